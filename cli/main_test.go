@@ -189,11 +189,11 @@ func (s *signalled) send() {
 	}
 }
 
-func (s *signalled) Transition(step uint32) {
+func (s *signalled) Loss(params []float32, step uint32) (float64, error) {
 	if step == s.step {
 		s.send()
 	}
-	s.System.Transition(step)
+	return s.System.Loss(params, step)
 }
 
 func (s *signalled) State() []engine.Section {
@@ -265,24 +265,17 @@ var toyDefinition = engine.Definition{
 	},
 }
 
-func (c *toyConfig) New(*pool.Pool) (engine.System, error) { return &toy{c, 0}, nil }
+func (c *toyConfig) New(*pool.Pool) (engine.System, error) { return &toy{c}, nil }
 
-type toy struct {
-	config *toyConfig
-	step   uint32
-}
+type toy struct{ config *toyConfig }
 
 func (*toy) NumParams() int              { return 4 }
 func (*toy) Initialize(params []float32) { clear(params) }
-func (s *toy) Generate(_ []float32, step uint32) {
-	s.step = step
-}
-func (*toy) Transition(uint32) {}
-func (s *toy) Discrepancy(step uint32) float64 {
+func (s *toy) Loss(_ []float32, step uint32) (float64, error) {
 	if int(step) == s.config.NonFiniteAt {
-		return math.NaN()
+		return math.NaN(), nil
 	}
-	return 1
+	return 1, nil
 }
 func (*toy) Backward(_, grad []float32) { clear(grad) }
 func (*toy) Acceptance() float64        { return 0.5 }

@@ -81,7 +81,7 @@ func (c *lookoutConfig) Validate() error {
 }
 
 func (c *lookoutConfig) New(*pool.Pool) (engine.System, error) {
-	return &lookout{toy{&c.toyConfig, 0}, c.Seen}, nil
+	return &lookout{toy{&c.toyConfig}, c.Seen}, nil
 }
 
 type lookout struct {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A Fallible system has a target whose evaluation may fail or take forever: one that
@@ -32,16 +34,19 @@ func (e *TargetError) Error() string { return fmt.Sprintf("step %d: %v", e.Step,
 // Unwrap returns the failure.
 func (e *TargetError) Unwrap() error { return e.Err }
 
-// failure returns why the step after the last cannot be completed.
-func (t *Trainer) failure() error {
-	if t.fallible == nil {
-		return nil
+// Failure returns the first failure of a target, and ErrElsewhere where it is another
+// rank's, whose rows are missing.
+func Failure(f Fallible, workers *pool.Pool) error {
+	err := f.Err()
+	if workers.Any(err != nil) && err == nil {
+		return ErrElsewhere
 	}
-	err := t.fallible.Err()
-	if t.workers.Any(err != nil) && err == nil {
-		err = ErrElsewhere // others' rows are missing
-	}
-	if err == nil || Cancelled(err) || errors.Is(err, ErrElsewhere) {
+	return err
+}
+
+// failed returns how a target's failure ends the step after the last.
+func (t *Trainer) failed(err error) error {
+	if Cancelled(err) || errors.Is(err, ErrElsewhere) {
 		return err
 	}
 	return &TargetError{t.step + 1, err}

@@ -307,20 +307,19 @@ type toySystem struct {
 	step int
 }
 
-func (s *toySystem) NumParams() int             { return 10 }
-func (s *toySystem) Initialize(p []float32)     { p[0] = 1 }
-func (s *toySystem) Generate([]float32, uint32) {}
-func (s *toySystem) Transition(step uint32)     { s.step = int(step) }
-func (s *toySystem) Acceptance() float64        { return s.c.acceptance }
-func (s *toySystem) TensorName(i int) string    { return []string{"front", "back"}[i/5] }
-func (s *toySystem) Discrepancy(uint32) float64 {
+func (s *toySystem) NumParams() int          { return 10 }
+func (s *toySystem) Initialize(p []float32)  { p[0] = 1 }
+func (s *toySystem) Acceptance() float64     { return s.c.acceptance }
+func (s *toySystem) TensorName(i int) string { return []string{"front", "back"}[i/5] }
+func (s *toySystem) Loss(_ []float32, step uint32) (float64, error) {
+	s.step = int(step)
 	if s.c.look != nil {
 		s.c.look(s.step)
 	}
 	if s.step == s.c.lossAt {
-		return math.Inf(1)
+		return math.Inf(1), nil
 	}
-	return 1
+	return 1, nil
 }
 func (s *toySystem) Backward(_, g []float32) {
 	for i := range g {

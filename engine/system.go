@@ -11,10 +11,9 @@ import (
 )
 
 // A System is one target distribution with the generator that learns it: all
-// that the trainer knows of either. Generate, Transition, Discrepancy and Backward
-// are the lines of the paper's Algorithm 1, called in that order once per step;
-// searches by losses alone call the first three for each candidate. The batch they
-// pass along lives inside the system, in buffers allocated once.
+// that the trainer knows of either. Loss and Backward are the paper's Algorithm 1, whose
+// lines stand in engine/vectors/reversibility.go, called once per step; searches by losses
+// alone call Loss for each candidate. The buffers of a batch are allocated once.
 //
 // Every random number is a function of the seed, its purpose, the step and the
 // sample's index, so the methods give the same bits for any number of threads.
@@ -23,17 +22,14 @@ type System interface {
 	NumParams() int
 	// Initialize fills θ with the starting values that belong to the seed.
 	Initialize(params []float32)
-	// Generate draws noise z_i ~ ρ0 and sets s_i = G_θ(z_i).
-	Generate(params []float32, step uint32)
-	// Transition draws s′_i ~ p^m(s_i, ·).
-	Transition(step uint32)
-	// Discrepancy returns the loss L of the pairs (s_i, s′_i) and keeps ∂L/∂s
-	// with s′ fixed.
-	Discrepancy(step uint32) float64
-	// Backward sets grad = ∂L/∂θ of the last Discrepancy, at the same params.
+	// Loss draws noise z_i ~ ρ0, s_i = G_θ(z_i) and s′_i ~ p^m(s_i, ·), returns the loss L of
+	// the pairs and keeps what its gradient with s′ fixed needs. An error is the target's,
+	// and that of all ranks if of any; the system has then learned nothing.
+	Loss(params []float32, step uint32) (float64, error)
+	// Backward sets grad = ∂L/∂θ of the last Loss, at the same params.
 	Backward(params, grad []float32)
 	// Acceptance returns the fraction of Metropolis–Hastings proposals that
-	// the last Transition accepted; of a loss that takes no moves, the fraction that
+	// the last Loss accepted; of a loss that takes no moves, the fraction that
 	// independence Metropolis from sample to sample would.
 	Acceptance() float64
 }

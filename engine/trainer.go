@@ -15,7 +15,6 @@ import (
 // A Trainer carries a run from one step to the next.
 type Trainer struct {
 	system    System
-	fallible  Fallible // the system, if it is
 	training  Training
 	optimizer *optim.Optimizer
 	search    search.Search // nil for the paper's method, the gradient
@@ -26,6 +25,7 @@ type Trainer struct {
 	params     []float32 // θ
 	grad       []float32 // ∂L/∂θ or its estimate
 	loss, norm float64
+	err        error // of a candidate's loss
 }
 
 // NewTrainer builds the system that cfg describes and initialises its
@@ -49,7 +49,6 @@ func newTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
 	}
 	c, n := cfg.Shared().Training, system.NumParams()
 	t := &Trainer{system: system, training: c, workers: workers, params: workers.Float32s(n)}
-	t.fallible, _ = system.(Fallible)
 	if c.Method != "consensus" {
 		t.grad = workers.Float32s(n)
 		t.optimizer = optim.NewOptimizer(c.Optimizer, c.ClipNorm, c.EMA, n, workers)
@@ -99,13 +98,11 @@ func (t *Trainer) StepContext(ctx context.Context) error {
 		return t.seek(ctx)
 	}
 	step := uint32(t.step + 1)
-	t.system.Generate(t.params, step) // s = G_θ(z)
-	t.system.Transition(step)         // s′ ~ p^m(s, ·), from here on a constant
-	if err := t.failure(); err != nil {
-		return err
+	loss, err := t.system.Loss(t.params, step) // s = G_θ(z), s′ ~ p^m(s, ·), L((s, s′), (s′, s))
+	if err != nil {
+		return t.failed(err)
 	}
-	t.step++
-	t.loss = t.system.Discrepancy(step) // L = MMD²((s, s′), (s′, s)), and ∂L/∂s
+	t.step, t.loss = t.step+1, loss
 	t.system.Backward(t.params, t.grad) // ∂L/∂θ
 	return t.descend()
 }
@@ -125,8 +122,8 @@ func (t *Trainer) descend() error {
 // seek is a step by losses alone.
 func (t *Trainer) seek(ctx context.Context) error {
 	loss, norm, err := t.search.Look(ctx, t.step+1)
-	if failure := t.failure(); failure != nil {
-		return failure
+	if t.err != nil {
+		return t.failed(t.err)
 	}
 	if err != nil {
 		return err
@@ -154,9 +151,11 @@ func (t *Trainer) seek(ctx context.Context) error {
 
 // discrepancy returns L of the generator with the given parameters.
 func (t *Trainer) discrepancy(params []float32, step int) float64 {
-	t.system.Generate(params, uint32(step))
-	t.system.Transition(uint32(step))
-	return t.system.Discrepancy(uint32(step))
+	loss, err := t.system.Loss(params, uint32(step))
+	if t.err == nil {
+		t.err = err
+	}
+	return loss
 }
 
 func (t *Trainer) rate() float64 { return t.training.Schedule.At(t.step, t.training.Steps) }

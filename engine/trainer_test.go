@@ -42,8 +42,8 @@ func TestStepsAreAdamW(t *testing.T) {
 		b.Initialize(params)
 		require.Equal(t, params, trainer.Params(), "before the first step")
 		for step := 1; step <= 40; step++ {
-			b.Generate(params, 0)
-			loss := b.Discrepancy(0)
+			loss, err := b.Loss(params, 0)
+			require.NoError(t, err)
 			b.Backward(params, grad)
 			norm := o.Norm(grad)
 			rate := b.Training.Schedule.At(step, 40)

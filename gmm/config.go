@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 // Config determines a run of a Gaussian mixture.
 type Config struct {
-	reals.Config
+	vectors.Config
 	Target TargetConfig `json:"target"`
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/crash"
 )
@@ -53,7 +53,7 @@ func TestPaperPreset(t *testing.T) {
 	require.Equal(t, 1e-4, c.Training.Optimizer.LearningRate)
 	require.Equal(t, []int{20_000, 50_000, 100_000}, c.Training.Schedule.Milestones)
 	require.Equal(t, 0.71, c.Training.Schedule.Factor)
-	require.Equal(t, reals.TransitionConfig{Sigma: []float64{0.1}, Steps: 3}, c.Transition)
+	require.Equal(t, vectors.TransitionConfig{Sigma: []float64{0.1}, Steps: 3}, c.Transition)
 	require.Equal(t, 8, c.Generator.Depth)
 	require.Equal(t, []int{64, 64}, c.Generator.Hidden)
 	require.Equal(t, []float64{0.1, 0.5, 1, 2, 5}, c.Loss.Kernel.Bandwidths)

@@ -2,11 +2,11 @@ package gmm
 
 import (
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/engine/vectors"
 )
 
 // A density evaluates ln π of batches in float32, one whitening product
-// y = L⁻¹(x − μ) per component: the reals.Target of a mixture.
+// y = L⁻¹(x − μ) per component: the vectors.Target of a mixture.
 //
 // With u the relative rounding 2⁻²⁴ of float32, a term −½|y|² is off by about
 // u·|y|·(d + 2)·|L⁻¹|(|x| + |μ|): of the order of what rounding x itself makes.
@@ -49,14 +49,14 @@ func newDensity(t *Target) *density {
 func (f *density) Dim() int { return f.dim }
 
 // Clone returns a density with buffers of its own.
-func (f *density) Clone() reals.Target {
+func (f *density) Clone() vectors.Target {
 	g := *f
 	g.whitened, g.terms = make([]float32, len(f.whitened)), make([]float32, len(f.terms))
 	return &g
 }
 
 // LogDensity sets dst[r] = ln π(x_r) for the rows of x, [len(dst)][d].
-func (f *density) LogDensity(dst, x []float32) {
+func (f *density) LogDensity(dst, x []float32, _ []uint8) {
 	for lo := 0; lo < len(dst); lo += blockRows {
 		hi := min(lo+blockRows, len(dst))
 		f.evaluate(dst[lo:hi], x[lo*f.dim:hi*f.dim])

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/engine/vectors"
 )
 
 // observedComponents is how many components are measured one by one.
@@ -12,7 +12,7 @@ const observedComponents = 16
 
 // Place returns the mean of the components' means, and a scale that reaches all of
 // them with their standard deviations.
-func (f *density) Place() (center []float64, scale float64) {
+func (f *density) Place(int) (center []float64, scale float64) {
 	center = make([]float64, f.dim)
 	for _, g := range f.target.components {
 		for i, m := range g.Mean {
@@ -47,7 +47,7 @@ func (f *density) Observables() (names []string) {
 }
 
 // Observe gives the probabilities that the rows of x came from each component.
-func (f *density) Observe(dst []float64, stride int, x []float32) {
+func (f *density) Observe(dst []float64, stride int, x []float32, _ []uint8) {
 	rows, components := len(x)/f.dim, len(f.logNorm)
 	all := make([]float32, rows*components)
 	f.responsibilities(all, x)
@@ -59,7 +59,7 @@ func (f *density) Observe(dst []float64, stride int, x []float32) {
 }
 
 var (
-	_ reals.Placed   = (*density)(nil)
-	_ reals.Scaled   = (*density)(nil)
-	_ reals.Observed = (*density)(nil)
+	_ vectors.Placed   = (*density)(nil)
+	_ vectors.Scaled   = (*density)(nil)
+	_ vectors.Observed = (*density)(nil)
 )

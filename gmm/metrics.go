@@ -217,7 +217,7 @@ func (d *sampler) targetDensity(dst []float64, x []float32) {
 	dim := d.s.target.dim
 	d.densities.Rows(len(dst), blockRows, func(f *density, lo, hi int) {
 		logPi := make([]float32, hi-lo)
-		f.LogDensity(logPi, x[lo*dim:hi*dim])
+		f.LogDensity(logPi, x[lo*dim:hi*dim], nil)
 		for i, v := range logPi {
 			dst[lo+i] = float64(v)
 		}

@@ -3,7 +3,7 @@ package gmm
 import (
 	"context"
 
-	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
 )
 
@@ -17,9 +17,9 @@ func Preset(name string) (*Config, error) {
 	if err := conf.OneOf("preset", name, Presets); err != nil {
 		return nil, err
 	}
-	c := &Config{Target: paperTarget(), Config: reals.Paper("gmm")}
+	c := &Config{Target: paperTarget(), Config: vectors.Paper("gmm")}
 	if name != "paper" {
-		c.Config = reals.Ours("gmm", name)
+		c.Config = vectors.Ours("gmm", name)
 	}
 	if _, err := c.Adapt(context.Background()); err != nil {
 		return nil, err

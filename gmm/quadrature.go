@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine/nn"
-	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/engine/vectors"
 )
 
@@ -170,7 +169,7 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 			var weight float64
 			if law >= components {
 				weight = laws[law-components]
-				reals.Image(b, x, z, law-components, logQ)
+				b.Image(x, z, law-components, logQ)
 			} else {
 				weight = d.s.target.components[law].Weight
 				b.LogDensity(logQ, d.s.states(x))

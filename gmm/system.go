@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -12,7 +11,7 @@ import (
 // system trains a generator of a mixture and knows what there is to measure it
 // by.
 type system struct {
-	*reals.System
+	*vectors.System
 	config  *Config
 	target  *Target
 	workers *pool.Pool
@@ -23,7 +22,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
 	}
-	s, err := reals.New(&c.Config, newDensity(target), workers)
+	s, err := vectors.New(&c.Config, newDensity(target), workers)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +33,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 type sampler struct {
 	*vectors.Sampler
 	s         *system
-	laws      []float64             // reals.System.Laws in the plane, for the quadrature
+	laws      []float64             // vectors.Sampler.Laws in the plane, for the quadrature
 	densities *pool.Tools[*density] // of the target, for each thread
 }
 
@@ -42,7 +41,7 @@ func (s *system) newSampler(params []float32) *sampler {
 	d := &sampler{Sampler: s.NewSampler(params), s: s}
 	d.densities = pool.NewTools(s.workers, func() *density { return newDensity(s.target) })
 	if s.HasDensity() && s.target.dim == 2 { // of a product in many dimensions they are too many
-		d.laws = s.Laws(params)
+		d.laws = d.Laws()
 	}
 	return d
 }

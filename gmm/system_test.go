@@ -7,7 +7,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mixture"
-	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
@@ -44,7 +44,7 @@ func testConfigs() map[string]*Config {
 		}),
 		"residual": small(func(c *Config) {
 			c.Target = randomMixture(3, 2, 2)
-			c.Generator = reals.GeneratorConfig{Kind: "residual", Depth: 2, Hidden: []int{32, 32}, Slope: 0.01, Gain: 1, Latent: 6}
+			c.Generator = vectors.GeneratorConfig{Kind: "residual", Depth: 2, Hidden: []int{32, 32}, Slope: 0.01, Gain: 1, Latent: 6}
 		}),
 		"a product of more choices than can be counted": func() *Config {
 			c := crash.Must(Preset("best"))
@@ -56,7 +56,7 @@ func testConfigs() map[string]*Config {
 		}(),
 		"one dimension": small(func(c *Config) {
 			c.Target = randomMixture(1, 2, 3)
-			c.Generator = reals.GeneratorConfig{Kind: "residual", Depth: 1, Hidden: []int{32}, Slope: 0.01, Gain: 1}
+			c.Generator = vectors.GeneratorConfig{Kind: "residual", Depth: 1, Hidden: []int{32}, Slope: 0.01, Gain: 1}
 		}),
 	}
 }

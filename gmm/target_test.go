@@ -107,7 +107,7 @@ func TestDensityOfBatches(t *testing.T) {
 			x[i] = float32(3 * r.NormFloat64())
 		}
 		got := make([]float32, rows)
-		f.LogDensity(got, x)
+		f.LogDensity(got, x, nil)
 		for i, v := range got {
 			want := target.LogDensity(number.Widen(x[i*target.Dim():][:target.Dim()]))
 			require.InDelta(t, want, float64(v), 2e-6*(1+math.Abs(want)))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
@@ -39,7 +39,7 @@ func newSubject(workers *pool.Pool) *subject {
 	return &subject{
 		workers: workers, samples: 1 << 15,
 		logDensity:   (*Target).LogDensity,
-		batchDensity: (*density).LogDensity,
+		batchDensity: func(f *density, dst, x []float32) { f.LogDensity(dst, x, nil) },
 		sample:       (*Target).Sample,
 		integrate:    func(d *sampler) (*sublattices, error) { return d.integrate(context.Background(), coarse) },
 	}
@@ -55,15 +55,17 @@ func kitChecks(workers *pool.Pool) []func() ([]engine.Check, error) {
 	even := paperTarget()
 	even.Components[0].Weight, even.Components[1].Weight = 0.5, 0.5
 	other := crash.Must(NewTarget(even))
-	var known []reals.Known
+	var known []vectors.Known
 	for _, t := range append(all, other) {
-		known = append(known, reals.Known{
-			Target: newDensity(t), Log: t.LogDensity, Sample: t.Sample,
-			Deviation: func(x []float32) float64 { return moments(t, x) },
+		known = append(known, vectors.Known{
+			Target:    newDensity(t),
+			Log:       func(x []float64, _ int) float64 { return t.LogDensity(x) },
+			Sample:    func(x []float32, _ []uint8, c *asm.Counter, first uint64) { t.Sample(x, c, first) },
+			Deviation: func(x []float32, _ []uint8) float64 { return moments(t, x) },
 		})
 	}
 	last := len(known) - 1
-	return reals.Checks(crash.Must(Preset("paper")).Config, known[:last], known[last], workers)
+	return vectors.Checks(crash.Must(Preset("paper")).Config, known[:last], known[last], workers)
 }
 
 // wideMixture is a target with three components in three dimensions.

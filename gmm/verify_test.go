@@ -60,7 +60,7 @@ func faults() []fault {
 		}},
 		{"one state of a batch is off", []string{"density-float32"}, func(v *subject) {
 			v.batchDensity = func(f *density, dst, x []float32) {
-				f.LogDensity(dst, x)
+				f.LogDensity(dst, x, nil)
 				dst[500] *= 1.00001
 			}
 		}},

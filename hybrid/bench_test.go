@@ -27,11 +27,12 @@ func BenchmarkStep(b *testing.B) {
 				}
 				step := uint32(100)
 				for name, part := range map[string]func(){
-					"step":        func() { require.NoError(b, trainer.Step()) },
-					"generate":    func() { s.Generate(params, step) },
-					"transition":  func() { s.Transition(step) },
-					"discrepancy": func() { s.Discrepancy(step) },
-					"backward":    func() { s.Backward(params, grad) },
+					"step": func() { require.NoError(b, trainer.Step()) },
+					"loss": func() {
+						_, err := s.Loss(params, step)
+						require.NoError(b, err)
+					},
+					"backward": func() { s.Backward(params, grad) },
 				} {
 					b.Run(name, func(b *testing.B) {
 						b.ReportAllocs()

@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mixed"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 // Config determines a run of the hybrid double wells.
 type Config struct {
-	mixed.Config
+	vectors.ModalConfig
 	Target TargetConfig `json:"target"`
 }
 
@@ -27,12 +27,12 @@ func (c *Config) Validate() error {
 	if _, err := NewTarget(c.Target.Mu); err != nil {
 		return fmt.Errorf("target.%w", err)
 	}
-	return c.Config.Validate(1, len(c.Target.Mu), c.targetDemands()...)
+	return c.ModalConfig.Validate(1, len(c.Target.Mu), c.targetDemands()...)
 }
 
 // Demands implements engine.Demander.
 func (c *Config) Demands() []engine.Demand {
-	return c.Config.Demands(1, len(c.Target.Mu), c.targetDemands()...)
+	return c.ModalConfig.Demands(1, len(c.Target.Mu), c.targetDemands()...)
 }
 
 // targetDemands are what the wells add to the kit's demands.

@@ -2,7 +2,7 @@ package hybrid
 
 import "math"
 
-// A density is the mixed.Target of the wells. Energies far from a well are large,
+// A density is the vectors.Target of the wells. Energies far from a well are large,
 // so that it is in float64.
 type density struct{ mu, logZ []float64 }
 

@@ -3,7 +3,7 @@ package hybrid
 import (
 	"context"
 
-	"github.com/revgen/revgen/engine/mixed"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
 )
 
@@ -17,7 +17,7 @@ func Preset(name string) (*Config, error) {
 	if err := conf.OneOf("preset", name, Presets); err != nil {
 		return nil, err
 	}
-	c := &Config{Target: TargetConfig{Mu: []float64{1, 9, 25}}, Config: mixed.Paper("hybrid")}
+	c := &Config{Target: TargetConfig{Mu: []float64{1, 9, 25}}, ModalConfig: vectors.ModalPaper("hybrid")}
 	c.Preset = name
 	if _, err := c.Adapt(context.Background()); err != nil {
 		return nil, err
@@ -35,5 +35,5 @@ func (c *Config) Adapt(ctx context.Context) (why string, err error) {
 	for k := range target.Modes() {
 		width += target.Well(k).width() / float64(target.Modes())
 	}
-	return c.Recipe(ctx, newDensity(target), mixed.Seen{Components: 8, Width: width}, c.Preset == "quick")
+	return c.Recipe(ctx, newDensity(target), vectors.Seen{Components: 8, Width: width}, c.Preset == "quick")
 }

@@ -4,14 +4,14 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mixed"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 // system trains a generator of the double wells and knows what there is to
 // measure it by.
 type system struct {
-	*mixed.System
+	*vectors.System
 	target *Target
 }
 
@@ -20,7 +20,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
 	}
-	s, err := mixed.New(&c.Config, newDensity(target), workers)
+	s, err := vectors.New(&c.ModalConfig, newDensity(target), workers)
 	if err != nil {
 		return nil, err
 	}

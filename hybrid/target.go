@@ -5,7 +5,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/revgen/revgen/engine/mixed"
+	"github.com/revgen/revgen/engine/vectors"
 )
 
 // A Well is the law of x in one mode, p(x | k) = e^{−(x²−μ)²} / Z, symmetric
@@ -106,7 +106,7 @@ type Target struct {
 }
 
 // MaxModes is the largest number of modes.
-const MaxModes = mixed.MaxModes
+const MaxModes = vectors.MaxModes
 
 // NewTarget returns the target with one mode for each μ_k.
 func NewTarget(mu []float64) (*Target, error) {

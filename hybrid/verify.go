@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mixed"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
@@ -17,12 +17,12 @@ func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) er
 	c := crash.Must(Preset("paper"))
 	target := crash.Must(NewTarget(c.Target.Mu))
 	own := func() ([]engine.Check, error) { return checkTarget(target), nil }
-	return engine.RunChecks(ctx, emit, append([]func() ([]engine.Check, error){own}, mixed.Checks(c.Config, known(target), workers)...)...)
+	return engine.RunChecks(ctx, emit, append([]func() ([]engine.Check, error){own}, vectors.ModalChecks(c.ModalConfig, known(target), workers)...)...)
 }
 
 // known says of the target what checks of the kit need.
-func known(t *Target) mixed.Known {
-	k := mixed.Known{
+func known(t *Target) vectors.Known {
+	k := vectors.Known{
 		Target: newDensity(t), Sample: t.Sample,
 		Log:       func(x []float64, k int) float64 { return -t.Energy(x[0], k) - t.Well(k).LogZ() },
 		Rank:      func(x []float32, k uint8) float64 { return t.Well(int(k)).CDF(float64(x[0])) },

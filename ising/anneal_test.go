@@ -56,7 +56,7 @@ func TestAnnealRaisesTheInverseTemperature(t *testing.T) {
 		c.Transition.Anneal = 0.5
 		require.NoError(t, c.Validate())
 		trainer := newTrainer(t, c, 2)
-		s := trainer.System()
+		s := trainer.System().(*system)
 		s.Generate(trainer.Params(), 1)
 		s.Transition(step)
 		return s.Acceptance()

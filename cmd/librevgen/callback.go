@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mixed"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -41,8 +41,8 @@ func newCallback(t *C.revgen_target) (*callback, []engine.Definition, error) {
 		return nil, nil, argument("target: log_density is a null pointer")
 	case t.dim < 1 || t.dim > 1<<14:
 		return nil, nil, argument(fmt.Sprintf("target: %d coordinates are not between 1 and %d", uint64(t.dim), 1<<14))
-	case t.modes > mixed.MaxModes:
-		return nil, nil, argument(fmt.Sprintf("target: %d modes are more than %d", uint64(t.modes), mixed.MaxModes))
+	case t.modes > vectors.MaxModes:
+		return nil, nil, argument(fmt.Sprintf("target: %d modes are more than %d", uint64(t.modes), vectors.MaxModes))
 	}
 	copied := *t
 	b := &callback{c: &copied}
@@ -100,11 +100,11 @@ func (b *callback) evaluate(n int, x []float32, k []uint8) {
 // Dim returns d.
 func (b *callback) Dim() int { return int(b.c.dim) }
 
-// LogDensity implements reals.Target.
-func (b *callback) LogDensity(dst, x []float32) {
+// LogDensity implements vectors.Target.
+func (b *callback) LogDensity(dst, x []float32, k []uint8) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.evaluate(len(dst), x, nil)
+	b.evaluate(len(dst), x, k)
 	for i, v := range b.out {
 		dst[i] = float32(v)
 	}
@@ -116,17 +116,7 @@ type modal struct{ *callback }
 // Modes returns M.
 func (m modal) Modes() int { return int(m.c.modes) }
 
-// LogDensity implements mixed.Target.
-func (m modal) LogDensity(dst, x []float32, k []uint8) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.evaluate(len(dst), x, k)
-	for i, v := range m.out {
-		dst[i] = float32(v)
-	}
-}
-
-// LogDensity64 implements mixed.Precise.
+// LogDensity64 implements vectors.Precise.
 func (m modal) LogDensity64(dst []float64, x []float32, k []uint8) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,10 +1,24 @@
-// Package vectors is what the states of any generator of real vectors are drawn, refined,
-// weighed, scored and observed by, with a mode beside each vector or without: what
-// packages reals and mixed share, as spins.Ensemble is what generators of spins share.
+// Package vectors is the kit for targets on real vectors x, alone or with a mode k: its
+// states are (x, k), where k is absent without modes. It knows of the target no more than a
+// Target says: its dimension, its modes and ln π up to a constant.
 //
-//	states.go     a batch of states, and their layouts in files
-//	ensemble.go   samples, energies, refinement and scores
-//	sampler.go    draws of a trained generator, piece by piece
-//	walk.go       observables, and walks of states that are observed
-//	shape.go      steps of chains in many coordinates
+// A density of one's own is simpler to give to package target/density; the kit is for
+// who embeds it in a system.
+//
+// Begin with reversibility.go: Algorithm 1, in its two forms.
+//
+//	target.go                            π
+//	generator.go                         z → s and ∂L/∂s → ∂L/∂θ: perceptron.go with modes, flow.go and
+//	                                     residual.go without, mixture.go both
+//	transition.go                        s → s′
+//	learner.go, kernel.go                both for a batch, in parallel
+//	system.go                            what engine.System asks for
+//	pairs.go, balance.go                 the loss of each form, and ∂L/∂s or the coefficients of ∇ln q
+//	mmd.go, discriminator.go             losses of pairs: the paper's, and a learned one
+//	boundary.go                          the penalty of eq. (boundary_penalty)
+//	config.go, presets.go, recipe.go     the configuration, and what is best for a target
+//	states.go                            a batch of states, and their layouts in files
+//	ensemble.go, sampler.go              samples of a trained generator, energies, refinement and scores
+//	walk.go, shape.go                    observables, and walks of states that are observed
+//	verify.go, verify_*.go               checks against independent computations
 package vectors

@@ -12,27 +12,35 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// An Ensemble is what the states of any generator are drawn, refined, weighed and
-// observed by, for systems to embed.
+// An Ensemble is a generator with its target and moves: what states are drawn, refined,
+// weighed and observed by.
 type Ensemble struct {
-	Dim   int
-	Modes int // 0 for laws without them
-
-	Mover  func() Mover                         // makes what one thread moves states with
-	Drawer func(params []float32) func() Drawer // and draws samples of a generator with
-	Dense  bool                                 // whether the generator's density is known
-	// Place says where a mode has its weight, or the law if it has none, as far as that is
-	// known: chains begin about the centre, within once and within thrice the scale, as Chains says.
-	Place func(mode int) (center []float64, scale float64)
-	Names []string // of the target's own observables
+	Dim     int
+	Modes   int  // 0 for laws without them
+	Dense   bool // whether the generator's density is known
+	Workers *pool.Pool
 	// Chart, unless it is nil, has the coordinates that all states have outside. The
 	// target's own observables then take the place of those of what is learned.
 	Chart Chart
 
-	Most    uint64 // samples of a stream
-	Refined int    // most steps of a refinement
-	Seed    uint64 // of the training
-	Workers *pool.Pool
+	target     Target
+	transition *transition
+	generator  generator
+	names      []string // of the target's own observables
+	seed       uint64   // of the training
+}
+
+func newEnsemble(c *Config, target Target, workers *pool.Pool) *Ensemble {
+	e := &Ensemble{
+		Dim: target.Dim(), Modes: modesOf(target), Workers: workers, target: target, seed: c.Training.Seed,
+		transition: newTransition(target, c.Transition),
+	}
+	e.generator = newGenerator(c.Generator, e.Dim, e.Modes)
+	e.Dense = c.Generator.Kind == "realnvp" || c.Generator.Kind == "mixture"
+	if o, ok := target.(Observed); ok {
+		e.names = o.Observables()
+	}
+	return e
 }
 
 // A Chart is between the coordinates that a generator learns, in which a Mover moves, and
@@ -49,25 +57,9 @@ type Chart interface {
 	Volume() float64
 	// Err returns the first failure of the target.
 	Err() error
-}
-
-// A Mover takes Metropolis steps with states, and looks at them, in one thread.
-type Mover interface {
-	// Run takes steps from states, in place, whose indices in the stream begin at first.
-	Run(s States, steps int, c *rng.Counter, first uint64)
-	// LogDensity sets dst to ln π of up to a piece's states.
-	LogDensity(dst []float64, s States)
-	// Observe sets dst[r·stride + i] to the target's own observable i of state r.
-	Observe(dst []float64, stride int, s States)
-}
-
-// A Drawer draws up to a piece's samples of a generator, in one thread.
-type Drawer interface {
-	// Draw sets states to samples first, first+1, …, and logQ, unless it is nil, to their
-	// ln q.
-	Draw(s States, logQ []float64, first uint64)
-	// LogDensity sets dst to ln q of any states, where it is known.
-	LogDensity(dst []float64, s States)
+	// Judge looks at what the target has said by the end of a step's moves. It returns its
+	// failure, on all ranks if on any.
+	Judge(step uint32, workers *pool.Pool) error
 }
 
 // HasDensity reports whether the generator's density is known.
@@ -75,7 +67,7 @@ func (e *Ensemble) HasDensity() bool { return e.Dense }
 
 // Reach implements engine.Sampler.
 func (e *Ensemble) Reach(first, n uint64, refine int) error {
-	return engine.SampleRange(first, e.Most, n, refine, e.Refined)
+	return engine.SampleRange(first, e.transition.most(), n, refine, maxSteps)
 }
 
 // Sample implements engine.Sampler.
@@ -123,6 +115,21 @@ func (e *Ensemble) err() error {
 	return e.Chart.Err()
 }
 
+// judge is Chart.Judge.
+func (e *Ensemble) judge(step uint32) error {
+	if e.Chart == nil {
+		return nil
+	}
+	return e.Chart.Judge(step, e.Workers)
+}
+
+// newMover returns a mover that ends early where the workers are halted.
+func (e *Ensemble) newMover() *mover {
+	m := e.transition.newMover()
+	m.halted = e.Workers.Halted
+	return m
+}
+
 // volume returns what ln π − ln q of what is learned lacks.
 func (e *Ensemble) volume() float64 {
 	if e.Chart == nil {
@@ -132,8 +139,8 @@ func (e *Ensemble) volume() float64 {
 }
 
 // eachRow calls body for pieces lo … hi−1 of a number of states, concurrently.
-func (e *Ensemble) eachRow(rows int, body func(m Mover, lo, hi int)) {
-	pool.NewTools(e.Workers, e.Mover).Rows(rows, nn.BlockRows(), body)
+func (e *Ensemble) eachRow(rows int, body func(m *mover, lo, hi int)) {
+	pool.NewTools(e.Workers, e.newMover).Rows(rows, nn.BlockRows(), body)
 }
 
 // Energies implements engine.Energetic: E = −ln π + const, and β = 1.
@@ -145,7 +152,7 @@ func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta f
 	if err != nil {
 		return 0, err
 	}
-	e.eachRow(len(dst), func(m Mover, lo, hi int) {
+	e.eachRow(len(dst), func(m *mover, lo, hi int) {
 		m.LogDensity(dst[lo:hi], s.Part(lo, hi))
 		for i, v := range dst[lo:hi] {
 			dst[lo+i] = -v
@@ -169,9 +176,9 @@ func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int)
 	if err != nil || steps == 0 {
 		return err
 	}
-	e.eachRow(s.Len(), func(m Mover, lo, hi int) {
-		moving := rng.Stream(e.Seed, rng.SampleTransition, 0)
-		m.Run(s.Part(lo, hi), steps, &moving, first+uint64(lo))
+	e.eachRow(s.Len(), func(m *mover, lo, hi int) {
+		moving := rng.Stream(e.seed, rng.SampleTransition, 0)
+		m.run(s.Part(lo, hi), steps, &moving, first+uint64(lo))
 	})
 	if err := e.err(); err != nil {
 		return err
@@ -194,7 +201,7 @@ func (e *Ensemble) Score(values []float64, params []float32, format string, stat
 		(&walk{e: e, all: s, sampler: e.NewSampler(params), hi: s.Len()}).Observe(values)
 		return e.err()
 	}
-	e.eachRow(s.Len(), func(m Mover, lo, hi int) { e.observe(m, values[lo*stride:hi*stride], s.Part(lo, hi)) })
+	e.eachRow(s.Len(), func(m *mover, lo, hi int) { e.observe(m, values[lo*stride:hi*stride], s.Part(lo, hi)) })
 	for i := stride - 1; e.Dense && i < len(values); i += stride {
 		values[i] = math.NaN()
 	}

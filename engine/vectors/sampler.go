@@ -19,18 +19,63 @@ type Sampler struct {
 
 // Tools are what one thread draws and looks at a piece of states with.
 type Tools struct {
-	Drawer
-	mover Mover
-	log   []float64 // ln π or ln q
+	nets    *networks
+	pass    pass
+	weights *weights
+	from    noise
+	z, u    []float32
+	mover   *mover
+	log     []float64 // ln π or ln q
 }
 
 // NewSampler returns a sampler of the generator with the given parameters, which must not
 // change while it is used.
 func (e *Ensemble) NewSampler(params []float32) *Sampler {
-	fresh := e.Drawer(params)
+	n, rows := e.generator.networks(), nn.BlockRows()
+	w := n.newWeights(false)
+	w.params = params
+	for part := range n.parts() {
+		n.pack(w, part)
+	}
+	from := noise{rng.Stream(e.seed, rng.SampleLatent, 0), rng.Stream(e.seed, rng.SampleHead, 0)}
 	return &Sampler{e, pool.NewTools(e.Workers, func() *Tools {
-		return &Tools{fresh(), e.Mover(), make([]float64, nn.BlockRows())}
+		return &Tools{
+			n, e.generator.newPass(rows, false), w, from, make([]float32, rows*n.latent), make([]float32, n.uniforms(rows)),
+			e.newMover(), make([]float64, rows),
+		}
 	})}
+}
+
+// draw sets states to samples first, first+1, …, and logQ, unless it is nil, to their ln q.
+func (t *Tools) draw(s States, logQ []float64, first uint64) {
+	t.nets.draw(t.pass, s, &t.from, first, t.z[:s.Len()*t.nets.latent], t.u[:t.nets.uniforms(s.Len())], t.weights)
+	if logQ != nil {
+		t.pass.(densePass).logDensity(logQ)
+	}
+}
+
+// LogDensity sets dst to ln q of up to a piece's states, where it is known.
+func (t *Tools) LogDensity(dst []float64, s States) { t.pass.(densePass).density(dst, s, t.weights) }
+
+// Image sets x to the states that one of the Laws makes of up to a piece's rows of
+// noise z, [rows][dim], and logQ to their log-densities.
+func (t *Tools) Image(x, z []float32, law int, logQ []float64) {
+	p := t.pass.(densePass)
+	p.image(x, z, law, t.weights)
+	p.logDensity(logQ)
+}
+
+// Laws returns the weights of the maps of standard normal noise, z ∈ R^d, that
+// make up a generator without modes whose density is known: one of a flow, one for each
+// component of a mixture.
+func (d *Sampler) Laws() (all []float64) {
+	d.tools.Lend(func(t *Tools) {
+		p := t.pass.(densePass)
+		for law := range p.laws() {
+			all = append(all, p.weight(law, t.weights))
+		}
+	})
+	return all
 }
 
 // Each calls body for the pieces lo … hi−1 of a number of rows, concurrently.
@@ -47,10 +92,10 @@ func (d *Sampler) Draw(s States, logQ []float64, first uint64, refine int) {
 		if log != nil {
 			log = log[lo:hi]
 		}
-		t.Draw(part, log, at)
+		t.draw(part, log, at)
 		if refine > 0 {
-			moving := rng.Stream(d.ensemble.Seed, rng.SampleTransition, 0)
-			t.mover.Run(part, refine, &moving, at)
+			moving := rng.Stream(d.ensemble.seed, rng.SampleTransition, 0)
+			t.mover.run(part, refine, &moving, at)
 		}
 	})
 }

@@ -26,14 +26,13 @@ const (
 	shapeNumbers = 1 << 23
 	shapeLeast   = 4 // times d samples, of which a covariance is known well enough
 
-	plainPart  = 8    // one step in so many is the transition's own
-	typical    = 2.4  // /√d: steps ε in which a Gaussian mixes best
-	acceptance = 0.25 // that steps ε are adapted to while a chain is on its way
-	adapted    = 0.1  // rate of that
-	leastStep  = 0.01 // of the typical
+	plainPart = 8    // one step in so many is the transition's own
+	typical   = 2.4  // /√d: steps ε in which a Gaussian mixes best
+	adaptedTo = 0.25 // acceptance that steps ε are adapted to while a chain is on its way
+	adapted   = 0.1  // rate of that
+	leastStep = 0.01 // of the typical
 
-	rowShift   = 36 // a step's random numbers are rows step·2³⁶ + chain of the stream
-	secondHalf = 1 << 63
+	rowShift = 36 // a step's random numbers are rows step·2³⁶ + chain of the stream
 )
 
 // betas are those of steps that leave N as it is, half of a chain's at rest.
@@ -139,7 +138,7 @@ func (w *walk) about(samples States, mode int) (center, about []float64) {
 		}
 	}
 	if len(about) == 0 {
-		center, _ = w.e.Place(mode)
+		center, _ = place(w.e.target, mode)
 		return center, nil
 	}
 	center = make([]float64, d)
@@ -164,7 +163,7 @@ func (w *walk) advance(stream *rng.Counter, steps int) {
 	w.each(func(t *Tools, lo, hi int) {
 		c, part := *stream, w.all.Part(lo, hi)
 		if plain > 0 {
-			t.mover.Run(part, plain, &c, w.first+uint64(lo))
+			t.mover.run(part, plain, &c, w.first+uint64(lo))
 		}
 		if plain == steps {
 			return
@@ -212,7 +211,7 @@ func (w *walk) step(t *Tools, shape *shape, chains []int, steps int, look bool) 
 			at := uint64(step)<<rowShift | w.first + uint64(i)
 			u := uniforms[4*r : 4*r+4]
 			rng.Normals(noise, d, &from, at)
-			asm.Uniforms(u, &from, secondHalf|at)
+			asm.Uniforms(u, &from, upperHalf|at)
 			keep, fresh := float32(1), float32(s.size[i])
 			if wide[r] = s.rests[i] && u[1] < 0.5; wide[r] {
 				beta := betas[int(8*u[1])]
@@ -247,9 +246,9 @@ func (w *walk) step(t *Tools, shape *shape, chains []int, steps int, look bool) 
 
 // adapt makes a chain's steps in d coordinates larger or smaller.
 func (s *shaping) adapt(chain int, accepted bool, d int) {
-	by := -acceptance
+	by := -adaptedTo
 	if accepted {
-		by = 1 - acceptance
+		by = 1 - adaptedTo
 	}
 	s.size[chain] = max(s.size[chain]*math.Exp(adapted*by), leastStep*typical/math.Sqrt(float64(d)))
 }

@@ -59,9 +59,11 @@ const (
 )
 
 // NewStates returns n states, all 0.
-func (e *Ensemble) NewStates(n int) States {
-	s := States{Dim: e.Dim, X: make([]float32, n*e.Dim)}
-	if e.Modes > 0 {
+func (e *Ensemble) NewStates(n int) States { return newStates(n, e.Dim, e.Modes) }
+
+func newStates(n, dim, modes int) States {
+	s := States{Dim: dim, X: make([]float32, n*dim)}
+	if modes > 0 {
 		s.K = make([]uint8, n)
 	}
 	return s

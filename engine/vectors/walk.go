@@ -53,7 +53,7 @@ func (e *Ensemble) Observables() []string {
 		}
 		names = append(names, "log_density")
 	}
-	names = append(names, e.Names...)
+	names = append(names, e.names...)
 	if e.Dense {
 		names = append(names, engine.LogWeight)
 	}
@@ -62,7 +62,7 @@ func (e *Ensemble) Observables() []string {
 
 // observe sets values, [rows][observables], of up to a piece's states, but for the
 // density's weight, and returns ln π of what is learned.
-func (e *Ensemble) observe(m Mover, values []float64, s States) (logPi []float64) {
+func (e *Ensemble) observe(m *mover, values []float64, s States) (logPi []float64) {
 	rows, modes := s.Len(), e.observed()
 	stride, each, own := len(values)/rows, min(e.Dim, observedCoordinates), 0
 	logPi = make([]float64, rows)
@@ -103,7 +103,7 @@ func (e *Ensemble) observe(m Mover, values []float64, s States) (logPi []float64
 		row[at+modes] = logPi[r]
 		own = at + modes + 1
 	}
-	if len(e.Names) > 0 {
+	if len(e.names) > 0 {
 		m.Observe(values[own:], stride, s)
 	}
 	return logPi
@@ -122,7 +122,7 @@ type walk struct {
 
 func (e *Ensemble) newWalk(params []float32, purpose rng.Purpose, first uint64, n int) *walk {
 	const slice = 64 // steps between looks at the context
-	return &walk{engine.Strides{Seed: e.Seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first, nil}
+	return &walk{engine.Strides{Seed: e.seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first, nil}
 }
 
 // Walk implements engine.Observer.
@@ -153,10 +153,10 @@ func (e *Ensemble) Prospect(params []float32, n int, scales []float64) (engine.W
 func (e *Ensemble) begin(params []float32, epoch uint32, n int, scales []float64) (engine.Walk, error) {
 	w, modes := e.newWalk(params, rng.ChainTransition, uint64(epoch)<<32, n), max(1, e.Modes)
 	s := w.all
-	from := rng.Stream(e.Seed, rng.ChainStart, epoch)
+	from := rng.Stream(e.seed, rng.ChainStart, epoch)
 	rng.Normals(s.X, s.Dim, &from, 0)
 	for mode := range modes {
-		center, scale := e.Place(mode)
+		center, scale := place(e.target, mode)
 		for i := mode; i < n; i += modes {
 			turn := i / modes
 			wide := s.Dim
@@ -203,7 +203,7 @@ func (w *walk) enter() {
 				if at.K != nil {
 					mode = int(at.K[r])
 				}
-				center, _ := w.e.Place(mode)
+				center, _ := place(w.e.target, mode)
 				for j, c := range center {
 					x := &at.X[r*at.Dim+j]
 					*x = float32((c + float64(*x)) / 2)
@@ -237,7 +237,7 @@ func (w *walk) Advance(ctx context.Context, steps int) error {
 		}
 		w.each(func(t *Tools, lo, hi int) {
 			c := stream
-			t.mover.Run(w.all.Part(lo, hi), steps, &c, w.first+uint64(lo))
+			t.mover.run(w.all.Part(lo, hi), steps, &c, w.first+uint64(lo))
 		})
 	})
 }

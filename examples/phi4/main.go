@@ -25,7 +25,7 @@ type field struct{ kappa, lambda float64 }
 func (field) Dim() int { return side * side }
 
 // LogDensity sets dst[r] = −S of the rows of x, [len(dst)][side²].
-func (f field) LogDensity(dst, x []float32) {
+func (f field) LogDensity(dst, x []float32, _ []uint8) {
 	for r := range dst {
 		phi, action := x[r*side*side:][:side*side], 0.0
 		for i, v := range phi {

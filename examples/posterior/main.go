@@ -29,7 +29,7 @@ type posterior []observation
 func (posterior) Dim() int { return coefficients }
 
 // LogDensity sets dst[r] to the logarithm of prior times likelihood of the rows of b.
-func (p posterior) LogDensity(dst, b []float32) {
+func (p posterior) LogDensity(dst, b []float32, _ []uint8) {
 	for r := range dst {
 		sum := 0.0
 		for _, v := range b[r*coefficients : (r+1)*coefficients] {

@@ -19,9 +19,9 @@ type ring struct{ radius, width float64 }
 // Dim returns the number of coordinates of a state.
 func (ring) Dim() int { return 2 }
 
-// LogDensity sets dst[r] = ln π(x_r) + const for the rows of x, [len(dst)][2]. Calls
-// are concurrent.
-func (t ring) LogDensity(dst, x []float32) {
+// LogDensity sets dst[r] = ln π(x_r) + const for the rows of x, [len(dst)][2]. There
+// are no modes. Calls are concurrent.
+func (t ring) LogDensity(dst, x []float32, _ []uint8) {
 	for r := range dst {
 		off := (math.Hypot(float64(x[2*r]), float64(x[2*r+1])) - t.radius) / t.width
 		dst[r] = float32(-off * off / 2)

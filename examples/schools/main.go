@@ -18,7 +18,7 @@ type schools struct{ effect, deviation [8]float64 }
 func (schools) Dim() int { return 10 }
 
 // LogDensity sets dst[r] = ln π of row r of x, [len(dst)][10]. Calls are concurrent.
-func (s schools) LogDensity(dst, x []float32) {
+func (s schools) LogDensity(dst, x []float32, _ []uint8) {
 	for r := range dst {
 		row := x[10*r : 10*r+10]
 		mu, logTau := float64(row[0]), float64(row[1])

@@ -45,7 +45,7 @@ func BenchmarkSources(b *testing.B) {
 		b.ReportMetric((cpu(syscall.RUSAGE_SELF)-start)/float64(b.N*blockRows), "cpu-ns/state")
 	}
 	b.Run("expression", func(b *testing.B) { measure(b, newExpressionSource(compiled, 1)) })
-	b.Run("go", func(b *testing.B) { measure(b, newGoSource(code{reals: field{}}, 1)) })
+	b.Run("go", func(b *testing.B) { measure(b, newGoSource(code{target: field{}}, 1)) })
 	run := func(name string, command ...string) {
 		b.Run(name, func(b *testing.B) {
 			begin := func() *program.Workers {

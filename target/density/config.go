@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mixed"
-	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/target/density/expression"
@@ -18,7 +17,7 @@ import (
 
 // RealsConfig determines a run on a target over real vectors.
 type RealsConfig struct {
-	reals.Config
+	vectors.Config
 	Target RealsTarget `json:"target"`
 
 	of      *origin
@@ -27,7 +26,7 @@ type RealsConfig struct {
 
 // MixedConfig determines a run on a target over a mode beside a vector.
 type MixedConfig struct {
-	mixed.Config
+	vectors.ModalConfig
 	Target MixedTarget `json:"target"`
 
 	of      *origin
@@ -102,7 +101,7 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 	if err := p.chart.bounds(t.Support); err != nil {
 		return nil, err
 	}
-	inGo := of != nil && (of.code.reals != nil || of.code.mixed != nil)
+	inGo := of != nil && of.code.target != nil
 	if inGo != (t.Kind == "go") {
 		if inGo {
 			return nil, fmt.Errorf("kind: %s is a target in Go; leave it at go", of.name)
@@ -136,11 +135,9 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 		})
 		p.source = p.program
 	default:
-		dim, have := 0, 0
-		if of.code.reals != nil {
-			dim = of.code.reals.Dim()
-		} else {
-			dim, have = of.code.mixed.Dim(), of.code.mixed.Modes()
+		dim, have := of.code.target.Dim(), 0
+		if m, ok := of.code.target.(vectors.Modal); ok {
+			have = m.Modes()
 		}
 		if dim != t.Dim {
 			return nil, fmt.Errorf("dim: %d, and the states of %s have %d coordinates", t.Dim, of.name, dim)
@@ -176,7 +173,7 @@ func (c *RealsConfig) problem(threads int) (*problem, error) {
 // problem returns the target and its coordinates for a number of threads.
 func (c *MixedConfig) problem(threads int) (*problem, error) {
 	t := &c.Target
-	if err := conf.Between("target.modes", t.Modes, 1, mixed.MaxModes); err != nil {
+	if err := conf.Between("target.modes", t.Modes, 1, vectors.MaxModes); err != nil {
 		return nil, err
 	}
 	p, err := t.TargetConfig.problem(t.Modes, threads, c.of)
@@ -228,7 +225,7 @@ func (c *MixedConfig) Demands() []engine.Demand {
 	if err != nil {
 		return nil
 	}
-	return c.Config.Demands(p.dim, p.modes, p.demand(&c.Common))
+	return c.ModalConfig.Demands(p.dim, p.modes, p.demand(&c.Common))
 }
 
 // demand is what the target adds to the kits' demands.
@@ -242,7 +239,7 @@ func (c *MixedConfig) Validate() error {
 	if err := conf.First(c.ValidateNames(c.of.name, Presets), err, c.verdict); err != nil {
 		return err
 	}
-	return c.Config.Validate(p.dim, p.modes, p.demand(&c.Common))
+	return c.ModalConfig.Validate(p.dim, p.modes, p.demand(&c.Common))
 }
 
 // New builds the system.
@@ -251,11 +248,7 @@ func (c *RealsConfig) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := reals.New(&c.Config, realsTarget{p.evaluation()}, workers)
-	if err != nil {
-		return nil, err
-	}
-	return newSystem(k, k.Ensemble, p, workers), nil
+	return newSystem(&c.Config, realsTarget{p.evaluation()}, p, workers)
 }
 
 // New builds the system.
@@ -264,11 +257,7 @@ func (c *MixedConfig) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := mixed.New(&c.Config, mixedTarget{p.evaluation()}, workers)
-	if err != nil {
-		return nil, err
-	}
-	return newSystem(k, k.Ensemble, p, workers), nil
+	return newSystem(&c.ModalConfig, mixedTarget{p.evaluation()}, p, workers)
 }
 
 // Describe implements engine.Describer.

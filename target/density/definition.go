@@ -5,8 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mixed"
-	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -33,8 +32,8 @@ type MixedHints struct {
 
 // Reals makes a system of a target over real vectors, for cli.Main or
 // engine.Systems.
-func Reals(name, summary string, t reals.Target, hints ...Hints) engine.Definition {
-	return realsDefinition(&origin{name: name, code: code{reals: t}}, summary, func() RealsTarget {
+func Reals(name, summary string, t vectors.Target, hints ...Hints) engine.Definition {
+	return realsDefinition(&origin{name: name, code: code{target: t}}, summary, func() RealsTarget {
 		c := RealsTarget{TargetConfig: inGo(t.Dim()), Center: []float64{}, Scale: []float64{}}
 		for _, h := range hints {
 			c.Center, c.Scale, c.Support = append(c.Center, h.Center...), append(c.Scale, h.Scale...), append(c.Support, pairs(h.Support)...)
@@ -45,8 +44,8 @@ func Reals(name, summary string, t reals.Target, hints ...Hints) engine.Definiti
 
 // Mixed makes a system of a target over a mode beside a vector, for cli.Main or
 // engine.Systems.
-func Mixed(name, summary string, t mixed.Target, hints ...MixedHints) engine.Definition {
-	return mixedDefinition(&origin{name: name, code: code{mixed: t}}, summary, func() MixedTarget {
+func Mixed(name, summary string, t vectors.Modal, hints ...MixedHints) engine.Definition {
+	return mixedDefinition(&origin{name: name, code: code{target: t}}, summary, func() MixedTarget {
 		c := MixedTarget{TargetConfig: inGo(t.Dim()), Modes: t.Modes(), Center: [][]float64{}, Scale: [][]float64{}}
 		for _, h := range hints {
 			c.Center, c.Scale, c.Support = append(c.Center, h.Center...), append(c.Scale, h.Scale...), append(c.Support, pairs(h.Support)...)

@@ -13,7 +13,7 @@ type ring struct{}
 
 func (ring) Dim() int { return 2 }
 
-func (ring) LogDensity(dst, x []float32) {
+func (ring) LogDensity(dst, x []float32, _ []uint8) {
 	for r := range dst {
 		off := x[2*r]*x[2*r] + x[2*r+1]*x[2*r+1] - 4
 		dst[r] = -off * off / 4

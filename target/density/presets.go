@@ -4,8 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/revgen/revgen/engine/mixed"
-	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/target/density/expression"
 )
@@ -37,9 +36,9 @@ func realsPreset(of *origin, target RealsTarget, name string) (*RealsConfig, err
 	if err := conf.OneOf("preset", name, Presets); err != nil {
 		return nil, err
 	}
-	c := &RealsConfig{of: of, Target: target, Config: reals.Ours(of.name, name)}
+	c := &RealsConfig{of: of, Target: target, Config: vectors.Ours(of.name, name)}
 	if name == "paper" {
-		c.Config = reals.Paper(of.name)
+		c.Config = vectors.Paper(of.name)
 	}
 	c.fit()
 	return c, nil
@@ -167,7 +166,7 @@ func mixedPreset(of *origin, target MixedTarget, name string) (*MixedConfig, err
 	if err := conf.OneOf("preset", name, Presets); err != nil {
 		return nil, err
 	}
-	c := &MixedConfig{of: of, Target: target, Config: mixed.Paper(of.name)}
+	c := &MixedConfig{of: of, Target: target, ModalConfig: vectors.ModalPaper(of.name)}
 	if name == "quick" {
 		c.Training.Steps, c.Training.Optimizer.LearningRate = 5000, 3e-3
 	}
@@ -195,6 +194,6 @@ func (c *MixedConfig) Adapt(ctx context.Context) (why string, err error) {
 		if e == nil {
 			return "the paper's settings", nil
 		}
-		return c.Recipe(ctx, mixedTarget{e}, mixed.Seen{}, quick)
+		return c.Recipe(ctx, mixedTarget{e}, vectors.Seen{}, quick)
 	})
 }

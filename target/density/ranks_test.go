@@ -18,7 +18,7 @@ type halting struct{ left *atomic.Int64 }
 
 func (h halting) Dim() int { return 2 }
 
-func (h halting) LogDensity(dst, x []float32) {
+func (h halting) LogDensity(dst, x []float32, _ []uint8) {
 	for i := range dst {
 		dst[i] = -(x[2*i]*x[2*i] + x[2*i+1]*x[2*i+1]) / 2
 		if h.left.Add(-1) < 0 {

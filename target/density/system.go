@@ -8,39 +8,27 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/state"
 )
 
-// A kit is reals.System or mixed.System.
-type kit interface {
-	engine.System
-	engine.Initializer
-	engine.TensorNamer
-	engine.Differentiable
-	engine.Sampler
-	engine.Converter
-	engine.Energetic
-	engine.Refiner
-	engine.Scorer
-	engine.Prospector
-	HasDensity() bool
-}
-
 // A system trains a generator of a target of one's own. Its samples are in the target's
-// coordinates, what a kit learns in those of the chart.
+// coordinates, what the kit learns in those of the chart.
 type system struct {
-	kit
+	*vectors.System
 	*problem
 	workers   *pool.Pool
 	names     []string // of the observables
 	reference reference
 }
 
-func newSystem(k kit, e *vectors.Ensemble, p *problem, workers *pool.Pool) *system {
-	e.Chart = p
-	s := &system{kit: k, problem: p, workers: workers, names: k.Observables()}
+func newSystem(c vectors.Configuration, t vectors.Target, p *problem, workers *pool.Pool) (*system, error) {
+	k, err := vectors.New(c, t, workers)
+	if err != nil {
+		return nil, err
+	}
+	k.Chart = p
+	s := &system{System: k, problem: p, workers: workers, names: k.Observables()}
 	release(s, p)
-	return s
+	return s, nil
 }
 
 // release ends the processes of a system that is forgotten without Close.
@@ -49,15 +37,6 @@ func release[T any](system *T, p *problem) {
 		runtime.AddCleanup(system, func(p *problem) { _ = p.Close() }, p)
 	}
 }
-
-// Transition draws s′_i ~ p^m(s_i, ·), and looks at the first values of ln π.
-func (s *system) Transition(step uint32) {
-	s.kit.Transition(step)
-	s.judge(step, s.workers)
-}
-
-// State implements engine.Stateful.
-func (s *system) State() []engine.Section { return state.Of(s.kit) }
 
 // Volume implements vectors.Chart: the generator learns coordinates in units of their
 // scales, and ln π from a level.
@@ -111,9 +90,14 @@ func (p *problem) Level() float64 {
 	return p.fromLevel()
 }
 
+// Judge implements vectors.Chart.
+func (p *problem) Judge(step uint32, workers *pool.Pool) error {
+	p.judge(step, workers)
+	return engine.Failure(p, workers)
+}
+
 var (
 	_ engine.Evaluator   = (*system)(nil)
 	_ engine.Illustrator = (*system)(nil)
 	_ engine.Fallible    = (*system)(nil)
-	_ kit                = (*system)(nil)
 )

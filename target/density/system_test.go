@@ -113,7 +113,7 @@ type field struct{}
 
 func (field) Dim() int { return 64 }
 
-func (field) LogDensity(dst, x []float32) {
+func (field) LogDensity(dst, x []float32, _ []uint8) {
 	const side, kappa, lambda = 8, 0.2, 0.02
 	for r := range dst {
 		var hop, site float64

@@ -6,8 +6,7 @@ import (
 	"sync"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/mixed"
-	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/target/density/expression"
 	"github.com/revgen/revgen/target/density/program"
@@ -37,10 +36,9 @@ func (s expressionSource) Evaluate(dst []float64, x []float32, k []uint8) error 
 	return nil
 }
 
-// A code is a target in Go with buffers, whichever of the two it is.
+// A code is a target in Go with buffers.
 type code struct {
-	reals  reals.Target
-	mixed  mixed.Target
+	target vectors.Target
 	narrow []float32
 }
 
@@ -50,12 +48,9 @@ type goSource struct{ free chan *code }
 func newGoSource(of code, threads int) goSource {
 	s := goSource{make(chan *code, threads)}
 	for range threads {
-		c := code{reals: of.reals, mixed: of.mixed, narrow: make([]float32, blockRows)}
-		if t, ok := of.reals.(reals.Cloner); ok {
-			c.reals = t.Clone()
-		}
-		if t, ok := of.mixed.(mixed.Cloner); ok {
-			c.mixed = t.Clone()
+		c := code{of.target, make([]float32, blockRows)}
+		if t, ok := of.target.(vectors.Cloner); ok {
+			c.target = t.Clone()
 		}
 		s.free <- &c
 	}
@@ -65,16 +60,12 @@ func newGoSource(of code, threads int) goSource {
 func (s goSource) Evaluate(dst []float64, x []float32, k []uint8) error {
 	c := <-s.free
 	defer func() { s.free <- c }()
-	if precise, ok := c.mixed.(mixed.Precise); ok {
+	if precise, ok := c.target.(vectors.Precise); ok {
 		precise.LogDensity64(dst, x, k)
 		return nil
 	}
 	narrow := c.narrow[:len(dst)]
-	if c.mixed != nil {
-		c.mixed.LogDensity(narrow, x, k)
-	} else {
-		c.reals.LogDensity(narrow, x)
-	}
+	c.target.LogDensity(narrow, x, k)
 	for r, v := range narrow {
 		dst[r] = float64(v)
 	}
@@ -91,7 +82,7 @@ type problem struct {
 	program    *program.Workers // the source, if it is one
 
 	measure sync.Once
-	level   float64 // of ln π, which the kit of real vectors, whose ln π is float32, sees from there
+	level   float64 // of ln π, which the kit, whose ln π of vectors alone is float32, sees from there
 
 	mutex  sync.Mutex
 	err    error
@@ -287,11 +278,11 @@ func (p *problem) fromLevel() float64 {
 	return p.level
 }
 
-// A realsTarget is a problem as the kit of real vectors sees it.
+// A realsTarget is a problem without modes as the kit sees it.
 type realsTarget struct{ *evaluation }
 
-// LogDensity implements reals.Target.
-func (t realsTarget) LogDensity(dst, y []float32) {
+// LogDensity implements vectors.Target.
+func (t realsTarget) LogDensity(dst, y []float32, _ []uint8) {
 	level := t.fromLevel()
 	for lo := 0; lo < len(dst); lo += blockRows {
 		hi := min(lo+blockRows, len(dst))
@@ -303,25 +294,16 @@ func (t realsTarget) LogDensity(dst, y []float32) {
 	}
 }
 
-// Clone implements reals.Cloner.
-func (t realsTarget) Clone() reals.Target { return realsTarget{t.problem.evaluation()} }
+// Clone implements vectors.Cloner.
+func (t realsTarget) Clone() vectors.Target { return realsTarget{t.problem.evaluation()} }
 
-// Place implements reals.Placed.
-func (t realsTarget) Place() (center []float64, scale float64) { return make([]float64, t.dim), 1 }
-
-// Observables implements reals.Observed.
-func (t realsTarget) Observables() []string { return t.names() }
-
-// Observe implements reals.Observed.
-func (t realsTarget) Observe(dst []float64, stride int, y []float32) { t.observe(dst, stride, y, nil) }
-
-// A mixedTarget is a problem as the kit of vectors with modes sees it.
+// A mixedTarget is a problem with modes as the kit sees it.
 type mixedTarget struct{ *evaluation }
 
-// Modes implements mixed.Target.
+// Modes implements vectors.Modal.
 func (t mixedTarget) Modes() int { return t.modes }
 
-// LogDensity implements mixed.Target.
+// LogDensity implements vectors.Target.
 func (t mixedTarget) LogDensity(dst, y []float32, k []uint8) {
 	wide := make([]float64, len(dst))
 	t.logDensity(wide, y, k)
@@ -330,43 +312,35 @@ func (t mixedTarget) LogDensity(dst, y []float32, k []uint8) {
 	}
 }
 
-// LogDensity64 implements mixed.Precise.
+// LogDensity64 implements vectors.Precise.
 func (t mixedTarget) LogDensity64(dst []float64, y []float32, k []uint8) { t.logDensity(dst, y, k) }
 
-// Clone implements mixed.Cloner.
-func (t mixedTarget) Clone() mixed.Target { return mixedTarget{t.problem.evaluation()} }
+// Clone implements vectors.Cloner.
+func (t mixedTarget) Clone() vectors.Target { return mixedTarget{t.problem.evaluation()} }
 
-// Place implements mixed.Placed.
-func (t mixedTarget) Place(int) (center []float64, scale float64) { return make([]float64, t.dim), 1 }
-
-// Observables implements mixed.Observed.
-func (t mixedTarget) Observables() []string { return t.names() }
-
-// Observe implements mixed.Observed.
-func (t mixedTarget) Observe(dst []float64, stride int, y []float32, k []uint8) {
-	t.observe(dst, stride, y, k)
-}
+// Place implements vectors.Placed.
+func (e *evaluation) Place(int) (center []float64, scale float64) { return make([]float64, e.dim), 1 }
 
 // observedCoordinates are measured one by one.
 const observedCoordinates = 8
 
-// names are those of a state's observables in the target's own coordinates.
-func (p *problem) names() (all []string) {
-	each := min(p.dim, observedCoordinates)
+// Observables implements vectors.Observed, in the target's own coordinates.
+func (e *evaluation) Observables() (all []string) {
+	each := min(e.dim, observedCoordinates)
 	for i := range each {
 		all = append(all, fmt.Sprintf("x%d", i))
 	}
 	for i := range each {
 		all = append(all, fmt.Sprintf("x%d_squared", i))
 	}
-	if p.dim > 1 {
+	if e.dim > 1 {
 		all = append(all, "mean_square")
 	}
 	return append(all, "log_density")
 }
 
-// observe sets the observables of some states, −Inf where ln π is not known.
-func (e *evaluation) observe(dst []float64, stride int, y []float32, k []uint8) {
+// Observe implements vectors.Observed: −Inf where ln π is not known.
+func (e *evaluation) Observe(dst []float64, stride int, y []float32, k []uint8) {
 	rows := len(y) / e.dim
 	each := min(e.dim, observedCoordinates)
 	for lo := 0; lo < rows; lo += blockRows {

@@ -225,7 +225,7 @@ func TestPairs(t *testing.T) {
 			s := NewTrainer(t, m, training, nil, workers).System().(*System)
 			s.Generate(params, 3)
 			s.Transition(3)
-			s.Discrepancy(3)
+			s.balance.Measure()
 			require.Positive(t, s.Acceptance())
 			first := make([]uint64, samples)
 			s.batch.Complete(first)

@@ -98,6 +98,13 @@ func (s *System) Inherit(params []float32, from engine.System, theirs []float32)
 	return nil
 }
 
+// Loss implements engine.System: the form of log densities.
+func (s *System) Loss(params []float32, step uint32) (float64, error) {
+	s.Generate(params, step)        // s, and R(s)
+	s.Transition(step)              // s′ ~ p^m(s, ·) of those that move, and R(s′)
+	return s.balance.Measure(), nil // ½ E (R(s) − R(s′))²
+}
+
 // Generate draws the spins that are learned, and R.
 func (s *System) Generate(params []float32, step uint32) {
 	s.batch.SetBeta(s.net.target.Beta * s.config.Fraction(s.config.Level(step, s.training.Steps)))
@@ -115,9 +122,6 @@ func (s *System) Transition(step uint32) {
 	s.batch.score(s.to)
 	s.batch.ScoredR(s.balance.Next[:s.balance.Moved()])
 }
-
-// Discrepancy implements engine.System.
-func (s *System) Discrepancy(uint32) float64 { return s.balance.Measure() }
 
 // Backward sets grad to the loss's gradient.
 func (s *System) Backward(_, grad []float32) {

@@ -90,6 +90,13 @@ func (s *System) Acceptance() float64 { return s.transition.Acceptance() }
 // Objective returns what judges the batch.
 func (s *System) Objective() Objective { return s.objective }
 
+// Loss implements engine.System: the form of pairs of samples.
+func (s *System) Loss(params []float32, step uint32) (float64, error) {
+	s.Generate(params, step)    // s = G_θ(z)
+	s.Transition(step)          // s′ ~ p^m(s, ·), from here on a constant
+	return s.Discrepancy(), nil // L((s, s′), (s′, s)) and ∂L/∂s
+}
+
 // Generate draws s_i = G_θ(z_i) for the whole batch.
 func (s *System) Generate(params []float32, step uint32) {
 	s.params = params
@@ -127,7 +134,7 @@ func (s *System) generateRows(block, lo, hi int, _ []float32) {
 func (s *System) Transition(step uint32) { s.transition.Run(s.batch.Next, s.batch.States, step) }
 
 // Discrepancy returns the loss and keeps its gradient.
-func (s *System) Discrepancy(uint32) float64 {
+func (s *System) Discrepancy() float64 {
 	loss := s.objective.Discrepancy()
 	if s.score != nil {
 		s.score.look(s.objective)

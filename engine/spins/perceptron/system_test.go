@@ -101,7 +101,7 @@ func newTrainer(t *testing.T, c *testConfig, threads int) (*engine.Trainer, *Sys
 func measure(trainer *engine.Trainer, s *System) float64 {
 	s.Generate(trainer.Params(), 1)
 	s.Transition(1)
-	return s.Discrepancy(1)
+	return s.Discrepancy()
 }
 
 // gradients takes the gradient of the whole batch, ∂L/∂s or ∂L/∂h.

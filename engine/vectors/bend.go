@@ -1,0 +1,91 @@
+package vectors
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/mixture"
+)
+
+// A coupling that bends has two perceptrons more, for ε_l and δ_l of the maps h of
+// mixture.Shape:
+//
+//	v_{l+2} = h(v_l) ⊙ e^{σ_l} + t_l,   ε = 2 tanh(s_ε/2),   ln δ = tanh s_δ.
+
+// mostLean bounds |ε| softly; |ln δ| has the bound 1.
+const mostLean = 2
+
+// measure makes e^ε and δ of what the perceptrons of coupling l have left.
+func (p *flowPass) measure(l int) {
+	n := p.rows * p.flow.width(l)
+	lean, tail := p.lean[l][:n], p.tail[l][:n]
+	for i := range lean {
+		lean[i] /= mostLean
+	}
+	asm.Tanh(lean, lean)
+	asm.Tanh(tail, tail)
+	p.expand(lean, tail)
+}
+
+// expand sets bends to e^ε and δ.
+func (p *flowPass) expand(lean, tail []float32) {
+	n := len(lean)
+	for i, v := range lean {
+		p.bends[0][i] = mostLean * v
+	}
+	asm.Exp(p.bends[0][:n], p.bends[0][:n])
+	asm.Exp(p.bends[1][:n], tail)
+}
+
+// shape returns the map of number i of coupling l, of those that measure has made.
+func (p *flowPass) shape(l, i int) mixture.Shape {
+	return mixture.MakeShape(mostLean*float64(p.lean[l][i]), float64(p.bends[0][i]), float64(p.bends[1][i]))
+}
+
+// bend sets u_l to h(v_l).
+func (p *flowPass) bend(l int) {
+	width := p.flow.width(l)
+	u := p.bowed[l]
+	for r := range p.rows {
+		var log float64
+		for i := r * width; i < (r+1)*width; i++ {
+			h := p.shape(l, i)
+			y, slope := h.Apply(float64(p.versions[l][i]))
+			u[i] = float32(y)
+			log += math.Log(slope)
+		}
+		p.bowing[r] += log
+	}
+}
+
+// unbend sets v_l to h⁻¹(u_l).
+func (p *flowPass) unbend(l int) {
+	width := p.flow.width(l)
+	u := p.bowed[l]
+	for r := range p.rows {
+		var log float64
+		for i := r * width; i < (r+1)*width; i++ {
+			h := p.shape(l, i)
+			z, slope, _ := h.Invert(float64(u[i]))
+			p.versions[l][i] = float32(z)
+			log += math.Log(slope)
+		}
+		p.bowing[r] -= log
+	}
+}
+
+// straighten takes g, the gradient by v_l, to that by u_l, with the part of ln ∂v/∂u,
+// and leaves those by the perceptrons' outputs in s.
+func (p *flowPass) straighten(l int, g []float32, c []float64, s *scratch) {
+	width := p.flow.width(l)
+	n := len(g)
+	lean, tail := p.lean[l][:n], p.tail[l][:n]
+	p.expand(lean, tail)
+	for i := range g {
+		h := p.shape(l, i)
+		byU, byEpsilon, byTau := h.Differentiate(float64(p.bowed[l][i]), mixture.BentTo(float64(p.versions[l][i])), float64(g[i]), c[i/width])
+		g[i] = float32(byU)
+		s.lean[i] = float32(byEpsilon) * (1 - lean[i]*lean[i])
+		s.tail[i] = float32(byTau) * (1 - tail[i]*tail[i])
+	}
+}

@@ -1,0 +1,107 @@
+package vectors
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/state"
+)
+
+// bounded adds the penalty to a loss.
+type bounded struct {
+	lossGradient
+	lanes     *nn.Lanes
+	penalties []float64 // of each block
+	penalised pool.Span // these
+
+	ds       slopes // of the call under way
+	s        States
+	penalise func(block, lo, hi int, _ []float32)
+}
+
+func newBounded(loss lossGradient, b *boundary, n int, lanes *nn.Lanes) *bounded {
+	l := &bounded{lossGradient: loss, lanes: lanes, penalties: make([]float64, lanes.Blocks())}
+	l.penalised = nn.BlockSpan(lanes, l.penalties)
+	sigmoids := make([]float32, n)
+	l.penalise = func(block, lo, hi int, _ []float32) {
+		l.penalties[block] = b.add(l.ds.part(lo, hi).x, l.s.Part(lo, hi).X, sigmoids[lo:hi], n)
+	}
+	return l
+}
+
+func (l *bounded) LossGradient(ds slopes, s, next States) float64 {
+	loss := l.lossGradient.LossGradient(ds, s, next)
+	l.ds, l.s = ds, s
+	l.lanes.Share(l.penalise, l.penalised)
+	for _, p := range l.penalties {
+		loss += p
+	}
+	return loss
+}
+
+// State lists what the loss carries from step to step.
+func (l *bounded) State() []engine.Section { return state.Of(l.lossGradient) }
+
+// A boundary is the soft penalty of eq. (boundary_penalty), which keeps early
+// samples from wandering off.
+type boundary struct {
+	dim                     int
+	weight, sharpness, edge float32 // edge is r²
+	center                  []float32
+}
+
+func newBoundary(c BoundaryConfig, dim int) *boundary {
+	b := &boundary{
+		dim: dim, weight: float32(c.Weight), sharpness: float32(c.Sharpness), edge: float32(c.Radius * c.Radius),
+		center: make([]float32, dim),
+	}
+	copy(b.center, number.Narrow(c.Center))
+	return b
+}
+
+// add returns the penalty's share in the loss of a batch of n of which x,
+// [rows][dim], are some rows, and adds its gradient
+//
+//	(2 c/N) weight σ(1−σ) (x_i − x_0)
+//
+// to theirs. sigmoids is scratch for one number a row.
+func (b *boundary) add(grad, x, sigmoids []float32, n int) float64 {
+	rows := len(x) / b.dim
+	sigmoids = sigmoids[:rows]
+	for r := range sigmoids {
+		var square float32
+		for i, v := range x[r*b.dim : (r+1)*b.dim] {
+			square += (v - b.center[i]) * (v - b.center[i])
+		}
+		sigmoids[r] = b.sharpness * (square - b.edge)
+	}
+	asm.Sigmoid(sigmoids, sigmoids)
+	var sum float64
+	scale := 2 * b.sharpness * b.weight / float32(n)
+	for r, v := range sigmoids {
+		sum += float64(v)
+		slope := scale * v * (1 - v)
+		for i := r * b.dim; i < (r+1)*b.dim; i++ {
+			grad[i] += slope * (x[i] - b.center[i-r*b.dim])
+		}
+	}
+	return float64(b.weight) * sum / float64(n)
+}
+
+// penalty64 is the penalty of a whole batch in float64.
+func (b *boundary) penalty64(x []float64) float64 {
+	n := len(x) / b.dim
+	var sum float64
+	for r := range n {
+		var square float64
+		for i, v := range x[r*b.dim : (r+1)*b.dim] {
+			square += (v - float64(b.center[i])) * (v - float64(b.center[i]))
+		}
+		sum += 1 / (1 + math.Exp(float64(b.sharpness)*(float64(b.edge)-square)))
+	}
+	return float64(b.weight) * sum / float64(n)
+}

@@ -1,0 +1,70 @@
+package vectors
+
+import (
+	"github.com/revgen/revgen/engine/critic"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// discriminatorLoss is learned.
+var discriminatorLoss = lossKind{
+	make: func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (lossGradient, error) {
+		loss, err := newDiscriminator(n, dim, modes, l.Discriminator, seed, workers)
+		return loss, conf.Under("discriminator", err)
+	},
+	validate: func(l *LossConfig) error { return conf.Under("discriminator", l.Discriminator.Validate()) },
+	bytes: func(l *LossConfig, n, dim, modes int) float64 {
+		return l.Discriminator.Bytes(n, dim+modes) + 4*3*float64(n*(dim+modes))
+	},
+}
+
+// discriminator is the learned loss of package critic, for which a state is the vector
+// (x, e_k), with a unit vector for the mode.
+type discriminator struct {
+	*critic.Critic
+	dim, modes     int
+	from, to, grad []float32 // s, s′ and ∂L/∂s, [n][dim + modes]
+	alter          func(state []float32, _, mode int)
+}
+
+func newDiscriminator(n, dim, modes int, c critic.Config, seed uint64, workers *pool.Pool) (*discriminator, error) {
+	judge, err := critic.New(n, dim+modes, c, seed, workers)
+	size := n * (dim + modes)
+	o := &discriminator{
+		Critic: judge, dim: dim, modes: modes,
+		from: make([]float32, size), to: make([]float32, size), grad: make([]float32, size),
+	}
+	o.alter = func(state []float32, _, mode int) { setMode(state[dim:], mode) }
+	return o, err
+}
+
+func setMode(unit []float32, mode int) {
+	clear(unit)
+	unit[mode] = 1
+}
+
+// embed sets dst to the vectors (x, e_k).
+func (o *discriminator) embed(dst []float32, s States) {
+	width := o.dim + o.modes
+	for i := range s.Len() {
+		row := dst[i*width:][:width]
+		copy(row, s.X[i*o.dim:][:o.dim])
+		if s.K != nil {
+			setMode(row[o.dim:], int(s.K[i]))
+		}
+	}
+}
+
+func (o *discriminator) LossGradient(ds slopes, s, next States) float64 {
+	o.embed(o.from, s)
+	o.embed(o.to, next)
+	o.Evaluate(o.from, o.to)
+	o.Gradient(o.grad)
+	for i := range s.Len() {
+		copy(ds.x[i*o.dim:][:o.dim], o.grad[i*(o.dim+o.modes):])
+	}
+	if o.modes > 0 {
+		o.Changes(ds.k, o.modes, o.alter)
+	}
+	return o.Learn()
+}

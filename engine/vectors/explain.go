@@ -1,0 +1,59 @@
+package vectors
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mixture"
+)
+
+// Explain implements engine.Explainer.
+func (c *Config) Explain() string {
+	c = c.settings()
+	steps := engine.Moves(c.Transition.Steps, "Metropolis step")
+	return c.explain(c.Generator.name(), "MMD²", fmt.Sprintf("%s of σ %v", steps, strings.Trim(fmt.Sprint(c.Transition.Sigma), "[]")))
+}
+
+// Explain implements engine.Explainer.
+func (c *ModalConfig) Explain() string {
+	s := c.settings()
+	steps := engine.Moves(s.Transition.Steps, "Metropolis step") + " within and across modes"
+	if s.Generator.Kind != "mixture" {
+		loss := "MMD²"
+		if s.Loss.Kind == "discriminator" {
+			loss = "a learned discriminator"
+		}
+		steps += " in " + strings.ReplaceAll(s.Transition.Order, "paper-order", "the paper's") + " order"
+		return "a perceptron with a point and a logit for each mode, " + engine.ByPairs(loss, steps)
+	}
+	return s.explain(strings.TrimSuffix(mixture.Name(s.Generator.Components, " for each mode", s.Generator.Bent), ","), "", steps)
+}
+
+func (c *Config) explain(generator, loss, move string) string {
+	n, m := c.Training.Batch, c.Transition.Steps
+	by, evaluations := engine.ByPairs(loss, move), n*(1+m)
+	if c.Loss.Kind == "balance" {
+		by, evaluations = c.Loss.Explain(move), n+engine.NewBalance(c.Loss.Balancing, n, n, 1).Moved()*m
+	}
+	return fmt.Sprintf("%s, %s; a step evaluates ln π %d times", generator, by, evaluations)
+}
+
+// name says in words what a generator of vectors is.
+func (g *GeneratorConfig) name() string {
+	switch {
+	case g.Kind == "residual":
+		return fmt.Sprintf("%d residual perceptrons", g.Depth)
+	case g.Kind == "realnvp":
+		return fmt.Sprintf("a RealNVP of %d couplings", g.Depth)
+	}
+	of := ""
+	if g.Base == "product" {
+		of = " for each coordinate"
+	}
+	name := strings.TrimSuffix(mixture.Name(g.Components, of, g.Bent), ",")
+	if g.Depth > 0 {
+		name += fmt.Sprintf(" through %d couplings", g.Depth)
+	}
+	return name
+}

@@ -1,0 +1,449 @@
+package vectors
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/engine/nn"
+)
+
+// A flow is a RealNVP: depth affine couplings, each of which changes one part
+// of the coordinates by a map that depends on the other part,
+//
+//	v_{l+2} = v_l ⊙ e^{σ_l} + t_l,   σ_l = c tanh(s_l / c),
+//
+// where the perceptrons s_l and t_l see v_{l+1}. The parts take turns: v_0 and
+// v_1 are the parts of the noise z, and v_{depth} and v_{depth+1} those of the
+// state x. So
+//
+//	v_l = (v_{l+2} − t_l) ⊙ e^{−σ_l}   and   ln |∂x/∂z| = Σ_l Σ_i σ_l,i.
+type flow struct {
+	nets  networks // scale and translation of each coupling
+	depth int
+	clamp float32
+	bent  bool     // couplings bend
+	each  int      // perceptrons of a coupling
+	part  [2][]int // coordinates of v_l for even and odd l
+}
+
+func newFlow(c GeneratorConfig, dim int) *flow {
+	f := &flow{nets: networks{dim: dim, latent: dim}, depth: c.Depth, clamp: float32(c.Clamp), bent: c.Bent}
+	names := []string{"scale", "translation"}
+	if f.bent {
+		names = append(names, "lean", "tail")
+	}
+	f.each = len(names)
+	for i := range dim {
+		part := i % 2
+		switch c.Partition {
+		case "halves":
+			part = i / ((dim + 1) / 2)
+		case "listed":
+			part = 1
+			if slices.Contains(c.Changed, i) {
+				part = 0
+			}
+		}
+		f.part[part] = append(f.part[part], i)
+	}
+	for l := range f.depth {
+		sizes := append([]int{len(f.part[(l+1)%2])}, c.Hidden...)
+		sizes = append(sizes, len(f.part[l%2]))
+		for _, name := range names {
+			f.nets.add(fmt.Sprintf("coupling %d, %s: ", l+1, name), nn.NewMLP(float32(c.Slope), sizes...))
+		}
+	}
+	return f
+}
+
+func (f *flow) networks() *networks { return &f.nets }
+
+// width returns the number of coordinates of v_l.
+func (f *flow) width(l int) int { return len(f.part[l%2]) }
+
+// A flowPass holds the rows that the last forward or inverse took through a
+// flow.
+type flowPass struct {
+	flow     *flow
+	rows     int
+	versions [][]float32 // v_l, [rows][width(l)]
+	squashed [][]float32 // tanh(s_l/c)
+	stretch  [][]float32 // e^{σ_l}
+	shift    []float32   // t_l of the present coupling
+	noise    []float32   // [rows][dim], of states whose density is asked for
+	recorder recorder
+
+	// Of couplings that bend:
+	lean, tail [][]float32  // tanh(ε_l/2) and tanh(ln δ_l) as the perceptrons have them
+	bends      [2][]float32 // e^ε and δ of the present coupling
+	bowed      [][]float32  // u_l = h(v_l)
+	bowing     []float64    // Σ ln h′ of each row
+	layers     []nn.Activations
+}
+
+func (f *flow) newPass(rows int, backward bool) pass {
+	widest := max(f.width(0), f.width(1))
+	p := &flowPass{flow: f, recorder: recorder{rows: rows, backward: backward}, shift: make([]float32, rows*widest), noise: make([]float32, rows*f.nets.dim)}
+	for l := range f.depth + 2 {
+		p.versions = append(p.versions, make([]float32, rows*f.width(l)))
+	}
+	for l := range f.depth {
+		p.squashed = append(p.squashed, make([]float32, rows*f.width(l)))
+		p.stretch = append(p.stretch, make([]float32, rows*f.width(l)))
+		outs := [][]float32{p.squashed[l], p.shift}
+		if f.bent {
+			n := rows * f.width(l)
+			p.lean, p.tail = append(p.lean, make([]float32, n)), append(p.tail, make([]float32, n))
+			p.bowed = append(p.bowed, make([]float32, n))
+			outs = append(outs, p.lean[l], p.tail[l])
+		}
+		for i, out := range outs {
+			p.layers = append(p.layers, p.recorder.activations(f.nets.nets[f.each*l+i], p.versions[l+1], out))
+		}
+	}
+	if f.bent {
+		p.bends = [2][]float32{make([]float32, rows*widest), make([]float32, rows*widest)}
+		p.bowing = make([]float64, rows)
+	}
+	return p
+}
+
+// split copies the columns of x, [rows][dim], that belong to v_l.
+func (p *flowPass) split(v, x []float32, l int) {
+	columns, d := p.flow.part[l%2], p.flow.nets.dim
+	for r := range p.rows {
+		row := x[r*d : (r+1)*d]
+		for i, column := range columns {
+			v[r*len(columns)+i] = row[column]
+		}
+	}
+}
+
+// join is the inverse of split.
+func (p *flowPass) join(x, v []float32, l int) {
+	columns, d := p.flow.part[l%2], p.flow.nets.dim
+	for r := range p.rows {
+		row := x[r*d : (r+1)*d]
+		for i, column := range columns {
+			row[column] = v[r*len(columns)+i]
+		}
+	}
+}
+
+// condition evaluates the perceptrons of coupling l: squashed, stretch and
+// shift.
+func (p *flowPass) condition(l int, w *weights) {
+	f := p.flow
+	for i := f.each * l; i < f.each*(l+1); i++ {
+		f.nets.nets[i].Forward(p.layers[i], w.packed[i], f.nets.of(w.params, i), 0, p.rows)
+	}
+	n := p.rows * f.width(l)
+	squashed, stretch := p.squashed[l][:n], p.stretch[l][:n]
+	if f.clamp != 1 {
+		for i := range squashed {
+			squashed[i] /= f.clamp
+		}
+	}
+	asm.Tanh(squashed, squashed)
+	for i, v := range squashed {
+		stretch[i] = f.clamp * v
+	}
+	asm.Exp(stretch, stretch)
+	if f.bent {
+		p.measure(l)
+	}
+}
+
+func (p *flowPass) forward(s States, z, _ []float32, w *weights) { p.transform(s.X, z, w) }
+
+// transform sets x to the states of the noise z.
+func (p *flowPass) transform(x, z []float32, w *weights) {
+	f := p.flow
+	p.rows = len(z) / f.nets.dim
+	clear(p.bowing)
+	for l := range 2 {
+		p.split(p.versions[l], z, l)
+	}
+	for l := range f.depth {
+		p.condition(l, w)
+		v, next := p.versions[l], p.versions[l+2]
+		if f.bent {
+			p.bend(l)
+			v = p.bowed[l]
+		}
+		shift := p.shift[:len(v)]
+		for i, e := range p.stretch[l][:p.rows*f.width(l)] {
+			next[i] = v[i]*e + shift[i]
+		}
+	}
+	for l := f.depth; l < f.depth+2; l++ {
+		p.join(x, p.versions[l], l)
+	}
+}
+
+// inverse sets z to the noise of which transform makes x.
+func (p *flowPass) inverse(z, x []float32, w *weights) {
+	f := p.flow
+	p.rows = len(x) / f.nets.dim
+	clear(p.bowing)
+	for l := f.depth; l < f.depth+2; l++ {
+		p.split(p.versions[l], x, l)
+	}
+	for l := f.depth - 1; l >= 0; l-- {
+		p.condition(l, w)
+		v, next := p.versions[l], p.versions[l+2]
+		if f.bent {
+			v = p.bowed[l]
+		}
+		shift := p.shift[:len(v)]
+		for i, e := range p.stretch[l][:p.rows*f.width(l)] {
+			v[i] = (next[i] - shift[i]) / e
+		}
+		if f.bent {
+			p.unbend(l)
+		}
+	}
+	for l := range 2 {
+		p.join(z, p.versions[l], l)
+	}
+}
+
+// density implements densePass.
+func (p *flowPass) density(dst []float64, s States, w *weights) {
+	p.inverse(p.noise[:len(s.X)], s.X, w)
+	p.logDensity(dst)
+}
+
+// logDensity sets dst[r] = ln q(x_r) of the rows of the last forward or inverse,
+// ln N(z | 0, I) − ln |∂x/∂z|.
+func (p *flowPass) logDensity(dst []float64) {
+	f := p.flow
+	for r := range dst {
+		dst[r] = -float64(f.nets.dim) / 2 * math.Log(2*math.Pi)
+	}
+	for l := range 2 {
+		width := f.width(l)
+		for i, z := range p.versions[l][:p.rows*width] {
+			dst[i/width] -= float64(z) * float64(z) / 2
+		}
+	}
+	p.volume(dst)
+}
+
+// volume subtracts ln |∂x/∂z| of the rows of the last forward or inverse.
+func (p *flowPass) volume(dst []float64) {
+	f := p.flow
+	for l := range f.depth {
+		width := f.width(l)
+		for i, v := range p.squashed[l][:p.rows*width] {
+			dst[i/width] -= float64(f.clamp) * float64(v)
+		}
+	}
+	if f.bent {
+		for r := range dst {
+			dst[r] -= p.bowing[r]
+		}
+	}
+}
+
+// backward goes through the couplings in reverse. With g the gradient by
+// v_{l+2},
+//
+//	∂L/∂t_l = g,   ∂L/∂s_l = g ⊙ v_l ⊙ e^{σ_l} (1 − tanh²(s_l/c)),
+//	∂L/∂v_l = g ⊙ e^{σ_l},
+//
+// and both perceptrons add what they have for v_{l+1} to its gradient.
+func (p *flowPass) backward(grad []float32, ds slopes, w *weights, s *scratch) {
+	f := p.flow
+	for l := f.depth; l < f.depth+2; l++ {
+		p.split(s.state[l%2], ds.x, l)
+	}
+	for l := f.depth - 1; l >= 0; l-- {
+		n := p.rows * f.width(l)
+		g, other := s.state[l%2][:n], s.state[(l+1)%2][:p.rows*f.width(l+1)]
+		v, stretch, squashed := p.versions[l][:n], p.stretch[l][:n], p.squashed[l][:n]
+		scaleOut := s.out[:n]
+		for i, q := range squashed {
+			scaleOut[i] = g[i] * v[i] * stretch[i] * (1 - q*q)
+		}
+		if l == 0 { // v_1 is noise
+			other = nil
+		}
+		p.propagate(grad, l, other, w, s, scaleOut, g)
+		for i, e := range stretch {
+			g[i] *= e
+		}
+	}
+}
+
+// score implements densePass: the slope of ln N(z | 0, I) is −z.
+func (p *flowPass) score(grad []float32, c []float64, w *weights, s *scratch) {
+	slope := p.noise[:p.rows*p.flow.nets.dim]
+	for l := range 2 {
+		p.join(slope, p.versions[l], l)
+	}
+	for i, z := range slope {
+		slope[i] = -z
+	}
+	p.scoreFrom(grad, slope, c, w, s)
+}
+
+// scoreFrom goes through the couplings of the inverse, given the slope of the
+// base's ln density at the noise. With g the gradient by v_l of Σ_r c_r ln q, the
+// states held fixed,
+//
+//	∂/∂t_l = −g ⊙ e^{−σ_l},   ∂/∂s_l = −(g ⊙ v_l + c) (1 − tanh²(s_l/c)),
+//	∂/∂v_{l+2} = g ⊙ e^{−σ_l}.
+func (p *flowPass) scoreFrom(grad, slope []float32, c []float64, w *weights, s *scratch) {
+	f, d := p.flow, p.flow.nets.dim
+	for i := range slope {
+		slope[i] *= float32(c[i/d])
+	}
+	for l := range 2 {
+		p.split(s.state[l], slope, l)
+	}
+	for l := range f.depth {
+		width := f.width(l)
+		n := p.rows * width
+		g, other := s.state[l%2][:n], s.state[(l+1)%2][:p.rows*f.width(l+1)]
+		v, stretch, squashed := p.versions[l][:n], p.stretch[l][:n], p.squashed[l][:n]
+		scaleOut := s.out[:n]
+		if f.bent {
+			p.straighten(l, g, c, s)
+			v = p.bowed[l][:n]
+		}
+		for i, q := range squashed {
+			scaleOut[i] = -(g[i]*v[i] + float32(c[i/width])) * (1 - q*q)
+			g[i] /= stretch[i]
+		}
+		shiftOut := s.shift[:n]
+		for i, v := range g {
+			shiftOut[i] = -v
+		}
+		if l+1 == f.depth { // v_{depth} is the state
+			other = nil
+		}
+		outs := [...][]float32{scaleOut, shiftOut, s.lean, s.tail}
+		p.propagate(grad, l, other, w, s, outs[:f.each]...)
+	}
+}
+
+// propagate takes gradients by the outputs of coupling l's perceptrons to grad, and adds
+// those by what they see to other, unless it is nil.
+func (p *flowPass) propagate(grad []float32, l int, other []float32, w *weights, s *scratch, outs ...[]float32) {
+	f, n := p.flow, p.rows*p.flow.width(l)
+	for i, dout := range outs {
+		net := f.each*l + i
+		var din []float32
+		if other != nil {
+			din = s.in[:len(other)]
+		}
+		p.recorder.backprop(f.nets.nets[net], f.nets.of(grad, net), din, dout[:n], f.nets.of(w.params, net),
+			p.layers[net], w.packed[net], p.rows, s.net)
+		if other != nil {
+			asm.Accumulate(other, din)
+		}
+	}
+}
+
+func (p *flowPass) laws() int                               { return 1 }
+func (p *flowPass) weight(int, *weights) float64            { return 1 }
+func (p *flowPass) image(x, z []float32, _ int, w *weights) { p.transform(x, z, w) }
+
+func (f *flow) forward64(params, z []float64) (x, _ []float64) {
+	x, _ = f.transform64(params, z)
+	return x, nil
+}
+
+// transform64 returns the state of the noise z and ln |∂x/∂z| in float64: the
+// specification of transform, and the function that gradients are checked against
+// by central differences.
+func (f *flow) transform64(params, z []float64) (x []float64, logVolume float64) {
+	v := f.split64(z)
+	for l := range f.depth {
+		sigma, shift, bends := f.condition64(params, l, v[(l+1)%2])
+		for i := range sigma {
+			if f.bent {
+				u, slope := bends[i].Apply(v[l%2][i])
+				v[l%2][i] = u
+				logVolume += math.Log(slope)
+			}
+			v[l%2][i] = v[l%2][i]*math.Exp(sigma[i]) + shift[i]
+			logVolume += sigma[i]
+		}
+	}
+	return f.join64(v), logVolume
+}
+
+// split64 returns the parts v_l of a row, by the parity of l.
+func (f *flow) split64(x []float64) (v [2][]float64) {
+	for part, columns := range f.part {
+		for _, i := range columns {
+			v[part] = append(v[part], x[i])
+		}
+	}
+	return v
+}
+
+// join64 is the inverse of split64.
+func (f *flow) join64(v [2][]float64) []float64 {
+	x := make([]float64, f.nets.dim)
+	for part, columns := range f.part {
+		for i, column := range columns {
+			x[column] = v[part][i]
+		}
+	}
+	return x
+}
+
+// inverse64 returns the noise of the state x and ln |∂x/∂z| in float64.
+func (f *flow) inverse64(params, x []float64) (z []float64, logVolume float64) {
+	v := f.split64(x)
+	for l := f.depth - 1; l >= 0; l-- {
+		sigma, shift, bends := f.condition64(params, l, v[(l+1)%2])
+		for i := range sigma {
+			v[l%2][i] = (v[l%2][i] - shift[i]) * math.Exp(-sigma[i])
+			logVolume += sigma[i]
+			if f.bent {
+				z, slope, _ := bends[i].Invert(v[l%2][i])
+				v[l%2][i] = z
+				logVolume -= math.Log(slope)
+			}
+		}
+	}
+	return f.join64(v), logVolume
+}
+
+// logDensity64 returns a function that gives ln q(x) in float64 for the given
+// parameters: the specification of logDensity.
+func (f *flow) logDensity64(params []float64) func(x []float64, k int) float64 {
+	return func(x []float64, _ int) float64 {
+		z, logVolume := f.inverse64(params, x)
+		log := -float64(f.nets.dim)/2*math.Log(2*math.Pi) - logVolume
+		for _, v := range z {
+			log -= v * v / 2
+		}
+		return log
+	}
+}
+
+// condition64 returns σ_l and t_l, and the maps of couplings that bend.
+func (f *flow) condition64(params []float64, l int, u []float64) (sigma, shift []float64, bends []mixture.Shape) {
+	n := &f.nets
+	of := func(i int) []float64 { return n.nets[f.each*l+i].Forward64(params[n.offsets[f.each*l+i]:], u) }
+	sigma, shift = of(0), of(1)
+	c := float64(f.clamp)
+	for i, s := range sigma {
+		sigma[i] = c * math.Tanh(s/c)
+	}
+	if f.bent {
+		lean, tail := of(2), of(3)
+		for i, s := range lean {
+			bends = append(bends, mixture.NewShape(mostLean*math.Tanh(s/mostLean), math.Tanh(tail[i])))
+		}
+	}
+	return sigma, shift, bends
+}

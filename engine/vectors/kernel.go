@@ -1,0 +1,68 @@
+package vectors
+
+import (
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A kernel is a transition with room for the moves of a batch.
+type kernel struct {
+	config   *Config
+	ensemble *Ensemble
+	lanes    *nn.Lanes
+	movers   []*mover             // of blocks
+	counts   []moveCounts         // likewise
+	moving   func(lo, hi int) int // the end of the states of a block that move
+	shared   []pool.Span          // what ranks give each other of a batch that has moved
+
+	logPi, logNext []float64 // β ln π of each s, and of each s′ that there is
+
+	s, next   States // of the call under way
+	stream    rng.Counter
+	moveBlock func(block, lo, hi int, _ []float32)
+}
+
+func newKernel(c *Config, e *Ensemble, lanes *nn.Lanes, moving func(lo, hi int) int) *kernel {
+	n := c.Training.Batch
+	k := &kernel{
+		config: c, ensemble: e, lanes: lanes, moving: moving, counts: make([]moveCounts, lanes.Blocks()),
+		logPi: make([]float64, n), logNext: make([]float64, n),
+	}
+	for range lanes.Blocks() {
+		k.movers = append(k.movers, e.transition.newMover())
+	}
+	k.moveBlock = func(b, lo, hi int, _ []float32) {
+		m, end := k.movers[b], k.moving(lo, hi)
+		copy(k.logPi[lo:hi], m.start(k.s.Part(lo, hi)))
+		from, to := k.s.Part(lo, end), k.next.Part(lo, end)
+		copy(to.X, from.X)
+		copy(to.K, from.K)
+		k.counts[b] = moveCounts{}
+		if end > lo {
+			m.advance(to, k.config.Transition.Steps, &k.stream, uint64(lo), &k.counts[b])
+		}
+		copy(k.logNext[lo:end], m.current)
+	}
+	return k
+}
+
+// move draws s′_i ~ p^m(s_i, ·), at the step's temperature. The error is the target's.
+func (k *kernel) move(next, s States, step uint32) error {
+	k.s, k.next = s, next
+	k.stream = rng.Stream(k.config.Training.Seed, rng.TrainTransition, step)
+	beta := k.config.Transition.At(int(step), k.config.Training.Steps)
+	for _, m := range k.movers {
+		m.beta = beta
+	}
+	k.lanes.Share(k.moveBlock, k.shared...)
+	return k.ensemble.judge(step)
+}
+
+// total counts the proposals of the last move.
+func (k *kernel) total() (all moveCounts) {
+	for i := range k.counts {
+		all.add(&k.counts[i])
+	}
+	return all
+}

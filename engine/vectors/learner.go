@@ -1,0 +1,63 @@
+package vectors
+
+import (
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A learner is a generator with room for the passes of a batch.
+type learner struct {
+	generator
+	nets    *networks
+	seed    uint64
+	weights *weights
+	lanes   *nn.Lanes
+	workers *pool.Pool
+	passes  []pass     // of blocks
+	scratch []*scratch // of lanes
+	z, u    []float32  // [n][latent]; [n][4] with modes
+
+	s    States // of the call under way
+	ds   slopes
+	from noise
+
+	pack      func(part int)
+	drawBlock func(block, lo, hi int, _ []float32)
+	backBlock func(lane, lo, hi int, grad []float32)
+}
+
+func newLearner(c *Config, g generator, workers *pool.Pool) *learner {
+	n, nets := c.Training.Batch, g.networks()
+	l := &learner{
+		generator: g, nets: nets, seed: c.Training.Seed, weights: nets.newWeights(true), lanes: nets.newLanes(n, workers), workers: workers,
+		z: make([]float32, n*nets.latent), u: make([]float32, nets.uniforms(n)),
+	}
+	rows := l.lanes.BlockRows()
+	for range l.lanes.Blocks() {
+		l.passes = append(l.passes, g.newPass(rows, true))
+	}
+	l.scratch = nn.PerLane(l.lanes, func() *scratch { return nets.newScratch(rows) })
+	l.pack = func(part int) { nets.pack(l.weights, part) }
+	l.drawBlock = func(b, lo, hi int, _ []float32) {
+		nets.draw(l.passes[b], l.s.Part(lo, hi), &l.from, uint64(lo), l.z[lo*nets.latent:hi*nets.latent], l.u[nets.uniforms(lo):nets.uniforms(hi)], l.weights)
+	}
+	l.backBlock = func(lane, lo, hi int, grad []float32) {
+		l.passes[lo/rows].(pathPass).backward(grad, l.ds.part(lo, hi), l.weights, l.scratch[lane])
+	}
+	return l
+}
+
+// draw sets s_i = G_θ(z_i) for a rank's own rows of the batch.
+func (l *learner) draw(s States, θ []float32, step uint32) {
+	l.s, l.weights.params = s, θ
+	l.from = noise{rng.Stream(l.seed, rng.TrainLatent, step), rng.Stream(l.seed, rng.TrainHead, step)}
+	l.workers.Run(l.nets.parts(), l.pack)
+	l.lanes.Own(l.drawBlock)
+}
+
+// backward sets grad to ∂L/∂θ, given ∂L/∂s of the batch that was drawn.
+func (l *learner) backward(grad, θ []float32, ds slopes) {
+	l.weights.params, l.ds = θ, ds
+	l.lanes.Backward(grad, l.backBlock)
+}

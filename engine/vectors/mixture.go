@@ -1,0 +1,372 @@
+package vectors
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A dense pass knows the density of its generator.
+type densePass interface {
+	pass
+	// logDensity sets dst[r] = ln q of the states of the last forward or density.
+	logDensity(dst []float64)
+	// density sets dst[r] = ln q of any states.
+	density(dst []float64, s States, w *weights)
+	// score adds to grad Σ_r c_r ∇_θ ln q(x_r), the states held fixed, of the rows
+	// of the last forward or density. What base parameters get are sums that
+	// weights.finish completes.
+	score(grad []float32, c []float64, w *weights, s *scratch)
+	// laws returns how many maps of standard normal noise, z ∈ R^d, make up the
+	// generator, each with its weight, and image sets x to the states that one of
+	// them makes of z.
+	laws() int
+	weight(law int, w *weights) float64
+	image(x, z []float32, law int, w *weights)
+}
+
+// A mixtureFlow is a mixture of Gaussians taken through affine couplings, of which
+// there may be none, and then to the target's place and units:
+//
+//	x = c + s ⊙ f(y),   y ~ Σ_j w_j N(μ_j, L_j L_jᵀ)   or   y_i ~ Σ_j w_ij N(μ_ij, σ_ij²).
+//
+// The first d coordinates of the noise make y, the last chooses j, or one for each
+// coordinate of y does. c and s are not
+// learned; without couplings they are 0 and 1, so that nothing is rounded on the
+// way.
+//
+// With modes there are neither couplings nor a place, Gaussians have a mode,
+//
+//	q(x, k) = Σ_{j of mode k} w_j N(x | μ_j, Σ_j),
+//
+// and a uniform number chooses j.
+type mixtureFlow struct{ *flow }
+
+func newMixtureFlow(c GeneratorConfig, dim, modes int) *mixtureFlow {
+	f := newFlow(c, dim)
+	n := &f.nets
+	n.modes, n.placed, n.based = modes, n.params, n.params
+	if c.Base == "product" {
+		n.base = mixture.NewProduct(dim, c.Components, c.Bent)
+	} else {
+		n.base = mixture.New(dim, max(1, modes), c.Components, c.Bent)
+	}
+	if modes == 0 {
+		n.latent += n.base.Factors()
+		n.based += 2 * dim
+	}
+	n.params = n.based + n.base.NumParams()
+	return &mixtureFlow{f}
+}
+
+func (g *mixtureFlow) newPass(rows int, backward bool) pass {
+	d := g.nets.dim
+	return &mixturePass{
+		flowPass: g.flow.newPass(rows, backward).(*flowPass),
+		y:        make([]float32, rows*d), slope: make([]float32, rows*d),
+		work: g.nets.base.NewWork(rows),
+	}
+}
+
+// logDensity64 is a flow's of a mixture for its noise.
+func (g *mixtureFlow) logDensity64(params []float64) func(x []float64, k int) float64 {
+	d, n := g.nets.dim, &g.nets
+	place, base := params[n.placed:n.based], n.base.NewPacked()
+	base.Set64(params[n.based:])
+	return func(x []float64, k int) float64 {
+		if len(place) == 0 {
+			return base.LogDensity64(x, k)
+		}
+		var log float64
+		y := make([]float64, d)
+		for i, v := range x {
+			y[i] = (v - place[i]) / place[d+i]
+			log -= math.Log(place[d+i])
+		}
+		z, logVolume := g.inverse64(params, y)
+		return log - logVolume + base.LogDensity64(z, 0)
+	}
+}
+
+// learned returns the first of the parameters of which something is learned after
+// those of the couplings.
+func (n *networks) learned() int { return n.based + n.base.Placement() }
+
+// place returns c and s, both empty with modes, and the parameters of the base.
+func (n *networks) place(params []float32) (center, scale, base []float32) {
+	place := params[n.placed:n.based]
+	return place[:len(place)/2], place[len(place)/2:], params[n.based:]
+}
+
+// A mixturePass is a flow's whose noise y is a mixture.
+type mixturePass struct {
+	*flowPass
+	y, slope []float32 // [rows][d]
+	k        []uint8   // modes of the last forward or density
+	work     *mixture.Work
+	last     *weights // of the last forward or density
+}
+
+// chosen returns the component of a factor that the noise chooses.
+func chosen(p *mixture.Packed, factor int, noise float32) int {
+	return p.Choose(factor, math.Erfc(-float64(noise)/math.Sqrt2)/2)
+}
+
+func (p *mixturePass) forward(s States, z, u []float32, w *weights) {
+	n := &p.flow.nets
+	d, width := n.dim, n.dim/n.base.Factors()
+	p.k = s.K
+	for r := range s.Len() {
+		noise := z[r*n.latent : (r+1)*n.latent]
+		if s.K != nil {
+			j := w.base.Choose(0, float64(u[4*r]))
+			w.base.Point(p.y[r*d:][:d], noise, j, p.work)
+			s.K[r] = uint8(j % n.modes)
+		}
+		for f, choice := range noise[d:] {
+			at := f * width
+			w.base.Point(p.y[r*d+at:][:width], noise[at:at+width], chosen(w.base, f, choice), p.work)
+		}
+	}
+	p.show(s.X, w)
+}
+
+// show sets x to the states of the base's points y.
+func (p *mixturePass) show(x []float32, w *weights) {
+	n := &p.flow.nets
+	p.last = w
+	if p.flow.depth == 0 {
+		p.rows = len(x) / n.dim
+		copy(x, p.y)
+		return
+	}
+	p.transform(x, p.y[:len(x)], w)
+	center, scale, _ := n.place(w.params)
+	for i, v := range x {
+		x[i] = center[i%n.dim] + scale[i%n.dim]*v
+	}
+}
+
+func (p *mixturePass) density(dst []float64, s States, w *weights) {
+	n, x := &p.flow.nets, s.X
+	p.k, p.last = s.K, w
+	if p.flow.depth == 0 {
+		p.rows = len(dst)
+		copy(p.y, x)
+	} else {
+		center, scale, _ := n.place(w.params)
+		for i, v := range x {
+			p.slope[i] = (v - center[i%n.dim]) / scale[i%n.dim]
+		}
+		p.inverse(p.y[:len(x)], p.slope[:len(x)], w)
+	}
+	p.logDensity(dst)
+}
+
+func (p *mixturePass) logDensity(dst []float64) {
+	p.last.base.LogDensity(dst, p.y[:p.rows*p.flow.nets.dim], p.k, p.work)
+	p.volume(dst)
+	for r := range dst {
+		dst[r] -= p.last.logScale
+	}
+}
+
+func (p *mixturePass) score(grad []float32, c []float64, w *weights, s *scratch) {
+	n := &p.flow.nets
+	w.base.Score(grad[n.based:], c, p.work)
+	if p.flow.depth == 0 {
+		return
+	}
+	slope := p.slope[:p.rows*n.dim]
+	w.base.Slope(slope, p.work)
+	p.scoreFrom(grad, slope, c, w, s)
+}
+
+// The laws of a product are all choices of a component for each coordinate, those of the
+// first changing fastest: of use in few coordinates.
+func (p *mixturePass) laws() int {
+	n := 1
+	for range p.flow.nets.base.Factors() {
+		n *= p.flow.nets.base.Each()
+	}
+	return n
+}
+
+func (p *mixturePass) weight(law int, w *weights) float64 {
+	b, weight := p.flow.nets.base, 1.0
+	for f := range b.Factors() {
+		weight *= w.base.Weight(law%b.Each()*b.Factors() + f)
+		law /= b.Each()
+	}
+	return weight
+}
+
+func (p *mixturePass) image(x, z []float32, law int, w *weights) {
+	b, d := p.flow.nets.base, p.flow.nets.dim
+	width := d / b.Factors()
+	for r := 0; r*d < len(x); r++ {
+		rest := law
+		for f := range b.Factors() {
+			at := r*d + f*width
+			w.base.Point(p.y[at:at+width], z[at:at+width], rest%b.Each()*b.Factors()+f, p.work)
+			rest /= b.Each()
+		}
+	}
+	p.k = nil
+	p.show(x, w)
+}
+
+// finish completes the sums that score has left of the base, of coefficients whose total
+// is 0.
+func (n *networks) finish(grad []float32, w *weights) {
+	if n.base != nil {
+		w.base.Finish(grad[n.based:], 0)
+	}
+}
+
+// With modes a population takes their shape up to inShape coordinates, and of more than
+// someModes in reasonable time up to inTime coordinates. On all others Gaussians settle.
+const (
+	inShape   = 16
+	inTime    = 6
+	someModes = 16
+)
+
+// settles reports whether Gaussians settle on a target, or on its modes.
+func settles(t Target) bool {
+	d, modes := t.Dim(), modesOf(t)
+	if modes == 0 {
+		return d > mixture.InShape
+	}
+	return d > inShape || d > inTime && modes > someModes
+}
+
+// scout looks for where a target, or one of its modes, has its weight. A target that says
+// where it is Placed is believed.
+func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode int, seed uint64, workers *pool.Pool) (*mixture.Found, error) {
+	var center []float64
+	var scale float64
+	if p, ok := t.(Placed); ok {
+		center, scale = p.Place(mode)
+	}
+	modes := modesOf(t)
+	s := g.Scout.Scout(center, scale, seed)
+	s.Stream, s.Settle, s.Sums = 2*uint32(mode), settles(t), modes == 0
+	if modes == 0 && g.Base != "joint" {
+		s.Sweeps = 10
+	}
+	found, err := s.Run(ctx, t.Dim(), func() mixture.Density { return inMode(t, mode) }, workers)
+	switch {
+	case modes == 0:
+		return found, err
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, fmt.Errorf("mode %d: %w", mode, err)
+	case len(found.Gaussians) == 0 && t.Dim() > mixture.InShape:
+		return nil, fmt.Errorf("mode %d: no Gaussian settles where walkers found weight: ln π has no curvature there that differences of it show, or is −∞ all around; bound the coordinates, say where the weight is, or take a generator of another kind", mode)
+	}
+	return found, nil
+}
+
+// inMode returns one thread's ln π of the vectors of a mode, or of all if there are none.
+func inMode(t Target, mode int) mixture.Density {
+	density, k := densityOf(own(t)), []uint8(nil)
+	if modesOf(t) == 0 {
+		return func(dst []float64, x []float32) { density(dst, x, nil) }
+	}
+	return func(dst []float64, x []float32) {
+		for len(k) < len(dst) {
+			k = append(k, uint8(mode))
+		}
+		density(dst, x, k[:len(dst)])
+	}
+}
+
+// initialize places the base where populations find the target's weight.
+func (g *mixtureFlow) initialize(ctx context.Context, params []float32, c *Config, t Target, workers *pool.Pool) error {
+	if g.nets.modes > 0 {
+		return g.placeModes(ctx, params, c, t, workers)
+	}
+	seed := c.Training.Seed
+	found, err := c.Generator.scout(ctx, t, 0, seed, workers)
+	if err != nil {
+		return err
+	}
+	g.place(ctx, params, found, seed)
+	return ctx.Err()
+}
+
+// place places the base of a generator without modes on what has been found.
+func (g *mixtureFlow) place(ctx context.Context, params []float32, found *mixture.Found, seed uint64) {
+	n := &g.nets
+	center, scale, base := n.place(params)
+	d := n.dim
+	for i := range d {
+		center[i], scale[i] = 0, 1
+	}
+	if g.depth > 0 {
+		mean, deviation := spread(found.X, d)
+		for i := range d {
+			center[i], scale[i] = float32(mean[i]), float32(deviation[i])
+		}
+		found = found.In(center, scale)
+	}
+	c := rng.Stream(seed, rng.Scouting, 1)
+	var all [][]mixture.Component
+	if n.base.Factors() > 1 {
+		all = mixture.PlaceEach(ctx, found.X, d, n.base.Each(), &c)
+	} else {
+		all = [][]mixture.Component{found.Place(ctx, d, n.base.Each(), &c)}
+	}
+	if ctx.Err() == nil { // otherwise all may be few
+		n.base.Place(base, all)
+	}
+}
+
+// placeModes places Gaussians on each mode, with the weights that populations say.
+func (g *mixtureFlow) placeModes(ctx context.Context, params []float32, c *Config, t Target, workers *pool.Pool) error {
+	seed, modes := c.Training.Seed, g.nets.modes
+	all := make([][]mixture.Component, modes)
+	logZ, least := make([]float64, modes), make([]float64, modes)
+	highest := math.Inf(-1)
+	// A mode that seems to have nothing starts with little, and can still gain; but where
+	// Gaussians have settled its ln Z is known, and samples of it would be of no use.
+	const little, next = 1e-3, 1e-30
+	for mode := range all {
+		found, err := c.Generator.scout(ctx, t, mode, seed, workers)
+		if err != nil {
+			return err
+		}
+		stream := rng.Stream(seed, rng.Scouting, 2*uint32(mode)+1)
+		all[mode] = found.Place(ctx, g.nets.dim, c.Generator.Components, &stream)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		logZ[mode], least[mode] = found.LogZ, little
+		if len(found.Gaussians) > 0 {
+			least[mode] = next
+		}
+		highest = max(highest, found.LogZ)
+	}
+	for mode, components := range all {
+		for i := range components {
+			components[i].Weight *= max(least[mode], math.Exp(logZ[mode]-highest))
+		}
+	}
+	g.nets.base.Place(params, all)
+	return nil
+}
+
+// spread returns the mean and the standard deviation of each coordinate.
+func spread(x []float32, d int) (mean, deviation []float64) {
+	mean, deviation = mixture.Moments(x, d)
+	for i, v := range deviation {
+		deviation[i] = max(math.Sqrt(v), 1e-6*(1e-6+math.Abs(mean[i])))
+	}
+	return mean, deviation
+}

@@ -1,0 +1,59 @@
+package vectors
+
+import (
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// mmdLoss is the paper's: the MMD between the laws of (s, s′) and (s′, s).
+var mmdLoss = lossKind{
+	make: func(l *LossConfig, n, dim, modes int, _ uint64, workers *pool.Pool) (lossGradient, error) {
+		if modes > 0 {
+			loss, err := mmd.NewMixed(n, dim, modes, l.Kernel, l.Statistic, workers)
+			return modalGram{loss}, err
+		}
+		loss, err := mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers)
+		if l.Gradient == "full" {
+			return fullGradient{gram{loss}, newSlopes(n, dim, modes)}, err
+		}
+		return gram{loss}, err
+	},
+	validate: func(l *LossConfig) error { return conf.Under("kernel", l.Kernel.ValidateReal()) },
+	bytes: func(_ *LossConfig, n, dim, modes int) float64 {
+		if modes > 0 {
+			return mmd.MixedBytes(n, dim, modes)
+		}
+		return mmd.GramBytes(n, dim)
+	},
+}
+
+// gram is the loss of vectors alone.
+type gram struct{ *mmd.Gram }
+
+func (g gram) LossGradient(ds slopes, s, next States) float64 {
+	return g.Gram.LossGradient(s.X, next.X, ds.x)
+}
+
+// modalGram is the same with modes.
+type modalGram struct{ *mmd.Mixed }
+
+func (g modalGram) LossGradient(ds slopes, s, next States) float64 {
+	return g.Mixed.LossGradient(s.X, next.X, s.K, next.K, ds.x, ds.k)
+}
+
+// fullGradient is the gradient of a loss that is symmetric in s and s′ when
+// s′ − s, the sum of the moves that were accepted, is held fixed rather than s′.
+type fullGradient struct {
+	lossGradient
+	byNext slopes
+}
+
+func (f fullGradient) LossGradient(ds slopes, s, next States) float64 {
+	loss := f.lossGradient.LossGradient(ds, s, next)
+	f.lossGradient.LossGradient(f.byNext, next, s)
+	for i, g := range f.byNext.x {
+		ds.x[i] += g
+	}
+	return loss
+}

@@ -1,0 +1,122 @@
+package vectors
+
+import (
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/npy"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+func TestSampleErrors(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	s, params := newTestSystem(plane(0.6), workers)
+	dst := make([]byte, 8)
+	require.ErrorContains(t, s.Sample(dst, "bits", params, 0, 1, 0), `format: "bits" is not`)
+	require.ErrorContains(t, s.Sample(dst, "states", params, 0, 1, -1), "refine: -1")
+	require.ErrorContains(t, s.Sample(dst, "states", params, 1<<stepShift, 1, 0), "not all among")
+	require.ErrorContains(t, s.Sample(dst, "states", params, math.MaxUint64, 1, 0), "not all among")
+	require.ErrorContains(t, s.Sample(dst, "states", params, math.MaxUint64, 1, 0), "not all among")
+	require.NoError(t, s.Sample(dst, "states", params, 1<<stepShift-1, 1, maxSteps))
+
+	trainer := newTrainer(t, small(modalBest(), threeTwins(1)), 1)
+	s, params = trainer.System().(*System), trainer.Params()
+	require.ErrorContains(t, s.Sample(dst, "states", params, 0, 1, -1), "refine: -1")
+	require.ErrorContains(t, s.Sample(dst, "bits", params, 0, 1, 0), `format: "bits"`)
+	require.ErrorContains(t, s.Sample(dst, "states", params, 1<<moveShift, 1, 0), "not all among")
+	require.ErrorContains(t, s.Sample(dst, "states", params, math.MaxUint64, 1, 0), "not all among")
+}
+
+// TestRefinementApproachesTheTarget: Metropolis steps alone turn N(0, I) into
+// the mixture.
+func TestRefinementApproachesTheTarget(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	s, params := newTestSystem(plane(0.6), workers)
+	s.Ensemble.transition.sigma = []float32{1}
+	const n = 1 << 14
+	energy := func(refine int) (mean float64) {
+		dst := make([]byte, 8*n)
+		require.NoError(t, s.Sample(dst, "states", params, 0, n, refine))
+		for i := range n {
+			x := []float64{0, 0}
+			for j := range x {
+				x[j] = float64(math.Float32frombits(binary.LittleEndian.Uint32(dst[8*i+4*j:])))
+			}
+			mean -= plane(0.6).log(x, 0) / n
+		}
+		return mean
+	}
+	var want float64
+	x := exact(plane(0.6), n, 1)
+	for i := range n {
+		want -= plane(0.6).log(number.Widen(x[2*i:2*i+2]), 0) / n
+	}
+	require.Greater(t, math.Abs(energy(0)-want), 0.1)
+	require.InDelta(t, want, energy(100), 0.05)
+}
+
+func TestLogDensityOfAGenerator(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	s, params := newTestSystem(plane(0.6), workers)
+	x := exact(plane(0.6), 300, 1)
+	got := make([]float64, 300)
+	s.NewSampler(params).Density(got, states(x, s.Dim))
+	for i, v := range got {
+		want := -math.Log(2*math.Pi) - (math.Pow(float64(x[2*i]), 2)+math.Pow(float64(x[2*i+1]), 2))/2
+		require.InDelta(t, want, v, 1e-6)
+	}
+}
+
+// TestSamplesAreNotTheTrainingBatch draws both with the same parameters: their
+// noise comes from streams apart.
+func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
+	for name, c := range map[string]engine.Config{"vectors": testConfigs()["mmd"], "modes": small(modalPaper(), threeTwins(1))} {
+		trainer := newTrainer(t, c, 1)
+		s := trainer.System().(*System)
+		batch := s.form.(*pairs).s
+		samples := s.NewStates(batch.Len())
+		s.NewSampler(trainer.Params()).Draw(samples, nil, 0, 0)
+		for step := range uint32(4) {
+			s.generator.draw(batch, trainer.Params(), step)
+			for i, v := range batch.X {
+				require.NotEqual(t, v, samples.X[i], name)
+			}
+		}
+	}
+}
+
+// TestFormats of the same samples say the same.
+func TestFormats(t *testing.T) {
+	for _, d := range configDims {
+		trainer := newTrainer(t, small(modalPaper(), threeTwins(d)), 3)
+		s := trainer.System().(*System)
+		const n = 700
+		row := 4*d + 4
+		states, x, plain := make([]byte, n*row), make([]byte, n*4*d), make([]byte, n*row)
+		require.NoError(t, s.Sample(states, "states", trainer.Params(), 1000, n, 2))
+		require.NoError(t, s.Sample(x, "x", trainer.Params(), 1000, n, 2))
+		require.NoError(t, s.Sample(plain, "states", trainer.Params(), 1000, n, 0))
+		require.NotEqual(t, states, plain, "refinement moves")
+		for r := range n {
+			require.Equal(t, states[r*row:][:4*d], x[r*4*d:][:4*d])
+			require.Less(t, binary.LittleEndian.Uint32(states[r*row+4*d:]), uint32(3))
+		}
+		for _, f := range s.Formats() {
+			size, err := npy.ItemSize(f.Descr)
+			require.NoError(t, err)
+			for _, m := range f.Shape {
+				size *= m
+			}
+			require.Equal(t, f.RowBytes, size)
+		}
+		require.Contains(t, s.TensorName(0), "layer 1")
+	}
+}

@@ -1,0 +1,196 @@
+package vectors
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// A series is a stationary autoregression of 70 coordinates, of variance 1, about one of
+// two levels, ±level, of which the upper has that weight. One coordinate may be wider.
+type series struct {
+	memory, level, upper float64
+	wide                 int     // the coordinate
+	width                float64 // times as wide
+}
+
+const seriesLength = 70
+
+func (series) Dim() int { return seriesLength }
+
+func (s series) Place() (center []float64, scale float64) {
+	return make([]float64, seriesLength), 1 + s.level
+}
+
+// innovation returns the standard deviation of a coordinate given those before.
+func (s series) innovation(i int) float64 {
+	if i == 0 {
+		return 1
+	}
+	return math.Sqrt(1 - s.memory*s.memory)
+}
+
+func (s series) LogDensity(dst, x []float32, _ []uint8) {
+	for r := range dst {
+		log := func(level float64) (sum float64) {
+			var last float64
+			for i, v := range x[r*seriesLength : (r+1)*seriesLength] {
+				u := float64(v)
+				if i == s.wide {
+					u /= s.width
+				}
+				u -= level
+				e := (u - s.memory*last) / s.innovation(i)
+				sum -= e * e / 2
+				last = u
+			}
+			return sum
+		}
+		high := log(s.level)
+		if s.upper < 1 {
+			low := log(-s.level) + math.Log(1-s.upper)
+			high += math.Log(s.upper)
+			most := max(high, low)
+			high = most + math.Log(math.Exp(high-most)+math.Exp(low-most))
+		}
+		dst[r] = float32(high)
+	}
+}
+
+// generator returns a system of a target, and the parameters of the Gaussians of the series,
+// one or two.
+func (s series) generator(t *testing.T, target series, workers *pool.Pool) (*System, []float32) {
+	var parts []mixture.Component
+	for _, c := range []mixture.Component{{Weight: s.upper}, {Weight: 1 - s.upper}} {
+		if c.Weight == 0 {
+			continue
+		}
+		level := s.level
+		if len(parts) > 0 {
+			level = -level
+		}
+		for i := range seriesLength {
+			c.Mean = append(c.Mean, level)
+			for j := range i + 1 {
+				c.Factor = append(c.Factor, math.Pow(s.memory, float64(i-j))*s.innovation(j))
+			}
+		}
+		parts = append(parts, c)
+	}
+	c := &testConfig{paperConfig(), target}
+	placed(c, len(parts))
+	c.Generator.Depth, c.Transition.Sigma = 0, []float64{0.02, 0.05, 0.1}
+	require.NoError(t, c.Validate())
+	system, err := c.New(workers)
+	require.NoError(t, err)
+	k := system.(*System)
+	params := make([]float32, k.NumParams())
+	nets := k.generator.nets
+	_, scale, base := nets.place(params)
+	for i := range scale {
+		scale[i] = 1
+	}
+	nets.base.Place(base, [][]mixture.Component{parts})
+	return k, params
+}
+
+// TestTrustInManyCoordinates: the brief diagnosis trusts Gaussians that are the target, and
+// not those that lack a mode of it, or are half as wide in one coordinate.
+func TestTrustInManyCoordinates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes many moves")
+	}
+	workers := pool.New(0)
+	defer workers.Close()
+	one, two, upper := series{0.9, 0, 1, 0, 1}, series{0.9, 4, 0.5, 0, 1}, series{0.9, 4, 1, 0, 1}
+	narrow, wide := series{0.5, 0, 1, 0, 1}, series{0.5, 0, 1, 60, 2}
+	for name, c := range map[string]struct {
+		generator, target series
+		density           bool
+		moves             int
+		want              diagnose.Verdict
+		says              string
+	}{
+		"right":                        {one, one, true, 1 << 20, diagnose.Trustworthy, "256 independent chains agree"},
+		"right, no density":            {one, one, false, 1 << 20, diagnose.Trustworthy, "256 independent chains agree"},
+		"two modes":                    {two, two, true, 1 << 19, diagnose.Trustworthy, "the weights of its density"},
+		"a mode lost":                  {upper, two, true, 1 << 19, diagnose.Unknown, "of 256 chains that owe nothing to the generator ended where its density is too small"},
+		"a mode lost, no density":      {upper, two, false, 1 << 19, diagnose.Unknown, "of 256 chains that owe nothing to the generator ended where no sample is near"},
+		"one half as wide":             {narrow, wide, true, 1 << 19, diagnose.Unknown, "ended where its density is too small"},
+		"one half as wide, no density": {narrow, wide, false, 1 << 21, diagnose.Wrong, "the spread of coordinate 60"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, params := c.generator.generator(t, c.target, workers)
+			s.Dense = c.density
+			r, err := diagnose.Run(t.Context(), s, params, diagnose.Brief(c.moves))
+			require.NoError(t, err)
+			t.Logf("%s: %+v", r.Sentence, *r.Chains)
+			require.Equal(t, c.want, r.Verdict, r.Sentence)
+			require.Contains(t, r.Sentence, c.says)
+		})
+	}
+}
+
+// TestShapedChainsKeepTheTarget: the steps in the shape of a generator whose law is another
+// lead to the target's averages, the same for any number of threads.
+func TestShapedChainsKeepTheTarget(t *testing.T) {
+	workers := pool.New(0)
+	defer workers.Close()
+	const wide, chains, draws = 60, 256, 32
+	s, params := series{0.5, 0, 1, 0, 1}.generator(t, series{0.5, 0.5, 1, wide, 1.3}, workers)
+	w, err := s.Chains(params, chains)
+	require.NoError(t, err)
+	w.(engine.VectorWalk).Shape(0)
+	require.NoError(t, w.Advance(t.Context(), 2000))
+	var means, squares [3][]float64
+	coordinates := [3]int{0, wide, seriesLength - 1}
+	for i := range coordinates {
+		means[i], squares[i] = make([]float64, chains), make([]float64, chains)
+	}
+	for range draws {
+		require.NoError(t, w.Advance(t.Context(), 30))
+		x := w.(engine.VectorWalk).Coordinates()
+		for c := range chains {
+			for i, j := range coordinates {
+				v := float64(x[c*seriesLength+j])
+				means[i][c] += v / draws
+				squares[i][c] += v * v / draws
+			}
+		}
+	}
+	some := [2][]float32{}
+	for i := range some {
+		own := pool.New(1 + 2*i)
+		s, params := series{0.5, 0, 1, 0, 1}.generator(t, series{0.5, 0.5, 1, wide, 1.3}, own)
+		w, err := s.Chains(params, chains)
+		require.NoError(t, err)
+		w.(engine.VectorWalk).Shape(0)
+		for range 3 {
+			require.NoError(t, w.Advance(t.Context(), 50))
+		}
+		some[i] = w.(engine.VectorWalk).Coordinates()
+		own.Close()
+	}
+	require.Equal(t, some[0], some[1])
+	for i, j := range coordinates {
+		width := 1.0
+		if j == wide {
+			width = 1.3
+		}
+		for of, want := range map[*[]float64]float64{&means[i]: 0.5 * width, &squares[i]: 1.25 * width * width} {
+			var m stat.Mean
+			for _, v := range *of {
+				m.Add(v)
+			}
+			require.InDelta(t, want, m.Value(), 5*m.StandardError(), "coordinate %d", j)
+			require.Less(t, m.StandardError(), 0.05*width*width)
+		}
+	}
+}

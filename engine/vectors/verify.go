@@ -1,0 +1,231 @@
+package vectors
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A Known is a target of which all is known that checks of the kit need.
+type Known struct {
+	Target
+	// Log is ln π(x, k) in float64, up to the constant of Target's.
+	Log func(x []float64, k int) float64
+	// Sample fills x, [rows][d], and k, nil without modes, with exact samples.
+	Sample func(x []float32, k []uint8, c *rng.Counter, first uint64)
+	// Deviation returns by how many standard errors statistics of the states (x, k)
+	// are off their exact values, at most.
+	Deviation func(x []float32, k []uint8) float64
+
+	// With modes:
+	Weights []float64                          // the probabilities of the modes
+	Rank    func(x []float32, k uint8) float64 // a function of the exact x of a mode that is uniform on [0, 1]
+	Width   float64                            // of the narrowest parts of the law of x
+}
+
+// Checks returns the checks of the kit's mathematics, each against an independent
+// computation: for the architecture and the loss of c, and moves towards the
+// known targets, of which the first is one in the plane, as is other, whose law
+// is another.
+func Checks(c Config, known []Known, other Known, workers *pool.Pool) []func() ([]engine.Check, error) {
+	return newSubject(c.settings(), known, other, workers).checks()
+}
+
+// ModalChecks are Checks for the moves, the network and the kernel of c, towards a known
+// target.
+func ModalChecks(c ModalConfig, known Known, workers *pool.Pool) []func() ([]engine.Check, error) {
+	return newModalSubject(c.converted(), known, workers).checks()
+}
+
+// A subject is what Checks examines. Tests replace a part by a wrong one and
+// expect the check of that part to fail.
+type subject struct {
+	config  *Config
+	known   []Known // one with modes
+	other   Known
+	workers *pool.Pool
+	chains  int // of the long run
+	steps   int // of each
+	batches int // of the population loss
+	samples int // exact ones that move, with modes
+
+	transition  func(t Target, c TransitionConfig) *transition
+	acceptance  func(m *mover, rows int) []float32
+	run         func(m *mover, s States, steps int, c *rng.Counter, first uint64) moveCounts
+	transform64 func(f *flow, params, z []float64) (x []float64, logVolume float64)
+	inverse     func(p *flowPass, z, x []float32, w *weights)
+	flowDensity func(p *flowPass, dst []float64)
+	naive       naiveLoss
+	modalNaive  func(k *mmd.Kernel, stat mmd.Statistic, x, y, e, f []float64, dim, modes int, gradX, gradE []float64) float64
+	estimator   func(l *LossConfig, n, dim, modes int) (lossGradient, error)
+	penalty     func(b *boundary, grad, x, sigmoids []float32, n int) float64
+	backward    func(s *System, params, grad []float32)
+	checks      func() []func() ([]engine.Check, error)
+}
+
+// A naiveLoss is a loss and its gradient by double sums in float64.
+type naiveLoss func(k *mmd.Kernel, stat mmd.Statistic, s, t []float64, n, dim int, grad []float64) float64
+
+func newSubject(c *Config, known []Known, other Known, workers *pool.Pool) *subject {
+	v := &subject{
+		config: c, known: known, other: other, workers: workers, chains: 1 << 15, steps: 400, batches: 300,
+		transition:  newTransition,
+		acceptance:  (*mover).acceptance,
+		run:         (*mover).run,
+		transform64: (*flow).transform64,
+		inverse:     (*flowPass).inverse,
+		flowDensity: (*flowPass).logDensity,
+		naive:       mmd.Naive,
+		modalNaive:  mmd.MixedNaive,
+		estimator: func(l *LossConfig, n, dim, modes int) (lossGradient, error) {
+			return losses[l.Kind].make(l, n, dim, modes, 1, workers)
+		},
+		penalty:  (*boundary).add,
+		backward: (*System).Backward,
+	}
+	v.checks = func() []func() ([]engine.Check, error) {
+		list := []func() ([]engine.Check, error){
+			v.checkDetailedBalance, v.checkLongRun, v.checkFlow,
+			v.checkNaiveGradients, v.checkEstimators, v.checkPenalty, v.checkPopulation,
+		}
+		residual := GeneratorConfig{Kind: "residual", Depth: 3, Hidden: []int{32, 24}, Slope: 0.01, Gain: 1, Latent: 4}
+		for _, g := range []GeneratorConfig{v.config.Generator, residual} {
+			c := *v.config
+			c.Training.Batch, c.Generator = 24, g
+			// A wider walk and a smaller disc make all parts of the loss matter.
+			c.Transition.Sigma, c.Loss.Boundary.Radius = []float64{1}, 1.5
+			list = append(list, func() ([]engine.Check, error) { return v.checkBackpropagation(&c) })
+		}
+		return list
+	}
+	return v
+}
+
+// states are rows of vectors alone.
+func states(x []float32, dim int) States { return States{Dim: dim, X: x} }
+
+// checkDetailedBalance compares the two sides of
+// π(s) q(s, s′) α(s, s′) = π(s′) q(s′, s) α(s′, s) on random pairs for each σ, with
+// the float32 density and acceptance that the moves use.
+func (v *subject) checkDetailedBalance() ([]engine.Check, error) {
+	const pairs, vanishing = 4096, 1e-30
+	var checks []engine.Check
+	for _, sigma := range []float64{0.1, 0.3, 1, 2} {
+		var worst float64
+		for _, t := range v.known {
+			d := t.Dim()
+			tr := v.transition(t.Target, TransitionConfig{Sigma: []float64{sigma}})
+			x, y := make([]float32, pairs*d), make([]float32, pairs*d)
+			asm.Normals(x, &asm.Counter{Seed: 2}, 0)
+			asm.Normals(y, &asm.Counter{Seed: 3}, 0)
+			for i := range x {
+				x[i] *= 2
+			}
+			tr.shift(y, x, make([]float32, 4*pairs))
+			forward, backward := v.both(tr, x, y)
+			for r := range pairs {
+				if min(forward[r], backward[r]) < vanishing {
+					continue
+				}
+				a, b := number.Widen(x[r*d:(r+1)*d]), number.Widen(y[r*d:(r+1)*d])
+				there := t.Log(a, 0) + logWalk(a, b, sigma) + math.Log(float64(forward[r]))
+				back := t.Log(b, 0) + logWalk(b, a, sigma) + math.Log(float64(backward[r]))
+				worst = max(worst, math.Abs(there-back)/(1+math.Abs(t.Log(a, 0))+math.Abs(t.Log(b, 0))))
+			}
+		}
+		checks = append(checks, engine.AtMost(fmt.Sprintf("detailed-balance/sigma=%g", sigma), worst, 4e-6,
+			"largest difference of the logarithms of both sides, relative to 1 + |ln π(s)| + |ln π(s′)|, on %d pairs for each target, less those accepted with probability below %g", pairs, vanishing))
+	}
+	return checks, nil
+}
+
+// both returns the acceptance of moves x → y and of those back.
+func (v *subject) both(tr *transition, x, y []float32) (forward, backward []float32) {
+	m := tr.newMover()
+	for lo := 0; lo < len(x); lo += strip * tr.dim {
+		hi := min(lo+strip*tr.dim, len(x))
+		from, to := states(x[lo:hi], tr.dim), states(y[lo:hi], tr.dim)
+		m.logDensity(m.current[:from.Len()], from)
+		m.logDensity(m.next[:from.Len()], to)
+		forward = append(forward, v.acceptance(m, from.Len())...)
+		m.current, m.next = m.next, m.current
+		backward = append(backward, v.acceptance(m, from.Len())...)
+	}
+	return forward, backward
+}
+
+// logWalk returns ln N(y | x, σ²I).
+func logWalk(x, y []float64, sigma float64) float64 {
+	sum := -float64(len(x)) * math.Log(sigma*math.Sqrt(2*math.Pi))
+	for i := range x {
+		sum -= math.Pow((y[i]-x[i])/sigma, 2) / 2
+	}
+	return sum
+}
+
+// sixSigma is the bound on the largest of a few dozen standardised deviations:
+// the chance that chance alone exceeds it is below 10⁻⁷.
+const sixSigma = 6
+
+// checkLongRun starts chains at one point, a scale from the centre of the first mode, and
+// compares where they end with the exact moments.
+func (v *subject) checkLongRun() ([]engine.Check, error) {
+	name, c := "long-run", TransitionConfig{Sigma: []float64{0.3, 1, 2}}
+	if v.modal() {
+		name, c = "long_run_moments", v.config.Transition
+		c.Order = "random"
+	}
+	var worst float64
+	for _, t := range v.known {
+		tr := v.transition(t.Target, c)
+		s := newStates(v.chains, tr.dim, tr.modes)
+		center, scale := place(t.Target, 0)
+		for i := range s.X {
+			s.X[i] = float32(center[i%tr.dim] + scale)
+		}
+		const piece = 512
+		v.workers.Run(v.chains/piece, func(i int) {
+			v.run(tr.newMover(), s.Part(i*piece, (i+1)*piece), v.steps, &asm.Counter{Seed: 5}, uint64(i*piece))
+		})
+		worst = max(worst, t.Deviation(s.X, s.K))
+	}
+	return engine.One(engine.AtMost(name, worst, sixSigma,
+		"standard errors between statistics of %d chains after %d steps and of the target, the largest of all targets", v.chains, v.steps))
+}
+
+// checkBackpropagation compares a training step's gradient by the parameters
+// with central differences, in float64, of what it differentiates, along random directions
+// of each tensor.
+func (v *subject) checkBackpropagation(c *Config) ([]engine.Check, error) {
+	name := "backpropagation/" + c.Generator.Kind
+	if v.modal() {
+		name = "backward"
+	}
+	s := crash.Must(build(c, v.known[0].Target, v.workers))
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	worst, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })
+	return engine.One(engine.AtMost(name, worst, 1e-4,
+		"gradient of the loss by the parameters against central differences in float64 along random directions of each of %d tensors, relative to the largest", tensors))
+}
+
+// modal reports whether states have modes.
+func (v *subject) modal() bool { return modesOf(v.known[0].Target) > 0 }
+
+// random returns normal numbers of a generator that nothing else here uses.
+func random(n int, scale float64, seed uint64) []float64 {
+	r := rand.New(rand.NewPCG(seed, 0))
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = scale * r.NormFloat64()
+	}
+	return x
+}

@@ -1,0 +1,89 @@
+package vectors
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/number"
+)
+
+// flows are the configured architecture and one of odd dimension, with last
+// layers large enough for couplings that bend strongly.
+func (v *subject) flows() []*flow {
+	wide := GeneratorConfig{Kind: "realnvp", Depth: 5, Hidden: []int{20, 16}, Slope: 0.1, Partition: "halves", Clamp: 2}
+	return []*flow{newFlow(v.config.Generator, 2), newFlow(wide, 5)}
+}
+
+// checkFlow takes noise through flows and back, and compares log-densities with
+// determinants of numerical Jacobians.
+func (v *subject) checkFlow() ([]engine.Check, error) {
+	const rows, determinants, gain = 2048, 40, 2
+	var forward, roundTrip, volume, density float64
+	for _, f := range v.flows() {
+		d := f.nets.dim
+		w := f.nets.newWeights(false)
+		w.params = make([]float32, f.nets.params)
+		f.nets.initialize(w.params, 1, gain)
+		for net := range f.nets.nets {
+			f.nets.pack(w, net)
+		}
+		params := number.Widen(w.params)
+		z, back, x := make([]float32, rows*d), make([]float32, rows*d), make([]float32, rows*d)
+		stream := rng.Stream(1, rng.SampleLatent, 0)
+		rng.Normals(z, d, &stream, 0)
+		p := f.newPass(rows, false).(*flowPass)
+		p.transform(x, z, w)
+		logQ := make([]float64, rows)
+		v.flowDensity(p, logQ)
+		v.inverse(p, back, x, w)
+		for i := range z {
+			roundTrip = max(roundTrip, math.Abs(float64(z[i]-back[i])))
+		}
+		for r := range determinants {
+			noise := number.Widen(z[r*d : (r+1)*d])
+			state, logVolume := v.transform64(f, params, noise)
+			for i, s := range state {
+				forward = max(forward, math.Abs(s-float64(x[r*d+i])))
+			}
+			numerical := numericalLogVolume(func(z []float64) []float64 {
+				state, _ := v.transform64(f, params, z)
+				return state
+			}, noise)
+			volume = max(volume, math.Abs(numerical-logVolume))
+			log := -float64(d)/2*math.Log(2*math.Pi) - numerical
+			for _, n := range noise {
+				log -= n * n / 2
+			}
+			density = max(density, math.Abs(log-logQ[r]))
+		}
+	}
+	return []engine.Check{
+		engine.AtMost("flow-forward", forward, 1e-5, "largest difference of states between float32 and float64, in two and five dimensions"),
+		engine.AtMost("flow-inverse", roundTrip, 1e-5, "largest |z − G⁻¹(G(z))| on %d draws each in two and five dimensions", rows),
+		engine.AtMost("flow-volume", volume, 1e-6, "ln |∂x/∂z| against the determinant of central differences on %d draws each", determinants),
+		engine.AtMost("flow-density", density, 2e-5, "ln q in float32 against N(z) and that determinant"),
+	}, nil
+}
+
+// numericalLogVolume returns ln |det ∂x/∂z| of a map by central differences.
+func numericalLogVolume(state func(z []float64) []float64, z []float64) float64 {
+	const h = 1e-7 // so short a step hardly ever crosses a kink of LeakyReLU
+	d := len(z)
+	jacobian := mat.NewDense(d, d, nil)
+	at := append([]float64(nil), z...)
+	for j := range d {
+		at[j] = z[j] + h
+		up := state(at)
+		at[j] = z[j] - h
+		down := state(at)
+		at[j] = z[j]
+		for i := range d {
+			jacobian.Set(i, j, (up[i]-down[i])/(2*h))
+		}
+	}
+	logVolume, _ := mat.LogDet(jacobian)
+	return logVolume
+}

@@ -1,0 +1,323 @@
+package vectors
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+func newModalSubject(c *Config, known Known, workers *pool.Pool) *subject {
+	v := newSubject(c, []Known{known}, Known{}, workers)
+	v.chains, v.steps, v.batches, v.samples = 1<<14, 300, 200, 1<<18
+	v.checks = func() []func() ([]engine.Check, error) {
+		c := *v.config
+		c.Training.Batch = 300 // two blocks of rows and more
+		c.Generator.Latent, c.Generator.Hidden, c.Generator.Gain = 5, []int{9, 8}, 3
+		return []func() ([]engine.Check, error){
+			v.checkModalBalance, v.checkInvariance, v.checkLongRun, v.checkReversible,
+			v.checkModalLoss, func() ([]engine.Check, error) { return v.checkBackpropagation(&c) }, v.checkModalPopulation,
+		}
+	}
+	return v
+}
+
+// order returns the configured moves in the given order.
+func (v *subject) order(order string) *transition {
+	c := v.config.Transition
+	c.Order = order
+	return v.transition(v.known[0].Target, c)
+}
+
+// checkModalBalance compares the two sides of
+// π(s) q(s→s′) α(s→s′) = π(s′) q(s′→s) α(s′→s) for each move, with the density that
+// the moves use, on pairs of exact samples that are stretched. The teleport is
+// deterministic: there the element dx′ of the second side is dx times the
+// determinant of the map, taken numerically.
+func (v *subject) checkModalBalance() ([]engine.Check, error) {
+	const pairs = 5000
+	t, r := v.order("random"), rand.New(rand.NewPCG(1, 0))
+	d, m, known := t.dim, t.newMover(), v.known[0]
+	bound := 4e-6 // of the logarithms' size
+	_, precise := t.target.(Precise)
+	if precise {
+		bound = 1e-9
+	}
+	// States in every mode.
+	x, y, k, l := make([]float32, pairs*d), make([]float32, pairs*d), make([]uint8, pairs), make([]uint8, pairs)
+	known.Sample(x, k, &asm.Counter{Seed: 1}, 0)
+	known.Sample(y, l, &asm.Counter{Seed: 2}, 0)
+	for i := range x {
+		x[i], y[i] = x[i]*float32(2*r.Float64()), y[i]*float32(2*r.Float64())
+	}
+	density := func(x []float32, k uint8) float64 {
+		var log [1]float64
+		m.logDensity(log[:], States{d, x, []uint8{k}})
+		return log[0]
+	}
+	image := func(p *proposal, x []float64) []float64 {
+		to := make([]float64, d)
+		for i, v := range x {
+			to[i] = p.factor*v + p.shift[i]
+		}
+		return to
+	}
+	var worst [moves]float64
+	var astray float64
+	for i := range t.proposals {
+		p := &t.proposals[i]
+		back := t.inverse(p)
+		for pair := range pairs {
+			a, b := x[pair*d:(pair+1)*d], y[pair*d:(pair+1)*d]
+			from := number.Widen(a)
+			there := image(p, from)
+			var forward, backward float64
+			if p.noise == 0 {
+				for j, v := range image(back, there) {
+					astray = max(astray, math.Abs(v-from[j])/(1+math.Abs(from[j])))
+				}
+				b = number.Narrow(there)
+				const h = 1e-3
+				for j := range d { // the map acts on each coordinate alone
+					up, down := slices.Clone(from), slices.Clone(from)
+					up[j], down[j] = from[j]+h, from[j]-h
+					backward += math.Log(math.Abs(image(p, up)[j]-image(p, down)[j]) / (2 * h))
+				}
+			} else {
+				to := number.Widen(b)
+				forward, backward = t.logNoise(to, there), t.logNoise(from, image(back, to))
+			}
+			logFrom, logTo := known.Log(from, int(p.from)), known.Log(number.Widen(b), int(p.to))
+			current, next := density(a, p.from), density(b, p.to)
+			forward += logFrom + math.Min(0, p.logRatio(current, next))
+			backward += logTo + math.Min(0, back.logRatio(next, current))
+			off := math.Abs(forward - backward)
+			if !precise {
+				off /= 1 + math.Abs(logFrom) + math.Abs(logTo)
+			}
+			worst[p.kind] = max(worst[p.kind], off)
+		}
+	}
+	var all []engine.Check
+	for kind, w := range worst {
+		all = append(all, engine.AtMost("detailed_balance_"+move(kind).String(), w, bound,
+			"largest difference of the logarithms of both sides on %d pairs of states of each two modes", pairs))
+	}
+	return append(all, engine.AtMost("teleport_returns", astray, 1e-12,
+		"largest difference of a state from where a teleport and the one back lead, relative to 1 + |x|")), nil
+}
+
+// inverse returns the proposal of p's kind from where p leads to where it came
+// from.
+func (t *transition) inverse(p *proposal) *proposal {
+	return &t.proposals[slices.IndexFunc(t.proposals, func(q proposal) bool {
+		return q.kind == p.kind && q.from == p.to && q.to == p.from
+	})]
+}
+
+// logNoise returns the logarithm of the density at y of a Gaussian about x with one
+// of the listed standard deviations.
+func (t *transition) logNoise(y, x []float64) float64 {
+	var square float64
+	for i, v := range y {
+		square += (v - x[i]) * (v - x[i])
+	}
+	// Factored by the widest Gaussian, so that it does not vanish far out.
+	var widest, sum float64
+	for _, s := range t.config.Sigma {
+		widest = max(widest, s)
+	}
+	for _, s := range t.config.Sigma {
+		sum += math.Exp(square/2*(1/(widest*widest)-1/(s*s))) / math.Pow(s, float64(t.dim))
+	}
+	return math.Log(sum) - square/(2*widest*widest)
+}
+
+// quantileChiSquare returns the value that χ² with df degrees of freedom exceeds
+// once in 10⁹, by Wilson and Hilferty's approximation.
+func quantileChiSquare(df float64) float64 {
+	const z = 6
+	a := 2 / (9 * df)
+	return df * math.Pow(1-a+z*math.Sqrt(a), 3)
+}
+
+// cells sorts exact states into bins that are equally likely within each mode.
+type cells struct {
+	known Known
+	bins  int
+}
+
+func (c cells) count() int { return c.bins * len(c.known.Weights) }
+
+func (c cells) of(x []float32, k uint8) int {
+	return int(k)*c.bins + min(c.bins-1, int(c.known.Rank(x, k)*float64(c.bins)))
+}
+
+// moved returns exact samples and where the transition takes them.
+func (v *subject) moved(t *transition, n int, seed uint64, step uint32) (s, next States) {
+	s, next = newStates(n, t.dim, t.modes), newStates(n, t.dim, t.modes)
+	v.known[0].Sample(s.X, s.K, &asm.Counter{Seed: seed, Purpose: 1, Step: step}, 0)
+	copy(next.X, s.X)
+	copy(next.K, s.K)
+	t.newMover().run(next, t.config.Steps, &asm.Counter{Seed: seed, Purpose: 2, Step: step}, 0)
+	return s, next
+}
+
+// values returns the choices that a key has.
+func values(key string) []string { return conf.Values(new(ModalConfig), key) }
+
+// orderName is how the checks name an order of moves.
+func orderName(order string) string {
+	return strings.ReplaceAll(order, "-", "_")
+}
+
+// checkInvariance moves exact samples and compares them with the target.
+func (v *subject) checkInvariance() (all []engine.Check, err error) {
+	n := v.samples
+	for _, order := range values("transition.order") {
+		t := v.order(order)
+		_, s := v.moved(t, n, 11, 0)
+		c := cells{v.known[0], 32}
+		count := make([]float64, c.count())
+		for i, k := range s.K {
+			count[c.of(s.X[i*t.dim:(i+1)*t.dim], k)]++
+		}
+		var chi float64
+		for cell, got := range count {
+			want := float64(n) * c.known.Weights[cell/c.bins] / float64(c.bins)
+			chi += (got - want) * (got - want) / want
+		}
+		all = append(all, engine.AtMost("invariance_"+orderName(order), chi, quantileChiSquare(float64(len(count)-1)),
+			"χ² of %d moved exact samples on %d cells, level 1e-9", n, len(count)))
+	}
+	return all, nil
+}
+
+// checkReversible counts how many exact samples move from cell to cell and
+// compares each flow with the opposite one by Bowker's test of symmetry. Of a
+// kernel that is not reversible it shows that it is not.
+func (v *subject) checkReversible() (all []engine.Check, err error) {
+	for _, order := range values("transition.order") {
+		t := v.order(order)
+		s, next := v.moved(t, v.samples, 13, 0)
+		c := cells{v.known[0], 8}
+		size, d := c.count(), t.dim
+		flow := make([]float64, size*size)
+		for i, k := range s.K {
+			flow[c.of(s.X[i*d:(i+1)*d], k)*size+c.of(next.X[i*d:(i+1)*d], next.K[i])]++
+		}
+		var chi, pairs float64
+		for i := range size {
+			for j := range i {
+				a, b := flow[i*size+j], flow[j*size+i]
+				if a+b >= 20 {
+					chi += (a - b) * (a - b) / (a + b)
+					pairs++
+				}
+			}
+		}
+		bound := quantileChiSquare(pairs)
+		if order == "random" {
+			all = append(all, engine.AtMost("reversible_"+orderName(order), chi, bound,
+				"χ² of the flows between %.0f pairs of cells, level 1e-9", pairs))
+		} else {
+			all = append(all, engine.AtLeast("not_reversible_"+orderName(order), chi, bound,
+				"χ² of the flows between %.0f pairs of cells must exceed the level 1e-9: this order of moves is not reversible", pairs))
+		}
+	}
+	return all, nil
+}
+
+func oneHot(k []uint8, modes int) []float64 {
+	e := make([]float64, len(k)*modes)
+	for i, c := range k {
+		e[i*modes+int(c)] = 1
+	}
+	return e
+}
+
+// relativeError returns the norm of a − b divided by the norm of b.
+func relativeError(a, b []float64) float64 {
+	return floats.Distance(a, b, 2) / floats.Norm(b, 2)
+}
+
+// verifyKernel has one term of each kind.
+var verifyKernel = mmd.Kernel{Bandwidths: []float64{0.5, 1}, IMQ: []mmd.IMQ{{C: 0.1, Beta: 0.5, Weight: 0.1}}}
+
+// checkModalLoss compares the loss and its gradients with the plain double sum, and
+// the gradients of that with central differences.
+func (v *subject) checkModalLoss() ([]engine.Check, error) {
+	t := v.order("random")
+	const n = 100
+	d, modes := t.dim, t.modes
+	var lossError, gradError, difference float64
+	for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
+		s, next := v.moved(t, n, 14, 0)
+		for i := range s.X { // away from the target, where gradients do not vanish
+			s.X[i] *= 0.9
+		}
+		loss := crash.Must(v.estimator(&LossConfig{Kind: "mmd", Kernel: verifyKernel, Statistic: stat}, n, d, modes))
+		ds := newSlopes(n, d, modes)
+		got := loss.LossGradient(ds, s, next)
+
+		x64, y64, e, f := number.Widen(s.X), number.Widen(next.X), oneHot(s.K, modes), oneHot(next.K, modes)
+		wantX, wantK := make([]float64, n*d), make([]float64, n*modes)
+		naive := func(gradX, gradK []float64) float64 {
+			return v.modalNaive(&verifyKernel, stat, x64, y64, e, f, d, modes, gradX, gradK)
+		}
+		want := naive(wantX, wantK)
+		lossError = max(lossError, math.Abs(got-want)/want)
+		gradError = max(gradError, relativeError(number.Widen(ds.x), wantX), relativeError(number.Widen(ds.k), wantK))
+
+		for _, c := range []struct{ at, grad []float64 }{{x64, wantX}, {e, wantK}} {
+			var numerical, analytic []float64
+			for i := 0; i < len(c.at); i += 7 {
+				numerical = append(numerical, number.CentralDifference(&c.at[i], 2e-5, func() float64 { return naive(nil, nil) }))
+				analytic = append(analytic, c.grad[i])
+			}
+			difference = max(difference, relativeError(analytic, numerical))
+		}
+	}
+	return []engine.Check{
+		engine.AtMost("loss_against_naive", lossError, 1e-5, "relative difference to the plain double sum in float64, V and U"),
+		engine.AtMost("gradient_against_naive", gradError, 1e-4, "by coordinates and modes, relative to the norm"),
+		engine.AtMost("gradient_against_differences", difference, 1e-6, "of the multilinear extension in float64, relative to the norm"),
+	}, nil
+}
+
+// checkModalPopulation averages the unbiased loss of exact samples over many batches. In
+// random order it is zero within its standard error; in the paper's order it is not.
+func (v *subject) checkModalPopulation() (all []engine.Check, err error) {
+	const n = 2048
+	for _, order := range values("transition.order") {
+		t := v.order(order)
+		kernel := mmd.Kernel{Bandwidths: []float64{v.known[0].Width}}
+		loss := crash.Must(v.estimator(&LossConfig{Kind: "mmd", Kernel: kernel, Statistic: mmd.U}, n, t.dim, t.modes))
+		ds := newSlopes(n, t.dim, t.modes)
+		var mean stat.Mean
+		for b := range v.batches {
+			s, next := v.moved(t, n, 15, uint32(b))
+			mean.Add(loss.LossGradient(ds, s, next))
+		}
+		name := "population_loss_" + orderName(order)
+		if order == "random" {
+			all = append(all, engine.AtMost(name, math.Abs(mean.Value())/mean.StandardError(), 6,
+				"U-statistic of exact samples in standard errors, %.2e ± %.1e over %d batches", mean.Value(), mean.StandardError(), v.batches))
+		} else {
+			all = append(all, engine.AtLeast(name, mean.Value()/mean.StandardError(), 6,
+				"the same in the paper's order must exceed the bound: %.2e ± %.1e, as moves in a fixed order are not reversible", mean.Value(), mean.StandardError()))
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,109 @@
+package vectors
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// newModalTestSubject takes smaller samples than Checks.
+func newModalTestSubject(workers *pool.Pool, dim int) *subject {
+	c := modalPaper()
+	c.Transition.Steps = 1 // more of them are less irreversible in the paper's order
+	v := newModalSubject(c.converted(), threeTwins(dim).known(), workers)
+	v.chains, v.steps, v.batches, v.samples = 1<<12, 300, 120, 1<<16
+	return v
+}
+
+// wrongProposals changes the proposals of both orders of moves.
+func wrongProposals(change func(p *proposal)) func(*subject) {
+	return func(v *subject) {
+		v.transition = func(target Target, c TransitionConfig) *transition {
+			t := newTransition(target, c)
+			for i := range t.proposals {
+				change(&t.proposals[i])
+			}
+			return t
+		}
+	}
+}
+
+// wrongTarget moves as if towards another target.
+func wrongTarget(change func(m *twin)) func(*subject) {
+	return func(v *subject) {
+		v.transition = func(target Target, c TransitionConfig) *transition {
+			return newTransition(target.(twins).changed(change), c)
+		}
+	}
+}
+
+// wrongModalNaive changes the oracle by less than what the fast gradient is held to, so
+// that only the differences of its own value tell.
+func wrongModalNaive(pick func(gradX, gradE []float64) []float64) func(*subject) {
+	return func(v *subject) {
+		right := v.modalNaive
+		v.modalNaive = func(k *mmd.Kernel, stat mmd.Statistic, x, y, e, f []float64, dim, modes int, gradX, gradE []float64) float64 {
+			loss := right(k, stat, x, y, e, f, dim, modes, gradX, gradE)
+			wrong := pick(gradX, gradE)
+			for i := range wrong {
+				wrong[i] *= 1 + 1e-5
+			}
+			return loss
+		}
+	}
+}
+
+func modalFaults() []fault {
+	noVolume := func(p *proposal) { p.logVolume = 0 }
+	atTarget := []string{"invariance_random", "invariance_paper_order", "long_run_moments", "reversible_random"}
+	list := []fault{
+		{"teleports forget their Jacobian", append([]string{"detailed_balance_teleport", "population_loss_random"}, atTarget...), wrongProposals(noVolume)},
+		{"teleports have their Jacobian twice", append([]string{"detailed_balance_teleport"}, atTarget...), wrongProposals(func(p *proposal) { p.logVolume *= 2 })},
+		{"the way back of a teleport is another", []string{"teleport_returns"}, wrongProposals(func(p *proposal) {
+			if p.from < p.to {
+				p.factor *= 1 + 1e-8
+			}
+		})},
+		{"a scale is off by a thousandth", []string{"detailed_balance_walk", "detailed_balance_flip", "detailed_balance_teleport"}, wrongTarget(func(m *twin) { m.scale *= 1.001 })},
+		{"a weight is another", append([]string{"detailed_balance_teleport"}, atTarget...), wrongTarget(func(m *twin) { m.weight *= 1.5 })},
+		{"the orders are exchanged", []string{"reversible_random", "not_reversible_paper_order", "population_loss_random", "population_loss_paper_order"}, func(v *subject) {
+			v.transition = func(target Target, c TransitionConfig) *transition {
+				if c.Order == "random" {
+					c.Order = "paper-order"
+				} else {
+					c.Order = "random"
+				}
+				return newTransition(target, c)
+			}
+		}},
+		{"the loss is off by 1e-4", []string{"loss_against_naive"}, wrongEstimator(func(loss *float64, _ slopes) { *loss *= 1.0001 })},
+		{"the gradient is not a number", []string{"gradient_against_naive"}, wrongEstimator(func(_ *float64, ds slopes) { ds.x[7] = float32(math.NaN()) })},
+		{"coordinates are exchanged", []string{"gradient_against_naive"}, wrongEstimator(func(_ *float64, ds slopes) { slices.Reverse(ds.x[:4]) })},
+		{"one mode's gradient is twice as large", []string{"gradient_against_naive"}, wrongEstimator(func(_ *float64, ds slopes) { ds.k[5] *= 2 })},
+		{"the oracle's gradient by coordinates is off by 1e-5", []string{"gradient_against_differences"}, wrongModalNaive(func(gradX, _ []float64) []float64 { return gradX })},
+		{"the oracle's gradient by modes is off by 1e-5", []string{"gradient_against_differences"}, wrongModalNaive(func(_, gradE []float64) []float64 { return gradE })},
+	}
+	return append(list, fault{"one layer's biases are off by a hundredth", []string{"backward"}, func(v *subject) {
+		v.backward = func(s *System, params, grad []float32) {
+			s.Backward(params, grad)
+			biases := s.generator.nets.nets[0].Biases(grad, 2)
+			for i := range biases {
+				biases[i] *= 1.01
+			}
+		}
+	}})
+}
+
+// TestCentralDifferencesAreChecked breaks the function that is differentiated.
+func TestCentralDifferencesAreChecked(t *testing.T) {
+	x := 2.0
+	require.InDelta(t, 12, number.CentralDifference(&x, 1e-4, func() float64 { return x * x * x }), 1e-6)
+	require.Equal(t, 2.0, x)
+	require.InDelta(t, 0.5, relativeError([]float64{3, 0}, []float64{2, 0}), 1e-15)
+}
