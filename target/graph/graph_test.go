@@ -705,7 +705,7 @@ bits, refined by 0 74824229b2d5
 bits, refined by 3 ae727397d4c4
 weighted, refined by 0 a47585083a7e`}, {"paper", `
 start ff68a614def3
-trained 42d48ebed167
+trained 67cb57761ccc
 spins, refined by 0 114fd08901ab
 spins, refined by 3 5bfcddc0af50
 bits, refined by 0 fb95a8924588
