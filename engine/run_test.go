@@ -286,6 +286,7 @@ func TestCheckpointOfAnotherConfiguration(t *testing.T) {
 type toy struct {
 	engine.Common
 	lossAt, gradAt, paramAt int
+	lowest                  float32 // of the first parameter, below which the loss is none
 	acceptance              float64
 	look                    func(step int) // called for each loss
 }
@@ -305,19 +306,22 @@ func (c *toy) New(*pool.Pool) (engine.System, error) { return &toySystem{c: c}, 
 type toySystem struct {
 	c    *toy
 	step int
+	low  bool
 }
 
-func (s *toySystem) NumParams() int             { return 10 }
-func (s *toySystem) Initialize(p []float32)     { p[0] = 1 }
-func (s *toySystem) Generate([]float32, uint32) {}
-func (s *toySystem) Transition(step uint32)     { s.step = int(step) }
-func (s *toySystem) Acceptance() float64        { return s.c.acceptance }
-func (s *toySystem) TensorName(i int) string    { return []string{"front", "back"}[i/5] }
+func (s *toySystem) NumParams() int         { return 10 }
+func (s *toySystem) Initialize(p []float32) { p[0] = 1 }
+func (s *toySystem) Generate(p []float32, _ uint32) {
+	s.low = s.c.lowest != 0 && p[0] < s.c.lowest
+}
+func (s *toySystem) Transition(step uint32)  { s.step = int(step) }
+func (s *toySystem) Acceptance() float64     { return s.c.acceptance }
+func (s *toySystem) TensorName(i int) string { return []string{"front", "back"}[i/5] }
 func (s *toySystem) Discrepancy(uint32) float64 {
 	if s.c.look != nil {
 		s.c.look(s.step)
 	}
-	if s.step == s.c.lossAt {
+	if s.step == s.c.lossAt || s.low {
 		return math.Inf(1)
 	}
 	return 1
