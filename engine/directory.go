@@ -286,6 +286,8 @@ func (r *run) checkpoint() error {
 		return err
 	}
 	r.saved, r.dirty = r.trainer.step, false
+	r.notes.Remove()
+	r.notes = nil
 	return r.status(nil)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -150,7 +151,8 @@ type run struct {
 	started            time.Time
 	first              int // step at which this process began
 	refuge             refuge
-	setup              float64 // seconds until then
+	notes              *notes.Book // of the generator's placing
+	setup              float64     // seconds until then
 	warn               func(string)
 	progress           func(Progress)
 	warnings           []string
