@@ -213,7 +213,10 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	}
 	r.share()
 	var result *Result
-	if err = r.setUp(ctx, workers, &opt); err == nil {
+	if err = r.probe(ctx); err == nil {
+		err = r.setUp(ctx, workers, &opt)
+	}
+	if err == nil {
 		defer interruptible(r.stepping(ctx), trainer.system)()
 		r.started, r.first, r.unmeasured = time.Now(), trainer.step, opt.Unmeasured
 		r.setup = r.started.Sub(opt.Asked).Seconds()

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
@@ -55,6 +56,30 @@ func (s *system) Transition(step uint32) {
 	s.kit.Transition(step)
 	s.judge(step, s.workers)
 }
+
+// Probe implements engine.Prober.
+func (p *problem) Probe() ([]float64, error) {
+	const states = 64
+	if p.program == nil {
+		return nil, nil
+	}
+	d := p.dim
+	y, x, k := make([]float32, states*d), make([]float32, states*d), []uint8(nil)
+	c := rng.Stream(pilotSeed, rng.ChainStart, 1<<31)
+	rng.Normals(y, d, &c, 0)
+	if p.modes > 0 {
+		k = make([]uint8, states)
+		for r := range k {
+			k[r] = uint8(r % p.modes)
+		}
+	}
+	p.chart.place(x, make([]float64, states), y, k)
+	answers := make([]float64, states)
+	return answers, p.evaluate(answers, x, k)
+}
+
+// Named implements engine.Prober.
+func (p *problem) Named() string { return p.key }
 
 // State implements engine.Stateful.
 func (s *system) State() []engine.Section { return state.Of(s.kit) }
@@ -115,5 +140,6 @@ var (
 	_ engine.Evaluator   = (*system)(nil)
 	_ engine.Illustrator = (*system)(nil)
 	_ engine.Fallible    = (*system)(nil)
+	_ engine.Prober      = (*system)(nil)
 	_ kit                = (*system)(nil)
 )
