@@ -245,7 +245,11 @@ func (p *program) runJobs(source string, jobs []*batch.Job, b *batching) error {
 	}
 	var wrong []error
 	for _, j := range jobs {
+		var value *valueError
 		if _, _, err := p.prepare(j, 1); err != nil && len(wrong) < 10 {
+			if j.Line > 0 && errors.As(err, &value) {
+				continue // which is that job's failure
+			}
 			if j.Line == 0 { // of --grid, whose jobs are mostly wrong alike
 				wrong = append(wrong, fmt.Errorf("%s: %w", j.ID, err))
 				break
@@ -272,7 +276,9 @@ func (e *batchStop) Error() string {
 
 // finished reports whether a job need not be carried out again: it did what it
 // was to do, and a check that fails is an answer too.
-func finished(r *batch.Record) bool { return r.Exit == exitOK || r.Exit == exitCheck }
+func finished(r *batch.Record) bool { return answered(r.Exit) }
+
+func answered(exit int) bool { return exit == exitOK || exit == exitCheck }
 
 // runBatch carries jobs out that the directory's journal does not have.
 func (p *program) runBatch(ctx context.Context, jobs []*batch.Job, b *batching) (err error) {
@@ -309,7 +315,7 @@ func (p *program) runBatch(ctx context.Context, jobs []*batch.Job, b *batching) 
 	}
 	p.say("%d jobs, %d of them finished before, %d threads: %s", len(jobs), len(have), threads, b.dir)
 	for _, j := range jobs {
-		if have[j.Index] == nil {
+		if _, ok := have[j.Index]; !ok {
 			p.estimate(j)
 		}
 	}
@@ -345,7 +351,7 @@ func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, 
 			return nil, nil, fmt.Errorf("%s: stands twice in one job", m.Key)
 		}
 		if err := assignFlag(flags, f, &m.Value); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", m.Key, err)
+			return nil, nil, &valueError{m.Key, err}
 		}
 		set[m.Key] = true
 	}
@@ -377,6 +383,15 @@ func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, 
 	}
 	return q, cmd, cmd.Args(cmd, j.Args)
 }
+
+// A valueError reports a value that a key of a job cannot have.
+type valueError struct {
+	key string
+	err error
+}
+
+func (e *valueError) Error() string { return e.key + ": " + e.err.Error() }
+func (e *valueError) Unwrap() error { return e.err }
 
 // keysOf lists the flags that a job can have.
 func keysOf(flags *pflag.FlagSet) (names []string) {

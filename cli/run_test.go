@@ -171,7 +171,6 @@ func TestRunRefuses(t *testing.T) {
 		{"line 1: train and sample: a job has one verb", []string{`{"train":"ising","sample":"a"}`}},
 		{"line 1: sede: unknown key; train has diagnose, extend, figures", []string{train + `,"sede":1}`}},
 		{"line 1: output: unknown key", []string{train + `,"output":"x"}`}},
-		{`line 1: seed: invalid argument "x" for "--seed" flag: "x" is not a whole number`, []string{train + `,"seed":"x"}`}},
 		{"line 1: set: verify has no configuration", []string{`{"verify":"ising","set":{"a":1}}`}},
 		{"line 1: out: verify writes nothing", []string{`{"verify":"ising","out":"x"}`}},
 		{"line 1: a list where an object is needed", []string{`[]`}},
@@ -189,6 +188,31 @@ func TestRunRefuses(t *testing.T) {
 		require.Contains(t, o.stderr, c.want)
 		require.NoDirExists(t, filepath.Join(dir, "runs"), c.want)
 	}
+}
+
+// A value that a key cannot have is the failure of its job.
+func TestBadValuesFailTheirJobs(t *testing.T) {
+	dir := t.TempDir()
+	list(t, dir,
+		`{"train":"ising","id":"a","max-time":"soon",`+quickJob+`}`,
+		`{"train":"ising","id":"b","seed":"x",`+quickJob+`}`,
+		`{"train":"ising","id":"c","samples":[1],`+quickJob+`}`,
+		`{"train":"ising","id":"d",`+quickJob+`}`,
+		`{"sample":"runs/jobs/a","number":10,"id":"of a"}`)
+	o := revgen(t, dir, "run", "jobs.ndjson")
+	require.Equal(t, exitError, o.code, o.stderr)
+	var got []string
+	for _, r := range readRecords(t, o.stdout) {
+		got = append(got, fmt.Sprintf("%d %s %d %s", r.Line, r.ID, r.Exit, r.Error))
+	}
+	require.Equal(t, []string{
+		`1 a 2 max-time: invalid argument "soon" for "--max-time" flag: "soon" is not a positive time such as 90m, 1h30m, 01:30:00 or 1-12:00:00`,
+		`2 b 2 seed: invalid argument "x" for "--seed" flag: "x" is not a whole number such as 200000 or 2e5`,
+		`3 c 2 samples: a list where a plain value is needed`,
+		`4 d 0 `,
+		`5 of a 1 it reads what a was to write, which did not`,
+	}, got)
+	require.Contains(t, o.stderr, "4 of 5 jobs failed, the first of which is a in line 1: max-time: ")
 }
 
 // TestJobsHaveVerbsAsKeys: whether a run is diagnosed is a key of train, and

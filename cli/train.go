@@ -214,7 +214,7 @@ func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training
 	if !p.others() {
 		if setup, err = engine.SetUp(t.dir, t.resume, given.Config, p.warn); err == nil {
 			from.Look = engine.ReadLook(t.dir)
-			if cfg, err = look(ctx, p.systems, from); err == nil {
+			if cfg, err = look(setup.Noting(ctx), p.systems, from); err == nil {
 				err = setup.Keep(from.Look)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -28,11 +29,11 @@ type watch struct {
 	cancel  context.CancelFunc // of the batch: without a journal it does not go on
 
 	mutex   sync.Mutex
-	results *disk.Pending         // results.ndjson
-	records map[int]*batch.Record // that wait until those before them are written
-	next    int                   // of jobs, to be written
-	first   *batch.Record         // of the jobs that failed, without its result
-	done    int                   // finished jobs, those before included
+	results *disk.Pending      // results.ndjson
+	records map[int]batch.Kept // that wait in the journal until those before them are written
+	next    int                // of jobs, to be written
+	first   *batch.Record      // of the jobs that failed, without its result
+	done    int                // finished jobs, those before included
 	failed  int
 	running int
 	refused int   // finished jobs of which a check failed
@@ -40,14 +41,13 @@ type watch struct {
 	unheard error // of stdout
 }
 
-func (p *program) newWatch(jobs []*batch.Job, have map[int]*batch.Record, dir string, journal *batch.Journal, cancel context.CancelFunc) *watch {
-	w := &watch{p: p, dir: dir, journal: journal, jobs: jobs, before: len(have), begun: time.Now(), stop: make(chan struct{}), cancel: cancel, records: make(map[int]*batch.Record)}
+func (p *program) newWatch(jobs []*batch.Job, have map[int]batch.Kept, dir string, journal *batch.Journal, cancel context.CancelFunc) *watch {
+	w := &watch{p: p, dir: dir, journal: journal, jobs: jobs, before: len(have), begun: time.Now(), stop: make(chan struct{}), cancel: cancel, records: maps.Clone(have)}
 	var err error
 	w.results, err = disk.Create(w.path())
 	w.lost(err)
-	for i, r := range have {
-		w.records[i] = r
-		w.count(r)
+	for _, kept := range have {
+		w.count(kept.Exit)
 	}
 	w.meter = p.newMeter(int64(len(jobs)), "jobs")
 	w.write()
@@ -107,18 +107,15 @@ func (w *watch) fail(err error) {
 }
 
 // count counts a job that has ended.
-func (w *watch) count(r *batch.Record) {
+func (w *watch) count(exit int) {
 	switch {
-	case r.Exit == exitCheck:
+	case exit == exitCheck:
 		w.refused++
 		w.done++
-	case finished(r):
+	case answered(exit):
 		w.done++
 	default:
 		w.failed++
-		if w.first == nil || r.Job < w.first.Job {
-			w.first = &batch.Record{Job: r.Job, Line: r.Line, ID: r.ID, Error: r.Error}
-		}
 	}
 }
 
@@ -144,20 +141,25 @@ func (w *watch) finished(j *batch.Job, r *batch.Record) {
 		w.p.say("%s: %s", r.ID, r.Error)
 		return
 	}
-	if w.count(r); !finished(r) {
+	if w.count(r.Exit); !finished(r) {
 		w.p.say("%s failed: %s", r.ID, r.Error)
+		if w.first == nil || r.Job < w.first.Job {
+			w.first = &batch.Record{Job: r.Job, Line: r.Line, ID: r.ID, Error: r.Error}
+		}
 	}
-	w.fail(w.journal.Add(r))
-	w.records[j.Index] = r
+	kept, err := w.journal.Add(r)
+	if r.Result = nil; err != nil { // others know the record too
+		w.fail(err)
+		return
+	}
+	w.records[j.Index] = kept
 	w.write()
 }
 
-// write writes the records to stdout and to results.ndjson whose turn it is, and forgets
-// them.
+// write writes the records to stdout and to results.ndjson whose turn it is.
 func (w *watch) write() {
 	for ; w.next < len(w.jobs); w.next++ {
-		index := w.jobs[w.next].Index
-		r := w.records[index]
+		r := w.take(w.jobs[w.next])
 		if r == nil {
 			return
 		}
@@ -165,9 +167,19 @@ func (w *watch) write() {
 			w.unheard = json.NewEncoder(w.p.stdout).Encode(r)
 		}
 		w.keep(r)
-		r.Result = nil // others know the record too
-		delete(w.records, index)
 	}
+}
+
+// take returns the record of a job, which is needed no more; nil if there is none.
+func (w *watch) take(j *batch.Job) *batch.Record {
+	kept, ok := w.records[j.Index]
+	if !ok {
+		return nil
+	}
+	delete(w.records, j.Index)
+	r, err := w.journal.Record(j, kept)
+	w.fail(err)
+	return r
 }
 
 // keep appends a record to results.ndjson.
@@ -197,7 +209,7 @@ func (w *watch) conclude() error {
 	w.show(state)
 	w.meter.end()
 	for _, j := range w.jobs[w.next:] {
-		if r := w.records[j.Index]; r != nil {
+		if r := w.take(j); r != nil {
 			w.keep(r)
 		}
 	}

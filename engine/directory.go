@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/revgen/revgen/internal/conf"
@@ -236,7 +237,16 @@ func (r *run) load(ctx context.Context, path string) (*header, error) {
 	if h.Keyframe != nil {
 		return h, r.replay(ctx, path, h, data)
 	}
-	return h, fill(path, h, data, r.trainer.sections())
+	want := r.trainer.sections()
+	if f := h.Refuge; f != nil {
+		if f.Step != h.Step {
+			f.sections = roomFor(want)
+			want = slices.Concat(want, f.sections)
+		}
+		r.refuge = *f
+		r.ease()
+	}
+	return h, fill(path, h, data, want)
 }
 
 // intact returns the step of the checkpoint at path if a run can go on from it.
@@ -276,6 +286,8 @@ func (r *run) checkpoint() error {
 		return err
 	}
 	r.saved, r.dirty = r.trainer.step, false
+	r.notes.Remove()
+	r.notes = nil
 	return r.status(nil)
 }
 
@@ -293,7 +305,11 @@ func (r *run) kept() []Section {
 	if j := r.trainer.journal; j != nil {
 		return j.sections()
 	}
-	return r.trainer.sections()
+	all := r.trainer.sections()
+	if r.apart() {
+		all = slices.Concat(all, r.refuge.sections)
+	}
+	return all
 }
 
 // keep gives the checkpoint at path a second name, so that it stays when path
@@ -323,6 +339,9 @@ func (r *run) checkpointHeader() header {
 	h.Seconds, h.Metrics, h.Moved, h.Pending, h.Warnings = r.before, r.written, r.moved, r.pending, r.warnings
 	if j := r.trainer.journal; j != nil {
 		h.Keyframe = &j.base
+	}
+	if r.canRetreat() {
+		h.Refuge = &r.refuge
 	}
 	if !r.started.IsZero() {
 		h.Seconds = r.seconds()

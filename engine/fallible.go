@@ -2,9 +2,13 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -20,6 +24,50 @@ type Fallible interface {
 	Interrupt(cause error)
 	// Close ends what the system has started. It must not be used afterwards.
 	io.Closer
+}
+
+// A Prober is a system whose target stands outside of the process, so that ranks may have
+// different ones.
+type Prober interface {
+	// Probe returns what the target answers to questions that are the same on all ranks;
+	// nil if it is within the process.
+	Probe() (answers []float64, err error)
+	// Named says in an error what differs where the answers do.
+	Named() string
+}
+
+// probe compares what the targets of all ranks answer, before any of them is believed.
+func (r *run) probe(ctx context.Context) error {
+	p, ok := r.trainer.system.(Prober)
+	n := r.workers.Size()
+	if !ok || n == 1 {
+		return nil
+	}
+	defer interruptible(ctx, r.trainer.system)()
+	answers, err := p.Probe()
+	if err = r.agree(err); err != nil || answers == nil {
+		return err
+	}
+	h := sha256.New()
+	if err := binary.Write(h, binary.LittleEndian, answers); err != nil {
+		return err
+	}
+	digests := make([][sha256.Size]byte, n)
+	h.Sum(digests[r.workers.Rank()][:0])
+	r.workers.Gather(n, pool.SpanOf(digests, 1))
+	var others []string
+	for rank, d := range digests {
+		if d != digests[0] {
+			others = append(others, strconv.Itoa(rank))
+		}
+	}
+	switch len(others) {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s: on rank %s it answers otherwise than on rank 0 to the same questions; all ranks need the same program with the same data", p.Named(), others[0])
+	}
+	return fmt.Errorf("%s: on ranks %s it answers otherwise than on rank 0 to the same questions; all ranks need the same program with the same data", p.Named(), strings.Join(others, ", "))
 }
 
 // A TargetError ends a run whose target has failed. The parameters are those before

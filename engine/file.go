@@ -43,6 +43,7 @@ type header struct {
 	Moved    float64         `json:"acceptance_sum,omitempty"` // over the first steps
 	Pending  *Record         `json:"pending,omitempty"`        // of that step, where it is not in metrics.jsonl
 	Keyframe *keyframe       `json:"keyframe,omitempty"`       // that a checkpoint's journal begins with
+	Refuge   *refuge         `json:"good,omitempty"`           // state to go back to
 	Config   json.RawMessage `json:"config"`
 	Sections []sectionHeader `json:"sections"`
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/pool"
@@ -60,12 +61,27 @@ func (r *run) stepping(ctx context.Context) context.Context {
 // share gives all ranks what rank 0 has restored.
 func (r *run) share() {
 	at := []float64{float64(r.trainer.step), float64(r.saved), r.before, r.moved}
+	f := &r.refuge
+	good := []float64{0, float64(f.Step), float64(f.Metrics), f.Moved, f.First, float64(f.Taken)}
+	if f.sections != nil {
+		good[0] = 1
+	}
 	r.workers.Tell(asm.Bytes(at))
+	r.workers.Tell(asm.Bytes(good))
 	r.trainer.step, r.before, r.moved = int(at[0]), at[2], at[3]
 	if r.saved = int(at[1]); r.saved < 0 {
 		return
 	}
-	for _, s := range r.trainer.sections() {
+	sections := r.trainer.sections()
+	f.Step, f.Metrics, f.Moved, f.First, f.Taken = int(good[1]), int64(good[2]), good[3], good[4], int(good[5])
+	r.ease()
+	if good[0] > 0 {
+		if f.sections == nil {
+			f.sections = roomFor(sections)
+		}
+		sections = slices.Concat(sections, f.sections)
+	}
+	for _, s := range sections {
 		r.workers.Tell(asm.Bytes(s.Float32))
 		r.workers.Tell(asm.Bytes(s.Float64))
 	}

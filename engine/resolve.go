@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/notes"
 )
 
 // ConfigError is an error of a configuration: where it is, if that is known, the
@@ -130,7 +131,7 @@ func (from *Source) adapt(ctx context.Context, cfg Config) (why string, err erro
 	if bytes.Equal(of, from.Look.Of) {
 		return from.Look.Why, conf.Draft(from.Look.Recipe, "", cfg)
 	}
-	if why, err = a.Adapt(ctx); err != nil {
+	if why, err = a.Adapt(notes.About(ctx, activePath(), string(of))); err != nil {
 		return "", err
 	}
 	look := Look{Of: of, Why: why}

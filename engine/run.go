@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -148,8 +149,10 @@ type run struct {
 	common             *Common
 	before             float64 // seconds of training before this process
 	started            time.Time
-	first              int     // step at which this process began
-	setup              float64 // seconds until then
+	first              int // step at which this process began
+	refuge             refuge
+	notes              *notes.Book // of the generator's placing
+	setup              float64     // seconds until then
 	warn               func(string)
 	progress           func(Progress)
 	warnings           []string
@@ -171,8 +174,9 @@ type run struct {
 // generator. When ctx is cancelled or MaxTime has passed it leaves a checkpoint
 // and returns a *StopError; a run resumed from it ends with the same bits as one
 // that was never stopped. Whatever else goes wrong, while stopping too, is
-// returned as it is. A *NonFiniteError ends the run with the last good
-// checkpoint in place, a *TargetError with one of the step before.
+// returned as it is. Where a number is not finite the run goes back to a good state and on at
+// a lower learning rate; a *NonFiniteError ends it, with a checkpoint in place, when that has
+// been done too often. A *TargetError ends it with one of the step before.
 //
 // The directory belongs to one process at a time, of several ranks to rank 0; the
 // others return the result without an evaluation, or ErrElsewhere.
@@ -209,7 +213,10 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	}
 	r.share()
 	var result *Result
-	if err = r.setUp(ctx, workers, &opt); err == nil {
+	if err = r.probe(ctx); err == nil {
+		err = r.setUp(ctx, workers, &opt)
+	}
+	if err == nil {
 		defer interruptible(r.stepping(ctx), trainer.system)()
 		r.started, r.first, r.unmeasured = time.Now(), trainer.step, opt.Unmeasured
 		r.setup = r.started.Sub(opt.Asked).Seconds()
@@ -243,12 +250,18 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	stepping := r.stepping(ctx)
+	if r.refuge.sections == nil && r.canRetreat() {
+		r.keepRefuge()
+	}
 	for t.step < training.Steps {
 		if err := r.agree(r.ready(ctx)); err != nil {
 			return nil, err
 		}
 		if err := t.StepContext(stepping); err != nil {
-			return nil, err
+			if err = r.agree(r.retreat(err)); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		r.dirty = true
 		if time.Since(r.told) >= statusEvery {
@@ -256,6 +269,7 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 		}
 		last := t.step == training.Steps
 		r.watchAcceptance()
+		r.haven()
 		evaluate := r.evaluates()
 		if last || evaluate || t.step%training.LogEvery == 0 {
 			record := t.Record()
@@ -328,6 +342,9 @@ func (r *run) record(ctx context.Context) error {
 		return err
 	}
 	r.pending, r.dirty = nil, true
+	if r.refuge.Step == record.Step {
+		r.refuge.Metrics = r.written // which now has its record
+	}
 	if r.progress != nil {
 		elapsed := time.Since(r.started)
 		r.progress(Progress{Record: record, Steps: r.common.Training.Steps, Elapsed: elapsed, StepsPerSecond: float64(r.trainer.step-r.first) / elapsed.Seconds()})

@@ -286,6 +286,7 @@ func TestCheckpointOfAnotherConfiguration(t *testing.T) {
 type toy struct {
 	engine.Common
 	lossAt, gradAt, paramAt int
+	lowest                  float32 // of the first parameter, below which the loss is none
 	acceptance              float64
 	look                    func(step int) // called for each loss
 }
@@ -311,12 +312,13 @@ func (s *toySystem) NumParams() int          { return 10 }
 func (s *toySystem) Initialize(p []float32)  { p[0] = 1 }
 func (s *toySystem) Acceptance() float64     { return s.c.acceptance }
 func (s *toySystem) TensorName(i int) string { return []string{"front", "back"}[i/5] }
-func (s *toySystem) Loss(_ []float32, step uint32) (float64, error) {
+func (s *toySystem) Loss(p []float32, step uint32) (float64, error) {
 	s.step = int(step)
+	low := s.c.lowest != 0 && p[0] < s.c.lowest
 	if s.c.look != nil {
 		s.c.look(s.step)
 	}
-	if s.step == s.c.lossAt {
+	if s.step == s.c.lossAt || low {
 		return math.Inf(1), nil
 	}
 	return 1, nil

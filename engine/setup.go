@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/notes"
 )
 
 // A recipe may look at its target for minutes before a run has a configuration. The run
@@ -29,6 +31,21 @@ type Setup struct {
 	fresh bool // the directory was not there, or held no run
 	run   bool // it holds a checkpoint
 	taken bool // Train has it
+	notes *notes.Book
+}
+
+// notesDir holds how far a look at the target is, or the placing of a generator there, until
+// it is done.
+func notesDir(dir string) string { return filepath.Join(dir, "notes") }
+
+// Noting returns the context in which a recipe looks at the target, so that it goes on from
+// what an interrupted look has left.
+func (s *Setup) Noting(ctx context.Context) context.Context {
+	if s.run {
+		return ctx // which has nothing to look at
+	}
+	s.notes = notes.Open(notesDir(s.dir))
+	return notes.With(ctx, s.notes)
 }
 
 // SetUp takes possession of the directory of a run that is asked for, and leaves there the
@@ -120,7 +137,11 @@ func (s *Setup) Keep(look *Look) error {
 	if before, err := disk.Read(recipeFile(s.dir), maxRecipe); err == nil && bytes.Equal(before, text) {
 		return nil
 	}
-	return disk.Write(recipeFile(s.dir), text)
+	if err := disk.Write(recipeFile(s.dir), text); err != nil {
+		return err
+	}
+	s.notes.Remove()
+	return nil
 }
 
 // take gives the directory to a run.
@@ -137,6 +158,9 @@ func (s *Setup) End(reason error) error {
 		return reason
 	}
 	err := reason
+	if !Cancelled(reason) {
+		s.notes.Remove()
+	}
 	switch {
 	case Cancelled(reason):
 		err = &StopError{Dir: s.dir, Step: -1}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -74,7 +76,14 @@ func (r *run) setUp(ctx context.Context, workers *pool.Pool, opt *RunOptions) er
 		return nil
 	}
 	begun := time.Now()
-	if err := r.agree(t.initialize(ctx)); err != nil {
+	noting, err := r.noting(ctx)
+	if err == nil {
+		err = t.initialize(noting)
+	}
+	if err := r.agree(err); err != nil {
+		if !Cancelled(err) {
+			r.notes.Remove()
+		}
 		return err
 	}
 	if err := r.agree(r.begin(ctx, r.cfg, workers, opt)); err != nil {
@@ -88,6 +97,45 @@ func (r *run) setUp(ctx context.Context, workers *pool.Pool, opt *RunOptions) er
 		return r.agree(r.checkpoint())
 	}
 	return nil
+}
+
+// noting returns the context in which a generator is placed on its target, so that this goes
+// on from what an interrupted run has left, on all ranks.
+func (r *run) noting(ctx context.Context) (context.Context, error) {
+	if !r.setting {
+		return ctx, nil
+	}
+	var text []byte
+	if r.dir != "" {
+		r.notes = notes.Open(notesDir(r.dir))
+	}
+	if r.workers.Size() > 1 {
+		var err error
+		if r.workers.Rank() == 0 && r.notes != nil {
+			if text, err = r.notes.Text(); err != nil {
+				return nil, err
+			}
+		}
+		length := []float64{float64(len(text))}
+		r.workers.Tell(asm.Bytes(length))
+		if r.workers.Rank() > 0 && length[0] > 0 {
+			text = make([]byte, int(length[0]))
+		}
+		r.workers.Tell(text)
+		if r.workers.Rank() > 0 && len(text) > 0 {
+			if r.notes, err = notes.Read(text); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if r.notes == nil {
+		return ctx, nil
+	}
+	ctx = notes.About(notes.With(ctx, r.notes), activePath(), string(r.config))
+	if f, ok := r.trainer.system.(Fallible); ok {
+		ctx = notes.Unless(ctx, f.Err)
+	}
+	return ctx, nil
 }
 
 // unstarted leaves what a run needs that is stopped before its first step.

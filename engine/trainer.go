@@ -22,6 +22,7 @@ type Trainer struct {
 	journal   *journal // nil unless the run keeps one
 
 	step       int
+	eased      float64   // what is left of the learning rate
 	params     []float32 // θ
 	grad       []float32 // ∂L/∂θ or its estimate
 	loss, norm float64
@@ -48,7 +49,7 @@ func newTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
 		return nil, err
 	}
 	c, n := cfg.Shared().Training, system.NumParams()
-	t := &Trainer{system: system, training: c, workers: workers, params: workers.Float32s(n)}
+	t := &Trainer{system: system, training: c, workers: workers, params: workers.Float32s(n), eased: 1}
 	if c.Method != "consensus" {
 		t.grad = workers.Float32s(n)
 		t.optimizer = optim.NewOptimizer(c.Optimizer, c.ClipNorm, c.EMA, n, workers)
@@ -158,7 +159,7 @@ func (t *Trainer) discrepancy(params []float32, step int) float64 {
 	return loss
 }
 
-func (t *Trainer) rate() float64 { return t.training.Schedule.At(t.step, t.training.Steps) }
+func (t *Trainer) rate() float64 { return t.eased * t.training.Schedule.At(t.step, t.training.Steps) }
 
 // Params returns the parameters to sample with: the weight average if there is
 // one, and otherwise the current parameters. The slice is the trainer's own.
@@ -229,10 +230,14 @@ func (e *Error) UnmarshalJSON(text []byte) error { return number.Unmarshal(text,
 type NonFiniteError struct {
 	Step   int
 	Tensor string
+	Rate   float64 // that has been tried last, of the configured learning rate; 0 for none but that
 }
 
 func (e *NonFiniteError) Error() string {
-	return fmt.Sprintf("step %d: the %s is not finite; try a smaller learning rate, gradient clipping or a wider kernel", e.Step, e.Tensor)
+	if e.Rate > 0 {
+		return fmt.Sprintf("step %d: the %s is not finite, at %g of the learning rate too; try gradient clipping (training.clip_norm), a simpler generator (generator.depth 0, say) or, for pairs of samples, a wider kernel", e.Step, e.Tensor, e.Rate)
+	}
+	return fmt.Sprintf("step %d: the %s is not finite; try a smaller learning rate, gradient clipping or, for pairs of samples, a wider kernel", e.Step, e.Tensor)
 }
 
 func (t *Trainer) checkFinite() error {
@@ -240,10 +245,10 @@ func (t *Trainer) checkFinite() error {
 		if err := t.nonFinite("gradient", t.grad); err != nil {
 			return err
 		}
-		return &NonFiniteError{t.step, "norm of the gradient"}
+		return &NonFiniteError{Step: t.step, Tensor: "norm of the gradient"}
 	}
 	if math.IsNaN(t.loss) || math.IsInf(t.loss, 0) {
-		return &NonFiniteError{t.step, "loss"}
+		return &NonFiniteError{Step: t.step, Tensor: "loss"}
 	}
 	return nil
 }
@@ -259,7 +264,7 @@ func (t *Trainer) nonFinite(what string, v []float32) error {
 		if s, ok := t.system.(TensorNamer); ok {
 			what += " of the generator's " + s.TensorName(i)
 		}
-		return &NonFiniteError{t.step, what}
+		return &NonFiniteError{Step: t.step, Tensor: what}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/notes"
 )
 
 // Fit returns a mixture of a number of Gaussians for the points x, [n][d], by the
@@ -309,21 +310,35 @@ func coordinate(x []float32, dim, i int) []float32 {
 // run fits from the seeds that the uniforms of c from first on give, and returns the mean
 // log-likelihood per point.
 func (f *fit) run(iterations int, c *rng.Counter, first uint64) float64 {
-	f.seed(c, first)
-	f.maximise()
-	likelihood := math.Inf(-1)
-	for range iterations {
-		if f.ctx.Err() != nil {
-			break
-		}
+	at := fitting{Likelihood: math.Inf(-1)}
+	page := notes.PageOf(f.ctx, "fit", f.x, f.dim, len(f.all), iterations, *c, first)
+	if page.Recall(&at) && len(at.All) == len(f.all) {
+		f.all = at.All
+	} else {
+		at = fitting{Likelihood: math.Inf(-1)}
+		f.seed(c, first)
+		f.maximise()
+	}
+	for ; at.Iterations < iterations && f.ctx.Err() == nil; at.Iterations++ {
+		at.All = f.all
+		page.Keep(&at)
 		next := f.expect()
 		f.maximise()
-		if next-likelihood < 1e-5 {
-			break
+		if next-at.Likelihood < 1e-5 {
+			at.Iterations = iterations
 		}
-		likelihood = next
+		at.Likelihood = next
 	}
+	at.All = f.all
+	page.Done(&at)
 	return f.expect()
+}
+
+// A fitting is what a fit goes on from that was interrupted.
+type fitting struct {
+	All        []Component
+	Likelihood float64
+	Iterations int // or rounds
 }
 
 // Width returns the geometric mean of the components' standard deviations.

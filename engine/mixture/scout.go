@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -72,6 +73,44 @@ type search struct {
 	line, heirs   []int // the member of p_0 from whom each descends
 }
 
+// A march is what a search goes on from that was interrupted.
+type march struct {
+	X             []float32
+	Now, Base     []float64
+	B             float64
+	Step          []float64
+	Round         uint64
+	Line, Label   []int
+	Center, Scale []float64
+
+	Moves        int // taken of a walk, or still to be taken at a temperature
+	Sweeps       int // taken
+	Length, LogZ float64
+	Local        []Component // shapes of moves
+}
+
+// page returns the notes of a part of the search.
+func (e *search) page(part string) *notes.Page {
+	return notes.PageOf(e.ctx, "scout", part, e.Scout, e.dim)
+}
+
+// at fills m with where the search is.
+func (e *search) at(m *march) *march {
+	m.X, m.Now, m.Base, m.B, m.Step, m.Round, m.Line, m.Label = e.x, e.now, e.base, e.b, e.step, e.round, e.line, e.label
+	m.Center, m.Scale = e.center, e.scale
+	return m
+}
+
+// recall goes to where a page says that the search was, if it does.
+func (e *search) recall(p *notes.Page, m *march) bool {
+	if !p.Recall(m) || len(m.X) != len(e.x) || len(m.Now) != len(e.now) {
+		return false
+	}
+	e.x, e.now, e.base, e.b, e.step, e.round, e.line, e.label = m.X, m.Now, m.Base, m.B, m.Step, m.Round, m.Line, m.Label
+	e.center, e.scale = m.Center, m.Scale
+	return true
+}
+
 const scoutRows = 64 // members that one thread moves at once
 
 // Run looks for the weight of a target of d coordinates. own returns a density for
@@ -101,9 +140,7 @@ func (s Scout) Run(ctx context.Context, dim int, own func() Density, workers *po
 	}
 	if found == nil {
 		found = e.anneal()
-		for range s.Sweeps {
-			e.sweep()
-		}
+		e.sweeps(s.Sweeps, found)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -213,7 +250,7 @@ func (e *search) find() {
 		}
 		e.step[r] = reach
 	}
-	e.walk(200 + 20*d)
+	e.walk("find", 200+20*d)
 	best := slices.Max(e.now)
 	low, high := make([]float64, d), make([]float64, d)
 	for i := range d {
@@ -237,12 +274,15 @@ func (e *search) find() {
 }
 
 // walk takes walkers, each with its own step, so many moves uphill.
-func (e *search) walk(moves int) {
-	e.evaluate(e.now, e.x)
-	for range moves {
-		if e.ctx.Err() != nil {
-			break
-		}
+func (e *search) walk(part string, moves int) {
+	var m march
+	p := e.page(part)
+	if !e.recall(p, &m) {
+		m = march{}
+		e.evaluate(e.now, e.x)
+	}
+	for ; m.Moves < moves && e.ctx.Err() == nil; m.Moves++ {
+		p.Keep(e.at(&m))
 		e.move()
 		for r, yes := range e.accepted {
 			// Balanced where a fifth of the moves is accepted.
@@ -253,6 +293,7 @@ func (e *search) walk(moves int) {
 			}
 		}
 	}
+	p.Done(e.at(&m))
 }
 
 const (
@@ -265,69 +306,113 @@ const (
 // anneal takes the population from p_0 to the target.
 func (e *search) anneal() *Found {
 	n, d := len(e.now), e.dim
-	found := &Found{}
 	e.logBase = -float64(d) / 2 * math.Log(2*math.Pi)
 	for _, v := range e.scale {
 		e.logBase -= math.Log(v)
 	}
-	e.b = 0
-	for r := range e.line {
-		e.line[r] = r
+	var m march
+	p := e.page("anneal")
+	if !e.recall(p, &m) {
+		m = march{Length: 2.4 / math.Sqrt(float64(d))}
+		e.begin()
+	} else if len(m.Local) > 0 {
+		e.shape(m.Local)
 	}
-	e.normals(e.x)
-	for i := range e.x {
-		e.x[i] = float32(e.center[i%d] + e.scale[i%d]*float64(e.x[i]))
-	}
-	e.evaluate(e.now, e.x)
-	e.ofBase(e.base, e.x)
-	length := 2.4 / math.Sqrt(float64(d))
-	weights := make([]float64, n)
-	for e.b < 1 && e.ctx.Err() == nil {
-		from := e.b
-		e.b = e.rise(weights)
-		found.LogZ += e.weigh(weights, e.b-from)
-		e.resample(weights)
-
-		f := newFit(e.ctx, e.x, d, min(shapes, max(1, n/(4*(d+1)))))
-		c := e.stream()
-		f.seed(&c, 3<<62|e.round<<32)
-		e.round++
-		f.maximise()
-		for range 3 {
-			f.expect()
-			f.maximise()
-		}
-		f.expect()
-		f.nearest(e.label)
-		e.local = f.packed
-		moves := e.Moves
-		if e.b == 1 {
-			moves *= last
-		}
-		for range moves {
-			if e.ctx.Err() != nil {
+	for (e.b < 1 || m.Moves > 0) && e.ctx.Err() == nil {
+		if m.Moves == 0 {
+			m.LogZ += e.warm()
+			if m.Local = e.group(); e.ctx.Err() != nil {
 				break
 			}
-			for r := range e.step {
-				e.step[r] = length
+			if m.Moves = e.Moves; e.b == 1 {
+				m.Moves *= last
 			}
-			e.move()
-			var rate float64
-			for _, yes := range e.accepted {
-				if yes {
-					rate += 1 / float64(n)
-				}
-			}
-			length *= math.Exp(rate - accepting)
 		}
+		p.Keep(e.at(&m))
+		for r := range e.step {
+			e.step[r] = m.Length
+		}
+		e.move()
+		var rate float64
+		for _, yes := range e.accepted {
+			if yes {
+				rate += 1 / float64(n)
+			}
+		}
+		m.Length *= math.Exp(rate - accepting)
+		m.Moves--
 	}
-	found.X, found.LogPi, found.Lines = e.x, e.now, 1
+	p.Done(e.at(&m))
+	found := &Found{X: e.x, LogPi: e.now, LogZ: m.LogZ, Lines: 1}
 	for r := range n - 1 { // those of a line are beside each other
 		if e.line[r] != e.line[r+1] {
 			found.Lines++
 		}
 	}
 	return found
+}
+
+// begin draws the population from p_0.
+func (e *search) begin() {
+	e.b = 0
+	for r := range e.line {
+		e.line[r] = r
+	}
+	e.normals(e.x)
+	for i := range e.x {
+		e.x[i] = float32(e.center[i%e.dim] + e.scale[i%e.dim]*float64(e.x[i]))
+	}
+	e.evaluate(e.now, e.x)
+	e.ofBase(e.base, e.x)
+}
+
+// warm lets b rise, resamples the population, and returns what that adds to ln Z.
+func (e *search) warm() (logZ float64) {
+	weights, from := make([]float64, len(e.now)), e.b
+	e.b = e.rise(weights)
+	logZ = e.weigh(weights, e.b-from)
+	e.resample(weights)
+	return logZ
+}
+
+// group gives moves the shapes of Gaussians that are fitted to the population, and returns
+// those.
+func (e *search) group() []Component {
+	f := newFit(e.ctx, e.x, e.dim, min(shapes, max(1, len(e.now)/(4*(e.dim+1)))))
+	c := e.stream()
+	f.seed(&c, 3<<62|e.round<<32)
+	e.round++
+	f.maximise()
+	for range 3 {
+		f.expect()
+		f.maximise()
+	}
+	f.expect()
+	f.nearest(e.label)
+	e.local = f.packed
+	return f.mixture()
+}
+
+// shape gives moves shapes that group has returned.
+func (e *search) shape(all []Component) {
+	m := New(e.dim, 1, len(all), false)
+	e.local = m.NewPacked()
+	e.local.set(all)
+}
+
+// sweeps takes so many sweeps of what has been found.
+func (e *search) sweeps(n int, found *Found) {
+	var m march
+	p := e.page("sweeps")
+	if !e.recall(p, &m) {
+		m = march{}
+	}
+	for ; m.Sweeps < n && e.ctx.Err() == nil; m.Sweeps++ {
+		p.Keep(e.at(&m))
+		e.sweep()
+	}
+	p.Done(e.at(&m))
+	found.X, found.LogPi = e.x, e.now
 }
 
 // sweep offers each coordinate of each member in turn a value that is drawn from p_0, at

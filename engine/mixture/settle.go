@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -106,6 +107,47 @@ type settling struct {
 	noise, draws []float32     // of judge; of an iteration
 	states       []float32
 	values       []float64
+
+	page *notes.Page
+	settlement
+}
+
+// A settlement is what a settling goes on from that was interrupted.
+type settlement struct {
+	Mean, Factor, Precision []float64
+	Divergence              float64
+	Noise                   []float32
+	Round                   uint64
+	Draws, Iterations       int
+}
+
+// at returns where the settling is.
+func (s *settling) at() *settlement {
+	m := &s.settlement
+	m.Mean, m.Factor, m.Divergence, m.Noise, m.Round = s.best.mean, s.best.factor, s.best.divergence, s.noise, s.round
+	m.Precision = m.Precision[:0]
+	for i := range s.dim {
+		for j := range i + 1 {
+			m.Precision = append(m.Precision, s.precision.At(i, j))
+		}
+	}
+	return m
+}
+
+// recall goes to where a page says that the settling was, if it does.
+func (s *settling) recall() bool {
+	var m settlement
+	if !s.page.Recall(&m) || len(m.Mean) != s.dim || len(m.Factor) != len(m.Precision) || len(m.Factor) != row(s.dim) || len(m.Noise) != len(s.noise) {
+		return false
+	}
+	s.settlement = m
+	s.best, s.noise, s.round = settled{m.Mean, m.Factor, m.Divergence}, m.Noise, m.Round
+	for i := range s.dim {
+		for j := range i + 1 {
+			s.precision.SetSym(i, j, m.Precision[row(i)+j])
+		}
+	}
+	return true
 }
 
 // newSettling begins at x. It returns nil where ln π has no curvature to be found.
@@ -115,6 +157,10 @@ func (e *search) newSettling(x []float32) (*settling, error) {
 		search: e, step: make([]float64, d), gradient: make([]float64, d), curvature: mat.NewSymDense(d, nil),
 		precision: mat.NewSymDense(d, nil), noise: make([]float32, judged/2*d), draws: make([]float32, slopes/2*most*d),
 		states: make([]float32, (chunk+2*d)*d), values: make([]float64, chunk+2*d),
+	}
+	s.page = notes.PageOf(e.ctx, "settle", e.Scout, d, e.round, x)
+	if s.Draws = fewest; s.recall() {
+		return s, nil
 	}
 	e.normals(s.noise)
 	s.best.mean = make([]float64, d)
@@ -180,20 +226,21 @@ func longer(logPi float64) float64 {
 
 // run lets the Gaussian settle and reports whether it has become one.
 func (s *settling) run() bool {
-	draws := fewest
-	for range iterations {
+	for ; s.Iterations < iterations; s.Iterations++ {
+		s.page.Keep(s.at())
 		before := s.best.divergence
 		if s.ctx.Err() != nil {
 			return false
 		}
-		s.differentiate(draws)
+		s.differentiate(s.Draws)
 		if moved := s.advance(); moved && s.best.divergence < before-gain {
 			continue
 		}
-		if draws *= 2; draws > most {
-			break
+		if s.Draws *= 2; s.Draws > most {
+			s.Iterations = iterations
 		}
 	}
+	s.page.Done(s.at())
 	return !math.IsInf(s.best.divergence, 0) && s.ctx.Err() == nil
 }
 
@@ -391,7 +438,7 @@ func (e *search) approach() {
 		}
 		e.step[r] = reach * e.scale[0] / math.Sqrt(float64(d))
 	}
-	e.walk(200 + 10*d)
+	e.walk("approach", 200+10*d)
 }
 
 // cull puts walkers that have got nowhere where others have.
@@ -425,9 +472,7 @@ func (e *search) gather() (*Found, error) {
 		e.own.Lend(func(own Density) { separable = found.Separable(d, own) })
 	}
 	if separable {
-		for range sweeps {
-			e.sweep()
-		}
+		e.sweeps(sweeps, found)
 		return found, nil
 	}
 	all, err := e.settle()

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/notes"
 )
 
 // Points alone do not tell how many Gaussians they are worth: a hundred of two modes at
@@ -18,8 +19,18 @@ import (
 // are as many as most. The uniforms of c from first on seed the halves.
 func (f *fit) grow(logPi []float64, most int, level float64, c *rng.Counter, first uint64) {
 	const iterations = 6
+	var at fitting
+	page := notes.PageOf(f.ctx, "grow", f.x, logPi, f.all, most, level, *c, first)
+	if page.Recall(&at) {
+		f.all = at.All
+		f.resize()
+	} else {
+		at = fitting{}
+	}
 	f.expect()
-	for round := uint64(0); len(f.all) < most && f.ctx.Err() == nil; round++ {
+	for ; len(f.all) < most && f.ctx.Err() == nil; at.Iterations++ {
+		at.All = f.all
+		page.Keep(&at)
 		domains := f.domains(logPi)
 		order := make([]int, len(domains))
 		for j := range order {
@@ -34,22 +45,29 @@ func (f *fit) grow(logPi []float64, most int, level float64, c *rng.Counter, fir
 			if left := domains[j].left; left <= level || left < worst/4 || len(f.all)+len(more) == most {
 				break
 			}
-			parts := domains[j].halves(f.dim, f.all[j], c, first+round<<32+uint64(j)<<8)
+			parts := domains[j].halves(f.dim, f.all[j], c, first+uint64(at.Iterations)<<32+uint64(j)<<8)
 			f.all[j] = parts[0]
 			more = append(more, parts[1])
 		}
 		if len(more) == 0 {
-			return
+			break
 		}
 		f.all = append(f.all, more...)
-		f.model = New(f.dim, 1, len(f.all), false)
-		f.packed, f.share = f.model.NewPacked(), make([]float64, f.n*len(f.all))
+		f.resize()
 		f.expect()
 		for range iterations {
 			f.maximise()
 			f.expect()
 		}
 	}
+	at.All = f.all
+	page.Done(&at)
+}
+
+// resize makes room for as many components as there are.
+func (f *fit) resize() {
+	f.model = New(f.dim, 1, len(f.all), false)
+	f.packed, f.share = f.model.NewPacked(), make([]float64, f.n*len(f.all))
 }
 
 // A domain is the points that are most likely a component's.

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -213,7 +214,11 @@ func TestJournal(t *testing.T) {
 	for i, exit := range []int{1, 0} {
 		r := &Record{Exit: exit}
 		r.Describe(jobs[i])
-		require.NoError(t, journal.Add(r))
+		kept, err := journal.Add(r)
+		require.NoError(t, err)
+		again, err := journal.Record(jobs[i], kept)
+		require.NoError(t, err)
+		require.Equal(t, r, again)
 	}
 	require.NoError(t, journal.Close())
 	whole, err := os.ReadFile(path)
@@ -234,4 +239,39 @@ func TestJournal(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("{}\nx\n"), 0o600))
 	_, _, err = OpenJournal(path, jobs, fine)
 	require.ErrorContains(t, err, "line 2: damaged")
+}
+
+// A journal of many jobs takes no more memory than it takes to say where their records are.
+func TestJournalsStayOnTheDisk(t *testing.T) {
+	const n, size = 2000, 10_000
+	jobs := read(t, fmt.Sprintf(`{"look":"a","id":"a","grid":{"seed":"1:%d:1"}}`, n))
+	require.Len(t, jobs, n)
+	path := filepath.Join(t.TempDir(), "journal")
+	var text []byte
+	for _, j := range jobs {
+		r := &Record{Result: json.RawMessage(`"` + strings.Repeat("x", size) + `"`)}
+		r.Describe(j)
+		line, err := json.Marshal(r)
+		require.NoError(t, err)
+		text = append(append(text, line...), '\n')
+	}
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	text = nil
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	journal, have, err := OpenJournal(path, jobs, func(r *Record) bool { return r.Exit == 0 })
+	require.NoError(t, err)
+	defer journal.Close()
+	require.Less(t, int64(heap()-before), int64(n*size/20), "a twentieth of the records")
+	require.Len(t, have, n)
+	last, err := journal.Record(jobs[n-1], have[jobs[n-1].Index])
+	require.NoError(t, err)
+	require.Len(t, last.Result, size+2)
+	require.Equal(t, jobs[n-1].ID, last.ID)
+	runtime.KeepAlive(have)
 }

@@ -44,32 +44,43 @@ func (r *Record) Describe(j *Job) {
 }
 
 // A Journal holds the records of finished jobs in the order in which they ended.
-// Each is on the disk before the next begins.
-type Journal struct{ file *os.File }
+// Each is on the disk before the next begins, and is read from there when it is needed:
+// there may be a million of them.
+type Journal struct {
+	file *os.File
+	end  int64
+}
 
-// OpenJournal opens the journal at path and returns the records of those jobs
-// that finished says need not be carried out again. What a process that was
-// killed left of a line is removed.
-func OpenJournal(path string, jobs []*Job, finished func(*Record) bool) (*Journal, map[int]*Record, error) {
+// Kept says where the journal has the record of a job that has ended, and how it did.
+type Kept struct {
+	Exit  int
+	first int64
+	n     int
+}
+
+// OpenJournal opens the journal at path and says of which jobs it has records that, as
+// finished says, need not be carried out again, by the jobs' indices. What a process that
+// was killed left of a line is removed.
+func OpenJournal(path string, jobs []*Job, finished func(*Record) bool) (*Journal, map[int]Kept, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, nil, err
 	}
-	have, err := restore(file, path, jobs, finished)
+	have, end, err := restore(file, path, jobs, finished)
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
-	return &Journal{file}, have, nil
+	return &Journal{file, end}, have, nil
 }
 
 // ErrChanged reports a job that the journal has as finished, and that was
 // another then.
 var ErrChanged = errors.New("is not what it was when it was finished")
 
-func restore(file *os.File, path string, jobs []*Job, finished func(*Record) bool) (map[int]*Record, error) {
+func restore(file *os.File, path string, jobs []*Job, finished func(*Record) bool) (have map[int]Kept, end int64, err error) {
 	in, _, err := disk.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer in.Close()
 	lines := bufio.NewReader(in)
@@ -77,8 +88,7 @@ func restore(file *os.File, path string, jobs []*Job, finished func(*Record) boo
 	for _, j := range jobs {
 		byID[j.ID] = j
 	}
-	have := make(map[int]*Record)
-	end := int64(0)
+	have = make(map[int]Kept)
 	for line := 1; ; line++ {
 		text, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
@@ -89,8 +99,9 @@ func restore(file *os.File, path string, jobs []*Job, finished func(*Record) boo
 			err = json.Unmarshal(text, r)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: line %d: damaged: %w", path, line, err)
+			return nil, 0, fmt.Errorf("%s: line %d: damaged: %w", path, line, err)
 		}
+		first := end
 		end += int64(len(text))
 		j := byID[r.ID]
 		switch {
@@ -98,32 +109,48 @@ func restore(file *os.File, path string, jobs []*Job, finished func(*Record) boo
 		case !finished(r):
 			delete(have, j.Index)
 		case r.Digest != fmt.Sprintf("%x", j.digest):
-			return nil, fmt.Errorf("%s: %s: the job %q %w; give it another id, or the batch another directory", path, j.where(), j.ID, ErrChanged)
+			return nil, 0, fmt.Errorf("%s: %s: the job %q %w; give it another id, or the batch another directory", path, j.where(), j.ID, ErrChanged)
 		default:
-			r.Job, r.Line = j.Index, j.Line
-			have[j.Index] = r
+			have[j.Index] = Kept{r.Exit, first, len(text)}
 		}
 	}
 	if err := file.Truncate(end); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	_, err = file.Seek(end, io.SeekStart)
-	return have, err
+	return have, end, err
 }
 
-// Add appends a record. When it returns nil the record is on the disk.
-func (j *Journal) Add(r *Record) error {
+// Add appends a record. When it returns no error the record is on the disk.
+func (j *Journal) Add(r *Record) (Kept, error) {
 	line, err := json.Marshal(r)
 	if err != nil {
-		return err
+		return Kept{}, err
 	}
-	if _, err := j.file.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("writing %s: %w", j.file.Name(), disk.Cause(err))
+	line = append(line, '\n')
+	if _, err = j.file.Write(line); err == nil {
+		err = j.file.Sync()
 	}
-	if err := j.file.Sync(); err != nil {
-		return fmt.Errorf("writing %s: %w", j.file.Name(), disk.Cause(err))
+	if err != nil {
+		return Kept{}, fmt.Errorf("writing %s: %w", j.file.Name(), disk.Cause(err))
 	}
-	return nil
+	kept := Kept{r.Exit, j.end, len(line)}
+	j.end += int64(len(line))
+	return kept, nil
+}
+
+// Record reads the record of a job.
+func (j *Journal) Record(of *Job, kept Kept) (*Record, error) {
+	line, r := make([]byte, kept.n), new(Record)
+	_, err := j.file.ReadAt(line, kept.first)
+	if err == nil {
+		err = json.Unmarshal(line, r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", j.file.Name(), disk.Cause(err))
+	}
+	r.Job, r.Line = of.Index, of.Line
+	return r, nil
 }
 
 // Close closes the journal.

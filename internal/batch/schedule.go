@@ -21,13 +21,13 @@ type Plan struct {
 // share of all cores is carried out alone, on all; the others side by side, the
 // longest first, each on one thread while there are more of them than cores.
 // When ctx is cancelled no more are begun.
-func (p *Plan) Run(ctx context.Context, jobs []*Job, have map[int]*Record) {
+func (p *Plan) Run(ctx context.Context, jobs []*Job, have map[int]Kept) {
 	s := schedule{Plan: p, free: p.Cores, outcome: make(map[int]outcome)}
 	s.changed.L = &s.mutex
 	share := 0.0
 	for _, j := range jobs {
-		if r := have[j.Index]; r != nil {
-			s.outcome[j.Index] = outcome{r.ID, r.Exit, true}
+		if kept, ok := have[j.Index]; ok {
+			s.outcome[j.Index] = outcome{j.ID, kept.Exit, true}
 			continue
 		}
 		share += j.Cost / float64(p.Cores)

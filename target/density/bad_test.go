@@ -17,7 +17,7 @@ import (
 )
 
 // serve is a program for −|x|²/2 in two dimensions that hangs, dies or answers NaN
-// from its fourth hundred questions on.
+// from its fourth hundred questions on, or of which one process answers otherwise than others.
 func serve(behaviour string) {
 	head := make([]byte, 20)
 	if _, err := io.ReadFull(os.Stdin, head); err != nil {
@@ -27,6 +27,14 @@ func serve(behaviour string) {
 	mark := os.Getenv("MARK") // of a process that has died
 	_, err := os.Stat(mark)
 	died := err == nil
+	apart := 0.0 // by which the process answers otherwise than the first
+	if behaviour == "apart" {
+		if first, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			first.Close()
+		} else {
+			apart = 1e-12
+		}
+	}
 	for asked := 0; ; asked++ {
 		count := make([]byte, 4)
 		if _, err := io.ReadFull(os.Stdin, count); err != nil {
@@ -51,7 +59,7 @@ func serve(behaviour string) {
 		for i := 0; i < len(body); i += 16 {
 			x := math.Float64frombits(binary.LittleEndian.Uint64(body[i:]))
 			y := math.Float64frombits(binary.LittleEndian.Uint64(body[i+8:]))
-			v := -(x*x + y*y) / 2
+			v := -(x*x+y*y)/2 + apart
 			if behaviour == "nan" && asked >= 400 {
 				v = math.NaN()
 			}

@@ -1,6 +1,7 @@
 package density
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/target/density/program"
 )
@@ -34,12 +36,12 @@ const (
 // begin around the origin and adapt their steps to what they find. An error says that
 // they have found no weight, or that it has no end. It is the same for any number of
 // threads.
-func (p *problem) pilot() ([]place, error) {
+func (p *problem) pilot(ctx context.Context) ([]place, error) {
 	all := make([]place, max(1, p.modes))
 	for k := range all {
 		e := p.evaluation()
 		var err error
-		if all[k], err = e.pilot(k); err != nil {
+		if all[k], err = e.pilot(ctx, k); err != nil {
 			return nil, err
 		}
 	}
@@ -47,7 +49,7 @@ func (p *problem) pilot() ([]place, error) {
 }
 
 // pilot runs the chains of one mode.
-func (e *evaluation) pilot(k int) (place, error) {
+func (e *evaluation) pilot(ctx context.Context, k int) (place, error) {
 	d := e.dim
 	states := pilotChains * d
 	w := pilotWalk{
@@ -55,7 +57,9 @@ func (e *evaluation) pilot(k int) (place, error) {
 		scale: make([]float64, d), factor: [2]float64{2.4 / math.Sqrt(float64(d)), 2.4 / math.Sqrt(float64(d))},
 		current: make([]float64, pilotChains), next: make([]float64, pilotChains),
 		uniforms: make([]float32, rng.Blocks(pilotChains)*4),
+		page:     notes.PageOf(ctx, "pilot", k),
 	}
+	w.page.Recall(&w.known)
 	if e.modes > 0 {
 		w.k = slices.Repeat([]uint8{uint8(k)}, pilotChains)
 	}
@@ -63,6 +67,7 @@ func (e *evaluation) pilot(k int) (place, error) {
 	if err == nil {
 		err = w.endless(found)
 	}
+	w.page.Done(&w.known)
 	return found, err
 }
 
@@ -158,6 +163,22 @@ type pilotWalk struct {
 	taken         int        // steps
 	current, next []float64
 	uniforms      []float32
+
+	page  *notes.Page
+	known []float64 // values of ln π, one call after the other
+	told  int       // of them, in this walk
+}
+
+// logDensity sets dst to ln π of the states x, if an earlier walk has not done so.
+func (w *pilotWalk) logDensity(dst []float64, x []float32) {
+	if w.told+len(dst) <= len(w.known) {
+		copy(dst, w.known[w.told:])
+	} else {
+		w.e.logDensity(dst, x, w.k)
+		w.known = append(w.known[:w.told], dst...)
+		w.page.Keep(&w.known)
+	}
+	w.told += len(dst)
 }
 
 func (w *pilotWalk) stream(purpose rng.Purpose, step int) asm.Counter {
@@ -176,7 +197,7 @@ func (w *pilotWalk) begin() error {
 		for j := range w.x {
 			w.x[j] *= float32(reach)
 		}
-		w.e.logDensity(w.current, w.x, w.k)
+		w.logDensity(w.current, w.x)
 		if err := w.e.Err(); err != nil {
 			return err
 		}
@@ -224,7 +245,7 @@ func (w *pilotWalk) step() error {
 		w.to[i] = w.x[i] + float32(w.factor[kind]*w.scale[i%d])*v
 	}
 	asm.Uniforms(w.uniforms, &c, 1<<63)
-	w.e.logDensity(w.next, w.to, w.k)
+	w.logDensity(w.next, w.to)
 	if err := w.e.Err(); err != nil {
 		return err
 	}

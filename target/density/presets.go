@@ -6,6 +6,7 @@ import (
 
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/target/density/expression"
 )
 
@@ -63,7 +64,7 @@ func (c *RealsConfig) Adapt(ctx context.Context) (why string, err error) {
 	if len(t.Center)+len(t.Scale) > 0 {
 		find = nil
 	}
-	return adapt(ctx, c.Preset, c.problem, &c.verdict, find, func(e *evaluation, quick bool) (string, error) {
+	return adapt(ctx, c.Preset, c.problem, &c.verdict, find, func(ctx context.Context, e *evaluation, quick bool) (string, error) {
 		if e == nil {
 			c.Flow(c.Target.Dim, quick)
 			return "a RealNVP", nil
@@ -76,7 +77,7 @@ func (c *RealsConfig) Adapt(ctx context.Context) (why string, err error) {
 // choose take a recipe for a target that a preset has one for, or one without looking where
 // the target is too large, and returns what was found and chosen. The verdict is what the target has failed with.
 func adapt(ctx context.Context, preset string, problemOf func(threads int) (*problem, error), verdict *error,
-	find func([]place) string, choose func(e *evaluation, quick bool) (string, error)) (why string, err error) {
+	find func([]place) string, choose func(ctx context.Context, e *evaluation, quick bool) (string, error)) (why string, err error) {
 	with := func(use func(p *problem)) {
 		if p, err := problemOf(1); err == nil { // or validation says what is wrong
 			defer p.Close()
@@ -90,7 +91,7 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 			if err = ctx.Err(); err != nil {
 				return // without a look
 			}
-			if found, *verdict = p.pilot(); *verdict == nil {
+			if found, *verdict = p.pilot(notes.Unless(ctx, p.Err)); *verdict == nil {
 				why = find(found)
 			}
 		})
@@ -103,13 +104,13 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 		case preset != "quick" && preset != "best":
 		case limit != "":
 			var chosen string
-			chosen, err = choose(nil, preset == "quick")
+			chosen, err = choose(ctx, nil, preset == "quick")
 			why = and(why, chosen+", because "+limit)
 		case ctx.Err() != nil:
 			err = ctx.Err()
 		default:
 			var chosen string
-			if chosen, err = choose(p.evaluation(), preset == "quick"); err == nil {
+			if chosen, err = choose(notes.Unless(ctx, p.Err), p.evaluation(), preset == "quick"); err == nil {
 				*verdict = p.Err()
 				why, err = and(why, chosen), ctx.Err()
 			}
@@ -190,7 +191,7 @@ func (c *MixedConfig) Adapt(ctx context.Context) (why string, err error) {
 	if len(t.Center)+len(t.Scale) > 0 {
 		find = nil
 	}
-	return adapt(ctx, c.Preset, c.problem, &c.verdict, find, func(e *evaluation, quick bool) (string, error) {
+	return adapt(ctx, c.Preset, c.problem, &c.verdict, find, func(ctx context.Context, e *evaluation, quick bool) (string, error) {
 		if e == nil {
 			return "the paper's settings", nil
 		}

@@ -2,7 +2,10 @@ package density
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -72,6 +75,35 @@ func TestRanks(t *testing.T) {
 			} else {
 				require.ErrorIs(t, err, engine.ErrElsewhere, "rank %d", i)
 			}
+		}
+	}
+}
+
+// What programs of different ranks answer is compared before it is believed.
+func TestProgramsOfRanks(t *testing.T) {
+	const size = 3
+	for behaviour, differ := range map[string]bool{"fine": false, "apart": true} {
+		t.Setenv("MARK", filepath.Join(t.TempDir(), "mark"))
+		var all sync.WaitGroup
+		var errs [size]error
+		for i, rank := range pool.Local(size) {
+			all.Go(func() {
+				cfg := configure(t, RealsDefinition, "paper", "target.kind=program", "target.center=[]", "target.scale=[1]",
+					fmt.Sprintf("target.command=[%q, \"-serve\", %q]", os.Args[0], behaviour), "training.steps=2", "training.batch=256", "evaluation.samples=200")
+				workers := pool.New(1)
+				defer workers.Close()
+				workers.Join(rank)
+				_, errs[i] = engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+			})
+		}
+		all.Wait()
+		for i, err := range errs {
+			if !differ {
+				require.NoError(t, err, "rank %d", i)
+				continue
+			}
+			require.ErrorContains(t, err, "answers otherwise than on rank 0", "rank %d", i)
+			require.Equal(t, errs[0].Error(), err.Error())
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -37,6 +38,30 @@ func release[T any](system *T, p *problem) {
 		runtime.AddCleanup(system, func(p *problem) { _ = p.Close() }, p)
 	}
 }
+
+// Probe implements engine.Prober.
+func (p *problem) Probe() ([]float64, error) {
+	const states = 64
+	if p.program == nil {
+		return nil, nil
+	}
+	d := p.dim
+	y, x, k := make([]float32, states*d), make([]float32, states*d), []uint8(nil)
+	c := rng.Stream(pilotSeed, rng.ChainStart, 1<<31)
+	rng.Normals(y, d, &c, 0)
+	if p.modes > 0 {
+		k = make([]uint8, states)
+		for r := range k {
+			k[r] = uint8(r % p.modes)
+		}
+	}
+	p.chart.place(x, make([]float64, states), y, k)
+	answers := make([]float64, states)
+	return answers, p.evaluate(answers, x, k)
+}
+
+// Named implements engine.Prober.
+func (p *problem) Named() string { return p.key }
 
 // Volume implements vectors.Chart: the generator learns coordinates in units of their
 // scales, and ln π from a level.
@@ -100,4 +125,5 @@ var (
 	_ engine.Evaluator   = (*system)(nil)
 	_ engine.Illustrator = (*system)(nil)
 	_ engine.Fallible    = (*system)(nil)
+	_ engine.Prober      = (*system)(nil)
 )
