@@ -31,7 +31,7 @@ type MixedHints struct {
 	Support       [][2]float64
 }
 
-// Reals makes a system of a target over real vectors, for cli.Main or
+// Reals makes a system of a target over real vectors, for cmd.Main or
 // engine.Systems.
 func Reals(name, summary string, t reals.Target, hints ...Hints) engine.Definition {
 	return realsDefinition(&origin{name: name, code: code{reals: t}}, summary, func() RealsTarget {
@@ -43,7 +43,7 @@ func Reals(name, summary string, t reals.Target, hints ...Hints) engine.Definiti
 	})
 }
 
-// Mixed makes a system of a target over a mode beside a vector, for cli.Main or
+// Mixed makes a system of a target over a mode beside a vector, for cmd.Main or
 // engine.Systems.
 func Mixed(name, summary string, t mixed.Target, hints ...MixedHints) engine.Definition {
 	return mixedDefinition(&origin{name: name, code: code{mixed: t}}, summary, func() MixedTarget {
