@@ -7,8 +7,8 @@ package cmd
 import (
 	"os"
 
-	"github.com/revgen/revgen/cli"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/cli"
 )
 
 // Main runs the program's command line for the given systems, the default first, and ends
