@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen"
-	"github.com/revgen/revgen/cli"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/internal/cli"
 )
 
 // small are short runs of each kind of state.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen"
-	"github.com/revgen/revgen/cli"
+	"github.com/revgen/revgen/internal/cli"
 )
 
 const samples, seed = "1000", "7"

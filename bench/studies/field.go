@@ -13,12 +13,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/report"
 	"github.com/revgen/revgen/internal/stat"
-	"github.com/revgen/revgen/reproduce"
 )
 
 // FieldStudy names the study of the field's own targets: generators with a density by

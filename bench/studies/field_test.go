@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
-	"github.com/revgen/revgen/reproduce"
 	"github.com/revgen/revgen/target/density"
 	"github.com/revgen/revgen/target/graph"
 )

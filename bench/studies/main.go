@@ -25,10 +25,10 @@ import (
 	"syscall"
 
 	"github.com/revgen/revgen"
+	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/version"
-	"github.com/revgen/revgen/reproduce"
 )
 
 // Exit codes are those of revgen.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/report"
-	"github.com/revgen/revgen/reproduce"
 )
 
 // Markdown returns the studies as a document.

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/report"
 	"github.com/revgen/revgen/internal/stat"
-	"github.com/revgen/revgen/reproduce"
 )
 
 // NeighboursStudy is the name of the study that trains targets drawn from seeds.

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen"
+	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/reproduce"
 )
 
 // TestNeighbours: a target is a function of its seed, seeds differ, kinds take turns,

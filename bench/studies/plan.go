@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/reproduce"
 )
 
 // A Plan says what to run.

@@ -9,12 +9,12 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/report"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/ising"
-	"github.com/revgen/revgen/reproduce"
 )
 
 // ProtocolStudy names the study of the distances by which masked diffusion samplers are

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/revgen/revgen/reproduce"
+	"github.com/revgen/revgen/bench/reproduce"
 )
 
 // SchemaVersion is the version of studies.json.

@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen"
+	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/configtest"
 	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
-	"github.com/revgen/revgen/reproduce"
 )
 
 var systems = []engine.Definition{ising.Definition, hybrid.Definition}

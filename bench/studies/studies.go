@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/revgen/revgen/reproduce"
+	"github.com/revgen/revgen/bench/reproduce"
 )
 
 // A Study compares variants of one experiment, all trained alike but for what

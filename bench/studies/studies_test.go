@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/reproduce"
 )
 
 // tinyStudy replaces the studies by one of fractions of a second.

@@ -3,10 +3,8 @@
 package main
 
 import (
-	"os"
-
 	"github.com/revgen/revgen"
-	"github.com/revgen/revgen/cli"
+	"github.com/revgen/revgen/cmd"
 )
 
-func main() { os.Exit(cli.Run(os.Args[1:], os.Stdout, os.Stderr, revgen.Systems()...)) }
+func main() { cmd.Main(revgen.Systems()...) }

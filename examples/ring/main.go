@@ -9,7 +9,7 @@ package main
 import (
 	"math"
 
-	"github.com/revgen/revgen/cli"
+	"github.com/revgen/revgen/cmd"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -28,4 +28,4 @@ func (t ring) LogDensity(dst, x []float32, _ []uint8) {
 	}
 }
 
-func main() { cli.Main(density.Reals("ring", "a ring in the plane", ring{2, 0.4})) }
+func main() { cmd.Main(density.Reals("ring", "a ring in the plane", ring{2, 0.4})) }

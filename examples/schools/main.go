@@ -7,7 +7,7 @@ package main
 import (
 	"math"
 
-	"github.com/revgen/revgen/cli"
+	"github.com/revgen/revgen/cmd"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -34,7 +34,7 @@ func (s schools) LogDensity(dst, x []float32, _ []uint8) {
 }
 
 func main() {
-	cli.Main(density.Reals("schools", "what coaching did at eight schools", schools{
+	cmd.Main(density.Reals("schools", "what coaching did at eight schools", schools{
 		effect:    [8]float64{28, 8, -3, 7, -1, 1, 18, 12},
 		deviation: [8]float64{15, 10, 16, 11, 9, 11, 10, 18},
 	}))

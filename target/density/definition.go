@@ -30,7 +30,7 @@ type MixedHints struct {
 	Support       [][2]float64
 }
 
-// Reals makes a system of a target over real vectors, for cli.Main or
+// Reals makes a system of a target over real vectors, for cmd.Main or
 // engine.Systems.
 func Reals(name, summary string, t vectors.Target, hints ...Hints) engine.Definition {
 	return realsDefinition(&origin{name: name, code: code{target: t}}, summary, func() RealsTarget {
@@ -42,7 +42,7 @@ func Reals(name, summary string, t vectors.Target, hints ...Hints) engine.Defini
 	})
 }
 
-// Mixed makes a system of a target over a mode beside a vector, for cli.Main or
+// Mixed makes a system of a target over a mode beside a vector, for cmd.Main or
 // engine.Systems.
 func Mixed(name, summary string, t vectors.Modal, hints ...MixedHints) engine.Definition {
 	return mixedDefinition(&origin{name: name, code: code{target: t}}, summary, func() MixedTarget {

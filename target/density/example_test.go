@@ -21,7 +21,7 @@ func (ring) LogDensity(dst, x []float32, _ []uint8) {
 }
 
 // A target in Go becomes a system, which trains by itself, or has every verb of the
-// command line by cli.Main(definition). examples/ring is a whole program.
+// command line by cmd.Main(definition). examples/ring is a whole program.
 func ExampleReals() {
 	definition := density.Reals("ring", "a ring in the plane", ring{})
 	cfg, err := engine.Systems{definition}.Configure("ring", "quick", "training.steps=20", "training.batch=256", "evaluation.samples=2000")

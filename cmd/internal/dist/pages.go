@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/revgen/revgen"
-	"github.com/revgen/revgen/cli"
+	"github.com/revgen/revgen/internal/cli"
 )
 
 // pages returns the manual pages and the completions of all commands.

@@ -166,7 +166,7 @@ func TestSnippetForArviZ(t *testing.T) {
 	if python == "" {
 		t.Skip("python3 with numpy is not installed")
 	}
-	docs, err := os.ReadFile("../docs/trust.md")
+	docs, err := os.ReadFile("../../docs/trust.md")
 	require.NoError(t, err)
 	snippet := regexp.MustCompile(`(?m)^    import numpy as np, arviz as az\n(    .*\n)+`).FindString(string(docs))
 	require.NotEmpty(t, snippet)

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/version"
-	"github.com/revgen/revgen/reproduce"
 )
 
 // reproduction is what the flags of reproduce ask for.

@@ -34,7 +34,7 @@ func TestExitCodeOfAStop(t *testing.T) {
 	}
 	require.NoError(t, end(nil))
 	err := p.resumable(0, func(context.Context) error { panic("out of range") })
-	require.Regexp(t, `^out of range \(cli/stop_test.go:\d+\)$`, err.Error())
+	require.Regexp(t, `^out of range \(internal/cli/stop_test.go:\d+\)$`, err.Error())
 	require.Equal(t, exitDefect, p.exitCode(err))
 }
 

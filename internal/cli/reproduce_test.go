@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/reproduce"
+	"github.com/revgen/revgen/bench/reproduce"
 )
 
 // smallReproduction returns the arguments of a reproduction of 60 steps.

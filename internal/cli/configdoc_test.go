@@ -35,7 +35,7 @@ func comments(t *testing.T) map[string]string {
 	}
 	all := map[string]string{}
 	for pkg := range packages {
-		files, err := filepath.Glob(filepath.Join("..", strings.TrimPrefix(pkg, "github.com/revgen/revgen/"), "*.go"))
+		files, err := filepath.Glob(filepath.Join("..", "..", strings.TrimPrefix(pkg, "github.com/revgen/revgen/"), "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, pkg)
 		for _, name := range files {
@@ -84,7 +84,7 @@ func TestConfigurationDocs(t *testing.T) {
 		}
 	}
 	require.NoError(t, enc.Encode(all))
-	page := filepath.Join("..", "docs", "configuration.md")
+	page := filepath.Join("..", "..", "docs", "configuration.md")
 	if *update {
 		require.NoError(t, os.WriteFile("configdoc.json", b.Bytes(), 0o600))
 		fieldDocs = b.Bytes()

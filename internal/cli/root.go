@@ -70,10 +70,6 @@ type program struct {
 	joined func()    // ends the wait for the other ranks
 }
 
-// Main runs the program's command line for the given systems, the default first,
-// and ends the process.
-func Main(systems ...engine.Definition) { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr, systems...)) }
-
 // Run executes one command line for the given systems, the default first, and
 // returns its exit code.
 func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) int {
