@@ -215,7 +215,7 @@ func (r *run) restore(ctx context.Context, path string) error {
 	if h.Path != activePath() {
 		r.report(fmt.Sprintf("resumed on kernel path %s what ran on %s: the numbers will differ in their last bits from an uninterrupted run's", activePath(), h.Path))
 	}
-	r.trainer.step, r.saved, r.before, r.written, r.moved, r.pending = h.Step, h.Step, h.Seconds, h.Metrics, h.Moved, h.Pending
+	r.saved, r.before, r.written, r.moved, r.pending = h.Step, h.Seconds, h.Metrics, h.Moved, h.Pending
 	r.dirty = false
 	return nil
 }
@@ -232,11 +232,11 @@ func (r *run) load(ctx context.Context, path string) (*header, error) {
 	if h.Step > r.common.Training.Steps {
 		return nil, fmt.Errorf("training.steps: the run in %s has taken %d steps already, more than %d", r.dir, h.Step, r.common.Training.Steps)
 	}
-	r.trainer.step = h.Step
+	r.trainer.Resume(h.Step)
 	if h.Keyframe != nil {
 		return h, r.replay(ctx, path, h, data)
 	}
-	return h, fill(path, h, data, r.trainer.sections())
+	return h, fill(path, h, data, r.trainer.State())
 }
 
 // intact returns the step of the checkpoint at path if a run can go on from it.
@@ -275,7 +275,7 @@ func (r *run) checkpoint() error {
 	if err := disk.Replace(path, write, func() error { return keep(path, previousFile(r.dir)) }); err != nil {
 		return err
 	}
-	r.saved, r.dirty = r.trainer.step, false
+	r.saved, r.dirty = r.trainer.Steps(), false
 	return r.status(nil)
 }
 
@@ -290,10 +290,10 @@ func (r *run) settle() error {
 
 // kept are a checkpoint's sections.
 func (r *run) kept() []Section {
-	if j := r.trainer.journal; j != nil {
-		return j.sections()
+	if j := r.journal; j != nil {
+		return j.trail.State()
 	}
-	return r.trainer.sections()
+	return r.trainer.State()
 }
 
 // keep gives the checkpoint at path a second name, so that it stays when path
@@ -315,13 +315,13 @@ func keep(path, previous string) error {
 }
 
 func (r *run) header(kind string) header {
-	return header{Kind: kind, System: r.common.System, Step: r.trainer.step, Path: activePath(), Config: r.config}
+	return header{Kind: kind, System: r.common.System, Step: r.trainer.Steps(), Path: activePath(), Config: r.config}
 }
 
 func (r *run) checkpointHeader() header {
 	h := r.header("checkpoint")
 	h.Seconds, h.Metrics, h.Moved, h.Pending, h.Warnings = r.before, r.written, r.moved, r.pending, r.warnings
-	if j := r.trainer.journal; j != nil {
+	if j := r.journal; j != nil {
 		h.Keyframe = &j.base
 	}
 	if !r.started.IsZero() {
@@ -360,7 +360,7 @@ func (r *run) flush() error {
 // close gives the directory up. What had to be written has been.
 func (r *run) close() {
 	_ = r.opened()
-	if j := r.trainer.journal; j != nil {
+	if j := r.journal; j != nil {
 		j.abandon()()
 		r.sweepKeyframes()
 	}
@@ -435,15 +435,15 @@ func (r *run) telling(problem error) ([]byte, error) {
 		state = "done"
 	}
 	r.told = time.Now()
-	s := Status{Schema: SchemaVersion, State: state, Step: r.trainer.step, Steps: r.common.Training.Steps, Checkpoint: r.saved, Seconds: r.before, Threads: r.trainer.threads(), Error: message}
+	s := Status{Schema: SchemaVersion, State: state, Step: r.trainer.Steps(), Steps: r.common.Training.Steps, Checkpoint: r.saved, Seconds: r.before, Threads: r.workers.Threads(), Error: message}
 	if !r.started.IsZero() {
 		s.Setup = r.setup
 		if elapsed := time.Since(r.started).Seconds(); elapsed > 0 {
-			s.StepsPerSecond = float64(r.trainer.step-r.first) / elapsed
+			s.StepsPerSecond = float64(r.trainer.Steps()-r.first) / elapsed
 		}
 		s.Seconds = r.seconds()
 	}
-	if r.trainer.step > r.first {
+	if r.trainer.Steps() > r.first {
 		last := r.trainer.Record()
 		s.Loss, s.Acceptance = &last.Loss, &last.Acceptance
 	}

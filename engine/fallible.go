@@ -47,9 +47,9 @@ func (t *Trainer) failure() error {
 	return &TargetError{t.step + 1, err}
 }
 
-// interruptible lets the end of a context interrupt a system, until the function
+// Interruptible lets the end of a context interrupt a system, until the function
 // that it returns is called.
-func interruptible(ctx context.Context, s System) (done func() bool) {
+func Interruptible(ctx context.Context, s System) (done func() bool) {
 	f, ok := s.(Fallible)
 	if !ok {
 		return func() bool { return true }

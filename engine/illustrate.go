@@ -25,7 +25,7 @@ func Illustrate(ctx context.Context, cfg Config, params []float32, workers *pool
 		return nil, err
 	}
 	defer Release(system)
-	defer interruptible(ctx, system)()
+	defer Interruptible(ctx, system)()
 	return IllustrateSystem(ctx, system, cfg, params, dir)
 }
 

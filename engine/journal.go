@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 
 	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/internal/disk"
@@ -21,11 +20,7 @@ import (
 // a file of its own, from which Replay computes the rest without a loss. Before the
 // first keyframe it begins with the θ that training begins with. Keyframes are
 // written beside a step's losses, which read what they hold and change nothing.
-const (
-	journalLen = 32 << 20 // bytes of θ between keyframes, about
-	pointsName = "journal.points"
-	ratesName  = "journal.rates"
-)
+const journalLen = 32 << 20 // bytes of θ between keyframes, about
 
 // journalFrom is how many bytes are too many for a checkpoint. Tests replace it.
 var journalFrom = 64 << 20
@@ -44,12 +39,10 @@ type keyframe struct {
 }
 
 type journal struct {
+	trail  *search.Trail
 	search search.Replayer
-	params []float32 // θ
-	limit  int       // steps between keyframes
+	limit  int // steps between keyframes
 	base   keyframe
-	points []float32 // θ of the keyframe's step and of each since
-	rates  []float64 // of each step since
 
 	// The next keyframe, nil if none is being written. The rest is set once done is
 	// closed.
@@ -61,16 +54,14 @@ type journal struct {
 
 // newJournal returns a journal that begins with the trainer's present θ.
 func newJournal(t *Trainer, s search.Replayer) *journal {
-	limit := max(2, min(bulkBytes(s)/8, journalLen)/max(1, 4*len(t.params)))
-	j := &journal{search: s, params: t.params, limit: limit, base: keyframe{Step: t.step}, rates: make([]float64, 0, limit+2)}
-	j.points = append(make([]float32, 0, (limit+2)*len(t.params)), t.params...)
-	return j
+	limit := max(2, min(bulkBytes(s)/8, journalLen)/max(1, 4*t.System().NumParams()))
+	return &journal{search: s, trail: t.Trail(limit + 1), limit: limit, base: keyframe{Step: t.Steps()}}
 }
 
 // journaled returns the trainer's search if what it carries is too much for a
 // checkpoint, and nil otherwise.
-func (t *Trainer) journaled() search.Replayer {
-	if s, ok := t.search.(search.Replayer); ok && bulkBytes(s) >= journalFrom {
+func journaled(t *Trainer) search.Replayer {
+	if s := t.Replayer(); s != nil && bulkBytes(s) >= journalFrom {
 		return s
 	}
 	return nil
@@ -83,48 +74,12 @@ func bulkBytes(s search.Replayer) (n int) {
 	return n
 }
 
-// add enters the step that was taken last.
-func (j *journal) add(rate float64) {
-	if j != nil {
-		j.points, j.rates = append(j.points, j.params...), append(j.rates, rate)
-	}
-}
-
-// settle waits until nothing reads what the next move changes.
-func (j *journal) settle(ctx context.Context) error {
-	if j == nil || j.next == nil {
-		return nil
-	}
-	select {
-	case <-j.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// moving is the context of a move: one whose outcome nothing but a replay can
-// recover ends only when there is a journal.
-func (j *journal) moving(ctx context.Context) context.Context {
-	if j == nil {
-		return context.Background()
-	}
-	return ctx
-}
-
-// last is θ of the last step that was entered.
-func (j *journal) last() []float32 { return j.points[len(j.points)-len(j.params):] }
-
-func (j *journal) sections() []Section {
-	all := append([]Section{{Name: "params", Float32: j.params}}, j.search.Rest()...)
-	return append(all, Section{Name: pointsName, Float32: j.points}, Section{Name: ratesName, Float64: j.rates})
-}
-
 // write begins a keyframe of the present step.
 func (j *journal) write(path string, h header) {
 	ctx, cancel := context.WithCancel(context.Background())
 	next := &keyframe{Step: h.Step, File: filepath.Base(path)}
 	j.next, j.done, j.cancel, j.failed = next, make(chan struct{}), cancel, nil
+	j.trail.Reading = j.done
 	go func(done chan struct{}) {
 		defer close(done)
 		// Rather than fill the disk to find that out.
@@ -157,14 +112,12 @@ func (j *journal) finished() bool {
 // came before.
 func (j *journal) adopt() error {
 	next := j.next
-	j.next = nil
+	j.next, j.trail.Reading = nil, nil
 	j.cancel()
 	if j.failed != nil {
 		return j.failed
 	}
-	n := next.Step - j.base.Step
-	j.points = slices.Delete(j.points, 0, n*len(j.params))
-	j.rates = slices.Delete(j.rates, 0, n)
+	j.trail.Forget(next.Step - j.base.Step)
 	j.base = *next
 	return nil
 }
@@ -181,7 +134,7 @@ func (j *journal) abandon() (wait func()) {
 
 // keyframes adopts one that is written, and begins one that is due.
 func (r *run) keyframes() error {
-	j := r.trainer.journal
+	j := r.journal
 	if j.finished() {
 		if err := j.adopt(); err != nil {
 			return errors.Join(err, r.checkpoint()) // which is small
@@ -192,7 +145,7 @@ func (r *run) keyframes() error {
 		}
 		r.sweepKeyframes()
 	}
-	if j == nil || len(j.rates) < j.limit {
+	if j == nil || len(j.trail.Rates) < j.limit {
 		return nil
 	}
 	used := r.keyframesInUse()
@@ -208,7 +161,7 @@ func (r *run) keyframes() error {
 // keyframesInUse are those that the checkpoints name, and the journal.
 func (r *run) keyframesInUse() map[string]bool {
 	used := map[string]bool{}
-	if j := r.trainer.journal; j != nil {
+	if j := r.journal; j != nil {
 		used[j.base.File] = true
 	}
 	for _, path := range []string{checkpointFile(r.dir), previousFile(r.dir)} {
@@ -236,30 +189,28 @@ func (r *run) sweepKeyframes() {
 
 // replay restores from a checkpoint with a journal what it does not hold.
 func (r *run) replay(ctx context.Context, path string, h *header, data [][]byte) error {
-	t := r.trainer
-	s, ok := t.search.(search.Replayer)
+	t, n := r.trainer, r.trainer.System().NumParams()
+	s := t.Replayer()
 	first, steps, size := h.Keyframe.Step, h.Step-h.Keyframe.Step, 0
 	for _, d := range data {
 		size += len(d)
 	}
-	if !ok || first < 0 || steps < 0 || steps > size/(4*max(1, len(t.params))) || first > 0 && h.Keyframe.File == "" {
+	if s == nil || first < 0 || steps < 0 || steps > size/(4*max(1, n)) || first > 0 && h.Keyframe.File == "" {
 		return &FileError{path, fmt.Sprintf("a journal from step %d to step %d does not fit", first, h.Step)}
 	}
 	j := newJournal(t, s)
 	j.base = *h.Keyframe
-	j.points = slices.Grow(j.points[:0], (steps+2)*len(t.params))[:(steps+1)*len(t.params)]
-	j.rates = slices.Grow(j.rates[:0], steps+2)[:steps]
-	if err := fill(path, h, data, j.sections()); err != nil {
+	j.trail.Stretch(steps)
+	if err := fill(path, h, data, j.trail.State()); err != nil {
 		return err
 	}
-	point := func(i int) []float32 { return j.points[i*len(t.params):][:len(t.params)] }
-	copy(t.params, point(0))
+	j.trail.Set(0)
 	if err := r.startReplay(ctx, path, s, &j.base); err != nil {
 		return err
 	}
 	debug.FreeOSMemory() // what the keyframe was read into, before steps that allocate nothing
-	for i, rate := range j.rates {
-		copy(t.params, point(i+1))
+	for i, rate := range j.trail.Rates {
+		j.trail.Set(i + 1)
 		finite, err := s.Replay(ctx, j.base.Step+i+1, rate)
 		if err != nil {
 			return err
@@ -268,7 +219,7 @@ func (r *run) replay(ctx context.Context, path string, h *header, data [][]byte)
 			return &FileError{path, fmt.Sprintf("its journal leads to numbers that are not finite at step %d", j.base.Step+i+1)}
 		}
 	}
-	t.journal = j
+	r.journal = j
 	return nil
 }
 

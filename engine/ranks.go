@@ -59,13 +59,14 @@ func (r *run) stepping(ctx context.Context) context.Context {
 
 // share gives all ranks what rank 0 has restored.
 func (r *run) share() {
-	at := []float64{float64(r.trainer.step), float64(r.saved), r.before, r.moved}
+	at := []float64{float64(r.trainer.Steps()), float64(r.saved), r.before, r.moved}
 	r.workers.Tell(asm.Bytes(at))
-	r.trainer.step, r.before, r.moved = int(at[0]), at[2], at[3]
+	r.trainer.Resume(int(at[0]))
+	r.before, r.moved = at[2], at[3]
 	if r.saved = int(at[1]); r.saved < 0 {
 		return
 	}
-	for _, s := range r.trainer.sections() {
+	for _, s := range r.trainer.State() {
 		r.workers.Tell(asm.Bytes(s.Float32))
 		r.workers.Tell(asm.Bytes(s.Float64))
 	}

@@ -144,6 +144,7 @@ type run struct {
 	directory
 	config             []byte // canonical JSON
 	trainer            *Trainer
+	journal            *journal // nil unless the run keeps one
 	workers            *pool.Pool
 	common             *Common
 	before             float64 // seconds of training before this process
@@ -187,9 +188,9 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	}
 	var trainer *Trainer
 	var err error
-	defer workers.Lending(func() { trainer, err = newTrainer(cfg, workers) })()
+	defer workers.Lending(func() { trainer, err = Prepare(cfg, workers) })()
 	if trainer != nil {
-		defer Release(trainer.system)
+		defer Release(trainer.System())
 	}
 	if err := agree(workers, err); err != nil {
 		return nil, err
@@ -201,17 +202,17 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	}
 	defer r.close()
 	r.extend, r.cfg, r.program, r.diagnose, r.leave = opt.Extend, cfg, opt.Program, opt.Diagnose, opt.Leave
-	_, r.setting = trainer.system.(Initializer)
+	_, r.setting = trainer.System().(Initializer)
 	if err := r.agree(r.open(ctx, &opt)); Cancelled(err) {
-		return nil, &StopError{r.dir, trainer.step, r.common.Training.Steps} // of the checkpoint that is there
+		return nil, &StopError{r.dir, trainer.Steps(), r.common.Training.Steps} // of the checkpoint that is there
 	} else if err != nil {
 		return nil, err
 	}
 	r.share()
 	var result *Result
 	if err = r.setUp(ctx, workers, &opt); err == nil {
-		defer interruptible(r.stepping(ctx), trainer.system)()
-		r.started, r.first, r.unmeasured = time.Now(), trainer.step, opt.Unmeasured
+		defer Interruptible(r.stepping(ctx), trainer.System())()
+		r.started, r.first, r.unmeasured = time.Now(), trainer.Steps(), opt.Unmeasured
 		r.setup = r.started.Sub(opt.Asked).Seconds()
 		result, err = r.toTheEnd(ctx)
 	}
@@ -243,7 +244,7 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	stepping := r.stepping(ctx)
-	for t.step < training.Steps {
+	for t.Steps() < training.Steps {
 		if err := r.agree(r.ready(ctx)); err != nil {
 			return nil, err
 		}
@@ -254,10 +255,10 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 		if time.Since(r.told) >= statusEvery {
 			_ = r.status(nil) // what cannot be written ends the run at the next record
 		}
-		last := t.step == training.Steps
+		last := t.Steps() == training.Steps
 		r.watchAcceptance()
 		evaluate := r.evaluates()
-		if last || evaluate || t.step%training.LogEvery == 0 {
+		if last || evaluate || t.Steps()%training.LogEvery == 0 {
 			record := t.Record()
 			record.Seconds = r.seconds()
 			r.pending = &record
@@ -265,7 +266,7 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 				return nil, err
 			}
 		}
-		if last || training.CheckpointEvery > 0 && t.step%training.CheckpointEvery == 0 {
+		if last || training.CheckpointEvery > 0 && t.Steps()%training.CheckpointEvery == 0 {
 			if err := r.agree(r.checkpoint()); err != nil {
 				return nil, err
 			}
@@ -280,7 +281,7 @@ func (r *run) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if r.trainer.step > r.first {
+	if r.trainer.Steps() > r.first {
 		if err := r.opened(); err != nil {
 			return err
 		}
@@ -293,14 +294,14 @@ func (r *run) stop() error {
 	if r.started.IsZero() {
 		return r.unstarted()
 	}
-	if j := r.trainer.journal; j.finished() && j.adopt() == nil {
+	if j := r.journal; j.finished() && j.adopt() == nil {
 		r.dirty = true
 	}
-	r.trainer.journal.abandon()
+	r.journal.abandon()
 	if err := r.agree(r.checkpoint()); err != nil {
 		return err
 	}
-	return &StopError{r.dir, r.trainer.step, r.common.Training.Steps}
+	return &StopError{r.dir, r.trainer.Steps(), r.common.Training.Steps}
 }
 
 // seconds is the time of training so far.
@@ -309,7 +310,7 @@ func (r *run) seconds() float64 { return r.before + time.Since(r.started).Second
 // evaluates reports whether the generator is measured at the present step.
 func (r *run) evaluates() bool {
 	every := r.common.Evaluation.Every
-	return every > 0 && r.trainer.step%every == 0
+	return every > 0 && r.trainer.Steps()%every == 0
 }
 
 // record completes the pending record, if there is one, and logs it.
@@ -330,7 +331,7 @@ func (r *run) record(ctx context.Context) error {
 	r.pending, r.dirty = nil, true
 	if r.progress != nil {
 		elapsed := time.Since(r.started)
-		r.progress(Progress{Record: record, Steps: r.common.Training.Steps, Elapsed: elapsed, StepsPerSecond: float64(r.trainer.step-r.first) / elapsed.Seconds()})
+		r.progress(Progress{Record: record, Steps: r.common.Training.Steps, Elapsed: elapsed, StepsPerSecond: float64(r.trainer.Steps()-r.first) / elapsed.Seconds()})
 	}
 	return nil
 }
@@ -339,7 +340,7 @@ func (r *run) record(ctx context.Context) error {
 // training. If it is interrupted, the record stays pending and the resumed run
 // logs what an uninterrupted one does.
 func (r *run) errors(ctx context.Context) ([]Error, error) {
-	e, ok := r.trainer.system.(Evaluator)
+	e, ok := r.trainer.System().(Evaluator)
 	if !ok || r.workers.Rank() > 0 {
 		return nil, nil
 	}
@@ -370,7 +371,7 @@ func (r *run) report(warning string) {
 // finish returns the result, which rank 0 measures.
 func (r *run) finish(ctx context.Context) (*Result, error) {
 	result := &Result{
-		Params: slices.Clone(r.trainer.Params()), Steps: r.trainer.step, Warnings: r.warnings, Seconds: r.seconds(), Setup: r.setup, dir: r.dir,
+		Params: slices.Clone(r.trainer.Params()), Steps: r.trainer.Steps(), Warnings: r.warnings, Seconds: r.seconds(), Setup: r.setup, dir: r.dir,
 	}
 	if r.workers.Rank() > 0 {
 		return result, nil
@@ -393,7 +394,7 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 			return err
 		}
 	}
-	if e, ok := t.system.(Evaluator); ok && !r.unmeasured {
+	if e, ok := t.System().(Evaluator); ok && !r.unmeasured {
 		var err error
 		result.Evaluation, err = r.evaluate(ctx, e)
 		if err != nil {
@@ -403,7 +404,7 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 	}
 	if r.diagnose != nil && !r.unmeasured {
 		var err error
-		if result.Diagnosis, err = r.diagnose(ctx, t.system, result); err != nil {
+		if result.Diagnosis, err = r.diagnose(ctx, t.System(), result); err != nil {
 			return err
 		}
 	}
@@ -426,8 +427,8 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 			Training []string `json:"training_warnings,omitempty"`
 			*Evaluation
 			Diagnosis any `json:"diagnosis,omitempty"`
-		}{SchemaVersion, r.common.System, target, r.common.Preset, r.common.Training.Seed, t.step, result.Seconds,
-			t.threads(), activePath(), Here(r.program), r.warnings, result.Evaluation, result.Diagnosis}, "", "  ")
+		}{SchemaVersion, r.common.System, target, r.common.Preset, r.common.Training.Seed, t.Steps(), result.Seconds,
+			r.workers.Threads(), activePath(), Here(r.program), r.warnings, result.Evaluation, result.Diagnosis}, "", "  ")
 		if err != nil {
 			return err
 		}
@@ -436,7 +437,7 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 		}
 	}
 	if r.leave != nil {
-		return r.leave(ctx, t.system, result)
+		return r.leave(ctx, t.System(), result)
 	}
 	return nil
 }

@@ -46,14 +46,6 @@ type Successor interface {
 	Predecessor() Config
 }
 
-// An Heir is a system whose generator can start from one of another shape.
-type Heir interface {
-	// Inherit fills params, which hold starting values, from those of another
-	// system as far as they have the same meaning, and reports an error if
-	// nothing has.
-	Inherit(params []float32, from System, theirs []float32) error
-}
-
 // predecessorDir holds the run that a successor starts from.
 func predecessorDir(dir string) string {
 	if dir == "" {
@@ -74,14 +66,14 @@ func (r *run) setUp(ctx context.Context, workers *pool.Pool, opt *RunOptions) er
 		return nil
 	}
 	begun := time.Now()
-	if err := r.agree(t.initialize(ctx)); err != nil {
+	if err := r.agree(t.Initialize(ctx)); err != nil {
 		return err
 	}
 	if err := r.agree(r.begin(ctx, r.cfg, workers, opt)); err != nil {
 		return err
 	}
-	if s := t.journaled(); s != nil && r.dir != "" {
-		t.journal = newJournal(t, s)
+	if s := journaled(t); s != nil && r.dir != "" {
+		r.journal = newJournal(t, s)
 	}
 	placed := r.workers.Any(r.setting && time.Since(begun) >= worthKeeping)
 	if r.setting = false; placed {
@@ -131,23 +123,5 @@ func (r *run) begin(ctx context.Context, cfg Config, workers *pool.Pool, opt *Ru
 	if err != nil {
 		return err
 	}
-	return inherit(r.trainer.params, r.trainer.system, from, start.Params)
-}
-
-// inherit fills params of a system from those of another.
-func inherit(params []float32, system, from System, theirs []float32) error {
-	if h, ok := system.(Heir); ok {
-		return h.Inherit(params, from, theirs)
-	}
-	mine, named := system.(TensorNamer)
-	other, theirsNamed := from.(TensorNamer)
-	same := len(params) == len(theirs) && named == theirsNamed
-	for i := 0; same && named && i < len(params); i++ {
-		same = mine.TensorName(i) == other.TensorName(i)
-	}
-	if !same {
-		return fmt.Errorf("a generator of %d parameters cannot start from one of another shape, with %d", len(params), len(theirs))
-	}
-	copy(params, theirs)
-	return nil
+	return r.trainer.Inherit(from, start.Params)
 }

@@ -178,6 +178,14 @@ type Initializer interface {
 	InitializeContext(ctx context.Context, params []float32) error
 }
 
+// An Heir is a system whose generator can start from one of another shape.
+type Heir interface {
+	// Inherit fills params, which hold starting values, from those of another
+	// system as far as they have the same meaning, and reports an error if
+	// nothing has.
+	Inherit(params []float32, from System, theirs []float32) error
+}
+
 // A Loader is a configuration that names files.
 type Loader interface {
 	// Load reads them, and keeps what they hold in the configuration, which then

@@ -23,8 +23,8 @@ const stuck = "of the proposals of "
 // watchAcceptance warns once, if hardly any proposal of a stretch of steps was
 // accepted.
 func (r *run) watchAcceptance() {
-	n, step := min(acceptanceSteps, r.common.Training.Steps), r.trainer.step
-	r.moved += r.trainer.system.Acceptance()
+	n, step := min(acceptanceSteps, r.common.Training.Steps), r.trainer.Steps()
+	r.moved += r.trainer.System().Acceptance()
 	if step%n != 0 {
 		return
 	}
