@@ -83,7 +83,7 @@ func Train(ctx context.Context, cfg engine.Config, opt TrainOptions) (*Model, er
 // Systems or of one's own. A file that is damaged or of another version is refused
 // with a *engine.FileError.
 func Load(path string, own ...engine.Definition) (*Model, error) {
-	file, cfg, err := slices.Concat(Systems(), own).Read(path)
+	file, cfg, err := engine.Read(slices.Concat(Systems(), own), path)
 	if err != nil {
 		return nil, err
 	}

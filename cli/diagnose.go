@@ -83,7 +83,7 @@ func (p *program) diagnose(d *diagnosing) error {
 	if err := disk.Unlinked(d.model, "diagnosis.json"); err != nil {
 		return usageError{err}
 	}
-	model, cfg, err := p.systems.Read(d.model)
+	model, cfg, err := engine.Read(p.systems, d.model)
 	if err != nil {
 		return err
 	}

@@ -221,7 +221,7 @@ func (p *program) writeDescription(path string, d *described) error {
 	if err := p.writeLines(lines); err != nil {
 		return err
 	}
-	cfg, err := p.systems.Written(d.Config, path)
+	cfg, err := engine.Written(p.systems, d.Config, path)
 	if err != nil {
 		return err
 	}

@@ -206,7 +206,7 @@ func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 
 // recipe is what the run's preset chooses for its target, and why.
 func (p *program) recipe(config []byte, dir string) (string, error) {
-	cfg, err := p.systems.Written(config, dir)
+	cfg, err := engine.Written(p.systems, config, dir)
 	if err != nil {
 		return "", err
 	}

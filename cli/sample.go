@@ -111,7 +111,7 @@ func (p *program) sample(s *sampling) error {
 	if s.exact && (s.refine.auto || s.refine.steps > 0) {
 		return usagef("--refine: exact draws need no refinement; leave out one of --exact and --refine")
 	}
-	model, cfg, err := p.systems.Read(s.model)
+	model, cfg, err := engine.Read(p.systems, s.model)
 	if err != nil {
 		return err
 	}

@@ -214,7 +214,7 @@ func (p *program) scoreStates(ctx context.Context, s *scoring, cfg *resolved) er
 
 // scoredModel reads a model whose states are those of the target.
 func (p *program) scoredModel(path string, target *scored, workers *pool.Pool) (*scored, error) {
-	file, cfg, err := p.systems.Read(path)
+	file, cfg, err := engine.Read(p.systems, path)
 	if err != nil {
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func (p *program) train(t *training, wantSamples bool) error {
 	t.dir = strings.ReplaceAll(t.dir, taskMark, strconv.Itoa(task.Index))
 	var start *engine.Start
 	if t.init != "" {
-		model, from, err := p.systems.Read(t.init)
+		model, from, err := engine.Read(p.systems, t.init)
 		if err != nil {
 			return err
 		}

@@ -175,7 +175,7 @@ func (r *records) end() error {
 // verifyModel checks a trained model. A file that cannot be read is an error
 // like any other; what it says is checked.
 func (r *records) verifyModel(ctx context.Context, path string, b bounds, workers *pool.Pool) error {
-	model, cfg, err := r.p.systems.Read(path)
+	model, cfg, err := engine.Read(r.p.systems, path)
 	if err != nil {
 		return err
 	}

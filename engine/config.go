@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"reflect"
 
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/search"
@@ -80,4 +81,20 @@ func (c *Common) Validate() error {
 		conf.Under("training.optimizer", t.Optimizer.Validate()),
 		conf.Under("training", t.Methods.Validate(t.ClipNorm)),
 		conf.Under("training.schedule", t.Schedule.Validate()))
+}
+
+// Reseeded returns a configuration that differs by its seed alone.
+func Reseeded(cfg Config, seed uint64) (Config, error) {
+	v := reflect.ValueOf(cfg)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		return nil, fmt.Errorf("a configuration is a pointer to a struct, not a %T", cfg)
+	}
+	copied := reflect.New(v.Elem().Type())
+	copied.Elem().Set(v.Elem())
+	other := copied.Interface().(Config)
+	if other.Shared() == cfg.Shared() {
+		return nil, fmt.Errorf("%T: engine.Common is embedded as a pointer; embed it as a value", cfg)
+	}
+	other.Shared().Training.Seed = seed
+	return other, nil
 }

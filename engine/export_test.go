@@ -31,9 +31,6 @@ func Seconds(path string) (float64, error) {
 	return h.Seconds, nil
 }
 
-// Warn is what a run adds to its evaluation.
-func (e *Evaluation) Warn() { e.warn() }
-
 // SetStatusEvery sets how long a status stands, and returns what sets it back.
 func SetStatusEvery(d time.Duration) (undo func()) {
 	before := statusEvery

@@ -63,3 +63,19 @@ func Release(s System) {
 		_ = f.Close() // of processes that are done with
 	}
 }
+
+// ErrElsewhere ends a run on the ranks other than that on which something went
+// wrong, which says what.
+var ErrElsewhere = errors.New("another rank failed, and says how")
+
+// Cancelled reports whether err is a context's and nothing else: errors that
+// something else is joined to are not.
+func Cancelled(err error) bool {
+	for err != nil {
+		if err == context.Canceled || err == context.DeadlineExceeded {
+			return true
+		}
+		err = errors.Unwrap(err)
+	}
+	return false
+}

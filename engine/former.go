@@ -1,6 +1,43 @@
 package engine
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/revgen/revgen/internal/conf"
+)
+
+// Read reads the model of a run directory or a model file with the configuration
+// that trained it, of one of the systems.
+func Read(s Systems, path string) (*Model, Config, error) {
+	model, err := ReadModel(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg, err := Written(s, model.Config, path)
+	return model, cfg, err
+}
+
+// Written decodes and validates a configuration that a run has written. Its
+// errors are not mistakes of the user.
+func Written(s Systems, data []byte, path string) (Config, error) {
+	const file = "its configuration"
+	data = modern(data)
+	cfg, err := s.Base(data, file)
+	if err == nil {
+		err = conf.Decode(data, file, cfg)
+	}
+	if err == nil {
+		if err = cfg.Validate(); err != nil {
+			err = fmt.Errorf("its configuration: %w", err)
+		}
+	}
+	if err != nil {
+		return nil, errors.New(path + ": " + err.Error())
+	}
+	return cfg, nil
+}
 
 // modern returns the configuration that a run of a former version has written in today's
 // words, so that its generator can be used. What was said of a loss that is gone says

@@ -62,7 +62,7 @@ func TestFormerConfigurations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.True(t, json.Valid([]byte(c.text)), c.text)
-			cfg, err := systems.Written([]byte(c.text), "model.rvg")
+			cfg, err := engine.Written(systems, []byte(c.text), "model.rvg")
 			require.NoError(t, err)
 			require.Equal(t, c.preset, cfg.Shared().Preset)
 			text, err := engine.EncodeConfig(cfg)
@@ -73,7 +73,7 @@ func TestFormerConfigurations(t *testing.T) {
 			require.NoError(t, json.Unmarshal(text, &now))
 			require.Equal(t, c.kind, now.Loss["kind"])
 			require.Equal(t, c.partners, now.Loss["partners"])
-			again, err := systems.Written(text, "model.rvg")
+			again, err := engine.Written(systems, text, "model.rvg")
 			require.NoError(t, err)
 			require.Equal(t, cfg, again)
 

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"reflect"
 )
 
 // Hash names a model by what its samples are made of: the configuration, which has the
@@ -35,20 +34,4 @@ func NewModel(cfg Config, r *Result) (*Model, error) {
 		return nil, err
 	}
 	return &Model{System: cfg.Shared().System, Config: text, Params: r.Params, Step: r.Steps, Path: activePath()}, nil
-}
-
-// Reseeded returns a configuration that differs by its seed alone.
-func Reseeded(cfg Config, seed uint64) (Config, error) {
-	v := reflect.ValueOf(cfg)
-	if v.Kind() != reflect.Pointer || v.IsNil() {
-		return nil, fmt.Errorf("a configuration is a pointer to a struct, not a %T", cfg)
-	}
-	copied := reflect.New(v.Elem().Type())
-	copied.Elem().Set(v.Elem())
-	other := copied.Interface().(Config)
-	if other.Shared() == cfg.Shared() {
-		return nil, fmt.Errorf("%T: engine.Common is embedded as a pointer; embed it as a value", cfg)
-	}
-	other.Shared().Training.Seed = seed
-	return other, nil
 }

@@ -2,15 +2,10 @@ package engine
 
 import (
 	"context"
-	"errors"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/pool"
 )
-
-// ErrElsewhere ends a run on the ranks other than that on which something went
-// wrong, which says what.
-var ErrElsewhere = errors.New("another rank failed, and says how")
 
 // Where several ranks train, each goes through the same steps, with its part of
 // the work and all of the result. Rank 0 alone reads, writes, measures and talks.

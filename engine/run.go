@@ -117,18 +117,6 @@ func (e *StopError) Error() string {
 
 func (e *StopError) Is(target error) bool { return target == ErrStopped }
 
-// Cancelled reports whether err is a context's and nothing else: errors that
-// something else is joined to are not.
-func Cancelled(err error) bool {
-	for err != nil {
-		if err == context.Canceled || err == context.DeadlineExceeded {
-			return true
-		}
-		err = errors.Unwrap(err)
-	}
-	return false
-}
-
 // A MismatchError reports a checkpoint that another configuration wrote.
 type MismatchError struct {
 	Path, Key     string
@@ -400,7 +388,7 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 		if err != nil {
 			return err
 		}
-		result.Evaluation.warn()
+		result.Evaluation.Warn()
 	}
 	if r.diagnose != nil && !r.unmeasured {
 		var err error

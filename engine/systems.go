@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,37 +63,6 @@ func (s Systems) Base(data []byte, file string) (Config, error) {
 	cfg, err := def.Preset(preset)
 	if err != nil {
 		return nil, conf.At(data, file, "preset", err)
-	}
-	return cfg, nil
-}
-
-// Read reads the model of a run directory or a model file with the configuration
-// that trained it.
-func (s Systems) Read(path string) (*Model, Config, error) {
-	model, err := ReadModel(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	cfg, err := s.Written(model.Config, path)
-	return model, cfg, err
-}
-
-// Written decodes and validates a configuration that a run has written. Its
-// errors are not mistakes of the user.
-func (s Systems) Written(data []byte, path string) (Config, error) {
-	const file = "its configuration"
-	data = modern(data)
-	cfg, err := s.Base(data, file)
-	if err == nil {
-		err = conf.Decode(data, file, cfg)
-	}
-	if err == nil {
-		if err = cfg.Validate(); err != nil {
-			err = fmt.Errorf("its configuration: %w", err)
-		}
-	}
-	if err != nil {
-		return nil, errors.New(path + ": " + err.Error())
 	}
 	return cfg, nil
 }

@@ -9,41 +9,6 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// Pairs with s′ = s contribute nothing to the loss: a run whose proposals are nearly
-// all rejected learns nothing. Acceptance is watched all along, because an annealed
-// kernel accepts at first what it rejects at last.
-const (
-	acceptanceSteps = 50
-	leastAcceptance = 0.01
-)
-
-// stuck is what warnings of rejected proposals have in common.
-const stuck = "of the proposals of "
-
-// watchAcceptance warns once, if hardly any proposal of a stretch of steps was
-// accepted.
-func (r *run) watchAcceptance() {
-	n, step := min(acceptanceSteps, r.common.Training.Steps), r.trainer.Steps()
-	r.moved += r.trainer.System().Acceptance()
-	if step%n != 0 {
-		return
-	}
-	mean := r.moved / float64(n)
-	r.moved = 0
-	for _, w := range r.warnings {
-		if strings.Contains(w, stuck) {
-			return
-		}
-	}
-	switch {
-	case mean >= leastAcceptance:
-	case step == n:
-		r.report(fmt.Sprintf("only %.2g %% "+stuck+"the first %d steps were accepted: the generator starts too far from the target to learn from it; start it nearer (generator), propose smaller or more varied moves (transition), or raise the temperature first", 100*mean, n))
-	default:
-		r.report(fmt.Sprintf("only %.2g %% "+stuck+"steps %d to %d were accepted: pairs that do not move teach nothing from there on; propose smaller or more varied moves (transition)", 100*mean, step-n+1, step))
-	}
-}
-
 // tolerated is how many times the sampling floor an error may be before a warning
 // names it: of one that the reference may be to blame for as well, Floors.
 const tolerated = 3
@@ -109,9 +74,9 @@ func (e *Evaluation) Sound() bool {
 	return len(e.Lost) == 0
 }
 
-// warn adds to an evaluation's warnings which metrics are far from their reference,
+// Warn adds to an evaluation's warnings which metrics are far from their reference,
 // and which have none.
-func (e *Evaluation) warn() {
+func (e *Evaluation) Warn() {
 	if e.Weights != nil && !e.weightsTrusted() {
 		e.Warnings = append(e.Warnings, e.Weights.Warning)
 	}

@@ -557,7 +557,7 @@ func TestFilesAreRecognised(t *testing.T) {
 		text, err := conf.Encode(c)
 		require.NoError(t, err)
 		require.NoError(t, os.Remove(path))
-		back, err := systems.Written(text, "model.rvg")
+		back, err := engine.Written(systems, text, "model.rvg")
 		require.NoError(t, err)
 		require.Equal(t, c, back)
 		again, _, err := systems.Resolve(t.Context(), engine.Source{Text: text, File: "config.json"})
@@ -628,10 +628,10 @@ func TestFormerRecipe(t *testing.T) {
 	const key = `"inputs": "reached",`
 	require.Contains(t, string(text), key)
 	former := strings.Replace(string(text), key, "", 1)
-	now, err := systems.Written(text, "now")
+	now, err := engine.Written(systems, text, "now")
 	require.NoError(t, err)
 	require.Equal(t, c.Generator.Inputs, now.(*Config).Generator.Inputs)
-	then, err := systems.Written([]byte(former), "then")
+	then, err := engine.Written(systems, []byte(former), "then")
 	require.NoError(t, err)
 	require.Equal(t, hierarchy.Nearest, then.(*Config).Generator.Inputs)
 }
