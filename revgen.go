@@ -24,8 +24,8 @@
 //
 // The package has no state, prints nothing, and leaves no goroutine behind when Train
 // has returned and samplers are closed. Errors of a configuration are
-// *engine.ConfigError, a run that was cancelled or out of time is engine.ErrStopped,
-// a damaged file *engine.FileError, and numbers that ceased to be finite
+// *engine.ConfigError, a run that was cancelled or out of time is run.ErrStopped,
+// a damaged file *run.FileError, and numbers that ceased to be finite
 // *engine.NonFiniteError, for errors.Is and errors.As.
 package revgen
 

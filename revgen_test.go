@@ -18,6 +18,7 @@ import (
 	"github.com/revgen/revgen/cli"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/run"
 )
 
 // small are short runs of each kind of state.
@@ -275,7 +276,7 @@ func TestMistakes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.rvg")
 	require.NoError(t, os.WriteFile(path, []byte("RevGen"), 0o600))
 	_, err = revgen.Load(path)
-	var damaged *engine.FileError
+	var damaged *run.FileError
 	require.ErrorAs(t, err, &damaged)
 	_, err = revgen.Load(path + "?")
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -287,10 +288,10 @@ func TestTrainStopsAndContinues(t *testing.T) {
 	cfg, err := revgen.Configure("gmm", "quick", append(small["gmm"][2:], "training.log_every=1")...)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	opt := revgen.TrainOptions{Dir: t.TempDir(), Progress: func(engine.Progress) { cancel() }}
+	opt := revgen.TrainOptions{Dir: t.TempDir(), Progress: func(run.Progress) { cancel() }}
 	_, err = revgen.Train(ctx, cfg, opt)
-	require.ErrorIs(t, err, engine.ErrStopped)
-	var stop *engine.StopError
+	require.ErrorIs(t, err, run.ErrStopped)
+	var stop *run.StopError
 	require.True(t, errors.As(err, &stop) && stop.Step == 1, "%v", err)
 	opt.Progress = nil
 	got, err := revgen.Train(context.Background(), cfg, opt)

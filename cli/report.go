@@ -18,6 +18,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
@@ -69,7 +70,7 @@ type summarised struct {
 	Weights   *engine.Weights  `json:"weights"`
 	Samples   int              `json:"samples"`
 	Warnings  []string         `json:"warnings"`
-	engine.Provenance
+	run.Provenance
 }
 
 // readRun reads summary.json of a run directory, and diagnosis.json, which saw
@@ -90,7 +91,7 @@ func readRun(dir string) (*summarised, error) {
 	if err := json.Unmarshal(data, s); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	model, err := engine.ReadModel(dir)
+	model, err := run.ReadModel(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +207,7 @@ func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 
 // recipe is what the run's preset chooses for its target, and why.
 func (p *program) recipe(config []byte, dir string) (string, error) {
-	cfg, err := engine.Written(p.systems, config, dir)
+	cfg, err := run.Written(p.systems, config, dir)
 	if err != nil {
 		return "", err
 	}
@@ -214,7 +215,7 @@ func (p *program) recipe(config []byte, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	shared, why := cfg.Shared(), engine.ReadLook(dir).Why
+	shared, why := cfg.Shared(), run.ReadLook(dir).Why
 	if why == "" {
 		values = slices.DeleteFunc(values, func(v string) bool { return !strings.HasPrefix(v, "target.") })
 		looks := false

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/version"
 	"github.com/revgen/revgen/reproduce"
@@ -149,7 +149,7 @@ func (p *program) execute(ctx context.Context, r *reproduction) error {
 			p.say("run %d of %d: %s, seed %d: %s", run.Index+1, run.Count, what, run.Seed, run.Dir)
 			m = p.newMeter(int64(run.Steps), "steps")
 		},
-		Progress: func(now engine.Progress) {
+		Progress: func(now run.Progress) {
 			m.training(now)
 		},
 		End:     func(reproduce.Run) { m.end() },

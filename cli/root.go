@@ -18,6 +18,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/crash"
@@ -139,7 +140,7 @@ func (p *program) exitCode(err error) int {
 	var broken *crash.Panic
 	var usage usageError
 	var configuration *conf.Error
-	var mismatch *engine.MismatchError
+	var mismatch *run.MismatchError
 	var unsuited *engine.MethodError
 	if _, ok := err.(stopped); ok { // and nothing else beside it
 		return exitStopped

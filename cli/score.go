@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/score"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -214,7 +215,7 @@ func (p *program) scoreStates(ctx context.Context, s *scoring, cfg *resolved) er
 
 // scoredModel reads a model whose states are those of the target.
 func (p *program) scoredModel(path string, target *scored, workers *pool.Pool) (*scored, error) {
-	file, cfg, err := engine.Read(p.systems, path)
+	file, cfg, err := run.Read(p.systems, path)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 )
 
 // results are what a run computed, without the times.
@@ -33,7 +34,7 @@ type results struct {
 func readResults(t *testing.T, dir string) results {
 	t.Helper()
 	var r results
-	model, err := engine.ReadModel(dir)
+	model, err := run.ReadModel(dir)
 	require.NoError(t, err)
 	r.params = model.Params
 	r.samples, err = os.ReadFile(filepath.Join(dir, "samples.npy"))

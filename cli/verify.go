@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
@@ -175,7 +176,7 @@ func (r *records) end() error {
 // verifyModel checks a trained model. A file that cannot be read is an error
 // like any other; what it says is checked.
 func (r *records) verifyModel(ctx context.Context, path string, b bounds, workers *pool.Pool) error {
-	model, cfg, err := engine.Read(r.p.systems, path)
+	model, cfg, err := run.Read(r.p.systems, path)
 	if err != nil {
 		return err
 	}

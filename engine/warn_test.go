@@ -1,33 +1,13 @@
 package engine_test
 
 import (
-	"context"
-	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
 )
-
-// TestAcceptanceIsWatchedAllAlong: a kernel that accepts at first, as an annealed one
-// does, and rejects from then on.
-func TestAcceptanceIsWatchedAllAlong(t *testing.T) {
-	c := newToy()
-	c.Training.Steps, c.Training.LogEvery = 160, 1
-	c.acceptance = 0.5
-	r, err := train(t, context.Background(), c, 1, engine.RunOptions{Progress: func(p engine.Progress) {
-		if p.Step == 60 {
-			c.acceptance = 0.001
-		}
-	}})
-	require.NoError(t, err)
-	require.Len(t, r.Warnings, 1)
-	require.Contains(t, r.Warnings[0], "of the proposals of steps 101 to 150 were accepted")
-}
 
 // TestDrawnAgainstWeights: where the reference is not exact, warnings name what differs from
 // trusted weights, which --strict counts.
@@ -94,28 +74,4 @@ func TestFarFromReference(t *testing.T) {
 	}
 	fine.Lost = []string{"the sector of negative magnetisation is missing"}
 	require.False(t, fine.Sound())
-}
-
-// TestProvenance: a summary names the program and holds what a hook says of the
-// trained system.
-func TestProvenance(t *testing.T) {
-	c, dir := newToy(), t.TempDir()
-	r, err := train(t, context.Background(), c, 1, engine.RunOptions{Dir: dir, Program: "test 1.0",
-		Diagnose: func(_ context.Context, trained engine.System, r *engine.Result) (any, error) {
-			require.Equal(t, trained.NumParams(), len(r.Params))
-			return map[string]string{"verdict": "fine"}, nil
-		}})
-	require.NoError(t, err)
-	require.NotNil(t, r.Diagnosis)
-	data, err := os.ReadFile(filepath.Join(dir, "summary.json"))
-	require.NoError(t, err)
-	var summary struct {
-		Program, Machine, Date, Platform string
-		Diagnosis                        struct{ Verdict string }
-	}
-	require.NoError(t, json.Unmarshal(data, &summary))
-	require.Equal(t, "test 1.0", summary.Program)
-	require.Equal(t, "fine", summary.Diagnosis.Verdict)
-	require.Regexp(t, `^\d{4}-\d\d-\d\dT`, summary.Date)
-	require.NotEmpty(t, summary.Machine+summary.Platform)
 }

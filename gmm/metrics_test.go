@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -182,7 +183,7 @@ func TestEvaluateStops(t *testing.T) {
 func TestEvaluateAllGenerators(t *testing.T) {
 	for name, c := range testConfigs() {
 		workers := pool.New(2)
-		result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+		result, err := run.Train(context.Background(), c, workers, run.Options{})
 		require.NoError(t, err, name)
 		m := metricsByName(t, result.Evaluation)
 		require.Contains(t, m, "marginal_w1")

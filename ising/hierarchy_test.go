@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
@@ -238,7 +239,7 @@ func TestRecipesLearn(t *testing.T) {
 		c := adapted(t, "quick", target)
 		c.Training.Steps = min(c.Training.Steps, 400)
 		c.Evaluation.Samples = 20_000
-		result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+		result, err := run.Train(context.Background(), c, workers, run.Options{})
 		require.NoError(t, err)
 		for _, m := range result.Evaluation.Metrics {
 			if m.Name == "effective_sample_size" {
@@ -355,7 +356,7 @@ func TestPapersLattices(t *testing.T) {
 		for _, beta := range []float64{0.2, 0.5} {
 			c := adapted(t, preset, TargetConfig{L: 3, Beta: beta, J: 1})
 			c.Training.Steps, c.Evaluation.Samples = 1000, 20_000
-			result, err := engine.Train(t.Context(), c, workers, engine.RunOptions{})
+			result, err := run.Train(t.Context(), c, workers, run.Options{})
 			require.NoError(t, err)
 			for _, m := range result.Evaluation.Metrics {
 				switch m.Name {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/report"
 	"github.com/revgen/revgen/internal/stat"
@@ -421,17 +422,17 @@ var fieldSeconds = 10.0
 func (e *execution) fieldRun(ctx context.Context, n int, old *FieldRun) (*FieldRun, error) {
 	cfg := e.configs[n]
 	x := FieldRun{Seed: cfg.Shared().Training.Seed, Machine: e.machine()}
-	run := Run{Study: FieldStudy, Setting: e.setting, Preset: e.preset, Seed: x.Seed, Steps: cfg.Shared().Training.Steps,
+	one := Run{Study: FieldStudy, Setting: e.setting, Preset: e.preset, Seed: x.Seed, Steps: cfg.Shared().Training.Steps,
 		Dir: filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", x.Seed)), Index: e.first + n, Count: e.count}
-	if _, err := os.Stat(run.Dir); err == nil && old != nil && old.Unfinished {
+	if _, err := os.Stat(one.Dir); err == nil && old != nil && old.Unfinished {
 		x.Seconds, x.Wall = old.Seconds, old.Wall
 	}
 	e.trained = false
 	watch := newStopwatch()
-	result, err := e.train(ctx, cfg, run, nil)
+	result, err := e.train(ctx, cfg, one, nil)
 	x.Seconds += watch.seconds()
 	x.Wall += watch.wall()
-	var stop *engine.StopError
+	var stop *run.StopError
 	switch {
 	case errors.As(err, &stop):
 		x.Unfinished = true

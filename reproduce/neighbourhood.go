@@ -11,6 +11,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/report"
@@ -119,7 +120,7 @@ func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error
 		return nil, fmt.Errorf("seed %d: %s: %w", n.Seed, n.Title, err)
 	}
 	shared := cfg.Shared()
-	run := Run{
+	one := Run{
 		Study: NeighboursStudy, Setting: e.setting, Preset: e.preset, Seed: n.Seed, Steps: shared.Training.Steps,
 		Dir: filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", n.Seed)), Index: e.first, Count: e.count,
 	}
@@ -128,7 +129,7 @@ func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error
 		return nil, fmt.Errorf("seed %d: %s: measured by %d samples: %w", n.Seed, n.Title, many, err)
 	}
 	var larger *engine.Evaluation
-	result, err := e.train(ctx, cfg, run, func(ctx context.Context, trained engine.System, r *engine.Result) (_ any, err error) {
+	result, err := e.train(ctx, cfg, one, func(ctx context.Context, trained engine.System, r *run.Result) (_ any, err error) {
 		// The system that was evaluated has its reference still.
 		if larger, err = trained.(engine.Evaluator).Evaluate(ctx, r.Params, many); err != nil {
 			return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -249,7 +250,7 @@ func TestRecipesOnNeighbours(t *testing.T) {
 		n := NewNeighbour(seed)
 		cfg, err := engine.Systems(revgen.Systems()).Configure(n.System, "quick", append(n.Assignments, "evaluation.samples=20000")...)
 		require.NoError(t, err)
-		result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+		result, err := run.Train(context.Background(), cfg, workers, run.Options{})
 		require.NoError(t, err)
 		var o NeighbourOutcome
 		o.judge(result.Evaluation, nil)

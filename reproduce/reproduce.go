@@ -14,6 +14,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure/draw"
 	"github.com/revgen/revgen/internal/pool"
@@ -36,7 +37,7 @@ type Observer struct {
 	// Begin is called before each run with its directory, after Resumed steps.
 	Begin func(run Run)
 	// Progress is that of the present run.
-	Progress func(engine.Progress)
+	Progress func(run.Progress)
 	// End is called after each run.
 	End     func(run Run)
 	Warning func(string)
@@ -214,7 +215,7 @@ func (p *Plan) config(ctx context.Context, def *engine.Definition, s *Setting, p
 // Execute runs a plan. After each setting, and each variant of a study, it
 // writes results.json and results.md, or studies.md, in which the outcomes of earlier
 // reproductions in the same directory stay, and the figures. When ctx is
-// cancelled it returns the *engine.StopError of the run that
+// cancelled it returns the *run.StopError of the run that
 // stopped; executing the plan again continues.
 func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers *pool.Pool, watch Observer) (*Results, error) {
 	jobs, err := p.jobs(ctx, systems)
@@ -373,17 +374,17 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 	var tables, larger []*engine.Evaluation
 	var times, processors []float64
 	for n, cfg := range e.configs {
-		run := Run{
+		one := Run{
 			Setting: e.setting, Preset: e.preset, Seed: cfg.Shared().Training.Seed, Steps: o.Steps,
 			Index: e.first + n, Count: e.count,
 		}
 		if e.study != nil {
-			run.Study = e.study.Name
+			one.Study = e.study.Name
 		}
-		run.Dir = filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", run.Seed))
-		_, begun := os.Stat(run.Dir)
+		one.Dir = filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", one.Seed))
+		_, begun := os.Stat(one.Dir)
 		watch := newStopwatch()
-		result, err := e.train(ctx, cfg, run, nil)
+		result, err := e.train(ctx, cfg, one, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -393,14 +394,14 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 		if result.Evaluation == nil {
 			return nil, fmt.Errorf("%s: the system cannot be measured", e.setting.Name)
 		}
-		o.Seeds, times, tables = append(o.Seeds, run.Seed), append(times, result.Seconds), append(tables, result.Evaluation)
+		o.Seeds, times, tables = append(o.Seeds, one.Seed), append(times, result.Seconds), append(tables, result.Evaluation)
 		found := slices.Concat(result.Warnings, result.Evaluation.Warnings)
 		if len(found) > 0 {
 			o.Warned++
 		}
 		for _, w := range found {
 			if len(e.configs) > 1 {
-				w = fmt.Sprintf("seed %d: %s", run.Seed, w)
+				w = fmt.Sprintf("seed %d: %s", one.Seed, w)
 			}
 			o.Warnings = append(o.Warnings, w)
 		}
@@ -412,7 +413,7 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 			larger = append(larger, more)
 		}
 		if n == 0 && e.pictured() {
-			if o.Figures, err = e.draw(ctx, cfg, result, run.Dir); err != nil {
+			if o.Figures, err = e.draw(ctx, cfg, result, one.Dir); err != nil {
 				return nil, result.Stop(err)
 			}
 		}
@@ -438,27 +439,27 @@ func (e *execution) measure(ctx context.Context, cfg engine.Config, params []flo
 	return system.(engine.Evaluator).Evaluate(ctx, params, samples)
 }
 
-func (e *execution) train(ctx context.Context, cfg engine.Config, run Run, judge func(context.Context, engine.System, *engine.Result) (any, error)) (*engine.Result, error) {
-	options := engine.RunOptions{Dir: run.Dir, Resume: "auto", Warning: e.watch.Warning, Diagnose: judge, Unmeasured: e.field != nil}
-	options.Progress = func(now engine.Progress) {
+func (e *execution) train(ctx context.Context, cfg engine.Config, one Run, judge func(context.Context, engine.System, *run.Result) (any, error)) (*run.Result, error) {
+	options := run.Options{Dir: one.Dir, Resume: "auto", Warning: e.watch.Warning, Diagnose: judge, Unmeasured: e.field != nil}
+	options.Progress = func(now run.Progress) {
 		e.trained = true
 		if e.watch.Progress != nil {
 			e.watch.Progress(now)
 		}
 	}
 	if e.watch.Begin != nil {
-		e.watch.Begin(run)
+		e.watch.Begin(one)
 	}
 	if e.watch.End != nil {
-		defer e.watch.End(run)
+		defer e.watch.End(one)
 	}
-	return engine.Train(ctx, cfg, e.workers, options)
+	return run.Train(ctx, cfg, e.workers, options)
 }
 
 // draw writes the figures of a run under names that tell it from the others,
 // and returns these.
-func (e *execution) draw(ctx context.Context, cfg engine.Config, result *engine.Result, dir string) ([]string, error) {
-	figures, err := engine.Illustrate(ctx, cfg, result.Params, e.workers, dir)
+func (e *execution) draw(ctx context.Context, cfg engine.Config, result *run.Result, dir string) ([]string, error) {
+	figures, err := run.Illustrate(ctx, cfg, result.Params, e.workers, dir)
 	if err != nil {
 		return nil, err
 	}

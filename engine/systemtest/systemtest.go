@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -156,16 +157,16 @@ func resumes(t *testing.T, cfg engine.Config) {
 	t.Helper()
 	workers := pool.New(2)
 	defer workers.Close()
-	want, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+	want, err := run.Train(context.Background(), cfg, workers, run.Options{})
 	require.NoError(t, err)
 	dir := t.TempDir()
 	for step := 1; step < steps; step++ {
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err := engine.Train(ctx, cfg, workers, engine.RunOptions{Dir: dir, Progress: func(engine.Progress) { cancel() }})
+		_, err := run.Train(ctx, cfg, workers, run.Options{Dir: dir, Progress: func(run.Progress) { cancel() }})
 		cancel()
-		require.ErrorIs(t, err, engine.ErrStopped)
+		require.ErrorIs(t, err, run.ErrStopped)
 	}
-	got, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{Dir: dir, Resume: "must"})
+	got, err := run.Train(context.Background(), cfg, workers, run.Options{Dir: dir, Resume: "must"})
 	require.NoError(t, err)
 	require.Equal(t, want.Params, got.Params, "parameters of a run that was stopped after every step")
 	require.Equal(t, written(t, want.Evaluation), written(t, got.Evaluation), "evaluation of a run that was stopped after every step")

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -68,7 +69,7 @@ func trained(t *testing.T, cfg engine.Config) (r struct {
 	t.Helper()
 	workers := pool.New(2)
 	defer workers.Close()
-	result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+	result, err := run.Train(context.Background(), cfg, workers, run.Options{})
 	require.NoError(t, err)
 	r.params, r.table = result.Params, result.Evaluation
 	return r
@@ -144,7 +145,7 @@ func TestHopelessTraining(t *testing.T) {
 		"x[0] < 3 ? -sum(x^2)/2 : sqrt(x[1] - 1e3)": "target.expression: ln π is NaN at x = [",
 	} {
 		cfg := configure(t, RealsDefinition, "paper", "target.expression="+text, "target.parameters={}", "target.scale=[1.6]", "training.steps=100")
-		_, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+		_, err := run.Train(context.Background(), cfg, workers, run.Options{})
 		var failed *engine.TargetError
 		require.ErrorAs(t, err, &failed, text)
 		require.ErrorContains(t, err, want, text)
@@ -171,14 +172,14 @@ func TestNothingIsLost(t *testing.T) {
 	for behaviour, text := range map[string]string{"die": "Segmentation fault", "nan": "target.command: ln π is NaN at x = ["} {
 		dir := t.TempDir()
 		behave(behaviour)
-		_, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{Dir: dir})
+		_, err := run.Train(context.Background(), cfg, workers, run.Options{Dir: dir})
 		var failed *engine.TargetError
 		require.ErrorAs(t, err, &failed)
 		require.ErrorContains(t, err, text)
 		require.Greater(t, failed.Step, 5)
 		behave("well")
 		first := 0
-		result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{Dir: dir, Resume: "must", Progress: func(p engine.Progress) {
+		result, err := run.Train(context.Background(), cfg, workers, run.Options{Dir: dir, Resume: "must", Progress: func(p run.Progress) {
 			if first == 0 {
 				first = p.Step
 			}
@@ -203,8 +204,8 @@ func TestHangingProgram(t *testing.T) {
 		asked = time.Now()
 		cancel()
 	}()
-	_, err := engine.Train(ctx, cfg, workers, engine.RunOptions{Dir: t.TempDir()})
-	var stopped *engine.StopError
+	_, err := run.Train(ctx, cfg, workers, run.Options{Dir: t.TempDir()})
+	var stopped *run.StopError
 	require.ErrorAs(t, err, &stopped)
 	require.Less(t, time.Since(asked), 5*time.Minute, "not after an hour")
 }

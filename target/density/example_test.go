@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -31,7 +32,7 @@ func ExampleReals() {
 	}
 	workers := engine.NewWorkers(1)
 	defer workers.Close()
-	result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+	result, err := run.Train(context.Background(), cfg, workers, run.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -79,7 +80,7 @@ func ExampleMixed() {
 	}
 	workers := engine.NewWorkers(1)
 	defer workers.Close()
-	result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+	result, err := run.Train(context.Background(), cfg, workers, run.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -13,6 +13,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -237,20 +238,20 @@ func TestStopsWhileItLooks(t *testing.T) {
 		}
 		workers := pool.New(2)
 		defer workers.Close()
-		whole, err := engine.Train(t.Context(), cfg, workers, engine.RunOptions{})
+		whole, err := run.Train(t.Context(), cfg, workers, run.Options{})
 		require.NoError(t, err)
 
 		dir := t.TempDir()
 		for _, n := range []int64{0, 1, 20, 40} {
-			_, err = engine.Train(after(n), cfg, workers, engine.RunOptions{Dir: dir})
-			require.ErrorIs(t, err, engine.ErrStopped, "with something to go on from")
+			_, err = run.Train(after(n), cfg, workers, run.Options{Dir: dir})
+			require.ErrorIs(t, err, run.ErrStopped, "with something to go on from")
 			require.NoFileExists(t, filepath.Join(dir, "checkpoint.rvg"))
 		}
-		again, err := engine.Train(t.Context(), cfg, workers, engine.RunOptions{Dir: dir})
+		again, err := run.Train(t.Context(), cfg, workers, run.Options{Dir: dir})
 		require.NoError(t, err)
 		require.Equal(t, whole.Params, again.Params)
-		_, err = engine.Train(after(1), cfg, workers, engine.RunOptions{Dir: dir})
-		var stop *engine.StopError
+		_, err = run.Train(after(1), cfg, workers, run.Options{Dir: dir})
+		var stop *run.StopError
 		require.ErrorAs(t, err, &stop)
 		require.Equal(t, 4, stop.Step)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -48,8 +49,8 @@ func TestRanks(t *testing.T) {
 				workers := pool.New(1)
 				defer workers.Close()
 				workers.Join(rank)
-				var r *engine.Result
-				if r, errs[i] = engine.Train(context.Background(), cfg, workers, engine.RunOptions{}); r != nil {
+				var r *run.Result
+				if r, errs[i] = run.Train(context.Background(), cfg, workers, run.Options{}); r != nil {
 					params[i] = r.Params
 				}
 			})

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/systemtest"
@@ -169,7 +170,7 @@ func TestTrainedModel(t *testing.T) {
 	}
 	c := configured(t, "best", h, 1)
 	c.Training.Steps, c.Evaluation.Samples = 500, 20_000
-	result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+	result, err := run.Train(context.Background(), c, workers, run.Options{})
 	require.NoError(t, err)
 	agrees(t, result.Evaluation, 0.97)
 
@@ -238,7 +239,7 @@ func TestAgreesWithTransferMatrix(t *testing.T) {
 	require.NoError(t, err)
 	for name, c := range map[string]*Config{"glass": configured(t, "quick", glass(5, 3, 3, 3), 0.8), "Max-Cut": maxCut} {
 		c.Training.Steps, c.Evaluation.Samples = 600, 20_000
-		result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+		result, err := run.Train(context.Background(), c, workers, run.Options{})
 		require.NoError(t, err)
 		agrees(t, result.Evaluation, 0.97)
 		for _, m := range result.Evaluation.Metrics {
@@ -457,7 +458,7 @@ func TestMovesAlone(t *testing.T) {
 	require.Contains(t, why, "spins are learned")
 	require.Contains(t, c.Explain(), "heat-bath sweep")
 	c.Loss.Partners, c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 0, 1000, 256, 20_000
-	result, err := engine.Train(t.Context(), c, workers, engine.RunOptions{})
+	result, err := run.Train(t.Context(), c, workers, run.Options{})
 	require.NoError(t, err)
 	for _, m := range result.Evaluation.Metrics {
 		switch m.Name {
@@ -482,7 +483,7 @@ func TestThePapersMethod(t *testing.T) {
 		require.Equal(t, []float64{1.5, 3}, c.Loss.Kernel.Bandwidths, name)
 		c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 1500, 512, 20_000
 		c.Training.Schedule.Milestones = []int{1000, 1300}
-		result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+		result, err := run.Train(context.Background(), c, workers, run.Options{})
 		require.NoError(t, err)
 		s, err := newSystem(c, workers)
 		require.NoError(t, err)
@@ -508,7 +509,7 @@ func TestNothingToLearn(t *testing.T) {
 	star := spins.Hamiltonian{Spins: 3, Edges: []spins.Edge{{I: 0, J: 1, Coupling: 1}, {I: 0, J: 2, Coupling: -2}}}
 	c := configured(t, "quick", star, 1)
 	c.Training.Steps, c.Evaluation.Samples = 2, 1000
-	result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+	result, err := run.Train(context.Background(), c, workers, run.Options{})
 	require.NoError(t, err)
 	require.Empty(t, result.Params)
 	require.Empty(t, result.Evaluation.Warnings)
@@ -557,7 +558,7 @@ func TestFilesAreRecognised(t *testing.T) {
 		text, err := conf.Encode(c)
 		require.NoError(t, err)
 		require.NoError(t, os.Remove(path))
-		back, err := engine.Written(systems, text, "model.rvg")
+		back, err := run.Written(systems, text, "model.rvg")
 		require.NoError(t, err)
 		require.Equal(t, c, back)
 		again, _, err := systems.Resolve(t.Context(), engine.Source{Text: text, File: "config.json"})
@@ -628,10 +629,10 @@ func TestFormerRecipe(t *testing.T) {
 	const key = `"inputs": "reached",`
 	require.Contains(t, string(text), key)
 	former := strings.Replace(string(text), key, "", 1)
-	now, err := engine.Written(systems, text, "now")
+	now, err := run.Written(systems, text, "now")
 	require.NoError(t, err)
 	require.Equal(t, c.Generator.Inputs, now.(*Config).Generator.Inputs)
-	then, err := engine.Written(systems, []byte(former), "then")
+	then, err := run.Written(systems, []byte(former), "then")
 	require.NoError(t, err)
 	require.Equal(t, hierarchy.Nearest, then.(*Config).Generator.Inputs)
 }

@@ -1,4 +1,4 @@
-package engine_test
+package run_test
 
 import (
 	"bytes"
@@ -9,11 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -22,13 +22,13 @@ func stoppedAt(t *testing.T, c engine.Config, dir string, step int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	_, err := train(t, ctx, c, 1, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+	_, err := train(t, ctx, c, 1, run.Options{Dir: dir, Progress: func(p run.Progress) {
 		if p.Step == step {
 			cancel()
 		}
 	}})
-	require.Equal(t, &engine.StopError{Dir: dir, Step: step, Steps: c.Shared().Training.Steps}, err)
-	require.ErrorIs(t, err, engine.ErrStopped)
+	require.Equal(t, &run.StopError{Dir: dir, Step: step, Steps: c.Shared().Training.Steps}, err)
+	require.ErrorIs(t, err, run.ErrStopped)
 }
 
 func TestRunDirectoryHasOneOwner(t *testing.T) {
@@ -36,14 +36,14 @@ func TestRunDirectoryHasOneOwner(t *testing.T) {
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	tried := false
-	_, err = train(t, context.Background(), newToy(), 1, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+	_, err = train(t, context.Background(), newToy(), 1, run.Options{Dir: dir, Progress: func(p run.Progress) {
 		if tried {
 			return
 		}
 		tried = true
 		other := newToy()
 		other.Training.Seed = 2
-		_, err := train(t, context.Background(), other, 1, engine.RunOptions{Dir: dir})
+		_, err := train(t, context.Background(), other, 1, run.Options{Dir: dir})
 		require.ErrorContains(t, err, fmt.Sprintf("%s: in use by process %d on %s since ", dir, os.Getpid(), host))
 	}})
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestRunDirectoryHasOneOwner(t *testing.T) {
 	for _, name := range []string{"lock", ".checkpoint.rvg123", ".model.rvg4"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(`{"host":"x","process":1}`), 0o600))
 	}
-	_, err = train(t, context.Background(), newToy(), 1, engine.RunOptions{Dir: dir})
+	_, err = train(t, context.Background(), newToy(), 1, run.Options{Dir: dir})
 	require.NoError(t, err)
 	for _, name := range []string{"lock", ".checkpoint.rvg123", ".model.rvg4"} {
 		require.NoFileExists(t, filepath.Join(dir, name))
@@ -68,23 +68,23 @@ func TestRunDirectoryHasOneOwner(t *testing.T) {
 func TestResumedTimeCounts(t *testing.T) {
 	dir := t.TempDir()
 	stoppedAt(t, newToy(), dir, 10)
-	before, err := engine.Seconds(filepath.Join(dir, "checkpoint.rvg"))
+	before, err := run.Seconds(filepath.Join(dir, "checkpoint.rvg"))
 	require.NoError(t, err)
 	require.Positive(t, before)
 	const earlier = 1e6 // longer than any test
-	require.NoError(t, engine.SetSeconds(filepath.Join(dir, "checkpoint.rvg"), earlier))
+	require.NoError(t, run.SetSeconds(filepath.Join(dir, "checkpoint.rvg"), earlier))
 	stoppedAt(t, newToy(), dir, 20)
-	result, err := train(t, context.Background(), newToy(), 1, engine.RunOptions{Dir: dir})
+	result, err := train(t, context.Background(), newToy(), 1, run.Options{Dir: dir})
 	require.NoError(t, err)
 	require.Greater(t, result.Seconds, earlier)
-	records, err := engine.ReadRecords(dir)
+	records, err := run.ReadRecords(dir)
 	require.NoError(t, err)
 	require.Len(t, records, 60)
 	for i, r := range records[10:] {
 		require.Greater(t, r.Seconds, earlier, "step %d", r.Step)
 		require.GreaterOrEqual(t, r.Seconds, records[max(10, 9+i)].Seconds)
 	}
-	after, err := engine.Seconds(filepath.Join(dir, "checkpoint.rvg"))
+	after, err := run.Seconds(filepath.Join(dir, "checkpoint.rvg"))
 	require.NoError(t, err)
 	require.Greater(t, after, earlier)
 }
@@ -99,7 +99,7 @@ func TestWarningsSurviveResumption(t *testing.T) {
 			stoppedAt(t, c, dir, step)
 		}
 		var told []string
-		r, err := train(t, context.Background(), c, 1, engine.RunOptions{Dir: dir, Warning: func(s string) { told = append(told, s) }})
+		r, err := train(t, context.Background(), c, 1, run.Options{Dir: dir, Warning: func(s string) { told = append(told, s) }})
 		require.NoError(t, err)
 		require.Len(t, told, 1, "%v", steps)
 		require.Contains(t, told[0], "of the proposals of the first 50 steps were accepted")
@@ -111,7 +111,7 @@ func TestWarningsSurviveResumption(t *testing.T) {
 	dir := t.TempDir()
 	stoppedAt(t, c, dir, 20)
 	c.acceptance = 0
-	r, err := train(t, context.Background(), c, 1, engine.RunOptions{Dir: dir})
+	r, err := train(t, context.Background(), c, 1, run.Options{Dir: dir})
 	require.NoError(t, err)
 	require.Empty(t, r.Warnings)
 }
@@ -126,7 +126,7 @@ func TestShortMetricsAreCutToLines(t *testing.T) {
 		whole, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.NoError(t, os.Truncate(path, int64(max(0, len(whole)-lost))))
-		r, err := train(t, context.Background(), newToy(), 1, engine.RunOptions{Dir: dir})
+		r, err := train(t, context.Background(), newToy(), 1, run.Options{Dir: dir})
 		require.NoError(t, err)
 		require.Len(t, r.Warnings, 1)
 		require.Contains(t, r.Warnings[0], "the records between are lost")
@@ -134,7 +134,7 @@ func TestShortMetricsAreCutToLines(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, string(data), "\x00")
 		kept := bytes.Count(whole[:max(0, len(whole)-lost)], []byte("\n"))
-		records, err := engine.ReadRecords(dir)
+		records, err := run.ReadRecords(dir)
 		require.NoError(t, err)
 		require.Len(t, records, kept+50)
 		require.Equal(t, 11, records[kept].Step)
@@ -145,10 +145,10 @@ func TestShortMetricsAreCutToLines(t *testing.T) {
 func TestConfigurationIsThatOfTheRun(t *testing.T) {
 	dir := t.TempDir()
 	c := newToy()
-	_, err := train(t, context.Background(), c, 1, engine.RunOptions{Dir: dir})
+	_, err := train(t, context.Background(), c, 1, run.Options{Dir: dir})
 	require.NoError(t, err)
 	c.Evaluation.Samples = 77
-	_, err = train(t, context.Background(), c, 1, engine.RunOptions{Dir: dir})
+	_, err = train(t, context.Background(), c, 1, run.Options{Dir: dir})
 	require.NoError(t, err)
 	samples := func() int {
 		data, err := os.ReadFile(filepath.Join(dir, "config.json"))
@@ -160,8 +160,8 @@ func TestConfigurationIsThatOfTheRun(t *testing.T) {
 	require.Equal(t, 77, samples())
 	c.Training.Seed++
 	c.Evaluation.Samples = 78
-	_, err = train(t, context.Background(), c, 1, engine.RunOptions{Dir: dir})
-	var mismatch *engine.MismatchError
+	_, err = train(t, context.Background(), c, 1, run.Options{Dir: dir})
+	var mismatch *run.MismatchError
 	require.ErrorAs(t, err, &mismatch)
 	require.Equal(t, 77, samples(), "a run that is refused changes nothing")
 }
@@ -172,7 +172,7 @@ func TestAStopHidesNoError(t *testing.T) {
 		dir := t.TempDir()
 		stoppedAt(t, newToy(), dir, 10)
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err := train(t, ctx, newToy(), 1, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+		_, err := train(t, ctx, newToy(), 1, run.Options{Dir: dir, Progress: func(p run.Progress) {
 			if p.Step == 11 {
 				path := filepath.Join(dir, name)
 				require.NoError(t, os.Remove(path))
@@ -182,7 +182,7 @@ func TestAStopHidesNoError(t *testing.T) {
 		}})
 		cancel()
 		require.Error(t, err)
-		require.NotErrorIs(t, err, engine.ErrStopped)
+		require.NotErrorIs(t, err, run.ErrStopped)
 		require.False(t, engine.Cancelled(err))
 		require.ErrorContains(t, err, name)
 	}
@@ -225,14 +225,14 @@ func TestInterruptedEvaluation(t *testing.T) {
 		return c
 	}
 	whole, dir := t.TempDir(), t.TempDir()
-	_, err := train(t, context.Background(), measured(nil), 1, engine.RunOptions{Dir: whole})
+	_, err := train(t, context.Background(), measured(nil), 1, run.Options{Dir: whole})
 	require.NoError(t, err)
 	for range 2 { // the second time in what is left of the first
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err = train(t, ctx, measured(cancel), 1, engine.RunOptions{Dir: dir})
-		require.Equal(t, &engine.StopError{Dir: dir, Step: 12, Steps: 60}, err)
+		_, err = train(t, ctx, measured(cancel), 1, run.Options{Dir: dir})
+		require.Equal(t, &run.StopError{Dir: dir, Step: 12, Steps: 60}, err)
 	}
-	_, err = train(t, context.Background(), measured(nil), 1, engine.RunOptions{Dir: dir})
+	_, err = train(t, context.Background(), measured(nil), 1, run.Options{Dir: dir})
 	require.NoError(t, err)
 	require.Equal(t, withoutSeconds(t, whole), withoutSeconds(t, dir))
 
@@ -242,10 +242,10 @@ func TestInterruptedEvaluation(t *testing.T) {
 	dir = t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
 	last.begun = cancel
-	_, err = train(t, ctx, last, 1, engine.RunOptions{Dir: dir})
-	require.Equal(t, &engine.StopError{Dir: dir, Step: 60, Steps: 60}, err)
+	_, err = train(t, ctx, last, 1, run.Options{Dir: dir})
+	require.Equal(t, &run.StopError{Dir: dir, Step: 60, Steps: 60}, err)
 	last.begun = nil
-	_, err = train(t, context.Background(), last, 1, engine.RunOptions{Dir: dir, Resume: "must"})
+	_, err = train(t, context.Background(), last, 1, run.Options{Dir: dir, Resume: "must"})
 	require.NoError(t, err)
 }
 
@@ -256,7 +256,7 @@ func TestSearchesStopWithinAStep(t *testing.T) {
 		c := newToy()
 		c.Training.Method, c.Training.Consensus.Particles, c.Training.Evolution.Pairs = method, 4096, 2048
 		c.Training.Steps = 3
-		want, err := train(t, context.Background(), c, 1, engine.RunOptions{})
+		want, err := train(t, context.Background(), c, 1, run.Options{})
 		require.NoError(t, err)
 
 		dir := t.TempDir()
@@ -267,49 +267,12 @@ func TestSearchesStopWithinAStep(t *testing.T) {
 				cancel()
 			}
 		}
-		_, err = train(t, ctx, c, 1, engine.RunOptions{Dir: dir})
-		require.Equal(t, &engine.StopError{Dir: dir, Step: 1, Steps: 3}, err)
+		_, err = train(t, ctx, c, 1, run.Options{Dir: dir})
+		require.Equal(t, &run.StopError{Dir: dir, Step: 1, Steps: 3}, err)
 		require.Equal(t, 4096+1000, losses, "not one more after the cancellation")
 		c.look = nil
-		got, err := train(t, context.Background(), c, 1, engine.RunOptions{Dir: dir})
+		got, err := train(t, context.Background(), c, 1, run.Options{Dir: dir})
 		require.NoError(t, err)
 		require.Equal(t, want.Params, got.Params)
 	}
-}
-
-// What reads samples may stop to read them; a cancellation is heeded
-// nevertheless.
-func TestStreamStopsThoughNobodyReads(t *testing.T) {
-	workers := pool.New(1)
-	defer workers.Close()
-	c := config(t)
-	trainer, err := engine.NewTrainer(c, workers)
-	require.NoError(t, err)
-	stream, err := engine.NewStream(c, trainer.Params(), workers)
-	require.NoError(t, err)
-	format, err := stream.Format("")
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	w := make(blocked)
-	defer close(w)
-	done := make(chan error, 1)
-	go func() { done <- stream.Write(ctx, w, format, 0, 1<<34, 0, nil) }()
-	w <- struct{}{} // it writes
-	cancel()
-	select {
-	case err = <-done:
-		require.ErrorIs(t, err, context.Canceled)
-	case <-time.After(time.Minute):
-		t.Fatal("it waits for whoever reads")
-	}
-}
-
-// blocked is a writer that says that it was called and returns when it is
-// closed.
-type blocked chan struct{}
-
-func (w blocked) Write(p []byte) (int, error) {
-	<-w
-	<-w
-	return len(p), nil
 }

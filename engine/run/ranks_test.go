@@ -1,4 +1,4 @@
-package engine_test
+package run_test
 
 import (
 	"context"
@@ -10,20 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 // trainRanks trains on so many ranks and returns what each does.
-func trainRanks(ctx []context.Context, c engine.Config, opt engine.RunOptions) ([]*engine.Result, []error) {
+func trainRanks(ctx []context.Context, c engine.Config, opt run.Options) ([]*run.Result, []error) {
 	n := len(ctx)
-	results, errs := make([]*engine.Result, n), make([]error, n)
+	results, errs := make([]*run.Result, n), make([]error, n)
 	var all sync.WaitGroup
 	for i, rank := range pool.Local(n) {
 		all.Go(func() {
 			workers := pool.New(1)
 			defer workers.Close()
 			workers.Join(rank)
-			results[i], errs[i] = engine.Train(ctx[i], c, workers, opt)
+			results[i], errs[i] = run.Train(ctx[i], c, workers, opt)
 		})
 	}
 	all.Wait()
@@ -35,7 +36,7 @@ func trainRanks(ctx []context.Context, c engine.Config, opt engine.RunOptions) (
 func TestRanksStopAndResume(t *testing.T) {
 	c := config(t)
 	whole, dir := t.TempDir(), t.TempDir()
-	want, err := train(t, context.Background(), c, 2, engine.RunOptions{Dir: whole})
+	want, err := train(t, context.Background(), c, 2, run.Options{Dir: whole})
 	require.NoError(t, err)
 
 	always := context.Background()
@@ -49,17 +50,17 @@ func TestRanksStopAndResume(t *testing.T) {
 				contexts[i] = ctx
 			}
 		}
-		results, errs := trainRanks(contexts, c, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+		results, errs := trainRanks(contexts, c, run.Options{Dir: dir, Progress: func(p run.Progress) {
 			if p.Step >= stop.of {
 				cancel()
 			}
 		}})
 		for i := range errs {
-			require.ErrorIs(t, errs[i], engine.ErrStopped, "rank %d", i)
+			require.ErrorIs(t, errs[i], run.ErrStopped, "rank %d", i)
 			require.Nil(t, results[i])
 		}
 	}
-	results, errs := trainRanks([]context.Context{always, always}, c, engine.RunOptions{Dir: dir, Resume: "must"})
+	results, errs := trainRanks([]context.Context{always, always}, c, run.Options{Dir: dir, Resume: "must"})
 	for i := range errs {
 		require.NoError(t, errs[i])
 		require.Equal(t, want.Params, results[i].Params, "rank %d", i)
@@ -79,7 +80,7 @@ func TestRanksFailTogether(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	always := context.Background()
-	_, errs := trainRanks([]context.Context{always, always, always}, config(t), engine.RunOptions{Dir: file})
+	_, errs := trainRanks([]context.Context{always, always, always}, config(t), run.Options{Dir: file})
 	require.ErrorContains(t, errs[0], file)
 	require.ErrorIs(t, errs[1], engine.ErrElsewhere)
 	require.ErrorIs(t, errs[2], engine.ErrElsewhere)

@@ -1,4 +1,4 @@
-package engine_test
+package run_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/optim"
-	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
@@ -36,11 +37,23 @@ func config(t *testing.T) *ising.Config {
 	return c
 }
 
-func train(t *testing.T, ctx context.Context, c engine.Config, threads int, opt engine.RunOptions) (*engine.Result, error) {
+// methodConfig is a small run by the given method, with a discriminator for the gradient
+// and a loss without memory for the others.
+func methodConfig(t *testing.T, method string) *ising.Config {
+	c := config(t)
+	c.Training.Method = method
+	c.Training.Evolution.Pairs, c.Training.Consensus.Particles = 3, 5
+	if method != "gradient" {
+		c.Loss.Kind = "mmd"
+	}
+	return c
+}
+
+func train(t *testing.T, ctx context.Context, c engine.Config, threads int, opt run.Options) (*run.Result, error) {
 	t.Helper()
 	workers := pool.New(threads)
 	defer workers.Close()
-	return engine.Train(ctx, c, workers, opt)
+	return run.Train(ctx, c, workers, opt)
 }
 
 // withoutSeconds returns metrics.jsonl less the one figure that is not
@@ -69,36 +82,36 @@ func TestResumedRunsEqualUninterruptedOnes(t *testing.T) {
 
 func testResumption(t *testing.T, config func() *ising.Config) {
 	whole := t.TempDir()
-	want, err := train(t, context.Background(), config(), 1, engine.RunOptions{Dir: whole})
+	want, err := train(t, context.Background(), config(), 1, run.Options{Dir: whole})
 	require.NoError(t, err)
 	for stop := 1; stop < 12; stop++ {
 		dir := t.TempDir()
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err := train(t, ctx, config(), 1+stop%3, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+		_, err := train(t, ctx, config(), 1+stop%3, run.Options{Dir: dir, Progress: func(p run.Progress) {
 			if p.Step == stop {
 				cancel()
 			}
 		}})
-		require.ErrorIs(t, err, engine.ErrStopped)
+		require.ErrorIs(t, err, run.ErrStopped)
 		require.Contains(t, status(t, dir), `"stopped"`)
 		// What was logged after the checkpoint must not appear twice.
 		appendTo(t, filepath.Join(dir, "metrics.jsonl"), `{"step":99}`)
-		got, err := train(t, context.Background(), config(), 1+(stop+1)%3, engine.RunOptions{Dir: dir, Resume: "must"})
+		got, err := train(t, context.Background(), config(), 1+(stop+1)%3, run.Options{Dir: dir, Resume: "must"})
 		require.NoError(t, err)
 		require.Equal(t, want.Params, got.Params, "stopped at step %d", stop)
 		require.Equal(t, want.Evaluation, got.Evaluation)
 		require.Equal(t, withoutSeconds(t, whole), withoutSeconds(t, dir))
-		m, err := engine.ReadModel(dir)
+		m, err := run.ReadModel(dir)
 		require.NoError(t, err)
 		require.Equal(t, want.Params, m.Params)
 		require.Equal(t, 12, m.Step)
 	}
-	again, err := train(t, context.Background(), config(), 2, engine.RunOptions{Dir: whole})
+	again, err := train(t, context.Background(), config(), 2, run.Options{Dir: whole})
 	require.NoError(t, err, "a completed run is evaluated again")
 	require.Equal(t, want.Evaluation, again.Evaluation)
-	_, err = train(t, context.Background(), config(), 2, engine.RunOptions{Dir: whole, Resume: "never"})
+	_, err = train(t, context.Background(), config(), 2, run.Options{Dir: whole, Resume: "never"})
 	require.ErrorContains(t, err, "holds a run already")
-	_, err = train(t, context.Background(), config(), 2, engine.RunOptions{Dir: t.TempDir(), Resume: "must"})
+	_, err = train(t, context.Background(), config(), 2, run.Options{Dir: t.TempDir(), Resume: "must"})
 	require.ErrorContains(t, err, "no run to resume")
 }
 
@@ -108,7 +121,7 @@ func TestModelsOfARunAreTheSameBytes(t *testing.T) {
 	var models [2][]byte
 	for i := range models {
 		dir := t.TempDir()
-		_, err := train(t, context.Background(), config(t), 1+i, engine.RunOptions{Dir: dir})
+		_, err := train(t, context.Background(), config(t), 1+i, run.Options{Dir: dir})
 		require.NoError(t, err)
 		models[i], err = os.ReadFile(filepath.Join(dir, "model.rvg"))
 		require.NoError(t, err)
@@ -118,8 +131,8 @@ func TestModelsOfARunAreTheSameBytes(t *testing.T) {
 
 func TestMaxTimeStops(t *testing.T) {
 	dir := t.TempDir()
-	_, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir, MaxTime: 1})
-	require.ErrorIs(t, err, engine.ErrStopped)
+	_, err := train(t, context.Background(), config(t), 1, run.Options{Dir: dir, MaxTime: 1})
+	require.ErrorIs(t, err, run.ErrStopped)
 	_, err = os.Stat(filepath.Join(dir, "checkpoint.rvg"))
 	require.NoError(t, err)
 }
@@ -127,9 +140,9 @@ func TestMaxTimeStops(t *testing.T) {
 // Evaluations during training are logged and change nothing else.
 func TestEvaluationDuringTraining(t *testing.T) {
 	dir := t.TempDir()
-	with, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir})
+	with, err := train(t, context.Background(), config(t), 1, run.Options{Dir: dir})
 	require.NoError(t, err)
-	records, err := engine.ReadRecords(dir)
+	records, err := run.ReadRecords(dir)
 	require.NoError(t, err)
 	require.Len(t, records, 12)
 	for _, r := range records {
@@ -143,33 +156,33 @@ func TestEvaluationDuringTraining(t *testing.T) {
 
 	c := config(t)
 	c.Evaluation.Every, c.Training.LogEvery = 0, 100
-	without, err := train(t, context.Background(), c, 1, engine.RunOptions{})
+	without, err := train(t, context.Background(), c, 1, run.Options{})
 	require.NoError(t, err)
 	require.Equal(t, with.Params, without.Params)
 	c = config(t)
 	c.Training.LogEvery = 100
 	sparse := t.TempDir()
-	_, err = train(t, context.Background(), c, 1, engine.RunOptions{Dir: sparse})
+	_, err = train(t, context.Background(), c, 1, run.Options{Dir: sparse})
 	require.NoError(t, err)
-	records, err = engine.ReadRecords(sparse)
+	records, err = run.ReadRecords(sparse)
 	require.NoError(t, err)
 	require.Len(t, records, 3, "an evaluation is logged whether its step would be or not")
 }
 
 // TestStatus: a run can be watched from elsewhere.
 func TestStatus(t *testing.T) {
-	defer engine.SetStatusEvery(0)()
+	defer run.SetStatusEvery(0)()
 	dir, began := t.TempDir(), time.Now().Truncate(0)
 	host, err := os.Hostname()
 	require.NoError(t, err)
-	read := func() (s engine.Status) {
+	read := func() (s run.Status) {
 		require.NoError(t, json.Unmarshal([]byte(status(t, dir)), &s))
 		require.Equal(t, []any{host, os.Getpid(), 12}, []any{s.Host, s.Process, s.Steps})
 		require.False(t, s.Updated.Before(began), "%v after %v", s.Updated, began)
 		return s
 	}
 	steps := 0
-	_, err = train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+	_, err = train(t, context.Background(), config(t), 1, run.Options{Dir: dir, Progress: func(p run.Progress) {
 		steps++
 		s := read()
 		require.Equal(t, "running", s.State)
@@ -185,9 +198,9 @@ func TestStatus(t *testing.T) {
 	require.Equal(t, []any{"done", 12, 12}, []any{s.State, s.Step, s.Checkpoint})
 
 	// Not more often than is of use.
-	engine.SetStatusEvery(time.Hour)
+	run.SetStatusEvery(time.Hour)
 	dir = t.TempDir()
-	_, err = train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+	_, err = train(t, context.Background(), config(t), 1, run.Options{Dir: dir, Progress: func(p run.Progress) {
 		if p.Step == 3 {
 			require.Zero(t, read().Step)
 		}
@@ -215,7 +228,7 @@ func appendTo(t *testing.T, path, text string) {
 // a model, and cuts them at every part.
 func TestDamagedFilesAreRefused(t *testing.T) {
 	dir := t.TempDir()
-	_, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir})
+	_, err := train(t, context.Background(), config(t), 1, run.Options{Dir: dir})
 	require.NoError(t, err)
 	previous, err := os.ReadFile(filepath.Join(dir, "checkpoint.prev.rvg"))
 	require.NoError(t, err)
@@ -226,16 +239,16 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		read := func(data []byte) error {
 			require.NoError(t, os.WriteFile(path, data, 0o644))
 			if name == "model.rvg" {
-				_, err := engine.ReadModel(dir)
+				_, err := run.ReadModel(dir)
 				return err
 			}
-			_, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir, Resume: "must"})
+			_, err := train(t, context.Background(), config(t), 1, run.Options{Dir: dir, Resume: "must"})
 			return err
 		}
 		for i := 0; i < len(good); i += 1 + len(good)/97 {
 			bad := bytes.Clone(good)
 			bad[i] ^= 1 << (i % 8)
-			var file *engine.FileError
+			var file *run.FileError
 			require.ErrorAs(t, read(bad), &file, "%s, byte %d", name, i)
 			require.ErrorAs(t, read(good[:i]), &file, "%s, cut at %d", name, i)
 			if name == "checkpoint.rvg" {
@@ -249,7 +262,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	kept, err := os.ReadFile(filepath.Join(dir, "checkpoint.prev.rvg"))
 	require.NoError(t, err)
 	require.Equal(t, previous, kept, "the earlier checkpoint is untouched")
-	_, err = engine.ReadModel(filepath.Join(dir, "checkpoint.rvg"))
+	_, err = run.ReadModel(filepath.Join(dir, "checkpoint.rvg"))
 	require.ErrorContains(t, err, "holds a checkpoint, not a model")
 }
 
@@ -260,7 +273,7 @@ func TestCheckpointOfAnotherConfiguration(t *testing.T) {
 		c.Training.Seed = 1 << 60
 		return c
 	}
-	_, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir})
+	_, err := train(t, context.Background(), config(t), 1, run.Options{Dir: dir})
 	require.NoError(t, err)
 	for key, change := range map[string]func(*ising.Config){
 		"target.beta":                      func(c *ising.Config) { c.Target.Beta = 0.3 },
@@ -271,14 +284,14 @@ func TestCheckpointOfAnotherConfiguration(t *testing.T) {
 	} {
 		c := config(t)
 		change(c)
-		_, err := train(t, context.Background(), c, 1, engine.RunOptions{Dir: dir})
-		var mismatch *engine.MismatchError
+		_, err := train(t, context.Background(), c, 1, run.Options{Dir: dir})
+		var mismatch *run.MismatchError
 		require.ErrorAs(t, err, &mismatch, key)
 		require.Equal(t, key, mismatch.Key)
 	}
 	c := config(t)
 	c.Evaluation.Samples, c.Training.LogEvery, c.Training.CheckpointEvery = 50, 3, 0
-	_, err = train(t, context.Background(), c, 1, engine.RunOptions{Dir: dir})
+	_, err = train(t, context.Background(), c, 1, run.Options{Dir: dir})
 	require.NoError(t, err, "what does not change the numbers may differ")
 }
 
@@ -291,13 +304,7 @@ type toy struct {
 }
 
 func newToy() *toy {
-	c := &toy{acceptance: 0.5}
-	c.Schema, c.System = engine.SchemaVersion, "toy"
-	c.Training = engine.Training{Steps: 60, Batch: 2, Methods: search.ByGradient(), LogEvery: 1, CheckpointEvery: 3,
-		Optimizer: optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8},
-		Schedule:  optim.Schedule{Kind: "constant"}}
-	c.Evaluation.Samples = 1
-	return c
+	return &toy{Common: systemtest.Common(), acceptance: 0.5}
 }
 
 func (c *toy) New(*pool.Pool) (engine.System, error) { return &toySystem{c: c}, nil }
@@ -308,7 +315,7 @@ type toySystem struct {
 }
 
 func (s *toySystem) NumParams() int             { return 10 }
-func (s *toySystem) Initialize(p []float32)     { p[0] = 1 }
+func (s *toySystem) Initialize(p []float32)     { clear(p); p[0] = 1 }
 func (s *toySystem) Generate([]float32, uint32) {}
 func (s *toySystem) Transition(step uint32)     { s.step = int(step) }
 func (s *toySystem) Acceptance() float64        { return s.c.acceptance }
@@ -342,7 +349,7 @@ func TestNonFiniteValuesStopTheRun(t *testing.T) {
 		full := newToy()
 		full.lossAt, full.gradAt = c.lossAt, c.gradAt
 		dir := t.TempDir()
-		_, err := train(t, context.Background(), full, 1, engine.RunOptions{Dir: dir})
+		_, err := train(t, context.Background(), full, 1, run.Options{Dir: dir})
 		var bad *engine.NonFiniteError
 		require.ErrorAs(t, err, &bad)
 		require.True(t, strings.HasPrefix(err.Error(), want), err.Error())
@@ -354,7 +361,7 @@ func TestNonFiniteValuesStopTheRun(t *testing.T) {
 	c := newToy()
 	c.Training.Optimizer.LearningRate = 3e38
 	c.Training.Optimizer.WeightDecay = 2
-	_, err := train(t, context.Background(), c, 1, engine.RunOptions{})
+	_, err := train(t, context.Background(), c, 1, run.Options{})
 	require.ErrorContains(t, err, "the parameter of the generator's front is not finite")
 }
 
@@ -363,7 +370,7 @@ func TestLowAcceptanceIsReported(t *testing.T) {
 		c := newToy()
 		c.acceptance = acceptance
 		var told []string
-		r, err := train(t, context.Background(), c, 1, engine.RunOptions{Warning: func(s string) { told = append(told, s) }})
+		r, err := train(t, context.Background(), c, 1, run.Options{Warning: func(s string) { told = append(told, s) }})
 		require.NoError(t, err)
 		require.Len(t, told, warnings)
 		require.Equal(t, told, r.Warnings)
@@ -373,34 +380,12 @@ func TestLowAcceptanceIsReported(t *testing.T) {
 func TestUnusableDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
-	_, err := train(t, context.Background(), newToy(), 1, engine.RunOptions{Dir: filepath.Join(file, "run")})
+	_, err := train(t, context.Background(), newToy(), 1, run.Options{Dir: filepath.Join(file, "run")})
 	require.ErrorContains(t, err, "not a directory")
-	_, err = train(t, context.Background(), newToy(), 1, engine.RunOptions{Dir: t.TempDir(), Resume: "maybe"})
+	_, err = train(t, context.Background(), newToy(), 1, run.Options{Dir: t.TempDir(), Resume: "maybe"})
 	require.ErrorContains(t, err, "auto, never or must")
-	_, err = engine.ReadModel(filepath.Join(t.TempDir(), "nothing"))
+	_, err = run.ReadModel(filepath.Join(t.TempDir(), "nothing"))
 	require.True(t, errors.Is(err, os.ErrNotExist))
-}
-
-func TestCommonValidate(t *testing.T) {
-	for key, change := range map[string]func(*engine.Common){
-		"schema":                    func(c *engine.Common) { c.Schema = 1 },
-		"training.steps":            func(c *engine.Common) { c.Training.Steps = -1 },
-		"training.batch":            func(c *engine.Common) { c.Training.Batch = 1 },
-		"training.clip_norm":        func(c *engine.Common) { c.Training.ClipNorm = math.NaN() },
-		"training.ema":              func(c *engine.Common) { c.Training.EMA = 1 },
-		"training.checkpoint_every": func(c *engine.Common) { c.Training.CheckpointEvery = -1 },
-		"training.log_every":        func(c *engine.Common) { c.Training.LogEvery = 0 },
-		"evaluation.samples":        func(c *engine.Common) { c.Evaluation.Samples = 0 },
-		"evaluation.every":          func(c *engine.Common) { c.Evaluation.Every = -1 },
-		"training.optimizer.beta1":  func(c *engine.Common) { c.Training.Optimizer.Beta1 = 2 },
-		"training.method":           func(c *engine.Common) { c.Training.Method = "annealing" },
-		"training.schedule.kind":    func(c *engine.Common) { c.Training.Schedule.Kind = "" },
-	} {
-		c := newToy()
-		require.NoError(t, c.Validate())
-		change(&c.Common)
-		require.ErrorContains(t, c.Validate(), key+":", key)
-	}
 }
 
 // An unmeasured configuration has a system that does something instead of measuring.
@@ -443,12 +428,104 @@ func TestAStopThatCannotBeWritten(t *testing.T) {
 		defer workers.Close()
 		cfg := &unmeasured{*methodConfig(t, "gradient"), stop}
 		cfg.Evaluation.Every = 0
-		_, err := engine.Train(ctx, cfg, workers, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+		_, err := run.Train(ctx, cfg, workers, run.Options{Dir: dir, Progress: func(p run.Progress) {
 			if c.early && p.Step == 1 {
 				stop()
 			}
 		}})
 		require.ErrorContains(t, err, c.name)
-		require.NotErrorIs(t, err, engine.ErrStopped, "%+v", c)
+		require.NotErrorIs(t, err, run.ErrStopped, "%+v", c)
 	}
+}
+
+// A judgedBowl keeps the parameters that it was evaluated with.
+type judgedBowl struct {
+	*systemtest.Bowl
+	judged [][]float32
+}
+
+func (b *judgedBowl) New(*pool.Pool) (engine.System, error) { return b, nil }
+func (b *judgedBowl) Evaluate(_ context.Context, params []float32, _ int) (*engine.Evaluation, error) {
+	b.judged = append(b.judged, slices.Clone(params))
+	return &engine.Evaluation{}, nil
+}
+
+// TestTheAverageIsWhatARunLeaves: evaluations during training and after it, the
+// result and the model's file hold the weight average.
+func TestTheAverageIsWhatARunLeaves(t *testing.T) {
+	for _, method := range []string{"gradient", "evolution", "consensus"} {
+		b := &judgedBowl{Bowl: systemtest.NewBowl(5, method)}
+		b.Training.Steps, b.Training.EMA, b.Evaluation.Every = 12, 0.6, 5
+		b.Training.Evolution.Pairs, b.Training.Consensus.Particles = 4, 6
+		workers := pool.New(1)
+		defer workers.Close()
+		trainer, err := engine.NewTrainer(b, workers)
+		require.NoError(t, err)
+		var want [][]float32
+		for step := 1; step <= 12; step++ {
+			require.NoError(t, trainer.Step())
+			if step%5 == 0 || step == 12 {
+				want = append(want, slices.Clone(trainer.Params()))
+			}
+		}
+
+		dir := t.TempDir()
+		r, err := train(t, context.Background(), b, 1, run.Options{Dir: dir})
+		require.NoError(t, err)
+		require.Equal(t, want, b.judged, method)
+		require.Equal(t, want[2], r.Params, method)
+		m, err := run.ReadModel(dir)
+		require.NoError(t, err)
+		require.Equal(t, want[2], m.Params, method)
+	}
+}
+
+// TestARunWithoutADirectoryWritesNothing, not even its checkpoints.
+func TestARunWithoutADirectoryWritesNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, err := train(t, context.Background(), newToy(), 1, run.Options{})
+	require.NoError(t, err)
+	left, err := os.ReadDir(".")
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// TestAcceptanceIsWatchedAllAlong: a kernel that accepts at first, as an annealed one
+// does, and rejects from then on.
+func TestAcceptanceIsWatchedAllAlong(t *testing.T) {
+	c := newToy()
+	c.Training.Steps, c.Training.LogEvery = 160, 1
+	c.acceptance = 0.5
+	r, err := train(t, context.Background(), c, 1, run.Options{Progress: func(p run.Progress) {
+		if p.Step == 60 {
+			c.acceptance = 0.001
+		}
+	}})
+	require.NoError(t, err)
+	require.Len(t, r.Warnings, 1)
+	require.Contains(t, r.Warnings[0], "of the proposals of steps 101 to 150 were accepted")
+}
+
+// TestProvenance: a summary names the program and holds what a hook says of the
+// trained system.
+func TestProvenance(t *testing.T) {
+	c, dir := newToy(), t.TempDir()
+	r, err := train(t, context.Background(), c, 1, run.Options{Dir: dir, Program: "test 1.0",
+		Diagnose: func(_ context.Context, trained engine.System, r *run.Result) (any, error) {
+			require.Equal(t, trained.NumParams(), len(r.Params))
+			return map[string]string{"verdict": "fine"}, nil
+		}})
+	require.NoError(t, err)
+	require.NotNil(t, r.Diagnosis)
+	data, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+	require.NoError(t, err)
+	var summary struct {
+		Program, Machine, Date, Platform string
+		Diagnosis                        struct{ Verdict string }
+	}
+	require.NoError(t, json.Unmarshal(data, &summary))
+	require.Equal(t, "test 1.0", summary.Program)
+	require.Equal(t, "fine", summary.Diagnosis.Verdict)
+	require.Regexp(t, `^\d{4}-\d\d-\d\dT`, summary.Date)
+	require.NotEmpty(t, summary.Machine+summary.Platform)
 }

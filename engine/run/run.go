@@ -1,4 +1,4 @@
-package engine
+package run
 
 import (
 	"bytes"
@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// RunOptions says where a run keeps its files and when it stops early.
-type RunOptions struct {
+// Options says where a run keeps its files and when it stops early.
+type Options struct {
 	// Dir is the run directory, made if need be; empty means that nothing is
 	// written.
 	Dir string
@@ -47,11 +48,11 @@ type RunOptions struct {
 	Program string
 	// Diagnose, if not nil, judges the trained generator after it has been measured;
 	// what it returns stands in the summary and in the Result.
-	Diagnose func(ctx context.Context, trained System, r *Result) (any, error)
+	Diagnose func(ctx context.Context, trained engine.System, r *Result) (any, error)
 	// Leave, if not nil, makes what else there is to be of the trained generator, when
 	// all of the run is on the disk: samples, say, of which the system knows those that
 	// it was measured by.
-	Leave func(ctx context.Context, trained System, r *Result) error
+	Leave func(ctx context.Context, trained engine.System, r *Result) error
 
 	// Asked is when the run was asked for, from which its setup counts; zero for the call
 	// of Train.
@@ -63,7 +64,7 @@ type RunOptions struct {
 
 // Progress is what a run reports while it goes on.
 type Progress struct {
-	Record
+	engine.Record
 	Steps          int           // of the whole run
 	Elapsed        time.Duration // since the run was started or resumed
 	StepsPerSecond float64       // over that time
@@ -72,13 +73,13 @@ type Progress struct {
 
 // A Result is what a completed run leaves.
 type Result struct {
-	Evaluation *Evaluation // nil if the system cannot be evaluated
+	Evaluation *engine.Evaluation // nil if the system cannot be evaluated
 	Params     []float32
 	Steps      int
 	Seconds    float64 // of training, earlier parts included
 	Setup      float64 // seconds of this process before its first step
 	Warnings   []string
-	Diagnosis  any // that of RunOptions.Diagnose
+	Diagnosis  any // that of Options.Diagnose
 
 	dir string
 }
@@ -86,7 +87,7 @@ type Result struct {
 // Stop returns the *StopError that err comes to if work on a completed run was
 // cancelled: its last checkpoint is on the disk. Other errors stay as they are.
 func (r *Result) Stop(err error) error {
-	if Cancelled(err) {
+	if engine.Cancelled(err) {
 		return &StopError{r.dir, r.Steps, r.Steps}
 	}
 	return err
@@ -131,10 +132,10 @@ func (e *MismatchError) Error() string {
 type run struct {
 	directory
 	config             []byte // canonical JSON
-	trainer            *Trainer
+	trainer            *engine.Trainer
 	journal            *journal // nil unless the run keeps one
 	workers            *pool.Pool
-	common             *Common
+	common             *engine.Common
 	before             float64 // seconds of training before this process
 	started            time.Time
 	first              int     // step at which this process began
@@ -144,13 +145,13 @@ type run struct {
 	warnings           []string
 	moved              float64 // sum of the acceptance over the present stretch of steps
 	unmeasured, extend bool
-	cfg                Config
+	cfg                engine.Config
 	program            string
-	diagnose           func(ctx context.Context, trained System, r *Result) (any, error)
-	leave              func(ctx context.Context, trained System, r *Result) error
+	diagnose           func(ctx context.Context, trained engine.System, r *Result) (any, error)
+	leave              func(ctx context.Context, trained engine.System, r *Result) error
 	// pending is the record of the present step while it is not in
 	// metrics.jsonl, nil otherwise.
-	pending *Record
+	pending *engine.Record
 	told    time.Time // when status.json was written
 	setting bool      // the generator is being placed on its target
 	ended   bool      // with all that a run leaves
@@ -165,7 +166,7 @@ type run struct {
 //
 // The directory belongs to one process at a time, of several ranks to rank 0; the
 // others return the result without an evaluation, or ErrElsewhere.
-func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) (*Result, error) {
+func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Options) (*Result, error) {
 	if opt.Asked.IsZero() {
 		opt.Asked = time.Now()
 	}
@@ -174,11 +175,11 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 		ctx, cancel = context.WithDeadline(ctx, opt.Asked.Add(opt.MaxTime))
 		defer cancel()
 	}
-	var trainer *Trainer
+	var trainer *engine.Trainer
 	var err error
-	defer workers.Lending(func() { trainer, err = Prepare(cfg, workers) })()
+	defer workers.Lending(func() { trainer, err = engine.Prepare(cfg, workers) })()
 	if trainer != nil {
-		defer Release(trainer.System())
+		defer engine.Release(trainer.System())
 	}
 	if err := agree(workers, err); err != nil {
 		return nil, err
@@ -190,8 +191,8 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	}
 	defer r.close()
 	r.extend, r.cfg, r.program, r.diagnose, r.leave = opt.Extend, cfg, opt.Program, opt.Diagnose, opt.Leave
-	_, r.setting = trainer.System().(Initializer)
-	if err := r.agree(r.open(ctx, &opt)); Cancelled(err) {
+	_, r.setting = trainer.System().(engine.Initializer)
+	if err := r.agree(r.open(ctx, &opt)); engine.Cancelled(err) {
 		return nil, &StopError{r.dir, trainer.Steps(), r.common.Training.Steps} // of the checkpoint that is there
 	} else if err != nil {
 		return nil, err
@@ -199,13 +200,13 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	r.share()
 	var result *Result
 	if err = r.setUp(ctx, workers, &opt); err == nil {
-		defer Interruptible(r.stepping(ctx), trainer.System())()
+		defer engine.Interruptible(r.stepping(ctx), trainer.System())()
 		r.started, r.first, r.unmeasured = time.Now(), trainer.Steps(), opt.Unmeasured
 		r.setup = r.started.Sub(opt.Asked).Seconds()
 		result, err = r.toTheEnd(ctx)
 	}
-	var target *TargetError
-	if Cancelled(err) {
+	var target *engine.TargetError
+	if engine.Cancelled(err) {
 		err = r.stop()
 	} else if errors.As(err, &target) {
 		if failed := r.checkpoint(); failed != nil {
@@ -327,8 +328,8 @@ func (r *run) record(ctx context.Context) error {
 // errors evaluates the generator during training. Its time is not counted as
 // training. If it is interrupted, the record stays pending and the resumed run
 // logs what an uninterrupted one does.
-func (r *run) errors(ctx context.Context) ([]Error, error) {
-	e, ok := r.trainer.System().(Evaluator)
+func (r *run) errors(ctx context.Context) ([]engine.Error, error) {
+	e, ok := r.trainer.System().(engine.Evaluator)
 	if !ok || r.workers.Rank() > 0 {
 		return nil, nil
 	}
@@ -338,9 +339,9 @@ func (r *run) errors(ctx context.Context) ([]Error, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Error
+	var all []engine.Error
 	for _, m := range evaluation.Metrics {
-		all = append(all, Error{m.Name, m.Error, m.Floor})
+		all = append(all, engine.Error{Name: m.Name, Error: m.Error, Floor: m.Floor})
 	}
 	return all, nil
 }
@@ -378,11 +379,11 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 	if r.dir != "" {
 		h := r.header("model")
 		h.Seconds, h.Metrics = 0, 0 // what the clock says is not of the model: same run, same bytes
-		if err := writeFile(modelFile(r.dir), h, []Section{{Name: "params", Float32: t.Params()}}); err != nil {
+		if err := writeFile(modelFile(r.dir), h, []engine.Section{{Name: "params", Float32: t.Params()}}); err != nil {
 			return err
 		}
 	}
-	if e, ok := t.System().(Evaluator); ok && !r.unmeasured {
+	if e, ok := t.System().(engine.Evaluator); ok && !r.unmeasured {
 		var err error
 		result.Evaluation, err = r.evaluate(ctx, e)
 		if err != nil {
@@ -398,7 +399,7 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 	}
 	if r.dir != "" {
 		var target string
-		if d, ok := r.cfg.(Describer); ok {
+		if d, ok := r.cfg.(engine.Describer); ok {
 			target = d.Describe()
 		}
 		summary, err := json.MarshalIndent(struct {
@@ -413,9 +414,9 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 			Path    string  `json:"path"`
 			Provenance
 			Training []string `json:"training_warnings,omitempty"`
-			*Evaluation
+			*engine.Evaluation
 			Diagnosis any `json:"diagnosis,omitempty"`
-		}{SchemaVersion, r.common.System, target, r.common.Preset, r.common.Training.Seed, t.Steps(), result.Seconds,
+		}{engine.SchemaVersion, r.common.System, target, r.common.Preset, r.common.Training.Seed, t.Steps(), result.Seconds,
 			r.workers.Threads(), activePath(), Here(r.program), r.warnings, result.Evaluation, result.Diagnosis}, "", "  ")
 		if err != nil {
 			return err

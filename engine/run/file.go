@@ -1,4 +1,4 @@
-package engine
+package run
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/memory"
 )
@@ -41,7 +42,7 @@ type header struct {
 	Path     string          `json:"path"`                    // kernel path that computed it
 	Warnings []string        `json:"warnings,omitempty"`
 	Moved    float64         `json:"acceptance_sum,omitempty"` // over the first steps
-	Pending  *Record         `json:"pending,omitempty"`        // of that step, where it is not in metrics.jsonl
+	Pending  *engine.Record  `json:"pending,omitempty"`        // of that step, where it is not in metrics.jsonl
 	Keyframe *keyframe       `json:"keyframe,omitempty"`       // that a checkpoint's journal begins with
 	Config   json.RawMessage `json:"config"`
 	Sections []sectionHeader `json:"sections"`
@@ -55,7 +56,7 @@ type sectionHeader struct {
 	Len  int    `json:"len"`
 }
 
-func describe(s Section) sectionHeader {
+func describe(s engine.Section) sectionHeader {
 	if s.Float64 != nil {
 		return sectionHeader{s.Name, "float64", len(s.Float64)}
 	}
@@ -73,8 +74,8 @@ func (s sectionHeader) bytes() (int, error) {
 // encode writes a container to w, in pieces: checkpoints may be as large as
 // memory. Hashing takes longest and has a thread to itself. It returns the
 // checksum.
-func encode(w io.Writer, h header, sections []Section) (checksum []byte, err error) {
-	h.Schema = SchemaVersion
+func encode(w io.Writer, h header, sections []engine.Section) (checksum []byte, err error) {
+	h.Schema = engine.SchemaVersion
 	for i := range sections {
 		h.Sections = append(h.Sections, describe(sections[i]))
 	}
@@ -97,7 +98,7 @@ func encode(w io.Writer, h header, sections []Section) (checksum []byte, err err
 }
 
 // encodeSections writes the sections to w and to sum.
-func encodeSections(w io.Writer, sum hash.Hash, sections []Section) error {
+func encodeSections(w io.Writer, sum hash.Hash, sections []engine.Section) error {
 	const pieces = 4
 	free, full := make(chan []byte, pieces), make(chan []byte, pieces)
 	for range pieces {
@@ -152,7 +153,7 @@ func appendFloat64(dst []byte, x []float64) []byte {
 }
 
 // writeFile writes a container under path.
-func writeFile(path string, h header, sections []Section) error {
+func writeFile(path string, h header, sections []engine.Section) error {
 	write := func(w io.Writer) error {
 		_, err := encode(w, h, sections)
 		return err
@@ -216,8 +217,8 @@ func readUntil(ctx context.Context, path, kind string) (*header, [][]byte, error
 	if !bytes.Equal(sum.Sum(nil), checksum) {
 		return bad("damaged: its checksum does not match its content (truncated, or changed on disk)")
 	}
-	if h.Schema != SchemaVersion {
-		return bad("schema version %d; this program reads version %d", h.Schema, SchemaVersion)
+	if h.Schema != engine.SchemaVersion {
+		return bad("schema version %d; this program reads version %d", h.Schema, engine.SchemaVersion)
 	}
 	if h.Kind != kind {
 		return bad("holds a %s, not a %s", h.Kind, kind)
@@ -281,12 +282,12 @@ func readHeader(path string, file io.Reader, size int64, kind string) (*header, 
 }
 
 // fill copies a container's sections into those that the program expects.
-func fill(path string, h *header, data [][]byte, want []Section) error {
+func fill(path string, h *header, data [][]byte, want []engine.Section) error {
 	return fillUntil(context.Background(), path, h, data, want)
 }
 
 // fillUntil is fill until ctx is done.
-func fillUntil(ctx context.Context, path string, h *header, data [][]byte, want []Section) error {
+func fillUntil(ctx context.Context, path string, h *header, data [][]byte, want []engine.Section) error {
 	if len(want) != len(h.Sections) {
 		return &FileError{path, fmt.Sprintf("holds %d sections where the configuration needs %d", len(h.Sections), len(want))}
 	}
@@ -345,5 +346,5 @@ func ReadModel(path string) (*Model, error) {
 		return nil, &FileError{path, fmt.Sprintf("a model has one section, not %d", len(h.Sections))}
 	}
 	m := &Model{System: h.System, Config: h.Config, Step: h.Step, Path: h.Path, Params: make([]float32, h.Sections[0].Len)}
-	return m, fill(path, h, data, []Section{{Name: "params", Float32: m.Params}})
+	return m, fill(path, h, data, []engine.Section{{Name: "params", Float32: m.Params}})
 }

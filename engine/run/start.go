@@ -1,4 +1,4 @@
-package engine
+package run
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 // A Start is a trained generator that a run begins with in place of numbers that
 // belong to the seed: at another temperature, say.
 type Start struct {
-	Config Config
+	Config engine.Config
 	Params []float32
 }
 
@@ -32,7 +33,7 @@ func addParams(h hash.Hash, params []float32) {
 	for rest := params; len(rest) > 0; {
 		n := min(len(rest), len(b)/4)
 		if _, err := binary.Encode(b[:], binary.LittleEndian, rest[:n]); err != nil {
-			panic("engine: " + err.Error()) // the buffer holds n numbers
+			panic("run: " + err.Error()) // the buffer holds n numbers
 		}
 		h.Write(b[:4*n])
 		rest = rest[n:]
@@ -43,7 +44,7 @@ func addParams(h hash.Hash, params []float32) {
 // which is trained first: from that of a smaller target, say.
 type Successor interface {
 	// Predecessor returns that configuration, nil if there is none.
-	Predecessor() Config
+	Predecessor() engine.Config
 }
 
 // predecessorDir holds the run that a successor starts from.
@@ -59,7 +60,7 @@ func predecessorDir(dir string) string {
 var worthKeeping = time.Second
 
 // setUp gives a run that no checkpoint continues what it begins with. Ranks do so alike.
-func (r *run) setUp(ctx context.Context, workers *pool.Pool, opt *RunOptions) error {
+func (r *run) setUp(ctx context.Context, workers *pool.Pool, opt *Options) error {
 	t := r.trainer
 	if r.saved >= 0 {
 		r.setting = false
@@ -91,7 +92,7 @@ func (r *run) unstarted() error {
 }
 
 // begin gives a run that has taken no step the parameters that it starts with.
-func (r *run) begin(ctx context.Context, cfg Config, workers *pool.Pool, opt *RunOptions) error {
+func (r *run) begin(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt *Options) error {
 	start := opt.Start
 	switch {
 	case start == nil && r.common.Training.Start != "":
@@ -109,7 +110,7 @@ func (r *run) begin(ctx context.Context, cfg Config, workers *pool.Pool, opt *Ru
 				opt.Progress(p)
 			}
 		}
-		result, err := Train(ctx, before, workers, RunOptions{Dir: predecessorDir(r.dir), Progress: watch, Warning: opt.Warning, Unmeasured: true})
+		result, err := Train(ctx, before, workers, Options{Dir: predecessorDir(r.dir), Progress: watch, Warning: opt.Warning, Unmeasured: true})
 		if err != nil {
 			return err
 		}

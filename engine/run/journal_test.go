@@ -1,4 +1,4 @@
-package engine_test
+package run_test
 
 import (
 	"bytes"
@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/engine/systemtest"
 )
 
 const (
@@ -23,9 +25,9 @@ const (
 
 // swarm is a run of particles whose checkpoints hold a journal, with a keyframe every
 // third step.
-func swarm(t *testing.T) *bowl {
-	t.Cleanup(engine.SetJournalFrom(0))
-	b := newBowl(swarmSize, "consensus")
+func swarm(t *testing.T) *systemtest.Bowl {
+	t.Cleanup(run.SetJournalFrom(0))
+	b := systemtest.NewBowl(swarmSize, "consensus")
 	b.Training.Consensus = search.Consensus{Particles: swarmParticles, Spread: 1, Sharpness: 20, Noise: 0.5, TimeStep: 0.02}
 	b.Training.Steps, b.Training.EMA, b.Training.CheckpointEvery, b.Training.Schedule.Kind = swarmSteps, 0.9, 0, "cosine"
 	return b
@@ -33,7 +35,7 @@ func swarm(t *testing.T) *bowl {
 
 // ends returns what the run in a directory ends with, of none that of one that is
 // never stopped.
-func ends(t *testing.T, b engine.Config, dir string, opt engine.RunOptions) []float32 {
+func ends(t *testing.T, b engine.Config, dir string, opt run.Options) []float32 {
 	t.Helper()
 	opt.Dir = dir
 	r, err := train(t, context.Background(), b, 2, opt)
@@ -77,18 +79,18 @@ func isSmall(t *testing.T, dir string) (keyframes int) {
 // often it is stopped.
 func TestJournaledRunResumes(t *testing.T) {
 	b, dir := swarm(t), t.TempDir()
-	want := ends(t, b, "", engine.RunOptions{})
+	want := ends(t, b, "", run.Options{})
 	for step := 1; step < swarmSteps; step++ {
 		stoppedAt(t, b, dir, step)
 		isSmall(t, dir)
 	}
 	for _, threads := range []int{1, 3} { // and once it has ended
-		r, err := train(t, context.Background(), b, threads, engine.RunOptions{Dir: dir, Resume: "must"})
+		r, err := train(t, context.Background(), b, threads, run.Options{Dir: dir, Resume: "must"})
 		require.NoError(t, err)
 		require.Equal(t, want, r.Params)
 	}
 	straight := t.TempDir()
-	require.Equal(t, want, ends(t, b, straight, engine.RunOptions{}))
+	require.Equal(t, want, ends(t, b, straight, run.Options{}))
 	require.Positive(t, isSmall(t, straight))
 }
 
@@ -122,13 +124,13 @@ func (c *countdown) Err() error {
 func TestJournaledRunStopsAnywhere(t *testing.T) {
 	b := swarm(t)
 	b.Training.Steps = 5
-	want := ends(t, b, "", engine.RunOptions{})
+	want := ends(t, b, "", run.Options{})
 	dir := t.TempDir()
 	const stride = 7 // coprime to the number of particles and to what else a step asks
 	for n, stops := 0, 0; ; n += stride {
 		fresh := t.TempDir()
 		ctx := newCountdown(n)
-		r, err := train(t, ctx, b, 1, engine.RunOptions{Dir: fresh})
+		r, err := train(t, ctx, b, 1, run.Options{Dir: fresh})
 		ctx.cancel()
 		if err == nil {
 			require.Equal(t, want, r.Params)
@@ -136,30 +138,30 @@ func TestJournaledRunStopsAnywhere(t *testing.T) {
 			break
 		}
 		stops++
-		require.ErrorIs(t, err, engine.ErrStopped)
+		require.ErrorIs(t, err, run.ErrStopped)
 		isSmall(t, fresh)
-		require.Equal(t, want, ends(t, b, fresh, engine.RunOptions{}), "after %d", n)
+		require.Equal(t, want, ends(t, b, fresh, run.Options{}), "after %d", n)
 	}
 	b.Training.Steps = swarmSteps
 	stoppedAt(t, b, dir, 9)
 	before := files(t, dir)
 	for n := range 9 { // too soon for a step
 		ctx := newCountdown(n)
-		_, err := train(t, ctx, b, 1, engine.RunOptions{Dir: dir})
+		_, err := train(t, ctx, b, 1, run.Options{Dir: dir})
 		ctx.cancel()
-		require.Equal(t, &engine.StopError{Dir: dir, Step: 9, Steps: swarmSteps}, err, "after %d", n)
+		require.Equal(t, &run.StopError{Dir: dir, Step: 9, Steps: swarmSteps}, err, "after %d", n)
 		require.True(t, bytes.Equal(before["checkpoint.rvg"], files(t, dir)["checkpoint.rvg"]), "after %d", n)
 	}
-	require.Equal(t, ends(t, b, "", engine.RunOptions{}), ends(t, b, dir, engine.RunOptions{}))
+	require.Equal(t, ends(t, b, "", run.Options{}), ends(t, b, dir, run.Options{}))
 }
 
 // A run goes on from what lies on the disk at any moment, as after a kill.
 func TestJournaledRunSurvivesKills(t *testing.T) {
 	b, dir := swarm(t), t.TempDir()
-	want := ends(t, b, "", engine.RunOptions{})
+	want := ends(t, b, "", run.Options{})
 	var copies []string
 	losses := 0
-	b.look = func() {
+	b.Look = func() {
 		if losses++; losses%13 == 0 {
 			copied := t.TempDir()
 			// The checkpoints first: no other file than a keyframe changes meanwhile, which
@@ -173,11 +175,11 @@ func TestJournaledRunSurvivesKills(t *testing.T) {
 			copies = append(copies, copied)
 		}
 	}
-	ends(t, b, dir, engine.RunOptions{})
-	b.look = nil
+	ends(t, b, dir, run.Options{})
+	b.Look = nil
 	require.Greater(t, len(copies), 2*swarmSteps-4)
 	for i, copied := range copies {
-		require.Equal(t, want, ends(t, b, copied, engine.RunOptions{}), "copy %d", i)
+		require.Equal(t, want, ends(t, b, copied, run.Options{}), "copy %d", i)
 		isSmall(t, copied)
 	}
 }
@@ -185,16 +187,16 @@ func TestJournaledRunSurvivesKills(t *testing.T) {
 // A keyframe that cannot be written ends the run, with a checkpoint that does without.
 func TestKeyframeThatCannotBeWritten(t *testing.T) {
 	b, dir := swarm(t), t.TempDir()
-	want := ends(t, b, "", engine.RunOptions{})
+	want := ends(t, b, "", run.Options{})
 	obstacle := filepath.Join(dir, "keyframe.0.rvg")
 	for range 2 { // the second time it is due at once
 		require.NoError(t, os.MkdirAll(filepath.Join(obstacle, "in the way"), 0o700))
-		_, err := train(t, context.Background(), b, 1, engine.RunOptions{Dir: dir})
+		_, err := train(t, context.Background(), b, 1, run.Options{Dir: dir})
 		require.ErrorContains(t, err, "writing "+obstacle+": ")
-		require.NotErrorIs(t, err, engine.ErrStopped)
+		require.NotErrorIs(t, err, run.ErrStopped)
 	}
 	require.NoError(t, os.RemoveAll(obstacle))
-	require.Equal(t, want, ends(t, b, dir, engine.RunOptions{Resume: "must"}))
+	require.Equal(t, want, ends(t, b, dir, run.Options{Resume: "must"}))
 }
 
 // What a checkpoint goes on from is that and nothing else.
@@ -213,8 +215,8 @@ func TestKeyframesAreChecked(t *testing.T) {
 	const hint = "checkpoint.prev.rvg, of step 5, is intact: rename it to checkpoint.rvg to continue from there"
 	refused := func(reason string) {
 		t.Helper()
-		_, err := train(t, context.Background(), b, 1, engine.RunOptions{Dir: dir})
-		var file *engine.FileError
+		_, err := train(t, context.Background(), b, 1, run.Options{Dir: dir})
+		var file *run.FileError
 		require.ErrorAs(t, err, &file)
 		require.ErrorContains(t, err, reason)
 		require.ErrorContains(t, err, hint)
@@ -236,26 +238,26 @@ func TestKeyframesAreChecked(t *testing.T) {
 	}
 	// A previous checkpoint without its keyframe is no help.
 	require.NoError(t, os.Remove(filepath.Join(dir, name)))
-	_, err := train(t, context.Background(), b, 1, engine.RunOptions{Dir: dir})
+	_, err := train(t, context.Background(), b, 1, run.Options{Dir: dir})
 	require.ErrorContains(t, err, path)
 	require.NotContains(t, err.Error(), "intact")
 	require.NoError(t, os.WriteFile(path, all[last], 0o600))
-	require.Equal(t, ends(t, b, "", engine.RunOptions{}), ends(t, b, dir, engine.RunOptions{}))
+	require.Equal(t, ends(t, b, "", run.Options{}), ends(t, b, dir, run.Options{}))
 }
 
 // How much a checkpoint may hold is decided when a run begins.
 func TestJournalsStayWhatTheyAre(t *testing.T) {
 	b := swarm(t)
-	want := ends(t, b, "", engine.RunOptions{})
+	want := ends(t, b, "", run.Options{})
 	for _, from := range []int{0, 1 << 40} {
 		dir := t.TempDir()
-		engine.SetJournalFrom(from)
+		run.SetJournalFrom(from)
 		for _, step := range []int{2, 7} {
 			stoppedAt(t, b, dir, step)
-			engine.SetJournalFrom(1<<40 - from)
+			run.SetJournalFrom(1<<40 - from)
 		}
 		require.Equal(t, from > 0, len(files(t, dir)["checkpoint.rvg"]) > 4*swarmParticles*swarmSize)
-		require.Equal(t, want, ends(t, b, dir, engine.RunOptions{}))
+		require.Equal(t, want, ends(t, b, dir, run.Options{}))
 	}
 }
 
@@ -263,12 +265,12 @@ func TestJournalsStayWhatTheyAre(t *testing.T) {
 func TestSwarmStartsFromAModel(t *testing.T) {
 	b := swarm(t)
 	b.Training.Consensus.Spread = 1e-3
-	start := &engine.Start{Config: b, Params: make([]float32, swarmSize)}
+	start := &run.Start{Config: b, Params: make([]float32, swarmSize)}
 	for i := range start.Params {
 		start.Params[i] = 3
 	}
 	b.Training.Start = start.Hash()
-	opt := engine.RunOptions{Start: start}
+	opt := run.Options{Start: start}
 	want := ends(t, b, "", opt)
 	for _, p := range want {
 		require.InDelta(t, 3, p, 0.1)
@@ -276,9 +278,9 @@ func TestSwarmStartsFromAModel(t *testing.T) {
 	dir := t.TempDir()
 	for n := range 3 {
 		ctx := newCountdown(n)
-		_, err := train(t, ctx, b, 1, engine.RunOptions{Dir: dir, Start: start})
+		_, err := train(t, ctx, b, 1, run.Options{Dir: dir, Start: start})
 		ctx.cancel()
-		require.ErrorIs(t, err, engine.ErrStopped)
+		require.ErrorIs(t, err, run.ErrStopped)
 	}
 	require.Equal(t, want, ends(t, b, dir, opt))
 }

@@ -1,4 +1,4 @@
-package engine
+package run
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/number"
@@ -44,7 +45,7 @@ type directory struct {
 
 // open takes possession of the run directory, if that has not been done, and restores a
 // checkpoint if there is one.
-func (r *run) open(ctx context.Context, opt *RunOptions) error {
+func (r *run) open(ctx context.Context, opt *Options) error {
 	if r.dir == "" {
 		if opt.Resume == "must" {
 			return errors.New("resume: there is no run directory to resume from")
@@ -289,7 +290,7 @@ func (r *run) settle() error {
 }
 
 // kept are a checkpoint's sections.
-func (r *run) kept() []Section {
+func (r *run) kept() []engine.Section {
 	if j := r.journal; j != nil {
 		return j.trail.State()
 	}
@@ -330,7 +331,7 @@ func (r *run) checkpointHeader() header {
 	return h
 }
 
-func (r *run) log(record Record) error {
+func (r *run) log(record engine.Record) error {
 	if r.dir == "" {
 		return nil
 	}
@@ -435,7 +436,7 @@ func (r *run) telling(problem error) ([]byte, error) {
 		state = "done"
 	}
 	r.told = time.Now()
-	s := Status{Schema: SchemaVersion, State: state, Step: r.trainer.Steps(), Steps: r.common.Training.Steps, Checkpoint: r.saved, Seconds: r.before, Threads: r.workers.Threads(), Error: message}
+	s := Status{Schema: engine.SchemaVersion, State: state, Step: r.trainer.Steps(), Steps: r.common.Training.Steps, Checkpoint: r.saved, Seconds: r.before, Threads: r.workers.Threads(), Error: message}
 	if !r.started.IsZero() {
 		s.Setup = r.setup
 		if elapsed := time.Since(r.started).Seconds(); elapsed > 0 {

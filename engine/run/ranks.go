@@ -1,9 +1,10 @@
-package engine
+package run
 
 import (
 	"context"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -11,7 +12,7 @@ import (
 // the work and all of the result. Rank 0 alone reads, writes, measures and talks.
 
 // silent takes from the options what is rank 0's.
-func (o RunOptions) silent(rank int) RunOptions {
+func (o Options) silent(rank int) Options {
 	if rank > 0 {
 		o.Dir, o.Resume, o.Progress, o.Warning = "", "", nil, nil
 	}
@@ -30,14 +31,14 @@ func agree(workers *pool.Pool, err error) error {
 	state := byte(0)
 	switch {
 	case err == nil:
-	case Cancelled(err):
+	case engine.Cancelled(err):
 		state = stopped
 	default:
 		state = failed
 	}
 	switch worst := workers.Worst(state); {
 	case worst == failed && state != failed:
-		return ErrElsewhere
+		return engine.ErrElsewhere
 	case worst == stopped && state == 0:
 		return context.Canceled
 	}
@@ -68,7 +69,7 @@ func (r *run) share() {
 }
 
 // evaluate measures the generator, on rank 0.
-func (r *run) evaluate(ctx context.Context, e Evaluator) (evaluation *Evaluation, err error) {
+func (r *run) evaluate(ctx context.Context, e engine.Evaluator) (evaluation *engine.Evaluation, err error) {
 	r.workers.Alone(func() {
 		evaluation, err = e.Evaluate(ctx, r.trainer.Params(), r.common.Evaluation.Samples)
 	})

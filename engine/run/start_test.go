@@ -1,4 +1,4 @@
-package engine_test
+package run_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
@@ -43,17 +44,17 @@ func (s shortened) Predecessor() engine.Config {
 func TestSuccessorsStartFromTheirPredecessor(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	train := func(dir string, stopAt int) (*engine.Result, error) {
+	train := func(dir string, stopAt int) (*run.Result, error) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		seen := 0
-		opt := engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+		opt := run.Options{Dir: dir, Progress: func(p run.Progress) {
 			if seen++; seen == stopAt {
 				cancel()
 			}
 		}}
 		opt.Unmeasured = true
-		return engine.Train(ctx, shortened{successor(t)}, workers, opt)
+		return run.Train(ctx, shortened{successor(t)}, workers, opt)
 	}
 	want, err := train("", 0)
 	require.NoError(t, err)
@@ -65,15 +66,15 @@ func TestSuccessorsStartFromTheirPredecessor(t *testing.T) {
 			require.Equal(t, want.Params, got.Params)
 			break
 		}
-		require.ErrorIs(t, err, engine.ErrStopped)
+		require.ErrorIs(t, err, run.ErrStopped)
 	}
 	_, err = os.Stat(filepath.Join(dir, "predecessor", "model.rvg"))
 	require.NoError(t, err)
 	c := successor(t)
 	c.Generator.From = "scratch"
-	opt := engine.RunOptions{}
+	opt := run.Options{}
 	opt.Unmeasured = true
-	scratch, err := engine.Train(context.Background(), c, workers, opt)
+	scratch, err := run.Train(context.Background(), c, workers, opt)
 	require.NoError(t, err)
 	require.NotEqual(t, want.Params, scratch.Params)
 }
@@ -84,22 +85,22 @@ func TestExtend(t *testing.T) {
 	defer workers.Close()
 	dir := t.TempDir()
 	c := config(t)
-	_, err := engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir})
+	_, err := run.Train(context.Background(), c, workers, run.Options{Dir: dir})
 	require.NoError(t, err)
 	steps := c.Training.Steps
 	c.Training.Steps += 5
-	_, err = engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir})
-	var mismatch *engine.MismatchError
+	_, err = run.Train(context.Background(), c, workers, run.Options{Dir: dir})
+	var mismatch *run.MismatchError
 	require.ErrorAs(t, err, &mismatch)
-	result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir, Extend: true})
+	result, err := run.Train(context.Background(), c, workers, run.Options{Dir: dir, Extend: true})
 	require.NoError(t, err)
 	require.Equal(t, steps+5, result.Steps)
 	c.Training.Steps = steps
-	_, err = engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir, Extend: true})
+	_, err = run.Train(context.Background(), c, workers, run.Options{Dir: dir, Extend: true})
 	require.ErrorContains(t, err, "training.steps: the run in")
 	c.Training.Steps += 10
 	c.Target.Beta *= 2
-	_, err = engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir, Extend: true})
+	_, err = run.Train(context.Background(), c, workers, run.Options{Dir: dir, Extend: true})
 	require.ErrorAs(t, err, &mismatch)
 }
 
@@ -108,21 +109,21 @@ func TestStart(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	c := config(t)
-	first, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+	first, err := run.Train(context.Background(), c, workers, run.Options{})
 	require.NoError(t, err)
-	start := &engine.Start{Config: c, Params: first.Params}
+	start := &run.Start{Config: c, Params: first.Params}
 	next := config(t)
 	next.Target.Beta, next.Training.Steps = 0.3, 0
-	_, err = engine.Train(context.Background(), next, workers, engine.RunOptions{Start: start})
+	_, err = run.Train(context.Background(), next, workers, run.Options{Start: start})
 	require.ErrorContains(t, err, "training.start: ")
 	next.Training.Start = start.Hash()
-	_, err = engine.Train(context.Background(), next, workers, engine.RunOptions{})
+	_, err = run.Train(context.Background(), next, workers, run.Options{})
 	require.ErrorContains(t, err, "training.start: ")
-	got, err := engine.Train(context.Background(), next, workers, engine.RunOptions{Start: start})
+	got, err := run.Train(context.Background(), next, workers, run.Options{Start: start})
 	require.NoError(t, err)
 	require.Equal(t, first.Params, got.Params, "no step has been taken")
 	next.Generator.Hidden = []int{7}
-	_, err = engine.Train(context.Background(), next, workers, engine.RunOptions{Start: start})
+	_, err = run.Train(context.Background(), next, workers, run.Options{Start: start})
 	require.ErrorContains(t, err, "another shape")
-	require.False(t, errors.Is(err, engine.ErrStopped))
+	require.False(t, errors.Is(err, run.ErrStopped))
 }

@@ -1,4 +1,4 @@
-package engine
+package run
 
 import (
 	"bufio"
@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
@@ -19,20 +20,20 @@ import (
 // Illustrate returns the pictures of a trained generator: those of its system,
 // if it makes any, and the curves of its training from the run directory dir,
 // if it is not empty.
-func Illustrate(ctx context.Context, cfg Config, params []float32, workers *pool.Pool, dir string) ([]figure.Figure, error) {
+func Illustrate(ctx context.Context, cfg engine.Config, params []float32, workers *pool.Pool, dir string) ([]figure.Figure, error) {
 	system, err := cfg.New(workers)
 	if err != nil {
 		return nil, err
 	}
-	defer Release(system)
-	defer Interruptible(ctx, system)()
+	defer engine.Release(system)
+	defer engine.Interruptible(ctx, system)()
 	return IllustrateSystem(ctx, system, cfg, params, dir)
 }
 
 // IllustrateSystem is Illustrate of a system of cfg that there is, and that hears of ctx's
 // end.
-func IllustrateSystem(ctx context.Context, system System, cfg Config, params []float32, dir string) (all []figure.Figure, err error) {
-	if i, ok := system.(Illustrator); ok {
+func IllustrateSystem(ctx context.Context, system engine.System, cfg engine.Config, params []float32, dir string) (all []figure.Figure, err error) {
+	if i, ok := system.(engine.Illustrator); ok {
 		if all, err = i.Figures(ctx, params, cfg.Shared().Evaluation.Samples); err != nil {
 			return nil, err
 		}
@@ -49,13 +50,13 @@ func IllustrateSystem(ctx context.Context, system System, cfg Config, params []f
 
 // lossName says what the loss of a configuration is: of a generator with a density the
 // divergence itself, as each batch estimates it.
-func lossName(cfg Config) string {
+func lossName(cfg engine.Config) string {
 	var c struct {
 		Loss struct {
 			Kind string `json:"kind"`
 		} `json:"loss"`
 	}
-	if text, err := EncodeConfig(cfg); err == nil && json.Unmarshal(text, &c) == nil && c.Loss.Kind == "divergence" {
+	if text, err := engine.EncodeConfig(cfg); err == nil && json.Unmarshal(text, &c) == nil && c.Loss.Kind == "divergence" {
 		return "loss: KL(q‖π)"
 	}
 	return "loss"
@@ -63,7 +64,7 @@ func lossName(cfg Config) string {
 
 // ReadRecords returns what a run has logged in its directory, nothing if it
 // has not begun.
-func ReadRecords(dir string) ([]Record, error) {
+func ReadRecords(dir string) ([]engine.Record, error) {
 	file, _, err := disk.Open(metricsFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -72,13 +73,13 @@ func ReadRecords(dir string) ([]Record, error) {
 		return nil, err
 	}
 	defer file.Close()
-	var all []Record
+	var all []engine.Record
 	for lines := bufio.NewReader(file); ; {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
 			return all, nil // the end; a line without its end is still being written
 		}
-		var r Record
+		var r engine.Record
 		if err := json.Unmarshal(line, &r); err != nil {
 			return nil, fmt.Errorf("%s: line %d: %w", metricsFile(dir), len(all)+1, err)
 		}
@@ -90,7 +91,7 @@ func ReadRecords(dir string) ([]Record, error) {
 // training: its errors, where evaluation.every asks for them, in units of those of as
 // many exact samples where all are known; the acceptance; and a loss that is positive all
 // along, by its name. One that is not scatters about 0, and shows but the noise of its batches.
-func TrainingCurves(records []Record, lossName string) figure.Figure {
+func TrainingCurves(records []engine.Record, lossName string) figure.Figure {
 	var steps, seconds, loss, acceptance []float64
 	for _, r := range records {
 		steps, seconds = append(steps, float64(r.Step)), append(seconds, r.Seconds)
@@ -140,7 +141,7 @@ func TrainingCurves(records []Record, lossName string) figure.Figure {
 const shownErrors = 5
 
 // errorAxis returns the metrics of the records and how to show them.
-func errorAxis(records []Record) (names []string, axis figure.Axis, floors bool) {
+func errorAxis(records []engine.Record) (names []string, axis figure.Axis, floors bool) {
 	floors = true
 	largest := 0.0
 	for _, r := range records {
@@ -162,7 +163,7 @@ func errorAxis(records []Record) (names []string, axis figure.Axis, floors bool)
 	return names, axis, floors
 }
 
-func errorCurve(records []Record, name string, i int, time, floors bool) figure.Layer {
+func errorCurve(records []engine.Record, name string, i int, time, floors bool) figure.Layer {
 	l := figure.Layer{Mark: figure.Line, Role: figure.Series(i), Label: report.Label(name)}
 	for _, r := range records {
 		for _, e := range r.Errors {

@@ -1,4 +1,4 @@
-package engine
+package run
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 )
@@ -24,7 +25,7 @@ const maxRecipe = 1 << 29 // bytes
 // A Setup is a run directory whose run has no configuration yet.
 type Setup struct {
 	dir   string
-	given Config
+	given engine.Config
 	lock  *disk.Lock
 	fresh bool // the directory was not there, or held no run
 	run   bool // it holds a checkpoint
@@ -33,8 +34,8 @@ type Setup struct {
 
 // SetUp takes possession of the directory of a run that is asked for, and leaves there the
 // configuration as it is given, and that the run is being set up. Resume is that of
-// RunOptions. Warn hears of what the user should know.
-func SetUp(dir, resume string, given Config, warn func(string)) (*Setup, error) {
+// Options. Warn hears of what the user should know.
+func SetUp(dir, resume string, given engine.Config, warn func(string)) (*Setup, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("run directory %s: %w", dir, disk.Cause(err))
 	}
@@ -103,16 +104,16 @@ func mayResume(dir, resume string, begun bool) error {
 
 // ReadLook returns what the recipe of a run directory has made of its target, for
 // Source.Look; nothing if it has not looked.
-func ReadLook(dir string) *Look {
-	look := new(Look)
+func ReadLook(dir string) *engine.Look {
+	look := new(engine.Look)
 	if text, err := disk.Read(recipeFile(dir), maxRecipe); err == nil && json.Unmarshal(text, look) != nil {
-		return new(Look) // and it looks once more
+		return new(engine.Look) // and it looks once more
 	}
 	return look
 }
 
 // Keep keeps what the recipe has made of the target.
-func (s *Setup) Keep(look *Look) error {
+func (s *Setup) Keep(look *engine.Look) error {
 	text, err := json.Marshal(look)
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func (s *Setup) End(reason error) error {
 	}
 	err := reason
 	switch {
-	case Cancelled(reason):
+	case engine.Cancelled(reason):
 		err = &StopError{Dir: s.dir, Step: -1}
 		if !s.run {
 			if failed := errors.Join(disk.Settle(configFile(s.dir)), s.tell("stopped", nil), disk.SyncDir(s.dir)); failed != nil {
@@ -155,7 +156,7 @@ func (s *Setup) End(reason error) error {
 	if failed := s.lock.Release(); failed != nil {
 		err = errors.Join(reason, failed)
 	}
-	if s.fresh && !Cancelled(reason) {
+	if s.fresh && !engine.Cancelled(reason) {
 		_ = os.Remove(s.dir) // if it is empty
 	}
 	return err
@@ -163,7 +164,7 @@ func (s *Setup) End(reason error) error {
 
 // tell writes status.json.
 func (s *Setup) tell(state string, problem error) error {
-	status := Status{Schema: SchemaVersion, State: state, Steps: s.given.Shared().Training.Steps, Checkpoint: -1}
+	status := Status{Schema: engine.SchemaVersion, State: state, Steps: s.given.Shared().Training.Steps, Checkpoint: -1}
 	if problem != nil {
 		status.Error = problem.Error()
 	}

@@ -1,4 +1,4 @@
-package engine
+package run
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
 )
 
 // failing fails at the n-th write.
@@ -30,14 +32,14 @@ func (f *failing) Write(p []byte) (int, error) {
 // TestContainer encodes sections about the ends of pieces, and more pieces than
 // are on their way at once.
 func TestContainer(t *testing.T) {
-	var sections []Section
+	var sections []engine.Section
 	var want bytes.Buffer
 	for i, n := range []int{1, pieceBytes / 8, pieceBytes/8 + 1, pieceBytes, 2*pieceBytes + 3} {
 		single, double := make([]float32, n), make([]float64, n)
 		for j := range n {
 			single[j], double[j] = float32(math.Sin(float64(i+j))), math.Cos(float64(i-j))
 		}
-		sections = append(sections, Section{Name: "single", Float32: single}, Section{Name: "double", Float64: double})
+		sections = append(sections, engine.Section{Name: "single", Float32: single}, engine.Section{Name: "double", Float64: double})
 		require.NoError(t, binary.Write(&want, binary.LittleEndian, single))
 		require.NoError(t, binary.Write(&want, binary.LittleEndian, double))
 	}
@@ -56,9 +58,9 @@ func TestContainer(t *testing.T) {
 	require.NoError(t, writeFile(path, header{Kind: "checkpoint"}, sections))
 	h, read, err := readFile(path, "checkpoint")
 	require.NoError(t, err)
-	got := make([]Section, len(sections))
+	got := make([]engine.Section, len(sections))
 	for i, s := range sections {
-		got[i] = Section{Name: s.Name}
+		got[i] = engine.Section{Name: s.Name}
 		if s.Float32 != nil {
 			got[i].Float32 = make([]float32, len(s.Float32))
 		} else {

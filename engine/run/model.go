@@ -1,10 +1,12 @@
-package engine
+package run
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+
+	"github.com/revgen/revgen/engine"
 )
 
 // Hash names a model by what its samples are made of: the configuration, which has the
@@ -24,12 +26,12 @@ func (m *Model) Hash() string {
 // Write writes a model file, as a run leaves it in its directory.
 func (m *Model) Write(path string) error {
 	h := header{Kind: "model", System: m.System, Step: m.Step, Path: m.Path, Config: m.Config}
-	return writeFile(path, h, []Section{{Name: "params", Float32: m.Params}})
+	return writeFile(path, h, []engine.Section{{Name: "params", Float32: m.Params}})
 }
 
 // NewModel returns the model that a result of training under a configuration is.
-func NewModel(cfg Config, r *Result) (*Model, error) {
-	text, err := EncodeConfig(cfg)
+func NewModel(cfg engine.Config, r *Result) (*Model, error) {
+	text, err := engine.EncodeConfig(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,10 @@
-package engine
+package run
 
-import "time"
+import (
+	"time"
+
+	"github.com/revgen/revgen/engine"
+)
 
 // SetSeconds changes the time of training in a checkpoint.
 func SetSeconds(path string, seconds float64) error {
@@ -8,11 +12,11 @@ func SetSeconds(path string, seconds float64) error {
 	if err != nil {
 		return err
 	}
-	sections := make([]Section, len(data))
+	sections := make([]engine.Section, len(data))
 	for i, s := range h.Sections {
-		sections[i] = Section{Name: s.Name, Float32: make([]float32, s.Len)}
+		sections[i] = engine.Section{Name: s.Name, Float32: make([]float32, s.Len)}
 		if s.Type == "float64" {
-			sections[i] = Section{Name: s.Name, Float64: make([]float64, s.Len)}
+			sections[i] = engine.Section{Name: s.Name, Float64: make([]float64, s.Len)}
 		}
 	}
 	if err := fill(path, h, data, sections); err != nil {

@@ -1,4 +1,4 @@
-package engine
+package run
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/internal/disk"
 )
@@ -53,14 +54,14 @@ type journal struct {
 }
 
 // newJournal returns a journal that begins with the trainer's present θ.
-func newJournal(t *Trainer, s search.Replayer) *journal {
+func newJournal(t *engine.Trainer, s search.Replayer) *journal {
 	limit := max(2, min(bulkBytes(s)/8, journalLen)/max(1, 4*t.System().NumParams()))
 	return &journal{search: s, trail: t.Trail(limit + 1), limit: limit, base: keyframe{Step: t.Steps()}}
 }
 
 // journaled returns the trainer's search if what it carries is too much for a
 // checkpoint, and nil otherwise.
-func journaled(t *Trainer) search.Replayer {
+func journaled(t *engine.Trainer) search.Replayer {
 	if s := t.Replayer(); s != nil && bulkBytes(s) >= journalFrom {
 		return s
 	}
@@ -155,7 +156,7 @@ func (r *run) keyframes() error {
 			return nil
 		}
 	}
-	panic("engine: two checkpoints name three keyframes")
+	panic("run: two checkpoints name three keyframes")
 }
 
 // keyframesInUse are those that the checkpoints name, and the journal.

@@ -1,4 +1,4 @@
-package engine_test
+package run_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
@@ -62,7 +63,7 @@ func TestFormerConfigurations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.True(t, json.Valid([]byte(c.text)), c.text)
-			cfg, err := engine.Written(systems, []byte(c.text), "model.rvg")
+			cfg, err := run.Written(systems, []byte(c.text), "model.rvg")
 			require.NoError(t, err)
 			require.Equal(t, c.preset, cfg.Shared().Preset)
 			text, err := engine.EncodeConfig(cfg)
@@ -73,7 +74,7 @@ func TestFormerConfigurations(t *testing.T) {
 			require.NoError(t, json.Unmarshal(text, &now))
 			require.Equal(t, c.kind, now.Loss["kind"])
 			require.Equal(t, c.partners, now.Loss["partners"])
-			again, err := engine.Written(systems, text, "model.rvg")
+			again, err := run.Written(systems, text, "model.rvg")
 			require.NoError(t, err)
 			require.Equal(t, cfg, again)
 
