@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -16,7 +17,7 @@ import (
 type Model struct {
 	// Evaluation measures the generator against its exact reference; nil if the model
 	// was loaded, or its system has none.
-	Evaluation *engine.Evaluation
+	Evaluation *measure.Evaluation
 	// Warnings are what was seen in training that the user should know of.
 	Warnings []string
 
@@ -124,17 +125,17 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 		formats = append(formats, format{f.Name, f.Descr, append([]int{}, f.Shape...), f.RowBytes, f.Doc})
 	}
 	return json.Marshal(struct {
-		System     string             `json:"system"`
-		Dim        int                `json:"dim"`
-		Parameters int                `json:"parameters"`
-		Hash       string             `json:"hash"`
-		Steps      int                `json:"steps"`
-		Path       string             `json:"path"`
-		Seed       uint64             `json:"seed"`
-		Formats    []format           `json:"formats"`
-		Config     json.RawMessage    `json:"config"`
-		Evaluation *engine.Evaluation `json:"evaluation,omitempty"`
-		Warnings   []string           `json:"warnings,omitempty"`
+		System     string              `json:"system"`
+		Dim        int                 `json:"dim"`
+		Parameters int                 `json:"parameters"`
+		Hash       string              `json:"hash"`
+		Steps      int                 `json:"steps"`
+		Path       string              `json:"path"`
+		Seed       uint64              `json:"seed"`
+		Formats    []format            `json:"formats"`
+		Config     json.RawMessage     `json:"config"`
+		Evaluation *measure.Evaluation `json:"evaluation,omitempty"`
+		Warnings   []string            `json:"warnings,omitempty"`
 	}{m.file.System, s.Dim(), len(m.file.Params), m.file.Hash(), m.file.Step, m.file.Path, m.Seed(), formats, m.file.Config, m.Evaluation, m.Warnings})
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
@@ -143,14 +143,14 @@ func readStatus(dir string) (*run.Status, error) {
 
 // described is what info says about a run or a model.
 type described struct {
-	Status     *run.Status        `json:"status,omitempty"`
-	System     string             `json:"system"`
-	Step       int                `json:"step"`
-	Parameters int                `json:"parameters,omitempty"`
-	Path       string             `json:"path,omitempty"` // kernel path that computed the model
-	Hash       string             `json:"hash,omitempty"` // of the model, as records of samples have it
-	Config     json.RawMessage    `json:"config"`
-	Evaluation *engine.Evaluation `json:"evaluation,omitempty"`
+	Status     *run.Status         `json:"status,omitempty"`
+	System     string              `json:"system"`
+	Step       int                 `json:"step"`
+	Parameters int                 `json:"parameters,omitempty"`
+	Path       string              `json:"path,omitempty"` // kernel path that computed the model
+	Hash       string              `json:"hash,omitempty"` // of the model, as records of samples have it
+	Config     json.RawMessage     `json:"config"`
+	Evaluation *measure.Evaluation `json:"evaluation,omitempty"`
 }
 
 func (p *program) describe(path string) error {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
@@ -66,8 +67,8 @@ type summarised struct {
 	Path      string           `json:"path"`
 	Training  []string         `json:"training_warnings"`
 	Diagnosis *diagnose.Report `json:"diagnosis"`
-	Metrics   []engine.Metric  `json:"metrics"`
-	Weights   *engine.Weights  `json:"weights"`
+	Metrics   []measure.Metric `json:"metrics"`
+	Weights   *measure.Weights `json:"weights"`
 	Samples   int              `json:"samples"`
 	Warnings  []string         `json:"warnings"`
 	run.Provenance
@@ -259,7 +260,7 @@ func readPictures(dir string) (all []page.Picture, err error) {
 func metricTable(s *summarised) *page.Table {
 	t := &page.Table{Caption: fmt.Sprintf("%d samples. The sampling floor is the error that as many exact samples would show on average; green errors are within what 95 %% of such samples show.", s.Samples),
 		Header: []string{"metric", "exact", "generated", "error", "95 % interval", "sampling floor"}, Left: 1}
-	reweighted := reweightedTitle(&engine.Evaluation{Metrics: s.Metrics, Weights: s.Weights})
+	reweighted := reweightedTitle(&measure.Evaluation{Metrics: s.Metrics, Weights: s.Weights})
 	if reweighted != "" {
 		t.Header = append(t.Header, reweighted, "error")
 		t.Caption += " By weights: means by the importance weights of the generator's density, ± half the 95 % interval."

@@ -15,6 +15,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/cluster"
 	"github.com/revgen/revgen/internal/conf"
@@ -301,7 +302,7 @@ func (p *program) trainAndMeasure(ctx context.Context, from *resolved, t *traini
 
 // distrust is why --strict refuses samples, which nothing has said yet where all else is
 // quiet.
-func (p *program) distrust(r *diagnose.Report, e *engine.Evaluation) error {
+func (p *program) distrust(r *diagnose.Report, e *measure.Evaluation) error {
 	if p.quiet && !p.json {
 		switch {
 		case r == nil:

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 )
 
@@ -28,7 +29,7 @@ type results struct {
 	params  []float32
 	samples []byte
 	metrics []engine.Record
-	table   []engine.Metric
+	table   []measure.Metric
 }
 
 func readResults(t *testing.T, dir string) results {
@@ -115,7 +116,7 @@ func TestTrainJSON(t *testing.T) {
 		Schema, Steps, Samples, Threads int
 		System, Preset, Path, Directory string
 		Seed                            json.Number
-		Metrics                         []engine.Metric
+		Metrics                         []measure.Metric
 		SamplesFile                     string `json:"samples_file"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &summary))

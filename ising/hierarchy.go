@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/conf"
@@ -63,7 +64,7 @@ func (c *Config) hierarchyDemands() []engine.Demand {
 
 // Evaluate adds to the table of any generator what its density says. ln Z is
 // compared with Kaufman's or with the sum over all configurations.
-func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	e, err := s.measured.Evaluate(ctx, params, samples)
 	if err != nil {
 		return nil, err

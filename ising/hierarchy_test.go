@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/alloctest"
@@ -187,7 +188,7 @@ func TestIntervalsCover(t *testing.T) {
 			c.Training.Seed = 1000 + seed
 			s, err := newHierarchical(c, workers)
 			require.NoError(t, err)
-			e := &engine.Evaluation{Samples: samples, Metrics: []engine.Metric{
+			e := &measure.Evaluation{Samples: samples, Metrics: []measure.Metric{
 				{Name: "energy", Exact: k.Energy, Relative: true}, {Name: "specific_heat", Exact: k.SpecificHeat, Relative: true},
 			}}
 			require.NoError(t, s.Reweigh(context.Background(), trainer.Params(), e, k.LogZ))

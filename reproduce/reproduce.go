@@ -14,6 +14,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure/draw"
@@ -371,7 +372,7 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 	if e.study != nil {
 		o.Changed = slices.Concat(e.variant.Assignments, e.Assignments)
 	}
-	var tables, larger []*engine.Evaluation
+	var tables, larger []*measure.Evaluation
 	var times, processors []float64
 	for n, cfg := range e.configs {
 		one := Run{
@@ -430,7 +431,7 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 }
 
 // measure returns the table of a trained generator by another number of samples.
-func (e *execution) measure(ctx context.Context, cfg engine.Config, params []float32, samples int) (*engine.Evaluation, error) {
+func (e *execution) measure(ctx context.Context, cfg engine.Config, params []float32, samples int) (*measure.Evaluation, error) {
 	system, err := cfg.New(e.workers)
 	if err != nil {
 		return nil, err

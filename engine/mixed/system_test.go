@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/engine/vectors"
@@ -177,7 +178,7 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 	const n = 20_000
 	r, x, k := make([]float64, n), make([]float32, 2*n), make([]uint8, n)
 	s.NewSampler(trainer.Params()).Weigh(r, vectors.States{Dim: s.Dim, X: x, K: k}, 0)
-	e := engine.NewImportance(r)
+	e := measure.NewImportance(r)
 	require.Greater(t, e.ESS, 0.98)
 	require.Less(t, target.deviation(x, k), 12.0)
 }

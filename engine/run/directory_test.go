@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -207,13 +208,13 @@ type evaluatedSystem struct {
 	begun func()
 }
 
-func (s *evaluatedSystem) Evaluate(ctx context.Context, params []float32, _ int) (*engine.Evaluation, error) {
+func (s *evaluatedSystem) Evaluate(ctx context.Context, params []float32, _ int) (*measure.Evaluation, error) {
 	if s.begun != nil {
 		s.begun()
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return &engine.Evaluation{Metrics: []engine.Metric{{Name: "first", Error: float64(params[0])}}}, nil
+	return &measure.Evaluation{Metrics: []measure.Metric{{Name: "first", Error: float64(params[0])}}}, nil
 }
 
 // An evaluation during training that a stop interrupts is made when the run

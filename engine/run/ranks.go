@@ -5,6 +5,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -69,7 +70,7 @@ func (r *run) share() {
 }
 
 // evaluate measures the generator, on rank 0.
-func (r *run) evaluate(ctx context.Context, e engine.Evaluator) (evaluation *engine.Evaluation, err error) {
+func (r *run) evaluate(ctx context.Context, e engine.Evaluator) (evaluation *measure.Evaluation, err error) {
 	r.workers.Alone(func() {
 		evaluation, err = e.Evaluate(ctx, r.trainer.Params(), r.common.Evaluation.Samples)
 	})

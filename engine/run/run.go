@@ -12,6 +12,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/pool"
@@ -73,7 +74,7 @@ type Progress struct {
 
 // A Result is what a completed run leaves.
 type Result struct {
-	Evaluation *engine.Evaluation // nil if the system cannot be evaluated
+	Evaluation *measure.Evaluation // nil if the system cannot be evaluated
 	Params     []float32
 	Steps      int
 	Seconds    float64 // of training, earlier parts included
@@ -414,7 +415,7 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 			Path    string  `json:"path"`
 			Provenance
 			Training []string `json:"training_warnings,omitempty"`
-			*engine.Evaluation
+			*measure.Evaluation
 			Diagnosis any `json:"diagnosis,omitempty"`
 		}{engine.SchemaVersion, r.common.System, target, r.common.Preset, r.common.Training.Seed, t.Steps(), result.Seconds,
 			r.workers.Threads(), activePath(), Here(r.program), r.warnings, result.Evaluation, result.Diagnosis}, "", "  ")

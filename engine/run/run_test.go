@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/pool"
@@ -404,7 +405,7 @@ func (c *unmeasured) New(workers *pool.Pool) (engine.System, error) {
 
 type evaluator func()
 
-func (e evaluator) Evaluate(ctx context.Context, _ []float32, _ int) (*engine.Evaluation, error) {
+func (e evaluator) Evaluate(ctx context.Context, _ []float32, _ int) (*measure.Evaluation, error) {
 	e()
 	return nil, ctx.Err()
 }
@@ -445,9 +446,9 @@ type judgedBowl struct {
 }
 
 func (b *judgedBowl) New(*pool.Pool) (engine.System, error) { return b, nil }
-func (b *judgedBowl) Evaluate(_ context.Context, params []float32, _ int) (*engine.Evaluation, error) {
+func (b *judgedBowl) Evaluate(_ context.Context, params []float32, _ int) (*measure.Evaluation, error) {
 	b.judged = append(b.judged, slices.Clone(params))
-	return &engine.Evaluation{}, nil
+	return &measure.Evaluation{}, nil
 }
 
 // TestTheAverageIsWhatARunLeaves: evaluations during training and after it, the

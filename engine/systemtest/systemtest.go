@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
@@ -276,7 +277,7 @@ func evaluatesAlike(t *testing.T, cfg engine.Config, e engine.Evaluator, params 
 }
 
 // written is an evaluation as a file holds it, where what is not known equals itself.
-func written(t *testing.T, e *engine.Evaluation) string {
+func written(t *testing.T, e *measure.Evaluation) string {
 	t.Helper()
 	text, err := json.Marshal(e)
 	require.NoError(t, err)

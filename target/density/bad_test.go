@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -64,7 +65,7 @@ func serve(behaviour string) {
 
 func trained(t *testing.T, cfg engine.Config) (r struct {
 	params []float32
-	table  *engine.Evaluation
+	table  *measure.Evaluation
 }) {
 	t.Helper()
 	workers := pool.New(2)

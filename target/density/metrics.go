@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -123,7 +124,7 @@ func (s *system) rows() (all []row) {
 // do not agree with each other (R̂) are a warning, as is what is far from them. A
 // generator whose density is known has its effective sample size and ln Z beside
 // them.
-func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	values, err := s.samplesOf(ctx, params, samples)
 	if err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if err := s.run(ctx, samples); err != nil {
 		return nil, err
 	}
-	out := &engine.Evaluation{Samples: samples}
+	out := &measure.Evaluation{Samples: samples}
 	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
 	switch {
 	case s.reference.kept == 0:
@@ -148,13 +149,13 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if outside > 0 {
 		warn("%.2g %% of the samples are where ln π is −∞; rows of ln π are of the others", 100*float64(outside)/float64(samples))
 	}
-	var weights *engine.Reweighing
+	var weights *measure.Reweighing
 	if weight := s.column(engine.LogWeight); weight >= 0 {
 		r := every(values, weight, len(s.names))
 		for i, w := range r {
 			r[i] = -w
 		}
-		weights = engine.NewReweighing(r)
+		weights = measure.NewReweighing(r)
 		importance(out, r, weights)
 	}
 	if s.reference.kept > 0 {
@@ -167,7 +168,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 }
 
 // compare adds the rows that the chains are the reference of.
-func (s *system) compare(out *engine.Evaluation, values []float64, weights *engine.Reweighing, warn func(string, ...any)) {
+func (s *system) compare(out *measure.Evaluation, values []float64, weights *measure.Reweighing, warn func(string, ...any)) {
 	const (
 		agree      = 1.05 // R̂
 		deviations = 5    // standard errors
@@ -197,7 +198,7 @@ func (s *system) compare(out *engine.Evaluation, values []float64, weights *engi
 			}
 		}
 		off := math.Abs(mean.Value() - chain.Mean)
-		out.Metrics = append(out.Metrics, engine.Metric{
+		out.Metrics = append(out.Metrics, measure.Metric{
 			Name: r.name, Exact: chain.Mean, Generated: mean.Value(), Error: off,
 			Interval: stat.Interval(mean.Value(), mean.StandardError()), Uncertainty: chain.StandardError,
 		}.Judged(stat.MeanAbsolute(chain.Deviation/math.Sqrt(float64(out.Samples))), nil))
@@ -224,13 +225,13 @@ func (s *system) compare(out *engine.Evaluation, values []float64, weights *engi
 
 // importance adds what R = ln q − ln π of the samples tells, in the target's units of
 // volume.
-func importance(out *engine.Evaluation, r []float64, weights *engine.Reweighing) {
+func importance(out *measure.Evaluation, r []float64, weights *measure.Reweighing) {
 	const fewest = 0.1
 	out.Weights = &weights.Weights
 	if !(weights.EffectiveSize > 0) {
 		return // which is warned of
 	}
-	rows := engine.ImportanceMetrics(r, math.NaN())
+	rows := measure.ImportanceMetrics(r, math.NaN())
 	out.Metrics = append(out.Metrics, rows...)
 	if ess := rows[0].Generated; ess < fewest {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the effective size of %d samples, weighed by their densities, is %.2g: the generator's law is far from the target, or lacks its tails", out.Samples, ess*float64(out.Samples)))

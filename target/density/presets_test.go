@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
@@ -95,7 +96,7 @@ func TestModesByDensity(t *testing.T) {
 }
 
 // placed measures samples of a generator that has only been placed.
-func placed(t *testing.T, cfg engine.Config, workers *pool.Pool, samples int) *engine.Evaluation {
+func placed(t *testing.T, cfg engine.Config, workers *pool.Pool, samples int) *measure.Evaluation {
 	t.Helper()
 	system, err := cfg.New(workers)
 	require.NoError(t, err)
@@ -108,7 +109,7 @@ func placed(t *testing.T, cfg engine.Config, workers *pool.Pool, samples int) *e
 
 // requireWeights requires an effective size above the least, and an ln Z so many standard
 // errors from the exact one at most, of which each is below the largest.
-func requireWeights(t *testing.T, e *engine.Evaluation, least, logZ, errors, largest float64) {
+func requireWeights(t *testing.T, e *measure.Evaluation, least, logZ, errors, largest float64) {
 	t.Helper()
 	seen := 0
 	for _, m := range e.Metrics {

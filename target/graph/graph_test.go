@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
@@ -200,7 +201,7 @@ func TestTrainedModel(t *testing.T) {
 
 // agrees holds a table against its reference: nothing further off than exact
 // samples are once in 10⁷, the reference's own error included.
-func agrees(t *testing.T, e *engine.Evaluation, least float64) {
+func agrees(t *testing.T, e *measure.Evaluation, least float64) {
 	t.Helper()
 	const far = 5.4
 	seen := map[string]bool{}

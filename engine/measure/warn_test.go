@@ -1,4 +1,4 @@
-package engine_test
+package measure_test
 
 import (
 	"math"
@@ -6,20 +6,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 )
 
 // TestDrawnAgainstWeights: where the reference is not exact, warnings name what differs from
 // trusted weights, which --strict counts.
 func TestDrawnAgainstWeights(t *testing.T) {
-	row := func(generated, floor, uncertainty, weighted, standardError float64) engine.Metric {
-		return engine.Metric{Name: "mean", Exact: 2, Generated: generated, Error: math.Abs(generated - 2), Floor: floor, Quantile: 2.5 * floor,
-			Uncertainty: uncertainty, Reweighted: &engine.Reweighted{Value: weighted, StandardError: standardError}}
+	row := func(generated, floor, uncertainty, weighted, standardError float64) measure.Metric {
+		return measure.Metric{Name: "mean", Exact: 2, Generated: generated, Error: math.Abs(generated - 2), Floor: floor, Quantile: 2.5 * floor,
+			Uncertainty: uncertainty, Reweighted: &measure.Reweighted{Value: weighted, StandardError: standardError}}
 	}
 	relative := row(2.2, 0.01, 0.3, 2, 0.01)
 	relative.Relative = true
 	for name, c := range map[string]struct {
-		m      engine.Metric
+		m      measure.Metric
 		biased string
 	}{
 		"the same":               {row(2, 0.01, 0.3, 2, 0.01), ""},
@@ -28,9 +28,9 @@ func TestDrawnAgainstWeights(t *testing.T) {
 		"of their own":           {row(2, 0.01, 0.3, 1.9, 0.1), ""},
 		"an exact reference":     {row(2, 0.01, 0, 1.9, 0.01), ""},
 		"relative":               {relative, "mean (by 10 % where as many exact samples are off by 1.1 %, 9.3 times that)"},
-		"without another figure": {engine.Metric{Name: "mean", Floor: 0.01, Uncertainty: 0.3}, ""},
+		"without another figure": {measure.Metric{Name: "mean", Floor: 0.01, Uncertainty: 0.3}, ""},
 	} {
-		e := engine.Evaluation{Metrics: []engine.Metric{c.m}, Weights: &engine.Weights{}}
+		e := measure.Evaluation{Metrics: []measure.Metric{c.m}, Weights: &measure.Weights{}}
 		require.Equal(t, c.biased == "", e.Sound(), name)
 		e.Warn()
 		if c.biased == "" {
@@ -39,7 +39,7 @@ func TestDrawnAgainstWeights(t *testing.T) {
 		}
 		require.Len(t, e.Warnings, 1, name)
 		require.Contains(t, e.Warnings[0], "the samples as drawn differ from what the weights of their density make of them, which needs no chains: "+c.biased+"; use the weights, or exact draws")
-		untrusted := engine.Evaluation{Metrics: []engine.Metric{c.m}, Weights: &engine.Weights{Warning: "k̂"}}
+		untrusted := measure.Evaluation{Metrics: []measure.Metric{c.m}, Weights: &measure.Weights{Warning: "k̂"}}
 		require.True(t, untrusted.Sound(), name)
 	}
 }
@@ -47,7 +47,7 @@ func TestDrawnAgainstWeights(t *testing.T) {
 // TestFarFromReference: warnings name what is far from its reference, by the sampling
 // floor and beyond what the reference itself may be to blame for, and what has none.
 func TestFarFromReference(t *testing.T) {
-	e := engine.Evaluation{Metrics: []engine.Metric{
+	e := measure.Evaluation{Metrics: []measure.Metric{
 		{Name: "near", Error: 0.02, Floor: 0.01, Quantile: 0.02},
 		{Name: "far", Error: 0.05, Floor: 0.01, Quantile: 0.02},
 		{Name: "relative", Error: 0.05, Floor: 0.01, Relative: true},
@@ -64,12 +64,12 @@ func TestFarFromReference(t *testing.T) {
 		"far from the reference: far (0.05 where as many exact samples have 0.01, 5.0 times that); relative (5 % where as many exact samples have 1 %, 5.0 times that); despite (0.05 where as many exact samples have 0.013, 3.9 times that); infinite (infinite)",
 		"no reference: unknown",
 	}, e.Warnings)
-	fine := engine.Evaluation{Metrics: e.Metrics[:1]}
+	fine := measure.Evaluation{Metrics: e.Metrics[:1]}
 	fine.Warn()
 	require.Empty(t, fine.Warnings)
 	// What only a reference that is not exact says is no reason to fail.
 	for i, m := range e.Metrics {
-		one := engine.Evaluation{Metrics: e.Metrics[i : i+1]}
+		one := measure.Evaluation{Metrics: e.Metrics[i : i+1]}
 		require.Equal(t, m.Name != "far" && m.Name != "relative" && m.Name != "infinite", one.Sound(), m.Name)
 	}
 	fine.Lost = []string{"the sector of negative magnetisation is missing"}
