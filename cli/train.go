@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
@@ -319,7 +320,7 @@ func (p *program) distrust(r *diagnose.Report, e *measure.Evaluation) error {
 // briefly diagnoses a generator that has just been trained.
 func briefly(shared *engine.Common) func(context.Context, engine.System, *run.Result) (any, error) {
 	return func(ctx context.Context, trained engine.System, r *run.Result) (any, error) {
-		if _, ok := trained.(engine.Observer); !ok {
+		if _, ok := trained.(chains.Observer); !ok {
 			return nil, nil
 		}
 		brief := diagnose.Brief(diagnose.Share(trained, r.Steps*shared.Training.Batch))

@@ -11,3 +11,7 @@ type Scorer interface {
 	// nil it is NaN.
 	Score(values []float64, params []float32, format string, states []byte) error
 }
+
+// LogWeight is the observable ln π − ln q of a generator whose density q is known, π
+// as the target gives it: where q is right it is ln Z everywhere. It may be −Inf.
+const LogWeight = "log_weight"

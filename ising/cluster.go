@@ -5,12 +5,12 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
 )
 
-// clusters are an engine.Walk by moves of whole clusters: neighbours that agree are
+// clusters are a chains.Walk by moves of whole clusters: neighbours that agree are
 // bonded with the probability 1 − e^{−2βJ}. A step of Wolff's flips the cluster of a
 // spin drawn at random, and one of Swendsen's and Wang's flips each cluster with
 // probability ½. Both leave the law of a ferromagnet without a field as it is.
@@ -70,15 +70,15 @@ func (c *clusterChain) next() uint32 {
 func differ(a, b int8) uint8                { return uint8(a^b) >> 7 }
 func below(word uint32, bound uint64) uint8 { return uint8((uint64(word) - bound) >> 63) }
 
-// Peers implements engine.Compared: cluster moves of ferromagnets without a field.
-func (s *measured) Peers() []engine.Peer {
+// Peers returns other chains to compare a generator with: cluster moves of ferromagnets without a field.
+func (s *measured) Peers() []chains.Peer {
 	if s.target.H != 0 || s.target.J <= 0 || s.target.L < 3 {
 		return nil
 	}
-	start := func(single bool) func([]float32, int) (engine.Walk, error) {
-		return func(params []float32, n int) (engine.Walk, error) { return s.newClusters(params, n, single), nil }
+	start := func(single bool) func([]float32, int) (chains.Walk, error) {
+		return func(params []float32, n int) (chains.Walk, error) { return s.newClusters(params, n, single), nil }
 	}
-	return []engine.Peer{{Name: "Wolff", Start: start(true)}, {Name: "Swendsen-Wang", Start: start(false)}}
+	return []chains.Peer{{Name: "Wolff", Start: start(true)}, {Name: "Swendsen-Wang", Start: start(false)}}
 }
 
 // newClusters returns n chains that begin at random.
@@ -110,7 +110,7 @@ func (s *measured) newClusters(params []float32, n int, single bool) *clusters {
 	return w
 }
 
-// Advance implements engine.Walk.
+// Advance implements chains.Walk.
 func (w *clusters) Advance(ctx context.Context, steps int) error {
 	const slice = 64
 	for ; steps > 0; steps -= slice {

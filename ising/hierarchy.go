@@ -76,7 +76,7 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 	return e, s.Reweigh(ctx, params, e, logZ)
 }
 
-// LogZ implements engine.Normalised: the exact ln Z, NaN where it is not known.
+// LogZ returns the exact ln Z, NaN where it is not known.
 func (s *hierarchical) LogZ(context.Context) (value, standardError float64, err error) {
 	if s.target.L <= MaxCounted {
 		g, err := CountStates(s.target.L)
@@ -91,5 +91,3 @@ func (s *hierarchical) LogZ(context.Context) (value, standardError float64, err 
 	}
 	return k.LogZ, 0, nil
 }
-
-var _ engine.Normalised = (*hierarchical)(nil)

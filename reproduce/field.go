@@ -508,7 +508,9 @@ func (e *execution) logZ(ctx context.Context, cfg engine.Config) (value, standar
 		return math.NaN(), 0
 	}
 	defer engine.Release(system)
-	if z, ok := system.(engine.Normalised); ok {
+	if z, ok := system.(interface {
+		LogZ(context.Context) (value, standardError float64, err error)
+	}); ok {
 		if value, standardError, err := z.LogZ(ctx); err == nil {
 			return value, standardError
 		}
@@ -527,8 +529,8 @@ func (e *execution) peers(ctx context.Context, cfg engine.Config) (all []FieldPe
 	if name == "" {
 		name = "Metropolis"
 	}
-	known := []*engine.Peer{nil}
-	if c, ok := system.(engine.Compared); ok {
+	known := []*chains.Peer{nil}
+	if c, ok := system.(interface{ Peers() []chains.Peer }); ok {
 		for _, p := range c.Peers() {
 			known = append(known, &p)
 		}
@@ -552,7 +554,7 @@ func (e *execution) peers(ctx context.Context, cfg engine.Config) (all []FieldPe
 // peer runs chains with ever more steps between their draws, until they mix and more
 // steps no longer make an independent draw cheaper, which it is where measuring costs
 // little and a step does not pass unmeasured.
-func (e *execution) peer(ctx context.Context, system engine.System, name string, p *engine.Peer) (FieldPeer, error) {
+func (e *execution) peer(ctx context.Context, system engine.System, name string, p *chains.Peer) (FieldPeer, error) {
 	all := newStopwatch()
 	best := FieldPeer{Name: name, RHat: math.Inf(1)}
 	for spacing := 1; ; spacing *= 4 {

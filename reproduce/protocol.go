@@ -165,12 +165,12 @@ func (e *execution) protocolReference(ctx context.Context) (blocks []*ising.Pool
 		return nil, err
 	}
 	defer engine.Release(system)
-	compared, ok := system.(engine.Compared)
+	compared, ok := system.(interface{ Peers() []chains.Peer })
 	if !ok {
 		return nil, chains.ErrNone
 	}
 	peers := compared.Peers()
-	i := slices.IndexFunc(peers, func(p engine.Peer) bool { return p.Name == "Swendsen-Wang" })
+	i := slices.IndexFunc(peers, func(p chains.Peer) bool { return p.Name == "Swendsen-Wang" })
 	if i < 0 {
 		return nil, chains.ErrNone
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 )
 
 // A normal is a system whose target has one or two modes, ±apart, in which x − mode is
@@ -55,11 +56,11 @@ func (s *normal) states(stream uint64, n int, plus, off, width, cross float64) *
 	return w
 }
 
-func (s *normal) Walk(_ []float32, _ uint64, n int) (engine.Walk, error) {
+func (s *normal) Walk(_ []float32, _ uint64, n int) (chains.Walk, error) {
 	return s.states(1, n, s.plus, s.off, 1, s.cross), nil
 }
 
-func (s *normal) Chains(_ []float32, n int) (engine.Walk, error) {
+func (s *normal) Chains(_ []float32, n int) (chains.Walk, error) {
 	w := s.states(2, n, 0.3, 0, 3, s.chainCross)
 	if s.needle != 0 {
 		w.lost = 2
@@ -259,18 +260,18 @@ type counted struct {
 	walked, chained, last int
 }
 
-func (s *counted) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+func (s *counted) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
 	w, err := s.normal.Walk(params, first, n)
 	return &countedWalk{w, n, func(moves int) { s.walked += moves }}, err
 }
 
-func (s *counted) Chains(params []float32, n int) (engine.Walk, error) {
+func (s *counted) Chains(params []float32, n int) (chains.Walk, error) {
 	w, err := s.normal.Chains(params, n)
 	return &countedWalk{w, n, func(moves int) { s.chained, s.last = s.chained+moves, moves*48 }}, err
 }
 
 type countedWalk struct {
-	engine.Walk
+	chains.Walk
 	states int
 	count  func(moves int)
 }
@@ -282,13 +283,13 @@ func (w *countedWalk) Advance(ctx context.Context, steps int) error {
 
 type slowed struct{ normal }
 
-func (s *slowed) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+func (s *slowed) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
 	w := s.states(1, n, s.plus, s.off, 1, s.cross)
 	w.slow = time.Millisecond
 	return w, nil
 }
 
-func (s *slowed) Chains(params []float32, n int) (engine.Walk, error) {
+func (s *slowed) Chains(params []float32, n int) (chains.Walk, error) {
 	w := s.states(2, n, 0.3, 0, 3, s.chainCross)
 	w.slow = time.Millisecond
 	return w, nil
@@ -302,7 +303,7 @@ type vector struct {
 }
 
 type vectorWalk struct {
-	engine.Walk
+	chains.Walk
 	r      *rand.Rand
 	x      []float32
 	steps  int
@@ -311,12 +312,12 @@ type vectorWalk struct {
 
 const vectorDim = 12
 
-func (s *vector) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+func (s *vector) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
 	w, err := s.normal.Walk(params, first, n)
 	return &vectorWalk{w, rand.New(rand.NewPCG(s.seed, 3)), make([]float32, n*vectorDim), 0, s.narrow}, err
 }
 
-func (s *vector) Chains(params []float32, n int) (engine.Walk, error) {
+func (s *vector) Chains(params []float32, n int) (chains.Walk, error) {
 	w, err := s.normal.Chains(params, n)
 	return &vectorWalk{w, rand.New(rand.NewPCG(s.seed, 4)), make([]float32, n*vectorDim), 0, -1}, err
 }

@@ -97,7 +97,7 @@ func (e *Ensemble) Score(values []float64, params []float32, format string, stat
 	return nil
 }
 
-// Observables implements engine.Observer.
+// Observables implements chains.Observer.
 func (e *Ensemble) Observables() []string {
 	if e.Weigher == nil {
 		return e.Names

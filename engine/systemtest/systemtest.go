@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/alloctest"
@@ -74,7 +75,7 @@ func Run(t *testing.T, cfg engine.Config) {
 	if e, ok := system.(engine.Evaluator); ok {
 		evaluatesAlike(t, cfg, e, params)
 	}
-	if o, ok := system.(engine.Observer); ok {
+	if o, ok := system.(chains.Observer); ok {
 		walksAlike(t, cfg, o, params)
 	}
 }
@@ -284,7 +285,7 @@ func written(t *testing.T, e *measure.Evaluation) string {
 	return string(text)
 }
 
-func walksAlike(t *testing.T, cfg engine.Config, o engine.Observer, params []float32) {
+func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []float32) {
 	t.Helper()
 	const first, n, moves = 1 << 35, 600, 5
 	names := o.Observables()
@@ -294,9 +295,9 @@ func walksAlike(t *testing.T, cfg engine.Config, o engine.Observer, params []flo
 		distinct[name] = true
 	}
 	require.NotEmpty(t, names)
-	paths := func(o engine.Observer, chains bool) (all [][]float64) {
+	paths := func(o chains.Observer, own bool) (all [][]float64) {
 		w, err := o.Walk(params, first, n)
-		if chains {
+		if own {
 			w, err = o.Chains(params, n)
 		}
 		require.NoError(t, err)
@@ -304,7 +305,7 @@ func walksAlike(t *testing.T, cfg engine.Config, o engine.Observer, params []flo
 			values := make([]float64, n*len(names))
 			w.Observe(values)
 			all = append(all, values)
-			if u, ok := w.(engine.UnweightedWalk); ok {
+			if u, ok := w.(chains.UnweightedWalk); ok {
 				const kept = -12345.5
 				unweighted := make([]float64, len(values))
 				for i := range unweighted {
@@ -330,12 +331,12 @@ func walksAlike(t *testing.T, cfg engine.Config, o engine.Observer, params []flo
 	other, err := cfg.New(workers)
 	require.NoError(t, err)
 	defer engine.Release(other)
-	for _, chains := range []bool{false, true} {
-		want := paths(o, chains)
-		require.Equal(t, want, paths(other.(engine.Observer), chains), "walks with 2 and with 3 threads; chains: %v", chains)
-		require.NotEqual(t, want[0], want[1], "states that do not move; chains: %v", chains)
+	for _, own := range []bool{false, true} {
+		want := paths(o, own)
+		require.Equal(t, want, paths(other.(chains.Observer), own), "walks with 2 and with 3 threads; chains: %v", own)
+		require.NotEqual(t, want[0], want[1], "states that do not move; chains: %v", own)
 		for i, v := range want[2] {
-			require.False(t, math.IsNaN(v) || math.IsInf(v, 1), "%s of state %d is %v; chains: %v", names[i%len(names)], i/len(names), v, chains)
+			require.False(t, math.IsNaN(v) || math.IsInf(v, 1), "%s of state %d is %v; chains: %v", names[i%len(names)], i/len(names), v, own)
 		}
 	}
 	part, err := o.Walk(params, first+200, 100)
@@ -343,7 +344,7 @@ func walksAlike(t *testing.T, cfg engine.Config, o engine.Observer, params []flo
 	values := make([]float64, 100*len(names))
 	part.Observe(values)
 	require.Equal(t, paths(o, false)[0][200*len(names):300*len(names)], values, "a walk begins with the samples that it is asked for")
-	if w, ok := part.(engine.StateWalk); ok {
+	if w, ok := part.(chains.StateWalk); ok {
 		s := o.(engine.Sampler)
 		for _, f := range s.Formats() {
 			if f.Unrefined {

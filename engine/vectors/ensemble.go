@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
@@ -207,5 +208,5 @@ var (
 	_ engine.Energetic = (*Ensemble)(nil)
 	_ engine.Refiner   = (*Ensemble)(nil)
 	_ engine.Scorer    = (*Ensemble)(nil)
-	_ engine.Observer  = (*Ensemble)(nil)
+	_ chains.Observer  = (*Ensemble)(nil)
 )

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 )
@@ -17,7 +18,7 @@ const (
 	observedCoordinates = 8
 )
 
-// wideCoordinates are those of engine.ManyCoordinates in which a chain begins with thrice
+// wideCoordinates are those of chains.ManyCoordinates in which a chain begins with thrice
 // the scale.
 const wideCoordinates = 16
 
@@ -109,9 +110,9 @@ func (e *Ensemble) observe(m Mover, values []float64, s States) (logPi []float64
 	return logPi
 }
 
-// A walk is an engine.Walk of states by the Metropolis steps of refinement.
+// A walk is a chains.Walk of states by the Metropolis steps of refinement.
 type walk struct {
-	engine.Strides
+	chains.Strides
 	e       *Ensemble
 	all     States
 	sampler *Sampler
@@ -122,11 +123,11 @@ type walk struct {
 
 func (e *Ensemble) newWalk(params []float32, purpose rng.Purpose, first uint64, n int) *walk {
 	const slice = 64 // steps between looks at the context
-	return &walk{engine.Strides{Seed: e.Seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first, nil}
+	return &walk{chains.Strides{Seed: e.Seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first, nil}
 }
 
-// Walk implements engine.Observer.
-func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+// Walk implements chains.Observer.
+func (e *Ensemble) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
 	if err := e.Reach(first, uint64(n), 0); err != nil {
 		return nil, err
 	}
@@ -135,11 +136,11 @@ func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, err
 	return w, e.err()
 }
 
-// Chains implements engine.Observer. The states begin in every mode in turn, normally
+// Chains implements chains.Observer. The states begin in every mode in turn, normally
 // distributed about its centre, in turns with once and with thrice its scale, and nearer
 // to it where there would be no weight. In many coordinates, where thrice the scale is
 // farther than chains come back from, it is that of a few, which are others for each.
-func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
+func (e *Ensemble) Chains(params []float32, n int) (chains.Walk, error) {
 	w, modes := e.newWalk(params, rng.ChainTransition, 0, n), max(1, e.Modes)
 	s := w.all
 	from := rng.Stream(e.Seed, rng.ChainStart, 0)
@@ -149,7 +150,7 @@ func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
 		for i := mode; i < n; i += modes {
 			turn := i / modes
 			wide := s.Dim
-			if s.Dim >= engine.ManyCoordinates {
+			if s.Dim >= chains.ManyCoordinates {
 				wide = wideCoordinates
 			}
 			for j, c := range center {
@@ -214,10 +215,10 @@ func (w *walk) each(body func(t *Tools, lo, hi int)) {
 	w.sampler.Each(w.hi-w.lo, func(t *Tools, lo, hi int) { body(t, w.lo+lo, w.lo+hi) })
 }
 
-// Own implements engine.SharedWalk.
+// Own implements chains.SharedWalk.
 func (w *walk) Own() (lo, hi int) { return w.lo, w.hi }
 
-// Advance implements engine.Walk.
+// Advance implements chains.Walk.
 func (w *walk) Advance(ctx context.Context, steps int) error {
 	return w.Take(ctx, steps, func(stream rng.Counter, steps int) {
 		if w.shaped != nil {
@@ -231,13 +232,13 @@ func (w *walk) Advance(ctx context.Context, steps int) error {
 	})
 }
 
-// Coordinates implements engine.VectorWalk.
+// Coordinates implements chains.VectorWalk.
 func (w *walk) Coordinates() []float32 { return w.e.shown(w.all).X }
 
-// Observe implements engine.Walk.
+// Observe implements chains.Walk.
 func (w *walk) Observe(values []float64) { w.observe(values, w.e.Dense) }
 
-// ObserveUnweighted implements engine.UnweightedWalk: the inverse of a flow takes most of
+// ObserveUnweighted implements chains.UnweightedWalk: the inverse of a flow takes most of
 // the time.
 func (w *walk) ObserveUnweighted(values []float64) { w.observe(values, false) }
 
@@ -257,7 +258,7 @@ func (w *walk) observe(values []float64, weigh bool) {
 	})
 }
 
-// States implements engine.StateWalk.
+// States implements chains.StateWalk.
 func (w *walk) States(dst []byte, format string) error {
 	row, err := w.e.rowBytes(format)
 	if err == nil {
@@ -267,8 +268,8 @@ func (w *walk) States(dst []byte, format string) error {
 }
 
 var (
-	_ engine.StateWalk      = (*walk)(nil)
-	_ engine.VectorWalk     = (*walk)(nil)
-	_ engine.SharedWalk     = (*walk)(nil)
-	_ engine.UnweightedWalk = (*walk)(nil)
+	_ chains.StateWalk      = (*walk)(nil)
+	_ chains.VectorWalk     = (*walk)(nil)
+	_ chains.SharedWalk     = (*walk)(nil)
+	_ chains.UnweightedWalk = (*walk)(nil)
 )

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
@@ -128,7 +129,7 @@ func TestChainsBeginWhereThereIsWeight(t *testing.T) {
 	params := make([]float32, system.NumParams())
 	system.Initialize(params)
 	const n = 256
-	o := system.(engine.Observer)
+	o := system.(chains.Observer)
 	w, err := o.Chains(params, n)
 	require.NoError(t, err)
 	names := o.Observables()

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
@@ -22,7 +23,7 @@ type kit interface {
 	engine.Energetic
 	engine.Refiner
 	engine.Scorer
-	engine.Observer
+	chains.Observer
 	HasDensity() bool
 }
 

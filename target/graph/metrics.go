@@ -140,7 +140,7 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 	return out, nil
 }
 
-// LogZ implements engine.Normalised.
+// LogZ returns the ln Z of the reference and its standard error, NaN where it is not known.
 func (s *measured) LogZ(ctx context.Context) (value, standardError float64, err error) {
 	r, err := s.reference(ctx)
 	if err != nil {

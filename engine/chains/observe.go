@@ -1,4 +1,4 @@
-package engine
+package chains
 
 import (
 	"context"
@@ -27,31 +27,12 @@ type Observer interface {
 	Chains(params []float32, n int) (Walk, error)
 }
 
-// A Compared system knows other chains than those of its Observer, to compare a
-// generator with.
-type Compared interface {
-	Observer
-	// Peers returns them, none where they do not apply to the target.
-	Peers() []Peer
-}
-
 // A Peer is a way to walk that a system's generator is compared with.
 type Peer struct {
 	Name string // as its inventors called it
 	// Start returns n chains, which owe nothing to the generator, as Chains does.
 	Start func(params []float32, n int) (Walk, error)
 }
-
-// A Normalised system knows its target's ln Z.
-type Normalised interface {
-	// LogZ returns it and its standard error, 0 if it is exact, and NaN if it is not
-	// known.
-	LogZ(ctx context.Context) (value, standardError float64, err error)
-}
-
-// LogWeight is the observable ln π − ln q of a generator whose density q is known, π
-// as the target gives it: where q is right it is ln Z everywhere. It may be −Inf.
-const LogWeight = "log_weight"
 
 // A Walk is a number of states that move independently of each other. The same
 // bits result for any number of threads. What it is, and what it takes of memory,
