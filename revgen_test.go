@@ -197,7 +197,7 @@ func modeZero(t *testing.T, s *revgen.Sampler) float64 {
 // Every configuration says what memory it needs, and more for more of everything.
 func TestDemands(t *testing.T) {
 	sum := func(cfg engine.Config) (bytes float64) {
-		d, ok := cfg.(engine.Demander)
+		d, ok := cfg.(engine.Explainer)
 		require.True(t, ok, "%T", cfg)
 		for _, demand := range d.Demands() {
 			require.Positive(t, demand.Bytes, demand.Key)

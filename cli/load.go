@@ -157,7 +157,7 @@ func preset(def *engine.Definition, name string) (engine.Config, error) {
 
 // describeTarget says what the target is that was read from a file.
 func (p *program) describeTarget(cfg *resolved) {
-	d, ok := cfg.Config.(engine.Describer)
+	d, ok := cfg.Config.(engine.Explainer)
 	if _, loads := cfg.Config.(engine.Loader); ok && loads {
 		p.say("target: %s", d.Describe())
 	}

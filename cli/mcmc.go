@@ -326,7 +326,7 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 	for k, beta := range o.Ladder {
 		v.Ladder = append(v.Ladder, walkedLevel{beta, r.Levels[k].Observables, r.Levels[k].Swaps()})
 	}
-	if d, ok := cfg.Config.(engine.Describer); ok {
+	if d, ok := cfg.Config.(engine.Explainer); ok {
 		v.Target = d.Describe()
 	}
 	return json.NewEncoder(p.stdout).Encode(v)

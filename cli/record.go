@@ -80,7 +80,7 @@ func leaveRecord(r request, cfg engine.Config, model *run.Model) error {
 		Seed: shared.Training.Seed, First: r.first, Samples: r.n, Refine: r.refine, Exact: r.exactness(), Format: r.format.Name,
 		Path: path.String(), Provenance: run.Here(programName()),
 	}
-	if d, ok := cfg.(engine.Describer); ok {
+	if d, ok := cfg.(engine.Explainer); ok {
 		record.Target = d.Describe()
 	}
 	data, err := json.MarshalIndent(record, "", "  ")

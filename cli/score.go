@@ -150,7 +150,7 @@ func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scored
 		return nil, fmt.Errorf("its configuration needs %d parameters and it has %d", n, len(params))
 	}
 	var whole []engine.Format
-	w, ok := system.(engine.Energetic)
+	w, ok := system.(engine.Scorer)
 	for _, f := range s.Formats() {
 		if ok && !f.Unrefined {
 			if _, err := w.Energies(nil, f.Name, nil); err == nil {

@@ -42,9 +42,9 @@ type Exact struct {
 	log   float64 // its ln w
 	stay  uint64  // draws since it came there
 
-	proposals []byte    // of a part, with weights
-	states    []byte    // a part's draws in the default format, where that is not the draws' own
-	convert   Converter // from there
+	proposals []byte // of a part, with weights
+	states    []byte // a part's draws in the default format, where that is not the draws' own
+	convert   Scorer // from there
 	words     []uint32
 	inverted  bool // a test's mistake
 
@@ -70,7 +70,7 @@ func (s *Stream) Exact(f Format) (*Exact, error) {
 	e := &Exact{stream: s, format: f, weighted: weighted, state: make([]byte, whole.RowBytes), proposals: make([]byte, rows*weighted.RowBytes), words: make([]uint32, 4*rows)}
 	if f.Name != whole.Name {
 		var ok bool
-		if e.convert, ok = s.sampler.(Converter); !ok {
+		if e.convert, ok = s.sampler.(Scorer); !ok {
 			return nil, fmt.Errorf("format: exact draws of this system are in the format %s", whole.Name)
 		}
 		e.states = make([]byte, rows*whole.RowBytes)

@@ -18,9 +18,10 @@ import (
 // loaded is a Sampler of a die: side i comes up with the probability q[i], and should
 // with one proportional to pi[i].
 type loaded struct {
-	q, pi []float64
-	drawn *int // samples so far, if not nil
-	stop  func()
+	Scorer // of which it is Convert alone
+	q, pi  []float64
+	drawn  *int // samples so far, if not nil
+	stop   func()
 }
 
 func (l loaded) Formats() []Format {

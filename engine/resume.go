@@ -36,9 +36,13 @@ func (t *Trainer) Trail(steps int) *search.Trail {
 	return t.trail
 }
 
-// Inherit fills θ from the parameters of another system.
+// Inherit fills θ, which holds starting values, from the parameters of another system. A
+// system that can start from one of another shape has this method too: it takes what has
+// the same meaning, and reports an error if nothing has.
 func (t *Trainer) Inherit(from System, theirs []float32) error {
-	if h, ok := t.system.(Heir); ok {
+	if h, ok := t.system.(interface {
+		Inherit(params []float32, from System, theirs []float32) error
+	}); ok {
 		return h.Inherit(t.params, from, theirs)
 	}
 	mine, named := t.system.(TensorNamer)

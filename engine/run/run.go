@@ -400,7 +400,7 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 	}
 	if r.dir != "" {
 		var target string
-		if d, ok := r.cfg.(engine.Describer); ok {
+		if d, ok := r.cfg.(engine.Explainer); ok {
 			target = d.Describe()
 		}
 		summary, err := json.MarshalIndent(struct {

@@ -161,7 +161,7 @@ func TestLevel(t *testing.T) {
 		row := make([]byte, 2*4+8)
 		require.NoError(t, system.(engine.Sampler).Sample(row, engine.Weighted, params, 0, 1, 0))
 		energy := make([]float64, 1)
-		_, err = system.(engine.Energetic).Energies(energy, "states", row[:8])
+		_, err = system.(engine.Scorer).Energies(energy, "states", row[:8])
 		require.NoError(t, err)
 		return e, math.Float64frombits(binary.LittleEndian.Uint64(row[8:])), energy[0]
 	}

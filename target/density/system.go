@@ -19,9 +19,6 @@ type kit interface {
 	engine.TensorNamer
 	engine.Differentiable
 	engine.Sampler
-	engine.Converter
-	engine.Energetic
-	engine.Refiner
 	engine.Scorer
 	chains.Observer
 	HasDensity() bool

@@ -85,7 +85,7 @@ func (s *System) Initialize(params []float32) { s.net.Initialize(params, s.train
 
 func (s *System) hierarchy() *System { return s }
 
-// Inherit implements engine.Heir: it takes the weights of a hierarchy of the same
+// Inherit takes the weights of a hierarchy of the same
 // or of half the size.
 func (s *System) Inherit(params []float32, from engine.System, theirs []float32) error {
 	h, ok := from.(interface{ hierarchy() *System })
@@ -225,6 +225,5 @@ func (s *System) Reweigh(ctx context.Context, params []float32, e *measure.Evalu
 var (
 	_ engine.Differentiable = (*System)(nil)
 	_ engine.TensorNamer    = (*System)(nil)
-	_ engine.Heir           = (*System)(nil)
 	_ spins.Weighed         = (*Draws)(nil)
 )

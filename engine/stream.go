@@ -159,7 +159,7 @@ func (s *Stream) Fill(ctx context.Context, dst []byte, f Format, first uint64, r
 // Refine takes the given number of Metropolis steps from states in a format, in
 // place; state i draws the random numbers of sample first+i.
 func (s *Stream) Refine(ctx context.Context, states []byte, f Format, first uint64, steps int) error {
-	r, ok := s.sampler.(Refiner)
+	r, ok := s.sampler.(Scorer)
 	if !ok {
 		return errors.New("the system refines no states but its own samples")
 	}
@@ -174,7 +174,7 @@ func (s *Stream) Refine(ctx context.Context, states []byte, f Format, first uint
 // Energies sets dst to the energies E of len(dst) states in a format, and returns
 // the β of their weights e^{−βE}.
 func (s *Stream) Energies(dst []float64, f Format, states []byte) (beta float64, err error) {
-	w, ok := s.sampler.(Energetic)
+	w, ok := s.sampler.(Scorer)
 	if !ok {
 		return 0, errors.New("the system does not say the energies of states")
 	}
