@@ -158,27 +158,19 @@ func (c *calibration) outcome(t *testing.T) (before, after float64, r *diagnose.
 	all := make([]float64, draws*walkers*len(names))
 	for d := range draws {
 		require.NoError(t, w.Advance(ctx, between))
-		observe(w, all[d*walkers*len(names):][:walkers*len(names)])
+		w.ObserveUnweighted(all[d*walkers*len(names):][:walkers*len(names)])
 	}
 	walk, err := system.(chains.Observer).Walk(params, diagnose.Fresh+1<<20, samples)
 	require.NoError(t, err)
 	seen := make([]float64, samples*len(names))
-	observe(walk, seen)
+	walk.ObserveUnweighted(seen)
 	before = c.bias(t, names, all, seen, walkers)
 	if r.Refine > 0 {
 		require.NoError(t, walk.Advance(ctx, r.Refine))
-		observe(walk, seen)
+		walk.ObserveUnweighted(seen)
 		after = c.bias(t, names, all, seen, walkers)
 	}
 	return before, after, r
-}
-
-func observe(w chains.Walk, values []float64) {
-	if u, ok := w.(chains.UnweightedWalk); ok {
-		u.ObserveUnweighted(values)
-		return
-	}
-	w.Observe(values)
 }
 
 // bias returns the largest difference of means, and of means of squared distances from

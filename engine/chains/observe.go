@@ -43,6 +43,16 @@ type Walk interface {
 	Advance(ctx context.Context, steps int) error
 	// Observe sets values, [states][len(Observables())], row-major.
 	Observe(values []float64)
+	// ObserveUnweighted is Observe that leaves LogWeight as it is, whose computing may cost
+	// more than all else.
+	ObserveUnweighted(values []float64)
+	// States writes them in a format of the system's Sampler that is not Unrefined,
+	// [states][RowBytes].
+	States(dst []byte, format string) error
+	// Own returns which of the states, lo … hi−1, are this rank's, where several ranks move
+	// them: each moves, observes and writes its own, and leaves what it says of the others
+	// as it is.
+	Own() (lo, hi int)
 }
 
 // Strides are the steps of a walk in slices between which it looks at its context. Each
@@ -69,13 +79,6 @@ func (s *Strides) Take(ctx context.Context, steps int, move func(stream rng.Coun
 	return nil
 }
 
-// An UnweightedWalk can leave out the weights, where these cost more than all else.
-type UnweightedWalk interface {
-	Walk
-	// ObserveUnweighted is Observe that leaves LogWeight as it is.
-	ObserveUnweighted(values []float64)
-}
-
 // ManyCoordinates are more than isotropic steps take far within a diagnosis.
 const ManyCoordinates = 65
 
@@ -88,21 +91,6 @@ type VectorWalk interface {
 	// samples, from number first on, beside their own. All leave the target as it is, and
 	// no state is the generator's.
 	Shape(first uint64)
-}
-
-// A SharedWalk is one of states that several ranks move: each moves, observes and writes
-// its own, lo … hi−1 of them, and leaves what it says of the others as it is.
-type SharedWalk interface {
-	Walk
-	Own() (lo, hi int)
-}
-
-// A StateWalk can give its states.
-type StateWalk interface {
-	Walk
-	// States writes them in a format of its system's Sampler that is not Unrefined,
-	// [states][RowBytes].
-	States(dst []byte, format string) error
 }
 
 // A Tempered system has a law at any inverse temperature, of which its target is one.
@@ -122,8 +110,10 @@ type Ladder interface {
 	Advance(ctx context.Context, steps int) error
 	// Observe sets values, [chains][len(Observables())], of a level, but for LogWeight.
 	Observe(level int, values []float64)
-	// States is that of a StateWalk, of a level.
+	// States is that of a Walk, of a level.
 	States(level int, dst []byte, format string) error
+	// Own is that of a Walk, of each level.
+	Own() (lo, hi int)
 	// Swaps returns how many swaps of a level with the next were accepted so far, of
 	// how many.
 	Swaps(level int) (accepted, proposed uint64)

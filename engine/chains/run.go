@@ -29,25 +29,11 @@ type run struct {
 type single struct{ Walk }
 
 // Observe implements Ladder.
-func (s single) Observe(_ int, values []float64) {
-	if u, ok := s.Walk.(UnweightedWalk); ok {
-		u.ObserveUnweighted(values)
-		return
-	}
-	s.Walk.Observe(values)
-}
+func (s single) Observe(_ int, values []float64) { s.ObserveUnweighted(values) }
 
 // States implements Ladder.
 func (s single) States(_ int, dst []byte, format string) error {
-	return s.Walk.(StateWalk).States(dst, format)
-}
-
-// Own is that of a SharedWalk.
-func (s single) Own() (lo, hi int) {
-	if shared, ok := s.Walk.(SharedWalk); ok {
-		return shared.Own()
-	}
-	return 0, math.MaxInt
+	return s.Walk.States(dst, format)
 }
 
 // Swaps implements Ladder.
@@ -94,9 +80,6 @@ func newRun(ctx context.Context, system engine.System, o Options) (*run, error) 
 		w, err := start(params, o.Chains)
 		if err != nil {
 			return nil, err
-		}
-		if _, ok := w.(StateWalk); !ok && o.States != "" {
-			return nil, fmt.Errorf("%w that give their states", ErrNone)
 		}
 		r.walk = single{w}
 	}

@@ -159,8 +159,8 @@ func (d *diagnosis) take(values []float64) []float64 {
 // observe returns the columns of a walk's states.
 func (d *diagnosis) observe(w chains.Walk, states int) []float64 {
 	values := make([]float64, states*len(d.all))
-	if u, ok := w.(chains.UnweightedWalk); ok && d.columns != nil {
-		u.ObserveUnweighted(values)
+	if d.columns != nil {
+		w.ObserveUnweighted(values)
 	} else {
 		w.Observe(values)
 	}

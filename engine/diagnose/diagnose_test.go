@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -84,6 +85,12 @@ func (w *normalWalk) Advance(ctx context.Context, steps int) error {
 	}
 	return nil
 }
+
+func (w *normalWalk) ObserveUnweighted(values []float64) { w.Observe(values) }
+
+func (w *normalWalk) States([]byte, string) error { return errors.New("it has none") }
+
+func (w *normalWalk) Own() (lo, hi int) { return 0, len(w.x) }
 
 func (w *normalWalk) Observe(values []float64) {
 	width := len(w.s.Observables())

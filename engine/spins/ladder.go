@@ -126,7 +126,7 @@ func (l *Ladder) swap(level int) {
 	l.proposed[level] += uint64(hi - lo)
 }
 
-// Own returns the chains of each level that are a rank's, as a chains.SharedWalk does.
+// Own returns the chains of each level that are a rank's, as a chains.Walk does.
 func (l *Ladder) Own() (lo, hi int) { return l.levels[0].Own() }
 
 // Observe implements chains.Ladder.

@@ -42,7 +42,7 @@ func (o *Observed) Observe(values []float64) {
 	}
 }
 
-// ObserveUnweighted implements chains.UnweightedWalk.
+// ObserveUnweighted implements chains.Walk.
 func (o *Observed) ObserveUnweighted(values []float64) {
 	e := o.ensemble
 	words, stride := e.Words(), len(e.Observables())
@@ -50,7 +50,7 @@ func (o *Observed) ObserveUnweighted(values []float64) {
 	e.byRows(o.hi-o.lo, 256, func(lo, hi int) { e.Observe(seen[lo*stride:], stride, own[lo*words:hi*words]) })
 }
 
-// States implements chains.StateWalk.
+// States implements chains.Walk.
 func (o *Observed) States(dst []byte, format string) error {
 	words := o.ensemble.Words()
 	if o.hi == o.lo {
@@ -60,7 +60,7 @@ func (o *Observed) States(dst []byte, format string) error {
 	return o.ensemble.write(dst[o.lo*row:o.hi*row], format, o.Packed[o.lo*words:o.hi*words])
 }
 
-// Own implements chains.SharedWalk.
+// Own implements chains.Walk.
 func (o *Observed) Own() (lo, hi int) { return o.lo, o.hi }
 
 // share leaves a rank those of its own, of whole pieces of a kernel's rows.
@@ -161,9 +161,4 @@ func (e *Ensemble) flip(batch []uint64, call uint32, first uint64) {
 	}
 }
 
-var (
-	_ chains.Walk           = (*Walk)(nil)
-	_ chains.UnweightedWalk = (*Walk)(nil)
-	_ chains.StateWalk      = (*Walk)(nil)
-	_ chains.SharedWalk     = (*Walk)(nil)
-)
+var _ chains.Walk = (*Walk)(nil)

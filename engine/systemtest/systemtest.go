@@ -305,19 +305,17 @@ func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []flo
 			values := make([]float64, n*len(names))
 			w.Observe(values)
 			all = append(all, values)
-			if u, ok := w.(chains.UnweightedWalk); ok {
-				const kept = -12345.5
-				unweighted := make([]float64, len(values))
-				for i := range unweighted {
-					unweighted[i] = kept
+			const kept = -12345.5
+			unweighted := make([]float64, len(values))
+			for i := range unweighted {
+				unweighted[i] = kept
+			}
+			w.ObserveUnweighted(unweighted)
+			for i, v := range values {
+				if names[i%len(names)] == engine.LogWeight {
+					v = kept
 				}
-				u.ObserveUnweighted(unweighted)
-				for i, v := range values {
-					if names[i%len(names)] == engine.LogWeight {
-						v = kept
-					}
-					require.True(t, v == unweighted[i], "%s unweighted", names[i%len(names)])
-				}
+				require.True(t, v == unweighted[i], "%s unweighted", names[i%len(names)])
 			}
 			require.NoError(t, w.Advance(context.Background(), moves))
 		}
@@ -344,19 +342,17 @@ func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []flo
 	values := make([]float64, 100*len(names))
 	part.Observe(values)
 	require.Equal(t, paths(o, false)[0][200*len(names):300*len(names)], values, "a walk begins with the samples that it is asked for")
-	if w, ok := part.(chains.StateWalk); ok {
-		s := o.(engine.Sampler)
-		for _, f := range s.Formats() {
-			if f.Unrefined {
-				continue
-			}
-			want, got := make([]byte, 100*f.RowBytes), make([]byte, 100*f.RowBytes)
-			require.NoError(t, s.Sample(want, f.Name, params, first+200, 100, 0))
-			require.NoError(t, w.States(got, f.Name))
-			require.True(t, bytes.Equal(want, got), "a walk begins with the samples that it is asked for, as %s", f.Name)
+	s := o.(engine.Sampler)
+	for _, f := range s.Formats() {
+		if f.Unrefined {
+			continue
 		}
-		require.Error(t, w.States(nil, "nosuch"), "states in a format that there is not")
+		want, got := make([]byte, 100*f.RowBytes), make([]byte, 100*f.RowBytes)
+		require.NoError(t, s.Sample(want, f.Name, params, first+200, 100, 0))
+		require.NoError(t, part.States(got, f.Name))
+		require.True(t, bytes.Equal(want, got), "a walk begins with the samples that it is asked for, as %s", f.Name)
 	}
+	require.Error(t, part.States(nil, "nosuch"), "states in a format that there is not")
 	_, err = o.Walk(params, math.MaxUint64-10, 20)
 	require.Error(t, err, "samples beyond the stream")
 }

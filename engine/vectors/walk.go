@@ -215,7 +215,7 @@ func (w *walk) each(body func(t *Tools, lo, hi int)) {
 	w.sampler.Each(w.hi-w.lo, func(t *Tools, lo, hi int) { body(t, w.lo+lo, w.lo+hi) })
 }
 
-// Own implements chains.SharedWalk.
+// Own implements chains.Walk.
 func (w *walk) Own() (lo, hi int) { return w.lo, w.hi }
 
 // Advance implements chains.Walk.
@@ -238,7 +238,7 @@ func (w *walk) Coordinates() []float32 { return w.e.shown(w.all).X }
 // Observe implements chains.Walk.
 func (w *walk) Observe(values []float64) { w.observe(values, w.e.Dense) }
 
-// ObserveUnweighted implements chains.UnweightedWalk: the inverse of a flow takes most of
+// ObserveUnweighted implements chains.Walk: the inverse of a flow takes most of
 // the time.
 func (w *walk) ObserveUnweighted(values []float64) { w.observe(values, false) }
 
@@ -258,7 +258,7 @@ func (w *walk) observe(values []float64, weigh bool) {
 	})
 }
 
-// States implements chains.StateWalk.
+// States implements chains.Walk.
 func (w *walk) States(dst []byte, format string) error {
 	row, err := w.e.rowBytes(format)
 	if err == nil {
@@ -267,9 +267,4 @@ func (w *walk) States(dst []byte, format string) error {
 	return err
 }
 
-var (
-	_ chains.StateWalk      = (*walk)(nil)
-	_ chains.VectorWalk     = (*walk)(nil)
-	_ chains.SharedWalk     = (*walk)(nil)
-	_ chains.UnweightedWalk = (*walk)(nil)
-)
+var _ chains.VectorWalk = (*walk)(nil)
