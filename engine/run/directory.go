@@ -291,8 +291,8 @@ func (r *run) settle() error {
 
 // kept are a checkpoint's sections.
 func (r *run) kept() []engine.Section {
-	if j := r.journal; j != nil {
-		return j.trail.State()
+	if r.trail != nil {
+		return r.trail.State()
 	}
 	return r.trainer.State()
 }
@@ -322,8 +322,8 @@ func (r *run) header(kind string) header {
 func (r *run) checkpointHeader() header {
 	h := r.header("checkpoint")
 	h.Seconds, h.Metrics, h.Moved, h.Pending, h.Warnings = r.before, r.written, r.moved, r.pending, r.warnings
-	if j := r.journal; j != nil {
-		h.Keyframe = &j.base
+	if r.trail != nil {
+		h.Keyframe = &r.trail.base
 	}
 	if !r.started.IsZero() {
 		h.Seconds = r.seconds()
@@ -361,8 +361,8 @@ func (r *run) flush() error {
 // close gives the directory up. What had to be written has been.
 func (r *run) close() {
 	_ = r.opened()
-	if j := r.journal; j != nil {
-		j.abandon()()
+	if r.trail != nil {
+		r.trail.abandon()()
 		r.sweepKeyframes()
 	}
 	if r.buffer != nil {

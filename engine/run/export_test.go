@@ -42,9 +42,9 @@ func SetStatusEvery(d time.Duration) (undo func()) {
 	return func() { statusEvery = before }
 }
 
-// SetJournalFrom sets what is too much for a checkpoint, and returns what sets it back.
-func SetJournalFrom(bytes int) (undo func()) {
-	before := journalFrom
-	journalFrom = bytes
-	return func() { journalFrom = before }
+// SetTrailFrom sets what is too much for a checkpoint, and returns what sets it back.
+func SetTrailFrom(bytes int) (undo func()) {
+	before := trailFrom
+	trailFrom = bytes
+	return func() { trailFrom = before }
 }

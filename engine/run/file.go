@@ -43,7 +43,7 @@ type header struct {
 	Warnings []string        `json:"warnings,omitempty"`
 	Moved    float64         `json:"acceptance_sum,omitempty"` // over the first steps
 	Pending  *engine.Record  `json:"pending,omitempty"`        // of that step, where it is not in metrics.jsonl
-	Keyframe *keyframe       `json:"keyframe,omitempty"`       // that a checkpoint's journal begins with
+	Keyframe *keyframe       `json:"keyframe,omitempty"`       // that a checkpoint's trail begins with
 	Config   json.RawMessage `json:"config"`
 	Sections []sectionHeader `json:"sections"`
 

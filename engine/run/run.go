@@ -134,7 +134,7 @@ type run struct {
 	directory
 	config             []byte // canonical JSON
 	trainer            *engine.Trainer
-	journal            *journal // nil unless the run keeps one
+	trail              *trail // nil unless the run keeps one
 	workers            *pool.Pool
 	common             *engine.Common
 	before             float64 // seconds of training before this process
@@ -284,10 +284,10 @@ func (r *run) stop() error {
 	if r.started.IsZero() {
 		return r.unstarted()
 	}
-	if j := r.journal; j.finished() && j.adopt() == nil {
+	if k := r.trail; k.finished() && k.adopt() == nil {
 		r.dirty = true
 	}
-	r.journal.abandon()
+	r.trail.abandon()
 	if err := r.agree(r.checkpoint()); err != nil {
 		return err
 	}

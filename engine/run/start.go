@@ -40,9 +40,9 @@ func addParams(h hash.Hash, params []float32) {
 	}
 }
 
-// A Successor is a configuration whose generator starts from that of another,
+// A successor is a configuration whose generator starts from that of another,
 // which is trained first: from that of a smaller target, say.
-type Successor interface {
+type successor interface {
 	// Predecessor returns that configuration, nil if there is none.
 	Predecessor() engine.Config
 }
@@ -73,8 +73,8 @@ func (r *run) setUp(ctx context.Context, workers *pool.Pool, opt *Options) error
 	if err := r.agree(r.begin(ctx, r.cfg, workers, opt)); err != nil {
 		return err
 	}
-	if s := journaled(t); s != nil && r.dir != "" {
-		r.journal = newJournal(t, s)
+	if s := trailed(t); s != nil && r.dir != "" {
+		r.trail = newTrail(t, s)
 	}
 	placed := r.workers.Any(r.setting && time.Since(begun) >= worthKeeping)
 	if r.setting = false; placed {
@@ -100,7 +100,7 @@ func (r *run) begin(ctx context.Context, cfg engine.Config, workers *pool.Pool, 
 	case start != nil && r.common.Training.Start != start.Hash():
 		return fmt.Errorf("training.start: %q is not the hash of the model that was given, %s", r.common.Training.Start, start.Hash())
 	}
-	if s, ok := cfg.(Successor); ok && start == nil {
+	if s, ok := cfg.(successor); ok && start == nil {
 		before := s.Predecessor()
 		if before == nil {
 			return nil

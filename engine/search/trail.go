@@ -66,8 +66,8 @@ func (t *Trail) Forget(steps int) {
 	t.Rates = slices.Delete(t.Rates, 0, steps)
 }
 
-// State lists what the search's is in place of its bulk: θ, the rest, and the trail, whose
-// sections are named after the journal of a checkpoint.
+// State lists what a checkpoint holds in place of the search's bulk: θ, the rest, and the
+// trail, whose sections have the names that files gave them first.
 func (t *Trail) State() []state.Section {
 	all := append([]state.Section{{Name: "params", Float32: t.params}}, t.search.Rest()...)
 	return append(all, state.Section{Name: "journal.points", Float32: t.Points}, state.Section{Name: "journal.rates", Float64: t.Rates})

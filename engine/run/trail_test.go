@@ -23,10 +23,10 @@ const (
 	swarmSteps     = 14
 )
 
-// swarm is a run of particles whose checkpoints hold a journal, with a keyframe every
+// swarm is a run of particles whose checkpoints hold a trail, with a keyframe every
 // third step.
 func swarm(t *testing.T) *systemtest.Bowl {
-	t.Cleanup(run.SetJournalFrom(0))
+	t.Cleanup(run.SetTrailFrom(0))
 	b := systemtest.NewBowl(swarmSize, "consensus")
 	b.Training.Consensus = search.Consensus{Particles: swarmParticles, Spread: 1, Sharpness: 20, Noise: 0.5, TimeStep: 0.02}
 	b.Training.Steps, b.Training.EMA, b.Training.CheckpointEvery, b.Training.Schedule.Kind = swarmSteps, 0.9, 0, "cosine"
@@ -77,7 +77,7 @@ func isSmall(t *testing.T, dir string) (keyframes int) {
 
 // A run whose checkpoints hold what cannot be replayed ends with the same bits, however
 // often it is stopped.
-func TestJournaledRunResumes(t *testing.T) {
+func TestTrailedRunResumes(t *testing.T) {
 	b, dir := swarm(t), t.TempDir()
 	want := ends(t, b, "", run.Options{})
 	for step := 1; step < swarmSteps; step++ {
@@ -121,7 +121,7 @@ func (c *countdown) Err() error {
 
 // Wherever it is that a run notices that it is to stop: in a move, while it waits for
 // a keyframe, or while it resumes.
-func TestJournaledRunStopsAnywhere(t *testing.T) {
+func TestTrailedRunStopsAnywhere(t *testing.T) {
 	b := swarm(t)
 	b.Training.Steps = 5
 	want := ends(t, b, "", run.Options{})
@@ -156,7 +156,7 @@ func TestJournaledRunStopsAnywhere(t *testing.T) {
 }
 
 // A run goes on from what lies on the disk at any moment, as after a kill.
-func TestJournaledRunSurvivesKills(t *testing.T) {
+func TestTrailedRunSurvivesKills(t *testing.T) {
 	b, dir := swarm(t), t.TempDir()
 	want := ends(t, b, "", run.Options{})
 	var copies []string
@@ -246,15 +246,15 @@ func TestKeyframesAreChecked(t *testing.T) {
 }
 
 // How much a checkpoint may hold is decided when a run begins.
-func TestJournalsStayWhatTheyAre(t *testing.T) {
+func TestTrailsStayWhatTheyAre(t *testing.T) {
 	b := swarm(t)
 	want := ends(t, b, "", run.Options{})
 	for _, from := range []int{0, 1 << 40} {
 		dir := t.TempDir()
-		run.SetJournalFrom(from)
+		run.SetTrailFrom(from)
 		for _, step := range []int{2, 7} {
 			stoppedAt(t, b, dir, step)
-			run.SetJournalFrom(1<<40 - from)
+			run.SetTrailFrom(1<<40 - from)
 		}
 		require.Equal(t, from > 0, len(files(t, dir)["checkpoint.rvg"]) > 4*swarmParticles*swarmSize)
 		require.Equal(t, want, ends(t, b, dir, run.Options{}))

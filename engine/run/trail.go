@@ -17,14 +17,14 @@ import (
 )
 
 // A search may carry more than can be written in the moment that a stop has. The
-// checkpoints of such a run hold a journal instead: θ of each step since a keyframe,
+// checkpoints of such a run hold a trail instead: θ of each step since a keyframe,
 // a file of its own, from which Replay computes the rest without a loss. Before the
 // first keyframe it begins with the θ that training begins with. Keyframes are
 // written beside a step's losses, which read what they hold and change nothing.
-const journalLen = 32 << 20 // bytes of θ between keyframes, about
+const trailLen = 32 << 20 // bytes of θ between keyframes, about
 
-// journalFrom is how many bytes are too many for a checkpoint. Tests replace it.
-var journalFrom = 64 << 20
+// trailFrom is how many bytes are too many for a checkpoint. Tests replace it.
+var trailFrom = 64 << 20
 
 // keyframeSlots are as many as there may be at once: those of both checkpoints, and
 // one that is being written.
@@ -32,15 +32,16 @@ const keyframeSlots = 3
 
 func keyframeName(slot int) string { return fmt.Sprintf("keyframe.%d.rvg", slot) }
 
-// A keyframe is what a journal begins with.
+// A keyframe is what a trail begins with.
 type keyframe struct {
 	Step   int    `json:"step"`
 	File   string `json:"file,omitempty"` // none for the beginning of training
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-type journal struct {
-	trail  *search.Trail
+// A trail is search.Trail with its keyframes.
+type trail struct {
+	*search.Trail
 	search search.Replayer
 	limit  int // steps between keyframes
 	base   keyframe
@@ -53,16 +54,16 @@ type journal struct {
 	cancel context.CancelFunc
 }
 
-// newJournal returns a journal that begins with the trainer's present θ.
-func newJournal(t *engine.Trainer, s search.Replayer) *journal {
-	limit := max(2, min(bulkBytes(s)/8, journalLen)/max(1, 4*t.System().NumParams()))
-	return &journal{search: s, trail: t.Trail(limit + 1), limit: limit, base: keyframe{Step: t.Steps()}}
+// newTrail returns a trail that begins with the trainer's present θ.
+func newTrail(t *engine.Trainer, s search.Replayer) *trail {
+	limit := max(2, min(bulkBytes(s)/8, trailLen)/max(1, 4*t.System().NumParams()))
+	return &trail{search: s, Trail: t.Trail(limit + 1), limit: limit, base: keyframe{Step: t.Steps()}}
 }
 
-// journaled returns the trainer's search if what it carries is too much for a
+// trailed returns the trainer's search if what it carries is too much for a
 // checkpoint, and nil otherwise.
-func journaled(t *engine.Trainer) search.Replayer {
-	if s := t.Replayer(); s != nil && bulkBytes(s) >= journalFrom {
+func trailed(t *engine.Trainer) search.Replayer {
+	if s := t.Replayer(); s != nil && bulkBytes(s) >= trailFrom {
 		return s
 	}
 	return nil
@@ -76,68 +77,68 @@ func bulkBytes(s search.Replayer) (n int) {
 }
 
 // write begins a keyframe of the present step.
-func (j *journal) write(path string, h header) {
+func (k *trail) write(path string, h header) {
 	ctx, cancel := context.WithCancel(context.Background())
 	next := &keyframe{Step: h.Step, File: filepath.Base(path)}
-	j.next, j.done, j.cancel, j.failed = next, make(chan struct{}), cancel, nil
-	j.trail.Reading = j.done
+	k.next, k.done, k.cancel, k.failed = next, make(chan struct{}), cancel, nil
+	k.Reading = k.done
 	go func(done chan struct{}) {
 		defer close(done)
 		// Rather than fill the disk to find that out.
-		if err := disk.Room(path, int64(bulkBytes(j.search))); err != nil {
-			j.failed = fmt.Errorf("writing %s: %w", path, err)
+		if err := disk.Room(path, int64(bulkBytes(k.search))); err != nil {
+			k.failed = fmt.Errorf("writing %s: %w", path, err)
 			return
 		}
-		j.failed = disk.Gently(ctx, path, func(w io.Writer) error {
-			sum, err := encode(w, h, j.search.Bulk())
+		k.failed = disk.Gently(ctx, path, func(w io.Writer) error {
+			sum, err := encode(w, h, k.search.Bulk())
 			next.SHA256 = hex.EncodeToString(sum)
 			return err
 		})
-	}(j.done)
+	}(k.done)
 }
 
 // finished reports whether there is a keyframe to adopt, or why not.
-func (j *journal) finished() bool {
-	if j == nil || j.next == nil {
+func (k *trail) finished() bool {
+	if k == nil || k.next == nil {
 		return false
 	}
 	select {
-	case <-j.done:
+	case <-k.done:
 		return true
 	default:
 		return false
 	}
 }
 
-// adopt lets the journal begin with the keyframe that was written, and drops what
+// adopt lets the trail begin with the keyframe that was written, and drops what
 // came before.
-func (j *journal) adopt() error {
-	next := j.next
-	j.next, j.trail.Reading = nil, nil
-	j.cancel()
-	if j.failed != nil {
-		return j.failed
+func (k *trail) adopt() error {
+	next := k.next
+	k.next, k.Reading = nil, nil
+	k.cancel()
+	if k.failed != nil {
+		return k.failed
 	}
-	j.trail.Forget(next.Step - j.base.Step)
-	j.base = *next
+	k.Forget(next.Step - k.base.Step)
+	k.base = *next
 	return nil
 }
 
 // abandon ends the writing of a keyframe that nobody waits for any more. What was
 // written of it is gone when wait returns.
-func (j *journal) abandon() (wait func()) {
-	if j == nil || j.next == nil {
+func (k *trail) abandon() (wait func()) {
+	if k == nil || k.next == nil {
 		return func() {}
 	}
-	j.cancel()
-	return func() { <-j.done }
+	k.cancel()
+	return func() { <-k.done }
 }
 
 // keyframes adopts one that is written, and begins one that is due.
 func (r *run) keyframes() error {
-	j := r.journal
-	if j.finished() {
-		if err := j.adopt(); err != nil {
+	k := r.trail
+	if k.finished() {
+		if err := k.adopt(); err != nil {
 			return errors.Join(err, r.checkpoint()) // which is small
 		}
 		r.dirty = true
@@ -146,24 +147,24 @@ func (r *run) keyframes() error {
 		}
 		r.sweepKeyframes()
 	}
-	if j == nil || len(j.trail.Rates) < j.limit {
+	if k == nil || len(k.Rates) < k.limit {
 		return nil
 	}
 	used := r.keyframesInUse()
 	for slot := range keyframeSlots {
 		if name := keyframeName(slot); !used[name] {
-			j.write(filepath.Join(r.dir, name), r.header("keyframe"))
+			k.write(filepath.Join(r.dir, name), r.header("keyframe"))
 			return nil
 		}
 	}
 	panic("run: two checkpoints name three keyframes")
 }
 
-// keyframesInUse are those that the checkpoints name, and the journal.
+// keyframesInUse are those that the checkpoints name, and the trail.
 func (r *run) keyframesInUse() map[string]bool {
 	used := map[string]bool{}
-	if j := r.journal; j != nil {
-		used[j.base.File] = true
+	if k := r.trail; k != nil {
+		used[k.base.File] = true
 	}
 	for _, path := range []string{checkpointFile(r.dir), previousFile(r.dir)} {
 		file, size, err := disk.Open(path)
@@ -188,7 +189,7 @@ func (r *run) sweepKeyframes() {
 	}
 }
 
-// replay restores from a checkpoint with a journal what it does not hold.
+// replay restores from a checkpoint with a trail what it does not hold.
 func (r *run) replay(ctx context.Context, path string, h *header, data [][]byte) error {
 	t, n := r.trainer, r.trainer.System().NumParams()
 	s := t.Replayer()
@@ -199,32 +200,32 @@ func (r *run) replay(ctx context.Context, path string, h *header, data [][]byte)
 	if s == nil || first < 0 || steps < 0 || steps > size/(4*max(1, n)) || first > 0 && h.Keyframe.File == "" {
 		return &FileError{path, fmt.Sprintf("a journal from step %d to step %d does not fit", first, h.Step)}
 	}
-	j := newJournal(t, s)
-	j.base = *h.Keyframe
-	j.trail.Stretch(steps)
-	if err := fill(path, h, data, j.trail.State()); err != nil {
+	k := newTrail(t, s)
+	k.base = *h.Keyframe
+	k.Stretch(steps)
+	if err := fill(path, h, data, k.State()); err != nil {
 		return err
 	}
-	j.trail.Set(0)
-	if err := r.startReplay(ctx, path, s, &j.base); err != nil {
+	k.Set(0)
+	if err := r.startReplay(ctx, path, s, &k.base); err != nil {
 		return err
 	}
 	debug.FreeOSMemory() // what the keyframe was read into, before steps that allocate nothing
-	for i, rate := range j.trail.Rates {
-		j.trail.Set(i + 1)
-		finite, err := s.Replay(ctx, j.base.Step+i+1, rate)
+	for i, rate := range k.Rates {
+		k.Set(i + 1)
+		finite, err := s.Replay(ctx, k.base.Step+i+1, rate)
 		if err != nil {
 			return err
 		}
 		if !finite {
-			return &FileError{path, fmt.Sprintf("its journal leads to numbers that are not finite at step %d", j.base.Step+i+1)}
+			return &FileError{path, fmt.Sprintf("its journal leads to numbers that are not finite at step %d", k.base.Step+i+1)}
 		}
 	}
-	r.journal = j
+	r.trail = k
 	return nil
 }
 
-// startReplay restores what the journal of the checkpoint at path begins with.
+// startReplay restores what the trail of the checkpoint at path begins with.
 func (r *run) startReplay(ctx context.Context, path string, s search.Replayer, base *keyframe) error {
 	if base.File == "" {
 		_, err := s.Replay(ctx, 0, 0)
