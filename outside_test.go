@@ -40,6 +40,7 @@ import (
 
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -59,7 +60,7 @@ var _ func(cfg engine.Config, workers *engine.Workers) (engine.System, error) = 
 
 func main() {
 	own := density.Reals("normal", "a normal law", normal{})
-	cfg, err := engine.Systems{own}.Configure("normal", "quick", "training.steps=20", "training.batch=64", "evaluation.samples=500")
+	cfg, err := catalogue.Systems{own}.Configure("normal", "quick", "training.steps=20", "training.batch=64", "evaluation.samples=500")
 	if err == nil {
 		var model *revgen.Model
 		if model, err = revgen.Train(context.Background(), cfg, revgen.TrainOptions{Dir: os.Args[1]}); err == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/cli"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/run"
 )
@@ -266,7 +267,7 @@ func TestMistakes(t *testing.T) {
 	}
 
 	_, err = revgen.Configure("ising", "", "target.l=1")
-	var wrong *engine.ConfigError
+	var wrong *catalogue.ConfigError
 	require.ErrorAs(t, err, &wrong)
 	require.Equal(t, "target.l", wrong.Path)
 	for _, text := range [][]byte{nil, []byte(`{"system": "isling"}`)} {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
@@ -220,7 +220,7 @@ func (p *program) recipe(config []byte, dir string) (string, error) {
 	if why == "" {
 		values = slices.DeleteFunc(values, func(v string) bool { return !strings.HasPrefix(v, "target.") })
 		looks := false
-		if _, why, looks, err = p.systems.Given(engine.Source{System: shared.System, Preset: shared.Preset, Set: values}); looks {
+		if _, why, looks, err = p.systems.Given(catalogue.Source{System: shared.System, Preset: shared.Preset, Set: values}); looks {
 			return fmt.Sprintf("The %s preset looked at this target; what it chose is in the configuration.", shared.Preset), nil
 		}
 	}

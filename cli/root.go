@@ -18,6 +18,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
@@ -49,7 +50,7 @@ var errCheckFailed = errors.New("check failed")
 // program is what every command has: where it writes and what the flags that
 // all commands share ask for.
 type program struct {
-	systems        engine.Systems
+	systems        catalogue.Systems
 	stdout, stderr io.Writer
 	isa            string
 	json           bool

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/measure"
@@ -213,7 +214,7 @@ func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training
 	var setup *run.Setup
 	var cfg *resolved
 	from, err := given.from, ctx.Err()
-	from.Look = new(engine.Look)
+	from.Look = new(catalogue.Look)
 	if !p.others() {
 		if setup, err = run.SetUp(t.dir, t.resume, given.Config, p.warn); err == nil {
 			from.Look = run.ReadLook(t.dir)
@@ -241,7 +242,7 @@ func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training
 }
 
 // shareLook gives all ranks the configuration of rank 0, by what its recipe saw.
-func (p *program) shareLook(ctx context.Context, from engine.Source, cfg *resolved) (*resolved, error) {
+func (p *program) shareLook(ctx context.Context, from catalogue.Source, cfg *resolved) (*resolved, error) {
 	text, err := json.Marshal(from.Look)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/internal/conf"
@@ -210,7 +211,7 @@ func (c *calibration) bias(t *testing.T, names []string, truth, seen []float64, 
 func (c *calibration) config(t *testing.T, assignments ...[]string) engine.Config {
 	t.Helper()
 	// The recipe is that of the target of the training.
-	cfg, err := engine.Systems(revgen.Systems()).Configure(c.system, c.preset, assignments[0]...)
+	cfg, err := catalogue.Systems(revgen.Systems()).Configure(c.system, c.preset, assignments[0]...)
 	require.NoError(t, err, c.name)
 	require.NoError(t, conf.Set(cfg, slices.Concat(assignments[1:]...)...))
 	require.NoError(t, cfg.Validate(), c.name)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
@@ -116,7 +117,7 @@ func (p *Plan) neighbourJobs(systems []engine.Definition) (all []job) {
 // neighbourhood trains, measures and diagnoses the target of a job.
 func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error) {
 	n := e.neighbour
-	cfg, _, err := engine.Systems(e.systems).Resolve(ctx, engine.Source{System: n.System, Preset: e.preset, Set: slices.Concat(n.Assignments, e.Assignments)})
+	cfg, _, err := catalogue.Systems(e.systems).Resolve(ctx, catalogue.Source{System: n.System, Preset: e.preset, Set: slices.Concat(n.Assignments, e.Assignments)})
 	if err != nil {
 		return nil, fmt.Errorf("seed %d: %s: %w", n.Seed, n.Title, err)
 	}

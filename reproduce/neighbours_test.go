@@ -13,6 +13,7 @@ import (
 
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
@@ -35,7 +36,7 @@ func TestNeighbours(t *testing.T) {
 		if n.System == "reals" || n.System == "mixed" {
 			preset = "paper"
 		}
-		_, err := engine.Systems(revgen.Systems()).Configure(n.System, preset, n.Assignments...)
+		_, err := catalogue.Systems(revgen.Systems()).Configure(n.System, preset, n.Assignments...)
 		require.NoError(t, err, "seed %d: %s", seed, n.Title)
 	}
 }
@@ -249,7 +250,7 @@ func TestRecipesOnNeighbours(t *testing.T) {
 	defer workers.Close()
 	for _, seed := range []uint64{1, 2} {
 		n := NewNeighbour(seed)
-		cfg, err := engine.Systems(revgen.Systems()).Configure(n.System, "quick", append(n.Assignments, "evaluation.samples=20000")...)
+		cfg, err := catalogue.Systems(revgen.Systems()).Configure(n.System, "quick", append(n.Assignments, "evaluation.samples=20000")...)
 		require.NoError(t, err)
 		result, err := run.Train(context.Background(), cfg, workers, run.Options{})
 		require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/disk"
@@ -197,8 +198,8 @@ func (p *Plan) Check(systems []engine.Definition) error {
 }
 
 func (p *Plan) config(ctx context.Context, def *engine.Definition, s *Setting, preset string, seed uint64, curves bool) (engine.Config, error) {
-	cfg, _, err := engine.Systems{*def}.Resolve(ctx, engine.Source{System: def.Name, Preset: preset, Set: slices.Concat(s.Assignments, p.Assignments)})
-	var wrong *engine.AssignmentError
+	cfg, _, err := catalogue.Systems{*def}.Resolve(ctx, catalogue.Source{System: def.Name, Preset: preset, Set: slices.Concat(s.Assignments, p.Assignments)})
+	var wrong *catalogue.AssignmentError
 	if errors.As(err, &wrong) {
 		err = fmt.Errorf("%q: %w", wrong.Assignment, err)
 	}

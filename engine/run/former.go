@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/conf"
 )
 
 // Read reads the model of a run directory or a model file with the configuration
 // that trained it, of one of the systems.
-func Read(s engine.Systems, path string) (*Model, engine.Config, error) {
+func Read(s catalogue.Systems, path string) (*Model, engine.Config, error) {
 	model, err := ReadModel(path)
 	if err != nil {
 		return nil, nil, err
@@ -22,7 +23,7 @@ func Read(s engine.Systems, path string) (*Model, engine.Config, error) {
 
 // Written decodes and validates a configuration that a run has written. Its
 // errors are not mistakes of the user.
-func Written(s engine.Systems, data []byte, path string) (engine.Config, error) {
+func Written(s catalogue.Systems, data []byte, path string) (engine.Config, error) {
 	const file = "its configuration"
 	data = modern(data)
 	cfg, err := s.Base(data, file)

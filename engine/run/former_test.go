@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/internal/pool"
@@ -35,7 +36,7 @@ const (
 // TestFormerConfigurations: what former versions have trained samples again, by a
 // configuration of today, which reads back as it is.
 func TestFormerConfigurations(t *testing.T) {
-	systems := engine.Systems{ising.Definition, gmm.Definition, graph.Definition, density.RealsDefinition}
+	systems := catalogue.Systems{ising.Definition, gmm.Definition, graph.Definition, density.RealsDefinition}
 	for name, c := range map[string]struct {
 		text, preset, kind string
 		partners           any
@@ -66,7 +67,7 @@ func TestFormerConfigurations(t *testing.T) {
 			cfg, err := run.Written(systems, []byte(c.text), "model.rvg")
 			require.NoError(t, err)
 			require.Equal(t, c.preset, cfg.Shared().Preset)
-			text, err := engine.EncodeConfig(cfg)
+			text, err := catalogue.EncodeConfig(cfg)
 			require.NoError(t, err)
 			var now struct {
 				Loss map[string]any `json:"loss"`

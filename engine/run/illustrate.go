@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
@@ -56,7 +57,7 @@ func lossName(cfg engine.Config) string {
 			Kind string `json:"kind"`
 		} `json:"loss"`
 	}
-	if text, err := engine.EncodeConfig(cfg); err == nil && json.Unmarshal(text, &c) == nil && c.Loss.Kind == "divergence" {
+	if text, err := catalogue.EncodeConfig(cfg); err == nil && json.Unmarshal(text, &c) == nil && c.Loss.Kind == "divergence" {
 		return "loss: KL(q‖π)"
 	}
 	return "loss"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 )
 
 // Hash names a model by what its samples are made of: the configuration, which has the
@@ -31,7 +32,7 @@ func (m *Model) Write(path string) error {
 
 // NewModel returns the model that a result of training under a configuration is.
 func NewModel(cfg engine.Config, r *Result) (*Model, error) {
-	text, err := engine.EncodeConfig(cfg)
+	text, err := catalogue.EncodeConfig(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 )
@@ -104,16 +105,16 @@ func mayResume(dir, resume string, begun bool) error {
 
 // ReadLook returns what the recipe of a run directory has made of its target, for
 // Source.Look; nothing if it has not looked.
-func ReadLook(dir string) *engine.Look {
-	look := new(engine.Look)
+func ReadLook(dir string) *catalogue.Look {
+	look := new(catalogue.Look)
 	if text, err := disk.Read(recipeFile(dir), maxRecipe); err == nil && json.Unmarshal(text, look) != nil {
-		return new(engine.Look) // and it looks once more
+		return new(catalogue.Look) // and it looks once more
 	}
 	return look
 }
 
 // Keep keeps what the recipe has made of the target.
-func (s *Setup) Keep(look *engine.Look) error {
+func (s *Setup) Keep(look *catalogue.Look) error {
 	text, err := json.Marshal(look)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
@@ -94,7 +95,7 @@ func TestBadTargets(t *testing.T) {
 		if text == "-1/sum(x - x)" { // −∞ everywhere, by another way
 			want = "ln π is −∞ at all of"
 		}
-		_, err := engine.Systems{RealsDefinition}.Configure("reals", "", "target.expression="+text, "target.parameters={}", "target.center=[]", "target.scale=[]")
+		_, err := catalogue.Systems{RealsDefinition}.Configure("reals", "", "target.expression="+text, "target.parameters={}", "target.center=[]", "target.scale=[]")
 		require.ErrorContains(t, err, want, text)
 	}
 	for set, want := range map[string]string{
@@ -116,22 +117,22 @@ func TestBadTargets(t *testing.T) {
 		`target.parameters={"radius":2,"width":1," a":1}`:   `" a" is no name`,
 		`target.parameters={"radius":2,"width":1,"true":1}`: `"true" is no name`,
 	} {
-		_, err := engine.Systems{RealsDefinition}.Configure("reals", "", set)
+		_, err := catalogue.Systems{RealsDefinition}.Configure("reals", "", set)
 		require.ErrorContains(t, err, want, set)
 	}
-	_, err := engine.Systems{RealsDefinition}.Configure("reals", "paper", "target.center=[0,-1e4]", "target.scale=[1e-3]")
+	_, err := catalogue.Systems{RealsDefinition}.Configure("reals", "paper", "target.center=[0,-1e4]", "target.scale=[1e-3]")
 	require.ErrorContains(t, err, "target.scale[0]: 0.001 is too little about -10000: states are float32, which are 0.00098 apart there; let the coordinate be the distance from -10000")
-	_, err = engine.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program")
+	_, err = catalogue.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program")
 	require.ErrorContains(t, err, "target.command: the list is empty")
-	_, err = engine.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program", `target.command=["true"]`, "target.center=[]", "target.scale=[]")
+	_, err = catalogue.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program", `target.command=["true"]`, "target.center=[]", "target.scale=[]")
 	require.ErrorContains(t, err, "target.command: worker 0 (true) ended (exit status 0) before it had answered the greeting")
-	_, err = engine.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program", `target.command=["true"]`, "target.timeout_seconds=0")
+	_, err = catalogue.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program", `target.command=["true"]`, "target.timeout_seconds=0")
 	require.ErrorContains(t, err, "target.timeout_seconds: 0 is not between")
-	_, err = engine.Systems{MixedDefinition}.Configure("mixed", "", "target.modes=0")
+	_, err = catalogue.Systems{MixedDefinition}.Configure("mixed", "", "target.modes=0")
 	require.ErrorContains(t, err, "target.modes: 0 is not between 1 and 256")
-	_, err = engine.Systems{MixedDefinition}.Configure("mixed", "", "target.modes=4")
+	_, err = catalogue.Systems{MixedDefinition}.Configure("mixed", "", "target.modes=4")
 	require.ErrorContains(t, err, "the mode k takes 4 values, and there are 3 here")
-	_, err = engine.Systems{MixedDefinition}.Configure("mixed", "", "target.center=[[1]]")
+	_, err = catalogue.Systems{MixedDefinition}.Configure("mixed", "", "target.center=[[1]]")
 	require.ErrorContains(t, err, "target.center: 1 lists for 3 modes")
 }
 

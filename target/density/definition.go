@@ -32,7 +32,7 @@ type MixedHints struct {
 }
 
 // Reals makes a system of a target over real vectors, for cli.Main or
-// engine.Systems.
+// catalogue.Systems.
 func Reals(name, summary string, t reals.Target, hints ...Hints) engine.Definition {
 	return realsDefinition(&origin{name: name, code: code{reals: t}}, summary, func() RealsTarget {
 		c := RealsTarget{TargetConfig: inGo(t.Dim()), Center: []float64{}, Scale: []float64{}}
@@ -44,7 +44,7 @@ func Reals(name, summary string, t reals.Target, hints ...Hints) engine.Definiti
 }
 
 // Mixed makes a system of a target over a mode beside a vector, for cli.Main or
-// engine.Systems.
+// catalogue.Systems.
 func Mixed(name, summary string, t mixed.Target, hints ...MixedHints) engine.Definition {
 	return mixedDefinition(&origin{name: name, code: code{mixed: t}}, summary, func() MixedTarget {
 		c := MixedTarget{TargetConfig: inGo(t.Dim()), Modes: t.Modes(), Center: [][]float64{}, Scale: [][]float64{}}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/target/density"
 )
@@ -25,7 +26,7 @@ func (ring) LogDensity(dst, x []float32) {
 // command line by cli.Main(definition). examples/ring is a whole program.
 func ExampleReals() {
 	definition := density.Reals("ring", "a ring in the plane", ring{})
-	cfg, err := engine.Systems{definition}.Configure("ring", "quick", "training.steps=20", "training.batch=256", "evaluation.samples=2000")
+	cfg, err := catalogue.Systems{definition}.Configure("ring", "quick", "training.steps=20", "training.batch=256", "evaluation.samples=2000")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -43,14 +44,14 @@ func ExampleReals() {
 
 // An expression is a configuration, and needs no Go.
 func Example() {
-	cfg, err := engine.Systems{density.RealsDefinition}.Configure("reals", "quick",
+	cfg, err := catalogue.Systems{density.RealsDefinition}.Configure("reals", "quick",
 		"target.dim=3", "target.expression=-sum((x - mu)^2)/2", `target.parameters={"mu": [100, 200, 300]}`)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(cfg.Shared().System, cfg.Shared().Preset)
-	_, err = engine.Systems{density.RealsDefinition}.Configure("reals", "quick", "target.expression=-sum((x - mu)^2)/2")
+	_, err = catalogue.Systems{density.RealsDefinition}.Configure("reals", "quick", "target.expression=-sum((x - mu)^2)/2")
 	fmt.Println(err)
 	// Output:
 	// reals quick
@@ -73,7 +74,7 @@ func (between) LogDensity(dst, x []float32, k []uint8) {
 // A mode beside a vector, likewise.
 func ExampleMixed() {
 	definition := density.Mixed("between", "a switch between two places", between{})
-	cfg, err := engine.Systems{definition}.Configure("between", "quick", "training.steps=20", "training.batch=256", "evaluation.samples=2000")
+	cfg, err := catalogue.Systems{definition}.Configure("between", "quick", "training.steps=20", "training.batch=256", "evaluation.samples=2000")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -38,7 +39,7 @@ func TestRanks(t *testing.T) {
 			all.Go(func() {
 				left := new(atomic.Int64)
 				left.Store(math.MaxInt64)
-				cfg, err := engine.Systems{Reals("halting", "a law that ends", halting{left})}.Configure("halting", "paper",
+				cfg, err := catalogue.Systems{Reals("halting", "a law that ends", halting{left})}.Configure("halting", "paper",
 					"training.steps=30", "training.batch=256", "evaluation.samples=200")
 				if errs[i] = err; err != nil {
 					return

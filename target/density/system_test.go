@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
@@ -32,7 +33,7 @@ func configure(t testing.TB, def engine.Definition, preset string, set ...string
 	t.Helper()
 	set = append(slices.Clone(small[preset]), set...)
 	preset, _, _ = strings.Cut(preset, " ")
-	cfg, err := engine.Systems{def}.Configure(def.Name, preset, set...)
+	cfg, err := catalogue.Systems{def}.Configure(def.Name, preset, set...)
 	require.NoError(t, err)
 	return cfg
 }

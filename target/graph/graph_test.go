@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/spins"
@@ -25,7 +26,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-var systems = engine.Systems{Definition}
+var systems = catalogue.Systems{Definition}
 
 // glass returns a ±J glass on a periodic lattice of the given sides.
 func glass(seed uint64, sides ...int) spins.Hamiltonian {
@@ -562,7 +563,7 @@ func TestFilesAreRecognised(t *testing.T) {
 		back, err := run.Written(systems, text, "model.rvg")
 		require.NoError(t, err)
 		require.Equal(t, c, back)
-		again, _, err := systems.Resolve(t.Context(), engine.Source{Text: text, File: "config.json"})
+		again, _, err := systems.Resolve(t.Context(), catalogue.Source{Text: text, File: "config.json"})
 		require.NoError(t, err)
 		require.Equal(t, c, again)
 	}

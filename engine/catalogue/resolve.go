@@ -1,4 +1,4 @@
-package engine
+package catalogue
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
 )
 
@@ -60,7 +61,7 @@ func (s Systems) Recognise(data []byte, path string) (from Source, ok bool) {
 // Configure returns the configuration of a system's preset, "" for the first, whose
 // recipe is for the target that the assignments key.path=value describe, and in
 // which these have the last word. It is valid.
-func (s Systems) Configure(system, preset string, set ...string) (Config, error) {
+func (s Systems) Configure(system, preset string, set ...string) (engine.Config, error) {
 	cfg, _, err := s.Resolve(context.Background(), Source{System: system, Preset: preset, Set: set})
 	return cfg, err
 }
@@ -69,7 +70,7 @@ func (s Systems) Configure(system, preset string, set ...string) (Config, error)
 // what the preset's recipe chose for its target and why, "" if it stands as it is.
 // Errors are *ConfigError or *AssignmentError, or ctx's where a recipe looks at its
 // target.
-func (s Systems) Resolve(ctx context.Context, from Source) (cfg Config, why string, err error) {
+func (s Systems) Resolve(ctx context.Context, from Source) (cfg engine.Config, why string, err error) {
 	if cfg, err = s.base(&from); err != nil {
 		return nil, "", err
 	}
@@ -88,10 +89,10 @@ func (s Systems) Resolve(ctx context.Context, from Source) (cfg Config, why stri
 // Given is Resolve without a look at the target. Where the recipe would look, looks is
 // true, and the configuration is what is given of it: the recipe has not chosen yet, so that
 // it need not be valid, and keys of what is not chosen are set too.
-func (s Systems) Given(from Source) (cfg Config, why string, looks bool, err error) {
+func (s Systems) Given(from Source) (cfg engine.Config, why string, looks bool, err error) {
 	unseen, end := context.WithCancel(context.Background())
 	end()
-	if cfg, why, err = s.Resolve(unseen, from); !Cancelled(err) {
+	if cfg, why, err = s.Resolve(unseen, from); !engine.Cancelled(err) {
 		return cfg, why, false, err
 	}
 	if cfg, err = s.base(&from); err == nil {
@@ -105,7 +106,7 @@ func (s Systems) Given(from Source) (cfg Config, why string, looks bool, err err
 }
 
 // base returns the preset that a source begins with.
-func (s Systems) base(from *Source) (Config, error) {
+func (s Systems) base(from *Source) (engine.Config, error) {
 	if from.written() {
 		return s.Base(from.Text, from.File)
 	}
@@ -115,8 +116,8 @@ func (s Systems) base(from *Source) (Config, error) {
 func (from *Source) written() bool { return from.Text != nil || from.File != "" }
 
 // adapt sets what the preset's recipe chooses for the source's target.
-func (from *Source) adapt(ctx context.Context, cfg Config) (why string, err error) {
-	a, ok := cfg.(Adapter)
+func (from *Source) adapt(ctx context.Context, cfg engine.Config) (why string, err error) {
+	a, ok := cfg.(engine.Adapter)
 	if !ok || from.target(cfg) != nil || load(cfg) != nil {
 		return "", nil
 	}
@@ -141,7 +142,7 @@ func (from *Source) adapt(ctx context.Context, cfg Config) (why string, err erro
 }
 
 // set sets what the source says, and reads the files that it names.
-func (from *Source) set(cfg Config, decode func(data []byte, file string, dst any) error, set func(dst any, assignments ...string) error) error {
+func (from *Source) set(cfg engine.Config, decode func(data []byte, file string, dst any) error, set func(dst any, assignments ...string) error) error {
 	if from.written() {
 		if err := decode(from.Text, from.File, cfg); err != nil {
 			return err
@@ -160,15 +161,15 @@ func (from *Source) set(cfg Config, decode func(data []byte, file string, dst an
 }
 
 // load reads the files that a configuration names.
-func load(cfg Config) error {
-	if l, ok := cfg.(Loader); ok {
+func load(cfg engine.Config) error {
+	if l, ok := cfg.(engine.Loader); ok {
 		return l.Load()
 	}
 	return nil
 }
 
 // preset returns the configuration of a preset as it stands.
-func (s Systems) preset(system, name string) (Config, error) {
+func (s Systems) preset(system, name string) (engine.Config, error) {
 	if system == "" && len(s) > 0 {
 		system = s[0].Name
 	}
@@ -188,7 +189,7 @@ func (s Systems) preset(system, name string) (Config, error) {
 
 // target sets what the source says of the target and of the kind of generator, by which
 // a recipe is chosen. Errors come back, with their place, when all is set.
-func (from *Source) target(cfg Config) error {
+func (from *Source) target(cfg engine.Config) error {
 	var text struct {
 		Target    json.RawMessage
 		Generator struct{ Kind json.RawMessage }
@@ -238,63 +239,4 @@ func (from *Source) locate(err error) error {
 
 // EncodeConfig returns a configuration as config.json holds it, from which Resolve
 // gives the same one.
-func EncodeConfig(cfg Config) ([]byte, error) { return conf.Encode(cfg) }
-
-// Systems are what a program can train, the default first.
-type Systems []Definition
-
-// Names returns the names of the systems.
-func (s Systems) Names() []string {
-	var names []string
-	for _, d := range s {
-		names = append(names, d.Name)
-	}
-	return names
-}
-
-// String describes the systems, one a line.
-func (s Systems) String() string {
-	var b strings.Builder
-	for _, d := range s {
-		fmt.Fprintf(&b, "  %-8s %s: %s\n", d.Name, d.Summary, strings.Join(d.Presets, ", "))
-	}
-	return b.String()
-}
-
-// Find returns the system of a name, or an error that lists them.
-func (s Systems) Find(name string) (*Definition, error) {
-	i := slices.IndexFunc(s, func(d Definition) bool { return d.Name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("unknown system %q; the systems are %s", name, strings.Join(s.Names(), ", "))
-	}
-	return &s[i], nil
-}
-
-// Base returns the preset that the text of a configuration begins with: it says
-// which system's it is and, if it likes, of which preset the missing keys are.
-// Errors name the file and the place in it.
-func (s Systems) Base(data []byte, file string) (Config, error) {
-	name, ok, err := conf.Text(data, file, "system")
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, &conf.Error{File: file, Path: "system", Reason: "missing; it is one of " + strings.Join(s.Names(), ", ")}
-	}
-	def, err := s.Find(name)
-	if err != nil {
-		return nil, conf.At(data, file, "system", err)
-	}
-	preset, _, err := conf.Text(data, file, "preset")
-	if err != nil {
-		return nil, err
-	}
-	if preset == "" {
-		preset = def.Presets[0]
-	}
-	cfg, err := def.Preset(preset)
-	if err != nil {
-		return nil, conf.At(data, file, "preset", err)
-	}
-	return cfg, nil
-}
+func EncodeConfig(cfg engine.Config) ([]byte, error) { return conf.Encode(cfg) }

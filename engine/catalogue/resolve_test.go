@@ -1,4 +1,4 @@
-package engine_test
+package catalogue_test
 
 import (
 	"context"
@@ -6,20 +6,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/ising"
 )
 
-var resolvable = engine.Systems{ising.Definition, gmm.Definition}
+var resolvable = catalogue.Systems{ising.Definition, gmm.Definition}
 
 // A recipe is that of the target, wherever the target was given, and whatever else
 // is set has the last word.
 func TestResolveChoosesTheRecipeOfTheTarget(t *testing.T) {
-	set, why, err := resolvable.Resolve(context.Background(), engine.Source{Preset: "best", Set: []string{"generator.units=4", "target.l=16"}})
+	set, why, err := resolvable.Resolve(context.Background(), catalogue.Source{Preset: "best", Set: []string{"generator.units=4", "target.l=16"}})
 	require.NoError(t, err)
 	require.NotEmpty(t, why)
-	text, fileWhy, err := resolvable.Resolve(context.Background(), engine.Source{File: "run.json",
+	text, fileWhy, err := resolvable.Resolve(context.Background(), catalogue.Source{File: "run.json",
 		Text: []byte(`{"system": "ising", "preset": "best", "generator": {"units": 4}, "target": {"l": 16}}`)})
 	require.NoError(t, err)
 	require.Equal(t, why, fileWhy)
@@ -27,17 +27,17 @@ func TestResolveChoosesTheRecipeOfTheTarget(t *testing.T) {
 	require.Equal(t, "hierarchy", set.(*ising.Config).Generator.Kind)
 	require.Equal(t, 4, set.(*ising.Config).Generator.Units)
 
-	encoded, err := engine.EncodeConfig(set)
+	encoded, err := catalogue.EncodeConfig(set)
 	require.NoError(t, err)
-	again, _, err := resolvable.Resolve(context.Background(), engine.Source{Text: encoded})
+	again, _, err := resolvable.Resolve(context.Background(), catalogue.Source{Text: encoded})
 	require.NoError(t, err)
-	encodedAgain, err := engine.EncodeConfig(again)
+	encodedAgain, err := catalogue.EncodeConfig(again)
 	require.NoError(t, err)
 	require.Equal(t, string(encoded), string(encodedAgain))
 }
 
 func TestResolveErrors(t *testing.T) {
-	for want, from := range map[string]engine.Source{
+	for want, from := range map[string]catalogue.Source{
 		`system: unknown system "spins"; the systems are ising, gmm`:        {System: "spins"},
 		`preset: "slow" is not one of quick, paper, best`:                   {Preset: "slow"},
 		`training.stpes: unknown key; did you mean training.steps?`:         {Set: []string{"training.stpes=3"}},
@@ -49,15 +49,15 @@ func TestResolveErrors(t *testing.T) {
 	} {
 		cfg, _, err := resolvable.Resolve(context.Background(), from)
 		require.Nil(t, cfg)
-		var where *engine.ConfigError
+		var where *catalogue.ConfigError
 		require.ErrorAs(t, err, &where)
 		require.EqualError(t, err, want)
-		var set *engine.AssignmentError
+		var set *catalogue.AssignmentError
 		if len(from.Set) > 0 {
 			require.ErrorAs(t, err, &set)
 			require.Equal(t, from.Set[0], set.Assignment)
 		}
 	}
-	_, err := engine.Systems{}.Configure("", "")
+	_, err := catalogue.Systems{}.Configure("", "")
 	require.Error(t, err)
 }
