@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/revgen/revgen"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/diagnose"
 )
 
@@ -113,7 +113,7 @@ func ExampleConfigure() {
 	fmt.Println(cfg.Shared().System, cfg.Shared().Preset)
 
 	_, err = revgen.Configure("spins", "quick", "target.spins=3", "target.edges=[[0,1,1],[1,3,1]]")
-	var wrong *engine.ConfigError
+	var wrong *catalogue.ConfigError
 	fmt.Println(errors.As(err, &wrong), err)
 	// Output:
 	// spins quick

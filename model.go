@@ -8,6 +8,8 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -15,11 +17,11 @@ import (
 type Model struct {
 	// Evaluation measures the generator against its exact reference; nil if the model
 	// was loaded, or its system has none.
-	Evaluation *engine.Evaluation
+	Evaluation *measure.Evaluation
 	// Warnings are what was seen in training that the user should know of.
 	Warnings []string
 
-	file   *engine.Model
+	file   *run.Model
 	config engine.Config
 }
 
@@ -34,7 +36,7 @@ type TrainOptions struct {
 	// Threads to compute with; 0 means one for each processor.
 	Threads int
 	// Progress, if not nil, is called at every logged step.
-	Progress func(engine.Progress)
+	Progress func(run.Progress)
 	// Ranks, if not nil, are the processes that share this training: each calls Train
 	// with the same configuration, and has the model then, with the bits of one process
 	// alone. The number 0 alone uses Dir, calls Progress and has an Evaluation. Where
@@ -50,28 +52,28 @@ type TrainOptions struct {
 type Ranks = pool.Ranks
 
 // Train runs Algorithm 1 to the end that the configuration says, and measures the
-// generator. Where ctx or MaxTime ends it earlier the error is engine.ErrStopped, and
+// generator. Where ctx or MaxTime ends it earlier the error is run.ErrStopped, and
 // Train with the same Dir continues, to the same bits. cfg must not change meanwhile.
 func Train(ctx context.Context, cfg engine.Config, opt TrainOptions) (*Model, error) {
-	run := engine.RunOptions{Dir: opt.Dir, MaxTime: opt.MaxTime, Progress: opt.Progress}
+	options := run.Options{Dir: opt.Dir, MaxTime: opt.MaxTime, Progress: opt.Progress}
 	if opt.Start != nil {
-		run.Start = &engine.Start{Config: opt.Start.config, Params: opt.Start.file.Params}
+		options.Start = &run.Start{Config: opt.Start.config, Params: opt.Start.file.Params}
 		var err error
 		if cfg, err = engine.Reseeded(cfg, cfg.Shared().Training.Seed); err != nil {
 			return nil, err
 		}
-		cfg.Shared().Training.Start = run.Start.Hash()
+		cfg.Shared().Training.Start = options.Start.Hash()
 	}
 	workers := engine.NewWorkers(opt.Threads)
 	defer workers.Close()
 	if opt.Ranks != nil {
 		workers.Join(opt.Ranks)
 	}
-	result, err := engine.Train(ctx, cfg, workers, run)
+	result, err := run.Train(ctx, cfg, workers, options)
 	if err != nil {
 		return nil, err
 	}
-	file, err := engine.NewModel(cfg, result)
+	file, err := run.NewModel(cfg, result)
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +83,9 @@ func Train(ctx context.Context, cfg engine.Config, opt TrainOptions) (*Model, er
 
 // Load reads the model of a run directory or a model file, whose system is one of
 // Systems or of one's own. A file that is damaged or of another version is refused
-// with a *engine.FileError.
+// with a *run.FileError.
 func Load(path string, own ...engine.Definition) (*Model, error) {
-	file, cfg, err := slices.Concat(Systems(), own).Read(path)
+	file, cfg, err := run.Read(slices.Concat(Systems(), own), path)
 	if err != nil {
 		return nil, err
 	}
@@ -123,17 +125,17 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 		formats = append(formats, format{f.Name, f.Descr, append([]int{}, f.Shape...), f.RowBytes, f.Doc})
 	}
 	return json.Marshal(struct {
-		System     string             `json:"system"`
-		Dim        int                `json:"dim"`
-		Parameters int                `json:"parameters"`
-		Hash       string             `json:"hash"`
-		Steps      int                `json:"steps"`
-		Path       string             `json:"path"`
-		Seed       uint64             `json:"seed"`
-		Formats    []format           `json:"formats"`
-		Config     json.RawMessage    `json:"config"`
-		Evaluation *engine.Evaluation `json:"evaluation,omitempty"`
-		Warnings   []string           `json:"warnings,omitempty"`
+		System     string              `json:"system"`
+		Dim        int                 `json:"dim"`
+		Parameters int                 `json:"parameters"`
+		Hash       string              `json:"hash"`
+		Steps      int                 `json:"steps"`
+		Path       string              `json:"path"`
+		Seed       uint64              `json:"seed"`
+		Formats    []format            `json:"formats"`
+		Config     json.RawMessage     `json:"config"`
+		Evaluation *measure.Evaluation `json:"evaluation,omitempty"`
+		Warnings   []string            `json:"warnings,omitempty"`
 	}{m.file.System, s.Dim(), len(m.file.Params), m.file.Hash(), m.file.Step, m.file.Path, m.Seed(), formats, m.file.Config, m.Evaluation, m.Warnings})
 }
 

@@ -40,6 +40,7 @@ import (
 
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -48,7 +49,7 @@ type normal struct{}
 
 func (normal) Dim() int { return 3 }
 
-func (normal) LogDensity(dst, x []float32) {
+func (normal) LogDensity(dst, x []float32, _ []uint8) {
 	for r := range dst {
 		dst[r] = -(x[3*r]*x[3*r] + x[3*r+1]*x[3*r+1] + x[3*r+2]*x[3*r+2]) / 2
 	}
@@ -59,7 +60,7 @@ var _ func(cfg engine.Config, workers *engine.Workers) (engine.System, error) = 
 
 func main() {
 	own := density.Reals("normal", "a normal law", normal{})
-	cfg, err := engine.Systems{own}.Configure("normal", "quick", "training.steps=20", "training.batch=64", "evaluation.samples=500")
+	cfg, err := catalogue.Systems{own}.Configure("normal", "quick", "training.steps=20", "training.batch=64", "evaluation.samples=500")
 	if err == nil {
 		var model *revgen.Model
 		if model, err = revgen.Train(context.Background(), cfg, revgen.TrainOptions{Dir: os.Args[1]}); err == nil {

@@ -19,13 +19,13 @@
 // samples can be trusted.
 //
 // A target of one's own is an engine.Definition: configure it with
-// engine.Systems{definition}.Configure, and give it to Load beside the path. Package
+// catalogue.Systems{definition}.Configure, and give it to Load beside the path. Package
 // cli makes a whole program of it.
 //
 // The package has no state, prints nothing, and leaves no goroutine behind when Train
 // has returned and samplers are closed. Errors of a configuration are
-// *engine.ConfigError, a run that was cancelled or out of time is engine.ErrStopped,
-// a damaged file *engine.FileError, and numbers that ceased to be finite
+// *catalogue.ConfigError, a run that was cancelled or out of time is run.ErrStopped,
+// a damaged file *run.FileError, and numbers that ceased to be finite
 // *engine.NonFiniteError, for errors.Is and errors.As.
 package revgen
 
@@ -34,6 +34,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/ising"
@@ -42,26 +43,26 @@ import (
 )
 
 // Systems returns the systems that come with RevGen, the default first.
-func Systems() engine.Systems {
-	return engine.Systems{ising.Definition, gmm.Definition, hybrid.Definition, graph.Definition, density.RealsDefinition, density.MixedDefinition}
+func Systems() catalogue.Systems {
+	return catalogue.Systems{ising.Definition, gmm.Definition, hybrid.Definition, graph.Definition, density.RealsDefinition, density.MixedDefinition}
 }
 
 // Configure returns the configuration of a preset, "" for the first, of one of
 // Systems. Assignments key.path=value change it, training.steps=2000 say; a preset
 // that is a recipe takes its choices from the target that they describe. The result
-// is valid; errors are *engine.ConfigError, and name the key.
+// is valid; errors are *catalogue.ConfigError, and name the key.
 func Configure(system, preset string, set ...string) (engine.Config, error) {
 	return Systems().Configure(system, preset, set...)
 }
 
 // ParseConfig returns the configuration that JSON describes, as config.json of a run
 // or a part of it: {"system": "ising", "preset": "best", "target": {"l": 16}}. Its
-// system is one of Systems or of one's own. Errors are *engine.ConfigError, and name
+// system is one of Systems or of one's own. Errors are *catalogue.ConfigError, and name
 // line and key.
 func ParseConfig(text []byte, own ...engine.Definition) (engine.Config, error) {
 	if text == nil {
 		text = []byte{}
 	}
-	cfg, _, err := slices.Concat(Systems(), own).Resolve(context.Background(), engine.Source{Text: text})
+	cfg, _, err := slices.Concat(Systems(), own).Resolve(context.Background(), catalogue.Source{Text: text})
 	return cfg, err
 }

@@ -16,7 +16,9 @@ import (
 
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/cli"
 )
 
@@ -196,7 +198,7 @@ func modeZero(t *testing.T, s *revgen.Sampler) float64 {
 // Every configuration says what memory it needs, and more for more of everything.
 func TestDemands(t *testing.T) {
 	sum := func(cfg engine.Config) (bytes float64) {
-		d, ok := cfg.(engine.Demander)
+		d, ok := cfg.(engine.Explainer)
 		require.True(t, ok, "%T", cfg)
 		for _, demand := range d.Demands() {
 			require.Positive(t, demand.Bytes, demand.Key)
@@ -265,7 +267,7 @@ func TestMistakes(t *testing.T) {
 	}
 
 	_, err = revgen.Configure("ising", "", "target.l=1")
-	var wrong *engine.ConfigError
+	var wrong *catalogue.ConfigError
 	require.ErrorAs(t, err, &wrong)
 	require.Equal(t, "target.l", wrong.Path)
 	for _, text := range [][]byte{nil, []byte(`{"system": "isling"}`)} {
@@ -275,7 +277,7 @@ func TestMistakes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.rvg")
 	require.NoError(t, os.WriteFile(path, []byte("RevGen"), 0o600))
 	_, err = revgen.Load(path)
-	var damaged *engine.FileError
+	var damaged *run.FileError
 	require.ErrorAs(t, err, &damaged)
 	_, err = revgen.Load(path + "?")
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -287,10 +289,10 @@ func TestTrainStopsAndContinues(t *testing.T) {
 	cfg, err := revgen.Configure("gmm", "quick", append(small["gmm"][2:], "training.log_every=1")...)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	opt := revgen.TrainOptions{Dir: t.TempDir(), Progress: func(engine.Progress) { cancel() }}
+	opt := revgen.TrainOptions{Dir: t.TempDir(), Progress: func(run.Progress) { cancel() }}
 	_, err = revgen.Train(ctx, cfg, opt)
-	require.ErrorIs(t, err, engine.ErrStopped)
-	var stop *engine.StopError
+	require.ErrorIs(t, err, run.ErrStopped)
+	var stop *run.StopError
 	require.True(t, errors.As(err, &stop) && stop.Step == 1, "%v", err)
 	opt.Progress = nil
 	got, err := revgen.Train(context.Background(), cfg, opt)

@@ -43,7 +43,7 @@ func scoreRows(e *environment, size string) ([]*operation, error) {
 		return nil, optionf("size %q: %v", size, err)
 	}
 	sampler, ok := system.(engine.Sampler)
-	if _, energetic := system.(engine.Energetic); !ok || !energetic {
+	if _, energetic := system.(engine.Scorer); !ok || !energetic {
 		return nil, optionf("size %q: the system scores no states", size)
 	}
 	params := make([]float32, system.NumParams())

@@ -3,10 +3,14 @@ package engine
 import (
 	"fmt"
 	"math"
+	"reflect"
 
+	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/memory"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // SchemaVersion is the version of configuration, model and checkpoint files.
@@ -81,3 +85,100 @@ func (c *Common) Validate() error {
 		conf.Under("training", t.Methods.Validate(t.ClipNorm)),
 		conf.Under("training.schedule", t.Schedule.Validate()))
 }
+
+// Reseeded returns a configuration that differs by its seed alone.
+func Reseeded(cfg Config, seed uint64) (Config, error) {
+	v := reflect.ValueOf(cfg)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		return nil, fmt.Errorf("a configuration is a pointer to a struct, not a %T", cfg)
+	}
+	copied := reflect.New(v.Elem().Type())
+	copied.Elem().Set(v.Elem())
+	other := copied.Interface().(Config)
+	if other.Shared() == cfg.Shared() {
+		return nil, fmt.Errorf("%T: engine.Common is embedded as a pointer; embed it as a value", cfg)
+	}
+	other.Shared().Training.Seed = seed
+	return other, nil
+}
+
+// An Annealing raises the inverse temperature of a target while a generator is
+// trained. A generator that meets a cold target at once may lose a mode of it, which
+// its own samples do not show.
+type Annealing struct {
+	// Anneal is the fraction of the training over which π^β rises from
+	// AnnealFrom to β = 1; 0 is without annealing.
+	Anneal     float64 `json:"anneal"`
+	AnnealFrom float64 `json:"anneal_from"` // β that annealing begins with
+}
+
+// Validate reports the first value that cannot be used, by its key.
+func (a *Annealing) Validate() error {
+	if err := conf.Fraction("anneal", a.Anneal); err != nil || a.Anneal == 0 {
+		return err
+	}
+	if !(a.AnnealFrom <= 1) {
+		return fmt.Errorf("anneal_from: %v is more than 1, the target itself", a.AnnealFrom)
+	}
+	return conf.Positive("anneal_from", a.AnnealFrom)
+}
+
+// At returns β of one of a number of steps.
+func (a *Annealing) At(step, steps int) float64 {
+	end := a.Anneal * float64(steps)
+	if float64(step) >= end {
+		return 1
+	}
+	return a.AnnealFrom + (1-a.AnnealFrom)*float64(step)/end
+}
+
+// A Demand is memory that a configuration asks for, and the key of the value
+// that decides how much it is.
+type Demand struct {
+	Key   string
+	Bytes float64
+}
+
+// Afford reports that the demands of a configuration exceed the machine's memory
+// together, by the key of the largest. It is what keeps a run from being killed
+// after hours: every system's Validate ends with it.
+func Afford(demands ...Demand) error {
+	limit, sum := memory.Limit(), 0.0
+	var largest Demand
+	for _, d := range demands {
+		sum += d.Bytes
+		if d.Bytes > largest.Bytes {
+			largest = d
+		}
+	}
+	if sum <= limit {
+		return nil
+	}
+	return fmt.Errorf("%s: the run needs about %.3g GiB, most of them for this, and the machine has %.3g GiB", largest.Key, sum/(1<<30), limit/(1<<30))
+}
+
+// Demands are those of every system with a generator of the given number of
+// parameters, of which method, optimiser, backward pass and checkpoints keep
+// copies, for what every system needs besides.
+func (t *Training) Demands(params int) []Demand {
+	const (
+		float       = 4
+		copies      = 5   // θ, its gradient, AdamW's two moments, the average
+		packed      = 3   // for products forward and backward, with padding
+		checkpoints = 2.5 // of a section, while its file is made
+	)
+	kept := copies + packed + float64(nn.LanesOf(t.Batch)) + 4*checkpoints
+	all := []Demand{{"generator.hidden", float * kept * float64(params)}}
+	if t.Method == "consensus" {
+		all = append(all, Demand{"training.consensus.particles", float * (1 + checkpoints) * float64(t.Consensus.Particles) * float64(params)})
+	}
+	return all
+}
+
+// Workers are the threads that a system computes with. They serve one call at a
+// time and live until they are closed.
+type Workers = pool.Pool
+
+// NewWorkers returns as many threads, the caller's included; 0 or less means one for
+// each processor.
+func NewWorkers(threads int) *Workers { return pool.New(threads) }

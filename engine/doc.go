@@ -1,5 +1,5 @@
 // Package engine trains a generator by reversibility: Algorithm 1 of the paper
-// for any System, with checkpoints, a run directory and sampling.
+// for any System, and sampling of what was trained.
 //
 // Most users do not need it. Package revgen, the module's root, trains, loads and
 // samples in ten lines, and target/density takes a density of one's own. This package
@@ -12,7 +12,11 @@
 //
 //	cfg, err := ising.Preset("quick")
 //	…
-//	workers := pool.New(0)
+//	workers := engine.NewWorkers(0)
 //	defer workers.Close()
-//	result, err := engine.Train(ctx, cfg, workers, engine.RunOptions{Dir: "run"})
+//	trainer, err := engine.NewTrainer(cfg, workers)
+//	…
+//	err = trainer.Step()
+//
+// It knows no files: package run keeps a run directory, with checkpoints and a model.
 package engine

@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
 )
 
@@ -41,9 +42,9 @@ type Exact struct {
 	log   float64 // its ln w
 	stay  uint64  // draws since it came there
 
-	proposals []byte    // of a part, with weights
-	states    []byte    // a part's draws in the default format, where that is not the draws' own
-	convert   Converter // from there
+	proposals []byte // of a part, with weights
+	states    []byte // a part's draws in the default format, where that is not the draws' own
+	convert   Scorer // from there
 	words     []uint32
 	inverted  bool // a test's mistake
 
@@ -69,7 +70,7 @@ func (s *Stream) Exact(f Format) (*Exact, error) {
 	e := &Exact{stream: s, format: f, weighted: weighted, state: make([]byte, whole.RowBytes), proposals: make([]byte, rows*weighted.RowBytes), words: make([]uint32, 4*rows)}
 	if f.Name != whole.Name {
 		var ok bool
-		if e.convert, ok = s.sampler.(Converter); !ok {
+		if e.convert, ok = s.sampler.(Scorer); !ok {
 			return nil, fmt.Errorf("format: exact draws of this system are in the format %s", whole.Name)
 		}
 		e.states = make([]byte, rows*whole.RowBytes)
@@ -209,7 +210,7 @@ type Exactness struct {
 	// Longest is the longest such run.
 	Longest uint64 `json:"longest_run"`
 	// Weights are those of the first proposals, up to a chain's.
-	Weights Weights `json:"weights"`
+	Weights measure.Weights `json:"weights"`
 	// Bias bounds the total variation of a chain's first draw from the target,
 	// (1 − 1/w)^BurnIn with w the largest weight in units of the mean. It is judged by
 	// the weights seen.
@@ -224,7 +225,7 @@ func (e *Exact) Exactness() Exactness {
 	stay := float64(e.stay)
 	x.Acceptance = float64(e.taken) / float64(max(1, e.proposed))
 	x.Time = (e.squares + stay*stay) / max(1, e.draws+stay)
-	x.Weights = NewWeights(e.seen)
+	x.Weights = measure.NewWeights(e.seen)
 	x.Bias = math.Exp(ExactBurnIn * math.Log1p(-1/max(1, x.Weights.Largest)))
 	const most = 1e-3
 	switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -17,9 +18,10 @@ import (
 // loaded is a Sampler of a die: side i comes up with the probability q[i], and should
 // with one proportional to pi[i].
 type loaded struct {
-	q, pi []float64
-	drawn *int // samples so far, if not nil
-	stop  func()
+	Scorer // of which it is Convert alone
+	q, pi  []float64
+	drawn  *int // samples so far, if not nil
+	stop   func()
 }
 
 func (l loaded) Formats() []Format {
@@ -192,11 +194,11 @@ func TestReweighing(t *testing.T) {
 			r[i] = -math.Float64frombits(binary.LittleEndian.Uint64(rows[9*i+1:]))
 			f[i] = float64(rows[9*i])
 		}
-		w := NewReweighing(r)
+		w := measure.NewReweighing(r)
 		if w.Trusted() {
 			trusted++
 		}
-		m := Metric{Exact: mean, Relative: true}
+		m := measure.Metric{Exact: mean, Relative: true}
 		m.Reweigh(w.Mean(f))
 		require.InDelta(t, math.Abs(m.Reweighted.Value-mean)/mean, m.Reweighted.Error, 1e-12)
 		if i := m.Reweighted.Interval; i[0] < mean && mean < i[1] {
@@ -214,13 +216,13 @@ func TestReweighing(t *testing.T) {
 	}
 	require.Equal(t, repetitions, trusted)
 
-	w := NewWeights([]float64{math.Inf(1), math.Inf(1)})
+	w := measure.NewWeights([]float64{math.Inf(1), math.Inf(1)})
 	require.False(t, w.Trusted())
 	heavy := make([]float64, 10000)
 	for i := range heavy {
 		heavy[i] = math.Log(float64(i+1) / float64(len(heavy))) // w = 1/u
 	}
-	w = NewWeights(heavy)
+	w = measure.NewWeights(heavy)
 	require.InDelta(t, 1, w.ParetoK, 0.2)
 	require.Contains(t, w.Warning, "Pareto")
 	// The same tail beside much that is even: w = c + 1/u. With c = 10⁴ it has 6·10⁻⁴ of
@@ -229,11 +231,11 @@ func TestReweighing(t *testing.T) {
 		for i := range heavy {
 			heavy[i] = -math.Log(c + float64(len(heavy))/float64(i+1))
 		}
-		w = NewWeights(heavy)
+		w = measure.NewWeights(heavy)
 		require.InDelta(t, 1, w.ParetoK, 0.2)
 		require.Equal(t, c == 1e4, w.Trusted())
 	}
-	few := NewWeights(make([]float64, 50))
+	few := measure.NewWeights(make([]float64, 50))
 	require.Contains(t, few.Warning, "50 independent")
 }
 

@@ -2,13 +2,9 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -34,40 +30,6 @@ type Prober interface {
 	Probe() (answers []float64, err error)
 	// Named says in an error what differs where the answers do.
 	Named() string
-}
-
-// probe compares what the targets of all ranks answer, before any of them is believed.
-func (r *run) probe(ctx context.Context) error {
-	p, ok := r.trainer.system.(Prober)
-	n := r.workers.Size()
-	if !ok || n == 1 {
-		return nil
-	}
-	defer interruptible(ctx, r.trainer.system)()
-	answers, err := p.Probe()
-	if err = r.agree(err); err != nil || answers == nil {
-		return err
-	}
-	h := sha256.New()
-	if err := binary.Write(h, binary.LittleEndian, answers); err != nil {
-		return err
-	}
-	digests := make([][sha256.Size]byte, n)
-	h.Sum(digests[r.workers.Rank()][:0])
-	r.workers.Gather(n, pool.SpanOf(digests, 1))
-	var others []string
-	for rank, d := range digests {
-		if d != digests[0] {
-			others = append(others, strconv.Itoa(rank))
-		}
-	}
-	switch len(others) {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("%s: on rank %s it answers otherwise than on rank 0 to the same questions; all ranks need the same program with the same data", p.Named(), others[0])
-	}
-	return fmt.Errorf("%s: on ranks %s it answers otherwise than on rank 0 to the same questions; all ranks need the same program with the same data", p.Named(), strings.Join(others, ", "))
 }
 
 // A TargetError ends a run whose target has failed. The parameters are those before
@@ -100,9 +62,9 @@ func (t *Trainer) failed(err error) error {
 	return &TargetError{t.step + 1, err}
 }
 
-// interruptible lets the end of a context interrupt a system, until the function
+// Interruptible lets the end of a context interrupt a system, until the function
 // that it returns is called.
-func interruptible(ctx context.Context, s System) (done func() bool) {
+func Interruptible(ctx context.Context, s System) (done func() bool) {
 	f, ok := s.(Fallible)
 	if !ok {
 		return func() bool { return true }
@@ -115,4 +77,20 @@ func Release(s System) {
 	if f, ok := s.(Fallible); ok {
 		_ = f.Close() // of processes that are done with
 	}
+}
+
+// ErrElsewhere ends a run on the ranks other than that on which something went
+// wrong, which says what.
+var ErrElsewhere = errors.New("another rank failed, and says how")
+
+// Cancelled reports whether err is a context's and nothing else: errors that
+// something else is joined to are not.
+func Cancelled(err error) bool {
+	for err != nil {
+		if err == context.Canceled || err == context.DeadlineExceeded {
+			return true
+		}
+		err = errors.Unwrap(err)
+	}
+	return false
 }

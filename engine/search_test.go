@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
@@ -28,37 +29,19 @@ func methodConfig(t *testing.T, method string) *ising.Config {
 	return c
 }
 
-// bowl is a system whose loss is Σ_i (i+1)/2 (θ_i − 1)².
-type bowl struct {
-	engine.Common
-	size   int
-	params []float32
-	look   func() // called for each loss
-}
-
-func newBowl(size int, method string) *bowl {
-	b := &bowl{Common: newToy().Common, size: size}
-	b.Training.Method = method
-	return b
-}
-
-func (b *bowl) New(*pool.Pool) (engine.System, error) { return b, nil }
-func (b *bowl) NumParams() int                        { return b.size }
-func (b *bowl) Initialize(p []float32)                { clear(p) }
-func (b *bowl) Acceptance() float64                   { return 1 }
-func (b *bowl) Loss(params []float32, _ uint32) (loss float64, _ error) {
-	if b.look != nil {
-		b.look()
-	}
-	for i, p := range params {
-		loss += float64(i+1) / 2 * math.Pow(float64(p)-1, 2)
-	}
-	return loss, nil
-}
-func (b *bowl) Backward(p, g []float32) {
-	for i, v := range p {
-		g[i] = float32(i+1) * (v - 1)
-	}
+func config(t *testing.T) *ising.Config {
+	t.Helper()
+	c, err := ising.Preset("paper")
+	require.NoError(t, err)
+	c.Training.Steps, c.Training.Batch, c.Training.EMA = 12, 300, 0.998
+	c.Training.Schedule.Kind, c.Transition.Anneal = "cosine", 0.3
+	c.Target.L = 2
+	c.Loss.Kind = "discriminator" // which has state beyond the parameters
+	c.Loss.Discriminator.Hidden, c.Loss.Discriminator.Steps = []int{8}, 1
+	c.Training.LogEvery, c.Training.CheckpointEvery = 1, 5
+	c.Generator.Hidden = []int{16}
+	c.Evaluation.Samples, c.Evaluation.Every = 1000, 4
+	return c
 }
 
 // TestEvolutionEstimatesTheGradient: of a quadratic loss the antithetic
@@ -67,7 +50,7 @@ func (b *bowl) Backward(p, g []float32) {
 // whose length is the learning rate, are compared with that.
 func TestEvolutionEstimatesTheGradient(t *testing.T) {
 	const size = 5000 // three chunks, the last cut
-	b := newBowl(size, "evolution")
+	b := systemtest.NewBowl(size, "evolution")
 	b.Training.Optimizer.LearningRate = 1e-3
 	b.Training.Evolution = search.Evolution{Pairs: 6, Sigma: 0.05, Fitness: "plain"}
 	workers := pool.New(2)
@@ -110,7 +93,7 @@ func TestMethodsDescend(t *testing.T) {
 	}
 	for _, fitness := range []string{"plain", "rank"} {
 		for _, method := range []string{"gradient", "evolution", "consensus"} {
-			b := newBowl(8, method)
+			b := systemtest.NewBowl(8, method)
 			b.Training.Steps, b.Training.Optimizer.LearningRate = 300, 0.03
 			b.Training.Evolution.Fitness = fitness
 			b.Training.Consensus = search.Consensus{Particles: 64, Spread: 1, Sharpness: 20, Noise: 0.5, TimeStep: 0.02}
@@ -178,7 +161,7 @@ func TestMethodsRefuse(t *testing.T) {
 		"training.consensus.time_step": func(t *engine.Training) { t.Consensus.TimeStep = 0 },
 		"training.clip_norm":           func(t *engine.Training) { t.Method, t.ClipNorm = "consensus", 1 },
 	} {
-		b := newBowl(3, "evolution")
+		b := systemtest.NewBowl(3, "evolution")
 		if key[9] == 'c' {
 			b.Training.Method = "consensus"
 		}

@@ -2,11 +2,10 @@ package engine
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
-	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/internal/state"
 )
 
@@ -34,6 +33,18 @@ type System interface {
 	Acceptance() float64
 }
 
+// A Count says how many of a number of proposals were accepted.
+type Count struct{ Proposed, Accepted uint64 }
+
+// Rate returns the fraction accepted, 0 of none.
+func (c Count) Rate() float64 { return float64(c.Accepted) / max(1, float64(c.Proposed)) }
+
+// Add adds d to c.
+func (c *Count) Add(d Count) {
+	c.Proposed += d.Proposed
+	c.Accepted += d.Accepted
+}
+
 // A Stateful system carries state from step to step beyond θ and the
 // optimiser's moments. Its sections are saved in checkpoints and restored in
 // place on resumption.
@@ -48,7 +59,7 @@ type Section = state.Section
 type Evaluator interface {
 	// Evaluate draws the given number of samples from the generator with
 	// parameters params and returns its table of metrics.
-	Evaluate(ctx context.Context, params []float32, samples int) (*Evaluation, error)
+	Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error)
 }
 
 // A SelfChecker checks a trained generator against what is known exactly of it.
@@ -66,72 +77,6 @@ type Illustrator interface {
 	Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error)
 }
 
-// A Sampler writes independent samples of a trained generator.
-type Sampler interface {
-	// Formats lists the layouts that samples can be written in, the default
-	// first.
-	Formats() []Format
-	// Reach reports why samples first … first+n−1 cannot be had after refine
-	// Metropolis steps each.
-	Reach(first, n uint64, refine int) error
-	// Sample fills dst with samples first … first+n−1 of the stream that
-	// belongs to the seed, in the named format, after refine Metropolis steps
-	// each. len(dst) is n times the format's RowBytes.
-	Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error
-}
-
-// A Converter is a Sampler with several formats that each hold all or a part of what
-// the default one holds.
-type Converter interface {
-	// Convert sets dst to states of the default format in another, which is not that
-	// of samples with weights.
-	Convert(dst []byte, format string, states []byte) error
-}
-
-// An Energetic system evaluates its target at any states: π(s) ∝ e^{−βE(s)}.
-type Energetic interface {
-	// Energies sets dst[i] = E(s_i), +Inf where π vanishes, for len(dst) states in a
-	// Sampler's format that holds all of a state, and returns β.
-	Energies(dst []float64, format string, states []byte) (beta float64, err error)
-}
-
-// A Refiner takes any states along its transition kernel.
-type Refiner interface {
-	// Refine takes the given number of Metropolis steps from states in a Sampler's
-	// format that holds all of a state, in place. State i draws the random numbers
-	// of sample first+i, so that those that Sample gives without refinement become
-	// those that it gives with it. Where neighbouring samples draw together, as in
-	// sweeps of a lattice, that holds for whole blocks of RefineBlock.
-	Refine(states []byte, format string, first uint64, steps int) error
-}
-
-// RefineBlock is a multiple of all numbers of samples that draw together.
-const RefineBlock = 1 << 9
-
-// SampleRange is Reach for a stream that ends after limit samples, each of which has
-// random numbers for refineLimit steps.
-func SampleRange(first, limit, n uint64, refine, refineLimit int) error {
-	switch {
-	case refine < 0 || refine > refineLimit:
-		return fmt.Errorf("refine: %d is not between 0 and %d", refine, refineLimit)
-	case first > limit || n > limit-first:
-		return fmt.Errorf("number: samples %d to %d are not all among the %d of a seed; take another seed for more", first, first+max(n, 1)-1, limit)
-	}
-	return nil
-}
-
-// A Format is the layout of one sample in a NumPy file.
-type Format struct {
-	Name     string // as --format takes it
-	Descr    string // NumPy dtype description: a Python literal such as '|i1' or [('x', '<f4'), ('k', '<i4')]
-	Shape    []int  // shape of one sample; empty for a scalar
-	RowBytes int    // bytes of one sample
-	Doc      string // what the numbers mean, bit order included
-	// Unrefined says that it holds what is known of samples only as the
-	// generator draws them.
-	Unrefined bool
-}
-
 // A Config is everything that determines a run of one system, as a JSON
 // object. It is a pointer to a struct whose zero value need not be valid.
 type Config interface {
@@ -144,16 +89,17 @@ type Config interface {
 	New(workers *Workers) (System, error)
 }
 
-// A Describer is a configuration that says in a sentence what its target is, and,
-// if that was read from a file, by which conventions.
-type Describer interface {
-	Describe() string
-}
-
-// An Explainer is a configuration that says in a sentence how it trains: which generator,
-// by which form of the principle, and over which moves.
+// An Explainer is a configuration that says of itself what a user wants to know before a
+// run.
 type Explainer interface {
+	// Describe says in a sentence what the target is, and, if that was read from a file,
+	// by which conventions.
+	Describe() string
+	// Explain says in a sentence how it trains: which generator, by which form of the
+	// principle, and over which moves.
 	Explain() string
+	// Demands says what memory a run needs.
+	Demands() []Demand
 }
 
 // An Adapter is a configuration whose presets are recipes for its target.
@@ -223,60 +169,8 @@ type Check struct {
 	Detail string  `json:"detail,omitempty"`
 }
 
-// An Evaluation is the table that ends a training run.
-type Evaluation struct {
-	Samples  int      `json:"samples"`
-	Metrics  []Metric `json:"metrics"`
-	Warnings []string `json:"warnings,omitempty"`
-	// Lost are those of the warnings that say that a mode, a sector or a well of the
-	// target is missing, or all but missing, from the samples.
-	Lost []string `json:"lost,omitempty"`
-	// Weights are those that rows were reweighted by, nil where the generator's density
-	// is not known.
-	Weights *Weights `json:"weights,omitempty"`
-}
-
-// A Metric is one row of an evaluation. Its figures need not be finite: the
-// divergence from a target without weight somewhere is infinite. Package number
-// says how JSON holds such.
-type Metric struct {
-	Name      string     `json:"name"`
-	Exact     float64    `json:"exact"`
-	Generated float64    `json:"generated"`
-	Error     float64    `json:"error"`    // |generated − exact|, divided by |exact| if Relative
-	Relative  bool       `json:"relative"` // whether Error is relative
-	Interval  [2]float64 `json:"interval"` // 95 % confidence interval of Generated
-	Floor     float64    `json:"floor"`    // expected Error of as many exact samples
-	// Quantile is the Error that 95 % of as many exact samples do not exceed, and
-	// Law that of their errors, empty for the half-normal one of an average.
-	Quantile float64   `json:"floor_quantile"`
-	Law      stat.Null `json:"floor_law,omitempty"`
-	Paper    *float64  `json:"paper"` // the paper's Error, nil where it gives none
-	// Uncertainty is the part of Error, as a standard error, that what Generated is
-	// compared with is to blame for: 0 if that is exact.
-	Uncertainty float64 `json:"uncertainty,omitempty"`
-	// Unsettled says that the reference's chains do not agree with each other, so that it
-	// judges nothing.
-	Unsettled bool `json:"unsettled,omitempty"`
-	// Reweighted is Generated by importance weights, nil where there are none.
-	Reweighted *Reweighted `json:"reweighted,omitempty"`
-}
-
-// Judged returns the metric with the errors of exact samples: their mean and their
-// law.
-func (m Metric) Judged(floor float64, law stat.Null) Metric {
-	m.Floor, m.Law, m.Quantile = floor, law, law.Quantile(0.95, floor)
-	return m
-}
-
 // MarshalJSON implements json.Marshaler.
 func (c Check) MarshalJSON() ([]byte, error) { return number.Marshal(c) }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *Check) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, c) }
-
-// MarshalJSON implements json.Marshaler.
-func (m Metric) MarshalJSON() ([]byte, error) { return number.Marshal(m) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (m *Metric) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, m) }

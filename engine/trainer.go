@@ -19,7 +19,7 @@ type Trainer struct {
 	optimizer *optim.Optimizer
 	search    search.Search // nil for the paper's method, the gradient
 	workers   *pool.Pool
-	journal   *journal // nil unless the run keeps one
+	trail     *search.Trail // nil unless the run keeps one
 
 	step       int
 	eased      float64   // what is left of the learning rate
@@ -32,15 +32,15 @@ type Trainer struct {
 // NewTrainer builds the system that cfg describes and initialises its
 // generator from the seed.
 func NewTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
-	t, err := newTrainer(cfg, workers)
+	t, err := Prepare(cfg, workers)
 	if err != nil {
 		return nil, err
 	}
-	return t, t.initialize(context.Background())
+	return t, t.Initialize(context.Background())
 }
 
-// newTrainer is NewTrainer whose generator is still to be initialised.
-func newTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
+// Prepare is NewTrainer whose generator is still to be initialised.
+func Prepare(cfg Config, workers *pool.Pool) (*Trainer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -66,14 +66,14 @@ func newTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
 	return t, nil
 }
 
-// initialize sets θ to what training begins with.
-func (t *Trainer) initialize(ctx context.Context) error {
+// Initialize sets θ to what training begins with.
+func (t *Trainer) Initialize(ctx context.Context) error {
 	i, ok := t.system.(Initializer)
 	if !ok {
 		t.system.Initialize(t.params)
 		return nil
 	}
-	defer interruptible(ctx, t.system)()
+	defer Interruptible(ctx, t.system)()
 	return i.InitializeContext(ctx, t.params)
 }
 
@@ -135,18 +135,18 @@ func (t *Trainer) seek(ctx context.Context) error {
 		return err
 	}
 	finite := true
-	if err = t.journal.settle(ctx); err == nil {
-		finite, err = t.search.Move(t.journal.moving(ctx), t.step, t.rate())
+	if err = t.trail.Settle(ctx); err == nil {
+		finite, err = t.search.Move(t.trail.Moving(ctx), t.step, t.rate())
 	}
 	if err != nil {
 		t.step, t.loss, t.norm = before.Step, before.Loss, before.GradientNorm
-		copy(t.params, t.journal.last())
+		copy(t.params, t.trail.Last())
 		return err
 	}
 	if !finite {
 		return t.nonFinite("parameter", t.params)
 	}
-	t.journal.add(t.rate())
+	t.trail.Add(t.rate())
 	return nil
 }
 
@@ -179,8 +179,6 @@ func (t *Trainer) average() []float32 {
 
 // System returns the system that the trainer trains.
 func (t *Trainer) System() System { return t.system }
-
-func (t *Trainer) threads() int { return t.workers.Threads() }
 
 // Steps returns the number of steps taken.
 func (t *Trainer) Steps() int { return t.step }
@@ -267,16 +265,4 @@ func (t *Trainer) nonFinite(what string, v []float32) error {
 		return &NonFiniteError{Step: t.step, Tensor: what}
 	}
 	return nil
-}
-
-// sections lists everything that a checkpoint must hold for the next step to
-// come out the same.
-func (t *Trainer) sections() []Section {
-	all := []Section{{Name: "params", Float32: t.params}}
-	if t.search != nil {
-		all = append(all, t.search.State()...)
-	} else {
-		all = append(all, t.optimizer.State()...)
-	}
-	return append(all, state.Of(t.system)...)
 }

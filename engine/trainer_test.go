@@ -1,20 +1,18 @@
 package engine_test
 
 import (
-	"context"
-	"os"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 // A raisedBowl starts where no parameter is 0.
-type raisedBowl struct{ *bowl }
+type raisedBowl struct{ *systemtest.Bowl }
 
 func (b raisedBowl) New(*pool.Pool) (engine.System, error) { return b, nil }
 func (b raisedBowl) Initialize(p []float32) {
@@ -30,7 +28,7 @@ func TestStepsAreAdamW(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	for _, ema := range []float64{0, 0.8} {
-		b := raisedBowl{newBowl(7, "gradient")}
+		b := raisedBowl{systemtest.NewBowl(7, "gradient")}
 		b.Training.Steps, b.Training.ClipNorm, b.Training.EMA = 40, 10, ema
 		b.Training.Optimizer.LearningRate, b.Training.Optimizer.WeightDecay = 0.05, 0.1
 		b.Training.Schedule = optim.Schedule{Kind: "cosine", Final: 0.1, Warmup: 5}
@@ -70,7 +68,7 @@ func TestConsensusAverage(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	newTrainer := func(ema float64) *engine.Trainer {
-		b := newBowl(6, "consensus")
+		b := systemtest.NewBowl(6, "consensus")
 		b.Training.EMA, b.Training.Consensus.Particles = ema, 8
 		trainer, err := engine.NewTrainer(b, workers)
 		require.NoError(t, err)
@@ -88,56 +86,4 @@ func TestConsensusAverage(t *testing.T) {
 		}
 		require.NotEqual(t, points.Params(), averaged.Params())
 	}
-}
-
-// A judgedBowl keeps the parameters that it was evaluated with.
-type judgedBowl struct {
-	*bowl
-	judged [][]float32
-}
-
-func (b *judgedBowl) New(*pool.Pool) (engine.System, error) { return b, nil }
-func (b *judgedBowl) Evaluate(_ context.Context, params []float32, _ int) (*engine.Evaluation, error) {
-	b.judged = append(b.judged, slices.Clone(params))
-	return &engine.Evaluation{}, nil
-}
-
-// TestTheAverageIsWhatARunLeaves: evaluations during training and after it, the
-// result and the model's file hold the weight average.
-func TestTheAverageIsWhatARunLeaves(t *testing.T) {
-	for _, method := range []string{"gradient", "evolution", "consensus"} {
-		b := &judgedBowl{bowl: newBowl(5, method)}
-		b.Training.Steps, b.Training.EMA, b.Evaluation.Every = 12, 0.6, 5
-		b.Training.Evolution.Pairs, b.Training.Consensus.Particles = 4, 6
-		workers := pool.New(1)
-		defer workers.Close()
-		trainer, err := engine.NewTrainer(b, workers)
-		require.NoError(t, err)
-		var want [][]float32
-		for step := 1; step <= 12; step++ {
-			require.NoError(t, trainer.Step())
-			if step%5 == 0 || step == 12 {
-				want = append(want, slices.Clone(trainer.Params()))
-			}
-		}
-
-		dir := t.TempDir()
-		r, err := train(t, context.Background(), b, 1, engine.RunOptions{Dir: dir})
-		require.NoError(t, err)
-		require.Equal(t, want, b.judged, method)
-		require.Equal(t, want[2], r.Params, method)
-		m, err := engine.ReadModel(dir)
-		require.NoError(t, err)
-		require.Equal(t, want[2], m.Params, method)
-	}
-}
-
-// TestARunWithoutADirectoryWritesNothing, not even its checkpoints.
-func TestARunWithoutADirectoryWritesNothing(t *testing.T) {
-	t.Chdir(t.TempDir())
-	_, err := train(t, context.Background(), newToy(), 1, engine.RunOptions{})
-	require.NoError(t, err)
-	left, err := os.ReadDir(".")
-	require.NoError(t, err)
-	require.Empty(t, left)
 }

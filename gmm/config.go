@@ -26,7 +26,7 @@ func (c *Config) Validate() error {
 	return c.Config.Validate(target.Dim(), c.targetDemands()...)
 }
 
-// Demands implements engine.Demander.
+// Demands implements engine.Explainer.
 func (c *Config) Demands() []engine.Demand {
 	return c.Config.Demands(c.Target.dim(), c.targetDemands()...)
 }
@@ -46,7 +46,7 @@ func (t *TargetConfig) dim() int { return len(t.Components[0].Mean) }
 // New builds the system.
 func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }
 
-// Describe implements engine.Describer.
+// Describe implements engine.Explainer.
 func (c *Config) Describe() string {
 	return fmt.Sprintf("mixture of %d Gaussians in %d dimensions", len(c.Target.Components), c.Target.dim())
 }

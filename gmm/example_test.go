@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -63,7 +63,7 @@ func ExamplePreset() {
 	c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 30, 256, 1000
 	workers := pool.New(2)
 	defer workers.Close()
-	result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+	result, err := run.Train(context.Background(), c, workers, run.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
@@ -41,7 +41,7 @@ import (
 //
 // The interval of a figure from quadrature says by how much it changes if every
 // other node along each axis is left out; exact samples would make its floor 0.
-func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	d := s.newSampler(params)
 	exactDensity := s.HasDensity()
 	x := make([]float32, samples*s.target.dim)
@@ -53,7 +53,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if err != nil {
 		return nil, err
 	}
-	t := &table{Evaluation: engine.Evaluation{Samples: samples}}
+	t := &table{Evaluation: measure.Evaluation{Samples: samples}}
 	if isPaper(s.target) {
 		paper := 0.0483
 		t.paper = map[string]*float64{"l2_density_error": &paper}
@@ -85,10 +85,10 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 				r[i] = logQ[i] - s.target.LogDensity(state)
 			}
 		})
-		if err := d.reweigh(ctx, t, x, engine.NewReweighing(r)); err != nil {
+		if err := d.reweigh(ctx, t, x, measure.NewReweighing(r)); err != nil {
 			return nil, err
 		}
-		t.Metrics = append(t.Metrics, engine.ImportanceMetrics(r, 0)...)
+		t.Metrics = append(t.Metrics, measure.ImportanceMetrics(r, 0)...)
 	}
 	return &t.Evaluation, nil
 }
@@ -104,7 +104,7 @@ func isPaper(t *Target) bool {
 
 // A table is an evaluation in the making.
 type table struct {
-	engine.Evaluation
+	measure.Evaluation
 	paper map[string]*float64
 }
 
@@ -112,14 +112,14 @@ type table struct {
 // estimate may be.
 func (t *table) add(name string, value float64, interval [2]float64, floor float64, law stat.Null) {
 	value, interval = max(0, value), [2]float64{max(0, interval[0]), max(0, interval[1])}
-	t.Metrics = append(t.Metrics, engine.Metric{
+	t.Metrics = append(t.Metrics, measure.Metric{
 		Name: name, Generated: value, Error: value, Interval: interval, Paper: t.paper[name],
 	}.Judged(floor, law))
 }
 
 // compare appends a figure beside its exact value.
 func (t *table) compare(name string, exact, value float64, interval [2]float64, floor float64) {
-	t.Metrics = append(t.Metrics, engine.Metric{
+	t.Metrics = append(t.Metrics, measure.Metric{
 		Name: name, Exact: exact, Generated: value, Error: math.Abs(value - exact), Interval: interval,
 	}.Judged(floor, nil))
 }
@@ -297,10 +297,10 @@ func (d *sampler) eachResponsible(ctx context.Context, x []float32, visit func(r
 }
 
 // reweigh adds the weights of components by importance weights.
-func (d *sampler) reweigh(ctx context.Context, t *table, x []float32, weights *engine.Reweighing) error {
+func (d *sampler) reweigh(ctx context.Context, t *table, x []float32, weights *measure.Reweighing) error {
 	const prefix = "mode_weight_"
 	t.Weights = &weights.Weights
-	if !slices.ContainsFunc(t.Metrics, func(m engine.Metric) bool { return strings.HasPrefix(m.Name, prefix) }) {
+	if !slices.ContainsFunc(t.Metrics, func(m measure.Metric) bool { return strings.HasPrefix(m.Name, prefix) }) {
 		return nil
 	}
 	columns := make([][]float64, d.s.target.Components())

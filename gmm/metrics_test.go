@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -27,8 +28,8 @@ func gaussianSystem(t *testing.T, target TargetConfig, workers *pool.Pool) (*sys
 	return sys.(*system), params
 }
 
-func metricsByName(t *testing.T, e *engine.Evaluation) map[string]engine.Metric {
-	all := map[string]engine.Metric{}
+func metricsByName(t *testing.T, e *measure.Evaluation) map[string]measure.Metric {
+	all := map[string]measure.Metric{}
 	for _, m := range e.Metrics {
 		require.NotContains(t, all, m.Name)
 		require.False(t, math.IsNaN(m.Error) || math.IsNaN(m.Floor) || math.IsNaN(m.Interval[0]) || math.IsNaN(m.Interval[1]), "%+v", m)
@@ -182,7 +183,7 @@ func TestEvaluateStops(t *testing.T) {
 func TestEvaluateAllGenerators(t *testing.T) {
 	for name, c := range testConfigs() {
 		workers := pool.New(2)
-		result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+		result, err := run.Train(context.Background(), c, workers, run.Options{})
 		require.NoError(t, err, name)
 		m := metricsByName(t, result.Evaluation)
 		require.Contains(t, m, "marginal_w1")

@@ -30,7 +30,7 @@ func (c *Config) Validate() error {
 	return c.ModalConfig.Validate(1, len(c.Target.Mu), c.targetDemands()...)
 }
 
-// Demands implements engine.Demander.
+// Demands implements engine.Explainer.
 func (c *Config) Demands() []engine.Demand {
 	return c.ModalConfig.Demands(1, len(c.Target.Mu), c.targetDemands()...)
 }
@@ -43,7 +43,7 @@ func (c *Config) targetDemands() []engine.Demand {
 // New builds the system.
 func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }
 
-// Describe implements engine.Describer.
+// Describe implements engine.Explainer.
 func (c *Config) Describe() string {
 	return fmt.Sprintf("%d double wells exp(−(x² − μ)²) of equal weight, μ = %v", len(c.Target.Mu), c.Target.Mu)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -55,7 +55,7 @@ func Example_train() {
 	config.Training.Steps, config.Training.Batch, config.Evaluation.Samples = 10, 256, 5000
 	workers := pool.New(0)
 	defer workers.Close()
-	result, err := engine.Train(context.Background(), config, workers, engine.RunOptions{})
+	result, err := run.Train(context.Background(), config, workers, run.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -28,7 +28,7 @@ import (
 // Intervals are to first order in 1/√n; floors are expectations for as many
 // exact samples, that of joint_mmd the root of the expected square, and their laws
 // are simulated (errorLaws).
-func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	drawn, sampler := s.NewStates(samples), s.NewSampler(params)
 	if err := sampler.DrawAll(ctx, drawn, nil); err != nil {
 		return nil, err
@@ -37,15 +37,15 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if err == nil && s.HasDensity() {
 		r := make([]float64, samples)
 		sampler.Weigh(r, drawn, 0)
-		weights := engine.NewWeights(r)
+		weights := measure.NewWeights(r)
 		table.Weights = &weights
-		table.Metrics = append(table.Metrics, engine.ImportanceMetrics(r, math.Log(float64(s.target.Modes())))...)
+		table.Metrics = append(table.Metrics, measure.ImportanceMetrics(r, math.Log(float64(s.target.Modes())))...)
 	}
 	return table, err
 }
 
 // compare makes the table of a sample.
-func compare(ctx context.Context, target *Target, x []float32, k []uint8) (*engine.Evaluation, error) {
+func compare(ctx context.Context, target *Target, x []float32, k []uint8) (*measure.Evaluation, error) {
 	modes, n := target.Modes(), float64(len(x))
 	byMode := make([][]float64, modes)
 	for i, v := range x {
@@ -86,12 +86,12 @@ func compare(ctx context.Context, target *Target, x []float32, k []uint8) (*engi
 	variation, _ := null.Distances(counts)
 	laws := target.errorLaws()
 	lost, outside := warnings(target, byMode, len(x))
-	out := &engine.Evaluation{Samples: len(x), Warnings: slices.Concat(lost, outside), Lost: lost}
+	out := &measure.Evaluation{Samples: len(x), Warnings: slices.Concat(lost, outside), Lost: lost}
 	paper := paperErrors(target)
 	add := func(name string, value, se, floor float64, law stat.Null) {
 		interval := stat.Interval(value, se)
 		interval[0] = max(0, interval[0])
-		out.Metrics = append(out.Metrics, engine.Metric{
+		out.Metrics = append(out.Metrics, measure.Metric{
 			Name: name, Generated: value, Error: value, Paper: paper[name], Interval: interval,
 		}.Judged(floor, law))
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 )
 
 // naiveDiscrepancy is the squared discrepancy by sums over samples and
@@ -201,7 +201,7 @@ func TestEvaluate(t *testing.T) {
 }
 
 // table is compare without an interruption.
-func table(t *testing.T, target *Target, x []float32, k []uint8) *engine.Evaluation {
+func table(t *testing.T, target *Target, x []float32, k []uint8) *measure.Evaluation {
 	t.Helper()
 	e, err := compare(context.Background(), target, x, k)
 	require.NoError(t, err)

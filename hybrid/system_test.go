@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/pool"
@@ -63,7 +64,7 @@ func testTraining(t *testing.T, preset string) {
 	}
 	after, err := s.Evaluate(context.Background(), trainer.Params(), 20000)
 	require.NoError(t, err)
-	i := slices.IndexFunc(after.Metrics, func(m engine.Metric) bool { return m.Name == "conditional_w1" })
+	i := slices.IndexFunc(after.Metrics, func(m measure.Metric) bool { return m.Name == "conditional_w1" })
 	require.Less(t, after.Metrics[i].Error, before.Metrics[i].Error/2)
 	require.Greater(t, s.Acceptance(), 0.2)
 	require.NotEmpty(t, s.TensorName(0))

@@ -153,7 +153,7 @@ func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 	return newSystem(c, workers)
 }
 
-// Describe implements engine.Describer.
+// Describe implements engine.Explainer.
 func (c *Config) Describe() string {
 	t := &c.Target
 	text := fmt.Sprintf("Ising model on the periodic %d×%d lattice, J = %v, β = %v", t.L, t.L, t.J, t.Beta)

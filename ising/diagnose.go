@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/revgen/revgen/bitspin"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 )
 
 // The observables, in their order.
@@ -90,4 +90,4 @@ func chessboard(model bitspin.Model) []uint64 {
 	return board
 }
 
-var _ engine.Tempered = (*measured)(nil)
+var _ chains.Tempered = (*measured)(nil)

@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -54,7 +54,7 @@ func (r *reference) correlationLaw(generated *tally, n float64) stat.Null {
 // samples, counted. Exact samples have a divergence of about (2^N − 1)/2n, as long
 // as n is large against the number of configurations; it is infinite where
 // float64 has no weight left for a state that occurred.
-func (r *reference) countDistances(counts []float64, samples int) []engine.Metric {
+func (r *reference) countDistances(counts []float64, samples int) []measure.Metric {
 	var floors [2]float64
 	terms := map[float64][2]float64{} // few probabilities are distinct
 	for _, pi := range r.states {
@@ -68,12 +68,12 @@ func (r *reference) countDistances(counts []float64, samples int) []engine.Metri
 	}
 	null := stat.NewCounts(r.states, samples)
 	variation, divergence := null.Distances(counts)
-	tv := engine.Metric{Name: "total_variation", Generated: variation.Value, Error: variation.Value, Interval: variation.Share()}
-	kl := engine.Metric{Name: "kl_to_target", Generated: divergence.Value, Error: divergence.Value, Interval: [2]float64{divergence.Value, divergence.Value}}
+	tv := measure.Metric{Name: "total_variation", Generated: variation.Value, Error: variation.Value, Interval: variation.Share()}
+	kl := measure.Metric{Name: "kl_to_target", Generated: divergence.Value, Error: divergence.Value, Interval: [2]float64{divergence.Value, divergence.Value}}
 	if !math.IsInf(divergence.Value, 1) {
 		kl.Interval = stat.Interval(divergence.Value, divergence.StandardError)
 		kl.Interval[0] = max(0, kl.Interval[0])
 	}
 	tv.Paper, kl.Paper = r.paper[tv.Name], r.paper[kl.Name]
-	return []engine.Metric{tv.Judged(floors[0], null.Variation), kl.Judged(floors[1], null.Divergence)}
+	return []measure.Metric{tv.Judged(floors[0], null.Variation), kl.Judged(floors[1], null.Divergence)}
 }

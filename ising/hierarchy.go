@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/conf"
@@ -63,7 +64,7 @@ func (c *Config) hierarchyDemands() []engine.Demand {
 
 // Evaluate adds to the table of any generator what its density says. ln Z is
 // compared with Kaufman's or with the sum over all configurations.
-func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	e, err := s.measured.Evaluate(ctx, params, samples)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 	return e, s.Reweigh(ctx, params, e, logZ)
 }
 
-// LogZ implements engine.Normalised: the exact ln Z, NaN where it is not known.
+// LogZ returns the exact ln Z, NaN where it is not known.
 func (s *hierarchical) LogZ(context.Context) (value, standardError float64, err error) {
 	if s.target.L <= MaxCounted {
 		g, err := CountStates(s.target.L)
@@ -90,5 +91,3 @@ func (s *hierarchical) LogZ(context.Context) (value, standardError float64, err 
 	}
 	return k.LogZ, 0, nil
 }
-
-var _ engine.Normalised = (*hierarchical)(nil)

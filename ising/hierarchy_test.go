@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
@@ -186,7 +188,7 @@ func TestIntervalsCover(t *testing.T) {
 			c.Training.Seed = 1000 + seed
 			s, err := newHierarchical(c, workers)
 			require.NoError(t, err)
-			e := &engine.Evaluation{Samples: samples, Metrics: []engine.Metric{
+			e := &measure.Evaluation{Samples: samples, Metrics: []measure.Metric{
 				{Name: "energy", Exact: k.Energy, Relative: true}, {Name: "specific_heat", Exact: k.SpecificHeat, Relative: true},
 			}}
 			require.NoError(t, s.Reweigh(context.Background(), trainer.Params(), e, k.LogZ))
@@ -238,7 +240,7 @@ func TestRecipesLearn(t *testing.T) {
 		c := adapted(t, "quick", target)
 		c.Training.Steps = min(c.Training.Steps, 400)
 		c.Evaluation.Samples = 20_000
-		result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+		result, err := run.Train(context.Background(), c, workers, run.Options{})
 		require.NoError(t, err)
 		for _, m := range result.Evaluation.Metrics {
 			if m.Name == "effective_sample_size" {
@@ -355,7 +357,7 @@ func TestPapersLattices(t *testing.T) {
 		for _, beta := range []float64{0.2, 0.5} {
 			c := adapted(t, preset, TargetConfig{L: 3, Beta: beta, J: 1})
 			c.Training.Steps, c.Evaluation.Samples = 1000, 20_000
-			result, err := engine.Train(t.Context(), c, workers, engine.RunOptions{})
+			result, err := run.Train(t.Context(), c, workers, run.Options{})
 			require.NoError(t, err)
 			for _, m := range result.Evaluation.Metrics {
 				switch m.Name {

@@ -5,7 +5,7 @@ import (
 	"github.com/revgen/revgen/engine"
 )
 
-// Demands implements engine.Demander: it bounds the memory of a run with a configuration
+// Demands implements engine.Explainer: it bounds the memory of a run with a configuration
 // that is valid otherwise.
 func (c *Config) Demands() []engine.Demand {
 	if c.Generator.Kind == "hierarchy" {

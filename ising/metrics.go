@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/revgen/revgen/bitspin"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -162,7 +162,7 @@ func (t *tally) count(batch []uint64) {
 // for energy and specific heat without a field Kaufman's formula. Where not all of
 // the reference is exact, it also measures how a Metropolis sweep moves the
 // samples, which leaves the target where it is.
-func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	generated, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ const (
 // single-spin steps, with as many of the samples as that allows. Its exact
 // value is 0, and the floor is that of samples that change as much in both
 // directions.
-func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]engine.Metric, error) {
+func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]measure.Metric, error) {
 	kernel, err := bitspin.NewMetropolis(s.target.Model, s.target.Beta, bitspin.SingleSpin())
 	if err != nil {
 		return nil, err
@@ -226,11 +226,11 @@ func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]
 	if err != nil {
 		return nil, err
 	}
-	var all []engine.Metric
+	var all []measure.Metric
 	for k, name := range [2]string{observableNames[energy], observableNames[absMagnetisation]} {
 		mean := sum[k] / float64(samples)
 		se := math.Sqrt(max(0, squares[k]/float64(samples)-mean*mean) / float64(samples))
-		all = append(all, engine.Metric{
+		all = append(all, measure.Metric{
 			Name: name + "_drift", Generated: mean, Error: math.Abs(mean),
 			Interval: stat.Interval(mean, se),
 		}.Judged(stat.MeanAbsolute(se), nil))
@@ -263,9 +263,9 @@ func sizes(model bitspin.Model, beta float64) (all [4]float64) {
 
 // compare makes the table of a sample. Errors of observables whose exact value
 // is 0 are absolute.
-func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
+func compare(r *reference, generated *tally, samples int) *measure.Evaluation {
 	generated.joint.normalise()
-	out := &engine.Evaluation{Samples: samples}
+	out := &measure.Evaluation{Samples: samples}
 	got := generated.joint.moments(r.target.Beta)
 	root, size := math.Sqrt(float64(samples)), sizes(generated.joint.model, r.target.Beta)
 	for i, name := range observableNames {
@@ -273,7 +273,7 @@ func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 			continue
 		}
 		exact := r.value[i]
-		m := engine.Metric{
+		m := measure.Metric{
 			Name: name, Exact: exact, Generated: got.value[i],
 			Error:    math.Abs(got.value[i] - exact),
 			Relative: i != absMagnetisation && math.Abs(exact) > rounding*size[i],
@@ -314,8 +314,8 @@ func histogramName(t Target) string {
 }
 
 // histogram compares the laws of the bond sum: their total variation.
-func (r *reference) histogram(generated *joint, samples int) engine.Metric {
-	m := engine.Metric{Name: histogramName(r.target)}
+func (r *reference) histogram(generated *joint, samples int) measure.Metric {
+	m := measure.Metric{Name: histogramName(r.target)}
 	p, counts := make([]float64, len(r.bonds)), make([]float64, len(r.bonds))
 	var floor float64
 	for level, g := range generated.bondLaw() {
@@ -331,9 +331,9 @@ func (r *reference) histogram(generated *joint, samples int) engine.Metric {
 }
 
 // correlations compares G(r): the mean of |ΔG(r)| over r.
-func (r *reference) correlations(generated *tally, samples int) engine.Metric {
+func (r *reference) correlations(generated *tally, samples int) measure.Metric {
 	n, distances := float64(samples), len(r.correlation)
-	m := engine.Metric{Name: "correlation"}
+	m := measure.Metric{Name: "correlation"}
 	sign := make([]float64, distances)
 	for i, e := range r.correlation {
 		difference := generated.correlation[i]/n - e.value

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -115,7 +115,7 @@ func (r *reference) confess(c *chain) string {
 	if r.correlation != nil {
 		names = append(names, "correlation", histogramName(r.target))
 	}
-	return fmt.Sprintf(engine.Inexact+"of %s: they are compared with %s (± is the standard error)", strings.Join(names, ", "), c.source(r.target.Model))
+	return fmt.Sprintf(measure.Inexact+"of %s: they are compared with %s (± is the standard error)", strings.Join(names, ", "), c.source(r.target.Model))
 }
 
 // paperErrors returns the errors of the paper's table, by metric, where the

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/systemtest"
@@ -365,7 +366,7 @@ func BenchmarkStart(b *testing.B) {
 		b.Run(fmt.Sprintf("L=%d", l), func(b *testing.B) {
 			begun, i := processor(), 0
 			for ; b.Loop(); i++ {
-				cfg, err := engine.Systems{Definition}.Configure("ising", "quick", fmt.Sprint("target.l=", l), fmt.Sprint("target.beta=", 0.2+float64(i%100)/1000))
+				cfg, err := catalogue.Systems{Definition}.Configure("ising", "quick", fmt.Sprint("target.l=", l), fmt.Sprint("target.beta=", 0.2+float64(i%100)/1000))
 				require.NoError(b, err)
 				workers.Lending(func() { _, err = engine.NewTrainer(cfg, workers) })() // as one job after another
 				require.NoError(b, err)

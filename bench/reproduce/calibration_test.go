@@ -13,6 +13,8 @@ import (
 
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
@@ -148,36 +150,28 @@ func (c *calibration) outcome(t *testing.T) (before, after float64, r *diagnose.
 	// The truth: long chains that mix, of another seed.
 	other, err := c.config(t, c.train, c.target, c.truth, []string{"training.seed=12345"}).New(workers)
 	require.NoError(t, err)
-	observer := other.(engine.Observer)
-	const chains, draws, between, samples = 512, 64, 40, 1 << 16
+	observer := other.(chains.Observer)
+	const walkers, draws, between, samples = 512, 64, 40, 1 << 16
 	names := observer.Observables()
-	w, err := observer.Chains(params, chains)
+	w, err := observer.Chains(params, walkers)
 	require.NoError(t, err)
 	require.NoError(t, w.Advance(ctx, 1024))
-	all := make([]float64, draws*chains*len(names))
+	all := make([]float64, draws*walkers*len(names))
 	for d := range draws {
 		require.NoError(t, w.Advance(ctx, between))
-		observe(w, all[d*chains*len(names):][:chains*len(names)])
+		w.ObserveUnweighted(all[d*walkers*len(names):][:walkers*len(names)])
 	}
-	walk, err := system.(engine.Observer).Walk(params, diagnose.Fresh+1<<20, samples)
+	walk, err := system.(chains.Observer).Walk(params, diagnose.Fresh+1<<20, samples)
 	require.NoError(t, err)
 	seen := make([]float64, samples*len(names))
-	observe(walk, seen)
-	before = c.bias(t, names, all, seen, chains)
+	walk.ObserveUnweighted(seen)
+	before = c.bias(t, names, all, seen, walkers)
 	if r.Refine > 0 {
 		require.NoError(t, walk.Advance(ctx, r.Refine))
-		observe(walk, seen)
-		after = c.bias(t, names, all, seen, chains)
+		walk.ObserveUnweighted(seen)
+		after = c.bias(t, names, all, seen, walkers)
 	}
 	return before, after, r
-}
-
-func observe(w engine.Walk, values []float64) {
-	if u, ok := w.(engine.UnweightedWalk); ok {
-		u.ObserveUnweighted(values)
-		return
-	}
-	w.Observe(values)
 }
 
 // bias returns the largest difference of means, and of means of squared distances from
@@ -217,7 +211,7 @@ func (c *calibration) bias(t *testing.T, names []string, truth, seen []float64, 
 func (c *calibration) config(t *testing.T, assignments ...[]string) engine.Config {
 	t.Helper()
 	// The recipe is that of the target of the training.
-	cfg, err := engine.Systems(revgen.Systems()).Configure(c.system, c.preset, assignments[0]...)
+	cfg, err := catalogue.Systems(revgen.Systems()).Configure(c.system, c.preset, assignments[0]...)
 	require.NoError(t, err, c.name)
 	require.NoError(t, conf.Set(cfg, slices.Concat(assignments[1:]...)...))
 	require.NoError(t, cfg.Validate(), c.name)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -112,8 +113,8 @@ func (p *Plan) Check(systems []engine.Definition) error {
 // Config returns the setting's configuration of a preset and a seed, with assignments
 // after the setting's own. It has not been validated.
 func (s *Setting) Config(ctx context.Context, def *engine.Definition, preset string, seed uint64, assignments []string) (engine.Config, error) {
-	cfg, _, err := engine.Systems{*def}.Resolve(ctx, engine.Source{System: def.Name, Preset: preset, Set: slices.Concat(s.Assignments, assignments)})
-	var wrong *engine.AssignmentError
+	cfg, _, err := catalogue.Systems{*def}.Resolve(ctx, catalogue.Source{System: def.Name, Preset: preset, Set: slices.Concat(s.Assignments, assignments)})
+	var wrong *catalogue.AssignmentError
 	if errors.As(err, &wrong) {
 		err = fmt.Errorf("%q: %w", wrong.Assignment, err)
 	}
@@ -126,7 +127,7 @@ func (s *Setting) Config(ctx context.Context, def *engine.Definition, preset str
 
 // Execute runs a plan. After each setting it writes results.json and results.md, in which
 // the outcomes of earlier reproductions in the same directory stay, and the figures. When
-// ctx is cancelled it returns the *engine.StopError of the run that stopped; executing the
+// ctx is cancelled it returns the *run.StopError of the run that stopped; executing the
 // plan again continues.
 func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers *pool.Pool, watch Observer) (*Results, error) {
 	trials, err := p.trials(ctx, systems)

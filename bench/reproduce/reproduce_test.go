@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
@@ -97,10 +98,10 @@ func TestExecute(t *testing.T) {
 	require.Len(t, o.Metrics, 6)
 	require.NotNil(t, o.Metrics[0].Paper)
 	require.Equal(t, "test", o.Machine.Program)
-	records, err := engine.ReadRecords(filepath.Join(dir, "paper", "ising-0.5", "seed3"))
+	records, err := run.ReadRecords(filepath.Join(dir, "paper", "ising-0.5", "seed3"))
 	require.NoError(t, err)
 	require.Len(t, records, 20, "errors at every step of so few, for the curves")
-	records, err = engine.ReadRecords(filepath.Join(dir, "paper", "ising-0.5", "seed4"))
+	records, err = run.ReadRecords(filepath.Join(dir, "paper", "ising-0.5", "seed4"))
 	require.NoError(t, err)
 	require.Len(t, records, 4, "no curves of further seeds")
 
@@ -108,7 +109,7 @@ func TestExecute(t *testing.T) {
 	// the program that trained.
 	later := tiny(dir)
 	later.Program = "later"
-	again, err := execute(t, context.Background(), later, Observer{Progress: func(engine.Progress) { t.Error("trained again") }})
+	again, err := execute(t, context.Background(), later, Observer{Progress: func(run.Progress) { t.Error("trained again") }})
 	require.NoError(t, err)
 	require.Equal(t, results, again)
 }
@@ -123,7 +124,7 @@ func TestInterrupted(t *testing.T) {
 	for {
 		ctx, cancel := context.WithCancel(context.Background())
 		got, err := execute(t, ctx, tiny(dir), Observer{
-			Progress: func(engine.Progress) {
+			Progress: func(run.Progress) {
 				if steps++; steps%17 == 0 {
 					cancel()
 				}
@@ -135,7 +136,7 @@ func TestInterrupted(t *testing.T) {
 			require.Equal(t, withoutTimes(want), withoutTimes(got))
 			break
 		}
-		require.ErrorIs(t, err, engine.ErrStopped)
+		require.ErrorIs(t, err, run.ErrStopped)
 		stops++
 		require.Less(t, stops, 20)
 		_, err = os.Stat(resultsFile(dir))
@@ -187,7 +188,7 @@ func TestTimeLimit(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
 	defer cancel()
 	_, err := execute(t, ctx, p, Observer{})
-	require.ErrorIs(t, err, engine.ErrStopped)
+	require.ErrorIs(t, err, run.ErrStopped)
 }
 
 // Outcomes of other presets stay.

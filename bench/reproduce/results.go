@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
@@ -98,7 +98,7 @@ func (m Metric) MarshalJSON() ([]byte, error) { return number.Marshal(m) }
 func (m *Metric) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, m) }
 
 // combine makes a table of medians from those of several seeds.
-func combine(all []*engine.Evaluation) ([]Metric, error) {
+func combine(all []*measure.Evaluation) ([]Metric, error) {
 	var combined []Metric
 	for i, first := range all[0].Metrics {
 		var generated, errs, low, high []float64

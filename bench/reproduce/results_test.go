@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/configtest"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -24,11 +24,11 @@ func pointer(x float64) *float64 { return &x }
 // fixed are results that no run has to be made for.
 func fixed(t *testing.T) *Results {
 	t.Helper()
-	metrics := func(scale float64) []*engine.Evaluation {
-		var all []*engine.Evaluation
+	metrics := func(scale float64) []*measure.Evaluation {
+		var all []*measure.Evaluation
 		for _, seed := range []float64{1, 0.5, 1.25} {
 			f := scale * seed
-			all = append(all, &engine.Evaluation{Samples: 200_000, Metrics: []engine.Metric{
+			all = append(all, &measure.Evaluation{Samples: 200_000, Metrics: []measure.Metric{
 				{Name: "energy", Exact: -4.842892, Generated: -4.842892 * (1 - 0.004*f), Error: 0.004 * f, Relative: true,
 					Interval: [2]float64{-4.867, -4.815}, Floor: 0.0021, Paper: pointer(0.0045)},
 				{Name: "abs_magnetisation", Exact: 0.45998, Generated: 0.45998 + 0.004*f, Error: 0.004 * f,
@@ -54,9 +54,9 @@ func fixed(t *testing.T) *Results {
 	} {
 		tables := metrics(map[string]float64{"paper": 4, "best": 1}[o.Preset])
 		if o.System == "gmm" {
-			tables = []*engine.Evaluation{
-				{Metrics: []engine.Metric{{Name: "l2_density_error", Generated: 0.0123, Error: 0.0123, Interval: [2]float64{0.01229, 0.01231}, Paper: pointer(0.0483)}}},
-				{Metrics: []engine.Metric{{Name: "l2_density_error", Generated: 0.0321, Error: 0.0321, Interval: [2]float64{0.03209, 0.03211}, Paper: pointer(0.0483)}}},
+			tables = []*measure.Evaluation{
+				{Metrics: []measure.Metric{{Name: "l2_density_error", Generated: 0.0123, Error: 0.0123, Interval: [2]float64{0.01229, 0.01231}, Paper: pointer(0.0483)}}},
+				{Metrics: []measure.Metric{{Name: "l2_density_error", Generated: 0.0321, Error: 0.0321, Interval: [2]float64{0.03209, 0.03211}, Paper: pointer(0.0483)}}},
 			}
 		}
 		var err error
@@ -65,8 +65,8 @@ func fixed(t *testing.T) *Results {
 		if o.Setting == "ising-0.2" && o.Preset == "best" {
 			for _, e := range tables {
 				e.Metrics = append(e.Metrics[:3:3],
-					engine.Metric{Name: "effective_sample_size", Exact: 1, Generated: 0.99987, Error: 1.3e-4, Interval: [2]float64{0.99986, 0.99988}},
-					engine.Metric{Name: "log_z", Exact: 12.5, Generated: 12.5001, Error: 1e-4, Interval: [2]float64{12.4999, 12.5003}, Floor: 8e-5})
+					measure.Metric{Name: "effective_sample_size", Exact: 1, Generated: 0.99987, Error: 1.3e-4, Interval: [2]float64{0.99986, 0.99988}},
+					measure.Metric{Name: "log_z", Exact: 12.5, Generated: 12.5001, Error: 1e-4, Interval: [2]float64{12.4999, 12.5003}, Floor: 8e-5})
 			}
 			o.Million, err = combine(tables)
 			require.NoError(t, err)
@@ -141,9 +141,9 @@ func TestPut(t *testing.T) {
 }
 
 func TestCombine(t *testing.T) {
-	table := func(errs ...float64) (all []*engine.Evaluation) {
+	table := func(errs ...float64) (all []*measure.Evaluation) {
 		for _, e := range errs {
-			all = append(all, &engine.Evaluation{Metrics: []engine.Metric{{Name: "x", Exact: 1, Generated: 1 - e, Error: e, Interval: [2]float64{-e, e}, Floor: 0.1}}})
+			all = append(all, &measure.Evaluation{Metrics: []measure.Metric{{Name: "x", Exact: 1, Generated: 1 - e, Error: e, Interval: [2]float64{-e, e}, Floor: 0.1}}})
 		}
 		return all
 	}
@@ -206,8 +206,8 @@ func TestJudge(t *testing.T) {
 		require.Equal(t, c.paper == nil || math.IsNaN(c.err), m.Better == nil, c.name)
 	}
 	// A reference that is off itself makes the errors of exact samples larger.
-	table := func(uncertainty float64) []*engine.Evaluation {
-		return []*engine.Evaluation{{Metrics: []engine.Metric{{Name: "x", Error: 0.3, Floor: 0.1, Uncertainty: uncertainty}}}}
+	table := func(uncertainty float64) []*measure.Evaluation {
+		return []*measure.Evaluation{{Metrics: []measure.Metric{{Name: "x", Error: 0.3, Floor: 0.1, Uncertainty: uncertainty}}}}
 	}
 	for uncertainty, want := range map[float64]bool{0: false, 0.05: false, 0.2: true} {
 		all, err := combine(table(uncertainty))

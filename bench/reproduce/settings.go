@@ -2,7 +2,7 @@
 // Experiments" and sets what they give beside the paper's figures and the
 // errors of as many exact samples.
 //
-// Each setting is a run directory of engine.Train, so that an interrupted
+// Each setting is a run directory of run.Train, so that an interrupted
 // reproduction continues where it was. The package knows systems by their
 // definitions only, but for the study protocol, which asks ising for distances; it
 // stands above engine and, like it, knows no mathematics of any of them.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/figure/draw"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
@@ -40,7 +42,7 @@ type Observer struct {
 	// Begin is called before each run with its directory, after Resumed steps.
 	Begin func(run Run)
 	// Progress is that of the present run.
-	Progress func(engine.Progress)
+	Progress func(run.Progress)
 	// End is called after each run.
 	End     func(run Run)
 	Warning func(string)
@@ -76,21 +78,21 @@ func (t *Trial) Run(cfg engine.Config, n int, seed uint64) Run {
 
 // Train trains a configuration, or continues its run. The trial sets the options'
 // directory, resumption, warnings and progress.
-func (t *Trial) Train(ctx context.Context, cfg engine.Config, run Run, options engine.RunOptions) (*engine.Result, error) {
-	options.Dir, options.Resume, options.Warning = run.Dir, "auto", t.Watch.Warning
-	options.Progress = func(now engine.Progress) {
+func (t *Trial) Train(ctx context.Context, cfg engine.Config, one Run, options run.Options) (*run.Result, error) {
+	options.Dir, options.Resume, options.Warning = one.Dir, "auto", t.Watch.Warning
+	options.Progress = func(now run.Progress) {
 		t.Trained = true
 		if t.Watch.Progress != nil {
 			t.Watch.Progress(now)
 		}
 	}
 	if t.Watch.Begin != nil {
-		t.Watch.Begin(run)
+		t.Watch.Begin(one)
 	}
 	if t.Watch.End != nil {
-		defer t.Watch.End(run)
+		defer t.Watch.End(one)
 	}
-	return engine.Train(ctx, cfg, t.Workers, options)
+	return run.Train(ctx, cfg, t.Workers, options)
 }
 
 // Outcome trains and measures all seeds. What was only measured again keeps what old, the
@@ -102,13 +104,13 @@ func (t *Trial) Outcome(ctx context.Context, old *Outcome) (*Outcome, error) {
 		Steps: shared.Training.Steps, Batch: shared.Training.Batch, Changed: t.Changed,
 		Machine: t.Machine(),
 	}
-	var tables, larger []*engine.Evaluation
+	var tables, larger []*measure.Evaluation
 	var times, processors []float64
 	for n, cfg := range t.Configs {
-		run := t.Run(cfg, n, cfg.Shared().Training.Seed)
-		_, begun := os.Stat(run.Dir)
+		one := t.Run(cfg, n, cfg.Shared().Training.Seed)
+		_, begun := os.Stat(one.Dir)
 		watch := NewStopwatch()
-		result, err := t.Train(ctx, cfg, run, engine.RunOptions{})
+		result, err := t.Train(ctx, cfg, one, run.Options{})
 		if err != nil {
 			return nil, err
 		}
@@ -118,14 +120,14 @@ func (t *Trial) Outcome(ctx context.Context, old *Outcome) (*Outcome, error) {
 		if result.Evaluation == nil {
 			return nil, fmt.Errorf("%s: the system cannot be measured", t.Setting.Name)
 		}
-		o.Seeds, times, tables = append(o.Seeds, run.Seed), append(times, result.Seconds), append(tables, result.Evaluation)
+		o.Seeds, times, tables = append(o.Seeds, one.Seed), append(times, result.Seconds), append(tables, result.Evaluation)
 		found := slices.Concat(result.Warnings, result.Evaluation.Warnings)
 		if len(found) > 0 {
 			o.Warned++
 		}
 		for _, w := range found {
 			if len(t.Configs) > 1 {
-				w = fmt.Sprintf("seed %d: %s", run.Seed, w)
+				w = fmt.Sprintf("seed %d: %s", one.Seed, w)
 			}
 			o.Warnings = append(o.Warnings, w)
 		}
@@ -137,7 +139,7 @@ func (t *Trial) Outcome(ctx context.Context, old *Outcome) (*Outcome, error) {
 			larger = append(larger, more)
 		}
 		if n == 0 && t.Figures != "" {
-			if o.Figures, err = t.draw(ctx, cfg, result, run.Dir); err != nil {
+			if o.Figures, err = t.draw(ctx, cfg, result, one.Dir); err != nil {
 				return nil, result.Stop(err)
 			}
 		}
@@ -157,7 +159,7 @@ func (t *Trial) Outcome(ctx context.Context, old *Outcome) (*Outcome, error) {
 }
 
 // measure returns the table of a trained generator by another number of samples.
-func (t *Trial) measure(ctx context.Context, cfg engine.Config, params []float32, samples int) (*engine.Evaluation, error) {
+func (t *Trial) measure(ctx context.Context, cfg engine.Config, params []float32, samples int) (*measure.Evaluation, error) {
 	system, err := cfg.New(t.Workers)
 	if err != nil {
 		return nil, err
@@ -168,8 +170,8 @@ func (t *Trial) measure(ctx context.Context, cfg engine.Config, params []float32
 
 // draw writes the figures of a run under names that tell it from the others,
 // and returns these.
-func (t *Trial) draw(ctx context.Context, cfg engine.Config, result *engine.Result, dir string) ([]string, error) {
-	figures, err := engine.Illustrate(ctx, cfg, result.Params, t.Workers, dir)
+func (t *Trial) draw(ctx context.Context, cfg engine.Config, result *run.Result, dir string) ([]string, error) {
+	figures, err := run.Illustrate(ctx, cfg, result.Params, t.Workers, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -6,13 +6,14 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
 
-// clusters are an engine.Walk by moves of whole clusters: neighbours that agree are
+// clusters are a chains.Walk by moves of whole clusters: neighbours that agree are
 // bonded with the probability 1 − e^{−2βJ}. A step of Wolff's flips the cluster of a
 // spin drawn at random, and one of Swendsen's and Wang's flips each cluster with
 // probability ½. Both leave the law of a ferromagnet without a field as it is.
@@ -76,7 +77,7 @@ func below(word uint32, bound uint64) uint8 { return uint8((uint64(word) - bound
 // A cluster is a way to move clusters, as its inventors called it.
 type cluster struct {
 	name  string
-	start func(params []float32, n int) (engine.Walk, error)
+	start func(params []float32, n int) (chains.Walk, error)
 }
 
 // clustersOf returns those of a system, of ferromagnets without a field alone.
@@ -85,8 +86,8 @@ func clustersOf(cfg engine.Config, system engine.System, workers *pool.Pool) []c
 	if !ok || c.Target.H != 0 || c.Target.J <= 0 || c.Target.L < 3 {
 		return nil
 	}
-	start := func(single bool) func([]float32, int) (engine.Walk, error) {
-		return func(params []float32, n int) (engine.Walk, error) {
+	start := func(single bool) func([]float32, int) (chains.Walk, error) {
+		return func(params []float32, n int) (chains.Walk, error) {
 			return newClusters(c, system.(observed).Observed(params, n), workers, n, single), nil
 		}
 	}
@@ -127,7 +128,7 @@ func newClusters(c *ising.Config, seen spins.Observed, workers *pool.Pool, n int
 	return w
 }
 
-// Advance implements engine.Walk.
+// Advance implements chains.Walk.
 func (w *clusters) Advance(ctx context.Context, steps int) error {
 	const slice = 64
 	for ; steps > 0; steps -= slice {

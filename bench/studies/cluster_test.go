@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
@@ -82,7 +83,7 @@ func (c *naiveClusterChain) swendsenWang() {
 // quick returns the preset quick of a lattice, and its system.
 func quick(t testing.TB, workers *pool.Pool, target ising.TargetConfig) (*ising.Config, engine.System) {
 	t.Helper()
-	cfg, err := engine.Systems(revgen.Systems()).Configure("ising", "quick", fmt.Sprintf("target.l=%d", target.L),
+	cfg, err := catalogue.Systems(revgen.Systems()).Configure("ising", "quick", fmt.Sprintf("target.l=%d", target.L),
 		fmt.Sprintf("target.beta=%v", target.Beta), fmt.Sprintf("target.j=%v", target.J), fmt.Sprintf("target.h=%v", target.H))
 	require.NoError(t, err)
 	system, err := cfg.New(workers)

@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/report"
 	"github.com/revgen/revgen/internal/stat"
@@ -391,16 +392,16 @@ var fieldSeconds = 10.0
 func (e *execution) fieldRun(ctx context.Context, n int, old *FieldRun) (*FieldRun, error) {
 	cfg := e.Configs[n]
 	x := FieldRun{Seed: cfg.Shared().Training.Seed, Machine: e.Machine()}
-	run := e.Run(cfg, n, x.Seed)
-	if _, err := os.Stat(run.Dir); err == nil && old != nil && old.Unfinished {
+	one := e.Run(cfg, n, x.Seed)
+	if _, err := os.Stat(one.Dir); err == nil && old != nil && old.Unfinished {
 		x.Seconds, x.Wall = old.Seconds, old.Wall
 	}
 	e.Trained = false
 	watch := reproduce.NewStopwatch()
-	result, err := e.Train(ctx, cfg, run, engine.RunOptions{Unmeasured: true})
+	result, err := e.Train(ctx, cfg, one, run.Options{Unmeasured: true})
 	x.Seconds += watch.Seconds()
 	x.Wall += watch.Wall()
-	var stop *engine.StopError
+	var stop *run.StopError
 	switch {
 	case errors.As(err, &stop):
 		x.Unfinished = true
@@ -476,7 +477,9 @@ func (e *execution) logZ(ctx context.Context, cfg engine.Config) (value, standar
 		return math.NaN(), 0
 	}
 	defer engine.Release(system)
-	if z, ok := system.(engine.Normalised); ok {
+	if z, ok := system.(interface {
+		LogZ(context.Context) (value, standardError float64, err error)
+	}); ok {
 		if value, standardError, err := z.LogZ(ctx); err == nil {
 			return value, standardError
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 	"github.com/revgen/revgen/target/density"
@@ -121,7 +122,7 @@ func TestFieldSeedBySeed(t *testing.T) {
 	over, cancel := context.WithTimeout(context.Background(), 1)
 	defer cancel()
 	_, err = p.Execute(over, systems, workers, Observer{})
-	var stop *engine.StopError
+	var stop *run.StopError
 	require.ErrorAs(t, err, &stop)
 	part := row()
 	require.Equal(t, []uint64{4}, part.Seeds, "a seed that has not ended is no part of the medians")

@@ -26,7 +26,7 @@ import (
 
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/bench/reproduce"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/version"
 )
@@ -41,7 +41,7 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, os.Args[1:])
+	err := command(ctx, os.Args[1:])
 	var wrong *usageError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
@@ -49,7 +49,7 @@ func main() {
 	}
 	fmt.Fprintln(os.Stderr, "studies:", err)
 	switch {
-	case errors.Is(err, engine.ErrStopped):
+	case errors.Is(err, run.ErrStopped):
 		os.Exit(exitStopped)
 	case errors.As(err, &wrong):
 		os.Exit(exitUsage)
@@ -72,7 +72,7 @@ func (l *list) Set(text string) error {
 	return nil
 }
 
-func run(ctx context.Context, args []string) error {
+func command(ctx context.Context, args []string) error {
 	p := Plan{Program: version.Read().String()}
 	flags := flag.NewFlagSet("studies", flag.ContinueOnError)
 	flags.Usage = func() {

@@ -10,7 +10,10 @@ import (
 
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/report"
@@ -81,7 +84,7 @@ func (o *NeighbourOutcome) beyond() bool { return !o.Near() || o.Many > 0 && !o.
 // reference is that of long chains, or that a row has none, is not counted.
 func (o *NeighbourOutcome) Warned() bool {
 	return slices.ContainsFunc(o.Warnings, func(w string) bool {
-		return !strings.HasPrefix(w, engine.Inexact) && !strings.HasPrefix(w, engine.Unknown)
+		return !strings.HasPrefix(w, measure.Inexact) && !strings.HasPrefix(w, measure.Unknown)
 	})
 }
 
@@ -125,7 +128,7 @@ func (e *execution) recordNeighbour(ctx context.Context, results *Results) error
 // neighbourhood trains, measures and diagnoses the target of a job.
 func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error) {
 	n := e.neighbour
-	cfg, _, err := engine.Systems(e.systems).Resolve(ctx, engine.Source{System: n.System, Preset: e.Preset, Set: slices.Concat(n.Assignments, e.Assignments)})
+	cfg, _, err := catalogue.Systems(e.systems).Resolve(ctx, catalogue.Source{System: n.System, Preset: e.Preset, Set: slices.Concat(n.Assignments, e.Assignments)})
 	if err != nil {
 		return nil, fmt.Errorf("seed %d: %s: %w", n.Seed, n.Title, err)
 	}
@@ -133,8 +136,8 @@ func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error
 	if err := affordable(cfg, many); err != nil {
 		return nil, fmt.Errorf("seed %d: %s: measured by %d samples: %w", n.Seed, n.Title, many, err)
 	}
-	var larger *engine.Evaluation
-	result, err := e.Train(ctx, cfg, e.Run(cfg, 0, n.Seed), engine.RunOptions{Diagnose: func(ctx context.Context, trained engine.System, r *engine.Result) (_ any, err error) {
+	var larger *measure.Evaluation
+	result, err := e.Train(ctx, cfg, e.Run(cfg, 0, n.Seed), run.Options{Diagnose: func(ctx context.Context, trained engine.System, r *run.Result) (_ any, err error) {
 		// The system that was evaluated has its reference still.
 		if larger, err = trained.(engine.Evaluator).Evaluate(ctx, r.Params, many); err != nil {
 			return nil, err
@@ -176,7 +179,7 @@ func affordable(cfg engine.Config, samples int) error {
 // judge looks for the errors that are furthest from their sampling floors: of an
 // evaluation, and of another of the same generator against the same reference by more
 // samples, nil for none, whose errors are held against the floors of the first.
-func (o *NeighbourOutcome) judge(e, larger *engine.Evaluation) {
+func (o *NeighbourOutcome) judge(e, larger *measure.Evaluation) {
 	o.EffectiveSampleSize = math.NaN()
 	if larger != nil {
 		o.Many = larger.Samples
@@ -193,7 +196,7 @@ func (o *NeighbourOutcome) judge(e, larger *engine.Evaluation) {
 		if larger == nil {
 			continue
 		}
-		i := slices.IndexFunc(larger.Metrics, func(other engine.Metric) bool { return other.Name == m.Name })
+		i := slices.IndexFunc(larger.Metrics, func(other measure.Metric) bool { return other.Name == m.Name })
 		if i < 0 {
 			m.Error = math.NaN() // it could not be measured
 		} else {
@@ -204,7 +207,7 @@ func (o *NeighbourOutcome) judge(e, larger *engine.Evaluation) {
 }
 
 // further puts a metric in place of another that is nearer to its floor.
-func further(worst *float64, name *string, m engine.Metric) {
+func further(worst *float64, name *string, m measure.Metric) {
 	// What is not a number is worse than any.
 	if f := m.Floors(); *name == "" || !math.IsNaN(*worst) && !(f <= *worst) {
 		*worst, *name = f, m.Name

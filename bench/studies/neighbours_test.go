@@ -14,6 +14,9 @@ import (
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -34,7 +37,7 @@ func TestNeighbours(t *testing.T) {
 		if n.System == "reals" || n.System == "mixed" {
 			preset = "paper"
 		}
-		_, err := engine.Systems(revgen.Systems()).Configure(n.System, preset, n.Assignments...)
+		_, err := catalogue.Systems(revgen.Systems()).Configure(n.System, preset, n.Assignments...)
 		require.NoError(t, err, "seed %d: %s", seed, n.Title)
 	}
 }
@@ -97,7 +100,7 @@ func TestNeighbourhood(t *testing.T) {
 // that the reference may be to blame for counts less.
 func TestJudgeNeighbours(t *testing.T) {
 	var o NeighbourOutcome
-	o.judge(&engine.Evaluation{Metrics: []engine.Metric{
+	o.judge(&measure.Evaluation{Metrics: []measure.Metric{
 		{Name: "near", Error: 0.02, Floor: 0.01},
 		{Name: "uncertain", Error: 0.09, Floor: 0.01, Uncertainty: 0.1},
 		{Name: "far", Error: 0.04, Floor: 0.01},
@@ -108,7 +111,7 @@ func TestJudgeNeighbours(t *testing.T) {
 	require.InDelta(t, 4, o.Worst, 1e-9)
 	require.False(t, o.Near())
 	require.False(t, o.Warned())
-	o.Warnings = []string{engine.Inexact + "of energy", engine.Unknown + "log_z"}
+	o.Warnings = []string{measure.Inexact + "of energy", measure.Unknown + "log_z"}
 	require.False(t, o.Warned())
 	silent := Neighbours{o}
 	require.Contains(t, silent.Summary(), "0 of 1 within 3")
@@ -118,7 +121,7 @@ func TestJudgeNeighbours(t *testing.T) {
 	require.True(t, o.Warned())
 	require.Contains(t, Neighbours{o}.Summary(), "1 warned, 0 silent")
 
-	o.judge(&engine.Evaluation{Metrics: []engine.Metric{{Name: "unknown", Error: math.NaN(), Floor: 1}, {Name: "far", Error: 9, Floor: 1}}}, nil)
+	o.judge(&measure.Evaluation{Metrics: []measure.Metric{{Name: "unknown", Error: math.NaN(), Floor: 1}, {Name: "far", Error: 9, Floor: 1}}}, nil)
 	require.Equal(t, "unknown", o.Metric)
 	require.False(t, o.Near())
 }
@@ -127,14 +130,14 @@ func TestJudgeNeighbours(t *testing.T) {
 // first, with what the reference is off by, and one of four floors is beyond, silent
 // unless there is a warning.
 func TestJudgeByManySamples(t *testing.T) {
-	few := &engine.Evaluation{Samples: 1000, Metrics: []engine.Metric{
+	few := &measure.Evaluation{Samples: 1000, Metrics: []measure.Metric{
 		{Name: "off", Error: 0.02, Floor: 0.01},
 		{Name: "lucky", Error: 0.001, Floor: 0.01},
 		{Name: "uncertain", Error: 0.02, Floor: 0.01, Uncertainty: 0.1},
 		{Name: "effective_sample_size", Generated: 0.5},
 	}}
-	many := func(lucky float64) *engine.Evaluation {
-		return &engine.Evaluation{Samples: 16_000, Metrics: []engine.Metric{
+	many := func(lucky float64) *measure.Evaluation {
+		return &measure.Evaluation{Samples: 16_000, Metrics: []measure.Metric{
 			{Name: "effective_sample_size", Generated: 0.6},
 			{Name: "lucky", Error: lucky, Floor: 0.0025},
 			{Name: "uncertain", Error: 0.09, Floor: 0.0025, Uncertainty: 0.1},
@@ -168,7 +171,7 @@ func TestJudgeByManySamples(t *testing.T) {
 	require.Contains(t, Neighbours{near}.Summary(), "0 warned, 1 silent")
 
 	// A row that the larger table lacks, or has as no number, is worse than any.
-	for _, larger := range []*engine.Evaluation{{Samples: 16_000}, many(math.NaN())} {
+	for _, larger := range []*measure.Evaluation{{Samples: 16_000}, many(math.NaN())} {
 		var o NeighbourOutcome
 		o.judge(few, larger)
 		require.True(t, math.IsNaN(o.WorstOfMany))
@@ -184,9 +187,9 @@ func TestExactRowsByManySamples(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	near := 0
 	for range targets {
-		few, many := &engine.Evaluation{Samples: 1}, &engine.Evaluation{Samples: manyTimes}
+		few, many := &measure.Evaluation{Samples: 1}, &measure.Evaluation{Samples: manyTimes}
 		for i := range rows {
-			m := engine.Metric{Name: string(rune('a' + i)), Floor: math.Sqrt(2 / math.Pi)}
+			m := measure.Metric{Name: string(rune('a' + i)), Floor: math.Sqrt(2 / math.Pi)}
 			first, others := r.NormFloat64(), r.NormFloat64()
 			m.Error = math.Abs(first)
 			few.Metrics = append(few.Metrics, m)
@@ -248,9 +251,9 @@ func TestRecipesOnNeighbours(t *testing.T) {
 	defer workers.Close()
 	for _, seed := range []uint64{1, 2} {
 		n := NewNeighbour(seed)
-		cfg, err := engine.Systems(revgen.Systems()).Configure(n.System, "quick", append(n.Assignments, "evaluation.samples=20000")...)
+		cfg, err := catalogue.Systems(revgen.Systems()).Configure(n.System, "quick", append(n.Assignments, "evaluation.samples=20000")...)
 		require.NoError(t, err)
-		result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+		result, err := run.Train(context.Background(), cfg, workers, run.Options{})
 		require.NoError(t, err)
 		var o NeighbourOutcome
 		o.judge(result.Evaluation, nil)

@@ -142,7 +142,7 @@ type execution struct {
 
 // Execute runs a plan. After each variant and each target it writes studies.json and
 // studies.md, in which what earlier executions gave in the same directory stays. When ctx
-// is cancelled it returns the *engine.StopError of the run that stopped; executing the
+// is cancelled it returns the *run.StopError of the run that stopped; executing the
 // plan again continues.
 func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers *pool.Pool, watch Observer) (*Results, error) {
 	jobs, err := p.jobs(ctx, systems)

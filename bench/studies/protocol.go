@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/report"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/ising"
@@ -112,7 +113,7 @@ func (e *execution) recordProtocol(ctx context.Context, results *Results) error 
 	var params [][]float32
 	for n, cfg := range e.Configs {
 		seed := cfg.Shared().Training.Seed
-		result, err := e.Train(ctx, cfg, e.Run(cfg, n, seed), engine.RunOptions{Unmeasured: true})
+		result, err := e.Train(ctx, cfg, e.Run(cfg, n, seed), run.Options{Unmeasured: true})
 		if err != nil {
 			return err
 		}

@@ -129,17 +129,17 @@ func TestCommand(t *testing.T) {
 		"unknown key":                              {"-s", "training.stpes=1", "moves"},
 		"-study":                                   {"-study", "moves"},
 	} {
-		err := run(context.Background(), append([]string{"-o", dir}, args...))
+		err := command(context.Background(), append([]string{"-o", dir}, args...))
 		require.ErrorContains(t, err, want)
 		require.ErrorAs(t, err, &wrong)
 	}
-	require.ErrorContains(t, run(context.Background(), []string{"-o", dir, "tables"}), "holds no results")
+	require.ErrorContains(t, command(context.Background(), []string{"-o", dir, "tables"}), "holds no results")
 	args := []string{"-o", dir, "-seeds", "1", "-threads", "1"}
 	for _, a := range append(tiny(dir).Assignments, "training.steps=10") {
 		args = append(args, "-s", a)
 	}
-	require.NoError(t, run(context.Background(), append(args, "moves")))
+	require.NoError(t, command(context.Background(), append(args, "moves")))
 	require.NoError(t, os.Remove(Document(dir)))
-	require.NoError(t, run(context.Background(), []string{"-o", dir, "tables"}))
+	require.NoError(t, command(context.Background(), []string{"-o", dir, "tables"}))
 	require.FileExists(t, Document(dir))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/bench/reproduce"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 )
 
 // tinyStudy replaces the studies by one of fractions of a second.
@@ -45,13 +45,13 @@ func TestStudy(t *testing.T) {
 	}
 	// Interrupted in the second variant, with the first in the results.
 	ctx, cancel := context.WithCancel(context.Background())
-	watch.Progress = func(now engine.Progress) {
+	watch.Progress = func(now run.Progress) {
 		if len(began) == 3 && now.Step == 5 {
 			cancel()
 		}
 	}
 	_, err := execute(t, ctx, p, watch)
-	require.ErrorIs(t, err, engine.ErrStopped)
+	require.ErrorIs(t, err, run.ErrStopped)
 	partial, err := Read(dir)
 	require.NoError(t, err)
 	require.Len(t, partial.Studies[0].Variants, 1)

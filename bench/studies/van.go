@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/bench/peers"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 )
 
 // A FieldRival is another generator with a density, trained on the same machine.
@@ -125,7 +125,7 @@ func rival(process *peers.Process, kind string, side int, seed uint64, seconds f
 	if err == nil {
 		err = process.Store("r", values)
 	}
-	x := engine.NewImportance(values)
+	x := measure.NewImportance(values)
 	r.Seconds, r.ESS, r.LogZ, r.LogZError = used[0], x.ESS, x.LogZ, x.Error
 	return r, err
 }

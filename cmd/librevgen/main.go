@@ -29,6 +29,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/mpi"
 	"github.com/revgen/revgen/internal/version"
@@ -125,7 +126,7 @@ func status(err error) C.int {
 	case errors.As(err, &broken):
 	case errors.As(err, &panicked):
 		return C.REVGEN_DEFECT
-	case errors.Is(err, engine.ErrStopped), engine.Cancelled(err):
+	case errors.Is(err, run.ErrStopped), engine.Cancelled(err):
 		return C.REVGEN_STOPPED
 	}
 	return C.REVGEN_ERROR
@@ -268,7 +269,7 @@ func (h *handle) prepare(stop func(), configuration *C.char, target *C.revgen_ta
 			return nil, opt, nil, err
 		}
 		if training.progress != nil {
-			opt.Progress = func(p engine.Progress) {
+			opt.Progress = func(p run.Progress) {
 				if C.revgen_call_progress(training, C.int64_t(p.Step), C.int64_t(p.Steps), C.double(p.Loss), C.double(p.Acceptance)) != 0 {
 					stop()
 				}

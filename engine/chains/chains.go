@@ -19,8 +19,8 @@ import (
 // ErrNone says that a system has no chains of its own.
 var ErrNone = errors.New("the system has no chains of its own")
 
-// Options say how much is run. Steps are those of engine.Observer's Chains, or of
-// engine.Tempered's Ladder.
+// Options say how much is run. Steps are those of Observer's Chains, or of
+// Tempered's Ladder.
 type Options struct {
 	Chains  int
 	Draws   int // of each chain
@@ -29,9 +29,9 @@ type Options struct {
 	// Ladder, if it is not empty, holds ascending inverse temperatures: replica
 	// exchange, of which every level is observed.
 	Ladder []float64
-	// Start, if not nil, gives the chains in place of the system's own, as engine.Observer's
+	// Start, if not nil, gives the chains in place of the system's own, as Observer's
 	// Chains does.
-	Start func(params []float32, n int) (engine.Walk, error)
+	Start func(params []float32, n int) (Walk, error)
 	// Ranks, if not nil, is the pool of the system where several ranks share the chains, or
 	// each runs all where these cannot be shared. All call Run with the same options.
 	Ranks *pool.Pool
@@ -170,9 +170,9 @@ type Result struct {
 	Seconds    float64 // of the draws
 }
 
-// Run runs chains of a system, which has to be an engine.Observer: else the error is
+// Run runs chains of a system, which has to be an Observer: else the error is
 // ErrNone, as it is for states of one whose chains give none, and for a ladder of one
-// that is not engine.Tempered. The weight of a generator's density is none of the
+// that is not Tempered. The weight of a generator's density is none of the
 // chains' affair and left out. Progress, if not nil, is called with the number of draws
 // made. The values are the same for any number of threads, and of ranks, which all have
 // them; states are those of a rank's own chains. After an error elsewhere that is

@@ -9,6 +9,7 @@ import (
 
 	root "github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -21,7 +22,7 @@ func run(t *testing.T, o chains.Options, threads int, system string, set ...stri
 
 func runAll(t *testing.T, o chains.Options, threads int, system string, set ...string) *chains.Result {
 	t.Helper()
-	cfg, _, err := root.Systems().Resolve(context.Background(), engine.Source{System: system, Set: set})
+	cfg, _, err := root.Systems().Resolve(context.Background(), catalogue.Source{System: system, Set: set})
 	require.NoError(t, err)
 	workers := pool.New(threads)
 	defer workers.Close()

@@ -13,6 +13,7 @@ import (
 
 	root "github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -250,7 +251,7 @@ func TestAutoSpacing(t *testing.T) {
 }
 
 func TestBadOptions(t *testing.T) {
-	cfg, _, err := root.Systems().Resolve(context.Background(), engine.Source{System: "gmm"})
+	cfg, _, err := root.Systems().Resolve(context.Background(), catalogue.Source{System: "gmm"})
 	require.NoError(t, err)
 	workers := pool.New(1)
 	defer workers.Close()

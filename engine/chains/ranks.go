@@ -19,11 +19,8 @@ func (r *run) own() {
 	for i := range each {
 		each[i] = 16 * (i + 1)
 	}
-	bounds[2*rank+1] = int64(r.Chains)
-	if w, ok := r.walk.(interface{ Own() (lo, hi int) }); ok {
-		lo, hi := w.Own()
-		bounds[2*rank], bounds[2*rank+1] = int64(lo), int64(min(hi, r.Chains))
-	}
+	lo, hi := r.walk.Own()
+	bounds[2*rank], bounds[2*rank+1] = int64(lo), int64(min(hi, r.Chains))
 	r.Ranks.Collect(asm.Bytes(bounds), each)
 	for i := 1; i < size; i++ {
 		if bounds[2*i] != bounds[2*i-1] { // each has all, and rank 0 leaves them

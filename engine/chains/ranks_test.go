@@ -10,6 +10,7 @@ import (
 
 	root "github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -21,7 +22,7 @@ func onRanks(t *testing.T, size int, o chains.Options, contexts func(rank int) c
 	var all sync.WaitGroup
 	for i, rank := range pool.Local(size) {
 		all.Go(func() {
-			cfg, _, err := root.Systems().Resolve(context.Background(), engine.Source{System: system, Set: set})
+			cfg, _, err := root.Systems().Resolve(context.Background(), catalogue.Source{System: system, Set: set})
 			if errs[i] = err; err != nil {
 				return
 			}

@@ -16,7 +16,7 @@ import (
 type run struct {
 	Options
 	ctx      context.Context
-	walk     engine.Ladder   // of one or several levels
+	walk     Ladder          // of one or several levels
 	fallible engine.Fallible // or nil
 	ends     []int           // of each rank's chains, nil where none are shared
 	columns  []int           // of the system's observables, those that are kept
@@ -25,36 +25,22 @@ type run struct {
 	result   Result
 }
 
-// single is an engine.Walk as the only level of a ladder.
-type single struct{ engine.Walk }
+// single is a Walk as the only level of a ladder.
+type single struct{ Walk }
 
-// Observe implements engine.Ladder.
-func (s single) Observe(_ int, values []float64) {
-	if u, ok := s.Walk.(engine.UnweightedWalk); ok {
-		u.ObserveUnweighted(values)
-		return
-	}
-	s.Walk.Observe(values)
-}
+// Observe implements Ladder.
+func (s single) Observe(_ int, values []float64) { s.ObserveUnweighted(values) }
 
-// States implements engine.Ladder.
+// States implements Ladder.
 func (s single) States(_ int, dst []byte, format string) error {
-	return s.Walk.(engine.StateWalk).States(dst, format)
+	return s.Walk.States(dst, format)
 }
 
-// Own is that of an engine.SharedWalk.
-func (s single) Own() (lo, hi int) {
-	if shared, ok := s.Walk.(engine.SharedWalk); ok {
-		return shared.Own()
-	}
-	return 0, math.MaxInt
-}
-
-// Swaps implements engine.Ladder.
+// Swaps implements Ladder.
 func (s single) Swaps(int) (accepted, proposed uint64) { return 0, 0 }
 
 func newRun(ctx context.Context, system engine.System, o Options) (*run, error) {
-	observer, ok := system.(engine.Observer)
+	observer, ok := system.(Observer)
 	if !ok {
 		return nil, ErrNone
 	}
@@ -76,7 +62,7 @@ func newRun(ctx context.Context, system engine.System, o Options) (*run, error) 
 		return nil, err
 	}
 	if len(o.Ladder) > 0 {
-		tempered, ok := system.(engine.Tempered)
+		tempered, ok := system.(Tempered)
 		if !ok {
 			return nil, fmt.Errorf("%w at other temperatures than the target's; leave out the ladder", ErrNone)
 		}
@@ -94,9 +80,6 @@ func newRun(ctx context.Context, system engine.System, o Options) (*run, error) 
 		w, err := start(params, o.Chains)
 		if err != nil {
 			return nil, err
-		}
-		if _, ok := w.(engine.StateWalk); !ok && o.States != "" {
-			return nil, fmt.Errorf("%w that give their states", ErrNone)
 		}
 		r.walk = single{w}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -30,7 +31,7 @@ func (d *diagnosis) chains(ctx context.Context) error {
 		return err
 	}
 	d.chained = w
-	if v, ok := w.(engine.VectorWalk); ok {
+	if v, ok := w.(chains.VectorWalk); ok {
 		v.Shape(d.options.First + uint64(d.options.Samples))
 	}
 	steps := 0
@@ -60,7 +61,7 @@ func (d *diagnosis) chains(ctx context.Context) error {
 	return nil
 }
 
-func (d *diagnosis) runChains(ctx context.Context, w engine.Walk, between int) (*chainResult, error) {
+func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (*chainResult, error) {
 	n, draws := d.options.Chains, d.options.Draws
 	all := make([]float64, draws*n*d.width)
 	var at located

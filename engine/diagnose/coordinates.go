@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -21,8 +21,8 @@ type profile struct{ mean, standardError, deviation []float64 }
 
 // coordinates returns those of a walk's states, nil if they are no vectors or of few
 // coordinates.
-func coordinates(w engine.Walk, states int) (x []float32, dim int) {
-	v, ok := w.(engine.VectorWalk)
+func coordinates(w chains.Walk, states int) (x []float32, dim int) {
+	v, ok := w.(chains.VectorWalk)
 	if !ok {
 		return nil, 0
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -27,14 +28,14 @@ const (
 )
 
 // Run diagnoses the generator with parameters params of a system that is an
-// engine.Observer. The error is ctx's, or says why it cannot be diagnosed.
+// chains.Observer. The error is ctx's, or says why it cannot be diagnosed.
 func Run(ctx context.Context, system engine.System, params []float32, o Options) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	observer, ok := system.(engine.Observer)
+	observer, ok := system.(chains.Observer)
 	if !ok {
-		return nil, errors.New("the system's samples cannot be walked (it is no engine.Observer), and so not diagnosed")
+		return nil, errors.New("the system's samples cannot be walked (it is no chains.Observer), and so not diagnosed")
 	}
 	if s, ok := system.(engine.Sampler); ok {
 		if most := stateBytes / max(1, s.Formats()[0].RowBytes); most < o.Samples {
@@ -57,7 +58,7 @@ func Run(ctx context.Context, system engine.System, params []float32, o Options)
 
 // A diagnosis is one under way.
 type diagnosis struct {
-	observer engine.Observer
+	observer chains.Observer
 	params   []float32
 	options  Options
 	all      []string // the observer's observables
@@ -70,8 +71,8 @@ type diagnosis struct {
 	steps   []int    // of the stages of the walk, 0 first
 	stages  [][]float64
 	logs    []float64 // ln w of the samples as drawn, nil if that is not known
-	walked  engine.Walk
-	chained engine.Walk
+	walked  chains.Walk
+	chained chains.Walk
 	limits  []string
 
 	center   []float64 // of the samples as drawn, of vectors
@@ -160,10 +161,10 @@ func (d *diagnosis) take(values []float64) []float64 {
 }
 
 // observe returns the columns of a walk's states.
-func (d *diagnosis) observe(w engine.Walk, states int) []float64 {
+func (d *diagnosis) observe(w chains.Walk, states int) []float64 {
 	values := make([]float64, states*len(d.all))
-	if u, ok := w.(engine.UnweightedWalk); ok && d.columns != nil {
-		u.ObserveUnweighted(values)
+	if d.columns != nil {
+		w.ObserveUnweighted(values)
 	} else {
 		w.Observe(values)
 	}
@@ -211,7 +212,7 @@ func (d *diagnosis) walk(ctx context.Context) error {
 	}
 	look(0)
 	share := 0.6
-	if len(d.center) >= engine.ManyCoordinates {
+	if len(d.center) >= chains.ManyCoordinates {
 		share = 0.25 // in which a few steps forget nothing, and chains have a long way
 	}
 	for steps := 1; steps <= d.options.Refine; steps *= 2 {

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/measure"
 )
 
 // A normal is a system whose target has one or two modes, ±apart, in which x − mode is
@@ -57,11 +60,11 @@ func (s *normal) states(stream uint64, n int, plus, off, width, cross float64) *
 	return w
 }
 
-func (s *normal) Walk(_ []float32, _ uint64, n int) (engine.Walk, error) {
+func (s *normal) Walk(_ []float32, _ uint64, n int) (chains.Walk, error) {
 	return s.states(1, n, s.plus, s.off, 1, s.cross), nil
 }
 
-func (s *normal) Chains(_ []float32, n int) (engine.Walk, error) {
+func (s *normal) Chains(_ []float32, n int) (chains.Walk, error) {
 	plus := 0.3
 	if s.confined {
 		plus = 1
@@ -89,6 +92,12 @@ func (w *normalWalk) Advance(ctx context.Context, steps int) error {
 	}
 	return nil
 }
+
+func (w *normalWalk) ObserveUnweighted(values []float64) { w.Observe(values) }
+
+func (w *normalWalk) States([]byte, string) error { return errors.New("it has none") }
+
+func (w *normalWalk) Own() (lo, hi int) { return 0, len(w.x) }
 
 func (w *normalWalk) Observe(values []float64) {
 	width := len(w.s.Observables())
@@ -183,7 +192,7 @@ func TestMeasuredWeights(t *testing.T) {
 	s := normal{keep: 0.8, apart: 3, plus: 0.5, weighted: true, seed: 7}
 	o := brief()
 	measured := &Weights{Samples: 1 << 20, EffectiveSize: 1}
-	o.Evaluation = &engine.Evaluation{Weights: measured}
+	o.Evaluation = &measure.Evaluation{Weights: measured}
 	r, err := Run(t.Context(), &s, nil, o)
 	require.NoError(t, err)
 	require.Equal(t, Trustworthy, r.Verdict, r.Sentence)
@@ -206,21 +215,21 @@ func TestMeasuredWeights(t *testing.T) {
 // TestRefuted: what was measured before takes a verdict back.
 func TestRefuted(t *testing.T) {
 	s := normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, seed: 7}
-	far := engine.Metric{Name: "energy", Exact: 1, Error: 0.05, Floor: 0.01, Quantile: 0.02}
+	far := measure.Metric{Name: "energy", Exact: 1, Error: 0.05, Floor: 0.01, Quantile: 0.02}
 	unsettled, inexact := far, far
 	unsettled.Unsettled, inexact.Uncertainty = true, 0.001
 	for name, c := range map[string]struct {
-		e    engine.Evaluation
+		e    measure.Evaluation
 		off  float64
 		want Verdict
 		says string
 	}{
-		"an exact reference":     {engine.Evaluation{Samples: 5000, Metrics: []engine.Metric{far}}, 0, Wrong, "wrong by what 5000 samples show: energy (0.05 where as many exact samples have 0.01, 5.0 times that)"},
-		"a lost mode":            {engine.Evaluation{Lost: []string{"mode 2 is all but lost"}}, 0, Wrong, "mode 2 is all but lost"},
-		"lost, after more steps": {engine.Evaluation{Lost: []string{"mode 2 is all but lost"}}, 0.5, Wrong, "mode 2 is all but lost"},
-		"off, as drawn":          {engine.Evaluation{Metrics: []engine.Metric{far}}, 0.5, Refine, "usable after"},
-		"an unsettled reference": {engine.Evaluation{Metrics: []engine.Metric{unsettled}}, 0, Trustworthy, "nothing drifts"},
-		"an inexact reference":   {engine.Evaluation{Metrics: []engine.Metric{inexact}}, 0, Trustworthy, "nothing drifts"},
+		"an exact reference":     {measure.Evaluation{Samples: 5000, Metrics: []measure.Metric{far}}, 0, Wrong, "wrong by what 5000 samples show: energy (0.05 where as many exact samples have 0.01, 5.0 times that)"},
+		"a lost mode":            {measure.Evaluation{Lost: []string{"mode 2 is all but lost"}}, 0, Wrong, "mode 2 is all but lost"},
+		"lost, after more steps": {measure.Evaluation{Lost: []string{"mode 2 is all but lost"}}, 0.5, Wrong, "mode 2 is all but lost"},
+		"off, as drawn":          {measure.Evaluation{Metrics: []measure.Metric{far}}, 0.5, Refine, "usable after"},
+		"an unsettled reference": {measure.Evaluation{Metrics: []measure.Metric{unsettled}}, 0, Trustworthy, "nothing drifts"},
+		"an inexact reference":   {measure.Evaluation{Metrics: []measure.Metric{inexact}}, 0, Trustworthy, "nothing drifts"},
 	} {
 		s.off = c.off
 		o := brief()
@@ -301,18 +310,18 @@ type counted struct {
 	walked, chained, last int
 }
 
-func (s *counted) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+func (s *counted) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
 	w, err := s.normal.Walk(params, first, n)
 	return &countedWalk{w, n, func(moves int) { s.walked += moves }}, err
 }
 
-func (s *counted) Chains(params []float32, n int) (engine.Walk, error) {
+func (s *counted) Chains(params []float32, n int) (chains.Walk, error) {
 	w, err := s.normal.Chains(params, n)
 	return &countedWalk{w, n, func(moves int) { s.chained, s.last = s.chained+moves, moves*48 }}, err
 }
 
 type countedWalk struct {
-	engine.Walk
+	chains.Walk
 	states int
 	count  func(moves int)
 }
@@ -324,13 +333,13 @@ func (w *countedWalk) Advance(ctx context.Context, steps int) error {
 
 type slowed struct{ normal }
 
-func (s *slowed) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+func (s *slowed) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
 	w := s.states(1, n, s.plus, s.off, 1, s.cross)
 	w.slow = time.Millisecond
 	return w, nil
 }
 
-func (s *slowed) Chains(params []float32, n int) (engine.Walk, error) {
+func (s *slowed) Chains(params []float32, n int) (chains.Walk, error) {
 	w := s.states(2, n, 0.3, 0, 3, s.chainCross)
 	w.slow = time.Millisecond
 	return w, nil
@@ -344,7 +353,7 @@ type vector struct {
 }
 
 type vectorWalk struct {
-	engine.Walk
+	chains.Walk
 	r      *rand.Rand
 	x      []float32
 	steps  int
@@ -353,12 +362,12 @@ type vectorWalk struct {
 
 const vectorDim = 12
 
-func (s *vector) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+func (s *vector) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
 	w, err := s.normal.Walk(params, first, n)
 	return &vectorWalk{w, rand.New(rand.NewPCG(s.seed, 3)), make([]float32, n*vectorDim), 0, s.narrow}, err
 }
 
-func (s *vector) Chains(params []float32, n int) (engine.Walk, error) {
+func (s *vector) Chains(params []float32, n int) (chains.Walk, error) {
 	w, err := s.normal.Chains(params, n)
 	return &vectorWalk{w, rand.New(rand.NewPCG(s.seed, 4)), make([]float32, n*vectorDim), 0, -1}, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 )
 
 // Options bound the work.
@@ -18,7 +19,7 @@ type Options struct {
 	// Evaluation, if not nil, is what was measured before of other samples of the generator,
 	// more than are diagnosed. Where weights alone tell, its weights are asked too, and what
 	// it refutes is not trustworthy.
-	Evaluation *engine.Evaluation
+	Evaluation *measure.Evaluation
 	// What a limit cuts short the report says. Moves bounds the steps of all states
 	// together, so that the same is seen on any machine, Time the time; 0 is no limit.
 	Moves int

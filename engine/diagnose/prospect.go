@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 )
 
 // Where prospectors begin, in scales of the target about where it is known to have weight,
@@ -35,7 +36,7 @@ type Prospect struct {
 
 // prospect lets chains begin far away, and looks at where they end.
 func (d *diagnosis) prospect(ctx context.Context) error {
-	o, ok := d.observer.(engine.Prospector)
+	o, ok := d.observer.(chains.Prospector)
 	weight, density := slices.Index(d.all, engine.LogWeight), slices.Index(d.all, "log_density")
 	if !ok || d.weight == nil || density < 0 {
 		return nil

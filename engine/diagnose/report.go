@@ -1,7 +1,7 @@
 package diagnose
 
 import (
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/number"
 )
 
@@ -101,7 +101,7 @@ type Chains struct {
 }
 
 // Weights are importance weights of the samples as drawn.
-type Weights = engine.Weights
+type Weights = measure.Weights
 
 // MarshalJSON implements json.Marshaler.
 func (c Chains) MarshalJSON() ([]byte, error) { return number.Marshal(c) }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -22,7 +22,7 @@ func (d *diagnosis) weigh() {
 	for i, l := range logs {
 		r[i] = -l
 	}
-	estimate := engine.NewReweighing(r)
+	estimate := measure.NewReweighing(r)
 	d.weight = &estimate.Weights
 	d.shift = make([]shift, d.width)
 	values := make([]float64, n)

@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
@@ -508,7 +508,7 @@ func (e *search) gather() (*Found, error) {
 		place(e.x[r*d:(r+1)*d], e.proposal[r*d:(r+1)*d], all[k].mean, all[k].factor, 1)
 	}
 	e.evaluate(e.now, e.x)
-	found.LogZ = engine.NewImportance(found.weigh(d)).LogZ
+	found.LogZ = measure.NewImportance(found.weigh(d)).LogZ
 	return found, nil
 }
 

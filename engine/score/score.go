@@ -25,8 +25,7 @@ const (
 type Judge struct {
 	Columns []string
 
-	target engine.Energetic
-	scorer engine.Scorer // nil if the target has no observables
+	target engine.Scorer
 	names  []string      // of its scores
 	model  engine.Scorer // nil if the density of no model is known
 	params []float32
@@ -46,17 +45,15 @@ const (
 func NewJudge(target, model engine.System, params []float32) (*Judge, error) {
 	j := &Judge{params: params}
 	var ok bool
-	if j.target, ok = target.(engine.Energetic); !ok {
+	if j.target, ok = target.(engine.Scorer); !ok {
 		return nil, errors.New("the system does not say the energies of states")
 	}
 	j.add(Energy, fromEnergy)
 	j.add(LogDensity, fromDensity)
-	if j.scorer, ok = target.(engine.Scorer); ok {
-		j.names = j.scorer.Observables()
-		for i, name := range j.names {
-			if name != engine.LogWeight && !slices.Contains(j.Columns, name) {
-				j.add(name, i)
-			}
+	j.names = j.target.Observables()
+	for i, name := range j.names {
+		if name != engine.LogWeight && !slices.Contains(j.Columns, name) {
+			j.add(name, i)
 		}
 	}
 	if m, ok := model.(engine.Scorer); ok {
@@ -113,7 +110,7 @@ func (j *Judge) Score(table []float64, format string, states []byte, n int) ([]f
 	}
 	if slices.ContainsFunc(j.from, func(from int) bool { return from >= 0 }) {
 		j.values = sized(j.values, n*len(j.names))
-		if err := j.scorer.Score(j.values, nil, format, states); err != nil {
+		if err := j.target.Score(j.values, nil, format, states); err != nil {
 			return nil, err
 		}
 	}

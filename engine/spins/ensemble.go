@@ -59,7 +59,7 @@ func (e *Ensemble) byRows(n, rows int, run func(lo, hi int)) {
 	e.Workers.Run((n+rows-1)/rows, func(piece int) { run(piece*rows, min(n, (piece+1)*rows)) })
 }
 
-// Energies implements engine.Energetic.
+// Energies implements engine.Scorer.
 func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
 	packed, err := ReadStates(format, states, e.Spins)
 	words := e.Words()
@@ -97,7 +97,7 @@ func (e *Ensemble) Score(values []float64, params []float32, format string, stat
 	return nil
 }
 
-// Observables implements engine.Observer.
+// Observables implements chains.Observer.
 func (e *Ensemble) Observables() []string {
 	if e.Weigher == nil {
 		return e.Names
@@ -108,5 +108,4 @@ func (e *Ensemble) Observables() []string {
 var (
 	_ engine.Sampler = (*Ensemble)(nil)
 	_ engine.Scorer  = (*Ensemble)(nil)
-	_ engine.Refiner = (*Ensemble)(nil)
 )

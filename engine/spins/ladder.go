@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/rng"
 )
 
@@ -27,8 +28,8 @@ type Ladder struct {
 	accepted, proposed []uint64
 }
 
-// Ladder implements engine.Tempered.
-func (e *Ensemble) Ladder(betas []float64, n int) (engine.Ladder, error) {
+// Ladder implements chains.Tempered.
+func (e *Ensemble) Ladder(betas []float64, n int) (chains.Ladder, error) {
 	if e.Mixing == nil {
 		return nil, errors.New("there are no chains at other temperatures than the target's")
 	}
@@ -66,7 +67,7 @@ func (l *Ladder) first(level, n int) uint64 {
 	return uint64(level) * uint64((n+together-1)/together*together)
 }
 
-// Advance implements engine.Ladder.
+// Advance implements chains.Ladder.
 func (l *Ladder) Advance(ctx context.Context, steps int) error {
 	for range steps {
 		if err := ctx.Err(); err != nil {
@@ -125,18 +126,18 @@ func (l *Ladder) swap(level int) {
 	l.proposed[level] += uint64(hi - lo)
 }
 
-// Own returns the chains of each level that are a rank's, as an engine.SharedWalk does.
+// Own returns the chains of each level that are a rank's, as a chains.Walk does.
 func (l *Ladder) Own() (lo, hi int) { return l.levels[0].Own() }
 
-// Observe implements engine.Ladder.
+// Observe implements chains.Ladder.
 func (l *Ladder) Observe(level int, values []float64) { l.levels[level].ObserveUnweighted(values) }
 
-// States implements engine.Ladder.
+// States implements chains.Ladder.
 func (l *Ladder) States(level int, dst []byte, format string) error {
 	return l.levels[level].States(dst, format)
 }
 
-// Swaps implements engine.Ladder.
+// Swaps implements chains.Ladder.
 func (l *Ladder) Swaps(level int) (accepted, proposed uint64) {
 	return l.accepted[level], l.proposed[level]
 }

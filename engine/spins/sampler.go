@@ -162,7 +162,7 @@ func (e *Ensemble) move(batch []uint64, from, to int, first uint64, steps int, k
 	})
 }
 
-// Refine implements engine.Refiner.
+// Refine implements engine.Scorer.
 func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int) error {
 	packed, err := ReadStates(format, states, e.Spins)
 	if err == nil {

@@ -103,7 +103,7 @@ func (e *Ensemble) write(dst []byte, format string, batch []uint64) error {
 	return nil
 }
 
-// Convert implements engine.Converter.
+// Convert implements engine.Scorer.
 func (e *Ensemble) Convert(dst []byte, format string, states []byte) error {
 	packed, err := ReadStates("spins", states, e.Spins)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/rng"
 )
 
@@ -28,7 +28,7 @@ func (e *Ensemble) Observed(params []float32, n int) Observed {
 	return o
 }
 
-// Observe implements engine.Walk.
+// Observe implements chains.Walk.
 func (o *Observed) Observe(values []float64) {
 	o.ObserveUnweighted(values)
 	if o.weigh == nil {
@@ -42,7 +42,7 @@ func (o *Observed) Observe(values []float64) {
 	}
 }
 
-// ObserveUnweighted implements engine.UnweightedWalk.
+// ObserveUnweighted implements chains.Walk.
 func (o *Observed) ObserveUnweighted(values []float64) {
 	e := o.ensemble
 	words, stride := e.Words(), len(e.Observables())
@@ -50,7 +50,7 @@ func (o *Observed) ObserveUnweighted(values []float64) {
 	e.byRows(o.hi-o.lo, 256, func(lo, hi int) { e.Observe(seen[lo*stride:], stride, own[lo*words:hi*words]) })
 }
 
-// States implements engine.StateWalk.
+// States implements chains.Walk.
 func (o *Observed) States(dst []byte, format string) error {
 	words := o.ensemble.Words()
 	if o.hi == o.lo {
@@ -60,7 +60,7 @@ func (o *Observed) States(dst []byte, format string) error {
 	return o.ensemble.write(dst[o.lo*row:o.hi*row], format, o.Packed[o.lo*words:o.hi*words])
 }
 
-// Own implements engine.SharedWalk.
+// Own implements chains.Walk.
 func (o *Observed) Own() (lo, hi int) { return o.lo, o.hi }
 
 // share leaves a rank those of its own, of whole pieces of a kernel's rows.
@@ -68,10 +68,10 @@ func (o *Observed) share(rows int) {
 	o.lo, o.hi = o.ensemble.Workers.Rows(len(o.Packed)/o.ensemble.Words(), rows)
 }
 
-// A Walk is an engine.Walk of configurations by the steps of a kernel.
+// A Walk is a chains.Walk of configurations by the steps of a kernel.
 type Walk struct {
 	Observed
-	engine.Strides
+	chains.Strides
 	kernel Kernel
 	first  uint64
 }
@@ -80,11 +80,11 @@ type Walk struct {
 func (e *Ensemble) NewWalk(params []float32, k Kernel, purpose rng.Purpose, n int) *Walk {
 	const flips = 1 << 26
 	slice := min(k.MaxSteps(), max(1, flips/(max(n, 1)*e.Spins)))
-	return &Walk{Observed: e.Observed(params, n), kernel: k, Strides: engine.Strides{Seed: e.Seed, Purpose: purpose, Slice: slice}}
+	return &Walk{Observed: e.Observed(params, n), kernel: k, Strides: chains.Strides{Seed: e.Seed, Purpose: purpose, Slice: slice}}
 }
 
-// Walk implements engine.Observer.
-func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+// Walk implements chains.Observer.
+func (e *Ensemble) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
 	if err := e.Reach(first, uint64(n), 0); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, err
 	return w, nil
 }
 
-// Advance implements engine.Walk.
+// Advance implements chains.Walk.
 func (w *Walk) Advance(ctx context.Context, steps int) error {
 	return w.Take(ctx, steps, func(stream rng.Counter, steps int) {
 		w.ensemble.move(w.Packed, w.lo, w.hi, w.first, steps, w.kernel, stream)
@@ -106,9 +106,9 @@ func (w *Walk) Advance(ctx context.Context, steps int) error {
 // costs no energy.
 type dispersed struct{ *Walk }
 
-// Chains implements engine.Observer: of configurations of which a third each begin with
+// Chains implements chains.Observer: of configurations of which a third each begin with
 // all spins up, with all down, and at random.
-func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
+func (e *Ensemble) Chains(params []float32, n int) (chains.Walk, error) {
 	kernel, err := e.Mixing(e.Beta)
 	if err != nil {
 		return nil, fmt.Errorf("target: %w", err)
@@ -120,7 +120,7 @@ func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
 	return w, nil
 }
 
-// Advance implements engine.Walk.
+// Advance implements chains.Walk.
 func (w dispersed) Advance(ctx context.Context, steps int) error {
 	err := w.Walk.Advance(ctx, steps)
 	if err == nil && w.ensemble.Even {
@@ -161,9 +161,4 @@ func (e *Ensemble) flip(batch []uint64, call uint32, first uint64) {
 	}
 }
 
-var (
-	_ engine.Walk           = (*Walk)(nil)
-	_ engine.UnweightedWalk = (*Walk)(nil)
-	_ engine.StateWalk      = (*Walk)(nil)
-	_ engine.SharedWalk     = (*Walk)(nil)
-)
+var _ chains.Walk = (*Walk)(nil)

@@ -20,51 +20,48 @@ func evaluatesAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, para
 	defer workers.Close()
 	other, err := cfg.New(workers)
 	require.NoError(t, err)
-	if scorer, ok := s.(engine.Scorer); ok {
-		scores(t, scorer, other.(engine.Scorer), s, params)
+	whole := s.Formats()[0]
+	scorer, ok := s.(engine.Scorer)
+	if !ok {
+		for _, f := range s.Formats()[1:] {
+			require.True(t, f.Unrefined, "exact draws in a second format need a Scorer")
+		}
+		return
 	}
+	again := other.(engine.Scorer)
+	scores(t, scorer, again, s, params)
 	var energies []float64 // of the same samples in any format
 	for _, f := range s.Formats() {
 		states := make([]byte, n*f.RowBytes)
 		require.NoError(t, s.Sample(states, f.Name, params, first, n, 0))
-		if w, ok := s.(engine.Energetic); ok {
-			agrees(t, w, other.(engine.Energetic), f, states, &energies)
-		}
-		if c, ok := s.(engine.Converter); ok && !f.Unrefined {
-			whole := s.Formats()[0]
-			from, to := make([]byte, n*whole.RowBytes), make([]byte, n*f.RowBytes)
-			require.NoError(t, s.Sample(from, whole.Name, params, first, n, 0))
-			require.NoError(t, c.Convert(to, f.Name, from))
-			require.Equal(t, states, to, "samples as %s, turned into %s", whole.Name, f.Name)
-			require.Error(t, c.Convert(to, f.Name, from[1:]), "a part of a state")
-			require.Error(t, c.Convert(to, engine.Weighted, from), "weights of states alone")
-		} else if whole := s.Formats()[0]; !ok && !f.Unrefined {
-			require.Equal(t, whole.Name, f.Name, "exact draws in a second format need a converter")
-		}
-		r, ok := s.(engine.Refiner)
-		if !ok || f.Unrefined {
+		agrees(t, scorer, again, f, states, &energies)
+		if f.Unrefined {
 			continue
 		}
+		from, to := make([]byte, n*whole.RowBytes), make([]byte, n*f.RowBytes)
+		require.NoError(t, s.Sample(from, whole.Name, params, first, n, 0))
+		require.NoError(t, scorer.Convert(to, f.Name, from))
+		require.Equal(t, states, to, "samples as %s, turned into %s", whole.Name, f.Name)
+		require.Error(t, scorer.Convert(to, f.Name, from[1:]), "a part of a state")
+		require.Error(t, scorer.Convert(to, engine.Weighted, from), "weights of states alone")
 		part := append([]byte(nil), states[cut*f.RowBytes:]...)
-		if err := r.Refine(states, f.Name, first, refinement); err != nil {
+		if err := scorer.Refine(states, f.Name, first, refinement); err != nil {
 			require.ErrorContains(t, err, "format", "of a format that lacks a part of the state")
 			continue
 		}
 		want := make([]byte, n*f.RowBytes)
 		require.NoError(t, s.Sample(want, f.Name, params, first, n, refinement))
 		require.Equal(t, want, states, "samples that are refined later, as %s", f.Name)
-		require.NoError(t, other.(engine.Refiner).Refine(part, f.Name, first+cut, refinement))
+		require.NoError(t, again.Refine(part, f.Name, first+cut, refinement))
 		require.Equal(t, want[cut*f.RowBytes:], part, "a part of them, as %s", f.Name)
-		require.Error(t, r.Refine(part[1:], f.Name, first, refinement), "a part of a state")
-		require.Error(t, r.Refine(part, f.Name, first, -1), "a negative refinement")
-		require.Error(t, r.Refine(part, f.Name, math.MaxUint64-10, 1), "beyond the stream")
+		require.Error(t, scorer.Refine(part[1:], f.Name, first, refinement), "a part of a state")
+		require.Error(t, scorer.Refine(part, f.Name, first, -1), "a negative refinement")
+		require.Error(t, scorer.Refine(part, f.Name, math.MaxUint64-10, 1), "beyond the stream")
 	}
-	if _, ok := s.(engine.Energetic); ok {
-		require.NotEmpty(t, energies, "no format holds all of a state")
-	}
+	require.NotEmpty(t, energies, "no format holds all of a state")
 }
 
-func agrees(t *testing.T, w, other engine.Energetic, f engine.Format, states []byte, before *[]float64) {
+func agrees(t *testing.T, w, other engine.Scorer, f engine.Format, states []byte, before *[]float64) {
 	t.Helper()
 	n := len(states) / f.RowBytes
 	energies, again := make([]float64, n), make([]float64, n)

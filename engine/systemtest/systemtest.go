@@ -21,6 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -72,7 +75,7 @@ func Run(t *testing.T, cfg engine.Config) {
 	if e, ok := system.(engine.Evaluator); ok {
 		evaluatesAlike(t, cfg, e, params)
 	}
-	if o, ok := system.(engine.Observer); ok {
+	if o, ok := system.(chains.Observer); ok {
 		walksAlike(t, cfg, o, params)
 	}
 }
@@ -156,16 +159,16 @@ func resumes(t *testing.T, cfg engine.Config) {
 	t.Helper()
 	workers := pool.New(2)
 	defer workers.Close()
-	want, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+	want, err := run.Train(context.Background(), cfg, workers, run.Options{})
 	require.NoError(t, err)
 	dir := t.TempDir()
 	for step := 1; step < steps; step++ {
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err := engine.Train(ctx, cfg, workers, engine.RunOptions{Dir: dir, Progress: func(engine.Progress) { cancel() }})
+		_, err := run.Train(ctx, cfg, workers, run.Options{Dir: dir, Progress: func(run.Progress) { cancel() }})
 		cancel()
-		require.ErrorIs(t, err, engine.ErrStopped)
+		require.ErrorIs(t, err, run.ErrStopped)
 	}
-	got, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{Dir: dir, Resume: "must"})
+	got, err := run.Train(context.Background(), cfg, workers, run.Options{Dir: dir, Resume: "must"})
 	require.NoError(t, err)
 	require.Equal(t, want.Params, got.Params, "parameters of a run that was stopped after every step")
 	require.Equal(t, written(t, want.Evaluation), written(t, got.Evaluation), "evaluation of a run that was stopped after every step")
@@ -275,14 +278,14 @@ func evaluatesAlike(t *testing.T, cfg engine.Config, e engine.Evaluator, params 
 }
 
 // written is an evaluation as a file holds it, where what is not known equals itself.
-func written(t *testing.T, e *engine.Evaluation) string {
+func written(t *testing.T, e *measure.Evaluation) string {
 	t.Helper()
 	text, err := json.Marshal(e)
 	require.NoError(t, err)
 	return string(text)
 }
 
-func walksAlike(t *testing.T, cfg engine.Config, o engine.Observer, params []float32) {
+func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []float32) {
 	t.Helper()
 	const first, n, moves = 1 << 35, 600, 5
 	names := o.Observables()
@@ -292,9 +295,9 @@ func walksAlike(t *testing.T, cfg engine.Config, o engine.Observer, params []flo
 		distinct[name] = true
 	}
 	require.NotEmpty(t, names)
-	paths := func(o engine.Observer, chains bool) (all [][]float64) {
+	paths := func(o chains.Observer, own bool) (all [][]float64) {
 		w, err := o.Walk(params, first, n)
-		if chains {
+		if own {
 			w, err = o.Chains(params, n)
 		}
 		require.NoError(t, err)
@@ -302,19 +305,17 @@ func walksAlike(t *testing.T, cfg engine.Config, o engine.Observer, params []flo
 			values := make([]float64, n*len(names))
 			w.Observe(values)
 			all = append(all, values)
-			if u, ok := w.(engine.UnweightedWalk); ok {
-				const kept = -12345.5
-				unweighted := make([]float64, len(values))
-				for i := range unweighted {
-					unweighted[i] = kept
+			const kept = -12345.5
+			unweighted := make([]float64, len(values))
+			for i := range unweighted {
+				unweighted[i] = kept
+			}
+			w.ObserveUnweighted(unweighted)
+			for i, v := range values {
+				if names[i%len(names)] == engine.LogWeight {
+					v = kept
 				}
-				u.ObserveUnweighted(unweighted)
-				for i, v := range values {
-					if names[i%len(names)] == engine.LogWeight {
-						v = kept
-					}
-					require.True(t, v == unweighted[i], "%s unweighted", names[i%len(names)])
-				}
+				require.True(t, v == unweighted[i], "%s unweighted", names[i%len(names)])
 			}
 			require.NoError(t, w.Advance(context.Background(), moves))
 		}
@@ -328,12 +329,12 @@ func walksAlike(t *testing.T, cfg engine.Config, o engine.Observer, params []flo
 	other, err := cfg.New(workers)
 	require.NoError(t, err)
 	defer engine.Release(other)
-	for _, chains := range []bool{false, true} {
-		want := paths(o, chains)
-		require.Equal(t, want, paths(other.(engine.Observer), chains), "walks with 2 and with 3 threads; chains: %v", chains)
-		require.NotEqual(t, want[0], want[1], "states that do not move; chains: %v", chains)
+	for _, own := range []bool{false, true} {
+		want := paths(o, own)
+		require.Equal(t, want, paths(other.(chains.Observer), own), "walks with 2 and with 3 threads; chains: %v", own)
+		require.NotEqual(t, want[0], want[1], "states that do not move; chains: %v", own)
 		for i, v := range want[2] {
-			require.False(t, math.IsNaN(v) || math.IsInf(v, 1), "%s of state %d is %v; chains: %v", names[i%len(names)], i/len(names), v, chains)
+			require.False(t, math.IsNaN(v) || math.IsInf(v, 1), "%s of state %d is %v; chains: %v", names[i%len(names)], i/len(names), v, own)
 		}
 	}
 	part, err := o.Walk(params, first+200, 100)
@@ -341,19 +342,17 @@ func walksAlike(t *testing.T, cfg engine.Config, o engine.Observer, params []flo
 	values := make([]float64, 100*len(names))
 	part.Observe(values)
 	require.Equal(t, paths(o, false)[0][200*len(names):300*len(names)], values, "a walk begins with the samples that it is asked for")
-	if w, ok := part.(engine.StateWalk); ok {
-		s := o.(engine.Sampler)
-		for _, f := range s.Formats() {
-			if f.Unrefined {
-				continue
-			}
-			want, got := make([]byte, 100*f.RowBytes), make([]byte, 100*f.RowBytes)
-			require.NoError(t, s.Sample(want, f.Name, params, first+200, 100, 0))
-			require.NoError(t, w.States(got, f.Name))
-			require.True(t, bytes.Equal(want, got), "a walk begins with the samples that it is asked for, as %s", f.Name)
+	s := o.(engine.Sampler)
+	for _, f := range s.Formats() {
+		if f.Unrefined {
+			continue
 		}
-		require.Error(t, w.States(nil, "nosuch"), "states in a format that there is not")
+		want, got := make([]byte, 100*f.RowBytes), make([]byte, 100*f.RowBytes)
+		require.NoError(t, s.Sample(want, f.Name, params, first+200, 100, 0))
+		require.NoError(t, part.States(got, f.Name))
+		require.True(t, bytes.Equal(want, got), "a walk begins with the samples that it is asked for, as %s", f.Name)
 	}
+	require.Error(t, part.States(nil, "nosuch"), "states in a format that there is not")
 	_, err = o.Walk(params, math.MaxUint64-10, 20)
 	require.Error(t, err, "samples beyond the stream")
 }

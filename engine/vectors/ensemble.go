@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
@@ -143,7 +144,7 @@ func (e *Ensemble) eachRow(rows int, body func(m *mover, lo, hi int)) {
 	pool.NewTools(e.Workers, e.newMover).Rows(rows, nn.BlockRows(), body)
 }
 
-// Energies implements engine.Energetic: E = −ln π + const, and β = 1.
+// Energies implements engine.Scorer: E = −ln π + const, and β = 1.
 func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
 	s, added, err := e.learn(format, states)
 	if err == nil && s.Len() != len(dst) {
@@ -167,7 +168,7 @@ func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta f
 	return 1, e.err()
 }
 
-// Refine implements engine.Refiner.
+// Refine implements engine.Scorer.
 func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int) error {
 	s, err := e.read(format, states)
 	if err == nil {
@@ -209,10 +210,7 @@ func (e *Ensemble) Score(values []float64, params []float32, format string, stat
 }
 
 var (
-	_ engine.Sampler   = (*Ensemble)(nil)
-	_ engine.Converter = (*Ensemble)(nil)
-	_ engine.Energetic = (*Ensemble)(nil)
-	_ engine.Refiner   = (*Ensemble)(nil)
-	_ engine.Scorer    = (*Ensemble)(nil)
-	_ engine.Observer  = (*Ensemble)(nil)
+	_ engine.Sampler  = (*Ensemble)(nil)
+	_ engine.Scorer   = (*Ensemble)(nil)
+	_ chains.Observer = (*Ensemble)(nil)
 )

@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/rng"
 )
 
@@ -94,11 +94,11 @@ type shaping struct {
 	rests  []bool    // a chain has come to rest
 }
 
-// Shape implements engine.VectorWalk.
+// Shape implements chains.VectorWalk.
 func (w *walk) Shape(first uint64) {
 	d := w.e.Dim
 	n := min(shapeStates, shapeNumbers/d)
-	if d < engine.ManyCoordinates || n < shapeLeast*d {
+	if d < chains.ManyCoordinates || n < shapeLeast*d {
 		return
 	}
 	samples := w.e.NewStates(n)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
@@ -86,26 +86,26 @@ func shapedChainsOfModes(t *testing.T, second float64) {
 		parts[k] = []mixture.Component{part}
 	}
 	s.generator.nets.base.Place(params, parts)
-	const chains, draws = 256, 32
-	w, err := s.Chains(params, chains)
+	const walkers, draws = 256, 32
+	w, err := s.Chains(params, walkers)
 	require.NoError(t, err)
-	w.(engine.VectorWalk).Shape(0)
+	w.(chains.VectorWalk).Shape(0)
 	require.NoError(t, w.Advance(t.Context(), 1500))
 	names := s.Observables()
-	values := make([]float64, chains*len(names))
-	var upper, first, last [chains]float64
+	values := make([]float64, walkers*len(names))
+	var upper, first, last [walkers]float64
 	for range draws {
 		require.NoError(t, w.Advance(t.Context(), 20))
 		w.Observe(values)
-		x := w.(engine.VectorWalk).Coordinates()
-		for i := range chains {
+		x := w.(chains.VectorWalk).Coordinates()
+		for i := range walkers {
 			k := values[i*len(names)+1] // mode_weight_1
 			v, u := float64(x[i*longDim]), (float64(x[(i+1)*longDim-1])-k)/(1+k)
 			upper[i], first[i], last[i] = upper[i]+k/draws, first[i]+v/draws, last[i]+u*u/draws
 		}
 	}
 	for name, of := range map[string]struct {
-		values [chains]float64
+		values [walkers]float64
 		want   float64
 	}{"weight": {upper, 0.3}, "mean": {first, 0.3}, "spread": {last, 4}} {
 		var m stat.Mean

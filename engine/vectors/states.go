@@ -170,7 +170,7 @@ func (e *Ensemble) parse(format string, states []byte) (s States, err error) {
 	return s, nil
 }
 
-// Convert implements engine.Converter.
+// Convert implements engine.Scorer.
 func (e *Ensemble) Convert(dst []byte, format string, states []byte) error {
 	row, err := e.rowBytes(format)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/systemtest"
@@ -259,7 +260,7 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 		s := trainer.System().(*System)
 		r, x := make([]float64, 20_000), make([]float32, 20_000*d)
 		s.NewSampler(trainer.Params()).Weigh(r, states(x, s.Dim), 0)
-		e := engine.NewImportance(r)
+		e := measure.NewImportance(r)
 		require.Greater(t, e.ESS, 0.9, name)
 		require.InDelta(t, 0, e.LogZ, 5.5*e.Error+1e-6, name)
 		workers.Close()
@@ -313,7 +314,7 @@ func TestRecipeOfWells(t *testing.T) {
 	for u := -4.0; u < 4; u += 1e-3 {
 		one += 1e-3 * math.Exp(-u*u*u*u+4*u*u+0.4*u)
 	}
-	e := engine.NewImportance(r)
+	e := measure.NewImportance(r)
 	require.Greater(t, e.ESS, 0.95)
 	require.InDelta(t, 6*math.Log(one), e.LogZ, 5.5*e.Error)
 }
@@ -427,7 +428,7 @@ func TestModalRecipeLearnsTheTarget(t *testing.T) {
 	const n = 20_000
 	r, samples := make([]float64, n), s.NewStates(n)
 	s.NewSampler(trainer.Params()).Weigh(r, samples, 0)
-	e := engine.NewImportance(r)
+	e := measure.NewImportance(r)
 	require.Greater(t, e.ESS, 0.98)
 	require.Less(t, target.deviation(samples.X, samples.K), 12.0)
 }

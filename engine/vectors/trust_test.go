@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/internal/pool"
@@ -143,21 +143,21 @@ func TestTrustInManyCoordinates(t *testing.T) {
 func TestShapedChainsKeepTheTarget(t *testing.T) {
 	workers := pool.New(0)
 	defer workers.Close()
-	const wide, chains, draws = 60, 256, 32
+	const wide, walkers, draws = 60, 256, 32
 	s, params := series{0.5, 0, 1, 0, 1}.generator(t, series{0.5, 0.5, 1, wide, 1.3}, workers)
-	w, err := s.Chains(params, chains)
+	w, err := s.Chains(params, walkers)
 	require.NoError(t, err)
-	w.(engine.VectorWalk).Shape(0)
+	w.(chains.VectorWalk).Shape(0)
 	require.NoError(t, w.Advance(t.Context(), 2000))
 	var means, squares [3][]float64
 	coordinates := [3]int{0, wide, seriesLength - 1}
 	for i := range coordinates {
-		means[i], squares[i] = make([]float64, chains), make([]float64, chains)
+		means[i], squares[i] = make([]float64, walkers), make([]float64, walkers)
 	}
 	for range draws {
 		require.NoError(t, w.Advance(t.Context(), 30))
-		x := w.(engine.VectorWalk).Coordinates()
-		for c := range chains {
+		x := w.(chains.VectorWalk).Coordinates()
+		for c := range walkers {
 			for i, j := range coordinates {
 				v := float64(x[c*seriesLength+j])
 				means[i][c] += v / draws
@@ -169,13 +169,13 @@ func TestShapedChainsKeepTheTarget(t *testing.T) {
 	for i := range some {
 		own := pool.New(1 + 2*i)
 		s, params := series{0.5, 0, 1, 0, 1}.generator(t, series{0.5, 0.5, 1, wide, 1.3}, own)
-		w, err := s.Chains(params, chains)
+		w, err := s.Chains(params, walkers)
 		require.NoError(t, err)
-		w.(engine.VectorWalk).Shape(0)
+		w.(chains.VectorWalk).Shape(0)
 		for range 3 {
 			require.NoError(t, w.Advance(t.Context(), 50))
 		}
-		some[i] = w.(engine.VectorWalk).Coordinates()
+		some[i] = w.(chains.VectorWalk).Coordinates()
 		own.Close()
 	}
 	require.Equal(t, some[0], some[1])

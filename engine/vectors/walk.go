@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 )
@@ -17,7 +18,7 @@ const (
 	observedCoordinates = 8
 )
 
-// wideCoordinates are those of engine.ManyCoordinates in which a chain begins with thrice
+// wideCoordinates are those of chains.ManyCoordinates in which a chain begins with thrice
 // the scale.
 const wideCoordinates = 16
 
@@ -109,9 +110,9 @@ func (e *Ensemble) observe(m *mover, values []float64, s States) (logPi []float6
 	return logPi
 }
 
-// A walk is an engine.Walk of states by the Metropolis steps of refinement.
+// A walk is a chains.Walk of states by the Metropolis steps of refinement.
 type walk struct {
-	engine.Strides
+	chains.Strides
 	e       *Ensemble
 	all     States
 	sampler *Sampler
@@ -122,11 +123,11 @@ type walk struct {
 
 func (e *Ensemble) newWalk(params []float32, purpose rng.Purpose, first uint64, n int) *walk {
 	const slice = 64 // steps between looks at the context
-	return &walk{engine.Strides{Seed: e.seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first, nil}
+	return &walk{chains.Strides{Seed: e.seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first, nil}
 }
 
-// Walk implements engine.Observer.
-func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+// Walk implements chains.Observer.
+func (e *Ensemble) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
 	if err := e.Reach(first, uint64(n), 0); err != nil {
 		return nil, err
 	}
@@ -135,22 +136,22 @@ func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, err
 	return w, e.err()
 }
 
-// Chains implements engine.Observer. The states begin in every mode in turn, normally
+// Chains implements chains.Observer. The states begin in every mode in turn, normally
 // distributed about its centre, in turns with once and with thrice its scale, and nearer
 // to it where there would be no weight. In many coordinates, where thrice the scale is
 // farther than chains come back from, it is that of a few, which are others for each.
-func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
+func (e *Ensemble) Chains(params []float32, n int) (chains.Walk, error) {
 	return e.begin(params, 0, n, []float64{1, 3})
 }
 
-// Prospect implements engine.Prospector.
-func (e *Ensemble) Prospect(params []float32, n int, scales []float64) (engine.Walk, error) {
+// Prospect implements chains.Prospector.
+func (e *Ensemble) Prospect(params []float32, n int, scales []float64) (chains.Walk, error) {
 	return e.begin(params, 1, n, scales)
 }
 
 // begin returns the walk of chains of an epoch that begin in turns at so many times the
 // scale from a mode's centre.
-func (e *Ensemble) begin(params []float32, epoch uint32, n int, scales []float64) (engine.Walk, error) {
+func (e *Ensemble) begin(params []float32, epoch uint32, n int, scales []float64) (chains.Walk, error) {
 	w, modes := e.newWalk(params, rng.ChainTransition, uint64(epoch)<<32, n), max(1, e.Modes)
 	s := w.all
 	from := rng.Stream(e.seed, rng.ChainStart, epoch)
@@ -160,7 +161,7 @@ func (e *Ensemble) begin(params []float32, epoch uint32, n int, scales []float64
 		for i := mode; i < n; i += modes {
 			turn := i / modes
 			wide := s.Dim
-			if s.Dim >= engine.ManyCoordinates {
+			if s.Dim >= chains.ManyCoordinates {
 				wide = wideCoordinates
 			}
 			for j, c := range center {
@@ -225,10 +226,10 @@ func (w *walk) each(body func(t *Tools, lo, hi int)) {
 	w.sampler.Each(w.hi-w.lo, func(t *Tools, lo, hi int) { body(t, w.lo+lo, w.lo+hi) })
 }
 
-// Own implements engine.SharedWalk.
+// Own implements chains.Walk.
 func (w *walk) Own() (lo, hi int) { return w.lo, w.hi }
 
-// Advance implements engine.Walk.
+// Advance implements chains.Walk.
 func (w *walk) Advance(ctx context.Context, steps int) error {
 	return w.Take(ctx, steps, func(stream rng.Counter, steps int) {
 		if w.shaped != nil {
@@ -242,13 +243,13 @@ func (w *walk) Advance(ctx context.Context, steps int) error {
 	})
 }
 
-// Coordinates implements engine.VectorWalk.
+// Coordinates implements chains.VectorWalk.
 func (w *walk) Coordinates() []float32 { return w.e.shown(w.all).X }
 
-// Observe implements engine.Walk.
+// Observe implements chains.Walk.
 func (w *walk) Observe(values []float64) { w.observe(values, w.e.Dense) }
 
-// ObserveUnweighted implements engine.UnweightedWalk: the inverse of a flow takes most of
+// ObserveUnweighted implements chains.Walk: the inverse of a flow takes most of
 // the time.
 func (w *walk) ObserveUnweighted(values []float64) { w.observe(values, false) }
 
@@ -268,7 +269,7 @@ func (w *walk) observe(values []float64, weigh bool) {
 	})
 }
 
-// States implements engine.StateWalk.
+// States implements chains.Walk.
 func (w *walk) States(dst []byte, format string) error {
 	row, err := w.e.rowBytes(format)
 	if err == nil {
@@ -277,9 +278,4 @@ func (w *walk) States(dst []byte, format string) error {
 	return err
 }
 
-var (
-	_ engine.StateWalk      = (*walk)(nil)
-	_ engine.VectorWalk     = (*walk)(nil)
-	_ engine.SharedWalk     = (*walk)(nil)
-	_ engine.UnweightedWalk = (*walk)(nil)
-)
+var _ chains.VectorWalk = (*walk)(nil)

@@ -13,7 +13,7 @@ import (
 	"os"
 
 	"github.com/revgen/revgen"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -41,7 +41,7 @@ func (f field) LogDensity(dst, x []float32, _ []uint8) {
 func main() {
 	ctx := context.Background()
 	own := density.Reals("phi4", "a scalar field on a lattice", field{kappa: 0.18, lambda: 0.5})
-	cfg, err := engine.Systems{own}.Configure("phi4", "quick", os.Args[1:]...)
+	cfg, err := catalogue.Systems{own}.Configure("phi4", "quick", os.Args[1:]...)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"os"
 
 	"github.com/revgen/revgen"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -62,7 +62,7 @@ func main() {
 		data[i].yes = random.Float64() < 1/(1+math.Exp(-data[i].margin([]float32{0.5, 1, -1})))
 	}
 	own := density.Reals("posterior", "a logistic regression", data)
-	cfg, err := engine.Systems{own}.Configure("posterior", "quick", os.Args[1:]...)
+	cfg, err := catalogue.Systems{own}.Configure("posterior", "quick", os.Args[1:]...)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"os"
 
 	"github.com/revgen/revgen"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -61,7 +61,7 @@ func main() {
 		data.y = append(data.y, 0.6*v[0]+random.NormFloat64())
 	}
 	own := density.Mixed("selection", "which variables belong in a regression", data)
-	cfg, err := engine.Systems{own}.Configure("selection", "quick", os.Args[1:]...)
+	cfg, err := catalogue.Systems{own}.Configure("selection", "quick", os.Args[1:]...)
 	if err != nil {
 		log.Fatal(err)
 	}

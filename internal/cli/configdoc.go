@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/conf"
 )
 
@@ -39,7 +40,7 @@ func configurationSchema(def *engine.Definition) ([]byte, error) {
 }
 
 // configurationPage is docs/configuration.md.
-func configurationPage(systems engine.Systems) (string, error) {
+func configurationPage(systems catalogue.Systems) (string, error) {
 	doc, err := fieldDoc()
 	if err != nil {
 		return "", err

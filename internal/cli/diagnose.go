@@ -17,6 +17,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/report"
@@ -83,7 +84,7 @@ func (p *program) diagnose(d *diagnosing) error {
 	if err := disk.Unlinked(d.model, "diagnosis.json"); err != nil {
 		return usageError{err}
 	}
-	model, cfg, err := p.systems.Read(d.model)
+	model, cfg, err := run.Read(p.systems, d.model)
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (p *program) diagnose(d *diagnosing) error {
 }
 
 // diagnosis diagnoses a model.
-func (p *program) diagnosis(ctx context.Context, path string, model *engine.Model, cfg engine.Config, o diagnose.Options, threads int) (*diagnose.Report, error) {
+func (p *program) diagnosis(ctx context.Context, path string, model *run.Model, cfg engine.Config, o diagnose.Options, threads int) (*diagnose.Report, error) {
 	workers, err := p.newPool(threads)
 	if err != nil {
 		return nil, err
@@ -138,14 +139,14 @@ func (p *program) diagnosis(ctx context.Context, path string, model *engine.Mode
 
 // A kept diagnosis says of which model it is.
 type kept struct {
-	Model string `json:"model"` // engine.Model.Hash
-	engine.Provenance
+	Model string `json:"model"` // run.Model.Hash
+	run.Provenance
 	*diagnose.Report
 }
 
 // leaveDiagnosis writes diagnosis.json.
-func leaveDiagnosis(dir string, model *engine.Model, r *diagnose.Report) error {
-	data, err := json.MarshalIndent(kept{model.Hash(), engine.Here(programName()), r}, "", "  ")
+func leaveDiagnosis(dir string, model *run.Model, r *diagnose.Report) error {
+	data, err := json.MarshalIndent(kept{model.Hash(), run.Here(programName()), r}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func leaveDiagnosis(dir string, model *engine.Model, r *diagnose.Report) error {
 
 // readDiagnosis returns the diagnosis that a run directory keeps of a model, nil if
 // it has none.
-func readDiagnosis(dir string, model *engine.Model) (*diagnose.Report, error) {
+func readDiagnosis(dir string, model *run.Model) (*diagnose.Report, error) {
 	data, err := disk.Read(diagnosisFile(dir), maxSummary)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
@@ -174,7 +175,7 @@ func readDiagnosis(dir string, model *engine.Model) (*diagnose.Report, error) {
 
 // lastDiagnosis returns what is known of the samples of a run directory: the diagnosis that
 // it keeps, or the brief one of its training; nil if there is none.
-func lastDiagnosis(dir string, model *engine.Model) (*diagnose.Report, error) {
+func lastDiagnosis(dir string, model *run.Model) (*diagnose.Report, error) {
 	if r, err := readDiagnosis(dir, model); r != nil || err != nil {
 		return r, err
 	}

@@ -6,13 +6,14 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/figure/draw"
 )
 
 // leaveFigures draws the pictures of a trained generator into its run
 // directory.
-func (p *program) leaveFigures(ctx context.Context, trained engine.System, cfg engine.Config, result *engine.Result, dir string) error {
-	figures, err := engine.IllustrateSystem(ctx, trained, cfg, result.Params, dir)
+func (p *program) leaveFigures(ctx context.Context, trained engine.System, cfg engine.Config, result *run.Result, dir string) error {
+	figures, err := run.IllustrateSystem(ctx, trained, cfg, result.Params, dir)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/version"
@@ -127,13 +128,13 @@ func (p *program) writeLines(lines [][2]string) error {
 	return nil
 }
 
-func readStatus(dir string) (*engine.Status, error) {
+func readStatus(dir string) (*run.Status, error) {
 	path := filepath.Join(dir, "status.json")
 	data, err := disk.Read(path, maxConfig)
 	if err != nil {
 		return nil, err
 	}
-	s := new(engine.Status)
+	s := new(run.Status)
 	if err := json.Unmarshal(data, s); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -142,14 +143,14 @@ func readStatus(dir string) (*engine.Status, error) {
 
 // described is what info says about a run or a model.
 type described struct {
-	Status     *engine.Status     `json:"status,omitempty"`
-	System     string             `json:"system"`
-	Step       int                `json:"step"`
-	Parameters int                `json:"parameters,omitempty"`
-	Path       string             `json:"path,omitempty"` // kernel path that computed the model
-	Hash       string             `json:"hash,omitempty"` // of the model, as records of samples have it
-	Config     json.RawMessage    `json:"config"`
-	Evaluation *engine.Evaluation `json:"evaluation,omitempty"`
+	Status     *run.Status         `json:"status,omitempty"`
+	System     string              `json:"system"`
+	Step       int                 `json:"step"`
+	Parameters int                 `json:"parameters,omitempty"`
+	Path       string              `json:"path,omitempty"` // kernel path that computed the model
+	Hash       string              `json:"hash,omitempty"` // of the model, as records of samples have it
+	Config     json.RawMessage     `json:"config"`
+	Evaluation *measure.Evaluation `json:"evaluation,omitempty"`
 }
 
 func (p *program) describe(path string) error {
@@ -166,7 +167,7 @@ func (p *program) describe(path string) error {
 			return err
 		}
 	}
-	model, err := engine.ReadModel(path)
+	model, err := run.ReadModel(path)
 	switch {
 	case err == nil:
 		d.System, d.Step, d.Parameters, d.Path, d.Config, d.Hash = model.System, model.Step, len(model.Params), model.Path, model.Config, model.Hash()
@@ -221,7 +222,7 @@ func (p *program) writeDescription(path string, d *described) error {
 	if err := p.writeLines(lines); err != nil {
 		return err
 	}
-	cfg, err := p.systems.Written(d.Config, path)
+	cfg, err := run.Written(p.systems, d.Config, path)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/disk"
 )
 
@@ -32,13 +33,13 @@ type source struct {
 // A resolved configuration is validated.
 type resolved struct {
 	engine.Config
-	from  engine.Source
+	from  catalogue.Source
 	why   string // what the recipe chose for the target
 	looks bool   // the recipe has not looked at the target yet, so that this is what is given
 }
 
 // load returns the configuration. ctx ends a recipe's look at the target.
-func (s source) load(ctx context.Context, systems engine.Systems) (*resolved, error) {
+func (s source) load(ctx context.Context, systems catalogue.Systems) (*resolved, error) {
 	from, err := s.from(systems)
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (s source) load(ctx context.Context, systems engine.Systems) (*resolved, er
 }
 
 // look returns the configuration of a source.
-func look(ctx context.Context, systems engine.Systems, from engine.Source) (*resolved, error) {
+func look(ctx context.Context, systems catalogue.Systems, from catalogue.Source) (*resolved, error) {
 	cfg, why, err := systems.Resolve(ctx, from)
 	if err != nil {
 		return nil, refused(err)
@@ -56,7 +57,7 @@ func look(ctx context.Context, systems engine.Systems, from engine.Source) (*res
 }
 
 // given returns the configuration without a look at the target.
-func (s source) given(systems engine.Systems) (*resolved, error) {
+func (s source) given(systems catalogue.Systems) (*resolved, error) {
 	from, err := s.from(systems)
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func (s source) given(systems engine.Systems) (*resolved, error) {
 
 // refused says what is wrong with a configuration.
 func refused(err error) error {
-	var wrong *engine.AssignmentError
+	var wrong *catalogue.AssignmentError
 	if errors.As(err, &wrong) {
 		err = fmt.Errorf("--set %q: %w", wrong.Assignment, err)
 	}
@@ -86,8 +87,8 @@ func (r *resolved) pristine() bool {
 }
 
 // from returns what the configuration is made of.
-func (s source) from(systems engine.Systems) (engine.Source, error) {
-	from := engine.Source{System: s.name}
+func (s source) from(systems catalogue.Systems) (catalogue.Source, error) {
+	from := catalogue.Source{System: s.name}
 	if _, err := systems.Find(s.name); err != nil && s.name != "" {
 		data, err := s.readFile(systems)
 		if err != nil {
@@ -106,7 +107,7 @@ func (s source) from(systems engine.Systems) (engine.Source, error) {
 
 // readFile reads the file that the name must be if it is no system: a
 // configuration, or a target.
-func (s source) readFile(systems engine.Systems) ([]byte, error) {
+func (s source) readFile(systems catalogue.Systems) ([]byte, error) {
 	data, err := disk.Read(s.name, maxTarget)
 	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(s.name, "./") {
 		return nil, usagef("%q is neither a system (%s) nor a file", s.name, strings.Join(systems.Names(), ", "))
@@ -118,20 +119,20 @@ func (s source) readFile(systems engine.Systems) ([]byte, error) {
 }
 
 // configuration is the source of a configuration file's content.
-func (s source) configuration(systems engine.Systems, data []byte) (engine.Source, error) {
+func (s source) configuration(systems catalogue.Systems, data []byte) (catalogue.Source, error) {
 	switch start := bytes.TrimLeft(data, " \t\r\n\ufeff"); {
 	case len(start) > 0 && start[0] != '{' && start[0] != '[':
-		return engine.Source{}, s.unknown(systems, start)
+		return catalogue.Source{}, s.unknown(systems, start)
 	case s.preset != "" && json.Valid(data): // what is wrong with other files comes first
-		return engine.Source{}, usagef("--preset: goes with a system; %s names its own preset", s.name)
+		return catalogue.Source{}, usagef("--preset: goes with a system; %s names its own preset", s.name)
 	case len(data) > maxConfig:
-		return engine.Source{}, usagef("%s: longer than %d bytes, which a configuration never is", s.name, maxConfig)
+		return catalogue.Source{}, usagef("%s: longer than %d bytes, which a configuration never is", s.name, maxConfig)
 	}
-	return engine.Source{Text: data, File: s.name}, nil
+	return catalogue.Source{Text: data, File: s.name}, nil
 }
 
 // unknown is the error of a file that is neither a configuration nor a target of its own.
-func (s source) unknown(systems engine.Systems, start []byte) error {
+func (s source) unknown(systems catalogue.Systems, start []byte) error {
 	const most = 40 // bytes that are quoted
 	line, _, _ := bytes.Cut(start[:min(len(start), most)], []byte("\n"))
 	known := []string{"a configuration, which is a JSON object in braces"}
@@ -157,7 +158,7 @@ func preset(def *engine.Definition, name string) (engine.Config, error) {
 
 // describeTarget says what the target is that was read from a file.
 func (p *program) describeTarget(cfg *resolved) {
-	d, ok := cfg.Config.(engine.Describer)
+	d, ok := cfg.Config.(engine.Explainer)
 	if _, loads := cfg.Config.(engine.Loader); ok && loads {
 		p.say("target: %s", d.Describe())
 	}

@@ -19,6 +19,7 @@ import (
 
 	root "github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
@@ -203,7 +204,7 @@ func (s *signalled) State() []engine.Section {
 	return nil
 }
 
-func (s *signalled) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+func (s *signalled) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	if s.step == 0 {
 		s.send()
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/report"
@@ -232,7 +233,7 @@ type walked struct {
 	Observables   []chains.Observable `json:"observables,omitempty"`
 	Ladder        []walkedLevel       `json:"ladder,omitempty"` // in place of Observables
 	Warnings      []string            `json:"warnings,omitempty"`
-	engine.Provenance
+	run.Provenance
 }
 
 // A walkedLevel is one inverse temperature of a ladder.
@@ -318,14 +319,14 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 	}
 	v := walked{System: shared.System, Seed: shared.Training.Seed, Chains: o.Chains, Draws: o.Draws, BurnIn: r.BurnedIn, Spacing: r.Spacing,
 		AutoSpacing: o.Spacing == chains.AutoSpacing, BurnInSeconds: r.BurnIn, Seconds: r.Seconds, File: w.output, States: w.states, Format: o.States,
-		Warnings: warnings, Provenance: engine.Here(programName())}
+		Warnings: warnings, Provenance: run.Here(programName())}
 	if o.Ladder == nil {
 		v.Observables = r.Levels[0].Observables
 	}
 	for k, beta := range o.Ladder {
 		v.Ladder = append(v.Ladder, walkedLevel{beta, r.Levels[k].Observables, r.Levels[k].Swaps()})
 	}
-	if d, ok := cfg.Config.(engine.Describer); ok {
+	if d, ok := cfg.Config.(engine.Explainer); ok {
 		v.Target = d.Describe()
 	}
 	return json.NewEncoder(p.stdout).Encode(v)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 )
 
 // A meter shows how far a piece of work has come: a bar on a terminal, and
@@ -53,7 +53,7 @@ func (m *meter) of(total int64) {
 }
 
 // training shows where a run is.
-func (m *meter) training(now engine.Progress) {
+func (m *meter) training(now run.Progress) {
 	text := fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance)
 	if now.Predecessors > 0 {
 		text += fmt.Sprintf("  (%d more to start from it)", now.Predecessors)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/version"
 )
@@ -20,7 +21,7 @@ type sampleRecord struct {
 	Schema  int    `json:"schema"`
 	Kind    string `json:"kind"` // recordKind
 	File    string `json:"file"`
-	Model   string `json:"model"` // engine.Model.Hash
+	Model   string `json:"model"` // run.Model.Hash
 	System  string `json:"system"`
 	Target  string `json:"target,omitempty"`
 	Seed    uint64 `json:"seed"`
@@ -32,7 +33,7 @@ type sampleRecord struct {
 	Exact  *engine.Exactness `json:"exact,omitempty"`
 	Format string            `json:"format"`
 	Path   string            `json:"path"` // of kernels
-	engine.Provenance
+	run.Provenance
 }
 
 const recordKind = "samples"
@@ -67,7 +68,7 @@ func checkRecord(array string) error {
 }
 
 // leaveRecord writes the record of an array that is a file.
-func leaveRecord(r request, cfg engine.Config, model *engine.Model) error {
+func leaveRecord(r request, cfg engine.Config, model *run.Model) error {
 	if info, err := os.Stat(r.path); err != nil || !info.Mode().IsRegular() {
 		return nil // a device or a pipe
 	}
@@ -77,9 +78,9 @@ func leaveRecord(r request, cfg engine.Config, model *engine.Model) error {
 		Schema: engine.SchemaVersion, Kind: recordKind, File: filepath.Base(r.path),
 		Model: model.Hash(), System: shared.System,
 		Seed: shared.Training.Seed, First: r.first, Samples: r.n, Refine: r.refine, Exact: r.exactness(), Format: r.format.Name,
-		Path: path.String(), Provenance: engine.Here(programName()),
+		Path: path.String(), Provenance: run.Here(programName()),
 	}
-	if d, ok := cfg.(engine.Describer); ok {
+	if d, ok := cfg.(engine.Explainer); ok {
 		record.Target = d.Describe()
 	}
 	data, err := json.MarshalIndent(record, "", "  ")

@@ -16,8 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
@@ -65,11 +67,11 @@ type summarised struct {
 	Path      string           `json:"path"`
 	Training  []string         `json:"training_warnings"`
 	Diagnosis *diagnose.Report `json:"diagnosis"`
-	Metrics   []engine.Metric  `json:"metrics"`
-	Weights   *engine.Weights  `json:"weights"`
+	Metrics   []measure.Metric `json:"metrics"`
+	Weights   *measure.Weights `json:"weights"`
 	Samples   int              `json:"samples"`
 	Warnings  []string         `json:"warnings"`
-	engine.Provenance
+	run.Provenance
 }
 
 // readRun reads summary.json of a run directory, and diagnosis.json, which saw
@@ -90,7 +92,7 @@ func readRun(dir string) (*summarised, error) {
 	if err := json.Unmarshal(data, s); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	model, err := engine.ReadModel(dir)
+	model, err := run.ReadModel(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +208,7 @@ func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 
 // recipe is what the run's preset chooses for its target, and why.
 func (p *program) recipe(config []byte, dir string) (string, error) {
-	cfg, err := p.systems.Written(config, dir)
+	cfg, err := run.Written(p.systems, config, dir)
 	if err != nil {
 		return "", err
 	}
@@ -214,11 +216,11 @@ func (p *program) recipe(config []byte, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	shared, why := cfg.Shared(), engine.ReadLook(dir).Why
+	shared, why := cfg.Shared(), run.ReadLook(dir).Why
 	if why == "" {
 		values = slices.DeleteFunc(values, func(v string) bool { return !strings.HasPrefix(v, "target.") })
 		looks := false
-		if _, why, looks, err = p.systems.Given(engine.Source{System: shared.System, Preset: shared.Preset, Set: values}); looks {
+		if _, why, looks, err = p.systems.Given(catalogue.Source{System: shared.System, Preset: shared.Preset, Set: values}); looks {
 			return fmt.Sprintf("The %s preset looked at this target; what it chose is in the configuration.", shared.Preset), nil
 		}
 	}
@@ -258,7 +260,7 @@ func readPictures(dir string) (all []page.Picture, err error) {
 func metricTable(s *summarised) *page.Table {
 	t := &page.Table{Caption: fmt.Sprintf("%d samples. The sampling floor is the error that as many exact samples would show on average; green errors are within what 95 %% of such samples show.", s.Samples),
 		Header: []string{"metric", "exact", "generated", "error", "95 % interval", "sampling floor"}, Left: 1}
-	reweighted := reweightedTitle(&engine.Evaluation{Metrics: s.Metrics, Weights: s.Weights})
+	reweighted := reweightedTitle(&measure.Evaluation{Metrics: s.Metrics, Weights: s.Weights})
 	if reweighted != "" {
 		t.Header = append(t.Header, reweighted, "error")
 		t.Caption += " By weights: means by the importance weights of the generator's density, ± half the 95 % interval."

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/revgen/revgen/bench/reproduce"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/version"
 )
@@ -112,7 +112,7 @@ func (p *program) execute(ctx context.Context, r *reproduction) error {
 			p.say("run %d of %d: %s, %s preset, seed %d: %s", run.Index+1, run.Count, run.Setting.Title, run.Preset, run.Seed, run.Dir)
 			m = p.newMeter(int64(run.Steps), "steps")
 		},
-		Progress: func(now engine.Progress) {
+		Progress: func(now run.Progress) {
 			m.training(now)
 		},
 		End:     func(reproduce.Run) { m.end() },

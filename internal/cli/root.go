@@ -18,6 +18,8 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/crash"
@@ -48,7 +50,7 @@ var errCheckFailed = errors.New("check failed")
 // program is what every command has: where it writes and what the flags that
 // all commands share ask for.
 type program struct {
-	systems        engine.Systems
+	systems        catalogue.Systems
 	stdout, stderr io.Writer
 	isa            string
 	json           bool
@@ -135,7 +137,7 @@ func (p *program) exitCode(err error) int {
 	var broken *crash.Panic
 	var usage usageError
 	var configuration *conf.Error
-	var mismatch *engine.MismatchError
+	var mismatch *run.MismatchError
 	var unsuited *engine.MethodError
 	if _, ok := err.(stopped); ok { // and nothing else beside it
 		return exitStopped

@@ -486,7 +486,7 @@ func (p *program) estimate(j *batch.Job) {
 	training := &cfg.Shared().Training
 	batch := float64(training.Batch)
 	bytes := 1024 * batch
-	if d, ok := cfg.Config.(engine.Demander); ok {
+	if d, ok := cfg.Config.(engine.Explainer); ok {
 		for _, demand := range d.Demands() {
 			j.Bytes += demand.Bytes
 		}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/ising"
 )
@@ -238,7 +238,7 @@ func TestJobsHaveVerbsAsKeys(t *testing.T) {
 // What a library remembers of a command's flags until the process ends, commands of jobs
 // do not leave it.
 func TestJobsOfferNoCompletions(t *testing.T) {
-	p := &program{systems: engine.Systems{ising.Definition}}
+	p := &program{systems: catalogue.Systems{ising.Definition}}
 	_, cmd, err := p.prepare(&batch.Job{Origin: &batch.Origin{Verb: "train"}}, 1)
 	require.NoError(t, err)
 	_, has := cmd.GetFlagCompletionFunc("preset")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
@@ -111,7 +112,7 @@ func (p *program) sample(s *sampling) error {
 	if s.exact && (s.refine.auto || s.refine.steps > 0) {
 		return usagef("--refine: exact draws need no refinement; leave out one of --exact and --refine")
 	}
-	model, cfg, err := p.systems.Read(s.model)
+	model, cfg, err := run.Read(p.systems, s.model)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (p *program) sample(s *sampling) error {
 }
 
 // sampleModel draws the samples.
-func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Model, cfg engine.Config) error {
+func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config) error {
 	workers, err := p.newPool(s.threads)
 	if err != nil {
 		return err
@@ -231,7 +232,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 }
 
 // doubt warns of samples that a diagnosis of the run has not found trustworthy.
-func (p *program) doubt(s *sampling, model *engine.Model) {
+func (p *program) doubt(s *sampling, model *run.Model) {
 	if s.exact || p.others() {
 		return
 	}
@@ -277,7 +278,7 @@ func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) uint64 {
 
 // autoRefine returns the refinement that a diagnosis found to be needed: one that
 // diagnose has left in the run directory, or one made now.
-func (p *program) autoRefine(ctx context.Context, s *sampling, model *engine.Model, cfg engine.Config) (int, error) {
+func (p *program) autoRefine(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config) (int, error) {
 	r, err := readDiagnosis(s.model, model)
 	if err == nil && r == nil {
 		if s.part.count > 1 {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/npy"
 )
 
@@ -139,9 +140,9 @@ func TestRecordsNameModels(t *testing.T) {
 	require.Nil(t, kept, "of another target")
 }
 
-func readModel(t *testing.T, path string) *engine.Model {
+func readModel(t *testing.T, path string) *run.Model {
 	t.Helper()
-	m, err := engine.ReadModel(path)
+	m, err := run.ReadModel(path)
 	require.NoError(t, err)
 	return m
 }

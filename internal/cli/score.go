@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/score"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/table"
@@ -150,7 +151,7 @@ func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scored
 		return nil, fmt.Errorf("its configuration needs %d parameters and it has %d", n, len(params))
 	}
 	var whole []engine.Format
-	w, ok := system.(engine.Energetic)
+	w, ok := system.(engine.Scorer)
 	for _, f := range s.Formats() {
 		if ok && !f.Unrefined {
 			if _, err := w.Energies(nil, f.Name, nil); err == nil {
@@ -215,7 +216,7 @@ func (p *program) scoreStates(ctx context.Context, s *scoring, cfg *resolved) er
 
 // scoredModel reads a model whose states are those of the target.
 func (p *program) scoredModel(path string, target *scored, workers *pool.Pool) (*scored, error) {
-	file, cfg, err := p.systems.Read(path)
+	file, cfg, err := run.Read(p.systems, path)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/crash"
 )
 
@@ -44,7 +45,7 @@ const (
 )
 
 // stopped is the error of a command that the same command continues. Only
-// ended makes one, and only of an *engine.StopError or a *batchStop, which say that
+// ended makes one, and only of an *run.StopError or a *batchStop, which say that
 // all that is needed is on the disk.
 type stopped struct{ text string }
 
@@ -186,7 +187,7 @@ func (p *program) ended(ctx context.Context, err error) error {
 			return stopped{err.Error()}
 		}
 		return stopped{why + ": " + err.Error()}
-	case *engine.StopError:
+	case *run.StopError:
 		return stopped{why + ": " + err.Error()}
 	}
 	if !engine.Cancelled(err) {

@@ -17,19 +17,19 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 )
 
 // The exit code 75 is that of a checkpoint on the disk and of nothing else.
 func TestExitCodeOfAStop(t *testing.T) {
 	p := &program{started: true}
-	stop := &engine.StopError{Dir: "run", Step: 1, Steps: 2}
+	stop := &run.StopError{Dir: "run", Step: 1, Steps: 2}
 	defer p.hear()()
 	end := func(err error) error {
 		return p.resumable(0, func(context.Context) error { return err })
 	}
 	require.Equal(t, exitStopped, p.exitCode(end(stop)))
-	for _, err := range []error{errors.Join(stop, errors.New("disk full")), fmt.Errorf("after it: %w", stop), engine.ErrStopped} {
+	for _, err := range []error{errors.Join(stop, errors.New("disk full")), fmt.Errorf("after it: %w", stop), run.ErrStopped} {
 		require.Equal(t, exitError, p.exitCode(end(err)), "%v", err)
 	}
 	require.NoError(t, end(nil))

@@ -6,15 +6,15 @@ import (
 	"math"
 	"slices"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/report"
 )
 
 // writeEvaluation writes the table that ends a training run by a preset. Errors of the
 // paper's are of its own method; where another trained, the column's head says so.
-func writeEvaluation(w io.Writer, preset string, e *engine.Evaluation) error {
+func writeEvaluation(w io.Writer, preset string, e *measure.Evaluation) error {
 	t := report.Table{Header: []string{"metric", "exact", "generated", "error", "95 % interval", "sampling floor"}, Left: 1}
-	published := slices.ContainsFunc(e.Metrics, func(m engine.Metric) bool { return m.Paper != nil })
+	published := slices.ContainsFunc(e.Metrics, func(m measure.Metric) bool { return m.Paper != nil })
 	switch {
 	case published && preset == "paper":
 		t.Header = append(t.Header, "paper")
@@ -48,9 +48,9 @@ func writeEvaluation(w io.Writer, preset string, e *engine.Evaluation) error {
 }
 
 // reweightedTitle heads the column of means by weights, "" if there are none.
-func reweightedTitle(e *engine.Evaluation) string {
+func reweightedTitle(e *measure.Evaluation) string {
 	switch {
-	case !slices.ContainsFunc(e.Metrics, func(m engine.Metric) bool { return m.Reweighted != nil }):
+	case !slices.ContainsFunc(e.Metrics, func(m measure.Metric) bool { return m.Reweighted != nil }):
 		return ""
 	case e.Weights != nil && !e.Weights.Trusted():
 		return "by weights (not to be trusted)"
@@ -60,7 +60,7 @@ func reweightedTitle(e *engine.Evaluation) string {
 }
 
 // byWeights writes a figure by weights, half its 95 % interval, and its error.
-func byWeights(m engine.Metric) []string {
+func byWeights(m measure.Metric) []string {
 	r := m.Reweighted
 	if r == nil {
 		return []string{"", ""}
@@ -70,7 +70,7 @@ func byWeights(m engine.Metric) []string {
 
 // exact writes what a metric is compared with, with its standard error if it is
 // not exact after all.
-func exact(m engine.Metric) string {
+func exact(m measure.Metric) string {
 	value := report.Value(m.Exact, m.Interval)
 	if m.Uncertainty == 0 {
 		return value

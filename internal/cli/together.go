@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/cluster"
 	"github.com/revgen/revgen/internal/mpi"
 	"github.com/revgen/revgen/internal/npy"
@@ -126,7 +127,7 @@ func (p *program) tell(data []byte) []byte {
 }
 
 // agreedRefine is autoRefine, which rank 0 does for all.
-func (p *program) agreedRefine(ctx context.Context, s *sampling, model *engine.Model, cfg engine.Config) (steps int, err error) {
+func (p *program) agreedRefine(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config) (steps int, err error) {
 	if !p.others() {
 		steps, err = p.autoRefine(ctx, s, model, cfg)
 	}
@@ -142,7 +143,7 @@ func (p *program) agreedRefine(ctx context.Context, s *sampling, model *engine.M
 
 // sameRequest refuses ranks that were asked for different samples.
 func (p *program) sameRequest(r request, cfg engine.Config, params []float32) error {
-	start := engine.Start{Config: cfg, Params: params}
+	start := run.Start{Config: cfg, Params: params}
 	mine := sha256.Sum256(fmt.Append(nil, start.Hash(), cfg.Shared().Training.Seed, "\x00", r.path, "\x00", r.format.Name, r.first, " ", r.n, " ", r.refine, r.exact != nil))
 	if theirs := p.tell(mine[:]); string(theirs) != string(mine[:]) {
 		return usagef("it was asked for other samples, or another file, than rank 0; --shard 0/1 lets each process stand alone")

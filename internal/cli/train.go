@@ -14,7 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/cluster"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
@@ -32,7 +35,7 @@ type training struct {
 	samples  count
 	init     string // model to start from
 	extend   bool
-	start    *engine.Start // that model
+	start    *run.Start // that model
 	strict   bool
 	figures  string   // all or none
 	diagnose string   // brief or none
@@ -168,13 +171,13 @@ func (p *program) train(t *training, wantSamples bool) error {
 		return usageError{err}
 	}
 	t.dir = strings.ReplaceAll(t.dir, taskMark, strconv.Itoa(task.Index))
-	var start *engine.Start
+	var start *run.Start
 	if t.init != "" {
-		model, from, err := p.systems.Read(t.init)
+		model, from, err := run.Read(p.systems, t.init)
 		if err != nil {
 			return err
 		}
-		start = &engine.Start{Config: from, Params: model.Params}
+		start = &run.Start{Config: from, Params: model.Params}
 		t.assignments = append(t.assignments, "training.start="+start.Hash())
 	}
 	given, err := t.given(p.systems)
@@ -207,13 +210,13 @@ func (p *program) train(t *training, wantSamples bool) error {
 // which rank 0 does for all.
 func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training, wantSamples bool) error {
 	p.say("%s preset, which looks at the target first: %s", given.Shared().Preset, t.dir)
-	var setup *engine.Setup
+	var setup *run.Setup
 	var cfg *resolved
 	from, err := given.from, ctx.Err()
-	from.Look = new(engine.Look)
+	from.Look = new(catalogue.Look)
 	if !p.others() {
-		if setup, err = engine.SetUp(t.dir, t.resume, given.Config, p.warn); err == nil {
-			from.Look = engine.ReadLook(t.dir)
+		if setup, err = run.SetUp(t.dir, t.resume, given.Config, p.warn); err == nil {
+			from.Look = run.ReadLook(t.dir)
 			if cfg, err = look(setup.Noting(ctx), p.systems, from); err == nil {
 				err = setup.Keep(from.Look)
 			}
@@ -232,13 +235,13 @@ func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training
 	case setup != nil:
 		return setup.End(err)
 	case p.others() && engine.Cancelled(err):
-		return &engine.StopError{Step: -1}
+		return &run.StopError{Step: -1}
 	}
 	return err
 }
 
 // shareLook gives all ranks the configuration of rank 0, by what its recipe saw.
-func (p *program) shareLook(ctx context.Context, from engine.Source, cfg *resolved) (*resolved, error) {
+func (p *program) shareLook(ctx context.Context, from catalogue.Source, cfg *resolved) (*resolved, error) {
 	text, err := json.Marshal(from.Look)
 	if err != nil {
 		return nil, err
@@ -254,7 +257,7 @@ func (p *program) shareLook(ctx context.Context, from engine.Source, cfg *resolv
 
 // trainAndMeasure trains and leaves what the run directory is to hold, of which setup, if
 // there is one, has taken possession.
-func (p *program) trainAndMeasure(ctx context.Context, from *resolved, t *training, wantSamples bool, setup *engine.Setup) error {
+func (p *program) trainAndMeasure(ctx context.Context, from *resolved, t *training, wantSamples bool, setup *run.Setup) error {
 	cfg := from.Config
 	p.describeTarget(from)
 	if e, ok := cfg.(engine.Explainer); ok {
@@ -275,7 +278,7 @@ func (p *program) trainAndMeasure(ctx context.Context, from *resolved, t *traini
 		workers.Join(p.world)
 	}
 	samples := ""
-	leave := func(ctx context.Context, trained engine.System, r *engine.Result) (err error) {
+	leave := func(ctx context.Context, trained engine.System, r *run.Result) (err error) {
 		if samples, err = p.leaveSamples(ctx, trained, cfg, r.Params, workers, t, wantSamples); err != nil || t.figures != "all" {
 			return err
 		}
@@ -312,9 +315,9 @@ func (p *program) distrust(r *diagnose.Report) error {
 }
 
 // briefly diagnoses a generator that has just been trained.
-func briefly(shared *engine.Common) func(context.Context, engine.System, *engine.Result) (any, error) {
-	return func(ctx context.Context, trained engine.System, r *engine.Result) (any, error) {
-		if _, ok := trained.(engine.Observer); !ok {
+func briefly(shared *engine.Common) func(context.Context, engine.System, *run.Result) (any, error) {
+	return func(ctx context.Context, trained engine.System, r *run.Result) (any, error) {
+		if _, ok := trained.(chains.Observer); !ok {
 			return nil, nil
 		}
 		brief := diagnose.Brief(diagnose.Share(trained, r.Steps*shared.Training.Batch))
@@ -342,7 +345,7 @@ func defaultDir(given *resolved) (string, error) {
 	return filepath.Join("runs", strings.ReplaceAll(name, string(filepath.Separator), "_")), nil
 }
 
-func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *training, setup *engine.Setup, leave func(context.Context, engine.System, *engine.Result) error) (*engine.Result, error) {
+func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *training, setup *run.Setup, leave func(context.Context, engine.System, *run.Result) error) (*run.Result, error) {
 	if s, err := readStatus(t.dir); err == nil && s.Checkpoint >= 0 && s.Checkpoint == s.Steps {
 		p.say("this run is complete: measuring it again")
 	} else if err == nil && s.Checkpoint >= 0 {
@@ -350,7 +353,7 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	}
 	m := p.newMeter(int64(cfg.Shared().Training.Steps), "steps")
 	defer m.end()
-	opt := engine.RunOptions{
+	opt := run.Options{
 		Start: t.start, Extend: t.extend,
 		Dir: t.dir, Resume: t.resume, Setup: setup, Program: programName(), Asked: p.asked, Leave: leave,
 		Warning:  p.warn,
@@ -359,7 +362,7 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	if t.diagnose == "brief" {
 		opt.Diagnose = briefly(cfg.Shared())
 	}
-	result, err := engine.Train(ctx, cfg, workers, opt)
+	result, err := run.Train(ctx, cfg, workers, opt)
 	if err == nil {
 		p.setup = result.Setup
 	}
@@ -394,7 +397,7 @@ func (p *program) leaveSamples(ctx context.Context, trained engine.System, cfg e
 	if err := p.writeSamples(ctx, stream, r); err != nil {
 		return "", err
 	}
-	model, err := engine.NewModel(cfg, &engine.Result{Params: params})
+	model, err := run.NewModel(cfg, &run.Result{Params: params})
 	if err != nil {
 		return "", err
 	}
@@ -402,7 +405,7 @@ func (p *program) leaveSamples(ctx context.Context, trained engine.System, cfg e
 }
 
 // conclude prints the table, or the summary as one JSON object.
-func (p *program) conclude(dir, samples, preset string, result *engine.Result) error {
+func (p *program) conclude(dir, samples, preset string, result *run.Result) error {
 	if p.json {
 		data, err := disk.Read(filepath.Join(dir, "summary.json"), maxSummary)
 		if err != nil {

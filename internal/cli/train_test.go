@@ -20,6 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 )
 
 // results are what a run computed, without the times.
@@ -27,13 +29,13 @@ type results struct {
 	params  []float32
 	samples []byte
 	metrics []engine.Record
-	table   []engine.Metric
+	table   []measure.Metric
 }
 
 func readResults(t *testing.T, dir string) results {
 	t.Helper()
 	var r results
-	model, err := engine.ReadModel(dir)
+	model, err := run.ReadModel(dir)
 	require.NoError(t, err)
 	r.params = model.Params
 	r.samples, err = os.ReadFile(filepath.Join(dir, "samples.npy"))
@@ -114,7 +116,7 @@ func TestTrainJSON(t *testing.T) {
 		Schema, Steps, Samples, Threads int
 		System, Preset, Path, Directory string
 		Seed                            json.Number
-		Metrics                         []engine.Metric
+		Metrics                         []measure.Metric
 		SamplesFile                     string `json:"samples_file"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &summary))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 )
 
 func TestCount(t *testing.T) {
@@ -65,7 +65,7 @@ func TestShard(t *testing.T) {
 func TestEvaluationTable(t *testing.T) {
 	paper := 0.0045
 	var b bytes.Buffer
-	require.NoError(t, writeEvaluation(&b, "paper", &engine.Evaluation{Metrics: []engine.Metric{
+	require.NoError(t, writeEvaluation(&b, "paper", &measure.Evaluation{Metrics: []measure.Metric{
 		{Name: "energy", Exact: -4.842892, Generated: -4.8512, Error: 0.00172, Relative: true, Interval: [2]float64{-4.862, -4.8404}, Floor: 0.0022, Paper: &paper},
 		{Name: "total_variation", Generated: 0.0213, Error: 0.0213, Interval: [2]float64{0.0192, 0.0234}, Floor: 0.0179},
 		{Name: "certain", Exact: 1, Generated: 1, Error: 1e-7},

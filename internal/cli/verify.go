@@ -17,6 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
@@ -175,7 +177,7 @@ func (r *records) end() error {
 // verifyModel checks a trained model. A file that cannot be read is an error
 // like any other; what it says is checked.
 func (r *records) verifyModel(ctx context.Context, path string, b bounds, workers *pool.Pool) error {
-	model, cfg, err := r.p.systems.Read(path)
+	model, cfg, err := run.Read(r.p.systems, path)
 	if err != nil {
 		return err
 	}
@@ -255,7 +257,7 @@ func (b *bounds) parse() error {
 }
 
 // check emits a check for each bound.
-func (b *bounds) check(e *engine.Evaluation, emit func(engine.Check)) error {
+func (b *bounds) check(e *measure.Evaluation, emit func(engine.Check)) error {
 	var names []string
 	for _, m := range e.Metrics {
 		names = append(names, m.Name)
@@ -286,7 +288,7 @@ func (b *bounds) check(e *engine.Evaluation, emit func(engine.Check)) error {
 
 // readSummary returns the evaluation in a run directory's summary, nil if path
 // is no directory or holds none.
-func readSummary(path string) (*engine.Evaluation, error) {
+func readSummary(path string) (*measure.Evaluation, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return nil, err
 	}
@@ -297,7 +299,7 @@ func readSummary(path string) (*engine.Evaluation, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := new(engine.Evaluation)
+	e := new(measure.Evaluation)
 	if err := json.Unmarshal(data, e); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(path, "summary.json"), err)
 	}
@@ -307,7 +309,7 @@ func readSummary(path string) (*engine.Evaluation, error) {
 // repeated checks that a second evaluation gives the figures of the first. The
 // kernel path may differ, so a few of the samples may too: the bound is a tenth
 // of the confidence intervals' half width.
-func repeated(first, again *engine.Evaluation) engine.Check {
+func repeated(first, again *measure.Evaluation) engine.Check {
 	c := engine.Check{Name: "model.summary", OK: len(first.Metrics) == len(again.Metrics), Bound: 0.1,
 		Detail: "largest change of a metric against its confidence interval"}
 	for i := range min(len(first.Metrics), len(again.Metrics)) {

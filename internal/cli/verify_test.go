@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/number"
 )
 
@@ -142,14 +142,14 @@ func TestVerifyModel(t *testing.T) {
 }
 
 func TestRepeated(t *testing.T) {
-	table := func(generated float64) *engine.Evaluation {
-		return &engine.Evaluation{Metrics: []engine.Metric{{Name: "energy", Generated: generated, Interval: [2]float64{-1, 1}}}}
+	table := func(generated float64) *measure.Evaluation {
+		return &measure.Evaluation{Metrics: []measure.Metric{{Name: "energy", Generated: generated, Interval: [2]float64{-1, 1}}}}
 	}
 	require.True(t, repeated(table(0.5), table(0.5)).OK)
 	require.True(t, repeated(table(0.5), table(0.55)).OK)
 	require.False(t, repeated(table(0.5), table(0.65)).OK)
 	require.False(t, repeated(table(0.5), table(math.NaN())).OK)
-	require.False(t, repeated(table(0.5), &engine.Evaluation{}).OK)
+	require.False(t, repeated(table(0.5), &measure.Evaluation{}).OK)
 	other := table(0.5)
 	other.Metrics[0].Name = "entropy"
 	require.False(t, repeated(table(0.5), other).OK)

@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -71,12 +74,12 @@ func serve(behaviour string) {
 
 func trained(t *testing.T, cfg engine.Config) (r struct {
 	params []float32
-	table  *engine.Evaluation
+	table  *measure.Evaluation
 }) {
 	t.Helper()
 	workers := pool.New(2)
 	defer workers.Close()
-	result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+	result, err := run.Train(context.Background(), cfg, workers, run.Options{})
 	require.NoError(t, err)
 	r.params, r.table = result.Params, result.Evaluation
 	return r
@@ -100,7 +103,7 @@ func TestBadTargets(t *testing.T) {
 		if text == "-1/sum(x - x)" { // −∞ everywhere, by another way
 			want = "ln π is −∞ at all of"
 		}
-		_, err := engine.Systems{RealsDefinition}.Configure("reals", "", "target.expression="+text, "target.parameters={}", "target.center=[]", "target.scale=[]")
+		_, err := catalogue.Systems{RealsDefinition}.Configure("reals", "", "target.expression="+text, "target.parameters={}", "target.center=[]", "target.scale=[]")
 		require.ErrorContains(t, err, want, text)
 	}
 	for set, want := range map[string]string{
@@ -122,22 +125,22 @@ func TestBadTargets(t *testing.T) {
 		`target.parameters={"radius":2,"width":1," a":1}`:   `" a" is no name`,
 		`target.parameters={"radius":2,"width":1,"true":1}`: `"true" is no name`,
 	} {
-		_, err := engine.Systems{RealsDefinition}.Configure("reals", "", set)
+		_, err := catalogue.Systems{RealsDefinition}.Configure("reals", "", set)
 		require.ErrorContains(t, err, want, set)
 	}
-	_, err := engine.Systems{RealsDefinition}.Configure("reals", "paper", "target.center=[0,-1e4]", "target.scale=[1e-3]")
+	_, err := catalogue.Systems{RealsDefinition}.Configure("reals", "paper", "target.center=[0,-1e4]", "target.scale=[1e-3]")
 	require.ErrorContains(t, err, "target.scale[0]: 0.001 is too little about -10000: states are float32, which are 0.00098 apart there; let the coordinate be the distance from -10000")
-	_, err = engine.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program")
+	_, err = catalogue.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program")
 	require.ErrorContains(t, err, "target.command: the list is empty")
-	_, err = engine.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program", `target.command=["true"]`, "target.center=[]", "target.scale=[]")
+	_, err = catalogue.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program", `target.command=["true"]`, "target.center=[]", "target.scale=[]")
 	require.ErrorContains(t, err, "target.command: worker 0 (true) ended (exit status 0) before it had answered the greeting")
-	_, err = engine.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program", `target.command=["true"]`, "target.timeout_seconds=0")
+	_, err = catalogue.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program", `target.command=["true"]`, "target.timeout_seconds=0")
 	require.ErrorContains(t, err, "target.timeout_seconds: 0 is not between")
-	_, err = engine.Systems{MixedDefinition}.Configure("mixed", "", "target.modes=0")
+	_, err = catalogue.Systems{MixedDefinition}.Configure("mixed", "", "target.modes=0")
 	require.ErrorContains(t, err, "target.modes: 0 is not between 1 and 256")
-	_, err = engine.Systems{MixedDefinition}.Configure("mixed", "", "target.modes=4")
+	_, err = catalogue.Systems{MixedDefinition}.Configure("mixed", "", "target.modes=4")
 	require.ErrorContains(t, err, "the mode k takes 4 values, and there are 3 here")
-	_, err = engine.Systems{MixedDefinition}.Configure("mixed", "", "target.center=[[1]]")
+	_, err = catalogue.Systems{MixedDefinition}.Configure("mixed", "", "target.center=[[1]]")
 	require.ErrorContains(t, err, "target.center: 1 lists for 3 modes")
 }
 
@@ -152,7 +155,7 @@ func TestHopelessTraining(t *testing.T) {
 		"x[0] < 3 ? -sum(x^2)/2 : sqrt(x[1] - 1e3)": "target.expression: ln π is NaN at x = [",
 	} {
 		cfg := configure(t, RealsDefinition, "paper", "target.expression="+text, "target.parameters={}", "target.scale=[1.6]", "training.steps=100")
-		_, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+		_, err := run.Train(context.Background(), cfg, workers, run.Options{})
 		var failed *engine.TargetError
 		require.ErrorAs(t, err, &failed, text)
 		require.ErrorContains(t, err, want, text)
@@ -179,14 +182,14 @@ func TestNothingIsLost(t *testing.T) {
 	for behaviour, text := range map[string]string{"die": "Segmentation fault", "nan": "target.command: ln π is NaN at x = ["} {
 		dir := t.TempDir()
 		behave(behaviour)
-		_, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{Dir: dir})
+		_, err := run.Train(context.Background(), cfg, workers, run.Options{Dir: dir})
 		var failed *engine.TargetError
 		require.ErrorAs(t, err, &failed)
 		require.ErrorContains(t, err, text)
 		require.Greater(t, failed.Step, 5)
 		behave("well")
 		first := 0
-		result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{Dir: dir, Resume: "must", Progress: func(p engine.Progress) {
+		result, err := run.Train(context.Background(), cfg, workers, run.Options{Dir: dir, Resume: "must", Progress: func(p run.Progress) {
 			if first == 0 {
 				first = p.Step
 			}
@@ -211,8 +214,8 @@ func TestHangingProgram(t *testing.T) {
 		asked = time.Now()
 		cancel()
 	}()
-	_, err := engine.Train(ctx, cfg, workers, engine.RunOptions{Dir: t.TempDir()})
-	var stopped *engine.StopError
+	_, err := run.Train(ctx, cfg, workers, run.Options{Dir: t.TempDir()})
+	var stopped *run.StopError
 	require.ErrorAs(t, err, &stopped)
 	require.Less(t, time.Since(asked), 5*time.Minute, "not after an hour")
 }

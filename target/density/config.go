@@ -210,7 +210,7 @@ func (c *RealsConfig) Validate() error {
 	return c.Config.Validate(p.dim, p.demand(&c.Common))
 }
 
-// Demands implements engine.Demander.
+// Demands implements engine.Explainer.
 func (c *RealsConfig) Demands() []engine.Demand {
 	p, err := c.problem(1)
 	if err != nil {
@@ -219,7 +219,7 @@ func (c *RealsConfig) Demands() []engine.Demand {
 	return c.Config.Demands(p.dim, p.demand(&c.Common))
 }
 
-// Demands implements engine.Demander.
+// Demands implements engine.Explainer.
 func (c *MixedConfig) Demands() []engine.Demand {
 	p, err := c.problem(1)
 	if err != nil {
@@ -260,10 +260,10 @@ func (c *MixedConfig) New(workers *pool.Pool) (engine.System, error) {
 	return newSystem(&c.ModalConfig, mixedTarget{p.evaluation()}, p, workers)
 }
 
-// Describe implements engine.Describer.
+// Describe implements engine.Explainer.
 func (c *RealsConfig) Describe() string { return c.Target.describe(c.of.name, 0) }
 
-// Describe implements engine.Describer.
+// Describe implements engine.Explainer.
 func (c *MixedConfig) Describe() string { return c.Target.describe(c.of.name, c.Target.Modes) }
 
 func (t *TargetConfig) describe(name string, modes int) string {
@@ -281,8 +281,8 @@ func (t *TargetConfig) describe(name string, modes int) string {
 }
 
 var (
-	_ engine.Describer = (*RealsConfig)(nil)
-	_ engine.Describer = (*MixedConfig)(nil)
+	_ engine.Explainer = (*RealsConfig)(nil)
+	_ engine.Explainer = (*MixedConfig)(nil)
 	_ engine.Adapter   = (*RealsConfig)(nil)
 	_ engine.Adapter   = (*MixedConfig)(nil)
 )

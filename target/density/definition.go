@@ -31,7 +31,7 @@ type MixedHints struct {
 }
 
 // Reals makes a system of a target over real vectors, for cmd.Main or
-// engine.Systems.
+// catalogue.Systems.
 func Reals(name, summary string, t vectors.Target, hints ...Hints) engine.Definition {
 	return realsDefinition(&origin{name: name, code: code{target: t}}, summary, func() RealsTarget {
 		c := RealsTarget{TargetConfig: inGo(t.Dim()), Center: []float64{}, Scale: []float64{}}
@@ -43,7 +43,7 @@ func Reals(name, summary string, t vectors.Target, hints ...Hints) engine.Defini
 }
 
 // Mixed makes a system of a target over a mode beside a vector, for cmd.Main or
-// engine.Systems.
+// catalogue.Systems.
 func Mixed(name, summary string, t vectors.Modal, hints ...MixedHints) engine.Definition {
 	return mixedDefinition(&origin{name: name, code: code{target: t}}, summary, func() MixedTarget {
 		c := MixedTarget{TargetConfig: inGo(t.Dim()), Modes: t.Modes(), Center: [][]float64{}, Scale: [][]float64{}}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/target/density/expression"
 )
 
@@ -24,7 +24,7 @@ func TestDocuments(t *testing.T) {
 		require.Len(t, blocks, want, name)
 		for _, block := range blocks {
 			block = strings.Replace(block, `"best"`, `"paper"`, 1) // which does not look at its target for seconds
-			_, _, err := engine.Systems{RealsDefinition, MixedDefinition}.Resolve(t.Context(), engine.Source{Text: []byte(block), File: name})
+			_, _, err := catalogue.Systems{RealsDefinition, MixedDefinition}.Resolve(t.Context(), catalogue.Source{Text: []byte(block), File: name})
 			require.NoError(t, err, block)
 		}
 		if want == 2 {

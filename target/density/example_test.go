@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -24,14 +26,14 @@ func (ring) LogDensity(dst, x []float32, _ []uint8) {
 // command line by cmd.Main(definition). examples/ring is a whole program.
 func ExampleReals() {
 	definition := density.Reals("ring", "a ring in the plane", ring{})
-	cfg, err := engine.Systems{definition}.Configure("ring", "quick", "training.steps=20", "training.batch=256", "evaluation.samples=2000")
+	cfg, err := catalogue.Systems{definition}.Configure("ring", "quick", "training.steps=20", "training.batch=256", "evaluation.samples=2000")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	workers := engine.NewWorkers(1)
 	defer workers.Close()
-	result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+	result, err := run.Train(context.Background(), cfg, workers, run.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -42,14 +44,14 @@ func ExampleReals() {
 
 // An expression is a configuration, and needs no Go.
 func Example() {
-	cfg, err := engine.Systems{density.RealsDefinition}.Configure("reals", "quick",
+	cfg, err := catalogue.Systems{density.RealsDefinition}.Configure("reals", "quick",
 		"target.dim=3", "target.expression=-sum((x - mu)^2)/2", `target.parameters={"mu": [100, 200, 300]}`)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(cfg.Shared().System, cfg.Shared().Preset)
-	_, err = engine.Systems{density.RealsDefinition}.Configure("reals", "quick", "target.expression=-sum((x - mu)^2)/2")
+	_, err = catalogue.Systems{density.RealsDefinition}.Configure("reals", "quick", "target.expression=-sum((x - mu)^2)/2")
 	fmt.Println(err)
 	// Output:
 	// reals quick
@@ -72,14 +74,14 @@ func (between) LogDensity(dst, x []float32, k []uint8) {
 // A mode beside a vector, likewise.
 func ExampleMixed() {
 	definition := density.Mixed("between", "a switch between two places", between{})
-	cfg, err := engine.Systems{definition}.Configure("between", "quick", "training.steps=20", "training.batch=256", "evaluation.samples=2000")
+	cfg, err := catalogue.Systems{definition}.Configure("between", "quick", "training.steps=20", "training.batch=256", "evaluation.samples=2000")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	workers := engine.NewWorkers(1)
 	defer workers.Close()
-	result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+	result, err := run.Train(context.Background(), cfg, workers, run.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -10,7 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -38,28 +39,28 @@ func (s slowRing) LogDensity(dst, x []float32, _ []uint8) {
 // again get to where they do at once.
 func TestInterruptedLooksGoOn(t *testing.T) {
 	target := slowRing{new(atomic.Int64), new(atomic.Int64), new(atomic.Pointer[context.CancelFunc])}
-	systems := engine.Systems{Reals("slow", "a ring", target)}
+	systems := catalogue.Systems{Reals("slow", "a ring", target)}
 	workers := pool.New(2)
 	defer workers.Close()
-	from := engine.Source{System: "slow", Preset: "quick", Set: []string{"training.steps=2", "training.batch=64", "generator.scout.population=256"}}
-	attempt := func(dir string, calls int64) (*engine.Result, error) {
+	from := catalogue.Source{System: "slow", Preset: "quick", Set: []string{"training.steps=2", "training.batch=64", "generator.scout.population=256"}}
+	attempt := func(dir string, calls int64) (*run.Result, error) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		target.stop.Store(&stop)
 		target.left.Store(calls)
 		given, _, _, err := systems.Given(from)
 		require.NoError(t, err)
-		setup, err := engine.SetUp(dir, "auto", given, func(string) {})
+		setup, err := run.SetUp(dir, "auto", given, func(string) {})
 		require.NoError(t, err)
 		from := from
-		from.Look = engine.ReadLook(dir)
+		from.Look = run.ReadLook(dir)
 		cfg, _, err := systems.Resolve(setup.Noting(ctx), from)
 		if err == nil {
 			err = setup.Keep(from.Look)
 		}
-		var result *engine.Result
+		var result *run.Result
 		if err == nil {
-			result, err = engine.Train(ctx, cfg, workers, engine.RunOptions{Dir: dir, Setup: setup, Unmeasured: true})
+			result, err = run.Train(ctx, cfg, workers, run.Options{Dir: dir, Setup: setup, Unmeasured: true})
 		}
 		return result, setup.End(err)
 	}
@@ -77,7 +78,7 @@ func TestInterruptedLooksGoOn(t *testing.T) {
 			require.Equal(t, whole.Params, r.Params)
 			break
 		}
-		require.ErrorIs(t, err, engine.ErrStopped)
+		require.ErrorIs(t, err, run.ErrStopped)
 		require.Less(t, attempts, 30, "it does not get on")
 	}
 	t.Log(attempts, "attempts", target.calls.Load(), "calls")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -130,7 +131,7 @@ func (s *system) rows() (all []row) {
 // do not agree with each other (R̂) are a warning, as is what is far from them. A
 // generator whose density is known has its effective sample size and ln Z beside
 // them.
-func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	values, err := s.samplesOf(ctx, params, samples)
 	if err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if err := s.run(ctx, samples); err != nil {
 		return nil, err
 	}
-	out := &engine.Evaluation{Samples: samples}
+	out := &measure.Evaluation{Samples: samples}
 	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
 	switch {
 	case s.reference.kept == 0:
@@ -155,13 +156,13 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if outside > 0 {
 		warn("%.2g %% of the samples are where ln π is −∞; rows of ln π are of the others", 100*float64(outside)/float64(samples))
 	}
-	var weights *engine.Reweighing
+	var weights *measure.Reweighing
 	if weight := s.column(engine.LogWeight); weight >= 0 {
 		r := every(values, weight, len(s.names))
 		for i, w := range r {
 			r[i] = -w
 		}
-		weights = engine.NewReweighing(r)
+		weights = measure.NewReweighing(r)
 		importance(out, r, weights)
 	}
 	if s.reference.kept > 0 {
@@ -179,7 +180,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 }
 
 // compare adds the rows that the chains are the reference of.
-func (s *system) compare(out *engine.Evaluation, values []float64, weights *engine.Reweighing, warn func(string, ...any)) {
+func (s *system) compare(out *measure.Evaluation, values []float64, weights *measure.Reweighing, warn func(string, ...any)) {
 	const (
 		agree      = 1.05 // R̂
 		deviations = 5    // standard errors
@@ -209,7 +210,7 @@ func (s *system) compare(out *engine.Evaluation, values []float64, weights *engi
 			}
 		}
 		off := math.Abs(mean.Value() - chain.Mean)
-		out.Metrics = append(out.Metrics, engine.Metric{
+		out.Metrics = append(out.Metrics, measure.Metric{
 			Name: r.name, Exact: chain.Mean, Generated: mean.Value(), Error: off,
 			Interval: stat.Interval(mean.Value(), mean.StandardError()), Uncertainty: chain.StandardError,
 		}.Judged(stat.MeanAbsolute(chain.Deviation/math.Sqrt(float64(out.Samples))), nil))
@@ -241,7 +242,7 @@ func (s *system) compare(out *engine.Evaluation, values []float64, weights *engi
 // beyond what its density accounts for. By Markov's inequality one of n states of π's law
 // has a weight of tooRare·n times the mean with a probability of at most (1+χ²)/tooRare,
 // where q covers π.
-func (s *system) visit(out *engine.Evaluation, params []float32, logZ float64) error {
+func (s *system) visit(out *measure.Evaluation, params []float32, logZ float64) error {
 	const tooRare = 100
 	states, whole, width := s.reference.states, s.Formats()[0], len(s.names)
 	n := len(states) / whole.RowBytes
@@ -287,13 +288,13 @@ func (s *system) visit(out *engine.Evaluation, params []float32, logZ float64) e
 
 // importance adds what R = ln q − ln π of the samples tells, in the target's units of
 // volume.
-func importance(out *engine.Evaluation, r []float64, weights *engine.Reweighing) {
+func importance(out *measure.Evaluation, r []float64, weights *measure.Reweighing) {
 	const fewest = 0.1
 	out.Weights = &weights.Weights
 	if !(weights.EffectiveSize > 0) {
 		return // which is warned of
 	}
-	rows := engine.ImportanceMetrics(r, math.NaN())
+	rows := measure.ImportanceMetrics(r, math.NaN())
 	out.Metrics = append(out.Metrics, rows...)
 	if ess := rows[0].Generated; ess < fewest {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the effective size of %d samples, weighed by their densities, is %.2g: the generator's law is far from the target, or lacks its tails", out.Samples, ess*float64(out.Samples)))

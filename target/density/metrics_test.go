@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -21,9 +24,9 @@ func TestExactGenerator(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	logZ := 2*math.Log(2*math.Pi) + math.Log(20*0.3*0.2*0.5)
-	evaluate := func(text string) (*engine.Evaluation, float64) {
+	evaluate := func(text string) (*measure.Evaluation, float64) {
 		// Coordinates: normal, log-normal above 1, log-normal below 5, and logit-normal.
-		cfg, err := engine.Systems{RealsDefinition}.Configure("reals", "paper", "training.steps=0", "training.batch=64", "generator.gain=1e-9", "transition.sigma=0.2,0.7,1.4", "transition.steps=20", "evaluation.samples=20000",
+		cfg, err := catalogue.Systems{RealsDefinition}.Configure("reals", "paper", "training.steps=0", "training.batch=64", "generator.gain=1e-9", "transition.sigma=0.2,0.7,1.4", "transition.steps=20", "evaluation.samples=20000",
 			"target.dim=4", "target.parameters={}", "target.support=[[null,null],[1,null],[null,5],[-2,2]]",
 			"target.center=[300,0.5,-0.2,0.1]", "target.scale=[20,0.3,0.2,0.5]", "target.expression="+text)
 		require.NoError(t, err)
@@ -70,7 +73,7 @@ func TestLostMode(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	system := func(text string) engine.System {
-		cfg, err := engine.Systems{MixedDefinition}.Configure("mixed", "paper", "training.steps=0", "training.batch=64", "target.dim=2",
+		cfg, err := catalogue.Systems{MixedDefinition}.Configure("mixed", "paper", "training.steps=0", "training.batch=64", "target.dim=2",
 			"target.parameters={}", "target.modes=2", "target.center=[[0],[5]]", "target.scale=[[1],[1]]", "evaluation.samples=4000",
 			"generator.kind=mixture", "generator.components=1", "generator.scout.population=400", "training.optimizer.weight_decay=0", "loss.kind=balance",
 			"target.expression="+text)
@@ -127,7 +130,7 @@ func TestChainsBeginWhereThereIsWeight(t *testing.T) {
 	params := make([]float32, system.NumParams())
 	system.Initialize(params)
 	const n = 256
-	o := system.(engine.Observer)
+	o := system.(chains.Observer)
 	w, err := o.Chains(params, n)
 	require.NoError(t, err)
 	names := o.Observables()
@@ -146,8 +149,8 @@ func TestChainsBeginWhereThereIsWeight(t *testing.T) {
 func TestLevel(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	evaluate := func(text string) (*engine.Evaluation, float64, float64) {
-		cfg, err := engine.Systems{RealsDefinition}.Configure("reals", "quick", "training.steps=0", "target.dim=2", "target.parameters={}", "target.scale=[1]",
+	evaluate := func(text string) (*measure.Evaluation, float64, float64) {
+		cfg, err := catalogue.Systems{RealsDefinition}.Configure("reals", "quick", "training.steps=0", "target.dim=2", "target.parameters={}", "target.scale=[1]",
 			"evaluation.samples=4000", "generator.components=2", "generator.scout.population=256", "target.expression="+text)
 		require.NoError(t, err)
 		system, err := cfg.New(workers)
@@ -159,7 +162,7 @@ func TestLevel(t *testing.T) {
 		row := make([]byte, 2*4+8)
 		require.NoError(t, system.(engine.Sampler).Sample(row, engine.Weighted, params, 0, 1, 0))
 		energy := make([]float64, 1)
-		_, err = system.(engine.Energetic).Energies(energy, "states", row[:8])
+		_, err = system.(engine.Scorer).Energies(energy, "states", row[:8])
 		require.NoError(t, err)
 		return e, math.Float64frombits(binary.LittleEndian.Uint64(row[8:])), energy[0]
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 )
 
 // TestPilot: short chains find where the weight is, to half or twice its scale, whatever
@@ -44,7 +44,7 @@ func TestPilot(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			parameters, err := json.Marshal(map[string][]float64{"m": c.center, "s": c.scale})
 			require.NoError(t, err)
-			cfg, _, err := engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{System: "reals", Preset: "paper",
+			cfg, _, err := catalogue.Systems{RealsDefinition}.Resolve(t.Context(), catalogue.Source{System: "reals", Preset: "paper",
 				Set: []string{fmt.Sprintf("target.dim=%d", len(c.center)), "target.parameters=" + string(parameters), "target.expression=" + c.expression}})
 			require.NoError(t, err)
 			target := cfg.(*RealsConfig).Target

@@ -12,7 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -20,7 +23,7 @@ import (
 // there are too many coordinates, or modes, to look at.
 func TestRecipes(t *testing.T) {
 	resolve := func(preset string, set ...string) (*RealsConfig, string) {
-		cfg, why, err := engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{System: "reals", Preset: preset, Set: set})
+		cfg, why, err := catalogue.Systems{RealsDefinition}.Resolve(t.Context(), catalogue.Source{System: "reals", Preset: preset, Set: set})
 		require.NoError(t, err)
 		return cfg.(*RealsConfig), why
 	}
@@ -46,7 +49,7 @@ func TestRecipes(t *testing.T) {
 	_, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum((x - 3)^2)/2 + sum(x[1:]*x[:79])/3")
 	require.Contains(t, why, "a Gaussian, because ln π is quadratic")
 	mixed := func(dim, modes int) (*MixedConfig, string) {
-		cfg, why, err := engine.Systems{MixedDefinition}.Resolve(t.Context(), engine.Source{System: "mixed", Preset: "quick",
+		cfg, why, err := catalogue.Systems{MixedDefinition}.Resolve(t.Context(), catalogue.Source{System: "mixed", Preset: "quick",
 			Set: []string{fmt.Sprintf("target.dim=%d", dim), fmt.Sprintf("target.modes=%d", modes), "target.parameters={}", "target.expression=-sum(x^2)*(k + 1)"}})
 		require.NoError(t, err)
 		return cfg.(*MixedConfig), why
@@ -72,7 +75,7 @@ func TestRecipes(t *testing.T) {
 		require.Equal(t, []any{32, 8, bent}, []any{c.Generator.Components, c.Generator.Depth, c.Generator.Bent}, why)
 	}
 	// A target of a file has no hints but its own.
-	cfg, why, err := engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{Text: []byte(`{"system": "reals", "preset": "paper",
+	cfg, why, err := catalogue.Systems{RealsDefinition}.Resolve(t.Context(), catalogue.Source{Text: []byte(`{"system": "reals", "preset": "paper",
 		"target": {"dim": 3, "expression": "-sum((x - 500)^2)/200", "parameters": {}}}`)})
 	require.NoError(t, err)
 	require.Contains(t, why, "short chains found the weight about ")
@@ -94,7 +97,7 @@ func TestModesByDensity(t *testing.T) {
 }
 
 // placed measures samples of a generator that has only been placed.
-func placed(t *testing.T, cfg engine.Config, workers *pool.Pool, samples int) *engine.Evaluation {
+func placed(t *testing.T, cfg engine.Config, workers *pool.Pool, samples int) *measure.Evaluation {
 	t.Helper()
 	system, err := cfg.New(workers)
 	require.NoError(t, err)
@@ -107,7 +110,7 @@ func placed(t *testing.T, cfg engine.Config, workers *pool.Pool, samples int) *e
 
 // requireWeights requires an effective size above the least, and an ln Z so many standard
 // errors from the exact one at most, of which each is below the largest.
-func requireWeights(t *testing.T, e *engine.Evaluation, least, logZ, errors, largest float64) {
+func requireWeights(t *testing.T, e *measure.Evaluation, least, logZ, errors, largest float64) {
 	t.Helper()
 	seen := 0
 	for _, m := range e.Metrics {
@@ -226,31 +229,31 @@ func after(n int64) looks {
 // A run that continues another has the checkpoint that was there.
 func TestStopsWhileItLooks(t *testing.T) {
 	for _, d := range []engine.Definition{RealsDefinition, MixedDefinition} {
-		from := engine.Source{System: d.Name, Preset: "quick", Set: []string{"evaluation.samples=200", "training.steps=4", "training.checkpoint_every=2", "generator.scout.population=128"}}
+		from := catalogue.Source{System: d.Name, Preset: "quick", Set: []string{"evaluation.samples=200", "training.steps=4", "training.checkpoint_every=2", "generator.scout.population=128"}}
 		all := after(math.MaxInt64)
-		cfg, _, err := engine.Systems{d}.Resolve(all, from)
+		cfg, _, err := catalogue.Systems{d}.Resolve(all, from)
 		require.NoError(t, err)
 		many := math.MaxInt64 - all.left.Load()
 		for _, n := range []int64{0, 1, many / 2, many * 9 / 10, many - 1} {
-			_, _, err := engine.Systems{d}.Resolve(after(n), from)
+			_, _, err := catalogue.Systems{d}.Resolve(after(n), from)
 			require.ErrorIs(t, err, context.Canceled, "%s after %d looks", d.Name, n)
 		}
 		workers := pool.New(2)
 		defer workers.Close()
-		whole, err := engine.Train(t.Context(), cfg, workers, engine.RunOptions{})
+		whole, err := run.Train(t.Context(), cfg, workers, run.Options{})
 		require.NoError(t, err)
 
 		dir := t.TempDir()
 		for _, n := range []int64{0, 1, 20, 40} {
-			_, err = engine.Train(after(n), cfg, workers, engine.RunOptions{Dir: dir})
-			require.ErrorIs(t, err, engine.ErrStopped, "with something to go on from")
+			_, err = run.Train(after(n), cfg, workers, run.Options{Dir: dir})
+			require.ErrorIs(t, err, run.ErrStopped, "with something to go on from")
 			require.NoFileExists(t, filepath.Join(dir, "checkpoint.rvg"))
 		}
-		again, err := engine.Train(t.Context(), cfg, workers, engine.RunOptions{Dir: dir})
+		again, err := run.Train(t.Context(), cfg, workers, run.Options{Dir: dir})
 		require.NoError(t, err)
 		require.Equal(t, whole.Params, again.Params)
-		_, err = engine.Train(after(1), cfg, workers, engine.RunOptions{Dir: dir})
-		var stop *engine.StopError
+		_, err = run.Train(after(1), cfg, workers, run.Options{Dir: dir})
+		var stop *run.StopError
 		require.ErrorAs(t, err, &stop)
 		require.Equal(t, 4, stop.Step)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -40,7 +42,7 @@ func TestRanks(t *testing.T) {
 			all.Go(func() {
 				left := new(atomic.Int64)
 				left.Store(math.MaxInt64)
-				cfg, err := engine.Systems{Reals("halting", "a law that ends", halting{left})}.Configure("halting", "paper",
+				cfg, err := catalogue.Systems{Reals("halting", "a law that ends", halting{left})}.Configure("halting", "paper",
 					"training.steps=30", "training.batch=256", "evaluation.samples=200")
 				if errs[i] = err; err != nil {
 					return
@@ -51,8 +53,8 @@ func TestRanks(t *testing.T) {
 				workers := pool.New(1)
 				defer workers.Close()
 				workers.Join(rank)
-				var r *engine.Result
-				if r, errs[i] = engine.Train(context.Background(), cfg, workers, engine.RunOptions{}); r != nil {
+				var r *run.Result
+				if r, errs[i] = run.Train(context.Background(), cfg, workers, run.Options{}); r != nil {
 					params[i] = r.Params
 				}
 			})
@@ -93,7 +95,7 @@ func TestProgramsOfRanks(t *testing.T) {
 				workers := pool.New(1)
 				defer workers.Close()
 				workers.Join(rank)
-				_, errs[i] = engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+				_, errs[i] = run.Train(context.Background(), cfg, workers, run.Options{})
 			})
 		}
 		all.Wait()

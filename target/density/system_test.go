@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
 )
@@ -31,7 +33,7 @@ func configure(t testing.TB, def engine.Definition, preset string, set ...string
 	t.Helper()
 	set = append(slices.Clone(small[preset]), set...)
 	preset, _, _ = strings.Cut(preset, " ")
-	cfg, err := engine.Systems{def}.Configure(def.Name, preset, set...)
+	cfg, err := catalogue.Systems{def}.Configure(def.Name, preset, set...)
 	require.NoError(t, err)
 	return cfg
 }
@@ -156,7 +158,7 @@ func TestOneTarget(t *testing.T) {
 	}
 	type result struct {
 		params []float32
-		table  *engine.Evaluation
+		table  *measure.Evaluation
 	}
 	const field8 = "target.parameters={\"kappa\":0.2,\"lambda\":0.02}"
 	brief := []string{"training.steps=100", "training.batch=256", "generator.gain=0.1", "transition.sigma=0.05,0.18,0.35"}
@@ -175,7 +177,7 @@ func TestOneTarget(t *testing.T) {
 			want := train(t, RealsDefinition, expression...)
 			before := train(t, RealsDefinition, append(expression, "training.steps=1")...)
 			size := func(r result) float64 {
-				i := slices.IndexFunc(r.table.Metrics, func(m engine.Metric) bool { return m.Name == "effective_sample_size" })
+				i := slices.IndexFunc(r.table.Metrics, func(m measure.Metric) bool { return m.Name == "effective_sample_size" })
 				return r.table.Metrics[i].Generated
 			}
 			t.Log(size(before), size(want))

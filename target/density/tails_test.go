@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 )
 
 // TestTails: densities without an integral are refused where that can be seen, and heavy
@@ -36,7 +36,7 @@ func TestTails(t *testing.T) {
 		for _, d := range c.dims {
 			t.Run(fmt.Sprintf("%s/%d", c.name, d), func(t *testing.T) {
 				t.Parallel()
-				_, _, err := engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{System: "reals", Preset: "paper",
+				_, _, err := catalogue.Systems{RealsDefinition}.Resolve(t.Context(), catalogue.Source{System: "reals", Preset: "paper",
 					Set: []string{fmt.Sprintf("target.dim=%d", d), "target.parameters={}", "target.expression=" + c.expression}})
 				t.Log(err)
 				if c.wrong == "" {

@@ -94,7 +94,7 @@ func (c *Config) Load() error {
 	return nil
 }
 
-// Describe implements engine.Describer.
+// Describe implements engine.Explainer.
 func (c *Config) Describe() string {
 	g, err := c.Target.graph()
 	if err != nil {
@@ -171,7 +171,7 @@ func (*Config) Moved() map[string]string { return new(perceptron.Config).Moved()
 // Settled says of what keys of former layouts the value goes without saying.
 func (*Config) Settled() map[string]string { return new(perceptron.Config).Settled() }
 
-// Demands implements engine.Demander: it bounds the memory of a run with a
+// Demands implements engine.Explainer: it bounds the memory of a run with a
 // configuration that is valid otherwise.
 func (c *Config) Demands() []engine.Demand {
 	n, edges := float64(c.Target.Spins), float64(len(c.Target.Edges))

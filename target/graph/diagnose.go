@@ -3,12 +3,12 @@ package graph
 import (
 	"context"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
 )
 
-// chainsWalk is an engine.Walk of the coldest chains of parallel tempering, a round
+// chainsWalk is a chains.Walk of the coldest chains of parallel tempering, a round
 // a step.
 type chainsWalk struct {
 	spins.Observed
@@ -17,9 +17,9 @@ type chainsWalk struct {
 	whole    []uint64        // of sets of chains, of which some may not be asked for
 }
 
-// Chains implements engine.Observer: of configurations that begin at random and are
+// Chains implements chains.Observer: of configurations that begin at random and are
 // those of parallel tempering from the first step on.
-func (s *measured) Chains(params []float32, n int) (engine.Walk, error) {
+func (s *measured) Chains(params []float32, n int) (chains.Walk, error) {
 	w := &chainsWalk{Observed: s.Observed(params, n), s: s}
 	from := rng.Stream(s.config.Training.Seed, rng.ChainStart, 0)
 	for words, i := s.Words(), 0; i < len(w.Packed); i += words {
@@ -28,7 +28,7 @@ func (s *measured) Chains(params []float32, n int) (engine.Walk, error) {
 	return w, nil
 }
 
-// Advance implements engine.Walk.
+// Advance implements chains.Walk.
 func (w *chainsWalk) Advance(ctx context.Context, steps int) error {
 	s, words := w.s, w.s.Words()
 	if w.exchange == nil {
@@ -52,4 +52,4 @@ func (w *chainsWalk) Advance(ctx context.Context, steps int) error {
 	return nil
 }
 
-var _ engine.Tempered = (*measured)(nil)
+var _ chains.Tempered = (*measured)(nil)

@@ -220,7 +220,7 @@ func (s *measured) temper(ctx context.Context) (*reference, error) {
 			Beta: beta, Sets: 1, BurnIn: rounds / 2, Rounds: rounds, Every: 4,
 			Threads: s.workers.Threads(), Stream: rng.Stream(s.config.Training.Seed, rng.Reference, 0),
 		}
-		c := newChains(s.graph)
+		c := newChainSums(s.graph)
 		out, err := t.Run(ctx, s.graph, c.add)
 		if err != nil {
 			return nil, fmt.Errorf("parallel tempering: %w", err)
@@ -238,9 +238,9 @@ func (s *measured) temper(ctx context.Context) (*reference, error) {
 	}
 }
 
-// chains gather the configurations of the ladders' coldest levels. Ladders are
+// chainSums gather the configurations of the ladders' coldest levels. Ladders are
 // independent, so that the scatter of their averages gives standard errors.
-type chains struct {
+type chainSums struct {
 	graph    *spins.Graph
 	rounds   int
 	energies [][spins.Lanes]float64
@@ -250,11 +250,11 @@ type chains struct {
 	edges    [][spins.Lanes]float64
 }
 
-func newChains(g *spins.Graph) *chains {
-	return &chains{graph: g, spins: make([][spins.Lanes]float64, g.N()), edges: make([][spins.Lanes]float64, len(g.Edges()))}
+func newChainSums(g *spins.Graph) *chainSums {
+	return &chainSums{graph: g, spins: make([][spins.Lanes]float64, g.N()), edges: make([][spins.Lanes]float64, len(g.Edges()))}
 }
 
-func (c *chains) add(batch []uint64) {
+func (c *chainSums) add(batch []uint64) {
 	g := c.graph
 	words, n := g.Words(), float64(g.N())
 	var energies, abs [spins.Lanes]float64
@@ -287,7 +287,7 @@ func overlap(a, b []uint64, n int) float64 {
 }
 
 // reference summarises the chains.
-func (c *chains) reference(g *spins.Graph, beta float64, out *spins.Tempered) *reference {
+func (c *chainSums) reference(g *spins.Graph, beta float64, out *spins.Tempered) *reference {
 	r := &reference{logZ: out.LogZ, logZError: out.LogZError, sampled: true}
 	r.Magnetisations, r.EdgeCorrelations = make([]float64, g.N()), make([]float64, len(g.Edges()))
 	r.Energy, r.AbsMagnetisation, r.OverlapSquare = out.Energy.Mean, out.AbsMagnetisation.Mean, out.OverlapSquare.Mean

@@ -16,6 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/systemtest"
@@ -23,7 +26,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-var systems = engine.Systems{Definition}
+var systems = catalogue.Systems{Definition}
 
 // glass returns a ±J glass on a periodic lattice of the given sides.
 func glass(seed uint64, sides ...int) spins.Hamiltonian {
@@ -169,7 +172,7 @@ func TestTrainedModel(t *testing.T) {
 	}
 	c := configured(t, "best", h, 1)
 	c.Training.Steps, c.Evaluation.Samples = 500, 20_000
-	result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+	result, err := run.Train(context.Background(), c, workers, run.Options{})
 	require.NoError(t, err)
 	agrees(t, result.Evaluation, 0.97)
 
@@ -199,7 +202,7 @@ func TestTrainedModel(t *testing.T) {
 
 // agrees holds a table against its reference: nothing further off than exact
 // samples are once in 10⁷, the reference's own error included.
-func agrees(t *testing.T, e *engine.Evaluation, least float64) {
+func agrees(t *testing.T, e *measure.Evaluation, least float64) {
 	t.Helper()
 	const far = 5.4
 	seen := map[string]bool{}
@@ -238,7 +241,7 @@ func TestAgreesWithTransferMatrix(t *testing.T) {
 	require.NoError(t, err)
 	for name, c := range map[string]*Config{"glass": configured(t, "quick", glass(5, 3, 3, 3), 0.8), "Max-Cut": maxCut} {
 		c.Training.Steps, c.Evaluation.Samples = 600, 20_000
-		result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+		result, err := run.Train(context.Background(), c, workers, run.Options{})
 		require.NoError(t, err)
 		agrees(t, result.Evaluation, 0.97)
 		for _, m := range result.Evaluation.Metrics {
@@ -457,7 +460,7 @@ func TestMovesAlone(t *testing.T) {
 	require.Contains(t, why, "spins are learned")
 	require.Contains(t, c.Explain(), "heat-bath sweep")
 	c.Loss.Partners, c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 0, 1000, 256, 20_000
-	result, err := engine.Train(t.Context(), c, workers, engine.RunOptions{})
+	result, err := run.Train(t.Context(), c, workers, run.Options{})
 	require.NoError(t, err)
 	for _, m := range result.Evaluation.Metrics {
 		switch m.Name {
@@ -482,7 +485,7 @@ func TestThePapersMethod(t *testing.T) {
 		require.Equal(t, []float64{1.5, 3}, c.Loss.Kernel.Bandwidths, name)
 		c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 1500, 512, 20_000
 		c.Training.Schedule.Milestones = []int{1000, 1300}
-		result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+		result, err := run.Train(context.Background(), c, workers, run.Options{})
 		require.NoError(t, err)
 		s, err := newSystem(c, workers)
 		require.NoError(t, err)
@@ -508,7 +511,7 @@ func TestNothingToLearn(t *testing.T) {
 	star := spins.Hamiltonian{Spins: 3, Edges: []spins.Edge{{I: 0, J: 1, Coupling: 1}, {I: 0, J: 2, Coupling: -2}}}
 	c := configured(t, "quick", star, 1)
 	c.Training.Steps, c.Evaluation.Samples = 2, 1000
-	result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+	result, err := run.Train(context.Background(), c, workers, run.Options{})
 	require.NoError(t, err)
 	require.Empty(t, result.Params)
 	require.Empty(t, result.Evaluation.Warnings)
@@ -557,10 +560,10 @@ func TestFilesAreRecognised(t *testing.T) {
 		text, err := conf.Encode(c)
 		require.NoError(t, err)
 		require.NoError(t, os.Remove(path))
-		back, err := systems.Written(text, "model.rvg")
+		back, err := run.Written(systems, text, "model.rvg")
 		require.NoError(t, err)
 		require.Equal(t, c, back)
-		again, _, err := systems.Resolve(t.Context(), engine.Source{Text: text, File: "config.json"})
+		again, _, err := systems.Resolve(t.Context(), catalogue.Source{Text: text, File: "config.json"})
 		require.NoError(t, err)
 		require.Equal(t, c, again)
 	}
@@ -628,10 +631,10 @@ func TestFormerRecipe(t *testing.T) {
 	const key = `"inputs": "reached",`
 	require.Contains(t, string(text), key)
 	former := strings.Replace(string(text), key, "", 1)
-	now, err := systems.Written(text, "now")
+	now, err := run.Written(systems, text, "now")
 	require.NoError(t, err)
 	require.Equal(t, c.Generator.Inputs, now.(*Config).Generator.Inputs)
-	then, err := systems.Written([]byte(former), "then")
+	then, err := run.Written(systems, []byte(former), "then")
 	require.NoError(t, err)
 	require.Equal(t, hierarchy.Nearest, then.(*Config).Generator.Inputs)
 }

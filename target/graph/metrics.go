@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -103,7 +103,7 @@ func (s *measured) sample(ctx context.Context, r *reference, params []float32, s
 //   - energy_histogram and overlap_histogram, the total variation of the laws of E
 //     and of q in bins; total_variation of the laws of configurations, of at most
 //     20 spins.
-func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	r, err := s.reference(ctx)
 	if err != nil {
 		return nil, err
@@ -112,11 +112,11 @@ func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) 
 	if err != nil {
 		return nil, err
 	}
-	return &engine.Evaluation{Samples: samples, Metrics: t.compare(r, s.config.Target.Beta), Warnings: slices.Clone(r.warnings)}, nil
+	return &measure.Evaluation{Samples: samples, Metrics: t.compare(r, s.config.Target.Beta), Warnings: slices.Clone(r.warnings)}, nil
 }
 
 // Evaluate adds to the table of any generator what its density says.
-func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	out, err := s.measured.Evaluate(ctx, params, samples)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 	return out, nil
 }
 
-// LogZ implements engine.Normalised.
+// LogZ returns the ln Z of the reference and its standard error, NaN where it is not known.
 func (s *measured) LogZ(ctx context.Context) (value, standardError float64, err error) {
 	r, err := s.reference(ctx)
 	if err != nil {
@@ -150,10 +150,10 @@ func (s *measured) LogZ(ctx context.Context) (value, standardError float64, err 
 }
 
 // compare makes the rows of observables.
-func (t *tally) compare(r *reference, beta float64) (rows []engine.Metric) {
+func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 	n := float64(t.graph.N())
 	mean := func(name string, exact, uncertainty float64, of *stat.Mean, scale, shift float64) {
-		m := engine.Metric{
+		m := measure.Metric{
 			Name: name, Exact: exact, Generated: scale*of.Value() - shift, Uncertainty: uncertainty,
 			Interval: stat.Interval(scale*of.Value()-shift, scale*of.StandardError()),
 		}
@@ -201,10 +201,10 @@ func (t *tally) compare(r *reference, beta float64) (rows []engine.Metric) {
 // means compares averages of products of spins: the mean of |Δ|. Their errors
 // depend on each other as the samples say; of very many some are looked at for
 // that.
-func (t *tally) means(name string, exact, sums []float64, uncertainty float64, of func(config []uint64, i int) float64) engine.Metric {
+func (t *tally) means(name string, exact, sums []float64, uncertainty float64, of func(config []uint64, i int) float64) measure.Metric {
 	const looked, repeats = 256, 64
 	n, words := float64(t.samples), t.graph.Words()
-	m := engine.Metric{Name: name, Uncertainty: uncertainty}
+	m := measure.Metric{Name: name, Uncertainty: uncertainty}
 	var floor float64
 	deviations := make([]float64, len(sums))
 	for i, sum := range sums {
@@ -246,10 +246,10 @@ func (t *tally) means(name string, exact, sums []float64, uncertainty float64, o
 }
 
 // variation compares the law of counts: the total variation.
-func variation(name string, law []estimate, counts []float64) engine.Metric {
+func variation(name string, law []estimate, counts []float64) measure.Metric {
 	var p, of []float64
 	var samples, floor, mass float64
-	m := engine.Metric{Name: name}
+	m := measure.Metric{Name: name}
 	for i, e := range law {
 		samples += counts[i]
 		mass += e.value

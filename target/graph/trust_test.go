@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -59,7 +59,7 @@ func TestDiagnosisAgreesWithTempering(t *testing.T) {
 			c, err := resolve(write(t, "glass", file.text), fmt.Sprintf("target.beta=%v", file.beta))
 			require.NoError(t, err)
 			c.Training.Steps, c.Evaluation.Samples = file.steps, 20_000
-			result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+			result, err := run.Train(context.Background(), c, workers, run.Options{})
 			require.NoError(t, err)
 			agrees(t, result.Evaluation, 0.8)
 

@@ -30,7 +30,7 @@
 //
 // For every sample R = ln q(s) + βE(s) = ln q(learned) − ln W(learned) is known;
 // it does not depend on the exact spins. E e^−R = Z, so that an
-// engine.Importance holds ln Z, its standard error and the effective sample size
+// measure.Importance holds ln Z, its standard error and the effective sample size
 // of importance weights, and E R + ln Z = KL(q‖π).
 //
 // # Detailed balance

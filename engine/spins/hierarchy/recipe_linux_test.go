@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
@@ -49,7 +49,7 @@ func benchmarkStages(b *testing.B, stages []hierarchy.Stage) {
 		start := cpu()
 		m, params := hierarchy.Follow(b, stages, workers)
 		b.ReportMetric(cpu()-start, "cpu-s")
-		measure(b, m, params, workers, func() float64 {
+		weigh(b, m, params, workers, func() float64 {
 			exact, err := ising.Kaufman(c.Side, c.J, c.Beta)
 			if err != nil || c.Field != 0 {
 				return math.NaN()
@@ -59,7 +59,7 @@ func benchmarkStages(b *testing.B, stages []hierarchy.Stage) {
 	}
 }
 
-func measure(b *testing.B, m *hierarchy.Model, params []float32, workers *pool.Pool, logZ float64) {
+func weigh(b *testing.B, m *hierarchy.Model, params []float32, workers *pool.Pool, logZ float64) {
 	n := 1 << 16
 	if m.Spins() > 10_000 {
 		n = 1 << 14
@@ -69,7 +69,7 @@ func measure(b *testing.B, m *hierarchy.Model, params []float32, workers *pool.P
 	start := cpu()
 	require.NoError(b, s.Sample(spins, r, 99, 0))
 	b.ReportMetric(float64(n)/(cpu()-start), "samples/s")
-	e := engine.NewImportance(r)
+	e := measure.NewImportance(r)
 	b.ReportMetric(e.ESS, "ESS")
 	b.ReportMetric(e.LogZ, "lnZ")
 	b.ReportMetric(e.Error, "±lnZ")
@@ -104,7 +104,7 @@ func BenchmarkGlass(b *testing.B) {
 						require.NoError(b, t.Step())
 					}
 					b.ReportMetric(cpu()-start, "cpu-s")
-					measure(b, m, t.Params(), workers, logZ)
+					weigh(b, m, t.Params(), workers, logZ)
 				}
 			})
 		}

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
@@ -84,7 +85,7 @@ func (s *System) Initialize(params []float32) { s.net.Initialize(params, s.train
 
 func (s *System) hierarchy() *System { return s }
 
-// Inherit implements engine.Heir: it takes the weights of a hierarchy of the same
+// Inherit takes the weights of a hierarchy of the same
 // or of half the size.
 func (s *System) Inherit(params []float32, from engine.System, theirs []float32) error {
 	h, ok := from.(interface{ hierarchy() *System })
@@ -177,9 +178,9 @@ func (s *System) Weigher(params []float32) func(dst []float64, batch []uint64) {
 }
 
 // Reweigh adds to a table of samples of the generator what its density says: the rows
-// of engine.ImportanceMetrics, and energy, |m|, specific heat and susceptibility by
+// of measure.ImportanceMetrics, and energy, |m|, specific heat and susceptibility by
 // weights in the rows of these names.
-func (s *System) Reweigh(ctx context.Context, params []float32, e *engine.Evaluation, logZ float64) error {
+func (s *System) Reweigh(ctx context.Context, params []float32, e *measure.Evaluation, logZ float64) error {
 	const atOnce = 1 << 14
 	d, sites, words := s.NewDraws(params), s.net.Spins(), (s.net.Spins()+63)/64
 	batch := make([]uint64, min(atOnce, e.Samples)*words)
@@ -200,7 +201,7 @@ func (s *System) Reweigh(ctx context.Context, params []float32, e *engine.Evalua
 			abs[first+i] = math.Abs(float64(2*up-sites)) / float64(sites)
 		}
 	}
-	weights, beta := engine.NewReweighing(r), s.net.target.Beta
+	weights, beta := measure.NewReweighing(r), s.net.target.Beta
 	e.Weights = &weights.Weights
 	for i := range e.Metrics {
 		m, scale := &e.Metrics[i], 1.0
@@ -221,13 +222,12 @@ func (s *System) Reweigh(ctx context.Context, params []float32, e *engine.Evalua
 		}
 		m.Reweigh(scale*value, scale*standardError)
 	}
-	e.Metrics = append(e.Metrics, engine.ImportanceMetrics(r, logZ)...)
+	e.Metrics = append(e.Metrics, measure.ImportanceMetrics(r, logZ)...)
 	return nil
 }
 
 var (
 	_ engine.Differentiable = (*System)(nil)
 	_ engine.TensorNamer    = (*System)(nil)
-	_ engine.Heir           = (*System)(nil)
 	_ spins.Weighed         = (*Draws)(nil)
 )

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
@@ -31,7 +31,7 @@ func TestTrainingReachesKaufman(t *testing.T) {
 		}, workers)
 		r := make([]float64, 32768)
 		require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
-		e := engine.NewImportance(r)
+		e := measure.NewImportance(r)
 		exact, err := ising.Kaufman(c.Side, c.J, c.Beta)
 		require.NoError(t, err)
 		require.Greater(t, e.ESS, 0.95, "%+v", c)
@@ -53,7 +53,7 @@ func TestTrainingByMoves(t *testing.T) {
 	m, params := hierarchy.Follow(t, stages, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
-	e := engine.NewImportance(r)
+	e := measure.NewImportance(r)
 	exact, err := ising.Kaufman(8, 1, 0.4407)
 	require.NoError(t, err)
 	require.Greater(t, e.ESS, 0.98)
@@ -73,7 +73,7 @@ func TestTrainingOnAGlass(t *testing.T) {
 	}, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
-	e := engine.NewImportance(r)
+	e := measure.NewImportance(r)
 	require.Greater(t, e.ESS, 0.95)
 	require.InDelta(t, hierarchy.TransferLogZ(6, g), e.LogZ, 5*e.Error)
 }
@@ -103,7 +103,7 @@ func TestRecipe(t *testing.T) {
 	m, params := hierarchy.Follow(t, stages, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
-	e := engine.NewImportance(r)
+	e := measure.NewImportance(r)
 	exact, err := ising.Kaufman(8, -1, 0.6)
 	require.NoError(t, err)
 	require.Greater(t, e.ESS, 0.98)

@@ -1,0 +1,245 @@
+package catalogue
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/notes"
+)
+
+// ConfigError is an error of a configuration: where it is, if that is known, the
+// key's path, what is wrong and what would be right.
+type ConfigError = conf.Error
+
+// AssignmentError is a ConfigError of a value that an assignment key.path=value set.
+type AssignmentError = conf.AssignmentError
+
+// A Source says where a configuration comes from: a preset, or a text whose keys
+// override one, and then assignments.
+type Source struct {
+	System string   // of the preset; empty for the first one
+	Preset string   // empty for the system's first one
+	Text   []byte   // JSON that names its own system and preset; nil for none
+	File   string   // name of the text in errors
+	Set    []string // assignments, key.path=value, in order
+	// Target are assignments that a file stands for which is a target (Recognise).
+	// They come before Set.
+	Target []string
+	// Look, if not nil, is what a recipe made of its target before, in place of which it
+	// does not look again; or if it is of another target, where what it makes now is kept.
+	Look *Look
+}
+
+// A Look is what a preset's recipe made of a target, for which it may have looked at it for
+// minutes.
+type Look struct {
+	Of     json.RawMessage `json:"of"`     // configuration before
+	Recipe json.RawMessage `json:"recipe"` // and after
+	Why    string          `json:"why"`
+}
+
+// Recognise returns the source that stands for a file whose content is the target
+// of a system, by the first definition that knows it; ok is false if none does,
+// and for configurations.
+func (s Systems) Recognise(data []byte, path string) (from Source, ok bool) {
+	for _, d := range s {
+		if d.Recognise == nil {
+			continue
+		}
+		if set, ok := d.Recognise(data, path); ok {
+			return Source{System: d.Name, Target: set}, true
+		}
+	}
+	return Source{}, false
+}
+
+// Configure returns the configuration of a system's preset, "" for the first, whose
+// recipe is for the target that the assignments key.path=value describe, and in
+// which these have the last word. It is valid.
+func (s Systems) Configure(system, preset string, set ...string) (engine.Config, error) {
+	cfg, _, err := s.Resolve(context.Background(), Source{System: system, Preset: preset, Set: set})
+	return cfg, err
+}
+
+// Resolve returns the configuration that a source describes, which is valid, and
+// what the preset's recipe chose for its target and why, "" if it stands as it is.
+// Errors are *ConfigError or *AssignmentError, or ctx's where a recipe looks at its
+// target.
+func (s Systems) Resolve(ctx context.Context, from Source) (cfg engine.Config, why string, err error) {
+	if cfg, err = s.base(&from); err != nil {
+		return nil, "", err
+	}
+	if why, err = from.adapt(ctx, cfg); err != nil {
+		return nil, "", err
+	}
+	if err := from.set(cfg, conf.Decode, conf.Set); err != nil {
+		return nil, "", err
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, "", from.locate(err)
+	}
+	return cfg, why, nil
+}
+
+// Given is Resolve without a look at the target. Where the recipe would look, looks is
+// true, and the configuration is what is given of it: the recipe has not chosen yet, so that
+// it need not be valid, and keys of what is not chosen are set too.
+func (s Systems) Given(from Source) (cfg engine.Config, why string, looks bool, err error) {
+	unseen, end := context.WithCancel(context.Background())
+	end()
+	if cfg, why, err = s.Resolve(unseen, from); !engine.Cancelled(err) {
+		return cfg, why, false, err
+	}
+	if cfg, err = s.base(&from); err == nil {
+		_, _ = from.adapt(unseen, cfg)
+		err = from.set(cfg, conf.Draft, conf.DraftSet)
+	}
+	if err != nil {
+		return nil, "", true, err
+	}
+	return cfg, "", true, nil
+}
+
+// base returns the preset that a source begins with.
+func (s Systems) base(from *Source) (engine.Config, error) {
+	if from.written() {
+		return s.Base(from.Text, from.File)
+	}
+	return s.preset(from.System, from.Preset)
+}
+
+func (from *Source) written() bool { return from.Text != nil || from.File != "" }
+
+// adapt sets what the preset's recipe chooses for the source's target.
+func (from *Source) adapt(ctx context.Context, cfg engine.Config) (why string, err error) {
+	a, ok := cfg.(engine.Adapter)
+	if !ok || from.target(cfg) != nil || load(cfg) != nil {
+		return "", nil
+	}
+	if from.Look == nil {
+		return a.Adapt(ctx)
+	}
+	of, err := conf.Image(cfg)
+	if err != nil {
+		return "", err
+	}
+	if bytes.Equal(of, from.Look.Of) {
+		return from.Look.Why, conf.Draft(from.Look.Recipe, "", cfg)
+	}
+	path, _, _ := asm.Active()
+	if why, err = a.Adapt(notes.About(ctx, path.String(), string(of))); err != nil {
+		return "", err
+	}
+	look := Look{Of: of, Why: why}
+	if look.Recipe, err = conf.Image(cfg); err == nil {
+		*from.Look = look
+	}
+	return why, err
+}
+
+// set sets what the source says, and reads the files that it names.
+func (from *Source) set(cfg engine.Config, decode func(data []byte, file string, dst any) error, set func(dst any, assignments ...string) error) error {
+	if from.written() {
+		if err := decode(from.Text, from.File, cfg); err != nil {
+			return err
+		}
+	}
+	if err := set(cfg, from.Target...); err != nil {
+		return err
+	}
+	if err := set(cfg, from.Set...); err != nil {
+		return err
+	}
+	if err := load(cfg); err != nil {
+		return from.locate(err)
+	}
+	return nil
+}
+
+// load reads the files that a configuration names.
+func load(cfg engine.Config) error {
+	if l, ok := cfg.(engine.Loader); ok {
+		return l.Load()
+	}
+	return nil
+}
+
+// preset returns the configuration of a preset as it stands.
+func (s Systems) preset(system, name string) (engine.Config, error) {
+	if system == "" && len(s) > 0 {
+		system = s[0].Name
+	}
+	def, err := s.Find(system)
+	if err != nil {
+		return nil, conf.At(nil, "", "system", err)
+	}
+	if name == "" {
+		name = def.Presets[0]
+	}
+	cfg, err := def.Preset(name)
+	if err != nil {
+		return nil, conf.At(nil, "", "preset", err)
+	}
+	return cfg, nil
+}
+
+// target sets what the source says of the target and of the kind of generator, by which
+// a recipe is chosen. Errors come back, with their place, when all is set.
+func (from *Source) target(cfg engine.Config) error {
+	var text struct {
+		Target    json.RawMessage
+		Generator struct{ Kind json.RawMessage }
+	}
+	if json.Unmarshal(from.Text, &text) == nil {
+		for path, value := range map[string]json.RawMessage{`{"target": %s}`: text.Target, `{"generator": {"kind": %s}}`: text.Generator.Kind} {
+			if value == nil {
+				continue
+			}
+			if err := conf.Decode(fmt.Appendf(nil, path, value), "", cfg); err != nil {
+				return err
+			}
+		}
+	}
+	set := slices.Clone(from.Target)
+	for _, a := range from.Set {
+		if path, _, _ := strings.Cut(a, "="); strings.HasPrefix(strings.TrimSpace(a), "target.") || strings.TrimSpace(path) == "generator.kind" {
+			set = append(set, a)
+		}
+	}
+	return conf.Set(cfg, set...)
+}
+
+// locate says where the value that validation refuses came from. Validation
+// errors begin with the key's path.
+func (from *Source) locate(err error) error {
+	key, _, ok := strings.Cut(err.Error(), ": ")
+	if !ok {
+		return &ConfigError{Reason: err.Error(), Err: err}
+	}
+	assigned := make(map[string]string)
+	for _, a := range from.Set {
+		path, _, _ := strings.Cut(a, "=")
+		assigned[strings.TrimSpace(path)] = a
+	}
+	reason := strings.TrimPrefix(err.Error(), key+": ")
+	for above, _, _ := strings.Cut(key, "["); above != ""; above = above[:max(0, strings.LastIndexByte(above, '.'))] {
+		if a, ok := assigned[above]; ok {
+			return &AssignmentError{Assignment: a, Err: &ConfigError{Path: key, Reason: reason, Err: err}}
+		}
+	}
+	if line, _, ok := conf.Position(from.Text, key); ok && line > 0 {
+		return conf.At(from.Text, from.File, key, err)
+	}
+	return &ConfigError{Path: key, Reason: reason, Err: err}
+}
+
+// EncodeConfig returns a configuration as config.json holds it, from which Resolve
+// gives the same one.
+func EncodeConfig(cfg engine.Config) ([]byte, error) { return conf.Encode(cfg) }

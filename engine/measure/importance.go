@@ -1,0 +1,97 @@
+package measure
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// An Importance is what the weights e^−R say of a target π, known up to a
+// constant, and of a generator whose density q is known: of independent samples
+// of the generator, R = ln q − ln π. It is exact where R is a constant, which then
+// is −ln Z.
+type Importance struct {
+	LogZ, Error float64 // ln Z, with its standard error
+	ESS         float64 // effective sample size, as a fraction of the samples
+	KL          float64 // E[R] + ln Z, KL(q‖π) if LogZ is right
+	Largest     float64 // the largest weight, in units of the mean
+}
+
+// NewImportance returns the estimates that R of some samples gives.
+func NewImportance(r []float64) Importance {
+	n := float64(len(r))
+	low, mean := math.Inf(1), 0.0
+	for _, x := range r {
+		low = min(low, x)
+		mean += x / n
+	}
+	var sum, squares float64
+	for _, x := range r {
+		w := math.Exp(low - x)
+		sum += w
+		squares += w * w
+	}
+	e := Importance{LogZ: math.Log(sum/n) - low, ESS: sum * sum / (n * squares), Largest: n / sum}
+	e.Error = math.Sqrt(max(0, 1/e.ESS-1) / n)
+	e.KL = mean + e.LogZ
+	return e
+}
+
+// ImportanceMetrics returns the rows of a table that a known density makes
+// possible, given R of the samples: the effective sample size of importance
+// weights, as a fraction of the samples; ln Z by them beside its exact value; and
+// KL(q‖π), which needs that value alone. If ln Z is NaN it is not known: the row
+// of ln Z is without an error, and that of the divergence is missing.
+func ImportanceMetrics(r []float64, logZ float64) []Metric {
+	estimate := NewImportance(r)
+	var kl stat.Mean
+	for _, x := range r {
+		kl.Add(x)
+	}
+	rows := []Metric{
+		{
+			Name: "effective_sample_size", Exact: 1, Generated: estimate.ESS, Error: max(0, 1-estimate.ESS),
+			Interval: around(estimate.ESS, sizeError(r)),
+		},
+		{
+			Name: "log_z", Exact: logZ, Generated: estimate.LogZ, Error: math.Abs(estimate.LogZ - logZ),
+			Interval: around(estimate.LogZ, estimate.Error),
+		},
+	}
+	if math.IsNaN(logZ) {
+		return rows
+	}
+	// Parameters and states in float32 leave ln q uncertain by so much.
+	const rounding = 0x1p-23
+	rows[1] = rows[1].Judged(stat.MeanAbsolute(math.Hypot(estimate.Error, rounding)), nil)
+	divergence := kl.Value() + logZ
+	return append(rows, Metric{
+		Name: "kl_by_density", Generated: divergence, Error: math.Abs(divergence),
+		Interval: around(divergence, kl.StandardError()),
+	})
+}
+
+// around is stat.Interval, of which nothing is left where the error is not known.
+func around(value, standardError float64) [2]float64 {
+	if math.IsNaN(standardError) {
+		return [2]float64{math.NaN(), math.NaN()}
+	}
+	return stat.Interval(value, standardError)
+}
+
+// sizeError returns the standard error of the effective sample size, by
+// leaving out one part of the samples after the other.
+func sizeError(r []float64) float64 {
+	const parts = 32
+	n := len(r)
+	if n < parts {
+		return math.NaN()
+	}
+	var without stat.Mean
+	rest := make([]float64, 0, n)
+	for k := range parts {
+		rest = append(append(rest[:0], r[:k*n/parts]...), r[(k+1)*n/parts:]...)
+		without.Add(NewImportance(rest).ESS)
+	}
+	return without.Deviation() * (parts - 1) / math.Sqrt(parts)
+}

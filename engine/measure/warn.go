@@ -1,0 +1,122 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// tolerated is how many times the sampling floor an error may be before a warning
+// names it: of one that the reference may be to blame for as well, Floors.
+const tolerated = 3
+
+// rounding is what float32 leaves of a figure, of which no error is the generator's.
+const rounding = 1e-6
+
+// Inexact and Unknown begin the warnings that say with what else errors are compared
+// than with exact values, and which with nothing. They are none of the generator.
+const (
+	Inexact = "there is no exact reference "
+	Unknown = "no reference: "
+)
+
+// Floors returns the error in units of the expected error of as many exact samples,
+// which are compared with the same reference: what that is off by is in theirs, too.
+// An error that rounding may make is 0.
+func (m *Metric) Floors() float64 {
+	if m.Relative && m.Error < rounding || !m.Relative && m.Error < rounding*max(1, math.Abs(m.Exact)) {
+		return 0
+	}
+	return m.Error / math.Hypot(m.Floor, stat.MeanAbsolute(m.Uncertainty))
+}
+
+// far reports an error that is not chance: beyond what as many exact samples tolerate, or
+// infinite. Nothing is far from a reference that has not settled.
+func (m *Metric) far() bool {
+	return !m.Unsettled && (math.IsInf(m.Error, 0) || m.Floor > 0 && m.Floors() > tolerated && m.Error > m.Quantile)
+}
+
+// biased returns by how many times the expected error of as many exact samples a figure as
+// drawn differs from that by weights, and by how much, as an Error. Where there is an
+// exact reference that tells more, and neither is asked.
+func (m *Metric) biased() (floors, difference float64) {
+	if m.Reweighted == nil || !(m.Floor > 0) || m.Uncertainty == 0 && !math.IsNaN(m.Error) {
+		return 0, 0
+	}
+	of := *m
+	of.Unsettled = false // which is the chains', not the weights'
+	of.Error, of.Uncertainty = math.Abs(m.Generated-m.Reweighted.Value), m.Reweighted.StandardError
+	if m.Relative {
+		of.Error, of.Uncertainty = of.Error/math.Abs(m.Exact), of.Uncertainty/math.Abs(m.Exact)
+	}
+	if !of.far() {
+		return 0, 0
+	}
+	return of.Floors(), of.Error
+}
+
+func (e *Evaluation) weightsTrusted() bool { return e.Weights != nil && e.Weights.Trusted() }
+
+// Refuted says why the samples are not the target's: modes are missing, or errors are far
+// from an exact reference, or from what trusted weights make of the samples. A reference
+// that is not known exactly may be to blame itself, and refutes nothing.
+func (e *Evaluation) Refuted() (why []string) {
+	why = slices.Clone(e.Lost)
+	for _, m := range e.Metrics {
+		if m.Uncertainty == 0 && m.far() {
+			why = append(why, m.against())
+		} else if floors, _ := m.biased(); floors > 0 && e.weightsTrusted() {
+			why = append(why, m.Name+" is not what the weights of the density make of it")
+		}
+	}
+	return why
+}
+
+// against names an error, and that of as many exact samples.
+func (m *Metric) against() string {
+	if !number.Finite(m.Error) {
+		return m.Name + " (infinite)"
+	}
+	return fmt.Sprintf("%s (%s where as many exact samples have %s, %.1f times that)", m.Name, m.figure(m.Error), m.figure(m.Error/m.Floors()), m.Floors())
+}
+
+// Warn adds to an evaluation's warnings which metrics are far from their reference,
+// and which have none.
+func (e *Evaluation) Warn() {
+	if e.Weights != nil && !e.weightsTrusted() {
+		e.Warnings = append(e.Warnings, e.Weights.Warning)
+	}
+	var far, unknown, biased []string
+	for _, m := range e.Metrics {
+		if floors, difference := m.biased(); floors > 0 && e.weightsTrusted() {
+			biased = append(biased, fmt.Sprintf("%s (by %s where as many exact samples are off by %s, %.1f times that)", m.Name, m.figure(difference), m.figure(difference/floors), floors))
+		}
+		switch {
+		case math.IsNaN(m.Error):
+			unknown = append(unknown, m.Name)
+		case m.far():
+			far = append(far, m.against())
+		}
+	}
+	if far != nil {
+		e.Warnings = append(e.Warnings, "far from the reference: "+strings.Join(far, "; "))
+	}
+	if biased != nil {
+		e.Warnings = append(e.Warnings, "the samples as drawn differ from what the weights of their density make of them, which needs no chains: "+strings.Join(biased, "; ")+"; use the weights, or exact draws")
+	}
+	if unknown != nil {
+		e.Warnings = append(e.Warnings, Unknown+strings.Join(unknown, ", "))
+	}
+}
+
+// figure writes an error of the metric.
+func (m *Metric) figure(x float64) string {
+	if m.Relative {
+		return fmt.Sprintf("%.2g %%", 100*x)
+	}
+	return fmt.Sprintf("%.2g", x)
+}

@@ -1,0 +1,77 @@
+package measure_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/measure"
+)
+
+// TestDrawnAgainstWeights: where the reference is not exact, warnings name what differs from
+// trusted weights, which --strict counts.
+func TestDrawnAgainstWeights(t *testing.T) {
+	row := func(generated, floor, uncertainty, weighted, standardError float64) measure.Metric {
+		return measure.Metric{Name: "mean", Exact: 2, Generated: generated, Error: math.Abs(generated - 2), Floor: floor, Quantile: 2.5 * floor,
+			Uncertainty: uncertainty, Reweighted: &measure.Reweighted{Value: weighted, StandardError: standardError}}
+	}
+	relative := row(2.2, 0.01, 0.3, 2, 0.01)
+	relative.Relative = true
+	for name, c := range map[string]struct {
+		m      measure.Metric
+		biased string
+	}{
+		"the same":               {row(2, 0.01, 0.3, 2, 0.01), ""},
+		"chance":                 {row(2, 0.01, 0.3, 1.98, 0.01), ""},
+		"beyond":                 {row(2, 0.01, 0.3, 1.9, 0.01), "mean (by 0.1 where as many exact samples are off by 0.013, 7.8 times that)"},
+		"of their own":           {row(2, 0.01, 0.3, 1.9, 0.1), ""},
+		"an exact reference":     {row(2, 0.01, 0, 1.9, 0.01), ""},
+		"relative":               {relative, "mean (by 10 % where as many exact samples are off by 1.1 %, 9.3 times that)"},
+		"without another figure": {measure.Metric{Name: "mean", Floor: 0.01, Uncertainty: 0.3}, ""},
+	} {
+		e := measure.Evaluation{Metrics: []measure.Metric{c.m}, Weights: &measure.Weights{}}
+		require.Equal(t, c.biased == "", len(e.Refuted()) == 0, name)
+		e.Warn()
+		if c.biased == "" {
+			require.Empty(t, e.Warnings, name)
+			continue
+		}
+		require.Len(t, e.Warnings, 1, name)
+		require.Contains(t, e.Warnings[0], "the samples as drawn differ from what the weights of their density make of them, which needs no chains: "+c.biased+"; use the weights, or exact draws")
+		untrusted := measure.Evaluation{Metrics: []measure.Metric{c.m}, Weights: &measure.Weights{Warning: "k̂"}}
+		require.Empty(t, untrusted.Refuted(), name)
+	}
+}
+
+// TestFarFromReference: warnings name what is far from its reference, by the sampling
+// floor and beyond what the reference itself may be to blame for, and what has none.
+func TestFarFromReference(t *testing.T) {
+	e := measure.Evaluation{Metrics: []measure.Metric{
+		{Name: "near", Error: 0.02, Floor: 0.01, Quantile: 0.02},
+		{Name: "far", Error: 0.05, Floor: 0.01, Quantile: 0.02},
+		{Name: "relative", Error: 0.05, Floor: 0.01, Relative: true},
+		{Name: "rounding", Exact: 20, Error: 1e-5, Floor: 1e-6},
+		{Name: "blamed", Error: 0.05, Floor: 0.01, Uncertainty: 0.02},
+		{Name: "despite", Error: 0.05, Floor: 0.01, Uncertainty: 0.01},
+		{Name: "infinite", Error: math.Inf(1), Floor: 0.01},
+		{Name: "unjudged", Error: 0.05},
+		{Name: "unknown", Exact: math.NaN(), Error: math.NaN()},
+	}, Warnings: []string{"before"}}
+	e.Warn()
+	require.Equal(t, []string{
+		"before",
+		"far from the reference: far (0.05 where as many exact samples have 0.01, 5.0 times that); relative (5 % where as many exact samples have 1 %, 5.0 times that); despite (0.05 where as many exact samples have 0.013, 3.9 times that); infinite (infinite)",
+		"no reference: unknown",
+	}, e.Warnings)
+	fine := measure.Evaluation{Metrics: e.Metrics[:1]}
+	fine.Warn()
+	require.Empty(t, fine.Warnings)
+	// What only a reference that is not exact says is no reason to fail.
+	for i, m := range e.Metrics {
+		one := measure.Evaluation{Metrics: e.Metrics[i : i+1]}
+		require.Equal(t, m.Name != "far" && m.Name != "relative" && m.Name != "infinite", len(one.Refuted()) == 0, m.Name)
+	}
+	fine.Lost = []string{"the sector of negative magnetisation is missing"}
+	require.NotEmpty(t, fine.Refuted())
+}

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/internal/state"
+)
+
+// State lists everything that a checkpoint must hold for the next step to
+// come out the same.
+func (t *Trainer) State() []Section {
+	all := []Section{{Name: "params", Float32: t.params}}
+	if t.search != nil {
+		all = append(all, t.search.State()...)
+	} else {
+		all = append(all, t.optimizer.State()...)
+	}
+	return append(all, state.Of(t.system)...)
+}
+
+// Resume sets the number of steps taken, of which State is or will be.
+func (t *Trainer) Resume(step int) { t.step, t.loss, t.norm = step, 0, 0 }
+
+// Ease sets the learning rate to a fraction of the configured one.
+func (t *Trainer) Ease(fraction float64) { t.eased = fraction }
+
+// Eased returns that fraction.
+func (t *Trainer) Eased() float64 { return t.eased }
+
+// Replayer returns the trainer's search if what it carries can be replayed, and nil
+// otherwise.
+func (t *Trainer) Replayer() search.Replayer {
+	s, _ := t.search.(search.Replayer)
+	return s
+}
+
+// Trail lets the trainer enter its steps in a trail of its Replayer, which begins with
+// the present one and has room for so many.
+func (t *Trainer) Trail(steps int) *search.Trail {
+	t.trail = search.NewTrail(t.Replayer(), t.params, steps)
+	return t.trail
+}
+
+// Inherit fills θ, which holds starting values, from the parameters of another system. A
+// system that can start from one of another shape has this method too: it takes what has
+// the same meaning, and reports an error if nothing has.
+func (t *Trainer) Inherit(from System, theirs []float32) error {
+	if h, ok := t.system.(interface {
+		Inherit(params []float32, from System, theirs []float32) error
+	}); ok {
+		return h.Inherit(t.params, from, theirs)
+	}
+	mine, named := t.system.(TensorNamer)
+	other, theirsNamed := from.(TensorNamer)
+	same := len(t.params) == len(theirs) && named == theirsNamed
+	for i := 0; same && named && i < len(t.params); i++ {
+		same = mine.TensorName(i) == other.TensorName(i)
+	}
+	if !same {
+		return fmt.Errorf("a generator of %d parameters cannot start from one of another shape, with %d", len(t.params), len(theirs))
+	}
+	copy(t.params, theirs)
+	return nil
+}

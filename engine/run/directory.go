@@ -1,0 +1,471 @@
+package run
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/number"
+)
+
+// The files of a run directory.
+func modelFile(dir string) string      { return filepath.Join(dir, "model.rvg") }
+func checkpointFile(dir string) string { return filepath.Join(dir, "checkpoint.rvg") }
+func previousFile(dir string) string   { return filepath.Join(dir, "checkpoint.prev.rvg") }
+func configFile(dir string) string     { return filepath.Join(dir, "config.json") }
+func metricsFile(dir string) string    { return filepath.Join(dir, "metrics.jsonl") }
+func statusFile(dir string) string     { return filepath.Join(dir, "status.json") }
+func summaryFile(dir string) string    { return filepath.Join(dir, "summary.json") }
+
+// A directory is where a run keeps its files.
+type directory struct {
+	dir     string // empty: nothing is written
+	lock    *disk.Lock
+	metrics *os.File
+	buffer  *bufio.Writer
+	flushed time.Time
+	written int64 // bytes of metrics.jsonl, buffered ones included
+	saved   int   // step of the last checkpoint, -1 for none
+	dirty   bool  // there is something that the last checkpoint does not hold
+
+	unsettled bool         // config.json is on its way to the disk
+	opening   <-chan error // of opened, nil once it was heard
+}
+
+// open takes possession of the run directory, if that has not been done, and restores a
+// checkpoint if there is one.
+func (r *run) open(ctx context.Context, opt *Options) error {
+	if r.dir == "" {
+		if opt.Resume == "must" {
+			return errors.New("resume: there is no run directory to resume from")
+		}
+		return mayResume("", opt.Resume, false)
+	}
+	resume := opt.Resume
+	if opt.Setup != nil {
+		r.lock, resume = opt.Setup.take(), ""
+	} else {
+		if err := os.MkdirAll(r.dir, 0o755); err != nil {
+			return fmt.Errorf("run directory %s: %w", r.dir, disk.Cause(err))
+		}
+		var err error
+		if r.lock, err = own(r.dir, r.report); err != nil {
+			return err
+		}
+	}
+	checkpoint, begun, err := runIn(r.dir)
+	if err == nil {
+		err = mayResume(r.dir, resume, begun)
+	}
+	if err == nil && checkpoint {
+		err = r.restore(ctx, checkpointFile(r.dir))
+	} else if err == nil && opt.Setup == nil {
+		_ = os.Remove(recipeFile(r.dir)) // of a run that never began
+	}
+	if err != nil {
+		return err
+	}
+	r.sweepKeyframes()
+	status, err := r.telling(nil)
+	if err != nil {
+		return err
+	}
+	if r.saved >= 0 {
+		return r.beginFiles(status)
+	}
+	opening := make(chan error, 1)
+	r.opening = opening
+	go func() { opening <- r.beginFiles(status) }()
+	return nil
+}
+
+// beginFiles leaves the files that a run has from its beginning on. Those of a run that
+// begins anew hold nothing yet that its first step would need: they are written beside
+// it, so that a job of a batch, which may take a moment in all, does not wait for the
+// disk before it begins.
+func (r *run) beginFiles(status []byte) error {
+	if err := r.writeConfig(); err != nil {
+		return err
+	}
+	if err := r.openMetrics(); err != nil {
+		return err
+	}
+	return disk.Publish(statusFile(r.dir), status)
+}
+
+// opened returns when a run has the files that it begins with.
+func (r *run) opened() error {
+	if r.opening == nil {
+		return nil
+	}
+	err := <-r.opening
+	r.opening = nil
+	return err
+}
+
+// own makes this process the only one that writes to a run directory, and removes what
+// one that was killed left half-written. Where nobody can tell, warn hears of it.
+func own(dir string, warn func(string)) (*disk.Lock, error) {
+	names := []string{"model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "metrics.jsonl", "status.json", "summary.json"}
+	for slot := range keyframeSlots {
+		names = append(names, keyframeName(slot))
+	}
+	lock, err := disk.Own(dir, names...)
+	switch {
+	case errors.Is(err, disk.ErrNoLocks):
+		warn(err.Error())
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("run directory %w", err)
+	}
+	return lock, nil
+}
+
+// writeConfig keeps config.json that of the run, whose keys that do not change
+// its numbers may change on resumption.
+func (r *run) writeConfig() error {
+	config := r.config
+	if have, err := disk.Read(configFile(r.dir), int64(len(config))); err == nil && bytes.Equal(have, config) {
+		return nil
+	}
+	r.unsettled = true
+	return disk.Publish(configFile(r.dir), config)
+}
+
+// openMetrics opens metrics.jsonl where the checkpoint was: what an interrupted
+// run logged after it is logged again.
+func (r *run) openMetrics() error {
+	path := metricsFile(r.dir)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	r.metrics = file
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", path)
+	}
+	end, err := lineEnd(file, min(r.written, info.Size()))
+	if err != nil {
+		return err
+	}
+	if end < r.written {
+		r.report(fmt.Sprintf("%s holds %d bytes of the %d that the checkpoint counts: the records between are lost", path, end, r.written))
+	}
+	r.written = end
+	if end < info.Size() {
+		if err := file.Truncate(end); err != nil {
+			return err
+		}
+	}
+	if _, err := file.Seek(end, io.SeekStart); err != nil {
+		return err
+	}
+	r.buffer = bufio.NewWriter(file)
+	return nil
+}
+
+// lineEnd returns where the last line that ends at or before n ends.
+func lineEnd(file io.ReaderAt, n int64) (int64, error) {
+	block := make([]byte, 1<<12)
+	for n > 0 {
+		first := max(0, n-int64(len(block)))
+		part := block[:n-first]
+		if _, err := file.ReadAt(part, first); err != nil {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			return first + int64(i) + 1, nil
+		}
+		n = first
+	}
+	return 0, nil
+}
+
+// restore continues from the checkpoint at path. If ctx is done before it has, the
+// step is that of the checkpoint.
+func (r *run) restore(ctx context.Context, path string) error {
+	h, err := r.load(ctx, path)
+	var bad *FileError
+	if errors.As(err, &bad) {
+		if step, ok := intact(r.dir, previousFile(r.dir)); ok {
+			bad.Reason += fmt.Sprintf("; %s, of step %d, is intact: rename it to %s to continue from there",
+				previousFile(r.dir), step, filepath.Base(path))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, warning := range h.Warnings {
+		r.report(warning)
+	}
+	if h.Path != activePath() {
+		r.report(fmt.Sprintf("resumed on kernel path %s what ran on %s: the numbers will differ in their last bits from an uninterrupted run's", activePath(), h.Path))
+	}
+	r.saved, r.before, r.written, r.moved, r.pending = h.Step, h.Seconds, h.Metrics, h.Moved, h.Pending
+	r.dirty = false
+	return nil
+}
+
+// load fills the trainer from the checkpoint at path.
+func (r *run) load(ctx context.Context, path string) (*header, error) {
+	h, data, err := readFile(path, "checkpoint")
+	if err != nil {
+		return nil, err
+	}
+	if err := sameRun(path, conf.Forget(h.Config, r.cfg), r.config, r.extend); err != nil {
+		return nil, err
+	}
+	if h.Step > r.common.Training.Steps {
+		return nil, fmt.Errorf("training.steps: the run in %s has taken %d steps already, more than %d", r.dir, h.Step, r.common.Training.Steps)
+	}
+	r.trainer.Resume(h.Step)
+	if h.Keyframe != nil {
+		return h, r.replay(ctx, path, h, data)
+	}
+	want := r.trainer.State()
+	if f := h.Refuge; f != nil {
+		if f.Step != h.Step {
+			f.sections = roomFor(want)
+			want = slices.Concat(want, f.sections)
+		}
+		r.refuge = *f
+		r.ease()
+	}
+	return h, fill(path, h, data, want)
+}
+
+// intact returns the step of the checkpoint at path if a run can go on from it.
+func intact(dir, path string) (step int, ok bool) {
+	h, _, err := readFile(path, "checkpoint")
+	if err != nil {
+		return 0, false
+	}
+	if k := h.Keyframe; k != nil && k.File != "" {
+		key, _, err := readFile(filepath.Join(dir, filepath.Base(k.File)), "keyframe")
+		return h.Step, err == nil && key.sum == k.SHA256
+	}
+	return h.Step, true
+}
+
+// checkpoint saves the state after the current step and keeps the one before.
+// When it returns nil, that state and the records up to it are on the disk.
+func (r *run) checkpoint() error {
+	if r.dir == "" || !r.dirty {
+		return nil
+	}
+	if err := r.settle(); err != nil {
+		return err
+	}
+	if err := r.flush(); err != nil {
+		return err
+	}
+	if err := r.metrics.Sync(); err != nil {
+		return fmt.Errorf("writing %s: %w", metricsFile(r.dir), disk.Cause(err))
+	}
+	path := checkpointFile(r.dir)
+	write := func(w io.Writer) error {
+		_, err := encode(w, r.checkpointHeader(), r.kept())
+		return err
+	}
+	if err := disk.Replace(path, write, func() error { return keep(path, previousFile(r.dir)) }); err != nil {
+		return err
+	}
+	r.saved, r.dirty = r.trainer.Steps(), false
+	r.notes.Remove()
+	r.notes = nil
+	return r.status(nil)
+}
+
+// settle puts the configuration on the disk.
+func (r *run) settle() error {
+	if err := r.opened(); err != nil || !r.unsettled {
+		return err
+	}
+	r.unsettled = false
+	return disk.Settle(configFile(r.dir))
+}
+
+// kept are a checkpoint's sections.
+func (r *run) kept() []engine.Section {
+	if r.trail != nil {
+		return r.trail.State()
+	}
+	all := r.trainer.State()
+	if r.apart() {
+		all = slices.Concat(all, r.refuge.sections)
+	}
+	return all
+}
+
+// keep gives the checkpoint at path a second name, so that it stays when path
+// gets another. At any time path names a whole checkpoint.
+func keep(path, previous string) error {
+	if err := os.Remove(previous); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := os.Link(path, previous)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	// Not every file system has links.
+	data, err := disk.Read(path, maxFile)
+	if err != nil {
+		return err
+	}
+	return disk.Write(previous, data)
+}
+
+func (r *run) header(kind string) header {
+	return header{Kind: kind, System: r.common.System, Step: r.trainer.Steps(), Path: activePath(), Config: r.config}
+}
+
+func (r *run) checkpointHeader() header {
+	h := r.header("checkpoint")
+	h.Seconds, h.Metrics, h.Moved, h.Pending, h.Warnings = r.before, r.written, r.moved, r.pending, r.warnings
+	if r.trail != nil {
+		h.Keyframe = &r.trail.base
+	}
+	if r.canRetreat() {
+		h.Refuge = &r.refuge
+	}
+	if !r.started.IsZero() {
+		h.Seconds = r.seconds()
+	}
+	return h
+}
+
+func (r *run) log(record engine.Record) error {
+	if r.dir == "" {
+		return nil
+	}
+	if err := r.opened(); err != nil {
+		return err
+	}
+	line, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	n, err := r.buffer.Write(append(line, '\n'))
+	r.written += int64(n)
+	if err == nil && time.Since(r.flushed) > time.Second {
+		r.flushed = time.Now() // who watches the file sees it grow
+		return r.flush()
+	}
+	return err
+}
+
+func (r *run) flush() error {
+	if err := r.buffer.Flush(); err != nil {
+		return fmt.Errorf("writing %s: %w", metricsFile(r.dir), disk.Cause(err))
+	}
+	return nil
+}
+
+// close gives the directory up. What had to be written has been.
+func (r *run) close() {
+	_ = r.opened()
+	if r.trail != nil {
+		r.trail.abandon()()
+		r.sweepKeyframes()
+	}
+	if r.buffer != nil {
+		_ = r.flush()
+	}
+	if r.metrics != nil {
+		_ = r.metrics.Close()
+	}
+	_ = r.lock.Release()
+}
+
+// A Status is status.json: what a run was doing when it was last heard of.
+type Status struct {
+	Schema         int       `json:"schema"`
+	State          string    `json:"state"` // setting up, running, stopped, failed or done
+	Step           int       `json:"step"`
+	Steps          int       `json:"steps"`
+	Checkpoint     int       `json:"checkpoint"`       // step of the last checkpoint, -1 for none
+	StepsPerSecond float64   `json:"steps_per_second"` // since the run was started or resumed
+	Loss           *float64  `json:"loss,omitempty"`   // of the last step of this process
+	Acceptance     *float64  `json:"acceptance,omitempty"`
+	Seconds        float64   `json:"seconds"` // of training
+	Setup          float64   `json:"setup"`   // seconds of this process from the run's being asked for to its first step
+	Updated        time.Time `json:"updated"`
+	Host           string    `json:"host"`
+	Process        int       `json:"process"`
+	Path           string    `json:"path"`
+	Threads        int       `json:"threads"`
+	Error          string    `json:"error,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s Status) MarshalJSON() ([]byte, error) { return number.Marshal(s) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Status) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, s) }
+
+// statusEvery is how long a status stands at least while a run goes on. Tests replace it.
+var statusEvery = 2 * time.Second
+
+// status rewrites status.json; problem is what ended the run, if anything did.
+func (r *run) status(problem error) error {
+	if r.dir == "" {
+		return nil
+	}
+	if err := r.opened(); err != nil {
+		return err
+	}
+	text, err := r.telling(problem)
+	if err != nil {
+		return err
+	}
+	write := disk.Publish
+	if problem != nil || r.ended {
+		write = disk.Write // nobody will write it again
+	}
+	return write(statusFile(r.dir), text)
+}
+
+// telling is what status.json says now.
+func (r *run) telling(problem error) ([]byte, error) {
+	state, message := "running", ""
+	switch {
+	case problem == nil && r.setting:
+		state = "setting up"
+	case errors.Is(problem, ErrStopped):
+		state = "stopped"
+	case problem != nil:
+		state, message = "failed", problem.Error()
+	case r.ended:
+		state = "done"
+	}
+	r.told = time.Now()
+	s := Status{Schema: engine.SchemaVersion, State: state, Step: r.trainer.Steps(), Steps: r.common.Training.Steps, Checkpoint: r.saved, Seconds: r.before, Threads: r.workers.Threads(), Error: message}
+	if !r.started.IsZero() {
+		s.Setup = r.setup
+		if elapsed := time.Since(r.started).Seconds(); elapsed > 0 {
+			s.StepsPerSecond = float64(r.trainer.Steps()-r.first) / elapsed
+		}
+		s.Seconds = r.seconds()
+	}
+	if r.trainer.Steps() > r.first {
+		last := r.trainer.Record()
+		s.Loss, s.Acceptance = &last.Loss, &last.Acceptance
+	}
+	return s.text()
+}

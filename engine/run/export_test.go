@@ -1,0 +1,50 @@
+package run
+
+import (
+	"time"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// SetSeconds changes the time of training in a checkpoint.
+func SetSeconds(path string, seconds float64) error {
+	h, data, err := readFile(path, "checkpoint")
+	if err != nil {
+		return err
+	}
+	sections := make([]engine.Section, len(data))
+	for i, s := range h.Sections {
+		sections[i] = engine.Section{Name: s.Name, Float32: make([]float32, s.Len)}
+		if s.Type == "float64" {
+			sections[i] = engine.Section{Name: s.Name, Float64: make([]float64, s.Len)}
+		}
+	}
+	if err := fill(path, h, data, sections); err != nil {
+		return err
+	}
+	h.Seconds, h.Sections = seconds, nil
+	return writeFile(path, *h, sections)
+}
+
+// Seconds returns the time of training in a checkpoint.
+func Seconds(path string) (float64, error) {
+	h, _, err := readFile(path, "checkpoint")
+	if err != nil {
+		return 0, err
+	}
+	return h.Seconds, nil
+}
+
+// SetStatusEvery sets how long a status stands, and returns what sets it back.
+func SetStatusEvery(d time.Duration) (undo func()) {
+	before := statusEvery
+	statusEvery = d
+	return func() { statusEvery = before }
+}
+
+// SetTrailFrom sets what is too much for a checkpoint, and returns what sets it back.
+func SetTrailFrom(bytes int) (undo func()) {
+	before := trailFrom
+	trailFrom = bytes
+	return func() { trailFrom = before }
+}

@@ -1,0 +1,351 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/memory"
+)
+
+// Models and checkpoints share one container, the .rvg file:
+//
+//	8 bytes   magic "RevGen\x00\x01"; the last byte is the container's version
+//	8 bytes   length of the header, little-endian
+//	…         header, a JSON object
+//	…         the sections' elements, little-endian, in the header's order
+//	32 bytes  SHA-256 of all that precedes
+//
+// A file appears under its name whole or not at all, and is read whole or
+// refused.
+const magic = "RevGen\x00\x01"
+
+type header struct {
+	Schema   int             `json:"schema"`
+	Kind     string          `json:"kind"` // "model", "checkpoint" or "keyframe"
+	System   string          `json:"system"`
+	Step     int             `json:"step"`
+	Seconds  float64         `json:"seconds,omitempty"`       // of training, in a checkpoint
+	Metrics  int64           `json:"metrics_bytes,omitempty"` // length of metrics.jsonl at that step
+	Path     string          `json:"path"`                    // kernel path that computed it
+	Warnings []string        `json:"warnings,omitempty"`
+	Moved    float64         `json:"acceptance_sum,omitempty"` // over the first steps
+	Pending  *engine.Record  `json:"pending,omitempty"`        // of that step, where it is not in metrics.jsonl
+	Keyframe *keyframe       `json:"keyframe,omitempty"`       // that a checkpoint's trail begins with
+	Refuge   *refuge         `json:"good,omitempty"`           // state to go back to
+	Config   json.RawMessage `json:"config"`
+	Sections []sectionHeader `json:"sections"`
+
+	sum string // the file's checksum, once it is read
+}
+
+type sectionHeader struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // "float32" or "float64"
+	Len  int    `json:"len"`
+}
+
+func describe(s engine.Section) sectionHeader {
+	if s.Float64 != nil {
+		return sectionHeader{s.Name, "float64", len(s.Float64)}
+	}
+	return sectionHeader{s.Name, "float32", len(s.Float32)}
+}
+
+func (s sectionHeader) bytes() (int, error) {
+	size := map[string]int{"float32": 4, "float64": 8}[s.Type]
+	if size == 0 || s.Len < 0 || s.Len > math.MaxInt32 {
+		return 0, fmt.Errorf("section %q has %d elements of type %q", s.Name, s.Len, s.Type)
+	}
+	return size * s.Len, nil
+}
+
+// encode writes a container to w, in pieces: checkpoints may be as large as
+// memory. Hashing takes longest and has a thread to itself. It returns the
+// checksum.
+func encode(w io.Writer, h header, sections []engine.Section) (checksum []byte, err error) {
+	h.Schema = engine.SchemaVersion
+	for i := range sections {
+		h.Sections = append(h.Sections, describe(sections[i]))
+	}
+	head, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	start := append(binary.LittleEndian.AppendUint64([]byte(magic), uint64(len(head))), head...)
+	if _, err := w.Write(start); err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	sum.Write(start)
+	if err := encodeSections(w, sum, sections); err != nil {
+		return nil, err
+	}
+	checksum = sum.Sum(nil)
+	_, err = w.Write(checksum)
+	return checksum, err
+}
+
+// encodeSections writes the sections to w and to sum.
+func encodeSections(w io.Writer, sum hash.Hash, sections []engine.Section) error {
+	const pieces = 4
+	free, full := make(chan []byte, pieces), make(chan []byte, pieces)
+	for range pieces {
+		free <- make([]byte, 0, pieceBytes)
+	}
+	var hashing sync.WaitGroup
+	hashing.Go(func() {
+		for piece := range full {
+			sum.Write(piece)
+			free <- piece[:0]
+		}
+	})
+	defer hashing.Wait()
+	defer close(full)
+	// A piece is free once it is hashed, and asked for once the one before is
+	// written.
+	write := func(piece []byte) error {
+		full <- piece
+		_, err := w.Write(piece)
+		return err
+	}
+	for _, s := range sections {
+		for x := range slices.Chunk(s.Float32, pieceBytes/4) {
+			if err := write(appendFloat32(<-free, x)); err != nil {
+				return err
+			}
+		}
+		for x := range slices.Chunk(s.Float64, pieceBytes/8) {
+			if err := write(appendFloat64(<-free, x)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const pieceBytes = 1 << 18
+
+// appendFloat32 is binary.Append without its call for each number.
+func appendFloat32(dst []byte, x []float32) []byte {
+	for _, v := range x {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+	}
+	return dst
+}
+
+func appendFloat64(dst []byte, x []float64) []byte {
+	for _, v := range x {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+	}
+	return dst
+}
+
+// writeFile writes a container under path.
+func writeFile(path string, h header, sections []engine.Section) error {
+	write := func(w io.Writer) error {
+		_, err := encode(w, h, sections)
+		return err
+	}
+	return disk.Replace(path, write, func() error { return nil })
+}
+
+// A FileError reports a model or checkpoint file that cannot be used.
+type FileError struct {
+	Path   string
+	Reason string
+}
+
+func (e *FileError) Error() string { return e.Path + ": " + e.Reason }
+
+// maxFile and maxHeader bound what is read into memory before it is known to be
+// a container: neither is reached by one.
+const (
+	maxFile   = 1 << 36
+	maxHeader = 1 << 26
+)
+
+// readFile reads and checks a container of the given kind. It returns the
+// header and the sections' bytes.
+func readFile(path, kind string) (*header, [][]byte, error) {
+	return readUntil(context.Background(), path, kind)
+}
+
+// readUntil is readFile until ctx is done.
+func readUntil(ctx context.Context, path, kind string) (*header, [][]byte, error) {
+	bad := func(format string, args ...any) (*header, [][]byte, error) {
+		return nil, nil, &FileError{path, fmt.Sprintf(format, args...)}
+	}
+	file, size, err := disk.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	h, start, err := readHeader(path, file, size, kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	rest := make([]byte, size-int64(len(start)))
+	memory.Huge(rest)
+	sum := sha256.New()
+	sum.Write(start)
+	content := rest[:len(rest)-sha256.Size]
+	for piece := range slices.Chunk(content, pieceBytes) {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		if _, err := io.ReadFull(file, piece); err != nil {
+			return bad("%v", disk.Cause(err))
+		}
+		sum.Write(piece)
+	}
+	checksum := rest[len(content):]
+	if _, err := io.ReadFull(file, checksum); err != nil {
+		return bad("%v", disk.Cause(err))
+	}
+	if !bytes.Equal(sum.Sum(nil), checksum) {
+		return bad("damaged: its checksum does not match its content (truncated, or changed on disk)")
+	}
+	if h.Schema != engine.SchemaVersion {
+		return bad("schema version %d; this program reads version %d", h.Schema, engine.SchemaVersion)
+	}
+	if h.Kind != kind {
+		return bad("holds a %s, not a %s", h.Kind, kind)
+	}
+	h.sum = hex.EncodeToString(checksum)
+	var sections [][]byte
+	for _, s := range h.Sections {
+		length, _ := s.bytes()
+		sections, rest = append(sections, rest[:length]), rest[length:]
+	}
+	return h, sections, nil
+}
+
+// readHeader reads a container up to its sections. It returns the header and the
+// bytes that were read. What it says is not checked yet, but for its length.
+func readHeader(path string, file io.Reader, size int64, kind string) (*header, []byte, error) {
+	bad := func(format string, args ...any) (*header, []byte, error) {
+		return nil, nil, &FileError{path, fmt.Sprintf(format, args...)}
+	}
+	start := make([]byte, min(size, 16))
+	if _, err := io.ReadFull(file, start); err != nil {
+		return bad("%v", disk.Cause(err))
+	}
+	if len(start) < 8 || string(start[:7]) != magic[:7] {
+		return bad("not a RevGen %s file", kind)
+	}
+	if start[7] != magic[7] {
+		return bad("container version %d; this program reads version %d", start[7], magic[7])
+	}
+	if size < 16+sha256.Size {
+		return bad("truncated: %d bytes are too few for a %s", size, kind)
+	}
+	if size > maxFile {
+		return bad("%d bytes are too many for a %s", size, kind)
+	}
+	n := binary.LittleEndian.Uint64(start[8:])
+	if n > min(maxHeader, uint64(size)-16-sha256.Size) {
+		return bad("damaged: a header of %d bytes does not fit", n)
+	}
+	head := make([]byte, n)
+	if _, err := io.ReadFull(file, head); err != nil {
+		return bad("%v", disk.Cause(err))
+	}
+	// The header says how long the file is, before the rest is read.
+	h := new(header)
+	if err := json.Unmarshal(head, h); err != nil {
+		return bad("damaged header: %v", err)
+	}
+	want := int64(16+sha256.Size) + int64(n)
+	for _, s := range h.Sections {
+		length, err := s.bytes()
+		if err != nil {
+			return bad("damaged: %v", err)
+		}
+		want += int64(length)
+	}
+	if want != size {
+		return bad("damaged: it has %d bytes where its header says %d (truncated, or changed on disk)", size, want)
+	}
+	return h, append(start, head...), nil
+}
+
+// fill copies a container's sections into those that the program expects.
+func fill(path string, h *header, data [][]byte, want []engine.Section) error {
+	return fillUntil(context.Background(), path, h, data, want)
+}
+
+// fillUntil is fill until ctx is done.
+func fillUntil(ctx context.Context, path string, h *header, data [][]byte, want []engine.Section) error {
+	if len(want) != len(h.Sections) {
+		return &FileError{path, fmt.Sprintf("holds %d sections where the configuration needs %d", len(h.Sections), len(want))}
+	}
+	for i := range want {
+		if got, need := h.Sections[i], describe(want[i]); got != need {
+			return &FileError{path, fmt.Sprintf("section %d is %s (%d × %s) where the configuration needs %s (%d × %s)",
+				i, got.Name, got.Len, got.Type, need.Name, need.Len, need.Type)}
+		}
+	}
+	for i := range want {
+		rest := data[i]
+		decode := func(n int, v any) error {
+			piece := rest[:n]
+			rest = rest[n:]
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if _, err := binary.Decode(piece, binary.LittleEndian, v); err != nil {
+				return &FileError{path, err.Error()}
+			}
+			return nil
+		}
+		for x := range slices.Chunk(want[i].Float32, pieceBytes/4) {
+			if err := decode(4*len(x), x); err != nil {
+				return err
+			}
+		}
+		for x := range slices.Chunk(want[i].Float64, pieceBytes/8) {
+			if err := decode(8*len(x), x); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A Model is a trained generator as a file holds it.
+type Model struct {
+	System string          // name of its system
+	Config json.RawMessage // configuration of the run that trained it
+	Params []float32
+	Step   int    // steps of training behind it
+	Path   string // kernel path that computed it
+}
+
+// ReadModel reads a model file, or the model of a run directory.
+func ReadModel(path string) (*Model, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = modelFile(path)
+	}
+	h, data, err := readFile(path, "model")
+	if err != nil {
+		return nil, err
+	}
+	if len(h.Sections) != 1 {
+		return nil, &FileError{path, fmt.Sprintf("a model has one section, not %d", len(h.Sections))}
+	}
+	m := &Model{System: h.System, Config: h.Config, Step: h.Step, Path: h.Path, Params: make([]float32, h.Sections[0].Len)}
+	return m, fill(path, h, data, []engine.Section{{Name: "params", Float32: m.Params}})
+}

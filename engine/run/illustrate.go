@@ -1,0 +1,185 @@
+package run
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/report"
+)
+
+// Illustrate returns the pictures of a trained generator: those of its system,
+// if it makes any, and the curves of its training from the run directory dir,
+// if it is not empty.
+func Illustrate(ctx context.Context, cfg engine.Config, params []float32, workers *pool.Pool, dir string) ([]figure.Figure, error) {
+	system, err := cfg.New(workers)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Release(system)
+	defer engine.Interruptible(ctx, system)()
+	return IllustrateSystem(ctx, system, cfg, params, dir)
+}
+
+// IllustrateSystem is Illustrate of a system of cfg that there is, and that hears of ctx's
+// end.
+func IllustrateSystem(ctx context.Context, system engine.System, cfg engine.Config, params []float32, dir string) (all []figure.Figure, err error) {
+	if i, ok := system.(engine.Illustrator); ok {
+		if all, err = i.Figures(ctx, params, cfg.Shared().Evaluation.Samples); err != nil {
+			return nil, err
+		}
+	}
+	if dir == "" {
+		return all, nil
+	}
+	records, err := ReadRecords(dir)
+	if err != nil || len(records) == 0 {
+		return all, err
+	}
+	return append(all, TrainingCurves(records, lossName(cfg))), nil
+}
+
+// lossName says what the loss of a configuration is: of a generator with a density the
+// divergence itself, as each batch estimates it.
+func lossName(cfg engine.Config) string {
+	var c struct {
+		Loss struct {
+			Kind string `json:"kind"`
+		} `json:"loss"`
+	}
+	if text, err := catalogue.EncodeConfig(cfg); err == nil && json.Unmarshal(text, &c) == nil && c.Loss.Kind == "divergence" {
+		return "loss: KL(q‖π)"
+	}
+	return "loss"
+}
+
+// ReadRecords returns what a run has logged in its directory, nothing if it
+// has not begun.
+func ReadRecords(dir string) ([]engine.Record, error) {
+	file, _, err := disk.Open(metricsFile(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var all []engine.Record
+	for lines := bufio.NewReader(file); ; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return all, nil // the end; a line without its end is still being written
+		}
+		var r engine.Record
+		if err := json.Unmarshal(line, &r); err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", metricsFile(dir), len(all)+1, err)
+		}
+		all = append(all, r)
+	}
+}
+
+// TrainingCurves shows what tells of a run, against steps and against the time of
+// training: its errors, where evaluation.every asks for them, in units of those of as
+// many exact samples where all are known; the acceptance; and a loss that is positive all
+// along, by its name. One that is not scatters about 0, and shows but the noise of its batches.
+func TrainingCurves(records []engine.Record, lossName string) figure.Figure {
+	var steps, seconds, loss, acceptance []float64
+	for _, r := range records {
+		steps, seconds = append(steps, float64(r.Step)), append(seconds, r.Seconds)
+		loss, acceptance = append(loss, r.Loss), append(acceptance, r.Acceptance)
+	}
+	byStep := figure.Axis{Label: "iterations"}
+	byTime := figure.Axis{Label: "time of training / s"}
+	f := figure.Figure{Name: "training", Title: "Training"}
+	row := func(y figure.Axis, curves func(time bool) []figure.Layer) {
+		right := y
+		right.Label = ""
+		f.Rows = append(f.Rows, figure.Row{Panels: []figure.Panel{
+			{X: byStep, Y: y, Layers: curves(false)},
+			{X: byTime, Y: right, Layers: curves(true)},
+		}})
+	}
+	of := func(y []float64, series int) func(time bool) []figure.Layer {
+		return func(time bool) []figure.Layer {
+			x := steps
+			if time {
+				x = seconds
+			}
+			return []figure.Layer{{Mark: figure.Line, Role: figure.Series(series), X: x, Y: y}}
+		}
+	}
+	if names, axis, floors := errorAxis(records); len(names) > 0 {
+		row(axis, func(time bool) []figure.Layer {
+			var layers []figure.Layer
+			for i, name := range names {
+				layers = append(layers, errorCurve(records, name, i, time, floors))
+			}
+			if floors {
+				layers = append(layers, figure.Layer{Mark: figure.Level, Role: figure.Reference, Label: "exact samples", Y: []float64{1}})
+			}
+			return layers
+		})
+	}
+	row(figure.Axis{Label: "acceptance", Max: 1}, of(acceptance, 5))
+	if slices.Min(loss) > 0 {
+		row(figure.Axis{Label: lossName, Scale: figure.Log}, of(loss, 6))
+	}
+	return f
+}
+
+// shownErrors is how many curves can be told apart. Systems list their metrics
+// in the order of their importance.
+const shownErrors = 5
+
+// errorAxis returns the metrics of the records and how to show them.
+func errorAxis(records []engine.Record) (names []string, axis figure.Axis, floors bool) {
+	floors = true
+	largest := 0.0
+	for _, r := range records {
+		for _, e := range r.Errors[:min(shownErrors, len(r.Errors))] {
+			if !slices.Contains(names, e.Name) {
+				names = append(names, e.Name)
+			}
+			floors = floors && e.Floor > 0
+			if ratio := e.Error / e.Floor; floors && number.Finite(ratio) {
+				largest = max(largest, ratio)
+			}
+		}
+	}
+	axis = figure.Axis{Label: "error", Scale: figure.Log}
+	if floors {
+		// An error that changes its sign passes through 0.
+		axis.Label, axis.Min, axis.Max = "error / sampling floor", 0.1, max(10, 1.3*largest)
+	}
+	return names, axis, floors
+}
+
+func errorCurve(records []engine.Record, name string, i int, time, floors bool) figure.Layer {
+	l := figure.Layer{Mark: figure.Line, Role: figure.Series(i), Label: report.Label(name)}
+	for _, r := range records {
+		for _, e := range r.Errors {
+			if e.Name != name {
+				continue
+			}
+			x, y := float64(r.Step), e.Error
+			if time {
+				x = r.Seconds
+			}
+			if floors {
+				y /= e.Floor
+			}
+			l.X, l.Y = append(l.X, x), append(l.Y, y)
+		}
+	}
+	return l
+}

@@ -1,0 +1,40 @@
+package run
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+)
+
+// Hash names a model by what its samples are made of: the configuration, which has the
+// target, and the parameters, of which there may be none.
+func (m *Model) Hash() string {
+	text := []byte(m.Config)
+	var v any
+	if exactly(text, &v) == nil {
+		text, _ = json.Marshal(v) // the same from a file, which has other spaces and escapes
+	}
+	h := sha256.New()
+	h.Write(append(bytes.Clone(text), 0))
+	addParams(h, m.Params)
+	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+}
+
+// Write writes a model file, as a run leaves it in its directory.
+func (m *Model) Write(path string) error {
+	h := header{Kind: "model", System: m.System, Step: m.Step, Path: m.Path, Config: m.Config}
+	return writeFile(path, h, []engine.Section{{Name: "params", Float32: m.Params}})
+}
+
+// NewModel returns the model that a result of training under a configuration is.
+func NewModel(cfg engine.Config, r *Result) (*Model, error) {
+	text, err := catalogue.EncodeConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Model{System: cfg.Shared().System, Config: text, Params: r.Params, Step: r.Steps, Path: activePath()}, nil
+}

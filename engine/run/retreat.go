@@ -1,0 +1,120 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// A run that comes upon a number that is not finite goes back to the last state that was
+// good, and on from there at a lower learning rate. Neither depends on where checkpoints
+// are, so that a run that is resumed goes back as one that was never stopped.
+const (
+	refugeEvery = 200  // steps between states that a run can go back to
+	mostRefuges = 4    // times that it does
+	lowered     = 0.25 // what each leaves of the learning rate
+	wild        = 10   // times the first step's loss from which on a state is not good
+)
+
+// A refuge is the last state that was good.
+type refuge struct {
+	Step    int     `json:"step"`
+	Metrics int64   `json:"metrics_bytes"`
+	Moved   float64 `json:"acceptance_sum"`
+	First   float64 `json:"first_loss"` // of the run
+	Taken   int     `json:"taken"`      // times that the run has gone back
+
+	sections []engine.Section
+}
+
+// canRetreat reports whether the run keeps states that it can go back to.
+func (r *run) canRetreat() bool { return r.common.Training.Method == "gradient" }
+
+// haven keeps the state after certain steps, unless the loss has grown out of all proportion.
+func (r *run) haven() {
+	t, f := r.trainer, &r.refuge
+	record := t.Record()
+	size := math.Abs(record.Loss)
+	if record.Step == 1 {
+		f.First = size
+	}
+	if r.canRetreat() && record.Step%refugeEvery == 0 && (f.First == 0 || size <= wild*f.First) {
+		r.keepRefuge()
+	}
+}
+
+// keepRefuge keeps the present state.
+func (r *run) keepRefuge() {
+	f, now := &r.refuge, r.trainer.State()
+	f.Step, f.Metrics, f.Moved = r.trainer.Steps(), r.written, r.moved
+	if f.sections == nil {
+		f.sections = roomFor(now)
+	}
+	copySections(f.sections, now)
+}
+
+// roomFor returns sections of the same sizes.
+func roomFor(all []engine.Section) (room []engine.Section) {
+	for _, s := range all {
+		s.Name, s.Float32, s.Float64 = "good."+s.Name, slices.Clone(s.Float32), slices.Clone(s.Float64)
+		room = append(room, s)
+	}
+	return room
+}
+
+func copySections(dst, src []engine.Section) {
+	for i := range dst {
+		copy(dst[i].Float32, src[i].Float32)
+		copy(dst[i].Float64, src[i].Float64)
+	}
+}
+
+// retreat goes back after a step that left a number that is not finite. It returns the
+// step's error where that has been done too often.
+func (r *run) retreat(err error) error {
+	var bad *engine.NonFiniteError
+	if !errors.As(err, &bad) || !r.canRetreat() {
+		return err
+	}
+	f, t := &r.refuge, r.trainer
+	if f.Taken == mostRefuges {
+		bad.Rate = t.Eased()
+		return err
+	}
+	f.Taken++
+	copySections(t.State(), f.sections)
+	t.Resume(f.Step)
+	r.moved, r.pending, r.dirty = f.Moved, nil, true
+	r.first = min(r.first, f.Step)
+	r.ease()
+	r.report(fmt.Sprintf("step %d: the %s is not finite; back to step %d, and on at %g of the learning rate", bad.Step, bad.Tensor, f.Step, t.Eased()))
+	return r.rewind(f.Metrics)
+}
+
+// ease sets the learning rate to what going back has left of it.
+func (r *run) ease() { r.trainer.Ease(math.Pow(lowered, float64(r.refuge.Taken))) }
+
+// rewind takes back what has been logged since metrics.jsonl had so many bytes.
+func (r *run) rewind(to int64) error {
+	if r.dir == "" || to >= r.written {
+		return nil
+	}
+	if err := errors.Join(r.opened(), r.flush()); err != nil {
+		return err
+	}
+	r.written = to
+	if err := r.metrics.Truncate(to); err != nil {
+		return err
+	}
+	_, err := r.metrics.Seek(to, io.SeekStart)
+	return err
+}
+
+// apart reports whether a checkpoint of the present step has to hold the refuge too.
+func (r *run) apart() bool {
+	return r.refuge.sections != nil && r.refuge.Step != r.trainer.Steps()
+}

@@ -1,0 +1,77 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/run"
+)
+
+// A run whose numbers get out of hand goes back to a good state, and on at a lower rate, to
+// the same end wherever it has been stopped.
+func TestNonFiniteStepsAreTakenBack(t *testing.T) {
+	const steps, rate, fatal = 500, 0.25, 351
+	wandering := func() *toy {
+		c := newToy()
+		c.Training.Steps, c.Training.LogEvery, c.Training.CheckpointEvery = steps, 10, 70
+		c.Training.Optimizer.LearningRate = rate
+		c.lowest = 1 - rate*(fatal-1.5)
+		return c
+	}
+	records := func(dir string) (all []engine.Record) {
+		text, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			var r engine.Record
+			require.NoError(t, json.Unmarshal([]byte(line), &r))
+			r.Seconds = 0
+			all = append(all, r)
+		}
+		return all
+	}
+	dir := t.TempDir()
+	whole, err := train(t, context.Background(), wandering(), 1, run.Options{Dir: dir})
+	require.NoError(t, err)
+	require.Equal(t, []string{"step 351: the loss is not finite; back to step 200, and on at 0.25 of the learning rate"}, whole.Warnings)
+	want := records(dir)
+	require.Len(t, want, steps/10)
+	require.InDelta(t, rate, want[19].LearningRate, 1e-12)
+	require.InDelta(t, rate/4, want[20].LearningRate, 1e-12)
+
+	for _, stops := range [][]int{{100}, {200}, {201}, {340, 345}, {340, 220}, {350, 350, 499}} {
+		dir := t.TempDir()
+		for _, at := range stops {
+			ctx, stop := context.WithCancel(context.Background())
+			c := wandering()
+			seen := 0
+			c.look = func(step int) {
+				if seen = max(seen, step); step == at && (at != 220 || seen > at) {
+					stop()
+				}
+			}
+			_, err := train(t, ctx, c, 1, run.Options{Dir: dir})
+			require.ErrorIs(t, err, run.ErrStopped, "%v", stops)
+		}
+		r, err := train(t, context.Background(), wandering(), 1, run.Options{Dir: dir})
+		require.NoError(t, err)
+		require.Equal(t, whole.Params, r.Params, "%v", stops)
+		require.Equal(t, want, records(dir), "%v", stops)
+		require.Equal(t, whole.Warnings, r.Warnings, "%v", stops)
+	}
+	// Where no rate helps it ends, as soon as that is known.
+	c := wandering()
+	c.lossAt = 7
+	_, err = train(t, context.Background(), c, 1, run.Options{})
+	var bad *engine.NonFiniteError
+	require.True(t, errors.As(err, &bad))
+	require.InDelta(t, 1./256, bad.Rate, 1e-12)
+	require.ErrorContains(t, err, "step 7: the loss is not finite, at 0.00390625 of the learning rate too; try ")
+}

@@ -1,0 +1,541 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/notes"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// Options says where a run keeps its files and when it stops early.
+type Options struct {
+	// Dir is the run directory, made if need be; empty means that nothing is
+	// written.
+	Dir string
+	// Resume is "auto" (continue the run that Dir holds, if there is one),
+	// "never" (refuse a Dir that holds a run) or "must" (refuse one that does
+	// not). Empty means auto.
+	Resume string
+	// Setup, if not nil, is Dir, of which SetUp has taken possession.
+	Setup *Setup
+	// MaxTime, if positive, stops the run with a checkpoint that long after it was asked for.
+	MaxTime time.Duration
+	// Progress, if not nil, is called at every logged step and at the last.
+	Progress func(Progress)
+	// Warning, if not nil, is called as soon as something is seen that the
+	// user should know of. Warnings are in the Result as well.
+	Warning func(string)
+	// Start, if not nil, is the generator that the run begins with; its hash
+	// must be the configuration's training.start.
+	Start *Start
+
+	// Extend lets a run that is resumed have more steps than it began with. Its
+	// schedule goes on as that of the longer run, so that it does not end with the
+	// bits of one that was as long from the beginning.
+	Extend bool
+
+	// Program names what trains, and its version, for the summary.
+	Program string
+	// Diagnose, if not nil, judges the trained generator after it has been measured;
+	// what it returns stands in the summary and in the Result.
+	Diagnose func(ctx context.Context, trained engine.System, r *Result) (any, error)
+	// Leave, if not nil, makes what else there is to be of the trained generator, when
+	// all of the run is on the disk: samples, say, of which the system knows those that
+	// it was measured by.
+	Leave func(ctx context.Context, trained engine.System, r *Result) error
+
+	// Asked is when the run was asked for, from which its setup counts; zero for the call
+	// of Train.
+	Asked time.Time
+
+	// Unmeasured leaves out the evaluation, as of what another run starts from.
+	Unmeasured bool
+}
+
+// Progress is what a run reports while it goes on.
+type Progress struct {
+	engine.Record
+	Steps          int           // of the whole run
+	Elapsed        time.Duration // since the run was started or resumed
+	StepsPerSecond float64       // over that time
+	Predecessors   int           // runs that are still to follow, for which this one makes the start
+}
+
+// A Result is what a completed run leaves.
+type Result struct {
+	Evaluation *measure.Evaluation // nil if the system cannot be evaluated
+	Params     []float32
+	Steps      int
+	Seconds    float64 // of training, earlier parts included
+	Setup      float64 // seconds of this process before its first step
+	Warnings   []string
+	Diagnosis  any // that of Options.Diagnose
+
+	dir string
+}
+
+// Stop returns the *StopError that err comes to if work on a completed run was
+// cancelled: its last checkpoint is on the disk. Other errors stay as they are.
+func (r *Result) Stop(err error) error {
+	if engine.Cancelled(err) {
+		return &StopError{r.dir, r.Steps, r.Steps}
+	}
+	return err
+}
+
+// ErrStopped is what every *StopError is.
+var ErrStopped = errors.New("stopped before the end")
+
+// A StopError reports that a run stopped before its end, that nothing went
+// wrong, and that a checkpoint of Step is on the disk, if the run has a
+// directory, from which it continues. Where the run was being set up, Step is -1, and what
+// had been found by then is on the disk.
+type StopError struct {
+	Dir         string
+	Step, Steps int
+}
+
+func (e *StopError) Error() string {
+	text := fmt.Sprintf("stopped at step %d of %d", e.Step, e.Steps)
+	if e.Step < 0 {
+		text = "stopped before the first step"
+	}
+	if e.Dir != "" {
+		text += "; the same command continues from " + e.Dir
+	}
+	return text
+}
+
+func (e *StopError) Is(target error) bool { return target == ErrStopped }
+
+// A MismatchError reports a checkpoint that another configuration wrote.
+type MismatchError struct {
+	Path, Key     string
+	Have, Written string
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("%s: written by another configuration: %s is %s there and %s here; resume with the same configuration or choose another directory",
+		e.Path, e.Key, e.Written, e.Have)
+}
+
+type run struct {
+	directory
+	config             []byte // canonical JSON
+	trainer            *engine.Trainer
+	trail              *trail // nil unless the run keeps one
+	workers            *pool.Pool
+	common             *engine.Common
+	before             float64 // seconds of training before this process
+	started            time.Time
+	first              int // step at which this process began
+	refuge             refuge
+	notes              *notes.Book // of the generator's placing
+	setup              float64     // seconds until then
+	warn               func(string)
+	progress           func(Progress)
+	warnings           []string
+	moved              float64 // sum of the acceptance over the present stretch of steps
+	unmeasured, extend bool
+	cfg                engine.Config
+	program            string
+	diagnose           func(ctx context.Context, trained engine.System, r *Result) (any, error)
+	leave              func(ctx context.Context, trained engine.System, r *Result) error
+	// pending is the record of the present step while it is not in
+	// metrics.jsonl, nil otherwise.
+	pending *engine.Record
+	told    time.Time // when status.json was written
+	setting bool      // the generator is being placed on its target
+	ended   bool      // with all that a run leaves
+}
+
+// Train runs Algorithm 1 to the configured number of steps and evaluates the
+// generator. When ctx is cancelled or MaxTime has passed it leaves a checkpoint
+// and returns a *StopError; a run resumed from it ends with the same bits as one
+// that was never stopped. Whatever else goes wrong, while stopping too, is
+// returned as it is. Where a number is not finite the run goes back to a good state and on at
+// a lower learning rate; a *NonFiniteError ends it, with a checkpoint in place, when that has
+// been done too often. A *TargetError ends it with one of the step before.
+//
+// The directory belongs to one process at a time, of several ranks to rank 0; the
+// others return the result without an evaluation, or ErrElsewhere.
+func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Options) (*Result, error) {
+	if opt.Asked.IsZero() {
+		opt.Asked = time.Now()
+	}
+	if opt.MaxTime > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, opt.Asked.Add(opt.MaxTime))
+		defer cancel()
+	}
+	var trainer *engine.Trainer
+	var err error
+	defer workers.Lending(func() { trainer, err = engine.Prepare(cfg, workers) })()
+	if trainer != nil {
+		defer engine.Release(trainer.System())
+	}
+	if err := agree(workers, err); err != nil {
+		return nil, err
+	}
+	opt = opt.silent(workers.Rank())
+	r := &run{directory: directory{dir: opt.Dir, saved: -1, dirty: true}, trainer: trainer, workers: workers, common: cfg.Shared(), warn: opt.Warning, progress: opt.Progress}
+	if r.config, err = conf.Encode(cfg); err != nil {
+		return nil, err
+	}
+	defer r.close()
+	r.extend, r.cfg, r.program, r.diagnose, r.leave = opt.Extend, cfg, opt.Program, opt.Diagnose, opt.Leave
+	_, r.setting = trainer.System().(engine.Initializer)
+	if err := r.agree(r.open(ctx, &opt)); engine.Cancelled(err) {
+		return nil, &StopError{r.dir, trainer.Steps(), r.common.Training.Steps} // of the checkpoint that is there
+	} else if err != nil {
+		return nil, err
+	}
+	r.share()
+	var result *Result
+	if err = r.probe(ctx); err == nil {
+		err = r.setUp(ctx, workers, &opt)
+	}
+	if err == nil {
+		defer engine.Interruptible(r.stepping(ctx), trainer.System())()
+		r.started, r.first, r.unmeasured = time.Now(), trainer.Steps(), opt.Unmeasured
+		r.setup = r.started.Sub(opt.Asked).Seconds()
+		result, err = r.toTheEnd(ctx)
+	}
+	var target *engine.TargetError
+	if engine.Cancelled(err) {
+		err = r.stop()
+	} else if errors.As(err, &target) {
+		if failed := r.checkpoint(); failed != nil {
+			err = errors.Join(err, failed)
+		}
+	}
+	r.ended = err == nil
+	if failed := r.status(err); failed != nil {
+		if errors.Is(err, ErrStopped) {
+			err = nil // it is one only if nothing went wrong
+		}
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// toTheEnd takes the remaining steps and measures the generator.
+func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
+	t, training := r.trainer, &r.common.Training
+	if err := r.agree(r.record(ctx)); err != nil {
+		return nil, err
+	}
+	stepping := r.stepping(ctx)
+	if r.refuge.sections == nil && r.canRetreat() {
+		r.keepRefuge()
+	}
+	for t.Steps() < training.Steps {
+		if err := r.agree(r.ready(ctx)); err != nil {
+			return nil, err
+		}
+		if err := t.StepContext(stepping); err != nil {
+			if err = r.agree(r.retreat(err)); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		r.dirty = true
+		if time.Since(r.told) >= statusEvery {
+			_ = r.status(nil) // what cannot be written ends the run at the next record
+		}
+		last := t.Steps() == training.Steps
+		r.watchAcceptance()
+		r.haven()
+		evaluate := r.evaluates()
+		if last || evaluate || t.Steps()%training.LogEvery == 0 {
+			record := t.Record()
+			record.Seconds = r.seconds()
+			r.pending = &record
+			if err := r.agree(r.record(ctx)); err != nil {
+				return nil, err
+			}
+		}
+		if last || training.CheckpointEvery > 0 && t.Steps()%training.CheckpointEvery == 0 {
+			if err := r.agree(r.checkpoint()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	result, err := r.finish(ctx)
+	return result, r.agree(err)
+}
+
+// ready comes before each step.
+func (r *run) ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if r.trainer.Steps() > r.first {
+		if err := r.opened(); err != nil {
+			return err
+		}
+	}
+	return r.keyframes()
+}
+
+// stop leaves a checkpoint. Only its *StopError says that there is one.
+func (r *run) stop() error {
+	if r.started.IsZero() {
+		return r.unstarted()
+	}
+	if k := r.trail; k.finished() && k.adopt() == nil {
+		r.dirty = true
+	}
+	r.trail.abandon()
+	if err := r.agree(r.checkpoint()); err != nil {
+		return err
+	}
+	return &StopError{r.dir, r.trainer.Steps(), r.common.Training.Steps}
+}
+
+// seconds is the time of training so far.
+func (r *run) seconds() float64 { return r.before + time.Since(r.started).Seconds() }
+
+// evaluates reports whether the generator is measured at the present step.
+func (r *run) evaluates() bool {
+	every := r.common.Evaluation.Every
+	return every > 0 && r.trainer.Steps()%every == 0
+}
+
+// record completes the pending record, if there is one, and logs it.
+func (r *run) record(ctx context.Context) error {
+	if r.pending == nil {
+		return nil
+	}
+	record := *r.pending
+	if r.evaluates() {
+		var err error
+		if record.Errors, err = r.errors(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.log(record); err != nil {
+		return err
+	}
+	r.pending, r.dirty = nil, true
+	if r.refuge.Step == record.Step {
+		r.refuge.Metrics = r.written // which now has its record
+	}
+	if r.progress != nil {
+		elapsed := time.Since(r.started)
+		r.progress(Progress{Record: record, Steps: r.common.Training.Steps, Elapsed: elapsed, StepsPerSecond: float64(r.trainer.Steps()-r.first) / elapsed.Seconds()})
+	}
+	return nil
+}
+
+// errors evaluates the generator during training. Its time is not counted as
+// training. If it is interrupted, the record stays pending and the resumed run
+// logs what an uninterrupted one does.
+func (r *run) errors(ctx context.Context) ([]engine.Error, error) {
+	e, ok := r.trainer.System().(engine.Evaluator)
+	if !ok || r.workers.Rank() > 0 {
+		return nil, nil
+	}
+	start := time.Now()
+	evaluation, err := r.evaluate(ctx, e)
+	r.started = r.started.Add(time.Since(start))
+	if err != nil {
+		return nil, err
+	}
+	var all []engine.Error
+	for _, m := range evaluation.Metrics {
+		all = append(all, engine.Error{Name: m.Name, Error: m.Error, Floor: m.Floor})
+	}
+	return all, nil
+}
+
+// report tells a warning, once.
+func (r *run) report(warning string) {
+	if slices.Contains(r.warnings, warning) {
+		return
+	}
+	r.warnings = append(r.warnings, warning)
+	if r.warn != nil {
+		r.warn(warning)
+	}
+}
+
+// finish returns the result, which rank 0 measures.
+func (r *run) finish(ctx context.Context) (*Result, error) {
+	result := &Result{
+		Params: slices.Clone(r.trainer.Params()), Steps: r.trainer.Steps(), Warnings: r.warnings, Seconds: r.seconds(), Setup: r.setup, dir: r.dir,
+	}
+	if r.workers.Rank() > 0 {
+		return result, nil
+	}
+	var err error
+	r.workers.Alone(func() { err = r.conclude(ctx, result) })
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// conclude writes the model, evaluates it, writes the summary and leaves the rest.
+func (r *run) conclude(ctx context.Context, result *Result) error {
+	t := r.trainer
+	if r.dir != "" {
+		h := r.header("model")
+		h.Seconds, h.Metrics = 0, 0 // what the clock says is not of the model: same run, same bytes
+		if err := writeFile(modelFile(r.dir), h, []engine.Section{{Name: "params", Float32: t.Params()}}); err != nil {
+			return err
+		}
+	}
+	if e, ok := t.System().(engine.Evaluator); ok && !r.unmeasured {
+		var err error
+		result.Evaluation, err = r.evaluate(ctx, e)
+		if err != nil {
+			return err
+		}
+		result.Evaluation.Warn()
+	}
+	if r.diagnose != nil && !r.unmeasured {
+		var err error
+		if result.Diagnosis, err = r.diagnose(ctx, t.System(), result); err != nil {
+			return err
+		}
+	}
+	if r.dir != "" {
+		var target string
+		if d, ok := r.cfg.(engine.Explainer); ok {
+			target = d.Describe()
+		}
+		summary, err := json.MarshalIndent(struct {
+			Schema  int     `json:"schema"`
+			System  string  `json:"system"`
+			Target  string  `json:"target,omitempty"` // in words
+			Preset  string  `json:"preset"`
+			Seed    uint64  `json:"seed"`
+			Steps   int     `json:"steps"`
+			Seconds float64 `json:"seconds"`
+			Threads int     `json:"threads"`
+			Path    string  `json:"path"`
+			Provenance
+			Training []string `json:"training_warnings,omitempty"`
+			*measure.Evaluation
+			Diagnosis any `json:"diagnosis,omitempty"`
+		}{engine.SchemaVersion, r.common.System, target, r.common.Preset, r.common.Training.Seed, t.Steps(), result.Seconds,
+			r.workers.Threads(), activePath(), Here(r.program), r.warnings, result.Evaluation, result.Diagnosis}, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := disk.Write(summaryFile(r.dir), append(summary, '\n')); err != nil {
+			return err
+		}
+	}
+	if r.leave != nil {
+		return r.leave(ctx, t.System(), result)
+	}
+	return nil
+}
+
+func activePath() string {
+	p, _, _ := asm.Active()
+	return p.String()
+}
+
+// freeToDiffer are the keys that do not change what a run computes. What a file
+// held is in the configuration (Loader).
+var freeToDiffer = map[string]bool{
+	"preset": true, "target.file": true, "evaluation.samples": true, "evaluation.every": true, "training.checkpoint_every": true, "training.log_every": true,
+}
+
+// sameRun compares the configuration that wrote a checkpoint with the present
+// one.
+func sameRun(path string, written, have []byte, extend bool) error {
+	var a, b any
+	if err := exactly(written, &a); err != nil {
+		return &FileError{path, fmt.Sprintf("damaged configuration: %v", err)}
+	}
+	if err := exactly(have, &b); err != nil {
+		return err
+	}
+	free := freeToDiffer
+	if extend {
+		free = maps.Clone(free)
+		free["training.steps"] = true
+	}
+	return compare(path, "", a, b, free)
+}
+
+// exactly decodes JSON with its numbers as they are written: a float64 would
+// take seeds above 2⁵³ for their neighbours.
+func exactly(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d.Decode(v)
+}
+
+func compare(path, key string, written, have any, free map[string]bool) error {
+	w, wok := written.(map[string]any)
+	h, hok := have.(map[string]any)
+	if wok && hok {
+		// A choice that differs comes before the keys that come with it.
+		for _, common := range []bool{true, false} {
+			for _, k := range unionKeys(w, h) {
+				_, there := w[k]
+				_, here := h[k]
+				if (there && here) != common {
+					continue
+				}
+				full := k
+				if key != "" {
+					full = key + "." + k
+				}
+				if err := compare(path, full, w[k], h[k], free); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if free[key] {
+		return nil
+	}
+	x, _ := json.Marshal(written)
+	y, _ := json.Marshal(have)
+	if !bytes.Equal(x, y) {
+		return &MismatchError{Path: path, Key: key, Have: shorten(y), Written: shorten(x)}
+	}
+	return nil
+}
+
+// shorten cuts a value that an error quotes.
+func shorten(text []byte) string {
+	const most = 80
+	if r := []rune(string(text)); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return string(text)
+}
+
+func unionKeys(a, b map[string]any) []string {
+	all := make(map[string]bool, len(a))
+	for k := range a {
+		all[k] = true
+	}
+	for k := range b {
+		all[k] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}

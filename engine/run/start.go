@@ -1,0 +1,176 @@
+package run
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"path/filepath"
+	"time"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/notes"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A Start is a trained generator that a run begins with in place of numbers that
+// belong to the seed: at another temperature, say.
+type Start struct {
+	Config engine.Config
+	Params []float32
+}
+
+// Hash names the parameters in a configuration, as training.start.
+func (s *Start) Hash() string {
+	h := sha256.New()
+	addParams(h, s.Params)
+	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+}
+
+// addParams hashes parameters as files hold them.
+func addParams(h hash.Hash, params []float32) {
+	var b [4096]byte
+	for rest := params; len(rest) > 0; {
+		n := min(len(rest), len(b)/4)
+		if _, err := binary.Encode(b[:], binary.LittleEndian, rest[:n]); err != nil {
+			panic("run: " + err.Error()) // the buffer holds n numbers
+		}
+		h.Write(b[:4*n])
+		rest = rest[n:]
+	}
+}
+
+// A successor is a configuration whose generator starts from that of another,
+// which is trained first: from that of a smaller target, say.
+type successor interface {
+	// Predecessor returns that configuration, nil if there is none.
+	Predecessor() engine.Config
+}
+
+// predecessorDir holds the run that a successor starts from.
+func predecessorDir(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "predecessor")
+}
+
+// worthKeeping is how long the generator may have been placed on its target before it is
+// kept in a checkpoint of step 0. Tests replace it.
+var worthKeeping = time.Second
+
+// setUp gives a run that no checkpoint continues what it begins with. Ranks do so alike.
+func (r *run) setUp(ctx context.Context, workers *pool.Pool, opt *Options) error {
+	t := r.trainer
+	if r.saved >= 0 {
+		r.setting = false
+		return nil
+	}
+	begun := time.Now()
+	noting, err := r.noting(ctx)
+	if err == nil {
+		err = t.Initialize(noting)
+	}
+	if err := r.agree(err); err != nil {
+		if !engine.Cancelled(err) {
+			r.notes.Remove()
+		}
+		return err
+	}
+	if err := r.agree(r.begin(ctx, r.cfg, workers, opt)); err != nil {
+		return err
+	}
+	if s := trailed(t); s != nil && r.dir != "" {
+		r.trail = newTrail(t, s)
+	}
+	placed := r.workers.Any(r.setting && time.Since(begun) >= worthKeeping)
+	if r.setting = false; placed {
+		return r.agree(r.checkpoint())
+	}
+	return nil
+}
+
+// noting returns the context in which a generator is placed on its target, so that this goes
+// on from what an interrupted run has left, on all ranks.
+func (r *run) noting(ctx context.Context) (context.Context, error) {
+	if !r.setting {
+		return ctx, nil
+	}
+	var text []byte
+	if r.dir != "" {
+		r.notes = notes.Open(notesDir(r.dir))
+	}
+	if r.workers.Size() > 1 {
+		var err error
+		if r.workers.Rank() == 0 && r.notes != nil {
+			if text, err = r.notes.Text(); err != nil {
+				return nil, err
+			}
+		}
+		length := []float64{float64(len(text))}
+		r.workers.Tell(asm.Bytes(length))
+		if r.workers.Rank() > 0 && length[0] > 0 {
+			text = make([]byte, int(length[0]))
+		}
+		r.workers.Tell(text)
+		if r.workers.Rank() > 0 && len(text) > 0 {
+			if r.notes, err = notes.Read(text); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if r.notes == nil {
+		return ctx, nil
+	}
+	ctx = notes.About(notes.With(ctx, r.notes), activePath(), string(r.config))
+	if f, ok := r.trainer.System().(engine.Fallible); ok {
+		ctx = notes.Unless(ctx, f.Err)
+	}
+	return ctx, nil
+}
+
+// unstarted leaves what a run needs that is stopped before its first step.
+func (r *run) unstarted() error {
+	if err := r.agree(r.settle()); err != nil {
+		return err
+	}
+	return &StopError{r.dir, -1, r.common.Training.Steps}
+}
+
+// begin gives a run that has taken no step the parameters that it starts with.
+func (r *run) begin(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt *Options) error {
+	start := opt.Start
+	switch {
+	case start == nil && r.common.Training.Start != "":
+		return fmt.Errorf("training.start: the run begins with the parameters of the model %s, which has to be given", r.common.Training.Start)
+	case start != nil && r.common.Training.Start != start.Hash():
+		return fmt.Errorf("training.start: %q is not the hash of the model that was given, %s", r.common.Training.Start, start.Hash())
+	}
+	if s, ok := cfg.(successor); ok && start == nil {
+		before := s.Predecessor()
+		if before == nil {
+			return nil
+		}
+		watch := func(p Progress) {
+			if p.Predecessors++; opt.Progress != nil {
+				opt.Progress(p)
+			}
+		}
+		result, err := Train(ctx, before, workers, Options{Dir: predecessorDir(r.dir), Progress: watch, Warning: opt.Warning, Unmeasured: true})
+		if err != nil {
+			return err
+		}
+		r.before += result.Seconds
+		start = &Start{before, result.Params}
+	}
+	if start == nil {
+		return nil
+	}
+	from, err := start.Config.New(workers)
+	if err != nil {
+		return err
+	}
+	return r.trainer.Inherit(from, start.Params)
+}

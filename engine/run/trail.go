@@ -1,0 +1,246 @@
+package run
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/internal/disk"
+)
+
+// A search may carry more than can be written in the moment that a stop has. The
+// checkpoints of such a run hold a trail instead: θ of each step since a keyframe,
+// a file of its own, from which Replay computes the rest without a loss. Before the
+// first keyframe it begins with the θ that training begins with. Keyframes are
+// written beside a step's losses, which read what they hold and change nothing.
+const trailLen = 32 << 20 // bytes of θ between keyframes, about
+
+// trailFrom is how many bytes are too many for a checkpoint. Tests replace it.
+var trailFrom = 64 << 20
+
+// keyframeSlots are as many as there may be at once: those of both checkpoints, and
+// one that is being written.
+const keyframeSlots = 3
+
+func keyframeName(slot int) string { return fmt.Sprintf("keyframe.%d.rvg", slot) }
+
+// A keyframe is what a trail begins with.
+type keyframe struct {
+	Step   int    `json:"step"`
+	File   string `json:"file,omitempty"` // none for the beginning of training
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// A trail is search.Trail with its keyframes.
+type trail struct {
+	*search.Trail
+	search search.Replayer
+	limit  int // steps between keyframes
+	base   keyframe
+
+	// The next keyframe, nil if none is being written. The rest is set once done is
+	// closed.
+	next   *keyframe
+	done   chan struct{}
+	failed error
+	cancel context.CancelFunc
+}
+
+// newTrail returns a trail that begins with the trainer's present θ.
+func newTrail(t *engine.Trainer, s search.Replayer) *trail {
+	limit := max(2, min(bulkBytes(s)/8, trailLen)/max(1, 4*t.System().NumParams()))
+	return &trail{search: s, Trail: t.Trail(limit + 1), limit: limit, base: keyframe{Step: t.Steps()}}
+}
+
+// trailed returns the trainer's search if what it carries is too much for a
+// checkpoint, and nil otherwise.
+func trailed(t *engine.Trainer) search.Replayer {
+	if s := t.Replayer(); s != nil && bulkBytes(s) >= trailFrom {
+		return s
+	}
+	return nil
+}
+
+func bulkBytes(s search.Replayer) (n int) {
+	for _, b := range s.Bulk() {
+		n += 4*len(b.Float32) + 8*len(b.Float64)
+	}
+	return n
+}
+
+// write begins a keyframe of the present step.
+func (k *trail) write(path string, h header) {
+	ctx, cancel := context.WithCancel(context.Background())
+	next := &keyframe{Step: h.Step, File: filepath.Base(path)}
+	k.next, k.done, k.cancel, k.failed = next, make(chan struct{}), cancel, nil
+	k.Reading = k.done
+	go func(done chan struct{}) {
+		defer close(done)
+		// Rather than fill the disk to find that out.
+		if err := disk.Room(path, int64(bulkBytes(k.search))); err != nil {
+			k.failed = fmt.Errorf("writing %s: %w", path, err)
+			return
+		}
+		k.failed = disk.Gently(ctx, path, func(w io.Writer) error {
+			sum, err := encode(w, h, k.search.Bulk())
+			next.SHA256 = hex.EncodeToString(sum)
+			return err
+		})
+	}(k.done)
+}
+
+// finished reports whether there is a keyframe to adopt, or why not.
+func (k *trail) finished() bool {
+	if k == nil || k.next == nil {
+		return false
+	}
+	select {
+	case <-k.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// adopt lets the trail begin with the keyframe that was written, and drops what
+// came before.
+func (k *trail) adopt() error {
+	next := k.next
+	k.next, k.Reading = nil, nil
+	k.cancel()
+	if k.failed != nil {
+		return k.failed
+	}
+	k.Forget(next.Step - k.base.Step)
+	k.base = *next
+	return nil
+}
+
+// abandon ends the writing of a keyframe that nobody waits for any more. What was
+// written of it is gone when wait returns.
+func (k *trail) abandon() (wait func()) {
+	if k == nil || k.next == nil {
+		return func() {}
+	}
+	k.cancel()
+	return func() { <-k.done }
+}
+
+// keyframes adopts one that is written, and begins one that is due.
+func (r *run) keyframes() error {
+	k := r.trail
+	if k.finished() {
+		if err := k.adopt(); err != nil {
+			return errors.Join(err, r.checkpoint()) // which is small
+		}
+		r.dirty = true
+		if err := r.checkpoint(); err != nil {
+			return err
+		}
+		r.sweepKeyframes()
+	}
+	if k == nil || len(k.Rates) < k.limit {
+		return nil
+	}
+	used := r.keyframesInUse()
+	for slot := range keyframeSlots {
+		if name := keyframeName(slot); !used[name] {
+			k.write(filepath.Join(r.dir, name), r.header("keyframe"))
+			return nil
+		}
+	}
+	panic("run: two checkpoints name three keyframes")
+}
+
+// keyframesInUse are those that the checkpoints name, and the trail.
+func (r *run) keyframesInUse() map[string]bool {
+	used := map[string]bool{}
+	if k := r.trail; k != nil {
+		used[k.base.File] = true
+	}
+	for _, path := range []string{checkpointFile(r.dir), previousFile(r.dir)} {
+		file, size, err := disk.Open(path)
+		if err != nil {
+			continue
+		}
+		if h, _, err := readHeader(path, file, size, "checkpoint"); err == nil && h.Keyframe != nil {
+			used[h.Keyframe.File] = true
+		}
+		_ = file.Close()
+	}
+	return used
+}
+
+// sweepKeyframes removes those that no checkpoint names.
+func (r *run) sweepKeyframes() {
+	used := r.keyframesInUse()
+	for slot := range keyframeSlots {
+		if name := keyframeName(slot); !used[name] {
+			_ = os.Remove(filepath.Join(r.dir, name))
+		}
+	}
+}
+
+// replay restores from a checkpoint with a trail what it does not hold.
+func (r *run) replay(ctx context.Context, path string, h *header, data [][]byte) error {
+	t, n := r.trainer, r.trainer.System().NumParams()
+	s := t.Replayer()
+	first, steps, size := h.Keyframe.Step, h.Step-h.Keyframe.Step, 0
+	for _, d := range data {
+		size += len(d)
+	}
+	if s == nil || first < 0 || steps < 0 || steps > size/(4*max(1, n)) || first > 0 && h.Keyframe.File == "" {
+		return &FileError{path, fmt.Sprintf("a journal from step %d to step %d does not fit", first, h.Step)}
+	}
+	k := newTrail(t, s)
+	k.base = *h.Keyframe
+	k.Stretch(steps)
+	if err := fill(path, h, data, k.State()); err != nil {
+		return err
+	}
+	k.Set(0)
+	if err := r.startReplay(ctx, path, s, &k.base); err != nil {
+		return err
+	}
+	debug.FreeOSMemory() // what the keyframe was read into, before steps that allocate nothing
+	for i, rate := range k.Rates {
+		k.Set(i + 1)
+		finite, err := s.Replay(ctx, k.base.Step+i+1, rate)
+		if err != nil {
+			return err
+		}
+		if !finite {
+			return &FileError{path, fmt.Sprintf("its journal leads to numbers that are not finite at step %d", k.base.Step+i+1)}
+		}
+	}
+	r.trail = k
+	return nil
+}
+
+// startReplay restores what the trail of the checkpoint at path begins with.
+func (r *run) startReplay(ctx context.Context, path string, s search.Replayer, base *keyframe) error {
+	if base.File == "" {
+		_, err := s.Replay(ctx, 0, 0)
+		return err
+	}
+	key := filepath.Join(r.dir, filepath.Base(base.File))
+	h, data, err := readUntil(ctx, key, "keyframe")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &FileError{path, fmt.Sprintf("goes on from %s, of step %d, which is missing", key, base.Step)}
+	case err != nil:
+		return err
+	case h.sum != base.SHA256:
+		return &FileError{path, fmt.Sprintf("goes on from another %s than that there: from one of step %d, checksum %.16s…, not of step %d, %.16s…",
+			key, base.Step, base.SHA256, h.Step, h.sum)}
+	}
+	return fillUntil(ctx, key, h, data, s.Bulk())
+}

@@ -1,0 +1,73 @@
+package engine
+
+import "fmt"
+
+// A Sampler writes independent samples of a trained generator.
+type Sampler interface {
+	// Formats lists the layouts that samples can be written in, the default
+	// first.
+	Formats() []Format
+	// Reach reports why samples first … first+n−1 cannot be had after refine
+	// Metropolis steps each.
+	Reach(first, n uint64, refine int) error
+	// Sample fills dst with samples first … first+n−1 of the stream that
+	// belongs to the seed, in the named format, after refine Metropolis steps
+	// each. len(dst) is n times the format's RowBytes.
+	Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error
+}
+
+// A Scorer is a Sampler that takes any states: it says their energies and observables,
+// moves them and writes them in other formats. Its target is π(s) ∝ e^{−βE(s)}.
+type Scorer interface {
+	// Energies sets dst[i] = E(s_i), +Inf where π vanishes, for len(dst) states in a
+	// Sampler's format that holds all of a state, and returns β.
+	Energies(dst []float64, format string, states []byte) (beta float64, err error)
+	// Observables names functions of a state, as those of a chains.Observer; LogWeight is
+	// the last.
+	Observables() []string
+	// Score sets values, [states][len(Observables())], row-major, of states in a Sampler's
+	// format that holds all of a state. LogWeight is ln π − ln q, π = e^{−βE} by
+	// Energies and q the density of the generator with parameters params; if these are
+	// nil it is NaN.
+	Score(values []float64, params []float32, format string, states []byte) error
+	// Refine takes the given number of Metropolis steps from states in a Sampler's
+	// format that holds all of a state, in place. State i draws the random numbers
+	// of sample first+i, so that those that Sample gives without refinement become
+	// those that it gives with it. Where neighbouring samples draw together, as in
+	// sweeps of a lattice, that holds for whole blocks of RefineBlock.
+	Refine(states []byte, format string, first uint64, steps int) error
+	// Convert sets dst to states of the default format in another, which holds a part of
+	// them or all, and is not that of samples with weights.
+	Convert(dst []byte, format string, states []byte) error
+}
+
+// LogWeight is the observable ln π − ln q of a generator whose density q is known, π
+// as the target gives it: where q is right it is ln Z everywhere. It may be −Inf.
+const LogWeight = "log_weight"
+
+// A Format is the layout of one sample in a NumPy file.
+type Format struct {
+	Name     string // as --format takes it
+	Descr    string // NumPy dtype description: a Python literal such as '|i1' or [('x', '<f4'), ('k', '<i4')]
+	Shape    []int  // shape of one sample; empty for a scalar
+	RowBytes int    // bytes of one sample
+	Doc      string // what the numbers mean, bit order included
+	// Unrefined says that it holds what is known of samples only as the
+	// generator draws them.
+	Unrefined bool
+}
+
+// RefineBlock is a multiple of all numbers of samples that draw together.
+const RefineBlock = 1 << 9
+
+// SampleRange is Reach for a stream that ends after limit samples, each of which has
+// random numbers for refineLimit steps.
+func SampleRange(first, limit, n uint64, refine, refineLimit int) error {
+	switch {
+	case refine < 0 || refine > refineLimit:
+		return fmt.Errorf("refine: %d is not between 0 and %d", refine, refineLimit)
+	case first > limit || n > limit-first:
+		return fmt.Errorf("number: samples %d to %d are not all among the %d of a seed; take another seed for more", first, first+max(n, 1)-1, limit)
+	}
+	return nil
+}

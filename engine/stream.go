@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A Stream is the sequence of independent samples that belongs to a trained
+// generator and a seed. Any part of it can be had without the part before.
+type Stream struct {
+	sampler Sampler
+	params  []float32
+	seed    uint64
+	workers *pool.Pool
+}
+
+// NewStream builds the system of cfg for sampling with the given parameters.
+func NewStream(cfg Config, params []float32, workers *pool.Pool) (*Stream, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	system, err := cfg.New(workers)
+	if err != nil {
+		return nil, err
+	}
+	return StreamOf(system, cfg, params, workers)
+}
+
+// StreamOf is NewStream of a system of cfg that there is.
+func StreamOf(system System, cfg Config, params []float32, workers *pool.Pool) (*Stream, error) {
+	name := cfg.Shared().System
+	sampler, ok := system.(Sampler)
+	if !ok {
+		return nil, fmt.Errorf("%s: the system has no samples to write", name)
+	}
+	if n := system.NumParams(); n != len(params) {
+		return nil, fmt.Errorf("%s: the configuration needs %d parameters and the model has %d", name, n, len(params))
+	}
+	return &Stream{sampler, params, cfg.Shared().Training.Seed, workers}, nil
+}
+
+// Close ends what the stream's system has started. The stream must not be used
+// afterwards.
+func (s *Stream) Close() {
+	if system, ok := s.sampler.(System); ok {
+		Release(system)
+	}
+}
+
+// Format returns the layout of the given name, the system's default for "".
+func (s *Stream) Format(name string) (Format, error) {
+	all := s.sampler.Formats()
+	if name == "" {
+		return all[0], nil
+	}
+	i := slices.IndexFunc(all, func(f Format) bool { return f.Name == name })
+	if i < 0 {
+		var names []string
+		for _, f := range all {
+			names = append(names, f.Name)
+		}
+		return Format{}, fmt.Errorf("format: %q is not one of %v", name, names)
+	}
+	return all[i], nil
+}
+
+// Formats returns the layouts of samples, the default first.
+func (s *Stream) Formats() []Format { return s.sampler.Formats() }
+
+// Reach reports why Write cannot write samples first … first+n−1 after refine
+// Metropolis steps each.
+func (s *Stream) Reach(first, n uint64, refine int) error { return s.sampler.Reach(first, n, refine) }
+
+// Write writes samples first … first+n−1 to w, one after another in the given
+// format, each after refine Metropolis steps. One part is generated while the
+// one before is written, so memory does not grow with n. Progress, if not nil,
+// is called with the number of samples written so far. When ctx is cancelled it
+// returns ctx's error, even if w does not return.
+func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint64, refine int, progress func(done uint64)) error {
+	if err := s.Reach(first, n, refine); err != nil {
+		return err
+	}
+	return s.write(ctx, w, f, n, progress, func(part []byte, done uint64) error {
+		return s.sampler.Sample(part, f.Name, s.params, first+done, len(part)/f.RowBytes, refine)
+	})
+}
+
+// write writes n samples, of which draw sets those after the first done.
+func (s *Stream) write(ctx context.Context, w io.Writer, f Format, n uint64, progress func(done uint64), draw func(part []byte, done uint64) error) error {
+	defer s.workers.Heed(ctx)()
+	rows := uint64(s.partRows(f))
+	var buffers [2][]byte
+	for i := range buffers {
+		buffers[i] = make([]byte, min(rows, n)*uint64(f.RowBytes))
+	}
+	written := make(chan error, 1)
+	written <- nil
+	wait := func() error {
+		select {
+		case err := <-written:
+			return err
+		case <-ctx.Done():
+		}
+		// Who reads a pipe may have stopped to read.
+		select {
+		case err := <-written:
+			return err
+		case <-time.After(stalled):
+			return ctx.Err()
+		}
+	}
+	for done := uint64(0); done < n; {
+		count := min(rows, n-done)
+		part := buffers[done/rows%2][:count*uint64(f.RowBytes)]
+		err := ctx.Err()
+		if err == nil {
+			err = heeded(ctx, draw(part, done))
+		}
+		if before := wait(); before != nil || err != nil {
+			if before != nil {
+				return before
+			}
+			return err
+		}
+		done += count
+		go func() {
+			written <- crash.Catch(func() error {
+				_, err := w.Write(part)
+				if err == nil && progress != nil {
+					progress(done)
+				}
+				return err
+			})
+		}()
+	}
+	return wait()
+}
+
+// Fill sets dst to samples first, first+1, … in the given format, each after refine
+// Metropolis steps. len(dst) is a multiple of the format's RowBytes. When ctx is
+// cancelled it returns ctx's error, and dst holds some of the samples.
+func (s *Stream) Fill(ctx context.Context, dst []byte, f Format, first uint64, refine int) error {
+	n := len(dst) / f.RowBytes
+	if err := s.Reach(first, uint64(n), refine); err != nil {
+		return err
+	}
+	return s.parts(ctx, dst, f, first, func(part []byte, done int) error {
+		return s.sampler.Sample(part, f.Name, s.params, first+uint64(done), len(part)/f.RowBytes, refine)
+	})
+}
+
+// Refine takes the given number of Metropolis steps from states in a format, in
+// place; state i draws the random numbers of sample first+i.
+func (s *Stream) Refine(ctx context.Context, states []byte, f Format, first uint64, steps int) error {
+	r, ok := s.sampler.(Scorer)
+	if !ok {
+		return errors.New("the system refines no states but its own samples")
+	}
+	if err := s.Reach(first, uint64(len(states)/f.RowBytes), steps); err != nil {
+		return err
+	}
+	return s.parts(ctx, states, f, first, func(part []byte, done int) error {
+		return r.Refine(part, f.Name, first+uint64(done), steps)
+	})
+}
+
+// Energies sets dst to the energies E of len(dst) states in a format, and returns
+// the β of their weights e^{−βE}.
+func (s *Stream) Energies(dst []float64, f Format, states []byte) (beta float64, err error) {
+	w, ok := s.sampler.(Scorer)
+	if !ok {
+		return 0, errors.New("the system does not say the energies of states")
+	}
+	return w.Energies(dst, f.Name, states)
+}
+
+// parts calls do for consecutive parts of states, whose numbers begin at first, with
+// the number of those before, until an error or ctx ends it. Samples that draw
+// together stay together.
+func (s *Stream) parts(ctx context.Context, states []byte, f Format, first uint64, do func(part []byte, done int) error) error {
+	defer s.workers.Heed(ctx)()
+	rows := (s.partRows(f) + RefineBlock - 1) / RefineBlock * RefineBlock
+	for done, n := 0, rows-int(first%RefineBlock); len(states) > 0; done, n = done+n, rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := states[:min(len(states), n*f.RowBytes)]
+		if err := heeded(ctx, do(part, done)); err != nil {
+			return err
+		}
+		states = states[len(part):]
+	}
+	return nil
+}
+
+// heeded returns the error of loops that heed ctx, which is ctx's where they may not have
+// come to their end.
+func heeded(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		return ended
+	}
+	return err
+}
+
+// stalled is how long a part may take to be written after a cancellation.
+const stalled = 500 * time.Millisecond
+
+// partRows is how many samples are generated at once: a few megabytes, and
+// enough rows for every thread.
+func (s *Stream) partRows(f Format) int {
+	const bytes, rowsPerThread = 4 << 20, 64
+	return max(bytes/max(f.RowBytes, 1), rowsPerThread*s.workers.Threads())
+}
