@@ -103,6 +103,11 @@ func (p *program) ownRun(t *training) error {
 	if _, err := readStatus(t.dir); err == nil {
 		writes = slices.DeleteFunc(writes, func(path string) bool { return filepath.Base(path) == "config.json" })
 	}
+	// A run that was killed between two checkpoints has the last one under both names.
+	last, before := filepath.Join(t.dir, "checkpoint.rvg"), filepath.Join(t.dir, "checkpoint.prev.rvg")
+	if disk.Same(last, before) {
+		writes = slices.DeleteFunc(writes, func(path string) bool { return path == before })
+	}
 	return p.apart([]string{p.fileOf(t.name), t.init}, writes...)
 }
 

@@ -541,3 +541,16 @@ func TestTargetFile(t *testing.T) {
 	}
 	require.Contains(t, revgen(t, dir, "train", "spins").stderr, "target.file: names no file")
 }
+
+// A run that was killed when the last checkpoint had got its second name, and the next one
+// not yet its own, goes on.
+func TestCheckpointUnderBothNames(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, dir, tiny("run")...)
+	last, before := filepath.Join(dir, "run", "checkpoint.rvg"), filepath.Join(dir, "run", "checkpoint.prev.rvg")
+	require.NoError(t, os.Remove(last))
+	require.NoError(t, os.Link(before, last))
+	model := content(t, dir, "run", "model.rvg")
+	ok(t, dir, tiny("run")...)
+	require.Equal(t, model, content(t, dir, "run", "model.rvg"))
+}
