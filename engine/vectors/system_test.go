@@ -288,6 +288,9 @@ func (w wells) LogDensity(dst, x []float32, _ []uint8) {
 // TestRecipeOfWells: coordinates that have two wells each have mixtures of their own,
 // which learn what both weigh; with couplings only where coordinates are tied.
 func TestRecipeOfWells(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	c := &testConfig{paperConfig(), wells{0.4, 0.1}}
@@ -412,6 +415,9 @@ func away(s *System, params []float32) {
 // the recipe finds all modes, and so little is left of the divergence that the
 // weights of modes are those of the target.
 func TestModalRecipeLearnsTheTarget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	target := threeTwins(2)
 	c := small(modalBest(), unplaced{target})
 	why, err := c.Recipe(t.Context(), c.target, Seen{}, true)

@@ -141,6 +141,9 @@ func TestTrustInManyCoordinates(t *testing.T) {
 // TestShapedChainsKeepTheTarget: the steps in the shape of a generator whose law is another
 // lead to the target's averages, the same for any number of threads.
 func TestShapedChainsKeepTheTarget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes many moves")
+	}
 	workers := pool.New(0)
 	defer workers.Close()
 	const wide, chains, draws = 60, 256, 32
