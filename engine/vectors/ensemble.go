@@ -126,7 +126,7 @@ func (e *Ensemble) judge(step uint32) error {
 
 // newMover returns a mover that ends early where the workers are halted.
 func (e *Ensemble) newMover() *mover {
-	m := e.transition.newMover()
+	m := e.transition.newMover(nn.BlockRows())
 	m.halted = e.Workers.Halted
 	return m
 }

@@ -30,7 +30,7 @@ func newKernel(c *Config, e *Ensemble, lanes *nn.Lanes, moving func(lo, hi int) 
 		logPi: make([]float64, n), logNext: make([]float64, n),
 	}
 	for range lanes.Blocks() {
-		k.movers = append(k.movers, e.transition.newMover())
+		k.movers = append(k.movers, e.transition.newMover(lanes.BlockRows()))
 	}
 	k.moveBlock = func(b, lo, hi int, _ []float32) {
 		m, end := k.movers[b], k.moving(lo, hi)

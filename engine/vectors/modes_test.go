@@ -39,7 +39,7 @@ func TestModalTransitionLeavesTargetInvariant(t *testing.T) {
 		target := threeTwins(d)
 		after := func(of Target, c TransitionConfig, steps int) float64 {
 			s := exactTwins(target, n, 3)
-			newTransition(of, c).newMover().run(s, steps, &asm.Counter{Seed: 4}, 0)
+			newTransition(of, c).newMover(strip).run(s, steps, &asm.Counter{Seed: 4}, 0)
 			return target.deviation(s.X, s.K)
 		}
 		for name, c := range testTransitions {
@@ -62,7 +62,7 @@ func TestModalTransitionAcceptance(t *testing.T) {
 	for _, d := range dims {
 		target := threeTwins(d)
 		tr := newTransition(target, testTransitions["random"])
-		counts := tr.newMover().run(exactTwins(target, n, 7), 1, &asm.Counter{Seed: 8}, 0)
+		counts := tr.newMover(strip).run(exactTwins(target, n, 7), 1, &asm.Counter{Seed: 8}, 0)
 		require.EqualValues(t, n, counts.total().Proposed)
 		for kind, p := range map[move]float64{walking: .45, flip: .05, teleport: .5} {
 			share := float64(counts[kind].Proposed) / n
@@ -107,7 +107,7 @@ func TestModalTransitionIsIndependentOfCuts(t *testing.T) {
 		target := threeTwins(d)
 		for name, c := range testTransitions {
 			tr := newTransition(target, c)
-			m := tr.newMover()
+			m := tr.newMover(strip)
 			const n = 1000
 			s, cuts := exactTwins(target, n, 1), exactTwins(target, n, 1)
 			whole, parts := m.run(s, 9, &asm.Counter{Seed: 2, Step: 5}, 40), moveCounts{}
@@ -125,7 +125,7 @@ func TestModalTransitionIsIndependentOfCuts(t *testing.T) {
 // TestTransitionIsHalted in the middle of its steps.
 func TestTransitionIsHalted(t *testing.T) {
 	halted := func(target Target, c TransitionConfig, s States) {
-		m, asked := newTransition(target, c).newMover(), 0
+		m, asked := newTransition(target, c).newMover(strip), 0
 		m.halted = func() bool { asked++; return asked > 100 }
 		m.run(s, 1<<20, &asm.Counter{}, 0)
 		require.Equal(t, 101, asked)
@@ -148,7 +148,7 @@ func TestModalTransitionDrawsEachNormalOnce(t *testing.T) {
 	for step := range steps {
 		copy(before, x)
 		clear(x)
-		tr.newMover().run(s, step+1, &asm.Counter{Seed: 3}, 0)
+		tr.newMover(strip).run(s, step+1, &asm.Counter{Seed: 3}, 0)
 		for i := range x {
 			e := x[i] - before[i]
 			seen[e]++
@@ -170,7 +170,7 @@ func TestModalTransitionOfOneMode(t *testing.T) {
 	target := threeTwins(2)[:1]
 	for name, c := range testTransitions {
 		s := exactTwins(target, 100, 1)
-		counts := newTransition(target, c).newMover().run(s, 5, &asm.Counter{}, 0)
+		counts := newTransition(target, c).newMover(strip).run(s, 5, &asm.Counter{}, 0)
 		require.Zero(t, counts[teleport].Proposed, name)
 		require.Equal(t, make([]uint8, 100), s.K, name)
 	}
@@ -182,7 +182,7 @@ func TestModalTransitionRejectsUndefined(t *testing.T) {
 	tr := newTransition(threeTwins(1), testTransitions["best"])
 	x := []float32{float32(math.NaN()), float32(math.Inf(1)), 3e38}
 	k := []uint8{0, 1, 2}
-	tr.newMover().run(States{1, x, k}, 20, &asm.Counter{}, 0)
+	tr.newMover(strip).run(States{1, x, k}, 20, &asm.Counter{}, 0)
 	require.True(t, math.IsNaN(float64(x[0])))
 	require.Equal(t, []uint8{0, 1}, k[:2])
 }
@@ -193,7 +193,7 @@ func BenchmarkModalTransition(b *testing.B) {
 	for _, name := range []string{"paper", "random", "best"} {
 		b.Run(name, func(b *testing.B) {
 			tr := newTransition(target, testTransitions[name])
-			m, s := tr.newMover(), exactTwins(target, 2048, 1)
+			m, s := tr.newMover(strip), exactTwins(target, 2048, 1)
 			var counts moveCounts
 			c := asm.Counter{Seed: 1}
 			for b.Loop() {
@@ -266,7 +266,7 @@ func followsItsStreams(t *testing.T, name string, target twins, c TransitionConf
 			move(2*step+1, step, 1)
 		}
 	}
-	counts := newTransition(target, c).newMover().run(s, steps, &stream, uint64(first))
+	counts := newTransition(target, c).newMover(strip).run(s, steps, &stream, uint64(first))
 	require.Equal(t, wantK, s.K, name)
 	for i := range s.X {
 		require.InDelta(t, wantX[i], s.X[i], 1e-4, fmt.Sprintf("%s, sample %d", name, i/d))

@@ -58,6 +58,9 @@ func (l long) LogDensity(dst, x []float32, k []uint8) {
 // another, lead to the target's averages in each. Of one of them there may be too few
 // samples to tell its shape, or none.
 func TestShapedChainsOfModes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes many moves")
+	}
 	for name, second := range map[string]float64{"both": 0.5, "few": 0.01, "none": 1e-9} {
 		t.Run(name, func(t *testing.T) { shapedChainsOfModes(t, second) })
 	}

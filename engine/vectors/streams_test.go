@@ -42,7 +42,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 		}
 		move := func(states States, purpose rng.Purpose, step uint32, first uint64, steps int) {
 			stream := rng.Stream(17, purpose, step)
-			s.transition.newMover().run(states, steps, &stream, first)
+			s.transition.newMover(strip).run(states, steps, &stream, first)
 		}
 
 		_, err := s.Loss(params, 7)

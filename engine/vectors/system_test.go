@@ -21,7 +21,7 @@ import (
 func testConfigs() map[string]*testConfig {
 	small := func(change func(c *testConfig)) *testConfig {
 		c := &testConfig{paperConfig(), plane(0.6)}
-		c.Training.Batch = 700
+		c.Training.Batch = 400
 		c.Generator.Depth, c.Generator.Hidden = 3, []int{24, 24}
 		change(c)
 		return c
@@ -246,7 +246,7 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, why, "because ")
 		require.GreaterOrEqual(t, c.Generator.Components, len(c.target.(gaussians)))
-		c.Training.Steps, c.Generator.Depth, c.Generator.Bent = 150, depth, false
+		c.Training.Steps, c.Training.Batch, c.Generator.Depth, c.Generator.Bent = 150, 512, depth, false
 		if depth > 0 {
 			c.Training.Steps, c.Training.Optimizer.LearningRate = 800, 0.003
 		}
@@ -289,6 +289,9 @@ func (w wells) LogDensity(dst, x []float32, _ []uint8) {
 // TestRecipeOfWells: coordinates that have two wells each have mixtures of their own,
 // which learn what both weigh; with couplings only where coordinates are tied.
 func TestRecipeOfWells(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	c := &testConfig{paperConfig(), wells{0.4, 0.1}}
@@ -413,6 +416,9 @@ func away(s *System, params []float32) {
 // the recipe finds all modes, and so little is left of the divergence that the
 // weights of modes are those of the target.
 func TestModalRecipeLearnsTheTarget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	target := threeTwins(2)
 	c := small(modalBest(), unplaced{target})
 	why, err := c.Recipe(t.Context(), c.target, Seen{}, true)

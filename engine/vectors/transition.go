@@ -123,11 +123,11 @@ func (t *transition) most() uint64 {
 type mover struct {
 	*transition
 	own           Target
-	density       func(dst []float64, x []float32, k []uint8) // ln π of up to a strip's states
-	uniforms      []float32                                   // [strip][4]
+	density       func(dst []float64, x []float32, k []uint8) // ln π of states, together up to so many rows
+	uniforms      []float32                                   // [rows][4]
 	decides       int                                         // which of the four decides about acceptance
 	normals       []float32                                   // with modes, [d][strip][4]: of a sample, 4d for four moves
-	to            States                                      // s′, [strip]
+	to            States                                      // s′, [rows]
 	choice        []uint32                                    // of the proposals
 	current, next []float64                                   // ln π(s), ln π(s′)
 	ratio         []float32                                   // acceptance probability
@@ -135,12 +135,13 @@ type mover struct {
 	halted        func() bool                                 // ends a run early; nil in training
 }
 
-func (t *transition) newMover() *mover {
+// newMover makes room for up to so many states at once, at most a strip.
+func (t *transition) newMover(rows int) *mover {
 	target := own(t.target)
 	m := &mover{
 		transition: t, own: target, density: densityOf(target), beta: 1,
-		uniforms: make([]float32, 4*strip), to: newStates(strip, t.dim, t.modes), choice: make([]uint32, strip),
-		current: make([]float64, strip), next: make([]float64, strip), ratio: make([]float32, strip),
+		uniforms: make([]float32, 4*rows), to: newStates(rows, t.dim, t.modes), choice: make([]uint32, rows),
+		current: make([]float64, rows), next: make([]float64, rows), ratio: make([]float32, rows),
 	}
 	if t.modes > 0 {
 		m.decides, m.normals = 2, make([]float32, t.dim*4*strip)
@@ -176,8 +177,9 @@ func (m *mover) Observe(dst []float64, stride int, s States) {
 // start at first. Every sample's random numbers are its own, so the same bits result however
 // a batch is cut. A run that is halted leaves states of no use. It allocates nothing.
 func (m *mover) run(s States, steps int, c *rng.Counter, first uint64) (counts moveCounts) {
-	for lo := 0; lo < s.Len(); lo += strip {
-		part := s.Part(lo, min(lo+strip, s.Len()))
+	rows := len(m.current)
+	for lo := 0; lo < s.Len(); lo += rows {
+		part := s.Part(lo, min(lo+rows, s.Len()))
 		m.start(part)
 		if !m.advance(part, steps, c, first+uint64(lo), &counts) {
 			break

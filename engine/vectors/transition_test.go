@@ -22,7 +22,7 @@ func TestTransitionLeavesTargetInvariant(t *testing.T) {
 	for _, target := range []gaussians{plane(0.6), randomMixture(1, 3, 4), randomMixture(6, 3, 5)} {
 		after := func(of gaussians, steps int) float64 {
 			x := exact(target, n, 3)
-			newTransition(of, moves).newMover().run(states(x, of.Dim()), steps, &asm.Counter{Seed: 4}, 0)
+			newTransition(of, moves).newMover(strip).run(states(x, of.Dim()), steps, &asm.Counter{Seed: 4}, 0)
 			return target.deviation(x, nil)
 		}
 		require.Less(t, after(target, 4), bound)
@@ -39,7 +39,7 @@ func TestTransitionAcceptance(t *testing.T) {
 		tr := newTransition(target, TransitionConfig{Sigma: sigma})
 		x := exact(target, n, 5)
 		y := append([]float32(nil), x...)
-		counts := tr.newMover().run(states(y, 2), 1, &asm.Counter{Seed: 6}, 0)
+		counts := tr.newMover(strip).run(states(y, 2), 1, &asm.Counter{Seed: 6}, 0)
 		count := counts.total()
 		require.EqualValues(t, n, count.Proposed)
 
@@ -74,7 +74,7 @@ func TestTransitionSplitsIntoAnyRows(t *testing.T) {
 		tr := newTransition(target, TransitionConfig{Sigma: []float64{0.3, 1}})
 		const n = 400
 		d := target.Dim()
-		m := tr.newMover()
+		m := tr.newMover(strip)
 		run := func(x []float32, steps int, c *asm.Counter, first uint64) { m.run(states(x, d), steps, c, first) }
 		whole := exact(target, n, 1)
 		run(whole, 5, &asm.Counter{Seed: 6}, 1000)
@@ -96,7 +96,7 @@ func TestTransitionFarFromTheTarget(t *testing.T) {
 	nan := float32(math.NaN())
 	x := []float32{1e25, 1e25, 1000, -1000, nan, 0, 0, 0}
 	y := append([]float32(nil), x...)
-	counts := tr.newMover().run(states(y, 2), 50, &asm.Counter{Seed: 2}, 0)
+	counts := tr.newMover(strip).run(states(y, 2), 50, &asm.Counter{Seed: 2}, 0)
 	require.Equal(t, x[:2], y[:2])
 	require.Less(t, y[2], x[2]+1, "moves far away lead towards the target")
 	require.NotEqual(t, x[2], y[2])
@@ -112,7 +112,7 @@ func TestAcceptanceByMasksIsABranch(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	special := []float32{0, 1, 0x1p-149, float32(math.NaN()), float32(math.Copysign(math.NaN(), -1)), math.Nextafter32(1, 0)}
 	for d := 1; d <= fewCoordinates+1; d++ {
-		m := newTransition(unplaced{randomMixture(d, 1, 1)}, TransitionConfig{Sigma: []float64{1}}).newMover()
+		m := newTransition(unplaced{randomMixture(d, 1, 1)}, TransitionConfig{Sigma: []float64{1}}).newMover(strip)
 		x, ratio := make([]float32, strip*d), make([]float32, strip)
 		for _, values := range [][]float32{x, m.to.X} {
 			for i := range values {

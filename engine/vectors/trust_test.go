@@ -13,7 +13,7 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// A series is a stationary autoregression of 70 coordinates, of variance 1, about one of
+// A series is a stationary autoregression of 66 coordinates, of variance 1, about one of
 // two levels, ±level, of which the upper has that weight. One coordinate may be wider.
 type series struct {
 	memory, level, upper float64
@@ -21,7 +21,7 @@ type series struct {
 	width                float64 // times as wide
 }
 
-const seriesLength = 70
+const seriesLength = 66
 
 func (series) Dim() int { return seriesLength }
 
@@ -141,6 +141,9 @@ func TestTrustInManyCoordinates(t *testing.T) {
 // TestShapedChainsKeepTheTarget: the steps in the shape of a generator whose law is another
 // lead to the target's averages, the same for any number of threads.
 func TestShapedChainsKeepTheTarget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes many moves")
+	}
 	workers := pool.New(0)
 	defer workers.Close()
 	const wide, walkers, draws = 60, 256, 32

@@ -149,7 +149,7 @@ func (v *subject) checkDetailedBalance() ([]engine.Check, error) {
 
 // both returns the acceptance of moves x → y and of those back.
 func (v *subject) both(tr *transition, x, y []float32) (forward, backward []float32) {
-	m := tr.newMover()
+	m := tr.newMover(strip)
 	for lo := 0; lo < len(x); lo += strip * tr.dim {
 		hi := min(lo+strip*tr.dim, len(x))
 		from, to := states(x[lo:hi], tr.dim), states(y[lo:hi], tr.dim)
@@ -193,7 +193,7 @@ func (v *subject) checkLongRun() ([]engine.Check, error) {
 		}
 		const piece = 512
 		v.workers.Run(v.chains/piece, func(i int) {
-			v.run(tr.newMover(), s.Part(i*piece, (i+1)*piece), v.steps, &asm.Counter{Seed: 5}, uint64(i*piece))
+			v.run(tr.newMover(strip), s.Part(i*piece, (i+1)*piece), v.steps, &asm.Counter{Seed: 5}, uint64(i*piece))
 		})
 		worst = max(worst, t.Deviation(s.X, s.K))
 	}

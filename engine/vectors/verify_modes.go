@@ -48,7 +48,7 @@ func (v *subject) order(order string) *transition {
 func (v *subject) checkModalBalance() ([]engine.Check, error) {
 	const pairs = 5000
 	t, r := v.order("random"), rand.New(rand.NewPCG(1, 0))
-	d, m, known := t.dim, t.newMover(), v.known[0]
+	d, m, known := t.dim, t.newMover(strip), v.known[0]
 	bound := 4e-6 // of the logarithms' size
 	_, precise := t.target.(Precise)
 	if precise {
@@ -170,7 +170,7 @@ func (v *subject) moved(t *transition, n int, seed uint64, step uint32) (s, next
 	v.known[0].Sample(s.X, s.K, &asm.Counter{Seed: seed, Purpose: 1, Step: step}, 0)
 	copy(next.X, s.X)
 	copy(next.K, s.K)
-	t.newMover().run(next, t.config.Steps, &asm.Counter{Seed: seed, Purpose: 2, Step: step}, 0)
+	t.newMover(strip).run(next, t.config.Steps, &asm.Counter{Seed: seed, Purpose: 2, Step: step}, 0)
 	return s, next
 }
 
