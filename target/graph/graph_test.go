@@ -480,8 +480,8 @@ func TestThePapersMethod(t *testing.T) {
 		c := configured(t, "paper", h, 0.5)
 		require.Equal(t, 36, c.Transition.Steps, name)
 		require.Equal(t, []float64{1.5, 3}, c.Loss.Kernel.Bandwidths, name)
-		c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 1500, 512, 20_000
-		c.Training.Schedule.Milestones = []int{1000, 1300}
+		c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 600, 256, 20_000
+		c.Training.Schedule.Milestones = []int{400, 500}
 		result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
 		require.NoError(t, err)
 		s, err := newSystem(c, workers)
