@@ -159,9 +159,9 @@ func TestOneTarget(t *testing.T) {
 		table  *engine.Evaluation
 	}
 	const field8 = "target.parameters={\"kappa\":0.2,\"lambda\":0.02}"
-	brief := []string{"training.steps=100", "training.batch=256", "generator.gain=0.1", "transition.sigma=0.05,0.18,0.35"}
-	flow := slices.Concat(brief, []string{"loss.kind=balance", "training.optimizer.learning_rate=0.003"})
-	mixture := slices.Concat(brief, []string{"training.optimizer.learning_rate=0.005"})
+	brief := []string{"training.batch=256", "generator.gain=0.1", "transition.sigma=0.05,0.18,0.35"}
+	flow := slices.Concat(brief, []string{"training.steps=50", "loss.kind=balance", "training.optimizer.learning_rate=0.003"})
+	mixture := slices.Concat(brief, []string{"training.steps=100", "training.optimizer.learning_rate=0.005"})
 	for _, c := range []struct {
 		preset string
 		set    []string
