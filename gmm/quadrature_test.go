@@ -88,6 +88,9 @@ func cubature(target *Target, logQ func(dst []float64, x [][2]float64)) (o overl
 // unlike widths, for a generator that knows nothing of them and for one that
 // bends.
 func TestQuadratureResolvesEveryComponent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("integrates by a second cubature")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	unlike := pair([2]float64{1, 0}, 1e-6, 0, 0.3)

@@ -19,6 +19,9 @@ import (
 // TestRecipes: quick looks at its target, keeps what is set, and is as it stands where
 // there are too many coordinates, or modes, to look at.
 func TestRecipes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("looks at many targets")
+	}
 	resolve := func(preset string, set ...string) (*RealsConfig, string) {
 		cfg, why, err := engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{System: "reals", Preset: preset, Set: set})
 		require.NoError(t, err)
@@ -131,6 +134,9 @@ func requireWeights(t *testing.T, e *engine.Evaluation, least, logZ, errors, lar
 // that has only been placed has most of its samples' worth, and the ln Z of a chain of
 // anharmonic sites that a transfer matrix gives.
 func TestManyCoordinates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("places Gaussians in many coordinates")
+	}
 	const sites = 66
 	workers := pool.New(2)
 	defer workers.Close()
@@ -172,6 +178,9 @@ func logZOfSites(sites int, a, c, q float64) (logZ float64) {
 // generator that has only been placed has most of its samples' worth, the ln Z of all and
 // the modes' probabilities, by transfer matrices.
 func TestManyCoordinatesWithModes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("places Gaussians in many coordinates")
+	}
 	const sites = 30
 	probability := []float64{0.5, 0.3, 0.15, 0.05, math.Exp(-50)}
 	a, c, q := []float64{1, 4, 2, 1.5, 1}, []float64{0.4, -1.8, 0.5, 0, 0.3}, []float64{0, 0, 0.05, 0, 0}

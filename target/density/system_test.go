@@ -79,6 +79,9 @@ func TestContract(t *testing.T) {
 			t.Run("mixed", func(t *testing.T) { systemtest.Run(t, configure(t, MixedDefinition, preset)) })
 		})
 	}
+	if testing.Short() {
+		t.Skip("the kits test their generators and losses")
+	}
 	for _, preset := range []string{"paper", "paper of a mixture"} {
 		t.Run(preset, func(t *testing.T) { contract(t, preset) })
 	}

@@ -472,6 +472,9 @@ func TestMovesAlone(t *testing.T) {
 // TestThePapersMethod trains a perceptron by moves alone on a small glass, without
 // and in a field, where flips of all spins are proposals like any other.
 func TestThePapersMethod(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	plain, field := glass(4, 3, 3), glass(4, 3, 3)
