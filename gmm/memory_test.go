@@ -35,6 +35,9 @@ func TestConfigurations(t *testing.T) {
 
 // TestMemory holds the estimates against what is allocated.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("no kernel path needs other memory")
+	}
 	eight := `target.components=[{"weight":1,"mean":[0,0,0,0,0,0,0,0],"covariance":[[1,0,0,0,0,0,0,0],[0,1,0,0,0,0,0,0],[0,0,1,0,0,0,0,0],[0,0,0,1,0,0,0,0],[0,0,0,0,1,0,0,0],[0,0,0,0,0,1,0,0],[0,0,0,0,0,0,1,0],[0,0,0,0,0,0,0,1]]}]`
 	for _, changes := range [][]string{
 		{},

@@ -80,6 +80,9 @@ const (
 // TestVerdictsAreCalibrated counts how often verdicts are right, too mild and too harsh.
 // -v prints the table of docs/trust.md, whose most part is long.
 func TestVerdictsAreCalibrated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains and diagnoses")
+	}
 	var rows []string
 	count := map[string]int{}
 	for _, c := range calibrations {

@@ -252,6 +252,9 @@ func TestAgreesWithTransferMatrix(t *testing.T) {
 
 // TestTemperingIsEnumeration: both references of one graph agree.
 func TestTemperingIsEnumeration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("tempers for long")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	h := glass(6, 4, 4)
