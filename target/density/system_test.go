@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // small is what makes a preset quick to build and to train. The last has what a
@@ -92,23 +93,35 @@ func TestContract(t *testing.T) {
 	t.Run("go", func(t *testing.T) { systemtest.Run(t, configure(t, Reals("field", "a field", field{}), "paper")) })
 }
 
+// contract takes what bounds and lines do to the paper's flow, and what modes do to a
+// mixture; the other way round is long.
 func contract(t *testing.T, preset string) {
-	t.Run("bounded", func(t *testing.T) {
+	run := func(name, of string, test func(t *testing.T)) {
+		t.Run(name, func(t *testing.T) {
+			if of != preset {
+				long.Only(t)
+			}
+			test(t)
+		})
+	}
+	run("bounded", "paper", func(t *testing.T) {
 		systemtest.Run(t, configure(t, RealsDefinition, preset, "target.dim=3", "generator.depth=2", "target.parameters={}", "target.center=[]", "target.scale=[]",
 			"target.expression=sum(log(x)) - 2*sum(x) + log(5 - x[2])", "target.support=[[0,null],[0,null],[0,5]]"))
 	})
-	t.Run("line", func(t *testing.T) {
+	run("line", "paper", func(t *testing.T) {
 		depth := "generator.depth=1"
 		if preset != "paper" {
 			depth = "generator.depth=0"
 		}
 		systemtest.Run(t, configure(t, RealsDefinition, preset, "target.dim=1", "target.parameters={}", "target.expression=-x[0]^4", depth))
 	})
-	t.Run("plane with modes", func(t *testing.T) {
+	run("plane with modes", "paper of a mixture", func(t *testing.T) {
 		systemtest.Run(t, configure(t, MixedDefinition, preset, "target.dim=2", "target.modes=2", `target.parameters={"m":[[1,2],[-30,40]]}`,
 			"target.expression=-sum((x - m[k])^2)*(k + 1)"))
 	})
-	t.Run("go with modes", func(t *testing.T) { systemtest.Run(t, configure(t, Mixed("steps", "two", steps{}), preset)) })
+	run("go with modes", "paper of a mixture", func(t *testing.T) {
+		systemtest.Run(t, configure(t, Mixed("steps", "two", steps{}), preset))
+	})
 }
 
 // field is the φ⁴ field of the templates.
