@@ -216,7 +216,12 @@ func TestOneTarget(t *testing.T) {
 			program := func(t *testing.T, command ...string) {
 				same(t, train(t, RealsDefinition, "target.dim=64", "target.kind=program", quoted(t, "target.command", command...)), false)
 			}
-			t.Run("python", func(t *testing.T) { program(t, python(t), template("target.py")) })
+			t.Run("python", func(t *testing.T) {
+				if c.preset != "paper" { // as slow again, and the same program
+					long.Only(t)
+				}
+				program(t, python(t), template("target.py"))
+			})
 			t.Run("c", func(t *testing.T) { program(t, build(t, "cc", "target.c")) })
 			t.Run("fortran", func(t *testing.T) { program(t, build(t, "gfortran", "target.f90")) })
 		})
