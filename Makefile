@@ -4,12 +4,12 @@ GO ?= go
 
 PREFIX ?= /usr/local
 
-.PHONY: dist install library embed build test vet format lint generate paths purego race arm64 verify ci bench cover picture results studies golangci vulnerabilities benchstat always clean
+.PHONY: dist install library embed build test long vet format lint generate paths purego race arm64 verify ci bench cover picture results studies golangci vulnerabilities benchstat always clean
 
 build:
 	$(GO) build -o revgen ./cmd/revgen
 
-test vet format lint generate paths purego race arm64 verify embed vulnerabilities:
+test long vet format lint generate paths purego race arm64 verify embed vulnerabilities:
 	.ci/run $@
 
 ci:

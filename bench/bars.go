@@ -116,7 +116,7 @@ func (b *bar) text(value float64, unit string) string {
 	case installed:
 		return fmt.Sprintf("%s × %s as installed", formatRate(value), b.program)
 	case rate:
-		return formatRate(value) + " " + rateUnit(unit)
+		return formatThroughput(value, unit)
 	case fraction:
 		return fmt.Sprintf("%.0f %% of the floor", 100*value)
 	case fastest:

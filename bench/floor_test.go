@@ -286,6 +286,24 @@ func TestHybridWork(t *testing.T) {
 	require.Equal(t, work{FMA: 2*products - 32*128}, backward)
 }
 
+// The floor of a recipe's generator is not that of the paper's.
+func TestRecipesHaveNoFloor(t *testing.T) {
+	for _, d := range []engine.Definition{ising.Definition, gmm.Definition, hybrid.Definition} {
+		for _, preset := range d.Presets {
+			config, err := d.Preset(preset)
+			require.NoError(t, err)
+			require.Equal(t, preset == "paper", modelOf(config) != nil, "%s, %s", d.Name, preset)
+		}
+	}
+}
+
+func TestThroughput(t *testing.T) {
+	for want, x := range map[string]float64{"40.6k samples/s": 4.06e-5, "45.0G samples/s": 45, "601M samples/s": 0.601, "12.0 samples/s": 1.2e-8} {
+		require.Equal(t, want, formatThroughput(x, "sample"))
+	}
+	require.Equal(t, "1.50 Gflop/s", formatThroughput(1.5, "flop"))
+}
+
 func TestScoreFloor(t *testing.T) {
 	operations, err := scoreRows(testEnvironment(t), "ising/32/4")
 	for name, bytes := range map[string]int{"npy-spins/ising/32/4": 32 * 16, "raw-bits/ising/32/4": 32 * 8, "ndjson-spins/ising/32/4": 0} {

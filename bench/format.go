@@ -103,8 +103,8 @@ func (r *Row) writeLines(b *strings.Builder, compared bool) {
 	if r.Scaling > 0 {
 		scaling = fmt.Sprintf("%.2f", r.Scaling)
 	}
-	fmt.Fprintf(b, "| %s | %s | %d | %s | %s %s | %s | %s |", r.Name, r.Path, r.Threads,
-		formatSpread(&r.Times), formatRate(r.Rate), rateUnit(r.Unit), scaling, fraction)
+	fmt.Fprintf(b, "| %s | %s | %d | %s | %s | %s | %s |", r.Name, r.Path, r.Threads,
+		formatSpread(&r.Times), formatThroughput(r.Rate, r.Unit), scaling, fraction)
 	change := func(first bool) {
 		if compared && first {
 			r.Change.write(b)
@@ -302,15 +302,23 @@ func formatRate(x float64) string {
 	return strconv.FormatFloat(x, 'f', min(digits, 12), 64)
 }
 
-// rateUnit is the unit of a rate in amounts per nanosecond.
-func rateUnit(unit string) string {
+// formatThroughput writes a rate in amounts per nanosecond by the second.
+func formatThroughput(x float64, unit string) string {
 	switch unit {
 	case "flop":
-		return "Gflop/s"
+		return formatRate(x) + " Gflop/s"
 	case "B":
-		return "GB/s"
+		return formatRate(x) + " GB/s"
 	}
-	return unit + "s/ns"
+	x *= 1e9
+	size := ""
+	for _, larger := range []string{"k", "M", "G"} {
+		if x < 1000 {
+			break
+		}
+		x, size = x/1000, larger
+	}
+	return formatRate(x) + size + " " + unit + "s/s"
 }
 
 func formatBytes(n int) string {

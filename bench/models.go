@@ -38,15 +38,22 @@ type reference struct {
 	grad   []float32
 }
 
-// modelOf returns what is known about the system of a configuration, or nil.
+// modelOf returns what is known about the system of a configuration, or nil, as of
+// generators with a density but flows, whose work nobody has counted.
 func modelOf(config engine.Config) model {
 	switch c := config.(type) {
 	case *ising.Config:
-		return isingModel{c}
+		if c.Generator.Kind == "perceptron" {
+			return isingModel{c}
+		}
 	case *gmm.Config:
-		return mixtureModel{c}
+		if c.Generator.Kind != "mixture" {
+			return mixtureModel{c}
+		}
 	case *hybrid.Config:
-		return hybridModel{c}
+		if c.Generator.Kind == "perceptron" {
+			return hybridModel{c}
+		}
 	}
 	return nil
 }

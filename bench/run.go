@@ -619,7 +619,7 @@ func (t *Times) summarize() {
 
 // summary is one line of progress.
 func (r *Row) summary() string {
-	text := fmt.Sprintf("%s: %s, %s %s", r.ID(), formatTime(r.Median), formatRate(r.Rate), rateUnit(r.Unit))
+	text := fmt.Sprintf("%s: %s, %s", r.ID(), formatTime(r.Median), formatThroughput(r.Rate, r.Unit))
 	if r.Fraction > 0 { // of systems that are not known here nothing is counted
 		text += fmt.Sprintf(", %.0f %% of the floor's rate", 100*r.Fraction)
 	}

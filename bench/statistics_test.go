@@ -188,11 +188,14 @@ func TestABusyMachineIsWarnedOf(t *testing.T) {
 
 // TestOthersAreSeen burns time in another process and in this one.
 func TestOthersAreSeen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for a processor")
+	}
 	before := processorUsage(nil)
 	if before.all == 0 {
 		t.Skip("this system does not say")
 	}
-	// A second of processor time, whatever else the machine does.
+	// Half a second of processor time, whatever else the machine does.
 	shell := exec.Command("sh", "-c", "while :; do :; done")
 	require.NoError(t, shell.Start())
 	defer func() {
@@ -201,7 +204,8 @@ func TestOthersAreSeen(t *testing.T) {
 	}()
 	pid := []int{shell.Process.Pid}
 	used := func() time.Duration { return processorUsage(pid).ours - processorUsage(nil).ours }
-	for used() < time.Second {
+	const enough = time.Second / 2
+	for used() < enough {
 		time.Sleep(10 * time.Millisecond)
 	}
 	now, theirs := processorUsage(nil), used()
@@ -209,8 +213,8 @@ func TestOthersAreSeen(t *testing.T) {
 	require.True(t, ok)
 	// What the system counts for one process and for a processor may differ by
 	// some ticks.
-	require.Greater(t, others*float64(now.at.Sub(before.at)), 0.8*float64(time.Second))
-	require.GreaterOrEqual(t, theirs, time.Second)
+	require.Greater(t, others*float64(now.at.Sub(before.at)), 0.8*float64(enough))
+	require.GreaterOrEqual(t, theirs, enough)
 	counted, _ := before.others(processorUsage(pid))
 	require.Less(t, counted, others+0.01, "a peer is none of the others")
 }

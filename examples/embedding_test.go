@@ -14,6 +14,7 @@ import (
 
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/internal/cli"
+	"github.com/revgen/revgen/internal/long"
 )
 
 const samples, seed = "1000", "7"
@@ -32,7 +33,7 @@ func newWorkshop(t *testing.T) *workshop {
 	require.NoError(t, err)
 	w := &workshop{dir: t.TempDir(), abi: abi}
 	w.model = filepath.Join(w.dir, "run")
-	w.run(t, nil, "go", "build", "-buildmode=c-shared", "-ldflags=-extldflags=-Wl,-z,nodelete", "-o", filepath.Join(w.dir, "librevgen.so"), abi)
+	w.run(t, nil, "go", "build", "-buildmode=c-shared", "-ldflags=-w -extldflags=-Wl,-z,nodelete", "-o", filepath.Join(w.dir, "librevgen.so"), abi)
 	revgenCommand(t, "train", "ising", "-s", "training.steps=20", "-s", "training.batch=64", "-s", "evaluation.samples=500", "--samples", "0", "-o", w.model, "-q")
 	out := filepath.Join(w.dir, "samples.npy")
 	revgenCommand(t, "sample", w.model, "-n", samples, "--seed", seed, "--refine", "2", "-o", out, "-q")
@@ -125,6 +126,7 @@ func TestEmbedding(t *testing.T) {
 	}
 	t.Run("misuse", func(t *testing.T) { misuse(t, nil, "misuse") })
 	t.Run("sanitizers", func(t *testing.T) { // of the hosts; what Go keeps for ever is no leak
+		long.Only(t)
 		env := []string{"ASAN_OPTIONS=detect_leaks=0"}
 		flags := []string{"-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"}
 		empty := filepath.Join(w.dir, "empty.c")
@@ -137,7 +139,8 @@ func TestEmbedding(t *testing.T) {
 		misuse(t, env, "misuse-sanitized", flags...)
 	})
 	t.Run("overhead", func(t *testing.T) { // and that it runs; docs/embedding.md has what it prints
-		w.run(t, nil, "go", "build", "-tags", "overhead", "-buildmode=c-shared", "-ldflags=-extldflags=-Wl,-z,nodelete", "-o", filepath.Join(w.dir, "overhead", "librevgen.so"), w.abi)
+		long.Only(t)
+		w.run(t, nil, "go", "build", "-tags", "overhead", "-buildmode=c-shared", "-ldflags=-w -extldflags=-Wl,-z,nodelete", "-o", filepath.Join(w.dir, "overhead", "librevgen.so"), w.abi)
 		program := w.compile(t, "gcc", "overhead/overhead", "-std=c99", "-L", filepath.Join(w.dir, "overhead"), "-Wl,-rpath,"+filepath.Join(w.dir, "overhead"), filepath.Join(w.abi, "testdata/overhead.c"))
 		t.Log(w.run(t, nil, program, w.model, "1", "2000"))
 	})

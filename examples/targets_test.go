@@ -20,7 +20,7 @@ func TestTargets(t *testing.T) {
 		t.Skip("builds programs")
 	}
 	dir := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", dir+"/", "./phi4", "./glass", "./posterior", "./selection").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", dir+"/", "./phi4", "./glass", "./posterior", "./selection").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for name, want := range map[string]string{
 		"phi4":      `^<\|m\|> = \d\.\d+, <phi\^2> = \d\.\d+\n$`,
@@ -52,7 +52,7 @@ func TestGuide(t *testing.T) {
 	require.NotNil(t, config)
 
 	dir := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", dir+"/", "./schools", "../cmd/revgen").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", dir+"/", "./schools", "../cmd/revgen").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))

@@ -2,6 +2,7 @@ package ising
 
 import (
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -111,10 +112,20 @@ func (v *subject) checkSurrogate() engine.Check {
 	return engine.AtMost("", worst, 1e-6, "relative difference from central differences of the loss with s′ fixed, V- and U-statistic")
 }
 
-// batches compares the packed loss with double sums in float64 and returns the
-// largest errors: of the loss, relative to the kernel's largest value, and of
-// the gradient, relative to its largest element.
-func (v *subject) batches() (loss, gradient float64) {
+// A batchReference is the loss of a batch of pairs and its gradient, as double sums in
+// float64.
+type batchReference struct {
+	n, spins int
+	s, t     []uint64
+	kernel   mmd.Kernel
+	stat     mmd.Statistic
+	mode     mmd.HammingGradient
+	loss     float64
+	gradient []float64
+}
+
+// batchReferences are those of verified batches, which take long and are always the same.
+var batchReferences = sync.OnceValue(func() (all []batchReference) {
 	for _, c := range []struct{ l, n int }{{3, 301}, {9, 67}} {
 		spins := c.l * c.l
 		s, t := pairs(c.l, c.n, 5)
@@ -122,20 +133,31 @@ func (v *subject) batches() (loss, gradient float64) {
 		for _, k := range []mmd.Kernel{verifiedKernel, mixedKernel} {
 			for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
 				for _, mode := range []mmd.HammingGradient{mmd.Surrogate, mmd.Difference} {
-					got := make([]float32, c.n*spins)
-					h := crash.Must(v.hamming(c.n, spins, k, mode, stat))
-					gotLoss := h.LossGradient(s, t, got)
-					wantLoss, want := mmd.HammingNaive(s, t, c.n, spins, k, mode, stat)
+					r := batchReference{n: c.n, spins: spins, s: s, t: t, kernel: k, stat: stat, mode: mode}
+					r.loss, r.gradient = mmd.HammingNaive(s, t, c.n, spins, k, mode, stat)
 					if mode == mmd.Surrogate {
-						wantLoss = mmd.Naive(&k, stat, rs, rt, c.n, spins, want)
+						r.loss = mmd.Naive(&k, stat, rs, rt, c.n, spins, r.gradient)
 					}
-					loss = max(loss, math.Abs(gotLoss-wantLoss)/k.Value(0))
-					scale := number.Largest(want)
-					for i, g := range want {
-						gradient = max(gradient, math.Abs(float64(got[i])-g)/scale)
-					}
+					all = append(all, r)
 				}
 			}
+		}
+	}
+	return all
+})
+
+// batches compares the packed loss with the references and returns the largest errors:
+// of the loss, relative to the kernel's largest value, and of the gradient, relative to
+// its largest element.
+func (v *subject) batches() (loss, gradient float64) {
+	for _, r := range batchReferences() {
+		got := make([]float32, r.n*r.spins)
+		h := crash.Must(v.hamming(r.n, r.spins, r.kernel, r.mode, r.stat))
+		gotLoss := h.LossGradient(r.s, r.t, got)
+		loss = max(loss, math.Abs(gotLoss-r.loss)/r.kernel.Value(0))
+		scale := number.Largest(r.gradient)
+		for i, g := range r.gradient {
+			gradient = max(gradient, math.Abs(float64(got[i])-g)/scale)
 		}
 	}
 	return loss, gradient

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -80,14 +80,15 @@ const (
 )
 
 // TestVerdictsAreCalibrated counts how often verdicts are right, too mild and too harsh.
-// The long part runs if REVGEN_TEST_CALIBRATION is set; -v prints the table of
-// docs/trust.md.
+// -v prints the table of docs/trust.md, whose most part is long.
 func TestVerdictsAreCalibrated(t *testing.T) {
-	long := os.Getenv("REVGEN_TEST_CALIBRATION") != ""
+	if testing.Short() {
+		t.Skip("trains and diagnoses")
+	}
 	var rows []string
 	count := map[string]int{}
 	for _, c := range calibrations {
-		if !c.quick && !long {
+		if !c.quick && !long.Tests() {
 			continue
 		}
 		before, after, r := c.outcome(t)

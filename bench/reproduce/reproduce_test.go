@@ -78,6 +78,9 @@ func TestResultsHaveOneOwner(t *testing.T) {
 }
 
 func TestExecute(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs settings")
+	}
 	dir := t.TempDir()
 	var began []string
 	var done []string
@@ -117,6 +120,9 @@ func TestExecute(t *testing.T) {
 // Whenever it is interrupted, the same plan continues, and ends with the
 // results of an uninterrupted one.
 func TestInterrupted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs settings")
+	}
 	want, err := execute(t, context.Background(), tiny(t.TempDir()), Observer{})
 	require.NoError(t, err)
 	dir := t.TempDir()
@@ -148,6 +154,9 @@ func TestInterrupted(t *testing.T) {
 // TestMillion: the preset best of the paper's settings is measured by more samples, too,
 // whose floors are lower.
 func TestMillion(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs settings")
+	}
 	p := tinyHierarchy(t.TempDir())
 	p.Presets, p.Only, p.Seeds = []string{"best"}, []string{"ising-0.2"}, 1
 	results, err := execute(t, context.Background(), p, Observer{})

@@ -223,6 +223,9 @@ func TestJudge(t *testing.T) {
 // TestEditedResults takes results that somebody has edited: they are refused or
 // become tables.
 func TestEditedResults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads many files")
+	}
 	r := fixed(t)
 	for i := range r.Outcomes {
 		r.Outcomes[i].Metrics = r.Outcomes[i].Metrics[:1]

@@ -87,6 +87,9 @@ func (l law) swaps(a, b float64) (part float64) {
 // All averages of all temperatures, and the part of the swaps that succeeds, are those
 // of enumeration.
 func TestLadder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs chains for long")
+	}
 	small := lattice(3, 0)
 	large := lattice(4, 0.3)
 	var glass law
@@ -137,10 +140,11 @@ func TestLadder(t *testing.T) {
 				p := x.law.swaps(beta, x.betas[k+1])
 				require.InDelta(t, p, *l.Swaps(), beyond*math.Sqrt(10*p*(1-p)/float64(l.Proposed)), "between %v and %v", beta, x.betas[k+1])
 			}
-			again := runAll(t, o, 3, x.system, x.set...)
+			o.Draws = 50
+			two, three := runAll(t, o, 2, x.system, x.set...), runAll(t, o, 3, x.system, x.set...)
 			for k := range r.Levels {
-				require.Equal(t, r.Levels[k].Values, again.Levels[k].Values)
-				require.Equal(t, r.Levels[k].Accepted, again.Levels[k].Accepted)
+				require.Equal(t, two.Levels[k].Values, three.Levels[k].Values)
+				require.Equal(t, two.Levels[k].Accepted, three.Levels[k].Accepted)
 			}
 		})
 	}
@@ -148,6 +152,9 @@ func TestLadder(t *testing.T) {
 
 // Chains that would never leave the phase they began in do by way of hotter ones.
 func TestLadderCrosses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs chains for long")
+	}
 	set := []string{"target.l=8", "target.beta=0.8", "target.h=0.0005"}
 	o := chains.Options{Chains: 64, Draws: 200, BurnIn: 400, Spacing: 4}
 	alone := run(t, o, 2, "ising", set...)

@@ -246,6 +246,9 @@ func TestRefuted(t *testing.T) {
 // probability of a thousandth in each of drift and chains; more than 5 of 200 have one
 // of less than 1e-6 even if both reach it.
 func TestFalseAlarms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("diagnoses 200 times")
+	}
 	alarms := 0
 	o := brief()
 	o.Samples, o.Refine, o.Chains, o.Draws = 512, 16, 64, 32

@@ -118,9 +118,8 @@ func TestSettlesOnEach(t *testing.T) {
 	weights := []float64{0.1, 0.1, 0.2, 0.2, 0.2, 0.2, 1e-6}
 	own := each(many, func(x []float32) float64 {
 		var sum, highest float64
-		terms := make([]float64, len(weights))
+		terms, off := make([]float64, len(weights)), make([]float32, many)
 		for k, w := range weights {
-			off := make([]float32, many)
 			for i, v := range x {
 				off[i] = v - 2*float32(1-2*((i+1)>>(k%3)&1))*float32(1-2*(k/3))
 			}

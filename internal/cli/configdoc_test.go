@@ -92,12 +92,12 @@ func TestConfigurationDocs(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(page, []byte(text), 0o600))
 	}
-	require.Equal(t, b.String(), string(fieldDocs), "go test ./cli -run ConfigurationDocs -update writes it")
+	require.Equal(t, b.String(), string(fieldDocs), "go test ./internal/cli -run ConfigurationDocs -update writes it")
 	want, err := configurationPage(systems)
 	require.NoError(t, err)
 	have, err := os.ReadFile(page)
 	require.NoError(t, err)
-	require.Equal(t, want, string(have), "go test ./cli -run ConfigurationDocs -update writes it")
+	require.Equal(t, want, string(have), "go test ./internal/cli -run ConfigurationDocs -update writes it")
 }
 
 // TestSchema holds presets and what differs from them against the schema, by

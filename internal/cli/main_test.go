@@ -85,6 +85,9 @@ type outcome struct {
 // command returns the program as a process that has not started.
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the program")
+	}
 	self, err := os.Executable()
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -137,6 +140,9 @@ var shared struct {
 // trained returns a run directory: a copy of one that is trained once.
 func trained(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the program")
+	}
 	shared.Do(func() {
 		var err error
 		shared.dir, err = os.MkdirTemp("", "revgen-cli-test")

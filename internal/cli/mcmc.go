@@ -378,7 +378,8 @@ func writeChains(out io.Writer, r *chains.Result, o chains.Options) error {
 	if o.Ladder != nil {
 		of = fmt.Sprintf(" at each of %d temperatures", len(o.Ladder))
 	}
-	_, err := fmt.Fprintf(out, "\n%d chains of %d draws%s, %d steps apart, after %d steps: %.2f s and %.2f s before\n", o.Chains, o.Draws, of, r.Spacing, r.BurnedIn, r.Seconds, r.BurnIn)
+	_, err := fmt.Fprintf(out, "\n%s of %s%s, %s apart, after %s: %.2f s and %.2f s before\n", plural(o.Chains, "chain"), plural(o.Draws, "draw"), of,
+		plural(r.Spacing, "step"), plural(r.BurnedIn, "step"), r.Seconds, r.BurnIn)
 	return err
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"math"
+	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -16,17 +17,20 @@ type meter struct {
 	p     *program
 	total int64
 	noun  string
-	bar   *progressbar.ProgressBar // nil where stderr is no terminal
+	bar   *progressbar.ProgressBar // nil where stderr is no terminal, or a dumb one
 	last  time.Time
 	shown int64
 }
 
-const lineEvery = 10 * time.Second
+const (
+	lineEvery = 10 * time.Second
+	barEvery  = 100 * time.Millisecond
+)
 
 // newMeter returns a meter for a total number of steps or samples.
 func (p *program) newMeter(total int64, noun string) *meter {
 	m := &meter{p: p, total: total, noun: noun, last: time.Now(), shown: -1}
-	if file := terminal(p.stderr); file != nil && !p.quiet {
+	if file := terminal(p.stderr); file != nil && !p.quiet && os.Getenv("TERM") != "dumb" {
 		m.bar = progressbar.NewOptions64(total,
 			progressbar.OptionSetWriter(file),
 			progressbar.OptionSetWidth(24),
@@ -34,7 +38,6 @@ func (p *program) newMeter(total int64, noun string) *meter {
 			progressbar.OptionSetElapsedTime(false),
 			progressbar.OptionShowDescriptionAtLineEnd(),
 			progressbar.OptionShowCount(),
-			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionSetTheme(progressbar.ThemeASCII),
 		)
 	}
@@ -55,6 +58,9 @@ func (m *meter) of(total int64) {
 // training shows where a run is.
 func (m *meter) training(now run.Progress) {
 	text := fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance)
+	if m.bar != nil { // which takes what 80 columns have left
+		text = fmt.Sprintf("loss %.2e  acc. %.2f", now.Loss, now.Acceptance)
+	}
 	if now.Predecessors > 0 {
 		text += fmt.Sprintf("  (%d more to start from it)", now.Predecessors)
 	}
@@ -70,16 +76,20 @@ func (m *meter) update(done int64, rate float64, detail string) {
 	if detail != "" {
 		detail += "  "
 	}
-	text := fmt.Sprintf("%s%s %s/s  %s left", detail, quantity(rate), m.noun, timeLeft(float64(m.total-done)/rate))
+	left := timeLeft(float64(m.total-done) / rate)
 	if m.bar != nil {
+		if done < m.total && m.shown >= 0 && time.Since(m.last) < barEvery {
+			return
+		}
+		// The figures first: the line that stays has those of its step.
+		m.bar.Describe(fmt.Sprintf("%s%s/s  %s left", detail, quantity(rate), left))
 		_ = m.bar.Set64(done) // fails only beyond the total
-		m.bar.Describe(text)
-		m.shown = done
+		m.last, m.shown = time.Now(), done
 		return
 	}
 	if done == m.total || time.Since(m.last) >= lineEvery {
 		m.last, m.shown = time.Now(), done
-		m.p.say("%s %d/%d  %s", m.noun, done, m.total, text)
+		m.p.say("%s %d/%d  %s%s %s/s  %s left", m.noun, done, m.total, detail, quantity(rate), m.noun, left)
 	}
 }
 

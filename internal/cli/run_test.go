@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/batch"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/ising"
 )
 
@@ -248,17 +248,11 @@ func TestJobsOfferNoCompletions(t *testing.T) {
 }
 
 // Whatever kills a batch, in the end every job has been finished once, with the
-// bits of one that was not killed. REVGEN_TEST_KILLS is the least number of kills,
-// spread over as many batches as that takes.
+// bits of one that was not killed.
 func TestRunSurvivesKills(t *testing.T) {
 	dir := t.TempDir()
 	const jobs = 5
-	least := 1
-	if text := os.Getenv("REVGEN_TEST_KILLS"); text != "" {
-		var err error
-		least, err = strconv.Atoi(text)
-		require.NoError(t, err)
-	}
+	least := long.Or(1, 100) // kills, spread over as many batches as that takes
 	list(t, dir, `{"train":"ising","grid":{"seed":[1,2,3,4,5]},`+quickJob+`}`)
 	ok(t, dir, "run", "jobs.ndjson", "-o", "whole", "-q", "-t", "2")
 	random := rand.New(rand.NewPCG(1, 2))

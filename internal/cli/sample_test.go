@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -299,7 +301,11 @@ func TestSampleInterrupted(t *testing.T) {
 		info, err := entries[0].Info()
 		return err == nil && info.Size() > 1000
 	})
-	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	interrupt := os.Interrupt
+	if signal.Ignored(interrupt) { // as in a shell's background, and in its children
+		interrupt = syscall.SIGTERM
+	}
+	require.NoError(t, cmd.Process.Signal(interrupt))
 	require.Error(t, cmd.Wait())
 	require.Equal(t, exitStopped, cmd.ProcessState.ExitCode())
 	entries, err := os.ReadDir(dir)

@@ -61,6 +61,8 @@ func TestScore(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "states.ndjson"), []byte(lines.String()), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bits.bin"), bits, 0o600))
+	flat := strings.Replace(content(t, dir, "spins.npy"), "(3000, 3, 3), }", "(3000, 9), }   ", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "flat.npy"), []byte(flat), 0o600))
 
 	want := ok(t, dir, "score", "ising", "spins.npy", "-q", "--set", "target.beta=0.5").stdout
 	rows := scoresOf(t, want)
@@ -77,7 +79,7 @@ func TestScore(t *testing.T) {
 		require.InDelta(t, math.Abs(m), row["abs_magnetisation"], 1e-12)
 	}
 	for _, args := range [][]string{
-		{"bits.npy"}, {"states.ndjson"}, {"states.ndjson", "-t", "1"}, {"bits.bin", "--input", "raw", "-f", "bits"}, {"spins.npy", "--input", "npy", "-t", "3"},
+		{"bits.npy"}, {"flat.npy"}, {"states.ndjson"}, {"states.ndjson", "-t", "1"}, {"bits.bin", "--input", "raw", "-f", "bits"}, {"spins.npy", "--input", "npy", "-t", "3"},
 	} {
 		require.Equal(t, want, ok(t, dir, append([]string{"score", "ising", "-q", "--set", "target.beta=0.5"}, args...)...).stdout, args)
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -229,14 +229,9 @@ func TestConfigShowDoesNotLook(t *testing.T) {
 }
 
 // Whenever a signal comes, a command leaves its result, or something that it goes on from to
-// the same. REVGEN_TEST_SIGNALS is the number of signals to each.
+// the same.
 func TestSignalsAtAnyMoment(t *testing.T) {
-	times := 1
-	if text := os.Getenv("REVGEN_TEST_SIGNALS"); text != "" {
-		var err error
-		times, err = strconv.Atoi(text)
-		require.NoError(t, err)
-	}
+	times := long.Or(1, 10)
 	run := trained(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, c := range []struct {

@@ -181,12 +181,17 @@ func (i *Input) array(size int64, format string, formats []Format) error {
 	i.Rows = -1
 	for _, f := range fits {
 		if cut := len(h.Shape) - len(f.Shape); cut >= 0 && slices.Equal(h.Shape[cut:], f.Shape) {
-			i.Format, i.Rows = f, 1
-			for _, n := range h.Shape[:cut] {
-				i.Rows *= int64(n)
-			}
+			i.Format, i.Rows = f, int64(volume(h.Shape[:cut]))
 			break
 		}
+	}
+	// Or a state's numbers are in a row, as NDJSON may have them.
+	for _, f := range fits {
+		cut := len(h.Shape) - 1
+		if i.Rows >= 0 || cut < 0 || h.Shape[cut] != volume(f.Shape) {
+			continue
+		}
+		i.Format, i.Rows = f, int64(volume(h.Shape[:cut]))
 	}
 	if i.Rows < 0 {
 		return fmt.Errorf("an array of shape %v, where states are %s", h.Shape, describe(fits))
@@ -201,6 +206,15 @@ func (i *Input) array(size int64, format string, formats []Format) error {
 	i.from = counted.n
 	i.mapped, err = mapFile(i.file, size)
 	return err
+}
+
+// volume is the number of elements of an array.
+func volume(shape []int) int {
+	n := 1
+	for _, length := range shape {
+		n *= length
+	}
+	return n
 }
 
 func named(name string, formats []Format) []Format {

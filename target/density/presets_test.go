@@ -22,6 +22,9 @@ import (
 // TestRecipes: quick looks at its target, keeps what is set, and is as it stands where
 // there are too many coordinates, or modes, to look at.
 func TestRecipes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("looks at many targets")
+	}
 	resolve := func(preset string, set ...string) (*RealsConfig, string) {
 		cfg, why, err := catalogue.Systems{RealsDefinition}.Resolve(t.Context(), catalogue.Source{System: "reals", Preset: preset, Set: set})
 		require.NoError(t, err)
@@ -36,12 +39,12 @@ func TestRecipes(t *testing.T) {
 	require.Regexp(t, `^short chains found the weight about [^;]* 513 numbers; a RealNVP, because a mixture is learned in up to 512 coordinates$`, why)
 	require.Equal(t, "realnvp", c.Generator.Kind)
 	// In many dimensions a Gaussian settles first, and couplings take it further.
-	c, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2 + x^4/50)/2 + sum(x[1:]*x[:79])/2")
+	c, why = resolve("quick", "target.dim=66", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2 + x^4/50)/2 + sum(x[1:]*x[:65])/2")
 	require.Contains(t, why, "a Gaussian, bent through 4 couplings")
 	require.Equal(t, "parity", c.Generator.Partition)
 	require.Equal(t, mixture.SettledRate, c.Training.Optimizer.LearningRate)
 	// Where neighbours leave a coordinate a tenth of its deviation, by smaller steps.
-	c, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-50*sum((x[1:] - 0.99*x[:79])^2) - x[0]^2/2 - sum(x^4)/100")
+	c, why = resolve("quick", "target.dim=66", "target.parameters={}", "target.scale=[]", "target.expression=-50*sum((x[1:] - 0.99*x[:65])^2) - x[0]^2/2 - sum(x^4)/100")
 	require.Contains(t, why, "a Gaussian, bent through 4 couplings")
 	require.InDelta(t, mixture.SettledRate*0.3, c.Training.Optimizer.LearningRate, mixture.SettledRate*0.1)
 	_, why = resolve("quick", "target.dim=6", "target.parameters={}", "target.scale=[]", "target.expression=sum(log(exp(-x^2/2) + 100*exp(-5000*x^2))) - 2*(sum(x) - 3)^2")
@@ -49,8 +52,10 @@ func TestRecipes(t *testing.T) {
 	_, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum((x - 3)^2)/2 + sum(x[1:]*x[:79])/3")
 	require.Contains(t, why, "a Gaussian, because ln π is quadratic")
 	mixed := func(dim, modes int) (*MixedConfig, string) {
+		hints := strings.Repeat(",[0.5]", modes)[1:] // without which pilots of 9 modes in 400 coordinates take seconds
 		cfg, why, err := catalogue.Systems{MixedDefinition}.Resolve(t.Context(), catalogue.Source{System: "mixed", Preset: "quick",
-			Set: []string{fmt.Sprintf("target.dim=%d", dim), fmt.Sprintf("target.modes=%d", modes), "target.parameters={}", "target.expression=-sum(x^2)*(k + 1)"}})
+			Set: []string{fmt.Sprintf("target.dim=%d", dim), fmt.Sprintf("target.modes=%d", modes), "target.parameters={}", "target.expression=-sum(x^2)*(k + 1)",
+				"target.center=[" + strings.ReplaceAll(hints, "0.5", "0") + "]", "target.scale=[" + hints + "]"}})
 		require.NoError(t, err)
 		return cfg.(*MixedConfig), why
 	}
@@ -132,11 +137,14 @@ func requireWeights(t *testing.T, e *measure.Evaluation, least, logZ, errors, la
 // that has only been placed has most of its samples' worth, and the ln Z of a chain of
 // anharmonic sites that a transfer matrix gives.
 func TestManyCoordinates(t *testing.T) {
-	const sites = 80
+	if testing.Short() {
+		t.Skip("places Gaussians in many coordinates")
+	}
+	const sites = 66
 	workers := pool.New(2)
 	defer workers.Close()
 	cfg := configure(t, RealsDefinition, "quick", fmt.Sprintf("target.dim=%d", sites), "target.parameters={}", "target.scale=[]",
-		"target.expression=sum(0.4*x[1:]*x[:79] - x[1:]^2/2 - x[1:]^4/20) - x[0]^2/2 - x[0]^4/20")
+		"target.expression=sum(0.4*x[1:]*x[:65] - x[1:]^2/2 - x[1:]^4/20) - x[0]^2/2 - x[0]^4/20")
 	requireWeights(t, placed(t, cfg, workers, 20000), 0.3, logZOfSites(sites, 1, 0.4, 0.05), 5, 0.02)
 }
 
@@ -173,6 +181,9 @@ func logZOfSites(sites int, a, c, q float64) (logZ float64) {
 // generator that has only been placed has most of its samples' worth, the ln Z of all and
 // the modes' probabilities, by transfer matrices.
 func TestManyCoordinatesWithModes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("places Gaussians in many coordinates")
+	}
 	const sites = 30
 	probability := []float64{0.5, 0.3, 0.15, 0.05, math.Exp(-50)}
 	a, c, q := []float64{1, 4, 2, 1.5, 1}, []float64{0.4, -1.8, 0.5, 0, 0.3}, []float64{0, 0, 0.05, 0, 0}

@@ -15,6 +15,7 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // small is what makes a preset quick to build and to train. The last has what a
@@ -81,6 +82,9 @@ func TestContract(t *testing.T) {
 			t.Run("mixed", func(t *testing.T) { systemtest.Run(t, configure(t, MixedDefinition, preset)) })
 		})
 	}
+	if testing.Short() {
+		t.Skip("the kits test their generators and losses")
+	}
 	for _, preset := range []string{"paper", "paper of a mixture"} {
 		t.Run(preset, func(t *testing.T) { contract(t, preset) })
 	}
@@ -91,23 +95,35 @@ func TestContract(t *testing.T) {
 	t.Run("go", func(t *testing.T) { systemtest.Run(t, configure(t, Reals("field", "a field", field{}), "paper")) })
 }
 
+// contract takes what bounds and lines do to the paper's flow, and what modes do to a
+// mixture; the other way round is long.
 func contract(t *testing.T, preset string) {
-	t.Run("bounded", func(t *testing.T) {
+	run := func(name, of string, test func(t *testing.T)) {
+		t.Run(name, func(t *testing.T) {
+			if of != preset {
+				long.Only(t)
+			}
+			test(t)
+		})
+	}
+	run("bounded", "paper", func(t *testing.T) {
 		systemtest.Run(t, configure(t, RealsDefinition, preset, "target.dim=3", "generator.depth=2", "target.parameters={}", "target.center=[]", "target.scale=[]",
 			"target.expression=sum(log(x)) - 2*sum(x) + log(5 - x[2])", "target.support=[[0,null],[0,null],[0,5]]"))
 	})
-	t.Run("line", func(t *testing.T) {
+	run("line", "paper", func(t *testing.T) {
 		depth := "generator.depth=1"
 		if preset != "paper" {
 			depth = "generator.depth=0"
 		}
 		systemtest.Run(t, configure(t, RealsDefinition, preset, "target.dim=1", "target.parameters={}", "target.expression=-x[0]^4", depth))
 	})
-	t.Run("plane with modes", func(t *testing.T) {
+	run("plane with modes", "paper of a mixture", func(t *testing.T) {
 		systemtest.Run(t, configure(t, MixedDefinition, preset, "target.dim=2", "target.modes=2", `target.parameters={"m":[[1,2],[-30,40]]}`,
 			"target.expression=-sum((x - m[k])^2)*(k + 1)"))
 	})
-	t.Run("go with modes", func(t *testing.T) { systemtest.Run(t, configure(t, Mixed("steps", "two", steps{}), preset)) })
+	run("go with modes", "paper of a mixture", func(t *testing.T) {
+		systemtest.Run(t, configure(t, Mixed("steps", "two", steps{}), preset))
+	})
 }
 
 // field is the φ⁴ field of the templates.
@@ -161,9 +177,9 @@ func TestOneTarget(t *testing.T) {
 		table  *measure.Evaluation
 	}
 	const field8 = "target.parameters={\"kappa\":0.2,\"lambda\":0.02}"
-	brief := []string{"training.steps=100", "training.batch=256", "generator.gain=0.1", "transition.sigma=0.05,0.18,0.35"}
-	flow := slices.Concat(brief, []string{"loss.kind=balance", "training.optimizer.learning_rate=0.003"})
-	mixture := slices.Concat(brief, []string{"training.optimizer.learning_rate=0.005"})
+	brief := []string{"training.batch=256", "generator.gain=0.1", "transition.sigma=0.05,0.18,0.35"}
+	flow := slices.Concat(brief, []string{"training.steps=50", "loss.kind=balance", "training.optimizer.learning_rate=0.003"})
+	mixture := slices.Concat(brief, []string{"training.steps=100", "training.optimizer.learning_rate=0.005"})
 	for _, c := range []struct {
 		preset string
 		set    []string
@@ -202,7 +218,12 @@ func TestOneTarget(t *testing.T) {
 			program := func(t *testing.T, command ...string) {
 				same(t, train(t, RealsDefinition, "target.dim=64", "target.kind=program", quoted(t, "target.command", command...)), false)
 			}
-			t.Run("python", func(t *testing.T) { program(t, python(t), template("target.py")) })
+			t.Run("python", func(t *testing.T) {
+				if c.preset != "paper" { // as slow again, and the same program
+					long.Only(t)
+				}
+				program(t, python(t), template("target.py"))
+			})
 			t.Run("c", func(t *testing.T) { program(t, build(t, "cc", "target.c")) })
 			t.Run("fortran", func(t *testing.T) { program(t, build(t, "gfortran", "target.f90")) })
 		})

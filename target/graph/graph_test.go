@@ -255,6 +255,9 @@ func TestAgreesWithTransferMatrix(t *testing.T) {
 
 // TestTemperingIsEnumeration: both references of one graph agree.
 func TestTemperingIsEnumeration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("tempers for long")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	h := glass(6, 4, 4)
@@ -475,6 +478,9 @@ func TestMovesAlone(t *testing.T) {
 // TestThePapersMethod trains a perceptron by moves alone on a small glass, without
 // and in a field, where flips of all spins are proposals like any other.
 func TestThePapersMethod(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	plain, field := glass(4, 3, 3), glass(4, 3, 3)
@@ -483,8 +489,8 @@ func TestThePapersMethod(t *testing.T) {
 		c := configured(t, "paper", h, 0.5)
 		require.Equal(t, 36, c.Transition.Steps, name)
 		require.Equal(t, []float64{1.5, 3}, c.Loss.Kernel.Bandwidths, name)
-		c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 1500, 512, 20_000
-		c.Training.Schedule.Milestones = []int{1000, 1300}
+		c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 600, 256, 20_000
+		c.Training.Schedule.Milestones = []int{400, 500}
 		result, err := run.Train(context.Background(), c, workers, run.Options{})
 		require.NoError(t, err)
 		s, err := newSystem(c, workers)

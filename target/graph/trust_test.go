@@ -13,6 +13,7 @@ import (
 
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -36,7 +37,7 @@ func toroidal(seed uint64, width, height int) string {
 // samples against those of parallel tempering and of the exact reference.
 func TestDiagnosisAgreesWithTempering(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains on three glasses")
+		t.Skip("trains on glasses")
 	}
 	workers := pool.New(2)
 	defer workers.Close()
@@ -50,12 +51,16 @@ func TestDiagnosisAgreesWithTempering(t *testing.T) {
 		beta       float64
 		steps      int
 		exact      bool // a transfer matrix is the reference
+		long       bool
 	}{
-		{"4×4×4", asJSON(11, 4, 4, 4), 0.6, 600, false},
-		{"10×10", asJSON(12, 10, 10), 0.6, 600, true},
-		{"toroidal, of the G-set's form", toroidal(13, 6, 8), 0.6, 400, true},
+		{"4×4×4", asJSON(11, 4, 4, 4), 0.6, 600, false, true},
+		{"10×10", asJSON(12, 10, 10), 0.6, 600, true, true},
+		{"toroidal, of the G-set's form", toroidal(13, 6, 8), 0.6, 400, true, false},
 	} {
 		t.Run(file.name, func(t *testing.T) {
+			if file.long {
+				long.Only(t)
+			}
 			c, err := resolve(write(t, "glass", file.text), fmt.Sprintf("target.beta=%v", file.beta))
 			require.NoError(t, err)
 			c.Training.Steps, c.Evaluation.Samples = file.steps, 20_000

@@ -1,0 +1,27 @@
+// Package long holds back what takes a test long: laws of long trainings, many kills,
+// tables of the documentation. REVGEN_TEST_LONG=1 asks for it.
+package long
+
+import (
+	"os"
+	"testing"
+)
+
+// Tests reports whether long tests are asked for.
+func Tests() bool { return os.Getenv("REVGEN_TEST_LONG") != "" }
+
+// Only skips a test unless long ones are asked for.
+func Only(t testing.TB) {
+	t.Helper()
+	if !Tests() {
+		t.Skip("long: REVGEN_TEST_LONG=1 asks for it")
+	}
+}
+
+// Or returns the first value, or the second where long tests are asked for.
+func Or[T any](ordinary, long T) T {
+	if Tests() {
+		return long
+	}
+	return ordinary
+}
