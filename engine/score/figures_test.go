@@ -148,6 +148,36 @@ func TestTables(t *testing.T) {
 	require.Equal(t, "'NaN'", string(appendNumber(nil, math.NaN(), "'")))
 }
 
+// TestCreate: no table is begun that has no room, or whose device takes nothing.
+func TestCreate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "table.npy")
+	_, err := Create(path, "npy", []string{"a"}, 1<<55, nil)
+	require.Error(t, err)
+	_, err = Create(path, "npy", []string{"it's"}, 1, nil)
+	require.EqualError(t, err, `column "it's": NumPy's header has no room for such a name`)
+	_, err = os.Stat(path)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	if _, err := os.Stat("/dev/full"); err == nil {
+		_, err = Create("/dev/full", "csv", []string{"a"}, 1, nil)
+		require.ErrorContains(t, err, "no space left on device")
+	}
+	o, err := Create(path, "npy", []string{"a"}, 2, pool.New(1))
+	require.NoError(t, err)
+	require.True(t, o.Temporary())
+	require.NoError(t, o.Rows([]float64{1, 2}))
+	require.NoError(t, o.Close())
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, o.Bytes, info.Size())
+	short, err := Create(path, "npy", []string{"a"}, 2, pool.New(1))
+	require.NoError(t, err)
+	require.NoError(t, short.Rows([]float64{3}))
+	require.Error(t, short.Close(), "a row is missing")
+	after, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, info.ModTime(), after.ModTime(), "what was there stays")
+}
+
 // TestCount: lines of a file that are not blank, after which it is read from its beginning.
 func TestCount(t *testing.T) {
 	long := "[" + strings.Repeat(" ", 1<<20) + "3,1]"
