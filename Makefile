@@ -4,7 +4,7 @@ GO ?= go
 
 PREFIX ?= /usr/local
 
-.PHONY: dist install library embed build test long vet format lint generate paths purego race arm64 verify ci bench cover picture results studies golangci vulnerabilities benchstat always clean
+.PHONY: dist install library embed build test long mutate vet format lint generate paths purego race arm64 verify ci bench cover picture results studies golangci vulnerabilities benchstat always clean
 
 build:
 	$(GO) build -o revgen ./cmd/revgen
@@ -72,6 +72,11 @@ always:
 cover:
 	$(GO) test -coverprofile=coverage.out ./...
 	$(GO) tool cover -func=coverage.out | tail -n 1
+
+# Which changes of the lines changed since REV, the commit before the last if not given,
+# no test notices.
+mutate:
+	$(GO) run ./internal/mutate -diff $(or $(REV),HEAD~)
 
 golangci:
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run

@@ -95,7 +95,7 @@ func TestStreamStops(t *testing.T) {
 
 	// What panics while it is written ends no process.
 	err = s.Write(context.Background(), io.Discard, f, 0, 250, 0, func(done uint64) { panic("wrong") })
-	require.Regexp(t, `^wrong \(engine/sample_test\.go:\d+\)$`, err.Error())
+	require.Regexp(t, `^wrong \(engine/stream_test\.go:\d+\)$`, err.Error())
 }
 
 // halting is a Sampler that is told to stop while it draws.

@@ -1,0 +1,542 @@
+package diagnose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	gonum "gonum.org/v1/gonum/stat"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// A seen normal keeps what its walks were seen to be, in the order of the looks.
+type seen struct {
+	normal
+	walked, chained [][]float64
+}
+
+type seenWalk struct {
+	chains.Walk
+	looks *[][]float64
+}
+
+func (w *seenWalk) Observe(values []float64) {
+	w.Walk.Observe(values)
+	*w.looks = append(*w.looks, slices.Clone(values))
+}
+
+func (w *seenWalk) ObserveUnweighted(values []float64) { w.Observe(values) }
+
+func (s *seen) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
+	w, err := s.normal.Walk(params, first, n)
+	return &seenWalk{w, &s.walked}, err
+}
+
+func (s *seen) Chains(params []float32, n int) (chains.Walk, error) {
+	w, err := s.normal.Chains(params, n)
+	return &seenWalk{w, &s.chained}, err
+}
+
+// diagnosed returns the report of one, with the options that it had.
+func (s *seen) diagnosed(t *testing.T) (*Report, Options) {
+	t.Helper()
+	s.walked, s.chained = nil, nil
+	o := Options{Samples: 1024, First: Fresh, Refine: 64, Chains: 128, Draws: 16}
+	r, err := Run(t.Context(), s, nil, o)
+	require.NoError(t, err)
+	return r, o
+}
+
+// column returns what is judged of a look: x, its squared distance from the mean as drawn,
+// plus, which has two values and no spread, and ln π with its spread.
+func (s *seen) column(name string, look []float64) (values []float64) {
+	j := slices.Index(s.Observables(), map[string]string{"x_spread": "x", "log_density_spread": "log_density"}[name])
+	squared := j >= 0
+	if !squared {
+		j = slices.Index(s.Observables(), name)
+	}
+	stride := len(s.Observables())
+	of := func(look []float64) (values []float64) {
+		for i := j; i < len(look); i += stride {
+			values = append(values, look[i])
+		}
+		return values
+	}
+	values = of(look)
+	if squared {
+		var center stat.Mean // to the last bit: the other half of a pair may be as far, for ranks
+		for _, v := range of(s.walked[0]) {
+			center.Add(v)
+		}
+		for i, v := range values {
+			values[i] = (v - center.Value()) * (v - center.Value())
+		}
+	}
+	return values
+}
+
+// TestFiguresOfReports computes every figure of a report from what was seen of the states,
+// by the formula that its description names.
+func TestFiguresOfReports(t *testing.T) {
+	for name, s := range map[string]*seen{
+		"refine":      {normal: normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, off: 1, seed: 7}},
+		"exact":       {normal: normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, seed: 8}},
+		"weights":     {normal: normal{keep: 0.8, apart: 3, plus: 0.48, off: 0.02, weighted: true, seed: 9}},
+		"weights off": {normal: normal{keep: 0.8, apart: 3, plus: 0.7, weighted: true, seed: 1}},
+		"lost":        {normal: normal{keep: 0.8, chainCross: 0.2, apart: 3, plus: 1, seed: 11}},
+		"slow":        {normal: normal{keep: 0.999, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, off: 1.5, seed: 12}},
+		"far":         {normal: normal{keep: 0.8, apart: 30, plus: 1, seed: 13}},
+		"uncrossed":   {normal: normal{keep: 0.8, apart: 3, plus: 0.5, seed: 14}},
+		"needle":      {normal: normal{keep: 0.8, apart: 3, plus: 0.5, weighted: true, needle: 11, seed: 7}},
+		"off":         {normal: normal{keep: 0.8, apart: 3, plus: 0.5, off: 0.5, seed: 15}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, o := s.diagnosed(t)
+			names := []string{"x", "x_spread", "plus", "log_density", "log_density_spread"}
+			width := float64(len(names))
+			n := float64(o.Samples)
+			var steps []int // of the stages
+			for i := range r.Observables[0].Drift {
+				steps = append(steps, 1<<i)
+			}
+			stages := s.walked[:len(steps)+1]
+			last := stages[len(steps)]
+			require.Equal(t, steps[len(steps)-1], r.Steps)
+			require.Equal(t, o.Samples, r.Samples)
+			require.EqualValues(t, Fresh, r.First)
+			// Hoeffding's bound of S, for each of 7 stages of 5 columns, of both signs.
+			require.InEpsilon(t, (math.Sqrt(2*math.Log(2*7*width/1e-3))+1)*math.Sqrt(2/n), r.Resolution, 1e-12)
+			chance := -stat.NormalQuantile(1e-3 / 2 / width)
+
+			// The last looks at the chains are the draws of their last run, but for one more
+			// that looks where those that do not mix have ended.
+			looks := s.chained
+			if !r.Chains.Mixed {
+				looks = looks[:len(looks)-1]
+			}
+			total := 0 // of the runs so far, half as long again as the draws, twice as long each
+			for run := range len(looks) / o.Draws {
+				total += (o.Draws + o.Draws/2) << run
+			}
+			require.Equal(t, total, r.Chains.Steps)
+			require.Equal(t, o.Chains, r.Chains.Number)
+			looks = looks[len(looks)-o.Draws:]
+
+			refined := max(r.Refine, 0)
+			stage := slices.Index(append([]int{0}, steps...), refined)
+			switch name {
+			case "lost":
+				stage = len(steps)
+			case "off": // which ends, though nobody can tell what is left
+				for _, seen := range r.Observables {
+					stage = max(stage, slices.Index(append([]int{0}, steps...), seen.Settled))
+				}
+			}
+			rHat, size, reach, visible, effective, k := 0.0, math.Inf(1), 0.0, 0.0, 0.0, 0.0
+			shifted, off, z := "", 0.0, 0.0
+			apart, gapZ := "", 0.0
+			var weights []float64
+			if s.weighted {
+				var sum, squares float64
+				for _, l := range s.column(engine.LogWeight, stages[0]) {
+					w := math.Exp(l)
+					weights = append(weights, w)
+					sum, squares = sum+w, squares+w*w
+				}
+				effective, k = sum*sum/squares/n, r.Weights.ParetoK
+			}
+			require.Len(t, r.Observables, len(names))
+			for j, name := range names {
+				seen := r.Observables[j]
+				require.Equal(t, name, seen.Name)
+				first := s.column(name, stages[0])
+				require.InDelta(t, gonum.Mean(first, nil), seen.Mean, 1e-12, name)
+				require.InDelta(t, gonum.StdDev(first, nil), seen.Deviation, 1e-11, name)
+				if memory := gonum.Correlation(first, s.column(name, last), nil); math.IsNaN(memory) {
+					require.Zero(t, seen.Memory, "a constant")
+				} else {
+					require.InDelta(t, memory, seen.Memory, 1e-10, name)
+				}
+				require.InDelta(t, gonum.Mean(s.column(name, stages[stage]), nil), seen.Refined, 1e-12, name)
+				for i, d := range seen.Drift {
+					change, z := differences(first, s.column(name, stages[i+1]))
+					require.Equal(t, steps[i], d.Steps)
+					require.InDelta(t, gonum.Mean(change, nil), d.Change, 1e-12, name)
+					require.InDelta(t, math.Sqrt(gonum.PopVariance(change, nil)/n), d.StandardError, 1e-10, name)
+					require.InDelta(t, z, d.Z, 1e-9, name)
+				}
+				settled := len(steps)
+				for settled > 0 {
+					if _, z := differences(s.column(name, stages[settled-1]), s.column(name, last)); math.Abs(z) > 3.5 {
+						break
+					}
+					settled--
+				}
+				at := append([]int{0}, steps...)[settled]
+				if 4*at > r.Steps {
+					at = -1
+				}
+				require.Equal(t, at, seen.Settled, name)
+
+				var draws []float64
+				for _, look := range looks {
+					draws = append(draws, s.column(name, look)...)
+				}
+				chains := stat.Columns(draws, o.Chains, 1)[0]
+				rHat, size = max(rHat, chains.RHat), min(size, chains.EffectiveSize)
+				reach = max(reach, chance*math.Hypot(chains.StandardError/chains.Deviation, 1/math.Sqrt(n)))
+				require.InDelta(t, gonum.Mean(draws, nil), seen.Chains.Mean, 1e-10, name)
+				require.Equal(t, chains.StandardError, seen.Chains.StandardError, name)
+				require.Equal(t, chains.RHat, seen.Chains.RHat, name)
+				require.Equal(t, chains.EffectiveSize, seen.Chains.EffectiveSize, name)
+				mean, deviation := gonum.MeanStdDev(s.column(name, stages[stage]), nil)
+				gap := mean - gonum.Mean(draws, nil)
+				require.InDelta(t, gap/math.Hypot(chains.StandardError, deviation/math.Sqrt(n)), seen.Chains.Z, 1e-8, name)
+				if z := math.Abs(seen.Chains.Z); z > gapZ {
+					gapZ, apart = z, fmt.Sprintf("%s at %.4g ± %.1g and samples after %s at %.4g, %.2g standard deviations off",
+						name, seen.Chains.Mean, chains.StandardError, count(append([]int{0}, steps...)[stage], "step"), mean, math.Abs(gap)/max(deviation, chains.Deviation))
+				}
+				within := (chains.Deviation*chains.Deviation + deviation*deviation) / 2
+				require.InDelta(t, math.Sqrt((within+gap*gap/2)/within), seen.Chains.RHatBoth, 1e-9, name)
+
+				require.Equal(t, s.weighted, seen.Weighted != nil)
+				if seen.Weighted == nil {
+					continue
+				}
+				mean = gonum.Mean(first, weights)
+				var squares, sum float64
+				var influence []float64
+				for i, w := range weights {
+					sum += w
+					squares += w * w * (first[i] - mean) * (first[i] - mean)
+				}
+				for i, w := range weights {
+					influence = append(influence, (w*n/sum-1)*(first[i]-mean))
+				}
+				noise := math.Sqrt(gonum.Variance(influence, nil)/n + seen.Deviation*seen.Deviation/n)
+				visible = max(visible, chance*noise/seen.Deviation)
+				if by := math.Abs(mean-seen.Mean) / noise; by > z {
+					shifted, off, z = name, math.Abs(mean-seen.Mean)/seen.Deviation, by
+				}
+				require.InDelta(t, mean, *seen.Weighted, 1e-10, name)
+				require.InEpsilon(t, math.Sqrt(squares)/sum, seen.WeightedError, 1e-9, name)
+				require.InDelta(t, (mean-seen.Mean)/noise, seen.WeightedZ, 1e-8, name)
+			}
+			settledAll := append([]int{0}, steps...)[stage]
+			require.Equal(t, rHat, r.Chains.RHat)
+			require.Equal(t, size, r.Chains.EffectiveSize)
+			require.Equal(t, rHat < 1.02 && size >= 400, r.Chains.Mixed)
+
+			// The sentence's figures.
+			var most Drift
+			drifts := ""
+			for _, seen := range r.Observables {
+				for _, d := range seen.Drift {
+					if math.Abs(d.Z) > math.Abs(most.Z) {
+						deviation := max(seen.Deviation, gonum.StdDev(s.column(seen.Name, last), nil))
+						most, drifts = d, fmt.Sprintf("%s drifts by %.2g standard deviations within %s", seen.Name, math.Abs(d.Change)/deviation, count(d.Steps, "step"))
+					}
+				}
+			}
+			require.Equal(t, map[string]string{
+				"exact":  fmt.Sprintf("trustworthy to what the samples can show: nothing drifts within %d steps, and 128 independent chains agree to %.2g standard deviations", r.Steps, reach),
+				"refine": fmt.Sprintf("usable after --refine %d: as drawn %s; it ends there, and 128 independent chains agree to %.2g standard deviations", r.Refine, drifts, reach),
+				"weights": fmt.Sprintf("trustworthy to what the samples can show: nothing drifts within %d steps, the weights of its density (effective size %.4g, k̂ %.2f) agree to %.2g standard deviations, and chains end where samples are, though chains do not mix within %d steps (R̂ = %.3g)",
+					r.Steps, effective, k, visible, total, rHat),
+				"weights off": fmt.Sprintf("wrong, do not use: by the weights of its density %s is off by %.2g standard deviations, which no step mends: chains do not mix within %d steps (R̂ = %.3g)",
+					shifted, off, total, rHat),
+				"lost":      fmt.Sprintf("wrong, do not use: 128 independent chains, which mix, have %s: modes are missing, or their weights are wrong", apart),
+				"slow":      fmt.Sprintf("wrong, do not use: %s, and has not come to rest, or not for long, within %d", drifts, r.Steps),
+				"far":       fmt.Sprintf("cannot tell: %d of 128 chains that owe nothing to the generator ended where no sample is near, and nothing crosses between (R̂ = %.3g): a mode may be missing", r.Chains.Far, rHat),
+				"uncrossed": fmt.Sprintf("cannot tell: nothing drifts within %d steps, but nothing crosses between the values of plus, and chains do not mix within %d steps (R̂ = %.3g)", r.Steps, total, rHat),
+				"needle":    fmt.Sprintf("cannot tell: 2 of 128 chains that owe nothing to the generator ended where its density is too small by a factor of 12800 and more, and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail, or they are still on their way", rHat),
+				"off":       fmt.Sprintf("cannot tell: as drawn it is wrong (%s); that ends after %d, but nothing crosses between the values of plus, and chains do not mix within %d steps (R̂ = %.3g)", drifts, settledAll, total, rHat),
+			}[name], r.Sentence)
+		})
+	}
+}
+
+// differences returns those of two stages, and S = Σd/√Σd².
+func differences(a, b []float64) (d []float64, z float64) {
+	var sum, squares float64
+	for i := range a {
+		d = append(d, b[i]-a[i])
+		sum, squares = sum+d[i], squares+d[i]*d[i]
+	}
+	return d, sum / max(math.Sqrt(squares), math.SmallestNonzeroFloat64)
+}
+
+// TestNoTimeForChains: means as drawn are shown where only weights could be asked.
+func TestNoTimeForChains(t *testing.T) {
+	s := &slowed{normal{keep: 0.5, cross: 0.5, chainCross: 0.5, plus: 0.5, weighted: true}}
+	r, err := Run(t.Context(), s, nil, Options{Samples: 256, First: Fresh, Refine: 64, Chains: 64, Draws: 64, Time: 20 * time.Millisecond})
+	require.NoError(t, err)
+	require.Nil(t, r.Chains)
+	require.Contains(t, r.Sentence, fmt.Sprintf("cannot tell: nothing drifts within %s and the weights of its density agree, but no chain has looked for what the samples leave out: the time was too short", count(r.Steps, "step")))
+	for _, seen := range r.Observables {
+		require.Equal(t, seen.Mean, seen.Refined, seen.Name)
+	}
+}
+
+// TestTails: what keeps weights from telling alone.
+func TestTails(t *testing.T) {
+	for _, c := range []struct {
+		k        float64
+		measured *Weights
+		want     string
+	}{
+		{0.49, nil, ""},
+		{0.51, nil, "they have a tail of Pareto's k̂ = 0.51, above 0.5"},
+		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.31}, ""},
+		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.29, Largest: 123.4}, "those of 5000 samples that were measured have an effective size of 0.29, where 1000 have 0.6: a few weights, up to 123 times the mean, make the difference"},
+		{0.51, &Weights{Samples: 5000, EffectiveSize: 1, Warning: "a few stand out"}, "of 5000 samples that were measured a few stand out"},
+	} {
+		d := &diagnosis{options: Options{Evaluation: &measure.Evaluation{Weights: c.measured}}, weight: &Weights{Samples: 1000, EffectiveSize: 0.6, ParetoK: c.k, Tail: 0.5}}
+		require.Equal(t, c.want, d.tail())
+	}
+}
+
+// A still walk does not move.
+type still struct {
+	values []float64
+	x      []float32
+}
+
+func (w *still) ObserveUnweighted(values []float64) { w.Observe(values) }
+
+func (w *still) States([]byte, string) error { return errors.New("it has none") }
+
+func (w *still) Own() (lo, hi int) { return 0, 1 }
+
+func (w *still) Advance(context.Context, int) error { return nil }
+func (w *still) Observe(values []float64)           { copy(values, w.values) }
+func (w *still) Coordinates() []float32             { return w.x }
+func (w *still) Shape(uint64)                       {}
+
+// TestFarChains counts the ends of chains that are far by the distances of all pairs.
+func TestFarChains(t *testing.T) {
+	const n, chains = 64, 8
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, weighted := range []bool{false, true} {
+		d := &diagnosis{all: []string{"x", "y"}, options: Options{Samples: n, Chains: chains}}
+		if weighted {
+			d.all[1], d.weight = engine.LogWeight, &Weights{LogZ: 1}
+		}
+		values := make([]float64, 2*n)
+		for i := range values {
+			values[i] = 3 * random.NormFloat64()
+		}
+		values[21] = math.Inf(-1)
+		var x, y []float64
+		for i := range n {
+			x = append(x, values[2*i])
+			if 2*i+1 != 21 {
+				y = append(y, values[2*i+1])
+			}
+		}
+		wide, high := gonum.StdDev(x, nil), gonum.StdDev(y, nil)
+		if weighted {
+			high = max(high, 1)
+		}
+		least := func(x, y float64) float64 { // from the samples that are no probes
+			distance := math.Inf(1)
+			for i := chains; i < n; i++ {
+				up := (y - values[2*i+1]) / high
+				if math.IsInf(up, 0) {
+					up = 0
+				}
+				distance = min(distance, math.Hypot((x-values[2*i])/wide, up))
+			}
+			return distance
+		}
+		typical := 0.0
+		for i := range chains {
+			typical = max(typical, least(values[2*i], values[2*i+1]))
+		}
+		// Eight ends to the right of all samples, at distances about the bound.
+		right := slices.Max(x) + 20*wide
+		ends := make([]float64, 2*chains)
+		want, beyond := 0, 0
+		for i := range chains {
+			y := 1 + math.Log(100*chains) + 0.01*(float64(i)-3.5)
+			at := right
+			for goal := 2 * typical * (1 + 0.001*(float64(i)-2.5)); least(at, y) > goal; {
+				at -= 1e-4 * wide
+			}
+			ends[2*i], ends[2*i+1] = at, y
+			if least(at, y) > 2*typical {
+				want++
+			}
+			if weighted && i > 3 {
+				beyond++
+			}
+		}
+		d.walked, d.chained = &still{values: values}, &still{values: ends}
+		far, out := d.far()
+		require.Equal(t, []int{want, beyond}, []int{far, out})
+		require.True(t, 2 < want && want < chains, "%d", want)
+	}
+}
+
+// TestFiguresOfCoordinates computes the profiles of samples and of chains by their
+// definitions, and looks for what is farthest apart.
+func TestFiguresOfCoordinates(t *testing.T) {
+	const dim, n, chains, draws = 9, 50, 12, 3
+	random := rand.New(rand.NewPCG(3, 4))
+	state := func(states, dim int) *still {
+		w := &still{x: make([]float32, states*dim)}
+		for i := range w.x {
+			w.x[i] = float32(1 + random.NormFloat64())
+		}
+		return w
+	}
+	x, _ := coordinates(state(n, fewCoordinates), n)
+	require.Nil(t, x)
+	d := &diagnosis{options: Options{Samples: n}}
+	center := make([]float64, dim)
+	of := func(w *still, states, j int) (values []float64) { // of coordinate j, or of its distance
+		for i := range states {
+			v := float64(w.x[i*dim+j%dim])
+			if j >= dim {
+				v = (v - center[j-dim]) * (v - center[j-dim])
+			}
+			values = append(values, v)
+		}
+		return values
+	}
+	for stage := range 2 {
+		w := state(n, dim)
+		d.walked = w
+		d.locate()
+		for j := range 2 * dim {
+			mean, deviation := gonum.MeanStdDev(of(w, n, j), nil)
+			if stage == 0 && j < dim {
+				center[j] = mean
+			}
+			require.InDelta(t, mean, d.profiles[stage].mean[j], 1e-10)
+			require.InDelta(t, deviation, d.profiles[stage].deviation[j], 1e-10)
+			require.InDelta(t, deviation/math.Sqrt(n), d.profiles[stage].standardError[j], 1e-10)
+		}
+	}
+	var l located
+	all, means := make([][]float64, 2*dim), make([][chains]float64, 2*dim)
+	for range draws {
+		w := state(chains, dim)
+		l.add(w.x, dim, d.center)
+		for j := range all {
+			for i, v := range of(w, chains, j) {
+				all[j] = append(all[j], v)
+				means[j][i] += v / draws
+			}
+		}
+	}
+	p := l.profile()
+	for j := range all {
+		require.InDelta(t, gonum.Mean(all[j], nil), p.mean[j], 1e-10)
+		require.InDelta(t, gonum.StdDev(all[j], nil), p.deviation[j], 1e-10)
+		require.InDelta(t, gonum.StdErr(gonum.StdDev(means[j][:], nil), chains), p.standardError[j], 1e-10)
+	}
+
+	// One that is as far off as the level allows, or by a little more.
+	bound := -stat.NormalQuantile(1e-3 / 2 / (2 * dim))
+	for _, j := range []int{4, dim + 5} {
+		name := map[int]string{4: "coordinate 4", dim + 5: "the spread of coordinate 5"}[j]
+		for _, by := range []float64{-1.001, -0.999, 0.999, 1.001} {
+			s := d.profiles[1]
+			p.mean = slices.Clone(s.mean)
+			p.mean[j] -= by * bound * math.Hypot(s.standardError[j], p.standardError[j])
+			d.chain = &chainResult{coordinates: p}
+			worst, beyond := d.away(1)
+			require.Equal(t, math.Abs(by) > 1, beyond)
+			require.InEpsilon(t, by*bound, worst.z, 1e-6)
+			worst.z = 0
+			require.Equal(t, gap{name, s.mean[j], p.mean[j], p.standardError[j], s.deviation[j], p.deviation[j], 0}, worst)
+		}
+	}
+}
+
+// TestFigureOfDrifts: a curve is the drift in standard deviations, between bands of 95 %.
+func TestFigureOfDrifts(t *testing.T) {
+	r := Report{Observables: []Observable{
+		{Name: "a", Deviation: 2, Drift: []Drift{{Steps: 1, Change: 0.1, StandardError: 0.1, Z: -1}, {Steps: 2, Change: 1, StandardError: 0.5, Z: 2}}},
+		{Name: "b", Deviation: 4, Drift: []Drift{{Steps: 1, Change: -1, StandardError: 0.25, Z: -4}}},
+		{Name: "constant", Drift: []Drift{{Steps: 1}}},
+	}}
+	layers := r.Figure().Rows[0].Panels[0].Layers
+	require.Len(t, layers, 5)
+	require.Equal(t, "b", layers[2].Label, "that drifts most")
+	require.Equal(t, [][]float64{{1, 2}, {0.05, 0.5}}, [][]float64{layers[3].X, layers[3].Y})
+	require.Equal(t, layers[3].X, layers[1].X)
+	require.InDeltaSlice(t, []float64{0.05 - 0.098, 0.5 - 0.49}, layers[1].Low, 1e-12)
+	require.InDeltaSlice(t, []float64{0.05 + 0.098, 0.5 + 0.49}, layers[1].High, 1e-12)
+	require.InDeltaSlice(t, []float64{-0.25 - 0.1225}, layers[0].Low, 1e-12)
+}
+
+// A sized system has states of so many bytes.
+type sized struct {
+	engine.System
+	engine.Sampler
+	bytes int
+}
+
+func (s sized) Formats() []engine.Format { return []engine.Format{{RowBytes: s.bytes}} }
+
+type asked struct{ sized }
+
+func (asked) Err() error      { return nil }
+func (asked) Interrupt(error) {}
+func (asked) Close() error    { return nil }
+
+// TestBudgets: the moves that sizes leave, and the options' bounds.
+func TestBudgets(t *testing.T) {
+	for bytes, want := range map[int][2]int{0: {1 << 26, 1 << 22}, 1 << 12: {1 << 24, 1 << 19}, 1 << 10: {1 << 26, 1 << 21}, 1 << 17: {1 << 20, 1 << 19}} {
+		require.Equal(t, want, [2]int{Work(sized{bytes: bytes}), Share(sized{bytes: bytes}, 1000)}, "%d", bytes)
+	}
+	require.Equal(t, [2]int{1 << 20, 1 << 19}, [2]int{Work(struct{ engine.System }{}), Share(struct{ engine.System }{}, 0)})
+	require.Equal(t, 1<<23, Share(sized{bytes: 64}, 1<<25))
+	require.Equal(t, []int{1000, 1 << 20, 1}, []int{Share(asked{sized{bytes: 64}}, 1000), Share(asked{sized{bytes: 1 << 14}}, 1<<22), Share(asked{}, 0)})
+	for _, c := range []struct {
+		change func(o *Options, by int)
+		bound  int
+		less   int // what is refused, from the bound
+	}{
+		{func(o *Options, n int) { o.Samples = n }, 256, -1}, {func(o *Options, n int) { o.Samples = n }, 1 << 24, 1},
+		{func(o *Options, n int) { o.Refine = n }, 1, -1}, {func(o *Options, n int) { o.Refine = n }, 1 << 24, 1 << 24},
+		{func(o *Options, n int) { o.Chains = n }, 8, -1}, {func(o *Options, n int) { o.Chains = n }, 1 << 16, 1},
+		{func(o *Options, n int) { o.Draws = n }, 8, -1}, {func(o *Options, n int) { o.Draws = n }, 1 << 16, 1},
+		{func(o *Options, n int) { o.Moves = n }, 0, -1}, {func(o *Options, n int) { o.Time = time.Duration(n) }, 0, -1},
+	} {
+		o := Full()
+		c.change(&o, c.bound)
+		require.NoError(t, o.Validate())
+		c.change(&o, c.bound+c.less)
+		require.Error(t, o.Validate())
+	}
+}
+
+// TestMemoryFarFromZero: a correlation does not lose its digits where values are far from
+// 0, and a constant has none.
+func TestMemoryFarFromZero(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	first, last, constant := make([]float64, 500), make([]float64, 500), make([]float64, 500)
+	for i := range first {
+		x := random.NormFloat64()
+		first[i], last[i], constant[i] = 1e8+x, 1e8+0.6*x+0.8*random.NormFloat64(), 3
+	}
+	d := &diagnosis{options: Options{Samples: 500}, width: 1, stages: [][]float64{first, last}}
+	require.InDelta(t, gonum.Correlation(first, last, nil), d.memory(0), 1e-6)
+	for _, stages := range [][][]float64{{constant, last}, {first, constant}} {
+		d.stages = stages
+		require.Zero(t, d.memory(0))
+	}
+}

@@ -1,0 +1,83 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/pool"
+)
+
+var format = Format{Name: "bytes", Descr: "'|i1'", Shape: []int{2}, RowBytes: 2}
+
+// TestNumbers: as JSON and CSV have them.
+func TestNumbers(t *testing.T) {
+	for x, want := range map[float64]string{1<<53 - 1: "9007199254740991", -1 << 53: "-9.007199254740992e+15", 0.1: "0.1", math.Inf(1): "'Infinity'", math.Inf(-1): "'-Infinity'"} {
+		require.Equal(t, want, string(appendNumber(nil, x, "'")))
+	}
+	require.Equal(t, "'NaN'", string(appendNumber(nil, math.NaN(), "'")))
+}
+
+// TestCreate: no table is begun that has no room, or whose device takes nothing.
+func TestCreate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "table.npy")
+	_, err := Create(path, "npy", []string{"a"}, 1<<55, nil)
+	require.Error(t, err)
+	_, err = Create(filepath.Join(path, "nowhere.csv"), "csv", []string{"a"}, 1, nil)
+	require.Error(t, err)
+	_, err = Create(path, "npy", []string{"it's"}, 1, nil)
+	require.EqualError(t, err, `column "it's": NumPy's header has no room for such a name`)
+	_, err = os.Stat(path)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	if _, err := os.Stat("/dev/full"); err == nil {
+		_, err = Create("/dev/full", "csv", []string{"a"}, 1, nil)
+		require.ErrorContains(t, err, "no space left on device")
+	}
+	o, err := Create(path, "npy", []string{"a"}, 2, pool.New(1))
+	require.NoError(t, err)
+	require.True(t, o.Temporary())
+	require.NoError(t, o.Rows([]float64{1, 2}))
+	require.NoError(t, o.Close())
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, o.Bytes, info.Size())
+	short, err := Create(path, "npy", []string{"a"}, 2, pool.New(1))
+	require.NoError(t, err)
+	require.NoError(t, short.Rows([]float64{3}))
+	require.Error(t, short.Close(), "a row is missing")
+	after, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, info.ModTime(), after.ModTime(), "what was there stays")
+}
+
+// TestCount: lines of a file that are not blank, after which it is read from its beginning.
+func TestCount(t *testing.T) {
+	long := "[" + strings.Repeat(" ", 1<<20) + "3,1]"
+	path := filepath.Join(t.TempDir(), "states.ndjson")
+	require.NoError(t, os.WriteFile(path, []byte("\n[1,1]\r\n \t\n"+long+"\n[2,1]"), 0o600))
+	in, err := Open(path, nil, "", "", []Format{format}, 1)
+	require.NoError(t, err)
+	require.EqualValues(t, -1, in.Rows)
+	require.NoError(t, in.Count())
+	require.EqualValues(t, 3, in.Rows)
+	var where []string
+	require.NoError(t, in.Each(func(states []byte, at func(int) string) error {
+		for i := range len(states) / 2 {
+			where = append(where, fmt.Sprint(at(i), " ", states[2*i]))
+		}
+		return nil
+	}))
+	require.Equal(t, []string{"line 2 1", "line 4 3", "line 5 2"}, where)
+	require.NoError(t, in.Close())
+	pipe, err := Open("-", strings.NewReader("[1,1]\n"), "", "", []Format{format}, 1)
+	require.NoError(t, err)
+	require.ErrorContains(t, pipe.Count(), "stdin: how many states there are shows only at their end")
+	stop := errors.New("enough")
+	require.ErrorIs(t, pipe.Each(func([]byte, func(int) string) error { return stop }), stop)
+}
