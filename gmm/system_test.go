@@ -7,8 +7,8 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mixture"
-	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )

@@ -20,7 +20,7 @@ import (
 func testConfigs() map[string]*testConfig {
 	small := func(change func(c *testConfig)) *testConfig {
 		c := &testConfig{paperConfig(), plane(0.6)}
-		c.Training.Batch = 700
+		c.Training.Batch = 400
 		c.Generator.Depth, c.Generator.Hidden = 3, []int{24, 24}
 		change(c)
 		return c
@@ -245,7 +245,7 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, why, "because ")
 		require.GreaterOrEqual(t, c.Generator.Components, len(c.target.(gaussians)))
-		c.Training.Steps, c.Generator.Depth, c.Generator.Bent = 150, depth, false
+		c.Training.Steps, c.Training.Batch, c.Generator.Depth, c.Generator.Bent = 150, 512, depth, false
 		if depth > 0 {
 			c.Training.Steps, c.Training.Optimizer.LearningRate = 800, 0.003
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// A series is a stationary autoregression of 70 coordinates, of variance 1, about one of
+// A series is a stationary autoregression of 66 coordinates, of variance 1, about one of
 // two levels, ±level, of which the upper has that weight. One coordinate may be wider.
 type series struct {
 	memory, level, upper float64
@@ -21,7 +21,7 @@ type series struct {
 	width                float64 // times as wide
 }
 
-const seriesLength = 70
+const seriesLength = 66
 
 func (series) Dim() int { return seriesLength }
 

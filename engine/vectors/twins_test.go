@@ -203,7 +203,7 @@ func modalBest() ModalConfig {
 
 // small returns a configuration cut down to run in milliseconds.
 func small(c ModalConfig, target Modal) *modalConfig {
-	c.Training.Batch, c.Training.Steps = 600, 4
+	c.Training.Batch, c.Training.Steps = 400, 4
 	c.Generator.Hidden, c.Generator.Latent = []int{16, 16}, 5
 	return &modalConfig{c, target}
 }
