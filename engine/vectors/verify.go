@@ -56,6 +56,7 @@ type subject struct {
 	steps   int // of each
 	batches int // of the population loss
 	samples int // exact ones that move, with modes
+	summed  int // by double sums, with modes
 
 	transition  func(t Target, c TransitionConfig) *transition
 	acceptance  func(m *mover, rows int) []float32

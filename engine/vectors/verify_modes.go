@@ -20,7 +20,7 @@ import (
 
 func newModalSubject(c *Config, known Known, workers *pool.Pool) *subject {
 	v := newSubject(c, []Known{known}, Known{}, workers)
-	v.chains, v.steps, v.batches, v.samples = 1<<14, 300, 200, 1<<18
+	v.chains, v.steps, v.batches, v.samples, v.summed = 1<<14, 300, 200, 1<<18, 100
 	v.checks = func() []func() ([]engine.Check, error) {
 		c := *v.config
 		c.Training.Batch = 300 // two blocks of rows and more
@@ -259,8 +259,7 @@ var verifyKernel = mmd.Kernel{Bandwidths: []float64{0.5, 1}, IMQ: []mmd.IMQ{{C: 
 // the gradients of that with central differences.
 func (v *subject) checkModalLoss() ([]engine.Check, error) {
 	t := v.order("random")
-	const n = 100
-	d, modes := t.dim, t.modes
+	n, d, modes := v.summed, t.dim, t.modes
 	var lossError, gradError, difference float64
 	for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
 		s, next := v.moved(t, n, 14, 0)

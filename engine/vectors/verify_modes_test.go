@@ -17,7 +17,7 @@ func newModalTestSubject(workers *pool.Pool, dim int) *subject {
 	c := modalPaper()
 	c.Transition.Steps = 1 // more of them are less irreversible in the paper's order
 	v := newModalSubject(c.converted(), threeTwins(dim).known(), workers)
-	v.chains, v.steps, v.batches, v.samples = 1<<12, 300, 120, 1<<16
+	v.chains, v.steps, v.batches, v.samples, v.summed = 1<<12, 300, 120, 1<<16, 70
 	return v
 }
 
