@@ -92,6 +92,7 @@ func TestFiguresOfReports(t *testing.T) {
 		"slow":        {normal: normal{keep: 0.999, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, off: 1.5, seed: 12}},
 		"far":         {normal: normal{keep: 0.8, apart: 30, plus: 1, seed: 13}},
 		"uncrossed":   {normal: normal{keep: 0.8, apart: 3, plus: 0.5, seed: 14}},
+		"needle":      {normal: normal{keep: 0.8, apart: 3, plus: 0.5, weighted: true, needle: 11, seed: 7}},
 		"off":         {normal: normal{keep: 0.8, apart: 3, plus: 0.5, off: 0.5, seed: 15}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -253,6 +254,7 @@ func TestFiguresOfReports(t *testing.T) {
 				"slow":      fmt.Sprintf("wrong, do not use: %s, and has not come to rest, or not for long, within %d", drifts, r.Steps),
 				"far":       fmt.Sprintf("cannot tell: %d of 128 chains that owe nothing to the generator ended where no sample is near, and nothing crosses between (R̂ = %.3g): a mode may be missing", r.Chains.Far, rHat),
 				"uncrossed": fmt.Sprintf("cannot tell: nothing drifts within %d steps, but nothing crosses between the values of plus, and chains do not mix within %d steps (R̂ = %.3g)", r.Steps, total, rHat),
+				"needle":    fmt.Sprintf("cannot tell: 2 of 128 chains that owe nothing to the generator ended where its density is too small by a factor of 12800 and more, and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail, or they are still on their way", rHat),
 				"off":       fmt.Sprintf("cannot tell: as drawn it is wrong (%s); that ends after %d, but nothing crosses between the values of plus, and chains do not mix within %d steps (R̂ = %.3g)", drifts, settledAll, total, rHat),
 			}[name], r.Sentence)
 		})
@@ -267,6 +269,36 @@ func differences(a, b []float64) (d []float64, z float64) {
 		sum, squares = sum+d[i], squares+d[i]*d[i]
 	}
 	return d, sum / max(math.Sqrt(squares), math.SmallestNonzeroFloat64)
+}
+
+// TestNoTimeForChains: means as drawn are shown where only weights could be asked.
+func TestNoTimeForChains(t *testing.T) {
+	s := &slowed{normal{keep: 0.5, cross: 0.5, chainCross: 0.5, plus: 0.5, weighted: true}}
+	r, err := Run(t.Context(), s, nil, Options{Samples: 256, First: Fresh, Refine: 64, Chains: 64, Draws: 64, Time: 20 * time.Millisecond})
+	require.NoError(t, err)
+	require.Nil(t, r.Chains)
+	require.Contains(t, r.Sentence, fmt.Sprintf("cannot tell: nothing drifts within %s and the weights of its density agree, but no chain has looked for what the samples leave out: the time was too short", count(r.Steps, "step")))
+	for _, seen := range r.Observables {
+		require.Equal(t, seen.Mean, seen.Refined, seen.Name)
+	}
+}
+
+// TestTails: what keeps weights from telling alone.
+func TestTails(t *testing.T) {
+	for _, c := range []struct {
+		k        float64
+		measured *Weights
+		want     string
+	}{
+		{0.49, nil, ""},
+		{0.51, nil, "they have a tail of Pareto's k̂ = 0.51, above 0.5"},
+		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.31}, ""},
+		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.29, Largest: 123.4}, "those of 5000 samples that were measured have an effective size of 0.29, where 1000 have 0.6: a few weights, up to 123 times the mean, make the difference"},
+		{0.51, &Weights{Samples: 5000, EffectiveSize: 1, Warning: "a few stand out"}, "of 5000 samples that were measured a few stand out"},
+	} {
+		d := &diagnosis{options: Options{Measured: c.measured}, weight: &Weights{Samples: 1000, EffectiveSize: 0.6, ParetoK: c.k, Tail: 0.5}}
+		require.Equal(t, c.want, d.tail())
+	}
 }
 
 // A still walk does not move.
