@@ -133,7 +133,7 @@ func TestTables(t *testing.T) {
 
 	// Rows before a state that cannot be scored are written.
 	states[2*700] = 255
-	rows, text, err = scored(t, "csv", "raw", states)
+	_, text, err = scored(t, "csv", "raw", states)
 	require.EqualError(t, err, "stdin: state 700: number 1 is 255")
 	require.Equal(t, "energy,log_density,ten\n"+strings.Join(cells[:700], ""), text)
 	_, _, err = scored(t, "csv", "raw", states[:7])
