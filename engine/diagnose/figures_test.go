@@ -438,7 +438,8 @@ func TestFiguresOfCoordinates(t *testing.T) {
 
 	// One that is as far off as the level allows, or by a little more.
 	bound := -stat.NormalQuantile(1e-3 / 2 / (2 * dim))
-	for name, j := range map[string]int{"coordinate 4": 4, "the spread of coordinate 5": dim + 5} {
+	for _, j := range []int{4, dim + 5} {
+		name := map[int]string{4: "coordinate 4", dim + 5: "the spread of coordinate 5"}[j]
 		for _, by := range []float64{-1.001, -0.999, 0.999, 1.001} {
 			s := d.profiles[1]
 			p.mean = slices.Clone(s.mean)
