@@ -512,3 +512,20 @@ func TestBudgets(t *testing.T) {
 		require.Error(t, o.Validate())
 	}
 }
+
+// TestMemoryFarFromZero: a correlation does not lose its digits where values are far from
+// 0, and a constant has none.
+func TestMemoryFarFromZero(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	first, last, constant := make([]float64, 500), make([]float64, 500), make([]float64, 500)
+	for i := range first {
+		x := random.NormFloat64()
+		first[i], last[i], constant[i] = 1e8+x, 1e8+0.6*x+0.8*random.NormFloat64(), 3
+	}
+	d := &diagnosis{options: Options{Samples: 500}, width: 1, stages: [][]float64{first, last}}
+	require.InDelta(t, gonum.Correlation(first, last, nil), d.memory(0), 1e-6)
+	for _, stages := range [][][]float64{{constant, last}, {first, constant}} {
+		d.stages = stages
+		require.Zero(t, d.memory(0))
+	}
+}
