@@ -153,6 +153,8 @@ func TestCreate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "table.npy")
 	_, err := Create(path, "npy", []string{"a"}, 1<<55, nil)
 	require.Error(t, err)
+	_, err = Create(filepath.Join(path, "nowhere.csv"), "csv", []string{"a"}, 1, nil)
+	require.Error(t, err)
 	_, err = Create(path, "npy", []string{"it's"}, 1, nil)
 	require.EqualError(t, err, `column "it's": NumPy's header has no room for such a name`)
 	_, err = os.Stat(path)

@@ -11,8 +11,9 @@
 // packages that import it, nearest first. It is caught when a test fails or hangs that
 // passes without it. The tree is not touched: go test -overlay has the changed file.
 //
-// A changed program may do what this user may, such as send signals or remove files. Run
-// many of them in a container, or by unshare --pid --fork --mount-proc.
+// A changed program may do what this user may, such as send signals, remove files or take
+// all memory. Run many of them in a container, or under a limit (ulimit -v) and by
+// unshare --pid --fork --mount-proc.
 package main
 
 import (
