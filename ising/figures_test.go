@@ -1,47 +1,82 @@
 package ising
 
 import (
-	"math"
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	gonum "gonum.org/v1/gonum/stat"
 
-	"github.com/revgen/revgen/bitspin"
-	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/pool"
 )
 
-// TestFiguresOfDrifts takes the steps of a drift once more, for a generator that is far
-// from its target, and computes the mean change and its error from the list of changes.
-func TestFiguresOfDrifts(t *testing.T) {
-	const samples = 700
-	c := mmdConfig(t)
-	c.Target = TargetConfig{L: 5, Beta: 0.4, J: 1}
-	trainer := newTrainer(t, c, 2)
-	s := trainer.System().(*system)
-	rows, err := s.drift(t.Context(), trainer.Params(), samples)
+func figuresOf(t *testing.T, l int) figure.Figure {
+	t.Helper()
+	cfg, err := Preset("paper")
 	require.NoError(t, err)
-	kernel, err := bitspin.NewMetropolis(s.target.Model, s.target.Beta, bitspin.SingleSpin())
+	cfg.Target.L, cfg.Training.Batch, cfg.Generator.Hidden = l, 16, []int{8}
+	workers := pool.New(1)
+	defer workers.Close()
+	s, err := cfg.New(workers)
 	require.NoError(t, err)
-	var changes [2][]float64
-	require.NoError(t, s.Measure(t.Context(), trainer.Params(), samples, 0, samples, func(batch []uint64) {
-		moved, moving := make([]uint64, len(batch)), rng.Stream(c.Training.Seed, rng.Reference, 1)
-		kernel.Run(moved, batch, 0, samples, s.target.N, &moving, 0, new(bitspin.Stats))
-		for i, to := range moved {
-			size := func(config uint64) float64 { return math.Abs(float64(s.target.Magnetisation([]uint64{config}))) / 25 }
-			changes[0] = append(changes[0], s.target.Energy([]uint64{to})-s.target.Energy(batch[i:i+1]))
-			changes[1] = append(changes[1], size(to)-size(batch[i]))
-		}
-	}))
-	for k, name := range []string{"energy_drift", "abs_magnetisation_drift"} {
-		m, mean := rows[k], gonum.Mean(changes[k], nil)
-		se := math.Sqrt(gonum.PopVariance(changes[k], nil) / samples)
-		require.Equal(t, name, m.Name)
-		require.Greater(t, math.Abs(mean), 10*se, "far from rest")
-		require.InDelta(t, mean, m.Generated, 1e-12)
-		require.InDelta(t, math.Abs(mean), m.Error, 1e-12)
-		require.InDelta(t, math.Sqrt(2/math.Pi)*se, m.Floor, 1e-12)
-		require.InDelta(t, 1.959964*math.Sqrt(2/math.Pi)*se, m.Quantile*math.Sqrt(2/math.Pi), 1e-6)
-		require.InDeltaSlice(t, []float64{mean - 1.959964*se, mean + 1.959964*se}, m.Interval[:], 1e-6)
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	figures, err := s.(engine.Illustrator).Figures(context.Background(), params, 2000)
+	require.NoError(t, err)
+	require.Len(t, figures, 1)
+	return figures[0]
+}
+
+func layerSum(y []float64) (sum float64) {
+	for _, v := range y {
+		sum += v
+	}
+	return sum
+}
+
+// What is shown as a distribution is one, and what is known exactly is shown.
+func TestFigures(t *testing.T) {
+	f := figuresOf(t, 3)
+	require.Len(t, f.Rows, 2)
+	for _, p := range f.Rows[0].Panels {
+		require.Len(t, p.Layers, 2, p.X.Label)
+		exact, generated := p.Layers[0], p.Layers[1]
+		require.Equal(t, []figure.Role{figure.Target, figure.Generated}, []figure.Role{exact.Role, generated.Role})
+		require.InDelta(t, 1, layerSum(exact.Y), 1e-12)
+		require.InDelta(t, 1, layerSum(generated.Y), 1e-12)
+	}
+	magnetisation, energy := f.Rows[0].Panels[0].Layers[0], f.Rows[0].Panels[1].Layers[0]
+	require.Len(t, magnetisation.X, 10)
+	require.InDelta(t, magnetisation.Y[0], magnetisation.Y[9], 1e-15)
+	require.Equal(t, []float64{-18, -10, -6, -2, 2, 6}, energy.X)
+	var mean float64
+	for i, e := range energy.X {
+		mean += e * energy.Y[i]
+	}
+	require.InDelta(t, -4.842892000871, mean, 1e-10)
+
+	band, stairs, points := f.Rows[1].Panels[0].Layers[0], f.Rows[1].Panels[0].Layers[1], f.Rows[1].Panels[0].Layers[2]
+	require.Len(t, stairs.Y, 100)
+	require.IsNonIncreasing(t, stairs.Y)
+	require.LessOrEqual(t, len(points.Y), 100)
+	for i, p := range stairs.Y {
+		require.Less(t, band.Low[i], p)
+		require.Less(t, p, band.High[i])
+	}
+
+	require.Len(t, figuresOf(t, 5).Rows, 1, "too many configurations to list")
+	counted := figuresOf(t, 6)
+	require.Equal(t, "exact", counted.Rows[0].Panels[1].Layers[0].Label)
+	require.Len(t, counted.Rows, 2)
+	require.Len(t, counted.Rows[1].Panels[0].Layers, 2, "no band about exact correlations")
+	require.Equal(t, []float64{1, 2, 3}, counted.Rows[1].Panels[0].Layers[1].X)
+	approximate := figuresOf(t, 9)
+	require.Equal(t, "Metropolis", approximate.Rows[0].Panels[1].Layers[0].Label)
+	require.Equal(t, []float64{1, 2, 3, 4}, approximate.Rows[1].Panels[0].Layers[2].X)
+	unknown := figuresOf(t, 33)
+	for _, p := range unknown.Rows[0].Panels {
+		require.Len(t, p.Layers, 1)
+		require.Equal(t, figure.Generated, p.Layers[0].Role)
 	}
 }

@@ -370,8 +370,11 @@ func TestFarChains(t *testing.T) {
 		for i := range chains {
 			y := 1 + math.Log(100*chains) + 0.01*(float64(i)-3.5)
 			at := right
-			for goal := 2 * typical * (1 + 0.001*(float64(i)-2.5)); least(at, y) > goal; {
-				at -= 1e-4 * wide
+			goal := 2 * typical * (1 + 0.001*(float64(i)-2.5))
+			for step := 4 * wide; step > 1e-5*wide; step /= 2 {
+				for least(at-step, y) > goal {
+					at -= step
+				}
 			}
 			ends[2*i], ends[2*i+1] = at, y
 			if least(at, y) > 2*typical {
