@@ -87,7 +87,7 @@ func TestGuide(t *testing.T) {
 	run("schools", "report", "run")
 	run("schools", "info", "run")
 	run("schools", "config", "show", "schools", "--preset", "paper")
-	run("schools", "verify", "schools", "run", "--max", "mean_x0=1e9")
+	run("schools", "verify", "schools")
 	write("jobs.ndjson", `{"train": "schools", "preset": "paper", "set": {"training.steps": 5, "training.batch": 64, "evaluation.samples": 500}}`+"\n")
 	run("schools", "run", "jobs.ndjson", "-o", "batch")
 }

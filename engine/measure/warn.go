@@ -70,7 +70,7 @@ func (e *Evaluation) Refuted() (why []string) {
 		if m.Uncertainty == 0 && m.far() {
 			why = append(why, m.against())
 		} else if floors, _ := m.biased(); floors > 0 && e.weightsTrusted() {
-			why = append(why, m.Name+" is not what the weights of the density make of it")
+			why = append(why, fmt.Sprintf("%s is %.1f sampling floors from its average by weights (use these, or exact draws)", m.Name, floors))
 		}
 	}
 	return why

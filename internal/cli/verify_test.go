@@ -73,7 +73,7 @@ func TestDefect(t *testing.T) {
 	cmd.Env = append(cmd.Env, "REVGEN_TEST_VERIFY_PANIC=1")
 	o := finish(t, cmd)
 	require.Equal(t, exitDefect, o.code, o.stderr)
-	require.Regexp(t, `^revgen: a defect of revgen: runtime error: index out of range \[50\] with length \d+ \(cli/main_test\.go:\d+\); please report it.*\n$`, o.stderr)
+	require.Regexp(t, `^revgen: a defect of revgen: runtime error: index out of range \[50\] with length \d+ \(internal/cli/main_test\.go:\d+\); please report it.*\n$`, o.stderr)
 	require.Equal(t, exitUsage, (&program{}).exitCode(usagef("no")))
 
 	// So does what panics in a command that no signal interrupts.
