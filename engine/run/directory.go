@@ -166,8 +166,8 @@ func (r *run) openMetrics() error {
 	}
 	if end < r.written {
 		r.report(fmt.Sprintf("%s holds %d bytes of the %d that the checkpoint counts: the records between are lost", path, end, r.written))
+		r.written = end // which is read meanwhile where it is 0
 	}
-	r.written = end
 	if end < info.Size() {
 		if err := file.Truncate(end); err != nil {
 			return err
