@@ -67,8 +67,8 @@ func TestMPISameBits(t *testing.T) {
 	}
 }
 
-// long is a run that does not end before it is stopped.
-func long(steps string) []string {
+// lasting is a run that does not end before it is stopped.
+func lasting(steps string) []string {
 	return []string{"train", "ising", "--preset", "paper", "--set", "training.steps=" + steps, "--set", "training.batch=256",
 		"--set", "evaluation.samples=1000", "--set", "training.checkpoint_every=5", "--set", "training.log_every=1", "-t", "1", "-o", "run"}
 }
@@ -88,7 +88,7 @@ func TestMPIStopsAndResumesOnOtherRanks(t *testing.T) {
 	dir := t.TempDir()
 	const steps = "300"
 	var stderr bytes.Buffer
-	cmd := ranks(t, dir, "3", long(steps)...)
+	cmd := ranks(t, dir, "3", lasting(steps)...)
 	cmd.Stderr = &stderr
 	require.NoError(t, cmd.Start())
 	begun(t, dir)
@@ -98,7 +98,7 @@ func TestMPIStopsAndResumesOnOtherRanks(t *testing.T) {
 	require.Equal(t, 1, strings.Count(stderr.String(), "stopped at step"), stderr.String())
 
 	// A rank that dies takes the job with it, and leaves a checkpoint.
-	cmd = ranks(t, dir, "2", long(steps)...)
+	cmd = ranks(t, dir, "2", lasting(steps)...)
 	require.NoError(t, cmd.Start())
 	begun(t, dir)
 	self, err := os.Executable()
@@ -118,11 +118,11 @@ func TestMPIStopsAndResumesOnOtherRanks(t *testing.T) {
 	_ = cmd.Wait()
 	require.NotZero(t, cmd.ProcessState.ExitCode())
 
-	o := finish(t, ranks(t, dir, "2", long(steps)...))
+	o := finish(t, ranks(t, dir, "2", lasting(steps)...))
 	require.Zero(t, o.code, o.stderr)
 	require.Contains(t, o.stderr, "continuing from step")
 	one := t.TempDir()
-	ok(t, one, long(steps)...)
+	ok(t, one, lasting(steps)...)
 	sameFiles(t, filepath.Join(one, "run", "model.rvg"), filepath.Join(dir, "run", "model.rvg"))
 }
 
