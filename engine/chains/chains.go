@@ -31,7 +31,7 @@ type Options struct {
 	Ladder []float64
 	// Start, if not nil, gives the chains in place of the system's own, as Observer's
 	// Chains does.
-	Start func(params []float32, n int) (Walk, error)
+	Start func(params []float32, n int) (Walk, error) `json:"-"`
 	// Ranks, if not nil, is the pool of the system where several ranks share the chains, or
 	// each runs all where these cannot be shared. All call Run with the same options.
 	Ranks *pool.Pool
