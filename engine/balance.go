@@ -40,13 +40,10 @@ func (b *Balancing) Validate() error { return conf.Fraction("partners", b.Partne
 // others' share of the pairs are those of two samples of the batch, all of them: over
 // them L is the variance of R.
 type Balance struct {
-	R    []float64 // of each s
-	Next []float64 // of each s′; of a sample that does not move it is not read
-
-	Weight     []float64 // the coefficient of ∇ln q(s)
-	NextWeight []float64 // the coefficient of ∇ln q(s′), 0 where there is none
-
-	Total, NextTotal float64 // Σ of the coefficients
+	R     []float64 // of each s
+	RNext []float64 // of each s′; of a sample that does not move it is not read
+	C     []float64 // the coefficient of ∇ln q(s)
+	CNext []float64 // that of ∇ln q(s′), 0 where there is none
 
 	block, moving int // of so many samples, so many move
 	moved         int // in all
@@ -57,7 +54,7 @@ type Balance struct {
 // in numbers that are multiples of unit, so that all do together what Partners leaves.
 func NewBalance(b Balancing, n, block, unit int) *Balance {
 	l := &Balance{
-		R: make([]float64, n), Next: make([]float64, n), Weight: make([]float64, n), NextWeight: make([]float64, n),
+		R: make([]float64, n), RNext: make([]float64, n), C: make([]float64, n), CNext: make([]float64, n),
 		block: block, moving: int(math.Round((1-b.Partners)*float64(block)/float64(unit))) * unit,
 	}
 	if b.Partners < 1 {
@@ -92,11 +89,10 @@ func (l *Balance) Measure() float64 {
 	l.bound()
 	pairs := n - float64(l.moved) // of independent samples
 	loss := l.level(pairs / n)
-	l.NextTotal = 0
-	clear(l.NextWeight)
+	clear(l.CNext)
 	for lo := 0; lo < len(l.R); lo += l.block {
 		for i := lo; i < l.Moving(lo, min(lo+l.block, len(l.R))); i++ {
-			difference := l.R[i] - l.Next[i]
+			difference := l.R[i] - l.RNext[i]
 			size := math.Abs(difference)
 			slope := difference
 			if size > mostDifference {
@@ -105,20 +101,18 @@ func (l *Balance) Measure() float64 {
 			} else {
 				loss += difference * difference / (2 * n)
 			}
-			l.Weight[i] += slope / n
-			l.NextWeight[i] = -slope / n
-			l.NextTotal -= slope / n
+			l.C[i] += slope / n
+			l.CNext[i] = -slope / n
 		}
 	}
-	l.Total = -l.NextTotal
 	return loss
 }
 
 // Of returns the loss that a batch with these R and R of s′ would have.
 func (l *Balance) Of(r, next []float64) float64 {
 	copied := *l
-	copied.R, copied.Next = r, next
-	copied.Weight, copied.NextWeight = make([]float64, len(r)), make([]float64, len(r))
+	copied.R, copied.RNext = r, next
+	copied.C, copied.CNext = make([]float64, len(r)), make([]float64, len(r))
 	return copied.Measure()
 }
 
@@ -133,7 +127,7 @@ func (l *Balance) level(part float64) float64 {
 	var squares float64
 	l.rate = 0
 	for i, r := range l.R {
-		l.Weight[i] = 2 * part * (r - mean) / (n - 1)
+		l.C[i] = 2 * part * (r - mean) / (n - 1)
 		squares += (r - mean) * (r - mean)
 		l.rate += math.Exp(min(0, r-l.R[(i+1)%len(l.R)])) / n
 	}
@@ -152,8 +146,8 @@ func (l *Balance) bound() {
 	for i, r := range l.R {
 		if math.IsInf(r, 1) {
 			l.R[i] = highest + outside
-			if math.IsInf(l.Next[i], 1) {
-				l.Next[i] = l.R[i]
+			if math.IsInf(l.RNext[i], 1) {
+				l.RNext[i] = l.R[i]
 			}
 		}
 	}

@@ -50,7 +50,7 @@ type Differentiable interface {
 	// Surrogate returns the function of the parameters whose gradient Backward
 	// gives after the last Loss, computed anew in float64: the loss, or its
 	// first-order change, with the noise, s′, the draws of heads and what the
-	// objective holds fixed as they were. It is asked for before Backward.
+	// loss holds fixed as they were. It is asked for before Backward.
 	Surrogate() func(params []float64) float64
 }
 

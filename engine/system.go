@@ -11,7 +11,7 @@ import (
 
 // A System is one target distribution with the generator that learns it: all
 // that the trainer knows of either. Loss and Backward are the paper's Algorithm 1, whose
-// lines stand in engine/vectors/reversibility.go, called once per step; searches by losses
+// lines stand in reversibility.go, Pairs and Densities, called once per step; searches by losses
 // alone call Loss for each candidate. The buffers of a batch are allocated once.
 //
 // Every random number is a function of the seed, its purpose, the step and the

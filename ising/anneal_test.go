@@ -57,8 +57,8 @@ func TestAnnealRaisesTheInverseTemperature(t *testing.T) {
 		require.NoError(t, c.Validate())
 		trainer := newTrainer(t, c, 2)
 		s := trainer.System().(*system)
-		s.Generate(trainer.Params(), 1)
-		s.Transition(step)
+		s.Generator.Draw(s.S, trainer.Params(), 1)
+		require.NoError(t, s.Transition.Move(s.Next, s.S, step))
 		return s.Acceptance()
 	}
 	of := map[uint32]float64{}

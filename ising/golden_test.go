@@ -41,12 +41,12 @@ func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 		s := made.(*system)
 		params := make([]float32, s.NumParams())
 		s.Initialize(params)
-		samples := make([]uint64, len(s.Batch().States))
+		samples := make([]uint64, len(s.S))
 		s.Drawing(params).Draw(samples, 0, 0)
 		for step := range uint32(4) {
-			s.Generate(params, step)
+			s.Generator.Draw(s.S, params, step)
 			same := 0
-			for i, config := range s.Batch().States {
+			for i, config := range s.S {
 				if config == samples[i] {
 					same++
 				}

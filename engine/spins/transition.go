@@ -115,6 +115,9 @@ type Transition struct {
 // NewTransition returns the transition of n configurations of a target, of so many
 // words.
 func NewTransition(c *TransitionConfig, training *engine.Training, n int, t Moving, words int, workers *pool.Pool) (*Transition, error) {
+	if n == 0 {
+		return &Transition{}, nil
+	}
 	tr := &Transition{config: c, training: training, words: words, levels: make([]Kernel, AnnealLevels), workers: workers}
 	for level := AnnealLevels; level >= 1; level-- {
 		if level < AnnealLevels && c.Anneal == 0 {
@@ -135,9 +138,13 @@ func NewTransition(c *TransitionConfig, training *engine.Training, n int, t Movi
 	return tr, nil
 }
 
-// Run sets next to what a step's transition makes of the batch's states.
-func (t *Transition) Run(next, states []uint64, step uint32) {
-	t.next, t.states = next, states
+// Move sets next to what a step's transition makes of the batch s. It implements
+// engine.Transition, without an error.
+func (t *Transition) Move(next, s []uint64, step uint32) error {
+	if len(t.counts) == 0 {
+		return nil
+	}
+	t.next, t.states = next, s
 	t.kernel = t.levels[t.config.Level(step, t.training.Steps)-1]
 	t.stream = rng.Stream(t.training.Seed, rng.TrainTransition, step)
 	t.workers.Share(len(t.counts), t.move, pool.SpanOf(next, t.rows*t.words), pool.SpanOf(t.counts, 1))
@@ -145,6 +152,7 @@ func (t *Transition) Run(next, states []uint64, step uint32) {
 	for i := range t.counts {
 		t.count.Add(t.counts[i])
 	}
+	return nil
 }
 
 // Acceptance returns the fraction of the last call's proposals that were accepted.

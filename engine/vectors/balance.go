@@ -9,49 +9,49 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// balance is reversibility of log densities, whose R and coefficients are the
-// engine.Balance's. Some of each block's states move.
-type balance struct {
-	*engine.Balance
-	generator *learner
-	kernel    *kernel
-	s, next   States
-	after     []densePass // of the states of each block that move, none where none do
-	weighed   []pool.Span
+// weigher is a learner of a density, with what R and its gradient need. Some of each
+// block's states move.
+type weigher struct {
+	*learner
+	after   []densePass // of the states of each block that move, none where none do
+	weighed []pool.Span
+
+	r, rNext []float64 // of the call under way
+	c, cNext []float64
+	moved    States
 
 	weighBlock func(block, lo, hi int, _ []float32)
 	scoreBlock func(lane, lo, hi int, grad []float32)
 }
 
-func newBalance(c *Config, e *Ensemble, l *learner) (*balance, *kernel) {
+type densities = engine.Densities[States]
+
+func newDensities(c *Config, e *Ensemble, l *learner, k *kernel) *densities {
 	n, rows := c.Training.Batch, l.lanes.BlockRows()
-	b := &balance{
-		Balance: engine.NewBalance(c.Loss.Balancing, n, rows, 1), generator: l,
-		s: e.NewStates(n), next: e.NewStates(n),
-	}
-	b.kernel = newKernel(c, e, l.lanes, b.Moving)
-	b.weighed = []pool.Span{nn.RowSpan(l.lanes, b.R, 1), nn.RowSpan(l.lanes, b.Next, 1), nn.BlockSpan(l.lanes, b.kernel.counts)}
+	b, w := engine.NewBalance(c.Loss.Balancing, n, rows, 1), &weigher{learner: l}
+	k.moving = b.Moving
+	w.weighed = []pool.Span{nn.RowSpan(l.lanes, b.R, 1), nn.RowSpan(l.lanes, b.RNext, 1), nn.BlockSpan(l.lanes, k.counts)}
 	if moving := b.Moving(0, rows); moving > 0 {
 		for range l.passes {
-			b.after = append(b.after, l.newPass(moving, true).(densePass))
+			w.after = append(w.after, l.newPass(moving, true).(densePass))
 		}
 	}
-	b.weighBlock = func(block, lo, hi int, _ []float32) {
-		l.passes[block].(densePass).logDensity(b.R[lo:hi])
-		subtract(b.R[lo:hi], b.kernel.logPi[lo:])
+	w.weighBlock = func(block, lo, hi int, _ []float32) {
+		l.passes[block].(densePass).logDensity(w.r[lo:hi])
+		subtract(w.r[lo:hi], k.logPi[lo:])
 		if end := b.Moving(lo, hi); end > lo {
-			b.after[block].density(b.Next[lo:end], b.next.Part(lo, end), l.weights)
-			subtract(b.Next[lo:end], b.kernel.logNext[lo:])
+			w.after[block].density(w.rNext[lo:end], w.moved.Part(lo, end), l.weights)
+			subtract(w.rNext[lo:end], k.logNext[lo:])
 		}
 	}
-	b.scoreBlock = func(lane, lo, hi int, grad []float32) {
+	w.scoreBlock = func(lane, lo, hi int, grad []float32) {
 		block := lo / rows
-		l.passes[block].(densePass).score(grad, b.Weight[lo:hi], l.weights, l.scratch[lane])
+		l.passes[block].(densePass).score(grad, w.c[lo:hi], l.weights, l.scratch[lane])
 		if end := b.Moving(lo, hi); end > lo {
-			b.after[block].score(grad, b.NextWeight[lo:end], l.weights, l.scratch[lane])
+			w.after[block].score(grad, w.cNext[lo:end], l.weights, l.scratch[lane])
 		}
 	}
-	return b, b.kernel
+	return &densities{Balance: b, Generator: w, Transition: k, S: e.NewStates(n), Next: e.NewStates(n)}
 }
 
 func subtract(dst, from []float64) {
@@ -60,20 +60,22 @@ func subtract(dst, from []float64) {
 	}
 }
 
-// weigh sets R of each state, and of where it has moved.
-func (b *balance) weigh() { b.generator.lanes.Share(b.weighBlock, b.weighed...) }
-
-// score sets grad to Σ c ∇ln q of all states.
-func (b *balance) score(grad, θ []float32) {
-	b.generator.weights.params = θ
-	b.generator.lanes.Backward(grad, b.scoreBlock)
-	b.generator.nets.finish(grad, b.generator.weights)
+// Weigh sets R of the states that were drawn, and of where they have moved.
+func (w *weigher) Weigh(r, rNext []float64, _, next States) {
+	w.r, w.rNext, w.moved = r, rNext, next
+	w.lanes.Share(w.weighBlock, w.weighed...)
 }
 
-func (b *balance) acceptance(moves float64) float64 { return b.Acceptance(moves) }
+// Score sets grad to Σ c ∇ln q of all states that were weighed.
+func (w *weigher) Score(grad, θ []float32, c, cNext []float64) {
+	w.weights.params, w.c, w.cNext = θ, c, cNext
+	w.lanes.Backward(grad, w.scoreBlock)
+	w.nets.finish(grad, w.weights)
+}
 
-func (b *balance) surrogate() func(params []float64) float64 {
-	l, n := b.generator, len(b.R)
+// surrogateOfDensities is System.Surrogate of densities.
+func (s *System) surrogateOfDensities(b *densities) func(params []float64) float64 {
+	l, n := s.generator, len(b.R)
 	d, rows, was := l.nets.dim, l.lanes.BlockRows(), number.Widen(l.weights.params)
 	density := l.generator.(interface {
 		logDensity64(params []float64) func(x []float64, k int) float64
@@ -93,15 +95,15 @@ func (b *balance) surrogate() func(params []float64) float64 {
 		}
 		r, next = make([]float64, n), make([]float64, n)
 		for i := range r {
-			r[i] = of(b.s, i)
+			r[i] = of(b.S, i)
 			if lo := i / rows * rows; i < b.Moving(lo, min(lo+rows, n)) {
-				next[i] = of(b.next, i)
+				next[i] = of(b.Next, i)
 			}
 		}
 		return r, next
 	}
 	before, beforeNext := at(was)
-	now, nowNext := slices.Clone(b.R), slices.Clone(b.Next)
+	now, nowNext := slices.Clone(b.R), slices.Clone(b.RNext)
 	return func(params []float64) float64 {
 		r, next := at(params)
 		for i := range r {

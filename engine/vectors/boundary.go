@@ -13,7 +13,7 @@ import (
 
 // bounded adds the penalty to a loss.
 type bounded struct {
-	lossGradient
+	discrepancy
 	lanes     *nn.Lanes
 	penalties []float64 // of each block
 	penalised pool.Span // these
@@ -23,8 +23,8 @@ type bounded struct {
 	penalise func(block, lo, hi int, _ []float32)
 }
 
-func newBounded(loss lossGradient, b *boundary, n int, lanes *nn.Lanes) *bounded {
-	l := &bounded{lossGradient: loss, lanes: lanes, penalties: make([]float64, lanes.Blocks())}
+func newBounded(loss discrepancy, b *boundary, n int, lanes *nn.Lanes) *bounded {
+	l := &bounded{discrepancy: loss, lanes: lanes, penalties: make([]float64, lanes.Blocks())}
 	l.penalised = nn.BlockSpan(lanes, l.penalties)
 	sigmoids := make([]float32, n)
 	l.penalise = func(block, lo, hi int, _ []float32) {
@@ -34,7 +34,7 @@ func newBounded(loss lossGradient, b *boundary, n int, lanes *nn.Lanes) *bounded
 }
 
 func (l *bounded) LossGradient(ds slopes, s, next States) float64 {
-	loss := l.lossGradient.LossGradient(ds, s, next)
+	loss := l.discrepancy.LossGradient(ds, s, next)
 	l.ds, l.s = ds, s
 	l.lanes.Share(l.penalise, l.penalised)
 	for _, p := range l.penalties {
@@ -44,7 +44,7 @@ func (l *bounded) LossGradient(ds slopes, s, next States) float64 {
 }
 
 // State lists what the loss carries from step to step.
-func (l *bounded) State() []engine.Section { return state.Of(l.lossGradient) }
+func (l *bounded) State() []engine.Section { return state.Of(l.discrepancy) }
 
 // A boundary is the soft penalty of eq. (boundary_penalty), which keeps early
 // samples from wandering off.

@@ -8,7 +8,7 @@ import (
 
 // discriminatorLoss is learned.
 var discriminatorLoss = lossKind{
-	make: func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (lossGradient, error) {
+	make: func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (discrepancy, error) {
 		loss, err := newDiscriminator(n, dim, modes, l.Discriminator, seed, workers)
 		return loss, conf.Under("discriminator", err)
 	},

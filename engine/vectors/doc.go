@@ -5,7 +5,7 @@
 // A density of one's own is simpler to give to package target/density; the kit is for
 // who embeds it in a system.
 //
-// Begin with reversibility.go: Algorithm 1, in its two forms.
+// Begin with reversibility.go of package engine: Algorithm 1, in its two forms.
 //
 //	target.go                            π
 //	generator.go                         z → s and ∂L/∂s → ∂L/∂θ: perceptron.go with modes, flow.go and

@@ -258,12 +258,12 @@ func TestGeneratorDrawsFromSoftmax(t *testing.T) {
 	c.Training.Batch = 1 << 14
 	trainer := newTrainer(t, c, 2)
 	s := trainer.System().(*System)
-	params, g, batch := trainer.Params(), s.generator.nets, s.form.(*pairs).s
+	params, g, batch := trainer.Params(), s.generator.nets, s.form.(*pairs).S
 	width := g.dim + g.modes
 	for i := range params {
 		params[i] *= 3 // probabilities far from uniform
 	}
-	s.generator.draw(batch, params, 1)
+	s.generator.Draw(batch, params, 1)
 	expected, variance, seen := make([]float64, g.modes), make([]float64, g.modes), make([]float64, g.modes)
 	for i, k := range batch.K {
 		p, row := s.generator.passes[i/nn.BlockRows()].(*perceptronPass), i%nn.BlockRows()

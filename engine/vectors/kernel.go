@@ -23,10 +23,10 @@ type kernel struct {
 	moveBlock func(block, lo, hi int, _ []float32)
 }
 
-func newKernel(c *Config, e *Ensemble, lanes *nn.Lanes, moving func(lo, hi int) int) *kernel {
+func newKernel(c *Config, e *Ensemble, lanes *nn.Lanes) *kernel {
 	n := c.Training.Batch
 	k := &kernel{
-		config: c, ensemble: e, lanes: lanes, moving: moving, counts: make([]moveCounts, lanes.Blocks()),
+		config: c, ensemble: e, lanes: lanes, counts: make([]moveCounts, lanes.Blocks()),
 		logPi: make([]float64, n), logNext: make([]float64, n),
 	}
 	for range lanes.Blocks() {
@@ -47,8 +47,8 @@ func newKernel(c *Config, e *Ensemble, lanes *nn.Lanes, moving func(lo, hi int) 
 	return k
 }
 
-// move draws s′_i ~ p^m(s_i, ·), at the step's temperature. The error is the target's.
-func (k *kernel) move(next, s States, step uint32) error {
+// Move draws s′_i ~ p^m(s_i, ·), at the step's temperature. The error is the target's.
+func (k *kernel) Move(next, s States, step uint32) error {
 	k.s, k.next = s, next
 	k.stream = rng.Stream(k.config.Training.Seed, rng.TrainTransition, step)
 	beta := k.config.Transition.At(int(step), k.config.Training.Steps)
@@ -57,6 +57,12 @@ func (k *kernel) move(next, s States, step uint32) error {
 	}
 	k.lanes.Share(k.moveBlock, k.shared...)
 	return k.ensemble.judge(step)
+}
+
+// Acceptance implements engine.Transition.
+func (k *kernel) Acceptance() float64 {
+	counts := k.total()
+	return counts.total().Rate()
 }
 
 // total counts the proposals of the last move.

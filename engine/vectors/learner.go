@@ -48,16 +48,16 @@ func newLearner(c *Config, g generator, workers *pool.Pool) *learner {
 	return l
 }
 
-// draw sets s_i = G_θ(z_i) for a rank's own rows of the batch.
-func (l *learner) draw(s States, θ []float32, step uint32) {
+// Draw sets s_i = G_θ(z_i) for a rank's own rows of the batch.
+func (l *learner) Draw(s States, θ []float32, step uint32) {
 	l.s, l.weights.params = s, θ
 	l.from = noise{rng.Stream(l.seed, rng.TrainLatent, step), rng.Stream(l.seed, rng.TrainHead, step)}
 	l.workers.Run(l.nets.parts(), l.pack)
 	l.lanes.Own(l.drawBlock)
 }
 
-// backward sets grad to ∂L/∂θ, given ∂L/∂s of the batch that was drawn.
-func (l *learner) backward(grad, θ []float32, ds slopes) {
+// Backward sets grad to ∂L/∂θ, given ∂L/∂s of the batch that was drawn.
+func (l *learner) Backward(grad, θ []float32, ds slopes) {
 	l.weights.params, l.ds = θ, ds
 	l.lanes.Backward(grad, l.backBlock)
 }

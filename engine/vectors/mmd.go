@@ -8,7 +8,7 @@ import (
 
 // mmdLoss is the paper's: the MMD between the laws of (s, s′) and (s′, s).
 var mmdLoss = lossKind{
-	make: func(l *LossConfig, n, dim, modes int, _ uint64, workers *pool.Pool) (lossGradient, error) {
+	make: func(l *LossConfig, n, dim, modes int, _ uint64, workers *pool.Pool) (discrepancy, error) {
 		if modes > 0 {
 			loss, err := mmd.NewMixed(n, dim, modes, l.Kernel, l.Statistic, workers)
 			return modalGram{loss}, err
@@ -45,13 +45,13 @@ func (g modalGram) LossGradient(ds slopes, s, next States) float64 {
 // fullGradient is the gradient of a loss that is symmetric in s and s′ when
 // s′ − s, the sum of the moves that were accepted, is held fixed rather than s′.
 type fullGradient struct {
-	lossGradient
+	discrepancy
 	byNext slopes
 }
 
 func (f fullGradient) LossGradient(ds slopes, s, next States) float64 {
-	loss := f.lossGradient.LossGradient(ds, s, next)
-	f.lossGradient.LossGradient(f.byNext, next, s)
+	loss := f.discrepancy.LossGradient(ds, s, next)
+	f.discrepancy.LossGradient(f.byNext, next, s)
 	for i, g := range f.byNext.x {
 		ds.x[i] += g
 	}

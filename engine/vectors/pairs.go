@@ -11,29 +11,17 @@ import (
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/state"
 )
 
-// pairs is reversibility of pairs of samples.
-type pairs struct {
-	config    *Config
-	generator *learner
-	kernel    *kernel
-	loss      lossGradient
-	s, next   States
-	ds        slopes // ∂L/∂s
-}
-
-// A lossGradient returns the loss of a batch of moves s → s′ and sets ds to its gradient
-// with s′ fixed, at least in a rank's own rows. What it carries between steps is its State.
-type lossGradient interface {
-	LossGradient(ds slopes, s, next States) float64
-}
+type (
+	pairs       = engine.Pairs[States, slopes]
+	discrepancy = engine.Discrepancy[States, slopes]
+)
 
 // A lossKind makes a loss of batches of n states, validates what of the configuration is
 // its own, and bounds the bytes that it allocates.
 type lossKind struct {
-	make     func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (lossGradient, error)
+	make     func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (discrepancy, error)
 	validate func(l *LossConfig) error
 	bytes    func(l *LossConfig, n, dim, modes int) float64
 }
@@ -45,21 +33,19 @@ var losses = map[string]lossKind{
 	"discriminator": discriminatorLoss,
 }
 
-func newPairs(c *Config, e *Ensemble, l *learner) (*pairs, *kernel, error) {
+func newPairs(c *Config, e *Ensemble, l *learner, k *kernel) (*pairs, error) {
 	n := c.Training.Batch
 	loss, err := losses[c.Loss.Kind].make(&c.Loss, n, e.Dim, e.Modes, c.Training.Seed, e.Workers)
 	if err != nil {
-		return nil, nil, fmt.Errorf("loss.%w", err)
+		return nil, fmt.Errorf("loss.%w", err)
 	}
 	if c.Loss.Boundary.Weight > 0 {
 		loss = newBounded(loss, newBoundary(c.Loss.Boundary, e.Dim), n, l.lanes)
 	}
-	p := &pairs{
-		config: c, generator: l, loss: loss, kernel: newKernel(c, e, l.lanes, func(_, hi int) int { return hi }),
-		s: e.NewStates(n), next: e.NewStates(n), ds: newSlopes(n, e.Dim, e.Modes),
-	}
-	p.kernel.shared = append(spans(l.lanes, p.s), append(spans(l.lanes, p.next), nn.BlockSpan(l.lanes, p.kernel.counts))...)
-	return p, p.kernel, nil
+	p := &pairs{Generator: l, Transition: k, Discrepancy: loss, S: e.NewStates(n), Next: e.NewStates(n), DS: newSlopes(n, e.Dim, e.Modes)}
+	k.moving = func(_, hi int) int { return hi }
+	k.shared = append(spans(l.lanes, p.S), append(spans(l.lanes, p.Next), nn.BlockSpan(l.lanes, k.counts))...)
+	return p, nil
 }
 
 // spans are where blocks leave states.
@@ -71,18 +57,14 @@ func spans(l *nn.Lanes, s States) []pool.Span {
 	return all
 }
 
-// State lists what the loss carries from step to step.
-func (p *pairs) State() []engine.Section { return state.Of(p.loss) }
-
-func (p *pairs) acceptance(moves float64) float64 { return moves }
-
-func (p *pairs) surrogate() func(params []float64) float64 {
-	l, nets, n := &p.config.Loss, p.generator.nets, p.s.Len()
-	g := p.generator.generator.(interface {
+// surrogateOfPairs is System.Surrogate of pairs.
+func (s *System) surrogateOfPairs(p *pairs) func(params []float64) float64 {
+	l, nets, n := &s.config.Loss, s.generator.nets, p.S.Len()
+	g := s.generator.generator.(interface {
 		forward64(params, z []float64) (x, probabilities []float64)
 	})
-	z, before, moved := number.Widen(p.generator.z), number.Widen(p.s.X), number.Widen(p.next.X)
-	byX, byK := number.Widen(p.ds.x), number.Widen(p.ds.k)
+	z, before, moved := number.Widen(s.generator.z), number.Widen(p.S.X), number.Widen(p.Next.X)
+	byX, byK := number.Widen(p.DS.x), number.Widen(p.DS.k)
 	return func(params []float64) float64 {
 		var x, e []float64
 		for r := range n {

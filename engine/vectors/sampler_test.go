@@ -81,11 +81,11 @@ func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 	for name, c := range map[string]engine.Config{"vectors": testConfigs()["mmd"], "modes": small(modalPaper(), threeTwins(1))} {
 		trainer := newTrainer(t, c, 1)
 		s := trainer.System().(*System)
-		batch := s.form.(*pairs).s
+		batch := s.form.(*pairs).S
 		samples := s.NewStates(batch.Len())
 		s.NewSampler(trainer.Params()).Draw(samples, nil, 0, 0)
 		for step := range uint32(4) {
-			s.generator.draw(batch, trainer.Params(), step)
+			s.generator.Draw(batch, trainer.Params(), step)
 			for i, v := range batch.X {
 				require.NotEqual(t, v, samples.X[i], name)
 			}

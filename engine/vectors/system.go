@@ -12,21 +12,17 @@ import (
 // target that learns by one of the two forms.
 type System struct {
 	*Ensemble
+	form
 	config    *Config
 	generator *learner
 	kernel    *kernel
-	form      form
 }
 
-// A form of reversibility: pairs or balance.
+// A form of reversibility: engine.Pairs or engine.Densities.
 type form interface {
 	Loss(θ []float32, step uint32) (float64, error)
 	Backward(θ, grad []float32)
-	// acceptance returns the fraction of all proposals that were accepted, given that of the
-	// moves.
-	acceptance(moves float64) float64
-	// surrogate is what System.Surrogate says.
-	surrogate() func(params []float64) float64
+	Acceptance() float64
 }
 
 // New builds the system that trains a generator of the target.
@@ -37,12 +33,13 @@ func New(c Configuration, target Target, workers *pool.Pool) (*System, error) {
 func build(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	e := newEnsemble(c, target, workers)
 	s := &System{Ensemble: e, config: c, generator: newLearner(c, e.generator, workers)}
-	var err error
+	s.kernel = newKernel(c, e, s.generator.lanes)
 	if c.Loss.Kind == "balance" {
-		s.form, s.kernel = newBalance(c, e, s.generator)
-	} else {
-		s.form, s.kernel, err = newPairs(c, e, s.generator)
+		s.form = newDensities(c, e, s.generator, s.kernel)
+		return s, nil
 	}
+	p, err := newPairs(c, e, s.generator, s.kernel)
+	s.form = p
 	return s, err
 }
 
@@ -52,26 +49,18 @@ func (s *System) NumParams() int { return s.generator.nets.params }
 // TensorName implements engine.TensorNamer.
 func (s *System) TensorName(i int) string { return s.generator.nets.tensorName(i) }
 
-// Loss implements engine.System.
-func (s *System) Loss(θ []float32, step uint32) (float64, error) { return s.form.Loss(θ, step) }
-
-// Backward implements engine.System.
-func (s *System) Backward(θ, grad []float32) { s.form.Backward(θ, grad) }
-
 // State returns what the loss carries from step to step.
 func (s *System) State() []engine.Section { return state.Of(s.form) }
-
-// Acceptance returns the fraction of the last step's proposals that were accepted, those of
-// independent samples included.
-func (s *System) Acceptance() float64 {
-	counts := s.kernel.total()
-	return s.form.acceptance(counts.total().Rate())
-}
 
 // Surrogate implements engine.Differentiable: the loss of the states, with s′ fixed or
 // moved by as much, of modes or a discriminator its first-order change, and of densities
 // with both fixed and where a mixture has been placed.
-func (s *System) Surrogate() func(params []float64) float64 { return s.form.surrogate() }
+func (s *System) Surrogate() func(params []float64) float64 {
+	if b, ok := s.form.(*densities); ok {
+		return s.surrogateOfDensities(b)
+	}
+	return s.surrogateOfPairs(s.form.(*pairs))
+}
 
 // Initialize draws the perceptrons' parameters, and places a mixture where
 // populations of Metropolis chains find the target's weight.

@@ -162,9 +162,9 @@ func BenchmarkParts(b *testing.B) {
 		name string
 		run  func()
 	}{
-		{"draw", func() { p.generator.draw(p.s, params, 1) }},
-		{"move", func() { require.NoError(b, p.kernel.move(p.next, p.s, 1)) }},
-		{"loss", func() { p.loss.LossGradient(p.ds, p.s, p.next) }},
+		{"draw", func() { p.Generator.Draw(p.S, params, 1) }},
+		{"move", func() { require.NoError(b, p.Transition.Move(p.Next, p.S, 1)) }},
+		{"loss", func() { p.Discrepancy.LossGradient(p.DS, p.S, p.Next) }},
 		{"backward", func() { s.Backward(params, grad) }},
 	} {
 		b.Run(part.name, func(b *testing.B) {
@@ -227,7 +227,7 @@ func TestThePenaltyIsPartOfTheLoss(t *testing.T) {
 	}
 	with, s := loss(3)
 	without, _ := loss(0)
-	penalty := newBoundary(c.Loss.Boundary, 2).penalty64(number.Widen(s.form.(*pairs).s.X))
+	penalty := newBoundary(c.Loss.Boundary, 2).penalty64(number.Widen(s.form.(*pairs).S.X))
 	require.Greater(t, penalty, 0.1)
 	require.InEpsilon(t, penalty, with-without, 1e-4)
 }
@@ -397,7 +397,7 @@ func TestGradientOfModalBalance(t *testing.T) {
 		require.Greater(t, tensors, 5)
 		counts := s.kernel.total()
 		require.Equal(t, c.Loss.Partners == 1, counts.total().Proposed == 0, name)
-		require.Equal(t, c.Loss.Partners == 1, s.form.(*balance).after == nil, name)
+		require.Equal(t, c.Loss.Partners == 1, s.form.(*densities).Generator.(*weigher).after == nil, name)
 	}
 }
 

@@ -66,7 +66,7 @@ type subject struct {
 	flowDensity func(p *flowPass, dst []float64)
 	naive       naiveLoss
 	modalNaive  func(k *mmd.Kernel, stat mmd.Statistic, x, y, e, f []float64, dim, modes int, gradX, gradE []float64) float64
-	estimator   func(l *LossConfig, n, dim, modes int) (lossGradient, error)
+	estimator   func(l *LossConfig, n, dim, modes int) (discrepancy, error)
 	penalty     func(b *boundary, grad, x, sigmoids []float32, n int) float64
 	backward    func(s *System, params, grad []float32)
 	checks      func() []func() ([]engine.Check, error)
@@ -86,7 +86,7 @@ func newSubject(c *Config, known []Known, other Known, workers *pool.Pool) *subj
 		flowDensity: (*flowPass).logDensity,
 		naive:       mmd.Naive,
 		modalNaive:  mmd.MixedNaive,
-		estimator: func(l *LossConfig, n, dim, modes int) (lossGradient, error) {
+		estimator: func(l *LossConfig, n, dim, modes int) (discrepancy, error) {
 			return losses[l.Kind].make(l, n, dim, modes, 1, workers)
 		},
 		penalty:  (*boundary).add,

@@ -56,12 +56,12 @@ func TestChecks(t *testing.T) {
 
 // A wrongLoss spoils the loss or the gradient of a batch.
 type wrongLoss struct {
-	lossGradient
+	discrepancy
 	spoil func(loss *float64, ds slopes)
 }
 
 func (w wrongLoss) LossGradient(ds slopes, s, next States) float64 {
-	loss := w.lossGradient.LossGradient(ds, s, next)
+	loss := w.discrepancy.LossGradient(ds, s, next)
 	w.spoil(&loss, ds)
 	return loss
 }
@@ -69,7 +69,7 @@ func (w wrongLoss) LossGradient(ds slopes, s, next States) float64 {
 func wrongEstimator(spoil func(loss *float64, ds slopes)) func(*subject) {
 	return func(v *subject) {
 		right := v.estimator
-		v.estimator = func(l *LossConfig, n, dim, modes int) (lossGradient, error) {
+		v.estimator = func(l *LossConfig, n, dim, modes int) (discrepancy, error) {
 			e, err := right(l, n, dim, modes)
 			return wrongLoss{e, spoil}, err
 		}

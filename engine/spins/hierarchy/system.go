@@ -18,35 +18,64 @@ import (
 //
 //	R = ln q(s) + βE(s),
 //
-// a constant where q = π. The samples that move have s′ by the target's transition.
+// a constant where q = π. The samples that move, which stand in S, have s′ by the target's
+// transition.
 type System struct {
-	net       *Model
-	training  *engine.Training
-	config    *spins.TransitionConfig
-	balancing engine.Balancing
-	workers   *pool.Pool
-	batch     *Batch
-	balance   *engine.Balance
-
-	transition *spins.Transition // of the samples that move, nil if none does
-	from, to   []uint64          // s and s′ of these
+	engine.Densities[[]uint64]
+	net      *Model
+	training *engine.Training
+	workers  *pool.Pool
+	learner  *learner
 }
 
 // NewSystem returns the system of a model whose batch is that of the training, with
 // the transition of the target.
 func NewSystem(m *Model, t *engine.Training, b engine.Balancing, c *spins.TransitionConfig, target spins.Moving, workers *pool.Pool) (*System, error) {
-	s := &System{net: m, training: t, config: c, balancing: b, workers: workers, balance: engine.NewBalance(b, t.Batch, t.Batch, block)}
-	moved, words := s.balance.Moved(), (m.Spins()+63)/64
-	var err error
-	if s.batch, err = m.NewBatch(t.Batch, moved, t.Seed, workers); err != nil {
+	balance := engine.NewBalance(b, t.Batch, t.Batch, block)
+	moved, words := balance.Moved(), (m.Spins()+63)/64
+	batch, err := m.NewBatch(t.Batch, moved, t.Seed, workers)
+	if err != nil {
 		return nil, fmt.Errorf("training.%w", err)
 	}
-	if moved == 0 {
-		return s, nil
+	transition, err := spins.NewTransition(c, t, moved, target, words, workers)
+	if err != nil {
+		return nil, err
 	}
-	s.from, s.to = make([]uint64, moved*words), make([]uint64, moved*words)
-	s.transition, err = spins.NewTransition(c, t, moved, target, words, workers)
-	return s, err
+	s := &System{net: m, training: t, workers: workers, learner: &learner{Batch: batch, training: t, config: c}}
+	s.Densities = engine.Densities[[]uint64]{
+		Balance: balance, Generator: s.learner, Transition: transition,
+		S: make([]uint64, moved*words), Next: make([]uint64, moved*words),
+	}
+	return s, nil
+}
+
+// A learner is a batch of a training.
+type learner struct {
+	*Batch
+	training *engine.Training
+	config   *spins.TransitionConfig
+}
+
+// Draw draws the learned spins of the batch, at the step's temperature, and all spins of s,
+// its first samples.
+func (l *learner) Draw(s []uint64, θ []float32, step uint32) {
+	l.SetBeta(l.model.target.Beta * l.config.Fraction(l.config.Level(step, l.training.Steps)))
+	l.Generate(θ, step)
+	l.Complete(s)
+}
+
+// Weigh sets R of the batch and of where its first samples have moved.
+func (l *learner) Weigh(r, rNext []float64, _, next []uint64) {
+	l.R(r)
+	if len(next) > 0 {
+		l.score(next)
+		l.ScoredR(rNext[:len(l.logq)*block-l.samples])
+	}
+}
+
+// Score sets grad to Σ c ∇ln q of all states that were weighed.
+func (l *learner) Score(grad, _ []float32, c, cNext []float64) {
+	l.Backward(grad, c, cNext[:len(l.logq)*block-l.samples])
 }
 
 // Demands bounds the memory of a system and its evaluation, for a model of at
@@ -97,45 +126,6 @@ func (s *System) Inherit(params []float32, from engine.System, theirs []float32)
 		return fmt.Errorf("generator: nothing of a hierarchy of %d parameters on %d spins fits this one", other.NumParams(), other.net.Spins())
 	}
 	return nil
-}
-
-// Loss implements engine.System: the form of log densities.
-func (s *System) Loss(params []float32, step uint32) (float64, error) {
-	s.Generate(params, step)        // s, and R(s)
-	s.Transition(step)              // s′ ~ p^m(s, ·) of those that move, and R(s′)
-	return s.balance.Measure(), nil // ½ E (R(s) − R(s′))²
-}
-
-// Generate draws the spins that are learned, and R.
-func (s *System) Generate(params []float32, step uint32) {
-	s.batch.SetBeta(s.net.target.Beta * s.config.Fraction(s.config.Level(step, s.training.Steps)))
-	s.batch.Generate(params, step)
-	s.batch.R(s.balance.R)
-}
-
-// Transition draws s′ of the samples that move, and their R.
-func (s *System) Transition(step uint32) {
-	if s.transition == nil {
-		return
-	}
-	s.batch.Complete(s.from)
-	s.transition.Run(s.to, s.from, step)
-	s.batch.score(s.to)
-	s.batch.ScoredR(s.balance.Next[:s.balance.Moved()])
-}
-
-// Backward sets grad to the loss's gradient.
-func (s *System) Backward(_, grad []float32) {
-	s.batch.Backward(grad, s.balance.Weight, s.balance.NextWeight[:s.balance.Moved()])
-}
-
-// Acceptance returns the fraction of the proposals that were accepted, of the
-// transition's and of independence Metropolis.
-func (s *System) Acceptance() float64 {
-	if s.transition == nil {
-		return s.balance.Acceptance(0)
-	}
-	return s.balance.Acceptance(s.transition.Acceptance())
 }
 
 // Draws are the samples of a trained generator that belong to the seed of its

@@ -3,35 +3,30 @@ package hierarchy
 import (
 	"math"
 
-	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
 )
 
 // Surrogate implements engine.Differentiable: the loss of the batch and its s′, held
 // fixed.
 func (s *System) Surrogate() func(params []float64) float64 {
-	loss := engine.NewBalance(s.balancing, s.batch.samples, s.batch.samples, block)
+	batch := s.learner.Batch
 	words := (s.net.Spins() + 63) / 64
-	configs := make([]uint64, s.batch.samples*words)
-	s.batch.Complete(configs)
+	configs := make([]uint64, batch.samples*words)
+	batch.Complete(configs)
 	// What does not depend on the parameters, −ln W.
 	var exact []float64
-	for k := range s.batch.logq {
-		for i, x := range s.batch.logq[k] {
-			exact = append(exact, s.batch.r[k][i]-x)
+	for k := range batch.logq {
+		for i, x := range batch.logq[k] {
+			exact = append(exact, batch.r[k][i]-x)
 		}
 	}
-	configs = append(configs, s.to...)
+	configs = append(configs, s.Next...)
 	return func(params []float64) float64 {
+		all := make([]float64, 0, len(exact))
 		for i, w := range exact {
-			r := w + s.net.learned64(params, configs[i*words:][:words])
-			if i < len(loss.R) {
-				loss.R[i] = r
-			} else {
-				loss.Next[i-len(loss.R)] = r
-			}
+			all = append(all, w+s.net.learned64(params, configs[i*words:][:words]))
 		}
-		return loss.Measure()
+		return s.Of(all[:batch.samples], all[batch.samples:])
 	}
 }
 

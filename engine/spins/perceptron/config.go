@@ -75,7 +75,10 @@ const maxLatent = 4096
 // target's own demands for memory count beside the configuration's.
 func (c *Config) Validate(t Target, own ...engine.Demand) error {
 	c = conf.Chosen(c)
-	if err := conf.First(conf.Enums(c), c.Common.Validate(), c.ValidateChoices(t)); err != nil {
+	if err := conf.First(conf.Enums(c), c.Common.Validate()); err != nil {
+		return err
+	}
+	if err := c.ValidateChoices(t); err != nil {
 		return err
 	}
 	return engine.Afford(append(c.Demands(t.Spins()), own...)...)
@@ -117,10 +120,7 @@ func (g *GeneratorConfig) Validate() error {
 // Validate reports the first value that cannot be used, by its key in the
 // configuration.
 func (l *LossConfig) Validate() error {
-	if l.Kind == "discriminator" {
-		return conf.Under("loss.discriminator", l.Discriminator.Validate())
-	}
-	return conf.Under("loss.kernel", l.Kernel.Validate())
+	return conf.Under("loss", losses[l.Kind].validate(l))
 }
 
 // Moved says where keys of former layouts have gone.

@@ -1,65 +1,67 @@
 package perceptron
 
 import (
-	"fmt"
-
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/critic"
+	"github.com/revgen/revgen/internal/conf"
 )
+
+// discriminatorLoss is learned.
+var discriminatorLoss = lossKind{
+	make: func(c *Config, b *batch) (loss, error) {
+		l, err := newDiscriminator(c, b)
+		return l, conf.Under("discriminator", err)
+	},
+	validate: func(l *LossConfig) error { return conf.Under("discriminator", l.Discriminator.Validate()) },
+	bytes: func(l *LossConfig, n, spins int) float64 {
+		return l.Discriminator.Bytes(n, spins) + 4*3*float64(n*spins)
+	},
+}
 
 // discriminator is the learned one of pairs (s, s′) as vectors of ±1.
 type discriminator struct {
-	*Batch
+	*batch
 	gradient string
 	critic   *critic.Critic
-	from     []float32 // s, [rows][spins]
-	to       []float32 // s′
+	from, to []float32 // s and s′, [n][spins]
 	scores   []float32 // of each sample, nil if nobody asks for them
 
-	unpackMoves func(block, lo, hi int, _ []float32)
-	flip        func(state []float32, _, spin int)
+	s, next []uint64 // of the call under way
+	unpack  func(block, lo, hi int, _ []float32)
+	flip    func(state []float32, _, spin int)
 }
 
-func newDiscriminator(c *Config, b *Batch) (*discriminator, error) {
-	judge, err := critic.New(b.Rows, b.Spins, c.Loss.Discriminator, c.Training.Seed, b.Workers)
-	if err != nil {
-		return nil, fmt.Errorf("loss.discriminator.%w", err)
-	}
-	n := b.Rows * b.Spins
-	o := &discriminator{Batch: b, gradient: c.Loss.Gradient, critic: judge, from: make([]float32, n), to: make([]float32, n)}
+func newDiscriminator(c *Config, b *batch) (*discriminator, error) {
+	judge, err := critic.New(b.n, b.spins, c.Loss.Discriminator, c.Training.Seed, b.workers)
+	size := b.n * b.spins
+	o := &discriminator{batch: b, gradient: c.Loss.Gradient, critic: judge, from: make([]float32, size), to: make([]float32, size)}
 	if c.Loss.Gradient == "score" {
-		o.scores = make([]float32, b.Rows)
+		o.scores = make([]float32, b.n)
 	}
-	o.unpackMoves = func(_, lo, hi int, _ []float32) {
-		b.unpack(o.from, b.States, lo, hi)
-		b.unpack(o.to, b.Next, lo, hi)
+	o.unpack = func(_, lo, hi int, _ []float32) {
+		b.unpack(o.from, o.s, lo, hi)
+		b.unpack(o.to, o.next, lo, hi)
 	}
 	o.flip = func(state []float32, _, spin int) { state[spin] = -state[spin] }
-	return o, nil
+	return o, err
 }
 
 // State lists what a checkpoint must hold of the discriminator.
 func (o *discriminator) State() []engine.Section { return o.critic.State() }
 
-func (o *discriminator) Discrepancy() float64 {
-	o.Lanes.Own(o.unpackMoves)
+func (o *discriminator) LossGradient(ds slopes, s, next []uint64) float64 {
+	o.s, o.next = s, next
+	o.lanes.Own(o.unpack)
 	o.critic.Evaluate(o.from, o.to)
 	switch o.gradient {
 	case "surrogate":
-		o.critic.Gradient(o.Grad)
+		o.critic.Gradient(ds.spins)
 	case "difference":
-		o.critic.Changes(o.Grad, o.Spins, o.flip)
-	}
-	if o.scores != nil {
+		o.critic.Changes(ds.spins, o.spins, o.flip)
+	case "score":
 		o.critic.Scores(o.scores)
 	}
 	return o.critic.Learn()
 }
 
 func (o *discriminator) Contributions(values []float32) { copy(values, o.scores) }
-
-func (o *discriminator) Gradient(lo, hi int) {
-	if o.gradient == "difference" {
-		halveDifferences(o.Grad[lo*o.Spins:hi*o.Spins], o.States[lo*o.Words:], o.Spins, o.Words)
-	}
-}

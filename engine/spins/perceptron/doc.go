@@ -3,17 +3,15 @@
 // knows of the target no more than a Target says, the number of spins and moves that
 // leave it as it is.
 //
-// Noise z enters a generator and leaves as packed spins s; moves make s′ of them; an
-// objective takes both and returns ∂L/∂s, which the spin layer's estimator takes to
-// the logits and the perceptron to ∂L/∂θ:
+// Its step is Algorithm 1 by pairs, engine.Pairs:
 //
 //	generator.go             z → logits h → s
-//	spins.Transition         s → s′
-//	objective.go             what an objective is given and gives, and its choice
-//	pairs.go                 the paper's MMD of (s, s′) and (s′, s), and that of s and s′
-//	discriminator.go         the learned witness of package critic
 //	estimator.go, score.go   ∂L/∂s → ∂L/∂h, straight through or by the score function
-//	system.go                one step
+//	learner.go               both for a batch, in parallel
+//	spins.Transition         s → s′
+//	loss.go                  what a loss gives, ∂L/∂s, and the choice of one
+//	mmd.go, discriminator.go the paper's MMD of (s, s′) and (s′, s), and a learned loss
+//	system.go                what engine.System asks for
 //	sampler.go               samples of a trained generator
 //	verify.go                checks against independent computations
 package perceptron

@@ -2,7 +2,6 @@ package perceptron
 
 import (
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 )
 
@@ -19,10 +18,6 @@ func (c *Config) Demands(n int) []engine.Demand {
 		perRow += 4 * spins
 	}
 	batch := rows*perRow + float64(nn.LanesOf(c.Training.Batch)*nn.BlockRows())*8*float64(widest)
-	if c.Loss.Kind == "discriminator" {
-		batch += c.Loss.Discriminator.Bytes(c.Training.Batch, n) + rows*12*spins
-	} else {
-		batch += mmd.HammingBytes(c.Training.Batch, n)
-	}
+	batch += losses[c.Loss.Kind].bytes(&c.Loss, c.Training.Batch, n)
 	return append(c.Training.Demands(g.net.NumParams()), engine.Demand{Key: "training.batch", Bytes: batch})
 }

@@ -24,11 +24,11 @@ type drawing struct {
 // NewDraws returns the samples of the generator with the given parameters, which
 // must not change while they are drawn.
 func (s *System) NewDraws(params []float32) *Draws {
-	net := s.generator.net
+	g, net, workers := s.learner.generator, s.learner.net, s.learner.batch.workers
 	d := &Draws{
-		generator: s.generator, seed: s.config.Training.Seed, params: params, packed: net.NewPacked(false),
-		tools: pool.NewTools(s.workers, func() drawing {
-			return drawing{net.NewActivations(nn.BlockRows()), s.generator.newHeadScratch(nn.BlockRows(), allocate)}
+		generator: g, seed: s.config.Training.Seed, params: params, packed: net.NewPacked(false),
+		tools: pool.NewTools(workers, func() drawing {
+			return drawing{net.NewActivations(nn.BlockRows()), g.newHeadScratch(nn.BlockRows(), allocate)}
 		}),
 	}
 	net.Pack(d.packed, params)

@@ -2,7 +2,9 @@ package perceptron
 
 import (
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/stat"
+	"github.com/revgen/revgen/internal/state"
 )
 
 // score replaces the way from a loss to a bernoulli head's logits by the score
@@ -12,29 +14,29 @@ import (
 //
 // which continues nothing to real spins and flips none. The baseline b_i is the
 // mean of F over the other samples of s_i's half of the batch.
-type score struct {
-	*Batch
-	values []float32 // F_i − b_i
+type score struct{ loss }
+
+// LossGradient takes what the loss says of the samples.
+func (o score) LossGradient(ds slopes, s, next []uint64) float64 {
+	value := o.loss.LossGradient(ds, s, next)
+	o.Contributions(ds.values)
+	stat.LeaveOneOut(ds.values)
+	return value
 }
 
-func newScore(b *Batch) *score { return &score{b, make([]float32, b.Rows)} }
+// State lists what the loss carries from step to step.
+func (o score) State() []engine.Section { return state.Of(o.loss) }
 
-// look takes what an objective's last discrepancy says of the samples.
-func (o *score) look(of Objective) {
-	of.Contributions(o.values)
-	stat.LeaveOneOut(o.values)
-}
-
-// gradient sets rows lo … hi−1 of the batch's Grad to ∂L/∂h.
-func (o *score) gradient(lo, hi int) {
-	n := o.Spins
-	o.unpack(o.Grad, o.States, lo, hi)
-	mean := o.Logits[lo*n : hi*n]
+// byScore sets rows lo … hi−1 of the slopes' spins to ∂L/∂h. It overwrites the logits.
+func (l *learner) byScore(lo, hi int) {
+	n, grad := l.batch.spins, l.ds.spins
+	l.batch.unpack(grad, l.s, lo, hi)
+	mean := l.logits[lo*n : hi*n]
 	asm.Tanh(mean, mean)
-	scale := 1 / float32(o.Rows)
+	scale := 1 / float32(l.batch.n)
 	for r := lo; r < hi; r++ {
 		for i, m := range mean[(r-lo)*n:][:n] {
-			o.Grad[r*n+i] = scale * o.values[r] * (o.Grad[r*n+i] - m)
+			grad[r*n+i] = scale * l.ds.values[r] * (grad[r*n+i] - m)
 		}
 	}
 }

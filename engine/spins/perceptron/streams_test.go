@@ -21,7 +21,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 		c := small(t, "mmd", "surrogate")
 		c.Training.Seed, c.Generator.Head = 17, head
 		trainer, s := newTrainer(t, c, 2)
-		g, params := s.generator, trainer.Params()
+		g, params := s.learner.generator, trainer.Params()
 		packed := g.net.NewPacked(false)
 		g.net.Pack(packed, params)
 		const n = 600
@@ -33,17 +33,17 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 			}
 			return out
 		}
-		s.Generate(params, 7)
+		_, err := s.Loss(params, 7)
+		require.NoError(t, err)
 		want := generate(streams{rng.Stream(17, rng.TrainLatent, 7), rng.Stream(17, rng.TrainHead, 7)}, 0)
-		require.Equal(t, want, s.batch.States, head)
+		require.Equal(t, want, s.S, head)
 
-		s.Transition(7)
 		stream, moved := rng.Stream(17, rng.TrainTransition, 7), slices.Clone(want)
 		var stats bitspin.Stats
 		kernel, err := c.target.Kernel(&c.Transition, c.Transition.Fraction(c.Transition.Level(7, c.Training.Steps)))
 		require.NoError(t, err)
 		kernel.Run(moved, want, 0, n, c.Transition.Steps, &stream, 0, &stats)
-		require.Equal(t, moved, s.batch.Next, head)
+		require.Equal(t, moved, s.Next, head)
 
 		drawn := make([]uint64, n)
 		s.NewDraws(params).Generate(drawn, 50)

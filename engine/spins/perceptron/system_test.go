@@ -99,14 +99,11 @@ func newTrainer(t *testing.T, c *testConfig, threads int) (*engine.Trainer, *Sys
 
 // measure takes one step as far as the discrepancy.
 func measure(trainer *engine.Trainer, s *System) float64 {
-	s.Generate(trainer.Params(), 1)
-	s.Transition(1)
-	return s.Discrepancy()
-}
-
-// gradients takes the gradient of the whole batch, ∂L/∂s or ∂L/∂h.
-func gradients(b *Batch, of func(lo, hi int)) {
-	b.Lanes.Forward(func(_, lo, hi int, _ []float32) { of(lo, hi) })
+	loss, err := s.Loss(trainer.Params(), 1)
+	if err != nil {
+		panic(err)
+	}
+	return loss
 }
 
 // TestContract holds for any target, objective and gradient.
@@ -163,13 +160,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// fixed is an objective whose ∂L/∂s is what the batch holds already.
-type fixed struct{}
-
-func (fixed) Discrepancy() float64    { return 0 }
-func (fixed) Gradient(int, int)       {}
-func (fixed) Contributions([]float32) {}
-
 // TestBackwardMatchesCentralDifferences keeps ∂L/∂s fixed at random numbers c.
 // Straight-through then makes Backward the gradient of Σ c·tanh(h/τ), which
 // is differentiated in float64.
@@ -180,24 +170,23 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 		c.Generator.Head = head
 		c.Generator.Width.Start, c.Generator.Width.Final = 0.7, 0.3
 		trainer, s := newTrainer(t, c, 2)
-		net, grad, params := s.generator.net, s.batch.Grad, trainer.Params()
-		s.Generate(params, 1)
+		net, grad, params := s.learner.net, s.DS.spins, trainer.Params()
+		s.learner.Draw(s.S, params, 1)
 		r := rand.New(rand.NewPCG(5, 6))
 		seeds := make([]float64, len(grad))
 		for i := range grad {
 			grad[i] = float32(r.NormFloat64())
 			seeds[i] = float64(grad[i])
 		}
-		latent := number.Widen(s.activations[0])
+		latent := number.Widen(s.learner.activations[0])
 		got := make([]float32, len(params))
-		s.objective = fixed{}
 		s.Backward(params, got)
 
 		p := number.Widen(params)
 		objective := func() (sum float64) {
 			for row := range c.Training.Batch {
 				for d, h := range net.Forward64(p, latent[row*net.In():(row+1)*net.In()]) {
-					sum += seeds[row*9+d] * math.Tanh(h/s.width)
+					sum += seeds[row*9+d] * math.Tanh(h/s.learner.width)
 				}
 			}
 			return sum
@@ -215,25 +204,25 @@ func TestDifferenceIsThatOfTheLoss(t *testing.T) {
 	c := small(t, "mmd", "difference")
 	c.Training.Batch, c.Loss.Statistic = 64, mmd.U
 	trainer, s := newTrainer(t, c, 1)
-	loss, b := measure(trainer, s), s.batch
+	loss := measure(trainer, s)
 	naive := func() float64 {
-		loss, _ := mmd.HammingNaive(b.States, b.Next, 64, 9, c.Loss.Kernel, mmd.Difference, mmd.U)
+		loss, _ := mmd.HammingNaive(s.S, s.Next, 64, 9, c.Loss.Kernel, mmd.Difference, mmd.U)
 		return loss
 	}
 	base := naive()
 	require.InDelta(t, base, loss, 1e-6)
-	change := slices.Clone(b.Grad)
+	change := make([]float32, len(s.DS.spins))
+	s.Discrepancy.(*differences).loss.LossGradient(slopes{spins: change}, s.S, s.Next)
 	for _, i := range []int{0, 17, 63} {
 		for d := range 9 {
-			b.States[i] ^= 1 << d
+			s.S[i] ^= 1 << d
 			flipped := naive()
-			b.States[i] ^= 1 << d
+			s.S[i] ^= 1 << d
 			require.InDelta(t, flipped-base, float64(change[i*9+d]), 1e-6)
 		}
 	}
-	gradients(b, s.objective.Gradient)
-	for i, g := range b.Grad {
-		sign := float32(2*(b.States[i/9]>>(i%9)&1)) - 1
+	for i, g := range s.DS.spins {
+		sign := float32(2*(s.S[i/9]>>(i%9)&1)) - 1
 		require.Equal(t, -sign*change[i]/2, g)
 	}
 }
@@ -251,19 +240,19 @@ func TestWidthFollowsItsSchedule(t *testing.T) {
 			want float64
 		}{{1, 0.8 * math.Pow(1.0/16, 0.1)}, {5, 0.2}, {10, 0.05}} {
 			want := at.want
-			s.Generate(trainer.Params(), at.step)
+			s.learner.Draw(s.S, trainer.Params(), at.step)
 			if unit == "spread" {
 				var sum, squares float64
-				for _, h := range s.batch.Logits {
+				for _, h := range s.Logits() {
 					sum += float64(h)
 				}
-				n := float64(len(s.batch.Logits))
-				for _, h := range s.batch.Logits {
+				n := float64(len(s.Logits()))
+				for _, h := range s.Logits() {
 					squares += (float64(h) - sum/n) * (float64(h) - sum/n)
 				}
 				want *= math.Sqrt(squares / n)
 			}
-			require.InEpsilon(t, want, s.width, 1e-9, "%s, step %d", unit, at.step)
+			require.InEpsilon(t, want, s.learner.width, 1e-9, "%s, step %d", unit, at.step)
 		}
 	}
 }
@@ -272,11 +261,11 @@ func TestBernoulliHeadHasTheRightMean(t *testing.T) {
 	c := small(t, "mmd", "surrogate")
 	c.Training.Batch = 1 << 14
 	trainer, s := newTrainer(t, c, 2)
-	s.Generate(trainer.Params(), 1)
+	s.learner.Draw(s.S, trainer.Params(), 1)
 	for d := range 9 {
 		var up, expected, variance float64
-		for r, config := range s.batch.States {
-			p := 1 / (1 + math.Exp(-2*float64(s.batch.Logits[r*9+d])))
+		for r, config := range s.S {
+			p := 1 / (1 + math.Exp(-2*float64(s.Logits()[r*9+d])))
 			up += float64(config >> d & 1)
 			expected += p
 			variance += p * (1 - p)
@@ -292,8 +281,8 @@ func TestSignsReplaceNormals(t *testing.T) {
 	latent := func(signs int) []float32 {
 		c.Generator.Signs.Number = signs
 		trainer, s := newTrainer(t, c, 2)
-		s.Generate(trainer.Params(), 1)
-		return slices.Clone(s.activations[0])
+		s.learner.Draw(s.S, trainer.Params(), 1)
+		return slices.Clone(s.learner.activations[0])
 	}
 	normals, mixed := latent(0), latent(3)
 	for i, x := range normals {
@@ -312,14 +301,9 @@ func TestFullGradient(t *testing.T) {
 		c := small(t, "mmd", "full")
 		c.Training.Batch, c.Loss.Statistic, c.Transition.Steps = 40, stat, 4
 		trainer, s := newTrainer(t, c, 1)
-		loss, b := measure(trainer, s), s.batch
-		n := b.Spins
-		narrow := make([]float32, len(b.Grad))
-		b.unpack(narrow, b.States, 0, b.Rows)
-		states := number.Widen(narrow)
-		b.unpack(narrow, b.Next, 0, b.Rows)
-		next := number.Widen(narrow)
-		value := func() float64 { return mmd.Naive(&c.Loss.Kernel, stat, states, next, b.Rows, n, nil) }
+		loss, n := measure(trainer, s), s.learner.spins
+		states, next := s.unpacked(s.S), s.unpacked(s.Next)
+		value := func() float64 { return mmd.Naive(&c.Loss.Kernel, stat, states, next, 40, n, nil) }
 		require.InEpsilon(t, value(), loss, 1e-4)
 		require.InEpsilon(t, value(), s.Surrogate()(number.Widen(trainer.Params())), 1e-6, "the surrogate is the loss, not linear in what is checked")
 		for i := range 5 * n {
@@ -331,7 +315,7 @@ func TestFullGradient(t *testing.T) {
 				states[i], next[i] = x, flips*x
 				return v
 			}
-			require.InDelta(t, (at(1e-5)-at(-1e-5))/2e-5, b.Grad[i], 1e-7, "%v, spin %d", stat, i)
+			require.InDelta(t, (at(1e-5)-at(-1e-5))/2e-5, s.DS.spins[i], 1e-7, "%v, spin %d", stat, i)
 		}
 	}
 }
@@ -365,8 +349,8 @@ func TestGradientsAreChecked(t *testing.T) {
 	require.Less(t, worst, 2e-3)
 	trainer, s = newTrainer(t, c, 1)
 	worst, _ = engine.GradientError(s, trainer.Params(), func(params, grad []float32) {
-		for i := range s.batch.Grad {
-			s.batch.Grad[i] -= s.objective.(*pairs).byNext[i] // s′ fixed, where it follows s
+		for i, g := range s.Discrepancy.(fullGradient).byNext {
+			s.DS.spins[i] -= g // s′ fixed, where it follows s
 		}
 		s.Backward(params, grad)
 	})

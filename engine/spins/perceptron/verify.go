@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/number"
 )
 
@@ -17,28 +16,32 @@ import (
 // linear in them with the ∂L/∂s that the objective gives. The score function gives the
 // logarithms of the draws' probabilities, weighed with the samples' values.
 func (s *System) Surrogate() func(params []float64) float64 {
-	b, net := s.batch, s.generator.net
-	noise, logits, width := number.Widen(s.activations[0]), number.Widen(b.Logits), s.width
-	ofLogits := s.ofLogits(logits, width)
+	l := s.learner
+	noise, logits := number.Widen(l.activations[0]), number.Widen(l.logits)
+	ofLogits := s.ofLogits(logits, l.width)
 	return func(params []float64) float64 {
 		h := make([]float64, 0, len(logits))
-		for r := range b.Rows {
-			h = append(h, net.Forward64(params, noise[r*net.In():][:net.In()])...)
+		for r := range l.batch.n {
+			h = append(h, l.net.Forward64(params, noise[r*l.net.In():][:l.net.In()])...)
 		}
 		return ofLogits(h)
 	}
 }
 
+// unpacked returns states as ±1.
+func (s *System) unpacked(states []uint64) []float64 {
+	narrow := make([]float32, len(s.DS.spins))
+	s.learner.batch.unpack(narrow, states, 0, s.learner.batch.n)
+	return number.Widen(narrow)
+}
+
 // ofLogits is Surrogate as a function of the logits.
 func (s *System) ofLogits(logits []float64, width float64) func(h []float64) float64 {
-	b, n := s.batch, s.batch.Spins
-	if o := s.score; o != nil {
-		narrow := make([]float32, len(b.Grad))
-		b.unpack(narrow, b.States, 0, b.Rows)
-		drawn := number.Widen(narrow)
+	n, spins, from := s.learner.batch.n, s.learner.spins, s.unpacked(s.S)
+	if s.DS.values != nil {
 		return func(h []float64) (sum float64) {
 			for i, x := range h {
-				sum -= float64(o.values[i/n]) / float64(b.Rows) * math.Log1p(math.Exp(-2*x*drawn[i]))
+				sum -= float64(s.DS.values[i/spins]) / float64(n) * math.Log1p(math.Exp(-2*x*from[i]))
 			}
 			return sum
 		}
@@ -50,36 +53,20 @@ func (s *System) ofLogits(logits []float64, width float64) func(h []float64) flo
 		}
 		return t
 	}
-	if o, ok := s.objective.(*pairs); ok && !o.differences {
-		narrow := make([]float32, len(b.Grad))
-		b.unpack(narrow, b.States, 0, b.Rows)
-		from := number.Widen(narrow)
-		b.unpack(narrow, b.Next, 0, b.Rows)
-		to, before := number.Widen(narrow), soft(logits)
+	if l := &s.config.Loss; l.Kind == "mmd" && l.Gradient != "difference" {
+		to, before := s.unpacked(s.Next), soft(logits)
 		return func(h []float64) float64 {
 			x, y := slices.Clone(from), slices.Clone(to)
 			for i, t := range soft(h) {
 				change := t - before[i]
 				x[i] += change
-				if o.byNext != nil {
+				if l.Gradient == "full" {
 					y[i] += change * from[i] * to[i]
 				}
 			}
-			return mmd.Naive(&s.config.Loss.Kernel, s.config.Loss.Statistic, x, y, b.Rows, n, nil)
+			return mmd.Naive(&l.Kernel, l.Statistic, x, y, n, spins, nil)
 		}
 	}
-	c := s.byState()
+	c := number.Widen(s.DS.spins)
 	return func(h []float64) float64 { return floats.Dot(c, soft(h)) }
-}
-
-// byState returns the batch's ∂L/∂s, and leaves the batch as it was.
-func (s *System) byState() []float64 {
-	b := s.batch
-	grad := slices.Clone(b.Grad)
-	for lo := 0; lo < b.Rows; lo += nn.BlockRows() {
-		s.objective.Gradient(lo, min(lo+nn.BlockRows(), b.Rows))
-	}
-	got := number.Widen(b.Grad)
-	copy(b.Grad, grad)
-	return got
 }

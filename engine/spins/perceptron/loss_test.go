@@ -16,11 +16,9 @@ import (
 func TestScoreIsThatOfTheDraw(t *testing.T) {
 	c := small(t, "mmd", "score")
 	trainer, s := newTrainer(t, c, 2)
-	loss, b := measure(trainer, s), s.batch
-
-	n, half := b.Rows, b.Rows/2
+	loss, n, half := measure(trainer, s), c.Training.Batch, c.Training.Batch/2
 	f := make([]float32, n)
-	s.objective.Contributions(f)
+	s.Discrepancy.(score).Contributions(f)
 	var mean, total float64
 	for i, v := range f {
 		total += float64(v)
@@ -28,19 +26,19 @@ func TestScoreIsThatOfTheDraw(t *testing.T) {
 			mean += float64(v) / float64(half-1)
 		}
 	}
-	values := s.score.values
+	values := s.DS.values
 	require.InDelta(t, 2*loss, total/float64(n), 1e-6, "the mean of the values is twice the loss")
 	require.InDelta(t, float64(f[3])-mean+float64(f[3])/float64(half-1), values[3], 1e-6)
 
-	logits := slices.Clone(b.Logits)
-	gradients(b, s.score.gradient)
+	logits := slices.Clone(s.Logits())
+	s.Backward(trainer.Params(), make([]float32, s.NumParams())) // leaves ∂L/∂h
 	for r := range n {
 		for d := range 9 {
-			spin := 2*float64(b.States[r]>>d&1) - 1
+			spin := 2*float64(s.S[r]>>d&1) - 1
 			logP := func(h float64) float64 { return -math.Log1p(math.Exp(-2 * h * spin)) }
 			h := float64(logits[r*9+d])
 			want := (logP(h+1e-5) - logP(h-1e-5)) / 2e-5 * float64(values[r]) / float64(n)
-			require.InDelta(t, want, b.Grad[r*9+d], 1e-4*(1e-6+math.Abs(float64(values[r])))/float64(n))
+			require.InDelta(t, want, s.DS.spins[r*9+d], 1e-4*(1e-6+math.Abs(float64(values[r])))/float64(n))
 		}
 	}
 }
@@ -50,17 +48,16 @@ func TestScoreIsThatOfTheDraw(t *testing.T) {
 func TestWitnessIsTheDerivativeOfTheLoss(t *testing.T) {
 	c := small(t, "mmd", "score")
 	trainer, s := newTrainer(t, c, 1)
-	loss, b := measure(trainer, s), s.batch
-	f := make([]float32, b.Rows)
-	s.objective.Contributions(f)
-	n := float64(b.Rows)
+	loss, f := measure(trainer, s), make([]float32, c.Training.Batch)
+	s.Discrepancy.(score).Contributions(f)
+	n := float64(len(f))
 	for _, i := range []int{0, 5, 77} {
 		naive := func(states, next []uint64) float64 {
 			l, _ := mmd.HammingNaive(states, next, len(states), 9, c.Loss.Kernel, mmd.Surrogate, mmd.V)
 			return l
 		}
-		more := naive(append(slices.Clone(b.States), b.States[i]), append(slices.Clone(b.Next), b.Next[i]))
-		change := more*(n+1)*(n+1) - loss*n*n - naive(b.States[i:i+1], b.Next[i:i+1])
+		more := naive(append(slices.Clone(s.S), s.S[i]), append(slices.Clone(s.Next), s.Next[i]))
+		change := more*(n+1)*(n+1) - loss*n*n - naive(s.S[i:i+1], s.Next[i:i+1])
 		require.InDelta(t, change/n, f[i], 1e-4)
 	}
 }
@@ -73,11 +70,14 @@ func TestDiscriminatorGradient(t *testing.T) {
 		c.Loss.Discriminator.Form = form
 		trainer, s := newTrainer(t, c, 2)
 		measure(trainer, s)
-		o := s.objective.(*discriminator)
-		got, from := slices.Clone(s.batch.Grad), slices.Clone(o.from)
+		o := s.Discrepancy.(*differences).loss.(*discriminator)
+		from, got := slices.Clone(o.from), make([]float32, len(s.DS.spins))
+		for i, g := range s.DS.spins { // of half the difference of the two values
+			got[i] = -2 * from[i] * g
+		}
 
 		_, other := newTrainer(t, c, 1)
-		fresh := other.objective.(*discriminator).critic
+		fresh := other.Discrepancy.(*differences).loss.(*discriminator).critic
 		fresh.Evaluate(from, o.to)
 		now := slices.Clone(fresh.Values())
 		for d := range 9 {

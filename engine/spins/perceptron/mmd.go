@@ -1,0 +1,53 @@
+package perceptron
+
+import (
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/conf"
+)
+
+// mmdLoss is the paper's: the MMD between the laws of (s, s′) and (s′, s), by Hamming
+// distances.
+var mmdLoss = lossKind{
+	make: func(c *Config, b *batch) (loss, error) {
+		mode := mmd.Surrogate
+		if c.Loss.Gradient == "difference" {
+			mode = mmd.Difference
+		}
+		l, err := mmd.NewHamming(b.n, b.spins, c.Loss.Kernel, mode, c.Loss.Statistic, b.workers)
+		if c.Loss.Gradient == "full" {
+			return fullGradient{hamming{l}, b, make([]float32, b.n*b.spins)}, err
+		}
+		return hamming{l}, err
+	},
+	validate: func(l *LossConfig) error { return conf.Under("kernel", l.Kernel.Validate()) },
+	bytes:    func(_ *LossConfig, n, spins int) float64 { return mmd.HammingBytes(n, spins) },
+}
+
+type hamming struct{ *mmd.Hamming }
+
+func (h hamming) LossGradient(ds slopes, s, next []uint64) float64 {
+	return h.Hamming.LossGradient(s, next, ds.spins)
+}
+
+func (h hamming) Contributions(values []float32) { h.Witness(values) }
+
+// fullGradient is the gradient of a loss that is symmetric in s and s′ when s′ follows s
+// through the flips that were accepted.
+type fullGradient struct {
+	loss
+	*batch
+	byNext []float32
+}
+
+func (f fullGradient) LossGradient(ds slopes, s, next []uint64) float64 {
+	value := f.loss.LossGradient(ds, s, next)
+	f.loss.LossGradient(slopes{spins: f.byNext}, next, s)
+	for r := range f.n {
+		for i := range f.spins {
+			at := r*f.words + i>>6
+			flipped := (s[at] ^ next[at]) >> (i & 63) & 1 // then s′_d = −s_d
+			ds.spins[r*f.spins+i] += (1 - 2*float32(flipped)) * f.byNext[r*f.spins+i]
+		}
+	}
+	return value
+}
