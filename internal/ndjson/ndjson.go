@@ -3,13 +3,17 @@
 // do not hold, lines that are too long or nested too deep are errors that name
 // the line.
 //
-// encoding/json is the specification. Lines of numbers alone, of which there may be
-// many, are scanned by a parser of their own, which leaves to it all that is not plain.
+// Blocks of lines are parsed by simdjson where the processor can. It takes some
+// of what is no JSON for JSON, and says of an error neither the line nor the
+// reason; so it is given only lines that a first look found to be plain, and
+// every block with a line that is not, or that it refuses, goes to the parser
+// over encoding/json, which is the specification.
 package ndjson
 
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -31,56 +35,115 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Rea
 // blanks are what JSON has between values; Unicode has more.
 const blanks = " \t\r\n"
 
+// blockBytes is how many bytes are read before they are parsed.
+const blockBytes = 1 << 18
+
 // A Reader reads the values of a stream in order.
 type Reader struct {
 	in     *bufio.Reader
 	limits Limits
-	line   int // of the last that was read
-	text   []byte
+	fast   bool // simdjson parses plain blocks
+
+	line  int // of the last that was read
+	block []byte
+	lines []span
+	long  bool   // the last line of the block is too long, and is not in it
+	ended error  // of reading
+	ready []item // of the present block
+	next  int
+	tape  tape
+}
+
+// A span is a line of a block that is not blank.
+type span struct{ line, start, end int }
+
+// An item is what a line holds.
+type item struct {
+	line  int
+	value Value
+	err   *Error
 }
 
 // NewReader returns a reader of r.
 func NewReader(r io.Reader, limits Limits) *Reader {
-	return &Reader{in: bufio.NewReaderSize(r, 1<<16), limits: limits}
+	return &Reader{in: bufio.NewReaderSize(r, 1<<16), limits: limits, fast: simd}
 }
 
 // Next returns the value of the next line that is not blank, and the line's
 // number. After an *Error, which is about this line alone, the line that follows
 // can be read; io.EOF is the end.
 func (r *Reader) Next() (line int, v Value, err error) {
-	for err == nil {
-		long := false
-		long, err = r.read()
-		reason := ""
-		switch {
-		case long:
-			reason = fmt.Sprintf("longer than %d bytes", r.limits.Bytes)
-		case len(bytes.Trim(r.text, blanks)) == 0:
-			continue
-		case err == nil || err == io.EOF: // of reading the line's end
-			v, reason = parseLine(r.text, r.limits.Depth)
+	for r.next == len(r.ready) {
+		if r.ended != nil {
+			return 0, Value{}, r.ended
 		}
-		if reason != "" {
-			return r.line, Value{}, &Error{r.line, reason}
-		}
-		if err == nil || err == io.EOF {
-			return r.line, v, nil
-		}
+		r.fill()
+		r.parse()
 	}
-	return 0, Value{}, err
+	i := &r.ready[r.next]
+	r.next++
+	if i.err != nil {
+		return i.line, Value{}, i.err
+	}
+	return i.line, i.value, nil
 }
 
-// read sets the text to the next line, of which a long one is read to its end, and not
-// kept.
-func (r *Reader) read() (long bool, err error) {
-	r.text = r.text[:0]
+// fill reads a block of whole lines.
+func (r *Reader) fill() {
+	r.block, r.lines, r.long = r.block[:0], r.lines[:0], false
+	for len(r.block) < blockBytes && !r.long && r.ended == nil {
+		r.readLine()
+	}
+}
+
+func (r *Reader) readLine() {
+	start := len(r.block)
 	r.line++
-	for err = bufio.ErrBufferFull; err == bufio.ErrBufferFull; {
-		var part []byte
-		if part, err = r.in.ReadSlice('\n'); !long {
-			r.text = append(r.text, part...)
-			long = len(bytes.TrimRight(r.text, "\r\n")) > r.limits.Bytes
+	for {
+		part, err := r.in.ReadSlice('\n')
+		if !r.long {
+			r.block = append(r.block, part...)
+		}
+		// A line that is too long is read to its end, and not kept.
+		if size := len(bytes.TrimRight(r.block[start:], "\r\n")); size > r.limits.Bytes {
+			r.long, r.block = true, r.block[:start]
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		r.ended = err
+		break
+	}
+	if !r.long && len(bytes.Trim(r.block[start:], blanks)) > 0 {
+		r.lines = append(r.lines, span{r.line, start, len(r.block)})
+	}
+}
+
+// parse makes items of the block's lines.
+func (r *Reader) parse() {
+	r.ready, r.next = r.ready[:0], 0
+	if len(r.lines) > 0 && !(r.fast && r.plain() && r.parseFast()) {
+		r.ready = r.ready[:0]
+		for _, s := range r.lines {
+			value, reason := parseLine(r.block[s.start:s.end], r.limits.Depth)
+			i := item{line: s.line, value: value}
+			if reason != "" {
+				i.err = &Error{s.line, reason}
+			}
+			r.ready = append(r.ready, i)
 		}
 	}
-	return long, err
+	if r.long {
+		r.ready = append(r.ready, item{line: r.line, err: &Error{r.line, fmt.Sprintf("longer than %d bytes", r.limits.Bytes)}})
+	}
+}
+
+// plain reports whether simdjson may parse the block.
+func (r *Reader) plain() bool {
+	for _, s := range r.lines {
+		if !plain(r.block[s.start:s.end], r.limits.Depth) {
+			return false
+		}
+	}
+	return true
 }

@@ -8,6 +8,8 @@ import (
 	"math"
 	"strings"
 	"sync"
+
+	"github.com/minio/simdjson-go"
 )
 
 // A Field is a number of numbers that every line has, and how they are stored.
@@ -52,7 +54,7 @@ func (l Layout) RowBytes() (n int) {
 // goroutines. The first bad line ends it, as an *Error, after do was called for those
 // before. Memory does not grow with the input.
 func (l Layout) Each(in io.Reader, limits Limits, goroutines int, do func(rows []byte, lines []int) error) error {
-	return l.each(in, limits, goroutines, true, do)
+	return l.each(in, limits, goroutines, simd, do)
 }
 
 func (l Layout) each(in io.Reader, limits Limits, goroutines int, fast bool, do func(rows []byte, lines []int) error) error {
@@ -152,10 +154,11 @@ func (c *cutter) cut(b *block) {
 type block struct {
 	layout Layout
 	limits Limits
-	fast   bool // scan is tried first
+	fast   bool
 	text   []byte
 	first  int // number of the first line
 	lines  []span
+	tape   tape
 
 	rows    []byte
 	numbers []int // of the lines of rows
@@ -163,28 +166,40 @@ type block struct {
 	done    chan struct{}
 }
 
-// A span is a line of a block that is not blank.
-type span struct{ line, start, end int }
-
 // parse sets rows, numbers and err.
 func (b *block) parse() {
 	b.rows, b.numbers = b.rows[:0], b.numbers[:0]
 	ended := b.err // of reading, which is after all lines
 	b.err = nil
 	b.split()
-	for _, s := range b.lines {
-		at := b.grow()
-		if !b.fast || !b.layout.scan(b.rows[at:], b.text[s.start:s.end], b.limits.Depth) {
-			if reason := b.slow(b.rows[at:], s); reason != "" {
-				b.rows, b.err = b.rows[:at], &Error{s.line, reason}
+	if last := b.err; !b.parseLists() && !b.parseFast() {
+		b.rows, b.numbers, b.err = b.rows[:0], b.numbers[:0], nil
+		for _, s := range b.lines {
+			if !b.slow(s) {
 				return
 			}
 		}
-		b.numbers = append(b.numbers, s.line)
+		b.err = last
 	}
 	if b.err == nil {
 		b.err = ended
 	}
+}
+
+// parseLists parses lines that are bare lists, and reports whether all are.
+func (b *block) parseLists() bool {
+	if !b.fast || len(b.layout) > 1 {
+		return false
+	}
+	for _, s := range b.lines {
+		at := b.grow()
+		if !b.layout[0].scan(b.rows[at:], b.text[s.start:s.end], b.limits.Depth) {
+			b.rows, b.numbers = b.rows[:0], b.numbers[:0]
+			return false
+		}
+		b.numbers = append(b.numbers, s.line)
+	}
+	return true
 }
 
 // grow makes room for a row and returns where it begins.
@@ -218,13 +233,23 @@ func (b *block) split() {
 	}
 }
 
-// slow takes one line by the parser that says what is wrong.
-func (b *block) slow(dst []byte, s span) (reason string) {
+// slow takes one line by the parser that says what is wrong, and reports whether
+// nothing is.
+func (b *block) slow(s span) bool {
 	value, reason := parseLine(b.text[s.start:s.end], b.limits.Depth)
 	if reason == "" {
-		reason = b.layout.fromValue(dst, &value)
+		at := b.grow()
+		reason = b.layout.fromValue(b.rows[at:], &value)
+		if reason != "" {
+			b.rows = b.rows[:at]
+		}
 	}
-	return reason
+	if reason != "" {
+		b.err = &Error{s.line, reason}
+		return false
+	}
+	b.numbers = append(b.numbers, s.line)
+	return true
 }
 
 // fromValue stores what a line holds, or says why that is not what it has to hold.
@@ -238,7 +263,14 @@ func (l Layout) fromValue(dst []byte, v *Value) (reason string) {
 	seen := 0
 	for i := range v.Members {
 		m := &v.Members[i]
-		field, at := l.find(m.Key)
+		at, field := 0, -1
+		for k := range l {
+			if l[k].Name == m.Key {
+				field = k
+				break
+			}
+			at += l[k].Count * typeSizes[l[k].Type]
+		}
 		if field < 0 {
 			return fmt.Sprintf("%q: unknown key; a line is %s", m.Key, l)
 		}
@@ -251,17 +283,6 @@ func (l Layout) fromValue(dst []byte, v *Value) (reason string) {
 		return "lacks a key; a line is " + l.String()
 	}
 	return ""
-}
-
-// find returns the field of a name, −1 if there is none, and where a row has it.
-func (l Layout) find(name string) (field, at int) {
-	for i, f := range l {
-		if f.Name == name {
-			return i, at
-		}
-		at += f.Count * typeSizes[f.Type]
-	}
-	return -1, 0
 }
 
 // String shows a line.
@@ -347,4 +368,176 @@ func (f *Field) store(dst []byte, kind Kind, bits uint64) bool {
 	narrow := float32(x)
 	binary.LittleEndian.PutUint32(dst, math.Float32bits(narrow))
 	return !math.IsInf(float64(narrow), 0)
+}
+
+// parseFast parses the lines by simdjson, and reports whether it took them all; what
+// it does not like of a plain line goes to slow.
+func (b *block) parseFast() bool {
+	if !b.fast || len(b.lines) == 0 {
+		return false
+	}
+	for _, s := range b.lines {
+		if !plain(b.text[s.start:s.end], b.limits.Depth) {
+			return false
+		}
+	}
+	parsed, err := simdjson.ParseND(b.text, b.tape.parsed, simdjson.WithCopyStrings(false))
+	if err != nil {
+		b.tape.parsed = nil
+		return false
+	}
+	b.tape.parsed = parsed
+	failed := b.err
+	b.err = nil
+	tape := parsed.Tape
+	for _, s := range b.lines {
+		at := b.grow()
+		used, ok := b.layout.fromTape(b.rows[at:], tape, parsed)
+		if !ok {
+			if used = rootLen(tape); used == 0 {
+				return false // not as many values as lines
+			}
+			b.rows = b.rows[:at]
+			if !b.slow(s) {
+				return true
+			}
+		} else {
+			b.numbers = append(b.numbers, s.line)
+		}
+		tape = tape[used:]
+	}
+	b.err = failed
+	return len(tape) == 0
+}
+
+// A tag of the tape is in the upper byte of a word.
+func tag(word uint64) simdjson.Tag { return simdjson.Tag(word >> 56) }
+
+const payload = 1<<56 - 1
+
+// rootLen returns the length of the first value of a tape with its root, 0 if there
+// is none.
+func rootLen(tape []uint64) int {
+	if len(tape) == 0 || tag(tape[0]) != simdjson.TagRoot {
+		return 0
+	}
+	for i := 1; i < len(tape); i++ {
+		switch tag(tape[i]) {
+		case simdjson.TagRoot:
+			return i + 1
+		case simdjson.TagInteger, simdjson.TagUint, simdjson.TagFloat, simdjson.TagString:
+			i++
+		}
+	}
+	return 0
+}
+
+// fromTape stores the numbers of the first value of a tape, and returns the length of
+// that with its root; ok is false if it is not as the layout says, or looks odd.
+func (l Layout) fromTape(dst []byte, tape []uint64, parsed *simdjson.ParsedJson) (used int, ok bool) {
+	if len(tape) < 4 || tag(tape[0]) != simdjson.TagRoot {
+		return 0, false
+	}
+	i := 1
+	if tag(tape[i]) == simdjson.TagArrayStart {
+		n := l[0].fromTape(dst, tape[i:])
+		i += n
+		return i + 1, len(l) == 1 && n > 0 && i < len(tape) && tag(tape[i]) == simdjson.TagRoot
+	}
+	if tag(tape[i]) != simdjson.TagObjectStart {
+		return 0, false
+	}
+	i++
+	var seen uint64
+	for i+2 < len(tape) && tag(tape[i]) == simdjson.TagString {
+		key := text(tape[i]&payload, tape[i+1], parsed)
+		i += 2
+		at, field := 0, -1
+		for k := range l {
+			if l[k].Name == string(key) {
+				field = k
+				break
+			}
+			at += l[k].Count * typeSizes[l[k].Type]
+		}
+		if field < 0 || field > 63 || seen>>field&1 != 0 {
+			return 0, false
+		}
+		seen |= 1 << field
+		n := l[field].fromTape(dst[at:], tape[i:])
+		if n == 0 {
+			return 0, false
+		}
+		i += n
+	}
+	ok = i+1 < len(tape) && tag(tape[i]) == simdjson.TagObjectEnd && tag(tape[i+1]) == simdjson.TagRoot && seen == 1<<len(l)-1
+	return i + 2, ok
+}
+
+// text returns a string of the tape, which is in the message or beside it.
+func text(offset, length uint64, parsed *simdjson.ParsedJson) []byte {
+	from := parsed.Message
+	if offset&simdjson.STRINGBUFBIT != 0 {
+		offset &= simdjson.STRINGBUFMASK
+		from = parsed.Strings.B
+	}
+	if offset > uint64(len(from)) || length > uint64(len(from))-offset {
+		return nil
+	}
+	return from[offset : offset+length]
+}
+
+// fromTape stores the numbers of a value, and returns its length on the tape, 0 if it
+// is not what the field is.
+func (f *Field) fromTape(dst []byte, tape []uint64) int {
+	n, depth, size := 0, 0, typeSizes[f.Type]
+	for i := 0; i < len(tape); i++ {
+		kind := Float
+		switch tag(tape[i]) {
+		case simdjson.TagArrayStart:
+			depth++
+			continue
+		case simdjson.TagArrayEnd:
+			if depth--; depth > 0 {
+				continue
+			}
+			if depth < 0 || n != f.Count {
+				return 0
+			}
+			return i + 1
+		case simdjson.TagInteger:
+			kind = Int
+		case simdjson.TagUint:
+			kind = Uint
+		case simdjson.TagFloat:
+			// Whole numbers beyond 64 bits become floats, and small ones may have become 0.
+			if simdjson.FloatFlags(tape[i] & payload).Contains(simdjson.FloatOverflowedInteger) {
+				return 0
+			}
+		default:
+			return 0
+		}
+		if i++; i == len(tape) || n == f.Count {
+			return 0
+		}
+		bits := tape[i]
+		switch {
+		case f.Type == Int8 && kind == Int:
+			if int64(bits) != int64(int8(bits)) {
+				return 0
+			}
+			dst[n] = byte(bits)
+		case kind == Float && (bits<<1 == 0 || bits<<1 >= 0x7ff<<53):
+			return 0
+		case !f.store(dst[n*size:], kind, bits):
+			return 0
+		}
+		if n++; depth == 0 {
+			if n != f.Count {
+				return 0
+			}
+			return i + 1
+		}
+	}
+	return 0
 }
