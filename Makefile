@@ -54,14 +54,13 @@ results:
 	mkdir docs/figures
 	grep -o 'figures/[^)]*' docs/results.md | while read -r f; do cp "runs/results/$$f" docs/figures/; done
 
-# docs/studies.md, which takes hours; each command is a part of it, and each
-# continues where it was interrupted.
+# The tables behind docs/studies.md, as runs/studies/studies.md, which takes hours; each
+# command is a part of it, and each continues where it was interrupted.
 studies: bin/studies
 	bin/studies -seed 11 -seeds 3 all
 	bin/studies -seed 401 neighbours
 	bin/studies -seed 11 -seeds 5 field
 	bin/studies -seed 11 -seeds 5 protocol
-	cp runs/studies/studies.md docs/studies.md
 
 # A program of a module of its own; it is built so that results name its revision.
 bin/studies: always

@@ -48,7 +48,7 @@ func TestGuide(t *testing.T) {
 	shown := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(page)
 	require.NotNil(t, shown)
 	require.Equal(t, string(source[bytes.Index(source, []byte("package main")):]), string(shown[1]))
-	config := regexp.MustCompile(`(?m)^    \{"system": "reals"(?:.*\n)(?:    .*\n)*`).Find(page)
+	config := regexp.MustCompile(`(?m)^\{"system": "reals"(?:.*\n)(?: .*\n)*`).Find(page)
 	require.NotNil(t, config)
 
 	dir := t.TempDir()

@@ -1,7 +1,7 @@
 // Command studies compares what trained generators give beyond the paper's experiments:
 // variants of recipes, targets drawn from seeds, and targets of the literature beside chains
 // and other people's generators. make studies runs all of it, which takes hours, and writes
-// docs/studies.md; make bin/studies builds the program.
+// runs/studies/studies.md, from which docs/studies.md is drawn; make bin/studies builds the program.
 //
 //	bin/studies -seed 11 -seeds 3 all
 //	bin/studies -seed 401 neighbours

@@ -168,9 +168,9 @@ func TestSnippetForArviZ(t *testing.T) {
 	}
 	docs, err := os.ReadFile("../../docs/trust.md")
 	require.NoError(t, err)
-	snippet := regexp.MustCompile(`(?m)^    import numpy as np, arviz as az\n(    .*\n)+`).FindString(string(docs))
-	require.NotEmpty(t, snippet)
-	snippet = strings.ReplaceAll("\n"+snippet, "\n    ", "\n")
+	found := regexp.MustCompile("(?s)```python\n(import numpy as np, arviz as az\n.*?)```").FindStringSubmatch(string(docs))
+	require.NotNil(t, found)
+	snippet := found[1]
 
 	dir := t.TempDir()
 	var v walked

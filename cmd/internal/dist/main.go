@@ -167,7 +167,7 @@ func (b *built) write(out string) error {
 		return err
 	}
 	files = append(files, file{"include/revgen.h", 0o644, header})
-	docs, err := filepath.Glob("docs/*.*")
+	docs, err := filepath.Glob("docs/*.[ms]*") // pages and pictures
 	if err != nil {
 		return err
 	}
