@@ -11,7 +11,7 @@ import (
 )
 
 // measured is what any generator of the lattice's configurations is sampled and
-// measured by. Who embeds it sets its Source.
+// measured by. Who embeds it sets its Draws, and its Weigher of a density.
 type measured struct {
 	*spins.Ensemble
 	config  *Config

@@ -14,7 +14,7 @@ import (
 )
 
 // measured is what any generator of a graph's configurations is sampled and
-// measured by. Who embeds it sets its Source.
+// measured by. Who embeds it sets its Draws, and its Weigher of a density.
 type measured struct {
 	*spins.Ensemble
 	config  *Config
@@ -118,6 +118,5 @@ var (
 	_ engine.System    = (*hierarchical)(nil)
 	_ engine.Sampler   = (*measured)(nil)
 	_ engine.Evaluator = (*hierarchical)(nil)
-	_ engine.Scorer    = (*measured)(nil)
 	_ engine.Scorer    = (*measured)(nil)
 )
