@@ -8,6 +8,7 @@ import (
 
 // discriminatorLoss is learned.
 var discriminatorLoss = lossKind{
+	name: "a learned discriminator",
 	make: func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (discrepancy, error) {
 		loss, err := newDiscriminator(n, dim, modes, l.Discriminator, seed, workers)
 		return loss, conf.Under("discriminator", err)

@@ -12,7 +12,7 @@ import (
 func (c *Config) Explain() string {
 	c = c.settings()
 	steps := engine.Moves(c.Transition.Steps, "Metropolis step")
-	return c.explain(c.Generator.name(), "MMD²", fmt.Sprintf("%s of σ %v", steps, strings.Trim(fmt.Sprint(c.Transition.Sigma), "[]")))
+	return c.explain(c.Generator.name(), fmt.Sprintf("%s of σ %v", steps, strings.Trim(fmt.Sprint(c.Transition.Sigma), "[]")))
 }
 
 // Explain implements engine.Explainer.
@@ -20,19 +20,15 @@ func (c *ModalConfig) Explain() string {
 	s := c.settings()
 	steps := engine.Moves(s.Transition.Steps, "Metropolis step") + " within and across modes"
 	if s.Generator.Kind != "mixture" {
-		loss := "MMD²"
-		if s.Loss.Kind == "discriminator" {
-			loss = "a learned discriminator"
-		}
 		steps += " in " + strings.ReplaceAll(s.Transition.Order, "paper-order", "the paper's") + " order"
-		return "a perceptron with a point and a logit for each mode, " + engine.ByPairs(loss, steps)
+		return "a perceptron with a point and a logit for each mode, " + engine.ByPairs(losses[s.Loss.Kind].name, steps)
 	}
-	return s.explain(strings.TrimSuffix(mixture.Name(s.Generator.Components, " for each mode", s.Generator.Bent), ","), "", steps)
+	return s.explain(strings.TrimSuffix(mixture.Name(s.Generator.Components, " for each mode", s.Generator.Bent), ","), steps)
 }
 
-func (c *Config) explain(generator, loss, move string) string {
+func (c *Config) explain(generator, move string) string {
 	n, m := c.Training.Batch, c.Transition.Steps
-	by, evaluations := engine.ByPairs(loss, move), n*(1+m)
+	by, evaluations := engine.ByPairs(losses[c.Loss.Kind].name, move), n*(1+m)
 	if c.Loss.Kind == "balance" {
 		by, evaluations = c.Loss.Explain(move), n+engine.NewBalance(c.Loss.Balancing, n, n, 1).Moved()*m
 	}

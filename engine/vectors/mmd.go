@@ -8,6 +8,7 @@ import (
 
 // mmdLoss is the paper's: the MMD between the laws of (s, s′) and (s′, s).
 var mmdLoss = lossKind{
+	name: "MMD²",
 	make: func(l *LossConfig, n, dim, modes int, _ uint64, workers *pool.Pool) (discrepancy, error) {
 		if modes > 0 {
 			loss, err := mmd.NewMixed(n, dim, modes, l.Kernel, l.Statistic, workers)

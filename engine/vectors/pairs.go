@@ -21,6 +21,7 @@ type (
 // A lossKind makes a loss of batches of n states, validates what of the configuration is
 // its own, and bounds the bytes that it allocates.
 type lossKind struct {
+	name     string // of the discrepancy, in a sentence
 	make     func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (discrepancy, error)
 	validate func(l *LossConfig) error
 	bytes    func(l *LossConfig, n, dim, modes int) float64

@@ -124,3 +124,15 @@ func TestEveryMoveIsAccepted(t *testing.T) {
 		}
 	}
 }
+
+func TestExplain(t *testing.T) {
+	vector, modal := Paper("gmm"), ModalPaper("hybrid")
+	for kind, name := range map[string]string{"mmd": "MMD²", "discriminator": "a learned discriminator"} {
+		vector.Loss.Kind, modal.Loss.Kind = kind, kind
+		require.Contains(t, vector.Explain(), name+" between the laws")
+		require.Contains(t, modal.Explain(), name+" between the laws")
+	}
+	require.Contains(t, vector.Explain(), "; a step evaluates ln π 8192 times", "2048 (1 + 3)")
+	vector.Flow(2, false)
+	require.Contains(t, vector.Explain(), "; a step evaluates ln π 4352 times", "512 (1 + ¾ 10)")
+}
