@@ -85,6 +85,7 @@ var Studies = []Study{
 		Variants: []Variant{
 			{Label: "flipped spins", Assignments: pairs},
 			{Label: "the paper's surrogate", Assignments: slices.Concat(pairs, []string{"loss.gradient=surrogate"})},
+			{Label: "the full gradient", Assignments: slices.Concat(pairs, []string{"loss.gradient=full"})},
 			{Label: "score function", Assignments: slices.Concat(pairs, []string{"loss.gradient=score"})},
 			{Label: "discriminator", Assignments: []string{"loss.kind=discriminator", "loss.discriminator.form=pair",
 				"training.optimizer.learning_rate=0.0005", "training.schedule.warmup=100"}},
