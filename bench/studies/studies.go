@@ -51,7 +51,7 @@ var Studies = []Study{
 		System: "gmm", Preset: "best", Assignments: []string{"generator.kind=realnvp", "generator.depth=8", "generator.hidden=[64,64]",
 			"generator.gain=1", "generator.clamp=1", "training.optimizer.learning_rate=0.004", "training.steps=1200"},
 		Variants: []Variant{
-			{Label: "half of the pairs local moves, half independent"},
+			{Label: "three quarters of the pairs local moves, one independent"},
 			{Label: "local moves alone", Assignments: []string{"loss.partners=0"}},
 			{Label: "independent partners alone: KL(q‖π)", Assignments: []string{"loss.partners=1"}},
 			{Label: "m = 1", Assignments: []string{"transition.steps=1"}},

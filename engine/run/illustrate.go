@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
@@ -46,21 +45,7 @@ func IllustrateSystem(ctx context.Context, system engine.System, cfg engine.Conf
 	if err != nil || len(records) == 0 {
 		return all, err
 	}
-	return append(all, TrainingCurves(records, lossName(cfg))), nil
-}
-
-// lossName says what the loss of a configuration is: of a generator with a density the
-// divergence itself, as each batch estimates it.
-func lossName(cfg engine.Config) string {
-	var c struct {
-		Loss struct {
-			Kind string `json:"kind"`
-		} `json:"loss"`
-	}
-	if text, err := catalogue.EncodeConfig(cfg); err == nil && json.Unmarshal(text, &c) == nil && c.Loss.Kind == "divergence" {
-		return "loss: KL(q‖π)"
-	}
-	return "loss"
+	return append(all, TrainingCurves(records)), nil
 }
 
 // ReadRecords returns what a run has logged in its directory, nothing if it
@@ -91,8 +76,8 @@ func ReadRecords(dir string) ([]engine.Record, error) {
 // TrainingCurves shows what tells of a run, against steps and against the time of
 // training: its errors, where evaluation.every asks for them, in units of those of as
 // many exact samples where all are known; the acceptance; and a loss that is positive all
-// along, by its name. One that is not scatters about 0, and shows but the noise of its batches.
-func TrainingCurves(records []engine.Record, lossName string) figure.Figure {
+// along. One that is not scatters about 0, and shows but the noise of its batches.
+func TrainingCurves(records []engine.Record) figure.Figure {
 	var steps, seconds, loss, acceptance []float64
 	for _, r := range records {
 		steps, seconds = append(steps, float64(r.Step)), append(seconds, r.Seconds)
@@ -132,7 +117,7 @@ func TrainingCurves(records []engine.Record, lossName string) figure.Figure {
 	}
 	row(figure.Axis{Label: "acceptance", Max: 1}, of(acceptance, 5))
 	if slices.Min(loss) > 0 {
-		row(figure.Axis{Label: lossName, Scale: figure.Log}, of(loss, 6))
+		row(figure.Axis{Label: "loss", Scale: figure.Log}, of(loss, 6))
 	}
 	return f
 }
