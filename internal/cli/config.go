@@ -10,7 +10,7 @@ import (
 
 // configCommand shows what a run would take, without taking it.
 func (p *program) configCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Configurations, resolved without a run"}
+	cmd := &cobra.Command{Use: "config", Short: "Show the configuration of a run without running it"}
 	var s source
 	var looks bool
 	show := &cobra.Command{

@@ -42,11 +42,12 @@ func (p *program) diagnoseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diagnose DIR|MODEL",
 		Short: "Tell how far the samples of a trained generator can be trusted",
-		Long: `Tell how far the samples of a trained generator can be trusted, without anything
-exact of its target: on fresh samples, how averages drift under 1, 2, 4, …
-Metropolis steps and when that ends; whether they agree with chains that owe
-nothing to the generator, where these mix; and, where its density is known, what
-importance weights say.
+		Long: `Tell how far the samples of a trained generator can be trusted. Nothing exact of the
+target is needed. Fresh samples are examined in three ways:
+
+  drift    how averages change under 1, 2, 4, … Metropolis steps, and when that ends
+  chains   whether Markov chains that owe nothing to the generator find the same means
+  weights  what importance weights say, where the generator's density is known
 
 The verdict is one of four:
 
@@ -55,10 +56,10 @@ The verdict is one of four:
   wrong        do not use
   unknown      nothing here can tell, for the reason that it gives
 
-stdout has the verdict and a table of observables, with --json all that was seen.
-diagnosis.json of a run directory keeps that too, for sample --refine auto.
-docs/trust.md says what verdicts do not promise. With --strict the exit code is 3
-unless the samples are trustworthy as drawn.`,
+stdout has the verdict and a table of observables, with --json all that was seen. A run
+directory keeps it in diagnosis.json, for sample --refine auto. With --strict the exit
+code is 3 unless the samples are trustworthy as drawn. docs/trust.md says what verdicts
+do not promise.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d.model, d.reseed = args[0], cmd.Flags().Changed("seed")

@@ -40,32 +40,31 @@ func (p *program) mcmcCommand() *cobra.Command {
 	w := walking{chains: 64, draws: 1000, spacing: 1}
 	cmd := &cobra.Command{
 		Use:   "mcmc [" + strings.Join(p.systems.Names(), "|") + "|FILE|DIR]",
-		Short: "Run a target's own Markov chains: what a generator is compared with",
-		Long: `Run Markov chains of a target, given as to train or by a run directory, that owe
-nothing to any generator, and tell of each observable its mean, the Monte Carlo
-standard error of that, the integrated autocorrelation time in draws, R̂ (split,
-of ranks and folded ranks), the effective sample size of all chains, and the
-seconds of drawing per effective sample. A warning names averages whose R̂ is above
-1.01 or whose effective size is below 400.
+		Short: "Run a target's own Markov chains, to compare a generator with",
+		Long: `Run a target's own Markov chains, without any generator. The target is given as to
+train, or by a run directory. The table has of each observable
 
-Chains begin as far apart as is known of the target. A step is what mixes best of
-what the system has: heat-bath sweeps of the Ising lattice, rounds of parallel
-tempering of spins on a graph, Metropolis steps of "transition" elsewhere.
---spacing auto measures the autocorrelation time first, and takes as many steps from
-draw to draw as make them all but independent: about twice that time.
+  mean             with its Monte Carlo standard error
+  time             the integrated autocorrelation time, in draws
+  R̂                split, of ranks and folded ranks; a warning names those above 1.01
+  effective size   of all chains; a warning names those below 400
+  s per effective  seconds of drawing per effective sample
 
---ladder is replica exchange, of spins: chains at each of its inverse temperatures,
-which take the place of target.beta. A step is a heat-bath sweep of every chain and
-a swap of every other pair of neighbouring temperatures. Everything is told of every
-temperature, and how many swaps succeeded; below some 20 % put more temperatures
-between.
+Chains begin as far apart as is known of the target. A step is a heat-bath sweep of
+the Ising lattice, a round of parallel tempering of spins on a graph, and a Metropolis
+step of "transition" elsewhere. --spacing auto measures the autocorrelation time first
+and puts draws about twice that time apart.
+
+--ladder is replica exchange of spins: chains at each of its inverse temperatures, in
+place of target.beta. A step is a heat-bath sweep of every chain and a swap of every
+other pair of neighbouring temperatures. The table has every temperature, and how many
+swaps succeeded. Below some 20 % put more temperatures between.
 
 -o writes the draws of the observables as a structured NumPy array of shape
-(chain, draw), one field for each, as docs/trust.md shows for ArviZ; --states the
-states themselves, of shape (chain, draw, …), in a --format of sample. With --ladder
-both have the temperature as their first axis. All are a function of configuration,
-seed and these flags, not of the number of threads. On several ranks (MPI) each moves
-its own chains and writes their part of the files, which are those of one process.`,
+(chain, draw), one field for each; docs/trust.md shows ArviZ. --states writes the
+states, of shape (chain, draw, …), in a --format of sample. With --ladder both have the
+temperature as their first axis. The bits do not depend on the number of threads. On
+several ranks (MPI) each moves its own chains and writes their part of the files.`,
 		Example: `  revgen mcmc ising --set target.l=8 --set target.beta=0.4 --spacing auto
   revgen mcmc glass.txt --chains 128 --draws 4000 --spacing 4 -o draws.npy
   revgen mcmc ising -s target.l=16 --ladder 0.3:0.6:0.025 --states states.npy --format bits

@@ -65,32 +65,31 @@ func (p *program) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run JOBS.ndjson|-",
 		Short: "Run a list of jobs over the cores",
-		Long: `Run a list of jobs, one JSON object a line. A job has one verb as a key, whose
-value is the verb's argument, or several in a list; the verb's long flags as
-further keys; what is set of the configuration; and where its output goes:
+		Long: `Run a list of jobs, one JSON object a line. A job has one verb as a key, whose value is
+the verb's argument, or several in a list. Further keys are the verb's long flags, "set"
+for the configuration, "grid", "id", and "out" for where the output goes:
 
   {"train": "ising", "set": {"target.beta": 0.3}, "seed": 7, "id": "warm"}
   {"train": "ising", "grid": {"target.beta": "0.1:0.6:0.01", "seed": [1, 2, 3]}}
   {"sample": "runs/jobs/warm", "number": 1000000, "out": "runs/jobs/warm.npy"}
 
 The verbs are ` + verbNames() + `. A grid stands for a job for each
-of its values, or pairs, or triples of them. A job that reads what an earlier
-one writes waits for it.
+combination of its values. A job that reads what an earlier one writes waits for it.
 
-Jobs are carried out side by side, each on one thread, and alone on all threads
-if one is longer than its share; the bits are those of the same command run by
-itself. Figures and samples are left by training only where a job asks for them.
-One record a job goes to stdout as NDJSON, in the order of the list: what it was,
-its exit code, its result, which is what the verb prints with --json, and the
-time. A job that fails is reported with its line, and the others go on.
+Jobs run side by side, each on one thread; one that is longer than its share runs alone
+on all threads. The bits are those of the same command run by itself. Training leaves
+figures and samples only where a job asks for them.
 
-The batch's directory holds the journal of finished jobs, results.ndjson,
-status.json, and what jobs write; only with --allow-outside may a job's out be
-elsewhere. The same command
-continues a batch that was interrupted, by whatever: finished jobs are not
-repeated, unfinished runs go on from their checkpoints, and jobs that failed are
-tried again. The exit code is 1 if a job failed, 3 if all that failed were
-checks, and 75 if the batch was stopped.`,
+stdout has one record a job as NDJSON, in the order of the list: what it was, its exit
+code, its result (what the verb prints with --json) and the time. A job that fails is
+reported with its line, and the others go on. The batch's directory holds the journal of
+finished jobs, results.ndjson, status.json and what jobs write; a job's out may be
+elsewhere only with --allow-outside.
+
+The same command continues a batch, whatever interrupted it. Finished jobs are not
+repeated, unfinished runs go on from their checkpoints, failed jobs are tried again. The
+exit code is 1 if a job failed, 3 if all that failed were checks, and 75 if the batch
+was stopped.`,
 		Example: `  revgen run jobs.ndjson > results.ndjson
   srun revgen run jobs.ndjson --shard auto -o batch-%t
   revgen train ising --grid target.beta=0.1:0.6:0.01 -o sweep`,

@@ -49,25 +49,26 @@ func (p *program) sampleCommand() *cobra.Command {
 file and write them as a NumPy array with one row per sample, in constant
 memory. "-o -" writes to stdout.
 
-Sample i depends on the model, the seed and i alone. --shard i/n writes the
-i-th of n nearly equal parts of the N samples: the parts, one after another, are
-the whole, whoever computes them. --seed gives other samples than the default,
-the seed of the training run. Of that the first have been measured by train and
-are in samples.npy: unless --first says otherwise, sample begins after them, and
-says so. --refine auto takes the steps that diagnose finds to be needed.
+Sample i depends on the model, the seed and i alone.
+
+  --shard i/n   writes the i-th of n nearly equal parts; the parts, one after another,
+                are the whole
+  --seed        gives other samples than the default, the seed of the training run
+  --first       says which sample comes first; without it sample begins after those
+                that train has measured, and says so
+  --refine auto takes the Metropolis steps that diagnose found to be needed
+
+Where the generator's density q is known:
+
+  --weights     writes ln w = ln π − ln q beside each sample: means over the target are
+                Σ w f / Σ w, and Z is the mean of w
+  --exact       makes asymptotically exact draws by independence Metropolis, in chains of
+                61440 draws after 4096 proposals that give none. A rejected proposal
+                repeats the draw before; stderr and FILE.npy.json say what the draws are
+                worth
 
 Built with MPI and started by mpirun or srun, all ranks write one file, each its
 part, with the bytes that one process writes; --shard 0/1 lets each stand alone.
-
---exact makes asymptotically exact draws of the samples of a generator whose
-density is known, by independence Metropolis: chains of 61440 draws, of whose
-proposals the first 4096 give none. Draws of a chain are in order and, where a
-proposal was rejected, repeat the one before; how much they are worth is on
-stderr and in FILE.npy.json. Draw i, too, depends on the model, the seed and i
-alone. To begin inside a chain costs the chain up to there.
-
---weights writes ln w = ln π − ln q beside each sample of such a generator: means
-over the target are Σ w f / Σ w, and Z is the mean of w.
 
 Beside FILE.npy goes FILE.npy.json: the model's hash, seed, numbers and refinement of
 the samples, version and kernel path.`,

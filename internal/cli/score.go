@@ -38,10 +38,10 @@ func (p *program) scoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "score " + strings.Join(p.systems.Names(), "|") + "|FILE|DIR [STATES]",
 		Short: "Evaluate energies, densities and observables of states",
-		Long: `Evaluate states of a target, given as to train or by a run directory: of each its
-energy E, ln π = −βE up to a constant, and the target's observables; with --model,
-where the density of that generator is known, its ln q (log_model) and ln π − ln q
-(log_weight). One row a state, in the order of the states, in constant memory.
+		Long: `Evaluate states of a target. The target is given as to train, or by a run directory.
+Each state has a row, in order: its energy E, ln π = −βE up to a constant, and the
+target's observables. With --model RUN, where that generator's density is known, also
+ln q (log_model) and ln π − ln q (log_weight). Memory is constant.
 
 States come from a file or stdin, in one of the layouts that sample writes:
 
@@ -50,9 +50,9 @@ States come from a file or stdin, in one of the layouts that sample writes:
   npy     a NumPy array of the layout's dtype; a file is memory-mapped
   raw     states as they stand in memory, packed bits, say: --input raw --format bits
 
-What it is is told by its content, but for raw. The first state that cannot be
-scored ends the command with its line or number; rows before it are on stdout by
-then, and a file named by -o does not appear.`,
+Without --input the content tells the first two apart. The first state that cannot be
+scored ends the command with its line or number. Rows before it are on stdout by then;
+a file named by -o does not appear.`,
 		Example: `  revgen score ising --set target.l=4 states.ndjson -o scores.csv
   revgen sample run -n 1e6 -o - | revgen score run --model run -o weights.ndjson
   revgen score glass.txt bits.bin --input raw --format bits --columns energy --to npy -o energies.npy`,

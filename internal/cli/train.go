@@ -56,14 +56,13 @@ is the %s preset of %s.
 
 Systems and their presets:
 %s
-The run directory holds config.json (sufficient to repeat the run),
-metrics.jsonl, status.json, model.rvg, checkpoint.rvg and its predecessor,
-summary.json, samples.npy, the samples that were measured, and figures of them
-and of the training. The same command continues a run that was stopped, at any
-time, while the recipe looks at its target too: by SIGINT, SIGTERM or SIGUSR1, or
-by --max-time, each of which leaves a checkpoint, or what was found by then, and
-exit code 75. The result does not depend on whether or where a run was
-stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].Name, p.systems),
+The run directory holds config.json (enough to repeat the run), model.rvg, the table in
+summary.json, the measured samples.npy, report.html, figures, metrics.jsonl,
+status.json, and the last two checkpoints.
+
+SIGINT, SIGTERM, SIGUSR1 and --max-time stop a run at any time. It leaves a checkpoint
+and exit code 75, and the same command continues it. The result does not depend on
+whether or where a run was stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].Name, p.systems),
 		Example: `  revgen train
   revgen train ising --preset paper --set target.beta=0.5 -o cold
   revgen train config.json --max-time 01:50:00 --json > summary.json`,
