@@ -5,6 +5,7 @@
 //
 //	bin/studies -seed 11 -seeds 3 all
 //	bin/studies -seed 401 neighbours
+//	bin/studies -seed 1 verdicts
 //	bin/studies -seed 11 -only ising-l16-0.4407,ea-8x8-1 field
 //	bin/studies -o DIR tables                 the document and the tables again
 //
@@ -144,6 +145,10 @@ func observer() Observer {
 		},
 		Neighbours: func(all Neighbours) error {
 			fmt.Printf("%s\n%s\n\n", NeighboursTitle, all.Summary())
+			return all.Table().WriteText(os.Stdout)
+		},
+		Verdicts: func(all Verdicts) error {
+			fmt.Printf("%s\n%s\n\n", VerdictsTitle, all.Summary())
 			return all.Table().WriteText(os.Stdout)
 		},
 		Field:    func(row *FieldRow) error { return FieldTable([]FieldRow{*row}).WriteText(os.Stdout) },

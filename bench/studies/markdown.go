@@ -16,6 +16,7 @@ func (r *Results) Markdown() string {
 	b.WriteString("# Studies\n\n" + studiesIntroduction + "\n")
 	r.writeStudies(&b)
 	r.writeNeighbours(&b)
+	r.writeVerdicts(&b)
 	r.writeField(&b)
 	r.writeProtocol(&b)
 	return b.String()
@@ -73,6 +74,14 @@ func (r *Results) writeNeighbours(b *strings.Builder) {
 			fmt.Fprintf(b, "- seed %d: %s; %s\n", o.Seed, strings.Join(o.Warnings, "; "), o.Sentence)
 		}
 	}
+}
+
+func (r *Results) writeVerdicts(b *strings.Builder) {
+	if len(r.Verdicts) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\nOn %s.\n\n%s\n\n", VerdictsTitle, VerdictsStudy, r.Verdicts.Summary(), r.Verdicts[0].Machine.String(), VerdictsLegend)
+	_ = r.Verdicts.Table().WriteMarkdown(b)
 }
 
 func (r *Results) writeField(b *strings.Builder) {

@@ -32,6 +32,7 @@ type Observer struct {
 	// Study is called when a study of variants is complete, and Neighbours when all are.
 	Study      func(*StudyOutcome) error
 	Neighbours func(Neighbours) error
+	Verdicts   func(Verdicts) error
 	Field      func(*FieldRow) error    // a row of the study of the field's targets
 	Protocol   func(*ProtocolRow) error // and of that of the literature's distances
 }
@@ -46,7 +47,9 @@ type job struct {
 	protocol bool // the study of targets is that of the literature's distances
 
 	neighbour *Neighbour
-	systems   []engine.Definition // of a neighbour
+	known     *Known              // a target whose answers are known
+	learned   bool                // and on which rules of the judge were chosen
+	systems   []engine.Definition // of a neighbour or of what is known
 }
 
 // runs returns how many runs a job has.
@@ -57,6 +60,13 @@ func (j *job) runs() int { return max(1, len(j.Configs)) }
 func (p *Plan) jobs(ctx context.Context, systems []engine.Definition) ([]job, error) {
 	if err := reproduce.CheckSeeds(p.Seed, p.Seeds); err != nil {
 		return nil, err
+	}
+	if slices.Equal(p.Studies, []string{VerdictsStudy}) {
+		all := p.verdictJobs()
+		for i := range all {
+			all[i].systems = systems
+		}
+		return all, nil
 	}
 	if OfTargets(p.Studies) {
 		targets := FieldTargets
@@ -174,6 +184,8 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 		switch {
 		case j.neighbour != nil:
 			record = e.recordNeighbour
+		case j.known != nil:
+			record = e.recordVerdict
 		case j.protocol:
 			record = e.recordProtocol
 		case j.field != nil:
@@ -182,6 +194,9 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 		if err := record(ctx, results); err != nil {
 			return results, err
 		}
+	}
+	if watch.Verdicts != nil && len(jobs) > 0 && jobs[len(jobs)-1].known != nil {
+		return results, watch.Verdicts(results.Verdicts)
 	}
 	if watch.Neighbours != nil && len(jobs) > 0 && jobs[len(jobs)-1].neighbour != nil {
 		return results, watch.Neighbours(results.Neighbours)
@@ -235,6 +250,9 @@ func Tabulate(dir string, watch Observer, asJSON bool) error {
 	}
 	if len(results.Neighbours) > 0 {
 		err = errors.Join(err, watch.Neighbours(results.Neighbours))
+	}
+	if len(results.Verdicts) > 0 {
+		err = errors.Join(err, watch.Verdicts(results.Verdicts))
 	}
 	for i := range results.Field {
 		err = errors.Join(err, watch.Field(&results.Field[i]))

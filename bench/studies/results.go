@@ -17,13 +17,14 @@ type Results struct {
 	Schema     int            `json:"schema"`
 	Studies    []StudyOutcome `json:"studies,omitempty"`    // of variants, in the order of Studies
 	Neighbours Neighbours     `json:"neighbours,omitempty"` // targets that were drawn
+	Verdicts   Verdicts       `json:"verdicts,omitempty"`
 	Field      []FieldRow     `json:"field,omitempty"`
 	Protocol   []ProtocolRow  `json:"protocol,omitempty"`
 }
 
 // empty reports that there are none.
 func (r *Results) empty() bool {
-	return len(r.Studies)+len(r.Field)+len(r.Neighbours)+len(r.Protocol) == 0
+	return len(r.Studies)+len(r.Field)+len(r.Neighbours)+len(r.Verdicts)+len(r.Protocol) == 0
 }
 
 // fieldRow returns the row of a target, nil if there is none.

@@ -162,12 +162,12 @@ func StudyNames() []string {
 	for _, s := range Studies {
 		names = append(names, s.Name)
 	}
-	return append(names, NeighboursStudy, FieldStudy, ProtocolStudy)
+	return append(names, NeighboursStudy, VerdictsStudy, FieldStudy, ProtocolStudy)
 }
 
 // OfTargets reports whether studies are one of targets, which takes Plan.Only.
 func OfTargets(studies []string) bool {
-	return len(studies) == 1 && (studies[0] == FieldStudy || studies[0] == ProtocolStudy)
+	return len(studies) == 1 && slices.Contains([]string{VerdictsStudy, FieldStudy, ProtocolStudy}, studies[0])
 }
 
 // chooseStudies returns the studies of the given names, in their own order, and

@@ -1,0 +1,337 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/target/density"
+)
+
+// posteriorsJSON has the data of posteriors of posteriordb, and what ten thousand draws of
+// Stan say of them.
+//
+//go:embed posteriors.json
+var posteriorsJSON []byte
+
+// posteriorData is that of a model; which keys, the model says.
+type posteriorData struct {
+	Y      []float64 `json:"y"`
+	X      []float64 `json:"x"`
+	Sigma  []float64 `json:"sigma"`
+	Sigma1 float64   `json:"sigma1"`
+	// Of a regression of so many rows: Q times the design is Factor, upper triangular, Q
+	// times the responses Target and, in the other rows, of squares that sum to Rest.
+	Rows   float64     `json:"rows"`
+	Factor [][]float64 `json:"factor"`
+	Target []float64   `json:"target"`
+	Rest   float64     `json:"rest"`
+	// Priors: normal ones of the coefficients, none if empty; of σ half-Cauchy or
+	// half-normal of a scale, flat if both are 0.
+	Means      []float64 `json:"means"`
+	Deviations []float64 `json:"deviations"`
+	Cauchy     float64   `json:"cauchy"`
+	Normal     float64   `json:"normal"`
+}
+
+// A posteriorModel is ln π in unconstrained coordinates, Jacobian included, and what the
+// reference has of a state, nil where that is the coordinates.
+type posteriorModel struct {
+	dim   int
+	f     func(x []float64, _ int) float64
+	shown func(x []float64) []float64
+}
+
+// Posteriors returns twenty of posteriordb.
+func Posteriors() (all []*Known) {
+	var file struct {
+		Posteriors []struct {
+			Name, Model string
+			Data        posteriorData
+			Draws       float64
+			Figures     []struct {
+				Name            string
+				Mean, Deviation float64
+				OfSquare        float64 `json:"of_square"`
+			}
+		}
+	}
+	if err := json.Unmarshal(posteriorsJSON, &file); err != nil {
+		panic(err) // it is part of the program
+	}
+	for _, p := range file.Posteriors {
+		m := posteriorModels[p.Model](&p.Data)
+		if m.shown == nil {
+			m.shown = func(x []float64) []float64 { return x }
+		}
+		d := density.Reals("known", p.Name, formulaInGo{m.dim, 0, m.f})
+		k := &Known{Kind: "posteriordb", Title: p.Name, Definition: &d, LogZ: math.NaN()}
+		for i, f := range p.Figures {
+			root := math.Sqrt(p.Draws)
+			k.Figures = append(k.Figures,
+				Known1{f.Name, f.Mean, f.Deviation, f.Deviation / root, func(x []float64, _ int) float64 { return m.shown(x)[i] }},
+				Known1{"variance of " + f.Name, f.Deviation * f.Deviation, f.OfSquare, f.OfSquare / root,
+					func(x []float64, _ int) float64 { v := m.shown(x)[i] - f.Mean; return v * v }})
+		}
+		all = append(all, k)
+	}
+	return all
+}
+
+// logistic returns 1/(1 + e^−u) and ln of its derivative.
+func logistic(u float64) (p, jacobian float64) {
+	p = 1 / (1 + math.Exp(-u))
+	return p, -math.Abs(u) - 2*math.Log1p(math.Exp(-math.Abs(u)))
+}
+
+// normalLog is ln of a normal density, but for a constant.
+func normalLog(x, mean, deviation float64) float64 {
+	u := (x - mean) / deviation
+	return -u*u/2 - math.Log(deviation)
+}
+
+// priorOfScale is ln of the half-Cauchy or half-normal law of σ, with the Jacobian of ln σ.
+func priorOfScale(sigma, cauchy, normal float64) (l float64) {
+	if cauchy > 0 {
+		l -= math.Log1p(sigma * sigma / (cauchy * cauchy))
+	}
+	if normal > 0 {
+		l -= sigma * sigma / (2 * normal * normal)
+	}
+	return l + math.Log(sigma)
+}
+
+var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
+	"regression": func(d *posteriorData) posteriorModel {
+		p := len(d.Target)
+		return posteriorModel{dim: p + 1, f: func(x []float64, _ int) float64 {
+			sigma, squares, l := math.Exp(x[p]), d.Rest, 0.0
+			for i, row := range d.Factor {
+				off := dot(row, x[i:p]) - d.Target[i]
+				squares += off * off
+			}
+			for i, s := range d.Deviations {
+				l += normalLog(x[i], d.Means[i], s)
+			}
+			return l + priorOfScale(sigma, d.Cauchy, d.Normal) - d.Rows*x[p] - squares/(2*sigma*sigma)
+		}}
+	},
+	"arma": func(d *posteriorData) posteriorModel {
+		return posteriorModel{dim: 4, f: func(x []float64, _ int) float64 {
+			mu, phi, theta, sigma := x[0], x[1], x[2], math.Exp(x[3])
+			l := normalLog(mu, 0, 10) + normalLog(phi, 0, 2) + normalLog(theta, 0, 2) + priorOfScale(sigma, 2.5, 0)
+			before, off := mu, 0.0
+			for _, y := range d.Y {
+				off = y - (mu + phi*before + theta*off)
+				before = y
+				l -= off * off / (2 * sigma * sigma)
+			}
+			return l - float64(len(d.Y))*x[3]
+		}}
+	},
+	"garch": func(d *posteriorData) posteriorModel {
+		return posteriorModel{dim: 4, f: func(x []float64, _ int) float64 {
+			alpha0 := math.Exp(x[1])
+			alpha1, first := logistic(x[2])
+			part, second := logistic(x[3])
+			beta1 := part * (1 - alpha1)
+			l, variance := x[1]+first+second+math.Log1p(-alpha1), d.Sigma1*d.Sigma1
+			for t, y := range d.Y {
+				if t > 0 {
+					before := d.Y[t-1] - x[0]
+					variance = alpha0 + alpha1*before*before + beta1*variance
+				}
+				l -= (y-x[0])*(y-x[0])/(2*variance) + math.Log(variance)/2
+			}
+			return l
+		}}
+	},
+	"gauss_mix": func(d *posteriorData) posteriorModel {
+		return posteriorModel{dim: 5, f: func(x []float64, _ int) float64 {
+			mu1, mu2, sigma1, sigma2 := x[0], x[0]+math.Exp(x[1]), math.Exp(x[2]), math.Exp(x[3])
+			theta, jacobian := logistic(x[4])
+			l := normalLog(mu1, 0, 2) + normalLog(mu2, 0, 2) + x[1] + priorOfScale(sigma1, 0, 2) + priorOfScale(sigma2, 0, 2) +
+				jacobian + 4*math.Log(theta*(1-theta))
+			// Products of 16 terms stay within float64, of which few logarithms are taken.
+			product := 1.0
+			for i, y := range d.Y {
+				a, b := (y-mu1)/sigma1, (y-mu2)/sigma2
+				product *= theta/sigma1*math.Exp(-a*a/2) + (1-theta)/sigma2*math.Exp(-b*b/2)
+				if i%16 == 15 || i == len(d.Y)-1 {
+					l += math.Log(product)
+					product = 1
+				}
+			}
+			return l
+		}}
+	},
+	"hmm": func(d *posteriorData) posteriorModel {
+		return posteriorModel{dim: 4, f: func(x []float64, _ int) float64 {
+			p, first := logistic(x[0])
+			q, second := logistic(x[1])
+			mu1 := math.Exp(x[2])
+			mu2 := mu1 + math.Exp(x[3])
+			l, a, b := first+second+x[2]+x[3]+normalLog(mu1, 3, 1)+normalLog(mu2, 10, 1), 1.0, 1.0
+			for t, y := range d.Y {
+				if t > 0 {
+					a, b = a*p+b*q, a*(1-p)+b*(1-q)
+				}
+				// The likelier of the two has the weight 1.
+				u, v := (y-mu1)*(y-mu1)/2, (y-mu2)*(y-mu2)/2
+				least := min(u, v)
+				a, b = a*math.Exp(least-u), b*math.Exp(least-v)
+				sum := a + b
+				l += math.Log(sum) - least
+				a, b = a/sum, b/sum
+			}
+			return l
+		}}
+	},
+	"gp_regr": func(d *posteriorData) posteriorModel {
+		return posteriorModel{dim: 3, f: func(x []float64, _ int) float64 {
+			rho, alpha, sigma := math.Exp(x[0]), math.Exp(x[1]), math.Exp(x[2])
+			factor, ok := cholesky(squaredExponential(d.X, alpha, rho, sigma))
+			if !ok {
+				return math.Inf(-1)
+			}
+			l := lengthPrior(rho) + x[0] + priorOfScale(alpha, 0, 2) + priorOfScale(sigma, 0, 1)
+			u := make([]float64, len(d.Y)) // of L u = y
+			for i, row := range factor {
+				u[i] = (d.Y[i] - dot(row[:i], u)) / row[i]
+				l -= u[i]*u[i]/2 + math.Log(row[i])
+			}
+			return l
+		}}
+	},
+	"gp_pois": func(d *posteriorData) posteriorModel {
+		rates := func(x []float64) []float64 {
+			factor, ok := cholesky(squaredExponential(d.X, math.Exp(x[1]), math.Exp(x[0]), 1e-10))
+			if !ok {
+				return nil
+			}
+			f := make([]float64, len(factor))
+			for i, row := range factor {
+				f[i] = dot(row, x[2:])
+			}
+			return f
+		}
+		return posteriorModel{dim: 2 + len(d.X),
+			f: func(x []float64, _ int) float64 {
+				rho, alpha := math.Exp(x[0]), math.Exp(x[1])
+				f := rates(x)
+				if f == nil {
+					return math.Inf(-1)
+				}
+				l := lengthPrior(rho) + x[0] + priorOfScale(alpha, 0, 2) - dot(x[2:], x[2:])/2
+				for i, v := range f {
+					l += d.Y[i]*v - math.Exp(v)
+				}
+				return l
+			},
+			shown: func(x []float64) []float64 { return slices.Concat(x[:2], rates(x)) }}
+	},
+	"schools": func(d *posteriorData) posteriorModel {
+		theta := func(x []float64, i int) float64 { return x[i]*math.Exp(x[9]) + x[8] }
+		return posteriorModel{dim: 10,
+			f: func(x []float64, _ int) float64 {
+				l := normalLog(x[8], 0, 5) + priorOfScale(math.Exp(x[9]), 5, 0)
+				for i, y := range d.Y {
+					l += normalLog(x[i], 0, 1) + normalLog(y, theta(x, i), d.Sigma[i])
+				}
+				return l
+			},
+			shown: func(x []float64) []float64 {
+				s := slices.Clone(x)
+				for i := range d.Y {
+					s[i] = theta(x, i)
+				}
+				return s
+			}}
+	},
+	"lotka_volterra": func(d *posteriorData) posteriorModel {
+		return posteriorModel{dim: 8, f: func(x []float64, _ int) float64 {
+			var p [8]float64
+			l := 0.0
+			for i, v := range x {
+				p[i] = math.Exp(v)
+				l += v // the Jacobian
+			}
+			for i := range 4 {
+				l += normalLog(p[i], []float64{1, .05, 1, .05}[i], []float64{.5, .05, .5, .05}[i])
+			}
+			for i := range 2 {
+				l += normalLog(x[4+i], math.Log(10), 1) - x[4+i] + normalLog(x[6+i], -1, 1) - x[6+i]
+			}
+			z := [2]float64{p[4], p[5]}
+			for t := range len(d.Y) / 2 {
+				if t > 0 {
+					z = grow(z, p[:4])
+				}
+				for i := range 2 {
+					l += normalLog(math.Log(d.Y[2*t+i]), math.Log(z[i]), p[6+i])
+				}
+			}
+			if math.IsNaN(l) {
+				return math.Inf(-1)
+			}
+			return l
+		}}
+	},
+}
+
+// grow lets prey and predators live for a year, by the rule of Runge and Kutta.
+func grow(z [2]float64, p []float64) [2]float64 {
+	const steps = 5
+	slope := func(z [2]float64) [2]float64 {
+		return [2]float64{(p[0] - p[1]*z[1]) * z[0], (-p[2] + p[3]*z[0]) * z[1]}
+	}
+	at := func(z, k [2]float64, h float64) [2]float64 { return [2]float64{z[0] + h*k[0], z[1] + h*k[1]} }
+	for range steps {
+		const h = 1.0 / steps
+		a := slope(z)
+		b := slope(at(z, a, h/2))
+		c := slope(at(z, b, h/2))
+		d := slope(at(z, c, h))
+		for i := range z {
+			z[i] += h / 6 * (a[i] + 2*b[i] + 2*c[i] + d[i])
+		}
+	}
+	return z
+}
+
+// lengthPrior is ln of the prior of a length, Γ(25, 4).
+func lengthPrior(rho float64) float64 { return 24*math.Log(rho) - 4*rho }
+
+// squaredExponential returns the covariances of a Gaussian process, and more of the same
+// point.
+func squaredExponential(x []float64, alpha, rho, more float64) [][]float64 {
+	c := make([][]float64, len(x))
+	for i := range x {
+		c[i] = make([]float64, i+1)
+		for j := range c[i] {
+			u := (x[i] - x[j]) / rho
+			c[i][j] = alpha * alpha * math.Exp(-u*u/2)
+		}
+		c[i][i] += more
+	}
+	return c
+}
+
+// cholesky replaces the lower half of a matrix by its factor, if there is one.
+func cholesky(c [][]float64) ([][]float64, bool) {
+	for i := range c {
+		for j := range i + 1 {
+			v := c[i][j] - dot(c[i][:j], c[j][:j])
+			if i == j {
+				if !(v > 0) {
+					return nil, false
+				}
+				c[i][i] = math.Sqrt(v)
+			} else {
+				c[i][j] = v / c[j][j]
+			}
+		}
+	}
+	return c, true
+}

@@ -1,0 +1,340 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/revgen/revgen/bench/reproduce"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/report"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// VerdictsStudy is the name of the study that holds verdicts against targets whose answers
+// are known.
+const VerdictsStudy = "verdicts"
+
+// Targets of a kind that are drawn, of which the first half are those that rules of the judge
+// were chosen on, and what their tables are of, so that all of them take minutes.
+const (
+	ofKind  = 4
+	learned = ofKind / 2
+	tabled  = "evaluation.samples=20000"
+)
+
+// measuredTwice is how many times more samples than a table has figures are measured by.
+const measuredTwice = 4
+
+// A VerdictOutcome is what was said of a generator, and what is true.
+type VerdictOutcome struct {
+	Name    string            `json:"name"` // of the target
+	Kind    string            `json:"kind"`
+	Title   string            `json:"title"`
+	Preset  string            `json:"preset"`
+	Learned bool              `json:"learned"` // whether rules were chosen on it
+	Samples int               `json:"samples"`
+	Seconds float64           `json:"seconds"` // of training
+	Machine reproduce.Machine `json:"machine"`
+	// Worst is the largest error of a known average, in sampling floors of as many exact
+	// samples as the table has, measured by more, and Figure whose that is.
+	Worst  float64 `json:"worst"`
+	Figure string  `json:"figure"`
+	// Verdict is that of the end of training, Full that of a diagnosis by itself.
+	EffectiveSize float64          `json:"effective_size"`
+	Verdict       diagnose.Verdict `json:"verdict"`
+	Sentence      string           `json:"sentence"`
+	Brief         float64          `json:"brief_seconds"`
+	Full          diagnose.Verdict `json:"full"`
+	FullSentence  string           `json:"full_sentence"`
+	Whole         float64          `json:"full_seconds"`
+	Warnings      []string         `json:"warnings,omitempty"`
+	// Intervals are those of 95 % that the weights give: how many, how many hold the known
+	// value, and the farthest, in standard errors; LogZ is ln Z's, NaN where none is given.
+	Intervals int     `json:"intervals"`
+	Held      int     `json:"held"`
+	Farthest  float64 `json:"farthest"`
+	LogZ      float64 `json:"log_z"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o VerdictOutcome) MarshalJSON() ([]byte, error) { return number.Marshal(o) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *VerdictOutcome) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, o) }
+
+// Right reports that all known averages are within three sampling floors.
+func (o *VerdictOutcome) Right() bool { return o.Worst <= nearby }
+
+// class says what a verdict is worth.
+func (o *VerdictOutcome) class(v diagnose.Verdict) string {
+	trusted := v == diagnose.Trustworthy
+	switch {
+	case o.Right() && trusted:
+		return "right, trusted"
+	case o.Right():
+		return "right, refused"
+	case trusted:
+		return "WRONG, TRUSTED"
+	}
+	return "wrong, refused"
+}
+
+// verdictJobs draws the targets of a plan, whose seed is that of all.
+func (p *Plan) verdictJobs() (all []job) {
+	for kind := range KnownKinds {
+		for i := range ofKind {
+			name := strings.NewReplacer(" ", "-", ",", "", "(", "", ")", "").Replace(KnownKinds[kind])
+			all = append(all, p.knownJob(NewKnown(p.Seed, kind, i), fmt.Sprintf("%s-%d", name, i), i < learned))
+		}
+	}
+	for _, k := range Posteriors() {
+		all = append(all, p.knownJob(k, k.Title, false))
+	}
+	return slices.DeleteFunc(all, func(j job) bool { return len(p.Only) > 0 && !slices.Contains(p.Only, j.Setting.Name) })
+}
+
+func (p *Plan) knownJob(k *Known, name string, learned bool) job {
+	system, preset := "spins", "quick"
+	if k.Definition != nil {
+		system = k.Definition.Name
+	}
+	j := job{known: k, learned: learned, Trial: p.trial(VerdictsStudy, preset, reproduce.Setting{Name: name, Title: k.Title, System: system})}
+	j.Trial.Dir = filepath.Join(j.Trial.Dir, name)
+	return j
+}
+
+// recordVerdict puts an outcome into the results, and writes these.
+func (e *execution) recordVerdict(ctx context.Context, results *Results) error {
+	o, err := e.judged(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Setting.Name, err)
+	}
+	i := slices.IndexFunc(results.Verdicts, func(old VerdictOutcome) bool { return old.Name == o.Name })
+	if i < 0 {
+		results.Verdicts = append(results.Verdicts, *o)
+	} else {
+		if !e.Trained {
+			o.Machine, o.Seconds = results.Verdicts[i].Machine, results.Verdicts[i].Seconds
+		}
+		results.Verdicts[i] = *o
+	}
+	return results.Write(e.Plan.Dir)
+}
+
+// judged trains a target, holds samples against what is known, and asks for the verdicts.
+func (e *execution) judged(ctx context.Context) (*VerdictOutcome, error) {
+	k, systems := e.known, catalogue.Systems(e.systems)
+	if k.Definition != nil {
+		systems = catalogue.Systems{*k.Definition}
+	}
+	cfg, _, err := systems.Resolve(ctx, catalogue.Source{System: e.Setting.System, Preset: e.Preset,
+		Set: slices.Concat([]string{tabled, fmt.Sprint("training.seed=", e.Seed)}, k.Assignments, e.Assignments)})
+	if err != nil {
+		return nil, err
+	}
+	o := &VerdictOutcome{
+		Name: e.Setting.Name, Kind: k.Kind, Title: k.Title, Preset: e.Preset, Learned: e.learned, Machine: e.Machine(),
+		EffectiveSize: math.NaN(), Farthest: math.NaN(), LogZ: math.NaN(),
+	}
+	var full *diagnose.Report
+	result, err := e.Train(ctx, cfg, e.Run(cfg, 0, e.Seed), run.Options{Diagnose: func(ctx context.Context, trained engine.System, r *run.Result) (any, error) {
+		c := cfg.Shared().Training
+		brief, long := diagnose.Brief(diagnose.Share(trained, c.Steps*c.Batch)), diagnosed
+		long.Moves = diagnose.Work(trained) / 32
+		brief.Evaluation, long.Evaluation = r.Evaluation, r.Evaluation
+		said, err := diagnose.Run(ctx, trained, r.Params, brief)
+		if err == nil {
+			full, err = diagnose.Run(ctx, trained, r.Params, long)
+		}
+		if err == nil {
+			err = o.hold(ctx, k, trained, cfg, r, e.Workers)
+		}
+		return said, err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	said := result.Diagnosis.(*diagnose.Report)
+	o.Seconds, o.Warnings = result.Seconds, slices.Concat(result.Warnings, result.Evaluation.Warnings)
+	o.Verdict, o.Sentence, o.Brief = said.Verdict, said.Sentence, said.Seconds
+	o.Full, o.FullSentence, o.Whole = full.Verdict, full.Sentence, full.Seconds
+	return o, nil
+}
+
+// hold holds the generator's samples against what is known of the target.
+func (o *VerdictOutcome) hold(ctx context.Context, k *Known, trained engine.System, cfg engine.Config, r *run.Result, workers *pool.Pool) error {
+	const part = 1 << 16
+	o.Samples = r.Evaluation.Samples
+	stream, err := engine.StreamOf(trained, cfg, r.Params, workers)
+	if err != nil {
+		return err
+	}
+	format, err := stream.Format("")
+	if err != nil {
+		return err
+	}
+	values, logs := make([][]float64, len(k.Figures)), []float64(nil) // of the table's samples
+	means := make([]stat.Mean, len(k.Figures))
+	for first := 0; first < measuredTwice*o.Samples; first += part {
+		n := min(part, measuredTwice*o.Samples-first)
+		states := make([]byte, n*format.RowBytes)
+		if err := stream.Fill(ctx, states, format, uint64(first), 0); err != nil {
+			return err
+		}
+		kept := min(n, o.Samples-first)
+		for s := range n {
+			x, mode := decode(states[s*format.RowBytes:][:format.RowBytes], format)
+			for i, f := range k.Figures {
+				v := f.Of(x, mode)
+				means[i].Add(v)
+				if s < kept {
+					values[i] = append(values[i], v)
+				}
+			}
+		}
+		if scorer, ok := trained.(engine.Scorer); ok && kept > 0 && r.Evaluation.Weights != nil {
+			all := make([]float64, kept*len(scorer.Observables()))
+			if err := scorer.Score(all, r.Params, format.Name, states[:kept*format.RowBytes]); err != nil {
+				return err
+			}
+			for i := len(scorer.Observables()) - 1; i < len(all); i += len(scorer.Observables()) {
+				logs = append(logs, -all[i])
+			}
+		}
+	}
+	for i, f := range k.Figures {
+		floor := stat.MeanAbsolute(math.Hypot(f.Deviation/math.Sqrt(float64(o.Samples)), f.Noise))
+		if off := math.Abs(means[i].Value()-f.Value) / floor; !(off <= o.Worst) {
+			o.Worst, o.Figure = off, f.Name
+		}
+	}
+	if logs == nil {
+		return nil
+	}
+	weights := measure.NewReweighing(logs)
+	o.EffectiveSize = weights.EffectiveSize
+	if !r.Evaluation.Weights.Trusted() {
+		return nil
+	}
+	for i, f := range k.Figures {
+		value, se := weights.Mean(values[i])
+		o.interval((value - f.Value) / math.Hypot(se, f.Noise))
+	}
+	if !math.IsNaN(k.LogZ) {
+		o.LogZ = (weights.LogZ - k.LogZ) / math.Hypot(weights.LogZError, 0x1p-23*math.Abs(k.LogZ))
+		o.interval(o.LogZ)
+	}
+	return nil
+}
+
+// interval counts one by how many standard errors it is off.
+func (o *VerdictOutcome) interval(z float64) {
+	z = math.Abs(z)
+	o.Intervals++
+	if z <= -stat.NormalQuantile(.025) {
+		o.Held++
+	}
+	if !(z <= o.Farthest) {
+		o.Farthest = z
+	}
+}
+
+// decode reads a state: spins of int8, or coordinates of float32 and a mode of int32.
+func decode(row []byte, f engine.Format) (x []float64, mode int) {
+	if f.Name == "spins" {
+		x = make([]float64, len(row))
+		for i, b := range row {
+			x[i] = float64(int8(b))
+		}
+		return x, 0
+	}
+	d := len(row) / 4
+	if len(f.Shape) == 0 { // a structure, which ends with the mode
+		d--
+		mode = int(int32(binary.LittleEndian.Uint32(row[4*d:])))
+	}
+	x = make([]float64, d)
+	for i := range x {
+		x[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(row[4*i:])))
+	}
+	return x, mode
+}
+
+// Verdicts are outcomes in the order of their targets.
+type Verdicts []VerdictOutcome
+
+// VerdictsTitle heads their table, and VerdictsLegend explains it.
+const (
+	VerdictsTitle  = "What is said of samples, and what is true"
+	VerdictsLegend = "Each target is drawn from a seed, and its averages and ln Z are known by closed forms, quadrature, transfer matrices or enumeration. The worst error is that of a known average, in sampling floors of the table's samples and measured by four times as many; more than 3 is wrong. Brief is the verdict that ends training, full that of a diagnosis by itself. Held are the 95 % intervals by weights that hold the known value, of those that are given, and the farthest of them in standard errors."
+)
+
+// Table returns a line for each target that is reported.
+func (all Verdicts) Table() *report.Table {
+	t := &report.Table{Header: []string{"target", "preset", "worst error", "× floor", "effective size", "brief", "full", "held", "farthest"}, Left: 3}
+	for i := range all {
+		o := &all[i]
+		if o.Learned {
+			continue
+		}
+		farthest, size := "–", "–"
+		if o.Intervals > 0 {
+			farthest = fmt.Sprintf("%.3g", o.Farthest)
+		}
+		if number.Finite(o.EffectiveSize) {
+			size = fmt.Sprintf("%.4f", o.EffectiveSize)
+		}
+		t.Rows = append(t.Rows, []string{o.Title, o.Preset, o.Figure, fmt.Sprintf("%.1f", o.Worst), size, o.class(o.Verdict), o.class(o.Full), fmt.Sprintf("%d of %d", o.Held, o.Intervals), farthest})
+	}
+	return t
+}
+
+// Summary counts classes and intervals, of targets that rules were chosen on and of others.
+func (all Verdicts) Summary() string {
+	var parts []string
+	for _, learned := range []bool{true, false} {
+		counts, n, given, held, covered, farthest := map[string]int{}, 0, 0, 0, 0, 0.0
+		for i := range all {
+			o := &all[i]
+			if o.Learned != learned {
+				continue
+			}
+			n++
+			counts["brief "+o.class(o.Verdict)]++
+			counts["full "+o.class(o.Full)]++
+			given, held = given+o.Intervals, held+o.Held
+			if o.Intervals > 0 {
+				farthest = max(farthest, o.Farthest)
+			}
+			if !math.IsNaN(o.LogZ) {
+				counts["ln Z"]++
+				if math.Abs(o.LogZ) < 1.96 {
+					covered++
+				}
+			}
+		}
+		name := "reported"
+		if learned {
+			name = "learned from"
+		}
+		part := fmt.Sprintf("%d targets %s", n, name)
+		for _, look := range []string{"brief", "full"} {
+			part += fmt.Sprintf("; %s: %d right and trusted, %d right and refused, %d wrong and refused, %d wrong and trusted", look,
+				counts[look+" right, trusted"], counts[look+" right, refused"], counts[look+" wrong, refused"], counts[look+" WRONG, TRUSTED"])
+		}
+		parts = append(parts, part+fmt.Sprintf("; %d of %s intervals hold, %d of %d of ln Z, the farthest is %.3g standard errors off", held, figure.Count(given), covered, counts["ln Z"], farthest))
+	}
+	return strings.Join(parts, ". ")
+}
