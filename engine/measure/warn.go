@@ -10,9 +10,14 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// tolerated is how many times the sampling floor an error may be before a warning
-// names it: of one that the reference may be to blame for as well, Floors.
-const tolerated = 3
+// tolerated is how many times the sampling floor an error may be, alarm with what
+// probability one of a table's errors may be called far by chance, and clear how many
+// standard errors what weights say must be off.
+const (
+	tolerated = 3
+	alarm     = 0.01
+	clear     = 4
+)
 
 // rounding is what float32 leaves of a figure, of which no error is the generator's.
 const rounding = 1e-6
@@ -34,26 +39,48 @@ func (m *Metric) Floors() float64 {
 	return m.Error / math.Hypot(m.Floor, stat.MeanAbsolute(m.Uncertainty))
 }
 
-// far reports an error that is not chance: beyond what as many exact samples tolerate, or
-// infinite. Nothing is far from a reference that has not settled.
-func (m *Metric) far() bool {
-	return !m.Unsettled && (math.IsInf(m.Error, 0) || m.Floor > 0 && m.Floors() > tolerated && m.Error > m.Quantile)
+// far reports an error, of a table of so many, that is not chance: beyond what as many exact
+// samples tolerate, or infinite. Nothing is far from a reference that has not settled.
+func (m *Metric) far(rows int) bool {
+	if m.Unsettled || math.IsInf(m.Error, 0) || !(m.Floor > 0) {
+		return !m.Unsettled && math.IsInf(m.Error, 0)
+	}
+	return m.Floors() > tolerated && m.Floors() > m.chance(alarm/float64(rows))
+}
+
+// chance returns how many floors an error of exact samples exceeds with a probability of
+// level: that of an average exactly, another as far out as its 95 % are.
+func (m *Metric) chance(level float64) float64 {
+	if len(m.Law) == 0 {
+		return m.Law.Quantile(1-level, 1)
+	}
+	const at = 0.95
+	return 1 + (m.Quantile/m.Floor-1)*stat.NormalQuantile(1-level)/stat.NormalQuantile(at)
 }
 
 // biased returns by how many times the expected error of as many exact samples a figure as
-// drawn differs from that by weights, and by how much, as an Error. Where there is an
-// exact reference that tells more, and neither is asked.
+// drawn differs from that by weights, and by how much, as an Error; 0 where that may be
+// chance. The noise of a mean is in both, so that the difference has that of the weights
+// alone. Weights that contradict an exact reference are not asked.
 func (m *Metric) biased() (floors, difference float64) {
-	if m.Reweighted == nil || !(m.Floor > 0) || m.Uncertainty == 0 && !math.IsNaN(m.Error) {
+	if m.Reweighted == nil || !(m.Floor > 0) {
+		return 0, 0
+	}
+	scale := 1.0
+	if m.Relative {
+		scale = 1 / math.Abs(m.Exact)
+	}
+	noise, floor := m.Reweighted.StandardError*scale, m.Floor
+	if m.Unsettled {
+		floor = stat.MeanAbsolute((m.Interval[1]-m.Interval[0])/2/-stat.NormalQuantile(0.025)) * scale
+	} else if m.Uncertainty == 0 && m.Reweighted.Error > clear*noise {
 		return 0, 0
 	}
 	of := *m
-	of.Unsettled = false // which is the chains', not the weights'
-	of.Error, of.Uncertainty = math.Abs(m.Generated-m.Reweighted.Value), m.Reweighted.StandardError
-	if m.Relative {
-		of.Error, of.Uncertainty = of.Error/math.Abs(m.Exact), of.Uncertainty/math.Abs(m.Exact)
-	}
-	if !of.far() {
+	of.Uncertainty, of.Error = 0, math.Abs(m.Generated-m.Reweighted.Value)*scale
+	of.Floor = floor
+	own := floor / stat.MeanAbsolute(1)
+	if of.Floors() <= tolerated || of.Error <= clear*math.Sqrt(max(0, noise*noise-own*own)) {
 		return 0, 0
 	}
 	return of.Floors(), of.Error
@@ -67,7 +94,7 @@ func (e *Evaluation) weightsTrusted() bool { return e.Weights != nil && e.Weight
 func (e *Evaluation) Refuted() (why []string) {
 	why = slices.Clone(e.Lost)
 	for _, m := range e.Metrics {
-		if m.Uncertainty == 0 && m.far() {
+		if m.Uncertainty == 0 && m.far(len(e.Metrics)) {
 			why = append(why, m.against())
 		} else if floors, _ := m.biased(); floors > 0 && e.weightsTrusted() {
 			why = append(why, fmt.Sprintf("%s is %.1f sampling floors from its average by weights (use these, or exact draws)", m.Name, floors))
@@ -98,7 +125,7 @@ func (e *Evaluation) Warn() {
 		switch {
 		case math.IsNaN(m.Error):
 			unknown = append(unknown, m.Name)
-		case m.far():
+		case m.far(len(e.Metrics)):
 			far = append(far, m.against())
 		}
 	}

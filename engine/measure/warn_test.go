@@ -14,7 +14,7 @@ import (
 func TestDrawnAgainstWeights(t *testing.T) {
 	row := func(generated, floor, uncertainty, weighted, standardError float64) measure.Metric {
 		return measure.Metric{Name: "mean", Exact: 2, Generated: generated, Error: math.Abs(generated - 2), Floor: floor, Quantile: 2.5 * floor,
-			Uncertainty: uncertainty, Reweighted: &measure.Reweighted{Value: weighted, StandardError: standardError}}
+			Uncertainty: uncertainty, Reweighted: &measure.Reweighted{Value: weighted, StandardError: standardError, Error: math.Abs(weighted - 2)}}
 	}
 	relative := row(2.2, 0.01, 0.3, 2, 0.01)
 	relative.Relative = true
@@ -24,10 +24,10 @@ func TestDrawnAgainstWeights(t *testing.T) {
 	}{
 		"the same":               {row(2, 0.01, 0.3, 2, 0.01), ""},
 		"chance":                 {row(2, 0.01, 0.3, 1.98, 0.01), ""},
-		"beyond":                 {row(2, 0.01, 0.3, 1.9, 0.01), "mean (by 0.1 where as many exact samples are off by 0.013, 7.8 times that)"},
+		"beyond":                 {row(2, 0.01, 0.3, 1.9, 0.01), "mean (by 0.1 where as many exact samples are off by 0.01, 10.0 times that)"},
 		"of their own":           {row(2, 0.01, 0.3, 1.9, 0.1), ""},
 		"an exact reference":     {row(2, 0.01, 0, 1.9, 0.01), ""},
-		"relative":               {relative, "mean (by 10 % where as many exact samples are off by 1.1 %, 9.3 times that)"},
+		"relative":               {relative, "mean (by 10 % where as many exact samples are off by 1 %, 10.0 times that)"},
 		"without another figure": {measure.Metric{Name: "mean", Floor: 0.01, Uncertainty: 0.3}, ""},
 	} {
 		e := measure.Evaluation{Metrics: []measure.Metric{c.m}, Weights: &measure.Weights{}}
@@ -53,7 +53,8 @@ func TestFarFromReference(t *testing.T) {
 		{Name: "relative", Error: 0.05, Floor: 0.01, Relative: true},
 		{Name: "rounding", Exact: 20, Error: 1e-5, Floor: 1e-6},
 		{Name: "blamed", Error: 0.05, Floor: 0.01, Uncertainty: 0.02},
-		{Name: "despite", Error: 0.05, Floor: 0.01, Uncertainty: 0.01},
+		{Name: "one of ten", Error: 0.05, Floor: 0.01, Uncertainty: 0.01},
+		{Name: "despite", Error: 0.06, Floor: 0.01, Uncertainty: 0.01},
 		{Name: "infinite", Error: math.Inf(1), Floor: 0.01},
 		{Name: "unjudged", Error: 0.05},
 		{Name: "unknown", Exact: math.NaN(), Error: math.NaN()},
@@ -61,7 +62,7 @@ func TestFarFromReference(t *testing.T) {
 	e.Warn()
 	require.Equal(t, []string{
 		"before",
-		"far from the reference: far (0.05 where as many exact samples have 0.01, 5.0 times that); relative (5 % where as many exact samples have 1 %, 5.0 times that); despite (0.05 where as many exact samples have 0.013, 3.9 times that); infinite (infinite)",
+		"far from the reference: far (0.05 where as many exact samples have 0.01, 5.0 times that); relative (5 % where as many exact samples have 1 %, 5.0 times that); despite (0.06 where as many exact samples have 0.013, 4.7 times that); infinite (infinite)",
 		"no reference: unknown",
 	}, e.Warnings)
 	fine := measure.Evaluation{Metrics: e.Metrics[:1]}

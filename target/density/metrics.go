@@ -214,7 +214,8 @@ func (s *system) compare(out *measure.Evaluation, values []float64, weights *mea
 			Name: r.name, Exact: chain.Mean, Generated: mean.Value(), Error: off,
 			Interval: stat.Interval(mean.Value(), mean.StandardError()), Uncertainty: chain.StandardError,
 		}.Judged(stat.MeanAbsolute(chain.Deviation/math.Sqrt(float64(out.Samples))), nil))
-		if weights != nil && weights.EffectiveSize > 0 {
+		// Of ln π the effective size tells, and finer than any average that is asked for.
+		if weights != nil && weights.EffectiveSize > 0 && r.of != "log_density" {
 			out.Metrics[len(out.Metrics)-1].Reweigh(weights.Mean(sample))
 		}
 		if chain.RHat > worst || math.IsNaN(chain.RHat) {
@@ -234,7 +235,7 @@ func (s *system) compare(out *measure.Evaluation, values []float64, weights *mea
 		for i := range out.Metrics {
 			out.Metrics[i].Unsettled = true
 		}
-		warn("the chains that the table is compared with have not settled (R̂ = %.3g of %s): they mix too slowly, or π cannot be normalised; their figures are no reference", worst, unsettled)
+		warn(measure.Unknown+"the chains that the table is compared with have not settled (R̂ = %.3g of %s): they mix too slowly, or π cannot be normalised", worst, unsettled)
 	}
 }
 
