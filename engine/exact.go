@@ -18,6 +18,9 @@ import (
 // and after it ln w = ln π − ln q as a little-endian float64.
 const Weighted = "weighted"
 
+// noDensity is why there is no such format.
+const noDensity = "the density of this generator is not known, and so neither are the weights of its samples; the presets quick and best train generators with a density, of lattices from 4×4 on"
+
 // Every chain of an Exact stream takes ExactBurnIn proposals that give no draw, and
 // ExactDraws that give one each.
 const (
@@ -57,7 +60,7 @@ type Exact struct {
 func (s *Stream) Exact(f Format) (*Exact, error) {
 	weighted, err := s.Format(Weighted)
 	if err != nil {
-		return nil, errors.New("exact: the density of this generator is not known, and so neither are the weights of its samples; the presets quick and best train generators with a density, of lattices from 4×4 on")
+		return nil, errors.New("exact: " + noDensity)
 	}
 	if f.Unrefined {
 		return nil, fmt.Errorf("format: exact draws have no weights; take another format than %s", f.Name)

@@ -61,7 +61,10 @@ func (s *Stream) Format(name string) (Format, error) {
 		return all[0], nil
 	}
 	i := slices.IndexFunc(all, func(f Format) bool { return f.Name == name })
-	if i < 0 {
+	switch {
+	case i < 0 && name == Weighted:
+		return Format{}, errors.New("format: " + Weighted + ": " + noDensity)
+	case i < 0:
 		var names []string
 		for _, f := range all {
 			names = append(names, f.Name)

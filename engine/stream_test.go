@@ -65,6 +65,8 @@ func TestStreamFormats(t *testing.T) {
 	require.Equal(t, "other", f.Name)
 	_, err = s.Format("csv")
 	require.EqualError(t, err, `format: "csv" is not one of [bytes other]`)
+	_, err = s.Format(Weighted)
+	require.ErrorContains(t, err, "format: weighted: the density of this generator is not known")
 }
 
 type brokenWriter struct{ left int }

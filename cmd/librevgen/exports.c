@@ -109,6 +109,11 @@ size_t revgen_error(revgen handle, char *buffer, size_t size) {
   return sizeof forked;
 }
 
+int revgen_error_kind(revgen handle) {
+  OWNED(REVGEN_KIND_OTHER);
+  return revgenErrorKind(handle);
+}
+
 uint32_t revgen_abi(void) { return REVGEN_ABI; }
 
 const char *revgen_version(void) {

@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ import (
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/crash"
@@ -52,6 +54,7 @@ type handle struct {
 
 	mu     sync.Mutex // of what follows
 	text   string     // of the last error
+	kind   C.int      // of it
 	cancel context.CancelCauseFunc
 }
 
@@ -92,7 +95,7 @@ func call(id C.revgen, do func(ctx context.Context, h *handle) error) C.int {
 	defer h.using.Unlock()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	h.mu.Lock()
-	h.text, h.cancel = "", cancel
+	h.text, h.kind, h.cancel = "", C.REVGEN_KIND_OTHER, cancel
 	h.mu.Unlock()
 	err := crash.Catch(func() error { return do(ctx, h) })
 	if p := (*crash.Panic)(nil); errors.As(err, &p) {
@@ -111,8 +114,31 @@ func call(id C.revgen, do func(ctx context.Context, h *handle) error) C.int {
 	if err == nil {
 		return C.REVGEN_OK
 	}
-	h.text = err.Error()
+	h.text, h.kind = err.Error(), kind(err)
 	return status(err)
+}
+
+// kind returns what revgen.h says that an error is about.
+func kind(err error) C.int {
+	var (
+		configuration *catalogue.ConfigError
+		file          *run.FileError
+		mismatch      *run.MismatchError
+		system        *fs.PathError
+		number        *engine.NonFiniteError
+		target        *engine.TargetError
+	)
+	switch {
+	case errors.As(err, &configuration):
+		return C.REVGEN_KIND_CONFIGURATION
+	case errors.Is(err, fs.ErrNotExist):
+		return C.REVGEN_KIND_MISSING
+	case errors.As(err, &file), errors.As(err, &mismatch), errors.As(err, &system):
+		return C.REVGEN_KIND_FILE
+	case errors.As(err, &number), errors.As(err, &target):
+		return C.REVGEN_KIND_NUMBER
+	}
+	return C.REVGEN_KIND_OTHER
 }
 
 // status returns what revgen.h says of an error.
@@ -468,6 +494,17 @@ func revgenError(id C.revgen, buffer *C.char, size C.size_t) C.size_t {
 		said = h.text
 	}
 	return put(buffer, size, said)
+}
+
+//export revgenErrorKind
+func revgenErrorKind(id C.revgen) C.int {
+	h := find(id)
+	if h == nil {
+		return C.REVGEN_KIND_OTHER
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.kind
 }
 
 // Texts that stay.

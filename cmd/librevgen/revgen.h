@@ -7,7 +7,7 @@
  *       fprintf(stderr, "%s\n", (revgen_error(h, why, sizeof why), why));
  *     revgen_close(h);
  *
- * Every function but the last four below returns a status, 0 for success, and
+ * Every function but the last five below returns a status, 0 for success, and
  * leaves a text for revgen_error. Nothing is printed, no function ends the
  * process, and all buffers are the caller's. A handle serves one call at a time,
  * from any thread; different handles are independent. docs/embedding.md says what
@@ -174,6 +174,18 @@ int revgen_cancel(revgen handle);
 /* revgen_error writes the text of the handle's last error, cut to size and with a
  * final 0, to the buffer, and returns the size of all of it. */
 size_t revgen_error(revgen handle, char *buffer, size_t size);
+
+/* What the last error of a handle is about. */
+enum {
+  REVGEN_KIND_OTHER = 0,         /* anything else, or there was no error */
+  REVGEN_KIND_CONFIGURATION = 1, /* a configuration; the text names the key */
+  REVGEN_KIND_FILE = 2,          /* a file that is damaged, of another version, or refused by the system */
+  REVGEN_KIND_MISSING = 3,       /* a file that is not there */
+  REVGEN_KIND_NUMBER = 4         /* a number of the training or of the target that is not finite */
+};
+
+/* revgen_error_kind returns one of them. */
+int revgen_error_kind(revgen handle);
 
 /* The interface's and the program's version, and the kernel path: generic, avx2 or
  * avx512. The texts stay. */

@@ -122,7 +122,7 @@ static void forks(void) {
                        revgen_set_communicator(h, 0), revgen_cancel(h)};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
       if (all[i] != REVGEN_FORKED) _exit(10 + (int)i);
-    if (revgen_error(h, why, sizeof why) > sizeof why || !strstr(why, "fork") || *revgen_version() || *revgen_kernel_path()) _exit(9);
+    if (revgen_error(h, why, sizeof why) > sizeof why || !strstr(why, "fork") || revgen_error_kind(h) || *revgen_version() || *revgen_kernel_path()) _exit(9);
     _exit(0);
   }
   int status = 1;
@@ -216,8 +216,14 @@ int main(int argc, char **argv) {
   /* Without a model, and with one. */
   EXPECT(REVGEN_ERROR, revgen_sample(h, 1, 0, 1, NULL, 0, buffer, 9));
   EXPECT(REVGEN_ARGUMENT, revgen_load(h, NULL, NULL));
+  EXPECT(REVGEN_KIND_OTHER, revgen_error_kind(h));
   EXPECT(REVGEN_ERROR, revgen_load(h, "/nowhere", NULL));
+  EXPECT(REVGEN_KIND_MISSING, revgen_error_kind(h));
+  EXPECT(REVGEN_ERROR, revgen_load(h, argv[0], NULL));
+  EXPECT(REVGEN_KIND_FILE, revgen_error_kind(h));
+  EXPECT(REVGEN_KIND_OTHER, revgen_error_kind(closed));
   EXPECT(REVGEN_ERROR, revgen_train(h, "{\"system\": \"callback\"}", NULL, NULL));
+  EXPECT(REVGEN_KIND_CONFIGURATION, revgen_error_kind(h));
   revgen_error(h, text, sizeof text);
   if (!strstr(text, "callback is that of a target by callback, which was not given")) return 1;
   if (revgen_error(h, text, 4) < 10 || strlen(text) != 3) return 1; /* cut, and ended */
@@ -295,7 +301,9 @@ int main(int argc, char **argv) {
       {CANCELS, REVGEN_STOPPED}, {OTHER_HANDLE, REVGEN_OK}, {RIGHT, REVGEN_OK}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     state.behaviour = cases[i].behaviour, state.calls = state.inner = 0;
+    const int kind = cases[i].behaviour == UNDEFINED ? REVGEN_KIND_CONFIGURATION : REVGEN_KIND_OTHER;
     EXPECT(cases[i].status, revgen_train(h, i == 1 || cases[i].behaviour == RIGHT ? scouting : config, &target, &training));
+    EXPECT(kind, revgen_error_kind(h));
     if (cases[i].behaviour == CALLS_BACK && state.inner != REVGEN_BUSY) return 1;
     if (cases[i].behaviour == OTHER_HANDLE && state.inner != REVGEN_ERROR) return 1;
     revgen_error(h, text, sizeof text);
