@@ -4,7 +4,13 @@ GO ?= go
 
 PREFIX ?= /usr/local
 
-.PHONY: dist install library embed build test long mutate vet format lint generate paths purego race arm64 verify ci bench cover picture results studies golangci vulnerabilities benchstat always clean
+comma := ,
+
+# Where the package for Python goes: the folder below PREFIX where this one looks.
+PYTHON ?= python3
+PYTHONDIR ?= $(shell $(PYTHON) -c 'import site, sys; below = "$(PREFIX)/lib/"; print(next((d for d in site.getsitepackages() if d.startswith(below)), "%spython%d.%d/site-packages" % (below, *sys.version_info[:2])))' 2>/dev/null)
+
+.PHONY: dist wheel install library embed build test long mutate vet format lint generate paths purego race arm64 verify ci bench cover picture results studies golangci vulnerabilities benchstat always clean
 
 build:
 	$(GO) build -o revgen ./cmd/revgen
@@ -23,7 +29,8 @@ library:
 	CGO_ENABLED=1 $(GO) build -buildmode=c-shared -ldflags '-extldflags=-Wl,-z,nodelete,-soname,librevgen.so.1' -o bin/librevgen.so ./cmd/librevgen
 	CGO_ENABLED=1 $(GO) build -buildmode=c-archive -o bin/librevgen.a ./cmd/librevgen
 
-# The program and the library under PREFIX, or under DESTDIR/PREFIX for packages.
+# The program, the library and what belongs to them under PREFIX, or under DESTDIR/PREFIX
+# for packages. A linker looks in /usr by itself; elsewhere revgen.pc names the folder.
 install: build library
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
 	install -m 755 revgen $(DESTDIR)$(PREFIX)/bin/revgen
@@ -31,12 +38,18 @@ install: build library
 	ln -sf librevgen.so.1 $(DESTDIR)$(PREFIX)/lib/librevgen.so
 	install -m 644 bin/librevgen.a $(DESTDIR)$(PREFIX)/lib/librevgen.a
 	install -m 644 cmd/librevgen/revgen.h examples/cpp/revgen.hpp examples/fortran/revgen.f90 $(DESTDIR)$(PREFIX)/include/
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(patsubst v%,%,$(or $(VERSION),$(shell $(GO) version -m revgen | awk '$$1 == "mod" { sub(/^v/, "", $$3); print ($$3 ~ /^[0-9]/ ? $$3 : "0.0.0") }')))|' cmd/librevgen/revgen.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/revgen.pc
+	sed 's|@PREFIX@|$(PREFIX)|; s|@RPATH@|$(if $(filter /usr,$(PREFIX)),,-Wl$(comma)-rpath$(comma)$${libdir} )|; s|@VERSION@|$(patsubst v%,%,$(or $(VERSION),$(shell $(GO) version -m revgen | awk '$$1 == "mod" { sub(/^v/, "", $$3); print ($$3 ~ /^[0-9]/ ? $$3 : "0.0.0") }')))|' cmd/librevgen/revgen.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/revgen.pc
+	$(GO) run ./cmd/internal/dist -library bin/librevgen.so -prefix "$(PREFIX)" -root "$(DESTDIR)" -python "$(PYTHONDIR)" $(if $(VERSION),-version v$(patsubst v%,%,$(VERSION)))
+	@[ -z "$(PYTHONDIR)" ] && echo "left out: the package for Python, without $(PYTHON)" || echo "for Python: $(PYTHONDIR)/revgen"
 
 # A release in dist/, docs/cli.md: make dist, in a clone without changes, or
 # make dist VERSION=v1.2.3 where there is no repository.
 dist:
 	$(GO) run ./cmd/internal/dist -o dist $(if $(VERSION),-version $(VERSION))
+
+# The package for Python alone, for this machine's platform.
+wheel:
+	$(GO) run ./cmd/internal/dist -wheel -o dist $(if $(VERSION),-version $(VERSION))
 
 # The README's picture, by the README's first command.
 picture: build

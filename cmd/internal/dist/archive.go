@@ -3,9 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
-	"cmp"
 	"compress/gzip"
-	"slices"
 	"time"
 )
 
@@ -19,14 +17,13 @@ type file struct {
 // pack returns the files, in a folder, as a compressed archive whose bytes say
 // nothing of who made it, where and in which order.
 func pack(folder string, date time.Time, files []file) ([]byte, error) {
-	files = slices.SortedFunc(slices.Values(files), func(a, b file) int { return cmp.Compare(a.name, b.name) })
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {
 		return nil, err
 	}
 	t := tar.NewWriter(z)
-	for _, f := range files {
+	for _, f := range sorted(files) {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: folder + "/" + f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: date, Format: tar.FormatUSTAR}
 		if err := t.WriteHeader(h); err != nil {
 			return nil, err

@@ -4,9 +4,13 @@
 //
 // For each platform that is an archive with the program, static, its manual pages,
 // completions for shells, the documentation and the licences of all that it is made
-// of, and beside it a bill of materials as SPDX 2.3; and then SHA256SUMS of all. The
-// same revision gives the same bytes by the same Go, wherever and whenever it is made:
-// times are the revision's, or SOURCE_DATE_EPOCH.
+// of, and beside it a bill of materials as SPDX 2.3; for this machine's platform, where
+// there is a C compiler, the package for Python as a wheel; and then SHA256SUMS of all. The
+// same revision gives the same bytes by the same Go and C compiler, wherever and whenever it
+// is made: times are the revision's, or SOURCE_DATE_EPOCH.
+//
+// With -wheel it makes the wheel alone. With -prefix it installs what make install has not
+// built, and belongs to it.
 package main
 
 import (
@@ -22,6 +26,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -35,9 +40,24 @@ func main() {
 	out := flag.String("o", "dist", "folder of the release, new or empty")
 	version := flag.String("version", "", "version of the release (default what Go says of the repository)")
 	platforms := flag.String("platforms", "linux/amd64,linux/arm64", "operating systems and architectures, separated by commas")
+	wheel := flag.Bool("wheel", false, "make the wheel for Python alone")
+	library := flag.String("library", "", "`file` of the library for the wheel or the installation (default one that is built for the wheel)")
+	prefix := flag.String("prefix", "", "install manual pages, completions, licences and Python's package below this folder")
+	root := flag.String("root", "", "with -prefix, the folder that stands for / (DESTDIR)")
+	python := flag.String("python", "", "with -prefix, where Python looks for packages; none is installed if not given")
 	flag.Parse()
-	err := fmt.Errorf("there are no arguments: %q", flag.Args())
-	if flag.NArg() == 0 {
+	var err error
+	switch {
+	case flag.NArg() > 0:
+		err = fmt.Errorf("there are no arguments: %q", flag.Args())
+	case *prefix != "":
+		var b *built
+		if b, err = here(*library, *version); err == nil {
+			err = install(b, *root, *prefix, *python)
+		}
+	case *wheel:
+		err = writeWheel(*out, *version, *library)
+	default:
 		err = release(*out, *version, strings.Split(*platforms, ","))
 	}
 	if err != nil {
@@ -51,8 +71,8 @@ var versions = regexp.MustCompile(`^v\d+\.\d+\.\d+[0-9A-Za-z.+-]*$`)
 
 // release makes all files of a release.
 func release(out, version string, platforms []string) error {
-	if version != "" && !versions.MatchString(version) {
-		return fmt.Errorf("-version: %q is not like v1.2.3", version)
+	if err := checkVersion(version); err != nil {
+		return err
 	}
 	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
 		return fmt.Errorf("-o: %s is not empty", out)
@@ -75,10 +95,58 @@ func release(out, version string, platforms []string) error {
 		}
 		fmt.Println(filepath.Join(out, b.name()+".tar.gz"))
 	}
+	switch {
+	case !slices.Contains(platforms, runtime.GOOS+"/"+runtime.GOARCH) || runtime.GOOS != "linux":
+	case !hasCompiler():
+		fmt.Fprintln(os.Stderr, "dist: left out: the wheel for Python, which needs a C compiler")
+	default:
+		if err := writeWheel(out, version, ""); err != nil {
+			return err
+		}
+	}
 	return sums(out)
 }
 
-// A built program.
+func checkVersion(version string) error {
+	if version != "" && !versions.MatchString(version) {
+		return fmt.Errorf("-version: %q is not like v1.2.3", version)
+	}
+	return nil
+}
+
+// writeWheel writes the wheel to a folder, of a library that is there or, without its
+// name, is built.
+func writeWheel(out, version, library string) error {
+	if err := checkVersion(version); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	var b *built
+	var err error
+	if library == "" {
+		work, failed := os.MkdirTemp("", "revgen-dist-")
+		if failed != nil {
+			return failed
+		}
+		defer os.RemoveAll(work)
+		b, err = buildLibrary(filepath.Join(work, libraryName), version)
+	} else {
+		b, err = here(library, version)
+	}
+	if err != nil {
+		return fmt.Errorf("the wheel: %w", err)
+	}
+	name, data, err := b.wheel()
+	if err != nil {
+		return fmt.Errorf("the wheel: %w", err)
+	}
+	fmt.Println(filepath.Join(out, name))
+	return os.WriteFile(filepath.Join(out, name), data, 0o644)
+}
+
+// A built program or library.
 type built struct {
 	version, os, arch string
 	program           []byte
@@ -90,37 +158,65 @@ func (b *built) name() string { return "revgen-" + b.version + "-" + b.os + "-" 
 
 // build compiles the program to a file.
 func build(path, version, platform string) (*built, error) {
+	b, err := compile(path, version, platform, command, "", []string{"CGO_ENABLED=0"})
+	if err != nil {
+		return nil, err
+	}
+	return b, static(b.program)
+}
+
+// compile compiles a command to a file.
+func compile(path, version, platform, command, link string, env []string, args ...string) (*built, error) {
 	system, arch, ok := strings.Cut(platform, "/")
 	if !ok {
 		return nil, errors.New("a platform is like linux/amd64")
 	}
-	link := "-s -w"
+	link = "-s -w" + link
 	if version != "" {
 		link += " -X github.com/revgen/revgen/internal/version.stamp=" + version
 	}
-	c := exec.Command("go", "build", "-trimpath", "-buildvcs=auto", "-ldflags", link, "-o", path, command)
+	c := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=auto", "-ldflags", link, "-o", path}, append(args, command)...)...)
 	// Nothing of the environment may change the program.
-	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off", "GOFIPS140=off")
+	c.Env = append(append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off", "GOFIPS140=off"), env...)
 	c.Stderr = os.Stderr
 	if err := c.Run(); err != nil {
 		return nil, fmt.Errorf("go build: %w", err)
 	}
-	b := &built{version: version, os: system, arch: arch}
+	b, err := read(path, version, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	if !versions.MatchString(b.version) {
+		return nil, fmt.Errorf("the version of these sources is %q, as far as go can tell: make the release in a clone of the repository, or give -version", b.version)
+	}
+	return b, nil
+}
+
+// read returns what go build has written to a file. Where nothing says of when the sources
+// are, its date is the given one, and an error if that is none.
+func read(path, version string, date time.Time) (*built, error) {
+	b := &built{}
 	var err error
 	if b.info, err = buildinfo.ReadFile(path); err != nil {
 		return nil, err
 	}
+	for _, s := range b.info.Settings {
+		switch s.Key {
+		case "GOOS":
+			b.os = s.Value
+		case "GOARCH":
+			b.arch = s.Value
+		}
+	}
 	b.version = cmp.Or(version, b.info.Main.Version)
-	if !versions.MatchString(b.version) {
-		return nil, fmt.Errorf("the version of these sources is %q, as far as go can tell: make the release in a clone of the repository, or give -version", b.version)
+	if b.date, err = dateOf(b.info, os.Getenv("SOURCE_DATE_EPOCH")); errors.Is(err, errNoDate) && !date.IsZero() {
+		b.date, err = date, nil
 	}
-	if b.date, err = dateOf(b.info, os.Getenv("SOURCE_DATE_EPOCH")); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	if b.program, err = os.ReadFile(path); err != nil {
-		return nil, err
-	}
-	return b, static(b.program)
+	b.program, err = os.ReadFile(path)
+	return b, err
 }
 
 // dateOf returns the time of a release's files.
@@ -137,8 +233,10 @@ func dateOf(info *debug.BuildInfo, epoch string) (time.Time, error) {
 			return time.Parse(time.RFC3339, s.Value)
 		}
 	}
-	return time.Time{}, errors.New("the sources are in no repository that says when they are from: set SOURCE_DATE_EPOCH")
+	return time.Time{}, errNoDate
 }
+
+var errNoDate = errors.New("the sources are in no repository that says when they are from: set SOURCE_DATE_EPOCH")
 
 // static reports a program that needs a dynamic linker.
 func static(program []byte) error {

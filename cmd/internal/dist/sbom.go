@@ -68,6 +68,9 @@ func (b *built) bill() ([]byte, error) {
 	sum := sha256.Sum256(b.program)
 	program := newMaterial(itself, b.info.Main.Path, b.version)
 	program.FileName, program.Purpose, program.Declared = "revgen", "APPLICATION", "Apache-2.0"
+	if b.info.Path == libraryCommand {
+		program.FileName, program.Purpose = libraryName, "LIBRARY"
+	}
 	program.Checksums = []checksum{{"SHA256", fmt.Sprintf("%x", sum)}}
 	var settings []string
 	for _, s := range b.info.Settings {
