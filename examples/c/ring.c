@@ -9,6 +9,7 @@
 #include <revgen.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static revgen h;
 
@@ -82,7 +83,10 @@ int main(int argc, char **argv) {
   char *report = malloc(needed);
   if (!report) return 1;
   check(revgen_diagnose(h, 0.5, report, needed, NULL));
-  printf("%s\n", report);
+  const char *sentence = strstr(report, "\"sentence\":\""); /* of JSON, which has much more */
+  if (!sentence) return 1;
+  sentence += strlen("\"sentence\":\"");
+  printf("diagnosis: %.*s\n", (int)strcspn(sentence, "\""), sentence);
   free(report);
 
   double radius = 2;

@@ -40,7 +40,7 @@ program main
   character(len=1024) :: word
   character(len=*), parameter :: config = '{"system": "callback", "training": {"steps": 50, "batch": 256}, ' // &
     '"evaluation": {"samples": 2000}}'
-  integer :: unit
+  integer :: unit, at
 
   if (command_argument_count() /= 4) error stop 'usage: ring MODEL SEED N OUT'
   call get_command_argument(2, word)
@@ -69,7 +69,8 @@ program main
   print '(a, f0.3, a)', '<E> = ', sum(walked) / size(walked), ' of chains'
   if (abs(sum(walked) / size(walked) + 4.843_c_double) > 0.7) stop 1
   call check(revgen_diagnose(handle, 0.5_c_double, report, len(report, kind=c_size_t), needed))
-  print '(a)', report(:needed - 1)
+  at = index(report, '"sentence":"') + len('"sentence":"') ! of JSON, which has much more
+  print '(2a)', 'diagnosis: ', report(at:at + index(report(at:), '"') - 2)
 
   of = revgen_target(c_sizeof(of), 2, 0, c_funloc(ring), c_loc(radius))
   call check(revgen_train(handle, config // c_null_char, c_loc(of), c_null_ptr))
