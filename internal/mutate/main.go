@@ -7,9 +7,9 @@
 //
 // A change swaps an operator, moves a comparison's boundary or a constant by one, drops a
 // sign, a negation or a statement, negates a condition, or returns nil for an error. One
-// that does not compile is not counted. The tests of its package run first, then those of
-// packages that import it, nearest first. It is caught when a test fails or hangs that
-// passes without it. The tree is not touched: go test -overlay has the changed file.
+// that does not compile is not counted. The short tests of its package run first, then those of
+// packages that import it, nearest first, then the long ones of its package. It is caught when
+// a test fails or hangs that passes without it. The tree is not touched: go test -overlay has the changed file.
 //
 // A changed program may do what this user may, such as send signals, remove files or take
 // all memory. Run many of them in a container, or under a limit (ulimit -v) and by
@@ -227,8 +227,9 @@ var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
 // catch runs tests until some fail, and returns what caught the mutant, "" if nothing.
 func (s *session) catch(p listed) (string, error) {
-	for _, tests := range append([]string{p.ImportPath}, s.nearest(p)...) {
-		test := []string{"test", "-vet=off", "-failfast", "-timeout", s.timeout.String(), tests}
+	short := append([]string{p.ImportPath}, s.nearest(p)...)
+	for i, tests := range append(short, p.ImportPath) {
+		test := []string{"test", "-vet=off", "-failfast", "-timeout", s.timeout.String(), fmt.Sprintf("-short=%t", i < len(short)), tests}
 		out, err := s.goTool(true, test...)
 		if err == nil {
 			continue
