@@ -66,10 +66,13 @@ type hearing struct {
 	ranked  atomic.Bool             // the process is one of several ranks
 }
 
+// Signals is where a process hears them. Who fills it before Run loses none.
+var Signals = make(chan os.Signal, 8)
+
 // hear begins to hear signals, until the function that it returns is called.
 func (p *program) hear() (deaf func()) {
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
-	p.signals = make(chan os.Signal, 8)
+	p.signals = Signals
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1} {
 		if !signal.Ignored(s) { // as nohup arranges it
 			signal.Notify(p.signals, s)

@@ -125,6 +125,7 @@ func TestDecodeErrors(t *testing.T) {
 		// Keys.
 		{`{"bata": 1}`, "f:1:2: bata: unknown key; did you mean beta?"},
 		{`{"Beta": 1}`, "f:1:2: Beta: unknown key; did you mean beta?"},
+		{`{"training.batch": 1}`, `f:1:2: training.batch: unknown key; write {"training": {"batch": …}}`},
 		{`{"batch": 1}`, "f:1:2: batch: unknown key; did you mean training.batch?"},
 		{`{"training": {"beta": 1}}`, "f:1:15: training.beta: unknown key; did you mean beta?"},
 		{"{\"training\": {\n\t\"optimizer\": {\"learningRate\": 1}}}", "f:2:16: training.optimizer.learningRate: unknown key; did you mean training.optimizer.learning_rate?"},

@@ -148,6 +148,10 @@ func advise(path string, parent, root reflect.Type) string {
 	if best == "" {
 		return "; the keys here are " + strings.Join(keysOf(parent), ", ")
 	}
+	if best == path { // written as one key, with points in it
+		keys := strings.Split(path, ".")
+		return `; write {"` + strings.Join(keys, `": {"`) + `": …` + strings.Repeat("}", len(keys))
+	}
 	return "; did you mean " + best + "?"
 }
 

@@ -315,7 +315,7 @@ func (e *Environment) Usable(name string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is no name that an expression can have; take a word of letters, digits and _", name)
+	return fmt.Errorf("%q is no name that an expression can have; take another word, of letters, digits and _", name)
 }
 
 // names lists what an identifier may be, but for functions.
