@@ -72,7 +72,7 @@ type session struct {
 
 // A listed package is what go list says of it.
 type listed struct {
-	ImportPath, Dir                                                               string
+	ImportPath, Name, Dir                                                         string
 	GoFiles, CgoFiles, TestGoFiles, XTestGoFiles, Deps, TestImports, XTestImports []string
 }
 
@@ -128,7 +128,7 @@ func (s *session) run() (survivors int, err error) {
 // mutants returns those of the files that the root and the programs under cmd consist of,
 // at the lines and places that are asked for.
 func (s *session) mutants() (found []mutant, err error) {
-	out, err := s.goTool(false, "list", "-json=ImportPath,Dir,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Deps,TestImports,XTestImports", "./...")
+	out, err := s.goTool(false, "list", "-json=ImportPath,Name,Dir,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Deps,TestImports,XTestImports", "./...")
 	if err != nil {
 		return nil, err
 	}
@@ -227,9 +227,10 @@ var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
 // catch runs tests until some fail, and returns what caught the mutant, "" if nothing.
 func (s *session) catch(p listed) (string, error) {
-	short := append([]string{p.ImportPath}, s.nearest(p)...)
-	for i, tests := range append(short, p.ImportPath) {
-		test := []string{"test", "-vet=off", "-failfast", "-timeout", s.timeout.String(), fmt.Sprintf("-short=%t", i < len(short)), tests}
+	near := append([]string{p.ImportPath}, s.nearest(p)...)
+	for i, tests := range append(near, p.ImportPath) {
+		short := i < len(near) && p.Name != "main" // what builds a program is not short
+		test := []string{"test", "-vet=off", "-failfast", "-timeout", s.timeout.String(), fmt.Sprintf("-short=%t", short), tests}
 		out, err := s.goTool(true, test...)
 		if err == nil {
 			continue
@@ -252,20 +253,26 @@ func (s *session) catch(p listed) (string, error) {
 	return "", nil
 }
 
-// nearest returns packages that import p, or whose tests do: first those that name it most
-// often, which indirect ones do not at all.
+// nearest returns packages that import p, or whose tests do or build it: first those that
+// name it most often, which indirect ones do not at all.
 func (s *session) nearest(p listed) (paths []string) {
 	names := map[string]int{}
+	mark := path.Base(p.ImportPath) + "."
+	if p.Name == "main" {
+		mark = "cmd/" + path.Base(p.ImportPath)
+	}
 	for _, q := range s.packages {
 		tests := slices.Concat(q.TestGoFiles, q.XTestGoFiles)
-		if q.ImportPath == p.ImportPath || len(tests) == 0 || !slices.Contains(slices.Concat(q.Deps, q.TestImports, q.XTestImports), p.ImportPath) {
+		if q.ImportPath == p.ImportPath || len(tests) == 0 {
 			continue
 		}
 		for _, name := range slices.Concat(q.GoFiles, q.CgoFiles, tests) {
 			text, _ := os.ReadFile(filepath.Join(q.Dir, name))
-			names[q.ImportPath] += bytes.Count(text, []byte(path.Base(p.ImportPath)+"."))
+			names[q.ImportPath] += bytes.Count(text, []byte(mark))
 		}
-		paths = append(paths, q.ImportPath)
+		if slices.Contains(slices.Concat(q.Deps, q.TestImports, q.XTestImports), p.ImportPath) || p.Name == "main" && names[q.ImportPath] > 0 {
+			paths = append(paths, q.ImportPath)
+		}
 	}
 	slices.SortStableFunc(paths, func(a, b string) int { return names[b] - names[a] })
 	return paths[:min(len(paths), s.importers)]
