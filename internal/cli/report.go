@@ -208,7 +208,7 @@ func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 
 // recipe is what the run's preset chooses for its target, and why.
 func (p *program) recipe(config []byte, dir string) (string, error) {
-	cfg, err := run.Written(p.systems, config, dir)
+	cfg, err := run.Written(p.systems, config, filepath.Join(dir, "config.json"))
 	if err != nil {
 		return "", err
 	}

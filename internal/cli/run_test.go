@@ -255,7 +255,7 @@ func TestRunSurvivesKills(t *testing.T) {
 	least := long.Or(1, 100) // kills, spread over as many batches as that takes
 	list(t, dir, `{"train":"ising","grid":{"seed":[1,2,3,4,5]},`+quickJob+`}`)
 	ok(t, dir, "run", "jobs.ndjson", "-o", "whole", "-q", "-t", "2")
-	random := rand.New(rand.NewPCG(1, 2))
+	random := long.Rand()
 	batches := 0
 	for kills := 0; kills < least; batches++ {
 		batch := fmt.Sprint("killed", batches)

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -231,9 +230,11 @@ func TestConfigShowDoesNotLook(t *testing.T) {
 // Whenever a signal comes, a command leaves its result, or something that it goes on from to
 // the same.
 func TestSignalsAtAnyMoment(t *testing.T) {
-	times := long.Or(1, 10)
+	times := long.Or(1, 17) // of a dozen commands
 	run := trained(t)
-	random := rand.New(rand.NewPCG(3, 4))
+	random := long.Rand()
+	states := filepath.Join(t.TempDir(), "states.npy")
+	ok(t, "", "sample", run, "-n", "100000", "-o", states, "-q")
 	for _, c := range []struct {
 		name, result string
 		args         []string
@@ -244,6 +245,12 @@ func TestSignalsAtAnyMoment(t *testing.T) {
 		{"run", "out/a/model.rvg", []string{"run", "jobs.ndjson", "-o", "out"}},
 		{"diagnose", "", []string{"diagnose", run, "-n", "256"}},
 		{"verify", "", []string{"verify", run}},
+		{"mcmc", "out.npy", []string{"mcmc", run, "--chains", "64", "--draws", "2000", "-o", "out.npy"}},
+		{"score", "out.npy", []string{"score", run, states, "-o", "out.npy"}},
+		{"reproduce", "out/paper/ising-0.2/seed1/model.rvg", smallReproduction("out")},
+		{"bench", "", []string{"bench", "gemm", "--sizes", "16x16x16", "-t", "1", "--time", "5ms"}},
+		{"report", "out.html", []string{"report", run, "-o", "out.html"}},
+		{"config", "", []string{"config", "show", "reals", "--look", "-s", "target.dim=8"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			prepare := func() string {

@@ -1,9 +1,12 @@
 // Package long holds back what takes a test long: laws of long trainings, many kills,
-// tables of the documentation. REVGEN_TEST_LONG=1 asks for it.
+// tables of the documentation. REVGEN_TEST_LONG=1 asks for it; any other number does so with
+// other random kills, damages and moments.
 package long
 
 import (
+	"math/rand/v2"
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -24,4 +27,10 @@ func Or[T any](ordinary, long T) T {
 		return long
 	}
 	return ordinary
+}
+
+// Rand draws what random tests do, otherwise for each value of REVGEN_TEST_LONG.
+func Rand() *rand.Rand {
+	seed, _ := strconv.ParseUint(os.Getenv("REVGEN_TEST_LONG"), 10, 64)
+	return rand.New(rand.NewPCG(seed, 2))
 }
