@@ -3,6 +3,8 @@ package density
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -16,6 +18,7 @@ import (
 	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -30,6 +33,11 @@ func serve(behaviour string) {
 	mark := os.Getenv("MARK") // of a process that has died
 	_, err := os.Stat(mark)
 	died := err == nil
+	var end struct{ at, how int } // of a mortal process: before which question, and in the middle of what
+	fmt.Sscan(os.Getenv("END"), &end.at, &end.how)
+	if died {
+		end.at = 0
+	}
 	apart := 0.0 // by which the process answers otherwise than the first
 	if behaviour == "apart" {
 		if first, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
@@ -38,11 +46,24 @@ func serve(behaviour string) {
 			apart = 1e-12
 		}
 	}
-	for asked := 0; ; asked++ {
+	asked := 0
+	mortal := func(how int) {
+		if behaviour == "mortal" && end.how == how && asked >= end.at {
+			if mark != "" {
+				_ = os.WriteFile(mark, nil, 0o600)
+			}
+			self, _ := os.FindProcess(os.Getpid())
+			_ = self.Kill()
+			time.Sleep(time.Hour)
+		}
+	}
+	for ; ; asked++ {
+		mortal(0)
 		count := make([]byte, 4)
 		if _, err := io.ReadFull(os.Stdin, count); err != nil {
 			return
 		}
+		mortal(1)
 		body := make([]byte, 16*binary.LittleEndian.Uint32(count))
 		if _, err := io.ReadFull(os.Stdin, body); err != nil {
 			return
@@ -68,7 +89,13 @@ func serve(behaviour string) {
 			}
 			count = binary.LittleEndian.AppendUint64(count, math.Float64bits(v))
 		}
+		if behaviour == "mortal" && asked >= end.at && end.how == 3 {
+			os.Stdout.Write(count[:len(count)/2])
+		}
+		mortal(2)
+		mortal(3)
 		os.Stdout.Write(count)
+		mortal(4)
 	}
 }
 
@@ -198,6 +225,59 @@ func TestNothingIsLost(t *testing.T) {
 		require.Equal(t, failed.Step, first, "the run goes on with the step that failed")
 		require.Equal(t, want.params, result.Params)
 	}
+}
+
+// TestKilledPrograms: wherever a target's program is killed for good, while its target is
+// looked at, trained on or measured, before, within or after an answer, the run says so, and goes
+// on to the same bits when the program lives.
+func TestKilledPrograms(t *testing.T) {
+	workers, r := pool.New(1), long.Rand()
+	defer workers.Close()
+	command := filepath.Join(t.TempDir(), "target")
+	behave := func(end, mark string) {
+		_ = os.Remove(mark)
+		require.NoError(t, os.WriteFile(command, []byte("#!/bin/sh\nEND='"+end+"' MARK='"+mark+"' exec "+os.Args[0]+" -serve mortal\n"), 0o700))
+	}
+	if _, err := os.Stat("/bin/sh"); err != nil {
+		t.Skip("no shell")
+	}
+	behave("1000000 0", "")
+	settings := []string{"target.kind=program", "training.steps=20", "training.batch=64", "training.checkpoint_every=7", "evaluation.samples=1000", quoted(t, "target.command", command)}
+	cfg := configure(t, RealsDefinition, "paper", settings...)
+	whole, err := run.Train(context.Background(), cfg, workers, run.Options{})
+	require.NoError(t, err)
+	stages := map[string]int{}
+	for range long.Or(4, 100) {
+		dir := t.TempDir()
+		end, mark := fmt.Sprint(r.IntN(1+r.IntN(400)), " ", r.IntN(5)), ""
+		if r.IntN(4) > 0 { // and so does what is started in its place
+			mark = command + ".mark"
+		}
+		behave(end, mark)
+		if r.IntN(4) == 0 {
+			if _, err := (catalogue.Systems{RealsDefinition}).Configure("reals", "paper", settings...); err != nil {
+				require.ErrorContains(t, err, "killed", end)
+				stages["a look"]++
+				continue
+			}
+		}
+		_, err := run.Train(context.Background(), cfg, workers, run.Options{Dir: dir})
+		if err != nil {
+			require.ErrorContains(t, err, "killed", end)
+			stage := "measurement"
+			if errors.As(err, new(*engine.TargetError)) {
+				stage = "training"
+			}
+			stages[stage]++
+		} else {
+			stages["none: another took its place"]++
+		}
+		behave("1000000 0", "")
+		result, err := run.Train(context.Background(), cfg, workers, run.Options{Dir: dir})
+		require.NoError(t, err, end)
+		require.Equal(t, whole.Params, result.Params, end)
+	}
+	t.Log("killed for good in ", stages)
 }
 
 // TestHangingProgram: a run whose program hangs stops when it is asked to, with a
