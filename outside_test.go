@@ -128,3 +128,27 @@ func TestPackageVersion(t *testing.T) {
 	require.NoError(t, err, "%s", text)
 	require.Contains(t, string(text), "\nVersion: 1.2.3\n")
 }
+
+// TestVulnerabilitiesNeedTheNetwork: .ci/run fails where govulncheck finds something, and says
+// that nothing was looked for where its list cannot be reached. A go of the test's own plays it.
+func TestVulnerabilitiesNeedTheNetwork(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash here")
+	}
+	dir := t.TempDir()
+	for _, c := range []struct {
+		says, want string
+		fails      bool
+	}{
+		{`govulncheck: fetching vulnerabilities: Get "https://vuln.go.dev/index/modules.json.gz": dial tcp: lookup vuln.go.dev: no such host`, "left out: the list of vulnerabilities cannot be reached; nothing was looked for", false},
+		{"Your code is affected by 1 vulnerability from 1 module.", "vulnerabilities FAILED", true},
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), []byte("#!/bin/sh\necho '"+c.says+"' >&2\nexit 3\n"), 0o700))
+		cmd := exec.Command("bash", ".ci/run", "vulnerabilities")
+		cmd.Env = append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), "CI_STRICT=")
+		out, err := cmd.CombinedOutput()
+		require.Equal(t, c.fails, err != nil, string(out))
+		require.Contains(t, string(out), c.says)
+		require.Contains(t, string(out), c.want)
+	}
+}

@@ -1,6 +1,6 @@
 /* Whatever a host does wrong is a status, and what it does right works afterwards. Nothing
  * is printed unless something is not as it should be. The arguments are a model of 3 x 3
- * spins, a number of random calls, and a directory that is not there. */
+ * spins, a number of random calls, a directory that is not there, and a seed. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
@@ -129,9 +129,10 @@ static void forks(void) {
   if (child < 0 || waitpid(child, &status, 0) != child || status) fprintf(stderr, "the child ended with %x\n", status), exit(1);
 }
 
+static uint64_t seed;
+
 static uint64_t random_bits(void) { /* splitmix64 */
-  static uint64_t s = 1;
-  uint64_t z = (s += 0x9e3779b97f4a7c15);
+  uint64_t z = (seed += 0x9e3779b97f4a7c15);
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
   z = (z ^ z >> 27) * 0x94d049bb133111eb;
   return z ^ z >> 31;
@@ -196,7 +197,8 @@ static void fuzz(const char *path, int rounds) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 4) return 2;
+  if (argc != 5) return 2;
+  seed = strtoull(argv[4], NULL, 10);
   const char *path = argv[1];
   char buffer[90], text[4096];
   double energies[10];
