@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -89,6 +90,9 @@ func Cancelled(err error) bool {
 	for err != nil {
 		if err == context.Canceled || err == context.DeadlineExceeded {
 			return true
+		}
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !Cancelled(e) })
 		}
 		err = errors.Unwrap(err)
 	}

@@ -189,6 +189,7 @@ func TestAStopHidesNoError(t *testing.T) {
 	}
 	require.True(t, engine.Cancelled(fmt.Errorf("drawing: %w", context.Canceled)))
 	require.False(t, engine.Cancelled(errors.Join(context.Canceled, errors.New("disk full"))))
+	require.True(t, engine.Cancelled(errors.Join(context.Canceled, nil)), "to which nothing was joined")
 	require.False(t, engine.Cancelled(nil))
 }
 
