@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // TestDrawnAgainstWeights: where the reference is not exact, warnings name what differs from
@@ -75,4 +76,14 @@ func TestFarFromReference(t *testing.T) {
 	}
 	fine.Lost = []string{"the sector of negative magnetisation is missing"}
 	require.NotEmpty(t, fine.Refuted())
+}
+
+// TestFarByLaw: an error whose law is narrow is far where one of a wide law is not.
+func TestFarByLaw(t *testing.T) {
+	row := measure.Metric{Error: 0.035, Floor: 0.01, Law: stat.Null{0.01}}
+	narrow, wide := row, row
+	narrow.Name, narrow.Quantile = "narrow", 0.012
+	wide.Name, wide.Quantile = "wide", 0.03
+	e := measure.Evaluation{Metrics: []measure.Metric{narrow, wide}}
+	require.Equal(t, []string{"narrow (0.035 where as many exact samples have 0.01, 3.5 times that)"}, e.Refuted())
 }
