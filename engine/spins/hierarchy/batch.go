@@ -97,14 +97,14 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 			b.pieces = append(b.pieces, piece{i, lo, hi, partial, hist})
 			cost += ((hi-lo)*len(u.sites) + foldCost) * (u.padded*u.lanes + otherCost)
 			b.costs = append(b.costs, cost)
-			partial += m.unitParams(i)
-			hist += u.derivatives()
+			partial += u.Params()
+			hist += u.Derivatives()
 		}
 	}
 	b.partial, b.hist = make([]float32, partial), make([]float32, hist)
 	ends := make([]int, len(b.pieces))
 	for i, p := range b.pieces {
-		ends[i] = p.partial + m.unitParams(p.unit)
+		ends[i] = p.partial + m.units[p.unit].Params()
 	}
 	b.sums = pool.Uneven(b.partial, ends)
 	b.runDraw, b.runScore = b.drawPiece, b.scorePiece
@@ -115,17 +115,6 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 	}
 	b.runPiece = b.gradientPiece
 	return b, nil
-}
-
-// derivatives is the length of a piece's buffer: the derivatives with respect to
-// the output weights, the inputs' weights and the tables of all images.
-func (u *unit) derivatives() int { return (1 + u.padded + 4*u.padded) * u.lanes }
-
-func (m *Model) unitParams(i int) int {
-	if i+1 < len(m.units) {
-		return m.units[i+1].weights - m.units[i].weights
-	}
-	return m.params - m.units[i].weights
 }
 
 // SetBeta changes the inverse temperature of the weight W, for annealing.
@@ -242,7 +231,8 @@ func (b *Batch) Backward(grad []float32, coefficients ...[]float64) {
 	b.workers.ShareBy(b.costs, b.runPiece, b.sums)
 	clear(grad)
 	for _, p := range b.pieces {
-		dst := grad[b.model.units[p.unit].weights:][:b.model.unitParams(p.unit)]
+		u := &b.model.units[p.unit]
+		dst := grad[u.weights:][:u.Params()]
 		for i, g := range b.partial[p.partial:][:len(dst)] {
 			dst[i] += g
 		}
@@ -252,10 +242,9 @@ func (b *Batch) Backward(grad []float32, coefficients ...[]float64) {
 func (b *Batch) gradientPiece(i int) {
 	p, m := &b.pieces[i], b.model
 	u, net := &m.units[p.unit], &b.weights.nets[p.unit]
-	hist := b.hist[p.hist:][:u.derivatives()]
+	hist := b.hist[p.hist:][:u.Derivatives()]
 	clear(hist)
-	output, hist := hist[:u.lanes], hist[u.lanes:]
-	lanes, tables := hist[:u.padded*u.lanes], hist[u.padded*u.lanes:]
+	tables, output := u.Parts(hist)
 	var shift float64
 	for k := p.lo; k < p.hi; k++ {
 		state, scale := b.block(k), &b.scale[k]
@@ -271,14 +260,7 @@ func (b *Batch) gradientPiece(i int) {
 			}
 		}
 	}
-	grad := b.partial[p.partial:][:m.unitParams(p.unit)]
-	clear(grad)
-	local := *u
-	local.weights, local.output, local.biases, local.shift = 0, u.output-u.weights, u.biases-u.weights, u.shift-u.weights
-	local.fold(grad, lanes, tables, output, m.biased)
-	if m.biased {
-		grad[local.shift] = float32(shift)
-	}
+	u.Fold(b.partial[p.partial:][:u.Params()], hist, shift)
 }
 
 // completeBlock draws the exact spins of block number k of a stream.

@@ -49,6 +49,15 @@ type Graph struct {
 // proportional to tanh β|J|. The workers look for the inputs of several spins at a time;
 // the model is the same for any number of threads.
 func NewGraph(g Graph, workers *pool.Pool) (*Model, error) {
+	layouts, err := g.Layouts(workers)
+	if err != nil {
+		return nil, err
+	}
+	return build(g.Target, layouts)
+}
+
+// Layouts returns the units of NewGraph, in which the exact spins are missing.
+func (g Graph) Layouts(workers *pool.Pool) ([]Layout, error) {
 	switch {
 	case g.Neighbours < 1 || g.Neighbours > asm.BitInputs:
 		return nil, fmt.Errorf("neighbours: %d is not between 1 and %d", g.Neighbours, asm.BitInputs)
@@ -61,12 +70,12 @@ func NewGraph(g Graph, workers *pool.Pool) (*Model, error) {
 	exact := exactSpins(near)
 	w := newWeb(g.Beta, near)
 	order := w.farthestFirst(exact)
-	var layouts []layout
+	var layouts []Layout
 	for k, inputs := range w.inputs(g.Inputs, order, g.Neighbours, workers) {
 		spin := int(order[k])
-		layouts = append(layouts, layout{name: fmt.Sprint(spinUnit, spin), sites: []int{spin}, inputs: [][]int{inputs}, hidden: g.Hidden})
+		layouts = append(layouts, Layout{Name: fmt.Sprint(spinUnit, spin), Sites: []int{spin}, Inputs: [][]int{inputs}, Hidden: g.Hidden})
 	}
-	return build(g.Target, layouts)
+	return layouts, nil
 }
 
 // exactSpins marks the leaves and centres.

@@ -2,7 +2,6 @@ package hierarchy
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -23,67 +22,44 @@ type Model struct {
 }
 
 // A unit is a set of spins that are drawn one after another, independently
-// given all units before, by one perceptron with shared weights: the logit of
-// the spin at site i is
-//
-//	shift + Σ_g Σ_h v_h f(b_h + Σ_j W_hj x_{i, g(j)}),
-//
-// a sum over the symmetries g that map the unit's inputs on each other. Without
-// a field there are no biases b and shift, and the logit is odd.
+// given all units before, by one net with shared weights, whose value is the logit of a
+// spin. Without a field there are no biases and no shift, and the logit is odd.
 type unit struct {
+	Net
 	name   string
 	sites  []int32
 	inputs []int32 // [len(sites)][padded] sites of the inputs; site n, whose spin does not exist, fills up
-	m      int     // inputs of a site
-	padded int     // m, rounded up to a multiple of 4
-	images [][]int // [symmetry][m] g(j)
-	hidden int     // H; 0 if nothing is to be learned
-	lanes  int     // hidden units with their images, rounded up to whole vectors
 	first  int     // position of its first spin among the learned ones
-
-	weights, output, biases, shift int // where in θ: W [H][m], v [H], and b [H], shift [1] with a field
 }
 
-// A layout says which unit draws which spins.
-type layout struct {
-	name   string
-	sites  []int
-	inputs [][]int // [site][m]
-	images [][]int // nil for the identity alone
-	hidden int
+// A Layout says which unit draws which sites.
+type Layout struct {
+	Name   string
+	Sites  []int
+	Inputs [][]int // [site][m]
+	Images [][]int // nil for the identity alone
+	Hidden int
 }
 
 // build makes the model in which the units draw spins in order and the exact
 // part all others.
-func build(t Target, layouts []layout) (*Model, error) {
+func build(t Target, layouts []Layout) (*Model, error) {
 	m := &Model{target: t, biased: !t.symmetric()}
 	known := make([]bool, t.Spins)
 	for _, l := range layouts {
-		u := unit{name: l.name, first: m.learned, images: l.images, hidden: l.hidden}
-		if len(l.inputs) > 0 {
-			u.m = len(l.inputs[0])
+		inputs := 0
+		if len(l.Inputs) > 0 {
+			inputs = len(l.Inputs[0])
 		}
-		if u.m == 0 {
-			u.hidden = 0
+		net, err := NewNet(inputs, l.Images, l.Hidden, m.biased, m.biased, m.params)
+		if err != nil {
+			return nil, err
 		}
-		if u.m > asm.BitInputs {
-			return nil, fmt.Errorf("neighbours: %d inputs of unit %s are more than %d", u.m, u.name, asm.BitInputs)
-		}
-		if u.images == nil {
-			identity := make([]int, u.m)
-			for j := range identity {
-				identity[j] = j
-			}
-			u.images = [][]int{identity}
-		}
-		u.padded = (u.m + 3) &^ 3
-		u.lanes = (u.hidden*len(u.images) + asm.BitLanes - 1) / asm.BitLanes * asm.BitLanes
-		if u.lanes > asm.BitHidden {
-			return nil, fmt.Errorf("hidden: %d hidden units in %d images are more than %d", u.hidden, len(u.images), asm.BitHidden)
-		}
-		for k, s := range l.sites {
+		u := unit{Net: net, name: l.Name, first: m.learned}
+		m.params += u.Params()
+		for k, s := range l.Sites {
 			u.sites = append(u.sites, int32(s))
-			for _, i := range l.inputs[k] {
+			for _, i := range l.Inputs[k] {
 				if !known[i] {
 					panic("hierarchy: a unit looks at a spin that is not drawn yet")
 				}
@@ -93,21 +69,13 @@ func build(t Target, layouts []layout) (*Model, error) {
 				u.inputs = append(u.inputs, int32(t.Spins))
 			}
 		}
-		for _, s := range l.sites {
+		for _, s := range l.Sites {
 			if known[s] {
 				panic("hierarchy: a spin is drawn twice")
 			}
 			known[s] = true
 		}
 		m.learned += len(u.sites)
-		take := func(n int) (at int) {
-			at, m.params = m.params, m.params+n
-			return at
-		}
-		u.weights, u.output = take(u.hidden*u.m), take(u.hidden)
-		if m.biased {
-			u.biases, u.shift = take(u.hidden), take(1)
-		}
 		m.units = append(m.units, u)
 	}
 	var err error
@@ -145,30 +113,15 @@ func (m *Model) Operations() (rows, vectors, outputs int) {
 func (m *Model) Initialize(params []float32, seed uint64) {
 	clear(params)
 	for i := range m.units {
-		u := &m.units[i]
-		w := params[u.weights:][:u.hidden*u.m]
-		stream := rng.Stream(seed, rng.Initialization, uint32(i))
-		rng.Normals(w, len(w), &stream, 0)
-		for k := range w {
-			w[k] *= 0.7 / float32(math.Sqrt(float64(u.m)))
-		}
+		m.units[i].Initialize(params, rng.Stream(seed, rng.Initialization, uint32(i)))
 	}
 }
 
 // TensorName returns the name of the array that parameter i belongs to.
 func (m *Model) TensorName(i int) string {
 	for k := range m.units {
-		u := &m.units[k]
-		switch j := i - u.weights; {
-		case j < 0:
-		case j < u.hidden*u.m:
-			return u.name + ".weights"
-		case j < u.hidden*(u.m+1):
-			return u.name + ".output"
-		case m.biased && j < u.hidden*(u.m+2):
-			return u.name + ".biases"
-		case m.biased && j == u.hidden*(u.m+2):
-			return u.name + ".shift"
+		if name := m.units[k].Tensor(i); name != "" {
+			return m.units[k].name + "." + name
 		}
 	}
 	return fmt.Sprintf("parameter %d", i)

@@ -34,7 +34,7 @@ func wild(m *Model, seed uint64) []float32 {
 	params := make([]float32, m.NumParams())
 	for i := range m.units {
 		u := &m.units[i]
-		for j := range m.unitParams(i) {
+		for j := range m.units[i].Params() {
 			params[u.weights+j] = float32(0.4 * r.NormFloat64())
 		}
 		for h := range u.hidden {

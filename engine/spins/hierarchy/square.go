@@ -45,6 +45,16 @@ func (c Square) Target() Target { return square(c.Side, c.J, c.Field, c.Beta) }
 // refined to a/2, group by group. Of a = 2 only half of the centres of faces are
 // drawn; the other spins, five eighths of all spins, are exact.
 func NewSquare(c Square) (*Model, error) {
+	layouts, err := c.Layouts(asm.BitInputs)
+	if err != nil {
+		return nil, err
+	}
+	return build(c.Target(), layouts)
+}
+
+// Layouts returns the units of NewSquare, in which the exact spins are missing, with at most
+// so many inputs of a site.
+func (c Square) Layouts(most int) ([]Layout, error) {
 	switch {
 	case c.Side < 4 || c.Side%4 != 0 || c.Side > 1024:
 		return nil, fmt.Errorf("side: %d is not a multiple of 4 between 4 and 1024", c.Side)
@@ -54,7 +64,7 @@ func NewSquare(c Square) (*Model, error) {
 		return nil, fmt.Errorf("hidden: %d is not between 1 and %d", c.Hidden, MostHidden)
 	}
 	spacing := 1 << (bits.TrailingZeros(uint(c.Side)) - 1)
-	layouts := base(c.Side, spacing, asm.BitInputs)
+	layouts := base(c.Side, spacing, most)
 	for a := spacing; a >= 2; a /= 2 {
 		g := grouping{halves: c.Side/a%4 == 0}
 		last := groups
@@ -64,11 +74,11 @@ func NewSquare(c Square) (*Model, error) {
 		for group := 1; group <= last; group++ {
 			neighbours := c.Neighbours
 			if a >= 8 {
-				neighbours = min(MostNeighbours, neighbours*3/2)
+				neighbours = min(most-asm.BitInputs+MostNeighbours, neighbours*3/2)
 			}
 			near := stencils.Get(stencilKey{g, group, neighbours}, func() stencil { return g.stencil(group, neighbours) })
 			offsets, images := near.offsets, near.images
-			l := layout{name: fmt.Sprintf("%d:%s", a, groupNames[group-1]), images: images, hidden: c.Hidden}
+			l := Layout{Name: fmt.Sprintf("%d:%s", a, groupNames[group-1]), Images: images, Hidden: c.Hidden}
 			b := a / 2
 			for y := range c.Side / b {
 				for x := range c.Side / b {
@@ -79,16 +89,16 @@ func NewSquare(c Square) (*Model, error) {
 					for j, o := range offsets {
 						inputs[j] = siteAt(c.Side, b*(x+o[0]), b*(y+o[1]))
 					}
-					l.sites = append(l.sites, siteAt(c.Side, b*x, b*y))
-					l.inputs = append(l.inputs, inputs)
+					l.Sites = append(l.Sites, siteAt(c.Side, b*x, b*y))
+					l.Inputs = append(l.Inputs, inputs)
 				}
 			}
-			if len(l.sites) > 0 {
+			if len(l.Sites) > 0 {
 				layouts = append(layouts, l)
 			}
 		}
 	}
-	return build(c.Target(), layouts)
+	return layouts, nil
 }
 
 func siteAt(side, x, y int) int {
@@ -189,7 +199,7 @@ func (g grouping) stencil(group, n int) stencil {
 
 // base returns one layout for each spin of the coarsest lattice, which looks at
 // the nearest before it. It has no symmetry that weights could share.
-func base(side, spacing, neighbours int) (layouts []layout) {
+func base(side, spacing, neighbours int) (layouts []Layout) {
 	n := side / spacing
 	distance := func(a, b int) float64 {
 		dx, dy := math.Abs(float64(a%n-b%n)), math.Abs(float64(a/n-b/n))
@@ -207,11 +217,11 @@ func base(side, spacing, neighbours int) (layouts []layout) {
 		for j := range inputs {
 			inputs[j] = siteAt(side, spacing*(before[j]%n), spacing*(before[j]/n))
 		}
-		layouts = append(layouts, layout{
-			name:   fmt.Sprintf("base:%d", i),
-			sites:  []int{siteAt(side, spacing*(i%n), spacing*(i/n))},
-			inputs: [][]int{inputs},
-			hidden: asm.BitLanes,
+		layouts = append(layouts, Layout{
+			Name:   fmt.Sprintf("base:%d", i),
+			Sites:  []int{siteAt(side, spacing*(i%n), spacing*(i/n))},
+			Inputs: [][]int{inputs},
+			Hidden: asm.BitLanes,
 		})
 	}
 	return layouts

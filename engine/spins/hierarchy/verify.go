@@ -36,22 +36,7 @@ func (m *Model) learned64(params []float64, config []uint64) (logq float64) {
 	for i := range m.units {
 		u := &m.units[i]
 		for k, site := range u.sites {
-			var logit float64
-			if m.biased {
-				logit = params[u.shift]
-			}
-			for _, image := range u.images {
-				for h := range u.hidden {
-					var sum float64
-					if m.biased {
-						sum = params[u.biases+h]
-					}
-					for j := range u.m {
-						sum += params[u.weights+h*u.m+image[j]] * spins.Spin(config, int(u.inputs[k*u.padded+j]))
-					}
-					logit += params[u.output+h] * sum / math.Sqrt(1+sum*sum)
-				}
-			}
+			logit := u.Value64(params, func(j int) float64 { return spins.Spin(config, int(u.inputs[k*u.padded+j])) })
 			logq -= math.Log1p(math.Exp(-spins.Spin(config, int(site)) * logit))
 		}
 	}

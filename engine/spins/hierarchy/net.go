@@ -1,0 +1,211 @@
+package hierarchy
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// A Net is a perceptron of bits x = ±1 that some sites share: its value at a site is
+//
+//	shift + Σ_g Σ_h v_h f(b_h + Σ_j W_hj x_{g(j)}),
+//
+// a sum over the symmetries g that map the site's inputs on each other, f(u) = u/√(1+u²).
+// It says how many inputs and hidden units there are, and where in θ they stand: W [H][m],
+// v [H], and if they are wanted b [H] and shift [1].
+type Net struct {
+	m       int     // inputs of a site
+	padded  int     // m, rounded up to a multiple of 4
+	images  [][]int // [symmetry][m] g(j)
+	hidden  int     // H; 0 if nothing is to be learned
+	lanes   int     // hidden units with their images, rounded up to whole vectors
+	biased  bool    // there are b
+	shifted bool    // there is shift
+
+	weights, output, biases, shift, end int
+}
+
+// NewNet returns a net of m inputs with images nil for the identity alone, whose parameters
+// begin at first.
+func NewNet(m int, images [][]int, hidden int, biased, shifted bool, first int) (Net, error) {
+	u := Net{m: m, padded: (m + 3) &^ 3, images: images, hidden: hidden, biased: biased, shifted: shifted}
+	if m == 0 {
+		u.hidden = 0
+	}
+	if m > asm.BitInputs {
+		return u, fmt.Errorf("neighbours: %d inputs are more than %d", m, asm.BitInputs)
+	}
+	if images == nil {
+		identity := make([]int, m)
+		for j := range identity {
+			identity[j] = j
+		}
+		u.images = [][]int{identity}
+	}
+	u.lanes = (u.hidden*len(u.images) + asm.BitLanes - 1) / asm.BitLanes * asm.BitLanes
+	if u.lanes > asm.BitHidden {
+		return u, fmt.Errorf("hidden: %d hidden units in %d images are more than %d", hidden, len(u.images), asm.BitHidden)
+	}
+	u.at(first)
+	return u, nil
+}
+
+// at puts the parameters elsewhere.
+func (u *Net) at(first int) {
+	u.weights = first
+	u.output = first + u.hidden*u.m
+	u.biases = u.output + u.hidden
+	u.shift = u.biases
+	if u.biased {
+		u.shift += u.hidden
+	}
+	u.end = u.shift
+	if u.shifted {
+		u.end++
+	}
+}
+
+// Params returns the length of the net's parameters.
+func (u *Net) Params() int { return u.end - u.weights }
+
+// First returns where in θ they begin.
+func (u *Net) First() int { return u.weights }
+
+// Padded returns how many inputs its kernels take of a site; those beyond its own are of no
+// weight.
+func (u *Net) Padded() int { return u.padded }
+
+// Hidden returns the number of hidden units, 0 where the net is a constant.
+func (u *Net) Hidden() int { return u.hidden }
+
+// Initialize sets the parameters, which are 0, to starting values: hidden weights normal
+// with standard deviation 0.7/√m.
+func (u *Net) Initialize(params []float32, stream rng.Counter) {
+	w := params[u.weights:][:u.hidden*u.m]
+	rng.Normals(w, len(w), &stream, 0)
+	for k := range w {
+		w[k] *= 0.7 / float32(math.Sqrt(float64(u.m)))
+	}
+}
+
+// Tensor returns the name of the array that parameter i belongs to, "" if it is none of the
+// net's.
+func (u *Net) Tensor(i int) string {
+	switch {
+	case i < u.weights || i >= u.end:
+		return ""
+	case i < u.output:
+		return "weights"
+	case i < u.output+u.hidden:
+		return "output"
+	case i < u.shift:
+		return "biases"
+	}
+	return "shift"
+}
+
+// A Kernel is a net as kernels read it, with the parameters of the last Set.
+type Kernel struct {
+	asm.BitPerceptron
+	lanes []float32
+}
+
+// NewKernel makes room for a net.
+func NewKernel(u *Net) Kernel {
+	return Kernel{
+		asm.BitPerceptron{Tables: make([]float32, u.padded/4*16*u.lanes), Output: make([]float32, u.lanes)},
+		make([]float32, (u.padded+1)*u.lanes),
+	}
+}
+
+// Set writes the sums of every four inputs' weights, for all symmetries side by side.
+func (net *Kernel) Set(u *Net, params []float32) {
+	if u.shifted {
+		net.Bias = params[u.shift]
+	}
+	if u.hidden == 0 {
+		return
+	}
+	w, v := params[u.weights:][:u.hidden*u.m], params[u.output:][:u.hidden]
+	bias := net.lanes[u.padded*u.lanes:]
+	for g, image := range u.images {
+		copy(net.Output[g*u.hidden:], v)
+		if u.biased {
+			copy(bias[g*u.hidden:], params[u.biases:][:u.hidden])
+		}
+		for j, from := range image {
+			row := net.lanes[j*u.lanes+g*u.hidden:][:u.hidden]
+			for h := range row {
+				row[h] = w[h*u.m+from]
+			}
+		}
+	}
+	asm.BitTables(net.Tables, net.lanes[:u.padded*u.lanes], bias)
+}
+
+// Derivatives is the length of what Gradient needs: the derivatives with respect to
+// the output weights, the inputs' weights and the tables of all images.
+func (u *Net) Derivatives() int { return (1 + u.padded + 4*u.padded) * u.lanes }
+
+// Parts returns the derivatives with respect to tables and output weights, where
+// asm.BitPerceptron's Gradient adds up.
+func (u *Net) Parts(derivatives []float32) (tables, output []float32) {
+	return derivatives[(1+u.padded)*u.lanes:], derivatives[:u.lanes]
+}
+
+// Fold sets grad, of Params, to the derivatives with respect to θ.
+func (u *Net) Fold(grad, derivatives []float32, shift float64) {
+	clear(grad)
+	if u.shifted {
+		grad[u.shift-u.weights] = float32(shift)
+	}
+	if u.hidden == 0 {
+		return
+	}
+	tables, output := u.Parts(derivatives)
+	lanes := derivatives[u.lanes:][:u.padded*u.lanes]
+	clear(lanes)
+	asm.BitFold(lanes, tables, u.lanes)
+	w, v := grad[:u.hidden*u.m], grad[u.output-u.weights:][:u.hidden]
+	for g, image := range u.images {
+		for h := range v {
+			v[h] += output[g*u.hidden+h]
+		}
+		for j, to := range image {
+			row := lanes[j*u.lanes+g*u.hidden:][:u.hidden]
+			for h, d := range row {
+				w[h*u.m+to] += d
+			}
+		}
+		if u.biased {
+			biases := grad[u.biases-u.weights:][:u.hidden]
+			for row := range 16 { // of the first group
+				for h, d := range tables[row*u.lanes+g*u.hidden:][:u.hidden] {
+					biases[h] += d
+				}
+			}
+		}
+	}
+}
+
+// Value64 is the net by its definition, in float64, of inputs x.
+func (u *Net) Value64(params []float64, x func(j int) float64) (value float64) {
+	if u.shifted {
+		value = params[u.shift]
+	}
+	for _, image := range u.images {
+		for h := range u.hidden {
+			var sum float64
+			if u.biased {
+				sum = params[u.biases+h]
+			}
+			for j := range u.m {
+				sum += params[u.weights+h*u.m+image[j]] * x(j)
+			}
+			value += params[u.output+h] * sum / math.Sqrt(1+sum*sum)
+		}
+	}
+	return value
+}
