@@ -11,12 +11,12 @@ import (
 )
 
 // tolerated is how many times the sampling floor an error may be, alarm with what
-// probability one of a table's errors may be called far by chance, and clear how many
+// probability one of a table's errors may be called far by chance, and plain how many
 // standard errors what weights say must be off.
 const (
 	tolerated = 3
 	alarm     = 0.01
-	clear     = 4
+	plain     = 4
 )
 
 // rounding is what float32 leaves of a figure, of which no error is the generator's.
@@ -73,14 +73,14 @@ func (m *Metric) biased() (floors, difference float64) {
 	noise, floor := m.Reweighted.StandardError*scale, m.Floor
 	if m.Unsettled {
 		floor = stat.MeanAbsolute((m.Interval[1]-m.Interval[0])/2/-stat.NormalQuantile(0.025)) * scale
-	} else if m.Uncertainty == 0 && m.Reweighted.Error > clear*noise {
+	} else if m.Uncertainty == 0 && m.Reweighted.Error > plain*noise {
 		return 0, 0
 	}
 	of := *m
 	of.Uncertainty, of.Error = 0, math.Abs(m.Generated-m.Reweighted.Value)*scale
 	of.Floor = floor
 	own := floor / stat.MeanAbsolute(1)
-	if of.Floors() <= tolerated || of.Error <= clear*math.Sqrt(max(0, noise*noise-own*own)) {
+	if of.Floors() <= tolerated || of.Error <= plain*math.Sqrt(max(0, noise*noise-own*own)) {
 		return 0, 0
 	}
 	return of.Floors(), of.Error

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/revgen/revgen/engine/measure"
 	"math"
 	"math/bits"
 
@@ -25,36 +26,21 @@ type reference struct {
 		magnetisations, edgeCorrelations                                      float64
 	}
 	states          []float64 // π of all configurations, nil beyond countable spins
-	energies        bins
-	energyLaw       []estimate // probabilities of the bins
-	overlapLaw      []estimate // of overlapBins, nil if they are not known
+	energies        measure.Bins
+	energyLaw       []measure.Estimate // probabilities of the measure.Bins
+	overlapLaw      []measure.Estimate // of overlapBins, nil if they are not known
 	sampled         bool
 	warnings        []string
 	energyDeviation float64 // of a single configuration
 }
 
-// An estimate is a mean with its standard error.
-type estimate struct{ value, uncertainty float64 }
-
 // countable is the largest number of spins whose configurations are listed.
 const countable = 20
-
-// Bins of equal width, the first and the last of which hold all beyond them.
-type bins struct {
-	origin, width float64
-	n             int
-}
-
-func (b bins) of(x float64) int {
-	return int(min(max(math.Floor((x-b.origin)/b.width), 0), float64(b.n-1)))
-}
-
-func (b bins) centre(k int) float64 { return b.origin + (float64(k)+0.5)*b.width }
 
 // energyBins returns bins of about a quarter of a standard deviation that no
 // energy of a graph of integers lies at the edge of; one is a possible energy,
 // and least the smallest there may be.
-func energyBins(g *spins.Graph, one, mean, deviation, least float64) bins {
+func energyBins(g *spins.Graph, one, mean, deviation, least float64) measure.Bins {
 	const perDeviation, reach = 4, 5
 	width := deviation / perDeviation
 	low := max(mean-reach*deviation, least)
@@ -66,14 +52,14 @@ func energyBins(g *spins.Graph, one, mean, deviation, least float64) bins {
 	if width == 0 {
 		width = 1
 	}
-	return bins{low, width, int(math.Ceil((mean+reach*deviation-low)/width)) + 1}
+	return measure.Bins{low, width, int(math.Ceil((mean+reach*deviation-low)/width)) + 1}
 }
 
 // overlapBins returns bins of the overlap q = Σ s_i s′_i/n, at most 40 of values
 // that lie 2/n apart.
-func overlapBins(n int) bins {
+func overlapBins(n int) measure.Bins {
 	each := (n + 40) / 40 // values in a bin
-	return bins{-1 - 1/float64(n), 2 * float64(each) / float64(n), n/each + 1}
+	return measure.Bins{-1 - 1/float64(n), 2 * float64(each) / float64(n), n/each + 1}
 }
 
 // newReference sums over all configurations where these are few, by a transfer matrix
@@ -104,13 +90,13 @@ func (s *measured) newReference(ctx context.Context) (*reference, error) {
 	r.energies = energyBins(s.graph, e.GroundEnergy, e.Energy, r.energyDeviation, e.GroundEnergy)
 	if !s.graph.Integer() && e.Law.Width > 0 {
 		// Whole bins of the law.
-		r.energies.width = e.Law.Width * max(1, math.Round(r.energies.width/e.Law.Width))
-		r.energies.origin = e.GroundEnergy
-		r.energies.n = int(math.Ceil((e.Energy+5*r.energyDeviation-e.GroundEnergy)/r.energies.width)) + 1
+		r.energies.Width = e.Law.Width * max(1, math.Round(r.energies.Width/e.Law.Width))
+		r.energies.Origin = e.GroundEnergy
+		r.energies.N = int(math.Ceil((e.Energy+5*r.energyDeviation-e.GroundEnergy)/r.energies.Width)) + 1
 	}
-	r.energyLaw = make([]estimate, r.energies.n)
+	r.energyLaw = make([]measure.Estimate, r.energies.N)
 	for k, x := range e.Law.Energies {
-		r.energyLaw[r.energies.of(x)].value += e.Law.Mass[k]
+		r.energyLaw[r.energies.Of(x)].Value += e.Law.Mass[k]
 	}
 	if s.graph.N() <= countable {
 		r.states = probabilities(s.graph, beta, e.LogZ)
@@ -131,7 +117,7 @@ func probabilities(g *spins.Graph, beta, logZ float64) []float64 {
 // overlaps returns the law of the overlap of two independent configurations: the
 // product of two has the law of their difference, whose Walsh transform is the
 // square of π's.
-func overlaps(p []float64, n int) []estimate {
+func overlaps(p []float64, n int) []measure.Estimate {
 	x := append([]float64(nil), p...)
 	number.WalshHadamard(x)
 	for i := range x {
@@ -139,10 +125,10 @@ func overlaps(p []float64, n int) []estimate {
 	}
 	number.WalshHadamard(x)
 	b := overlapBins(n)
-	law := make([]estimate, b.n)
+	law := make([]measure.Estimate, b.N)
 	for i, v := range x {
 		q := 1 - 2*float64(bits.OnesCount(uint(i)))/float64(n)
-		law[b.of(q)].value += max(0, v) / float64(len(p))
+		law[b.Of(q)].Value += max(0, v) / float64(len(p))
 	}
 	return law
 }
@@ -343,23 +329,23 @@ func scatter(rounds int, of func(t, k int) float64) (value, standardError float6
 	return all.Value(), all.StandardError()
 }
 
-// histogram returns the probabilities of bins, with standard errors by the
+// histogram returns the probabilities of measure.Bins, with standard errors by the
 // scatter of the columns.
-func histogram(b bins, rows, columns int, of func(t, k int) float64) []estimate {
-	moments := make([]stat.Mean, b.n)
-	counts := make([]float64, b.n)
+func histogram(b measure.Bins, rows, columns int, of func(t, k int) float64) []measure.Estimate {
+	moments := make([]stat.Mean, b.N)
+	counts := make([]float64, b.N)
 	for k := range columns {
 		clear(counts)
 		for t := range rows {
-			counts[b.of(of(t, k))]++
+			counts[b.Of(of(t, k))]++
 		}
 		for i, x := range counts {
 			moments[i].Add(x / float64(rows))
 		}
 	}
-	law := make([]estimate, b.n)
+	law := make([]measure.Estimate, b.N)
 	for i := range law {
-		law[i] = estimate{moments[i].Value(), moments[i].StandardError()}
+		law[i] = measure.Estimate{moments[i].Value(), moments[i].StandardError()}
 	}
 	return law
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"github.com/revgen/revgen/engine/measure"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/figure"
@@ -34,9 +35,9 @@ func (s *measured) Figures(ctx context.Context, params []float32, samples int) (
 
 // lawPanel shows the law of a number in bins: that of the reference as bars, if
 // there is one, and the generated one as points with their 95 % intervals.
-func lawPanel(b bins, law []estimate, counts []float64, reference, generated string, x figure.Axis, y string) figure.Panel {
+func lawPanel(b measure.Bins, law []measure.Estimate, counts []float64, reference, generated string, x figure.Axis, y string) figure.Panel {
 	panel := figure.Panel{X: x, Y: figure.Axis{Label: y}}
-	bars := figure.Layer{Mark: figure.Bars, Role: figure.Target, Label: reference, Width: 0.8 * b.width}
+	bars := figure.Layer{Mark: figure.Bars, Role: figure.Target, Label: reference, Width: 0.8 * b.Width}
 	points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: generated}
 	var samples float64
 	for _, c := range counts {
@@ -44,12 +45,12 @@ func lawPanel(b bins, law []estimate, counts []float64, reference, generated str
 	}
 	for k, c := range counts {
 		if law != nil {
-			bars.X, bars.Y = append(bars.X, b.centre(k)), append(bars.Y, law[k].value)
+			bars.X, bars.Y = append(bars.X, b.Centre(k)), append(bars.Y, law[k].Value)
 		}
 		if c == 0 {
 			continue
 		}
-		points.AddFrequency(b.centre(k), c/samples, samples)
+		points.AddFrequency(b.Centre(k), c/samples, samples)
 	}
 	if law != nil {
 		panel.Layers = append(panel.Layers, bars)

@@ -290,15 +290,15 @@ func TestTemperingIsEnumeration(t *testing.T) {
 	}
 	mass := 0.0
 	for k, e := range exact.overlapLaw {
-		require.InDelta(t, e.value, got.overlapLaw[k].value, 8*got.overlapLaw[k].uncertainty+1e-3)
-		mass += e.value
+		require.InDelta(t, e.Value, got.overlapLaw[k].Value, 8*got.overlapLaw[k].Uncertainty+1e-3)
+		mass += e.Value
 	}
 	require.InDelta(t, 1, mass, 1e-9)
 	mean := 0.0
 	for k, e := range exact.energyLaw {
-		mean += e.value * exact.energies.centre(k)
+		mean += e.Value * exact.energies.Centre(k)
 	}
-	require.InDelta(t, exact.Energy, mean, exact.energies.width/2)
+	require.InDelta(t, exact.Energy, mean, exact.energies.Width/2)
 }
 
 // transfers holds the reference by a transfer matrix against that by enumeration.
@@ -318,13 +318,13 @@ func transfers(t *testing.T, s *hierarchical, exact *reference) {
 	require.InEpsilon(t, exact.energyDeviation, got.energyDeviation, 0.02)
 	// Laws are those of draws.
 	for k, e := range exact.overlapLaw {
-		require.InDelta(t, e.value, got.overlapLaw[k].value, 8*got.overlapLaw[k].uncertainty+1e-4)
+		require.InDelta(t, e.Value, got.overlapLaw[k].Value, 8*got.overlapLaw[k].Uncertainty+1e-4)
 	}
 	mean := 0.0
 	for k, e := range got.energyLaw {
-		mean += e.value * got.energies.centre(k)
+		mean += e.Value * got.energies.Centre(k)
 	}
-	require.InDelta(t, exact.Energy, mean, got.energies.width/2+0.01*exact.energyDeviation)
+	require.InDelta(t, exact.Energy, mean, got.energies.Width/2+0.01*exact.energyDeviation)
 }
 
 // TestWarnings: a generator at its start is so far from a cold glass that weights

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/revgen/revgen/engine/measure"
@@ -21,7 +20,7 @@ type tally struct {
 	overlap  stat.Mean    // of q²
 	spins    []float64    // Σ s_i
 	edges    []float64    // Σ s_i s_j
-	energies []float64    // counts of bins
+	energies []float64    // counts of measure.Bins
 	overlaps []float64
 	states   []float64 // counts of configurations, nil beyond countable spins
 	first    []uint64  // the first configurations
@@ -55,14 +54,14 @@ func (t *tally) count(r *reference, batch []uint64) {
 			energySquare: (e - r.Energy) * (e - r.Energy), absSquare: (abs - r.AbsMagnetisation) * (abs - r.AbsMagnetisation)} {
 			t.moments[i].Add(x)
 		}
-		t.energies[r.energies.of(e)]++
+		t.energies[r.energies.Of(e)]++
 		if t.states != nil {
 			t.states[config[0]]++
 		}
 		if k%2 == 1 {
 			q := overlap(config, batch[(k-1)*words:][:words], g.N())
 			t.overlap.Add(q * q)
-			t.overlaps[overlaps.of(q)]++
+			t.overlaps[overlaps.Of(q)]++
 		}
 	}
 	t.samples += rows
@@ -83,7 +82,7 @@ func (t *tally) count(r *reference, batch []uint64) {
 func (s *measured) sample(ctx context.Context, r *reference, params []float32, samples int) (*tally, error) {
 	t := &tally{
 		graph: s.graph, spins: make([]float64, s.graph.N()), edges: make([]float64, len(s.graph.Edges())),
-		energies: make([]float64, r.energies.n), overlaps: make([]float64, overlapBins(s.graph.N()).n),
+		energies: make([]float64, r.energies.N), overlaps: make([]float64, overlapBins(s.graph.N()).N),
 	}
 	if r.states != nil {
 		t.states = make([]float64, len(r.states))
@@ -185,85 +184,22 @@ func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 			}))
 	}
 	if r.states != nil {
-		law := make([]estimate, len(r.states))
+		law := make([]measure.Estimate, len(r.states))
 		for i, p := range r.states {
-			law[i].value = p
+			law[i].Value = p
 		}
-		rows = append(rows, variation("total_variation", law, t.states))
+		rows = append(rows, measure.Variation("total_variation", law, t.states))
 	}
-	rows = append(rows, variation("energy_histogram", r.energyLaw, t.energies))
+	rows = append(rows, measure.Variation("energy_histogram", r.energyLaw, t.energies))
 	if r.overlapLaw != nil && t.samples >= 4 {
-		rows = append(rows, variation("overlap_histogram", r.overlapLaw, t.overlaps))
+		rows = append(rows, measure.Variation("overlap_histogram", r.overlapLaw, t.overlaps))
 	}
 	return rows
 }
 
-// means compares averages of products of spins: the mean of |Δ|. Their errors
-// depend on each other as the samples say; of very many some are looked at for
-// that.
+// means compares averages of products of spins.
 func (t *tally) means(name string, exact, sums []float64, uncertainty float64, of func(config []uint64, i int) float64) measure.Metric {
-	const looked, repeats = 256, 64
-	n, words := float64(t.samples), t.graph.Words()
-	m := measure.Metric{Name: name, Uncertainty: uncertainty}
-	var floor float64
-	deviations := make([]float64, len(sums))
-	for i, sum := range sums {
-		got := sum / n
-		m.Error += math.Abs(got-exact[i]) / float64(len(sums))
-		deviations[i] = math.Sqrt(max(0, 1-exact[i]*exact[i]) / n)
-		floor += stat.MeanAbsolute(deviations[i]) / float64(len(sums))
-	}
-	m.Generated = m.Error
-	stride := (len(sums) + looked - 1) / looked
-	var configs [][]uint64
-	for k := 0; (k+1)*words <= len(t.first) && len(configs) < repeats; k++ {
-		configs = append(configs, t.first[k*words:][:words])
-	}
-	var values [][]float64 // of the sums looked at, by configuration
-	for _, config := range configs {
-		var row []float64
-		for i := 0; i < len(sums); i += stride {
-			row = append(row, of(config, i)-sums[i]/n)
-		}
-		values = append(values, row)
-	}
-	law := stat.NewNull(stat.AbsoluteSums(len(values[0]), func(source *rand.Rand, x []float64) {
-		clear(x)
-		for _, row := range values {
-			z := source.NormFloat64()
-			for i, v := range row {
-				x[i] += z * v
-			}
-		}
-	}))
-	// The law is that of the mean, whose average is the floor.
-	if average := stat.Average(law); average > 0 {
-		law = law.Scale(floor / average)
-	}
-	half := (law.Quantile(0.975, floor) - law.Quantile(0.025, floor)) / 2
-	m.Interval = [2]float64{max(0, m.Error-half), m.Error + half}
-	return m.Judged(floor, law)
-}
-
-// variation compares the law of counts: the total variation.
-func variation(name string, law []estimate, counts []float64) measure.Metric {
-	var p, of []float64
-	var samples, floor, mass float64
-	m := measure.Metric{Name: name}
-	for i, e := range law {
-		samples += counts[i]
-		mass += e.value
-		if e.value > 0 || counts[i] > 0 {
-			p, of = append(p, e.value), append(of, counts[i])
-		}
-		m.Uncertainty += 0.5 * e.uncertainty
-	}
-	for i := range p {
-		p[i] /= mass
-		floor += 0.5 * stat.MeanAbsoluteDeviation(int(samples), p[i])
-	}
-	null := stat.NewCounts(p, int(samples))
-	tv, _ := null.Distances(of)
-	m.Generated, m.Error, m.Interval = tv.Value, tv.Value, tv.Share()
-	return m.Judged(floor, null.Variation)
+	words := t.graph.Words()
+	return measure.Averages(name, exact, sums, t.samples, uncertainty, func(mean float64) float64 { return 1 - mean*mean },
+		len(t.first)/words, func(k, i int) float64 { return of(t.first[k*words:][:words], i) })
 }

@@ -1,0 +1,90 @@
+package measure
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// An Estimate is a mean with its standard error, 0 where it is exact.
+type Estimate struct{ Value, Uncertainty float64 }
+
+// Bins are N of equal width, the first and the last of which hold all beyond them.
+type Bins struct {
+	Origin, Width float64
+	N             int
+}
+
+// Of returns the bin of a number.
+func (b Bins) Of(x float64) int {
+	return int(min(max(math.Floor((x-b.Origin)/b.Width), 0), float64(b.N-1)))
+}
+
+// Centre returns the middle of a bin.
+func (b Bins) Centre(k int) float64 { return b.Origin + (float64(k)+0.5)*b.Width }
+
+// Averages compares averages of many functions of a sample, of which sums are given, with
+// exact ones whose mean standard error is the uncertainty: the mean of |Δ|. variance is that
+// of a function whose exact average is given. The averages' errors depend on each other as
+// some samples say, of whose functions of(sample, i) is the value; of very many functions some
+// are looked at for that.
+func Averages(name string, exact, sums []float64, samples int, uncertainty float64, variance func(mean float64) float64, some int, of func(sample, i int) float64) Metric {
+	const looked, repeats = 256, 64
+	n := float64(samples)
+	m := Metric{Name: name, Uncertainty: uncertainty}
+	var floor float64
+	for i, sum := range sums {
+		m.Error += math.Abs(sum/n-exact[i]) / float64(len(sums))
+		floor += stat.MeanAbsolute(math.Sqrt(max(0, variance(exact[i]))/n)) / float64(len(sums))
+	}
+	m.Generated = m.Error
+	stride := (len(sums) + looked - 1) / looked
+	var values [][]float64 // of the functions looked at, by sample
+	for k := range min(some, repeats) {
+		var row []float64
+		for i := 0; i < len(sums); i += stride {
+			row = append(row, of(k, i)-sums[i]/n)
+		}
+		values = append(values, row)
+	}
+	law := stat.NewNull(stat.AbsoluteSums(len(values[0]), func(source *rand.Rand, x []float64) {
+		clear(x)
+		for _, row := range values {
+			z := source.NormFloat64()
+			for i, v := range row {
+				x[i] += z * v
+			}
+		}
+	}))
+	// The law is that of the mean, whose average is the floor.
+	if average := stat.Average(law); average > 0 {
+		law = law.Scale(floor / average)
+	}
+	half := (law.Quantile(0.975, floor) - law.Quantile(0.025, floor)) / 2
+	m.Interval = [2]float64{max(0, m.Error-half), m.Error + half}
+	return m.Judged(floor, law)
+}
+
+// Variation compares the law of counts: the total variation.
+func Variation(name string, law []Estimate, counts []float64) Metric {
+	var p, of []float64
+	var samples, floor, mass float64
+	m := Metric{Name: name}
+	for i, e := range law {
+		samples += counts[i]
+		mass += e.Value
+		if e.Value > 0 || counts[i] > 0 {
+			p, of = append(p, e.Value), append(of, counts[i])
+		}
+		m.Uncertainty += 0.5 * e.Uncertainty
+	}
+	for i := range p {
+		p[i] /= mass
+		floor += 0.5 * stat.MeanAbsoluteDeviation(int(samples), p[i])
+	}
+	null := stat.NewCounts(p, int(samples))
+	tv, _ := null.Distances(of)
+	m.Generated, m.Error, m.Interval = tv.Value, tv.Value, tv.Share()
+	return m.Judged(floor, null.Variation)
+}
