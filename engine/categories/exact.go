@@ -1,0 +1,386 @@
+package categories
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// MostConfigurations is the largest number of configurations that are listed.
+const MostConfigurations = 1 << 20
+
+// Configurations returns their number, MostConfigurations + 1 if there are more.
+func (t *Target) Configurations() (count int) {
+	count = 1
+	for _, q := range t.States {
+		if count *= q; count > MostConfigurations {
+			return MostConfigurations + 1
+		}
+	}
+	return count
+}
+
+// Number returns the number of a configuration, Σ_i s_i Π_{j<i} q_j.
+func (t *Target) Number(s []byte) (k int) {
+	for i := len(s) - 1; i >= 0; i-- {
+		k = k*t.States[i] + int(s[i])
+	}
+	return k
+}
+
+// Each calls visit with all configurations, in the order of their numbers.
+func (t *Target) Each(visit func(k int, s []byte)) {
+	s := make([]byte, t.N())
+	for k := 0; ; k++ {
+		visit(k, s)
+		i := 0
+		for ; i < len(s); i++ {
+			if s[i]++; int(s[i]) < t.States[i] {
+				break
+			}
+			s[i] = 0
+		}
+		if i == len(s) {
+			return
+		}
+	}
+}
+
+// Enumerate returns ln Z and π of all configurations, by their numbers.
+func (t *Target) Enumerate() (logZ float64, p []float64) {
+	p = make([]float64, t.Configurations())
+	low := math.Inf(1)
+	t.Each(func(k int, s []byte) {
+		p[k] = t.Beta * t.Energy(s)
+		low = min(low, p[k])
+	})
+	var sum float64
+	for k, x := range p {
+		p[k] = math.Exp(low - x)
+		sum += p[k]
+	}
+	for k := range p {
+		p[k] /= sum
+	}
+	return math.Log(sum) - low, p
+}
+
+// Limits of sums site by site: numbers of a table and of all.
+const (
+	mostTable  = 1 << 21
+	mostTables = 1 << 24
+)
+
+// A Sum is Z, added up site by site, each as a function of the sites around it that are
+// left: a transfer matrix for any graph. What the tables hold draws from π itself.
+type Sum struct {
+	target *Target
+	order  []elimination
+	LogZ   float64
+}
+
+// An elimination sums a site out.
+type elimination struct {
+	site   int
+	around []int // sites left
+	pairs  [][]float64
+	field  []float64
+	above  []int // of the eliminations before whose tables hold the site
+	table  []float64
+}
+
+// Summable reports whether NewSum can add a target up.
+func Summable(t *Target) bool {
+	if t.N() > 1<<10 {
+		return false
+	}
+	_, largest, all := t.width()
+	return largest <= mostTable && all <= mostTables
+}
+
+// width returns the number of configurations of the most sites that a table of a Sum
+// depends on, and the order in which sites are summed out, fewest sites around first.
+func (t *Target) width() (order [][]int, largest, all float64) {
+	n := t.N()
+	near := make([]map[int]bool, n)
+	for i, list := range t.neighbours() {
+		near[i] = map[int]bool{}
+		for _, k := range list {
+			near[i][k.site] = true
+		}
+	}
+	size := func(i int) (s float64) {
+		s = 1
+		for j := range near[i] {
+			s *= float64(t.States[j])
+		}
+		return s
+	}
+	left := make([]bool, n)
+	for range n {
+		best, least := -1, math.Inf(1)
+		for i := range n {
+			if !left[i] {
+				if s := size(i); s < least {
+					best, least = i, s
+				}
+			}
+		}
+		left[best] = true
+		row := []int{best}
+		for j := range near[best] {
+			row = append(row, j)
+		}
+		slices.Sort(row[1:])
+		order = append(order, row)
+		largest, all = max(largest, least*float64(t.States[best])), all+least
+		if largest > mostTable {
+			return order, largest, all
+		}
+		for _, j := range row[1:] {
+			delete(near[j], best)
+			for _, k := range row[1:] {
+				if k != j {
+					near[j][k] = true
+				}
+			}
+		}
+	}
+	return order, largest, all
+}
+
+// NewSum adds Z up, or says why it cannot: tables would be too large.
+func NewSum(ctx context.Context, t *Target) (*Sum, error) {
+	if t.N() > 1<<10 {
+		return nil, fmt.Errorf("%d sites are too many to sum one by one", t.N())
+	}
+	order, largest, all := t.width()
+	if largest > mostTable || all > mostTables {
+		return nil, fmt.Errorf("summing site by site takes tables of more than %d numbers", mostTable)
+	}
+	near := t.neighbours()
+	s := &Sum{target: t}
+	holders := make([][]int, t.N()) // eliminations whose tables hold a site
+	for _, row := range order {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		e := elimination{site: row[0], around: row[1:]}
+		if t.Fields != nil {
+			e.field = t.Fields[e.site]
+		}
+		for _, j := range e.around {
+			var table []float64
+			for _, n := range near[e.site] {
+				if n.site == j {
+					table = n.energy
+				}
+			}
+			e.pairs = append(e.pairs, table)
+		}
+		for _, k := range holders[e.site] {
+			e.above = append(e.above, k)
+			for _, j := range s.order[k].around {
+				holders[j] = slices.DeleteFunc(slices.Clone(holders[j]), func(x int) bool { return x == k })
+			}
+		}
+		size := 1
+		for _, j := range e.around {
+			size *= t.States[j]
+			holders[j] = append(holders[j], len(s.order))
+		}
+		e.table = make([]float64, size)
+		s.order = append(s.order, e)
+		x := make([]byte, t.N())
+		last := &s.order[len(s.order)-1]
+		var w [MostStates]float64
+		for k := range last.table {
+			rest := k
+			for _, j := range last.around {
+				x[j], rest = byte(rest%t.States[j]), rest/t.States[j]
+			}
+			last.table[k] = s.weigh(&w, last, x)
+		}
+		if len(last.around) == 0 {
+			s.LogZ += last.table[0]
+		}
+	}
+	s.LogZ -= t.Beta * t.Offset
+	return s, nil
+}
+
+// weigh sets w to the weights of a site's states and returns the logarithm of their sum.
+func (s *Sum) weigh(w *[MostStates]float64, e *elimination, x []byte) float64 {
+	t := s.target
+	q := t.States[e.site]
+	highest := math.Inf(-1)
+	for c := range q {
+		x[e.site] = byte(c)
+		var log float64
+		for k, j := range e.around {
+			if p := e.pairs[k]; p != nil {
+				log -= t.Beta * p[int(x[j])*q+c]
+			}
+		}
+		if e.field != nil {
+			log -= t.Beta * e.field[c]
+		}
+		for _, k := range e.above {
+			a := &s.order[k]
+			index := 0
+			for i := len(a.around) - 1; i >= 0; i-- {
+				index = index*t.States[a.around[i]] + int(x[a.around[i]])
+			}
+			log += a.table[index]
+		}
+		w[c], highest = log, max(highest, log)
+	}
+	var sum float64
+	for c := range q {
+		w[c] = math.Exp(w[c] - highest)
+		sum += w[c]
+	}
+	return highest + math.Log(sum)
+}
+
+// Draw sets batch to independent configurations first, first+1, … of a stream, drawn from π.
+func (s *Sum) Draw(batch []byte, stream *rng.Counter, first uint64) {
+	n := s.target.N()
+	draw := make([]uint32, (n+3)/4*4)
+	var w [MostStates]float64
+	for ; len(batch) > 0; batch, first = batch[n:], first+1 {
+		asm.PhiloxBlocks(draw, stream, first*uint64(len(draw)/4))
+		x := batch[:n]
+		for k := len(s.order) - 1; k >= 0; k-- {
+			e := &s.order[k]
+			s.weigh(&w, e, x)
+			q := s.target.States[e.site]
+			var t [MostStates]uint32
+			thresholds(t[:q-1], w[:q])
+			x[e.site] = chosen(t[:q-1], draw[k])
+		}
+	}
+}
+
+// Torus returns ln Z of the periodic square lattice with an energy of pairs that is the same
+// to the right and downwards, and of fields on every site, nil for none, as the trace of a
+// power of the transfer matrix from row to row of q^l states, at most 8192.
+func Torus(l, q int, energy, field []float64, beta float64) (logZ float64, err error) {
+	states := 1
+	for range l {
+		if states *= q; states > 1<<13 {
+			return 0, fmt.Errorf("a row of %d sites of %d states has more than %d states", l, q, 1<<13)
+		}
+	}
+	low, _, _ := extremes(energy)
+	pair := make([]float64, q*q)
+	for k, e := range energy {
+		pair[k] = math.Exp(-beta * (e - low))
+	}
+	row := make([]float64, states) // of the bonds and fields within a row
+	digit := func(k, i int) int { return k / int(math.Round(math.Pow(float64(q), float64(i)))) % q }
+	for k := range row {
+		row[k] = 1
+		for i := range l {
+			a, b := digit(k, i), digit(k, (i+1)%l)
+			row[k] *= pair[a*q+b]
+			if field != nil {
+				row[k] *= math.Exp(-beta * field[a])
+			}
+		}
+	}
+	even := codeOf(energy, q, q) == Same && field == nil
+	seen := make([]bool, states)
+	v, w := make([]float64, states), make([]float64, states)
+	var trace, scale float64
+	logs, first := []float64{}, []float64{}
+	for start := range states {
+		if seen[start] {
+			continue
+		}
+		orbit := orbitOf(start, l, q, even, seen)
+		clear(v)
+		v[start] = 1
+		var log float64
+		for range l {
+			stride := 1
+			for range l { // a site of the next row in place of this row's
+				for base := range states {
+					if base/stride%q != 0 {
+						continue
+					}
+					for to := range q {
+						var sum float64
+						for from := range q {
+							sum += v[base+from*stride] * pair[from*q+to]
+						}
+						w[base+to*stride] = sum
+					}
+				}
+				v, w = w, v
+				stride *= q
+			}
+			var largest float64
+			for k := range v {
+				v[k] *= row[k]
+				largest = max(largest, v[k])
+			}
+			for k := range v {
+				v[k] /= largest
+			}
+			log += math.Log(largest)
+		}
+		logs, first = append(logs, log), append(first, float64(orbit)*v[start])
+	}
+	scale = slices.Max(logs)
+	for k, log := range logs {
+		trace += first[k] * math.Exp(log-scale)
+	}
+	return scale + math.Log(trace) - 2*float64(l*l)*beta*low, nil
+}
+
+// orbitOf marks the rows that are a row turned and, where states may be relabelled, with
+// other names, and returns their number.
+func orbitOf(start, l, q int, relabel bool, seen []bool) (count int) {
+	queue := []int{start}
+	seen[start] = true
+	digits := make([]int, l)
+	for len(queue) > 0 {
+		k := queue[0]
+		queue = queue[1:]
+		count++
+		for i, rest := 0, k; i < l; i, rest = i+1, rest/q {
+			digits[i] = rest % q
+		}
+		try := func(at func(i int) int) {
+			number := 0
+			for i := l - 1; i >= 0; i-- {
+				number = number*q + at(i)
+			}
+			if !seen[number] {
+				seen[number] = true
+				queue = append(queue, number)
+			}
+		}
+		try(func(i int) int { return digits[(i+1)%l] })
+		if !relabel {
+			continue
+		}
+		for a := range q - 1 {
+			try(func(i int) int {
+				switch digits[i] {
+				case a:
+					return a + 1
+				case a + 1:
+					return a
+				}
+				return digits[i]
+			})
+		}
+	}
+	return count
+}

@@ -1,0 +1,134 @@
+package categories
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
+)
+
+// Moves are a reversible step of a block's samples, in detailed balance with π.
+type Moves struct {
+	law *law
+	// sweep redraws every site given the others, in order and back. Otherwise a step
+	// proposes another state for a site, or with a probability to relabel all states.
+	sweep   bool
+	relabel float64
+	draws   int // random words of a step
+}
+
+// NewMoves returns the kernel that a configuration names, at inverse temperature
+// fraction·β. An error begins with the key of the configuration that it is about.
+func NewMoves(t *Target, c *spins.TransitionConfig, fraction float64) (*Moves, error) {
+	l, err := newLaw(t, nil)
+	if err != nil {
+		return nil, err
+	}
+	l.setBeta(fraction * t.Beta)
+	return l.moves(c)
+}
+
+func (l *law) moves(c *spins.TransitionConfig) (*Moves, error) {
+	_, even := l.target.Code()
+	m := &Moves{law: l, draws: 4}
+	switch c.Proposal {
+	case spins.Sweeping:
+		m.sweep, m.draws = true, 2*l.target.N()
+	case "single":
+	case "mixture":
+		if !even {
+			return nil, fmt.Errorf("transition.proposal: mixture relabels all states, which a field or a table of this target tells apart; take single or %s", spins.Sweeping)
+		}
+		if !(c.GlobalFlip >= 0 && c.GlobalFlip <= 1) {
+			return nil, fmt.Errorf("transition.global_flip: %v is not a probability", c.GlobalFlip)
+		}
+		m.relabel = c.GlobalFlip
+	default:
+		return nil, fmt.Errorf("transition.proposal: %q is for spins; take single, mixture or %s", c.Proposal, spins.Sweeping)
+	}
+	return m, nil
+}
+
+// mostBlocks is how many blocks of samples a stream has random words for.
+const mostBlocks = MaxSamples / block
+
+// MaxSteps returns the number of steps of one call that have random numbers of their own.
+func (m *Moves) MaxSteps() int {
+	return int(min(math.MaxUint64/(block/4)/mostBlocks/uint64(m.draws), math.MaxInt32))
+}
+
+// run takes the first steps of a stream with its block number k and counts proposals.
+func (m *Moves) run(state []byte, steps int, stream *rng.Counter, k uint64, count *engine.Count) {
+	m.runFrom(state, 0, steps, stream, k, count)
+}
+
+// runFrom takes steps first, first+1, ….
+func (m *Moves) runFrom(state []byte, first, steps int, stream *rng.Counter, k uint64, count *engine.Count) {
+	var w words
+	w.start(stream, (k*uint64(m.MaxSteps())+uint64(first))*uint64(m.draws))
+	for range steps {
+		if m.sweep {
+			n := len(m.law.sites)
+			for i := range n {
+				m.law.draw(&m.law.sites[i], state, w.next())
+			}
+			for i := n - 1; i >= 0; i-- {
+				m.law.draw(&m.law.sites[i], state, w.next())
+			}
+			count.Add(engine.Count{Proposed: block, Accepted: block})
+			continue
+		}
+		m.propose(state, w.next(), w.next(), w.next(), w.next(), count)
+	}
+}
+
+// propose takes a Metropolis step of each sample.
+func (m *Moves) propose(state []byte, kind, where, which, accept *[block]uint32, count *engine.Count) {
+	l := m.law
+	n := uint64(len(l.sites))
+	var w [MostStates]float64
+	count.Proposed += block
+	for b := range block {
+		if float64(kind[b])*0x1p-32 < m.relabel {
+			l.relabel(state, b, where[b], which[b])
+			count.Accepted++
+			continue
+		}
+		c := &l.sites[uint64(where[b])*n>>32]
+		x := &state[c.site*block+b]
+		other := (uint64(*x) + 1 + uint64(which[b])*uint64(c.q-1)>>32) % uint64(c.q)
+		c.weigh(&w, &l.factors, func(site int) byte { return state[site*block+b] })
+		if (float64(accept[b])+0.5)*0x1p-32*w[*x] < w[other] {
+			*x = byte(other)
+			count.Accepted++
+		}
+	}
+}
+
+// relabel renames the states of a sample: two of them change places or, where energies
+// depend on distances, all go round or are reflected.
+func (l *law) relabel(state []byte, b int, first, second uint32) {
+	q := uint64(l.target.Most())
+	i, j := byte(uint64(first)*q>>32), byte(uint64(second)*(2*q)>>32)
+	code, _ := l.target.Code()
+	n := len(l.sites)
+	for site := range n {
+		x := &state[site*block+b]
+		if code == Distance {
+			y := (*x + i) % byte(q)
+			if j&1 != 0 {
+				y = (byte(q) - y) % byte(q)
+			}
+			*x = y
+			continue
+		}
+		switch *x {
+		case i:
+			*x = j / 2
+		case j / 2:
+			*x = i
+		}
+	}
+}

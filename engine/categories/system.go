@@ -1,0 +1,179 @@
+package categories
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A System is engine.System for a generator with a density, for systems to embed. Its loss
+// is engine.Balance of
+//
+//	R = ln q(s) + βE(s),
+//
+// a constant where q = π. The samples that move have s′ by the target's transition.
+type System struct {
+	engine.Densities[*Batch]
+	net      *Model
+	training *engine.Training
+	workers  *pool.Pool
+	learner  *learner
+}
+
+// NewSystem returns the system of a model whose batch is that of the training, with the
+// transition that the configuration names.
+func NewSystem(m *Model, t *engine.Training, b engine.Balancing, c *spins.TransitionConfig, workers *pool.Pool) (*System, error) {
+	balance := engine.NewBalance(b, t.Batch, t.Batch, block)
+	batch, err := m.NewBatch(t.Batch, balance.Moved(), t.Seed, workers)
+	if err != nil {
+		return nil, fmt.Errorf("training.%w", err)
+	}
+	moves, err := batch.law.moves(c)
+	if err != nil {
+		return nil, err
+	}
+	l := &learner{Batch: batch, training: t, config: c, moves: moves}
+	return &System{engine.Densities[*Batch]{Balance: balance, Generator: l, Transition: l, S: batch, Next: batch}, m, t, workers, l}, nil
+}
+
+// A learner is a batch of a training, which holds both s and s′.
+type learner struct {
+	*Batch
+	training   *engine.Training
+	config     *spins.TransitionConfig
+	moves      *Moves
+	acceptance float64
+}
+
+// Draw draws the sites that are learned, at the step's temperature.
+func (l *learner) Draw(_ *Batch, params []float32, step uint32) {
+	l.SetBeta(l.model.target.Beta * l.config.Fraction(l.config.Level(step, l.training.Steps)))
+	l.Generate(params, step)
+}
+
+// Move draws s′ of the samples that move.
+func (l *learner) Move(_, _ *Batch, step uint32) error {
+	if l.moved > 0 {
+		l.acceptance = l.Batch.Move(step, l.moves, l.config.Steps)
+	}
+	return nil
+}
+
+// Acceptance returns the fraction of the last moves that were accepted.
+func (l *learner) Acceptance() float64 { return l.acceptance }
+
+// Weigh sets R of the samples, and of what some became.
+func (l *learner) Weigh(r, next []float64, _, _ *Batch) {
+	l.copyR(r, 0, l.samples)
+	l.copyR(next, l.samples, l.samples+l.moved)
+}
+
+// Score sets grad to the sum of the coefficients times ∇ln q.
+func (l *learner) Score(grad, _ []float32, c, next []float64) {
+	l.Batch.Backward(grad, c, next[:l.moved*block])
+}
+
+// Demands bounds the memory of a system and its evaluation, for a model of at most params
+// parameters.
+func Demands(t *engine.Training, b engine.Balancing, target *Target, params float64) []engine.Demand {
+	code, _ := target.Code()
+	c := newCoding(code, target.Most())
+	moved := math.Ceil((1-b.Partners)*float64(t.Batch)/block+0.5) * block
+	// A byte of each site, the bits that networks read and the derivatives of the learned.
+	rows := (float64(t.Batch) + moved + samplerBlocks*block) * float64(target.N()) * (1 + float64(c.planes())/8 + 4*float64(c.q))
+	return append(t.Demands(int(params)), engine.Demand{Key: "training.batch", Bytes: rows})
+}
+
+// Validate reports the first value of a run's training and loss that a system cannot use, by
+// its key.
+func Validate(t *engine.Training, b engine.Balancing) error {
+	switch {
+	case t.Method != "gradient":
+		return fmt.Errorf("training.method: a hierarchy is trained by the gradient; set it to gradient")
+	case t.Batch%block != 0 || t.Batch > MaxBatch:
+		return fmt.Errorf("training.batch: a hierarchy draws %d samples at once; %d is not a multiple of %d up to %d", block, t.Batch, block, MaxBatch)
+	}
+	return conf.Under("loss", b.Validate())
+}
+
+// Model returns the architecture.
+func (s *System) Model() *Model { return s.net }
+
+// NumParams implements engine.System.
+func (s *System) NumParams() int { return s.net.NumParams() }
+
+// TensorName implements engine.TensorNamer.
+func (s *System) TensorName(i int) string { return s.net.TensorName(i) }
+
+// Initialize implements engine.System.
+func (s *System) Initialize(params []float32) { s.net.Initialize(params, s.training.Seed) }
+
+// Surrogate implements engine.Differentiable: the loss of the batch and its s′, held fixed.
+func (s *System) Surrogate() func(params []float64) float64 {
+	b := s.learner.Batch
+	// What does not depend on the parameters: the states, and −ln W.
+	states := append([]byte(nil), b.state...)
+	var exact []float64
+	for k := range b.r {
+		for i, r := range b.r[k] {
+			exact = append(exact, r-b.logq[k][i])
+		}
+	}
+	n, all, next := s.net.Sites()*block, make([]float64, b.samples*block), make([]float64, b.samples*block)
+	return func(params []float64) float64 {
+		for i, w := range exact {
+			state := states[i/block*n:][:n]
+			r := w + s.net.learned64(params, func(site int) byte { return state[site*block+i%block] })
+			if i < len(all) {
+				all[i] = r
+			} else {
+				next[i-len(all)] = r
+			}
+		}
+		return s.Of(all, next)
+	}
+}
+
+// learned64 is ln q of the learned sites of a configuration by the definition of a unit, in
+// float64.
+func (m *Model) learned64(params []float64, x func(site int) byte) (logq float64) {
+	size, q := m.Sites()+1, m.coding.q
+	for i := range m.units {
+		u := &m.units[i]
+		for s, site := range u.sites {
+			var logits [MostStates]float64
+			var sum float64
+			for c := range u.q {
+				inputs := u.of(c, s)
+				logits[c] = u.nets[u.net(c)].Value64(params, func(j int) float64 {
+					plane, at := int(inputs[j])/size, int(inputs[j])%size
+					if m.coding.sees(plane, int(x(at)), q) {
+						return 1
+					}
+					return -1
+				})
+				sum += math.Exp(logits[c])
+			}
+			logq += logits[x(int(site))] - math.Log(sum)
+		}
+	}
+	return logq
+}
+
+// sees is the bit of a plane for a state, by its definition.
+func (c *coding) sees(plane, x, q int) bool {
+	view, k := plane/c.features, plane%c.features
+	if c.Code == Distance {
+		return min((x-view+q)%q, (view-x+q)%q) <= k
+	}
+	return x == plane // the view of one plane, or the state itself
+}
+
+var (
+	_ engine.Differentiable = (*System)(nil)
+	_ engine.TensorNamer    = (*System)(nil)
+)

@@ -1,0 +1,328 @@
+package categories
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/internal/number"
+)
+
+// MostStates is the largest number of states of a site.
+const MostStates = 16
+
+// MostSites is the largest number of sites.
+const MostSites = 1 << 15
+
+// A Target is the law e^(−βE)/Z of sites of a few states, numbered from 0:
+//
+//	E(s) = Σ_pairs e(s_i, s_j) + Σ_i f_i(s_i) + offset.
+type Target struct {
+	States []int // of each site, 2 to MostStates
+	Pairs  []Pair
+	Fields [][]float64 // f_i of each site, [sites][states]; nil for none, as is that of a site
+	Offset float64
+	Beta   float64
+}
+
+// A Pair of different sites has the energy Energy[s_I·q_J + s_J]. Pairs that share the slice
+// share tables. Pairs of the same two sites add up.
+type Pair struct {
+	I, J   int
+	Energy []float64
+}
+
+// Uniform returns n times q, the States of sites that have the same number.
+func Uniform(n, q int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = q
+	}
+	return all
+}
+
+// Potts returns the table of −J δ(s, t) of q states.
+func Potts(q int, j float64) []float64 {
+	table := make([]float64, q*q)
+	for s := range q {
+		table[s*q+s] = -j
+	}
+	return table
+}
+
+// Clock returns the table of −J cos(2π(s − t)/q).
+func Clock(q int, j float64) []float64 {
+	table := make([]float64, q*q)
+	for s := range q {
+		for t := range q {
+			d := min((s-t+q)%q, (t-s+q)%q) // so that equal distances have equal numbers
+			table[s*q+t] = -j * math.Cos(2*math.Pi*float64(d)/float64(q))
+		}
+	}
+	return table
+}
+
+// Lattice returns the pairs of the periodic square lattice, sites row·l + column: from each
+// site to the right and downwards. Of l = 2 each pair of neighbours is bonded twice. Those of
+// even columns come first, then those of odd ones, likewise by rows: the order in which a
+// site's neighbours come depends on no more, so that sites share tables.
+func Lattice(l int, energy []float64) (pairs []Pair) {
+	for parity := range 2 {
+		for r := range l {
+			for c := parity; c < l; c += 2 {
+				pairs = append(pairs, Pair{r*l + c, r*l + (c+1)%l, energy})
+			}
+		}
+	}
+	for parity := range 2 {
+		for r := parity; r < l; r += 2 {
+			for c := range l {
+				pairs = append(pairs, Pair{r*l + c, (r+1)%l*l + c, energy})
+			}
+		}
+	}
+	return pairs
+}
+
+// Validate reports the first value that cannot be used.
+func (t *Target) Validate() error {
+	n := len(t.States)
+	if n == 0 || n > MostSites {
+		return fmt.Errorf("states: there are %d sites, not 1 to %d", n, MostSites)
+	}
+	for i, q := range t.States {
+		if q < 2 || q > MostStates {
+			return fmt.Errorf("states: site %d has %d, not 2 to %d", i, q, MostStates)
+		}
+	}
+	reach := make([]float64, n) // by how much a site's energies differ, at most
+	for k, p := range t.Pairs {
+		switch {
+		case p.I < 0 || p.I >= n || p.J < 0 || p.J >= n:
+			return fmt.Errorf("pairs[%d]: there are no two sites %d and %d; they are 0 to %d", k, p.I, p.J, n-1)
+		case p.I == p.J:
+			return fmt.Errorf("pairs[%d]: joins site %d with itself", k, p.I)
+		case len(p.Energy) != t.States[p.I]*t.States[p.J]:
+			return fmt.Errorf("pairs[%d]: has %d energies for %d by %d states", k, len(p.Energy), t.States[p.I], t.States[p.J])
+		}
+		low, high, err := extremes(p.Energy)
+		if err != nil {
+			return fmt.Errorf("pairs[%d]: %w", k, err)
+		}
+		reach[p.I], reach[p.J] = reach[p.I]+high-low, reach[p.J]+high-low
+	}
+	if t.Fields != nil && len(t.Fields) != n {
+		return fmt.Errorf("fields: there are %d for %d sites", len(t.Fields), n)
+	}
+	for i, f := range t.Fields {
+		if f != nil && len(f) != t.States[i] {
+			return fmt.Errorf("fields[%d]: has %d energies for %d states", i, len(f), t.States[i])
+		}
+		low, high, err := extremes(f)
+		if err != nil {
+			return fmt.Errorf("fields[%d]: %w", i, err)
+		}
+		reach[i] += high - low
+	}
+	switch {
+	case !number.Finite(t.Offset):
+		return errors.New("offset: is not finite")
+	case !(t.Beta >= 0) || math.IsInf(t.Beta, 1):
+		return fmt.Errorf("beta: %v is not a number from 0", t.Beta)
+	}
+	for i, r := range reach {
+		// Products of Boltzmann factors must not vanish all at once.
+		if t.Beta*r > 600 {
+			return fmt.Errorf("beta: β times the energies that site %d can lose is %.3g, more than 600, and only one of its states has weight; take a lower β", i, t.Beta*r)
+		}
+	}
+	return nil
+}
+
+func extremes(x []float64) (low, high float64, err error) {
+	if len(x) == 0 {
+		return 0, 0, nil
+	}
+	low, high = x[0], x[0]
+	for _, v := range x {
+		if !number.Finite(v) {
+			return 0, 0, fmt.Errorf("the energy %v is not finite", v)
+		}
+		low, high = min(low, v), max(high, v)
+	}
+	return low, high, nil
+}
+
+// N returns the number of sites.
+func (t *Target) N() int { return len(t.States) }
+
+// Most returns the largest number of states of a site.
+func (t *Target) Most() (q int) {
+	for _, s := range t.States {
+		q = max(q, s)
+	}
+	return q
+}
+
+// Energy returns E of a configuration, one state a site.
+func (t *Target) Energy(s []byte) float64 {
+	e := t.Offset
+	for i := range t.Pairs {
+		p := &t.Pairs[i]
+		e += p.Energy[int(s[p.I])*t.States[p.J]+int(s[p.J])]
+	}
+	for i, f := range t.Fields {
+		if f != nil {
+			e += f[s[i]]
+		}
+	}
+	return e
+}
+
+// Energies sets dst to E of configurations, one after another.
+func (t *Target) Energies(dst []float64, batch []byte) {
+	n := t.N()
+	for i := range dst {
+		dst[i] = t.Energy(batch[i*n:][:n])
+	}
+}
+
+// A Code says how a state looks from another.
+type Code int
+
+// The codes.
+const (
+	Same     Code = iota // whether it is equal
+	Distance             // how far it is on the circle of states
+	States               // which it is
+)
+
+// Code returns the one that the energies of pairs are functions of, and whether no field
+// and no number of states tells states apart, so that relabelling them leaves π as it is.
+func (t *Target) Code() (code Code, even bool) {
+	q := t.States[0]
+	even = true
+	for i, s := range t.States {
+		even = even && s == q
+		if t.Fields != nil && t.Fields[i] != nil {
+			low, high, _ := extremes(t.Fields[i])
+			even = even && low == high
+		}
+	}
+	known := map[*float64]Code{}
+	for i := range t.Pairs {
+		p := &t.Pairs[i]
+		c, ok := known[&p.Energy[0]]
+		if !ok {
+			c = codeOf(p.Energy, t.States[p.I], t.States[p.J])
+			known[&p.Energy[0]] = c
+		}
+		code = max(code, c)
+	}
+	return code, even && code != States
+}
+
+func codeOf(e []float64, q, r int) Code {
+	at := func(s, t int) float64 { return e[s*r+t] }
+	same, distance := true, q == r
+	for s := range q {
+		for t := range r {
+			if s == t {
+				same = same && at(s, s) == at(0, 0)
+			} else {
+				same = same && at(s, t) == at(0, 1)
+			}
+			distance = distance && at(s, t) == at(0, min((s-t+q)%q, (t-s+q)%q))
+		}
+	}
+	switch {
+	case same:
+		return Same
+	case distance:
+		return Distance
+	}
+	return States
+}
+
+// A neighbour of a site, with the energies [its states][states of the site].
+type neighbour struct {
+	site   int
+	energy []float64
+}
+
+// neighbours lists every site's neighbours in the order of the pairs, several pairs of two
+// sites added up. Equal tables are the same slice.
+func (t *Target) neighbours() [][]neighbour {
+	type oriented struct {
+		first *float64
+		swap  bool
+	}
+	turned := map[oriented][]float64{}
+	table := func(e []float64, q, r int, swap bool) []float64 {
+		if !swap {
+			return e
+		}
+		key := oriented{&e[0], true}
+		if turned[key] == nil {
+			x := make([]float64, len(e))
+			same := q == r
+			for s := range q {
+				for u := range r {
+					x[u*q+s] = e[s*r+u]
+					same = same && e[s*r+u] == e[u*q+s]
+				}
+			}
+			if same {
+				x = e
+			}
+			turned[key] = x
+		}
+		return turned[key]
+	}
+	type sum struct{ a, b *float64 }
+	sums := map[sum][]float64{}
+	all := make([][]neighbour, t.N())
+	add := func(i, j int, e []float64) {
+		for k := range all[i] {
+			if all[i][k].site == j {
+				old := all[i][k].energy
+				key := sum{&old[0], &e[0]}
+				if sums[key] == nil {
+					x := make([]float64, len(e))
+					for n := range x {
+						x[n] = old[n] + e[n]
+					}
+					sums[key] = x
+				}
+				all[i][k].energy = sums[key]
+				return
+			}
+		}
+		all[i] = append(all[i], neighbour{j, e})
+	}
+	for _, p := range t.Pairs {
+		q, r := t.States[p.I], t.States[p.J]
+		add(p.J, p.I, table(p.Energy, q, r, false))
+		add(p.I, p.J, table(p.Energy, q, r, true))
+	}
+	return all
+}
+
+// strength returns how strongly a pair ties its sites at inverse temperature β, from 0 to
+// below 1: the largest of |e^(−βΔ) − 1|/(e^(−βΔ) + q − 1) by the energy Δ of a state against
+// the others' mean. Of a Potts pair it is the correlation along a bond, of Ising's tanh β|J|.
+func strength(e []float64, q, r int, beta float64) (most float64) {
+	for s := range q {
+		row := e[s*r : (s+1)*r]
+		var mean float64
+		for _, x := range row {
+			mean += x / float64(r)
+		}
+		for _, x := range row {
+			others := (mean*float64(r) - x) / float64(r-1)
+			w := math.Expm1(-beta * (x - others))
+			most = max(most, math.Abs(w)/(w+float64(r)))
+		}
+	}
+	return min(most, 1-1e-9)
+}
