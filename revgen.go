@@ -40,11 +40,12 @@ import (
 	"github.com/revgen/revgen/ising"
 	"github.com/revgen/revgen/target/density"
 	"github.com/revgen/revgen/target/graph"
+	"github.com/revgen/revgen/target/potts"
 )
 
 // Systems returns the systems that come with RevGen, the default first.
 func Systems() catalogue.Systems {
-	return catalogue.Systems{ising.Definition, gmm.Definition, hybrid.Definition, graph.Definition, density.RealsDefinition, density.MixedDefinition}
+	return catalogue.Systems{ising.Definition, gmm.Definition, hybrid.Definition, graph.Definition, potts.Definition, density.RealsDefinition, density.MixedDefinition}
 }
 
 // Configure returns the configuration of a preset, "" for the first, of one of

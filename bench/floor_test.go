@@ -317,6 +317,6 @@ func TestScoreFloor(t *testing.T) {
 	require.ErrorContains(t, err, `size "ising/32/x"`)
 	_, err = scoreRows(testEnvironment(t), "ising/0")
 	require.ErrorContains(t, err, `"0" is not a number of states`)
-	_, err = scoreRows(testEnvironment(t), "potts/10")
-	require.ErrorContains(t, err, `there is no system "potts"`)
+	_, err = scoreRows(testEnvironment(t), "heisenberg/10")
+	require.ErrorContains(t, err, `there is no system "heisenberg"`)
 }

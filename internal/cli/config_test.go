@@ -24,7 +24,7 @@ func TestBadInput(t *testing.T) {
 	write("small.json", "{\"system\": \"ising\",\n \"target\":\n  {\"l\": 1}}")
 	write("negative.json", "{\"system\": \"ising\", \"preset\": \"paper\", \"loss\": {\"kernel\": {\"bandwidths\": [1, -2]}}}")
 	write("nosystem.json", "{}")
-	write("othersystem.json", "{\"system\":\n\"potts\"}")
+	write("othersystem.json", "{\"system\":\n\"heisenberg\"}")
 	write("preset.json", "{\"system\": \"ising\", \"preset\": \"fast\"}")
 	write("schema.json", "{\"schema\": 99, \"system\": \"ising\"}")
 	write("broken.json", "{\"system\": \"ising\",\n}")
@@ -45,7 +45,7 @@ func TestBadInput(t *testing.T) {
 		{"train small.json", "small.json:3:9: target.l: 1 is not between 2 and"},
 		{"train negative.json", "negative.json:1:78: loss.kernel.bandwidths[1]: -2 is not a positive finite number"},
 		{"train nosystem.json", "nosystem.json: system: missing; it is one of " + known},
-		{"train othersystem.json", `othersystem.json:2:1: system: unknown system "potts"; the systems are ` + known},
+		{"train othersystem.json", `othersystem.json:2:1: system: unknown system "heisenberg"; the systems are ` + known},
 		{"train preset.json", `preset.json:1:31: preset: "fast" is not one of quick, paper, best`},
 		{"train schema.json", "schema.json:1:12: schema: 99 is not supported; this program reads version 2"},
 		{"train broken.json", "broken.json:2:1: the comma before this } is one too many"},

@@ -142,5 +142,5 @@ func TestSchema(t *testing.T) {
 		require.Error(t, valid(`{"loss": {"kind": "kfd", "kernel": {"bandwidths": [1]}}}`))
 		require.NoError(t, valid(`{"loss": {"kind": "mmd", "kernel": {"bandwidths": [1]}}}`))
 	}
-	require.Equal(t, exitUsage, revgen(t, dir, "config", "schema", "potts").code)
+	require.Equal(t, exitUsage, revgen(t, dir, "config", "schema", "heisenberg").code)
 }

@@ -1,0 +1,351 @@
+package potts
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/categories"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// Config determines a run.
+type Config struct {
+	engine.Common
+	Target     TargetConfig           `json:"target"`
+	Transition spins.TransitionConfig `json:"transition"`
+	Generator  GeneratorConfig        `json:"generator"`
+	Loss       LossConfig             `json:"loss"`
+}
+
+// TargetConfig names the law π(s) ∝ e^(−βE(s)) of sites in states 0 … q−1.
+type TargetConfig struct {
+	Beta float64 `json:"beta"` // inverse temperature β ≥ 0
+	Q    int     `json:"q"`    // states of a site, 2 to 16
+	// Model is what couplings J multiply: "potts", E = −Σ J δ(s_i, s_j), or "clock",
+	// E = −Σ J cos(2π(s_i − s_j)/q).
+	Model string  `json:"model" enum:"potts,clock"`
+	L     int     `json:"l"` // side of the periodic square lattice; 0 for a graph
+	J     float64 `json:"j"` // coupling of the lattice's neighbours; positive favours equal states
+	// File is the path of a file that holds a graph (docs/targets.md); "" in a configuration
+	// that holds it itself.
+	File string `json:"file"`
+	// SHA256 is that of the file that was read, in hexadecimal. What it holds is kept in the
+	// keys from sites on, and the file is not needed any more; while it is there, it must be
+	// this one.
+	SHA256 string       `json:"sha256"`
+	Sites  int          `json:"sites"`  // of a graph; they are numbered from 0
+	States []int        `json:"states"` // of each site of a graph, or none where all have q
+	Edges  []spins.Edge `json:"edges"`  // [i, j, J], each pair of sites at most once
+	Tables []Table      `json:"tables"` // energies of pairs, besides
+	// Fields are the energies −h(s) that favour states: one row of h for all sites, or one
+	// for each, of its states; or none.
+	Fields [][]float64 `json:"fields"`
+	Offset float64     `json:"offset"` // of every energy
+	Labels []string    `json:"labels"` // names of the sites, all different, or none
+}
+
+// A Table is the energy of a pair of sites, Energy[s_I][s_J].
+type Table struct {
+	I      int         `json:"i"`
+	J      int         `json:"j"`
+	Energy [][]float64 `json:"energy"`
+}
+
+// GeneratorConfig describes G_θ.
+type GeneratorConfig struct {
+	// Kind is "hierarchy", sites drawn one after another from coarse to fine, each given the
+	// nearest ones that are known, and the last ones exactly, so that the density of a
+	// configuration is known (package categories).
+	Kind       string `json:"kind" enum:"hierarchy"`
+	Neighbours int    `json:"neighbours"` // known sites that a site is drawn given, at most
+	Units      int    `json:"units"`      // hidden ones of a site's networks
+}
+
+// LossConfig describes the loss.
+type LossConfig struct {
+	// Kind is "balance", how far the generator violates detailed balance (engine.Balance).
+	Kind string `json:"kind" enum:"balance"`
+	engine.Balancing
+}
+
+const (
+	mostSide  = 128
+	mostPairs = 1 << 18
+)
+
+// graph are the keys of a file.
+type graph struct {
+	Q      int          `json:"q"`
+	Model  string       `json:"model" enum:"potts,clock"`
+	Sites  int          `json:"sites"`
+	States []int        `json:"states"`
+	Edges  []spins.Edge `json:"edges"`
+	Tables []Table      `json:"tables"`
+	Fields [][]float64  `json:"fields"`
+	Offset float64      `json:"offset"`
+	Labels []string     `json:"labels"`
+}
+
+// Load implements engine.Loader.
+func (c *Config) Load() error {
+	t := &c.Target
+	if t.File == "" {
+		return nil
+	}
+	kept := t.SHA256 != "" && t.Sites > 0
+	if t.SHA256 == "" && (t.Sites != 0 || t.L != 0 || len(t.States)+len(t.Edges)+len(t.Tables)+len(t.Fields)+len(t.Labels) > 0 || t.Offset != 0) {
+		return fmt.Errorf("target.file: the energy stands in the configuration too; remove target.file, or target.l, sites, states, edges, tables, fields, offset and labels")
+	}
+	data, err := disk.Read(t.File, spins.MaxFile)
+	if errors.Is(err, fs.ErrNotExist) && kept {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("target.file: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:])
+	if t.SHA256 != "" && t.SHA256 != hash {
+		return fmt.Errorf("target.sha256: %s has changed: its SHA-256 is %s; to take it as it is, remove target.sha256 and what was read; to go on without it, set target.file to nothing", t.File, hash)
+	}
+	g, err := parse(t.File, data)
+	if err != nil {
+		return fmt.Errorf("target.file: %w", err)
+	}
+	t.SHA256, t.Q, t.Model, t.Sites, t.States, t.Edges, t.Tables = hash, g.Q, g.Model, g.Sites, g.States, g.Edges, g.Tables
+	t.Fields, t.Offset, t.Labels = g.Fields, g.Offset, g.Labels
+	return nil
+}
+
+// pair returns the energies of a coupling between sites of q and r states.
+func (t *TargetConfig) pair(q, r int, j float64) []float64 {
+	if t.Model == "clock" {
+		return categories.Clock(q, j)
+	}
+	table := make([]float64, q*r)
+	for s := range min(q, r) {
+		table[s*r+s] = -j
+	}
+	return table
+}
+
+// law returns the target as the kit takes it.
+func (t *TargetConfig) law() (*categories.Target, error) {
+	n := t.Sites
+	if t.L > 0 {
+		if n > 0 || len(t.States)+len(t.Edges)+len(t.Tables)+len(t.Labels) > 0 || t.File != "" {
+			return nil, errors.New("l: a lattice and a graph stand side by side; set target.l to 0, or remove target.file, sites, states, edges, tables and labels")
+		}
+		n = t.L * t.L
+	}
+	if err := conf.Between("q", t.Q, 2, categories.MostStates); err != nil {
+		return nil, err
+	}
+	if n < 1 || n > categories.MostSites {
+		return nil, fmt.Errorf("sites: %d is not between 1 and %d; a target is a lattice, --set target.l=16, or a file, --set target.file=graph.json", n, categories.MostSites)
+	}
+	law := &categories.Target{States: categories.Uniform(n, t.Q), Offset: t.Offset, Beta: t.Beta}
+	if t.States != nil {
+		if len(t.States) != n {
+			return nil, fmt.Errorf("states: there are %d for %d sites", len(t.States), n)
+		}
+		for i, q := range t.States {
+			if q < 2 || q > t.Q {
+				return nil, fmt.Errorf("states[%d]: %d is not between 2 and target.q = %d", i, q, t.Q)
+			}
+			if t.Model == "clock" && q != t.Q && len(t.Edges) > 0 {
+				return nil, fmt.Errorf("states[%d]: %d is not target.q = %d, and a clock's couplings need equal numbers of states; take tables", i, q, t.Q)
+			}
+		}
+		law.States = t.States
+	}
+	if t.L > 0 {
+		law.Pairs = categories.Lattice(t.L, t.pair(t.Q, t.Q, t.J))
+	}
+	seen := map[[2]int]bool{}
+	join := func(key string, i, j int) error {
+		switch {
+		case i < 0 || i >= n || j < 0 || j >= n:
+			return fmt.Errorf("%s: there are no two sites %d and %d; they are 0 to %d", key, i, j, n-1)
+		case i == j:
+			return fmt.Errorf("%s: joins site %d with itself", key, i)
+		case seen[[2]int{min(i, j), max(i, j)}]:
+			return fmt.Errorf("%s: sites %d and %d are joined twice", key, i, j)
+		}
+		seen[[2]int{min(i, j), max(i, j)}] = true
+		return nil
+	}
+	type kind struct {
+		q, r int
+		j    float64
+	}
+	shared := map[kind][]float64{}
+	for k, e := range t.Edges {
+		if err := join(fmt.Sprintf("edges[%d]", k), e.I, e.J); err != nil {
+			return nil, err
+		}
+		of := kind{law.States[e.I], law.States[e.J], e.Coupling}
+		if shared[of] == nil {
+			shared[of] = t.pair(of.q, of.r, of.j)
+		}
+		law.Pairs = append(law.Pairs, categories.Pair{I: e.I, J: e.J, Energy: shared[of]})
+	}
+	for k, e := range t.Tables {
+		key := fmt.Sprintf("tables[%d]", k)
+		if err := join(key, e.I, e.J); err != nil {
+			return nil, err
+		}
+		if len(e.Energy) != law.States[e.I] {
+			return nil, fmt.Errorf("%s.energy: has %d rows for the %d states of site %d", key, len(e.Energy), law.States[e.I], e.I)
+		}
+		var flat []float64
+		for s, row := range e.Energy {
+			if len(row) != law.States[e.J] {
+				return nil, fmt.Errorf("%s.energy[%d]: has %d numbers for the %d states of site %d", key, s, len(row), law.States[e.J], e.J)
+			}
+			flat = append(flat, row...)
+		}
+		law.Pairs = append(law.Pairs, categories.Pair{I: e.I, J: e.J, Energy: flat})
+	}
+	if len(law.Pairs) > mostPairs {
+		return nil, fmt.Errorf("edges: %d pairs are more than %d", len(law.Pairs), mostPairs)
+	}
+	if t.Fields != nil && len(t.Fields) != 1 && len(t.Fields) != n {
+		return nil, fmt.Errorf("fields: there are %d rows, not one or %d", len(t.Fields), n)
+	}
+	for i := range n {
+		if t.Fields == nil {
+			break
+		}
+		row := t.Fields[min(i, len(t.Fields)-1)]
+		if len(row) != 0 && len(row) != law.States[i] {
+			return nil, fmt.Errorf("fields[%d]: has %d numbers for the %d states of site %d", min(i, len(t.Fields)-1), len(row), law.States[i], i)
+		}
+		var energy []float64
+		for _, h := range row {
+			energy = append(energy, -h)
+		}
+		law.Fields = append(law.Fields, energy)
+	}
+	if t.Labels != nil {
+		names := map[string]bool{}
+		for _, l := range t.Labels {
+			names[l] = true
+		}
+		if len(t.Labels) != n || len(names) != n {
+			return nil, fmt.Errorf("labels: there are %d different ones for %d sites", len(names), n)
+		}
+	}
+	return law, law.Validate()
+}
+
+// Describe implements engine.Explainer.
+func (c *Config) Describe() string {
+	t := &c.Target
+	law, err := t.law()
+	if err != nil {
+		return err.Error()
+	}
+	name := map[string]string{"potts": "Potts", "clock": "clock"}[t.Model]
+	text := fmt.Sprintf("%d-state %s model, β = %v: ", t.Q, name, t.Beta)
+	switch {
+	case t.L > 0:
+		text += fmt.Sprintf("periodic %d×%d lattice, J = %v", t.L, t.L, t.J)
+	default:
+		if t.File != "" {
+			text = t.File + ": " + text
+		}
+		text += fmt.Sprintf("%d sites, %d edges", t.Sites, len(t.Edges))
+		if len(t.Tables) > 0 {
+			text += fmt.Sprintf(", %d tables", len(t.Tables))
+		}
+	}
+	if law.Fields != nil {
+		text += ", with fields"
+	}
+	if t.Model == "clock" {
+		return text + "; E = −Σ J cos(2π(s_i − s_j)/q) − Σ h_i(s_i)"
+	}
+	return text + "; E = −Σ J δ(s_i, s_j) − Σ h_i(s_i)"
+}
+
+// Explain implements engine.Explainer.
+func (c *Config) Explain() string {
+	return "a hierarchy of sites, from coarse to fine, " + c.Loss.Explain(c.Transition.Explain())
+}
+
+// side returns the side of a lattice whose sites share weights, 0 of other targets.
+func (t *TargetConfig) side() int {
+	if t.L%4 == 0 {
+		return t.L
+	}
+	return 0
+}
+
+// Validate reports the first value that cannot be used, by its key.
+func (c *Config) Validate() error {
+	c = conf.Chosen(c)
+	if err := conf.First(c.ValidateNames(Definition.Name, Presets), conf.Enums(c), c.Common.Validate()); err != nil {
+		return err
+	}
+	t := &c.Target
+	if t.File != "" && t.Sites == 0 {
+		return fmt.Errorf("target.file: %s has not been read; Load reads it", t.File)
+	}
+	if err := conf.First(conf.Between("target.l", t.L, 0, mostSide), conf.NotNegative("target.beta", t.Beta), conf.Finite("target.j", t.J)); err != nil {
+		return err
+	}
+	if t.L == 1 {
+		return errors.New("target.l: 1 site is no lattice; take 2 or more, or 0 for a graph")
+	}
+	law, err := t.law()
+	if err != nil {
+		return fmt.Errorf("target.%w", err)
+	}
+	kernel, err := categories.NewMoves(law, &c.Transition, 1)
+	if err != nil {
+		return err
+	}
+	least := 1
+	if t.side() > 0 {
+		least = 4
+	}
+	if err := conf.First(
+		c.Transition.Validate(kernel.MaxSteps()),
+		conf.Between("generator.neighbours", c.Generator.Neighbours, least, categories.MostNeighbours(law, t.side())),
+		conf.Between("generator.units", c.Generator.Units, 1, categories.MostHidden(t.side())),
+		categories.Validate(&c.Training, c.Loss.Balancing)); err != nil {
+		return err
+	}
+	return engine.Afford(c.Demands()...)
+}
+
+// Demands implements engine.Explainer.
+func (c *Config) Demands() []engine.Demand {
+	law, err := c.Target.law()
+	if err != nil {
+		return nil
+	}
+	n := float64(law.N())
+	params := n * float64((c.Generator.Neighbours+2)*c.Generator.Units) * float64(law.Most())
+	return append(categories.Demands(&c.Training, c.Loss.Balancing, law, math.Min(params, 1<<40)),
+		engine.Demand{Key: "target.sites", Bytes: n * (1 << 12)})
+}
+
+// New builds the system.
+func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }
+
+var (
+	_ engine.Config    = (*Config)(nil)
+	_ engine.Adapter   = (*Config)(nil)
+	_ engine.Loader    = (*Config)(nil)
+	_ engine.Explainer = (*Config)(nil)
+)

@@ -1,0 +1,217 @@
+package potts
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// kept is how many configurations a tally keeps, to tell the law of sums of errors that
+// depend on each other.
+const kept = 256
+
+// A tally counts samples.
+type tally struct {
+	*look
+	sums
+	samples  int
+	energies []float64 // counts of bins
+	orders   []float64
+	states   []float64 // counts of configurations, nil where they are too many
+	first    []byte    // the first configurations
+	r        []float64 // R of each
+}
+
+// sample counts samples of the generator.
+func (s *measured) sample(ctx context.Context, r *reference, params []float32, samples int) (*tally, error) {
+	t := &tally{look: newLook(s.law, s.config.Target.Model), energies: make([]float64, r.energies.N), orders: make([]float64, r.orders.N)}
+	t.sums = *t.newSums()
+	if r.states != nil {
+		t.states = make([]float64, len(r.states))
+	}
+	n := s.law.N()
+	err := s.Measure(ctx, params, samples, max(64, min(1<<15, 1<<22/n)), func(batch []byte, weights []float64) {
+		t.r = append(t.r, weights...)
+		if room := kept*n - len(t.first); room > 0 {
+			t.first = append(t.first, batch[:min(room, len(batch))]...)
+		}
+		for ; len(batch) > 0; batch = batch[n:] {
+			x := batch[:n]
+			t.sums.add(t.look, x, 1, true)
+			k := len(t.values[energy]) - 1
+			t.energies[r.energies.Of(t.values[energy][k])]++
+			t.orders[r.orders.Of(t.values[order][k])]++
+			if t.states != nil {
+				t.states[s.law.Number(x)]++
+			}
+			t.samples++
+		}
+	})
+	return t, err
+}
+
+// Evaluate draws samples and compares them with the reference:
+//
+//   - energy, specific_heat (β² Var E), order and susceptibility (βn Var of it), with the order
+//     parameter of observables;
+//   - marginal and pair_agreement, the means of |Δ⟨δ(s_i, c)⟩| over sites and states, and of
+//     |Δ⟨δ(s_i, s_j)⟩| over pairs;
+//   - energy_histogram and order_histogram, the total variation of their laws in bins, and
+//     total_variation that of the laws of configurations, where these are few;
+//   - effective_sample_size, log_z and kl_by_density, which the density makes possible.
+func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
+	r, err := s.reference(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.sample(ctx, r, params, samples)
+	if err != nil {
+		return nil, err
+	}
+	e := &measure.Evaluation{Samples: samples, Metrics: t.compare(r, s.law.Beta), Warnings: slices.Clone(r.warnings)}
+	t.reweigh(e, s.law.Beta, r)
+	for i := range e.Metrics {
+		e.Metrics[i].Unsettled = r.unsettled && e.Metrics[i].Uncertainty > 0
+	}
+	return e, nil
+}
+
+// compare makes the rows of observables.
+func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
+	n := float64(t.law.N())
+	mean := func(name string, exact measure.Estimate, of *stat.Mean, scale float64, relative bool) {
+		m := measure.Metric{
+			Name: name, Exact: scale * exact.Value, Generated: scale * of.Value(), Uncertainty: scale * exact.Uncertainty,
+			Interval: stat.Interval(scale*of.Value(), scale*of.StandardError()),
+		}
+		m.Error = math.Abs(m.Generated - m.Exact)
+		floor := stat.MeanAbsolute(scale * of.StandardError())
+		if relative && math.Abs(m.Exact) > 1e-9*scale*n {
+			m.Relative = true
+			m.Error /= math.Abs(m.Exact)
+			m.Uncertainty /= math.Abs(m.Exact)
+			floor /= math.Abs(m.Exact)
+		}
+		rows = append(rows, m.Judged(floor, nil))
+	}
+	for k, name := range [moments][2]string{{"energy", "specific_heat"}, {"order", "susceptibility"}} {
+		var average, spread stat.Mean
+		for _, x := range t.values[k] {
+			average.Add(x)
+		}
+		for _, x := range t.values[k] {
+			spread.Add((x - average.Value()) * (x - average.Value()))
+		}
+		scale := [moments]float64{beta * beta, beta * n}[k]
+		mean(name[0], r.moments[k], &average, 1, k == energy)
+		mean(name[1], r.variances[k], &spread, scale, true)
+	}
+	sites := t.law.N()
+	variance := func(p float64) float64 { return p * (1 - p) }
+	of := func(value func(s []byte, k int) float64) func(sample, i int) float64 {
+		return func(sample, i int) float64 { return value(t.first[sample*sites:][:sites], i) }
+	}
+	some := len(t.first) / sites
+	rows = append(rows, measure.Averages("marginal", r.marginals, t.marginals, t.samples, r.marginalsError, variance, some, of(t.in)))
+	if len(t.look.pairs) > 0 {
+		rows = append(rows, measure.Averages("pair_agreement", r.pairs, t.sums.pairs, t.samples, r.pairsError, variance, some, of(t.equal)))
+	}
+	if r.states != nil {
+		law := make([]measure.Estimate, len(r.states))
+		for i, p := range r.states {
+			law[i].Value = p
+		}
+		rows = append(rows, measure.Variation("total_variation", law, t.states))
+	}
+	return append(rows, measure.Variation("energy_histogram", r.energyLaw, t.energies), measure.Variation("order_histogram", r.orderLaw, t.orders))
+}
+
+// reweigh adds what the density says: rows of its own, and averages by weights.
+func (t *tally) reweigh(e *measure.Evaluation, beta float64, r *reference) {
+	weights := measure.NewReweighing(t.r)
+	e.Weights = &weights.Weights
+	n := float64(t.law.N())
+	for i := range e.Metrics {
+		m, scale := &e.Metrics[i], 1.0
+		var value, standardError float64
+		switch m.Name {
+		case "energy":
+			value, standardError = weights.Mean(t.values[energy])
+		case "order":
+			value, standardError = weights.Mean(t.values[order])
+		case "specific_heat":
+			value, standardError = weights.Variance(t.values[energy])
+			scale = beta * beta
+		case "susceptibility":
+			value, standardError = weights.Variance(t.values[order])
+			scale = beta * n
+		default:
+			continue
+		}
+		m.Reweigh(scale*value, scale*standardError)
+	}
+	rows := measure.ImportanceMetrics(t.r, r.logZ)
+	for i := range rows {
+		if m := &rows[i]; m.Name == "log_z" || m.Name == "kl_by_density" {
+			m.Uncertainty = r.logZError
+		}
+		if m := rows[i]; m.Name == "effective_sample_size" && m.Generated < 0.5 && m.Generated*float64(t.samples) >= 100 {
+			e.Warnings = append(e.Warnings, fmt.Sprintf("the effective sample size is %.3g of the samples: use their weights (sample --format weighted)", m.Generated))
+		}
+	}
+	e.Metrics = append(e.Metrics, rows...)
+}
+
+// Figures shows the laws of the energy and of the order parameter beside those of the
+// reference, and some configurations of a lattice.
+func (s *measured) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
+	r, err := s.reference(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.sample(ctx, r, params, samples)
+	if err != nil {
+		return nil, err
+	}
+	c := &s.config.Target
+	panels := []figure.Panel{
+		lawPanel(r.energies, r.energyLaw, t.energies, r.label, samples, figure.Axis{Label: "energy *E*"}, figure.Axis{Label: "probability of a bin"}),
+		lawPanel(r.orders, r.orderLaw, t.orders, r.label, samples, figure.Axis{Label: "order parameter"}, figure.Axis{}),
+	}
+	f := figure.Figure{Name: "distributions", Title: fmt.Sprintf("%s of %d states, %d sites, *β* = %.4g", c.Model, c.Q, s.law.N(), c.Beta), Rows: []figure.Row{{Panels: panels}}}
+	if c.L >= 4 {
+		var shown []figure.Panel
+		for k := range min(4, t.samples) {
+			x := t.first[k*s.law.N():][:s.law.N()]
+			l := float64(c.L)
+			grid := figure.NewGrid(0, l, 0, l, c.L, c.L, func(column, row float64) float64 {
+				return float64(x[int(row)*c.L+int(column)]) / float64(c.Q-1)
+			})
+			shown = append(shown, figure.Panel{Layers: []figure.Layer{{Mark: figure.Heat, Role: figure.Generated, Grid: grid}}})
+		}
+		f.Rows = append(f.Rows, figure.Row{Panels: shown})
+	}
+	return []figure.Figure{f}, nil
+}
+
+// lawPanel shows a law in bins: that of the reference as bars, and the generated one as points
+// with their 95 % intervals.
+func lawPanel(b measure.Bins, law []measure.Estimate, counts []float64, reference string, samples int, x, y figure.Axis) figure.Panel {
+	bars := figure.Layer{Mark: figure.Bars, Role: figure.Target, Label: reference, Width: 0.8 * b.Width}
+	points := figure.Samples(samples)
+	for k, c := range counts {
+		bars.X, bars.Y = append(bars.X, b.Centre(k)), append(bars.Y, law[k].Value)
+		if c > 0 {
+			points.AddFrequency(b.Centre(k), c/float64(samples), float64(samples))
+		}
+	}
+	return figure.Panel{X: x, Y: y, Layers: []figure.Layer{bars, points}}
+}
+
+var _ engine.Illustrator = (*measured)(nil)

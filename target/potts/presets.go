@@ -1,0 +1,94 @@
+package potts
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/categories"
+	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/conf"
+)
+
+// Presets names the ready-made configurations, the default first.
+var Presets = []string{"quick", "best"}
+
+// Preset returns a fresh copy of the named configuration.
+func Preset(name string) (*Config, error) {
+	if err := conf.OneOf("preset", name, Presets); err != nil {
+		return nil, err
+	}
+	c := &Config{
+		Common: engine.Common{
+			Schema: engine.SchemaVersion, System: "potts", Preset: name,
+			Training:   engine.Training{Seed: 1, Methods: search.ByGradient(), CheckpointEvery: 200, LogEvery: 10},
+			Evaluation: engine.Evaluating{Samples: 200_000},
+		},
+		Target:    TargetConfig{Beta: math.Log(1 + math.Sqrt(3)), Q: 3, Model: "potts", L: 16, J: 1},
+		Generator: GeneratorConfig{Kind: "hierarchy"},
+		Loss:      LossConfig{Kind: "balance"},
+	}
+	law, err := c.Target.law()
+	if err != nil {
+		return nil, err
+	}
+	c.recipe(law)
+	return c, nil
+}
+
+// Adapt implements engine.Adapter.
+func (c *Config) Adapt(context.Context) (why string, err error) {
+	law, err := c.Target.law()
+	if err != nil {
+		return "", nil // Validate says why
+	}
+	c.recipe(law)
+	what := "a graph whose sites have networks of their own"
+	if c.Target.side() > 0 {
+		what = "a lattice whose sites share networks, with the symmetries of the square"
+	}
+	code, even := law.Code()
+	if even {
+		what += map[categories.Code]string{
+			categories.Same:     ", as do all states",
+			categories.Distance: ", as do all states of the circle",
+		}[code]
+	}
+	return fmt.Sprintf("%s; reference: %s", what, road(&c.Target, law)), nil
+}
+
+// recipe sets all but target, seed and evaluation to what was found good for the target.
+//
+// β rises where the target is ordered: below the critical temperature of the lattice, and of
+// any graph from 0, as nothing is known of its order. Of four samples one moves.
+func (c *Config) recipe(law *categories.Target) {
+	quick := c.Preset == "quick"
+	t, side := &c.Training, c.Target.side()
+	t.Method, t.ClipNorm, t.EMA = "gradient", 0, 0
+	rate := 0.014
+	c.Transition = spins.TransitionConfig{Proposal: spins.Sweeping, Steps: max(1, side/8)}
+	c.Loss.Partners = 0.75
+	if side > 0 {
+		t.Steps, t.Batch = 2600, 256
+		c.Generator.Neighbours, c.Generator.Units = 24, 4
+		if critical := math.Log(1 + math.Sqrt(float64(c.Target.Q))); c.Target.Model == "potts" && c.Target.Beta*c.Target.J > 1.05*critical {
+			c.Transition.Anneal, c.Transition.AnnealFrom = 0.3, 0.9*critical/(c.Target.Beta*c.Target.J)
+		}
+		if quick {
+			c.Generator.Neighbours = 16
+		}
+	} else {
+		t.Steps, t.Batch, rate = min(20_000, 3000+40*law.N()), 512, 0.013
+		c.Generator.Neighbours, c.Generator.Units = 24, 16
+		c.Transition.Anneal = 0.5
+	}
+	c.Generator.Neighbours = min(c.Generator.Neighbours, categories.MostNeighbours(law, side))
+	if quick {
+		t.Steps /= 3
+	}
+	t.Optimizer = optim.AdamW{LearningRate: rate, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}
+	t.Schedule = optim.Schedule{Kind: "cosine", Final: 0.01, Warmup: 20}
+}

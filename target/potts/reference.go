@@ -1,0 +1,332 @@
+package potts
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/engine/categories"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/stat"
+	"github.com/revgen/revgen/ising"
+)
+
+// A reference is what samples are compared with: exact values, or those of independent
+// draws or of chains with their standard errors.
+type reference struct {
+	logZ, logZError            float64
+	moments                    [moments]measure.Estimate // means
+	variances                  [moments]measure.Estimate
+	pairs, marginals           []float64
+	pairsError, marginalsError float64   // means of standard errors
+	states                     []float64 // π of all configurations, nil where they are too many
+	energies, orders           measure.Bins
+	energyLaw, orderLaw        []measure.Estimate
+	label                      string
+	warnings                   []string
+	unsettled                  bool
+	configurations             [][]byte // some, of a lattice, to be shown
+}
+
+// Of these both the mean and the variance are compared.
+const (
+	energy = iota
+	order
+	moments
+)
+
+// most bounds how many pairs and how many sites' states are looked at.
+const most = 1 << 12
+
+// look are the functions of a configuration that a reference and samples are compared by.
+type look struct {
+	*observables
+	pairs []int    // of the target's
+	sites [][2]int // site and state
+}
+
+func newLook(law *categories.Target, model string) *look {
+	l := &look{observables: &observables{law: law, q: law.Most(), model: model}}
+	for k := 0; k < len(law.Pairs); k += (len(law.Pairs)-1)/most + 1 {
+		l.pairs = append(l.pairs, k)
+	}
+	var all [][2]int
+	for i, q := range law.States {
+		for s := range q {
+			all = append(all, [2]int{i, s})
+		}
+	}
+	for k := 0; k < len(all); k += (len(all)-1)/most + 1 {
+		l.sites = append(l.sites, all[k])
+	}
+	return l
+}
+
+// is is 1 where the states of a pair are equal.
+func (l *look) equal(s []byte, k int) float64 {
+	p := &l.law.Pairs[l.pairs[k]]
+	if s[p.I] == s[p.J] {
+		return 1
+	}
+	return 0
+}
+
+func (l *look) in(s []byte, k int) float64 {
+	if int(s[l.sites[k][0]]) == l.sites[k][1] {
+		return 1
+	}
+	return 0
+}
+
+// sums are those of weighted configurations of one group, whose averages have standard errors
+// by the groups' scatter.
+type sums struct {
+	weight           float64
+	powers           [moments][2]float64 // Σ w x, Σ w x²
+	values           [moments][]float64
+	pairs, marginals []float64
+}
+
+func (l *look) newSums() *sums {
+	return &sums{pairs: make([]float64, len(l.pairs)), marginals: make([]float64, len(l.sites))}
+}
+
+func (t *sums) add(l *look, s []byte, weight float64, keep bool) {
+	t.weight += weight
+	for k, x := range [moments]float64{l.law.Energy(s), l.order(s)} {
+		t.powers[k][0] += weight * x
+		t.powers[k][1] += weight * x * x
+		if keep {
+			t.values[k] = append(t.values[k], x)
+		}
+	}
+	for k := range t.pairs {
+		t.pairs[k] += weight * l.equal(s, k)
+	}
+	for k := range t.marginals {
+		t.marginals[k] += weight * l.in(s, k)
+	}
+}
+
+// road says in words what the reference is.
+func road(t *TargetConfig, law *categories.Target) string {
+	if law.Configurations() <= categories.MostConfigurations {
+		return fmt.Sprintf("the sum over all %d configurations", law.Configurations())
+	}
+	if categories.Summable(law) {
+		return "exact draws by sums site by site"
+	}
+	if _, err := categories.NewClusters(law); err == nil {
+		return "chains of Swendsen and Wang"
+	}
+	return "replica exchange of heat-bath chains"
+}
+
+// reference returns what samples are compared with, computed once.
+func (s *measured) reference(ctx context.Context) (*reference, error) {
+	s.exact.Lock()
+	defer s.exact.Unlock()
+	if s.exact.reference == nil {
+		r, err := s.newReference(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.exact.reference = r
+	}
+	return s.exact.reference, nil
+}
+
+// groups is the number of independent chains, or of parts of independent draws.
+const groups = 64
+
+func (s *measured) newReference(ctx context.Context) (*reference, error) {
+	l := newLook(s.law, s.config.Target.Model)
+	if s.law.Configurations() <= categories.MostConfigurations {
+		logZ, p := s.law.Enumerate()
+		all := l.newSums()
+		s.law.Each(func(k int, c []byte) { all.add(l, c, p[k], true) })
+		r := l.reference([]*sums{all}, p)
+		r.logZ, r.states, r.label = logZ, p, "exact"
+		return r, nil
+	}
+	if categories.Summable(s.law) {
+		return s.summed(ctx, l)
+	}
+	r, err := s.chained(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return r, s.logZ(r)
+}
+
+// summed is newReference by exact draws.
+func (s *measured) summed(ctx context.Context, l *look) (*reference, error) {
+	const each = 1 << 11
+	sum, err := categories.NewSum(ctx, s.law)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*sums, groups)
+	stream := rng.Stream(s.config.Training.Seed, rng.Reference, 0)
+	n := s.law.N()
+	s.workers.Run(groups, func(g int) {
+		all[g] = l.newSums()
+		batch := make([]byte, n)
+		for k := range each {
+			if ctx.Err() != nil {
+				return
+			}
+			sum.Draw(batch, &stream, uint64(g*each+k))
+			all[g].add(l, batch, 1, true)
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r := l.reference(all, nil)
+	r.logZ, r.label = sum.LogZ, "exact draws"
+	return r, s.differentiate(ctx, r, func(beta float64) (float64, error) {
+		at := *s.law
+		at.Beta = beta
+		other, err := categories.NewSum(ctx, &at)
+		if err != nil {
+			return 0, err
+		}
+		return other.LogZ, nil
+	})
+}
+
+// differentiate replaces mean and variance of the energy by derivatives of ln Z.
+func (s *measured) differentiate(ctx context.Context, r *reference, logZ func(beta float64) (float64, error)) error {
+	const h = 1e-3
+	var f [5]float64
+	for k := range f {
+		var err error
+		if f[k], err = logZ(s.law.Beta + h*float64(k-2)); err != nil {
+			return err
+		}
+	}
+	r.moments[energy] = measure.Estimate{Value: -(f[0] - 8*f[1] + 8*f[3] - f[4]) / (12 * h)}
+	r.variances[energy] = measure.Estimate{Value: (-f[0] + 16*f[1] - 30*f[2] + 16*f[3] - f[4]) / (12 * h * h)}
+	return ctx.Err()
+}
+
+// logZ sets the reference's ln Z where a lattice's is known: of two states by Kaufman's
+// formula, of few states a row by a transfer matrix.
+func (s *measured) logZ(r *reference) error {
+	t := &s.config.Target
+	if t.L == 0 || t.Fields != nil {
+		return nil
+	}
+	if t.Q == 2 {
+		// −J δ is −J/2 − (J/2) s s′, and a clock's −J cos is −J s s′.
+		j, shift := t.J/2, t.J/2
+		if t.Model == "clock" {
+			j, shift = t.J, 0
+		}
+		if k, err := ising.Kaufman(t.L, j, t.Beta); err == nil {
+			r.logZ, r.logZError = k.LogZ+2*float64(t.L*t.L)*t.Beta*shift-t.Beta*t.Offset, 0
+		}
+		return nil
+	}
+	if logZ, err := categories.Torus(t.L, t.Q, t.pair(t.Q, t.Q, t.J), nil, t.Beta); err == nil {
+		r.logZ, r.logZError = logZ-t.Beta*t.Offset, 0
+	}
+	return nil
+}
+
+// reference summarises groups of configurations. Of one group all is exact, and the values
+// have the weights p.
+func (l *look) reference(all []*sums, p []float64) *reference {
+	r := &reference{logZ: math.NaN()}
+	scatter := func(of func(t *sums) float64) measure.Estimate {
+		var m stat.Mean
+		for _, t := range all {
+			m.Add(of(t))
+		}
+		if len(all) == 1 {
+			return measure.Estimate{Value: m.Value()}
+		}
+		return measure.Estimate{Value: m.Value(), Uncertainty: m.StandardError()}
+	}
+	for k := range moments {
+		r.moments[k] = scatter(func(t *sums) float64 { return t.powers[k][0] / t.weight })
+		mean := r.moments[k].Value
+		r.variances[k] = scatter(func(t *sums) float64 {
+			return (t.powers[k][1]-2*mean*t.powers[k][0])/t.weight + mean*mean
+		})
+	}
+	list := func(n int, of func(t *sums, k int) float64) (values []float64, uncertainty float64) {
+		for k := range n {
+			e := scatter(func(t *sums) float64 { return of(t, k) / t.weight })
+			values, uncertainty = append(values, e.Value), uncertainty+e.Uncertainty/float64(n)
+		}
+		return values, uncertainty
+	}
+	r.pairs, r.pairsError = list(len(l.pairs), func(t *sums, k int) float64 { return t.pairs[k] })
+	r.marginals, r.marginalsError = list(len(l.sites), func(t *sums, k int) float64 { return t.marginals[k] })
+	if _, even := l.law.Code(); even {
+		for k := range r.marginals {
+			r.marginals[k] = 1 / float64(l.q)
+		}
+		r.marginalsError = 0
+	}
+	law := func(k int) (measure.Bins, []measure.Estimate) {
+		b := binsOf(all[0].values[k], r.moments[k].Value, math.Sqrt(max(0, r.variances[k].Value)))
+		counts := make([]stat.Mean, b.N)
+		for _, t := range all {
+			each := make([]float64, b.N)
+			for i, x := range t.values[k] {
+				if p != nil {
+					each[b.Of(x)] += p[i]
+				} else {
+					each[b.Of(x)] += 1 / float64(len(t.values[k]))
+				}
+			}
+			for i, x := range each {
+				counts[i].Add(x)
+			}
+		}
+		out := make([]measure.Estimate, b.N)
+		for i := range out {
+			out[i].Value = counts[i].Value()
+			if len(all) > 1 {
+				out[i].Uncertainty = counts[i].StandardError()
+			}
+		}
+		return b, out
+	}
+	r.energies, r.energyLaw = law(energy)
+	r.orders, r.orderLaw = law(order)
+	return r
+}
+
+// binsOf returns bins of about a quarter of a standard deviation around a mean, where values
+// on a grid lie in the middle of bins that hold as many of its points each.
+func binsOf(values []float64, mean, deviation float64) measure.Bins {
+	const perDeviation, reach = 4, 5
+	if deviation <= 1e-9*(1+math.Abs(mean)) {
+		return measure.Bins{Origin: mean - 0.5, Width: 1, N: 1}
+	}
+	// The least distance of values, if all are multiples of it apart.
+	grid, some := math.Inf(1), slices.Sorted(slices.Values(values[:min(len(values), 1000)]))
+	for i := 1; i < len(some); i++ {
+		if d := some[i] - some[i-1]; d > 1e-6*deviation {
+			grid = min(grid, d)
+		}
+	}
+	for _, x := range some {
+		if d := (x - some[0]) / grid; math.Abs(d-math.Round(d)) > 1e-6 {
+			grid = 0
+			break
+		}
+	}
+	width, low := deviation/perDeviation, mean-reach*deviation
+	if grid > 0 && !math.IsInf(grid, 1) {
+		width = grid * max(1, math.Round(width/grid))
+		low = values[0] - grid*(math.Ceil((values[0]-low)/grid)+0.5)
+	}
+	return measure.Bins{Origin: low, Width: width, N: int(math.Ceil((mean+reach*deviation-low)/width)) + 1}
+}

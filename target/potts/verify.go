@@ -1,0 +1,285 @@
+package potts
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/categories"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/ising"
+)
+
+// Verify checks the mathematics of sites of a few states exhaustively, over all 19,683
+// configurations of three states on the 3×3 lattice and over those of small graphs, each part
+// against an independent computation, and reports every check through emit.
+func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
+	return newSubject(workers).verify(ctx, emit)
+}
+
+// A subject is what Verify examines. Tests replace a part by a wrong one and expect the check
+// of that part to fail.
+type subject struct {
+	workers  *pool.Pool
+	energy   func(t *categories.Target, s []byte) float64
+	sum      func(ctx context.Context, t *categories.Target) (float64, error)
+	torus    func(l, q int, energy, field []float64, beta float64) (float64, error)
+	moves    func(t *categories.Target, kind string) (*categories.Moves, error)
+	density  func(s *categories.Sampler, r []float64, batch []byte)
+	gradient func(s *categories.System, params, grad []float32)
+}
+
+func newSubject(workers *pool.Pool) *subject {
+	return &subject{
+		workers: workers,
+		energy:  (*categories.Target).Energy,
+		sum: func(ctx context.Context, t *categories.Target) (float64, error) {
+			s, err := categories.NewSum(ctx, t)
+			if err != nil {
+				return 0, err
+			}
+			return s.LogZ, nil
+		},
+		torus: categories.Torus,
+		moves: func(t *categories.Target, kind string) (*categories.Moves, error) {
+			return categories.NewMoves(t, &spins.TransitionConfig{Proposal: kind, GlobalFlip: 0.25}, 1)
+		},
+		density:  (*categories.Sampler).R,
+		gradient: (*categories.System).Backward,
+	}
+}
+
+func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
+	var checks []func() ([]engine.Check, error)
+	for _, check := range []func(ctx context.Context) (engine.Check, error){
+		v.checkEnergies, v.checkIsing, v.checkSums, v.checkSweeps, v.checkProposals, v.checkDensity, v.checkGradient,
+	} {
+		checks = append(checks, func() ([]engine.Check, error) {
+			c, err := check(ctx)
+			return []engine.Check{c}, err
+		})
+	}
+	return engine.RunChecks(ctx, emit, checks...)
+}
+
+// lattice is the 3×3 lattice of three states.
+func lattice(model string) *TargetConfig {
+	return &TargetConfig{Beta: 0.8, Q: 3, Model: model, L: 3, J: 1.1, Fields: [][]float64{{0.2, 0, -0.1}}}
+}
+
+// example is a random graph of sites of 2 to 4 states with tables and fields.
+func example() *TargetConfig {
+	r := rand.New(rand.NewPCG(8, 0))
+	t := &TargetConfig{Beta: 0.7, Q: 4, Model: "potts", Sites: 7, States: []int{2, 4, 3, 3, 4, 2, 3}, Offset: 0.4}
+	for i := range t.Sites {
+		var h []float64
+		for range t.States[i] {
+			h = append(h, r.NormFloat64())
+		}
+		t.Fields = append(t.Fields, h)
+		for j := range i {
+			switch r.IntN(3) {
+			case 0:
+				t.Edges = append(t.Edges, spins.Edge{I: j, J: i, Coupling: r.NormFloat64()})
+			case 1:
+				table := Table{I: i, J: j}
+				for range t.States[i] {
+					var row []float64
+					for range t.States[j] {
+						row = append(row, r.NormFloat64())
+					}
+					table.Energy = append(table.Energy, row)
+				}
+				t.Tables = append(t.Tables, table)
+			}
+		}
+	}
+	return t
+}
+
+// direct returns the energy by its definition.
+func (t *TargetConfig) direct(s []byte) float64 {
+	e := t.Offset
+	couple := func(i, j int, coupling float64) {
+		switch {
+		case t.Model == "clock":
+			e -= coupling * math.Cos(2*math.Pi*(float64(s[i])-float64(s[j]))/float64(t.Q))
+		case s[i] == s[j]:
+			e -= coupling
+		}
+	}
+	for r := range t.L {
+		for c := range t.L {
+			couple(r*t.L+c, r*t.L+(c+1)%t.L, t.J)
+			couple(r*t.L+c, (r+1)%t.L*t.L+c, t.J)
+		}
+	}
+	for _, c := range t.Edges {
+		couple(c.I, c.J, c.Coupling)
+	}
+	for _, c := range t.Tables {
+		e += c.Energy[s[c.I]][s[c.J]]
+	}
+	for i, x := range s {
+		if t.Fields != nil {
+			e -= t.Fields[min(i, len(t.Fields)-1)][x]
+		}
+	}
+	return e
+}
+
+// rounding is a bound of errors of numbers of order one.
+const rounding = 1e-11
+
+func (v *subject) checkEnergies(context.Context) (engine.Check, error) {
+	var worst float64
+	count := 0
+	for _, t := range []*TargetConfig{lattice("potts"), lattice("clock"), example()} {
+		law, err := t.law()
+		if err != nil {
+			return engine.Check{}, err
+		}
+		law.Each(func(_ int, s []byte) {
+			worst = max(worst, math.Abs(v.energy(law, s)-t.direct(s)))
+			count++
+		})
+	}
+	return engine.AtMost("potts energies", worst, rounding, "of all %d configurations of 3×3 Potts and clock models and of a graph with tables", count), nil
+}
+
+func (v *subject) checkIsing(context.Context) (engine.Check, error) {
+	const l, beta, j = 6, 0.9, 1.3
+	got, err := v.torus(l, 2, categories.Potts(2, j), nil, beta)
+	if err != nil {
+		return engine.Check{}, err
+	}
+	k, err := ising.Kaufman(l, j/2, beta)
+	if err != nil {
+		return engine.Check{}, err
+	}
+	return engine.AtMost("potts of two states", math.Abs(got-k.LogZ-beta*j*l*l), 1e-10, "ln Z on the %d×%[1]d lattice by transfer matrix, less Ising's by Kaufman's formula at half the coupling", l), nil
+}
+
+func (v *subject) checkSums(ctx context.Context) (engine.Check, error) {
+	var worst float64
+	for _, t := range []*TargetConfig{lattice("potts"), lattice("clock"), example()} {
+		law, err := t.law()
+		if err != nil {
+			return engine.Check{}, err
+		}
+		want, _ := law.Enumerate()
+		got, err := v.sum(ctx, law)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		worst = max(worst, math.Abs(got-want))
+		if t.L == 0 {
+			continue
+		}
+		torus, err := v.torus(t.L, t.Q, t.pair(t.Q, t.Q, t.J), law.Fields[0], t.Beta)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		worst = max(worst, math.Abs(torus-want))
+	}
+	return engine.AtMost("potts sums", worst, rounding, "ln Z site by site and by transfer matrices, less sums over all configurations"), nil
+}
+
+func (v *subject) checkSweeps(context.Context) (engine.Check, error) {
+	return v.checkKernel(spins.Sweeping, 3)
+}
+func (v *subject) checkProposals(context.Context) (engine.Check, error) {
+	return v.checkKernel("mixture", 60)
+}
+
+// checkKernel compares the law of the energy after steps from exact draws with the law
+// itself.
+func (v *subject) checkKernel(kind string, steps int) (engine.Check, error) {
+	t := &TargetConfig{Beta: 0.9, Q: 3, Model: "clock", L: 3, J: 1}
+	law, err := t.law()
+	if err != nil {
+		return engine.Check{}, err
+	}
+	exact, err := categories.NewSum(context.Background(), law)
+	if err != nil {
+		return engine.Check{}, err
+	}
+	m, err := v.moves(law, kind)
+	if err != nil {
+		return engine.Check{}, err
+	}
+	const samples = 1 << 16
+	batch := make([]byte, samples*law.N())
+	stream, transition := rng.Stream(1, rng.Reference, 0), rng.Stream(1, rng.SampleTransition, 0)
+	exact.Draw(batch, &stream, 0)
+	categories.Step(law, m, batch, steps, transition, v.workers)
+	var mean, square, got float64
+	_, p := law.Enumerate()
+	law.Each(func(k int, s []byte) {
+		e := law.Energy(s)
+		mean, square = mean+p[k]*e, square+p[k]*e*e
+	})
+	for i := range samples {
+		got += law.Energy(batch[i*law.N():][:law.N()]) / samples
+	}
+	error := math.Sqrt((square - mean*mean) / samples)
+	return engine.AtMost("potts "+kind, math.Abs(got-mean)/error, 5, "standard errors between the mean energy of %d exact draws after %d steps and the exact one", samples, steps), nil
+}
+
+// checkDensity compares q, summed over all configurations, with 1.
+func (v *subject) checkDensity(context.Context) (engine.Check, error) {
+	var worst float64
+	for _, t := range []*TargetConfig{{Beta: 0.8, Q: 3, Model: "potts", L: 3, J: 1.1}, lattice("clock"), example()} {
+		_, m, params, err := v.model(t)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		var all []byte
+		m.Target().Each(func(_ int, s []byte) { all = append(all, s...) })
+		n := m.Sites()
+		r := make([]float64, len(all)/n)
+		v.density(m.NewSampler(params, v.workers), r, all)
+		var sum float64
+		for i, r := range r {
+			sum += math.Exp(r - t.Beta*t.direct(all[i*n:][:n]))
+		}
+		worst = max(worst, math.Abs(sum-1))
+	}
+	return engine.AtMost("potts density", worst, 2e-5, "q summed over all configurations, less 1"), nil
+}
+
+func (v *subject) model(t *TargetConfig) (*categories.System, *categories.Model, []float32, error) {
+	law, err := t.law()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	m, err := categories.NewModel(*law, categories.Network{Neighbours: 4, Hidden: 3}, v.workers)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	r := rand.New(rand.NewPCG(9, 0))
+	params := make([]float32, m.NumParams())
+	for i := range params {
+		params[i] = float32(0.4 * r.NormFloat64())
+	}
+	s, err := categories.NewSystem(m, &engine.Training{Seed: 3, Batch: 128, Steps: 10}, engine.Balancing{Partners: 0.5},
+		&spins.TransitionConfig{Proposal: spins.Sweeping, Steps: 1}, v.workers)
+	return s, m, params, err
+}
+
+func (v *subject) checkGradient(context.Context) (engine.Check, error) {
+	var worst float64
+	count := 0
+	for _, t := range []*TargetConfig{{Beta: 0.8, Q: 3, Model: "potts", L: 3, J: 1.1}, lattice("clock"), example()} {
+		s, _, params, err := v.model(t)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		off, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.gradient(s, params, grad) })
+		worst, count = max(worst, off), count+tensors
+	}
+	return engine.AtMost("potts gradient", worst, 2e-3, "of %d tensors, against central differences", count), nil
+}
