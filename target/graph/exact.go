@@ -52,14 +52,14 @@ func energyBins(g *spins.Graph, one, mean, deviation, least float64) measure.Bin
 	if width == 0 {
 		width = 1
 	}
-	return measure.Bins{low, width, int(math.Ceil((mean+reach*deviation-low)/width)) + 1}
+	return measure.Bins{Origin: low, Width: width, N: int(math.Ceil((mean+reach*deviation-low)/width)) + 1}
 }
 
 // overlapBins returns bins of the overlap q = Σ s_i s′_i/n, at most 40 of values
 // that lie 2/n apart.
 func overlapBins(n int) measure.Bins {
 	each := (n + 40) / 40 // values in a bin
-	return measure.Bins{-1 - 1/float64(n), 2 * float64(each) / float64(n), n/each + 1}
+	return measure.Bins{Origin: -1 - 1/float64(n), Width: 2 * float64(each) / float64(n), N: n/each + 1}
 }
 
 // newReference sums over all configurations where these are few, by a transfer matrix
@@ -345,7 +345,7 @@ func histogram(b measure.Bins, rows, columns int, of func(t, k int) float64) []m
 	}
 	law := make([]measure.Estimate, b.N)
 	for i := range law {
-		law[i] = measure.Estimate{moments[i].Value(), moments[i].StandardError()}
+		law[i] = measure.Estimate{Value: moments[i].Value(), Uncertainty: moments[i].StandardError()}
 	}
 	return law
 }

@@ -26,7 +26,7 @@ func TestFiguresOfTables(t *testing.T) {
 			Energy: -2.5, SpecificHeat: 3, AbsMagnetisation: 0.4, Susceptibility: 1.5, OverlapSquare: 0.3,
 			Magnetisations: []float64{0.1, -0.2, 0.3, 0, 0.5}, EdgeCorrelations: []float64{0.2, -0.4, 0.1, 0.3},
 		},
-		states: make([]float64, 1<<n), energies: measure.Bins{-8, 2, 9}, energyLaw: make([]measure.Estimate, 9), overlapLaw: make([]measure.Estimate, overlapBins(n).N),
+		states: make([]float64, 1<<n), energies: measure.Bins{Origin: -8, Width: 2, N: 9}, energyLaw: make([]measure.Estimate, 9), overlapLaw: make([]measure.Estimate, overlapBins(n).N),
 	}
 	r.uncertainty.energy, r.uncertainty.specificHeat, r.uncertainty.absMagnetisation = 0.1, 0.2, 0.3
 	r.uncertainty.susceptibility, r.uncertainty.overlapSquare, r.uncertainty.magnetisations, r.uncertainty.edgeCorrelations = 0.4, 0.5, 0.6, 0.7
@@ -34,10 +34,10 @@ func TestFiguresOfTables(t *testing.T) {
 		r.states[i] = 1.0 / 32
 	}
 	for i := range r.energyLaw {
-		r.energyLaw[i] = measure.Estimate{1.0 / 9, 0.01}
+		r.energyLaw[i] = measure.Estimate{Value: 1.0 / 9, Uncertainty: 0.01}
 	}
 	for i := range r.overlapLaw {
-		r.overlapLaw[i] = measure.Estimate{1 / float64(len(r.overlapLaw)), 0.02}
+		r.overlapLaw[i] = measure.Estimate{Value: 1 / float64(len(r.overlapLaw)), Uncertainty: 0.02}
 	}
 	tally := &tally{graph: g, spins: make([]float64, n), edges: make([]float64, len(edges)), energies: make([]float64, 9), overlaps: make([]float64, len(r.overlapLaw)), states: make([]float64, 32)}
 	random := rand.New(rand.NewPCG(1, 2))
