@@ -34,21 +34,20 @@ func (r *Report) Figure() figure.Figure {
 		X: figure.Axis{Label: "Metropolis steps after generation", Scale: figure.Log},
 		Y: figure.Axis{Label: "drift / standard deviation"},
 	}
-	var lines []figure.Layer // above all bands
 	for i, o := range order[:min(drawn, len(order))] {
 		if o.Deviation == 0 || len(o.Drift) == 0 {
 			continue
 		}
-		line := figure.Layer{Mark: figure.Line, Role: figure.Series(i), Label: report.Label(o.Name)}
-		band := figure.Layer{Mark: figure.Band, Role: figure.Series(i)}
+		// Beside each other, so that no interval hides another.
+		aside := math.Exp2(0.12 * (float64(i) - (drawn-1)/2.0))
+		line := figure.Layer{Mark: figure.Line, Role: figure.Series(i)}
+		points := figure.Layer{Mark: figure.Points, Role: figure.Series(i), Label: report.Label(o.Name)}
 		for _, d := range o.Drift {
-			y, half := d.Change/o.Deviation, 1.96*d.StandardError/o.Deviation
-			line.X, line.Y = append(line.X, float64(d.Steps)), append(line.Y, y)
-			band.Low, band.High = append(band.Low, y-half), append(band.High, y+half)
+			points.Add(aside*float64(d.Steps), d.Change/o.Deviation, d.StandardError/o.Deviation)
 		}
-		band.X = line.X
-		p.Layers, lines = append(p.Layers, band), append(lines, line)
+		line.X, line.Y = points.X, points.Y
+		p.Layers = append(p.Layers, line, points)
 	}
-	p.Layers = append(append(p.Layers, lines...), figure.Layer{Mark: figure.Level, Role: figure.Reference, Label: "at rest", Y: []float64{0}})
+	p.Layers = append(p.Layers, figure.Layer{Mark: figure.Level, Role: figure.Reference, Label: "at rest", Y: []float64{0}})
 	return figure.Figure{Name: "drift", Title: "Drift of fresh samples", Rows: []figure.Row{{Panels: []figure.Panel{p}}}}
 }

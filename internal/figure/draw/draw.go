@@ -4,10 +4,12 @@ package draw
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html"
 	"image/color"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,10 +28,19 @@ import (
 // width of a page on a screen of high density.
 const resolution = 220
 
-// SVG writes a figure as a self-contained SVG document.
-func SVG(w io.Writer, f *figure.Figure) error {
-	l := newLayout(f)
-	canvas := vgsvg.NewWith(vgsvg.UseWH(figureWidth, l.height))
+// SVG writes a figure as a self-contained SVG document, which follows the colour scheme of
+// the reader.
+func SVG(w io.Writer, f *figure.Figure) error { return writeSVG(w, newLayout(f, figureWidth)) }
+
+// Narrow writes a figure as SVG does, for the width of a phone: panels stand below each
+// other, and text has its size.
+func Narrow(w io.Writer, f *figure.Figure) error {
+	return writeSVG(w, newLayout(stack(f), narrowWidth))
+}
+
+func writeSVG(w io.Writer, l *layout) error {
+	f := l.figure
+	canvas := vgsvg.NewWith(vgsvg.UseWH(l.width, l.height))
 	l.draw(draw.New(canvas))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
@@ -40,45 +51,105 @@ func SVG(w io.Writer, f *figure.Figure) error {
 	data = bytes.ReplaceAll(data, []byte("<image "), []byte(`<image preserveAspectRatio="none" `))
 	end := bytes.Index(data, []byte("<svg"))
 	end += bytes.IndexByte(data[end:], '>') + 1
-	_, err := fmt.Fprintf(w, "%s\n<title>%s</title>\n<desc>%s</desc>%s",
-		data[:end], html.EscapeString(plain(f.Title)), html.EscapeString(describe(f)), data[end:])
+	_, err := fmt.Fprintf(w, "%s\n<title>%s</title>\n<desc>%s</desc>\n<style>%s</style>%s",
+		data[:end], html.EscapeString(plain(f.Title)), html.EscapeString(describe(f)), inTheDark, data[end:])
 	return err
 }
 
-// describe lists what is written in a figure, for those who cannot see it and
-// for searches, because its text is drawn as outlines.
+// describe says what is seen in a figure, for those who cannot see it and for searches,
+// because its text is drawn as outlines: of each panel the axes, and how far its data reach.
 func describe(f *figure.Figure) string {
-	var words []string
-	add := func(label string) {
-		if label = plain(label); label != "" && !slices.Contains(words, label) {
-			words = append(words, label)
-		}
-	}
+	var sentences []string
 	for _, row := range f.Rows {
-		for _, p := range row.Panels {
-			add(p.Title)
-			add(p.X.Label)
-			add(p.Y.Label)
-			for _, l := range p.Layers {
-				add(l.Label)
+		label := "values"
+		for i := range row.Panels {
+			if relative(row.Panels[i].Width) < explains {
+				continue
+			}
+			label = cmp.Or(row.Panels[i].Y.Label, label)
+			if s := describePanel(&row.Panels[i], plain(label)); s != "" {
+				sentences = append(sentences, s+".")
 			}
 		}
 	}
-	return strings.Join(words, "; ")
+	return strings.Join(sentences, " ")
 }
+
+func describePanel(p *figure.Panel, axes string) string {
+	layers := finite(p.Layers)
+	var seen []string
+	x := extent{math.Inf(1), math.Inf(-1)}
+	for i := range layers {
+		l, y := &layers[i], extent{math.Inf(1), math.Inf(-1)}
+		name := plain(cmp.Or(l.Label, [...]string{"target", "generated", "reference"}[min(l.Role, figure.Reference)]))
+		if l.Label == "" && l.Role > figure.Reference {
+			name = "the curve"
+		}
+		values := slices.DeleteFunc(slices.Clone(l.Y), func(v float64) bool { return v-v != 0 })
+		x.add(false, l.X...)
+		y.add(false, values...)
+		switch {
+		case l.Mark == figure.Heat:
+			seen = append(seen, fmt.Sprintf("%s as colours from %s to %s", name, short(l.Grid.Min), short(l.Grid.Max)))
+		case len(values) == 0 || l.Mark == figure.Contour:
+		case l.Mark == figure.Line && len(values) > 1:
+			seen = append(seen, fmt.Sprintf("%s begins at %s and ends at %s, between %s and %s", name, short(values[0]), short(values[len(values)-1]), short(y.low), short(y.high)))
+		case y.low < y.high:
+			seen = append(seen, fmt.Sprintf("%s from %s to %s", name, short(y.low), short(y.high)))
+		default:
+			seen = append(seen, fmt.Sprintf("%s at %s", name, short(y.low)))
+		}
+	}
+	if len(seen) == 0 {
+		return ""
+	}
+	if p.X.Label != "" {
+		axes += " against " + plain(p.X.Label)
+	}
+	if p.Title != "" {
+		axes = plain(p.Title) + ", " + axes
+	}
+	if x.low < x.high {
+		axes += fmt.Sprintf(" from %s to %s", short(x.low), short(x.high))
+	}
+	return axes + ": " + strings.Join(seen, "; ")
+}
+
+func short(x float64) string { return fmt.Sprintf("%.3g", x) }
 
 // PNG writes a figure as a PNG image.
 func PNG(w io.Writer, f *figure.Figure) error {
-	l := newLayout(f)
+	l := newLayout(f, figureWidth)
 	canvas := vgimg.NewWith(vgimg.UseWH(figureWidth, l.height), vgimg.UseDPI(resolution), vgimg.UseBackgroundColor(color.White))
 	l.draw(draw.New(canvas))
 	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
 	return err
 }
 
-// Write writes the figures to dir, made if need be, as NAME.svg and NAME.png,
-// and returns the names of the files. A file appears whole or not at all.
-func Write(dir string, figures []figure.Figure) ([]string, error) {
+// A Format is a kind of file, by the end of its names.
+type Format string
+
+// The formats.
+const (
+	Wide  Format = ".svg"
+	Phone Format = ".narrow.svg"
+	Print Format = ".png"
+)
+
+func (x Format) write(w io.Writer, f *figure.Figure) error {
+	switch x {
+	case Wide:
+		return SVG(w, f)
+	case Phone:
+		return Narrow(w, f)
+	default:
+		return PNG(w, f)
+	}
+}
+
+// Write writes the figures to dir, made if need be, in each format, and returns the names
+// of the files. A file appears whole or not at all.
+func Write(dir string, figures []figure.Figure, formats ...Format) ([]string, error) {
 	if len(figures) == 0 {
 		return nil, nil
 	}
@@ -87,15 +158,12 @@ func Write(dir string, figures []figure.Figure) ([]string, error) {
 	}
 	var names []string
 	for i := range figures {
-		for _, format := range []struct {
-			extension string
-			write     func(io.Writer, *figure.Figure) error
-		}{{".svg", SVG}, {".png", PNG}} {
+		for _, format := range formats {
 			var b bytes.Buffer
 			if err := format.write(&b, &figures[i]); err != nil {
 				return names, fmt.Errorf("figure %s: %w", figures[i].Name, err)
 			}
-			name := figures[i].Name + format.extension
+			name := figures[i].Name + string(format)
 			disk.Sweep(dir, name)
 			if err := disk.Write(filepath.Join(dir, name), b.Bytes()); err != nil {
 				return names, err
@@ -109,6 +177,7 @@ func Write(dir string, figures []figure.Figure) ([]string, error) {
 // Sizes in points.
 const (
 	figureWidth  = 560
+	narrowWidth  = 276 // a little more than a phone of 390 pixels shows of a page, in which text has 11 and more
 	rowHeight    = 172 // of the axes and their labels
 	margin       = 8
 	gap          = 16 // between panels

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"image/color"
 	"image/png"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -67,7 +69,9 @@ func TestSVG(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Contains(t, text, "<title>Every mark &amp; &lt;scale&gt;</title>")
-	require.Contains(t, text, "<desc>x1 and 10−3; x; density; target; generated; line; band; stairs; level</desc>")
+	require.Contains(t, text, "<desc>x1 and 10−3, density against x from -3 to 3: target from 0.0111 to 1; generated from 0.166 to 0.168. "+
+		"density from 0 to 1: target from 0.2 to 0.8; line begins at 0.1 and ends at 0.5, between 0.1 and 0.5. "+
+		"values: target as colours from 0 to 0.988. values from 1 to 100: stairs from -2 to 1; level at 0.5.</desc>")
 	require.NotContains(t, text, "<text", "text is drawn as outlines, whatever fonts there are")
 	require.Equal(t, 2, strings.Count(text, "data:image/png;base64,"), "a grid and its colours")
 	for _, wrong := range []string{"NaN", "Inf", "data:image/jpg", ">*", "_{"} {
@@ -83,6 +87,54 @@ func TestSVG(t *testing.T) {
 		change(other)
 		require.NotEqual(t, text, svg(t, other), "%s is shown", what)
 	}
+}
+
+// On a phone all panels are there, below each other, no text is smaller than 11 pixels, and
+// every axis says what it is.
+func TestNarrow(t *testing.T) {
+	f := example()
+	f.Title = strings.Repeat("a title that is long ", 5)
+	s := stack(f)
+	require.Equal(t, []int{1, 1, 2, 1}, []int{len(s.Rows[0].Panels), len(s.Rows[1].Panels), len(s.Rows[2].Panels), len(s.Rows[3].Panels)})
+	require.Equal(t, figure.Axis{Label: "density"}, s.Rows[1].Panels[0].Y)
+	require.False(t, s.Rows[1].Panels[0].Joined)
+	require.True(t, example().Rows[0].Panels[1].Joined, "the other figure is as it was")
+	l := newLayout(s, narrowWidth)
+	require.Equal(t, strings.Fields(f.Title), strings.Fields(strings.Join(l.title, " ")))
+	require.Greater(t, len(l.title), 1)
+	for _, line := range l.title {
+		require.LessOrEqual(t, l.style(titleSize).Width(line), l.width)
+	}
+	const shown = 390 - 2*16 - 2*12 - 2 // pixels that internal/page.html has for it
+	require.GreaterOrEqual(t, float64(tickSize)*shown/narrowWidth, 11.0)
+	var b bytes.Buffer
+	require.NoError(t, Narrow(&b, f))
+	require.Contains(t, b.String(), `<svg width="276pt"`)
+	require.NoError(t, SVG(&b, f))
+	require.NotRegexp(t, "NaN|Inf", b.String())
+}
+
+// In a dark scheme every colour of a picture is another.
+func TestDark(t *testing.T) {
+	text := svg(t, example())
+	for _, c := range regexp.MustCompile("(fill|stroke):(#[0-9A-F]{6})").FindAllString(text[strings.Index(text, "</style>"):], -1) {
+		require.True(t, strings.Contains(inTheDark, `[style*="`+c+`"]`), c)
+	}
+	for c := range onDark {
+		require.Greater(t, luminance(onDark[c]), 0.3, "%v is seen on the ground", c)
+	}
+}
+
+// luminance is that of WCAG 2, of which .3 on the ground of cards is a contrast of 6 and more.
+func luminance(c color.NRGBA) (sum float64) {
+	for i, v := range []uint8{c.R, c.G, c.B} {
+		x := float64(v) / 255
+		if x = x / 12.92; v > 10 {
+			x = math.Pow((float64(v)/255+0.055)/1.055, 2.4)
+		}
+		sum += []float64{0.2126, 0.7152, 0.0722}[i] * x
+	}
+	return sum
 }
 
 func TestPNG(t *testing.T) {
@@ -104,13 +156,13 @@ func TestPNG(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "figures")
-	names, err := Write(dir, []figure.Figure{*example()})
+	names, err := Write(dir, []figure.Figure{*example()}, Wide, Phone, Print)
 	require.NoError(t, err)
-	require.Equal(t, []string{"example.svg", "example.png"}, names)
+	require.Equal(t, []string{"example.svg", "example.narrow.svg", "example.png"}, names)
 	data, err := os.ReadFile(filepath.Join(dir, "example.svg"))
 	require.NoError(t, err)
 	require.Equal(t, svg(t, example()), string(data))
-	_, err = Write(filepath.Join(dir, "example.svg", "below"), []figure.Figure{*example()})
+	_, err = Write(filepath.Join(dir, "example.svg", "below"), []figure.Figure{*example()}, Wide)
 	require.Error(t, err)
 }
 

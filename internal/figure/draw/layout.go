@@ -1,7 +1,9 @@
 package draw
 
 import (
+	"cmp"
 	"math"
+	"strings"
 
 	stdfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
@@ -16,7 +18,9 @@ import (
 // layout is a figure whose panels are plots that have not been placed.
 type layout struct {
 	figure *figure.Figure
+	width  vg.Length
 	height vg.Length
+	title  []string // in lines
 	header vg.Length
 	legend [][]entry
 	rows   [][]*plot.Plot
@@ -29,12 +33,13 @@ type entry struct {
 	width vg.Length
 }
 
-func newLayout(f *figure.Figure) *layout {
-	l := &layout{figure: f, text: newMarkup()}
+func newLayout(f *figure.Figure, width vg.Length) *layout {
+	l := &layout{figure: f, width: width, text: newMarkup()}
 	l.collectLegend()
+	l.breakTitle()
 	l.header = margin + legendLine*vg.Length(len(l.legend)) + 4
-	if f.Title != "" {
-		l.header += l.style(titleSize).Height(f.Title) + 3
+	for _, line := range l.title {
+		l.header += l.style(titleSize).Height(line) + 3
 	}
 	l.height = l.header
 	for i := range f.Rows {
@@ -47,6 +52,42 @@ func newLayout(f *figure.Figure) *layout {
 	}
 	l.height += margin / 2
 	return l
+}
+
+// breakTitle breaks the title between words into lines that fit.
+func (l *layout) breakTitle() {
+	style := l.style(titleSize)
+	for _, word := range strings.Fields(l.figure.Title) {
+		if n := len(l.title); n > 0 && style.Width(l.title[n-1]+" "+word) <= l.width-2*margin {
+			l.title[n-1] += " " + word
+			continue
+		}
+		l.title = append(l.title, word)
+	}
+}
+
+// explains is the width below which a panel says what colours are.
+const explains = 0.3
+
+// stack puts the panels of a row below each other, but for those that explain colours. One
+// whose axis stood on its left has it again.
+func stack(f *figure.Figure) *figure.Figure {
+	stacked := *f
+	stacked.Rows = nil
+	for _, row := range f.Rows {
+		label := ""
+		for i, p := range row.Panels {
+			if i > 0 && relative(p.Width) < explains {
+				last := &stacked.Rows[len(stacked.Rows)-1]
+				last.Panels = append(last.Panels, p)
+				continue
+			}
+			label = cmp.Or(p.Y.Label, label)
+			p.Y.Label, p.Joined = label, false
+			stacked.Rows = append(stacked.Rows, figure.Row{Height: row.Height, Panels: []figure.Panel{p}})
+		}
+	}
+	return &stacked
 }
 
 // relative is a size whose default is 1.
@@ -78,7 +119,7 @@ func (l *layout) collectLegend() {
 				}
 				seen[label] = true
 				e := entry{layer{&p.Layers[i]}, thumbnail + 5 + style.Width(label) + 16}
-				if len(line) > 0 && used+e.width > figureWidth-2*margin {
+				if len(line) > 0 && used+e.width > l.width-2*margin {
 					l.legend = append(l.legend, line)
 					line, used = nil, 0
 				}
@@ -163,12 +204,12 @@ func (l *layout) draw(c draw.Canvas) {
 	c.SetColor(colorWhite)
 	c.Fill(c.Rectangle.Path())
 	top := c.Max.Y - margin
-	if l.figure.Title != "" {
+	for _, line := range l.title {
 		style := l.style(titleSize)
 		style.Font.Weight = stdfont.WeightBold
 		style.YAlign = draw.YTop
-		c.FillText(style, vg.Point{X: c.Min.X + margin, Y: top}, l.figure.Title)
-		top -= style.Height(l.figure.Title) + 3
+		c.FillText(style, vg.Point{X: c.Min.X + margin, Y: top}, line)
+		top -= style.Height(line) + 3
 	}
 	for _, line := range l.legend {
 		l.drawLegend(c, line, top)

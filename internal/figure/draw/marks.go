@@ -230,7 +230,7 @@ func extents(p *figure.Panel, layers []figure.Layer) (x, y extent) {
 		}
 		y.add(logY, l.Y...)
 		y.add(logY, l.High...)
-		if l.Mark == figure.Band {
+		if l.Mark == figure.Band || !logY { // where intervals can reach down to nothing
 			y.add(logY, l.Low...)
 		}
 	}

@@ -1,8 +1,10 @@
 package draw
 
 import (
+	"fmt"
 	"image/color"
 	"math"
+	"strings"
 
 	"github.com/revgen/revgen/internal/figure"
 )
@@ -29,6 +31,46 @@ var (
 		{0xff, 0xff, 0xff, 0xff}, {0xd8, 0xda, 0xeb, 0xff}, {0xb2, 0xab, 0xd2, 0xff}, {0x80, 0x73, 0xac, 0xff}, {0x54, 0x27, 0x88, 0xff}, {0x2d, 0x00, 0x4b, 0xff},
 	}
 )
+
+// onDark are the colours of lines where the ground is dark, of those that they stand for.
+var onDark = map[color.NRGBA]color.NRGBA{
+	ink: {0xe4, 0xe7, 0xeb, 0xff}, grey: {0x9a, 0xa4, 0xb1, 0xff}, targetLine: {0x6f, 0xb1, 0xe6, 0xff}, generated: {0xff, 0x8a, 0x3d, 0xff},
+	seriesLines[0]: {0x3f, 0xa6, 0xe8, 0xff}, seriesLines[2]: {0x2f, 0xc7, 0x9b, 0xff}, seriesLines[3]: {0xe6, 0x9c, 0xc8, 0xff},
+	seriesLines[4]: {0xf2, 0xb8, 0x33, 0xff}, seriesLines[5]: {0x8f, 0xd0, 0xf7, 0xff},
+}
+
+// darkGround is that of cards of internal/page.
+var darkGround = color.NRGBA{0x1d, 0x21, 0x27, 0xff}
+
+// inTheDark are the style rules of an SVG document for readers of a dark scheme. Grids are
+// shown from the ground on too, in their hues. What knows no such rules has the colours
+// that stand in the document.
+var inTheDark = func() string {
+	var rules strings.Builder
+	rules.WriteString("@media (prefers-color-scheme: dark){image{filter:invert(.88) hue-rotate(180deg)}")
+	hex := func(c color.Color) string { // as vgsvg writes them
+		r, g, b, a := c.RGBA()
+		return fmt.Sprintf("#%02X%02X%02X", r*255/a, g*255/a, b*255/a)
+	}
+	rule := func(light, dark color.NRGBA) {
+		for _, part := range []string{"fill", "stroke"} {
+			fmt.Fprintf(&rules, `[style*="%[1]s:%[2]s"]{%[1]s:%[3]s!important}`, part, hex(light), hex(dark))
+		}
+	}
+	rule(colorWhite, darkGround)
+	roles := []figure.Role{figure.Target, figure.Generated, figure.Reference}
+	for i := range seriesLines {
+		roles = append(roles, figure.Series(i))
+	}
+	rule(ink, onDark[ink])
+	for _, r := range roles {
+		line := lineColour(r)
+		rule(line, onDark[line])
+		rule(bandColour(r), onDark[line])
+		rule(fillColour(r), mix(darkGround, onDark[line], 0.35))
+	}
+	return rules.String() + "}"
+}()
 
 // lineColour returns the colour of lines and points of a role.
 func lineColour(r figure.Role) color.NRGBA {
