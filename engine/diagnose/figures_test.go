@@ -203,8 +203,8 @@ func TestFiguresOfReports(t *testing.T) {
 				gap := mean - gonum.Mean(draws, nil)
 				require.InDelta(t, gap/math.Hypot(chains.StandardError, deviation/math.Sqrt(n)), seen.Chains.Z, 1e-8, name)
 				if z := math.Abs(seen.Chains.Z); z > gapZ {
-					gapZ, apart = z, fmt.Sprintf("%s at %.4g ± %.1g and samples after %s at %.4g, %.2g standard deviations off",
-						name, seen.Chains.Mean, chains.StandardError, count(append([]int{0}, steps...)[stage], "step"), mean, math.Abs(gap)/max(deviation, chains.Deviation))
+					gapZ, apart = z, fmt.Sprintf("%s at %.4g ± %.1g, and samples after %s have it at %.4g, %.2g standard deviations off",
+						name, seen.Chains.Mean, chains.StandardError, count(append([]int{0}, steps...)[stage], "Metropolis step"), mean, math.Abs(gap)/max(deviation, chains.Deviation))
 				}
 				within := (chains.Deviation*chains.Deviation + deviation*deviation) / 2
 				require.InDelta(t, math.Sqrt((within+gap*gap/2)/within), seen.Chains.RHatBoth, 1e-9, name)
@@ -244,23 +244,23 @@ func TestFiguresOfReports(t *testing.T) {
 				for _, d := range seen.Drift {
 					if math.Abs(d.Z) > math.Abs(most.Z) {
 						deviation := max(seen.Deviation, gonum.StdDev(s.column(seen.Name, last), nil))
-						most, drifts = d, fmt.Sprintf("%s drifts by %.2g standard deviations within %s", seen.Name, math.Abs(d.Change)/deviation, count(d.Steps, "step"))
+						most, drifts = d, fmt.Sprintf("%s drifts by %.2g standard deviations within %s", seen.Name, math.Abs(d.Change)/deviation, count(d.Steps, "Metropolis step"))
 					}
 				}
 			}
 			require.Equal(t, map[string]string{
-				"exact":  fmt.Sprintf("trustworthy to what the samples can show: nothing drifts within %d steps, and 128 independent chains agree to %.2g standard deviations", r.Steps, reach),
-				"refine": fmt.Sprintf("usable after --refine %d: as drawn %s; it ends there, and 128 independent chains agree to %.2g standard deviations", r.Refine, drifts, reach),
-				"weights": fmt.Sprintf("trustworthy to what the samples can show: nothing drifts within %d steps, the weights of its density (effective size %.4g, k̂ %.2f) agree to %.2g standard deviations, and chains end where samples are, though chains do not mix within %d steps (R̂ = %.3g)",
+				"exact":  fmt.Sprintf("trustworthy: averages stay put over %d Metropolis steps, and 128 independent Markov chains find the same (a difference above %.2g standard deviations would show)", r.Steps, reach),
+				"refine": fmt.Sprintf("usable after --refine %d: as drawn %s; that ends there, and 128 independent Markov chains find the same averages (a difference above %.2g standard deviations would show)", r.Refine, drifts, reach),
+				"weights": fmt.Sprintf("trustworthy: averages stay put over %d Metropolis steps, importance weights change none (effective size %.4g, k̂ %.2f; a change above %.2g standard deviations would show), and independent Markov chains end where samples are, though these do not mix within %d steps (R̂ = %.3g)",
 					r.Steps, effective, k, visible, total, rHat),
-				"weights off": fmt.Sprintf("wrong, do not use: by the weights of its density %s is off by %.2g standard deviations, which no step mends: chains do not mix within %d steps (R̂ = %.3g)",
+				"weights off": fmt.Sprintf("wrong, do not use: importance weights say that %s is off by %.2g standard deviations, which Metropolis steps do not mend; independent Markov chains do not mix within %d steps (R̂ = %.3g)",
 					shifted, off, total, rHat),
-				"lost":      fmt.Sprintf("wrong, do not use: 128 independent chains, which mix, have %s: modes are missing, or their weights are wrong", apart),
+				"lost":      fmt.Sprintf("wrong, do not use: 128 independent Markov chains, which mix, have %s: modes are missing, or their weights are wrong", apart),
 				"slow":      fmt.Sprintf("wrong, do not use: %s, and has not come to rest, or not for long, within %d", drifts, r.Steps),
-				"far":       fmt.Sprintf("cannot tell: %d of 128 chains that owe nothing to the generator ended where no sample is near, and nothing crosses between (R̂ = %.3g): a mode may be missing", r.Chains.Far, rHat),
-				"uncrossed": fmt.Sprintf("cannot tell: nothing drifts within %d steps, but nothing crosses between the values of plus, and chains do not mix within %d steps (R̂ = %.3g)", r.Steps, total, rHat),
-				"needle":    fmt.Sprintf("cannot tell: 2 of 128 chains that owe nothing to the generator ended where its density is too small by a factor of 12800 and more, and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail, or they are still on their way", rHat),
-				"off":       fmt.Sprintf("cannot tell: as drawn it is wrong (%s); that ends after %d, but nothing crosses between the values of plus, and chains do not mix within %d steps (R̂ = %.3g)", drifts, settledAll, total, rHat),
+				"far":       fmt.Sprintf("cannot tell: %d of 128 independent Markov chains ended where no sample is near, and nothing crosses between (R̂ = %.3g): a mode may be missing", r.Chains.Far, rHat),
+				"uncrossed": fmt.Sprintf("cannot tell: averages stay put over %d Metropolis steps, but nothing crosses between the values of plus, and independent Markov chains do not mix within %d steps (R̂ = %.3g)", r.Steps, total, rHat),
+				"needle":    fmt.Sprintf("cannot tell: 2 of 128 independent Markov chains ended where the generator's density is too small by a factor of 12800 and more, and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail, or they are still on their way", rHat),
+				"off":       fmt.Sprintf("cannot tell: as drawn it is wrong (%s); that ends after %d, but nothing crosses between the values of plus, and independent Markov chains do not mix within %d steps (R̂ = %.3g)", drifts, settledAll, total, rHat),
 			}[name], r.Sentence)
 		})
 	}
@@ -282,7 +282,7 @@ func TestNoTimeForChains(t *testing.T) {
 	r, err := Run(t.Context(), s, nil, Options{Samples: 256, First: Fresh, Refine: 64, Chains: 64, Draws: 64, Time: 20 * time.Millisecond})
 	require.NoError(t, err)
 	require.Nil(t, r.Chains)
-	require.Contains(t, r.Sentence, fmt.Sprintf("cannot tell: nothing drifts within %s and the weights of its density agree, but no chain has looked for what the samples leave out: the time was too short", count(r.Steps, "step")))
+	require.Contains(t, r.Sentence, fmt.Sprintf("cannot tell: averages stay put over %s and importance weights change none, but the time was too short for independent Markov chains, which look for what the samples leave out", count(r.Steps, "Metropolis step")))
 	for _, seen := range r.Observables {
 		require.Equal(t, seen.Mean, seen.Refined, seen.Name)
 	}
@@ -468,7 +468,8 @@ func TestFiguresOfCoordinates(t *testing.T) {
 	}
 }
 
-// TestFigureOfDrifts: a curve is the drift in standard deviations, between bands of 95 %.
+// TestFigureOfDrifts: a curve is the drift in standard deviations with its intervals of 95 %,
+// beside the others.
 func TestFigureOfDrifts(t *testing.T) {
 	r := Report{Observables: []Observable{
 		{Name: "a", Deviation: 2, Drift: []Drift{{Steps: 1, Change: 0.1, StandardError: 0.1, Z: -1}, {Steps: 2, Change: 1, StandardError: 0.5, Z: 2}}},
@@ -477,12 +478,15 @@ func TestFigureOfDrifts(t *testing.T) {
 	}}
 	layers := r.Figure().Rows[0].Panels[0].Layers
 	require.Len(t, layers, 5)
-	require.Equal(t, "b", layers[2].Label, "that drifts most")
-	require.Equal(t, [][]float64{{1, 2}, {0.05, 0.5}}, [][]float64{layers[3].X, layers[3].Y})
-	require.Equal(t, layers[3].X, layers[1].X)
-	require.InDeltaSlice(t, []float64{0.05 - 0.098, 0.5 - 0.49}, layers[1].Low, 1e-12)
-	require.InDeltaSlice(t, []float64{0.05 + 0.098, 0.5 + 0.49}, layers[1].High, 1e-12)
-	require.InDeltaSlice(t, []float64{-0.25 - 0.1225}, layers[0].Low, 1e-12)
+	require.Equal(t, "b", layers[1].Label, "that drifts most")
+	aside := math.Exp2(-0.06)
+	require.InDeltaSlice(t, []float64{aside, 2 * aside}, layers[3].X, 1e-12)
+	require.InDeltaSlice(t, []float64{math.Exp2(-0.18)}, layers[1].X, 1e-12)
+	require.Equal(t, []float64{0.05, 0.5}, layers[3].Y)
+	require.Equal(t, [][]float64{layers[3].X, layers[3].Y}, [][]float64{layers[2].X, layers[2].Y})
+	require.InDeltaSlice(t, []float64{0.05 - 0.098, 0.5 - 0.49}, layers[3].Low, 1e-12)
+	require.InDeltaSlice(t, []float64{0.05 + 0.098, 0.5 + 0.49}, layers[3].High, 1e-12)
+	require.InDeltaSlice(t, []float64{-0.25 - 0.1225}, layers[1].Low, 1e-12)
 }
 
 // A sized system has states of so many bytes.

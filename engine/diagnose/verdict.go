@@ -99,7 +99,7 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 	say := func(v Verdict, format string, args ...any) {
 		r.Verdict, r.Sentence = v, lead[v]+fmt.Sprintf(format, args...)
 	}
-	drifts := fmt.Sprintf("%s drifts by %.2g standard deviations within %s", d.names[f.worst], math.Abs(f.drift), count(f.driftAt, "step"))
+	drifts := fmt.Sprintf("%s drifts by %.2g standard deviations within %s", d.names[f.worst], math.Abs(f.drift), count(f.driftAt, "Metropolis step"))
 	switch {
 	case f.moved && !d.watched(f.settled):
 		say(Wrong, "%s, and has not come to rest, or not for long, within %d", drifts, steps)
@@ -107,36 +107,36 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 	case f.mixed:
 		return d.judgeMixed(r, f, drifts, say)
 	case d.chain != nil && !f.mixed && d.chain.Beyond > 0:
-		say(Unknown, "%d of %d chains that owe nothing to the generator ended where its density is too small by a factor of %d and more, and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail, or they are still on their way%s",
+		say(Unknown, "%d of %d independent Markov chains ended where the generator's density is too small by a factor of %d and more, and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail, or they are still on their way%s",
 			d.chain.Beyond, d.options.Chains, tooRare*d.options.Chains, d.chain.RHat, also(f, drifts))
 		return 0
 	case f.far:
-		say(Unknown, "%d of %d chains that owe nothing to the generator ended where no sample is near, and nothing crosses between (R̂ = %.3g): a mode may be missing%s",
+		say(Unknown, "%d of %d independent Markov chains ended where no sample is near, and nothing crosses between (R̂ = %.3g): a mode may be missing%s",
 			d.chain.Far, d.options.Chains, d.chain.RHat, also(f, drifts))
 		return 0
 	}
-	unmixed := "chains were not run"
+	unmixed := "independent Markov chains were not run"
 	if d.chain != nil {
-		unmixed = fmt.Sprintf("chains do not mix within %d steps (R̂ = %.3g)", d.chain.Steps, d.chain.RHat)
+		unmixed = fmt.Sprintf("independent Markov chains do not mix within %d steps (R̂ = %.3g)", d.chain.Steps, d.chain.RHat)
 	}
 	if !f.moved && d.weightsTrusted() {
 		if worst, beyond := d.shifted(); beyond {
 			_, deviation := d.moments(worst, 0)
 			mean, _ := d.moments(worst, 0)
-			say(Wrong, "by the weights of its density %s is off by %.2g standard deviations, which no step mends: %s",
+			say(Wrong, "importance weights say that %s is off by %.2g standard deviations, which Metropolis steps do not mend; %s",
 				d.names[worst], math.Abs(d.shift[worst].mean-mean)/deviation, unmixed)
 			return 0
 		}
 		if d.chain == nil {
-			say(Unknown, "nothing drifts within %s and the weights of its density agree, but no chain has looked for what the samples leave out: the time was too short", count(steps, "step"))
+			say(Unknown, "%s and importance weights change none, but the time was too short for independent Markov chains, which look for what the samples leave out", atRest(steps))
 			return 0
 		}
 		if tail := d.tail(); tail != "" {
-			say(Unknown, "nothing drifts within %s and the weights of its density agree, but %s, and %s: what the samples leave out, nothing here has seen", count(steps, "step"), tail, unmixed)
+			say(Unknown, "%s and importance weights change none, but %s, and %s: nothing here has seen what the samples leave out", atRest(steps), tail, unmixed)
 			return 0
 		}
-		say(Trustworthy, "nothing drifts within %s, the weights of its density (effective size %.4g, k̂ %s) agree to %.2g standard deviations, and chains end where samples are, though %s",
-			count(steps, "step"), d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK), d.visible(), unmixed)
+		say(Trustworthy, "%s, importance weights change none (effective size %.4g, k̂ %s; a change above %.2g standard deviations would show), and independent Markov chains end where samples are, though these do not mix within %d steps (R̂ = %.3g)",
+			atRest(steps), d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK), d.visible(), d.chain.Steps, d.chain.RHat)
 		r.Refine = 0
 		return 0
 	}
@@ -148,7 +148,7 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 		say(Unknown, "as drawn it is wrong (%s); that ends after %d, but %s", drifts, d.steps[f.settled], why)
 		return f.settled
 	}
-	say(Unknown, "nothing drifts within %s, but %s", count(steps, "step"), why)
+	say(Unknown, "%s, but %s", atRest(steps), why)
 	return 0
 }
 
@@ -189,20 +189,20 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 				return d.judgeDisagreement(r, g, say)
 			}
 		}
-		say(Wrong, "%d independent chains, which mix, have %s at %.4g ± %.1g and samples after %s at %.4g, %.2g standard deviations off: modes are missing, or their weights are wrong",
-			number, g.name, g.chains, g.standardError, count(d.steps[stage], "step"), g.mean, math.Abs(g.mean-g.chains)/max(g.deviation, g.deviationOfChains))
+		say(Wrong, "%d independent Markov chains, which mix, have %s at %.4g ± %.1g, and samples after %s have it at %.4g, %.2g standard deviations off: modes are missing, or their weights are wrong",
+			number, g.name, g.chains, g.standardError, count(d.steps[stage], "Metropolis step"), g.mean, math.Abs(g.mean-g.chains)/max(g.deviation, g.deviationOfChains))
 		return stage
 	}
 	r.Refine = d.steps[stage]
 	if stage == 0 {
-		say(Trustworthy, "nothing drifts within %s, and %d independent chains agree to %.2g standard deviations", count(r.Steps, "step"), number, f.reach)
+		say(Trustworthy, "%s, and %d independent Markov chains find the same (a difference above %.2g standard deviations would show)", atRest(r.Steps), number, f.reach)
 		return stage
 	}
 	if !f.moved {
 		g, _ := d.disagree(0)
 		drifts = fmt.Sprintf("%s differs from that of chains", g.name)
 	}
-	say(Refine, "--refine %d: as drawn %s; it ends there, and %d independent chains agree to %.2g standard deviations", r.Refine, drifts, number, f.reach)
+	say(Refine, "--refine %d: as drawn %s; that ends there, and %d independent Markov chains find the same averages (a difference above %.2g standard deviations would show)", r.Refine, drifts, number, f.reach)
 	return stage
 }
 
@@ -212,24 +212,29 @@ const mostUnvisited = 0.1
 // judgeDisagreement is judge where chains that agree with each other contradict weights that
 // are level. Chains that never entered a mode cannot tell its weight; the density can.
 func (d *diagnosis) judgeDisagreement(r *Report, g gap, say func(Verdict, string, ...any)) (stage int) {
-	chains := fmt.Sprintf("%d independent chains have %s at %.4g ± %.1g, and the samples at %.4g", d.options.Chains, g.name, g.chains, g.standardError, g.mean)
+	chains := fmt.Sprintf("%d independent Markov chains have %s at %.4g ± %.1g, and the samples at %.4g", d.options.Chains, g.name, g.chains, g.standardError, g.mean)
 	if share := d.unvisited(); share > mostUnvisited {
-		say(Trustworthy, "nothing drifts within %s, and the weights of its density (effective size %.4g, k̂ %s) agree to %.2g standard deviations; %s, but %.2g %% of the samples are where no chain came, so that chains cannot tell",
-			count(r.Steps, "step"), d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK), d.visible(), chains, 100*share)
+		say(Trustworthy, "%s, and importance weights change none (effective size %.4g, k̂ %s; a change above %.2g standard deviations would show); %s, but %.2g %% of the samples are where no chain came, so that chains cannot tell",
+			atRest(r.Steps), d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK), d.visible(), chains, 100*share)
 		r.Refine = 0
 		return 0
 	}
-	say(Unknown, "two pieces of evidence contradict each other: %s, while the weights of the density (effective size %.4g, k̂ %s) leave that as it is; longer chains decide: revgen mcmc",
+	say(Unknown, "two pieces of evidence contradict each other: %s, while importance weights (effective size %.4g, k̂ %s) agree with the samples; longer chains decide: revgen mcmc",
 		chains, d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK))
 	return 0
 }
 
 // lead begins the sentence of a verdict.
 var lead = map[Verdict]string{
-	Trustworthy: "trustworthy to what the samples can show: ",
+	Trustworthy: "trustworthy: ",
 	Refine:      "usable after ",
 	Wrong:       "wrong, do not use: ",
 	Unknown:     "cannot tell: ",
+}
+
+// atRest says that nothing drifts.
+func atRest(steps int) string {
+	return "averages stay put over " + count(steps, "Metropolis step")
 }
 
 // count writes a number of things.
