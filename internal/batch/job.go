@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,6 +74,26 @@ func (j *Job) Flags() []ndjson.Member { return j.with(j.Given, false) }
 
 // Set returns what is set of a configuration, by its path.
 func (j *Job) Set() []ndjson.Member { return j.with(j.Settings, true) }
+
+// Values returns what the job sets, by flags or paths, none twice: of what is said again the
+// last.
+func (j *Job) Values() (all []ndjson.Member) {
+	add := func(m ndjson.Member) {
+		all = append(slices.DeleteFunc(all, func(o ndjson.Member) bool { return o.Key == m.Key }), m)
+	}
+	for _, m := range j.Flags() {
+		if path, value, ok := strings.Cut(m.Value.Text, "="); ok && m.Key == "set" { // of train --grid
+			m = ndjson.Member{Key: path, Value: word(value)}
+		}
+		add(m)
+	}
+	for _, m := range j.Set() {
+		for path, value := range leaves(m.Key, &m.Value) {
+			add(ndjson.Member{Key: path, Value: *value})
+		}
+	}
+	return all
+}
 
 // with appends those values of the grid that are set, or that are flags.
 func (j *Job) with(all []ndjson.Member, set bool) []ndjson.Member {
@@ -254,7 +275,7 @@ func settings(m ndjson.Member) ([]ndjson.Member, error) {
 	}
 	spelt := make(map[string]string)
 	for _, inner := range m.Value.Members {
-		for _, path := range leaves(inner.Key, &inner.Value) {
+		for path := range leaves(inner.Key, &inner.Value) {
 			if other, twice := spelt[path]; twice {
 				return nil, fmt.Errorf("%s: %q and %q both say %s; remove one", m.Key, other, inner.Key, path)
 			}
@@ -264,15 +285,21 @@ func settings(m ndjson.Member) ([]ndjson.Member, error) {
 	return m.Value.Members, nil
 }
 
-// leaves are the paths of the values below one, or its own.
-func leaves(path string, v *ndjson.Value) (all []string) {
-	if v.Kind != ndjson.Object {
-		return []string{path}
+// leaves are the paths of the values below one, or its own, with the values.
+func leaves(path string, v *ndjson.Value) iter.Seq2[string, *ndjson.Value] {
+	return func(yield func(string, *ndjson.Value) bool) {
+		if v.Kind != ndjson.Object {
+			yield(path, v)
+			return
+		}
+		for i := range v.Members {
+			for below, value := range leaves(path+"."+v.Members[i].Key, &v.Members[i].Value) {
+				if !yield(below, value) {
+					return
+				}
+			}
+		}
 	}
-	for _, m := range v.Members {
-		all = append(all, leaves(path+"."+m.Key, &m.Value)...)
-	}
-	return all
 }
 
 // Multiply appends the jobs that a line and its grid come to.
@@ -312,7 +339,14 @@ func Multiply(all []*Job, of *Origin, grid []ndjson.Member, verbs []Verb, dir st
 
 // said reports whether one of the members is a path, or has it below.
 func said(all []ndjson.Member, path string) bool {
-	return slices.ContainsFunc(all, func(m ndjson.Member) bool { return slices.Contains(leaves(m.Key, &m.Value), path) })
+	return slices.ContainsFunc(all, func(m ndjson.Member) bool {
+		for p := range leaves(m.Key, &m.Value) {
+			if p == path {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // name gives a job its name and its output. Those of a grid are in out, each

@@ -22,7 +22,7 @@ type Record struct {
 	ID       string          `json:"id"`
 	Verb     string          `json:"verb"`
 	Args     []string        `json:"args,omitempty"`
-	Point    json.RawMessage `json:"point,omitempty"` // values of the grid
+	Values   json.RawMessage `json:"values,omitempty"` // what the job sets, those of the grid among it: flags, and paths of the configuration
 	Out      string          `json:"out,omitempty"`
 	Exit     int             `json:"exit"`
 	Error    string          `json:"error,omitempty"`
@@ -37,9 +37,9 @@ type Record struct {
 // Describe says in a record which job it is of.
 func (r *Record) Describe(j *Job) {
 	r.Job, r.Line, r.ID, r.Verb, r.Args, r.Out, r.Digest = j.Index, j.Line, j.ID, j.Verb, j.Args, j.Out, fmt.Sprintf("%x", j.digest)
-	if point := j.Point(); len(point) > 0 {
-		v := ndjson.Value{Kind: ndjson.Object, Members: point}
-		r.Point = v.Append(nil)
+	if values := j.Values(); len(values) > 0 {
+		v := ndjson.Value{Kind: ndjson.Object, Members: values}
+		r.Values = v.Append(nil)
 	}
 }
 
@@ -149,7 +149,7 @@ func (j *Journal) Record(of *Job, kept Kept) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", j.file.Name(), disk.Cause(err))
 	}
-	r.Job, r.Line = of.Index, of.Line
+	r.Describe(of)
 	return r, nil
 }
 

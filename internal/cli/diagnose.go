@@ -20,7 +20,6 @@ import (
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
-	"github.com/revgen/revgen/internal/report"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -200,34 +199,10 @@ func lastDiagnosis(dir string, model *run.Model) (*diagnose.Report, error) {
 // writeDiagnosis writes a report for people.
 func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
 	fmt.Fprintf(w, "%s\n\n", r.Sentence)
-	t := report.Table{Header: []string{"observable", "as drawn", "deviation", "drift", "± 95 %", "ends after", "memory"}, Left: 1}
-	if r.Chains != nil {
-		t.Header = append(t.Header, "chains", "off by", "R̂")
-	}
-	weighted := r.Weights != nil && r.Weights.Trusted()
-	if weighted {
-		t.Header = append(t.Header, "by weights", "off by")
-	}
-	for _, o := range r.Observables {
-		row := []string{report.Label(o.Name), digits(o.Mean), digits(o.Deviation), "–", "–", "–", fmt.Sprintf("%.2f", o.Memory)}
-		if n := len(o.Drift); n > 0 {
-			last := o.Drift[n-1]
-			row[3], row[4] = digits(last.Change), digits(1.96*last.StandardError)
-		}
-		if o.Settled >= 0 {
-			row[5] = fmt.Sprint(o.Settled)
-		}
-		if c := o.Chains; c != nil {
-			row = append(row, digits(c.Mean), fmt.Sprintf("%+.1f se", c.Z), fmt.Sprintf("%.3f", c.RHat))
-		}
-		if weighted && o.Weighted != nil {
-			row = append(row, byObservable(o)...)
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	if err := t.WriteText(w); err != nil {
+	if err := diagnosisTable(r).WriteText(w); err != nil {
 		return err
 	}
+	fmt.Fprintf(w, "\n%s\n", diagnosisLegend)
 	fmt.Fprintf(w, "\n%d samples after %d steps", r.Samples, r.Steps)
 	if c := r.Chains; c != nil {
 		fmt.Fprintf(w, "; %d chains of %d steps: largest R̂ %.3f, least effective size %.0f", c.Number, c.Steps, c.RHat, c.EffectiveSize)
@@ -244,11 +219,3 @@ func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
 	_, err := fmt.Fprintf(w, "; %.1f s\n", r.Seconds)
 	return err
 }
-
-// byObservable writes a mean by weights, half its 95 % interval, and by how much that of
-// the samples as drawn is off.
-func byObservable(o diagnose.Observable) []string {
-	return []string{fmt.Sprintf("%s ± %.2g", digits(*o.Weighted), 1.96*o.WeightedError), fmt.Sprintf("%+.1f se", -o.WeightedZ)}
-}
-
-func digits(x float64) string { return fmt.Sprintf("%.4g", x) }

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,6 +23,7 @@ import (
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/figure/draw"
 	"github.com/revgen/revgen/internal/page"
 	"github.com/revgen/revgen/internal/report"
 )
@@ -135,7 +136,9 @@ func (p *program) writePage(dirs []string, output string) error {
 	pg := page.Page{Title: "Comparison", Version: programName()}
 	if results, err := readBatch(dirs[0]); len(dirs) == 1 && err == nil {
 		pg.Title = "Batch " + filepath.Base(dirs[0])
-		pg.Table, pg.Lead = jobTable(results)
+		if err := describeBatch(&pg, results); err != nil {
+			return err
+		}
 		return p.putPage(&pg, output)
 	}
 	var all []*summarised
@@ -239,73 +242,75 @@ func readPictures(dir string) (all []page.Picture, err error) {
 	}
 	var last []page.Picture
 	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".svg")
-		if !ok {
+		name, ok := strings.CutSuffix(e.Name(), string(draw.Wide))
+		if !ok || strings.HasSuffix(e.Name(), string(draw.Phone)) {
 			continue
 		}
-		data, err := disk.Read(filepath.Join(dir, e.Name()), maxReport)
-		if err != nil {
+		p := page.Picture{Name: name}
+		if p.SVG, err = disk.Read(filepath.Join(dir, e.Name()), maxReport); err != nil {
 			return nil, err
 		}
+		if p.Narrow, err = disk.Read(filepath.Join(dir, name+string(draw.Phone)), maxReport); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		readText(&p)
 		if name == "training" {
-			last = append(last, page.Picture{Name: name, SVG: data})
+			last = append(last, p)
 			continue
 		}
-		all = append(all, page.Picture{Name: name, SVG: data})
+		all = append(all, p)
 	}
-	return append(all, last...), err
+	return append(all, last...), nil
+}
+
+// readText takes over what a picture's document says of it.
+func readText(p *page.Picture) {
+	var said struct {
+		Title string `xml:"title"`
+		Seen  string `xml:"desc"`
+	}
+	if xml.Unmarshal(p.SVG, &said) == nil && said.Title != "" {
+		p.Name, p.Seen = said.Title, said.Seen
+	}
 }
 
 // metricTable is the table of train.
 func metricTable(s *summarised) *page.Table {
-	t := &page.Table{Caption: fmt.Sprintf("%d samples. The sampling floor is the error that as many exact samples would show on average; green errors are within what 95 %% of such samples show.", s.Samples),
-		Header: []string{"metric", "exact", "generated", "error", "95 % interval", "sampling floor"}, Left: 1}
-	reweighted := reweightedTitle(&measure.Evaluation{Metrics: s.Metrics, Weights: s.Weights})
-	if reweighted != "" {
-		t.Header = append(t.Header, reweighted, "error")
+	t := pageTable("Measured", evaluationTable(s.Preset, &measure.Evaluation{Metrics: s.Metrics, Weights: s.Weights}))
+	t.Caption = fmt.Sprintf("%d samples. The sampling floor is the error that as many exact samples would show on average. Green errors are within what 95 %% of such samples show.", s.Samples)
+	if slices.ContainsFunc(s.Metrics, func(m measure.Metric) bool { return m.Paper != nil }) {
+		t.Caption += " The paper's column has the errors that it publishes."
+	}
+	if slices.ContainsFunc(s.Metrics, func(m measure.Metric) bool { return m.Reweighted != nil }) {
 		t.Caption += " By weights: means by the importance weights of the generator's density, ± half the 95 % interval."
 	}
-	for _, m := range s.Metrics {
-		row := page.Cells(report.Label(m.Name), exact(m), report.Value(m.Generated, m.Interval), report.Deviation(m.Error, m.Relative),
-			"["+report.Value(m.Interval[0], m.Interval)+", "+report.Value(m.Interval[1], m.Interval)+"]", report.Deviation(m.Floor, m.Relative))
+	for i, m := range s.Metrics {
 		if m.Quantile > 0 && m.Error <= m.Quantile {
-			row[3].Mark = "good"
+			t.Rows[i][3].Mark = "good"
 		}
-		if reweighted != "" {
-			row = append(row, page.Cells(byWeights(m)...)...)
-		}
-		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
 // seenTable is the table of diagnose.
 func seenTable(d *diagnose.Report) *page.Table {
-	t := &page.Table{Caption: fmt.Sprintf("How averages of %d samples move under %d Metropolis steps.", d.Samples, d.Steps),
-		Header: []string{"observable", "as drawn", "deviation", "drift", "± 95 %", "ends after", "memory"}, Left: 1}
-	weighted := d.Weights != nil && d.Weights.Trusted()
-	if weighted {
-		t.Header = append(t.Header, "by weights", "off by")
-	}
-	for _, o := range d.Observables {
-		row := page.Cells(report.Label(o.Name), digits(o.Mean), digits(o.Deviation), "–", "–", "–", fmt.Sprintf("%.2f", o.Memory))
-		if n := len(o.Drift); n > 0 {
-			row[3].Text, row[4].Text = digits(o.Drift[n-1].Change), digits(1.96*o.Drift[n-1].StandardError)
-		}
-		if o.Settled >= 0 {
-			row[5].Text = strconv.Itoa(o.Settled)
-		}
-		if weighted && o.Weighted != nil {
-			row = append(row, page.Cells(byObservable(o)...)...)
-		}
-		t.Rows = append(t.Rows, row)
+	t := pageTable("Diagnosis", diagnosisTable(d))
+	t.Caption = fmt.Sprintf("How averages of %d samples move under %s; %s.", d.Samples, plural(d.Steps, "Metropolis step"), diagnosisLegend)
+	return t
+}
+
+// pageTable is a table of the terminal on a page.
+func pageTable(title string, from *report.Table) *page.Table {
+	t := &page.Table{Title: title, Header: from.Header, Left: from.Left}
+	for _, row := range from.Rows {
+		t.Rows = append(t.Rows, page.Cells(row...))
 	}
 	return t
 }
 
 // comparison has a column for each run.
 func comparison(dirs []string, all []*summarised) *page.Table {
-	t := &page.Table{Caption: "Errors; in brackets the sampling floor.", Header: []string{""}, Left: 1}
+	t := &page.Table{Caption: "Errors; in brackets the sampling floor. Green errors are within what 95 % of as many exact samples show.", Header: []string{""}, Left: 1}
 	add := func(name string, value func(*summarised) page.Cell) {
 		row := page.Cells(name)
 		for _, s := range all {
@@ -348,86 +353,26 @@ func (s *summarised) verdict() page.Cell {
 // error is that of a metric, marked if exact samples have such, with its floor in
 // brackets if that is asked for.
 func (s *summarised) error(name string, floor bool) page.Cell {
-	for _, m := range s.Metrics {
-		if m.Name != name {
-			continue
-		}
-		c := page.Cell{Text: report.Deviation(m.Error, m.Relative)}
-		if floor && m.Floor > 0 {
-			c.Text += " (" + report.Deviation(m.Floor, m.Relative) + ")"
-		}
-		if m.Quantile > 0 && m.Error <= m.Quantile {
-			c.Mark = "good"
-		}
-		return c
+	m := s.metric(name)
+	if m == nil {
+		return page.Cell{Text: "–"}
 	}
-	return page.Cell{Text: "–"}
+	c := page.Cell{Text: report.Deviation(m.Error, m.Relative)}
+	if floor && m.Floor > 0 {
+		c.Text += " (" + report.Deviation(m.Floor, m.Relative) + ")"
+	}
+	if m.Quantile > 0 && m.Error <= m.Quantile {
+		c.Mark = "good"
+	}
+	return c
 }
 
-// readBatch reads what a batch left.
-func readBatch(dir string) (all []batch.Record, err error) {
-	data, err := disk.Read(filepath.Join(dir, "results.ndjson"), maxReport)
-	if err != nil {
-		return nil, err
+// metric returns the row of that name, nil if there is none.
+func (s *summarised) metric(name string) *measure.Metric {
+	if i := slices.IndexFunc(s.Metrics, func(m measure.Metric) bool { return m.Name == name }); i >= 0 {
+		return &s.Metrics[i]
 	}
-	for decoder := json.NewDecoder(bytes.NewReader(data)); ; {
-		var r batch.Record
-		if err := decoder.Decode(&r); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, "results.ndjson"), err)
-		}
-		all = append(all, r)
-	}
-}
-
-// mostBatchMetrics are columns that a page has room for beside what jobs are; --csv
-// has all.
-const mostBatchMetrics = 6
-
-// jobTable lists jobs, and counts them by how they ended.
-func jobTable(all []batch.Record) (t *page.Table, counts string) {
-	runs := make([]*summarised, len(all)) // of jobs that trained
-	failed, refused := 0, 0
-	for i, r := range all {
-		runs[i] = new(summarised)
-		if r.Verb == "train" && r.Exit == exitOK && json.Unmarshal(r.Result, runs[i]) != nil {
-			runs[i] = new(summarised)
-		}
-	}
-	names := metricNames(runs)
-	names = names[:min(len(names), mostBatchMetrics)]
-	t = &page.Table{Header: []string{"job", "verb", "outcome", "verdict", "time"}, Left: 4}
-	if len(names) > 0 {
-		t.Caption = "Errors; green ones are within what 95 % of as many exact samples show."
-	}
-	for _, name := range names {
-		t.Header = append(t.Header, report.Label(name))
-	}
-	for i, r := range all {
-		outcome := page.Cell{Text: "done"}
-		switch {
-		case r.Exit == exitCheck:
-			refused++
-			outcome = page.Cell{Text: "a check failed", Mark: "bad"}
-		case r.Exit != exitOK:
-			failed++
-			outcome = page.Cell{Text: fmt.Sprintf("failed (%d): %s", r.Exit, r.Error), Mark: "bad"}
-		}
-		row := append(page.Cells(r.ID, r.Verb), outcome, runs[i].verdict(), page.Cell{Text: fmt.Sprintf("%.1f s", r.Seconds)})
-		for _, name := range names {
-			row = append(row, runs[i].error(name, false))
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	counts = fmt.Sprintf("%d jobs: %d done", len(all), len(all)-failed-refused)
-	if refused > 0 {
-		counts += fmt.Sprintf(", %d with checks that failed", refused)
-	}
-	if failed > 0 {
-		counts += fmt.Sprintf(", %d failed", failed)
-	}
-	return t, counts
+	return nil
 }
 
 // reportCSV writes one row for each metric of each run, or of each run of a batch.
@@ -441,39 +386,76 @@ func (p *program) reportCSV(dirs []string, output string) error {
 	if err := p.apart(dirs, output); err != nil {
 		return err
 	}
+	// The rows of each run, and what its job sets that others set otherwise.
+	type of struct {
+		name   string
+		run    *summarised
+		values map[string]string
+	}
+	var all []of
+	var keys []string
+	for _, dir := range dirs {
+		results, err := readBatch(dir)
+		if err != nil {
+			s, err := readRun(dir)
+			if err != nil {
+				return err
+			}
+			all = append(all, of{dir, s, nil})
+			continue
+		}
+		columns, err := batch.Varied(results)
+		if err != nil {
+			return err
+		}
+		for i, r := range results {
+			var s summarised
+			if r.Verb != "train" || r.Exit != exitOK || json.Unmarshal(r.Result, &s) != nil {
+				continue
+			}
+			values := make(map[string]string)
+			for _, c := range columns {
+				values[c.Key] = c.Texts[i]
+			}
+			all = append(all, of{r.Out, &s, values})
+		}
+		for _, c := range columns {
+			if c.Key != "seed" && c.Key != "preset" && !slices.Contains(keys, c.Key) { // which stand there already
+				keys = append(keys, c.Key)
+			}
+		}
+	}
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	row := func(cells ...string) { _ = w.Write(cells) } // the buffer takes all
-	row("run", "system", "preset", "seed", "point", "verdict", "metric", "exact", "generated", "error", "relative", "low", "high", "floor", "seconds")
+	row := func(first []string, cells ...string) {
+		_ = w.Write(append(slices.Concat(first), cells...)) // the buffer takes all
+	}
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	add := func(name, point string, s *summarised) {
-		verdict := ""
+	row(append([]string{"run", "system", "preset", "seed"}, keys...), "verdict", "metric", "exact", "generated", "error", "relative", "low", "high", "floor", "seconds")
+	for _, o := range all {
+		s, verdict := o.run, ""
+		first := []string{report.Plain(o.name), report.Plain(s.System), report.Plain(s.Preset), strconv.FormatUint(s.Seed, 10)}
+		for _, key := range keys {
+			first = append(first, csvValue(o.values[key]))
+		}
 		if s.Diagnosis != nil {
 			verdict = string(s.Diagnosis.Verdict)
 		}
 		for _, m := range s.Metrics {
-			row(report.Plain(name), report.Plain(s.System), report.Plain(s.Preset), strconv.FormatUint(s.Seed, 10), report.Plain(point), report.Plain(verdict), report.Plain(m.Name), number(m.Exact), number(m.Generated), number(m.Error),
+			row(first, report.Plain(verdict), report.Plain(m.Name), number(m.Exact), number(m.Generated), number(m.Error),
 				strconv.FormatBool(m.Relative), number(m.Interval[0]), number(m.Interval[1]), number(m.Floor), number(s.Seconds))
 		}
 	}
-	for _, dir := range dirs {
-		if results, err := readBatch(dir); err == nil {
-			for _, r := range results {
-				var s summarised
-				if r.Verb == "train" && r.Exit == exitOK && json.Unmarshal(r.Result, &s) == nil {
-					add(r.Out, string(r.Point), &s)
-				}
-			}
-			continue
-		}
-		s, err := readRun(dir)
-		if err != nil {
-			return err
-		}
-		add(dir, "", s)
-	}
 	w.Flush()
 	return p.put(b.Bytes(), output)
+}
+
+// csvValue writes a value that is no formula: numbers may begin with a sign.
+func csvValue(text string) string {
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return text
+	}
+	return report.Plain(text)
 }
 
 // plural writes a number of things.

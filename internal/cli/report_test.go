@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,9 @@ func TestReport(t *testing.T) {
 	ok(t, dir, tiny("a", "--figures", "all")...)
 	ok(t, dir, tiny("it's b", "--seed", "2", "--figures", "none")...)
 	text := content(t, dir, "a", "report.html")
+	for _, want := range []string{`<th scope="col" class="number">paper</th>`, `<source media="(max-width: 36rem)" srcset="data:image/svg`, `alt="Drift of fresh samples. drift / standard deviation against Metropolis steps after generation from `} {
+		require.True(t, strings.Contains(text, want), want)
+	}
 	for _, want := range []string{"<h1>ising, paper preset, seed 1</h1>", `<div class="verdict`, "abs magnetisation", "data:image/svg&#43;xml", "revgen train a/config.json -o again", "&#34;batch&#34;: 64", "The paper preset", "steps/s"} {
 		require.True(t, strings.Contains(text, want), want)
 	}
@@ -31,16 +35,20 @@ func TestReport(t *testing.T) {
 	require.Equal(t, []string{"a", "ising", "paper", "1"}, rows[1][:4])
 	require.Equal(t, "it's b", rows[len(rows)-1][0])
 
-	list(t, dir, `{"train":"ising","grid":{"seed":[1,2]},`+quickJob+`}`, `{"train":"ising","id":"bad","set":{"target.beta":-1}}`)
+	list(t, dir, `{"train":"ising","grid":{"target.beta":[0.1,0.2]},`+quickJob+`}`, `{"train":"ising","id":"bad","set":{"target.beta":-1}}`)
 	require.Equal(t, exitError, revgen(t, dir, "run", "jobs.ndjson", "-q").code)
 	page := ok(t, dir, "report", "runs/jobs", "-o", "-").stdout
-	require.Contains(t, page, "1,seed=2")
-	require.Contains(t, page, "3 jobs: 2 done, 1 failed")
-	require.Contains(t, page, `<th class="number">total variation</th>`)
-	require.Contains(t, page, "target.beta: -1 is not")
+	for _, want := range []string{"3 jobs: 2 done, 1 failed", `<th scope="row">1,target.beta=0.2</th>`, `<th scope="col">target.beta</th>`, `<th scope="col" class="number">total variation</th>`, "target.beta: -1 is not",
+		`alt="By target.beta. error of energy, relative against target.beta from 0.1 to 0.2: jobs: median, least to largest from `} {
+		require.True(t, strings.Contains(page, want), want)
+	}
+	require.Less(t, strings.Index(page, ">Failed<"), strings.Index(page, "<figure>"), "failures first")
+	require.Less(t, strings.Index(page, "<figure>"), strings.Index(page, ">Done<"))
 	rows, err = csv.NewReader(strings.NewReader(ok(t, dir, "report", "runs/jobs", "--csv").stdout)).ReadAll()
 	require.NoError(t, err)
-	require.Equal(t, `{"seed":2}`, rows[len(rows)-1][4])
+	at := slices.Index(rows[0], "target.beta")
+	require.Positive(t, at)
+	require.Equal(t, []string{"0.1", "0.2"}, []string{rows[1][at], rows[len(rows)-1][at]})
 
 	for _, c := range []struct {
 		want string

@@ -84,7 +84,12 @@ func TestRunJobs(t *testing.T) {
 		"5 cold runs/jobs/cold 2",
 		"6 of cold runs/jobs/of cold.npy 1",
 	}, got)
-	require.JSONEq(t, `{"target.beta":0.1,"seed":2}`, string(all[2].Point))
+	var values map[string]any
+	require.NoError(t, json.Unmarshal(all[2].Values, &values))
+	require.Equal(t, []any{0.1, 2.0}, []any{values["target.beta"], values["seed"]})
+	require.NotContains(t, string(all[0].Values), "target.beta")
+	require.NoError(t, json.Unmarshal(all[0].Values, &values))
+	require.Equal(t, 64.0, values["training.batch"], "of no grid too")
 	require.Contains(t, all[6].Error, "index out of range")
 	require.Contains(t, all[7].Error, "target.beta: -1 is not")
 	require.Contains(t, all[8].Error, "it reads what cold was to write")

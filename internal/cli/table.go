@@ -6,14 +6,20 @@ import (
 	"math"
 	"slices"
 
+	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/report"
 )
 
-// writeEvaluation writes the table that ends a training run by a preset. Errors of the
-// paper's are of its own method; where another trained, the column's head says so.
+// writeEvaluation writes the table that ends a training run by a preset.
 func writeEvaluation(w io.Writer, preset string, e *measure.Evaluation) error {
-	t := report.Table{Header: []string{"metric", "exact", "generated", "error", "95 % interval", "sampling floor"}, Left: 1}
+	return evaluationTable(preset, e).WriteText(w)
+}
+
+// evaluationTable is that of a run by a preset, on the terminal and on its page. Errors of the
+// paper's are of its own method; where another trained, the column's head says so.
+func evaluationTable(preset string, e *measure.Evaluation) *report.Table {
+	t := &report.Table{Header: []string{"metric", referenceTitle(e), "generated", "error", "95 % interval", "sampling floor"}, Left: 1}
 	published := slices.ContainsFunc(e.Metrics, func(m measure.Metric) bool { return m.Paper != nil })
 	switch {
 	case published && preset == "paper":
@@ -44,7 +50,19 @@ func writeEvaluation(w io.Writer, preset string, e *measure.Evaluation) error {
 			*last = append(*last, byWeights(m)...)
 		}
 	}
-	return t.WriteText(w)
+	return t
+}
+
+// referenceTitle heads the column of what samples are compared with.
+func referenceTitle(e *measure.Evaluation) string {
+	switch {
+	case slices.ContainsFunc(e.Metrics, func(m measure.Metric) bool { return m.Unsettled }):
+		return "reference (chains disagree)"
+	case slices.ContainsFunc(e.Metrics, func(m measure.Metric) bool { return m.Uncertainty > 0 }):
+		return "reference"
+	default:
+		return "exact"
+	}
 }
 
 // reweightedTitle heads the column of means by weights, "" if there are none.
@@ -81,3 +99,46 @@ func exact(m measure.Metric) string {
 	}
 	return fmt.Sprintf("%s ± %.1g", value, uncertainty)
 }
+
+// diagnosisLegend says what the columns of diagnosisTable are.
+const diagnosisLegend = "drift: change of the mean after the last step; ends after: steps from which on it stays; memory: correlation of the first state with the last, 1 if stuck; off by: in standard errors (se)"
+
+// diagnosisTable has what a diagnosis saw of each observable, on the terminal and on a run's
+// page.
+func diagnosisTable(r *diagnose.Report) *report.Table {
+	t := &report.Table{Header: []string{"observable", "as drawn", "deviation", "drift", "± 95 %", "ends after", "memory"}, Left: 1}
+	if r.Chains != nil {
+		t.Header = append(t.Header, "chains", "off by", "R̂")
+	}
+	weighted := r.Weights != nil && r.Weights.Trusted()
+	if weighted {
+		t.Header = append(t.Header, "by weights", "off by")
+	}
+	for _, o := range r.Observables {
+		row := []string{report.Label(o.Name), digits(o.Mean), digits(o.Deviation), "–", "–", "–", fmt.Sprintf("%.2f", o.Memory)}
+		if n := len(o.Drift); n > 0 {
+			last := o.Drift[n-1]
+			row[3], row[4] = digits(last.Change), digits(1.96*last.StandardError)
+		}
+		if o.Settled >= 0 {
+			row[5] = fmt.Sprint(o.Settled)
+		}
+		switch c := o.Chains; {
+		case c != nil:
+			row = append(row, digits(c.Mean), fmt.Sprintf("%+.1f se", c.Z), fmt.Sprintf("%.3f", c.RHat))
+		case r.Chains != nil:
+			row = append(row, "–", "–", "–")
+		}
+		switch {
+		case !weighted:
+		case o.Weighted != nil:
+			row = append(row, fmt.Sprintf("%s ± %.2g", digits(*o.Weighted), 1.96*o.WeightedError), fmt.Sprintf("%+.1f se", -o.WeightedZ))
+		default:
+			row = append(row, "–", "–")
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func digits(x float64) string { return fmt.Sprintf("%.4g", x) }

@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,7 +39,7 @@ type training struct {
 	extend   bool
 	start    *run.Start // that model
 	strict   bool
-	figures  string   // all or none
+	figures  string   // one of figuresValues
 	diagnose string   // brief or none
 	grid     []string // key=values: a batch of runs
 }
@@ -97,11 +99,11 @@ whether or where a run was stopped, nor on the number of threads.`, p.systems[0]
 	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
 	flags.Var(&t.samples, "samples", "samples to leave in samples.npy (default those that were measured, up to 64 MiB)")
 	flags.BoolVar(&t.strict, "strict", false, "exit with 3 unless the diagnosis is that the samples are trustworthy")
-	flags.StringVar(&t.figures, "figures", "all", "pictures, and report.html with them, to leave in the run directory: all or none")
+	flags.StringVar(&t.figures, "figures", "svg", "pictures, and report.html with them, to leave in the run directory: svg, all (PNG too) or none")
 	flags.StringVar(&t.diagnose, "diagnose", "brief", "diagnosis after the training: brief or none")
 	flags.StringArrayVar(&t.grid, "grid", nil, "train once for each `key.path=first:last:step` or key.path=a,b,c; with several, for each combination; -o is the directory of all, as in revgen run")
 	addThreads(cmd, &t.threads)
-	p.complete(cmd, "figures", func([]string) []string { return []string{"all", "none"} })
+	p.complete(cmd, "figures", func([]string) []string { return figuresValues })
 	p.complete(cmd, "diagnose", func([]string) []string { return []string{"brief", "none"} })
 	p.complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
 	p.complete(cmd, "preset", func(args []string) []string { return p.completedSystem(args).Presets })
@@ -145,8 +147,8 @@ func (p *program) train(t *training, wantSamples bool) error {
 	default:
 		return usagef("--resume: %q is not auto, never or must", t.resume)
 	}
-	if t.figures != "all" && t.figures != "none" {
-		return usagef("--figures: %q is not all or none", t.figures)
+	if !slices.Contains(figuresValues, t.figures) {
+		return usagef("--figures: %q is not svg, all or none", t.figures)
 	}
 	switch {
 	case t.diagnose != "brief" && t.diagnose != "none":
@@ -278,10 +280,10 @@ func (p *program) trainAndMeasure(ctx context.Context, from *resolved, t *traini
 	}
 	samples := ""
 	leave := func(ctx context.Context, trained engine.System, r *run.Result) (err error) {
-		if samples, err = p.leaveSamples(ctx, trained, cfg, r.Params, workers, t, wantSamples); err != nil || t.figures != "all" {
+		if samples, err = p.leaveSamples(ctx, trained, cfg, r.Params, workers, t, wantSamples); err != nil || t.figures == "none" {
 			return err
 		}
-		if err := p.leaveFigures(ctx, trained, cfg, r, t.dir); err != nil {
+		if err := p.leaveFigures(ctx, trained, cfg, r, t); err != nil {
 			return err
 		}
 		return p.leaveReport(t.dir)
@@ -417,6 +419,9 @@ func (p *program) conclude(dir, samples, preset string, result *run.Result) erro
 			return err
 		}
 		summary["directory"] = dir
+		if seen, ok := summary["diagnosis"].(map[string]any); ok && p.batched { // whose records are many
+			maps.DeleteFunc(seen, func(key string, _ any) bool { return !slices.Contains([]string{"verdict", "sentence", "refine"}, key) })
+		}
 		if samples != "" {
 			summary["samples_file"] = samples
 		}

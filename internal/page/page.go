@@ -14,9 +14,14 @@ import (
 type Page struct {
 	Title string
 	Lead  string // one sentence below the title
-	Runs  []Run
+	Facts [][2]string
+	// Failures are jobs of a batch that failed, and Warned those that did not but were warned;
+	// nil for none.
+	Failures, Warned *Table
+	Pictures         []Picture
 	// Table compares runs, or lists the jobs of a batch; nil for none.
 	Table   *Table
+	Runs    []Run
 	Version string // of the program, and when and where it ran
 }
 
@@ -38,13 +43,14 @@ type Run struct {
 
 // A Table is text in rows; the first Left columns are words, the others numbers.
 type Table struct {
+	Title   string
 	Caption string
 	Header  []string
 	Rows    [][]Cell
 	Left    int
 }
 
-// A Cell may be marked: good or bad.
+// A Cell may be marked: good, amber or bad; or words, which may be long.
 type Cell struct{ Text, Mark string }
 
 // Cells makes a row of texts.
@@ -55,16 +61,30 @@ func Cells(texts ...string) (row []Cell) {
 	return row
 }
 
-// A Picture is an SVG document.
+// A Picture is an SVG document, and one for the width of a phone, if there is one.
 type Picture struct {
-	Name string
-	SVG  []byte
+	Name        string // what it shows
+	Seen        string // what is seen, for who cannot see it
+	SVG, Narrow []byte
+}
+
+// Text is said in place of the picture.
+func (p Picture) Text() string {
+	if p.Seen == "" {
+		return p.Name
+	}
+	return p.Name + ". " + p.Seen
 }
 
 // URI holds the picture. As an image an SVG document cannot run scripts or load
 // anything, whoever wrote it.
-func (p Picture) URI() template.URL {
-	return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(p.SVG))
+func (p Picture) URI() template.URL { return template.URL(uri(p.SVG)) }
+
+// NarrowURI is URI of the narrow one.
+func (p Picture) NarrowURI() template.Srcset { return template.Srcset(uri(p.Narrow)) }
+
+func uri(svg []byte) string {
+	return "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg)
 }
 
 //go:embed page.html
@@ -72,6 +92,7 @@ var source string
 
 var layout = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": func(t *Table, column int) bool { return column >= t.Left },
+	"head":   func(t *Table, column int) bool { return column == 0 && t.Left > 0 },
 }).Parse(source))
 
 // Write writes the page.

@@ -28,7 +28,7 @@ func sample() *Page {
 		Runs: []Run{
 			{Name: "a", Target: evil, Verdict: "wrong", Sentence: "do not use " + evil, Warnings: []string{evil}, Config: `{"a": "` + evil + `"}`,
 				Metrics:  &Table{Header: []string{"metric", "error"}, Rows: [][]Cell{{{Text: evil}, {Text: "0.1", Mark: "good"}}}, Left: 1},
-				Pictures: []Picture{{evil, []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><script>alert(1)</script></svg>`)}},
+				Pictures: []Picture{{Name: evil, Seen: evil, SVG: []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><script>alert(1)</script></svg>`)}},
 				Recipe:   "as it stands", Facts: [][2]string{{"steps", strings.Repeat("1", 200)}}, Command: "revgen train " + strings.Repeat("x", 200)},
 			{Name: strings.Repeat("long", 50)},
 		},
@@ -54,10 +54,10 @@ func TestPageHoldsAllAndRunsNothing(t *testing.T) {
 func TestPageOfHostileNames(t *testing.T) {
 	shape := func(name string) (all []string) {
 		word := func(hint string) string { return hint + name }
-		table := &Table{Caption: word("c"), Header: []string{word("h"), word("i")}, Rows: [][]Cell{{{Text: word("t"), Mark: word("m")}, {Text: word("u"), Mark: word("n")}}}, Left: 1}
+		table := &Table{Title: word("t"), Caption: word("c"), Header: []string{word("h"), word("i")}, Rows: [][]Cell{{{Text: word("t"), Mark: word("m")}, {Text: word("u"), Mark: word("n")}}}, Left: 1}
 		run := Run{Name: word("r"), Target: word("t"), Verdict: word("v"), Sentence: word("s"), Warnings: []string{word("w")}, Metrics: table, Seen: table,
-			Pictures: []Picture{{word("p"), []byte(word("<svg>"))}}, Recipe: word("r"), Facts: [][2]string{{word("f"), word("g")}}, Config: word("c"), Command: word("d")}
-		p := Page{Title: word("t"), Lead: word("l"), Runs: []Run{run, run}, Table: table, Version: word("v")}
+			Pictures: []Picture{{word("p"), word("q"), []byte(word("<svg>")), []byte(word("<svg>"))}}, Recipe: word("r"), Facts: [][2]string{{word("f"), word("g")}}, Config: word("c"), Command: word("d")}
+		p := Page{Title: word("t"), Lead: word("l"), Facts: run.Facts, Failures: table, Warned: table, Pictures: run.Pictures, Runs: []Run{run, run}, Table: table, Version: word("v")}
 		var b bytes.Buffer
 		require.NoError(t, p.Write(&b))
 		root, err := html.Parse(&b)
@@ -72,7 +72,7 @@ func TestPageOfHostileNames(t *testing.T) {
 			text := n.Data
 			for _, a := range n.Attr {
 				text += " " + a.Key
-				if a.Key == "src" {
+				if a.Key == "src" || a.Key == "srcset" {
 					require.True(t, strings.HasPrefix(a.Val, "data:image/svg+xml;base64,"), a.Val)
 				}
 			}
@@ -106,7 +106,7 @@ func TestPageInABrowser(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "frame.html")
 	frame := `<!DOCTYPE html><title>waiting</title><iframe id="f" width="390" height="800" style="border:0" srcdoc="` + html.EscapeString(b.String()) + `"></iframe>
 <script>f.onload = () => { const d = f.contentDocument; const i = d.querySelector("img");
-document.title = [d.documentElement.scrollWidth <= d.documentElement.clientWidth, d.title, d.querySelectorAll("td").length, i.complete, i.naturalWidth].join("|"); console.log("looked") }</script>`
+document.title = [d.documentElement.scrollWidth <= d.documentElement.clientWidth, d.title, d.querySelectorAll("tbody td, tbody th[scope=row]").length, i.complete, i.naturalWidth].join("|"); console.log("looked") }</script>`
 	require.NoError(t, os.WriteFile(path, []byte(frame), 0o600))
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

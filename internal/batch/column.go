@@ -1,0 +1,48 @@
+package batch
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/revgen/revgen/internal/ndjson"
+)
+
+// A Column has what the jobs of some records say of one key.
+type Column struct {
+	Key   string
+	Texts []string // by record; empty where the job does not say it
+}
+
+// argument is the key of what stands in no flag: what a verb is of.
+const argument = "argument"
+
+// Varied returns the columns that are not the same in all records, in the order in which
+// jobs name them; arguments, where these differ, come first.
+func Varied(all []Record) ([]Column, error) {
+	columns := []Column{{argument, make([]string, len(all))}}
+	for i, r := range all {
+		columns[0].Texts[i] = strings.Join(r.Args, " ")
+		if len(r.Values) == 0 {
+			continue
+		}
+		_, v, err := ndjson.NewReader(bytes.NewReader(r.Values), lineLimits).Next()
+		if err != nil {
+			return nil, fmt.Errorf("%s: values: %w", r.ID, err)
+		}
+		for _, m := range v.Members {
+			at := slices.IndexFunc(columns, func(c Column) bool { return c.Key == m.Key })
+			if at < 0 {
+				at = len(columns)
+				columns = append(columns, Column{m.Key, make([]string, len(all))})
+			}
+			if columns[at].Texts[i] = m.Value.Text; m.Value.Kind != ndjson.String {
+				columns[at].Texts[i] = m.Value.String()
+			}
+		}
+	}
+	return slices.DeleteFunc(columns, func(c Column) bool {
+		return !slices.ContainsFunc(c.Texts, func(text string) bool { return text != c.Texts[0] })
+	}), nil
+}
