@@ -21,7 +21,7 @@ func ExampleNewGraph() {
 	fmt.Println(g)
 	fmt.Println(g.Energy([]uint64{0b111}), g.Energy([]uint64{0b011}), g.Difference([]uint64{0b111}, 2))
 	// Output:
-	// 3 spins, 3 edges, degree 2, J -1, no field, all integers, not bipartite; sha256 f8a64e959d2b
+	// 3 spins, 3 edges, degree 2, J -1, no field, all integers, not bipartite; hash f8a64e959d2b
 	// 3 -1 -4
 }
 
@@ -35,7 +35,7 @@ func ExampleSource_Parse() {
 	_, err = spins.Source{File: "square.txt"}.Parse([]byte("4 4\n1 2 1\n2 3 1\n3 4 1\n2 1 1\n"))
 	fmt.Println(err)
 	// Output:
-	// square.txt (rudy: spins s = ±1 numbered from 1, Max-Cut, E = +Σ w s s, so J = −w): 4 spins, 4 edges, degree 2, J -1, no field, all integers, bipartite; sha256 8ad3bcaba1c8
+	// square.txt (rudy: spins s = ±1 numbered from 1, Max-Cut, E = +Σ w s s, so J = −w): 4 spins, 4 edges, degree 2, J -1, no field, all integers, bipartite; hash 8ad3bcaba1c8
 	// square.txt:5: spins 2 and 1 are coupled for the second time, first in line 2; write one edge
 }
 

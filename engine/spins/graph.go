@@ -235,7 +235,7 @@ func (g *Graph) String() string {
 	}
 	says(g.integer, "all integers")
 	says(g.Bipartite(), "bipartite")
-	return strings.Join(parts, ", ") + "; sha256 " + g.Hash()[:12]
+	return strings.Join(parts, ", ") + "; hash " + g.Hash()[:12]
 }
 
 func count(n int, what string) string {

@@ -134,10 +134,10 @@ func TestDescription(t *testing.T) {
 		h    Hamiltonian
 		want string
 	}{
-		{ring(4, 1), "4 spins, 4 edges, degree 2, J 1, no field, all integers, bipartite; sha256 "},
-		{ring(5, -0.5), "5 spins, 5 edges, degree 2, J -0.5, no field, not all integers, not bipartite; sha256 "},
-		{cubicGlass(3, 1), "27 spins, 81 edges, degree 6, J -1 to 1, no field, all integers, not bipartite; sha256 "},
-		{Hamiltonian{Spins: 1, Fields: []float64{2}, Offset: 3}, "1 spin, 0 edges, h 2, offset 3, all integers, bipartite; sha256 "},
+		{ring(4, 1), "4 spins, 4 edges, degree 2, J 1, no field, all integers, bipartite; hash "},
+		{ring(5, -0.5), "5 spins, 5 edges, degree 2, J -0.5, no field, not all integers, not bipartite; hash "},
+		{cubicGlass(3, 1), "27 spins, 81 edges, degree 6, J -1 to 1, no field, all integers, not bipartite; hash "},
+		{Hamiltonian{Spins: 1, Fields: []float64{2}, Offset: 3}, "1 spin, 0 edges, h 2, offset 3, all integers, bipartite; hash "},
 	} {
 		g := build(t, c.h)
 		require.Equal(t, c.want+g.Hash()[:12], g.String())

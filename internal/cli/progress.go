@@ -20,6 +20,7 @@ type meter struct {
 	bar   *progressbar.ProgressBar // nil where stderr is no terminal, or a dumb one
 	last  time.Time
 	shown int64
+	told  bool // how long it takes
 }
 
 const (
@@ -65,7 +66,29 @@ func (m *meter) training(now run.Progress) {
 		text += fmt.Sprintf("  (%d more to start from it)", now.Predecessors)
 	}
 	m.of(int64(now.Steps))
+	m.foretell(now)
 	m.update(int64(now.Step), now.StepsPerSecond, text)
+}
+
+// A run is foretold by so many seconds of it, if it takes so many more.
+const (
+	seenSeconds = 1
+	longSeconds = 30
+)
+
+// foretell says once what a long run takes.
+func (m *meter) foretell(now run.Progress) {
+	left := float64(now.Steps-now.Step) / now.StepsPerSecond
+	if m.told || now.Elapsed.Seconds() < seenSeconds {
+		return
+	}
+	if m.told = true; left < longSeconds || now.Predecessors > 0 {
+		return
+	}
+	if m.bar != nil && !m.p.quiet {
+		_ = m.bar.Clear() // on a terminal, which takes it
+	}
+	m.p.say("the training takes about %s more: %d steps at %s/s, by its first %.0f s", timeLeft(left), now.Steps-now.Step, quantity(now.StepsPerSecond), now.Elapsed.Seconds())
 }
 
 // update shows that done of the total is done, at a rate per second.

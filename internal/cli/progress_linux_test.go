@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -44,10 +45,10 @@ func TestBar(t *testing.T) {
 		m.last = m.last.Add(-time.Hour)
 		m.training(run.Progress{Steps: 1200, Record: engine.Record{Step: 600, Loss: 1.234e-5, Acceptance: 0.123}, StepsPerSecond: 999})
 		m.end()
-		text := make([]byte, 1<<16)
-		n, err := screen.Read(text)
-		require.NoError(t, err)
-		return string(text[:n])
+		require.NoError(t, terminal.Close())
+		text, err := io.ReadAll(screen)
+		require.ErrorIs(t, err, unix.EIO, "the other end is closed")
+		return string(text)
 	}
 	t.Setenv("TERM", "xterm")
 	text := show()
@@ -56,4 +57,27 @@ func TestBar(t *testing.T) {
 	require.Regexp(t, `^ *50% \[={6,}>\.{6,}\] \(600/1200\) +loss 1\.23e-05  acc\. 0\.12  999/s  0:01 left$`, line)
 	t.Setenv("TERM", "dumb")
 	require.Equal(t, "steps 600/1200  loss 1.234e-05  acceptance 0.123  999 steps/s  0:01 left", strings.TrimSpace(show()))
+}
+
+// A long run is foretold once, by its first second; a short one, and one that makes the start
+// of others, is not.
+func TestForetold(t *testing.T) {
+	var said strings.Builder
+	m := (&program{stderr: &said}).newMeter(1000, "steps")
+	now := run.Progress{Steps: 1000, Record: engine.Record{Step: 10}, StepsPerSecond: 11, Elapsed: 900 * time.Millisecond}
+	m.training(now)
+	require.Empty(t, said.String())
+	for range 2 {
+		now.Step, now.Elapsed = 12, 1100*time.Millisecond
+		m.training(now)
+	}
+	require.Equal(t, "the training takes about 1:30 more: 988 steps at 11.0/s, by its first 1 s\n", said.String())
+	for _, short := range []run.Progress{
+		{Steps: 1000, Record: engine.Record{Step: 700}, StepsPerSecond: 11, Elapsed: 2 * time.Second},
+		{Steps: 1000, Record: engine.Record{Step: 10}, StepsPerSecond: 11, Elapsed: 2 * time.Second, Predecessors: 1},
+	} {
+		said.Reset()
+		(&program{stderr: &said}).newMeter(1000, "steps").training(short)
+		require.Empty(t, said.String())
+	}
 }

@@ -285,7 +285,7 @@ func (b *batchReport) figures() (all []figure.Figure) {
 		}
 		var panels []figure.Panel
 		if slices.Contains(b.metrics, essName) {
-			panels = append(panels, figure.Panel{X: x, Y: figure.Axis{Label: "effective sample size"}, Layers: b.curves(places, essName, func(m measure.Metric) float64 { return m.Generated }, nil)})
+			panels = append(panels, figure.Panel{X: x, Y: figure.Axis{Label: "effective sample size", Max: 1.05}, Layers: b.curves(places, essName, func(m measure.Metric) float64 { return m.Generated }, nil)})
 		}
 		for _, name := range names {
 			label := report.Label(name)

@@ -260,6 +260,7 @@ func (p *program) sayExact(x engine.Exactness) {
 // 0, or if samples that were measured are among them after all.
 func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) uint64 {
 	known := measured(s.model, cfg)
+	used := known
 	seed, trained := cfg.Shared().Training.Seed, s.trained
 	if s.exact {
 		// The chain that has draw known may begin with samples that were measured.
@@ -269,10 +270,10 @@ func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) uint64 {
 	case seed != trained:
 		return uint64(s.first)
 	case !s.placed:
-		say("samples from number %d of seed %d on: those before were measured (--first 0 repeats them)", known, seed)
+		say("the first %d samples of seed %d were measured or left with the run; these begin at number %d (--first 0 repeats them)", used, seed, known)
 		return known
 	case uint64(s.first) < known:
-		say("samples from number %d of seed %d on: those before number %d are the ones that were measured", s.first, seed, known)
+		say("these begin at number %d of seed %d; the first %d samples were measured or left with the run", s.first, seed, used)
 	}
 	return uint64(s.first)
 }

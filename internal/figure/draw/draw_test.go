@@ -94,6 +94,7 @@ func TestSVG(t *testing.T) {
 func TestNarrow(t *testing.T) {
 	f := example()
 	f.Title = strings.Repeat("a title that is long ", 5)
+	f.Rows[0].Panels[0].X.Label = f.Title
 	s := stack(f)
 	require.Equal(t, []int{1, 1, 2, 1}, []int{len(s.Rows[0].Panels), len(s.Rows[1].Panels), len(s.Rows[2].Panels), len(s.Rows[3].Panels)})
 	require.Equal(t, figure.Axis{Label: "density"}, s.Rows[1].Panels[0].Y)
@@ -105,6 +106,10 @@ func TestNarrow(t *testing.T) {
 	for _, line := range l.title {
 		require.LessOrEqual(t, l.style(titleSize).Width(line), l.width)
 	}
+	for _, line := range l.below(f.Title) {
+		require.LessOrEqual(t, l.style(labelSize).Width(line), l.width-40)
+	}
+	require.InDelta(t, float64(len(l.below(f.Title)))*float64(l.labelHeight("a", false)), float64(l.heightBelow(f.Title)), 1e-9)
 	const shown = 390 - 2*16 - 2*12 - 2 // pixels that internal/page.html has for it
 	require.GreaterOrEqual(t, float64(tickSize)*shown/narrowWidth, 11.0)
 	var b bytes.Buffer
@@ -196,6 +201,7 @@ func TestTicks(t *testing.T) {
 	log, signed := figure.Axis{Scale: figure.Log}, figure.Axis{Scale: figure.SignedLog, Linear: 3e-5}
 	require.Equal(t, "−1.0 −0.5 0 0.5 1.0", labels(figure.Axis{}, -1.2, 1.2))
 	require.Equal(t, "0 0.05 0.10", labels(figure.Axis{}, 0, 0.147))
+	require.Equal(t, []string{"1", "10^{−5}", "1.5·10^{−5}"}, []string{scientific(0.99999), scientific(9.99999e-6), scientific(1.5e-5)})
 	require.Equal(t, "0 20000 40000 60000 80000 100000", labels(figure.Axis{}, 0, 1e5))
 	require.Equal(t, "0 5·10^{5} 10^{6} 1.5·10^{6} 2·10^{6} 2.5·10^{6}", labels(figure.Axis{}, 0, 2.5e6))
 	require.Equal(t, "0.002 0.005 0.01 0.02 0.05", labels(log, 0.0018, 0.06))

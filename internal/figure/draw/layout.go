@@ -36,7 +36,7 @@ type entry struct {
 func newLayout(f *figure.Figure, width vg.Length) *layout {
 	l := &layout{figure: f, width: width, text: newMarkup()}
 	l.collectLegend()
-	l.breakTitle()
+	l.title = l.lines(f.Title, titleSize, width-2*margin)
 	l.header = margin + legendLine*vg.Length(len(l.legend)) + 4
 	for _, line := range l.title {
 		l.header += l.style(titleSize).Height(line) + 3
@@ -54,16 +54,23 @@ func newLayout(f *figure.Figure, width vg.Length) *layout {
 	return l
 }
 
-// breakTitle breaks the title between words into lines that fit.
-func (l *layout) breakTitle() {
-	style := l.style(titleSize)
-	for _, word := range strings.Fields(l.figure.Title) {
-		if n := len(l.title); n > 0 && style.Width(l.title[n-1]+" "+word) <= l.width-2*margin {
-			l.title[n-1] += " " + word
+// lines breaks a text between words into lines of no more than a width.
+func (l *layout) lines(text string, size, width vg.Length) (all []string) {
+	style := l.style(size)
+	for _, word := range strings.Fields(text) {
+		if n := len(all); n > 0 && style.Width(all[n-1]+" "+word) <= width {
+			all[n-1] += " " + word
 			continue
 		}
-		l.title = append(l.title, word)
+		all = append(all, word)
 	}
+	return all
+}
+
+// below are the lines of a horizontal axis' label, which has the figure's width less that of
+// the other axis.
+func (l *layout) below(label string) []string {
+	return l.lines(label, labelSize, l.width-2*margin-40)
 }
 
 // explains is the width below which a panel says what colours are.
@@ -253,7 +260,7 @@ func (l *layout) insetOf(p *plot.Plot, panel *figure.Panel, c draw.Canvas) inset
 	d := p.DataCanvas(c)
 	return inset{
 		d.Min.X - c.Min.X + l.labelHeight(panel.Y.Label, panel.Joined), c.Max.X - d.Max.X,
-		d.Min.Y - c.Min.Y + l.labelHeight(panel.X.Label, false), c.Max.Y - d.Max.Y,
+		d.Min.Y - c.Min.Y + l.heightBelow(panel.X.Label), c.Max.Y - d.Max.Y,
 	}
 }
 
@@ -267,13 +274,24 @@ func (l *layout) labelHeight(label string, hidden bool) vg.Length {
 	return l.style(labelSize).Height(label) + padding
 }
 
+func (l *layout) heightBelow(label string) (sum vg.Length) {
+	for _, line := range l.below(label) {
+		sum += l.labelHeight(line, false)
+	}
+	return sum
+}
+
 // drawLabels writes the labels beside the data's rectangle at the edges of a
 // panel's canvas.
 func (l *layout) drawLabels(c draw.Canvas, data vg.Rectangle, panel *figure.Panel) {
 	style := l.style(labelSize)
 	descent := style.FontExtents().Descent
 	style.XAlign, style.YAlign = draw.XCenter, draw.YBottom
-	c.FillText(style, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: c.Min.Y + descent}, panel.X.Label)
+	lines := l.below(panel.X.Label)
+	for i, line := range lines {
+		rise := vg.Length(len(lines)-1-i) * l.labelHeight(line, false)
+		c.FillText(style, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: c.Min.Y + descent + rise}, line)
+	}
 	if !panel.Joined {
 		height := style.Height(panel.Y.Label)
 		style.Rotation = math.Pi / 2
@@ -325,7 +343,7 @@ func (l *layout) drawRow(c draw.Canvas, left vg.Length, row []*plot.Plot, panels
 			Min: vg.Point{X: x, Y: c.Min.Y + bottom - insets[i].bottom},
 			Max: vg.Point{X: x + width, Y: c.Max.Y - top + insets[i].top},
 		}}
-		inner := draw.Crop(area, l.labelHeight(panels[i].Y.Label, panels[i].Joined), 0, l.labelHeight(panels[i].X.Label, false), 0)
+		inner := draw.Crop(area, l.labelHeight(panels[i].Y.Label, panels[i].Joined), 0, l.heightBelow(panels[i].X.Label), 0)
 		p.Draw(inner)
 		l.drawLabels(area, p.DataCanvas(inner).Rectangle, &panels[i])
 		x += width

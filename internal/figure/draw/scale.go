@@ -173,6 +173,9 @@ func scientific(x float64) string {
 	}
 	e := math.Floor(math.Log10(math.Abs(x)) + 1e-12)
 	mantissa := strconv.FormatFloat(x/math.Pow(10, e), 'g', 4, 64)
+	if mantissa == "10" { // 9.9999…, to four digits
+		mantissa, e = "1", e+1
+	}
 	if mantissa == "1" {
 		return power10(int(e))
 	}
