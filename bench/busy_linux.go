@@ -2,12 +2,12 @@ package bench
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/revgen/revgen/bench/peers"
 )
 
 // tick is the unit of times in /proc.
@@ -16,21 +16,9 @@ const tick = time.Second / 100
 // processorUsage returns the usage up to now. children are processes that have
 // not been waited for.
 func processorUsage(children []int) usage {
-	u := usage{at: time.Now(), all: allProcessors()}
-	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
-		var r syscall.Rusage
-		if syscall.Getrusage(who, &r) == nil {
-			u.ours += time.Duration(r.Utime.Nano() + r.Stime.Nano())
-		}
-	}
+	u := usage{at: time.Now(), all: allProcessors(), ours: peers.Processor(0)}
 	for _, pid := range children {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if _, fields, ok := strings.Cut(string(text), ") "); err == nil && ok {
-			for _, field := range strings.Fields(fields)[11:15] { // utime, stime, and those of their children
-				n, _ := strconv.ParseInt(field, 10, 64)
-				u.ours += time.Duration(n) * tick
-			}
-		}
+		u.ours += peers.Processor(pid)
 	}
 	return u
 }

@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-//go:embed src/*.h src/*.c src/*.cpp src/*.py
+//go:embed src/*.h src/*.c src/*.cpp src/*.py src/*.R src/*.stan
 var sources embed.FS
 
 // A Peer is a program to compare with.
@@ -27,10 +27,11 @@ type Peer struct {
 	Install string // the command that installs what it needs on Debian
 	Program string // of which the peer is another setting, or empty
 
-	compiler []string // command line without files; nil for Python
+	compiler []string // command line without files; nil for Python or R
 	source   string
+	with     []string // further sources of a script
 	libs     []string
-	imports  string   // module that Python must find
+	imports  string   // module that Python must find, or package that R must
 	env      []string // beside the numbers of threads
 
 	extension string // a module of operations beside those of source, and its own source
@@ -51,6 +52,8 @@ const (
 	installBLAS    = "apt install gcc libc6-dev libopenblas-dev"
 	installCXX     = "apt install g++"
 	installPyTorch = "apt install python3-torch"
+	installEmcee   = "apt install python3-emcee"
+	installStan    = "apt install r-cran-rstan r-cran-bh g++"
 )
 
 var all = []Peer{
@@ -77,13 +80,27 @@ var all = []Peer{
 	},
 	{
 		Name: "pytorch", Summary: "PyTorch as installed", Install: installPyTorch,
-		source: "pytorch.py", imports: "torch", env: allocator,
+		source: "pytorch.py", with: pytorch, imports: "torch", env: allocator,
 	},
 	{
 		Name: "pytorch-avx512", Program: "pytorch", Summary: "PyTorch with its AVX-512 kernels switched on", Install: installPyTorch,
-		source: "pytorch.py", imports: "torch", env: append([]string{"ATEN_CPU_CAPABILITY=avx512"}, allocator...),
+		source: "pytorch.py", with: pytorch, imports: "torch", env: append([]string{"ATEN_CPU_CAPABILITY=avx512"}, allocator...),
+	},
+	{
+		Name: "c-chains", Summary: "Wolff, Swendsen–Wang and replica exchange of bit-coded spins in C", Install: installC,
+		compiler: []string{"gcc", "-O3", "-march=native"}, source: "chains.c", libs: []string{"-lm"},
+	},
+	{
+		Name: "emcee", Summary: "emcee's affine-invariant ensemble, NumPy densities of all walkers at once", Install: installEmcee,
+		source: "targets.py", imports: "emcee",
+	},
+	{
+		Name: "stan", Summary: "Stan's NUTS by rstan", Install: installStan,
+		source: "stan.R", with: []string{"targets.stan"}, imports: "rstan",
 	},
 }
+
+var pytorch = []string{"pytorch_systems.py"}
 
 // Find returns the peer of the given name.
 func Find(name string) (*Peer, error) {

@@ -185,3 +185,7 @@ func (r *Process) Run(calls int) (time.Duration, error) {
 	}
 	return time.Duration(ns), nil
 }
+
+// Processor returns the processor time that the process and its children have taken, those
+// waited for.
+func (r *Process) Processor() time.Duration { return Processor(r.command.Process.Pid) }

@@ -1,10 +1,14 @@
 package peers
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // prepare puts a process into a group of its own, which is killed as a whole
@@ -27,4 +31,29 @@ func (r *Process) wake() error { return r.command.Process.Signal(syscall.SIGCONT
 func trusted(info fs.FileInfo) bool {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (owner.Uid == 0 || int(owner.Uid) == os.Getuid())
+}
+
+// tick is the unit of times in /proc.
+const tick = time.Second / 100
+
+// Processor returns the processor time that a running process has taken, 0 for this one,
+// and those of its children that have been waited for.
+func Processor(pid int) (sum time.Duration) {
+	if pid == 0 {
+		for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+			var r syscall.Rusage
+			if syscall.Getrusage(who, &r) == nil {
+				sum += time.Duration(r.Utime.Nano() + r.Stime.Nano())
+			}
+		}
+		return sum
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if _, fields, ok := strings.Cut(string(text), ") "); err == nil && ok {
+		for _, field := range strings.Fields(fields)[11:15] { // utime, stime, and those of their children
+			n, _ := strconv.ParseInt(field, 10, 64)
+			sum += time.Duration(n) * tick
+		}
+	}
+	return sum
 }

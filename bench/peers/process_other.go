@@ -19,3 +19,8 @@ func (r *Process) rest() error {
 func (r *Process) wake() error { return nil }
 
 func trusted(fs.FileInfo) bool { return true }
+
+var began = time.Now()
+
+// Processor returns the time on the wall, the best that is known here.
+func Processor(int) time.Duration { return time.Since(began) }

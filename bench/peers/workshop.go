@@ -128,10 +128,10 @@ func (w *Workshop) compile(p *Peer, dir string) ([]string, error) {
 	return []string{program}, nil
 }
 
-// script unpacks the Python peer and finds an interpreter that has the modules
-// it needs: the first of python3 on the search path and the distribution's.
+// script unpacks a peer in Python or R and finds an interpreter that has the modules
+// it needs: of Python the first of python3 on the search path and the distribution's.
 func (w *Workshop) script(p *Peer, dir string) ([]string, error) {
-	if err := unpack(dir, "pytorch.py", "pytorch_systems.py"); err != nil {
+	if err := unpack(dir, append(p.with, p.source)...); err != nil {
 		return nil, err
 	}
 	words := []string{filepath.Join(dir, p.source)}
@@ -141,17 +141,22 @@ func (w *Workshop) script(p *Peer, dir string) ([]string, error) {
 		}
 		words = append(words, p.extension)
 	}
-	reason := "there is no python3"
-	for _, name := range []string{"python3", "/usr/bin/python3"} {
-		python, err := exec.LookPath(name)
+	interpreters, test := []string{"python3", "/usr/bin/python3"}, []string{"-c", "import numpy, " + p.imports}
+	if filepath.Ext(p.source) == ".R" {
+		interpreters, test = []string{"Rscript"}, []string{"--vanilla", "-e", "library(" + p.imports + ")"}
+		words = append([]string{"--vanilla"}, words...)
+	}
+	reason := "there is no " + interpreters[0]
+	for _, name := range interpreters {
+		interpreter, err := exec.LookPath(name)
 		if err != nil {
 			continue
 		}
-		output, err := w.output(dir, python, "-c", "import numpy, "+p.imports)
+		output, err := w.output(dir, interpreter, test...)
 		if err == nil {
-			return append([]string{python}, words...), nil
+			return append([]string{interpreter}, words...), nil
 		}
-		reason = fmt.Sprintf("%s: %s", python, lastLine(output, err))
+		reason = fmt.Sprintf("%s: %s", interpreter, lastLine(output, err))
 	}
 	return nil, p.missing("%s", reason)
 }
