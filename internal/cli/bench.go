@@ -74,6 +74,7 @@ what the machine may account for; on a busy one all are inconclusive. With
 			return p.bench(&b, args)
 		},
 	}
+	cmd.AddCommand(p.answerCommand())
 	flags := cmd.Flags()
 	flags.StringVarP(&b.format, "output", "o", "md", "format: "+strings.Join(bench.Formats, ", "))
 	flags.StringSliceVar(&b.paths, "isa", nil, "kernel paths, separated by commas (default the best one)")

@@ -135,3 +135,23 @@ func TestBenchStopsWhenTold(t *testing.T) {
 	require.True(t, cmd.ProcessState.Exited(), "it was not killed by the test: %s", cmd.ProcessState)
 	require.Contains(t, rest, "SIGTERM: stopping")
 }
+
+func TestBenchAnswer(t *testing.T) {
+	dir := t.TempDir()
+	o := ok(t, dir, "bench", "answer", "--only", "banana", "--peers=false", "--seconds", "0.01", "-o", "json", "--figure", ".")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "answer.json"), []byte(o.stdout), 0o600))
+	require.FileExists(t, filepath.Join(dir, "answer.svg"))
+	o = ok(t, dir, "bench", "answer", "--from", "answer.json")
+	require.Contains(t, o.stdout, "| banana | revgen |")
+	o = ok(t, dir, "bench", "answer", "--from", "answer.json", "-o", "csv")
+	require.Contains(t, o.stdout, "problem,contender,seconds,error,standard_error\nbanana,revgen,")
+	for _, c := range []struct{ args, want string }{
+		{"--only nothing", `--only: unknown target "nothing"; the targets are ising-16, `},
+		{"--seconds 0", "--seconds: 0 is not a positive time"},
+		{"-o xml", `--output: unknown format "xml"`},
+	} {
+		o := revgen(t, dir, append([]string{"bench", "answer"}, strings.Fields(c.args)...)...)
+		require.Equal(t, 2, o.code, c.args)
+		require.Contains(t, o.stderr, c.want)
+	}
+}

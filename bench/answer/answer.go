@@ -1,0 +1,321 @@
+// Package answer measures how long it takes from a target to averages over it, training
+// included, beside what people would run instead: cluster moves and replica exchange in C,
+// Stan's NUTS and emcee.
+//
+// A contender gives a Series: what it spent before its first row, and rows of functions of
+// states. All series are judged alike. With the rows' integrated autocorrelation time by
+// one estimator, a series tells the error of each average after any processor time. Its
+// averages are held against exact ones or, where there are none, against those of the other
+// contenders.
+package answer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// An observable is a function of means over the target.
+type observable struct {
+	name  string
+	value func(mean []float64) float64
+	unit  func(mean []float64) float64 // a hundredth of which is the error that is asked for
+	exact float64                      // NaN if unknown
+}
+
+// mean is the observable that is the i-th mean, in units of its absolute value.
+func mean(name string, i int, exact float64) observable {
+	value := func(m []float64) float64 { return m[i] }
+	return observable{name, value, func(m []float64) float64 { return math.Abs(m[i]) }, exact}
+}
+
+// A Series is what a contender gave.
+type Series struct {
+	Setup            float64 // seconds of processor before the first row
+	Sampling         float64 // and of all rows
+	SetupEvaluations float64 // of ln π or its gradient; 0 where they are not counted
+	Evaluations      float64 // of all rows
+
+	rows    []float64 // [n][width], row-major
+	width   int
+	weights []float64 // of rows; nil for equal ones
+}
+
+func (s *Series) n() int { return len(s.rows) / s.width }
+
+func (s *Series) weight(r int) float64 {
+	if s.weights == nil {
+		return 1
+	}
+	return s.weights[r]
+}
+
+// means returns the weighted means of the first n rows.
+func (s *Series) means(n int) []float64 {
+	m, total := make([]float64, s.width), 0.0
+	for r := range n {
+		w := s.weight(r)
+		total += w
+		for i, f := range s.rows[r*s.width : (r+1)*s.width] {
+			m[i] += w * f
+		}
+	}
+	for i := range m {
+		m[i] /= total
+	}
+	return m
+}
+
+// influence returns w_r (f_r − ⟨f⟩)·∇value/⟨w⟩ of each row, whose mean's error is that of
+// the observable, and its variance over the target.
+func (s *Series) influence(o observable) (u []float64, variance float64) {
+	m := s.means(s.n())
+	slope := make([]float64, s.width)
+	for i, x := range m {
+		h := 1e-5 * max(1e-12, math.Abs(x))
+		m[i] = x + h
+		up := o.value(m)
+		m[i] = x - h
+		slope[i] = (up - o.value(m)) / (2 * h)
+		m[i] = x
+	}
+	total := 0.0
+	for r := range s.n() {
+		total += s.weight(r) / float64(s.n())
+	}
+	u = make([]float64, s.n())
+	for r := range u {
+		for i, f := range s.rows[r*s.width : (r+1)*s.width] {
+			u[r] += slope[i] * (f - m[i])
+		}
+		w := s.weight(r) / total
+		variance += w * u[r] * u[r] / float64(len(u))
+		u[r] *= w
+	}
+	return u, variance
+}
+
+// An Average is one observable of a contender.
+type Average struct {
+	Observable string  `json:"observable"`
+	Value      float64 `json:"value"`
+	Error      float64 `json:"standard_error"` // after all rows
+	Reference  float64 `json:"reference"`
+	Unit       float64 `json:"unit"` // a hundredth of it is the error that is asked for
+	// Off is the distance to the reference in standard errors of the difference.
+	Off float64 `json:"off"`
+	// Independent is how many independent samples a second the rows are worth.
+	Independent float64 `json:"independent_per_second"`
+	// Seconds of processor until the standard error is a hundredth of the unit.
+	Seconds float64 `json:"seconds_to_one_percent"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (a Average) MarshalJSON() ([]byte, error) { return number.Marshal(a) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *Average) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, a) }
+
+// A Point is the error after some processor time.
+type Point struct {
+	Seconds  float64 `json:"seconds"`
+	Error    float64 `json:"error"`          // the largest distance to a reference, in units
+	Standard float64 `json:"standard_error"` // the largest standard error, in units
+}
+
+// An Outcome is what one contender gave for one problem.
+type Outcome struct {
+	Contender string `json:"contender"`
+	About     string `json:"about,omitempty"`
+	Missing   string `json:"missing,omitempty"` // why it did not run
+	Series    `json:"series"`
+	Averages  []Average `json:"averages"`
+	// Slowest is the observable whose hundredth takes longest.
+	Slowest int     `json:"slowest"`
+	Curve   []Point `json:"curve"`
+
+	estimators []float64 // error² times rows, of each average
+	variances  []float64 // over the target
+}
+
+func (o *Outcome) slowest() *Average { return &o.Averages[o.Slowest] }
+
+// refuted is how many standard errors an average may be off by: with a few dozen averages
+// and τ that are themselves estimates, chance does not reach it.
+const refuted = 5
+
+// Right reports whether no average contradicts its reference.
+func (o *Outcome) Right() bool {
+	return o.Missing == "" && !slices.ContainsFunc(o.Averages, func(a Average) bool { return !(a.Off < refuted) })
+}
+
+// An Answer is all of a problem.
+type Answer struct {
+	Problem  string    `json:"problem"`
+	About    string    `json:"about"`
+	Outcomes []Outcome `json:"outcomes"` // ours first
+}
+
+// A contender draws rows for a problem.
+type contender interface {
+	name() string
+	// run gives rows for about so many seconds of processor after what comes before the
+	// first, and says what program it was.
+	run(ctx context.Context, w *peers.Workshop, seconds float64, seed uint64) (series *Series, about string, err error)
+}
+
+// A problem is a target with what is asked of it.
+type problem struct {
+	name, about string
+	observables []observable
+	contenders  []contender // ours first
+}
+
+// Options are what Run is asked for.
+type Options struct {
+	Only    []string // names of problems; all if empty
+	Seconds float64  // of processor that each contender draws for
+	Seed    uint64
+	Peers   bool
+	Log     func(format string, args ...any)
+}
+
+// Names returns the names of all problems.
+func Names() (names []string) {
+	for _, p := range problems() {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// Run runs the contenders of each problem, one after another on one thread.
+func Run(ctx context.Context, o Options) ([]Answer, error) {
+	workshop, err := peers.NewWorkshop(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer workshop.Close()
+	for _, name := range o.Only {
+		if !slices.Contains(Names(), name) {
+			return nil, fmt.Errorf("unknown problem %q; the problems are %v", name, Names())
+		}
+	}
+	var answers []Answer
+	for _, p := range problems() {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, p.name) {
+			continue
+		}
+		a := Answer{Problem: p.name, About: p.about}
+		for i, c := range p.contenders {
+			if i > 0 && !o.Peers {
+				break
+			}
+			o.Log("%s: %s", p.name, c.name())
+			series, about, err := c.run(ctx, workshop, o.Seconds, o.Seed)
+			var missing *peers.MissingError
+			switch {
+			case errors.As(err, &missing):
+				a.Outcomes = append(a.Outcomes, Outcome{Contender: c.name(), Missing: missing.Reason + "; " + missing.Install})
+				continue
+			case err != nil:
+				return answers, fmt.Errorf("%s: %s: %w", p.name, c.name(), err)
+			}
+			a.Outcomes = append(a.Outcomes, Outcome{Contender: c.name(), About: about, Series: *series})
+		}
+		p.judge(a.Outcomes)
+		answers = append(answers, a)
+	}
+	return answers, ctx.Err()
+}
+
+// judge fills in what series tell.
+func (p *problem) judge(outcomes []Outcome) {
+	for k := range outcomes {
+		o := &outcomes[k]
+		if o.Missing != "" {
+			continue
+		}
+		m := o.means(o.n())
+		for _, f := range p.observables {
+			u, variance := o.influence(f)
+			chain := stat.Chains(u, 1)
+			estimator := chain.Deviation * chain.Deviation * chain.Time
+			o.Averages = append(o.Averages, Average{
+				Observable: f.name, Value: f.value(m), Unit: f.unit(m), Reference: f.exact,
+				Error: math.Sqrt(estimator / float64(o.n())),
+			})
+			o.estimators, o.variances = append(o.estimators, estimator), append(o.variances, variance)
+		}
+	}
+	for k := range outcomes {
+		o := &outcomes[k]
+		if o.Missing != "" {
+			continue
+		}
+		each := o.Sampling / float64(o.n())
+		for i := range o.Averages {
+			a := &o.Averages[i]
+			referenceError := 0.0
+			if math.IsNaN(a.Reference) {
+				a.Reference, referenceError = consensus(outcomes, k, i)
+			}
+			a.Off = math.Abs(a.Value-a.Reference) / math.Hypot(a.Error, referenceError)
+			if math.IsNaN(a.Off) {
+				a.Off = 0 // nobody else says anything
+			}
+			// The variance over the target is that of our samples: rows of others may be means.
+			a.Independent = outcomes[0].variances[i] / (o.estimators[i] * each)
+			a.Seconds = o.Setup + each*o.estimators[i]/math.Pow(a.Unit/100, 2)
+			if a.Seconds > o.slowest().Seconds {
+				o.Slowest = i
+			}
+		}
+		p.draw(o)
+	}
+}
+
+// consensus is the mean of what the other outcomes say of an observable, by the inverse of
+// their variances, with its error.
+func consensus(outcomes []Outcome, but, i int) (value, standardError float64) {
+	var sum, weight float64
+	for k := range outcomes {
+		if k != but && outcomes[k].Missing == "" {
+			a := outcomes[k].Averages[i]
+			w := 1 / (a.Error * a.Error)
+			sum, weight = sum+w*a.Value, weight+w
+		}
+	}
+	return sum / weight, 1 / math.Sqrt(weight)
+}
+
+// draw fills in the curve: errors after 2ᵏ-th parts of the rows.
+func (p *problem) draw(o *Outcome) {
+	for n := o.n(); n >= 64; n /= 2 {
+		at := Point{Seconds: o.Setup + o.Sampling*float64(n)/float64(o.n())}
+		m := o.means(n)
+		for i := range o.Averages {
+			a := &o.Averages[i]
+			at.Error = max(at.Error, math.Abs(p.observables[i].value(m)-a.Reference)/a.Unit)
+			at.Standard = max(at.Standard, math.Sqrt(o.estimators[i]/float64(n))/a.Unit)
+		}
+		o.Curve = append(o.Curve, at)
+	}
+	slices.SortFunc(o.Curve, func(a, b Point) int { return cmp.Compare(a.Seconds, b.Seconds) })
+}
+
+// Paid returns how many independent samples of another outcome take as long as the set-up
+// of o and as many of its own, +Inf if o never pays.
+func (o *Outcome) Paid(other *Outcome) float64 {
+	saved := 1/other.slowest().Independent - 1/o.slowest().Independent
+	if saved <= 0 {
+		return math.Inf(1)
+	}
+	return max(0, o.Setup-other.Setup) / saved
+}

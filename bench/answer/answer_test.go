@@ -1,0 +1,153 @@
+package answer
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/engine/spins"
+)
+
+// autoregressive is a series of mean m and variance 1 with ρ_t = aᵗ.
+func autoregressive(n int, m, a float64, seed uint64) *Series {
+	r := rand.New(rand.NewPCG(seed, 7))
+	s := &Series{width: 2, Setup: 1, Sampling: 4}
+	x := r.NormFloat64()
+	for range n {
+		x = a*x + math.Sqrt(1-a*a)*r.NormFloat64()
+		s.rows = append(s.rows, m+x, (m+x)*(m+x))
+	}
+	return s
+}
+
+// TestJudge holds what is said of series against what is known of their laws: a weighted
+// one of independent rows, a correlated one, and one with another mean.
+func TestJudge(t *testing.T) {
+	const n = 100_000
+	// Drawn from N(0, 1) with weights e^{x − ½}: the target is N(1, 1), and the error² of
+	// its mean E[w²(x − 1)²]/n = e·E_{N(2,1)}[(x − 1)²]/n = 2e/n.
+	ours := autoregressive(n, 0, 0, 1)
+	for r := range n {
+		ours.weights = append(ours.weights, math.Exp(ours.rows[2*r]-0.5))
+	}
+	outcomes := []Outcome{
+		{Contender: "ours", Series: *ours},
+		{Contender: "chain", Series: *autoregressive(n, 1, 0.8, 2)}, // τ = (1 + 0.8)/(1 − 0.8) = 9
+		{Contender: "elsewhere", Series: *autoregressive(n, 1.5, 0, 3)},
+		{Contender: "missing", Missing: "not installed"},
+	}
+	o := mean("x", 0, 1)
+	o.unit = func(m []float64) float64 { return math.Sqrt(m[1] - m[0]*m[0]) }
+	p := problem{observables: []observable{o}}
+	p.judge(outcomes)
+	of := func(k int) Average { return outcomes[k].Averages[0] }
+	const each = 4.0 / n
+	require.InEpsilon(t, math.Sqrt(2*math.E/n), of(0).Error, 0.1)
+	require.InEpsilon(t, 1/(2*math.E*each), of(0).Independent, 0.2)
+	require.InEpsilon(t, math.Sqrt(9.0/n), of(1).Error, 0.1)
+	require.InEpsilon(t, 1/(9*each), of(1).Independent, 0.2)
+	require.InEpsilon(t, 1+9*each*1e4, of(1).Seconds, 0.2, "setup, and until √(9/n) is a hundredth")
+	require.True(t, outcomes[0].Right())
+	require.True(t, outcomes[1].Right())
+	require.False(t, outcomes[2].Right(), "half a deviation off")
+	require.False(t, outcomes[3].Right())
+	last := outcomes[1].Curve[len(outcomes[1].Curve)-1]
+	require.InDelta(t, 5, last.Seconds, 1e-12)
+	require.InDelta(t, math.Abs(of(1).Value-1)/of(1).Unit, last.Error, 1e-12)
+
+	paid := outcomes[1].Paid(&outcomes[0])
+	require.True(t, math.IsInf(paid, 1), "a chain that is slower never pays")
+	outcomes[0].Setup = 11
+	require.InEpsilon(t, 10/(1/of(1).Independent-1/of(0).Independent), outcomes[0].Paid(&outcomes[1]), 1e-12)
+}
+
+// TestConsensus: where nothing is exact, each is held against the others.
+func TestConsensus(t *testing.T) {
+	outcomes := []Outcome{
+		{Series: *autoregressive(1000, 0, 0, 1)}, {Series: *autoregressive(1000, 0, 0, 2)}, {Series: *autoregressive(1000, 1, 0, 3)},
+	}
+	p := problem{observables: []observable{mean("x", 0, math.NaN())}}
+	p.judge(outcomes[:2])
+	require.True(t, outcomes[0].Right() && outcomes[1].Right())
+	require.Equal(t, outcomes[1].Averages[0].Value, outcomes[0].Averages[0].Reference)
+	outcomes = []Outcome{{Series: outcomes[0].Series}, {Series: outcomes[1].Series}, {Series: outcomes[2].Series}}
+	p.judge(outcomes)
+	require.False(t, outcomes[2].Right())
+}
+
+// TestChainsAgree holds the peers in C against enumeration, at a level of 10⁻⁶ an average.
+func TestChainsAgree(t *testing.T) {
+	w, err := peers.NewWorkshop(t.Context())
+	require.NoError(t, err)
+	defer w.Close()
+	check := func(c contender, value func(s *Series) float64, exact float64) {
+		t.Helper()
+		s, _, err := c.run(t.Context(), w, 0.1, 3)
+		var missing *peers.MissingError
+		if errors.As(err, &missing) {
+			t.Skip(missing)
+		}
+		require.NoError(t, err)
+		p := problem{observables: []observable{{"", func([]float64) float64 { return value(s) }, func([]float64) float64 { return 1 }, exact}}}
+		p.observables[0].value = func(m []float64) float64 { return value(&Series{rows: m, width: len(m)}) }
+		o := []Outcome{{Series: *s}}
+		p.judge(o)
+		require.Less(t, o[0].Averages[0].Off, 5.0, "%s: %g, not %g", c.name(), o[0].Averages[0].Value, exact)
+	}
+	first := func(i int) func(*Series) float64 { return func(s *Series) float64 { return s.rows[i] } }
+	three := lattice(3, 0.2)
+	for _, c := range three.contenders[1:] {
+		check(c, first(0), -4.842892000871)
+		check(c, first(2), 0.459977400186)
+	}
+
+	small := glass(4, 0.7, 5)
+	edges, pairs := glassGraph(4, 5)
+	h := spins.Hamiltonian{Spins: 16}
+	for _, e := range edges {
+		h.Edges = append(h.Edges, spins.Edge{I: int(e[0]), J: int(e[1]), Coupling: float64(e[2])})
+	}
+	g, err := spins.NewGraph(h)
+	require.NoError(t, err)
+	var z, energy, together float64
+	for config := range uint64(1 << 16) {
+		e := g.Energy([]uint64{config})
+		weight := math.Exp(-0.7 * e)
+		z += weight
+		energy += weight * e
+		together += weight * spins.Spin([]uint64{config}, int(pairs[0][0])) * spins.Spin([]uint64{config}, int(pairs[0][1]))
+	}
+	check(small.contenders[1], first(0), energy/z)
+	check(small.contenders[1], first(2), together/z)
+}
+
+// TestVectorTargets holds the densities in Python against those in Go: emcee's averages
+// agree with the exact ones.
+func TestVectorTargets(t *testing.T) {
+	w, err := peers.NewWorkshop(t.Context())
+	require.NoError(t, err)
+	defer w.Close()
+	for _, p := range vectorProblems() {
+		if p.name != "banana" && p.name != "two_modes" {
+			continue
+		}
+		p.contenders = p.contenders[2:]
+		s, _, err := p.contenders[0].run(context.Background(), w, 0.3, 1)
+		var missing *peers.MissingError
+		if errors.As(err, &missing) {
+			t.Skip(missing)
+		}
+		require.NoError(t, err)
+		require.Positive(t, s.Evaluations)
+		if p.name == "banana" {
+			o := []Outcome{{Series: *s}}
+			p.judge(o)
+			require.True(t, o[0].Right(), o[0].Averages)
+		}
+	}
+}

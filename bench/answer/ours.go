@@ -1,0 +1,105 @@
+package answer
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/vectors"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/version"
+)
+
+// most rows are kept of a series.
+const most = 1 << 21
+
+// ours trains a generator by the preset best and draws samples with their weights.
+type ours struct {
+	system engine.Definition
+	set    []string
+	asked  *atomic.Int64                     // evaluations of ln π, nil where they are not counted
+	expand func(row []float64, state []byte) // functions of a state of the weighted format
+	width  int
+}
+
+func (o *ours) name() string { return "revgen" }
+
+func (o *ours) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed uint64) (*Series, string, error) {
+	began := peers.Processor(0)
+	spent := func() float64 { return (peers.Processor(0) - began).Seconds() }
+	count := func() float64 {
+		if o.asked == nil {
+			return 0
+		}
+		return float64(o.asked.Load())
+	}
+	before := count()
+	cfg, _, err := catalogue.Systems{o.system}.Resolve(ctx, catalogue.Source{
+		System: o.system.Name, Preset: "best", Set: append(o.set, fmt.Sprint("training.seed=", seed)),
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	workers := pool.New(1)
+	defer workers.Close()
+	trainer, err := engine.NewTrainer(cfg, workers)
+	if err != nil {
+		return nil, "", err
+	}
+	for trainer.Steps() < cfg.Shared().Training.Steps {
+		if err := trainer.StepContext(ctx); err != nil {
+			return nil, "", err
+		}
+	}
+	stream, err := engine.StreamOf(trainer.System(), cfg, trainer.Params(), workers)
+	if err != nil {
+		return nil, "", err
+	}
+	defer stream.Close()
+	format, err := stream.Format(engine.Weighted)
+	if err != nil {
+		return nil, "", err
+	}
+	s := &Series{width: o.width, Setup: spent(), SetupEvaluations: count() - before}
+	const rows = 8192
+	buffer := make([]byte, rows*format.RowBytes)
+	largest := math.Inf(-1)
+	for first := uint64(0); s.Sampling < seconds && s.n() < most; first += rows {
+		before := spent()
+		if err := stream.Fill(ctx, buffer, format, first, 0); err != nil {
+			return nil, "", err
+		}
+		s.Sampling += spent() - before
+		for r := range rows {
+			state := buffer[r*format.RowBytes : (r+1)*format.RowBytes]
+			at := len(s.rows)
+			s.rows = append(s.rows, make([]float64, o.width)...)
+			end := len(state) - 8
+			o.expand(s.rows[at:], state[:end])
+			w := math.Float64frombits(binary.LittleEndian.Uint64(state[end:]))
+			s.weights = append(s.weights, w)
+			largest = max(largest, w)
+		}
+	}
+	for r, w := range s.weights {
+		s.weights[r] = math.Exp(w - largest)
+	}
+	s.Evaluations = count() - before - s.SetupEvaluations
+	return s, version.Read().String(), nil
+}
+
+// counted is a target that counts evaluations.
+type counted struct {
+	vectors.Target
+	asked *atomic.Int64
+}
+
+func (c counted) LogDensity(dst, x []float32, k []uint8) {
+	c.asked.Add(int64(len(dst)))
+	c.Target.LogDensity(dst, x, k)
+}

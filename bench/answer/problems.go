@@ -1,0 +1,48 @@
+package answer
+
+import (
+	"math/rand/v2"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/ising"
+	"github.com/revgen/revgen/target/graph"
+)
+
+const critical = 0.44068679350977
+
+// problems returns all of them, with fresh counters.
+func problems() []problem {
+	return append([]problem{
+		lattice(16, critical), lattice(32, critical), lattice(64, critical),
+		glass(8, 1, 8), glass(16, 1, 16),
+	}, vectorProblems()...)
+}
+
+func isingSystem() engine.Definition { return ising.Definition }
+func graphSystem() engine.Definition { return graph.Definition }
+
+func kaufman(side int, beta float64) ising.Thermodynamics {
+	exact, err := ising.Kaufman(side, 1, beta)
+	if err != nil {
+		panic(err) // sides and temperatures are constants
+	}
+	return exact
+}
+
+// glassGraph draws couplings, and four pairs of spins that are far from each other.
+func glassGraph(side int, seed uint64) (edges [][3]int32, pairs [][2]int32) {
+	r := rand.New(rand.NewPCG(seed, 0x676c617373))
+	at := func(y, x int) int32 { return int32(y%side*side + x%side) }
+	for y := range side {
+		for x := range side {
+			for _, other := range []int32{at(y, x+1), at(y+1, x)} {
+				edges = append(edges, [3]int32{at(y, x), other, int32(2*r.IntN(2) - 1)})
+			}
+		}
+	}
+	for range 4 {
+		y, x := r.IntN(side), r.IntN(side)
+		pairs = append(pairs, [2]int32{at(y, x), at(y+side/2, x+side/2)})
+	}
+	return edges, pairs
+}

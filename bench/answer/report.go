@@ -1,0 +1,174 @@
+package answer
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/number"
+)
+
+// Formats lists what Write takes.
+var Formats = []string{"md", "csv", "json"}
+
+// A Report is one run.
+type Report struct {
+	Schema  int      `json:"schema"`
+	CPU     string   `json:"cpu"`
+	Version string   `json:"version"`
+	Seed    uint64   `json:"seed"`
+	Answers []Answer `json:"answers"`
+	Warning string   `json:"warning,omitempty"`
+}
+
+// Write writes the report: md a table and a sentence for each row that we do not lead, csv
+// the curves, json everything.
+func (r *Report) Write(w io.Writer, format string) error {
+	switch format {
+	case "md":
+		_, err := io.WriteString(w, r.markdown())
+		return err
+	case "csv":
+		return r.csv(w)
+	case "json":
+		e := json.NewEncoder(w)
+		e.SetIndent("", " ")
+		return e.Encode(r)
+	}
+	return fmt.Errorf("unknown format %q; the formats are %s", format, strings.Join(Formats, ", "))
+}
+
+func (r *Report) markdown() string {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "%s, one thread, %s, seed %d. Times are those of the processor.\n", r.CPU, r.Version, r.Seed)
+	if r.Warning != "" {
+		fmt.Fprintf(b, "Warning: %s.\n", r.Warning)
+	}
+	b.WriteString("\n| target | by | before the first sample | evaluations | 1 % of the slowest average after | which | independent samples/s after that | training has paid after | |\n|---|---|--:|--:|--:|---|--:|--:|---|\n")
+	for _, a := range r.Answers {
+		for i := range a.Outcomes {
+			o := &a.Outcomes[i]
+			if o.Missing != "" {
+				fmt.Fprintf(b, "| %s | %s | missing: %s | | | | | | |\n", a.Problem, o.Contender, o.Missing)
+				continue
+			}
+			s := o.slowest()
+			paid := ""
+			if first := &a.Outcomes[0]; i > 0 && first.Missing == "" {
+				paid = "never"
+				if n := first.Paid(o); !math.IsInf(n, 1) {
+					paid = quantity(n) + " samples"
+				}
+			}
+			asked := "–"
+			if o.SetupEvaluations+o.Evaluations > 0 {
+				asked = fmt.Sprintf("%s + %s a sample", quantity(o.SetupEvaluations), quantity(o.Evaluations/o.Sampling/s.Independent))
+			}
+			fmt.Fprintf(b, "| %s | %s | %s s | %s | %s s | %s | %s | %s | %s |\n", a.Problem, o.Contender, quantity(o.Setup), asked,
+				quantity(s.Seconds), s.Observable, quantity(s.Independent), paid, o.remark())
+		}
+	}
+	for _, a := range r.Answers {
+		if text := a.lost(); text != "" {
+			fmt.Fprintf(b, "\n%s: %s", a.Problem, text)
+		}
+	}
+	return b.String()
+}
+
+// remark says what contradicts an outcome.
+func (o *Outcome) remark() string {
+	if o.Right() {
+		return ""
+	}
+	worst := slices.MaxFunc(o.Averages, func(a, b Average) int { return int(math.Copysign(1, a.Off-b.Off)) })
+	return fmt.Sprintf("wrong: %s is %s, not %s, %.0f standard errors off", worst.Observable, quantity(worst.Value), quantity(worst.Reference), worst.Off)
+}
+
+// lost says why a contender has its answer before us, "" if none has.
+func (a *Answer) lost() string {
+	ours := &a.Outcomes[0]
+	if ours.Missing != "" {
+		return ""
+	}
+	best := ours
+	for i := range a.Outcomes[1:] {
+		if o := &a.Outcomes[i+1]; o.Right() && o.slowest().Seconds < best.slowest().Seconds {
+			best = o
+		}
+	}
+	switch {
+	case best == ours:
+		return ""
+	case ours.slowest().Independent > best.slowest().Independent:
+		return fmt.Sprintf("%s answers first, since training takes %s of our %s s; from then on a sample of ours costs %s times less.\n",
+			best.Contender, quantity(ours.Setup), quantity(ours.slowest().Seconds), quantity(ours.slowest().Independent/best.slowest().Independent))
+	}
+	return fmt.Sprintf("%s answers first, and its samples cost %s times less than ours.\n", best.Contender, quantity(best.slowest().Independent/ours.slowest().Independent))
+}
+
+// quantity writes a number for people: three digits, and thousands as such.
+func quantity(x float64) string {
+	switch {
+	case math.IsInf(x, 0) || math.IsNaN(x):
+		return "–"
+	case math.Abs(x) >= 1e6:
+		return strconv.FormatFloat(number.Rounded(x/1e6, 3), 'f', -1, 64) + " million"
+	case math.Abs(x) >= 1000:
+		text := strconv.FormatFloat(number.Rounded(x, 3), 'f', 0, 64)
+		return text[:len(text)-3] + "," + text[len(text)-3:]
+	}
+	return strconv.FormatFloat(number.Rounded(x, 3), 'f', -1, 64)
+}
+
+func (r *Report) csv(w io.Writer) error {
+	c := csv.NewWriter(w)
+	rows := [][]string{{"problem", "contender", "seconds", "error", "standard_error"}}
+	text := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+	for _, a := range r.Answers {
+		for _, o := range a.Outcomes {
+			for _, p := range o.Curve {
+				rows = append(rows, []string{a.Problem, o.Contender, text(p.Seconds), text(p.Error), text(p.Standard)})
+			}
+		}
+	}
+	return c.WriteAll(rows)
+}
+
+// Figure shows the curves, three problems a row: measured errors as points, what the
+// autocorrelation time makes expected as lines.
+func (r *Report) Figure() figure.Figure {
+	f := figure.Figure{Name: "answer", Title: "largest error of an average after so much time of a processor, training included"}
+	const across = 3
+	for i, a := range r.Answers {
+		if i%across == 0 {
+			f.Rows = append(f.Rows, figure.Row{})
+		}
+		row := &f.Rows[len(f.Rows)-1]
+		panel := figure.Panel{
+			Title: a.Problem, X: figure.Axis{Label: "seconds", Scale: figure.Log}, Y: figure.Axis{Label: "error", Scale: figure.Log},
+		}
+		for k, o := range a.Outcomes {
+			role := figure.Generated
+			if k > 0 {
+				role = figure.Series(k - 1)
+			}
+			line, points := figure.Layer{Mark: figure.Line, Role: role, Label: o.Contender}, figure.Layer{Mark: figure.Points, Role: role}
+			for _, p := range o.Curve {
+				line.X, line.Y = append(line.X, p.Seconds), append(line.Y, p.Standard)
+				points.X, points.Y = append(points.X, p.Seconds), append(points.Y, max(p.Error, 1e-9))
+			}
+			if len(o.Curve) > 0 {
+				panel.Layers = append(panel.Layers, line, points)
+			}
+		}
+		row.Panels = append(row.Panels, panel)
+	}
+	return f
+}

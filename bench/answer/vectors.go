@@ -1,0 +1,211 @@
+package answer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"github.com/revgen/revgen/target/density"
+)
+
+// density64 is a target by a function of one state in float64.
+type density64 struct {
+	dim   int
+	logPi func(x []float64) float64
+}
+
+// Dim implements vectors.Target.
+func (t density64) Dim() int { return t.dim }
+
+// LogDensity implements vectors.Target.
+func (t density64) LogDensity(dst, x []float32, _ []uint8) {
+	var buffer [256]float64
+	state := buffer[:t.dim]
+	for r := range dst {
+		for i, v := range x[r*t.dim : (r+1)*t.dim] {
+			state[i] = float64(v)
+		}
+		dst[r] = float32(t.logPi(state))
+	}
+}
+
+// vectorProblem is a target of real vectors with functions of a state, whose means are
+// asked for to a hundredth of their standard deviations.
+func vectorProblem(name, about string, t density64, a, b []float64, functions []function) problem {
+	asked := new(atomic.Int64)
+	expand := func(row, x []float64) {
+		for i, f := range functions {
+			v := f.of(x)
+			row[2*i], row[2*i+1] = v, v*v
+		}
+	}
+	p := problem{name: name, about: about}
+	for i, f := range functions {
+		o := mean(f.name, 2*i, f.exact)
+		o.unit = func(m []float64) float64 { return math.Sqrt(max(0, m[2*i+1]-m[2*i]*m[2*i])) }
+		p.observables = append(p.observables, o)
+	}
+	means := 2 * len(functions)
+	load := map[string]any{"x": a, "y": b}
+	walkers := max(32, 4*t.dim)
+	p.contenders = []contender{
+		&ours{
+			system: density.Reals(name, about, counted{t, asked}), asked: asked, width: means,
+			expand: func(row []float64, state []byte) {
+				x := make([]float64, t.dim)
+				for i := range x {
+					x[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(state[4*i:])))
+				}
+				expand(row, x)
+			},
+		},
+		&nuts{chain{
+			peer: "stan", title: "Stan's NUTS", load: load, width: t.dim, means: means, lanes: 1, expand: expand,
+			choose: func(seed uint64) []any { return []any{name, t.dim, seed} },
+		}},
+		&chain{
+			peer: "emcee", title: "emcee", load: load, width: t.dim, means: means, lanes: walkers, expand: expand,
+			choose: func(seed uint64) []any { return []any{name, walkers, t.dim, seed} },
+		},
+	}
+	return p
+}
+
+// A function of a state, and its mean if that is known, NaN if not.
+type function struct {
+	name  string
+	of    func(x []float64) float64
+	exact float64
+}
+
+func coordinate(i int, exact float64) function {
+	return function{fmt.Sprint("x", i), func(x []float64) float64 { return x[i] }, exact}
+}
+
+func square(i int, exact float64) function {
+	return function{fmt.Sprintf("x%d²", i), func(x []float64) float64 { return x[i] * x[i] }, exact}
+}
+
+func vectorProblems() []problem {
+	unknown := math.NaN()
+	none := []float64{}
+
+	const funnelDim = 10
+	funnel := density64{funnelDim, func(x []float64) float64 {
+		sum := 0.0
+		for _, v := range x[1:] {
+			sum += v * v
+		}
+		return -x[0]*x[0]/18 - sum*math.Exp(-x[0])/2 - (funnelDim-1)*x[0]/2
+	}}
+	banana := density64{2, func(x []float64) float64 {
+		off := (x[1] - x[0]*x[0]) / 0.3
+		return -x[0]*x[0]/2 - off*off/2
+	}}
+	// Eight standard deviations apart.
+	far := []float64{8, 0, 0, 0, 0}
+	modes := density64{len(far), func(x []float64) float64 {
+		near, there := 0.0, 0.0
+		for i, v := range x {
+			near += v * v / 2
+			there += (v - far[i]) * (v - far[i]) / 2
+		}
+		low := min(near, there)
+		return math.Log(0.7*math.Exp(low-near)+0.3*math.Exp(low-there)) - low
+	}}
+	// Rubin (1981), in coordinates that do not depend on τ.
+	effects, errors := []float64{28, 8, -3, 7, -1, 1, 18, 12}, []float64{15, 10, 16, 11, 9, 11, 10, 18}
+	schools := density64{10, func(x []float64) float64 {
+		mu, tau := x[0], math.Exp(x[1])
+		sum := -mu*mu/50 - math.Log1p(tau*tau/25) + x[1]
+		for j, z := range x[2:] {
+			off := (effects[j] - mu - tau*z) / errors[j]
+			sum -= z*z/2 + off*off/2
+		}
+		return sum
+	}}
+	design, outcomes := regression(10, 200)
+	logistic := density64{10, func(x []float64) float64 {
+		sum := 0.0
+		for _, v := range x {
+			sum -= v * v / (2 * 2.5 * 2.5)
+		}
+		for i, y := range outcomes {
+			dot := 0.0
+			for j, v := range x {
+				dot += v * design[i*len(x)+j]
+			}
+			sum -= math.Log1p(math.Exp(-y * dot))
+		}
+		return sum
+	}}
+	const side, kappa, lambda = 8, 0.2, 0.02
+	phi4 := density64{side * side, func(x []float64) float64 {
+		sum := 0.0
+		for i, v := range x {
+			right, below := x[i/side*side+(i+1)%side], x[(i+side)%(side*side)]
+			sum += 2*kappa*v*(right+below) - v*v - lambda*(v*v-1)*(v*v-1)
+		}
+		return sum
+	}}
+	field := []function{
+		{"abs magnetisation", func(x []float64) float64 { return math.Abs(total(x)) / float64(len(x)) }, unknown},
+		{"magnetisation", func(x []float64) float64 { return total(x) / float64(len(x)) }, 0},
+		square(0, unknown),
+		{"ln π", phi4.logPi, unknown},
+	}
+	each := func(d int, f func(i int) function) (all []function) {
+		for i := range d {
+			all = append(all, f(i))
+		}
+		return all
+	}
+	unknownMean := func(i int) function { return coordinate(i, unknown) }
+	return []problem{
+		vectorProblem("logistic", "a logistic regression of 10 coefficients and 200 observations", logistic, design, outcomes, each(10, unknownMean)),
+		vectorProblem("schools", "eight schools, not centred", schools, errors, effects, each(10, unknownMean)),
+		vectorProblem("funnel", "Neal's funnel of 10 coordinates", funnel, none, none, []function{
+			coordinate(0, 0), square(0, 9),
+			{"tanh x1", func(x []float64) float64 { return math.Tanh(x[1]) }, 0},
+		}),
+		vectorProblem("banana", "a banana: x1 near x0²", banana, none, none, []function{
+			coordinate(0, 0), square(0, 1), coordinate(1, 1), square(1, 3.09),
+		}),
+		vectorProblem("two_modes", "two Gaussians 8 standard deviations apart, of weights 0.7 and 0.3, in 5 coordinates", modes, far, none, []function{
+			coordinate(0, 2.4), square(0, 0.3*64+1), coordinate(1, 0), square(1, 1),
+		}),
+		vectorProblem("phi4", "the φ⁴ field of 8×8 sites, κ = 0.2, λ = 0.02", phi4, []float64{kappa, lambda}, none, field),
+	}
+}
+
+func total(x []float64) (sum float64) {
+	for _, v := range x {
+		sum += v
+	}
+	return sum
+}
+
+// regression draws standard normal rows and outcomes ±1 of a logistic model.
+func regression(d, n int) (design, outcomes []float64) {
+	r := rand.New(rand.NewPCG(1, 2))
+	truth := make([]float64, d)
+	for j := range truth {
+		truth[j] = r.NormFloat64()
+	}
+	for range n {
+		dot := 0.0
+		for j := range d {
+			v := r.NormFloat64()
+			design = append(design, v)
+			dot += v * truth[j]
+		}
+		y := -1.0
+		if r.Float64() < 1/(1+math.Exp(-dot)) {
+			y = 1
+		}
+		outcomes = append(outcomes, y)
+	}
+	return design, outcomes
+}

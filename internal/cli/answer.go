@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bench/answer"
+	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/figure/draw"
+	"github.com/revgen/revgen/internal/version"
+)
+
+// answerCommand is bench answer.
+func (p *program) answerCommand() *cobra.Command {
+	o, format, from, figures := answer.Options{Seconds: 5, Seed: 11, Peers: true}, "md", "", ""
+	cmd := &cobra.Command{
+		Use:   "answer",
+		Short: "Measure the time from a target to averages, training included, beside other samplers",
+		Long: fmt.Sprintf(`Measure how long it takes from a target to averages over it. RevGen trains by the
+preset best and draws samples with their weights; others run as their experts would:
+Wolff's and Swendsen and Wang's clusters and replica exchange in C, Stan's NUTS and
+emcee. All take one thread, one after another, and time is that of the processor.
+
+The table says after what time the slowest average has an error of 1 %% (of its value;
+of vectors, of its standard deviation), how many independent samples a second come from
+then on, and after how many of them training has paid. Averages are held against exact
+ones or, where there are none, against the other samplers'. One that is not installed is
+reported as missing, with the command that installs it.
+
+Targets: %s.`, strings.Join(answer.Names(), ", ")),
+		Example: `  revgen bench answer
+  revgen bench answer --only ising-16,glass-8 -o json > answer.json
+  revgen bench answer --from answer.json --figure figures`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if p.json {
+				format = "json"
+			}
+			if !slices.Contains(answer.Formats, format) {
+				return usagef("--output: unknown format %q; the formats are %s", format, strings.Join(answer.Formats, ", "))
+			}
+			if !(o.Seconds > 0) {
+				return usagef("--seconds: %g is not a positive time", o.Seconds)
+			}
+			for _, name := range o.Only {
+				if !slices.Contains(answer.Names(), name) {
+					return usagef("--only: unknown target %q; the targets are %s", name, strings.Join(answer.Names(), ", "))
+				}
+			}
+			o.Log = p.say
+			return p.interruptible(func(ctx context.Context) (err error) {
+				r := &answer.Report{Schema: 1, CPU: asm.CPUName(), Version: version.Read().String(), Seed: o.Seed}
+				if from != "" {
+					data, err := os.ReadFile(from)
+					if err == nil {
+						err = json.Unmarshal(data, r)
+					}
+					if err != nil {
+						return fmt.Errorf("--from: %s: not a report of bench answer -o json: %w", from, err)
+					}
+				} else if r.Answers, err = answer.Run(ctx, o); len(r.Answers) == 0 {
+					return err
+				}
+				if figures != "" {
+					if _, err := draw.Write(figures, []figure.Figure{r.Figure()}); err != nil {
+						return err
+					}
+				}
+				if werr := r.Write(p.stdout, format); err == nil {
+					err = werr
+				}
+				return err
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&format, "output", "o", format, "format: "+strings.Join(answer.Formats, ", "))
+	flags.StringSliceVar(&o.Only, "only", nil, "targets, separated by commas (default all)")
+	flags.Float64Var(&o.Seconds, "seconds", o.Seconds, "time of a processor that each sampler draws for")
+	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of all samplers")
+	flags.BoolVar(&o.Peers, "peers", true, "compare with other samplers")
+	flags.StringVar(&figures, "figure", "", "directory of a figure of error against time, answer.svg and answer.png")
+	flags.StringVar(&from, "from", "", "measure nothing: write a former output of -o json in another form")
+	p.complete(cmd, "output", func([]string) []string { return answer.Formats })
+	p.complete(cmd, "only", func([]string) []string { return answer.Names() })
+	return cmd
+}
