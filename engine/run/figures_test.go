@@ -201,11 +201,22 @@ func TestFloors(t *testing.T) {
 	} {
 		require.InDelta(t, c.want, c.m.Floors(), 1e-9, "%+v", c.m)
 	}
+	// Far at a level of 1 % of a table's rows: of one average 2.576/0.7979 = 3.228 floors; by a
+	// law of errors as far above 1 as its 95 % are, times 2.3263/1.6449; and half of 1 % of two.
+	law := stat.NewNull([]float64{0.01, 0.02, 0.03})
 	for _, c := range []struct {
 		err, quantile float64
+		law           stat.Null
+		rows          int
 		sound         bool
-	}{{0.0299, 0, true}, {0.0301, 0, false}, {0.05, 0.051, true}, {0.05, 0.049, false}} {
-		e := measure.Evaluation{Metrics: []measure.Metric{{Error: c.err, Floor: 0.01, Quantile: c.quantile}}}
+	}{
+		{0.0322, 0, nil, 1, true}, {0.0324, 0, nil, 1, false}, {0.0324, 0, nil, 2, true}, {0.0353, 0, nil, 2, false},
+		{0.0679, 0.051, law, 1, true}, {0.0681, 0.051, law, 1, false}, {0.0299, 0.011, law, 1, true}, {0.0301, 0.011, law, 1, false},
+	} {
+		e := measure.Evaluation{Metrics: []measure.Metric{{Error: c.err, Floor: 0.01, Quantile: c.quantile, Law: c.law}}}
+		for len(e.Metrics) < c.rows {
+			e.Metrics = append(e.Metrics, measure.Metric{Error: 0.01, Floor: 0.01})
+		}
 		require.Equal(t, c.sound, len(e.Refuted()) == 0, "%v", c)
 		e.Warn()
 		require.Equal(t, c.sound, len(e.Warnings) == 0, "%v", c)
