@@ -27,7 +27,6 @@ type reference struct {
 	label                      string
 	warnings                   []string
 	unsettled                  bool
-	configurations             [][]byte // some, of a lattice, to be shown
 }
 
 // Of these both the mean and the variance are compared.
