@@ -3,6 +3,7 @@ package categories
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -115,7 +116,7 @@ func (t *Target) width() (order [][]int, largest, all float64) {
 	}
 	size := func(i int) (s float64) {
 		s = 1
-		for j := range near[i] {
+		for _, j := range slices.Sorted(maps.Keys(near[i])) {
 			s *= float64(t.States[j])
 		}
 		return s
