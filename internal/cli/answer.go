@@ -69,7 +69,7 @@ Targets: %s.`, strings.Join(answer.Names(), ", ")),
 					return err
 				}
 				if figures != "" {
-					if _, err := draw.Write(figures, []figure.Figure{r.Figure()}); err != nil {
+					if _, err := draw.Write(figures, []figure.Figure{r.Figure()}, draw.Wide, draw.Print); err != nil {
 						return err
 					}
 				}
