@@ -81,10 +81,11 @@ func (o *NeighbourOutcome) NearByMany() bool { return o.Many > 0 && o.WorstOfMan
 func (o *NeighbourOutcome) beyond() bool { return !o.Near() || o.Many > 0 && !o.NearByMany() }
 
 // Warned reports that the training or its table of metrics has a warning. That a
-// reference is that of long chains, or that a row has none, is not counted.
+// reference is that of long chains, or that a row has none, is not counted; that chains have
+// not settled is.
 func (o *NeighbourOutcome) Warned() bool {
 	return slices.ContainsFunc(o.Warnings, func(w string) bool {
-		return !strings.HasPrefix(w, measure.Inexact) && !strings.HasPrefix(w, measure.Unknown)
+		return !strings.HasPrefix(w, measure.Inexact) && (!strings.HasPrefix(w, measure.Unknown) || strings.Contains(w, "have not settled"))
 	})
 }
 
