@@ -33,6 +33,9 @@ type TrainOptions struct {
 	Dir string
 	// MaxTime, if positive, stops the run after that long, as ctx does.
 	MaxTime time.Duration
+	// MaxEvaluations, if positive, stops the run likewise when a target of one's own has been
+	// evaluated so often.
+	MaxEvaluations int64
 	// Threads to compute with; 0 means one for each processor.
 	Threads int
 	// Progress, if not nil, is called at every logged step.
@@ -55,7 +58,7 @@ type Ranks = pool.Ranks
 // generator. Where ctx or MaxTime ends it earlier the error is run.ErrStopped, and
 // Train with the same Dir continues, to the same bits. cfg must not change meanwhile.
 func Train(ctx context.Context, cfg engine.Config, opt TrainOptions) (*Model, error) {
-	options := run.Options{Dir: opt.Dir, MaxTime: opt.MaxTime, Progress: opt.Progress}
+	options := run.Options{Dir: opt.Dir, MaxTime: opt.MaxTime, MaxEvaluations: opt.MaxEvaluations, Progress: opt.Progress}
 	if opt.Start != nil {
 		options.Start = &run.Start{Config: opt.Start.config, Params: opt.Start.file.Params}
 		var err error

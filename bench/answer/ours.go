@@ -5,12 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"sync/atomic"
 
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
-	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/version"
 )
@@ -22,7 +20,6 @@ const most = 1 << 21
 type ours struct {
 	system engine.Definition
 	set    []string
-	asked  *atomic.Int64                     // evaluations of ln π, nil where they are not counted
 	expand func(row []float64, state []byte) // functions of a state of the weighted format
 	width  int
 }
@@ -32,13 +29,9 @@ func (o *ours) name() string { return "revgen" }
 func (o *ours) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed uint64) (*Series, string, error) {
 	began := peers.Processor(0)
 	spent := func() float64 { return (peers.Processor(0) - began).Seconds() }
-	count := func() float64 {
-		if o.asked == nil {
-			return 0
-		}
-		return float64(o.asked.Load())
-	}
-	before := count()
+	tally := new(engine.Tally)
+	ctx = engine.WithTally(ctx, tally)
+	count := func() float64 { return float64(tally.Evaluations().Total()) }
 	cfg, _, err := catalogue.Systems{o.system}.Resolve(ctx, catalogue.Source{
 		System: o.system.Name, Preset: "best", Set: append(o.set, fmt.Sprint("training.seed=", seed)),
 	})
@@ -47,8 +40,14 @@ func (o *ours) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed
 	}
 	workers := pool.New(1)
 	defer workers.Close()
-	trainer, err := engine.NewTrainer(cfg, workers)
+	trainer, err := engine.Prepare(cfg, workers)
 	if err != nil {
+		return nil, "", err
+	}
+	if s, ok := trainer.System().(engine.Counted); ok {
+		s.Count(tally)
+	}
+	if err := trainer.Initialize(ctx); err != nil {
 		return nil, "", err
 	}
 	for trainer.Steps() < cfg.Shared().Training.Steps {
@@ -65,7 +64,7 @@ func (o *ours) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed
 	if err != nil {
 		return nil, "", err
 	}
-	s := &Series{width: o.width, Setup: spent(), SetupEvaluations: count() - before}
+	s := &Series{width: o.width, Setup: spent(), SetupEvaluations: count()}
 	const rows = 8192
 	buffer := make([]byte, rows*format.RowBytes)
 	largest := math.Inf(-1)
@@ -89,17 +88,6 @@ func (o *ours) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed
 	for r, w := range s.weights {
 		s.weights[r] = math.Exp(w - largest)
 	}
-	s.Evaluations = count() - before - s.SetupEvaluations
+	s.Evaluations = count() - s.SetupEvaluations
 	return s, version.Read().String(), nil
-}
-
-// counted is a target that counts evaluations.
-type counted struct {
-	vectors.Target
-	asked *atomic.Int64
-}
-
-func (c counted) LogDensity(dst, x []float32, k []uint8) {
-	c.asked.Add(int64(len(dst)))
-	c.Target.LogDensity(dst, x, k)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sync/atomic"
 
 	"github.com/revgen/revgen/target/density"
 )
@@ -34,7 +33,6 @@ func (t density64) LogDensity(dst, x []float32, _ []uint8) {
 // vectorProblem is a target of real vectors with functions of a state, whose means are
 // asked for to a hundredth of their standard deviations.
 func vectorProblem(name, about string, t density64, a, b []float64, functions []function) problem {
-	asked := new(atomic.Int64)
 	expand := func(row, x []float64) {
 		for i, f := range functions {
 			v := f.of(x)
@@ -52,7 +50,7 @@ func vectorProblem(name, about string, t density64, a, b []float64, functions []
 	walkers := max(32, 4*t.dim)
 	p.contenders = []contender{
 		&ours{
-			system: density.Reals(name, about, counted{t, asked}), asked: asked, width: means,
+			system: density.Reals(name, about, t), width: means,
 			expand: func(row []float64, state []byte) {
 				x := make([]float64, t.dim)
 				for i := range x {

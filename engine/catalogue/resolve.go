@@ -43,6 +43,8 @@ type Look struct {
 	Of     json.RawMessage `json:"of"`     // configuration before
 	Recipe json.RawMessage `json:"recipe"` // and after
 	Why    string          `json:"why"`
+	// Evaluations of the target so far.
+	Evaluations int64 `json:"evaluations,omitempty"`
 }
 
 // Recognise returns the source that stands for a file whose content is the target
@@ -130,14 +132,16 @@ func (from *Source) adapt(ctx context.Context, cfg engine.Config) (why string, e
 	if err != nil {
 		return "", err
 	}
+	tally := engine.TallyOf(ctx)
 	if bytes.Equal(of, from.Look.Of) {
+		tally.Restore(engine.Evaluations{Look: from.Look.Evaluations})
 		return from.Look.Why, conf.Draft(from.Look.Recipe, "", cfg)
 	}
 	path, _, _ := asm.Active()
 	if why, err = a.Adapt(notes.About(ctx, path.String(), string(of))); err != nil {
 		return "", err
 	}
-	look := Look{Of: of, Why: why}
+	look := Look{Of: of, Why: why, Evaluations: tally.Evaluations().Look}
 	if look.Recipe, err = conf.Image(cfg); err == nil {
 		*from.Look = look
 	}

@@ -78,6 +78,7 @@ func (r *run) open(ctx context.Context, opt *Options) error {
 		return err
 	}
 	r.sweepKeyframes()
+	r.tally.Restore(spentIn(r.dir))
 	status, err := r.telling(nil)
 	if err != nil {
 		return err
@@ -217,6 +218,9 @@ func (r *run) restore(ctx context.Context, path string) error {
 	if h.Path != activePath() {
 		r.report(fmt.Sprintf("resumed on kernel path %s what ran on %s: the numbers will differ in their last bits from an uninterrupted run's", activePath(), h.Path))
 	}
+	if h.Counted != nil {
+		r.tally.Restore(*h.Counted)
+	}
 	r.saved, r.before, r.written, r.moved, r.pending = h.Step, h.Seconds, h.Metrics, h.Moved, h.Pending
 	r.dirty = false
 	return nil
@@ -337,6 +341,7 @@ func (r *run) header(kind string) header {
 
 func (r *run) checkpointHeader() header {
 	h := r.header("checkpoint")
+	h.Counted = r.counted()
 	h.Seconds, h.Metrics, h.Moved, h.Pending, h.Warnings = r.before, r.written, r.moved, r.pending, r.warnings
 	if r.trail != nil {
 		h.Keyframe = &r.trail.base
@@ -348,6 +353,26 @@ func (r *run) checkpointHeader() header {
 		h.Seconds = r.seconds()
 	}
 	return h
+}
+
+// counted returns the evaluations so far, nil where they are not counted.
+func (r *run) counted() *engine.Evaluations {
+	if r.tally == nil {
+		return nil
+	}
+	all := r.evaluations()
+	return &all
+}
+
+// spentIn returns the evaluations that status.json of a run directory tells of, which may be
+// more than its checkpoint's.
+func spentIn(dir string) (e engine.Evaluations) {
+	const most = 1 << 20
+	var s Status
+	if text, err := disk.Read(statusFile(dir), most); err == nil && json.Unmarshal(text, &s) == nil && s.Evaluations != nil {
+		e = *s.Evaluations
+	}
+	return e
 }
 
 func (r *run) log(record engine.Record) error {
@@ -395,22 +420,23 @@ func (r *run) close() {
 
 // A Status is status.json: what a run was doing when it was last heard of.
 type Status struct {
-	Schema         int       `json:"schema"`
-	State          string    `json:"state"` // setting up, running, stopped, failed or done
-	Step           int       `json:"step"`
-	Steps          int       `json:"steps"`
-	Checkpoint     int       `json:"checkpoint"`       // step of the last checkpoint, -1 for none
-	StepsPerSecond float64   `json:"steps_per_second"` // since the run was started or resumed
-	Loss           *float64  `json:"loss,omitempty"`   // of the last step of this process
-	Acceptance     *float64  `json:"acceptance,omitempty"`
-	Seconds        float64   `json:"seconds"` // of training
-	Setup          float64   `json:"setup"`   // seconds of this process from the run's being asked for to its first step
-	Updated        time.Time `json:"updated"`
-	Host           string    `json:"host"`
-	Process        int       `json:"process"`
-	Path           string    `json:"path"`
-	Threads        int       `json:"threads"`
-	Error          string    `json:"error,omitempty"`
+	Schema         int                 `json:"schema"`
+	State          string              `json:"state"` // setting up, running, stopped, failed or done
+	Step           int                 `json:"step"`
+	Steps          int                 `json:"steps"`
+	Checkpoint     int                 `json:"checkpoint"`       // step of the last checkpoint, -1 for none
+	StepsPerSecond float64             `json:"steps_per_second"` // since the run was started or resumed
+	Loss           *float64            `json:"loss,omitempty"`   // of the last step of this process
+	Acceptance     *float64            `json:"acceptance,omitempty"`
+	Seconds        float64             `json:"seconds"`               // of training
+	Setup          float64             `json:"setup"`                 // seconds of this process from the run's being asked for to its first step
+	Evaluations    *engine.Evaluations `json:"evaluations,omitempty"` // of the target, where they are counted
+	Updated        time.Time           `json:"updated"`
+	Host           string              `json:"host"`
+	Process        int                 `json:"process"`
+	Path           string              `json:"path"`
+	Threads        int                 `json:"threads"`
+	Error          string              `json:"error,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -455,7 +481,7 @@ func (r *run) telling(problem error) ([]byte, error) {
 		state = "done"
 	}
 	r.told = time.Now()
-	s := Status{Schema: engine.SchemaVersion, State: state, Step: r.trainer.Steps(), Steps: r.common.Training.Steps, Checkpoint: r.saved, Seconds: r.before, Threads: r.workers.Threads(), Error: message}
+	s := Status{Schema: engine.SchemaVersion, State: state, Step: r.trainer.Steps(), Steps: r.common.Training.Steps, Checkpoint: r.saved, Seconds: r.before, Threads: r.workers.Threads(), Error: message, Evaluations: r.counted()}
 	if !r.started.IsZero() {
 		s.Setup = r.setup
 		if elapsed := time.Since(r.started).Seconds(); elapsed > 0 {

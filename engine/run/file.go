@@ -33,20 +33,21 @@ import (
 const magic = "RevGen\x00\x01"
 
 type header struct {
-	Schema   int             `json:"schema"`
-	Kind     string          `json:"kind"` // "model", "checkpoint" or "keyframe"
-	System   string          `json:"system"`
-	Step     int             `json:"step"`
-	Seconds  float64         `json:"seconds,omitempty"`       // of training, in a checkpoint
-	Metrics  int64           `json:"metrics_bytes,omitempty"` // length of metrics.jsonl at that step
-	Path     string          `json:"path"`                    // kernel path that computed it
-	Warnings []string        `json:"warnings,omitempty"`
-	Moved    float64         `json:"acceptance_sum,omitempty"` // over the first steps
-	Pending  *engine.Record  `json:"pending,omitempty"`        // of that step, where it is not in metrics.jsonl
-	Keyframe *keyframe       `json:"keyframe,omitempty"`       // that a checkpoint's trail begins with
-	Refuge   *refuge         `json:"good,omitempty"`           // state to go back to
-	Config   json.RawMessage `json:"config"`
-	Sections []sectionHeader `json:"sections"`
+	Schema   int                 `json:"schema"`
+	Kind     string              `json:"kind"` // "model", "checkpoint" or "keyframe"
+	System   string              `json:"system"`
+	Step     int                 `json:"step"`
+	Seconds  float64             `json:"seconds,omitempty"`       // of training, in a checkpoint
+	Metrics  int64               `json:"metrics_bytes,omitempty"` // length of metrics.jsonl at that step
+	Counted  *engine.Evaluations `json:"evaluations,omitempty"`
+	Path     string              `json:"path"` // kernel path that computed it
+	Warnings []string            `json:"warnings,omitempty"`
+	Moved    float64             `json:"acceptance_sum,omitempty"` // over the first steps
+	Pending  *engine.Record      `json:"pending,omitempty"`        // of that step, where it is not in metrics.jsonl
+	Keyframe *keyframe           `json:"keyframe,omitempty"`       // that a checkpoint's trail begins with
+	Refuge   *refuge             `json:"good,omitempty"`           // state to go back to
+	Config   json.RawMessage     `json:"config"`
+	Sections []sectionHeader     `json:"sections"`
 
 	sum string // the file's checksum, once it is read
 }

@@ -90,6 +90,54 @@ func (r *run) share() {
 	}
 }
 
+// count gives the target the context's tally, or one of the run's own, with the limit of the
+// options. Evaluations during training count as such, those that measure it on the way
+// included.
+func (r *run) count(ctx *context.Context, opt *Options) error {
+	s, ok := r.trainer.System().(engine.Counted)
+	if !ok {
+		if opt.MaxEvaluations > 0 || engine.TallyOf(*ctx).Limited() {
+			return fmt.Errorf("max-evaluations: those of %s are not counted; they are of reals, mixed and targets in Go", r.common.System)
+		}
+		return nil
+	}
+	if r.tally = engine.TallyOf(*ctx); r.tally == nil {
+		r.tally = new(engine.Tally)
+	}
+	if opt.MaxEvaluations > 0 {
+		within, stop := context.WithCancelCause(*ctx)
+		r.tally.Limit(opt.MaxEvaluations, func() { stop(engine.Spent(opt.MaxEvaluations)) })
+		*ctx = within
+	}
+	s.Count(r.tally)
+	return nil
+}
+
+// gather asks the other ranks how often they have evaluated the target.
+func (r *run) gather() {
+	n := r.workers.Size()
+	if n == 1 || r.tally == nil {
+		return
+	}
+	all := make([]engine.Evaluations, n)
+	all[r.workers.Rank()] = r.tally.Evaluations()
+	r.workers.Gather(n, pool.SpanOf(all, 1))
+	r.others = engine.Evaluations{}
+	for rank, e := range all {
+		if rank != r.workers.Rank() {
+			r.others.Add(e)
+		}
+	}
+	r.tally.Beside(r.others.Total())
+}
+
+// evaluations returns those of all ranks, of the others by the last step.
+func (r *run) evaluations() engine.Evaluations {
+	all := r.tally.Evaluations()
+	all.Add(r.others)
+	return all
+}
+
 // evaluate measures the generator, on rank 0.
 func (r *run) evaluate(ctx context.Context, e engine.Evaluator) (evaluation *measure.Evaluation, err error) {
 	r.workers.Alone(func() {

@@ -32,6 +32,10 @@ type Options struct {
 	Setup *Setup
 	// MaxTime, if positive, stops the run with a checkpoint that long after it was asked for.
 	MaxTime time.Duration
+	// MaxEvaluations, if positive, stops the run with a checkpoint when its target has been
+	// evaluated so often, its look at it included. The tally of the context of Train, which
+	// may have a limit too, goes on counting.
+	MaxEvaluations int64
 	// Progress, if not nil, is called at every logged step and at the last.
 	Progress func(Progress)
 	// Warning, if not nil, is called as soon as something is seen that the
@@ -70,6 +74,7 @@ type Progress struct {
 	Steps          int           // of the whole run
 	Elapsed        time.Duration // since the run was started or resumed
 	StepsPerSecond float64       // over that time
+	Evaluations    int64         // of the target so far, 0 where they are not counted
 	Predecessors   int           // runs that are still to follow, for which this one makes the start
 }
 
@@ -81,7 +86,9 @@ type Result struct {
 	Seconds    float64 // of training, earlier parts included
 	Setup      float64 // seconds of this process before its first step
 	Warnings   []string
-	Diagnosis  any // that of Options.Diagnose
+	// Evaluations of the target until now, nil where they are not counted.
+	Evaluations *engine.Evaluations
+	Diagnosis   any // that of Options.Diagnose
 
 	dir string
 }
@@ -147,7 +154,9 @@ type run struct {
 	warn               func(string)
 	progress           func(Progress)
 	warnings           []string
-	moved              float64 // sum of the acceptance over the present stretch of steps
+	tally              *engine.Tally      // nil where evaluations are not counted
+	others             engine.Evaluations // of the other ranks
+	moved              float64            // sum of the acceptance over the present stretch of steps
 	unmeasured, extend bool
 	cfg                engine.Config
 	program            string
@@ -195,6 +204,9 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 		return nil, err
 	}
 	defer r.close()
+	if err := r.count(&ctx, &opt); err != nil {
+		return nil, err
+	}
 	r.extend, r.cfg, r.program, r.diagnose, r.leave = opt.Extend, cfg, opt.Program, opt.Diagnose, opt.Leave
 	_, r.setting = trainer.System().(engine.Initializer)
 	if err := r.agree(r.open(ctx, &opt)); engine.Cancelled(err) {
@@ -208,6 +220,7 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 		err = r.setUp(ctx, workers, &opt)
 	}
 	if err == nil {
+		r.tally.Enter(engine.Learning)
 		defer engine.Interruptible(r.stepping(ctx), trainer.System())()
 		r.started, r.first, r.unmeasured = time.Now(), trainer.Steps(), opt.Unmeasured
 		r.setup = r.started.Sub(opt.Asked).Seconds()
@@ -254,6 +267,7 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 			}
 			continue
 		}
+		r.gather()
 		r.dirty = true
 		if time.Since(r.told) >= statusEvery {
 			_ = r.status(nil) // what cannot be written ends the run at the next record
@@ -338,7 +352,7 @@ func (r *run) record(ctx context.Context) error {
 	}
 	if r.progress != nil {
 		elapsed := time.Since(r.started)
-		r.progress(Progress{Record: record, Steps: r.common.Training.Steps, Elapsed: elapsed, StepsPerSecond: float64(r.trainer.Steps()-r.first) / elapsed.Seconds()})
+		r.progress(Progress{Record: record, Steps: r.common.Training.Steps, Elapsed: elapsed, StepsPerSecond: float64(r.trainer.Steps()-r.first) / elapsed.Seconds(), Evaluations: r.evaluations().Total()})
 	}
 	return nil
 }
@@ -401,6 +415,7 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 			return err
 		}
 	}
+	r.tally.Enter(engine.Measuring)
 	if e, ok := t.System().(engine.Evaluator); ok && !r.unmeasured {
 		var err error
 		result.Evaluation, err = r.evaluate(ctx, e)
@@ -409,32 +424,36 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 		}
 		result.Evaluation.Warn()
 	}
+	r.tally.Enter(engine.Diagnosing)
 	if r.diagnose != nil && !r.unmeasured {
 		var err error
 		if result.Diagnosis, err = r.diagnose(ctx, t.System(), result); err != nil {
 			return err
 		}
 	}
+	result.Evaluations = r.counted()
+	r.tally.Enter(engine.Illustrating)
 	if r.dir != "" {
 		var target string
 		if d, ok := r.cfg.(engine.Explainer); ok {
 			target = d.Describe()
 		}
 		summary, err := json.MarshalIndent(struct {
-			Schema  int     `json:"schema"`
-			System  string  `json:"system"`
-			Target  string  `json:"target,omitempty"` // in words
-			Preset  string  `json:"preset"`
-			Seed    uint64  `json:"seed"`
-			Steps   int     `json:"steps"`
-			Seconds float64 `json:"seconds"`
-			Threads int     `json:"threads"`
-			Path    string  `json:"path"`
+			Schema      int                 `json:"schema"`
+			System      string              `json:"system"`
+			Target      string              `json:"target,omitempty"` // in words
+			Preset      string              `json:"preset"`
+			Seed        uint64              `json:"seed"`
+			Steps       int                 `json:"steps"`
+			Seconds     float64             `json:"seconds"`
+			Evaluations *engine.Evaluations `json:"evaluations,omitempty"`
+			Threads     int                 `json:"threads"`
+			Path        string              `json:"path"`
 			Provenance
 			Training []string `json:"training_warnings,omitempty"`
 			*measure.Evaluation
 			Diagnosis any `json:"diagnosis,omitempty"`
-		}{engine.SchemaVersion, r.common.System, target, r.common.Preset, r.common.Training.Seed, t.Steps(), result.Seconds,
+		}{engine.SchemaVersion, r.common.System, target, r.common.Preset, r.common.Training.Seed, t.Steps(), result.Seconds, result.Evaluations,
 			r.workers.Threads(), activePath(), Here(r.program), r.warnings, result.Evaluation, result.Diagnosis}, "", "  ")
 		if err != nil {
 			return err

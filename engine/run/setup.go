@@ -34,6 +34,8 @@ type Setup struct {
 	run   bool // it holds a checkpoint
 	taken bool // Train has it
 	notes *notes.Book
+	tally *engine.Tally // of the context of Noting
+	spent engine.Evaluations
 }
 
 // notesDir holds how far a look at the target is, or the placing of a generator there, until
@@ -46,6 +48,8 @@ func (s *Setup) Noting(ctx context.Context) context.Context {
 	if s.run {
 		return ctx // which has nothing to look at
 	}
+	s.tally = engine.TallyOf(ctx)
+	s.tally.Restore(s.spent)
 	s.notes = notes.Open(notesDir(s.dir))
 	return notes.With(ctx, s.notes)
 }
@@ -83,6 +87,7 @@ func (s *Setup) begin(resume string) error {
 	if err != nil {
 		return err
 	}
+	s.spent = spentIn(s.dir)
 	if err := disk.Publish(configFile(s.dir), text); err != nil {
 		return err
 	}
@@ -190,6 +195,11 @@ func (s *Setup) End(reason error) error {
 // tell writes status.json.
 func (s *Setup) tell(state string, problem error) error {
 	status := Status{Schema: engine.SchemaVersion, State: state, Steps: s.given.Shared().Training.Steps, Checkpoint: -1}
+	if spent := s.tally.Evaluations(); s.tally != nil && spent.Total() > 0 {
+		status.Evaluations = &spent
+	} else if s.spent.Total() > 0 {
+		status.Evaluations = &s.spent
+	}
 	if problem != nil {
 		status.Error = problem.Error()
 	}

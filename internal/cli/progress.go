@@ -8,6 +8,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/run"
 )
 
@@ -61,6 +62,12 @@ func (m *meter) training(now run.Progress) {
 	text := fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance)
 	if m.bar != nil { // which takes what 80 columns have left
 		text = fmt.Sprintf("loss %.2e  acc. %.2f", now.Loss, now.Acceptance)
+	}
+	if now.Evaluations > 0 {
+		text += fmt.Sprintf("  %s evaluations", quantity(float64(now.Evaluations)))
+	}
+	if m.bar != nil && now.Evaluations > 0 {
+		text = fmt.Sprintf("loss %.2e  %s evals", now.Loss, quantity(float64(now.Evaluations)))
 	}
 	if now.Predecessors > 0 {
 		text += fmt.Sprintf("  (%d more to start from it)", now.Predecessors)
@@ -121,6 +128,12 @@ func (m *meter) end() {
 	if m.bar != nil && m.shown >= 0 {
 		fmt.Fprintln(m.p.stderr)
 	}
+}
+
+// spentText writes evaluations by their stages.
+func spentText(e *engine.Evaluations) string {
+	of := func(n int64) string { return quantity(float64(n)) }
+	return fmt.Sprintf("%s (look %s, training %s, table %s, diagnosis %s)", of(e.Total()), of(e.Look), of(e.Training), of(e.Table), of(e.Diagnosis))
 }
 
 // quantity writes a number of any size with three digits.

@@ -160,8 +160,20 @@ func (p *program) interruptible(work func(ctx context.Context) error) error {
 // has the time that it takes. Limit is the --max-time that may stop it as well, counted
 // from the start of the process, or of the job of a batch.
 func (p *program) resumable(limit duration, work func(ctx context.Context) error) error {
+	return p.bounded(limit, 0, work)
+}
+
+// bounded is resumable of a run, which a number of evaluations of its target may stop as well.
+func (p *program) bounded(limit duration, evaluations count, work func(ctx context.Context) error) error {
 	p.lasting.Store(true)
-	ctx := p.ctx
+	tally := new(engine.Tally)
+	ctx := engine.WithTally(p.ctx, tally)
+	if evaluations > 0 {
+		within, stop := context.WithCancelCause(ctx)
+		defer stop(nil)
+		tally.Limit(int64(evaluations), func() { stop(engine.Spent(evaluations)) })
+		ctx = within
+	}
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadlineCause(ctx, p.asked.Add(time.Duration(limit)), spent(limit))

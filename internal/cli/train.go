@@ -32,6 +32,7 @@ type training struct {
 	dir      string
 	resume   string
 	maxTime  duration
+	most     count // evaluations of the target
 	seed     count
 	threads  int
 	samples  count
@@ -62,7 +63,7 @@ The run directory holds config.json (enough to repeat the run), model.rvg, the t
 summary.json, the measured samples.npy, report.html, figures, metrics.jsonl,
 status.json, and the last two checkpoints.
 
-SIGINT, SIGTERM, SIGUSR1 and --max-time stop a run at any time. It leaves a checkpoint
+SIGINT, SIGTERM, SIGUSR1, --max-time and --max-evaluations stop a run at any time. It leaves a checkpoint
 and exit code 75, and the same command continues it. The result does not depend on
 whether or where a run was stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].Name, p.systems),
 		Example: `  revgen train
@@ -96,6 +97,7 @@ whether or where a run was stopped, nor on the number of threads.`, p.systems[0]
 	flags.BoolVar(&t.extend, "extend", false, "let a run that is resumed have more training.steps than it began with")
 	flags.StringVar(&t.resume, "resume", "auto", "continue from the directory's checkpoint: auto (if there is one), never or must")
 	flags.Var(&t.maxTime, "max-time", "stop, resumably, this long after the start of the process: 90m, 01:30:00 or 1-12:00:00")
+	flags.Var(&t.most, "max-evaluations", "stop, resumably, when the target has been evaluated so often, from the start of the run, its look at the target included: of reals, mixed and targets in Go")
 	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
 	flags.Var(&t.samples, "samples", "samples to leave in samples.npy (default those that were measured, up to 64 MiB)")
 	flags.BoolVar(&t.strict, "strict", false, "exit with 3 unless the diagnosis is that the samples are trustworthy")
@@ -199,7 +201,7 @@ func (p *program) train(t *training, wantSamples bool) error {
 	if err := p.ownRun(t); err != nil {
 		return err
 	}
-	return p.resumable(t.maxTime, func(ctx context.Context) error {
+	return p.bounded(t.maxTime, t.most, func(ctx context.Context) error {
 		if !given.looks {
 			return p.trainAndMeasure(ctx, given, t, wantSamples, nil)
 		}
@@ -435,6 +437,9 @@ func (p *program) conclude(dir, samples, preset string, result *run.Result) erro
 			return err
 		}
 		p.say("%d samples measured after %d steps in %.1f s", e.Samples, result.Steps, result.Seconds)
+		if spent := result.Evaluations; spent != nil {
+			p.say("evaluations of ln π: %s", spentText(spent))
+		}
 	}
 	if r, ok := result.Diagnosis.(*diagnose.Report); ok {
 		p.say("diagnosis: %s", r.Sentence)

@@ -301,6 +301,39 @@ func TestMaxTime(t *testing.T) {
 	ok(t, dir, tiny("run", "--max-time", "1-00:00:00")...)
 }
 
+// A number of evaluations ends a run as a time does, from its look at the target on, and
+// they are told of wherever the run is.
+func TestMaxEvaluations(t *testing.T) {
+	args := func(dir string, more ...string) []string {
+		return append([]string{"train", "reals", "-o", dir, "--figures", "none", "--samples", "0", "-s", "training.steps=40", "-s", "training.batch=64",
+			"-s", "evaluation.samples=300", "-s", "generator.scout.population=128"}, more...)
+	}
+	dir := t.TempDir()
+	o := ok(t, dir, args("whole")...)
+	require.Regexp(t, `steps 40/40  loss \S+  acceptance \S+  \S+k evaluations  `, o.stderr)
+	require.Regexp(t, `evaluations of ln π: \S+ \(look \S+, training \S+, table \S+, diagnosis \S+\)`, o.stderr)
+	var summary struct{ Evaluations engine.Evaluations }
+	require.NoError(t, json.Unmarshal([]byte(content(t, dir, "whole", "summary.json")), &summary))
+	spent := summary.Evaluations
+	for _, n := range []int64{spent.Look, spent.Training, spent.Table, spent.Diagnosis} {
+		require.Positive(t, n)
+	}
+	for most, at := range map[int64]string{spent.Look / 4: "stopped before the first step", spent.Look + spent.Training/2: `stopped at step [12]\d of 40`} {
+		name, limit := fmt.Sprint("run", most), fmt.Sprint(most)
+		for range 2 {
+			o = revgen(t, dir, args(name, "--max-evaluations", limit)...)
+			require.Equal(t, exitStopped, o.code, o.stderr)
+			require.Regexp(t, "--max-evaluations "+limit+", of which more go on: "+at, o.stderr)
+		}
+		require.Contains(t, content(t, dir, name, "status.json"), `"evaluations": {`)
+		ok(t, dir, args(name, "--max-evaluations", fmt.Sprint(10*spent.Total()))...)
+		require.Equal(t, content(t, dir, "whole", "model.rvg"), content(t, dir, name, "model.rvg"))
+	}
+	o = revgen(t, dir, tiny("other", "--max-evaluations", "5")...)
+	require.Equal(t, exitError, o.code, o.stderr)
+	require.Contains(t, o.stderr, "max-evaluations: those of ising are not counted; they are of reals, mixed and targets in Go")
+}
+
 func TestNonFiniteNumbersStopTraining(t *testing.T) {
 	o := revgen(t, t.TempDir(), "train", "toy", "-o", "run", "--set", "non_finite_at=7")
 	require.Equal(t, exitError, o.code)

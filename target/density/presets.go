@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/notes"
@@ -81,6 +82,7 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 	with := func(use func(p *problem)) {
 		if p, err := problemOf(1); err == nil { // or validation says what is wrong
 			defer p.Close()
+			p.Count(engine.TallyOf(ctx))
 			defer context.AfterFunc(ctx, func() { p.Interrupt(ctx.Err()) })()
 			use(p)
 		}

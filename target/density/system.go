@@ -126,4 +126,5 @@ var (
 	_ engine.Illustrator = (*system)(nil)
 	_ engine.Fallible    = (*system)(nil)
 	_ engine.Prober      = (*system)(nil)
+	_ engine.Counted     = (*system)(nil)
 )

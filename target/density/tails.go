@@ -102,7 +102,7 @@ func (w *pilotWalk) improper(where string, start, step []float64, r, power int) 
 func (e *evaluation) probe(dst []float64, y []float32, k []uint8) bool {
 	x := e.x[:len(y)]
 	e.chart.place(x, e.volume[:len(dst)], y, k)
-	if e.Err() != nil || e.source.Evaluate(dst, x, k) != nil {
+	if e.Err() != nil || e.ask(dst, x, k) != nil {
 		return false
 	}
 	for r := range dst {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/target/density/expression"
@@ -79,6 +80,7 @@ type problem struct {
 	key        string
 	chart      *chart
 	source     source
+	tally      *engine.Tally    // of evaluations
 	program    *program.Workers // the source, if it is one
 
 	measure sync.Once
@@ -184,12 +186,21 @@ func (e *evaluation) part(dst []float64, y []float32, k []uint8) {
 func (p *problem) evaluate(dst []float64, x []float32, k []uint8) error {
 	err := p.Err()
 	if err == nil {
-		if err = p.source.Evaluate(dst, x, k); err != nil {
+		if err = p.ask(dst, x, k); err != nil {
 			p.fail(err)
 		}
 	}
 	return err
 }
+
+// ask is the one place that a source is asked at.
+func (p *problem) ask(dst []float64, x []float32, k []uint8) error {
+	p.tally.Add(len(dst))
+	return p.source.Evaluate(dst, x, k)
+}
+
+// Count implements engine.Counted.
+func (p *problem) Count(t *engine.Tally) { p.tally = t }
 
 // watch notes values until they have been judged.
 func (e *evaluation) watch(values []float64, x []float32, k []uint8) {
