@@ -7,9 +7,12 @@
 //
 // A change swaps an operator, moves a comparison's boundary or a constant by one, drops a
 // sign, a negation or a statement, negates a condition, or returns nil for an error. One
-// that does not compile is not counted. The short tests of its package run first, then those of
-// packages that import it, nearest first, then the long ones of its package. It is caught when
-// a test fails or hangs that passes without it. The tree is not touched: go test -overlay has the changed file.
+// that does not compile, or compiles to the same, is not counted, and capacities are left
+// alone. The tests of its package that reach its line run first, then those of packages that
+// import it, nearest first; each time the quick ones before the slow. It is caught when a test
+// fails twice, or hangs, that passes without it. The tree is not touched: go's -overlay has the
+// changed file. What a test reaches, processes that it starts included, is found once for each
+// state of a package's tests (reach.go) and kept in the user's cache.
 //
 // A changed program may do what this user may, such as send signals, remove files or take
 // all memory. Run many of them in a container, or under a limit (ulimit -v) and by
@@ -43,7 +46,8 @@ func main() {
 	flag.IntVar(&s.skip, "skip", 0, "leave out so many of them, which an earlier run had")
 	flag.Uint64Var(&s.seed, "seed", 1, "of the choice")
 	flag.IntVar(&s.importers, "importers", 3, "run the tests of at most so many importing packages")
-	flag.DurationVar(&s.timeout, "timeout", 5*time.Minute, "of the tests of one package")
+	flag.DurationVar(&s.timeout, "timeout", time.Minute, "of tests, at least; it is ten times what they took before where that is more")
+	flag.DurationVar(&s.budget, "budget", 2*time.Minute, "leave out the slowest tests of a package beyond so much in all")
 	flag.Parse()
 	s.places = flag.Args()
 	survivors, err := s.run()
@@ -63,17 +67,20 @@ type session struct {
 	places                  []string
 	sample, skip, importers int
 	seed                    uint64
-	timeout                 time.Duration
+	timeout, budget         time.Duration
 
 	packages []listed
-	passed   map[string]bool // tests that failed with a mutant and pass without
-	overlay  string          // a file
+	reaches  map[string]*reaches // by package
+	ids      map[string]string   // of packages as they are compiled
+	useless  map[string]bool     // tests that fail without a change, too, or fail once and pass then
+	dir      string
 }
 
 // A listed package is what go list says of it.
 type listed struct {
 	ImportPath, Name, Dir                                                         string
 	GoFiles, CgoFiles, TestGoFiles, XTestGoFiles, Deps, TestImports, XTestImports []string
+	Module                                                                        struct{ Path string }
 }
 
 // run tests mutants and returns how many survive.
@@ -86,12 +93,11 @@ func (s *session) run() (survivors int, err error) {
 	if s.sample > 0 {
 		rand.New(rand.NewPCG(s.seed, 0)).Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
 	}
-	dir, err := os.MkdirTemp("", "mutate")
-	if err != nil {
+	if s.dir, err = os.MkdirTemp("", "mutate"); err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
-	s.passed, s.overlay = map[string]bool{}, filepath.Join(dir, "overlay.json")
+	defer os.RemoveAll(s.dir)
+	s.reaches, s.ids, s.useless = map[string]*reaches{}, map[string]string{}, map[string]bool{}
 	compiled := 0
 	var lived []mutant
 	for _, m := range found {
@@ -102,13 +108,15 @@ func (s *session) run() (survivors int, err error) {
 		if err := s.lay(m); err != nil {
 			return 0, err
 		}
-		if _, err := s.goTool(true, "build", "-o", os.DevNull, p.ImportPath); err != nil {
+		if changes, err := s.changes(p.ImportPath); err != nil {
+			return 0, err
+		} else if !changes {
 			continue
 		}
 		if compiled++; compiled <= s.skip {
 			continue
 		}
-		by, err := s.catch(p)
+		by, err := s.catch(p, m)
 		if err != nil {
 			return 0, err
 		}
@@ -128,7 +136,7 @@ func (s *session) run() (survivors int, err error) {
 // mutants returns those of the files that the root and the programs under cmd consist of,
 // at the lines and places that are asked for.
 func (s *session) mutants() (found []mutant, err error) {
-	out, err := s.goTool(false, "list", "-json=ImportPath,Name,Dir,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Deps,TestImports,XTestImports", "./...")
+	out, err := s.goTool(false, "list", "-json=Module,ImportPath,Name,Dir,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Deps,TestImports,XTestImports", "./...")
 	if err != nil {
 		return nil, err
 	}
@@ -218,44 +226,114 @@ func (s *session) lay(m mutant) error {
 	if err != nil {
 		return err
 	}
-	changed := filepath.Join(filepath.Dir(s.overlay), "changed.go")
+	changed := filepath.Join(s.dir, "changed.go")
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{file: changed}})
-	return errors.Join(err, os.WriteFile(changed, m.apply(source), 0o666), os.WriteFile(s.overlay, overlay, 0o666))
+	return errors.Join(err, os.WriteFile(changed, m.apply(source), 0o666), os.WriteFile(filepath.Join(s.dir, "overlay.json"), overlay, 0o666))
+}
+
+// changes reports whether a package compiles with the change, to something else.
+func (s *session) changes(path string) (bool, error) {
+	id := func(changed bool) (string, error) {
+		out, err := s.goTool(changed, "list", "-export", "-f", "{{.BuildID}}", path)
+		return string(out[bytes.LastIndexByte(out, '/')+1:]), err // of what was written, after that of what it was made from
+	}
+	if s.ids[path] == "" {
+		now, err := id(false)
+		if err != nil {
+			return false, err
+		}
+		s.ids[path] = now
+	}
+	now, err := id(true)
+	return err == nil && now != s.ids[path], nil
 }
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
 // catch runs tests until some fail, and returns what caught the mutant, "" if nothing.
-func (s *session) catch(p listed) (string, error) {
-	near := append([]string{p.ImportPath}, s.nearest(p)...)
-	for i, tests := range append(near, p.ImportPath) {
-		short := i < len(near) && p.Name != "main" // what builds a program is not short
-		test := []string{"test", "-vet=off", "-failfast", "-timeout", s.timeout.String(), fmt.Sprintf("-short=%t", short), tests}
-		out, err := s.goTool(true, test...)
-		if err == nil {
+func (s *session) catch(p listed, m mutant) (string, error) {
+	for _, q := range append([]listed{p}, s.nearest(p)...) {
+		tests, err := s.reaching(q, p.ImportPath+"/"+path.Base(m.file), m.at)
+		if err != nil {
+			return "", err
+		}
+		if len(tests) == 0 {
 			continue
 		}
-		by := tests
-		if bytes.Contains(out, []byte("panic: test timed out")) {
-			by = "a hang of " + tests
-		} else if m := failure.FindSubmatch(out); m != nil {
-			by = string(m[1]) + " of " + tests
-			test = append(test, "-run", "^"+string(m[1])+"$")
+		program := filepath.Join(s.dir, "changed.test")
+		if _, err := s.goTool(true, "test", "-c", "-vet=off", "-o", program, q.ImportPath); err != nil {
+			return "compiling tests of " + q.ImportPath, nil
 		}
-		if !s.passed[by] {
-			if out, err := s.goTool(false, test...); err != nil {
-				return "", fmt.Errorf("without a change, too, %w\n%s", err, out)
+		quick := 0 // that take five seconds in all
+		for sum := 0.0; quick < len(tests) && sum < 5; quick++ {
+			sum += tests[quick].Seconds
+		}
+		for _, some := range [][]reach{tests[:quick], tests[quick:]} {
+			by, err := s.fails(q, program, some)
+			if by != "" || err != nil {
+				return by, err
 			}
-			s.passed[by] = true
 		}
-		return by, nil
 	}
 	return "", nil
 }
 
+// fails runs tests with the change and returns the first that fails because of it, or "".
+func (s *session) fails(q listed, program string, tests []reach) (string, error) {
+	for len(tests) > 0 {
+		out, err := s.test(true, q, program, tests)
+		if err == nil {
+			return "", nil
+		}
+		if bytes.Contains(out, []byte("panic: test timed out")) {
+			return "a hang of " + q.ImportPath, nil
+		}
+		found := failure.FindSubmatch(out)
+		if found == nil {
+			return q.ImportPath, nil // ended otherwise
+		}
+		at := slices.IndexFunc(tests, func(r reach) bool { return r.Test == string(found[1]) })
+		if at < 0 {
+			return "", fmt.Errorf("%s of %s was not asked for", found[1], q.ImportPath)
+		}
+		by := tests[at].Test + " of " + q.ImportPath
+		one := tests[at : at+1]
+		_, again := s.test(true, q, program, one)
+		if again != nil && !one[0].Passed { // when its reach was found: does it without?
+			plain := filepath.Join(s.dir, "plain.test")
+			if _, err := s.goTool(false, "test", "-c", "-vet=off", "-o", plain, q.ImportPath); err != nil {
+				return "", err
+			}
+			if _, err := s.test(false, q, plain, one); err != nil {
+				again = nil
+			}
+		}
+		if again != nil {
+			return by, nil
+		}
+		fmt.Fprintf(s.out, "%s fails without a change, or now and then: left out\n", by)
+		s.useless[by] = true
+		tests = slices.Delete(slices.Clone(tests), at, at+1)
+	}
+	return "", nil
+}
+
+// test runs some of a package's tests.
+func (s *session) test(changed bool, q listed, program string, tests []reach) ([]byte, error) {
+	var names []string
+	took := 0.0
+	for _, r := range tests {
+		names, took = append(names, r.Test), took+r.Seconds
+	}
+	limit := max(s.timeout, time.Duration(10*took*float64(time.Second)))
+	c := exec.Command(program, "-test.failfast", "-test.timeout", limit.String(), "-test.run", "^("+strings.Join(names, "|")+")$")
+	c.Dir, c.Env = q.Dir, s.environment(changed)
+	return c.CombinedOutput()
+}
+
 // nearest returns packages that import p, or whose tests do or build it: first those that
 // name it most often, which indirect ones do not at all.
-func (s *session) nearest(p listed) (paths []string) {
+func (s *session) nearest(p listed) (near []listed) {
 	names := map[string]int{}
 	mark := path.Base(p.ImportPath) + "."
 	if p.Name == "main" {
@@ -271,22 +349,31 @@ func (s *session) nearest(p listed) (paths []string) {
 			names[q.ImportPath] += bytes.Count(text, []byte(mark))
 		}
 		if slices.Contains(slices.Concat(q.Deps, q.TestImports, q.XTestImports), p.ImportPath) || p.Name == "main" && names[q.ImportPath] > 0 {
-			paths = append(paths, q.ImportPath)
+			near = append(near, q)
 		}
 	}
-	slices.SortStableFunc(paths, func(a, b string) int { return names[b] - names[a] })
-	return paths[:min(len(paths), s.importers)]
+	slices.SortStableFunc(near, func(a, b listed) int { return names[b.ImportPath] - names[a.ImportPath] })
+	return near[:min(len(near), s.importers)]
 }
 
 // goTool runs go, with the changed file or without.
 func (s *session) goTool(changed bool, args ...string) ([]byte, error) {
 	c := exec.Command("go", args...)
-	if changed { // in the environment it holds for what tests build, too
-		c.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+s.overlay)
-	}
+	c.Env = s.environment(changed)
 	out, err := c.Output()
 	if err != nil {
 		err = fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
+		}
 	}
 	return out, err
+}
+
+// environment has the change also for what tests build.
+func (s *session) environment(changed bool) []string {
+	if !changed {
+		return os.Environ()
+	}
+	return append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+filepath.Join(s.dir, "overlay.json"))
 }

@@ -14,6 +14,7 @@ import (
 type mutant struct {
 	file     string
 	line     int
+	at       int    // the line that tests reach: for a case's it is that of its switch
 	from, to int    // the bytes that are replaced
 	text     string // what replaces them
 	change   string // for a reader
@@ -49,8 +50,13 @@ func mutants(name string, source []byte) (found []mutant, err error) {
 		return nil, err
 	}
 	at := func(p token.Pos) int { return files.Position(p).Offset }
+	var stack []ast.Node
 	replace := func(from, to token.Pos, text string) {
+		if ofACapacity(stack, from) {
+			return
+		}
 		m := mutant{file: name, line: files.Position(from).Line, from: at(from), to: at(to), text: text}
+		m.at = files.Position(reachedAt(stack, from)).Line
 		begin := bytes.LastIndexByte(source[:m.from], '\n') + 1
 		first, _, _ := bytes.Cut(source[begin:], []byte("\n"))
 		m.change = "without " + strings.TrimSpace(string(first))
@@ -69,7 +75,6 @@ func mutants(name string, source []byte) (found []mutant, err error) {
 	}
 	drop := func(n ast.Node) { replace(n.Pos(), n.End(), "") }
 	text := func(n ast.Node) string { return string(source[at(n.Pos()):at(n.End())]) }
-	var stack []ast.Node
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case nil:
@@ -136,4 +141,27 @@ func returnsError(stack []ast.Node) bool {
 		return ok && name.Name == "error"
 	}
 	return false
+}
+
+// ofACapacity reports whether a place is in the capacity of a slice: memory, no more.
+func ofACapacity(stack []ast.Node, place token.Pos) bool {
+	return slices.ContainsFunc(stack, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) != 3 || call.Args[2].Pos() > place {
+			return false
+		}
+		f, ok := call.Fun.(*ast.Ident)
+		return ok && f.Name == "make"
+	})
+}
+
+// reachedAt returns where a test is when it comes to a place: it comes to what stands
+// between case and the colon by way of the switch, whichever case it takes.
+func reachedAt(stack []ast.Node, place token.Pos) token.Pos {
+	for i, n := range stack {
+		if c, ok := n.(*ast.CaseClause); ok && place < c.Colon {
+			return stack[i-2].Pos() // the switch, around its block
+		}
+	}
+	return place
 }
