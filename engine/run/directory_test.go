@@ -278,3 +278,49 @@ func TestSearchesStopWithinAStep(t *testing.T) {
 		require.Equal(t, want.Params, got.Params)
 	}
 }
+
+// failing is a toy whose target fails in a step.
+type failing struct {
+	*toy
+	at     int
+	before func() // called then
+}
+
+func (c *failing) New(workers *pool.Pool) (engine.System, error) {
+	s, err := c.toy.New(workers)
+	return &failingSystem{s.(*toySystem), c}, err
+}
+
+type failingSystem struct {
+	*toySystem
+	of *failing
+}
+
+func (s *failingSystem) Loss(params []float32, step uint32) (float64, error) {
+	if int(step) == s.of.at {
+		s.of.before()
+		return 0, errors.New("the target is gone")
+	}
+	return s.toySystem.Loss(params, step)
+}
+
+// A target that fails leaves a checkpoint of the step before. If none can be written, that is
+// said beside why the run ended.
+func TestTargetFailsOnABadDisk(t *testing.T) {
+	dir := t.TempDir()
+	cfg := &failing{newToy(), 13, func() {}}
+	_, err := train(t, context.Background(), cfg, 1, run.Options{Dir: dir})
+	require.EqualError(t, err, "step 13: the target is gone")
+	require.Contains(t, status(t, dir), `"checkpoint": 12`)
+
+	checkpoint := filepath.Join(dir, "checkpoint.rvg")
+	cfg.at, cfg.before = 15, func() {
+		_ = os.Remove(checkpoint)
+		_ = os.MkdirAll(filepath.Join(checkpoint, "in the way"), 0o700)
+	}
+	_, err = train(t, context.Background(), cfg, 1, run.Options{Dir: dir})
+	require.ErrorContains(t, err, "step 15: the target is gone")
+	require.ErrorContains(t, err, "checkpoint.rvg: ")
+	require.Contains(t, status(t, dir), `"failed"`)
+	require.Contains(t, status(t, dir), `"checkpoint": 12`)
+}
