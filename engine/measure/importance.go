@@ -37,25 +37,27 @@ func NewImportance(r []float64) Importance {
 	return e
 }
 
+const logZRow = "log_z"
+
 // ImportanceMetrics returns the rows of a table that a known density makes
 // possible, given R of the samples: the effective sample size of importance
 // weights, as a fraction of the samples; ln Z by them beside its exact value; and
 // KL(q‖π), which needs that value alone. If ln Z is NaN it is not known: the row
 // of ln Z is without an error, and that of the divergence is missing.
 func ImportanceMetrics(r []float64, logZ float64) []Metric {
-	estimate := NewImportance(r)
+	estimate := NewWeights(r)
 	var kl stat.Mean
 	for _, x := range r {
 		kl.Add(x)
 	}
 	rows := []Metric{
 		{
-			Name: "effective_sample_size", Exact: 1, Generated: estimate.ESS, Error: max(0, 1-estimate.ESS),
-			Interval: around(estimate.ESS, sizeError(r)),
+			Name: "effective_sample_size", Exact: 1, Generated: estimate.EffectiveSize, Error: max(0, 1-estimate.EffectiveSize),
+			Interval: around(estimate.EffectiveSize, sizeError(r)),
 		},
 		{
-			Name: "log_z", Exact: logZ, Generated: estimate.LogZ, Error: math.Abs(estimate.LogZ - logZ),
-			Interval: around(estimate.LogZ, estimate.Error),
+			Name: logZRow, Exact: logZ, Generated: estimate.LogZ, Error: math.Abs(estimate.LogZ - logZ),
+			Interval: around(estimate.LogZ, estimate.LogZError),
 		},
 	}
 	if math.IsNaN(logZ) {
@@ -63,7 +65,7 @@ func ImportanceMetrics(r []float64, logZ float64) []Metric {
 	}
 	// Parameters and states in float32 leave ln q uncertain by so much.
 	const rounding = 0x1p-23
-	rows[1] = rows[1].Judged(stat.MeanAbsolute(math.Hypot(estimate.Error, rounding)), nil)
+	rows[1] = rows[1].Judged(stat.MeanAbsolute(math.Hypot(estimate.LogZError, rounding)), nil)
 	divergence := kl.Value() + logZ
 	return append(rows, Metric{
 		Name: "kl_by_density", Generated: divergence, Error: math.Abs(divergence),

@@ -16,9 +16,12 @@ type Weights struct {
 	ParetoK       float64 `json:"pareto_k"` // shape of the law of the largest
 	Tail          float64 `json:"tail"`     // what those have above the next one, of the sum of all
 	Largest       float64 `json:"largest"`  // in units of the mean
-	LogZ          float64 `json:"log_z"`
-	LogZError     float64 `json:"log_z_error"`
-	KL            float64 `json:"kl"` // KL(q‖π), if LogZ is right
+	// Unseen is the part of Z that a tail of k̂ above 0.5 has on average beyond the largest of
+	// as many weights. It is in all errors.
+	Unseen    float64 `json:"unseen,omitempty"`
+	LogZ      float64 `json:"log_z"`
+	LogZError float64 `json:"log_z_error"`
+	KL        float64 `json:"kl"` // KL(q‖π), if LogZ is right
 	// Warning says why means by the weights cannot be trusted, "" if nothing was seen.
 	Warning string `json:"warning,omitempty"`
 }
@@ -29,6 +32,7 @@ const (
 	leastTail  = 0.1 // unless the tail is smaller than this much of a mean's error by chance
 	fewestLeft = 100 // independent samples that they are worth
 	farAbove   = 10  // largest weight, where too few are large to tell their law
+	heavy      = 0.5 // k̂ from which on the variance of as many weights is less than that of more
 )
 
 // NewWeights judges the weights e^−R of samples.
@@ -42,6 +46,11 @@ func NewWeights(r []float64) Weights {
 	w := Weights{
 		Samples: len(r), EffectiveSize: estimate.ESS, ParetoK: k, Tail: tail, Largest: estimate.Largest,
 		LogZ: estimate.LogZ, LogZError: estimate.Error, KL: estimate.KL,
+	}
+	if k > heavy {
+		// Of Pareto's law, whose largest of n is exceeded with a probability of 1/n.
+		w.Unseen = w.Largest / float64(len(r)) / (1 - min(k, largestK))
+		w.LogZError = math.Hypot(w.LogZError, w.Unseen)
 	}
 	switch worth := w.EffectiveSize * float64(len(r)); {
 	case math.IsNaN(worth):
@@ -102,20 +111,22 @@ func NewReweighing(r []float64) *Reweighing {
 }
 
 // Mean returns the self-normalised mean Σ w f / Σ w of a function's values and its
-// standard error by the delta method. Values of samples without weight do not count.
+// standard error by the delta method, and by what the tail may hold, of which the function's
+// values are those of the largest weights. Values of samples without weight do not count.
 func (w *Reweighing) Mean(f []float64) (value, standardError float64) {
 	for i, share := range w.shares {
 		if share > 0 {
 			value += share * f[i]
 		}
 	}
-	var squares float64
+	var squares, of float64
 	for i, share := range w.shares {
 		if share > 0 {
+			of += share * share
 			squares += share * share * (f[i] - value) * (f[i] - value)
 		}
 	}
-	return value, math.Sqrt(squares)
+	return value, math.Sqrt(squares * (1 + w.Unseen*w.Unseen/of))
 }
 
 // Variance is Mean of the variance.
@@ -126,6 +137,22 @@ func (w *Reweighing) Variance(f []float64) (value, standardError float64) {
 		squares[i] = (v - mean) * (v - mean)
 	}
 	return w.Mean(squares)
+}
+
+// Withdraw takes back what the weights say, whose samples lack a part of the target: ln Z and
+// averages are then those of the rest, and their intervals hold nothing.
+func (e *Evaluation) Withdraw(why string) {
+	if e.Weights == nil {
+		return
+	}
+	e.Weights.Warning = why
+	for i := range e.Metrics {
+		m := &e.Metrics[i]
+		m.Reweighted = nil
+		if m.Name == logZRow {
+			m.Interval = [2]float64{math.NaN(), math.NaN()}
+		}
+	}
 }
 
 // Reweigh adds what weights make of a row.

@@ -39,8 +39,11 @@ func (m *Metric) Floors() float64 {
 	return m.Error / math.Hypot(m.Floor, stat.MeanAbsolute(m.Uncertainty))
 }
 
-// far reports an error, of a table of so many, that is not chance: beyond what as many exact
-// samples tolerate, or infinite. Nothing is far from a reference that has not settled.
+// far reports an error, of a table of so many, that is not chance: infinite, or more than three
+// floors, which a law that is narrow exceeds without being off by much, and more than one of a
+// hundred tables of exact samples has anywhere. Three floors by themselves are no contradiction:
+// of ten averages of exact samples one exceeds them in a sixth of the tables, of thirty in two of
+// five. Nothing is far from a reference that has not settled.
 func (m *Metric) far(rows int) bool {
 	if m.Unsettled || math.IsInf(m.Error, 0) || !(m.Floor > 0) {
 		return !m.Unsettled && math.IsInf(m.Error, 0)
@@ -114,6 +117,9 @@ func (m *Metric) against() string {
 // Warn adds to an evaluation's warnings which metrics are far from their reference,
 // and which have none.
 func (e *Evaluation) Warn() {
+	if len(e.Lost) > 0 {
+		e.Withdraw("by weights there are neither ln Z nor averages: " + e.Lost[0])
+	}
 	if e.Weights != nil && !e.weightsTrusted() {
 		e.Warnings = append(e.Warnings, e.Weights.Warning)
 	}
