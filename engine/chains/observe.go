@@ -81,7 +81,8 @@ type Prospector interface {
 	Prospect(params []float32, n int, scales []float64) (Walk, error)
 }
 
-// ManyCoordinates are more than isotropic steps take far within a diagnosis.
+// ManyCoordinates are more than isotropic steps take far within a diagnosis, even where all are
+// of one scale.
 const ManyCoordinates = 65
 
 // A VectorWalk is one of states of real coordinates.
@@ -89,7 +90,7 @@ type VectorWalk interface {
 	Walk
 	// Coordinates returns those of the states, [states][d], which are not to be changed.
 	Coordinates() []float32
-	// Shape lets chains in ManyCoordinates take steps in the shape of the generator's
+	// Shape lets chains in several coordinates take steps in the shape of the generator's
 	// samples, from number first on, beside their own. All leave the target as it is, and
 	// no state is the generator's.
 	Shape(first uint64)

@@ -10,8 +10,8 @@ import (
 	"github.com/revgen/revgen/engine/rng"
 )
 
-// Isotropic steps mix in d times as many as the largest variance has of the smallest: in many
-// coordinates, in more than a diagnosis has. Steps L ε, with the covariance L Lᵀ of a
+// Isotropic steps mix in d times as many as the largest variance has of the smallest: on a ridge
+// or in many coordinates, in more than a diagnosis has. Steps L ε, with the covariance L Lᵀ of a
 // generator's samples, need d alone, and steps that leave their Gaussian N as it is,
 //
 //	x′ = c + √(1−β²)(x − c) + β L ε,  accepted with min{1, π(x′) N(x) / π(x) N(x′)},
@@ -26,7 +26,8 @@ const (
 	shapeNumbers = 1 << 23
 	shapeLeast   = 4 // times d samples, of which a covariance is known well enough
 
-	plainPart = 8    // one step in so many is the transition's own
+	plainPart = 8    // one step in so many is the transition's own, in many coordinates
+	plainHalf = 2    // and in few, where it may be that which crosses
 	typical   = 2.4  // /√d: steps ε in which a Gaussian mixes best
 	adaptedTo = 0.25 // acceptance that steps ε are adapted to while a chain is on its way
 	adapted   = 0.1  // rate of that
@@ -87,6 +88,7 @@ func (s *shape) inverse(z, x []float32) {
 // A shaping is what chains have that take such steps.
 type shaping struct {
 	shapes []*shape  // of the modes
+	plain  int       // one step in so many is the transition's own
 	steps  int       // of each chain so far
 	looked int       // how many they were when it was last asked whether chains rest
 	last   []float64 // ln π then
@@ -98,12 +100,15 @@ type shaping struct {
 func (w *walk) Shape(first uint64) {
 	d := w.e.Dim
 	n := min(shapeStates, shapeNumbers/d)
-	if d < chains.ManyCoordinates || n < shapeLeast*d {
+	if d < 2 || n < shapeLeast*d {
 		return
 	}
 	samples := w.e.NewStates(n)
 	w.sampler.Draw(samples, nil, first, 0)
-	s := &shaping{last: make([]float64, w.all.Len()), size: make([]float64, w.all.Len()), rests: make([]bool, w.all.Len())}
+	s := &shaping{plain: plainHalf, last: make([]float64, w.all.Len()), size: make([]float64, w.all.Len()), rests: make([]bool, w.all.Len())}
+	if d >= chains.ManyCoordinates {
+		s.plain = plainPart
+	}
 	for i := range s.size {
 		s.last[i], s.size[i] = math.Inf(-1), typical/math.Sqrt(float64(d))
 	}
@@ -154,7 +159,7 @@ func (w *walk) about(samples States, mode int) (center, about []float64) {
 // advance takes a slice's steps, those of the transition first.
 func (w *walk) advance(stream *rng.Counter, steps int) {
 	s := w.shaped
-	plain := (steps + int(w.Calls)%plainPart) / plainPart // in the long run, however few at once
+	plain := (steps + int(w.Calls)%s.plain) / s.plain // in the long run, however few at once
 	look := s.steps-s.looked >= w.e.Dim
 	if look {
 		s.looked = s.steps

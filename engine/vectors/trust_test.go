@@ -197,3 +197,62 @@ func TestShapedChainsKeepTheTarget(t *testing.T) {
 		}
 	}
 }
+
+// A ridge is a stationary autoregression of 20 coordinates whose steps are a twentieth as wide
+// as their values.
+type ridge struct{}
+
+const ridgeLength, ridgeMemory = 20, 0.999
+
+func (ridge) Dim() int { return ridgeLength }
+
+func (ridge) Place() (center []float64, scale float64) { return make([]float64, ridgeLength), 1 }
+
+func (ridge) LogDensity(dst, x []float32, _ []uint8) {
+	for r := range dst {
+		row := x[r*ridgeLength : (r+1)*ridgeLength]
+		sum := -float64(row[0]) * float64(row[0]) / 2
+		for i, v := range row[1:] {
+			e := float64(v) - ridgeMemory*float64(row[i])
+			sum -= e * e / 2 / (1 - ridgeMemory*ridgeMemory)
+		}
+		dst[r] = float32(sum)
+	}
+}
+
+// TestTrustOnRidge: chains that take the shape of the generator's samples mix on a ridge, along
+// which isotropic steps do not, within the work of a brief diagnosis; and they see that a
+// generator is wrong there.
+func TestTrustOnRidge(t *testing.T) {
+	workers := pool.New(0)
+	defer workers.Close()
+	for memory, want := range map[float64]diagnose.Verdict{ridgeMemory: diagnose.Trustworthy, 0.9985: diagnose.Wrong} {
+		part := mixture.Component{Weight: 1, Mean: make([]float64, ridgeLength)}
+		for i := range ridgeLength {
+			for j := range i + 1 {
+				fresh := 1.0
+				if j > 0 {
+					fresh = math.Sqrt(1 - memory*memory)
+				}
+				part.Factor = append(part.Factor, math.Pow(memory, float64(i-j))*fresh)
+			}
+		}
+		c := &testConfig{paperConfig(), ridge{}}
+		placed(c, 1)
+		c.Generator.Depth, c.Transition.Sigma = 0, []float64{0.01, 0.03}
+		require.NoError(t, c.Validate())
+		system, err := c.New(workers)
+		require.NoError(t, err)
+		s := system.(*System)
+		params := make([]float32, s.NumParams())
+		_, scale, base := s.generator.nets.place(params)
+		for i := range scale {
+			scale[i] = 1
+		}
+		s.generator.nets.base.Place(base, [][]mixture.Component{{part}})
+		s.Dense = false // chains alone tell
+		r, err := diagnose.Run(t.Context(), s, params, diagnose.Brief(1<<21))
+		require.NoError(t, err)
+		require.Equal(t, want, r.Verdict, "%s: %+v", r.Sentence, *r.Chains)
+	}
+}
