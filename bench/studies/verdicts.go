@@ -159,6 +159,9 @@ func (e *execution) judged(ctx context.Context) (*VerdictOutcome, error) {
 			full, err = diagnose.Run(ctx, trained, r.Params, long)
 		}
 		if err == nil {
+			if said.Lacking != "" {
+				r.Evaluation.Withdraw(said.Lacking)
+			}
 			err = o.hold(ctx, k, trained, cfg, r, e.Workers)
 		}
 		return said, err

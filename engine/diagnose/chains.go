@@ -16,6 +16,7 @@ import (
 type chainResult struct {
 	Chains
 	summaries   []stat.ChainSummary // of the columns
+	climbs      []bool              // ln π of a chain rose, or stayed, over the draws
 	coordinates profile             // of vectors
 }
 
@@ -84,8 +85,32 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 	for _, s := range c.summaries {
 		c.RHat, c.EffectiveSize = max(c.RHat, s.RHat), min(c.EffectiveSize, s.EffectiveSize)
 	}
+	c.climbs = d.climbs(all)
 	c.Mixed = c.RHat < mixedRHat && c.EffectiveSize >= leastSize
 	return c, nil
+}
+
+// climbs reports, of each chain, whether ln π in the second half of its draws was on average no
+// lower than ever in the first: of one that is on its way, or cannot move.
+func (d *diagnosis) climbs(all []float64) []bool {
+	climbs := make([]bool, d.options.Chains)
+	j := slices.Index(d.names, logDensity)
+	if j < 0 {
+		return climbs
+	}
+	half := d.options.Draws / 2
+	for i := range climbs {
+		highest, later := math.Inf(-1), 0.0
+		for t := range 2 * half {
+			if v := all[(t*d.options.Chains+i)*d.width+j]; t < half {
+				highest = max(highest, v)
+			} else {
+				later += v / float64(half)
+			}
+		}
+		climbs[i] = later >= highest
+	}
+	return climbs
 }
 
 // tooRare times as many chains is how many times its mean a weight π/q is in which a chain
@@ -96,7 +121,8 @@ const tooRare = 100
 // far counts the chains that ended where no walked sample is near: whose distance to
 // the nearest, in standard deviations of the observables, is more than twice the
 // largest of as many samples' distances to the others. Beyond are those whose weight
-// is beyond all that the generator's density accounts for, however many are near.
+// is beyond all that the generator's density accounts for, however many are near. A chain that
+// still climbs, below the samples, tells nothing.
 func (d *diagnosis) far() (count, beyond int) {
 	samples, ends, scale := d.ends()
 	stride := len(d.all)
@@ -105,12 +131,18 @@ func (d *diagnosis) far() (count, beyond int) {
 	if d.weight != nil {
 		heaviest = d.weight.LogZ + math.Log(float64(tooRare*d.options.Chains))
 	}
+	settled := ends[:0:0]
+	density, lowest := slices.Index(d.all, logDensity), d.lowDensity()
 	for i := 0; i < len(ends); i += stride {
+		if d.chain.climbs[i/stride] && ends[i+density] < lowest {
+			continue
+		}
+		settled = append(settled, ends[i:i+stride]...)
 		if ends[i+weight] > heaviest {
 			beyond++
 		}
 	}
-	return apart(ends, samples[:probes], samples[probes:], scale), beyond
+	return apart(settled, samples[:probes], samples[probes:], scale), beyond
 }
 
 // unvisited returns the share of the samples that are where no chain ended near.

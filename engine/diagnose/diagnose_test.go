@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +27,9 @@ type normal struct {
 	// What the generator draws: the mode + is that often, x off by so much.
 	plus, off float64
 	weighted  bool
-	tails     float64 // of the weights, of index 0.6
+	tails     float64 // of the weights, of index 0.6 or shape
+	shape     float64
+	climb     float64 // how much ln π of two chains in the needle rises by a step, from −10⁶ on
 	outside   bool    // ln π of some samples is −Inf
 	needle    float64 // ln π/q where two of the chains are
 	confined  bool    // all chains begin in the mode +
@@ -48,6 +51,7 @@ type normalWalk struct {
 	x     []float64
 	plus  []bool
 	lost  int // the first states, that are in the needle
+	steps int
 	cross float64
 	slow  time.Duration
 }
@@ -83,6 +87,7 @@ func (w *normalWalk) Advance(ctx context.Context, steps int) error {
 			return err
 		}
 		time.Sleep(w.slow)
+		w.steps++
 		for i := range w.x {
 			w.x[i] = w.s.keep*w.x[i] + fresh*w.r.NormFloat64()
 			if w.r.Float64() < w.cross {
@@ -122,10 +127,13 @@ func (w *normalWalk) Observe(values []float64) {
 			}
 			if i < w.lost {
 				row[3] = w.s.needle
+				if w.s.climb > 0 {
+					row[2] = -1e6 + w.s.climb*float64(w.steps)
+				}
 			}
 			if w.s.tails > 0 {
 				_, u := math.Modf(1e6 * math.Abs(x)) // as good as independent of x
-				row[3] += math.Log1p(w.s.tails * math.Pow(u+1e-6, -0.6))
+				row[3] += math.Log1p(w.s.tails * math.Pow(u+1e-6, -max(w.s.shape, 0.6)))
 			}
 		}
 	}
@@ -154,10 +162,13 @@ func TestVerdicts(t *testing.T) {
 		"modes, not crossed":            {func(s *normal) { s.cross, s.chainCross = 0, 0 }, Unknown, "nothing crosses"},
 		"off, not crossed":              {func(s *normal) { s.off, s.cross, s.chainCross = 0.5, 0, 0 }, Unknown, "as drawn it is wrong"},
 		"a density":                     {func(s *normal) { s.weighted, s.cross, s.chainCross = true, 0, 0 }, Trustworthy, "weights"},
-		"a density, tails":              {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, 0.02 }, Unknown, "they have a tail of Pareto's k̂ = "},
+		"a density, tails":              {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, 0.02 }, Trustworthy, "weights"},
+		"a density, heavier tails":      {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails, s.shape = true, 0, 0, 0.02, 0.95 }, Unknown, "the largest weights have a tail of Pareto's k̂ = "},
 		"a density, little tails":       {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, 0.001 }, Trustworthy, "weights"},
 		"a density, off":                {func(s *normal) { s.weighted, s.cross, s.chainCross, s.plus = true, 0, 0, 0.7 }, Wrong, "importance weights say"},
 		"a density, a needle":           {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 11 }, Unknown, "2 of 256 independent Markov chains ended where the generator's density is too small by a factor of 25600"},
+		"a density, on their way":       {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle, s.climb = true, 0, 0, 11, 1 }, Trustworthy, "weights"},
+		"a density, arrived":            {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle, s.climb = true, 0, 0, 11, 1e5 }, Unknown, "2 of 256"},
 		"a density, a tail":             {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 9 }, Trustworthy, "weights"},
 		"a density, chains in one mode": {func(s *normal) { s.weighted, s.cross, s.chainCross, s.confined = true, 0, 0, true }, Trustworthy, "of the samples are where no chain came"},
 		"a density against chains":      {func(s *normal) { s.weighted, s.blind, s.cross, s.plus = true, true, 0, 0.7 }, Unknown, "two pieces of evidence contradict each other"},
@@ -184,6 +195,13 @@ func TestVerdicts(t *testing.T) {
 		var back Report
 		require.NoError(t, json.Unmarshal(text, &back))
 		require.Equal(t, r.Sentence, back.Sentence)
+		// Weights tell nothing of what samples lack.
+		lacks := strings.Contains(r.Sentence, "ended where") || strings.Contains(r.Sentence, "contradict")
+		require.Equal(t, lacks, r.Lacking != "", r.Sentence)
+		if r.Weights != nil && lacks {
+			require.Equal(t, r.Lacking, r.Weights.Warning)
+			require.Nil(t, r.Observables[0].Weighted)
+		}
 	}
 }
 

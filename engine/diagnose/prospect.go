@@ -18,7 +18,8 @@ var prospected = []float64{10, 20, 40}
 const (
 	prospectors   = 96
 	prospectSteps = 1 << 10
-	lowDensity    = 0.01 // share of the samples that a state of a mode may lie below in ln π
+	logDensity    = "log_density" // the observable ln π
+	lowDensity    = 0.01          // share of the samples that a state of a mode may lie below in ln π
 )
 
 // A Prospect is what chains found that began far from where the target is known to have
@@ -37,7 +38,7 @@ type Prospect struct {
 // prospect lets chains begin far away, and looks at where they end.
 func (d *diagnosis) prospect(ctx context.Context) error {
 	o, ok := d.observer.(chains.Prospector)
-	weight, density := slices.Index(d.all, engine.LogWeight), slices.Index(d.all, "log_density")
+	weight, density := slices.Index(d.all, engine.LogWeight), slices.Index(d.all, logDensity)
 	if !ok || d.weight == nil || density < 0 {
 		return nil
 	}
@@ -90,9 +91,13 @@ func (d *diagnosis) place(values []float64) string {
 	return strings.Join(list, ", ")
 }
 
-// lowDensity returns the ln π that the share lowDensity of the samples as drawn lie below.
+// lowDensity returns the ln π that the share lowDensity of the samples as drawn lie below, −∞
+// where it is not observed.
 func (d *diagnosis) lowDensity() float64 {
-	j := slices.Index(d.names, "log_density")
+	j := slices.Index(d.names, logDensity)
+	if j < 0 {
+		return math.Inf(-1)
+	}
 	values := make([]float64, 0, d.options.Samples)
 	for i := j; i < len(d.stages[0]); i += d.width {
 		values = append(values, d.stages[0][i])

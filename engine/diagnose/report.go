@@ -38,9 +38,20 @@ type Report struct {
 	Chains      *Chains      `json:"chains,omitempty"`
 	Weights     *Weights     `json:"weights,omitempty"`
 	Prospect    *Prospect    `json:"prospect,omitempty"`
+	// Lacking says why the samples seem to leave out a part of the target, of which weights
+	// know nothing: of ln Z and of averages by weights there are then no intervals.
+	Lacking string `json:"lacking,omitempty"`
 	// Limits say what was cut short.
 	Limits  []string `json:"limits,omitempty"`
 	Seconds float64  `json:"seconds"`
+}
+
+// lacks takes the weights back.
+func (r *Report) lacks(why string) {
+	r.Lacking = "by weights there are neither ln Z nor averages: " + why
+	if r.Weights != nil {
+		r.Weights.Warning = r.Lacking
+	}
 }
 
 // An Observable is what was seen of one function of states.

@@ -109,10 +109,12 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 	case d.chain != nil && !f.mixed && d.chain.Beyond > 0:
 		say(Unknown, "%d of %d independent Markov chains ended where the generator's density is too small by a factor of %d and more, and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail, or they are still on their way%s",
 			d.chain.Beyond, d.options.Chains, tooRare*d.options.Chains, d.chain.RHat, also(f, drifts))
+		r.lacks("chains ended where the generator's density is too small")
 		return 0
 	case f.far:
 		say(Unknown, "%d of %d independent Markov chains ended where no sample is near, and nothing crosses between (R̂ = %.3g): a mode may be missing%s",
 			d.chain.Far, d.options.Chains, d.chain.RHat, also(f, drifts))
+		r.lacks("chains ended where no sample is near")
 		return 0
 	}
 	unmixed := "independent Markov chains were not run"
@@ -141,8 +143,11 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 		return 0
 	}
 	why := unmixed
+	if d.weight != nil && !d.weightsTrusted() {
+		why = d.weight.Warning + ", and " + unmixed
+	}
 	if !f.forgot {
-		why = fmt.Sprintf("nothing crosses between the values of %s, and %s", d.names[f.remembers], unmixed)
+		why = fmt.Sprintf("nothing crosses between the values of %s, and %s", d.names[f.remembers], why)
 	}
 	if f.moved {
 		say(Unknown, "as drawn it is wrong (%s); that ends after %d, but %s", drifts, d.steps[f.settled], why)
@@ -160,6 +165,7 @@ func (d *diagnosis) refute(r *Report) {
 		r.Verdict, r.Refine = Wrong, -1
 		r.Sentence = lead[Wrong] + fmt.Sprintf("%d of %d chains that began up to %g times the target's scale away ended in states as likely as the samples, which the generator hardly draws: a mode is lost, near %s",
 			p.Lost, p.Chains, p.Scale, p.Near)
+		r.lacks("a mode is lost, near " + p.Near)
 		return
 	}
 	e := d.options.Evaluation
@@ -184,7 +190,7 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 	if stage == len(d.stages) {
 		stage--
 		g, _ := d.disagree(stage)
-		if !f.moved && d.weightsTrusted() && d.tail() == "" {
+		if !f.moved && d.weight != nil && d.tail() == "" {
 			if _, beyond := d.shifted(); !beyond {
 				return d.judgeDisagreement(r, g, say)
 			}
@@ -221,6 +227,7 @@ func (d *diagnosis) judgeDisagreement(r *Report, g gap, say func(Verdict, string
 	}
 	say(Unknown, "two pieces of evidence contradict each other: %s, while importance weights (effective size %.4g, k̂ %s) agree with the samples; longer chains decide: revgen mcmc",
 		chains, d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK))
+	r.lacks("chains that agree with each other contradict them")
 	return 0
 }
 

@@ -66,10 +66,12 @@ func (d *diagnosis) shifted() (worst int, beyond bool) {
 }
 
 // tail says why weights cannot tell alone that the samples leave out nothing, "" if they can:
-// where their variance is infinite, or more samples show much more of it, so may be the bias
-// that they do not show.
+// where they have no mean to speak of, or more samples show much more of their variance, so may
+// be the bias that they do not show. A variance that is infinite, of k̂ above 0.5, widens errors.
 func (d *diagnosis) tail() string {
-	const finite = 0.5 // k̂ of a variance that is
+	if !d.weightsTrusted() {
+		return d.weight.Warning
+	}
 	if e := d.options.Evaluation; e != nil && e.Weights != nil {
 		m := e.Weights
 		if !m.Trusted() {
@@ -79,9 +81,6 @@ func (d *diagnosis) tail() string {
 			return fmt.Sprintf("those of %d samples that were measured have an effective size of %.2g, where %d have %.2g: a few weights, up to %.3g times the mean, make the difference",
 				m.Samples, m.EffectiveSize, d.weight.Samples, d.weight.EffectiveSize, m.Largest)
 		}
-	}
-	if d.weight.TailAbove(finite) {
-		return fmt.Sprintf("they have a tail of Pareto's k̂ = %.2g, above %g", d.weight.ParetoK, finite)
 	}
 	return ""
 }

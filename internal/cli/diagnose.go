@@ -130,6 +130,10 @@ func (p *program) diagnosis(ctx context.Context, path string, model *run.Model, 
 		return nil, fmt.Errorf("%s: its configuration needs %d parameters and it has %d", path, n, len(model.Params))
 	}
 	o.Moves = diagnose.Work(system)
+	// What was measured when training ended is evidence here as it was there.
+	if o.Evaluation, err = readSummary(path); err != nil {
+		return nil, err
+	}
 	r, err := diagnose.Run(ctx, system, model.Params, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -63,6 +63,18 @@ func TestDiagnose(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &record))
 	require.Equal(t, r.Refine, record.Refine)
 
+	// What training measured is evidence here, too.
+	data, err = os.ReadFile(filepath.Join(dir, "run", "summary.json"))
+	require.NoError(t, err)
+	var changed map[string]any
+	require.NoError(t, json.Unmarshal(data, &changed))
+	changed["lost"] = []string{"the sector of negative magnetisation is missing"}
+	data, err = json.Marshal(changed)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "run", "summary.json"), data, 0o600))
+	o = ok(t, dir, "diagnose", "run", "-n", "4096")
+	require.Contains(t, o.stdout, "samples show: the sector of negative magnetisation is missing")
+
 	for want, args := range map[string][]string{
 		"--samples: 10 is not between": {"run", "-n", "10"}, "--max-refine: 3 is not a power of two": {"run", "--max-refine", "3"},
 	} {

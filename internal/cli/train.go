@@ -325,7 +325,11 @@ func briefly(shared *engine.Common) func(context.Context, engine.System, *run.Re
 		}
 		brief := diagnose.Brief(diagnose.Share(trained, r.Steps*shared.Training.Batch))
 		brief.Evaluation = r.Evaluation
-		return diagnose.Run(ctx, trained, r.Params, brief)
+		said, err := diagnose.Run(ctx, trained, r.Params, brief)
+		if err == nil && said.Lacking != "" && r.Evaluation != nil {
+			r.Evaluation.Withdraw(said.Lacking)
+		}
+		return said, err
 	}
 }
 
