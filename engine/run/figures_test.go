@@ -33,6 +33,18 @@ func size(weights []float64) float64 {
 	return 1 / (1 + variance/(mean*mean))
 }
 
+// unseen is what a tail of k̂ above ½ has beyond the largest of the weights, of their sum.
+func unseen(weights []float64) float64 {
+	var logs []float64
+	for _, w := range weights {
+		logs = append(logs, math.Log(w))
+	}
+	if k, _ := stat.ParetoK(logs); k > 0.5 {
+		return slices.Max(weights) / gonum.Mean(weights, nil) / float64(len(weights)) / (1 - min(k, 0.7))
+	}
+	return 0
+}
+
 // TestFiguresOfImportance computes what weights say by the textbook's formulas, and the
 // error of the effective size by the block jackknife's.
 func TestFiguresOfImportance(t *testing.T) {
@@ -66,11 +78,13 @@ func TestFiguresOfImportance(t *testing.T) {
 			require.False(t, m.Relative)
 		}
 		check(rows[0], "effective_sample_size", 1, e.ESS, 1-e.ESS, jackknife)
-		check(rows[1], "log_z", 0.7, e.LogZ, math.Abs(e.LogZ-0.7), e.Error)
+		wide := math.Hypot(e.Error, unseen(w))
+		require.Greater(t, wide, e.Error)
+		check(rows[1], "log_z", 0.7, e.LogZ, math.Abs(e.LogZ-0.7), wide)
 		check(rows[2], "kl_by_density", 0, gonum.Mean(r, nil)+0.7, gonum.Mean(r, nil)+0.7, gonum.StdErr(gonum.StdDev(r, nil), float64(n)))
 		// The mean and the 95 % quantile of a half-normal error.
-		require.InEpsilon(t, math.Sqrt(2/math.Pi)*e.Error, rows[1].Floor, 1e-9)
-		require.InEpsilon(t, 1.959964*e.Error, rows[1].Quantile, 1e-6)
+		require.InEpsilon(t, math.Sqrt(2/math.Pi)*wide, rows[1].Floor, 1e-9)
+		require.InEpsilon(t, 1.959964*wide, rows[1].Quantile, 1e-6)
 		require.Zero(t, rows[0].Floor+rows[2].Floor)
 
 		unknown := measure.ImportanceMetrics(r, math.NaN())
@@ -125,7 +139,9 @@ func TestWarningsOfWeights(t *testing.T) {
 	e := measure.NewImportance(heavy)
 	w := measure.NewWeights(heavy)
 	w.Warning = ""
-	require.Equal(t, measure.Weights{Samples: 2000, EffectiveSize: e.ESS, ParetoK: k, Tail: tail, Largest: e.Largest, LogZ: e.LogZ, LogZError: e.Error, KL: e.KL}, w)
+	beyond := w.Unseen
+	require.InEpsilon(t, e.Largest/2000/(1-0.7), beyond, 1e-12) // as of k = 0.7, above which nothing is told
+	require.Equal(t, measure.Weights{Samples: 2000, EffectiveSize: e.ESS, ParetoK: k, Tail: tail, Largest: e.Largest, Unseen: beyond, LogZ: e.LogZ, LogZError: math.Hypot(e.Error, beyond), KL: e.KL}, w)
 	// The tail counts where it is more than a tenth of a mean's error by chance, 1/√n.
 	for _, c := range []struct {
 		k, tail float64
@@ -147,7 +163,7 @@ func TestFiguresOfReweighing(t *testing.T) {
 	}
 	r[7], w[7], f[7] = math.Inf(1), 0, math.NaN() // where π vanishes, nothing counts
 	byHand := func(f []float64) (mean, standardError float64) {
-		var sum, weights, squares float64
+		var sum, weights, squares, all float64
 		for i := range w {
 			if w[i] > 0 {
 				sum, weights = sum+w[i]*f[i], weights+w[i]
@@ -156,9 +172,11 @@ func TestFiguresOfReweighing(t *testing.T) {
 		for i := range w {
 			if w[i] > 0 {
 				squares += math.Pow(w[i]*(f[i]-sum/weights), 2)
+				all += w[i] * w[i]
 			}
 		}
-		return sum / weights, math.Sqrt(squares) / weights
+		// What is beyond the largest weight is spread as the largest are.
+		return sum / weights, math.Hypot(math.Sqrt(squares)/weights, unseen(w)*math.Sqrt(squares/all))
 	}
 	reweighing := measure.NewReweighing(r)
 	mean, standardError := reweighing.Mean(f)
