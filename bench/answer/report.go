@@ -115,16 +115,17 @@ func (a *Answer) lost() string {
 
 // quantity writes a number for people: three digits, and thousands as such.
 func quantity(x float64) string {
-	switch {
-	case math.IsInf(x, 0) || math.IsNaN(x):
+	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return "–"
+	}
+	switch x = number.Rounded(x, 3); {
 	case math.Abs(x) >= 1e6:
-		return strconv.FormatFloat(number.Rounded(x/1e6, 3), 'f', -1, 64) + " million"
+		return strconv.FormatFloat(x/1e6, 'f', -1, 64) + " million"
 	case math.Abs(x) >= 1000:
-		text := strconv.FormatFloat(number.Rounded(x, 3), 'f', 0, 64)
+		text := strconv.FormatFloat(x, 'f', 0, 64)
 		return text[:len(text)-3] + "," + text[len(text)-3:]
 	}
-	return strconv.FormatFloat(number.Rounded(x, 3), 'f', -1, 64)
+	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
 func (r *Report) csv(w io.Writer) error {

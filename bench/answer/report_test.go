@@ -1,0 +1,88 @@
+package answer
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/figure"
+)
+
+// report has a problem where training has paid after some samples, one that nobody but we
+// answers right, and one where all are better than we.
+func report() *Report {
+	outcome := func(name string, setup, seconds, independent, off float64) Outcome {
+		return Outcome{
+			Contender: name, Series: Series{Setup: setup, Sampling: 4},
+			Averages: []Average{{Observable: "fast", Seconds: 0.1, Independent: 1e6}, {Observable: "slow", Value: 2.5, Reference: 2, Seconds: seconds, Independent: independent, Off: off}}, Slowest: 1,
+			Curve: []Point{{Seconds: 1.5, Error: 0.25, Standard: 0.125}, {Seconds: 3, Error: 0, Standard: 0.0625}},
+		}
+	}
+	counted := outcome("revgen", 9, 10, 4000, 1)
+	counted.SetupEvaluations, counted.Evaluations = 2.5e6, 32_000 // in 4 s, which are 16,000 independent samples
+	return &Report{Schema: 1, CPU: "a processor", Version: "1", Seed: 5, Warning: "busy", Answers: []Answer{
+		{Problem: "first", Outcomes: []Outcome{counted, outcome("chain", 1, 2, 1000, 2), {Contender: "absent", Missing: "not there; install it"}}},
+		{Problem: "wrong", Outcomes: []Outcome{outcome("revgen", 1, 10, 100, 1), outcome("chain", 0, 2, 50, 7)}},
+		{Problem: "late", Outcomes: []Outcome{outcome("revgen", 1, 10, 100, 1), outcome("chain", 0, 2, 250, 4.9)}},
+		{Problem: "fourth", Outcomes: []Outcome{{Contender: "revgen", Missing: "no"}, outcome("chain", 0, 2, 250, 0)}},
+	}}
+}
+
+func TestReport(t *testing.T) {
+	text := func(format string) string {
+		var b bytes.Buffer
+		require.NoError(t, report().Write(&b, format))
+		return b.String()
+	}
+	lines := strings.Split(text("md"), "\n")
+	require.Equal(t, "a processor, one thread, 1, seed 5. Times are those of the processor.", lines[0])
+	require.Equal(t, "Warning: busy.", lines[1])
+	// 8 s more of setup are saved by 1/1000 − 1/4000 s a sample after 10,667.
+	require.Equal(t, []string{
+		"| first | revgen | 9 s | 2.5 million + 2 a sample | 10 s | slow | 4,000 |  |  |",
+		"| first | chain | 1 s | – | 2 s | slow | 1,000 | 10,700 samples |  |",
+		"| first | absent | missing: not there; install it | | | | | | |",
+		"| wrong | revgen | 1 s | – | 10 s | slow | 100 |  |  |",
+		"| wrong | chain | 0 s | – | 2 s | slow | 50 | 100 samples | wrong: slow is 2.5, not 2, 7 standard errors off |",
+		"| late | revgen | 1 s | – | 10 s | slow | 100 |  |  |",
+		"| late | chain | 0 s | – | 2 s | slow | 250 | never |  |",
+		"| fourth | revgen | missing: no | | | | | | |",
+		"| fourth | chain | 0 s | – | 2 s | slow | 250 |  |  |",
+		"",
+		"first: chain answers first, since training takes 9 of our 10 s; from then on a sample of ours costs 4 times less.",
+		"",
+		"late: chain answers first, and its samples cost 2.5 times less than ours.",
+		"",
+	}, lines[5:])
+	require.True(t, strings.HasPrefix(text("csv"), "problem,contender,seconds,error,standard_error\nfirst,revgen,1.5,0.25,0.125\nfirst,revgen,3,0,0.0625\nfirst,chain,1.5,"))
+	require.Equal(t, 1+2*7, strings.Count(text("csv"), "\n"))
+	require.Contains(t, text("json"), `"independent_per_second": 4000`)
+	require.ErrorContains(t, report().Write(&bytes.Buffer{}, "xml"), `unknown format "xml"; the formats are md, csv, json`)
+	plain := report()
+	plain.Warning = ""
+	var b bytes.Buffer
+	require.NoError(t, plain.Write(&b, "md"))
+	require.NotContains(t, b.String(), "Warning")
+
+	f := report().Figure()
+	require.Equal(t, []int{3, 1}, []int{len(f.Rows[0].Panels), len(f.Rows[1].Panels)})
+	p := f.Rows[0].Panels[0]
+	require.Equal(t, "first", p.Title)
+	require.Equal(t, []figure.Scale{figure.Log, figure.Log}, []figure.Scale{p.X.Scale, p.Y.Scale})
+	require.Len(t, p.Layers, 4, "a line and points of each that ran")
+	require.Equal(t, figure.Layer{Mark: figure.Line, Role: figure.Generated, Label: "revgen", X: []float64{1.5, 3}, Y: []float64{0.125, 0.0625}}, p.Layers[0])
+	require.Equal(t, figure.Layer{Mark: figure.Points, Role: figure.Generated, X: []float64{1.5, 3}, Y: []float64{0.25, 1e-9}}, p.Layers[1])
+	require.Equal(t, figure.Series(0), p.Layers[2].Role)
+}
+
+func TestQuantities(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0", 0.012345: "0.0123", 12.36: "12.4", -12.36: "-12.4", 999.4: "999", 999.7: "1,000", 1000: "1,000", 38_049: "38,000", 999_499: "999,000",
+		999_999: "1 million", 2_504_000: "2.5 million", math.Inf(1): "–", math.NaN(): "–",
+	} {
+		require.Equal(t, want, quantity(x), x)
+	}
+}
