@@ -7,12 +7,13 @@
 //
 // A change swaps an operator, moves a comparison's boundary or a constant by one, drops a
 // sign, a negation or a statement, negates a condition, or returns nil for an error. One
-// that does not compile, or compiles to the same, is not counted, and capacities are left
-// alone. The tests of its package that reach its line run first, then those of packages that
-// import it, nearest first; each time the quick ones before the slow. It is caught when a test
-// fails twice, or hangs, that passes without it. The tree is not touched: go's -overlay has the
-// changed file. What a test reaches, processes that it starts included, is found once for each
-// state of a package's tests (reach.go) and kept in the user's cache.
+// that does not compile, or compiles to the same, is not counted. Capacities are left alone,
+// and constants that are returned beside an error, which nobody reads. The tests of its
+// package that reach its line run first, then those of packages that import it, nearest first;
+// each time the quick ones before the slow. It is caught when a test fails twice, or hangs,
+// that passes without it. The tree is not touched: go's -overlay has the changed file. What a
+// test reaches, processes that it starts included, is found once for each state of a package's
+// tests (reach.go) and kept in the user's cache.
 //
 // A changed program may do what this user may, such as send signals, remove files or take
 // all memory. Run many of them in a container, or under a limit (ulimit -v) and by

@@ -89,6 +89,9 @@ func mutants(name string, source []byte) (found []mutant, err error) {
 				replace(n.Pos(), n.X.Pos(), " ")
 			}
 		case *ast.BasicLit:
+			if besideAnError(stack, n) {
+				break
+			}
 			if n.Kind == token.INT || n.Kind == token.FLOAT {
 				replace(n.Pos(), n.End(), "("+n.Value+" + 1)")
 			}
@@ -164,4 +167,33 @@ func reachedAt(stack []ast.Node, place token.Pos) token.Pos {
 		}
 	}
 	return place
+}
+
+// besideAnError reports whether a value is returned beside an error that was seen, or is made
+// there: nobody reads it.
+func besideAnError(stack []ast.Node, n ast.Node) bool {
+	r, ok := stack[len(stack)-1].(*ast.ReturnStmt)
+	if !ok || len(r.Results) < 2 || n == r.Results[len(r.Results)-1] || !returnsError(stack) {
+		return false
+	}
+	switch last := r.Results[len(r.Results)-1].(type) {
+	case *ast.CallExpr:
+		f, ok := last.Fun.(*ast.SelectorExpr)
+		return ok && (f.Sel.Name == "Errorf" || f.Sel.Name == "New")
+	case *ast.Ident:
+		if len(stack) < 3 || last.Name == "nil" {
+			return false
+		}
+		seen, ok := stack[len(stack)-3].(*ast.IfStmt) // around its block
+		if !ok {
+			return false
+		}
+		cond, ok := seen.Cond.(*ast.BinaryExpr)
+		if !ok || cond.Op != token.NEQ {
+			return false
+		}
+		x, ok := cond.X.(*ast.Ident)
+		return ok && x.Name == last.Name
+	}
+	return false
 }

@@ -29,7 +29,7 @@ func f(a, b int) (int, error) {
 	stop(
 		a)
 	if ok {
-		return a, errors.New("a")
+		return 7, errors.New("a")
 	}
 	g := func() bool { return true }
 	x, err := a*b, error(nil)
@@ -59,7 +59,7 @@ func f(a, b int) (int, error) {
 		"p.go:12: a++ → a--",
 		"p.go:14: without stop(",
 		"p.go:16: if ok { → if !ok {",
-		`p.go:17: return a, errors.New("a") → return a, nil`,
+		`p.go:17: return 7, errors.New("a") → return 7, nil`,
 		"p.go:19: g := func() bool { return true } → g := func() bool { return false }",
 		"p.go:20: x, err := a*b, error(nil) → x, err := a/b, error(nil)",
 		"p.go:22: switch y := make([]int, 2, 4+4); { → switch y := make([]int, (2 + 1), 4+4); {",
