@@ -230,7 +230,7 @@ func TestConfigShowDoesNotLook(t *testing.T) {
 // Whenever a signal comes, a command leaves its result, or something that it goes on from to
 // the same.
 func TestSignalsAtAnyMoment(t *testing.T) {
-	times := long.Or(1, 17) // of a dozen commands
+	times := long.Times(1, 17) // of a dozen commands
 	run := trained(t)
 	random := long.Rand()
 	states := filepath.Join(t.TempDir(), "states.npy")

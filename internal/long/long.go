@@ -1,6 +1,6 @@
 // Package long holds back what takes a test long: laws of long trainings, many kills,
 // tables of the documentation. REVGEN_TEST_LONG=1 asks for it; any other number does so with
-// other random kills, damages and moments.
+// other random kills, damages and moments. REVGEN_TEST_TIMES=200 asks for so many of them.
 package long
 
 import (
@@ -27,6 +27,14 @@ func Or[T any](ordinary, long T) T {
 		return long
 	}
 	return ordinary
+}
+
+// Times is Or for how often a random test tries; REVGEN_TEST_TIMES says otherwise.
+func Times(ordinary, long int) int {
+	if times, err := strconv.Atoi(os.Getenv("REVGEN_TEST_TIMES")); err == nil {
+		return times
+	}
+	return Or(ordinary, long)
 }
 
 // Rand draws what random tests do, otherwise for each value of REVGEN_TEST_LONG.

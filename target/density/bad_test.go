@@ -247,7 +247,7 @@ func TestKilledPrograms(t *testing.T) {
 	whole, err := run.Train(context.Background(), cfg, workers, run.Options{})
 	require.NoError(t, err)
 	stages := map[string]int{}
-	for range long.Or(4, 24) {
+	for range long.Times(4, 24) {
 		dir := t.TempDir()
 		end, mark := fmt.Sprint(r.IntN(1+r.IntN(400)), " ", r.IntN(5)), ""
 		if r.IntN(4) > 0 { // and so does what is started in its place
