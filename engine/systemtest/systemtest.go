@@ -61,7 +61,7 @@ func Run(t *testing.T, cfg engine.Config) {
 
 	params, record := sameForAnyThreads(t, cfg)
 	sameForAnyRanks(t, cfg, params, record)
-	resumes(t, cfg)
+	evaluation := resumes(t, cfg)
 	workers := pool.New(2)
 	defer workers.Close()
 	system, err := cfg.New(workers)
@@ -73,7 +73,7 @@ func Run(t *testing.T, cfg engine.Config) {
 		evaluatesAndRefines(t, cfg, s, params)
 	}
 	if e, ok := system.(engine.Evaluator); ok {
-		evaluatesAlike(t, cfg, e, params)
+		evaluatesAlike(t, cfg, e, params, evaluation)
 	}
 	if o, ok := system.(chains.Observer); ok {
 		walksAlike(t, cfg, o, params)
@@ -86,9 +86,9 @@ func sameForAnyThreads(t *testing.T, cfg engine.Config) (params []float32, recor
 	t.Helper()
 	for _, threads := range []int{1, 2, 3} {
 		workers := pool.New(threads)
-		trainer, err := lent(cfg, workers)
+		trainer, giveBack, err := lent(cfg, workers)
 		require.NoError(t, err)
-		defer engine.Release(trainer.System())
+		defer giveBack() // after all, so that ranks at once find it
 		for range steps {
 			require.NoError(t, trainer.Step())
 		}
@@ -115,47 +115,42 @@ func sameForAnyRanks(t *testing.T, cfg engine.Config, want []float32, record eng
 	t.Helper()
 	const size = 3
 	var trainers [size]*engine.Trainer
+	var giveBack [size]func()
 	var errs [size]error
 	var all sync.WaitGroup
 	for i, rank := range pool.Local(size) {
 		workers := pool.New(1 + i%2)
 		defer workers.Close()
 		workers.Join(rank)
-		all.Go(func() { trainers[i], errs[i] = train(cfg, workers) })
+		all.Go(func() { trainers[i], giveBack[i], errs[i] = train(cfg, workers) })
 	}
 	all.Wait()
 	for i, trainer := range trainers {
 		require.NoError(t, errs[i])
+		defer giveBack[i]()
 		require.Equal(t, want, trainer.Params(), "parameters on rank %d of %d", i, size)
 		require.Equal(t, record, trainer.Record(), "record on rank %d of %d", i, size)
 	}
 }
 
-func train(cfg engine.Config, workers *pool.Pool) (*engine.Trainer, error) {
-	trainer, err := lent(cfg, workers)
+func train(cfg engine.Config, workers *pool.Pool) (trainer *engine.Trainer, giveBack func(), err error) {
+	trainer, giveBack, err = lent(cfg, workers)
 	for i := 0; i < steps && err == nil; i++ {
 		err = trainer.Step()
 	}
-	return trainer, err
+	return trainer, giveBack, err
 }
 
-// lent returns a trainer of which what is lent to it is full of NaN, given back by one of
-// its kind.
-func lent(cfg engine.Config, workers *pool.Pool) (trainer *engine.Trainer, err error) {
-	workers.Lending(func() {
-		var before *engine.Trainer
-		if before, err = engine.NewTrainer(cfg, workers); err == nil {
-			engine.Release(before.System())
-		}
-	})()
-	if err == nil {
-		workers.Lending(func() { trainer, err = engine.NewTrainer(cfg, workers) })
-	}
-	return trainer, err
+// lent returns a trainer in a loan of its own. It gives back what was lent to it, full of NaN,
+// of which those that come after it make use.
+func lent(cfg engine.Config, workers *pool.Pool) (trainer *engine.Trainer, giveBack func(), err error) {
+	end := workers.Lending(func() { trainer, err = engine.NewTrainer(cfg, workers) })
+	return trainer, func() { engine.Release(trainer.System()); end() }, err
 }
 
-// resumes stops a run after every step.
-func resumes(t *testing.T, cfg engine.Config) {
+// resumes stops a run after every step, and returns the evaluation of one that is not
+// stopped.
+func resumes(t *testing.T, cfg engine.Config) *measure.Evaluation {
 	t.Helper()
 	workers := pool.New(2)
 	defer workers.Close()
@@ -172,6 +167,7 @@ func resumes(t *testing.T, cfg engine.Config) {
 	require.NoError(t, err)
 	require.Equal(t, want.Params, got.Params, "parameters of a run that was stopped after every step")
 	require.Equal(t, written(t, want.Evaluation), written(t, got.Evaluation), "evaluation of a run that was stopped after every step")
+	return want.Evaluation
 }
 
 func slicesOfOneStream(t *testing.T, cfg engine.Config, s engine.Sampler, params []float32) {
@@ -260,25 +256,27 @@ func exactDraws(t *testing.T, cfg engine.Config, s engine.Sampler, params []floa
 	}
 }
 
-func evaluatesAlike(t *testing.T, cfg engine.Config, e engine.Evaluator, params []float32) {
+// evaluatesAlike compares an evaluation, after other work, with one by other threads and
+// with a run's, which may warn of more.
+func evaluatesAlike(t *testing.T, cfg engine.Config, e engine.Evaluator, params []float32, before *measure.Evaluation) {
 	t.Helper()
 	samples := cfg.Shared().Evaluation.Samples
 	want, err := e.Evaluate(context.Background(), params, samples)
 	require.NoError(t, err)
+	require.Equal(t, written(t, before.Metrics), written(t, want.Metrics), "two evaluations of one generator")
 	workers := pool.New(3)
 	defer workers.Close()
 	other, err := cfg.New(workers)
 	require.NoError(t, err)
 	defer engine.Release(other)
-	for _, e := range []engine.Evaluator{e, other.(engine.Evaluator)} {
-		got, err := e.Evaluate(context.Background(), params, samples)
-		require.NoError(t, err)
-		require.Equal(t, written(t, want), written(t, got), "two evaluations of one generator")
-	}
+	got, err := other.(engine.Evaluator).Evaluate(context.Background(), params, samples)
+	require.NoError(t, err)
+	require.Equal(t, written(t, want), written(t, got), "two evaluations of one generator")
 }
 
-// written is an evaluation as a file holds it, where what is not known equals itself.
-func written(t *testing.T, e *measure.Evaluation) string {
+// written is an evaluation, or its metrics, as a file holds them, where what is not known
+// equals itself.
+func written(t *testing.T, e any) string {
 	t.Helper()
 	text, err := json.Marshal(e)
 	require.NoError(t, err)
@@ -329,8 +327,10 @@ func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []flo
 	other, err := cfg.New(workers)
 	require.NoError(t, err)
 	defer engine.Release(other)
-	for _, own := range []bool{false, true} {
+	var drawn []float64
+	for _, own := range []bool{true, false} {
 		want := paths(o, own)
+		drawn = want[0]
 		require.Equal(t, want, paths(other.(chains.Observer), own), "walks with 2 and with 3 threads; chains: %v", own)
 		require.NotEqual(t, want[0], want[1], "states that do not move; chains: %v", own)
 		for i, v := range want[2] {
@@ -341,7 +341,7 @@ func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []flo
 	require.NoError(t, err)
 	values := make([]float64, 100*len(names))
 	part.Observe(values)
-	require.Equal(t, paths(o, false)[0][200*len(names):300*len(names)], values, "a walk begins with the samples that it is asked for")
+	require.Equal(t, drawn[200*len(names):300*len(names)], values, "a walk begins with the samples that it is asked for")
 	s := o.(engine.Sampler)
 	for _, f := range s.Formats() {
 		if f.Unrefined {
