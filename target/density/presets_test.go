@@ -145,7 +145,7 @@ func TestManyCoordinates(t *testing.T) {
 	defer workers.Close()
 	cfg := configure(t, RealsDefinition, "quick", fmt.Sprintf("target.dim=%d", sites), "target.parameters={}", "target.scale=[]",
 		"target.expression=sum(0.4*x[1:]*x[:65] - x[1:]^2/2 - x[1:]^4/20) - x[0]^2/2 - x[0]^4/20")
-	requireWeights(t, placed(t, cfg, workers, 20000), 0.3, logZOfSites(sites, 1, 0.4, 0.05), 5, 0.02)
+	requireWeights(t, placed(t, cfg, workers, 6000), 0.3, logZOfSites(sites, 1, 0.4, 0.05), 5, 0.02)
 }
 
 // logZOfSites is that of an open chain of exp(−a x²/2 − q x⁴) at each site and exp(c x y)

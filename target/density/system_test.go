@@ -219,13 +219,18 @@ func TestOneTarget(t *testing.T) {
 				same(t, train(t, RealsDefinition, "target.dim=64", "target.kind=program", quoted(t, "target.command", command...)), false)
 			}
 			t.Run("python", func(t *testing.T) {
-				if c.preset != "paper" { // as slow again, and the same program
+				if c.preset != "paper" { // it speaks as the program in C does
 					long.Only(t)
 				}
 				program(t, python(t), template("target.py"))
 			})
 			t.Run("c", func(t *testing.T) { program(t, build(t, "cc", "target.c")) })
-			t.Run("fortran", func(t *testing.T) { program(t, build(t, "gfortran", "target.f90")) })
+			t.Run("fortran", func(t *testing.T) {
+				if c.preset != "paper" {
+					long.Only(t)
+				}
+				program(t, build(t, "gfortran", "target.f90"))
+			})
 		})
 	}
 }
