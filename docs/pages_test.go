@@ -163,6 +163,15 @@ func (h host) shell(t *testing.T, page string, b block) {
 	}
 }
 
+// build makes the program and returns where it is.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "revgen")
+	out, err := exec.Command("go", "build", "-o", program, "../cmd/revgen").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return program
+}
+
 // TestPages runs every command and every program of the pages as it stands there.
 func TestPages(t *testing.T) {
 	if testing.Short() {
@@ -170,9 +179,7 @@ func TestPages(t *testing.T) {
 	}
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	revgen := filepath.Join(t.TempDir(), "revgen")
-	out, err := exec.Command("go", "build", "-o", revgen, "../cmd/revgen").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	revgen := build(t)
 	python := ""
 	for _, p := range []string{"python3", "/usr/bin/python3"} {
 		if python == "" && exec.Command(p, "-c", "import numpy").Run() == nil {

@@ -24,11 +24,12 @@ func TestThreadsFollowTheAffinityMask(t *testing.T) {
 	require.NoError(t, unix.SchedSetaffinity(0, &one))
 	defer func() { require.NoError(t, unix.SchedSetaffinity(0, &all)) }()
 	var m machine
-	require.NoError(t, json.Unmarshal([]byte(ok(t, "", "info", "--json").stdout), &m))
+	require.NoError(t, json.Unmarshal([]byte(finish(t, command(t, "", "info", "--json")).stdout), &m))
 	require.Equal(t, 1, m.Affinity)
 	require.Equal(t, 1, m.Threads)
 
 	dir := t.TempDir()
-	o := ok(t, dir, tiny("run", "--threads", "3")...)
+	o := finish(t, command(t, dir, tiny("run", "--threads", "3")...))
+	require.Zero(t, o.code)
 	require.Contains(t, o.stderr, "more threads (3) than processors (1)")
 }

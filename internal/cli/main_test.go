@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -18,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	root "github.com/revgen/revgen"
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/pool"
@@ -110,10 +113,40 @@ func finish(t *testing.T, cmd *exec.Cmd) outcome {
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// revgen runs the program in dir.
+// revgen runs a command line in dir: in this process, since to start another takes longer
+// than most commands do.
 func revgen(t *testing.T, dir string, args ...string) outcome {
 	t.Helper()
-	return finish(t, command(t, dir, args...))
+	if testing.Short() {
+		t.Skip("runs the program")
+	}
+	if dir != "" {
+		here, err := os.Getwd()
+		require.NoError(t, err)
+		require.NoError(t, os.Chdir(dir))
+		defer func() { require.NoError(t, os.Chdir(here)) }()
+	}
+	path, _, _ := asm.Active()
+	defer func() { require.NoError(t, asm.Use(path)) }()
+	var stdout, stderr bytes.Buffer
+	code := Run(args, &stdout, &stderr, append(slices.Clone(systems), toyDefinition)...)
+	return outcome{code, stdout.String(), stderr.String()}
+}
+
+// feed does with something on stdin.
+func feed(t *testing.T, dir, stdin string, args ...string) outcome {
+	t.Helper()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	before := os.Stdin
+	os.Stdin = r
+	var written sync.WaitGroup
+	written.Go(func() {
+		_, _ = io.WriteString(w, stdin) // as much as is read
+		_ = w.Close()
+	})
+	defer func() { os.Stdin = before; _ = r.Close(); written.Wait() }()
+	return revgen(t, dir, args...)
 }
 
 // ok runs the program in dir and requires success.

@@ -26,13 +26,6 @@ func scoresOf(t *testing.T, text string) (all []map[string]float64) {
 	return all
 }
 
-// feed runs the program with something on stdin.
-func feed(t *testing.T, dir, stdin string, args ...string) outcome {
-	cmd := command(t, dir, args...)
-	cmd.Stdin = strings.NewReader(stdin)
-	return finish(t, cmd)
-}
-
 // The same states give the same scores however they come and go.
 func TestScore(t *testing.T) {
 	dir, run := t.TempDir(), trained(t)

@@ -260,7 +260,7 @@ func TestSignalsAtAnyMoment(t *testing.T) {
 			}
 			whole := prepare()
 			begun := time.Now()
-			ok(t, whole, c.args...)
+			require.Equal(t, exitOK, finish(t, command(t, whole, c.args...)).code)
 			length := min(2*time.Second, time.Since(begun))
 			for range times {
 				dir := prepare()
