@@ -80,7 +80,7 @@ func (m *meter) training(now run.Progress) {
 // A run is foretold by so many seconds of it, if it takes so many more.
 const (
 	seenSeconds = 1
-	longSeconds = 30
+	longSeconds = 10
 )
 
 // foretell says once what a long run takes.
