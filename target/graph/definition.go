@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"github.com/revgen/revgen/engine"
@@ -20,18 +21,21 @@ var Definition = engine.Definition{
 	Files:     "the edges of a graph (formats " + strings.Join(spins.Formats, ", ") + ")",
 }
 
+// states begins a file of sites with more states than two, which are another system's.
+var states = regexp.MustCompile(`\A[ \t]*#[ \t]*q[ \t]*=`)
+
 // recognise reports whether a file holds a graph: JSON with the keys of RevGen's
 // Hamiltonian or of bqpjson, or lines of numbers.
 func recognise(data []byte, path string) (set []string, ok bool) {
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		var keys struct {
-			System, Edges json.RawMessage
-			Domain        json.RawMessage `json:"variable_domain"`
+			System, Edges, Q, States json.RawMessage
+			Domain                   json.RawMessage `json:"variable_domain"`
 		}
-		if json.Unmarshal(data, &keys) != nil || keys.System != nil || keys.Edges == nil && keys.Domain == nil {
+		if json.Unmarshal(data, &keys) != nil || keys.System != nil || keys.Edges == nil && keys.Domain == nil || keys.Q != nil || keys.States != nil {
 			return nil, false
 		}
-	} else if !spins.Numbers(data) {
+	} else if !spins.Numbers(data) || states.Match(data) {
 		return nil, false
 	}
 	quoted, err := json.Marshal(path)

@@ -726,3 +726,14 @@ bits, refined by 3 a6550cab9d03`}} {
 		})
 	}
 }
+
+// TestRecogniseLeavesStates: files whose sites have several states are another system's.
+func TestRecogniseLeavesStates(t *testing.T) {
+	for text, want := range map[string]bool{
+		"0 1 2\n": true, "# q=3\n0 1 2\n": false, " # q = 5 model=clock\n0 1 2\n": false,
+		`{"edges": [[0, 1, 1]]}`: true, `{"q": 3, "edges": [[0, 1, 1]]}`: false, `{"states": [3, 2], "edges": [[0, 1, 1]]}`: false,
+	} {
+		_, ok := recognise([]byte(text), "x")
+		require.Equal(t, want, ok, text)
+	}
+}
