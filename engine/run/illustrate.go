@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 
 	"github.com/revgen/revgen/engine"
@@ -45,7 +46,7 @@ func IllustrateSystem(ctx context.Context, system engine.System, cfg engine.Conf
 	if err != nil || len(records) == 0 {
 		return all, err
 	}
-	return append(all, TrainingCurves(records)), nil
+	return append(all, TrainingCurves(records, annealed(cfg))), nil
 }
 
 // ReadRecords returns what a run has logged in its directory, nothing if it
@@ -76,8 +77,9 @@ func ReadRecords(dir string) ([]engine.Record, error) {
 // TrainingCurves shows what tells of a run, against steps and against the time of
 // training: its errors, where evaluation.every asks for them, in units of those of as
 // many exact samples where all are known; the acceptance; and a loss that is positive all
-// along. One that is not scatters about 0, and shows but the noise of its batches.
-func TrainingCurves(records []engine.Record) figure.Figure {
+// along. One that is not scatters about 0, and shows but the noise of its batches. Where the
+// target is annealed until some step, 0 if it is not, it says that the loss may rise.
+func TrainingCurves(records []engine.Record, annealed int) figure.Figure {
 	var steps, seconds, loss, acceptance []float64
 	for _, r := range records {
 		steps, seconds = append(steps, float64(r.Step)), append(seconds, r.Seconds)
@@ -118,8 +120,20 @@ func TrainingCurves(records []engine.Record) figure.Figure {
 	row(figure.Axis{Label: "acceptance", Max: 1}, of(acceptance, 5))
 	if slices.Min(loss) > 0 {
 		row(figure.Axis{Label: "loss", Scale: figure.Log}, of(loss, 6))
+		if annealed > 0 {
+			f.Rows[len(f.Rows)-1].Panels[0].Title = fmt.Sprintf("β rises until step %d, and the loss may rise with it", annealed)
+		}
 	}
 	return f
+}
+
+// annealed returns the step until which a configuration anneals its target.
+func annealed(cfg engine.Config) int {
+	var c struct{ Transition engine.Annealing }
+	if text, err := json.Marshal(cfg); err != nil || json.Unmarshal(text, &c) != nil {
+		return 0
+	}
+	return int(math.Ceil(c.Transition.Anneal * float64(cfg.Shared().Training.Steps)))
 }
 
 // shownErrors is how many curves can be told apart. Systems list their metrics

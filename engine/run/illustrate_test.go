@@ -42,7 +42,7 @@ func TestTrainingCurves(t *testing.T) {
 		{Step: 15, Seconds: 1.5, Loss: 1e-3, Acceptance: 0.25},
 		{Step: 20, Seconds: 2, Loss: 1e-4, Acceptance: 0.75, Errors: []engine.Error{{Name: "total_variation", Error: 0.03, Floor: 0.02}}},
 	}
-	f := run.TrainingCurves(records)
+	f := run.TrainingCurves(records, 0)
 	require.Len(t, f.Rows, 3)
 	byStep, byTime := f.Rows[2].Panels[0], f.Rows[2].Panels[1]
 	require.Equal(t, figure.Log, byStep.Y.Scale)
@@ -56,23 +56,27 @@ func TestTrainingCurves(t *testing.T) {
 	require.Equal(t, []float64{1, 2}, errors.Layers[0].X)
 	require.InDeltaSlice(t, []float64{3, 1.5}, errors.Layers[0].Y, 1e-12)
 
+	// An annealed target is told.
+	require.Empty(t, byStep.Title)
+	require.Equal(t, "β rises until step 15, and the loss may rise with it", run.TrainingCurves(records, 15).Rows[2].Panels[0].Title)
+
 	// An infinite error leaves the axis finite.
 	records[0].Errors[0].Error = math.Inf(1)
-	f = run.TrainingCurves(records)
+	f = run.TrainingCurves(records, 0)
 	require.Equal(t, 10.0, f.Rows[0].Panels[0].Y.Max)
 	records[0].Errors[0].Error = 0.06
 
 	// Without a floor the errors stand for themselves.
 	records[0].Errors = append(records[0].Errors, engine.Error{Name: "kl", Error: 0.5})
-	f = run.TrainingCurves(records)
+	f = run.TrainingCurves(records, 0)
 	require.Equal(t, "error", f.Rows[0].Panels[0].Y.Label)
 	require.Len(t, f.Rows[0].Panels[0].Layers, 2)
 	require.Equal(t, []float64{0.06, 0.03}, f.Rows[0].Panels[0].Layers[0].Y)
 
 	// A loss that scatters about 0 tells nothing.
 	records[1].Loss, records[2].Loss = -2e-4, 1e-4
-	require.Len(t, run.TrainingCurves(records).Rows, 2)
-	require.Len(t, run.TrainingCurves([]engine.Record{{Step: 1}}).Rows, 1, "nothing was measured")
+	require.Len(t, run.TrainingCurves(records, 0).Rows, 2)
+	require.Len(t, run.TrainingCurves([]engine.Record{{Step: 1}}, 0).Rows, 1, "nothing was measured")
 }
 
 func TestReadRecords(t *testing.T) {
