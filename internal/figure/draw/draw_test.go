@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot/vg"
 
 	"github.com/revgen/revgen/internal/figure"
 )
@@ -103,16 +104,20 @@ func TestNarrow(t *testing.T) {
 	l := newLayout(s, narrowWidth)
 	require.Equal(t, strings.Fields(f.Title), strings.Fields(strings.Join(l.title, " ")))
 	require.Greater(t, len(l.title), 1)
-	header := margin + 15*len(l.legend) + 4 // in points
-	for i, line := range l.title {
-		width := func(text string) float64 { return float64(l.style(titleSize).Width(text)) }
-		require.LessOrEqual(t, width(line), float64(narrowWidth-2*margin))
-		if i > 0 {
-			next, _, _ := strings.Cut(line, " ")
-			require.Greater(t, width(l.title[i-1]+" "+next), float64(narrowWidth-2*margin), "a line is full")
+	for width := vg.Length(180); width < narrowWidth; width += 3 { // some of which a word just fills
+		l := newLayout(s, width)
+		room := float64(width - 2*margin)
+		for i, line := range l.title {
+			of := func(text string) float64 { return float64(l.style(titleSize).Width(text)) }
+			require.LessOrEqual(t, of(line), room)
+			if i > 0 {
+				next, _, _ := strings.Cut(line, " ")
+				require.Greater(t, of(l.title[i-1]+" "+next), room, "a line is full")
+			}
 		}
+		header := margin + 15*len(l.legend) + 4 // in points
+		require.InDelta(t, float64(header)+float64(len(l.title))*(float64(l.style(titleSize).Height("a"))+3), float64(l.header), 1e-9)
 	}
-	require.InDelta(t, float64(header)+float64(len(l.title))*(float64(l.style(titleSize).Height("a"))+3), float64(l.header), 1e-9)
 	rows := 0.0 // that are as high as they ask for, with half a gap below each
 	for _, r := range s.Rows {
 		rows += rowHeight*map[float64]float64{0: 1}[r.Height] + rowHeight*r.Height + gap/2
