@@ -24,7 +24,7 @@ func TestFiguresOfDrifts(t *testing.T) {
 	kernel, err := bitspin.NewMetropolis(s.target.Model, s.target.Beta, bitspin.SingleSpin())
 	require.NoError(t, err)
 	var changes [2][]float64
-	require.NoError(t, s.Measure(t.Context(), trainer.Params(), samples, 0, samples, func(batch []uint64) {
+	require.NoError(t, s.Measure(t.Context(), trainer.Params(), samples, 0, samples, func(batch []uint64, _ []float64) {
 		moved, moving := make([]uint64, len(batch)), rng.Stream(c.Training.Seed, rng.Reference, 1)
 		kernel.Run(moved, batch, 0, samples, s.target.N, &moving, 0, new(bitspin.Stats))
 		for i, to := range moved {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/measure"
-	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
@@ -47,8 +46,7 @@ func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Draws = func(params []float32) spins.Draws { return s.NewDraws(params) }
-	m.Weigher = s.Weigher
+	m.Draws, m.Weigher = s.NewDraws, s.Weigher
 	return &hierarchical{m, s}, nil
 }
 
@@ -73,7 +71,7 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 	if err != nil {
 		return nil, err
 	}
-	return e, s.Reweigh(ctx, params, e, logZ)
+	return e, s.Reweigh(ctx, params, e, logZ, 0, s.absMagnetisation)
 }
 
 // LogZ returns the exact ln Z, NaN where it is not known.

@@ -191,7 +191,7 @@ func TestIntervalsCover(t *testing.T) {
 			e := &measure.Evaluation{Samples: samples, Metrics: []measure.Metric{
 				{Name: "energy", Exact: k.Energy, Relative: true}, {Name: "specific_heat", Exact: k.SpecificHeat, Relative: true},
 			}}
-			require.NoError(t, s.Reweigh(context.Background(), trainer.Params(), e, k.LogZ))
+			require.NoError(t, s.Reweigh(context.Background(), trainer.Params(), e, k.LogZ, 0, s.absMagnetisation))
 			require.True(t, e.Weights.Trusted(), e.Weights.Warning)
 			size += e.Weights.EffectiveSize / repetitions
 			for _, m := range e.Metrics {
@@ -204,7 +204,7 @@ func TestIntervalsCover(t *testing.T) {
 				}
 			}
 			draws := make([]uint64, samples)
-			s.NewDraws(trainer.Params()).Generate(draws, 0)
+			s.NewDraws(trainer.Params()).Generate(draws, nil, 0)
 			energies := make([]float64, samples)
 			s.Model().Energies(energies, draws)
 			var mean stat.Mean

@@ -204,7 +204,7 @@ func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]
 	n, words, moving := float64(s.target.N), s.target.Words, rng.Stream(s.config.Training.Seed, rng.Reference, 1)
 	var sum, squares [2]float64
 	var first uint64
-	err = s.Measure(ctx, params, samples, 0, atOnce, func(batch []uint64) {
+	err = s.Measure(ctx, params, samples, 0, atOnce, func(batch []uint64, _ []float64) {
 		moved := make([]uint64, len(batch))
 		count := len(batch) / words
 		s.workers.Run((count+rows-1)/rows, func(piece int) {
@@ -241,7 +241,7 @@ func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]
 // sample counts samples of the generator.
 func (s *measured) sample(ctx context.Context, params []float32, samples int) (*tally, error) {
 	generated := newTally(s.target.Model)
-	err := s.Measure(ctx, params, samples, 0, atOnce, generated.count)
+	err := s.Measure(ctx, params, samples, 0, atOnce, func(batch []uint64, _ []float64) { generated.count(batch) })
 	return generated, err
 }
 

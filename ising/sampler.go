@@ -2,6 +2,7 @@ package ising
 
 import (
 	"context"
+	"math"
 	"sync"
 
 	"github.com/revgen/revgen/bitspin"
@@ -33,8 +34,8 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 		return nil, err
 	}
 	return &measured{config: c, target: target, workers: workers, Ensemble: &spins.Ensemble{
-		Spins: target.N, Shape: []int{target.L, target.L}, Order: "; spin i is that of row i div L and column i mod L",
-		Beta: target.Beta, Energy: target.Energies, Even: target.H == 0, Kernel: kernel,
+		States: spins.Packed{Spins: target.N, Shape: []int{target.L, target.L}, Order: "; spin i is that of row i div L and column i mod L", Even: target.H == 0},
+		Beta:   target.Beta, Energy: target.Energies, Kernel: kernel,
 		Mixing: func(beta float64) (spins.Kernel, error) { return bitspin.NewSweeper(target.Model, beta) },
 		Names:  observables(target.L), Observe: newObserver(target.Model).see, Seed: c.Training.Seed, Workers: workers,
 	}}, nil
@@ -55,6 +56,11 @@ func (s *measured) reference(ctx context.Context) (*reference, error) {
 		s.exact.reference = r.(*reference)
 	}
 	return s.exact.reference, nil
+}
+
+// absMagnetisation returns |m| of a configuration.
+func (s *measured) absMagnetisation(config []uint64) float64 {
+	return math.Abs(float64(s.target.Magnetisation(config))) / float64(s.target.N)
 }
 
 var _ engine.Evaluator = (*measured)(nil)

@@ -1,7 +1,6 @@
 package ising
 
 import (
-	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
@@ -24,6 +23,6 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Draws = func(params []float32) spins.Draws { return s.NewDraws(params) }
+	m.Draws = s.NewDraws
 	return &system{m, s}, nil
 }

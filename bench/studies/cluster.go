@@ -8,7 +8,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
@@ -18,7 +18,7 @@ import (
 // spin drawn at random, and one of Swendsen's and Wang's flips each cluster with
 // probability ½. Both leave the law of a ferromagnet without a field as it is.
 type clusters struct {
-	spins.Observed
+	sites.Observed[uint64]
 	side    int
 	workers *pool.Pool
 	single  bool       // Wolff's
@@ -96,11 +96,11 @@ func clustersOf(cfg engine.Config, system engine.System, workers *pool.Pool) []c
 
 // An observed system has configurations of spins that are observed as its samples are.
 type observed interface {
-	Observed(params []float32, n int) spins.Observed
+	Observed(params []float32, n int) sites.Observed[uint64]
 }
 
 // newClusters returns n chains that begin at random.
-func newClusters(c *ising.Config, seen spins.Observed, workers *pool.Pool, n int, single bool) *clusters {
+func newClusters(c *ising.Config, seen sites.Observed[uint64], workers *pool.Pool, n int, single bool) *clusters {
 	l, sites := c.Target.L, c.Target.L*c.Target.L
 	w := &clusters{
 		Observed: seen, side: l, workers: workers, single: single,
@@ -151,8 +151,8 @@ func (w *clusters) Advance(ctx context.Context, steps int) error {
 
 // pack copies chain i to the states that are observed.
 func (w *clusters) pack(i int) {
-	words := len(w.Packed) / len(w.chains)
-	state := w.Packed[i*words:][:words]
+	words := len(w.Batch) / len(w.chains)
+	state := w.Batch[i*words:][:words]
 	clear(state)
 	for site, v := range w.chains[i].spin {
 		if v > 0 {

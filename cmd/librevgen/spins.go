@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins"
 )
 
@@ -145,7 +146,7 @@ func (h *handle) walk(ctx context.Context, k spins.Kernel, batch []uint64, words
 	workers := engine.NewWorkers(h.threads)
 	defer workers.Close()
 	defer workers.Heed(ctx)()
-	piece := spins.PieceOf(k)
+	piece := sites.PieceOf(k)
 	workers.Run((n+piece-1)/piece, func(i int) {
 		counter, stats := c, bitspin.Stats{}
 		k.RunUntil(workers.Halted, batch, batch, i*piece, min(n, (i+1)*piece), int(steps), &counter, first, &stats)

@@ -56,9 +56,6 @@ const (
 // MaxBatch is the largest number of samples of a batch.
 const MaxBatch = 1 << 20
 
-// MaxSamples is the number of samples of a seed's stream.
-const MaxSamples = 1 << 40
-
 // NewBatch returns buffers for numbers of samples and of those that move, multiples of 64.
 func (m *Model) NewBatch(samples, moved int, seed uint64, workers *pool.Pool) (*Batch, error) {
 	for _, n := range []int{samples, moved} {

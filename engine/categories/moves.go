@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins"
 )
 
@@ -51,8 +53,42 @@ func (l *law) moves(c *spins.TransitionConfig) (*Moves, error) {
 	return m, nil
 }
 
+// MixingOf returns heat-bath sweeps of a target at any inverse temperature.
+func MixingOf(t *Target) func(beta float64) (sites.Kernel[byte], error) {
+	return func(beta float64) (sites.Kernel[byte], error) {
+		at := *t
+		at.Beta = beta
+		return NewMoves(&at, &spins.TransitionConfig{Proposal: spins.Sweeping}, 1)
+	}
+}
+
+// Together implements sites.Kernel.
+func (m *Moves) Together() int { return block }
+
+// Run implements sites.Kernel.
+func (m *Moves) Run(dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Stats) {
+	m.RunUntil(nil, dst, src, lo, hi, steps, c, first, st)
+}
+
+// RunUntil implements sites.Kernel.
+func (m *Moves) RunUntil(halted func() bool, dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Stats) {
+	const slice = 256 // steps between looks
+	n := m.law.target.N()
+	state := make([]byte, n*block)
+	var count engine.Count
+	for ; lo < hi; lo += block {
+		from, to := lo*n, min(lo+block, hi)*n
+		columns(state, src[from:to], n)
+		for left := steps; left > 0 && (halted == nil || !halted()); left -= slice {
+			m.runFrom(state, steps-left, min(left, slice), c, (first+uint64(lo))/block, &count)
+		}
+		rows(dst[from:to], state, n, 0)
+	}
+	st.Add(bitspin.Stats{Single: bitspin.Count(count)})
+}
+
 // mostBlocks is how many blocks of samples a stream has random words for.
-const mostBlocks = MaxSamples / block
+const mostBlocks = sites.MaxSamples / block
 
 // MaxSteps returns the number of steps of one call that have random numbers of their own.
 func (m *Moves) MaxSteps() int {
@@ -132,3 +168,5 @@ func (l *law) relabel(state []byte, b int, first, second uint32) {
 		}
 	}
 }
+
+var _ sites.Kernel[byte] = (*Moves)(nil)

@@ -3,6 +3,7 @@ package categories
 import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -43,7 +44,7 @@ func (m *Model) NewSampler(params []float32, workers *pool.Pool) *Sampler {
 // sample does not depend on the slice that it is drawn in. batch may be nil; the exact sites
 // are not drawn then.
 func (s *Sampler) Sample(batch []byte, r []float64, seed, first uint64) error {
-	if err := engine.SampleRange(first, MaxSamples, uint64(len(r)), 0, 0); err != nil {
+	if err := engine.SampleRange(first, sites.MaxSamples, uint64(len(r)), 0, 0); err != nil {
 		return err
 	}
 	n := s.model.Sites()

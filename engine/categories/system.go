@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
@@ -111,6 +112,17 @@ func (s *System) TensorName(i int) string { return s.net.TensorName(i) }
 
 // Initialize implements engine.System.
 func (s *System) Initialize(params []float32) { s.net.Initialize(params, s.training.Seed) }
+
+// NewDraws returns the samples of the generator with the given parameters that belong to the
+// seed of its training.
+func (s *System) NewDraws(params []float32) sites.Draws[byte] {
+	return &sites.Seeded[byte]{Sampler: s.net.NewSampler(params, s.workers), Seed: s.training.Seed, Words: s.net.Sites()}
+}
+
+// Weigher is that of an Ensemble.
+func (s *System) Weigher(params []float32) func(r []float64, batch []byte) {
+	return s.net.NewSampler(params, s.workers).R
+}
 
 // Surrogate implements engine.Differentiable: the loss of the batch and its s′, held fixed.
 func (s *System) Surrogate() func(params []float64) float64 {

@@ -7,7 +7,9 @@ import (
 	"math/bits"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/sites"
 )
 
 // ReadStates packs configurations of n spins that are written as "spins", ±1 as
@@ -83,33 +85,78 @@ func WriteBits(dst []byte, spins []uint64) {
 	}
 }
 
-// write writes packed configurations in a format of ReadStates.
-func (e *Ensemble) write(dst []byte, format string, batch []uint64) error {
-	if format != "spins" && format != "bits" {
-		return fmt.Errorf("format: %q is not spins or bits", format)
-	}
-	words, rowBytes := e.Words(), e.Spins
-	if format == "bits" {
-		rowBytes = 8 * words
-	}
-	e.byRows(len(batch)/words, 4096, func(lo, hi int) {
-		from, to := batch[lo*words:hi*words], dst[lo*rowBytes:hi*rowBytes]
-		if format == "bits" {
-			WriteBits(to, from)
-		} else {
-			WriteSigns(to, from, e.Spins)
-		}
-	})
-	return nil
+// Packed are the sites.States of packed spins.
+type Packed struct {
+	Spins int
+	Shape []int  // of an array of a configuration's spins
+	Order string // which spin is which, as the end of a sentence
+	Even  bool   // whether flipping all spins leaves the energy as it is
 }
 
-// Convert implements engine.Scorer.
-func (e *Ensemble) Convert(dst []byte, format string, states []byte) error {
-	packed, err := ReadStates("spins", states, e.Spins)
-	if err != nil {
-		return err
+// Words implements sites.States.
+func (p Packed) Words() int { return (p.Spins + 63) / 64 }
+
+// Sites implements sites.States.
+func (p Packed) Sites() int { return p.Spins }
+
+// MaxSamples implements sites.States.
+func (p Packed) MaxSamples() uint64 { return MaxSamples }
+
+// Formats implements sites.States.
+func (p Packed) Formats() []engine.Format {
+	return []engine.Format{
+		{Name: "spins", Descr: "'|i1'", Shape: p.Shape, RowBytes: p.Spins, Doc: "spins ±1 as int8" + p.Order},
+		{Name: "bits", Descr: "'<u8'", Shape: []int{p.Words()}, RowBytes: 8 * p.Words(),
+			Doc: "packed spins as little-endian uint64: bit i mod 64 of word i div 64 is spin i, 1 for +1; unused high bits are 0" + p.Order},
 	}
-	return e.write(dst, format, packed)
+}
+
+// Read implements sites.States.
+func (p Packed) Read(format string, states []byte) ([]uint64, error) {
+	return ReadStates(format, states, p.Spins)
+}
+
+// Write implements sites.States.
+func (p Packed) Write(dst []byte, format string, batch []uint64) {
+	if format == "bits" {
+		WriteBits(dst, batch)
+	} else {
+		WriteSigns(dst, batch, p.Spins)
+	}
+}
+
+// Disperse implements sites.States: a third each have all spins up, all down, and each by
+// chance.
+func (p Packed) Disperse(batch []uint64, from *rng.Counter, first uint64) {
+	words := p.Words()
+	for i := range len(batch) / words {
+		switch config := batch[i*words:][:words]; i % 3 {
+		case 0:
+			clear(config)
+			Invert(config, p.Spins)
+		case 1:
+			clear(config)
+		case 2:
+			Randomize(config, p.Spins, from, (first+uint64(i))*uint64(words))
+		}
+	}
+}
+
+// Stir implements sites.States: where the law is even it inverts configurations by chance.
+func (p Packed) Stir(batch []uint64, c rng.Counter, first uint64) {
+	if !p.Even {
+		return
+	}
+	words := p.Words()
+	var draw [4]uint32
+	for i := range len(batch) / words {
+		if i%128 == 0 {
+			asm.PhiloxBlocks(draw[:], &c, first+uint64(i/128))
+		}
+		if draw[i/32%4]>>(i%32)&1 != 0 {
+			Invert(batch[i*words:][:words], p.Spins)
+		}
+	}
 }
 
 // Randomize gives every spin a direction by chance.
@@ -132,3 +179,5 @@ func Invert(config []uint64, spins int) {
 	}
 	config[len(config)-1] &= Top(spins)
 }
+
+var _ sites.States[uint64] = Packed{}

@@ -6,6 +6,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -128,7 +129,7 @@ func NewTransition(c *TransitionConfig, training *engine.Training, n int, t Movi
 			return nil, err
 		}
 	}
-	tr.rows = PieceOf(tr.levels[AnnealLevels-1])
+	tr.rows = sites.PieceOf(tr.levels[AnnealLevels-1])
 	tr.counts = make([]bitspin.Stats, (n+tr.rows-1)/tr.rows)
 	tr.move = func(piece int) {
 		tr.counts[piece] = bitspin.Stats{}

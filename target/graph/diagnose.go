@@ -5,13 +5,14 @@ import (
 
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins"
 )
 
 // chainsWalk is a chains.Walk of the coldest chains of parallel tempering, a round
 // a step.
 type chainsWalk struct {
-	spins.Observed
+	sites.Observed[uint64]
 	s        *measured
 	exchange *spins.Exchange // nil before the first step
 	whole    []uint64        // of sets of chains, of which some may not be asked for
@@ -22,8 +23,8 @@ type chainsWalk struct {
 func (s *measured) Chains(params []float32, n int) (chains.Walk, error) {
 	w := &chainsWalk{Observed: s.Observed(params, n), s: s}
 	from := rng.Stream(s.config.Training.Seed, rng.ChainStart, 0)
-	for words, i := s.Words(), 0; i < len(w.Packed); i += words {
-		spins.Randomize(w.Packed[i:][:words], s.graph.N(), &from, uint64(i))
+	for words, i := s.Words(), 0; i < len(w.Batch); i += words {
+		spins.Randomize(w.Batch[i:][:words], s.graph.N(), &from, uint64(i))
 	}
 	return w, nil
 }
@@ -32,7 +33,7 @@ func (s *measured) Chains(params []float32, n int) (chains.Walk, error) {
 func (w *chainsWalk) Advance(ctx context.Context, steps int) error {
 	s, words := w.s, w.s.Words()
 	if w.exchange == nil {
-		sets := (len(w.Packed)/words + spins.Lanes - 1) / spins.Lanes
+		sets := (len(w.Batch)/words + spins.Lanes - 1) / spins.Lanes
 		var err error
 		w.exchange, err = spins.Tempering{
 			Beta: s.config.Target.Beta, Sets: max(1, sets), BurnIn: 256,
@@ -48,7 +49,7 @@ func (w *chainsWalk) Advance(ctx context.Context, steps int) error {
 		return err
 	}
 	w.exchange.Configurations(w.whole)
-	copy(w.Packed, w.whole)
+	copy(w.Batch, w.whole)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -88,7 +87,7 @@ func (s *measured) sample(ctx context.Context, r *reference, params []float32, s
 		t.states = make([]float64, len(r.states))
 	}
 	atOnce := max(64, min(1<<15, 1<<20/s.graph.Words()))
-	err := s.Measure(ctx, params, samples, 0, atOnce, func(batch []uint64) { t.count(r, batch) })
+	err := s.Measure(ctx, params, samples, 0, atOnce, func(batch []uint64, _ []float64) { t.count(r, batch) })
 	return t, err
 }
 
@@ -124,19 +123,9 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Reweigh(ctx, params, out, r.logZ); err != nil {
-		return nil, err
-	}
-	for i := range out.Metrics {
-		if m := &out.Metrics[i]; m.Name == "log_z" || m.Name == "kl_by_density" {
-			m.Uncertainty = r.logZError
-		}
-		// Whether weights still mend the samples.
-		if m := out.Metrics[i]; m.Name == "effective_sample_size" && m.Generated < 0.5 && m.Generated*float64(samples) >= 100 {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("the effective sample size is %.3g of the samples: use their weights (sample --format weighted)", m.Generated))
-		}
-	}
-	return out, nil
+	return out, s.Reweigh(ctx, params, out, r.logZ, r.logZError, func(config []uint64) float64 {
+		return math.Abs(float64(s.graph.Magnetisation(config))) / float64(s.graph.N())
+	})
 }
 
 // LogZ returns the ln Z of the reference and its standard error, NaN where it is not known.

@@ -49,8 +49,8 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 		order = "; spin i has the label target.labels[i], the first " + g.Label(0)
 	}
 	return &measured{config: c, graph: g, workers: workers, Ensemble: &spins.Ensemble{
-		Spins: g.N(), Shape: []int{g.N()}, Order: order,
-		Beta: c.Target.Beta, Energy: g.Energies, Even: !g.HasFields(), Kernel: kernel,
+		States: spins.Packed{Spins: g.N(), Shape: []int{g.N()}, Order: order, Even: !g.HasFields()},
+		Beta:   c.Target.Beta, Energy: g.Energies, Kernel: kernel,
 		Mixing: func(beta float64) (spins.Kernel, error) { return spins.NewSweeper(g, beta) },
 		Names:  []string{"energy", "energy_squared", "magnetisation", "abs_magnetisation", "magnetisation_squared"},
 		Observe: func(values []float64, stride int, batch []uint64) {
@@ -80,7 +80,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Draws = func(params []float32) spins.Draws { return s.NewDraws(params) }
+	m.Draws = s.NewDraws
 	return &system{m, s}, nil
 }
 
@@ -104,8 +104,7 @@ func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Draws = func(params []float32) spins.Draws { return s.NewDraws(params) }
-	m.Weigher = s.Weigher
+	m.Draws, m.Weigher = s.NewDraws, s.Weigher
 	return &hierarchical{m, s}, nil
 }
 

@@ -360,7 +360,7 @@ func (s *hierarchical) verifyModel(ctx context.Context, params []float32, sample
 	got := make([]float64, len(want))
 	var mean stat.Mean
 	batch := make([]uint64, samples)
-	s.NewDraws(params).Generate(batch, 0)
+	s.NewDraws(params).Generate(batch, nil, 0)
 	for i, config := range batch {
 		if i%(1<<12) == 0 && ctx.Err() != nil {
 			return ctx.Err()

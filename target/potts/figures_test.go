@@ -145,8 +145,10 @@ func TestFiguresOfTables(t *testing.T) {
 		ee, mm = append(ee, math.Pow(e[k]-gonum.Mean(e, nil), 2)), append(mm, math.Pow(m[k]-gonum.Mean(m, nil), 2))
 	}
 
-	evaluation := measure.Evaluation{Metrics: tally.compare(r, beta)}
-	tally.reweigh(&evaluation, beta, r)
+	var logs []float64
+	require.NoError(t, s.Measure(context.Background(), params, samples, 0, samples, func(_ []byte, r []float64) { logs = append(logs, r...) }))
+	evaluation := measure.Evaluation{Samples: samples, Metrics: tally.compare(r, beta)}
+	require.NoError(t, s.Reweigh(context.Background(), params, &evaluation, r.logZ, r.logZError, tally.order))
 	rows := map[string]measure.Metric{}
 	for _, m := range evaluation.Metrics {
 		rows[m.Name] = m
@@ -154,7 +156,7 @@ func TestFiguresOfTables(t *testing.T) {
 	require.Len(t, rows, 12)
 	w, total := make([]float64, samples), 0.0
 	for k := range w {
-		w[k] = math.Exp(-tally.r[k])
+		w[k] = math.Exp(-logs[k])
 		total += w[k]
 	}
 	for name, c := range map[string]struct {
@@ -232,7 +234,7 @@ func TestFiguresOfTables(t *testing.T) {
 	logZ := rows["log_z"]
 	require.InDelta(t, math.Log(z), logZ.Exact, 1e-10)
 	require.InDelta(t, math.Log(total/samples), logZ.Generated, 1e-10)
-	require.InDelta(t, gonum.Mean(tally.r, nil)+math.Log(z), rows["kl_by_density"].Generated, 1e-10)
+	require.InDelta(t, gonum.Mean(logs, nil)+math.Log(z), rows["kl_by_density"].Generated, 1e-10)
 	require.Equal(t, []float64{0.7, 0.7, 0}, []float64{logZ.Uncertainty, rows["kl_by_density"].Uncertainty, rows["effective_sample_size"].Uncertainty})
 }
 

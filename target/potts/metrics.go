@@ -25,7 +25,6 @@ type tally struct {
 	orders   []float64
 	states   []float64 // counts of configurations, nil where they are too many
 	first    []byte    // the first configurations
-	r        []float64 // R of each
 }
 
 // sample counts samples of the generator.
@@ -36,8 +35,7 @@ func (s *measured) sample(ctx context.Context, r *reference, params []float32, s
 		t.states = make([]float64, len(r.states))
 	}
 	n := s.law.N()
-	err := s.Measure(ctx, params, samples, max(64, min(1<<15, 1<<22/n)), func(batch []byte, weights []float64) {
-		t.r = append(t.r, weights...)
+	err := s.Measure(ctx, params, samples, 0, max(64, min(1<<15, 1<<22/n)), func(batch []byte, _ []float64) {
 		if room := kept*n - len(t.first); room > 0 {
 			t.first = append(t.first, batch[:min(room, len(batch))]...)
 		}
@@ -75,7 +73,9 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		return nil, err
 	}
 	e := &measure.Evaluation{Samples: samples, Metrics: t.compare(r, s.law.Beta), Warnings: slices.Clone(r.warnings)}
-	t.reweigh(e, s.law.Beta, r)
+	if err := s.Reweigh(ctx, params, e, r.logZ, r.logZError, t.order); err != nil {
+		return nil, err
+	}
 	for i := range e.Metrics {
 		e.Metrics[i].Unsettled = r.unsettled && e.Metrics[i].Uncertainty > 0
 	}
@@ -130,42 +130,6 @@ func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 		rows = append(rows, measure.Variation("total_variation", law, t.states))
 	}
 	return append(rows, measure.Variation("energy_histogram", r.energyLaw, t.energies), measure.Variation("order_histogram", r.orderLaw, t.orders))
-}
-
-// reweigh adds what the density says: rows of its own, and averages by weights.
-func (t *tally) reweigh(e *measure.Evaluation, beta float64, r *reference) {
-	weights := measure.NewReweighing(t.r)
-	e.Weights = &weights.Weights
-	n := float64(t.law.N())
-	for i := range e.Metrics {
-		m, scale := &e.Metrics[i], 1.0
-		var value, standardError float64
-		switch m.Name {
-		case "energy":
-			value, standardError = weights.Mean(t.values[energy])
-		case "order":
-			value, standardError = weights.Mean(t.values[order])
-		case "specific_heat":
-			value, standardError = weights.Variance(t.values[energy])
-			scale = beta * beta
-		case "susceptibility":
-			value, standardError = weights.Variance(t.values[order])
-			scale = beta * n
-		default:
-			continue
-		}
-		m.Reweigh(scale*value, scale*standardError)
-	}
-	rows := measure.ImportanceMetrics(t.r, r.logZ)
-	for i := range rows {
-		if m := &rows[i]; m.Name == "log_z" || m.Name == "kl_by_density" {
-			m.Uncertainty = r.logZError
-		}
-		if m := rows[i]; m.Name == "effective_sample_size" && m.Generated < 0.5 && m.Generated*float64(t.samples) >= 100 {
-			e.Warnings = append(e.Warnings, fmt.Sprintf("the effective sample size is %.3g of the samples: use their weights (sample --format weighted)", m.Generated))
-		}
-	}
-	e.Metrics = append(e.Metrics, rows...)
 }
 
 // Figures shows the laws of the energy and of the order parameter beside those of the

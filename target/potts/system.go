@@ -42,7 +42,8 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	}
 	of := &observables{law: law, q: law.Most(), model: c.Target.Model}
 	return &measured{config: c, law: law, workers: workers, Ensemble: &categories.Ensemble{
-		Target: law, Shape: shape, Order: order, Moves: moves, Mixing: categories.MixingOf(law),
+		States: categories.Bytes{Target: law, Shape: shape, Order: order},
+		Beta:   law.Beta, Energy: law.Energies, Kernel: moves, Mixing: categories.MixingOf(law),
 		Names:   []string{"energy", "energy_squared", "order", "order_squared", "agreement"},
 		Observe: of.observe,
 		Seed:    c.Training.Seed, Workers: workers,
@@ -90,9 +91,12 @@ func (o *observables) agreement(s []byte) float64 {
 	return equal / max(1, float64(len(o.law.Pairs)))
 }
 
-func (o *observables) observe(values []float64, s []byte) {
-	e, m := o.law.Energy(s), o.order(s)
-	copy(values, []float64{e, e * e, m, m * m, o.agreement(s)})
+func (o *observables) observe(values []float64, stride int, batch []byte) {
+	for n := o.law.N(); len(batch) > 0; batch = batch[n:] {
+		e, m := o.law.Energy(batch[:n]), o.order(batch[:n])
+		copy(values, []float64{e, e * e, m, m * m, o.agreement(batch[:n])})
+		values = values[min(stride, len(values)):]
+	}
 }
 
 // system is engine.System for a generator with a density.
@@ -115,7 +119,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Draws, m.Weighed = s.NewDraws, true
+	m.Draws, m.Weigher = s.NewDraws, s.Weigher
 	return &system{m, s}, nil
 }
 

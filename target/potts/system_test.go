@@ -131,7 +131,6 @@ func TestReferences(t *testing.T) {
 	} {
 		m, err := newMeasured(c, workers)
 		require.NoError(t, err)
-		m.Weighed = false
 		exact, err := m.newReference(context.Background())
 		require.NoError(t, err)
 		l := newLook(m.law, c.Target.Model)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/rng"
@@ -215,7 +216,7 @@ func (v *subject) checkKernel(kind string, steps int) (engine.Check, error) {
 	batch := make([]byte, samples*law.N())
 	stream, transition := rng.Stream(1, rng.Reference, 0), rng.Stream(1, rng.SampleTransition, 0)
 	exact.Draw(batch, &stream, 0)
-	categories.Step(law, m, batch, steps, transition, v.workers)
+	m.Run(batch, batch, 0, samples, steps, &transition, 0, new(bitspin.Stats))
 	var mean, square, got float64
 	_, p := law.Enumerate()
 	law.Each(func(k int, s []byte) {

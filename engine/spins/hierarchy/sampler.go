@@ -1,10 +1,10 @@
 package hierarchy
 
 import (
-	"fmt"
-
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -32,9 +32,6 @@ type Sampler struct {
 	run    func(int)
 	score  func(int)
 }
-
-// MaxSamples is the number of samples of a seed's stream.
-const MaxSamples = 1 << 40
 
 // samplerBlocks is how many blocks are drawn at once, by all threads.
 const samplerBlocks = 64
@@ -66,8 +63,8 @@ func (s *Sampler) Sample(spins []uint64, r []float64, seed uint64, first uint64)
 	if spins != nil {
 		checkLength("spins", len(spins), n*s.words)
 	}
-	if first > MaxSamples || uint64(n) > MaxSamples-first {
-		return fmt.Errorf("samples %d and the %d after it are not all among the %d of a seed", first, n-1, uint64(MaxSamples))
+	if err := engine.SampleRange(first, sites.MaxSamples, uint64(n), 0, 0); err != nil {
+		return err
 	}
 	s.stream = rng.Stream(seed, rng.SampleHead, 0)
 	for n > 0 {

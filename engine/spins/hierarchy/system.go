@@ -1,13 +1,11 @@
 package hierarchy
 
 import (
-	"context"
 	"fmt"
 	"math"
-	"math/bits"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
@@ -128,96 +126,19 @@ func (s *System) Inherit(params []float32, from engine.System, theirs []float32)
 	return nil
 }
 
-// Draws are the samples of a trained generator that belong to the seed of its
-// training.
-type Draws struct {
-	sampler *Sampler
-	seed    uint64
-	r       []float64
-}
-
-// NewDraws returns the samples of the generator with the given parameters.
-func (s *System) NewDraws(params []float32) *Draws {
-	return &Draws{sampler: s.net.NewSampler(params, s.workers), seed: s.training.Seed}
-}
-
-// Generate fills dst with samples first, first+1, …, which must be among the
-// MaxSamples of a seed.
-func (d *Draws) Generate(dst []uint64, first uint64) { d.Weigh(dst, len(dst)/d.sampler.Words(), first) }
-
-// Weigh implements spins.Weighed.
-func (d *Draws) Weigh(dst []uint64, n int, first uint64) []float64 {
-	if len(d.r) < n {
-		d.r = make([]float64, n)
-	}
-	if err := d.sampler.Sample(dst, d.r[:n], d.seed, first); err != nil {
-		panic(err.Error())
-	}
-	return d.r[:n]
+// NewDraws returns the samples of the generator with the given parameters that belong to the
+// seed of its training.
+func (s *System) NewDraws(params []float32) sites.Draws[uint64] {
+	sampler := s.net.NewSampler(params, s.workers)
+	return &sites.Seeded[uint64]{Sampler: sampler, Seed: s.training.Seed, Words: sampler.Words()}
 }
 
 // Weigher is that of a spins.Ensemble.
-func (s *System) Weigher(params []float32) func(dst []float64, batch []uint64) {
-	sampler := s.net.NewSampler(params, s.workers)
-	return func(dst []float64, batch []uint64) {
-		sampler.R(dst, batch)
-		for i := range dst {
-			dst[i] = -dst[i]
-		}
-	}
-}
-
-// Reweigh adds to a table of samples of the generator what its density says: the rows
-// of measure.ImportanceMetrics, and energy, |m|, specific heat and susceptibility by
-// weights in the rows of these names.
-func (s *System) Reweigh(ctx context.Context, params []float32, e *measure.Evaluation, logZ float64) error {
-	const atOnce = 1 << 14
-	d, sites, words := s.NewDraws(params), s.net.Spins(), (s.net.Spins()+63)/64
-	batch := make([]uint64, min(atOnce, e.Samples)*words)
-	r, energies, abs := make([]float64, e.Samples), make([]float64, e.Samples), make([]float64, e.Samples)
-	for first := 0; first < e.Samples; first += atOnce {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n := min(atOnce, e.Samples-first)
-		part := batch[:n*words]
-		copy(r[first:], d.Weigh(part, n, uint64(first)))
-		s.net.Energies(energies[first:first+n], part)
-		for i := range n {
-			up := 0
-			for _, word := range part[i*words : (i+1)*words] {
-				up += bits.OnesCount64(word)
-			}
-			abs[first+i] = math.Abs(float64(2*up-sites)) / float64(sites)
-		}
-	}
-	weights, beta := measure.NewReweighing(r), s.net.target.Beta
-	e.Weights = &weights.Weights
-	for i := range e.Metrics {
-		m, scale := &e.Metrics[i], 1.0
-		var value, standardError float64
-		switch m.Name {
-		case "energy":
-			value, standardError = weights.Mean(energies)
-		case "abs_magnetisation":
-			value, standardError = weights.Mean(abs)
-		case "specific_heat":
-			value, standardError = weights.Variance(energies)
-			scale = beta * beta
-		case "susceptibility":
-			value, standardError = weights.Variance(abs)
-			scale = beta * float64(sites)
-		default:
-			continue
-		}
-		m.Reweigh(scale*value, scale*standardError)
-	}
-	e.Metrics = append(e.Metrics, measure.ImportanceMetrics(r, logZ)...)
-	return nil
+func (s *System) Weigher(params []float32) func(r []float64, batch []uint64) {
+	return s.net.NewSampler(params, s.workers).R
 }
 
 var (
 	_ engine.Differentiable = (*System)(nil)
 	_ engine.TensorNamer    = (*System)(nil)
-	_ spins.Weighed         = (*Draws)(nil)
 )

@@ -2,12 +2,13 @@ package perceptron
 
 import (
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// Draws are the samples of a trained generator that belong to the seed of its
+// draws are the samples of a trained generator that belong to the seed of its
 // training, made in pieces of a fixed number of rows that any thread can take.
-type Draws struct {
+type draws struct {
 	generator *generator
 	seed      uint64
 	params    []float32
@@ -23,9 +24,9 @@ type drawing struct {
 
 // NewDraws returns the samples of the generator with the given parameters, which
 // must not change while they are drawn.
-func (s *System) NewDraws(params []float32) *Draws {
+func (s *System) NewDraws(params []float32) sites.Draws[uint64] {
 	g, net, workers := s.learner.generator, s.learner.net, s.learner.batch.workers
-	d := &Draws{
+	d := &draws{
 		generator: g, seed: s.config.Training.Seed, params: params, packed: net.NewPacked(false),
 		tools: pool.NewTools(workers, func() drawing {
 			return drawing{net.NewActivations(nn.BlockRows()), g.newHeadScratch(nn.BlockRows(), allocate)}
@@ -38,7 +39,7 @@ func (s *System) NewDraws(params []float32) *Draws {
 func allocate(n int) []float32 { return make([]float32, n) }
 
 // Generate fills dst with samples first, first+1, …, packed.
-func (d *Draws) Generate(dst []uint64, first uint64) {
+func (d *draws) Generate(dst []uint64, _ []float64, first uint64) {
 	words := d.generator.words
 	d.tools.Rows(len(dst)/words, nn.BlockRows(), func(b drawing, lo, hi int) {
 		from := sampleStreams(d.seed)

@@ -46,7 +46,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 		require.Equal(t, moved, s.Next, head)
 
 		drawn := make([]uint64, n)
-		s.NewDraws(params).Generate(drawn, 50)
+		s.NewDraws(params).Generate(drawn, nil, 50)
 		want = generate(streams{rng.Stream(17, rng.SampleLatent, 0), rng.Stream(17, rng.SampleHead, 0)}, 50)
 		require.Equal(t, want, drawn, head)
 	}

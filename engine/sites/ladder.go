@@ -1,8 +1,7 @@
-package spins
+package sites
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -14,12 +13,12 @@ import (
 )
 
 // A Ladder is replica exchange of an Ensemble, by the kernel that is best at each
-// inverse temperature, and where the law is even by flips of all spins too.
-type Ladder struct {
-	ensemble *Ensemble
+// inverse temperature; the States stir, too.
+type Ladder[W uint64 | byte] struct {
+	ensemble *Ensemble[W]
 	betas    []float64
-	kernels  []Kernel
-	levels   []Observed
+	kernels  []Kernel[W]
+	levels   []Observed[W]
 	energies [][]float64 // by level and chain
 	rows     int         // of a piece
 	draws    []uint32    // of the swaps of a pair
@@ -29,11 +28,8 @@ type Ladder struct {
 }
 
 // Ladder implements chains.Tempered.
-func (e *Ensemble) Ladder(betas []float64, n int) (chains.Ladder, error) {
-	if e.Mixing == nil {
-		return nil, errors.New("there are no chains at other temperatures than the target's")
-	}
-	l := &Ladder{ensemble: e, betas: betas, draws: make([]uint32, 4*rng.Blocks(n)),
+func (e *Ensemble[W]) Ladder(betas []float64, n int) (chains.Ladder, error) {
+	l := &Ladder[W]{ensemble: e, betas: betas, draws: make([]uint32, 4*rng.Blocks(n)),
 		accepted: make([]uint64, len(betas)), proposed: make([]uint64, len(betas))}
 	from := rng.Stream(e.Seed, rng.ChainStart, 0)
 	for k, beta := range betas {
@@ -44,11 +40,11 @@ func (e *Ensemble) Ladder(betas []float64, n int) (chains.Ladder, error) {
 		if err != nil {
 			return nil, fmt.Errorf("inverse temperature %v: %w", beta, err)
 		}
-		if err := engine.SampleRange(l.first(k, n), MaxSamples, uint64(n), 1, kernel.MaxSteps()); err != nil {
+		if err := engine.SampleRange(l.first(k, n), e.States.MaxSamples(), uint64(n), 1, kernel.MaxSteps()); err != nil {
 			return nil, err
 		}
-		level := Observed{Packed: make([]uint64, n*e.Words()), hi: n, ensemble: e}
-		e.disperse(level.Packed, &from, uint64(k*n*e.Words()))
+		level := Observed[W]{Batch: make([]W, n*e.Words()), hi: n, ensemble: e}
+		e.States.Disperse(level.Batch, &from, uint64(k*n))
 		l.kernels, l.levels, l.energies = append(l.kernels, kernel), append(l.levels, level), append(l.energies, make([]float64, n))
 	}
 	for _, k := range l.kernels {
@@ -62,13 +58,13 @@ func (e *Ensemble) Ladder(betas []float64, n int) (chains.Ladder, error) {
 
 // first returns the number of the first of n chains of a level among all samples that
 // draw from a stream.
-func (l *Ladder) first(level, n int) uint64 {
+func (l *Ladder[W]) first(level, n int) uint64 {
 	const together = engine.RefineBlock
 	return uint64(level) * uint64((n+together-1)/together*together)
 }
 
 // Advance implements chains.Ladder.
-func (l *Ladder) Advance(ctx context.Context, steps int) error {
+func (l *Ladder[W]) Advance(ctx context.Context, steps int) error {
 	for range steps {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -81,14 +77,14 @@ func (l *Ladder) Advance(ctx context.Context, steps int) error {
 	return nil
 }
 
-func (l *Ladder) step() {
+func (l *Ladder[W]) step() {
 	e, words, n := l.ensemble, l.ensemble.Words(), len(l.energies[0])
 	first, end := l.Own()
 	pieces := (end - first + l.rows - 1) / l.rows
 	stream := rng.Stream(e.Seed, rng.ChainTransition, l.calls)
 	e.Workers.Run(len(l.levels)*pieces, func(piece int) {
 		level, lo := piece/pieces, first+piece%pieces*l.rows
-		hi, batch := min(end, lo+l.rows), l.levels[level].Packed
+		hi, batch := min(end, lo+l.rows), l.levels[level].Batch
 		c := stream
 		var stats bitspin.Stats
 		l.kernels[level].Run(batch, batch, lo, hi, 1, &c, l.first(level, n), &stats)
@@ -98,21 +94,19 @@ func (l *Ladder) step() {
 		l.swap(level)
 	}
 	l.calls++
-	if e.Even {
-		for level := range l.levels {
-			e.flip(l.levels[level].Packed, l.calls, l.first(level, n))
-		}
+	for level := range l.levels {
+		e.States.Stir(l.levels[level].Batch, rng.Stream(e.Seed, rng.ChainStart, l.calls), l.first(level, n))
 	}
 }
 
 // swap swaps states of a level with those of the next, each with probability
 // min{1, exp((β − β′)(E − E′))}.
-func (l *Ladder) swap(level int) {
+func (l *Ladder[W]) swap(level int) {
 	words, difference := l.ensemble.Words(), l.betas[level]-l.betas[level+1]
 	c := rng.Stream(l.ensemble.Seed, rng.LadderSwap, l.calls)
 	asm.PhiloxBlocks(l.draws, &c, uint64(level)*uint64(len(l.draws)/4))
 	x, y := l.energies[level], l.energies[level+1]
-	a, b := l.levels[level].Packed, l.levels[level+1].Packed
+	a, b := l.levels[level].Batch, l.levels[level+1].Batch
 	lo, hi := l.Own()
 	for i := lo; i < hi; i++ {
 		if float64(l.draws[i])+0.5 < math.Exp(difference*(x[i]-y[i]))*(1<<32) {
@@ -127,17 +121,19 @@ func (l *Ladder) swap(level int) {
 }
 
 // Own returns the chains of each level that are a rank's, as a chains.Walk does.
-func (l *Ladder) Own() (lo, hi int) { return l.levels[0].Own() }
+func (l *Ladder[W]) Own() (lo, hi int) { return l.levels[0].Own() }
 
 // Observe implements chains.Ladder.
-func (l *Ladder) Observe(level int, values []float64) { l.levels[level].ObserveUnweighted(values) }
+func (l *Ladder[W]) Observe(level int, values []float64) { l.levels[level].ObserveUnweighted(values) }
 
 // States implements chains.Ladder.
-func (l *Ladder) States(level int, dst []byte, format string) error {
+func (l *Ladder[W]) States(level int, dst []byte, format string) error {
 	return l.levels[level].States(dst, format)
 }
 
 // Swaps implements chains.Ladder.
-func (l *Ladder) Swaps(level int) (accepted, proposed uint64) {
+func (l *Ladder[W]) Swaps(level int) (accepted, proposed uint64) {
 	return l.accepted[level], l.proposed[level]
 }
+
+var _ chains.Tempered = (*Ensemble[byte])(nil)

@@ -1,0 +1,30 @@
+package sites
+
+import (
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// A Kernel is a transition kernel p(s, s′) in detailed balance with a law, for batches of
+// configurations. It is immutable and may be used by any number of goroutines.
+type Kernel[W uint64 | byte] interface {
+	// Run takes a number of steps, at most MaxSteps, with configurations lo … hi−1
+	// of the batch src, stores the results in the batch dst, which may be src, and
+	// counts in st. Configuration i draws the random numbers of sample
+	// firstSample+i of the stream.
+	Run(dst, src []W, lo, hi, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats)
+	// RunUntil is Run that ends early, with results of no use, soon after halted
+	// returns true, if it is not nil.
+	RunUntil(halted func() bool, dst, src []W, lo, hi, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats)
+	// MaxSteps returns how many steps a stream has random numbers for.
+	MaxSteps() int
+	// Together returns how many samples draw together: where samples are split into
+	// ranges, at multiples of it the same bits result.
+	Together() int
+}
+
+// PieceOf returns how many samples of a kernel a thread takes at a time.
+func PieceOf[W uint64 | byte](k Kernel[W]) int {
+	const least = 128
+	return (least + k.Together() - 1) / k.Together() * k.Together()
+}

@@ -1,0 +1,129 @@
+package sites
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// Observed are configurations that are observed. Of a walk that ranks share they are
+// those of the rank.
+type Observed[W uint64 | byte] struct {
+	Batch    []W // states, of all ranks
+	lo, hi   int // which are observed
+	ensemble *Ensemble[W]
+	weigh    func(r []float64, batch []W) // nil without a density
+}
+
+// Observed returns n configurations, all zero. Those of a generator with a
+// density are weighed as samples of it.
+func (e *Ensemble[W]) Observed(params []float32, n int) Observed[W] {
+	o := Observed[W]{Batch: make([]W, n*e.Words()), hi: n, ensemble: e}
+	if e.Weigher != nil {
+		o.weigh = e.Weigher(params)
+	}
+	return o
+}
+
+// Observe implements chains.Walk.
+func (o *Observed[W]) Observe(values []float64) {
+	o.ObserveUnweighted(values)
+	if o.weigh == nil {
+		return
+	}
+	stride, words := len(o.ensemble.Names)+1, o.ensemble.Words()
+	weights := make([]float64, o.hi-o.lo)
+	o.weigh(weights, o.Batch[o.lo*words:o.hi*words])
+	for i, r := range weights {
+		values[(o.lo+i+1)*stride-1] = -r
+	}
+}
+
+// ObserveUnweighted implements chains.Walk.
+func (o *Observed[W]) ObserveUnweighted(values []float64) {
+	e := o.ensemble
+	words, stride := e.Words(), len(e.Observables())
+	own, seen := o.Batch[o.lo*words:o.hi*words], values[o.lo*stride:]
+	e.byRows(o.hi-o.lo, 256, func(lo, hi int) { e.Observe(seen[lo*stride:], stride, own[lo*words:hi*words]) })
+}
+
+// States implements chains.Walk.
+func (o *Observed[W]) States(dst []byte, format string) error {
+	words := o.ensemble.Words()
+	if o.hi == o.lo {
+		return nil
+	}
+	row := len(dst) / (len(o.Batch) / words)
+	return o.ensemble.write(dst[o.lo*row:o.hi*row], format, o.Batch[o.lo*words:o.hi*words])
+}
+
+// Own implements chains.Walk.
+func (o *Observed[W]) Own() (lo, hi int) { return o.lo, o.hi }
+
+// share leaves a rank those of its own, of whole pieces of a kernel's rows.
+func (o *Observed[W]) share(rows int) {
+	o.lo, o.hi = o.ensemble.Workers.Rows(len(o.Batch)/o.ensemble.Words(), rows)
+}
+
+// A Walk is a chains.Walk of configurations by the steps of a kernel.
+type Walk[W uint64 | byte] struct {
+	Observed[W]
+	chains.Strides
+	kernel Kernel[W]
+	first  uint64
+}
+
+// NewWalk returns n configurations, all zero, that walk with a kernel.
+func (e *Ensemble[W]) NewWalk(params []float32, k Kernel[W], purpose rng.Purpose, n int) *Walk[W] {
+	const flips = 1 << 26
+	slice := min(k.MaxSteps(), max(1, flips/(max(n, 1)*e.States.Sites())))
+	return &Walk[W]{Observed: e.Observed(params, n), kernel: k, Strides: chains.Strides{Seed: e.Seed, Purpose: purpose, Slice: slice}}
+}
+
+// Walk implements chains.Observer.
+func (e *Ensemble[W]) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
+	if err := e.Reach(first, uint64(n), 0); err != nil {
+		return nil, err
+	}
+	w := e.NewWalk(params, e.Kernel, rng.WalkTransition, n)
+	w.first = e.together(first)
+	e.Drawing(params).Draw(w.Batch, first, 0)
+	return w, nil
+}
+
+// Advance implements chains.Walk.
+func (w *Walk[W]) Advance(ctx context.Context, steps int) error {
+	return w.Take(ctx, steps, func(stream rng.Counter, steps int) {
+		w.ensemble.move(w.Batch, w.lo, w.hi, w.first, steps, w.kernel, stream)
+	})
+}
+
+// dispersed is a walk by what mixes best, whose configurations begin far apart and are
+// stirred after each call.
+type dispersed[W uint64 | byte] struct{ *Walk[W] }
+
+// Chains implements chains.Observer.
+func (e *Ensemble[W]) Chains(params []float32, n int) (chains.Walk, error) {
+	kernel, err := e.Mixing(e.Beta)
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	w := dispersed[W]{e.NewWalk(params, kernel, rng.ChainTransition, n)}
+	from := rng.Stream(e.Seed, rng.ChainStart, 0)
+	e.States.Disperse(w.Batch, &from, 0)
+	w.share(PieceOf(kernel))
+	return w, nil
+}
+
+// Advance implements chains.Walk.
+func (w dispersed[W]) Advance(ctx context.Context, steps int) error {
+	err := w.Walk.Advance(ctx, steps)
+	if err == nil {
+		w.ensemble.States.Stir(w.Batch, rng.Stream(w.Seed, rng.ChainStart, w.Calls), 0)
+	}
+	return err
+}
+
+var _ chains.Walk = (*Walk[byte])(nil)
