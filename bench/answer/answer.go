@@ -130,6 +130,12 @@ type Point struct {
 	Standard float64 `json:"standard_error"` // the largest standard error, in units
 }
 
+// MarshalJSON implements json.Marshaler.
+func (p Point) MarshalJSON() ([]byte, error) { return number.Marshal(p) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Point) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, p) }
+
 // An Outcome is what one contender gave for one problem.
 type Outcome struct {
 	Contender string `json:"contender"`

@@ -138,13 +138,13 @@ func TestBenchStopsWhenTold(t *testing.T) {
 
 func TestBenchAnswer(t *testing.T) {
 	dir := t.TempDir()
-	o := ok(t, dir, "bench", "answer", "--only", "banana", "--peers=false", "--seconds", "0.01", "-o", "json", "--figure", ".")
+	o := ok(t, dir, "bench", "answer", "--only", "glass-8", "--peers=false", "--seconds", "0.01", "-o", "json", "--figure", ".")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "answer.json"), []byte(o.stdout), 0o600))
 	require.FileExists(t, filepath.Join(dir, "answer.svg"))
 	o = ok(t, dir, "bench", "answer", "--from", "answer.json")
-	require.Contains(t, o.stdout, "| banana | revgen |")
+	require.Contains(t, o.stdout, "| glass-8 | revgen |")
 	o = ok(t, dir, "bench", "answer", "--from", "answer.json", "-o", "csv")
-	require.Contains(t, o.stdout, "problem,contender,seconds,error,standard_error\nbanana,revgen,")
+	require.Contains(t, o.stdout, "problem,contender,seconds,error,standard_error\nglass-8,revgen,")
 	for _, c := range []struct{ args, want string }{
 		{"--only nothing", `--only: unknown target "nothing"; the targets are ising-16, `},
 		{"--seconds 0", "--seconds: 0 is not a positive time"},
