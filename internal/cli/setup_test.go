@@ -234,18 +234,18 @@ func TestSignalsAtAnyMoment(t *testing.T) {
 	run := trained(t)
 	random := long.Rand()
 	states := filepath.Join(t.TempDir(), "states.npy")
-	ok(t, "", "sample", run, "-n", "100000", "-o", states, "-q")
+	ok(t, "", "sample", run, "-n", "30000", "-o", states, "-q")
 	for _, c := range []struct {
 		name, result string
 		args         []string
 	}{
 		{"train", "out/model.rvg", tiny("out")},
 		{"look", "out/model.rvg", []string{"train", "reals", "-o", "out", "-s", "training.steps=20", "-s", "evaluation.samples=2000", "--figures", "none"}},
-		{"sample", "out.npy", []string{"sample", run, "-n", "1e6", "-o", "out.npy"}},
+		{"sample", "out.npy", []string{"sample", run, "-n", "3e5", "-o", "out.npy"}},
 		{"run", "out/a/model.rvg", []string{"run", "jobs.ndjson", "-o", "out"}},
 		{"diagnose", "", []string{"diagnose", run, "-n", "256"}},
 		{"verify", "", []string{"verify", run}},
-		{"mcmc", "out.npy", []string{"mcmc", run, "--chains", "64", "--draws", "2000", "-o", "out.npy"}},
+		{"mcmc", "out.npy", []string{"mcmc", run, "--chains", "64", "--draws", "500", "-o", "out.npy"}},
 		{"score", "out.npy", []string{"score", run, states, "-o", "out.npy"}},
 		{"reproduce", "out/paper/ising-0.2/seed1/model.rvg", smallReproduction("out")},
 		{"bench", "", []string{"bench", "gemm", "--sizes", "16x16x16", "-t", "1", "--time", "5ms"}},
