@@ -255,13 +255,13 @@ func TestEveryCheckCanFail(t *testing.T) {
 	sums := doubleSums{}
 	breaks(t, faults(), func() *subject {
 		v := newTestSubject(workers)
-		v.chains, v.batches = 1<<12, 25
+		v.chains, v.steps, v.batches = 1<<12, 200, 25
 		v.naive = sums.naive
 		return v
 	})
 	breaks(t, modalFaults(), func() *subject {
 		v := newModalTestSubject(workers, 1)
-		v.batches = 60
+		v.steps, v.batches = 200, 60
 		v.modalNaive = sums.modalNaive
 		return v
 	})
