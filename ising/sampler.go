@@ -3,12 +3,12 @@ package ising
 import (
 	"context"
 	"math"
-	"sync"
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/shared"
 )
 
 // measured is what any generator of the lattice's configurations is sampled and
@@ -18,10 +18,7 @@ type measured struct {
 	config  *Config
 	target  Target
 	workers *pool.Pool
-	exact   struct {
-		sync.Mutex
-		*reference
-	} // computed when first asked for
+	exact   shared.Once[reference]
 }
 
 func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
@@ -44,18 +41,13 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 // reference returns what samples are compared with, computed once, for runs of other
 // seeds too if they follow one another.
 func (s *measured) reference(ctx context.Context) (*reference, error) {
-	s.exact.Lock()
-	defer s.exact.Unlock()
-	if s.exact.reference == nil {
-		r, err := s.workers.Recall(s.config.Target, func() (any, error) {
-			return newReference(ctx, s.target, s.workers)
-		})
+	return s.exact.Get(func() (*reference, error) {
+		r, err := s.workers.Recall(s.config.Target, func() (any, error) { return newReference(ctx, s.target, s.workers) })
 		if err != nil {
 			return nil, err
 		}
-		s.exact.reference = r.(*reference)
-	}
-	return s.exact.reference, nil
+		return r.(*reference), nil
+	})
 }
 
 // absMagnetisation returns |m| of a configuration.

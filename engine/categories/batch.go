@@ -5,6 +5,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -25,81 +26,51 @@ type Batch struct {
 	room
 	samples, moved int              // blocks
 	r              [][block]float64 // [blocks] R = ln q − ln W
-	scale          [][block]float32 // [blocks] coefficients of Backward
 	counts         []engine.Count   // of the moved blocks' pieces
 	random         [][]words        // of each piece
 	lo             int              // the first block that is shared
 	hi             int
 	stream, head   rng.Counter // of the call under way, and of the draws that it completes
-	pieces         []piece
-	costs          []int     // of the pieces so far
-	partial        []float32 // [pieces] gradients of their nets
-	hist           []float32 // [pieces] derivatives of tables and output weights
-	sums           pool.Span // of partial
+	gradient       *hierarchy.Gradient
+	nets           [][2]int // of gradient: numbers of its unit, and there
 
-	runDraw, runMove, runPiece func(int)
+	runDraw, runMove func(int)
 }
 
-// A piece is the part of a gradient that some blocks have in one net. What the pieces are
-// does not depend on the number of threads.
-type piece struct {
-	unit, net     int
-	lo, hi        int // blocks
-	partial, hist int // where its gradient and its derivatives are
-}
-
-const (
-	pieceSize = 1 << 15 // about how many sites a piece of a gradient has
-	otherCost = 1 << 14 // what a piece costs apart from them, in inputs of a hidden unit
-)
-
-// MaxBatch is the largest number of samples of a batch.
-const MaxBatch = 1 << 20
+// otherCost is what a piece of a gradient costs apart from its sites, in inputs of a hidden unit.
+const otherCost = 1 << 14
 
 // NewBatch returns buffers for numbers of samples and of those that move, multiples of 64.
 func (m *Model) NewBatch(samples, moved int, seed uint64, workers *pool.Pool) (*Batch, error) {
 	for _, n := range []int{samples, moved} {
-		if n < 0 || n%block != 0 || n > MaxBatch {
-			return nil, fmt.Errorf("batch: %d is not a multiple of %d up to %d", n, block, MaxBatch)
+		if n < 0 || n%block != 0 || n > hierarchy.MaxBatch {
+			return nil, fmt.Errorf("batch: %d is not a multiple of %d up to %d", n, block, hierarchy.MaxBatch)
 		}
 	}
 	b := &Batch{model: m, weights: newWeights(m, workers), law: m.law.copy(), seed: seed, workers: workers,
 		samples: samples / block, moved: moved / block}
 	blocks := b.samples + b.moved
 	b.room = m.newRoom(blocks, true)
-	b.r, b.scale = make([][block]float64, blocks), make([][block]float32, blocks)
+	b.r = make([][block]float64, blocks)
 	most := (max(b.samples, b.moved) + together - 1) / together
 	b.counts, b.random = make([]engine.Count, most), make([][]words, most)
 	for i := range b.random {
 		b.random[i] = make([]words, together)
 	}
 	b.SetBeta(m.target.Beta)
-	partial, hist, cost := 0, 0, 0
+	var nets []*hierarchy.Net
+	var sites []int
 	for i := range m.units {
 		u := &m.units[i]
-		per := max(1, pieceSize/(block*len(u.sites)))
 		for k := range u.nets {
-			net := &u.nets[k]
-			if net.Params() == 0 {
-				continue
-			}
-			for lo := 0; lo < blocks; lo += per {
-				hi := min(lo+per, blocks)
-				b.pieces = append(b.pieces, piece{i, k, lo, hi, partial, hist})
-				cost += (hi-lo)*len(u.sites)*net.Derivatives()*u.q/len(u.nets) + otherCost
-				b.costs = append(b.costs, cost)
-				partial += net.Params()
-				hist += net.Derivatives()
-			}
+			nets, sites, b.nets = append(nets, &u.nets[k]), append(sites, len(u.sites)), append(b.nets, [2]int{i, k})
 		}
 	}
-	b.partial, b.hist = make([]float32, partial), make([]float32, hist)
-	ends := make([]int, len(b.pieces))
-	for i, p := range b.pieces {
-		ends[i] = p.partial + m.units[p.unit].nets[p.net].Params()
-	}
-	b.sums = pool.Uneven(b.partial, ends)
-	b.runDraw, b.runMove, b.runPiece = b.drawPiece, b.movePiece, b.gradientPiece
+	b.gradient = hierarchy.NewGradient(nets, sites, blocks, func(net, blocks int) int {
+		u := &m.units[b.nets[net][0]]
+		return blocks*len(u.sites)*nets[net].Derivatives()*u.q/len(u.nets) + otherCost
+	}, b.addGradient, workers)
+	b.runDraw, b.runMove = b.drawPiece, b.movePiece
 	return b, nil
 }
 
@@ -185,42 +156,23 @@ func (b *Batch) copyR(dst []float64, lo, hi int) {
 // Backward sets grad = Σ_b c_b ∂ ln q_b/∂θ with the coefficients of the samples, followed by
 // those of what some became, with the same parameters.
 func (b *Batch) Backward(grad []float32, coefficients ...[]float64) {
-	at := 0
-	for _, all := range coefficients {
-		for _, c := range all {
-			b.scale[at/block][at%block] = float32(c)
-			at++
-		}
-	}
-	b.workers.ShareBy(b.costs, b.runPiece, b.sums)
-	clear(grad)
-	for _, p := range b.pieces {
-		net := &b.model.units[p.unit].nets[p.net]
-		dst := grad[net.First():][:net.Params()]
-		for i, g := range b.partial[p.partial:][:len(dst)] {
-			dst[i] += g
-		}
-	}
+	b.gradient.Sum(grad, coefficients...)
 }
 
-func (b *Batch) gradientPiece(i int) {
-	p, m := &b.pieces[i], b.model
-	u, kernel := &m.units[p.unit], &b.weights.nets[p.unit][p.net]
-	net := &u.nets[p.net]
-	hist := b.hist[p.hist:][:net.Derivatives()]
-	clear(hist)
-	tables, output := net.Parts(hist)
+// addGradient adds what blocks have in a net to its derivatives.
+func (b *Batch) addGradient(net, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64) {
+	m, unit, at := b.model, b.nets[net][0], b.nets[net][1]
+	u, kernel := &m.units[unit], &b.weights.nets[unit][at]
 	size := m.coding.planes() * (m.Sites() + 1)
-	var shift float64
-	for k := p.lo; k < p.hi; k++ {
-		bits, scale := b.bits[k*size:][:size], &b.scale[k]
+	for k := lo; k < hi; k++ {
+		bits, scale := b.bits[k*size:][:size], &scale[k]
 		for s := range u.sites {
 			residual := b.residual[(k*m.learned+u.first+s)*m.coding.q:][:u.q]
 			for c := range residual {
-				if u.net(c) != p.net {
+				if u.net(c) != at {
 					continue
 				}
-				if net.Hidden() > 0 {
+				if u.nets[at].Hidden() > 0 {
 					kernel.Gradient(tables, output, scale, &residual[c], bits, u.of(c, s))
 				}
 				if !m.even {
@@ -231,5 +183,5 @@ func (b *Batch) gradientPiece(i int) {
 			}
 		}
 	}
-	net.Fold(b.partial[p.partial:][:net.Params()], hist, shift)
+	return shift
 }

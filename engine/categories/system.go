@@ -7,7 +7,6 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -87,18 +86,6 @@ func Demands(t *engine.Training, b engine.Balancing, target *Target, params floa
 	// A byte of each site, the bits that networks read and the derivatives of the learned.
 	rows := (float64(t.Batch) + moved + samplerBlocks*block) * float64(target.N()) * (1 + float64(c.planes())/8 + 4*float64(c.q))
 	return append(t.Demands(int(params)), engine.Demand{Key: "training.batch", Bytes: rows})
-}
-
-// Validate reports the first value of a run's training and loss that a system cannot use, by
-// its key.
-func Validate(t *engine.Training, b engine.Balancing) error {
-	switch {
-	case t.Method != "gradient":
-		return fmt.Errorf("training.method: a hierarchy is trained by the gradient; set it to gradient")
-	case t.Batch%block != 0 || t.Batch > MaxBatch:
-		return fmt.Errorf("training.batch: a hierarchy draws %d samples at once; %d is not a multiple of %d up to %d", block, t.Batch, block, MaxBatch)
-	}
-	return conf.Under("loss", b.Validate())
 }
 
 // Model returns the architecture.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -23,6 +24,32 @@ func (b Bins) Of(x float64) int {
 
 // Centre returns the middle of a bin.
 func (b Bins) Centre(k int) float64 { return b.Origin + (float64(k)+0.5)*b.Width }
+
+// Panel shows the law of a number in bins: that of the reference as bars, if
+// there is one, and the generated one as points with their 95 % intervals.
+func (b Bins) Panel(law []Estimate, counts []float64, reference, generated, x, y string) figure.Panel {
+	panel := figure.Panel{X: figure.Axis{Label: x}, Y: figure.Axis{Label: y}}
+	bars := figure.Layer{Mark: figure.Bars, Role: figure.Target, Label: reference, Width: 0.8 * b.Width}
+	points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: generated}
+	var samples float64
+	for _, c := range counts {
+		samples += c
+	}
+	for k, c := range counts {
+		if law != nil {
+			bars.X, bars.Y = append(bars.X, b.Centre(k)), append(bars.Y, law[k].Value)
+		}
+		if c == 0 {
+			continue
+		}
+		points.AddFrequency(b.Centre(k), c/samples, samples)
+	}
+	if law != nil {
+		panel.Layers = append(panel.Layers, bars)
+	}
+	panel.Layers = append(panel.Layers, points)
+	return panel
+}
 
 // Averages compares averages of many functions of a sample, of which sums are given, with
 // exact ones whose mean standard error is the uncertainty: the mean of |Δ|. variance is that

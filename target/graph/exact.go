@@ -352,14 +352,5 @@ func histogram(b measure.Bins, rows, columns int, of func(t, k int) float64) []m
 
 // reference returns what samples are compared with, computed once.
 func (s *measured) reference(ctx context.Context) (*reference, error) {
-	s.exact.Lock()
-	defer s.exact.Unlock()
-	if s.exact.reference == nil {
-		r, err := s.newReference(ctx)
-		if err != nil {
-			return nil, err
-		}
-		s.exact.reference = r
-	}
-	return s.exact.reference, nil
+	return s.exact.Get(func() (*reference, error) { return s.newReference(ctx) })
 }

@@ -101,6 +101,8 @@ func (s *measured) sample(ctx context.Context, r *reference, params []float32, s
 //   - energy_histogram and overlap_histogram, the total variation of the laws of E
 //     and of q in bins; total_variation of the laws of configurations, of at most
 //     20 spins.
+//
+// Of a generator with a density it adds what that says.
 func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	r, err := s.reference(ctx)
 	if err != nil {
@@ -110,20 +112,11 @@ func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) 
 	if err != nil {
 		return nil, err
 	}
-	return &measure.Evaluation{Samples: samples, Metrics: t.compare(r, s.config.Target.Beta), Warnings: slices.Clone(r.warnings)}, nil
-}
-
-// Evaluate adds to the table of any generator what its density says.
-func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
-	out, err := s.measured.Evaluate(ctx, params, samples)
-	if err != nil {
-		return nil, err
+	e := &measure.Evaluation{Samples: samples, Metrics: t.compare(r, s.config.Target.Beta), Warnings: slices.Clone(r.warnings)}
+	if s.Weigher == nil {
+		return e, nil
 	}
-	r, err := s.reference(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return out, s.Reweigh(ctx, params, out, r.logZ, r.logZError, func(config []uint64) float64 {
+	return e, s.Reweigh(ctx, params, e, r.logZ, r.logZError, func(config []uint64) float64 {
 		return math.Abs(float64(s.graph.Magnetisation(config))) / float64(s.graph.N())
 	})
 }

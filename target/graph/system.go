@@ -3,7 +3,6 @@ package graph
 import (
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
@@ -11,6 +10,7 @@ import (
 	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/shared"
 )
 
 // measured is what any generator of a graph's configurations is sampled and
@@ -20,10 +20,7 @@ type measured struct {
 	config  *Config
 	graph   *spins.Graph
 	workers *pool.Pool
-	exact   struct {
-		sync.Mutex
-		*reference
-	} // computed when first asked for
+	exact   shared.Once[reference]
 }
 
 // law returns the target as a hierarchy takes it.

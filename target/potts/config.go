@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/pool"
@@ -322,7 +323,7 @@ func (c *Config) Validate() error {
 		c.Transition.Validate(kernel.MaxSteps()),
 		conf.Between("generator.neighbours", c.Generator.Neighbours, least, categories.MostNeighbours(law, t.side())),
 		conf.Between("generator.units", c.Generator.Units, 1, categories.MostHidden(t.side())),
-		categories.Validate(&c.Training, c.Loss.Balancing)); err != nil {
+		hierarchy.Validate(&c.Training, c.Loss.Balancing)); err != nil {
 		return err
 	}
 	return engine.Afford(c.Demands()...)

@@ -143,10 +143,10 @@ func (s *measured) Figures(ctx context.Context, params []float32, samples int) (
 	if err != nil {
 		return nil, err
 	}
-	c := &s.config.Target
+	c, generated := &s.config.Target, figure.Samples(samples).Label
 	panels := []figure.Panel{
-		lawPanel(r.energies, r.energyLaw, t.energies, r.label, samples, figure.Axis{Label: "energy *E*"}, figure.Axis{Label: "probability of a bin"}),
-		lawPanel(r.orders, r.orderLaw, t.orders, r.label, samples, figure.Axis{Label: "order parameter"}, figure.Axis{}),
+		r.energies.Panel(r.energyLaw, t.energies, r.label, generated, "energy *E*", "probability of a bin"),
+		r.orders.Panel(r.orderLaw, t.orders, r.label, generated, "order parameter", ""),
 	}
 	f := figure.Figure{Name: "distributions", Title: fmt.Sprintf("%s of %d states, %d sites, *β* = %.4g", c.Model, c.Q, s.law.N(), c.Beta), Rows: []figure.Row{{Panels: panels}}}
 	if c.L >= 4 {
@@ -162,20 +162,6 @@ func (s *measured) Figures(ctx context.Context, params []float32, samples int) (
 		f.Rows = append(f.Rows, figure.Row{Panels: shown})
 	}
 	return []figure.Figure{f}, nil
-}
-
-// lawPanel shows a law in bins: that of the reference as bars, and the generated one as points
-// with their 95 % intervals.
-func lawPanel(b measure.Bins, law []measure.Estimate, counts []float64, reference string, samples int, x, y figure.Axis) figure.Panel {
-	bars := figure.Layer{Mark: figure.Bars, Role: figure.Target, Label: reference, Width: 0.8 * b.Width}
-	points := figure.Samples(samples)
-	for k, c := range counts {
-		bars.X, bars.Y = append(bars.X, b.Centre(k)), append(bars.Y, law[k].Value)
-		if c > 0 {
-			points.AddFrequency(b.Centre(k), c/float64(samples), float64(samples))
-		}
-	}
-	return figure.Panel{X: x, Y: y, Layers: []figure.Layer{bars, points}}
 }
 
 var _ engine.Illustrator = (*measured)(nil)

@@ -125,16 +125,7 @@ func road(t *TargetConfig, law *categories.Target) string {
 
 // reference returns what samples are compared with, computed once.
 func (s *measured) reference(ctx context.Context) (*reference, error) {
-	s.exact.Lock()
-	defer s.exact.Unlock()
-	if s.exact.reference == nil {
-		r, err := s.newReference(ctx)
-		if err != nil {
-			return nil, err
-		}
-		s.exact.reference = r
-	}
-	return s.exact.reference, nil
+	return s.exact.Get(func() (*reference, error) { return s.newReference(ctx) })
 }
 
 // groups is the number of independent chains, or of parts of independent draws.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/shared"
 )
 
 // measured is what any generator of configurations is sampled and measured by.
@@ -18,10 +18,7 @@ type measured struct {
 	config  *Config
 	law     *categories.Target
 	workers *pool.Pool
-	exact   struct {
-		sync.Mutex
-		*reference
-	} // computed when first asked for
+	exact   shared.Once[reference]
 }
 
 func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {

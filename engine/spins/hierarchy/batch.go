@@ -31,30 +31,13 @@ type Batch struct {
 	residual  [][block]float32 // [blocks][learned] ∂ ln q/∂ logit
 	logq      [][block]float64 // [blocks]
 	r         [][block]float64 // [blocks] R = ln q − ln W
-	scale     [][block]float32 // [blocks] coefficients of Backward
 	stream    asm.Counter
 	given     []uint64 // configurations to score
 	completed []uint64 // those that Complete draws
-	pieces    []piece
-	costs     []int     // of the pieces so far
-	partial   []float32 // [pieces] gradients of their units
-	hist      []float32 // [pieces] derivatives with respect to tables and output weights
-	sums      pool.Span // of partial
+	gradient  *Gradient
 
-	runDraw, runScore, runComplete, runPiece func(int)
+	runDraw, runScore, runComplete func(int)
 }
-
-// A piece is the part of a gradient that some blocks have in one unit. What the
-// pieces are does not depend on the number of threads.
-type piece struct {
-	unit          int
-	lo, hi        int // blocks
-	partial, hist int // where its gradient and its derivatives are
-}
-
-// pieceSize is about how many spins a piece of a gradient has: enough to make
-// light of folding tables.
-const pieceSize = 1 << 15
 
 // What a piece costs apart from its spins' inputs, as it was measured: folding its tables,
 // in spins of a block, and each of these, in products of an input with a hidden unit.
@@ -82,38 +65,22 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 		residual: make([][block]float32, blocks*m.learned),
 		logq:     make([][block]float64, blocks),
 		r:        make([][block]float64, blocks),
-		scale:    make([][block]float32, blocks),
 	}
 	b.SetBeta(m.target.Beta)
-	partial, hist, cost := 0, 0, 0
+	var nets []*Net
+	var sites []int
 	for i := range m.units {
-		u := &m.units[i]
-		if u.hidden == 0 && !m.biased {
-			continue
-		}
-		per := max(1, pieceSize/(block*len(u.sites)))
-		for lo := 0; lo < blocks; lo += per {
-			hi := min(lo+per, blocks)
-			b.pieces = append(b.pieces, piece{i, lo, hi, partial, hist})
-			cost += ((hi-lo)*len(u.sites) + foldCost) * (u.padded*u.lanes + otherCost)
-			b.costs = append(b.costs, cost)
-			partial += u.Params()
-			hist += u.Derivatives()
-		}
+		nets, sites = append(nets, &m.units[i].Net), append(sites, len(m.units[i].sites))
 	}
-	b.partial, b.hist = make([]float32, partial), make([]float32, hist)
-	ends := make([]int, len(b.pieces))
-	for i, p := range b.pieces {
-		ends[i] = p.partial + m.units[p.unit].Params()
-	}
-	b.sums = pool.Uneven(b.partial, ends)
+	b.gradient = NewGradient(nets, sites, blocks, func(net, blocks int) int {
+		return (blocks*sites[net] + foldCost) * (nets[net].padded*nets[net].lanes + otherCost)
+	}, b.addGradient, workers)
 	b.runDraw, b.runScore = b.drawPiece, b.scorePiece
 	b.runComplete = func(k int) {
 		m.completeBlock(&b.exact, b.block(k), &b.stream, uint64(k))
 		length := block * ((m.Spins() + 63) / 64)
 		rows(b.completed[k*length:][:length], b.block(k), m.Spins())
 	}
-	b.runPiece = b.gradientPiece
 	return b, nil
 }
 
@@ -220,34 +187,15 @@ func (b *Batch) Complete(dst []uint64) {
 // same parameters.
 func (b *Batch) Backward(grad []float32, coefficients ...[]float64) {
 	checkLength("gradient", len(grad), b.model.params)
-	at := 0
-	for _, all := range coefficients {
-		for _, c := range all {
-			b.scale[at/block][at%block] = float32(c)
-			at++
-		}
-	}
-	checkLength("coefficients", at, len(b.scale)*block)
-	b.workers.ShareBy(b.costs, b.runPiece, b.sums)
-	clear(grad)
-	for _, p := range b.pieces {
-		u := &b.model.units[p.unit]
-		dst := grad[u.weights:][:u.Params()]
-		for i, g := range b.partial[p.partial:][:len(dst)] {
-			dst[i] += g
-		}
-	}
+	b.gradient.Sum(grad, coefficients...)
 }
 
-func (b *Batch) gradientPiece(i int) {
-	p, m := &b.pieces[i], b.model
-	u, net := &m.units[p.unit], &b.weights.nets[p.unit]
-	hist := b.hist[p.hist:][:u.Derivatives()]
-	clear(hist)
-	tables, output := u.Parts(hist)
-	var shift float64
-	for k := p.lo; k < p.hi; k++ {
-		state, scale := b.block(k), &b.scale[k]
+// addGradient adds what blocks have in a unit to the derivatives of its net.
+func (b *Batch) addGradient(unit, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64) {
+	m := b.model
+	u, net := &m.units[unit], &b.weights.nets[unit]
+	for k := lo; k < hi; k++ {
+		state, scale := b.block(k), &scale[k]
 		residual := b.residual[k*m.learned+u.first:][:len(u.sites)]
 		for s := range u.sites {
 			if u.hidden > 0 {
@@ -260,7 +208,7 @@ func (b *Batch) gradientPiece(i int) {
 			}
 		}
 	}
-	u.Fold(b.partial[p.partial:][:u.Params()], hist, shift)
+	return shift
 }
 
 // completeBlock draws the exact spins of block number k of a stream.

@@ -1,0 +1,86 @@
+package hierarchy
+
+import "github.com/revgen/revgen/internal/pool"
+
+// A Gradient adds up Σ_b c_b ∂ ln q_b/∂θ of nets over blocks of samples. Its pieces, the part
+// that some blocks have in one net, do not depend on the number of threads.
+type Gradient struct {
+	nets    []*Net
+	add     func(net, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64)
+	workers *pool.Pool
+	scale   [][block]float32 // [blocks] coefficients
+	pieces  []piece
+	costs   []int     // of the pieces so far
+	partial []float32 // [pieces] gradients of their nets
+	hist    []float32 // [pieces] derivatives with respect to tables and output weights
+	sums    pool.Span // of partial
+	run     func(int)
+}
+
+type piece struct {
+	net           int
+	lo, hi        int // blocks
+	partial, hist int // where its gradient and its derivatives are
+}
+
+// pieceSize is about how many sites a piece of a gradient has: enough to make light of
+// folding tables.
+const pieceSize = 1 << 15
+
+// NewGradient makes room for blocks in which net i has sites[i] sites. cost is that of some of
+// the blocks in a net. add adds what blocks lo … hi−1 have in one to tables and output, with
+// their coefficients scale, and returns what they have in its shift.
+func NewGradient(nets []*Net, sites []int, blocks int, cost func(net, blocks int) int,
+	add func(net, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64), workers *pool.Pool) *Gradient {
+	g := &Gradient{nets: nets, add: add, workers: workers, scale: make([][block]float32, blocks)}
+	partial, hist, all := 0, 0, 0
+	var ends []int
+	for i, net := range nets {
+		if net.Params() == 0 {
+			continue
+		}
+		per := max(1, pieceSize/(block*sites[i]))
+		for lo := 0; lo < blocks; lo += per {
+			hi := min(lo+per, blocks)
+			g.pieces = append(g.pieces, piece{i, lo, hi, partial, hist})
+			all += cost(i, hi-lo)
+			partial += net.Params()
+			hist += net.Derivatives()
+			g.costs, ends = append(g.costs, all), append(ends, partial)
+		}
+	}
+	g.partial, g.hist = make([]float32, partial), make([]float32, hist)
+	g.sums, g.run = pool.Uneven(g.partial, ends), g.piece
+	return g
+}
+
+// Sum sets grad, with the coefficients of all samples in order.
+func (g *Gradient) Sum(grad []float32, coefficients ...[]float64) {
+	at := 0
+	for _, all := range coefficients {
+		for _, c := range all {
+			g.scale[at/block][at%block] = float32(c)
+			at++
+		}
+	}
+	checkLength("coefficients", at, len(g.scale)*block)
+	g.workers.ShareBy(g.costs, g.run, g.sums)
+	clear(grad)
+	for _, p := range g.pieces {
+		net := g.nets[p.net]
+		dst := grad[net.First():][:net.Params()]
+		for i, x := range g.partial[p.partial:][:len(dst)] {
+			dst[i] += x
+		}
+	}
+}
+
+func (g *Gradient) piece(i int) {
+	p := &g.pieces[i]
+	net := g.nets[p.net]
+	hist := g.hist[p.hist:][:net.Derivatives()]
+	clear(hist)
+	tables, output := net.Parts(hist)
+	shift := g.add(p.net, p.lo, p.hi, g.scale, tables, output)
+	net.Fold(g.partial[p.partial:][:net.Params()], hist, shift)
+}
