@@ -210,6 +210,9 @@ type Exactness struct {
 	// succession are rejected, and Time is Σℓ²/Σℓ of the lengths ℓ of runs of equal
 	// draws. So many draws tell as much as one that is independent.
 	Time float64 `json:"autocorrelation_time"`
+	// AtLeast says that Time is a lower bound: one run makes more than a tenth of it, so that
+	// more draws show longer ones.
+	AtLeast bool `json:"autocorrelation_time_at_least,omitempty"`
 	// Longest is the longest such run.
 	Longest uint64 `json:"longest_run"`
 	// Weights are those of the first proposals, up to a chain's.
@@ -228,6 +231,8 @@ func (e *Exact) Exactness() Exactness {
 	stay := float64(e.stay)
 	x.Acceptance = float64(e.taken) / float64(max(1, e.proposed))
 	x.Time = (e.squares + stay*stay) / max(1, e.draws+stay)
+	const part = 0.1
+	x.AtLeast = x.Longest > 1 && float64(x.Longest)*float64(x.Longest) > part*(e.squares+stay*stay)
 	x.Weights = measure.NewWeights(e.seen)
 	x.Bias = math.Exp(ExactBurnIn * math.Log1p(-1/max(1, x.Weights.Largest)))
 	const most = 1e-3

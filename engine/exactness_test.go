@@ -20,6 +20,7 @@ func TestFiguresOfExactness(t *testing.T) {
 	e.stay = 3
 	x := e.Exactness()
 	require.Equal(t, 47.0/13, x.Time)
+	require.True(t, x.AtLeast, "25 of 47 are one run's")
 	require.Equal(t, 0.25, x.Acceptance)
 	require.EqualValues(t, 5, x.Longest)
 	require.Equal(t, []int{1 << 12, 1 << 16}, []int{x.BurnIn, x.Length})
@@ -31,6 +32,11 @@ func TestFiguresOfExactness(t *testing.T) {
 	require.EqualValues(t, 513, e.Exactness().Longest)
 	require.Equal(t, "a chain stayed at one state for 513 draws, for which 4096 discarded ones are few: the chains' starts may leave a bias", e.Exactness().Warning)
 	require.Equal(t, Exactness{BurnIn: 1 << 12, Length: 1 << 16, Weights: x.Weights}, (&Exact{seen: e.seen}).Exactness())
+
+	// A run of ten draws is a tenth of 900 others and itself, and more of 899.
+	for others, want := range map[float64]bool{900: false, 899: true} {
+		require.Equal(t, want, (&Exact{seen: e.seen, draws: 910, squares: 100 + others, longest: 10}).Exactness().AtLeast)
+	}
 
 	// One weight is far above the mean of light tails.
 	e = &Exact{}

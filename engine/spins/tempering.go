@@ -348,31 +348,39 @@ func (e *Exchange) measure(ctx context.Context, visit func(batch []uint64)) (*Te
 //
 //	Z′/Z = ⟨exp(−(β′−β)E/2)⟩ / ⟨exp(+(β′−β)E/2)⟩′,
 //
-// from sums over the rounds for each ladder apart, whose scatter gives the error.
+// from sums over each half of the rounds for each ladder apart. The scatter of ladders, which are
+// independent of each other, gives the error, unless all are on their way together: then the
+// halves differ by more.
 type bridge struct {
 	*Exchange
 	origin   []float64   // of the energies, by level: of the pair with the next
-	up, down [][]float64 // by level and ladder
+	up, down [][]float64 // by level, half and ladder
 	added    int
 }
+
+// drifting is by how many of their errors halves of the rounds differ that are on their way.
+const drifting = 3
 
 func newBridge(e *Exchange) *bridge {
 	b := &bridge{Exchange: e, origin: make([]float64, len(e.betas))}
 	for range e.betas {
-		b.up, b.down = append(b.up, make([]float64, Lanes*e.Sets)), append(b.down, make([]float64, Lanes*e.Sets))
+		b.up, b.down = append(b.up, make([]float64, 2*Lanes*e.Sets)), append(b.down, make([]float64, 2*Lanes*e.Sets))
 	}
 	return b
 }
 
 func (b *bridge) add() {
-	last := len(b.betas) - 1
+	last, half := len(b.betas)-1, 0
+	if 2*b.added >= b.Rounds {
+		half = Lanes * b.Sets
+	}
 	if b.added++; b.added == 1 {
 		for k := range last {
 			b.origin[k] = (b.moments[k].Value() + b.moments[k+1].Value()) / 2
 		}
 	}
 	for group := range b.energies {
-		k, first := group/b.Sets, Lanes*(group%b.Sets)
+		k, first := group/b.Sets, half+Lanes*(group%b.Sets)
 		for lane, energy := range &b.energies[group] {
 			if k < last {
 				b.up[k][first+lane] += math.Exp(-(b.betas[k+1] - b.betas[k]) / 2 * (energy - b.origin[k]))
@@ -384,15 +392,27 @@ func (b *bridge) add() {
 	}
 }
 
-// logZ returns ln Z at the target and its standard error by the jackknife over
-// ladders.
+// logZ returns ln Z at the target and its standard error.
 func (b *bridge) logZ() (value, standardError float64) {
+	ladders := Lanes * b.Sets
+	value, standardError = b.estimate(0, 2*ladders)
+	first, of := b.estimate(0, ladders)
+	second, and := b.estimate(ladders, 2*ladders)
+	if apart := math.Abs(second - first); apart > drifting*math.Hypot(of, and) {
+		standardError = math.Hypot(standardError, apart)
+	}
+	return value, standardError
+}
+
+// estimate returns ln Z of sums low … high−1, and its standard error by the jackknife over
+// ladders.
+func (b *bridge) estimate(low, high int) (value, standardError float64) {
 	last := len(b.betas) - 1
 	ladders := Lanes * b.Sets
 	total := func(sums []float64, without int) (sum float64) {
-		for i, x := range sums {
-			if i != without {
-				sum += x
+		for i := low; i < high; i++ {
+			if i%ladders != without {
+				sum += sums[i]
 			}
 		}
 		return sum

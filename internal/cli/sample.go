@@ -249,8 +249,12 @@ func (p *program) doubt(s *sampling, model *run.Model) {
 
 // sayExact says what exact draws are worth.
 func (p *program) sayExact(x engine.Exactness) {
-	p.say("exact draws: %.2f %% of the proposals accepted, τ_int %.3f draws, the longest run %d; weights: effective size %.4f, Pareto k̂ %s",
-		100*x.Acceptance, x.Time, x.Longest, x.Weights.EffectiveSize, stat.ShapeText(x.Weights.ParetoK))
+	bound := ""
+	if x.AtLeast {
+		bound = "at least "
+	}
+	p.say("exact draws: %.2f %% of the proposals accepted, τ_int %s%.3f draws, the longest run %d; weights: effective size %.4f, Pareto k̂ %s",
+		100*x.Acceptance, bound, x.Time, x.Longest, x.Weights.EffectiveSize, stat.ShapeText(x.Weights.ParetoK))
 	if x.Warning != "" {
 		p.warn(x.Warning)
 	}
