@@ -242,7 +242,8 @@ func (s *system) compare(out *measure.Evaluation, values []float64, weights *mea
 // visit looks for states of the chains that the generator does not draw: whose weight π/q is
 // beyond what its density accounts for. By Markov's inequality one of n states of π's law
 // has a weight of tooRare·n times the mean with a probability of at most (1+χ²)/tooRare,
-// where q covers π.
+// where q covers π. What chains visit and leave again has the weight of their visits; a thin
+// tail, of less than a probability's error by chance in as many samples, is warned of and not lost.
 func (s *system) visit(out *measure.Evaluation, params []float32, logZ float64) error {
 	const tooRare = 100
 	states, whole, width := s.reference.states, s.Formats()[0], len(s.names)
@@ -256,22 +257,15 @@ func (s *system) visit(out *measure.Evaluation, params []float32, logZ float64) 
 		return err
 	}
 	bound := logZ + math.Log(tooRare*float64(n))
-	visitors, seen, heaviest := 0, 0, 0
-	for c := range ofReference {
-		before := seen
-		for i := c * draws; i < (c+1)*draws; i++ {
-			w := values[i*width+weight]
-			if w > bound {
-				seen++
-			}
-			if w > values[heaviest*width+weight] {
-				heaviest = i
-			}
-		}
-		if seen > before {
-			visitors++
+	beyond, heaviest := make([]bool, n), 0
+	for i := range beyond {
+		w := values[i*width+weight]
+		beyond[i] = w > bound
+		if w > values[heaviest*width+weight] {
+			heaviest = i
 		}
 	}
+	visitors, share, stayed := visits(beyond, draws)
 	if visitors == 0 {
 		return nil
 	}
@@ -281,10 +275,32 @@ func (s *system) visit(out *measure.Evaluation, params []float32, logZ float64) 
 			place = append(place, fmt.Sprintf("%s = %.4g", name, row[j]))
 		}
 	}
-	out.Lost = append(out.Lost, fmt.Sprintf("%d of %d chains came to states that the generator hardly draws, in %.2g %% of their steps: near %s π/q is e^%.0f times its mean",
-		visitors, ofReference, 100*float64(seen)/float64(n), strings.Join(place, ", "), values[heaviest*width+weight]-logZ))
-	out.Warnings = append(out.Warnings, out.Lost[len(out.Lost)-1])
+	why := fmt.Sprintf("%d of %d chains came to states that the generator hardly draws, in %.2g %% of their steps: near %s π/q is e^%.0f times its mean",
+		visitors, ofReference, 100*share, strings.Join(place, ", "), values[heaviest*width+weight]-logZ)
+	out.Warnings = append(out.Warnings, why)
+	if stayed || share*math.Sqrt(float64(out.Samples)) > 1 {
+		out.Lost = append(out.Lost, why)
+	}
 	return nil
+}
+
+// visits counts the chains, of so many draws, that were somewhere, and returns the share of
+// draws there, and whether one of the chains was there in the end.
+func visits(there []bool, draws int) (chains int, share float64, stayed bool) {
+	for c := 0; c < len(there); c += draws {
+		seen := 0
+		for _, yes := range there[c : c+draws] {
+			if yes {
+				seen++
+			}
+		}
+		if seen > 0 {
+			chains++
+		}
+		share += float64(seen) / float64(len(there))
+		stayed = stayed || there[c+draws-1]
+	}
+	return chains, share, stayed
 }
 
 // importance adds what R = ln q − ln π of the samples tells, in the target's units of
