@@ -122,9 +122,9 @@ func TestTrustInManyCoordinates(t *testing.T) {
 		"right":                        {one, one, true, 1 << 20, diagnose.Trustworthy, "256 independent Markov chains find the same"},
 		"right, no density":            {one, one, false, 1 << 20, diagnose.Trustworthy, "256 independent Markov chains find the same"},
 		"two modes":                    {two, two, true, 1 << 19, diagnose.Trustworthy, "importance weights change none"},
-		"a mode lost":                  {upper, two, true, 1 << 17, diagnose.Unknown, "of 256 independent Markov chains ended where the generator's density is too small"},
-		"a mode lost, no density":      {upper, two, false, 1 << 17, diagnose.Unknown, "of 256 independent Markov chains ended where no sample is near"},
-		"one half as wide":             {narrow, wide, true, 1 << 17, diagnose.Unknown, "ended where the generator's density is too small"},
+		"a mode lost":                  {upper, two, true, 1 << 19, diagnose.Unknown, "of 256 independent Markov chains ended where the generator's density is too small"},
+		"a mode lost, no density":      {upper, two, false, 1 << 19, diagnose.Unknown, "of 256 independent Markov chains ended where no sample is near"},
+		"one half as wide":             {narrow, wide, true, 1 << 19, diagnose.Unknown, "ended where the generator's density is too small"},
 		"one half as wide, no density": {narrow, wide, false, 1 << 21, diagnose.Wrong, "the spread of coordinate 60"},
 	} {
 		t.Run(name, func(t *testing.T) {
