@@ -1,6 +1,7 @@
 package density
 
 import (
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -205,6 +206,10 @@ func TestOneTarget(t *testing.T) {
 					if m.Name == "log_z" { // whose exact value is not known
 						m.Exact, m.Error = 0, 0
 						got.table.Metrics[i].Exact, got.table.Metrics[i].Error = 0, 0
+						if withdrawn := [2]float64{}; math.IsNaN(m.Interval[0]) { // which equals nothing
+							require.True(t, math.IsNaN(got.table.Metrics[i].Interval[0]))
+							m.Interval, got.table.Metrics[i].Interval = withdrawn, withdrawn
+						}
 					}
 					if narrow && (m.Name == "mean_log_density" || m.Name == "variance_log_density") {
 						// Some 2⁻²⁴ of each |ln π| of a hundred or so.
