@@ -243,7 +243,8 @@ func (s *system) compare(out *measure.Evaluation, values []float64, weights *mea
 // beyond what its density accounts for. By Markov's inequality one of n states of π's law
 // has a weight of tooRare·n times the mean with a probability of at most (1+χ²)/tooRare,
 // where q covers π. What chains visit and leave again has the weight of their visits; a thin
-// tail, of less than a probability's error by chance in as many samples, is warned of and not lost.
+// tail, of less than a probability's error by chance in as many samples, and less likely than
+// nearly all of the chains' states, is warned of and not lost.
 func (s *system) visit(out *measure.Evaluation, params []float32, logZ float64) error {
 	const tooRare = 100
 	states, whole, width := s.reference.states, s.Formats()[0], len(s.names)
@@ -257,7 +258,7 @@ func (s *system) visit(out *measure.Evaluation, params []float32, logZ float64) 
 		return err
 	}
 	bound := logZ + math.Log(tooRare*float64(n))
-	beyond, heaviest := make([]bool, n), 0
+	beyond, heaviest, likelihood := make([]bool, n), 0, every(values, s.column("log_density"), width)
 	for i := range beyond {
 		w := values[i*width+weight]
 		beyond[i] = w > bound
@@ -265,7 +266,7 @@ func (s *system) visit(out *measure.Evaluation, params []float32, logZ float64) 
 			heaviest = i
 		}
 	}
-	visitors, share, stayed := visits(beyond, draws)
+	visitors, share, mode := visits(beyond, likelihood, draws)
 	if visitors == 0 {
 		return nil
 	}
@@ -278,29 +279,33 @@ func (s *system) visit(out *measure.Evaluation, params []float32, logZ float64) 
 	why := fmt.Sprintf("%d of %d chains came to states that the generator hardly draws, in %.2g %% of their steps: near %s π/q is e^%.0f times its mean",
 		visitors, ofReference, 100*share, strings.Join(place, ", "), values[heaviest*width+weight]-logZ)
 	out.Warnings = append(out.Warnings, why)
-	if stayed || share*math.Sqrt(float64(out.Samples)) > 1 {
+	if mode || share*math.Sqrt(float64(out.Samples)) > 1 {
 		out.Lost = append(out.Lost, why)
 	}
 	return nil
 }
 
 // visits counts the chains, of so many draws, that were somewhere, and returns the share of
-// draws there, and whether one of the chains was there in the end.
-func visits(there []bool, draws int) (chains int, share float64, stayed bool) {
+// draws there, and whether that is a mode: one of the chains was there in the end, or at a
+// state there whose ln π no more than a hundredth of all draws are below.
+func visits(there []bool, likelihood []float64, draws int) (chains int, share float64, mode bool) {
+	const rare = 0.01
+	low := slices.Sorted(slices.Values(likelihood))[int(rare*float64(len(likelihood)))]
 	for c := 0; c < len(there); c += draws {
 		seen := 0
-		for _, yes := range there[c : c+draws] {
+		for i, yes := range there[c : c+draws] {
 			if yes {
 				seen++
+				mode = mode || likelihood[c+i] >= low
 			}
 		}
 		if seen > 0 {
 			chains++
 		}
 		share += float64(seen) / float64(len(there))
-		stayed = stayed || there[c+draws-1]
+		mode = mode || there[c+draws-1]
 	}
-	return chains, share, stayed
+	return chains, share, mode
 }
 
 // importance adds what R = ln q − ln π of the samples tells, in the target's units of
