@@ -62,11 +62,13 @@ type Tally struct {
 // one.
 type Counted interface{ Count(*Tally) }
 
-// Limit lets stop be called, once or more often, when there are at least n evaluations. It
-// comes before any is counted.
-func (t *Tally) Limit(n int64, stop func()) {
-	t.stop = stop
+// Within returns a context that ends, with the cause Spent, when there are at least n
+// evaluations. It comes before any is counted.
+func (t *Tally) Within(ctx context.Context, n int64) context.Context {
+	within, stop := context.WithCancelCause(ctx)
+	t.stop = func() { stop(Spent(n)) }
 	t.limit.Store(n)
+	return within
 }
 
 // Limited reports whether there is a limit.
@@ -139,5 +141,5 @@ func TallyOf(ctx context.Context) *Tally {
 type Spent int64
 
 func (n Spent) Error() string {
-	return fmt.Sprintf("--max-evaluations %d, of which more go on", int64(n))
+	return fmt.Sprintf("--max-evaluations %d (raise it to go on)", int64(n))
 }

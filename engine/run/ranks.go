@@ -105,9 +105,7 @@ func (r *run) count(ctx *context.Context, opt *Options) error {
 		r.tally = new(engine.Tally)
 	}
 	if opt.MaxEvaluations > 0 {
-		within, stop := context.WithCancelCause(*ctx)
-		r.tally.Limit(opt.MaxEvaluations, func() { stop(engine.Spent(opt.MaxEvaluations)) })
-		*ctx = within
+		*ctx = r.tally.Within(*ctx, opt.MaxEvaluations)
 	}
 	s.Count(r.tally)
 	return nil

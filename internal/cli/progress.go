@@ -59,15 +59,14 @@ func (m *meter) of(total int64) {
 
 // training shows where a run is.
 func (m *meter) training(now run.Progress) {
-	text := fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance)
-	if m.bar != nil { // which takes what 80 columns have left
+	text, spent := fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance), quantity(float64(now.Evaluations))
+	switch counted := now.Evaluations > 0; { // a bar takes what 80 columns have left
+	case m.bar != nil && counted:
+		text = fmt.Sprintf("loss %.2e  %s evals", now.Loss, spent)
+	case m.bar != nil:
 		text = fmt.Sprintf("loss %.2e  acc. %.2f", now.Loss, now.Acceptance)
-	}
-	if now.Evaluations > 0 {
-		text += fmt.Sprintf("  %s evaluations", quantity(float64(now.Evaluations)))
-	}
-	if m.bar != nil && now.Evaluations > 0 {
-		text = fmt.Sprintf("loss %.2e  %s evals", now.Loss, quantity(float64(now.Evaluations)))
+	case counted:
+		text += "  " + spent + " evaluations"
 	}
 	if now.Predecessors > 0 {
 		text += fmt.Sprintf("  (%d more to start from it)", now.Predecessors)

@@ -169,10 +169,7 @@ func (p *program) bounded(limit duration, evaluations count, work func(ctx conte
 	tally := new(engine.Tally)
 	ctx := engine.WithTally(p.ctx, tally)
 	if evaluations > 0 {
-		within, stop := context.WithCancelCause(ctx)
-		defer stop(nil)
-		tally.Limit(int64(evaluations), func() { stop(engine.Spent(evaluations)) })
-		ctx = within
+		ctx = tally.Within(ctx, int64(evaluations))
 	}
 	if limit > 0 {
 		var cancel context.CancelFunc

@@ -323,7 +323,7 @@ func TestMaxEvaluations(t *testing.T) {
 		for range 2 {
 			o = revgen(t, dir, args(name, "--max-evaluations", limit)...)
 			require.Equal(t, exitStopped, o.code, o.stderr)
-			require.Regexp(t, "--max-evaluations "+limit+", of which more go on: "+at, o.stderr)
+			require.Regexp(t, "--max-evaluations "+limit+` \(raise it to go on\): `+at, o.stderr)
 		}
 		require.Contains(t, content(t, dir, name, "status.json"), `"evaluations": {`)
 		ok(t, dir, args(name, "--max-evaluations", fmt.Sprint(10*spent.Total()))...)

@@ -1,7 +1,6 @@
 package density
 
 import (
-	"context"
 	"math"
 	"path/filepath"
 	"sync/atomic"
@@ -38,10 +37,9 @@ func TestEvaluationsAreCounted(t *testing.T) {
 		workers := pool.New(threads)
 		defer workers.Close()
 		tally := new(engine.Tally)
-		ctx, stop := context.WithCancelCause(engine.WithTally(t.Context(), tally))
-		defer stop(nil)
+		ctx := engine.WithTally(t.Context(), tally)
 		if most > 0 {
-			tally.Limit(most, func() { stop(engine.Spent(most)) })
+			ctx = tally.Within(ctx, most)
 		}
 		from := catalogue.Source{System: "ring", Preset: "quick", Set: small}
 		given, _, _, err := systems.Given(from)
