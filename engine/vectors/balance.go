@@ -24,9 +24,25 @@ type weigher struct {
 	scoreBlock func(lane, lo, hi int, grad []float32)
 }
 
-type densities = engine.Densities[States]
+// densities is the form of log densities.
+type densities struct{ engine.Densities[States] }
 
-func newDensities(c *Config, e *Ensemble, l *learner, k *kernel) *densities {
+// balanceLoss is its lossKind.
+type balanceLoss struct{}
+
+func (balanceLoss) validate(l *LossConfig, _ int) error { return l.Balancing.Validate() }
+
+// bytes are those of the passes of s′ and of R.
+func (balanceLoss) bytes(l *LossConfig, n, _, _ int, passes float64) float64 {
+	return (1-l.Partners)*passes + 64*float64(n+nn.WideBlockRows(n))
+}
+
+func (balanceLoss) explain(c *Config, move string) (string, int) {
+	n := c.Training.Batch
+	return c.Loss.Explain(move), n + engine.NewBalance(c.Loss.Balancing, n, n, 1).Moved()*c.Transition.Steps
+}
+
+func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, error) {
 	n, rows := c.Training.Batch, l.lanes.BlockRows()
 	b, w := engine.NewBalance(c.Loss.Balancing, n, rows, 1), &weigher{learner: l}
 	k.moving = b.Moving
@@ -51,7 +67,7 @@ func newDensities(c *Config, e *Ensemble, l *learner, k *kernel) *densities {
 			w.after[block].score(grad, w.cNext[lo:end], l.weights, l.scratch[lane])
 		}
 	}
-	return &densities{Balance: b, Generator: w, Transition: k, S: e.NewStates(n), Next: e.NewStates(n)}
+	return &densities{engine.Densities[States]{Balance: b, Generator: w, Transition: k, S: e.NewStates(n), Next: e.NewStates(n)}}, nil
 }
 
 func subtract(dst, from []float64) {
@@ -73,9 +89,8 @@ func (w *weigher) Score(grad, θ []float32, c, cNext []float64) {
 	w.nets.finish(grad, w.weights)
 }
 
-// surrogateOfDensities is System.Surrogate of densities.
-func (s *System) surrogateOfDensities(b *densities) func(params []float64) float64 {
-	l, n := s.generator, len(b.R)
+func (b *densities) surrogate(_ *LossConfig, l *learner) func(params []float64) float64 {
+	n := len(b.R)
 	d, rows, was := l.nets.dim, l.lanes.BlockRows(), number.Widen(l.weights.params)
 	density := l.generator.(interface {
 		logDensity64(params []float64) func(x []float64, k int) float64

@@ -240,7 +240,7 @@ func validate(of Configuration, wrong error, dim, modes int, target []engine.Dem
 			return err
 		}
 	}
-	if err := conf.Under("loss", c.Loss.validate(dim)); err != nil {
+	if err := conf.Under("loss", losses[c.Loss.Kind].validate(&c.Loss, dim)); err != nil {
 		return err
 	}
 	return engine.Afford(c.demands(dim, modes, target)...)
@@ -326,27 +326,20 @@ func (g *GeneratorConfig) validate(dim, modes int) error {
 	return conf.Positive("clamp", g.Clamp)
 }
 
-func (l *LossConfig) validate(dim int) error {
-	if l.Kind == "balance" {
-		return l.Balancing.Validate()
-	}
-	b := &l.Boundary
-	if err := conf.First(
-		losses[l.Kind].validate(l), conf.NotNegative("boundary.weight", b.Weight)); err != nil {
+func (b *BoundaryConfig) validate(dim int) error {
+	if err := conf.NotNegative("weight", b.Weight); err != nil {
 		return err
 	}
 	if b.Weight > 0 {
-		if err := conf.First(
-			conf.Positive("boundary.sharpness", b.Sharpness),
-			conf.Positive("boundary.radius", b.Radius)); err != nil {
+		if err := conf.First(conf.Positive("sharpness", b.Sharpness), conf.Positive("radius", b.Radius)); err != nil {
 			return err
 		}
 	}
 	if len(b.Center) != 0 && len(b.Center) != dim {
-		return fmt.Errorf("boundary.center: %d coordinates where a state has %d; give as many, or none for the origin", len(b.Center), dim)
+		return fmt.Errorf("center: %d coordinates where a state has %d; give as many, or none for the origin", len(b.Center), dim)
 	}
 	for i, x := range b.Center {
-		if err := conf.Finite(fmt.Sprintf("boundary.center[%d]", i), x); err != nil {
+		if err := conf.Finite(fmt.Sprintf("center[%d]", i), x); err != nil {
 			return err
 		}
 	}

@@ -7,14 +7,14 @@ import (
 )
 
 // discriminatorLoss is learned.
-var discriminatorLoss = lossKind{
+var discriminatorLoss = pairLoss{
 	name: "a learned discriminator",
 	make: func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (discrepancy, error) {
 		loss, err := newDiscriminator(n, dim, modes, l.Discriminator, seed, workers)
 		return loss, conf.Under("discriminator", err)
 	},
-	validate: func(l *LossConfig) error { return conf.Under("discriminator", l.Discriminator.Validate()) },
-	bytes: func(l *LossConfig, n, dim, modes int) float64 {
+	check: func(l *LossConfig) error { return conf.Under("discriminator", l.Discriminator.Validate()) },
+	room: func(l *LossConfig, n, dim, modes int) float64 {
 		return l.Discriminator.Bytes(n, dim+modes) + 4*3*float64(n*(dim+modes))
 	},
 }

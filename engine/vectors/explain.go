@@ -21,17 +21,14 @@ func (c *ModalConfig) Explain() string {
 	steps := engine.Moves(s.Transition.Steps, "Metropolis step") + " within and across modes"
 	if s.Generator.Kind != "mixture" {
 		steps += " in " + strings.ReplaceAll(s.Transition.Order, "paper-order", "the paper's") + " order"
-		return "a perceptron with a point and a logit for each mode, " + engine.ByPairs(losses[s.Loss.Kind].name, steps)
+		by, _ := losses[s.Loss.Kind].explain(s, steps)
+		return "a perceptron with a point and a logit for each mode, " + by
 	}
 	return s.explain(strings.TrimSuffix(mixture.Name(s.Generator.Components, " for each mode", s.Generator.Bent), ","), steps)
 }
 
 func (c *Config) explain(generator, move string) string {
-	n, m := c.Training.Batch, c.Transition.Steps
-	by, evaluations := engine.ByPairs(losses[c.Loss.Kind].name, move), n*(1+m)
-	if c.Loss.Kind == "balance" {
-		by, evaluations = c.Loss.Explain(move), n+engine.NewBalance(c.Loss.Balancing, n, n, 1).Moved()*m
-	}
+	by, evaluations := losses[c.Loss.Kind].explain(c, move)
 	return fmt.Sprintf("%s, %s; a step evaluates ln π %d times", generator, by, evaluations)
 }
 

@@ -42,10 +42,6 @@ func (c *Config) demands(dim, modes int, target []engine.Demand) []engine.Demand
 		}
 		all = append(all, engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*k + 12*d + 128)})
 	}
-	if c.Loss.Kind == "balance" { // s′ has passes of its own, and R
-		batch += (1-c.Loss.Partners)*batch + 64*rows
-	} else {
-		batch += losses[c.Loss.Kind].bytes(&c.Loss, n, dim, modes)
-	}
+	batch += losses[c.Loss.Kind].bytes(&c.Loss, n, dim, modes, batch)
 	return append(append(all, engine.Demand{Key: "training.batch", Bytes: batch}), target...)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // mmdLoss is the paper's: the MMD between the laws of (s, s′) and (s′, s).
-var mmdLoss = lossKind{
+var mmdLoss = pairLoss{
 	name: "MMD²",
 	make: func(l *LossConfig, n, dim, modes int, _ uint64, workers *pool.Pool) (discrepancy, error) {
 		if modes > 0 {
@@ -20,13 +20,14 @@ var mmdLoss = lossKind{
 		}
 		return gram{loss}, err
 	},
-	validate: func(l *LossConfig) error { return conf.Under("kernel", l.Kernel.ValidateReal()) },
-	bytes: func(_ *LossConfig, n, dim, modes int) float64 {
+	check: func(l *LossConfig) error { return conf.Under("kernel", l.Kernel.ValidateReal()) },
+	room: func(_ *LossConfig, n, dim, modes int) float64 {
 		if modes > 0 {
 			return mmd.MixedBytes(n, dim, modes)
 		}
 		return mmd.GramBytes(n, dim)
 	},
+	naive: mmd.Naive,
 }
 
 // gram is the loss of vectors alone.

@@ -7,46 +7,74 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
-type (
-	pairs       = engine.Pairs[States, slopes]
-	discrepancy = engine.Discrepancy[States, slopes]
-)
-
-// A lossKind makes a loss of batches of n states, validates what of the configuration is
-// its own, and bounds the bytes that it allocates.
-type lossKind struct {
-	name     string // of the discrepancy, in a sentence
-	make     func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (discrepancy, error)
-	validate func(l *LossConfig) error
-	bytes    func(l *LossConfig, n, dim, modes int) float64
+// A lossKind is what loss.kind names: one of the two forms of reversibility, with its loss.
+type lossKind interface {
+	build(c *Config, e *Ensemble, l *learner, k *kernel) (form, error)
+	validate(l *LossConfig, dim int) error // what of the configuration is its own
+	// bytes bounds what it allocates for batches of n states, given what the generator's passes take.
+	bytes(l *LossConfig, n, dim, modes int, passes float64) float64
+	// explain is the end of Explainer's sentence, and how often a step evaluates ln π.
+	explain(c *Config, move string) (by string, evaluations int)
 }
 
-// losses are those of pairs of samples by their loss.kind: one more is a file beside mmd.go,
+// losses are those by their loss.kind: one more of pairs of samples is a file beside mmd.go,
 // and a line here.
 var losses = map[string]lossKind{
-	"mmd":           mmdLoss,
-	"discriminator": discriminatorLoss,
+	"mmd":           &mmdLoss,
+	"discriminator": &discriminatorLoss,
+	"balance":       balanceLoss{},
 }
 
-func newPairs(c *Config, e *Ensemble, l *learner, k *kernel) (*pairs, error) {
+type discrepancy = engine.Discrepancy[States, slopes]
+
+// pairs is the form of pairs of samples.
+type pairs struct {
+	engine.Pairs[States, slopes]
+	loss *pairLoss
+}
+
+// A pairLoss is a lossKind of pairs of samples.
+type pairLoss struct {
+	name  string // of the discrepancy, in a sentence
+	make  func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (discrepancy, error)
+	check func(l *LossConfig) error
+	room  func(l *LossConfig, n, dim, modes int) float64
+	naive naiveLoss // of vectors without modes, in float64; nil of a loss that is learned
+}
+
+func (o *pairLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, error) {
 	n := c.Training.Batch
-	loss, err := losses[c.Loss.Kind].make(&c.Loss, n, e.Dim, e.Modes, c.Training.Seed, e.Workers)
+	loss, err := o.make(&c.Loss, n, e.Dim, e.Modes, c.Training.Seed, e.Workers)
 	if err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
 	if c.Loss.Boundary.Weight > 0 {
 		loss = newBounded(loss, newBoundary(c.Loss.Boundary, e.Dim), n, l.lanes)
 	}
-	p := &pairs{Generator: l, Transition: k, Discrepancy: loss, S: e.NewStates(n), Next: e.NewStates(n), DS: newSlopes(n, e.Dim, e.Modes)}
+	p := &pairs{loss: o}
+	p.Generator, p.Transition, p.Discrepancy = l, k, loss
+	p.S, p.Next, p.DS = e.NewStates(n), e.NewStates(n), newSlopes(n, e.Dim, e.Modes)
 	k.moving = func(_, hi int) int { return hi }
 	k.shared = append(spans(l.lanes, p.S), append(spans(l.lanes, p.Next), nn.BlockSpan(l.lanes, k.counts))...)
 	return p, nil
+}
+
+func (o *pairLoss) validate(l *LossConfig, dim int) error {
+	return conf.First(o.check(l), conf.Under("boundary", l.Boundary.validate(dim)))
+}
+
+func (o *pairLoss) bytes(l *LossConfig, n, dim, modes int, _ float64) float64 {
+	return o.room(l, n, dim, modes)
+}
+
+func (o *pairLoss) explain(c *Config, move string) (string, int) {
+	return engine.ByPairs(o.name, move), c.Training.Batch * (1 + c.Transition.Steps)
 }
 
 // spans are where blocks leave states.
@@ -58,13 +86,12 @@ func spans(l *nn.Lanes, s States) []pool.Span {
 	return all
 }
 
-// surrogateOfPairs is System.Surrogate of pairs.
-func (s *System) surrogateOfPairs(p *pairs) func(params []float64) float64 {
-	l, nets, n := &s.config.Loss, s.generator.nets, p.S.Len()
-	g := s.generator.generator.(interface {
+func (p *pairs) surrogate(l *LossConfig, generator *learner) func(params []float64) float64 {
+	nets, n := generator.nets, p.S.Len()
+	g := generator.generator.(interface {
 		forward64(params, z []float64) (x, probabilities []float64)
 	})
-	z, before, moved := number.Widen(s.generator.z), number.Widen(p.S.X), number.Widen(p.Next.X)
+	z, before, moved := number.Widen(generator.z), number.Widen(p.S.X), number.Widen(p.Next.X)
 	byX, byK := number.Widen(p.DS.x), number.Widen(p.DS.k)
 	return func(params []float64) float64 {
 		var x, e []float64
@@ -72,7 +99,7 @@ func (s *System) surrogateOfPairs(p *pairs) func(params []float64) float64 {
 			xs, probabilities := g.forward64(params, z[r*nets.latent:(r+1)*nets.latent])
 			x, e = append(x, xs...), append(e, probabilities...)
 		}
-		if l.Kind != "mmd" || nets.modes > 0 { // modes are drawn
+		if p.loss.naive == nil || nets.modes > 0 { // modes are drawn
 			return floats.Dot(byX, x) + floats.Dot(byK, e)
 		}
 		to := moved
@@ -82,7 +109,7 @@ func (s *System) surrogateOfPairs(p *pairs) func(params []float64) float64 {
 				to[i] += v - before[i]
 			}
 		}
-		loss := mmd.Naive(&l.Kernel, l.Statistic, x, to, n, nets.dim, nil)
+		loss := p.loss.naive(&l.Kernel, l.Statistic, x, to, n, nets.dim, nil)
 		if l.Boundary.Weight > 0 {
 			loss += newBoundary(l.Boundary, nets.dim).penalty64(x)
 		}

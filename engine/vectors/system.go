@@ -23,6 +23,8 @@ type form interface {
 	Loss(θ []float32, step uint32) (float64, error)
 	Backward(θ, grad []float32)
 	Acceptance() float64
+	// surrogate is System.Surrogate.
+	surrogate(l *LossConfig, generator *learner) func(params []float64) float64
 }
 
 // New builds the system that trains a generator of the target.
@@ -34,12 +36,8 @@ func build(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	e := newEnsemble(c, target, workers)
 	s := &System{Ensemble: e, config: c, generator: newLearner(c, e.generator, workers)}
 	s.kernel = newKernel(c, e, s.generator.lanes)
-	if c.Loss.Kind == "balance" {
-		s.form = newDensities(c, e, s.generator, s.kernel)
-		return s, nil
-	}
-	p, err := newPairs(c, e, s.generator, s.kernel)
-	s.form = p
+	var err error
+	s.form, err = losses[c.Loss.Kind].build(c, e, s.generator, s.kernel)
 	return s, err
 }
 
@@ -56,10 +54,7 @@ func (s *System) State() []engine.Section { return state.Of(s.form) }
 // moved by as much, of modes or a discriminator its first-order change, and of densities
 // with both fixed and where a mixture has been placed.
 func (s *System) Surrogate() func(params []float64) float64 {
-	if b, ok := s.form.(*densities); ok {
-		return s.surrogateOfDensities(b)
-	}
-	return s.surrogateOfPairs(s.form.(*pairs))
+	return s.surrogate(&s.config.Loss, s.generator)
 }
 
 // Initialize draws the perceptrons' parameters, and places a mixture where

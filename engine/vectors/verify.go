@@ -87,7 +87,7 @@ func newSubject(c *Config, known []Known, other Known, workers *pool.Pool) *subj
 		naive:       mmd.Naive,
 		modalNaive:  mmd.MixedNaive,
 		estimator: func(l *LossConfig, n, dim, modes int) (discrepancy, error) {
-			return losses[l.Kind].make(l, n, dim, modes, 1, workers)
+			return mmdLoss.make(l, n, dim, modes, 1, workers)
 		},
 		penalty:  (*boundary).add,
 		backward: (*System).Backward,

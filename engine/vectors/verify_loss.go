@@ -14,7 +14,7 @@ import (
 // losses are one with the configured kernel and one with a narrow one, each with both
 // statistics.
 func (v *subject) losses() (all []LossConfig) {
-	narrow := LossConfig{Kind: "mmd", Kernel: mmd.Kernel{IMQ: []mmd.IMQ{{C: 0.2, Beta: 1.5, Weight: 1}}}}
+	narrow := LossConfig{Kernel: mmd.Kernel{IMQ: []mmd.IMQ{{C: 0.2, Beta: 1.5, Weight: 1}}}}
 	for _, l := range []LossConfig{{Kind: "mmd", Kernel: v.config.Loss.Kernel}, narrow} {
 		for _, s := range []mmd.Statistic{mmd.V, mmd.U} {
 			l.Statistic = s
@@ -111,7 +111,7 @@ func (v *subject) checkPenalty() ([]engine.Check, error) {
 // law.
 func (v *subject) checkPopulation() ([]engine.Check, error) {
 	// A wide kernel lets batches of this size tell the two laws apart.
-	l := LossConfig{Kind: "mmd", Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{1}}}
+	l := LossConfig{Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{1}}}
 	loss, slopes := v.population(v.known[0], &l)
 	elsewhere, _ := v.population(v.other, &l)
 	slope := 0.0

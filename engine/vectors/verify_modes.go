@@ -266,7 +266,7 @@ func (v *subject) checkModalLoss() ([]engine.Check, error) {
 		for i := range s.X { // away from the target, where gradients do not vanish
 			s.X[i] *= 0.9
 		}
-		loss := crash.Must(v.estimator(&LossConfig{Kind: "mmd", Kernel: verifyKernel, Statistic: stat}, n, d, modes))
+		loss := crash.Must(v.estimator(&LossConfig{Kernel: verifyKernel, Statistic: stat}, n, d, modes))
 		ds := newSlopes(n, d, modes)
 		got := loss.LossGradient(ds, s, next)
 
@@ -302,7 +302,7 @@ func (v *subject) checkModalPopulation() (all []engine.Check, err error) {
 	for _, order := range values("transition.order") {
 		t := v.order(order)
 		kernel := mmd.Kernel{Bandwidths: []float64{v.known[0].Width}}
-		loss := crash.Must(v.estimator(&LossConfig{Kind: "mmd", Kernel: kernel, Statistic: mmd.U}, n, t.dim, t.modes))
+		loss := crash.Must(v.estimator(&LossConfig{Kernel: kernel, Statistic: mmd.U}, n, t.dim, t.modes))
 		ds := newSlopes(n, t.dim, t.modes)
 		var mean stat.Mean
 		for b := range v.batches {

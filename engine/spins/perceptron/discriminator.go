@@ -8,6 +8,7 @@ import (
 
 // discriminatorLoss is learned.
 var discriminatorLoss = lossKind{
+	name: "a learned discriminator",
 	make: func(c *Config, b *batch) (loss, error) {
 		l, err := newDiscriminator(c, b)
 		return l, conf.Under("discriminator", err)

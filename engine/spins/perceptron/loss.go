@@ -42,6 +42,7 @@ type loss interface {
 // A lossKind makes a loss, validates what of the configuration is its own, and bounds the
 // bytes that it allocates for n samples.
 type lossKind struct {
+	name     string // of the discrepancy, in a sentence
 	make     func(c *Config, b *batch) (loss, error)
 	validate func(l *LossConfig) error
 	bytes    func(l *LossConfig, n, spins int) float64

@@ -8,6 +8,7 @@ import (
 // mmdLoss is the paper's: the MMD between the laws of (s, s′) and (s′, s), by Hamming
 // distances.
 var mmdLoss = lossKind{
+	name: "MMD²",
 	make: func(c *Config, b *batch) (loss, error) {
 		mode := mmd.Surrogate
 		if c.Loss.Gradient == "difference" {
