@@ -51,7 +51,7 @@ func TestSchema(t *testing.T) {
 			require.NoError(t, valid(`{"target": {"spins": 2, "edges": [[0, 1, 1.5]]}}`))
 		}
 		if def.Name == "spins" || def.Name == "ising" || def.Name == "potts" {
-			continue // their loss is the divergence
+			continue // whose states have no distances in space
 		}
 		require.Error(t, valid(`{"loss": {"kind": "kfd", "kernel": {"bandwidths": [1]}}}`))
 		require.NoError(t, valid(`{"loss": {"kind": "mmd", "kernel": {"bandwidths": [1]}}}`))
