@@ -64,7 +64,7 @@ func (d *diagnosis) chains(ctx context.Context) error {
 
 func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (*chainResult, error) {
 	n, draws := d.options.Chains, d.options.Draws
-	all := make([]float64, draws*n*d.width)
+	all, likely := make([]float64, draws*n*d.width), []float64(nil)
 	var at located
 	for range draws / 2 {
 		if err := w.Advance(ctx, between); err != nil {
@@ -76,6 +76,7 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 			return nil, err
 		}
 		copy(all[t*n*d.width:], d.observe(w, n))
+		likely = append(likely, d.likely...)
 		if x, dim := coordinates(w, n); x != nil {
 			at.add(x, dim, d.center)
 		}
@@ -85,30 +86,25 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 	for _, s := range c.summaries {
 		c.RHat, c.EffectiveSize = max(c.RHat, s.RHat), min(c.EffectiveSize, s.EffectiveSize)
 	}
-	c.climbs = d.climbs(all)
+	c.climbs = climbs(likely, n)
 	c.Mixed = c.RHat < mixedRHat && c.EffectiveSize >= leastSize
 	return c, nil
 }
 
 // climbs reports, of each chain, whether ln π in the second half of its draws was on average no
 // lower than ever in the first: of one that is on its way, or cannot move.
-func (d *diagnosis) climbs(all []float64) []bool {
-	climbs := make([]bool, d.options.Chains)
-	j := slices.Index(d.names, logDensity)
-	if j < 0 {
-		return climbs
-	}
-	half := d.options.Draws / 2
+func climbs(likely []float64, chains int) []bool {
+	climbs, half := make([]bool, chains), len(likely)/chains/2
 	for i := range climbs {
 		highest, later := math.Inf(-1), 0.0
 		for t := range 2 * half {
-			if v := all[(t*d.options.Chains+i)*d.width+j]; t < half {
+			if v := likely[t*chains+i]; t < half {
 				highest = max(highest, v)
 			} else {
 				later += v / float64(half)
 			}
 		}
-		climbs[i] = later >= highest
+		climbs[i] = half > 0 && later >= highest
 	}
 	return climbs
 }
@@ -132,9 +128,9 @@ func (d *diagnosis) far() (count, beyond int) {
 		heaviest = d.weight.LogZ + math.Log(float64(tooRare*d.options.Chains))
 	}
 	settled := ends[:0:0]
-	density, lowest := slices.Index(d.all, logDensity), d.lowDensity()
+	likely := d.likelihoods(d.chained, ends)
 	for i := 0; i < len(ends); i += stride {
-		if d.chain.climbs[i/stride] && ends[i+density] < lowest {
+		if d.chain.climbs[i/stride] && likely[i/stride] < d.lowest {
 			continue
 		}
 		settled = append(settled, ends[i:i+stride]...)

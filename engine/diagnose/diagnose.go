@@ -71,6 +71,8 @@ type diagnosis struct {
 	steps   []int    // of the stages of the walk, 0 first
 	stages  [][]float64
 	logs    []float64 // ln w of the samples as drawn, nil if that is not known
+	likely  []float64 // likelihoods of the states that were observed last
+	lowest  float64   // what few samples as drawn lie below
 	walked  chains.Walk
 	chained chains.Walk
 	limits  []string
@@ -168,8 +170,10 @@ func (d *diagnosis) observe(w chains.Walk, states int) []float64 {
 	} else {
 		w.Observe(values)
 	}
+	d.likely = d.likelihoods(w, values)
 	if d.columns == nil {
 		d.choose(values)
+		d.lowest = low(d.likely)
 	}
 	return d.take(values)
 }

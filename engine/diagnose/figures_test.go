@@ -311,6 +311,7 @@ func TestTails(t *testing.T) {
 type still struct {
 	values []float64
 	x      []float32
+	logs   []float64
 }
 
 func (w *still) ObserveUnweighted(values []float64) { w.Observe(values) }
@@ -323,6 +324,34 @@ func (w *still) Advance(context.Context, int) error { return nil }
 func (w *still) Observe(values []float64)           { copy(values, w.values) }
 func (w *still) Coordinates() []float32             { return w.x }
 func (w *still) Shape(uint64)                       {}
+func (w *still) LogDensities() []float64            { return w.logs }
+
+// A prospecting system's chains from far away end where they are told.
+type prospecting struct {
+	chains.Observer
+	ends *still
+}
+
+func (s prospecting) Prospect([]float32, int, []float64) (chains.Walk, error) { return s.ends, nil }
+
+// TestProspect: a mode is lost where the weight is beyond all that q accounts for and ln π, in
+// the coordinates that chains move in, is as high as of samples: not at a wall where it is high
+// in the target's own alone.
+func TestProspect(t *testing.T) {
+	d := &diagnosis{all: []string{"x", logDensity, engine.LogWeight}, weight: &Weights{LogZ: 2}, lowest: -3, likely: []float64{0}}
+	for _, c := range []struct {
+		beyond, log float64
+		lost        int
+	}{{0.01, -2.9, 1}, {-0.01, -2.9, 0}, {0.01, -3.1, 0}} {
+		ends := &still{values: make([]float64, 3*prospectors), logs: make([]float64, prospectors)}
+		copy(ends.values, []float64{1, 9, 2 + math.Log(100*prospectors) + c.beyond})
+		ends.logs[0] = c.log
+		d.observer = prospecting{ends: ends}
+		require.NoError(t, d.prospect(t.Context()))
+		require.Equal(t, c.lost, d.found.Lost, "%+v", c)
+	}
+	require.Equal(t, "", d.found.Near)
+}
 
 // TestFarChains counts the ends of chains that are far by the distances of all pairs.
 func TestFarChains(t *testing.T) {

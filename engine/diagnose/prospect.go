@@ -38,8 +38,8 @@ type Prospect struct {
 // prospect lets chains begin far away, and looks at where they end.
 func (d *diagnosis) prospect(ctx context.Context) error {
 	o, ok := d.observer.(chains.Prospector)
-	weight, density := slices.Index(d.all, engine.LogWeight), slices.Index(d.all, logDensity)
-	if !ok || d.weight == nil || density < 0 {
+	weight := slices.Index(d.all, engine.LogWeight)
+	if !ok || d.weight == nil || d.likely == nil {
 		return nil
 	}
 	steps := prospectSteps
@@ -65,16 +65,17 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 	stride := len(d.all)
 	ends := make([]float64, prospectors*stride)
 	w.Observe(ends)
-	heaviest, lowest := d.weight.LogZ+math.Log(tooRare*prospectors), d.lowDensity()
+	heaviest, likely := d.weight.LogZ+math.Log(tooRare*prospectors), d.likelihoods(w, ends)
 	p := &Prospect{Chains: prospectors, Scale: slices.Max(prospected), Steps: steps}
 	likeliest := math.Inf(-1)
-	for ; len(ends) > 0; ends = ends[stride:] {
-		if !(ends[weight] > heaviest && ends[density] >= lowest) {
+	for i, v := range likely {
+		end := ends[i*stride:][:stride]
+		if !(end[weight] > heaviest && v >= d.lowest) {
 			continue
 		}
 		p.Lost++
-		if ends[density] > likeliest {
-			likeliest, p.Near = ends[density], d.place(ends[:stride])
+		if v > likeliest {
+			likeliest, p.Near = v, d.place(end)
 		}
 	}
 	d.found = p
@@ -91,17 +92,24 @@ func (d *diagnosis) place(values []float64) string {
 	return strings.Join(list, ", ")
 }
 
-// lowDensity returns the ln π that the share lowDensity of the samples as drawn lie below, −∞
-// where it is not observed.
-func (d *diagnosis) lowDensity() float64 {
-	j := slices.Index(d.names, logDensity)
-	if j < 0 {
+// likelihoods returns ln π of a walk's states, of which values are the observables, in the
+// coordinates that they move in, nil where it is not observed.
+func (d *diagnosis) likelihoods(w chains.Walk, values []float64) (all []float64) {
+	if v, ok := w.(chains.VectorWalk); ok {
+		return v.LogDensities()
+	}
+	if j := slices.Index(d.all, logDensity); j >= 0 {
+		for i := j; i < len(values); i += len(d.all) {
+			all = append(all, values[i])
+		}
+	}
+	return all
+}
+
+// low returns the ln π that the share lowDensity of states lie below, −∞ where none is observed.
+func low(likelihoods []float64) float64 {
+	if likelihoods == nil {
 		return math.Inf(-1)
 	}
-	values := make([]float64, 0, d.options.Samples)
-	for i := j; i < len(d.stages[0]); i += d.width {
-		values = append(values, d.stages[0][i])
-	}
-	slices.Sort(values)
-	return values[int(lowDensity*float64(len(values)))]
+	return slices.Sorted(slices.Values(likelihoods))[int(lowDensity*float64(len(likelihoods)))]
 }

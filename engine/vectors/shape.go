@@ -100,7 +100,7 @@ type shaping struct {
 func (w *walk) Shape(first uint64) {
 	d := w.e.Dim
 	n := min(shapeStates, shapeNumbers/d)
-	if d < 2 || n < shapeLeast*d {
+	if n < shapeLeast*d {
 		return
 	}
 	samples := w.e.NewStates(n)

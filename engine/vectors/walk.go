@@ -118,12 +118,13 @@ type walk struct {
 	sampler *Sampler
 	lo, hi  int // those that are a rank's own
 	first   uint64
-	shaped  *shaping // nil for walks and chains by the steps of refinement alone
+	shaped  *shaping  // nil for walks and chains by the steps of refinement alone
+	logPi   []float64 // of the states when they were last observed
 }
 
 func (e *Ensemble) newWalk(params []float32, purpose rng.Purpose, first uint64, n int) *walk {
 	const slice = 64 // steps between looks at the context
-	return &walk{chains.Strides{Seed: e.seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first, nil}
+	return &walk{chains.Strides{Seed: e.seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first, nil, make([]float64, n)}
 }
 
 // Walk implements chains.Observer.
@@ -246,6 +247,9 @@ func (w *walk) Advance(ctx context.Context, steps int) error {
 // Coordinates implements chains.VectorWalk.
 func (w *walk) Coordinates() []float32 { return w.e.shown(w.all).X }
 
+// LogDensities implements chains.VectorWalk.
+func (w *walk) LogDensities() []float64 { return w.logPi }
+
 // Observe implements chains.Walk.
 func (w *walk) Observe(values []float64) { w.observe(values, w.e.Dense) }
 
@@ -258,6 +262,7 @@ func (w *walk) observe(values []float64, weigh bool) {
 	w.each(func(t *Tools, lo, hi int) {
 		values, part := values[lo*stride:hi*stride], w.all.Part(lo, hi)
 		logPi := w.e.observe(t.mover, values, part)
+		copy(w.logPi[lo:hi], logPi)
 		if !weigh {
 			return
 		}

@@ -254,11 +254,12 @@ func (s *system) visit(out *measure.Evaluation, params []float32, logZ float64) 
 	}
 	draws, weight := n/ofReference, s.column(engine.LogWeight)
 	values := make([]float64, n*width)
-	if err := s.Score(values, params, whole.Name, states); err != nil {
+	likelihood, err := s.Likelihoods(values, params, whole.Name, states)
+	if err != nil {
 		return err
 	}
 	bound := logZ + math.Log(tooRare*float64(n))
-	beyond, heaviest, likelihood := make([]bool, n), 0, every(values, s.column("log_density"), width)
+	beyond, heaviest := make([]bool, n), 0
 	for i := range beyond {
 		w := values[i*width+weight]
 		beyond[i] = w > bound
