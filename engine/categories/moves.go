@@ -3,6 +3,7 @@ package categories
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
@@ -18,7 +19,9 @@ type Moves struct {
 	// proposes another state for a site, or with a probability to relabel all states.
 	sweep   bool
 	relabel float64
-	draws   int // random words of a step
+	code    Code // of what relabelling may do
+	draws   int  // random words of a step
+	rooms   sync.Pool
 }
 
 // NewMoves returns the kernel that a configuration names, at inverse temperature
@@ -33,8 +36,12 @@ func NewMoves(t *Target, c *spins.TransitionConfig, fraction float64) (*Moves, e
 }
 
 func (l *law) moves(c *spins.TransitionConfig) (*Moves, error) {
-	_, even := l.target.Code()
-	m := &Moves{law: l, draws: 4}
+	code, even := l.target.Code()
+	m := &Moves{law: l, code: code, draws: 4}
+	m.rooms.New = func() any {
+		state := make([]byte, l.target.N()*block)
+		return &state
+	}
 	switch c.Proposal {
 	case spins.Sweeping:
 		m.sweep, m.draws = true, 2*l.target.N()
@@ -72,17 +79,25 @@ func (m *Moves) Run(dst, src []byte, lo, hi, steps int, c *rng.Counter, first ui
 
 // RunUntil implements sites.Kernel.
 func (m *Moves) RunUntil(halted func() bool, dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Stats) {
-	const slice = 256 // steps between looks
 	n := m.law.target.N()
-	state := make([]byte, n*block)
+	m.blocks(halted, lo, hi, steps, c, first, st,
+		func(state []byte, lo, hi int) { columns(state, src[lo*n:hi*n], n) },
+		func(state []byte, lo, hi int) { rows(dst[lo*n:hi*n], state, n, 0) })
+}
+
+// blocks is RunUntil of configurations that are read to the states of a block, and written.
+func (m *Moves) blocks(halted func() bool, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Stats, read, write func(state []byte, lo, hi int)) {
+	const slice = 256 // steps between looks
+	room := m.rooms.Get().(*[]byte)
+	defer m.rooms.Put(room)
+	state := *room
 	var count engine.Count
 	for ; lo < hi; lo += block {
-		from, to := lo*n, min(lo+block, hi)*n
-		columns(state, src[from:to], n)
+		read(state, lo, min(lo+block, hi))
 		for left := steps; left > 0 && (halted == nil || !halted()); left -= slice {
 			m.runFrom(state, steps-left, min(left, slice), c, (first+uint64(lo))/block, &count)
 		}
-		rows(dst[from:to], state, n, 0)
+		write(state, lo, min(lo+block, hi))
 	}
 	st.Add(bitspin.Stats{Single: bitspin.Count(count)})
 }
@@ -128,7 +143,7 @@ func (m *Moves) propose(state []byte, kind, where, which, accept *[block]uint32,
 	count.Proposed += block
 	for b := range block {
 		if float64(kind[b])*0x1p-32 < m.relabel {
-			l.relabel(state, b, where[b], which[b])
+			m.rename(state, b, where[b], which[b])
 			count.Accepted++
 			continue
 		}
@@ -143,16 +158,15 @@ func (m *Moves) propose(state []byte, kind, where, which, accept *[block]uint32,
 	}
 }
 
-// relabel renames the states of a sample: two of them change places or, where energies
+// rename relabels the states of a sample: two of them change places or, where energies
 // depend on distances, all go round or are reflected.
-func (l *law) relabel(state []byte, b int, first, second uint32) {
+func (m *Moves) rename(state []byte, b int, first, second uint32) {
+	l := m.law
 	q := uint64(l.target.Most())
 	i, j := byte(uint64(first)*q>>32), byte(uint64(second)*(2*q)>>32)
-	code, _ := l.target.Code()
-	n := len(l.sites)
-	for site := range n {
+	for site := range l.sites {
 		x := &state[site*block+b]
-		if code == Distance {
+		if m.code == Distance {
 			y := (*x + i) % byte(q)
 			if j&1 != 0 {
 				y = (byte(q) - y) % byte(q)

@@ -10,8 +10,11 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/categories"
+	"github.com/revgen/revgen/engine/critic"
+	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
+	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/pool"
@@ -64,17 +67,45 @@ type Table struct {
 type GeneratorConfig struct {
 	// Kind is "hierarchy", sites drawn one after another from coarse to fine, each given the
 	// nearest ones that are known, and the last ones exactly, so that the density of a
-	// configuration is known (package categories).
-	Kind       string `json:"kind" enum:"hierarchy"`
-	Neighbours int    `json:"neighbours"` // known sites that a site is drawn given, at most
-	Units      int    `json:"units"`      // hidden ones of a site's networks
+	// configuration is known (package categories); or "perceptron", the paper's: normal
+	// z ∈ R^Latent → hidden layers → a logit for each state of each site, whose state is that
+	// of the largest (package perceptron).
+	Kind       string `json:"kind" enum:"hierarchy,perceptron"`
+	Neighbours int    `json:"neighbours" when:"kind=hierarchy"` // known sites that a site is drawn given, at most
+	Units      int    `json:"units" when:"kind=hierarchy"`      // hidden ones of a site's networks
+
+	Latent int     `json:"latent" when:"kind=perceptron"` // dimension of z
+	Hidden []int   `json:"hidden" when:"kind=perceptron"` // widths of the hidden layers
+	Slope  float64 `json:"slope" when:"kind=perceptron"`  // of LeakyReLU for negative values
+	Gain   float64 `json:"gain" when:"kind=perceptron"`   // of the initial weights of the last layer
+	// Width is the scale τ of the straight-through estimator, by which states count as
+	// softmax(h/τ).
+	Width perceptron.WidthConfig `json:"width" when:"kind=perceptron"`
 }
 
 // LossConfig describes the loss.
 type LossConfig struct {
-	// Kind is "balance", how far the generator violates detailed balance (engine.Balance).
-	Kind string `json:"kind" enum:"balance"`
+	// Kind is "balance", how far a hierarchy violates detailed balance (engine.Balance); or of
+	// a perceptron "mmd", the paper's, or "discriminator", the witness that package critic
+	// learns, of sites as vectors that are +1 in their state and −1 elsewhere.
+	Kind string `json:"kind" enum:"balance,mmd,discriminator" only:"balance generator.kind=hierarchy; mmd,discriminator generator.kind=perceptron"`
 	engine.Balancing
+	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd"`
+	// Statistic of the MMD.
+	Statistic     mmd.Statistic `json:"statistic" when:"kind=mmd" enum:"V,U"`
+	Discriminator critic.Config `json:"discriminator" when:"kind=discriminator"`
+}
+
+// perceptron returns the configuration of the paper's generator.
+func (c *Config) perceptron() *perceptron.Config {
+	g, l := &c.Generator, &c.Loss
+	return &perceptron.Config{
+		Common: c.Common, Transition: c.Transition,
+		Generator: perceptron.GeneratorConfig{
+			Latent: g.Latent, Signs: perceptron.SignsConfig{Size: 1}, Hidden: g.Hidden, Slope: g.Slope, Gain: g.Gain, Head: "sign", Width: g.Width,
+		},
+		Loss: perceptron.LossConfig{Kind: l.Kind, Kernel: l.Kernel, Statistic: l.Statistic, Discriminator: l.Discriminator, Gradient: "surrogate"},
+	}
 }
 
 const (
@@ -280,6 +311,9 @@ func (c *Config) Describe() string {
 
 // Explain implements engine.Explainer.
 func (c *Config) Explain() string {
+	if c.Generator.Kind == "perceptron" {
+		return c.perceptron().Drawing("categorical layer draws states")
+	}
 	return "a hierarchy of sites, from coarse to fine, " + c.Loss.Explain(c.Transition.Explain())
 }
 
@@ -315,12 +349,21 @@ func (c *Config) Validate() error {
 	if err != nil {
 		return err
 	}
+	if err := c.Transition.Validate(kernel.MaxSteps()); err != nil {
+		return err
+	}
+	if c.Generator.Kind == "perceptron" {
+		p := c.perceptron()
+		if err := conf.First(p.Generator.Validate(), p.Loss.Validate()); err != nil {
+			return err
+		}
+		return engine.Afford(c.Demands()...)
+	}
 	least := 1
 	if t.side() > 0 {
 		least = 4
 	}
 	if err := conf.First(
-		c.Transition.Validate(kernel.MaxSteps()),
 		conf.Between("generator.neighbours", c.Generator.Neighbours, least, categories.MostNeighbours(law, t.side())),
 		conf.Between("generator.units", c.Generator.Units, 1, categories.MostHidden(t.side())),
 		hierarchy.Validate(&c.Training, c.Loss.Balancing)); err != nil {
@@ -335,6 +378,9 @@ func (c *Config) Demands() []engine.Demand {
 	if err != nil {
 		return nil
 	}
+	if c.Generator.Kind == "perceptron" {
+		return c.perceptron().Demands(categories.OneHot{Target: law}.Spins())
+	}
 	n := float64(law.N())
 	params := n * float64((c.Generator.Neighbours+2)*c.Generator.Units) * float64(law.Most())
 	return append(categories.Demands(&c.Training, c.Loss.Balancing, law, math.Min(params, 1<<40)),
@@ -342,7 +388,12 @@ func (c *Config) Demands() []engine.Demand {
 }
 
 // New builds the system.
-func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }
+func (c *Config) New(workers *pool.Pool) (engine.System, error) {
+	if c.Generator.Kind == "perceptron" {
+		return newPerceptron(c, workers)
+	}
+	return newSystem(c, workers)
+}
 
 var (
 	_ engine.Config    = (*Config)(nil)

@@ -62,8 +62,8 @@ func (s *measured) sample(ctx context.Context, r *reference, params []float32, s
 //     |Δ⟨δ(s_i, s_j)⟩| over pairs;
 //   - energy_histogram and order_histogram, the total variation of their laws in bins, and
 //     total_variation that of the laws of configurations, where these are few;
-//   - effective_sample_size, log_z and kl_by_density, which the density makes possible.
-func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
+//   - effective_sample_size, log_z and kl_by_density, of a generator with a density.
+func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	r, err := s.reference(ctx)
 	if err != nil {
 		return nil, err
@@ -73,8 +73,10 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		return nil, err
 	}
 	e := &measure.Evaluation{Samples: samples, Metrics: t.compare(r, s.law.Beta), Warnings: slices.Clone(r.warnings)}
-	if err := s.Reweigh(ctx, params, e, r.logZ, r.logZError, t.order); err != nil {
-		return nil, err
+	if s.Weigher != nil {
+		if err := s.Reweigh(ctx, params, e, r.logZ, r.logZError, t.order); err != nil {
+			return nil, err
+		}
 	}
 	for i := range e.Metrics {
 		e.Metrics[i].Unsettled = r.unsettled && e.Metrics[i].Uncertainty > 0

@@ -8,13 +8,13 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/optim"
-	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/conf"
 )
 
 // Presets names the ready-made configurations, the default first.
-var Presets = []string{"quick", "best"}
+var Presets = []string{"quick", "paper", "best"}
 
 // Preset returns a fresh copy of the named configuration.
 func Preset(name string) (*Config, error) {
@@ -24,12 +24,13 @@ func Preset(name string) (*Config, error) {
 	c := &Config{
 		Common: engine.Common{
 			Schema: engine.SchemaVersion, System: "potts", Preset: name,
-			Training:   engine.Training{Seed: 1, Methods: search.ByGradient(), CheckpointEvery: 200, LogEvery: 10},
+			Training:   engine.Training{Seed: 1},
 			Evaluation: engine.Evaluating{Samples: 200_000},
 		},
-		Target:    TargetConfig{Beta: math.Log(1 + math.Sqrt(3)), Q: 3, Model: "potts", L: 16, J: 1},
-		Generator: GeneratorConfig{Kind: "hierarchy"},
-		Loss:      LossConfig{Kind: "balance"},
+		Target: TargetConfig{Beta: math.Log(1 + math.Sqrt(3)), Q: 3, Model: "potts", L: 16, J: 1},
+	}
+	if name == "paper" {
+		c.Target.L, c.Target.Beta = 3, 0.5
 	}
 	law, err := c.Target.law()
 	if err != nil {
@@ -45,7 +46,10 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 	if err != nil {
 		return "", nil // Validate says why
 	}
-	c.recipe(law)
+	if c.recipe(law); c.Preset == "paper" {
+		p := c.perceptron()
+		return p.Adapt(&c.Training, &c.Transition, &p.Loss), nil
+	}
 	what := "a graph whose sites have networks of their own"
 	if c.Target.side() > 0 {
 		what = "a lattice whose sites share networks, with the symmetries of the square"
@@ -65,15 +69,25 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 // β rises where the target is ordered: below the critical temperature of the lattice, and of
 // any graph from 0, as nothing is known of its order. Of four samples one moves.
 func (c *Config) recipe(law *categories.Target) {
-	quick := c.Preset == "quick"
+	quick, seed := c.Preset == "quick", c.Training.Seed
 	t, side := &c.Training, c.Target.side()
-	t.Method, t.ClipNorm, t.EMA = "gradient", 0, 0
+	p := c.paper(law)
+	c.Training, c.Transition = p.Training, p.Transition
+	t.Seed = seed
+	c.Generator = GeneratorConfig{Kind: "perceptron", Neighbours: 24, Units: 16,
+		Latent: p.Generator.Latent, Hidden: p.Generator.Hidden, Slope: p.Generator.Slope, Gain: p.Generator.Gain, Width: p.Generator.Width}
+	c.Loss = LossConfig{Kind: "mmd", Kernel: p.Loss.Kernel, Statistic: p.Loss.Statistic, Discriminator: p.Loss.Discriminator}
+	if c.Preset == "paper" {
+		return
+	}
+	c.Generator.Kind, c.Loss.Kind = "hierarchy", "balance"
+	t.CheckpointEvery, t.LogEvery = 200, 10
 	rate := 0.014
 	c.Transition = spins.TransitionConfig{Proposal: spins.Sweeping, Steps: max(1, side/8)}
 	c.Loss.Partners = 0.75
 	if side > 0 {
 		t.Steps, t.Batch = 2600, 256
-		c.Generator.Neighbours, c.Generator.Units = 24, 4
+		c.Generator.Units = 4
 		if critical := math.Log(1 + math.Sqrt(float64(c.Target.Q))); c.Target.Model == "potts" && c.Target.Beta*c.Target.J > 1.05*critical {
 			c.Transition.Anneal, c.Transition.AnnealFrom = 0.3, 0.9*critical/(c.Target.Beta*c.Target.J)
 		}
@@ -82,7 +96,6 @@ func (c *Config) recipe(law *categories.Target) {
 		}
 	} else {
 		t.Steps, t.Batch, rate = min(20_000, 3000+40*law.N()), 512, 0.013
-		c.Generator.Neighbours, c.Generator.Units = 24, 16
 		c.Transition.Anneal = 0.5
 	}
 	c.Generator.Neighbours = min(c.Generator.Neighbours, categories.MostNeighbours(law, side))
@@ -91,4 +104,21 @@ func (c *Config) recipe(law *categories.Target) {
 	}
 	t.Optimizer = optim.AdamW{LearningRate: rate, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}
 	t.Schedule = optim.Schedule{Kind: "cosine", Final: 0.01, Warmup: 20}
+}
+
+// paper returns the settings of the paper's method. Kernels are as wide against the distances
+// of one-hot spins as those of Paper against the distances of spins, each for states by chance.
+func (c *Config) paper(law *categories.Target) perceptron.Config {
+	t, coupling := &c.Target, perceptron.Coupled
+	if t.L > 0 && t.Model == "potts" {
+		coupling *= t.Beta * math.Abs(t.J) / math.Log(1+math.Sqrt(float64(t.Q)))
+	}
+	p := perceptron.Paper("potts", law.N(), coupling)
+	for i := range p.Loss.Kernel.Bandwidths {
+		p.Loss.Kernel.Bandwidths[i] *= 2 * math.Sqrt(1-1/float64(t.Q))
+	}
+	if _, even := law.Code(); !even {
+		p.Transition.Proposal = "single"
+	}
+	return p
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/categories"
+	"github.com/revgen/revgen/engine/sites"
+	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/shared"
@@ -120,6 +122,27 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	return &system{m, s}, nil
 }
 
+// paper is engine.System for the paper's generator, of sites as one-hot spins.
+type paper struct {
+	*measured
+	*perceptron.System
+}
+
+func newPerceptron(c *Config, workers *pool.Pool) (*paper, error) {
+	c = conf.Chosen(c)
+	m, err := newMeasured(c, workers)
+	if err != nil {
+		return nil, err
+	}
+	t := categories.OneHot{Target: m.law}
+	s, err := perceptron.New(c.perceptron(), t, workers)
+	if err != nil {
+		return nil, err
+	}
+	m.Draws = func(params []float32) sites.Draws[byte] { return t.Draws(s.NewDraws(params)) }
+	return &paper{m, s}, nil
+}
+
 // LogZ returns the ln Z of the reference and its standard error, NaN where it is not known.
 func (s *measured) LogZ(ctx context.Context) (value, standardError float64, err error) {
 	r, err := s.reference(ctx)
@@ -134,4 +157,5 @@ var (
 	_ engine.Sampler   = (*system)(nil)
 	_ engine.Evaluator = (*system)(nil)
 	_ engine.Scorer    = (*system)(nil)
+	_ engine.System    = (*paper)(nil)
 )

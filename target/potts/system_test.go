@@ -11,6 +11,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/categories"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
@@ -51,11 +52,70 @@ func TestMixtureContract(t *testing.T) {
 	systemtest.Run(t, c)
 }
 
+// papers are configurations of the paper's generator: even states, states that fields and
+// numbers tell apart, and a learned loss.
+func papers(t *testing.T) map[string]*Config {
+	all := map[string]*Config{}
+	for name, c := range configs(t) {
+		if name == "4x4" {
+			continue
+		}
+		c.Preset = "paper"
+		_, err := c.Adapt(context.Background())
+		require.NoError(t, err)
+		c.Training.Batch, c.Training.Steps, c.Transition.Steps, c.Generator.Hidden = 128, 4, 5, []int{16}
+		c.Generator.Gain = 10
+		if name == "clock" {
+			c.Loss.Kind, c.Loss.Discriminator.Hidden, c.Transition.Proposal = "discriminator", []int{8}, "sweep"
+		}
+		all[name] = c
+	}
+	return all
+}
+
+func TestPaperContract(t *testing.T) {
+	for name, c := range papers(t) {
+		t.Run(name, func(t *testing.T) { systemtest.Run(t, c) })
+	}
+}
+
+// TestPaperLearns trains the paper's generator on the 3×3 lattice for a moment, whose error
+// falls far below that of the untrained one.
+func TestPaperLearns(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	c, err := Preset("paper")
+	require.NoError(t, err)
+	c.Training.Steps, c.Training.Batch, c.Generator.Hidden = 300, 512, []int{64}
+	require.NoError(t, c.Validate())
+	trainer, err := engine.NewTrainer(c, workers)
+	require.NoError(t, err)
+	variation := func() float64 {
+		e, err := trainer.System().(engine.Evaluator).Evaluate(context.Background(), trainer.Params(), 20_000)
+		require.NoError(t, err)
+		for _, m := range e.Metrics {
+			if m.Name == "total_variation" {
+				return m.Error
+			}
+		}
+		return math.NaN()
+	}
+	before := variation()
+	for range c.Training.Steps {
+		require.NoError(t, trainer.Step())
+	}
+	require.Less(t, variation(), before/2)
+}
+
 // TestGradient compares the gradient with central differences.
 func TestGradient(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	for name, c := range configs(t) {
+	all := configs(t)
+	for name, c := range papers(t) {
+		all["paper, "+name] = c
+	}
+	for name, c := range all {
 		system, err := c.New(workers)
 		require.NoError(t, err)
 		s := system.(engine.Differentiable)
@@ -198,6 +258,9 @@ func TestVerify(t *testing.T) {
 			}
 		},
 	}
+	wrong["potts one-hot"] = func(v *subject) {
+		v.oneHot = func(t categories.OneHot, c *spins.TransitionConfig) (spins.Kernel, error) { return t.Kernel(c, 0.9) }
+	}
 	hotter := func(v *subject) {
 		right := v.moves
 		v.moves = func(law *categories.Target, kind string) (*categories.Moves, error) {
@@ -284,6 +347,9 @@ func TestRefuses(t *testing.T) {
 		"generator.units":      {"generator.units=9"},
 		"training.batch":       {"training.batch=100"},
 		"target.fields":        {"target.fields=[[1,2]]"},
+		"loss.kind":            {"loss.kind=mmd"},
+		"generator.gain":       {"generator.kind=perceptron", "loss.kind=mmd", "generator.gain=0"},
+		"loss.kernel":          {"generator.kind=perceptron", "loss.kind=mmd", "loss.kernel.bandwidths=[-1]"},
 	} {
 		c, err := Preset("quick")
 		require.NoError(t, err)

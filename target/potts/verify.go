@@ -3,6 +3,7 @@ package potts
 import (
 	"context"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 
 	"github.com/revgen/revgen/bitspin"
@@ -31,6 +32,7 @@ type subject struct {
 	moves    func(t *categories.Target, kind string) (*categories.Moves, error)
 	density  func(s *categories.Sampler, r []float64, batch []byte)
 	gradient func(s *categories.System, params, grad []float32)
+	oneHot   func(t categories.OneHot, c *spins.TransitionConfig) (spins.Kernel, error)
 }
 
 func newSubject(workers *pool.Pool) *subject {
@@ -50,13 +52,14 @@ func newSubject(workers *pool.Pool) *subject {
 		},
 		density:  (*categories.Sampler).R,
 		gradient: (*categories.System).Backward,
+		oneHot:   func(t categories.OneHot, c *spins.TransitionConfig) (spins.Kernel, error) { return t.Kernel(c, 1) },
 	}
 }
 
 func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
 	var checks []func() ([]engine.Check, error)
 	for _, check := range []func(ctx context.Context) (engine.Check, error){
-		v.checkEnergies, v.checkIsing, v.checkSums, v.checkSweeps, v.checkProposals, v.checkDensity, v.checkGradient,
+		v.checkEnergies, v.checkIsing, v.checkSums, v.checkSweeps, v.checkProposals, v.checkDensity, v.checkGradient, v.checkOneHot,
 	} {
 		checks = append(checks, func() ([]engine.Check, error) {
 			c, err := check(ctx)
@@ -283,4 +286,61 @@ func (v *subject) checkGradient(context.Context) (engine.Check, error) {
 		worst, count = max(worst, off), count+tensors
 	}
 	return engine.AtMost("potts gradient", worst, 2e-3, "of %d tensors, against central differences", count), nil
+}
+
+// checkOneHot moves all configurations as one-hot spins and as states.
+func (v *subject) checkOneHot(context.Context) (engine.Check, error) {
+	wrong, count := 0, 0
+	for _, t := range []*TargetConfig{{Beta: 0.8, Q: 3, Model: "potts", L: 3, J: 1.1}, example()} {
+		law, err := t.law()
+		if err != nil {
+			return engine.Check{}, err
+		}
+		n, oneHot := law.N(), categories.OneHot{Target: law}
+		words := (oneHot.Spins() + 63) / 64
+		var all, back []byte
+		law.Each(func(_ int, s []byte) { all = append(all, s...) })
+		rows := len(all) / n
+		packed, moved := make([]uint64, rows*words), make([]byte, len(all))
+		for i := range rows {
+			x, first := packed[i*words:][:words], packed[:words]
+			oneHot.Pack(x, all[i*n:], 1)
+			differ, distance := 0, 0
+			for k, s := range all[i*n:][:n] {
+				if s != all[k] {
+					differ++
+				}
+			}
+			for k := range x {
+				distance += bits.OnesCount64(x[k] ^ first[k])
+			}
+			if distance != 2*differ {
+				wrong++
+			}
+		}
+		for _, c := range []*spins.TransitionConfig{{Proposal: "single"}, {Proposal: spins.Sweeping}} {
+			kernel, err := v.oneHot(oneHot, c)
+			if err != nil {
+				return engine.Check{}, err
+			}
+			m, err := categories.NewMoves(law, c, 1)
+			if err != nil {
+				return engine.Check{}, err
+			}
+			stream, next := rng.Stream(1, rng.SampleTransition, 0), make([]uint64, len(packed))
+			m.Run(moved, all, 0, rows, 3, &stream, 0, new(bitspin.Stats))
+			kernel.Run(next, packed, 0, rows, 3, &stream, 0, new(bitspin.Stats))
+			back = make([]byte, len(all))
+			for i := range rows {
+				oneHot.Unpack(back[i*n:], 1, next[i*words:])
+			}
+			for i := range back {
+				if back[i] != moved[i] {
+					wrong++
+				}
+			}
+			count += rows
+		}
+	}
+	return engine.AtMost("potts one-hot", float64(wrong), 0, "configurations whose distance by one-hot spins is not twice that by sites, or sites that moves of one-hot spins move elsewhere than those of states, of %d moves", count), nil
 }

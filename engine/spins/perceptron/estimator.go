@@ -2,14 +2,15 @@ package perceptron
 
 import (
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 )
 
 // The spin layer has no derivative. Its estimator takes ∂L/∂s to ∂L/∂h as if a spin
 // were tanh(h/τ): straight through a sign with a scale τ of its own, and with τ = 1
-// through a bernoulli head, of which tanh h is the mean. Package's score is the
-// other way.
+// through a bernoulli head, of which tanh h is the mean. The spins of a site's states
+// count as 2 softmax(h/τ) − 1. Package's score is the other way.
 
 // width returns the scale τ at the given step, for logits of the given standard
 // deviation.
@@ -26,14 +27,46 @@ func (g *generator) width(step, steps int, spread float64) float64 {
 }
 
 // straightThrough turns gradients with respect to spins into those with respect to
-// logits, in place: ds/dh := (1 − tanh²(h/τ))/τ. It overwrites the logits.
-func straightThrough(grad, logits []float32, width float64) {
+// logits, in place: ds/dh := (1 − tanh²(h/τ))/τ, or for p = softmax(h/τ) of a site's states
+// ds_c/dh_d := 2 p_c (δ_cd − p_d)/τ. It overwrites the logits.
+func (g *generator) straightThrough(grad, logits []float32, width float64) {
 	inverse := float32(1 / width)
 	for i := range logits {
 		logits[i] *= inverse
+	}
+	if g.states != nil {
+		g.throughLargest(grad, logits, 2*inverse)
+		return
 	}
 	asm.Tanh(logits, logits)
 	for i, t := range logits {
 		grad[i] *= (1 - t*t) * inverse
 	}
+}
+
+func (g *generator) throughLargest(grad, logits []float32, scale float32) {
+	each := func(visit func(h, grad []float32)) {
+		for at := 0; at < len(logits); {
+			for _, q := range g.states {
+				visit(logits[at:at+q], grad[at:at+q])
+				at += q
+			}
+		}
+	}
+	each(func(h, _ []float32) {
+		most := slices.Max(h)
+		for c := range h {
+			h[c] -= most
+		}
+	})
+	asm.Exp(logits, logits)
+	each(func(p, grad []float32) {
+		var sum, mean float32
+		for c, x := range p {
+			sum, mean = sum+x, mean+x*grad[c]
+		}
+		for c, x := range p {
+			grad[c] = scale * x / sum * (grad[c] - mean/sum)
+		}
+	})
 }

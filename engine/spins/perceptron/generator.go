@@ -36,8 +36,9 @@ func (g *generator) newHeadScratch(rows int, floats func(n int) []float32) *head
 type generator struct {
 	net    *nn.MLP
 	config GeneratorConfig
-	spins  int // n
-	words  int // of a configuration
+	spins  int   // n
+	words  int   // of a configuration
+	states []int // of a Categorical target's sites
 }
 
 func newGenerator(c GeneratorConfig, n int) *generator {
@@ -77,10 +78,31 @@ func (g *generator) forward(a nn.Activations, spins []uint64, p *nn.Packed, para
 	g.net.Forward(a, p, params, lo, hi)
 	logits := a.Output()[lo*g.spins : hi*g.spins]
 	out := spins[lo*g.words : hi*g.words]
-	if g.config.Head == "bernoulli" {
+	switch {
+	case g.states != nil:
+		g.largest(out, logits)
+	case g.config.Head == "bernoulli":
 		g.bernoulli(out, logits, &from.head, first, scratch)
-	} else {
+	default:
 		asm.SignMask(out, logits, hi-lo, g.spins)
+	}
+}
+
+// largest puts the spin of the largest logit of each site up, the first of equal ones.
+func (g *generator) largest(spins []uint64, logits []float32) {
+	clear(spins)
+	for row := spins; len(logits) > 0; row = row[g.words:] {
+		at := 0
+		for _, q := range g.states {
+			most := 0
+			for c, h := range logits[:q] {
+				if h > logits[most] {
+					most = c
+				}
+			}
+			row[(at+most)>>6] |= 1 << ((at + most) & 63)
+			at, logits = at+q, logits[q:]
+		}
 	}
 }
 

@@ -97,7 +97,7 @@ func (l *learner) backRows(lane, lo, hi int, grad []float32) {
 	if l.ds.values != nil {
 		l.byScore(lo, hi)
 	} else {
-		straightThrough(dh, l.logits[lo*l.spins:hi*l.spins], l.width)
+		l.straightThrough(dh, l.logits[lo*l.spins:hi*l.spins], l.width)
 	}
 	l.net.Backward(grad, nil, dh, l.activations, l.packed, lo, hi, l.scratch[lane])
 }

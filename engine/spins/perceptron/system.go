@@ -18,6 +18,9 @@ type System struct {
 func New(c *Config, t Target, workers *pool.Pool) (*System, error) {
 	c = conf.Chosen(c)
 	l := newLearner(c, t.Spins(), workers)
+	if t, ok := t.(Categorical); ok {
+		l.states = t.States()
+	}
 	loss, err := newLoss(c, l.batch)
 	if err != nil {
 		return nil, err

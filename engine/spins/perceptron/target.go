@@ -9,3 +9,11 @@ type Target interface {
 	Spins() int
 	spins.Moving
 }
+
+// A Categorical target's spins are the states of sites: those of one site follow each other,
+// and the only one that is up says which it is in. Its generators have the head "sign".
+type Categorical interface {
+	Target
+	// States returns the numbers of spins of the sites.
+	States() []int
+}

@@ -11,7 +11,8 @@ import (
 )
 
 // Surrogate implements engine.Differentiable. A spin has no derivative: straight
-// through, it counts as s_d + tanh(h_d(θ)/τ) − tanh(h_d/τ), and the loss is the
+// through, it counts as s_d + tanh(h_d(θ)/τ) − tanh(h_d/τ), one of a site's states with
+// 2 softmax in place of tanh, and the loss is the
 // kernel's continuation to real spins or, where it flips spins or has a discriminator,
 // linear in them with the ∂L/∂s that the objective gives. The score function gives the
 // logarithms of the draws' probabilities, weighed with the samples' values.
@@ -50,6 +51,18 @@ func (s *System) ofLogits(logits []float64, width float64) func(h []float64) flo
 		t := make([]float64, len(h))
 		for i, x := range h {
 			t[i] = math.Tanh(x / width)
+		}
+		for at := 0; s.learner.states != nil && at < len(h); {
+			for _, q := range s.learner.states {
+				var sum float64
+				for _, x := range h[at : at+q] {
+					sum += math.Exp((x - h[at]) / width)
+				}
+				for c, x := range h[at : at+q] {
+					t[at+c] = 2 * math.Exp((x-h[at])/width) / sum
+				}
+				at += q
+			}
 		}
 		return t
 	}
