@@ -8,83 +8,98 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 )
 
-// A Pool sums up weighted configurations of a square lattice of at most 32 rows, for
-// Distances.
+// A Pool sums up weighted configurations of sites of q states on a square lattice of at most
+// 32 rows, for Distances. Sites are compared by s·s′ = (q δ − 1)/(q − 1), as corners of a
+// simplex; two states are spins.
 type Pool struct {
-	l      int
+	l, q   int
 	weight float64
 	sums   []float64 // all that follows, one after another
-	site   []float64 // Σ w s_i, [L²]
-	rows   []float64 // Σ w Σ_c s_rc s_r′c, [L][L], r ≤ r′
+	site   []float64 // Σ w of each state, [q][L²]
+	rows   []float64 // Σ w Σ_c s_rc·s_r′c, [L][L], r ≤ r′
 	cols   []float64 // the same of columns
-	energy []float64 // weights of E/(JN) in [−2, 2], in L² bins
-	up     []float64 // of the fraction of up spins in [0, 1], in L² bins
+	energy []float64 // weights of half the number of bonds that differ, in L² bins
+	up     []float64 // of the number of sites in the last state, in L² bins
 }
 
 // largestPool is the largest side of a Pool, whose rows are words of as many bits.
 const largestPool = 32
 
 // NewPool returns that of no configurations of side l.
-func NewPool(l int) *Pool {
+func NewPool(l, q int) *Pool {
 	if l < 2 || l > largestPool {
 		panic(fmt.Sprintf("a pool of lattices of side %d, which is not between 2 and %d", l, largestPool))
 	}
-	p := &Pool{l: l, sums: make([]float64, 5*l*l)}
-	rest := p.sums
-	for _, part := range []*[]float64{&p.site, &p.rows, &p.cols, &p.energy, &p.up} {
+	p := &Pool{l: l, q: q, sums: make([]float64, (4+q)*l*l)}
+	p.site = p.sums[:q*l*l]
+	rest := p.sums[q*l*l:]
+	for _, part := range []*[]float64{&p.rows, &p.cols, &p.energy, &p.up} {
 		*part, rest = rest[:l*l], rest[l*l:]
 	}
 	return p
 }
 
-// Add adds configurations of a format of spins, with a weight each, or the weight 1 if
-// weights is nil.
+// Add adds configurations of a format of spins, or of "states", with a weight each, or the
+// weight 1 if weights is nil.
 func (p *Pool) Add(format string, states []byte, weights []float64) error {
 	n := p.l * p.l
-	batch, err := spins.ReadStates(format, states, n)
-	if err != nil {
-		return err
-	}
-	words := (n + 63) / 64
-	if weights != nil && len(weights)*words != len(batch) {
-		return fmt.Errorf("states: there are %d with %d weights", len(batch)/words, len(weights))
-	}
-	w, rows, cols := 1.0, make([]uint32, p.l), make([]uint32, p.l)
-	for i := 0; i < len(batch); i += words {
-		if weights != nil {
-			w = weights[i/words]
+	if format != "states" {
+		batch, err := spins.ReadStates(format, states, n)
+		if err != nil {
+			return err
 		}
-		rowsOf(rows, batch[i:i+words])
-		p.add(rows, cols, w)
+		words := (n + 63) / 64
+		states = make([]byte, len(batch)/words*n)
+		for i := range states {
+			states[i] = byte(batch[i/n*words+i%n>>6] >> (i % n & 63) & 1)
+		}
+	}
+	if weights != nil && len(weights)*n != len(states) {
+		return fmt.Errorf("states: there are %d with %d weights", len(states)/n, len(weights))
+	}
+	w, lines := 1.0, make([]uint32, 2*p.q*p.l)
+	for i := 0; i < len(states); i += n {
+		if weights != nil {
+			w = weights[i/n]
+		}
+		p.add(lines[:p.q*p.l], lines[p.q*p.l:], states[i:i+n], w)
 	}
 	return nil
 }
 
-// add adds a configuration. It needs scratch for its columns.
-func (p *Pool) add(rows, cols []uint32, w float64) {
-	l, ups, bonds := p.l, 0, 0
+// add adds a configuration. It needs scratch for its rows and columns, bits of each state.
+func (p *Pool) add(rows, cols []uint32, state []byte, w float64) {
+	l, q, ups, bonds := p.l, p.q, 0, 0
+	clear(rows)
 	clear(cols)
-	for r, x := range rows {
-		ups += bits.OnesCount32(x)
-		for c := range l {
-			up := x >> c & 1
-			cols[c] |= up << r
-			p.site[r*l+c] += w * float64(2*int(up)-1)
+	for i, s := range state {
+		r, c := i/l, i%l
+		rows[int(s)*l+r] |= 1 << c
+		cols[int(s)*l+c] |= 1 << r
+		p.site[int(s)*l*l+i] += w
+		if int(s) == q-1 {
+			ups++
 		}
 	}
 	for _, axis := range []struct {
 		lines []uint32
 		sums  []float64
 	}{{rows, p.rows}, {cols, p.cols}} {
-		for a, x := range axis.lines {
-			bonds += l - 2*bits.OnesCount32(x^axis.lines[(a+1)%l])
+		equal := func(a, b int) (n int) {
+			for at := 0; at < q*l; at += l {
+				n += bits.OnesCount32(axis.lines[at+a] & axis.lines[at+b])
+			}
+			return n
+		}
+		for a := range l {
+			bonds += l - equal(a, (a+1)%l)
 			for b := a; b < l; b++ {
-				axis.sums[a*l+b] += w * float64(l-2*bits.OnesCount32(x^axis.lines[b]))
+				axis.sums[a*l+b] += w * float64(q*equal(a, b)-l) / float64(q-1)
 			}
 		}
 	}
 	p.weight += w
-	p.energy[min((2*l*l-bonds)/4, l*l-1)] += w
+	p.energy[min(bonds/2, l*l-1)] += w
 	p.up[min(ups, l*l-1)] += w
 }
 
@@ -107,13 +122,16 @@ func (p *Pool) Reset() {
 // the order of DistanceNames.
 //
 //   - Mag: the mean of |ΔM_r| over the rows' mean spins M_r, averaged with that over the
-//     columns'.
+//     columns'; of sites the sum over states of the change of their fractions.
 //   - CorrAgg: the sum over pairs of rows r, r′ of |ΔC_rr′|, C_rr′ being the sum over
 //     columns c of the covariance of s_rc and s_r′c, and the same of columns, divided by L².
 //   - x↑ JS and energy JS: the divergences of Jensen and Shannon, in nats, of the fraction
-//     of up spins and of the energy per site, in L² bins on [0, 1] and [−2J, 2J].
+//     of up spins, or of sites in the last state, and of the energy per site, in L² bins on
+//     [0, 1] and [−2J, 2J].
 //   - curve: the mean of |ΔG(r)| over −L/2 ≤ r < L/2, G(r) being the mean of s s′ over
 //     pairs r rows apart.
+//
+// With q states, products are those of Pool; what the papers take there they do not say.
 type Distances [5]float64
 
 // DistanceNames are those of the literature.
@@ -130,13 +148,13 @@ const (
 // Distances returns those between two pools of the same side, neither of them empty.
 func (p *Pool) Distances(q *Pool) (d Distances) {
 	l := p.l
-	row, col := make([]float64, l), make([]float64, l)
+	row, col := make([]float64, p.q*l), make([]float64, p.q*l)
 	for i := range p.site {
 		delta := (p.site[i]/p.weight - q.site[i]/q.weight) / float64(l)
 		row[i/l] += delta
-		col[i%l] += delta
+		col[i/(l*l)*l+i%l] += delta
 	}
-	for i := range l {
+	for i := range row {
 		d[magDistance] += (math.Abs(row[i]) + math.Abs(col[i])) / float64(2*l)
 	}
 	d[upDistance], d[energyDistance] = jensenShannon(p.up, q.up), jensenShannon(p.energy, q.energy)
@@ -165,9 +183,13 @@ func (p *Pool) Distances(q *Pool) (d Distances) {
 // covariance returns the sum of those of the spins of two lines with each other, whose
 // sums of products are given. Spins of a line are step apart, and lines next.
 func (p *Pool) covariance(sums []float64, a, b, next, step int) float64 {
-	value := sums[a*p.l+b] / p.weight
+	value, q := sums[a*p.l+b]/p.weight, float64(p.q)
 	for k := range p.l {
-		value -= p.site[a*next+k*step] / p.weight * (p.site[b*next+k*step] / p.weight)
+		var same float64
+		for at := 0; at < len(p.site); at += p.l * p.l {
+			same += p.site[at+a*next+k*step] / p.weight * (p.site[at+b*next+k*step] / p.weight)
+		}
+		value -= (q*same - 1) / (q - 1)
 	}
 	return value
 }
@@ -188,12 +210,4 @@ func jensenShannon(p, q []float64) (js float64) {
 		}
 	}
 	return js
-}
-
-// rowsOf sets bit c of rows[r] to the spin there, on a lattice of len(rows) rows.
-func rowsOf(rows []uint32, config []uint64) {
-	for i := range len(rows) * len(rows) {
-		r, c := i/len(rows), i%len(rows)
-		rows[r] = rows[r]&^(1<<c) | uint32(config[i>>6]>>(i&63)&1)<<c
-	}
 }

@@ -10,7 +10,7 @@ import (
 
 // pooled returns the pool of 4×4 configurations given by a function of row and column.
 func pooled(t *testing.T, states ...func(r, c int) int8) *Pool {
-	p := NewPool(4)
+	p := NewPool(4, 2)
 	for _, s := range states {
 		state := make([]byte, 16)
 		for i := range state {
@@ -65,7 +65,7 @@ func TestPoolsBySite(t *testing.T) {
 		var states [2][][]float64
 		var weights [2][]float64
 		for k := range pools {
-			pools[k] = NewPool(l)
+			pools[k] = NewPool(l, 2)
 			bias := 0.3 + 0.2*float64(k)
 			for range 7 {
 				state, signs := make([]float64, n), make([]byte, n)
@@ -78,7 +78,7 @@ func TestPoolsBySite(t *testing.T) {
 				}
 				w := r.Float64()
 				states[k], weights[k] = append(states[k], state), append(weights[k], w)
-				part := NewPool(l)
+				part := NewPool(l, 2)
 				require.NoError(t, part.Add("spins", signs, []float64{w}))
 				pools[k].Merge(part)
 			}
@@ -165,6 +165,60 @@ func TestPoolsBySite(t *testing.T) {
 			require.InDelta(t, want[k], got[k], 1e-12, "%s, L = %d", DistanceNames[k], l)
 		}
 	}
-	require.Error(t, NewPool(4).Add("spins", make([]byte, 16), nil))
-	require.Error(t, NewPool(4).Add("bits", make([]byte, 16), []float64{1}))
+	require.Error(t, NewPool(4, 2).Add("spins", make([]byte, 16), nil))
+	require.Error(t, NewPool(4, 2).Add("bits", make([]byte, 16), []float64{1}))
+}
+
+// TestPoolsOfStates holds the distances of sites of three states that are sums of products
+// against the corners of a triangle, which have these products.
+func TestPoolsOfStates(t *testing.T) {
+	const l, n, states, q = 4, 16, 9, 3
+	r := rand.New(rand.NewPCG(3, 4))
+	corner := [q][2]float64{{1, 0}, {-0.5, math.Sqrt(3) / 2}, {-0.5, -math.Sqrt(3) / 2}}
+	var pools [2]*Pool
+	var mean [2][n][2]float64
+	var product [2][n][n]float64
+	for k := range pools {
+		pools[k] = NewPool(l, q)
+		for range states {
+			s := make([]byte, n)
+			for i := range s {
+				s[i] = byte(r.IntN(q))
+			}
+			require.NoError(t, pools[k].Add("states", s, nil))
+			for i, a := range s {
+				for x := range 2 {
+					mean[k][i][x] += corner[a][x] / states
+					for j, b := range s {
+						product[k][i][j] += corner[a][x] * corner[b][x] / states
+					}
+				}
+			}
+		}
+	}
+	covariance := func(k, i, j int) float64 {
+		return product[k][i][j] - mean[k][i][0]*mean[k][j][0] - mean[k][i][1]*mean[k][j][1]
+	}
+	var want, curve float64
+	for d := range l {
+		var g float64
+		for i := range n {
+			j := (i + d*l) % n
+			g += (product[0][i][j] - product[1][i][j]) / n
+		}
+		curve += math.Abs(g) / l
+	}
+	for a := range l {
+		for b := range l {
+			var rows, cols float64
+			for c := range l {
+				rows += covariance(0, a*l+c, b*l+c) - covariance(1, a*l+c, b*l+c)
+				cols += covariance(0, c*l+a, c*l+b) - covariance(1, c*l+a, c*l+b)
+			}
+			want += (math.Abs(rows) + math.Abs(cols)) / n
+		}
+	}
+	got := pools[0].Distances(pools[1])
+	require.InDelta(t, want, got[correlationDistance], 1e-12)
+	require.InDelta(t, curve, got[curveDistance], 1e-12)
 }

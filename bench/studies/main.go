@@ -81,7 +81,7 @@ func command(ctx context.Context, args []string) error {
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&p.Dir, "o", "runs/studies", "output `directory`")
-	only := flags.String("only", "", "`targets` of field or protocol, separated by commas (default all)")
+	only := flags.String("only", "", "`targets` of field or protocol, or kinds of neighbours, separated by commas (default all)")
 	flags.Uint64Var(&p.Seed, "seed", 1, "the first seed")
 	flags.IntVar(&p.Seeds, "seeds", 0, "how many seeds, of which tables hold medians (default 5; neighbours: 20)")
 	flags.Var((*list)(&p.Assignments), "s", "set a value of every configuration, `key.path=value`; may be repeated")

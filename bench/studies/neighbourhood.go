@@ -103,8 +103,12 @@ func (all *Neighbours) put(o NeighbourOutcome) {
 // definitions are left out. Their recipes, which look at the target, are chosen when
 // it is their turn.
 func (p *Plan) neighbourJobs(systems []engine.Definition) (all []job) {
+	kinds := inTurn
+	if len(p.Only) > 0 {
+		kinds = p.Only
+	}
 	for i := range p.Seeds {
-		n := NewNeighbour(p.Seed + uint64(i))
+		n := NewNeighbour(p.Seed+uint64(i), kinds)
 		if slices.ContainsFunc(systems, func(d engine.Definition) bool { return d.Name == n.System }) {
 			setting := reproduce.Setting{Name: n.Title, Title: n.Title, System: n.System, Assignments: n.Assignments}
 			all = append(all, job{neighbour: &n, systems: systems, Trial: p.trial(NeighboursStudy, neighbourPreset, setting)})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,16 +20,19 @@ type Neighbour struct {
 	Assignments []string // target.key=value
 }
 
-// NeighbourKinds are the kinds of targets that seeds take in turn.
-var NeighbourKinds = []string{"lattice", "mixture", "wells", "graph", "reals", "mixed"}
+// NeighbourKinds are the kinds of targets. Seeds take all but the last in turn unless others
+// are asked for: one more would make other targets of the seeds that were measured.
+var NeighbourKinds = []string{"lattice", "mixture", "wells", "graph", "reals", "mixed", "sites"}
 
-// NewNeighbour returns the target that belongs to a seed, whose kind is that of the
-// seed's remainder by their number.
-func NewNeighbour(seed uint64) Neighbour {
+var inTurn = NeighbourKinds[:6]
+
+// NewNeighbour returns the target that belongs to a seed, whose kind is that of the seed's
+// remainder by the number of kinds.
+func NewNeighbour(seed uint64, kinds []string) Neighbour {
 	r := draws{rand.New(rand.NewPCG(seed, 0x6e65696768))}
-	kind := int(seed % uint64(len(NeighbourKinds)))
-	n := []func() Neighbour{r.lattice, r.mixture, r.wells, r.graph, r.reals, r.mixed}[kind]()
-	n.Seed, n.Kind = seed, NeighbourKinds[kind]
+	kind := kinds[seed%uint64(len(kinds))]
+	n := []func() Neighbour{r.lattice, r.mixture, r.wells, r.graph, r.reals, r.mixed, r.sites}[slices.Index(NeighbourKinds, kind)]()
+	n.Seed, n.Kind = seed, kind
 	return n
 }
 
@@ -201,8 +205,19 @@ func (r draws) graph() Neighbour {
 	if r.IntN(2) == 0 {
 		kind, coupling = "normal", func() float64 { return rounded(r.NormFloat64()) }
 	}
+	edges := r.edges(n, degree, coupling)
+	title := fmt.Sprintf("graph of %d spins and %d couplings, %s, β = %v", n, len(edges), kind, beta)
+	assignments := []string{assign("spins", n), assign("edges", edges), assign("beta", beta)}
+	if r.IntN(2) == 0 {
+		title += ", in fields"
+		assignments = append(assignments, assign("fields", vector(n, func() float64 { return rounded(0.5 * r.NormFloat64()) })))
+	}
+	return Neighbour{System: "spins", Title: title, Assignments: assignments}
+}
+
+// edges draws the couplings of a random graph.
+func (r draws) edges(n, degree int, coupling func() float64) (edges [][3]float64) {
 	joined := map[[2]int]bool{}
-	var edges [][3]float64
 	for len(edges) < n*degree/2 {
 		i, j := r.IntN(n), r.IntN(n)
 		if i >= j || joined[[2]int{i, j}] {
@@ -213,13 +228,23 @@ func (r draws) graph() Neighbour {
 			edges = append(edges, [3]float64{float64(i), float64(j), v})
 		}
 	}
-	title := fmt.Sprintf("graph of %d spins and %d couplings, %s, β = %v", n, len(edges), kind, beta)
-	assignments := []string{assign("spins", n), assign("edges", edges), assign("beta", beta)}
+	return edges
+}
+
+// sites draws 8 to 24 sites of 3 to 8 states with three or four neighbours on average, Potts
+// or clocks, with normal couplings of both signs, at β between 0.2 and 1.5, and half of them
+// in a field.
+func (r draws) sites() Neighbour {
+	n, q, beta := 8+r.IntN(17), 3+r.IntN(6), r.between(0.2, 1.5)
+	model := []string{"potts", "clock"}[r.IntN(2)]
+	edges := r.edges(n, 3+r.IntN(2), func() float64 { return rounded(r.NormFloat64()) })
+	title := fmt.Sprintf("%s, %d sites of %d states, %d couplings, β = %v", model, n, q, len(edges), beta)
+	assignments := []string{assign("l", 0), assign("q", q), assign("model", model), assign("sites", n), assign("edges", edges), assign("beta", beta)}
 	if r.IntN(2) == 0 {
-		title += ", in fields"
-		assignments = append(assignments, assign("fields", vector(n, func() float64 { return rounded(0.5 * r.NormFloat64()) })))
+		title += ", in a field"
+		assignments = append(assignments, assign("fields", [][]float64{vector(q, func() float64 { return rounded(0.5 * r.NormFloat64()) })}))
 	}
-	return Neighbour{System: "spins", Title: title, Assignments: assignments}
+	return Neighbour{System: "potts", Title: title, Assignments: assignments}
 }
 
 // A formula is a target given by an expression.

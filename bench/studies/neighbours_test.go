@@ -25,8 +25,8 @@ import (
 func TestNeighbours(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(240) {
-		n := NewNeighbour(seed)
-		require.Equal(t, n, NewNeighbour(seed))
+		n := NewNeighbour(seed, inTurn)
+		require.Equal(t, n, NewNeighbour(seed, inTurn))
 		require.Equal(t, seed, n.Seed)
 		require.Equal(t, NeighbourKinds[seed%6], n.Kind)
 		target := strings.Join(n.Assignments, " ")
@@ -40,6 +40,17 @@ func TestNeighbours(t *testing.T) {
 		_, err := catalogue.Systems(revgen.Systems()).Configure(n.System, preset, n.Assignments...)
 		require.NoError(t, err, "seed %d: %s", seed, n.Title)
 	}
+	p := &Plan{Studies: []string{NeighboursStudy}, Only: []string{"sites"}, Seed: 1, Seeds: 20}
+	jobs, err := p.jobs(context.Background(), revgen.Systems())
+	require.NoError(t, err)
+	for i, j := range jobs {
+		n := j.neighbour
+		require.Equal(t, []any{uint64(1 + i), "sites", "potts"}, []any{n.Seed, n.Kind, n.System})
+		_, err := catalogue.Systems(revgen.Systems()).Configure(n.System, "best", n.Assignments...)
+		require.NoError(t, err, "seed %d: %s", n.Seed, n.Title)
+	}
+	p.Only = []string{"sights"}
+	require.ErrorContains(t, p.Check(revgen.Systems()), "kinds: lattice")
 }
 
 // TestNeighbourhood trains a neighbour of every kind for a few steps, a second time from
@@ -49,7 +60,7 @@ func TestNeighbourhood(t *testing.T) {
 	defer func() { diagnosed = old }()
 	diagnosed.Samples, diagnosed.Refine, diagnosed.Chains, diagnosed.Draws = 256, 8, 8, 8
 	p := &Plan{
-		Dir: t.TempDir(), Studies: []string{NeighboursStudy}, Seed: 6, Seeds: len(NeighbourKinds), Program: "test",
+		Dir: t.TempDir(), Studies: []string{NeighboursStudy}, Seed: 6, Seeds: len(inTurn), Program: "test",
 		Assignments: []string{"training.steps=4", "training.batch=64", "evaluation.samples=1000"},
 	}
 	workers := pool.New(1)
@@ -65,7 +76,7 @@ func TestNeighbourhood(t *testing.T) {
 	require.Equal(t, results.Neighbours, told)
 	require.Len(t, told, 6)
 	for i, o := range told {
-		require.Equal(t, NewNeighbour(uint64(6+i)).Title, o.Title)
+		require.Equal(t, NewNeighbour(uint64(6+i), inTurn).Title, o.Title)
 		require.Equal(t, []any{uint64(6 + i), 4, 1000, "best"}, []any{o.Seed, o.Steps, o.Samples, o.Preset})
 		require.NotEmpty(t, o.Verdict, o.Title)
 		require.NotEmpty(t, o.Metric, o.Title)
@@ -250,7 +261,7 @@ func TestRecipesOnNeighbours(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	for _, seed := range []uint64{1, 2} {
-		n := NewNeighbour(seed)
+		n := NewNeighbour(seed, inTurn)
 		cfg, err := catalogue.Systems(revgen.Systems()).Configure(n.System, "quick", append(n.Assignments, "evaluation.samples=20000")...)
 		require.NoError(t, err)
 		result, err := run.Train(context.Background(), cfg, workers, run.Options{})

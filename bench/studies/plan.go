@@ -82,8 +82,10 @@ func (p *Plan) jobs(ctx context.Context, systems []engine.Definition) ([]job, er
 // definitions are left out of all of them.
 func (p *Plan) studyJobs(ctx context.Context, systems []engine.Definition) ([]job, error) {
 	studies, neighbours, err := chooseStudies(p.Studies)
-	if err == nil && len(p.Only) > 0 {
-		err = fmt.Errorf("only: it names targets, which %s has none to choose from", strings.Join(p.Studies, ", "))
+	for _, kind := range p.Only {
+		if err == nil && !(neighbours && len(studies) == 0 && slices.Contains(NeighbourKinds, kind)) {
+			err = fmt.Errorf("only: it names targets, which %s has none to choose from, or of neighbours kinds: %s", strings.Join(p.Studies, ", "), strings.Join(NeighbourKinds, ", "))
+		}
 	}
 	if err != nil {
 		return nil, err

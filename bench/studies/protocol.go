@@ -11,11 +11,14 @@ import (
 
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/report"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/ising"
+	"github.com/revgen/revgen/target/potts"
 )
 
 // ProtocolStudy names the study of the distances by which masked diffusion samplers are
@@ -26,9 +29,17 @@ const ProtocolStudy = "protocol"
 var ProtocolTargets = []FieldTarget{
 	ferromagnet(16, "0.28", "0", ""), ferromagnet(16, criticalBeta, "0", ""), ferromagnet(16, "0.6", "0", ""),
 	ferromagnet(24, "0.28", "0", ""), ferromagnet(24, criticalBeta, "0", ""), ferromagnet(24, "0.6", "0", ""),
+	threeStates("0.5"), threeStates("1.005"), threeStates("1.2"),
 }
 
-// PublishedDistances are another method's.
+func threeStates(beta string) FieldTarget {
+	return FieldTarget{
+		Name: "potts-l16-" + beta, Title: "Potts, q = 3, 16×16, β = " + beta, System: "potts",
+		Assignments: []string{"target.q=3", "target.l=16", "target.beta=" + beta}, LogZ: math.NaN(),
+	}
+}
+
+// PublishedDistances are another method's, 0 where it has none.
 type PublishedDistances struct {
 	Method    string    `json:"method"`
 	Distances Distances `json:"distances"`
@@ -36,7 +47,7 @@ type PublishedDistances struct {
 
 // publishedDistances are of the 16×16 lattice, from tables 2, 5 and 16 of the paper of
 // IEDG (Iterative Exact Discrete Guidance), of 4 096 samples each, with the number of
-// states of their reference in IEDG's release.
+// states of their reference in IEDG's release; of three states CorrAgg alone.
 var publishedDistances = map[string]struct {
 	reference int
 	methods   []PublishedDistances
@@ -55,6 +66,15 @@ var publishedDistances = map[string]struct {
 		{"MDNS", Distances{0.0173, 0.058, 0.0034, 0.0012, 0.00100}},
 		{"MetaDNS", Distances{0.0049, 0.089, 0.0057, 0.0031, 0.00091}},
 		{"IEDG", Distances{0.0157, 0.054, 0.0193, 0.0045, 0.00062}},
+	}},
+	"potts-l16-0.5": {4096, []PublishedDistances{
+		{"MDNS", Distances{correlationDistance: 0.068}}, {"IEDG", Distances{correlationDistance: 0.067}},
+	}},
+	"potts-l16-1.005": {4096, []PublishedDistances{
+		{"MDNS", Distances{correlationDistance: 0.212}}, {"IEDG", Distances{correlationDistance: 0.123}},
+	}},
+	"potts-l16-1.2": {4096, []PublishedDistances{
+		{"MDNS", Distances{correlationDistance: 0.039}}, {"IEDG", Distances{correlationDistance: 0.038}},
 	}},
 }
 
@@ -123,7 +143,7 @@ func (e *execution) recordProtocol(ctx context.Context, results *Results) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.field.Name, err)
 	}
-	reference := NewPool(e.side())
+	reference := e.pool()
 	for _, b := range blocks {
 		reference.Merge(b)
 	}
@@ -134,9 +154,9 @@ func (e *execution) recordProtocol(ctx context.Context, results *Results) error 
 		}
 		row.Runs = append(row.Runs, ProtocolRun{cfg.Shared().Training.Seed, raw.Distances(reference), weighted.Distances(reference)})
 	}
-	row.Floor = protocolFloor(e.side(), blocks, protocol.samples, protocol.samples)
+	row.Floor = protocolFloor(e.pool, blocks, protocol.samples, protocol.samples)
 	if p, ok := publishedDistances[row.Name]; ok {
-		floor := protocolFloor(e.side(), blocks, protocol.published, p.reference)
+		floor := protocolFloor(e.pool, blocks, protocol.published, p.reference)
 		row.Published, row.PublishedFloor = p.methods, &floor
 	}
 	results.putProtocol(row)
@@ -149,12 +169,57 @@ func (e *execution) recordProtocol(ctx context.Context, results *Results) error 
 	return e.watch.Protocol(&row)
 }
 
-// side returns the side of the target's lattice.
-func (e *execution) side() int { return e.Configs[0].(*ising.Config).Target.L }
+// pool returns an empty one of the target's lattice.
+func (e *execution) pool() *Pool {
+	if c, ok := e.Configs[0].(*potts.Config); ok {
+		return NewPool(c.Target.L, c.Target.Q)
+	}
+	return NewPool(e.Configs[0].(*ising.Config).Target.L, 2)
+}
+
+// pottsSpacing is by how much fewer sweeps of sites of several states, whose moves are slower,
+// come before and between states; their correlation time is below five.
+const pottsSpacing = 8
+
+// pottsReference is protocolReference of a Potts model.
+func (e *execution) pottsReference(ctx context.Context, c *potts.TargetConfig) (blocks []*Pool, err error) {
+	n := c.L * c.L
+	moves, err := categories.NewClusters(&categories.Target{
+		States: categories.Uniform(n, c.Q), Pairs: categories.Lattice(c.L, categories.Potts(c.Q, c.J)), Beta: c.Beta,
+	})
+	if err != nil {
+		return nil, err
+	}
+	draws := protocol.samples / protocol.chains
+	blocks = make([]*Pool, protocol.samples/protocolBlock)
+	e.Workers.Run(protocol.chains, func(chain int) {
+		stream, at, state := rng.Stream(protocolSeed, rng.ClusterTransition, uint32(chain)), uint64(0), make([]byte, n)
+		var part []byte
+		for k := 0; k < draws && ctx.Err() == nil; k++ {
+			steps := 1 + (protocol.spacing-1)/pottsSpacing
+			if k == 0 {
+				steps = 1 + (protocol.burnIn-1)/pottsSpacing
+			}
+			moves.Move(state, &stream, at, steps)
+			at += uint64(steps)
+			if part = append(part, state...); len(part) == protocolBlock*n {
+				b := e.pool()
+				if err := b.Add("states", part, nil); err != nil {
+					panic(err) // one weight each
+				}
+				blocks[(chain*draws+k)/protocolBlock], part = b, part[:0]
+			}
+		}
+	})
+	return blocks, ctx.Err()
+}
 
 // protocolReference runs Swendsen's and Wang's chains and returns their states, by blocks.
 func (e *execution) protocolReference(ctx context.Context) (blocks []*Pool, err error) {
 	const format = "bits"
+	if c, ok := e.Configs[0].(*potts.Config); ok {
+		return e.pottsReference(ctx, &c.Target)
+	}
 	cfg, err := engine.Reseeded(e.Configs[0], protocolSeed)
 	if err != nil {
 		return nil, err
@@ -170,7 +235,7 @@ func (e *execution) protocolReference(ctx context.Context) (blocks []*Pool, err 
 		return nil, chains.ErrNone
 	}
 	spacing := protocol.spacing
-	if e.side() > protocolSide {
+	if e.pool().l > protocolSide {
 		spacing /= 4
 	}
 	r, err := chains.Run(ctx, system, chains.Options{
@@ -181,7 +246,7 @@ func (e *execution) protocolReference(ctx context.Context) (blocks []*Pool, err 
 		return nil, err
 	}
 	for part := range slices.Chunk(r.Levels[0].States, protocolBlock*r.Format.RowBytes) {
-		b := NewPool(e.side())
+		b := e.pool()
 		if err := b.Add(format, part, nil); err != nil {
 			return nil, err
 		}
@@ -219,16 +284,20 @@ func (e *execution) protocolSamples(ctx context.Context, cfg engine.Config, para
 	for i, most := 0, slices.Max(weights); i < len(weights); i++ {
 		weights[i] = math.Exp(weights[i] - most)
 	}
-	raw, weighted = NewPool(e.side()), NewPool(e.side())
-	if err := raw.Add("spins", states, nil); err != nil {
+	raw, weighted = e.pool(), e.pool()
+	format := "spins"
+	if e.field.System == "potts" {
+		format = "states"
+	}
+	if err := raw.Add(format, states, nil); err != nil {
 		return nil, nil, err
 	}
-	return raw, weighted, weighted.Add("spins", states, weights)
+	return raw, weighted, weighted.Add(format, states, weights)
 }
 
 // protocolFloor summarises the distances of exact samples.
-func protocolFloor(side int, blocks []*Pool, samples, reference int) (f ProtocolFloor) {
-	for k, x := range exactDistances(side, blocks, samples, reference) {
+func protocolFloor(empty func() *Pool, blocks []*Pool, samples, reference int) (f ProtocolFloor) {
+	for k, x := range exactDistances(empty, blocks, samples, reference) {
 		f.Mean[k] = stat.Average(x)
 		f.Quantile[k] = stat.NewNull(x).Quantile(0.95, f.Mean[k])
 	}
@@ -237,7 +306,7 @@ func protocolFloor(side int, blocks []*Pool, samples, reference int) (f Protocol
 
 // exactDistances returns repeatedly, by distance, how far so many exact samples are from a
 // reference of so many, both resampled from blocks of states.
-func exactDistances(side int, blocks []*Pool, samples, reference int) (all [len(Distances{})][]float64) {
+func exactDistances(empty func() *Pool, blocks []*Pool, samples, reference int) (all [len(Distances{})][]float64) {
 	r := rand.New(rand.NewPCG(0x706f6f6c, uint64(samples)))
 	draw := func(p *Pool, states int) *Pool {
 		p.Reset()
@@ -246,7 +315,7 @@ func exactDistances(side int, blocks []*Pool, samples, reference int) (all [len(
 		}
 		return p
 	}
-	a, b := NewPool(side), NewPool(side)
+	a, b := empty(), empty()
 	for range protocol.repeats {
 		for k, v := range draw(a, samples).Distances(draw(b, reference)) {
 			all[k] = append(all[k], v)
@@ -297,7 +366,7 @@ func ProtocolTable(rows []ProtocolRow) *report.Table {
 				over(func(r ProtocolRun) Distances { return r.Raw }), over(func(r ProtocolRun) Distances { return r.Weighted }), r.Floor.text(k)}
 			for _, method := range methods {
 				text := "–"
-				if at := slices.IndexFunc(r.Published, func(p PublishedDistances) bool { return p.Method == method }); at >= 0 {
+				if at := slices.IndexFunc(r.Published, func(p PublishedDistances) bool { return p.Method == method }); at >= 0 && r.Published[at].Distances[k] > 0 {
 					text = report.Deviation(r.Published[at].Distances[k], false)
 				}
 				row = append(row, text)
@@ -317,4 +386,4 @@ func (f *ProtocolFloor) text(k int) string {
 }
 
 // ProtocolLegend explains the table.
-const ProtocolLegend = "65 536 samples of each seed, as drawn and by weights, and as many states of Swendsen's and Wang's chains: 128 of them, 8 192 sweeps before the first state and 128 between two, 32 on 24×24. Medians over the seeds with the least and the largest. Mag is the mean difference of the rows' and columns' mean spins, CorrAgg the sum of those of the covariances of rows with rows and of columns with columns, divided by L²; JS are divergences of Jensen and Shannon of the fraction of up spins and of the energy, in nats and L² bins each; the curve is the mean difference of ⟨s s′⟩ along an axis, of all distances. These are the definitions of MDNS (arXiv 2508.10684) as the evaluation that IEDG's authors released computes them. Others' figures are of 4 096 samples, from tables 2, 5 and 16 of IEDG's paper; their references had 4 096 states, at β = 0.4407 65 536. A floor is what exact samples have on average and, in brackets, what 95 % of them do not exceed, of as many as ours and as theirs, by resampling the chains' states. Figures at their floors do not tell which sampler is better; Mag is hardly more than the scatter of the magnetisation's sign."
+const ProtocolLegend = "65 536 samples of each seed, as drawn and by weights, and as many states of Swendsen's and Wang's chains: 128 of them, 8 192 sweeps before the first state and 128 between two, 32 on 24×24. Medians over the seeds with the least and the largest. Mag is the mean difference of the rows' and columns' mean spins, CorrAgg the sum of those of the covariances of rows with rows and of columns with columns, divided by L²; JS are divergences of Jensen and Shannon of the fraction of up spins and of the energy, in nats and L² bins each; the curve is the mean difference of ⟨s s′⟩ along an axis, of all distances. These are the definitions of MDNS (arXiv 2508.10684) as the evaluation that IEDG's authors released computes them. Others' figures are of 4 096 samples, from tables 2, 5 and 16 of IEDG's paper; their references had 4 096 states, at β = 0.4407 65 536. A floor is what exact samples have on average and, in brackets, what 95 % of them do not exceed, of as many as ours and as theirs, by resampling the chains' states. Potts models have an eighth as many sweeps, (q δ − 1)/(q − 1) in place of s s′, sums over states in Mag and the last state in place of up; which of these the papers take they do not say, and of their figures CorrAgg alone is known here. Figures at their floors do not tell which sampler is better; Mag is hardly more than the scatter of the magnetisation's sign."

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/ising"
+	"github.com/revgen/revgen/target/potts"
 )
 
 // shrinkProtocol makes the study short for a test.
@@ -40,7 +41,7 @@ func TestProtocolFloors(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, blocks, 8192/protocolBlock)
 	for states, seen := range map[int][3]float64{4096: {0.0042, 0.190, 0.0144}, 65_536: {0.0020, 0.057, 0.0010}} {
-		all := exactDistances(16, blocks, states, states)
+		all := exactDistances(e.pool, blocks, states, states)
 		for k, x := range seen {
 			if k < 2 {
 				require.True(t, slices.Min(all[k]) <= x && x <= slices.Max(all[k]), "%s of %d states: %v is beyond %v … %v", DistanceNames[k], states, x, slices.Min(all[k]), slices.Max(all[k]))
@@ -52,7 +53,7 @@ func TestProtocolFloors(t *testing.T) {
 			}
 			require.InDelta(t, m.Value(), x, 5*m.Deviation(), "%s of %d states", DistanceNames[k], states)
 		}
-		f := protocolFloor(16, blocks, states, states)
+		f := protocolFloor(e.pool, blocks, states, states)
 		for k := range f.Mean {
 			above := 0
 			for _, v := range all[k] {
@@ -71,30 +72,34 @@ func TestProtocolStudy(t *testing.T) {
 	shrinkProtocol(t, 4096, 1024, 64, 100, 3, 100)
 	workers := pool.New(2)
 	defer workers.Close()
-	p := Plan{Dir: t.TempDir(), Studies: []string{ProtocolStudy}, Only: []string{"ising-l16-0.28"}, Seed: 3, Seeds: 2,
+	p := Plan{Dir: t.TempDir(), Studies: []string{ProtocolStudy}, Only: []string{"ising-l16-0.28", "potts-l16-1.005"}, Seed: 3, Seeds: 2,
 		Assignments: []string{"training.steps=15", "generator.neighbours=12", "generator.units=2"}}
 	var seen []ProtocolRow
-	systems := []engine.Definition{ising.Definition}
+	systems := []engine.Definition{ising.Definition, potts.Definition}
 	results, err := p.Execute(context.Background(), systems, workers, Observer{Protocol: func(r *ProtocolRow) error { seen = append(seen, *r); return nil }})
 	require.NoError(t, err)
 	require.Equal(t, results.Protocol, seen)
 	read, err := Read(p.Dir)
 	require.NoError(t, err)
 	require.Equal(t, results.Protocol, read.Protocol)
-	r := seen[0]
-	require.Len(t, r.Runs, 2)
-	require.NotEqual(t, r.Runs[0].Raw, r.Runs[1].Raw)
-	const energy = 3
-	for _, run := range r.Runs {
-		require.Greater(t, run.Raw[energy], 5*r.Floor.Quantile[energy])
-		require.Less(t, run.Weighted[energy], run.Raw[energy])
-	}
-	for k := range r.Floor.Mean {
-		require.Less(t, r.Floor.Mean[k], r.PublishedFloor.Mean[k], "fewer samples are further off")
+	require.Len(t, seen, 2)
+	for _, r := range seen {
+		require.Len(t, r.Runs, 2)
+		require.NotEqual(t, r.Runs[0].Raw, r.Runs[1].Raw)
+		const energy = 3
+		for _, run := range r.Runs {
+			require.Greater(t, run.Raw[energy], 5*r.Floor.Quantile[energy])
+			require.Less(t, run.Weighted[energy], run.Raw[energy])
+		}
+		for k := range r.Floor.Mean {
+			require.Less(t, r.Floor.Mean[k], r.PublishedFloor.Mean[k], "fewer samples are further off")
+		}
 	}
 	text := results.Markdown()
 	require.Contains(t, text, "| Ising, 16×16, β = 0.28 | 3–4 | CorrAgg | ")
 	require.Contains(t, text, "| 0.1610 | 0.1950 | 0.2420 |")
+	require.Contains(t, text, "| Potts, q = 3, 16×16, β = 1.005 | 3–4 | CorrAgg | ")
+	require.Contains(t, text, "| 0.2120 | – | 0.1230 |")
 
 	p.Only = []string{"ising-l8-0.28"}
 	require.ErrorContains(t, p.Check(systems), "its targets are ising-l16-0.28")
