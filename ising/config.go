@@ -2,7 +2,6 @@ package ising
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
@@ -67,39 +66,10 @@ func (c *Config) Validate() error {
 	if err != nil {
 		return fmt.Errorf("target: %w", err)
 	}
-	if _, err := target.Kernel(&c.Transition, 1); err != nil {
-		return err
-	}
-	if err := c.Transition.Validate(c.mostSteps()); err != nil {
-		return err
-	}
-	check := c.validatePerceptron
-	if c.Generator.Kind == "hierarchy" {
-		check = c.validateHierarchy
-	}
-	if err := check(); err != nil {
+	if err := c.kind().ValidateChoices(target); err != nil {
 		return err
 	}
 	return engine.Afford(c.Demands()...)
-}
-
-func (c *Config) validatePerceptron() error {
-	return conf.First(c.Generator.Validate(), c.Loss.Validate())
-}
-
-func (c *Config) validateHierarchy() error {
-	if err := conf.First(
-		conf.Between("generator.neighbours", c.Generator.Neighbours, hierarchy.LeastNeighbours, hierarchy.MostNeighbours),
-		conf.Between("generator.units", c.Generator.Units, 1, hierarchy.MostHidden)); err != nil {
-		return err
-	}
-	switch {
-	case c.Generator.From == "half" && c.Target.L%8 != 0:
-		return fmt.Errorf("generator.from: half of target.l = %d is not a multiple of 4; set it to scratch", c.Target.L)
-	case c.Target.L%4 != 0 && c.Target.L > largestIrregular:
-		return fmt.Errorf("generator.kind: a hierarchy's groups halve the lattice, so that target.l = %d must be a multiple of 4, or at most %d; set it so, or generator.kind to perceptron with loss.kind mmd", c.Target.L, largestIrregular)
-	}
-	return hierarchy.Validate(&c.Training, c.Loss.Balancing)
 }
 
 // Moved says where keys of former layouts have gone.
@@ -109,16 +79,6 @@ func (*Config) Moved() map[string]string { return new(perceptron.Config).Moved()
 func (*Config) Settled() map[string]string { return new(perceptron.Config).Settled() }
 
 func (c *Config) sweeps() bool { return c.Transition.Proposal == spins.Sweeping }
-
-// mostSteps returns the number of steps of the transition that have random numbers
-// of their own.
-func (c *Config) mostSteps() int {
-	proposal, err := proposal(&c.Transition)
-	if err != nil {
-		return math.MaxInt32 // sweeps: one generator for all
-	}
-	return bitspin.MaxSteps(c.Target.L*c.Target.L, proposal)
-}
 
 // stepMatrix returns the transition matrix of one step.
 func (c *Config) stepMatrix(t Target) (*TransitionMatrix, error) {
@@ -140,17 +100,36 @@ func (c *Config) target() (Target, error) {
 	return NewTarget(c.Target.L, c.Target.J, c.Target.H, c.Target.Beta)
 }
 
-// perceptron returns what a generator by a perceptron takes of the configuration.
-func (c *Config) perceptron() *perceptron.Config {
+// kind returns the kind of generator that the configuration chooses.
+func (c *Config) kind() spins.Kind {
+	if c.Generator.Kind == "hierarchy" {
+		return c.hierarchy()
+	}
 	return &perceptron.Config{Common: c.Common, Transition: c.Transition, Generator: c.Generator.GeneratorConfig, Loss: c.Loss}
 }
 
 // New builds the system.
 func (c *Config) New(workers *pool.Pool) (engine.System, error) {
-	if c.Generator.Kind == "hierarchy" {
-		return newHierarchical(c, workers)
+	c = conf.Chosen(c)
+	m, err := newMeasured(c, workers)
+	if err != nil {
+		return nil, err
 	}
-	return newSystem(c, workers)
+	built, err := c.kind().Build(m.target, m.Ensemble, workers)
+	switch s := built.(type) {
+	case *perceptron.System:
+		return &system{m, s}, nil
+	case *hierarchy.System:
+		return &hierarchical{m, s}, nil
+	}
+	return nil, err
+}
+
+// Demands implements engine.Explainer: it bounds the memory of a run with a configuration
+// that is valid otherwise.
+func (c *Config) Demands() []engine.Demand {
+	n := c.Target.L * c.Target.L
+	return append(c.kind().Demands(n), engine.Demand{Key: "target.l", Bytes: atOnce / 8 * float64(n)})
 }
 
 // Describe implements engine.Explainer.
@@ -164,9 +143,4 @@ func (c *Config) Describe() string {
 }
 
 // Explain implements engine.Explainer.
-func (c *Config) Explain() string {
-	if c.Generator.Kind == "perceptron" {
-		return c.perceptron().Explain()
-	}
-	return "a hierarchy of spins, from coarse to fine, " + c.Loss.Explain(c.Transition.Explain())
-}
+func (c *Config) Explain() string { return c.kind().Explain() }

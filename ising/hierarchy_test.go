@@ -17,6 +17,14 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
+// as builds the system of a configuration, of the type that its generator has.
+func as[S any](t *testing.T, c *Config, workers *pool.Pool) S {
+	t.Helper()
+	s, err := c.New(workers)
+	require.NoError(t, err)
+	return any(s).(S)
+}
+
 // adapted is a preset with the recipe for its target, cut down.
 func adapted(t testing.TB, preset string, target TargetConfig) *Config {
 	t.Helper()
@@ -65,8 +73,7 @@ func TestHierarchyHasTheDensityOfItsSamples(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	c := adapted(t, "quick", TargetConfig{L: 4, Beta: 0.6, J: 1, H: 0.1})
-	s, err := newHierarchical(c, workers)
-	require.NoError(t, err)
+	s := as[*hierarchical](t, c, workers)
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
 	for i := range params {
@@ -120,8 +127,7 @@ func TestExactDrawsAtTheFloor(t *testing.T) {
 	defer workers.Close()
 	c := adapted(t, "quick", TargetConfig{L: 4, Beta: 0.3, J: 1})
 	c.Target.L = 3
-	s, err := newHierarchical(c, workers)
-	require.NoError(t, err)
+	s := as[*hierarchical](t, c, workers)
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
 	pi, err := s.target.Probabilities()
@@ -186,8 +192,7 @@ func TestIntervalsCover(t *testing.T) {
 		within := map[string]int{}
 		for seed := range uint64(repetitions) {
 			c.Training.Seed = 1000 + seed
-			s, err := newHierarchical(c, workers)
-			require.NoError(t, err)
+			s := as[*hierarchical](t, c, workers)
 			e := &measure.Evaluation{Samples: samples, Metrics: []measure.Metric{
 				{Name: "energy", Exact: k.Energy, Relative: true}, {Name: "specific_heat", Exact: k.SpecificHeat, Relative: true},
 			}}
@@ -274,8 +279,7 @@ func TestInherit(t *testing.T) {
 	defer workers.Close()
 	at := func(l int) (*hierarchical, []float32) {
 		c := adapted(t, "quick", TargetConfig{L: l, Beta: 0.3, J: 1})
-		s, err := newHierarchical(c, workers)
-		require.NoError(t, err)
+		s := as[*hierarchical](t, c, workers)
 		params := make([]float32, s.NumParams())
 		s.Initialize(params)
 		return s, params
@@ -290,8 +294,7 @@ func TestInherit(t *testing.T) {
 	require.NotEqual(t, fresh, params)
 	c, err := Preset("paper")
 	require.NoError(t, err)
-	other, err := newSystem(c, workers)
-	require.NoError(t, err)
+	other := as[*system](t, c, workers)
 	require.ErrorContains(t, large.Inherit(params, other, nil), "cannot start from a perceptron")
 }
 
@@ -398,8 +401,7 @@ func TestWeightedSamples(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	c := adapted(t, "quick", TargetConfig{L: 4, Beta: 0.3, J: 1})
-	s, err := newHierarchical(c, workers)
-	require.NoError(t, err)
+	s := as[*hierarchical](t, c, workers)
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
 	const n, row = 50_000, 16 + 8

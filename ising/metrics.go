@@ -161,7 +161,8 @@ func (t *tally) count(batch []uint64) {
 // states where that can be counted, and on larger lattices long Metropolis runs,
 // for energy and specific heat without a field Kaufman's formula. Where not all of
 // the reference is exact, it also measures how a Metropolis sweep moves the
-// samples, which leaves the target where it is.
+// samples, which leaves the target where it is. It adds what a density says, whose ln Z is
+// compared with Kaufman's or with the sum over all configurations.
 func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	generated, err := s.sample(ctx, params, samples)
 	if err != nil {
@@ -179,7 +180,14 @@ func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) 
 		}
 		e.Metrics = append(e.Metrics, drift...)
 	}
-	return e, nil
+	if s.Weigher == nil {
+		return e, nil
+	}
+	logZ, _, err := s.LogZ(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e, s.Reweigh(ctx, params, e, logZ, 0, s.absMagnetisation)
 }
 
 // driftSteps is the number of Metropolis steps that the drift of driftSamples samples is

@@ -7,12 +7,27 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
+	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/shared"
 )
 
+// system and hierarchical train a perceptron and a hierarchy of the lattice's
+// configurations, and know what there is to measure them by.
+type (
+	system struct {
+		*measured
+		*perceptron.System
+	}
+	hierarchical struct {
+		*measured
+		*hierarchy.System
+	}
+)
+
 // measured is what any generator of the lattice's configurations is sampled and
-// measured by. Who embeds it sets its Draws, and its Weigher of a density.
+// measured by. The kind of generator sets its Draws, and its Weigher of a density.
 type measured struct {
 	*spins.Ensemble
 	config  *Config

@@ -29,7 +29,7 @@ func NewTarget(l int, j, h, beta float64) (Target, error) {
 // Spins returns their number.
 func (t Target) Spins() int { return t.N }
 
-// Kernel implements spins.Moving.
+// Kernel implements spins.Target.
 func (t Target) Kernel(c *spins.TransitionConfig, fraction float64) (spins.Kernel, error) {
 	beta := fraction * t.Beta
 	if err := bitspin.CheckTemperature(beta, t.Reach()); err != nil {

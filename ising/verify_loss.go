@@ -178,7 +178,7 @@ func (v *subject) checkBatchGradient() engine.Check {
 func (v *subject) checkBackpropagation() engine.Check {
 	config := paper()
 	config.Training.Batch = 64
-	s := crash.Must(newSystem(config, v.workers))
+	s := crash.Must(config.New(v.workers)).(*system)
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
 	worst, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })

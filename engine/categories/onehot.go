@@ -51,7 +51,7 @@ func (t OneHot) Unpack(s []byte, stride int, src []uint64) {
 	}
 }
 
-// Kernel implements spins.Moving, with the moves of NewMoves.
+// Kernel implements spins.Target, with the moves of NewMoves.
 func (t OneHot) Kernel(c *spins.TransitionConfig, fraction float64) (spins.Kernel, error) {
 	m, err := NewMoves(t.Target, c, fraction)
 	return oneHotMoves{m, t}, err
@@ -98,4 +98,4 @@ func (d *oneHotDraws) Generate(dst []byte, _ []float64, first uint64) {
 	}
 }
 
-var _ spins.Moving = OneHot{}
+var _ spins.Target = OneHot{}

@@ -60,8 +60,11 @@ func (c *TransitionConfig) Fraction(level int) float64 {
 	return c.AnnealFrom + (1-c.AnnealFrom)*float64(level)/AnnealLevels
 }
 
-// A Moving target has kernels that leave its law as it is.
-type Moving interface {
+// A Target is a law π(s) ∝ e^(−βE(s)) of spins, known by kernels that leave it as it is.
+// It is all that training needs.
+type Target interface {
+	// Spins returns n, the number of spins.
+	Spins() int
 	// Kernel returns the transition kernel of a configuration, one step of it, in
 	// detailed balance with the law at the inverse temperature fraction·β. An error
 	// begins with the key of the configuration that it is about.
@@ -77,7 +80,7 @@ type Boltzmann struct {
 // Spins returns n, their number.
 func (t Boltzmann) Spins() int { return t.N() }
 
-// Kernel implements Moving, with flips of single spins, of all spins too, or
+// Kernel implements Target, with flips of single spins, of all spins too, or
 // heat-bath sweeps.
 func (t Boltzmann) Kernel(c *TransitionConfig, fraction float64) (Kernel, error) {
 	switch beta := fraction * t.Beta; c.Proposal {
@@ -115,7 +118,7 @@ type Transition struct {
 
 // NewTransition returns the transition of n configurations of a target, of so many
 // words.
-func NewTransition(c *TransitionConfig, training *engine.Training, n int, t Moving, words int, workers *pool.Pool) (*Transition, error) {
+func NewTransition(c *TransitionConfig, training *engine.Training, n int, t Target, words int, workers *pool.Pool) (*Transition, error) {
 	if n == 0 {
 		return &Transition{}, nil
 	}
@@ -159,7 +162,7 @@ func (t *Transition) Move(next, s []uint64, step uint32) error {
 // Acceptance returns the fraction of the last call's proposals that were accepted.
 func (t *Transition) Acceptance() float64 { return t.count.Total().Rate() }
 
-var _ Moving = Boltzmann{}
+var _ Target = Boltzmann{}
 
 // Explain says in words what a transition is.
 func (c *TransitionConfig) Explain() string {

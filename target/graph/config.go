@@ -139,30 +139,10 @@ func (c *Config) Validate() error {
 	if err := g.CheckTemperature(t.Beta); err != nil {
 		return fmt.Errorf("target.beta: %w", err)
 	}
-	if err := c.validateGenerator(spins.Boltzmann{Graph: g, Beta: t.Beta}); err != nil {
+	if err := c.kind().ValidateChoices(spins.Boltzmann{Graph: g, Beta: t.Beta}); err != nil {
 		return err
 	}
 	return engine.Afford(c.Demands()...)
-}
-
-func (c *Config) validateGenerator(t spins.Boltzmann) error {
-	if c.Generator.Kind == "perceptron" {
-		return c.perceptron().ValidateChoices(t)
-	}
-	kernel, err := t.Kernel(&c.Transition, 1)
-	if err != nil {
-		return err
-	}
-	return conf.First(
-		c.Transition.Validate(kernel.MaxSteps()),
-		conf.Between("generator.neighbours", c.Generator.Neighbours, 1, hierarchy.MostInputs),
-		conf.Between("generator.units", c.Generator.Units, 1, hierarchy.MostUnits),
-		hierarchy.Validate(&c.Training, c.Loss.Balancing))
-}
-
-// perceptron returns what a generator by a perceptron takes of the configuration.
-func (c *Config) perceptron() *perceptron.Config {
-	return &perceptron.Config{Common: c.Common, Transition: c.Transition, Generator: c.Generator.GeneratorConfig, Loss: c.Loss}
 }
 
 // Moved says where keys of former layouts have gone.
@@ -171,34 +151,53 @@ func (*Config) Moved() map[string]string { return new(perceptron.Config).Moved()
 // Settled says of what keys of former layouts the value goes without saying.
 func (*Config) Settled() map[string]string { return new(perceptron.Config).Settled() }
 
-// Demands implements engine.Explainer: it bounds the memory of a run with a
-// configuration that is valid otherwise.
-func (c *Config) Demands() []engine.Demand {
-	n, edges := float64(c.Target.Spins), float64(len(c.Target.Edges))
-	var all []engine.Demand
+// kind returns the kind of generator that the configuration chooses.
+func (c *Config) kind() spins.Kind {
 	if c.Generator.Kind == "perceptron" {
-		all = c.perceptron().Demands(c.Target.Spins)
-	} else {
-		all = hierarchy.Demands(&c.Training, c.Loss.Balancing, n, n*float64(c.Generator.Units*(c.Generator.Neighbours+2)+1))
+		return &perceptron.Config{Common: c.Common, Transition: c.Transition, Generator: c.Generator.GeneratorConfig, Loss: c.Loss}
 	}
-	// Of the reference, the chains' fields and sums over them.
-	return append(all,
-		engine.Demand{Key: "target.spins", Bytes: 64 * spins.Lanes * 8 * n},
-		engine.Demand{Key: "target.edges", Bytes: 8*spins.Lanes*edges + 200*edges})
+	g := &c.Generator
+	return &hierarchy.Config{
+		Training: &c.Training, Transition: &c.Transition, Loss: c.Loss.Balancing,
+		Params: float64(c.Target.Spins) * float64(g.Units*(g.Neighbours+2)+1),
+		Words:  "a hierarchy of spins",
+		Check: func() error {
+			return conf.First(
+				conf.Between("generator.neighbours", g.Neighbours, 1, hierarchy.MostInputs),
+				conf.Between("generator.units", g.Units, 1, hierarchy.MostUnits))
+		},
+		Network: func(workers *pool.Pool) (*hierarchy.Model, error) {
+			return hierarchy.NewGraph(hierarchy.Graph{Target: c.Target.law(), Neighbours: g.Neighbours, Inputs: g.Inputs, Hidden: g.Units}, workers)
+		},
+	}
 }
 
 // New builds the system.
 func (c *Config) New(workers *pool.Pool) (engine.System, error) {
-	if c.Generator.Kind == "perceptron" {
-		return newSystem(c, workers)
+	c = conf.Chosen(c)
+	m, err := newMeasured(c, workers)
+	if err != nil {
+		return nil, err
 	}
-	return newHierarchical(c, workers)
+	built, err := c.kind().Build(spins.Boltzmann{Graph: m.graph, Beta: c.Target.Beta}, m.Ensemble, workers)
+	switch s := built.(type) {
+	case *perceptron.System:
+		return &system{m, s}, nil
+	case *hierarchy.System:
+		return &hierarchical{m, s}, nil
+	}
+	return nil, err
+}
+
+// Demands implements engine.Explainer: it bounds the memory of a run with a
+// configuration that is valid otherwise.
+func (c *Config) Demands() []engine.Demand {
+	n, edges := float64(c.Target.Spins), float64(len(c.Target.Edges))
+	// Of the reference, the chains' fields and sums over them.
+	return append(c.kind().Demands(c.Target.Spins),
+		engine.Demand{Key: "target.spins", Bytes: 64 * spins.Lanes * 8 * n},
+		engine.Demand{Key: "target.edges", Bytes: 8*spins.Lanes*edges + 200*edges})
 }
 
 // Explain implements engine.Explainer.
-func (c *Config) Explain() string {
-	if c.Generator.Kind == "perceptron" {
-		return c.perceptron().Explain()
-	}
-	return "a hierarchy of spins, " + c.Loss.Explain(c.Transition.Explain())
-}
+func (c *Config) Explain() string { return c.kind().Explain() }

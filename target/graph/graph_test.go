@@ -26,6 +26,14 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
+// as builds the system of a configuration, of the type that its generator has.
+func as[S any](t *testing.T, c *Config, workers *pool.Pool) S {
+	t.Helper()
+	s, err := c.New(workers)
+	require.NoError(t, err)
+	return any(s).(S)
+}
+
 var systems = catalogue.Systems{Definition}
 
 // glass returns a ±J glass on a periodic lattice of the given sides.
@@ -176,8 +184,7 @@ func TestTrainedModel(t *testing.T) {
 	require.NoError(t, err)
 	agrees(t, result.Evaluation, 0.97)
 
-	s, err := newHierarchical(c, workers)
-	require.NoError(t, err)
+	s := as[*hierarchical](t, c, workers)
 	failed := func(params []float32, logDensity func(logq []float64, batch []uint64)) (names []string) {
 		require.NoError(t, s.verifyModel(context.Background(), params, 20_000, logDensity, func(c engine.Check) {
 			if !c.OK {
@@ -264,8 +271,7 @@ func TestTemperingIsEnumeration(t *testing.T) {
 	h.Fields = make([]float64, h.Spins)
 	h.Fields[3], h.Offset = 0.7, 2
 	c := configured(t, "quick", h, 0.9)
-	s, err := newHierarchical(c, workers)
-	require.NoError(t, err)
+	s := as[*hierarchical](t, c, workers)
 	exact, err := s.newReference(context.Background())
 	require.NoError(t, err)
 	require.Zero(t, exact.uncertainty)
@@ -334,8 +340,7 @@ func TestWarnings(t *testing.T) {
 	defer workers.Close()
 	c := configured(t, "quick", glass(7, 4, 4), 2)
 	c.Evaluation.Samples = 2000
-	s, err := newHierarchical(c, workers)
-	require.NoError(t, err)
+	s := as[*hierarchical](t, c, workers)
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
 	e, err := s.Evaluate(context.Background(), params, 2000)
@@ -362,8 +367,7 @@ func TestWeightedSamples(t *testing.T) {
 	h := glass(8, 3, 3)
 	h.Offset = 4
 	c := configured(t, "quick", h, 0.3)
-	s, err := newHierarchical(c, workers)
-	require.NoError(t, err)
+	s := as[*hierarchical](t, c, workers)
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
 	const n, sites = 50_000, 9
@@ -394,8 +398,7 @@ func TestStates(t *testing.T) {
 	defer workers.Close()
 	h := glass(8, 9, 8)
 	h.Offset = 0.5
-	s, err := newHierarchical(configured(t, "quick", h, 0.7), workers)
-	require.NoError(t, err)
+	s := as[*hierarchical](t, configured(t, "quick", h, 0.7), workers)
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
 	const n, first, sweeps = 600, 512, 2
@@ -435,8 +438,7 @@ func TestInherit(t *testing.T) {
 	h, _ := example(16, 9)
 	h.Fields = nil
 	at := func(beta float64) *hierarchical {
-		s, err := newHierarchical(configured(t, "quick", h, beta), workers)
-		require.NoError(t, err)
+		s := as[*hierarchical](t, configured(t, "quick", h, beta), workers)
 		return s
 	}
 	from, to := at(0.3), at(0.3)
@@ -493,8 +495,7 @@ func TestThePapersMethod(t *testing.T) {
 		c.Training.Schedule.Milestones = []int{400, 500}
 		result, err := run.Train(context.Background(), c, workers, run.Options{})
 		require.NoError(t, err)
-		s, err := newSystem(c, workers)
-		require.NoError(t, err)
+		s := as[*system](t, c, workers)
 		fresh := make([]float32, s.NumParams())
 		s.Initialize(fresh)
 		before, err := s.Evaluate(context.Background(), fresh, 20_000)

@@ -8,13 +8,24 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/spins/perceptron"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/shared"
 )
 
+// system and hierarchical train a perceptron and a hierarchy of the configurations.
+type (
+	system struct {
+		*measured
+		*perceptron.System
+	}
+	hierarchical struct {
+		*measured
+		*hierarchy.System
+	}
+)
+
 // measured is what any generator of a graph's configurations is sampled and
-// measured by. Who embeds it sets its Draws, and its Weigher of a density.
+// measured by. The kind of generator sets its Draws, and its Weigher of a density.
 type measured struct {
 	*spins.Ensemble
 	config  *Config
@@ -59,50 +70,6 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 		},
 		Seed: c.Training.Seed, Workers: workers,
 	}}, nil
-}
-
-// system trains a perceptron of the configurations.
-type system struct {
-	*measured
-	*perceptron.System
-}
-
-func newSystem(c *Config, workers *pool.Pool) (*system, error) {
-	c = conf.Chosen(c)
-	m, err := newMeasured(c, workers)
-	if err != nil {
-		return nil, err
-	}
-	s, err := perceptron.New(c.perceptron(), spins.Boltzmann{Graph: m.graph, Beta: c.Target.Beta}, workers)
-	if err != nil {
-		return nil, err
-	}
-	m.Draws = s.NewDraws
-	return &system{m, s}, nil
-}
-
-// hierarchical is engine.System for a generator with a density.
-type hierarchical struct {
-	*measured
-	*hierarchy.System
-}
-
-func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
-	c = conf.Chosen(c)
-	m, err := newMeasured(c, workers)
-	if err != nil {
-		return nil, err
-	}
-	net, err := hierarchy.NewGraph(hierarchy.Graph{Target: c.Target.law(), Neighbours: c.Generator.Neighbours, Inputs: c.Generator.Inputs, Hidden: c.Generator.Units}, workers)
-	if err != nil {
-		return nil, fmt.Errorf("generator.%w", err)
-	}
-	s, err := hierarchy.NewSystem(net, &c.Training, c.Loss.Balancing, &c.Transition, spins.Boltzmann{Graph: m.graph, Beta: c.Target.Beta}, workers)
-	if err != nil {
-		return nil, err
-	}
-	m.Draws, m.Weigher = s.NewDraws, s.Weigher
-	return &hierarchical{m, s}, nil
 }
 
 var (

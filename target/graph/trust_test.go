@@ -68,8 +68,7 @@ func TestDiagnosisAgreesWithTempering(t *testing.T) {
 			require.NoError(t, err)
 			agrees(t, result.Evaluation, 0.8)
 
-			s, err := newHierarchical(c, workers)
-			require.NoError(t, err)
+			s := as[*hierarchical](t, c, workers)
 			o := diagnose.Full()
 			o.Samples, o.Refine, o.Chains, o.Time = 1<<12, 1<<5, 128, 0
 			report, err := diagnose.Run(context.Background(), s, result.Params, o)

@@ -26,20 +26,63 @@ type System struct {
 	learner  *learner
 }
 
-// NewSystem returns the system of a model whose batch is that of the training, with
-// the transition of the target.
-func NewSystem(m *Model, t *engine.Training, b engine.Balancing, c *spins.TransitionConfig, target spins.Moving, workers *pool.Pool) (*System, error) {
-	balance := engine.NewBalance(b, t.Batch, t.Batch, block)
+// A Config is what a run with a hierarchy takes besides its target.
+type Config struct {
+	Training   *engine.Training
+	Transition *spins.TransitionConfig
+	Loss       engine.Balancing
+	// Check reports the first value of the network's keys that cannot be used, and Network
+	// makes it. It has at most Params parameters.
+	Check   func() error
+	Network func(workers *pool.Pool) (*Model, error)
+	Params  float64
+	Words   string // that name it
+}
+
+// ValidateChoices implements spins.Kind.
+func (c *Config) ValidateChoices(t spins.Target) error {
+	kernel, err := t.Kernel(c.Transition, 1)
+	if err != nil {
+		return err
+	}
+	if err := conf.First(c.Transition.Validate(kernel.MaxSteps()), c.Check()); err != nil {
+		return err
+	}
+	return Validate(c.Training, c.Loss)
+}
+
+// Explain implements spins.Kind.
+func (c *Config) Explain() string { return c.Words + ", " + c.Loss.Explain(c.Transition.Explain()) }
+
+// Build implements spins.Kind.
+func (c *Config) Build(t spins.Target, e *spins.Ensemble, workers *pool.Pool) (engine.System, error) {
+	m, err := c.Network(workers)
+	if err != nil {
+		return nil, fmt.Errorf("generator.%w", err)
+	}
+	s, err := c.system(m, t, workers)
+	if err != nil {
+		return nil, err
+	}
+	e.Draws, e.Weigher = s.NewDraws, s.Weigher
+	return s, nil
+}
+
+// system returns the system of a model whose batch is that of the training, with the
+// transition of the target.
+func (c *Config) system(m *Model, target spins.Target, workers *pool.Pool) (*System, error) {
+	t := c.Training
+	balance := engine.NewBalance(c.Loss, t.Batch, t.Batch, block)
 	moved, words := balance.Moved(), (m.Spins()+63)/64
 	batch, err := m.NewBatch(t.Batch, moved, t.Seed, workers)
 	if err != nil {
 		return nil, fmt.Errorf("training.%w", err)
 	}
-	transition, err := spins.NewTransition(c, t, moved, target, words, workers)
+	transition, err := spins.NewTransition(c.Transition, t, moved, target, words, workers)
 	if err != nil {
 		return nil, err
 	}
-	s := &System{net: m, training: t, workers: workers, learner: &learner{Batch: batch, training: t, config: c}}
+	s := &System{net: m, training: t, workers: workers, learner: &learner{Batch: batch, training: t, config: c.Transition}}
 	s.Densities = engine.Densities[[]uint64]{
 		Balance: balance, Generator: s.learner, Transition: transition,
 		S: make([]uint64, moved*words), Next: make([]uint64, moved*words),
@@ -76,14 +119,14 @@ func (l *learner) Score(grad, _ []float32, c, cNext []float64) {
 	l.Backward(grad, c, cNext[:len(l.logq)*block-l.samples])
 }
 
-// Demands bounds the memory of a system and its evaluation, for a model of at
-// most params parameters.
-func Demands(t *engine.Training, b engine.Balancing, spins, params float64) []engine.Demand {
+// Demands implements spins.Kind.
+func (c *Config) Demands(n int) []engine.Demand {
 	// A word of 64 samples for each spin, the derivatives of the learned ones, for s′
 	// as well, and as much again for a sampler's blocks; s and s′ packed.
-	moved := math.Ceil((1-b.Partners)*float64(t.Batch)/block+0.5) * block
-	rows := (float64(t.Batch)+moved+64*64)*(spins/8+4*spins) + moved*(spins/4+64)
-	return append(t.Demands(int(params)), engine.Demand{Key: "training.batch", Bytes: rows})
+	spins, batch := float64(n), float64(c.Training.Batch)
+	moved := math.Ceil((1-c.Loss.Partners)*batch/block+0.5) * block
+	rows := (batch+moved+64*64)*(spins/8+4*spins) + moved*(spins/4+64)
+	return append(c.Training.Demands(int(c.Params)), engine.Demand{Key: "training.batch", Bytes: rows})
 }
 
 // Validate reports the first value of a run's training and loss that a system cannot
@@ -141,4 +184,5 @@ func (s *System) Weigher(params []float32) func(r []float64, batch []uint64) {
 var (
 	_ engine.Differentiable = (*System)(nil)
 	_ engine.TensorNamer    = (*System)(nil)
+	_ spins.Kind            = (*Config)(nil)
 )

@@ -38,7 +38,8 @@ func (c *testConfig) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewSystem(c.model, &c.Training, c.balancing, &c.transition, spins.Boltzmann{Graph: g, Beta: target.Beta}, workers)
+	kind := Config{Training: &c.Training, Transition: &c.transition, Loss: c.balancing}
+	return kind.system(c.model, spins.Boltzmann{Graph: g, Beta: target.Beta}, workers)
 }
 
 // NewTrainer returns the trainer of a model by a recipe's training, with heat-bath sweeps

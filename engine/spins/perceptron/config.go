@@ -73,7 +73,7 @@ const maxLatent = 4096
 
 // Validate reports the first value that cannot be used for a target, by its key. The
 // target's own demands for memory count beside the configuration's.
-func (c *Config) Validate(t Target, own ...engine.Demand) error {
+func (c *Config) Validate(t spins.Target, own ...engine.Demand) error {
 	c = conf.Chosen(c)
 	if err := conf.First(conf.Enums(c), c.Common.Validate()); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (c *Config) Validate(t Target, own ...engine.Demand) error {
 
 // ValidateChoices is Validate without what the configuration of a system with more
 // generators than perceptrons checks for all of them.
-func (c *Config) ValidateChoices(t Target) error {
+func (c *Config) ValidateChoices(t spins.Target) error {
 	kernel, err := t.Kernel(&c.Transition, 1)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ type System struct {
 }
 
 // New builds the system that trains a generator of the target.
-func New(c *Config, t Target, workers *pool.Pool) (*System, error) {
+func New(c *Config, t spins.Target, workers *pool.Pool) (*System, error) {
 	c = conf.Chosen(c)
 	l := newLearner(c, t.Spins(), workers)
 	if t, ok := t.(Categorical); ok {
@@ -40,6 +40,16 @@ func New(c *Config, t Target, workers *pool.Pool) (*System, error) {
 	return s, nil
 }
 
+// Build implements spins.Kind.
+func (c *Config) Build(t spins.Target, e *spins.Ensemble, workers *pool.Pool) (engine.System, error) {
+	s, err := New(c, t, workers)
+	if err != nil {
+		return nil, err
+	}
+	e.Draws = s.NewDraws
+	return s, nil
+}
+
 // Logits returns those of the last batch until Backward, which overwrites them.
 func (s *System) Logits() []float32 { return s.learner.logits }
 
@@ -51,4 +61,5 @@ var (
 	_ engine.Differentiable = (*System)(nil)
 	_ engine.Stateful       = (*System)(nil)
 	_ engine.TensorNamer    = (*System)(nil)
+	_ spins.Kind            = (*Config)(nil)
 )

@@ -23,7 +23,7 @@ import (
 // testConfig is a configuration of a target that the kit knows nothing of.
 type testConfig struct {
 	Config
-	target Target
+	target spins.Target
 }
 
 func (c *testConfig) Validate() error { return c.Config.Validate(c.target) }
@@ -33,7 +33,7 @@ func (c *testConfig) New(workers *pool.Pool) (engine.System, error) {
 }
 
 // torus is the l×l lattice as a graph.
-func torus(t *testing.T, l int, beta float64) Target {
+func torus(t *testing.T, l int, beta float64) spins.Target {
 	t.Helper()
 	h := spins.Hamiltonian{Spins: l * l}
 	for i := range h.Spins {
@@ -49,7 +49,7 @@ func torus(t *testing.T, l int, beta float64) Target {
 
 // glass is a graph of 70 spins, which take two words, with couplings of both signs
 // and fields.
-func glass(t *testing.T) Target {
+func glass(t *testing.T) spins.Target {
 	t.Helper()
 	r := rand.New(rand.NewPCG(70, 1))
 	h := spins.Hamiltonian{Spins: 70}
