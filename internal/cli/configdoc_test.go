@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/conf"
 )
 
@@ -97,4 +99,41 @@ func TestConfigurationDocs(t *testing.T) {
 	have, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Equal(t, want, string(have), "go test ./internal/cli -run ConfigurationDocs -update writes it")
+}
+
+// configurationPage is docs/configuration.md.
+func configurationPage(systems catalogue.Systems) (string, error) {
+	doc, err := fieldDoc()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString(`# Configurations
+
+Written from the program's own types and comments; ` + "`revgen config schema SYSTEM`" + ` is
+the same as a JSON Schema, and ` + "`revgen config show`" + ` prints a complete configuration.
+A key that comes with a choice is there only where that choice is made: given
+elsewhere it is refused, and it is not written. Values that go with other choices
+alone say so after a semicolon.
+`)
+	for i := range systems {
+		def := &systems[i]
+		cfg, err := def.Preset(def.Presets[0])
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s. Presets: %s.\n\n| key | value | comes with | meaning |\n|---|---|---|---|\n",
+			def.Name, strings.ToUpper(def.Summary[:1])+def.Summary[1:], strings.Join(def.Presets, ", "))
+		for _, k := range conf.Describe(cfg) {
+			value := k.Type
+			if k.Enum != nil {
+				value = strings.Join(k.Enum, ", ")
+			}
+			if k.Only != "" {
+				value += "; " + k.Only
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, value, k.When, strings.ReplaceAll(doc(k.Field), "|", `\|`))
+		}
+	}
+	return b.String(), nil
 }
