@@ -122,7 +122,8 @@ func (r *Reader) readLine() {
 // parse makes items of the block's lines.
 func (r *Reader) parse() {
 	r.ready, r.next = r.ready[:0], 0
-	if len(r.lines) > 0 && !(r.fast && r.plain() && r.parseFast()) {
+	keep := func(line int, v *Value) { r.ready = append(r.ready, item{line: line, value: *v}) }
+	if len(r.lines) > 0 && !(r.fast && r.tape.values(r.block, r.lines, r.limits.Depth, keep)) {
 		r.ready = r.ready[:0]
 		for _, s := range r.lines {
 			value, reason := parseLine(r.block[s.start:s.end], r.limits.Depth)
@@ -136,14 +137,4 @@ func (r *Reader) parse() {
 	if r.long {
 		r.ready = append(r.ready, item{line: r.line, err: &Error{r.line, fmt.Sprintf("longer than %d bytes", r.limits.Bytes)}})
 	}
-}
-
-// plain reports whether simdjson may parse the block.
-func (r *Reader) plain() bool {
-	for _, s := range r.lines {
-		if !plain(r.block[s.start:s.end], r.limits.Depth) {
-			return false
-		}
-	}
-	return true
 }

@@ -8,8 +8,6 @@ import (
 	"math"
 	"strings"
 	"sync"
-
-	"github.com/minio/simdjson-go"
 )
 
 // A Field is a number of numbers that every line has, and how they are stored.
@@ -370,174 +368,19 @@ func (f *Field) store(dst []byte, kind Kind, bits uint64) bool {
 	return !math.IsInf(float64(narrow), 0)
 }
 
-// parseFast parses the lines by simdjson, and reports whether it took them all; what
-// it does not like of a plain line goes to slow.
+// parseFast parses the lines by simdjson, and reports whether it took them all, up to the
+// first that is not as the layout says.
 func (b *block) parseFast() bool {
-	if !b.fast || len(b.lines) == 0 {
-		return false
-	}
-	for _, s := range b.lines {
-		if !plain(b.text[s.start:s.end], b.limits.Depth) {
-			return false
+	bad := false
+	return b.fast && len(b.lines) > 0 && b.tape.values(b.text, b.lines, b.limits.Depth, func(line int, v *Value) {
+		if bad {
+			return
 		}
-	}
-	parsed, err := simdjson.ParseND(b.text, b.tape.parsed, simdjson.WithCopyStrings(false))
-	if err != nil {
-		b.tape.parsed = nil
-		return false
-	}
-	b.tape.parsed = parsed
-	failed := b.err
-	b.err = nil
-	tape := parsed.Tape
-	for _, s := range b.lines {
 		at := b.grow()
-		used, ok := b.layout.fromTape(b.rows[at:], tape, parsed)
-		if !ok {
-			if used = rootLen(tape); used == 0 {
-				return false // not as many values as lines
-			}
-			b.rows = b.rows[:at]
-			if !b.slow(s) {
-				return true
-			}
-		} else {
-			b.numbers = append(b.numbers, s.line)
+		if reason := b.layout.fromValue(b.rows[at:], v); reason != "" {
+			b.rows, b.err, bad = b.rows[:at], &Error{line, reason}, true
+			return
 		}
-		tape = tape[used:]
-	}
-	b.err = failed
-	return len(tape) == 0
-}
-
-// A tag of the tape is in the upper byte of a word.
-func tag(word uint64) simdjson.Tag { return simdjson.Tag(word >> 56) }
-
-const payload = 1<<56 - 1
-
-// rootLen returns the length of the first value of a tape with its root, 0 if there
-// is none.
-func rootLen(tape []uint64) int {
-	if len(tape) == 0 || tag(tape[0]) != simdjson.TagRoot {
-		return 0
-	}
-	for i := 1; i < len(tape); i++ {
-		switch tag(tape[i]) {
-		case simdjson.TagRoot:
-			return i + 1
-		case simdjson.TagInteger, simdjson.TagUint, simdjson.TagFloat, simdjson.TagString:
-			i++
-		}
-	}
-	return 0
-}
-
-// fromTape stores the numbers of the first value of a tape, and returns the length of
-// that with its root; ok is false if it is not as the layout says, or looks odd.
-func (l Layout) fromTape(dst []byte, tape []uint64, parsed *simdjson.ParsedJson) (used int, ok bool) {
-	if len(tape) < 4 || tag(tape[0]) != simdjson.TagRoot {
-		return 0, false
-	}
-	i := 1
-	if tag(tape[i]) == simdjson.TagArrayStart {
-		n := l[0].fromTape(dst, tape[i:])
-		i += n
-		return i + 1, len(l) == 1 && n > 0 && i < len(tape) && tag(tape[i]) == simdjson.TagRoot
-	}
-	if tag(tape[i]) != simdjson.TagObjectStart {
-		return 0, false
-	}
-	i++
-	var seen uint64
-	for i+2 < len(tape) && tag(tape[i]) == simdjson.TagString {
-		key := text(tape[i]&payload, tape[i+1], parsed)
-		i += 2
-		at, field := 0, -1
-		for k := range l {
-			if l[k].Name == string(key) {
-				field = k
-				break
-			}
-			at += l[k].Count * typeSizes[l[k].Type]
-		}
-		if field < 0 || field > 63 || seen>>field&1 != 0 {
-			return 0, false
-		}
-		seen |= 1 << field
-		n := l[field].fromTape(dst[at:], tape[i:])
-		if n == 0 {
-			return 0, false
-		}
-		i += n
-	}
-	ok = i+1 < len(tape) && tag(tape[i]) == simdjson.TagObjectEnd && tag(tape[i+1]) == simdjson.TagRoot && seen == 1<<len(l)-1
-	return i + 2, ok
-}
-
-// text returns a string of the tape, which is in the message or beside it.
-func text(offset, length uint64, parsed *simdjson.ParsedJson) []byte {
-	from := parsed.Message
-	if offset&simdjson.STRINGBUFBIT != 0 {
-		offset &= simdjson.STRINGBUFMASK
-		from = parsed.Strings.B
-	}
-	if offset > uint64(len(from)) || length > uint64(len(from))-offset {
-		return nil
-	}
-	return from[offset : offset+length]
-}
-
-// fromTape stores the numbers of a value, and returns its length on the tape, 0 if it
-// is not what the field is.
-func (f *Field) fromTape(dst []byte, tape []uint64) int {
-	n, depth, size := 0, 0, typeSizes[f.Type]
-	for i := 0; i < len(tape); i++ {
-		kind := Float
-		switch tag(tape[i]) {
-		case simdjson.TagArrayStart:
-			depth++
-			continue
-		case simdjson.TagArrayEnd:
-			if depth--; depth > 0 {
-				continue
-			}
-			if depth < 0 || n != f.Count {
-				return 0
-			}
-			return i + 1
-		case simdjson.TagInteger:
-			kind = Int
-		case simdjson.TagUint:
-			kind = Uint
-		case simdjson.TagFloat:
-			// Whole numbers beyond 64 bits become floats, and small ones may have become 0.
-			if simdjson.FloatFlags(tape[i] & payload).Contains(simdjson.FloatOverflowedInteger) {
-				return 0
-			}
-		default:
-			return 0
-		}
-		if i++; i == len(tape) || n == f.Count {
-			return 0
-		}
-		bits := tape[i]
-		switch {
-		case f.Type == Int8 && kind == Int:
-			if int64(bits) != int64(int8(bits)) {
-				return 0
-			}
-			dst[n] = byte(bits)
-		case kind == Float && (bits<<1 == 0 || bits<<1 >= 0x7ff<<53):
-			return 0
-		case !f.store(dst[n*size:], kind, bits):
-			return 0
-		}
-		if n++; depth == 0 {
-			if n != f.Count {
-				return 0
-			}
-			return i + 1
-		}
-	}
-	return 0
+		b.numbers = append(b.numbers, line)
+	})
 }

@@ -13,25 +13,33 @@ var simd = simdjson.SupportedCPU()
 // A tape is what simdjson makes of a block.
 type tape struct{ parsed *simdjson.ParsedJson }
 
-// parseFast parses the block, and reports whether every line gave one value that
-// can be taken.
-func (r *Reader) parseFast() bool {
-	parsed, err := simdjson.ParseND(r.block, r.tape.parsed)
-	if err != nil {
-		return false // and what it left is not to be used again
+// values calls each for the value of every line of a block, by simdjson, and reports
+// whether all lines are plain and gave one value that can be taken.
+func (t *tape) values(block []byte, lines []span, depth int, each func(line int, v *Value)) bool {
+	for _, s := range lines {
+		if !plain(block[s.start:s.end], depth) {
+			return false
+		}
 	}
-	r.tape.parsed = parsed
+	parsed, err := simdjson.ParseND(block, t.parsed)
+	if err != nil {
+		t.parsed = nil // what it left is not to be used again
+		return false
+	}
+	t.parsed = parsed
 	at := 0
 	err = parsed.ForEach(func(i simdjson.Iter) error {
-		if at == len(r.lines) {
+		if at == len(lines) {
 			return errUnlike
 		}
 		v, err := fromTape(&i)
-		r.ready = append(r.ready, item{line: r.lines[at].line, value: v})
-		at++
+		if err == nil {
+			each(lines[at].line, &v)
+			at++
+		}
 		return err
 	})
-	return err == nil && at == len(r.lines)
+	return err == nil && at == len(lines)
 }
 
 // errUnlike sends a block to the parser that says what is wrong, if anything is.
