@@ -99,11 +99,8 @@ func (p *Proposer) binomials() {
 
 // MaxSteps returns the number of Metropolis steps that have distinct streams
 // under one (seed, purpose, step).
-func (p *Proposer) MaxSteps() int { return MaxSteps(p.lattice.N, p.proposal) }
-
-// MaxSteps is Proposer.MaxSteps of a proposal on a lattice of n sites.
-func MaxSteps(n int, proposal Proposal) int {
-	if n > 64 && proposal.kind == multiSpin {
+func (p *Proposer) MaxSteps() int {
+	if n := p.lattice.N; n > 64 && p.proposal.kind == multiSpin {
 		return 1 << (sequentialBits - sequentialBlock(n))
 	}
 	return 1 << (sequentialBits - blockBits)

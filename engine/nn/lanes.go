@@ -158,12 +158,6 @@ func RowSpan[T any](l *Lanes, s []T, each int) pool.Span {
 // BlockSpan is where every block leaves one element.
 func BlockSpan[T any](l *Lanes, s []T) pool.Span { return pool.SpanOf(s, l.stretch) }
 
-// OwnRows returns the rows lo … hi−1 of a rank's own lanes.
-func (l *Lanes) OwnRows() (lo, hi int) {
-	lo, hi = l.own()
-	return min(l.rows, lo*l.stretch*l.block), min(l.rows, hi*l.stretch*l.block)
-}
-
 // Own is Forward of the blocks of a rank's own lanes alone, which its part of Backward
 // takes again.
 func (l *Lanes) Own(body func(block, lo, hi int, _ []float32)) {

@@ -14,33 +14,20 @@ import (
 // leastLent is the length from which it is worth while.
 const leastLent = 1 << 11
 
-// A shelf holds arrays of one capacity that were lent before.
-type shelf[T float32 | float64] struct{ sizes sync.Map } // capacity to *sync.Pool of *[]T
-
-var (
-	float32s shelf[float32]
-	float64s shelf[float64]
-)
+// shelves hold arrays that were lent before: capacity to *sync.Pool of *[]float32.
+var shelves sync.Map
 
 // A loan is what was lent together.
-type loan struct {
-	float32s lending[float32]
-	float64s lending[float64]
-}
+type loan struct{ out []*[]float32 }
 
-type lending[T float32 | float64] struct{ out []*[]T }
-
-// Lending calls f and returns how to give back what Float32s and Float64s lent to it,
-// which nobody may use any longer then.
+// Lending calls f and returns how to give back what Float32s lent to it, which nobody may
+// use any longer then.
 func (p *Pool) Lending(f func()) (giveBack func()) {
 	l, before := new(loan), p.loan
 	p.loan = l
 	defer func() { p.loan = before }()
 	f()
-	return func() {
-		l.float32s.giveBack(&float32s)
-		l.float64s.giveBack(&float64s)
-	}
+	return l.giveBack
 }
 
 // Float32s returns n numbers: for what is written before it is read. In a loan they are
@@ -49,25 +36,16 @@ func (p *Pool) Float32s(n int) []float32 {
 	if p.loan == nil {
 		return make([]float32, n)
 	}
-	return p.loan.float32s.take(&float32s, n)
+	return p.loan.take(n)
 }
 
-// Float64s is Float32s of float64.
-func (p *Pool) Float64s(n int) []float64 {
-	if p.loan == nil {
-		return make([]float64, n)
-	}
-	return p.loan.float64s.take(&float64s, n)
-}
-
-func (l *lending[T]) take(from *shelf[T], n int) []T {
+func (l *loan) take(n int) []float32 {
 	if n < leastLent && !SpoilLent {
-		return make([]T, n)
+		return make([]float32, n)
 	}
-	of := from.of(capacity(n))
-	s, ok := of.Get().(*[]T)
+	s, ok := shelf(capacity(n)).Get().(*[]float32)
 	if !ok {
-		all := make([]T, capacity(n))
+		all := make([]float32, capacity(n))
 		s = &all
 	}
 	l.out = append(l.out, s)
@@ -79,23 +57,23 @@ func (l *lending[T]) take(from *shelf[T], n int) []T {
 var SpoilLent bool
 
 // giveBack lets others have what was lent.
-func (l *lending[T]) giveBack(to *shelf[T]) {
+func (l *loan) giveBack() {
 	for _, s := range l.out {
 		if SpoilLent {
 			for i := range *s {
-				(*s)[i] = T(math.NaN())
+				(*s)[i] = float32(math.NaN())
 			}
 		}
-		to.of(len(*s)).Put(s)
+		shelf(len(*s)).Put(s)
 	}
 	l.out = nil
 }
 
-func (s *shelf[T]) of(capacity int) *sync.Pool {
-	if p, ok := s.sizes.Load(capacity); ok {
+func shelf(capacity int) *sync.Pool {
+	if p, ok := shelves.Load(capacity); ok {
 		return p.(*sync.Pool)
 	}
-	p, _ := s.sizes.LoadOrStore(capacity, new(sync.Pool))
+	p, _ := shelves.LoadOrStore(capacity, new(sync.Pool))
 	return p.(*sync.Pool)
 }
 
