@@ -3,14 +3,11 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -160,19 +157,10 @@ func leaveDiagnosis(dir string, model *run.Model, r *diagnose.Report) error {
 // readDiagnosis returns the diagnosis that a run directory keeps of a model, nil if
 // it has none.
 func readDiagnosis(dir string, model *run.Model) (*diagnose.Report, error) {
-	data, err := disk.Read(diagnosisFile(dir), maxSummary)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	k := kept{Report: new(diagnose.Report)}
-	if err := json.Unmarshal(data, &k); err != nil {
-		return nil, fmt.Errorf("%s: %w", diagnosisFile(dir), err)
-	}
-	if k.Model != model.Hash() {
-		return nil, nil // of another training in the same place
+	found, err := readJSON(diagnosisFile(dir), maxSummary, &k)
+	if !found || k.Model != model.Hash() { // or of another training in the same place
+		return nil, err
 	}
 	return k.Report, nil
 }
@@ -183,21 +171,11 @@ func lastDiagnosis(dir string, model *run.Model) (*diagnose.Report, error) {
 	if r, err := readDiagnosis(dir, model); r != nil || err != nil {
 		return r, err
 	}
-	path := filepath.Join(dir, "summary.json")
-	data, err := disk.Read(path, maxSummary)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	var s struct {
 		Diagnosis *diagnose.Report `json:"diagnosis"`
 	}
-	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return s.Diagnosis, nil
+	_, err := readJSON(filepath.Join(dir, "summary.json"), maxSummary, &s)
+	return s.Diagnosis, err
 }
 
 // writeDiagnosis writes a report for people.

@@ -128,15 +128,11 @@ func (p *program) writeLines(lines [][2]string) error {
 	return nil
 }
 
+// readStatus returns what a run was doing, nil if the directory is none of a run.
 func readStatus(dir string) (*run.Status, error) {
-	path := filepath.Join(dir, "status.json")
-	data, err := disk.Read(path, maxConfig)
-	if err != nil {
-		return nil, err
-	}
 	s := new(run.Status)
-	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if found, err := readJSON(filepath.Join(dir, "status.json"), maxConfig, s); !found {
+		return nil, err
 	}
 	return s, nil
 }
@@ -160,11 +156,11 @@ func (p *program) describe(path string) error {
 		return usageError{err}
 	}
 	if info.IsDir() {
-		if d.Status, err = readStatus(path); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: not a run directory: it has no status.json", path)
-		}
-		if err != nil {
+		if d.Status, err = readStatus(path); err != nil {
 			return err
+		}
+		if d.Status == nil {
+			return fmt.Errorf("%s: not a run directory: it has no status.json", path)
 		}
 	}
 	model, err := run.ReadModel(path)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"syscall"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
@@ -143,6 +144,21 @@ func (s source) unknown(systems catalogue.Systems, start []byte) error {
 	}
 	return usagef("%s: begins with %q and is none of the files that are known: %s; a program that computes a density is named in a configuration, target.command",
 		s.name, strings.ToValidUTF8(string(bytes.TrimRight(line, "\r")), "…"), strings.Join(known, ", or "))
+}
+
+// readJSON reads a file into v, and reports whether there is one.
+func readJSON(path string, most int64, v any) (found bool, err error) {
+	data, err := disk.Read(path, most)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
+	}
+	return true, nil
 }
 
 func preset(def *engine.Definition, name string) (engine.Config, error) {

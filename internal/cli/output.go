@@ -100,7 +100,7 @@ func (p *program) ownRun(t *training) error {
 		return usagef("-o: %w", err)
 	}
 	writes := inside(t.dir, names)
-	if _, err := readStatus(t.dir); err == nil {
+	if s, _ := readStatus(t.dir); s != nil {
 		writes = slices.DeleteFunc(writes, func(path string) bool { return filepath.Base(path) == "config.json" })
 	}
 	// A run that was killed between two checkpoints has the last one under both names.

@@ -80,9 +80,9 @@ type summarised struct {
 // readRun reads summary.json of a run directory, and diagnosis.json, which saw
 // more, if it is of the same model.
 func readRun(dir string) (*summarised, error) {
-	path := filepath.Join(dir, "summary.json")
-	data, err := disk.Read(path, maxSummary)
-	if errors.Is(err, fs.ErrNotExist) {
+	s := new(summarised)
+	found, err := readJSON(filepath.Join(dir, "summary.json"), maxSummary, s)
+	if !found && err == nil {
 		if _, err := os.Stat(filepath.Join(dir, "results.ndjson")); err == nil {
 			return nil, usagef("%s: is a batch, which has a page of its own: revgen report %s; name its runs to compare them", dir, quoteShell(dir))
 		}
@@ -90,10 +90,6 @@ func readRun(dir string) (*summarised, error) {
 	}
 	if err != nil {
 		return nil, err
-	}
-	s := new(summarised)
-	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	model, err := run.ReadModel(dir)
 	if err != nil {

@@ -353,9 +353,9 @@ func defaultDir(given *resolved) (string, error) {
 }
 
 func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *training, setup *run.Setup, leave func(context.Context, engine.System, *run.Result) error) (*run.Result, error) {
-	if s, err := readStatus(t.dir); err == nil && s.Checkpoint >= 0 && s.Checkpoint == s.Steps {
+	if s, _ := readStatus(t.dir); s != nil && s.Checkpoint >= 0 && s.Checkpoint == s.Steps {
 		p.say("this run is complete: measuring it again")
-	} else if err == nil && s.Checkpoint >= 0 {
+	} else if s != nil && s.Checkpoint >= 0 {
 		p.say("continuing from step %d", s.Checkpoint)
 	}
 	m := p.newMeter(int64(cfg.Shared().Training.Steps), "steps")

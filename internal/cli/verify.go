@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
-	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -289,19 +287,9 @@ func (b *bounds) check(e *measure.Evaluation, emit func(engine.Check)) error {
 // readSummary returns the evaluation in a run directory's summary, nil if path
 // is no directory or holds none.
 func readSummary(path string) (*measure.Evaluation, error) {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return nil, err
-	}
-	data, err := disk.Read(filepath.Join(path, "summary.json"), maxSummary)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	e := new(measure.Evaluation)
-	if err := json.Unmarshal(data, e); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(path, "summary.json"), err)
+	if found, err := readJSON(filepath.Join(path, "summary.json"), maxSummary, e); !found {
+		return nil, err
 	}
 	return e, nil
 }
