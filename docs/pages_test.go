@@ -5,11 +5,9 @@
 // has commands after "$ " and what they print; "$ cat FILE" begins a file, which is written;
 // python is a script. A comment before a block, which no reader sees, says what differs:
 //
-//	<!-- test: short VERB ARGS --> ARGS are added to VERB, unless long tests are asked for
-//	<!-- test: long -->            only where long tests are asked for
-//	<!-- test: same -->            what is printed is compared, line by line
-//	<!-- test: from FILE -->       the lines stand in FILE, which other tests compile and run
-//	<!-- test: none, REASON -->    nothing can run it here
+//	<!-- test: same -->          what is printed is compared, line by line
+//	<!-- test: from FILE -->     the lines stand in FILE, which other tests compile and run
+//	<!-- test: none, REASON -->  nothing can run it here
 package docs_test
 
 import (
@@ -132,11 +130,6 @@ func (h host) file(t *testing.T, where, name, text string) {
 	require.NoError(t, os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600), where)
 }
 
-var (
-	verbOf = regexp.MustCompile(`^(?:(?:\./revgen|revgen|go run \S+) (\w+))?`)
-	ends   = regexp.MustCompile(`( +#.*| > \S+)?$`) // of a command: a comment, or where its output goes
-)
-
 // shell runs the commands of a block. One after which an error of ours is printed must
 // fail with it; the others must not fail.
 func (h host) shell(t *testing.T, page string, b block) {
@@ -146,9 +139,6 @@ func (h host) shell(t *testing.T, page string, b block) {
 		if name, found := strings.CutPrefix(command, "cat "); found {
 			h.file(t, where, name, strings.Join(printed[i], "\n")+"\n")
 			continue
-		}
-		if verb, args, _ := strings.Cut(b.with, " "); b.mark == "short" && !long.Tests() && verbOf.FindStringSubmatch(command)[1] == verb {
-			command = ends.ReplaceAllString(command, " "+args+"$0")
 		}
 		out, err := h.run(t, "sh", "-c", command)
 		if at := slices.IndexFunc(printed[i], func(line string) bool { return strings.HasPrefix(line, "revgen: ") }); at >= 0 {
@@ -174,9 +164,7 @@ func build(t *testing.T) string {
 
 // TestPages runs every command and every program of the pages as it stands there.
 func TestPages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains")
-	}
+	long.Only(t)
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
 	revgen := build(t)
@@ -204,7 +192,7 @@ func TestPages(t *testing.T) {
 func (h host) check(t *testing.T, root, page string, b block) {
 	t.Helper()
 	where := fmt.Sprintf("%s:%d", page, b.line)
-	require.Contains(t, []string{"", "short", "long", "same", "from", "none"}, b.mark, where)
+	require.Contains(t, []string{"", "same", "from", "none"}, b.mark, where)
 	switch {
 	case b.mark == "none":
 		require.NotEmpty(t, b.with, "%s: say why nothing runs it", where)
@@ -216,7 +204,6 @@ func (h host) check(t *testing.T, root, page string, b block) {
 				require.Contains(t, string(source), part, where)
 			}
 		}
-	case b.mark == "long" && !long.Tests():
 	case b.language == "sh" || b.language == "console":
 		h.shell(t, page, b)
 	case b.language == "python":

@@ -97,9 +97,7 @@ func (w *workshop) drawsTheSame(t *testing.T, env []string, program string, args
 // TestEmbedding builds and runs the consumers of the C ABI: each gets, bit for bit,
 // what revgen sample writes.
 func TestEmbedding(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the library")
-	}
+	long.Only(t)
 	w := newWorkshop(t)
 	t.Run("C", func(t *testing.T) {
 		w.drawsTheSame(t, nil, w.compile(t, "gcc", "c", "-std=c99", "c/ring.c"))
@@ -118,7 +116,6 @@ func TestEmbedding(t *testing.T) {
 	}
 	t.Run("misuse", func(t *testing.T) { misuse(t, nil, "misuse") })
 	t.Run("sanitizers", func(t *testing.T) { // of the hosts; what Go keeps for ever is no leak
-		long.Only(t)
 		env := []string{"ASAN_OPTIONS=detect_leaks=0"}
 		flags := []string{"-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"}
 		empty := filepath.Join(w.dir, "empty.c")
@@ -131,7 +128,6 @@ func TestEmbedding(t *testing.T) {
 		misuse(t, env, "misuse-sanitized", flags...)
 	})
 	t.Run("overhead", func(t *testing.T) { // and that it runs; docs/embedding.md has what it prints
-		long.Only(t)
 		w.run(t, nil, "go", "build", "-tags", "overhead", "-buildmode=c-shared", "-ldflags=-w -extldflags=-Wl,-z,nodelete", "-o", filepath.Join(w.dir, "overhead", "librevgen.so"), w.abi)
 		program := w.compile(t, "gcc", "overhead/overhead", "-std=c99", "-L", filepath.Join(w.dir, "overhead"), "-Wl,-rpath,"+filepath.Join(w.dir, "overhead"), filepath.Join(w.abi, "testdata/overhead.c"))
 		t.Log(w.run(t, nil, program, w.model, "1", "2000"))

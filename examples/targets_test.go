@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 // TestTargets runs the targets of one's own, briefly: they train, and what they print
 // are finite numbers.
 func TestTargets(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds programs")
-	}
+	long.Only(t)
 	dir := t.TempDir()
 	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", dir+"/", "./phi4", "./glass", "./posterior", "./selection").CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -37,9 +37,7 @@ func TestTargets(t *testing.T) {
 // TestGuide: the target in Go of docs/guide.md is examples/schools, at most 60 lines, and
 // the same density as its expression; and it has every verb of the command line.
 func TestGuide(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds programs")
-	}
+	long.Only(t)
 	page, err := os.ReadFile(filepath.Join("..", "docs", "guide.md"))
 	require.NoError(t, err)
 	source, err := os.ReadFile(filepath.Join("schools", "main.go"))

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // shared is the workshop of tests that need no other.
@@ -62,6 +63,7 @@ func start(t *testing.T, name string, s Setting) *Process {
 }
 
 func TestEveryPeerDescribesItself(t *testing.T) {
+	long.Only(t)
 	for _, p := range all {
 		t.Run(p.Name, func(t *testing.T) {
 			r := start(t, p.Name, Setting{Threads: 2})

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 func TestMutants(t *testing.T) {
@@ -101,9 +103,7 @@ func TestLinesOfADiff(t *testing.T) {
 // which alone reads a line. One mutant does not compile, and one makes no difference. What a
 // program reaches, which a test starts, is known, and so are lines that hold no statement.
 func TestRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles a dozen programs")
-	}
+	long.Only(t) // compiles a dozen programs
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":           "module m\n\ngo 1.26\n",
