@@ -1,6 +1,7 @@
 package categories
 
 import (
+	"encoding/binary"
 	"math"
 )
 
@@ -101,9 +102,7 @@ func thresholds(dst []uint32, w []float64) {
 // chosen is the state that thresholds and a word make.
 func chosen(t []uint32, word uint32) (s byte) {
 	for _, x := range t {
-		if word >= x {
-			s++
-		}
+		s += least(word, x)
 	}
 	return s
 }
@@ -126,18 +125,24 @@ func (m *memo) entries() (n int) {
 	return n
 }
 
-// numbers sets index to the samples' numbers.
+// numbers sets index to the samples' numbers, which fit 16 bits: those of eight samples are
+// summed up in two words.
 func numbers(index *[block]int32, state []byte, around, sizes []int) {
-	for b := range index {
-		index[b] = 0
-	}
-	stride := int32(1)
-	for j, site := range around {
-		x := (*[block]byte)(state[site*block:])
-		for b := range index {
-			index[b] += stride * int32(x[b])
+	const bytes, half = 0x00ff00ff00ff00ff, 0xffff
+	for b := 0; b < block; b += 8 {
+		var even, odd uint64
+		stride := uint64(1)
+		for j, site := range around {
+			x := binary.LittleEndian.Uint64(state[site*block+b:])
+			even += (x & bytes) * stride
+			odd += (x >> 8 & bytes) * stride
+			stride *= uint64(sizes[j])
 		}
-		stride *= int32(sizes[j])
+		part := (*[8]int32)(index[b:])
+		for k := 0; k < 8; k += 2 {
+			part[k], part[k+1] = int32(even&half), int32(odd&half)
+			even, odd = even>>16, odd>>16
+		}
 	}
 }
 
@@ -150,8 +155,13 @@ func (m *memo) look(dst *[block]byte, index *[block]int32, q int, words *[block]
 		}
 	case 3:
 		for b, w := range words {
-			t := draw[2*index[b]:][:2]
+			t := (*[2]uint32)(draw[2*index[b]:])
 			dst[b] = least(w, t[0]) + least(w, t[1])
+		}
+	case 4:
+		for b, w := range words {
+			t := (*[3]uint32)(draw[3*index[b]:])
+			dst[b] = least(w, t[0]) + least(w, t[1]) + least(w, t[2])
 		}
 	default:
 		for b, w := range words {
