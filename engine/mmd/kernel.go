@@ -3,6 +3,7 @@ package mmd
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/conf"
@@ -159,15 +160,19 @@ type Gaussian = asm.Gaussian
 
 // Gaussians returns the terms of the form Weight·exp(−Exponent·d²), heat kernels
 // among them.
-func (k *Kernel) Gaussians() []Gaussian {
-	var terms []Gaussian
+func (k *Kernel) Gaussians() []Gaussian { return slices.Collect(k.gaussians) }
+
+func (k *Kernel) gaussians(yield func(Gaussian) bool) {
 	for i, s := range k.Bandwidths {
-		terms = append(terms, Gaussian{Exponent: 1 / (2 * s * s), Weight: k.weight(i)})
+		if !yield(Gaussian{Exponent: 1 / (2 * s * s), Weight: k.weight(i)}) {
+			return
+		}
 	}
 	for _, t := range k.Diffusion {
-		terms = append(terms, Gaussian{Exponent: -math.Log(math.Tanh(t)) / 4, Weight: 1})
+		if !yield(Gaussian{Exponent: -math.Log(math.Tanh(t)) / 4, Weight: 1}) {
+			return
+		}
 	}
-	return terms
 }
 
 // IsGaussian reports whether all terms are Gaussians or heat kernels.
@@ -176,7 +181,7 @@ func (k *Kernel) IsGaussian() bool { return len(k.IMQ)+len(k.Matern) == 0 }
 // Value returns k(d²).
 func (k *Kernel) Value(d2 float64) float64 {
 	var sum float64
-	for _, g := range k.Gaussians() {
+	for g := range k.gaussians {
 		sum += g.Weight * math.Exp(-g.Exponent*d2)
 	}
 	for _, q := range k.IMQ {
@@ -192,7 +197,7 @@ func (k *Kernel) Value(d2 float64) float64 {
 // Derivative returns dk/d(d²). That of a Laplacian term is taken as 0 at 0.
 func (k *Kernel) Derivative(d2 float64) float64 {
 	var sum float64
-	for _, g := range k.Gaussians() {
+	for g := range k.gaussians {
 		sum -= g.Weight * g.Exponent * math.Exp(-g.Exponent*d2)
 	}
 	for _, q := range k.IMQ {

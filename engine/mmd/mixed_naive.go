@@ -36,16 +36,18 @@ func MixedNaive(k *Kernel, stat Statistic, x, y, e, f []float64, dim, modes int,
 				xy += square(xi-yj) + square(yi-xj)
 			}
 			forward, backward := dot(fi, fj), dot(fi, ej)
-			loss += 2 * norm * (k.Value(xx)*dot(ei, ej)*forward - k.Value(xy)*dot(ei, fj)*backward)
+			valueX, valueY := k.Value(xx), k.Value(xy)
+			loss += 2 * norm * (valueX*dot(ei, ej)*forward - valueY*dot(ei, fj)*backward)
 			if gradX != nil {
+				slopeX, slopeY := k.Derivative(xx), k.Derivative(xy)
 				for c := range dim {
-					gradX[i*dim+c] += 8 * norm * (k.Derivative(xx)*(x[i*dim+c]-x[j*dim+c])*dot(ei, ej)*forward -
-						k.Derivative(xy)*(x[i*dim+c]-y[j*dim+c])*dot(ei, fj)*backward)
+					gradX[i*dim+c] += 8 * norm * (slopeX*(x[i*dim+c]-x[j*dim+c])*dot(ei, ej)*forward -
+						slopeY*(x[i*dim+c]-y[j*dim+c])*dot(ei, fj)*backward)
 				}
 			}
 			if gradE != nil {
 				for c := range modes {
-					gradE[i*modes+c] += 4 * norm * (k.Value(xx)*ej[c]*forward - k.Value(xy)*fj[c]*backward)
+					gradE[i*modes+c] += 4 * norm * (valueX*ej[c]*forward - valueY*fj[c]*backward)
 				}
 			}
 		}
