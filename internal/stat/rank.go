@@ -9,29 +9,33 @@ import (
 // their ranks r, equal numbers by that of their mean rank. What chains tell by these
 // does not need a variance.
 func RankNormal(x []float64) []float64 {
-	n := len(x)
-	order, z := make([]int, n), make([]float64, n)
-	for i := range order {
-		order[i] = i
+	type ranked struct {
+		x float64
+		i int
 	}
-	slices.SortFunc(order, func(a, b int) int {
+	n := len(x)
+	order, z := make([]ranked, n), make([]float64, n)
+	for i, v := range x {
+		order[i] = ranked{v, i}
+	}
+	slices.SortFunc(order, func(a, b ranked) int {
 		switch {
-		case x[a] < x[b]:
+		case a.x < b.x:
 			return -1
-		case x[a] > x[b]:
+		case a.x > b.x:
 			return 1
 		}
-		return a - b
+		return a.i - b.i
 	})
 	for lo := 0; lo < n; {
 		hi := lo + 1
-		for hi < n && x[order[hi]] == x[order[lo]] {
+		for hi < n && order[hi].x == order[lo].x {
 			hi++
 		}
 		rank := float64(lo+1+hi) / 2
 		score := NormalQuantile((rank - 0.375) / (float64(n) + 0.25))
-		for _, i := range order[lo:hi] {
-			z[i] = score
+		for _, r := range order[lo:hi] {
+			z[r.i] = score
 		}
 		lo = hi
 	}
