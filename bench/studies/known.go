@@ -253,7 +253,7 @@ func (r draws) student() *Known {
 	inside := integrate(func(x float64) float64 { return norm * math.Pow(1+x*x/nu, -(nu+1)/2) }, -1, 1)
 	squares := func(x []float64) float64 { return math.Log1p(dot(x, x) / nu) }
 	half := (nu + float64(d)) / 2
-	return overReals(fmt.Sprintf("Student's law, ν = %v, in %s", nu, dimensions(d)), d, 0,
+	known := overReals(fmt.Sprintf("Student's law, ν = %v, in %s", nu, dimensions(d)), d, 0,
 		logGamma(nu/2)-logGamma(half)+float64(d)/2*math.Log(nu*math.Pi),
 		func(x []float64, _ int) float64 { return -half * squares(x) },
 		[]Known1{
@@ -262,6 +262,11 @@ func (r draws) student() *Known {
 			{Name: "ln(1 + |x|²/ν)", Value: digamma(half) - digamma(nu/2), Deviation: math.Sqrt(trigamma(nu/2) - trigamma(half)),
 				Of: func(x []float64, _ int) float64 { return squares(x) }},
 		})
+	if nu > 4 {
+		second := nu / (nu - 2)
+		known.Figures = append(known.Figures, squareOf(0, second, 3*nu*second/(nu-4)))
+	}
+	return known
 }
 
 // step is 1 of what is positive.

@@ -81,7 +81,8 @@ func command(ctx context.Context, args []string) error {
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&p.Dir, "o", "runs/studies", "output `directory`")
-	only := flags.String("only", "", "`targets` of field or protocol, or kinds of neighbours, separated by commas (default all)")
+	only := flags.String("only", "", "`targets` of field, protocol or verdicts, or kinds of neighbours, separated by commas (default all); of verdicts such as box-2 or '*-[23]'")
+	flags.DurationVar(&p.Limit, "limit", 0, "of verdicts, go on to the next target after so `long` (default never)")
 	flags.Uint64Var(&p.Seed, "seed", 1, "the first seed")
 	flags.IntVar(&p.Seeds, "seeds", 0, "how many seeds, of which tables hold medians (default 5; neighbours: 20)")
 	flags.Var((*list)(&p.Assignments), "s", "set a value of every configuration, `key.path=value`; may be repeated")

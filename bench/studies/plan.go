@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
@@ -17,13 +18,14 @@ import (
 
 // A Plan says what to run.
 type Plan struct {
-	Dir         string   // where runs and results go
-	Studies     []string // names of studies, or "all"
-	Only        []string // names of targets, of a study of them; empty for all
-	Seed        uint64   // the first
-	Seeds       int      // how many, Seed, Seed+1, …
-	Assignments []string // key.path=value, for every run
-	Program     string   // version of the program, for the record
+	Dir         string        // where runs and results go
+	Studies     []string      // names of studies, or "all"
+	Only        []string      // names of targets, of a study of them, of verdicts with * and ?; empty for all
+	Limit       time.Duration // of a target of verdicts; 0 for none
+	Seed        uint64        // the first
+	Seeds       int           // how many, Seed, Seed+1, …
+	Assignments []string      // key.path=value, for every run
+	Program     string        // version of the program, for the record
 }
 
 // An Observer is told how studies go. Its methods may be nil.
@@ -62,11 +64,11 @@ func (p *Plan) jobs(ctx context.Context, systems []engine.Definition) ([]job, er
 		return nil, err
 	}
 	if slices.Equal(p.Studies, []string{VerdictsStudy}) {
-		all := p.verdictJobs()
+		all, err := p.verdictJobs()
 		for i := range all {
 			all[i].systems = systems
 		}
-		return all, nil
+		return all, err
 	}
 	if OfTargets(p.Studies) {
 		targets := FieldTargets

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,7 +93,7 @@ func (o *VerdictOutcome) class(v diagnose.Verdict) string {
 }
 
 // verdictJobs draws the targets of a plan, whose seed is that of all.
-func (p *Plan) verdictJobs() (all []job) {
+func (p *Plan) verdictJobs() (all []job, err error) {
 	for kind := range KnownKinds {
 		for i := range ofKind {
 			name := strings.NewReplacer(" ", "-", ",", "", "(", "", ")", "").Replace(KnownKinds[kind])
@@ -102,7 +103,15 @@ func (p *Plan) verdictJobs() (all []job) {
 	for _, k := range Posteriors() {
 		all = append(all, p.knownJob(k, k.Title, false))
 	}
-	return slices.DeleteFunc(all, func(j job) bool { return len(p.Only) > 0 && !slices.Contains(p.Only, j.Setting.Name) })
+	for _, pattern := range p.Only {
+		matches := func(j job) bool { yes, _ := path.Match(pattern, j.Setting.Name); return yes }
+		if !slices.ContainsFunc(all, matches) {
+			return nil, fmt.Errorf("only: %q names none of %s's targets, which are a kind and a number, such as box-2, or a posterior", pattern, VerdictsStudy)
+		}
+	}
+	return slices.DeleteFunc(all, func(j job) bool {
+		return len(p.Only) > 0 && !slices.ContainsFunc(p.Only, func(pattern string) bool { yes, _ := path.Match(pattern, j.Setting.Name); return yes })
+	}), nil
 }
 
 func (p *Plan) knownJob(k *Known, name string, learned bool) job {
@@ -117,7 +126,18 @@ func (p *Plan) knownJob(k *Known, name string, learned bool) job {
 
 // recordVerdict puts an outcome into the results, and writes these.
 func (e *execution) recordVerdict(ctx context.Context, results *Results) error {
-	o, err := e.judged(ctx)
+	within, cancel := ctx, context.CancelFunc(func() {})
+	if e.Limit > 0 {
+		within, cancel = context.WithTimeout(ctx, e.Limit)
+	}
+	defer cancel()
+	o, err := e.judged(within)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		if e.watch.Warning != nil {
+			e.watch.Warning(fmt.Sprintf("%s: not done within %v, and left out; the same command goes on with it", e.Setting.Name, e.Limit))
+		}
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.Setting.Name, err)
 	}

@@ -56,7 +56,7 @@ func (d *diagnosis) chains(ctx context.Context) error {
 			break
 		}
 	}
-	if d.chain != nil && !d.chain.Mixed {
+	if d.chain != nil {
 		d.chain.Far, d.chain.Beyond = d.far()
 	}
 	return nil
@@ -109,35 +109,39 @@ func climbs(likely []float64, chains int) []bool {
 	return climbs
 }
 
-// tooRare times as many chains is how many times its mean a weight π/q is in which a chain
-// should not be: by Markov's inequality (1+χ²)/tooRare is the probability that one of them
-// is, where q covers π.
-const tooRare = 100
-
 // far counts the chains that ended where no walked sample is near: whose distance to
 // the nearest, in standard deviations of the observables, is more than twice the
-// largest of as many samples' distances to the others. Beyond are those whose weight
-// is beyond all that the generator's density accounts for, however many are near. A chain that
-// still climbs, below the samples, tells nothing.
+// largest of as many samples' distances to the others; not where chains mix. Beyond are those whose
+// weight is beyond all that the generator's density accounts for, however many are near. A chain
+// that still climbs, below the samples, tells nothing.
 func (d *diagnosis) far() (count, beyond int) {
-	samples, ends, scale := d.ends()
-	stride := len(d.all)
-	probes := min(d.options.Chains, d.options.Samples/8) * stride
-	weight, heaviest := max(0, slices.Index(d.all, engine.LogWeight)), math.Inf(1)
-	if d.weight != nil {
-		heaviest = d.weight.LogZ + math.Log(float64(tooRare*d.options.Chains))
+	if d.chain.Mixed && d.weight == nil {
+		return 0, 0
 	}
-	settled := ends[:0:0]
-	likely := d.likelihoods(d.chained, ends)
+	stride, samples, scale := len(d.all), []float64(nil), []float64(nil)
+	ends := make([]float64, d.options.Chains*stride)
+	if d.chain.Mixed {
+		d.chained.Observe(ends)
+	} else {
+		samples, ends, scale = d.ends()
+	}
+	settled, logs, likely := ends[:0:0], []float64(nil), d.likelihoods(d.chained, ends)
 	for i := 0; i < len(ends); i += stride {
 		if d.chain.climbs[i/stride] && likely[i/stride] < d.lowest {
 			continue
 		}
 		settled = append(settled, ends[i:i+stride]...)
-		if ends[i+weight] > heaviest {
-			beyond++
+		if d.weight != nil {
+			logs = append(logs, ends[i+slices.Index(d.all, engine.LogWeight)])
 		}
 	}
+	if d.weight != nil {
+		beyond = d.weight.Beyond(logs)
+	}
+	if d.chain.Mixed {
+		return 0, beyond
+	}
+	probes := min(d.options.Chains, d.options.Samples/8) * stride
 	return apart(settled, samples[:probes], samples[probes:], scale), beyond
 }
 

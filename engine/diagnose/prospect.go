@@ -31,7 +31,7 @@ type Prospect struct {
 	// Lost is how many ended where ln π is as high as of samples, and the generator's
 	// density too small to draw them.
 	Lost int `json:"lost"`
-	// Near names observables of the likeliest of them.
+	// Near names observables of the one of them with the largest weight.
 	Near string `json:"near,omitempty"`
 }
 
@@ -65,18 +65,15 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 	stride := len(d.all)
 	ends := make([]float64, prospectors*stride)
 	w.Observe(ends)
-	heaviest, likely := d.weight.LogZ+math.Log(tooRare*prospectors), d.likelihoods(w, ends)
-	p := &Prospect{Chains: prospectors, Scale: slices.Max(prospected), Steps: steps}
-	likeliest := math.Inf(-1)
+	logs, likely := make([]float64, prospectors), d.likelihoods(w, ends)
 	for i, v := range likely {
-		end := ends[i*stride:][:stride]
-		if !(end[weight] > heaviest && v >= d.lowest) {
-			continue
+		if logs[i] = ends[i*stride+weight]; v < d.lowest {
+			logs[i] = math.Inf(-1)
 		}
-		p.Lost++
-		if v > likeliest {
-			likeliest, p.Near = v, d.place(end)
-		}
+	}
+	p := &Prospect{Chains: prospectors, Scale: slices.Max(prospected), Steps: steps, Lost: d.weight.Beyond(logs)}
+	if p.Lost > 0 {
+		p.Near = d.place(ends[slices.Index(logs, slices.Max(logs))*stride:][:stride])
 	}
 	d.found = p
 	return nil

@@ -107,7 +107,7 @@ type Chains struct {
 	// Far is the number of chains that ended where no sample is near.
 	Far int `json:"far"`
 	// Beyond is the number of those that ended where π/q is larger than a generator that
-	// covers π lets it be: more than 100 times Number times its mean.
+	// covers π lets it be for so many.
 	Beyond int `json:"beyond,omitempty"`
 }
 

@@ -107,10 +107,7 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 	case f.mixed:
 		return d.judgeMixed(r, f, drifts, say)
 	case d.chain != nil && !f.mixed && d.chain.Beyond > 0:
-		say(Unknown, "%d of %d independent Markov chains ended where the generator's density is too small by a factor of %d and more, and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail, or they are still on their way%s",
-			d.chain.Beyond, d.options.Chains, tooRare*d.options.Chains, d.chain.RHat, also(f, drifts))
-		r.lacks("chains ended where the generator's density is too small")
-		return 0
+		return d.beyond(r, fmt.Sprintf("and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail, or they are still on their way%s", d.chain.RHat, also(f, drifts)), say)
 	case f.far:
 		say(Unknown, "%d of %d independent Markov chains ended where no sample is near, and nothing crosses between (R̂ = %.3g): a mode may be missing%s",
 			d.chain.Far, d.options.Chains, d.chain.RHat, also(f, drifts))
@@ -200,6 +197,9 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 		return stage
 	}
 	r.Refine = d.steps[stage]
+	if stage == 0 && d.chain.Beyond > 0 {
+		return d.beyond(r, "though all of them find the same averages as the samples: a small mode is missing, or a tail", say)
+	}
 	if stage == 0 {
 		say(Trustworthy, "%s, and %d independent Markov chains find the same (a difference above %.2g standard deviations would show)", atRest(r.Steps), number, f.reach)
 		return stage
@@ -210,6 +210,14 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 	}
 	say(Refine, "--refine %d: as drawn %s; that ends there, and %d independent Markov chains find the same averages (a difference above %.2g standard deviations would show)", r.Refine, drifts, number, f.reach)
 	return stage
+}
+
+// beyond is judge where chains ended in states that the generator hardly draws.
+func (d *diagnosis) beyond(r *Report, why string, say func(Verdict, string, ...any)) (stage int) {
+	say(Unknown, "%d of %d independent Markov chains ended where the generator's density is too small for so many, %s", d.chain.Beyond, d.options.Chains, why)
+	r.Refine = -1
+	r.lacks("chains ended where the generator's density is too small")
+	return 0
 }
 
 // mostUnvisited is the share of samples that may lie where no chain came by chance.

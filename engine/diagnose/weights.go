@@ -77,6 +77,9 @@ func (d *diagnosis) tail() string {
 		if !m.Trusted() {
 			return fmt.Sprintf("of %d samples that were measured %s", m.Samples, m.Warning)
 		}
+		if e.Doubt != "" {
+			return e.Doubt
+		}
 		if m.EffectiveSize < d.weight.EffectiveSize/2 {
 			return fmt.Sprintf("those of %d samples that were measured have an effective size of %.2g, where %d have %.2g: a few weights, up to %.3g times the mean, make the difference",
 				m.Samples, m.EffectiveSize, d.weight.Samples, d.weight.EffectiveSize, m.Largest)

@@ -13,6 +13,9 @@ type Evaluation struct {
 	// Lost are those of the warnings that say that a mode, a sector or a well of the
 	// target is missing, or all but missing, from the samples.
 	Lost []string `json:"lost,omitempty"`
+	// Doubt says what chains that have not settled met and the generator hardly draws, of which
+	// nobody knows how much there is.
+	Doubt string `json:"doubt,omitempty"`
 	// Weights are those that rows were reweighted by, nil where the generator's density
 	// is not known.
 	Weights *Weights `json:"weights,omitempty"`

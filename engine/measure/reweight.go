@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
@@ -69,6 +70,27 @@ func NewWeights(r []float64) Weights {
 // chance does not hide.
 func (w *Weights) TailAbove(k float64) bool {
 	return w.ParetoK >= k && w.Tail > leastTail/math.Sqrt(float64(w.Samples))
+}
+
+// TooRare is one over the probability that chains of π's law are all where Beyond says, of each
+// number of them as often as of one more twice.
+const TooRare = 100
+
+// Beyond returns how many of the states of independent chains, whose ln w are given, are where a
+// generator that covers π lets not so many be. By Markov's inequality a state of π's law has a
+// weight of more than t times the mean with a probability of at most 1/(t·ESS), so that m of n
+// have with one of C(n, m)/(t·ESS)ᵐ.
+func (w *Weights) Beyond(logs []float64) (most int) {
+	sorted := slices.Sorted(slices.Values(logs))
+	choose, n := 0.0, len(sorted)
+	for m := 1; m <= n; m++ {
+		choose += math.Log(float64(n-m+1) / float64(m))
+		t := (choose + math.Log(TooRare) + float64(m-1)*math.Ln2) / float64(m)
+		if sorted[n-m] > w.LogZ-math.Log(w.EffectiveSize)+t {
+			most = m
+		}
+	}
+	return most
 }
 
 // Trusted reports whether means by the weights can be used.

@@ -72,3 +72,53 @@ func TestWithdraw(t *testing.T) {
 	require.True(t, math.IsNaN(e.Metrics[2].Interval[0]) && math.IsNaN(e.Metrics[2].Interval[1]))
 	(&measure.Evaluation{}).Withdraw("no weights, nothing to take back")
 }
+
+// TestBeyond: of n states of π's law so many are beyond what a generator that covers π lets
+// be as the definition says, where one is just beyond and just within the bound of each number.
+func TestBeyond(t *testing.T) {
+	const n, logZ, ess = 6, 3.0, 0.5
+	w := measure.Weights{LogZ: logZ, EffectiveSize: ess}
+	for m, choose := range []float64{6, 15, 20, 15, 6, 1} {
+		m++
+		bound := logZ + math.Log(math.Pow(choose*100*math.Pow(2, float64(m-1)), 1/float64(m))/ess)
+		for _, by := range []float64{-1e-9, 1e-9} {
+			logs := []float64{math.Inf(-1), logZ, 0, -1, logZ + 0.1, -2}
+			for i := range m {
+				logs[i] = bound + by
+			}
+			want := 0
+			if by > 0 {
+				want = m
+			}
+			require.Equal(t, want, w.Beyond(logs), "%d, %v", m, by)
+		}
+	}
+	require.Zero(t, (&measure.Weights{LogZ: math.NaN(), EffectiveSize: math.NaN()}).Beyond([]float64{1e9}))
+	require.Zero(t, w.Beyond(nil))
+}
+
+// TestBeyondByChance: states of the law itself are beyond in fewer than one of fifty trials,
+// where weights have two values whose ESS is one half.
+func TestBeyondByChance(t *testing.T) {
+	const trials, n, part = 2000, 128, 1.0 / 128
+	random := rand.New(rand.NewPCG(7, 8))
+	// q is at the heavier states with a probability of part, whose weight is such that π is with
+	// p, and the mean is 1.
+	p := math.Sqrt(part)
+	high, low := math.Log(p/part), math.Log((1-p)/(1-part))
+	w := measure.Weights{EffectiveSize: 1 / (p*p/part + (1-p)*(1-p)/(1-part))}
+	require.InDelta(t, 0.544, w.EffectiveSize, 1e-3)
+	alarms := 0
+	for range trials {
+		logs := make([]float64, n)
+		for i := range logs {
+			if logs[i] = low; random.Float64() < p {
+				logs[i] = high
+			}
+		}
+		if w.Beyond(logs) > 0 {
+			alarms++
+		}
+	}
+	require.LessOrEqual(t, alarms, trials/50)
+}

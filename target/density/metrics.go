@@ -170,7 +170,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		out.Metrics = nil
 		s.compare(out, values, weights, warn)
 		if weights != nil && weights.EffectiveSize > 0 {
-			if err := s.visit(out, params, weights.LogZ); err != nil {
+			if err := s.visit(out, params, &weights.Weights); err != nil {
 				return nil, err
 			}
 		}
@@ -240,13 +240,11 @@ func (s *system) compare(out *measure.Evaluation, values []float64, weights *mea
 }
 
 // visit looks for states of the chains that the generator does not draw: whose weight π/q is
-// beyond what its density accounts for. By Markov's inequality one of n states of π's law
-// has a weight of tooRare·n times the mean with a probability of at most (1+χ²)/tooRare,
-// where q covers π. What chains visit and leave again has the weight of their visits; a thin
+// beyond what its density accounts for, of any, or of the chains' last ones together. What chains visit and leave again has the weight of their visits; a thin
 // tail, of less than a probability's error by chance in as many samples, and less likely than
-// nearly all of the chains' states, is warned of and not lost.
-func (s *system) visit(out *measure.Evaluation, params []float32, logZ float64) error {
-	const tooRare = 100
+// nearly all of the chains' states, is warned of and not lost. Chains that have not settled do
+// not know how thin it is.
+func (s *system) visit(out *measure.Evaluation, params []float32, weights *measure.Weights) error {
 	states, whole, width := s.reference.states, s.Formats()[0], len(s.names)
 	n := len(states) / whole.RowBytes
 	if n == 0 {
@@ -258,11 +256,18 @@ func (s *system) visit(out *measure.Evaluation, params []float32, logZ float64) 
 	if err != nil {
 		return err
 	}
-	bound := logZ + math.Log(tooRare*float64(n))
-	beyond, heaviest := make([]bool, n), 0
+	var ends []float64
+	for c := draws - 1; c < n; c += draws {
+		ends = append(ends, values[c*width+weight])
+	}
+	slices.Sort(ends)
+	beyond, heaviest, bound := make([]bool, n), 0, weights.LogZ-math.Log(weights.EffectiveSize)+math.Log(measure.TooRare*float64(n))
+	if m := weights.Beyond(ends); m > 1 {
+		bound = min(bound, ends[ofReference-m])
+	}
 	for i := range beyond {
 		w := values[i*width+weight]
-		beyond[i] = w > bound
+		beyond[i] = w >= bound
 		if w > values[heaviest*width+weight] {
 			heaviest = i
 		}
@@ -278,8 +283,11 @@ func (s *system) visit(out *measure.Evaluation, params []float32, logZ float64) 
 		}
 	}
 	why := fmt.Sprintf("%d of %d chains came to states that the generator hardly draws, in %.2g %% of their steps: near %s π/q is e^%.0f times its mean",
-		visitors, ofReference, 100*share, strings.Join(place, ", "), values[heaviest*width+weight]-logZ)
+		visitors, ofReference, 100*share, strings.Join(place, ", "), values[heaviest*width+weight]-weights.LogZ)
 	out.Warnings = append(out.Warnings, why)
+	if slices.ContainsFunc(out.Metrics, func(m measure.Metric) bool { return m.Unsettled }) {
+		out.Doubt = why
+	}
 	if mode || share*math.Sqrt(float64(out.Samples)) > 1 {
 		out.Lost = append(out.Lost, why)
 	}
