@@ -295,6 +295,8 @@ func TestTails(t *testing.T) {
 		measured *Weights
 		want     string
 	}{
+		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.55, Warning: ""}, ""},
+		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.53, Warning: ""}, "a chain came there"},
 		{0.49, nil, ""},
 		{0.69, nil, ""},
 		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.31, Warning: "k̂"}, "of 5000 samples that were measured k̂"},
@@ -303,6 +305,9 @@ func TestTails(t *testing.T) {
 		{0.51, &Weights{Samples: 5000, EffectiveSize: 1, Warning: "a few stand out"}, "of 5000 samples that were measured a few stand out"},
 	} {
 		d := &diagnosis{options: Options{Evaluation: &measure.Evaluation{Weights: c.measured}}, weight: &Weights{Samples: 1000, EffectiveSize: 0.6, ParetoK: c.k, Tail: 0.5}}
+		if measured := c.measured; measured != nil && measured.EffectiveSize > 0.5 && c.k == 0.1 {
+			d.options.Evaluation.Doubt = "a chain came there"
+		}
 		require.Equal(t, c.want, d.tail())
 	}
 }

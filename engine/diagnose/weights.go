@@ -65,6 +65,10 @@ func (d *diagnosis) shifted() (worst int, beyond bool) {
 	return worst, most > d.chance()
 }
 
+// grown is what is left of the effective size where more weights have more variance, so that
+// chains that have not settled may well have met the tail of it.
+const grown = 0.9
+
 // tail says why weights cannot tell alone that the samples leave out nothing, "" if they can:
 // where they have no mean to speak of, or more samples show much more of their variance, so may
 // be the bias that they do not show. A variance that is infinite, of k̂ above 0.5, widens errors.
@@ -77,7 +81,7 @@ func (d *diagnosis) tail() string {
 		if !m.Trusted() {
 			return fmt.Sprintf("of %d samples that were measured %s", m.Samples, m.Warning)
 		}
-		if e.Doubt != "" {
+		if e.Doubt != "" && m.EffectiveSize < grown*d.weight.EffectiveSize {
 			return e.Doubt
 		}
 		if m.EffectiveSize < d.weight.EffectiveSize/2 {
