@@ -96,7 +96,7 @@ func Recipe(c Square, seed uint64) []Stage {
 func GraphTraining(learned int, seed uint64) Training {
 	return Training{
 		Steps: min(20_000, 3000+40*learned), Batch: 512, LearningRate: 0.013, Warmup: 20, Final: 0.01, Anneal: 0.5,
-		Partners: 0.75, Sweeps: 1, Seed: seed,
+		Partners: 0.5, Sweeps: 1, Seed: seed,
 	}
 }
 
