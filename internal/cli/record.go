@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
@@ -34,9 +36,35 @@ type sampleRecord struct {
 	Format string            `json:"format"`
 	Path   string            `json:"path"` // of kernels
 	run.Provenance
+	SHA256 string `json:"sha256,omitempty"` // recordSum of the rest
 }
 
 const recordKind = "samples"
+
+// recordSum returns the hash of what a record says, sha256 left out: of its keys in
+// alphabetical order, without blanks.
+func recordSum(data []byte) string {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(data, &keys) != nil {
+		return ""
+	}
+	delete(keys, "sha256")
+	rest, _ := json.Marshal(keys)
+	return fmt.Sprintf("%x", sha256.Sum256(rest))
+}
+
+// readRecord reads a record that says which samples are no fresh ones any more: one wrong
+// digit in it would have them drawn again. Records of former programs have no hash.
+func readRecord(path string) (r sampleRecord, err error) {
+	data, err := disk.Read(path, maxConfig)
+	if err != nil {
+		return r, err
+	}
+	if json.Unmarshal(data, &r) != nil || r.Kind != recordKind || r.SHA256 != "" && r.SHA256 != recordSum(data) {
+		return r, &run.FileError{Path: path, Reason: "is no longer what was written beside the samples; delete it, and say with --first where to begin"}
+	}
+	return r, nil
+}
 
 // program names the program and its version.
 func programName() string { return "revgen " + version.Read().String() }
@@ -83,8 +111,12 @@ func leaveRecord(r request, cfg engine.Config, model *run.Model) error {
 	if d, ok := cfg.(engine.Explainer); ok {
 		record.Target = d.Describe()
 	}
-	data, err := json.MarshalIndent(record, "", "  ")
+	data, err := json.Marshal(record)
 	if err != nil {
+		return err
+	}
+	record.SHA256 = recordSum(data)
+	if data, err = json.MarshalIndent(record, "", "  "); err != nil {
 		return err
 	}
 	return disk.Write(recordPath(r.path), append(data, '\n'))
@@ -92,19 +124,19 @@ func leaveRecord(r request, cfg engine.Config, model *run.Model) error {
 
 // measured returns how many samples of the training seed's stream have been measured
 // or left with the run: those before it are no fresh ones.
-func measured(path string, cfg engine.Config) uint64 {
+func measured(path string, cfg engine.Config) (uint64, error) {
 	n := uint64(cfg.Shared().Evaluation.Samples)
-	data, err := disk.Read(recordPath(filepath.Join(path, "samples.npy")), maxConfig)
+	r, err := readRecord(recordPath(filepath.Join(path, "samples.npy")))
 	if errors.Is(err, fs.ErrNotExist) {
-		data, err = disk.Read(filepath.Join(path, "samples.json"), maxConfig) // as programs before 0.2 left it
+		r, err = readRecord(filepath.Join(path, "samples.json")) // as programs before 0.2 left it
 	}
-	if err == nil {
-		var r sampleRecord
-		if json.Unmarshal(data, &r) == nil && r.Kind == recordKind && r.Seed == cfg.Shared().Training.Seed {
-			n = max(n, r.First+r.Samples)
-		}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // of a run that left none, or a model alone
+		return n, nil
+	case err == nil && r.Seed == cfg.Shared().Training.Seed:
+		n = max(n, r.First+r.Samples)
 	}
-	return n
+	return n, err
 }
 
 // diagnosisFile is what diagnose leaves in a run directory.

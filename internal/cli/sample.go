@@ -181,7 +181,10 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 		}
 	}
 	first, n := s.part.slice(uint64(s.n))
-	from := s.begin(cfg, p.say)
+	from, err := s.begin(cfg, p.say)
+	if err != nil {
+		return err
+	}
 	if from > math.MaxUint64-first {
 		return usagef("--first: sample %d + %d is beyond any stream", from, first)
 	}
@@ -262,24 +265,28 @@ func (p *program) sayExact(x engine.Exactness) {
 
 // begin returns the number of the first sample of the whole, and says if that is not
 // 0, or if samples that were measured are among them after all.
-func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) uint64 {
-	known := measured(s.model, cfg)
-	used := known
+func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) (uint64, error) {
 	seed, trained := cfg.Shared().Training.Seed, s.trained
+	if seed != trained {
+		return uint64(s.first), nil
+	}
+	known, err := measured(s.model, cfg)
+	if err != nil && !s.placed {
+		return 0, err
+	}
+	used := known
 	if s.exact {
 		// The chain that has draw known may begin with samples that were measured.
 		known = (known + engine.ExactDraws - 1) / engine.ExactDraws * engine.ExactDraws
 	}
 	switch {
-	case seed != trained:
-		return uint64(s.first)
 	case !s.placed:
 		say("the first %d samples of seed %d were measured or left with the run; these begin at number %d (--first 0 repeats them)", used, seed, known)
-		return known
+		return known, nil
 	case uint64(s.first) < known:
 		say("these begin at number %d of seed %d; the first %d samples were measured or left with the run", s.first, seed, used)
 	}
-	return uint64(s.first)
+	return uint64(s.first), nil
 }
 
 // autoRefine returns the refinement that a diagnosis found to be needed: one that

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -103,6 +104,14 @@ func TestSample(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(old, "samples.npy.json")))
 	require.NoError(t, os.Rename(filepath.Join(dir, "old.npy.json"), filepath.Join(old, "samples.json")))
 	require.Contains(t, ok(t, dir, "sample", old, "-n", "1", "-o", "after.npy").stderr, "these begin at number 3002 (--first 0")
+
+	// One with another digit does not.
+	damaged := strings.Replace(content(t, run, "samples.npy.json"), `"samples": 2000`, `"samples": 2001`, 1)
+	require.NoError(t, os.WriteFile(filepath.Join(run, "samples.npy.json"), []byte(damaged), 0o600))
+	refused := revgen(t, dir, "sample", run, "-n", "1", "-o", "after.npy")
+	require.Equal(t, exitError, refused.code)
+	require.Contains(t, refused.stderr, "samples.npy.json: is no longer what was written")
+	ok(t, dir, "sample", run, "-n", "1", "-o", "after.npy", "--first", "2000")
 }
 
 // TestRecordsNameModels: generators without parameters are told apart by their targets,
