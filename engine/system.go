@@ -52,6 +52,13 @@ type Stateful interface {
 	State() []Section
 }
 
+// A Sated system may have learned enough before its steps are over.
+type Sated interface {
+	// Enough reports whether more steps than the last would gain nothing. It is a function
+	// of State.
+	Enough() bool
+}
+
 // A Section is a named array of a model or checkpoint file.
 type Section = state.Section
 

@@ -183,6 +183,15 @@ func (t *Trainer) System() System { return t.system }
 // Steps returns the number of steps taken.
 func (t *Trainer) Steps() int { return t.step }
 
+// Done reports whether no step is left to take: all have been, or the system has learned
+// enough.
+func (t *Trainer) Done() bool {
+	if s, ok := t.system.(Sated); ok && t.step > 0 && s.Enough() {
+		return true
+	}
+	return t.step >= t.training.Steps
+}
+
 // Record returns the last step's figures.
 func (t *Trainer) Record() Record {
 	return Record{

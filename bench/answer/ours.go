@@ -50,7 +50,7 @@ func (o *ours) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed
 	if err := trainer.Initialize(ctx); err != nil {
 		return nil, "", err
 	}
-	for trainer.Steps() < cfg.Shared().Training.Steps {
+	for !trainer.Done() {
 		if err := trainer.StepContext(ctx); err != nil {
 			return nil, "", err
 		}

@@ -481,7 +481,7 @@ func (r *run) telling(problem error) ([]byte, error) {
 		state = "done"
 	}
 	r.told = time.Now()
-	s := Status{Schema: engine.SchemaVersion, State: state, Step: r.trainer.Steps(), Steps: r.common.Training.Steps, Checkpoint: r.saved, Seconds: r.before, Threads: r.workers.Threads(), Error: message, Evaluations: r.counted()}
+	s := Status{Schema: engine.SchemaVersion, State: state, Step: r.trainer.Steps(), Steps: r.steps(), Checkpoint: r.saved, Seconds: r.before, Threads: r.workers.Threads(), Error: message, Evaluations: r.counted()}
 	if !r.started.IsZero() {
 		s.Setup = r.setup
 		if elapsed := time.Since(r.started).Seconds(); elapsed > 0 {

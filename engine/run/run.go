@@ -257,7 +257,7 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 	if r.refuge.sections == nil && r.canRetreat() {
 		r.keepRefuge()
 	}
-	for t.Steps() < training.Steps {
+	for !t.Done() {
 		if err := r.agree(r.ready(ctx)); err != nil {
 			return nil, err
 		}
@@ -272,7 +272,7 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 		if time.Since(r.told) >= statusEvery {
 			_ = r.status(nil) // what cannot be written ends the run at the next record
 		}
-		last := t.Steps() == training.Steps
+		last := t.Done()
 		r.watchAcceptance()
 		r.haven()
 		evaluate := r.evaluates()
@@ -319,7 +319,15 @@ func (r *run) stop() error {
 	if err := r.agree(r.checkpoint()); err != nil {
 		return err
 	}
-	return &StopError{r.dir, r.trainer.Steps(), r.common.Training.Steps}
+	return &StopError{r.dir, r.trainer.Steps(), r.steps()}
+}
+
+// steps returns how many the run takes, as far as is known.
+func (r *run) steps() int {
+	if r.trainer.Done() {
+		return r.trainer.Steps()
+	}
+	return r.common.Training.Steps
 }
 
 // seconds is the time of training so far.
@@ -352,7 +360,7 @@ func (r *run) record(ctx context.Context) error {
 	}
 	if r.progress != nil {
 		elapsed := time.Since(r.started)
-		r.progress(Progress{Record: record, Steps: r.common.Training.Steps, Elapsed: elapsed, StepsPerSecond: float64(r.trainer.Steps()-r.first) / elapsed.Seconds(), Evaluations: r.evaluations().Total()})
+		r.progress(Progress{Record: record, Steps: r.steps(), Elapsed: elapsed, StepsPerSecond: float64(r.trainer.Steps()-r.first) / elapsed.Seconds(), Evaluations: r.evaluations().Total()})
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"github.com/revgen/revgen/internal/conf"
 	"slices"
 
 	"github.com/revgen/revgen/engine"
@@ -19,18 +20,28 @@ type weigher struct {
 	r, rNext []float64 // of the call under way
 	c, cNext []float64
 	moved    States
+	stale    bool                   // the batch is of an earlier step
+	fresh    func(step uint32) bool // a step draws its own
+	recall   func(s, next States)   // the modes of a batch that a checkpoint has brought
 
 	weighBlock func(block, lo, hi int, _ []float32)
 	scoreBlock func(lane, lo, hi int, grad []float32)
 }
 
 // densities is the form of log densities.
-type densities struct{ engine.Densities[States] }
+type densities struct {
+	engine.Densities[States]
+	config *Config
+	kernel *kernel
+	sated  *sufficiency // nil where training takes all steps
+}
 
 // balanceLoss is its lossKind.
 type balanceLoss struct{}
 
-func (balanceLoss) validate(l *LossConfig, _ int) error { return l.Balancing.Validate() }
+func (balanceLoss) validate(l *LossConfig, _ int) error {
+	return conf.First(l.Balancing.Validate(), l.Economy.validate())
+}
 
 // bytes are those of the passes of s′ and of R.
 func (balanceLoss) bytes(l *LossConfig, n, _, _ int, passes float64) float64 {
@@ -44,7 +55,7 @@ func (balanceLoss) explain(c *Config, move string) (string, int) {
 
 func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, error) {
 	n, rows := c.Training.Batch, l.lanes.BlockRows()
-	b, w := engine.NewBalance(c.Loss.Balancing, n, rows, 1), &weigher{learner: l}
+	b, w := engine.NewBalance(c.Loss.Balancing, n, rows, 1), &weigher{learner: l, fresh: c.Loss.fresh}
 	k.moving = b.Moving
 	w.weighed = []pool.Span{nn.RowSpan(l.lanes, b.R, 1), nn.RowSpan(l.lanes, b.RNext, 1), nn.BlockSpan(l.lanes, k.counts)}
 	if moving := b.Moving(0, rows); moving > 0 {
@@ -53,12 +64,19 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 		}
 	}
 	w.weighBlock = func(block, lo, hi int, _ []float32) {
-		l.passes[block].(densePass).logDensity(w.r[lo:hi])
+		if p := l.passes[block].(densePass); w.stale {
+			p.density(w.r[lo:hi], w.s.Part(lo, hi), l.weights)
+		} else {
+			p.logDensity(w.r[lo:hi])
+		}
 		subtract(w.r[lo:hi], k.logPi[lo:])
 		if end := b.Moving(lo, hi); end > lo {
 			w.after[block].density(w.rNext[lo:end], w.moved.Part(lo, end), l.weights)
 			subtract(w.rNext[lo:end], k.logNext[lo:])
 		}
+	}
+	if c.Loss.Reuse > 0 && e.Modes > 0 {
+		k.modes, w.recall = make([]float32, n), k.recall
 	}
 	w.scoreBlock = func(lane, lo, hi int, grad []float32) {
 		block := lo / rows
@@ -67,7 +85,25 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 			w.after[block].score(grad, w.cNext[lo:end], l.weights, l.scratch[lane])
 		}
 	}
-	return &densities{engine.Densities[States]{Balance: b, Generator: w, Transition: k, S: e.NewStates(n), Next: e.NewStates(n)}}, nil
+	d := &densities{Densities: engine.Densities[States]{Balance: b, Generator: w, Transition: k, S: e.NewStates(n), Next: e.NewStates(n)}, config: c, kernel: k}
+	if c.Loss.Reuse > 0 { // all ranks go on with all of the batch
+		k.shared = append(spans(l.lanes, d.S), spans(l.lanes, d.Next)...)
+		k.shared = append(k.shared, nn.RowSpan(l.lanes, k.logPi, 1), nn.RowSpan(l.lanes, k.logNext, 1), nn.BlockSpan(l.lanes, k.counts))
+	}
+	if c.Loss.Enough > 0 {
+		d.sated = newSufficiency(c.Loss.Enough)
+	}
+	return d, nil
+}
+
+// Draw sets s_i = G_θ(z_i), or leaves the batch of an earlier step.
+func (w *weigher) Draw(s States, θ []float32, step uint32) {
+	if w.stale = !w.fresh(step); !w.stale {
+		w.learner.Draw(s, θ, step)
+		return
+	}
+	w.s, w.weights.params = s, θ
+	w.workers.Run(w.nets.parts(), w.pack)
 }
 
 func subtract(dst, from []float64) {
@@ -77,8 +113,11 @@ func subtract(dst, from []float64) {
 }
 
 // Weigh sets R of the states that were drawn, and of where they have moved.
-func (w *weigher) Weigh(r, rNext []float64, _, next States) {
-	w.r, w.rNext, w.moved = r, rNext, next
+func (w *weigher) Weigh(r, rNext []float64, s, next States) {
+	w.r, w.rNext, w.s, w.moved = r, rNext, s, next
+	if w.stale && w.recall != nil {
+		w.recall(s, next)
+	}
 	w.lanes.Share(w.weighBlock, w.weighed...)
 }
 

@@ -91,6 +91,7 @@ type LossConfig struct {
 	Gradient string         `json:"gradient" enum:"surrogate,full" when:"kind=mmd"`
 	Boundary BoundaryConfig `json:"boundary" when:"kind=mmd,discriminator"`
 	engine.Balancing
+	Economy
 }
 
 // BoundaryConfig describes the soft penalty of eq. (boundary_penalty),
@@ -174,6 +175,7 @@ type ModalLoss struct {
 	Gradient  string         `json:"-"`
 	Boundary  BoundaryConfig `json:"-"`
 	engine.Balancing
+	Economy
 }
 
 // A Configuration is *Config or *ModalConfig.

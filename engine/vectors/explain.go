@@ -29,7 +29,11 @@ func (c *ModalConfig) Explain() string {
 
 func (c *Config) explain(generator, move string) string {
 	by, evaluations := losses[c.Loss.Kind].explain(c, move)
-	return fmt.Sprintf("%s, %s; a step evaluates ln π %d times", generator, by, evaluations)
+	every := "a step"
+	if k := c.Loss.Reuse; k > 0 {
+		every = fmt.Sprintf("a batch, which serves %d steps,", k+1)
+	}
+	return fmt.Sprintf("%s, %s; %s evaluates ln π %d times", generator, by, every, evaluations)
 }
 
 // name says in words what a generator of vectors is.

@@ -16,6 +16,7 @@ type kernel struct {
 	moving   func(lo, hi int) int // the end of the states of a block that move
 	shared   []pool.Span          // what ranks give each other of a batch that has moved
 
+	modes          []float32 // of a batch that serves several steps, if it has some
 	logPi, logNext []float64 // β ln π of each s, and of each s′ that there is
 
 	s, next   States // of the call under way
@@ -50,12 +51,16 @@ func newKernel(c *Config, e *Ensemble, lanes *nn.Lanes) *kernel {
 // Move draws s′_i ~ p^m(s_i, ·), at the step's temperature. The error is the target's.
 func (k *kernel) Move(next, s States, step uint32) error {
 	k.s, k.next = s, next
+	if !k.config.Loss.fresh(step) {
+		return nil // they have moved
+	}
 	k.stream = rng.Stream(k.config.Training.Seed, rng.TrainTransition, step)
 	beta := k.config.Transition.At(int(step), k.config.Training.Steps)
 	for _, m := range k.movers {
 		m.beta = beta
 	}
 	k.lanes.Share(k.moveBlock, k.shared...)
+	k.remember()
 	return k.ensemble.judge(step)
 }
 

@@ -50,6 +50,12 @@ func (s *System) TensorName(i int) string { return s.generator.nets.tensorName(i
 // State returns what the loss carries from step to step.
 func (s *System) State() []engine.Section { return state.Of(s.form) }
 
+// Enough implements engine.Sated.
+func (s *System) Enough() bool {
+	f, ok := s.form.(engine.Sated)
+	return ok && f.Enough()
+}
+
 // Surrogate implements engine.Differentiable: the loss of the states, with s′ fixed or
 // moved by as much, of modes or a discriminator its first-order change, and of densities
 // with both fixed and where a mixture has been placed.
@@ -75,5 +81,6 @@ func (s *System) InitializeContext(ctx context.Context, params []float32) error 
 var (
 	_ engine.Differentiable = (*System)(nil)
 	_ engine.Stateful       = (*System)(nil)
+	_ engine.Sated          = (*System)(nil)
 	_ engine.TensorNamer    = (*System)(nil)
 )

@@ -173,6 +173,17 @@ func (m *mover) Observe(dst []float64, stride int, s States) {
 	m.own.(Observed).Observe(dst, stride, s.X, s.K)
 }
 
+// tell is LogDensity and Observe, values beginning with those of the target's own, if it has
+// any.
+func (m *mover) tell(logPi, values []float64, stride int, s States) {
+	if t, ok := m.own.(Telling); ok {
+		t.ObserveTelling(values, stride, logPi, s.X, s.K)
+		return
+	}
+	m.LogDensity(logPi, s)
+	m.Observe(values, stride, s)
+}
+
 // run takes the given number of steps from states, in place, whose indices in the stream c
 // start at first. Every sample's random numbers are its own, so the same bits result however
 // a batch is cut. A run that is halted leaves states of no use. It allocates nothing.

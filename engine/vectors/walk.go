@@ -67,7 +67,11 @@ func (e *Ensemble) observe(m *mover, values []float64, s States) (logPi []float6
 	rows, modes := s.Len(), e.observed()
 	stride, each, own := len(values)/rows, min(e.Dim, observedCoordinates), 0
 	logPi = make([]float64, rows)
-	m.LogDensity(logPi, s)
+	if own = e.ownColumn(each, modes); len(e.names) > 0 {
+		m.tell(logPi, values[own:], stride, s)
+	} else {
+		m.LogDensity(logPi, s)
+	}
 	for r := range rows {
 		row := values[r*stride:][:stride]
 		at := modes
@@ -80,7 +84,7 @@ func (e *Ensemble) observe(m *mover, values []float64, s States) (logPi []float6
 		if known {
 			row[s.K[r]] = 1
 		}
-		if own = at; e.Chart != nil {
+		if e.Chart != nil {
 			continue
 		}
 		x := s.X[r*s.Dim:][:s.Dim]
@@ -102,12 +106,23 @@ func (e *Ensemble) observe(m *mover, values []float64, s States) (logPi []float6
 			row[at+int(s.K[r])] = float64(x[0])
 		}
 		row[at+modes] = logPi[r]
-		own = at + modes + 1
-	}
-	if len(e.names) > 0 {
-		m.Observe(values[own:], stride, s)
 	}
 	return logPi
+}
+
+// ownColumn returns the first column of the target's own observables.
+func (e *Ensemble) ownColumn(each, modes int) int {
+	own := modes
+	if e.Modes > observedModes {
+		own++
+	}
+	if e.Chart != nil {
+		return own
+	}
+	if own += each + modes + 1; e.Dim > 1 {
+		own++
+	}
+	return own
 }
 
 // A walk is a chains.Walk of states by the Metropolis steps of refinement.

@@ -323,7 +323,7 @@ func briefly(shared *engine.Common) func(context.Context, engine.System, *run.Re
 		if _, ok := trained.(chains.Observer); !ok {
 			return nil, nil
 		}
-		brief := diagnose.Brief(diagnose.Share(trained, r.Steps*shared.Training.Batch))
+		brief := diagnose.Brief(diagnose.Share(trained, shared.Training.Steps*shared.Training.Batch))
 		brief.Evaluation = r.Evaluation
 		said, err := diagnose.Run(ctx, trained, r.Params, brief)
 		if err == nil && said.Lacking != "" && r.Evaluation != nil {

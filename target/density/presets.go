@@ -39,8 +39,11 @@ func realsPreset(of *origin, target RealsTarget, name string) (*RealsConfig, err
 		return nil, err
 	}
 	c := &RealsConfig{of: of, Target: target, Config: vectors.Ours(of.name, name)}
-	if name == "paper" {
+	switch name {
+	case "paper":
 		c.Config = vectors.Paper(of.name)
+	case "quick":
+		c.Evaluation.Samples = fewSamples
 	}
 	c.fit()
 	return c, nil
@@ -70,8 +73,24 @@ func (c *RealsConfig) Adapt(ctx context.Context) (why string, err error) {
 			c.Flow(c.Target.Dim, quick)
 			return "a RealNVP", nil
 		}
-		return c.Recipe(ctx, realsTarget{e}, 0, quick)
+		why, err := c.Recipe(ctx, realsTarget{e}, 0, quick)
+		thrifty(&c.Loss.Economy, quick)
+		return why, err
 	})
+}
+
+// Of quick, which spends evaluations of ln π by need, since one may be another program's work:
+// a batch serves four steps, and training ends when the weights of samples are level. So many
+// weights tell an effective size to its third digit.
+const (
+	fewSamples = 20_000
+	level      = 0.995
+)
+
+func thrifty(e *vectors.Economy, quick bool) {
+	if quick {
+		e.Thrift(level)
+	}
 }
 
 // adapt tells find, unless it is nil, where a pilot finds the weight of each mode, lets
@@ -172,6 +191,7 @@ func mixedPreset(of *origin, target MixedTarget, name string) (*MixedConfig, err
 	c := &MixedConfig{of: of, Target: target, ModalConfig: vectors.ModalPaper(of.name)}
 	if name == "quick" {
 		c.Training.Steps, c.Training.Optimizer.LearningRate = 5000, 3e-3
+		c.Evaluation.Samples = fewSamples
 	}
 	c.Preset = name
 	return c, nil
@@ -197,6 +217,8 @@ func (c *MixedConfig) Adapt(ctx context.Context) (why string, err error) {
 		if e == nil {
 			return "the paper's settings", nil
 		}
-		return c.Recipe(ctx, mixedTarget{e}, vectors.Seen{}, quick)
+		why, err := c.Recipe(ctx, mixedTarget{e}, vectors.Seen{}, quick)
+		thrifty(&c.Loss.Economy, quick)
+		return why, err
 	})
 }

@@ -164,7 +164,12 @@ func (e *evaluation) part(dst []float64, y []float32, k []uint8) {
 		x = e.x[:len(y)]
 		e.chart.place(x, e.volume[:len(dst)], y, k)
 	}
-	err := e.evaluate(dst, x, k)
+	e.learned(dst, x, k, e.evaluate(dst, x, k))
+}
+
+// learned turns the values that the target had for states x, or the error of asking it, into
+// ln π in the coordinates that are learned, whose volumes have been found.
+func (e *evaluation) learned(dst []float64, x []float32, k []uint8, err error) {
 	for r, v := range dst {
 		state := x[r*e.dim : (r+1)*e.dim]
 		switch {
@@ -352,6 +357,11 @@ func (e *evaluation) Observables() (all []string) {
 
 // Observe implements vectors.Observed: −Inf where ln π is not known.
 func (e *evaluation) Observe(dst []float64, stride int, y []float32, k []uint8) {
+	e.observe(dst, stride, nil, y, k)
+}
+
+// observe is Observe, and sets logPi, if it is not nil, to what logDensity says.
+func (e *evaluation) observe(dst []float64, stride int, logPi []float64, y []float32, k []uint8) {
 	rows := len(y) / e.dim
 	each := min(e.dim, observedCoordinates)
 	for lo := 0; lo < rows; lo += blockRows {
@@ -380,5 +390,23 @@ func (e *evaluation) Observe(dst []float64, stride int, y []float32, k []uint8) 
 				row[at] = math.Inf(-1)
 			}
 		}
+		if logPi != nil {
+			copy(logPi[lo:hi], value)
+			e.learned(logPi[lo:hi], x, modes, err)
+		}
 	}
+}
+
+// ObserveTelling implements vectors.Telling.
+func (t realsTarget) ObserveTelling(dst []float64, stride int, logPi []float64, y []float32, _ []uint8) {
+	t.observe(dst, stride, logPi, y, nil)
+	level := t.fromLevel()
+	for r, v := range logPi {
+		logPi[r] = float64(float32(v - level)) // as LogDensity rounds
+	}
+}
+
+// ObserveTelling implements vectors.Telling.
+func (t mixedTarget) ObserveTelling(dst []float64, stride int, logPi []float64, y []float32, k []uint8) {
+	t.observe(dst, stride, logPi, y, k)
 }

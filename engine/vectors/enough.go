@@ -1,0 +1,112 @@
+package vectors
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/conf"
+)
+
+// Economy says when a loss of densities evaluates ln π, and when no more.
+type Economy struct {
+	// Reuse is how many steps more a batch of states serves, of which ln π is evaluated
+	// once: each step compares ln q of the states as it is by then.
+	Reuse int `json:"reuse" when:"kind=balance"`
+	// Enough is the effective sample size, as a fraction, from which on more steps would
+	// gain nothing: training ends before its steps do when the weights of 16,384 samples,
+	// as they were drawn on the way, have it, and no tail that would make it a matter of
+	// luck. 0 takes all steps.
+	Enough float64 `json:"enough" when:"kind=balance"`
+}
+
+// Thrift sets both for targets whose evaluations are dear: training that ends at an effective
+// sample size, and batches that serve four steps.
+func (e *Economy) Thrift(enough float64) { e.Reuse, e.Enough = 3, enough }
+
+const mostReuse = 1024
+
+func (e *Economy) validate() error {
+	return conf.First(conf.Between("reuse", e.Reuse, 0, mostReuse), conf.Fraction("enough", e.Enough))
+}
+
+// fresh reports whether a step draws a batch.
+func (e *Economy) fresh(step uint32) bool { return (step-1)%uint32(e.Reuse+1) == 0 }
+
+const (
+	judgedSamples = 1 << 14 // whose weights are judged together
+	finiteTail    = 0.5     // Pareto's k̂ of weights of finite variance
+)
+
+// A sufficiency judges weights.
+type sufficiency struct {
+	enough float64
+	r      []float64  // of samples since the last judgement, R = ln q − ln π
+	state  [2]float64 // how many they are; 1 if those before were enough
+}
+
+func newSufficiency(enough float64) *sufficiency {
+	return &sufficiency{enough: enough, r: make([]float64, judgedSamples)}
+}
+
+// see adds R of a batch, all of which are of one target.
+func (s *sufficiency) see(r []float64) {
+	at := int(s.state[0])
+	at += copy(s.r[at:], r)
+	if s.state[0] = float64(at); at < len(s.r) {
+		return
+	}
+	s.state[0] = 0
+	if measure.NewImportance(s.r).ESS >= s.enough {
+		if w := measure.NewWeights(s.r); w.Trusted() && !w.TailAbove(finiteTail) {
+			s.state[1] = 1
+		}
+	}
+}
+
+// forget is for weights of another target.
+func (s *sufficiency) forget() { s.state = [2]float64{} }
+
+// Enough implements engine.Sated.
+func (d *densities) Enough() bool { return d.sated != nil && d.sated.state[1] > 0 }
+
+// Loss is engine.Densities.Loss, after which the weights of a batch that is new are judged.
+func (d *densities) Loss(θ []float32, step uint32) (float64, error) {
+	loss, err := d.Densities.Loss(θ, step)
+	if d.sated != nil && err == nil && d.config.Loss.fresh(step) {
+		if d.config.Transition.At(int(step), d.config.Training.Steps) == 1 {
+			d.sated.see(d.R)
+		} else {
+			d.sated.forget()
+		}
+	}
+	return loss, err
+}
+
+// State is what a checkpoint holds of a batch that serves several steps, and of its judgement.
+func (d *densities) State() (all []engine.Section) {
+	if k := d.kernel; d.config.Loss.Reuse > 0 {
+		all = append(all, engine.Section{Name: "batch.states", Float32: d.S.X}, engine.Section{Name: "batch.next", Float32: d.Next.X},
+			engine.Section{Name: "batch.log_density", Float64: k.logPi}, engine.Section{Name: "batch.next_log_density", Float64: k.logNext})
+		if d.S.K != nil {
+			all = append(all, engine.Section{Name: "batch.modes", Float32: k.modes})
+		}
+	}
+	if d.sated != nil {
+		all = append(all, engine.Section{Name: "enough.log_ratios", Float64: d.sated.r}, engine.Section{Name: "enough.state", Float64: d.sated.state[:]})
+	}
+	return all
+}
+
+// recall and remember keep the modes of a batch where a checkpoint finds them.
+func (k *kernel) remember() {
+	for i := range k.modes {
+		k.modes[i] = float32(int(k.s.K[i])<<8 | int(k.next.K[i]))
+	}
+}
+
+func (k *kernel) recall(s, next States) {
+	for i, v := range k.modes {
+		s.K[i], next.K[i] = uint8(int(v)>>8), uint8(int(v)&math.MaxUint8)
+	}
+}
