@@ -126,6 +126,19 @@ func TestChainsAgree(t *testing.T) {
 	check(small.contenders[1], first(2), together/z)
 }
 
+// TestGlassPairs: the pairs of a glass are as far from each other as its lattice lets them be.
+func TestGlassPairs(t *testing.T) {
+	const side = 8
+	edges, pairs := glassGraph(side, 3)
+	require.Len(t, edges, 2*side*side)
+	require.Len(t, pairs, 4)
+	for _, p := range pairs {
+		i, j := int(p[0]), int(p[1])
+		require.Equal(t, side/2, (j/side-i/side+side)%side)
+		require.Equal(t, side/2, (j%side-i%side+side)%side)
+	}
+}
+
 // TestVectorTargets holds the densities in Python against those in Go: emcee's averages
 // agree with the exact ones.
 func TestVectorTargets(t *testing.T) {

@@ -153,3 +153,10 @@ func TestBins(t *testing.T) {
 	require.Equal(t, -0.75, b.Centre(0))
 	require.Equal(t, 0.75, b.Centre(3))
 }
+
+// TestVariationOfWhatIsImpossible: draws that the law does not have count in full.
+func TestVariationOfWhatIsImpossible(t *testing.T) {
+	m := measure.Variation("total_variation", []measure.Estimate{{Value: 0.5}, {Value: 0.5}, {}, {}}, []float64{40, 39, 20, 1})
+	require.InDelta(t, 0.21, m.Generated, 1e-12)
+	require.Equal(t, m.Generated, m.Error)
+}

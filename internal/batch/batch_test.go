@@ -221,6 +221,8 @@ func TestJournal(t *testing.T) {
 		require.Equal(t, r, again)
 	}
 	require.NoError(t, journal.Close())
+	_, err = journal.Add(new(Record))
+	require.ErrorContains(t, err, "writing "+path)
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for n := range len(whole) + 1 {

@@ -20,7 +20,7 @@ func TestOutputsSpareInputs(t *testing.T) {
 		require.NoError(t, os.RemoveAll(at("exp/"+name)))
 	}
 	require.NoError(t, os.Link(at("a.npy"), at("hard.npy")))
-	for name, to := range map[string]string{"model.npy": "run/model.rvg", "config.npy": "run/config.json", "kept.npy": "run/checkpoint.rvg", "summary.html": "run/summary.json"} {
+	for name, to := range map[string]string{"model.npy": "run/model.rvg", "config.npy": "run/config.json", "kept.npy": "run/checkpoint.rvg", "summary.html": "run/summary.json", "summary.csv": "run/summary.json"} {
 		require.NoError(t, os.Symlink(to, at(name)))
 	}
 	for _, name := range []string{"model.rvg", "metrics.jsonl", "diagnosis.json", "samples.npy", "results.md"} {
@@ -45,6 +45,7 @@ func TestOutputsSpareInputs(t *testing.T) {
 		"kept.npy: is run/checkpoint.rvg, which is read":               {"sample", "run", "-n", "3", "-o", "kept.npy"},
 		"config.npy: is run/config.json, which is read":                {"mcmc", "run", "--chains", "4", "--draws", "100", "-o", "config.npy"},
 		"summary.html: is run/summary.json, which is read":             {"report", "run", "-o", "summary.html"},
+		"summary.csv: is run/summary.json, which is read":              {"report", "run", "--csv", "-o", "summary.csv"},
 		"linked-model.rvg/model.rvg: is a link to":                     append([]string{"train", "ising", "-o", "linked-model.rvg"}, steps...),
 		"linked-metrics.jsonl/metrics.jsonl: is a link to":             append([]string{"train", "ising", "-o", "linked-metrics.jsonl"}, steps...),
 		"linked-samples.npy/samples.npy: is a link to":                 append([]string{"train", "ising", "-o", "linked-samples.npy"}, steps...),
