@@ -68,32 +68,32 @@ func (s *sufficiency) see(r []float64) {
 func (s *sufficiency) forget() { s.state = [2]float64{} }
 
 // Enough implements engine.Sated.
-func (d *densities) Enough() bool { return d.sated != nil && d.sated.state[1] > 0 }
+func (b *densities) Enough() bool { return b.sated != nil && b.sated.state[1] > 0 }
 
 // Loss is engine.Densities.Loss, after which the weights of a batch that is new are judged.
-func (d *densities) Loss(θ []float32, step uint32) (float64, error) {
-	loss, err := d.Densities.Loss(θ, step)
-	if d.sated != nil && err == nil && d.config.Loss.fresh(step) {
-		if d.config.Transition.At(int(step), d.config.Training.Steps) == 1 {
-			d.sated.see(d.R)
+func (b *densities) Loss(θ []float32, step uint32) (float64, error) {
+	loss, err := b.Densities.Loss(θ, step)
+	if b.sated != nil && err == nil && b.config.Loss.fresh(step) {
+		if b.config.Transition.At(int(step), b.config.Training.Steps) == 1 {
+			b.sated.see(b.R)
 		} else {
-			d.sated.forget()
+			b.sated.forget()
 		}
 	}
 	return loss, err
 }
 
 // State is what a checkpoint holds of a batch that serves several steps, and of its judgement.
-func (d *densities) State() (all []engine.Section) {
-	if k := d.kernel; d.config.Loss.Reuse > 0 {
-		all = append(all, engine.Section{Name: "batch.states", Float32: d.S.X}, engine.Section{Name: "batch.next", Float32: d.Next.X},
+func (b *densities) State() (all []engine.Section) {
+	if k := b.kernel; b.config.Loss.Reuse > 0 {
+		all = append(all, engine.Section{Name: "batch.states", Float32: b.S.X}, engine.Section{Name: "batch.next", Float32: b.Next.X},
 			engine.Section{Name: "batch.log_density", Float64: k.logPi}, engine.Section{Name: "batch.next_log_density", Float64: k.logNext})
-		if d.S.K != nil {
+		if b.S.K != nil {
 			all = append(all, engine.Section{Name: "batch.modes", Float32: k.modes})
 		}
 	}
-	if d.sated != nil {
-		all = append(all, engine.Section{Name: "enough.log_ratios", Float64: d.sated.r}, engine.Section{Name: "enough.state", Float64: d.sated.state[:]})
+	if b.sated != nil {
+		all = append(all, engine.Section{Name: "enough.log_ratios", Float64: b.sated.r}, engine.Section{Name: "enough.state", Float64: b.sated.state[:]})
 	}
 	return all
 }
