@@ -52,11 +52,11 @@ type Stateful interface {
 	State() []Section
 }
 
-// A Sated system may have learned enough before its steps are over.
-type Sated interface {
-	// Enough reports whether more steps than the last would gain nothing. It is a function
+// A Converging system may have converged before its steps are over.
+type Converging interface {
+	// Converged reports whether more steps than the last would gain nothing. It is a function
 	// of State.
-	Enough() bool
+	Converged() bool
 }
 
 // A Section is a named array of a model or checkpoint file.

@@ -186,7 +186,7 @@ func (t *Trainer) Steps() int { return t.step }
 // Done reports whether no step is left to take: all have been, or the system has learned
 // enough.
 func (t *Trainer) Done() bool {
-	if s, ok := t.system.(Sated); ok && t.step > 0 && s.Enough() {
+	if s, ok := t.system.(Converging); ok && t.step > 0 && s.Converged() {
 		return true
 	}
 	return t.step >= t.training.Steps

@@ -31,9 +31,9 @@ type weigher struct {
 // densities is the form of log densities.
 type densities struct {
 	engine.Densities[States]
-	config *Config
-	kernel *kernel
-	sated  *sufficiency // nil where training takes all steps
+	config      *Config
+	kernel      *kernel
+	convergence *convergence // nil where training takes all steps
 }
 
 // balanceLoss is its lossKind.
@@ -91,7 +91,7 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 		k.shared = append(k.shared, nn.RowSpan(l.lanes, k.logPi, 1), nn.RowSpan(l.lanes, k.logNext, 1), nn.BlockSpan(l.lanes, k.counts))
 	}
 	if c.Loss.Enough > 0 {
-		d.sated = newSufficiency(c.Loss.Enough)
+		d.convergence = newConvergence(c.Loss.Enough)
 	}
 	return d, nil
 }

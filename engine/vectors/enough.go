@@ -38,19 +38,19 @@ const (
 	finiteTail    = 0.5     // Pareto's k̂ of weights of finite variance
 )
 
-// A sufficiency judges weights.
-type sufficiency struct {
+// A convergence judges weights.
+type convergence struct {
 	enough float64
 	r      []float64  // of samples since the last judgement, R = ln q − ln π
 	state  [2]float64 // how many they are; 1 if those before were enough
 }
 
-func newSufficiency(enough float64) *sufficiency {
-	return &sufficiency{enough: enough, r: make([]float64, judgedSamples)}
+func newConvergence(enough float64) *convergence {
+	return &convergence{enough: enough, r: make([]float64, judgedSamples)}
 }
 
 // see adds R of a batch, all of which are of one target.
-func (s *sufficiency) see(r []float64) {
+func (s *convergence) see(r []float64) {
 	at := int(s.state[0])
 	at += copy(s.r[at:], r)
 	if s.state[0] = float64(at); at < len(s.r) {
@@ -65,19 +65,19 @@ func (s *sufficiency) see(r []float64) {
 }
 
 // forget is for weights of another target.
-func (s *sufficiency) forget() { s.state = [2]float64{} }
+func (s *convergence) forget() { s.state = [2]float64{} }
 
-// Enough implements engine.Sated.
-func (b *densities) Enough() bool { return b.sated != nil && b.sated.state[1] > 0 }
+// Converged implements engine.Converging.
+func (b *densities) Converged() bool { return b.convergence != nil && b.convergence.state[1] > 0 }
 
 // Loss is engine.Densities.Loss, after which the weights of a batch that is new are judged.
 func (b *densities) Loss(θ []float32, step uint32) (float64, error) {
 	loss, err := b.Densities.Loss(θ, step)
-	if b.sated != nil && err == nil && b.config.Loss.fresh(step) {
+	if b.convergence != nil && err == nil && b.config.Loss.fresh(step) {
 		if b.config.Transition.At(int(step), b.config.Training.Steps) == 1 {
-			b.sated.see(b.R)
+			b.convergence.see(b.R)
 		} else {
-			b.sated.forget()
+			b.convergence.forget()
 		}
 	}
 	return loss, err
@@ -92,8 +92,8 @@ func (b *densities) State() (all []engine.Section) {
 			all = append(all, engine.Section{Name: "batch.modes", Float32: k.modes})
 		}
 	}
-	if b.sated != nil {
-		all = append(all, engine.Section{Name: "enough.log_ratios", Float64: b.sated.r}, engine.Section{Name: "enough.state", Float64: b.sated.state[:]})
+	if b.convergence != nil {
+		all = append(all, engine.Section{Name: "enough.log_ratios", Float64: b.convergence.r}, engine.Section{Name: "enough.state", Float64: b.convergence.state[:]})
 	}
 	return all
 }

@@ -50,10 +50,10 @@ func (s *System) TensorName(i int) string { return s.generator.nets.tensorName(i
 // State returns what the loss carries from step to step.
 func (s *System) State() []engine.Section { return state.Of(s.form) }
 
-// Enough implements engine.Sated.
-func (s *System) Enough() bool {
-	f, ok := s.form.(engine.Sated)
-	return ok && f.Enough()
+// Converged implements engine.Converging.
+func (s *System) Converged() bool {
+	f, ok := s.form.(engine.Converging)
+	return ok && f.Converged()
 }
 
 // Surrogate implements engine.Differentiable: the loss of the states, with s′ fixed or
@@ -81,6 +81,6 @@ func (s *System) InitializeContext(ctx context.Context, params []float32) error 
 var (
 	_ engine.Differentiable = (*System)(nil)
 	_ engine.Stateful       = (*System)(nil)
-	_ engine.Sated          = (*System)(nil)
+	_ engine.Converging     = (*System)(nil)
 	_ engine.TensorNamer    = (*System)(nil)
 )

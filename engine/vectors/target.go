@@ -73,12 +73,12 @@ type Observed interface {
 	Observe(dst []float64, stride int, x []float32, k []uint8)
 }
 
-// A Telling target says ln π of the states that it observes, as LogDensity has it, without
+// A DensityObserver says ln π of the states that it observes, as LogDensity has it, without
 // another evaluation.
-type Telling interface {
+type DensityObserver interface {
 	Observed
-	// ObserveTelling is Observe, and sets logPi[r] to ln π(x_r, k_r).
-	ObserveTelling(dst []float64, stride int, logPi []float64, x []float32, k []uint8)
+	// ObserveDensity is Observe, and sets logPi[r] to ln π(x_r, k_r).
+	ObserveDensity(dst []float64, stride int, logPi []float64, x []float32, k []uint8)
 }
 
 // own returns what one thread may call.

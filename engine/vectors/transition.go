@@ -176,8 +176,8 @@ func (m *mover) Observe(dst []float64, stride int, s States) {
 // tell is LogDensity and Observe, values beginning with those of the target's own, if it has
 // any.
 func (m *mover) tell(logPi, values []float64, stride int, s States) {
-	if t, ok := m.own.(Telling); ok {
-		t.ObserveTelling(values, stride, logPi, s.X, s.K)
+	if t, ok := m.own.(DensityObserver); ok {
+		t.ObserveDensity(values, stride, logPi, s.X, s.K)
 		return
 	}
 	m.LogDensity(logPi, s)

@@ -397,8 +397,8 @@ func (e *evaluation) observe(dst []float64, stride int, logPi []float64, y []flo
 	}
 }
 
-// ObserveTelling implements vectors.Telling.
-func (t realsTarget) ObserveTelling(dst []float64, stride int, logPi []float64, y []float32, _ []uint8) {
+// ObserveDensity implements vectors.DensityObserver.
+func (t realsTarget) ObserveDensity(dst []float64, stride int, logPi []float64, y []float32, _ []uint8) {
 	t.observe(dst, stride, logPi, y, nil)
 	level := t.fromLevel()
 	for r, v := range logPi {
@@ -406,7 +406,7 @@ func (t realsTarget) ObserveTelling(dst []float64, stride int, logPi []float64, 
 	}
 }
 
-// ObserveTelling implements vectors.Telling.
-func (t mixedTarget) ObserveTelling(dst []float64, stride int, logPi []float64, y []float32, k []uint8) {
+// ObserveDensity implements vectors.DensityObserver.
+func (t mixedTarget) ObserveDensity(dst []float64, stride int, logPi []float64, y []float32, k []uint8) {
 	t.observe(dst, stride, logPi, y, k)
 }
