@@ -146,8 +146,8 @@ func TestChecksCanFail(t *testing.T) {
 			}
 		},
 		"gradient": func(v *subject) {
-			v.gradient = func(b *hierarchy.Batch, grad []float32, c ...[]float64) {
-				b.Backward(grad, c...)
+			v.gradient = func(s *hierarchy.System, params, grad []float32) {
+				s.Backward(params, grad)
 				for i := range grad {
 					if i%7 == 0 {
 						grad[i] = -grad[i]

@@ -35,7 +35,7 @@ type subject struct {
 	enumeration func(ctx context.Context, g *spins.Graph, beta float64, threads int) (*spins.Exact, error)
 	sweep       func(s *spins.Sweeper, batch []uint64, sweeps int)
 	logDensity  func(s *hierarchy.Sampler, logq []float64, batch []uint64)
-	gradient    func(b *hierarchy.Batch, grad []float32, coefficients ...[]float64)
+	gradient    func(s *hierarchy.System, params, grad []float32)
 }
 
 func newSubject(workers *pool.Pool) *subject {
@@ -57,7 +57,7 @@ func newSubject(workers *pool.Pool) *subject {
 			s.Run(batch, batch, 0, len(batch), sweeps, &c, 0, &stats)
 		},
 		logDensity: (*hierarchy.Sampler).LogDensity,
-		gradient:   (*hierarchy.Batch).Backward,
+		gradient:   (*hierarchy.System).Backward,
 	}
 }
 
@@ -235,28 +235,30 @@ func (v *subject) checkSweeps() engine.Check {
 
 // generator returns a generator of a graph with parameters far from where it
 // begins.
-func (v *subject) generator(n int, seed uint64, fields bool) (*hierarchy.Model, []float32) {
+func (v *subject) generator(n int, seed uint64, fields bool) (*hierarchy.System, []float32) {
 	h, _ := example(n, seed)
 	if !fields {
 		h.Fields = nil
 	}
-	t := TargetConfig{Beta: 0.7, Spins: h.Spins, Edges: h.Edges, Fields: h.Fields, Offset: h.Offset}
-	m := crash.Must(hierarchy.NewGraph(hierarchy.Graph{Target: t.law(), Neighbours: 6, Hidden: 4}, v.workers))
-	params := make([]float32, m.NumParams())
+	c := crash.Must(Preset("best"))
+	c.Target = TargetConfig{Beta: 0.7, Spins: h.Spins, Edges: h.Edges, Fields: h.Fields, Offset: h.Offset}
+	c.Generator.Neighbours, c.Generator.Units, c.Training.Batch, c.Loss.Partners = 6, 4, 128, 0.5
+	s := crash.Must(c.New(v.workers)).(*hierarchical).System
+	params := make([]float32, s.NumParams())
 	stream := rng.Stream(seed, rng.Initialization, 1)
 	rng.Normals(params, len(params), &stream, 0)
 	for i := range params {
 		params[i] *= 0.5
 	}
-	return m, params
+	return s, params
 }
 
 func (v *subject) checkDensity() engine.Check {
 	worst := 0.0
 	for seed, fields := range []bool{false, true} {
-		m, params := v.generator(14, uint64(seed), fields)
-		_, logq := listed(m.Spins(), func(logq []float64, batch []uint64) {
-			v.logDensity(m.NewSampler(params, v.workers), logq, batch)
+		s, params := v.generator(14, uint64(seed), fields)
+		_, logq := listed(s.Model().Spins(), func(logq []float64, batch []uint64) {
+			v.logDensity(s.Model().NewSampler(params, v.workers), logq, batch)
 		})
 		sum := 0.0
 		for _, l := range logq {
@@ -277,50 +279,14 @@ func listed(n int, logDensity func(logq []float64, batch []uint64)) (all []uint6
 	return all, logq
 }
 
-// checkGradient compares Σ c ∂ ln q/∂θ along a direction with central differences
-// of the density.
 func (v *subject) checkGradient() engine.Check {
-	const samples, step = 64, 1e-2
-	worst := 0.0
+	worst, count := 0.0, 0
 	for seed, fields := range []bool{false, true} {
-		m, params := v.generator(12, uint64(seed)+7, fields)
-		b := crash.Must(m.NewBatch(0, samples, 1, v.workers))
-		r := rand.New(rand.NewPCG(uint64(seed), 1))
-		batch, c := make([]uint64, samples), make([]float64, samples)
-		for i := range batch {
-			batch[i], c[i] = r.Uint64()>>(64-m.Spins()), r.NormFloat64()
-		}
-		b.Score(params, batch)
-		grad := make([]float32, len(params))
-		v.gradient(b, grad, c)
-		for range 8 {
-			direction := make([]float64, len(params))
-			var slope, size float64
-			for i := range direction {
-				direction[i] = r.NormFloat64() / math.Sqrt(float64(len(direction)))
-				slope += direction[i] * float64(grad[i])
-			}
-			value := func(scale float64) (sum float64) {
-				moved, logq := make([]float32, len(params)), make([]float64, samples)
-				for i := range moved {
-					moved[i] = params[i] + float32(scale*step*direction[i])
-				}
-				m.NewSampler(moved, v.workers).LogDensity(logq, batch)
-				for i, l := range logq {
-					sum += c[i] * l
-				}
-				return sum
-			}
-			for _, g := range grad {
-				size += float64(g) * float64(g)
-			}
-			size = math.Sqrt(size / float64(len(grad)))
-			// Of fourth order in the step.
-			difference := (8*(value(1)-value(-1)) - (value(2) - value(-2))) / (12 * step)
-			worst = max(worst, math.Abs(difference-slope)/size)
-		}
+		s, params := v.generator(12, uint64(seed)+7, fields)
+		off, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.gradient(s, params, grad) })
+		worst, count = max(worst, off), count+tensors
 	}
-	return engine.AtMost("gradient", worst, 2e-2, "largest error of ∂ ln q along 16 directions, by differences of the density, in units of the gradient")
+	return engine.AtMost("gradient", worst, 2e-3, "of %d tensors, against central differences in float64", count)
 }
 
 // VerifyModel holds a trained generator of at most countable spins against the
