@@ -117,13 +117,6 @@ func (t *table) add(name string, value float64, interval [2]float64, floor float
 	}.Judged(floor, law))
 }
 
-// compare appends a figure beside its exact value.
-func (t *table) compare(name string, exact, value float64, interval [2]float64, floor float64) {
-	t.Metrics = append(t.Metrics, measure.Metric{
-		Name: name, Exact: exact, Generated: value, Error: math.Abs(value - exact), Interval: interval,
-	}.Judged(floor, nil))
-}
-
 // lose is warn of a mode.
 func (t *table) lose(format string, args ...any) {
 	t.warn(format, args...)
@@ -251,7 +244,7 @@ func (d *sampler) modeWeights(ctx context.Context, t *table, x []float32) error 
 		weight, value, se := target.components[k].Weight, got[k].Value(), got[k].StandardError()
 		least := stat.MeanAbsolute(reference[k].Deviation() / root)
 		if len(got) <= individually {
-			t.compare(fmt.Sprintf("mode_weight_%d", k), weight, value, stat.Interval(value, se), least)
+			t.Metrics = append(t.Metrics, measure.Average(fmt.Sprintf("mode_weight_%d", k), measure.Estimate{Value: weight}, value, se, least, false))
 		}
 		l1 += math.Abs(value - weight)
 		variance += se * se

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/vectors"
 )
@@ -217,7 +218,9 @@ func (d *sampler) quadrature(ctx context.Context, t *table) error {
 		return err
 	}
 	mass, change := t.distances(d.s.target, all.estimate)
-	t.compare("captured_mass", 1, mass, [2]float64{mass - change, mass + change}, 0)
+	captured := measure.Average("captured_mass", measure.Estimate{Value: 1}, mass, 0, 0, false)
+	captured.Interval = [2]float64{mass - change, mass + change}
+	t.Metrics = append(t.Metrics, captured)
 	return nil
 }
 

@@ -238,10 +238,7 @@ func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]
 	for k, name := range [2]string{observableNames[energy], observableNames[absMagnetisation]} {
 		mean := sum[k] / float64(samples)
 		se := math.Sqrt(max(0, squares[k]/float64(samples)-mean*mean) / float64(samples))
-		all = append(all, measure.Metric{
-			Name: name + "_drift", Generated: mean, Error: math.Abs(mean),
-			Interval: stat.Interval(mean, se),
-		}.Judged(stat.MeanAbsolute(se), nil))
+		all = append(all, measure.Average(name+"_drift", measure.Estimate{}, mean, se, stat.MeanAbsolute(se), false))
 	}
 	return all, nil
 }
@@ -280,23 +277,11 @@ func compare(r *reference, generated *tally, samples int) *measure.Evaluation {
 		if !r.known[i] {
 			continue
 		}
-		exact := r.value[i]
-		m := measure.Metric{
-			Name: name, Exact: exact, Generated: got.value[i],
-			Error:    math.Abs(got.value[i] - exact),
-			Relative: i != absMagnetisation && math.Abs(exact) > rounding*size[i],
-			Interval: stat.Interval(got.value[i], got.deviation[i]/root),
-			Floor:    math.Sqrt(2/math.Pi) * r.deviation[i] / root,
-			Paper:    r.paper[name],
-
-			Uncertainty: r.uncertainty[i],
-		}
-		if m.Relative {
-			m.Error /= math.Abs(exact)
-			m.Floor /= math.Abs(exact)
-			m.Uncertainty /= math.Abs(exact)
-		}
-		out.Metrics = append(out.Metrics, m.Judged(m.Floor, nil))
+		exact := measure.Estimate{Value: r.value[i], Uncertainty: r.uncertainty[i]}
+		relative := i != absMagnetisation && math.Abs(exact.Value) > rounding*size[i]
+		m := measure.Average(name, exact, got.value[i], got.deviation[i]/root, math.Sqrt(2/math.Pi)*r.deviation[i]/root, relative)
+		m.Paper = r.paper[name]
+		out.Metrics = append(out.Metrics, m)
 	}
 	if r.states != nil {
 		out.Metrics = append(out.Metrics, r.countDistances(generated.states, samples)...)

@@ -11,11 +11,7 @@ import (
 // Figures shows the laws of the energy and of the overlap of two configurations
 // beside those of the reference.
 func (s *measured) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
-	r, err := s.reference(ctx)
-	if err != nil {
-		return nil, err
-	}
-	t, err := s.sample(ctx, r, params, samples)
+	r, t, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
 	}

@@ -77,8 +77,12 @@ func (t *tally) count(r *reference, batch []uint64) {
 	}
 }
 
-// sample counts samples of the generator.
-func (s *measured) sample(ctx context.Context, r *reference, params []float32, samples int) (*tally, error) {
+// sample counts samples of the generator, for the reference.
+func (s *measured) sample(ctx context.Context, params []float32, samples int) (*reference, *tally, error) {
+	r, err := s.reference(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	t := &tally{
 		graph: s.graph, spins: make([]float64, s.graph.N()), edges: make([]float64, len(s.graph.Edges())),
 		energies: make([]float64, r.energies.N), overlaps: make([]float64, overlapBins(s.graph.N()).N),
@@ -87,8 +91,8 @@ func (s *measured) sample(ctx context.Context, r *reference, params []float32, s
 		t.states = make([]float64, len(r.states))
 	}
 	atOnce := max(64, min(1<<15, 1<<20/s.graph.Words()))
-	err := s.Measure(ctx, params, samples, 0, atOnce, func(batch []uint64, _ []float64) { t.count(r, batch) })
-	return t, err
+	err = s.Measure(ctx, params, samples, 0, atOnce, func(batch []uint64, _ []float64) { t.count(r, batch) })
+	return r, t, err
 }
 
 // Evaluate draws samples and compares them with the reference:
@@ -104,11 +108,7 @@ func (s *measured) sample(ctx context.Context, r *reference, params []float32, s
 //
 // Of a generator with a density it adds what that says.
 func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
-	r, err := s.reference(ctx)
-	if err != nil {
-		return nil, err
-	}
-	t, err := s.sample(ctx, r, params, samples)
+	r, t, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
 	}
@@ -134,19 +134,10 @@ func (s *measured) LogZ(ctx context.Context) (value, standardError float64, err 
 func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 	n := float64(t.graph.N())
 	mean := func(name string, exact, uncertainty float64, of *stat.Mean, scale, shift float64) {
-		m := measure.Metric{
-			Name: name, Exact: exact, Generated: scale*of.Value() - shift, Uncertainty: uncertainty,
-			Interval: stat.Interval(scale*of.Value()-shift, scale*of.StandardError()),
-		}
-		m.Error = math.Abs(m.Generated - m.Exact)
-		floor := stat.MeanAbsolute(scale * of.StandardError())
-		if name != "abs_magnetisation" && name != "overlap_square" && math.Abs(exact) > 1e-9*scale*n {
-			m.Relative = true
-			m.Error /= math.Abs(exact)
-			m.Uncertainty /= math.Abs(exact)
-			floor /= math.Abs(exact)
-		}
-		rows = append(rows, m.Judged(floor, nil))
+		standardError := scale * of.StandardError()
+		relative := name != "abs_magnetisation" && name != "overlap_square" && math.Abs(exact) > 1e-9*scale*n
+		rows = append(rows, measure.Average(name, measure.Estimate{Value: exact, Uncertainty: uncertainty},
+			scale*of.Value()-shift, standardError, stat.MeanAbsolute(standardError), relative))
 	}
 	// Var E is E(E − c)² less the square of the mean's distance from c.
 	off := t.moments[energy].Value() - r.Energy

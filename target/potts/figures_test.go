@@ -80,7 +80,7 @@ func TestFiguresOfTables(t *testing.T) {
 	for i := range params {
 		params[i] += float32(0.3 * math.Sin(float64(i)))
 	}
-	tally, err := s.sample(context.Background(), r, params, samples)
+	_, tally, err := s.sample(context.Background(), params, samples)
 	require.NoError(t, err)
 	require.Len(t, tally.first, samples*sites, "all are kept")
 

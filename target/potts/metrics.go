@@ -27,15 +27,19 @@ type tally struct {
 	first    []byte    // the first configurations
 }
 
-// sample counts samples of the generator.
-func (s *measured) sample(ctx context.Context, r *reference, params []float32, samples int) (*tally, error) {
+// sample counts samples of the generator, for the reference.
+func (s *measured) sample(ctx context.Context, params []float32, samples int) (*reference, *tally, error) {
+	r, err := s.reference(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	t := &tally{look: newLook(s.law, s.config.Target.Model), energies: make([]float64, r.energies.N), orders: make([]float64, r.orders.N)}
 	t.sums = *t.newSums()
 	if r.states != nil {
 		t.states = make([]float64, len(r.states))
 	}
 	n := s.law.N()
-	err := s.Measure(ctx, params, samples, 0, max(64, min(1<<15, 1<<22/n)), func(batch []byte, _ []float64) {
+	err = s.Measure(ctx, params, samples, 0, max(64, min(1<<15, 1<<22/n)), func(batch []byte, _ []float64) {
 		if room := kept*n - len(t.first); room > 0 {
 			t.first = append(t.first, batch[:min(room, len(batch))]...)
 		}
@@ -51,7 +55,7 @@ func (s *measured) sample(ctx context.Context, r *reference, params []float32, s
 			t.samples++
 		}
 	})
-	return t, err
+	return r, t, err
 }
 
 // Evaluate draws samples and compares them with the reference:
@@ -64,11 +68,7 @@ func (s *measured) sample(ctx context.Context, r *reference, params []float32, s
 //     total_variation that of the laws of configurations, where these are few;
 //   - effective_sample_size, log_z and kl_by_density, of a generator with a density.
 func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
-	r, err := s.reference(ctx)
-	if err != nil {
-		return nil, err
-	}
-	t, err := s.sample(ctx, r, params, samples)
+	r, t, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
 	}
@@ -88,19 +88,10 @@ func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) 
 func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 	n := float64(t.law.N())
 	mean := func(name string, exact measure.Estimate, of *stat.Mean, scale float64, relative bool) {
-		m := measure.Metric{
-			Name: name, Exact: scale * exact.Value, Generated: scale * of.Value(), Uncertainty: scale * exact.Uncertainty,
-			Interval: stat.Interval(scale*of.Value(), scale*of.StandardError()),
-		}
-		m.Error = math.Abs(m.Generated - m.Exact)
-		floor := stat.MeanAbsolute(scale * of.StandardError())
-		if relative && math.Abs(m.Exact) > 1e-9*scale*n {
-			m.Relative = true
-			m.Error /= math.Abs(m.Exact)
-			m.Uncertainty /= math.Abs(m.Exact)
-			floor /= math.Abs(m.Exact)
-		}
-		rows = append(rows, m.Judged(floor, nil))
+		exact.Value, exact.Uncertainty = scale*exact.Value, scale*exact.Uncertainty
+		standardError := scale * of.StandardError()
+		rows = append(rows, measure.Average(name, exact, scale*of.Value(), standardError, stat.MeanAbsolute(standardError),
+			relative && math.Abs(exact.Value) > 1e-9*scale*n))
 	}
 	for k, name := range [moments][2]string{{"energy", "specific_heat"}, {"order", "susceptibility"}} {
 		var average, spread stat.Mean
@@ -137,11 +128,7 @@ func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 // Figures shows the laws of the energy and of the order parameter beside those of the
 // reference, and some configurations of a lattice.
 func (s *measured) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
-	r, err := s.reference(ctx)
-	if err != nil {
-		return nil, err
-	}
-	t, err := s.sample(ctx, r, params, samples)
+	r, t, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
 	}
