@@ -73,12 +73,9 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 }
 
 var (
-	_ engine.Config    = (*Config)(nil)
 	_ engine.Adapter   = (*Config)(nil)
 	_ engine.Loader    = (*Config)(nil)
 	_ engine.Explainer = (*Config)(nil)
-	_ engine.System    = (*system)(nil)
-	_ engine.System    = (*hierarchical)(nil)
 	_ engine.Sampler   = (*measured)(nil)
 	_ engine.Evaluator = (*hierarchical)(nil)
 	_ engine.Scorer    = (*measured)(nil)

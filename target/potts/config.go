@@ -17,7 +17,6 @@ import (
 	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
-	"github.com/revgen/revgen/internal/pool"
 )
 
 // Config determines a run.
@@ -387,16 +386,7 @@ func (c *Config) Demands() []engine.Demand {
 		engine.Demand{Key: "target.sites", Bytes: n * (1 << 12)})
 }
 
-// New builds the system.
-func (c *Config) New(workers *pool.Pool) (engine.System, error) {
-	if c.Generator.Kind == "perceptron" {
-		return newPerceptron(c, workers)
-	}
-	return newSystem(c, workers)
-}
-
 var (
-	_ engine.Config    = (*Config)(nil)
 	_ engine.Adapter   = (*Config)(nil)
 	_ engine.Loader    = (*Config)(nil)
 	_ engine.Explainer = (*Config)(nil)

@@ -23,8 +23,9 @@ func TestFiguresOfTables(t *testing.T) {
 	c := configure(t, "target.l=0", "target.q=3", "target.sites=5", "target.beta=0.6", "target.edges=[[0,1,1],[1,2,-1],[2,3,0.5],[3,4,1],[4,0,1],[0,2,0.25]]", "target.fields=[[0.5,0,0],[],[0,0.25,0],[],[]]")
 	workers := pool.New(2)
 	defer workers.Close()
-	s, err := newSystem(c, workers)
+	built, err := c.New(workers)
 	require.NoError(t, err)
+	s := built.(*system)
 	energyOf := func(x []byte) (e float64) {
 		for _, edge := range edges {
 			if x[edge.i] == x[edge.j] {

@@ -104,11 +104,27 @@ type system struct {
 	*categories.System
 }
 
-func newSystem(c *Config, workers *pool.Pool) (*system, error) {
+// paper is engine.System for the paper's generator, of sites as one-hot spins.
+type paper struct {
+	*measured
+	*perceptron.System
+}
+
+// New builds the system.
+func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 	c = conf.Chosen(c)
 	m, err := newMeasured(c, workers)
 	if err != nil {
 		return nil, err
+	}
+	if c.Generator.Kind == "perceptron" {
+		t := categories.OneHot{Target: m.law}
+		s, err := perceptron.New(c.perceptron(), t, workers)
+		if err != nil {
+			return nil, err
+		}
+		m.Draws = func(params []float32) sites.Draws[byte] { return t.Draws(s.NewDraws(params)) }
+		return &paper{m, s}, nil
 	}
 	net, err := categories.NewModel(*m.law, categories.Network{Side: c.Target.side(), Neighbours: c.Generator.Neighbours, Hidden: c.Generator.Units}, workers)
 	if err != nil {
@@ -122,27 +138,6 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	return &system{m, s}, nil
 }
 
-// paper is engine.System for the paper's generator, of sites as one-hot spins.
-type paper struct {
-	*measured
-	*perceptron.System
-}
-
-func newPerceptron(c *Config, workers *pool.Pool) (*paper, error) {
-	c = conf.Chosen(c)
-	m, err := newMeasured(c, workers)
-	if err != nil {
-		return nil, err
-	}
-	t := categories.OneHot{Target: m.law}
-	s, err := perceptron.New(c.perceptron(), t, workers)
-	if err != nil {
-		return nil, err
-	}
-	m.Draws = func(params []float32) sites.Draws[byte] { return t.Draws(s.NewDraws(params)) }
-	return &paper{m, s}, nil
-}
-
 // LogZ returns the ln Z of the reference and its standard error, NaN where it is not known.
 func (s *measured) LogZ(ctx context.Context) (value, standardError float64, err error) {
 	r, err := s.reference(ctx)
@@ -153,9 +148,7 @@ func (s *measured) LogZ(ctx context.Context) (value, standardError float64, err 
 }
 
 var (
-	_ engine.System    = (*system)(nil)
 	_ engine.Sampler   = (*system)(nil)
 	_ engine.Evaluator = (*system)(nil)
 	_ engine.Scorer    = (*system)(nil)
-	_ engine.System    = (*paper)(nil)
 )
