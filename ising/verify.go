@@ -87,13 +87,15 @@ func checks() []check {
 			return func(v *subject) engine.Check { return f(v, p) }
 		}
 		list = append(list,
-			check{"row-sums/" + name, on((*subject).checkRowSums)},
-			check{"detailed-balance/" + name, on((*subject).checkDetailedBalance)},
-			check{"irreducibility/" + name, on((*subject).checkIrreducibility)},
+			check{"row-sums/" + name, on(largest(1e-15, "largest |Σ_s′ P(s, s′) − 1| at", func(m *TransitionMatrix, _ []float64) float64 { return m.rowSumError() }))},
+			check{"detailed-balance/" + name, on(largest(1e-15, "largest |π(s)P(s, s′) − π(s′)P(s′, s)| at", (*TransitionMatrix).detailedBalanceError))},
+			check{"irreducibility/" + name, on(largest(0, "configurations not connected to the first in both directions, at", func(m *TransitionMatrix, _ []float64) float64 { return float64(m.unreachable()) }))},
 			check{"metropolis-rows/" + name, on((*subject).checkMetropolis)},
-			check{"loss-at-target/" + name, on((*subject).checkLossAtTarget)},
+			check{"loss-at-target/" + name, on(largest(1e-15, "population loss at p = π,", func(m *TransitionMatrix, pi []float64) float64 {
+				return newPopulation(9, verifiedKernel).loss(asymmetry(pi, m))
+			}))},
 			check{"loss-elsewhere/" + name, on((*subject).checkLossElsewhere)},
-			check{"gradient-at-target/" + name, on((*subject).checkGradientAtTarget)},
+			check{"gradient-at-target/" + name, on(largest(1e-15, "largest element of the surrogate gradient at p = π over all pairs and spins,", gradientAtTarget))},
 		)
 	}
 	return append(list,

@@ -21,28 +21,13 @@ func (v *subject) chains(p bitspin.Proposal, visit func(m *TransitionMatrix, pi 
 	}
 }
 
-func (v *subject) checkRowSums(p bitspin.Proposal) engine.Check {
-	var worst float64
-	v.chains(p, func(m *TransitionMatrix, _ []float64) {
-		worst = max(worst, m.rowSumError())
-	})
-	return engine.AtMost("", worst, 1e-15, "largest |Σ_s′ P(s, s′) − 1| at β = 0.2 and 0.5")
-}
-
-func (v *subject) checkDetailedBalance(p bitspin.Proposal) engine.Check {
-	var worst float64
-	v.chains(p, func(m *TransitionMatrix, pi []float64) {
-		worst = max(worst, m.detailedBalanceError(pi))
-	})
-	return engine.AtMost("", worst, 1e-15, "largest |π(s)P(s, s′) − π(s′)P(s′, s)| at β = 0.2 and 0.5")
-}
-
-func (v *subject) checkIrreducibility(p bitspin.Proposal) engine.Check {
-	unreachable := 0
-	v.chains(p, func(m *TransitionMatrix, _ []float64) {
-		unreachable += m.unreachable()
-	})
-	return engine.AtMost("", float64(unreachable), 0, "configurations not connected to the first in both directions, at β = 0.2 and 0.5")
+// largest is a check of the largest value of the chains.
+func largest(bound float64, detail string, value func(m *TransitionMatrix, pi []float64) float64) func(*subject, bitspin.Proposal) engine.Check {
+	return func(v *subject, p bitspin.Proposal) engine.Check {
+		var worst float64
+		v.chains(p, func(m *TransitionMatrix, pi []float64) { worst = max(worst, math.Abs(value(m, pi))) })
+		return engine.AtMost("", worst, bound, "%s β = 0.2 and 0.5", detail)
+	}
 }
 
 // familywise is the false-alarm probability of the χ² test of one proposal.
