@@ -47,7 +47,7 @@ States come from a file or stdin, in one of the layouts that sample writes:
 
   ndjson  a line is a list of numbers, which may be nested, or an object with a key
           for each field: [1,-1,1,1], {"x": [0.1,-2], "k": 3}
-  npy     a NumPy array of the layout's dtype; a file is memory-mapped
+  npy     a NumPy array of the layout's dtype
   raw     states as they stand in memory, packed bits, say: --input raw --format bits
 
 Without --input the content tells the first two apart. The first state that cannot be

@@ -38,10 +38,8 @@ type Input struct {
 	Bytes  int64 // read so far
 
 	name    string
-	in      *bufio.Reader // nil for a mapped file
+	in      *bufio.Reader
 	file    *os.File
-	mapped  *mapped
-	from    int64 // of the data in it
 	layout  ndjson.Layout
 	threads int
 }
@@ -51,7 +49,7 @@ var limits = ndjson.Limits{Bytes: 1 << 26, Depth: 16}
 
 // Open opens a file, or stdin for "-", of the given kind, "" to tell by its content, in
 // one of the formats: by its type for arrays, and otherwise the one with the given
-// name, "" for the first. A regular file of an array is mapped.
+// name, "" for the first.
 func Open(path string, stdin io.Reader, kind, format string, formats []Format, threads int) (*Input, error) {
 	i := &Input{Rows: -1, name: path, Kind: kind, threads: threads}
 	err := i.open(path, stdin, format, formats)
@@ -203,9 +201,7 @@ func (i *Input) array(size int64, format string, formats []Format) error {
 	if have := size - counted.n; have != data {
 		return fmt.Errorf("%s: its shape needs %d bytes of data and it has %d", map[bool]string{true: "truncated", false: "longer than it says"}[have < data], data, have)
 	}
-	i.from = counted.n
-	i.mapped, err = mapFile(i.file, size)
-	return err
+	return nil
 }
 
 // volume is the number of elements of an array.
@@ -232,7 +228,7 @@ func same(a, b string) bool {
 }
 
 // raw prepares states as they stand in memory.
-func (i *Input) raw(size int64) (err error) {
+func (i *Input) raw(size int64) error {
 	if size < 0 {
 		return nil
 	}
@@ -240,8 +236,7 @@ func (i *Input) raw(size int64) (err error) {
 		return fmt.Errorf("%d bytes are not a number of states of %d bytes, which those of format %s have", size, row, i.Format.Name)
 	}
 	i.Rows = size / int64(i.Format.RowBytes)
-	i.mapped, err = mapFile(i.file, size)
-	return err
+	return nil
 }
 
 // A counting reader counts.
@@ -352,61 +347,45 @@ func (i *Input) Each(do func(states []byte, where func(row int) string) error) e
 	}
 	row := int64(i.Format.RowBytes)
 	step := max(1, partBytes/row)
-	buffer := []byte(nil)
+	buffer := make([]byte, step*row)
 	for done := int64(0); i.Rows < 0 || done < i.Rows; {
 		n := step
 		if i.Rows >= 0 {
 			n = min(n, i.Rows-done)
 		}
-		var part []byte
-		var err error
-		if i.mapped != nil {
-			part, err = i.mapped.part(i.from+done*row, i.from+(done+n)*row)
-		} else {
-			if buffer == nil {
-				buffer = make([]byte, step*row)
-			}
-			var got int
-			got, err = io.ReadFull(i.in, buffer[:n*row])
-			part = buffer[:got]
-			ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-			switch {
-			case ended && i.Rows >= 0:
-				return &BadError{i.Label(), fmt.Sprintf("state %d", done+int64(got)/row), fmt.Sprintf("truncated: there are to be %d states", i.Rows)}
-			case ended && int64(got)%row != 0:
-				return &BadError{i.Label(), fmt.Sprintf("state %d", done+int64(got)/row), fmt.Sprintf("ends after %d of its %d bytes", int64(got)%row, row)}
-			case ended:
-				err, i.Rows, n = nil, done+int64(got)/row, int64(got)/row
-			}
-		}
-		if err != nil {
+		got, err := io.ReadFull(i.in, buffer[:n*row])
+		i.Bytes += int64(got)
+		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		n = int64(got) / row
+		switch {
+		case ended && i.Rows >= 0:
+			return &BadError{i.Label(), fmt.Sprintf("state %d", done+n), fmt.Sprintf("truncated: there are to be %d states", i.Rows)}
+		case ended && int64(got)%row != 0:
+			return &BadError{i.Label(), fmt.Sprintf("state %d", done+n), fmt.Sprintf("ends after %d of its %d bytes", int64(got)%row, row)}
+		case ended:
+			i.Rows = done + n
+		case err != nil:
 			return fmt.Errorf("%s: %w", i.Label(), err)
 		}
-		i.Bytes += int64(len(part))
 		if n > 0 {
-			if err := do(part, func(r int) string { return "state " + strconv.FormatInt(done+int64(r), 10) }); err != nil {
+			if err := do(buffer[:got], func(r int) string { return "state " + strconv.FormatInt(done+int64(r), 10) }); err != nil {
 				return err
 			}
 		}
 		done += n
 	}
-	if i.mapped == nil {
-		if _, err := i.in.ReadByte(); err == nil {
-			return &BadError{i.Label(), fmt.Sprintf("state %d", i.Rows), fmt.Sprintf("there are to be %d states, and more follows", i.Rows)}
-		}
+	if _, err := i.in.ReadByte(); err == nil {
+		return &BadError{i.Label(), fmt.Sprintf("state %d", i.Rows), fmt.Sprintf("there are to be %d states, and more follows", i.Rows)}
 	}
 	return nil
 }
 
 // Close closes what Open opened.
-func (i *Input) Close() (err error) {
-	if i.mapped != nil {
-		err = i.mapped.close()
+func (i *Input) Close() error {
+	if i.file == nil {
+		return nil
 	}
-	if i.file != nil {
-		err = errors.Join(err, i.file.Close())
-	}
-	return err
+	return i.file.Close()
 }
 
 // A BadError is about one state.
