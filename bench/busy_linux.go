@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/revgen/revgen/bench/peers"
 )
 
@@ -26,9 +28,9 @@ func processorUsage(children []int) usage {
 // allProcessors returns how long the processors that this process may use have
 // been at work, or taken away by the host of a virtual machine; 0 if unknown.
 func allProcessors() (sum time.Duration) {
-	allowed := allowedProcessors()
+	var allowed unix.CPUSet
 	file, err := os.Open("/proc/stat")
-	if err != nil {
+	if err != nil || unix.SchedGetaffinity(0, &allowed) != nil {
 		return 0
 	}
 	defer file.Close()
@@ -38,7 +40,7 @@ func allProcessors() (sum time.Duration) {
 			continue
 		}
 		number, err := strconv.Atoi(fields[0][len("cpu"):])
-		if err != nil || !allowed[number] {
+		if err != nil || !allowed.IsSet(number) {
 			continue
 		}
 		for i, field := range fields[1:9] { // user nice system idle iowait irq softirq steal
@@ -48,32 +50,4 @@ func allProcessors() (sum time.Duration) {
 		}
 	}
 	return sum
-}
-
-// allowedProcessors returns the numbers of the processors that this process may
-// use.
-func allowedProcessors() map[int]bool {
-	allowed := map[int]bool{}
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return allowed
-	}
-	for line := range strings.Lines(string(text)) {
-		list, ok := strings.CutPrefix(line, "Cpus_allowed_list:")
-		if !ok {
-			continue
-		}
-		for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
-			first, last, ok := strings.Cut(part, "-")
-			if !ok {
-				last = first
-			}
-			from, err1 := strconv.Atoi(first)
-			to, err2 := strconv.Atoi(last)
-			for i := from; err1 == nil && err2 == nil && i <= to; i++ {
-				allowed[i] = true
-			}
-		}
-	}
-	return allowed
 }

@@ -240,7 +240,7 @@ func (r *Report) writeGo(w io.Writer) error {
 		line := func(program string, threads int, t *Times, amount float64, floor bool) {
 			for _, ns := range t.Nanoseconds {
 				fmt.Fprintf(b, "%s%s-%d\t%d\t%s ns/op\t%s %s/s", name, benchmarkName(program), threads, t.Calls, number(ns),
-					number(amount/ns*1e9), benchmarkUnit(row.Unit))
+					number(amount/ns*1e9), benchmarkName(row.Unit))
 				if floor {
 					fmt.Fprintf(b, "\t%s floor-ns/op", number(row.Floor.Nanoseconds))
 				}
@@ -271,8 +271,6 @@ func benchmarkName(s string) string {
 		return r
 	}, s)
 }
-
-func benchmarkUnit(s string) string { return benchmarkName(s) }
 
 func formatTime(ns float64) string {
 	switch {

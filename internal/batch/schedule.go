@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -34,15 +35,7 @@ func (p *Plan) Run(ctx context.Context, jobs []*Job, have map[int]Kept) {
 		s.waiting = append(s.waiting, j)
 	}
 	s.share = share
-	slices.SortStableFunc(s.waiting, func(a, b *Job) int {
-		switch {
-		case a.Cost > b.Cost:
-			return -1
-		case a.Cost < b.Cost:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(s.waiting, func(a, b *Job) int { return cmp.Compare(b.Cost, a.Cost) })
 	stop := context.AfterFunc(ctx, func() {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()

@@ -2,7 +2,11 @@
 // again: what depends on a lattice or a target alone.
 package shared
 
-import "sync"
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
 
 // A Cache keeps the values of the keys that were asked for last. Its zero value is
 // empty and keeps eight. Values are computed once, by the first who asks; others wait for them.
@@ -22,31 +26,14 @@ type entry[K comparable, V any] struct {
 // does so for everyone who asks, until the key has fallen out.
 func (c *Cache[K, V]) Get(key K, compute func() V) V {
 	c.mutex.Lock()
-	at := -1
-	for i, e := range c.kept {
-		if e.key == key {
-			at = i
-		}
-	}
-	var e *entry[K, V]
-	switch {
-	case at >= 0:
+	e := &entry[K, V]{key, sync.OnceValue(compute)}
+	if at := slices.IndexFunc(c.kept, func(e *entry[K, V]) bool { return e.key == key }); at >= 0 {
 		e = c.kept[at]
-		copy(c.kept[at:], c.kept[at+1:])
-		c.kept[len(c.kept)-1] = e
-	default:
-		e = &entry[K, V]{key, sync.OnceValue(compute)}
-		most := c.Most
-		if most == 0 {
-			most = 8
-		}
-		if len(c.kept) == most {
-			copy(c.kept, c.kept[1:])
-			c.kept[most-1] = e
-		} else {
-			c.kept = append(c.kept, e)
-		}
+		c.kept = slices.Delete(c.kept, at, at+1)
+	} else if len(c.kept) == cmp.Or(c.Most, 8) {
+		c.kept = slices.Delete(c.kept, 0, 1)
 	}
+	c.kept = append(c.kept, e)
 	c.mutex.Unlock()
 	return e.value()
 }

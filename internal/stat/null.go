@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
@@ -406,15 +407,7 @@ func Bridges(columns [][]float64, n float64, stream uint64) []float64 {
 		for i := range order[c] {
 			order[c][i] = i
 		}
-		slices.SortStableFunc(order[c], func(i, j int) int {
-			switch {
-			case x[i] < x[j]:
-				return -1
-			case x[i] > x[j]:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(order[c], func(i, j int) int { return cmp.Compare(x[i], x[j]) })
 	}
 	r := source(1<<32 + stream)
 	xi, all := make([]float64, rows), make([]float64, repeats)

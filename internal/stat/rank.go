@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -18,15 +19,7 @@ func RankNormal(x []float64) []float64 {
 	for i, v := range x {
 		order[i] = ranked{v, i}
 	}
-	slices.SortFunc(order, func(a, b ranked) int {
-		switch {
-		case a.x < b.x:
-			return -1
-		case a.x > b.x:
-			return 1
-		}
-		return a.i - b.i
-	})
+	slices.SortFunc(order, func(a, b ranked) int { return cmp.Or(cmp.Compare(a.x, b.x), a.i-b.i) })
 	for lo := 0; lo < n; {
 		hi := lo + 1
 		for hi < n && order[hi].x == order[lo].x {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"container/heap"
 	"math"
 	"math/rand/v2"
 )
@@ -94,42 +93,20 @@ func (m *Machine) slowed(seconds float64, r *rand.Rand) float64 {
 	return seconds
 }
 
-// An arrival is a rank that comes to a collective call.
-type arrival struct {
-	at   float64
-	rank int
-}
-
-type queue []arrival
-
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].at < q[j].at }
-func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)        { *q = append(*q, x.(arrival)) }
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	x := (*q)[last]
-	*q = (*q)[:last]
-	return x
-}
-
 // Steps simulates steps of n ranks and returns the seconds of each. In each stage every
 // rank takes its time, and all leave the call together when the last has come.
 func Steps(run *Run, m *Machine, n, steps int, r *rand.Rand) []float64 {
-	var events queue
 	clock, began := 0.0, 0.0
 	took := make([]float64, steps)
 	for step := range took {
 		for i := range run.Stages {
 			s := &run.Stages[i]
 			each := s.seconds(n)
-			for rank := range n {
-				heap.Push(&events, arrival{clock + m.slowed(each, r), rank})
+			last := clock
+			for range n {
+				last = max(last, clock+m.slowed(each, r))
 			}
-			for events.Len() > 0 {
-				clock = heap.Pop(&events).(arrival).at
-			}
-			clock += m.call(n, s)
+			clock = last + m.call(n, s)
 		}
 		took[step], began = clock-began, clock
 	}

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package reproduce
-
-// cpuSeconds is not known here.
-func cpuSeconds() (seconds float64, known bool) { return 0, false }
