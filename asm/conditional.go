@@ -1,6 +1,9 @@
 package asm
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // These are the kernels of autoregressive generators of spins, whose density is a
 // product of the conditional probabilities of each spin given some of those before.
@@ -141,6 +144,24 @@ func BitDraw(thresholds []uint32, state []uint64, sites []int32, words *[BitSamp
 func BitLookup(dst *[BitSamples]float64, table []float64, scale float64, state []uint64, sites []int32) {
 	checkNumber(len(table), len(state), sites)
 	bitLookup(dst, table, scale, state, sites)
+}
+
+// CategoryDraw draws one of q states for every sample, from tables of thresholds. state is
+// [sites][BitSamples]; sample b reads row
+//
+//	i = Σ_j strides[j] state[sites[j]][b]
+//
+// of thresholds, or the last one if that is beyond it. Rows are of 2^L − 1 numbers in ascending
+// order, with the least L of q ≤ 2^L; dst[b] is how many of them are at most words[b], or
+// q − 1 if that is less. q is at least 2 and at most BitNumber. All paths give the same bits.
+func CategoryDraw(dst *[BitSamples]byte, thresholds []uint32, q int, state []byte, sites, strides []int32, words *[BitSamples]uint32) {
+	levels := bits.Len(uint(q - 1))
+	rows := len(thresholds) / (1<<levels - 1)
+	if q < 2 || q > BitNumber || rows == 0 || rows*(1<<levels-1) != len(thresholds) || len(sites) != len(strides) {
+		panic("asm: CategoryDraw: lengths of thresholds, sites and strides do not match")
+	}
+	checkSites(len(state)/BitSamples, sites)
+	categoryDraw(dst, thresholds, rows, levels, q-1, state, sites, strides, words)
 }
 
 func checkNumber(table, size int, sites []int32) {

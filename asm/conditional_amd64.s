@@ -4043,6 +4043,124 @@ counted:
 	VZEROUPPER
 	RET
 
+// func categoryDrawAVX512(dst *[64]byte, thresholds []uint32, rows int, levels int, last int, state []byte, sites []int32, strides []int32, words *[64]uint32)
+// Requires: AVX, AVX512F
+TEXT ·categoryDrawAVX512(SB), NOSPLIT, $0-136
+	MOVQ         dst+0(FP), AX
+	MOVQ         words+128(FP), CX
+	MOVQ         state_base+56(FP), DX
+	MOVQ         thresholds_base+8(FP), BX
+	MOVQ         last+48(FP), SI
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         rows+32(FP), SI
+	VMOVD        SI, X1
+	VPBROADCASTD X1, Z1
+	VMOVUPS      conditionalConstants<>+256(SB), Z2
+	VPSUBD       Z2, Z1, Z1
+	MOVQ         $0x00000001, SI
+
+strips:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	MOVQ   sites_base+80(FP), DI
+	MOVQ   strides_base+104(FP), R8
+	MOVQ   sites_len+88(FP), R9
+	TESTQ  R9, R9
+	JZ     numbered
+
+site:
+	MOVLQSX      (DI), R10
+	SHLQ         $0x03, R10
+	VPBROADCASTD (R8), Z11
+	VPMOVZXBD    (DX)(R10*8), Z12
+	VPMULLD      Z11, Z12, Z12
+	VPADDD       Z12, Z3, Z3
+	VPMOVZXBD    16(DX)(R10*8), Z12
+	VPMULLD      Z11, Z12, Z12
+	VPADDD       Z12, Z5, Z5
+	VPMOVZXBD    32(DX)(R10*8), Z12
+	VPMULLD      Z11, Z12, Z12
+	VPADDD       Z12, Z7, Z7
+	VPMOVZXBD    48(DX)(R10*8), Z12
+	VPMULLD      Z11, Z12, Z12
+	VPADDD       Z12, Z9, Z9
+	ADDQ         $0x04, DI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          site
+
+numbered:
+	// A row is of one number less than 2 to the power of levels, and half of that is where the search begins.
+	MOVQ    levels+40(FP), DI
+	VMOVD   DI, X12
+	VPMINUD Z1, Z3, Z3
+	VPSLLD  X12, Z3, Z11
+	VPSUBD  Z3, Z11, Z3
+	VPMINUD Z1, Z5, Z5
+	VPSLLD  X12, Z5, Z11
+	VPSUBD  Z5, Z11, Z5
+	VPMINUD Z1, Z7, Z7
+	VPSLLD  X12, Z7, Z11
+	VPSUBD  Z7, Z11, Z7
+	VPMINUD Z1, Z9, Z9
+	VPSLLD  X12, Z9, Z11
+	VPSUBD  Z9, Z11, Z9
+	VPSLLD  X12, Z2, Z11
+	VPSRLD  $0x01, Z11, Z11
+
+level:
+	VMOVD      X11, R8
+	LEAQ       -4(BX)(R8*4), R8
+	VXORPS     Y13, Y13, Y13
+	KXNORW     K1, K1, K1
+	VPGATHERDD (R8)(Z3*4), K1, Z13
+	VPCMPUD    $0x02, (CX), Z13, K1
+	VPADDD     Z11, Z3, K1, Z3
+	VPADDD     Z11, Z4, K1, Z4
+	VXORPS     Y14, Y14, Y14
+	KXNORW     K2, K2, K2
+	VPGATHERDD (R8)(Z5*4), K2, Z14
+	VPCMPUD    $0x02, 64(CX), Z14, K2
+	VPADDD     Z11, Z5, K2, Z5
+	VPADDD     Z11, Z6, K2, Z6
+	VXORPS     Y15, Y15, Y15
+	KXNORW     K3, K3, K3
+	VPGATHERDD (R8)(Z7*4), K3, Z15
+	VPCMPUD    $0x02, 128(CX), Z15, K3
+	VPADDD     Z11, Z7, K3, Z7
+	VPADDD     Z11, Z8, K3, Z8
+	VXORPS     Y16, Y16, Y16
+	KXNORW     K4, K4, K4
+	VPGATHERDD (R8)(Z9*4), K4, Z16
+	VPCMPUD    $0x02, 192(CX), Z16, K4
+	VPADDD     Z11, Z9, K4, Z9
+	VPADDD     Z11, Z10, K4, Z10
+	VPSRLD     $0x01, Z11, Z11
+	DECQ       DI
+	JNZ        level
+	VPMINUD    Z0, Z4, Z4
+	VPMOVDB    Z4, (AX)
+	VPMINUD    Z0, Z6, Z6
+	VPMOVDB    Z6, 16(AX)
+	VPMINUD    Z0, Z8, Z8
+	VPMOVDB    Z8, 32(AX)
+	VPMINUD    Z0, Z10, Z10
+	VPMOVDB    Z10, 48(AX)
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000100, CX
+	DECQ       SI
+	JNZ        strips
+	VZEROUPPER
+	RET
+
 // func bitScoreAVX512(logq *[64]float64, residual *[64]float32, logits *[64]float32, spins uint64)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·bitScoreAVX512(SB), NOSPLIT, $0-32
@@ -6449,6 +6567,134 @@ counted:
 	VMULPD       Y0, Y1, Y1
 	VADDPD       480(AX), Y1, Y1
 	VMOVUPD      Y1, 480(AX)
+	VZEROUPPER
+	RET
+
+// func categoryDrawAVX2(dst *[64]byte, thresholds []uint32, rows int, levels int, last int, state []byte, sites []int32, strides []int32, words *[64]uint32)
+// Requires: AVX, AVX2
+TEXT ·categoryDrawAVX2(SB), NOSPLIT, $0-136
+	MOVQ         dst+0(FP), AX
+	MOVQ         words+128(FP), CX
+	MOVQ         state_base+56(FP), DX
+	MOVQ         thresholds_base+8(FP), BX
+	MOVQ         last+48(FP), SI
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         rows+32(FP), SI
+	VMOVD        SI, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      conditionalConstants<>+2016(SB), Y2
+	VPSUBD       Y2, Y1, Y1
+	MOVQ         $0x00000002, SI
+
+strips:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	MOVQ   sites_base+80(FP), DI
+	MOVQ   strides_base+104(FP), R8
+	MOVQ   sites_len+88(FP), R9
+	TESTQ  R9, R9
+	JZ     numbered
+
+site:
+	MOVLQSX      (DI), R10
+	SHLQ         $0x03, R10
+	VPBROADCASTD (R8), Y11
+	VPMOVZXBD    (DX)(R10*8), Y12
+	VPMULLD      Y11, Y12, Y12
+	VPADDD       Y12, Y3, Y3
+	VPMOVZXBD    8(DX)(R10*8), Y12
+	VPMULLD      Y11, Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPMOVZXBD    16(DX)(R10*8), Y12
+	VPMULLD      Y11, Y12, Y12
+	VPADDD       Y12, Y7, Y7
+	VPMOVZXBD    24(DX)(R10*8), Y12
+	VPMULLD      Y11, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	ADDQ         $0x04, DI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          site
+
+numbered:
+	// A row is of one number less than 2 to the power of levels, and half of that is where the search begins.
+	MOVQ    levels+40(FP), DI
+	VMOVD   DI, X11
+	VPMINUD Y1, Y3, Y3
+	VPSLLD  X11, Y3, Y12
+	VPSUBD  Y3, Y12, Y3
+	VPMINUD Y1, Y5, Y5
+	VPSLLD  X11, Y5, Y12
+	VPSUBD  Y5, Y12, Y5
+	VPMINUD Y1, Y7, Y7
+	VPSLLD  X11, Y7, Y12
+	VPSUBD  Y7, Y12, Y7
+	VPMINUD Y1, Y9, Y9
+	VPSLLD  X11, Y9, Y12
+	VPSUBD  Y9, Y12, Y9
+	VPSLLD  X11, Y2, Y11
+	VPSRLD  $0x01, Y11, Y11
+
+level:
+	VMOVD      X11, R8
+	LEAQ       -4(BX)(R8*4), R8
+	VXORPS     Y12, Y12, Y12
+	VPCMPEQD   Y13, Y13, Y13
+	VPGATHERDD Y13, (R8)(Y3*4), Y12
+	VPMAXUD    (CX), Y12, Y12
+	VPCMPEQD   (CX), Y12, Y12
+	VPAND      Y11, Y12, Y12
+	VPADDD     Y12, Y3, Y3
+	VPADDD     Y12, Y4, Y4
+	VXORPS     Y12, Y12, Y12
+	VPCMPEQD   Y13, Y13, Y13
+	VPGATHERDD Y13, (R8)(Y5*4), Y12
+	VPMAXUD    32(CX), Y12, Y12
+	VPCMPEQD   32(CX), Y12, Y12
+	VPAND      Y11, Y12, Y12
+	VPADDD     Y12, Y5, Y5
+	VPADDD     Y12, Y6, Y6
+	VXORPS     Y12, Y12, Y12
+	VPCMPEQD   Y13, Y13, Y13
+	VPGATHERDD Y13, (R8)(Y7*4), Y12
+	VPMAXUD    64(CX), Y12, Y12
+	VPCMPEQD   64(CX), Y12, Y12
+	VPAND      Y11, Y12, Y12
+	VPADDD     Y12, Y7, Y7
+	VPADDD     Y12, Y8, Y8
+	VXORPS     Y12, Y12, Y12
+	VPCMPEQD   Y13, Y13, Y13
+	VPGATHERDD Y13, (R8)(Y9*4), Y12
+	VPMAXUD    96(CX), Y12, Y12
+	VPCMPEQD   96(CX), Y12, Y12
+	VPAND      Y11, Y12, Y12
+	VPADDD     Y12, Y9, Y9
+	VPADDD     Y12, Y10, Y10
+	VPSRLD     $0x01, Y11, Y11
+	DECQ       DI
+	JNZ        level
+	VPMINUD    Y0, Y4, Y4
+	VPMINUD    Y0, Y6, Y6
+	VPMINUD    Y0, Y8, Y8
+	VPMINUD    Y0, Y10, Y10
+	VPACKUSDW  Y6, Y4, Y4
+	VPACKUSDW  Y10, Y8, Y8
+	VPACKUSWB  Y8, Y4, Y4
+	VMOVUPS    conditionalConstants<>+1952(SB), Y3
+	VPERMD     Y4, Y3, Y4
+	VMOVUPS    Y4, (AX)
+	ADDQ       $0x00000020, DX
+	ADDQ       $0x00000020, AX
+	ADDQ       $0x00000080, CX
+	DECQ       SI
+	JNZ        strips
 	VZEROUPPER
 	RET
 

@@ -39,6 +39,11 @@ func bitDrawAVX512(thresholds []uint32, state []uint64, sites []int32, words *[6
 //go:noescape
 func bitLookupAVX512(dst *[64]float64, table []float64, scale float64, state []uint64, sites []int32)
 
+// categoryDrawAVX512 is categoryDrawGeneric.
+//
+//go:noescape
+func categoryDrawAVX512(dst *[64]byte, thresholds []uint32, rows int, levels int, last int, state []byte, sites []int32, strides []int32, words *[64]uint32)
+
 // bitScoreAVX512 is bitScoreGeneric up to rounding.
 //
 //go:noescape
@@ -83,6 +88,11 @@ func bitDrawAVX2(thresholds []uint32, state []uint64, sites []int32, words *[64]
 //
 //go:noescape
 func bitLookupAVX2(dst *[64]float64, table []float64, scale float64, state []uint64, sites []int32)
+
+// categoryDrawAVX2 is categoryDrawGeneric.
+//
+//go:noescape
+func categoryDrawAVX2(dst *[64]byte, thresholds []uint32, rows int, levels int, last int, state []byte, sites []int32, strides []int32, words *[64]uint32)
 
 // bitScoreAVX2 is bitScoreGeneric up to rounding.
 //

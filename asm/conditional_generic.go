@@ -145,3 +145,20 @@ func bitLookupGeneric(dst *[BitSamples]float64, table []float64, scale float64, 
 		dst[b] += scale * table[bitNumber(state, sites, b)]
 	}
 }
+
+func categoryDrawGeneric(dst *[BitSamples]byte, thresholds []uint32, rows, levels, last int, state []byte, sites, strides []int32, words *[BitSamples]uint32) {
+	for b, w := range words {
+		i := 0
+		for j, s := range sites {
+			i += int(strides[j]) * int(state[int(s)*BitSamples+b])
+		}
+		row := thresholds[min(i, rows-1)*(1<<levels-1):][:1<<levels-1]
+		x := 0
+		for half := 1 << levels / 2; half > 0; half /= 2 {
+			if row[x+half-1] <= w {
+				x += half
+			}
+		}
+		dst[b] = byte(min(x, last))
+	}
+}

@@ -3,6 +3,7 @@ package asm
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -304,6 +305,70 @@ func TestBitDraw(t *testing.T) {
 	require.Panics(t, func() { BitDraw(make([]uint32, 3), state, make([]int32, 2), words) })
 	require.Panics(t, func() { BitDraw(make([]uint32, 4), state, []int32{0, 3}, words) })
 	require.Panics(t, func() { BitDraw(make([]uint32, 1<<17), state, make([]int32, 17), words) })
+}
+
+func TestCategoryDraw(t *testing.T) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		r := rand.New(rand.NewPCG(17, 18))
+		for q := 2; q <= BitNumber; q++ {
+			row := 1<<bits.Len(uint(q-1)) - 1
+			for n := range 5 {
+				const size = 20
+				state := endOfPage[byte](t, size*BitSamples)(size * BitSamples)
+				sites, strides := endOfPage[int32](t, n)(n), endOfPage[int32](t, n)(n)
+				rows := 1
+				var number [BitSamples]int
+				for i := range state {
+					state[i] = byte(r.IntN(3))
+				}
+				for j := range sites {
+					sites[j], strides[j] = int32(size-1-j), int32(rows)
+					rows *= 3
+					for b := range number {
+						number[b] += int(strides[j]) * int(state[int(sites[j])*BitSamples+b])
+					}
+				}
+				table := endOfPage[uint32](t, rows*row)(rows * row)
+				for i := range table {
+					table[i] = []uint32{r.Uint32(), r.Uint32(), 0, math.MaxUint32, 1 << 31}[r.IntN(5)]
+				}
+				for k := range rows {
+					slices.Sort(table[k*row:][:row])
+				}
+				var words [BitSamples]uint32
+				for b := range words {
+					words[b] = []uint32{r.Uint32(), r.Uint32(), 0, math.MaxUint32, 1 << 31}[r.IntN(5)]
+				}
+				if n > 0 { // a state that is none reads the last row
+					state[(size-1)*BitSamples] = 255
+					number[0] = rows - 1
+				}
+				dst := newGuarded[byte](BitSamples)
+				CategoryDraw((*[BitSamples]byte)(dst.data), table, q, state, sites, strides, &words)
+				dst.check(t)
+				for b, i := range number {
+					var want int
+					for _, x := range table[i*row:][:row] {
+						if x <= words[b] {
+							want++
+						}
+					}
+					require.EqualValues(t, min(want, q-1), dst.data[b], "%d states, %d sites, sample %d", q, n, b)
+				}
+			}
+		}
+	})
+	dst, words, state := new([BitSamples]byte), new([BitSamples]uint32), make([]byte, 2*BitSamples)
+	for _, draw := range []func(){
+		func() { CategoryDraw(dst, make([]uint32, 3), 1, state, nil, nil, words) },
+		func() { CategoryDraw(dst, make([]uint32, 31), 17, state, nil, nil, words) },
+		func() { CategoryDraw(dst, nil, 3, state, nil, nil, words) },
+		func() { CategoryDraw(dst, make([]uint32, 4), 3, state, nil, nil, words) },
+		func() { CategoryDraw(dst, make([]uint32, 3), 3, state, []int32{0}, nil, words) },
+		func() { CategoryDraw(dst, make([]uint32, 3), 3, state, []int32{2}, []int32{1}, words) },
+	} {
+		require.Panics(t, draw)
+	}
 }
 
 func TestBitLookup(t *testing.T) {

@@ -125,6 +125,17 @@ func bitLookup(dst *[BitSamples]float64, table []float64, scale float64, state [
 	}
 }
 
+func categoryDraw(dst *[BitSamples]byte, thresholds []uint32, rows, levels, last int, state []byte, sites, strides []int32, words *[BitSamples]uint32) {
+	switch {
+	case useAVX512:
+		categoryDrawAVX512(dst, thresholds, rows, levels, last, state, sites, strides, words)
+	case useAVX2:
+		categoryDrawAVX2(dst, thresholds, rows, levels, last, state, sites, strides, words)
+	default:
+		categoryDrawGeneric(dst, thresholds, rows, levels, last, state, sites, strides, words)
+	}
+}
+
 func bitScore(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, spins uint64) {
 	switch {
 	case useAVX512:

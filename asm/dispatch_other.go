@@ -36,6 +36,10 @@ func bitLookup(dst *[BitSamples]float64, table []float64, scale float64, state [
 	bitLookupGeneric(dst, table, scale, state, sites)
 }
 
+func categoryDraw(dst *[BitSamples]byte, thresholds []uint32, rows, levels, last int, state []byte, sites, strides []int32, words *[BitSamples]uint32) {
+	categoryDrawGeneric(dst, thresholds, rows, levels, last, state, sites, strides, words)
+}
+
 func bitScore(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, spins uint64) {
 	bitScoreGeneric(logq, residual, logits, spins)
 }

@@ -3,6 +3,9 @@ package categories
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
+
+	"github.com/revgen/revgen/asm"
 )
 
 const block = 64 // samples that are drawn together
@@ -58,7 +61,7 @@ func (f *factors) set(beta float64) {
 type conditional struct {
 	site   int
 	q      int
-	around []int
+	around []int32
 	pairs  []int     // of factors
 	field  []float64 // nil for none
 	weight []float64 // e^(−β(field − field of state 0))
@@ -67,7 +70,7 @@ type conditional struct {
 
 // weigh sets w to the weights of the site's states and returns −ln of what they were divided
 // by, in units of energy.
-func (c *conditional) weigh(w *[MostStates]float64, f *factors, x func(site int) byte) (low float64) {
+func (c *conditional) weigh(w *[MostStates]float64, f *factors, x func(site int32) byte) (low float64) {
 	for s := range c.q {
 		w[s] = 1
 	}
@@ -85,8 +88,8 @@ func (c *conditional) weigh(w *[MostStates]float64, f *factors, x func(site int)
 	return low
 }
 
-// thresholds sets dst, of q−1, so that the state is the number of those that are at most a
-// random word.
+// thresholds sets dst, of at least len(w)−1, so that the state is the number of those that are
+// at most a random word, and no more than len(w)−1.
 func thresholds(dst []uint32, w []float64) {
 	var sum float64
 	for _, v := range w {
@@ -94,28 +97,37 @@ func thresholds(dst []uint32, w []float64) {
 	}
 	var below float64
 	for s := range dst {
-		below += w[s]
-		dst[s] = uint32(min(math.RoundToEven(0x1p32*below/sum), math.MaxUint32))
+		dst[s] = math.MaxUint32
+		if s < len(w)-1 {
+			below += w[s]
+			dst[s] = uint32(min(math.RoundToEven(0x1p32*below/sum), math.MaxUint32))
+		}
 	}
 }
 
 // chosen is the state that thresholds and a word make.
 func chosen(t []uint32, word uint32) (s byte) {
 	for _, x := range t {
-		s += least(word, x)
+		if x <= word {
+			s++
+		}
 	}
 	return s
 }
 
 // A memo holds what is a function of the states of a few sites, whose number is
-// Σ_j x_j Π_{k<j} q_k: thresholds of a draw, and ln W.
+// Σ_j x_j strides_j: thresholds of a draw, as asm.CategoryDraw takes them, and ln W.
 type memo struct {
-	sizes []int // q of the sites
-	draw  []uint32
-	logW  []float64 // of stars
-	star  int       // whose it is, or of a conditional
-	site  int
+	sizes   []int // q of the sites
+	strides []int32
+	draw    []uint32
+	logW    []float64 // of stars
+	star    int       // whose it is, or of a conditional
+	site    int
 }
+
+// thresholdsOf is how many thresholds of q states there are.
+func thresholdsOf(q int) int { return 1<<bits.Len(uint(q-1)) - 1 }
 
 func (m *memo) entries() (n int) {
 	n = 1
@@ -127,16 +139,14 @@ func (m *memo) entries() (n int) {
 
 // numbers sets index to the samples' numbers, which fit 16 bits: those of eight samples are
 // summed up in two words.
-func numbers(index *[block]int32, state []byte, around, sizes []int) {
+func (m *memo) numbers(index *[block]int32, state []byte, around []int32) {
 	const bytes, half = 0x00ff00ff00ff00ff, 0xffff
 	for b := 0; b < block; b += 8 {
 		var even, odd uint64
-		stride := uint64(1)
 		for j, site := range around {
-			x := binary.LittleEndian.Uint64(state[site*block+b:])
+			x, stride := binary.LittleEndian.Uint64(state[int(site)*block+b:]), uint64(m.strides[j])
 			even += (x & bytes) * stride
 			odd += (x >> 8 & bytes) * stride
-			stride *= uint64(sizes[j])
 		}
 		part := (*[8]int32)(index[b:])
 		for k := 0; k < 8; k += 2 {
@@ -146,50 +156,26 @@ func numbers(index *[block]int32, state []byte, around, sizes []int) {
 	}
 }
 
-// look sets dst to the states that a table's thresholds and the words make.
-func (m *memo) look(dst *[block]byte, index *[block]int32, q int, words *[block]uint32) {
-	switch draw := m.draw; q {
-	case 2:
-		for b, w := range words {
-			dst[b] = least(w, draw[index[b]])
-		}
-	case 3:
-		for b, w := range words {
-			t := (*[2]uint32)(draw[2*index[b]:])
-			dst[b] = least(w, t[0]) + least(w, t[1])
-		}
-	case 4:
-		for b, w := range words {
-			t := (*[3]uint32)(draw[3*index[b]:])
-			dst[b] = least(w, t[0]) + least(w, t[1]) + least(w, t[2])
-		}
-	default:
-		for b, w := range words {
-			dst[b] = chosen(draw[int(index[b])*(q-1):][:q-1], w)
-		}
-	}
-}
-
-// least is 1 if the word is at least x.
-func least(word, x uint32) byte { return byte(1 - (uint64(word)-uint64(x))>>63) }
-
 // draw draws the site of a block.
 func (l *law) draw(c *conditional, state []byte, words *[block]uint32) {
 	dst := (*[block]byte)(state[c.site*block:])
 	if c.table >= 0 {
-		var index [block]int32
 		m := &l.memos[c.table]
-		numbers(&index, state, c.around, m.sizes)
-		m.look(dst, &index, c.q, words)
+		asm.CategoryDraw(dst, m.draw, c.q, state, c.around, m.strides, words)
 		return
 	}
 	var w [MostStates]float64
 	var t [MostStates]uint32
 	for b := range dst {
-		c.weigh(&w, &l.factors, func(site int) byte { return state[site*block+b] })
+		c.weigh(&w, &l.factors, sample(state, b))
 		thresholds(t[:c.q-1], w[:c.q])
 		dst[b] = chosen(t[:c.q-1], words[b])
 	}
+}
+
+// sample returns the states of the b-th sample of a block.
+func sample(state []byte, b int) func(site int32) byte {
+	return func(site int32) byte { return state[int(site)*block+b] }
 }
 
 // A star is what the sites weigh that no network draws: at most one centre and its
@@ -197,9 +183,9 @@ func (l *law) draw(c *conditional, state []byte, words *[block]uint32) {
 type star struct {
 	centre *conditional // nil for a leaf without a centre; its pairs are those with drawn sites
 	leaves []leaf
-	around []int // drawn sites that the star touches
-	q      int   // states of the centre, 1 without one
-	table  int   // −1 where there is none
+	around []int32 // drawn sites that the star touches
+	q      int     // states of the centre, 1 without one
+	table  int     // −1 where there is none
 }
 
 // A leaf is tied to drawn sites, and with one factor to the centre.
@@ -210,7 +196,7 @@ type leaf struct {
 
 // weigh sets w to the weights of the centre's states, the leaves summed out, and returns
 // ln W.
-func (s *star) weigh(w *[MostStates]float64, f *factors, x func(site int) byte) (logW float64) {
+func (s *star) weigh(w *[MostStates]float64, f *factors, x func(site int32) byte) (logW float64) {
 	w[0] = 1
 	var low float64
 	if s.centre != nil {

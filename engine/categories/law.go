@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/revgen/revgen/asm"
 )
 
 // A law is a target at one β as blocks of samples are drawn and weighed by it.
@@ -38,7 +40,7 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 		c := conditional{site: i, q: t.States[i], field: field(i), table: -1}
 		for _, n := range near[i] {
 			if wanted(n.site) {
-				c.around, c.pairs = append(c.around, n.site), append(c.pairs, l.of(n.energy))
+				c.around, c.pairs = append(c.around, int32(n.site)), append(c.pairs, l.of(n.energy))
 			}
 		}
 		if c.field != nil {
@@ -133,15 +135,15 @@ func (l *law) memorize() {
 		memo    int
 	}
 	uses := map[string]*use{}
-	sizes := func(around []int) (all []int, entries int) {
+	sizes := func(around []int32) (all []int, strides []int32, entries int) {
 		entries = 1
 		for _, j := range around {
-			all = append(all, l.target.States[j])
+			all, strides = append(all, l.target.States[j]), append(strides, int32(entries))
 			entries = min(entries*l.target.States[j], 2*mostEntries)
 		}
-		return all, entries
+		return all, strides, entries
 	}
-	key := func(c *conditional, around []int) string {
+	key := func(c *conditional, around []int32) string {
 		text := fmt.Sprint(c.q, c.pairs, c.field)
 		for _, j := range c.around {
 			text += fmt.Sprint(",", slices.Index(around, j), ":", l.target.States[j])
@@ -164,12 +166,12 @@ func (l *law) memorize() {
 		}
 		uses[k].sharers++
 	}
-	give := func(k string, around []int, m memo, q int, weights bool) int {
+	give := func(k string, around []int32, m memo, q int, weights bool) int {
 		u := uses[k]
-		all, entries := sizes(around)
+		all, strides, entries := sizes(around)
 		if u.memo < 0 && entries <= min(mostEntries, max(ownEntries, 4*ownEntries*u.sharers)) {
 			u.memo = len(l.memos)
-			m.sizes, m.draw = all, make([]uint32, entries*(q-1))
+			m.sizes, m.strides, m.draw = all, strides, make([]uint32, entries*thresholdsOf(q))
 			if weights {
 				m.logW = make([]float64, entries)
 			}
@@ -264,7 +266,7 @@ func (l *law) setBeta(beta float64) {
 // fill computes a table.
 func (l *law) fill(m *memo) {
 	var w [MostStates]float64
-	var around []int
+	var around []int32
 	q := 1
 	if m.star >= 0 {
 		around, q = l.stars[m.star].around, l.stars[m.star].q
@@ -272,7 +274,7 @@ func (l *law) fill(m *memo) {
 		around, q = l.sites[m.site].around, l.sites[m.site].q
 	}
 	x := make([]byte, len(around))
-	at := func(site int) byte { return x[slices.Index(around, site)] }
+	at := func(site int32) byte { return x[slices.Index(around, site)] }
 	for n := range m.entries() {
 		rest := n
 		for j, size := range m.sizes {
@@ -283,7 +285,7 @@ func (l *law) fill(m *memo) {
 		} else {
 			l.sites[m.site].weigh(&w, &l.factors, at)
 		}
-		thresholds(m.draw[n*(q-1):][:q-1], w[:q])
+		thresholds(m.draw[n*thresholdsOf(q):][:thresholdsOf(q)], w[:q])
 	}
 }
 
@@ -296,14 +298,14 @@ func (l *law) addLogWeights(dst *[block]float64, scale float64, state []byte) {
 		s := &l.stars[k]
 		if s.table >= 0 {
 			m := &l.memos[s.table]
-			numbers(&index, state, s.around, m.sizes)
+			m.numbers(&index, state, s.around)
 			for b := range dst {
 				dst[b] += scale * m.logW[index[b]]
 			}
 			continue
 		}
 		for b := range dst {
-			dst[b] += scale * s.weigh(&w, &l.factors, func(site int) byte { return state[site*block+b] })
+			dst[b] += scale * s.weigh(&w, &l.factors, sample(state, b))
 		}
 	}
 	c := -scale * l.beta
@@ -326,7 +328,6 @@ func (l *law) addLogWeights(dst *[block]float64, scale float64, state []byte) {
 
 // complete draws the sites that are not learned: centres, then leaves.
 func (l *law) complete(state []byte, random *words) {
-	var index [block]int32
 	var w [MostStates]float64
 	var t [MostStates]uint32
 	for k := range l.stars {
@@ -337,12 +338,11 @@ func (l *law) complete(state []byte, random *words) {
 		dst, word := (*[block]byte)(state[s.centre.site*block:]), random.next()
 		if s.table >= 0 {
 			m := &l.memos[s.table]
-			numbers(&index, state, s.around, m.sizes)
-			m.look(dst, &index, s.q, word)
+			asm.CategoryDraw(dst, m.draw, s.q, state, s.around, m.strides, word)
 			continue
 		}
 		for b := range dst {
-			s.weigh(&w, &l.factors, func(site int) byte { return state[site*block+b] })
+			s.weigh(&w, &l.factors, sample(state, b))
 			thresholds(t[:s.q-1], w[:s.q])
 			dst[b] = chosen(t[:s.q-1], word[b])
 		}

@@ -1,6 +1,7 @@
 package categories
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -211,6 +212,23 @@ func BenchmarkStep(b *testing.B) {
 				sampler.Sample(batch, r, 1, 0)
 			}
 			b.ReportMetric(float64(b.N)*2048/b.Elapsed().Seconds(), "draws/s")
+		})
+	}
+}
+
+// BenchmarkSweep redraws the sites of the 64×64 lattice by heat bath.
+func BenchmarkSweep(b *testing.B) {
+	for _, q := range []int{3, 4, 8} {
+		const n = 64 * 64
+		m, err := NewMoves(&Target{States: Uniform(n, q), Pairs: Lattice(64, Potts(q, 1)), Beta: 1}, &spins.TransitionConfig{Proposal: spins.Sweeping}, 1)
+		require.NoError(b, err)
+		b.Run(fmt.Sprint("q=", q), func(b *testing.B) {
+			state, stream := make([]byte, n*block), rng.Stream(1, rng.ChainTransition, 0)
+			var count engine.Count
+			for b.Loop() {
+				m.run(state, 1, &stream, 0, &count)
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(2*b.N*n*block), "ns/site")
 		})
 	}
 }

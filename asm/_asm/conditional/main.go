@@ -46,6 +46,7 @@ func main() {
 		w.fold()
 		w.draw()
 		w.lookup()
+		w.categories()
 		w.score(false)
 		w.score(true)
 	}
@@ -816,6 +817,113 @@ func (w *isa) draw() {
 		compare(part, t)
 	}
 	Store(spins, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// categories emits the draws of states, of four vectors of samples at a time: the numbers of
+// the table's rows, and in these a search by halves.
+func (w *isa) categories() {
+	const strips = 4
+	TEXT("categoryDraw"+w.suffix, NOSPLIT, fmt.Sprintf("func(dst *[%[1]d]byte, thresholds []uint32, rows, levels, last int, state []byte, sites, strides []int32, words *[%[1]d]uint32)", samples))
+	Doc("categoryDraw" + w.suffix + " is categoryDrawGeneric.")
+	Pragma("noescape")
+	dst, words := Load(Param("dst"), GP64()), Load(Param("words"), GP64())
+	state, table := Load(Param("state").Base(), GP64()), Load(Param("thresholds").Base(), GP64())
+	every := func(param string) (v VecVirtual) { // of the vector, a number
+		x, v := XMM(), w.vector()
+		VMOVD(Load(Param(param), GP64()).(GPVirtual).As32(), x)
+		VPBROADCASTD(x, v)
+		return v
+	}
+	last, rows, left := every("last"), every("rows"), GP64()
+	one := w.load(w.word(1))
+	VPSUBD(one, rows, rows) // the last row
+	MOVQ(U32(uint64(samples/(strips*w.lanes))), left)
+
+	Label("strips")
+	var at, drawn [strips]VecVirtual
+	for i := range at {
+		at[i], drawn[i] = w.zero(), w.zero()
+	}
+	sites, strides := Load(Param("sites").Base(), GP64()), Load(Param("strides").Base(), GP64())
+	n := Load(Param("sites").Len(), GP64())
+	TESTQ(n, n)
+	JZ(LabelRef("numbered"))
+	Label("site")
+	site, stride := GP64(), w.vector()
+	MOVLQSX(Mem{Base: sites}, site)
+	SHLQ(Imm(3), site)
+	VPBROADCASTD(Mem{Base: strides}, stride)
+	for i := range at {
+		x := w.vector()
+		VPMOVZXBD(Mem{Base: state, Index: site, Scale: 8, Disp: w.lanes * i}, x)
+		VPMULLD(stride, x, x)
+		VPADDD(x, at[i], at[i])
+	}
+	ADDQ(Imm(4), sites)
+	ADDQ(Imm(4), strides)
+	DECQ(n)
+	JNZ(LabelRef("site"))
+
+	Label("numbered")
+	Comment("A row is of one number less than 2 to the power of levels, and half of that is where the search begins.")
+	levels, power, half, middle := Load(Param("levels"), GP64()), XMM(), w.vector(), GP64()
+	VMOVD(levels.(GPVirtual).As32(), power)
+	for i := range at {
+		x := w.vector()
+		VPMINUD(rows, at[i], at[i])
+		VPSLLD(power, at[i], x)
+		VPSUBD(at[i], x, at[i])
+	}
+	VPSLLD(power, one, half)
+	VPSRLD(Imm(1), half, half)
+	Label("level")
+	VMOVD(half.(VecVirtual).AsX(), middle.As32())
+	LEAQ(Mem{Base: table, Index: middle, Scale: 4, Disp: -4}, middle)
+	for i := range at {
+		t, entries, word := w.zero(), Mem{Base: middle, Index: at[i], Scale: 4}, Mem{Base: words, Disp: 4 * w.lanes * i}
+		if w == avx512 {
+			all := K()
+			KXNORW(all, all, all)
+			VPGATHERDD(entries, all, t)
+			VPCMPUD(Imm(2), word, t, all) // threshold ≤ word
+			VPADDD(half, at[i], all, at[i])
+			VPADDD(half, drawn[i], all, drawn[i])
+			continue
+		}
+		all := w.vector()
+		VPCMPEQD(all, all, all)
+		VPGATHERDD(all, entries, t)
+		VPMAXUD(word, t, t)
+		VPCMPEQD(word, t, t)
+		VPAND(half, t, t)
+		VPADDD(t, at[i], at[i])
+		VPADDD(t, drawn[i], drawn[i])
+	}
+	VPSRLD(Imm(1), half, half)
+	DECQ(levels)
+	JNZ(LabelRef("level"))
+
+	for i := range drawn {
+		VPMINUD(last, drawn[i], drawn[i])
+		if w == avx512 {
+			VPMOVDB(drawn[i], Mem{Base: dst, Disp: w.lanes * i})
+		}
+	}
+	if w == avx2 {
+		VPACKUSDW(drawn[1], drawn[0], drawn[0])
+		VPACKUSDW(drawn[3], drawn[2], drawn[2])
+		VPACKUSWB(drawn[2], drawn[0], drawn[0])
+		order := w.load(constants.Vector32(0, 4, 1, 5, 2, 6, 3, 7)) // of each strip one half in each half
+		VPERMD(drawn[0], order, drawn[0])
+		VMOVUPS(drawn[0], Mem{Base: dst})
+	}
+	ADDQ(U32(uint32(strips*w.lanes)), state)
+	ADDQ(U32(uint32(strips*w.lanes)), dst)
+	ADDQ(U32(uint32(4*strips*w.lanes)), words)
+	DECQ(left)
+	JNZ(LabelRef("strips"))
 	VZEROUPPER()
 	RET()
 }
