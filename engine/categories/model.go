@@ -105,7 +105,7 @@ func MostNeighbours(t *Target, side int) int {
 	c := newCoding(code, t.Most())
 	most := asm.BitInputs / c.features
 	if side > 0 {
-		most = max(1, most-8)
+		return hierarchy.NeighboursOf(most)
 	}
 	return most
 }

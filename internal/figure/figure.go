@@ -135,6 +135,9 @@ type Grid struct {
 	Min, Max       float64 // values of the first and the last colour
 	// Diverging is for differences: the middle colour is neutral.
 	Diverging bool
+	// States is how many states the values number, 0, 1, …: each cell has the colour of its
+	// own. It is 0 for other functions, whose colours are interpolated.
+	States int
 }
 
 // X returns the centre of column i.

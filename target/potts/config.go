@@ -360,7 +360,7 @@ func (c *Config) Validate() error {
 	}
 	least := 1
 	if t.side() > 0 {
-		least = 4
+		least = hierarchy.LeastNeighbours
 	}
 	if err := conf.First(
 		conf.Between("generator.neighbours", c.Generator.Neighbours, least, categories.MostNeighbours(law, t.side())),

@@ -30,7 +30,7 @@ func parse(file string, data []byte) (*graph, error) {
 			g.Sites = max(len(g.States), len(g.Labels))
 		}
 		t := TargetConfig{Q: g.Q, Model: g.Model, Sites: g.Sites, States: g.States, Edges: g.Edges, Tables: g.Tables, Fields: g.Fields, Offset: g.Offset, Labels: g.Labels}
-		if err := conf.OneOf("model", g.Model, []string{"potts", "clock"}); err != nil {
+		if err := conf.OneOf("model", g.Model, models); err != nil {
 			return nil, conf.At(data, file, "model", err)
 		}
 		if _, err := t.law(); err != nil {
@@ -47,6 +47,9 @@ func parse(file string, data []byte) (*graph, error) {
 	g.Q, _ = strconv.Atoi(string(m[1]))
 	if len(m[2]) > 0 {
 		g.Model = string(m[2])
+		if err := conf.OneOf("model", g.Model, models); err != nil {
+			return nil, fmt.Errorf("%s:1: %w", file, err)
+		}
 	}
 	at := 0
 	for line := range bytes.Lines(data) {
@@ -80,7 +83,9 @@ func parse(file string, data []byte) (*graph, error) {
 	return g, nil
 }
 
-var header = regexp.MustCompile(`(?m)\A[ \t]*#[ \t]*q[ \t]*=[ \t]*([0-9]+)(?:[ \t]+model[ \t]*=[ \t]*(potts|clock))?[ \t]*\r?$`)
+var models = []string{"potts", "clock"}
+
+var header = regexp.MustCompile(`(?m)\A[ \t]*#[ \t]*q[ \t]*=[ \t]*([0-9]+)(?:[ \t]+model[ \t]*=[ \t]*(\S+))?[ \t]*\r?$`)
 
 // recognise reports whether a file holds a graph of sites with states.
 func recognise(data []byte, path string) (set []string, ok bool) {

@@ -144,9 +144,11 @@ func (s *measured) Figures(ctx context.Context, params []float32, samples int) (
 			x := t.first[k*s.law.N():][:s.law.N()]
 			l := float64(c.L)
 			grid := figure.NewGrid(0, l, 0, l, c.L, c.L, func(column, row float64) float64 {
-				return float64(x[int(row)*c.L+int(column)]) / float64(c.Q-1)
+				return float64(x[int(row)*c.L+int(column)])
 			})
-			shown = append(shown, figure.Panel{Layers: []figure.Layer{{Mark: figure.Heat, Role: figure.Generated, Grid: grid}}})
+			grid.States, grid.Max = c.Q, float64(c.Q-1)
+			none := figure.Axis{Max: l, Ticks: []float64{}}
+			shown = append(shown, figure.Panel{Square: true, X: none, Y: none, Layers: []figure.Layer{{Mark: figure.Heat, Role: figure.Generated, Grid: grid}}})
 		}
 		f.Rows = append(f.Rows, figure.Row{Panels: shown})
 	}

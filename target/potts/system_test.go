@@ -319,13 +319,14 @@ func TestFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.InDelta(t, 1-2+7-2, law.Energy([]byte{2, 2, 1}), 1e-12)
 	for text, want := range map[string]string{
-		"0 1 1\n":               "is neither JSON nor begins with",
-		"# q=3\n0 1\n":          ":2: ",
-		"# q=3\n0 x 1\n":        "is not the number of a site",
-		"# q=3\n1 1 1\n":        "coupled to itself",
-		"# q=3\n0 1 inf\n":      "not a finite number",
-		"# q=30\n0 1 1\n":       "q: 30 is not between 2 and 16",
-		"# q=3\n0 1 1\n1 0 2\n": "joined twice",
+		"0 1 1\n":                 "is neither JSON nor begins with",
+		"# q=3\n0 1\n":            ":2: ",
+		"# q=3\n0 x 1\n":          "is not the number of a site",
+		"# q=3\n1 1 1\n":          "coupled to itself",
+		"# q=3\n0 1 inf\n":        "not a finite number",
+		"# q=30\n0 1 1\n":         "q: 30 is not between 2 and 16",
+		"# q=3 model=xy\n0 1 1\n": `:1: model: "xy" is not one of potts, clock`,
+		"# q=3\n0 1 1\n1 0 2\n":   "joined twice",
 		`{"q": 3, "sites": 2, "edges": [[0, 5, 1]]}`:                 "no two sites 0 and 5",
 		`{"q": 3, "sites": 2, "model": "xy", "edges": [[0, 1, 1]]}`:  "model",
 		`{"q": 3, "sites": 2, "fields": [[1, 2]]}`:                   "fields[0]: has 2 numbers for the 3 states",

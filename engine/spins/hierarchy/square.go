@@ -35,6 +35,10 @@ const (
 	MostHidden      = asm.BitHidden / 8
 )
 
+// NeighboursOf returns how many Neighbours have at most so many inputs, whole shells, which is
+// at least four of them.
+func NeighboursOf(inputs int) int { return max(LeastNeighbours, inputs-8) }
+
 // Target returns the lattice's target.
 func (c Square) Target() Target { return square(c.Side, c.J, c.Field, c.Beta) }
 
@@ -74,7 +78,7 @@ func (c Square) Layouts(most int) ([]Layout, error) {
 		for group := 1; group <= last; group++ {
 			neighbours := c.Neighbours
 			if a >= 8 {
-				neighbours = min(most-asm.BitInputs+MostNeighbours, neighbours*3/2)
+				neighbours = min(NeighboursOf(most), neighbours*3/2)
 			}
 			near := stencils.Get(stencilKey{g, group, neighbours}, func() stencil { return g.stencil(group, neighbours) })
 			offsets, images := near.offsets, near.images

@@ -79,6 +79,13 @@ func TestSVG(t *testing.T) {
 		require.NotContains(t, text, wrong)
 	}
 
+	states := &figure.Grid{X1: 2, Y1: 1, NX: 2, NY: 1, Z: []float64{0, 1}, Max: 1}
+	for _, states.States = range []int{3, 16} {
+		first, other := colourOf(states, 0), colourOf(states, 1)
+		require.NotEqual(t, first, other, "states have colours of their own")
+		require.NotContains(t, []color.NRGBA{first, other}, colourOf(states, float64(states.States-1)), "of %d states", states.States)
+	}
+
 	for what, change := range map[string]func(*figure.Figure){
 		"data":   func(f *figure.Figure) { f.Rows[0].Panels[0].Layers[1].Y[3] *= 1.1 },
 		"colour": func(f *figure.Figure) { f.Rows[1].Panels[0].Layers[0].Grid.Z[7] *= 1.1 },

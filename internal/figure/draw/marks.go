@@ -165,7 +165,8 @@ func (l layer) dot() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: lineColour(l.Role), Radius: radius, Shape: draw.CircleGlyph{}}
 }
 
-// heat draws a grid as one image, interpolated between the cells' centres.
+// heat draws a grid as one image, interpolated between the cells' centres unless these are
+// of states.
 func (l layer) heat(c draw.Canvas, p *plot.Plot) {
 	const pixels = 360 // at least, each way
 	g := l.Grid
@@ -178,6 +179,9 @@ func (l layer) heat(c draw.Canvas, p *plot.Plot) {
 		for i := range width {
 			x := (float64(i)+0.5)*float64(g.NX)/float64(width) - 0.5
 			y := (float64(j)+0.5)*float64(g.NY)/float64(height) - 0.5
+			if g.States > 0 {
+				x, y = math.Round(x), math.Round(y)
+			}
 			img.SetNRGBA(i, height-1-j, colourOf(g, interpolate(g, x, y)))
 		}
 	}

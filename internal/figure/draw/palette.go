@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 
+	"gonum.org/v1/plot/palette"
+
 	"github.com/revgen/revgen/internal/figure"
 )
 
@@ -107,6 +109,12 @@ func mix(a, b color.NRGBA, t float64) color.NRGBA {
 
 // colourOf returns the colour of a value of a grid.
 func colourOf(g *figure.Grid, z float64) color.NRGBA {
+	switch {
+	case g.States > len(seriesLines):
+		return color.NRGBAModel.Convert(palette.Rainbow(g.States, 0, 1-palette.Hue(1/float64(g.States)), 0.7, 0.85, 1).Colors()[int(z)]).(color.NRGBA)
+	case g.States > 0:
+		return seriesLines[int(z)]
+	}
 	colours := sequential
 	if g.Diverging {
 		colours = diverging
