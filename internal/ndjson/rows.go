@@ -52,7 +52,7 @@ func (l Layout) RowBytes() (n int) {
 // goroutines. The first bad line ends it, as an *Error, after do was called for those
 // before. Memory does not grow with the input.
 func (l Layout) Each(in io.Reader, limits Limits, goroutines int, do func(rows []byte, lines []int) error) error {
-	return l.each(in, limits, goroutines, true, do)
+	return l.each(in, limits, goroutines, simd, do)
 }
 
 func (l Layout) each(in io.Reader, limits Limits, goroutines int, fast bool, do func(rows []byte, lines []int) error) error {
@@ -148,17 +148,15 @@ func (c *cutter) cut(b *block) {
 	}
 }
 
-// A span is a line of a block that is not blank.
-type span struct{ line, start, end int }
-
 // A block is a number of lines, and what they hold.
 type block struct {
 	layout Layout
 	limits Limits
-	fast   bool // lines are scanned before they are parsed
+	fast   bool
 	text   []byte
 	first  int // number of the first line
 	lines  []span
+	tape   tape
 
 	rows    []byte
 	numbers []int // of the lines of rows
@@ -172,19 +170,34 @@ func (b *block) parse() {
 	ended := b.err // of reading, which is after all lines
 	b.err = nil
 	b.split()
-	for _, s := range b.lines {
-		at, text := b.grow(), b.text[s.start:s.end]
-		if !b.fast || !b.layout.scan(b.rows[at:], text, b.limits.Depth) {
-			if reason := b.layout.parse(b.rows[at:], text, b.limits.Depth); reason != "" {
-				b.rows, b.err = b.rows[:at], &Error{s.line, reason}
+	if last := b.err; !b.parseLists() && !b.parseFast() {
+		b.rows, b.numbers, b.err = b.rows[:0], b.numbers[:0], nil
+		for _, s := range b.lines {
+			if !b.slow(s) {
 				return
 			}
 		}
-		b.numbers = append(b.numbers, s.line)
+		b.err = last
 	}
 	if b.err == nil {
 		b.err = ended
 	}
+}
+
+// parseLists parses lines that are bare lists, and reports whether all are.
+func (b *block) parseLists() bool {
+	if !b.fast || len(b.layout) > 1 {
+		return false
+	}
+	for _, s := range b.lines {
+		at := b.grow()
+		if !b.layout[0].scan(b.rows[at:], b.text[s.start:s.end], b.limits.Depth) {
+			b.rows, b.numbers = b.rows[:0], b.numbers[:0]
+			return false
+		}
+		b.numbers = append(b.numbers, s.line)
+	}
+	return true
 }
 
 // grow makes room for a row and returns where it begins.
@@ -207,7 +220,7 @@ func (b *block) split() {
 		}
 		text := bytes.TrimRight(b.text[start:end], "\r\n")
 		if len(text) > b.limits.Bytes {
-			b.err = b.limits.tooLong(line)
+			b.err = &Error{line, fmt.Sprintf("longer than %d bytes", b.limits.Bytes)}
 			b.text = b.text[:start]
 			return
 		}
@@ -218,24 +231,23 @@ func (b *block) split() {
 	}
 }
 
-// parse stores what a line holds, by the parser that says what is wrong, if anything is.
-func (l Layout) parse(dst []byte, line []byte, depth int) (reason string) {
-	value, reason := parseLine(line, depth)
+// slow takes one line by the parser that says what is wrong, and reports whether
+// nothing is.
+func (b *block) slow(s span) bool {
+	value, reason := parseLine(b.text[s.start:s.end], b.limits.Depth)
 	if reason == "" {
-		reason = l.fromValue(dst, &value)
-	}
-	return reason
-}
-
-// find returns the field of a name, -1 if there is none, and where its numbers are stored.
-func (l Layout) find(name []byte) (at, field int) {
-	for k, f := range l {
-		if f.Name == string(name) {
-			return at, k
+		at := b.grow()
+		reason = b.layout.fromValue(b.rows[at:], &value)
+		if reason != "" {
+			b.rows = b.rows[:at]
 		}
-		at += f.Count * typeSizes[f.Type]
 	}
-	return 0, -1
+	if reason != "" {
+		b.err = &Error{s.line, reason}
+		return false
+	}
+	b.numbers = append(b.numbers, s.line)
+	return true
 }
 
 // fromValue stores what a line holds, or says why that is not what it has to hold.
@@ -249,7 +261,14 @@ func (l Layout) fromValue(dst []byte, v *Value) (reason string) {
 	seen := 0
 	for i := range v.Members {
 		m := &v.Members[i]
-		at, field := l.find([]byte(m.Key))
+		at, field := 0, -1
+		for k := range l {
+			if l[k].Name == m.Key {
+				field = k
+				break
+			}
+			at += l[k].Count * typeSizes[l[k].Type]
+		}
 		if field < 0 {
 			return fmt.Sprintf("%q: unknown key; a line is %s", m.Key, l)
 		}
@@ -347,4 +366,21 @@ func (f *Field) store(dst []byte, kind Kind, bits uint64) bool {
 	narrow := float32(x)
 	binary.LittleEndian.PutUint32(dst, math.Float32bits(narrow))
 	return !math.IsInf(float64(narrow), 0)
+}
+
+// parseFast parses the lines by simdjson, and reports whether it took them all, up to the
+// first that is not as the layout says.
+func (b *block) parseFast() bool {
+	bad := false
+	return b.fast && len(b.lines) > 0 && b.tape.values(b.text, b.lines, b.limits.Depth, func(line int, v *Value) {
+		if bad {
+			return
+		}
+		at := b.grow()
+		if reason := b.layout.fromValue(b.rows[at:], v); reason != "" {
+			b.rows, b.err, bad = b.rows[:at], &Error{line, reason}, true
+			return
+		}
+		b.numbers = append(b.numbers, line)
+	})
 }

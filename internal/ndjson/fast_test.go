@@ -1,0 +1,25 @@
+package ndjson
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A line that is not as the layout says does not send its block to the slow parser: it
+// is refused there, and those before it are kept.
+func TestRefusedLinesAreParsedFast(t *testing.T) {
+	if !simd {
+		t.Skip("no simdjson on this machine")
+	}
+	b := &block{layout: states, limits: limits, fast: true, first: 1, text: []byte("{\"x\":[1,2],\"k\":1}\n{\"k\":2,\"x\":[[1],[2]]}\n{\"x\":[1,2],\"k\":\"a\"}\n{\"x\":[1,2],\"k\":4}\n")}
+	b.split()
+	require.True(t, b.parseFast())
+	require.Equal(t, []int{1, 2}, b.numbers)
+	require.ErrorContains(t, b.err, "line 3: ")
+	b = &block{layout: states, limits: limits, fast: true, first: 1, text: []byte("{\"x\":[1,2],\"k\":1}\n{\"x\":[1,2],\"k\":2}\n")}
+	b.split()
+	require.True(t, b.parseFast())
+	require.NoError(t, b.err)
+	require.Equal(t, []int{1, 2}, b.numbers)
+}

@@ -1,0 +1,77 @@
+package ndjson
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// class says what a byte outside of strings is to plain.
+var class [256]byte
+
+const (
+	other = iota
+	opening
+	closing
+	quotation
+	control
+)
+
+func init() {
+	for c := range ' ' {
+		class[c] = control
+	}
+	class['\t'] = other
+	class['{'], class['['] = opening, opening
+	class['}'], class[']'] = closing, closing
+	class['"'] = quotation
+}
+
+// plain reports whether a line is one list or object, as brackets and quotes go,
+// without control characters and escapes of characters by number, in UTF-8, and
+// not deeper than depth.
+func plain(line []byte, depth int) bool {
+	line = bytes.Trim(line, blanks)
+	if class[line[0]] != opening || !utf8.Valid(line) {
+		return false
+	}
+	deep := 0
+	for i := 0; i < len(line); i++ {
+		switch class[line[i]] {
+		case opening:
+			if deep++; deep > depth {
+				return false
+			}
+		case closing:
+			if deep--; deep == 0 {
+				return i == len(line)-1
+			}
+		case quotation:
+			end := closeString(line, i+1)
+			if end < 0 {
+				return false
+			}
+			i = end
+		case control:
+			return false
+		}
+	}
+	return false
+}
+
+// closeString returns where the string ends whose characters begin at i, -1 if
+// it does not or is not plain.
+func closeString(line []byte, i int) int {
+	for ; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '"':
+			return i
+		case c == '\\':
+			if i++; i == len(line) || line[i] == 'u' {
+				return -1
+			}
+		case c < ' ':
+			return -1
+		}
+	}
+	return -1
+}
