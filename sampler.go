@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -77,24 +76,17 @@ func (s *Sampler) Format(name string) (engine.Format, error) { return s.stream.F
 // target's Metropolis kernel. When ctx is cancelled it returns ctx's error. X alone
 // takes the coordinates of states that have modes.
 func (s *Sampler) Sample(ctx context.Context, dst States, first uint64, refine int) error {
-	f, n, err := s.format(dst, false)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.workers == nil {
-		return errClosed
-	}
-	if err := s.stream.Reach(first, uint64(n), refine); err != nil {
-		return err
-	}
-	return eachPart(f, first, n, func(lo, hi int, buffer []byte) error {
-		if err := s.stream.Fill(ctx, buffer, f, first+uint64(lo), refine); err != nil {
+	return s.with(dst, false, func(f engine.Format, n int) error {
+		if err := s.stream.Reach(first, uint64(n), refine); err != nil {
 			return err
 		}
-		decode(dst, f, lo, buffer)
-		return nil
+		return eachPart(f, first, n, func(lo, hi int, buffer []byte) error {
+			if err := s.stream.Fill(ctx, buffer, f, first+uint64(lo), refine); err != nil {
+				return err
+			}
+			decode(dst, f, lo, buffer)
+			return nil
+		})
 	})
 }
 
@@ -103,37 +95,32 @@ func (s *Sampler) Sample(ctx context.Context, dst States, first uint64, refine i
 // of engine.ExactDraws (engine.Exact). Draws are in order, and some repeat the one
 // before; what is returned says how much they, and those of calls before, are worth.
 // Calls whose draws follow upon each other do not begin a chain anew.
-func (s *Sampler) SampleExact(ctx context.Context, dst States, first uint64) (engine.Exactness, error) {
-	f, n, err := s.format(dst, false)
-	if err != nil {
-		return engine.Exactness{}, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.workers == nil {
-		return engine.Exactness{}, errClosed
-	}
-	e := s.exact[f.Name]
-	if e == nil {
-		if e, err = s.stream.Exact(f); err != nil {
-			return engine.Exactness{}, err
+func (s *Sampler) SampleExact(ctx context.Context, dst States, first uint64) (worth engine.Exactness, err error) {
+	err = s.with(dst, false, func(f engine.Format, n int) error {
+		e := s.exact[f.Name]
+		if e == nil {
+			if e, err = s.stream.Exact(f); err != nil {
+				return err
+			}
+			if s.exact == nil {
+				s.exact = map[string]*engine.Exact{}
+			}
+			s.exact[f.Name] = e
 		}
-		if s.exact == nil {
-			s.exact = map[string]*engine.Exact{}
-		}
-		s.exact[f.Name] = e
-	}
-	if err := e.Reach(first, uint64(n)); err != nil {
-		return engine.Exactness{}, err
-	}
-	err = eachPart(f, first, n, func(lo, hi int, buffer []byte) error {
-		if err := e.Fill(ctx, buffer, first+uint64(lo)); err != nil {
+		if err := e.Reach(first, uint64(n)); err != nil {
 			return err
 		}
-		decode(dst, f, lo, buffer)
-		return nil
+		err := eachPart(f, first, n, func(lo, hi int, buffer []byte) error {
+			if err := e.Fill(ctx, buffer, first+uint64(lo)); err != nil {
+				return err
+			}
+			decode(dst, f, lo, buffer)
+			return nil
+		})
+		worth = e.Exactness()
+		return err
 	})
-	return e.Exactness(), err
+	return worth, err
 }
 
 // SampleBytes is Sample in a format of Formats, "" for the default: the bytes that
@@ -169,12 +156,26 @@ func (s *Sampler) bytes(states []byte, format string, do func(f engine.Format) e
 	if len(states)%f.RowBytes != 0 {
 		return fmt.Errorf("states: %d bytes are not a number of states of %d bytes", len(states), f.RowBytes)
 	}
+	return s.alone(func() error { return do(f) })
+}
+
+// alone calls do while nobody else uses the sampler.
+func (s *Sampler) alone(do func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.workers == nil {
 		return errClosed
 	}
-	return do(f)
+	return do()
+}
+
+// with does something with the caller's states, whose format it is told and their number.
+func (s *Sampler) with(states States, whole bool, do func(f engine.Format, n int) error) error {
+	f, n, err := s.format(states, whole)
+	if err != nil {
+		return err
+	}
+	return s.alone(func() error { return do(f, n) })
 }
 
 // Refine takes states, of wherever they are, the given number of steps along the
@@ -183,22 +184,15 @@ func (s *Sampler) bytes(states []byte, format string, do func(f engine.Format) e
 // of spins, whole blocks of engine.RefineBlock samples do). When ctx is cancelled it
 // returns ctx's error, and some of the states have moved.
 func (s *Sampler) Refine(ctx context.Context, states States, first uint64, steps int) error {
-	f, n, err := s.format(states, true)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.workers == nil {
-		return errClosed
-	}
-	return eachPart(f, first, n, func(lo, hi int, buffer []byte) error {
-		encode(buffer, f, states, lo)
-		if err := s.stream.Refine(ctx, buffer, f, first+uint64(lo), steps); err != nil {
-			return atState(err, lo)
-		}
-		decode(states, f, lo, buffer)
-		return nil
+	return s.with(states, true, func(f engine.Format, n int) error {
+		return eachPart(f, first, n, func(lo, hi int, buffer []byte) error {
+			encode(buffer, f, states, lo)
+			if err := s.stream.Refine(ctx, buffer, f, first+uint64(lo), steps); err != nil {
+				return atState(err, lo)
+			}
+			decode(states, f, lo, buffer)
+			return nil
+		})
 	})
 }
 
@@ -206,25 +200,18 @@ func (s *Sampler) Refine(ctx context.Context, states States, first uint64, steps
 // vanishes, and returns the β of its density π ∝ e^{−βE}: for real vectors β is 1, and
 // −E is ln π up to a constant.
 func (s *Sampler) Energies(dst []float64, states States) (beta float64, err error) {
-	f, n, err := s.format(states, true)
-	if err != nil {
-		return 0, err
-	}
-	if n != len(dst) {
-		return 0, fmt.Errorf("states: there are %d for %d energies", n, len(dst))
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.workers == nil {
-		return 0, errClosed
-	}
-	err = eachPart(f, 0, max(n, 1), func(lo, hi int, buffer []byte) error {
-		if n == 0 {
-			hi, buffer = lo, nil
+	err = s.with(states, true, func(f engine.Format, n int) error {
+		if n != len(dst) {
+			return fmt.Errorf("states: there are %d for %d energies", n, len(dst))
 		}
-		encode(buffer, f, states, lo)
-		beta, err = s.stream.Energies(dst[lo:hi], f, buffer)
-		return atState(err, lo)
+		return eachPart(f, 0, max(n, 1), func(lo, hi int, buffer []byte) error {
+			if n == 0 {
+				hi, buffer = lo, nil
+			}
+			encode(buffer, f, states, lo)
+			beta, err = s.stream.Energies(dst[lo:hi], f, buffer)
+			return atState(err, lo)
+		})
 	})
 	return beta, err
 }
@@ -311,54 +298,43 @@ func (s *Sampler) format(states States, whole bool) (f engine.Format, n int, err
 	return f, n, nil
 }
 
+// part returns the numbers of n states of a format from the given one on, nil of states
+// that have modes, whose numbers are in two slices.
+func (s *States) part(f engine.Format, from, n int) any {
+	row := f.RowBytes
+	switch f.Descr {
+	case dtypeSpins:
+		return s.Spins[from*row:][:n*row]
+	case dtypeBits:
+		return s.Bits[from*row/8:][:n*row/8]
+	case dtypeX:
+		return s.X[from*row/4:][:n*row/4]
+	}
+	return nil
+}
+
 // decode stores states of a format from the given one on.
 func decode(dst States, f engine.Format, from int, data []byte) {
-	switch {
-	case f.Descr == dtypeSpins:
-		for i, v := range data {
-			dst.Spins[from*f.RowBytes+i] = int8(v)
-		}
-	case f.Descr == dtypeBits:
-		for i := range len(data) / 8 {
-			dst.Bits[from*f.RowBytes/8+i] = binary.LittleEndian.Uint64(data[8*i:])
-		}
-	case f.Descr == dtypeX:
-		for i := range len(data) / 4 {
-			dst.X[from*f.RowBytes/4+i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-		}
-	default:
-		d := f.RowBytes/4 - 1
-		for n := from; len(data) > 0; n, data = n+1, data[f.RowBytes:] {
-			for j := range d {
-				dst.X[n*d+j] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*j:]))
-			}
-			dst.Modes[n] = int32(binary.LittleEndian.Uint32(data[4*d:]))
-		}
+	if part := dst.part(f, from, len(data)/f.RowBytes); part != nil {
+		_, _ = binary.Decode(data, binary.LittleEndian, part) // which has their length
+		return
+	}
+	d := f.RowBytes/4 - 1
+	for n := from; len(data) > 0; n, data = n+1, data[f.RowBytes:] {
+		_, _ = binary.Decode(data, binary.LittleEndian, dst.X[n*d:][:d])
+		dst.Modes[n] = int32(binary.LittleEndian.Uint32(data[4*d:]))
 	}
 }
 
 // encode is the inverse of decode.
 func encode(data []byte, f engine.Format, src States, from int) {
-	switch {
-	case f.Descr == dtypeSpins:
-		for i := range data {
-			data[i] = byte(src.Spins[from*f.RowBytes+i])
-		}
-	case f.Descr == dtypeBits:
-		for i := range len(data) / 8 {
-			binary.LittleEndian.PutUint64(data[8*i:], src.Bits[from*f.RowBytes/8+i])
-		}
-	case f.Descr == dtypeX:
-		for i := range len(data) / 4 {
-			binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(src.X[from*f.RowBytes/4+i]))
-		}
-	default:
-		d := f.RowBytes/4 - 1
-		for n := from; len(data) > 0; n, data = n+1, data[f.RowBytes:] {
-			for j := range d {
-				binary.LittleEndian.PutUint32(data[4*j:], math.Float32bits(src.X[n*d+j]))
-			}
-			binary.LittleEndian.PutUint32(data[4*d:], uint32(src.Modes[n]))
-		}
+	if part := src.part(f, from, len(data)/f.RowBytes); part != nil {
+		_, _ = binary.Encode(data, binary.LittleEndian, part)
+		return
+	}
+	d := f.RowBytes/4 - 1
+	for n := from; len(data) > 0; n, data = n+1, data[f.RowBytes:] {
+		_, _ = binary.Encode(data, binary.LittleEndian, src.X[n*d:][:d])
+		binary.LittleEndian.PutUint32(data[4*d:], uint32(src.Modes[n]))
 	}
 }
