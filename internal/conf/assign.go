@@ -74,16 +74,16 @@ func assignStruct(v reflect.Value, n *node, path string) *fault {
 		}
 		return mismatch(n, path, want)
 	}
-	byKey := fields(v.Type())
+	all := listFields(v.Type())
 	if f := duplicate(n, path); f != nil {
 		return f
 	}
 	for _, m := range n.members {
-		index, ok := byKey[m.key]
-		if !ok {
+		i := indexOf(all, m.key)
+		if i < 0 {
 			return &fault{offset: m.offset, path: join(path, m.key), reason: "unknown key", parent: v.Type()}
 		}
-		if f := assign(v.FieldByIndex(index), m.value, join(path, m.key)); f != nil {
+		if f := assign(v.FieldByIndex(all[i].index), m.value, join(path, m.key)); f != nil {
 			return f
 		}
 	}

@@ -33,7 +33,7 @@ func conditions(tag string) (all []condition) {
 // what its choice is instead; nil if the field is there.
 func (f *field) absent(v reflect.Value, all []field) (c *condition, chosen string) {
 	for i := range f.when {
-		at := slices.IndexFunc(all, func(g field) bool { return g.key == f.when[i].key })
+		at := indexOf(all, f.when[i].key)
 		if at < 0 {
 			panic(fmt.Sprintf("conf: %s waits for a key %s that %v has not", f.key, f.when[i].key, v.Type()))
 		}
@@ -60,7 +60,7 @@ func inapplicable(v reflect.Value, n *node, path string) *fault {
 	case n.kind == object && v.Kind() == reflect.Struct:
 		all := listFields(v.Type())
 		for _, m := range n.members {
-			i := slices.IndexFunc(all, func(f field) bool { return f.key == m.key })
+			i := indexOf(all, m.key)
 			if i < 0 {
 				continue // assignment has refused it, unless the type reads itself
 			}
@@ -90,7 +90,7 @@ func prune(v reflect.Value, n *node) {
 	case n.kind == object && v.Kind() == reflect.Struct:
 		all := listFields(v.Type())
 		n.members = slices.DeleteFunc(n.members, func(m member) bool {
-			i := slices.IndexFunc(all, func(f field) bool { return f.key == m.key })
+			i := indexOf(all, m.key)
 			if i < 0 {
 				return false
 			}

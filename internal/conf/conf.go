@@ -303,8 +303,11 @@ func Text(data []byte, file, key string) (value string, ok bool, err error) {
 
 // Keys returns the paths of all values in the struct that v points to, in
 // order, as Set takes them.
-func Keys(v any) []string {
-	return leaves(destination(v).Type(), "")
+func Keys(v any) (paths []string) {
+	for _, k := range Describe(v) {
+		paths = append(paths, k.Path)
+	}
+	return paths
 }
 
 // Assignments returns the values in the struct that v points to as Set takes

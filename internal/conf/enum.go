@@ -3,7 +3,7 @@ package conf
 import (
 	"fmt"
 	"reflect"
-	"strings"
+	"slices"
 )
 
 // Enums reports the first string of the struct that c points to that is none of
@@ -55,22 +55,10 @@ func enums(root, v reflect.Value, path string, together bool) error {
 // Values returns the values that a configuration's key may have, nil if its tag
 // lists none.
 func Values(c any, path string) []string {
-	t := destination(c).Type()
-	for {
-		key, rest, more := strings.Cut(path, ".")
-		var found *field
-		for _, f := range listFields(t) {
-			if f.key == key {
-				found = &f
-				break
-			}
-		}
-		switch {
-		case found == nil:
-			panic(fmt.Sprintf("conf: %v has no key %s", t, key))
-		case !more:
-			return found.enum
-		}
-		t, path = found.typ, rest
+	all := Describe(c)
+	i := slices.IndexFunc(all, func(k Key) bool { return k.Path == path })
+	if i < 0 {
+		panic(fmt.Sprintf("conf: %T has no key %s", c, path))
 	}
+	return all[i].Enum
 }

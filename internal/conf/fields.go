@@ -60,12 +60,9 @@ func listFields(t reflect.Type) []field {
 	return all
 }
 
-func fields(t reflect.Type) map[string][]int {
-	m := make(map[string][]int)
-	for _, f := range listFields(t) {
-		m[f.key] = f.index
-	}
-	return m
+// indexOf returns the place of a key among fields, -1 if it is none of theirs.
+func indexOf(all []field, key string) int {
+	return slices.IndexFunc(all, func(f field) bool { return f.key == key })
 }
 
 func keysOf(t reflect.Type) []string {
@@ -205,18 +202,4 @@ func editDistance(a, b string) int {
 		}
 	}
 	return rows[len(a)][len(b)]
-}
-
-// leaves returns the paths of the keys of a struct that are not structs.
-func leaves(t reflect.Type, path string) []string {
-	var all []string
-	for _, f := range listFields(t) {
-		key := join(path, f.key)
-		if f.typ.Kind() == reflect.Struct {
-			all = append(all, leaves(f.typ, key)...)
-		} else {
-			all = append(all, key)
-		}
-	}
-	return all
 }

@@ -44,7 +44,7 @@ func (c *condition) text(sep string) string {
 func chosen(v reflect.Value, path string) string {
 	key, rest, more := strings.Cut(path, ".")
 	all := listFields(v.Type())
-	i := slices.IndexFunc(all, func(f field) bool { return f.key == key })
+	i := indexOf(all, key)
 	if i < 0 {
 		return ""
 	}

@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -12,6 +14,18 @@ type file struct {
 	name string
 	mode int64
 	data []byte
+}
+
+// sources reads files of the working directory.
+func sources(names ...string) (files []file, err error) {
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{filepath.ToSlash(name), 0o644, data})
+	}
+	return files, nil
 }
 
 // pack returns the files, in a folder, as a compressed archive whose bytes say

@@ -34,11 +34,11 @@ func install(b *built, root, prefix, python string) error {
 	if err != nil {
 		return err
 	}
-	licence, err := os.ReadFile("LICENSE")
+	licence, err := sources("LICENSE")
 	if err != nil {
 		return err
 	}
-	for _, f := range append(others, file{"LICENSE", 0o644, licence}) {
+	for _, f := range append(others, licence...) {
 		f.name = path.Join(share, "doc/revgen", f.name)
 		files = append(files, f)
 	}

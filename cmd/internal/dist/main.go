@@ -252,19 +252,6 @@ func static(program []byte) error {
 
 // write writes the archive and the bill of materials.
 func (b *built) write(out string) error {
-	files := []file{{"revgen", 0o755, b.program}}
-	for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md"} {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		files = append(files, file{name, 0o644, data})
-	}
-	header, err := os.ReadFile("cmd/librevgen/revgen.h")
-	if err != nil {
-		return err
-	}
-	files = append(files, file{"include/revgen.h", 0o644, header})
 	docs, err := filepath.Glob("docs/*.[ms]*") // pages and pictures
 	if err != nil {
 		return err
@@ -273,13 +260,12 @@ func (b *built) write(out string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range append(docs, figures...) {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		files = append(files, file{filepath.ToSlash(name), 0o644, data})
+	files, err := sources(slices.Concat([]string{"cmd/librevgen/revgen.h", "README.md", "LICENSE", "CHANGELOG.md"}, docs, figures)...)
+	if err != nil {
+		return err
 	}
+	files[0].name = "include/revgen.h"
+	files = append(files, file{"revgen", 0o755, b.program})
 	licences, err := licences(b.info)
 	if err != nil {
 		return err

@@ -68,25 +68,18 @@ func (b *built) pythonPackage(tag string) (files []file, info, version string, e
 		return nil, "", "", err
 	}
 	info = "revgen-" + version + ".dist-info"
-	sources, err := filepath.Glob(pythonSources + "/*.py")
+	modules, err := filepath.Glob(pythonSources + "/*.py")
 	if err != nil {
 		return nil, "", "", err
 	}
-	for _, name := range append(sources, pythonSources+"/py.typed") {
-		if filepath.Base(name) == "_version.py" {
-			continue
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, "", "", err
-		}
-		files = append(files, file{"revgen/" + filepath.Base(name), 0o644, text})
-	}
-	page, err := os.ReadFile("docs/python.md")
-	if err != nil {
+	modules = slices.DeleteFunc(modules, func(name string) bool { return filepath.Base(name) == "_version.py" })
+	if files, err = sources(append(modules, pythonSources+"/py.typed")...); err != nil {
 		return nil, "", "", err
 	}
-	licence, err := os.ReadFile("LICENSE")
+	for i := range files {
+		files[i].name = "revgen/" + filepath.Base(files[i].name)
+	}
+	texts, err := sources("docs/python.md", "LICENSE")
 	if err != nil {
 		return nil, "", "", err
 	}
@@ -103,9 +96,9 @@ func (b *built) pythonPackage(tag string) (files []file, info, version string, e
 	}
 	return append(append(files, others...),
 		file{"revgen/_version.py", 0o644, fmt.Appendf(nil, "__version__ = %q\n", version)},
-		file{info + "/LICENSE", 0o644, licence},
+		file{info + "/LICENSE", 0o644, texts[1].data},
 		file{info + "/sboms/revgen.spdx.json", 0o644, bill},
-		file{info + "/METADATA", 0o644, append([]byte(metadata(version)), page...)},
+		file{info + "/METADATA", 0o644, append([]byte(metadata(version)), texts[0].data...)},
 		file{info + "/WHEEL", 0o644, []byte("Wheel-Version: 1.0\nGenerator: revgen-dist\nRoot-Is-Purelib: false\nTag: " + tag + "\n")},
 	), info, version, nil
 }
