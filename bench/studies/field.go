@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -248,12 +247,7 @@ func (r *FieldRow) run(seed uint64) *FieldRun {
 
 // put adds a run, in place of an earlier one of its seed, and takes the medians anew.
 func (r *FieldRow) put(x FieldRun) {
-	if old := r.run(x.Seed); old != nil {
-		*old = x
-	} else {
-		r.Runs = append(r.Runs, x)
-		slices.SortFunc(r.Runs, func(a, b FieldRun) int { return cmp.Compare(a.Seed, b.Seed) })
-	}
+	r.Runs = replaced(r.Runs, x, func(x *FieldRun) uint64 { return x.Seed }, bySeed)
 	r.Seeds = nil
 	var sizes, tails, errs, offs, seconds, times, draws []float64
 	for i := range r.Runs {
@@ -346,7 +340,7 @@ func (e *execution) recordField(ctx context.Context, results *Results) error {
 		row.Machine = e.Machine()
 	}
 	keep := func() error {
-		results.putField(row)
+		results.Field = replaced(results.Field, row, func(r *FieldRow) string { return r.Name }, ranks(FieldTargets))
 		return results.Write(e.Plan.Dir)
 	}
 	for n := range e.Configs {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mathext"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/ising"
@@ -123,15 +125,6 @@ func (b *bell) log(x []float64) float64 {
 	return l
 }
 
-// logSum returns ln Σ exp.
-func logSum(v []float64) float64 {
-	most, sum := slices.Max(v), 0.0
-	for _, x := range v {
-		sum += math.Exp(x - most)
-	}
-	return most + math.Log(sum)
-}
-
 // bells makes a Known of a mixture, over modes too where modal.
 func bells(title string, all []bell, modal bool) *Known {
 	dim := len(all[0].mean)
@@ -142,13 +135,13 @@ func bells(title string, all []bell, modal bool) *Known {
 		}
 		return l
 	}
-	f, modes := func(x []float64, _ int) float64 { return logSum(logs(x)) }, 0
+	f, modes := func(x []float64, _ int) float64 { return floats.LogSumExp(logs(x)) }, 0
 	if modal {
 		f, modes = func(x []float64, k int) float64 { return all[k].log(x) }, len(all)
 	}
 	var figures []Known1
 	for c := range all {
-		of := func(x []float64, _ int) float64 { l := logs(x); return math.Exp(l[c] - logSum(l)) }
+		of := func(x []float64, _ int) float64 { l := logs(x); return math.Exp(l[c] - floats.LogSumExp(l)) }
 		if modal {
 			of = func(_ []float64, k int) float64 {
 				if k == c {
@@ -213,22 +206,8 @@ func (r draws) switches() *Known {
 	return bells(fmt.Sprintf("%d modes beside %s, weights %s", len(all), dimensions(d), numbers(weights)), all, true)
 }
 
-// digamma returns ψ(x), and trigamma ψ′(x), of x > 0.
-func digamma(x float64) float64 {
-	if x < 10 {
-		return digamma(x+1) - 1/x
-	}
-	y := 1 / (x * x)
-	return math.Log(x) - 1/(2*x) - y/12*(1-y/10*(1-y*10/21))
-}
-
-func trigamma(x float64) float64 {
-	if x < 10 {
-		return trigamma(x+1) + 1/(x*x)
-	}
-	y := 1 / (x * x)
-	return 1/x + y/2 + y/(6*x)*(1-y/5*(1-y*5/7))
-}
+// trigamma returns ψ′(x), of x > 0.
+func trigamma(x float64) float64 { return mathext.Zeta(2, x) }
 
 func logGamma(x float64) float64 { l, _ := math.Lgamma(x); return l }
 
@@ -259,7 +238,7 @@ func (r draws) student() *Known {
 		[]Known1{
 			share("x0 < 0", .5, func(x []float64, _ int) float64 { return step(-x[0]) }),
 			share("|x0| < 1", inside, func(x []float64, _ int) float64 { return step(1 - math.Abs(x[0])) }),
-			{Name: "ln(1 + |x|²/ν)", Value: digamma(half) - digamma(nu/2), Deviation: math.Sqrt(trigamma(nu/2) - trigamma(half)),
+			{Name: "ln(1 + |x|²/ν)", Value: mathext.Digamma(half) - mathext.Digamma(nu/2), Deviation: math.Sqrt(trigamma(nu/2) - trigamma(half)),
 				Of: func(x []float64, _ int) float64 { return squares(x) }},
 		})
 	if nu > 4 {
@@ -279,7 +258,7 @@ func step(x float64) float64 {
 
 func (r draws) funnel() *Known {
 	d, s := 2+r.IntN(5), r.between(1, 3)
-	log := math.Log(2) + digamma(.5)
+	log := math.Log(2) + mathext.Digamma(.5)
 	return overReals(fmt.Sprintf("funnel, ln of the variance with deviation %v, in %s", s, dimensions(d)), d, 0,
 		float64(d)/2*math.Log(2*math.Pi)+math.Log(s),
 		func(x []float64, _ int) float64 {
@@ -327,7 +306,7 @@ func (r draws) shells() *Known {
 		radii[k] = float64(k+1) * r.between(.8, 1.2)
 		logs[k], _ = radial(d, radii[k], w)
 	}
-	logZ := logSum(logs)
+	logZ := floats.LogSumExp(logs)
 	var figures []Known1
 	for k := range n {
 		p := math.Exp(logs[k] - logZ)
@@ -477,7 +456,7 @@ func (r draws) proportions() *Known {
 		logZ += logGamma(a[i]) + logGamma(b[i]) - logGamma(a[i]+b[i])
 		if i < 4 {
 			p := a[i] / (a[i] + b[i])
-			figures = append(figures, coordinate(i, digamma(a[i])-digamma(b[i]), trigamma(a[i])+trigamma(b[i])),
+			figures = append(figures, coordinate(i, mathext.Digamma(a[i])-mathext.Digamma(b[i]), trigamma(a[i])+trigamma(b[i])),
 				Known1{Name: fmt.Sprintf("p%d", i), Value: p, Deviation: math.Sqrt(p * (1 - p) / (a[i] + b[i] + 1)), Of: func(x []float64, _ int) float64 { return 1 / (1 + math.Exp(-x[i])) }})
 		}
 	}
@@ -682,7 +661,7 @@ func (r draws) blocks() *Known {
 		logs = append(logs, l-beta*e)
 		values = append(values, [7]float64{e, m[0], m[0] * m[0], m[1], m[1] * m[1], m[2], m[2] * m[2]})
 	}
-	logZ := logSum(logs)
+	logZ := floats.LogSumExp(logs)
 	for f := range figures {
 		var second float64
 		for i, l := range logs {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -92,13 +91,6 @@ func (o *NeighbourOutcome) Warned() bool {
 // Neighbours are outcomes by their seeds.
 type Neighbours []NeighbourOutcome
 
-// put replaces an outcome or adds it in its place.
-func (all *Neighbours) put(o NeighbourOutcome) {
-	*all = slices.DeleteFunc(*all, func(old NeighbourOutcome) bool { return old.Seed == o.Seed })
-	*all = append(*all, o)
-	slices.SortFunc(*all, func(a, b NeighbourOutcome) int { return cmp.Compare(a.Seed, b.Seed) })
-}
-
 // neighbourJobs draws the targets of a plan. Those whose system is not among the
 // definitions are left out. Their recipes, which look at the target, are chosen when
 // it is their turn.
@@ -126,7 +118,7 @@ func (e *execution) recordNeighbour(ctx context.Context, results *Results) error
 	if i := slices.IndexFunc(results.Neighbours, func(old NeighbourOutcome) bool { return old.Seed == o.Seed }); i >= 0 && !e.Trained {
 		o.Machine, o.Seconds = results.Neighbours[i].Machine, results.Neighbours[i].Seconds
 	}
-	results.Neighbours.put(*o)
+	results.Neighbours = replaced(results.Neighbours, *o, func(o *NeighbourOutcome) uint64 { return o.Seed }, bySeed)
 	return results.Write(e.Plan.Dir)
 }
 

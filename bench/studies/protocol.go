@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -159,7 +158,7 @@ func (e *execution) recordProtocol(ctx context.Context, results *Results) error 
 		floor := protocolFloor(e.pool, blocks, protocol.published, p.reference)
 		row.Published, row.PublishedFloor = p.methods, &floor
 	}
-	results.putProtocol(row)
+	results.Protocol = replaced(results.Protocol, row, func(r *ProtocolRow) string { return r.Name }, ranks(ProtocolTargets))
 	if err := results.Write(e.Plan.Dir); err != nil {
 		return err
 	}
@@ -322,16 +321,6 @@ func exactDistances(empty func() *Pool, blocks []*Pool, samples, reference int) 
 		}
 	}
 	return all
-}
-
-// putProtocol adds a row, in place of an earlier one.
-func (r *Results) putProtocol(row ProtocolRow) {
-	rank := func(row ProtocolRow) int {
-		return slices.IndexFunc(ProtocolTargets, func(t FieldTarget) bool { return t.Name == row.Name })
-	}
-	r.Protocol = slices.DeleteFunc(r.Protocol, func(old ProtocolRow) bool { return old.Name == row.Name })
-	r.Protocol = append(r.Protocol, row)
-	slices.SortStableFunc(r.Protocol, func(a, b ProtocolRow) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
 // ProtocolTable has a row for each distance of each target.

@@ -35,15 +35,24 @@ func (r *Results) fieldRow(name string) *FieldRow {
 	return nil
 }
 
-// putField adds a row of the study of the field's targets, in place of an earlier one.
-func (r *Results) putField(row FieldRow) {
-	r.Field = slices.DeleteFunc(r.Field, func(old FieldRow) bool { return old.Name == row.Name })
-	rank := func(name string) int {
-		return slices.IndexFunc(FieldTargets, func(t FieldTarget) bool { return t.Name == name })
-	}
-	r.Field = append(r.Field, row)
-	slices.SortStableFunc(r.Field, func(a, b FieldRow) int { return cmp.Compare(rank(a.Name), rank(b.Name)) })
+// replaced returns rows with one more, in place of an earlier one of the same name, ordered by
+// rank.
+func replaced[T any, N comparable, R cmp.Ordered](rows []T, row T, name func(*T) N, rank func(N) R) []T {
+	rows = slices.DeleteFunc(rows, func(old T) bool { return name(&old) == name(&row) })
+	rows = append(rows, row)
+	slices.SortStableFunc(rows, func(a, b T) int { return cmp.Compare(rank(name(&a)), rank(name(&b))) })
+	return rows
 }
+
+// ranks returns the order of targets by their names.
+func ranks(targets []FieldTarget) func(name string) int {
+	return func(name string) int {
+		return slices.IndexFunc(targets, func(t FieldTarget) bool { return t.Name == name })
+	}
+}
+
+// bySeed is the order of what belongs to seeds.
+func bySeed(seed uint64) uint64 { return seed }
 
 // A StudyOutcome is what the variants of a study gave.
 type StudyOutcome struct {
