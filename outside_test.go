@@ -25,12 +25,11 @@ func TestAnotherModule(t *testing.T) {
 	}
 	mod, err := os.ReadFile("go.mod")
 	require.NoError(t, err)
-	sum, err := os.ReadFile("go.sum")
-	require.NoError(t, err)
-	// The requirements are those of the library, so that nothing is downloaded.
-	write("go.mod", "module example.org/host\n\nrequire github.com/revgen/revgen v0.0.0\n\nreplace github.com/revgen/revgen => "+here+"\n"+
-		string(mod)[len("module github.com/revgen/revgen\n"):])
-	write("go.sum", string(sum))
+	version := regexp.MustCompile(`(?m)^go .*$`).Find(mod)
+	require.NotNil(t, version)
+	// A workspace: nothing is downloaded, and the library's packages are compiled as they are here.
+	write("go.mod", "module example.org/host\n\n"+string(version)+"\n")
+	write("go.work", string(version)+"\n\nuse (\n\t.\n\t"+here+"\n)\n")
 	write("main.go", `package main
 
 import (
@@ -105,9 +104,9 @@ func draw(model *revgen.Model) error {
 	require.Equal(t, shown[0], shown[1])
 	require.LessOrEqual(t, strings.Count(shown[0], "\n"), 10)
 	write("shown.go", "package main\n\nimport (\n\"context\"\n\n\"github.com/revgen/revgen\"\n)\n\nfunc shown(ctx context.Context) (err error) {\n"+shown[0]+"return err\n}\n\nvar _ = shown\n")
-	build := exec.Command("go", "build", "-mod=mod", "-o", "host", ".")
+	build := exec.Command("go", "build", "-o", "host", ".")
 	build.Dir = dir
-	build.Env = append(os.Environ(), "GOFLAGS=", "GOPROXY=off", "GOWORK=off")
+	build.Env = append(os.Environ(), "GOPROXY=off", "GOWORK="+filepath.Join(dir, "go.work"))
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	out, err = exec.Command(filepath.Join(dir, "host"), filepath.Join(dir, "run")).CombinedOutput()
