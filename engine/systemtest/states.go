@@ -16,7 +16,7 @@ import (
 func evaluatesAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, params []float32) {
 	t.Helper()
 	const n, first, cut, refinement = 2 * engine.RefineBlock, 8 * engine.RefineBlock, engine.RefineBlock, 3
-	workers := pool.New(3)
+	workers := pool.New(2)
 	defer workers.Close()
 	other, err := cfg.New(workers)
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func agrees(t *testing.T, w, other engine.Scorer, f engine.Format, states []byte
 	*before = energies
 	_, err = other.Energies(again, f.Name, states)
 	require.NoError(t, err)
-	require.Equal(t, energies, again, "energies with 3 threads")
+	require.Equal(t, energies, again, "energies with 2 threads")
 	_, err = w.Energies(energies[1:], f.Name, states)
 	require.Error(t, err, "one state too many")
 }
@@ -96,7 +96,7 @@ func scores(t *testing.T, s, other engine.Scorer, sampler engine.Sampler, params
 	values, again, energies := make([]float64, n*len(names)), make([]float64, n*len(names)), make([]float64, n)
 	require.NoError(t, s.Score(values, params, f.Name, states))
 	require.NoError(t, other.Score(again, params, f.Name, states))
-	require.Equal(t, values, again, "with 3 threads")
+	require.Equal(t, values, again, "with 2 threads")
 	beta, err := s.Energies(energies, f.Name, states)
 	require.NoError(t, err)
 	for j, name := range names {

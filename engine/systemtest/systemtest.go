@@ -31,7 +31,7 @@ import (
 func init() { pool.SpoilLent = true }
 
 // steps is how many steps each part of the contract is tried for.
-const steps = 4
+const steps = 3
 
 // Run checks for the configuration, which should be small, that
 //
@@ -61,7 +61,7 @@ func Run(t *testing.T, cfg engine.Config) {
 	require.NoError(t, cfg.Validate())
 
 	params, record := sameForAnyThreads(t, cfg)
-	workers := pool.New(2)
+	workers := pool.New(3)
 	defer workers.Close()
 	system, err := cfg.New(workers)
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func Run(t *testing.T, cfg engine.Config) {
 	}
 	sameForAnyRanks(t, cfg, params, record)
 	want := resumes(t, cfg)
-	if e, ok := system.(engine.Evaluator); ok { // after other work, as at first
+	if e, ok := system.(engine.Evaluator); ok { // after other work and on other threads, as at first
 		got, err := e.Evaluate(context.Background(), want.Params, shared.Evaluation.Samples)
 		require.NoError(t, err)
 		got.Warn()
@@ -171,10 +171,9 @@ func resumes(t *testing.T, cfg engine.Config) *run.Result {
 		cancel()
 		require.ErrorIs(t, err, run.ErrStopped)
 	}
-	got, err := run.Train(context.Background(), cfg, others, run.Options{Dir: dir, Resume: "must"})
+	got, err := run.Train(context.Background(), cfg, others, run.Options{Dir: dir, Resume: "must", Unmeasured: true})
 	require.NoError(t, err)
 	require.Equal(t, want.Params, got.Params, "parameters of a run that was stopped after every step")
-	require.Equal(t, written(t, want.Evaluation), written(t, got.Evaluation), "evaluation of a run that was stopped after every step")
 	return want
 }
 
@@ -182,7 +181,7 @@ func slicesOfOneStream(t *testing.T, cfg engine.Config, s engine.Sampler, params
 	t.Helper()
 	const n = 700
 	others := map[int]engine.Sampler{}
-	for _, threads := range []int{1, 3} {
+	for _, threads := range []int{1, 2} {
 		workers := pool.New(threads)
 		defer workers.Close()
 		other, err := cfg.New(workers)
@@ -311,7 +310,7 @@ func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []flo
 		require.ErrorIs(t, w.Advance(stopped, moves), context.Canceled)
 		return all
 	}
-	workers := pool.New(3)
+	workers := pool.New(2)
 	defer workers.Close()
 	other, err := cfg.New(workers)
 	require.NoError(t, err)

@@ -2,9 +2,11 @@ package density
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,11 +40,6 @@ func TestRecipes(t *testing.T) {
 	c, why = resolve("quick", "target.dim=513", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2)/18")
 	require.Regexp(t, `^short chains found the weight about [^;]* 513 numbers; a RealNVP, because a mixture is learned in up to 512 coordinates$`, why)
 	require.Equal(t, "realnvp", c.Generator.Kind)
-	// In many dimensions a Gaussian settles first, and couplings take it further.
-	c, why = resolve("quick", "target.dim=66", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2 + x^4/50)/2 + sum(x[1:]*x[:65])/2")
-	require.Contains(t, why, "a Gaussian, bent through 4 couplings")
-	require.Equal(t, "parity", c.Generator.Partition)
-	require.Equal(t, mixture.SettledRate, c.Training.Optimizer.LearningRate)
 	// Where neighbours leave a coordinate a tenth of its deviation, by smaller steps.
 	c, why = resolve("quick", "target.dim=66", "target.parameters={}", "target.scale=[]", "target.expression=-50*sum((x[1:] - 0.99*x[:65])^2) - x[0]^2/2 - sum(x^4)/100")
 	require.Contains(t, why, "a Gaussian, bent through 4 couplings")
@@ -91,46 +88,69 @@ func TestRecipes(t *testing.T) {
 }
 
 // TestModesByDensity: where Gaussians describe every mode, a generator that has only
-// been placed has weights whose mean is the known Z, in the target's own coordinates.
+// been placed has weights whose mean is the known Z, in the target's own coordinates, and
+// weights of modes that are the target's.
 func TestModesByDensity(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	cfg := configure(t, MixedDefinition, "quick", "target.dim=2", "target.modes=2",
 		`target.parameters={"w":[0.7,0.3],"mu":[[0,0],[80,0]],"s":[1,20]}`,
 		"target.expression=log(w[k]) - sum((x - mu[k])^2)/(2*s[k]^2) - len(x)*log(s[k])")
-	requireWeights(t, placed(t, cfg, workers, 20000), 0.5, math.Log(2*math.Pi), 6, 0.02)
-}
-
-// placed measures samples of a generator that has only been placed.
-func placed(t *testing.T, cfg engine.Config, workers *pool.Pool, samples int) *measure.Evaluation {
-	t.Helper()
-	system, err := cfg.New(workers)
-	require.NoError(t, err)
-	params := make([]float32, system.NumParams())
-	system.Initialize(params)
+	system, params := initialized(t, cfg, workers)
+	const samples = 20000
 	e, err := system.(engine.Evaluator).Evaluate(t.Context(), params, samples)
 	require.NoError(t, err)
-	return e
-}
-
-// requireWeights requires an effective size above the least, and an ln Z so many standard
-// errors from the exact one at most, of which each is below the largest.
-func requireWeights(t *testing.T, e *measure.Evaluation, least, logZ, errors, largest float64) {
-	t.Helper()
 	seen := 0
 	for _, m := range e.Metrics {
 		switch m.Name {
 		case "effective_sample_size":
 			seen++
-			require.Greater(t, m.Generated, least)
+			require.Greater(t, m.Generated, 0.5)
 		case "log_z":
 			seen++
 			se := (m.Interval[1] - m.Interval[0]) / (2 * 1.96)
-			require.InDelta(t, logZ, m.Generated, errors*se)
-			require.Less(t, se, largest)
+			require.InDelta(t, math.Log(2*math.Pi), m.Generated, 6*se)
+			require.Less(t, se, 0.02)
+		case "mode_weight_0", "mode_weight_1":
+			seen++
+			p := map[string]float64{"mode_weight_0": 0.7, "mode_weight_1": 0.3}[m.Name]
+			require.InDelta(t, p, m.Reweighted.Value, 6*math.Sqrt(p/(0.5*samples)), m.Name)
 		}
 	}
-	require.Equal(t, 2, seen)
+	require.Equal(t, 4, seen)
+}
+
+// initialized returns a system and the parameters of a generator that has only been placed.
+func initialized(t *testing.T, cfg engine.Config, workers *pool.Pool) (engine.System, []float32) {
+	t.Helper()
+	system, err := cfg.New(workers)
+	require.NoError(t, err)
+	params := make([]float32, system.NumParams())
+	system.Initialize(params)
+	return system, params
+}
+
+// placed draws samples of a generator that has only been placed: each as x, where there are
+// modes its mode as an int32, and ln of its weight. It requires an effective size above the
+// least, and an ln Z within so many standard errors of the exact one, of which each is below
+// the largest.
+func placed(t *testing.T, cfg engine.Config, workers *pool.Pool, samples int, least, logZ, errors, largest float64) (rows [][]byte, logWeights []float64) {
+	t.Helper()
+	system, params := initialized(t, cfg, workers)
+	s := system.(engine.Sampler)
+	width := s.Formats()[slices.IndexFunc(s.Formats(), func(f engine.Format) bool { return f.Name == engine.Weighted })].RowBytes
+	data, r := make([]byte, samples*width), make([]float64, samples)
+	require.NoError(t, s.Sample(data, engine.Weighted, params, 0, samples, 0))
+	rows = slices.Collect(slices.Chunk(data, width))
+	for i, row := range rows {
+		logWeights = append(logWeights, math.Float64frombits(binary.LittleEndian.Uint64(row[width-8:])))
+		r[i] = -logWeights[i]
+	}
+	e := measure.NewImportance(r)
+	require.Greater(t, e.ESS, least)
+	require.InDelta(t, logZ, e.LogZ, errors*e.Error)
+	require.Less(t, e.Error, largest)
+	return rows, logWeights
 }
 
 // TestManyCoordinates: beyond the coordinates whose shape a population takes, a generator
@@ -145,7 +165,10 @@ func TestManyCoordinates(t *testing.T) {
 	defer workers.Close()
 	cfg := configure(t, RealsDefinition, "quick", fmt.Sprintf("target.dim=%d", sites), "target.parameters={}", "target.scale=[]",
 		"target.expression=sum(0.4*x[1:]*x[:65] - x[1:]^2/2 - x[1:]^4/20) - x[0]^2/2 - x[0]^4/20")
-	requireWeights(t, placed(t, cfg, workers, 6000), 0.3, logZOfSites(sites, 1, 0.4, 0.05), 5, 0.02)
+	c := cfg.(*RealsConfig) // a Gaussian settles first, and couplings take it further
+	require.Equal(t, []any{1, 4, "parity"}, []any{c.Generator.Components, c.Generator.Depth, c.Generator.Partition})
+	require.Equal(t, mixture.SettledRate, c.Training.Optimizer.LearningRate)
+	placed(t, cfg, workers, 6000, 0.3, logZOfSites(sites, 1, 0.4, 0.05), 5, 0.02)
 }
 
 // logZOfSites is that of an open chain of exp(−a x²/2 − q x⁴) at each site and exp(c x y)
@@ -200,19 +223,18 @@ func TestManyCoordinatesWithModes(t *testing.T) {
 	require.Equal(t, 4, cfg.(*MixedConfig).Generator.Components)
 	require.True(t, cfg.(*MixedConfig).Generator.Bent)
 	const samples = 20000
-	e := placed(t, cfg, workers, samples)
-	requireWeights(t, e, 0.8, 0, 6, 0.01)
-	seen := 0
-	for _, m := range e.Metrics {
-		var mode int
-		if n, _ := fmt.Sscanf(m.Name, "mode_weight_%d", &mode); n == 1 {
-			seen++
-			p := probability[mode]
-			require.InDelta(t, p, m.Reweighted.Value, 6*math.Sqrt(p/(0.8*samples))+1e-12, m.Name)
-			require.InDelta(t, p, m.Generated, 0.1*p+6*math.Sqrt(p/samples)+1e-12, m.Name)
-		}
+	rows, logs := placed(t, cfg, workers, samples, 0.8, 0, 6, 0.01)
+	generated, weighted, sum := make([]float64, len(a)), make([]float64, len(a)), 0.0
+	for i, row := range rows {
+		mode, w := binary.LittleEndian.Uint32(row[len(row)-12:]), math.Exp(logs[i])
+		generated[mode] += 1.0 / samples
+		weighted[mode] += w
+		sum += w
 	}
-	require.Equal(t, len(a), seen)
+	for k, p := range probability {
+		require.InDelta(t, p, weighted[k]/sum, 6*math.Sqrt(p/(0.8*samples))+1e-12, "mode %d", k)
+		require.InDelta(t, p, generated[k], 0.1*p+6*math.Sqrt(p/samples)+1e-12, "mode %d", k)
+	}
 }
 
 // looks is a context that ends when it has been looked at so many times.
