@@ -13,12 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // A wall clock that jumps back and forth, as those of virtual machines do, changes no bit and no
 // limit of time. Go asks the kernel without libc for the time, which libfaketime cannot
 // change; qemu asks libc for it.
 func TestClockThatJumps(t *testing.T) {
+	long.Only(t) // in an emulator
 	emulator, err := exec.LookPath("qemu-x86_64")
 	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
 	if err != nil || len(libraries) == 0 || runtime.GOARCH != "amd64" {

@@ -16,10 +16,10 @@ import (
 // diagnosis to samples of the refinement that was found.
 func TestDiagnose(t *testing.T) {
 	dir := t.TempDir()
-	o := revgen(t, dir, tiny("run", "--strict")...)
+	o := revgen(t, dir, tiny("run", "--diagnose", "brief", "--strict")...)
 	require.Equal(t, exitCheck, o.code, o.stderr)
 	require.NotContains(t, o.stderr, "--strict", "said once")
-	quiet := revgen(t, dir, tiny("quiet", "--strict", "-q")...)
+	quiet := revgen(t, dir, tiny("quiet", "--diagnose", "brief", "--strict", "-q")...)
 	require.Equal(t, exitCheck, quiet.code)
 	require.Contains(t, o.stderr, "diagnosis: "+strings.TrimSpace(strings.TrimPrefix(quiet.stderr, "revgen: --strict: ")))
 	require.Contains(t, o.stderr, "warning: far from the reference: ")

@@ -158,11 +158,11 @@ func ok(t *testing.T, dir string, args ...string) outcome {
 }
 
 // tiny returns the arguments of a training run that takes a fraction of a
-// second: 60 steps with checkpoints after 20 and 40.
+// second: 60 steps with checkpoints after 20 and 40, and no diagnosis.
 func tiny(dir string, more ...string) []string {
 	return append([]string{"train", "-o", dir, "--preset", "paper", "--set", "training.steps=60", "--set", "training.batch=64",
 		"--set", "generator.hidden=16", "--set", "generator.latent=4", "--set", "evaluation.samples=2000",
-		"--set", "training.checkpoint_every=20", "--set", "training.log_every=5", "--figures", "none"}, more...)
+		"--set", "training.checkpoint_every=20", "--set", "training.log_every=5", "--figures", "none", "--diagnose", "none"}, more...)
 }
 
 var shared struct {

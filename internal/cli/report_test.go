@@ -13,7 +13,7 @@ import (
 
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
-	ok(t, dir, tiny("a", "--figures", "all")...)
+	ok(t, dir, tiny("a", "--figures", "all", "--diagnose", "brief")...)
 	ok(t, dir, tiny("it's b", "--seed", "2", "--figures", "none")...)
 	text := content(t, dir, "a", "report.html")
 	for _, want := range []string{`<th scope="col" class="number">paper</th>`, `<source media="(max-width: 36rem)" srcset="data:image/svg`, `alt="Drift of fresh samples. drift / standard deviation against Metropolis steps after generation from `} {

@@ -256,9 +256,9 @@ func TestJobsOfferNoCompletions(t *testing.T) {
 // bits of one that was not killed.
 func TestRunSurvivesKills(t *testing.T) {
 	dir := t.TempDir()
-	const jobs = 5
+	const jobs = 3
 	least := long.Or(1, 100) // kills, spread over as many batches as that takes
-	list(t, dir, `{"train":"ising","grid":{"seed":[1,2,3,4,5]},`+quickJob+`}`)
+	list(t, dir, `{"train":"ising","grid":{"seed":[1,2,3]},`+quickJob+`}`)
 	ok(t, dir, "run", "jobs.ndjson", "-o", "whole", "-q", "-t", "2")
 	random := long.Rand()
 	batches := 0

@@ -228,31 +228,35 @@ func TestConfigShowDoesNotLook(t *testing.T) {
 }
 
 // Whenever a signal comes, a command leaves its result, or something that it goes on from to
-// the same.
+// the same. Commands that have tests of their own of moments that matter are long.
 func TestSignalsAtAnyMoment(t *testing.T) {
-	times := long.Times(1, 17) // of a dozen commands
+	times := long.Times(1, 17) // of each command
 	run := trained(t)
 	random := long.Rand()
 	states := filepath.Join(t.TempDir(), "states.npy")
 	ok(t, "", "sample", run, "-n", "30000", "-o", states, "-q")
 	for _, c := range []struct {
 		name, result string
+		long         bool
 		args         []string
 	}{
-		{"train", "out/model.rvg", tiny("out")},
-		{"look", "out/model.rvg", []string{"train", "reals", "-o", "out", "-s", "training.steps=20", "-s", "evaluation.samples=2000", "--figures", "none"}},
-		{"sample", "out.npy", []string{"sample", run, "-n", "3e5", "-o", "out.npy"}},
-		{"run", "out/a/model.rvg", []string{"run", "jobs.ndjson", "-o", "out"}},
-		{"diagnose", "", []string{"diagnose", run, "-n", "256"}},
-		{"verify", "", []string{"verify", run}},
-		{"mcmc", "out.npy", []string{"mcmc", run, "--chains", "64", "--draws", "500", "-o", "out.npy"}},
-		{"score", "out.npy", []string{"score", run, states, "-o", "out.npy"}},
-		{"reproduce", "out/paper/ising-0.2/seed1/model.rvg", smallReproduction("out")},
-		{"bench", "", []string{"bench", "gemm", "--sizes", "16x16x16", "-t", "1", "--time", "5ms"}},
-		{"report", "out.html", []string{"report", run, "-o", "out.html"}},
-		{"config", "", []string{"config", "show", "reals", "--look", "-s", "target.dim=8"}},
+		{"train", "out/model.rvg", true, tiny("out")},
+		{"look", "out/model.rvg", true, []string{"train", "reals", "-o", "out", "-s", "training.steps=20", "-s", "evaluation.samples=2000", "--figures", "none"}},
+		{"sample", "out.npy", true, []string{"sample", run, "-n", "3e5", "-o", "out.npy"}},
+		{"run", "out/a/model.rvg", true, []string{"run", "jobs.ndjson", "-o", "out"}},
+		{"diagnose", "", false, []string{"diagnose", run, "-n", "256"}},
+		{"verify", "", true, []string{"verify", run}},
+		{"mcmc", "out.npy", false, []string{"mcmc", run, "--chains", "64", "--draws", "500", "-o", "out.npy"}},
+		{"score", "out.npy", false, []string{"score", run, states, "-o", "out.npy"}},
+		{"reproduce", "out/paper/ising-0.2/seed1/model.rvg", true, smallReproduction("out")},
+		{"bench", "", true, []string{"bench", "gemm", "--sizes", "16x16x16", "-t", "1", "--time", "5ms"}},
+		{"report", "out.html", false, []string{"report", run, "-o", "out.html"}},
+		{"config", "", false, []string{"config", "show", "reals", "--look", "-s", "target.dim=8"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.long {
+				long.Only(t)
+			}
 			prepare := func() string {
 				dir := t.TempDir()
 				list(t, dir, `{"train":"ising","id":"a",`+quickJob+`}`, `{"sample":"out/a","number":1000}`)
