@@ -63,11 +63,10 @@ func (c *Config) recipe(quick bool) {
 	if quick {
 		c.Generator.Neighbours, c.Generator.Units = 12, 2
 	}
-	stages := hierarchy.Recipe(hierarchy.Square{
+	t, half := hierarchy.Recipe(hierarchy.Square{
 		Side: c.Target.L, J: c.Target.J, Field: c.Target.H, Beta: c.Target.Beta,
 		Neighbours: c.Generator.Neighbours, Hidden: c.Generator.Units,
 	}, c.Training.Seed)
-	t := stages[len(stages)-1].Training
 	if c.Target.L%4 != 0 {
 		// A lattice that is a graph has more to learn: its sites share nothing.
 		t.Steps, t.LearningRate, t.Anneal = min(20_000, 3000+20*c.Target.L*c.Target.L), 0.01, 0.5
@@ -76,7 +75,7 @@ func (c *Config) recipe(quick bool) {
 		t.Steps /= 3
 	}
 	c.Generator.From = "scratch"
-	if len(stages) > 1 {
+	if half {
 		c.Generator.From = "half"
 	}
 	t.Configure(&c.Training, &c.Transition, &c.Loss.Balancing)

@@ -33,61 +33,45 @@ func (t *Training) Configure(c *engine.Training, moves *spins.TransitionConfig, 
 	b.Partners = t.Partners
 }
 
-// A Stage of a recipe trains the generator of one size, from the parameters of
-// the stage before.
-type Stage struct {
-	Square   Square
-	Training Training
-}
-
-// Recipe returns the settings that were found good for a lattice at any β and
-// field: first the smallest lattice of at least 12 spins a side that doubles to
-// the side wanted, then one size after another up to it.
+// Recipe returns the settings that were found good for a lattice at any β and field, and
+// whether training starts from the generator of half the side: so sizes double, from the
+// smallest of at least 12 spins a side, each trained by its own recipe.
 //
-// Below the critical temperature, β|J| rises from 0.4 during 30 % of the first
-// stage, and of the second where that has a level whose weights no level of the
+// Below the critical temperature, β|J| rises from 0.4 during 30 % of the training of the
+// first size, and of the second where that has a level whose weights no level of the
 // first has. Without that, generators leave out spins that differ from all around
 // them, which their own samples do not show. From zero it had better not rise:
 // where there is nothing to be learned, Adam drifts.
 //
 // Of four samples one moves, by L/8 sweeps. Its partners see the slow modes, for which
 // moves alone would need some (L/4)², and sweeps what q draws too little.
-func Recipe(c Square, seed uint64) []Stage {
-	sides := []int{c.Side}
-	for s := c.Side; s%8 == 0 && s/2 >= 12; s /= 2 {
-		sides = append([]int{s / 2}, sides...)
+func Recipe(c Square, seed uint64) (t Training, half bool) {
+	t = Training{
+		Steps: 3000, Batch: 512, LearningRate: 0.014, Warmup: 20, Final: 0.01,
+		Partners: 0.75, Sweeps: c.Side / 8, Seed: seed,
 	}
-	var stages []Stage
-	for i, side := range sides {
-		t := Training{
-			Steps: 3000, Batch: 512, LearningRate: 0.014, Warmup: 20, Final: 0.01,
-			Partners: 0.75, Sweeps: side / 8, Seed: seed,
-		}
-		const disordered = 0.4
-		if k := c.Beta * math.Abs(c.J); k > 0.45 {
-			t.Anneal, t.AnnealFrom = 0.3, disordered/k
-		}
-		if i > 0 {
-			t.Steps, t.LearningRate = 1500, 0.007
-			if side/2%8 == 0 {
-				t.Anneal, t.AnnealFrom = 0, 0
-			}
-		}
-		switch {
-		case side < 12:
-			t.Steps, t.LearningRate = 1500, 0.02
-		case side > 80:
-			// The noise of a gradient grows with the variance of R, while less is
-			// left to be learned.
-			t.Steps, t.LearningRate = 1000, 0.008
-		case i > 0 && side <= 40:
-			t.Batch = 256
-		}
-		s := c
-		s.Side = side
-		stages = append(stages, Stage{s, t})
+	const disordered = 0.4
+	if k := c.Beta * math.Abs(c.J); k > 0.45 {
+		t.Anneal, t.AnnealFrom = 0.3, disordered/k
 	}
-	return stages
+	half = c.Side%8 == 0 && c.Side/2 >= 12
+	if half {
+		t.Steps, t.LearningRate = 1500, 0.007
+		if c.Side/2%8 == 0 {
+			t.Anneal, t.AnnealFrom = 0, 0
+		}
+	}
+	switch {
+	case c.Side < 12:
+		t.Steps, t.LearningRate = 1500, 0.02
+	case c.Side > 80:
+		// The noise of a gradient grows with the variance of R, while less is
+		// left to be learned.
+		t.Steps, t.LearningRate = 1000, 0.008
+	case half && c.Side <= 40:
+		t.Batch = 256
+	}
+	return t, half
 }
 
 // GraphTraining returns the settings that were found good for graphs of which so

@@ -34,20 +34,19 @@ func BenchmarkRecipe(b *testing.B) {
 				for seed := range uint64(5) {
 					c := hierarchy.Square{Side: side, J: 1, Beta: beta, Field: field, Neighbours: 24, Hidden: 6}
 					name := fmt.Sprintf("side=%d/beta=%v/field=%v/seed=%d", side, beta, field, seed+1)
-					b.Run(name, func(b *testing.B) { benchmarkStages(b, hierarchy.Recipe(c, seed+1)) })
+					b.Run(name, func(b *testing.B) { benchmarkRecipe(b, c, seed+1) })
 				}
 			}
 		}
 	}
 }
 
-func benchmarkStages(b *testing.B, stages []hierarchy.Stage) {
-	c := stages[len(stages)-1].Square
+func benchmarkRecipe(b *testing.B, c hierarchy.Square, seed uint64) {
 	workers := pool.New(1)
 	defer workers.Close()
 	for b.Loop() {
 		start := cpu()
-		m, params := hierarchy.Follow(b, stages, workers)
+		m, params := hierarchy.Follow(b, c, seed, func(*hierarchy.Training) {}, workers)
 		b.ReportMetric(cpu()-start, "cpu-s")
 		weigh(b, m, params, workers, func() float64 {
 			exact, err := ising.Kaufman(c.Side, c.J, c.Beta)

@@ -59,25 +59,26 @@ func NewTrainer(t testing.TB, m *Model, training Training, from []float32, worke
 	return trainer
 }
 
-// Follow trains one stage of a recipe after another and returns the last one's model
-// and its parameters.
-func Follow(t testing.TB, stages []Stage, workers *pool.Pool) (m *Model, params []float32) {
+// Follow trains by the recipe, as it has been changed, the sizes that it starts from first,
+// and returns the last one's model and its parameters.
+func Follow(t testing.TB, c Square, seed uint64, change func(*Training), workers *pool.Pool) (*Model, []float32) {
 	t.Helper()
-	for _, s := range stages {
-		next, err := NewSquare(s.Square)
-		require.NoError(t, err)
-		start := make([]float32, next.NumParams())
-		next.Initialize(start, s.Training.Seed)
-		if m != nil {
-			next.Transfer(start, m, params)
-		}
-		trainer := NewTrainer(t, next, s.Training, start, workers)
-		for range s.Training.Steps {
-			require.NoError(t, trainer.Step())
-		}
-		m, params = next, trainer.Params()
+	training, half := Recipe(c, seed)
+	change(&training)
+	m, err := NewSquare(c)
+	require.NoError(t, err)
+	start := make([]float32, m.NumParams())
+	m.Initialize(start, seed)
+	if half {
+		c.Side /= 2
+		from, params := Follow(t, c, seed, change, workers)
+		m.Transfer(start, from, params)
 	}
-	return m, params
+	trainer := NewTrainer(t, m, training, start, workers)
+	for range training.Steps {
+		require.NoError(t, trainer.Step())
+	}
+	return m, trainer.Params()
 }
 
 // Target returns the target.

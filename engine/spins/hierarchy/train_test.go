@@ -48,9 +48,8 @@ func TestTrainingByMoves(t *testing.T) {
 	}
 	workers := pool.New(2)
 	defer workers.Close()
-	stages := hierarchy.Recipe(hierarchy.Square{Side: 8, J: 1, Beta: 0.4407, Neighbours: 12, Hidden: 4}, 1)
-	stages[0].Training.Steps, stages[0].Training.Partners = 500, 0
-	m, params := hierarchy.Follow(t, stages, workers)
+	m, params := hierarchy.Follow(t, hierarchy.Square{Side: 8, J: 1, Beta: 0.4407, Neighbours: 12, Hidden: 4}, 1,
+		func(t *hierarchy.Training) { t.Steps, t.Partners = 500, 0 }, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
 	e := measure.NewImportance(r)
@@ -81,26 +80,19 @@ func TestTrainingOnAGlass(t *testing.T) {
 // TestRecipe: sizes double, and what the recipe trains below the critical
 // temperature misses nothing.
 func TestRecipe(t *testing.T) {
-	for side, want := range map[int][]int{4: {4}, 8: {8}, 12: {12}, 16: {16}, 24: {12, 24}, 64: {16, 32, 64}, 40: {20, 40}} {
-		var sides []int
-		for _, s := range hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4, Neighbours: 24, Hidden: 6}, 1) {
-			_, err := hierarchy.NewSquare(s.Square)
-			require.NoError(t, err)
-			sides = append(sides, s.Square.Side)
-		}
-		require.Equal(t, want, sides)
+	for side, want := range map[int]bool{4: false, 8: false, 12: false, 16: false, 20: false, 24: true, 32: true, 40: true, 64: true} {
+		_, half := hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4, Neighbours: 24, Hidden: 6}, 1)
+		require.Equal(t, want, half, side)
 	}
 	// 24 has a level whose weights are new, 32 none.
-	for side, again := range map[int]bool{24: true, 32: false, 40: true, 48: false} {
-		stages := hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.6, Neighbours: 24, Hidden: 6}, 1)
-		require.Positive(t, stages[0].Training.Anneal)
-		require.Equal(t, again, stages[len(stages)-1].Training.Anneal > 0, side)
+	for side, anneals := range map[int]bool{12: true, 16: true, 20: true, 24: true, 32: false, 40: true, 48: false} {
+		training, _ := hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.6, Neighbours: 24, Hidden: 6}, 1)
+		require.Equal(t, anneals, training.Anneal > 0, side)
 	}
-	stages := hierarchy.Recipe(hierarchy.Square{Side: 8, J: -1, Beta: 0.6, Neighbours: 12, Hidden: 2}, 1)
-	stages[0].Training.Steps = 300
 	workers := pool.New(2)
 	defer workers.Close()
-	m, params := hierarchy.Follow(t, stages, workers)
+	m, params := hierarchy.Follow(t, hierarchy.Square{Side: 8, J: -1, Beta: 0.6, Neighbours: 12, Hidden: 2}, 1,
+		func(t *hierarchy.Training) { t.Steps = 300 }, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
 	e := measure.NewImportance(r)
