@@ -36,11 +36,7 @@ type measured struct {
 
 // law returns the target as a hierarchy takes it.
 func (t *TargetConfig) law() hierarchy.Target {
-	law := hierarchy.Target{Spins: t.Spins, Fields: t.Fields, Offset: t.Offset, Beta: t.Beta}
-	for _, e := range t.Edges {
-		law.Bonds = append(law.Bonds, hierarchy.Bond(e))
-	}
-	return law
+	return hierarchy.Target{Spins: t.Spins, Bonds: t.Edges, Fields: t.Fields, Offset: t.Offset, Beta: t.Beta}
 }
 
 func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {

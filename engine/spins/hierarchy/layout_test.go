@@ -158,32 +158,32 @@ func layoutGraphs() map[string]Target {
 	dense := Target{Spins: 70, Beta: 0.1}
 	for i := range dense.Spins {
 		for j := range i {
-			dense.Bonds = append(dense.Bonds, Bond{i, j, float64(r.IntN(2)*2 - 1)})
+			dense.Bonds = append(dense.Bonds, Bond{I: i, J: j, Coupling: float64(r.IntN(2)*2 - 1)})
 		}
 	}
 	all["dense"] = dense
-	all["weak"] = Target{Spins: 3, Beta: 1, Bonds: []Bond{{0, 1, 1e-300}, {1, 2, 1}, {2, 0, 0}}}
+	all["weak"] = Target{Spins: 3, Beta: 1, Bonds: []Bond{{I: 0, J: 1, Coupling: 1e-300}, {I: 1, J: 2, Coupling: 1}, {I: 2, J: 0, Coupling: 0}}}
 	parts := Target{Spins: 200, Beta: 0.5}
 	for range 180 {
 		i, j := r.IntN(200), r.IntN(199)
 		if i <= j {
 			j++
 		}
-		parts.Bonds = append(parts.Bonds, Bond{i, j, math.Pow(10, 3-9*r.Float64())})
+		parts.Bonds = append(parts.Bonds, Bond{I: i, J: j, Coupling: math.Pow(10, 3-9*r.Float64())})
 	}
 	all["parts"] = parts
 	regular, ends := Target{Spins: 300, Beta: 0.8}, r.Perm(900)
 	for k := 0; k < 900; k += 2 {
 		if i, j := ends[k]/3, ends[k+1]/3; i != j {
-			regular.Bonds = append(regular.Bonds, Bond{i, j, 1})
+			regular.Bonds = append(regular.Bonds, Bond{I: i, J: j, Coupling: 1})
 		}
 	}
 	all["three neighbours"] = regular
 	// Of walks between two spins, each with nine known neighbours, a thousandth is left
 	// after three steps.
-	pair := Target{Spins: 20, Beta: 1, Bonds: []Bond{{18, 19, 1}}}
+	pair := Target{Spins: 20, Beta: 1, Bonds: []Bond{{I: 18, J: 19, Coupling: 1}}}
 	for i := range 18 {
-		pair.Bonds = append(pair.Bonds, Bond{i, 18 + i%2, 1})
+		pair.Bonds = append(pair.Bonds, Bond{I: i, J: 18 + i%2, Coupling: 1})
 	}
 	all["pair"] = pair
 	return all
@@ -250,7 +250,7 @@ func cubicGlass(side int, seed uint64) Target {
 			if i/stride%side == side-1 {
 				j -= side * stride
 			}
-			t.Bonds = append(t.Bonds, Bond{i, j, float64(r.IntN(2)*2 - 1)})
+			t.Bonds = append(t.Bonds, Bond{I: i, J: j, Coupling: float64(r.IntN(2)*2 - 1)})
 		}
 	}
 	return t

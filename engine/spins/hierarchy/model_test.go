@@ -57,19 +57,19 @@ func smallGraphs() map[string]Target {
 	}
 	for range 17 {
 		i := r.IntN(12) // two spins are free
-		sparse.Bonds = append(sparse.Bonds, Bond{i, (i + 1 + r.IntN(11)) % 12, r.NormFloat64()})
+		sparse.Bonds = append(sparse.Bonds, Bond{I: i, J: (i + 1 + r.IntN(11)) % 12, Coupling: r.NormFloat64()})
 	}
 	complete := Target{Spins: 8, Beta: 1}
 	for i := range 8 {
 		for j := range i {
-			complete.Bonds = append(complete.Bonds, Bond{i, j, r.NormFloat64() / 3})
+			complete.Bonds = append(complete.Bonds, Bond{I: i, J: j, Coupling: r.NormFloat64() / 3})
 		}
 	}
 	hub := Target{Spins: 12, Beta: 0.5} // of ten neighbours, and a pair beside it
 	for i := range 10 {
-		hub.Bonds = append(hub.Bonds, Bond{i, 10, 0.3 * r.NormFloat64()})
+		hub.Bonds = append(hub.Bonds, Bond{I: i, J: 10, Coupling: 0.3 * r.NormFloat64()})
 	}
-	hub.Bonds = append(hub.Bonds, Bond{0, 11, 1}, Bond{11, 0, -0.3})
+	hub.Bonds = append(hub.Bonds, Bond{I: 0, J: 11, Coupling: 1}, Bond{I: 11, J: 0, Coupling: -0.3})
 	return map[string]Target{"glass": glass, "sparse graph": sparse, "complete graph": complete, "hub": hub, "one spin": {Spins: 1, Beta: 1, Fields: []float64{0.3}}}
 }
 
@@ -608,7 +608,7 @@ func conditional(t *Target, known, i int) map[int]float64 {
 func TestMostReached(t *testing.T) {
 	line := Target{Spins: 7, Beta: 1}
 	for i := range 6 {
-		line.Bonds = append(line.Bonds, Bond{i, i + 1, 0.5})
+		line.Bonds = append(line.Bonds, Bond{I: i, J: i + 1, Coupling: 0.5})
 	}
 	known := []int32{6, 0}
 	reached := func(from int32, n int) []int32 {

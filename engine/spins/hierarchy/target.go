@@ -1,12 +1,13 @@
 package hierarchy
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/revgen/revgen/engine/spins"
+)
 
 // A Bond couples spins I and J with energy −Coupling·s_I·s_J.
-type Bond struct {
-	I, J     int
-	Coupling float64
-}
+type Bond = spins.Edge
 
 // A Target is the distribution e^(−βE)/Z of n spins s = ±1 with
 //
@@ -73,7 +74,7 @@ func square(side int, j, h, beta float64) Target {
 	for r := range side {
 		for c := range side {
 			i := r*side + c
-			t.Bonds = append(t.Bonds, Bond{i, r*side + (c+1)%side, j}, Bond{i, (r+1)%side*side + c, j})
+			t.Bonds = append(t.Bonds, Bond{I: i, J: r*side + (c+1)%side, Coupling: j}, Bond{I: i, J: (r+1)%side*side + c, Coupling: j})
 		}
 	}
 	if h != 0 {
