@@ -3,6 +3,7 @@ package vectors
 import (
 	"math"
 
+	"gonum.org/v1/gonum/diff/fd"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/engine"
@@ -71,19 +72,8 @@ func (v *subject) checkFlow() ([]engine.Check, error) {
 // numericalLogVolume returns ln |det ∂x/∂z| of a map by central differences.
 func numericalLogVolume(state func(z []float64) []float64, z []float64) float64 {
 	const h = 1e-7 // so short a step hardly ever crosses a kink of LeakyReLU
-	d := len(z)
-	jacobian := mat.NewDense(d, d, nil)
-	at := append([]float64(nil), z...)
-	for j := range d {
-		at[j] = z[j] + h
-		up := state(at)
-		at[j] = z[j] - h
-		down := state(at)
-		at[j] = z[j]
-		for i := range d {
-			jacobian.Set(i, j, (up[i]-down[i])/(2*h))
-		}
-	}
+	jacobian := mat.NewDense(len(z), len(z), nil)
+	fd.Jacobian(jacobian, func(x, z []float64) { copy(x, state(z)) }, z, &fd.JacobianSettings{Formula: fd.Central, Step: h})
 	logVolume, _ := mat.LogDet(jacobian)
 	return logVolume
 }
