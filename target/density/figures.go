@@ -18,9 +18,6 @@ func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]
 	if err != nil {
 		return nil, err
 	}
-	if err := s.run(ctx, samples); err != nil {
-		return nil, err
-	}
 	f := figure.Figure{Name: "distributions", Title: fmt.Sprintf("Target of one's own, *d* = %d", s.dim)}
 	if s.modes > 0 {
 		f.Title += fmt.Sprintf(", %d modes", s.modes)

@@ -75,7 +75,8 @@ func (s *system) run(ctx context.Context, samples int) error {
 
 func (s *system) column(name string) int { return slices.Index(s.names, name) }
 
-// samplesOf returns the observables of the generator's first samples, [samples][names].
+// samplesOf returns the observables of the generator's first samples, [samples][names], once
+// there is a reference of them.
 func (s *system) samplesOf(ctx context.Context, params []float32, samples int) ([]float64, error) {
 	width := len(s.names)
 	all := make([]float64, samples*width)
@@ -98,7 +99,7 @@ func (s *system) samplesOf(ctx context.Context, params []float32, samples int) (
 			return nil, fmt.Errorf("a sample of the generator is not finite: its %s is %v", s.names[i%width], v)
 		}
 	}
-	return all, nil
+	return all, s.run(ctx, samples)
 }
 
 // A row of the table is the mean of a function of one observable.
@@ -134,9 +135,6 @@ func (s *system) rows() (all []row) {
 func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	values, err := s.samplesOf(ctx, params, samples)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.run(ctx, samples); err != nil {
 		return nil, err
 	}
 	out := &measure.Evaluation{Samples: samples}

@@ -83,7 +83,7 @@ func (s *measured) clustered(ctx context.Context, l *look, c *categories.Cluster
 				return
 			}
 			c.Move(x, &stream, uint64(burn+k*every), every)
-			all[g].add(l, x, 1, true)
+			all[g].add(l, x, 1)
 		}
 	})
 	return all, ctx.Err()
@@ -136,7 +136,7 @@ func (s *measured) tempered(ctx context.Context, l *look, rounds int) ([]*sums, 
 		if err := run.States(last, states, "states"); err != nil {
 			return nil, none, 0, err
 		}
-		s.workers.Run(groups, func(g int) { all[g].add(l, states[g*n:][:n], 1, true) })
+		s.workers.Run(groups, func(g int) { all[g].add(l, states[g*n:][:n], 1) })
 	}
 	// The error by leaving out one part of the groups after the other.
 	const parts = 16

@@ -45,7 +45,7 @@ func (s *measured) sample(ctx context.Context, params []float32, samples int) (*
 		}
 		for ; len(batch) > 0; batch = batch[n:] {
 			x := batch[:n]
-			t.sums.add(t.look, x, 1, true)
+			t.sums.add(t.look, x, 1)
 			k := len(t.values[energy]) - 1
 			t.energies[r.energies.Of(t.values[energy][k])]++
 			t.orders[r.orders.Of(t.values[order][k])]++

@@ -61,7 +61,7 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 			categories.Distance: ", as do all states of the circle",
 		}[code]
 	}
-	return fmt.Sprintf("%s; reference: %s", what, road(&c.Target, law)), nil
+	return fmt.Sprintf("%s; reference: %s", what, road(law)), nil
 }
 
 // recipe sets all but target, seed and evaluation to what was found good for the target.

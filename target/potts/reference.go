@@ -92,14 +92,12 @@ func (l *look) newSums() *sums {
 	return &sums{pairs: make([]float64, len(l.pairs)), marginals: make([]float64, len(l.sites))}
 }
 
-func (t *sums) add(l *look, s []byte, weight float64, keep bool) {
+func (t *sums) add(l *look, s []byte, weight float64) {
 	t.weight += weight
 	for k, x := range [moments]float64{l.law.Energy(s), l.order(s)} {
 		t.powers[k][0] += weight * x
 		t.powers[k][1] += weight * x * x
-		if keep {
-			t.values[k] = append(t.values[k], x)
-		}
+		t.values[k] = append(t.values[k], x)
 	}
 	for k := range t.pairs {
 		t.pairs[k] += weight * l.equal(s, k)
@@ -110,7 +108,7 @@ func (t *sums) add(l *look, s []byte, weight float64, keep bool) {
 }
 
 // road says in words what the reference is.
-func road(t *TargetConfig, law *categories.Target) string {
+func road(law *categories.Target) string {
 	if law.Configurations() <= categories.MostConfigurations {
 		return fmt.Sprintf("the sum over all %d configurations", law.Configurations())
 	}
@@ -136,7 +134,7 @@ func (s *measured) newReference(ctx context.Context) (*reference, error) {
 	if s.law.Configurations() <= categories.MostConfigurations {
 		logZ, p := s.law.Enumerate()
 		all := l.newSums()
-		s.law.Each(func(k int, c []byte) { all.add(l, c, p[k], true) })
+		s.law.Each(func(k int, c []byte) { all.add(l, c, p[k]) })
 		r := l.reference([]*sums{all}, p)
 		r.logZ, r.states, r.label = logZ, p, "exact"
 		return r, nil
@@ -145,10 +143,10 @@ func (s *measured) newReference(ctx context.Context) (*reference, error) {
 		return s.summed(ctx, l)
 	}
 	r, err := s.chained(ctx, l)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.logZ(r)
 	}
-	return r, s.logZ(r)
+	return r, err
 }
 
 // summed is newReference by exact draws.
@@ -169,7 +167,7 @@ func (s *measured) summed(ctx context.Context, l *look) (*reference, error) {
 				return
 			}
 			sum.Draw(batch, &stream, uint64(g*each+k))
-			all[g].add(l, batch, 1, true)
+			all[g].add(l, batch, 1)
 		}
 	})
 	if err := ctx.Err(); err != nil {
@@ -205,10 +203,10 @@ func (s *measured) differentiate(ctx context.Context, r *reference, logZ func(be
 
 // logZ sets the reference's ln Z where a lattice's is known: of two states by Kaufman's
 // formula, of few states a row by a transfer matrix.
-func (s *measured) logZ(r *reference) error {
+func (s *measured) logZ(r *reference) {
 	t := &s.config.Target
 	if t.L == 0 || t.Fields != nil {
-		return nil
+		return
 	}
 	if t.Q == 2 {
 		// −J δ is −J/2 − (J/2) s s′, and a clock's −J cos is −J s s′.
@@ -219,12 +217,11 @@ func (s *measured) logZ(r *reference) error {
 		if k, err := ising.Kaufman(t.L, j, t.Beta); err == nil {
 			r.logZ, r.logZError = k.LogZ+2*float64(t.L*t.L)*t.Beta*shift-t.Beta*t.Offset, 0
 		}
-		return nil
+		return
 	}
 	if logZ, err := categories.Torus(t.L, t.Q, t.pair(t.Q, t.Q, t.J), nil, t.Beta); err == nil {
 		r.logZ, r.logZError = logZ-t.Beta*t.Offset, 0
 	}
-	return nil
 }
 
 // reference summarises groups of configurations. Of one group all is exact, and the values

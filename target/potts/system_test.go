@@ -145,7 +145,7 @@ func TestTwoStates(t *testing.T) {
 		s, err := categories.NewSum(context.Background(), law)
 		require.NoError(t, err)
 		r := reference{}
-		require.NoError(t, (&measured{config: c, law: law}).logZ(&r))
+		(&measured{config: c, law: law}).logZ(&r)
 		require.InDelta(t, s.LogZ, r.logZ, 1e-10)
 	}
 }
