@@ -53,20 +53,26 @@ func (e *Error) Error() string {
 }
 
 // Compile translates an expression. Its error is an *Error.
-func Compile(text string, env Environment) (*Program, error) {
+func Compile(text string, env Environment) (p *Program, err error) {
 	tree, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
 	c := &compiler{env: env, text: text, known: map[string]int{}}
-	defer func() { c.known = nil }()
+	defer func() {
+		c.known = nil
+		// What fails ends the translation, however deep.
+		switch e := recover().(type) {
+		case nil:
+		case *Error:
+			err = e
+		default:
+			panic(e)
+		}
+	}()
 	c.x = c.value(value{n: env.Dim, vector: true})
 	c.k = c.value(value{n: 1})
-	result, err := c.tree(tree)
-	if err != nil {
-		return nil, err
-	}
-	return c.program(result, tree), nil
+	return c.program(c.tree(tree), tree), nil
 }
 
 func parse(text string) (root ast.Node, err error) {
@@ -204,41 +210,36 @@ func stride(v *value, rows int) int {
 	return 0
 }
 
-func (c *compiler) fail(n ast.Node, format string, args ...any) error {
+// fail returns the error of a node, with which a translation panics and Compile returns.
+func (c *compiler) fail(n ast.Node, format string, args ...any) *Error {
 	return located(c.text, n.Location().From, fmt.Sprintf(format, args...))
 }
 
 // tree translates the whole expression.
-func (c *compiler) tree(root ast.Node) (int, error) {
-	result, err := c.node(root)
-	if err != nil {
-		return 0, err
-	}
+func (c *compiler) tree(root ast.Node) int {
+	result := c.node(root)
 	switch v := &c.values[result]; {
 	case v.truth:
-		return 0, c.fail(root, "the expression is a truth value, and ln π is a number: write (condition ? a : b)")
+		panic(c.fail(root, "the expression is a truth value, and ln π is a number: write (condition ? a : b)"))
 	case v.vector || v.matrix > 0:
-		return 0, c.fail(root, "the expression is %v, and ln π is one number: sum(…) adds a vector up", v)
+		panic(c.fail(root, "the expression is %v, and ln π is one number: sum(…) adds a vector up", v))
 	}
-	return result, nil
+	return result
 }
 
-func (c *compiler) node(n ast.Node) (result int, err error) {
+func (c *compiler) node(n ast.Node) int {
 	if c.size > maxNumber {
-		return 0, c.fail(n, "the expression needs more than %d numbers for each state", maxNumber)
+		panic(c.fail(n, "the expression needs more than %d numbers for each state", maxNumber))
 	}
 	switch n := n.(type) {
 	case *ast.IntegerNode:
-		return c.number(float64(n.Value)), nil
+		return c.number(float64(n.Value))
 	case *ast.FloatNode:
-		return c.number(n.Value), nil
+		return c.number(n.Value)
 	case *ast.IdentifierNode:
 		return c.name(n)
 	case *ast.UnaryNode:
-		a, err := c.node(n.Node)
-		if err != nil {
-			return 0, err
-		}
+		a := c.node(n.Node)
 		switch n.Operator {
 		case "-":
 			return c.elementwise(n, opNegate, a)
@@ -249,21 +250,14 @@ func (c *compiler) node(n ast.Node) (result int, err error) {
 	case *ast.BinaryNode:
 		return c.binary(n)
 	case *ast.ConditionalNode:
-		args, err := c.nodes(n.Cond, n.Exp1, n.Exp2)
-		if err != nil {
-			return 0, err
-		}
-		return c.elementwise(n.Cond, opChoose, args...)
+		return c.elementwise(n.Cond, opChoose, c.nodes(n.Cond, n.Exp1, n.Exp2)...)
 	case *ast.VariableDeclaratorNode:
-		a, err := c.node(n.Value)
-		if err != nil {
-			return 0, err
-		}
-		if err := c.free(n, n.Name); err != nil {
-			return 0, err
+		a := c.node(n.Value)
+		if c.taken(n.Name) {
+			panic(c.fail(n, "%s has a meaning already; take another name", n.Name))
 		}
 		if v := &c.values[a]; v.matrix > 0 {
-			return 0, c.fail(n, "%v gets no other name", v)
+			panic(c.fail(n, "%v gets no other name", v))
 		}
 		c.scope = append(c.scope, binding{n.Name, a})
 		defer func() { c.scope = c.scope[:len(c.scope)-1] }()
@@ -281,32 +275,25 @@ func (c *compiler) node(n ast.Node) (result int, err error) {
 	case *ast.BuiltinNode:
 		return c.call(n, n.Name, n.Arguments)
 	}
-	return 0, c.fail(n, "%s has no meaning here", n)
+	panic(c.fail(n, "%s has no meaning here", n))
 }
 
-func (c *compiler) nodes(all ...ast.Node) (values []int, err error) {
+func (c *compiler) nodes(all ...ast.Node) (values []int) {
 	for _, n := range all {
-		v, err := c.node(n)
-		if err != nil {
-			return nil, err
-		}
-		values = append(values, v)
+		values = append(values, c.node(n))
 	}
-	return values, nil
+	return values
 }
 
-// free reports a name that is taken.
-func (c *compiler) free(n ast.Node, name string) error {
-	if slices.Contains(c.names(), name) || functions[name] != nil {
-		return c.fail(n, "%s has a meaning already; take another name", name)
-	}
-	return nil
+// taken reports a name that has a meaning.
+func (c *compiler) taken(name string) bool {
+	return slices.Contains(c.names(), name) || functions[name] != nil
 }
 
 // Usable reports a name of a parameter that an expression could not mean it by.
 func (e *Environment) Usable(name string) error {
 	c := compiler{env: Environment{Modes: e.Modes}}
-	if slices.Contains(c.names(), name) || functions[name] != nil {
+	if c.taken(name) {
 		return fmt.Errorf("%q has a meaning of its own in expressions; take another name", name)
 	}
 	tree, err := parser.Parse(name)
@@ -331,22 +318,22 @@ func (c *compiler) names() []string {
 	return all
 }
 
-func (c *compiler) name(n *ast.IdentifierNode) (int, error) {
+func (c *compiler) name(n *ast.IdentifierNode) int {
 	for _, b := range slices.Backward(c.scope) {
 		if b.name == n.Value {
-			return b.value, nil
+			return b.value
 		}
 	}
 	switch n.Value {
 	case "x":
-		return c.x, nil
+		return c.x
 	case "pi":
-		return c.number(math.Pi), nil
+		return c.number(math.Pi)
 	case "inf":
-		return c.number(math.Inf(1)), nil
+		return c.number(math.Inf(1))
 	case "k":
 		if c.env.Modes > 0 {
-			return c.k, nil
+			return c.k
 		}
 	}
 	if p, ok := c.env.Parameters[n.Value]; ok {
@@ -356,12 +343,12 @@ func (c *compiler) name(n *ast.IdentifierNode) (int, error) {
 			at = c.value(value{n: len(p.values), vector: p.kind == vectorKind, constant: p.values, matrix: p.columns})
 			c.known[key] = at
 		}
-		return at, nil
+		return at
 	}
 	if functions[n.Value] != nil {
-		return 0, c.fail(n, "%s is a function: %s(…)", n.Value, n.Value)
+		panic(c.fail(n, "%s is a function: %s(…)", n.Value, n.Value))
 	}
-	return 0, c.fail(n, "unknown name %s; there are %s", n.Value, strings.Join(c.names(), ", "))
+	panic(c.fail(n, "unknown name %s; there are %s", n.Value, strings.Join(c.names(), ", ")))
 }
 
 var binaryOperations = map[string]operation{
@@ -370,17 +357,14 @@ var binaryOperations = map[string]operation{
 	"and": opAnd, "&&": opAnd, "or": opOr, "||": opOr,
 }
 
-func (c *compiler) binary(n *ast.BinaryNode) (int, error) {
+func (c *compiler) binary(n *ast.BinaryNode) int {
 	op, ok := binaryOperations[n.Operator]
 	if !ok {
-		return 0, c.fail(n, "the operator %s has no meaning here; there are + - * / ^, comparisons, and, or and not", n.Operator)
+		panic(c.fail(n, "the operator %s has no meaning here; there are + - * / ^, comparisons, and, or and not", n.Operator))
 	}
-	args, err := c.nodes(n.Left, n.Right)
-	if err != nil {
-		return 0, err
-	}
+	args := c.nodes(n.Left, n.Right)
 	if p, ok := c.exponent(args[1]); ok && op == opPower && !c.values[args[0]].truth && c.values[args[0]].matrix == 0 {
-		return c.power(args[0], p), nil
+		return c.power(args[0], p)
 	}
 	return c.elementwise(n, op, args...)
 }
@@ -411,71 +395,65 @@ func (c *compiler) power(a, p int) int {
 }
 
 // elementwise applies an operation to each coordinate.
-func (c *compiler) elementwise(n ast.Node, op operation, args ...int) (int, error) {
+func (c *compiler) elementwise(n ast.Node, op operation, args ...int) int {
 	result := value{n: 1, truth: op.compares()}
 	for i, a := range args {
 		v := &c.values[a]
 		if v.matrix > 0 {
-			return 0, c.fail(n, "%v stands here; it goes into dot(matrix, vector) or matrix[index]", v)
+			panic(c.fail(n, "%v stands here; it goes into dot(matrix, vector) or matrix[index]", v))
 		}
 		if wants := op.wantsTruth(i); wants != v.truth && !(op == opSame || op == opChoose && i > 0) {
 			if wants {
-				return 0, c.fail(n, "%v stands where a condition is needed, x > 0 say", v)
+				panic(c.fail(n, "%v stands where a condition is needed, x > 0 say", v))
 			}
-			return 0, c.fail(n, "a truth value stands where a number is needed: write (condition ? a : b)")
+			panic(c.fail(n, "a truth value stands where a number is needed: write (condition ? a : b)"))
 		}
 		if !v.vector {
 			continue
 		}
 		if result.vector && result.n != v.n {
-			return 0, c.fail(n, "a vector of %d does not go with one of %d", result.n, v.n)
+			panic(c.fail(n, "a vector of %d does not go with one of %d", result.n, v.n))
 		}
 		result.n, result.vector = v.n, true
 	}
 	switch op {
 	case opSame:
-		return args[0], nil
+		return args[0]
 	case opChoose:
 		if c.values[args[1]].truth || c.values[args[2]].truth {
-			return 0, c.fail(n, "a choice between truth values; use and, or and not")
+			panic(c.fail(n, "a choice between truth values; use and, or and not"))
 		}
 	}
-	return c.emit(op, result, nil, args...), nil
+	return c.emit(op, result, nil, args...)
 }
 
 // array makes a vector of numbers and vectors.
-func (c *compiler) array(n *ast.ArrayNode) (int, error) {
-	args, err := c.nodes(n.Nodes...)
-	if err != nil {
-		return 0, err
-	}
+func (c *compiler) array(n *ast.ArrayNode) int {
+	args := c.nodes(n.Nodes...)
 	total := 0
 	for i, a := range args {
 		if v := &c.values[a]; v.truth || v.matrix > 0 {
-			return 0, c.fail(n.Nodes[i], "%v in a list of numbers", v)
+			panic(c.fail(n.Nodes[i], "%v in a list of numbers", v))
 		}
 		total += c.values[a].n
 	}
 	if total == 0 || total > maxLength {
-		return 0, c.fail(n, "a list of %d numbers; it may have 1 to %d", total, maxLength)
+		panic(c.fail(n, "a list of %d numbers; it may have 1 to %d", total, maxLength))
 	}
-	return c.emit(opJoin, value{n: total, vector: true}, nil, args...), nil
+	return c.emit(opJoin, value{n: total, vector: true}, nil, args...)
 }
 
 // whole returns a constant whole number between bounds.
-func (c *compiler) whole(n ast.Node, what string, low, high int) (int, error) {
-	a, err := c.node(n)
-	if err != nil {
-		return 0, err
-	}
+func (c *compiler) whole(n ast.Node, what string, low, high int) int {
+	a := c.node(n)
 	v := &c.values[a]
 	if v.constant == nil || v.vector || v.truth || v.matrix > 0 || v.constant[0] != math.Trunc(v.constant[0]) {
-		return 0, c.fail(n, "%s must be a whole number that does not depend on the state", what)
+		panic(c.fail(n, "%s must be a whole number that does not depend on the state", what))
 	}
 	if x := v.constant[0]; x < float64(low) || x > float64(high) {
-		return 0, c.fail(n, "%s is %v and must be between %d and %d", what, x, low, high)
+		panic(c.fail(n, "%s is %v and must be between %d and %d", what, x, low, high))
 	}
-	return int(v.constant[0]), nil
+	return int(v.constant[0])
 }
 
 // selection takes coordinates of a vector.
@@ -483,75 +461,60 @@ func (c *compiler) selection(a int, list []int, vector bool) int {
 	return c.emit(opSelect, value{n: len(list), vector: vector, truth: c.values[a].truth}, list, a)
 }
 
-func (c *compiler) index(n *ast.MemberNode) (int, error) {
+func (c *compiler) index(n *ast.MemberNode) int {
 	if _, ok := n.Property.(*ast.StringNode); ok {
-		return 0, c.fail(n, "names have no parts here; v[i] is coordinate i of a vector, counted from 0")
+		panic(c.fail(n, "names have no parts here; v[i] is coordinate i of a vector, counted from 0"))
 	}
-	args, err := c.nodes(n.Node, n.Property)
-	if err != nil {
-		return 0, err
-	}
+	args := c.nodes(n.Node, n.Property)
 	v, i := &c.values[args[0]], &c.values[args[1]]
 	switch {
 	case !v.vector && v.matrix == 0:
-		return 0, c.fail(n, "%v has no coordinates", v)
+		panic(c.fail(n, "%v has no coordinates", v))
 	case v.truth || i.truth || i.matrix > 0 || i.vector:
-		return 0, c.fail(n, "an index is a number")
+		panic(c.fail(n, "an index is a number"))
 	}
 	rows, width := v.n, 1
 	if v.matrix > 0 {
 		rows, width = v.n/v.matrix, v.matrix
 	}
 	if i.constant != nil {
-		if _, err := c.whole(n.Property, "an index", 0, rows-1); err != nil {
-			return 0, err
-		}
+		row := c.whole(n.Property, "an index", 0, rows-1)
 		list := make([]int, width)
 		for j := range list {
-			list[j] = int(i.constant[0])*width + j
+			list[j] = row*width + j
 		}
-		return c.selection(args[0], list, v.matrix > 0), nil
+		return c.selection(args[0], list, v.matrix > 0)
 	}
 	if args[1] == c.k && c.env.Modes > rows {
-		return 0, c.fail(n, "the mode k takes %d values, and there are %d here", c.env.Modes, rows)
+		panic(c.fail(n, "the mode k takes %d values, and there are %d here", c.env.Modes, rows))
 	}
-	return c.emit(opGather, value{n: width, vector: v.matrix > 0}, nil, args...), nil
+	return c.emit(opGather, value{n: width, vector: v.matrix > 0}, nil, args...)
 }
 
-func (c *compiler) slice(n *ast.SliceNode) (int, error) {
-	a, err := c.node(n.Node)
-	if err != nil {
-		return 0, err
-	}
+func (c *compiler) slice(n *ast.SliceNode) int {
+	a := c.node(n.Node)
 	v := &c.values[a]
 	if !v.vector {
-		return 0, c.fail(n, "%v has no coordinates", v)
+		panic(c.fail(n, "%v has no coordinates", v))
 	}
 	length := v.n
-	bound := func(n ast.Node, otherwise int) (int, error) {
+	bound := func(n ast.Node, otherwise int) int {
 		if n == nil {
-			return otherwise, nil
+			return otherwise
 		}
-		i, err := c.whole(n, "the bound of a slice", -length, length)
+		i := c.whole(n, "the bound of a slice", -length, length)
 		if i < 0 {
 			i += length
 		}
-		return i, err
+		return i
 	}
-	from, err := bound(n.From, 0)
-	if err != nil {
-		return 0, err
-	}
-	to, err := bound(n.To, length)
-	if err != nil {
-		return 0, err
-	}
+	from, to := bound(n.From, 0), bound(n.To, length)
 	if from >= to {
-		return 0, c.fail(n, "the slice from %d to %d is empty", from, to)
+		panic(c.fail(n, "the slice from %d to %d is empty", from, to))
 	}
 	list := make([]int, to-from)
 	for i := range list {
 		list[i] = from + i
 	}
-	return c.selection(a, list, true), nil
+	return c.selection(a, list, true)
 }

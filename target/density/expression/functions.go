@@ -14,7 +14,7 @@ type function struct {
 	usage string
 	least int // arguments
 	most  int
-	make  func(c *compiler, n ast.Node, args []ast.Node) (int, error)
+	make  func(c *compiler, n ast.Node, args []ast.Node) int
 }
 
 // functions are all that there are, by name.
@@ -34,11 +34,8 @@ func init() {
 		"len":       {"len(v)", 1, 1, length},
 	}
 	for op, f := range unary {
-		functions[f.name] = &function{f.name + "(v)", 1, 1, func(c *compiler, n ast.Node, args []ast.Node) (int, error) {
-			a, err := c.node(args[0])
-			if err != nil {
-				return 0, err
-			}
+		functions[f.name] = &function{f.name + "(v)", 1, 1, func(c *compiler, n ast.Node, args []ast.Node) int {
+			a := c.node(args[0])
 			return c.elementwise(n, op, a)
 		}}
 	}
@@ -47,124 +44,91 @@ func init() {
 // Functions lists the names of all functions.
 func Functions() []string { return slices.Sorted(maps.Keys(functions)) }
 
-func (c *compiler) call(n ast.Node, name string, args []ast.Node) (int, error) {
+func (c *compiler) call(n ast.Node, name string, args []ast.Node) int {
 	f := functions[name]
 	if f == nil {
-		return 0, c.fail(n, "unknown function %s; there are %s", name, strings.Join(Functions(), ", "))
+		panic(c.fail(n, "unknown function %s; there are %s", name, strings.Join(Functions(), ", ")))
 	}
 	for _, a := range args {
 		if _, ok := a.(*ast.PredicateNode); ok {
-			return 0, c.fail(n, "%s is written %s", name, f.usage)
+			panic(c.fail(n, "%s is written %s", name, f.usage))
 		}
 	}
 	if len(args) < f.least || len(args) > f.most {
-		return 0, c.fail(n, "%s is written %s; it has %d arguments here", name, f.usage, len(args))
+		panic(c.fail(n, "%s is written %s; it has %d arguments here", name, f.usage, len(args)))
 	}
 	return f.make(c, n, args)
 }
 
 // vector returns an argument that must be a vector of numbers.
-func (c *compiler) vector(n ast.Node) (int, error) {
-	a, err := c.node(n)
-	if err != nil {
-		return 0, err
-	}
+func (c *compiler) vector(n ast.Node) int {
+	a := c.node(n)
 	if v := &c.values[a]; !v.vector || v.truth {
-		return 0, c.fail(n, "%v stands where a vector of numbers is needed", v)
+		panic(c.fail(n, "%v stands where a vector of numbers is needed", v))
 	}
-	return a, nil
+	return a
 }
 
-func reduction(op operation) func(*compiler, ast.Node, []ast.Node) (int, error) {
-	return func(c *compiler, _ ast.Node, args []ast.Node) (int, error) {
-		a, err := c.vector(args[0])
-		if err != nil {
-			return 0, err
-		}
-		return c.emit(op, value{n: 1}, nil, a), nil
+func reduction(op operation) func(*compiler, ast.Node, []ast.Node) int {
+	return func(c *compiler, _ ast.Node, args []ast.Node) int {
+		a := c.vector(args[0])
+		return c.emit(op, value{n: 1}, nil, a)
 	}
 }
 
 // extreme is that of a vector's coordinates, or of several values by coordinate.
-func extreme(of, over operation) func(*compiler, ast.Node, []ast.Node) (int, error) {
-	return func(c *compiler, n ast.Node, args []ast.Node) (int, error) {
+func extreme(of, over operation) func(*compiler, ast.Node, []ast.Node) int {
+	return func(c *compiler, n ast.Node, args []ast.Node) int {
 		if len(args) == 1 {
 			return reduction(over)(c, n, args)
 		}
-		values, err := c.nodes(args...)
-		if err != nil {
-			return 0, err
-		}
+		values := c.nodes(args...)
 		a := values[0]
 		for _, b := range values[1:] {
-			if a, err = c.elementwise(n, of, a, b); err != nil {
-				return 0, err
-			}
+			a = c.elementwise(n, of, a, b)
 		}
-		return a, nil
+		return a
 	}
 }
 
-func dot(c *compiler, n ast.Node, args []ast.Node) (int, error) {
-	a, err := c.node(args[0])
-	if err != nil {
-		return 0, err
-	}
-	b, err := c.vector(args[1])
-	if err != nil {
-		return 0, err
-	}
+func dot(c *compiler, n ast.Node, args []ast.Node) int {
+	a := c.node(args[0])
+	b := c.vector(args[1])
 	m := c.values[a]
 	if m.matrix == 0 {
-		if a, err = c.vector(args[0]); err != nil {
-			return 0, err
-		}
-		product, err := c.elementwise(n, opMultiply, a, b)
-		if err != nil {
-			return 0, err
-		}
-		return c.emit(opSum, value{n: 1}, nil, product), nil
+		a = c.vector(args[0])
+		product := c.elementwise(n, opMultiply, a, b)
+		return c.emit(opSum, value{n: 1}, nil, product)
 	}
 	if v := &c.values[b]; v.n != m.matrix {
-		return 0, c.fail(n, "%v does not go with a vector of %d", &m, v.n)
+		panic(c.fail(n, "%v does not go with a vector of %d", &m, v.n))
 	}
-	return c.emit(opProduct, value{n: m.n / m.matrix, vector: true}, nil, a, b), nil
+	return c.emit(opProduct, value{n: m.n / m.matrix, vector: true}, nil, a, b)
 }
 
-func where(c *compiler, n ast.Node, args []ast.Node) (int, error) {
-	values, err := c.nodes(args...)
-	if err != nil {
-		return 0, err
-	}
+func where(c *compiler, n ast.Node, args []ast.Node) int {
+	values := c.nodes(args...)
 	return c.elementwise(n, opChoose, values...)
 }
 
-func length(c *compiler, _ ast.Node, args []ast.Node) (int, error) {
-	a, err := c.vector(args[0])
-	if err != nil {
-		return 0, err
-	}
-	return c.number(float64(c.values[a].n)), nil
+func length(c *compiler, _ ast.Node, args []ast.Node) int {
+	a := c.vector(args[0])
+	return c.number(float64(c.values[a].n))
 }
 
 // shifted takes each coordinate's neighbour at a distance: coordinate i of the
 // result is number i + by, on a lattice site r + by. Beyond the ends the vector
 // repeats, if it is periodic, and is 0 if not.
-func shifted(periodic bool) func(*compiler, ast.Node, []ast.Node) (int, error) {
-	return func(c *compiler, n ast.Node, args []ast.Node) (int, error) {
-		a, err := c.vector(args[0])
-		if err != nil {
-			return 0, err
-		}
+func shifted(periodic bool) func(*compiler, ast.Node, []ast.Node) int {
+	return func(c *compiler, n ast.Node, args []ast.Node) int {
+		a := c.vector(args[0])
 		length := c.values[a].n
 		sides, by := []int{length}, []int{0}
 		if len(args) == 2 {
-			by[0], err = c.whole(args[1], "a shift", -maxLength, maxLength)
-		} else if sides, err = c.wholes(args[1], "the side of a lattice", 1, maxLength); err == nil {
-			by, err = c.wholes(args[2], "a shift", -maxLength, maxLength)
-		}
-		if err != nil {
-			return 0, err
+			by[0] = c.whole(args[1], "a shift", -maxLength, maxLength)
+		} else {
+			sides = c.wholes(args[1], "the side of a lattice", 1, maxLength)
+			by = c.wholes(args[2], "a shift", -maxLength, maxLength)
 		}
 		sites := 1
 		for _, s := range sides {
@@ -172,11 +136,11 @@ func shifted(periodic bool) func(*compiler, ast.Node, []ast.Node) (int, error) {
 		}
 		switch {
 		case sites != length:
-			return 0, c.fail(args[1], "a lattice of sides %v has not the %d sites of the vector", sides, length)
+			panic(c.fail(args[1], "a lattice of sides %v has not the %d sites of the vector", sides, length))
 		case len(by) != len(sides):
-			return 0, c.fail(args[2], "%d shifts for %d sides", len(by), len(sides))
+			panic(c.fail(args[2], "%d shifts for %d sides", len(by), len(sides)))
 		}
-		return c.selection(a, neighbours(sides, by, periodic), true), nil
+		return c.selection(a, neighbours(sides, by, periodic), true)
 	}
 }
 
@@ -209,17 +173,13 @@ func neighbours(sides, by []int, periodic bool) []int {
 }
 
 // wholes returns a list of constant whole numbers between bounds.
-func (c *compiler) wholes(n ast.Node, what string, low, high int) (all []int, err error) {
+func (c *compiler) wholes(n ast.Node, what string, low, high int) (all []int) {
 	list, ok := n.(*ast.ArrayNode)
 	if !ok || len(list.Nodes) == 0 {
-		return nil, c.fail(n, "a list such as [8, 8] is needed here")
+		panic(c.fail(n, "a list such as [8, 8] is needed here"))
 	}
 	for i, item := range list.Nodes {
-		x, err := c.whole(item, fmt.Sprintf("%s (number %d)", what, i+1), low, high)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, x)
+		all = append(all, c.whole(item, fmt.Sprintf("%s (number %d)", what, i+1), low, high))
 	}
-	return all, nil
+	return all
 }
