@@ -59,12 +59,11 @@ type consensus struct {
 	weights   []float32
 	spread    []float64 // Σ_p |θ_p − v|² of each piece
 	finite    []bool
-	draws     [][]float32
 	point     []float32 // v, before it is θ
+	perturbations
 
 	ctx                  context.Context // of the present loop over pieces
-	stream               asm.Counter
-	keep, noise          float32 // of a particle's distance from v
+	keep, noise          float32         // of a particle's distance from v
 	scatter, agree, step func(piece int)
 }
 
@@ -73,14 +72,11 @@ func newConsensus(p Problem, config Consensus) *consensus {
 	c := &consensus{
 		Problem: p, config: config, particles: make([]float32, config.Particles*n), point: make([]float32, n),
 		losses: make([]float64, config.Particles), weights: make([]float32, config.Particles),
-		spread: make([]float64, pieces(n)), finite: make([]bool, pieces(n)),
+		spread: make([]float64, pieces(n)), finite: make([]bool, pieces(n)), perturbations: newPerturbations(n),
 	}
 	memory.Huge(asm.Bytes(c.particles))
 	if p.EMA > 0 {
 		c.ema = make([]float32, n)
-	}
-	for range pieces(n) {
-		c.draws = append(c.draws, make([]float32, pieceLen))
 	}
 	c.scatter, c.agree, c.step = c.scatterPiece, c.agreePiece, c.stepPiece
 	return c
@@ -114,13 +110,6 @@ func (c *consensus) scatterPiece(piece int) {
 			particle[i] = theta[i] + float32(c.config.Spread)*epsilon
 		}
 	}
-}
-
-// draw returns a piece of the normal numbers of a particle.
-func (c *consensus) draw(piece, p int) []float32 {
-	n := len(c.Params)
-	asm.Normals(c.draws[piece], &c.stream, uint64(p*pieces(n)+piece)*pieceLen/4)
-	return c.draws[piece][:min(pieceLen, n-piece*pieceLen)]
 }
 
 // Look moves θ to the consensus point, at the first step of particles scattered

@@ -50,9 +50,8 @@ type evolution struct {
 	losses    []float64 // at θ + σε and at θ − σε, pair by pair
 	weights   []float32 // of each ε in the estimate
 	order     []int32   // of the losses
-	draws     [][]float32
+	perturbations
 
-	stream           asm.Counter
 	pair             int
 	shift            float32
 	perturb, combine func(piece int)
@@ -63,13 +62,11 @@ func newEvolution(p Problem, c Evolution) *evolution {
 	e := &evolution{
 		Problem: p, config: c, candidate: make([]float32, n),
 		losses: make([]float64, 2*c.Pairs), weights: make([]float32, c.Pairs), order: make([]int32, 2*c.Pairs),
-	}
-	for range pieces(n) {
-		e.draws = append(e.draws, make([]float32, pieceLen))
+		perturbations: newPerturbations(n),
 	}
 	e.perturb = func(piece int) {
-		epsilon, lo := e.draw(piece, e.pair)
-		for i, v := range epsilon {
+		lo := piece * pieceLen
+		for i, v := range e.draw(piece, e.pair) {
 			e.candidate[lo+i] = e.Params[lo+i] + e.shift*v
 		}
 	}
@@ -78,8 +75,7 @@ func newEvolution(p Problem, c Evolution) *evolution {
 		grad := e.Grad[lo:min(lo+pieceLen, n)]
 		clear(grad)
 		for pair, w := range e.weights {
-			epsilon, _ := e.draw(piece, pair)
-			for i, v := range epsilon {
+			for i, v := range e.draw(piece, pair) {
 				grad[i] += w * v
 			}
 		}
@@ -87,13 +83,25 @@ func newEvolution(p Problem, c Evolution) *evolution {
 	return e
 }
 
-// draw returns a piece of a pair's ε and the first parameter that it belongs to.
-func (e *evolution) draw(piece, pair int) (epsilon []float32, first int) {
-	n := len(e.candidate)
-	first = piece * pieceLen
-	draw := e.draws[piece]
-	asm.Normals(draw, &e.stream, uint64(pair*pieces(n)+piece)*pieceLen/4)
-	return draw[:min(pieceLen, n-first)], first
+// perturbations are the normal numbers ε of candidates, drawn by pieces of the parameters.
+type perturbations struct {
+	params int
+	draws  [][]float32
+	stream asm.Counter
+}
+
+func newPerturbations(params int) perturbations {
+	p := perturbations{params: params}
+	for range pieces(params) {
+		p.draws = append(p.draws, make([]float32, pieceLen))
+	}
+	return p
+}
+
+// draw returns a piece of a candidate's ε.
+func (p *perturbations) draw(piece, candidate int) []float32 {
+	asm.Normals(p.draws[piece], &p.stream, uint64(candidate*len(p.draws)+piece)*pieceLen/4)
+	return p.draws[piece][:min(pieceLen, p.params-piece*pieceLen)]
 }
 
 // Look returns the mean loss of the candidates and the estimate's norm.
