@@ -76,22 +76,24 @@ func (r *Reading) parseBQP(data []byte) (*Hamiltonian, error) {
 	}
 	q := newQuadratic(names, r.variables)
 	q.scale, q.offset = *b.Scale, *b.Offset
-	known := func(path string, id *int) error {
-		if id == nil {
-			return fail(path, "a number of a variable is missing")
+	known := func(path string, coeff *float64, ids ...*int) error {
+		for _, id := range ids {
+			if id == nil {
+				return fail(path, "a number of a variable is missing")
+			}
+			if _, ok := q.at(*id); !ok {
+				return fail(path, "variable %d is not among variable_ids", *id)
+			}
 		}
-		if _, ok := q.at(*id); !ok {
-			return fail(path, "variable %d is not among variable_ids", *id)
+		if coeff == nil {
+			return fail(path, "coeff is missing")
 		}
 		return nil
 	}
 	for k, t := range b.Linear {
 		path := fmt.Sprintf("linear_terms[%d]", k)
-		if err := known(path, t.ID); err != nil {
+		if err := known(path, t.Coeff, t.ID); err != nil {
 			return nil, err
-		}
-		if t.Coeff == nil {
-			return nil, fail(path, "coeff is missing")
 		}
 		if !q.linear(*t.ID, *t.Coeff) {
 			return nil, fail(path, "variable %d has its second linear term; write one", *t.ID)
@@ -99,14 +101,8 @@ func (r *Reading) parseBQP(data []byte) (*Hamiltonian, error) {
 	}
 	for k, t := range b.Quadratic {
 		path := fmt.Sprintf("quadratic_terms[%d]", k)
-		if err := known(path, t.Tail); err != nil {
+		if err := known(path, t.Coeff, t.Tail, t.Head); err != nil {
 			return nil, err
-		}
-		if err := known(path, t.Head); err != nil {
-			return nil, err
-		}
-		if t.Coeff == nil {
-			return nil, fail(path, "coeff is missing")
 		}
 		if *t.Tail == *t.Head {
 			return nil, fail(path, "variable %d is coupled to itself", *t.Tail)

@@ -1,6 +1,7 @@
 package spins
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -74,10 +75,7 @@ type Tempered struct {
 // target. The same bits result for any number of threads. The error is ctx's or says
 // what is wrong.
 func (t Tempering) Run(ctx context.Context, g *Graph, visit func(batch []uint64)) (*Tempered, error) {
-	if err := t.Validate(); err != nil {
-		return nil, err
-	}
-	if err := g.CheckTemperature(t.Beta); err != nil {
+	if err := cmp.Or(t.Validate(), g.CheckTemperature(t.Beta)); err != nil {
 		return nil, err
 	}
 	const kept = 8 + 8 + 4 // bytes of a chain's round
@@ -97,10 +95,7 @@ func (t Tempering) Run(ctx context.Context, g *Graph, visit func(batch []uint64)
 // workers are the caller's.
 func (t Tempering) Start(ctx context.Context, g *Graph, workers *pool.Pool) (*Exchange, error) {
 	t.Rounds, t.Every = 4, 1
-	if err := t.Validate(); err != nil {
-		return nil, err
-	}
-	if err := g.CheckTemperature(t.Beta); err != nil {
+	if err := cmp.Or(t.Validate(), g.CheckTemperature(t.Beta)); err != nil {
 		return nil, err
 	}
 	e := &Exchange{Tempering: t, graph: g, workers: workers}
