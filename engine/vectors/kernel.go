@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
@@ -12,7 +13,7 @@ type kernel struct {
 	ensemble *Ensemble
 	lanes    *nn.Lanes
 	movers   []*mover             // of blocks
-	counts   []moveCounts         // likewise
+	counts   []engine.Count       // likewise
 	moving   func(lo, hi int) int // the end of the states of a block that move
 	shared   []pool.Span          // what ranks give each other of a batch that has moved
 
@@ -27,7 +28,7 @@ type kernel struct {
 func newKernel(c *Config, e *Ensemble, lanes *nn.Lanes) *kernel {
 	n := c.Training.Batch
 	k := &kernel{
-		config: c, ensemble: e, lanes: lanes, counts: make([]moveCounts, lanes.Blocks()),
+		config: c, ensemble: e, lanes: lanes, counts: make([]engine.Count, lanes.Blocks()),
 		logPi: make([]float64, n), logNext: make([]float64, n),
 	}
 	for range lanes.Blocks() {
@@ -39,7 +40,7 @@ func newKernel(c *Config, e *Ensemble, lanes *nn.Lanes) *kernel {
 		from, to := k.s.Part(lo, end), k.next.Part(lo, end)
 		copy(to.X, from.X)
 		copy(to.K, from.K)
-		k.counts[b] = moveCounts{}
+		k.counts[b] = engine.Count{}
 		if end > lo {
 			m.advance(to, k.config.Transition.Steps, &k.stream, uint64(lo), &k.counts[b])
 		}
@@ -65,15 +66,12 @@ func (k *kernel) Move(next, s States, step uint32) error {
 }
 
 // Acceptance implements engine.Transition.
-func (k *kernel) Acceptance() float64 {
-	counts := k.total()
-	return counts.total().Rate()
-}
+func (k *kernel) Acceptance() float64 { return k.total().Rate() }
 
 // total counts the proposals of the last move.
-func (k *kernel) total() (all moveCounts) {
-	for i := range k.counts {
-		all.add(&k.counts[i])
+func (k *kernel) total() (all engine.Count) {
+	for _, c := range k.counts {
+		all.Add(c)
 	}
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
@@ -62,11 +63,21 @@ func TestModalTransitionAcceptance(t *testing.T) {
 	for _, d := range dims {
 		target := threeTwins(d)
 		tr := newTransition(target, testTransitions["random"])
-		counts := tr.newMover(strip).run(exactTwins(target, n, 7), 1, &asm.Counter{Seed: 8}, 0)
-		require.EqualValues(t, n, counts.total().Proposed)
+		var counts [moves]engine.Count
+		m, all := tr.newMover(strip), exactTwins(target, n, 7)
+		for lo := 0; lo < n; lo += strip {
+			count := m.run(all.Part(lo, lo+strip), 1, &asm.Counter{Seed: 8}, uint64(lo))
+			require.EqualValues(t, strip, count.Proposed)
+			before := counts
+			m.countKinds(&counts)
+			for kind := range counts {
+				count.Accepted -= counts[kind].Accepted - before[kind].Accepted
+			}
+			require.Zero(t, count.Accepted)
+		}
 		for kind, p := range map[move]float64{walking: .45, flip: .05, teleport: .5} {
 			share := float64(counts[kind].Proposed) / n
-			require.InDelta(t, p, share, 6*math.Sqrt(p*(1-p)/n), "%v", kind)
+			require.InDelta(t, p, share, 6*math.Sqrt(p*(1-p)/n), "%s", moveNames[kind])
 		}
 		// Other exact samples, other noise, acceptance in expectation.
 		s := exactTwins(target, n, 17)
@@ -95,10 +106,20 @@ func TestModalTransitionAcceptance(t *testing.T) {
 		}
 		for kind, w := range want {
 			rate, of := counts[kind].Rate(), float64(counts[kind].Proposed)
-			require.InDelta(t, w.Value(), rate, 6*math.Hypot(w.StandardError(), math.Sqrt(rate*(1-rate)/of)), "%v in %d", move(kind), d)
+			require.InDelta(t, w.Value(), rate, 6*math.Hypot(w.StandardError(), math.Sqrt(rate*(1-rate)/of)), "%s in %d", moveNames[kind], d)
 		}
 	}
-	require.Zero(t, (&moveCounts{}).total().Rate())
+}
+
+// countKinds adds the proposals of the last step, by their kinds.
+func (m *mover) countKinds(counts *[moves]engine.Count) {
+	for i, choice := range m.choice {
+		c := &counts[m.proposals[choice].kind]
+		c.Proposed++
+		if m.uniforms[4*i+m.decides] < m.ratio[i] {
+			c.Accepted++
+		}
+	}
 }
 
 // TestModalTransitionIsIndependentOfCuts moves a batch in one piece and in several.
@@ -110,10 +131,10 @@ func TestModalTransitionIsIndependentOfCuts(t *testing.T) {
 			m := tr.newMover(strip)
 			const n = 1000
 			s, cuts := exactTwins(target, n, 1), exactTwins(target, n, 1)
-			whole, parts := m.run(s, 9, &asm.Counter{Seed: 2, Step: 5}, 40), moveCounts{}
+			whole, parts := m.run(s, 9, &asm.Counter{Seed: 2, Step: 5}, 40), engine.Count{}
 			for _, cut := range [][2]int{{0, 3}, {3, 300}, {300, 1000}} {
 				part := m.run(cuts.Part(cut[0], cut[1]), 9, &asm.Counter{Seed: 2, Step: 5}, 40+uint64(cut[0]))
-				parts.add(&part)
+				parts.Add(part)
 			}
 			require.Equal(t, s, cuts, name)
 			require.Equal(t, whole, parts, name)
@@ -170,8 +191,13 @@ func TestModalTransitionOfOneMode(t *testing.T) {
 	target := threeTwins(2)[:1]
 	for name, c := range testTransitions {
 		s := exactTwins(target, 100, 1)
-		counts := newTransition(target, c).newMover(strip).run(s, 5, &asm.Counter{}, 0)
-		require.Zero(t, counts[teleport].Proposed, name)
+		m := newTransition(target, c).newMover(strip)
+		for step := range 5 {
+			m.run(s, 1, &asm.Counter{Step: uint32(step)}, 0)
+			var counts [moves]engine.Count
+			m.countKinds(&counts)
+			require.Zero(t, counts[teleport].Proposed, name)
+		}
 		require.Equal(t, make([]uint8, 100), s.K, name)
 	}
 }
@@ -194,14 +220,13 @@ func BenchmarkModalTransition(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			tr := newTransition(target, testTransitions[name])
 			m, s := tr.newMover(strip), exactTwins(target, 2048, 1)
-			var counts moveCounts
+			var count engine.Count
 			c := asm.Counter{Seed: 1}
 			for b.Loop() {
 				c.Step++
-				more := m.run(s, tr.config.Steps, &c, 0)
-				counts.add(&more)
+				count.Add(m.run(s, tr.config.Steps, &c, 0))
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(counts.total().Proposed), "ns/move")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(count.Proposed), "ns/move")
 		})
 	}
 }
@@ -266,10 +291,10 @@ func followsItsStreams(t *testing.T, name string, target twins, c TransitionConf
 			move(2*step+1, step, 1)
 		}
 	}
-	counts := newTransition(target, c).newMover(strip).run(s, steps, &stream, uint64(first))
+	count := newTransition(target, c).newMover(strip).run(s, steps, &stream, uint64(first))
 	require.Equal(t, wantK, s.K, name)
 	for i := range s.X {
 		require.InDelta(t, wantX[i], s.X[i], 1e-4, fmt.Sprintf("%s, sample %d", name, i/d))
 	}
-	require.EqualValues(t, accepted, counts.total().Accepted, name)
+	require.EqualValues(t, accepted, count.Accepted, name)
 }

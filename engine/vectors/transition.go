@@ -10,7 +10,7 @@ import (
 )
 
 // A move is one of the proposals of the transition kernel.
-type move int
+type move uint8
 
 const (
 	walking  move = iota // x′ = x + ε in the same mode
@@ -21,31 +21,13 @@ const (
 
 var moveNames = [moves]string{walking: "walk", flip: "flip", teleport: "teleport"}
 
-// String returns "walk", "flip" or "teleport".
-func (m move) String() string { return moveNames[m] }
-
-// moveCounts counts proposals by move.
-type moveCounts [moves]engine.Count
-
-func (c *moveCounts) add(d *moveCounts) {
-	for m := range c {
-		c[m].Add(d[m])
-	}
-}
-
-func (c *moveCounts) total() (sum engine.Count) {
-	for _, m := range c {
-		sum.Add(m)
-	}
-	return sum
-}
-
 // A proposal is the map x → factor·x + shift + noise·ε from one mode to another.
 type proposal struct {
-	factor, noise  float64
-	shift          []float64 // [d]
-	logVolume      float64   // ln |∂x′/∂x| = d ln |factor|
-	from, to, kind uint8
+	factor, noise float64
+	shift         []float64 // [d]
+	logVolume     float64   // ln |∂x′/∂x| = d ln |factor|
+	from, to      uint8
+	kind          move
 }
 
 // logRatio returns ln [π(x′, to) |∂x′/∂x| / π(x, from)], given the densities'
@@ -80,12 +62,12 @@ func newTransition(target Target, c TransitionConfig) *transition {
 	}
 	for k := range m {
 		for i := range m + 1 {
-			p := proposal{factor: 1, noise: 1, from: uint8(k), to: uint8(k), kind: uint8(walking)}
+			p := proposal{factor: 1, noise: 1, from: uint8(k), to: uint8(k), kind: walking}
 			switch {
 			case i == int(flip):
-				p.factor, p.kind = -1, uint8(flip)
+				p.factor, p.kind = -1, flip
 			case i >= int(teleport):
-				p.to, p.kind, p.noise = uint8((k+i-1)%m), uint8(teleport), 0
+				p.to, p.kind, p.noise = uint8((k+i-1)%m), teleport, 0
 			}
 			from, width := place(target, k)
 			to, newWidth := place(target, int(p.to))
@@ -187,16 +169,16 @@ func (m *mover) tell(logPi, values []float64, stride int, s States) {
 // run takes the given number of steps from states, in place, whose indices in the stream c
 // start at first. Every sample's random numbers are its own, so the same bits result however
 // a batch is cut. A run that is halted leaves states of no use. It allocates nothing.
-func (m *mover) run(s States, steps int, c *rng.Counter, first uint64) (counts moveCounts) {
+func (m *mover) run(s States, steps int, c *rng.Counter, first uint64) (count engine.Count) {
 	rows := len(m.current)
 	for lo := 0; lo < s.Len(); lo += rows {
 		part := s.Part(lo, min(lo+rows, s.Len()))
 		m.start(part)
-		if !m.advance(part, steps, c, first+uint64(lo), &counts) {
+		if !m.advance(part, steps, c, first+uint64(lo), &count) {
 			break
 		}
 	}
-	return counts
+	return count
 }
 
 // start returns β ln π of up to a strip's states, from which advance goes on and which it
@@ -209,14 +191,14 @@ func (m *mover) start(s States) (current []float64) {
 
 // advance is run of the first of the states that start has seen. It reports whether it was
 // not halted.
-func (m *mover) advance(s States, steps int, c *rng.Counter, first uint64, counts *moveCounts) bool {
+func (m *mover) advance(s States, steps int, c *rng.Counter, first uint64, count *engine.Count) bool {
 	for step := range steps {
 		if m.halted != nil && m.halted() {
 			return false
 		}
 		if m.modes == 0 {
 			m.walk(s, c, uint64(step)<<stepShift|first)
-			m.settle(s, counts)
+			m.settle(s, count)
 			continue
 		}
 		if step%4 == 0 {
@@ -230,7 +212,7 @@ func (m *mover) advance(s States, steps int, c *rng.Counter, first uint64, count
 		}
 		for i := range orders {
 			m.propose(s, c, first, 2*step+i, max(across, float32(i)))
-			m.settle(s, counts)
+			m.settle(s, count)
 		}
 	}
 	return true
@@ -292,9 +274,9 @@ func (m *mover) propose(s States, c *rng.Counter, first uint64, index int, acros
 const fewCoordinates = 4
 
 // settle accepts proposals or not.
-func (m *mover) settle(s States, counts *moveCounts) {
+func (m *mover) settle(s States, count *engine.Count) {
 	m.logDensity(m.next[:s.Len()], m.to.Part(0, s.Len()))
-	m.accept(s, m.acceptance(s.Len()), counts)
+	m.accept(s, m.acceptance(s.Len()), count)
 }
 
 // acceptance returns min{1, π(s′) |∂s′/∂s| / π(s)} of the proposals of some states. The
@@ -311,17 +293,15 @@ func (m *mover) acceptance(rows int) []float32 {
 }
 
 // accept makes the moves whose uniform number is below their ratio.
-func (m *mover) accept(s States, ratio []float32, counts *moveCounts) {
+func (m *mover) accept(s States, ratio []float32, count *engine.Count) {
 	d := m.dim
-	var proposed, accepted uint64 // sixteen bits for each kind of move
+	var accepted uint64
 	for i, p := range ratio {
 		yes := uint32(0)
 		if m.uniforms[4*i+m.decides] < p { // never for NaN
 			yes = 1
 		}
-		kind := m.proposals[m.choice[i]].kind
-		proposed += 1 << (16 * kind & 63)
-		accepted += uint64(yes) << (16 * kind & 63)
+		accepted += uint64(yes)
 		x, to := s.X[i*d:][:d], m.to.X[i*d:][:d]
 		if d <= fewCoordinates {
 			for j, v := range x {
@@ -337,8 +317,5 @@ func (m *mover) accept(s States, ratio []float32, counts *moveCounts) {
 			s.K[i] ^= (s.K[i] ^ m.to.K[i]) & -uint8(yes)
 		}
 	}
-	for kind := range counts {
-		counts[kind].Proposed += proposed >> (16 * kind) & math.MaxUint16
-		counts[kind].Accepted += accepted >> (16 * kind) & math.MaxUint16
-	}
+	count.Add(engine.Count{Proposed: uint64(len(ratio)), Accepted: accepted})
 }

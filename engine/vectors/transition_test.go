@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
@@ -39,8 +40,7 @@ func TestTransitionAcceptance(t *testing.T) {
 		tr := newTransition(target, TransitionConfig{Sigma: sigma})
 		x := exact(target, n, 5)
 		y := append([]float32(nil), x...)
-		counts := tr.newMover(strip).run(states(y, 2), 1, &asm.Counter{Seed: 6}, 0)
-		count := counts.total()
+		count := tr.newMover(strip).run(states(y, 2), 1, &asm.Counter{Seed: 6}, 0)
 		require.EqualValues(t, n, count.Proposed)
 
 		// ε from another stream, acceptance in expectation.
@@ -96,13 +96,12 @@ func TestTransitionFarFromTheTarget(t *testing.T) {
 	nan := float32(math.NaN())
 	x := []float32{1e25, 1e25, 1000, -1000, nan, 0, 0, 0}
 	y := append([]float32(nil), x...)
-	counts := tr.newMover(strip).run(states(y, 2), 50, &asm.Counter{Seed: 2}, 0)
+	count := tr.newMover(strip).run(states(y, 2), 50, &asm.Counter{Seed: 2}, 0)
 	require.Equal(t, x[:2], y[:2])
 	require.Less(t, y[2], x[2]+1, "moves far away lead towards the target")
 	require.NotEqual(t, x[2], y[2])
 	require.True(t, y[4] != y[4])
 	require.NotEqual(t, x[6], y[6])
-	count := counts.total()
 	require.Less(t, count.Rate(), 0.5)
 }
 
@@ -138,9 +137,9 @@ func TestAcceptanceByMasksIsABranch(t *testing.T) {
 				want++
 			}
 		}
-		var counts moveCounts
-		m.accept(states(x, d), ratio, &counts)
-		require.Equal(t, want, counts[walking].Accepted)
+		var count engine.Count
+		m.accept(states(x, d), ratio, &count)
+		require.Equal(t, engine.Count{Proposed: strip, Accepted: want}, count)
 		require.Equal(t, wantX, x)
 		require.Equal(t, wantCurrent, m.current)
 	}

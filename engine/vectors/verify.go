@@ -60,7 +60,7 @@ type subject struct {
 
 	transition  func(t Target, c TransitionConfig) *transition
 	acceptance  func(m *mover, rows int) []float32
-	run         func(m *mover, s States, steps int, c *rng.Counter, first uint64) moveCounts
+	run         func(m *mover, s States, steps int, c *rng.Counter, first uint64) engine.Count
 	transform64 func(f *flow, params, z []float64) (x []float64, logVolume float64)
 	inverse     func(p *flowPass, z, x []float32, w *weights)
 	flowDensity func(p *flowPass, dst []float64)

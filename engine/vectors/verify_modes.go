@@ -111,7 +111,7 @@ func (v *subject) checkModalBalance() ([]engine.Check, error) {
 	}
 	var all []engine.Check
 	for kind, w := range worst {
-		all = append(all, engine.AtMost("detailed_balance_"+move(kind).String(), w, bound,
+		all = append(all, engine.AtMost("detailed_balance_"+moveNames[kind], w, bound,
 			"largest difference of the logarithms of both sides on %d pairs of states of each two modes", pairs))
 	}
 	return append(all, engine.AtMost("teleport_returns", astray, 1e-12,

@@ -82,7 +82,7 @@ func wrongEstimator(spoil func(loss *float64, ds slopes)) func(*subject) {
 // wrongRun moves as if towards another target or by another walk.
 func wrongRun(change func(m gaussians, tr *TransitionConfig) gaussians) func(*subject) {
 	return func(v *subject) {
-		v.run = func(m *mover, s States, steps int, c *asm.Counter, first uint64) moveCounts {
+		v.run = func(m *mover, s States, steps int, c *asm.Counter, first uint64) engine.Count {
 			moves := TransitionConfig{Sigma: []float64{0.3, 1, 2}}
 			other := change(m.target.(gaussians), &moves)
 			return newTransition(other, moves).newMover(strip).run(s, steps, c, first)
@@ -227,7 +227,7 @@ func faults() []fault {
 			}
 		})},
 		fault{"the chain never moves", []string{"loss-elsewhere/mmd"}, func(v *subject) {
-			v.run = func(*mover, States, int, *asm.Counter, uint64) (none moveCounts) { return none }
+			v.run = func(*mover, States, int, *asm.Counter, uint64) (none engine.Count) { return none }
 		}},
 		fault{"the loss has the wrong sign", []string{"loss-elsewhere/mmd"}, wrongEstimator(func(loss *float64, _ slopes) { *loss = -*loss })},
 	)
