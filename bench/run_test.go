@@ -46,7 +46,7 @@ var small = map[string][]string{
 func quick(suite string) Options {
 	paths := asm.Supported()
 	paths = []asm.Path{paths[0], paths[len(paths)-1]} // which may be one
-	if suite == "iteration" || paths[0] == paths[1] {
+	if slices.Contains([]string{"iteration", "sample", "score"}, suite) || paths[0] == paths[1] {
 		paths = paths[1:] // the portable path is slow
 	}
 	return Options{

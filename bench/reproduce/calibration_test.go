@@ -27,19 +27,18 @@ type calibration struct {
 	train                []string // assignments of the training
 	target               []string // and of the target that it is diagnosed for, if that is another
 	truth                []string // and of chains that mix, for the truth
-	quick                bool     // taken by every run of the tests
 }
 
 // calibrations are generators stopped early, of another temperature or other weights,
 // with a mode lost, and good ones.
 var calibrations = []calibration{
-	{name: "3×3, β = 0.2, 40 steps", system: "ising", preset: "quick", train: []string{"training.steps=40"}, quick: true},
+	{name: "3×3, β = 0.2, 40 steps", system: "ising", preset: "quick", train: []string{"training.steps=40"}},
 	{name: "3×3, β = 0.2, 400 steps", system: "ising", preset: "quick", train: []string{"training.steps=400"}},
 	{name: "3×3, of β = 0.2 at 0.3", system: "ising", preset: "quick", train: []string{"training.steps=200"}, target: []string{"target.beta=0.3"}},
-	{name: "4×4, β = 0.44", system: "ising", preset: "best", train: []string{"target.l=4", "target.beta=0.44"}, quick: true},
+	{name: "4×4, β = 0.44", system: "ising", preset: "best", train: []string{"target.l=4", "target.beta=0.44"}},
 	{name: "4×4, of β = 0.3 at 0.44", system: "ising", preset: "best", train: []string{"target.l=4", "target.beta=0.3"}, target: []string{"target.beta=0.44"}},
 	{name: "8×8, β = 0.4407", system: "ising", preset: "best", train: []string{"target.l=8", "target.beta=0.4407"}},
-	{name: "8×8, β = 0.4407, 2 steps", system: "ising", preset: "best", train: []string{"target.l=8", "target.beta=0.4407", "training.steps=2"}, quick: true},
+	{name: "8×8, β = 0.4407, 2 steps", system: "ising", preset: "best", train: []string{"target.l=8", "target.beta=0.4407", "training.steps=2"}},
 	{name: "8×8, β = 0.44, of a field 0.2 at 0.001: a sector lost", system: "ising", preset: "best", train: []string{"target.l=8", "target.beta=0.44", "target.h=0.2"}, target: []string{"target.h=0.001"}},
 	{name: "8×8, of β = 0.3 at 0.5 in a field 0.1", system: "ising", preset: "best", train: []string{"target.l=8", "target.beta=0.3", "target.h=0.1"}, target: []string{"target.beta=0.5"}},
 	{name: "16×16, β = 0.28, 20 steps", system: "ising", preset: "best", train: []string{"target.l=16", "target.beta=0.28", "training.steps=20"}},
@@ -80,17 +79,12 @@ const (
 )
 
 // TestVerdictsAreCalibrated counts how often verdicts are right, too mild and too harsh.
-// -v prints the table of docs/trust.md, whose most part is long.
+// -v prints the table of docs/trust.md.
 func TestVerdictsAreCalibrated(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains and diagnoses")
-	}
+	long.Only(t)
 	var rows []string
 	count := map[string]int{}
 	for _, c := range calibrations {
-		if !c.quick && !long.Tests() {
-			continue
-		}
 		before, after, r := c.outcome(t)
 		class := classify(r, before, after)
 		count[class]++
