@@ -203,7 +203,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 			}
 		})},
 		{"one row of 512 goes astray", []string{"metropolis-rows/mixture"}, wrongSteps(func(dst []uint64, _ *asm.Counter, first uint64, _ *bitspin.Stats) {
-			if first>>testSampleBits == 200 {
+			if first>>faultSampleBits == 200 {
 				for i := range dst[:len(dst)/10] {
 					dst[i] = 200
 				}
@@ -271,7 +271,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 	for _, b := range breaks {
 		for _, name := range b.checks {
 			v := newSubject(workers)
-			v.samples = 1 << testSampleBits
+			v.samples = 1 << faultSampleBits
 			b.spoil(v)
 			result := all[name](v)
 			require.False(t, result.OK, "%s: %s passes with value %g and bound %g", name, b.fault, result.Value, result.Bound)
@@ -283,8 +283,11 @@ func TestEveryCheckCanFail(t *testing.T) {
 	require.Len(t, broken, len(all), "every check must be shown to fail")
 }
 
-// testSampleBits keeps the Metropolis checks of the tests short.
-const testSampleBits = 13
+// testSampleBits keeps the Metropolis checks of the tests short; faults show in fewer samples.
+const (
+	testSampleBits  = 13
+	faultSampleBits = 11
+)
 
 // TestFewSamples checks models with fewer samples than a χ² test needs.
 func TestFewSamples(t *testing.T) {
