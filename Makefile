@@ -10,12 +10,12 @@ comma := ,
 PYTHON ?= python3
 PYTHONDIR ?= $(shell $(PYTHON) -c 'import site, sys; below = "$(PREFIX)/lib/"; print(next((d for d in site.getsitepackages() if d.startswith(below)), "%spython%d.%d/site-packages" % (below, *sys.version_info[:2])))' 2>/dev/null)
 
-.PHONY: dist wheel install library embed build test long mutate vet format lint generate paths purego race arm64 verify ci bench cover picture results studies golangci vulnerabilities benchstat always clean
+.PHONY: dist wheel install library embed build test long pages kills mutate vet format lint generate paths purego race arm64 verify ci bench cover picture results studies golangci vulnerabilities benchstat always clean
 
 build:
 	$(GO) build -o revgen ./cmd/revgen
 
-test long vet format lint generate paths purego race arm64 verify embed vulnerabilities:
+test long pages kills vet format lint generate paths purego race arm64 verify embed vulnerabilities:
 	.ci/run $@
 
 ci:

@@ -230,7 +230,7 @@ func TestConfigShowDoesNotLook(t *testing.T) {
 // Whenever a signal comes, a command leaves its result, or something that it goes on from to
 // the same. Commands that have tests of their own of moments that matter are long.
 func TestSignalsAtAnyMoment(t *testing.T) {
-	times := long.Times(1, 17) // of each command
+	times := long.Times(1, 10) // of each command
 	run := trained(t)
 	random := long.Rand()
 	states := filepath.Join(t.TempDir(), "states.npy")
