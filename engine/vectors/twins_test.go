@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -238,5 +237,5 @@ func TestTwins(t *testing.T) {
 		}
 	}
 	require.InDelta(t, 1, total, 1e-9)
-	require.Equal(t, "walk flip teleport", fmt.Sprint(walking, " ", flip, " ", teleport))
+	require.Equal(t, [moves]string{walking: "walk", flip: "flip", teleport: "teleport"}, moveNames)
 }
