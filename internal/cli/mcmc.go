@@ -436,15 +436,9 @@ func (p *program) writeByChain(ctx context.Context, path, descr string, shape []
 			return ctx.Err()
 		})
 	}
-	var w *npy.Writer
-	var err error
-	if path == "-" {
-		w, err = npy.NewWriter(p.stdout, h)
-	} else {
-		w, err = npy.Create(ctx, path, h)
-	}
+	w, err := p.createArray(ctx, path, h)
 	if err != nil {
-		return sayWhere(path, err)
+		return err
 	}
 	var buffer []byte
 	for level := range levels {

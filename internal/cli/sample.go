@@ -346,7 +346,7 @@ func (r *request) exactness() *engine.Exactness {
 
 // writeSamples writes a file, shows its progress and prints the rate.
 func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r request) error {
-	w, err := p.createArray(ctx, r)
+	w, err := p.createArray(ctx, r.path, r.header())
 	if err != nil {
 		return err
 	}
@@ -422,17 +422,13 @@ func (r *request) header() npy.Header {
 	return npy.Header{Descr: r.format.Descr, Shape: append([]int{int(r.n)}, r.format.Shape...)}
 }
 
-func (p *program) createArray(ctx context.Context, r request) (*npy.Writer, error) {
-	h := r.header()
-	if r.path != "-" {
-		w, err := npy.Create(ctx, r.path, h)
-		if engine.Cancelled(err) {
-			return nil, err
+func (p *program) createArray(ctx context.Context, path string, h npy.Header) (*npy.Writer, error) {
+	if path != "-" {
+		w, err := npy.Create(ctx, path, h)
+		if err != nil && !engine.Cancelled(err) {
+			err = sayWhere(path, err)
 		}
-		if err != nil {
-			return nil, sayWhere(r.path, err)
-		}
-		return w, nil
+		return w, err
 	}
 	if terminal(p.stdout) != nil {
 		return nil, usagef("-o -: stdout is a terminal; redirect it or name a file")

@@ -243,7 +243,7 @@ func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judg
 		}
 		out, err = table.NewOutput(p.stdout, s.to, judge.Columns, in.Rows, workers)
 	} else {
-		out, err = table.Create(s.output, s.to, judge.Columns, in.Rows, workers)
+		out, err = table.Create(ctx, s.output, s.to, judge.Columns, in.Rows, workers)
 	}
 	if err != nil {
 		return sayWhere(s.output, err)

@@ -31,17 +31,10 @@ func CreateShared(path string, h Header) (*Shared, error) {
 	if err != nil {
 		return nil, err
 	}
-	if path, err = disk.Follow(path); err != nil {
-		return nil, err
-	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no regular file, of which processes could write parts", path)
 	}
-	disk.Sweep(filepath.Dir(path), filepath.Base(path))
-	if err := disk.Room(path, s.size); err != nil {
-		return nil, err
-	}
-	if s.temp, err = disk.Create(path); err != nil {
+	if s.temp, err = disk.Begin(path, s.size); err != nil {
 		return nil, err
 	}
 	s.file = s.temp.File

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -27,19 +28,19 @@ func TestNumbers(t *testing.T) {
 // TestCreate: no table is begun that has no room, or whose device takes nothing.
 func TestCreate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "table.npy")
-	_, err := Create(path, "npy", []string{"a"}, 1<<55, nil)
+	_, err := Create(context.Background(), path, "npy", []string{"a"}, 1<<55, nil)
 	require.Error(t, err)
-	_, err = Create(filepath.Join(path, "nowhere.csv"), "csv", []string{"a"}, 1, nil)
+	_, err = Create(context.Background(), filepath.Join(path, "nowhere.csv"), "csv", []string{"a"}, 1, nil)
 	require.Error(t, err)
-	_, err = Create(path, "npy", []string{"it's"}, 1, nil)
+	_, err = Create(context.Background(), path, "npy", []string{"it's"}, 1, nil)
 	require.EqualError(t, err, `column "it's": NumPy's header has no room for such a name`)
 	_, err = os.Stat(path)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	if _, err := os.Stat("/dev/full"); err == nil {
-		_, err = Create("/dev/full", "csv", []string{"a"}, 1, nil)
+		_, err = Create(context.Background(), "/dev/full", "csv", []string{"a"}, 1, nil)
 		require.ErrorContains(t, err, "no space left on device")
 	}
-	o, err := Create(path, "npy", []string{"a"}, 2, pool.New(1))
+	o, err := Create(context.Background(), path, "npy", []string{"a"}, 2, pool.New(1))
 	require.NoError(t, err)
 	require.True(t, o.Temporary())
 	require.NoError(t, o.Rows([]float64{1, 2}))
@@ -47,7 +48,7 @@ func TestCreate(t *testing.T) {
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, o.Bytes, info.Size())
-	short, err := Create(path, "npy", []string{"a"}, 2, pool.New(1))
+	short, err := Create(context.Background(), path, "npy", []string{"a"}, 2, pool.New(1))
 	require.NoError(t, err)
 	require.NoError(t, short.Rows([]float64{3}))
 	require.Error(t, short.Close(), "a row is missing")

@@ -1,14 +1,13 @@
 package table
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -32,9 +31,7 @@ type Output struct {
 	array   *npy.Writer
 	workers *pool.Pool
 	pieces  [][]byte
-
-	pending *disk.Pending
-	file    *os.File
+	out     disk.Output // what Close completes, if anything
 }
 
 // NewOutput begins a table on w. Rows is their number, which an array needs.
@@ -61,47 +58,27 @@ func NewOutput(w io.Writer, layout string, columns []string, rows int64, workers
 	return o, nil
 }
 
-// Create begins a table in a file, which appears whole or not at all unless it is a
-// device or a pipe.
-func Create(path, layout string, columns []string, rows int64, workers *pool.Pool) (*Output, error) {
-	path, err := disk.Follow(path)
+// Create begins a table in what disk.CreateOutput does.
+func Create(ctx context.Context, path, layout string, columns []string, rows int64, workers *pool.Pool) (*Output, error) {
+	var size int64
+	if layout == "npy" {
+		h, err := Header(columns, rows)
+		if err == nil {
+			size, err = h.Size()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	out, err := disk.CreateOutput(ctx, path, size)
 	if err != nil {
 		return nil, err
 	}
-	var pending *disk.Pending
-	var file *os.File
-	var w io.Writer
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		if file, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
-			return nil, err
-		}
-		w = file
-	} else {
-		disk.Sweep(filepath.Dir(path), filepath.Base(path))
-		if layout == "npy" {
-			h, err := Header(columns, rows)
-			if err != nil {
-				return nil, err
-			}
-			size, err := h.Size()
-			if err == nil {
-				err = disk.Room(path, size)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		if pending, err = disk.Create(path); err != nil {
-			return nil, err
-		}
-		w = pending
-	}
-	o, err := NewOutput(w, layout, columns, rows, workers)
+	o, err := NewOutput(out, layout, columns, rows, workers)
 	if err != nil {
-		o = &Output{pending: pending, file: file}
-		return nil, errors.Join(err, o.Abort())
+		return nil, errors.Join(err, out.Cleanup())
 	}
-	o.pending, o.file = pending, file
+	o.out = out
 	return o, nil
 }
 
@@ -212,10 +189,8 @@ func (o *Output) Close() error {
 	switch {
 	case err != nil:
 		err = errors.Join(err, o.Abort())
-	case o.pending != nil:
-		err = o.pending.Commit()
-	case o.file != nil:
-		err = o.file.Close()
+	case o.out != nil:
+		err = o.out.Commit()
 	}
 	if err != nil {
 		err = &WriteError{err}
@@ -225,14 +200,11 @@ func (o *Output) Close() error {
 
 // Abort gives the table up; a file that is not complete does not appear.
 func (o *Output) Abort() error {
-	switch {
-	case o.pending != nil:
-		return o.pending.Cleanup()
-	case o.file != nil:
-		return o.file.Close()
+	if o.out == nil {
+		return nil
 	}
-	return nil
+	return o.out.Cleanup()
 }
 
 // Temporary reports whether nothing is left of a table that was given up.
-func (o *Output) Temporary() bool { return o.pending != nil }
+func (o *Output) Temporary() bool { return disk.Temporary(o.out) }

@@ -1,0 +1,85 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// An Output is what a user has named. Commit completes it, and Cleanup gives it up.
+type Output interface {
+	io.Writer
+	Commit() error
+	Cleanup() error
+}
+
+// special is a device or a pipe, whose readers see it end early when it is given up.
+type special struct{ *os.File }
+
+func (s special) Commit() error { return s.Close() }
+
+func (s special) Cleanup() error {
+	_ = s.Close()
+	return nil
+}
+
+// CreateOutput begins a file of size bytes, as Begin does. Devices and pipes that exist under
+// the name are written to directly, a pipe as soon as somebody reads it. Until then ctx can
+// end the waiting.
+func CreateOutput(ctx context.Context, path string, size int64) (Output, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return nil, fmt.Errorf("%s is a directory", path)
+	case err == nil && !info.Mode().IsRegular():
+		return openSpecial(ctx, path)
+	}
+	p, err := Begin(path, size)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Temporary reports whether nothing is seen of an output before its Commit.
+func Temporary(o Output) bool {
+	_, ok := o.(*Pending)
+	return ok
+}
+
+// Begin is Create of a file of size bytes, 0 if that is not known: what killed processes left
+// beside it goes, and a disk that is known to be too small is refused.
+func Begin(path string, size int64) (*Pending, error) {
+	path, err := Follow(path)
+	if err != nil {
+		return nil, err
+	}
+	Sweep(filepath.Dir(path), filepath.Base(path))
+	if err := Room(path, size); err != nil {
+		return nil, err
+	}
+	return Create(path)
+}
+
+func openSpecial(ctx context.Context, path string) (Output, error) {
+	type opened struct {
+		file *os.File
+		err  error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if ctx.Err() != nil && err == nil {
+			_ = file.Close() // too late
+		}
+		done <- opened{file, err}
+	}()
+	select {
+	case o := <-done:
+		return special{o.file}, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
