@@ -12,24 +12,24 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// A long target has two modes of weights 0.7 and 0.3 in 70 coordinates: of mode k they are
+// A stretched target has two modes of weights 0.7 and 0.3 in 70 coordinates: of mode k they are
 // independent, about k, and in units of 1 + k of deviation 1 and 3 in turns, but for the
 // last.
-type long struct{ last float64 }
+type stretched struct{ last float64 }
 
 const longDim = 70
 
-func (long) Dim() int   { return longDim }
-func (long) Modes() int { return 2 }
+func (stretched) Dim() int   { return longDim }
+func (stretched) Modes() int { return 2 }
 
-func (long) Place(k int) (center []float64, scale float64) {
+func (stretched) Place(k int) (center []float64, scale float64) {
 	for range longDim {
 		center = append(center, float64(k))
 	}
 	return center, 2 * float64(1+k)
 }
 
-func (l long) deviation(i, k int) float64 {
+func (l stretched) deviation(i, k int) float64 {
 	unit := float64(1 + k)
 	switch {
 	case i == longDim-1:
@@ -40,7 +40,7 @@ func (l long) deviation(i, k int) float64 {
 	return unit
 }
 
-func (l long) LogDensity(dst, x []float32, k []uint8) {
+func (l stretched) LogDensity(dst, x []float32, k []uint8) {
 	for r, mode := range k {
 		sum := math.Log(0.7)
 		if mode == 1 {
@@ -69,7 +69,7 @@ func TestShapedChainsOfModes(t *testing.T) {
 func shapedChainsOfModes(t *testing.T, second float64) {
 	workers := pool.New(0)
 	defer workers.Close()
-	c := small(modalBest(), long{2})
+	c := small(modalBest(), stretched{2})
 	c.Generator.Components = 1
 	c.Transition.Sigma = []float64{0.1, 0.3}
 	system, err := c.New(workers)
@@ -78,13 +78,13 @@ func shapedChainsOfModes(t *testing.T, second float64) {
 	params := make([]float32, s.NumParams())
 	parts := make([][]mixture.Component, 2)
 	for k, weight := range []float64{1 - second, second} {
-		center, _ := long{}.Place(k)
+		center, _ := stretched{}.Place(k)
 		part := mixture.Component{Weight: weight, Mean: center}
 		for i := range longDim {
 			for range i {
 				part.Factor = append(part.Factor, 0)
 			}
-			part.Factor = append(part.Factor, long{2.4}.deviation(i, k))
+			part.Factor = append(part.Factor, stretched{2.4}.deviation(i, k))
 		}
 		parts[k] = []mixture.Component{part}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -108,6 +109,17 @@ func TestTrustInManyCoordinates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes many moves")
 	}
+	trusts(t, false)
+}
+
+// TestMoreTrustInManyCoordinates: those of them that are trusted for chains alone, and for
+// two modes.
+func TestMoreTrustInManyCoordinates(t *testing.T) {
+	long.Only(t)
+	trusts(t, true)
+}
+
+func trusts(t *testing.T, more bool) {
 	workers := pool.New(0)
 	defer workers.Close()
 	one, two, upper := series{0.9, 0, 1, 0, 1}, series{0.9, 4, 0.5, 0, 1}, series{0.9, 4, 1, 0, 1}
@@ -115,18 +127,22 @@ func TestTrustInManyCoordinates(t *testing.T) {
 	for name, c := range map[string]struct {
 		generator, target series
 		density           bool
+		more              bool
 		moves             int
 		want              diagnose.Verdict
 		says              string
 	}{
-		"right":                        {one, one, true, 1 << 20, diagnose.Trustworthy, "256 independent Markov chains find the same"},
-		"right, no density":            {one, one, false, 1 << 20, diagnose.Trustworthy, "256 independent Markov chains find the same"},
-		"two modes":                    {two, two, true, 1 << 19, diagnose.Trustworthy, "importance weights change none"},
-		"a mode lost":                  {upper, two, true, 1 << 19, diagnose.Unknown, "of 256 independent Markov chains ended where the generator's density is too small"},
-		"a mode lost, no density":      {upper, two, false, 1 << 19, diagnose.Unknown, "of 256 independent Markov chains ended where no sample is near"},
-		"one half as wide":             {narrow, wide, true, 1 << 19, diagnose.Unknown, "ended where the generator's density is too small"},
-		"one half as wide, no density": {narrow, wide, false, 1 << 21, diagnose.Wrong, "the spread of coordinate 60"},
+		"right":                        {one, one, true, false, 1 << 20, diagnose.Trustworthy, "256 independent Markov chains find the same"},
+		"right, no density":            {one, one, false, true, 1 << 20, diagnose.Trustworthy, "256 independent Markov chains find the same"},
+		"two modes":                    {two, two, true, true, 1 << 19, diagnose.Trustworthy, "importance weights change none"},
+		"a mode lost":                  {upper, two, true, false, 1 << 19, diagnose.Unknown, "of 256 independent Markov chains ended where the generator's density is too small"},
+		"a mode lost, no density":      {upper, two, false, false, 1 << 19, diagnose.Unknown, "of 256 independent Markov chains ended where no sample is near"},
+		"one half as wide":             {narrow, wide, true, false, 1 << 19, diagnose.Unknown, "ended where the generator's density is too small"},
+		"one half as wide, no density": {narrow, wide, false, false, 1 << 21, diagnose.Wrong, "the spread of coordinate 60"},
 	} {
+		if c.more != more {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			s, params := c.generator.generator(t, c.target, workers)
 			s.Dense = c.density

@@ -86,44 +86,39 @@ func TestContract(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the kits test their generators and losses")
 	}
-	for _, preset := range []string{"paper", "paper of a mixture"} {
-		t.Run(preset, func(t *testing.T) { contract(t, preset) })
-	}
+	contract(t, map[string]string{"flow": "paper", "mixture": "paper of a mixture"})
 	t.Run("program", func(t *testing.T) {
 		systemtest.Run(t, configure(t, RealsDefinition, "paper", "target.kind=program", "target.dim=64",
 			quoted(t, "target.command", build(t, "cc", "target.c"))))
 	})
 }
 
-// contract takes what bounds and lines do to the paper's flow, and what modes do to a
-// mixture; the other way round is long.
-func contract(t *testing.T, preset string) {
-	run := func(name, of string, test func(t *testing.T)) {
-		t.Run(name, func(t *testing.T) {
-			if of != preset {
-				long.Only(t)
-			}
-			test(t)
-		})
-	}
-	run("bounded", "paper", func(t *testing.T) {
-		systemtest.Run(t, configure(t, RealsDefinition, preset, "target.dim=3", "generator.depth=2", "target.parameters={}", "target.center=[]", "target.scale=[]",
+// TestContractCrossed takes what bounds and lines do to a mixture, and what modes do to the
+// paper's generator.
+func TestContractCrossed(t *testing.T) {
+	long.Only(t)
+	contract(t, map[string]string{"flow": "paper of a mixture", "mixture": "paper"})
+}
+
+// contract takes bounds and lines with the preset that stands for a flow, and modes with that
+// of a mixture.
+func contract(t *testing.T, preset map[string]string) {
+	t.Run("bounded", func(t *testing.T) {
+		systemtest.Run(t, configure(t, RealsDefinition, preset["flow"], "target.dim=3", "generator.depth=2", "target.parameters={}", "target.center=[]", "target.scale=[]",
 			"target.expression=sum(log(x)) - 2*sum(x) + log(5 - x[2])", "target.support=[[0,null],[0,null],[0,5]]"))
 	})
-	run("line", "paper", func(t *testing.T) {
+	t.Run("line", func(t *testing.T) {
 		depth := "generator.depth=1"
-		if preset != "paper" {
+		if preset["flow"] != "paper" {
 			depth = "generator.depth=0"
 		}
-		systemtest.Run(t, configure(t, RealsDefinition, preset, "target.dim=1", "target.parameters={}", "target.expression=-x[0]^4", depth))
+		systemtest.Run(t, configure(t, RealsDefinition, preset["flow"], "target.dim=1", "target.parameters={}", "target.expression=-x[0]^4", depth))
 	})
-	run("plane with modes", "paper of a mixture", func(t *testing.T) {
-		systemtest.Run(t, configure(t, MixedDefinition, preset, "target.dim=2", "target.modes=2", `target.parameters={"m":[[1,2],[-30,40]]}`,
+	t.Run("plane with modes", func(t *testing.T) {
+		systemtest.Run(t, configure(t, MixedDefinition, preset["mixture"], "target.dim=2", "target.modes=2", `target.parameters={"m":[[1,2],[-30,40]]}`,
 			"target.expression=-sum((x - m[k])^2)*(k + 1)"))
 	})
-	run("go", "paper of a mixture", func(t *testing.T) {
-		systemtest.Run(t, configure(t, Mixed("steps", "two", steps{}), preset))
-	})
+	t.Run("go with modes", func(t *testing.T) { systemtest.Run(t, configure(t, Mixed("steps", "two", steps{}), preset["mixture"])) })
 }
 
 // field is the φ⁴ field of the templates.
