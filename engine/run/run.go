@@ -413,6 +413,24 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	return result, nil
 }
 
+// A Summary is what summary.json holds.
+type Summary struct {
+	Schema      int                 `json:"schema"`
+	System      string              `json:"system"`
+	Target      string              `json:"target,omitempty"` // in words
+	Preset      string              `json:"preset"`
+	Seed        uint64              `json:"seed"`
+	Steps       int                 `json:"steps"`
+	Seconds     float64             `json:"seconds"`
+	Evaluations *engine.Evaluations `json:"evaluations,omitempty"`
+	Threads     int                 `json:"threads"`
+	Path        string              `json:"path"`
+	Provenance
+	Training []string `json:"training_warnings,omitempty"`
+	*measure.Evaluation
+	Diagnosis any `json:"diagnosis,omitempty"`
+}
+
 // conclude writes the model, evaluates it, writes the summary and leaves the rest.
 func (r *run) conclude(ctx context.Context, result *Result) error {
 	t := r.trainer
@@ -446,22 +464,8 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 		if d, ok := r.cfg.(engine.Explainer); ok {
 			target = d.Describe()
 		}
-		summary, err := json.MarshalIndent(struct {
-			Schema      int                 `json:"schema"`
-			System      string              `json:"system"`
-			Target      string              `json:"target,omitempty"` // in words
-			Preset      string              `json:"preset"`
-			Seed        uint64              `json:"seed"`
-			Steps       int                 `json:"steps"`
-			Seconds     float64             `json:"seconds"`
-			Evaluations *engine.Evaluations `json:"evaluations,omitempty"`
-			Threads     int                 `json:"threads"`
-			Path        string              `json:"path"`
-			Provenance
-			Training []string `json:"training_warnings,omitempty"`
-			*measure.Evaluation
-			Diagnosis any `json:"diagnosis,omitempty"`
-		}{engine.SchemaVersion, r.common.System, target, r.common.Preset, r.common.Training.Seed, t.Steps(), result.Seconds, result.Evaluations,
+		summary, err := json.MarshalIndent(Summary{engine.SchemaVersion, r.common.System, target, r.common.Preset,
+			r.common.Training.Seed, t.Steps(), result.Seconds, result.Evaluations,
 			r.workers.Threads(), activePath(), Here(r.program), r.warnings, result.Evaluation, result.Diagnosis}, "", "  ")
 		if err != nil {
 			return err
@@ -518,8 +522,10 @@ func compare(path, key string, written, have any, free map[string]bool) error {
 	h, hok := have.(map[string]any)
 	if wok && hok {
 		// A choice that differs comes before the keys that come with it.
+		all := maps.Clone(w)
+		maps.Copy(all, h)
 		for _, common := range []bool{true, false} {
-			for _, k := range unionKeys(w, h) {
+			for _, k := range slices.Sorted(maps.Keys(all)) {
 				_, there := w[k]
 				_, here := h[k]
 				if (there && here) != common {
@@ -554,15 +560,4 @@ func shorten(text []byte) string {
 		return string(r[:most]) + "…"
 	}
 	return string(text)
-}
-
-func unionKeys(a, b map[string]any) []string {
-	all := make(map[string]bool, len(a))
-	for k := range a {
-		all[k] = true
-	}
-	for k := range b {
-		all[k] = true
-	}
-	return slices.Sorted(maps.Keys(all))
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/measure"
@@ -59,22 +58,9 @@ With --csv write what was measured as a table instead, one row a metric of a run
 
 // A summarised run is what summary.json says.
 type summarised struct {
-	System    string              `json:"system"`
-	Target    string              `json:"target"`
-	Preset    string              `json:"preset"`
-	Seed      uint64              `json:"seed"`
-	Steps     int                 `json:"steps"`
-	Seconds   float64             `json:"seconds"`
-	Threads   int                 `json:"threads"`
-	Spent     *engine.Evaluations `json:"evaluations"`
-	Path      string              `json:"path"`
-	Training  []string            `json:"training_warnings"`
-	Diagnosis *diagnose.Report    `json:"diagnosis"`
-	Metrics   []measure.Metric    `json:"metrics"`
-	Weights   *measure.Weights    `json:"weights"`
-	Samples   int                 `json:"samples"`
-	Warnings  []string            `json:"warnings"`
-	run.Provenance
+	run.Summary
+	measure.Evaluation
+	Diagnosis *diagnose.Report `json:"diagnosis"`
 }
 
 // readRun reads summary.json of a run directory, and diagnosis.json, which saw
@@ -202,8 +188,8 @@ func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 	if s.Seconds > 0 && s.Steps > 0 {
 		run.Facts = append(run.Facts, [2]string{"throughput", quantity(float64(s.Steps)/s.Seconds) + " steps/s"})
 	}
-	if s.Spent != nil {
-		run.Facts = append(run.Facts, [2]string{"evaluations of ln π", spentText(s.Spent)})
+	if s.Evaluations != nil {
+		run.Facts = append(run.Facts, [2]string{"evaluations of ln π", spentText(s.Evaluations)})
 	}
 	run.Facts = append(run.Facts, [2]string{"kernel path", s.Path})
 	run.Pictures, err = readPictures(filepath.Join(dir, "figures"))
