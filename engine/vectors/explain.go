@@ -33,7 +33,11 @@ func (c *Config) explain(generator, move string) string {
 	if k := c.Loss.Reuse; k > 0 {
 		every = fmt.Sprintf("a batch, which serves %d steps,", k+1)
 	}
-	return fmt.Sprintf("%s, %s; %s evaluates ln π %d times", generator, by, every, evaluations)
+	early := ""
+	if e := c.Loss.Enough; e > 0 {
+		early = fmt.Sprintf("; training ends early where the effective sample size is %v of the samples", e)
+	}
+	return fmt.Sprintf("%s, %s; %s evaluates ln π %d times%s", generator, by, every, evaluations, early)
 }
 
 // name says in words what a generator of vectors is.

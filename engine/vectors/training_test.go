@@ -138,4 +138,7 @@ func TestExplain(t *testing.T) {
 	require.Contains(t, vector.Explain(), "; a step evaluates ln π 8192 times", "2048 (1 + 3)")
 	vector.Flow(2, false)
 	require.Contains(t, vector.Explain(), "; a step evaluates ln π 4352 times", "512 (1 + ¾ 10)")
+	require.NotContains(t, vector.Explain(), "early")
+	vector.Loss.Thrift(0.995)
+	require.Contains(t, vector.Explain(), "which serves 4 steps, evaluates ln π 4352 times; training ends early where the effective sample size is 0.995")
 }
