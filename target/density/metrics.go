@@ -278,7 +278,7 @@ func (s *system) visit(out *measure.Evaluation, params []float32, weights *measu
 			place = append(place, fmt.Sprintf("%s = %.4g", name, row[j]))
 		}
 	}
-	why := fmt.Sprintf("%d of %d chains came to states that the generator hardly draws, in %.2g %% of their steps: near %s π/q is e^%.0f times its mean",
+	why := fmt.Sprintf("%d of %d chains came to states that the generator hardly draws, in %.2g %% of their steps: near %s π/q is e^%.3g times its mean",
 		visitors, ofReference, 100*share, strings.Join(place, ", "), values[heaviest*width+weight]-weights.LogZ)
 	out.Warnings = append(out.Warnings, why)
 	if slices.ContainsFunc(out.Metrics, func(m measure.Metric) bool { return m.Unsettled }) {
