@@ -481,7 +481,7 @@ func (e *execution) logZ(ctx context.Context, cfg engine.Config) (value, standar
 	return math.NaN(), 0
 }
 
-// peers runs the target's own chains, and Wolff's where they are of the target.
+// peers runs the target's own chains, and others that the system knows.
 func (e *execution) peers(ctx context.Context, cfg engine.Config) (all []FieldPeer, err error) {
 	system, err := cfg.New(e.Workers)
 	if err != nil {
@@ -492,27 +492,27 @@ func (e *execution) peers(ctx context.Context, cfg engine.Config) (all []FieldPe
 	if name == "" {
 		name = "Metropolis"
 	}
-	peer, err := e.peer(ctx, system, FieldPeer{Name: name}, nil)
-	if errors.Is(err, chains.ErrNone) {
-		return nil, nil
-	}
-	all = append(all, peer)
-	if start := wolff(cfg, system, e.Workers); start != nil && err == nil {
-		peer, err = e.peer(ctx, system, FieldPeer{Name: "Wolff"}, start)
+	for _, p := range append([]cluster{{name, nil}}, clustersOf(cfg, system, e.Workers)...) {
+		peer, err := e.peer(ctx, system, p)
+		if errors.Is(err, chains.ErrNone) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
 		all = append(all, peer)
 	}
-	return all, err
+	return all, nil
 }
 
 // peer runs chains with ever more steps between their draws, until they mix and more
 // steps no longer make an independent draw cheaper, which it is where measuring costs
 // little and a step does not pass unmeasured.
-func (e *execution) peer(ctx context.Context, system engine.System, none FieldPeer, start func(params []float32, n int) (chains.Walk, error)) (FieldPeer, error) {
+func (e *execution) peer(ctx context.Context, system engine.System, p cluster) (FieldPeer, error) {
 	all := reproduce.NewStopwatch()
-	best := none
-	best.RHat = math.Inf(1)
+	best := FieldPeer{Name: p.name, RHat: math.Inf(1)}
 	for spacing := 1; ; spacing *= 4 {
-		o := chains.Options{Chains: fieldChains, Draws: fieldDraws, BurnIn: fieldDraws / 4 * spacing, Spacing: spacing, Start: start}
+		o := chains.Options{Chains: fieldChains, Draws: fieldDraws, BurnIn: fieldDraws / 4 * spacing, Spacing: spacing, Start: p.start}
 		watch := reproduce.NewStopwatch()
 		r, err := chains.Run(ctx, system, o, nil)
 		if err != nil {
@@ -520,7 +520,7 @@ func (e *execution) peer(ctx context.Context, system engine.System, none FieldPe
 		}
 		// Without the part of the burn-in.
 		took := watch.Seconds() * r.Seconds / (r.Seconds + r.BurnIn)
-		now := none
+		now := FieldPeer{Name: p.name}
 		for _, x := range r.Levels[0].Observables {
 			now.Seconds, now.RHat = max(now.Seconds, took/x.EffectiveSize), max(now.RHat, x.RHat)
 		}

@@ -89,7 +89,7 @@ func TestFieldStudy(t *testing.T) {
 	require.True(t, r.ESS > 0.5 && r.ESS < 1, "%v", r.ESS)
 	require.Less(t, r.LogZOff, 6*r.LogZError)
 	require.True(t, r.Time > 1 && r.Time < 10, "%v", r.Time)
-	require.Len(t, r.Peers, 2)
+	require.Len(t, r.Peers, 3)
 	require.Equal(t, []uint64{3, 4}, r.Seeds)
 	require.Contains(t, results.Markdown(), "| Ising, 8×8, β = 0.4407 | 3–4 |")
 }

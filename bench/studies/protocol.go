@@ -180,27 +180,11 @@ func (e *execution) pool() *Pool {
 // come before and between states; their correlation time is below five.
 const pottsSpacing = 8
 
-// protocolReference runs Swendsen's and Wang's chains and returns their states, by blocks.
-func (e *execution) protocolReference(ctx context.Context) (blocks []*Pool, err error) {
-	spacing, burnIn := protocol.spacing, protocol.burnIn
-	var l, q int
-	var coupling, beta float64
-	switch c := e.Configs[0].(type) {
-	case *potts.Config:
-		l, q, coupling, beta = c.Target.L, c.Target.Q, c.Target.J, c.Target.Beta
-		spacing, burnIn = 1+(spacing-1)/pottsSpacing, 1+(burnIn-1)/pottsSpacing
-	case *ising.Config:
-		if c.Target.H != 0 {
-			return nil, chains.ErrNone
-		}
-		l, q, coupling, beta = c.Target.L, 2, 2*c.Target.J, c.Target.Beta // s s′ = 2 δ − 1
-	}
-	if l > protocolSide {
-		spacing /= 4
-	}
-	n := l * l
+// pottsReference is protocolReference of a Potts model.
+func (e *execution) pottsReference(ctx context.Context, c *potts.TargetConfig) (blocks []*Pool, err error) {
+	n := c.L * c.L
 	moves, err := categories.NewClusters(&categories.Target{
-		States: categories.Uniform(n, q), Pairs: categories.Lattice(l, categories.Potts(q, coupling)), Beta: beta,
+		States: categories.Uniform(n, c.Q), Pairs: categories.Lattice(c.L, categories.Potts(c.Q, c.J)), Beta: c.Beta,
 	})
 	if err != nil {
 		return nil, err
@@ -211,9 +195,9 @@ func (e *execution) protocolReference(ctx context.Context) (blocks []*Pool, err 
 		stream, at, state := rng.Stream(protocolSeed, rng.ClusterTransition, uint32(chain)), uint64(0), make([]byte, n)
 		var part []byte
 		for k := 0; k < draws && ctx.Err() == nil; k++ {
-			steps := spacing
+			steps := 1 + (protocol.spacing-1)/pottsSpacing
 			if k == 0 {
-				steps = burnIn
+				steps = 1 + (protocol.burnIn-1)/pottsSpacing
 			}
 			moves.Move(state, &stream, at, steps)
 			at += uint64(steps)
@@ -227,6 +211,47 @@ func (e *execution) protocolReference(ctx context.Context) (blocks []*Pool, err 
 		}
 	})
 	return blocks, ctx.Err()
+}
+
+// protocolReference runs Swendsen's and Wang's chains and returns their states, by blocks.
+func (e *execution) protocolReference(ctx context.Context) (blocks []*Pool, err error) {
+	const format = "bits"
+	if c, ok := e.Configs[0].(*potts.Config); ok {
+		return e.pottsReference(ctx, &c.Target)
+	}
+	cfg, err := engine.Reseeded(e.Configs[0], protocolSeed)
+	if err != nil {
+		return nil, err
+	}
+	system, err := cfg.New(e.Workers)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Release(system)
+	peers := clustersOf(cfg, system, e.Workers)
+	i := slices.IndexFunc(peers, func(p cluster) bool { return p.name == "Swendsen-Wang" })
+	if i < 0 {
+		return nil, chains.ErrNone
+	}
+	spacing := protocol.spacing
+	if e.pool().l > protocolSide {
+		spacing /= 4
+	}
+	r, err := chains.Run(ctx, system, chains.Options{
+		Chains: protocol.chains, Draws: protocol.samples / protocol.chains, BurnIn: protocol.burnIn, Spacing: spacing,
+		Start: peers[i].start, States: format,
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for part := range slices.Chunk(r.Levels[0].States, protocolBlock*r.Format.RowBytes) {
+		b := e.pool()
+		if err := b.Add(format, part, nil); err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks, nil
 }
 
 // protocolSamples returns fresh samples of a generator, as drawn and by weights.

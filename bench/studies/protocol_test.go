@@ -61,8 +61,7 @@ func TestProtocolFloors(t *testing.T) {
 					above++
 				}
 			}
-			// The quantile is between two that ten distances lie between.
-			require.InDelta(t, 0.05*400, above, 5, DistanceNames[k])
+			require.InDelta(t, 0.05*400, above, 2, DistanceNames[k])
 		}
 	}
 }
