@@ -171,9 +171,10 @@ func resumes(t *testing.T, cfg engine.Config) *run.Result {
 		cancel()
 		require.ErrorIs(t, err, run.ErrStopped)
 	}
-	got, err := run.Train(context.Background(), cfg, others, run.Options{Dir: dir, Resume: "must", Unmeasured: true})
+	got, err := run.Train(context.Background(), cfg, others, run.Options{Dir: dir, Resume: "must"})
 	require.NoError(t, err)
 	require.Equal(t, want.Params, got.Params, "parameters of a run that was stopped after every step")
+	require.Equal(t, written(t, want.Evaluation), written(t, got.Evaluation), "evaluation of a run that was stopped after every step")
 	return want
 }
 

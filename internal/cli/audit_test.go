@@ -76,7 +76,7 @@ func TestRandomDamage(t *testing.T) {
 	want := content(t, out)
 	names := slices.Sorted(maps.Keys(good))
 	noticed := 0
-	for range long.Or(40, 600) {
+	for range long.Or(40, 3000) {
 		name := names[r.IntN(len(names))]
 		path := filepath.Join(run, name)
 		require.NoError(t, os.WriteFile(path, damaged(good[name], r), 0o600))
@@ -107,7 +107,7 @@ func TestRandomConfigurations(t *testing.T) {
 	r, dir := long.Rand(), t.TempDir()
 	values := []string{"0", "1", "2", "3", "7", "-1", "0.5", "1e-30", "1e30", "-0", "1e400", "NaN", "Infinity", "x", `""`, `"x\u0000"`, "[]", "[1]", "[1,2]", "[[1,2],[3]]", "{}", "true", "null", "1e18", "2147483648", "9223372036854775808", "0x10", "١"}
 	trainings := 0
-	for range long.Or(60, 600) {
+	for range long.Or(60, 3000) {
 		def := systems[r.IntN(len(systems))]
 		if def.Name == "toy" {
 			continue

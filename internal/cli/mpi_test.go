@@ -54,6 +54,7 @@ func TestMPISameBits(t *testing.T) {
 	}{
 		"ising":     {"4", []string{"ising", "--preset", "paper"}},
 		"hierarchy": {"2", []string{"ising", "--preset", "quick", "--set", "target.l=8"}},
+		"gmm":       {"3", []string{"gmm", "--preset", "paper"}},
 		"hybrid":    {"3", []string{"hybrid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,6 +159,7 @@ func TestMPISample(t *testing.T) {
 		"refined":  {"3", []string{"ising", "-n", "1003", "--refine", "5"}},
 		"sweeps":   {"2", []string{"hierarchy", "-n", "3001", "--refine", "2", "--seed", "9"}},
 		"weighted": {"3", []string{"gmm", "-n", "1003", "--format", "weighted"}},
+		"vectors":  {"4", []string{"gmm", "-n", "1003", "--refine", "7"}},
 		"few":      {"3", []string{"ising", "-n", "2"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -98,6 +98,7 @@ func TestContract(t *testing.T) {
 func TestContractCrossed(t *testing.T) {
 	long.Only(t)
 	contract(t, map[string]string{"flow": "paper of a mixture", "mixture": "paper"})
+	t.Run("go", func(t *testing.T) { systemtest.Run(t, configure(t, Reals("field", "a field", field{}), "paper")) })
 }
 
 // contract takes bounds and lines with the preset that stands for a flow, and modes with that
