@@ -27,7 +27,8 @@ func TestAnotherModule(t *testing.T) {
 	require.NoError(t, err)
 	version := regexp.MustCompile(`(?m)^go .*$`).Find(mod)
 	require.NotNil(t, version)
-	// A workspace: nothing is downloaded, and the library's packages are compiled as they are here.
+	// A workspace: the library's packages are compiled as they are here. It reads the go.mod of
+	// every module that any of them names, some of which no other command has downloaded.
 	write("go.mod", "module example.org/host\n\n"+string(version)+"\n")
 	write("go.work", string(version)+"\n\nuse (\n\t.\n\t"+here+"\n)\n")
 	write("main.go", `package main
@@ -106,7 +107,7 @@ func draw(model *revgen.Model) error {
 	write("shown.go", "package main\n\nimport (\n\"context\"\n\n\"github.com/revgen/revgen\"\n)\n\nfunc shown(ctx context.Context) (err error) {\n"+shown[0]+"return err\n}\n\nvar _ = shown\n")
 	build := exec.Command("go", "build", "-o", "host", ".")
 	build.Dir = dir
-	build.Env = append(os.Environ(), "GOPROXY=off", "GOWORK="+filepath.Join(dir, "go.work"))
+	build.Env = append(os.Environ(), "GOWORK="+filepath.Join(dir, "go.work"))
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	out, err = exec.Command(filepath.Join(dir, "host"), filepath.Join(dir, "run")).CombinedOutput()
