@@ -2,6 +2,7 @@ package stat
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,26 @@ func congruential(n int, seed uint64) []float64 {
 		x[i] = (float64(seed) + 0.5) / (1 << 31)
 	}
 	return x
+}
+
+// TestAscending: the order is that of a sort by comparison, but for ties.
+func TestAscending(t *testing.T) {
+	x := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), -math.SmallestNonzeroFloat64, math.MaxFloat64, 1, 1, -1}
+	for i, u := range congruential(1000, 7) {
+		x = append(x, (u-0.5)*math.Pow(10, float64(i%40-20)), math.Floor(5*u))
+	}
+	got := make([]float64, len(x))
+	for i, at := range ascending(x) {
+		got[i] = x[at]
+	}
+	places := slices.Sorted(slices.Values(ascending(x)))
+	require.Equal(t, len(x)-1, places[len(places)-1])
+	require.Len(t, slices.Compact(places), len(x))
+	want := slices.Sorted(slices.Values(x))
+	for i, v := range want {
+		require.True(t, v == got[i] || math.IsNaN(v) && math.IsNaN(got[i]), "%d: %v, not %v", i, got[i], v)
+	}
+	require.Empty(t, ascending(nil))
 }
 
 func TestRankNormal(t *testing.T) {
