@@ -12,7 +12,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-const many = 80 // coordinates, beyond InShape
+const many = 66 // coordinates, beyond InShape
 
 // chain is ln π of x_0 ~ N(m, 1), x_i = m + ρ (x_{i−1} − m) + √(1−ρ²) N(0, 1), without
 // its normalisation, and scale² the factor of all variances.

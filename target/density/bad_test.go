@@ -283,6 +283,7 @@ func TestKilledPrograms(t *testing.T) {
 // TestHangingProgram: a run whose program hangs stops when it is asked to, with a
 // checkpoint.
 func TestHangingProgram(t *testing.T) {
+	t.Parallel()
 	workers := pool.New(2)
 	defer workers.Close()
 	cfg := configure(t, RealsDefinition, "paper", "target.kind=program", "target.center=[]", "target.scale=[1]", "target.timeout_seconds=3600", "training.steps=1000",

@@ -38,6 +38,7 @@ func (s slowRing) LogDensity(dst, x []float32, _ []uint8) {
 // A look at a target, and the placing of a generator there, that are interrupted again and
 // again get to where they do at once.
 func TestInterruptedLooksGoOn(t *testing.T) {
+	t.Parallel() // it waits
 	target := slowRing{new(atomic.Int64), new(atomic.Int64), new(atomic.Pointer[context.CancelFunc])}
 	systems := catalogue.Systems{Reals("slow", "a ring", target)}
 	workers := pool.New(2)

@@ -24,6 +24,7 @@ import (
 // TestRecipes: quick looks at its target, keeps what is set, and is as it stands where
 // there are too many coordinates, or modes, to look at.
 func TestRecipes(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("looks at many targets")
 	}
@@ -157,6 +158,7 @@ func placed(t *testing.T, cfg engine.Config, workers *pool.Pool, samples int, le
 // that has only been placed has most of its samples' worth, and the ln Z of a chain of
 // anharmonic sites that a transfer matrix gives.
 func TestManyCoordinates(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("places Gaussians in many coordinates")
 	}
@@ -261,6 +263,7 @@ func after(n int64) looks {
 // like a checkpoint, and the run that begins anew is the one that was never stopped.
 // A run that continues another has the checkpoint that was there.
 func TestStopsWhileItLooks(t *testing.T) {
+	t.Parallel()
 	for _, d := range []engine.Definition{RealsDefinition, MixedDefinition} {
 		from := catalogue.Source{System: d.Name, Preset: "quick", Set: []string{"evaluation.samples=200", "training.steps=4", "training.checkpoint_every=2", "generator.scout.population=128"}}
 		all := after(math.MaxInt64)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -27,6 +28,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "-serve" {
 		serve(os.Args[2], os.Args[3])
 		return
+	}
+	if err := flag.Set("test.parallel", "16"); err != nil { // they wait, for the most part
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -183,6 +187,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	for behaviour, want := range map[string]string{
 		"chatty":    `does not speak the protocol: it greets with "load" instead of RVGD; nothing but answers may go to its standard output, and what it prints belongs on standard error`,
 		"prints":    `wrote "first of 3 states: [1 2 3]" where its answer about 3 states should begin; nothing but answers may go to its standard output, and what it prints belongs on standard error; it was asked about`,
@@ -208,6 +213,7 @@ func TestFailures(t *testing.T) {
 
 // TestSilence: a program that does not come up is waited for once.
 func TestSilence(t *testing.T) {
+	t.Parallel()
 	w := workers(t, "silent", 1)
 	w.config.Timeout, w.patience = time.Second, 3*time.Second
 	for range 2 {
@@ -246,6 +252,7 @@ func TestTogether(t *testing.T) {
 // TestElsewhere: what a program has started, holds its pipes and has left its group and
 // session neither keeps a question waiting nor outlives the process.
 func TestElsewhere(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
