@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 const module = "github.com/revgen/revgen"
@@ -59,6 +61,7 @@ func resolve(name string, below ...string) string {
 // TestHouse holds the imports against CONTRIBUTING.md's drawing: they point down, or
 // along a line to the right.
 func TestHouse(t *testing.T) {
+	long.SkipShort(t)
 	text, err := os.ReadFile("CONTRIBUTING.md")
 	require.NoError(t, err)
 	rooms := drawing(t, string(text))
@@ -99,6 +102,7 @@ func TestHouse(t *testing.T) {
 // TestContributing looks for every file, folder and name of Go that CONTRIBUTING.md
 // names.
 func TestContributing(t *testing.T) {
+	long.SkipShort(t)
 	text, err := os.ReadFile("CONTRIBUTING.md")
 	require.NoError(t, err)
 	files, declared := map[string]bool{}, map[string]bool{}

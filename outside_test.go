@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 // A program of another module uses the library by its public names alone, those of
@@ -117,6 +119,7 @@ func draw(model *revgen.Model) error {
 
 // pkg-config tells the version of the library.
 func TestPackageVersion(t *testing.T) {
+	long.SkipShort(t)
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("needs make")
 	}

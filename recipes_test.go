@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -33,6 +34,7 @@ func starts(t *testing.T, system string, target ...string) {
 // The best preset with nothing but a target starts for every lattice of up to 32 rows,
 // at the corners of the couplings, fields and temperatures, and resolves for all.
 func TestBestOfLattices(t *testing.T) {
+	long.SkipShort(t)
 	for l := 2; l <= 32; l++ {
 		for _, j := range []float64{-1, 0, 1} {
 			for _, h := range []float64{0, -0.3} {
@@ -51,6 +53,7 @@ func TestBestOfLattices(t *testing.T) {
 
 // So it does for mixtures of one to six Gaussians in up to 32 dimensions.
 func TestBestOfMixtures(t *testing.T) {
+	long.SkipShort(t)
 	type component struct {
 		Weight     float64     `json:"weight"`
 		Mean       []float64   `json:"mean"`
@@ -77,6 +80,7 @@ func TestBestOfMixtures(t *testing.T) {
 
 // And for one to eight wells, wide and narrow.
 func TestBestOfWells(t *testing.T) {
+	long.SkipShort(t)
 	var all []float64
 	for _, mu := range []float64{0.2, 1, 2, 4, 9, 16, 25, 64} {
 		all = append(all, mu)

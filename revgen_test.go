@@ -20,6 +20,7 @@ import (
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/cli"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // small are short runs of each kind of state.
@@ -62,6 +63,7 @@ func room(kind string, s *revgen.Sampler, n int) []revgen.States {
 // What the command line writes, the library gives, in memory, read again from a
 // directory, and from a file.
 func TestModelsAreThoseOfTheCommandLine(t *testing.T) {
+	long.SkipShort(t)
 	ctx := context.Background()
 	for kind, args := range small {
 		dir := t.TempDir()
@@ -93,6 +95,7 @@ func TestModelsAreThoseOfTheCommandLine(t *testing.T) {
 // Any part of the stream, in any slices, by any number of threads, refined then or
 // later, is the same.
 func TestSamplesAreOneStream(t *testing.T) {
+	long.SkipShort(t)
 	ctx := context.Background()
 	const n, cut, refine = 200, 77, 3
 	for kind := range small {
@@ -114,6 +117,7 @@ func TestSamplesAreOneStream(t *testing.T) {
 
 // Exact draws are a stream, too.
 func TestExactDrawsAreOneStream(t *testing.T) {
+	long.SkipShort(t)
 	ctx := context.Background()
 	const n, cut = 200, 77
 	for kind := range small {
@@ -155,6 +159,7 @@ func tail(s revgen.States, cut, n int) revgen.States {
 }
 
 func TestEnergies(t *testing.T) {
+	long.SkipShort(t)
 	ctx := context.Background()
 	ising := sampler(t, train(t, "ising", revgen.TrainOptions{}, "target.j=0.5", "target.h=0.25"), 1, 1)
 	up := revgen.States{Spins: bytes9(1)}
@@ -223,6 +228,7 @@ func TestDemands(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
+	long.SkipShort(t)
 	ctx := context.Background()
 	samplers := map[string]*revgen.Sampler{}
 	for kind := range small {
@@ -285,6 +291,7 @@ func TestMistakes(t *testing.T) {
 
 // A run that is stopped says so, and continues to the same bits.
 func TestTrainStopsAndContinues(t *testing.T) {
+	long.SkipShort(t)
 	want := train(t, "gmm", revgen.TrainOptions{Threads: 1})
 	cfg, err := revgen.Configure("gmm", "quick", append(small["gmm"][2:], "training.log_every=1")...)
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // hammingCase is a random problem for HammingSums.
@@ -146,6 +147,7 @@ func eachHamming(t *testing.T, f func(t *testing.T)) {
 }
 
 func TestHammingSums(t *testing.T) {
+	long.SkipShort(t)
 	eachHamming(t, func(t *testing.T) {
 		limit := 2 * 4 * HammingRows
 		rows, loss := endOfPage[uint64](t, limit), endOfPage[float64](t, HammingRows)
@@ -187,6 +189,7 @@ func TestHammingSums(t *testing.T) {
 // Many columns, so that the assembly is called several times, and runs longer
 // than a segment.
 func TestHammingSumsOfManyColumns(t *testing.T) {
+	long.SkipShort(t)
 	eachHamming(t, func(t *testing.T) {
 		for _, n := range []int{3, 16, 40} {
 			c := newHammingCase(rand.New(rand.NewPCG(uint64(n), 1)), n, 5000, true)

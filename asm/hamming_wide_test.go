@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 // TestHammingDistances compares the distances of a tile, by several parts of the words,
@@ -33,6 +35,7 @@ func TestHammingDistances(t *testing.T) {
 // TestHammingSumsWithinReach leaves out columns so far from all rows that nothing is
 // to be added, and no others.
 func TestHammingSumsWithinReach(t *testing.T) {
+	long.SkipShort(t)
 	eachHamming(t, func(t *testing.T) {
 		const n, columns = 1100, 3 * tileColumns
 		for reach := 0; reach < 2*n; reach += 150 {

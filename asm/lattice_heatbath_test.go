@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 // latticeHeatBathCase returns random probabilities, 0 and 1 among them, and n sites of a
@@ -56,6 +58,7 @@ func TestLatticeHeatBathEqualsGeneric(t *testing.T) {
 // The generic kernel against one replica at a time: a spin becomes up if a number
 // of 32 digits, of which those that decide are drawn, lies below its probability.
 func TestLatticeHeatBathAgainstIntegers(t *testing.T) {
+	long.SkipShort(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{1, 2, 7} {
 		for range 30 {

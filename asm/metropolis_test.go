@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // The first outputs of xoshiro256++ from the state 1, 2, 3, 4, as in the test
@@ -199,6 +200,7 @@ func TestSharedSweepOfEachReplica(t *testing.T) {
 // Four sites at a time against one replica at a time: every draw is compared bit
 // by bit, and no random bit is looked at for two undecided replicas.
 func TestQuadsDrawEveryBitOnce(t *testing.T) {
+	long.SkipShort(t)
 	const l, row = 8, 3
 	r := rand.New(rand.NewPCG(5, 6))
 	clashes, longest := 0, 0

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 // A piecewiseCase holds the operands of the kernels of a pair of layers.
@@ -152,6 +154,7 @@ func TestPiecewiseBackward(t *testing.T) {
 }
 
 func TestPiecewiseGradient(t *testing.T) {
+	long.SkipShort(t)
 	forPiecewiseCases(t, func(t *testing.T, c *piecewiseCase, name string) {
 		var have [4]guarded[float32]
 		var want [4][]float32

@@ -38,7 +38,7 @@ var small = map[string][]string{
 	"rng":        {"1000"},
 	"math":       {"1000"},
 	"metropolis": {"32"},
-	"sample":     append([]string{"ising/paper/100", "hybrid/paper/100", "gmm/paper/100", "ising/best/100"}, long.Or(nil, []string{"gmm/best/100", "hybrid/best/100"})...), // which place Gaussians first
+	"sample":     {"ising/paper/100", "hybrid/paper/100", "gmm/paper/100", "ising/best/100"},
 	"hierarchy":  {"4"},
 	"score":      {"ising/200/4", "gmm/100", "hybrid/100"},
 	"iteration":  {"ising/paper/64", "hybrid/paper/64", "gmm/paper/64"},
@@ -63,7 +63,11 @@ func TestEverySuiteRuns(t *testing.T) {
 	for _, s := range Suites() {
 		t.Run(s.Name, func(t *testing.T) {
 			require.NotEmpty(t, small[s.Name])
-			report, err := Run(t.Context(), quick(s.Name))
+			o := quick(s.Name)
+			if s.Name == "sample" { // these place Gaussians first
+				o.Sizes = append(o.Sizes, long.Or(nil, []string{"gmm/best/100", "hybrid/best/100"})...)
+			}
+			report, err := Run(t.Context(), o)
 			require.NoError(t, err)
 			require.NotEmpty(t, report.Rows)
 			ids := map[string]bool{}
@@ -200,6 +204,7 @@ func TestRunStopsWhenToldAndRestoresThePath(t *testing.T) {
 // TestRunStopsWithinARepetition cancels repetitions that would take hours, of
 // ours and of a peer.
 func TestRunStopsWithinARepetition(t *testing.T) {
+	long.SkipShort(t)
 	for _, name := range []string{"ours", "openblas"} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -230,6 +235,7 @@ func TestRunStopsWithinARepetition(t *testing.T) {
 }
 
 func TestACallThatTakesNoNoticeIsLeft(t *testing.T) {
+	long.SkipShort(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	r, _, err := newRunner(ctx, quick("rng"))
 	require.NoError(t, err)
@@ -486,6 +492,7 @@ func TestMarkdownTables(t *testing.T) {
 // TestEditedReports takes reports that somebody has edited: they are refused or
 // can be written in every form and compared with.
 func TestEditedReports(t *testing.T) {
+	long.SkipShort(t)
 	document, err := json.Marshal(sampleReport())
 	require.NoError(t, err)
 	refused := 0

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // Exact energies per site of the periodic L×L lattice, h = 0, |J| = 1, by
@@ -65,6 +66,7 @@ func energyPerSite(t *testing.T, b *Bulk, burn, measurements, between int) (mean
 const bulkBound = 5.5
 
 func TestBulkAgainstEnumeration(t *testing.T) {
+	long.SkipShort(t)
 	for _, c := range enumerated {
 		model := mustModel(t, c.l, 1, 0)
 		b, err := NewBulk(model, c.beta, 16*BulkReplicas, IndependentDraws, asm.Counter{Seed: 11})
@@ -103,6 +105,7 @@ func TestBulkWithSharedDraws(t *testing.T) {
 // All configurations occur, with their Boltzmann weights: a χ² test over
 // independent replicas, those that start in patterns of stripes included.
 func TestBulkOccupations(t *testing.T) {
+	long.SkipShort(t)
 	for _, c := range []struct {
 		l          int
 		j, h, beta float64

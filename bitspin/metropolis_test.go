@@ -11,6 +11,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 )
 
 func mustMetropolis(t testing.TB, m Model, beta float64, p Proposal) *Metropolis {
@@ -27,6 +28,7 @@ var settings = []struct{ beta, j, h float64 }{
 // TestAgainstTransitionMatrix compares where samples go from a configuration
 // with the row of the transition matrix, computed from sums over bonds.
 func TestAgainstTransitionMatrix(t *testing.T) {
+	long.SkipShort(t)
 	const samples = 200000
 	for _, set := range settings {
 		for _, p := range proposals(t) {
@@ -76,6 +78,7 @@ func rowPValue(beta, j, h float64, p Proposal, s uint64, counts []int) float64 {
 // TestAgainstReference replays the draws with naive energies and exp: every
 // size, proposal, sign of J and field must give the same bits.
 func TestAgainstReference(t *testing.T) {
+	long.SkipShort(t)
 	const samples, steps = 70, 12
 	for _, l := range []int{2, 3, 4, 5, 7, 8, 9, 11, 12} {
 		for _, set := range settings {

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // significance is the false-alarm probability of each statistical test if its
@@ -74,6 +75,7 @@ func TestMaskFrequencies(t *testing.T) {
 // the mask and, given the size, by how often each site and each pair of
 // neighbouring bits occurs.
 func TestSubsetFrequencies(t *testing.T) {
+	long.SkipShort(t)
 	for _, l := range []int{4, 5, 7, 8, 9, 12} {
 		t.Run(fmt.Sprintf("L=%d", l), func(t *testing.T) {
 			lat := mustLattice(t, l)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // colourUpdate returns the transition matrix of one colour's update, row by row,
@@ -108,6 +109,7 @@ var sweepCases = []struct {
 // Sweeps satisfy detailed balance, pair by pair: by their order, as it is not so
 // for a sweep in one direction.
 func TestSweeperDetailedBalance(t *testing.T) {
+	long.SkipShort(t)
 	for _, c := range sweepCases {
 		model := mustModel(t, c.l, c.j, c.h)
 		s, err := NewSweeper(model, c.beta)
@@ -135,6 +137,7 @@ func TestSweeperDetailedBalance(t *testing.T) {
 // What Run does to one configuration has the law that its row of the matrix says:
 // a χ² test.
 func TestSweeperFollowsItsMatrix(t *testing.T) {
+	long.SkipShort(t)
 	for i, c := range sweepCases {
 		model := mustModel(t, c.l, c.j, c.h)
 		const beta, n = 0.1, 160*SweepBlock - 77

@@ -11,11 +11,13 @@ import (
 
 	root "github.com/revgen/revgen"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // TestSchema holds presets and what differs from them against the schema, by
 // another program's reading of it.
 func TestSchema(t *testing.T) {
+	long.SkipShort(t)
 	program := build(t)
 	systems := root.Systems()
 	for i := range systems {

@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -83,6 +84,7 @@ var die = loaded{q: []float64{0.3, 0.3, 0.2, 0.1, 0.05, 0.05}, pi: []float64{1, 
 // TestExactHasTheTargetsLaw: of sides counted at distances at which a chain has
 // forgotten, and breaks where the acceptance ratio is upside down.
 func TestExactHasTheTargetsLaw(t *testing.T) {
+	long.SkipShort(t)
 	const n, apart = 1 << 16, 32
 	variation := func(inverted bool) (tv float64) {
 		e := exactOf(t, die, "side")

@@ -8,12 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 // What reads samples may stop to read them; a cancellation is heeded
 // nevertheless.
 func TestStreamStopsThoughNobodyReads(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(1)
 	defer workers.Close()
 	c := config(t)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -14,6 +15,7 @@ import (
 // TestMarginalQuantile measures exact samples: 95 % of their distances do not exceed
 // the quantile, which is the same for all of one size.
 func TestMarginalQuantile(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(1)
 	defer workers.Close()
 	s, _ := gaussianSystem(t, paperTarget(), workers)

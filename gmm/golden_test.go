@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/long"
 )
 
 func TestGolden(t *testing.T) {
+	long.SkipShort(t)
 	for name, want := range map[string]string{
 		"paper": `
 start 461842f8d6eb

@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -62,6 +63,7 @@ func normal(d int, mu, sigma float64) TargetConfig {
 // with their closed forms, by quadrature in two and by Monte Carlo in three
 // dimensions.
 func TestDistancesOfGaussians(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	for _, d := range []int{2, 3} {
@@ -187,6 +189,7 @@ func TestEvaluateStops(t *testing.T) {
 // TestEvaluateAllGenerators runs the configurations of the training tests to
 // the end.
 func TestEvaluateAllGenerators(t *testing.T) {
+	long.SkipShort(t)
 	for name, c := range testConfigs() {
 		workers := pool.New(2)
 		result, err := run.Train(context.Background(), c, workers, run.Options{})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -210,6 +211,7 @@ func TestNodesBecomeDenser(t *testing.T) {
 // TestTotalVariationIsAProbability evaluates random generators against random
 // mixtures, in the plane and in three dimensions.
 func TestTotalVariationIsAProbability(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	r := rand.New(rand.NewPCG(2, 3))

@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -62,6 +63,7 @@ func testConfigs() map[string]*Config {
 }
 
 func TestContract(t *testing.T) {
+	long.SkipShort(t)
 	for name, c := range testConfigs() {
 		t.Run(name, func(t *testing.T) { systemtest.Run(t, c) })
 	}

@@ -11,10 +11,12 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/configtest"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // TestConfigurations changes presets at random: what is accepted can be trained.
 func TestConfigurations(t *testing.T) {
+	long.SkipShort(t)
 	words := []string{
 		"random", "paper-order", "mmd", "balance", "mixture", "V", "U",
 		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "plain", "",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // naiveDiscrepancy is the squared discrepancy by sums over samples and
@@ -66,6 +67,7 @@ func TestJointDiscrepancy(t *testing.T) {
 // TestMetricsOfExactSamples compares the mean of each metric over repeated
 // experiments with its floor. joint_mmd's floor is an upper bound.
 func TestMetricsOfExactSamples(t *testing.T) {
+	long.SkipShort(t)
 	target := paperTarget(t)
 	const repeats, n = 200, 3000
 	values, quantiles := map[string][]float64{}, map[string]float64{}
@@ -107,6 +109,7 @@ func TestMetricsOfExactSamples(t *testing.T) {
 // how often the intervals cover the metrics of that law, as estimated from a
 // hundred times as many samples.
 func TestIntervals(t *testing.T) {
+	long.SkipShort(t)
 	target, err := NewTarget([]float64{1, 2})
 	require.NoError(t, err)
 	wrong := func(n int, step uint32) ([]float32, []uint8) {

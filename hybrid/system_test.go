@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -35,6 +36,7 @@ func newTrainer(t *testing.T, c *Config, threads int) *engine.Trainer {
 }
 
 func TestContract(t *testing.T) {
+	long.SkipShort(t)
 	for _, preset := range Presets {
 		c := small(t, preset)
 		c.Evaluation.Samples = 1000
@@ -44,6 +46,7 @@ func TestContract(t *testing.T) {
 
 // TestTraining runs a few steps of a small problem with each loss.
 func TestTraining(t *testing.T) {
+	long.SkipShort(t)
 	for _, preset := range []string{"paper", "quick"} {
 		t.Run(preset, func(t *testing.T) { testTraining(t, preset) })
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -115,6 +116,7 @@ func laws(t *testing.T) (all []namedLaw) {
 }
 
 func TestDistributionFunctions(t *testing.T) {
+	long.SkipShort(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, l := range laws(t) {
 		name := l.name

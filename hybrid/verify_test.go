@@ -7,10 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 func TestVerify(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	names := map[string]bool{}

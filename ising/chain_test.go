@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -18,6 +19,7 @@ import (
 // G(r) of small lattices, with and without a field, against exact values, within
 // 5.5 standard errors.
 func TestChainAgainstCounting(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	for _, target := range []Target{
@@ -101,6 +103,7 @@ func TestChainStopsWithItsContext(t *testing.T) {
 // TestReferencesUpToEight holds what the table is compared with on lattices of 6
 // and 8 rows against exact figures.
 func TestReferencesUpToEight(t *testing.T) {
+	long.SkipShort(t)
 	for _, c := range []struct {
 		target         Target
 		susceptibility float64
@@ -125,6 +128,7 @@ func TestReferencesUpToEight(t *testing.T) {
 // TestTableBeyondExactReferences evaluates models whose targets have no exact
 // reference: the table says so, and stands.
 func TestTableBeyondExactReferences(t *testing.T) {
+	long.SkipShort(t)
 	for _, target := range []TargetConfig{{L: 9, Beta: 0.3, J: 1, H: 0.2}, {L: 9, Beta: 0.3, J: -1}, {L: 9, Beta: 0.3, J: 1}} {
 		c := small(t, "paper")
 		c.Target, c.Transition.Proposal = target, "single"
@@ -164,6 +168,7 @@ func TestDriftOfExactSamples(t *testing.T) {
 // TestDriftOfMoreSamples: where samples are too many for all to be moved, four times as
 // many have half the floor.
 func TestDriftOfMoreSamples(t *testing.T) {
+	long.SkipShort(t)
 	c := mmdConfig(t)
 	c.Target, c.Generator.Gain = TargetConfig{L: 20, Beta: 0, J: 1}, 1e-30
 	trainer := newTrainer(t, c, 2)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -16,6 +17,7 @@ import (
 // intervals hold the mean, which they would not if the distances' G(r), which
 // scatter together, were taken as independent.
 func TestCorrelationsAreCalibrated(t *testing.T) {
+	long.SkipShort(t)
 	const samples, repeats = 1000, 400
 	target := mustTarget(t, 4, 1, 0, 0.35)
 	r := &reference{target: target, correlation: exactCorrelations(target)}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 // TestCountsAreThoseOfEnumeration compares with visits of all configurations.
@@ -24,6 +26,7 @@ func TestCountsAreThoseOfEnumeration(t *testing.T) {
 // TestCountsGiveThePartitionFunction holds Z of larger lattices against the
 // trace of the transfer matrix and, without a field, Kaufman's formula.
 func TestCountsGiveThePartitionFunction(t *testing.T) {
+	long.SkipShort(t)
 	for _, l := range []int{6, 7, 8} {
 		g, err := CountStates(l)
 		require.NoError(t, err)

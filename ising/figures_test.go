@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -37,6 +38,7 @@ func layerSum(y []float64) (sum float64) {
 
 // What is shown as a distribution is one, and what is known exactly is shown.
 func TestFigures(t *testing.T) {
+	long.SkipShort(t)
 	f := figuresOf(t, 3)
 	require.Len(t, f.Rows, 2)
 	for _, p := range f.Rows[0].Panels {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -82,6 +83,7 @@ func TestCountDistancesAreCalibrated(t *testing.T) {
 // little hotter, many times: the mean error of exact samples is the floor, and 5 % of
 // them exceed their quantile; of the others 95 % of the intervals hold the mean.
 func TestHistogramIsCalibrated(t *testing.T) {
+	long.SkipShort(t)
 	const samples, repeats = 5000, 400
 	r, err := newReference(context.Background(), mustTarget(t, 6, 1, 0, 0.35), nil)
 	require.NoError(t, err)

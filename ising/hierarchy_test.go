@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -39,6 +40,7 @@ func adapted(t testing.TB, preset string, target TargetConfig) *Config {
 // TestHierarchyContract: a square, a lattice that is a graph, one in a field,
 // and one that starts from half its size.
 func TestHierarchyContract(t *testing.T) {
+	long.SkipShort(t)
 	for name, target := range map[string]TargetConfig{
 		"4×4": {L: 4, Beta: 0.44, J: 1}, "6×6 in a field": {L: 6, Beta: 0.4, J: 1, H: 0.1},
 		"8×8, antiferromagnet": {L: 8, Beta: 0.4, J: -1}, "32×32": {L: 32, Beta: 0.3, J: 1},
@@ -123,6 +125,7 @@ func TestHierarchyHasTheDensityOfItsSamples(t *testing.T) {
 // TestExactDrawsAtTheFloor: of a generator of 3×3 spins that has learnt nothing, the
 // laws of samples and of exact draws over all configurations.
 func TestExactDrawsAtTheFloor(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	c := adapted(t, "quick", TargetConfig{L: 4, Beta: 0.3, J: 1})

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/internal/long"
 )
 
 func mustProposal(t testing.TB, name string) bitspin.Proposal {
@@ -25,6 +26,7 @@ func mustMatrix(t testing.TB, target Target, proposal string) *TransitionMatrix 
 // TestSpectralGaps compares the second largest eigenvalue and the acceptance
 // in equilibrium with values computed independently.
 func TestSpectralGaps(t *testing.T) {
+	long.SkipShort(t)
 	for _, c := range []struct {
 		proposal              string
 		beta, gap, acceptance float64
@@ -57,6 +59,7 @@ func TestSpectralGaps(t *testing.T) {
 }
 
 func TestPowersKeepTheTarget(t *testing.T) {
+	long.SkipShort(t)
 	for name, h := range map[string]float64{"single": 0, "mixture": 0.4, "multi-spin": 0.4} {
 		target := mustTarget(t, 3, -1, h, 0.3)
 		pi, err := target.Probabilities()

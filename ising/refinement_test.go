@@ -15,6 +15,7 @@ import (
 // TestRefinementFollowsTheMatrix refines samples of an untrained generator,
 // which are far from the target; with the wrong chain the checks fail.
 func TestRefinementFollowsTheMatrix(t *testing.T) {
+	long.SkipShort(t)
 	c := small(t, "paper")
 	c.Target.Beta = 0.3
 	trainer := newTrainer(t, c, 2)

@@ -20,6 +20,7 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -110,6 +111,7 @@ func contractConfigs(t *testing.T) map[string]*Config {
 }
 
 func TestContract(t *testing.T) {
+	long.SkipShort(t)
 	for name, c := range contractConfigs(t) {
 		t.Run(name, func(t *testing.T) { systemtest.Run(t, c) })
 	}
@@ -147,6 +149,7 @@ func TestEvaluateKnowsTheFloor(t *testing.T) {
 // TestMetricsOfExactSamples feeds the metrics exact samples: every error is
 // near its floor and inside its interval's reach.
 func TestMetricsOfExactSamples(t *testing.T) {
+	long.SkipShort(t)
 	c := small(t, "paper")
 	c.Target.Beta = 0.5
 	trainer := newTrainer(t, c, 1)
@@ -224,6 +227,7 @@ func TestDeviationsAreThoseOfTheInfluence(t *testing.T) {
 // each observable is its floor, and the exact value lies in 95 % of its intervals,
 // within 5 standard errors of 2,000 tables.
 func TestFloorsAndIntervalsOfTables(t *testing.T) {
+	long.SkipShort(t)
 	const tables, n = 2000, 3000
 	for _, target := range []Target{mustTarget(t, 3, 1, 0, 0.2), mustTarget(t, 4, 1, 0.1, 0.6)} {
 		r, err := newReference(context.Background(), target, nil)
@@ -324,6 +328,7 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 // TestErrorsOfZero compares with observables whose exact value is 0, which
 // enumeration gives up to rounding: their errors are absolute.
 func TestErrorsOfZero(t *testing.T) {
+	long.SkipShort(t)
 	for name, change := range map[string]func(c *Config){
 		"hot":     func(c *Config) { c.Target.Beta, c.Target.L = 0, 4 },
 		"free":    func(c *Config) { c.Target.J = 0 },

@@ -27,6 +27,7 @@ func asGraph(t *testing.T, of Target) *spins.Graph {
 // TestGraphsAreLattices holds the transfer matrix of a graph against counted
 // configurations, the transfer matrix of rows and Kaufman's formula.
 func TestGraphsAreLattices(t *testing.T) {
+	long.SkipShort(t)
 	sums := func(of Target) *spins.Transferred {
 		m, err := spins.NewTransfer(asGraph(t, of))
 		require.NoError(t, err)

@@ -13,10 +13,12 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 func TestVerify(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	v := newSubject(workers)
@@ -291,6 +293,7 @@ const (
 
 // TestFewSamples checks models with fewer samples than a χ² test needs.
 func TestFewSamples(t *testing.T) {
+	long.SkipShort(t)
 	trainer := newTrainer(t, small(t, "paper"), 1)
 	for _, samples := range []int{1, 2, 9, 10, 11} {
 		require.NoError(t, trainer.System().(*system).VerifyModel(context.Background(), trainer.Params(), samples, func(c engine.Check) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // autoregressive is a series of mean m and variance 1 with ρ_t = aᵗ.
@@ -82,6 +83,7 @@ func TestConsensus(t *testing.T) {
 
 // TestChainsAgree holds the peers in C against enumeration, at a level of 10⁻⁶ an average.
 func TestChainsAgree(t *testing.T) {
+	long.SkipShort(t)
 	w, err := peers.NewWorkshop(t.Context())
 	require.NoError(t, err)
 	defer w.Close()

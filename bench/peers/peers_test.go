@@ -127,6 +127,7 @@ func TestPyTorchOperations(t *testing.T) {
 }
 
 func TestMissingPeersSayHowToInstallThem(t *testing.T) {
+	long.SkipShort(t)
 	p := Peer{Name: "absent", Install: "apt install absent", compiler: []string{"no-such-compiler"}, source: "openblas.c"}
 	_, err := shared.Start(&p, Setting{Threads: 1})
 	var missing *MissingError
@@ -150,6 +151,7 @@ func TestMissingPeersSayHowToInstallThem(t *testing.T) {
 }
 
 func TestProgramsAreCompiledOnce(t *testing.T) {
+	long.SkipShort(t)
 	p := start(t, "c-gram", Setting{Threads: 1}).Peer
 	first, err := shared.command(p)
 	require.NoError(t, err)
@@ -167,6 +169,7 @@ func TestProgramsAreCompiledOnce(t *testing.T) {
 // by wherever a former version looked for them, and modules that Python would find
 // in the directory it starts from.
 func TestNothingRunsButWhatWasBuilt(t *testing.T) {
+	long.SkipShort(t)
 	home, tmp, here := t.TempDir(), t.TempDir(), t.TempDir()
 	mark := filepath.Join(t.TempDir(), "mark")
 	trap := []byte("#!/bin/sh\ntouch " + mark + "\n")
@@ -330,6 +333,7 @@ func TestThreadsOfOpenMPAndOpenBLASApart(t *testing.T) {
 
 // TestPeersEndWithTheirContext has a peer work for hours and a compiler hang.
 func TestPeersEndWithTheirContext(t *testing.T) {
+	long.SkipShort(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	w := workshop(t, ctx)
 	r, err := w.Start(start(t, "c-gram", Setting{Threads: 2}).Peer, Setting{Threads: 2})
@@ -352,6 +356,7 @@ func TestPeersEndWithTheirContext(t *testing.T) {
 }
 
 func TestMetropolis512(t *testing.T) {
+	long.SkipShort(t)
 	const side, beta = 32, 0.2
 	r := start(t, "c-metropolis-avx512", Setting{Threads: 2})
 	for _, draws := range []string{"shared", "independent"} {

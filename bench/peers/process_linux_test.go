@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 func TestPeersRestBetweenTurns(t *testing.T) {
@@ -58,6 +60,7 @@ func gone(pid int) bool {
 
 // The processor time of a process is what /proc has of it, of which a tick is 10 ms.
 func TestProcessorTime(t *testing.T) {
+	long.SkipShort(t)
 	c := exec.CommandContext(context.Background(), "sh", "-c", "while :; do :; done")
 	prepare(c)
 	require.NoError(t, c.Start())

@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/hybrid"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
@@ -54,6 +55,7 @@ func withoutTimes(r *Results) *Results {
 // TestResultsHaveOneOwner begins a second reproduction, and tables, while a first
 // is under way: each would write the results that it knows of over the other's.
 func TestResultsHaveOneOwner(t *testing.T) {
+	long.SkipShort(t)
 	plan := tiny(t.TempDir())
 	plan.Only, plan.Seeds = []string{"hybrid"}, 1
 	tried := false
@@ -210,6 +212,7 @@ func TestTimeLimit(t *testing.T) {
 
 // Outcomes of other presets stay.
 func TestPresetsBesideEachOther(t *testing.T) {
+	long.SkipShort(t)
 	p := tinyHierarchy(t.TempDir())
 	p.Only, p.Seeds = []string{"ising-0.2"}, 1
 	_, err := execute(t, context.Background(), p, Observer{})

@@ -8,11 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // TestSum compares sums site by site with those over all configurations, and their draws with
 // the law, by a χ² test at the level 10⁻⁶.
 func TestSum(t *testing.T) {
+	long.SkipShort(t)
 	for name, c := range small() {
 		logZ, p := c.Enumerate()
 		s, err := NewSum(context.Background(), &c.Target)
@@ -58,6 +60,7 @@ func TestTorus(t *testing.T) {
 
 // TestClusters: both moves keep the law of the energy, by exact draws moved on.
 func TestClusters(t *testing.T) {
+	long.SkipShort(t)
 	target := Target{States: Uniform(9, 3), Pairs: Lattice(3, Potts(3, 1)), Beta: 0.9}
 	c, err := NewClusters(&target)
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -78,6 +79,7 @@ func wild(m *Model) []float32 {
 // TestDensity: q sums to 1 over all configurations, is what samples are drawn by, by a
 // χ² test at the level 10⁻⁶, and R is what Sample says of each.
 func TestDensity(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	for name, c := range small() {
@@ -131,6 +133,7 @@ func TestDensity(t *testing.T) {
 
 // TestGradient compares the gradient of the loss with central differences in float64.
 func TestGradient(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	for name, c := range small() {
@@ -150,6 +153,7 @@ func TestGradient(t *testing.T) {
 
 // TestMoves: every kernel leaves the law as it is, and reaches it from one state.
 func TestMoves(t *testing.T) {
+	long.SkipShort(t)
 	const blocks = 300
 	for name, c := range small() {
 		for _, kind := range []string{spins.Sweeping, "single", "mixture"} {

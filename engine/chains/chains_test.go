@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -118,6 +119,7 @@ func TestOptions(t *testing.T) {
 // Averages of a mixture are those of its components: E x = Σ w μ,
 // E|x|²/2 = Σ w (|μ|² + tr Σ)/2, and E p(k|x) = w_k.
 func TestMixture(t *testing.T) {
+	long.SkipShort(t)
 	r := run(t, chains.Options{Chains: 64, Draws: 500, BurnIn: 2000, Spacing: 50}, 2, "gmm", `target.components=[
 		{"weight": 0.3, "mean": [-1.5, 0], "covariance": [[1, 0], [0, 1]]},
 		{"weight": 0.7, "mean": [1, 0.5], "covariance": [[0.5, 0.2], [0.2, 1]]}]`)

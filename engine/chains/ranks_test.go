@@ -11,6 +11,7 @@ import (
 	root "github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -44,6 +45,7 @@ func onRanks(t *testing.T, size int, o chains.Options, contexts func(rank int) c
 
 // Ranks have the values of one process, and each the states of its own chains.
 func TestRanks(t *testing.T) {
+	long.SkipShort(t)
 	background := func(int) context.Context { return context.Background() }
 	for name, x := range map[string]struct {
 		o      chains.Options

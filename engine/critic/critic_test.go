@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -48,6 +49,7 @@ func (c *Critic) value(params, s, t []float64) float64 {
 // TestGradients compares the value, both gradients and the alternatives with
 // float64 and central differences, on every kernel path.
 func TestGradients(t *testing.T) {
+	long.SkipShort(t)
 	before, _, _ := asm.Active()
 	defer func() { require.NoError(t, asm.Use(before)) }()
 	const n, h = 270, 1e-6 // two blocks

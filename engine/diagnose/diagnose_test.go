@@ -15,6 +15,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // A normal is a system whose target has one or two modes, ±apart, in which x − mode is
@@ -146,6 +147,7 @@ func brief() Options {
 }
 
 func TestVerdicts(t *testing.T) {
+	long.SkipShort(t)
 	good := normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5}
 	for name, c := range map[string]struct {
 		change func(s *normal)
@@ -209,6 +211,7 @@ func TestVerdicts(t *testing.T) {
 
 // TestMeasuredWeights: where only weights tell, those of more samples are asked too.
 func TestMeasuredWeights(t *testing.T) {
+	long.SkipShort(t)
 	s := normal{keep: 0.8, apart: 3, plus: 0.5, weighted: true, seed: 7}
 	o := brief()
 	measured := &Weights{Samples: 1 << 20, EffectiveSize: 1}
@@ -234,6 +237,7 @@ func TestMeasuredWeights(t *testing.T) {
 
 // TestRefuted: what was measured before takes a verdict back.
 func TestRefuted(t *testing.T) {
+	long.SkipShort(t)
 	s := normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, seed: 7}
 	far := measure.Metric{Name: "energy", Exact: 1, Error: 0.05, Floor: 0.01, Quantile: 0.02}
 	unsettled, inexact := far, far

@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -88,6 +89,7 @@ func (s *seen) column(name string, look []float64) (values []float64) {
 // TestFiguresOfReports computes every figure of a report from what was seen of the states,
 // by the formula that its description names.
 func TestFiguresOfReports(t *testing.T) {
+	long.SkipShort(t)
 	for name, s := range map[string]*seen{
 		"refine":      {normal: normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, off: 1, seed: 7}},
 		"exact":       {normal: normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, seed: 8}},

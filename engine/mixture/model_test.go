@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/internal/long"
 	wide "github.com/revgen/revgen/internal/number"
 )
 
@@ -156,6 +157,7 @@ func TestScoreIsTheDerivative(t *testing.T) {
 // TestDensityIsThatOfThePoints: the density has the mass 1, a state made of noise z
 // by component j has that noise, and choices follow the weights.
 func TestDensityIsThatOfThePoints(t *testing.T) {
+	long.SkipShort(t)
 	for _, bent := range []bool{false, true} {
 		r := rand.New(rand.NewPCG(3, 4))
 		m, params := scattered(New(2, 1, 3, bent), r)

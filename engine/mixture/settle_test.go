@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -53,6 +54,7 @@ func gathered(t *testing.T, threads int, s Scout, own func() Density) *Found {
 // with correlations are found from walks that know nothing of it, the same by any number of
 // threads, and no couplings are asked for.
 func TestSettlesOnGaussian(t *testing.T) {
+	long.SkipShort(t)
 	const m, rho, scale = 30, 0.9, 0.01
 	own := each(many, func(x []float32) float64 { return chain(x, m, rho, scale) })
 	s := Scout{Population: 64, Moves: 1, Seed: 3}
@@ -79,6 +81,7 @@ func TestSettlesOnGaussian(t *testing.T) {
 // TestSettlesOnModes: Gaussians settle on both of two modes, with their weights, and
 // there are as many components as asked for.
 func TestSettlesOnModes(t *testing.T) {
+	long.SkipShort(t)
 	own := each(many, func(x []float32) float64 {
 		a, b := math.Log(0.2)+chain(x, 1.5, 0.5, 1), math.Log(0.8)+chain(x, -1.5, 0.5, 1)
 		return max(a, b) + math.Log1p(math.Exp(-math.Abs(a-b)))
@@ -115,6 +118,7 @@ func TestSettlesOnModes(t *testing.T) {
 // TestSettlesOnEach: as many Gaussians settle as there are modes that walkers meet, and one
 // that hardly has weight is no component to a recipe.
 func TestSettlesOnEach(t *testing.T) {
+	long.SkipShort(t)
 	weights := []float64{0.1, 0.1, 0.2, 0.2, 0.2, 0.2, 1e-6}
 	own := each(many, func(x []float32) float64 {
 		var sum, highest float64
@@ -142,6 +146,7 @@ func TestSettlesOnEach(t *testing.T) {
 // TestSettlesOnSkewed: of a target that is no Gaussian, the Gaussian that settles is
 // the one on which ∇ ln π vanishes on the mean.
 func TestSettlesOnSkewed(t *testing.T) {
+	long.SkipShort(t)
 	logPi := func(x []float32) (sum float64) {
 		for i, v := range x {
 			sum += 2*float64(v) - math.Exp(float64(v))
@@ -180,6 +185,7 @@ func TestSettlesOnSkewed(t *testing.T) {
 // TestSumsDoNotSettle: where ln π is a sum over the coordinates, each of them has its own
 // modes, and the population shows them all.
 func TestSumsDoNotSettle(t *testing.T) {
+	long.SkipShort(t)
 	own := each(many, func(x []float32) (sum float64) {
 		for _, v := range x {
 			u := float64(v)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // modes returns points of Gaussians of deviation 1 about the given centres, as many of
@@ -33,6 +34,7 @@ func modes(centres [][2]float64, each int) *Found {
 // TestPlaceFindsPairs: modes that are so near each other that their points alone hardly
 // tell them from one have a component each if there are enough, and so many are asked for.
 func TestPlaceFindsPairs(t *testing.T) {
+	long.SkipShort(t)
 	var centres [][2]float64
 	for i := range 20 {
 		x, y := 20*float64(i%5), 20*float64(i/5)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -65,6 +66,7 @@ func batch(r *rand.Rand, n, spins, states int) (s, t []uint64) {
 }
 
 func TestHammingAgainstNaive(t *testing.T) {
+	long.SkipShort(t)
 	path, _, _ := asm.Active()
 	defer func() { require.NoError(t, asm.Use(path)) }()
 	workers := pool.New(2)

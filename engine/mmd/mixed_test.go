@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -59,6 +60,7 @@ func requireClose(t *testing.T, want []float64, got []float32, tolerance float64
 // TestMixedAgainstNaive compares loss and gradients with the plain sums. The
 // tolerances are in units of the sums without their cancelling signs.
 func TestMixedAgainstNaive(t *testing.T) {
+	long.SkipShort(t)
 	known := map[string]sums{}
 	forEachPath(t, func(t *testing.T) {
 		for name, k := range testKernels {

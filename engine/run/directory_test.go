@@ -15,6 +15,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -33,6 +34,7 @@ func stoppedAt(t *testing.T, c engine.Config, dir string, step int) {
 }
 
 func TestRunDirectoryHasOneOwner(t *testing.T) {
+	long.SkipShort(t)
 	dir := t.TempDir()
 	host, err := os.Hostname()
 	require.NoError(t, err)
@@ -92,6 +94,7 @@ func TestResumedTimeCounts(t *testing.T) {
 
 // A resumed run warns of what an uninterrupted one does.
 func TestWarningsSurviveResumption(t *testing.T) {
+	long.SkipShort(t)
 	for _, steps := range [][]int{{20}, {20, 30}, {55}, {20, 55}} {
 		c := newToy()
 		c.acceptance = 0.001
@@ -120,6 +123,7 @@ func TestWarningsSurviveResumption(t *testing.T) {
 // A file of records that lost its end, as in a crash of the machine, goes on
 // after its last whole line.
 func TestShortMetricsAreCutToLines(t *testing.T) {
+	long.SkipShort(t)
 	for _, lost := range []int{1, 3, 40, 200, 400, 1 << 20} {
 		dir := t.TempDir()
 		stoppedAt(t, newToy(), dir, 10)
@@ -144,6 +148,7 @@ func TestShortMetricsAreCutToLines(t *testing.T) {
 
 // config.json is that of the run as it is, with the keys that may change.
 func TestConfigurationIsThatOfTheRun(t *testing.T) {
+	long.SkipShort(t)
 	dir := t.TempDir()
 	c := newToy()
 	_, err := train(t, context.Background(), c, 1, run.Options{Dir: dir})
@@ -221,6 +226,7 @@ func (s *evaluatedSystem) Evaluate(ctx context.Context, params []float32, _ int)
 // An evaluation during training that a stop interrupts is made when the run
 // goes on.
 func TestInterruptedEvaluation(t *testing.T) {
+	long.SkipShort(t)
 	measured := func(begun func()) *evaluated {
 		c := &evaluated{newToy(), begun}
 		c.Evaluation.Every, c.Training.LogEvery = 12, 7

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // failing fails at the n-th write.
@@ -32,6 +33,7 @@ func (f *failing) Write(p []byte) (int, error) {
 // TestContainer encodes sections about the ends of pieces, and more pieces than
 // are on their way at once.
 func TestContainer(t *testing.T) {
+	long.SkipShort(t)
 	var sections []engine.Section
 	var want bytes.Buffer
 	for i, n := range []int{1, pieceBytes / 8, pieceBytes/8 + 1, pieceBytes, 2*pieceBytes + 3} {

@@ -13,11 +13,13 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // A run whose numbers get out of hand goes back to a good state, and on at a lower rate, to
 // the same end wherever it has been stopped.
 func TestNonFiniteStepsAreTakenBack(t *testing.T) {
+	long.SkipShort(t)
 	const steps, rate, fatal = 500, 0.25, 351
 	wandering := func() *toy {
 		c := newToy()

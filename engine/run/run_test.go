@@ -19,6 +19,7 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
@@ -76,6 +77,7 @@ func withoutSeconds(t *testing.T, dir string) []engine.Record {
 // TestResumedRunsEqualUninterruptedOnes stops a run after every step in turn,
 // by cancellation, and continues it on another number of threads.
 func TestResumedRunsEqualUninterruptedOnes(t *testing.T) {
+	long.SkipShort(t)
 	for _, method := range []string{"gradient", "evolution", "consensus"} {
 		t.Run(method, func(t *testing.T) { testResumption(t, func() *ising.Config { return methodConfig(t, method) }) })
 	}
@@ -228,6 +230,7 @@ func appendTo(t *testing.T, path, text string) {
 // TestDamagedFilesAreRefused flips a bit in every part of a checkpoint and of
 // a model, and cuts them at every part.
 func TestDamagedFilesAreRefused(t *testing.T) {
+	long.SkipShort(t)
 	dir := t.TempDir()
 	_, err := train(t, context.Background(), config(t), 1, run.Options{Dir: dir})
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
@@ -42,6 +43,7 @@ func (s shortened) Predecessor() engine.Config {
 // trains and while it does itself, and expects the bits of one that was never
 // stopped.
 func TestSuccessorsStartFromTheirPredecessor(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	train := func(dir string, stopAt int) (*run.Result, error) {

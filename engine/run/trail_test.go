@@ -15,6 +15,7 @@ import (
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/long"
 )
 
 const (
@@ -78,6 +79,7 @@ func isSmall(t *testing.T, dir string) (keyframes int) {
 // A run whose checkpoints hold what cannot be replayed ends with the same bits, however
 // often it is stopped.
 func TestTrailedRunResumes(t *testing.T) {
+	long.SkipShort(t)
 	b, dir := swarm(t), t.TempDir()
 	want := ends(t, b, "", run.Options{})
 	for step := 1; step < swarmSteps; step++ {
@@ -122,6 +124,7 @@ func (c *countdown) Err() error {
 // Wherever it is that a run notices that it is to stop: in a move, while it waits for
 // a keyframe, or while it resumes.
 func TestTrailedRunStopsAnywhere(t *testing.T) {
+	long.SkipShort(t)
 	b := swarm(t)
 	b.Training.Steps = 5
 	want := ends(t, b, "", run.Options{})
@@ -157,6 +160,7 @@ func TestTrailedRunStopsAnywhere(t *testing.T) {
 
 // A run goes on from what lies on the disk at any moment, as after a kill.
 func TestTrailedRunSurvivesKills(t *testing.T) {
+	long.SkipShort(t)
 	b, dir := swarm(t), t.TempDir()
 	want := ends(t, b, "", run.Options{})
 	var copies []string
@@ -186,6 +190,7 @@ func TestTrailedRunSurvivesKills(t *testing.T) {
 
 // A keyframe that cannot be written ends the run, with a checkpoint that does without.
 func TestKeyframeThatCannotBeWritten(t *testing.T) {
+	long.SkipShort(t)
 	b, dir := swarm(t), t.TempDir()
 	want := ends(t, b, "", run.Options{})
 	obstacle := filepath.Join(dir, "keyframe.0.rvg")
@@ -201,6 +206,7 @@ func TestKeyframeThatCannotBeWritten(t *testing.T) {
 
 // What a checkpoint goes on from is that and nothing else.
 func TestKeyframesAreChecked(t *testing.T) {
+	long.SkipShort(t)
 	b, dir := swarm(t), t.TempDir()
 	stoppedAt(t, b, dir, 5)
 	const name, last = "keyframe.0.rvg", "keyframe.1.rvg"
@@ -247,6 +253,7 @@ func TestKeyframesAreChecked(t *testing.T) {
 
 // How much a checkpoint may hold is decided when a run begins.
 func TestTrailsStayWhatTheyAre(t *testing.T) {
+	long.SkipShort(t)
 	b := swarm(t)
 	want := ends(t, b, "", run.Options{})
 	for _, from := range []int{0, 1 << 40} {

@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // small are graphs whose transition matrices are computed, of both ways of the
@@ -54,6 +55,7 @@ func (h *heatBath) probability(config uint64, i int) float64 {
 // and of one sweep there and back, and compares the flows between any two
 // configurations.
 func TestDetailedBalance(t *testing.T) {
+	long.SkipShort(t)
 	for name, h := range small() {
 		g := build(t, h)
 		states := 1 << g.N()

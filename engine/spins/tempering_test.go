@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
@@ -29,6 +30,7 @@ func requireMean(t *testing.T, want float64, s stat.ChainSummary, name string) {
 // over all configurations, both ways of the heat bath, by the frequencies of
 // energies and correlations.
 func TestReplicasSampleTheBoltzmannLaw(t *testing.T) {
+	long.SkipShort(t)
 	field := sparse(10, 18, 5, someSign)
 	for i := range field.Spins {
 		field.Fields = append(field.Fields, float64(i%3-1))
@@ -134,6 +136,7 @@ func TestReplicasErrors(t *testing.T) {
 
 // TestTemperingAgreesWithEnumeration: every number that it gives.
 func TestTemperingAgreesWithEnumeration(t *testing.T) {
+	long.SkipShort(t)
 	for name, c := range map[string]struct {
 		h    Hamiltonian
 		beta float64
@@ -215,6 +218,7 @@ func swaps(e *Exchange, level int) (n int) {
 // TestTemperingGlass: on the ±J glass of 4×4×4 spins, which is not enumerated,
 // both ways of the heat bath agree, on any number of threads.
 func TestTemperingGlass(t *testing.T) {
+	long.SkipShort(t)
 	h := cubicGlass(4, 11)
 	g := build(t, h)
 	h.Edges[0].Coupling *= 1 + 1e-12

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -27,6 +28,7 @@ func transfer(t testing.TB, h Hamiltonian, beta float64) *Transferred {
 // either sign and zero, spins and parts that nothing joins, and the orders that they
 // ask for.
 func TestTransferIsEnumeration(t *testing.T) {
+	long.SkipShort(t)
 	r := rand.New(rand.NewPCG(1, 0))
 	all := enumerable()
 	all["no edge is coupled"] = sparse(6, 8, 4, func(*rand.Rand) float64 { return 0 })

@@ -10,12 +10,14 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 // TestGradientOfTheDiscriminator compares a step's gradient with central differences of
 // the states' with the discriminator's gradient, which package critic tests.
 func TestGradientOfTheDiscriminator(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	for _, name := range []string{"discriminator", "discriminator of pairs"} {

@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/number"
 )
 
@@ -121,6 +122,7 @@ func TestForwardMatchesFloat64(t *testing.T) {
 // TestBackwardMatchesCentralDifferences differentiates Σ c·x by every
 // parameter in float64.
 func TestBackwardMatchesCentralDifferences(t *testing.T) {
+	long.SkipShort(t)
 	for _, c := range testGenerators {
 		p := newTestPass(c.GeneratorConfig, c.dim, 6, true)
 		r := rand.New(rand.NewPCG(1, 2))

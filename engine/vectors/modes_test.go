@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -35,6 +36,7 @@ func (u unplaced) Modes() int { return modesOf(u.Target) }
 // statistics that another target's moves are another's. Without places teleports
 // keep x.
 func TestModalTransitionLeavesTargetInvariant(t *testing.T) {
+	long.SkipShort(t)
 	const n, bound = 1 << 15, 5.7
 	for _, d := range dims {
 		target := threeTwins(d)

@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -140,6 +141,7 @@ func modalConfigs() map[string]*modalConfig {
 var configDims = []int{1, 3}
 
 func TestContract(t *testing.T) {
+	long.SkipShort(t)
 	for name, c := range testConfigs() {
 		t.Run(name, func(t *testing.T) { systemtest.Run(t, c) })
 	}
@@ -340,6 +342,7 @@ func (grid) LogDensity(dst, x []float32, _ []uint8) {
 
 // TestRecipeOfManyModes: more modes have more members to begin with.
 func TestRecipeOfManyModes(t *testing.T) {
+	long.SkipShort(t)
 	c := paperConfig()
 	why, err := c.Recipe(t.Context(), plane(0.6), 0, true)
 	require.NoError(t, err)
@@ -358,6 +361,7 @@ func TestRecipeOfManyModes(t *testing.T) {
 // TestGradientOfBalance compares a step's gradient with central differences of the loss at
 // fixed pairs: of local moves, of independent partners and of both.
 func TestGradientOfBalance(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	for name, c := range testConfigs() {
@@ -384,6 +388,7 @@ func TestGradientOfBalance(t *testing.T) {
 
 // TestGradientOfModalBalance does it with modes.
 func TestGradientOfModalBalance(t *testing.T) {
+	long.SkipShort(t)
 	for name, c := range modalConfigs() {
 		if c.Loss.Kind != "balance" {
 			continue

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -18,6 +19,7 @@ import (
 // TestTransitionLeavesTargetInvariant moves exact samples, and finds by the same
 // statistics that another target's moves are another's.
 func TestTransitionLeavesTargetInvariant(t *testing.T) {
+	long.SkipShort(t)
 	const bound, n = 5.5, 1 << 14 // of 2·10⁻⁷ false alarms for all
 	moves := TransitionConfig{Sigma: []float64{0.1, 0.7, 2}}
 	for _, target := range []gaussians{plane(0.6), randomMixture(1, 3, 4), randomMixture(6, 3, 5)} {

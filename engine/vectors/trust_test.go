@@ -241,6 +241,7 @@ func (ridge) LogDensity(dst, x []float32, _ []uint8) {
 // which isotropic steps do not, within the work of a brief diagnosis; and they see that a
 // generator is wrong there.
 func TestTrustOnRidge(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(0)
 	defer workers.Close()
 	for memory, want := range map[float64]diagnose.Verdict{ridgeMemory: diagnose.Trustworthy, 0.9985: diagnose.Wrong} {

@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -45,6 +46,7 @@ func passes(t *testing.T, v *subject, except func(name string) bool) (names []st
 }
 
 func TestChecks(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	none := func(string) bool { return false }

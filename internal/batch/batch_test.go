@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/ndjson"
 )
 
@@ -96,6 +97,7 @@ func TestDigest(t *testing.T) {
 
 // TestSize: a list has a limit, and a job of a grid takes little beside its name.
 func TestSize(t *testing.T) {
+	long.SkipShort(t)
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -205,6 +207,7 @@ func TestScheduleStops(t *testing.T) {
 // Wherever a process was killed in the middle of a line, the lines before it
 // stand.
 func TestJournal(t *testing.T) {
+	long.SkipShort(t)
 	jobs := read(t, `{"look":"a","id":"a"}`, `{"look":"b","id":"b"}`)
 	path := filepath.Join(t.TempDir(), "journal")
 	fine := func(r *Record) bool { return r.Exit == 0 }
@@ -245,6 +248,7 @@ func TestJournal(t *testing.T) {
 
 // A journal of many jobs takes no more memory than it takes to say where their records are.
 func TestJournalsStayOnTheDisk(t *testing.T) {
+	long.SkipShort(t)
 	const n, size = 2000, 10_000
 	jobs := read(t, fmt.Sprintf(`{"look":"a","id":"a","grid":{"seed":"1:%d:1"}}`, n))
 	require.Len(t, jobs, n)

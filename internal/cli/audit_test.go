@@ -104,6 +104,7 @@ func TestRandomDamage(t *testing.T) {
 // TestRandomConfigurations: whatever values keys have, a training refuses them and names one,
 // or goes on until it is stopped.
 func TestRandomConfigurations(t *testing.T) {
+	long.SkipShort(t)
 	r, dir := long.Rand(), t.TempDir()
 	values := []string{"0", "1", "2", "3", "7", "-1", "0.5", "1e-30", "1e30", "-0", "1e400", "NaN", "Infinity", "x", `""`, `"x\u0000"`, "[]", "[1]", "[1,2]", "[[1,2],[3]]", "{}", "true", "null", "1e18", "2147483648", "9223372036854775808", "0x10", "١"}
 	trainings := 0
@@ -138,6 +139,7 @@ func TestRandomConfigurations(t *testing.T) {
 // TestExpressionBombs: an expression that is long, deep or dear is refused, or is a target,
 // within seconds.
 func TestExpressionBombs(t *testing.T) {
+	long.SkipShort(t)
 	dir := t.TempDir()
 	bombs := []string{
 		"1..1000000000", "sum(1..1000000000)", `repeat("a", 1000000000)`, "map(1..100000000, # * #)", "reduce(1..100000000, # + #acc)",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -118,6 +119,7 @@ func setWhatIsThere(t *testing.T, cfg engine.Config, always, chosen []string) (m
 // TestOptionsComposeOrAreRefused trains two steps of every combination of
 // options, or expects an error that begins with the key of one of them.
 func TestOptionsComposeOrAreRefused(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(1)
 	defer workers.Close()
 	for _, w := range walks {

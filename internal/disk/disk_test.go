@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 func TestReadWantsRegularFilesOfASensibleSize(t *testing.T) {
@@ -283,6 +285,7 @@ func TestLockFollowsNoLinks(t *testing.T) {
 // One of many that want the lock at once has it at a time, though its file
 // comes and goes.
 func TestLockIsExclusive(t *testing.T) {
+	long.SkipShort(t)
 	dir := t.TempDir()
 	inside := make(chan struct{}, 1)
 	done := make(chan error)

@@ -1,6 +1,7 @@
 // Package long holds back what takes a test long: laws of long trainings, many kills,
 // tables of the documentation. REVGEN_TEST_LONG=1 asks for it; any other number does so with
 // other random kills, damages and moments. REVGEN_TEST_TIMES=200 asks for so many of them.
+// With -short it holds back what takes some tenths of a second, too.
 package long
 
 import (
@@ -18,6 +19,16 @@ func Only(t testing.TB) {
 	t.Helper()
 	if !Tests() {
 		t.Skip("long: REVGEN_TEST_LONG=1 asks for it")
+	}
+}
+
+// SkipShort skips a test of some tenths of a second under -short, but not where -short is to
+// keep what kernels take part in (REVGEN_TEST_KERNELS=1): on other kernel paths, architectures
+// and under the race detector.
+func SkipShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() && os.Getenv("REVGEN_TEST_KERNELS") == "" {
+		t.Skip("takes some tenths of a second")
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 // rows returns what a layout makes of a text: one line for each, and the error.
@@ -101,6 +103,7 @@ func (e *endless) Read(b []byte) (int, error) {
 // Many blocks are in order, whoever parses them, and one bad line ends them at its
 // place.
 func TestRowsInOrder(t *testing.T) {
+	long.SkipShort(t)
 	r := rand.New(rand.NewPCG(1, 1))
 	var text bytes.Buffer
 	var want []string

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 func TestPages(t *testing.T) {
+	long.SkipShort(t)
 	dir := filepath.Join(t.TempDir(), "notes")
 	type state struct {
 		At int

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 // steps are probabilities of which many are equal, as a lattice's without a field are:
@@ -35,6 +37,7 @@ func steps(fall float64) (p []float64) {
 // simulations state by state, and the mean of the total variation against its formula.
 // Each comparison has a level of 1e-6.
 func TestLumpsHaveTheLawsOfTheirStates(t *testing.T) {
+	long.SkipShort(t)
 	const repeats = 1000
 	for _, fall := range []float64{0.9, 0.2} {
 		p := steps(fall)

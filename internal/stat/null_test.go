@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 // gibbs returns probabilities like a small lattice's: few large ones and many
@@ -46,6 +48,7 @@ func draw(r *rand.Rand, counts, p []float64, n int) {
 // of a distance over repeated samples of the same law, which may be the right one,
 // nearly so or far off.
 func TestIntervalsOfCountsAreCalibrated(t *testing.T) {
+	long.SkipShort(t)
 	for _, beta := range []float64{0, 2, 8} {
 		for _, n := range []int{5_000, 200_000} {
 			p := gibbs(256, beta)

@@ -193,6 +193,7 @@ func TestHopelessTraining(t *testing.T) {
 // it with a checkpoint of the step before; a run goes on from there, with the bits of
 // one that was never stopped, when the program has been mended.
 func TestNothingIsLost(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(1)
 	defer workers.Close()
 	settings := []string{"target.kind=program", "target.center=[]", "target.scale=[1]", "training.steps=40", "training.checkpoint_every=0", "training.log_every=1"}
@@ -231,6 +232,7 @@ func TestNothingIsLost(t *testing.T) {
 // looked at, trained on or measured, before, within or after an answer, the run says so, and goes
 // on to the same bits when the program lives.
 func TestKilledPrograms(t *testing.T) {
+	long.SkipShort(t)
 	workers, r := pool.New(1), long.Rand()
 	defer workers.Close()
 	command := filepath.Join(t.TempDir(), "target")
@@ -283,6 +285,7 @@ func TestKilledPrograms(t *testing.T) {
 // TestHangingProgram: a run whose program hangs stops when it is asked to, with a
 // checkpoint.
 func TestHangingProgram(t *testing.T) {
+	long.SkipShort(t)
 	t.Parallel()
 	workers := pool.New(2)
 	defer workers.Close()

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -30,6 +31,7 @@ func (c countedRing) LogDensity(dst, x []float32, _ []uint8) {
 // A run counts the states that its target was asked for, whatever the number of threads,
 // and goes on counting where it was stopped, by a limit of them too.
 func TestEvaluationsAreCounted(t *testing.T) {
+	long.SkipShort(t)
 	target := countedRing{new(atomic.Int64)}
 	systems := catalogue.Systems{Reals("ring", "a ring", target)}
 	small := []string{"training.steps=20", "training.batch=64", "generator.scout.population=128", "evaluation.samples=300", "training.checkpoint_every=7"}

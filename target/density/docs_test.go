@@ -10,12 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/target/density/expression"
 )
 
 // TestDocuments: the configurations of the documents are valid, every function is in the
 // table of docs/targets.md, the templates are as short as it says, and so is the ring.
 func TestDocuments(t *testing.T) {
+	long.SkipShort(t)
 	text := ""
 	for name, want := range map[string]int{filepath.Join("docs", "targets.md"): 2, filepath.Join("docs", "guide.md"): 1, "README.md": 1} {
 		page, err := os.ReadFile(filepath.Join("..", "..", name))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -38,6 +39,7 @@ func (s slowRing) LogDensity(dst, x []float32, _ []uint8) {
 // A look at a target, and the placing of a generator there, that are interrupted again and
 // again get to where they do at once.
 func TestInterruptedLooksGoOn(t *testing.T) {
+	long.SkipShort(t)
 	t.Parallel() // it waits
 	target := slowRing{new(atomic.Int64), new(atomic.Int64), new(atomic.Pointer[context.CancelFunc])}
 	systems := catalogue.Systems{Reals("slow", "a ring", target)}

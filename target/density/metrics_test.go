@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -21,6 +22,7 @@ import (
 // training, weights are constant, ln Z is that of the target's own coordinates, and
 // averages agree with those of the chains; where the target is another, they do not.
 func TestExactGenerator(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	logZ := 2*math.Log(2*math.Pi) + math.Log(20*0.3*0.2*0.5)
@@ -70,6 +72,7 @@ func TestExactGenerator(t *testing.T) {
 // TestLostMode: a mode that the samples lack and chains find is called lost, which verify
 // and --strict take for a failed check.
 func TestLostMode(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	system := func(text string) engine.System {
@@ -97,6 +100,7 @@ func TestLostMode(t *testing.T) {
 // hints hide, and one whose chains find no weight, have no reference, and the table
 // says so.
 func TestUnsettledChains(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	for text, want := range map[string]string{
@@ -147,6 +151,7 @@ func TestChainsBeginWhereThereIsWeight(t *testing.T) {
 
 // TestLevel: a constant in ln π, however large, changes nothing but ln Z and ln π.
 func TestLevel(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	evaluate := func(text string) (*measure.Evaluation, float64, float64) {

@@ -9,11 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // TestPilot: short chains find where the weight is, to half or twice its scale, whatever
 // the scales of coordinates have to do with each other.
 func TestPilot(t *testing.T) {
+	long.SkipShort(t)
 	powers := func(n int) (s []float64) { // from 1e-3 to 1e3
 		for i := range n {
 			s = append(s, math.Pow(10, 6*float64(i)/float64(n-1)-3))

@@ -18,6 +18,7 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -92,6 +93,7 @@ func TestRecipes(t *testing.T) {
 // been placed has weights whose mean is the known Z, in the target's own coordinates, and
 // weights of modes that are the target's.
 func TestModesByDensity(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	cfg := configure(t, MixedDefinition, "quick", "target.dim=2", "target.modes=2",
@@ -263,6 +265,7 @@ func after(n int64) looks {
 // like a checkpoint, and the run that begins anew is the one that was never stopped.
 // A run that continues another has the checkpoint that was there.
 func TestStopsWhileItLooks(t *testing.T) {
+	long.SkipShort(t)
 	t.Parallel()
 	for _, d := range []engine.Definition{RealsDefinition, MixedDefinition} {
 		from := catalogue.Source{System: d.Name, Preset: "quick", Set: []string{"evaluation.samples=200", "training.steps=4", "training.checkpoint_every=2", "generator.scout.population=128"}}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -32,6 +33,7 @@ func thriftyTrainer(t *testing.T, system string, threads int, set ...string) (*e
 // A batch that serves several steps is evaluated once, and a training that goes on in the
 // middle of them goes on the same.
 func TestBatchesServeSteps(t *testing.T) {
+	long.SkipShort(t)
 	for _, system := range []string{"reals", "mixed"} {
 		first, tally := thriftyTrainer(t, system, 1)
 		var spent []int64
@@ -65,6 +67,7 @@ func TestBatchesServeSteps(t *testing.T) {
 
 // The gradient of a batch of an earlier step is that of its loss with all states fixed.
 func TestGradientOfServedBatch(t *testing.T) {
+	long.SkipShort(t)
 	for _, system := range []string{"reals", "mixed"} {
 		trainer, _ := thriftyTrainer(t, system, 1)
 		for range 2 {
@@ -103,6 +106,7 @@ func TestGradientOfServedBatch(t *testing.T) {
 // Training ends when weights are level, at the same step for any number of threads and after
 // an interruption, and not where the bar is out of reach.
 func TestEnough(t *testing.T) {
+	long.SkipShort(t)
 	run := func(threads, stop int, set ...string) *engine.Trainer {
 		trainer, _ := thriftyTrainer(t, "reals", threads, append([]string{"training.steps=1800"}, set...)...)
 		for !trainer.Done() && trainer.Steps() != stop {

@@ -23,6 +23,7 @@ import (
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -69,6 +70,7 @@ func configured(t *testing.T, preset string, h spins.Hamiltonian, beta float64) 
 }
 
 func TestContract(t *testing.T) {
+	long.SkipShort(t)
 	before := firstWork
 	firstWork = 1 << 25
 	defer func() { firstWork = before }()
@@ -104,6 +106,7 @@ func TestVerify(t *testing.T) {
 
 // TestChecksCanFail breaks what each check looks at.
 func TestChecksCanFail(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	for name, breaks := range map[string]func(v *subject){
@@ -171,6 +174,7 @@ func TestChecksCanFail(t *testing.T) {
 // TestTrainedModel trains on a glass in a field that can be enumerated, verifies
 // it, and breaks what the checks of a model look at.
 func TestTrainedModel(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	h := glass(4, 4, 3)
@@ -232,6 +236,7 @@ func agrees(t *testing.T, e *measure.Evaluation, least float64) {
 // TestAgreesWithTransferMatrix trains on graphs that are too large to enumerate: a
 // glass, and a Max-Cut problem of a file.
 func TestAgreesWithTransferMatrix(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	r := rand.New(rand.NewPCG(6, 0))
@@ -676,6 +681,7 @@ func TestRefusals(t *testing.T) {
 // TestLargeFiles: 100,000 edges are read within a second, of which the processor
 // is busy for no more than this.
 func TestLargeFiles(t *testing.T) {
+	long.SkipShort(t)
 	const n = 1 << 13
 	r := rand.New(rand.NewPCG(1, 0))
 	var text strings.Builder

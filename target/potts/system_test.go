@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -41,6 +42,7 @@ func configs(t *testing.T) map[string]*Config {
 }
 
 func TestContract(t *testing.T) {
+	long.SkipShort(t)
 	for name, c := range configs(t) {
 		t.Run(name, func(t *testing.T) { systemtest.Run(t, c) })
 	}
@@ -82,6 +84,7 @@ func TestPaperContract(t *testing.T) {
 // TestPaperLearns trains the paper's generator on the 3×3 lattice for a moment, whose error
 // falls far below that of the untrained one.
 func TestPaperLearns(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	c, err := Preset("paper")
@@ -109,6 +112,7 @@ func TestPaperLearns(t *testing.T) {
 
 // TestGradient compares the gradient with central differences.
 func TestGradient(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	all := configs(t)
@@ -183,6 +187,7 @@ func TestLearns(t *testing.T) {
 // TestReferences: exact draws and both kinds of chains agree with the sum over all
 // configurations.
 func TestReferences(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	for name, c := range map[string]*Config{
@@ -228,6 +233,7 @@ func TestReferences(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	var names []string

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/long"
 )
 
 func TestPythonVersion(t *testing.T) {
@@ -90,6 +92,7 @@ func TestZipped(t *testing.T) {
 
 // What make install has not built, below a folder that stands for the root.
 func TestInstall(t *testing.T) {
+	long.SkipShort(t)
 	t.Chdir("../../..")
 	root := t.TempDir()
 	b := &built{version: "v1.2.3", date: date, info: &debug.BuildInfo{GoVersion: "go1.26.8"}}

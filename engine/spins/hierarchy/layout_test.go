@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -191,6 +192,7 @@ func layoutGraphs() map[string]Target {
 
 // TestLayout: what NewGraph finds fast is what the definition says.
 func TestLayout(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(3)
 	defer workers.Close()
 	for name, target := range layoutGraphs() {
@@ -217,6 +219,7 @@ func TestLayout(t *testing.T) {
 
 // TestWalks: walks end where the definition says, and leave all as it was.
 func TestWalks(t *testing.T) {
+	long.SkipShort(t)
 	for name, target := range layoutGraphs() {
 		near := target.neighbours()
 		w := newWeb(target.Beta, near)

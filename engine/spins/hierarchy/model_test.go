@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -84,6 +85,7 @@ func forEachSmall(t *testing.T, f func(t *testing.T, m *Model, workers *pool.Poo
 // TestDensity compares ln q of every configuration with the definition of the
 // learned spins times Boltzmann's law of the others, summed by brute force.
 func TestDensity(t *testing.T) {
+	long.SkipShort(t)
 	forEachSmall(t, func(t *testing.T, m *Model, workers *pool.Pool) {
 		params := wild(m, 3)
 		target := m.Target()
@@ -128,6 +130,7 @@ func TestDensity(t *testing.T) {
 // Pearson's test, whose statistic exceeds the bound with probability 1e-6 at
 // most if the density is right.
 func TestSamplesFollowTheDensity(t *testing.T) {
+	long.SkipShort(t)
 	forEachSmall(t, func(t *testing.T, m *Model, workers *pool.Pool) {
 		const samples = 400_000
 		n := 1 << m.Spins()
@@ -170,6 +173,7 @@ func TestSamplesFollowTheDensity(t *testing.T) {
 
 // TestGradient compares Backward with central differences of the definition.
 func TestGradient(t *testing.T) {
+	long.SkipShort(t)
 	models := small(t)
 	for name, c := range map[string]Square{
 		"larger":            {Side: 8, J: 1, Beta: 0.4407, Neighbours: 24, Hidden: 6},
@@ -243,6 +247,7 @@ func TestPairs(t *testing.T) {
 // TestGradientOfTheLoss compares the loss's gradient with central differences in
 // float64, and breaks it.
 func TestGradientOfTheLoss(t *testing.T) {
+	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	for name, m := range small(t) {

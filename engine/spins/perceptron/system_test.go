@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -108,6 +109,7 @@ func measure(trainer *engine.Trainer, s *System) float64 {
 
 // TestContract holds for any target, objective and gradient.
 func TestContract(t *testing.T) {
+	long.SkipShort(t)
 	all := map[string]*testConfig{}
 	for _, kind := range []string{"mmd", "discriminator"} {
 		for _, gradient := range conf.Values(new(Config), "loss.gradient") {
@@ -322,6 +324,7 @@ func TestFullGradient(t *testing.T) {
 
 // TestGradientsAreChecked breaks gradients in ways that the contract test must see.
 func TestGradientsAreChecked(t *testing.T) {
+	long.SkipShort(t)
 	for name, spoil := range map[string]func(s *System, params, grad []float32){
 		"nothing":                          func(*System, []float32, []float32) {},
 		"the last bias has the wrong sign": func(_ *System, _, grad []float32) { grad[len(grad)-1] *= -1 },

@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // example has every mark, scale and kind of panel.
@@ -60,6 +61,7 @@ func svg(t *testing.T, f *figure.Figure) string {
 }
 
 func TestSVG(t *testing.T) {
+	long.SkipShort(t)
 	text := svg(t, example())
 	require.Equal(t, text, svg(t, example()), "the same figure gives the same bytes")
 	for d := xml.NewDecoder(strings.NewReader(text)); ; {
@@ -100,6 +102,7 @@ func TestSVG(t *testing.T) {
 // On a phone all panels are there, below each other, no text is smaller than 11 pixels, and
 // every axis says what it is.
 func TestNarrow(t *testing.T) {
+	long.SkipShort(t)
 	f := example()
 	f.Title = strings.Repeat("a title that is long ", 5)
 	f.Rows[0].Panels[0].X.Label = f.Title
@@ -167,6 +170,7 @@ func luminance(c color.NRGBA) (sum float64) {
 }
 
 func TestPNG(t *testing.T) {
+	long.SkipShort(t)
 	var b bytes.Buffer
 	require.NoError(t, PNG(&b, example()))
 	img, err := png.Decode(bytes.NewReader(b.Bytes()))
@@ -184,6 +188,7 @@ func TestPNG(t *testing.T) {
 }
 
 func TestWrite(t *testing.T) {
+	long.SkipShort(t)
 	dir := filepath.Join(t.TempDir(), "figures")
 	names, err := Write(dir, []figure.Figure{*example()}, Wide, Phone, Print)
 	require.NoError(t, err)
@@ -198,6 +203,7 @@ func TestWrite(t *testing.T) {
 // Whatever a run leaves can be drawn: no values, one value, equal values and
 // values that a scale cannot show.
 func TestDegenerate(t *testing.T) {
+	long.SkipShort(t)
 	for _, scale := range []figure.Scale{figure.Linear, figure.Log, figure.SignedLog} {
 		for _, values := range [][]float64{nil, {0}, {2}, {3, 3}, {-1, 0}, {math.NaN(), math.Inf(1)}, {1e-320, 1e308}, {-1e308, 1e308}} {
 			f := &figure.Figure{Rows: []figure.Row{{}}}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 )
 
 var nan, inf = math.NaN(), math.Inf(1)
@@ -213,6 +214,7 @@ func against(t *testing.T, p *Program, text string, seed uint64) {
 }
 
 func TestAgainstSpecification(t *testing.T) {
+	long.SkipShort(t)
 	env := environment(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	for i := range 500 {

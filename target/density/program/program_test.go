@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/long"
 )
 
 // The tests' programs are this one, which behaves as its first argument says.
@@ -213,6 +214,7 @@ func TestFailures(t *testing.T) {
 
 // TestSilence: a program that does not come up is waited for once.
 func TestSilence(t *testing.T) {
+	long.SkipShort(t)
 	t.Parallel()
 	w := workers(t, "silent", 1)
 	w.config.Timeout, w.patience = time.Second, 3*time.Second
