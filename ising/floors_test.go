@@ -18,9 +18,7 @@ import (
 // little hotter, many times: 95 % of the intervals hold the mean of a distance, and
 // of exact samples 95 % do not exceed their quantile.
 func TestCountDistancesAreCalibrated(t *testing.T) {
-	if testing.Short() {
-		t.Skip("no kernel takes part")
-	}
+	long.Only(t)
 	workers := pool.New(1)
 	defer workers.Close()
 	model, err := bitspin.NewModel(3, 1, 0)

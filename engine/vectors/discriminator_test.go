@@ -152,9 +152,7 @@ func lineError(t *engine.Trainer) (worst float64) {
 // TestDiscriminatorFindsAPosterior trains a perceptron by a discriminator and compares
 // the modes' probabilities and moments with quadrature.
 func TestDiscriminatorFindsAPosterior(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains for long")
-	}
+	long.Only(t)
 	c := judgedModes(1, "difference")
 	c.target = lineFit{}
 	c.Training.Batch, c.Training.Steps, c.Training.EMA = 512, 800, 0.99

@@ -113,7 +113,7 @@ func TestTrustInManyCoordinates(t *testing.T) {
 }
 
 // TestMoreTrustInManyCoordinates: those of them that are trusted for chains alone, and for
-// two modes.
+// two modes, and others with and without a density.
 func TestMoreTrustInManyCoordinates(t *testing.T) {
 	long.Only(t)
 	trusts(t, true)
@@ -136,8 +136,8 @@ func trusts(t *testing.T, more bool) {
 		"right, no density":            {one, one, false, true, 1 << 20, diagnose.Trustworthy, "256 independent Markov chains find the same"},
 		"two modes":                    {two, two, true, true, 1 << 19, diagnose.Trustworthy, "importance weights change none"},
 		"a mode lost":                  {upper, two, true, false, 1 << 19, diagnose.Unknown, "of 256 independent Markov chains ended where the generator's density is too small"},
-		"a mode lost, no density":      {upper, two, false, false, 1 << 19, diagnose.Unknown, "of 256 independent Markov chains ended where no sample is near"},
-		"one half as wide":             {narrow, wide, true, false, 1 << 19, diagnose.Unknown, "ended where the generator's density is too small"},
+		"a mode lost, no density":      {upper, two, false, true, 1 << 19, diagnose.Unknown, "of 256 independent Markov chains ended where no sample is near"},
+		"one half as wide":             {narrow, wide, true, true, 1 << 19, diagnose.Unknown, "ended where the generator's density is too small"},
 		"one half as wide, no density": {narrow, wide, false, false, 1 << 21, diagnose.Wrong, "the spread of coordinate 60"},
 	} {
 		if c.more != more {

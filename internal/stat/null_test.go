@@ -48,7 +48,7 @@ func draw(r *rand.Rand, counts, p []float64, n int) {
 // of a distance over repeated samples of the same law, which may be the right one,
 // nearly so or far off.
 func TestIntervalsOfCountsAreCalibrated(t *testing.T) {
-	long.SkipShort(t)
+	long.Only(t)
 	for _, beta := range []float64{0, 2, 8} {
 		for _, n := range []int{5_000, 200_000} {
 			p := gibbs(256, beta)
