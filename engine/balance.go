@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/internal/conf"
 )
@@ -45,6 +46,7 @@ type Balance struct {
 	C     []float64 // the coefficient of ∇ln q(s)
 	CNext []float64 // that of ∇ln q(s′), 0 where there is none
 
+	sorted        []float64
 	block, moving int // of so many samples, so many move
 	moved         int // in all
 	rate          float64
@@ -55,7 +57,7 @@ type Balance struct {
 func NewBalance(b Balancing, n, block, unit int) *Balance {
 	l := &Balance{
 		R: make([]float64, n), RNext: make([]float64, n), C: make([]float64, n), CNext: make([]float64, n),
-		block: block, moving: int(math.Round((1-b.Partners)*float64(block)/float64(unit))) * unit,
+		sorted: make([]float64, n), block: block, moving: int(math.Round((1-b.Partners)*float64(block)/float64(unit))) * unit,
 	}
 	if b.Partners < 1 {
 		l.moving = max(l.moving, unit)
@@ -81,19 +83,28 @@ const (
 	// it is that of Huber's loss: a walker that leaves what the generator covers comes
 	// where ln q is as low as −10⁴, and would alone decide the step.
 	mostDifference = 10
+	// mostOff is how far R may be from the batch's median. A state beyond has no part in the
+	// gradient: its weight vanishes against the others', or it is one that the generator no
+	// longer makes since its batch was drawn, and either would alone decide the step.
+	mostOff = 1000
 )
 
 // Measure returns L of the batch whose R and Next are set, and sets the coefficients.
 func (l *Balance) Measure() float64 {
 	n := float64(len(l.R))
 	l.bound()
+	median := l.median()
+	off := func(r float64) bool { return math.Abs(r-median) > mostOff }
 	pairs := n - float64(l.moved) // of independent samples
-	loss := l.level(pairs / n)
+	loss := l.level(pairs/n, off)
 	clear(l.CNext)
 	for lo := 0; lo < len(l.R); lo += l.block {
 		for i := lo; i < l.Moving(lo, min(lo+l.block, len(l.R))); i++ {
 			difference := l.R[i] - l.RNext[i]
 			size := math.Abs(difference)
+			if size > mostOff || off(l.R[i]) {
+				continue
+			}
 			slope := difference
 			if size > mostDifference {
 				slope = math.Copysign(mostDifference, difference)
@@ -112,24 +123,41 @@ func (l *Balance) Measure() float64 {
 func (l *Balance) Of(r, next []float64) float64 {
 	copied := *l
 	copied.R, copied.RNext = r, next
-	copied.C, copied.CNext = make([]float64, len(r)), make([]float64, len(r))
+	copied.C, copied.CNext, copied.sorted = make([]float64, len(r)), make([]float64, len(r)), make([]float64, len(r))
 	return copied.Measure()
 }
 
-// level returns a part of the variance of R, and sets the samples' coefficients to those of
-// its gradient. These sum to 0.
-func (l *Balance) level(part float64) float64 {
-	n, mean := float64(len(l.R)), 0.0
-	for _, r := range l.R {
-		mean += r
+// median returns that of R where some R is far from others, and otherwise some R.
+func (l *Balance) median() float64 {
+	if slices.Max(l.R)-slices.Min(l.R) <= mostOff {
+		return l.R[0]
 	}
-	mean /= n
+	copy(l.sorted, l.R)
+	slices.Sort(l.sorted)
+	return l.sorted[len(l.sorted)/2]
+}
+
+// level returns a part of the variance of R, and sets the samples' coefficients to those of
+// its gradient, which sum to 0. States that are off have none.
+func (l *Balance) level(part float64, off func(r float64) bool) float64 {
+	n, mean, kept := float64(len(l.R)), 0.0, 0
+	for _, r := range l.R {
+		if !off(r) {
+			mean += r
+			kept++
+		}
+	}
+	mean /= float64(kept)
 	var squares float64
 	l.rate = 0
 	for i, r := range l.R {
+		l.rate += math.Exp(min(0, r-l.R[(i+1)%len(l.R)])) / n
+		if off(r) {
+			l.C[i] = 0
+			continue
+		}
 		l.C[i] = 2 * part * (r - mean) / (n - 1)
 		squares += (r - mean) * (r - mean)
-		l.rate += math.Exp(min(0, r-l.R[(i+1)%len(l.R)])) / n
 	}
 	return part * squares / (n - 1)
 }

@@ -105,3 +105,40 @@ func TestBalance(t *testing.T) {
 		require.ErrorContains(t, (&Balancing{bad}).Validate(), "partners: ")
 	}
 }
+
+// TestBalanceOfStatesThatAreOff: states whose R is far from the median on either side, and
+// moves to such, have no part in the gradient; what is left is that of the others.
+func TestBalanceOfStatesThatAreOff(t *testing.T) {
+	const n, block = 16, 8
+	random := rand.New(rand.NewPCG(3, 4))
+	l := NewBalance(Balancing{Partners: 0.5}, n, block, 1)
+	for i := range n {
+		l.R[i], l.RNext[i] = random.NormFloat64(), random.NormFloat64()
+	}
+	l.R[0], l.R[6], l.RNext[9] = 1e30, -1e30, -5000 // 0 and 9 move, 6 does not
+	loss := l.Measure()
+	require.Less(t, loss, 10.0)
+	var mean, sum float64
+	for i, r := range l.R {
+		if i != 0 && i != 6 {
+			mean += r / (n - 2)
+		}
+	}
+	for i, r := range l.R {
+		level := 2 * 0.5 * (r - mean) / (n - 1)
+		switch {
+		case i == 0 || i == 6:
+			require.Zero(t, l.C[i])
+			require.Zero(t, l.CNext[i])
+			continue
+		case i%block < block/2 && i != 9:
+			level += (r - l.RNext[i]) / n
+			require.InDelta(t, (l.RNext[i]-r)/n, l.CNext[i], 1e-15)
+		default:
+			require.Zero(t, l.CNext[i])
+		}
+		require.InDelta(t, level, l.C[i], 1e-15, "%d", i)
+		sum += l.C[i] + l.CNext[i]
+	}
+	require.InDelta(t, 0, sum, 1e-14)
+}

@@ -10,17 +10,26 @@ import (
 // A coupling that bends has two perceptrons more, for ε_l and δ_l of the maps h of
 // mixture.Shape:
 //
-//	v_{l+2} = h(v_l) ⊙ e^{σ_l} + t_l,   ε = 2 tanh(s_ε/2),   ln δ = tanh s_δ.
+//	v_{l+2} = h(v_l) ⊙ e^{σ_l} + t_l,   ε = a tanh(s_ε/a),   ln δ = b tanh(s_δ/b).
+//
+// The bounds are as small as they can be: with a = 2 a step to the wrong side of h's origin
+// may be 55 of z's units, and tails of couplings compose to high powers.
 
-// mostLean bounds |ε| softly; |ln δ| has the bound 1.
-const mostLean = 2
+// bounds returns a and b.
+func (g *GeneratorConfig) bounds() (lean, tail float32) {
+	if g.Bend == 0 {
+		return 2, 1
+	}
+	return float32(g.Bend), float32(g.Bend)
+}
 
 // measure makes e^ε and δ of what the perceptrons of coupling l have left.
 func (p *flowPass) measure(l int) {
 	n := p.rows * p.flow.width(l)
 	lean, tail := p.lean[l][:n], p.tail[l][:n]
 	for i := range lean {
-		lean[i] /= mostLean
+		lean[i] /= p.flow.lean
+		tail[i] /= p.flow.tail
 	}
 	asm.Tanh(lean, lean)
 	asm.Tanh(tail, tail)
@@ -30,16 +39,16 @@ func (p *flowPass) measure(l int) {
 // expand sets bends to e^ε and δ.
 func (p *flowPass) expand(lean, tail []float32) {
 	n := len(lean)
-	for i, v := range lean {
-		p.bends[0][i] = mostLean * v
+	for i := range lean {
+		p.bends[0][i], p.bends[1][i] = p.flow.lean*lean[i], p.flow.tail*tail[i]
 	}
 	asm.Exp(p.bends[0][:n], p.bends[0][:n])
-	asm.Exp(p.bends[1][:n], tail)
+	asm.Exp(p.bends[1][:n], p.bends[1][:n])
 }
 
 // shape returns the map of number i of coupling l, of those that measure has made.
 func (p *flowPass) shape(l, i int) mixture.Shape {
-	return mixture.MakeShape(mostLean*float64(p.lean[l][i]), float64(p.bends[0][i]), float64(p.bends[1][i]))
+	return mixture.MakeShape(float64(p.flow.lean*p.lean[l][i]), float64(p.bends[0][i]), float64(p.bends[1][i]))
 }
 
 // bend sets u_l to h(v_l).

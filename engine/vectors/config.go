@@ -48,7 +48,11 @@ type GeneratorConfig struct {
 	// Bent says that each coordinate of the Gaussians is bent by a sinh-arcsinh map,
 	// which makes its tails lighter or heavier and lets it lean, and what each
 	// coupling changes by one that depends on the other coordinates.
-	Bent  bool                `json:"bent" when:"kind=mixture"`
+	Bent bool `json:"bent" when:"kind=mixture"`
+	// Bend bounds the bends of couplings softly: ε = b·tanh(s/b) and ln δ = b·tanh(s/b) for
+	// perceptrons' outputs s. 0 stands for the bounds 2 and 1, which models without this
+	// key have.
+	Bend  float64             `json:"bend" when:"kind=mixture"`
 	Scout mixture.ScoutConfig `json:"scout" when:"kind=mixture"`
 	// Depth is the number of couplings, of which a mixture may have none, or of
 	// residual blocks.
@@ -145,6 +149,7 @@ type ModalGenerator struct {
 	// Bent says that each coordinate of the Gaussians is bent by a sinh-arcsinh map,
 	// which makes its tails lighter or heavier and lets it lean.
 	Bent   bool                `json:"bent" when:"kind=mixture"`
+	Bend   float64             `json:"-"`
 	Scout  mixture.ScoutConfig `json:"scout" when:"kind=mixture"`
 	Depth  int                 `json:"-"`
 	Latent int                 `json:"latent" when:"kind=perceptron"` // dimension of the noise z
@@ -325,7 +330,7 @@ func (g *GeneratorConfig) validate(dim, modes int) error {
 			return fmt.Errorf("changed: %d of %d coordinates; list some, not all, for the others to depend on", n, dim)
 		}
 	}
-	return conf.Positive("clamp", g.Clamp)
+	return conf.First(conf.Positive("clamp", g.Clamp), conf.NotNegative("bend", g.Bend))
 }
 
 func (b *BoundaryConfig) validate(dim int) error {

@@ -25,6 +25,8 @@ type flow struct {
 	depth int
 	clamp float32
 	bent  bool     // couplings bend
+	lean  float32  // bounds of the bends' ε
+	tail  float32  // and ln δ
 	each  int      // perceptrons of a coupling
 	part  [2][]int // coordinates of v_l for even and odd l
 }
@@ -33,6 +35,7 @@ func newFlow(c GeneratorConfig, dim int) *flow {
 	f := &flow{nets: networks{dim: dim, latent: dim}, depth: c.Depth, clamp: float32(c.Clamp), bent: c.Bent}
 	names := []string{"scale", "translation"}
 	if f.bent {
+		f.lean, f.tail = c.bounds()
 		names = append(names, "lean", "tail")
 	}
 	f.each = len(names)
@@ -77,7 +80,7 @@ type flowPass struct {
 	recorder recorder
 
 	// Of couplings that bend:
-	lean, tail [][]float32  // tanh(ε_l/2) and tanh(ln δ_l) as the perceptrons have them
+	lean, tail [][]float32  // tanh(s_ε/a) and tanh(s_δ/b)
 	bends      [2][]float32 // e^ε and δ of the present coupling
 	bowed      [][]float32  // u_l = h(v_l)
 	bowing     []float64    // Σ ln h′ of each row
@@ -441,8 +444,9 @@ func (f *flow) condition64(params []float64, l int, u []float64) (sigma, shift [
 	}
 	if f.bent {
 		lean, tail := of(2), of(3)
+		a, b := float64(f.lean), float64(f.tail)
 		for i, s := range lean {
-			bends = append(bends, mixture.NewShape(mostLean*math.Tanh(s/mostLean), math.Tanh(tail[i])))
+			bends = append(bends, mixture.NewShape(a*math.Tanh(s/a), b*math.Tanh(tail[i]/b)))
 		}
 	}
 	return sigma, shift, bends

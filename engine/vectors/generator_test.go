@@ -42,7 +42,7 @@ var testMixtures = []struct {
 	{5, GeneratorConfig{Kind: "mixture", Components: 2, Depth: 1, Hidden: []int{16, 7}, Slope: 0.1, Gain: 1, Partition: "halves", Clamp: 1}},
 	{3, GeneratorConfig{Kind: "mixture", Components: 4}},
 	{2, GeneratorConfig{Kind: "mixture", Components: 3, Bent: true, Depth: 4, Hidden: []int{16}, Slope: 0.1, Gain: 1, Partition: "parity", Clamp: 1}},
-	{5, GeneratorConfig{Kind: "mixture", Components: 2, Depth: 2, Bent: true, Hidden: []int{16, 7}, Slope: 0.1, Gain: 2, Partition: "listed", Changed: []int{3, 1, 2, 0}, Clamp: 1}},
+	{5, GeneratorConfig{Kind: "mixture", Components: 2, Depth: 2, Bent: true, Bend: 0.3, Hidden: []int{16, 7}, Slope: 0.1, Gain: 2, Partition: "listed", Changed: []int{3, 1, 2, 0}, Clamp: 1}},
 	{3, GeneratorConfig{Kind: "mixture", Components: 4, Bent: true}},
 	{1, GeneratorConfig{Kind: "mixture", Components: 3}},
 	{4, GeneratorConfig{Kind: "mixture", Base: "product", Components: 3}},

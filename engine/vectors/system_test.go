@@ -72,7 +72,7 @@ func testConfigs() map[string]*testConfig {
 		"mixture that bends by one": small(func(c *testConfig) {
 			placed(c, 2)
 			c.target, c.Generator.Bent = randomMixture(3, 2, 3), true
-			c.Generator.Partition, c.Generator.Changed = "listed", []int{1, 2}
+			c.Generator.Partition, c.Generator.Changed, c.Generator.Bend = "listed", []int{1, 2}, 0.3
 		}),
 		"mixture that bends one": small(func(c *testConfig) {
 			placed(c, 2)
