@@ -53,10 +53,8 @@ func NewGram(n, dim int, k Kernel, stat Statistic, workers *pool.Pool) (*Gram, e
 	if least := 1 + int(stat); n < least || n > math.MaxInt32 {
 		return nil, fmt.Errorf("batch size %d: the %v-statistic needs at least %d", n, stat, least)
 	}
-	stride := roundUp(n, asm.GramPad)
-	strip := max(minStrip, roundUp((n+maxStrips-1)/maxStrips, asm.GramPad))
-	strips := (n + strip - 1) / strip
-	tiles := tilesOf(strips)
+	c := cut(n)
+	stride, strip, strips, tiles := c.stride, c.strip, c.strips, tilesOf(c.strips)
 	g := &Gram{
 		n: n, dim: dim, stat: stat, workers: workers, kernel: k.radial(),
 		order:    make([]int32, n),
@@ -87,6 +85,14 @@ const (
 	maxStrips = 32
 	wide      = 4 // strips of a tile's columns
 )
+
+// cuts are how a batch is: its length in memory, the pairs of a strip, and the strips.
+type cuts struct{ stride, strip, strips int }
+
+func cut(n int) cuts {
+	strip := max(minStrip, roundUp((n+maxStrips-1)/maxStrips, asm.GramPad))
+	return cuts{roundUp(n, asm.GramPad), strip, (n + strip - 1) / strip}
+}
 
 // Tile (row, column) covers strip row and the strips from wide·column on; only
 // tiles with pairs i < j count, row < wide·(column+1).
