@@ -1,0 +1,271 @@
+package draw
+
+import (
+	"image"
+	"image/color"
+	"math"
+	"math/cmplx"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/palette/brewer"
+	"gonum.org/v1/plot/vg"
+	vgdraw "gonum.org/v1/plot/vg/draw"
+
+	"github.com/revgen/revgen/internal/figure"
+)
+
+// A canvas keeps what is drawn on it, in points from the lower left corner.
+type canvas struct {
+	vg.Canvas
+	frame
+	stack          []frame
+	strokes, areas []shape
+	texts, images  []box
+}
+
+type frame struct {
+	origin, turn complex128
+	colour       color.Color
+	width        vg.Length
+}
+
+type shape struct {
+	points []vg.Point
+	colour color.Color
+	width  vg.Length
+}
+
+type box struct {
+	text   string
+	lo, hi vg.Point
+}
+
+func (b box) meets(o box) bool {
+	return b.lo.X < o.hi.X && o.lo.X < b.hi.X && b.lo.Y < o.hi.Y && o.lo.Y < b.hi.Y
+}
+
+func (c *canvas) at(p vg.Point) vg.Point {
+	z := c.origin + c.turn*complex(float64(p.X), float64(p.Y))
+	return vg.Point{X: vg.Length(real(z)), Y: vg.Length(imag(z))}
+}
+
+func (c *canvas) box(text string, lo, hi vg.Point) box {
+	a, b := c.at(lo), c.at(hi)
+	return box{text, vg.Point{X: min(a.X, b.X), Y: min(a.Y, b.Y)}, vg.Point{X: max(a.X, b.X), Y: max(a.Y, b.Y)}}
+}
+
+func (c *canvas) Push() { c.stack = append(c.stack, c.frame) }
+func (c *canvas) Pop()  { c.frame, c.stack = c.stack[len(c.stack)-1], c.stack[:len(c.stack)-1] }
+
+func (c *canvas) Translate(p vg.Point)               { c.origin += c.turn * complex(float64(p.X), float64(p.Y)) }
+func (c *canvas) Rotate(a float64)                   { c.turn *= cmplx.Rect(1, a) }
+func (c *canvas) SetColor(x color.Color)             { c.colour = x }
+func (c *canvas) SetLineWidth(w vg.Length)           { c.width = w }
+func (c *canvas) SetLineDash([]vg.Length, vg.Length) {}
+
+func (c *canvas) shape(p vg.Path) shape {
+	s := shape{nil, c.colour, c.width}
+	for _, part := range p {
+		if part.Type == vg.ArcComp { // of a dot: its centre, and how far it reaches
+			s.points, s.width = []vg.Point{c.at(part.Pos)}, part.Radius
+		} else if part.Type != vg.CloseComp {
+			s.points = append(s.points, c.at(part.Pos))
+		}
+	}
+	return s
+}
+
+func (c *canvas) Stroke(p vg.Path) { c.strokes = append(c.strokes, c.shape(p)) }
+func (c *canvas) Fill(p vg.Path)   { c.areas = append(c.areas, c.shape(p)) }
+
+func (c *canvas) FillString(f font.Face, p vg.Point, text string) {
+	high := vg.Point{X: p.X + f.Width(text), Y: p.Y + 0.65*f.Font.Size} // of a capital
+	c.texts = append(c.texts, c.box(text, p, high))
+}
+
+func (c *canvas) DrawImage(r vg.Rectangle, _ image.Image) {
+	c.images = append(c.images, c.box("", r.Min, r.Max))
+}
+
+func drawn(f *figure.Figure, width vg.Length) (*canvas, *layout) {
+	l := newLayout(f, width)
+	c := &canvas{frame: frame{turn: 1}}
+	l.draw(vgdraw.NewCanvas(c, width, l.height))
+	return c, l
+}
+
+// axes are the lines of axes that lie or stand, from left to right and the upper row first.
+func (c *canvas) axes(lying bool) (all []shape) {
+	for _, s := range c.strokes {
+		if a, b := s.points[0], s.points[len(s.points)-1]; s.width == axisWidth && s.colour == ink && len(s.points) == 2 && (a.Y == b.Y) == lying && length(s) > 2*tickLength {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b shape) int {
+		if a, b := math.Round(float64(a.points[0].Y)), math.Round(float64(b.points[0].Y)); a != b {
+			return int(b - a)
+		}
+		return int(a.points[0].X - b.points[0].X)
+	})
+	return all
+}
+
+func length(s shape) vg.Length {
+	a, b := s.points[0], s.points[len(s.points)-1]
+	return max(b.X-a.X, b.Y-a.Y)
+}
+
+// TestLayout: texts neither meet nor leave the picture, the axes of a row stand on one line and
+// those of a column below each other, and panels have the sizes that they ask for.
+func TestLayout(t *testing.T) {
+	for _, f := range []*figure.Figure{example(), stack(example())} {
+		c, l := drawn(f, map[bool]vg.Length{true: figureWidth, false: narrowWidth}[len(f.Rows) == 2])
+		for i, a := range c.texts {
+			require.True(t, a.lo.X >= 0 && a.lo.Y >= 0 && a.hi.X <= l.width && a.hi.Y <= l.height-margin, a)
+			for _, b := range c.texts[:i] {
+				require.False(t, a.meets(b), "%v and %v", a, b)
+			}
+		}
+		for i, x := range c.axes(true) {
+			require.GreaterOrEqual(t, x.points[0].X, vg.Length(margin))
+			require.LessOrEqual(t, x.points[1].X, l.width-margin)
+			for _, a := range c.texts {
+				require.False(t, a.lo.Y < x.points[0].Y && x.points[0].Y < a.hi.Y && a.lo.X < x.points[1].X && x.points[0].X < a.hi.X, "axis %d is over %q", i, a.text)
+			}
+		}
+	}
+	c, l := drawn(example(), figureWidth)
+	x, y := c.axes(true), c.axes(false)
+	require.Len(t, x, 5)
+	require.Equal(t, x[0].points[0].Y, x[1].points[0].Y)
+	require.Equal(t, x[2].points[0].Y, x[4].points[0].Y)
+	require.InDelta(t, float64(x[0].points[0].X), float64(x[2].points[0].X), 1e-9, "one below the other")
+	require.InDelta(t, float64(length(x[0])), float64(length(x[1])), 1e-9, "of equal widths")
+	require.GreaterOrEqual(t, x[1].points[0].X-x[0].points[1].X, vg.Length(joinedGap))
+	require.Less(t, x[1].points[0].X-x[0].points[1].X, vg.Length(joinedGap)+10)
+	square, bar, last := x[2], x[3], x[4]
+	require.InDelta(t, 2, float64(length(square)/length(y[2])), 1e-9, "4 by 2, in the same unit")
+	bars := figure.ColourBar(example().Rows[1].Panels[0].Layers[0].Grid, "")
+	require.InDelta(t, bars.Width, float64(length(bar)/length(last)), 1e-3)
+	require.Greater(t, x[1].points[1].X, l.width-margin-15, "the row is full")
+	require.InDelta(t, float64(length(last)), float64(length(y[2])), 1e-9, "beside a square a width of 1 is the height")
+	for _, entry := range l.legend[0] { // a text stands beside its sample
+		at := slices.IndexFunc(c.texts, func(b box) bool { return b.text == entry.layer.Label })
+		text := c.texts[at].lo
+		require.True(t, slices.ContainsFunc(slices.Concat(c.strokes, c.areas), func(s shape) bool {
+			p := s.points[len(s.points)-1]
+			return text.X-6 < p.X && p.X < text.X && math.Abs(float64(p.Y-text.Y-0.32*labelSize)) < 4
+		}) || entry.layer.Mark == figure.Points, entry.layer.Label)
+	}
+}
+
+// TestMarks: what a mark shows stands where the axes say, in the colours of its role.
+func TestMarks(t *testing.T) {
+	const left, right, low, high = 1, 5, -20, 80
+	role := figure.Series(2)
+	x, y := []float64{2, 3, 4}, []float64{10, 40, 30}
+	from, to := []float64{5, 20, -10}, []float64{15, 50, 60}
+	grid := figure.NewGrid(2, 4, 0, 50, 4, 5, func(x, y float64) float64 { return x + y })
+	show := func(l figure.Layer) (*canvas, func(x, y float64) vg.Point) {
+		l.Role = role
+		c, _ := drawn(&figure.Figure{Rows: []figure.Row{{Panels: []figure.Panel{{X: figure.Axis{Min: left, Max: right}, Y: figure.Axis{Min: low, Max: high}, Layers: []figure.Layer{l}}}}}}, figureWidth)
+		h, v := c.axes(true)[0].points, c.axes(false)[0].points
+		return c, func(x, y float64) vg.Point {
+			return vg.Point{X: h[0].X + vg.Length((x-left)/(right-left))*(h[1].X-h[0].X), Y: v[0].Y + vg.Length((y-low)/(high-low))*(v[1].Y-v[0].Y)}
+		}
+	}
+	has := func(all []shape, colour color.Color, at func(x, y float64) vg.Point, values ...float64) {
+		t.Helper()
+		require.True(t, slices.ContainsFunc(all, func(s shape) bool {
+			if len(s.points) != len(values)/2 || s.colour != colour {
+				return false
+			}
+			for i, p := range s.points {
+				want := at(values[2*i], values[2*i+1])
+				if math.Hypot(float64(p.X-want.X), float64(p.Y-want.Y)) > 1e-6 {
+					return false
+				}
+			}
+			return true
+		}), "%v", values)
+	}
+	line, fill := lineColour(role), fillColour(role)
+
+	c, at := show(figure.Layer{Mark: figure.Line, X: x, Y: y})
+	has(c.strokes, line, at, 2, 10, 3, 40, 4, 30)
+	c, at = show(figure.Layer{Mark: figure.Line, X: []float64{1, 2, 3, 4, 5}, Y: []float64{0, 10, math.NaN(), 30, 20}})
+	has(c.strokes, line, at, 1, 0, 2, 10)
+	has(c.strokes, line, at, 4, 30, 5, 20)
+	c, at = show(figure.Layer{Mark: figure.Area, X: x, Y: y})
+	has(c.areas, fill, at, 2, 0, 2, 10, 3, 40, 4, 30, 4, 0)
+	has(c.strokes, line, at, 2, 10, 3, 40, 4, 30)
+	c, at = show(figure.Layer{Mark: figure.Bars, X: x, Y: y, Width: 0.5})
+	for i := range x {
+		a, b := x[i]-0.25, x[i]+0.25
+		has(c.areas, fill, at, a, 0, a, y[i], b, y[i], b, 0)
+		has(c.strokes, line, at, a, 0, a, y[i], b, y[i], b, 0)
+	}
+	c, at = show(figure.Layer{Mark: figure.Stairs, X: x, Y: y})
+	has(c.strokes, line, at, 1.5, 10, 2.5, 10, 2.5, 40, 3.5, 40, 3.5, 30, 4.5, 30)
+	c, at = show(figure.Layer{Mark: figure.Points, X: x, Y: y, Low: from, High: to})
+	for i := range x {
+		has(c.areas, line, at, x[i], y[i])
+		has(c.strokes, line, at, x[i], from[i], x[i], to[i])
+	}
+	c, at = show(figure.Layer{Mark: figure.Band, X: x, Low: from, High: to})
+	has(c.areas, bandColour(role), at, 2, 15, 3, 50, 4, 60, 4, -10, 3, 20, 2, 5)
+	c, at = show(figure.Layer{Mark: figure.Band, X: x[:1], Low: from[:1], High: to[:1], Width: 1})
+	has(c.areas, bandColour(role), at, 1.5, 15, 2.5, 15, 2.5, 5, 1.5, 5)
+	c, at = show(figure.Layer{Mark: figure.Level, Y: []float64{25}})
+	has(c.strokes, line, at, 1, 25, 5, 25)
+	c, at = show(figure.Layer{Mark: figure.Heat, Grid: grid})
+	require.Len(t, c.images, 1)
+	lo, hi := at(2, 0), at(4, 50)
+	require.InDeltaSlice(t, []float64{float64(lo.X), float64(lo.Y), float64(hi.X), float64(hi.Y)},
+		[]float64{float64(c.images[0].lo.X), float64(c.images[0].lo.Y), float64(c.images[0].hi.X), float64(c.images[0].hi.Y)}, 1e-6)
+	// x + y is linear, and bilinear interpolation between the centres of cells exact.
+	for _, p := range [][2]float64{{0, 0}, {0.5, 0.25}, {1.75, 3.5}, {3, 4}} {
+		require.InDelta(t, 2+(p[0]+0.5)/2+(p[1]+0.5)*10, interpolate(grid, p[0], p[1]), 1e-9)
+	}
+	require.Equal(t, interpolate(grid, 0, 4), interpolate(grid, -1, 9), "beyond the centres it is theirs")
+}
+
+// TestPalettes: the colours are those of Okabe and Ito (2008) and of ColorBrewer, whose lightest
+// are lighter here.
+func TestPalettes(t *testing.T) {
+	for i, c := range [][3]uint8{{0, 114, 178}, {213, 94, 0}, {0, 158, 115}, {204, 121, 167}, {230, 159, 0}, {86, 180, 233}} {
+		require.Equal(t, color.NRGBA{c[0], c[1], c[2], 255}, seriesLines[i])
+	}
+	for name, c := range map[string]struct {
+		ours  []color.NRGBA
+		light []int
+	}{"YlGnBu": {sequential, []int{0, 1}}, "PuOr": {diverging, []int{5}}} {
+		theirs, err := brewer.GetPalette(brewer.TypeAny, name, len(c.ours))
+		require.NoError(t, err)
+		for i, want := range theirs.Colors() {
+			if !slices.Contains(c.light, i) {
+				require.Equal(t, color.NRGBAModel.Convert(want), c.ours[i], "%s %d", name, i)
+			}
+		}
+		require.Equal(t, colorWhite, c.ours[c.light[0]])
+	}
+	// The colours of a grid meet those of the palette at equal distances, and their mean between.
+	for _, diverge := range []bool{false, true} {
+		colours := map[bool][]color.NRGBA{false: sequential, true: diverging}[diverge]
+		g := &figure.Grid{Min: -3, Max: -3 + 2*float64(len(colours)-1), Diverging: diverge}
+		for i, c := range colours {
+			require.Equal(t, c, colourOf(g, g.Min+2*float64(i)))
+			if i > 0 {
+				half := colourOf(g, g.Min+2*float64(i)-1)
+				require.InDelta(t, (float64(c.R)+float64(colours[i-1].R))/2, float64(half.R), 0.5)
+				require.InDelta(t, (float64(c.B)+float64(colours[i-1].B))/2, float64(half.B), 0.5)
+			}
+		}
+		require.Equal(t, colours[0], colourOf(g, g.Min-1))
+		require.Equal(t, colours[len(colours)-1], colourOf(g, g.Max+1))
+		require.Equal(t, colours[0], colourOf(g, math.NaN()))
+	}
+}
