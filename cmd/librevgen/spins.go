@@ -139,7 +139,7 @@ func (h *handle) walk(ctx context.Context, k spins.Kernel, batch []uint64, words
 	case first%uint64(k.Together()) != 0:
 		return argument(fmt.Sprintf("first: %d is not a multiple of the %d chains that draw together", first, k.Together()))
 	case first > spins.MaxSamples || uint64(n) > spins.MaxSamples-first:
-		return argument(fmt.Sprintf("first: chains %d to %d are beyond the %d of a stream", first, first+uint64(n), uint64(spins.MaxSamples)))
+		return argument(fmt.Sprintf("first: chains %d to %d are beyond the %d of a stream", first, first+max(uint64(n), 1)-1, uint64(spins.MaxSamples)))
 	case n == 0:
 		return nil
 	}

@@ -23,6 +23,15 @@
     }                                                                                          \
   } while (0)
 
+/* A wrong argument is said in these words. */
+#define SAYS(words, call)                                                                      \
+  do {                                                                                         \
+    char why[512];                                                                             \
+    EXPECT(REVGEN_ARGUMENT, call);                                                             \
+    revgen_error(h, why, sizeof why);                                                          \
+    if (!strstr(why, words)) fprintf(stderr, "line %d: not \"%s\": %s\n", __LINE__, words, why), exit(1); \
+  } while (0)
+
 static revgen h;
 
 enum behaviour { RIGHT, FAILS, FAILS_LATE, UNDEFINED, CALLS_BACK, CANCELS, OTHER_HANDLE };
@@ -267,14 +276,16 @@ int main(int argc, char **argv) {
   EXPECT(REVGEN_OK, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 4, words, sizeof words));
   EXPECT(REVGEN_OK, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 0, NULL, 0));
   EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, NULL, REVGEN_FLIPS, 3, 1, 0, 5, 4, words, sizeof words));
-  EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 4, words, 31));
+  SAYS("of 8 bytes each", revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 4, words, 31));
   EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 4, NULL, 32));
-  EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, 2, 3, 1, 0, 5, 4, words, sizeof words));
-  EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, REVGEN_SWEEPS, 3, 1, 0, 5, 4, words, sizeof words));
-  EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, REVGEN_FLIPS, UINT64_MAX, 1, 0, 5, 4, words, sizeof words));
+  SAYS("kind: 2 is", revgen_metropolis(h, &law, 2, 3, 1, 0, 5, 4, words, sizeof words));
+  SAYS("first: 5 is not a multiple of the 512 chains", revgen_metropolis(h, &law, REVGEN_SWEEPS, 3, 1, 0, 5, 4, words, sizeof words));
+  SAYS("steps: 18446744073709551615 are more", revgen_metropolis(h, &law, REVGEN_FLIPS, UINT64_MAX, 1, 0, 5, 4, words, sizeof words));
   EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, UINT64_MAX, 4, words, sizeof words));
+  EXPECT(REVGEN_OK, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, (UINT64_C(1) << 36) - 4, 4, words, sizeof words));
+  SAYS("first: chains 68719476733 to 68719476736 are beyond the 68719476736 ", revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, (UINT64_C(1) << 36) - 3, 4, words, sizeof words));
   words[2] |= 1 << 9;
-  EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 4, words, sizeof words));
+  SAYS("state 2 has bits beyond its 9 spins", revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 4, words, sizeof words));
   words[2] = 0, law.size--;
   EXPECT(REVGEN_VERSION, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 4, words, sizeof words));
   law.size++, law.beta = -1;
