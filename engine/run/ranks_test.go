@@ -60,9 +60,12 @@ func TestRanksStopAndResume(t *testing.T) {
 			require.Nil(t, results[i])
 		}
 	}
+	const earlier = 1000
+	require.NoError(t, run.SetSeconds(filepath.Join(dir, "checkpoint.rvg"), earlier))
 	results, errs := trainRanks([]context.Context{always, always}, c, run.Options{Dir: dir, Resume: "must"})
 	for i := range errs {
 		require.NoError(t, errs[i])
+		require.InDelta(t, earlier+60, results[i].Seconds, 60, "rank %d", i)
 		require.Equal(t, want.Params, results[i].Params, "rank %d", i)
 	}
 	require.Equal(t, want.Evaluation, results[0].Evaluation)
