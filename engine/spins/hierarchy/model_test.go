@@ -488,9 +488,17 @@ func TestTransfer(t *testing.T) {
 			}
 		}
 	}
+	// In a field units have biases and a shift, which go along.
+	biased, large := model(16, 12, 2, 0.3), model(32, 14, 4, 0.3)
+	of, to := wild(biased, 4), make([]float32, large.NumParams())
+	require.Zero(t, large.Transfer(to, biased, of))
+	a, b := biased.unitNamed("4:X1"), large.unitNamed("8:X1")
+	require.True(t, large.biased)
+	require.Equal(t, of[a.biases:][:a.hidden], to[b.biases:][:a.hidden])
+	require.Equal(t, of[a.shift], to[b.shift])
 	// What is transferred to a larger architecture is the same function.
 	wider := model(16, 20, 5, 0)
-	to := make([]float32, wider.NumParams())
+	to = make([]float32, wider.NumParams())
 	wider.Initialize(to, 3)
 	require.Zero(t, wider.Transfer(to, small, from))
 	workers := pool.New(1)
