@@ -107,3 +107,21 @@ func TestCentralDifferencesAreChecked(t *testing.T) {
 	require.Equal(t, 2.0, x)
 	require.InDelta(t, 0.5, relativeError([]float64{3, 0}, []float64{2, 0}), 1e-15)
 }
+
+// TestNoiseIsAMixtureOfGaussians: its density is that of the widths with equal weights, up to
+// a constant, also where that is too small for a float64.
+func TestNoiseIsAMixtureOfGaussians(t *testing.T) {
+	const d = 3
+	tr := &transition{dim: d, config: TransitionConfig{Sigma: []float64{0.1, 2, 0.7}}}
+	at := func(distance float64) float64 {
+		return tr.logNoise([]float64{1, 1 + 0.6*distance, 2 - 0.8*distance}, []float64{1, 1, 2})
+	}
+	for _, x := range []float64{0, 0.05, 0.3, 1, 4} {
+		sum := 0.0
+		for _, s := range tr.config.Sigma {
+			sum += math.Exp(-x*x/(2*s*s)) / (s * s * s)
+		}
+		require.InDelta(t, math.Log(sum), at(x), 1e-12)
+	}
+	require.InDelta(t, -1e6/8-math.Log(8), at(1000), 1e-6, "the widest is left")
+}
