@@ -116,6 +116,18 @@ func TestSize(t *testing.T) {
 	require.ErrorContains(t, err, "longer than 1000 bytes")
 }
 
+// TestFirstTenMistakes: ten are told with their lines, and of the others how many.
+func TestFirstTenMistakes(t *testing.T) {
+	for wrong, more := range map[int]string{9: "", 10: "", 11: "and 1 more", 23: "and 13 more"} {
+		_, err := Read(strings.NewReader(strings.Repeat("{\"make\":\"x\"}\n{}\n", wrong)), testVerbs, t.TempDir())
+		told := strings.Split(err.Error(), "\n")
+		for i, text := range told[:min(wrong, 10)] {
+			require.Contains(t, text, fmt.Sprintf("line %d: ", 2*i+2))
+		}
+		require.Equal(t, more, strings.Join(told[min(wrong, 10):], "\n"))
+	}
+}
+
 // TestSettings: nothing is set twice, however it is spelt, and maps stay whole.
 func TestSettings(t *testing.T) {
 	for _, set := range []string{`{"a.b":3,"a":{"b":4}}`, `{"a":{"b":4},"a.b":3}`, `{"a":{"b":{"c":1}},"a.b":{"c":2}}`} {
