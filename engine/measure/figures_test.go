@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	gonum "gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/revgen/revgen/engine/measure"
 )
@@ -159,4 +160,45 @@ func TestVariationOfWhatIsImpossible(t *testing.T) {
 	m := measure.Variation("total_variation", []measure.Estimate{{Value: 0.5}, {Value: 0.5}, {}, {}}, []float64{40, 39, 20, 1})
 	require.InDelta(t, 0.21, m.Generated, 1e-12)
 	require.Equal(t, m.Generated, m.Error)
+}
+
+// TestVariationOfWeights: a law is given up to its sum, and what is not known of its values is
+// half of their sum.
+func TestVariationOfWeights(t *testing.T) {
+	counts := []float64{60, 20, 10, 10}
+	whole := measure.Variation("x", []measure.Estimate{{Value: 0.5}, {Value: 0.25}, {Value: 0.125}, {Value: 0.125}}, counts)
+	part := measure.Variation("x", []measure.Estimate{{Value: 2, Uncertainty: 0.1}, {Value: 1, Uncertainty: 0.02}, {Value: 0.5}, {Value: 0.5}}, counts)
+	require.InDelta(t, 0.1, whole.Generated, 1e-12)
+	require.InDelta(t, 0.06, part.Uncertainty, 1e-12)
+	part.Uncertainty = 0
+	require.Equal(t, whole, part)
+	floor := 0.0 // of binomial counts, by De Moivre's sum
+	for _, p := range []float64{0.5, 0.25, 0.125, 0.125} {
+		for k := range 101 {
+			floor += 0.5 * math.Abs(float64(k)/100-p) * distuv.Binomial{N: 100, P: p}.Prob(float64(k))
+		}
+	}
+	require.InDelta(t, floor, whole.Floor, 1e-9)
+}
+
+// TestPanelOfBins: frequencies stand over the middles of bins that have any, with intervals, and
+// bars of the law over all.
+func TestPanelOfBins(t *testing.T) {
+	b := measure.Bins{Origin: 2, Width: 3, N: 3}
+	law := []measure.Estimate{{Value: 0.5}, {Value: 0.3}, {Value: 0.2}}
+	p := b.Panel(law, []float64{30, 0, 10}, "law", "drawn", "E", "share")
+	require.Equal(t, []string{"E", "share"}, []string{p.X.Label, p.Y.Label})
+	bars, points := p.Layers[0], p.Layers[1]
+	require.Equal(t, []string{"law", "drawn"}, []string{bars.Label, points.Label})
+	require.Equal(t, []float64{3.5, 6.5, 9.5}, bars.X)
+	require.Equal(t, []float64{0.5, 0.3, 0.2}, bars.Y)
+	require.InDelta(t, 2.4, bars.Width, 1e-12)
+	require.Equal(t, []float64{3.5, 9.5}, points.X)
+	require.Equal(t, []float64{0.75, 0.25}, points.Y)
+	for i, share := range points.Y {
+		require.True(t, points.Low[i] < share && share < points.High[i])
+		// Of 40 samples, as a normal law has it.
+		require.InDelta(t, 2*1.96*math.Sqrt(share*(1-share)/40), points.High[i]-points.Low[i], 0.03)
+	}
+	require.Len(t, b.Panel(nil, []float64{30, 0, 10}, "law", "drawn", "E", "share").Layers, 1)
 }
