@@ -215,6 +215,21 @@ func TestPhiloxCounts(t *testing.T) {
 	require.Equal(t, 256*10*2., op.need[0].counts[Integer])
 	require.Equal(t, 4096, op.need[0].bytes)
 	require.InDelta(t, 4096/10., knownPeaks().floor(op.need).Nanoseconds, 1e-9)
+	require.Equal(t, 4096., op.amount, "bytes")
+	// Numbers take their blocks, and besides what each is made with.
+	for name, each := range map[string]work{
+		"uniforms/1024": {Integer: 1, Float: 2, FMA: 1},   // shift; conversion, scale; offset
+		"normals/1024":  {Integer: 2, Float: 15, FMA: 12}, // of a half of a pair each
+	} {
+		other := operationNamed(t, operations, err, name)
+		require.Equal(t, 1024., other.amount)
+		require.Equal(t, 4096, other.need[0].bytes)
+		for _, r := range Resources() {
+			require.InDelta(t, op.need[0].counts[r]+1024*each[r], other.need[0].counts[r], 1e-9, "%s %s", name, r)
+		}
+	}
+	operations, err = rngRows(testEnvironment(t), "9")
+	require.Equal(t, 48., operationNamed(t, operations, err, "philox/12").amount, "whole blocks of four numbers")
 }
 
 func TestIterationFloor(t *testing.T) {
