@@ -2,6 +2,8 @@ package mixture
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,4 +56,69 @@ func TestPart(t *testing.T) {
 		require.Len(t, star, d-1)
 		require.Nil(t, found.Part(d, density(func([]float32) float64 { return math.Inf(-1) })))
 	}
+}
+
+// TestPartIsALocalOptimum: of random couplings no coordinate but the first would gain by
+// changing sides, in the first's part nobody is named, and a part is there where it has more
+// to do with the rest than parities have with each other, by a twentieth.
+func TestPartIsALocalOptimum(t *testing.T) {
+	const d = 8
+	random := rand.New(rand.NewPCG(1, 3))
+	parts := 0
+	for range 60 {
+		found := &Found{X: make([]float32, 24*d)}
+		for i := range found.X {
+			found.X[i] = float32(random.NormFloat64())
+		}
+		couplings := make([]float64, d*d)
+		for i := range couplings {
+			couplings[i] = max(0, random.NormFloat64()-0.5)
+		}
+		density := func(dst []float64, x []float32) {
+			for r := range dst {
+				dst[r] = 0
+				for i := range d {
+					for j := range i {
+						dst[r] += couplings[i*d+j] * float64(x[r*d+i]) * float64(x[r*d+j])
+					}
+				}
+			}
+		}
+		w, side := found.bonds(d, density), make([]int, d)
+		part := found.Part(d, density)
+		for _, i := range part {
+			side[i] = 1
+		}
+		cut := func(side []int) (sum float64) {
+			for i := range d {
+				for j := range i {
+					if side[i] != side[j] {
+						sum += w[i*d+j]
+					}
+				}
+			}
+			return sum
+		}
+		parity := cut([]int{0, 1, 0, 1, 0, 1, 0, 1})
+		if part == nil {
+			continue
+		}
+		parts++
+		require.NotContains(t, part, 0)
+		require.Greater(t, cut(side), 1.05*parity)
+		for i := 1; i < d; i++ {
+			other := slices.Clone(side)
+			other[i] = 1 - other[i]
+			require.LessOrEqual(t, cut(other), cut(side)+1e-12)
+		}
+		for i := range d { // bonds are of two coordinates, the same both ways
+			require.Zero(t, w[i*d+i])
+			for j := range i {
+				require.Equal(t, w[i*d+j], w[j*d+i])
+				require.Equal(t, couplings[i*d+j] > 0, w[i*d+j] > 0)
+			}
+		}
+	}
+	require.Greater(t, parts, 40)
+	require.Less(t, parts, 60)
 }

@@ -233,7 +233,7 @@ func (s *settling) run() bool {
 			return false
 		}
 		s.differentiate(s.Draws)
-		if moved := s.advance(); moved && s.best.divergence < before-gain {
+		if s.advance(); s.best.divergence < before-gain {
 			continue
 		}
 		if s.Draws *= 2; s.Draws > most {
@@ -350,9 +350,8 @@ func (s *settling) mixed(x []float32, side []float64, here, sign float64) {
 	}
 }
 
-// advance goes towards where gradient and curvature point, as far as KL falls, and reports
-// whether it did.
-func (s *settling) advance() bool {
+// advance goes towards where gradient and curvature point, as far as KL falls, if it does.
+func (s *settling) advance() {
 	d := s.dim
 	const flat = 0.01
 	aim := mat.NewSymDense(d, nil)
@@ -368,11 +367,11 @@ func (s *settling) advance() bool {
 		}
 	}
 	if !definite {
-		return false
+		return
 	}
 	var shift mat.VecDense
 	if err := cholesky.SolveVecTo(&shift, mat.NewVecDense(d, s.gradient)); err != nil {
-		return false
+		return
 	}
 	mean := make([]float64, d)
 	for by := 1.0; by > 0.01; by /= 2 {
@@ -385,10 +384,9 @@ func (s *settling) advance() bool {
 		}
 		if next := s.judge(slices.Clone(mean), precision); next.divergence < s.best.divergence {
 			s.best, s.precision = next, precision
-			return true
+			return
 		}
 	}
-	return false
 }
 
 // judge returns the Gaussian with its divergence, by the same noise each time.

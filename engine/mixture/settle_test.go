@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/long"
@@ -279,4 +280,110 @@ func TestNothingSettles(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, found.Gaussians)
 	require.InDelta(t, d*math.Ln2, found.LogZ, 0.3)
+}
+
+// searching is a search of one walker with a density.
+func searching(t *testing.T, d int, own func() Density) *search {
+	workers := pool.New(1)
+	t.Cleanup(workers.Close)
+	return &search{Scout: Scout{Seed: 5}, ctx: t.Context(), dim: d, workers: workers, own: pool.NewTools(workers, own)}
+}
+
+// TestStepsOfSettling: where ln π is quadratic, with precision matrix P about m, a settling
+// begins with the coordinates' own deviations, KL is that of the formula, differences tell
+// gradient and curvature, and one step arrives.
+func TestStepsOfSettling(t *testing.T) {
+	const d = 3
+	m := []float64{1, -2, 0.5}
+	precision := mat.NewSymDense(d, []float64{4, 1, -0.5, 1, 2, 0.3, -0.5, 0.3, 9})
+	own := func() Density {
+		return func(dst []float64, x []float32) {
+			for r := range dst {
+				off := mat.NewVecDense(d, nil)
+				for i := range d {
+					off.SetVec(i, float64(x[r*d+i])-m[i])
+				}
+				dst[r] = -mat.Inner(off, precision, off) / 2
+			}
+		}
+	}
+	var cholesky mat.Cholesky
+	require.True(t, cholesky.Factorize(precision))
+	logZ := d*math.Log(2*math.Pi)/2 - cholesky.LogDet()/2
+
+	begin := []float64{1.5, -1, 0.25}
+	s, err := searching(t, d, own).newSettling([]float32{1.5, -1, 0.25})
+	require.NoError(t, err)
+	for i := range d { // ln π falls by a²P/2, which is to be .1 to 2
+		fall := s.precision.At(i, i)
+		require.True(t, 0.2*fall <= precision.At(i, i) && precision.At(i, i) <= 4*fall, "%v", fall)
+	}
+	exact := s.judge(m, precision)
+	require.InDelta(t, -logZ, exact.divergence, 1e-6)
+	off := mat.NewVecDense(d, []float64{0.5, 1, -0.25})
+	require.InDelta(t, mat.Inner(off, precision, off)/2-logZ, s.judge(begin, precision).divergence, 1e-5, "noise of both signs leaves the mean alone")
+	covariance := mat.NewDense(d, d, nil)
+	factor := mat.NewTriDense(d, mat.Lower, nil)
+	for i := range d {
+		for j := range i + 1 {
+			factor.SetTri(i, j, exact.factor[i*(i+1)/2+j])
+		}
+	}
+	covariance.Mul(factor, factor.T())
+	covariance.Mul(covariance, precision)
+	require.True(t, mat.EqualApprox(covariance, mat.NewDiagDense(d, []float64{1, 1, 1}), 1e-9))
+
+	s.differentiate(4)
+	var force mat.VecDense
+	force.MulVec(precision, off)
+	for i := range d {
+		require.InDelta(t, -force.AtVec(i), s.gradient[i], 1.5, "of noise √(P/n)")
+		for j := range d {
+			require.InDelta(t, precision.At(i, j), s.curvature.At(i, j), 1e-2)
+		}
+	}
+	s.gradient = []float64{-force.AtVec(0), -force.AtVec(1), -force.AtVec(2)}
+	s.advance()
+	require.InDeltaSlice(t, m, s.best.mean, 1e-2)
+	require.InDelta(t, -logZ, s.best.divergence, 1e-3)
+	before := s.best
+	s.advance()
+	s.advance()
+	require.LessOrEqual(t, s.best.divergence, before.divergence)
+
+	at := *s.at()
+	require.Equal(t, s.best.mean, at.Mean)
+	for i := range d {
+		for j := range i + 1 {
+			require.Equal(t, s.precision.At(i, j), at.Precision[i*(i+1)/2+j])
+		}
+	}
+}
+
+// TestLevel: a straight way to a mean is level if ln π does not fall by more than 3 from what
+// it had been and rise by more than 3 again, whatever the ends are.
+func TestLevel(t *testing.T) {
+	for _, c := range []struct {
+		values [5]float64 // on the way, at quarters of it
+		level  bool
+	}{
+		{[5]float64{0, 0, 0, 0, 0}, true}, {[5]float64{0, -1, -2.9, -1, 0}, true}, {[5]float64{0, -2, -4, -2, 0}, false},
+		{[5]float64{-9, -6, -3, -1, 0}, true}, {[5]float64{0, -3, -5, -7, -9}, true}, {[5]float64{0, 0, -4, -4, -1.5}, true},
+		{[5]float64{-2, 1, -2.5, 0, 1}, false}, {[5]float64{-8, -2, -4.5, -4, -1}, true}, {[5]float64{0, -9, 0, 0, 0}, false}, {[5]float64{0, 0, 0, -9, 0}, false},
+	} {
+		e := searching(t, 2, func() Density {
+			return func(dst []float64, x []float32) {
+				for r := range dst {
+					at := float64(x[2*r]-1) / 8 * 4 // from (1, 3) to (9, -1)
+					if y := float64(x[2*r+1]); math.Abs(y-(3-at)) > 1e-5 {
+						dst[r] = math.NaN()
+						continue
+					}
+					k := min(int(at), 3)
+					dst[r] = c.values[k] + (at-float64(k))*(c.values[k+1]-c.values[k])
+				}
+			}
+		})
+		require.Equal(t, c.level, e.level([]float32{1, 3}, []float64{9, -1}), "%v", c.values)
+	}
 }
