@@ -2,6 +2,8 @@ package run_test
 
 import (
 	"context"
+	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -87,4 +89,63 @@ func TestRanksFailTogether(t *testing.T) {
 	require.ErrorContains(t, errs[0], file)
 	require.ErrorIs(t, errs[1], engine.ErrElsewhere)
 	require.ErrorIs(t, errs[2], engine.ErrElsewhere)
+}
+
+// asked is a toy whose target stands outside: what it answers each rank, and fails with.
+type asked struct {
+	*toy
+	answers [4][]float64
+	errs    [4]error
+}
+
+func (c *asked) New(workers *pool.Pool) (engine.System, error) {
+	s, err := c.toy.New(workers)
+	return &askedSystem{s.(*toySystem), c, workers.Rank()}, err
+}
+
+type askedSystem struct {
+	*toySystem
+	of   *asked
+	rank int
+}
+
+func (s *askedSystem) Probe() ([]float64, error) { return s.of.answers[s.rank], s.of.errs[s.rank] }
+func (s *askedSystem) Named() string             { return "target.command" }
+
+// TestRanksAreAsked: the ranks whose target answers otherwise than that of rank 0 are named by
+// all, and who cannot ask ends the run of all.
+func TestRanksAreAsked(t *testing.T) {
+	same, other := []float64{1, math.Inf(1)}, []float64{1, 2}
+	const otherwise = " it answers otherwise than on rank 0 to the same questions; all ranks need the same program with the same data"
+	gone := errors.New("gone")
+	for _, c := range []struct {
+		answers [4][]float64
+		failing int
+		want    string
+	}{
+		{[4][]float64{same, same, same, same}, -1, ""},
+		{[4][]float64{}, -1, ""},
+		{[4][]float64{same, same, other, same}, -1, "target.command: on rank 2" + otherwise},
+		{[4][]float64{same, other, same, other}, -1, "target.command: on ranks 1, 3" + otherwise},
+		{[4][]float64{same, same, same, same}, 3, ""},
+	} {
+		cfg := &asked{toy: newToy(), answers: c.answers}
+		if c.failing >= 0 {
+			cfg.errs[c.failing] = gone
+		}
+		always := context.Background()
+		_, errs := trainRanks([]context.Context{always, always, always, always}, cfg, run.Options{})
+		for i, err := range errs {
+			switch {
+			case i == c.failing:
+				require.ErrorIs(t, err, gone)
+			case c.failing >= 0:
+				require.ErrorIs(t, err, engine.ErrElsewhere)
+			case c.want != "":
+				require.EqualError(t, err, c.want)
+			default:
+				require.NoError(t, err)
+			}
+		}
+	}
 }
