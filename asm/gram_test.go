@@ -436,6 +436,73 @@ func TestGramPanicsOnMismatch(t *testing.T) {
 	require.Panics(t, func() { RadialValues(k, s(3), s(4), s(4)) })
 }
 
+// TestWrongShapesOfGram: each part of what is asked of arguments is looked at, and what is just
+// enough is enough.
+func TestWrongShapesOfGram(t *testing.T) {
+	k := radialCases[0].radial()
+	f := func(n int) []float32 { return make([]float32, n) }
+	type tile struct {
+		stride, n, planes   int
+		at                  GramRange
+		rows, cols, scratch int
+	}
+	for want, wrong := range map[string][]func(*tile){
+		"": {func(*tile) {}, func(c *tile) { c.n = 3 }, func(c *tile) { c.at, c.rows = GramRange{16, 16, 0, 32}, 0 }, func(c *tile) { c.at, c.cols = GramRange{0, 32, 32, 32}, 0 }, func(c *tile) { c.scratch++ }},
+		"asm: mismatched lengths in GramTile: planes": {
+			func(c *tile) {
+				c.stride, c.planes, c.n, c.at, c.rows, c.cols = 24, 144, 16, GramRange{0, 16, 0, 16}, 32, 32
+			},
+			func(c *tile) { c.n++ }, func(c *tile) { c.planes++ }, func(c *tile) { c.planes-- },
+		},
+		"asm: mismatched lengths in GramTile: range": {
+			func(c *tile) { c.at.Row0, c.rows = 8, 48 }, func(c *tile) { c.at.Row1, c.rows = 24, 48 }, func(c *tile) { c.at.Col0, c.cols = 8, 48 }, func(c *tile) { c.at.Col1, c.cols = 24, 48 },
+			func(c *tile) { c.at.Row0, c.rows = -16, 96 }, func(c *tile) { c.at.Col0, c.cols = -16, 96 }, func(c *tile) { c.at.Row1, c.rows = 48, 96 }, func(c *tile) { c.at.Col1, c.cols = 48, 96 },
+			func(c *tile) { c.at.Row0, c.at.Row1, c.rows = 16, 0, 0 }, func(c *tile) { c.at.Col0, c.at.Col1, c.cols = 16, 0, 0 },
+		},
+		"asm: mismatched lengths in GramTile: sums": {
+			func(c *tile) { c.rows++ }, func(c *tile) { c.rows-- }, func(c *tile) { c.cols++ }, func(c *tile) { c.cols-- }, func(c *tile) { c.scratch-- },
+		},
+	} {
+		for i, change := range wrong {
+			c := tile{32, 32, 192, GramRange{0, 32, 0, 32}, 64, 64, GramScratch(2)}
+			change(&c)
+			call := func() {
+				GramTile(k, &GramBatch{f(c.planes), c.stride, 2, c.n}, c.at, f(c.rows), f(c.cols), f(c.scratch))
+			}
+			if want == "" {
+				require.NotPanics(t, call, i)
+				continue
+			}
+			require.PanicsWithValue(t, want, call, "%d", i)
+		}
+	}
+
+	type sums struct{ value, grad, gradStride, x, xStride, rows, y, yStride, cols, gradDim, scratch int }
+	for want, wrong := range map[string][]func(*sums){
+		"": {func(*sums) {}, func(c *sums) { c.gradDim, c.grad = 0, 0 }, func(c *sums) { c.gradDim, c.grad = 1, 5 }, func(c *sums) { c.value, c.scratch = 6, c.scratch+1 }, func(c *sums) { c.rows = 0 }},
+		"asm: mismatched lengths in KernelSums: rows":    {func(c *sums) { c.value-- }, func(c *sums) { c.x-- }, func(c *sums) { c.rows = -1 }, func(c *sums) { c.xStride, c.x = 4, 20 }},
+		"asm: mismatched lengths in KernelSums: columns": {func(c *sums) { c.y-- }, func(c *sums) { c.cols = -1 }, func(c *sums) { c.yStride, c.y = 3, 20 }},
+		"asm: mismatched lengths in KernelSums: gradients": {
+			func(c *sums) { c.grad-- }, func(c *sums) { c.gradDim = -1 }, func(c *sums) { c.gradDim, c.grad = 4, 99 }, func(c *sums) { c.gradStride, c.grad = 4, 99 },
+		},
+		"asm: mismatched lengths in KernelSums: scratch": {func(c *sums) { c.scratch-- }},
+	} {
+		for i, change := range wrong {
+			c := sums{5, 2*6 + 5, 6, 2*7 + 5, 7, 5, 2*8 + 4, 8, 4, 3, GramScratch(3)}
+			change(&c)
+			call := func() {
+				KernelSums(k, f(c.value), f(c.grad), c.gradStride, f(c.x), c.xStride, c.rows, f(c.y), c.yStride, c.cols, 3, c.gradDim, f(c.scratch))
+			}
+			if want == "" {
+				require.NotPanics(t, call, i)
+				continue
+			}
+			require.PanicsWithValue(t, want, call, "%d", i)
+		}
+	}
+	require.PanicsWithValue(t, "asm: mismatched lengths in RadialValues", func() { RadialValues(k, f(4), f(3), f(4)) })
+}
+
 func FuzzGramTile(f *testing.F) {
 	f.Add(uint64(1), uint8(20), uint8(2), uint8(0), 1.)
 	f.Add(uint64(2), uint8(70), uint8(1), uint8(5), .01)
