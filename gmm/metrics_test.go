@@ -8,9 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/long"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -201,5 +203,47 @@ func TestEvaluateAllGenerators(t *testing.T) {
 			require.Equal(t, 0.0483, *m["l2_density_error"].Paper)
 		}
 		workers.Close()
+	}
+}
+
+// TestResponsibilities: each component's share of the density at each state, also beyond the
+// states that are looked at at once.
+func TestResponsibilities(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	c := paperTarget()
+	s, params := gaussianSystem(t, c, workers)
+	const n = 1<<13 + 70
+	x := make([]float32, 2*n)
+	stream := rng.Stream(3, rng.Reference, 2)
+	s.target.Sample(x, &stream, 0)
+	density := func(k int, x []float64) float64 { // in the plane, with the weight
+		g := c.Components[k]
+		a, b, d := g.Covariance[0][0], g.Covariance[0][1], g.Covariance[1][1]
+		u, v := x[0]-g.Mean[0], x[1]-g.Mean[1]
+		det := a*d - b*b
+		return g.Weight * math.Exp(-(d*u*u-2*b*u*v+a*v*v)/(2*det)) / (2 * math.Pi * math.Sqrt(det))
+	}
+	components := len(c.Components)
+	seen := make([]bool, n*components)
+	sums := make([]float64, components)
+	d := s.newSampler(params)
+	require.NoError(t, d.eachResponsible(t.Context(), x, func(row, component int, v float64) {
+		at := number.Widen(x[2*row : 2*row+2])
+		total := 0.0
+		for k := range components {
+			total += density(k, at)
+		}
+		if want := density(component, at) / total; math.Abs(want-v) > 1e-4 {
+			t.Fatalf("%d of row %d: %g, not %g", component, row, v, want)
+		}
+		seen[row*components+component] = true
+		sums[component] += v
+	}))
+	require.NotContains(t, seen, false)
+	means, err := d.responsibilities(t.Context(), x)
+	require.NoError(t, err)
+	for k, m := range means {
+		require.InDelta(t, sums[k]/n, m.Value(), 1e-9)
 	}
 }
