@@ -2,9 +2,12 @@ package cli
 
 import (
 	"encoding/csv"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,6 +37,27 @@ func TestReport(t *testing.T) {
 	require.Equal(t, []string{"run", "system", "preset", "seed"}, rows[0][:4])
 	require.Equal(t, []string{"a", "ising", "paper", "1"}, rows[1][:4])
 	require.Equal(t, "it's b", rows[len(rows)-1][0])
+	// Each metric is a row, with the figures of summary.json.
+	var summary struct {
+		Seconds   float64
+		Metrics   []map[string]any
+		Diagnosis struct{ Verdict string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(content(t, dir, "a", "summary.json")), &summary))
+	for i, m := range summary.Metrics {
+		interval := m["interval"].([]any)
+		want := []any{"a", "ising", "paper", 1, summary.Diagnosis.Verdict, m["name"], m["exact"], m["generated"], m["error"], m["relative"], interval[0], interval[1], m["floor"], summary.Seconds}
+		require.Len(t, rows[1+i], len(want))
+		for k, v := range want {
+			if x, err := strconv.ParseFloat(rows[1+i][k], 64); err == nil {
+				require.EqualValues(t, v, x, rows[0][k])
+				continue
+			}
+			require.Equal(t, fmt.Sprint(v), rows[1+i][k], rows[0][k])
+		}
+	}
+	require.NotEmpty(t, summary.Diagnosis.Verdict)
+	require.Len(t, rows, 1+2*len(summary.Metrics))
 
 	list(t, dir, `{"train":"ising","grid":{"target.beta":[0.1,0.2]},`+quickJob+`}`, `{"train":"ising","id":"bad","set":{"target.beta":-1}}`)
 	require.Equal(t, exitError, revgen(t, dir, "run", "jobs.ndjson", "-q").code)
@@ -57,6 +81,7 @@ func TestReport(t *testing.T) {
 		{"neither a finished run (summary.json) nor a batch", []string{"report", "runs"}},
 		{"runs/jobs: is a batch, which has a page of its own: revgen report runs/jobs", []string{"report", "a", "runs/jobs"}},
 		{"a page is HTML; write NAME.html", []string{"report", "a", "-o", "x.pdf"}},
+		{"neither a finished run (summary.json) nor a batch", []string{"report", "runs", "--csv"}},
 		{"--csv writes NAME.csv", []string{"report", "a", "--csv", "-o", "x.html"}},
 	} {
 		o := revgen(t, dir, c.args...)
