@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"runtime"
 	"testing"
 
@@ -32,4 +35,26 @@ func TestThreadsFollowTheAffinityMask(t *testing.T) {
 	o := finish(t, command(t, dir, tiny("run", "--threads", "3")...))
 	require.Zero(t, o.code)
 	require.Contains(t, o.stderr, "more threads (3) than processors (1)")
+}
+
+// Where GOMAXPROCS says more, there are as many threads as processors, and who asks for more is told.
+func TestThreadsAreProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(affinity() + 1))
+	for threads, want := range map[int]string{
+		0: "", affinity(): "",
+		affinity() + 1: fmt.Sprintf("more threads (%d) than processors (%d): expect them to wait for each other\n", affinity()+1, affinity()),
+	} {
+		var said bytes.Buffer
+		p := &program{stderr: &said}
+		workers, err := p.newPool(threads)
+		require.NoError(t, err)
+		require.Equal(t, cmp.Or(threads, affinity()), workers.Threads())
+		workers.Close()
+		require.Equal(t, want, said.String())
+	}
+	for _, threads := range []int{-1, 4097} {
+		_, err := new(program).newPool(threads)
+		require.EqualError(t, err, fmt.Sprintf("--threads: %d is not between 1 and 4096", threads))
+	}
+	require.NoError(t, checkThreads(4096))
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,11 +39,32 @@ func readArray(t *testing.T, path string) (npy.Header, []byte) {
 	return h, data
 }
 
+// printedRates returns what stands before each unit, which agrees with the number and the
+// seconds at the line's begin.
+func printedRates(t *testing.T, text string, units ...string) (all []float64) {
+	t.Helper()
+	var number, seconds float64
+	line := text[strings.LastIndexByte(strings.TrimSpace(text), '\n')+1:]
+	_, err := fmt.Sscanf(line, "%f "+strings.TrimSuffix(units[0], "/s")+" in %f s:", &number, &seconds)
+	require.NoError(t, err, line)
+	for _, unit := range units {
+		m := regexp.MustCompile(`([0-9.]+) ?([kMG]?) ?` + unit).FindStringSubmatch(line)
+		require.NotNil(t, m, line)
+		x, err := strconv.ParseFloat(m[1], 64)
+		require.NoError(t, err)
+		all = append(all, x*map[string]float64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[m[2]])
+	}
+	require.InDelta(t, number/all[0], seconds, 0.006+0.01*seconds) // seconds to a hundredth
+	return all
+}
+
 func TestSample(t *testing.T) {
 	run := trained(t)
 	dir := t.TempDir()
 	o := ok(t, dir, "sample", run, "-n", "1e4", "-o", "spins.npy", "--first", "0")
-	require.Regexp(t, `10000 samples in .* samples/s`, o.stderr)
+	require.Contains(t, o.stderr, "10000 samples in ")
+	rates := printedRates(t, o.stderr, "samples/s", "B/s")
+	require.InEpsilon(t, 9*rates[0], rates[1], 0.02, "nine bytes each")
 	h, spins := readArray(t, filepath.Join(dir, "spins.npy"))
 	require.Equal(t, npy.Header{Descr: "'|i1'", Shape: []int{10000, 3, 3}}, h)
 
