@@ -162,7 +162,7 @@ func TestVerdicts(t *testing.T) {
 		"a lost mode, crossed":          {func(s *normal) { s.plus, s.cross = 1, 0 }, Wrong, "modes are missing"},
 		"a lost mode, not crossed":      {func(s *normal) { s.plus, s.cross, s.chainCross = 1, 0, 0 }, Unknown, "a mode may be missing"},
 		"modes, not crossed":            {func(s *normal) { s.cross, s.chainCross = 0, 0 }, Unknown, "nothing crosses"},
-		"off, not crossed":              {func(s *normal) { s.off, s.cross, s.chainCross = 0.5, 0, 0 }, Unknown, "as drawn it is wrong"},
+		"off, not crossed":              {func(s *normal) { s.off, s.cross, s.chainCross = 0.5, 0, 0 }, Unknown, "cannot tell: as drawn, "},
 		"a density":                     {func(s *normal) { s.weighted, s.cross, s.chainCross = true, 0, 0 }, Trustworthy, "weights"},
 		"a density, tails":              {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, 0.02 }, Trustworthy, "weights"},
 		"a density, heavier tails":      {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails, s.shape = true, 0, 0, 0.02, 0.95 }, Unknown, "the largest weights have a tail of Pareto's k̂ = "},
@@ -248,7 +248,7 @@ func TestRefuted(t *testing.T) {
 		want Verdict
 		says string
 	}{
-		"an exact reference":     {measure.Evaluation{Samples: 5000, Metrics: []measure.Metric{far}}, 0, Wrong, "wrong by what 5000 samples show: energy (0.05 where as many exact samples have 0.01, 5.0 times that)"},
+		"an exact reference":     {measure.Evaluation{Samples: 5000, Metrics: []measure.Metric{far}}, 0, Wrong, "wrong, as 5000 samples show: energy (0.05 where as many exact samples have 0.01, 5.0 times that)"},
 		"a lost mode":            {measure.Evaluation{Lost: []string{"mode 2 is all but lost"}}, 0, Wrong, "mode 2 is all but lost"},
 		"lost, after more steps": {measure.Evaluation{Lost: []string{"mode 2 is all but lost"}}, 0.5, Wrong, "mode 2 is all but lost"},
 		"off, as drawn":          {measure.Evaluation{Metrics: []measure.Metric{far}}, 0.5, Refine, "usable after"},
@@ -426,7 +426,7 @@ func TestCoordinates(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, r.Verdict, r.Sentence)
 		if want == Refine {
-			require.Contains(t, r.Sentence, "--refine 4: as drawn the spread of coordinate 10 differs from that of chains")
+			require.Contains(t, r.Sentence, "--refine 4: as drawn, the spread of coordinate 10 differs from that of chains")
 		}
 	}
 }

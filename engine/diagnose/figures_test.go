@@ -251,18 +251,18 @@ func TestFiguresOfReports(t *testing.T) {
 				}
 			}
 			require.Equal(t, map[string]string{
-				"exact":  fmt.Sprintf("trustworthy: averages stay put over %d Metropolis steps, and 128 independent Markov chains find the same (a difference above %.2g standard deviations would show)", r.Steps, reach),
-				"refine": fmt.Sprintf("usable after --refine %d: as drawn %s; that ends there, and 128 independent Markov chains find the same averages (a difference above %.2g standard deviations would show)", r.Refine, drifts, reach),
-				"weights": fmt.Sprintf("trustworthy: averages stay put over %d Metropolis steps, importance weights change none (effective size %.4g, k̂ %.2f; a change above %.2g standard deviations would show), and independent Markov chains end where samples are, though these do not mix within %d steps (R̂ = %.3g)",
+				"exact":  fmt.Sprintf("trustworthy: averages stay put over %d Metropolis steps, and 128 independent Markov chains find the same (a difference of more than %.2g standard deviations would show)", r.Steps, reach),
+				"refine": fmt.Sprintf("usable after --refine %d: as drawn, %s; after %s averages stay put, and 128 independent Markov chains find the same (a difference of more than %.2g standard deviations would show)", r.Refine, drifts, count(r.Refine, "step"), reach),
+				"weights": fmt.Sprintf("trustworthy: averages stay put over %d Metropolis steps, and importance weights give the same (effective size %.4g, k̂ %.2f; a difference of more than %.2g standard deviations would show); independent Markov chains end where samples are, but do not mix within %d steps (R̂ = %.3g)",
 					r.Steps, effective, k, visible, total, rHat),
 				"weights off": fmt.Sprintf("wrong, do not use: importance weights say that %s is off by %.2g standard deviations, which Metropolis steps do not mend; independent Markov chains do not mix within %d steps (R̂ = %.3g)",
 					shifted, off, total, rHat),
 				"lost":      fmt.Sprintf("wrong, do not use: 128 independent Markov chains, which mix, have %s: modes are missing, or their weights are wrong", apart),
 				"slow":      fmt.Sprintf("wrong, do not use: %s, and has not come to rest, or not for long, within %d", drifts, r.Steps),
-				"far":       fmt.Sprintf("cannot tell: %d of 128 independent Markov chains ended where no sample is near, and nothing crosses between (R̂ = %.3g): a mode may be missing", r.Chains.Far, rHat),
+				"far":       fmt.Sprintf("cannot tell: %d of 128 independent Markov chains ended where no sample is near, and chains do not mix (R̂ = %.3g): a mode may be missing", r.Chains.Far, rHat),
 				"uncrossed": fmt.Sprintf("cannot tell: averages stay put over %d Metropolis steps, but nothing crosses between the values of plus, and independent Markov chains do not mix within %d steps (R̂ = %.3g)", r.Steps, total, rHat),
-				"needle":    fmt.Sprintf("cannot tell: 2 of 128 independent Markov chains ended where the generator's density is too small for so many, and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail, or they are still on their way", rHat),
-				"off":       fmt.Sprintf("cannot tell: as drawn it is wrong (%s); that ends after %d, but nothing crosses between the values of plus, and independent Markov chains do not mix within %d steps (R̂ = %.3g)", drifts, settledAll, total, rHat),
+				"needle":    fmt.Sprintf("cannot tell: 2 of 128 independent Markov chains ended where the generator's density is too small for so many, and chains do not mix (R̂ = %.3g): a mode or a tail is missing, or the chains are still on their way", rHat),
+				"off":       fmt.Sprintf("cannot tell: as drawn, %s; after %s averages stay put, but nothing crosses between the values of plus, and independent Markov chains do not mix within %d steps (R̂ = %.3g)", drifts, count(settledAll, "step"), total, rHat),
 			}[name], r.Sentence)
 		})
 	}
@@ -284,7 +284,7 @@ func TestNoTimeForChains(t *testing.T) {
 	r, err := Run(t.Context(), s, nil, Options{Samples: 256, First: Fresh, Refine: 64, Chains: 64, Draws: 64, Time: 20 * time.Millisecond})
 	require.NoError(t, err)
 	require.Nil(t, r.Chains)
-	require.Contains(t, r.Sentence, fmt.Sprintf("cannot tell: averages stay put over %s and importance weights change none, but the time was too short for independent Markov chains, which look for what the samples leave out", count(r.Steps, "Metropolis step")))
+	require.Contains(t, r.Sentence, fmt.Sprintf("cannot tell: averages stay put over %s and importance weights give the same, but the time was too short for independent Markov chains, which look for what the samples leave out", count(r.Steps, "Metropolis step")))
 	for _, seen := range r.Observables {
 		require.Equal(t, seen.Mean, seen.Refined, seen.Name)
 	}

@@ -23,7 +23,7 @@ func (d *diagnosis) report() *Report {
 	stage := d.judge(r, f)
 	d.refute(r)
 	if p := d.found; p != nil && r.Verdict == Trustworthy {
-		r.Sentence += fmt.Sprintf("; %d chains that began up to %g times the target's scale away met no other mode", p.Chains, p.Scale)
+		r.Sentence += fmt.Sprintf("; %d chains started up to %g times the target's scale away and met no other mode", p.Chains, p.Scale)
 	}
 	for j, name := range d.names {
 		seen := Observable{Name: name, Settled: -1, Memory: d.memory(j)}
@@ -107,9 +107,9 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 	case f.mixed:
 		return d.judgeMixed(r, f, drifts, say)
 	case d.chain != nil && !f.mixed && d.chain.Beyond > 0:
-		return d.beyond(r, fmt.Sprintf("and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail, or they are still on their way%s", d.chain.RHat, also(f, drifts)), say)
+		return d.beyond(r, fmt.Sprintf("and chains do not mix (R̂ = %.3g): a mode or a tail is missing, or the chains are still on their way%s", d.chain.RHat, also(f, drifts)), say)
 	case f.far:
-		say(Unknown, "%d of %d independent Markov chains ended where no sample is near, and nothing crosses between (R̂ = %.3g): a mode may be missing%s",
+		say(Unknown, "%d of %d independent Markov chains ended where no sample is near, and chains do not mix (R̂ = %.3g): a mode may be missing%s",
 			d.chain.Far, d.options.Chains, d.chain.RHat, also(f, drifts))
 		r.lacks("chains ended where no sample is near")
 		return 0
@@ -127,14 +127,14 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 			return 0
 		}
 		if d.chain == nil {
-			say(Unknown, "%s and importance weights change none, but the time was too short for independent Markov chains, which look for what the samples leave out", atRest(steps))
+			say(Unknown, "%s and importance weights give the same, but the time was too short for independent Markov chains, which look for what the samples leave out", atRest(steps))
 			return 0
 		}
 		if tail := d.tail(); tail != "" {
-			say(Unknown, "%s and importance weights change none, but %s, and %s: nothing here has seen what the samples leave out", atRest(steps), tail, unmixed)
+			say(Unknown, "%s and importance weights give the same, but %s, and %s: nothing here has seen what the samples leave out", atRest(steps), tail, unmixed)
 			return 0
 		}
-		say(Trustworthy, "%s, importance weights change none (effective size %.4g, k̂ %s; a change above %.2g standard deviations would show), and independent Markov chains end where samples are, though these do not mix within %d steps (R̂ = %.3g)",
+		say(Trustworthy, "%s, and importance weights give the same (effective size %.4g, k̂ %s; a difference of more than %.2g standard deviations would show); independent Markov chains end where samples are, but do not mix within %d steps (R̂ = %.3g)",
 			atRest(steps), d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK), d.visible(), d.chain.Steps, d.chain.RHat)
 		r.Refine = 0
 		return 0
@@ -147,7 +147,7 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 		why = fmt.Sprintf("nothing crosses between the values of %s, and %s", d.names[f.remembers], why)
 	}
 	if f.moved {
-		say(Unknown, "as drawn it is wrong (%s); that ends after %d, but %s", drifts, d.steps[f.settled], why)
+		say(Unknown, "as drawn, %s; after %s averages stay put, but %s", drifts, count(d.steps[f.settled], "step"), why)
 		return f.settled
 	}
 	say(Unknown, "%s, but %s", atRest(steps), why)
@@ -160,7 +160,7 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 func (d *diagnosis) refute(r *Report) {
 	if p := d.found; p != nil && p.Lost > 0 && r.Verdict != Wrong {
 		r.Verdict, r.Refine = Wrong, -1
-		r.Sentence = lead[Wrong] + fmt.Sprintf("%d of %d chains that began up to %g times the target's scale away ended in states as likely as the samples, which the generator hardly draws: a mode is lost, near %s",
+		r.Sentence = lead[Wrong] + fmt.Sprintf("%d of %d chains, started up to %g times the target's scale away, ended in states that are as likely as the samples and that the generator hardly draws: a mode is lost, near %s",
 			p.Lost, p.Chains, p.Scale, p.Near)
 		r.lacks("a mode is lost, near " + p.Near)
 		return
@@ -171,7 +171,7 @@ func (d *diagnosis) refute(r *Report) {
 	}
 	if why := e.Refuted(); len(why) > 0 {
 		r.Verdict, r.Refine = Wrong, -1
-		r.Sentence = fmt.Sprintf("wrong by what %d samples show: %s", e.Samples, strings.Join(why, "; "))
+		r.Sentence = fmt.Sprintf("wrong, as %d samples show: %s", e.Samples, strings.Join(why, "; "))
 	}
 }
 
@@ -198,17 +198,18 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 	}
 	r.Refine = d.steps[stage]
 	if stage == 0 && d.chain.Beyond > 0 {
-		return d.beyond(r, "though all of them find the same averages as the samples: a small mode is missing, or a tail", say)
+		return d.beyond(r, "though all of them find the same averages as the samples: a small mode or a tail is missing", say)
 	}
 	if stage == 0 {
-		say(Trustworthy, "%s, and %d independent Markov chains find the same (a difference above %.2g standard deviations would show)", atRest(r.Steps), number, f.reach)
+		say(Trustworthy, "%s, and %d independent Markov chains find the same (a difference of more than %.2g standard deviations would show)", atRest(r.Steps), number, f.reach)
 		return stage
 	}
 	if !f.moved {
 		g, _ := d.disagree(0)
 		drifts = fmt.Sprintf("%s differs from that of chains", g.name)
 	}
-	say(Refine, "--refine %d: as drawn %s; that ends there, and %d independent Markov chains find the same averages (a difference above %.2g standard deviations would show)", r.Refine, drifts, number, f.reach)
+	say(Refine, "--refine %d: as drawn, %s; after %s averages stay put, and %d independent Markov chains find the same (a difference of more than %.2g standard deviations would show)",
+		r.Refine, drifts, count(r.Refine, "step"), number, f.reach)
 	return stage
 }
 
@@ -228,7 +229,7 @@ const mostUnvisited = 0.1
 func (d *diagnosis) judgeDisagreement(r *Report, g gap, say func(Verdict, string, ...any)) (stage int) {
 	chains := fmt.Sprintf("%d independent Markov chains have %s at %.4g ± %.1g, and the samples at %.4g", d.options.Chains, g.name, g.chains, g.standardError, g.mean)
 	if share := d.unvisited(); share > mostUnvisited {
-		say(Trustworthy, "%s, and importance weights change none (effective size %.4g, k̂ %s; a change above %.2g standard deviations would show); %s, but %.2g %% of the samples are where no chain came, so that chains cannot tell",
+		say(Trustworthy, "%s, and importance weights give the same (effective size %.4g, k̂ %s; a difference of more than %.2g standard deviations would show); %s, but %.2g %% of the samples are where no chain came, so chains cannot decide",
 			atRest(r.Steps), d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK), d.visible(), chains, 100*share)
 		r.Refine = 0
 		return 0
@@ -262,7 +263,7 @@ func count(n int, thing string) string {
 
 func also(f findings, drifts string) string {
 	if f.moved {
-		return "; and as drawn it is wrong: " + drifts
+		return "; as drawn, " + drifts
 	}
 	return ""
 }

@@ -139,7 +139,7 @@ func (e *Evaluation) Warn() {
 		e.Warnings = append(e.Warnings, "far from the reference: "+strings.Join(far, "; "))
 	}
 	if biased != nil {
-		e.Warnings = append(e.Warnings, "the samples as drawn differ from what the weights of their density make of them, which needs no chains: "+strings.Join(biased, "; ")+"; use the weights, or exact draws")
+		e.Warnings = append(e.Warnings, "the samples as drawn differ from their importance-weighted averages: "+strings.Join(biased, "; ")+"; use the weights, or exact draws")
 	}
 	if unknown != nil {
 		e.Warnings = append(e.Warnings, Unknown+strings.Join(unknown, ", "))

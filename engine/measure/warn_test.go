@@ -39,7 +39,7 @@ func TestDrawnAgainstWeights(t *testing.T) {
 			continue
 		}
 		require.Len(t, e.Warnings, 1, name)
-		require.Contains(t, e.Warnings[0], "the samples as drawn differ from what the weights of their density make of them, which needs no chains: "+c.biased+"; use the weights, or exact draws")
+		require.Contains(t, e.Warnings[0], "the samples as drawn differ from their importance-weighted averages: "+c.biased+"; use the weights, or exact draws")
 		untrusted := measure.Evaluation{Metrics: []measure.Metric{c.m}, Weights: &measure.Weights{Warning: "k̂"}}
 		require.Empty(t, untrusted.Refuted(), name)
 	}

@@ -134,7 +134,7 @@ func trusts(t *testing.T, more bool) {
 	}{
 		"right":                        {one, one, true, false, 1 << 20, diagnose.Trustworthy, "256 independent Markov chains find the same"},
 		"right, no density":            {one, one, false, true, 1 << 20, diagnose.Trustworthy, "256 independent Markov chains find the same"},
-		"two modes":                    {two, two, true, true, 1 << 19, diagnose.Trustworthy, "importance weights change none"},
+		"two modes":                    {two, two, true, true, 1 << 19, diagnose.Trustworthy, "importance weights give the same"},
 		"a mode lost":                  {upper, two, true, false, 1 << 19, diagnose.Unknown, "of 256 independent Markov chains ended where the generator's density is too small"},
 		"a mode lost, no density":      {upper, two, false, true, 1 << 19, diagnose.Unknown, "of 256 independent Markov chains ended where no sample is near"},
 		"one half as wide":             {narrow, wide, true, true, 1 << 19, diagnose.Unknown, "ended where the generator's density is too small"},

@@ -47,7 +47,7 @@ func TestDiagnose(t *testing.T) {
 
 	o = revgen(t, dir, "diagnose", "run", "--strict", "-n", "4096")
 	require.Equal(t, exitCheck, o.code, o.stderr)
-	require.Regexp(t, `^usable after --refine \d+: as drawn `, o.stdout)
+	require.Regexp(t, `^usable after --refine \d+: as drawn, `, o.stdout)
 	require.Regexp(t, `(?m)^energy spread +`, o.stdout)
 	o = ok(t, dir, "diagnose", "run", "--json", "-n", "4096", "--seed", "5")
 	var r diagnose.Report

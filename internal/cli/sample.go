@@ -281,10 +281,10 @@ func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) (uint64, e
 	}
 	switch {
 	case !s.placed:
-		say("the first %d samples of seed %d were measured or left with the run; these begin at number %d (--first 0 repeats them)", used, seed, known)
+		say("samples begin at number %d of seed %d: the run has measured or kept the first %d (--first 0 repeats them)", known, seed, used)
 		return known, nil
 	case uint64(s.first) < known:
-		say("these begin at number %d of seed %d; the first %d samples were measured or left with the run", s.first, seed, used)
+		say("samples begin at number %d of seed %d: the run has measured or kept the first %d", s.first, seed, used)
 	}
 	return uint64(s.first), nil
 }
