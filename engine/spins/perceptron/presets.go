@@ -23,7 +23,7 @@ const mostProposals = 1 << 10
 // coupling is that of Coupled. It states the network, the noise, the spin layer, the
 // batch, AdamW at 10⁻³ with step decay and two proposals, and tunes the number of
 // iterations and the milestones to β. The kernel, m, p_g, the width of the
-// straight-through estimator and the rest of AdamW it leaves open; docs/method.md says
+// straight-through estimator and the rest of AdamW it leaves open; docs/paper.md says
 // why these. Keys of other choices have values to start from.
 func Paper(system string, n int, coupling float64) Config {
 	side := math.Sqrt(float64(n)) // distances of configurations are as the root of n
