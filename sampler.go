@@ -257,7 +257,7 @@ func (s *Sampler) format(states States, whole bool) (f engine.Format, n int, err
 		i := slices.IndexFunc(s.formats, func(f engine.Format) bool {
 			return !f.Unrefined && strings.HasPrefix(f.Descr, field.dtype)
 		})
-		// Of states with modes, X is a part.
+		// X is a part of states with modes.
 		part := field.dtype == dtypeX && i > 0
 		if i >= 0 && !(whole && part) {
 			want = append(want, field.name)

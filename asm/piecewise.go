@@ -84,7 +84,7 @@ func PiecewiseForward(y, x, piece, table []float32, out int, slope float32) {
 	}
 }
 
-// PiecewiseBackward takes dy, [rows][out], the gradient by what PiecewiseForward
+// PiecewiseBackward takes dy, [rows][out], the gradient with respect to what PiecewiseForward
 // made leaky, back to x, and adds up for PiecewiseGradient what belongs to each
 // piece:
 //
@@ -121,7 +121,7 @@ func PiecewiseSum(y, x, piece, table, w []float32, bias, slope float32) {
 	}
 }
 
-// PiecewiseSumBackward takes dy, the gradient by PiecewiseSum's y, back to x as
+// PiecewiseSumBackward takes dy, the gradient with respect to PiecewiseSum's y, back to x as
 // PiecewiseBackward does, and adds to dw that by w.
 func PiecewiseSumBackward(sums, dx, dw, x, piece, dy, table, w []float32, slope float32) {
 	rows, out := len(x), len(w)
@@ -136,10 +136,9 @@ func PiecewiseSumBackward(sums, dx, dw, x, piece, dy, table, w []float32, slope 
 	}
 }
 
-// PiecewiseGradient adds the gradients by the weights of the two layers, given
-// and biases of the two layers, given
-// the sums of PiecewiseBackward. Of the unit i = order[k], whose knot is
-// number k, the sums over the pieces with their derivatives of leaky are
+// PiecewiseGradient adds the gradients with respect to the weights and biases of the
+// two layers, given the sums of PiecewiseBackward. For the unit i = order[k], whose
+// knot is number k, the sums over the pieces with their derivatives of leaky are
 //
 //	(X, T) = factors[k][0] Σ_all sums + factors[k][1] Σ_{p ≤ k} sums[p]
 //

@@ -1,4 +1,4 @@
-// Package bench measures RevGen's throughput and says what it is worth.
+// Package bench measures RevGen's throughput beside the machine's limits and other programs.
 //
 // A suite is a list of rows, each one operation at one size, on one kernel
 // path, with one number of threads. A row holds the time of every repetition;

@@ -90,7 +90,7 @@ func TestPerceptronWork(t *testing.T) {
 	forward, backward := perceptron(true, 32, 256, 256, 9) // the Ising generator
 	require.Equal(t, work{FMA: 32*256 + 256*256 + 256*9}, forward)
 	require.Equal(t, work{FMA: 76032}, forward)
-	require.Equal(t, work{FMA: 2*76032 - 32*256}, backward) // no gradient by the noise
+	require.Equal(t, work{FMA: 2*76032 - 32*256}, backward) // no gradient with respect to the noise
 	_, backward = perceptron(false, 32, 256, 256, 9)
 	require.Equal(t, work{FMA: 2 * 76032}, backward)
 }
@@ -197,8 +197,8 @@ func TestHammingCountsZeros(t *testing.T) {
 	require.Equal(t, 6, wordsBeyond(s[:2], u[:2], s[4:], u[4:], 43), "nothing differs in the first four words")
 	shape := hammingShape{rows: 3, columns: 2, firsts: 2}
 	shape.apart(s, u, 3, spins, 43)
-	// Of the three rows' four signed columns each, of two moves and their reverses,
-	// two of the first two rows' are the row itself.
+	// Each of three rows has four signed columns, two moves and their reverses. Two of
+	// the first two rows' are the row itself.
 	require.Equal(t, 8./12, shape.far)
 	require.Equal(t, (4*2.+2*6+2*2)/8, shape.farWords)
 

@@ -112,7 +112,7 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 	return []*operation{op}, nil
 }
 
-// agreeOnIteration compares the loss and the gradient by the parameters that
+// agreeOnIteration compares the loss and the gradient with respect to the parameters that
 // the peer computes from given parameters, noise and transitions, and selects
 // its training loop.
 func agreeOnIteration(p *peers.Process, config engine.Config, r *reference) (agreement, error) {

@@ -22,7 +22,7 @@ type model interface {
 	// discrepancy counts the loss and gradient of a batch of the generator
 	// with the given parameters.
 	discrepancy(s engine.System, params []float32) ([]phase, error)
-	// reference computes one iteration's loss and gradient by parameters from
+	// reference computes one iteration's loss and gradient with respect to parameters from
 	// inputs that a peer can be given, or reports that peers do not know the
 	// configuration.
 	reference(s engine.System, workers *pool.Pool) (*reference, error)
@@ -96,7 +96,7 @@ func dense(products float64) work { return work{FMA: products} }
 // sums of its gradient and of that times the input, and the input's gradient,
 // which comes with it. If the third layer is a single sum, its product is a
 // multiply-add a unit, the second layer is evaluated again on the way back, and
-// the gradients by the sum's weights and by the unit take another product each.
+// the gradients with respect to the sum's weights and to the unit take another product each.
 // The search for the piece and the table, once a step, are not counted.
 func perceptron(noise bool, sizes ...int) (forward, backward work) {
 	forward, backward = work{}, work{}

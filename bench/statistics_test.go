@@ -12,7 +12,7 @@ import (
 )
 
 func TestMedianInterval(t *testing.T) {
-	// Of ten values the second and the ninth: both sides miss with probability
+	// The second and the ninth of ten values: both sides miss with probability
 	// 2·(1+10)/1024 = 2.1 %; the third and the eighth would miss with 10.9 %.
 	require.Equal(t, [2]float64{2, 9}, medianInterval([]float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}))
 	// Six extremes miss with 2/64 = 3.1 %; five with 6.3 %, but there is no better.

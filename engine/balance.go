@@ -37,9 +37,9 @@ func (b *Balancing) Validate() error { return conf.Fraction("partners", b.Partne
 //
 //	E [(R(s) − R(s′)) ∇(ln q(s) − ln q(s′))],
 //
-// has no noise there. Of a batch of N samples s some have moved, each to its own s′. The
-// others' share of the pairs are those of two samples of the batch, all of them: over
-// them L is the variance of R.
+// has no noise there. Some of the N samples s of a batch have moved, each to its own s′. In
+// place of the others' moves stand all pairs of two samples of the batch, over which L is the
+// variance of R.
 type Balance struct {
 	R     []float64 // of each s
 	RNext []float64 // of each s′; of a sample that does not move it is not read
@@ -52,8 +52,8 @@ type Balance struct {
 	rate          float64
 }
 
-// NewBalance makes room for n samples in blocks of so many. Of each block the first move,
-// in numbers that are multiples of unit, so that all do together what Partners leaves.
+// NewBalance makes room for n samples in blocks of so many. The first of each block move, in
+// numbers that are multiples of unit, so that all do together what Partners leaves.
 func NewBalance(b Balancing, n, block, unit int) *Balance {
 	l := &Balance{
 		R: make([]float64, n), RNext: make([]float64, n), C: make([]float64, n), CNext: make([]float64, n),

@@ -3,12 +3,12 @@
 //
 // Most users do not need it. Package revgen, the module's root, trains, loads and
 // samples in ten lines, and target/density takes a density of one's own. This package
-// is for who writes a system.
+// is for whoever writes a system.
 //
 // Data flows one way, in batches, through buffers that the system allocates
 // once: noise z becomes samples s, a few Metropolis–Hastings steps make s′ of
 // them, the discrepancy between the laws of (s, s′) and (s′, s) gives a
-// gradient by s, and backpropagation and AdamW do the rest.
+// gradient with respect to s, and backpropagation and AdamW do the rest.
 //
 //	cfg, err := ising.Preset("quick")
 //	…

@@ -212,8 +212,8 @@ func table(t *testing.T, target *Target, x []float32, k []uint8) *measure.Evalua
 }
 
 // TestNullLawOfTheDiscrepancy: the squared discrepancy of n exact samples is, n times,
-// 1 − E[k(s, s′)] in the mean, s and s′ independent. Of 500 draws the mean is known to a
-// few percent.
+// 1 − E[k(s, s′)] in the mean, s and s′ independent. 500 draws give the mean to a few
+// percent.
 func TestNullLawOfTheDiscrepancy(t *testing.T) {
 	target, err := NewTarget([]float64{1, 9, 25})
 	require.NoError(t, err)

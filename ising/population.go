@@ -83,7 +83,7 @@ func (p *population) loss(d []float64) float64 {
 	return floats.SumCompensated(d) / float64(len(d))
 }
 
-// gradient returns the surrogate gradient by spin i of s, with s′ fixed, of
+// gradient returns the surrogate gradient with respect to spin i of s, with s′ fixed, of
 // each pair (s, s′): N times that of a batch of N samples as N grows,
 //
 //	8 Σ_y k′(x ⊕ y) D(y) (s_i − y_i).

@@ -159,7 +159,7 @@ func (v *subject) checkBatchGradient() engine.Check {
 	return engine.AtMost("", gradient, 1e-5, "packed gradients against O(N²) sums in float64, by the largest element: 9 and 81 spins, V- and U-statistic, surrogate and difference, two kernels")
 }
 
-// checkBackpropagation compares the gradient by the parameters of a training
+// checkBackpropagation compares the gradient with respect to the parameters of a training
 // step with central differences.
 func (v *subject) checkBackpropagation() engine.Check {
 	config := paper()

@@ -1,6 +1,6 @@
 // Package answer measures how long it takes from a target to averages over it, training
-// included, beside what people would run instead: cluster moves and replica exchange in C,
-// Stan's NUTS and emcee.
+// included, and compares it with what people would run instead: cluster moves and replica
+// exchange in C, Stan's NUTS and emcee.
 //
 // A contender gives a Series: what it spent before its first row, and rows of functions of
 // states. All series are judged alike. With the rows' integrated autocorrelation time by

@@ -1,5 +1,5 @@
 // Package reproduce runs the settings of the paper's Section "Numerical
-// Experiments" and sets what they give beside the paper's figures and the
+// Experiments" and compares the results with the paper's figures and the
 // errors of as many exact samples.
 //
 // Each setting is a run directory of run.Train, so that an interrupted

@@ -17,7 +17,7 @@ import (
 // a transfer matrix or enumeration.
 type Known struct {
 	Kind, Title string
-	// Of a target in Go the system is a definition; of spins, assignments.
+	// A target in Go is a definition; one of spins is assignments.
 	Definition  *engine.Definition
 	Assignments []string
 	LogZ        float64 // NaN where it is not known

@@ -21,7 +21,7 @@ type posteriorData struct {
 	X      []float64 `json:"x"`
 	Sigma  []float64 `json:"sigma"`
 	Sigma1 float64   `json:"sigma1"`
-	// Of a regression of so many rows: Q times the design is Factor, upper triangular, Q
+	// For a regression of so many rows: Q times the design is Factor, upper triangular, Q
 	// times the responses Target and, in the other rows, of squares that sum to Rest.
 	Rows   float64     `json:"rows"`
 	Factor [][]float64 `json:"factor"`

@@ -17,7 +17,7 @@
 //     net if no field tells them apart, so that the law has all symmetries of the target.
 //   - Distance, where they depend on the distance of states on a circle: |x − c| ≤ k for
 //     every k below half of q. All states share one net, likewise.
-//   - States, of any other target: the states themselves. Each state has its own net.
+//   - States, for any other target: the states themselves. Each state has its own net.
 //
 // The sites that are left fall into stars that touch drawn sites alone, as those of package
 // hierarchy; their weights are summed out, so that they are drawn from π itself.

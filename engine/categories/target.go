@@ -63,7 +63,7 @@ func Clock(q int, j float64) []float64 {
 }
 
 // Lattice returns the pairs of the periodic square lattice, sites row·l + column: from each
-// site to the right and downwards. Of l = 2 each pair of neighbours is bonded twice. Those of
+// site to the right and downwards. At l = 2 each pair of neighbours is bonded twice. Those of
 // even columns come first, then those of odd ones, likewise by rows: the order in which a
 // site's neighbours come depends on no more, so that sites share tables.
 func Lattice(l int, energy []float64) (pairs []Pair) {
@@ -310,7 +310,7 @@ func (t *Target) neighbours() [][]neighbour {
 
 // strength returns how strongly a pair ties its sites at inverse temperature β, from 0 to
 // below 1: the largest of |e^(−βΔ) − 1|/(e^(−βΔ) + q − 1) by the energy Δ of a state against
-// the others' mean. Of a Potts pair it is the correlation along a bond, of Ising's tanh β|J|.
+// the others' mean. It is the correlation along a bond of a Potts pair, and tanh β|J| of Ising's.
 func strength(e []float64, q, r int, beta float64) (most float64) {
 	for s := range q {
 		row := e[s*r : (s+1)*r]

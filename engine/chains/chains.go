@@ -1,6 +1,5 @@
-// Package chains runs a target's own Markov chains, which owe nothing to a generator,
-// and tells what they say of its averages and how far they have mixed: what a
-// generator is compared with.
+// Package chains runs a target's own Markov chains, and measures averages and how far the
+// chains have mixed. They owe nothing to a generator, so its samples are compared with them.
 package chains
 
 import (

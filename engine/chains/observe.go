@@ -14,7 +14,7 @@ import (
 type Observer interface {
 	// Observables names the functions of a state that are measured: those whose
 	// averages users ask for, and few enough to be looked at one by one. A generator
-	// whose density is known has LogWeight among them. Of a law that is right, all
+	// whose density is known has LogWeight among them. If the law is right, all
 	// have a variance.
 	Observables() []string
 	// Walk returns samples first … first+n−1 of the generator with parameters

@@ -33,7 +33,7 @@ func Default() Config {
 	return Config{Form: "difference", Hidden: []int{64, 64}, LearningRate: 3e-3, WeightDecay: 1e-2, Steps: 4}
 }
 
-// slope is LeakyReLU's: the gradient by a state must not vanish.
+// slope is LeakyReLU's: the gradient with respect to a state must not vanish.
 const slope = 0.2
 
 // Validate reports the first value that cannot be used, by its key.
@@ -132,7 +132,7 @@ func (c *Critic) State() []state.Section {
 }
 
 // Evaluate returns J of the batch of moves s → t, [n][dim] row-major each, which
-// must stay as they are until Learn has returned. Of s and t it reads a rank's own rows.
+// must stay as they are until Learn has returned. It reads a rank's own rows of s and t.
 func (c *Critic) Evaluate(s, t []float32) float64 {
 	if len(s) != c.n*c.dim || len(t) != c.n*c.dim {
 		panic("critic: batch of the wrong size")
@@ -166,8 +166,8 @@ func (c *Critic) Gradient(grad []float32) {
 }
 
 // Scores sets values, [n], to what descends when s_i becomes less likely with
-// its move t_i: f(s_i, t_i). Of the form g(s) − g(t) it is g(s_i), as elsewhere t
-// is a constant.
+// its move t_i: f(s_i, t_i). For the form g(s) − g(t) it is g(s_i), as t is a
+// constant elsewhere.
 func (c *Critic) Scores(values []float32) {
 	if c.paired {
 		copy(values, c.values)

@@ -8,9 +8,9 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// Of a vector observables name the first coordinates, and a sum hides what is wrong with
-// one of a hundred. Where chains mix, the mean of every coordinate and of its squared
-// distance from where the samples' mean was as drawn is held against theirs.
+// Observables name the first coordinates of a vector, and a sum hides what is wrong with one
+// of a hundred. If chains mix, they are compared with the samples by the mean of every
+// coordinate, and by its mean squared distance from the samples' mean as drawn.
 
 // fewCoordinates are all observables themselves.
 const fewCoordinates = 8

@@ -38,7 +38,7 @@ func (r *Report) Figure() figure.Figure {
 		if o.Deviation == 0 || len(o.Drift) == 0 {
 			continue
 		}
-		// Beside each other, so that no interval hides another.
+		// They stand beside each other, so that no interval hides another.
 		aside := math.Exp2(0.12 * (float64(i) - (drawn-1)/2.0))
 		line := figure.Layer{Mark: figure.Line, Role: figure.Series(i)}
 		points := figure.Layer{Mark: figure.Points, Role: figure.Series(i), Label: report.Label(o.Name)}

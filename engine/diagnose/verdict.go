@@ -155,8 +155,8 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 }
 
 // refute takes back what an exact reference, a lost mode or the weights of more samples
-// contradict. Of samples that are usable after more steps only a lost mode does: the rest
-// is of samples as drawn.
+// contradict. If samples are usable after more steps only a lost mode counts: the rest is
+// evidence on samples as drawn.
 func (d *diagnosis) refute(r *Report) {
 	if p := d.found; p != nil && p.Lost > 0 && r.Verdict != Wrong {
 		r.Verdict, r.Refine = Wrong, -1

@@ -1,5 +1,5 @@
-// Package measure says how good samples are: the table of an evaluation, each of whose rows
-// stands beside the error that as many exact samples have, and the importance weights of a
-// generator whose density is known, with what they are worth. It knows numbers alone:
-// what they are of is said by who asks.
+// Package measure says how good samples are. It makes the table of an evaluation, where each
+// row stands beside the error that as many exact samples have. It judges the importance
+// weights of a generator whose density is known. It knows numbers alone; its callers say what
+// these are.
 package measure

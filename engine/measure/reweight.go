@@ -49,7 +49,7 @@ func NewWeights(r []float64) Weights {
 		LogZ: estimate.LogZ, LogZError: estimate.Error, KL: estimate.KL,
 	}
 	if k > heavy {
-		// Of Pareto's law, whose largest of n is exceeded with a probability of 1/n.
+		// The excess of Pareto's law, whose largest of n is exceeded with a probability of 1/n.
 		w.Unseen = w.Largest / float64(len(r)) / (1 - min(k, largestK))
 		w.LogZError = math.Hypot(w.LogZError, w.Unseen)
 	}

@@ -1,8 +1,8 @@
-// Package mixture is a mixture of Gaussians with an exact density, the base of
-// generators of real vectors and of vectors with a mode, and what places it: a
-// population that finds where a target has its weight.
+// Package mixture holds mixtures of Gaussians with an exact density, the base of
+// generators of real vectors, alone or with a mode. A population, which finds where a
+// target has its weight, places the Gaussians.
 //
-// A state is a point x of d coordinates with a label k, of which there may be one
+// A state is a point x of d coordinates with a label k; there may be one label
 // alone. Component j is of label j mod the number of labels, and
 //
 //	q(x, k) = Σ_{j of label k} w_j N(x | μ_j, L_j L_jᵀ).
@@ -15,11 +15,11 @@
 // same whatever the target's units, dimension and correlations. The placement c,
 // S is part of the parameters too, but nothing is learned of it.
 //
-// A product has no label but its coordinates: each is a mixture on the line by itself, and
-// what is said of labels here is true of coordinates there, whose weights sum to 1 each.
+// A product has its coordinates for labels: each is a mixture on the line by itself, whose
+// weights sum to 1.
 //
-// Score adds Σ_r C_r ∇ ln q(x_r, k_r) of given states, of which the gradient of
-// KL(q‖π) by the score function consists.
+// Score adds Σ_r C_r ∇ ln q(x_r, k_r) over given states: the terms of the gradient of
+// KL(q‖π) by the score function.
 //
 // All of it is in float64: a component may be narrow and far from the origin.
 package mixture

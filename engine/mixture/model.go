@@ -361,7 +361,7 @@ func (p *Packed) logDensity(x []float32, r, label int, w *Work) float64 {
 }
 
 // LogDensity64 returns ln q(x, k) in float64, of a state of float64: the
-// specification of LogDensity. Of a product there is no k.
+// specification of LogDensity. A product has no k.
 func (p *Packed) LogDensity64(x []float64, label int) float64 {
 	if !p.model.product {
 		return p.logDensity64(x, label)

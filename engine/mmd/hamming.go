@@ -7,7 +7,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A HammingGradient says what Hamming returns as the gradient by a spin.
+// A HammingGradient says what Hamming returns as the gradient with respect to a spin.
 type HammingGradient int
 
 // Surrogate is the derivative of eq. (surrogate_grad) by s_{i,d} as if spins

@@ -186,7 +186,7 @@ func (l *Lanes) Each(body func(lane, lo, hi int, g []float32)) {
 
 // Backward calls body(lane, lo, hi, g) for every block of rows, concurrently
 // for different lanes, where g is the lane's gradient to add to, and sets grad
-// to the sum over lanes in order. Of several ranks each takes its own lanes.
+// to the sum over lanes in order. Each of several ranks takes its own lanes.
 func (l *Lanes) Backward(grad []float32, body func(lane, lo, hi int, g []float32)) {
 	l.grad = grad
 	if l.alone && !l.workers.Joined() {

@@ -291,7 +291,7 @@ func newScratch(rows int, floats func(n int) []float32, nets ...*MLP) *Scratch {
 
 // Backward adds to grad the parameters' gradient over rows lo … hi−1 of a
 // batch whose activations are a, given the gradient dout by the outputs of
-// those rows, [hi−lo][Out]. If din is not nil it receives the gradient by their
+// those rows, [hi−lo][Out]. If din is not nil it receives the gradient with respect to their
 // inputs, [hi−lo][In].
 func (m *MLP) Backward(grad, din, dout []float32, a Activations, p *Packed, lo, hi int, s *Scratch) {
 	if m.kinked() { // each call has a price of its own there
@@ -311,7 +311,7 @@ func (m *MLP) Backward(grad, din, dout []float32, a Activations, p *Packed, lo, 
 
 // stripRows is the number of rows that go back through all layers at a time: so
 // few that their gradients leave room in L2 for their activations, weights and
-// the gradient by the parameters, and so many that adding to the latter is a
+// the gradient with respect to the parameters, and so many that adding to the latter is a
 // small part of the work.
 const stripRows = 128
 

@@ -1,7 +1,6 @@
-// Package run carries a training out: it keeps the run directory, whose files nobody else
-// writes, saves and restores the trainer's state, logs what each step says, measures what
-// was trained and leaves the model. It knows no mathematics: the trainer is package
-// engine's.
+// Package run trains a system in a run directory, whose files nobody else writes. It saves
+// and restores the trainer's state, logs what each step says, measures what was trained and
+// leaves the model. It knows no mathematics: the trainer is package engine's.
 //
 //	cfg, err := ising.Preset("quick")
 //	…

@@ -91,7 +91,7 @@ func TestFiguresOfImportance(t *testing.T) {
 		require.Len(t, unknown, 2)
 		require.True(t, math.IsNaN(unknown[1].Error) && unknown[1].Floor == 0)
 	}
-	// Of equal weights float32 leaves an error, and of few samples none is known.
+	// float32 leaves an error in equal weights; with few samples none is known.
 	require.Equal(t, math.Sqrt(2/math.Pi)*0x1p-23, measure.ImportanceMetrics(make([]float64, 31), 0)[1].Floor)
 	require.True(t, math.IsNaN(measure.ImportanceMetrics(make([]float64, 31), 0)[0].Interval[0]))
 	require.Equal(t, [2]float64{1, 1}, measure.ImportanceMetrics(make([]float64, 32), 0)[0].Interval)

@@ -215,7 +215,7 @@ func TestKeyframesAreChecked(t *testing.T) {
 	stoppedAt(t, b, dir, 9)
 	all := files(t, dir)
 	require.True(t, bytes.Contains(all["checkpoint.rvg"], []byte(last)))
-	// Of different keyframes, so that the previous checkpoint can help.
+	// The two have different keyframes, so that the previous checkpoint can help.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "checkpoint.prev.rvg"), first["checkpoint.rvg"], 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), first[name], 0o600))
 	const hint = "checkpoint.prev.rvg, of step 5, is intact: rename it to checkpoint.rvg to continue from there"

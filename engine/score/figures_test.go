@@ -15,8 +15,8 @@ import (
 	"github.com/revgen/revgen/internal/table"
 )
 
-// A byteTarget has states of one byte b and of another that says nothing, of energy b/2,
-// and as observables that and 10 b. Of a model ln w is −b/4. There is no state 255.
+// A byteTarget has states of one byte b and of another that says nothing. Their energy is b/2,
+// their observables are b/2 and 10 b, a model's ln w is −b/4, and there is no state 255.
 type byteTarget struct {
 	engine.System
 	beta float64

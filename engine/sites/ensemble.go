@@ -1,4 +1,4 @@
-// Package sites is what spins and categories share: how configurations of sites are drawn
+// Package sites holds what spins and categories share: how configurations of sites are drawn
 // from any generator, moved by any kernel, weighed, observed and written. A configuration is
 // a number of words of type W: 64 spins in a uint64 each, or a state in a byte.
 package sites

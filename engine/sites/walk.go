@@ -8,8 +8,8 @@ import (
 	"github.com/revgen/revgen/engine/rng"
 )
 
-// Observed are configurations that are observed. Of a walk that ranks share they are
-// those of the rank.
+// Observed are configurations that are observed. In a walk that ranks share they are the
+// rank's own.
 type Observed[W uint64 | byte] struct {
 	Batch    []W // states, of all ranks
 	lo, hi   int // which are observed

@@ -1,7 +1,7 @@
 // Package spins holds what is common to all spins on graphs: energies with
 // arbitrary couplings and fields, the files they come in, exact sums over few
-// spins, and Monte Carlo for many; and what any generator of spins is drawn, refined
-// and observed by (Ensemble, of package sites, and Transition). Spins of one's own are simplest given in a
+// spins, and Monte Carlo for many. Ensemble (of package sites) and Transition draw, refine
+// and observe the spins of any generator. Spins of one's own are simplest given in a
 // file, to package target/graph.
 //
 // # Energy

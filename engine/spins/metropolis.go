@@ -43,7 +43,7 @@ func NewMetropolis(g *Graph, beta, global float64) (*Metropolis, error) {
 //
 //	(step·2⁶ + b)·2³⁶ + sample
 //
-// of the stream. Of block 0, word 0 chooses the spin, word 1 whether all flip, and
+// of the stream. In block 0 word 0 chooses the spin, word 1 whether all flip, and
 // words 2 and 3 decide. Word 0 of later blocks serves where a draw was rejected
 // for uniformity.
 const (

@@ -83,7 +83,7 @@ func (p *flowPass) unbend(l int) {
 	}
 }
 
-// straighten takes g, the gradient by v_l, to that by u_l, with the part of ln ∂v/∂u,
+// straighten takes g, the gradient with respect to v_l, to that of u_l, with the part of ln ∂v/∂u,
 // and leaves those by the perceptrons' outputs in s.
 func (p *flowPass) straighten(l int, g []float32, c []float64, s *scratch) {
 	width := p.flow.width(l)

@@ -3,7 +3,7 @@
 // Target says: its dimension, its modes and ln π up to a constant.
 //
 // A density of one's own is simpler to give to package target/density; the kit is for
-// who embeds it in a system.
+// whoever embeds it in a system.
 //
 // Begin with reversibility.go of package engine: Algorithm 1, in its two forms.
 //

@@ -79,7 +79,7 @@ type flowPass struct {
 	noise    []float32   // [rows][dim], of states whose density is asked for
 	recorder recorder
 
-	// Of couplings that bend:
+	// For couplings that bend:
 	lean, tail [][]float32  // tanh(s_ε/a) and tanh(s_δ/b)
 	bends      [2][]float32 // e^ε and δ of the present coupling
 	bowed      [][]float32  // u_l = h(v_l)
@@ -252,7 +252,7 @@ func (p *flowPass) volume(dst []float64) {
 	}
 }
 
-// backward goes through the couplings in reverse. With g the gradient by
+// backward goes through the couplings in reverse. With g the gradient with respect to
 // v_{l+2},
 //
 //	∂L/∂t_l = g,   ∂L/∂s_l = g ⊙ v_l ⊙ e^{σ_l} (1 − tanh²(s_l/c)),
@@ -295,7 +295,7 @@ func (p *flowPass) score(grad []float32, c []float64, w *weights, s *scratch) {
 }
 
 // scoreFrom goes through the couplings of the inverse, given the slope of the
-// base's ln density at the noise. With g the gradient by v_l of Σ_r c_r ln q, the
+// base's ln density at the noise. With g the gradient with respect to v_l of Σ_r c_r ln q, the
 // states held fixed,
 //
 //	∂/∂t_l = −g ⊙ e^{−σ_l},   ∂/∂s_l = −(g ⊙ v_l + c) (1 − tanh²(s_l/c)),
@@ -334,7 +334,7 @@ func (p *flowPass) scoreFrom(grad, slope []float32, c []float64, w *weights, s *
 	}
 }
 
-// propagate takes gradients by the outputs of coupling l's perceptrons to grad, and adds
+// propagate takes gradients with respect to the outputs of coupling l's perceptrons to grad, and adds
 // those by what they see to other, unless it is nil.
 func (p *flowPass) propagate(grad []float32, l int, other []float32, w *weights, s *scratch, outs ...[]float32) {
 	f, n := p.flow, p.rows*p.flow.width(l)

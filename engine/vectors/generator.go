@@ -28,10 +28,10 @@ type pass interface {
 	forward(s States, z, u []float32, w *weights)
 }
 
-// A pathPass takes the gradient by its states back.
+// A pathPass takes the gradient with respect to its states back.
 type pathPass interface {
 	pass
-	// backward adds to grad the gradient by the parameters, given that by the states of
+	// backward adds to grad the gradient with respect to the parameters, given that by the states of
 	// the last forward.
 	backward(grad []float32, ds slopes, w *weights, s *scratch)
 }

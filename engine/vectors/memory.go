@@ -26,7 +26,7 @@ func (c *Config) demands(dim, modes int, target []engine.Demand) []engine.Demand
 	}
 	rows, latent := float64(n+nn.WideBlockRows(n)), float64(nets.latent)
 	// Noise, states and gradients; layers, versions of the state and scales; proposals;
-	// probabilities of modes and the gradient by them.
+	// probabilities of modes and the gradient with respect to them.
 	batch := rows*4*(latent+5*d+float64(width)+2*latent*float64(c.Generator.Depth+2)+2*d+16+4*m) +
 		float64(nn.LanesOf(n)*nn.WideBlockRows(n))*4*8*float64(widest)
 

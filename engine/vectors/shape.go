@@ -206,7 +206,7 @@ func (w *walk) step(t *Tools, shape *shape, chains []int, steps int, look bool) 
 	t.mover.LogDensity(density, now)
 	for r, i := range chains {
 		if look {
-			// Of a chain on its way ln π rises within d steps, at rest in half of the cases.
+			// ln π rises within d steps on a chain's way, and at rest in half of the cases.
 			s.rests[i] = s.rests[i] || density[r] < s.last[i]
 			s.last[i] = density[r]
 		}

@@ -55,8 +55,8 @@ func (l stretched) LogDensity(dst, x []float32, k []uint8) {
 }
 
 // TestShapedChainsOfModes: the steps in the shape of a generator's modes, whose law is
-// another, lead to the target's averages in each. Of one of them there may be too few
-// samples to tell its shape, or none.
+// another, lead to the target's averages in each. One of them may have too few samples
+// to tell its shape, or none.
 func TestShapedChainsOfModes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes many moves")

@@ -49,8 +49,8 @@ type Precise interface {
 // A Placed target says where the weight of its modes is, or its own, as far as that is
 // known: chains begin about the centre, within once and within thrice the scale. A teleport
 // from mode k to mode l leads from x to c_l + (σ_l/σ_k)(x − c_k), and a flip in mode k
-// reflects at c_k. Of any other target all centres are 0; scales are 1 with modes and 3
-// without.
+// reflects at c_k. Any other target has all centres at 0, and scales of 1 with modes
+// and 3 without.
 type Placed interface {
 	Target
 	// Place returns the centre, [d], and the scale > 0 of a mode, 0 if there are none.

@@ -202,7 +202,7 @@ func (v *subject) checkLongRun() ([]engine.Check, error) {
 		"standard errors between statistics of %d chains after %d steps and of the target, the largest of all targets", v.chains, v.steps))
 }
 
-// checkBackpropagation compares a training step's gradient by the parameters
+// checkBackpropagation compares a training step's gradient with respect to the parameters
 // with central differences, in float64, of what it differentiates, along random directions
 // of each tensor.
 func (v *subject) checkBackpropagation(c *Config) ([]engine.Check, error) {

@@ -205,8 +205,8 @@ func (v *subject) checkInvariance() (all []engine.Check, err error) {
 }
 
 // checkReversible counts how many exact samples move from cell to cell and
-// compares each flow with the opposite one by Bowker's test of symmetry. Of a
-// kernel that is not reversible it shows that it is not.
+// compares each flow with the opposite one by Bowker's test of symmetry. It
+// shows that a kernel that is not reversible is none.
 func (v *subject) checkReversible() (all []engine.Check, err error) {
 	for _, order := range values("transition.order") {
 		t := v.order(order)

@@ -64,7 +64,7 @@ type program struct {
 	ctx context.Context // ends when the program is to stop, or the batch that it is a job of
 	hearing
 
-	// Of a job of a batch:
+	// For a job of a batch:
 	batched bool         // its command is that of one
 	warned  func(string) // hears its warnings
 

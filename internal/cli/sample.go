@@ -70,7 +70,7 @@ Where the generator's density q is known:
 Built with MPI and started by mpirun or srun, all ranks write one file, each its
 part, with the bytes that one process writes; --shard 0/1 lets each stand alone.
 
-Beside FILE.npy goes FILE.npy.json: the model's hash, seed, numbers and refinement of
+FILE.npy.json, beside FILE.npy, has the model's hash, seed, numbers and refinement of
 the samples, version and kernel path.`,
 		Example: `  revgen sample runs/ising-quick-seed1 -n 1e6 -o samples.npy
   srun revgen sample model.rvg -n 1e9 --format bits --shard auto -o part-%t.npy

@@ -1,7 +1,6 @@
 // Package crash makes a panic an error that says where it happened, wherever it
-// is caught in the end: one that nobody catches ends the process with the exit
-// code of wrong usage, and one that is raised again on another goroutine has
-// lost its place.
+// is caught in the end. A panic that nobody catches would end the process with the exit
+// code of wrong usage; one raised again on another goroutine would lose its place.
 package crash
 
 import (

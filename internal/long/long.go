@@ -1,5 +1,5 @@
-// Package long holds back what takes a test long: laws of long trainings, many kills,
-// tables of the documentation. REVGEN_TEST_LONG=1 asks for it; any other number does so with
+// Package long holds back tests that take long: laws of long trainings, many kills,
+// tables of the documentation. REVGEN_TEST_LONG=1 asks for them; any other number does so with
 // other random kills, damages and moments. REVGEN_TEST_TIMES=200 asks for so many of them.
 // With -short it holds back what takes some tenths of a second, too.
 package long

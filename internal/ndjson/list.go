@@ -6,8 +6,8 @@ import (
 )
 
 // scan stores the numbers of a line that is a bare list, which may be nested, and
-// reports whether it is one as the field says. Of all else, right or wrong, the other
-// parsers tell. It does without a tape, which costs some 25 ns for each number.
+// reports whether it is one as the field says. All else, right or wrong, is for the
+// other parsers. It does without a tape, which costs some 25 ns for each number.
 func (f *Field) scan(dst []byte, line []byte, most int) bool {
 	n, depth, size := 0, 0, typeSizes[f.Type]
 	i := skipBlanks(line, 0)

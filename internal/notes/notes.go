@@ -1,7 +1,7 @@
-// Package notes keeps how far work is that takes minutes and may be interrupted, so that it
-// goes on from there when it is begun again. A context carries them to whoever does a part
-// of the work. That part is a function of what its page is called by; a page holds what its
-// loop goes on from, and at last what it comes to.
+// Package notes saves the progress of work that takes minutes, so that it goes on from there
+// after an interruption. A context carries notes to whoever does a part of the work. The part
+// is a function of what its page is called by. The page holds the state that its loop goes on
+// from, and at last the result.
 package notes
 
 import (

@@ -59,7 +59,7 @@ func TestPages(t *testing.T) {
 	require.True(t, PageOf(About(With(t.Context(), told), "a target"), "walk", 1).Recall(&s))
 	page(With(t.Context(), told), "walk", 4).Done(&s)
 
-	// Of damaged pages nothing is believed.
+	// Nothing of damaged pages is believed.
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 2)

@@ -1,5 +1,5 @@
-// Package shared keeps what runs side by side in one process would each compute
-// again: what depends on a lattice or a target alone.
+// Package shared keeps results that depend on a lattice or a target alone, so that runs
+// side by side in one process compute them once.
 package shared
 
 import (

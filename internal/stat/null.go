@@ -182,8 +182,8 @@ type countsKey struct {
 
 var counts shared.Cache[countsKey, *Counts]
 
-// simulateCounts simulates n samples of the law p. Of many states, those that are
-// equally likely are taken together, in lumps, where they are many too.
+// simulateCounts simulates n samples of the law p. If many of many states
+// are equally likely, these are taken together, in lumps.
 func simulateCounts(p []float64, n int) *Counts {
 	law := newFolds(p, n)
 	var simulate func(r *rand.Rand) [2]distance
@@ -265,7 +265,7 @@ type distance struct{ value, variance float64 }
 type folds struct {
 	n float64
 	p []float64
-	// Of each state, the variance of X/n, and E|X/n − p|²/E[exp(−2t²)] where t is
+	// For each state: the variance of X/n, and E|X/n − p|²/E[exp(−2t²)] where t is
 	// X/n − p in standard deviations.
 	variance, deficit []float64
 	// What small counts of a state contribute, by its probability; nil if that is not

@@ -1,5 +1,5 @@
-// Package stat compares samples with exact laws: Wasserstein distances of
-// empirical distributions, what as many exact samples would give, and
+// Package stat compares samples with exact laws. It has Wasserstein distances of
+// empirical distributions, the errors that as many exact samples would have, and
 // confidence intervals.
 package stat
 

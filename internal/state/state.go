@@ -1,5 +1,5 @@
-// Package state names what is carried from one training step to the next, so
-// that whoever carries it says so itself and checkpoints need know no owner.
+// Package state names what is carried from one training step to the next. Owners
+// name what they carry, so checkpoints need not know them.
 package state
 
 // A Section is a named array of a model or checkpoint file. Exactly one of the

@@ -66,7 +66,7 @@ type TargetConfig struct {
 type RealsTarget struct {
 	TargetConfig
 	// Center is where the weight is, for each coordinate, or once for all; empty for
-	// 0. Of a coordinate with one bound it is that of ln |x − bound|, and with two,
+	// 0. A coordinate with one bound has that of ln |x − bound|, one with two bounds
 	// that of ln((x − low)/(high − x)).
 	Center []float64 `json:"center"`
 	// Scale is how far the weight reaches about the centre, a standard deviation say;

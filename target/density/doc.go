@@ -1,7 +1,7 @@
 // Package density trains on targets of one's own, over real vectors and over a mode
 // beside a vector: ln π as an expression, as an external program, or in Go.
 //
-// Reals and Mixed make of a target in Go what a program can hand to cmd.Main, and
+// Reals and Mixed turn a target in Go into a definition for cmd.Main, and
 // RealsDefinition and MixedDefinition are the systems that the configuration's
 // target describes. docs/targets.md says how each is written.
 //

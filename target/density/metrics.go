@@ -210,7 +210,7 @@ func (s *system) compare(out *measure.Evaluation, values []float64, weights *mea
 		off := math.Abs(mean.Value() - chain.Mean)
 		out.Metrics = append(out.Metrics, measure.Average(r.name, measure.Estimate{Value: chain.Mean, Uncertainty: chain.StandardError},
 			mean.Value(), mean.StandardError(), stat.MeanAbsolute(chain.Deviation/math.Sqrt(float64(out.Samples))), false))
-		// Of ln π the effective size tells, and finer than any average that is asked for.
+		// The effective size tells of ln π, and finer than any average that is asked for.
 		if weights != nil && weights.EffectiveSize > 0 && r.of != "log_density" {
 			out.Metrics[len(out.Metrics)-1].Reweigh(weights.Mean(sample))
 		}

@@ -79,8 +79,8 @@ func (c *RealsConfig) Adapt(ctx context.Context) (why string, err error) {
 	})
 }
 
-// Of quick, which spends evaluations of ln π by need, since one may be another program's work:
-// a batch serves four steps, and training ends when the weights of samples are level. So many
+// quick spends evaluations of ln π by need, since one may be another program's work: a batch
+// serves four steps, and training ends when the weights of samples are level. fewSamples
 // weights tell an effective size to its third digit.
 const (
 	fewSamples = 20_000

@@ -193,7 +193,7 @@ func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 // configuration that is valid otherwise.
 func (c *Config) Demands() []engine.Demand {
 	n, edges := float64(c.Target.Spins), float64(len(c.Target.Edges))
-	// Of the reference, the chains' fields and sums over them.
+	// The reference needs the chains' fields and sums over them.
 	return append(c.kind().Demands(c.Target.Spins),
 		engine.Demand{Key: "target.spins", Bytes: 64 * spins.Lanes * 8 * n},
 		engine.Demand{Key: "target.edges", Bytes: 8*spins.Lanes*edges + 200*edges})

@@ -106,7 +106,7 @@ func (s *measured) sample(ctx context.Context, params []float32, samples int) (*
 //     and of q in bins; total_variation of the laws of configurations, of at most
 //     20 spins.
 //
-// Of a generator with a density it adds what that says.
+// If the generator has a density, it adds what that says.
 func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	r, t, err := s.sample(ctx, params, samples)
 	if err != nil {

@@ -66,8 +66,8 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 
 // recipe sets all but target, seed and evaluation to what was found good for the target.
 //
-// β rises where the target is ordered: below the critical temperature of the lattice, and of
-// any graph from 0, as nothing is known of its order. Of four samples one moves.
+// β rises where the target is ordered: below the critical temperature of the lattice, and from
+// 0 on any graph, as nothing is known of its order. One sample in four moves.
 func (c *Config) recipe(law *categories.Target) {
 	quick, seed := c.Preset == "quick", c.Training.Seed
 	t, side := &c.Training, c.Target.side()

@@ -29,7 +29,7 @@ type reference struct {
 	unsettled                  bool
 }
 
-// Of these both the mean and the variance are compared.
+// The mean and the variance of these are compared.
 const (
 	energy = iota
 	order
@@ -224,8 +224,8 @@ func (s *measured) logZ(r *reference) {
 	}
 }
 
-// reference summarises groups of configurations. Of one group all is exact, and the values
-// have the weights p.
+// reference summarises groups of configurations. If there is one group, all is exact, and the
+// values have the weights p.
 func (l *look) reference(all []*sums, p []float64) *reference {
 	r := &reference{logZ: math.NaN()}
 	scatter := func(of func(t *sums) float64) measure.Estimate {

@@ -28,9 +28,9 @@ func TestStepsWithoutNoise(t *testing.T) {
 	require.InDelta(t, 1e-3+14*2e-5+3e-5+2*9.5e-5, Mean(Steps(run, m, 8, 3, generator())), 1e-12)
 }
 
-// A call waits for the last: of loops that are slowed by a hiccup with probability p, n
-// ranks are slowed with 1−(1−p)ⁿ. Of 20 000 loops the part differs from it by less than
-// five standard deviations, at a level of 6·10⁻⁷.
+// A call waits for the last: if a hiccup slows a loop with probability p, n ranks are slowed
+// with 1−(1−p)ⁿ. The part of 20 000 loops differs from it by less than five standard
+// deviations, at a level of 6·10⁻⁷.
 func TestStepsWaitForTheLast(t *testing.T) {
 	run := &Run{Stages: []Stage{{Whole: 1}}}
 	m := &Machine{Near: Link{Bandwidth: 1}, Hiccups: 0.02, Hiccup: 10}

@@ -165,7 +165,7 @@ type seeker struct {
 	rank  []int32 // place in the order
 	found []int32
 
-	// Of a walk, all zero between walks but layer, which is −1.
+	// The present walk: all zero between walks but layer, which is −1.
 	at, after []float64  // probabilities to be at each spin, now and after a step
 	visits    []float64  // their sums over the steps
 	layer     []int32    // the first step after which a walk can be there

@@ -180,7 +180,7 @@ func layoutGraphs() map[string]Target {
 		}
 	}
 	all["three neighbours"] = regular
-	// Of walks between two spins, each with nine known neighbours, a thousandth is left
+	// A thousandth of the walks between two spins, each with nine known neighbours, is left
 	// after three steps.
 	pair := Target{Spins: 20, Beta: 1, Bonds: []Bond{{I: 18, J: 19, Coupling: 1}}}
 	for i := range 18 {

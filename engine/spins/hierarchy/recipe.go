@@ -43,8 +43,8 @@ func (t *Training) Configure(c *engine.Training, moves *spins.TransitionConfig, 
 // them, which their own samples do not show. From zero it had better not rise:
 // where there is nothing to be learned, Adam drifts.
 //
-// Of four samples one moves, by L/8 sweeps. Its partners see the slow modes, for which
-// moves alone would need some (L/4)², and sweeps what q draws too little.
+// One sample in four moves, by L/8 sweeps, which see what q draws too little. The partners
+// of the others see the slow modes, for which moves alone would need some (L/4)² sweeps.
 func Recipe(c Square, seed uint64) (t Training, half bool) {
 	t = Training{
 		Steps: 3000, Batch: 512, LearningRate: 0.014, Warmup: 20, Final: 0.01,

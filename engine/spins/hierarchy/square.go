@@ -46,7 +46,7 @@ func (c Square) Target() Target { return square(c.Side, c.J, c.Field, c.Beta) }
 //
 // With Side = 2ᵏ·q, q odd, the base is the 2q×2q lattice of spacing Side/2q,
 // drawn spin by spin. Then for a = Side/2q … 2 the lattice of spacing a is
-// refined to a/2, group by group. Of a = 2 only half of the centres of faces are
+// refined to a/2, group by group. At a = 2 only half of the centres of faces are
 // drawn; the other spins, five eighths of all spins, are exact.
 func NewSquare(c Square) (*Model, error) {
 	layouts, err := c.Layouts(asm.BitInputs)
@@ -111,7 +111,7 @@ func siteAt(side, x, y int) int {
 
 // The groups of a refinement in the order in which they are drawn: centres of
 // faces, on one colour of a checkerboard and then the other, and centres of
-// edges. Of the last refinement the first four are drawn.
+// edges. The last refinement draws the first four.
 var groupNames = []string{"A1", "A2", "A3", "A4", "B1", "B2", "B3", "B4", "X1", "X2", "X3", "X4", "Y1", "Y2", "Y3", "Y4"}
 
 const (

@@ -48,7 +48,7 @@ const together = 4
 
 // draw draws the learned spins of as many blocks as logq has, first and those after it
 // of a stream. It sets their ln q and, unless residual is nil, its derivatives with
-// respect to the logits, [blocks][learned]. Of the stream's spins, block k owns n from
+// respect to the logits, [blocks][learned]. Block k owns n of the stream's spins, from
 // k·n on: the learned ones, then the exact ones.
 func (w *weights) draw(states []uint64, logq [][block]float64, residual [][block]float32, stream *asm.Counter, first uint64) {
 	clear(states)

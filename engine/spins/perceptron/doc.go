@@ -1,7 +1,6 @@
-// Package perceptron is the kit for generators of any target on spins whose samples
-// are drawn at once: noise through a perceptron to logits, and these to spins. It
-// knows of the target no more than a Target says, the number of spins and moves that
-// leave it as it is.
+// Package perceptron generates all spins of a sample at once: a perceptron maps noise to
+// logits, and these become spins. All that it knows of the target is a Target: the number
+// of spins, and moves that leave it as it is.
 //
 // Its step is Algorithm 1 by pairs, engine.Pairs:
 //

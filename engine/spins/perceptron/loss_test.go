@@ -11,7 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 )
 
-// TestScoreIsThatOfTheDraw recomputes the gradient by the logits from the
+// TestScoreIsThatOfTheDraw recomputes the gradient with respect to the logits from the
 // values, the spins and central differences of ln p.
 func TestScoreIsThatOfTheDraw(t *testing.T) {
 	c := small(t, "mmd", "score")

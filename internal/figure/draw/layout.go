@@ -325,7 +325,7 @@ func (l *layout) drawRow(c draw.Canvas, left vg.Length, row []*plot.Plot, panels
 	}
 	part := free / vg.Length(math.Max(parts, 1e-9))
 	if squares > 0 {
-		// Beside square panels a width of 1 is the height; what does not fit
+		// A width of 1 beside square panels is the height; what does not fit
 		// makes the row lower.
 		height = min(height, free/vg.Length(squares+parts))
 		part = height
