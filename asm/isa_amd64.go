@@ -4,7 +4,7 @@ package asm
 
 import "github.com/klauspost/cpuid/v2"
 
-// What each path executes. AVX2 does not imply FMA, nor any part of AVX-512
+// The features that each path executes. AVX2 does not imply FMA, nor any part of AVX-512
 // another, so every feature is named. The cpuid package also checks that the
 // operating system saves the wide registers.
 var (

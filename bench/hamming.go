@@ -50,7 +50,7 @@ func hammingRows(e *environment, size string) ([]*operation, error) {
 	if side >= 8 && err == nil {
 		err = add("training", isingKernel, e.trainingMoves)
 	}
-	// That does not reach from one configuration of a large lattice to another; a
+	// This kernel does not reach from one configuration of a large lattice to another; a
 	// bandwidth of the side reaches all.
 	if side > 8 && err == nil {
 		err = add("wide", mmd.Kernel{Bandwidths: []float64{float64(side)}}, e.trainingMoves)

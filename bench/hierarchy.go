@@ -25,11 +25,11 @@ const (
 // gradient.
 const activate, slope = 16 * 7, 16 * 11
 
-// What a perceptron's output takes of a sample beside them: 16 partial sums become one,
+// The cost of a perceptron's output for a sample besides: 16 partial sums become one,
 // and the bias is added to their half.
 const reduce, reduceProducts = 15 + 1, 1
 
-// What the draw of a learned spin and ln q of it take of a sample: an exponential, which
+// The cost of drawing a learned spin of a sample, with its ln q: an exponential, which
 // both need, a quotient, its product with the random words' range, and a logarithm.
 const decide, decideProducts = 11 + 3 + 15, 9 + 2 + 12
 

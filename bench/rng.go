@@ -20,7 +20,7 @@ var rngSuite = Suite{
 // time.
 const elementBlock = 1 << 14
 
-// What the four words of a block cost at least in each of Philox's ten rounds:
+// The least cost of a block's four words in each of Philox's ten rounds:
 // two wide products and two exclusive ors of three operands. The key schedule
 // and the way of the products' halves to their places are not counted.
 const (

@@ -158,8 +158,8 @@ func Afford(demands ...Demand) error {
 }
 
 // Demands are those of every system with a generator of the given number of
-// parameters, of which method, optimiser, backward pass and checkpoints keep
-// copies, for what every system needs besides.
+// parameters: the copies of these that method, optimiser, backward pass and
+// checkpoints keep, and what every system needs besides.
 func (t *Training) Demands(params int) []Demand {
 	const (
 		float       = 4

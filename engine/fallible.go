@@ -33,8 +33,8 @@ type Prober interface {
 	Named() string
 }
 
-// A TargetError ends a run whose target has failed. The parameters are those before
-// the step, of which a checkpoint is left.
+// A TargetError ends a run whose target has failed. The run leaves a checkpoint with the
+// parameters before the step.
 type TargetError struct {
 	Step int // during which it failed
 	Err  error

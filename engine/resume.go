@@ -19,7 +19,7 @@ func (t *Trainer) State() []Section {
 	return append(all, state.Of(t.system)...)
 }
 
-// Resume sets the number of steps taken, of which State is or will be.
+// Resume sets the number of steps taken, those of the present or a coming State.
 func (t *Trainer) Resume(step int) { t.step, t.loss, t.norm = step, 0, 0 }
 
 // Ease sets the learning rate to a fraction of the configured one.

@@ -68,7 +68,7 @@ type Transition[S any] interface {
 
 // A Discrepancy returns the loss of a batch of moves s → s′, NaN if it has no numbers that
 // can be used, and sets ds to its gradient with s′ fixed, at least in a rank's own rows.
-// What it carries between steps is its State.
+// Its State is what it carries between steps.
 type Discrepancy[S, D any] interface {
 	LossGradient(ds D, s, next S) float64
 }

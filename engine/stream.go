@@ -95,7 +95,7 @@ func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint
 	})
 }
 
-// write writes n samples, of which draw sets those after the first done.
+// write writes n samples; draw sets those after the first done.
 func (s *Stream) write(ctx context.Context, w io.Writer, f Format, n uint64, progress func(done uint64), draw func(part []byte, done uint64) error) error {
 	defer s.workers.Heed(ctx)()
 	rows := uint64(s.partRows(f))

@@ -32,8 +32,8 @@ type estimate struct{ value, deviation, uncertainty float64 }
 // The chain's extent: replicas start aligned (at random if the coupling does not
 // favour that), take chainBurn·L² sweeps, and are measured every L²/8 sweeps, as often
 // as chainFlips allow up to mostMeasurements times, and leastMeasurements at least.
-// Where sweeps are slow, in a field, or the lattice is larger than largestChain
-// all numbers are less, but for leastBurn, so that startFlips suffice to start.
+// If sweeps are slow, in a field, or the lattice is larger than largestChain, all
+// numbers are less, but for leastBurn, so that startFlips suffice to start.
 const (
 	largestChain      = 32 // side
 	chainBlocks       = 2

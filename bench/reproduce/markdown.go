@@ -205,7 +205,7 @@ func (r *Results) Markdown() string {
 }
 
 // resultsIntroduction heads the document of settings.
-const resultsIntroduction = "What trained generators are off by, beside the paper's figures and beside the sampling floor, the expected error of as many exact samples: one row for each setting, by the metric that tells most of it; all metrics follow below. Errors are medians over the seeds. ESS, the effective size of the samples' weights as a fraction, and what ln Z is off by, are of the preset best, and so is the time of training, in seconds of processors with the measuring. `make results` writes this file; ablations and other targets are in [studies.md](studies.md)."
+const resultsIntroduction = "Errors of trained generators, beside the paper's and beside the sampling floor, the expected error of as many exact samples. The first table has a row for each setting, by the metric that tells most of it; all metrics follow below. Errors are medians over the seeds. The preset best also has ESS, the effective size of the samples' weights as a fraction, the error of ln Z, and the time of training, in seconds of processors with the measuring. `make results` writes this file; ablations and other targets are in [studies.md](studies.md)."
 
 // shownPresets is how many presets, in the order of presetRank, have their pictures shown.
 const shownPresets = 2

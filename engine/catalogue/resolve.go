@@ -29,16 +29,16 @@ type Source struct {
 	Text   []byte   // JSON that names its own system and preset; nil for none
 	File   string   // name of the text in errors
 	Set    []string // assignments, key.path=value, in order
-	// Target are assignments that a file stands for which is a target (Recognise).
+	// Target are the assignments for which a file stands that is a target (Recognise).
 	// They come before Set.
 	Target []string
-	// Look, if not nil, is what a recipe made of its target before, in place of which it
-	// does not look again; or if it is of another target, where what it makes now is kept.
+	// Look, if not nil, is what a recipe made of its target before, so that it does not look
+	// again. If it is of another target, it becomes what the recipe makes now.
 	Look *Look
 }
 
-// A Look is what a preset's recipe made of a target, for which it may have looked at it for
-// minutes.
+// A Look is what a preset's recipe made of a target, after looking at it for minutes, it may
+// be.
 type Look struct {
 	Of     json.RawMessage `json:"of"`     // configuration before
 	Recipe json.RawMessage `json:"recipe"` // and after

@@ -105,7 +105,7 @@ func (b *Batch) drawPiece(i int) {
 	b.weigh(lo, hi)
 }
 
-// weigh sets R of blocks of which ln q is known.
+// weigh sets R of blocks whose ln q is known.
 func (b *Batch) weigh(lo, hi int) {
 	for k := lo; k < hi; k++ {
 		b.r[k] = b.logq[k]

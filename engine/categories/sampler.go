@@ -29,8 +29,8 @@ type Sampler struct {
 // samplerBlocks is how many blocks are drawn at once, by all threads.
 const samplerBlocks = 32
 
-// NewSampler returns a sampler of the model with the given parameters, of which it keeps a
-// copy in its own form.
+// NewSampler returns a sampler of the model with the given parameters. It keeps a copy of
+// these in its own form.
 func (m *Model) NewSampler(params []float32, workers *pool.Pool) *Sampler {
 	s := &Sampler{model: m, weights: newWeights(m, workers), law: m.law.copy(), workers: workers, room: m.newRoom(samplerBlocks, false)}
 	s.weights.set(params)

@@ -114,7 +114,7 @@ func (s *System) Weigher(params []float32) func(r []float64, batch []byte) {
 // Surrogate implements engine.Differentiable: the loss of the batch and its s′, held fixed.
 func (s *System) Surrogate() func(params []float64) float64 {
 	b := s.learner.Batch
-	// What does not depend on the parameters: the states, and −ln W.
+	// The states and −ln W do not depend on the parameters.
 	states := append([]byte(nil), b.state...)
 	var exact []float64
 	for k := range b.r {

@@ -26,7 +26,7 @@ type Options struct {
 	BurnIn  int // steps before the first draw's; HalfBurnIn for half of those after it
 	Spacing int // steps between draws; AutoSpacing for what makes draws all but independent
 	// Ladder, if it is not empty, holds ascending inverse temperatures: replica
-	// exchange, of which every level is observed.
+	// exchange, with every level observed.
 	Ladder []float64
 	// Start, if not nil, gives the chains in place of the system's own, as Observer's
 	// Chains does.
@@ -87,8 +87,8 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// What chains are to reach if their averages are to be trusted, as Vehtari et al.,
-// Bayesian Analysis 16 (2021), recommend.
+// Averages of chains that reach these can be trusted, as Vehtari et al., Bayesian
+// Analysis 16 (2021), recommend.
 const (
 	MixedRHat = 1.01
 	LeastSize = 400

@@ -228,7 +228,7 @@ func latticeEnergy(row []byte) (e float64) {
 	return e
 }
 
-// What a spacing is chosen by makes draws all but independent, and no further apart
+// The automatic spacing makes draws all but independent, and no further apart
 // than that.
 func TestAutoSpacing(t *testing.T) {
 	if testing.Short() {

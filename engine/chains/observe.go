@@ -100,7 +100,7 @@ type VectorWalk interface {
 	Shape(first uint64)
 }
 
-// A Tempered system has a law at any inverse temperature, of which its target is one.
+// A Tempered system has a law at any inverse temperature; its target is one of them.
 type Tempered interface {
 	Observer
 	// Ladder returns n chains at each of several inverse temperatures, ascending, that

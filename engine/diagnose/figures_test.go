@@ -303,7 +303,7 @@ func TestTails(t *testing.T) {
 		{0.69, nil, ""},
 		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.31, Warning: "k̂"}, "of 5000 samples that were measured k̂"},
 		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.31}, ""},
-		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.29, Largest: 123.4}, "those of 5000 samples that were measured have an effective size of 0.29, where 1000 have 0.6: a few weights, up to 123 times the mean, make the difference"},
+		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.29, Largest: 123.4}, "the weights of the 5000 samples that were measured have an effective size of 0.29, where 1000 have 0.6: a few weights, up to 123 times the mean, make the difference"},
 		{0.51, &Weights{Samples: 5000, EffectiveSize: 1, Warning: "a few stand out"}, "of 5000 samples that were measured a few stand out"},
 	} {
 		d := &diagnosis{options: Options{Evaluation: &measure.Evaluation{Weights: c.measured}}, weight: &Weights{Samples: 1000, EffectiveSize: 0.6, ParetoK: c.k, Tail: 0.5}}

@@ -17,11 +17,11 @@ type Options struct {
 	Chains  int
 	Draws   int // of each chain, between which steps double until chains agree
 	// Evaluation, if not nil, is what was measured before of other samples of the generator,
-	// more than are diagnosed. Where weights alone tell, its weights are asked too, and what
-	// it refutes is not trustworthy.
+	// more than are diagnosed. A verdict by weights alone asks its weights too, and what it
+	// refutes is not trustworthy.
 	Evaluation *measure.Evaluation
-	// What a limit cuts short the report says. Moves bounds the steps of all states
-	// together, so that the same is seen on any machine, Time the time; 0 is no limit.
+	// The report says what a limit cuts short. Moves bounds the steps of all states together,
+	// so that the same is seen on any machine; Time bounds the time. 0 is no limit.
 	Moves int
 	Time  time.Duration
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 )
 
-// Where prospectors begin, in scales of the target about where it is known to have weight,
-// how many they are, and how many steps they take, if work allows.
+// Prospectors begin so many scales of the target away from where it is known to have weight;
+// below are how many they are, and how many steps they take, if work allows.
 var prospected = []float64{10, 20, 40}
 
 const (

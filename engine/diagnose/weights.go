@@ -85,7 +85,7 @@ func (d *diagnosis) tail() string {
 			return e.Doubt
 		}
 		if m.EffectiveSize < d.weight.EffectiveSize/2 {
-			return fmt.Sprintf("those of %d samples that were measured have an effective size of %.2g, where %d have %.2g: a few weights, up to %.3g times the mean, make the difference",
+			return fmt.Sprintf("the weights of the %d samples that were measured have an effective size of %.2g, where %d have %.2g: a few weights, up to %.3g times the mean, make the difference",
 				m.Samples, m.EffectiveSize, d.weight.Samples, d.weight.EffectiveSize, m.Largest)
 		}
 	}

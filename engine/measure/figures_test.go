@@ -128,13 +128,13 @@ func TestWeightsThatCannotBeTrusted(t *testing.T) {
 	}
 	require.Equal(t, "the samples have no weights: π vanishes at all of them", measure.NewWeights([]float64{math.Inf(1), math.Inf(1)}).Warning)
 	require.Contains(t, measure.NewWeights(few).Warning, "a few weights, up to "+largest+" times the mean, stand out from all others")
-	require.Equal(t, "the samples' weights are worth 99 independent samples of the target: neither they nor what they say of ln Z can be trusted", measure.NewWeights(equal(99)).Warning)
+	require.Equal(t, "the samples' weights are worth 99 independent samples of the target: neither the weights nor ln Z can be trusted", measure.NewWeights(equal(99)).Warning)
 	enough := measure.NewWeights(equal(100))
 	require.Empty(t, enough.Warning)
 	require.True(t, enough.Trusted())
 	w := measure.NewWeights(heavy)
 	require.InDelta(t, 1.2, w.ParetoK, 0.5)
-	require.Regexp(t, `^the largest weights have a tail of Pareto's k̂ = [01]\.\d\d, and above 0\.7 neither they nor what they say of ln Z can be trusted$`, w.Warning)
+	require.Regexp(t, `^the largest weights have a tail of Pareto's k̂ = [01]\.\d\d; above 0\.7 neither the weights nor ln Z can be trusted$`, w.Warning)
 	require.False(t, w.Trusted())
 	for _, c := range []struct {
 		k, tail float64

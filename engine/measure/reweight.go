@@ -57,11 +57,11 @@ func NewWeights(r []float64) Weights {
 	case math.IsNaN(worth):
 		w.Warning = "the samples have no weights: π vanishes at all of them"
 	case w.TailAbove(largestK):
-		w.Warning = fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f, and above %g neither they nor what they say of ln Z can be trusted", w.ParetoK, largestK)
+		w.Warning = fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f; above %g neither the weights nor ln Z can be trusted", w.ParetoK, largestK)
 	case math.IsNaN(k) && w.Largest > farAbove:
 		w.Warning = fmt.Sprintf("a few weights, up to %.3g times the mean, stand out from all others: what is behind them cannot be told", w.Largest)
 	case worth < fewestLeft:
-		w.Warning = fmt.Sprintf("the samples' weights are worth %.3g independent samples of the target: neither they nor what they say of ln Z can be trusted", worth)
+		w.Warning = fmt.Sprintf("the samples' weights are worth %.3g independent samples of the target: neither the weights nor ln Z can be trusted", worth)
 	}
 	return w
 }

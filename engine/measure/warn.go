@@ -100,7 +100,7 @@ func (e *Evaluation) Refuted() (why []string) {
 		if m.Uncertainty == 0 && m.far(len(e.Metrics)) {
 			why = append(why, m.against())
 		} else if floors, _ := m.biased(); floors > 0 && e.weightsTrusted() {
-			why = append(why, fmt.Sprintf("%s is %.1f sampling floors from its average by weights (use these, or exact draws)", m.Name, floors))
+			why = append(why, fmt.Sprintf("%s is %.1f sampling floors from its importance-weighted average (use weights or exact draws)", m.Name, floors))
 		}
 	}
 	return why

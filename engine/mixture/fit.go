@@ -392,7 +392,7 @@ func (found *Found) Look(ctx context.Context, dim int, c *rng.Counter) Look {
 	// The variance of ln π about a quadratic function below which it is one, up to
 	// the rounding of float32.
 	const rounding = 1e-6
-	// What a component may leave of the variance of ln π, and how many there may be.
+	// The variance of ln π that a component may leave, and how many components there may be.
 	const little, most = 0.002, 2 * Many
 	if len(found.Gaussians) > 0 || dim > InShape {
 		return found.settledLook(dim)

@@ -10,7 +10,7 @@
 //
 //	∂L/∂a_i = (8/N²) Σ_j [k′(d²_xx,ij)(a_i−a_j) − k′(d²_xy,ij)(a_i−b_j)],
 //
-// where k′ is the derivative by the squared distance. Pairs with b_j = a_j
+// where k′ is the derivative with respect to the squared distance. Pairs with b_j = a_j
 // contribute exactly nothing. Gram takes real vectors, Hamming packed spins,
 // for which d² is four times the Hamming distance, and Mixed real vectors
 // with modes.

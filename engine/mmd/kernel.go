@@ -52,7 +52,7 @@ type IMQ struct {
 //
 //	e^−a,   (1+a) e^−a   and   (1 + a + a²/3) e^−a.
 //
-// That of ν = ½ is the Laplacian kernel e^(−d/ℓ). Its gradient has no limit where
+// For ν = ½ it is the Laplacian kernel e^(−d/ℓ). Its gradient has no limit where
 // two states meet, so that nothing is added there.
 type Matern struct {
 	Nu     float64 `json:"nu"`

@@ -41,8 +41,8 @@ func NewLanes(rows, params int, workers *pool.Pool) *Lanes {
 	return newLanes(rows, blockRows, stretch(rows), params, workers)
 }
 
-// NewWideLanes is NewLanes for perceptrons of one input, of which each call has a price
-// of its own: the same lanes, of blocks of twice the rows where that divides a lane.
+// NewWideLanes is NewLanes for perceptrons of one input, whose calls have a price of their
+// own: the same lanes, in blocks of twice the rows if that divides a lane.
 func NewWideLanes(rows, params int, workers *pool.Pool) *Lanes {
 	block := WideBlockRows(rows)
 	return newLanes(rows, block, stretch(rows)*blockRows/block, params, workers)
@@ -150,7 +150,7 @@ func (l *Lanes) Forward(body func(block, lo, hi int, _ []float32)) {
 	l.workers.Run(l.Blocks(), l.runForward)
 }
 
-// RowSpan is where blocks leave results of which each row has so many elements.
+// RowSpan is where blocks leave results, so many elements for each row.
 func RowSpan[T any](l *Lanes, s []T, each int) pool.Span {
 	return pool.SpanOf(s, l.stretch*l.block*each)
 }
@@ -170,7 +170,7 @@ func (l *Lanes) Own(body func(block, lo, hi int, _ []float32)) {
 // Gather gives every rank the results of the others' lanes.
 func (l *Lanes) Gather(results ...pool.Span) { l.workers.Gather(l.Count(), results...) }
 
-// Share is Own, of which all ranks have the results.
+// Share is Own, with the results on all ranks.
 func (l *Lanes) Share(body func(block, lo, hi int, _ []float32), results ...pool.Span) {
 	l.Own(body)
 	l.Gather(results...)

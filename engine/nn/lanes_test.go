@@ -73,7 +73,7 @@ func TestLanes(t *testing.T) {
 // speedup is that of threads that take pieces of equal length as they come.
 func speedup(pieces, threads int) float64 { return float64(pieces) / float64(ceil(pieces, threads)) }
 
-// What the pieces allow: small batches gain from a second thread, and the
+// The number of pieces limits the gain: small batches gain from a second thread, and the
 // paper's from sixteen forward and eight backward.
 func TestPiecesAllowThreads(t *testing.T) {
 	for _, c := range []struct {

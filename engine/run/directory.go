@@ -216,7 +216,7 @@ func (r *run) restore(ctx context.Context, path string) error {
 		r.report(warning)
 	}
 	if h.Path != activePath() {
-		r.report(fmt.Sprintf("resumed on kernel path %s what ran on %s: the numbers will differ in their last bits from an uninterrupted run's", activePath(), h.Path))
+		r.report(fmt.Sprintf("resumed on kernel path %s a run that began on %s: its numbers will differ in their last bits from those of an uninterrupted run", activePath(), h.Path))
 	}
 	if h.Counted != nil {
 		r.tally.Restore(*h.Counted)

@@ -125,11 +125,11 @@ func TestWarningsOfWeights(t *testing.T) {
 		want string
 	}{
 		"good":    {light, ""},
-		"heavy":   {heavy, fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f, and above 0.7 neither they nor what they say of ln Z can be trusted", k)},
+		"heavy":   {heavy, fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f; above 0.7 neither the weights nor ln Z can be trusted", k)},
 		"a few":   {few, fmt.Sprintf("a few weights, up to %.3g times the mean, stand out from all others: what is behind them cannot be told", 60/(998+110.)*1000)},
 		"some":    {some, ""},
 		"100":     {make([]float64, 100), ""},
-		"99":      {make([]float64, 99), "the samples' weights are worth 99 independent samples of the target: neither they nor what they say of ln Z can be trusted"},
+		"99":      {make([]float64, 99), "the samples' weights are worth 99 independent samples of the target: neither the weights nor ln Z can be trusted"},
 		"nowhere": {nowhere, "the samples have no weights: π vanishes at all of them"},
 	} {
 		w := measure.NewWeights(c.r)

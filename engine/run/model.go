@@ -11,7 +11,7 @@ import (
 )
 
 // Hash names a model by what its samples are made of: the configuration, which has the
-// target, and the parameters, of which there may be none.
+// target, and the parameters, if there are any.
 func (m *Model) Hash() string {
 	text := []byte(m.Config)
 	var v any

@@ -15,8 +15,8 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// Where several ranks train, each goes through the same steps, with its part of
-// the work and all of the result. Rank 0 alone reads, writes, measures and talks.
+// If several ranks train, each goes through the same steps, with its part of the
+// work and all of the result. Rank 0 alone reads, writes, measures and talks.
 
 // silent takes from the options what is rank 0's.
 func (o Options) silent(rank int) Options {

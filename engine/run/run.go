@@ -28,7 +28,7 @@ type Options struct {
 	// "never" (refuse a Dir that holds a run) or "must" (refuse one that does
 	// not). Empty means auto.
 	Resume string
-	// Setup, if not nil, is Dir, of which SetUp has taken possession.
+	// Setup, if not nil, is Dir as SetUp has taken possession of it.
 	Setup *Setup
 	// MaxTime, if positive, stops the run with a checkpoint that long after it was asked for.
 	MaxTime time.Duration
@@ -55,16 +55,16 @@ type Options struct {
 	// Diagnose, if not nil, judges the trained generator after it has been measured;
 	// what it returns stands in the summary and in the Result.
 	Diagnose func(ctx context.Context, trained engine.System, r *Result) (any, error)
-	// Leave, if not nil, makes what else there is to be of the trained generator, when
-	// all of the run is on the disk: samples, say, of which the system knows those that
-	// it was measured by.
+	// Leave, if not nil, makes what else is wanted of the trained generator, when all of
+	// the run is on the disk: samples, say. The system knows those that it was measured
+	// by.
 	Leave func(ctx context.Context, trained engine.System, r *Result) error
 
-	// Asked is when the run was asked for, from which its setup counts; zero for the call
-	// of Train.
+	// Asked is when the run was asked for: its setup counts from then. Zero stands for the
+	// call of Train.
 	Asked time.Time
 
-	// Unmeasured leaves out the evaluation, as of what another run starts from.
+	// Unmeasured leaves out the evaluation, as for a run that another starts from.
 	Unmeasured bool
 }
 
@@ -75,7 +75,7 @@ type Progress struct {
 	Elapsed        time.Duration // since the run was started or resumed
 	StepsPerSecond float64       // over that time
 	Evaluations    int64         // of the target so far, 0 where they are not counted
-	Predecessors   int           // runs that are still to follow, for which this one makes the start
+	Predecessors   int           // runs still to follow, which start from this one
 }
 
 // A Result is what a completed run leaves.

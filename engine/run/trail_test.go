@@ -204,7 +204,7 @@ func TestKeyframeThatCannotBeWritten(t *testing.T) {
 	require.Equal(t, want, ends(t, b, dir, run.Options{Resume: "must"}))
 }
 
-// What a checkpoint goes on from is that and nothing else.
+// A checkpoint goes on from its own keyframes and no others.
 func TestKeyframesAreChecked(t *testing.T) {
 	long.SkipShort(t)
 	b, dir := swarm(t), t.TempDir()

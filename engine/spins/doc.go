@@ -22,8 +22,8 @@
 // i/64, a set bit is +1, unused high bits are zero, and a batch is a []uint64 of
 // whole configurations, owned by the caller.
 //
-// Where many chains of one graph are worked on together, a word holds one spin of
-// 64 of them instead.
+// If many chains of one graph are worked on together, a word holds one spin of 64
+// of them instead.
 //
 // # From an energy to averages
 //

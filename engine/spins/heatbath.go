@@ -19,7 +19,7 @@ const Lanes = 64
 // with a draw of its own for each spin of each configuration. It is immutable.
 // There are two ways.
 //
-// Where all couplings are of one strength, J_ij = ±J, and no spin has more than
+// If all couplings are of one strength, J_ij = ±J, and no spin has more than
 // slicedDegree neighbours, f_i = J(2k − degree) + h_i depends on the number k of
 // neighbours that want it up. Full adders count k for all configurations in the
 // bits of a few words, and draws are compared with the probability of each k bit

@@ -149,7 +149,7 @@ func train(cfg engine.Config, workers *pool.Pool) (trainer *engine.Trainer, give
 }
 
 // lent returns a trainer in a loan of its own. It gives back what was lent to it, full of NaN,
-// of which those that come after it make use.
+// for those that come after it to use.
 func lent(cfg engine.Config, workers *pool.Pool) (trainer *engine.Trainer, giveBack func(), err error) {
 	end := workers.Lending(func() { trainer, err = engine.NewTrainer(cfg, workers) })
 	return trainer, func() { engine.Release(trainer.System()); end() }, err

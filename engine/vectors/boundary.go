@@ -63,8 +63,8 @@ func newBoundary(c BoundaryConfig, dim int) *boundary {
 	return b
 }
 
-// add returns the penalty's share in the loss of a batch of n of which x,
-// [rows][dim], are some rows, and adds its gradient
+// add takes some rows x, [rows][dim], of a batch of n. It returns their penalty's
+// share in the batch's loss, and adds its gradient
 //
 //	(2 c/N) weight σ(1−σ) (x_i − x_0)
 //

@@ -23,8 +23,8 @@ type Config struct {
 type TransitionConfig struct {
 	Order  string  `json:"-"`
 	Across float64 `json:"-"`
-	// Sigma lists the proposal's standard deviations σ_prop, one of which each
-	// state draws at each step.
+	// Sigma lists the proposal's standard deviations σ_prop. Each state draws one
+	// of them at each step.
 	Sigma []float64 `json:"sigma"`
 	Flip  float64   `json:"-"`
 	Steps int       `json:"steps"` // m
@@ -54,8 +54,8 @@ type GeneratorConfig struct {
 	// key have.
 	Bend  float64             `json:"bend" when:"kind=mixture"`
 	Scout mixture.ScoutConfig `json:"scout" when:"kind=mixture"`
-	// Depth is the number of couplings, of which a mixture may have none, or of
-	// residual blocks.
+	// Depth is the number of couplings, 0 if a mixture has none, or of residual
+	// blocks.
 	Depth int `json:"depth"`
 	// Latent is the dimension of a residual generator's noise z, the first of
 	// whose coordinates become the state; 0 means that of the states.
@@ -126,8 +126,8 @@ type ModalTransition struct {
 	Order string `json:"order" enum:"random,paper-order"`
 	// Across is the probability of a teleport at a step of random order.
 	Across float64 `json:"across" when:"order=random"`
-	// Sigma lists the standard deviations of ε, one of which is drawn for
-	// each move within a mode.
+	// Sigma lists the standard deviations of ε. Each move within a mode draws
+	// one of them.
 	Sigma []float64 `json:"sigma"`
 	// Flip is the probability that a move within a mode proposes 2c − x + ε
 	// instead of x + ε, reflected at the mode's centre c.
@@ -139,7 +139,7 @@ type ModalTransition struct {
 // ModalGenerator describes G_θ.
 type ModalGenerator struct {
 	// Kind is "perceptron", z ∈ R^Latent → hidden layers → x and a logit for each mode,
-	// of which softmax draws k; or "mixture", a mixture of Gaussians for each mode, with
+	// from which softmax draws k; or "mixture", a mixture of Gaussians for each mode, with
 	// an exact density. It begins where populations of Metropolis chains have found the
 	// modes' weight.
 	Kind string `json:"kind" enum:"perceptron,mixture"`

@@ -10,8 +10,8 @@ import (
 
 // Economy says when a loss of densities evaluates ln π, and when no more.
 type Economy struct {
-	// Reuse is how many steps more a batch of states serves, of which ln π is evaluated
-	// once: each step compares ln q of the states as it is by then.
+	// Reuse is how many steps more a batch of states serves. ln π of the states is evaluated
+	// once: each step compares their ln q as it is by then.
 	Reuse int `json:"reuse" when:"kind=balance"`
 	// Enough is the effective sample size, as a fraction, from which on more steps would
 	// gain nothing: training ends before its steps do when the weights of 16,384 samples,
@@ -49,7 +49,7 @@ func newConvergence(enough float64) *convergence {
 	return &convergence{enough: enough, r: make([]float64, judgedSamples)}
 }
 
-// see adds R of a batch, all of which are of one target.
+// see adds R of a batch; all batches are of one target.
 func (s *convergence) see(r []float64) {
 	at := int(s.state[0])
 	at += copy(s.r[at:], r)

@@ -187,7 +187,7 @@ func (p *flowPass) transform(x, z []float32, w *weights) {
 	}
 }
 
-// inverse sets z to the noise of which transform makes x.
+// inverse sets z to the noise from which transform makes x.
 func (p *flowPass) inverse(z, x []float32, w *weights) {
 	f := p.flow
 	p.rows = len(x) / f.nets.dim

@@ -92,8 +92,8 @@ func (g *mixtureFlow) logDensity64(params []float64) func(x []float64, k int) fl
 	}
 }
 
-// learned returns the first of the parameters of which something is learned after
-// those of the couplings.
+// learned returns the first parameter after those of the couplings and of the placement,
+// of which nothing is learned.
 func (n *networks) learned() int { return n.based + n.base.Placement() }
 
 // place returns c and s, both empty with modes, and the parameters of the base.

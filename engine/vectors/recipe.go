@@ -90,7 +90,7 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 	case d > mixture.InShape && g.Base == "joint":
 		rate, steps = mixture.SettledRate, mixture.SettledSteps
 		if g.Depth > 0 && look.Freedom < free {
-			// Couplings move coordinates in their own units, of which the others leave little.
+			// Couplings move coordinates in their own units; the others leave little of these.
 			rate = number.Rounded(rate*look.Freedom/free, 2)
 		}
 	case g.Depth > 0 && d > mostSpace:
@@ -181,7 +181,7 @@ func (c *Config) look(ctx context.Context, t Target) (look mixture.Look, why str
 	}
 	why = fmt.Sprintf("%s, because %s where %d Metropolis chains found weight", g.name(), because, len(found.LogPi))
 	if found.Lines < len(found.LogPi)/fewLines && g.Base == "joint" {
-		why += fmt.Sprintf(", which descend from %d of them: modes that these did not meet are missing", found.Lines)
+		why += fmt.Sprintf("; all descend from %d chains, and modes that these did not meet are missing", found.Lines)
 	}
 	return look, why, nil
 }

@@ -121,8 +121,8 @@ func (d *Sampler) Weigh(r []float64, s States, first uint64) {
 // drawnAtOnce is the number of samples after which DrawAll looks whether to stop.
 const drawnAtOnce = 1 << 16
 
-// DrawAll sets states, all of which must come out finite, to samples from the first on,
-// and logQ, if not nil, to their ln q.
+// DrawAll sets states to samples from the first on, and logQ, if not nil, to their ln q.
+// All samples must come out finite.
 func (d *Sampler) DrawAll(ctx context.Context, s States, logQ []float64) error {
 	for first := 0; first < s.Len(); first += drawnAtOnce {
 		if err := ctx.Err(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A Known is a target of which all is known that checks of the kit need.
+// A Known is a target with all that checks of the kit need to know.
 type Known struct {
 	Target
 	// Log is ln π(x, k) in float64, up to the constant of Target's.
@@ -33,7 +33,7 @@ type Known struct {
 
 // Checks returns the checks of the kit's mathematics, each against an independent
 // computation: for the architecture and the loss of c, and moves towards the
-// known targets, of which the first is one in the plane, as is other, whose law
+// known targets. The first of these is one in the plane, as is other, whose law
 // is another.
 func Checks(c Config, known []Known, other Known, workers *pool.Pool) []func() ([]engine.Check, error) {
 	return newSubject(c.settings(), known, other, workers).checks()

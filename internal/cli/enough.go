@@ -10,8 +10,8 @@ import (
 	"github.com/revgen/revgen/internal/memory"
 )
 
-// What a process needs of files and memory before it does anything. Without, Go's runtime
-// ends it in the middle of whatever it does, with a dump and the exit code of wrong usage.
+// The files and memory that a process needs before it does anything. Without them Go's runtime
+// ends it in the middle of its work, with a dump and the exit code of wrong usage.
 const (
 	fewestFiles = 4 // besides stdin, stdout and stderr: two of Go's own, and two that are open at a time
 	leastSpace  = 256 << 20

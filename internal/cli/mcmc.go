@@ -295,7 +295,7 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 	for k, l := range r.Levels {
 		for i := range l.Observables {
 			if x := &l.Observables[i]; x.Doubtful() {
-				warn("%s: R̂ %.3f, effective size %.0f: chains that agree have at most %g and at least %d; take more draws, a larger --spacing or --burn-in",
+				warn("%s: R̂ %.3f, effective size %.0f: agreement needs R̂ of at most %g and an effective size of at least %d; take more draws, a larger --spacing or --burn-in",
 					x.Name+at(o.Ladder, k), x.RHat, x.EffectiveSize, chains.MixedRHat, chains.LeastSize)
 			}
 		}

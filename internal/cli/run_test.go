@@ -240,8 +240,8 @@ func TestJobsHaveVerbsAsKeys(t *testing.T) {
 	require.Equal(t, "diagnose", all[2].Verb)
 }
 
-// What a library remembers of a command's flags until the process ends, commands of jobs
-// do not leave it.
+// Commands of jobs leave no flags behind, which a library would remember until the process
+// ends.
 func TestJobsOfferNoCompletions(t *testing.T) {
 	p := &program{systems: catalogue.Systems{ising.Definition}}
 	_, cmd, err := p.prepare(&batch.Job{Origin: &batch.Origin{Verb: "train"}}, 1)

@@ -297,7 +297,7 @@ func (p *program) autoRefine(ctx context.Context, s *sampling, model *run.Model,
 		if s.part.count > 1 {
 			return 0, usagef("--refine auto: parts of a whole need one diagnosis for all; let revgen diagnose %s make it first", s.model)
 		}
-		p.say("diagnosing, as --refine auto needs; revgen diagnose %s would leave that for the next time", s.model)
+		p.say("diagnosing, which --refine auto needs; revgen diagnose %s keeps the result for the next time", s.model)
 		r, err = p.diagnosis(ctx, s.model, model, cfg, diagnose.Full(), s.threads)
 	}
 	if err != nil {

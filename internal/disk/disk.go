@@ -28,7 +28,7 @@ func Open(path string) (*os.File, int64, error) {
 	if err := regular(path, info); err != nil {
 		return nil, 0, err
 	}
-	// What was a file a moment ago may be a pipe by now: it is not waited for.
+	// A file of a moment ago may be a pipe by now, which is not waited for.
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, 0, err

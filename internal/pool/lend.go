@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// What a run computes in is as long as what those of its like do. It is lent, so that a
-// job of a batch neither clears tens of megabytes nor has the system find and clear pages
-// for them before its first step: the job before it gave them back. The collector takes
-// what nobody asks for.
+// Runs of a batch compute in buffers of the same lengths, so buffers are lent. A job takes
+// those that the job before it gave back: it neither clears tens of megabytes nor has the
+// system find and clear pages for them before its first step. The collector takes what
+// nobody asks for.
 
 // leastLent is the length from which it is worth while.
 const leastLent = 1 << 11

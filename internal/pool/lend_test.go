@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a pool lent is another's when it was given back, and not before.
+// A buffer that a pool lent is another's when it was given back, and not before.
 func TestLending(t *testing.T) {
 	for n := range 1 << 12 {
 		c := capacity(n + leastLent)

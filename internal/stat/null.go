@@ -150,8 +150,8 @@ func (t *trial) successes(r *rand.Rand, n float64) float64 {
 // by simulation.
 type Counts struct {
 	Variation, Divergence Null
-	// What to subtract from the estimates of variance by CountDistances to make
-	// them those of exact samples.
+	// These are subtracted from CountDistances' estimates of variance, to make them
+	// those of exact samples.
 	variationExcess, divergenceExcess float64
 	variationNull, divergenceNull     float64 // variances for exact samples
 	law                               *folds
@@ -268,7 +268,7 @@ type folds struct {
 	// For each state: the variance of X/n, and E|X/n − p|²/E[exp(−2t²)] where t is
 	// X/n − p in standard deviations.
 	variance, deficit []float64
-	// What small counts of a state contribute, by its probability; nil if that is not
+	// The contributions of a state's small counts, by its probability; nil if they are not
 	// remembered.
 	terms [][]term
 }

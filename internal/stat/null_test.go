@@ -129,7 +129,7 @@ func TestQuantiles(t *testing.T) {
 	require.InDelta(t, 1-math.Sqrt(0.05/2), law.MedianQuantile(0.95, 0, 0, 2), 0.005, "the mean of two uniform numbers")
 	require.InDelta(t, half.Quantile(0.8107, 1), half.MedianQuantile(0.95, 1, 0, 5), 0.02)
 	require.Equal(t, law.Quantile(0.95, 0), law.MedianQuantile(0.95, 0, 0, 1))
-	// What is compared with is off by as much again, and by far more than a median scatters.
+	// The reference is off by as much again, and by far more than a median scatters.
 	require.InEpsilon(t, 1.959964*math.Sqrt(1+9), half.MedianQuantile(0.95, MeanAbsolute(1), 3, 1), 0.03)
 	require.InEpsilon(t, 1.959964*100, half.MedianQuantile(0.95, MeanAbsolute(1), 100, 101), 0.03, "the same for all samples")
 	require.InEpsilon(t, 0.5+1.644854*0.01, Null{0.5, 0.5}.MedianQuantile(0.95, 0, 0.01, 3), 0.001, "a distance errs upwards")

@@ -152,7 +152,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		}
 	}
 	if outside > 0 {
-		warn("%.2g %% of the samples are where ln π is −∞; rows of ln π are of the others", 100*float64(outside)/float64(samples))
+		warn("ln π is −∞ at %.2g %% of the samples; rows of ln π leave these out", 100*float64(outside)/float64(samples))
 	}
 	var weights *measure.Reweighing
 	if weight := s.column(engine.LogWeight); weight >= 0 {

@@ -208,7 +208,7 @@ func (c *MixedConfig) Adapt(ctx context.Context) (why string, err error) {
 			center, scale := f.describe()
 			t.Center, t.Scale = append(t.Center, center), append(t.Scale, scale)
 		}
-		return fmt.Sprintf("short chains found the weight of mode 0 about %s with a scale of %s, and of the others likewise", list(t.Center[0]), list(t.Scale[0]))
+		return fmt.Sprintf("short chains found the weight of each mode, of mode 0 about %s with a scale of %s", list(t.Center[0]), list(t.Scale[0]))
 	}
 	if len(t.Center)+len(t.Scale) > 0 {
 		find = nil

@@ -9,7 +9,7 @@ import (
 	"github.com/revgen/revgen/target/density/program"
 )
 
-// What counts as weight that does not end.
+// Limits from which on weight counts as endless.
 const (
 	tailDoublings = 20   // of the distance, from that of the scales on
 	tailLast      = 10   // of them, over which the weight does not fall

@@ -57,8 +57,8 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 	code, even := law.Code()
 	if even {
 		what += map[categories.Code]string{
-			categories.Same:     ", as do all states",
-			categories.Distance: ", as do all states of the circle",
+			categories.Same:     "; states share them too",
+			categories.Distance: "; states of the circle share them too",
 		}[code]
 	}
 	return fmt.Sprintf("%s; reference: %s", what, road(law)), nil

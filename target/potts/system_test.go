@@ -219,8 +219,8 @@ func TestReferences(t *testing.T) {
 			for i, p := range exact.pairs {
 				require.InDelta(t, p, r.pairs[i], 30*r.pairsError, "%s, %s", name, of)
 			}
-			// Where values are on a grid, which a clock's are not, so are the bins, though those of another mean may begin
-			// elsewhere; the first and the last hold what is beyond.
+			// If values are on a grid (a clock's are not), so are the bins. Bins about another mean may
+			// begin elsewhere; the first and the last hold what is beyond.
 			for i, p := range exact.energyLaw {
 				k := r.energies.Of(exact.energies.Centre(i))
 				if c.Target.Model == "potts" && min(i, k) > 0 && i+1 < exact.energies.N && k+1 < r.energies.N {

@@ -5,7 +5,7 @@
 //	mpirun -n 2 scaling pingpong                  latency and bandwidth of messages, built with -tags mpi
 //	go run -C bench/studies ./scaling simulate    the table of docs/scaling.md, from calibration.json
 //
-// What measure prints is what calibration.json holds.
+// calibration.json holds what measure prints.
 package main
 
 import (

@@ -39,8 +39,8 @@ type Batch struct {
 	runDraw, runScore, runComplete func(int)
 }
 
-// What a piece costs apart from its spins' inputs, as it was measured: folding its tables,
-// in spins of a block, and each of these, in products of an input with a hidden unit.
+// The measured costs of a piece apart from its spins' inputs: folding its tables, in spins of
+// a block, and each of these spins, in products of an input with a hidden unit.
 const (
 	foldCost  = 3
 	otherCost = 256
@@ -122,7 +122,7 @@ func (b *Batch) blocksOf(i int) (lo, hi int) {
 	return b.lo + i*b.together, min(b.lo+(i+1)*b.together, b.hi)
 }
 
-// subtractWeights sets R of blocks of which ln q is known.
+// subtractWeights sets R of blocks whose ln q is known.
 func (b *Batch) subtractWeights(lo, hi int) {
 	for k := lo; k < hi; k++ {
 		b.r[k] = b.logq[k]

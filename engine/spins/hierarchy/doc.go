@@ -17,7 +17,7 @@
 // Training is engine.Balance, whose partners are the target's transition from s and other
 // samples of q.
 //
-// What limits it, measured at β = 0.4407: independence within a group (8 groups a level in
+// Its limits, measured at β = 0.4407: independence within a group (8 groups a level in
 // place of 16 have twenty times the divergence); the neighbours that coarse levels see; the
 // steps that these take to learn; and below the critical temperature a missed mode, which
 // samples do not show and for which Recipe anneals.

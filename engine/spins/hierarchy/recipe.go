@@ -74,9 +74,9 @@ func Recipe(c Square, seed uint64) (t Training, half bool) {
 	return t, half
 }
 
-// GraphTraining returns the settings that were found good for graphs of which so
-// many spins are learned: β rises from zero during half of the steps, of which
-// there are more the more spins are learned.
+// GraphTraining returns the settings that were found good for graphs with so many
+// learned spins: β rises from zero during half of the steps, whose number grows with
+// that of the learned spins.
 func GraphTraining(learned int, seed uint64) Training {
 	return Training{
 		Steps: min(20_000, 3000+40*learned), Batch: 512, LearningRate: 0.013, Warmup: 20, Final: 0.01, Anneal: 0.5,

@@ -23,8 +23,8 @@ type Square struct {
 	// which draw a sixteenth of the spins, look at half as many more:
 	// decimation lengthens the range of the law that they have to learn.
 	Neighbours int
-	// Hidden is the number of hidden units, of which there are eight images
-	// each.
+	// Hidden is the number of hidden units. Each has eight images under the
+	// symmetries of the square.
 	Hidden int
 }
 

@@ -13,7 +13,7 @@ func (s *System) Surrogate() func(params []float64) float64 {
 	words := (s.net.Spins() + 63) / 64
 	configs := make([]uint64, batch.samples*words)
 	batch.Complete(configs)
-	// What does not depend on the parameters, −ln W.
+	// −ln W does not depend on the parameters.
 	var exact []float64
 	for k := range batch.logq {
 		for i, x := range batch.logq[k] {
