@@ -168,7 +168,7 @@ func TestVerdicts(t *testing.T) {
 		"a density, heavier tails":      {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails, s.shape = true, 0, 0, 0.02, 0.95 }, Unknown, "the largest weights have a tail of Pareto's k̂ = "},
 		"a density, little tails":       {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, 0.001 }, Trustworthy, "weights"},
 		"a density, off":                {func(s *normal) { s.weighted, s.cross, s.chainCross, s.plus = true, 0, 0, 0.7 }, Wrong, "importance weights say"},
-		"a density, a needle":           {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 11 }, Unknown, "2 of 256 independent Markov chains ended where the generator's density is too small for so many, and nothing crosses"},
+		"a density, a needle":           {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 11 }, Unknown, "2 of 256 independent Markov chains ended where the generator's density is too small for so many, and chains do not mix"},
 		"a density, on their way":       {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle, s.climb = true, 0, 0, 11, 1 }, Trustworthy, "weights"},
 		"a density, arrived":            {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle, s.climb = true, 0, 0, 11, 1e5 }, Unknown, "2 of 256"},
 		"a density, a tail":             {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 7.8 }, Trustworthy, "weights"}, // two of 256 are beyond from ln √(200·C(256, 2)) = 7.85 on
