@@ -30,23 +30,6 @@ type Variant struct {
 // recipes are for, what else the paper's method allows, and the roads beside it.
 var Studies = []Study{
 	{
-		Name: "ablations-ising", Title: "Ising model, L = 16, β = 0.4407: what the recipe needs",
-		System: "ising", Preset: "best", Assignments: []string{"target.l=16", "target.beta=0.4407"},
-		Variants: []Variant{
-			{Label: "all of it"},
-			{Label: "one sweep", Assignments: []string{"transition.steps=1"}},
-			{Label: "four sweeps", Assignments: []string{"transition.steps=4"}},
-			{Label: "64 sweeps", Assignments: []string{"transition.steps=64"}},
-			{Label: "64 single flips", Assignments: []string{"transition.proposal=single", "transition.steps=64"}},
-			{Label: "one flip, of a spin or of all", Assignments: []string{"transition.proposal=mixture", "transition.steps=1", "transition.global_flip=0.1"}},
-			{Label: "one flip of several spins", Assignments: []string{"transition.proposal=multi-spin", "transition.steps=1"}},
-			{Label: "half the steps", Assignments: []string{"training.steps=1500"}},
-			{Label: "half the batch", Assignments: []string{"training.batch=256"}},
-			{Label: "moves alone", Assignments: []string{"loss.partners=0"}},
-			{Label: "independent partners alone", Assignments: []string{"loss.partners=1"}},
-		},
-	},
-	{
 		Name: "ablations-gmm", Title: "Gaussian mixture, a RealNVP: which pairs detailed balance compares",
 		System: "gmm", Preset: "best", Assignments: []string{"generator.kind=realnvp", "generator.depth=8", "generator.hidden=[64,64]",
 			"generator.gain=1", "generator.clamp=1", "training.optimizer.learning_rate=0.004", "training.steps=1200"},
