@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine/measure"
-	"github.com/revgen/revgen/internal/stat"
 )
 
 // A shift is what weights say that an observable's mean is off by. noise is what z is in
@@ -32,16 +31,11 @@ func (d *diagnosis) weigh() {
 			values[i] = d.stages[0][i*d.width+j]
 			sum += values[i] / float64(n)
 		}
-		weighted, standardError := estimate.Mean(values)
-		// To first order the difference is the mean of (w − 1)(v − weighted).
-		var mean stat.Mean
-		for i, l := range logs {
-			mean.Add((math.Exp(l-estimate.LogZ) - 1) * (values[i] - weighted))
-		}
+		weighted, standardError, apart := estimate.Mean(values)
 		d.shift[j].mean, d.shift[j].standardError = weighted, standardError
 		// Weights that hardly vary tell of errors that so many samples do not show.
 		_, deviation := d.moments(j, 0)
-		if se := math.Hypot(mean.StandardError(), deviation/math.Sqrt(float64(n))); se > 1e-12*(math.Abs(weighted)+math.Abs(sum)) {
+		if se := math.Hypot(apart, deviation/math.Sqrt(float64(n))); se > 1e-12*(math.Abs(weighted)+math.Abs(sum)) {
 			d.shift[j].z = (weighted - sum) / se
 			d.shift[j].noise = se / deviation
 		}

@@ -93,25 +93,32 @@ func TestFiguresOfWeights(t *testing.T) {
 		}
 		return value, math.Sqrt(standardError) / (n * size)
 	}
-	value, standardError := by.Mean(f)
+	value, standardError, apart := by.Mean(f)
 	wantValue, wantError := delta(f)
 	require.InDelta(t, wantValue, value, 1e-12)
 	require.InDelta(t, wantError, standardError, 1e-12)
+	// What it differs by from the mean without weights is the mean of (w − 1)(f − value).
+	var differences []float64
+	for i, x := range f[:n] {
+		differences = append(differences, (w[i]/gonum.Mean(w, nil)-1)*(x-wantValue))
+	}
+	require.InDelta(t, gonum.StdDev(differences, nil)/math.Sqrt(n), apart, 1e-12)
 	var squares []float64
 	for _, x := range f {
 		squares = append(squares, (x-wantValue)*(x-wantValue))
 	}
-	value, standardError = by.Variance(f)
+	value, standardError, _ = by.Variance(f)
 	wantValue, wantError = delta(squares)
 	require.InDelta(t, wantValue, value, 1e-12)
 	require.InDelta(t, wantError, standardError, 1e-12)
 
 	m := measure.Metric{Exact: -4}
-	m.Reweigh(-3, 0.5)
+	m.Reweigh(-3, 0.5, 0.25)
+	require.Equal(t, 0.25, m.Reweighted.Apart)
 	require.InDeltaSlice(t, around(-3, 0.5), m.Reweighted.Interval[:], 1e-5)
 	require.Equal(t, []float64{-3, 0.5, 1}, []float64{m.Reweighted.Value, m.Reweighted.StandardError, m.Reweighted.Error})
 	m.Relative = true
-	m.Reweigh(-3, 0.5)
+	m.Reweigh(-3, 0.5, 0.1)
 	require.Equal(t, 0.25, m.Reweighted.Error)
 }
 

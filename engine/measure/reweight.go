@@ -30,10 +30,11 @@ type Weights struct {
 // Bounds of weights that can be used.
 const (
 	largestK   = 0.7 // above it their means converge too slowly (Vehtari et al., 2024),
-	leastTail  = 0.1 // unless the tail is smaller than this much of a mean's error by chance
+	leastTail  = 0.1 // unless the tail seen is smaller than this much of a mean's error by chance
 	fewestLeft = 100 // independent samples that they are worth
 	farAbove   = 10  // largest weight, where too few are large to tell their law
 	heavy      = 0.5 // k̂ from which on the variance of as many weights is less than that of more
+	mostUnseen = 0.5 // 1/√n of Z, which a tail may have unseen: less than a mean's error by chance
 )
 
 // NewWeights judges the weights e^−R of samples.
@@ -56,7 +57,7 @@ func NewWeights(r []float64) Weights {
 	switch worth := w.EffectiveSize * float64(len(r)); {
 	case math.IsNaN(worth):
 		w.Warning = "the samples have no weights: π vanishes at all of them"
-	case w.TailAbove(largestK):
+	case w.TailAbove(largestK) && w.Unseen*math.Sqrt(float64(len(r))) > mostUnseen:
 		w.Warning = fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f; above %g neither the weights nor ln Z can be trusted", w.ParetoK, largestK)
 	case math.IsNaN(k) && w.Largest > farAbove:
 		w.Warning = fmt.Sprintf("a few weights, up to %.3g times the mean, stand out from all others: what is behind them cannot be told", w.Largest)
@@ -109,6 +110,8 @@ type Reweighted struct {
 	StandardError float64    `json:"standard_error"` // to first order in 1/√n
 	Interval      [2]float64 `json:"interval"`       // of 95 %
 	Error         float64    `json:"error"`          // like the Metric's, relative if that is
+	// Apart is the standard error of Value − Generated, which are of the same samples.
+	Apart float64 `json:"apart"`
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -135,25 +138,31 @@ func NewReweighing(r []float64) *Reweighing {
 // Mean returns the self-normalised mean Σ w f / Σ w of a function's values and its
 // standard error by the delta method, and by what the tail may hold, of which the function's
 // values are those of the largest weights. Values of samples without weight do not count.
-func (w *Reweighing) Mean(f []float64) (value, standardError float64) {
+// apart is the standard error of what it differs by from the mean without weights, which has
+// the same noise but for that of the weights.
+func (w *Reweighing) Mean(f []float64) (value, standardError, apart float64) {
 	for i, share := range w.shares {
 		if share > 0 {
 			value += share * f[i]
 		}
 	}
 	var squares, of float64
+	var difference stat.Mean // of the mean of (w − 1)(f − value)
 	for i, share := range w.shares {
 		if share > 0 {
 			of += share * share
 			squares += share * share * (f[i] - value) * (f[i] - value)
 		}
+		if number.Finite(f[i]) {
+			difference.Add((share*float64(len(f)) - 1) * (f[i] - value))
+		}
 	}
-	return value, math.Sqrt(squares * (1 + w.Unseen*w.Unseen/of))
+	return value, math.Sqrt(squares * (1 + w.Unseen*w.Unseen/of)), difference.StandardError()
 }
 
 // Variance is Mean of the variance.
-func (w *Reweighing) Variance(f []float64) (value, standardError float64) {
-	mean, _ := w.Mean(f)
+func (w *Reweighing) Variance(f []float64) (value, standardError, apart float64) {
+	mean, _, _ := w.Mean(f)
 	squares := make([]float64, len(f))
 	for i, v := range f {
 		squares[i] = (v - mean) * (v - mean)
@@ -177,9 +186,9 @@ func (e *Evaluation) Withdraw(why string) {
 	}
 }
 
-// Reweigh adds what weights make of a row.
-func (m *Metric) Reweigh(value, standardError float64) {
-	r := &Reweighted{Value: value, StandardError: standardError, Interval: around(value, standardError), Error: math.Abs(value - m.Exact)}
+// Reweigh adds what weights make of a row, as Reweighing.Mean returns it.
+func (m *Metric) Reweigh(value, standardError, apart float64) {
+	r := &Reweighted{Value: value, StandardError: standardError, Interval: around(value, standardError), Error: math.Abs(value - m.Exact), Apart: apart}
 	if m.Relative {
 		r.Error /= math.Abs(m.Exact)
 	}

@@ -33,7 +33,7 @@ func TestHeavyTails(t *testing.T) {
 		if off <= z*plain {
 			narrow++
 		}
-		value, se := w.Mean(f)
+		value, se, _ := w.Mean(f)
 		if math.Abs(value-0.5) <= z*se {
 			averages++
 		}
@@ -61,7 +61,7 @@ func TestWithdraw(t *testing.T) {
 	}
 	w := measure.NewWeights(r)
 	e := &measure.Evaluation{Metrics: append([]measure.Metric{{Name: "energy", Exact: 1}}, measure.ImportanceMetrics(r, 0)...), Weights: &w}
-	e.Metrics[0].Reweigh(1.1, 0.1)
+	e.Metrics[0].Reweigh(1.1, 0.1, 0.1)
 	require.False(t, math.IsNaN(e.Metrics[2].Interval[0]))
 	e.Lost = []string{"mode 2 is missing"}
 	e.Warn()

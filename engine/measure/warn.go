@@ -63,8 +63,7 @@ func (m *Metric) chance(level float64) float64 {
 
 // biased returns by how many times the expected error of as many exact samples a figure as
 // drawn differs from that by weights, and by how much, as an Error; 0 where that may be
-// chance. The noise of a mean is in both, so that the difference has that of the weights
-// alone. Weights that contradict an exact reference are not asked.
+// chance. Weights that contradict an exact reference are not asked.
 func (m *Metric) biased() (floors, difference float64) {
 	if m.Reweighted == nil || !(m.Floor > 0) {
 		return 0, 0
@@ -73,17 +72,14 @@ func (m *Metric) biased() (floors, difference float64) {
 	if m.Relative {
 		scale = 1 / math.Abs(m.Exact)
 	}
-	noise, floor := m.Reweighted.StandardError*scale, m.Floor
+	of, noise := *m, m.Reweighted.StandardError*scale
 	if m.Unsettled {
-		floor = stat.MeanAbsolute((m.Interval[1]-m.Interval[0])/2/-stat.NormalQuantile(0.025)) * scale
+		of.Floor = stat.MeanAbsolute((m.Interval[1]-m.Interval[0])/2/-stat.NormalQuantile(0.025)) * scale
 	} else if m.Uncertainty == 0 && m.Reweighted.Error > plain*noise {
 		return 0, 0
 	}
-	of := *m
 	of.Uncertainty, of.Error = 0, math.Abs(m.Generated-m.Reweighted.Value)*scale
-	of.Floor = floor
-	own := floor / stat.MeanAbsolute(1)
-	if of.Floors() <= tolerated || of.Error <= plain*math.Sqrt(max(0, noise*noise-own*own)) {
+	if of.Floors() <= tolerated || of.Error <= plain*m.Reweighted.Apart*scale {
 		return 0, 0
 	}
 	return of.Floors(), of.Error

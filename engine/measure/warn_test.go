@@ -15,7 +15,7 @@ import (
 func TestDrawnAgainstWeights(t *testing.T) {
 	row := func(generated, floor, uncertainty, weighted, standardError float64) measure.Metric {
 		return measure.Metric{Name: "mean", Exact: 2, Generated: generated, Error: math.Abs(generated - 2), Floor: floor, Quantile: 2.5 * floor,
-			Uncertainty: uncertainty, Reweighted: &measure.Reweighted{Value: weighted, StandardError: standardError, Error: math.Abs(weighted - 2)}}
+			Uncertainty: uncertainty, Reweighted: &measure.Reweighted{Value: weighted, StandardError: standardError, Apart: standardError, Error: math.Abs(weighted - 2)}}
 	}
 	relative := row(2.2, 0.01, 0.3, 2, 0.01)
 	relative.Relative = true

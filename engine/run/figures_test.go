@@ -179,7 +179,7 @@ func TestFiguresOfReweighing(t *testing.T) {
 		return sum / weights, math.Hypot(math.Sqrt(squares)/weights, unseen(w)*math.Sqrt(squares/all))
 	}
 	reweighing := measure.NewReweighing(r)
-	mean, standardError := reweighing.Mean(f)
+	mean, standardError, _ := reweighing.Mean(f)
 	wantMean, wantError := byHand(f)
 	require.InDelta(t, wantMean, mean, 1e-12)
 	require.InDelta(t, wantError, standardError, 1e-12)
@@ -187,14 +187,14 @@ func TestFiguresOfReweighing(t *testing.T) {
 	for i := range f {
 		squares[i] = (f[i] - wantMean) * (f[i] - wantMean)
 	}
-	mean, standardError = reweighing.Variance(f)
+	mean, standardError, _ = reweighing.Variance(f)
 	wantMean, wantError = byHand(squares)
 	require.InDelta(t, wantMean, mean, 1e-12)
 	require.InDelta(t, wantError, standardError, 1e-12)
 
 	for _, relative := range []bool{false, true} {
 		m := measure.Metric{Exact: -4, Relative: relative}
-		m.Reweigh(-5, 0.5)
+		m.Reweigh(-5, 0.5, 0.25)
 		require.Equal(t, map[bool]float64{false: 1, true: 0.25}[relative], m.Reweighted.Error)
 		require.Equal(t, []float64{-5, 0.5}, []float64{m.Reweighted.Value, m.Reweighted.StandardError})
 		require.InDeltaSlice(t, []float64{-5 - 0.979982, -5 + 0.979982}, m.Reweighted.Interval[:], 1e-6)

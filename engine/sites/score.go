@@ -99,22 +99,22 @@ func (e *Ensemble[W]) Reweigh(ctx context.Context, params []float32, out *measur
 	out.Weights = &weights.Weights
 	for i := range out.Metrics {
 		m, scale := &out.Metrics[i], 1.0
-		var value, standardError float64
+		var value, standardError, apart float64
 		switch m.Name {
 		case "energy":
-			value, standardError = weights.Mean(energies)
+			value, standardError, apart = weights.Mean(energies)
 		case "order", "abs_magnetisation":
-			value, standardError = weights.Mean(orders)
+			value, standardError, apart = weights.Mean(orders)
 		case "specific_heat":
-			value, standardError = weights.Variance(energies)
+			value, standardError, apart = weights.Variance(energies)
 			scale = e.Beta * e.Beta
 		case "susceptibility":
-			value, standardError = weights.Variance(orders)
+			value, standardError, apart = weights.Variance(orders)
 			scale = e.Beta * float64(e.States.Sites())
 		default:
 			continue
 		}
-		m.Reweigh(scale*value, scale*standardError)
+		m.Reweigh(scale*value, scale*standardError, scale*apart)
 	}
 	for _, m := range measure.ImportanceMetrics(r, logZ) {
 		switch m.Name {
