@@ -90,8 +90,11 @@ type VectorWalk interface {
 	Walk
 	// Coordinates returns those of the states, [states][d], which are not to be changed.
 	Coordinates() []float32
+	// Moving returns the coordinates in which the states move, [states][d], which are not to be
+	// changed: those of the target, or of targets with bounds others.
+	Moving() []float32
 	// LogDensities returns ln π of the states when they were last observed, in the coordinates
-	// that they move in: of a target with bounds, where ln π may be highest at a wall that has
+	// that they move in and in the units of ln Z: of a target with bounds, where ln π may be highest at a wall that has
 	// hardly any weight, those in which walls are infinitely far away.
 	LogDensities() []float64
 	// Shape lets chains in several coordinates take steps in the shape of the generator's

@@ -6,8 +6,11 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -17,6 +20,7 @@ type chainResult struct {
 	Chains
 	summaries   []stat.ChainSummary // of the columns
 	climbs      []bool              // ln π of a chain rose, or stayed, over the draws
+	between     int                 // steps from draw to draw
 	coordinates profile             // of vectors
 }
 
@@ -56,10 +60,66 @@ func (d *diagnosis) chains(ctx context.Context) error {
 			break
 		}
 	}
-	if d.chain != nil {
-		d.chain.Far, d.chain.Beyond = d.far()
+	if d.chain == nil {
+		return nil
 	}
-	return nil
+	var which []int
+	d.chain.Far, which = d.far()
+	d.chain.Beyond = len(which)
+	if d.chain.Mixed {
+		return nil
+	}
+	thin, err := d.thin(within, w, d.options.Chains, which, d.chain.between)
+	if err == nil && thin {
+		d.chain.Far, d.chain.Beyond, d.chain.Thin = 0, 0, len(which)
+	}
+	if late(ctx, err) {
+		err = nil
+	}
+	return err
+}
+
+// traced is how many states of a chain tell what it is in.
+const traced = 128
+
+// thin reports whether the places of some of a walk's n chains, which the generator hardly draws,
+// hold too little for averages of the samples to show it. Chains go on for that, with so many
+// steps between states.
+func (d *diagnosis) thin(ctx context.Context, w chains.Walk, n int, which []int, between int) (bool, error) {
+	v, ok := w.(chains.VectorWalk)
+	if !ok || len(which) == 0 || !d.afford(1, traced*between*n) {
+		return false, nil
+	}
+	places, stride := make([]measure.Place, len(which)), len(d.all)
+	values := make([]float64, n*stride)
+	for range traced {
+		if err := w.Advance(ctx, between); err != nil {
+			return false, err
+		}
+		w.ObserveUnweighted(values)
+		x, logs := v.Moving(), v.LogDensities()
+		dim := len(x) / n
+		for i, c := range which {
+			p := &places[i]
+			for _, v := range x[c*dim : (c+1)*dim] {
+				p.X = append(p.X, float64(v))
+			}
+			p.LogPi = append(p.LogPi, logs[c])
+			for j, column := range d.columns {
+				if column.squared || d.names[j] == logDensity {
+					continue
+				}
+				if mean, deviation := d.moments(j, 0); deviation > 0 {
+					p.Away = max(p.Away, math.Abs(column.value(values[c*stride+column.of])-mean)/deviation)
+				}
+			}
+		}
+	}
+	samples := d.options.Samples
+	if e := d.options.Evaluation; e != nil {
+		samples = max(samples, e.Samples)
+	}
+	return measure.Thin(d.weight.Missing(places), samples), nil
 }
 
 func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (*chainResult, error) {
@@ -81,7 +141,7 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 			at.add(x, dim, d.center)
 		}
 	}
-	c := &chainResult{Chains: Chains{EffectiveSize: math.Inf(1)}, coordinates: at.profile()}
+	c := &chainResult{Chains: Chains{EffectiveSize: math.Inf(1)}, coordinates: at.profile(), between: between}
 	c.summaries = stat.Columns(all, n, d.width)
 	for _, s := range c.summaries {
 		c.RHat, c.EffectiveSize = max(c.RHat, s.RHat), min(c.EffectiveSize, s.EffectiveSize)
@@ -114,9 +174,9 @@ func climbs(likely []float64, chains int) []bool {
 // largest of as many samples' distances to the others; not where chains mix. Beyond are those whose
 // weight is beyond all that the generator's density accounts for, however many are near. A chain
 // that still climbs, below the samples, tells nothing.
-func (d *diagnosis) far() (count, beyond int) {
+func (d *diagnosis) far() (count int, beyond []int) {
 	if d.chain.Mixed && d.weight == nil {
-		return 0, 0
+		return 0, nil
 	}
 	stride, samples, scale := len(d.all), []float64(nil), []float64(nil)
 	ends := make([]float64, d.options.Chains*stride)
@@ -126,6 +186,7 @@ func (d *diagnosis) far() (count, beyond int) {
 		samples, ends, scale = d.ends()
 	}
 	settled, logs, likely := ends[:0:0], []float64(nil), d.likelihoods(d.chained, ends)
+	var which []int
 	for i := 0; i < len(ends); i += stride {
 		if d.chain.climbs[i/stride] && likely[i/stride] < d.lowest {
 			continue
@@ -133,16 +194,26 @@ func (d *diagnosis) far() (count, beyond int) {
 		settled = append(settled, ends[i:i+stride]...)
 		if d.weight != nil {
 			logs = append(logs, ends[i+slices.Index(d.all, engine.LogWeight)])
+			which = append(which, i/stride)
 		}
 	}
 	if d.weight != nil {
-		beyond = d.weight.Beyond(logs)
+		for _, i := range largest(logs, d.weight.Beyond(logs)) {
+			beyond = append(beyond, which[i])
+		}
 	}
 	if d.chain.Mixed {
 		return 0, beyond
 	}
 	probes := min(d.options.Chains, d.options.Samples/8) * stride
 	return apart(settled, samples[:probes], samples[probes:], scale), beyond
+}
+
+// largest returns where the n largest values are.
+func largest(values []float64, n int) []int {
+	order := make([]int, len(values))
+	floats.Argsort(slices.Clone(values), order)
+	return order[len(order)-n:]
 }
 
 // unvisited returns the share of the samples that are where no chain ended near.

@@ -408,6 +408,8 @@ func (w *vectorWalk) Shape(uint64) {} // of few coordinates
 
 func (w *vectorWalk) LogDensities() []float64 { return nil }
 
+func (w *vectorWalk) Moving() []float32 { return w.Coordinates() }
+
 func (w *vectorWalk) Coordinates() []float32 {
 	for i := range w.x {
 		w.x[i] = float32(w.r.NormFloat64())

@@ -332,6 +332,7 @@ func (w *still) Observe(values []float64)           { copy(values, w.values) }
 func (w *still) Coordinates() []float32             { return w.x }
 func (w *still) Shape(uint64)                       {}
 func (w *still) LogDensities() []float64            { return w.logs }
+func (w *still) Moving() []float32                  { return w.x }
 
 // A prospecting system's chains from far away end where they are told.
 type prospecting struct {
@@ -423,7 +424,7 @@ func TestFarChains(t *testing.T) {
 		}
 		d.walked, d.chained = &still{values: values}, &still{values: ends}
 		far, out := d.far()
-		require.Equal(t, []int{want, beyond}, []int{far, out})
+		require.Equal(t, []int{want, beyond}, []int{far, len(out)})
 		require.True(t, 2 < want && want < chains, "%d", want)
 	}
 }
@@ -583,4 +584,48 @@ func TestMemoryFarFromZero(t *testing.T) {
 		d.stages = stages
 		require.Zero(t, d.memory(0))
 	}
+}
+
+// A staying walk's states are normal about 30 in each of two coordinates, where the target has so
+// much weight.
+type staying struct {
+	still
+	random *rand.Rand
+	weight float64
+}
+
+func (w *staying) Advance(context.Context, int) error {
+	for i := range w.logs {
+		w.logs[i] = math.Log(w.weight / (2 * math.Pi))
+		for j := range 2 {
+			u := w.random.NormFloat64()
+			w.x[2*i+j] = float32(30 + u)
+			w.logs[i] -= u * u / 2
+		}
+	}
+	return nil
+}
+
+// TestThinPlaces: what chains are in that the generator lacks is thin where its share of Z times
+// the squared distance from the samples is less than an average's error by chance, and the report
+// says that chains ended there.
+func TestThinPlaces(t *testing.T) {
+	for weight, thin := range map[float64]bool{5e-6: true, 2e-5: false, 0.3: false} {
+		d := &diagnosis{
+			all: []string{"x"}, names: []string{"x"}, columns: []column{{low: -9, high: 99}}, width: 1, stages: [][]float64{{-1, 1, -1, 1}},
+			weight: &Weights{LogZ: 0, EffectiveSize: 1}, options: Options{Samples: 4, Evaluation: &measure.Evaluation{Samples: 20_000}},
+		}
+		w := &staying{still{[]float64{30, 30}, make([]float32, 4), make([]float64, 2)}, rand.New(rand.NewPCG(1, 2)), weight}
+		got, err := d.thin(t.Context(), w, 2, []int{1}, 1)
+		require.NoError(t, err)
+		require.Equal(t, thin, got, weight)
+		none, err := d.thin(t.Context(), w, 2, nil, 1)
+		require.NoError(t, err)
+		require.False(t, none)
+	}
+	d := &diagnosis{chain: &chainResult{Chains: Chains{Thin: 3}}, found: &Prospect{Chains: 96, Scale: 40, Thin: 1}}
+	require.Equal(t, "; 96 chains started up to 40 times the target's scale away and met no other mode that counts; 4 chains ended in states that the generator hardly draws, which hold too little of the target to show in averages", d.looked())
+	d.chain.Thin, d.found.Thin = 0, 0
+	require.Equal(t, "; 96 chains started up to 40 times the target's scale away and met no other mode", d.looked())
+	require.Empty(t, (&diagnosis{}).looked())
 }

@@ -31,6 +31,8 @@ type Prospect struct {
 	// Lost is how many ended where ln π is as high as of samples, and the generator's
 	// density too small to draw them.
 	Lost int `json:"lost"`
+	// Thin is how many did in places that hold too little for averages to miss it.
+	Thin int `json:"thin,omitempty"`
 	// Near names observables of the one of them with the largest weight.
 	Near string `json:"near,omitempty"`
 }
@@ -72,8 +74,15 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 		}
 	}
 	p := &Prospect{Chains: prospectors, Scale: slices.Max(prospected), Steps: steps, Lost: d.weight.Beyond(logs)}
-	if p.Lost > 0 {
-		p.Near = d.place(ends[slices.Index(logs, slices.Max(logs))*stride:][:stride])
+	which := largest(logs, p.Lost)
+	thin, err := d.thin(within, w, prospectors, which, max(1, steps/traced))
+	switch {
+	case err != nil && !late(ctx, err):
+		return err
+	case thin:
+		p.Lost, p.Thin = 0, p.Lost
+	case p.Lost > 0:
+		p.Near = d.place(ends[which[p.Lost-1]*stride:][:stride])
 	}
 	d.found = p
 	return nil

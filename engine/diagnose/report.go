@@ -109,6 +109,9 @@ type Chains struct {
 	// Beyond is the number of those that ended where π/q is larger than a generator that
 	// covers π lets it be for so many.
 	Beyond int `json:"beyond,omitempty"`
+	// Thin is the number of those, where chains do not mix, whose places hold too little for
+	// averages to miss it.
+	Thin int `json:"thin,omitempty"`
 }
 
 // Weights are importance weights of the samples as drawn.

@@ -22,8 +22,8 @@ func (d *diagnosis) report() *Report {
 	f := d.findings()
 	stage := d.judge(r, f)
 	d.refute(r)
-	if p := d.found; p != nil && r.Verdict == Trustworthy {
-		r.Sentence += fmt.Sprintf("; %d chains started up to %g times the target's scale away and met no other mode", p.Chains, p.Scale)
+	if r.Verdict == Trustworthy {
+		r.Sentence += d.looked()
 	}
 	for j, name := range d.names {
 		seen := Observable{Name: name, Settled: -1, Memory: d.memory(j)}
@@ -44,6 +44,26 @@ func (d *diagnosis) report() *Report {
 	}
 	r.Seconds = time.Since(d.start).Seconds()
 	return r
+}
+
+// looked says what chains met beyond the samples.
+func (d *diagnosis) looked() (said string) {
+	thin := 0
+	if d.chain != nil {
+		thin = d.chain.Thin
+	}
+	if p := d.found; p != nil {
+		thin += p.Thin
+		met := "no other mode"
+		if p.Thin > 0 {
+			met = "no other mode that counts"
+		}
+		said = fmt.Sprintf("; %d chains started up to %g times the target's scale away and met %s", p.Chains, p.Scale, met)
+	}
+	if thin > 0 {
+		said += fmt.Sprintf("; %s ended in states that the generator hardly draws, which hold too little of the target to show in averages", count(thin, "chain"))
+	}
+	return said
 }
 
 // findings are what a verdict follows from.

@@ -190,31 +190,31 @@ func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int)
 
 // Score implements engine.Scorer.
 func (e *Ensemble) Score(values []float64, params []float32, format string, states []byte) error {
-	_, err := e.Likelihoods(values, params, format, states)
+	_, _, err := e.Likelihoods(values, params, format, states)
 	return err
 }
 
-// Likelihoods is Score that returns ln π in the coordinates that are learned too, where the
-// density is known.
-func (e *Ensemble) Likelihoods(values []float64, params []float32, format string, states []byte) (logPi []float64, err error) {
+// Likelihoods is Score that also returns the states in the coordinates that are learned, and
+// where the density is known their ln π, in the units of ln Z.
+func (e *Ensemble) Likelihoods(values []float64, params []float32, format string, states []byte) (s States, logPi []float64, err error) {
 	stride := len(e.Observables())
-	s, err := e.read(format, states)
+	s, err = e.read(format, states)
 	if err == nil && s.Len()*stride != len(values) {
 		err = fmt.Errorf("states: there are %d for %d values of %d each", s.Len(), len(values), stride)
 	}
 	if err != nil {
-		return nil, err
+		return s, nil, err
 	}
 	if params != nil && e.Dense {
 		w := &walk{e: e, all: s, sampler: e.NewSampler(params), hi: s.Len(), logPi: make([]float64, s.Len())}
 		w.Observe(values)
-		return w.logPi, e.err()
+		return s, w.logPi, e.err()
 	}
 	e.eachRow(s.Len(), func(m *mover, lo, hi int) { e.observe(m, values[lo*stride:hi*stride], s.Part(lo, hi)) })
 	for i := stride - 1; e.Dense && i < len(values); i += stride {
 		values[i] = math.NaN()
 	}
-	return nil, e.err()
+	return s, nil, e.err()
 }
 
 var (

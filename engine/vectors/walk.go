@@ -262,6 +262,9 @@ func (w *walk) Advance(ctx context.Context, steps int) error {
 // Coordinates implements chains.VectorWalk.
 func (w *walk) Coordinates() []float32 { return w.e.shown(w.all).X }
 
+// Moving implements chains.VectorWalk.
+func (w *walk) Moving() []float32 { return w.all.X }
+
 // LogDensities implements chains.VectorWalk.
 func (w *walk) LogDensities() []float64 { return w.logPi }
 
@@ -277,14 +280,16 @@ func (w *walk) observe(values []float64, weigh bool) {
 	w.each(func(t *Tools, lo, hi int) {
 		values, part := values[lo*stride:hi*stride], w.all.Part(lo, hi)
 		logPi := w.e.observe(t.mover, values, part)
-		copy(w.logPi[lo:hi], logPi)
+		for r, v := range logPi {
+			w.logPi[lo+r] = v + w.e.volume()
+		}
 		if !weigh {
 			return
 		}
 		logQ := t.log[:hi-lo]
 		t.LogDensity(logQ, part)
 		for r, q := range logQ {
-			values[(r+1)*stride-1] = logPi[r] - q + w.e.volume()
+			values[(r+1)*stride-1] = w.logPi[lo+r] - q
 		}
 	})
 }

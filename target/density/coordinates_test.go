@@ -23,7 +23,7 @@ func TestLikelihoodAtWall(t *testing.T) {
 	s.Initialize(params)
 	x := []float32{0.9, 0.99, 0.9999}
 	values := make([]float64, len(x)*len(s.(*system).names))
-	logs, err := s.(*system).Likelihoods(values, params, s.(*system).Formats()[0].Name, asm.Bytes(x))
+	_, logs, err := s.(*system).Likelihoods(values, params, s.(*system).Formats()[0].Name, asm.Bytes(x))
 	require.NoError(t, err)
 	for i, v := range x {
 		want := 12*float64(v) + math.Log(float64(v)*(1-float64(v)))

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -168,7 +169,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		out.Metrics = nil
 		s.compare(out, values, weights, warn)
 		if weights != nil && weights.EffectiveSize > 0 {
-			if err := s.visit(out, params, &weights.Weights); err != nil {
+			if err := s.visit(out, params, &weights.Weights, values); err != nil {
 				return nil, err
 			}
 		}
@@ -239,8 +240,8 @@ func (s *system) compare(out *measure.Evaluation, values []float64, weights *mea
 // beyond what its density accounts for, of any, or of the chains' last ones together. What chains visit and leave again has the weight of their visits; a thin
 // tail, of less than a probability's error by chance in as many samples, and less likely than
 // nearly all of the chains' states, is warned of and not lost. Chains that have not settled do
-// not know how thin it is.
-func (s *system) visit(out *measure.Evaluation, params []float32, weights *measure.Weights) error {
+// not know how thin it is by their number: there, the chains' own states tell how much of Z it has.
+func (s *system) visit(out *measure.Evaluation, params []float32, weights *measure.Weights, samples []float64) error {
 	states, whole, width := s.reference.states, s.Formats()[0], len(s.names)
 	n := len(states) / whole.RowBytes
 	if n == 0 {
@@ -248,7 +249,7 @@ func (s *system) visit(out *measure.Evaluation, params []float32, weights *measu
 	}
 	draws, weight := n/ofReference, s.column(engine.LogWeight)
 	values := make([]float64, n*width)
-	likelihood, err := s.Likelihoods(values, params, whole.Name, states)
+	learned, likelihood, err := s.Likelihoods(values, params, whole.Name, states)
 	if err != nil {
 		return err
 	}
@@ -257,7 +258,8 @@ func (s *system) visit(out *measure.Evaluation, params []float32, weights *measu
 		ends = append(ends, values[c*width+weight])
 	}
 	slices.Sort(ends)
-	beyond, heaviest, bound := make([]bool, n), 0, weights.LogZ-math.Log(weights.EffectiveSize)+math.Log(measure.TooRare*float64(n))
+	beyond, heaviest, alone := make([]bool, n), 0, weights.LogZ-math.Log(weights.EffectiveSize)+math.Log(measure.TooRare*float64(n))
+	bound := alone
 	if m := weights.Beyond(ends); m > 1 {
 		bound = min(bound, ends[ofReference-m])
 	}
@@ -280,14 +282,73 @@ func (s *system) visit(out *measure.Evaluation, params []float32, weights *measu
 	}
 	why := fmt.Sprintf("%d of %d chains came to states that the generator hardly draws, in %.2g %% of their steps: near %s π/q is e^%.3g times its mean",
 		visitors, ofReference, 100*share, strings.Join(place, ", "), values[heaviest*width+weight]-weights.LogZ)
-	out.Warnings = append(out.Warnings, why)
+	lost := mode || share*math.Sqrt(float64(out.Samples)) > 1
 	if slices.ContainsFunc(out.Metrics, func(m measure.Metric) bool { return m.Unsettled }) {
-		out.Doubt = why
+		lack := weights.Missing(s.places(learned, likelihood, values, beyond, samples))
+		switch {
+		case measure.Thin(lack, out.Samples):
+			lost = false
+			why += fmt.Sprintf("; averages lack about %.1g standard deviations without these states", lack)
+		case math.IsNaN(lack):
+			for i := range beyond {
+				beyond[i] = values[i*width+weight] >= alone
+			}
+			lost, out.Doubt = s.stays(values, beyond, samples), why
+		default:
+			lost, out.Doubt = true, why
+		}
 	}
-	if mode || share*math.Sqrt(float64(out.Samples)) > 1 {
+	out.Warnings = append(out.Warnings, why)
+	if lost {
 		out.Lost = append(out.Lost, why)
 	}
 	return nil
+}
+
+// places are those of the chains that were somewhere, given the observables of their states and of
+// samples. They count as if they had every mode.
+func (s *system) places(states vectors.States, logPi, values []float64, there []bool, samples []float64) (all []measure.Place) {
+	width, draws := len(s.names), len(there)/ofReference
+	moments := make([]stat.Mean, width)
+	for i, v := range samples {
+		moments[i%width].Add(v)
+	}
+	for c := 0; c < len(there); c += draws {
+		var p measure.Place
+		for i := c; i < c+draws; i++ {
+			if !there[i] {
+				continue
+			}
+			for _, x := range states.X[i*states.Dim:][:states.Dim] {
+				p.X = append(p.X, float64(x))
+			}
+			p.LogPi = append(p.LogPi, logPi[i]+math.Log(float64(max(1, s.Modes))))
+			for j, name := range s.names {
+				if v := values[i*width+j]; name != "log_density" && name != engine.LogWeight && moments[j].Deviation() > 0 {
+					p.Away = max(p.Away, math.Abs(v-moments[j].Value())/moments[j].Deviation())
+				}
+			}
+		}
+		if p.LogPi != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// stays reports whether a chain was somewhere in the end where ln π is as high as for all but the
+// lowest hundredth of the samples.
+func (s *system) stays(values []float64, there []bool, samples []float64) bool {
+	const rare = 0.01
+	width, draws, density := len(s.names), len(there)/ofReference, s.column("log_density")
+	likely := every(samples, density, width)
+	slices.Sort(likely)
+	for i := draws - 1; i < len(there); i += draws {
+		if there[i] && values[i*width+density] >= likely[int(rare*float64(len(likely)))] {
+			return true
+		}
+	}
+	return false
 }
 
 // visits counts the chains, of so many draws, that were somewhere, and returns the share of

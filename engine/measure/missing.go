@@ -1,0 +1,79 @@
+package measure
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// A Place is where a chain stays that the generator hardly draws: states x, [n][d], of the chain
+// in the coordinates that it moves in, ln π of each in the units of Weights.LogZ, and how many
+// standard deviations of the samples the place is away from their mean.
+type Place struct {
+	X     []float64
+	LogPi []float64
+	Away  float64
+
+	center, deviation []float64
+	lack              float64
+}
+
+// Missing estimates what averages lack by places that the generator hardly draws, in standard
+// deviations of a sample: the share of Z of each, of which stat.LogMass knows by the chain's own
+// states, times the square of how far it is away, if that is more than one deviation. Chains at
+// the same place count once, and one that does not tell its mass is at a place of one that does,
+// or the result is NaN.
+func (w *Weights) Missing(places []Place) (lack float64) {
+	var known, silent, found []Place
+	for _, p := range places {
+		p.lack = math.Exp(stat.LogMass(p.X, p.LogPi)-w.LogZ) * max(1, p.Away*p.Away)
+		p.locate()
+		if math.IsNaN(p.lack) {
+			silent = append(silent, p)
+		} else {
+			known = append(known, p)
+		}
+	}
+	slices.SortStableFunc(known, func(a, b Place) int { return cmp.Compare(b.lack, a.lack) })
+	for _, p := range known {
+		if !slices.ContainsFunc(found, p.near) {
+			found = append(found, p)
+			lack += p.lack
+		}
+	}
+	for _, p := range silent {
+		if !slices.ContainsFunc(found, p.near) {
+			return math.NaN()
+		}
+	}
+	return lack
+}
+
+// locate finds the mean and the standard deviation of each coordinate.
+func (p *Place) locate() {
+	d := len(p.X) / max(1, len(p.LogPi))
+	all := make([]stat.Mean, d)
+	for i, v := range p.X {
+		all[i%d].Add(v)
+	}
+	for i := range all {
+		p.center, p.deviation = append(p.center, all[i].Value()), append(p.deviation, all[i].Deviation())
+	}
+}
+
+// near reports whether the chains are at one place: within three standard deviations.
+func (p *Place) near(other Place) bool {
+	const apart = 3
+	for i, c := range p.center {
+		if !(math.Abs(c-other.center[i]) <= apart*max(p.deviation[i], other.deviation[i])) {
+			return false
+		}
+	}
+	return len(p.center) > 0
+}
+
+// Thin reports whether so much as is missing is less than averages of so many samples are off by
+// by chance.
+func Thin(lack float64, samples int) bool { return lack*math.Sqrt(float64(samples)) < 1 }

@@ -1,0 +1,41 @@
+package measure_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/measure"
+)
+
+// TestMissing: three chains, of which two are in one well and the third in another, have the
+// integrals of two wells, in units of Z, times the squared distance if that is more than one.
+func TestMissing(t *testing.T) {
+	const d, n, logZ = 3, 400, 5.0
+	random := rand.New(rand.NewPCG(1, 2))
+	place := func(at, weight, away float64) (p measure.Place) {
+		for range n {
+			squares := 0.0
+			for range d {
+				u := random.NormFloat64()
+				p.X, squares = append(p.X, at+u), squares+u*u
+			}
+			p.LogPi = append(p.LogPi, logZ+math.Log(weight)-squares/2-d/2.*math.Log(2*math.Pi))
+		}
+		p.Away = away
+		return p
+	}
+	w := measure.Weights{LogZ: logZ}
+	places := []measure.Place{place(0, 1e-4, 0.5), place(20, 2e-5, 10), place(0, 1e-4, 0.5)}
+	lack := w.Missing(places)
+	require.InEpsilon(t, 1e-4+2e-5*100, lack, 0.15)
+	require.True(t, measure.Thin(lack, 200_000) && !measure.Thin(lack, 300_000))
+	require.Zero(t, w.Missing(nil))
+	places[0].X, places[0].LogPi = places[0].X[:d*4], places[0].LogPi[:4]
+	require.InEpsilon(t, 1e-4+2e-5*100, w.Missing(places), 0.15, "four states do not tell, but are where others do")
+	require.True(t, math.IsNaN(w.Missing(places[:2])))
+	require.False(t, measure.Thin(math.NaN(), 1))
+	require.True(t, math.IsNaN(w.Missing([]measure.Place{{}})))
+}

@@ -1,0 +1,76 @@
+package stat
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// fewestStates are those that tell of a chain's surroundings.
+const fewestStates = 16
+
+// LogMass estimates ln ∫π over the surroundings of the states x, [n][d], of a Markov chain of π,
+// where ln π is logs. With A the ellipsoid that holds half of the states and V its volume,
+//
+//	1/∫π = E[1_A(x)/π(x)]/V
+//
+// (Gelfand and Dey, 1994; Robert and Wraith, 2009). It is NaN where states do not tell: they are
+// few, do not vary, or the second half is elsewhere than the first, as of a chain on its way.
+func LogMass(x []float64, logs []float64) float64 {
+	n := len(logs)
+	if n < fewestStates || len(x) < n {
+		return math.NaN()
+	}
+	d := len(x) / n
+	center, deviation, half := make([]float64, d), make([]float64, d), make([]float64, d)
+	for i := range d {
+		var all, first Mean
+		for t := range n {
+			all.Add(x[t*d+i])
+			if t < n/2 {
+				first.Add(x[t*d+i])
+			}
+		}
+		center[i], deviation[i], half[i] = all.Value(), all.Deviation(), first.Value()
+		if !(2*math.Abs(half[i]-center[i]) < deviation[i]) {
+			return math.NaN()
+		}
+	}
+	covariance := mat.NewSymDense(d, nil)
+	full := n >= 4*d // of fewer states the scales alone are known
+	for i := range d {
+		for j := i; j < d; j++ {
+			var sum float64
+			for t := 0; t < n && (full || i == j); t++ {
+				sum += (x[t*d+i] - center[i]) * (x[t*d+j] - center[j])
+			}
+			covariance.SetSym(i, j, sum/float64(n))
+		}
+	}
+	var cholesky mat.Cholesky
+	if !cholesky.Factorize(covariance) {
+		return math.NaN()
+	}
+	squares := make([]float64, n)
+	at := mat.NewVecDense(d, nil)
+	for t := range squares {
+		floats.SubTo(at.RawVector().Data, x[t*d:(t+1)*d], center)
+		var solved mat.VecDense
+		if cholesky.SolveVecTo(&solved, at) != nil {
+			return math.NaN()
+		}
+		squares[t] = mat.Dot(at, &solved)
+	}
+	radius := slices.Sorted(slices.Values(squares))[n/2]
+	var inside []float64
+	for t, s := range squares {
+		if s <= radius {
+			inside = append(inside, -logs[t])
+		}
+	}
+	size, _ := math.Lgamma(float64(d)/2 + 1)
+	volume := float64(d)/2*math.Log(math.Pi*radius) - size + cholesky.LogDet()/2
+	return volume - floats.LogSumExp(inside) + math.Log(float64(n))
+}
