@@ -105,6 +105,11 @@ func squareOf(i int, second, fourth float64) Known1 {
 	return Known1{Name: fmt.Sprintf("x%d²", i), Value: second, Deviation: math.Sqrt(fourth - second*second), Of: func(x []float64, _ int) float64 { return x[i] * x[i] }}
 }
 
+// spreadOf is the average squared distance from a mean.
+func spreadOf(i int, mean, variance, fourth float64) Known1 {
+	return Known1{Name: fmt.Sprintf("variance of x%d", i), Value: variance, Deviation: math.Sqrt(fourth - variance*variance), Of: func(x []float64, _ int) float64 { return (x[i] - mean) * (x[i] - mean) }}
+}
+
 // share is the average of what is 1 in a part of the states, or the part of each.
 func share(name string, p float64, of func(x []float64, k int) float64) Known1 {
 	return Known1{Name: name, Value: p, Deviation: math.Sqrt(p * (1 - p)), Of: of}
@@ -265,7 +270,7 @@ func (r draws) funnel() *Known {
 			return -x[0]*x[0]/(2*s*s) - float64(d-1)*x[0]/2 - math.Exp(-x[0])*dot(x[1:], x[1:])/2
 		},
 		[]Known1{
-			coordinate(0, 0, s*s), squareOf(0, s*s, 3*s*s*s*s),
+			coordinate(0, 0, s*s), squareOf(0, s*s, 3*s*s*s*s), squareOf(1, math.Exp(s*s/2), 3*math.Exp(2*s*s)),
 			share("x1 < 0", .5, func(x []float64, _ int) float64 { return step(-x[1]) }),
 			{Name: "ln x1²", Value: log, Deviation: math.Sqrt(s*s + trigamma(.5)), Of: func(x []float64, _ int) float64 { return math.Log(x[1] * x[1]) }},
 		})
@@ -291,7 +296,7 @@ func (r draws) shell() *Known {
 	logZ, moment := radial(d, radius, w)
 	n := float64(d)
 	figures := []Known1{{Name: "|x|", Value: moment(1), Deviation: math.Sqrt(moment(2) - moment(1)*moment(1)), Of: length}}
-	for i := range 2 {
+	for i := range d {
 		figures = append(figures, coordinate(i, 0, moment(2)/n), squareOf(i, moment(2)/n, 3*moment(4)/(n*(n+2))))
 	}
 	return overReals(fmt.Sprintf("shell of radius %v, width %v, in %s", radius, w, dimensions(d)), d, 0, logZ,
@@ -301,7 +306,7 @@ func (r draws) shell() *Known {
 func (r draws) shells() *Known {
 	n, d, w := 2+r.IntN(4), 2+r.IntN(2), r.ratio(.08, .4)
 	radii, logs := make([]float64, n), make([]float64, n)
-	var first, second float64
+	var first, second, fourth float64
 	for k := range n {
 		radii[k] = float64(k+1) * r.between(.8, 1.2)
 		logs[k], _ = radial(d, radii[k], w)
@@ -311,10 +316,13 @@ func (r draws) shells() *Known {
 	for k := range n {
 		p := math.Exp(logs[k] - logZ)
 		_, moment := radial(d, radii[k], w)
-		first, second = first+p*moment(1), second+p*moment(2)
+		first, second, fourth = first+p*moment(1), second+p*moment(2), fourth+p*moment(4)
 		figures = append(figures, share(fmt.Sprintf("mode %d", k), p, func(_ []float64, at int) float64 { return step(.5 - math.Abs(float64(at-k))) }))
 	}
-	figures = append(figures, Known1{Name: "|x|", Value: first, Deviation: math.Sqrt(second - first*first), Of: length}, coordinate(0, 0, second/float64(d)))
+	figures = append(figures, Known1{Name: "|x|", Value: first, Deviation: math.Sqrt(second - first*first), Of: length})
+	for i := range d {
+		figures = append(figures, coordinate(i, 0, second/float64(d)), squareOf(i, second/float64(d), 3*fourth/float64(d*(d+2))))
+	}
 	return overReals(fmt.Sprintf("%d shells of radii %s, width %v, in %s", n, numbers(radii), w, dimensions(d)), d, n, logZ,
 		func(x []float64, k int) float64 { u := (length(x, k) - radii[k]) / w; return -u * u / 2 }, figures)
 }
@@ -456,7 +464,9 @@ func (r draws) proportions() *Known {
 		logZ += logGamma(a[i]) + logGamma(b[i]) - logGamma(a[i]+b[i])
 		if i < 4 {
 			p := a[i] / (a[i] + b[i])
-			figures = append(figures, coordinate(i, mathext.Digamma(a[i])-mathext.Digamma(b[i]), trigamma(a[i])+trigamma(b[i])),
+			mean, variance := mathext.Digamma(a[i])-mathext.Digamma(b[i]), trigamma(a[i])+trigamma(b[i])
+			excess := 6 * (mathext.Zeta(4, a[i]) + mathext.Zeta(4, b[i])) // the fourth cumulant
+			figures = append(figures, coordinate(i, mean, variance), spreadOf(i, mean, variance, excess+3*variance*variance),
 				Known1{Name: fmt.Sprintf("p%d", i), Value: p, Deviation: math.Sqrt(p * (1 - p) / (a[i] + b[i] + 1)), Of: func(x []float64, _ int) float64 { return 1 / (1 + math.Exp(-x[i])) }})
 		}
 	}

@@ -35,8 +35,8 @@ const (
 	tabled  = "evaluation.samples=20000"
 )
 
-// measuredTwice is how many times more samples than a table has figures are measured by.
-const measuredTwice = 4
+// moreSamples is how many times more samples than a table has figures are measured by.
+const moreSamples = 16
 
 // A VerdictOutcome is what was said of a generator, and what is true.
 type VerdictOutcome struct {
@@ -210,8 +210,8 @@ func (o *VerdictOutcome) hold(ctx context.Context, k *Known, trained engine.Syst
 	}
 	values, logs := make([][]float64, len(k.Figures)), []float64(nil) // of the table's samples
 	means := make([]stat.Mean, len(k.Figures))
-	for first := 0; first < measuredTwice*o.Samples; first += part {
-		n := min(part, measuredTwice*o.Samples-first)
+	for first := 0; first < moreSamples*o.Samples; first += part {
+		n := min(part, moreSamples*o.Samples-first)
 		states := make([]byte, n*format.RowBytes)
 		if err := stream.Fill(ctx, states, format, uint64(first), 0); err != nil {
 			return err
@@ -252,7 +252,7 @@ func (o *VerdictOutcome) hold(ctx context.Context, k *Known, trained engine.Syst
 		return nil
 	}
 	for i, f := range k.Figures {
-		value, se := weights.Mean(values[i])
+		value, se, _ := weights.Mean(values[i])
 		o.interval((value - f.Value) / math.Hypot(se, f.Noise))
 	}
 	if !math.IsNaN(k.LogZ) {
@@ -301,7 +301,7 @@ type Verdicts []VerdictOutcome
 // VerdictsTitle heads their table, and VerdictsLegend explains it.
 const (
 	VerdictsTitle  = "What is said of samples, and what is true"
-	VerdictsLegend = "Each target is drawn from a seed, and its averages and ln Z are known by closed forms, quadrature, transfer matrices or enumeration. The worst error is that of a known average, in sampling floors of the table's samples and measured by four times as many; more than 3 is wrong. Brief is the verdict that ends training, full that of a diagnosis by itself. Held are the 95 % intervals by weights that hold the known value, of those that are given, and the farthest of them in standard errors."
+	VerdictsLegend = "Each target is drawn from a seed, and its averages and ln Z are known by closed forms, quadrature, transfer matrices or enumeration. The worst error is that of a known average, in sampling floors of the table's samples and measured by sixteen times as many; more than 3 is wrong. Brief is the verdict that ends training, full that of a diagnosis by itself. Held are the 95 % intervals by weights that hold the known value, of those that are given, and the farthest of them in standard errors."
 )
 
 // Table returns a line for each target that is reported.
