@@ -45,7 +45,7 @@ func (p *program) benchCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "bench [" + strings.Join(suiteNames(), "|") + "]…",
-		Short: "Measure throughput beside the machine's limits and other programs",
+		Short: "Measure throughput, compared with the machine's limits and other programs",
 		Long: `Measure throughput. Every row gives the time of each repetition, the floor (the
 time that the counted operations would take at the machine's measured peak rates)
 and how much of it is reached, and the time of other programs that compute the

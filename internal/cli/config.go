@@ -73,7 +73,7 @@ func (p *program) showConfig(cfg *resolved) error {
 	p.describeTarget(cfg)
 	switch {
 	case cfg.looks:
-		p.say("the %s preset has not looked at this target, and chooses by such a look; --look lets it", cfg.Shared().Preset)
+		p.say("the %s preset has not looked at this target, though its choices depend on such a look; --look takes it", cfg.Shared().Preset)
 	case cfg.why != "":
 		p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.why)
 	}

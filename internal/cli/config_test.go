@@ -51,7 +51,7 @@ func TestBadInput(t *testing.T) {
 		{"train broken.json", "broken.json:2:1: the comma before this } is one too many"},
 		{"train empty.json", "empty.json:1:1: is empty; it must hold a JSON object"},
 		{"train list.json", "list.json:1:1: a list where an object is needed"},
-		{"train data.csv", `data.csv: begins with "i,j,weight" and is none of the files that are known: a configuration, which is a JSON object in braces, or the edges of a graph (formats revgen, rudy, coo, qubo, bqpjson), or the couplings of sites of a few states (JSON with "q", or lines after "# q=3"); a program that computes a density is named in a configuration, target.command`},
+		{"train data.csv", `data.csv: unknown kind of file (it begins with "i,j,weight"); known are a configuration, which is a JSON object in braces, or the edges of a graph (formats revgen, rudy, coo, qubo, bqpjson), or the couplings of sites of a few states (JSON with "q", or lines after "# q=3"); to use a program that computes a density, name it in a configuration as target.command`},
 		{"train data.csv --preset best", `data.csv: begins with "i,j,weight" and is none`},
 		{"train model.rvg", `model.rvg: begins with "RevGen\x00\x01…" and is none`},
 		{"train none.json", "open none.json: no such file or directory"},

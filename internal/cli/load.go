@@ -142,7 +142,7 @@ func (s source) unknown(systems catalogue.Systems, start []byte) error {
 			known = append(known, d.Files)
 		}
 	}
-	return usagef("%s: begins with %q and is none of the files that are known: %s; a program that computes a density is named in a configuration, target.command",
+	return usagef("%s: unknown kind of file (it begins with %q); known are %s; to use a program that computes a density, name it in a configuration as target.command",
 		s.name, strings.ToValidUTF8(string(bytes.TrimRight(line, "\r")), "…"), strings.Join(known, ", or "))
 }
 

@@ -40,7 +40,7 @@ func (p *program) mcmcCommand() *cobra.Command {
 	w := walking{chains: 64, draws: 1000, spacing: 1}
 	cmd := &cobra.Command{
 		Use:   "mcmc [" + strings.Join(p.systems.Names(), "|") + "|FILE|DIR]",
-		Short: "Run a target's own Markov chains, to compare a generator with",
+		Short: "Run Markov chains of a target, to compare a generator with",
 		Long: `Run a target's own Markov chains, without any generator. The target is given as to
 train, or by a run directory. The table has of each observable
 
@@ -290,12 +290,12 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 		p.warn(warnings[len(warnings)-1])
 	}
 	if r.Unresolved > 0 {
-		warn("the autocorrelation time is more than %d steps, too long to be measured; --spacing auto may be too small", r.Unresolved)
+		warn("the autocorrelation time exceeds %d steps, the most that can be measured; the spacing chosen by --spacing auto may be too small", r.Unresolved)
 	}
 	for k, l := range r.Levels {
 		for i := range l.Observables {
 			if x := &l.Observables[i]; x.Doubtful() {
-				warn("%s: R̂ %.3f, effective size %.0f: agreement needs R̂ of at most %g and an effective size of at least %d; take more draws, a larger --spacing or --burn-in",
+				warn("%s: the chains have not converged: R̂ is %.3f, effective size %.0f; they need R̂ of at most %g and an effective size of at least %d: take more draws, a larger --spacing or a larger --burn-in",
 					x.Name+at(o.Ladder, k), x.RHat, x.EffectiveSize, chains.MixedRHat, chains.LeastSize)
 			}
 		}
@@ -377,7 +377,7 @@ func writeChains(out io.Writer, r *chains.Result, o chains.Options) error {
 	if o.Ladder != nil {
 		of = fmt.Sprintf(" at each of %d temperatures", len(o.Ladder))
 	}
-	_, err := fmt.Fprintf(out, "\n%s of %s%s, %s apart, after %s: %.2f s and %.2f s before\n", plural(o.Chains, "chain"), plural(o.Draws, "draw"), of,
+	_, err := fmt.Fprintf(out, "\n%s of %s%s, %s apart, after %s of burn-in: drawing took %.2f s, burn-in %.2f s\n", plural(o.Chains, "chain"), plural(o.Draws, "draw"), of,
 		plural(r.Spacing, "step"), plural(r.BurnedIn, "step"), r.Seconds, r.BurnIn)
 	return err
 }

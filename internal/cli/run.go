@@ -64,7 +64,7 @@ func (p *program) runCommand() *cobra.Command {
 	b := batching{part: shard{0, 1, false}}
 	cmd := &cobra.Command{
 		Use:   "run JOBS.ndjson|-",
-		Short: "Run a list of jobs over the cores",
+		Short: "Run a list of jobs in parallel",
 		Long: `Run a list of jobs, one JSON object a line. A job has one verb as a key, whose value is
 the verb's argument, or several in a list. Further keys are the verb's long flags, "set"
 for the configuration, "grid", "id", and "out" for where the output goes:
@@ -101,8 +101,8 @@ was stopped.`,
 	flags.StringVar(&b.resume, "resume", "auto", "continue the directory's batch: auto (if there is one), never or must")
 	flags.Lookup("resume").NoOptDefVal = "auto"
 	flags.BoolVar(&b.outside, "allow-outside", false, "let jobs write outside the batch's directory")
-	flags.Var(&b.part, "shard", "carry out only part i of n, counted from 0; auto: as a task of Slurm or mpirun")
-	flags.Var(&b.maxTime, "max-time", "stop, resumably, after this long: 90m, 01:30:00 or 1-12:00:00")
+	flags.Var(&b.part, "shard", "carry out only part i of n, counted from 0; auto takes i/n from Slurm or mpirun")
+	flags.Var(&b.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
 	addThreads(cmd, &b.threads)
 	p.complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
 	return cmd
@@ -312,7 +312,7 @@ func (p *program) runBatch(ctx context.Context, jobs []*batch.Job, b *batching) 
 	if threads == 0 {
 		threads = defaultThreads()
 	}
-	p.say("%d jobs, %d of them finished before, %d threads: %s", len(jobs), len(have), threads, b.dir)
+	p.say("%d jobs (%d finished earlier), %d threads: %s", len(jobs), len(have), threads, b.dir)
 	for _, j := range jobs {
 		if _, ok := have[j.Index]; !ok {
 			p.estimate(j)

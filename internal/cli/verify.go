@@ -28,7 +28,7 @@ func (p *program) verifyCommand() *cobra.Command {
 	names := strings.Join(append(p.systems.Names(), "all"), "|")
 	cmd := &cobra.Command{
 		Use:   "verify [" + names + "] [DIR|MODEL]",
-		Short: "Check the mathematics exhaustively, and a trained model",
+		Short: "Check the mathematics of a system, or a trained model",
 		Long: `Check the mathematics of a system, or of all: energies, transition matrices,
 losses, gradients and exact references, each against an independent computation.
 With a run directory or model file, check that too: that it is whole and finite,
@@ -186,14 +186,14 @@ func (r *records) verifyModel(ctx context.Context, path string, b bounds, worker
 			bad++
 		}
 	}
-	r.add(model.System, engine.Check{Name: "model.finite", OK: bad == 0, Value: float64(bad), Detail: "parameters that are not finite"})
+	r.add(model.System, engine.Check{Name: "model.finite", OK: bad == 0, Value: float64(bad), Detail: "number of parameters that are not finite"})
 
 	system, err := cfg.New(workers)
 	if err != nil {
 		return err
 	}
 	missing := system.NumParams() - len(model.Params)
-	r.add(model.System, engine.Check{Name: "model.parameters", OK: missing == 0, Value: float64(missing), Detail: "parameters too few for the configuration"})
+	r.add(model.System, engine.Check{Name: "model.parameters", OK: missing == 0, Value: float64(missing), Detail: "number of parameters that the configuration needs and the file lacks"})
 	if checker, ok := system.(engine.SelfChecker); ok && missing == 0 && bad == 0 {
 		samples := cfg.Shared().Evaluation.Samples
 		if err := checker.VerifyModel(ctx, model.Params, samples, func(c engine.Check) { r.add(model.System, c) }); err != nil {
@@ -222,7 +222,7 @@ func (r *records) verifyModel(ctx context.Context, path string, b bounds, worker
 	if summary != nil {
 		r.add(model.System, repeated(summary, again))
 	}
-	detail := "modes, sectors or wells of the target that are missing from the samples"
+	detail := "number of modes, sectors or wells of the target that are missing from the samples"
 	if len(again.Lost) > 0 {
 		detail += ": " + strings.Join(again.Lost, "; ")
 	}
@@ -275,11 +275,11 @@ func (b *bounds) check(e *measure.Evaluation, emit func(engine.Check)) error {
 		// A row that nothing is known to compare with is not judged.
 		if !math.IsNaN(m.Exact) && (m.Floor > 0 || math.IsNaN(m.Error)) {
 			judged++
-			emit(engine.AtMost("floor/"+m.Name, m.Floors(), b.floor, "error of %d samples in units of that of exact ones", e.Samples))
+			emit(engine.AtMost("floor/"+m.Name, m.Floors(), b.floor, "error of %d samples, in sampling floors", e.Samples))
 		}
 	}
 	if judged == 0 {
-		emit(engine.Check{Name: "floor", Detail: "no metric has a sampling floor, so that nothing bounds their errors"})
+		emit(engine.Check{Name: "floor", Detail: "no metric has a sampling floor to compare with"})
 	}
 	return nil
 }
@@ -299,7 +299,7 @@ func readSummary(path string) (*measure.Evaluation, error) {
 // of the confidence intervals' half width.
 func repeated(first, again *measure.Evaluation) engine.Check {
 	c := engine.Check{Name: "model.summary", OK: len(first.Metrics) == len(again.Metrics), Bound: 0.1,
-		Detail: "largest change of a metric against its confidence interval"}
+		Detail: "largest change of a metric when measured again, in half widths of its confidence interval"}
 	for i := range min(len(first.Metrics), len(again.Metrics)) {
 		a, b := first.Metrics[i], again.Metrics[i]
 		half := (a.Interval[1] - a.Interval[0]) / 2
