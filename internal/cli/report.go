@@ -34,12 +34,13 @@ func (p *program) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report DIR…",
 		Short: "Write a report page about a run, several runs or a batch",
-		Long: `Write a page that needs no other file, no network and no scripts: of a run
-directory report.html, with the verdict of its diagnosis, what was measured, its
-pictures, its recipe and the command that repeats it; of several run directories a
-comparison; of the directory of a batch its jobs. train leaves the first by itself.
+		Long: `Write an HTML page that needs no other file, no network and no scripts. For one run
+directory it has the verdict of the diagnosis, the measured table, the figures, the
+recipe and the command that repeats the run (train writes this page by itself). For
+several run directories it is a comparison, for the directory of a batch a list of its
+jobs.
 
-With --csv write what was measured as a table instead, one row a metric of a run.`,
+With --csv, write the measured values as a table instead, one row per metric and run.`,
 		Example: `  revgen report runs/ising-quick-seed1
   revgen report cold warm -o comparison.html
   revgen report runs/jobs --csv -o jobs.csv`,

@@ -31,17 +31,17 @@ func (p *program) verifyCommand() *cobra.Command {
 		Short: "Check the mathematics of a system, or a trained model",
 		Long: `Check the mathematics of a system, or of all: energies, transition matrices,
 losses, gradients and exact references, each against an independent computation.
-With a run directory or model file, check that too: that it is whole and finite,
-and that measuring it again gives the figures of its summary; and, for the Ising
-model on lattices of at most 12 spins, that Metropolis steps after generation
-change the law of its samples as the transition matrix says. A mode or sector of
-the target that is missing from the samples is a failed check.
+With a run directory or model file, check the trained model too: the file is whole,
+its parameters are finite, and a second measurement reproduces its summary. For the
+Ising model on at most 12 spins, Metropolis steps after generation must change the
+law of the samples as the transition matrix says. A mode or sector of the target
+that is missing from the samples is a failed check.
 
---max METRIC=VALUE bounds the error of a metric of a trained model, and --max-floor
-all errors in units of those of as many exact samples: a gate for pipelines.
+Pipelines can set bounds: --max METRIC=VALUE bounds the error of one metric of a
+trained model, --max-floor bounds all errors in units of the sampling floor.
 
-One record per check goes to stdout, with --json as NDJSON with the keys system,
-check, ok, value, bound and detail. The exit code is 3 if a check failed.`,
+Each check writes one record to stdout. With --json it is NDJSON with the keys
+system, check, ok, value, bound and detail. The exit code is 3 if a check failed.`,
 		Args: usageArgs(cobra.MaximumNArgs(2)),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -51,8 +51,8 @@ check, ok, value, bound and detail. The exit code is 3 if a check failed.`,
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return p.verify(args, b, threads) },
 	}
-	cmd.Flags().StringArrayVar(&b.max, "max", nil, "largest error of a metric, `METRIC=VALUE`; relative, as in the table, where that is; may be repeated")
-	cmd.Flags().Float64Var(&b.floor, "max-floor", 0, "largest error of all metrics, in units of the sampling floor")
+	cmd.Flags().StringArrayVar(&b.max, "max", nil, "largest allowed error of a metric, `METRIC=VALUE`, relative if the table's is; may be repeated")
+	cmd.Flags().Float64Var(&b.floor, "max-floor", 0, "largest allowed error of all metrics, in units of the sampling floor")
 	addThreads(cmd, &threads)
 	return cmd
 }
@@ -87,7 +87,7 @@ func (p *program) verify(args []string, b bounds, threads int) error {
 		}
 	}
 	if path == "" && (b.floor > 0 || len(b.max) > 0) {
-		return usagef("--max, --max-floor: they are about a trained model; name its run directory or file")
+		return usagef("--max and --max-floor need a trained model; name its run directory or file")
 	}
 	return p.interruptible(func(ctx context.Context) error { return p.check(ctx, chosen, path, b, threads) })
 }
