@@ -57,7 +57,7 @@ func TestBadInput(t *testing.T) {
 		{"train none.json", "open none.json: no such file or directory"},
 		{"train isnig", `"isnig" is neither a system (` + known + `) nor a file`},
 		{"train broken.json --preset quick", "broken.json:2:1: the comma before this } is one too many"},
-		{"train small.json --preset paper", "--preset: goes with a system; small.json names its own preset"},
+		{"train small.json --preset paper", "--preset needs a system; small.json names its own preset"},
 		{"train ising --preset fast", `preset: "fast" is not one of quick, paper, best`},
 		{"train ising toy", "accepts at most 1 arg(s), received 2; see revgen train --help"},
 		{"train --set target.beta=NaN", `--set "target.beta=NaN": target.beta: NaN is not a finite number`},

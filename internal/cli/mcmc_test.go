@@ -66,7 +66,7 @@ func TestMCMC(t *testing.T) {
 
 	for want, args := range map[string][]string{
 		"gmm: the system has no chains of its own at":    {"gmm", "--ladder", "0.1,0.2"},
-		"1 inverse temperatures; give 2 to 256":                  {"ising", "--ladder", "0.1"},
+		"1 inverse temperatures; give 2 to 256":          {"ising", "--ladder", "0.1"},
 		"0.1 comes after 0.1":                            {"ising", "--ladder", "0.1,0.1"},
 		"\"b\" is not a number":                          {"ising", "--ladder", "0.1,b"},
 		`"0.1:0.2:" is not first:last:step or a,b,c`:     {"ising", "--ladder", "0.1:0.2:"},

@@ -110,7 +110,7 @@ func (p *program) score(s *scoring) error {
 		return err
 	}
 	if p.batched && s.file == "-" {
-		return usagef("a job of a batch has no stdin; name the file of the states after the target")
+		return usagef("a job of a batch has no stdin; give the file of the states after the target")
 	}
 	if info, err := os.Stat(s.name); err == nil && info.IsDir() {
 		s.name = filepath.Join(s.name, "config.json")
@@ -161,7 +161,7 @@ func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scored
 	}
 	if len(whole) == 0 {
 		engine.Release(system)
-		return nil, usagef("%s: the system does not say the energies of states", cfg.Shared().System)
+		return nil, usagef("%s: the system does not give the energies of states", cfg.Shared().System)
 	}
 	return &scored{system, params, whole}, nil
 }

@@ -226,7 +226,7 @@ func (w *pilotWalk) begin() error {
 	if w.e.modes > 0 {
 		where = fmt.Sprintf(" in mode %d", w.mode)
 	}
-	return fmt.Errorf("%s: ln π is −∞ at all of %d states about the origin, near and far%s; say where it is not by target.center and target.scale, or bound the coordinates by target.support", w.e.key, len(pilotReaches)*pilotChains, where)
+	return fmt.Errorf("%s: ln π is −∞ at all of %d states about the origin, near and far%s; say where it is finite with target.center and target.scale, or bound the coordinates with target.support", w.e.key, len(pilotReaches)*pilotChains, where)
 }
 
 // step moves every chain once, and makes the next steps longer if more than three in
