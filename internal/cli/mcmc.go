@@ -297,8 +297,8 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 	for k, l := range r.Levels {
 		for i := range l.Observables {
 			if x := &l.Observables[i]; x.Doubtful() {
-				warn("%s: the chains have not converged: R̂ is %.3f, effective size %.0f; they need R̂ of at most %g and an effective size of at least %d: take more draws, a larger --spacing or a larger --burn-in",
-					x.Name+at(o.Ladder, k), x.RHat, x.EffectiveSize, chains.MixedRHat, chains.LeastSize)
+				warn("%s is not reliable yet: R̂ is %.3f (at most %g is needed), effective size %.0f (at least %d is needed); take more draws, a larger --spacing or a larger --burn-in",
+					x.Name+at(o.Ladder, k), x.RHat, chains.MixedRHat, x.EffectiveSize, chains.LeastSize)
 			}
 		}
 	}

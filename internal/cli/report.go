@@ -218,7 +218,7 @@ func (p *program) recipe(config []byte, dir string) (string, error) {
 	if err != nil || why == "" {
 		return fmt.Sprintf("The %s preset, with the settings of the configuration below.", shared.Preset), nil
 	}
-	return fmt.Sprintf("The choice of the %s preset for this target: %s.", shared.Preset, strings.TrimSuffix(why, ".")), nil
+	return fmt.Sprintf("The %s preset chose for this target: %s.", shared.Preset, strings.TrimSuffix(why, ".")), nil
 }
 
 // readPictures reads the SVG files of a folder, the pictures of the system before

@@ -89,7 +89,7 @@ func TestSample(t *testing.T) {
 	// The samples that were measured are the first of the stream.
 	_, measured := readArray(t, filepath.Join(run, "samples.npy"))
 	require.Equal(t, spins[:len(measured)], measured)
-	require.Contains(t, o.stderr, "the run has measured or kept the first 2000")
+	require.Contains(t, o.stderr, "the training run has used the first 2000 samples of seed 1; these start at number 0")
 
 	// Unless asked for they are not repeated, and that is said.
 	o = ok(t, dir, "sample", run, "-n", "3", "-o", "fresh.npy")
