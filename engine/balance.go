@@ -190,19 +190,19 @@ func (l *Balance) Acceptance(local float64) float64 {
 
 // Explain is the end of Explainer's sentence, given the local moves.
 func (b *Balancing) Explain(moves string) string {
-	pairs := fmt.Sprintf("in %.0f %% of the pairs (s, s′) the states are %s apart, in %.0f %% they are independent samples", 100*(1-b.Partners), moves, 100*b.Partners)
+	pairs := fmt.Sprintf("pairs (s, s′): %.0f %% are %s apart, %.0f %% are independent samples", 100*(1-b.Partners), moves, 100*b.Partners)
 	switch b.Partners {
 	case 0:
-		pairs = "the states of a pair (s, s′) are " + moves + " apart"
+		pairs = "pairs (s, s′) are " + moves + " apart"
 	case 1:
-		pairs = "the states of a pair (s, s′) are independent samples"
+		pairs = "pairs (s, s′) are independent samples"
 	}
-	return "trained by reversibility on its log density, with the loss ½ E (R(s) − R(s′))², R = ln q − ln π: " + pairs
+	return "trained by reversibility on its log density; loss ½ E (R(s) − R(s′))² with R = ln q − ln π; " + pairs
 }
 
 // ByPairs is the end of Explainer's sentence for losses of pairs of samples.
 func ByPairs(loss, moves string) string {
-	return fmt.Sprintf("trained by reversibility on pairs of samples, with the loss %s between the laws of (s, s′) and (s′, s); s and s′ are %s apart", loss, moves)
+	return fmt.Sprintf("trained by reversibility on pairs of samples; loss: %s between the laws of (s, s′) and (s′, s); s and s′ are %s apart", loss, moves)
 }
 
 // Moves names a number of moves.

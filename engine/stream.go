@@ -179,7 +179,7 @@ func (s *Stream) Refine(ctx context.Context, states []byte, f Format, first uint
 func (s *Stream) Energies(dst []float64, f Format, states []byte) (beta float64, err error) {
 	w, ok := s.sampler.(Scorer)
 	if !ok {
-		return 0, errors.New("the system does not say the energies of states")
+		return 0, errors.New("the system does not give the energies of states")
 	}
 	return w.Energies(dst, f.Name, states)
 }

@@ -49,7 +49,7 @@ func newReference(ctx context.Context, t Target, workers *pool.Pool) (*reference
 	if t.L > listed {
 		r.bonds = r.joint.bondLaw()
 		if r.correlation = exactCorrelations(t); r.correlation == nil {
-			r.warnings = append(r.warnings, "the transfer matrix underflows so near zero temperature: there is no reference of the correlations")
+			r.warnings = append(r.warnings, "the correlations have no reference: the transfer matrix underflows so near zero temperature")
 		}
 	}
 	return r, err
@@ -98,7 +98,7 @@ func (r *reference) approximate(ctx context.Context, workers *pool.Pool) error {
 		r.value[energy], r.value[specificHeat] = exact.Energy, exact.SpecificHeat
 		r.uncertainty[energy], r.uncertainty[specificHeat] = 0, 0
 	} else if c.drift > 5.5 {
-		r.warnings = append(r.warnings, fmt.Sprintf("the Metropolis runs of the reference are not in equilibrium: from their first half to their second the energy drifts by %.1f standard errors", c.drift))
+		r.warnings = append(r.warnings, fmt.Sprintf("the Metropolis runs of the reference are not in equilibrium: their energy drifts by %.1f standard errors from the first half to the second", c.drift))
 	}
 	r.warnings = append(r.warnings, r.confess(c))
 	return nil

@@ -65,7 +65,7 @@ func (o *Options) Validate() error {
 	case o.Start != nil && len(o.Ladder) > 0:
 		return fmt.Errorf("ladder: chains that are given have none")
 	case len(o.Ladder) == 1 || levels > MostLevels:
-		return fmt.Errorf("ladder: it has %d inverse temperatures, and not between 2 and %d", len(o.Ladder), MostLevels)
+		return fmt.Errorf("ladder: %d inverse temperatures; give 2 to %d", len(o.Ladder), MostLevels)
 	case o.Draws > MostDraws/o.Chains/levels:
 		if levels > 1 {
 			return fmt.Errorf("draws: %d of %d chains at %d temperatures are more than %d together; let the spacing be larger", o.Draws, o.Chains, levels, MostDraws)

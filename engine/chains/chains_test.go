@@ -102,7 +102,7 @@ func TestOptions(t *testing.T) {
 		"draws: 16777217 of 1 chains are more than 16777216 together; let the spacing be larger": func(o *chains.Options) { o.Draws = 1<<24 + 1 },
 		"burn-in: -2 is not between 0 and 2147483647":                                            func(o *chains.Options) { o.BurnIn = -2 },
 		"spacing: 0 is not between 1 and 2147483647":                                             func(o *chains.Options) { o.Spacing = 0 },
-		"ladder: it has 1 inverse temperatures, and not between 2 and 256":                       func(o *chains.Options) { o.Ladder = []float64{0.5} },
+		"ladder: 1 inverse temperatures; give 2 to 256":                                          func(o *chains.Options) { o.Ladder = []float64{0.5} },
 		"ladder: 0.1 comes after 0.5; inverse temperatures ascend":                               func(o *chains.Options) { o.Ladder = []float64{0.5, 0.1} },
 		"ladder: 0.5 comes after 0.5; inverse temperatures ascend":                               func(o *chains.Options) { o.Ladder = []float64{0.5, 0.5} },
 		"ladder: NaN is not a finite number ≥ 0":                                                 func(o *chains.Options) { o.Ladder = []float64{math.NaN(), 0.1} },

@@ -34,8 +34,8 @@ func (r *run) watchAcceptance() {
 	switch {
 	case mean >= leastAcceptance:
 	case step == n:
-		r.report(fmt.Sprintf("only %.2g %% "+stuck+"the first %d steps were accepted: the generator starts too far from the target to learn from it; start it nearer (generator), propose smaller or more varied moves (transition), or raise the temperature first", 100*mean, n))
+		r.report(fmt.Sprintf("only %.2g %% "+stuck+"the first %d steps were accepted: the generator starts too far from the target to learn; start it nearer (generator), propose smaller or more varied moves (transition), or train at a higher temperature first", 100*mean, n))
 	default:
-		r.report(fmt.Sprintf("only %.2g %% "+stuck+"steps %d to %d were accepted: pairs that do not move teach nothing from there on; propose smaller or more varied moves (transition)", 100*mean, step-n+1, step))
+		r.report(fmt.Sprintf("only %.2g %% "+stuck+"steps %d to %d were accepted: a pair whose move is rejected teaches nothing; propose smaller or more varied moves (transition)", 100*mean, step-n+1, step))
 	}
 }

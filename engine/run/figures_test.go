@@ -282,13 +282,13 @@ func TestAnnealing(t *testing.T) {
 // TestSentences: what a report says of how a generator was trained.
 func TestSentences(t *testing.T) {
 	for partners, want := range map[float64]string{
-		0: "the states of a pair (s, s′) are one sweep apart", 1: "the states of a pair (s, s′) are independent samples",
-		0.3: "in 70 % of the pairs (s, s′) the states are one sweep apart, in 30 % they are independent samples",
+		0: "pairs (s, s′) are one sweep apart", 1: "pairs (s, s′) are independent samples",
+		0.3: "pairs (s, s′): 70 % are one sweep apart, 30 % are independent samples",
 	} {
-		require.Equal(t, "trained by reversibility on its log density, with the loss ½ E (R(s) − R(s′))², R = ln q − ln π: "+want, (&engine.Balancing{Partners: partners}).Explain(engine.Moves(1, "sweep")))
+		require.Equal(t, "trained by reversibility on its log density; loss ½ E (R(s) − R(s′))² with R = ln q − ln π; "+want, (&engine.Balancing{Partners: partners}).Explain(engine.Moves(1, "sweep")))
 	}
 	require.Equal(t, "3 steps", engine.Moves(3, "step"))
-	require.Equal(t, "trained by reversibility on pairs of samples, with the loss MMD between the laws of (s, s′) and (s′, s); s and s′ are 3 steps apart", engine.ByPairs("MMD", "3 steps"))
+	require.Equal(t, "trained by reversibility on pairs of samples; loss: MMD between the laws of (s, s′) and (s′, s); s and s′ are 3 steps apart", engine.ByPairs("MMD", "3 steps"))
 	var c engine.Count
 	require.Zero(t, c.Rate())
 	c.Add(engine.Count{Proposed: 8, Accepted: 2})

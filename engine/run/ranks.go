@@ -97,7 +97,7 @@ func (r *run) count(ctx *context.Context, opt *Options) error {
 	s, ok := r.trainer.System().(engine.Counted)
 	if !ok {
 		if opt.MaxEvaluations > 0 || engine.TallyOf(*ctx).Limited() {
-			return fmt.Errorf("max-evaluations: those of %s are not counted; they are of reals, mixed and targets in Go", r.common.System)
+			return fmt.Errorf("max-evaluations: evaluations of %s are not counted; those of reals, mixed and targets in Go are", r.common.System)
 		}
 		return nil
 	}

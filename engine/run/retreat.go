@@ -91,7 +91,7 @@ func (r *run) retreat(err error) error {
 	r.moved, r.pending, r.dirty = f.Moved, nil, true
 	r.first = min(r.first, f.Step)
 	r.ease()
-	r.report(fmt.Sprintf("step %d: the %s is not finite; back to step %d, and on at %g of the learning rate", bad.Step, bad.Tensor, f.Step, t.Eased()))
+	r.report(fmt.Sprintf("step %d: the %s is not finite; training goes back to step %d and continues with %g of the learning rate", bad.Step, bad.Tensor, f.Step, t.Eased()))
 	return r.rewind(f.Metrics)
 }
 

@@ -42,7 +42,7 @@ func TestNonFiniteStepsAreTakenBack(t *testing.T) {
 	dir := t.TempDir()
 	whole, err := train(t, context.Background(), wandering(), 1, run.Options{Dir: dir})
 	require.NoError(t, err)
-	require.Equal(t, []string{"step 351: the loss is not finite; back to step 200, and on at 0.25 of the learning rate"}, whole.Warnings)
+	require.Equal(t, []string{"step 351: the loss is not finite; training goes back to step 200 and continues with 0.25 of the learning rate"}, whole.Warnings)
 	want := records(dir)
 	require.Len(t, want, steps/10)
 	require.InDelta(t, rate, want[19].LearningRate, 1e-12)

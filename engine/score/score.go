@@ -46,7 +46,7 @@ func NewJudge(target, model engine.System, params []float32) (*Judge, error) {
 	j := &Judge{params: params}
 	var ok bool
 	if j.target, ok = target.(engine.Scorer); !ok {
-		return nil, errors.New("the system does not say the energies of states")
+		return nil, errors.New("the system does not give the energies of states")
 	}
 	j.add(Energy, fromEnergy)
 	j.add(LogDensity, fromDensity)

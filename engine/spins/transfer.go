@@ -59,7 +59,7 @@ func NewTransfer(g *Graph) (*Transfer, error) {
 	search := newFrontierSearch(g)
 	order := search.order(math.Ldexp(1, MaxFrontier+1) * float64(g.N()))
 	if order == nil {
-		return nil, fmt.Errorf("more than %d spins have neighbours on both sides of every cut, in any order that was tried", MaxFrontier)
+		return nil, fmt.Errorf("more than %d spins have neighbours on both sides of some cut, in every order that was tried", MaxFrontier)
 	}
 	t := &Transfer{graph: g, pinned: -1}
 	if !g.HasFields() {
@@ -70,7 +70,7 @@ func NewTransfer(g *Graph) (*Transfer, error) {
 	case t.widest > MaxFrontier+1:
 		return nil, fmt.Errorf("the frontier of a transfer matrix is %d spins; at most %d can be", t.widest-1, MaxFrontier)
 	case work > mostTransferred:
-		return nil, fmt.Errorf("the transfer matrix of %d spins takes %.2g operations; at most %.2g are made", n, work, float64(mostTransferred))
+		return nil, fmt.Errorf("the transfer matrix of %d spins would take %.2g operations, more than the limit of %.2g", n, work, float64(mostTransferred))
 	case t.memory(1) > memory.Limit()/2:
 		return nil, fmt.Errorf("the transfer matrix takes %.3g GiB, and there are %.3g", t.memory(1)/(1<<30), memory.Limit()/(1<<30))
 	}

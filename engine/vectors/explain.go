@@ -31,11 +31,11 @@ func (c *Config) explain(generator, move string) string {
 	by, evaluations := losses[c.Loss.Kind].explain(c, move)
 	every := "a step"
 	if k := c.Loss.Reuse; k > 0 {
-		every = fmt.Sprintf("a batch, which serves %d steps,", k+1)
+		every = fmt.Sprintf("a batch serves %d steps and", k+1)
 	}
 	early := ""
 	if e := c.Loss.Enough; e > 0 {
-		early = fmt.Sprintf("; training ends early where the effective sample size is %v of the samples", e)
+		early = fmt.Sprintf("; training stops early once the effective sample size reaches %v of the samples", e)
 	}
 	return fmt.Sprintf("%s, %s; %s evaluates ln π %d times%s", generator, by, every, evaluations, early)
 }

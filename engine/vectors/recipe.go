@@ -124,7 +124,7 @@ func (c *Config) look(ctx context.Context, t Target) (look mixture.Look, why str
 	}
 	if look.Gaussian {
 		g.Components = 1
-		return look, fmt.Sprintf("a Gaussian, because ln π is quadratic where %d Metropolis chains found weight", len(found.LogPi)), nil
+		return look, fmt.Sprintf("a Gaussian, because ln π is quadratic where %d Metropolis chains found probability mass", len(found.LogPi)), nil
 	}
 	const sum = "ln π is a sum of functions of one coordinate each"
 	because := "ln π is not quadratic"
@@ -179,9 +179,9 @@ func (c *Config) look(ctx context.Context, t Target) (look mixture.Look, why str
 		}
 		g.divide(found, t)
 	}
-	why = fmt.Sprintf("%s, because %s where %d Metropolis chains found weight", g.name(), because, len(found.LogPi))
+	why = fmt.Sprintf("%s, because %s where %d Metropolis chains found probability mass", g.name(), because, len(found.LogPi))
 	if found.Lines < len(found.LogPi)/fewLines && g.Base == "joint" {
-		why += fmt.Sprintf("; all descend from %d chains, and modes that these did not meet are missing", found.Lines)
+		why += fmt.Sprintf("; all chains descend from %d of them, so modes that those did not meet are missing", found.Lines)
 	}
 	return look, why, nil
 }

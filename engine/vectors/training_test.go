@@ -140,5 +140,5 @@ func TestExplain(t *testing.T) {
 	require.Contains(t, vector.Explain(), "; a step evaluates ln π 4352 times", "512 (1 + ¾ 10)")
 	require.NotContains(t, vector.Explain(), "early")
 	vector.Loss.Thrift(0.995)
-	require.Contains(t, vector.Explain(), "which serves 4 steps, evaluates ln π 4352 times; training ends early where the effective sample size is 0.995")
+	require.Contains(t, vector.Explain(), "a batch serves 4 steps and evaluates ln π 4352 times; training stops early once the effective sample size reaches 0.995")
 }

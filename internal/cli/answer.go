@@ -22,17 +22,18 @@ func (p *program) answerCommand() *cobra.Command {
 	o, format, from, figures := answer.Options{Seconds: 5, Seed: 11, Peers: true}, "md", "", ""
 	cmd := &cobra.Command{
 		Use:   "answer",
-		Short: "Measure the time from a target to averages, training included, beside other samplers",
-		Long: fmt.Sprintf(`Measure how long it takes from a target to averages over it. RevGen trains by the
-preset best and draws samples with their weights; others run as their experts would:
-Wolff's and Swendsen and Wang's clusters and replica exchange in C, Stan's NUTS and
-emcee. All take one thread, one after another, and time is that of the processor.
+		Short: "Measure the time from a target to averages, training included, against other samplers",
+		Long: fmt.Sprintf(`Measure the time from a target to averages over it, training included. RevGen trains
+with the preset best and draws weighted samples. The other samplers run with expert
+settings: the cluster algorithms of Wolff and of Swendsen and Wang, and replica exchange,
+in C; Stan's NUTS; emcee. Each uses one thread, one after another; times are processor
+times.
 
-The table says after what time the slowest average has an error of 1 %% (of its value;
-of vectors, of its standard deviation), how many independent samples a second come from
-then on, and after how many of them training has paid. Averages are held against exact
-ones or, where there are none, against the other samplers'. One that is not installed is
-reported as missing, with the command that installs it.
+The table gives the time until the slowest average has an error of 1 %% (of its value
+or, for vectors, of its standard deviation), the independent samples/s from then on, and
+the number of samples after which training has paid off. Averages are compared with
+exact ones or, if there are none, with those of the other samplers. A sampler that is
+not installed is reported as missing, with the command that installs it.
 
 Targets: %s.`, strings.Join(answer.Names(), ", ")),
 		Example: `  revgen bench answer
@@ -83,11 +84,11 @@ Targets: %s.`, strings.Join(answer.Names(), ", ")),
 	flags := cmd.Flags()
 	flags.StringVarP(&format, "output", "o", format, "format: "+strings.Join(answer.Formats, ", "))
 	flags.StringSliceVar(&o.Only, "only", nil, "targets, separated by commas (default all)")
-	flags.Float64Var(&o.Seconds, "seconds", o.Seconds, "time of a processor that each sampler draws for")
+	flags.Float64Var(&o.Seconds, "seconds", o.Seconds, "processor time, in seconds, that each sampler may use for drawing")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of all samplers")
 	flags.BoolVar(&o.Peers, "peers", true, "compare with other samplers")
-	flags.StringVar(&figures, "figure", "", "directory of a figure of error against time, answer.svg and answer.png")
-	flags.StringVar(&from, "from", "", "measure nothing: write a former output of -o json in another form")
+	flags.StringVar(&figures, "figure", "", "directory for a figure of error against time, answer.svg and answer.png")
+	flags.StringVar(&from, "from", "", "measure nothing: convert an earlier output of -o json to another format")
 	p.complete(cmd, "output", func([]string) []string { return answer.Formats })
 	p.complete(cmd, "only", func([]string) []string { return answer.Names() })
 	return cmd

@@ -45,18 +45,18 @@ func (p *program) benchCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "bench [" + strings.Join(suiteNames(), "|") + "]…",
-		Short: "Measure throughput beside the machine's limits and other programs",
-		Long: `Measure throughput. Every row gives the time of each repetition, the floor (the
-time that the counted operations would take at the machine's measured peak rates)
-and how much of it is reached, and the time of other programs that compute the
-same: they are compiled or started on first use, checked to agree, and timed in
-turn with our own code. One that is not installed is reported as missing.
+		Short: "Measure throughput, compared with the machine's limits and other programs",
+		Long: `Measure throughput. Every row gives the time of a repetition, the time floor (the time
+that the counted operations would take at the machine's measured peak rates), the ratio
+of the two, and the time of other programs for the same computation. Those programs are
+compiled or started on first use, checked to give the same results, and timed in turn
+with RevGen. A program that is not installed is reported as missing.
 
 Suites:
 ` + about.String() + `
-A baseline is a former output of -o json. Its verdicts, faster, slower or
-inconclusive, follow from 95 % confidence intervals of the ratio of times, less
-what the machine may account for; on a busy one all are inconclusive. With
+A baseline is an earlier output of -o json. Each row is then faster, slower or
+inconclusive, by the 95 % confidence interval of the ratio of times, with an allowance
+for the machine's own variation; on a busy machine all rows are inconclusive. With
 --fail-on slower the exit code is 3 if any row is slower.`,
 		Example: `  revgen bench
   revgen bench gemm --isa avx512,avx2 --threads 1,2 --sizes 2048x64x64,2048x256x256
@@ -83,9 +83,9 @@ what the machine may account for; on a busy one all are inconclusive. With
 	flags.IntVar(&b.repetitions, "repetitions", bench.DefaultRepetitions, "repetitions of every measurement")
 	flags.DurationVar(&b.time, "time", bench.DefaultTime, "time of a repetition")
 	flags.BoolVar(&b.peers, "peers", true, "compare with other programs")
-	flags.StringVar(&b.baseline, "baseline", "", "compare with a former output of -o json")
-	flags.StringVar(&b.from, "from", "", "measure nothing: write a former output of -o json in another form")
-	flags.StringVar(&b.failOn, "fail-on", "", "exit code 3 if a row's verdict beside the baseline is this: slower")
+	flags.StringVar(&b.baseline, "baseline", "", "compare with an earlier output of -o json")
+	flags.StringVar(&b.from, "from", "", "measure nothing: convert an earlier output of -o json to another format")
+	flags.StringVar(&b.failOn, "fail-on", "", "exit with 3 if a row has this verdict against the baseline: slower")
 	p.complete(cmd, "fail-on", func([]string) []string { return []string{bench.Slower} })
 	p.complete(cmd, "output", func([]string) []string { return bench.Formats })
 	return cmd

@@ -16,13 +16,13 @@ func (p *program) configCommand() *cobra.Command {
 	show := &cobra.Command{
 		Use:   "show [SYSTEM|FILE.json]",
 		Short: "Print the configuration that train would take",
-		Long: `Print the configuration that train would take: the preset's recipe for the
-target, with all that a file and assignments set. It is complete, valid, and what
-config.json of the run would hold.
+		Long: `Print the configuration that train would use: the preset's recipe for the target,
+with the settings of a file and of --set. It is complete and valid, and the same as
+config.json of the run.
 
-Recipes for targets of one's own look at them first, which train does, and this only
-with --look: it may take minutes. Without, what the recipe chooses is as it stands
-before.`,
+The recipes for reals and mixed take a first look at the target, which may take
+minutes. train always looks; this command does so only with --look, and otherwise
+prints the settings before the look.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -44,7 +44,7 @@ before.`,
 			return p.showConfig(cfg)
 		},
 	}
-	show.Flags().BoolVar(&looks, "look", false, "let the preset's recipe look at a target that it has to look at")
+	show.Flags().BoolVar(&looks, "look", false, "let the preset's recipe take its first look at the target")
 	show.Flags().StringVarP(&s.preset, "preset", "p", "", "preset of the system (default the first)")
 	show.Flags().StringArrayVarP(&s.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
 	schema := &cobra.Command{
@@ -73,7 +73,7 @@ func (p *program) showConfig(cfg *resolved) error {
 	p.describeTarget(cfg)
 	switch {
 	case cfg.looks:
-		p.say("the %s preset has not looked at this target, and chooses by such a look; --look lets it", cfg.Shared().Preset)
+		p.say("the %s preset has not looked at this target, though its choices depend on such a look; --look takes it", cfg.Shared().Preset)
 	case cfg.why != "":
 		p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.why)
 	}

@@ -38,24 +38,25 @@ func (p *program) diagnoseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diagnose DIR|MODEL",
 		Short: "Tell how far the samples of a trained generator can be trusted",
-		Long: `Tell how far the samples of a trained generator can be trusted. Nothing exact of the
-target is needed. Fresh samples are examined in three ways:
+		Long: `Tell how far the samples of a trained generator can be trusted. No exact result is
+needed. Fresh samples are examined in three ways:
 
-  drift    how averages change under 1, 2, 4, … Metropolis steps, and when that ends
-  chains   whether Markov chains that owe nothing to the generator find the same means
-  weights  what importance weights say, where the generator's density is known
+  drift    how averages change under 1, 2, 4, … Metropolis steps, and when they stop
+  chains   whether independent Markov chains find the same averages
+  weights  whether importance weights give the same averages (if the generator's
+           density is known)
 
 The verdict is one of four:
 
-  trustworthy  to what the samples can show
-  refine       usable after the number of steps that it names (sample --refine auto)
-  wrong        do not use
-  unknown      nothing here can tell, for the reason that it gives
+  trustworthy  averages agree, to the accuracy that the sentence states
+  refine       usable after the stated number of Metropolis steps (sample --refine auto)
+  wrong        do not use the samples
+  unknown      the evidence does not decide, for the stated reason
 
-stdout has the verdict and a table of observables, with --json all that was seen. A run
-directory keeps it in diagnosis.json, for sample --refine auto. With --strict the exit
-code is 3 unless the samples are trustworthy as drawn. docs/trust.md says what verdicts
-do not promise.`,
+The verdict and a table of observables go to stdout; --json adds all details. In a run
+directory they are kept in diagnosis.json, which sample --refine auto reads. With
+--strict the exit code is 3 unless the verdict is trustworthy. docs/trust.md explains
+the verdicts and their limits.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d.model, d.reseed = args[0], cmd.Flags().Changed("seed")
@@ -63,9 +64,9 @@ do not promise.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.VarP(&d.samples, "samples", "n", "samples that walk; more see smaller errors")
-	flags.Var(&d.refine, "max-refine", "most Metropolis `steps`, a power of two")
-	flags.Var(&d.maxTime, "max-time", "end within about this long, with what was seen by then")
+	flags.VarP(&d.samples, "samples", "n", "number of samples to examine; more samples reveal smaller errors")
+	flags.Var(&d.refine, "max-refine", "largest number of Metropolis `steps`, a power of two")
+	flags.Var(&d.maxTime, "max-time", "end after about this long, with the evidence found by then")
 	flags.Var(&d.seed, "seed", "seed of samples and chains (default that of the training run)")
 	flags.BoolVar(&d.strict, "strict", false, "exit with 3 unless the verdict is trustworthy")
 	addThreads(cmd, &d.threads)

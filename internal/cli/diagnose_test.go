@@ -43,7 +43,7 @@ func TestDiagnose(t *testing.T) {
 
 	o = revgen(t, dir, "sample", "run", "-n", "10", "-o", "x.npy", "--refine", "auto", "--shard", "0/2")
 	require.Equal(t, exitUsage, o.code)
-	require.Contains(t, o.stderr, "parts of a whole need one diagnosis for all")
+	require.Contains(t, o.stderr, "all shards need the same diagnosis")
 
 	o = revgen(t, dir, "diagnose", "run", "--strict", "-n", "4096")
 	require.Equal(t, exitCheck, o.code, o.stderr)

@@ -106,9 +106,9 @@ func (p *program) machine() error {
 		{"version", m.Version.String()},
 		{"go", m.Go + " " + m.Platform},
 		{"cpu", m.CPU},
-		{"processors", fmt.Sprintf("%d in the affinity mask, GOMAXPROCS %d: %d threads unless told otherwise", m.Affinity, m.Limit, m.Threads)},
+		{"processors", fmt.Sprintf("%d in the affinity mask, GOMAXPROCS %d: %d threads by default", m.Affinity, m.Limit, m.Threads)},
 		{"kernel path", m.Path + ": " + m.Reason},
-		{"paths here", strings.Join(m.Paths, " ")},
+		{"available", strings.Join(m.Paths, " ")},
 		{"features", none(m.Features)},
 		{"missing", none(m.Missing)},
 		{"systems", strings.Join(m.Systems, " ")},
@@ -202,7 +202,7 @@ func (p *program) writeDescription(path string, d *described) error {
 				progress += fmt.Sprintf(", loss %.4g, acceptance %.3f", *s.Loss, *s.Acceptance)
 			}
 			lines = append(lines, [2]string{"progress", progress},
-				[2]string{"heard of", fmt.Sprintf("%s, process %d on %s", s.Updated.Local().Format(time.DateTime), s.Process, s.Host)})
+				[2]string{"updated", fmt.Sprintf("%s, process %d on %s", s.Updated.Local().Format(time.DateTime), s.Process, s.Host)})
 		}
 		if s.Error != "" {
 			lines = append(lines, [2]string{"error", s.Error})

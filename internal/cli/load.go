@@ -125,9 +125,9 @@ func (s source) configuration(systems catalogue.Systems, data []byte) (catalogue
 	case len(start) > 0 && start[0] != '{' && start[0] != '[':
 		return catalogue.Source{}, s.unknown(systems, start)
 	case s.preset != "" && json.Valid(data): // what is wrong with other files comes first
-		return catalogue.Source{}, usagef("--preset: goes with a system; %s names its own preset", s.name)
+		return catalogue.Source{}, usagef("--preset needs a system; %s names its own preset", s.name)
 	case len(data) > maxConfig:
-		return catalogue.Source{}, usagef("%s: longer than %d bytes, which a configuration never is", s.name, maxConfig)
+		return catalogue.Source{}, usagef("%s: longer than %d bytes, too long for a configuration", s.name, maxConfig)
 	}
 	return catalogue.Source{Text: data, File: s.name}, nil
 }
@@ -142,7 +142,7 @@ func (s source) unknown(systems catalogue.Systems, start []byte) error {
 			known = append(known, d.Files)
 		}
 	}
-	return usagef("%s: begins with %q and is none of the files that are known: %s; a program that computes a density is named in a configuration, target.command",
+	return usagef("%s: unknown kind of file (it begins with %q); known are %s; to use a program that computes a density, name it in a configuration as target.command",
 		s.name, strings.ToValidUTF8(string(bytes.TrimRight(line, "\r")), "…"), strings.Join(known, ", or "))
 }
 

@@ -40,31 +40,33 @@ func (p *program) mcmcCommand() *cobra.Command {
 	w := walking{chains: 64, draws: 1000, spacing: 1}
 	cmd := &cobra.Command{
 		Use:   "mcmc [" + strings.Join(p.systems.Names(), "|") + "|FILE|DIR]",
-		Short: "Run a target's own Markov chains, to compare a generator with",
-		Long: `Run a target's own Markov chains, without any generator. The target is given as to
-train, or by a run directory. The table has of each observable
+		Short: "Run Markov chains of a target, to compare a generator with",
+		Long: `Run Markov chains of a target, without any generator. The target is given as for train,
+or by a run directory. The table gives for each observable
 
   mean             with its Monte Carlo standard error
   time             the integrated autocorrelation time, in draws
-  R̂                split, of ranks and folded ranks; a warning names those above 1.01
-  effective size   of all chains; a warning names those below 400
+  R̂                split R̂ of ranks and folded ranks; above 1.01 it is a warning
+  effective size   of all chains together; below 400 it is a warning
   s per effective  seconds of drawing per effective sample
 
-Chains begin as far apart as is known of the target. A step is a heat-bath sweep of
+Chains start as far apart as knowledge of the target allows. A step is a heat-bath sweep of
 the Ising lattice, a round of parallel tempering of spins on a graph, and a Metropolis
 step of "transition" elsewhere. --spacing auto measures the autocorrelation time first
 and puts draws about twice that time apart.
 
---ladder is replica exchange of spins: chains at each of its inverse temperatures, in
-place of target.beta. A step is a heat-bath sweep of every chain and a swap of every
-other pair of neighbouring temperatures. The table has every temperature, and how many
-swaps succeeded. Below some 20 % put more temperatures between.
+--ladder runs replica exchange of spins, with chains at each of the given inverse
+temperatures instead of target.beta. A step is a heat-bath sweep of every chain, then a
+swap of every other pair of neighbouring temperatures. The output gives the observables
+at every temperature and the fraction of accepted swaps. If fewer than about 20 % are
+accepted, insert temperatures between those two.
 
 -o writes the draws of the observables as a structured NumPy array of shape
-(chain, draw), one field for each; docs/trust.md shows ArviZ. --states writes the
-states, of shape (chain, draw, …), in a --format of sample. With --ladder both have the
-temperature as their first axis. The bits do not depend on the number of threads. On
-several ranks (MPI) each moves its own chains and writes their part of the files.`,
+(chain, draw), with a field for each; docs/trust.md shows how ArviZ reads it. --states
+writes the states, of shape (chain, draw, …), in a --format of sample. With --ladder the
+temperature is the first axis of both. The result does not depend on the number of
+threads. With several MPI ranks, each runs its share of the chains and writes their part
+of the files.`,
 		Example: `  revgen mcmc ising --set target.l=8 --set target.beta=0.4 --spacing auto
   revgen mcmc glass.txt --chains 128 --draws 4000 --spacing 4 -o draws.npy
   revgen mcmc ising -s target.l=16 --ladder 0.3:0.6:0.025 --states states.npy --format bits
@@ -84,7 +86,7 @@ several ranks (MPI) each moves its own chains and writes their part of the files
 	flags := cmd.Flags()
 	flags.StringVarP(&w.preset, "preset", "p", "", "preset of the system (default the first)")
 	flags.StringArrayVarP(&w.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
-	flags.Var(&w.chains, "chains", "number of chains, of each temperature")
+	flags.Var(&w.chains, "chains", "number of chains, at each temperature")
 	flags.Var(&w.draws, "draws", "draws of each chain")
 	flags.Var(&w.burnIn, "burn-in", "steps before the first draw (default half of those after it)")
 	flags.Var(&w.spacing, "spacing", "steps from one draw to the next, or auto")
@@ -92,7 +94,7 @@ several ranks (MPI) each moves its own chains and writes their part of the files
 	flags.Var(&w.seed, "seed", "seed of the chains; the same as --set training.seed=N")
 	flags.StringVarP(&w.output, "output", "o", "", "`file` for the draws, a name ending in .npy, or - for stdout in place of the table")
 	flags.StringVar(&w.states, "states", "", "`file` for the states, a name ending in .npy, or - for stdout in place of the table")
-	flags.StringVarP(&w.format, "format", "f", "", "layout of the states, as of sample (default the system's)")
+	flags.StringVarP(&w.format, "format", "f", "", "layout of the states, as for sample (default the system's)")
 	addThreads(cmd, &w.threads)
 	return cmd
 }
@@ -290,13 +292,13 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 		p.warn(warnings[len(warnings)-1])
 	}
 	if r.Unresolved > 0 {
-		warn("the autocorrelation time is more than %d steps, too long to be measured; --spacing auto may be too small", r.Unresolved)
+		warn("the autocorrelation time exceeds %d steps, the most that can be measured; the spacing chosen by --spacing auto may be too small", r.Unresolved)
 	}
 	for k, l := range r.Levels {
 		for i := range l.Observables {
 			if x := &l.Observables[i]; x.Doubtful() {
-				warn("%s: R̂ %.3f, effective size %.0f: agreement needs R̂ of at most %g and an effective size of at least %d; take more draws, a larger --spacing or --burn-in",
-					x.Name+at(o.Ladder, k), x.RHat, x.EffectiveSize, chains.MixedRHat, chains.LeastSize)
+				warn("%s is not reliable yet: R̂ is %.3f (at most %g is needed), effective size %.0f (at least %d is needed); take more draws, a larger --spacing or a larger --burn-in",
+					x.Name+at(o.Ladder, k), x.RHat, chains.MixedRHat, x.EffectiveSize, chains.LeastSize)
 			}
 		}
 	}
@@ -377,7 +379,7 @@ func writeChains(out io.Writer, r *chains.Result, o chains.Options) error {
 	if o.Ladder != nil {
 		of = fmt.Sprintf(" at each of %d temperatures", len(o.Ladder))
 	}
-	_, err := fmt.Fprintf(out, "\n%s of %s%s, %s apart, after %s: %.2f s and %.2f s before\n", plural(o.Chains, "chain"), plural(o.Draws, "draw"), of,
+	_, err := fmt.Fprintf(out, "\n%s of %s%s, %s apart, after %s of burn-in: drawing took %.2f s, burn-in %.2f s\n", plural(o.Chains, "chain"), plural(o.Draws, "draw"), of,
 		plural(r.Spacing, "step"), plural(r.BurnedIn, "step"), r.Seconds, r.BurnIn)
 	return err
 }

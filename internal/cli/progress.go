@@ -69,7 +69,7 @@ func (m *meter) training(now run.Progress) {
 		text += "  " + spent + " evaluations"
 	}
 	if now.Predecessors > 0 {
-		text += fmt.Sprintf("  (%d more to start from it)", now.Predecessors)
+		text += fmt.Sprintf("  (then %d more runs)", now.Predecessors)
 	}
 	m.of(int64(now.Steps))
 	m.foretell(now)
@@ -94,7 +94,7 @@ func (m *meter) foretell(now run.Progress) {
 	if m.bar != nil && !m.p.quiet {
 		_ = m.bar.Clear() // on a terminal, which takes it
 	}
-	m.p.say("the training takes about %s more: %d steps at %s/s, by its first %.0f s", timeLeft(left), now.Steps-now.Step, quantity(now.StepsPerSecond), now.Elapsed.Seconds())
+	m.p.say("the training takes about %s more: %d steps at %s steps/s, as measured in its first %.0f s", timeLeft(left), now.Steps-now.Step, quantity(now.StepsPerSecond), now.Elapsed.Seconds())
 }
 
 // update shows that done of the total is done, at a rate per second.
@@ -132,7 +132,7 @@ func (m *meter) end() {
 // spentText writes evaluations by their stages.
 func spentText(e *engine.Evaluations) string {
 	of := func(n int64) string { return quantity(float64(n)) }
-	return fmt.Sprintf("%s (look %s, training %s, table %s, diagnosis %s)", of(e.Total()), of(e.Look), of(e.Training), of(e.Table), of(e.Diagnosis))
+	return fmt.Sprintf("%s (first look %s, training %s, table %s, diagnosis %s)", of(e.Total()), of(e.Look), of(e.Training), of(e.Table), of(e.Diagnosis))
 }
 
 // quantity writes a number of any size with three digits.

@@ -71,7 +71,7 @@ func TestForetold(t *testing.T) {
 		now.Step, now.Elapsed = 12, 1100*time.Millisecond
 		m.training(now)
 	}
-	require.Equal(t, "the training takes about 1:30 more: 988 steps at 11.0/s, by its first 1 s\n", said.String())
+	require.Equal(t, "the training takes about 1:30 more: 988 steps at 11.0 steps/s, as measured in its first 1 s\n", said.String())
 	for _, short := range []run.Progress{
 		{Steps: 1000, Record: engine.Record{Step: 900}, StepsPerSecond: 11, Elapsed: 2 * time.Second},
 		{Steps: 1000, Record: engine.Record{Step: 10}, StepsPerSecond: 11, Elapsed: 2 * time.Second, Predecessors: 1},

@@ -33,13 +33,14 @@ func (p *program) reportCommand() *cobra.Command {
 	var asCSV bool
 	cmd := &cobra.Command{
 		Use:   "report DIR…",
-		Short: "Write a page about a run, about several, or about a batch",
-		Long: `Write a page that needs no other file, no network and no scripts: of a run
-directory report.html, with the verdict of its diagnosis, what was measured, its
-pictures, its recipe and the command that repeats it; of several run directories a
-comparison; of the directory of a batch its jobs. train leaves the first by itself.
+		Short: "Write a report page about a run, several runs or a batch",
+		Long: `Write an HTML page that needs no other file, no network and no scripts. For one run
+directory it has the verdict of the diagnosis, the measured table, the figures, the
+recipe and the command that repeats the run (train writes this page by itself). For
+several run directories it is a comparison, for the directory of a batch a list of its
+jobs.
 
-With --csv write what was measured as a table instead, one row a metric of a run.`,
+With --csv, write the measured values as a table instead, one row per metric and run.`,
 		Example: `  revgen report runs/ising-quick-seed1
   revgen report cold warm -o comparison.html
   revgen report runs/jobs --csv -o jobs.csv`,
@@ -211,13 +212,13 @@ func (p *program) recipe(config []byte, dir string) (string, error) {
 		values = slices.DeleteFunc(values, func(v string) bool { return !strings.HasPrefix(v, "target.") })
 		looks := false
 		if _, why, looks, err = p.systems.Given(catalogue.Source{System: shared.System, Preset: shared.Preset, Set: values}); looks {
-			return fmt.Sprintf("The %s preset looked at this target; what it chose is in the configuration.", shared.Preset), nil
+			return fmt.Sprintf("The %s preset took a first look at this target. The configuration below holds its choices.", shared.Preset), nil
 		}
 	}
 	if err != nil || why == "" {
-		return fmt.Sprintf("The %s preset as it stands, and what the configuration sets.", shared.Preset), nil
+		return fmt.Sprintf("The %s preset, with the settings of the configuration below.", shared.Preset), nil
 	}
-	return fmt.Sprintf("The %s preset chooses for this target: %s.", shared.Preset, strings.TrimSuffix(why, ".")), nil
+	return fmt.Sprintf("The %s preset chose for this target: %s.", shared.Preset, strings.TrimSuffix(why, ".")), nil
 }
 
 // readPictures reads the SVG files of a folder, the pictures of the system before
@@ -264,12 +265,12 @@ func readText(p *page.Picture) {
 // metricTable is the table of train.
 func metricTable(s *summarised) *page.Table {
 	t := pageTable("Measured", evaluationTable(s.Preset, &measure.Evaluation{Metrics: s.Metrics, Weights: s.Weights}))
-	t.Caption = fmt.Sprintf("%d samples. The sampling floor is the error that as many exact samples would show on average. Green errors are within what 95 %% of such samples show.", s.Samples)
+	t.Caption = fmt.Sprintf("Measured with %d samples. The sampling floor is the average error of as many exact samples. A green error is below the 95 %% quantile of the errors of exact samples.", s.Samples)
 	if slices.ContainsFunc(s.Metrics, func(m measure.Metric) bool { return m.Paper != nil }) {
-		t.Caption += " The paper's column has the errors that it publishes."
+		t.Caption += " The column of the paper holds the errors that the paper reports."
 	}
 	if slices.ContainsFunc(s.Metrics, func(m measure.Metric) bool { return m.Reweighted != nil }) {
-		t.Caption += " By weights: means by the importance weights of the generator's density, ± half the 95 % interval."
+		t.Caption += " By weights: the mean computed with importance weights, ± half its 95 % interval."
 	}
 	for i, m := range s.Metrics {
 		if m.Quantile > 0 && m.Error <= m.Quantile {
@@ -282,7 +283,7 @@ func metricTable(s *summarised) *page.Table {
 // seenTable is the table of diagnose.
 func seenTable(d *diagnose.Report) *page.Table {
 	t := pageTable("Diagnosis", diagnosisTable(d))
-	t.Caption = fmt.Sprintf("How averages of %d samples move under %s; %s.", d.Samples, plural(d.Steps, "Metropolis step"), diagnosisLegend)
+	t.Caption = fmt.Sprintf("Averages of %d samples, before and after %s; %s.", d.Samples, plural(d.Steps, "Metropolis step"), diagnosisLegend)
 	return t
 }
 
@@ -297,7 +298,7 @@ func pageTable(title string, from *report.Table) *page.Table {
 
 // comparison has a column for each run.
 func comparison(dirs []string, all []*summarised) *page.Table {
-	t := &page.Table{Caption: "Errors; in brackets the sampling floor. Green errors are within what 95 % of as many exact samples show.", Header: []string{""}, Left: 1}
+	t := &page.Table{Caption: "Errors, with the sampling floor in brackets. A green error is below the 95 % quantile of the errors of as many exact samples.", Header: []string{""}, Left: 1}
 	add := func(name string, value func(*summarised) page.Cell) {
 		row := page.Cells(name)
 		for _, s := range all {

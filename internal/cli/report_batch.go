@@ -131,7 +131,7 @@ func (b *batchReport) summary() (counts string, facts [][2]string) {
 	}
 	counts = fmt.Sprintf("%s: %d done, %d failed", plural(len(b.records), "job"), len(b.records)-failed-refused, failed)
 	if refused > 0 {
-		counts += fmt.Sprintf(", %d with checks that failed", refused)
+		counts += fmt.Sprintf(", %d with failed checks", refused)
 	}
 	counts += fmt.Sprintf(", %d with warnings", warned)
 	var parts []string
@@ -219,7 +219,7 @@ func (b *batchReport) jobs(which []int) *page.Table {
 	t.Left = len(t.Header)
 	t.Header = append(t.Header, "time")
 	if len(names) > 0 {
-		t.Caption = "Errors, but for the effective sample size, which is 1 at best. Green errors are within what 95 % of as many exact samples show."
+		t.Caption = "Errors; the effective sample size is given by its value, which is 1 at best. A green error is below the 95 % quantile of the errors of as many exact samples."
 		if len(names) < len(b.metrics) {
 			t.Caption += fmt.Sprintf(" revgen report --csv has all %d metrics.", len(b.metrics))
 		}

@@ -32,16 +32,16 @@ func (p *program) reproduceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reproduce",
 		Short: "Repeat the paper's experiments and compare with its figures",
-		Long: fmt.Sprintf(`Train the settings of the paper, measure them, and print its tables with what
-it gives beside the errors and beside those of as many exact samples. Settings:
+		Long: fmt.Sprintf(`Train the settings of the paper, measure them, and print tables of the errors, of the
+paper's errors and of those of as many exact samples. Settings:
 %s.
 
-The output directory holds a run directory for each preset, setting and seed,
-which the same command continues if it was interrupted; results.json and
-results.md, written after each setting; and figures. Outcomes of other presets in
-the same directory are kept beside the new ones. With several seeds, tables
-hold medians and the range of the error; where --only names no settings, the
-lattices of 32 rows are trained for three seeds at most, and that of 64 for one.`, strings.Join(reproduce.Names(), ", ")),
+The output directory holds a run directory for each preset, setting and seed, the
+figures, and results.json and results.md, which are written after each setting. The
+same command continues an interrupted run. Results of other presets in the same
+directory are kept. With several seeds, tables give medians and the range of the
+error. Without --only, lattices of 32 rows are trained for at most three seeds, and
+that of 64 rows for one.`, strings.Join(reproduce.Names(), ", ")),
 		Example: `  revgen reproduce                           # the paper: its four settings and its method
   revgen reproduce --preset quick
   revgen reproduce --preset paper,best --seeds 5 -o results --max-time 01:50:00
@@ -64,9 +64,9 @@ lattices of 32 rows are trained for three seeds at most, and that of 64 for one.
 	flags.StringVarP(&r.Dir, "output", "o", filepath.Join("runs", "reproduce"), "output `directory`")
 	flags.StringArrayVarP(&r.Assignments, "set", "s", nil, "set a value of every configuration, `key.path=value`; may be repeated")
 	flags.Var(&r.seed, "seed", "the first seed")
-	flags.IntVar(&r.Seeds, "seeds", 1, "how many seeds, of which the tables hold medians")
+	flags.IntVar(&r.Seeds, "seeds", 1, "number of seeds; the tables give medians over them")
 	flags.Var(&r.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
-	flags.BoolVar(&r.tables, "tables", false, "train nothing: print the tables of the directory's results.json and write its documents again")
+	flags.BoolVar(&r.tables, "tables", false, "train nothing: print the tables from the directory's results.json and rewrite its documents")
 	addThreads(cmd, &r.threads)
 	p.complete(cmd, "only", func([]string) []string { return reproduce.Names() })
 	p.complete(cmd, "preset", func([]string) []string { return presets })

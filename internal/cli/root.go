@@ -231,22 +231,24 @@ and draws independent samples of it. It needs no data and no gradients of π.
 One principle trains it: in equilibrium the law of (s, s′), where s′ comes from s by
 reversible moves, is the law of (s′, s). The principle has two forms.
 
-  pairs of samples   any generator: the maximum mean discrepancy between the two laws,
-                     which is the paper's method (--preset paper)
-  log densities      a generator that knows its density q: R(s) = R(s′), R = ln q − ln π,
-                     by ½ E (R(s) − R(s′))² (--preset quick and best)
+  pairs of samples   for any generator: the loss is the maximum mean discrepancy between
+                     the two laws (--preset paper, the paper's method)
+  log densities      for a generator that knows its density q: the loss is
+                     ½ E (R(s) − R(s′))² with R = ln q − ln π (--preset quick and best)
 
   revgen train                 train the quick Ising preset and print its table
   revgen reproduce             repeat the paper's four experiments by its method
   revgen sample DIR -n 1e6 -o samples.npy
-  revgen verify ising          check the mathematics, exhaustively
+  revgen verify ising          check the mathematics by exhaustive computation
 
-Data go to stdout, talk to stderr. Exit codes: 0 fine, 1 error, 2 usage or
-configuration, 3 a check failed, 70 a defect of the program, 75 stopped early:
-the same command goes on, 141 nobody reads stdout any longer.
+Results go to stdout, messages to stderr.
 
-Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does;
-REVGEN_RANK_WAIT=2m is how long a rank of MPI waits for the others to begin.`,
+Exit codes: 0 success, 1 error, 2 wrong usage or configuration, 3 a check failed,
+70 a defect of the program, 75 stopped early (the same command continues),
+141 the reader of stdout has gone.
+
+Environment: REVGEN_ISA=generic|avx2|avx512 selects a kernel path, as --isa does;
+REVGEN_RANK_WAIT=2m sets how long an MPI rank waits for the others to start.`,
 		Version:       version.Read().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -281,9 +283,9 @@ REVGEN_RANK_WAIT=2m is how long a rank of MPI waits for the others to begin.`,
 	root.SetVersionTemplate("revgen {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
-	flags.StringVar(&p.isa, "isa", "", "kernel path: generic, avx2 or avx512 (default the best one)")
+	flags.StringVar(&p.isa, "isa", "", "kernel path: generic, avx2 or avx512 (default the best that the CPU supports)")
 	flags.BoolVar(&p.json, "json", false, "write machine-readable JSON")
-	flags.BoolVarP(&p.quiet, "quiet", "q", false, "no progress, no remarks")
+	flags.BoolVarP(&p.quiet, "quiet", "q", false, "print no progress and no messages")
 	p.complete(root, "isa", func([]string) []string {
 		var names []string
 		for _, path := range asm.Supported() {

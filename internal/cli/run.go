@@ -64,32 +64,31 @@ func (p *program) runCommand() *cobra.Command {
 	b := batching{part: shard{0, 1, false}}
 	cmd := &cobra.Command{
 		Use:   "run JOBS.ndjson|-",
-		Short: "Run a list of jobs over the cores",
-		Long: `Run a list of jobs, one JSON object a line. A job has one verb as a key, whose value is
-the verb's argument, or several in a list. Further keys are the verb's long flags, "set"
-for the configuration, "grid", "id", and "out" for where the output goes:
+		Short: "Run a list of jobs in parallel",
+		Long: `Run a list of jobs, one JSON object a line. One key of a job is its verb, whose value is
+the verb's argument, or a list of arguments. The other keys are the verb's long flags,
+"set" for the configuration, "grid", "id", and "out" for the output's place:
 
   {"train": "ising", "set": {"target.beta": 0.3}, "seed": 7, "id": "warm"}
   {"train": "ising", "grid": {"target.beta": "0.1:0.6:0.01", "seed": [1, 2, 3]}}
   {"sample": "runs/jobs/warm", "number": 1000000, "out": "runs/jobs/warm.npy"}
 
-The verbs are ` + verbNames() + `. A grid stands for a job for each
-combination of its values. A job that reads what an earlier one writes waits for it.
+The verbs are ` + verbNames() + `. A grid becomes one job for each
+combination of its values. A job that reads the output of an earlier one waits for it.
 
-Jobs run side by side, each on one thread; one that is longer than its share runs alone
-on all threads. The bits are those of the same command run by itself. Training leaves
-figures and samples only where a job asks for them.
+Jobs run in parallel, each on one thread; a job longer than its share runs alone on all
+threads. Each job gives the same result as its command would alone. Training writes
+figures and samples only if the job asks for them.
 
-stdout has one record a job as NDJSON, in the order of the list: what it was, its exit
-code, its result (what the verb prints with --json) and the time. A job that fails is
-reported with its line, and the others go on. The batch's directory holds the journal of
-finished jobs, results.ndjson, status.json and what jobs write; a job's out may be
-elsewhere only with --allow-outside.
+stdout gets one NDJSON record for each job, in the order of the list: the job, its exit
+code, its result (what the verb prints with --json) and its time. A failed job is
+reported with its line, and the others continue. The directory of the batch holds the
+journal of finished jobs, results.ndjson, status.json and the jobs' output. A job may
+write elsewhere only with --allow-outside.
 
-The same command continues a batch, whatever interrupted it. Finished jobs are not
-repeated, unfinished runs go on from their checkpoints, failed jobs are tried again. The
-exit code is 1 if a job failed, 3 if all that failed were checks, and 75 if the batch
-was stopped.`,
+The same command continues an interrupted batch: finished jobs are not repeated,
+unfinished runs continue from their checkpoints, failed jobs are tried again. The exit
+code is 1 if a job failed, 3 if only checks failed, and 75 if the batch was stopped.`,
 		Example: `  revgen run jobs.ndjson > results.ndjson
   srun revgen run jobs.ndjson --shard auto -o batch-%t
   revgen train ising --grid target.beta=0.1:0.6:0.01 -o sweep`,
@@ -97,12 +96,12 @@ was stopped.`,
 		RunE: func(_ *cobra.Command, args []string) error { return p.runList(args[0], &b) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&b.dir, "output", "o", "", "`directory` of the batch (default runs/NAME of the list; %t is the number of the shard)")
+	flags.StringVarP(&b.dir, "output", "o", "", "`directory` of the batch (default runs/NAME, after the list; %t is the number of the shard)")
 	flags.StringVar(&b.resume, "resume", "auto", "continue the directory's batch: auto (if there is one), never or must")
 	flags.Lookup("resume").NoOptDefVal = "auto"
 	flags.BoolVar(&b.outside, "allow-outside", false, "let jobs write outside the batch's directory")
-	flags.Var(&b.part, "shard", "carry out only part i of n, counted from 0; auto: as a task of Slurm or mpirun")
-	flags.Var(&b.maxTime, "max-time", "stop, resumably, after this long: 90m, 01:30:00 or 1-12:00:00")
+	flags.Var(&b.part, "shard", "carry out only part i of n, counted from 0; auto takes i/n from Slurm or mpirun")
+	flags.Var(&b.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
 	addThreads(cmd, &b.threads)
 	p.complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
 	return cmd
@@ -312,7 +311,7 @@ func (p *program) runBatch(ctx context.Context, jobs []*batch.Job, b *batching) 
 	if threads == 0 {
 		threads = defaultThreads()
 	}
-	p.say("%d jobs, %d of them finished before, %d threads: %s", len(jobs), len(have), threads, b.dir)
+	p.say("%d jobs (%d finished earlier), %d threads: %s", len(jobs), len(have), threads, b.dir)
 	for _, j := range jobs {
 		if _, ok := have[j.Index]; !ok {
 			p.estimate(j)

@@ -217,7 +217,7 @@ func TestBadValuesFailTheirJobs(t *testing.T) {
 		`4 d 0 `,
 		`5 of a 1 it reads what a was to write, which did not`,
 	}, got)
-	require.Contains(t, o.stderr, "4 of 5 jobs failed, the first of which is a in line 1: max-time: ")
+	require.Contains(t, o.stderr, "4 of 5 jobs failed; the same command tries them again; the first failure is a in line 1: max-time: ")
 }
 
 // TestJobsHaveVerbsAsKeys: whether a run is diagnosed is a key of train, and

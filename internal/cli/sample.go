@@ -51,27 +51,27 @@ memory. "-o -" writes to stdout.
 
 Sample i depends on the model, the seed and i alone.
 
-  --shard i/n   writes the i-th of n nearly equal parts; the parts, one after another,
-                are the whole
-  --seed        gives other samples than the default, the seed of the training run
-  --first       says which sample comes first; without it sample begins after those
-                that train has measured, and says so
-  --refine auto takes the Metropolis steps that diagnose found to be needed
+  --shard i/n   writes the i-th of n nearly equal parts; concatenated, the parts are the
+                whole
+  --seed        selects another stream of samples; the default is that of the training run
+  --first       is the number of the first sample; by default sample starts after those
+                that train has used for its table and samples.npy, and says so
+  --refine auto takes as many Metropolis steps as diagnose found necessary
 
 Where the generator's density q is known:
 
-  --weights     writes ln w = ln π − ln q beside each sample: means over the target are
-                Σ w f / Σ w, and Z is the mean of w
-  --exact       makes asymptotically exact draws by independence Metropolis, in chains of
-                61440 draws after 4096 proposals that give none. A rejected proposal
-                repeats the draw before; stderr and FILE.npy.json say what the draws are
-                worth
+  --weights     writes ln w = ln π − ln q beside each sample; the mean of f over the target
+                is Σ w f / Σ w, and Z is the mean of w
+  --exact       makes asymptotically exact draws by independence Metropolis. Each chain
+                discards 4096 proposals, then gives 61440 draws. A rejected proposal
+                repeats the last draw. stderr and FILE.npy.json give the acceptance and
+                the autocorrelation time
 
-Built with MPI and started by mpirun or srun, all ranks write one file, each its
-part, with the bytes that one process writes; --shard 0/1 lets each stand alone.
+In a build with MPI, the ranks of mpirun or srun write one file together, with the same
+bytes as one process. --shard 0/1 makes each rank independent.
 
-FILE.npy.json, beside FILE.npy, has the model's hash, seed, numbers and refinement of
-the samples, version and kernel path.`,
+FILE.npy.json records the model's hash, the seed, the numbers and the refinement of the
+samples, the version and the kernel path.`,
 		Example: `  revgen sample runs/ising-quick-seed1 -n 1e6 -o samples.npy
   srun revgen sample model.rvg -n 1e9 --format bits --shard auto -o part-%t.npy
   revgen sample runs/critical -n 1e6 --exact -o exact.npy
@@ -84,15 +84,15 @@ the samples, version and kernel path.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.VarP(&s.n, "number", "n", "number of samples of the whole, 200000 or 2e5")
+	flags.VarP(&s.n, "number", "n", "number of samples, over all shards: 200000 or 2e5")
 	flags.StringVarP(&s.output, "output", "o", "", "`file` to write, - for stdout")
-	flags.StringVarP(&s.format, "format", "f", "", "layout of a sample; the system's default if not given, ? lists them")
+	flags.StringVarP(&s.format, "format", "f", "", "layout of a sample, ? lists them (default the system's)")
 	flags.Var(&s.seed, "seed", "seed of the samples (default that of the training run)")
-	flags.Var(&s.part, "shard", "write only part i of n, counted from 0; auto: as a task of a Slurm step or array, or of mpirun")
-	flags.Var(&s.first, "first", "number of the first sample in the seed's stream (default after those that were measured)")
-	flags.Var(&s.refine, "refine", "Metropolis steps after generation; auto for as many as diagnose finds to be needed")
-	flags.BoolVar(&s.exact, "exact", false, "asymptotically exact draws, by Metropolis steps from sample to sample")
-	flags.BoolVar(&s.weights, "weights", false, "the logarithm of each sample's weight beside it: --format "+engine.Weighted)
+	flags.Var(&s.part, "shard", "write only part i of n, counted from 0; auto takes i/n from a Slurm step or array, or from mpirun")
+	flags.Var(&s.first, "first", "number of the first sample in the seed's stream (default after those that train has used)")
+	flags.Var(&s.refine, "refine", "Metropolis steps after generation; auto takes as many as diagnose finds necessary")
+	flags.BoolVar(&s.exact, "exact", false, "make asymptotically exact draws, by independence Metropolis")
+	flags.BoolVar(&s.weights, "weights", false, "write ln w beside each sample; the same as --format "+engine.Weighted)
 	addThreads(cmd, &s.threads)
 	return cmd
 }
@@ -256,7 +256,7 @@ func (p *program) sayExact(x engine.Exactness) {
 	if x.AtLeast {
 		bound = "at least "
 	}
-	p.say("exact draws: %.2f %% of the proposals accepted, τ_int %s%.3f draws, the longest run %d; weights: effective size %.4f, Pareto k̂ %s",
+	p.say("exact draws: %.2f %% of the proposals accepted, τ_int %s%.3f draws, longest stay in one state %d draws; weights: effective size %.4f, Pareto k̂ %s",
 		100*x.Acceptance, bound, x.Time, x.Longest, x.Weights.EffectiveSize, stat.ShapeText(x.Weights.ParetoK))
 	if x.Warning != "" {
 		p.warn(x.Warning)
@@ -281,10 +281,10 @@ func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) (uint64, e
 	}
 	switch {
 	case !s.placed:
-		say("samples begin at number %d of seed %d: the run has measured or kept the first %d (--first 0 repeats them)", known, seed, used)
+		say("the training run has used the first %d samples of seed %d; these start at number %d (--first 0 starts at the first)", used, seed, known)
 		return known, nil
 	case uint64(s.first) < known:
-		say("samples begin at number %d of seed %d: the run has measured or kept the first %d", s.first, seed, used)
+		say("the training run has used the first %d samples of seed %d; these start at number %d and may repeat some of them", used, seed, s.first)
 	}
 	return uint64(s.first), nil
 }
@@ -295,9 +295,9 @@ func (p *program) autoRefine(ctx context.Context, s *sampling, model *run.Model,
 	r, err := readDiagnosis(s.model, model)
 	if err == nil && r == nil {
 		if s.part.count > 1 {
-			return 0, usagef("--refine auto: parts of a whole need one diagnosis for all; let revgen diagnose %s make it first", s.model)
+			return 0, usagef("--refine auto: all shards need the same diagnosis; run revgen diagnose %s first", s.model)
 		}
-		p.say("diagnosing, which --refine auto needs; revgen diagnose %s keeps the result for the next time", s.model)
+		p.say("--refine auto needs a diagnosis, which takes a while; revgen diagnose %s keeps one for the next time", s.model)
 		r, err = p.diagnosis(ctx, s.model, model, cfg, diagnose.Full(), s.threads)
 	}
 	if err != nil {

@@ -89,11 +89,11 @@ func TestSample(t *testing.T) {
 	// The samples that were measured are the first of the stream.
 	_, measured := readArray(t, filepath.Join(run, "samples.npy"))
 	require.Equal(t, spins[:len(measured)], measured)
-	require.Contains(t, o.stderr, "the run has measured or kept the first 2000")
+	require.Contains(t, o.stderr, "the training run has used the first 2000 samples of seed 1; these start at number 0")
 
 	// Unless asked for they are not repeated, and that is said.
 	o = ok(t, dir, "sample", run, "-n", "3", "-o", "fresh.npy")
-	require.Contains(t, o.stderr, "samples begin at number 2000 of seed 1: ")
+	require.Contains(t, o.stderr, "the training run has used the first 2000 samples of seed 1; these start at number 2000 ")
 	_, fresh := readArray(t, filepath.Join(dir, "fresh.npy"))
 	require.Equal(t, spins[9*2000:9*2003], fresh)
 	o = ok(t, dir, "sample", run, "-n", "3", "-o", "fresh.npy", "--seed", "2")
@@ -125,7 +125,7 @@ func TestSample(t *testing.T) {
 	require.NoError(t, os.CopyFS(old, os.DirFS(run)))
 	require.NoError(t, os.Remove(filepath.Join(old, "samples.npy.json")))
 	require.NoError(t, os.Rename(filepath.Join(dir, "old.npy.json"), filepath.Join(old, "samples.json")))
-	require.Contains(t, ok(t, dir, "sample", old, "-n", "1", "-o", "after.npy").stderr, "samples begin at number 3002 of seed 1: ")
+	require.Contains(t, ok(t, dir, "sample", old, "-n", "1", "-o", "after.npy").stderr, "samples of seed 1; these start at number 3002 ")
 
 	// One with another digit does not.
 	damaged := strings.Replace(content(t, run, "samples.npy.json"), `"samples": 2000`, `"samples": 2001`, 1)
@@ -238,7 +238,7 @@ func TestSampleExact(t *testing.T) {
 
 	// Chains that begin among the measured samples are left out.
 	o = ok(t, dir, "sample", "run", "--exact", "-n", "3", "-o", "x.npy", "--json")
-	require.Contains(t, o.stderr, "samples begin at number 61440 of seed 1: ")
+	require.Contains(t, o.stderr, "samples of seed 1; these start at number 61440 ")
 	require.Contains(t, o.stdout, `"autocorrelation_time":`)
 
 	for message, args := range map[string][]string{

@@ -38,9 +38,9 @@ func (p *program) scoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "score " + strings.Join(p.systems.Names(), "|") + "|FILE|DIR [STATES]",
 		Short: "Evaluate energies, densities and observables of states",
-		Long: `Evaluate states of a target. The target is given as to train, or by a run directory.
-Each state has a row, in order: its energy E, ln π = −βE up to a constant, and the
-target's observables. With --model RUN, where that generator's density is known, also
+		Long: `Evaluate states of a target. The target is given as for train, or by a run directory.
+Each state gives a row: its energy E, ln π = −βE up to a constant, and the target's
+observables. With --model RUN, if that generator's density is known, the row also has
 ln q (log_model) and ln π − ln q (log_weight). Memory is constant.
 
 States come from a file or stdin, in one of the layouts that sample writes:
@@ -48,11 +48,11 @@ States come from a file or stdin, in one of the layouts that sample writes:
   ndjson  a line is a list of numbers, which may be nested, or an object with a key
           for each field: [1,-1,1,1], {"x": [0.1,-2], "k": 3}
   npy     a NumPy array of the layout's dtype
-  raw     states as they stand in memory, packed bits, say: --input raw --format bits
+  raw     the bytes of the states alone, for example packed bits: --input raw --format bits
 
-Without --input the content tells the first two apart. The first state that cannot be
-scored ends the command with its line or number. Rows before it are on stdout by then;
-a file named by -o does not appear.`,
+ndjson and npy are recognised by their content. The first state that cannot be scored
+ends the command with an error that names its line or number. The rows before it have
+then gone to stdout; a file named by -o is not written.`,
 		Example: `  revgen score ising --set target.l=4 states.ndjson -o scores.csv
   revgen sample run -n 1e6 -o - | revgen score run --model run -o weights.ndjson
   revgen score glass.txt bits.bin --input raw --format bits --columns energy --to npy -o energies.npy`,
@@ -68,11 +68,11 @@ a file named by -o does not appear.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&s.preset, "preset", "p", "", "preset of the system (default the first)")
 	flags.StringArrayVarP(&s.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
-	flags.StringVar(&s.model, "model", "", "run or `model` whose density is to stand beside the target's")
-	flags.StringVar(&s.input, "input", s.input, "what the states come as: auto, ndjson, npy or raw")
-	flags.StringVarP(&s.format, "format", "f", "", "layout of a state, of those of sample --format ? (default the first, of arrays the one of their type)")
-	flags.StringSliceVar(&s.columns, "columns", nil, "`names` of what to write, separated by commas (default all)")
-	flags.StringVar(&s.to, "to", "", "what to write: ndjson, csv or npy (default by the name of -o, else ndjson)")
+	flags.StringVar(&s.model, "model", "", "run or `model` whose density to compare with the target's")
+	flags.StringVar(&s.input, "input", s.input, "format of the input: auto, ndjson, npy or raw")
+	flags.StringVarP(&s.format, "format", "f", "", "layout of a state, one of sample --format ? (default the first; for arrays, that of their type)")
+	flags.StringSliceVar(&s.columns, "columns", nil, "`names` of the columns to write, separated by commas (default all)")
+	flags.StringVar(&s.to, "to", "", "format of the output: ndjson, csv or npy (default by the name of -o, else ndjson)")
 	flags.StringVarP(&s.output, "output", "o", s.output, "`file` to write, - for stdout")
 	addThreads(cmd, &s.threads)
 	p.complete(cmd, "input", func([]string) []string { return append([]string{"auto"}, table.Kinds...) })
@@ -110,7 +110,7 @@ func (p *program) score(s *scoring) error {
 		return err
 	}
 	if p.batched && s.file == "-" {
-		return usagef("a job of a batch has no stdin; name the file of the states after the target")
+		return usagef("a job of a batch has no stdin; give the file of the states after the target")
 	}
 	if info, err := os.Stat(s.name); err == nil && info.IsDir() {
 		s.name = filepath.Join(s.name, "config.json")
@@ -161,7 +161,7 @@ func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scored
 	}
 	if len(whole) == 0 {
 		engine.Release(system)
-		return nil, usagef("%s: the system does not say the energies of states", cfg.Shared().System)
+		return nil, usagef("%s: the system does not give the energies of states", cfg.Shared().System)
 	}
 	return &scored{system, params, whole}, nil
 }

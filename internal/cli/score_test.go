@@ -195,9 +195,9 @@ func TestScoreRefuses(t *testing.T) {
 		{"stdin: npy: not an .npy file", good, []string{"--input", "npy"}},
 		{"stdin: state 1: ends after 1 of its 9 bytes", strings.Repeat("\x01", 10), []string{"--input", "raw"}},
 		{"odd.bin: 19 bytes are not a number of states of 9 bytes", "", []string{"odd.bin", "--input", "raw"}},
-		{"type.npy: an array of dtype '<f8', where states are spins (dtype '|i1', shape (…, 3, 3)), bits (dtype '<u8', shape (…, 1)); numpy's astype converts", "", []string{"type.npy"}},
-		{`weighted.npy: an array of dtype [('spins', '|i1', (3, 3)), ('log_weight', '<f8')], where states are spins (dtype '|i1', shape (…, 3, 3)), bits (dtype '<u8', shape (…, 1)); a field of a NumPy array d is an array by itself, d["NAME"]`, "", []string{"weighted.npy"}},
-		{"shape.npy: an array of shape [2 10], where states are spins (dtype '|i1', shape (…, 3, 3))", "", []string{"shape.npy"}},
+		{"type.npy: an array of dtype '<f8', but states are spins (dtype '|i1', shape (…, 3, 3)), bits (dtype '<u8', shape (…, 1)); numpy's astype converts", "", []string{"type.npy"}},
+		{`weighted.npy: an array of dtype [('spins', '|i1', (3, 3)), ('log_weight', '<f8')], but states are spins (dtype '|i1', shape (…, 3, 3)), bits (dtype '<u8', shape (…, 1)); a field of a NumPy array d is an array by itself, d["NAME"]`, "", []string{"weighted.npy"}},
+		{"shape.npy: an array of shape [2 10], but states are spins (dtype '|i1', shape (…, 3, 3))", "", []string{"shape.npy"}},
 		{"fortran.npy: npy: arrays in Fortran order are not supported", "", []string{"fortran.npy"}},
 		{"short.npy: truncated: its shape needs 18 bytes of data and it has 17", "", []string{"short.npy"}},
 		{"long.npy: longer than it says", "", []string{"long.npy"}},
@@ -212,7 +212,7 @@ func TestScoreRefuses(t *testing.T) {
 		{`--input: "xml" is not auto`, good, []string{"--input", "xml"}},
 		{"-o: a.csv: --to npy writes another kind of file", good, []string{"-o", "a.csv", "--to", "npy"}},
 		{"-o: a.txt: a name that ends in .ndjson, .csv or .npy", good, []string{"-o", "a.txt"}},
-		{"stdin: how many states there are shows only at their end", good, []string{"-o", "a.npy"}},
+		{"stdin: a NumPy array begins with the number of states, which a stream shows only at its end", good, []string{"-o", "a.npy"}},
 		{"bits beyond the last of 9 spins are set in the configuration", strings.Repeat("\xff", 8), []string{"--input", "raw", "-f", "bits"}},
 	} {
 		o := feed(t, dir, c.stdin, append([]string{"score", "ising", "-q"}, c.args...)...)

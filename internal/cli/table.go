@@ -101,7 +101,7 @@ func exact(m measure.Metric) string {
 }
 
 // diagnosisLegend says what the columns of diagnosisTable are.
-const diagnosisLegend = "drift: change of the mean after the last step; ends after: steps from which on it stays; memory: correlation of the first state with the last, 1 if stuck; off by: in standard errors (se)"
+const diagnosisLegend = "drift: change of the mean after all steps; ends after: number of steps after which the mean stays put; memory: correlation between the first and the last state, 1 if nothing moves; off by: difference from the mean of the samples, in standard errors (se)"
 
 // diagnosisTable has what a diagnosis saw of each observable, on the terminal and on a run's
 // page.

@@ -54,8 +54,8 @@ func (p *program) trainCommand() *cobra.Command {
 		Use:   "train [" + strings.Join(p.systems.Names(), "|") + "|FILE.json]",
 		Short: "Train a generator and measure it",
 		Long: fmt.Sprintf(`Train a generator, starting from a preset of a system or from a configuration
-file, and print its observables beside the exact ones. Without an argument this
-is the %s preset of %s.
+file, and print its observables beside the exact ones. Without an argument it
+trains the %s preset of %s.
 
 Systems and their presets:
 %s
@@ -63,9 +63,9 @@ The run directory holds config.json (enough to repeat the run), model.rvg, the t
 summary.json, the measured samples.npy, report.html, figures, metrics.jsonl,
 status.json, and the last two checkpoints.
 
-SIGINT, SIGTERM, SIGUSR1, --max-time and --max-evaluations stop a run at any time. It leaves a checkpoint
-and exit code 75, and the same command continues it. The result does not depend on
-whether or where a run was stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].Name, p.systems),
+SIGINT, SIGTERM, SIGUSR1, --max-time and --max-evaluations stop a run at any time. The
+run then leaves a checkpoint and exits with 75; the same command continues it. The
+result depends neither on interruptions nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].Name, p.systems),
 		Example: `  revgen train
   revgen train ising --preset paper --set target.beta=0.5 -o cold
   revgen train config.json --max-time 01:50:00 --json > summary.json`,
@@ -93,17 +93,17 @@ whether or where a run was stopped, nor on the number of threads.`, p.systems[0]
 	flags.StringVarP(&t.preset, "preset", "p", "", "preset of the system (default the first of those listed above)")
 	flags.StringArrayVarP(&t.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
 	flags.StringVarP(&t.dir, "output", "o", "", "run `directory` (default runs/SYSTEM-PRESET-SEED)")
-	flags.StringVar(&t.init, "init", "", "start from the generator of another run or `model`: at another temperature, say, or of half the size")
-	flags.BoolVar(&t.extend, "extend", false, "let a run that is resumed have more training.steps than it began with")
+	flags.StringVar(&t.init, "init", "", "start from the generator of another run or `model`, for example at another temperature or of half the size")
+	flags.BoolVar(&t.extend, "extend", false, "allow a resumed run to have more training.steps than it began with")
 	flags.StringVar(&t.resume, "resume", "auto", "continue from the directory's checkpoint: auto (if there is one), never or must")
-	flags.Var(&t.maxTime, "max-time", "stop, resumably, this long after the start of the process: 90m, 01:30:00 or 1-12:00:00")
-	flags.Var(&t.most, "max-evaluations", "stop, resumably, when the target has been evaluated so often, from the start of the run, its look at the target included: of reals, mixed and targets in Go")
+	flags.Var(&t.maxTime, "max-time", "stop with a checkpoint this long after the start of the process: 90m, 01:30:00 or 1-12:00:00")
+	flags.Var(&t.most, "max-evaluations", "stop with a checkpoint after this many evaluations of the target, the first look at it included; for reals, mixed and targets in Go")
 	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
-	flags.Var(&t.samples, "samples", "samples to leave in samples.npy (default those that were measured, up to 64 MiB)")
-	flags.BoolVar(&t.strict, "strict", false, "exit with 3 unless the diagnosis is that the samples are trustworthy")
-	flags.StringVar(&t.figures, "figures", "svg", "pictures, and report.html with them, to leave in the run directory: svg, all (PNG too) or none")
+	flags.Var(&t.samples, "samples", "number of samples in samples.npy (default as many as were measured, up to 64 MiB)")
+	flags.BoolVar(&t.strict, "strict", false, "exit with 3 unless the verdict of the diagnosis is trustworthy")
+	flags.StringVar(&t.figures, "figures", "svg", "figures and report.html in the run directory: svg, all (PNG too) or none")
 	flags.StringVar(&t.diagnose, "diagnose", "brief", "diagnosis after the training: brief or none")
-	flags.StringArrayVar(&t.grid, "grid", nil, "train once for each `key.path=first:last:step` or key.path=a,b,c; with several, for each combination; -o is the directory of all, as in revgen run")
+	flags.StringArrayVar(&t.grid, "grid", nil, "train once for each value in `key.path=first:last:step` or key.path=a,b,c; may be repeated, for all combinations; -o is the directory of the batch, as in revgen run")
 	addThreads(cmd, &t.threads)
 	p.complete(cmd, "figures", func([]string) []string { return figuresValues })
 	p.complete(cmd, "diagnose", func([]string) []string { return []string{"brief", "none"} })
@@ -212,7 +212,7 @@ func (p *program) train(t *training, wantSamples bool) error {
 // lookAndTrain is trainAndMeasure of a target that the preset's recipe has to look at first,
 // which rank 0 does for all.
 func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training, wantSamples bool) error {
-	p.say("%s preset, which looks at the target first: %s", given.Shared().Preset, t.dir)
+	p.say("%s preset, taking a first look at the target: %s", given.Shared().Preset, t.dir)
 	var setup *run.Setup
 	var cfg *resolved
 	from, err := given.from, ctx.Err()
@@ -440,7 +440,7 @@ func (p *program) conclude(dir, samples, preset string, result *run.Result) erro
 		if err := writeEvaluation(p.stdout, preset, e); err != nil {
 			return err
 		}
-		p.say("%d samples measured after %d steps in %.1f s", e.Samples, result.Steps, result.Seconds)
+		p.say("trained for %d steps in %.1f s, then measured with %d samples", result.Steps, result.Seconds, e.Samples)
 		if spent := result.Evaluations; spent != nil {
 			p.say("evaluations of ln π: %s", spentText(spent))
 		}
@@ -448,7 +448,7 @@ func (p *program) conclude(dir, samples, preset string, result *run.Result) erro
 	if r, ok := result.Diagnosis.(*diagnose.Report); ok {
 		p.say("diagnosis: %s", r.Sentence)
 		if r.Verdict == diagnose.Unknown {
-			p.say("revgen diagnose %s looks longer", dir)
+			p.say("for a longer diagnosis: revgen diagnose %s", dir)
 		}
 	}
 	if samples != "" {

@@ -311,7 +311,7 @@ func TestMaxEvaluations(t *testing.T) {
 	dir := t.TempDir()
 	o := ok(t, dir, args("whole")...)
 	require.Regexp(t, `steps 40/40  loss \S+  acceptance \S+  \S+k evaluations  `, o.stderr)
-	require.Regexp(t, `evaluations of ln π: \S+ \(look \S+, training \S+, table \S+, diagnosis \S+\)`, o.stderr)
+	require.Regexp(t, `evaluations of ln π: \S+ \(first look \S+, training \S+, table \S+, diagnosis \S+\)`, o.stderr)
 	var summary struct{ Evaluations engine.Evaluations }
 	require.NoError(t, json.Unmarshal([]byte(content(t, dir, "whole", "summary.json")), &summary))
 	spent := summary.Evaluations
@@ -331,7 +331,7 @@ func TestMaxEvaluations(t *testing.T) {
 	}
 	o = revgen(t, dir, tiny("other", "--max-evaluations", "5")...)
 	require.Equal(t, exitError, o.code, o.stderr)
-	require.Contains(t, o.stderr, "max-evaluations: those of ising are not counted; they are of reals, mixed and targets in Go")
+	require.Contains(t, o.stderr, "max-evaluations: evaluations of ising are not counted; those of reals, mixed and targets in Go are")
 }
 
 func TestNonFiniteNumbersStopTraining(t *testing.T) {
@@ -562,7 +562,7 @@ func TestTargetFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"2 1\n1 1 1\n": "target.file: bad.txt:2: spin 1 is coupled to itself", "2 1\n1 3 1\n": "bad.txt:2: there is no spin 3",
 		"2 2\n1 2 1\n2 1 1\n": "bad.txt:3: spins 2 and 1 are coupled for the second time, first in line 2", "100000000000 1\n1 2 1\n": "bad.txt:1: the number of spins",
-		"": "is empty", "hello\n": `bad.txt: begins with "hello" and is none of the files that are known`, "0 1 1\n": "set vartype to spin or binary",
+		"": "is empty", "hello\n": `bad.txt: unknown kind of file (it begins with "hello")`, "0 1 1\n": "set vartype to spin or binary",
 	} {
 		file("bad.txt", text)
 		o := revgen(t, dir, "train", "bad.txt")

@@ -28,20 +28,20 @@ func (p *program) verifyCommand() *cobra.Command {
 	names := strings.Join(append(p.systems.Names(), "all"), "|")
 	cmd := &cobra.Command{
 		Use:   "verify [" + names + "] [DIR|MODEL]",
-		Short: "Check the mathematics exhaustively, and a trained model",
+		Short: "Check the mathematics of a system, or a trained model",
 		Long: `Check the mathematics of a system, or of all: energies, transition matrices,
 losses, gradients and exact references, each against an independent computation.
-With a run directory or model file, check that too: that it is whole and finite,
-and that measuring it again gives the figures of its summary; and, for the Ising
-model on lattices of at most 12 spins, that Metropolis steps after generation
-change the law of its samples as the transition matrix says. A mode or sector of
-the target that is missing from the samples is a failed check.
+With a run directory or model file, check the trained model too: the file is whole,
+its parameters are finite, and a second measurement reproduces its summary. For the
+Ising model on at most 12 spins, Metropolis steps after generation must change the
+law of the samples as the transition matrix says. A mode or sector of the target
+that is missing from the samples is a failed check.
 
---max METRIC=VALUE bounds the error of a metric of a trained model, and --max-floor
-all errors in units of those of as many exact samples: a gate for pipelines.
+Pipelines can set bounds: --max METRIC=VALUE bounds the error of one metric of a
+trained model, --max-floor bounds all errors in units of the sampling floor.
 
-One record per check goes to stdout, with --json as NDJSON with the keys system,
-check, ok, value, bound and detail. The exit code is 3 if a check failed.`,
+Each check writes one record to stdout. With --json it is NDJSON with the keys
+system, check, ok, value, bound and detail. The exit code is 3 if a check failed.`,
 		Args: usageArgs(cobra.MaximumNArgs(2)),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -51,8 +51,8 @@ check, ok, value, bound and detail. The exit code is 3 if a check failed.`,
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return p.verify(args, b, threads) },
 	}
-	cmd.Flags().StringArrayVar(&b.max, "max", nil, "largest error of a metric, `METRIC=VALUE`; relative, as in the table, where that is; may be repeated")
-	cmd.Flags().Float64Var(&b.floor, "max-floor", 0, "largest error of all metrics, in units of the sampling floor")
+	cmd.Flags().StringArrayVar(&b.max, "max", nil, "largest allowed error of a metric, `METRIC=VALUE`, relative if the table's is; may be repeated")
+	cmd.Flags().Float64Var(&b.floor, "max-floor", 0, "largest allowed error of all metrics, in units of the sampling floor")
 	addThreads(cmd, &threads)
 	return cmd
 }
@@ -87,7 +87,7 @@ func (p *program) verify(args []string, b bounds, threads int) error {
 		}
 	}
 	if path == "" && (b.floor > 0 || len(b.max) > 0) {
-		return usagef("--max, --max-floor: they are about a trained model; name its run directory or file")
+		return usagef("--max and --max-floor need a trained model; name its run directory or file")
 	}
 	return p.interruptible(func(ctx context.Context) error { return p.check(ctx, chosen, path, b, threads) })
 }
@@ -186,14 +186,14 @@ func (r *records) verifyModel(ctx context.Context, path string, b bounds, worker
 			bad++
 		}
 	}
-	r.add(model.System, engine.Check{Name: "model.finite", OK: bad == 0, Value: float64(bad), Detail: "parameters that are not finite"})
+	r.add(model.System, engine.Check{Name: "model.finite", OK: bad == 0, Value: float64(bad), Detail: "number of parameters that are not finite"})
 
 	system, err := cfg.New(workers)
 	if err != nil {
 		return err
 	}
 	missing := system.NumParams() - len(model.Params)
-	r.add(model.System, engine.Check{Name: "model.parameters", OK: missing == 0, Value: float64(missing), Detail: "parameters too few for the configuration"})
+	r.add(model.System, engine.Check{Name: "model.parameters", OK: missing == 0, Value: float64(missing), Detail: "number of parameters that the configuration needs and the file lacks"})
 	if checker, ok := system.(engine.SelfChecker); ok && missing == 0 && bad == 0 {
 		samples := cfg.Shared().Evaluation.Samples
 		if err := checker.VerifyModel(ctx, model.Params, samples, func(c engine.Check) { r.add(model.System, c) }); err != nil {
@@ -222,7 +222,7 @@ func (r *records) verifyModel(ctx context.Context, path string, b bounds, worker
 	if summary != nil {
 		r.add(model.System, repeated(summary, again))
 	}
-	detail := "modes, sectors or wells of the target that are missing from the samples"
+	detail := "number of modes, sectors or wells of the target that are missing from the samples"
 	if len(again.Lost) > 0 {
 		detail += ": " + strings.Join(again.Lost, "; ")
 	}
@@ -275,11 +275,11 @@ func (b *bounds) check(e *measure.Evaluation, emit func(engine.Check)) error {
 		// A row that nothing is known to compare with is not judged.
 		if !math.IsNaN(m.Exact) && (m.Floor > 0 || math.IsNaN(m.Error)) {
 			judged++
-			emit(engine.AtMost("floor/"+m.Name, m.Floors(), b.floor, "error of %d samples in units of that of exact ones", e.Samples))
+			emit(engine.AtMost("floor/"+m.Name, m.Floors(), b.floor, "error of %d samples, in sampling floors", e.Samples))
 		}
 	}
 	if judged == 0 {
-		emit(engine.Check{Name: "floor", Detail: "no metric has a sampling floor, so that nothing bounds their errors"})
+		emit(engine.Check{Name: "floor", Detail: "no metric has a sampling floor to compare with"})
 	}
 	return nil
 }
@@ -299,7 +299,7 @@ func readSummary(path string) (*measure.Evaluation, error) {
 // of the confidence intervals' half width.
 func repeated(first, again *measure.Evaluation) engine.Check {
 	c := engine.Check{Name: "model.summary", OK: len(first.Metrics) == len(again.Metrics), Bound: 0.1,
-		Detail: "largest change of a metric against its confidence interval"}
+		Detail: "largest change of a metric when measured again, in half widths of its confidence interval"}
 	for i := range min(len(first.Metrics), len(again.Metrics)) {
 		a, b := first.Metrics[i], again.Metrics[i]
 		half := (a.Interval[1] - a.Interval[0]) / 2

@@ -108,7 +108,7 @@ func TestVerifyModel(t *testing.T) {
 	ok(t, "", "verify", run, "--max", "total_variation=0.9")
 	for want, args := range map[string][]string{
 		`no metric "entropy"`: {run, "--max", "entropy=1"}, "is not METRIC=VALUE": {run, "--max", "energy"},
-		"about a trained model": {"ising", "--max-floor", "3"}, "--max-floor": {run, "--max-floor", "-1"},
+		"need a trained model": {"ising", "--max-floor", "3"}, "--max-floor": {run, "--max-floor", "-1"},
 	} {
 		o = revgen(t, "", append([]string{"verify"}, args...)...)
 		require.Equal(t, exitUsage, o.code, "%v", args)

@@ -224,7 +224,7 @@ func (w *watch) conclude() error {
 	case state == "stopped":
 		return &batchStop{w.dir, w.done, len(w.jobs)}
 	case w.failed > 0:
-		return fmt.Errorf("%d of %d jobs failed, the first of which is %s; the same command tries them again", w.failed, len(w.jobs), w.firstFailed())
+		return fmt.Errorf("%d of %d jobs failed; the same command tries them again; the first failure is %s", w.failed, len(w.jobs), w.firstFailed())
 	case w.refused > 0:
 		return errCheckFailed
 	}

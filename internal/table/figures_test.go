@@ -78,7 +78,7 @@ func TestCount(t *testing.T) {
 	require.NoError(t, in.Close())
 	pipe, err := Open("-", strings.NewReader("[1,1]\n"), "", "", []Format{format}, 1)
 	require.NoError(t, err)
-	require.ErrorContains(t, pipe.Count(), "stdin: how many states there are shows only at their end")
+	require.ErrorContains(t, pipe.Count(), "stdin: a NumPy array begins with the number of states, which a stream shows only at its end")
 	stop := errors.New("enough")
 	require.ErrorIs(t, pipe.Each(func([]byte, func(int) string) error { return stop }), stop)
 }

@@ -119,7 +119,7 @@ func tell(in *bufio.Reader) (kind string, err error) {
 		case len(text) > 0 && (text[0] == '[' || text[0] == '{'), len(text) == 0 && errors.Is(err, io.EOF):
 			return "ndjson", nil
 		case len(text) > 0 || err != nil && !errors.Is(err, bufio.ErrBufferFull):
-			return "", errors.New("is neither a NumPy array nor lines of JSON lists or objects; states as they stand in memory need --input raw")
+			return "", errors.New("is neither a NumPy array nor lines of JSON lists or objects; use --input raw for the bytes of states alone")
 		case errors.Is(err, bufio.ErrBufferFull):
 			return "ndjson", nil // blank lines
 		}
@@ -173,7 +173,7 @@ func (i *Input) array(size int64, format string, formats []Format) error {
 		if strings.HasPrefix(h.Descr, "[") {
 			convert = "a field of a NumPy array d is an array by itself, d[\"NAME\"]"
 		}
-		return fmt.Errorf("an array of dtype %s, where states are %s; %s", h.Descr, describe(named(format, formats)), convert)
+		return fmt.Errorf("an array of dtype %s, but states are %s; %s", h.Descr, describe(named(format, formats)), convert)
 	}
 	// Leading lengths count states: of chains, say, and draws.
 	i.Rows = -1
@@ -192,7 +192,7 @@ func (i *Input) array(size int64, format string, formats []Format) error {
 		i.Format, i.Rows = f, int64(volume(h.Shape[:cut]))
 	}
 	if i.Rows < 0 {
-		return fmt.Errorf("an array of shape %v, where states are %s", h.Shape, describe(fits))
+		return fmt.Errorf("an array of shape %v, but states are %s", h.Shape, describe(fits))
 	}
 	if size < 0 {
 		return nil
@@ -290,7 +290,7 @@ func (i *Input) Count() error {
 			return i.countLines()
 		}
 	}
-	return fmt.Errorf("%s: how many states there are shows only at their end, and a NumPy array begins with their number; write .ndjson or .csv, or let them be a file", i.Label())
+	return fmt.Errorf("%s: a NumPy array begins with the number of states, which a stream shows only at its end; write .ndjson or .csv, or read the states from a file", i.Label())
 }
 
 // countLines counts lines that are not blank, and returns to the beginning.

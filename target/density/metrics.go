@@ -142,9 +142,9 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
 	switch {
 	case s.reference.kept == 0:
-		warn("there is no reference: none of %d chains found a state where ln π is not −∞; say where they are by target.center and target.scale", ofReference)
+		warn("there is no reference: none of %d chains found a state where ln π is finite; say where the weight is with target.center and target.scale", ofReference)
 	case s.reference.kept < ofReference/2:
-		warn("%d of %d chains found no state where ln π is not −∞, and are left out", ofReference-s.reference.kept, ofReference)
+		warn("%d of %d reference chains found no state where ln π is finite; they are left out", ofReference-s.reference.kept, ofReference)
 	}
 	outside := 0
 	for _, v := range every(values, s.column("log_density"), len(s.names)) {
@@ -153,7 +153,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		}
 	}
 	if outside > 0 {
-		warn("ln π is −∞ at %.2g %% of the samples; rows of ln π leave these out", 100*float64(outside)/float64(samples))
+		warn("ln π is −∞ at %.2g %% of the samples; the rows about ln π leave them out", 100*float64(outside)/float64(samples))
 	}
 	var weights *measure.Reweighing
 	if weight := s.column(engine.LogWeight); weight >= 0 {
@@ -232,7 +232,7 @@ func (s *system) compare(out *measure.Evaluation, values []float64, weights *mea
 		for i := range out.Metrics {
 			out.Metrics[i].Unsettled = true
 		}
-		warn(measure.Unknown+"the chains that the table is compared with have not settled (R̂ = %.3g of %s): they mix too slowly, or π cannot be normalised", worst, unsettled)
+		warn(measure.Unknown+"the reference chains have not converged (R̂ = %.3g for %s): they mix too slowly, or π cannot be normalised", worst, unsettled)
 	}
 }
 
@@ -385,7 +385,7 @@ func importance(out *measure.Evaluation, r []float64, weights *measure.Reweighin
 	rows := measure.ImportanceMetrics(r, math.NaN())
 	out.Metrics = append(out.Metrics, rows...)
 	if ess := rows[0].Generated; ess < fewest {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the effective size of %d samples, weighed by their densities, is %.2g: the generator's law is far from the target, or lacks its tails", out.Samples, ess*float64(out.Samples)))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the effective size of %d weighted samples is %.2g: the generator is far from the target, or lacks its tails", out.Samples, ess*float64(out.Samples)))
 	}
 }
 

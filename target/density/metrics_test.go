@@ -104,7 +104,7 @@ func TestUnsettledChains(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	for text, want := range map[string]string{
-		"-(x[0] - x[1])^2":                           "have not settled",
+		"-(x[0] - x[1])^2":                           "have not converged",
 		"sum((x - 0.3)^2) < 1e-6 ? -sum(x^2) : -inf": "there is no reference",
 	} {
 		cfg := configure(t, RealsDefinition, "paper", "target.parameters={}", "target.scale=[1]", "target.expression="+text, "evaluation.samples=4000")

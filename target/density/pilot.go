@@ -226,7 +226,7 @@ func (w *pilotWalk) begin() error {
 	if w.e.modes > 0 {
 		where = fmt.Sprintf(" in mode %d", w.mode)
 	}
-	return fmt.Errorf("%s: ln π is −∞ at all of %d states about the origin, near and far%s; say where it is not by target.center and target.scale, or bound the coordinates by target.support", w.e.key, len(pilotReaches)*pilotChains, where)
+	return fmt.Errorf("%s: ln π is −∞ at all of %d states about the origin, near and far%s; say where it is finite with target.center and target.scale, or bound the coordinates with target.support", w.e.key, len(pilotReaches)*pilotChains, where)
 }
 
 // step moves every chain once, and makes the next steps longer if more than three in
@@ -262,7 +262,7 @@ func (w *pilotWalk) step() error {
 	for i, v := range w.x {
 		if math.Abs(float64(v)) > farthest {
 			row := i / d
-			return fmt.Errorf("%s: chains drift away without end, after %d steps to %s, where ln π is %v: it cannot be normalised; bound the coordinates by target.support",
+			return fmt.Errorf("%s: π cannot be normalised: chains drift away without end, after %d steps to %s, where ln π is %v; bound the coordinates with target.support",
 				w.e.key, w.taken, program.State(w.x[row*d:(row+1)*d], program.Modes(w.k, row, row+1)), w.current[row])
 		}
 	}

@@ -63,7 +63,7 @@ func (c *RealsConfig) Adapt(ctx context.Context) (why string, err error) {
 	t := &c.Target
 	find := func(found []place) string {
 		t.Center, t.Scale = found[0].describe()
-		return fmt.Sprintf("short chains found the weight about %s with a scale of %s", list(t.Center), list(t.Scale))
+		return fmt.Sprintf("short chains found the probability mass around %s, with scale %s", list(t.Center), list(t.Scale))
 	}
 	if len(t.Center)+len(t.Scale) > 0 {
 		find = nil
@@ -208,7 +208,7 @@ func (c *MixedConfig) Adapt(ctx context.Context) (why string, err error) {
 			center, scale := f.describe()
 			t.Center, t.Scale = append(t.Center, center), append(t.Scale, scale)
 		}
-		return fmt.Sprintf("short chains found the weight of each mode, of mode 0 about %s with a scale of %s", list(t.Center[0]), list(t.Scale[0]))
+		return fmt.Sprintf("short chains found the probability mass of each mode (mode 0 around %s, with scale %s)", list(t.Center[0]), list(t.Scale[0]))
 	}
 	if len(t.Center)+len(t.Scale) > 0 {
 		find = nil

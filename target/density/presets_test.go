@@ -40,7 +40,7 @@ func TestRecipes(t *testing.T) {
 	require.Equal(t, "balance", c.Loss.Kind)
 	require.Equal(t, 3, c.Generator.Components)
 	c, why = resolve("quick", "target.dim=513", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2)/18")
-	require.Regexp(t, `^short chains found the weight about [^;]* 513 numbers; a RealNVP, because a mixture is learned in up to 512 coordinates$`, why)
+	require.Regexp(t, `^short chains found the probability mass around [^;]* 513 numbers; a RealNVP, because a mixture is learned in up to 512 coordinates$`, why)
 	require.Equal(t, "realnvp", c.Generator.Kind)
 	// Where neighbours leave a coordinate a tenth of its deviation, by smaller steps.
 	c, why = resolve("quick", "target.dim=66", "target.parameters={}", "target.scale=[]", "target.expression=-50*sum((x[1:] - 0.99*x[:65])^2) - x[0]^2/2 - sum(x^4)/100")
@@ -82,7 +82,7 @@ func TestRecipes(t *testing.T) {
 	cfg, why, err := catalogue.Systems{RealsDefinition}.Resolve(t.Context(), catalogue.Source{Text: []byte(`{"system": "reals", "preset": "paper",
 		"target": {"dim": 3, "expression": "-sum((x - 500)^2)/200", "parameters": {}}}`)})
 	require.NoError(t, err)
-	require.Contains(t, why, "short chains found the weight about ")
+	require.Contains(t, why, "short chains found the probability mass around ")
 	require.InDelta(t, 500, cfg.(*RealsConfig).Target.Center[0], 10)
 	c, why = resolve("paper", "target.scale=[1.6]")
 	require.Empty(t, why)

@@ -17,7 +17,7 @@ func TestTails(t *testing.T) {
 		dims             []int
 		wrong            string // empty for what is a density
 	}{
-		{"a tail of 1/|x|", "-log(1 + x[0]^2)/2", []int{1}, "of 64 directions its weight does not become less"},
+		{"a tail of 1/|x|", "-log(1 + x[0]^2)/2", []int{1}, "of 64 directions its weight does not fall with the distance"},
 		{"a tail of 1/r^d", "-len(x)*log(1 + sum(x^2))/2", []int{2, 5}, "of 64 directions"},
 		{"one of several coordinates", "-sum(x[:2]^2)/2 - log(1 + x[2]^2)/2", []int{3}, "along coordinate 2"},
 		{"a floor that matters", "log(0.1 + exp(-sum(x^2)/2))", []int{1, 2}, "cannot be normalised"},

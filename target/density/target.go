@@ -176,7 +176,7 @@ func (e *evaluation) learned(dst []float64, x []float32, k []uint8, err error) {
 		case err != nil || !asm.AllFinite(state):
 			v = math.Inf(-1) // a state beyond float32, which is not the target's fault
 		case !(v < math.Inf(1)):
-			err = fmt.Errorf("%s: ln π is %v at %s; let it be −∞ where there is no weight, or bound coordinates by target.support", e.key, v, program.State(state, program.Modes(k, r, r+1)))
+			err = fmt.Errorf("%s: ln π is %v at %s; return −∞ where the density is zero, or bound the coordinates with target.support", e.key, v, program.State(state, program.Modes(k, r, r+1)))
 			e.fail(err)
 			v = math.Inf(-1)
 		case !e.chart.plain && (k != nil || e.chart.bounded):
@@ -272,10 +272,10 @@ func (p *problem) judge(step uint32, workers *pool.Pool) {
 		p.judged = true
 	case step < steps:
 	case s.finite == 0:
-		p.err = fmt.Errorf("%s: ln π is −∞ at each of %d states, the first of them %s; say where it is not by target.center and target.scale",
+		p.err = fmt.Errorf("%s: ln π is −∞ at each of %d states, the first of them %s; say where it is finite with target.center and target.scale",
 			p.key, s.states, s.first)
 	default:
-		p.err = fmt.Errorf("%s: ln π is %v at each of %d states, the first of them %s: a constant cannot be normalised; bound the coordinates by target.support",
+		p.err = fmt.Errorf("%s: ln π is %v at each of %d states, the first of them %s, and a constant cannot be normalised; bound the coordinates with target.support",
 			p.key, s.low, s.states, s.first)
 	}
 }

@@ -67,7 +67,7 @@ func (p *problem) checkAlone() []engine.Check {
 		}
 	}
 	return []engine.Check{engine.AtMost("target.alone", float64(different), 0,
-		"of %d states, those whose ln π has other bits when they are asked for alone: samples would depend on how they are cut", n)}
+		"number of the %d states whose ln π has other bits when evaluated alone; the samples would depend on how the work is divided", n)}
 }
 
 // checkCoordinates: the map of each coordinate and its slope agree with a central
@@ -88,7 +88,7 @@ func (p *problem) checkCoordinates() []engine.Check {
 	}
 	return []engine.Check{
 		engine.AtMost("target.volume", slope, 1e-4, "ln |∂x/∂y| of %d coordinates against central differences", len(p.chart.maps)),
-		engine.AtMost("target.inverse", back, 1e-3, "y of x of y"),
+		engine.AtMost("target.inverse", back, 1e-3, "largest difference of y(x(y)) from y"),
 	}
 }
 

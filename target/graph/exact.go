@@ -140,7 +140,7 @@ func road(g *spins.Graph) string {
 	}
 	m, err := spins.NewTransfer(g)
 	if err != nil {
-		return fmt.Sprintf("parallel tempering (no transfer matrix: %v)", err)
+		return fmt.Sprintf("parallel tempering, because %v", err)
 	}
 	return m.String()
 }
@@ -218,7 +218,7 @@ func (s *measured) temper(ctx context.Context) (*reference, error) {
 		}
 		r := c.reference(s.graph, beta, out)
 		if worst > agreement {
-			r.warnings = append(r.warnings, fmt.Sprintf("the chains of parallel tempering, which are the reference, do not agree after %d rounds: R̂ is %.3f, and the standard errors are too small", rounds, worst))
+			r.warnings = append(r.warnings, fmt.Sprintf("the reference has not converged: after %d rounds of parallel tempering R̂ is %.3f, so its standard errors are too small", rounds, worst))
 		}
 		return r, nil
 	}

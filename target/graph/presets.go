@@ -73,6 +73,6 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 	}
 	h, learned := hierarchy.GraphRecipe(c.Target.law())
 	c.recipe(h, learned)
-	return fmt.Sprintf("%d of %d spins are learned, each by %d units from at most %d others, and the rest drawn exactly; reference: %s",
+	return fmt.Sprintf("%d of %d spins are learned, each by a network of %d units that reads at most %d others; the rest are drawn exactly; reference: %s",
 		learned, g.N(), h.Hidden, h.Neighbours, road(g)), nil
 }

@@ -56,7 +56,7 @@ func (s *measured) chained(ctx context.Context, l *look) (*reference, error) {
 		r.logZ, r.logZError, r.label = logZ.Value, logZ.Uncertainty, "chains"
 		if worst > agreement {
 			r.unsettled = true
-			r.warnings = append(r.warnings, fmt.Sprintf("the chains that are the reference do not agree after %d rounds: R̂ is %.3f, and the standard errors are too small", rounds, worst))
+			r.warnings = append(r.warnings, fmt.Sprintf("the reference has not converged: after %d rounds of its chains R̂ is %.3f, so its standard errors are too small", rounds, worst))
 		}
 		return r, nil
 	}

@@ -50,15 +50,15 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 		p := c.perceptron()
 		return p.Adapt(&c.Training, &c.Transition, &p.Loss), nil
 	}
-	what := "a graph whose sites have networks of their own"
+	what := "each site of the graph has a network of its own"
 	if c.Target.side() > 0 {
-		what = "a lattice whose sites share networks, with the symmetries of the square"
+		what = "the sites of the lattice share networks that have the symmetries of the square"
 	}
 	code, even := law.Code()
 	if even {
 		what += map[categories.Code]string{
-			categories.Same:     "; states share them too",
-			categories.Distance: "; states of the circle share them too",
+			categories.Same:     "; the states share them too",
+			categories.Distance: "; the states of the circle share them too",
 		}[code]
 	}
 	return fmt.Sprintf("%s; reference: %s", what, road(law)), nil

@@ -221,7 +221,7 @@ func (p *process) talk(question, answer []byte, limit time.Duration) *failure {
 	case late:
 		f.what, f.died, f.late = fmt.Errorf("did not answer within %v", limit), false, true
 	case read > 0:
-		f.what = fmt.Errorf("ended within an answer, after %d of %d bytes (%v)", read, len(answer), status)
+		f.what = fmt.Errorf("ended in the middle of an answer, after %d of %d bytes (%v)", read, len(answer), status)
 	default:
 		f.what = fmt.Errorf("ended (%v)", status)
 	}

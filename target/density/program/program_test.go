@@ -196,7 +196,7 @@ func TestFailures(t *testing.T) {
 		"hang":      "did not answer within 3s; it was asked about 3 states, the first of them x = [1 2 3], k = 0",
 		"deaf":      "did not answer within 3s",
 		"fall":      "ended (exit status 3); it was asked about 3 states, the first of them x = [1 2 3], k = 0; the end of its standard error:\n  Traceback: division by zero",
-		"short":     "ended within an answer, after 25 of 28 bytes (exit status 0)",
+		"short":     "ended in the middle of an answer, after 25 of 28 bytes (exit status 0)",
 		"few":       "answered about 2 states instead of 3; nothing but answers may go to its standard output",
 		"random":    "two answers to one question, ",
 	} {
