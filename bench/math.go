@@ -78,11 +78,8 @@ func mathRows(e *environment, size string) ([]*operation, error) {
 
 // elementwise compares a peer's function of x with ours.
 func elementwise(p *peers.Process, words []any, x, ours []float32) (agreement, error) {
-	if err := p.Load("x", x); err != nil {
-		return agreement{}, err
-	}
 	theirs := make([]float32, len(ours))
-	if err := once(p, words, map[string]any{"y": theirs}); err != nil {
+	if err := once(p, words, map[string][]float32{"x": x}, map[string]any{"y": theirs}); err != nil {
 		return agreement{}, err
 	}
 	return agreement{worstRelative(ours, theirs), 2e-6, "largest relative difference"}, nil

@@ -78,7 +78,7 @@ func (e *environment) pyTorch(r rival) []rival {
 func randomRival(operation string, ours []float32, mean, variance float64) rival {
 	return rival{prepare: func(p *peers.Process) (agreement, error) {
 		theirs := make([]float32, len(ours))
-		if err := once(p, []any{operation, len(ours)}, map[string]any{"y": theirs}); err != nil {
+		if err := once(p, []any{operation, len(ours)}, nil, map[string]any{"y": theirs}); err != nil {
 			return agreement{}, err
 		}
 		z := max(momentError(ours, mean, variance), momentError(theirs, mean, variance))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -26,11 +26,20 @@ func Suites() []Suite {
 	return []Suite{gemmSuite, gramSuite, hammingSuite, rngSuite, mathSuite, metropolisSuite, hierarchySuite, sampleSuite, scoreSuite, iterationSuite}
 }
 
+// Names returns the names of all suites.
+func Names() []string {
+	var names []string
+	for _, s := range Suites() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // environment is what the rows of one path and number of threads share.
 type environment struct {
 	path    asm.Path
 	workers *pool.Pool
-	systems []engine.Definition
+	systems catalogue.Systems
 }
 
 func (e *environment) threads() int { return e.workers.Threads() }
