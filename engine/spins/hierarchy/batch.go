@@ -213,8 +213,8 @@ func (b *Batch) addGradient(unit, lo, hi int, scale [][block]float32, tables, ou
 
 // completeBlock draws the exact spins of block number k of a stream.
 func (m *Model) completeBlock(x *exact, state []uint64, stream *asm.Counter, k uint64) {
-	var random words
-	random.start(stream, k*uint64(m.Spins())+uint64(m.learned), m.Spins()-m.learned)
+	var random Words
+	random.Start(stream, k*uint64(m.Spins())+uint64(m.learned), m.Spins()-m.learned)
 	x.complete(state, &random)
 }
 
