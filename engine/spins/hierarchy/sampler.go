@@ -47,7 +47,7 @@ func (s *Sampler) draw(from, to int) {
 		if batch, before := s.Keep(k, &s.logq[k]); batch != nil {
 			s.model.completeBlock(&s.exact, state, &s.Stream, s.Number(k))
 			configs := s.rows[k*block*s.Words():][:block*s.Words()]
-			rows(configs, state, s.model.Spins())
+			spins.Rows(configs, configs, state[:s.model.Spins()])
 			copy(batch, configs[before*s.Words():])
 		}
 	}
