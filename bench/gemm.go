@@ -12,17 +12,13 @@ var gemmSuite = Suite{
 	Summary: "dense layers of the networks, forward and backward",
 	Size:    "ROWSxINxOUT",
 	Sizes:   []string{"2048x64x64", "2048x256x256", "2048x128x128", "2048x32x256", "2048x256x9", "2048x2x64"},
-	rows:    gemmRows,
+	sized:   gemmRows,
 }
 
 // gemmBlock is the number of rows that a thread takes at a time.
 const gemmBlock = 128
 
-func gemmRows(e *environment, size string) ([]*operation, error) {
-	v, err := parseSize(size, 3, "ROWSxINxOUT")
-	if err != nil {
-		return nil, err
-	}
+func gemmRows(e *environment, size string, v []int) ([]*operation, error) {
 	rows, in, out := v[0], v[1], v[2]
 	const slope = 0.01
 	x, w, bias := noise(rows*in, 1), noise(in*out, 2), noise(out, 3)

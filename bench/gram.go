@@ -15,7 +15,7 @@ var gramSuite = Suite{
 	Summary: "reversibility loss and gradient of real states, five Gaussians and an inverse multiquadric",
 	Size:    "NxDIMENSION",
 	Sizes:   []string{"2048x2", "512x2", "8192x2", "2048x9"},
-	rows:    gramRows,
+	sized:   gramRows,
 }
 
 // mixtureKernel is the paper's kernel of the Gaussian mixture.
@@ -24,11 +24,7 @@ var mixtureKernel = mmd.Kernel{
 	IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
 }
 
-func gramRows(e *environment, size string) ([]*operation, error) {
-	v, err := parseSize(size, 2, "NxDIMENSION")
-	if err != nil {
-		return nil, err
-	}
+func gramRows(e *environment, size string, v []int) ([]*operation, error) {
 	n, dim := v[0], v[1]
 	g, err := mmd.NewGram(n, dim, mixtureKernel, mmd.V, e.workers)
 	if err != nil {

@@ -18,22 +18,17 @@ var hammingSuite = Suite{
 	Summary: "reversibility loss and gradient of spins on L×L lattices, one Gaussian",
 	Size:    "NxL",
 	Sizes:   []string{"2048x3", "8192x3", "2048x4", "2048x8", "2048x16", "2048x32", "2048x64"},
-	rows:    hammingRows,
+	sized:   hammingRows,
 }
 
 // isingKernel is for lattices of the paper's size, and no larger ones.
 var isingKernel = mmd.Kernel{Bandwidths: []float64{2}}
 
-func hammingRows(e *environment, size string) ([]*operation, error) {
-	v, err := parseSize(size, 2, "NxL")
-	if err != nil {
-		return nil, err
-	}
+func hammingRows(e *environment, size string, v []int) (operations []*operation, err error) {
 	n, side := v[0], v[1]
 	if side > 1024 || n > 1<<20 {
 		return nil, optionf("size %q: N is at most %d and L at most 1024", size, 1<<20)
 	}
-	var operations []*operation
 	add := func(name string, kernel mmd.Kernel, moves func(n, side int) (s, t []uint64, err error)) error {
 		s, t, err := moves(n, side)
 		if err != nil {

@@ -12,7 +12,7 @@ var mathSuite = Suite{
 	Summary: "elementary functions of an array of N",
 	Size:    "N",
 	Sizes:   []string{"65536", "1048576"},
-	rows:    mathRows,
+	sized:   mathRows,
 }
 
 // A mathFunction is an elementwise kernel with the float operations that one
@@ -31,11 +31,7 @@ func (f mathFunction) counts(n int) map[Resource]float64 {
 	return map[Resource]float64{FMA: f.fma * x, Float: f.float * x, Read: 4 * x, Write: 4 * x}
 }
 
-func mathRows(e *environment, size string) ([]*operation, error) {
-	v, err := parseSize(size, 1, "N")
-	if err != nil {
-		return nil, err
-	}
+func mathRows(e *environment, size string, v []int) ([]*operation, error) {
 	n := v[0]
 	same := func(x float32) float32 { return x }
 	negative := func(x float32) float32 { return -8 * max(x, -x) }

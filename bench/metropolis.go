@@ -15,7 +15,7 @@ var metropolisSuite = Suite{
 	Summary: "Metropolis sweeps of L×L lattices with replicas across bits",
 	Size:    "L",
 	Sizes:   []string{"64", "256", "1024"},
-	rows:    metropolisRows,
+	sized:   metropolisRows,
 }
 
 // metropolisBeta is well inside the disordered phase: equilibrium is reached
@@ -37,11 +37,7 @@ func metropolisOperations(path asm.Path) (shared, independent float64) {
 // lattices some of them pass through the caches together.
 const sharedSweeps = 8
 
-func metropolisRows(e *environment, size string) ([]*operation, error) {
-	v, err := parseSize(size, 1, "L")
-	if err != nil {
-		return nil, err
-	}
+func metropolisRows(e *environment, size string, v []int) ([]*operation, error) {
 	side := v[0]
 	if side > 1024 || side%2 == 1 {
 		return nil, optionf("size %q: L must be even and at most 1024", size)

@@ -13,7 +13,7 @@ var rngSuite = Suite{
 	Summary: "random numbers into an array of N",
 	Size:    "N",
 	Sizes:   []string{"65536", "1048576"},
-	rows:    rngRows,
+	sized:   rngRows,
 }
 
 // elementBlock is the number of elements of an array that a thread takes at a
@@ -28,11 +28,7 @@ const (
 	philoxLogic    = 10 * 2. / 4
 )
 
-func rngRows(e *environment, size string) ([]*operation, error) {
-	v, err := parseSize(size, 1, "N")
-	if err != nil {
-		return nil, err
-	}
+func rngRows(e *environment, size string, v []int) ([]*operation, error) {
 	n := (v[0] + 3) / 4 * 4
 	c := &asm.Counter{Seed: 1}
 	words, x := make([]uint32, n), make([]float32, n)

@@ -256,7 +256,7 @@ func (r *runner) suite(s *Suite, path asm.Path, threads int) error {
 	for _, size := range s.Sizes {
 		var operations []*operation
 		err := r.within(func() (err error) {
-			operations, err = s.rows(e, size)
+			operations, err = s.operations(e, size)
 			return err
 		})
 		if err != nil {
