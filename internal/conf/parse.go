@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/revgen/revgen/internal/ndjson"
 )
 
 type kind uint8
@@ -74,8 +72,10 @@ func parse(data []byte) (*node, *fault) {
 
 // encoded reports the first byte that is not UTF-8.
 func encoded(data []byte) *fault {
-	if i := ndjson.Invalid(data); i >= 0 {
-		return &fault{offset: i, reason: fmt.Sprintf("byte %#02x is not valid UTF-8", data[i])}
+	for i, r := range string(data) {
+		if _, size := utf8.DecodeRune(data[i:]); r == utf8.RuneError && size == 1 {
+			return &fault{offset: i, reason: fmt.Sprintf("byte %#02x is not valid UTF-8", data[i])}
+		}
 	}
 	return nil
 }

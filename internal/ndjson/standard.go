@@ -15,7 +15,7 @@ import (
 // parseLine parses one line by encoding/json. The reason says why it cannot be
 // taken; it is empty if it can.
 func parseLine(line []byte, depth int) (v Value, reason string) {
-	if i := Invalid(line); i >= 0 {
+	if i := invalid(line); i >= 0 {
 		return v, fmt.Sprintf("byte %d, %#02x, is not valid UTF-8", i+1, line[i])
 	}
 	d := json.NewDecoder(bytes.NewReader(line))
@@ -40,8 +40,8 @@ func parseLine(line []byte, depth int) (v Value, reason string) {
 	return v, err.Error()
 }
 
-// Invalid returns where a text is not UTF-8, -1 if it is.
-func Invalid(line []byte) int {
+// invalid returns where a text is not UTF-8, -1 if it is.
+func invalid(line []byte) int {
 	for i := 0; i < len(line); {
 		r, size := utf8.DecodeRune(line[i:])
 		if r == utf8.RuneError && size == 1 {
