@@ -64,6 +64,18 @@ func NewLatticeHeatBath(up [5]float64) *LatticeHeatBath {
 	return h
 }
 
+// Probability returns the probability with which a spin of which k neighbours
+// are up becomes up, as it was rounded.
+func (h *LatticeHeatBath) Probability(k int) float64 {
+	var p float64
+	for i, plane := range &h.planes {
+		if h.threshold(&plane, uint64(k&1), uint64(k>>1&1), uint64(k>>2))&1 != 0 {
+			p += math.Ldexp(1, -i-1)
+		}
+	}
+	return p
+}
+
 // threshold evaluates one plane.
 func (*LatticeHeatBath) threshold(plane *latticePlane, ones, twos, fours uint64) uint64 {
 	return plane[0] ^ ones&plane[1] ^ twos&plane[2] ^ ones&twos&plane[3] ^ fours&plane[4]

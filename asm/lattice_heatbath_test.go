@@ -147,15 +147,3 @@ func BenchmarkLatticeHeatBath(b *testing.B) {
 		b.ReportMetric(float64(b.N)*n*ReplicaBits/float64(b.Elapsed().Nanoseconds()), "flips/ns")
 	})
 }
-
-// Probability returns the probability with which a spin of which k neighbours
-// are up becomes up, as it was rounded.
-func (h *LatticeHeatBath) Probability(k int) float64 {
-	var p float64
-	for i, plane := range &h.planes {
-		if h.threshold(&plane, uint64(k&1), uint64(k>>1&1), uint64(k>>2))&1 != 0 {
-			p += math.Ldexp(1, -i-1)
-		}
-	}
-	return p
-}
