@@ -148,6 +148,13 @@ func (c *Critic) Evaluate(s, t []float32) float64 {
 	return c.gain
 }
 
+// LossGradient is Evaluate, Gradient and Learn.
+func (c *Critic) LossGradient(s, t, grad []float32) float64 {
+	c.Evaluate(s, t)
+	c.Gradient(grad)
+	return c.Learn()
+}
+
 // Values returns f(s_i, t_i) of the last Evaluate, [n], of a rank's own rows.
 func (c *Critic) Values() []float32 { return c.values }
 

@@ -211,10 +211,3 @@ func TestWeightDecayIsDecoupled(t *testing.T) {
 		require.InDelta(t, without[i]-0.01*2*p, with[i], 1e-6)
 	}
 }
-
-// LossGradient is Evaluate, Gradient and Learn.
-func (c *Critic) LossGradient(s, t, grad []float32) float64 {
-	c.Evaluate(s, t)
-	c.Gradient(grad)
-	return c.Learn()
-}
