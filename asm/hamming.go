@@ -92,15 +92,8 @@ func (c *HammingColumns) Append(first, second []uint64, weight float32) {
 	c.packed.invalidate()
 }
 
-// Pack prepares the columns for HammingSums. Between the last Append and
-// HammingSums either Pack must be called, or Parts and then PackPart of all parts.
-func (c *HammingColumns) Pack() {
-	for i := range c.Parts() {
-		c.PackPart(i)
-	}
-}
-
-// Parts returns the number of parts that may be packed concurrently.
+// Parts returns the number of parts that may be packed concurrently. Between the last Append
+// and HammingSums it must be called, and then PackPart of all parts.
 func (c *HammingColumns) Parts() int {
 	if c.n <= hammingNarrow {
 		return 1

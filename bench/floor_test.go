@@ -59,7 +59,7 @@ func TestFloorIsTheScarcestResourceOfEachPhase(t *testing.T) {
 // TestHierarchyFloor: 4×4 has six learned spins, of which five look at others, three of
 // these with 16 hidden units and two with 48.
 func TestHierarchyFloor(t *testing.T) {
-	operations, err := hierarchyRows(testEnvironment(t), "4")
+	operations, err := hierarchySuite.operations(testEnvironment(t), "4")
 	rows, vectors, outputs := 42.0, 9.0, 5.0
 	draw := operationNamed(t, operations, err, "draw/4").need
 	require.Len(t, draw, 3)
@@ -73,14 +73,14 @@ func TestHierarchyFloor(t *testing.T) {
 	require.Equal(t, 1024*64*rows, back[2].counts[Write])
 	require.Equal(t, 1024*(16*(2*rows-vectors)+11*16*vectors), back[2].counts[Float])
 	require.Equal(t, 1024*5*6.0, back[1].counts[Multiply])
-	_, err = hierarchyRows(testEnvironment(t), "5x5")
+	_, err = hierarchySuite.operations(testEnvironment(t), "5x5")
 	require.ErrorContains(t, err, "not of the form L")
-	_, err = hierarchyRows(testEnvironment(t), "1")
+	_, err = hierarchySuite.operations(testEnvironment(t), "1")
 	require.Error(t, err)
 }
 
 func TestGemmFloor(t *testing.T) {
-	operations, err := gemmRows(testEnvironment(t), "3x5x7")
+	operations, err := gemmSuite.operations(testEnvironment(t), "3x5x7")
 	op := operationNamed(t, operations, err, "forward/3x5x7")
 	require.Equal(t, 2.0*3*5*7, op.amount)
 	require.InDelta(t, 3*5*7/100., knownPeaks().floor(op.need).Nanoseconds, 1e-12)
@@ -156,12 +156,12 @@ func TestTrainingMovesAreDistinct(t *testing.T) {
 	require.Equal(t, n, training.rows)
 	require.Greater(t, training.columns, 2*mild.columns)
 
-	operations, err := hammingRows(e, "64x16")
+	operations, err := hammingSuite.operations(e, "64x16")
 	require.NoError(t, err)
 	require.Len(t, operations, 2)
 	require.Equal(t, "training/64x16", operations[0].name)
 	require.Equal(t, "wide/64x16", operations[1].name)
-	operations, err = hammingRows(e, "64x8")
+	operations, err = hammingSuite.operations(e, "64x8")
 	require.NoError(t, err)
 	require.Len(t, operations, 2)
 }
@@ -208,7 +208,7 @@ func TestHammingCountsZeros(t *testing.T) {
 }
 
 func TestPhiloxCounts(t *testing.T) {
-	operations, err := rngRows(testEnvironment(t), "1024")
+	operations, err := rngSuite.operations(testEnvironment(t), "1024")
 	op := operationNamed(t, operations, err, "philox/1024")
 	// 256 blocks of ten rounds of two products, and as many exclusive ors.
 	require.Equal(t, 256*10*2., op.need[0].counts[Multiply])
@@ -228,7 +228,7 @@ func TestPhiloxCounts(t *testing.T) {
 			require.InDelta(t, op.need[0].counts[r]+1024*each[r], other.need[0].counts[r], 1e-9, "%s %s", name, r)
 		}
 	}
-	operations, err = rngRows(testEnvironment(t), "9")
+	operations, err = rngSuite.operations(testEnvironment(t), "9")
 	require.Equal(t, 48., operationNamed(t, operations, err, "philox/12").amount, "whole blocks of four numbers")
 }
 
@@ -277,7 +277,7 @@ func TestEnergyPerSite(t *testing.T) {
 }
 
 func TestMetropolisFloor(t *testing.T) {
-	operations, err := metropolisRows(testEnvironment(t), "32")
+	operations, err := metropolisSuite.operations(testEnvironment(t), "32")
 	op := operationNamed(t, operations, err, "shared/32")
 	require.Equal(t, sharedSweeps*32*32*512., op.amount)
 	require.Equal(t, 32*32*512/8., op.need[0].counts[Write], "once a call")

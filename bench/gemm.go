@@ -12,17 +12,13 @@ var gemmSuite = Suite{
 	Summary: "dense layers of the networks, forward and backward",
 	Size:    "ROWSxINxOUT",
 	Sizes:   []string{"2048x64x64", "2048x256x256", "2048x128x128", "2048x32x256", "2048x256x9", "2048x2x64"},
-	rows:    gemmRows,
+	sized:   gemmRows,
 }
 
 // gemmBlock is the number of rows that a thread takes at a time.
 const gemmBlock = 128
 
-func gemmRows(e *environment, size string) ([]*operation, error) {
-	v, err := parseSize(size, 3, "ROWSxINxOUT")
-	if err != nil {
-		return nil, err
-	}
+func gemmRows(e *environment, size string, v []int) ([]*operation, error) {
 	rows, in, out := v[0], v[1], v[2]
 	const slope = 0.01
 	x, w, bias := noise(rows*in, 1), noise(in*out, 2), noise(out, 3)
@@ -35,17 +31,12 @@ func gemmRows(e *environment, size string) ([]*operation, error) {
 
 	// A product of ours is compared with the peer's plain one, to which the
 	// epilogue is added after the clock has stopped.
-	against := func(peer, product string, load map[string][]float32, result string, ours []float32, epilogue func(theirs []float32)) rival {
+	against := func(peer, product string, inputs map[string][]float32, result string, ours []float32, epilogue func(theirs []float32)) rival {
 		return rival{
 			name: peer, unlike: "plain product, without our epilogue",
 			prepare: func(p *peers.Process) (agreement, error) {
-				for name, numbers := range load {
-					if err := p.Load(name, numbers); err != nil {
-						return agreement{}, err
-					}
-				}
 				theirs := make([]float32, len(ours))
-				if err := once(p, []any{product, rows, in, out}, map[string]any{result: theirs}); err != nil {
+				if err := once(p, []any{product, rows, in, out}, inputs, map[string]any{result: theirs}); err != nil {
 					return agreement{}, err
 				}
 				epilogue(theirs)
@@ -103,8 +94,20 @@ func gemmRows(e *environment, size string) ([]*operation, error) {
 	return operations, nil
 }
 
-// once selects an operation of a peer, runs it once, and fetches arrays.
-func once(p *peers.Process, words []any, results map[string]any) error {
+func load(p *peers.Process, arrays map[string][]float32) error {
+	for name, numbers := range arrays {
+		if err := p.Load(name, numbers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// once loads arrays into a peer, selects an operation, runs it once, and fetches arrays.
+func once(p *peers.Process, words []any, inputs map[string][]float32, results map[string]any) error {
+	if err := load(p, inputs); err != nil {
+		return err
+	}
 	if err := p.Select(words...); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ var gramSuite = Suite{
 	Summary: "reversibility loss and gradient of real states, five Gaussians and an inverse multiquadric",
 	Size:    "NxDIMENSION",
 	Sizes:   []string{"2048x2", "512x2", "8192x2", "2048x9"},
-	rows:    gramRows,
+	sized:   gramRows,
 }
 
 // mixtureKernel is the paper's kernel of the Gaussian mixture.
@@ -24,40 +24,23 @@ var mixtureKernel = mmd.Kernel{
 	IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
 }
 
-func gramRows(e *environment, size string) ([]*operation, error) {
-	v, err := parseSize(size, 2, "NxDIMENSION")
-	if err != nil {
-		return nil, err
-	}
+func gramRows(e *environment, size string, v []int) ([]*operation, error) {
 	n, dim := v[0], v[1]
 	g, err := mmd.NewGram(n, dim, mixtureKernel, mmd.V, e.workers)
 	if err != nil {
 		return nil, err
 	}
 	// Moves of the paper's step size, none of them rejected.
-	s, t, grad := noise(n*dim, 1), noise(n*dim, 2), make([]float32, n*dim)
+	s, t := noise(n*dim, 1), noise(n*dim, 2)
 	for i := range t {
 		t[i] = s[i] + 0.1*t[i]
 	}
-	loss := 0.0
+	ours := movesOf(s, t)
 	op := &operation{
 		name: "loss-gradient/" + size, amount: float64(n) * float64(n-1) / 2, unit: "pair",
 		need: need{pairwise("", n, mixtureKernel, dim)},
-		call: func() { loss = g.LossGradient(s, t, grad) },
+		call: func() { ours.loss = g.LossGradient(s, t, ours.grad) },
 		note: "unordered pairs of samples",
-	}
-	agree := func(p *peers.Process, words ...any) (agreement, error) {
-		if err := p.Load("s", s); err != nil {
-			return agreement{}, err
-		}
-		if err := p.Load("t", t); err != nil {
-			return agreement{}, err
-		}
-		theirLoss, theirs := make([]float64, 1), make([]float32, n*dim)
-		if err := once(p, words, map[string]any{"loss": theirLoss, "grad": theirs}); err != nil {
-			return agreement{}, err
-		}
-		return lossAgreement(loss, theirLoss[0], grad, theirs), nil
 	}
 	if dim == 2 {
 		op.rivals = append(op.rivals, rival{
@@ -67,7 +50,7 @@ func gramRows(e *environment, size string) ([]*operation, error) {
 				for _, b := range mixtureKernel.Bandwidths {
 					words = append(words, b)
 				}
-				return agree(p, append(words, mixtureKernel.IMQ[0].C)...)
+				return ours.agree(p, append(words, mixtureKernel.IMQ[0].C)...)
 			},
 		})
 	}
@@ -75,14 +58,19 @@ func gramRows(e *environment, size string) ([]*operation, error) {
 		op.rivals = append(op.rivals, e.pyTorch(rival{
 			blas:    true,
 			unlike:  "three dense Gram matrices, automatic differentiation",
-			prepare: func(p *peers.Process) (agreement, error) { return agreeOnGram(p, n, dim, mixtureKernel, agree) },
+			prepare: func(p *peers.Process) (agreement, error) { return ours.agreeOnGram(p, n, dim, mixtureKernel) },
 		})...)
 	}
 	return []*operation{op}, nil
 }
 
+// movesOf is of moves from s to t.
+func movesOf(s, t []float32) *reference {
+	return &reference{inputs: map[string][]float32{"s": s, "t": t}, grad: make([]float32, len(s))}
+}
+
 // agreeOnGram selects PyTorch's loss for a kernel.
-func agreeOnGram(p *peers.Process, n, dim int, k mmd.Kernel, agree func(p *peers.Process, words ...any) (agreement, error)) (agreement, error) {
+func (r *reference) agreeOnGram(p *peers.Process, n, dim int, k mmd.Kernel) (agreement, error) {
 	text, err := json.Marshal(k)
 	if err != nil {
 		return agreement{}, err
@@ -91,7 +79,7 @@ func agreeOnGram(p *peers.Process, n, dim int, k mmd.Kernel, agree func(p *peers
 	if err != nil {
 		return agreement{}, err
 	}
-	return agree(p, "gram", n, dim, "V", path)
+	return r.agree(p, "gram", n, dim, "V", path)
 }
 
 // lossAgreement compares losses and gradients. The loss is a difference of sums

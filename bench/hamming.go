@@ -18,22 +18,17 @@ var hammingSuite = Suite{
 	Summary: "reversibility loss and gradient of spins on L×L lattices, one Gaussian",
 	Size:    "NxL",
 	Sizes:   []string{"2048x3", "8192x3", "2048x4", "2048x8", "2048x16", "2048x32", "2048x64"},
-	rows:    hammingRows,
+	sized:   hammingRows,
 }
 
 // isingKernel is for lattices of the paper's size, and no larger ones.
 var isingKernel = mmd.Kernel{Bandwidths: []float64{2}}
 
-func hammingRows(e *environment, size string) ([]*operation, error) {
-	v, err := parseSize(size, 2, "NxL")
-	if err != nil {
-		return nil, err
-	}
+func hammingRows(e *environment, size string, v []int) (operations []*operation, err error) {
 	n, side := v[0], v[1]
 	if side > 1024 || n > 1<<20 {
 		return nil, optionf("size %q: N is at most %d and L at most 1024", size, 1<<20)
 	}
-	var operations []*operation
 	add := func(name string, kernel mmd.Kernel, moves func(n, side int) (s, t []uint64, err error)) error {
 		s, t, err := moves(n, side)
 		if err != nil {
@@ -69,17 +64,18 @@ func (e *environment) hamming(name string, kernel mmd.Kernel, s, t []uint64, n, 
 	if err != nil {
 		return nil, err
 	}
-	var loss, floatLoss float64
-	grad, floatGrad := make([]float32, n*spins), make([]float32, n*spins)
 	floatS, floatT := make([]float32, n*spins), make([]float32, n*spins)
 	asm.Unpack(floatS, s, n, spins)
 	asm.Unpack(floatT, t, n, spins)
+	ours := movesOf(floatS, floatT)
+	var floatLoss float64
+	floatGrad := make([]float32, n*spins)
 	shape := shapeOf(s, t, n)
 	shape.apart(s, t, n, spins, reachOf(&kernel, spins))
 	op := &operation{
 		name: name, amount: float64(n) * float64(n-1) / 2, unit: "pair",
 		need: need{hammingPhase("", e.path, shape, spins)},
-		call: func() { loss = h.LossGradient(s, t, grad) },
+		call: func() { ours.loss = h.LossGradient(s, t, ours.grad) },
 		note: fmt.Sprintf("unordered pairs of samples; %d distinct moves, %d signed columns of %d first configurations, %.3g %% of the kernel's terms zero", shape.rows, shape.columns, shape.firsts, 100*shape.far),
 	}
 	if spins <= 1<<8 {
@@ -88,29 +84,15 @@ func (e *environment) hamming(name string, kernel mmd.Kernel, s, t []uint64, n, 
 			call: func() { floatLoss = g.LossGradient(floatS, floatT, floatGrad) },
 			prepare: func(*peers.Process) (agreement, error) {
 				floatLoss = g.LossGradient(floatS, floatT, floatGrad)
-				return lossAgreement(loss, floatLoss, grad, floatGrad), nil
+				return lossAgreement(ours.loss, floatLoss, ours.grad, floatGrad), nil
 			},
 		}}
 	}
 	if n <= 4096 && spins <= 1<<10 { // PyTorch's products take seconds beyond
 		op.rivals = append(op.rivals, e.pyTorch(rival{
-			blas:   true,
-			unlike: "three dense Gram matrices, automatic differentiation",
-			prepare: func(p *peers.Process) (agreement, error) {
-				return agreeOnGram(p, n, spins, kernel, func(p *peers.Process, words ...any) (agreement, error) {
-					if err := p.Load("s", floatS); err != nil {
-						return agreement{}, err
-					}
-					if err := p.Load("t", floatT); err != nil {
-						return agreement{}, err
-					}
-					theirLoss, theirs := make([]float64, 1), make([]float32, n*spins)
-					if err := once(p, words, map[string]any{"loss": theirLoss, "grad": theirs}); err != nil {
-						return agreement{}, err
-					}
-					return lossAgreement(loss, theirLoss[0], grad, theirs), nil
-				})
-			},
+			blas:    true,
+			unlike:  "three dense Gram matrices, automatic differentiation",
+			prepare: func(p *peers.Process) (agreement, error) { return ours.agreeOnGram(p, n, spins, kernel) },
 		})...)
 	}
 	return op, nil

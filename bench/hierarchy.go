@@ -9,7 +9,7 @@ var hierarchySuite = Suite{
 	Summary: "samples with their density, and its gradient, of critical lattices drawn from coarse to fine",
 	Size:    "L",
 	Sizes:   []string{"16", "32", "64"},
-	rows:    hierarchyRows,
+	sized:   hierarchyRows,
 }
 
 // The generator of the lattices' best preset.
@@ -33,11 +33,7 @@ const reduce, reduceProducts = 15 + 1, 1
 // both need, a quotient, its product with the random words' range, and a logarithm.
 const decide, decideProducts = 11 + 3 + 15, 9 + 2 + 12
 
-func hierarchyRows(e *environment, size string) ([]*operation, error) {
-	v, err := parseSize(size, 1, "L")
-	if err != nil {
-		return nil, err
-	}
+func hierarchyRows(e *environment, size string, v []int) ([]*operation, error) {
 	m, err := hierarchy.NewSquare(hierarchy.Square{Side: v[0], J: 1, Beta: hierarchyBeta, Neighbours: hierarchyNeighbours, Hidden: hierarchyUnits})
 	if err != nil {
 		return nil, optionf("size %q: %v", size, err)

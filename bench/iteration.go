@@ -2,7 +2,6 @@ package bench
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -43,15 +42,11 @@ func (e *environment) parseSystem(size string) (engine.Config, int, error) {
 	} else if len(parts) != 2 {
 		return nil, 0, optionf("size %q is not of the form SYSTEM/PRESET/N", size)
 	}
-	var names []string
-	for _, d := range e.systems {
-		names = append(names, d.Name)
+	system, err := e.systems.Find(parts[0])
+	if err != nil {
+		return nil, 0, optionf("size %q: the systems are %s", size, strings.Join(e.systems.Names(), ", "))
 	}
-	i := slices.Index(names, parts[0])
-	if i < 0 {
-		return nil, 0, optionf("size %q: the systems are %s", size, strings.Join(names, ", "))
-	}
-	config, err := e.systems[i].Preset(parts[1])
+	config, err := system.Preset(parts[1])
 	if err != nil {
 		return nil, 0, optionf("size %q: %v", size, err)
 	}
@@ -120,14 +115,13 @@ func agreeOnIteration(p *peers.Process, config engine.Config, r *reference) (agr
 	if err != nil {
 		return agreement{}, err
 	}
-	if err := loadOnly(p, r.inputs); err != nil {
+	if err := p.Forget(); err != nil {
 		return agreement{}, err
 	}
-	loss, grad := make([]float64, 1), make([]float32, len(r.grad))
-	if err := once(p, []any{"gradient", path}, map[string]any{"loss": loss, "grad": grad}); err != nil {
+	a, err := r.agree(p, "gradient", path)
+	if err != nil {
 		return agreement{}, err
 	}
-	a := lossAgreement(r.loss, loss[0], r.grad, grad)
 	return a, p.Select("iteration", path)
 }
 

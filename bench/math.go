@@ -12,7 +12,7 @@ var mathSuite = Suite{
 	Summary: "elementary functions of an array of N",
 	Size:    "N",
 	Sizes:   []string{"65536", "1048576"},
-	rows:    mathRows,
+	sized:   mathRows,
 }
 
 // A mathFunction is an elementwise kernel with the float operations that one
@@ -31,11 +31,7 @@ func (f mathFunction) counts(n int) map[Resource]float64 {
 	return map[Resource]float64{FMA: f.fma * x, Float: f.float * x, Read: 4 * x, Write: 4 * x}
 }
 
-func mathRows(e *environment, size string) ([]*operation, error) {
-	v, err := parseSize(size, 1, "N")
-	if err != nil {
-		return nil, err
-	}
+func mathRows(e *environment, size string, v []int) ([]*operation, error) {
 	n := v[0]
 	same := func(x float32) float32 { return x }
 	negative := func(x float32) float32 { return -8 * max(x, -x) }
@@ -78,11 +74,8 @@ func mathRows(e *environment, size string) ([]*operation, error) {
 
 // elementwise compares a peer's function of x with ours.
 func elementwise(p *peers.Process, words []any, x, ours []float32) (agreement, error) {
-	if err := p.Load("x", x); err != nil {
-		return agreement{}, err
-	}
 	theirs := make([]float32, len(ours))
-	if err := once(p, words, map[string]any{"y": theirs}); err != nil {
+	if err := once(p, words, map[string][]float32{"x": x}, map[string]any{"y": theirs}); err != nil {
 		return agreement{}, err
 	}
 	return agreement{worstRelative(ours, theirs), 2e-6, "largest relative difference"}, nil

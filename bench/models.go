@@ -38,6 +38,15 @@ type reference struct {
 	grad   []float32
 }
 
+// agree compares the loss and the gradient with those of a peer's operation, and selects it.
+func (r *reference) agree(p *peers.Process, words ...any) (agreement, error) {
+	loss, grad := make([]float64, 1), make([]float32, len(r.grad))
+	if err := once(p, words, r.inputs, map[string]any{"loss": loss, "grad": grad}); err != nil {
+		return agreement{}, err
+	}
+	return lossAgreement(r.loss, loss[0], r.grad, grad), nil
+}
+
 // modelOf returns what is known about the system of a configuration, or nil, as of
 // generators with a density but flows, whose work nobody has counted.
 func modelOf(config engine.Config) model {
@@ -136,28 +145,18 @@ func generated(p *peers.Process, config engine.Config, params []float32, latent,
 	if u != nil {
 		inputs["u"] = u
 	}
-	if err := loadOnly(p, inputs); err != nil {
+	if err := p.Forget(); err != nil {
+		return err
+	}
+	if err := load(p, inputs); err != nil {
 		return err
 	}
 	path, err := configFile(p, config)
 	if err != nil {
 		return err
 	}
-	if err := once(p, []any{"generate", path}, map[string]any{"states": states}); err != nil {
+	if err := once(p, []any{"generate", path}, nil, map[string]any{"states": states}); err != nil {
 		return fmt.Errorf("generate: %w", err)
-	}
-	return nil
-}
-
-// loadOnly gives a peer arrays in place of all that it holds.
-func loadOnly(p *peers.Process, arrays map[string][]float32) error {
-	if err := p.Forget(); err != nil {
-		return err
-	}
-	for name, numbers := range arrays {
-		if err := p.Load(name, numbers); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ var rngSuite = Suite{
 	Summary: "random numbers into an array of N",
 	Size:    "N",
 	Sizes:   []string{"65536", "1048576"},
-	rows:    rngRows,
+	sized:   rngRows,
 }
 
 // elementBlock is the number of elements of an array that a thread takes at a
@@ -28,11 +28,7 @@ const (
 	philoxLogic    = 10 * 2. / 4
 )
 
-func rngRows(e *environment, size string) ([]*operation, error) {
-	v, err := parseSize(size, 1, "N")
-	if err != nil {
-		return nil, err
-	}
+func rngRows(e *environment, size string, v []int) ([]*operation, error) {
 	n := (v[0] + 3) / 4 * 4
 	c := &asm.Counter{Seed: 1}
 	words, x := make([]uint32, n), make([]float32, n)
@@ -78,7 +74,7 @@ func (e *environment) pyTorch(r rival) []rival {
 func randomRival(operation string, ours []float32, mean, variance float64) rival {
 	return rival{prepare: func(p *peers.Process) (agreement, error) {
 		theirs := make([]float32, len(ours))
-		if err := once(p, []any{operation, len(ours)}, map[string]any{"y": theirs}); err != nil {
+		if err := once(p, []any{operation, len(ours)}, nil, map[string]any{"y": theirs}); err != nil {
 			return agreement{}, err
 		}
 		z := max(momentError(ours, mean, variance), momentError(theirs, mean, variance))

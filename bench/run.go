@@ -162,10 +162,7 @@ func (r *runner) within(f func() error) error {
 // resolve fills in defaults and finds mistakes.
 func (o *Options) resolve() ([]Suite, error) {
 	suites := Suites()
-	var names []string
-	for _, s := range suites {
-		names = append(names, s.Name)
-	}
+	names := Names()
 	for _, name := range o.Suites {
 		if !slices.Contains(names, name) {
 			return nil, optionf("unknown suite %q; the suites are %s", name, strings.Join(names, ", "))
@@ -226,16 +223,15 @@ func (o *Options) resolve() ([]Suite, error) {
 
 func describeMachine() Machine {
 	built := version.Read()
-	m := Machine{
+	return Machine{
 		Time: time.Now().UTC().Truncate(time.Second), CPU: asm.CPUName(), Processors: runtime.GOMAXPROCS(0),
-		Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Load: load(), Version: cmp.Or(built.Revision, built.Module),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Load: loadAverage(), Version: cmp.Or(built.Revision, built.Module),
 	}
-	return m
 }
 
-// load returns the number of processes that have been ready to run in the last
+// loadAverage returns the number of processes that have been ready to run in the last
 // minute, where the system tells.
-func load() (x float64) {
+func loadAverage() (x float64) {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err == nil {
 		_, _ = fmt.Sscan(string(text), &x)
@@ -260,7 +256,7 @@ func (r *runner) suite(s *Suite, path asm.Path, threads int) error {
 	for _, size := range s.Sizes {
 		var operations []*operation
 		err := r.within(func() (err error) {
-			operations, err = s.rows(e, size)
+			operations, err = s.operations(e, size)
 			return err
 		})
 		if err != nil {

@@ -141,7 +141,7 @@ func TestPeersAgree(t *testing.T) {
 // TestADisagreeingPeerIsNotTimed gives a peer other inputs than our operation.
 func TestADisagreeingPeerIsNotTimed(t *testing.T) {
 	e := testEnvironment(t)
-	operations, err := gemmRows(e, "16x16x16")
+	operations, err := gemmSuite.operations(e, "16x16x16")
 	op := operationNamed(t, operations, err, "forward/16x16x16")
 	truth := op.rivals[0].prepare
 	op.rivals[0].prepare = func(p *peers.Process) (agreement, error) {

@@ -82,28 +82,26 @@ func (e *environment) parseScore(size string) (cfg engine.Config, n int, err err
 	if n, err = strconv.Atoi(parts[1]); err != nil || n < 1 || n > 1<<24 {
 		return nil, 0, optionf("size %q: %q is not a number of states", size, parts[1])
 	}
-	for _, d := range e.systems {
-		if d.Name != parts[0] {
-			continue
-		}
-		if cfg, err = d.Preset(d.Presets[0]); err != nil {
-			return nil, 0, err
-		}
-		if len(parts) == 3 {
-			err = conf.Set(cfg, "target.l="+parts[2])
-		}
-		if a, ok := cfg.(engine.Adapter); ok && err == nil {
-			_, err = a.Adapt(context.Background())
-		}
-		if err == nil {
-			err = cfg.Validate()
-		}
-		if err != nil {
-			return nil, 0, optionf("size %q: %v", size, err)
-		}
-		return cfg, n, nil
+	system, err := e.systems.Find(parts[0])
+	if err != nil {
+		return nil, 0, optionf("size %q: there is no system %q", size, parts[0])
 	}
-	return nil, 0, optionf("size %q: there is no system %q", size, parts[0])
+	if cfg, err = system.Preset(system.Presets[0]); err != nil {
+		return nil, 0, err
+	}
+	if len(parts) == 3 {
+		err = conf.Set(cfg, "target.l="+parts[2])
+	}
+	if a, ok := cfg.(engine.Adapter); ok && err == nil {
+		_, err = a.Adapt(context.Background())
+	}
+	if err == nil {
+		err = cfg.Validate()
+	}
+	if err != nil {
+		return nil, 0, optionf("size %q: %v", size, err)
+	}
+	return cfg, n, nil
 }
 
 // scoreFormat returns a row for each kind of input of states in a format.
@@ -112,21 +110,18 @@ func (e *environment) scoreFormat(judge *score.Judge, sampler engine.Sampler, f 
 	if err != nil {
 		return nil, err
 	}
-	inputs := []struct {
+	type input struct {
 		kind  string
 		bytes int
 		open  func() (string, io.Reader)
-	}{
+	}
+	inputs := []input{
 		{"npy", len(states), func() (string, io.Reader) { return file.path, nil }},
 		{"raw", len(states), func() (string, io.Reader) { return "-", bytes.NewReader(states) }},
 	}
 	text, scalars := linesOf(f, states)
 	if text != nil {
-		inputs = append(inputs, struct {
-			kind  string
-			bytes int
-			open  func() (string, io.Reader)
-		}{"ndjson", len(text), func() (string, io.Reader) { return "-", bytes.NewReader(text) }})
+		inputs = append(inputs, input{"ndjson", len(text), func() (string, io.Reader) { return "-", bytes.NewReader(text) }})
 	}
 	var operations []*operation
 	for _, input := range inputs {

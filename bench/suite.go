@@ -7,7 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
-	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -18,7 +18,21 @@ type Suite struct {
 	Size    string // what an element of Sizes means
 	Sizes   []string
 	each    func(system string) string // default size for a system with a target, "" for none; in place of Sizes
-	rows    func(e *environment, size string) ([]*operation, error)
+	// One of these returns the rows of a size: of one of the form Size with its numbers.
+	rows  func(e *environment, size string) ([]*operation, error)
+	sized func(e *environment, size string, numbers []int) ([]*operation, error)
+}
+
+// operations returns the rows of a size.
+func (s *Suite) operations(e *environment, size string) ([]*operation, error) {
+	if s.sized == nil {
+		return s.rows(e, size)
+	}
+	numbers, err := parseSize(size, s.Size)
+	if err != nil {
+		return nil, err
+	}
+	return s.sized(e, size, numbers)
 }
 
 // Suites returns all suites in the order in which they run.
@@ -26,11 +40,20 @@ func Suites() []Suite {
 	return []Suite{gemmSuite, gramSuite, hammingSuite, rngSuite, mathSuite, metropolisSuite, hierarchySuite, sampleSuite, scoreSuite, iterationSuite}
 }
 
+// Names returns the names of all suites.
+func Names() []string {
+	var names []string
+	for _, s := range Suites() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // environment is what the rows of one path and number of threads share.
 type environment struct {
 	path    asm.Path
 	workers *pool.Pool
-	systems []engine.Definition
+	systems catalogue.Systems
 }
 
 func (e *environment) threads() int { return e.workers.Threads() }
@@ -116,14 +139,15 @@ func (e *environment) split(n, piece int, body func(lo, hi int)) func() {
 	return func() { e.workers.Run((n+piece-1)/piece, run) }
 }
 
-// parseSize splits a size such as 2048x64x64 into its numbers.
-func parseSize(size string, numbers int, meaning string) ([]int, error) {
+// parseSize splits a size such as 2048x64x64 into its numbers, of which there are as many as
+// names in form.
+func parseSize(size, form string) ([]int, error) {
 	parts := strings.Split(size, "x")
 	values := make([]int, len(parts))
 	for i, part := range parts {
 		n, err := strconv.Atoi(part)
-		if err != nil || n < 1 || n > 1<<30 || len(parts) != numbers {
-			return nil, optionf("size %q is not of the form %s", size, meaning)
+		if err != nil || n < 1 || n > 1<<30 || len(parts) != strings.Count(form, "x")+1 {
+			return nil, optionf("size %q is not of the form %s", size, form)
 		}
 		values[i] = n
 	}

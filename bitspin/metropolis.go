@@ -49,9 +49,6 @@ func CheckTemperature(beta, reach float64) error {
 	return nil
 }
 
-// Proposer returns the source of the proposals.
-func (m *Metropolis) Proposer() *Proposer { return m.proposer }
-
 // MaxSteps returns the number of steps that one stream has draws for.
 func (m *Metropolis) MaxSteps() int { return m.proposer.MaxSteps() }
 

@@ -67,10 +67,7 @@ func GradientError(s Differentiable, params []float32, backward func(params, gra
 	surrogate, grad := s.Surrogate(), make([]float32, len(params))
 	backward(params, grad)
 
-	at := make([]float64, len(params))
-	for i, x := range params {
-		at[i] = float64(x)
-	}
+	at := number.Widen(params)
 	name := func(int) string { return "" }
 	if n, ok := s.(TensorNamer); ok {
 		name = n.TensorName

@@ -77,12 +77,8 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		r := make([]float64, samples)
 		dim := s.target.dim
 		d.densities.Rows(samples, blockRows, func(_ *density, lo, hi int) {
-			state := make([]float64, dim)
 			for i := lo; i < hi; i++ {
-				for j, v := range x[i*dim : (i+1)*dim] {
-					state[j] = float64(v)
-				}
-				r[i] = logQ[i] - s.target.LogDensity(state)
+				r[i] = logQ[i] - s.target.LogDensity(number.Widen(x[i*dim:(i+1)*dim]))
 			}
 		})
 		if err := d.reweigh(ctx, t, x, measure.NewReweighing(r)); err != nil {

@@ -26,11 +26,7 @@ func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]
 	if err := s.NewSampler(params).DrawAll(ctx, drawn, nil); err != nil {
 		return nil, err
 	}
-	byMode := make([][]float64, s.target.Modes())
-	for i, v := range drawn.X {
-		byMode[drawn.K[i]] = append(byMode[drawn.K[i]], float64(v))
-	}
-	return []figure.Figure{illustrate(s.target, byMode, samples)}, nil
+	return []figure.Figure{illustrate(s.target, s.target.byMode(drawn.X, drawn.K), samples)}, nil
 }
 
 func illustrate(t *Target, byMode [][]float64, samples int) figure.Figure {
@@ -44,9 +40,7 @@ func illustrate(t *Target, byMode [][]float64, samples int) figure.Figure {
 	edge := t.edge()
 	all := figure.NewHistogram(-edge, edge, marginalBins)
 	for _, xs := range byMode {
-		for _, v := range xs {
-			all.Add(v)
-		}
+		all.Add(xs...)
 	}
 	marginal := densityPanel(t.Density, -edge, edge, all, samples)
 	marginal.Width = 3
@@ -83,9 +77,7 @@ func wellPanels(w *Well, mode int, xs []float64, samples int) []figure.Panel {
 
 func wellPanel(w *Well, low, high float64, bins int, xs []float64, samples int) figure.Panel {
 	h := figure.NewHistogram(low, high, bins)
-	for _, x := range xs {
-		h.Add(x)
-	}
+	h.Add(xs...)
 	p := densityPanel(w.Density, low, high, h, samples)
 	p.X.Label = "*x*"
 	p.Y.Min, p.Y.Max = 0, 1.15*w.Density(math.Sqrt(w.mu))

@@ -44,13 +44,19 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	return table, err
 }
 
+// byMode parts the states (x, k) by k.
+func (t *Target) byMode(x []float32, k []uint8) [][]float64 {
+	all := make([][]float64, t.Modes())
+	for i, v := range x {
+		all[k[i]] = append(all[k[i]], float64(v))
+	}
+	return all
+}
+
 // compare makes the table of a sample.
 func compare(ctx context.Context, target *Target, x []float32, k []uint8) (*measure.Evaluation, error) {
 	modes, n := target.Modes(), float64(len(x))
-	byMode := make([][]float64, modes)
-	for i, v := range x {
-		byMode[k[i]] = append(byMode[k[i]], float64(v))
-	}
+	byMode := target.byMode(x, k)
 	all := make([]float64, 0, len(x))
 	var conditional, variance, floor float64
 	for mode, xs := range byMode {

@@ -323,11 +323,7 @@ func (o *Outcome) Metric(name string) *Metric { return find(o.Metrics, name) }
 
 // find returns the metric of a name, nil if there is none.
 func find(all []Metric, name string) *Metric {
-	i := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &all[i]
+	return Find(all, func(m Metric) bool { return m.Name == name })
 }
 
 func markdownMarks(s string) string { return strings.ReplaceAll(s, "*", `\*`) }

@@ -238,11 +238,15 @@ func (o *Outcome) AtFloor() bool {
 
 // find returns the outcome of a setting with a preset, nil if there is none.
 func (r *Results) find(setting, preset string) *Outcome {
-	i := slices.IndexFunc(r.Outcomes, func(o Outcome) bool { return o.Setting == setting && o.Preset == preset })
-	if i < 0 {
-		return nil
+	return Find(r.Outcomes, func(o Outcome) bool { return o.Setting == setting && o.Preset == preset })
+}
+
+// Find returns the first of rows that is the one, nil if none is.
+func Find[T any](rows []T, is func(T) bool) *T {
+	if i := slices.IndexFunc(rows, is); i >= 0 {
+		return &rows[i]
 	}
-	return &r.Outcomes[i]
+	return nil
 }
 
 // put replaces an outcome or adds it in its place.

@@ -237,14 +237,6 @@ func (r FieldRun) MarshalJSON() ([]byte, error) { return number.Marshal(r) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (r *FieldRun) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, r) }
 
-// run returns the run of a seed, nil if there is none.
-func (r *FieldRow) run(seed uint64) *FieldRun {
-	if i := slices.IndexFunc(r.Runs, func(x FieldRun) bool { return x.Seed == seed }); i >= 0 {
-		return &r.Runs[i]
-	}
-	return nil
-}
-
 // put adds a run, in place of an earlier one of its seed, and takes the medians anew.
 func (r *FieldRow) put(x FieldRun) {
 	r.Runs = replaced(r.Runs, x, func(x *FieldRun) uint64 { return x.Seed }, bySeed)
@@ -332,7 +324,7 @@ const (
 // seeds, writes them after each seed and tells the observer.
 func (e *execution) recordField(ctx context.Context, results *Results) error {
 	row := FieldRow{Name: e.field.Name, Changed: e.Assignments}
-	if old := results.fieldRow(e.field.Name); old != nil && slices.Equal(old.Changed, e.Assignments) && len(old.Runs) > 0 {
+	if old := reproduce.Find(results.Field, func(r FieldRow) bool { return r.Name == row.Name }); old != nil && slices.Equal(old.Changed, e.Assignments) && len(old.Runs) > 0 {
 		row = *old
 	}
 	row.Title, row.Published = e.field.Title, e.field.Published
@@ -344,7 +336,8 @@ func (e *execution) recordField(ctx context.Context, results *Results) error {
 		return results.Write(e.Plan.Dir)
 	}
 	for n := range e.Configs {
-		run, err := e.fieldRun(ctx, n, row.run(e.Configs[n].Shared().Training.Seed))
+		seed := e.Configs[n].Shared().Training.Seed
+		run, err := e.fieldRun(ctx, n, reproduce.Find(row.Runs, func(r FieldRun) bool { return r.Seed == seed }))
 		if run != nil {
 			row.put(*run)
 			if err := keep(); err != nil {
@@ -371,10 +364,7 @@ func (e *execution) recordField(ctx context.Context, results *Results) error {
 			return err
 		}
 	}
-	if e.watch.Field == nil {
-		return nil
-	}
-	return e.watch.Field(&row)
+	return e.watch.done(&Results{Field: []FieldRow{row}})
 }
 
 // fieldSeconds is how long the chains of each peer run, about.

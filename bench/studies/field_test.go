@@ -58,7 +58,7 @@ func TestFieldStudy(t *testing.T) {
 	var seen []FieldRow
 	var warnings []string
 	results, err := p.Execute(context.Background(), []engine.Definition{ising.Definition}, workers,
-		Observer{Field: func(r *FieldRow) error { seen = append(seen, *r); return nil },
+		Observer{Done: func(r *Results) error { seen = append(seen, r.Field...); return nil },
 			Observer: reproduce.Observer{Warning: func(text string) { warnings = append(warnings, text) }}})
 	require.NoError(t, err)
 	if len(seen[0].Rivals) == 0 {

@@ -117,7 +117,7 @@ func command(ctx context.Context, args []string) error {
 	workers := pool.New(*threads)
 	defer workers.Close()
 	if *asJSON {
-		watch = Observer{Observer: watch.Observer}
+		watch.Done = nil
 	}
 	results, err := p.Execute(ctx, revgen.Systems(), workers, watch)
 	if err != nil {
@@ -140,19 +140,6 @@ func observer() Observer {
 			},
 			Warning: func(text string) { say("warning: %s", text) },
 		},
-		Study: func(o *StudyOutcome) error {
-			fmt.Printf("%s\n%s\n\n", o.Title, o.Summary())
-			return o.Table().WriteText(os.Stdout)
-		},
-		Neighbours: func(all Neighbours) error {
-			fmt.Printf("%s\n%s\n\n", NeighboursTitle, all.Summary())
-			return all.Table().WriteText(os.Stdout)
-		},
-		Verdicts: func(all Verdicts) error {
-			fmt.Printf("%s\n%s\n\n", VerdictsTitle, all.Summary())
-			return all.Table().WriteText(os.Stdout)
-		},
-		Field:    func(row *FieldRow) error { return FieldTable([]FieldRow{*row}).WriteText(os.Stdout) },
-		Protocol: func(row *ProtocolRow) error { return ProtocolTable([]ProtocolRow{*row}).WriteText(os.Stdout) },
+		Done: func(part *Results) error { return part.WriteText(os.Stdout) },
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -25,6 +27,12 @@ func (r *Results) Markdown() string {
 // studiesIntroduction heads the document of studies.
 const studiesIntroduction = "What the parts of the recipes are for, what the preset best makes of targets drawn at random, and generators beside chains on targets of the literature. `make studies` writes this file; each part names the revision and the machine that it was computed by. The paper's experiments are in [results.md](results.md)."
 
+// section writes that of a study, computed by those machines.
+func section(b *strings.Builder, title, name, summary string, computers []reproduce.Machine, legend string, t *report.Table) {
+	fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\nOn %s.\n\n%s", title, name, summary, strings.Join(reproduce.Machines(computers), "; "), legend)
+	_ = t.WriteMarkdown(b) // writing to b does not fail
+}
+
 func (r *Results) writeStudies(b *strings.Builder) {
 	if len(r.Studies) == 0 {
 		return
@@ -36,7 +44,6 @@ func (r *Results) writeStudies(b *strings.Builder) {
 		for j := range s.Variants {
 			computers = append(computers, s.Variants[j].Machine)
 		}
-		fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\nOn %s.\n\n", s.Title, s.Name, s.Summary(), strings.Join(reproduce.Machines(computers), "; "))
 		t := s.Table()
 		t.Header = append(t.Header, "what it changes")
 		for j := range s.Variants {
@@ -49,7 +56,7 @@ func (r *Results) writeStudies(b *strings.Builder) {
 		for j := len(s.Variants); j < len(t.Rows); j++ {
 			t.Rows[j] = append(t.Rows[j], "")
 		}
-		_ = t.WriteMarkdown(b)
+		section(b, s.Title, s.Name, s.Summary(), computers, "", t)
 	}
 }
 
@@ -62,8 +69,7 @@ func (r *Results) writeNeighbours(b *strings.Builder) {
 	for i := range all {
 		computers = append(computers, all[i].Machine)
 	}
-	fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\nOn %s.\n\n%s\n\n", NeighboursTitle, NeighboursStudy, all.Summary(), strings.Join(reproduce.Machines(computers), "; "), NeighboursLegend)
-	_ = all.Table().WriteMarkdown(b)
+	section(b, NeighboursTitle, NeighboursStudy, all.Summary(), computers, NeighboursLegend+"\n\n", all.Table())
 	first := true
 	for i := range all {
 		if o := &all[i]; o.beyond() {
@@ -77,11 +83,9 @@ func (r *Results) writeNeighbours(b *strings.Builder) {
 }
 
 func (r *Results) writeVerdicts(b *strings.Builder) {
-	if len(r.Verdicts) == 0 {
-		return
+	if all := r.Verdicts; len(all) > 0 {
+		section(b, VerdictsTitle, VerdictsStudy, all.Summary(), []reproduce.Machine{all[0].Machine}, VerdictsLegend+"\n\n", all.Table())
 	}
-	fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\nOn %s.\n\n%s\n\n", VerdictsTitle, VerdictsStudy, r.Verdicts.Summary(), r.Verdicts[0].Machine.String(), VerdictsLegend)
-	_ = r.Verdicts.Table().WriteMarkdown(b)
 }
 
 func (r *Results) writeField(b *strings.Builder) {
@@ -96,8 +100,7 @@ func (r *Results) writeField(b *strings.Builder) {
 			computers = append(computers, row.Runs[j].Machine)
 		}
 	}
-	fmt.Fprintf(b, "\n## The field's own targets\n\n`%s`: best preset.\nOn %s.\n\n%s\n\n", FieldStudy, strings.Join(reproduce.Machines(computers), "; "), FieldLegend)
-	_ = FieldTable(r.Field).WriteMarkdown(b)
+	section(b, "The field's own targets", FieldStudy, "best preset", computers, FieldLegend+"\n\n", FieldTable(r.Field))
 }
 
 func (r *Results) writeProtocol(b *strings.Builder) {
@@ -108,8 +111,31 @@ func (r *Results) writeProtocol(b *strings.Builder) {
 	for i := range r.Protocol {
 		computers = append(computers, r.Protocol[i].Machine)
 	}
-	fmt.Fprintf(b, "\n## The distances of masked diffusion samplers\n\n`%s`: best preset.\nOn %s.\n\n%s\n\n", ProtocolStudy, strings.Join(reproduce.Machines(computers), "; "), ProtocolLegend)
-	_ = ProtocolTable(r.Protocol).WriteMarkdown(b)
+	section(b, "The distances of masked diffusion samplers", ProtocolStudy, "best preset", computers, ProtocolLegend+"\n\n", ProtocolTable(r.Protocol))
+}
+
+// WriteText writes the tables of what there is, a row of a study of targets by itself.
+func (r *Results) WriteText(w io.Writer) (err error) {
+	titled := func(title, summary string, t *report.Table) {
+		fmt.Fprintf(w, "%s\n%s\n\n", title, summary)
+		err = errors.Join(err, t.WriteText(w))
+	}
+	for i := range r.Studies {
+		titled(r.Studies[i].Title, r.Studies[i].Summary(), r.Studies[i].Table())
+	}
+	if all := r.Neighbours; len(all) > 0 {
+		titled(NeighboursTitle, all.Summary(), all.Table())
+	}
+	if all := r.Verdicts; len(all) > 0 {
+		titled(VerdictsTitle, all.Summary(), all.Table())
+	}
+	for row := range slices.Chunk(r.Field, 1) {
+		err = errors.Join(err, FieldTable(row).WriteText(w))
+	}
+	for row := range slices.Chunk(r.Protocol, 1) {
+		err = errors.Join(err, ProtocolTable(row).WriteText(w))
+	}
+	return err
 }
 
 // StudyLegend explains the tables of studies.

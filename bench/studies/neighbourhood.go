@@ -115,8 +115,8 @@ func (e *execution) recordNeighbour(ctx context.Context, results *Results) error
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(results.Neighbours, func(old NeighbourOutcome) bool { return old.Seed == o.Seed }); i >= 0 && !e.Trained {
-		o.Machine, o.Seconds = results.Neighbours[i].Machine, results.Neighbours[i].Seconds
+	if old := reproduce.Find(results.Neighbours, func(old NeighbourOutcome) bool { return old.Seed == o.Seed }); old != nil && !e.Trained {
+		o.Machine, o.Seconds = old.Machine, old.Seconds
 	}
 	results.Neighbours = replaced(results.Neighbours, *o, func(o *NeighbourOutcome) uint64 { return o.Seed }, bySeed)
 	return results.Write(e.Plan.Dir)
@@ -193,11 +193,9 @@ func (o *NeighbourOutcome) judge(e, larger *measure.Evaluation) {
 		if larger == nil {
 			continue
 		}
-		i := slices.IndexFunc(larger.Metrics, func(other measure.Metric) bool { return other.Name == m.Name })
-		if i < 0 {
-			m.Error = math.NaN() // it could not be measured
-		} else {
-			m.Error = larger.Metrics[i].Error
+		m.Error = math.NaN() // if it could not be measured
+		if again := reproduce.Find(larger.Metrics, func(other measure.Metric) bool { return other.Name == m.Name }); again != nil {
+			m.Error = again.Error
 		}
 		further(&o.WorstOfMany, &o.MetricOfMany, m)
 	}

@@ -67,8 +67,8 @@ func TestNeighbourhood(t *testing.T) {
 	defer workers.Close()
 	var told Neighbours
 	watch := Observer{
-		Observer:   reproduce.Observer{Begin: func(r reproduce.Run) { require.Equal(t, []any{NeighboursStudy, 6}, []any{r.Study, r.Count}) }},
-		Neighbours: func(all Neighbours) error { told = all; return nil },
+		Observer: reproduce.Observer{Begin: func(r reproduce.Run) { require.Equal(t, []any{NeighboursStudy, 6}, []any{r.Study, r.Count}) }},
+		Done:     func(r *Results) error { told = r.Neighbours; return nil },
 	}
 	require.NoError(t, p.Check(revgen.Systems()))
 	results, err := p.Execute(context.Background(), revgen.Systems(), workers, watch)

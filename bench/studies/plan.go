@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,12 +30,17 @@ type Plan struct {
 // An Observer is told how studies go. Its methods may be nil.
 type Observer struct {
 	reproduce.Observer
-	// Study is called when a study of variants is complete, and Neighbours when all are.
-	Study      func(*StudyOutcome) error
-	Neighbours func(Neighbours) error
-	Verdicts   func(Verdicts) error
-	Field      func(*FieldRow) error    // a row of the study of the field's targets
-	Protocol   func(*ProtocolRow) error // and of that of the literature's distances
+	// Done is called with a study of variants that is complete, with the neighbours or the
+	// verdicts when all are, and with each row of a study of targets.
+	Done func(part *Results) error
+}
+
+// done calls Done.
+func (o *Observer) done(part *Results) error {
+	if o.Done == nil {
+		return nil
+	}
+	return o.Done(part)
 }
 
 // job is one variant of a study, or one target.
@@ -199,11 +203,11 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 			return results, err
 		}
 	}
-	if watch.Verdicts != nil && len(jobs) > 0 && jobs[len(jobs)-1].known != nil {
-		return results, watch.Verdicts(results.Verdicts)
+	if len(jobs) > 0 && jobs[len(jobs)-1].known != nil {
+		return results, watch.done(&Results{Verdicts: results.Verdicts})
 	}
-	if watch.Neighbours != nil && len(jobs) > 0 && jobs[len(jobs)-1].neighbour != nil {
-		return results, watch.Neighbours(results.Neighbours)
+	if len(jobs) > 0 && jobs[len(jobs)-1].neighbour != nil {
+		return results, watch.done(&Results{Neighbours: results.Neighbours})
 	}
 	return results, nil
 }
@@ -211,22 +215,23 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 // recordVariant puts the outcome of a study's variant into the results, and writes these.
 // The observer is told when the study's last is complete.
 func (e *execution) recordVariant(ctx context.Context, results *Results) error {
-	o, err := e.Outcome(ctx, results.study(e.study).find(e.Setting.Name))
+	study := results.study(e.study)
+	o, err := e.Outcome(ctx, study.find(e.Setting.Name))
 	if err != nil {
 		return err
 	}
-	results.study(e.study).put(e.study, *o)
+	study.put(e.study, *o)
 	if err := results.Write(e.Plan.Dir); err != nil {
 		return err
 	}
-	if e.variant != &e.study.Variants[len(e.study.Variants)-1] || e.watch.Study == nil {
+	if e.variant != &e.study.Variants[len(e.study.Variants)-1] {
 		return nil
 	}
-	return e.watch.Study(results.study(e.study))
+	return e.watch.done(&Results{Studies: []StudyOutcome{*study}})
 }
 
 // Tabulate writes the document again, of the results in dir, which it prints as JSON or as
-// the tables that observers are told.
+// tables.
 func Tabulate(dir string, watch Observer, asJSON bool) error {
 	results, err := Read(dir)
 	if err != nil {
@@ -249,20 +254,5 @@ func Tabulate(dir string, watch Observer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(os.Stdout).Encode(results)
 	}
-	for i := range results.Studies {
-		err = errors.Join(err, watch.Study(&results.Studies[i]))
-	}
-	if len(results.Neighbours) > 0 {
-		err = errors.Join(err, watch.Neighbours(results.Neighbours))
-	}
-	if len(results.Verdicts) > 0 {
-		err = errors.Join(err, watch.Verdicts(results.Verdicts))
-	}
-	for i := range results.Field {
-		err = errors.Join(err, watch.Field(&results.Field[i]))
-	}
-	for i := range results.Protocol {
-		err = errors.Join(err, watch.Protocol(&results.Protocol[i]))
-	}
-	return err
+	return results.WriteText(os.Stdout)
 }

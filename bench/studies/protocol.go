@@ -162,10 +162,7 @@ func (e *execution) recordProtocol(ctx context.Context, results *Results) error 
 	if err := results.Write(e.Plan.Dir); err != nil {
 		return err
 	}
-	if e.watch.Protocol == nil {
-		return nil
-	}
-	return e.watch.Protocol(&row)
+	return e.watch.done(&Results{Protocol: []ProtocolRow{row}})
 }
 
 // pool returns an empty one of the target's lattice.
@@ -355,8 +352,8 @@ func ProtocolTable(rows []ProtocolRow) *report.Table {
 				over(func(r ProtocolRun) Distances { return r.Raw }), over(func(r ProtocolRun) Distances { return r.Weighted }), r.Floor.text(k)}
 			for _, method := range methods {
 				text := "–"
-				if at := slices.IndexFunc(r.Published, func(p PublishedDistances) bool { return p.Method == method }); at >= 0 && r.Published[at].Distances[k] > 0 {
-					text = report.Deviation(r.Published[at].Distances[k], false)
+				if p := reproduce.Find(r.Published, func(p PublishedDistances) bool { return p.Method == method }); p != nil && p.Distances[k] > 0 {
+					text = report.Deviation(p.Distances[k], false)
 				}
 				row = append(row, text)
 			}

@@ -76,7 +76,7 @@ func TestProtocolStudy(t *testing.T) {
 		Assignments: []string{"training.steps=15", "generator.neighbours=12", "generator.units=2"}}
 	var seen []ProtocolRow
 	systems := []engine.Definition{ising.Definition, potts.Definition}
-	results, err := p.Execute(context.Background(), systems, workers, Observer{Protocol: func(r *ProtocolRow) error { seen = append(seen, *r); return nil }})
+	results, err := p.Execute(context.Background(), systems, workers, Observer{Done: func(r *Results) error { seen = append(seen, r.Protocol...); return nil }})
 	require.NoError(t, err)
 	require.Equal(t, results.Protocol, seen)
 	read, err := Read(p.Dir)

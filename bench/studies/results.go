@@ -27,14 +27,6 @@ func (r *Results) empty() bool {
 	return len(r.Studies)+len(r.Field)+len(r.Neighbours)+len(r.Verdicts)+len(r.Protocol) == 0
 }
 
-// fieldRow returns the row of a target, nil if there is none.
-func (r *Results) fieldRow(name string) *FieldRow {
-	if i := slices.IndexFunc(r.Field, func(row FieldRow) bool { return row.Name == name }); i >= 0 {
-		return &r.Field[i]
-	}
-	return nil
-}
-
 // replaced returns rows with one more, in place of an earlier one of the same name, ordered by
 // rank.
 func replaced[T any, N comparable, R cmp.Ordered](rows []T, row T, name func(*T) N, rank func(N) R) []T {
@@ -104,10 +96,8 @@ func (r *Results) check() error {
 // study returns what is known of a study, which is none of its variants at
 // first.
 func (r *Results) study(s *Study) *StudyOutcome {
-	for i := range r.Studies {
-		if r.Studies[i].Name == s.Name {
-			return &r.Studies[i]
-		}
+	if known := reproduce.Find(r.Studies, func(o StudyOutcome) bool { return o.Name == s.Name }); known != nil {
+		return known
 	}
 	r.Studies = append(r.Studies, StudyOutcome{Name: s.Name})
 	slices.SortStableFunc(r.Studies, func(a, b StudyOutcome) int {
@@ -117,11 +107,7 @@ func (r *Results) study(s *Study) *StudyOutcome {
 }
 
 func (o *StudyOutcome) find(label string) *reproduce.Outcome {
-	i := slices.IndexFunc(o.Variants, func(v reproduce.Outcome) bool { return v.Setting == label })
-	if i < 0 {
-		return nil
-	}
-	return &o.Variants[i]
+	return reproduce.Find(o.Variants, func(v reproduce.Outcome) bool { return v.Setting == label })
 }
 
 // put replaces a variant or adds it in its place. Variants that the study no

@@ -41,7 +41,12 @@ func TestStudy(t *testing.T) {
 			began = append(began, r.Dir[len(dir)+1:])
 			require.Equal(t, []any{"moves", 4}, []any{r.Study, r.Count})
 		}},
-		Study: func(o *StudyOutcome) error { done = append(done, o.Name); return nil },
+		Done: func(r *Results) error {
+			for i := range r.Studies {
+				done = append(done, r.Studies[i].Name)
+			}
+			return nil
+		},
 	}
 	// Interrupted in the second variant, with the first in the results.
 	ctx, cancel := context.WithCancel(context.Background())

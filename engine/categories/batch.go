@@ -2,6 +2,7 @@ package categories
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
@@ -24,11 +25,11 @@ type Batch struct {
 	workers *pool.Pool
 
 	room
-	samples, moved int              // blocks
-	r              [][block]float64 // [blocks] R = ln q − ln W
-	counts         []engine.Count   // of the moved blocks' pieces
-	random         [][]words        // of each piece
-	lo             int              // the first block that is shared
+	samples, moved int                 // blocks
+	r              [][block]float64    // [blocks] R = ln q − ln W
+	counts         []engine.Count      // of the moved blocks' pieces
+	random         [][]hierarchy.Words // of each piece
+	lo             int                 // the first block that is shared
 	hi             int
 	stream, head   rng.Counter // of the call under way, and of the draws that it completes
 	gradient       *hierarchy.Gradient
@@ -53,9 +54,9 @@ func (m *Model) NewBatch(samples, moved int, seed uint64, workers *pool.Pool) (*
 	b.room = m.newRoom(blocks, true)
 	b.r = make([][block]float64, blocks)
 	most := (max(b.samples, b.moved) + together - 1) / together
-	b.counts, b.random = make([]engine.Count, most), make([][]words, most)
+	b.counts, b.random = make([]engine.Count, most), make([][]hierarchy.Words, most)
 	for i := range b.random {
-		b.random[i] = make([]words, together)
+		b.random[i] = make([]hierarchy.Words, together)
 	}
 	b.SetBeta(m.target.Beta)
 	var nets []*hierarchy.Net
@@ -99,7 +100,7 @@ func (b *Batch) drawPiece(i int) {
 	lo, hi := b.lo+i*together, min(b.lo+(i+1)*together, b.hi)
 	random := b.random[i][:hi-lo]
 	for k := range random {
-		random[k].start(&b.stream, uint64(lo+k)*uint64(b.model.Sites()+wordsTogether))
+		random[k].Start(&b.stream, uint64(lo+k)*uint64(b.model.Sites()+spare), math.MaxInt)
 	}
 	b.weights.pass(b.part(b.model, lo, hi), random)
 	b.weigh(lo, hi)
@@ -139,10 +140,14 @@ func (b *Batch) movePiece(i int) {
 	b.weigh(lo, hi)
 }
 
+// spare is how many more random words a block has than sites: the exact ones begin at a
+// multiple of it.
+const spare = 8
+
 // complete draws the exact sites of block number k of a stream, after its learned ones.
-func (m *Model) complete(l *law, state []byte, stream *rng.Counter, k uint64, w *words) {
-	learned := (m.learned + wordsTogether - 1) / wordsTogether * wordsTogether
-	w.start(stream, k*uint64(m.Sites()+wordsTogether)+uint64(learned))
+func (m *Model) complete(l *law, state []byte, stream *rng.Counter, k uint64, w *hierarchy.Words) {
+	learned := (m.learned + spare - 1) / spare * spare
+	w.Start(stream, k*uint64(m.Sites()+spare)+uint64(learned), math.MaxInt)
 	l.complete(state, w)
 }
 

@@ -34,12 +34,10 @@ func NewClusters(t *Target) (*Clusters, error) {
 	return c, nil
 }
 
-// Draws returns how many random words a move takes.
-func (c *Clusters) draws() int { return (len(c.bond)+3)/4*4 + (c.target.N()+3)/4*4 }
-
 // Move takes moves first, first+1, … of a stream with a configuration.
 func (c *Clusters) Move(s []byte, stream *rng.Counter, first uint64, moves int) {
-	draw, root := make([]uint32, c.draws()), make([]int32, len(s))
+	bonds := (len(c.bond) + 3) / 4 * 4 // words drawn for them, before those for states
+	draw, root := make([]uint32, bonds+(c.target.N()+3)/4*4), make([]int32, len(s))
 	find := func(i int32) int32 {
 		for root[i] != i {
 			root[i] = root[root[i]]
@@ -47,7 +45,7 @@ func (c *Clusters) Move(s []byte, stream *rng.Counter, first uint64, moves int) 
 		}
 		return i
 	}
-	states := draw[(len(c.bond)+3)/4*4:]
+	states := draw[bonds:]
 	for move := range moves {
 		asm.PhiloxBlocks(draw, stream, (first+uint64(move))*uint64(len(draw)/4))
 		for i := range root {
@@ -61,34 +59,6 @@ func (c *Clusters) Move(s []byte, stream *rng.Counter, first uint64, moves int) 
 		}
 		for i := range s {
 			s[i] = byte(uint64(states[find(int32(i))]) * uint64(c.target.States[i]) >> 32)
-		}
-	}
-}
-
-// Single takes moves of Wolff with a configuration: one cluster, that of a site by chance, is
-// given another state by chance.
-func (c *Clusters) Single(s []byte, stream *rng.Counter, first uint64, moves int) {
-	draw := make([]uint32, c.draws())
-	near := make([][]int, len(s)) // pairs of each site
-	for k, p := range c.target.Pairs {
-		near[p.I], near[p.J] = append(near[p.I], k), append(near[p.J], k)
-	}
-	for move := range moves {
-		asm.PhiloxBlocks(draw, stream, (first+uint64(move))*uint64(len(draw)/4))
-		last := draw[(len(c.bond)+3)/4*4:]
-		i := int(uint64(last[0]) * uint64(len(s)) >> 32)
-		old, q := s[i], c.target.States[i]
-		to := byte((int(old) + 1 + int(uint64(last[1%len(last)])*uint64(q-1)>>32)) % q)
-		s[i] = to
-		for queue := []int{i}; len(queue) > 0; queue = queue[1:] {
-			for _, k := range near[queue[0]] {
-				p := &c.target.Pairs[k]
-				j := p.I + p.J - queue[0]
-				if s[j] == old && draw[k] < c.bond[k] {
-					s[j] = to
-					queue = append(queue, j)
-				}
-			}
 		}
 	}
 }

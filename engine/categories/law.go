@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
 )
 
 // A law is a target at one β as blocks of samples are drawn and weighed by it.
@@ -327,7 +328,7 @@ func (l *law) addLogWeights(dst *[block]float64, scale float64, state []byte) {
 }
 
 // complete draws the sites that are not learned: centres, then leaves.
-func (l *law) complete(state []byte, random *words) {
+func (l *law) complete(state []byte, random *hierarchy.Words) {
 	var w [MostStates]float64
 	var t [MostStates]uint32
 	for k := range l.stars {
@@ -335,7 +336,7 @@ func (l *law) complete(state []byte, random *words) {
 		if s.centre == nil {
 			continue
 		}
-		dst, word := (*[block]byte)(state[s.centre.site*block:]), random.next()
+		dst, word := (*[block]byte)(state[s.centre.site*block:]), random.Next()
 		if s.table >= 0 {
 			m := &l.memos[s.table]
 			asm.CategoryDraw(dst, m.draw, s.q, state, s.around, m.strides, word)
@@ -349,7 +350,7 @@ func (l *law) complete(state []byte, random *words) {
 	}
 	for k := range l.stars {
 		for j := range l.stars[k].leaves {
-			l.draw(&l.sites[l.stars[k].leaves[j].site], state, random.next())
+			l.draw(&l.sites[l.stars[k].leaves[j].site], state, random.Next())
 		}
 	}
 }

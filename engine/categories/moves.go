@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
 )
 
 // Moves are a reversible step of a block's samples, in detailed balance with π.
@@ -117,21 +118,21 @@ func (m *Moves) run(state []byte, steps int, stream *rng.Counter, k uint64, coun
 
 // runFrom takes steps first, first+1, ….
 func (m *Moves) runFrom(state []byte, first, steps int, stream *rng.Counter, k uint64, count *engine.Count) {
-	var w words
-	w.start(stream, (k*uint64(m.MaxSteps())+uint64(first))*uint64(m.draws))
+	var w hierarchy.Words
+	w.Start(stream, (k*uint64(m.MaxSteps())+uint64(first))*uint64(m.draws), math.MaxInt)
 	for range steps {
 		if m.sweep {
 			n := len(m.law.sites)
 			for i := range n {
-				m.law.draw(&m.law.sites[i], state, w.next())
+				m.law.draw(&m.law.sites[i], state, w.Next())
 			}
 			for i := n - 1; i >= 0; i-- {
-				m.law.draw(&m.law.sites[i], state, w.next())
+				m.law.draw(&m.law.sites[i], state, w.Next())
 			}
 			count.Add(engine.Count{Proposed: block, Accepted: block})
 			continue
 		}
-		m.propose(state, w.next(), w.next(), w.next(), w.next(), count)
+		m.propose(state, w.Next(), w.Next(), w.Next(), w.Next(), count)
 	}
 }
 

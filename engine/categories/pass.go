@@ -79,7 +79,7 @@ func (r *room) block(m *Model, k int) []byte {
 
 // pass draws the learned sites of at most together blocks, with the random words of each, or
 // where these are nil takes the states that are there, and sets bits, ln q and residual.
-func (w *weights) pass(r room, random []words) {
+func (w *weights) pass(r room, random []hierarchy.Words) {
 	m := w.model
 	n, q := m.Sites(), m.coding.q
 	clear(r.logq)
@@ -102,7 +102,7 @@ func (w *weights) pass(r room, random []words) {
 				x := (*[block]byte)(r.state[(k*n+int(site))*block:])
 				var word *[block]uint32
 				if random != nil {
-					word = random[k].next()
+					word = random[k].Next()
 				}
 				var residual [][block]float32
 				if r.residual != nil {

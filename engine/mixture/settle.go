@@ -163,10 +163,7 @@ func (e *search) newSettling(x []float32) (*settling, error) {
 		return s, nil
 	}
 	e.normals(s.noise)
-	s.best.mean = make([]float64, d)
-	for i, v := range x {
-		s.best.mean[i] = float64(v)
-	}
+	s.best.mean = number.Widen(x)
 	if ok, err := s.measure(); !ok {
 		return nil, err
 	}

@@ -175,9 +175,6 @@ func (k *Kernel) gaussians(yield func(Gaussian) bool) {
 	}
 }
 
-// IsGaussian reports whether all terms are Gaussians or heat kernels.
-func (k *Kernel) IsGaussian() bool { return len(k.IMQ)+len(k.Matern) == 0 }
-
 // Value returns k(d²).
 func (k *Kernel) Value(d2 float64) float64 {
 	var sum float64

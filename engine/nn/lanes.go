@@ -143,13 +143,6 @@ func (l *Lanes) Count() int { return l.count }
 // Blocks returns the number of blocks.
 func (l *Lanes) Blocks() int { return ceil(l.rows, l.block) }
 
-// Forward calls body(block, lo, hi, nil) for every block of rows lo … hi−1,
-// concurrently. Keep body: a new function value each step would allocate.
-func (l *Lanes) Forward(body func(block, lo, hi int, _ []float32)) {
-	l.body = body
-	l.workers.Run(l.Blocks(), l.runForward)
-}
-
 // RowSpan is where blocks leave results, so many elements for each row.
 func RowSpan[T any](l *Lanes, s []T, each int) pool.Span {
 	return pool.SpanOf(s, l.stretch*l.block*each)
@@ -158,8 +151,9 @@ func RowSpan[T any](l *Lanes, s []T, each int) pool.Span {
 // BlockSpan is where every block leaves one element.
 func BlockSpan[T any](l *Lanes, s []T) pool.Span { return pool.SpanOf(s, l.stretch) }
 
-// Own is Forward of the blocks of a rank's own lanes alone, which its part of Backward
-// takes again.
+// Own calls body(block, lo, hi, nil) for every block of rows lo … hi−1 of a rank's own lanes,
+// which its part of Backward takes again, concurrently. Keep body: a new function value each
+// step would allocate.
 func (l *Lanes) Own(body func(block, lo, hi int, _ []float32)) {
 	l.body = body
 	lo, hi := l.own()

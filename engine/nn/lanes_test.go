@@ -28,7 +28,7 @@ func TestLanes(t *testing.T) {
 			require.Equal(t, LanesOf(rows), l.Count())
 			require.LessOrEqual(t, l.Count(), maxLanes)
 			seen, count := make([]int, rows), make([]int, l.Blocks())
-			l.Forward(func(block, lo, hi int, _ []float32) {
+			l.Own(func(block, lo, hi int, _ []float32) {
 				count[block]++
 				require.Equal(t, block, lo/c.block)
 				require.LessOrEqual(t, hi-lo, c.block)

@@ -102,7 +102,7 @@ func TestLanesSameBitsForAnyThreads(t *testing.T) {
 		workers := pool.New(threads)
 		l := NewLanes(rows, params, workers)
 		seen := make([]int, rows)
-		l.Forward(func(_, lo, hi int, _ []float32) {
+		l.Own(func(_, lo, hi int, _ []float32) {
 			for r := lo; r < hi; r++ {
 				seen[r]++
 			}
@@ -143,7 +143,7 @@ func TestLanesCallEveryRowOnce(t *testing.T) {
 				seen[r]++
 			}
 		}
-		l.Forward(count)
+		l.Own(count)
 		l.Backward(make([]float32, 1), count)
 		for r, n := range seen {
 			require.Equal(t, 2, n, "row %d of %d", r, rows)

@@ -46,16 +46,16 @@ type directory struct {
 
 // open takes possession of the run directory, if that has not been done, and restores a
 // checkpoint if there is one.
-func (r *run) open(ctx context.Context, opt *Options) error {
+func (r *run) open(ctx context.Context) error {
 	if r.dir == "" {
-		if opt.Resume == "must" {
+		if r.Resume == "must" {
 			return errors.New("resume: there is no run directory to resume from")
 		}
-		return mayResume("", opt.Resume, false)
+		return mayResume("", r.Resume, false)
 	}
-	resume := opt.Resume
-	if opt.Setup != nil {
-		r.lock, resume = opt.Setup.take(), ""
+	resume := r.Resume
+	if r.Setup != nil {
+		r.lock, resume = r.Setup.take(), ""
 	} else {
 		if err := os.MkdirAll(r.dir, 0o755); err != nil {
 			return fmt.Errorf("run directory %s: %w", r.dir, disk.Cause(err))
@@ -71,7 +71,7 @@ func (r *run) open(ctx context.Context, opt *Options) error {
 	}
 	if err == nil && checkpoint {
 		err = r.restore(ctx, checkpointFile(r.dir))
-	} else if err == nil && opt.Setup == nil {
+	} else if err == nil && r.Setup == nil {
 		_ = os.Remove(recipeFile(r.dir)) // of a run that never began
 	}
 	if err != nil {
@@ -232,7 +232,7 @@ func (r *run) load(ctx context.Context, path string) (*header, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := sameRun(path, conf.Forget(h.Config, r.cfg), r.config, r.extend); err != nil {
+	if err := sameRun(path, conf.Forget(h.Config, r.cfg), r.config, r.Extend); err != nil {
 		return nil, err
 	}
 	if h.Step > r.common.Training.Steps {

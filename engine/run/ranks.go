@@ -93,10 +93,10 @@ func (r *run) share() {
 // count gives the target the context's tally, or one of the run's own, with the limit of the
 // options. Evaluations during training count as such, those that measure it on the way
 // included.
-func (r *run) count(ctx *context.Context, opt *Options) error {
+func (r *run) count(ctx *context.Context) error {
 	s, ok := r.trainer.System().(engine.Counted)
 	if !ok {
-		if opt.MaxEvaluations > 0 || engine.TallyOf(*ctx).Limited() {
+		if r.MaxEvaluations > 0 || engine.TallyOf(*ctx).Limited() {
 			return fmt.Errorf("max-evaluations: evaluations of %s are not counted; those of reals, mixed and targets in Go are", r.common.System)
 		}
 		return nil
@@ -104,8 +104,8 @@ func (r *run) count(ctx *context.Context, opt *Options) error {
 	if r.tally = engine.TallyOf(*ctx); r.tally == nil {
 		r.tally = new(engine.Tally)
 	}
-	if opt.MaxEvaluations > 0 {
-		*ctx = r.tally.Within(*ctx, opt.MaxEvaluations)
+	if r.MaxEvaluations > 0 {
+		*ctx = r.tally.Within(*ctx, r.MaxEvaluations)
 	}
 	s.Count(r.tally)
 	return nil

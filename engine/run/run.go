@@ -140,28 +140,23 @@ func (e *MismatchError) Error() string {
 
 type run struct {
 	directory
-	config             []byte // canonical JSON
-	trainer            *engine.Trainer
-	trail              *trail // nil unless the run keeps one
-	workers            *pool.Pool
-	common             *engine.Common
-	before             float64 // seconds of training before this process
-	started            time.Time
-	first              int // step at which this process began
-	refuge             refuge
-	notes              *notes.Book // of the generator's placing
-	setup              float64     // seconds until then
-	warn               func(string)
-	progress           func(Progress)
-	warnings           []string
-	tally              *engine.Tally      // nil where evaluations are not counted
-	others             engine.Evaluations // of the other ranks
-	moved              float64            // sum of the acceptance over the present stretch of steps
-	unmeasured, extend bool
-	cfg                engine.Config
-	program            string
-	diagnose           func(ctx context.Context, trained engine.System, r *Result) (any, error)
-	leave              func(ctx context.Context, trained engine.System, r *Result) error
+	Options
+	config   []byte // canonical JSON
+	trainer  *engine.Trainer
+	trail    *trail // nil unless the run keeps one
+	workers  *pool.Pool
+	common   *engine.Common
+	before   float64 // seconds of training before this process
+	started  time.Time
+	first    int // step at which this process began
+	refuge   refuge
+	notes    *notes.Book // of the generator's placing
+	setup    float64     // seconds until then
+	warnings []string
+	tally    *engine.Tally      // nil where evaluations are not counted
+	others   engine.Evaluations // of the other ranks
+	moved    float64            // sum of the acceptance over the present stretch of steps
+	cfg      engine.Config
 	// pending is the record of the present step while it is not in
 	// metrics.jsonl, nil otherwise.
 	pending *engine.Record
@@ -199,17 +194,16 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 		return nil, err
 	}
 	opt = opt.silent(workers.Rank())
-	r := &run{directory: directory{dir: opt.Dir, saved: -1, dirty: true}, trainer: trainer, workers: workers, common: cfg.Shared(), warn: opt.Warning, progress: opt.Progress}
+	r := &run{directory: directory{dir: opt.Dir, saved: -1, dirty: true}, Options: opt, cfg: cfg, trainer: trainer, workers: workers, common: cfg.Shared()}
 	if r.config, err = conf.Encode(cfg); err != nil {
 		return nil, err
 	}
 	defer r.close()
-	if err := r.count(&ctx, &opt); err != nil {
+	if err := r.count(&ctx); err != nil {
 		return nil, err
 	}
-	r.extend, r.cfg, r.program, r.diagnose, r.leave = opt.Extend, cfg, opt.Program, opt.Diagnose, opt.Leave
 	_, r.setting = trainer.System().(engine.Initializer)
-	if err := r.agree(r.open(ctx, &opt)); engine.Cancelled(err) {
+	if err := r.agree(r.open(ctx)); engine.Cancelled(err) {
 		return nil, &StopError{r.dir, trainer.Steps(), r.common.Training.Steps} // of the checkpoint that is there
 	} else if err != nil {
 		return nil, err
@@ -217,12 +211,12 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 	r.share()
 	var result *Result
 	if err = r.probe(ctx); err == nil {
-		err = r.setUp(ctx, workers, &opt)
+		err = r.setUp(ctx)
 	}
 	if err == nil {
 		r.tally.Enter(engine.Learning)
 		defer engine.Interruptible(r.stepping(ctx), trainer.System())()
-		r.started, r.first, r.unmeasured = time.Now(), trainer.Steps(), opt.Unmeasured
+		r.started, r.first = time.Now(), trainer.Steps()
 		r.setup = r.started.Sub(opt.Asked).Seconds()
 		result, err = r.toTheEnd(ctx)
 	}
@@ -358,9 +352,9 @@ func (r *run) record(ctx context.Context) error {
 	if r.refuge.Step == record.Step {
 		r.refuge.Metrics = r.written // which now has its record
 	}
-	if r.progress != nil {
+	if r.Progress != nil {
 		elapsed := time.Since(r.started)
-		r.progress(Progress{Record: record, Steps: r.steps(), Elapsed: elapsed, StepsPerSecond: float64(r.trainer.Steps()-r.first) / elapsed.Seconds(), Evaluations: r.evaluations().Total()})
+		r.Progress(Progress{Record: record, Steps: r.steps(), Elapsed: elapsed, StepsPerSecond: float64(r.trainer.Steps()-r.first) / elapsed.Seconds(), Evaluations: r.evaluations().Total()})
 	}
 	return nil
 }
@@ -392,8 +386,8 @@ func (r *run) report(warning string) {
 		return
 	}
 	r.warnings = append(r.warnings, warning)
-	if r.warn != nil {
-		r.warn(warning)
+	if r.Warning != nil {
+		r.Warning(warning)
 	}
 }
 
@@ -442,7 +436,7 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 		}
 	}
 	r.tally.Enter(engine.Measuring)
-	if e, ok := t.System().(engine.Evaluator); ok && !r.unmeasured {
+	if e, ok := t.System().(engine.Evaluator); ok && !r.Unmeasured {
 		var err error
 		result.Evaluation, err = r.evaluate(ctx, e)
 		if err != nil {
@@ -451,9 +445,9 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 		result.Evaluation.Warn()
 	}
 	r.tally.Enter(engine.Diagnosing)
-	if r.diagnose != nil && !r.unmeasured {
+	if r.Diagnose != nil && !r.Unmeasured {
 		var err error
-		if result.Diagnosis, err = r.diagnose(ctx, t.System(), result); err != nil {
+		if result.Diagnosis, err = r.Diagnose(ctx, t.System(), result); err != nil {
 			return err
 		}
 	}
@@ -466,7 +460,7 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 		}
 		summary, err := json.MarshalIndent(Summary{engine.SchemaVersion, r.common.System, target, r.common.Preset,
 			r.common.Training.Seed, t.Steps(), result.Seconds, result.Evaluations,
-			r.workers.Threads(), activePath(), Here(r.program), r.warnings, result.Evaluation, result.Diagnosis}, "", "  ")
+			r.workers.Threads(), activePath(), Here(r.Program), r.warnings, result.Evaluation, result.Diagnosis}, "", "  ")
 		if err != nil {
 			return err
 		}
@@ -474,8 +468,8 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 			return err
 		}
 	}
-	if r.leave != nil {
-		return r.leave(ctx, t.System(), result)
+	if r.Leave != nil {
+		return r.Leave(ctx, t.System(), result)
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/notes"
-	"github.com/revgen/revgen/internal/pool"
 )
 
 // A Start is a trained generator that a run begins with in place of numbers that
@@ -62,7 +61,7 @@ func predecessorDir(dir string) string {
 var worthKeeping = time.Second
 
 // setUp gives a run that no checkpoint continues what it begins with. Ranks do so alike.
-func (r *run) setUp(ctx context.Context, workers *pool.Pool, opt *Options) error {
+func (r *run) setUp(ctx context.Context) error {
 	t := r.trainer
 	if r.saved >= 0 {
 		r.setting = false
@@ -79,7 +78,7 @@ func (r *run) setUp(ctx context.Context, workers *pool.Pool, opt *Options) error
 		}
 		return err
 	}
-	if err := r.agree(r.begin(ctx, r.cfg, workers, opt)); err != nil {
+	if err := r.agree(r.begin(ctx)); err != nil {
 		return err
 	}
 	if s := trailed(t); s != nil && r.dir != "" {
@@ -140,25 +139,25 @@ func (r *run) unstarted() error {
 }
 
 // begin gives a run that has taken no step the parameters that it starts with.
-func (r *run) begin(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt *Options) error {
-	start := opt.Start
+func (r *run) begin(ctx context.Context) error {
+	start := r.Start
 	switch {
 	case start == nil && r.common.Training.Start != "":
 		return fmt.Errorf("training.start: the run begins with the parameters of the model %s, which has to be given", r.common.Training.Start)
 	case start != nil && r.common.Training.Start != start.Hash():
 		return fmt.Errorf("training.start: %q is not the hash of the model that was given, %s", r.common.Training.Start, start.Hash())
 	}
-	if s, ok := cfg.(successor); ok && start == nil {
+	if s, ok := r.cfg.(successor); ok && start == nil {
 		before := s.Predecessor()
 		if before == nil {
 			return nil
 		}
 		watch := func(p Progress) {
-			if p.Predecessors++; opt.Progress != nil {
-				opt.Progress(p)
+			if p.Predecessors++; r.Progress != nil {
+				r.Progress(p)
 			}
 		}
-		result, err := Train(ctx, before, workers, Options{Dir: predecessorDir(r.dir), Progress: watch, Warning: opt.Warning, Unmeasured: true})
+		result, err := Train(ctx, before, r.workers, Options{Dir: predecessorDir(r.dir), Progress: watch, Warning: r.Warning, Unmeasured: true})
 		if err != nil {
 			return err
 		}
@@ -168,7 +167,7 @@ func (r *run) begin(ctx context.Context, cfg engine.Config, workers *pool.Pool, 
 	if start == nil {
 		return nil
 	}
-	from, err := start.Config.New(workers)
+	from, err := start.Config.New(r.workers)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -107,12 +108,8 @@ func (e *Ensemble[W]) Formats() []engine.Format {
 		return all
 	}
 	f := all[0]
-	shape := strings.ReplaceAll(strings.Trim(fmt.Sprint(f.Shape), "[]"), " ", ", ")
-	if len(f.Shape) == 1 {
-		shape += "," // a tuple
-	}
 	return append(all, engine.Format{
-		Name: engine.Weighted, Descr: "[('" + f.Name + "', " + f.Descr + ", (" + shape + ")), ('log_weight', '<f8')]", RowBytes: f.RowBytes + 8,
+		Name: engine.Weighted, Descr: "[('" + f.Name + "', " + f.Descr + ", " + npy.Tuple(f.Shape) + "), ('log_weight', '<f8')]", RowBytes: f.RowBytes + 8,
 		Doc:       f.Doc + "; and ln w = −βE − ln q as float64: means over π are Σ w f / Σ w, and Z is the mean of w",
 		Unrefined: true,
 	})

@@ -356,7 +356,7 @@ func (l *lanes) magnetisations(dst *[Lanes]float64) {
 }
 
 // unpack stores the configurations of l in a batch of at most Lanes.
-func (l *lanes) unpack(batch []uint64) { unpackChanged(l, batch, batch) }
+func (l *lanes) unpack(batch []uint64) { Rows(batch, batch, l.spins) }
 
 // Columns turns a batch of at most Lanes packed configurations of n spins into a word
 // for each spin, that of configuration k in bit k. The other lanes are all down.

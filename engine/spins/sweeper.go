@@ -88,19 +88,19 @@ func (s *Sweeper) RunUntil(halted func() bool, dst, src []uint64, lo, hi int, sw
 			s.heat.update(l, s.colours[colour], c, position)
 			position += uint64(len(s.colours[colour]))
 		})
-		st.Sweep.Accepted += unpackChanged(l, dst[:n], src[:n])
+		st.Sweep.Accepted += Rows(dst[:n], src[:n], l.spins)
 		st.Sweep.Proposed += uint64(n/words) * updates
 		dst, src, first = dst[n:], src[n:], first+Lanes
 	}
 }
 
-// unpackChanged stores the configurations in dst, which may be src, and returns
-// how many spins differ from src.
-func unpackChanged(l *lanes, dst, src []uint64) (changed uint64) {
-	words := (len(l.spins) + 63) / 64
+// Rows is the inverse of Columns: it stores the configurations in dst, which may be src,
+// and returns how many spins differ from src.
+func Rows(dst, src, columns []uint64) (changed uint64) {
+	words := (len(columns) + 63) / 64
 	var square [64]uint64
 	for w := range words {
-		n := copy(square[:], l.spins[64*w:])
+		n := copy(square[:], columns[64*w:])
 		clear(square[n:])
 		asm.Transpose64(&square)
 		for k := range len(dst) / words {

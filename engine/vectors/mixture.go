@@ -275,7 +275,7 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode int, seed ui
 
 // inMode returns one thread's ln π of the vectors of a mode, or of all if there are none.
 func inMode(t Target, mode int) mixture.Density {
-	density, k := densityOf(own(t)), []uint8(nil)
+	density, k := Evaluator(t), []uint8(nil)
 	if modesOf(t) == 0 {
 		return func(dst []float64, x []float32) { density(dst, x, nil) }
 	}

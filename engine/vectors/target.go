@@ -81,6 +81,9 @@ type DensityObserver interface {
 	ObserveDensity(dst []float64, stride int, logPi []float64, x []float32, k []uint8)
 }
 
+// Evaluator returns ln π of a target for one thread, in float64 as a Precise target has it.
+func Evaluator(t Target) func(dst []float64, x []float32, k []uint8) { return densityOf(own(t)) }
+
 // own returns what one thread may call.
 func own(t Target) Target {
 	if c, ok := t.(Cloner); ok {

@@ -29,14 +29,6 @@ type benchmark struct {
 	failOn      string
 }
 
-func suiteNames() []string {
-	var names []string
-	for _, s := range bench.Suites() {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
 func (p *program) benchCommand() *cobra.Command {
 	var b benchmark
 	var about strings.Builder
@@ -44,7 +36,7 @@ func (p *program) benchCommand() *cobra.Command {
 		fmt.Fprintf(&about, "  %-10s %s; sizes %s\n", s.Name, s.Summary, s.Size)
 	}
 	cmd := &cobra.Command{
-		Use:   "bench [" + strings.Join(suiteNames(), "|") + "]…",
+		Use:   "bench [" + strings.Join(bench.Names(), "|") + "]…",
 		Short: "Measure throughput, compared with the machine's limits and other programs",
 		Long: `Measure throughput. Every row gives the time of a repetition, the time floor (the time
 that the counted operations would take at the machine's measured peak rates), the ratio
@@ -64,7 +56,7 @@ for the machine's own variation; on a busy machine all rows are inconclusive. Wi
   revgen bench --from before.json -o csv
   revgen bench rng math -o go | benchstat -col /program -`,
 		Args:      usageArgs(cobra.OnlyValidArgs),
-		ValidArgs: suiteNames(),
+		ValidArgs: bench.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, measuring := range []string{"isa", "threads", "sizes", "repetitions", "time", "peers"} {
 				if b.from != "" && cmd.Flags().Changed(measuring) {

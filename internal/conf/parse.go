@@ -65,18 +65,17 @@ func parse(data []byte) (*node, *fault) {
 	if err := json.Unmarshal(data, &whole); err != nil {
 		return nil, syntaxFault(data, err)
 	}
-	p := parser{data: data}
+	p := parser{data, json.NewDecoder(bytes.NewReader(data))}
+	p.UseNumber()
 	return p.value(), nil
 }
 
 // encoded reports the first byte that is not UTF-8.
 func encoded(data []byte) *fault {
-	for i := 0; i < len(data); {
-		r, size := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && size == 1 {
+	for i, r := range string(data) {
+		if _, size := utf8.DecodeRune(data[i:]); r == utf8.RuneError && size == 1 {
 			return &fault{offset: i, reason: fmt.Sprintf("byte %#02x is not valid UTF-8", data[i])}
 		}
-		i += size
 	}
 	return nil
 }
@@ -121,74 +120,55 @@ func syntaxFault(data []byte, err error) *fault {
 // parser builds the tree of data that is known to be valid.
 type parser struct {
 	data []byte
-	at   int
+	*json.Decoder
 }
 
-// next skips what stands between values and returns the byte that follows.
-func (p *parser) next() byte {
-	for strings.IndexByte(" \t\r\n,:", p.data[p.at]) >= 0 {
-		p.at++
+// start skips what stands between tokens and returns where the next begins.
+func (p *parser) start() int {
+	at := int(p.InputOffset())
+	for strings.IndexByte(" \t\r\n,:", p.data[at]) >= 0 {
+		at++
 	}
-	return p.data[p.at]
+	return at
+}
+
+func (p *parser) token() json.Token {
+	t, err := p.Token()
+	if err != nil {
+		panic("conf: encoding/json refuses what it called valid: " + err.Error())
+	}
+	return t
 }
 
 func (p *parser) value() *node {
-	first := p.next()
-	n := &node{offset: p.at}
-	switch first {
-	case '[':
-		n.kind = list
-		for p.at++; p.next() != ']'; {
-			n.items = append(n.items, p.value())
+	n := &node{offset: p.start()}
+	switch t := p.token().(type) {
+	case json.Delim:
+		if n.kind = list; t == '{' {
+			n.kind = object
 		}
-		p.at++
-	case '{':
-		n.kind = object
-		for p.at++; p.next() != '}'; {
-			m := member{offset: p.at}
-			m.key = p.text()
+		for p.More() {
+			if n.kind == list {
+				n.items = append(n.items, p.value())
+				continue
+			}
+			m := member{offset: p.start()}
+			m.key, _ = p.token().(string)
 			m.value = p.value()
 			n.members = append(n.members, m)
 		}
-		p.at++
-	case '"':
-		n.kind, n.text = text, p.text()
-	default:
-		for p.at < len(p.data) && strings.IndexByte(" \t\r\n,]}", p.data[p.at]) < 0 {
-			p.at++
-		}
-		n.text = string(p.data[n.offset:p.at])
-		switch first {
-		case 'n':
-			n.kind = null
-		case 't', 'f':
-			n.kind = boolean
-		default:
-			n.kind = number
-		}
+		p.token()
+	case string:
+		n.kind, n.text = text, t
+	case json.Number:
+		n.kind, n.text = number, t.String()
+	case bool:
+		n.kind, n.text = boolean, fmt.Sprint(t)
+	case nil:
+		n.text = "null"
 	}
-	n.raw = p.data[n.offset:p.at]
+	n.raw = p.data[n.offset:p.InputOffset()]
 	return n
-}
-
-// text reads a string.
-func (p *parser) text() string {
-	start, escaped := p.at, false
-	for p.at++; p.data[p.at] != '"'; p.at++ {
-		if p.data[p.at] == '\\' {
-			escaped = true
-			p.at++
-		}
-	}
-	p.at++
-	if !escaped {
-		return string(p.data[start+1 : p.at-1])
-	}
-	var s string
-	if err := json.Unmarshal(p.data[start:p.at], &s); err != nil {
-		panic("conf: encoding/json refuses what it called valid: " + err.Error())
-	}
-	return s
 }
 
 // lineColumn counts lines and, in characters, columns from 1.

@@ -184,11 +184,13 @@ func NewHistogram(low, high float64, bins int) *Histogram {
 	return &Histogram{Low: low, Width: (high - low) / float64(bins), Count: make([]float64, bins)}
 }
 
-// Add counts x.
-func (h *Histogram) Add(x float64) {
-	h.Total++
-	if i := math.Floor((x - h.Low) / h.Width); i >= 0 && i < float64(len(h.Count)) {
-		h.Count[int(i)]++
+// Add counts values.
+func (h *Histogram) Add(values ...float64) {
+	h.Total += float64(len(values))
+	for _, x := range values {
+		if i := math.Floor((x - h.Low) / h.Width); i >= 0 && i < float64(len(h.Count)) {
+			h.Count[int(i)]++
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func parseLine(line []byte, depth int) (v Value, reason string) {
 	return v, err.Error()
 }
 
-// invalid returns where a line is not UTF-8, -1 if it is.
+// invalid returns where a text is not UTF-8, -1 if it is.
 func invalid(line []byte) int {
 	for i := 0; i < len(line); {
 		r, size := utf8.DecodeRune(line[i:])

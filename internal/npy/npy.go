@@ -54,7 +54,7 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 	if _, err := h.Size(); err != nil {
 		return dst, err
 	}
-	dict := fmt.Sprintf("{'descr': %s, 'fortran_order': False, 'shape': %s, }", h.Descr, tuple(h.Shape))
+	dict := fmt.Sprintf("{'descr': %s, 'fortran_order': False, 'shape': %s, }", h.Descr, Tuple(h.Shape))
 	fixed := len(magic) + 2 + 2
 	padded := func() int { // length of dict, spaces and newline
 		return (fixed+len(dict)+1+alignment-1)/alignment*alignment - fixed
@@ -77,21 +77,13 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 	return append(dst, '\n'), nil
 }
 
-// tuple returns a shape in Python's notation.
-func tuple(shape []int) string {
-	var b strings.Builder
-	b.WriteByte('(')
-	for i, n := range shape {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		fmt.Fprintf(&b, "%d,", n)
+// Tuple returns a shape in Python's notation.
+func Tuple(shape []int) string {
+	lengths := strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ")
+	if len(shape) == 1 {
+		lengths += ","
 	}
-	b.WriteByte(')')
-	if len(shape) > 1 {
-		return strings.TrimSuffix(b.String(), ",)") + ")"
-	}
-	return b.String()
+	return "(" + lengths + ")"
 }
 
 // ReadHeader reads the header of a file and leaves r at its first datum.

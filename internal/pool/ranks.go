@@ -35,7 +35,6 @@ type Watcher interface{ Loop(pieces int) }
 type Span struct {
 	data        []byte
 	first, each int
-	skip        int   // bytes of the pieces before data
 	ends        []int // of each piece's bytes, if they are not equally many
 }
 
@@ -52,12 +51,6 @@ func SpanOf[T any](s []T, each int) Span {
 // From is the span of a slice of which piece first+i owns part i.
 func (s Span) From(first int) Span {
 	s.first = first
-	return s
-}
-
-// Between is the part of a span from bytes lo on to hi−1, where the rest stays as it is.
-func (s Span) Between(lo, hi int) Span {
-	s.data, s.skip = s.data[lo:hi], lo
 	return s
 }
 
@@ -80,7 +73,7 @@ func Ending[T any](s []T, ends []int) Span { return Span{data: asm.Bytes(s), end
 func (s *Span) before(piece int) int {
 	switch {
 	case s.ends == nil:
-		return min(len(s.data), max(0, (piece-s.first)*s.each-s.skip))
+		return min(len(s.data), max(0, (piece-s.first)*s.each))
 	case piece == 0:
 		return 0
 	}

@@ -98,23 +98,6 @@ func TestShareBy(t *testing.T) {
 	}
 }
 
-// Parts of a span stay as they are.
-func TestSpansOfAPart(t *testing.T) {
-	eachRank(3, func(p *Pool) {
-		a, b := make([]uint16, 12), make([]uint16, 12)
-		p.Share(6, func(piece int) {
-			for i := 2 * piece; i < 2*piece+2; i++ {
-				a[i], b[i] = uint16(i+1), uint16(i+1)
-			}
-		}, SpanOf(a, 2).Between(2*4, 2*9), SpanOf(b, 2).Between(0, 2*3))
-		for i := range a {
-			own := i/4 == p.Rank()
-			require.Equal(t, own || i >= 4 && i < 9, a[i] == uint16(i+1), "%d on rank %d", i, p.Rank())
-			require.Equal(t, own || i < 3, b[i] == uint16(i+1), "%d on rank %d", i, p.Rank())
-		}
-	})
-}
-
 // A sum along the ranks has the bits of one rank's, whatever terms they have.
 func TestSum(t *testing.T) {
 	const pieces, length = 7, 1000

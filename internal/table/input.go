@@ -253,10 +253,6 @@ func (c *counting) Read(b []byte) (int, error) {
 
 // layoutOf returns how lines give a format's states.
 func layoutOf(f Format) (ndjson.Layout, error) {
-	count := 1
-	for _, n := range f.Shape {
-		count *= n
-	}
 	types := map[string]ndjson.NumberType{"i1": ndjson.Int8, "i4": ndjson.Int32, "u8": ndjson.Uint64, "f4": ndjson.Float32, "f8": ndjson.Float64}
 	fields, err := npy.Fields(f.Descr)
 	if err != nil {
@@ -270,7 +266,7 @@ func layoutOf(f Format) (ndjson.Layout, error) {
 		}
 		name := field.Name
 		if name == "" {
-			name, field.Count = f.Name, count
+			name, field.Count = f.Name, volume(f.Shape)
 		}
 		l = append(l, ndjson.Field{Name: name, Count: field.Count, Type: t})
 	}

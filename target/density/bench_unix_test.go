@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/target/density/expression"
 	"github.com/revgen/revgen/target/density/program"
 )
@@ -44,8 +45,10 @@ func BenchmarkSources(b *testing.B) {
 		}
 		b.ReportMetric((cpu(syscall.RUSAGE_SELF)-start)/float64(b.N*blockRows), "cpu-ns/state")
 	}
-	b.Run("expression", func(b *testing.B) { measure(b, newExpressionSource(compiled, 1)) })
-	b.Run("go", func(b *testing.B) { measure(b, newGoSource(code{target: field{}}, 1)) })
+	b.Run("expression", func(b *testing.B) {
+		measure(b, newLent(1, func() evaluator { return compiled.NewEvaluator().Evaluate }))
+	})
+	b.Run("go", func(b *testing.B) { measure(b, newLent(1, func() evaluator { return vectors.Evaluator(field{}) })) })
 	run := func(name string, command ...string) {
 		b.Run(name, func(b *testing.B) {
 			begin := func() *program.Workers {

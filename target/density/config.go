@@ -35,8 +35,8 @@ type MixedConfig struct {
 
 // An origin is where a configuration's system comes from.
 type origin struct {
-	name string
-	code code // in Go, if it is
+	name   string
+	target vectors.Target // in Go, if it is
 }
 
 // TargetConfig says how ln π is computed.
@@ -101,7 +101,7 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 	if err := p.chart.bounds(t.Support); err != nil {
 		return nil, err
 	}
-	inGo := of != nil && of.code.target != nil
+	inGo := of != nil && of.target != nil
 	if inGo != (t.Kind == "go") {
 		if inGo {
 			return nil, fmt.Errorf("kind: %s is a target in Go; leave it at go", of.name)
@@ -120,7 +120,7 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 		if err != nil {
 			return nil, fmt.Errorf("expression: %w", err)
 		}
-		p.key, p.source = "target.expression", newExpressionSource(compiled, threads)
+		p.key, p.source = "target.expression", newLent(threads, func() evaluator { return compiled.NewEvaluator().Evaluate })
 	case "program":
 		if len(t.Command) == 0 || t.Command[0] == "" {
 			return nil, fmt.Errorf("command: the list is empty; it is the program and its arguments, [\"python3\", \"target.py\"] say")
@@ -135,8 +135,8 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 		})
 		p.source = p.program
 	default:
-		dim, have := of.code.target.Dim(), 0
-		if m, ok := of.code.target.(vectors.Modal); ok {
+		dim, have := of.target.Dim(), 0
+		if m, ok := of.target.(vectors.Modal); ok {
 			have = m.Modes()
 		}
 		if dim != t.Dim {
@@ -145,7 +145,7 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 		if have != modes {
 			return nil, fmt.Errorf("modes: %d, and %s has %d", modes, of.name, have)
 		}
-		p.key, p.source = "target", newGoSource(of.code, threads)
+		p.key, p.source = "target", newLent(threads, func() evaluator { return vectors.Evaluator(of.target) })
 	}
 	return p, nil
 }

@@ -33,7 +33,7 @@ type MixedHints struct {
 // Reals makes a system of a target over real vectors, for cmd.Main or
 // catalogue.Systems.
 func Reals(name, summary string, t vectors.Target, hints ...Hints) engine.Definition {
-	return realsDefinition(&origin{name: name, code: code{target: t}}, summary, func() RealsTarget {
+	return realsDefinition(&origin{name: name, target: t}, summary, func() RealsTarget {
 		c := RealsTarget{TargetConfig: inGo(t.Dim()), Center: []float64{}, Scale: []float64{}}
 		for _, h := range hints {
 			c.Center, c.Scale, c.Support = append(c.Center, h.Center...), append(c.Scale, h.Scale...), append(c.Support, pairs(h.Support)...)
@@ -45,7 +45,7 @@ func Reals(name, summary string, t vectors.Target, hints ...Hints) engine.Defini
 // Mixed makes a system of a target over a mode beside a vector, for cmd.Main or
 // catalogue.Systems.
 func Mixed(name, summary string, t vectors.Modal, hints ...MixedHints) engine.Definition {
-	return mixedDefinition(&origin{name: name, code: code{target: t}}, summary, func() MixedTarget {
+	return mixedDefinition(&origin{name: name, target: t}, summary, func() MixedTarget {
 		c := MixedTarget{TargetConfig: inGo(t.Dim()), Modes: t.Modes(), Center: [][]float64{}, Scale: [][]float64{}}
 		for _, h := range hints {
 			c.Center, c.Scale, c.Support = append(c.Center, h.Center...), append(c.Scale, h.Scale...), append(c.Support, pairs(h.Support)...)

@@ -49,13 +49,15 @@ func (s *system) panel(values []float64, name, label string) figure.Panel {
 	low, high = low-margin, high+margin
 	panel := figure.Panel{X: figure.Axis{Label: label, Min: low, Max: high}}
 	if len(reference) > 0 {
-		h := histogram(reference, low, high, bins)
+		h := figure.NewHistogram(low, high, bins)
+		h.Add(reference...)
 		area := figure.Layer{Mark: figure.Area, Role: figure.Target, Label: fmt.Sprintf("%d chains", s.reference.kept)}
 		area.X, area.Y, _, _ = h.Density()
 		panel.Layers = append(panel.Layers, area)
 	}
 	if len(generated) > 0 {
-		h := histogram(generated, low, high, bins)
+		h := figure.NewHistogram(low, high, bins)
+		h.Add(generated...)
 		points := figure.Samples(len(values) / width)
 		points.X, points.Y, points.Low, points.High = h.Density()
 		panel.Layers = append(panel.Layers, points)
@@ -65,14 +67,6 @@ func (s *system) panel(values []float64, name, label string) figure.Panel {
 
 func known(values []float64) []float64 {
 	return slices.DeleteFunc(values, func(v float64) bool { return math.IsInf(v, 0) })
-}
-
-func histogram(values []float64, low, high float64, bins int) *figure.Histogram {
-	h := figure.NewHistogram(low, high, bins)
-	for _, v := range values {
-		h.Add(v)
-	}
-	return h
 }
 
 var _ engine.Illustrator = (*system)(nil)

@@ -16,7 +16,6 @@ import (
 type system struct {
 	*vectors.System
 	*problem
-	workers   *pool.Pool
 	names     []string // of the observables
 	reference reference
 }
@@ -27,7 +26,7 @@ func newSystem(c vectors.Configuration, t vectors.Target, p *problem, workers *p
 		return nil, err
 	}
 	k.Chart = p
-	s := &system{System: k, problem: p, workers: workers, names: k.Observables()}
+	s := &system{System: k, problem: p, names: k.Observables()}
 	release(s, p)
 	return s, nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/target/density/expression"
 	"github.com/revgen/revgen/target/density/program"
 )
 
@@ -19,57 +18,25 @@ type source interface {
 	Evaluate(dst []float64, x []float32, k []uint8) error
 }
 
-// An expressionSource lends evaluators to as many threads as there are.
-type expressionSource struct{ free chan *expression.Evaluator }
+// An evaluator sets dst to ln π for one thread, as a source does.
+type evaluator func(dst []float64, x []float32, k []uint8)
 
-func newExpressionSource(p *expression.Program, threads int) expressionSource {
-	s := expressionSource{make(chan *expression.Evaluator, threads)}
+// lent are evaluators for as many threads as there are.
+type lent chan evaluator
+
+func newLent(threads int, one func() evaluator) lent {
+	l := make(lent, threads)
 	for range threads {
-		s.free <- p.NewEvaluator()
+		l <- one()
 	}
-	return s
+	return l
 }
 
-func (s expressionSource) Evaluate(dst []float64, x []float32, k []uint8) error {
-	e := <-s.free
-	e.Evaluate(dst, x, k)
-	s.free <- e
-	return nil
-}
-
-// A code is a target in Go with buffers.
-type code struct {
-	target vectors.Target
-	narrow []float32
-}
-
-// A goSource lends clones to as many threads as there are.
-type goSource struct{ free chan *code }
-
-func newGoSource(of code, threads int) goSource {
-	s := goSource{make(chan *code, threads)}
-	for range threads {
-		c := code{of.target, make([]float32, blockRows)}
-		if t, ok := of.target.(vectors.Cloner); ok {
-			c.target = t.Clone()
-		}
-		s.free <- &c
-	}
-	return s
-}
-
-func (s goSource) Evaluate(dst []float64, x []float32, k []uint8) error {
-	c := <-s.free
-	defer func() { s.free <- c }()
-	if precise, ok := c.target.(vectors.Precise); ok {
-		precise.LogDensity64(dst, x, k)
-		return nil
-	}
-	narrow := c.narrow[:len(dst)]
-	c.target.LogDensity(narrow, x, k)
-	for r, v := range narrow {
-		dst[r] = float64(v)
-	}
+// Evaluate implements source.
+func (l lent) Evaluate(dst []float64, x []float32, k []uint8) error {
+	evaluate := <-l
+	defer func() { l <- evaluate }()
+	evaluate(dst, x, k)
 	return nil
 }
 

@@ -79,7 +79,8 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 	b.runComplete = func(k int) {
 		m.completeBlock(&b.exact, b.block(k), &b.stream, uint64(k))
 		length := block * ((m.Spins() + 63) / 64)
-		rows(b.completed[k*length:][:length], b.block(k), m.Spins())
+		config := b.completed[k*length:][:length]
+		spins.Rows(config, config, b.block(k)[:m.Spins()])
 	}
 	return b, nil
 }
@@ -213,27 +214,13 @@ func (b *Batch) addGradient(unit, lo, hi int, scale [][block]float32, tables, ou
 
 // completeBlock draws the exact spins of block number k of a stream.
 func (m *Model) completeBlock(x *exact, state []uint64, stream *asm.Counter, k uint64) {
-	var random words
-	random.start(stream, k*uint64(m.Spins())+uint64(m.learned), m.Spins()-m.learned)
+	var random Words
+	random.Start(stream, k*uint64(m.Spins())+uint64(m.learned), m.Spins()-m.learned)
 	x.complete(state, &random)
 }
 
 func checkLength(what string, have, want int) {
 	if have != want {
 		panic(fmt.Sprintf("hierarchy: %s of length %d, not %d", what, have, want))
-	}
-}
-
-// rows turns a block of one word a spin into one configuration after another.
-func rows(dst, state []uint64, n int) {
-	words := (n + 63) / 64
-	var a [64]uint64
-	for w := range words {
-		clear(a[:])
-		copy(a[:], state[64*w:min(64*w+64, n)])
-		asm.Transpose64(&a)
-		for b := range block {
-			dst[b*words+w] = a[b]
-		}
 	}
 }

@@ -373,15 +373,15 @@ func (x *exact) energies(dst *[block]float64, state []uint64) {
 }
 
 // complete draws the centres, then the leaves.
-func (x *exact) complete(state []uint64, w *words) {
+func (x *exact) complete(state []uint64, w *Words) {
 	for k := range x.stars {
 		if s := &x.stars[k]; s.centre >= 0 {
-			state[s.centre] = asm.BitDraw(x.tables[s.table].centre, state, s.around, w.of())
+			state[s.centre] = asm.BitDraw(x.tables[s.table].centre, state, s.around, w.Next())
 		}
 	}
 	for k := range x.leaves {
 		l := &x.leaves[k]
-		state[l.site] = asm.BitDraw(x.logits[l.table].up, state, l.around, w.of())
+		state[l.site] = asm.BitDraw(x.logits[l.table].up, state, l.around, w.Next())
 	}
 }
 

@@ -52,9 +52,9 @@ const together = 4
 // k·n on: the learned ones, then the exact ones.
 func (w *weights) draw(states []uint64, logq [][block]float64, residual [][block]float32, stream *asm.Counter, first uint64) {
 	clear(states)
-	var random [together]words
+	var random [together]Words
 	for k := range logq {
-		random[k].start(stream, (first+uint64(k))*uint64(w.model.Spins()), w.model.learned)
+		random[k].Start(stream, (first+uint64(k))*uint64(w.model.Spins()), w.model.learned)
 	}
 	w.pass(states, logq, residual, random[:len(logq)])
 }
@@ -64,7 +64,7 @@ func (w *weights) score(states []uint64, logq [][block]float64, residual [][bloc
 	w.pass(states, logq, residual, nil)
 }
 
-func (w *weights) pass(states []uint64, logq [][block]float64, residual [][block]float32, random []words) {
+func (w *weights) pass(states []uint64, logq [][block]float64, residual [][block]float32, random []Words) {
 	clear(logq)
 	var all [together][block]float32
 	logits := all[:len(logq)]
@@ -79,7 +79,7 @@ func (w *weights) pass(states []uint64, logq [][block]float64, residual [][block
 					derivative = &residual[k*w.model.learned+n]
 				}
 				if random != nil {
-					*spin = asm.HeatBath(&logq[k], derivative, &logits[k], random[k].of())
+					*spin = asm.HeatBath(&logq[k], derivative, &logits[k], random[k].Next())
 				} else {
 					asm.BitScore(&logq[k], derivative, &logits[k], *spin)
 				}

@@ -9,30 +9,30 @@ import (
 // wordsTogether is how many spins' random words are drawn together.
 const wordsTogether = 8
 
-// words hands out the random words of one spin after another: those of spin i
+// Words hands out the random words of one spin after another: those of spin i
 // of a stream are its blocks 16i to 16i+15, one word a sample.
-type words struct {
-	stream     *asm.Counter
-	next, left int
-	buffer     [wordsTogether * block]uint32
-	spin       uint64
+type Words struct {
+	stream   *asm.Counter
+	at, left int
+	buffer   [wordsTogether * block]uint32
+	spin     uint64
 }
 
-// start prepares the words of n spins from the given one on.
-func (w *words) start(stream *asm.Counter, spin uint64, n int) {
-	w.stream, w.spin, w.next, w.left = stream, spin, wordsTogether, n
+// Start prepares the words of n spins from the given one on.
+func (w *Words) Start(stream *asm.Counter, spin uint64, n int) {
+	w.stream, w.spin, w.at, w.left = stream, spin, wordsTogether, n
 }
 
-// of returns the words of the next spin.
-func (w *words) of() *[block]uint32 {
-	if w.next == wordsTogether {
+// Next returns the words of the next spin.
+func (w *Words) Next() *[block]uint32 {
+	if w.at == wordsTogether {
 		n := min(wordsTogether, w.left)
-		w.next = wordsTogether - n
-		asm.PhiloxBlocks(w.buffer[w.next*block:], w.stream, w.spin*(block/4))
+		w.at = wordsTogether - n
+		asm.PhiloxBlocks(w.buffer[w.at*block:], w.stream, w.spin*(block/4))
 		w.spin, w.left = w.spin+uint64(n), w.left-n
 	}
-	w.next++
-	return (*[block]uint32)(w.buffer[(w.next-1)*block:])
+	w.at++
+	return (*[block]uint32)(w.buffer[(w.at-1)*block:])
 }
 
 // threshold returns the probability σ(logit) as asm.BitDraw compares it, to a

@@ -3,6 +3,7 @@ package draw
 import (
 	"image"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -83,10 +84,8 @@ func (l layer) Plot(c draw.Canvas, p *plot.Plot) {
 		l.points(c, x, y)
 	case figure.Band:
 		upper, lower := l.edge(x, y, l.High), l.edge(x, y, l.Low)
-		for i := len(lower) - 1; i >= 0; i-- {
-			upper = append(upper, lower[i])
-		}
-		c.FillPolygon(bandColour(l.Role), c.ClipPolygonXY(upper))
+		slices.Reverse(lower)
+		c.FillPolygon(bandColour(l.Role), c.ClipPolygonXY(append(upper, lower...)))
 	case figure.Level:
 		for _, v := range l.Y {
 			c.StrokeLines(levelStyle(l.Role), c.ClipLinesXY([]vg.Point{{X: c.Min.X, Y: y(v)}, {X: c.Max.X, Y: y(v)}})...)

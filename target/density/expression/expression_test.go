@@ -202,7 +202,7 @@ func against(t *testing.T, p *Program, text string, seed uint64) {
 			}
 		}
 		for i := range k {
-			k[i] = uint8(r.IntN(max(1, p.modes)))
+			k[i] = uint8(r.IntN(max(1, p.env.Modes)))
 		}
 		e.Evaluate(got, x, k)
 		for i := range got {

@@ -4,14 +4,13 @@ import (
 	"math"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/revgen/revgen/internal/number"
 )
 
 // Naive is the specification of Evaluate: it walks the syntax tree for one state.
 func (p *Program) Naive(x []float32, k uint8) float64 {
-	w := walker{p: p, k: float64(k), names: map[string][]float64{}}
-	for _, v := range x {
-		w.x = append(w.x, float64(v))
-	}
+	w := walker{p: p, x: number.Widen(x), k: float64(k), names: map[string][]float64{}}
 	v := w.walk(p.tree)[0]
 	switch {
 	case v == 0:

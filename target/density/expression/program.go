@@ -9,14 +9,13 @@ import (
 
 // A Program is a compiled expression. It is immutable.
 type Program struct {
-	dim, modes int
-	x, k       int
-	values     []value
-	code       []instruction
-	result     int
-	home       []int // register of each value that instructions compute, −1 for none
-	registers  []int // numbers of a row that each holds
-	rows       int   // of a block
+	dim, x, k int
+	values    []value
+	code      []instruction
+	result    int
+	home      []int // register of each value that instructions compute, −1 for none
+	registers []int // numbers of a row that each holds
+	rows      int   // of a block
 
 	tree ast.Node // for the specification
 	env  Environment
@@ -26,8 +25,8 @@ type Program struct {
 // registers, those of values that have been read for the last time again.
 func (c *compiler) program(result int, tree ast.Node) *Program {
 	p := &Program{
-		dim: c.env.Dim, modes: c.env.Modes, x: c.x, k: c.k, values: c.values, result: result,
-		home: make([]int, len(c.values)), tree: tree, env: c.env,
+		dim: c.env.Dim, x: c.x, k: c.k, values: c.values, result: result,
+		home: slices.Repeat([]int{-1}, len(c.values)), tree: tree, env: c.env,
 	}
 	needed := make([]bool, len(c.values))
 	needed[result] = true
@@ -48,9 +47,6 @@ func (c *compiler) program(result int, tree ast.Node) *Program {
 		}
 	}
 	last[result] = len(p.code)
-	for i := range p.home {
-		p.home[i] = -1
-	}
 	widest := c.env.Dim
 	idle := map[int][]int{} // registers by their width
 	for at, in := range p.code {

@@ -314,20 +314,12 @@ func (o *worker) set(p *process) {
 // State writes a state for a message: some coordinates, and the mode if it has one.
 func State(x []float32, k []uint8) string {
 	const shown = 8
-	var b strings.Builder
-	b.WriteString("x = [")
-	for i, v := range x[:min(len(x), shown)] {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		fmt.Fprint(&b, v)
-	}
+	text := fmt.Sprintf("x = %v", x[:min(len(x), shown)])
 	if len(x) > shown {
-		fmt.Fprintf(&b, " … %d coordinates", len(x))
+		text = fmt.Sprintf("%s … %d coordinates]", strings.TrimSuffix(text, "]"), len(x))
 	}
-	b.WriteByte(']')
 	if len(k) > 0 {
-		fmt.Fprintf(&b, ", k = %d", k[0])
+		text += fmt.Sprintf(", k = %d", k[0])
 	}
-	return b.String()
+	return text
 }

@@ -1,0 +1,111 @@
+package sites
+
+import (
+	"fmt"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// block is the number of samples that are drawn together.
+const block = asm.BitSamples
+
+// Blocks gives all threads blocks of samples to draw or to score.
+type Blocks[W uint64 | byte] struct {
+	words, most int // of a configuration, and blocks at once
+	together    int // blocks of a piece
+	workers     *pool.Pool
+
+	Stream      rng.Counter
+	batch       []W // configurations to write or to read, nil if they are not wanted
+	r           []float64
+	blocks      int    // that are drawn or scored
+	skip        int    // samples of the first block that were not asked for
+	first       uint64 // number of the first block
+	draw, score func(i int)
+}
+
+// NewBlocks returns those of configurations of so many words, most of them at once. draw and
+// score do blocks lo … hi−1 of these, together at most.
+func NewBlocks[W uint64 | byte](words, most, together int, draw, score func(lo, hi int), workers *pool.Pool) *Blocks[W] {
+	s := &Blocks[W]{words: words, most: most, together: together, workers: workers}
+	s.draw = func(i int) { draw(i*together, min((i+1)*together, s.blocks)) }
+	s.score = func(i int) { score(i*together, min((i+1)*together, s.blocks)) }
+	return s
+}
+
+// Words returns the number of words of a configuration.
+func (s *Blocks[W]) Words() int { return s.words }
+
+// Sample draws samples first … first+n−1 of the stream that belongs to the seed, with
+// n = len(r): configurations to batch, and R = ln q(s) + βE(s) to r. A sample does not
+// depend on the slice that it is drawn in. batch may be nil; the exact sites are not drawn
+// then.
+func (s *Blocks[W]) Sample(batch []W, r []float64, seed, first uint64) error {
+	if batch != nil {
+		s.check(batch, r)
+	}
+	if err := engine.SampleRange(first, MaxSamples, uint64(len(r)), 0, 0); err != nil {
+		return err
+	}
+	s.Stream = rng.Stream(seed, rng.SampleHead, 0)
+	for len(r) > 0 {
+		s.skip, s.first = int(first%block), first/block
+		take := min(len(r), s.most*block-s.skip)
+		s.r = r[:take]
+		if batch != nil {
+			s.batch, batch = batch[:take*s.words], batch[take*s.words:]
+		}
+		s.share(s.draw)
+		r, first = r[take:], first+uint64(take)
+	}
+	s.r, s.batch = nil, nil
+	return nil
+}
+
+// R sets r to ln q(s) + βE(s) of the given configurations, which depends on the learned
+// sites alone.
+func (s *Blocks[W]) R(r []float64, batch []W) {
+	s.check(batch, r)
+	s.skip = 0
+	for len(r) > 0 {
+		take := min(len(r), s.most*block)
+		s.r, s.batch = r[:take], batch[:take*s.words]
+		s.share(s.score)
+		r, batch = r[take:], batch[take*s.words:]
+	}
+	s.r, s.batch = nil, nil
+}
+
+func (s *Blocks[W]) check(batch []W, r []float64) {
+	if len(batch) != len(r)*s.words {
+		panic(fmt.Sprintf("sites: configurations of length %d, not %d", len(batch), len(r)*s.words))
+	}
+}
+
+func (s *Blocks[W]) share(body func(i int)) {
+	s.blocks = (s.skip + len(s.r) + block - 1) / block
+	s.workers.Run((s.blocks+s.together-1)/s.together, body)
+}
+
+// Number returns which block of the stream block k is.
+func (s *Blocks[W]) Number(k int) uint64 { return s.first + uint64(k) }
+
+// Given returns the configurations of block k that are to be scored.
+func (s *Blocks[W]) Given(k int) []W {
+	return s.batch[k*block*s.words : min((k+1)*block*s.words, len(s.batch))]
+}
+
+// Keep keeps R of the samples of block k that were asked for. It returns where their
+// configurations belong, nil if they are not wanted, and how many samples come before them.
+func (s *Blocks[W]) Keep(k int, r *[block]float64) (batch []W, before int) {
+	lo, hi := k*block-s.skip, min((k+1)*block-s.skip, len(s.r))
+	before = max(0, -lo)
+	copy(s.r[lo+before:hi], r[before:])
+	if s.batch != nil {
+		batch = s.batch[(lo+before)*s.words : hi*s.words]
+	}
+	return batch, before
+}
