@@ -49,6 +49,9 @@ func CheckTemperature(beta, reach float64) error {
 	return nil
 }
 
+// Proposer returns the source of the proposals.
+func (m *Metropolis) Proposer() *Proposer { return m.proposer }
+
 // MaxSteps returns the number of steps that one stream has draws for.
 func (m *Metropolis) MaxSteps() int { return m.proposer.MaxSteps() }
 

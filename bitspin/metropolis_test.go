@@ -296,7 +296,7 @@ func TestBadMetropolis(t *testing.T) {
 		return func() { k.Run(batch, batch, 0, 2, steps, &asm.Counter{}, first, new(Stats)) }
 	}
 	require.Panics(t, run(MaxSamples-1, 1))
-	require.Panics(t, run(0, k.MaxSteps()+1))
+	require.Panics(t, run(0, k.Proposer().MaxSteps()+1))
 	require.Panics(t, run(0, -1))
 	require.NotPanics(t, run(MaxSamples-2, 0))
 	wide := NewProposer(mustLattice(t, 64), MultiSpin())

@@ -6,9 +6,43 @@ import (
 	"github.com/revgen/revgen/asm"
 )
 
+// Pack stores the signs of x in dst: bit = x > 0, so that logits become spins
+// and ±1 floats become their bits; zero and NaN become spin −1. x is
+// row-major [rows][n] with n spins a row; dst holds rows·Words(n) words.
+func Pack(dst []uint64, x []float32, n int) {
+	asm.SignMask(dst, x, checkRows(dst, len(x), n), n)
+}
+
+// PackInt8 is Pack for ±1 bytes: bit = x > 0.
+func PackInt8(dst []uint64, x []int8, n int) {
+	rows := checkRows(dst, len(x), n)
+	words := Words(n)
+	clear(dst)
+	for r := range rows {
+		config := dst[r*words:][:words]
+		for i, v := range x[r*n:][:n] {
+			if v > 0 {
+				config[i>>6] |= 1 << (i & 63)
+			}
+		}
+	}
+}
+
 // Unpack stores the spins of a batch in dst as ±1, row-major [rows][n].
 func Unpack(dst []float32, batch []uint64, n int) {
 	asm.Unpack(dst, batch, checkRows(batch, len(dst), n), n)
+}
+
+// UnpackInt8 stores the spins of a batch in dst as ±1, row-major [rows][n].
+func UnpackInt8(dst []int8, batch []uint64, n int) {
+	rows := checkRows(batch, len(dst), n)
+	words := Words(n)
+	for r := range rows {
+		config := batch[r*words:][:words]
+		for i := range n {
+			dst[r*n+i] = int8(spin(config, i))
+		}
+	}
 }
 
 // checkRows returns the number of rows of n spins in size values and panics

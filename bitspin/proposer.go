@@ -110,6 +110,42 @@ func (p *Proposer) MaxSteps() int {
 // proposal on more than 64 sites.
 func sequentialBlock(n int) int { return bits.Len(uint(n/4 + len(wordReader{}.buffer))) }
 
+// Masks stores in dst the masks that are proposed in the given Metropolis step
+// to the samples firstSample, firstSample+1, …, len(dst)/Words of them. The
+// samples lie below MaxSamples, the step below MaxSteps.
+func (p *Proposer) Masks(dst []uint64, c *Counter, firstSample uint64, step int) {
+	words := p.lattice.Words
+	checkBatch(dst, len(dst)/words, words)
+	checkStream(p, firstSample, len(dst)/words, step+1)
+	switch p.decode {
+	case site:
+		var d strip
+		for ; len(dst) > 0; firstSample += stripSize {
+			n := min(stripSize, len(dst)/words)
+			p.draw(&d, c, firstSample, step, n)
+			for i := range n {
+				p.siteMask(dst[i*words:][:words], d.masks[i])
+			}
+			dst = dst[n*words:]
+		}
+	case floyd:
+		var r wordReader
+		for ; len(dst) > 0; firstSample++ {
+			r.reset(c, p.sequentialIndex(firstSample, step))
+			p.sample(dst[:words], &r)
+			dst = dst[words:]
+		}
+	default:
+		var d strip
+		for ; len(dst) > 0; firstSample += stripSize {
+			n := min(stripSize, len(dst))
+			p.draw(&d, c, firstSample, step, n)
+			copy(dst, d.masks[:n])
+			dst = dst[n:]
+		}
+	}
+}
+
 // A strip holds what is drawn in one step for up to stripSize samples.
 type strip struct {
 	words [4 * stripSize]uint32 // block 0 of each sample; words 2 and 3 are for the acceptance
@@ -198,6 +234,16 @@ func (p *Proposer) unrank(size int, rank uint64) uint64 {
 		mask ^= p.lattice.top
 	}
 	return mask
+}
+
+// siteMask stores the mask of one site, or of all for site N.
+func (p *Proposer) siteMask(mask []uint64, site uint64) {
+	if site < uint64(p.lattice.N) {
+		clear(mask)
+		mask[site>>6] = 1 << (site & 63)
+		return
+	}
+	p.lattice.fill(mask)
 }
 
 func (p *Proposer) sequentialIndex(sample uint64, step int) uint64 {
