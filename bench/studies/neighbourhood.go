@@ -84,7 +84,7 @@ func (o *NeighbourOutcome) beyond() bool { return !o.Near() || o.Many > 0 && !o.
 // not settled is.
 func (o *NeighbourOutcome) Warned() bool {
 	return slices.ContainsFunc(o.Warnings, func(w string) bool {
-		return !strings.HasPrefix(w, measure.Inexact) && (!strings.HasPrefix(w, measure.Unknown) || strings.Contains(w, "have not settled"))
+		return !strings.HasPrefix(w, measure.Inexact) && (!strings.HasPrefix(w, measure.Unknown) || strings.HasPrefix(w, measure.Unsettled))
 	})
 }
 

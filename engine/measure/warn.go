@@ -27,6 +27,8 @@ const rounding = 1e-6
 const (
 	Inexact = "there is no exact reference "
 	Unknown = "no reference: "
+	// Unsettled is that for chains that do not agree with each other.
+	Unsettled = Unknown + "the reference chains have not converged "
 )
 
 // Floors returns the error in units of the expected error of as many exact samples,

@@ -232,7 +232,7 @@ func (s *system) compare(out *measure.Evaluation, values []float64, weights *mea
 		for i := range out.Metrics {
 			out.Metrics[i].Unsettled = true
 		}
-		warn(measure.Unknown+"the reference chains have not converged (R̂ = %.3g for %s): they mix too slowly, or π cannot be normalised", worst, unsettled)
+		warn(measure.Unsettled+"(R̂ = %.3g for %s): they mix too slowly, or π cannot be normalised", worst, unsettled)
 	}
 }
 
