@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/internal/number"
 )
@@ -34,11 +35,7 @@ type Pair struct {
 
 // Uniform returns n times q, the States of sites that have the same number.
 func Uniform(n, q int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = q
-	}
-	return all
+	return slices.Repeat([]int{q}, n)
 }
 
 // Potts returns the table of −J δ(s, t) of q states.

@@ -458,13 +458,10 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 		if d, ok := r.cfg.(engine.Explainer); ok {
 			target = d.Describe()
 		}
-		summary, err := json.MarshalIndent(Summary{engine.SchemaVersion, r.common.System, target, r.common.Preset,
+		summary := Summary{engine.SchemaVersion, r.common.System, target, r.common.Preset,
 			r.common.Training.Seed, t.Steps(), result.Seconds, result.Evaluations,
-			r.workers.Threads(), activePath(), Here(r.Program), r.warnings, result.Evaluation, result.Diagnosis}, "", "  ")
-		if err != nil {
-			return err
-		}
-		if err := disk.Write(summaryFile(r.dir), append(summary, '\n')); err != nil {
+			r.workers.Threads(), activePath(), Here(r.Program), r.warnings, result.Evaluation, result.Diagnosis}
+		if err := disk.WriteJSON(summaryFile(r.dir), summary); err != nil {
 			return err
 		}
 	}

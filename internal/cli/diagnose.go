@@ -148,11 +148,7 @@ type kept struct {
 
 // leaveDiagnosis writes diagnosis.json.
 func leaveDiagnosis(dir string, model *run.Model, r *diagnose.Report) error {
-	data, err := json.MarshalIndent(kept{model.Hash(), run.Here(programName()), r}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return disk.Write(diagnosisFile(dir), append(data, '\n'))
+	return disk.WriteJSON(diagnosisFile(dir), kept{model.Hash(), run.Here(programName()), r})
 }
 
 // readDiagnosis returns the diagnosis that a run directory keeps of a model, nil if

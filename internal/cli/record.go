@@ -116,10 +116,7 @@ func leaveRecord(r request, cfg engine.Config, model *run.Model) error {
 		return err
 	}
 	record.SHA256 = recordSum(data)
-	if data, err = json.MarshalIndent(record, "", "  "); err != nil {
-		return err
-	}
-	return disk.Write(recordPath(r.path), append(data, '\n'))
+	return disk.WriteJSON(recordPath(r.path), record)
 }
 
 // measured returns how many samples of the training seed's stream have been measured

@@ -80,7 +80,7 @@ func (w *watch) show(state string) {
 	ended := w.done + w.failed
 	w.meter.update(int64(ended), float64(ended-w.before)/time.Since(w.begun).Seconds(), fmt.Sprintf("%d done, %d failed, %d running, %d left", w.done, w.failed, w.running, len(w.jobs)-ended-w.running))
 	host, _ := os.Hostname()
-	text, err := json.MarshalIndent(struct {
+	w.fail(disk.WriteJSON(filepath.Join(w.dir, "status.json"), struct {
 		State   string    `json:"state"` // running, stopped or done
 		Jobs    int       `json:"jobs"`
 		Done    int       `json:"done"`
@@ -91,11 +91,7 @@ func (w *watch) show(state string) {
 		Process int       `json:"process"`
 		Begun   time.Time `json:"begun"`
 		Updated time.Time `json:"updated"`
-	}{state, len(w.jobs), w.done, w.failed, w.running, len(w.jobs) - ended - w.running, host, os.Getpid(), w.begun, time.Now()}, "", "  ")
-	if err == nil {
-		err = disk.Write(filepath.Join(w.dir, "status.json"), append(text, '\n'))
-	}
-	w.fail(err)
+	}{state, len(w.jobs), w.done, w.failed, w.running, len(w.jobs) - ended - w.running, host, os.Getpid(), w.begun, time.Now()}))
 }
 
 // fail keeps the first error of the directory, and stops the batch.

@@ -6,6 +6,7 @@ package disk
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -173,6 +174,15 @@ func Write(path string, data []byte) error {
 		return err
 	}
 	return Replace(path, write, func() error { return nil })
+}
+
+// WriteJSON is Write of a value in indented JSON.
+func WriteJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return Write(path, append(text, '\n'))
 }
 
 // Publish is Write, but does not wait for the disk: for what tells others of work that

@@ -78,10 +78,7 @@ func square(side int, j, h, beta float64) Target {
 		}
 	}
 	if h != 0 {
-		t.Fields = make([]float64, t.Spins)
-		for i := range t.Fields {
-			t.Fields[i] = h
-		}
+		t.Fields = slices.Repeat([]float64{h}, t.Spins)
 	}
 	return t
 }
