@@ -258,8 +258,7 @@ func (s *system) visit(out *measure.Evaluation, params []float32, weights *measu
 		ends = append(ends, values[c*width+weight])
 	}
 	slices.Sort(ends)
-	beyond, heaviest, alone := make([]bool, n), 0, weights.LogZ-math.Log(weights.EffectiveSize)+math.Log(measure.TooRare*float64(n))
-	bound := alone
+	beyond, heaviest, bound := make([]bool, n), 0, weights.LogZ-math.Log(weights.EffectiveSize)+math.Log(measure.TooRare*float64(n))
 	if m := weights.Beyond(ends); m > 1 {
 		bound = min(bound, ends[ofReference-m])
 	}
@@ -290,10 +289,7 @@ func (s *system) visit(out *measure.Evaluation, params []float32, weights *measu
 			lost = false
 			why += fmt.Sprintf("; averages lack about %.1g standard deviations without these states", lack)
 		case math.IsNaN(lack):
-			for i := range beyond {
-				beyond[i] = values[i*width+weight] >= alone
-			}
-			lost, out.Doubt = s.stays(values, beyond, samples), why
+			lost, out.Doubt = weights.Beyond(s.likely(values, samples)) > 0, why
 		default:
 			lost, out.Doubt = true, why
 		}
@@ -336,19 +332,22 @@ func (s *system) places(states vectors.States, logPi, values []float64, there []
 	return all
 }
 
-// stays reports whether a chain was somewhere in the end where ln π is as high as for all but the
+// likely returns the ln w of the chains' last states, −∞ where ln π is not as high as for all but the
 // lowest hundredth of the samples.
-func (s *system) stays(values []float64, there []bool, samples []float64) bool {
+func (s *system) likely(values, samples []float64) (logs []float64) {
 	const rare = 0.01
-	width, draws, density := len(s.names), len(there)/ofReference, s.column("log_density")
-	likely := every(samples, density, width)
-	slices.Sort(likely)
-	for i := draws - 1; i < len(there); i += draws {
-		if there[i] && values[i*width+density] >= likely[int(rare*float64(len(likely)))] {
-			return true
+	width, density, weight := len(s.names), s.column("log_density"), s.column(engine.LogWeight)
+	heights := every(samples, density, width)
+	slices.Sort(heights)
+	draws := len(values) / width / ofReference
+	for i := draws - 1; i < draws*ofReference; i += draws {
+		if row := values[i*width:]; row[density] >= heights[int(rare*float64(len(heights)))] {
+			logs = append(logs, row[weight])
+		} else {
+			logs = append(logs, math.Inf(-1))
 		}
 	}
-	return false
+	return logs
 }
 
 // visits counts the chains, of so many draws, that were somewhere, and returns the share of

@@ -48,8 +48,8 @@ func TestVisits(t *testing.T) {
 }
 
 // TestPlaces: of each chain that was somewhere its states there, ln π with every mode, and how far
-// it was from the samples in their standard deviations, but for ln π and weights. It stays there
-// where its last state is as likely as nearly all samples.
+// it was from the samples in their standard deviations, but for ln π and weights. Its last state
+// counts where it is as likely as nearly all samples.
 func TestPlaces(t *testing.T) {
 	const draws = 3
 	s := &system{System: &vectors.System{Ensemble: &vectors.Ensemble{}}, names: []string{"x0", "log_density", engine.LogWeight}}
@@ -67,9 +67,10 @@ func TestPlaces(t *testing.T) {
 	require.Equal(t, []float64{4, 0, 5, 0}, places[0].X)
 	require.InDeltaSlice(t, []float64{math.Ln2 - 4, math.Ln2 - 5}, places[0].LogPi, 1e-12)
 	require.InDelta(t, 50/math.Sqrt(4./3), places[0].Away, 1e-12)
-	require.False(t, s.stays(values, there, samples))
 	values[3*5+1] = -4
-	require.True(t, s.stays(values, there, samples))
-	there[5] = false
-	require.False(t, s.stays(values, there, samples), "it left")
+	logs := s.likely(values, samples)
+	require.Len(t, logs, ofReference)
+	for c, l := range logs {
+		require.Equal(t, map[bool]float64{true: 99, false: math.Inf(-1)}[c == 1], l)
+	}
 }
