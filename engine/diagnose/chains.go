@@ -20,8 +20,8 @@ type chainResult struct {
 	Chains
 	summaries   []stat.ChainSummary // of the columns
 	climbs      []bool              // ln π of a chain rose, or stayed, over the draws
-	between     int                 // steps from draw to draw
-	coordinates profile             // of vectors
+	trace       trace
+	coordinates profile // of vectors
 }
 
 // chains runs them, and doubles the steps between draws until they agree with each
@@ -69,48 +69,49 @@ func (d *diagnosis) chains(ctx context.Context) error {
 	if d.chain.Mixed {
 		return nil
 	}
-	thin, err := d.thin(within, w, d.options.Chains, which, d.chain.between)
-	if err == nil && thin {
+	if d.thin(&d.chain.trace, which) {
 		d.chain.Far, d.chain.Beyond, d.chain.Thin = 0, 0, len(which)
 	}
-	if late(ctx, err) {
-		err = nil
-	}
-	return err
+	return nil
 }
 
-// traced is how many states of a chain tell what it is in.
-const traced = 128
+// A trace is where the n states of a walk were, draw by draw: as they move, their ln π and their
+// columns. It has no coordinates of states that have none, or would take too much memory.
+type trace struct {
+	n       int
+	x       []float32
+	logs    []float64
+	columns []float64
+}
 
-// thin reports whether the places of some of a walk's n chains, which the generator hardly draws,
-// hold too little for averages of the samples to show it. Chains go on for that, with so many
-// steps between states.
-func (d *diagnosis) thin(ctx context.Context, w chains.Walk, n int, which []int, between int) (bool, error) {
-	v, ok := w.(chains.VectorWalk)
-	if !ok || len(which) == 0 || !d.afford(1, traced*between*n) {
-		return false, nil
+const traceBytes = 1 << 27
+
+// add adds a draw, of so many.
+func (t *trace) add(w chains.Walk, columns []float64, draws int) {
+	t.columns = append(t.columns, columns...)
+	if v, ok := w.(chains.VectorWalk); ok && 4*draws*len(v.Moving()) <= traceBytes {
+		t.x, t.logs = append(t.x, v.Moving()...), append(t.logs, v.LogDensities()...)
 	}
-	places, stride := make([]measure.Place, len(which)), len(d.all)
-	values := make([]float64, n*stride)
-	for range traced {
-		if err := w.Advance(ctx, between); err != nil {
-			return false, err
-		}
-		w.ObserveUnweighted(values)
-		x, logs := v.Moving(), v.LogDensities()
-		dim := len(x) / n
-		for i, c := range which {
-			p := &places[i]
-			for _, v := range x[c*dim : (c+1)*dim] {
+}
+
+// thin reports whether the places of some of the states, which the generator hardly draws, hold
+// too little for averages of the samples to show it.
+func (d *diagnosis) thin(t *trace, which []int) bool {
+	if len(t.logs) == 0 || len(which) == 0 {
+		return false
+	}
+	places, dim := make([]measure.Place, len(which)), len(t.x)/len(t.logs)
+	for i, c := range which {
+		p := &places[i]
+		p.Above = math.Inf(-1)
+		for ; c < len(t.logs); c += t.n {
+			for _, v := range t.x[c*dim : (c+1)*dim] {
 				p.X = append(p.X, float64(v))
 			}
-			p.LogPi = append(p.LogPi, logs[c])
+			p.LogPi, p.Above = append(p.LogPi, t.logs[c]), max(p.Above, t.logs[c]-d.typical)
 			for j, column := range d.columns {
-				if column.squared || d.names[j] == logDensity {
-					continue
-				}
-				if mean, deviation := d.moments(j, 0); deviation > 0 {
-					p.Away = max(p.Away, math.Abs(column.value(values[c*stride+column.of])-mean)/deviation)
+				if mean, deviation := d.moments(j, 0); deviation > 0 && !column.squared && d.names[j] != logDensity {
+					p.Away = max(p.Away, math.Abs(t.columns[c*d.width+j]-mean)/deviation)
 				}
 			}
 		}
@@ -119,30 +120,30 @@ func (d *diagnosis) thin(ctx context.Context, w chains.Walk, n int, which []int,
 	if e := d.options.Evaluation; e != nil {
 		samples = max(samples, e.Samples)
 	}
-	return measure.Thin(d.weight.Missing(places), samples), nil
+	return measure.Thin(d.weight.Missing(places), samples)
 }
 
 func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (*chainResult, error) {
 	n, draws := d.options.Chains, d.options.Draws
-	all, likely := make([]float64, draws*n*d.width), []float64(nil)
+	seen, likely := trace{n: n}, []float64(nil)
 	var at located
 	for range draws / 2 {
 		if err := w.Advance(ctx, between); err != nil {
 			return nil, err
 		}
 	}
-	for t := range draws {
+	for range draws {
 		if err := w.Advance(ctx, between); err != nil {
 			return nil, err
 		}
-		copy(all[t*n*d.width:], d.observe(w, n))
+		seen.add(w, d.observe(w, n), draws)
 		likely = append(likely, d.likely...)
 		if x, dim := coordinates(w, n); x != nil {
 			at.add(x, dim, d.center)
 		}
 	}
-	c := &chainResult{Chains: Chains{EffectiveSize: math.Inf(1)}, coordinates: at.profile(), between: between}
-	c.summaries = stat.Columns(all, n, d.width)
+	c := &chainResult{Chains: Chains{EffectiveSize: math.Inf(1)}, coordinates: at.profile(), trace: seen}
+	c.summaries = stat.Columns(seen.columns, n, d.width)
 	for _, s := range c.summaries {
 		c.RHat, c.EffectiveSize = max(c.RHat, s.RHat), min(c.EffectiveSize, s.EffectiveSize)
 	}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/number"
@@ -73,6 +75,7 @@ type diagnosis struct {
 	logs    []float64 // ln w of the samples as drawn, nil if that is not known
 	likely  []float64 // likelihoods of the states that were observed last
 	lowest  float64   // what few samples as drawn lie below
+	typical float64   // and their mean
 	walked  chains.Walk
 	chained chains.Walk
 	limits  []string
@@ -173,7 +176,7 @@ func (d *diagnosis) observe(w chains.Walk, states int) []float64 {
 	d.likely = d.likelihoods(w, values)
 	if d.columns == nil {
 		d.choose(values)
-		d.lowest = low(d.likely)
+		d.lowest, d.typical = low(d.likely), floats.Sum(d.likely)/float64(states)
 	}
 	return d.take(values)
 }

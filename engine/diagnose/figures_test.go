@@ -346,7 +346,8 @@ func (s prospecting) Prospect([]float32, int, []float64) (chains.Walk, error) { 
 // the coordinates that chains move in, is as high as of samples: not at a wall where it is high
 // in the target's own alone.
 func TestProspect(t *testing.T) {
-	d := &diagnosis{all: []string{"x", logDensity, engine.LogWeight}, weight: &Weights{LogZ: 2, EffectiveSize: 1}, lowest: -3, likely: []float64{0}}
+	d := &diagnosis{all: []string{"x", logDensity, engine.LogWeight}, weight: &Weights{LogZ: 2, EffectiveSize: 1}, lowest: -3, likely: []float64{0},
+		columns: []column{{low: -9, high: 9}}, names: []string{"x"}, width: 1, stages: [][]float64{{-1, 1}}, options: Options{Samples: 2}}
 	for _, c := range []struct {
 		beyond, log float64
 		lost        int
@@ -616,12 +617,13 @@ func TestThinPlaces(t *testing.T) {
 			weight: &Weights{LogZ: 0, EffectiveSize: 1}, options: Options{Samples: 4, Evaluation: &measure.Evaluation{Samples: 20_000}},
 		}
 		w := &staying{still{[]float64{30, 30}, make([]float32, 4), make([]float64, 2)}, rand.New(rand.NewPCG(1, 2)), weight}
-		got, err := d.thin(t.Context(), w, 2, []int{1}, 1)
-		require.NoError(t, err)
-		require.Equal(t, thin, got, weight)
-		none, err := d.thin(t.Context(), w, 2, nil, 1)
-		require.NoError(t, err)
-		require.False(t, none)
+		seen := trace{n: 2}
+		for range 128 {
+			require.NoError(t, w.Advance(t.Context(), 1))
+			seen.add(w, []float64{30, 30}, 128)
+		}
+		require.Equal(t, thin, d.thin(&seen, []int{1}), weight)
+		require.False(t, d.thin(&seen, nil))
 	}
 	d := &diagnosis{chain: &chainResult{Chains: Chains{Thin: 3}}, found: &Prospect{Chains: 96, Scale: 40, Thin: 1}}
 	require.Equal(t, "; 96 chains started up to 40 times the target's scale away and met no other mode that counts; 4 chains ended in states that the generator hardly draws, which hold too little of the target to show in averages", d.looked())

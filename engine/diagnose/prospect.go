@@ -18,6 +18,7 @@ var prospected = []float64{10, 20, 40}
 const (
 	prospectors   = 96
 	prospectSteps = 1 << 10
+	traced        = 64            // states of each, of the second half of the steps
 	logDensity    = "log_density" // the observable ln π
 	lowDensity    = 0.01          // share of the samples that a state of a mode may lie below in ln π
 )
@@ -54,8 +55,14 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 	within, cancel := d.deadline(ctx, 1)
 	defer cancel()
 	w, err := o.Prospect(d.params, prospectors, prospected)
+	seen, draws := trace{n: prospectors}, min(traced, steps/2)
 	if err == nil {
-		err = w.Advance(within, steps)
+		err = w.Advance(within, steps-steps/2)
+	}
+	for t := 0; t < draws && err == nil; t++ {
+		if err = w.Advance(within, steps/2/draws); err == nil {
+			seen.add(w, d.observe(w, prospectors), draws)
+		}
 	}
 	if late(ctx, err) {
 		d.limits = append(d.limits, "time allowed no chains from far away")
@@ -75,11 +82,8 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 	}
 	p := &Prospect{Chains: prospectors, Scale: slices.Max(prospected), Steps: steps, Lost: d.weight.Beyond(logs)}
 	which := largest(logs, p.Lost)
-	thin, err := d.thin(within, w, prospectors, which, max(1, steps/traced))
 	switch {
-	case err != nil && !late(ctx, err):
-		return err
-	case thin:
+	case d.thin(&seen, which):
 		p.Lost, p.Thin = 0, p.Lost
 	case p.Lost > 0:
 		p.Near = d.place(ends[which[p.Lost-1]*stride:][:stride])

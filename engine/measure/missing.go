@@ -9,12 +9,14 @@ import (
 )
 
 // A Place is where a chain stays that the generator hardly draws: states x, [n][d], of the chain
-// in the coordinates that it moves in, ln π of each in the units of Weights.LogZ, and how many
-// standard deviations of the samples the place is away from their mean.
+// in the coordinates that it moves in, ln π of each in the units of Weights.LogZ, how many
+// standard deviations of the samples the place is away from their mean, and how far the highest
+// ln π there is above the mean of theirs.
 type Place struct {
 	X     []float64
 	LogPi []float64
 	Away  float64
+	Above float64
 
 	center, deviation []float64
 	lack              float64
@@ -23,8 +25,9 @@ type Place struct {
 // Missing estimates what averages lack by places that the generator hardly draws, in standard
 // deviations of a sample: the share of Z of each, of which stat.LogMass knows by the chain's own
 // states, times the square of how far it is away, if that is more than one deviation. Chains at
-// the same place count once, and one that does not tell its mass is at a place of one that does,
-// or the result is NaN.
+// the same place count once. The result is NaN if one that does not tell its mass stays at no place
+// of one that does, and could have any if that place were wide times as wide as the samples' in every
+// coordinate.
 func (w *Weights) Missing(places []Place) (lack float64) {
 	var known, silent, found []Place
 	for _, p := range places {
@@ -44,11 +47,23 @@ func (w *Weights) Missing(places []Place) (lack float64) {
 		}
 	}
 	for _, p := range silent {
-		if !slices.ContainsFunc(found, p.near) {
+		if !slices.ContainsFunc(found, p.near) && !(p.most() <= negligible) {
 			return math.NaN()
 		}
 	}
 	return lack
+}
+
+// Places that are no wider than so many times the samples', and lack less than that even so, lack
+// nothing.
+const (
+	wide       = 100
+	negligible = 1e-6
+)
+
+// most returns what averages lack by a place as wide as that.
+func (p *Place) most() float64 {
+	return math.Exp(p.Above+float64(len(p.center))*math.Log(wide)) * max(1, p.Away*p.Away)
 }
 
 // locate finds the mean and the standard deviation of each coordinate.

@@ -38,4 +38,11 @@ func TestMissing(t *testing.T) {
 	require.True(t, math.IsNaN(w.Missing(places[:2])))
 	require.False(t, measure.Thin(math.NaN(), 1))
 	require.True(t, math.IsNaN(w.Missing([]measure.Place{{}})))
+	// As wide as a hundred times the samples, of a density e^(ln 1e-6 − 3 ln 100 − ln 100) of theirs or less,
+	// ten deviations away, it lacks no more than a millionth.
+	most := math.Log(1e-6) - d*math.Log(100) - math.Log(100)
+	for above, silent := range map[float64]bool{most + 0.01: true, most - 0.01: false} {
+		p := measure.Place{X: make([]float64, d), LogPi: make([]float64, 1), Away: 10, Above: above}
+		require.Equal(t, silent, math.IsNaN(w.Missing([]measure.Place{p})), above)
+	}
 }

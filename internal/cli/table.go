@@ -57,7 +57,7 @@ func evaluationTable(preset string, e *measure.Evaluation) *report.Table {
 func referenceTitle(e *measure.Evaluation) string {
 	switch {
 	case slices.ContainsFunc(e.Metrics, func(m measure.Metric) bool { return m.Unsettled }):
-		return "reference (chains disagree)"
+		return "reference (unreliable)"
 	case slices.ContainsFunc(e.Metrics, func(m measure.Metric) bool { return m.Uncertainty > 0 }):
 		return "reference"
 	default:

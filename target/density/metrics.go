@@ -185,10 +185,15 @@ func (s *system) compare(out *measure.Evaluation, values []float64, weights *mea
 		deviations = 5    // standard errors
 		share      = 0.1  // of a function's deviation, below which nobody minds
 		lost       = 0.2  // of a mode's weight
+		mostBeyond = 0.01 // of the samples, where no chain came
 	)
 	width := len(s.names)
-	worst, unsettled := 0.0, ""
+	worst, unsettled, beyond := 0.0, "", 0.0
+	if weights != nil && weights.Trusted() {
+		beyond = s.beyond(values)
+	}
 	var centre float64
+	var far []string
 	for _, r := range s.rows() {
 		column := s.column(r.of)
 		reference, sample := every(s.reference.values, column, s.reference.width), every(values, column, width)
@@ -219,28 +224,58 @@ func (s *system) compare(out *measure.Evaluation, values []float64, weights *mea
 			worst, unsettled = chain.RHat, r.name
 		}
 		scatter := math.Hypot(mean.StandardError(), chain.StandardError)
-		if off > deviations*scatter && off > share*chain.Deviation && chain.RHat <= agree {
-			warn("%s is %.3g where the chains have %.3g: off by %.2g standard errors, and by %.2g of the deviation of a state",
-				r.name, mean.Value(), chain.Mean, off/scatter, off/chain.Deviation)
+		if beyond > mostBeyond || !(chain.RHat <= agree) || !(off > deviations*scatter) {
+			continue
 		}
-		if mode, ok := strings.CutPrefix(r.name, "mode_weight_"); ok && chain.RHat <= agree && off > deviations*scatter && mean.Value() < lost*chain.Mean {
+		if off > share*chain.Deviation {
+			far = append(far, fmt.Sprintf("%s is %.3g where the chains have %.3g: off by %.2g standard errors, and by %.2g of the deviation of a state",
+				r.name, mean.Value(), chain.Mean, off/scatter, off/chain.Deviation))
+		}
+		if mode, ok := strings.CutPrefix(r.name, "mode_weight_"); ok && mean.Value() < lost*chain.Mean {
 			warn("mode %s is all but lost: its weight is %.3g where the chains have %.3g", mode, mean.Value(), chain.Mean)
 			out.Lost = append(out.Lost, out.Warnings[len(out.Warnings)-1])
 		}
 	}
-	if !(worst <= agree) {
-		for i := range out.Metrics {
-			out.Metrics[i].Unsettled = true
-		}
+	switch {
+	case worst <= agree && beyond <= mostBeyond:
+		out.Warnings = append(out.Warnings, far...)
+		return
+	case worst <= agree:
+		warn(measure.Unknown+"%.3g %% of the samples, whose weights are level, are where no reference chain came", 100*beyond)
+	default:
 		warn(measure.Unsettled+"(R̂ = %.3g for %s): they mix too slowly, or π cannot be normalised", worst, unsettled)
+	}
+	for i := range out.Metrics {
+		out.Metrics[i].Unsettled = true
 	}
 }
 
+// beyond returns the share of the samples that have an observable larger or smaller than the
+// chains ever had.
+func (s *system) beyond(values []float64) float64 {
+	width, count, samples := len(s.names), 0, len(values)/len(s.names)
+	low, high := slices.Repeat([]float64{math.Inf(1)}, width), slices.Repeat([]float64{math.Inf(-1)}, width)
+	for i, v := range s.reference.values {
+		j := i % s.reference.width
+		low[j], high[j] = min(low[j], v), max(high[j], v)
+	}
+	for ; len(values) > 0; values = values[width:] {
+		for j, v := range values[:s.reference.width] {
+			if v < low[j] || v > high[j] {
+				count++
+				break
+			}
+		}
+	}
+	return float64(count) / float64(samples)
+}
+
 // visit looks for states of the chains that the generator does not draw: whose weight π/q is
-// beyond what its density accounts for, of any, or of the chains' last ones together. What chains visit and leave again has the weight of their visits; a thin
-// tail, of less than a probability's error by chance in as many samples, and less likely than
-// nearly all of the chains' states, is warned of and not lost. Chains that have not settled do
-// not know how thin it is by their number: there, the chains' own states tell how much of Z it has.
+// beyond what its density accounts for, of any, or of the chains' last ones together. What chains
+// visit and leave again has the weight of their visits; a thin tail, of less than a probability's
+// error by chance in as many samples, and less likely than nearly all of the chains' states, is
+// warned of and not lost. Chains that have not settled do not know how thin it is by their number:
+// there, the chains' own states tell how much of Z it has.
 func (s *system) visit(out *measure.Evaluation, params []float32, weights *measure.Weights, samples []float64) error {
 	states, whole, width := s.reference.states, s.Formats()[0], len(s.names)
 	n := len(states) / whole.RowBytes
@@ -304,13 +339,13 @@ func (s *system) visit(out *measure.Evaluation, params []float32, weights *measu
 // places are those of the chains that were somewhere, given the observables of their states and of
 // samples. They count as if they had every mode.
 func (s *system) places(states vectors.States, logPi, values []float64, there []bool, samples []float64) (all []measure.Place) {
-	width, draws := len(s.names), len(there)/ofReference
+	width, draws, density := len(s.names), len(there)/ofReference, s.column("log_density")
 	moments := make([]stat.Mean, width)
 	for i, v := range samples {
 		moments[i%width].Add(v)
 	}
 	for c := 0; c < len(there); c += draws {
-		var p measure.Place
+		p := measure.Place{Above: math.Inf(-1)}
 		for i := c; i < c+draws; i++ {
 			if !there[i] {
 				continue
@@ -319,6 +354,7 @@ func (s *system) places(states vectors.States, logPi, values []float64, there []
 				p.X = append(p.X, float64(x))
 			}
 			p.LogPi = append(p.LogPi, logPi[i]+math.Log(float64(max(1, s.Modes))))
+			p.Above = max(p.Above, values[i*width+density]-moments[density].Value())
 			for j, name := range s.names {
 				if v := values[i*width+j]; name != "log_density" && name != engine.LogWeight && moments[j].Deviation() > 0 {
 					p.Away = max(p.Away, math.Abs(v-moments[j].Value())/moments[j].Deviation())

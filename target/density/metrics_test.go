@@ -96,6 +96,32 @@ func TestLostMode(t *testing.T) {
 	}
 }
 
+// TestChainsThatStay: chains that agree with each other, and never came to where the samples
+// are, are no reference of a generator whose weights are level.
+func TestChainsThatStay(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	cfg := configure(t, RealsDefinition, "quick", "target.parameters={}", "target.center=[0]", "target.scale=[1]", "generator.kind=mixture",
+		"generator.components=1", "transition.sigma=[1.5]", "target.expression=-sum(x^2)/2")
+	made, err := cfg.New(workers)
+	require.NoError(t, err)
+	params := make([]float32, made.NumParams())
+	made.Initialize(params)
+	s := made.(*system)
+	for _, moved := range []float64{0, 100} {
+		for i := s.column("x0"); i < len(s.reference.values); i += s.reference.width {
+			s.reference.values[i] += moved
+		}
+		e, err := s.Evaluate(t.Context(), params, 10_000)
+		require.NoError(t, err)
+		require.Equal(t, moved > 0, e.Metrics[0].Unsettled)
+		if moved > 0 {
+			require.Contains(t, e.Warnings, "no reference: 100 % of the samples, whose weights are level, are where no reference chain came")
+			require.Len(t, e.Warnings, 1)
+		}
+	}
+}
+
 // TestUnsettledChains: a target that cannot be normalised in one direction, which the
 // hints hide, and one whose chains find no weight, have no reference, and the table
 // says so.
