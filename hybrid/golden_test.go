@@ -16,13 +16,13 @@ states, refined by 3 c658afc4dcc3
 x, refined by 0 db9a13ce432d
 x, refined by 3 6a06da09346a`},
 		{"best", `
-start 0971db89fed0
-trained b1d32aa2ec9f
-states, refined by 0 b2d06f63adbc
-states, refined by 3 cad8d72f134e
-x, refined by 0 6b240dedf3d3
-x, refined by 3 f638d764a37f
-weighted, refined by 0 b95b40c1ce2d`},
+start e60d83065ebf
+trained b7b640961f74
+states, refined by 0 8debb724be86
+states, refined by 3 e2674e52de9f
+x, refined by 0 7f2abb2ab98c
+x, refined by 3 b25a48de06a0
+weighted, refined by 0 2f3908f9f4c3`},
 	} {
 		t.Run(c.preset, func(t *testing.T) { systemtest.Golden(t, small(t, c.preset), c.want) })
 	}

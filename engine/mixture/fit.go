@@ -234,18 +234,112 @@ const Many = 32
 // Gaussians, each of which has a mode of its own to find, are tried several times, and
 // those that have settled stay. Once ctx has ended it returns soon, with what is of no use.
 func (found *Found) Place(ctx context.Context, dim, components int, c *rng.Counter) []Component {
-	const iterations, few = 100, 12
+	const iterations, few, rounds = 100, 12, 8
 	if len(found.Gaussians) > 0 {
 		return divided(found.Gaussians, components)
 	}
-	if components <= few {
-		all, _ := Fit(ctx, found.X, dim, components, iterations, 6, c)
-		return all
+	for round := 1; ; round++ {
+		f := newFit(ctx, found.X, dim, min(components, Many))
+		if components <= few {
+			f.all, _ = Fit(ctx, found.X, dim, components, iterations, 6, c)
+		} else {
+			f.run(iterations, c, 0)
+		}
+		if crowd := f.prune(found.LogPi); len(crowd) > 0 && round < rounds {
+			found = found.without(dim, crowd)
+			continue
+		}
+		f.grow(found.LogPi, components, 0, c, 1<<40)
+		return f.mixture()
 	}
-	f := newFit(ctx, found.X, dim, min(components, Many))
-	f.run(iterations, c, 0)
-	f.grow(found.LogPi, components, 0, c, 1<<40)
-	return f.mixture()
+}
+
+// prune leaves out components of points that are far more than π has there, and returns these
+// points: all that descend from one, or one of a heavy tail, of which its Gaussian would make far
+// too many. Components of fewer points than span the space count as if they were as wide as the
+// others, and get their shape.
+func (f *fit) prune(logPi []float64) (crowd []int) {
+	const far = 5 // in ln(π/q)
+	f.expect()
+	k, d := len(f.all), f.dim
+	points, whole := make([]float64, k), Component{Factor: make([]float64, row(d))}
+	for i, share := range f.share {
+		points[i%k] += share
+	}
+	sparse := func(j int) bool { return points[j] < float64(d+1) }
+	for j, c := range f.all {
+		if sparse(j) {
+			continue
+		}
+		whole.Weight += c.Weight
+		for i := range d {
+			for b := range i + 1 {
+				whole.Factor[row(i)+b] += c.Weight * dot(0, c.Factor[row(i):row(i)+b+1], c.Factor[row(b):row(b)+b+1])
+			}
+		}
+	}
+	if whole.Weight == 0 {
+		return nil
+	}
+	for i := range whole.Factor {
+		whole.Factor[i] /= whole.Weight
+	}
+	factorise(whole.Factor, d)
+	wide := f.mixture()
+	for j := range wide {
+		if sparse(j) {
+			wide[j].Factor = whole.Factor
+		}
+	}
+	f.packed.set(wide)
+	ratio, owner := make([]float64, f.n), make([]int, f.n)
+	f.nearest(owner)
+	f.packed.LogDensity(ratio, f.x, nil, f.model.NewWork(f.n))
+	of := make([][]int, k)
+	for r, q := range ratio {
+		ratio[r] = logPi[r] - q
+		of[owner[r]] = append(of[owner[r]], r)
+	}
+	typical := slices.Sorted(slices.Values(ratio))[f.n/2]
+	var kept []Component
+	for j, c := range f.all {
+		if len(of[j]) > 0 && !slices.ContainsFunc(of[j], func(r int) bool { return ratio[r] > typical-far }) {
+			crowd = append(crowd, of[j]...)
+			continue
+		}
+		if sparse(j) && points[j] > 1.5 {
+			c.Factor = c.shaped(whole.Factor, points[j])
+		}
+		kept = append(kept, c)
+	}
+	f.all = kept
+	f.resize()
+	return crowd
+}
+
+// without returns what is found but for some of the points.
+func (found *Found) without(dim int, points []int) *Found {
+	other := *found
+	other.X, other.LogPi = nil, nil
+	for r, l := range found.LogPi {
+		if !slices.Contains(points, r) {
+			other.X, other.LogPi = append(other.X, found.X[r*dim:(r+1)*dim]...), append(other.LogPi, l)
+		}
+	}
+	return &other
+}
+
+// shaped returns the shape of a factor in the size of a component of so few points.
+func (c *Component) shaped(factor []float64, points float64) (all []float64) {
+	d, size := len(c.Mean), 0.0
+	for i := range d {
+		own, other := c.Factor[row(i):row(i+1)], factor[row(i):row(i+1)]
+		size += dot(0, own, own) / dot(0, other, other) / float64(d) * points / (points - 1)
+	}
+	for _, v := range factor {
+		all = append(all, v*math.Sqrt(size))
+	}
+	return all
 }
 
 // In returns what has been found in other units, of (x − center)/scale.
