@@ -261,34 +261,20 @@ func (found *Found) Place(ctx context.Context, dim, components int, c *rng.Count
 func (f *fit) prune(logPi []float64) (crowd []int) {
 	const far = 5 // in ln(π/q)
 	f.expect()
-	k, d := len(f.all), f.dim
-	points, whole := make([]float64, k), Component{Factor: make([]float64, row(d))}
+	k := len(f.all)
+	points := make([]float64, k)
 	for i, share := range f.share {
 		points[i%k] += share
 	}
-	sparse := func(j int) bool { return points[j] < float64(d+1) }
-	for j, c := range f.all {
-		if sparse(j) {
-			continue
-		}
-		whole.Weight += c.Weight
-		for i := range d {
-			for b := range i + 1 {
-				whole.Factor[row(i)+b] += c.Weight * dot(0, c.Factor[row(i):row(i)+b+1], c.Factor[row(b):row(b)+b+1])
-			}
-		}
-	}
-	if whole.Weight == 0 {
+	sparse := func(j int) bool { return points[j] < float64(f.dim+1) }
+	whole := f.pooled(sparse)
+	if whole == nil {
 		return nil
 	}
-	for i := range whole.Factor {
-		whole.Factor[i] /= whole.Weight
-	}
-	factorise(whole.Factor, d)
 	wide := f.mixture()
 	for j := range wide {
 		if sparse(j) {
-			wide[j].Factor = whole.Factor
+			wide[j].Factor = whole
 		}
 	}
 	f.packed.set(wide)
@@ -308,13 +294,39 @@ func (f *fit) prune(logPi []float64) (crowd []int) {
 			continue
 		}
 		if sparse(j) && points[j] > 1.5 {
-			c.Factor = c.shaped(whole.Factor, points[j])
+			c.Factor = c.shaped(whole, points[j])
 		}
 		kept = append(kept, c)
 	}
 	f.all = kept
 	f.resize()
 	return crowd
+}
+
+// pooled returns the factor of the mean covariance of the components that are not left out, by
+// their weights, or nil if all are.
+func (f *fit) pooled(out func(j int) bool) []float64 {
+	var weight float64
+	factor := make([]float64, row(f.dim))
+	for j, c := range f.all {
+		if out(j) {
+			continue
+		}
+		weight += c.Weight
+		for i := range f.dim {
+			for b := range i + 1 {
+				factor[row(i)+b] += c.Weight * dot(0, c.Factor[row(i):row(i)+b+1], c.Factor[row(b):row(b)+b+1])
+			}
+		}
+	}
+	if weight == 0 {
+		return nil
+	}
+	for i := range factor {
+		factor[i] /= weight
+	}
+	factorise(factor, f.dim)
+	return factor
 }
 
 // without returns what is found but for some of the points.
