@@ -168,7 +168,7 @@ func (w *walk) advance(stream *rng.Counter, steps int) {
 	w.each(func(t *Tools, lo, hi int) {
 		c, part := *stream, w.all.Part(lo, hi)
 		if plain > 0 {
-			t.mover.run(part, plain, &c, w.first+uint64(lo))
+			t.mover.keep(w.logPi[lo:hi], part, plain, &c, w.first+uint64(lo))
 		}
 		if plain == steps {
 			return
@@ -203,7 +203,9 @@ func (w *walk) step(t *Tools, shape *shape, chains []int, steps int, look bool) 
 		}
 	}
 	to.K = now.K
-	t.mover.LogDensity(density, now)
+	for r, i := range chains {
+		density[r] = w.logPi[i]
+	}
 	for r, i := range chains {
 		if look {
 			// ln π rises within d steps on a chain's way, and at rest in half of the cases.
@@ -246,6 +248,7 @@ func (w *walk) step(t *Tools, shape *shape, chains []int, steps int, look bool) 
 	}
 	for r, i := range chains {
 		copy(w.all.X[i*d:(i+1)*d], now.X[r*d:])
+		w.logPi[i] = density[r]
 	}
 }
 

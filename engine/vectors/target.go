@@ -77,7 +77,8 @@ type Observed interface {
 // another evaluation.
 type DensityObserver interface {
 	Observed
-	// ObserveDensity is Observe, and sets logPi[r] to ln π(x_r, k_r).
+	// ObserveDensity is Observe, and sets logPi[r] to ln π(x_r, k_r), unless that is known: if
+	// logPi[0] is a number, none is evaluated.
 	ObserveDensity(dst []float64, stride int, logPi []float64, x []float32, k []uint8)
 }
 

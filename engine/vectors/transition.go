@@ -162,8 +162,15 @@ func (m *mover) tell(logPi, values []float64, stride int, s States) {
 		t.ObserveDensity(values, stride, logPi, s.X, s.K)
 		return
 	}
-	m.LogDensity(logPi, s)
+	m.know(logPi, s)
 	m.Observe(values, stride, s)
+}
+
+// know is LogDensity, unless ln π of the states is known already: it begins with NaN if not.
+func (m *mover) know(logPi []float64, s States) {
+	if math.IsNaN(logPi[0]) {
+		m.LogDensity(logPi, s)
+	}
 }
 
 // run takes the given number of steps from states, in place, whose indices in the stream c
@@ -179,6 +186,14 @@ func (m *mover) run(s States, steps int, c *rng.Counter, first uint64) (count en
 		}
 	}
 	return count
+}
+
+// keep is run of up to a strip's states whose ln π may be known, as know has it, and then is.
+func (m *mover) keep(logPi []float64, s States, steps int, c *rng.Counter, first uint64) {
+	m.know(logPi, s)
+	copy(m.current, logPi)
+	m.advance(s, steps, c, first, new(engine.Count))
+	copy(logPi, m.current)
 }
 
 // start returns β ln π of up to a strip's states, from which advance goes on and which it

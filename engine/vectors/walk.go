@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/nn"
@@ -62,15 +64,14 @@ func (e *Ensemble) Observables() []string {
 }
 
 // observe sets values, [rows][observables], of up to a piece's states, but for the
-// density's weight, and returns ln π of what is learned.
-func (e *Ensemble) observe(m *mover, values []float64, s States) (logPi []float64) {
+// density's weight, and ln π of what is learned, unless logPi has it.
+func (e *Ensemble) observe(m *mover, values, logPi []float64, s States) {
 	rows, modes := s.Len(), e.observed()
 	stride, each, own := len(values)/rows, min(e.Dim, observedCoordinates), 0
-	logPi = make([]float64, rows)
 	if own = e.ownColumn(each, modes); len(e.names) > 0 {
 		m.tell(logPi, values[own:], stride, s)
 	} else {
-		m.LogDensity(logPi, s)
+		m.know(logPi, s)
 	}
 	for r := range rows {
 		row := values[r*stride:][:stride]
@@ -107,7 +108,6 @@ func (e *Ensemble) observe(m *mover, values []float64, s States) (logPi []float6
 		}
 		row[at+modes] = logPi[r]
 	}
-	return logPi
 }
 
 // ownColumn returns the first column of the target's own observables.
@@ -134,12 +134,15 @@ type walk struct {
 	lo, hi  int // those that are a rank's own
 	first   uint64
 	shaped  *shaping  // nil for walks and chains by the steps of refinement alone
-	logPi   []float64 // of the states when they were last observed
+	logPi   []float64 // of the states, as it is learned, where it is known
 }
+
+// unknown are so many ln π.
+func unknown(n int) []float64 { return slices.Repeat([]float64{math.NaN()}, n) }
 
 func (e *Ensemble) newWalk(params []float32, purpose rng.Purpose, first uint64, n int) *walk {
 	const slice = 64 // steps between looks at the context
-	return &walk{chains.Strides{Seed: e.seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first, nil, make([]float64, n)}
+	return &walk{chains.Strides{Seed: e.seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first, nil, unknown(n)}
 }
 
 // Walk implements chains.Observer.
@@ -202,7 +205,7 @@ func (e *Ensemble) begin(params []float32, epoch uint32, n int, scales []float64
 func (w *walk) enter() {
 	const halvings = 16
 	w.each(func(t *Tools, lo, hi int) {
-		part, logPi := w.all.Part(lo, hi), t.log[:hi-lo]
+		part, logPi := w.all.Part(lo, hi), w.logPi[lo:hi]
 		t.mover.LogDensity(logPi, part)
 		outside := func(v float64) bool { return math.IsInf(v, -1) }
 		if !slices.ContainsFunc(logPi, outside) {
@@ -254,7 +257,7 @@ func (w *walk) Advance(ctx context.Context, steps int) error {
 		}
 		w.each(func(t *Tools, lo, hi int) {
 			c := stream
-			t.mover.run(w.all.Part(lo, hi), steps, &c, w.first+uint64(lo))
+			t.mover.keep(w.logPi[lo:hi], w.all.Part(lo, hi), steps, &c, w.first+uint64(lo))
 		})
 	})
 }
@@ -266,7 +269,11 @@ func (w *walk) Coordinates() []float32 { return w.e.shown(w.all).X }
 func (w *walk) Moving() []float32 { return w.all.X }
 
 // LogDensities implements chains.VectorWalk.
-func (w *walk) LogDensities() []float64 { return w.logPi }
+func (w *walk) LogDensities() []float64 {
+	all := slices.Clone(w.logPi)
+	floats.AddConst(w.e.volume(), all)
+	return all
+}
 
 // Observe implements chains.Walk.
 func (w *walk) Observe(values []float64) { w.observe(values, w.e.Dense) }
@@ -279,17 +286,14 @@ func (w *walk) observe(values []float64, weigh bool) {
 	stride := len(values) / max(1, w.all.Len())
 	w.each(func(t *Tools, lo, hi int) {
 		values, part := values[lo*stride:hi*stride], w.all.Part(lo, hi)
-		logPi := w.e.observe(t.mover, values, part)
-		for r, v := range logPi {
-			w.logPi[lo+r] = v + w.e.volume()
-		}
+		w.e.observe(t.mover, values, w.logPi[lo:hi], part)
 		if !weigh {
 			return
 		}
 		logQ := t.log[:hi-lo]
 		t.LogDensity(logQ, part)
 		for r, q := range logQ {
-			values[(r+1)*stride-1] = w.logPi[lo+r] - q
+			values[(r+1)*stride-1] = w.logPi[lo+r] + w.e.volume() - q
 		}
 	})
 }

@@ -3,6 +3,7 @@ package density
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/revgen/revgen/asm"
@@ -324,20 +325,26 @@ func (e *evaluation) Observables() (all []string) {
 
 // Observe implements vectors.Observed: −Inf where ln π is not known.
 func (e *evaluation) Observe(dst []float64, stride int, y []float32, k []uint8) {
-	e.observe(dst, stride, nil, y, k)
+	e.ObserveDensity(dst, stride, slices.Repeat([]float64{math.NaN()}, len(y)/e.dim), y, k)
 }
 
-// observe is Observe, and sets logPi, if it is not nil, to what logDensity says.
-func (e *evaluation) observe(dst []float64, stride int, logPi []float64, y []float32, k []uint8) {
-	rows := len(y) / e.dim
+// ObserveDensity implements vectors.DensityObserver, the same to the last bit whether ln π is known.
+func (e *evaluation) ObserveDensity(dst []float64, stride int, logPi []float64, y []float32, k []uint8) {
+	rows, known, level := len(logPi), !math.IsNaN(logPi[0]), e.Level()
 	each := min(e.dim, observedCoordinates)
 	for lo := 0; lo < rows; lo += blockRows {
 		hi := min(lo+blockRows, rows)
 		modes := program.Modes(k, lo, hi)
-		x, volume, value := e.x[:(hi-lo)*e.dim], e.volume[:hi-lo], e.value[:hi-lo]
+		x, volume, value := e.x[:(hi-lo)*e.dim], e.volume[:hi-lo], logPi[lo:hi]
 		e.chart.place(x, volume, y[lo*e.dim:hi*e.dim], modes)
-		err := e.evaluate(value, x, modes)
-		for r := range value {
+		if !known {
+			e.learned(value, x, modes, e.evaluate(value, x, modes))
+		}
+		for r, v := range value {
+			if !known && e.modes == 0 {
+				v = float64(float32(v - level)) // as LogDensity rounds
+				value[r] = v
+			}
 			row := dst[(lo+r)*stride:]
 			var squares float64
 			for i, v := range x[r*e.dim : (r+1)*e.dim] {
@@ -352,28 +359,9 @@ func (e *evaluation) observe(dst []float64, stride int, logPi []float64, y []flo
 				row[at] = squares / float64(e.dim)
 				at++
 			}
-			row[at] = value[r]
-			if err != nil || !(value[r] < math.Inf(1)) {
-				row[at] = math.Inf(-1)
+			if row[at] = v; !math.IsInf(v, -1) {
+				row[at] = v + level - volume[r]
 			}
 		}
-		if logPi != nil {
-			copy(logPi[lo:hi], value)
-			e.learned(logPi[lo:hi], x, modes, err)
-		}
 	}
-}
-
-// ObserveDensity implements vectors.DensityObserver.
-func (t realsTarget) ObserveDensity(dst []float64, stride int, logPi []float64, y []float32, _ []uint8) {
-	t.observe(dst, stride, logPi, y, nil)
-	level := t.fromLevel()
-	for r, v := range logPi {
-		logPi[r] = float64(float32(v - level)) // as LogDensity rounds
-	}
-}
-
-// ObserveDensity implements vectors.DensityObserver.
-func (t mixedTarget) ObserveDensity(dst []float64, stride int, logPi []float64, y []float32, k []uint8) {
-	t.observe(dst, stride, logPi, y, k)
 }
