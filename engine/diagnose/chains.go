@@ -40,6 +40,11 @@ func (d *diagnosis) chains(ctx context.Context) error {
 		v.Shape(d.options.First + uint64(d.options.Samples))
 	}
 	steps := 0
+	if d.glance {
+		if steps, d.home, err = d.approach(within, w.(chains.VectorWalk), 8, prospectSteps); err != nil {
+			return err
+		}
+	}
 	for between := 1; between <= d.options.Refine; between *= 2 {
 		if !d.afford(1, draws*between*3/2*n) && between > 1 {
 			d.limits = append(d.limits, fmt.Sprintf("its share of work allowed chains %d steps", steps))
@@ -56,7 +61,7 @@ func (d *diagnosis) chains(ctx context.Context) error {
 		steps += draws * between * 3 / 2
 		c.Number, c.Steps = n, steps
 		d.chain = c
-		if c.Mixed {
+		if c.Mixed || d.glance {
 			break
 		}
 	}
@@ -150,6 +155,27 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 	c.climbs = climbs(likely, n)
 	c.Mixed = c.RHat < mixedRHat && c.EffectiveSize >= leastSize
 	return c, nil
+}
+
+// approach lets chains move, so many steps at once, until each, but for one in a hundred, has been
+// where ln π is as high as of samples, or work ends, and returns in how many steps, and whether
+// they have.
+func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, most int) (steps int, home bool, err error) {
+	const stray = 100
+	came := make([]bool, len(w.LogDensities()))
+	for {
+		away := 0
+		for i, v := range w.LogDensities() {
+			if came[i] = came[i] || v >= d.lowest; !came[i] {
+				away++
+			}
+		}
+		home = stray*away < len(came)
+		if home || steps >= most || err != nil || !d.afford(1, piece*len(came)) {
+			return steps, home, err
+		}
+		steps, err = steps+piece, w.Advance(ctx, piece)
+	}
 }
 
 // climbs reports, of each chain, whether ln π in the second half of its draws was on average no

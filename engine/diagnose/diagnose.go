@@ -27,6 +27,7 @@ const (
 	mixedRHat  = 1.02 // largest of chains that tell the same
 	leastSize  = 400  // effective size of chains that tell anything
 	stateBytes = 1 << 28
+	glanced    = 2 // steps of samples whose weights are level, which show all that moves do
 )
 
 // Run diagnoses the generator with parameters params of a system that is an
@@ -44,7 +45,19 @@ func Run(ctx context.Context, system engine.System, params []float32, o Options)
 			o.Samples = max(leastSamples, most)
 		}
 	}
+	if _, far := observer.(chains.Prospector); far && o.Need && o.Evaluation != nil && o.Evaluation.Weights != nil && o.Evaluation.Weights.Level() {
+		some := o
+		some.Samples, some.Draws = max(leastSamples, o.Samples/2), 8
+		d := &diagnosis{observer: observer, params: params, options: some, all: observer.Observables(), start: time.Now(), glance: true}
+		if r, err := d.run(ctx); err != nil || r.Verdict == Trustworthy && d.home {
+			return r, err
+		}
+	}
 	d := &diagnosis{observer: observer, params: params, options: o, all: observer.Observables(), start: time.Now()}
+	return d.run(ctx)
+}
+
+func (d *diagnosis) run(ctx context.Context) (*Report, error) {
 	if err := d.walk(ctx); err != nil {
 		return nil, err
 	}
@@ -66,6 +79,8 @@ type diagnosis struct {
 	all      []string // the observer's observables
 	start    time.Time
 	moves    int // of all states so far
+	glance   bool
+	home     bool // in a glance, all chains have come to where samples are
 
 	columns []column // what is judged
 	names   []string // of the columns
@@ -237,7 +252,7 @@ func (d *diagnosis) walk(ctx context.Context) error {
 			return err
 		}
 		look(steps)
-		if len(d.steps) > 4 && d.quiet() {
+		if len(d.steps) > 4 && d.quiet() || d.glance && steps == glanced {
 			break
 		}
 	}

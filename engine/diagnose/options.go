@@ -24,6 +24,9 @@ type Options struct {
 	// so that the same is seen on any machine; Time bounds the time. 0 is no limit.
 	Moves int
 	Time  time.Duration
+	// Need asks for a glance first where the Evaluation's weights are level: a part of the moves
+	// is enough if all that has moved comes to where samples are, and nothing refutes them.
+	Need bool
 }
 
 // Fresh is the first sample that is diagnosed: no measurement or file comes near it.
@@ -48,7 +51,7 @@ func Work(system engine.System) int {
 // Brief returns those of one that follows every training, of so many moves at most.
 // It ends as soon as it knows.
 func Brief(moves int) Options {
-	return Options{Samples: 1 << 13, First: Fresh, Refine: 1 << 8, Chains: 256, Draws: 32, Moves: moves}
+	return Options{Samples: 1 << 13, First: Fresh, Refine: 1 << 8, Chains: 256, Draws: 32, Moves: moves, Need: true}
 }
 
 // Share returns the moves of a brief diagnosis beside a training of so many states,

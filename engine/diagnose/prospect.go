@@ -46,7 +46,7 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 		return nil
 	}
 	steps := prospectSteps
-	for ; steps > 0 && !d.afford(1, steps*prospectors); steps /= 2 {
+	for ; steps > 0 && !d.glance && !d.afford(1, steps*prospectors); steps /= 2 {
 	}
 	if steps == 0 {
 		d.limits = append(d.limits, "its share of work allowed no chains from far away")
@@ -56,7 +56,10 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 	defer cancel()
 	w, err := o.Prospect(d.params, prospectors, prospected)
 	seen, draws := trace{n: prospectors}, min(traced, steps/2)
-	if err == nil {
+	if v, ok := w.(chains.VectorWalk); ok && err == nil && d.glance {
+		steps, _, err = d.approach(within, v, prospectSteps/16, steps)
+		draws = 0
+	} else if err == nil {
 		err = w.Advance(within, steps-steps/2)
 	}
 	for t := 0; t < draws && err == nil; t++ {

@@ -154,8 +154,12 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 			say(Unknown, "%s and importance weights give the same, but %s, and %s: nothing here has seen what the samples leave out", atRest(steps), tail, unmixed)
 			return 0
 		}
-		say(Trustworthy, "%s, and importance weights give the same (effective size %.4g, k̂ %s; a difference of more than %.2g standard deviations would show); independent Markov chains end where samples are, but do not mix within %d steps (R̂ = %.3g)",
-			atRest(steps), d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK), d.visible(), d.chain.Steps, d.chain.RHat)
+		chains := fmt.Sprintf("end where samples are, but do not mix within %d steps (R̂ = %.3g)", d.chain.Steps, d.chain.RHat)
+		if d.glance {
+			chains = fmt.Sprintf("came to where samples are within %d steps", d.chain.Steps)
+		}
+		say(Trustworthy, "%s, and importance weights give the same (effective size %.4g, k̂ %s; a difference of more than %.2g standard deviations would show); independent Markov chains %s",
+			atRest(steps), d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK), d.visible(), chains)
 		r.Refine = 0
 		return 0
 	}

@@ -29,12 +29,13 @@ type Weights struct {
 
 // Bounds of weights that can be used.
 const (
-	largestK   = 0.7 // above it their means converge too slowly (Vehtari et al., 2024),
-	leastTail  = 0.1 // unless the tail seen is smaller than this much of a mean's error by chance
-	fewestLeft = 100 // independent samples that they are worth
-	farAbove   = 10  // largest weight, where too few are large to tell their law
-	heavy      = 0.5 // k̂ from which on the variance of as many weights is less than that of more
-	mostUnseen = 0.5 // 1/√n of Z, which a tail may have unseen: less than a mean's error by chance
+	largestK   = 0.7  // above it their means converge too slowly (Vehtari et al., 2024),
+	leastTail  = 0.1  // unless the tail seen is smaller than this much of a mean's error by chance
+	fewestLeft = 100  // independent samples that they are worth
+	farAbove   = 10   // largest weight, where too few are large to tell their law
+	heavy      = 0.5  // k̂ from which on the variance of as many weights is less than that of more
+	level      = 0.99 // effective size of weights that hardly vary
+	mostUnseen = 0.5  // 1/√n of Z, which a tail may have unseen: less than a mean's error by chance
 )
 
 // NewWeights judges the weights e^−R of samples.
@@ -92,6 +93,12 @@ func (w *Weights) Beyond(logs []float64) (most int) {
 		}
 	}
 	return most
+}
+
+// Level reports whether the weights hardly vary, so that they show every error of the samples
+// but what these leave out.
+func (w *Weights) Level() bool {
+	return w.Trusted() && w.EffectiveSize >= level && !w.TailAbove(heavy)
 }
 
 // Trusted reports whether means by the weights can be used.
