@@ -274,3 +274,24 @@ func TestTrustOnRidge(t *testing.T) {
 		require.Equal(t, want, r.Verdict, "%s: %+v", r.Sentence, *r.Chains)
 	}
 }
+
+// TestLeapsKeepTheTarget: chains that leap to samples of a generator whose law is another come to
+// the target's averages, the same for any number of threads.
+func TestLeapsKeepTheTarget(t *testing.T) {
+	target := plane(0.6)
+	var some [2][]float32
+	for i := range some {
+		workers := pool.New(1 + 2*i)
+		s, params := newTestSystem(target, workers)
+		w, err := s.Leaps(params, 4096, 1<<34)
+		require.NoError(t, err)
+		require.NoError(t, w.Advance(t.Context(), 64))
+		for range 100 {
+			require.NoError(t, w.Advance(t.Context(), 1))
+		}
+		some[i] = w.(chains.VectorWalk).Coordinates()
+		workers.Close()
+	}
+	require.Equal(t, some[0], some[1])
+	require.Less(t, target.deviation(some[0], nil), 5.0)
+}

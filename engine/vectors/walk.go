@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/nn"
@@ -134,6 +135,7 @@ type walk struct {
 	lo, hi  int // those that are a rank's own
 	first   uint64
 	shaped  *shaping  // nil for walks and chains by the steps of refinement alone
+	leaps   uint64    // the first of the samples that chains leap to, 0 for none
 	logPi   []float64 // of the states, as it is learned, where it is known
 }
 
@@ -142,7 +144,7 @@ func unknown(n int) []float64 { return slices.Repeat([]float64{math.NaN()}, n) }
 
 func (e *Ensemble) newWalk(params []float32, purpose rng.Purpose, first uint64, n int) *walk {
 	const slice = 64 // steps between looks at the context
-	return &walk{chains.Strides{Seed: e.seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first, nil, unknown(n)}
+	return &walk{chains.Strides{Seed: e.seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first, nil, 0, unknown(n)}
 }
 
 // Walk implements chains.Observer.
@@ -160,7 +162,14 @@ func (e *Ensemble) Walk(params []float32, first uint64, n int) (chains.Walk, err
 // to it where there would be no weight. In many coordinates, where thrice the scale is
 // farther than chains come back from, it is that of a few, which are others for each.
 func (e *Ensemble) Chains(params []float32, n int) (chains.Walk, error) {
-	return e.begin(params, 0, n, []float64{1, 3})
+	return e.Leaps(params, n, 0)
+}
+
+// Leaps returns Chains that also leap to samples of the generator, from number first on.
+func (e *Ensemble) Leaps(params []float32, n int, first uint64) (chains.Walk, error) {
+	w, err := e.begin(params, 0, n, []float64{1, 3})
+	w.leaps = first
+	return w, err
 }
 
 // Prospect implements chains.Prospector.
@@ -170,7 +179,7 @@ func (e *Ensemble) Prospect(params []float32, n int, scales []float64) (chains.W
 
 // begin returns the walk of chains of an epoch that begin in turns at so many times the
 // scale from a mode's centre.
-func (e *Ensemble) begin(params []float32, epoch uint32, n int, scales []float64) (chains.Walk, error) {
+func (e *Ensemble) begin(params []float32, epoch uint32, n int, scales []float64) (*walk, error) {
 	w, modes := e.newWalk(params, rng.ChainTransition, uint64(epoch)<<32, n), max(1, e.Modes)
 	s := w.all
 	from := rng.Stream(e.seed, rng.ChainStart, epoch)
@@ -258,8 +267,30 @@ func (w *walk) Advance(ctx context.Context, steps int) error {
 		w.each(func(t *Tools, lo, hi int) {
 			c := stream
 			t.mover.keep(w.logPi[lo:hi], w.all.Part(lo, hi), steps, &c, w.first+uint64(lo))
+			if w.leaps > 0 {
+				w.leap(t, lo, hi)
+			}
 		})
 	})
+}
+
+// leap offers each state of a piece a sample x′ of the generator, accepted with
+// min{1, π(x′) q(x) / π(x) q(x′)}. What the generator hardly draws is hardly left.
+func (w *walk) leap(t *Tools, lo, hi int) {
+	n, c := hi-lo, rng.Stream(w.Seed, rng.ShapeTransition, w.Calls)
+	part, to, next := w.all.Part(lo, hi), w.e.NewStates(n), unknown(n)
+	logQ, nextQ, uniforms := make([]float64, n), make([]float64, n), make([]float32, 4*n)
+	t.draw(to, nextQ, w.leaps+uint64(w.Calls)*uint64(w.all.Len())+uint64(lo))
+	t.LogDensity(logQ, part)
+	t.mover.LogDensity(next, to)
+	asm.Uniforms(uniforms, &c, upperHalf|uint64(lo))
+	for r, v := range next {
+		if math.Log(float64(uniforms[4*r])) < v-nextQ[r]-w.logPi[lo+r]+logQ[r] { // never for NaN
+			copy(part.Part(r, r+1).X, to.Part(r, r+1).X)
+			copy(part.Part(r, r+1).K, to.Part(r, r+1).K)
+			w.logPi[lo+r] = v
+		}
+	}
 }
 
 // Coordinates implements chains.VectorWalk.

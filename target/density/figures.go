@@ -14,9 +14,10 @@ import (
 // those of the chains.
 func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
 	const shownCoordinates = 5
-	values, err := s.samplesOf(ctx, params, samples)
-	if err != nil {
-		return nil, err
+	if s.reference == nil || !slices.Equal(s.params, params) || len(s.values) != samples*len(s.names) {
+		if _, err := s.Evaluate(ctx, params, samples); err != nil {
+			return nil, err
+		}
 	}
 	f := figure.Figure{Name: "distributions", Title: fmt.Sprintf("Target of one's own, *d* = %d", s.dim)}
 	if s.modes > 0 {
@@ -24,9 +25,9 @@ func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]
 	}
 	var panels []figure.Panel
 	for i := range min(s.dim, shownCoordinates) {
-		panels = append(panels, s.panel(values, fmt.Sprintf("x%d", i), fmt.Sprintf("*x*_{%d}", i)))
+		panels = append(panels, s.panel(fmt.Sprintf("x%d", i), fmt.Sprintf("*x*_{%d}", i)))
 	}
-	panels = append(panels, s.panel(values, "log_density", "ln *π*"))
+	panels = append(panels, s.panel("log_density", "ln *π*"))
 	for row := range slices.Chunk(panels, 3) {
 		row[0].Y.Label = "density"
 		f.Rows = append(f.Rows, figure.Row{Panels: row})
@@ -35,10 +36,10 @@ func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]
 }
 
 // panel shows the law of an observable.
-func (s *system) panel(values []float64, name, label string) figure.Panel {
+func (s *system) panel(name, label string) figure.Panel {
 	const bins, tail = 64, 2e-3
-	width, column := len(s.names), s.column(name)
-	generated, reference := known(every(values, column, width)), known(every(s.reference.values, column, s.reference.width))
+	column := s.column(name)
+	generated, reference := known(every(s.values, column, len(s.names))), known(every(s.reference.values, column, s.reference.width))
 	both := slices.Sorted(slices.Values(append(slices.Clone(reference), generated...)))
 	low, high := -1.0, 1.0
 	if len(both) > 0 {
@@ -58,7 +59,7 @@ func (s *system) panel(values []float64, name, label string) figure.Panel {
 	if len(generated) > 0 {
 		h := figure.NewHistogram(low, high, bins)
 		h.Add(generated...)
-		points := figure.Samples(len(values) / width)
+		points := figure.Samples(len(s.values) / len(s.names))
 		points.X, points.Y, points.Low, points.High = h.Density()
 		panel.Layers = append(panel.Layers, points)
 	}

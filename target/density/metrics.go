@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
@@ -23,39 +22,29 @@ const (
 	stepsPerSample = 16 // steps of the chains together, for a sample that is measured
 	shown          = 4  // coordinates of the table
 	observedAtOnce = 1 << 14
+	leapDraws      = 32      // of each chain that leaps
+	firstLeap      = 3 << 34 // sample, beyond those that are diagnosed
 	keptBytes      = 1 << 26 // of the chains' states
 )
 
-// A reference is what chains tell that owe nothing to the generator. It is computed
-// once.
+// A reference is what chains tell.
 type reference struct {
-	mutex  sync.Mutex
 	values []float64 // of the observables, [draws][kept][width]
 	width  int       // all but the weight
 	kept   int       // chains that found weight
 	states []byte    // of the draws, [chains][draws], nil where they would take too much memory
 }
 
-// run lets the chains move.
-func (s *system) run(ctx context.Context, samples int) error {
-	r := &s.reference
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.values != nil {
-		return nil
-	}
-	draws := min(max(stepsPerSample*samples/ofReference, fewestDraws), mostDraws)
-	steps := max(1, stepsPerSample*samples/(ofReference*draws))
-	o := chains.Options{Chains: ofReference, Draws: draws, BurnIn: steps * draws / 2, Spacing: steps}
-	if whole := s.Formats()[0]; s.HasDensity() && ofReference*draws*whole.RowBytes <= keptBytes {
-		o.States = whole.Name
+// run lets chains move.
+func (s *system) run(ctx context.Context, o chains.Options) (*reference, error) {
+	if o.Chains = ofReference; s.HasDensity() && o.Draws*ofReference*s.Formats()[0].RowBytes <= keptBytes {
+		o.States = s.Formats()[0].Name
 	}
 	moved, err := chains.Run(ctx, s, o, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.states = moved.Levels[0].States
-	all := moved.Levels[0].Values
+	r, all := &reference{states: moved.Levels[0].States}, moved.Levels[0].Values
 	// Chains that begin where there is no weight may never find any.
 	density := s.column("log_density")
 	r.width, r.kept = len(moved.Levels[0].Observables), 0
@@ -65,19 +54,18 @@ func (s *system) run(ctx context.Context, samples int) error {
 			r.kept++
 		}
 	}
-	r.values = make([]float64, 0, draws*r.kept*r.width)
+	r.values = make([]float64, 0, o.Draws*r.kept*r.width)
 	for i := 0; i < len(all); i += r.width {
 		if found[i/r.width%ofReference] {
 			r.values = append(r.values, all[i:i+r.width]...)
 		}
 	}
-	return nil
+	return r, nil
 }
 
 func (s *system) column(name string) int { return slices.Index(s.names, name) }
 
-// samplesOf returns the observables of the generator's first samples, [samples][names], once
-// there is a reference of them.
+// samplesOf returns the observables of the generator's first samples, [samples][names].
 func (s *system) samplesOf(ctx context.Context, params []float32, samples int) ([]float64, error) {
 	width := len(s.names)
 	all := make([]float64, samples*width)
@@ -100,7 +88,7 @@ func (s *system) samplesOf(ctx context.Context, params []float32, samples int) (
 			return nil, fmt.Errorf("a sample of the generator is not finite: its %s is %v", s.names[i%width], v)
 		}
 	}
-	return all, s.run(ctx, samples)
+	return all, nil
 }
 
 // A row of the table is the mean of a function of one observable.
@@ -127,7 +115,8 @@ func (s *system) rows() (all []row) {
 }
 
 // Evaluate compares averages over the generator's samples with those over long chains
-// that begin apart from each other and owe nothing to it: of the first coordinates,
+// that begin apart from each other and owe nothing to it, or few that leap to its samples where
+// weights are level and nothing refutes them: of the first coordinates,
 // of all squares, of modes and of ln π, as means and as variances about the chains'
 // means. Exact is what the chains say and Uncertainty its standard error; chains that
 // do not agree with each other (R̂) are a warning, as is what is far from them. A
@@ -138,7 +127,44 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if err != nil {
 		return nil, err
 	}
-	out := &measure.Evaluation{Samples: samples}
+	var weights *measure.Reweighing
+	var r []float64
+	if weight := s.column(engine.LogWeight); weight >= 0 {
+		r = every(values, weight, len(s.names))
+		for i, w := range r {
+			r[i] = -w
+		}
+		weights = measure.NewReweighing(r)
+	}
+	s.params, s.values = slices.Clone(params), values
+	// Level weights leave little to be seen. Samples as proposals then serve chains best.
+	for _, burnIn := range [...]int{8, 128} {
+		if weights == nil || !weights.Level() {
+			break
+		}
+		leaps := func(_ []float32, n int) (chains.Walk, error) { return s.Leaps(params, n, firstLeap) }
+		if s.reference, err = s.run(ctx, chains.Options{Draws: leapDraws, BurnIn: burnIn, Spacing: 1, Start: leaps}); err != nil {
+			return nil, err
+		}
+		if out, err := s.tabulate(r, weights); err != nil || out.Warnings == nil && out.Refuted() == nil {
+			return out, err
+		}
+	}
+	if s.long == nil {
+		draws := min(max(stepsPerSample*samples/ofReference, fewestDraws), mostDraws)
+		steps := max(1, stepsPerSample*samples/(ofReference*draws))
+		if s.long, err = s.run(ctx, chains.Options{Draws: draws, BurnIn: steps * draws / 2, Spacing: steps}); err != nil {
+			return nil, err
+		}
+	}
+	s.reference = s.long
+	return s.tabulate(r, weights)
+}
+
+// tabulate compares the samples with the reference, given their R = ln q − ln π and weights, if known.
+func (s *system) tabulate(r []float64, weights *measure.Reweighing) (*measure.Evaluation, error) {
+	values := s.values
+	out := &measure.Evaluation{Samples: len(values) / len(s.names)}
 	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
 	switch {
 	case s.reference.kept == 0:
@@ -153,15 +179,9 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		}
 	}
 	if outside > 0 {
-		warn("ln π is −∞ at %.2g %% of the samples; the rows about ln π leave them out", 100*float64(outside)/float64(samples))
+		warn("ln π is −∞ at %.2g %% of the samples; the rows about ln π leave them out", 100*float64(outside)/float64(out.Samples))
 	}
-	var weights *measure.Reweighing
-	if weight := s.column(engine.LogWeight); weight >= 0 {
-		r := every(values, weight, len(s.names))
-		for i, w := range r {
-			r[i] = -w
-		}
-		weights = measure.NewReweighing(r)
+	if weights != nil {
 		importance(out, r, weights)
 	}
 	if s.reference.kept > 0 {
@@ -169,7 +189,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		out.Metrics = nil
 		s.compare(out, values, weights, warn)
 		if weights != nil && weights.EffectiveSize > 0 {
-			if err := s.visit(out, params, &weights.Weights, values); err != nil {
+			if err := s.visit(out, s.params, &weights.Weights, values); err != nil {
 				return nil, err
 			}
 		}
@@ -190,7 +210,8 @@ func (s *system) compare(out *measure.Evaluation, values []float64, weights *mea
 	width := len(s.names)
 	worst, unsettled, beyond := 0.0, "", 0.0
 	if weights != nil && weights.Trusted() {
-		beyond = s.beyond(values)
+		// Of two laws that are one so many draws leave out, above and below, by chance.
+		beyond = s.beyond(values) - 2*float64(s.reference.width*s.reference.width)/float64(len(s.reference.values))
 	}
 	var centre float64
 	var far []string

@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
@@ -108,11 +109,18 @@ func TestChainsThatStay(t *testing.T) {
 	params := make([]float32, made.NumParams())
 	made.Initialize(params)
 	s := made.(*system)
+	_, err = s.Evaluate(t.Context(), params, 10_000)
+	require.NoError(t, err)
+	chains := s.reference
+	r := every(s.values, s.column(engine.LogWeight), len(s.names))
+	for i, w := range r {
+		r[i] = -w
+	}
 	for _, moved := range []float64{0, 100} {
-		for i := s.column("x0"); i < len(s.reference.values); i += s.reference.width {
-			s.reference.values[i] += moved
+		for i := s.column("x0"); i < len(chains.values); i += chains.width {
+			chains.values[i] += moved
 		}
-		e, err := s.Evaluate(t.Context(), params, 10_000)
+		e, err := s.tabulate(r, measure.NewReweighing(r))
 		require.NoError(t, err)
 		require.Equal(t, moved > 0, e.Metrics[0].Unsettled)
 		if moved > 0 {
@@ -208,5 +216,43 @@ func TestLevel(t *testing.T) {
 			want -= constant
 		}
 		require.InDelta(t, want, raised.Metrics[i].Generated, 1e-4*max(1, math.Abs(m.Generated)), m.Name)
+	}
+}
+
+// TestNeed: where weights are level a table and a brief diagnosis take few evaluations, and all of
+// them where chains come to a mode that is lost.
+func TestNeed(t *testing.T) {
+	long.SkipShort(t)
+	workers := pool.New(2)
+	defer workers.Close()
+	made := func(text string) *system {
+		cfg := configure(t, RealsDefinition, "paper", "target.dim=2", "target.parameters={}", "target.center=[0]", "target.scale=[1]", "generator.gain=1e-9",
+			"transition.sigma=[0.3,1]", "target.expression="+text) // whose generator is the target
+		s, err := cfg.New(workers)
+		require.NoError(t, err)
+		return s.(*system)
+	}
+	one, two := made("-sum(x^2)/2"), made("logsumexp([-sum(x^2)/2, -sum((x - 20)^2)/2])")
+	params := make([]float32, one.NumParams())
+	one.Initialize(params)
+	for of, want := range map[*system]diagnose.Verdict{one: diagnose.Trustworthy, two: diagnose.Wrong} {
+		const samples = 20_000
+		tally := new(engine.Tally)
+		of.Count(tally)
+		tally.Enter(engine.Measuring)
+		e, err := of.Evaluate(t.Context(), params, samples)
+		require.NoError(t, err)
+		require.True(t, e.Weights.Level())
+		require.Equal(t, ofReference*leapDraws, len(of.reference.values)/of.reference.width, "%v", e.Warnings)
+		tally.Enter(engine.Diagnosing)
+		o := diagnose.Brief(1 << 20)
+		o.Evaluation = e
+		r, err := diagnose.Run(t.Context(), of, params, o)
+		require.NoError(t, err)
+		require.Equal(t, want, r.Verdict, r.Sentence)
+		spent := tally.Evaluations()
+		require.Less(t, spent.Table, int64(2*samples))
+		require.Equal(t, want == diagnose.Trustworthy, spent.Diagnosis < 150_000, "%+v", spent)
+		require.Equal(t, want == diagnose.Trustworthy, r.Steps == 2)
 	}
 }

@@ -16,8 +16,11 @@ import (
 type system struct {
 	*vectors.System
 	*problem
-	names     []string // of the observables
-	reference reference
+	names     []string   // of the observables
+	long      *reference // of chains that owe nothing to the generator, once they have been run
+	reference *reference // of the last table
+	params    []float32  // of the generator that it was of
+	values    []float64  // of its samples' observables, [samples][names]
 }
 
 func newSystem(c vectors.Configuration, t vectors.Target, p *problem, workers *pool.Pool) (*system, error) {
