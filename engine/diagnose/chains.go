@@ -161,21 +161,18 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 // where ln π is as high as of samples, or work ends, and returns in how many steps, and whether
 // they have.
 func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, most int) (steps int, home bool, err error) {
-	const stray = 100
 	came := make([]bool, len(w.LogDensities()))
-	for {
+	for ; !home && steps < most && err == nil && d.afford(1, piece*len(came)); steps += piece {
+		err = w.Advance(ctx, piece)
 		away := 0
 		for i, v := range w.LogDensities() {
 			if came[i] = came[i] || v >= d.lowest; !came[i] {
 				away++
 			}
 		}
-		home = stray*away < len(came)
-		if home || steps >= most || err != nil || !d.afford(1, piece*len(came)) {
-			return steps, home, err
-		}
-		steps, err = steps+piece, w.Advance(ctx, piece)
+		home = 100*away < len(came)
 	}
+	return steps, home, err
 }
 
 // climbs reports, of each chain, whether ln π in the second half of its draws was on average no

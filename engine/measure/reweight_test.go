@@ -122,3 +122,19 @@ func TestBeyondByChance(t *testing.T) {
 	}
 	require.LessOrEqual(t, alarms, trials/50)
 }
+
+// TestLevel: weights are level by their size and their tail, unless chance hides that.
+func TestLevel(t *testing.T) {
+	for _, c := range []struct {
+		w    measure.Weights
+		want bool
+	}{
+		{measure.Weights{Samples: 10_000, EffectiveSize: 0.99, ParetoK: 0.49, Tail: 0.1}, true},
+		{measure.Weights{Samples: 10_000, EffectiveSize: 0.989, ParetoK: 0.1}, false},
+		{measure.Weights{Samples: 10_000, EffectiveSize: 1, ParetoK: 0.5, Tail: 0.0011}, false},
+		{measure.Weights{Samples: 10_000, EffectiveSize: 1, ParetoK: 0.5, Tail: 0.0009}, true},
+		{measure.Weights{Samples: 10_000, EffectiveSize: 1, Warning: "a few stand out"}, false},
+	} {
+		require.Equal(t, c.want, c.w.Level(), "%+v", c.w)
+	}
+}
