@@ -1,7 +1,12 @@
 package bench
 
 import (
+	"flag"
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -312,11 +317,24 @@ func TestRecipesHaveNoFloor(t *testing.T) {
 	}
 }
 
-func TestThroughput(t *testing.T) {
-	for want, x := range map[string]float64{"40.6k samples/s": 4.06e-5, "45.0G samples/s": 45, "601M samples/s": 0.601, "12.0 samples/s": 1.2e-8} {
+// Numbers are written in the unit below the next larger one.
+func TestFormats(t *testing.T) {
+	for want, x := range map[string]float64{"40.6k samples/s": 4.06e-5, "45.0G samples/s": 45, "601M samples/s": 0.601, "12.0 samples/s": 1.2e-8, "1.00k samples/s": 1e-6, "999 samples/s": 9.99e-7} {
 		require.Equal(t, want, formatThroughput(x, "sample"))
 	}
 	require.Equal(t, "1.50 Gflop/s", formatThroughput(1.5, "flop"))
+	require.Equal(t, "1.50 GB/s", formatThroughput(1.5, "B"))
+	for want, ns := range map[string]float64{"999 ns": 999, "1 µs": 1e3, "999 µs": 999e3, "1 ms": 1e6, "999 ms": 999e6, "1 s": 1e9, "–": math.NaN()} {
+		require.Equal(t, want, formatTime(ns))
+	}
+	for want, n := range map[string]int{"1023 B": 1023, "1 KiB": 1024, "1023 KiB": 1<<20 - 1, "1 MiB": 1 << 20} {
+		require.Equal(t, want, formatBytes(n))
+	}
+	for want, x := range map[string]float64{"0": 0, "NaN": math.NaN(), "100": 100, "99.9": 99.9, "1.25": 1.25, "0.0125": 0.0125, "0.000000000012": 1.23e-11} {
+		require.Equal(t, want, formatRate(x))
+	}
+	require.Equal(t, "2 threads, 3 of BLAS", threadsOf(2, 3))
+	require.Equal(t, "2 threads", threadsOf(2, 0))
 }
 
 func TestScoreFloor(t *testing.T) {
@@ -334,4 +352,153 @@ func TestScoreFloor(t *testing.T) {
 	require.ErrorContains(t, err, `"0" is not a number of states`)
 	_, err = scoreRows(testEnvironment(t), "heisenberg/10")
 	require.ErrorContains(t, err, `there is no system "heisenberg"`)
+}
+
+var update = flag.Bool("update", false, "rewrite the files of testdata")
+
+// golden holds a text against a file of testdata, which -update writes.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text, "go test ./bench -run %s -update writes it", t.Name())
+}
+
+// What suites measure, what their operations take and what they are compared with change on
+// purpose only, because reports of different revisions are held against each other.
+func TestOperations(t *testing.T) {
+	var b strings.Builder
+	for _, s := range Suites() {
+		fmt.Fprintf(&b, "──── %s: %s\nsizes %s: %s\n", s.Name, s.Summary, s.Size, strings.Join(s.Sizes, " "))
+		if s.each != nil {
+			fmt.Fprintf(&b, "default %s, %s, %s\n", s.each("ising"), s.each("gmm"), s.each("other"))
+		}
+		sizes := map[string][]string{
+			"gram": {"5x2", "4x9", "4097x2"}, "hamming": {"64x3", "64x16"}, "rng": {"1001"}, "math": {"1001"}, "metropolis": {"2", "32"},
+			"hierarchy": {"4", "32"}, "sample": {"ising/paper/100", "gmm/paper/100", "hybrid/paper/100"},
+			"score": {"ising/20/4", "gmm/10", "hybrid/10"}, "iteration": {"gmm/paper/64"},
+		}[s.Name]
+		if sizes == nil {
+			sizes = small[s.Name]
+		}
+		for threads := 1; threads <= 2; threads++ {
+			for _, path := range []asm.Path{asm.Generic, asm.AVX2, asm.AVX512} {
+				if path != asm.AVX2 && (threads > 1 || !strings.Contains("gemm hamming math metropolis", s.Name)) || threads > 1 && !strings.Contains("gemm metropolis hierarchy", s.Name) {
+					continue // which are the same
+				}
+				workers := pool.New(threads)
+				e := &environment{path: path, workers: workers, systems: []engine.Definition{ising.Definition, hybrid.Definition, gmm.Definition}}
+				for _, size := range sizes {
+					operations, err := s.operations(e, size)
+					require.NoError(t, err)
+					for _, o := range operations {
+						fmt.Fprintf(&b, "%v %d %s: %g %s", path, threads, o.name, o.amount, o.unit)
+						for _, p := range o.need {
+							fmt.Fprintf(&b, "; %s %d B", p.name, p.bytes)
+							for _, r := range Resources() {
+								if p.counts[r] != 0 {
+									fmt.Fprintf(&b, " %s %.6g", r, p.counts[r])
+								}
+							}
+						}
+						for _, v := range o.rivals {
+							fmt.Fprintf(&b, "; against %s %q %g %t %t", v.name, v.unlike, v.amount, v.each, v.blas)
+						}
+						fmt.Fprintf(&b, "; %s\n", o.note)
+					}
+				}
+				workers.Close()
+			}
+		}
+	}
+	for _, bar := range bars() {
+		fmt.Fprintf(&b, "bar %s %s %s %d %s %s %g %s\n", bar.suite, bar.operation, bar.path, bar.threads, bar.measure, bar.program, bar.least, bar.history)
+	}
+	golden(t, "operations.txt", b.String())
+}
+
+// shifted is a system whose initial parameters are so far along a direction.
+type shifted struct {
+	engine.System
+	along []float32
+	by    float32
+}
+
+func (s shifted) Initialize(params []float32) {
+	s.System.Initialize(params)
+	for i, v := range s.along {
+		params[i] += s.by * v
+	}
+}
+
+// The gradient that peers are held against is the derivative of the loss that they are
+// held against, with the same s′.
+func TestReferenceGradient(t *testing.T) {
+	config, err := gmm.Preset("paper")
+	require.NoError(t, err)
+	const n, h = 64, 1e-3
+	config.Training.Batch, config.Generator.Slope = n, 0.999 // next to no kinks
+	config.Loss.Boundary.Radius, config.Loss.Boundary.Center = 1, []float64{0.5, -0.25}
+	workers := pool.New(1)
+	defer workers.Close()
+	system, err := config.New(workers)
+	require.NoError(t, err)
+	m := mixtureModel{config}
+	var here *reference
+	at := func(by float32) *reference {
+		s := shifted{System: system, by: by}
+		if here != nil {
+			s.along = here.grad
+		}
+		r, err := m.reference(s, workers)
+		require.NoError(t, err)
+		return r
+	}
+	here = at(0)
+	gram, err := mmd.NewGram(n, 2, config.Loss.Kernel, config.Loss.Statistic, workers)
+	require.NoError(t, err)
+	loss := func(by float32) float64 {
+		states, scratch := noise(2*n, 12), make([]float32, 2*n)
+		for i, to := range at(by).inputs["t"] {
+			states[i] = to - 0.1*states[i]
+		}
+		return gram.LossGradient(states, here.inputs["t"], scratch) + m.penalty(states, scratch)
+	}
+	require.InEpsilon(t, here.loss, loss(0), 1e-6)
+	square := 0.0
+	for _, g := range here.grad {
+		square += float64(g) * float64(g)
+	}
+	require.InEpsilon(t, (loss(h)-loss(-h))/(2*h), square, 2e-2)
+}
+
+// What is compared with a peer's results is off by as much as they are.
+func TestAgreement(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for _, c := range []struct {
+		a, b            []float32
+		worst, relative float64
+	}{
+		{[]float32{1, 2}, []float32{1, 2}, 0, 0},
+		{[]float32{1, 2.5}, []float32{1.5, 2}, 0.25, 1. / 3},
+		{[]float32{0, 4}, []float32{0x1p-130, 4}, 0x1p-132, 0},
+		{[]float32{0, 1}, []float32{-0x1p-100, 1}, 0x1p-100, 1},
+		{[]float32{nan}, []float32{1}, math.Inf(1), math.Inf(1)},
+	} {
+		require.Equal(t, c.worst, worst(c.a, c.b), c)
+		require.Equal(t, c.relative, worstRelative(c.a, c.b), c)
+	}
+	require.Equal(t, math.Inf(1), worst([]float32{inf}, []float32{inf}))
+	require.Equal(t, agreement{0.25, 1e-3, "losses 2 and 2.001; largest difference of gradients relative to the largest element"},
+		lossAgreement(2, 2.001, []float32{1, 2.5}, []float32{1.5, 2}))
+	require.InDelta(t, 10*0.1, lossAgreement(2, 2.1, []float32{1}, []float32{1}).difference, 1e-12)
+	x := []float32{1, -1, 1, -1, 2, -2} // second and fourth moments 2 and 6
+	require.InDelta(t, math.Sqrt(6)*(2-1)/math.Sqrt(6-4), momentError(x, 0, 1), 1e-12)
+	require.InDelta(t, math.Sqrt(6)*0.5/math.Sqrt(2), momentError(x, 0.5, 2), 1e-12)
+	require.InDelta(t, math.Sqrt(1.25), spread([]float32{1, 2, 3, 4}), 1e-12)
 }

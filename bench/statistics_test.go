@@ -169,6 +169,16 @@ func TestABusyMachineIsWarnedOf(t *testing.T) {
 	idle.watch(at(0, 0, 0), at(10*time.Second, 10500*time.Millisecond, 10*time.Second))
 	require.InDelta(t, 0.05, *idle.Others, 1e-12)
 	require.Empty(t, idle.Warnings)
+	for _, c := range []struct {
+		elapsed, theirs time.Duration
+		warnings        int
+	}{{time.Second / 2, time.Second / 20, 0}, {time.Second / 2, time.Second/20 + time.Millisecond, 1}, {time.Second/2 - 1, time.Second, 0}, {time.Second, -1, 0}} {
+		var m Machine
+		m.watch(at(0, 0, 0), at(c.elapsed, time.Second+c.theirs, time.Second))
+		require.Len(t, m.Warnings, c.warnings, c)
+		require.Equal(t, c.elapsed >= time.Second/2, m.Others != nil)
+		require.True(t, m.Others == nil || *m.Others >= 0)
+	}
 	var unknown Machine
 	unknown.watch(at(0, 0, 0), at(time.Second/4, time.Second, 0)) // ticks count for too much
 	unknown.watch(usage{at: start}, usage{at: start.Add(time.Hour)})
