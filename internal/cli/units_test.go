@@ -2,14 +2,28 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 func TestCount(t *testing.T) {
@@ -103,4 +117,105 @@ func TestLinesInsteadOfABar(t *testing.T) {
 	m.update(100, 10, "loss 1")
 	m.end()
 	require.Equal(t, "steps 60/100  loss 1  10.0 steps/s  0:04 left\nsteps 100/100  loss 1  10.0 steps/s  0:00 left\n", stderr.String())
+}
+
+// Every figure of the tables that end mcmc and diagnose is in its column, in its unit.
+func TestTables(t *testing.T) {
+	observable := func(name string, mean float64) chains.Observable {
+		return chains.Observable{Name: name, ChainSummary: stat.ChainSummary{Mean: mean, StandardError: 0.0123, Deviation: 2.34567, Time: 1.256, RHat: 1.00456, EffectiveSize: 1234.4},
+			SecondsPerEffective: 0.000123}
+	}
+	one := &chains.Result{Levels: []chains.Level{{Observables: []chains.Observable{observable("energy", -4.8428921)}}}, Spacing: 1, BurnedIn: 50, Seconds: 1.236, BurnIn: 0.124}
+	two := &chains.Result{Levels: []chains.Level{
+		{Observables: []chains.Observable{observable("energy", -4)}, Accepted: 1, Proposed: 8},
+		{Observables: []chains.Observable{observable("abs_magnetisation", 0.5)}},
+	}, Spacing: 2, BurnedIn: 1, Seconds: 2, BurnIn: 1}
+	weighted := 1.25
+	report := &diagnose.Report{Sentence: "All is well.", Samples: 4096, Steps: 128, Seconds: 2.34,
+		Observables: []diagnose.Observable{
+			{Name: "energy", Mean: -4.84321, Deviation: 2.5, Settled: 16, Memory: 0.126, Drift: []diagnose.Drift{{Change: 9}, {Change: 0.5, StandardError: 0.1}},
+				Chains: &diagnose.Comparison{Mean: -4.8, Z: 1.26, RHat: 1.0016}, Weighted: &weighted, WeightedError: 0.1, WeightedZ: 2.5},
+			{Name: "abs_magnetisation", Mean: 0.5, Settled: -1},
+			{Name: "cold", Settled: 0},
+		},
+		Chains: &diagnose.Chains{Number: 64, Steps: 300, RHat: 1.0126, EffectiveSize: 812.4},
+		Limits: []string{"cut short"},
+	}
+	report.Weights = &diagnose.Weights{}
+	report.Weights.EffectiveSize, report.Weights.ParetoK, report.Weights.LogZ, report.Weights.LogZError = 0.87654321, 0.31, 7.5, 0.0123
+	plain := &diagnose.Report{Sentence: "Nothing is known.", Samples: 1, Seconds: 0.06, Observables: []diagnose.Observable{{Name: "energy"}}}
+	doubtful := *report
+	mistrusted := *report.Weights
+	mistrusted.Warning = "few are large"
+	doubtful.Weights, doubtful.Observables, doubtful.Limits = &mistrusted, report.Observables[:1], nil
+
+	var b bytes.Buffer
+	require.NoError(t, writeChains(&b, one, chains.Options{Chains: 1, Draws: 1000}))
+	require.NoError(t, writeChains(&b, two, chains.Options{Chains: 8, Draws: 1, Ladder: []float64{0.1, 0.25}}))
+	for _, r := range []*diagnose.Report{report, plain, &doubtful} {
+		require.NoError(t, writeDiagnosis(&b, r))
+	}
+	golden(t, "tables.txt", b.String())
+}
+
+// golden holds a text against a file of testdata, which -update writes.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text, "go test ./internal/cli -run %s -update writes it", t.Name())
+}
+
+// What commands do unless they are told otherwise changes on purpose only.
+func TestDefaults(t *testing.T) {
+	var b bytes.Buffer
+	var write func(cmd *cobra.Command)
+	write = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !slices.Contains([]string{"", "false", "[]"}, f.DefValue) || f.NoOptDefVal != "" && f.NoOptDefVal != "true" {
+				fmt.Fprintf(&b, "%s --%s %s %s\n", cmd.CommandPath(), f.Name, f.DefValue, f.NoOptDefVal)
+			}
+		})
+		for _, c := range cmd.Commands() {
+			write(c)
+		}
+	}
+	write(Command(systems...))
+	golden(t, "defaults.txt", b.String())
+}
+
+// Whatever ends a command, its exit code says of which kind that is.
+func TestExitCodes(t *testing.T) {
+	fault := errors.New("fault")
+	for _, c := range []struct {
+		err     error
+		started int // exit code once the command's work has begun
+		before  int
+	}{
+		{nil, exitOK, exitOK},
+		{fault, exitError, exitUsage},
+		{usageError{fault}, exitUsage, exitUsage},
+		{fmt.Errorf("x: %w", &conf.Error{}), exitUsage, exitUsage},
+		{&run.MismatchError{}, exitUsage, exitUsage},
+		{&engine.MethodError{}, exitUsage, exitUsage},
+		{errCheckFailed, exitCheck, exitCheck},
+		{errReaderGone, exitPipe, exitPipe},
+		{stopped{"x"}, exitStopped, exitStopped},
+		{errors.Join(stopped{"x"}, fault), exitError, exitUsage},
+		{usageError{syscall.EMFILE}, exitError, exitError},
+		{usageError{syscall.ENFILE}, exitError, exitError},
+		{usageError{syscall.ENOMEM}, exitError, exitError},
+		{errors.Join(fault, cut{lost: true}), exitError, exitError},
+		{errors.Join(fault, cut{}), exitStopped, exitStopped},
+		{attempt(func() error { panic("x") }), exitDefect, exitDefect},
+	} {
+		require.Equal(t, c.started, (&program{started: true}).exitCode(c.err), "%v", c.err)
+		require.Equal(t, c.before, (&program{}).exitCode(c.err), "%v", c.err)
+	}
+	require.Equal(t, [...]int{0, 1, 2, 3, 70, 75, 141}, [...]int{exitOK, exitError, exitUsage, exitCheck, exitDefect, exitStopped, exitPipe})
 }
