@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +14,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/batch"
+	"github.com/revgen/revgen/internal/page"
 )
 
 func TestReport(t *testing.T) {
@@ -92,4 +99,85 @@ func TestReport(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a", "figures", "x.svg"), []byte("<svg><script>alert(1)</script></svg>"), 0o600))
 	ok(t, dir, "report", "a")
 	require.False(t, strings.Contains(content(t, dir, "a", "report.html"), "<script"))
+}
+
+// What pages say of jobs and of runs is what their records and summaries have.
+func TestPages(t *testing.T) {
+	paper, infinite := 0.01, math.Inf(1)
+	run := func(i int, verdict diagnose.Verdict) *summarised {
+		x := float64(i)
+		s := &summarised{Evaluation: measure.Evaluation{Samples: 1000, Metrics: []measure.Metric{
+			{Name: "energy", Exact: -4, Generated: -4.01 - x/100, Error: 0.001 * (x + 1), Relative: true, Interval: [2]float64{-4.1, -3.9}, Floor: 0.002, Quantile: 0.003, Paper: &paper},
+			{Name: "l1_distance", Generated: x, Error: x, Interval: [2]float64{x - 1, x + 1}, Floor: 0.5, Quantile: 1},
+			{Name: essName, Exact: 1, Generated: 0.9 - x/10, Interval: [2]float64{0.8, 0.95}, Error: 0.1},
+			{Name: "unbounded", Generated: infinite, Error: infinite, Interval: [2]float64{1, infinite}},
+			{Name: "a", Reweighted: &measure.Reweighted{Value: 2.5, Interval: [2]float64{2, 3}, Error: 0.25}}, {Name: "b"}, {Name: "c"},
+		}}}
+		s.System, s.Preset, s.Seed, s.Seconds = "ising", "paper", uint64(i), 1.25*x
+		if verdict != "" {
+			s.Diagnosis = &diagnose.Report{Verdict: verdict, Samples: 4096, Steps: 1, Observables: []diagnose.Observable{{Name: "energy", Mean: 1}}}
+		}
+		return s
+	}
+	var b bytes.Buffer
+	dump := func(what string, v any) {
+		fmt.Fprintf(&b, "──── %s\n", what)
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		switch v := v.(type) {
+		case *page.Table:
+			fmt.Fprintf(&b, "%s, %d columns of words\n%s\n%s\n", v.Title, v.Left, v.Caption, strings.Join(v.Header, " | "))
+			for _, row := range v.Rows {
+				for _, c := range row {
+					fmt.Fprintf(&b, "%s[%s] | ", c.Text, c.Mark)
+				}
+				fmt.Fprintln(&b)
+			}
+		default:
+			require.NoError(t, e.Encode(v))
+		}
+	}
+	verdicts := []diagnose.Verdict{diagnose.Trustworthy, diagnose.Refine, diagnose.Wrong, diagnose.Unknown, ""}
+	var runs []*summarised
+	var records []batch.Record
+	for i, v := range verdicts {
+		runs = append(runs, run(i, v))
+		text, err := json.Marshal(runs[i])
+		require.NoError(t, err)
+		records = append(records, batch.Record{ID: fmt.Sprint("job", i), Verb: "train", Result: text, Seconds: 30 * float64(i),
+			Values: json.RawMessage(fmt.Sprintf(`{"target.beta":%g,"training.batch":%d,"name":"n%d"}`, 0.1*float64(i+1), 1<<(2*i), i))})
+	}
+	records[1].Warnings = []string{"one", "two", "one"}
+	records[2].Warnings = []string{"alone"}
+	bare := len(records)
+	records = append(records, batch.Record{ID: "failed", Verb: "train", Exit: exitError, Error: "no room", Values: json.RawMessage(`{"target.beta":0.1}`)},
+		batch.Record{ID: "refused", Verb: "verify", Exit: exitCheck, Seconds: 3600}, batch.Record{ID: "stopped", Verb: "train", Exit: exitStopped, Error: "later"})
+	for _, all := range [][]batch.Record{records, records[:bare], records[bare : bare+1]} {
+		var pg page.Page
+		require.NoError(t, describeBatch(&pg, all))
+		dump(pg.Lead, pg.Facts)
+		for _, table := range []*page.Table{pg.Failures, pg.Warned, pg.Table} {
+			if table != nil {
+				dump("table", table)
+			}
+		}
+		fmt.Fprintln(&b, len(pg.Pictures), "pictures")
+		for _, p := range pg.Pictures {
+			fmt.Fprintln(&b, p.Text())
+		}
+	}
+	fold := &batchReport{runs: runs, metrics: metricNames(runs)}
+	fold.columns = []batch.Column{{Key: "x", Texts: []string{"1", "2", "1", "", "31"}}, {Key: "word", Texts: []string{"1", "two", "3", "4", "5"}}, {Key: "flat", Texts: []string{"1", "1", "1", "1", "1"}}}
+	for _, f := range fold.figures() {
+		for _, row := range f.Rows {
+			for _, p := range row.Panels {
+				fmt.Fprintf(&b, "%s %s, %v against %s %v: %+v\n", f.Title, p.Y.Label, p.Y.Scale, p.X.Label, p.X.Scale, p.Layers)
+			}
+		}
+	}
+	dump("runs", comparison([]string{"x/a/", "b", "c", "d", "e"}, runs))
+	dump("run", metricTable(runs[1]))
+	dump("run without", metricTable(&summarised{Evaluation: measure.Evaluation{Samples: 1, Metrics: []measure.Metric{{Name: "a", Error: 1, Quantile: 0.5}}}}))
+	dump("diagnosis", seenTable(runs[0].Diagnosis))
+	golden(t, "pages.txt", b.String())
 }
