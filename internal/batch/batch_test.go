@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -235,6 +236,8 @@ func TestJournal(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, r, again)
 	}
+	_, err = journal.Add(&Record{Result: []byte("{")})
+	require.ErrorContains(t, err, "unexpected end of JSON input")
 	require.NoError(t, journal.Close())
 	_, err = journal.Add(new(Record))
 	require.ErrorContains(t, err, "writing "+path)
@@ -250,6 +253,8 @@ func TestJournal(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, strings.LastIndexByte(string(whole[:n]), '\n')+1, len(left))
 	}
+	_, _, err = OpenJournal(filepath.Join(path, "below"), jobs, fine)
+	require.ErrorIs(t, err, syscall.ENOTDIR)
 	other := read(t, `{"look":"c","id":"b"}`)
 	_, _, err = OpenJournal(path, other, fine)
 	require.ErrorIs(t, err, ErrChanged)

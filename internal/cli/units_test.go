@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/diagnose"
@@ -156,6 +158,56 @@ func TestTables(t *testing.T) {
 		require.NoError(t, writeDiagnosis(&b, r))
 	}
 	golden(t, "tables.txt", b.String())
+}
+
+// A full writer takes so many writes.
+type full struct{ room int }
+
+func (f *full) Write(b []byte) (int, error) {
+	if f.room--; f.room < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return len(b), nil
+}
+
+// What cannot be written is an error, whichever line of a table it is.
+func TestFullWriters(t *testing.T) {
+	level := chains.Level{Observables: []chains.Observable{{Name: "energy"}}, Accepted: 1, Proposed: 2}
+	for name, write := range map[string]func(w io.Writer) error{
+		"mcmc": func(w io.Writer) error {
+			return writeChains(w, &chains.Result{Levels: []chains.Level{level, level}}, chains.Options{Ladder: []float64{1, 2}})
+		},
+		"diagnose": func(w io.Writer) error {
+			return writeDiagnosis(w, &diagnose.Report{Observables: []diagnose.Observable{{Name: "energy"}}})
+		},
+		"reproduce": func(w io.Writer) error {
+			return (&program{stdout: w, stderr: io.Discard}).writeOutcome(&reproduce.Outcome{Seeds: []uint64{1}, Metrics: make([]reproduce.Metric, 2), Million: make([]reproduce.Metric, 1)})
+		},
+		"info": func(w io.Writer) error { return (&program{stdout: w, systems: systems}).machine() },
+		"describe": func(w io.Writer) error {
+			cfg, err := systems[0].Preset("paper")
+			require.NoError(t, err)
+			config, err := conf.Encode(cfg)
+			require.NoError(t, err)
+			return (&program{stdout: w, systems: systems}).writeDescription("", &described{
+				Status: &run.Status{Updated: time.Now()}, Hash: "x", Config: config, Evaluation: &measure.Evaluation{Metrics: make([]measure.Metric, 1)}})
+		},
+		"train": func(w io.Writer) error {
+			return writeEvaluation(w, "", &measure.Evaluation{Metrics: make([]measure.Metric, 1)})
+		},
+		"verify": func(w io.Writer) error {
+			r := &records{p: &program{stdout: w, stderr: io.Discard}}
+			r.add("x", engine.Check{OK: true})
+			r.add("y", engine.Check{OK: true})
+			return r.end()
+		},
+	} {
+		count := &full{math.MaxInt}
+		require.NoError(t, write(count), name)
+		for n := range math.MaxInt - count.room {
+			require.ErrorIs(t, write(&full{n}), syscall.ENOSPC, "%s, after %d", name, n)
+		}
+	}
 }
 
 // golden holds a text against a file of testdata, which -update writes.

@@ -3,6 +3,7 @@ package number
 import (
 	"encoding/json"
 	"math"
+	"math/bits"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,4 +68,30 @@ func TestUnmarshalRefuses(t *testing.T) {
 	kept := figure{Name: "old", Value: 3}
 	require.NoError(t, json.Unmarshal([]byte(`{"name":"new"}`), &kept))
 	require.Equal(t, figure{Name: "new", Value: 3}, kept)
+}
+
+func TestFigures(t *testing.T) {
+	for x, want := range map[float64]float64{0: 0, 1234.5: 1230, -1234.5: -1230, 0.0012345: 0.00123, 0.1 + 0.2: 0.3, 999.6: 1000, 99.96: 100} {
+		require.Equal(t, want, Rounded(x, 3))
+	}
+	require.Equal(t, 2e15, Rounded(2.4e15, 1))
+	for x, want := range map[float64]bool{0: true, -math.MaxFloat64: true, math.Inf(1): false, math.Inf(-1): false, math.NaN(): false} {
+		require.Equal(t, want, Finite(x))
+	}
+	require.Equal(t, []float64{0.5, -2}, Widen([]float32{0.5, -2}))
+	require.Equal(t, []float32{0.5, -2}, Narrow([]float64{0.5, -2}))
+	require.Equal(t, 3.0, Largest([]float64{1, -3, 2}))
+	require.Zero(t, Largest(nil))
+	v := 2.0
+	require.InDelta(t, 12, CentralDifference(&v, 1e-3, func() float64 { return v * v * v }), 2e-6)
+	require.Equal(t, 2.0, v)
+	x := []float64{1, 2, 3, 5, 8, 13, 21, 34}
+	want := make([]float64, len(x))
+	for i := range want {
+		for j, v := range x {
+			want[i] += v * float64(1-2*(bits.OnesCount(uint(i&j))&1))
+		}
+	}
+	WalshHadamard(x)
+	require.Equal(t, want, x)
 }

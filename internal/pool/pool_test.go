@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func TestRunCallsEachPieceOnce(t *testing.T) {
 func TestRunRaisesPanics(t *testing.T) {
 	p := New(3)
 	defer p.Close()
-	require.PanicsWithError(t, "piece 5 (internal/pool/pool_test.go:40)", func() {
+	require.PanicsWithError(t, "piece 5 (internal/pool/pool_test.go:41)", func() {
 		p.Run(9, func(i int) {
 			if i == 5 {
 				panic("piece 5")
@@ -127,4 +128,12 @@ func TestTools(t *testing.T) {
 	require.Equal(t, 0+1+1+2+100, uses)
 	require.Panics(t, func() { tools.Lend(func(*tool) { panic("given back all the same") }) })
 	require.Len(t, tools.free, 3)
+}
+
+func TestThreads(t *testing.T) {
+	for threads, want := range map[int]int{-1: runtime.GOMAXPROCS(0), 0: runtime.GOMAXPROCS(0), 1: 1, 2: 2, 3: 3} {
+		p := New(threads)
+		require.Equal(t, want, p.Threads())
+		p.Close()
+	}
 }
