@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -270,4 +271,73 @@ func TestExitCodes(t *testing.T) {
 		require.Equal(t, c.before, (&program{}).exitCode(c.err), "%v", c.err)
 	}
 	require.Equal(t, [...]int{0, 1, 2, 3, 70, 75, 141}, [...]int{exitOK, exitError, exitUsage, exitCheck, exitDefect, exitStopped, exitPipe})
+}
+
+// What the program says beside its tables has its figures, in their units.
+func TestRemarks(t *testing.T) {
+	var b bytes.Buffer
+	p := &program{stdout: &b, stderr: &b}
+	exact := engine.Exactness{Acceptance: 0.87654, Time: 1.23456, Longest: 7}
+	exact.Weights.EffectiveSize, exact.Weights.ParetoK = 0.912345, 0.2
+	p.sayExact(exact)
+	exact.AtLeast, exact.Warning = true, "a warning"
+	p.sayExact(exact)
+	spent := &engine.Evaluations{Look: 1000, Training: 2e6, Table: 30, Diagnosis: 4}
+	for _, r := range []*run.Result{
+		{Steps: 12, Seconds: 3.46, Evaluations: spent, Evaluation: &measure.Evaluation{Samples: 99, Warnings: []string{"thin"}}, Diagnosis: &diagnose.Report{Verdict: diagnose.Unknown, Sentence: "Who knows."}},
+		{Diagnosis: &diagnose.Report{Verdict: diagnose.Wrong, Sentence: "No."}},
+	} {
+		require.NoError(t, p.conclude("dir", "dir/samples.npy", "paper", r))
+	}
+	require.NoError(t, p.conclude("dir", "", "paper", &run.Result{}))
+	for _, quiet := range []bool{true, false} {
+		for _, asJSON := range []bool{true, false} {
+			for _, r := range []*diagnose.Report{nil, {Sentence: "No."}} {
+				q := &program{stderr: &b, quiet: quiet, json: asJSON}
+				require.Equal(t, errCheckFailed, q.distrust(r))
+				q.say("said %d", 1)
+			}
+		}
+	}
+	stop, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	for _, cause := range []error{nil, stopRequest{syscall.SIGTERM}} {
+		if cause != nil {
+			cancel(cause)
+		}
+		for _, err := range []error{&batchStop{"dir", 3, 7}, &run.StopError{}, errors.New("fault"), context.Canceled, settled{context.Canceled}} {
+			for _, lost := range []bool{false, true} {
+				p.output.begin(func() (string, bool) { return "something is left", lost })
+				err := p.ended(stop, err)
+				fmt.Fprintf(&b, "%T %v %d\n", err, err, p.exitCode(err))
+			}
+		}
+	}
+	for _, n := range []int{199, 200, 201, 299, 300} {
+		word := strings.Repeat("é", n)
+		fmt.Fprintln(&b, n, len(curtail(word)), len(oneLine(errors.New("\n"+word+"\n\nx\n"))))
+		p.args = []string{"--set=" + word}
+		p.report(fmt.Errorf("of %s and %q", word, word), n)
+		p.json = n == 299
+	}
+	p.json = false
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGHUP, syscall.SIGQUIT} {
+		fmt.Fprintln(&b, signalName(s))
+	}
+	for _, word := range []string{"", "a/b.c-d_e=f,g+Z9", "it's", "a b", "ü"} {
+		fmt.Fprintln(&b, quoteShell(word))
+	}
+	fmt.Fprintln(&b, plural(0, "step"), plural(1, "step"), plural(2, "step"), csvValue("-1e5"), csvValue("-x"), csvValue("=x"))
+	for _, r := range []refinement{{}, {steps: 8}, {auto: true}} {
+		fmt.Fprintln(&b, r.String())
+	}
+	for text, want := range map[string]refinement{"auto": {auto: true}, "0": {}, "16": {steps: 16}, "-1": {steps: -1}} {
+		var r refinement
+		require.NoError(t, r.Set(text))
+		require.Equal(t, want, r)
+	}
+	for _, text := range []string{"", "1.5", "08", "8x", "Auto"} {
+		require.Error(t, new(refinement).Set(text))
+	}
+	golden(t, "remarks.txt", b.String())
 }
