@@ -287,3 +287,13 @@ func BenchmarkPiecewise(b *testing.B) {
 		})
 	})
 }
+
+// A call takes as much as fits into its bound, and never nothing.
+func TestPiecesOfCalls(t *testing.T) {
+	for width, want := range map[int]int{1: 1 << 18, 3: 87381, 1 << 18: 1, 1<<18 + 1: 1} {
+		require.Equal(t, want, piecewiseRows(width))
+	}
+	for each, want := range map[int]int{1: 1 << 18, 3: 87360, 1 << 12: 64, 1<<12 + 1: 64, 1 << 20: 64, 1 << 11: 128} {
+		require.Equal(t, want, piecewiseNumbers(each))
+	}
+}
