@@ -397,6 +397,9 @@ func TestOperations(t *testing.T) {
 					operations, err := s.operations(e, size)
 					require.NoError(t, err)
 					for _, o := range operations {
+						if strings.HasPrefix(o.name, "ndjson-states") {
+							continue // its length is that of digits, whose last ones are of the kernel path
+						}
 						fmt.Fprintf(&b, "%v %d %s: %g %s", path, threads, o.name, o.amount, o.unit)
 						for _, p := range o.need {
 							fmt.Fprintf(&b, "; %s %d B", p.name, p.bytes)
