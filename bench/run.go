@@ -150,7 +150,7 @@ func (r *runner) within(f func() error) error {
 			return r.ctx.Err()
 		}
 	}
-	if p := (*crash.Panic)(nil); errors.As(err, &p) {
+	if p, ok := errors.AsType[*crash.Panic](err); ok {
 		if f, ok := p.Value.(failure); ok {
 			return f.err
 		}
@@ -534,11 +534,10 @@ func (r *runner) challenge(rv *rival, result *Rival) *side {
 	var process *peers.Process
 	if rv.call == nil {
 		var err error
-		var missing *peers.MissingError
 		if peer, err := peers.Find(rv.name); err == nil && peer.Program != "" {
 			result.Program = peer.Program
 		}
-		if process, err = r.peer(peerKey{rv.name, peers.Setting{Threads: rv.threads, BLAS: rv.blasThreads}}); errors.As(err, &missing) {
+		if process, err = r.peer(peerKey{rv.name, peers.Setting{Threads: rv.threads, BLAS: rv.blasThreads}}); errors.As(err, new(*peers.MissingError)) {
 			return reject(Missing, err)
 		} else if err != nil {
 			return reject(Failed, err)

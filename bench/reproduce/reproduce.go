@@ -114,8 +114,7 @@ func (p *Plan) Check(systems []engine.Definition) error {
 // after the setting's own. It has not been validated.
 func (s *Setting) Config(ctx context.Context, def *engine.Definition, preset string, seed uint64, assignments []string) (engine.Config, error) {
 	cfg, _, err := catalogue.Systems{*def}.Resolve(ctx, catalogue.Source{System: def.Name, Preset: preset, Set: slices.Concat(s.Assignments, assignments)})
-	var wrong *catalogue.AssignmentError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*catalogue.AssignmentError](err); ok {
 		err = fmt.Errorf("%q: %w", wrong.Assignment, err)
 	}
 	if err != nil {

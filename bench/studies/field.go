@@ -385,9 +385,8 @@ func (e *execution) fieldRun(ctx context.Context, n int, old *FieldRun) (*FieldR
 	result, err := e.Train(ctx, cfg, one, run.Options{Unmeasured: true})
 	x.Seconds += watch.Seconds()
 	x.Wall += watch.Wall()
-	var stop *run.StopError
 	switch {
-	case errors.As(err, &stop):
+	case errors.As(err, new(*run.StopError)):
 		x.Unfinished = true
 		return &x, err
 	case err != nil:

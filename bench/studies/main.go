@@ -43,7 +43,6 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := command(ctx, os.Args[1:])
-	var wrong *usageError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return
@@ -52,7 +51,7 @@ func main() {
 	switch {
 	case errors.Is(err, run.ErrStopped):
 		os.Exit(exitStopped)
-	case errors.As(err, &wrong):
+	case errors.As(err, new(*usageError)):
 		os.Exit(exitUsage)
 	}
 	os.Exit(exitError)

@@ -80,8 +80,7 @@ func (e *execution) rivals(ctx context.Context, row *FieldRow, keep func() error
 		return err
 	}
 	process, err := workshop.Start(peer, peers.Setting{Threads: 1})
-	var missing *peers.MissingError
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*peers.MissingError](err); ok {
 		if e.Watch.Warning != nil {
 			e.Watch.Warning(missing.Error())
 		}

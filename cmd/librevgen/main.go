@@ -98,7 +98,7 @@ func call(id C.revgen, do func(ctx context.Context, h *handle) error) C.int {
 	h.text, h.kind, h.cancel = "", C.REVGEN_KIND_OTHER, cancel
 	h.mu.Unlock()
 	err := crash.Catch(func() error { return do(ctx, h) })
-	if p := (*crash.Panic)(nil); errors.As(err, &p) {
+	if p, ok := errors.AsType[*crash.Panic](err); ok {
 		if broken, ok := p.Value.(*mpi.Failure); ok {
 			err = broken
 		}
@@ -120,22 +120,14 @@ func call(id C.revgen, do func(ctx context.Context, h *handle) error) C.int {
 
 // kind returns what revgen.h says that an error is about.
 func kind(err error) C.int {
-	var (
-		configuration *catalogue.ConfigError
-		file          *run.FileError
-		mismatch      *run.MismatchError
-		system        *fs.PathError
-		number        *engine.NonFiniteError
-		target        *engine.TargetError
-	)
 	switch {
-	case errors.As(err, &configuration):
+	case errors.As(err, new(*catalogue.ConfigError)):
 		return C.REVGEN_KIND_CONFIGURATION
 	case errors.Is(err, fs.ErrNotExist):
 		return C.REVGEN_KIND_MISSING
-	case errors.As(err, &file), errors.As(err, &mismatch), errors.As(err, &system):
+	case errors.As(err, new(*run.FileError)), errors.As(err, new(*run.MismatchError)), errors.As(err, new(*fs.PathError)):
 		return C.REVGEN_KIND_FILE
-	case errors.As(err, &number), errors.As(err, &target):
+	case errors.As(err, new(*engine.NonFiniteError)), errors.As(err, new(*engine.TargetError)):
 		return C.REVGEN_KIND_NUMBER
 	}
 	return C.REVGEN_KIND_OTHER
@@ -144,13 +136,11 @@ func kind(err error) C.int {
 // status returns what revgen.h says of an error.
 func status(err error) C.int {
 	var own *failure
-	var panicked *crash.Panic
-	var broken *mpi.Failure
 	switch {
 	case errors.As(err, &own):
 		return own.status
-	case errors.As(err, &broken):
-	case errors.As(err, &panicked):
+	case errors.As(err, new(*mpi.Failure)):
+	case errors.As(err, new(*crash.Panic)):
 		return C.REVGEN_DEFECT
 	case errors.Is(err, run.ErrStopped), engine.Cancelled(err):
 		return C.REVGEN_STOPPED

@@ -135,15 +135,13 @@ func step(cfg engine.Config, workers *pool.Pool) (err error) {
 		}
 	}()
 	trainer, err := engine.NewTrainer(cfg, workers)
-	var unsuited *engine.MethodError
-	if errors.As(err, &unsuited) {
+	if errors.As(err, new(*engine.MethodError)) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	var infinite *engine.NonFiniteError
-	if err := trainer.Step(); errors.As(err, &infinite) {
+	if err := trainer.Step(); errors.As(err, new(*engine.NonFiniteError)) {
 		return nil
 	} else if err != nil {
 		return err

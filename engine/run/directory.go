@@ -202,8 +202,7 @@ func lineEnd(file io.ReaderAt, n int64) (int64, error) {
 // step is that of the checkpoint.
 func (r *run) restore(ctx context.Context, path string) error {
 	h, err := r.load(ctx, path)
-	var bad *FileError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*FileError](err); ok {
 		if step, ok := intact(r.dir, previousFile(r.dir)); ok {
 			bad.Reason += fmt.Sprintf("; %s, of step %d, is intact: rename it to %s to continue from there",
 				previousFile(r.dir), step, filepath.Base(path))

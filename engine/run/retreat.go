@@ -76,8 +76,8 @@ func copySections(dst, src []engine.Section) {
 // retreat goes back after a step that left a number that is not finite. It returns the
 // step's error where that has been done too often.
 func (r *run) retreat(err error) error {
-	var bad *engine.NonFiniteError
-	if !errors.As(err, &bad) || !r.canRetreat() {
+	bad, ok := errors.AsType[*engine.NonFiniteError](err)
+	if !ok || !r.canRetreat() {
 		return err
 	}
 	f, t := &r.refuge, r.trainer

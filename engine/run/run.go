@@ -220,10 +220,9 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 		r.setup = r.started.Sub(opt.Asked).Seconds()
 		result, err = r.toTheEnd(ctx)
 	}
-	var target *engine.TargetError
 	if engine.Cancelled(err) {
 		err = r.stop()
-	} else if errors.As(err, &target) {
+	} else if errors.As(err, new(*engine.TargetError)) {
 		if failed := r.checkpoint(); failed != nil {
 			err = errors.Join(err, failed)
 		}

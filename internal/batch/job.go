@@ -128,14 +128,13 @@ func Read(r io.Reader, verbs []Verb, dir string) ([]*Job, error) {
 	var wrong problems
 	for {
 		line, v, err := lines.Next()
-		var bad *ndjson.Error
 		switch {
 		case limited.N == 0:
 			return nil, fmt.Errorf("longer than %d bytes; let grids stand for their jobs, or divide the list", mostBytes)
 		case errors.Is(err, io.EOF):
 			return all, wrong.end()
-		case errors.As(err, &bad):
-			wrong.add(bad)
+		case errors.As(err, new(*ndjson.Error)):
+			wrong.add(err)
 			continue
 		case err != nil:
 			return nil, err

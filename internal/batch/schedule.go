@@ -82,9 +82,7 @@ func (s *schedule) run(ctx context.Context) {
 		s.running++
 		s.bytes += j.Bytes
 		s.Started(j)
-		s.ended.Add(1)
-		go func() {
-			defer s.ended.Done()
+		s.ended.Go(func() {
 			r := s.Do(ctx, j, threads)
 			s.mutex.Lock()
 			defer s.mutex.Unlock()
@@ -93,7 +91,7 @@ func (s *schedule) run(ctx context.Context) {
 			s.bytes -= j.Bytes
 			s.end(j, r)
 			s.changed.Signal()
-		}()
+		})
 	}
 	s.mutex.Unlock()
 	s.ended.Wait()

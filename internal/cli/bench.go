@@ -129,9 +129,8 @@ func (p *program) bench(b *benchmark, suites []string) error {
 	}
 	return p.interruptible(func(ctx context.Context) error {
 		report, err := bench.Run(ctx, o)
-		var option *bench.OptionError
 		switch {
-		case errors.As(err, &option):
+		case errors.As(err, new(*bench.OptionError)):
 			return usageError{err}
 		case report == nil || len(report.Rows) == 0 && err != nil:
 			return err

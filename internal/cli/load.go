@@ -72,8 +72,7 @@ func (s source) given(systems catalogue.Systems) (*resolved, error) {
 
 // refused says what is wrong with a configuration.
 func refused(err error) error {
-	var wrong *catalogue.AssignmentError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*catalogue.AssignmentError](err); ok {
 		err = fmt.Errorf("--set %q: %w", wrong.Assignment, err)
 	}
 	if engine.Cancelled(err) {

@@ -274,14 +274,13 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 	})
 	m.end()
 	shared := cfg.Shared()
-	var option *chains.OptionError
 	if err != nil && p.world != nil {
 		err = p.settle(err) // which all ranks come to
 	}
 	switch {
 	case errors.Is(err, chains.ErrNone):
 		return usagef("%s: %w", shared.System, err)
-	case errors.As(err, &option):
+	case errors.As(err, new(*chains.OptionError)):
 		return usagef("--%w", err)
 	case err != nil:
 		return err

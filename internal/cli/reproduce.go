@@ -52,8 +52,7 @@ that of 64 rows for one.`, strings.Join(reproduce.Names(), ", ")),
 	flags := cmd.Flags()
 	cmd.RunE = func(*cobra.Command, []string) error { return p.reproduce(&r) }
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		var unknown *pflag.NotExistError
-		if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "study" {
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedName() == "study" {
 			err = errors.New("studies are a program of their own: in a clone of the repository, make bin/studies and bin/studies NAME")
 		}
 		return flagError(cmd, err)

@@ -127,18 +127,13 @@ func execute(root *cobra.Command) error { return attempt(root.Execute) }
 // attempt calls f and returns its panic as an error.
 func attempt(f func() error) error {
 	err := crash.Catch(f)
-	if p := (*crash.Panic)(nil); errors.As(err, &p) {
+	if p, ok := errors.AsType[*crash.Panic](err); ok {
 		return fmt.Errorf("a defect of revgen: %w; please report it with the command that led to it", p)
 	}
 	return err
 }
 
 func (p *program) exitCode(err error) int {
-	var broken *crash.Panic
-	var usage usageError
-	var configuration *conf.Error
-	var mismatch *run.MismatchError
-	var unsuited *engine.MethodError
 	if _, ok := err.(stopped); ok { // and nothing else beside it
 		return exitStopped
 	}
@@ -153,13 +148,13 @@ func (p *program) exitCode(err error) int {
 		return exitStopped
 	case err == nil:
 		return exitOK
-	case errors.As(err, &broken):
+	case errors.As(err, new(*crash.Panic)):
 		return exitDefect
 	case errors.Is(err, errCheckFailed):
 		return exitCheck
 	case errors.Is(err, errReaderGone):
 		return exitPipe
-	case !p.started, errors.As(err, &usage), errors.As(err, &configuration), errors.As(err, &mismatch), errors.As(err, &unsuited):
+	case !p.started, errors.As(err, new(usageError)), errors.As(err, new(*conf.Error)), errors.As(err, new(*run.MismatchError)), errors.As(err, new(*engine.MethodError)):
 		return exitUsage
 	}
 	return exitError

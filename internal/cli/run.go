@@ -243,9 +243,8 @@ func (p *program) runJobs(source string, jobs []*batch.Job, b *batching) error {
 	}
 	var wrong []error
 	for _, j := range jobs {
-		var value *valueError
 		if _, _, err := p.prepare(j, 1); err != nil && len(wrong) < 10 {
-			if j.Line > 0 && errors.As(err, &value) {
+			if j.Line > 0 && errors.As(err, new(*valueError)) {
 				continue // which is that job's failure
 			}
 			if j.Line == 0 { // of --grid, whose jobs are mostly wrong alike

@@ -410,8 +410,7 @@ func outputName(path string) string {
 
 // sayWhere names the file of an error, in place of the temporary file's name.
 func sayWhere(path string, err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
 		err = p.Err
 	}
 	return fmt.Errorf("writing %s: %w", outputName(path), err)

@@ -259,11 +259,10 @@ func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judg
 	if err == nil {
 		err = p.output.finish(out.Close)
 	}
-	var bad *table.BadError
 	switch {
 	case engine.Cancelled(err):
 		return err // stoppable discards the output and says so
-	case errors.As(err, &bad):
+	case errors.As(err, new(*table.BadError)):
 		p.output.discard()
 		return usageError{err}
 	case err != nil:

@@ -51,11 +51,7 @@ func (p *program) newWatch(jobs []*batch.Job, have map[int]batch.Kept, dir strin
 	}
 	w.meter = p.newMeter(int64(len(jobs)), "jobs")
 	w.write()
-	w.stopped.Add(1)
-	go func() {
-		defer w.stopped.Done()
-		w.follow()
-	}()
+	w.stopped.Go(w.follow)
 	return w
 }
 

@@ -84,8 +84,8 @@ func encoded(data []byte) *fault {
 // mistakes that are common in files written by hand.
 func syntaxFault(data []byte, err error) *fault {
 	f := &fault{offset: len(data), reason: err.Error(), err: err}
-	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) {
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok {
 		return f
 	}
 	if len(bytes.TrimSpace(data)) == 0 {

@@ -272,12 +272,10 @@ func named(path string, err error) error { return fmt.Errorf("writing %s: %w", p
 
 // Cause is an error without the name of a file.
 func Cause(err error) error {
-	var p *fs.PathError
-	var l *os.LinkError
-	switch {
-	case errors.As(err, &p):
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
-	case errors.As(err, &l):
+	}
+	if l, ok := errors.AsType[*os.LinkError](err); ok {
 		return l.Err
 	}
 	return err

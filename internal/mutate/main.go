@@ -364,7 +364,7 @@ func (s *session) goTool(changed bool, args ...string) ([]byte, error) {
 	out, err := c.Output()
 	if err != nil {
 		err = fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
-		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
 		}
 	}

@@ -82,8 +82,7 @@ func New(threads int) *Pool {
 	for i := range p.workers {
 		w := &p.workers[i]
 		w.wake = make(chan struct{}, 1)
-		p.ended.Add(1)
-		go p.work(w)
+		p.ended.Go(func() { p.work(w) })
 	}
 	return p
 }
@@ -201,7 +200,6 @@ func (t *patient) wait(done func() bool) bool {
 }
 
 func (p *Pool) work(w *worker) {
-	defer p.ended.Done()
 	var t patient
 	for {
 		for p.step() {

@@ -336,7 +336,7 @@ func (i *Input) Each(do func(states []byte, where func(row int) string) error) e
 			return nil
 		})
 		i.Bytes = in.n
-		if bad := (*ndjson.Error)(nil); errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*ndjson.Error](err); ok {
 			err = &BadError{i.Label(), fmt.Sprintf("line %d", bad.Line), bad.Reason}
 		}
 		return err
