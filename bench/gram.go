@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -55,11 +54,7 @@ func gramRows(e *environment, size string, v []int) ([]*operation, error) {
 		})
 	}
 	if n <= 4096 { // PyTorch holds some tens of N×N matrices
-		op.rivals = append(op.rivals, e.pyTorch(rival{
-			blas:    true,
-			unlike:  "three dense Gram matrices, automatic differentiation",
-			prepare: func(p *peers.Process) (agreement, error) { return ours.agreeOnGram(p, n, dim, mixtureKernel) },
-		})...)
+		op.rivals = append(op.rivals, e.pyTorchGram(ours, n, dim, mixtureKernel)...)
 	}
 	return []*operation{op}, nil
 }
@@ -69,17 +64,19 @@ func movesOf(s, t []float32) *reference {
 	return &reference{inputs: map[string][]float32{"s": s, "t": t}, grad: make([]float32, len(s))}
 }
 
-// agreeOnGram selects PyTorch's loss for a kernel.
-func (r *reference) agreeOnGram(p *peers.Process, n, dim int, k mmd.Kernel) (agreement, error) {
-	text, err := json.Marshal(k)
-	if err != nil {
-		return agreement{}, err
-	}
-	path, err := p.File("kernel.json", text)
-	if err != nil {
-		return agreement{}, err
-	}
-	return r.agree(p, "gram", n, dim, "V", path)
+// pyTorchGram is PyTorch's loss for a kernel.
+func (e *environment) pyTorchGram(ours *reference, n, dim int, k mmd.Kernel) []rival {
+	return e.pyTorch(rival{
+		blas:   true,
+		unlike: "three dense Gram matrices, automatic differentiation",
+		prepare: func(p *peers.Process) (agreement, error) {
+			path, err := fileOf(p, "kernel.json", k)
+			if err != nil {
+				return agreement{}, err
+			}
+			return ours.agree(p, "gram", n, dim, "V", path)
+		},
+	})
 }
 
 // lossAgreement compares losses and gradients. The loss is a difference of sums

@@ -89,11 +89,7 @@ func (e *environment) hamming(name string, kernel mmd.Kernel, s, t []uint64, n, 
 		}}
 	}
 	if n <= 4096 && spins <= 1<<10 { // PyTorch's products take seconds beyond
-		op.rivals = append(op.rivals, e.pyTorch(rival{
-			blas:    true,
-			unlike:  "three dense Gram matrices, automatic differentiation",
-			prepare: func(p *peers.Process) (agreement, error) { return ours.agreeOnGram(p, n, spins, kernel) },
-		})...)
+		op.rivals = append(op.rivals, e.pyTorchGram(ours, n, spins, kernel)...)
 	}
 	return op, nil
 }

@@ -111,7 +111,7 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 // the peer computes from given parameters, noise and transitions, and selects
 // its training loop.
 func agreeOnIteration(p *peers.Process, config engine.Config, r *reference) (agreement, error) {
-	path, err := configFile(p, config)
+	path, err := fileOf(p, "config.json", config)
 	if err != nil {
 		return agreement{}, err
 	}
@@ -125,12 +125,13 @@ func agreeOnIteration(p *peers.Process, config engine.Config, r *reference) (agr
 	return a, p.Select("iteration", path)
 }
 
-func configFile(p *peers.Process, config engine.Config) (string, error) {
-	text, err := json.Marshal(config)
+// fileOf leaves a value in JSON where the peer reads it.
+func fileOf(p *peers.Process, name string, v any) (string, error) {
+	text, err := json.Marshal(v)
 	if err != nil {
 		return "", err
 	}
-	return p.File("config.json", text)
+	return p.File(name, text)
 }
 
 func sampleRows(e *environment, size string) ([]*operation, error) {
@@ -175,7 +176,7 @@ func sampleRows(e *environment, size string) ([]*operation, error) {
 			if err != nil {
 				return a, err
 			}
-			path, err := configFile(p, config)
+			path, err := fileOf(p, "config.json", config)
 			if err != nil {
 				return a, err
 			}

@@ -151,7 +151,7 @@ func generated(p *peers.Process, config engine.Config, params []float32, latent,
 	if err := load(p, inputs); err != nil {
 		return err
 	}
-	path, err := configFile(p, config)
+	path, err := fileOf(p, "config.json", config)
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,14 @@ package answer
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 
 	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/ising"
+	"github.com/revgen/revgen/target/graph"
 )
 
 // burn is the fraction of a chain's time that counts as coming before its first row.
@@ -148,7 +152,7 @@ func lattice(side int, beta float64) problem {
 			expand: func(row, state []float64) { expand(row, state[0], state[1]) },
 		}
 	}
-	exact := kaufman(side, beta)
+	exact := crash.Must(ising.Kaufman(side, 1, beta))
 	return problem{
 		name:  fmt.Sprint("ising-", side),
 		about: fmt.Sprintf("the critical %d×%d Ising model", side, side),
@@ -160,7 +164,7 @@ func lattice(side int, beta float64) problem {
 		},
 		contenders: []contender{
 			&ours{
-				system: isingSystem(), set: []string{fmt.Sprint("target.l=", side), fmt.Sprint("target.beta=", beta)}, width: 4,
+				system: ising.Definition, set: []string{fmt.Sprint("target.l=", side), fmt.Sprint("target.beta=", beta)}, width: 4,
 				expand: func(row []float64, state []byte) { energy, m := latticeSums(state, side); expand(row, energy, m) },
 			},
 			cluster("wolff", "Wolff"), cluster("swendsen-wang", "Swendsen–Wang"),
@@ -199,18 +203,14 @@ func glass(side int, beta float64, seed uint64) problem {
 			func([]float64) float64 { return 1 }, math.NaN(),
 		})
 	}
-	var list []byte
-	for i, e := range edges {
-		list = fmt.Appendf(list, "%s[%d,%d,%d]", []string{",", ""}[min(1, max(0, 1-i))], e[0], e[1], e[2])
-	}
 	return problem{
 		name:        fmt.Sprint("glass-", side),
 		about:       fmt.Sprintf("a %d×%d ±J glass at β = %g", side, side, beta),
 		observables: observables,
 		contenders: []contender{
 			&ours{
-				system: graphSystem(), width: width,
-				set: []string{fmt.Sprint("target.spins=", side*side), fmt.Sprintf("target.edges=[%s]", list), fmt.Sprint("target.beta=", beta)},
+				system: graph.Definition, width: width,
+				set: []string{fmt.Sprint("target.spins=", side*side), fmt.Sprintf("target.edges=%s", crash.Must(json.Marshal(edges))), fmt.Sprint("target.beta=", beta)},
 				expand: func(row []float64, state []byte) {
 					for _, e := range edges {
 						row[0] -= float64(e[2] * int32(int8(state[e[0]])*int8(state[e[1]])))

@@ -1,12 +1,6 @@
 package answer
 
-import (
-	"math/rand/v2"
-
-	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/ising"
-	"github.com/revgen/revgen/target/graph"
-)
+import "math/rand/v2"
 
 const critical = 0.44068679350977
 
@@ -16,17 +10,6 @@ func problems() []problem {
 		lattice(16, critical), lattice(32, critical), lattice(64, critical),
 		glass(8, 1, 8), glass(16, 1, 16),
 	}, vectorProblems()...)
-}
-
-func isingSystem() engine.Definition { return ising.Definition }
-func graphSystem() engine.Definition { return graph.Definition }
-
-func kaufman(side int, beta float64) ising.Thermodynamics {
-	exact, err := ising.Kaufman(side, 1, beta)
-	if err != nil {
-		panic(err) // sides and temperatures are constants
-	}
-	return exact
 }
 
 // glassGraph draws couplings, and four pairs of spins that are far from each other.

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/revgen/revgen/internal/crash"
 )
 
 // A Workshop is a private directory of one run, in which peers are compiled
@@ -183,13 +185,7 @@ func (p *Peer) missing(format string, args ...any) error {
 	return &MissingError{p.Name, fmt.Sprintf(format, args...), p.Install}
 }
 
-func source(name string) []byte {
-	data, err := sources.ReadFile("src/" + name)
-	if err != nil {
-		panic(err) // every name is embedded
-	}
-	return data
-}
+func source(name string) []byte { return crash.Must(sources.ReadFile("src/" + name)) }
 
 // unpack writes embedded sources to dir.
 func unpack(dir string, names ...string) error {

@@ -40,7 +40,7 @@ func (p *Plan) trials(ctx context.Context, systems []engine.Definition) ([]Trial
 	if err := CheckSeeds(p.Seed, p.Seeds); err != nil {
 		return nil, err
 	}
-	settings, err := choose(p.Only)
+	settings, err := Choose(Settings, p.Only, func(s Setting) string { return s.Name }, "unknown setting %q; the settings are %s")
 	if err != nil {
 		return nil, err
 	}
@@ -133,18 +133,11 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(p.Dir, 0o755); err != nil {
-		return nil, err
-	}
-	lock, err := Own(p.Dir, watch.Warning)
+	results, lock, err := Open(p.Dir, watch.Warning, Read)
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Release()
-	results, err := Read(p.Dir)
-	if err != nil {
-		return nil, err
-	}
 	first, count := 0, 0
 	for i := range trials {
 		count += len(trials[i].Configs)
@@ -170,17 +163,25 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 	return results, nil
 }
 
-// Own takes possession of the directory of results, of which each process writes
-// what it has read with its own.
-func Own(dir string, warn func(string)) (*disk.Lock, error) {
+// Open takes possession of the directory of results, which it makes if there is none, and
+// reads them: each process writes what it has read with its own.
+func Open[R any](dir string, warn func(string), read func(dir string) (*R, error)) (*R, *disk.Lock, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, nil, err
+	}
 	lock, err := disk.Own(dir)
 	if errors.Is(err, disk.ErrNoLocks) {
 		if warn != nil {
 			warn(err.Error())
 		}
-		err = nil
+	} else if err != nil {
+		return nil, nil, err
 	}
-	return lock, err
+	results, err := read(dir)
+	if err != nil {
+		_ = lock.Release()
+	}
+	return results, lock, err
 }
 
 // Tabulate writes the documents again, of the results in dir, which it returns.
@@ -189,13 +190,10 @@ func Tabulate(dir string, warn func(string)) (*Results, error) {
 	if err != nil || len(results.Outcomes) == 0 {
 		return results, err
 	}
-	lock, err := Own(dir, warn)
+	results, lock, err := Open(dir, warn, Read)
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Release()
-	if results, err = Read(dir); err != nil {
-		return nil, err
-	}
 	return results, results.Write(dir)
 }

@@ -114,20 +114,19 @@ func Names() []string {
 	return names
 }
 
-// choose returns the settings of the given names, all if there are none.
-func choose(names []string) ([]Setting, error) {
-	if len(names) == 0 {
-		return Settings, nil
-	}
-	for _, name := range names {
-		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("unknown setting %q; the settings are %s", name, strings.Join(Names(), ", "))
+// Choose returns those of all that have the given names, all if there are none. The error
+// for a name that there is not has a verb for it and one for those that there are.
+func Choose[T any](all []T, names []string, nameOf func(T) string, unknown string) (chosen []T, err error) {
+	var known []string
+	for _, one := range all {
+		known = append(known, nameOf(one))
+		if len(names) == 0 || slices.Contains(names, nameOf(one)) {
+			chosen = append(chosen, one)
 		}
 	}
-	var chosen []Setting
-	for _, s := range Settings {
-		if slices.Contains(names, s.Name) {
-			chosen = append(chosen, s)
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf(unknown, name, strings.Join(known, ", "))
 		}
 	}
 	return chosen, nil

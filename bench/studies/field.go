@@ -272,27 +272,10 @@ func (r FieldRow) MarshalJSON() ([]byte, error) { return number.Marshal(r) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (r *FieldRow) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, r) }
 
-// chooseTargets returns those of a study's targets that have the given names, all if there
-// are none.
-func chooseTargets(study string, targets []FieldTarget, names []string) (chosen []FieldTarget, err error) {
-	var all []string
-	for _, t := range targets {
-		all = append(all, t.Name)
-		if len(names) == 0 || slices.Contains(names, t.Name) {
-			chosen = append(chosen, t)
-		}
-	}
-	for _, name := range names {
-		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("unknown target %q of the study %s; its targets are %s", name, study, strings.Join(all, ", "))
-		}
-	}
-	return chosen, nil
-}
-
 // targetJobs returns the trainings of a study of targets.
 func (p *Plan) targetJobs(ctx context.Context, systems []engine.Definition, study string, targets []FieldTarget) (all []job, err error) {
-	chosen, err := chooseTargets(study, targets, p.Only)
+	chosen, err := reproduce.Choose(targets, p.Only, func(t FieldTarget) string { return t.Name },
+		"unknown target %q of the study "+study+"; its targets are %s")
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/ising"
 	"github.com/revgen/revgen/target/density"
 )
@@ -690,10 +691,7 @@ func (r draws) hidden() *Known {
 	l, beta := 2*(4+r.IntN(3)), r.between(.25, .6)
 	sign := vector(l*l, func() float64 { return float64(2*r.IntN(2) - 1) })
 	edges := torus(l, l, false, func(i, j int) float64 { return sign[i] * sign[j] })
-	exact, err := ising.Kaufman(l, 1, beta)
-	if err != nil {
-		panic(err) // J is positive
-	}
+	exact := crash.Must(ising.Kaufman(l, 1, beta)) // J is positive
 	return overSpins(fmt.Sprintf("lattice %d×%d behind random signs, β = %v", l, l, beta), l*l, edges, nil, beta, exact.LogZ,
 		[]Known1{{Name: "energy", Value: exact.Energy, Deviation: math.Sqrt(exact.SpecificHeat) / beta, Of: energyOf(edges, nil)}})
 }

@@ -43,8 +43,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := command(ctx, os.Args[1:])
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "studies:", err)
@@ -62,16 +61,6 @@ type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
 
-// A list is a flag that may be repeated.
-type list []string
-
-func (l *list) String() string { return strings.Join(*l, " ") }
-
-func (l *list) Set(text string) error {
-	*l = append(*l, text)
-	return nil
-}
-
 func command(ctx context.Context, args []string) error {
 	p := Plan{Program: version.Read().String()}
 	flags := flag.NewFlagSet("studies", flag.ContinueOnError)
@@ -84,7 +73,10 @@ func command(ctx context.Context, args []string) error {
 	flags.DurationVar(&p.Limit, "limit", 0, "of verdicts, go on to the next target after so `long` (default never)")
 	flags.Uint64Var(&p.Seed, "seed", 1, "the first seed")
 	flags.IntVar(&p.Seeds, "seeds", 0, "how many seeds, of which tables hold medians (default 5; neighbours: 20)")
-	flags.Var((*list)(&p.Assignments), "s", "set a value of every configuration, `key.path=value`; may be repeated")
+	flags.Func("s", "set a value of every configuration, `key.path=value`; may be repeated", func(text string) error {
+		p.Assignments = append(p.Assignments, text)
+		return nil
+	})
 	threads := flags.Int("threads", 0, "threads (default as many as processors)")
 	asJSON := flags.Bool("json", false, "print the results as JSON, not tables")
 	if err := flags.Parse(args); err != nil {

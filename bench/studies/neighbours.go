@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/revgen/revgen/internal/crash"
 )
 
 // A Neighbour is a target near those of the presets, on which no recipe was chosen:
@@ -82,11 +84,7 @@ func rounded(v float64) float64 { return math.Round(100*v) / 100 }
 
 // assign writes key=value, the value in JSON.
 func assign(key string, value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // numbers, strings and lists of them
-	}
-	return "target." + key + "=" + strings.Trim(string(text), `"`)
+	return "target." + key + "=" + strings.Trim(string(crash.Must(json.Marshal(value))), `"`)
 }
 
 // lattice draws an Ising model: sides 3 to 16, couplings of either sign between 0.5 and

@@ -167,18 +167,11 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(p.Dir, 0o755); err != nil {
-		return nil, err
-	}
-	lock, err := reproduce.Own(p.Dir, watch.Warning)
+	results, lock, err := reproduce.Open(p.Dir, watch.Warning, Read)
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Release()
-	results, err := Read(p.Dir)
-	if err != nil {
-		return nil, err
-	}
 	first, count := 0, 0
 	for i := range jobs {
 		count += jobs[i].runs()
@@ -240,14 +233,11 @@ func Tabulate(dir string, watch Observer, asJSON bool) error {
 	if results.empty() {
 		return fmt.Errorf("%s holds no results", dir)
 	}
-	lock, err := reproduce.Own(dir, watch.Warning)
+	results, lock, err := reproduce.Open(dir, watch.Warning, Read)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	if results, err = Read(dir); err != nil {
-		return err
-	}
 	if err := results.Write(dir); err != nil {
 		return err
 	}
