@@ -17,6 +17,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/revgen/revgen/internal/crash"
 )
 
 // An Error says what is wrong with a configuration and where.
@@ -211,13 +213,7 @@ func (n *node) loosen() {
 	}
 }
 
-func quote(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // strings always have a JSON form
-	}
-	return string(b)
-}
+func quote(s string) string { return string(crash.Must(json.Marshal(s))) }
 
 // Encode returns v as JSON that people read and Decode reads back: two spaces
 // of indentation, lists of plain values on one line, keys in the order of the

@@ -3,6 +3,8 @@ package conf
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // The positive numbers that single precision, in which training computes, holds
@@ -124,6 +126,14 @@ func Fraction(key string, x float64) error {
 		return fmt.Errorf("%s: %v is not between 0 and 1", key, x)
 	}
 	return nil
+}
+
+// OneOf returns an error that lists the allowed values if value is none of them.
+func OneOf(key, value string, allowed []string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
 }
 
 // Under puts the key of an object before that of the error about it, if there is one.
