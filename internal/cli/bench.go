@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,16 +16,9 @@ import (
 
 // benchmark is what the flags of bench ask for.
 type benchmark struct {
-	format      string
-	paths       []string
-	threads     []int
-	sizes       []string
-	repetitions int
-	time        time.Duration
-	peers       bool
-	baseline    string
-	from        string
-	failOn      string
+	bench.Options
+	paths                          []string
+	format, baseline, from, failOn string
 }
 
 func (p *program) benchCommand() *cobra.Command {
@@ -70,11 +62,11 @@ for the machine's own variation; on a busy machine all rows are inconclusive. Wi
 	flags := cmd.Flags()
 	flags.StringVarP(&b.format, "output", "o", "md", "format: "+strings.Join(bench.Formats, ", "))
 	flags.StringSliceVar(&b.paths, "isa", nil, "kernel paths, separated by commas (default the best one)")
-	flags.IntSliceVarP(&b.threads, "threads", "t", nil, "numbers of threads (default 1 and all)")
-	flags.StringSliceVar(&b.sizes, "sizes", nil, "sizes of one suite")
-	flags.IntVar(&b.repetitions, "repetitions", bench.DefaultRepetitions, "repetitions of every measurement")
-	flags.DurationVar(&b.time, "time", bench.DefaultTime, "time of a repetition")
-	flags.BoolVar(&b.peers, "peers", true, "compare with other programs")
+	flags.IntSliceVarP(&b.Threads, "threads", "t", nil, "numbers of threads (default 1 and all)")
+	flags.StringSliceVar(&b.Sizes, "sizes", nil, "sizes of one suite")
+	flags.IntVar(&b.Repetitions, "repetitions", bench.DefaultRepetitions, "repetitions of every measurement")
+	flags.DurationVar(&b.Time, "time", bench.DefaultTime, "time of a repetition")
+	flags.BoolVar(&b.Peers, "peers", true, "compare with other programs")
 	flags.StringVar(&b.baseline, "baseline", "", "compare with an earlier output of -o json")
 	flags.StringVar(&b.from, "from", "", "measure nothing: convert an earlier output of -o json to another format")
 	flags.StringVar(&b.failOn, "fail-on", "", "exit with 3 if a row has this verdict against the baseline: slower")
@@ -110,14 +102,11 @@ func (p *program) bench(b *benchmark, suites []string) error {
 		}
 		return p.writeReport(report, former, b)
 	}
-	o := bench.Options{
-		Suites: suites, Sizes: b.sizes, Threads: b.threads, Repetitions: b.repetitions, Time: b.time,
-		Peers: b.peers, Systems: p.systems, Log: p.say,
-	}
-	if len(b.threads) == 0 {
-		o.Threads = []int{1}
+	b.Suites, b.Systems, b.Log = suites, p.systems, p.say
+	if len(b.Threads) == 0 {
+		b.Threads = []int{1}
 		if n := defaultThreads(); n > 1 {
-			o.Threads = append(o.Threads, n)
+			b.Threads = append(b.Threads, n)
 		}
 	}
 	for _, name := range b.paths {
@@ -125,10 +114,10 @@ func (p *program) bench(b *benchmark, suites []string) error {
 		if err != nil {
 			return usagef("--isa: %s", strings.TrimPrefix(err.Error(), "asm: "))
 		}
-		o.Paths = append(o.Paths, path)
+		b.Paths = append(b.Paths, path)
 	}
 	return p.interruptible(func(ctx context.Context) error {
-		report, err := bench.Run(ctx, o)
+		report, err := bench.Run(ctx, b.Options)
 		switch {
 		case errors.As(err, new(*bench.OptionError)):
 			return usageError{err}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -96,8 +95,8 @@ func (p *program) diagnose(d *diagnosing) error {
 		if err != nil {
 			return err
 		}
-		if info, failed := os.Stat(d.model); failed == nil && info.IsDir() {
-			if err := leaveDiagnosis(d.model, model, r); err != nil {
+		if isDir(d.model) {
+			if err := disk.WriteJSON(diagnosisFile(d.model), kept{model.Hash(), run.Here(programName()), r}); err != nil {
 				return err
 			}
 		}
@@ -144,11 +143,6 @@ type kept struct {
 	Model string `json:"model"` // run.Model.Hash
 	run.Provenance
 	*diagnose.Report
-}
-
-// leaveDiagnosis writes diagnosis.json.
-func leaveDiagnosis(dir string, model *run.Model, r *diagnose.Report) error {
-	return disk.WriteJSON(diagnosisFile(dir), kept{model.Hash(), run.Here(programName()), r})
 }
 
 // readDiagnosis returns the diagnosis that a run directory keeps of a model, nil if

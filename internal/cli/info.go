@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -120,12 +121,12 @@ func (p *program) machine() error {
 }
 
 func (p *program) writeLines(lines [][2]string) error {
+	var b bytes.Buffer
 	for _, l := range lines {
-		if _, err := fmt.Fprintf(p.stdout, "%-13s %s\n", l[0], l[1]); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "%-13s %s\n", l[0], l[1])
 	}
-	return nil
+	_, err := b.WriteTo(p.stdout)
+	return err
 }
 
 // readStatus returns what a run was doing, nil if the directory is none of a run.
@@ -226,15 +227,15 @@ func (p *program) writeDescription(path string, d *described) error {
 	if err != nil {
 		return err
 	}
+	var b bytes.Buffer
 	for _, v := range values {
-		if _, err := fmt.Fprintln(p.stdout, "  "+v); err != nil {
-			return err
-		}
+		fmt.Fprintln(&b, "  "+v)
 	}
-	if d.Evaluation == nil || len(d.Evaluation.Metrics) == 0 {
-		return nil
+	measured := d.Evaluation != nil && len(d.Evaluation.Metrics) > 0
+	if measured {
+		fmt.Fprintln(&b)
 	}
-	if _, err := fmt.Fprintln(p.stdout); err != nil {
+	if _, err := b.WriteTo(p.stdout); err != nil || !measured {
 		return err
 	}
 	return writeEvaluation(p.stdout, cfg.Shared().Preset, d.Evaluation)

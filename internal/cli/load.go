@@ -160,17 +160,6 @@ func readJSON(path string, most int64, v any) (found bool, err error) {
 	return true, nil
 }
 
-func preset(def *engine.Definition, name string) (engine.Config, error) {
-	if name == "" {
-		name = def.Presets[0]
-	}
-	cfg, err := def.Preset(name)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return cfg, nil
-}
-
 // describeTarget says what the target is that was read from a file.
 func (p *program) describeTarget(cfg *resolved) {
 	d, ok := cfg.Config.(engine.Explainer)

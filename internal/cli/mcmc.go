@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -358,28 +359,22 @@ func writeChains(out io.Writer, r *chains.Result, o chains.Options) error {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	if err := t.WriteText(out); err != nil {
-		return err
-	}
+	var b bytes.Buffer
+	_ = t.WriteText(&b) // the buffer takes all
+	of := ""
 	if o.Ladder != nil {
+		of = fmt.Sprintf(" at each of %d temperatures", len(o.Ladder))
 		t := report.Table{Header: []string{"β", "β′", "swaps"}, Left: 0}
 		for k := range o.Ladder[1:] {
 			t.Rows = append(t.Rows, []string{strconv.FormatFloat(o.Ladder[k], 'g', -1, 64), strconv.FormatFloat(o.Ladder[k+1], 'g', -1, 64),
 				fmt.Sprintf("%.1f %%", 100**r.Levels[k].Swaps())})
 		}
-		if _, err := fmt.Fprintln(out); err != nil {
-			return err
-		}
-		if err := t.WriteText(out); err != nil {
-			return err
-		}
+		fmt.Fprintln(&b)
+		_ = t.WriteText(&b)
 	}
-	of := ""
-	if o.Ladder != nil {
-		of = fmt.Sprintf(" at each of %d temperatures", len(o.Ladder))
-	}
-	_, err := fmt.Fprintf(out, "\n%s of %s%s, %s apart, after %s of burn-in: drawing took %.2f s, burn-in %.2f s\n", plural(o.Chains, "chain"), plural(o.Draws, "draw"), of,
+	fmt.Fprintf(&b, "\n%s of %s%s, %s apart, after %s of burn-in: drawing took %.2f s, burn-in %.2f s\n", plural(o.Chains, "chain"), plural(o.Draws, "draw"), of,
 		plural(r.Spacing, "step"), plural(r.BurnedIn, "step"), r.Seconds, r.BurnIn)
+	_, err := b.WriteTo(out)
 	return err
 }
 

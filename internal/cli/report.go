@@ -89,11 +89,6 @@ func readRun(dir string) (*summarised, error) {
 	return s, err
 }
 
-// leaveReport writes report.html of a run directory.
-func (p *program) leaveReport(dir string) error {
-	return p.writePage([]string{dir}, filepath.Join(dir, "report.html"))
-}
-
 func (p *program) reportPage(dirs []string, output string) error {
 	if output == "" {
 		output = "report.html"

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,11 +112,9 @@ func (p *program) execute(ctx context.Context, r *reproduction) error {
 			p.say("run %d of %d: %s, %s preset, seed %d: %s", run.Index+1, run.Count, run.Setting.Title, run.Preset, run.Seed, run.Dir)
 			m = p.newMeter(int64(run.Steps), "steps")
 		},
-		Progress: func(now run.Progress) {
-			m.training(now)
-		},
-		End:     func(reproduce.Run) { m.end() },
-		Warning: func(text string) { p.say("warning: %s", text) },
+		Progress: func(now run.Progress) { m.training(now) },
+		End:      func(reproduce.Run) { m.end() },
+		Warning:  func(text string) { p.say("warning: %s", text) },
 		Outcome: func(o *reproduce.Outcome) error {
 			if p.json {
 				return nil
@@ -150,18 +149,14 @@ func (p *program) retabulate(dir string) error {
 
 // writeOutcome prints one setting's table.
 func (p *program) writeOutcome(o *reproduce.Outcome) error {
-	if _, err := fmt.Fprintf(p.stdout, "%s\n%s\n\n", o.Title, o.Summary()); err != nil {
-		return err
-	}
-	if err := o.Table().WriteText(p.stdout); err != nil {
-		return err
-	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s\n%s\n\n", o.Title, o.Summary())
+	_ = o.Table().WriteText(&b) // the buffer takes all
 	for _, line := range o.Others() {
-		if _, err := fmt.Fprintln(p.stdout, line); err != nil {
-			return err
-		}
+		fmt.Fprintln(&b, line)
 	}
-	_, err := fmt.Fprintln(p.stdout)
+	fmt.Fprintln(&b)
+	_, err := b.WriteTo(p.stdout)
 	for _, warning := range o.Warnings {
 		p.say("warning: %s", warning)
 	}

@@ -99,7 +99,7 @@ func (p *program) carryOut(args []string) int {
 	root.SetArgs(args)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	err := execute(root)
+	err := attempt(root.Execute)
 	p.lasting.Store(true) // what is left to do takes no time
 	if p.ranked.Load() {
 		signal.Stop(p.signals) // or waits for the other ranks
@@ -120,11 +120,8 @@ func Command(systems ...engine.Definition) *cobra.Command {
 	return root
 }
 
-// execute runs a command. What panics becomes an error, because the exit code
-// that Go gives to a panic is that of wrong usage.
-func execute(root *cobra.Command) error { return attempt(root.Execute) }
-
-// attempt calls f and returns its panic as an error.
+// attempt calls f and returns its panic as an error, because the exit code that Go gives to a
+// panic is that of wrong usage.
 func attempt(f func() error) error {
 	err := crash.Catch(f)
 	if p, ok := errors.AsType[*crash.Panic](err); ok {

@@ -112,7 +112,7 @@ func (p *program) score(s *scoring) error {
 	if p.batched && s.file == "-" {
 		return usagef("a job of a batch has no stdin; give the file of the states after the target")
 	}
-	if info, err := os.Stat(s.name); err == nil && info.IsDir() {
+	if isDir(s.name) {
 		s.name = filepath.Join(s.name, "config.json")
 	}
 	if err := p.apart([]string{p.fileOf(s.name), s.file, s.model}, s.output); err != nil {

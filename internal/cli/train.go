@@ -110,7 +110,8 @@ result depends neither on interruptions nor on the number of threads.`, p.system
 	p.complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
 	p.complete(cmd, "preset", func(args []string) []string { return p.completedSystem(args).Presets })
 	p.complete(cmd, "set", func(args []string) []string {
-		cfg, err := preset(p.completedSystem(args), "")
+		def := p.completedSystem(args)
+		cfg, err := def.Preset(def.Presets[0])
 		if err != nil {
 			return nil
 		}
@@ -288,7 +289,7 @@ func (p *program) trainAndMeasure(ctx context.Context, from *resolved, t *traini
 		if err := p.leaveFigures(ctx, trained, cfg, r, t); err != nil {
 			return err
 		}
-		return p.leaveReport(t.dir)
+		return p.writePage([]string{t.dir}, filepath.Join(t.dir, "report.html"))
 	}
 	result, err := p.runTraining(ctx, cfg, workers, t, setup, leave)
 	if err != nil || workers.Rank() > 0 {

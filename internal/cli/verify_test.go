@@ -77,7 +77,8 @@ func TestDefect(t *testing.T) {
 	require.Equal(t, exitUsage, (&program{}).exitCode(usagef("no")))
 
 	// So does what panics in a command that no signal interrupts.
-	err := execute(&cobra.Command{RunE: func(*cobra.Command, []string) error { panic("wrong") }, Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true})
+	wrong := &cobra.Command{RunE: func(*cobra.Command, []string) error { panic("wrong") }, Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true}
+	err := attempt(wrong.Execute)
 	require.Equal(t, exitDefect, (&program{}).exitCode(err))
 	require.Regexp(t, `^a defect of revgen: wrong \(internal/cli/verify_test\.go:\d+\); please report it`, err.Error())
 }

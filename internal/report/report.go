@@ -3,6 +3,7 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -32,6 +33,7 @@ func (t *Table) WriteText(w io.Writer) error {
 	for i, n := range width {
 		rule[i] = strings.Repeat("─", n)
 	}
+	var b bytes.Buffer
 	for _, row := range append([][]string{t.Header, rule}, t.Rows...) {
 		var line strings.Builder
 		for i, cell := range row {
@@ -45,11 +47,10 @@ func (t *Table) WriteText(w io.Writer) error {
 				line.WriteString(pad + cell)
 			}
 		}
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
-			return err
-		}
+		fmt.Fprintln(&b, strings.TrimRight(line.String(), " "))
 	}
-	return nil
+	_, err := b.WriteTo(w)
+	return err
 }
 
 // WriteMarkdown writes a Markdown table.
@@ -61,16 +62,16 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 			rule[i] = "---"
 		}
 	}
+	var b bytes.Buffer
 	for _, row := range append([][]string{t.Header, rule}, t.Rows...) {
 		cells := make([]string, len(row))
 		for i, cell := range row {
 			cells[i] = strings.ReplaceAll(cell, "|", `\|`)
 		}
-		if _, err := fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
-	return nil
+	_, err := b.WriteTo(w)
+	return err
 }
 
 // Plain is a word of a CSV file that no spreadsheet takes for a formula: one that begins
