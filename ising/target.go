@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/spins"
 )
@@ -90,12 +92,5 @@ func (t Target) Probabilities() ([]float64, error) {
 // TotalVariation returns ½ Σ |p − q| of two distributions over the same
 // states.
 func TotalVariation(p, q []float64) float64 {
-	if len(p) != len(q) {
-		panic(fmt.Sprintf("ising: distributions over %d and %d states", len(p), len(q)))
-	}
-	var sum float64
-	for i, x := range p {
-		sum += math.Abs(x - q[i])
-	}
-	return sum / 2
+	return floats.Distance(p, q, 1) / 2
 }

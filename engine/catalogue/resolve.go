@@ -184,14 +184,7 @@ func (s Systems) preset(system, name string) (engine.Config, error) {
 	if err != nil {
 		return nil, conf.At(nil, "", "system", err)
 	}
-	if name == "" {
-		name = def.Presets[0]
-	}
-	cfg, err := def.Preset(name)
-	if err != nil {
-		return nil, conf.At(nil, "", "preset", err)
-	}
-	return cfg, nil
+	return presetOf(def, name, nil, "")
 }
 
 // target sets what the source says of the target and of the kind of generator, by which

@@ -58,10 +58,15 @@ func (s Systems) Base(data []byte, file string) (engine.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if preset == "" {
-		preset = def.Presets[0]
+	return presetOf(def, preset, data, file)
+}
+
+// presetOf returns a system's preset of a name, "" for the first, which a text may give.
+func presetOf(def *engine.Definition, name string, data []byte, file string) (engine.Config, error) {
+	if name == "" {
+		name = def.Presets[0]
 	}
-	cfg, err := def.Preset(preset)
+	cfg, err := def.Preset(name)
 	if err != nil {
 		return nil, conf.At(data, file, "preset", err)
 	}

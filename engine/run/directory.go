@@ -227,7 +227,7 @@ func (r *run) restore(ctx context.Context, path string) error {
 
 // load fills the trainer from the checkpoint at path.
 func (r *run) load(ctx context.Context, path string) (*header, error) {
-	h, data, err := readFile(path, "checkpoint")
+	h, data, err := readFile(context.Background(), path, "checkpoint")
 	if err != nil {
 		return nil, err
 	}
@@ -250,17 +250,17 @@ func (r *run) load(ctx context.Context, path string) (*header, error) {
 		r.refuge = *f
 		r.ease()
 	}
-	return h, fill(path, h, data, want)
+	return h, fill(context.Background(), path, h, data, want)
 }
 
 // intact returns the step of the checkpoint at path if a run can go on from it.
 func intact(dir, path string) (step int, ok bool) {
-	h, _, err := readFile(path, "checkpoint")
+	h, _, err := readFile(context.Background(), path, "checkpoint")
 	if err != nil {
 		return 0, false
 	}
 	if k := h.Keyframe; k != nil && k.File != "" {
-		key, _, err := readFile(filepath.Join(dir, filepath.Base(k.File)), "keyframe")
+		key, _, err := readFile(context.Background(), filepath.Join(dir, filepath.Base(k.File)), "keyframe")
 		return h.Step, err == nil && key.sum == k.SHA256
 	}
 	return h.Step, true

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"time"
 
 	"github.com/revgen/revgen/engine"
@@ -8,7 +9,7 @@ import (
 
 // SetSeconds changes the time of training in a checkpoint.
 func SetSeconds(path string, seconds float64) error {
-	h, data, err := readFile(path, "checkpoint")
+	h, data, err := readFile(context.Background(), path, "checkpoint")
 	if err != nil {
 		return err
 	}
@@ -19,7 +20,7 @@ func SetSeconds(path string, seconds float64) error {
 			sections[i] = engine.Section{Name: s.Name, Float64: make([]float64, s.Len)}
 		}
 	}
-	if err := fill(path, h, data, sections); err != nil {
+	if err := fill(context.Background(), path, h, data, sections); err != nil {
 		return err
 	}
 	h.Seconds, h.Sections = seconds, nil
@@ -28,7 +29,7 @@ func SetSeconds(path string, seconds float64) error {
 
 // Seconds returns the time of training in a checkpoint.
 func Seconds(path string) (float64, error) {
-	h, _, err := readFile(path, "checkpoint")
+	h, _, err := readFile(context.Background(), path, "checkpoint")
 	if err != nil {
 		return 0, err
 	}

@@ -178,14 +178,9 @@ const (
 	maxHeader = 1 << 26
 )
 
-// readFile reads and checks a container of the given kind. It returns the
-// header and the sections' bytes.
-func readFile(path, kind string) (*header, [][]byte, error) {
-	return readUntil(context.Background(), path, kind)
-}
-
-// readUntil is readFile until ctx is done.
-func readUntil(ctx context.Context, path, kind string) (*header, [][]byte, error) {
+// readFile reads and checks a container of the given kind, until ctx is done. It returns
+// the header and the sections' bytes.
+func readFile(ctx context.Context, path, kind string) (*header, [][]byte, error) {
 	bad := func(format string, args ...any) (*header, [][]byte, error) {
 		return nil, nil, &FileError{path, fmt.Sprintf(format, args...)}
 	}
@@ -283,13 +278,9 @@ func readHeader(path string, file io.Reader, size int64, kind string) (*header, 
 	return h, append(start, head...), nil
 }
 
-// fill copies a container's sections into those that the program expects.
-func fill(path string, h *header, data [][]byte, want []engine.Section) error {
-	return fillUntil(context.Background(), path, h, data, want)
-}
-
-// fillUntil is fill until ctx is done.
-func fillUntil(ctx context.Context, path string, h *header, data [][]byte, want []engine.Section) error {
+// fill copies a container's sections into those that the program expects, until ctx is
+// done.
+func fill(ctx context.Context, path string, h *header, data [][]byte, want []engine.Section) error {
 	if len(want) != len(h.Sections) {
 		return &FileError{path, fmt.Sprintf("holds %d sections where the configuration needs %d", len(h.Sections), len(want))}
 	}
@@ -340,7 +331,8 @@ func ReadModel(path string) (*Model, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = modelFile(path)
 	}
-	h, data, err := readFile(path, "model")
+	ctx := context.Background()
+	h, data, err := readFile(ctx, path, "model")
 	if err != nil {
 		return nil, err
 	}
@@ -348,5 +340,5 @@ func ReadModel(path string) (*Model, error) {
 		return nil, &FileError{path, fmt.Sprintf("a model has one section, not %d", len(h.Sections))}
 	}
 	m := &Model{System: h.System, Config: h.Config, Step: h.Step, Path: h.Path, Params: make([]float32, h.Sections[0].Len)}
-	return m, fill(path, h, data, []engine.Section{{Name: "params", Float32: m.Params}})
+	return m, fill(ctx, path, h, data, []engine.Section{{Name: "params", Float32: m.Params}})
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -58,7 +59,7 @@ func TestContainer(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, writeFile(path, header{Kind: "checkpoint"}, sections))
-	h, read, err := readFile(path, "checkpoint")
+	h, read, err := readFile(context.Background(), path, "checkpoint")
 	require.NoError(t, err)
 	got := make([]engine.Section, len(sections))
 	for i, s := range sections {
@@ -69,7 +70,7 @@ func TestContainer(t *testing.T) {
 			got[i].Float64 = make([]float64, len(s.Float64))
 		}
 	}
-	require.NoError(t, fill(path, h, read, got))
+	require.NoError(t, fill(context.Background(), path, h, read, got))
 	require.Equal(t, sections, got)
 
 	for _, n := range []int{0, 1, 7, writes - 1} {

@@ -302,8 +302,11 @@ func (r *run) ready(ctx context.Context) error {
 
 // stop leaves a checkpoint. Only its *StopError says that there is one.
 func (r *run) stop() error {
-	if r.started.IsZero() {
-		return r.unstarted()
+	if r.started.IsZero() { // before its first step
+		if err := r.agree(r.settle()); err != nil {
+			return err
+		}
+		return &StopError{r.dir, -1, r.common.Training.Steps}
 	}
 	if k := r.trail; k.finished() && k.adopt() == nil {
 		r.dirty = true

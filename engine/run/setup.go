@@ -203,15 +203,11 @@ func (s *Setup) tell(state string, problem error) error {
 	if problem != nil {
 		status.Error = problem.Error()
 	}
-	return status.publish(s.dir)
-}
-
-func (s *Status) publish(dir string) error {
-	text, err := s.text()
+	text, err := status.text()
 	if err != nil {
 		return err
 	}
-	return disk.Publish(statusFile(dir), text)
+	return disk.Publish(statusFile(s.dir), text)
 }
 
 // text is what status.json holds, with time and place.

@@ -130,14 +130,6 @@ func (r *run) noting(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
-// unstarted leaves what a run needs that is stopped before its first step.
-func (r *run) unstarted() error {
-	if err := r.agree(r.settle()); err != nil {
-		return err
-	}
-	return &StopError{r.dir, -1, r.common.Training.Steps}
-}
-
 // begin gives a run that has taken no step the parameters that it starts with.
 func (r *run) begin(ctx context.Context) error {
 	start := r.Start

@@ -203,7 +203,7 @@ func (r *run) replay(ctx context.Context, path string, h *header, data [][]byte)
 	k := newTrail(t, s)
 	k.base = *h.Keyframe
 	k.Stretch(steps)
-	if err := fill(path, h, data, k.State()); err != nil {
+	if err := fill(context.Background(), path, h, data, k.State()); err != nil {
 		return err
 	}
 	k.Set(0)
@@ -232,7 +232,7 @@ func (r *run) startReplay(ctx context.Context, path string, s search.Replayer, b
 		return err
 	}
 	key := filepath.Join(r.dir, filepath.Base(base.File))
-	h, data, err := readUntil(ctx, key, "keyframe")
+	h, data, err := readFile(ctx, key, "keyframe")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &FileError{path, fmt.Sprintf("goes on from %s, of step %d, which is missing", key, base.Step)}
@@ -242,5 +242,5 @@ func (r *run) startReplay(ctx context.Context, path string, s search.Replayer, b
 		return &FileError{path, fmt.Sprintf("goes on from another %s than that there: from one of step %d, checksum %.16s…, not of step %d, %.16s…",
 			key, base.Step, base.SHA256, h.Step, h.sum)}
 	}
-	return fillUntil(ctx, key, h, data, s.Bulk())
+	return fill(ctx, key, h, data, s.Bulk())
 }
