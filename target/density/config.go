@@ -97,7 +97,7 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 	if err := conf.First(conf.OneOf("kind", t.Kind, []string{"expression", "program", "go"}), conf.Between("dim", t.Dim, 1, maxDim)); err != nil {
 		return nil, err
 	}
-	p := &problem{dim: t.Dim, modes: modes, chart: newChart(t.Dim, max(1, modes))}
+	p := &problem{config: t, dim: t.Dim, modes: modes, chart: newChart(t.Dim, max(1, modes))}
 	if err := p.chart.bounds(t.Support); err != nil {
 		return nil, err
 	}

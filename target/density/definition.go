@@ -6,15 +6,16 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 // RealsDefinition registers targets over real vectors that a configuration describes.
-var RealsDefinition = realsDefinition(&origin{name: "reals"}, "a target of one's own over real vectors: an expression, or a program", ring)
+var RealsDefinition = definition(&origin{name: "reals"}, "a target of one's own over real vectors: an expression, or a program", ring, realsPreset)
 
 // MixedDefinition registers targets over a mode beside a vector that a configuration
 // describes.
-var MixedDefinition = mixedDefinition(&origin{name: "mixed"}, "a target of one's own over a mode and a vector: an expression, or a program", wells)
+var MixedDefinition = definition(&origin{name: "mixed"}, "a target of one's own over a mode and a vector: an expression, or a program", wells, mixedPreset)
 
 // Hints say where a target's weight is: center and scale for each coordinate, or one
 // number for all, and its support, a pair for each or one for all, infinite where there
@@ -33,25 +34,25 @@ type MixedHints struct {
 // Reals makes a system of a target over real vectors, for cmd.Main or
 // catalogue.Systems.
 func Reals(name, summary string, t vectors.Target, hints ...Hints) engine.Definition {
-	return realsDefinition(&origin{name: name, target: t}, summary, func() RealsTarget {
+	return definition(&origin{name: name, target: t}, summary, func() RealsTarget {
 		c := RealsTarget{TargetConfig: inGo(t.Dim()), Center: []float64{}, Scale: []float64{}}
 		for _, h := range hints {
 			c.Center, c.Scale, c.Support = append(c.Center, h.Center...), append(c.Scale, h.Scale...), append(c.Support, pairs(h.Support)...)
 		}
 		return c
-	})
+	}, realsPreset)
 }
 
 // Mixed makes a system of a target over a mode beside a vector, for cmd.Main or
 // catalogue.Systems.
 func Mixed(name, summary string, t vectors.Modal, hints ...MixedHints) engine.Definition {
-	return mixedDefinition(&origin{name: name, target: t}, summary, func() MixedTarget {
+	return definition(&origin{name: name, target: t}, summary, func() MixedTarget {
 		c := MixedTarget{TargetConfig: inGo(t.Dim()), Modes: t.Modes(), Center: [][]float64{}, Scale: [][]float64{}}
 		for _, h := range hints {
 			c.Center, c.Scale, c.Support = append(c.Center, h.Center...), append(c.Scale, h.Scale...), append(c.Support, pairs(h.Support)...)
 		}
 		return c
-	})
+	}, mixedPreset)
 }
 
 func inGo(dim int) TargetConfig {
@@ -72,24 +73,21 @@ func pairs(support [][2]float64) (all [][2]*float64) {
 	return all
 }
 
-func realsDefinition(of *origin, summary string, target func() RealsTarget) engine.Definition {
+// definition registers targets, of which preset makes the configurations.
+func definition[T any, C interface {
+	engine.Config
+	problem(threads int) (*problem, error)
+}](of *origin, summary string, target func() T, preset func(of *origin, target T, name string) C) engine.Definition {
 	return engine.Definition{
 		Name: of.name, Summary: summary, Presets: Presets,
-		Preset: engine.PresetOf(func(name string) (*RealsConfig, error) { return realsPreset(of, target(), name) }),
-		Verify: func(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
-			c := &RealsConfig{of: of, Target: target()}
-			return verify(ctx, c.problem, &c.Target.TargetConfig, workers, emit)
+		Preset: func(name string) (engine.Config, error) {
+			if err := conf.OneOf("preset", name, Presets); err != nil {
+				return nil, err
+			}
+			return preset(of, target(), name), nil
 		},
-	}
-}
-
-func mixedDefinition(of *origin, summary string, target func() MixedTarget) engine.Definition {
-	return engine.Definition{
-		Name: of.name, Summary: summary, Presets: Presets,
-		Preset: engine.PresetOf(func(name string) (*MixedConfig, error) { return mixedPreset(of, target(), name) }),
 		Verify: func(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
-			c := &MixedConfig{of: of, Target: target()}
-			return verify(ctx, c.problem, &c.Target.TargetConfig, workers, emit)
+			return verify(ctx, preset(of, target(), Presets[0]).problem, workers, emit)
 		},
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/figure"
 )
 
@@ -69,5 +68,3 @@ func (s *system) panel(name, label string) figure.Panel {
 func known(values []float64) []float64 {
 	return slices.DeleteFunc(values, func(v float64) bool { return math.IsInf(v, 0) })
 }
-
-var _ engine.Illustrator = (*system)(nil)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/target/density/expression"
 )
@@ -34,10 +33,7 @@ func wells() MixedTarget {
 
 // realsPreset returns a fresh copy of a preset of a system over real vectors: the
 // kit's, and quick and best before they are adapted to a target.
-func realsPreset(of *origin, target RealsTarget, name string) (*RealsConfig, error) {
-	if err := conf.OneOf("preset", name, Presets); err != nil {
-		return nil, err
-	}
+func realsPreset(of *origin, target RealsTarget, name string) *RealsConfig {
 	c := &RealsConfig{of: of, Target: target, Config: vectors.Ours(of.name, name)}
 	switch name {
 	case "paper":
@@ -46,7 +42,7 @@ func realsPreset(of *origin, target RealsTarget, name string) (*RealsConfig, err
 		c.Evaluation.Samples = fewSamples
 	}
 	c.fit()
-	return c, nil
+	return c
 }
 
 // fit chooses what the number of coordinates decides.
@@ -68,14 +64,12 @@ func (c *RealsConfig) Adapt(ctx context.Context) (why string, err error) {
 	if len(t.Center)+len(t.Scale) > 0 {
 		find = nil
 	}
-	return adapt(ctx, c.Preset, c.problem, &c.verdict, find, func(ctx context.Context, e *evaluation, quick bool) (string, error) {
+	return adapt(ctx, c.Preset, c.problem, &c.verdict, &c.Loss.Economy, find, func(ctx context.Context, e *evaluation, quick bool) (string, error) {
 		if e == nil {
 			c.Flow(c.Target.Dim, quick)
 			return "a RealNVP", nil
 		}
-		why, err := c.Recipe(ctx, realsTarget{e}, 0, quick)
-		thrifty(&c.Loss.Economy, quick)
-		return why, err
+		return c.Recipe(ctx, realsTarget{e}, 0, quick)
 	})
 }
 
@@ -87,16 +81,10 @@ const (
 	level      = 0.995
 )
 
-func thrifty(e *vectors.Economy, quick bool) {
-	if quick {
-		e.Thrift(level)
-	}
-}
-
 // adapt tells find, unless it is nil, where a pilot finds the weight of each mode, lets
 // choose take a recipe for a target that a preset has one for, or one without looking where
 // the target is too large, and returns what was found and chosen. The verdict is what the target has failed with.
-func adapt(ctx context.Context, preset string, problemOf func(threads int) (*problem, error), verdict *error,
+func adapt(ctx context.Context, preset string, problemOf func(threads int) (*problem, error), verdict *error, economy *vectors.Economy,
 	find func([]place) string, choose func(ctx context.Context, e *evaluation, quick bool) (string, error)) (why string, err error) {
 	with := func(use func(p *problem)) {
 		if p, err := problemOf(1); err == nil { // or validation says what is wrong
@@ -131,7 +119,11 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 			err = ctx.Err()
 		default:
 			var chosen string
-			if chosen, err = choose(notes.Unless(ctx, p.Err), p.evaluation(), preset == "quick"); err == nil {
+			chosen, err = choose(notes.Unless(ctx, p.Err), p.evaluation(), preset == "quick")
+			if preset == "quick" {
+				economy.Thrift(level)
+			}
+			if err == nil {
 				*verdict = p.Err()
 				why, err = and(why, chosen), ctx.Err()
 			}
@@ -184,17 +176,14 @@ func list(x []float64) string {
 
 // mixedPreset returns a fresh copy of a preset of a system with modes: the paper's, and
 // quick and best before they are adapted to a target.
-func mixedPreset(of *origin, target MixedTarget, name string) (*MixedConfig, error) {
-	if err := conf.OneOf("preset", name, Presets); err != nil {
-		return nil, err
-	}
+func mixedPreset(of *origin, target MixedTarget, name string) *MixedConfig {
 	c := &MixedConfig{of: of, Target: target, ModalConfig: vectors.ModalPaper(of.name)}
 	if name == "quick" {
 		c.Training.Steps, c.Training.Optimizer.LearningRate = 5000, 3e-3
 		c.Evaluation.Samples = fewSamples
 	}
 	c.Preset = name
-	return c, nil
+	return c
 }
 
 // Adapt implements engine.Adapter: where the target's weight is in each mode, if that
@@ -213,12 +202,10 @@ func (c *MixedConfig) Adapt(ctx context.Context) (why string, err error) {
 	if len(t.Center)+len(t.Scale) > 0 {
 		find = nil
 	}
-	return adapt(ctx, c.Preset, c.problem, &c.verdict, find, func(ctx context.Context, e *evaluation, quick bool) (string, error) {
+	return adapt(ctx, c.Preset, c.problem, &c.verdict, &c.Loss.Economy, find, func(ctx context.Context, e *evaluation, quick bool) (string, error) {
 		if e == nil {
 			return "the paper's settings", nil
 		}
-		why, err := c.Recipe(ctx, mixedTarget{e}, vectors.Seen{}, quick)
-		thrifty(&c.Loss.Economy, quick)
-		return why, err
+		return c.Recipe(ctx, mixedTarget{e}, vectors.Seen{}, quick)
 	})
 }

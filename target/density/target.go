@@ -44,6 +44,7 @@ func (l lent) Evaluate(dst []float64, x []float32, k []uint8) error {
 // A problem is a target in the coordinates in which it is learned, shared by all who
 // evaluate it.
 type problem struct {
+	config     *TargetConfig
 	dim, modes int // no modes for real vectors
 	key        string
 	chart      *chart

@@ -15,7 +15,7 @@ import (
 
 // verify checks what a target says of states about where its weight is. The mathematics of
 // the kits is checked with the systems whose laws are known.
-func verify(ctx context.Context, problemOf func(threads int) (*problem, error), c *TargetConfig, workers *pool.Pool, emit func(engine.Check)) error {
+func verify(ctx context.Context, problemOf func(threads int) (*problem, error), workers *pool.Pool, emit func(engine.Check)) error {
 	p, err := problemOf(workers.Threads())
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func verify(ctx context.Context, problemOf func(threads int) (*problem, error), 
 	return engine.RunChecks(ctx, emit,
 		func() ([]engine.Check, error) { return p.checkAlone(), p.Err() },
 		func() ([]engine.Check, error) { return p.checkCoordinates(), nil },
-		func() ([]engine.Check, error) { return p.checkExpression(c) },
+		p.checkExpression,
 	)
 }
 
@@ -93,7 +93,8 @@ func (p *problem) checkCoordinates() []engine.Check {
 }
 
 // checkExpression: the compiled program has the bits of its specification.
-func (p *problem) checkExpression(c *TargetConfig) ([]engine.Check, error) {
+func (p *problem) checkExpression() ([]engine.Check, error) {
+	c := p.config
 	if c.Kind != "expression" {
 		return nil, nil
 	}
