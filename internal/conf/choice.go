@@ -46,57 +46,47 @@ func (f *field) absent(v reflect.Value, all []field) (c *condition, chosen strin
 
 // inapplicable finds the first key of n that is not in v, which has been
 // assigned from n among others.
-func inapplicable(v reflect.Value, n *node, path string) *fault {
-	for v.Kind() == reflect.Pointer && !v.IsNil() {
-		v = v.Elem()
-	}
-	switch {
-	case n.kind == list && (v.Kind() == reflect.Slice || v.Kind() == reflect.Array) && v.Len() == len(n.items):
-		for i, item := range n.items {
-			if f := inapplicable(v.Index(i), item, fmt.Sprintf("%s[%d]", path, i)); f != nil {
-				return f
-			}
+func inapplicable(v reflect.Value, n *node) (first *fault) {
+	sift(v, n, "", func(m *member, object, chosen string, c *condition) bool {
+		if first == nil {
+			choice := join(object, c.key)
+			first = &fault{offset: m.offset, path: join(object, m.key), reason: fmt.Sprintf(
+				"with %s %q there is no such key; remove it, or set %s to %s", choice, chosen, choice, strings.Join(c.values, " or "))}
 		}
-	case n.kind == object && v.Kind() == reflect.Struct:
-		all := listFields(v.Type())
-		for _, m := range n.members {
-			i := indexOf(all, m.key)
-			if i < 0 {
-				continue // assignment has refused it, unless the type reads itself
-			}
-			if c, chosen := all[i].absent(v, all); c != nil {
-				return &fault{offset: m.offset, path: join(path, m.key), reason: fmt.Sprintf(
-					"with %s %q there is no such key; remove it, or set %s to %s",
-					join(path, c.key), chosen, join(path, c.key), strings.Join(c.values, " or "))}
-			}
-			if f := inapplicable(v.FieldByIndex(all[i].index), m.value, join(path, m.key)); f != nil {
-				return f
-			}
-		}
-	}
-	return nil
+		return false
+	})
+	return first
 }
 
 // prune removes from n, the JSON of v, the keys that are not in v.
 func prune(v reflect.Value, n *node) {
+	sift(v, n, "", func(*member, string, string, *condition) bool { return true })
+}
+
+// sift asks of the keys of n, at a path, that are not in v whether they are to be removed:
+// of each with the path of its object, and the condition that does not hold because of what
+// is chosen.
+func sift(v reflect.Value, n *node, path string, removed func(m *member, object, chosen string, c *condition) bool) {
 	for v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
 	}
 	switch {
 	case n.kind == list && (v.Kind() == reflect.Slice || v.Kind() == reflect.Array) && v.Len() == len(n.items):
 		for i, item := range n.items {
-			prune(v.Index(i), item)
+			sift(v.Index(i), item, fmt.Sprintf("%s[%d]", path, i), removed)
 		}
 	case n.kind == object && v.Kind() == reflect.Struct:
 		all := listFields(v.Type())
 		n.members = slices.DeleteFunc(n.members, func(m member) bool {
 			i := indexOf(all, m.key)
 			if i < 0 {
-				return false
+				return false // assignment has refused it, unless the type reads itself
 			}
-			prune(v.FieldByIndex(all[i].index), m.value)
-			c, _ := all[i].absent(v, all)
-			return c != nil
+			if c, chosen := all[i].absent(v, all); c != nil && removed(&m, path, chosen, c) {
+				return true
+			}
+			sift(v.FieldByIndex(all[i].index), m.value, join(path, m.key), removed)
+			return false
 		})
 	}
 }

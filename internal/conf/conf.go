@@ -64,10 +64,10 @@ func (e *Error) Unwrap() error { return e.Err }
 func Decode(data []byte, file string, dst any) error { return decode(data, file, dst, inapplicable) }
 
 // A check finds the first key of n that v, which has been assigned from it, must not have.
-type check func(v reflect.Value, n *node, path string) *fault
+type check func(v reflect.Value, n *node) *fault
 
 // anyKey is a check that finds none.
-func anyKey(reflect.Value, *node, string) *fault { return nil }
+func anyKey(reflect.Value, *node) *fault { return nil }
 
 func decode(data []byte, file string, dst any, wrong check) error {
 	v := destination(dst)
@@ -77,7 +77,7 @@ func decode(data []byte, file string, dst any, wrong check) error {
 		fault = assign(v, root, "")
 	}
 	if fault == nil {
-		fault = wrong(v, root, "")
+		fault = wrong(v, root)
 	}
 	if fault == nil {
 		return nil
@@ -119,7 +119,7 @@ func assignAll(dst any, assignments []string, wrong check) error {
 		roots[i] = root
 	}
 	for i, root := range roots {
-		if f := wrong(v, root, ""); f != nil {
+		if f := wrong(v, root); f != nil {
 			return &AssignmentError{assignments[i], f.error(v.Type(), "", 0, 0)}
 		}
 	}

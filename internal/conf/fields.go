@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -39,14 +40,11 @@ func listFields(t reflect.Type) []field {
 				all = append(all, inner)
 			}
 		case f.IsExported():
-			if name == "" {
-				name = f.Name
-			}
 			var enum []string
 			if tag := f.Tag.Get("enum"); tag != "" {
 				enum = strings.Split(tag, ",")
 			}
-			all = append(all, field{name, []int{i}, f.Type, conditions(f.Tag.Get("when")), enum, restrictions(f.Tag.Get("only"))})
+			all = append(all, field{cmp.Or(name, f.Name), []int{i}, f.Type, conditions(f.Tag.Get("when")), enum, restrictions(f.Tag.Get("only"))})
 		}
 	}
 	shallowest := make(map[string]int)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -183,28 +184,24 @@ func lineColumn(data []byte, offset int) (line, column int) {
 // indentation.
 func (n *node) appendTo(b []byte, indent string) []byte {
 	inner := indent + "  "
+	separator := "\n" + inner
+	begin := func() {
+		b = append(b, separator...)
+		separator = ",\n" + inner
+	}
 	switch {
 	case n.kind == object && len(n.members) > 0:
 		b = append(b, '{')
-		for i, m := range n.members {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, '\n')
-			b = append(b, inner...)
-			b = append(b, quote(m.key)...)
-			b = append(b, ": "...)
+		for _, m := range n.members {
+			begin()
+			b = append(append(b, quote(m.key)...), ": "...)
 			b = m.value.appendTo(b, inner)
 		}
 		return append(append(append(b, '\n'), indent...), '}')
 	case n.kind == list && n.nested():
 		b = append(b, '[')
-		for i, item := range n.items {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, '\n')
-			b = append(b, inner...)
+		for _, item := range n.items {
+			begin()
 			b = item.appendTo(b, inner)
 		}
 		return append(append(append(b, '\n'), indent...), ']')
@@ -223,10 +220,5 @@ func (n *node) appendTo(b []byte, indent string) []byte {
 
 // nested reports whether a list holds anything but plain values.
 func (n *node) nested() bool {
-	for _, item := range n.items {
-		if item.kind >= list {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.items, func(item *node) bool { return item.kind >= list })
 }

@@ -10,19 +10,23 @@ import (
 // ItemSize returns the number of bytes of one item of a dtype, given as in
 // Header.Descr.
 func ItemSize(descr string) (int, error) {
+	_, size, err := parseDescr(descr)
+	return size, err
+}
+
+// parseDescr returns a dtype and its size.
+func parseDescr(descr string) (l literal, size int, err error) {
 	p := reader{text: descr}
-	l, err := p.literal(0)
-	if err == nil && p.skip() != 0 {
+	if l, err = p.literal(0); err == nil && p.skip() != 0 {
 		err = fmt.Errorf("unexpected %q", p.text[p.at:])
 	}
-	size := 0
 	if err == nil {
 		size, err = itemSize(l)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("npy: dtype %s: %w", descr, err)
+		return l, 0, fmt.Errorf("npy: dtype %s: %w", descr, err)
 	}
-	return size, nil
+	return l, size, nil
 }
 
 func itemSize(l literal) (int, error) {
@@ -55,11 +59,7 @@ type Field struct {
 
 // Fields returns what a dtype consists of.
 func Fields(descr string) ([]Field, error) {
-	if _, err := ItemSize(descr); err != nil {
-		return nil, err
-	}
-	p := reader{text: descr}
-	l, err := p.literal(0)
+	l, _, err := parseDescr(descr)
 	if err != nil {
 		return nil, err
 	}

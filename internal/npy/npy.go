@@ -71,9 +71,7 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(length))
 	}
 	dst = append(dst, dict...)
-	for range length - len(dict) - 1 {
-		dst = append(dst, ' ')
-	}
+	dst = append(dst, strings.Repeat(" ", length-len(dict)-1)...)
 	return append(dst, '\n'), nil
 }
 
