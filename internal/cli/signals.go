@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/crash"
@@ -21,16 +23,7 @@ type stopRequest struct{ signal os.Signal }
 
 func (s stopRequest) Error() string { return signalName(s.signal) }
 
-func signalName(s os.Signal) string {
-	for name, known := range map[string]os.Signal{
-		"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM, "SIGUSR1": syscall.SIGUSR1, "SIGHUP": syscall.SIGHUP,
-	} {
-		if s == known {
-			return name
-		}
-	}
-	return s.String()
-}
+func signalName(s os.Signal) string { return unix.SignalName(s.(syscall.Signal)) }
 
 // Times after the first signal.
 const (

@@ -63,7 +63,7 @@ func describe(f *figure.Figure) string {
 	for _, row := range f.Rows {
 		label := "values"
 		for i := range row.Panels {
-			if relative(row.Panels[i].Width) < explains {
+			if cmp.Or(row.Panels[i].Width, 1) < explains {
 				continue
 			}
 			label = cmp.Or(row.Panels[i].Y.Label, label)

@@ -48,7 +48,7 @@ func newLayout(f *figure.Figure, width vg.Length) *layout {
 			row = append(row, l.newPlot(&f.Rows[i].Panels[j]))
 		}
 		l.rows = append(l.rows, row)
-		l.height += rowHeight*vg.Length(relative(f.Rows[i].Height)) + gap/2
+		l.height += rowHeight*vg.Length(cmp.Or(f.Rows[i].Height, 1)) + gap/2
 	}
 	l.height += margin / 2
 	return l
@@ -84,7 +84,7 @@ func stack(f *figure.Figure) *figure.Figure {
 	for _, row := range f.Rows {
 		label := ""
 		for i, p := range row.Panels {
-			if i > 0 && relative(p.Width) < explains {
+			if i > 0 && cmp.Or(p.Width, 1) < explains {
 				last := &stacked.Rows[len(stacked.Rows)-1]
 				last.Panels = append(last.Panels, p)
 				continue
@@ -95,14 +95,6 @@ func stack(f *figure.Figure) *figure.Figure {
 		}
 	}
 	return &stacked
-}
-
-// relative is a size whose default is 1.
-func relative(x float64) float64 {
-	if x == 0 {
-		return 1
-	}
-	return x
 }
 
 func (l *layout) style(size vg.Length) text.Style {
@@ -228,7 +220,7 @@ func (l *layout) draw(c draw.Canvas) {
 		left = max(left, l.insetOf(row[0], &l.figure.Rows[i].Panels[0], c).left)
 	}
 	for i, row := range l.rows {
-		height := vg.Length(relative(l.figure.Rows[i].Height)) * rowHeight
+		height := vg.Length(cmp.Or(l.figure.Rows[i].Height, 1)) * rowHeight
 		area := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
 			Min: vg.Point{X: c.Min.X + margin, Y: bottom - height},
 			Max: vg.Point{X: c.Max.X - margin, Y: bottom},
@@ -320,7 +312,7 @@ func (l *layout) drawRow(c draw.Canvas, left vg.Length, row []*plot.Plot, panels
 			ratio[i] = (p.X.Max - p.X.Min) / (p.Y.Max - p.Y.Min)
 			squares += ratio[i]
 		} else {
-			parts += relative(panels[i].Width)
+			parts += cmp.Or(panels[i].Width, 1)
 		}
 	}
 	part := free / vg.Length(math.Max(parts, 1e-9))
@@ -334,7 +326,7 @@ func (l *layout) drawRow(c draw.Canvas, left vg.Length, row []*plot.Plot, panels
 	x := c.Min.X
 	for i, p := range row {
 		x += l.gapBefore(panels, i)
-		width := part * vg.Length(relative(panels[i].Width))
+		width := part * vg.Length(cmp.Or(panels[i].Width, 1))
 		if panels[i].Square {
 			width = height * vg.Length(ratio[i])
 		}
