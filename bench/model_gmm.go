@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 
@@ -40,10 +41,7 @@ func (m mixtureModel) generator() (forward, backward work) {
 		if g.Kind == "realnvp" {
 			sizes = m.sizes(l)
 		} else {
-			latent := g.Latent
-			if latent == 0 {
-				latent = m.dim()
-			}
+			latent := cmp.Or(g.Latent, m.dim())
 			sizes, nets = append(append([]int{latent}, g.Hidden...), latent), 1
 		}
 		f, b := perceptron(l == 0, sizes...) // only the first sees noise, whose gradient nobody needs

@@ -206,12 +206,7 @@ func (o *Options) resolve() ([]Suite, error) {
 			return nil, optionf("%d threads: the number must be between 1 and %d", n, 1<<12)
 		}
 	}
-	if o.Repetitions == 0 {
-		o.Repetitions = DefaultRepetitions
-	}
-	if o.Time == 0 {
-		o.Time = DefaultTime
-	}
+	o.Repetitions, o.Time = cmp.Or(o.Repetitions, DefaultRepetitions), cmp.Or(o.Time, DefaultTime)
 	if o.Repetitions < 1 || o.Time < 0 {
 		return nil, optionf("%d repetitions of %v: both must be positive", o.Repetitions, o.Time)
 	}
@@ -390,13 +385,11 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 	row.Rivals = make([]Rival, len(rivals))
 	results := make([]*side, len(rivals))
 	for i := range rivals {
-		row.Rivals[i].Amount = rivals[i].amount
+		amount := rivals[i].amount
 		if rivals[i].each {
-			row.Rivals[i].Amount *= float64(rivals[i].threads)
+			amount *= float64(rivals[i].threads)
 		}
-		if row.Rivals[i].Amount == 0 {
-			row.Rivals[i].Amount = op.amount
-		}
+		row.Rivals[i].Amount = cmp.Or(amount, op.amount)
 		results[i] = r.challenge(&rivals[i], &row.Rivals[i])
 		if results[i] != nil {
 			sides = append(sides, results[i])

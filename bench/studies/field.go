@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -460,10 +461,7 @@ func (e *execution) peers(ctx context.Context, cfg engine.Config) (all []FieldPe
 		return nil, err
 	}
 	defer engine.Release(system)
-	name := map[string]string{"ising": "heat bath", "spins": "parallel tempering"}[cfg.Shared().System]
-	if name == "" {
-		name = "Metropolis"
-	}
+	name := cmp.Or(map[string]string{"ising": "heat bath", "spins": "parallel tempering"}[cfg.Shared().System], "Metropolis")
 	for _, p := range append([]cluster{{name, nil}}, clustersOf(cfg, system, e.Workers)...) {
 		peer, err := e.peer(ctx, system, p)
 		if errors.Is(err, chains.ErrNone) {

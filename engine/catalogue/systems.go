@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,10 +64,7 @@ func (s Systems) Base(data []byte, file string) (engine.Config, error) {
 
 // presetOf returns a system's preset of a name, "" for the first, which a text may give.
 func presetOf(def *engine.Definition, name string, data []byte, file string) (engine.Config, error) {
-	if name == "" {
-		name = def.Presets[0]
-	}
-	cfg, err := def.Preset(name)
+	cfg, err := def.Preset(cmp.Or(name, def.Presets[0]))
 	if err != nil {
 		return nil, conf.At(data, file, "preset", err)
 	}

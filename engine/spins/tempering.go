@@ -286,10 +286,7 @@ func ladder(betas, length []float64, levels int) []float64 {
 // deviations of the energy there. Where the energy hardly varies levels are still not
 // further apart than a fiftieth of the largest deviation makes them.
 func ladderLength(betas, deviations []float64) []float64 {
-	largest := slices.Max(deviations)
-	if largest == 0 {
-		largest = 1
-	}
+	largest := cmp.Or(slices.Max(deviations), 1)
 	length := make([]float64, len(betas))
 	for k := 1; k < len(betas); k++ {
 		mean := (max(deviations[k-1], largest/50) + max(deviations[k], largest/50)) / 2

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -306,10 +307,7 @@ func (p *program) runBatch(ctx context.Context, jobs []*batch.Job, b *batching) 
 		return err
 	}
 	defer closing(journal.Close, &err)
-	threads := b.threads
-	if threads == 0 {
-		threads = defaultThreads()
-	}
+	threads := cmp.Or(b.threads, defaultThreads())
 	p.say("%d jobs (%d finished earlier), %d threads: %s", len(jobs), len(have), threads, b.dir)
 	for _, j := range jobs {
 		if _, ok := have[j.Index]; !ok {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -96,12 +97,7 @@ func (s *scoring) layout() error {
 			return usagef("-o: %s: a name that ends in .ndjson, .csv or .npy says what to write; another needs --to", s.output)
 		}
 	}
-	if s.to == "" {
-		s.to = by
-	}
-	if s.to == "" {
-		s.to = "ndjson"
-	}
+	s.to = cmp.Or(s.to, by, "ndjson")
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -123,12 +124,8 @@ func (l *Lock) lockFile(path string) error {
 
 // lockless reports whether an error says that there are no locks, on files of this kind.
 func lockless(err error) bool {
-	for _, e := range []error{unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF, unix.EINVAL} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	kinds := []error{unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF, unix.EINVAL}
+	return slices.ContainsFunc(kinds, func(e error) bool { return errors.Is(err, e) })
 }
 
 // sign writes the owner into the file.

@@ -2,6 +2,7 @@
 package version
 
 import (
+	"cmp"
 	"runtime/debug"
 	"strings"
 )
@@ -28,13 +29,7 @@ func Read() Version {
 }
 
 func of(build *debug.BuildInfo, stamp string) Version {
-	v := Version{Module: build.Main.Version}
-	if stamp != "" {
-		v.Module = stamp
-	}
-	if v.Module == "" {
-		v.Module = "(unknown)"
-	}
+	v := Version{Module: cmp.Or(stamp, build.Main.Version, "(unknown)")}
 	for _, s := range build.Settings {
 		switch s.Key {
 		case "vcs.revision":
