@@ -160,5 +160,3 @@ func (m *Marginal) Quantile(u float64) float64 {
 	}
 	return stat.Root(m, u, low, high, (low+high)/2)
 }
-
-var _ stat.Law = (*Marginal)(nil)

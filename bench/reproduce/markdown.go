@@ -36,7 +36,7 @@ func (o *Outcome) Table() *report.Table {
 
 // millionText returns a metric's sampling floor and error of a million samples.
 func (o *Outcome) millionText(name string) []string {
-	m := find(o.Million, name)
+	m := Find(o.Million, func(m Metric) bool { return m.Name == name })
 	if m == nil {
 		return []string{"–", "–"}
 	}
@@ -319,11 +319,8 @@ func (o *Outcome) warned() (all []string) {
 }
 
 // Metric returns that of a name, nil if there is none.
-func (o *Outcome) Metric(name string) *Metric { return find(o.Metrics, name) }
-
-// find returns the metric of a name, nil if there is none.
-func find(all []Metric, name string) *Metric {
-	return Find(all, func(m Metric) bool { return m.Name == name })
+func (o *Outcome) Metric(name string) *Metric {
+	return Find(o.Metrics, func(m Metric) bool { return m.Name == name })
 }
 
 func markdownMarks(s string) string { return strings.ReplaceAll(s, "*", `\*`) }

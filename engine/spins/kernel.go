@@ -3,7 +3,6 @@ package spins
 import (
 	"math"
 
-	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/sites"
 )
 
@@ -31,10 +30,3 @@ func (s *Sweeper) MaxSteps() int {
 	}
 	return int(min(math.MaxInt32, 1+(most-once)/more))
 }
-
-var (
-	_ Kernel = (*Metropolis)(nil)
-	_ Kernel = (*Sweeper)(nil)
-	_ Kernel = (*bitspin.Metropolis)(nil)
-	_ Kernel = (*bitspin.Sweeper)(nil)
-)

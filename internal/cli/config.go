@@ -29,19 +29,9 @@ prints the settings before the look.`,
 				s.name = args[0]
 			}
 			if looks {
-				return p.interruptible(func(ctx context.Context) error {
-					cfg, err := s.load(ctx, p.systems)
-					if err != nil {
-						return err
-					}
-					return p.showConfig(cfg)
-				})
+				return p.interruptible(func(ctx context.Context) error { return p.showConfig(s.load(ctx, p.systems)) })
 			}
-			cfg, err := s.given(p.systems)
-			if err != nil {
-				return err
-			}
-			return p.showConfig(cfg)
+			return p.showConfig(s.given(p.systems))
 		},
 	}
 	show.Flags().BoolVar(&looks, "look", false, "let the preset's recipe take its first look at the target")
@@ -68,8 +58,11 @@ prints the settings before the look.`,
 	return cmd
 }
 
-// showConfig prints a configuration.
-func (p *program) showConfig(cfg *resolved) error {
+// showConfig prints a configuration, if there is one.
+func (p *program) showConfig(cfg *resolved, err error) error {
+	if err != nil {
+		return err
+	}
 	p.describeTarget(cfg)
 	switch {
 	case cfg.looks:

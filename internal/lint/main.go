@@ -15,7 +15,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/importer"
@@ -66,11 +65,9 @@ func lint(patterns ...string) ([]string, error) {
 	}
 	var packages []listed
 	export := map[string]string{}
-	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
 		var p listed
-		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
+		if err := decoder.Decode(&p); err != nil {
 			return nil, err
 		}
 		export[p.ImportPath] = p.Export

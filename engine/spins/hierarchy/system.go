@@ -184,5 +184,4 @@ func (s *System) Weigher(params []float32) func(r []float64, batch []uint64) {
 var (
 	_ engine.Differentiable = (*System)(nil)
 	_ engine.TensorNamer    = (*System)(nil)
-	_ spins.Kind            = (*Config)(nil)
 )

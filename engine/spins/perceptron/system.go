@@ -61,5 +61,4 @@ var (
 	_ engine.Differentiable = (*System)(nil)
 	_ engine.Stateful       = (*System)(nil)
 	_ engine.TensorNamer    = (*System)(nil)
-	_ spins.Kind            = (*Config)(nil)
 )
