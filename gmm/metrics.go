@@ -113,12 +113,6 @@ func (t *table) add(name string, value float64, interval [2]float64, floor float
 	}.Judged(floor, law))
 }
 
-// lose is warn of a mode.
-func (t *table) lose(format string, args ...any) {
-	t.warn(format, args...)
-	t.Lost = append(t.Lost, t.Warnings[len(t.Warnings)-1])
-}
-
 func (t *table) warn(format string, args ...any) {
 	t.Warnings = append(t.Warnings, fmt.Sprintf(format, args...))
 }
@@ -247,7 +241,8 @@ func (d *sampler) modeWeights(ctx context.Context, t *table, x []float32) error 
 		floor += least
 		deviations = append(deviations, reference[k].Deviation()/root)
 		if value < lost*weight {
-			t.lose("component %d, of weight %.3g at %.3g, is all but lost: its weight is %.3g", k, weight, target.components[k].Mean, value)
+			t.warn("component %d, of weight %.3g at %.3g, is all but lost: its weight is %.3g", k, weight, target.components[k].Mean, value)
+			t.Lost = append(t.Lost, t.Warnings[len(t.Warnings)-1])
 		}
 	}
 	if len(got) > individually {

@@ -2,6 +2,7 @@ package hybrid
 
 import (
 	"context"
+	"math"
 
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
@@ -31,9 +32,9 @@ func (c *Config) Adapt(ctx context.Context) (why string, err error) {
 	if c.Preset != "best" && c.Preset != "quick" || wrong != nil {
 		return "", nil
 	}
-	var width float64
+	var width float64 // about the standard deviation of x beside one of the minima
 	for k := range target.Modes() {
-		width += target.Well(k).width() / float64(target.Modes())
+		width += 1 / math.Sqrt(8*target.Well(k).Mu()+4) / float64(target.Modes())
 	}
 	return c.Recipe(ctx, newDensity(target), vectors.Seen{Components: 8, Width: width}, c.Preset == "quick")
 }

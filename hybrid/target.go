@@ -75,9 +75,6 @@ func (w *Well) weight(x float64) float64 {
 // Mu returns μ.
 func (w *Well) Mu() float64 { return w.mu }
 
-// width returns about the standard deviation of x beside one of the minima.
-func (w *Well) width() float64 { return 1 / math.Sqrt(8*w.mu+4) }
-
 // Z returns the normalising constant ∫ e^{−E} dx, to 1e-13 of its value.
 func (w *Well) Z() float64 { return w.z }
 

@@ -78,11 +78,9 @@ func (*Config) Moved() map[string]string { return new(perceptron.Config).Moved()
 // Settled says of what keys of former layouts the value goes without saying.
 func (*Config) Settled() map[string]string { return new(perceptron.Config).Settled() }
 
-func (c *Config) sweeps() bool { return c.Transition.Proposal == spins.Sweeping }
-
 // stepMatrix returns the transition matrix of one step.
 func (c *Config) stepMatrix(t Target) (*TransitionMatrix, error) {
-	if c.sweeps() {
+	if c.Transition.Proposal == spins.Sweeping {
 		return NewSweepMatrix(t)
 	}
 	proposal, err := proposal(&c.Transition)

@@ -49,10 +49,6 @@ type observer struct {
 	board []uint64 // the configuration whose neighbours all differ
 }
 
-func newObserver(model bitspin.Model) *observer {
-	return &observer{model, sees(model.L), chessboard(model)}
-}
-
 // see sets values, [configurations][stride], of packed configurations.
 func (o *observer) see(values []float64, stride int, states []uint64) {
 	model, n := o.model, float64(o.model.N)

@@ -49,7 +49,7 @@ func (p *Plan) trials(ctx context.Context, systems []engine.Definition) ([]Trial
 		has := func(d engine.Definition) bool { return slices.Contains(d.Presets, preset) }
 		for _, s := range settings {
 			i := slices.IndexFunc(systems, func(d engine.Definition) bool { return d.Name == s.System })
-			if i < 0 || !s.has(preset) || !has(systems[i]) && slices.ContainsFunc(systems, has) {
+			if i < 0 || s.Presets != nil && !slices.Contains(s.Presets, preset) || !has(systems[i]) && slices.ContainsFunc(systems, has) {
 				continue
 			}
 			t := Trial{Setting: s, Preset: preset, Changed: p.Assignments, Dir: filepath.Join(p.Dir, preset, s.Name), Program: p.Program}
@@ -85,7 +85,7 @@ func (p *Plan) configure(ctx context.Context, t *Trial, def *engine.Definition) 
 	if most := t.Setting.Seeds; most > 0 && len(p.Only) == 0 {
 		seeds = min(seeds, most)
 	}
-	if !t.Setting.ours() {
+	if t.Setting.Presets == nil { // it is the paper's
 		t.Figures = filepath.Join(p.Dir, "figures")
 	}
 	for n := range seeds {

@@ -131,10 +131,3 @@ func Choose[T any](all []T, names []string, nameOf func(T) string, unknown strin
 	}
 	return chosen, nil
 }
-
-func (s *Setting) has(preset string) bool {
-	return s.Presets == nil || slices.Contains(s.Presets, preset)
-}
-
-// ours reports that the setting is none of the paper's. Those have pictures.
-func (s *Setting) ours() bool { return s.Presets != nil }

@@ -37,13 +37,10 @@ type unit struct {
 // net returns the number of the net of a state.
 func (u *unit) net(c int) int { return min(c, len(u.nets)-1) }
 
-// view returns from which state the net of a state looks.
-func (u *unit) view(c int) int { return min(c, len(u.inputs)-1) }
-
 // of returns the inputs of the net of a state at the k-th site.
 func (u *unit) of(c, k int) []int32 {
 	padded := u.nets[0].Padded()
-	return u.inputs[u.view(c)][k*padded:][:padded]
+	return u.inputs[min(c, len(u.inputs)-1)][k*padded:][:padded]
 }
 
 // A coding makes bits of states: a word for each site and plane, where the view of state c

@@ -55,7 +55,7 @@ func (r *run) open(ctx context.Context) error {
 	}
 	resume := r.Resume
 	if r.Setup != nil {
-		r.lock, resume = r.Setup.take(), ""
+		r.lock, r.Setup.taken, resume = r.Setup.lock, true, ""
 	} else {
 		if err := os.MkdirAll(r.dir, 0o755); err != nil {
 			return fmt.Errorf("run directory %s: %w", r.dir, disk.Cause(err))
@@ -310,7 +310,7 @@ func (r *run) kept() []engine.Section {
 		return r.trail.State()
 	}
 	all := r.trainer.State()
-	if r.apart() {
+	if r.refuge.sections != nil && r.refuge.Step != r.trainer.Steps() {
 		all = slices.Concat(all, r.refuge.sections)
 	}
 	return all

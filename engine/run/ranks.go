@@ -18,14 +18,6 @@ import (
 // If several ranks train, each goes through the same steps, with its part of the
 // work and all of the result. Rank 0 alone reads, writes, measures and talks.
 
-// silent takes from the options what is rank 0's.
-func (o Options) silent(rank int) Options {
-	if rank > 0 {
-		o.Dir, o.Resume, o.Progress, o.Warning = "", "", nil, nil
-	}
-	return o
-}
-
 func (r *run) agree(err error) error { return agree(r.workers, err) }
 
 // agree returns err, and where another rank has an error, that the run ends here

@@ -113,8 +113,3 @@ func (r *run) rewind(to int64) error {
 	_, err := r.metrics.Seek(to, io.SeekStart)
 	return err
 }
-
-// apart reports whether a checkpoint of the present step has to hold the refuge too.
-func (r *run) apart() bool {
-	return r.refuge.sections != nil && r.refuge.Step != r.trainer.Steps()
-}

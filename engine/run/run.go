@@ -193,7 +193,9 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 	if err := agree(workers, err); err != nil {
 		return nil, err
 	}
-	opt = opt.silent(workers.Rank())
+	if workers.Rank() > 0 { // these are rank 0's
+		opt.Dir, opt.Resume, opt.Progress, opt.Warning = "", "", nil, nil
+	}
 	r := &run{directory: directory{dir: opt.Dir, saved: -1, dirty: true}, Options: opt, cfg: cfg, trainer: trainer, workers: workers, common: cfg.Shared()}
 	if r.config, err = conf.Encode(cfg); err != nil {
 		return nil, err

@@ -151,12 +151,6 @@ func (s *Setup) Keep(look *catalogue.Look) error {
 	return nil
 }
 
-// take gives the directory to a run.
-func (s *Setup) take() *disk.Lock {
-	s.taken = true
-	return s.lock
-}
-
 // End gives the directory up where the run has not begun, for a reason, and returns that. If
 // it is the end of a context it is a *StopError: the same command goes on from what the
 // directory holds. What another reason leaves of a new run is removed.

@@ -48,14 +48,6 @@ type successor interface {
 	Predecessor() engine.Config
 }
 
-// predecessorDir holds the run that a successor starts from.
-func predecessorDir(dir string) string {
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(dir, "predecessor")
-}
-
 // worthKeeping is how long the generator may have been placed on its target before it is
 // kept in a checkpoint of step 0. Tests replace it.
 var worthKeeping = time.Second
@@ -81,7 +73,7 @@ func (r *run) setUp(ctx context.Context) error {
 	if err := r.agree(r.begin(ctx)); err != nil {
 		return err
 	}
-	if s := trailed(t); s != nil && r.dir != "" {
+	if s := t.Replayer(); s != nil && r.dir != "" && bulkBytes(s) >= trailFrom { // too much for a checkpoint
 		r.trail = newTrail(t, s)
 	}
 	placed := r.workers.Any(r.setting && time.Since(begun) >= worthKeeping)
@@ -149,7 +141,11 @@ func (r *run) begin(ctx context.Context) error {
 				r.Progress(p)
 			}
 		}
-		result, err := Train(ctx, before, r.workers, Options{Dir: predecessorDir(r.dir), Progress: watch, Warning: r.Warning, Unmeasured: true})
+		dir := ""
+		if r.dir != "" {
+			dir = filepath.Join(r.dir, "predecessor")
+		}
+		result, err := Train(ctx, before, r.workers, Options{Dir: dir, Progress: watch, Warning: r.Warning, Unmeasured: true})
 		if err != nil {
 			return err
 		}

@@ -60,15 +60,6 @@ func newTrail(t *engine.Trainer, s search.Replayer) *trail {
 	return &trail{search: s, Trail: t.Trail(limit + 1), limit: limit, base: keyframe{Step: t.Steps()}}
 }
 
-// trailed returns the trainer's search if what it carries is too much for a
-// checkpoint, and nil otherwise.
-func trailed(t *engine.Trainer) search.Replayer {
-	if s := t.Replayer(); s != nil && bulkBytes(s) >= trailFrom {
-		return s
-	}
-	return nil
-}
-
 func bulkBytes(s search.Replayer) (n int) {
 	for _, b := range s.Bulk() {
 		n += 4*len(b.Float32) + 8*len(b.Float64)

@@ -148,8 +148,3 @@ func (r *Replicas) relevel(betas []float64, from []int) (*Replicas, error) {
 	}
 	return next, nil
 }
-
-// exchange swaps the configurations of some chains of two groups.
-func (r *Replicas) exchange(a, b int, mask uint64) {
-	r.heat[a].exchange(r.groups[a], r.groups[b], mask)
-}

@@ -187,7 +187,8 @@ func (e *Exchange) swapPair(level, set int) {
 			x[k], y[k] = y[k], x[k]
 		}
 	}
-	e.replicas.exchange(a, b, mask)
+	r := e.replicas
+	r.heat[a].exchange(r.groups[a], r.groups[b], mask)
 }
 
 // rounds performs some, and takes moments of the energies of all levels from one

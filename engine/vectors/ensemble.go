@@ -116,14 +116,6 @@ func (e *Ensemble) err() error {
 	return e.Chart.Err()
 }
 
-// judge is Chart.Judge.
-func (e *Ensemble) judge(step uint32) error {
-	if e.Chart == nil {
-		return nil
-	}
-	return e.Chart.Judge(step, e.Workers)
-}
-
 // newMover returns a mover that ends early where the workers are halted.
 func (e *Ensemble) newMover() *mover {
 	m := e.transition.newMover(nn.BlockRows())

@@ -62,7 +62,10 @@ func (k *kernel) Move(next, s States, step uint32) error {
 	}
 	k.lanes.Share(k.moveBlock, k.shared...)
 	k.remember()
-	return k.ensemble.judge(step)
+	if e := k.ensemble; e.Chart != nil {
+		return e.Chart.Judge(step, e.Workers)
+	}
+	return nil
 }
 
 // Acceptance implements engine.Transition.

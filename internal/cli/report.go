@@ -169,7 +169,8 @@ func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 	run := &page.Run{Name: filepath.Clean(dir), Target: s.Target, Config: string(config), Warnings: append(s.Training, s.Warnings...),
 		Command: fmt.Sprintf("revgen train %s -o again", quoteShell(filepath.Join(dir, "config.json")))}
 	if d := s.Diagnosis; d != nil {
-		run.Verdict, run.Sentence, run.Seen = string(d.Verdict), d.Sentence, seenTable(d)
+		run.Verdict, run.Sentence, run.Seen = string(d.Verdict), d.Sentence, pageTable("Diagnosis", diagnosisTable(d))
+		run.Seen.Caption = fmt.Sprintf("Averages of %d samples, before and after %s; %s.", d.Samples, plural(d.Steps, "Metropolis step"), diagnosisLegend)
 	}
 	if len(s.Metrics) > 0 {
 		run.Metrics = metricTable(s)
@@ -272,13 +273,6 @@ func metricTable(s *summarised) *page.Table {
 			t.Rows[i][3].Mark = "good"
 		}
 	}
-	return t
-}
-
-// seenTable is the table of diagnose.
-func seenTable(d *diagnose.Report) *page.Table {
-	t := pageTable("Diagnosis", diagnosisTable(d))
-	t.Caption = fmt.Sprintf("Averages of %d samples, before and after %s; %s.", d.Samples, plural(d.Steps, "Metropolis step"), diagnosisLegend)
 	return t
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -315,10 +316,6 @@ func (p *program) complete(cmd *cobra.Command, flag string, words func(args []st
 // paper reports whether the paper's systems are among the program's, which bench
 // and reproduce are about.
 func (p *program) paper() bool {
-	for _, name := range []string{"ising", "gmm", "hybrid"} {
-		if _, err := p.systems.Find(name); err != nil {
-			return false
-		}
-	}
-	return true
+	names := p.systems.Names()
+	return slices.Contains(names, "ising") && slices.Contains(names, "gmm") && slices.Contains(names, "hybrid")
 }

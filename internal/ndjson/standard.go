@@ -98,7 +98,7 @@ func value(d *json.Decoder, depth int) (v Value, err error) {
 			v.Members = append(v.Members, m)
 		}
 		if key, ok := duplicate(v.Members); ok {
-			return v, duplicateKey(key)
+			return v, fmt.Errorf("the key %q stands twice in one object", key)
 		}
 	}
 	_, err = d.Token() // the closing bracket
@@ -151,5 +151,3 @@ func duplicate(members []Member) (key string, ok bool) {
 	}
 	return "", false
 }
-
-func duplicateKey(key string) error { return fmt.Errorf("the key %q stands twice in one object", key) }

@@ -150,11 +150,6 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 	return p, nil
 }
 
-// bytes bounds the memory that evaluations take besides what the kits know of.
-func (p *problem) bytes(clones, samples int) float64 {
-	return float64(clones)*blockRows*(8*float64(p.dim)+24) + float64(observedAtOnce+samples/16)*8*(3*observedCoordinates+24)
-}
-
 // problem returns the target and its coordinates for a number of threads. Errors
 // begin with the path of a value.
 func (c *RealsConfig) problem(threads int) (*problem, error) {
@@ -228,9 +223,11 @@ func (c *MixedConfig) Demands() []engine.Demand {
 	return c.ModalConfig.Demands(p.dim, p.modes, p.demand(&c.Common))
 }
 
-// demand is what the target adds to the kits' demands.
+// demand is what the target adds to the kits' demands: a bound of the memory that
+// evaluations take besides what the kits know of.
 func (p *problem) demand(c *engine.Common) engine.Demand {
-	return engine.Demand{Key: "training.batch", Bytes: p.bytes(c.Training.Batch/64+64, c.Evaluation.Samples)}
+	clones, observed := float64(c.Training.Batch/64+64), float64(observedAtOnce+c.Evaluation.Samples/16)
+	return engine.Demand{Key: "training.batch", Bytes: clones*blockRows*(8*float64(p.dim)+24) + observed*8*(3*observedCoordinates+24)}
 }
 
 // Validate reports the first value that cannot be used, by its key.

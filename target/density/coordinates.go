@@ -14,15 +14,7 @@ type coordinate struct {
 	least, most   float32 // states between them, infinite without a bound
 }
 
-func newCoordinate() coordinate {
-	inf := math.Inf(1)
-	return coordinate{0, 1, -inf, inf, float32(-inf), float32(inf)}
-}
-
 func (c *coordinate) bounded() bool { return !math.IsInf(c.low, 0) || !math.IsInf(c.high, 0) }
-
-// plain reports whether x = y.
-func (c *coordinate) plain() bool { return c.center == 0 && c.scale == 1 && !c.bounded() }
 
 // place returns x of y, and ln |df/du|.
 func (c *coordinate) place(y float64) (x, logSlope float64) {
@@ -75,7 +67,8 @@ type chart struct {
 func newChart(dim, modes int) *chart {
 	c := &chart{dim: dim, maps: make([]coordinate, dim*modes), volumes: make([]float64, modes)}
 	for i := range c.maps {
-		c.maps[i] = newCoordinate()
+		inf := math.Inf(1)
+		c.maps[i] = coordinate{0, 1, -inf, inf, float32(-inf), float32(inf)}
 	}
 	return c
 }
@@ -94,7 +87,7 @@ func (c *chart) settle() {
 	c.plain = true
 	for i := range c.maps {
 		m := &c.maps[i]
-		c.plain = c.plain && m.plain()
+		c.plain = c.plain && m.center == 0 && m.scale == 1 && !m.bounded()
 		c.bounded = c.bounded || m.bounded()
 		c.volumes[i/c.dim] += math.Log(m.scale)
 	}

@@ -206,7 +206,7 @@ func (s *measured) temper(ctx context.Context) (*reference, error) {
 			Beta: beta, Sets: 1, BurnIn: rounds / 2, Rounds: rounds, Every: 4,
 			Threads: s.workers.Threads(), Stream: rng.Stream(s.config.Training.Seed, rng.Reference, 0),
 		}
-		c := newChainSums(s.graph)
+		c := &chainSums{graph: s.graph, spins: make([][spins.Lanes]float64, s.graph.N()), edges: make([][spins.Lanes]float64, len(s.graph.Edges()))}
 		out, err := t.Run(ctx, s.graph, c.add)
 		if err != nil {
 			return nil, fmt.Errorf("parallel tempering: %w", err)
@@ -234,10 +234,6 @@ type chainSums struct {
 	overlaps [][spins.Lanes / 2]float64
 	spins    [][spins.Lanes]float64 // Σ s_i of each ladder
 	edges    [][spins.Lanes]float64
-}
-
-func newChainSums(g *spins.Graph) *chainSums {
-	return &chainSums{graph: g, spins: make([][spins.Lanes]float64, g.N()), edges: make([][spins.Lanes]float64, len(g.Edges()))}
 }
 
 func (c *chainSums) add(batch []uint64) {

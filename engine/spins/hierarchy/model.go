@@ -44,7 +44,7 @@ type Layout struct {
 // build makes the model in which the units draw spins in order and the exact
 // part all others.
 func build(t Target, layouts []Layout) (*Model, error) {
-	m := &Model{target: t, biased: !t.symmetric()}
+	m := &Model{target: t, biased: slices.ContainsFunc(t.Fields, func(h float64) bool { return h != 0 })}
 	known := make([]bool, t.Spins)
 	for _, l := range layouts {
 		inputs := 0

@@ -22,11 +22,6 @@ type Target struct {
 	Beta   float64
 }
 
-// symmetric reports whether E(−s) = E(s).
-func (t *Target) symmetric() bool {
-	return !slices.ContainsFunc(t.Fields, func(h float64) bool { return h != 0 })
-}
-
 func (t *Target) field(i int) float64 {
 	if t.Fields == nil {
 		return 0

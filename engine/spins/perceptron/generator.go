@@ -11,14 +11,6 @@ import (
 // streams are the random numbers that a batch of samples is made of.
 type streams struct{ latent, head rng.Counter }
 
-func trainStreams(seed uint64, step uint32) streams {
-	return streams{rng.Stream(seed, rng.TrainLatent, step), rng.Stream(seed, rng.TrainHead, step)}
-}
-
-func sampleStreams(seed uint64) streams {
-	return streams{rng.Stream(seed, rng.SampleLatent, 0), rng.Stream(seed, rng.SampleHead, 0)}
-}
-
 // headScratch is what the spin layer of a block of rows needs.
 type headScratch struct {
 	uniforms []float32 // for bernoulli draws

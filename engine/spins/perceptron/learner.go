@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -54,7 +55,7 @@ func newLearner(c *Config, n int, workers *pool.Pool) *learner {
 // Draw sets s_i = G_θ(z_i) of the whole batch.
 func (l *learner) Draw(s []uint64, θ []float32, step uint32) {
 	l.s, l.params = s, θ
-	l.from = trainStreams(l.seed, step)
+	l.from = streams{rng.Stream(l.seed, rng.TrainLatent, step), rng.Stream(l.seed, rng.TrainHead, step)}
 	l.batch.workers.Run(l.net.PackParts(), l.pack)
 	lanes := l.batch.lanes
 	lanes.Share(l.drawBlock, nn.RowSpan(lanes, s, l.words), nn.BlockSpan(lanes, l.moments))

@@ -2,6 +2,7 @@ package perceptron
 
 import (
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -42,7 +43,7 @@ func allocate(n int) []float32 { return make([]float32, n) }
 func (d *draws) Generate(dst []uint64, _ []float64, first uint64) {
 	words := d.generator.words
 	d.tools.Rows(len(dst)/words, nn.BlockRows(), func(b drawing, lo, hi int) {
-		from := sampleStreams(d.seed)
+		from := streams{rng.Stream(d.seed, rng.SampleLatent, 0), rng.Stream(d.seed, rng.SampleHead, 0)}
 		d.generator.forward(b.activations, dst[lo*words:hi*words], d.packed, d.params, 0, hi-lo, &from, first+uint64(lo), b.head)
 	})
 }

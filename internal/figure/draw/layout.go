@@ -34,7 +34,7 @@ type entry struct {
 }
 
 func newLayout(f *figure.Figure, width vg.Length) *layout {
-	l := &layout{figure: f, width: width, text: newMarkup()}
+	l := &layout{figure: f, width: width, text: markup{text.Plain{Fonts: plot.DefaultTextHandler.Cache()}}}
 	l.collectLegend()
 	l.title = l.lines(f.Title, titleSize, width-2*margin)
 	l.header = margin + legendLine*vg.Length(len(l.legend)) + 4

@@ -6,7 +6,6 @@ import (
 	stdfont "golang.org/x/image/font"
 	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -14,8 +13,6 @@ import (
 
 // markup is a text.Handler for the labels of package figure.
 type markup struct{ text.Plain }
-
-func newMarkup() markup { return markup{text.Plain{Fonts: plot.DefaultTextHandler.Cache()}} }
 
 // A fragment is a piece of a line in one font.
 type fragment struct {
