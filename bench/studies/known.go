@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mathext"
@@ -606,10 +607,7 @@ func torus(a, b int, triangular bool, coupling func(i, j int) float64) (edges []
 
 func (r draws) triangular() *Known {
 	beta, h := r.ratio(.2, 3), r.between(0, 2)
-	fields := make([]float64, 16)
-	for i := range fields {
-		fields[i] = h
-	}
+	fields := slices.Repeat([]float64{h}, 16)
 	return enumerated(fmt.Sprintf("triangular antiferromagnet 4×4, β = %v, h = %v", beta, h), 16, torus(4, 4, true, func(int, int) float64 { return -1 }), fields, beta)
 }
 

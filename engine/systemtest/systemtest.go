@@ -293,10 +293,7 @@ func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []flo
 			w.Observe(values)
 			all = append(all, values)
 			const kept = -12345.5
-			unweighted := make([]float64, len(values))
-			for i := range unweighted {
-				unweighted[i] = kept
-			}
+			unweighted := slices.Repeat([]float64{kept}, len(values))
 			w.ObserveUnweighted(unweighted)
 			for i, v := range values {
 				if names[i%len(names)] == engine.LogWeight {

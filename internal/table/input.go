@@ -173,7 +173,10 @@ func (i *Input) array(size int64, format string, formats []Format) error {
 		if strings.HasPrefix(h.Descr, "[") {
 			convert = "a field of a NumPy array d is an array by itself, d[\"NAME\"]"
 		}
-		return fmt.Errorf("an array of dtype %s, but states are %s; %s", h.Descr, describe(named(format, formats)), convert)
+		if f, err := find(format, formats); format != "" && err == nil {
+			formats = []Format{f}
+		}
+		return fmt.Errorf("an array of dtype %s, but states are %s; %s", h.Descr, describe(formats), convert)
 	}
 	// Leading lengths count states: of chains, say, and draws.
 	i.Rows = -1
@@ -211,13 +214,6 @@ func volume(shape []int) int {
 		n *= length
 	}
 	return n
-}
-
-func named(name string, formats []Format) []Format {
-	if f, err := find(name, formats); name != "" && err == nil {
-		return []Format{f}
-	}
-	return formats
 }
 
 // same compares dtypes without spaces and kinds of quotes, and the ways to write a
