@@ -92,5 +92,8 @@ func (t Target) Probabilities() ([]float64, error) {
 // TotalVariation returns ½ Σ |p − q| of two distributions over the same
 // states.
 func TotalVariation(p, q []float64) float64 {
+	if len(p) != len(q) {
+		panic(fmt.Sprintf("ising: distributions over %d and %d states", len(p), len(q)))
+	}
 	return floats.Distance(p, q, 1) / 2
 }
