@@ -28,13 +28,7 @@ import (
 // may fuse products and sums, and are left out.
 func Golden(t *testing.T, cfg engine.Config, want string) {
 	t.Helper()
-	if runtime.GOARCH != "amd64" {
-		t.Skip("the bits of generic arithmetic are those of amd64")
-	}
-	path, _, _ := asm.Active()
-	require.NoError(t, asm.Use(asm.Generic))
-	defer func() { require.NoError(t, asm.Use(path)) }()
-
+	defer generic(t)()
 	workers := pool.New(1)
 	defer workers.Close()
 	trainer, err := engine.NewTrainer(cfg, workers)
@@ -70,4 +64,15 @@ func Golden(t *testing.T, cfg engine.Config, want string) {
 		}
 	}
 	require.Equal(t, strings.TrimSpace(want), strings.Join(lines, "\n"))
+}
+
+// generic chooses the generic path until restore is called.
+func generic(t *testing.T) (restore func()) {
+	t.Helper()
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the bits of generic arithmetic are those of amd64")
+	}
+	path, _, _ := asm.Active()
+	require.NoError(t, asm.Use(asm.Generic))
+	return func() { require.NoError(t, asm.Use(path)) }
 }
