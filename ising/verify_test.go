@@ -13,26 +13,20 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 func TestVerify(t *testing.T) {
 	long.SkipShort(t)
-	workers := pool.New(2)
-	defer workers.Close()
-	v := newSubject(workers)
-	v.samples = 1 << testSampleBits
-	seen := map[string]bool{}
-	require.NoError(t, v.verify(context.Background(), func(c engine.Check) {
-		require.True(t, c.OK, "%+v", c)
-		require.NotEmpty(t, c.Detail)
-		require.False(t, seen[c.Name], "%s appears twice", c.Name)
-		seen[c.Name] = true
-		_, err := json.Marshal(c)
-		require.NoError(t, err)
-	}))
-	require.Len(t, seen, len(checks()))
+	names := systemtest.Checks(t, func(workers *pool.Pool, emit func(engine.Check)) error {
+		v := newSubject(workers)
+		require.Equal(t, 1<<16, v.samples)
+		v.samples = 1 << 12
+		return v.verify(t.Context(), emit)
+	})
+	require.Len(t, names, len(checks()))
 }
 
 func TestVerifyStops(t *testing.T) {

@@ -94,14 +94,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
-	workers := pool.New(2)
-	defer workers.Close()
-	names := []string{}
-	require.NoError(t, Verify(context.Background(), workers, func(c engine.Check) {
-		require.True(t, c.OK, "%+v", c)
-		names = append(names, c.Name)
-	}))
-	require.Len(t, names, 7)
+	systemtest.Checks(t, func(workers *pool.Pool, emit func(engine.Check)) error { return Verify(t.Context(), workers, emit) })
 }
 
 // TestChecksCanFail breaks what each check looks at.

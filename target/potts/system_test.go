@@ -236,11 +236,7 @@ func TestVerify(t *testing.T) {
 	long.SkipShort(t)
 	workers := pool.New(2)
 	defer workers.Close()
-	var names []string
-	require.NoError(t, Verify(context.Background(), workers, func(c engine.Check) {
-		require.True(t, c.OK, "%+v", c)
-		names = append(names, c.Name)
-	}))
+	names := systemtest.Checks(t, func(workers *pool.Pool, emit func(engine.Check)) error { return Verify(t.Context(), workers, emit) })
 	wrong := map[string]func(v *subject){
 		"potts energies": func(v *subject) {
 			v.energy = func(q *categories.Target, s []byte) float64 { return q.Energy(s) + 1e-9 }
