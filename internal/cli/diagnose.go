@@ -176,7 +176,7 @@ func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
 		return err
 	}
 	fmt.Fprintf(w, "\n%s\n", diagnosisLegend)
-	fmt.Fprintf(w, "\n%d samples after %d steps", r.Samples, r.Steps)
+	fmt.Fprintf(w, "\n%s after %s", plural(r.Samples, "sample"), plural(r.Steps, "step"))
 	if c := r.Chains; c != nil {
 		fmt.Fprintf(w, "; %d chains of %d steps: largest R̂ %.3f, least effective size %.0f", c.Number, c.Steps, c.RHat, c.EffectiveSize)
 	}

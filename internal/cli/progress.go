@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -131,7 +132,12 @@ func (m *meter) end() {
 
 // spentText writes evaluations by their stages.
 func spentText(e *engine.Evaluations) string {
-	of := func(n int64) string { return quantity(float64(n)) }
+	of := func(n int64) string {
+		if n < 1e4 {
+			return strconv.FormatInt(n, 10)
+		}
+		return quantity(float64(n))
+	}
 	return fmt.Sprintf("%s (first look %s, training %s, table %s, diagnosis %s)", of(e.Total()), of(e.Look), of(e.Training), of(e.Table), of(e.Diagnosis))
 }
 

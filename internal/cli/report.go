@@ -170,7 +170,7 @@ func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 		Command: fmt.Sprintf("revgen train %s -o again", quoteShell(filepath.Join(dir, "config.json")))}
 	if d := s.Diagnosis; d != nil {
 		run.Verdict, run.Sentence, run.Seen = string(d.Verdict), d.Sentence, pageTable("Diagnosis", diagnosisTable(d))
-		run.Seen.Caption = fmt.Sprintf("Averages of %d samples, before and after %s; %s.", d.Samples, plural(d.Steps, "Metropolis step"), diagnosisLegend)
+		run.Seen.Caption = fmt.Sprintf("Averages of %s, before and after %s; %s.", plural(d.Samples, "sample"), plural(d.Steps, "Metropolis step"), diagnosisLegend)
 	}
 	if len(s.Metrics) > 0 {
 		run.Metrics = metricTable(s)
@@ -261,7 +261,7 @@ func readText(p *page.Picture) {
 // metricTable is the table of train.
 func metricTable(s *summarised) *page.Table {
 	t := pageTable("Measured", evaluationTable(s.Preset, &measure.Evaluation{Metrics: s.Metrics, Weights: s.Weights}))
-	t.Caption = fmt.Sprintf("Measured with %d samples. The sampling floor is the average error of as many exact samples. A green error is below the 95 %% quantile of the errors of exact samples.", s.Samples)
+	t.Caption = fmt.Sprintf("Measured with %s. The sampling floor is the average error of as many exact samples. A green error is below the 95 %% quantile of the errors of exact samples.", plural(s.Samples, "sample"))
 	if slices.ContainsFunc(s.Metrics, func(m measure.Metric) bool { return m.Paper != nil }) {
 		t.Caption += " The column of the paper holds the errors that the paper reports."
 	}

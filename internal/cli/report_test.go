@@ -178,6 +178,6 @@ func TestPages(t *testing.T) {
 	dump("runs", comparison([]string{"x/a/", "b", "c", "d", "e"}, runs))
 	dump("run", metricTable(runs[1]))
 	dump("run without", metricTable(&summarised{Evaluation: measure.Evaluation{Samples: 1, Metrics: []measure.Metric{{Name: "a", Error: 1, Quantile: 0.5}}}}))
-	dump("diagnosis", seenTable(runs[0].Diagnosis))
+	dump("diagnosis", pageTable("Diagnosis", diagnosisTable(runs[0].Diagnosis)))
 	golden(t, "pages.txt", b.String())
 }

@@ -441,7 +441,7 @@ func (p *program) conclude(dir, samples, preset string, result *run.Result) erro
 		if err := writeEvaluation(p.stdout, preset, e); err != nil {
 			return err
 		}
-		p.say("trained for %d steps in %.1f s, then measured with %d samples", result.Steps, result.Seconds, e.Samples)
+		p.say("trained for %s in %.1f s, then measured with %s", plural(result.Steps, "step"), result.Seconds, plural(e.Samples, "sample"))
 		if spent := result.Evaluations; spent != nil {
 			p.say("evaluations of ln π: %s", spentText(spent))
 		}
