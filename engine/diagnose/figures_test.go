@@ -216,11 +216,16 @@ func TestFiguresOfReports(t *testing.T) {
 					continue
 				}
 				mean = gonum.Mean(first, weights)
-				var squares, sum float64
-				var influence []float64
+				var squares, sum, largest float64
+				var influence, terms []float64
 				for i, w := range weights {
 					sum += w
-					squares += w * w * (first[i] - mean) * (first[i] - mean)
+					term := w * math.Abs(first[i]-mean)
+					largest, terms = max(largest, term), append(terms, math.Log(term))
+					squares += term * term
+				}
+				if k, _ := stat.ParetoK(terms); k > 0.5 {
+					squares += math.Pow(largest/(1-min(k, 0.7)), 2)
 				}
 				for i, w := range weights {
 					influence = append(influence, (w*n/sum-1)*(first[i]-mean))

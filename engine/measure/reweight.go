@@ -51,8 +51,7 @@ func NewWeights(r []float64) Weights {
 		LogZ: estimate.LogZ, LogZError: estimate.Error, KL: estimate.KL,
 	}
 	if k > heavy {
-		// The excess of Pareto's law, whose largest of n is exceeded with a probability of 1/n.
-		w.Unseen = w.Largest / float64(len(r)) / (1 - min(k, largestK))
+		w.Unseen = excess(w.Largest/float64(len(r)), k)
 		w.LogZError = math.Hypot(w.LogZError, w.Unseen)
 	}
 	switch worth := w.EffectiveSize * float64(len(r)); {
@@ -67,6 +66,10 @@ func NewWeights(r []float64) Weights {
 	}
 	return w
 }
+
+// excess is what a tail of Pareto's law of shape k may hold beyond the largest of n terms, which is
+// exceeded with a probability of 1/n.
+func excess(largest, k float64) float64 { return largest / (1 - min(k, largestK)) }
 
 // TailAbove reports whether the largest weights have a tail of a shape above k, and one that
 // chance does not hide.
@@ -143,8 +146,9 @@ func NewReweighing(r []float64) *Reweighing {
 }
 
 // Mean returns the self-normalised mean Σ w f / Σ w of a function's values and its
-// standard error by the delta method, and by what the tail may hold, of which the function's
-// values are those of the largest weights. Values of samples without weight do not count.
+// standard error by the delta method, and by what a tail may hold: that of the weights, of which
+// the function's values are those of the largest, or that of its own terms, such as a funnel's
+// squares have whatever the weights are. Values of samples without weight do not count.
 // apart is the standard error of what it differs by from the mean without weights, which has
 // the same noise but for that of the weights.
 func (w *Reweighing) Mean(f []float64) (value, standardError, apart float64) {
@@ -154,17 +158,24 @@ func (w *Reweighing) Mean(f []float64) (value, standardError, apart float64) {
 		}
 	}
 	var squares, of float64
-	var difference stat.Mean // of the mean of (w − 1)(f − value)
+	terms := make([]float64, len(f)) // ln of w |f − value|
+	var difference stat.Mean         // of the mean of (w − 1)(f − value)
 	for i, share := range w.shares {
+		terms[i] = math.Inf(-1)
 		if share > 0 {
 			of += share * share
 			squares += share * share * (f[i] - value) * (f[i] - value)
+			terms[i] = math.Log(share * math.Abs(f[i]-value))
 		}
 		if number.Finite(f[i]) {
 			difference.Add((share*float64(len(f)) - 1) * (f[i] - value))
 		}
 	}
-	return value, math.Sqrt(squares * (1 + w.Unseen*w.Unseen/of)), difference.StandardError()
+	beyond := squares * w.Unseen * w.Unseen / of
+	if k, _ := stat.ParetoK(terms); k > heavy {
+		beyond = max(beyond, math.Pow(excess(math.Exp(slices.Max(terms)), k), 2))
+	}
+	return value, math.Sqrt(squares + beyond), difference.StandardError()
 }
 
 // Variance is Mean of the variance.

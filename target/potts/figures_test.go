@@ -3,6 +3,7 @@ package potts
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // TestFiguresOfTables computes each row of a table from the list of all configurations and that
@@ -192,8 +194,13 @@ func TestFiguresOfTables(t *testing.T) {
 			}
 			value = gonum.Mean(by, w)
 		}
+		var terms []float64
 		for k := range by {
-			byError += math.Pow(w[k]/total*(by[k]-value), 2)
+			term := w[k] / total * math.Abs(by[k]-value)
+			byError, terms = byError+term*term, append(terms, math.Log(term))
+		}
+		if k, _ := stat.ParetoK(terms); k > 0.5 {
+			byError += math.Pow(math.Exp(slices.Max(terms))/(1-min(k, 0.7)), 2)
 		}
 		require.NotNil(t, m.Reweighted, name)
 		require.InDelta(t, c.scale*value, m.Reweighted.Value, 1e-10, name)
