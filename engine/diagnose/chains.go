@@ -105,6 +105,10 @@ func (d *diagnosis) thin(t *trace, which []int) bool {
 	if len(t.logs) == 0 || len(which) == 0 {
 		return false
 	}
+	means, deviations := make([]float64, d.width), make([]float64, d.width)
+	for j := range means {
+		means[j], deviations[j] = d.moments(j, 0)
+	}
 	places, dim := make([]measure.Place, len(which)), len(t.x)/len(t.logs)
 	for i, c := range which {
 		p := &places[i]
@@ -115,8 +119,8 @@ func (d *diagnosis) thin(t *trace, which []int) bool {
 			}
 			p.LogPi, p.Above = append(p.LogPi, t.logs[c]), max(p.Above, t.logs[c]-d.typical)
 			for j, column := range d.columns {
-				if mean, deviation := d.moments(j, 0); deviation > 0 && !column.squared && d.names[j] != logDensity {
-					p.Away = max(p.Away, math.Abs(t.columns[c*d.width+j]-mean)/deviation)
+				if deviations[j] > 0 && !column.squared && d.names[j] != logDensity {
+					p.Away = max(p.Away, math.Abs(t.columns[c*d.width+j]-means[j])/deviations[j])
 				}
 			}
 		}
