@@ -81,6 +81,13 @@ type Prospector interface {
 	Prospect(params []float32, n int, scales []float64) (Walk, error)
 }
 
+// A LevelledWalk is of chains that others at a ladder of temperatures move with.
+type LevelledWalk interface {
+	Walk
+	// Levels returns how many moves a step of a state is, as far as that is known.
+	Levels() int
+}
+
 // ManyCoordinates are more than isotropic steps take far within a diagnosis, even where all are
 // of one scale.
 const ManyCoordinates = 65

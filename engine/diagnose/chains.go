@@ -46,7 +46,11 @@ func (d *diagnosis) chains(ctx context.Context) error {
 		}
 	}
 	for between := 1; between <= d.options.Refine; between *= 2 {
-		if !d.afford(1, draws*between*3/2*n) && between > 1 {
+		levels := 1
+		if l, ok := w.(chains.LevelledWalk); ok {
+			levels = l.Levels()
+		}
+		if !d.afford(1, draws*between*3/2*n*levels) && between > 1 {
 			d.limits = append(d.limits, fmt.Sprintf("its share of work allowed chains %d steps", steps))
 			break
 		}

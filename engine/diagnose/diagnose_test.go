@@ -300,14 +300,25 @@ func TestLimits(t *testing.T) {
 
 	// A limit of moves is met, and the same is seen however slow a step is.
 	o.Time, o.Moves = 0, 100_000
-	w := &counted{normal: s}
+	w := &counted{normal: s, levels: 1}
 	r, err = Run(context.Background(), w, nil, o)
 	require.NoError(t, err)
 	require.Len(t, r.Limits, 2)
+	alone := r.Chains.Steps
 	require.Equal(t, 128, r.Steps, "of 256 samples within 60 %, and not 256")
 	require.Equal(t, 128*256, w.walked)
 	require.LessOrEqual(t, w.walked+w.chained, o.Moves)
 	require.Greater(t, w.walked+w.chained+2*w.last, o.Moves, "nor much less")
+
+	// Chains at eight temperatures move eight states each, so they may take fewer steps.
+	w = &counted{normal: s, levels: 8}
+	o.Moves *= 4
+	r, err = Run(context.Background(), w, nil, o)
+	require.NoError(t, err)
+	require.Less(t, r.Chains.Steps, 4*alone)
+	require.LessOrEqual(t, w.walked+w.chained, o.Moves)
+	require.Greater(t, w.walked+w.chained+2*w.last, o.Moves, "nor much less")
+
 	o.Moves = 1
 	r, err = Run(context.Background(), w, nil, o)
 	require.NoError(t, err)
@@ -334,24 +345,28 @@ func TestLimits(t *testing.T) {
 // A counted normal counts the moves of its states.
 type counted struct {
 	normal
+	levels                int // of the chains
 	walked, chained, last int
 }
 
 func (s *counted) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
 	w, err := s.normal.Walk(params, first, n)
-	return &countedWalk{w, n, func(moves int) { s.walked += moves }}, err
+	return &countedWalk{w, 1, n, func(moves int) { s.walked += moves }}, err
 }
 
 func (s *counted) Chains(params []float32, n int) (chains.Walk, error) {
 	w, err := s.normal.Chains(params, n)
-	return &countedWalk{w, n, func(moves int) { s.chained, s.last = s.chained+moves, moves*48 }}, err
+	return &countedWalk{w, s.levels, n * s.levels, func(moves int) { s.chained, s.last = s.chained+moves, moves*48 }}, err
 }
 
 type countedWalk struct {
 	chains.Walk
-	states int
+	levels int
+	states int // with those of all levels
 	count  func(moves int)
 }
+
+func (w *countedWalk) Levels() int { return w.levels }
 
 func (w *countedWalk) Advance(ctx context.Context, steps int) error {
 	w.count(steps * w.states)

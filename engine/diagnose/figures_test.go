@@ -550,12 +550,12 @@ func (asked) Close() error    { return nil }
 
 // TestBudgets: the moves that sizes leave, and the options' bounds.
 func TestBudgets(t *testing.T) {
-	for bytes, want := range map[int][2]int{0: {1 << 26, 1 << 22}, 1 << 12: {1 << 24, 1 << 19}, 1 << 10: {1 << 26, 1 << 21}, 1 << 17: {1 << 20, 1 << 19}} {
+	for bytes, want := range map[int][2]int{0: {1 << 26, 1 << 22}, 1 << 12: {1 << 24, 1 << 18}, 1 << 7: {1 << 26, 1 << 21}, 1 << 17: {1 << 20, 1 << 18}} {
 		require.Equal(t, want, [2]int{Work(sized{bytes: bytes}), Share(sized{bytes: bytes}, 1000)}, "%d", bytes)
 	}
-	require.Equal(t, [2]int{1 << 20, 1 << 19}, [2]int{Work(struct{ engine.System }{}), Share(struct{ engine.System }{}, 0)})
-	require.Equal(t, 1<<23, Share(sized{bytes: 64}, 1<<25))
-	require.Equal(t, []int{1000, 1 << 20, 1}, []int{Share(asked{sized{bytes: 64}}, 1000), Share(asked{sized{bytes: 1 << 14}}, 1<<22), Share(asked{}, 0)})
+	require.Equal(t, [2]int{1 << 20, 1 << 18}, [2]int{Work(struct{ engine.System }{}), Share(struct{ engine.System }{}, 0)})
+	require.Equal(t, 1<<23, Share(sized{bytes: 64}, 1<<28))
+	require.Equal(t, []int{1000, 1 << 18, 1}, []int{Share(asked{sized{bytes: 64}}, 1000), Share(asked{sized{bytes: 1 << 14}}, 1<<22), Share(asked{}, 0)})
 	for _, c := range []struct {
 		change func(o *Options, by int)
 		bound  int

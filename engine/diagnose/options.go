@@ -55,10 +55,11 @@ func Brief(moves int) Options {
 }
 
 // Share returns the moves of a brief diagnosis beside a training of so many states,
-// that of all steps: a quarter as many. Small states may have 2²² at least, larger
-// ones fewer, and those that are another program's work no more than the training.
+// that of all steps: a 32nd as many, so that it takes a tenth of the time. Small states may have
+// 2²² at least, a second's or so, larger ones fewer, and those that are another program's work no
+// more than the training.
 func Share(system engine.System, states int) int {
-	const few, many, bytes = 1 << 19, 1 << 22, 1 << 31
+	const few, many, bytes = 1 << 18, 1 << 22, 1 << 28
 	least := few
 	if s, ok := system.(engine.Sampler); ok {
 		least = min(max(few, bytes/max(1, s.Formats()[0].RowBytes)), many)
@@ -66,7 +67,7 @@ func Share(system engine.System, states int) int {
 	if _, ok := system.(engine.Fallible); ok {
 		least = min(least, states)
 	}
-	return max(states/4, least, 1)
+	return max(states/32, least, 1)
 }
 
 // Validate reports the first option that cannot be used, by its name.

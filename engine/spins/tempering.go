@@ -107,6 +107,9 @@ func (e *Exchange) Advance(ctx context.Context, rounds int) error {
 	return e.rounds(ctx, rounds, rounds)
 }
 
+// Levels returns the number of temperatures.
+func (e *Exchange) Levels() int { return len(e.betas) }
+
 // Configurations stores the Lanes·Sets chains at the target in a batch.
 func (e *Exchange) Configurations(batch []uint64) {
 	words := e.graph.Words()

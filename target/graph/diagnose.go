@@ -29,6 +29,14 @@ func (s *measured) Chains(params []float32, n int) (chains.Walk, error) {
 	return w, nil
 }
 
+// Levels implements chains.LevelledWalk.
+func (w *chainsWalk) Levels() int {
+	if w.exchange == nil {
+		return 1
+	}
+	return w.exchange.Levels()
+}
+
 // Advance implements chains.Walk.
 func (w *chainsWalk) Advance(ctx context.Context, steps int) error {
 	s, words := w.s, w.s.Words()
