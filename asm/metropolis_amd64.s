@@ -83,7 +83,7 @@ drawn:
 	PREFETCHT1      (R15)(R10*1)
 	PREFETCHT1      64(R15)(R10*1)
 	VMOVDQU64       (AX)(R10*1), Z4
-	VPXORQ          Z3, Z4, Z5
+	VPXORD          Z3, Z4, Z5
 	VMOVDQU64       (R8)(R10*1), Z6
 	VMOVDQU64       (R9)(R10*1), Z7
 	VMOVDQU64       (AX)(R11*1), Z8
@@ -173,7 +173,7 @@ site:
 	CMPQ       R12, SI
 	CMOVQEQ    R13, R12
 	VMOVDQU64  (AX)(R10*1), Z7
-	VPXORQ     Z0, Z7, Z7
+	VPXORD     Z0, Z7, Z7
 	VMOVDQU64  (R8)(R10*1), Z16
 	VMOVDQU64  (R9)(R10*1), Z17
 	VMOVDQU64  (AX)(R11*1), Z18
@@ -193,7 +193,7 @@ site:
 	CMPQ       R12, SI
 	CMOVQEQ    R13, R12
 	VMOVDQU64  128(AX)(R10*1), Z7
-	VPXORQ     Z0, Z7, Z7
+	VPXORD     Z0, Z7, Z7
 	VMOVDQU64  128(R8)(R10*1), Z17
 	VMOVDQU64  128(R9)(R10*1), Z18
 	VMOVDQU64  (AX)(R11*1), Z19
@@ -213,7 +213,7 @@ site:
 	CMPQ       R12, SI
 	CMOVQEQ    R13, R12
 	VMOVDQU64  256(AX)(R10*1), Z7
-	VPXORQ     Z0, Z7, Z7
+	VPXORD     Z0, Z7, Z7
 	VMOVDQU64  256(R8)(R10*1), Z18
 	VMOVDQU64  256(R9)(R10*1), Z19
 	VMOVDQU64  (AX)(R11*1), Z21
@@ -233,7 +233,7 @@ site:
 	CMPQ       R12, SI
 	CMOVQEQ    R13, R12
 	VMOVDQU64  384(AX)(R10*1), Z7
-	VPXORQ     Z0, Z7, Z7
+	VPXORD     Z0, Z7, Z7
 	VMOVDQU64  384(R8)(R10*1), Z19
 	VMOVDQU64  384(R9)(R10*1), Z21
 	VMOVDQU64  (AX)(R11*1), Z23
@@ -255,10 +255,10 @@ sure4:
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
 	VPSLLQ          $0x11, Z2, Z21
-	VPXORQ          Z2, Z4, Z4
+	VPXORD          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
 	VPTERNLOGQ      $0x96, Z21, Z1, Z3
-	VPXORQ          Z4, Z1, Z1
+	VPXORD          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
 	VMOVDQA64       Z16, Z21
 	VPBROADCASTQ    8(R11), Z23
@@ -270,10 +270,10 @@ sure4:
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
 	VPSLLQ          $0x11, Z2, Z21
-	VPXORQ          Z2, Z4, Z4
+	VPXORD          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
 	VPTERNLOGQ      $0x96, Z21, Z1, Z3
-	VPXORQ          Z4, Z1, Z1
+	VPXORD          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
 	VMOVDQA64       Z17, Z21
 	VPBROADCASTQ    8(R11), Z23
@@ -285,10 +285,10 @@ sure4:
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
 	VPSLLQ          $0x11, Z2, Z21
-	VPXORQ          Z2, Z4, Z4
+	VPXORD          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
 	VPTERNLOGQ      $0x96, Z21, Z1, Z3
-	VPXORQ          Z4, Z1, Z1
+	VPXORD          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
 	VMOVDQA64       Z18, Z21
 	VPBROADCASTQ    8(R11), Z23
@@ -300,10 +300,10 @@ sure4:
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
 	VPSLLQ          $0x11, Z2, Z21
-	VPXORQ          Z2, Z4, Z4
+	VPXORD          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
 	VPTERNLOGQ      $0x96, Z21, Z1, Z3
-	VPXORQ          Z4, Z1, Z1
+	VPXORD          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
 	VMOVDQA64       Z19, Z21
 	VPBROADCASTQ    8(R11), Z23
@@ -319,15 +319,15 @@ sure4:
 apart4:
 	VMOVDQA64 Z6, Z7
 	VMOVDQA64 Z6, Z21
-	VPANDQ    Z9, Z7, Z7
-	VPORQ     Z9, Z21, Z21
+	VPANDD    Z9, Z7, Z7
+	VPORD     Z9, Z21, Z21
 	VMOVDQA64 Z11, Z23
 	VMOVDQA64 Z11, Z25
-	VPANDQ    Z13, Z23, Z23
-	VPORQ     Z13, Z25, Z25
-	VPANDQ    Z25, Z21, Z21
-	VPORQ     Z21, Z7, Z7
-	VPORQ     Z23, Z7, Z7
+	VPANDD    Z13, Z23, Z23
+	VPORD     Z13, Z25, Z25
+	VPANDD    Z25, Z21, Z21
+	VPORD     Z21, Z7, Z7
+	VPORD     Z23, Z7, Z7
 	VPTESTMQ  Z7, Z7, K1
 	KORTESTB  K1, K1
 	JNE       more4
@@ -338,10 +338,10 @@ more4:
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
 	VPSLLQ          $0x11, Z2, Z21
-	VPXORQ          Z2, Z4, Z4
+	VPXORD          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
 	VPTERNLOGQ      $0x96, Z21, Z1, Z3
-	VPXORQ          Z4, Z1, Z1
+	VPXORD          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
 	VMOVDQA64       Z16, Z21
 	VPBROADCASTQ    8(R11), Z23
@@ -353,10 +353,10 @@ more4:
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
 	VPSLLQ          $0x11, Z2, Z21
-	VPXORQ          Z2, Z4, Z4
+	VPXORD          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
 	VPTERNLOGQ      $0x96, Z21, Z1, Z3
-	VPXORQ          Z4, Z1, Z1
+	VPXORD          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
 	VMOVDQA64       Z17, Z21
 	VPBROADCASTQ    8(R11), Z23
@@ -368,10 +368,10 @@ more4:
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
 	VPSLLQ          $0x11, Z2, Z21
-	VPXORQ          Z2, Z4, Z4
+	VPXORD          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
 	VPTERNLOGQ      $0x96, Z21, Z1, Z3
-	VPXORQ          Z4, Z1, Z1
+	VPXORD          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
 	VMOVDQA64       Z18, Z21
 	VPBROADCASTQ    8(R11), Z23
@@ -383,10 +383,10 @@ more4:
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
 	VPSLLQ          $0x11, Z2, Z21
-	VPXORQ          Z2, Z4, Z4
+	VPXORD          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
 	VPTERNLOGQ      $0x96, Z21, Z1, Z3
-	VPXORQ          Z4, Z1, Z1
+	VPXORD          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
 	VMOVDQA64       Z19, Z21
 	VPBROADCASTQ    8(R11), Z23
@@ -405,10 +405,10 @@ together4:
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
 	VPSLLQ          $0x11, Z2, Z21
-	VPXORQ          Z2, Z4, Z4
+	VPXORD          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
 	VPTERNLOGQ      $0x96, Z21, Z1, Z3
-	VPXORQ          Z4, Z1, Z1
+	VPXORD          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
 	VMOVDQA64       Z16, Z21
 	VPBROADCASTQ    8(R11), Z23
@@ -440,9 +440,9 @@ together4:
 	CMPQ            R12, $0x13
 	JGT             together4
 	VMOVDQA64       Z6, Z7
-	VPORQ           Z9, Z7, Z7
-	VPORQ           Z11, Z7, Z7
-	VPORQ           Z13, Z7, Z7
+	VPORD           Z9, Z7, Z7
+	VPORD           Z11, Z7, Z7
+	VPORD           Z13, Z7, Z7
 	VPTESTMQ        Z7, Z7, K1
 	KORTESTB        K1, K1
 	JNE             together4
@@ -479,7 +479,7 @@ single:
 	CMPQ       R12, SI
 	CMOVQEQ    R13, R12
 	VMOVDQU64  (AX)(R10*1), Z7
-	VPXORQ     Z0, Z7, Z7
+	VPXORD     Z0, Z7, Z7
 	VMOVDQU64  (R8)(R10*1), Z16
 	VMOVDQU64  (R9)(R10*1), Z17
 	VMOVDQU64  (AX)(R11*1), Z18
@@ -501,10 +501,10 @@ sure1:
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
 	VPSLLQ          $0x11, Z2, Z17
-	VPXORQ          Z2, Z4, Z4
+	VPXORD          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
 	VPTERNLOGQ      $0x96, Z17, Z1, Z3
-	VPXORQ          Z4, Z1, Z1
+	VPXORD          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
 	VMOVDQA64       Z16, Z17
 	VPBROADCASTQ    8(R11), Z18
@@ -529,10 +529,10 @@ more1:
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
 	VPSLLQ          $0x11, Z2, Z17
-	VPXORQ          Z2, Z4, Z4
+	VPXORD          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
 	VPTERNLOGQ      $0x96, Z17, Z1, Z3
-	VPXORQ          Z4, Z1, Z1
+	VPXORD          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
 	VMOVDQA64       Z16, Z17
 	VPBROADCASTQ    8(R11), Z18
@@ -638,10 +638,10 @@ sure2:
 	VPROLQ          $0x17, Z18, Z18
 	VPADDQ          Z0, Z18, Z18
 	VPSLLQ          $0x11, Z1, Z19
-	VPXORQ          Z1, Z3, Z3
+	VPXORD          Z1, Z3, Z3
 	VPTERNLOGQ      $0x96, Z0, Z2, Z1
 	VPTERNLOGQ      $0x96, Z19, Z0, Z2
-	VPXORQ          Z3, Z0, Z0
+	VPXORD          Z3, Z0, Z0
 	VPROLQ          $0x2d, Z3, Z3
 	VPBROADCASTQ    (DI), Z19
 	VPTERNLOGQ.BCST $0x78, 8(DI), Z7, Z19
@@ -655,10 +655,10 @@ sure2:
 	VPROLQ          $0x17, Z18, Z18
 	VPADDQ          Z0, Z18, Z18
 	VPSLLQ          $0x11, Z1, Z19
-	VPXORQ          Z1, Z3, Z3
+	VPXORD          Z1, Z3, Z3
 	VPTERNLOGQ      $0x96, Z0, Z2, Z1
 	VPTERNLOGQ      $0x96, Z19, Z0, Z2
-	VPXORQ          Z3, Z0, Z0
+	VPXORD          Z3, Z0, Z0
 	VPROLQ          $0x2d, Z3, Z3
 	VPBROADCASTQ    (DI), Z19
 	VPTERNLOGQ.BCST $0x78, 8(DI), Z15, Z19
@@ -675,7 +675,7 @@ sure2:
 
 test2:
 	VMOVDQA64 Z5, Z18
-	VPORQ     Z12, Z18, Z18
+	VPORD     Z12, Z18, Z18
 	VPTESTMQ  Z18, Z18, K1
 	KORTESTB  K1, K1
 	JNE       more2
@@ -686,10 +686,10 @@ more2:
 	VPROLQ          $0x17, Z18, Z18
 	VPADDQ          Z0, Z18, Z18
 	VPSLLQ          $0x11, Z1, Z19
-	VPXORQ          Z1, Z3, Z3
+	VPXORD          Z1, Z3, Z3
 	VPTERNLOGQ      $0x96, Z0, Z2, Z1
 	VPTERNLOGQ      $0x96, Z19, Z0, Z2
-	VPXORQ          Z3, Z0, Z0
+	VPXORD          Z3, Z0, Z0
 	VPROLQ          $0x2d, Z3, Z3
 	VPBROADCASTQ    (DI), Z19
 	VPTERNLOGQ.BCST $0x78, 8(DI), Z7, Z19
@@ -703,10 +703,10 @@ more2:
 	VPROLQ          $0x17, Z18, Z18
 	VPADDQ          Z0, Z18, Z18
 	VPSLLQ          $0x11, Z1, Z19
-	VPXORQ          Z1, Z3, Z3
+	VPXORD          Z1, Z3, Z3
 	VPTERNLOGQ      $0x96, Z0, Z2, Z1
 	VPTERNLOGQ      $0x96, Z19, Z0, Z2
-	VPXORQ          Z3, Z0, Z0
+	VPXORD          Z3, Z0, Z0
 	VPROLQ          $0x2d, Z3, Z3
 	VPBROADCASTQ    (DI), Z19
 	VPTERNLOGQ.BCST $0x78, 8(DI), Z15, Z19
@@ -764,10 +764,10 @@ sure1:
 	VPROLQ          $0x17, Z8, Z8
 	VPADDQ          Z0, Z8, Z8
 	VPSLLQ          $0x11, Z1, Z9
-	VPXORQ          Z1, Z3, Z3
+	VPXORD          Z1, Z3, Z3
 	VPTERNLOGQ      $0x96, Z0, Z2, Z1
 	VPTERNLOGQ      $0x96, Z9, Z0, Z2
-	VPXORQ          Z3, Z0, Z0
+	VPXORD          Z3, Z0, Z0
 	VPROLQ          $0x2d, Z3, Z3
 	VPBROADCASTQ    (DX), Z9
 	VPTERNLOGQ.BCST $0x78, 8(DX), Z5, Z9
@@ -794,10 +794,10 @@ more1:
 	VPROLQ          $0x17, Z8, Z8
 	VPADDQ          Z0, Z8, Z8
 	VPSLLQ          $0x11, Z1, Z9
-	VPXORQ          Z1, Z3, Z3
+	VPXORD          Z1, Z3, Z3
 	VPTERNLOGQ      $0x96, Z0, Z2, Z1
 	VPTERNLOGQ      $0x96, Z9, Z0, Z2
-	VPXORQ          Z3, Z0, Z0
+	VPXORD          Z3, Z0, Z0
 	VPROLQ          $0x2d, Z3, Z3
 	VPBROADCASTQ    (DX), Z9
 	VPTERNLOGQ.BCST $0x78, 8(DX), Z5, Z9

@@ -412,281 +412,281 @@ TEXT ·transpose64AVX512(SB), NOSPLIT, $0-8
 	VMOVDQU64  384(AX), Z6
 	VMOVDQU64  448(AX), Z7
 	VPSRLQ     $0x20, Z0, Z8
-	VPXORQ     Z4, Z8, Z8
+	VPXORD     Z4, Z8, Z8
 	VMOVDQU64  spinsConstants<>+8(SB), Z9
-	VPANDQ     Z9, Z8, Z8
-	VPXORQ     Z8, Z4, Z4
+	VPANDD     Z9, Z8, Z8
+	VPXORD     Z8, Z4, Z4
 	VPSLLQ     $0x20, Z8, Z8
-	VPXORQ     Z8, Z0, Z0
+	VPXORD     Z8, Z0, Z0
 	VPSRLQ     $0x20, Z1, Z8
-	VPXORQ     Z5, Z8, Z8
+	VPXORD     Z5, Z8, Z8
 	VMOVDQU64  spinsConstants<>+8(SB), Z9
-	VPANDQ     Z9, Z8, Z8
-	VPXORQ     Z8, Z5, Z5
+	VPANDD     Z9, Z8, Z8
+	VPXORD     Z8, Z5, Z5
 	VPSLLQ     $0x20, Z8, Z8
-	VPXORQ     Z8, Z1, Z1
+	VPXORD     Z8, Z1, Z1
 	VPSRLQ     $0x20, Z2, Z8
-	VPXORQ     Z6, Z8, Z8
+	VPXORD     Z6, Z8, Z8
 	VMOVDQU64  spinsConstants<>+8(SB), Z9
-	VPANDQ     Z9, Z8, Z8
-	VPXORQ     Z8, Z6, Z6
+	VPANDD     Z9, Z8, Z8
+	VPXORD     Z8, Z6, Z6
 	VPSLLQ     $0x20, Z8, Z8
-	VPXORQ     Z8, Z2, Z2
+	VPXORD     Z8, Z2, Z2
 	VPSRLQ     $0x20, Z3, Z8
-	VPXORQ     Z7, Z8, Z8
+	VPXORD     Z7, Z8, Z8
 	VMOVDQU64  spinsConstants<>+8(SB), Z9
-	VPANDQ     Z9, Z8, Z8
-	VPXORQ     Z8, Z7, Z7
+	VPANDD     Z9, Z8, Z8
+	VPXORD     Z8, Z7, Z7
 	VPSLLQ     $0x20, Z8, Z8
-	VPXORQ     Z8, Z3, Z3
+	VPXORD     Z8, Z3, Z3
 	VPSRLQ     $0x10, Z0, Z8
-	VPXORQ     Z2, Z8, Z8
+	VPXORD     Z2, Z8, Z8
 	VMOVDQU64  spinsConstants<>+72(SB), Z9
-	VPANDQ     Z9, Z8, Z8
-	VPXORQ     Z8, Z2, Z2
+	VPANDD     Z9, Z8, Z8
+	VPXORD     Z8, Z2, Z2
 	VPSLLQ     $0x10, Z8, Z8
-	VPXORQ     Z8, Z0, Z0
+	VPXORD     Z8, Z0, Z0
 	VPSRLQ     $0x10, Z1, Z8
-	VPXORQ     Z3, Z8, Z8
+	VPXORD     Z3, Z8, Z8
 	VMOVDQU64  spinsConstants<>+72(SB), Z9
-	VPANDQ     Z9, Z8, Z8
-	VPXORQ     Z8, Z3, Z3
+	VPANDD     Z9, Z8, Z8
+	VPXORD     Z8, Z3, Z3
 	VPSLLQ     $0x10, Z8, Z8
-	VPXORQ     Z8, Z1, Z1
+	VPXORD     Z8, Z1, Z1
 	VPSRLQ     $0x10, Z4, Z8
-	VPXORQ     Z6, Z8, Z8
+	VPXORD     Z6, Z8, Z8
 	VMOVDQU64  spinsConstants<>+72(SB), Z9
-	VPANDQ     Z9, Z8, Z8
-	VPXORQ     Z8, Z6, Z6
+	VPANDD     Z9, Z8, Z8
+	VPXORD     Z8, Z6, Z6
 	VPSLLQ     $0x10, Z8, Z8
-	VPXORQ     Z8, Z4, Z4
+	VPXORD     Z8, Z4, Z4
 	VPSRLQ     $0x10, Z5, Z8
-	VPXORQ     Z7, Z8, Z8
+	VPXORD     Z7, Z8, Z8
 	VMOVDQU64  spinsConstants<>+72(SB), Z9
-	VPANDQ     Z9, Z8, Z8
-	VPXORQ     Z8, Z7, Z7
+	VPANDD     Z9, Z8, Z8
+	VPXORD     Z8, Z7, Z7
 	VPSLLQ     $0x10, Z8, Z8
-	VPXORQ     Z8, Z5, Z5
+	VPXORD     Z8, Z5, Z5
 	VPSRLQ     $0x08, Z0, Z8
-	VPXORQ     Z1, Z8, Z8
+	VPXORD     Z1, Z8, Z8
 	VMOVDQU64  spinsConstants<>+136(SB), Z9
-	VPANDQ     Z9, Z8, Z8
-	VPXORQ     Z8, Z1, Z1
+	VPANDD     Z9, Z8, Z8
+	VPXORD     Z8, Z1, Z1
 	VPSLLQ     $0x08, Z8, Z8
-	VPXORQ     Z8, Z0, Z0
+	VPXORD     Z8, Z0, Z0
 	VPSRLQ     $0x08, Z2, Z8
-	VPXORQ     Z3, Z8, Z8
+	VPXORD     Z3, Z8, Z8
 	VMOVDQU64  spinsConstants<>+136(SB), Z9
-	VPANDQ     Z9, Z8, Z8
-	VPXORQ     Z8, Z3, Z3
+	VPANDD     Z9, Z8, Z8
+	VPXORD     Z8, Z3, Z3
 	VPSLLQ     $0x08, Z8, Z8
-	VPXORQ     Z8, Z2, Z2
+	VPXORD     Z8, Z2, Z2
 	VPSRLQ     $0x08, Z4, Z8
-	VPXORQ     Z5, Z8, Z8
+	VPXORD     Z5, Z8, Z8
 	VMOVDQU64  spinsConstants<>+136(SB), Z9
-	VPANDQ     Z9, Z8, Z8
-	VPXORQ     Z8, Z5, Z5
+	VPANDD     Z9, Z8, Z8
+	VPXORD     Z8, Z5, Z5
 	VPSLLQ     $0x08, Z8, Z8
-	VPXORQ     Z8, Z4, Z4
+	VPXORD     Z8, Z4, Z4
 	VPSRLQ     $0x08, Z6, Z8
-	VPXORQ     Z7, Z8, Z8
+	VPXORD     Z7, Z8, Z8
 	VMOVDQU64  spinsConstants<>+136(SB), Z9
-	VPANDQ     Z9, Z8, Z8
-	VPXORQ     Z8, Z7, Z7
+	VPANDD     Z9, Z8, Z8
+	VPXORD     Z8, Z7, Z7
 	VPSLLQ     $0x08, Z8, Z8
-	VPXORQ     Z8, Z6, Z6
+	VPXORD     Z8, Z6, Z6
 	VSHUFI64X2 $0x4e, Z0, Z0, Z8
 	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+328(SB), Z9
-	VPXORQ     Z0, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z0, Z0
+	VPXORD     Z0, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z0, Z0
 	VSHUFI64X2 $0x4e, Z1, Z1, Z8
 	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+328(SB), Z9
-	VPXORQ     Z1, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z1, Z1
+	VPXORD     Z1, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z1, Z1
 	VSHUFI64X2 $0x4e, Z2, Z2, Z8
 	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+328(SB), Z9
-	VPXORQ     Z2, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z2, Z2
+	VPXORD     Z2, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z2, Z2
 	VSHUFI64X2 $0x4e, Z3, Z3, Z8
 	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+328(SB), Z9
-	VPXORQ     Z3, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z3, Z3
+	VPXORD     Z3, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z3, Z3
 	VSHUFI64X2 $0x4e, Z4, Z4, Z8
 	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+328(SB), Z9
-	VPXORQ     Z4, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z4, Z4
+	VPXORD     Z4, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z4, Z4
 	VSHUFI64X2 $0x4e, Z5, Z5, Z8
 	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+328(SB), Z9
-	VPXORQ     Z5, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z5, Z5
+	VPXORD     Z5, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z5, Z5
 	VSHUFI64X2 $0x4e, Z6, Z6, Z8
 	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+328(SB), Z9
-	VPXORQ     Z6, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z6, Z6
+	VPXORD     Z6, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z6, Z6
 	VSHUFI64X2 $0x4e, Z7, Z7, Z8
 	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+328(SB), Z9
-	VPXORQ     Z7, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z7, Z7
+	VPXORD     Z7, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z7, Z7
 	VPERMQ     $0x4e, Z0, Z8
 	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+520(SB), Z9
-	VPXORQ     Z0, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z0, Z0
+	VPXORD     Z0, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z0, Z0
 	VPERMQ     $0x4e, Z1, Z8
 	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+520(SB), Z9
-	VPXORQ     Z1, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z1, Z1
+	VPXORD     Z1, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z1, Z1
 	VPERMQ     $0x4e, Z2, Z8
 	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+520(SB), Z9
-	VPXORQ     Z2, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z2, Z2
+	VPXORD     Z2, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z2, Z2
 	VPERMQ     $0x4e, Z3, Z8
 	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+520(SB), Z9
-	VPXORQ     Z3, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z3, Z3
+	VPXORD     Z3, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z3, Z3
 	VPERMQ     $0x4e, Z4, Z8
 	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+520(SB), Z9
-	VPXORQ     Z4, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z4, Z4
+	VPXORD     Z4, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z4, Z4
 	VPERMQ     $0x4e, Z5, Z8
 	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+520(SB), Z9
-	VPXORQ     Z5, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z5, Z5
+	VPXORD     Z5, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z5, Z5
 	VPERMQ     $0x4e, Z6, Z8
 	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+520(SB), Z9
-	VPXORQ     Z6, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z6, Z6
+	VPXORD     Z6, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z6, Z6
 	VPERMQ     $0x4e, Z7, Z8
 	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+520(SB), Z9
-	VPXORQ     Z7, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z7, Z7
+	VPXORD     Z7, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z7, Z7
 	VPSHUFD    $0x4e, Z0, Z8
 	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+712(SB), Z9
-	VPXORQ     Z0, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z0, Z0
+	VPXORD     Z0, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z0, Z0
 	VPSHUFD    $0x4e, Z1, Z8
 	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+712(SB), Z9
-	VPXORQ     Z1, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z1, Z1
+	VPXORD     Z1, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z1, Z1
 	VPSHUFD    $0x4e, Z2, Z8
 	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+712(SB), Z9
-	VPXORQ     Z2, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z2, Z2
+	VPXORD     Z2, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z2, Z2
 	VPSHUFD    $0x4e, Z3, Z8
 	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+712(SB), Z9
-	VPXORQ     Z3, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z3, Z3
+	VPXORD     Z3, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z3, Z3
 	VPSHUFD    $0x4e, Z4, Z8
 	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+712(SB), Z9
-	VPXORQ     Z4, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z4, Z4
+	VPXORD     Z4, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z4, Z4
 	VPSHUFD    $0x4e, Z5, Z8
 	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+712(SB), Z9
-	VPXORQ     Z5, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z5, Z5
+	VPXORD     Z5, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z5, Z5
 	VPSHUFD    $0x4e, Z6, Z8
 	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+712(SB), Z9
-	VPXORQ     Z6, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z6, Z6
+	VPXORD     Z6, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z6, Z6
 	VPSHUFD    $0x4e, Z7, Z8
 	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
 	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
-	VPORQ      Z9, Z8, Z8
+	VPORD      Z9, Z8, Z8
 	VMOVDQU64  spinsConstants<>+712(SB), Z9
-	VPXORQ     Z7, Z8, Z8
-	VPANDNQ    Z8, Z9, Z9
-	VPXORQ     Z9, Z7, Z7
+	VPXORD     Z7, Z8, Z8
+	VPANDND    Z8, Z9, Z9
+	VPXORD     Z9, Z7, Z7
 	VMOVDQU64  Z0, (AX)
 	VMOVDQU64  Z1, 64(AX)
 	VMOVDQU64  Z2, 128(AX)

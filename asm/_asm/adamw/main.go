@@ -12,6 +12,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // The elements of adamWFactors.
@@ -30,21 +32,9 @@ const (
 	numFactors
 )
 
-// A width is a vector register size.
-type width struct {
-	suffix string
-	bytes  int
-	vector func() VecVirtual
-}
-
-var (
-	avx512 = width{"AVX512", 64, func() VecVirtual { return ZMM() }}
-	avx2   = width{"AVX2", 32, func() VecVirtual { return YMM() }}
-)
-
 func main() {
 	ConstraintExpr("amd64,!purego")
-	for _, w := range []width{avx512, avx2} {
+	for _, w := range []*ISA{AVX512, AVX2} {
 		adamWStep(w)
 		sumSquares(w)
 		accumulate(w)
@@ -55,14 +45,14 @@ func main() {
 
 // forBlocks emits a loop over blocks of count vectors. The body addresses
 // arrays as base[offset], with the offset in bytes.
-func forBlocks(name string, w width, n Register, count int, body func(offset Register)) {
+func forBlocks(name string, w *ISA, n Register, count int, body func(offset Register)) {
 	offset := GP64()
 	SHLQ(Imm(2), n)
 	XORQ(offset, offset)
 	JMP(LabelRef(name + "_next"))
 	Label(name + "_block")
 	body(offset)
-	ADDQ(Imm(uint64(count*w.bytes)), offset)
+	ADDQ(Imm(uint64(count*w.Bytes)), offset)
 	Label(name + "_next")
 	CMPQ(offset, n)
 	JB(LabelRef(name + "_block"))
@@ -72,10 +62,9 @@ func at(base, offset Register, displacement int) Mem {
 	return Mem{Base: base, Index: offset, Scale: 1, Disp: displacement}
 }
 
-func adamWStep(w width) {
-	TEXT("adamWStep"+w.suffix, NOSPLIT, "func(p, g, m, v, ema []float32, f *[11]float32)")
-	Doc("adamWStep" + w.suffix + " is adamWStepGeneric for a multiple of 16 parameters.")
-	Pragma("noescape")
+func adamWStep(w *ISA) {
+	w.Kernel("adamWStep", "func(p, g, m, v, ema []float32, f *[11]float32)",
+		"is adamWStepGeneric for a multiple of 16 parameters.")
 	p := Load(Param("p").Base(), GP64())
 	n := Load(Param("p").Len(), GP64())
 	g := Load(Param("g").Base(), GP64())
@@ -85,11 +74,11 @@ func adamWStep(w width) {
 	f := Load(Param("f"), GP64())
 	var factor [numFactors]VecVirtual
 	for i := range factor {
-		factor[i] = w.vector()
+		factor[i] = w.Vector()
 		VBROADCASTSS(Mem{Base: f, Disp: 4 * i}, factor[i])
 	}
 	forBlocks("step", w, n, 1, func(offset Register) {
-		grad, moment, square, param, t := w.vector(), w.vector(), w.vector(), w.vector(), w.vector()
+		grad, moment, square, param, t := w.Vector(), w.Vector(), w.Vector(), w.Vector(), w.Vector()
 		Comment("m = beta1 m + (1-beta1) g")
 		VMULPS(at(g, offset, 0), factor[gradScale], grad)
 		VMULPS(at(m, offset, 0), factor[beta1], moment)
@@ -127,42 +116,40 @@ func adamWStep(w width) {
 	RET()
 }
 
-func sumSquares(w width) {
-	TEXT("sumSquares"+w.suffix, NOSPLIT, "func(lanes *[32]float64, x []float32)")
-	Doc("sumSquares" + w.suffix + " is sumSquaresGeneric for a multiple of 32 elements.")
-	Pragma("noescape")
+func sumSquares(w *ISA) {
+	w.Kernel("sumSquares", "func(lanes *[32]float64, x []float32)",
+		"is sumSquaresGeneric for a multiple of 32 elements.")
 	lanes := Load(Param("lanes"), GP64())
 	x := Load(Param("x").Base(), GP64())
 	n := Load(Param("x").Len(), GP64())
-	sums := make([]VecVirtual, 32*8/w.bytes)
+	sums := make([]VecVirtual, 32*8/w.Bytes)
 	for i := range sums {
-		sums[i] = w.vector()
-		VMOVUPD(Mem{Base: lanes, Disp: i * w.bytes}, sums[i])
+		sums[i] = w.Vector()
+		VMOVUPD(Mem{Base: lanes, Disp: i * w.Bytes}, sums[i])
 	}
-	forBlocks("sum", w, n, 32*4/w.bytes, func(offset Register) {
+	forBlocks("sum", w, n, 32*4/w.Bytes, func(offset Register) {
 		for i, sum := range sums {
-			value := w.vector()
-			VCVTPS2PD(at(x, offset, i*w.bytes/2), value)
+			value := w.Vector()
+			VCVTPS2PD(at(x, offset, i*w.Bytes/2), value)
 			VMULPD(value, value, value)
 			VADDPD(value, sum, sum)
 		}
 	})
 	for i, sum := range sums {
-		VMOVUPD(sum, Mem{Base: lanes, Disp: i * w.bytes})
+		VMOVUPD(sum, Mem{Base: lanes, Disp: i * w.Bytes})
 	}
 	VZEROUPPER()
 	RET()
 }
 
-func accumulate(w width) {
-	TEXT("accumulate"+w.suffix, NOSPLIT, "func(dst, src []float32)")
-	Doc("accumulate" + w.suffix + " is accumulateGeneric for a multiple of 16 elements.")
-	Pragma("noescape")
+func accumulate(w *ISA) {
+	w.Kernel("accumulate", "func(dst, src []float32)",
+		"is accumulateGeneric for a multiple of 16 elements.")
 	dst := Load(Param("dst").Base(), GP64())
 	n := Load(Param("dst").Len(), GP64())
 	src := Load(Param("src").Base(), GP64())
 	forBlocks("add", w, n, 1, func(offset Register) {
-		sum := w.vector()
+		sum := w.Vector()
 		VMOVUPS(at(dst, offset, 0), sum)
 		VADDPS(at(src, offset, 0), sum, sum)
 		VMOVUPS(sum, at(dst, offset, 0))
@@ -173,33 +160,28 @@ func accumulate(w width) {
 
 // allFinite takes the largest pattern of the absolute values, as unsigned
 // integers: those of infinity and NaN are the largest of all.
-func allFinite(w width) {
-	TEXT("allFinite"+w.suffix, NOSPLIT, "func(x []float32) bool")
-	Doc("allFinite" + w.suffix + " is allFiniteGeneric for a multiple of 16 elements.")
-	Pragma("noescape")
+func allFinite(w *ISA) {
+	w.Kernel("allFinite", "func(x []float32) bool",
+		"is allFiniteGeneric for a multiple of 16 elements.")
 	x := Load(Param("x").Base(), GP64())
 	n := Load(Param("x").Len(), GP64())
-	absolute, largest := w.vector(), w.vector()
-	setAllBits(w, absolute)
+	absolute, largest := w.Vector(), w.Vector()
+	w.Ones(absolute)
 	VPSRLD(Imm(1), absolute, absolute)
-	zero(w, largest)
+	w.Clear(largest)
 	forBlocks("max", w, n, 1, func(offset Register) {
-		value := w.vector()
-		if w.bytes == 64 {
-			VPANDD(at(x, offset, 0), absolute, value)
-		} else {
-			VPAND(at(x, offset, 0), absolute, value)
-		}
+		value := w.Vector()
+		w.And(at(x, offset, 0), absolute, value)
 		VPMAXUD(value, largest, largest)
 	})
 	Comment("Finite patterns are below that of infinity, 0xff<<23.")
-	bits, infinity := GP32(), w.vector()
+	bits, infinity := GP32(), w.Vector()
 	MOVL(U32(0xff<<23), bits)
 	scalar := XMM()
 	VMOVD(bits, scalar)
 	VPBROADCASTD(scalar, infinity)
 	result := GP32()
-	if w.bytes == 64 {
+	if w.Wide() {
 		k := K()
 		VPCMPUD(Imm(5), infinity, largest, k) // largest >= infinity
 		KMOVW(k, result)
@@ -213,21 +195,4 @@ func allFinite(w width) {
 	Store(result.As8(), ReturnIndex(0))
 	VZEROUPPER()
 	RET()
-}
-
-// setAllBits sets all bits of a register.
-func setAllBits(w width, v VecVirtual) {
-	if w.bytes == 64 {
-		VPTERNLOGD(Imm(0xff), v, v, v)
-	} else {
-		VPCMPEQD(v, v, v)
-	}
-}
-
-func zero(w width, v VecVirtual) {
-	if w.bytes == 64 {
-		VPXORD(v, v, v)
-	} else {
-		VPXOR(v, v, v)
-	}
 }

@@ -8,12 +8,13 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 
-	"github.com/revgen/revgen/asm/_asm/internal/data"
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 const (
@@ -22,17 +23,12 @@ const (
 	most     = 4  // such rows of the widest layer
 )
 
-// An isa is a vector register size.
-type isa struct {
-	suffix string
-	lanes  int
-	vector func() VecVirtual
-}
+type isa struct{ *ISA }
 
 var (
-	avx512    = &isa{"AVX512", 16, func() VecVirtual { return ZMM() }}
-	avx2      = &isa{"AVX2", 8, func() VecVirtual { return YMM() }}
-	constants data.Pool
+	avx512    = &isa{AVX512}
+	avx2      = &isa{AVX2}
+	constants Pool
 )
 
 func main() {
@@ -53,65 +49,27 @@ func main() {
 	Generate()
 }
 
-// full returns a vector of one number.
-func (w *isa) full(x float64) Mem {
-	lanes := make([]uint32, w.lanes)
-	for i := range lanes {
-		lanes[i] = math.Float32bits(float32(x))
-	}
-	return constants.Vector32(lanes...)
-}
-
-func (w *isa) word(x uint32) Mem {
-	lanes := make([]uint32, w.lanes)
-	for i := range lanes {
-		lanes[i] = x
-	}
-	return constants.Vector32(lanes...)
-}
+// full returns a vector of one number, and word of one word.
+func (w *isa) full(x float64) Mem { return w.word(math.Float32bits(float32(x))) }
+func (w *isa) word(x uint32) Mem  { return constants.Vector32(slices.Repeat([]uint32{x}, w.Lanes())...) }
 
 func (w *isa) load(m Mem) VecVirtual {
-	v := w.vector()
+	v := w.Vector()
 	VMOVUPS(m, v)
 	return v
 }
 
 func (w *isa) zero() VecVirtual {
-	v := w.vector()
+	v := w.Vector()
 	VXORPS(v.AsY(), v.AsY(), v.AsY())
 	return v
-}
-
-func (w *isa) and(a Op, b, dst VecVirtual) {
-	if w == avx512 {
-		VPANDD(a, b, dst)
-	} else {
-		VPAND(a, b, dst)
-	}
-}
-
-func (w *isa) or(a Op, b, dst VecVirtual) {
-	if w == avx512 {
-		VPORD(a, b, dst)
-	} else {
-		VPOR(a, b, dst)
-	}
-}
-
-func (w *isa) xor(a Op, b, dst VecVirtual) {
-	if w == avx512 {
-		VPXORD(a, b, dst)
-	} else {
-		VPXOR(a, b, dst)
-	}
 }
 
 // indices emits the gathering of spins: a word's bits mask the numbers to which
 // the spin's value is added.
 func (w *isa) indices() {
-	TEXT("bitIndices"+w.suffix, NOSPLIT, "func(dst []uint16, state []uint64, sites []int32, scale int)")
-	Doc("bitIndices" + w.suffix + " is bitIndicesGeneric for at least one group of sites.")
-	Pragma("noescape")
+	w.Kernel("bitIndices", "func(dst []uint16, state []uint64, sites []int32, scale int)",
+		"is bitIndicesGeneric for at least one group of sites.")
 	dst := Load(Param("dst").Base(), GP64())
 	state := Load(Param("state").Base(), GP64())
 	sites := Load(Param("sites").Base(), GP64())
@@ -119,7 +77,7 @@ func (w *isa) indices() {
 	scale := Load(Param("scale"), GP64())
 	var value [4]VecVirtual
 	for j := range value {
-		value[j] = w.vector()
+		value[j] = w.Vector()
 		x := XMM()
 		VMOVD(scale.(GPVirtual).As32(), x)
 		VPBROADCASTW(x, value[j])
@@ -130,7 +88,7 @@ func (w *isa) indices() {
 		bit = w.load(constants.Vector32(0x00020001, 0x00080004, 0x00200010, 0x00800040, 0x02000100, 0x08000400, 0x20001000, 0x80004000))
 	}
 	Label("group")
-	parts := samples / (2 * w.lanes)
+	parts := samples / (2 * w.Lanes())
 	sum := make([]VecVirtual, parts)
 	for i := range sum {
 		sum[i] = w.zero()
@@ -146,7 +104,7 @@ func (w *isa) indices() {
 				VPADDW(value[j], sum[i], k, sum[i])
 				continue
 			}
-			v := w.vector()
+			v := w.Vector()
 			VPBROADCASTW(word, v)
 			VPAND(bit, v, v)
 			VPCMPEQW(bit, v, v)
@@ -155,7 +113,7 @@ func (w *isa) indices() {
 		}
 	}
 	for i, s := range sum {
-		VMOVUPS(s, Mem{Base: dst, Disp: 4 * w.lanes * i})
+		VMOVUPS(s, Mem{Base: dst, Disp: 4 * w.Lanes() * i})
 	}
 	ADDQ(U32(2*samples), dst)
 	ADDQ(Imm(16), sites)
@@ -175,13 +133,8 @@ type layer struct {
 	one, three          VecVirtual
 }
 
-func (l *layer) vectors() []VecVirtual {
-	v := make([]VecVirtual, l.lines*16/l.lanes)
-	for i := range v {
-		v[i] = l.vector()
-	}
-	return v
-}
+// hidden returns registers for a row.
+func (l *layer) hidden() []VecVirtual { return l.Vectors(l.lines * 16 / l.Lanes()) }
 
 // rows emits a loop over the groups of the sample at index b, with the row's
 // address in the body's hands.
@@ -210,13 +163,13 @@ func (l *layer) rows(name string, b GPVirtual, first bool, base GPVirtual, body 
 
 // sums emits the hidden layer's inputs.
 func (l *layer) sums(name string, b GPVirtual) []VecVirtual {
-	u := l.vectors()
+	u := l.hidden()
 	l.rows(name, b, true, l.tables, func(row Mem, first bool) {
 		for i, u := range u {
 			if first {
-				VMOVUPS(row.Offset(4*l.lanes*i), u)
+				VMOVUPS(row.Offset(4*l.Lanes()*i), u)
 			} else {
-				VADDPS(row.Offset(4*l.lanes*i), u, u)
+				VADDPS(row.Offset(4*l.Lanes()*i), u, u)
 			}
 		}
 	})
@@ -226,7 +179,7 @@ func (l *layer) sums(name string, b GPVirtual) []VecVirtual {
 // root emits y, an estimate of 1/√s with s = 1+u², and g = 3 − s y²: ½ y g is
 // the root after one Newton step.
 func (l *layer) root(u VecVirtual) (y, g VecVirtual) {
-	s, y := l.vector(), l.vector()
+	s, y := l.Vector(), l.Vector()
 	VMOVAPS(l.one, s)
 	VFMADD231PS(u, u, s)
 	if l.isa == avx512 {
@@ -254,10 +207,10 @@ func (w *isa) perceptron(body func(l *layer, name string)) {
 	for lines := most; lines > 0; lines-- {
 		Label(fmt.Sprintf("lines%d", lines))
 		l := &layer{isa: w, lines: lines, tables: tables, index: index, size: groups}
-		l.output = make([]VecVirtual, lines*16/w.lanes)
+		l.output = make([]VecVirtual, lines*16/w.Lanes())
 		for i := range l.output {
 			if w == avx512 {
-				l.output[i] = w.load(Mem{Base: output, Disp: 4 * w.lanes * i})
+				l.output[i] = w.load(Mem{Base: output, Disp: 4 * w.Lanes() * i})
 			}
 		}
 		l.one, l.three = w.load(w.full(1)), w.load(w.full(3))
@@ -268,20 +221,15 @@ func (w *isa) perceptron(body func(l *layer, name string)) {
 // logits emits the forward pass. A sample's sum is reduced to four numbers, and those
 // of sixteen samples together to one each.
 func (w *isa) logits() {
-	TEXT("bitLogits"+w.suffix, NOSPLIT, fmt.Sprintf("func(dst *[%d]float32, tables, output []float32, index []uint16, bias float32)", samples))
-	Doc("bitLogits" + w.suffix + " is bitLogitsGeneric for at least one group of spins.")
-	Pragma("noescape")
+	w.Kernel("bitLogits", fmt.Sprintf("func(dst *[%d]float32, tables, output []float32, index []uint16, bias float32)", samples),
+		"is bitLogitsGeneric for at least one group of spins.")
 	const together = 16
 	quarters := AllocLocal(16 * together)
 	output := GP64()
 	dst := Load(Param("dst"), GP64())
-	shift, err := Param("bias").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	order := make([]uint32, w.lanes)
+	order := make([]uint32, w.Lanes())
 	for i := range order { // sample l + lanes/4·k is in lane 4l+k
-		order[i] = uint32(i%(w.lanes/4)*4 + i/(w.lanes/4))
+		order[i] = uint32(i%(w.Lanes()/4)*4 + i/(w.Lanes()/4))
 	}
 	w.perceptron(func(l *layer, name string) {
 		if w == avx2 {
@@ -292,7 +240,7 @@ func (w *isa) logits() {
 		var pairs [2][2][]VecVirtual // of samples, the hidden layer's inputs
 		if w == avx512 {
 			for i := range pairs {
-				pairs[i] = [2][]VecVirtual{l.vectors(), l.vectors()}
+				pairs[i] = [2][]VecVirtual{l.hidden(), l.hidden()}
 			}
 			l.pair(name+"First", l.tables, b, pairs[0], gather)
 		}
@@ -323,30 +271,30 @@ func (w *isa) logits() {
 		TESTQ(U32(together-1), b)
 		JNZ(LabelRef(name))
 		Comment("Each four numbers sum to twice the logit without its bias.")
-		for first := 0; first < together; first += w.lanes {
+		for first := 0; first < together; first += w.Lanes() {
 			var z [4]VecVirtual
 			for i := range z {
-				at := quarters.Offset(16*first + 4*w.lanes*i)
+				at := quarters.Offset(16*first + 4*w.Lanes()*i)
 				if w == avx512 {
 					z[i] = w.load(at)
 					continue
 				}
 				z[i] = w.zero()
-				for k := range w.lanes / 4 { // as they were stored: a load of several stores waits for the cache
+				for k := range w.Lanes() / 4 { // as they were stored: a load of several stores waits for the cache
 					VINSERTF128(Imm(uint64(k)), at.Offset(16*k), z[i], z[i])
 				}
 			}
 			pair := func(a, b VecVirtual) VecVirtual {
-				low, high := w.vector(), w.vector()
+				low, high := w.Vector(), w.Vector()
 				VSHUFPS(Imm(0x88), b, a, low)
 				VSHUFPS(Imm(0xdd), b, a, high)
 				VADDPS(low, high, high)
 				return high
 			}
 			sum := pair(pair(z[0], z[1]), pair(z[2], z[3]))
-			permutation, bias := w.load(constants.Vector32(order...)), w.vector()
+			permutation, bias := w.load(constants.Vector32(order...)), w.Vector()
 			VPERMPS(sum, permutation, sum)
-			VBROADCASTSS(shift.Addr, bias)
+			VBROADCASTSS(Argument("bias"), bias)
 			VFMADD132PS(w.full(0.5), bias, sum)
 			VMOVUPS(sum, Mem{Base: dst, Disp: 4 * first})
 		}
@@ -377,7 +325,7 @@ func (l *layer) pair(name string, base, b GPVirtual, u [2][]VecVirtual, what int
 				m := Mem{Base: table, Index: row, Scale: 4, Disp: stride*q + lineSize*i}
 				switch {
 				case what == scatter:
-					sum := l.vector()
+					sum := l.Vector()
 					VADDPS(m, u, sum)
 					VMOVUPS(sum, m)
 				case first: // needs no sum
@@ -420,12 +368,12 @@ func (l *layer) activate(output GPVirtual, u ...[]VecVirtual) []VecVirtual {
 		for s := range u {
 			VMULPS(y[s], u[s][i], u[s][i])
 			VMULPS(g[s], u[s][i], u[s][i])
-			var weights Op = Mem{Base: output, Disp: 4 * l.lanes * i}
+			var weights Op = Mem{Base: output, Disp: 4 * l.Lanes() * i}
 			if l.isa == avx512 {
 				weights = l.output[i]
 			}
 			if i == 0 {
-				sums[s] = l.vector()
+				sums[s] = l.Vector()
 				VMULPS(weights, u[s][i], sums[s])
 			} else {
 				VFMADD231PS(weights, u[s][i], sums[s])
@@ -451,9 +399,8 @@ func quarter(v []VecVirtual) VecVirtual {
 // gradient emits the backward pass: the hidden layer once more, and histograms of its
 // derivatives over the groups' numbers.
 func (w *isa) gradient() {
-	TEXT("bitGradient"+w.suffix, NOSPLIT, fmt.Sprintf("func(dTables, dOutput, tables, output []float32, index []uint16, scale, residual *[%d]float32)", samples))
-	Doc("bitGradient" + w.suffix + " is bitGradientGeneric for at least one group of spins.")
-	Pragma("noescape")
+	w.Kernel("bitGradient", fmt.Sprintf("func(dTables, dOutput, tables, output []float32, index []uint16, scale, residual *[%d]float32)", samples),
+		"is bitGradientGeneric for at least one group of spins.")
 	histograms, scale, residual, dOutput, output := GP64(), GP64(), GP64(), GP64(), GP64()
 	Load(Param("dTables").Base(), histograms)
 	Load(Param("scale"), scale)
@@ -465,15 +412,15 @@ func (w *isa) gradient() {
 		}
 		var sums []VecVirtual
 		if w == avx512 {
-			sums = l.vectors()
+			sums = l.hidden()
 			for i, s := range sums {
-				VMOVUPS(Mem{Base: dOutput, Disp: 4 * w.lanes * i}, s)
+				VMOVUPS(Mem{Base: dOutput, Disp: 4 * w.Lanes() * i}, s)
 			}
 		}
 		// derive replaces the hidden layer's inputs, of a sample after b, by the
 		// derivatives with respect to them.
 		derive := func(u []VecVirtual, b GPVirtual, after int) {
-			e, c := w.vector(), w.vector()
+			e, c := w.Vector(), w.Vector()
 			VBROADCASTSS(Mem{Base: residual, Index: b, Scale: 4, Disp: 4 * after}, e)
 			VBROADCASTSS(Mem{Base: scale, Index: b, Scale: 4, Disp: 4 * after}, c)
 			VMULPS(c, e, e)
@@ -486,10 +433,10 @@ func (w *isa) gradient() {
 					VFMADD231PS(e, u, sums[i])
 					VMULPS(l.output[i], e, u)
 				} else {
-					at := Mem{Base: dOutput, Disp: 4 * w.lanes * i}
+					at := Mem{Base: dOutput, Disp: 4 * w.Lanes() * i}
 					VFMADD213PS(at, e, u)
 					VMOVUPS(u, at)
-					VMULPS(Mem{Base: output, Disp: 4 * w.lanes * i}, e, u)
+					VMULPS(Mem{Base: output, Disp: 4 * w.Lanes() * i}, e, u)
 				}
 				VMULPS(y, u, u)
 				VMULPS(y, y, y)
@@ -501,7 +448,7 @@ func (w *isa) gradient() {
 		if w == avx512 {
 			Comment("Of two pairs of samples, the rows of one are added up before the other's derivatives",
 				"go to the histograms: rows that are stored hold up the loads that follow.")
-			pairs := [2][2][]VecVirtual{{l.vectors(), l.vectors()}, {l.vectors(), l.vectors()}}
+			pairs := [2][2][]VecVirtual{{l.hidden(), l.hidden()}, {l.hidden(), l.hidden()}}
 			l.pair(name+"First", l.tables, b, pairs[0], gather)
 			Label(name)
 			for i, of := range []string{"Odd", "Even"} {
@@ -522,8 +469,8 @@ func (w *isa) gradient() {
 			derive(u, b, 0)
 			l.rows(name+"Histograms", b, false, histograms, func(row Mem, _ bool) {
 				for i, u := range u {
-					s := w.vector()
-					at := row.Offset(4 * w.lanes * i)
+					s := w.Vector()
+					at := row.Offset(4 * w.Lanes() * i)
 					VADDPS(at, u, s)
 					VMOVUPS(s, at)
 				}
@@ -533,7 +480,7 @@ func (w *isa) gradient() {
 			JB(LabelRef(name))
 		}
 		for i, s := range sums {
-			VMOVUPS(s, Mem{Base: dOutput, Disp: 4 * w.lanes * i})
+			VMOVUPS(s, Mem{Base: dOutput, Disp: 4 * w.Lanes() * i})
 		}
 		VZEROUPPER()
 		RET()
@@ -556,7 +503,7 @@ func (w *isa) strips(weights, tables, n, k GPVirtual, body func(at, table, size,
 	LEAQ(Mem{Base: weights, Index: offset, Scale: 1}, at)
 	LEAQ(Mem{Base: tables, Index: offset, Scale: 1}, table)
 	body(at, table, size, offset)
-	ADDQ(U32(uint32(4*w.lanes)), offset)
+	ADDQ(U32(uint32(4*w.Lanes())), offset)
 	CMPQ(offset, size)
 	JB(LabelRef("strip"))
 	LEAQ(Mem{Base: weights, Index: size, Scale: 4}, weights)
@@ -571,9 +518,8 @@ func (w *isa) strips(weights, tables, n, k GPVirtual, body func(at, table, size,
 
 // expand emits the filling of tables.
 func (w *isa) expand() {
-	TEXT("bitTables"+w.suffix, NOSPLIT, "func(tables, weights, bias []float32)")
-	Doc("bitTables" + w.suffix + " is bitTablesGeneric for at least one group.")
-	Pragma("noescape")
+	w.Kernel("bitTables", "func(tables, weights, bias []float32)",
+		"is bitTablesGeneric for at least one group.")
 	tables := Load(Param("tables").Base(), GP64()).(GPVirtual)
 	weights := Load(Param("weights").Base(), GP64()).(GPVirtual)
 	n := Load(Param("weights").Len(), GP64()).(GPVirtual)
@@ -581,18 +527,18 @@ func (w *isa) expand() {
 	k := Load(Param("bias").Len(), GP64()).(GPVirtual)
 	w.strips(weights, tables, n, k, func(at, table, size, offset GPVirtual) {
 		zero := w.zero()
-		base := w.vector()
+		base := w.Vector()
 		VMOVAPS(zero, base)
 		TESTQ(bias, bias)
 		JZ(LabelRef("later"))
 		VMOVUPS(Mem{Base: bias, Index: offset, Scale: 1}, base)
 		Label("later")
 		combine := func(base, a, b VecVirtual) (sums [4]VecVirtual) {
-			minus, plus := w.vector(), w.vector()
+			minus, plus := w.Vector(), w.Vector()
 			VSUBPS(a, base, minus)
 			VADDPS(a, base, plus)
 			for i := range sums {
-				sums[i] = w.vector()
+				sums[i] = w.Vector()
 				from := minus
 				if i&1 != 0 {
 					from = plus
@@ -613,14 +559,14 @@ func (w *isa) expand() {
 		low := combine(base, v[0], v[1])
 		high := combine(zero, v[2], v[3])
 		for i := range 16 {
-			row := w.vector()
+			row := w.Vector()
 			VADDPS(high[i>>2], low[i&3], row)
 			VMOVUPS(row, Mem{Base: table})
 			ADDQ(size, table)
 		}
 		Comment("Only the first group has the bias.")
 		last := GP64()
-		LEAQ(Mem{Base: offset, Disp: 4 * w.lanes}, last)
+		LEAQ(Mem{Base: offset, Disp: 4 * w.Lanes()}, last)
 		CMPQ(last, size)
 		JB(LabelRef("more"))
 		XORQ(bias, bias)
@@ -630,9 +576,8 @@ func (w *isa) expand() {
 
 // fold emits the derivatives of weights.
 func (w *isa) fold() {
-	TEXT("bitFold"+w.suffix, NOSPLIT, "func(weights, tables []float32, k int)")
-	Doc("bitFold" + w.suffix + " is bitFoldGeneric for at least one group.")
-	Pragma("noescape")
+	w.Kernel("bitFold", "func(weights, tables []float32, k int)",
+		"is bitFoldGeneric for at least one group.")
 	weights := Load(Param("weights").Base(), GP64()).(GPVirtual)
 	n := Load(Param("weights").Len(), GP64()).(GPVirtual)
 	tables := Load(Param("tables").Base(), GP64()).(GPVirtual)
@@ -650,7 +595,7 @@ func (w *isa) fold() {
 		}
 		for _, s := range [][4]VecVirtual{low, high} {
 			for _, order := range [2][4]int{{1, 3, 0, 2}, {2, 3, 0, 1}} {
-				up, down := w.vector(), w.vector()
+				up, down := w.Vector(), w.Vector()
 				VADDPS(s[order[1]], s[order[0]], up)
 				VADDPS(s[order[3]], s[order[2]], down)
 				VSUBPS(down, up, up)
@@ -689,8 +634,8 @@ func (w *isa) decay(x []VecVirtual) []VecVirtual {
 	t, n := make([]VecVirtual, len(x)), make([]VecVirtual, len(x))
 	const high = 0x1.62e3p-1
 	for k := range x {
-		t[k], n[k] = w.vector(), w.vector()
-		w.or(w.word(1<<31), x[k], t[k])
+		t[k], n[k] = w.Vector(), w.Vector()
+		w.Or(w.word(1<<31), x[k], t[k])
 		VMAXPS(w.full(-87), t[k], t[k])
 		VMULPS(w.full(math.Log2E), t[k], n[k])
 		if w == avx512 {
@@ -718,7 +663,7 @@ func (w *isa) numbers(state, sites, n GPVirtual) []VecVirtual {
 	if w == avx2 {
 		bit = w.load(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128))
 	}
-	sums := make([]VecVirtual, samples/w.lanes)
+	sums := make([]VecVirtual, samples/w.Lanes())
 	for i := range sums {
 		sums[i] = w.zero()
 	}
@@ -728,13 +673,13 @@ func (w *isa) numbers(state, sites, n GPVirtual) []VecVirtual {
 	site := GP64()
 	MOVLQSX(Mem{Base: sites}, site)
 	for i, sum := range sums {
-		word := Mem{Base: state, Index: site, Scale: 8, Disp: w.lanes / 8 * i}
+		word := Mem{Base: state, Index: site, Scale: 8, Disp: w.Lanes() / 8 * i}
 		if w == avx512 {
 			k := K()
 			KMOVW(word, k)
 			VPADDD(value, sum, k, sum)
 		} else {
-			v := w.vector()
+			v := w.Vector()
 			VPBROADCASTB(word, v)
 			VPAND(bit, v, v)
 			VPCMPEQD(bit, v, v)
@@ -754,9 +699,8 @@ func (w *isa) numbers(state, sites, n GPVirtual) []VecVirtual {
 // numbers with the highest bit inverted where there is no other comparison. A table
 // that fits into a vector is looked up there.
 func (w *isa) draw() {
-	TEXT("bitDraw"+w.suffix, NOSPLIT, fmt.Sprintf("func(thresholds []uint32, state []uint64, sites []int32, words *[%d]uint32) (spins uint64)", samples))
-	Doc("bitDraw" + w.suffix + " is bitDrawGeneric.")
-	Pragma("noescape")
+	w.Kernel("bitDraw", fmt.Sprintf("func(thresholds []uint32, state []uint64, sites []int32, words *[%d]uint32) (spins uint64)", samples),
+		"is bitDrawGeneric.")
 	state := Load(Param("state").Base(), GP64()).(GPVirtual)
 	sites := Load(Param("sites").Base(), GP64()).(GPVirtual)
 	left := Load(Param("sites").Len(), GP64()).(GPVirtual)
@@ -766,19 +710,19 @@ func (w *isa) draw() {
 	spins := GP64()
 	XORQ(spins, spins)
 	compare := func(part int, t VecVirtual) {
-		at, bits := Mem{Base: words, Disp: 4 * w.lanes * part}, GP64()
+		at, bits := Mem{Base: words, Disp: 4 * w.Lanes() * part}, GP64()
 		if w == avx512 {
 			less := K()
 			VPCMPUD(Imm(6), at, t, less) // threshold > word
 			KMOVW(less, bits.As32())
 		} else {
-			word, top := w.vector(), w.load(w.word(1<<31))
+			word, top := w.Vector(), w.load(w.word(1<<31))
 			VPXOR(top, t, t)
 			VPXOR(at, top, word)
 			VPCMPGTD(word, t, t)
 			VMOVMSKPS(t, bits.As32())
 		}
-		SHLQ(Imm(uint64(w.lanes*part)), bits)
+		SHLQ(Imm(uint64(w.Lanes()*part)), bits)
 		ORQ(bits, spins)
 	}
 	if w == avx512 {
@@ -786,13 +730,13 @@ func (w *isa) draw() {
 		CMPQ(n, Imm(4))
 		JA(LabelRef("gather"))
 		Comment("As many of 16 numbers as there are")
-		size, all, within, table := Load(Param("thresholds").Len(), GP64()), GP64(), K(), w.vector()
+		size, all, within, table := Load(Param("thresholds").Len(), GP64()), GP64(), K(), w.Vector()
 		MOVQ(I32(-1), all)
 		BZHIQ(size, all, all)
 		KMOVW(all.As32(), within)
 		VMOVDQU32_Z(Mem{Base: thresholds}, within, table)
 		for part, i := range numbers {
-			t := w.vector()
+			t := w.Vector()
 			VPERMD(table, i, t)
 			compare(part, t)
 		}
@@ -802,18 +746,10 @@ func (w *isa) draw() {
 		Label("gather")
 	}
 	for part, i := range numbers {
-		t := w.vector()
-		w.xor(t, t, t)
+		t := w.Vector()
+		w.Xor(t, t, t)
 		at := Mem{Base: thresholds, Index: i, Scale: 4}
-		if w == avx512 {
-			all := K()
-			KXNORW(all, all, all)
-			VPGATHERDD(at, all, t)
-		} else {
-			all := w.vector()
-			VPCMPEQD(all, all, all)
-			VPGATHERDD(all, at, t)
-		}
+		w.Gather(VPGATHERDD, at, t)
 		compare(part, t)
 	}
 	Store(spins, ReturnIndex(0))
@@ -825,13 +761,12 @@ func (w *isa) draw() {
 // the table's rows, and in these a search by halves.
 func (w *isa) categories() {
 	const strips = 4
-	TEXT("categoryDraw"+w.suffix, NOSPLIT, fmt.Sprintf("func(dst *[%[1]d]byte, thresholds []uint32, rows, levels, last int, state []byte, sites, strides []int32, words *[%[1]d]uint32)", samples))
-	Doc("categoryDraw" + w.suffix + " is categoryDrawGeneric.")
-	Pragma("noescape")
+	w.Kernel("categoryDraw", fmt.Sprintf("func(dst *[%[1]d]byte, thresholds []uint32, rows, levels, last int, state []byte, sites, strides []int32, words *[%[1]d]uint32)", samples),
+		"is categoryDrawGeneric.")
 	dst, words := Load(Param("dst"), GP64()), Load(Param("words"), GP64())
 	state, table := Load(Param("state").Base(), GP64()), Load(Param("thresholds").Base(), GP64())
 	every := func(param string) (v VecVirtual) { // of the vector, a number
-		x, v := XMM(), w.vector()
+		x, v := XMM(), w.Vector()
 		VMOVD(Load(Param(param), GP64()).(GPVirtual).As32(), x)
 		VPBROADCASTD(x, v)
 		return v
@@ -839,7 +774,7 @@ func (w *isa) categories() {
 	last, rows, left := every("last"), every("rows"), GP64()
 	one := w.load(w.word(1))
 	VPSUBD(one, rows, rows) // the last row
-	MOVQ(U32(uint64(samples/(strips*w.lanes))), left)
+	MOVQ(U32(uint64(samples/(strips*w.Lanes()))), left)
 
 	Label("strips")
 	var at, drawn [strips]VecVirtual
@@ -851,13 +786,13 @@ func (w *isa) categories() {
 	TESTQ(n, n)
 	JZ(LabelRef("numbered"))
 	Label("site")
-	site, stride := GP64(), w.vector()
+	site, stride := GP64(), w.Vector()
 	MOVLQSX(Mem{Base: sites}, site)
 	SHLQ(Imm(3), site)
 	VPBROADCASTD(Mem{Base: strides}, stride)
 	for i := range at {
-		x := w.vector()
-		VPMOVZXBD(Mem{Base: state, Index: site, Scale: 8, Disp: w.lanes * i}, x)
+		x := w.Vector()
+		VPMOVZXBD(Mem{Base: state, Index: site, Scale: 8, Disp: w.Lanes() * i}, x)
 		VPMULLD(stride, x, x)
 		VPADDD(x, at[i], at[i])
 	}
@@ -868,10 +803,10 @@ func (w *isa) categories() {
 
 	Label("numbered")
 	Comment("A row is of one number less than 2 to the power of levels, and half of that is where the search begins.")
-	levels, power, half, middle := Load(Param("levels"), GP64()), XMM(), w.vector(), GP64()
+	levels, power, half, middle := Load(Param("levels"), GP64()), XMM(), w.Vector(), GP64()
 	VMOVD(levels.(GPVirtual).As32(), power)
 	for i := range at {
-		x := w.vector()
+		x := w.Vector()
 		VPMINUD(rows, at[i], at[i])
 		VPSLLD(power, at[i], x)
 		VPSUBD(at[i], x, at[i])
@@ -882,7 +817,7 @@ func (w *isa) categories() {
 	VMOVD(half.(VecVirtual).AsX(), middle.As32())
 	LEAQ(Mem{Base: table, Index: middle, Scale: 4, Disp: -4}, middle)
 	for i := range at {
-		t, entries, word := w.zero(), Mem{Base: middle, Index: at[i], Scale: 4}, Mem{Base: words, Disp: 4 * w.lanes * i}
+		t, entries, word := w.zero(), Mem{Base: middle, Index: at[i], Scale: 4}, Mem{Base: words, Disp: 4 * w.Lanes() * i}
 		if w == avx512 {
 			all := K()
 			KXNORW(all, all, all)
@@ -892,7 +827,7 @@ func (w *isa) categories() {
 			VPADDD(half, drawn[i], all, drawn[i])
 			continue
 		}
-		all := w.vector()
+		all := w.Vector()
 		VPCMPEQD(all, all, all)
 		VPGATHERDD(all, entries, t)
 		VPMAXUD(word, t, t)
@@ -908,7 +843,7 @@ func (w *isa) categories() {
 	for i := range drawn {
 		VPMINUD(last, drawn[i], drawn[i])
 		if w == avx512 {
-			VPMOVDB(drawn[i], Mem{Base: dst, Disp: w.lanes * i})
+			VPMOVDB(drawn[i], Mem{Base: dst, Disp: w.Lanes() * i})
 		}
 	}
 	if w == avx2 {
@@ -919,9 +854,9 @@ func (w *isa) categories() {
 		VPERMD(drawn[0], order, drawn[0])
 		VMOVUPS(drawn[0], Mem{Base: dst})
 	}
-	ADDQ(U32(uint32(strips*w.lanes)), state)
-	ADDQ(U32(uint32(strips*w.lanes)), dst)
-	ADDQ(U32(uint32(4*strips*w.lanes)), words)
+	ADDQ(U32(uint32(strips*w.Lanes())), state)
+	ADDQ(U32(uint32(strips*w.Lanes())), dst)
+	ADDQ(U32(uint32(4*strips*w.Lanes())), words)
 	DECQ(left)
 	JNZ(LabelRef("strips"))
 	VZEROUPPER()
@@ -930,27 +865,22 @@ func (w *isa) categories() {
 
 // lookup emits sums of a table's numbers.
 func (w *isa) lookup() {
-	TEXT("bitLookup"+w.suffix, NOSPLIT, fmt.Sprintf("func(dst *[%d]float64, table []float64, scale float64, state []uint64, sites []int32)", samples))
-	Doc("bitLookup" + w.suffix + " is bitLookupGeneric.")
-	Pragma("noescape")
+	w.Kernel("bitLookup", fmt.Sprintf("func(dst *[%d]float64, table []float64, scale float64, state []uint64, sites []int32)", samples),
+		"is bitLookupGeneric.")
 	state := Load(Param("state").Base(), GP64()).(GPVirtual)
 	sites := Load(Param("sites").Base(), GP64()).(GPVirtual)
 	left := Load(Param("sites").Len(), GP64()).(GPVirtual)
 	numbers := w.numbers(state, sites, left)
 	dst, table := Load(Param("dst"), GP64()), Load(Param("table").Base(), GP64())
-	factor, err := Param("scale").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	scale := w.vector()
-	VBROADCASTSD(factor.Addr, scale)
+	scale := w.Vector()
+	VBROADCASTSD(Argument("scale"), scale)
 	ones := GP64()
 	if w == avx512 {
 		MOVQ(I32(-1), ones)
 	}
 	for part, i := range numbers {
 		for half := range 2 {
-			sum, at := w.zero(), Mem{Base: dst, Disp: 8*w.lanes*part + 4*w.lanes*half}
+			sum, at := w.zero(), Mem{Base: dst, Disp: 8*w.Lanes()*part + 4*w.Lanes()*half}
 			if w == avx512 {
 				index, all := i.AsY(), K()
 				if half == 1 {
@@ -984,9 +914,8 @@ func (w *isa) score(draw bool) {
 	if draw {
 		name, last = "heatBath", fmt.Sprintf("words *[%d]uint32) (spins uint64)", samples)
 	}
-	TEXT(name+w.suffix, NOSPLIT, fmt.Sprintf("func(logq *[%d]float64, residual, logits *[%d]float32, %s", samples, samples, last))
-	Doc(name + w.suffix + " is " + name + "Generic up to rounding.")
-	Pragma("noescape")
+	w.Kernel(name, fmt.Sprintf("func(logq *[%d]float64, residual, logits *[%d]float32, %s", samples, samples, last),
+		"is "+name+"Generic up to rounding.")
 	logq := Load(Param("logq"), GP64())
 	residual := Load(Param("residual"), GP64())
 	logits := Load(Param("logits"), GP64())
@@ -1006,30 +935,30 @@ func (w *isa) score(draw bool) {
 	if w == avx512 {
 		side = 4
 	}
-	for first := 0; first < samples; first += side * w.lanes {
+	for first := 0; first < samples; first += side * w.Lanes() {
 		x, up, sum, t := make([]VecVirtual, side), make([]VecVirtual, side), make([]VecVirtual, side), make([]VecVirtual, side)
 		at := func(base Register, bytes, k int) Mem {
-			return Mem{Base: base, Disp: bytes * (first + k*w.lanes)}
+			return Mem{Base: base, Disp: bytes * (first + k*w.Lanes())}
 		}
 		for k := range x {
 			x[k] = w.load(at(logits, 4, k))
 		}
 		z, one := w.decay(x), w.load(w.full(1))
 		for k, z := range z {
-			sum[k] = w.vector()
+			sum[k] = w.Vector()
 			VADDPS(one, z, sum[k])
 		}
 		for k, x := range x {
-			up[k], t[k] = w.vector(), w.vector()
+			up[k], t[k] = w.Vector(), w.Vector()
 			if draw {
-				p, word, bits := w.vector(), w.vector(), GP64()
+				p, word, bits := w.Vector(), w.Vector(), GP64()
 				VDIVPS(sum[k], z[k], p)
 				VMULPS(w.full(1<<31), p, p)
 				VCVTTPS2DQ(p, p)
 				VMOVUPS(at(words, 4, k), word)
 				VPSRLD(Imm(1), word, word)
 				VPSUBD(p, word, word) // negative where the less likely spin is drawn
-				w.xor(x, word, word)  // of the sign opposite to the logit's
+				w.Xor(x, word, word)  // of the sign opposite to the logit's
 				if w == avx512 {
 					k1 := K()
 					VPMOVD2M(word, k1)
@@ -1039,7 +968,7 @@ func (w *isa) score(draw bool) {
 					VMOVMSKPS(word, bits.As32())
 					VPANDN(sign, word, up[k])
 				}
-				SHLQ(Imm(uint64(first+k*w.lanes)), bits)
+				SHLQ(Imm(uint64(first+k*w.Lanes())), bits)
 				ORQ(bits, spins)
 			} else {
 				if w == avx512 {
@@ -1053,9 +982,9 @@ func (w *isa) score(draw bool) {
 					VPCMPEQD(bit, up[k], up[k])
 					VPAND(sign, up[k], up[k])
 				}
-				SHRQ(Imm(uint64(w.lanes)), spins)
+				SHRQ(Imm(uint64(w.Lanes())), spins)
 			}
-			w.xor(up[k], x, t[k])
+			w.Xor(up[k], x, t[k])
 		}
 		Comment("up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.",
 			"The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.")
@@ -1063,7 +992,7 @@ func (w *isa) score(draw bool) {
 		skip := fmt.Sprintf("noResidual%d", first)
 		JZ(LabelRef(skip))
 		for k, t := range t {
-			top := w.vector()
+			top := w.Vector()
 			if w == avx512 {
 				negative := K()
 				VPMOVD2M(t, negative)
@@ -1072,15 +1001,15 @@ func (w *isa) score(draw bool) {
 				VBLENDVPS(t, z[k], one, top)
 			}
 			VDIVPS(sum[k], top, top)
-			w.xor(sign, up[k], up[k])
-			w.xor(up[k], top, top)
+			w.Xor(sign, up[k], up[k])
+			w.Xor(up[k], top, top)
 			VMOVUPS(top, at(residual, 4, k))
 		}
 		Label(skip)
 		Comment("ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1")
 		r, more := make([]VecVirtual, side), make([]VecVirtual, side)
 		for k, z := range z {
-			r[k], more[k] = w.vector(), w.vector()
+			r[k], more[k] = w.Vector(), w.Vector()
 			if w == avx512 {
 				k1 := K()
 				VMOVAPS(z, r[k])
@@ -1089,7 +1018,7 @@ func (w *isa) score(draw bool) {
 				VMULPS(w.full(0.5), more[k], k1, r[k])
 				VMOVUPS_Z(w.full(math.Ln2), k1, more[k])
 			} else {
-				mask := w.vector()
+				mask := w.Vector()
 				VCMPPS(Imm(14), w.full(math.Sqrt2-1), z, mask)
 				VSUBPS(one, z, more[k])
 				VMULPS(w.full(0.5), more[k], more[k])
@@ -1105,7 +1034,7 @@ func (w *isa) score(draw bool) {
 			w.maxZero(t[k])
 			VADDPS(t[k], p, p)
 			for half := range 2 {
-				part, wide, at := YMM(), w.vector(), at(logq, 8, k).Offset(4*w.lanes*half)
+				part, wide, at := YMM(), w.Vector(), at(logq, 8, k).Offset(4*w.Lanes()*half)
 				if w == avx512 {
 					VEXTRACTF64X4(Imm(uint64(half)), p, part)
 					VCVTPS2PD(part, wide)
@@ -1113,7 +1042,7 @@ func (w *isa) score(draw bool) {
 					VEXTRACTF128(Imm(uint64(half)), p, part.AsX())
 					VCVTPS2PD(part.AsX(), wide)
 				}
-				old := w.vector()
+				old := w.Vector()
 				VMOVUPD(at, old)
 				VSUBPD(wide, old, old)
 				VMOVUPD(old, at)

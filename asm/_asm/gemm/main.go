@@ -7,6 +7,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 func main() {
@@ -25,19 +27,16 @@ func main() {
 
 // An isa is an instruction set with the tile heights that fill its registers.
 type isa struct {
-	suffix  string
-	bytes   int // of a vector
+	*ISA
 	groups  []group
 	vectors int   // per panel
 	dots    []int // rows of a tile of 1, 2, ... dot products per row
-	vector  func() VecVirtual
 }
 
 var (
 	avx512 = isa{
-		suffix: "AVX512", bytes: 64, vectors: 1,
-		dots:   []int{16, 8, 5, 4, 3, 2, 2, 2, 2},
-		vector: func() VecVirtual { return ZMM() },
+		ISA: AVX512, vectors: 1,
+		dots: []int{16, 8, 5, 4, 3, 2, 2, 2, 2},
 		groups: []group{
 			{panels: 4, heights: []int{6, 4, 2, 1}, fewRows: true},
 			{panels: 3, heights: []int{9, 8, 4, 2, 1}, last: true, fewRows: true},
@@ -46,9 +45,8 @@ var (
 		},
 	}
 	avx2 = isa{
-		suffix: "AVX2", bytes: 32, vectors: 2,
-		dots:   []int{8, 4, 2, 2, 2, 2, 1, 1, 1},
-		vector: func() VecVirtual { return YMM() },
+		ISA: AVX2, vectors: 2,
+		dots: []int{8, 4, 2, 2, 2, 2, 1, 1, 1},
 		groups: []group{
 			{panels: 2, heights: []int{2, 1}, fewRows: true, full: true},
 			{panels: 1, heights: []int{6, 4, 3, 2, 1}, full: true},
@@ -84,7 +82,7 @@ func (t *tail) set(width Register) {
 	MOVQ(U32(panel), limit)
 	CMPQ(width, limit)
 	CMOVQGT(limit, width)
-	if t.bytes == 64 {
+	if t.Bytes == 64 {
 		ones := GP32()
 		MOVL(U32(1<<panel-1), ones)
 		BZHIL(width.(GP).As32(), ones, ones)
@@ -97,13 +95,13 @@ func (t *tail) set(width Register) {
 	SUBQ(width, limit)
 	t.vectors = []Register{YMM(), YMM()}
 	for v, m := range t.vectors {
-		VMOVUPS(Mem{Base: table, Index: limit, Scale: 4, Disp: v * t.bytes}, m)
+		VMOVUPS(Mem{Base: table, Index: limit, Scale: 4, Disp: v * t.Bytes}, m)
 	}
 }
 
 // load reads vector v of the panel, with zeros beyond the columns.
 func (t *tail) load(m Mem, v int, dst Register) {
-	if t.bytes == 64 {
+	if t.Bytes == 64 {
 		VMOVUPS_Z(m, t.word, dst)
 	} else {
 		VMASKMOVPS(m, t.vectors[v], dst)
@@ -112,7 +110,7 @@ func (t *tail) load(m Mem, v int, dst Register) {
 
 // store writes vector v of the panel, and nothing beyond the columns.
 func (t *tail) store(src Register, v int, m Mem) {
-	if t.bytes == 64 {
+	if t.Bytes == 64 {
 		VMOVUPS(src, t.word, m)
 	} else {
 		VMASKMOVPS(src, t.vectors[v], m)
@@ -135,12 +133,4 @@ func maskTable() Mem {
 		}
 	}
 	return masks
-}
-
-func broadcastParam(name string, dst VecVirtual) {
-	b, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	VBROADCASTSS(b.Addr, dst)
 }

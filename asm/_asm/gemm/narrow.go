@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // A narrow product, forward or backward, has n outputs per row, which are dot
@@ -32,12 +34,11 @@ type narrow struct {
 
 func narrowProduct(isa isa) {
 	w := &narrow{isa: isa}
-	TEXT("denseNarrow"+isa.suffix, NOSPLIT, "func(c, a, b []float32, bias *[32]float32, act []float32, rows, k, n int, slope float32)")
-	Doc("denseNarrow"+isa.suffix+" computes a product of 1 to 9 columns:", "",
+	isa.Kernel("denseNarrow", "func(c, a, b []float32, bias *[32]float32, act []float32, rows, k, n int, slope float32)",
+		"computes a product of 1 to 9 columns:", "",
 		"\tsum = bias[o] + sum_i a[r*k+i] * b[o*k+i]",
 		"\tif act == nil { c[r*n+o] = leaky(sum) } else { c[r*n+o] = sum · leaky'(act[r*n+o]) }", "",
 		"bias repeats itself after n elements. rows and k are positive.")
-	Pragma("noescape")
 	w.a = Load(Param("a").Base(), GP64())
 	w.b = Load(Param("b").Base(), GP64())
 	w.c = Load(Param("c").Base(), GP64())
@@ -47,7 +48,7 @@ func narrowProduct(isa isa) {
 	Load(Param("k"), w.lda)
 	width := GP64()
 	MOVQ(w.lda, width)
-	ANDQ(Imm(uint64(isa.bytes/4-1)), width)
+	ANDQ(Imm(uint64(isa.Bytes/4-1)), width)
 	w.rest = tail{isa: isa}
 	w.rest.set(width)
 	SHLQ(Imm(2), w.lda)
@@ -84,26 +85,26 @@ func (w *narrow) tile(h int, label string) {
 	c := make([][]VecVirtual, h)
 	for r := range c {
 		for range w.n {
-			v := w.vector()
+			v := w.Vector()
 			VXORPS(v, v, v)
 			c[r] = append(c[r], v)
 		}
 	}
 	a, b, end := w.bases(w.a, h), w.bases(w.b, w.n), GP64()
 	MOVQ(w.lda, end)
-	ANDQ(I32(int32(-w.bytes)), end)
+	ANDQ(I32(int32(-w.Bytes)), end)
 	ADDQ(a[0], end)
 	JMP(LabelRef(label + "_check"))
 	Label(label + "_k")
 	w.step(c, a, b, func(m Mem, dst Register) { VMOVUPS(m, dst) })
 	for _, r := range append(a, b...) {
-		ADDQ(Imm(uint64(w.bytes)), r)
+		ADDQ(Imm(uint64(w.Bytes)), r)
 	}
 	Label(label + "_check")
 	CMPQ(a[0], end)
 	JNE(LabelRef(label + "_k"))
 
-	TESTQ(U32(uint32(w.bytes-4)), w.lda)
+	TESTQ(U32(uint32(w.Bytes-4)), w.lda)
 	JZ(LabelRef(label + "_sum"))
 	w.step(c, a, b, func(m Mem, dst Register) { w.rest.load(m, 0, dst) })
 	Label(label + "_sum")
@@ -115,7 +116,7 @@ func (w *narrow) tile(h int, label string) {
 	for _, row := range c {
 		sums = append(sums, row...)
 	}
-	for lanes, first := w.bytes/4, 0; first < len(sums); first += lanes {
+	for lanes, first := w.Bytes/4, 0; first < len(sums); first += lanes {
 		outputs := min(lanes, len(sums)-first)
 		w.epilogue(w.sumLanes(sums[first:][:outputs]), fmt.Sprintf("%s_first%d", label, first), first, outputs)
 	}
@@ -125,7 +126,7 @@ func (w *narrow) tile(h int, label string) {
 // waits in registers for the rows of the other.
 func (w *narrow) step(c [][]VecVirtual, a, b []Register, load func(Mem, Register)) {
 	loadRow := func(bases []Register, r int) VecVirtual {
-		v := w.vector()
+		v := w.Vector()
 		load(w.row(bases, r), v)
 		return v
 	}
@@ -192,7 +193,7 @@ func (w *narrow) sumLanes(level []VecVirtual) VecVirtual {
 			if i+1 < len(level) {
 				second = level[i+1]
 			}
-			l, h := w.vector(), w.vector()
+			l, h := w.Vector(), w.Vector()
 			low(second, first, l)
 			high(second, first, h)
 			VADDPS(h, l, l)
@@ -206,7 +207,7 @@ func (w *narrow) sumLanes(level []VecVirtual) VecVirtual {
 	combine(
 		func(b, a, dst VecVirtual) { VUNPCKLPD(b, a, dst) },
 		func(b, a, dst VecVirtual) { VUNPCKHPD(b, a, dst) })
-	if w.bytes == 32 {
+	if w.Bytes == 32 {
 		combine(
 			func(b, a, dst VecVirtual) { VPERM2F128(Imm(0x20), b, a, dst) },
 			func(b, a, dst VecVirtual) { VPERM2F128(Imm(0x31), b, a, dst) })
@@ -225,14 +226,14 @@ func (w *narrow) sumLanes(level []VecVirtual) VecVirtual {
 func (w *narrow) epilogue(x VecVirtual, label string, first, outputs int) {
 	t := tail{isa: w.isa}
 	load, store := func(m Mem, dst Register) { VMOVUPS(m, dst) }, func(src Register, m Mem) { VMOVUPS(src, m) }
-	if 4*outputs < w.bytes {
+	if 4*outputs < w.Bytes {
 		width := GP64()
 		MOVQ(U32(uint32(outputs)), width)
 		t.set(width)
 		load, store = func(m Mem, dst Register) { t.load(m, 0, dst) }, func(src Register, m Mem) { t.store(src, 0, m) }
 	}
-	slope, zero, act := w.vector(), w.vector(), w.vector()
-	broadcastParam("slope", slope)
+	slope, zero, act := w.Vector(), w.Vector(), w.Vector()
+	VBROADCASTSS(Argument("slope"), slope)
 	VXORPS(zero, zero, zero)
 	bias := Load(Param("bias"), GP64())
 	VADDPS(Mem{Base: bias, Disp: 4 * first}, x, x)
@@ -242,12 +243,12 @@ func (w *narrow) epilogue(x VecVirtual, label string, first, outputs int) {
 	load(Mem{Base: w.act}, act)
 	ADDQ(Imm(uint64(4*outputs)), w.act)
 	Label(label + "_leaky")
-	if w.bytes == 64 {
+	if w.Bytes == 64 {
 		negative := K()
 		VCMPPS(Imm(notGreater), zero, act, negative)
 		VMULPS(slope, x, negative, x)
 	} else {
-		scaled := w.vector()
+		scaled := w.Vector()
 		VMULPS(slope, x, scaled)
 		VCMPPS(Imm(greater), zero, act, act)
 		VBLENDVPS(act, x, scaled, x)

@@ -9,17 +9,16 @@ import (
 // packPanel generates the transposition of 16 rows of w into a panel, in
 // squares of as many rows and columns as a vector has lanes.
 func packPanel(isa isa) {
-	TEXT("packPanel"+isa.suffix, NOSPLIT, "func(panel, w []float32, stride, columns int)")
-	Doc("packPanel"+isa.suffix+" transposes 16 rows of w, stride apart:", "",
+	isa.Kernel("packPanel", "func(panel, w []float32, stride, columns int)",
+		"transposes 16 rows of w, stride apart:", "",
 		"\tpanel[c*16+r] = w[r*stride+c] for r < 16, c < columns", "",
 		"columns is a multiple of 16.")
-	Pragma("noescape")
 	panelPtr := Load(Param("panel").Base(), GP64())
 	w := Load(Param("w").Base(), GP64())
 	stride := Load(Param("stride"), GP64())
 	columns := Load(Param("columns"), GP64())
 	SHLQ(Imm(2), stride)
-	lanes := isa.bytes / 4
+	lanes := isa.Bytes / 4
 	JMP(LabelRef("check"))
 	Label("square")
 	row := GP64()
@@ -27,7 +26,7 @@ func packPanel(isa isa) {
 	for half := 0; half < panel; half += lanes {
 		rows := make([]VecVirtual, lanes)
 		for r := range rows {
-			rows[r] = isa.vector()
+			rows[r] = isa.Vector()
 			VMOVUPS(Mem{Base: row}, rows[r])
 			ADDQ(stride, row)
 		}
@@ -35,7 +34,7 @@ func packPanel(isa isa) {
 			VMOVUPS(v, Mem{Base: panelPtr, Disp: c*panelBytes + 4*half})
 		}
 	}
-	ADDQ(Imm(uint64(isa.bytes)), w)
+	ADDQ(Imm(uint64(isa.Bytes)), w)
 	ADDQ(U32(uint32(lanes*panelBytes)), panelPtr)
 	SUBQ(Imm(uint64(lanes)), columns)
 	Label("check")
@@ -49,7 +48,7 @@ func packPanel(isa isa) {
 func (isa isa) transpose(rows []VecVirtual) []VecVirtual {
 	type shuffle func(b, a, dst VecVirtual)
 	apply := func(f shuffle, a, b VecVirtual) VecVirtual {
-		dst := isa.vector()
+		dst := isa.Vector()
 		f(b, a, dst)
 		return dst
 	}
@@ -68,7 +67,7 @@ func (isa isa) transpose(rows []VecVirtual) []VecVirtual {
 	}
 
 	columns := make([]VecVirtual, len(rows))
-	if isa.bytes == 32 {
+	if isa.Bytes == 32 {
 		first := func(b, a, dst VecVirtual) { VPERM2F128(Imm(0x20), b, a, dst) }
 		second := func(b, a, dst VecVirtual) { VPERM2F128(Imm(0x31), b, a, dst) }
 		for c := range 4 {

@@ -7,6 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/gotypes"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // The three products are one loop nest over tiles of the result C, h rows by
@@ -78,28 +80,27 @@ func (k *kernel) function() {
 	case forward:
 		k.c, k.a, k.b = "y", "x", "packed"
 		k.rows, k.k, k.strideA, k.strideC = "rows", "in", "in", "out"
-		TEXT("denseForward"+k.suffix, NOSPLIT, "func(y, x, packed, bias []float32, rows, in, out, columns int, slope float32)")
-		Doc("denseForward"+k.suffix+" computes the first columns of y, as many as given, where y",
+		k.Kernel("denseForward", "func(y, x, packed, bias []float32, rows, in, out, columns int, slope float32)",
+			"computes the first columns of y, as many as given, where y",
 			"and the others begin at the same column. All numbers are positive.")
 	case backwardInput:
 		k.c, k.a, k.b = "dx", "dy", "packedT"
 		k.rows, k.k, k.strideA, k.strideC = "rows", "out", "out", "in"
-		TEXT("denseBackwardInput"+k.suffix, NOSPLIT, "func(dx, dy, packedT, act []float32, rows, in, out, columns int, slope float32)")
-		Doc("denseBackwardInput"+k.suffix+" computes the first columns of dx, as many as given,",
+		k.Kernel("denseBackwardInput", "func(dx, dy, packedT, act []float32, rows, in, out, columns int, slope float32)",
+			"computes the first columns of dx, as many as given,",
 			"where dx, packedT and act, which is not nil, begin at the same column. All",
 			"numbers are positive.")
 	case weights:
 		k.c, k.a, k.b = "dw", "x", "dy"
 		k.rows, k.k, k.strideA, k.strideC = "count", "rows", "in", "out"
-		TEXT("denseWeights"+k.suffix, NOSPLIT, "func(dw, x, dy []float32, rows, in, out, count, columns int)")
-		Doc("denseWeights"+k.suffix+" adds to count rows and columns of dw, where x and dw",
+		k.Kernel("denseWeights", "func(dw, x, dy []float32, rows, in, out, count, columns int)",
+			"adds to count rows and columns of dw, where x and dw",
 			"begin at the same row, dy and dw at the same column:",
 			"",
 			"\tdw[i*out+o] += x[r*in+i] * dy[r*out+o] for r < rows, i < count, o < columns",
 			"",
 			"All numbers are positive.")
 	}
-	Pragma("noescape")
 
 	k.left, k.groupB, k.groupC = AllocLocal(8), AllocLocal(8), AllocLocal(8)
 	k.copyToLocal(Param("columns"), k.left)
@@ -234,7 +235,7 @@ func (k *kernel) tile(h int, label string) {
 	for r := range c {
 		c[r] = make([]VecVirtual, columns)
 		for v := range c[r] {
-			c[r][v] = k.vector()
+			c[r][v] = k.Vector()
 		}
 	}
 	k.prefetch(c)
@@ -296,7 +297,7 @@ func (k *kernel) start(c [][]VecVirtual) {
 	bias := GP64()
 	MOVQ(k.groupBias, bias)
 	for v := range c[0] {
-		k.load(Mem{Base: bias, Disp: v * k.bytes}, v, c[0][v])
+		k.load(Mem{Base: bias, Disp: v * k.Bytes}, v, c[0][v])
 		for _, row := range c[1:] {
 			VMOVAPS(c[0][v], row[v])
 		}
@@ -368,9 +369,9 @@ func (k *kernel) sum(c [][]VecVirtual, label string) {
 func (k *kernel) step(c [][]VecVirtual, a []Register, b Register, u int) {
 	vectors := make([]VecVirtual, len(c[0]))
 	for v := range vectors {
-		vectors[v] = k.vector()
+		vectors[v] = k.Vector()
 		p, within := v/k.isa.vectors, v%k.isa.vectors
-		m := Mem{Base: b, Disp: u*panelBytes + within*k.bytes}
+		m := Mem{Base: b, Disp: u*panelBytes + within*k.Bytes}
 		switch {
 		case k.product == weights:
 			m.Disp += p * panelBytes
@@ -382,7 +383,7 @@ func (k *kernel) step(c [][]VecVirtual, a []Register, b Register, u int) {
 		VMOVUPS(m, vectors[v])
 	}
 	for r, row := range c {
-		element := k.vector()
+		element := k.Vector()
 		VBROADCASTSS(k.elementA(a, r, u), element)
 		for v := range row {
 			VFMADD231PS(element, vectors[v], row[v])
@@ -409,18 +410,18 @@ func (k *kernel) elementA(a []Register, r, u int) Mem {
 
 // leaky stores leaky(c).
 func (k *kernel) leaky(c [][]VecVirtual) {
-	slope, zero := k.vector(), k.zero()
-	broadcastParam("slope", slope)
+	slope, zero := k.Vector(), k.zero()
+	VBROADCASTSS(Argument("slope"), slope)
 	for _, row := range c {
 		for v, x := range row {
-			if k.bytes == 64 {
+			if k.Bytes == 64 {
 				negative := K()
 				VCMPPS(Imm(notGreater), zero, x, negative)
 				VMULPS(slope, x, negative, x)
 			} else {
-				scaled := k.vector()
+				scaled := k.Vector()
 				VMULPS(slope, x, scaled)
-				positive := k.vector()
+				positive := k.Vector()
 				VCMPPS(Imm(greater), zero, x, positive)
 				VBLENDVPS(positive, x, scaled, x)
 			}
@@ -433,13 +434,13 @@ func (k *kernel) leaky(c [][]VecVirtual) {
 // derivative stores c times the derivative of leaky that belongs to the
 // activations.
 func (k *kernel) derivative(c [][]VecVirtual) {
-	slope, zero := k.vector(), k.zero()
-	broadcastParam("slope", slope)
+	slope, zero := k.Vector(), k.zero()
+	VBROADCASTSS(Argument("slope"), slope)
 	for _, row := range c {
 		for v, x := range row {
 			act := k.elementC(v)
 			act.Index, act.Scale = k.actOffset, 1
-			if k.bytes == 64 {
+			if k.Bytes == 64 {
 				negative := K()
 				if k.isMasked(v) {
 					VCMPPS(Imm(notLess), act, zero, k.word, negative)
@@ -448,9 +449,9 @@ func (k *kernel) derivative(c [][]VecVirtual) {
 				}
 				VMULPS(slope, x, negative, x)
 			} else {
-				scaled := k.vector()
+				scaled := k.Vector()
 				VMULPS(slope, x, scaled)
-				positive := k.vector()
+				positive := k.Vector()
 				if k.isMasked(v) {
 					k.load(act, v, positive)
 					VCMPPS(Imm(less), positive, zero, positive)
@@ -471,7 +472,7 @@ func (k *kernel) add(c [][]VecVirtual) {
 		for v, x := range row {
 			m := k.elementC(v)
 			if k.isMasked(v) {
-				old := k.vector()
+				old := k.Vector()
 				k.load(m, v, old)
 				VADDPS(old, x, x)
 			} else {
@@ -483,10 +484,10 @@ func (k *kernel) add(c [][]VecVirtual) {
 	}
 }
 
-func (k *kernel) elementC(v int) Mem { return Mem{Base: k.tileC, Disp: v * k.bytes} }
+func (k *kernel) elementC(v int) Mem { return Mem{Base: k.tileC, Disp: v * k.Bytes} }
 
 func (k *kernel) zero() VecVirtual {
-	z := k.vector()
+	z := k.Vector()
 	VXORPS(z, z, z)
 	return z
 }

@@ -12,11 +12,10 @@ import (
 // columns, or several chains of rows in narrow ones, hide the latency of the
 // additions.
 func columnSums(isa isa) {
-	TEXT("columnSums"+isa.suffix, NOSPLIT, "func(db, dy []float32, rows, out int)")
-	Doc("columnSums"+isa.suffix+" adds the sums of the columns of dy:", "",
+	isa.Kernel("columnSums", "func(db, dy []float32, rows, out int)",
+		"adds the sums of the columns of dy:", "",
 		"\tfor r := range rows { for o := range out { db[o] += dy[r*out+o] } }", "",
 		"out is positive.")
-	Pragma("noescape")
 	db := Load(Param("db").Base(), GP64())
 	dy := Load(Param("dy").Base(), GP64())
 	left := Load(Param("out"), GP64())
@@ -42,18 +41,18 @@ func columnSums(isa isa) {
 		sums := make([][]VecVirtual, chains)
 		for c := range sums {
 			for range vectors {
-				v := isa.vector()
+				v := isa.Vector()
 				VXORPS(v, v, v)
 				sums[c] = append(sums[c], v)
 			}
 		}
 		add := func(r Register, sum []VecVirtual) {
 			for v := range sum {
-				m := Mem{Base: r, Disp: v * isa.bytes}
+				m := Mem{Base: r, Disp: v * isa.Bytes}
 				if panels > 1 {
 					VADDPS(m, sum[v], sum[v])
 				} else {
-					x := isa.vector()
+					x := isa.Vector()
 					t.load(m, v, x)
 					VADDPS(x, sum[v], sum[v])
 				}
@@ -88,12 +87,12 @@ func columnSums(isa isa) {
 			}
 		}
 		for v, sum := range sums[0] {
-			m := Mem{Base: db, Disp: v * isa.bytes}
+			m := Mem{Base: db, Disp: v * isa.Bytes}
 			if panels > 1 {
 				VADDPS(m, sum, sum)
 				VMOVUPS(sum, m)
 			} else {
-				old := isa.vector()
+				old := isa.Vector()
 				t.load(m, v, old)
 				VADDPS(old, sum, sum)
 				t.store(sum, v, m)

@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // exp2 emits y = 2^(c·d).
@@ -15,8 +17,8 @@ func (s *sums) exp2(step Register) {
 	w := s.isa
 	s.groups(2, func(i []int) {
 		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
-		t, f, c := w.vectors(len(d)), w.vectors(len(d)), w.vector()
-		w.constant(at(step, stepC), c)
+		t, f, c := w.Vectors(len(d)), w.Vectors(len(d)), w.Vector()
+		w.constant(At(step, stepC), c)
 		for i := range d {
 			VMULPS(d[i], c, t[i])
 		}
@@ -60,16 +62,16 @@ func (s *sums) exp2(step Register) {
 // beside those of products.
 func (s *sums) exp2Table(step Register) {
 	w := s.isa
-	low, high, c, magic, b := w.vector(), w.vector(), w.vector(), w.vector(), w.vector()
+	low, high, c, magic, b := w.Vector(), w.Vector(), w.Vector(), w.Vector(), w.Vector()
 	VMOVUPS(table, low)
 	VMOVUPS(table.Offset(64), high)
-	w.constant(at(step, stepC), c)
+	w.constant(At(step, stepC), c)
 	w.constant(tableMagic, magic)
 	w.constant(squareB, b)
 	s.spare -= 4 // groups subtracts one
 	s.groups(2, func(i []int) {
 		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
-		t, k := w.vectors(len(d)), w.vectors(len(d))
+		t, k := w.Vectors(len(d)), w.Vectors(len(d))
 		for i := range d {
 			VMOVAPS(magic, t[i])
 			VFMADD231PS(d[i], c, t[i])
@@ -105,8 +107,8 @@ func (s *sums) rsqrt(step Register) {
 	w := s.isa
 	s.groups(2, func(i []int) {
 		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
-		x, h, c := w.vectors(len(d)), w.vectors(len(d)), w.vector()
-		w.constant(at(step, stepC), c)
+		x, h, c := w.Vectors(len(d)), w.Vectors(len(d)), w.Vector()
+		w.constant(At(step, stepC), c)
 		for i := range d {
 			VADDPS(d[i], c, x[i])
 		}
@@ -140,8 +142,8 @@ func (s *sums) rsqrt(step Register) {
 // vector.
 func (s *sums) pow(step Register, i int) {
 	w, y := s.isa, s.y[i]
-	x, t, p := w.vector(), w.vector(), w.vector()
-	w.constant(at(step, stepC), x)
+	x, t, p := w.Vector(), w.Vector(), w.Vector()
+	w.constant(At(step, stepC), x)
 	VADDPS(s.d[i], x, x)
 	if w == avx2 { // AVX-512 limits d
 		w.constant(largest, t)
@@ -167,7 +169,7 @@ func (s *sums) pow(step Register, i int) {
 	VMULPS(y, p, p)
 	VFMADD213PS(y, y, p)
 	w.withConstant(VFMADD231PS, VFMADD231PS_BCST, log2e, p, t)
-	w.withConstant(VMULPS, VMULPS_BCST, at(step, stepExponent), t, t)
+	w.withConstant(VMULPS, VMULPS_BCST, At(step, stepExponent), t, t)
 	Comment("y = 2^t = 2^floor(t) P(t - floor(t))")
 	if w == avx2 { // AVX-512 scales by any power
 		w.constant(lowest, p)
@@ -177,7 +179,7 @@ func (s *sums) pow(step Register, i int) {
 	}
 	t, _ = w.exp2(y, t, p)
 	Comment("The integer operations lost a NaN in x; the product brings it back.")
-	w.zero(t)
+	Zero(t)
 	VFMADD231PS(t, x, y)
 	VDIVPS(x, y, t)
 	s.addSlope(step, t, i)
@@ -213,16 +215,16 @@ func (w *isa) exp2(y, t, p VecVirtual) (power, rest VecVirtual) {
 // P = 1 + x ln 2 + (x ln 2)²/3.
 func (s *sums) matern(step, count Register, i int) {
 	w, y := s.isa, s.y[i]
-	x, t, p := w.vector(), w.vector(), w.vector()
+	x, t, p := w.Vector(), w.Vector(), w.Vector()
 	label := func(name string) string { return name + string(rune('0'+i)) }
-	w.constant(at(step, stepC), x)
+	w.constant(At(step, stepC), x)
 	VMULPS(s.d[i], x, x)
 	VSQRTPS(x, x)
 	w.constant(farthest, t)
 	VMINPS(x, t, x) // NaN in x stays
 	w.withConstant(VMULPS, VMULPS_BCST, minusOne, x, t)
 	_, p = w.exp2(y, t, p)
-	MOVL(at(step, stepCount), count)
+	MOVL(At(step, stepCount), count)
 	CMPL(count, Imm(1))
 	JEQ(LabelRef(label("three_halves")))
 	JHI(LabelRef(label("five_halves")))

@@ -9,45 +9,33 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // An isa is a vector register size. A block of pairs is rows broadcast points
 // against vectors of lanes points; each pair needs two distances.
 type isa struct {
-	suffix string
-	lanes  int
-	rows   int
-	vector func() VecVirtual
+	*ISA
+	rows int
 }
 
 var (
-	avx512 = &isa{"AVX512", 16, 4, func() VecVirtual { return ZMM() }}
-	avx2   = &isa{"AVX2", 8, 4, func() VecVirtual { return YMM() }}
+	avx512 = &isa{AVX512, 4}
+	avx2   = &isa{AVX2, 4}
 )
-
-func (w *isa) bytes() int { return 4 * w.lanes }
 
 // rowSums returns the offset in scratch space, in bytes, of the sums of the
 // rows' gradients. Before them come the sums of values, and what AVX2 keeps in
 // memory: masks, distances and slopes.
 func (w *isa) rowSums() int {
 	if w == avx512 {
-		return w.rows * w.bytes()
+		return w.rows * w.Bytes
 	}
-	return 6 * w.rows * w.bytes()
-}
-
-func (w *isa) vectors(n int) []VecVirtual {
-	v := make([]VecVirtual, n)
-	for i := range v {
-		v[i] = w.vector()
-	}
-	return v
+	return 6 * w.rows * w.Bytes
 }
 
 func main() {
@@ -61,13 +49,6 @@ func main() {
 	Generate()
 }
 
-// zero clears registers.
-func (w *isa) zero(v ...VecVirtual) {
-	for _, r := range v {
-		VXORPS(r, r, r)
-	}
-}
-
 // withPoint emits a binary operation whose memory operand is one float of a
 // broadcast point: dst = op(v, point).
 func (w *isa) withPoint(op, opBroadcast func(...Op), point Mem, v, dst VecVirtual) {
@@ -75,7 +56,7 @@ func (w *isa) withPoint(op, opBroadcast func(...Op), point Mem, v, dst VecVirtua
 		opBroadcast(point, v, dst)
 		return
 	}
-	t := w.vector()
+	t := w.Vector()
 	VBROADCASTSS(point, t)
 	op(t, v, dst)
 }
@@ -87,34 +68,6 @@ func (w *isa) withConstant(op, opBroadcast func(...Op), constant Mem, rest ...Op
 		op = opBroadcast
 	}
 	op(append([]Op{constant}, rest...)...)
-}
-
-// param returns a parameter as a memory operand.
-func param(name string) Mem {
-	b, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	return b.Addr
-}
-
-func load(name string) GPVirtual {
-	r := GP64()
-	MOVQ(param(name), r)
-	return r
-}
-
-// loadBytes loads a count of floats in bytes.
-func loadBytes(name string) GPVirtual {
-	r := load(name)
-	SHLQ(Imm(2), r)
-	return r
-}
-
-func copyOf(r Register) GPVirtual {
-	c := GP64()
-	MOVQ(r, c)
-	return c
 }
 
 // flushSubnormals sets flush-to-zero and denormals-are-zero for the duration
@@ -133,7 +86,7 @@ func flushSubnormals() (restore func()) {
 
 // forDim emits a loop over the dim planes; pointers advance by the stride.
 func forDim(name string, body func(), advance func()) {
-	c := load("dim")
+	c := Number("dim")
 	Label(name)
 	body()
 	advance()
@@ -143,7 +96,7 @@ func forDim(name string, body func(), advance func()) {
 
 // forPlanes is forDim for as many planes as a parameter says, none included.
 func forPlanes(name, count string, body func(), advance func()) {
-	c := load(count)
+	c := Number(count)
 	JMP(LabelRef(name + "_next"))
 	Label(name)
 	body()
@@ -157,12 +110,12 @@ func forPlanes(name, count string, body func(), advance func()) {
 // sumRows returns the sums of the lanes of four vectors, which it overwrites.
 func (w *isa) sumRows(v []VecVirtual) (sums VecVirtual) {
 	for i := 0; i < 4; i += 2 { // interleave and add: each pair of lanes holds two sums
-		t := w.vector()
+		t := w.Vector()
 		VUNPCKHPS(v[i+1], v[i], t)
 		VUNPCKLPS(v[i+1], v[i], v[i])
 		VADDPS(t, v[i], v[i])
 	}
-	t := w.vector()
+	t := w.Vector()
 	VUNPCKHPD(v[2], v[0], t)
 	VUNPCKLPD(v[2], v[0], v[0])
 	VADDPS(t, v[0], v[0])
@@ -177,10 +130,6 @@ func (w *isa) sumRows(v []VecVirtual) (sums VecVirtual) {
 	return high
 }
 
-func at(base Register, displacement int) Mem { return Mem{Base: base, Disp: displacement} }
-
 func indexed(base, index Register, scale uint8, displacement int) Mem {
 	return Mem{Base: base, Index: index, Scale: scale, Disp: displacement}
 }
-
-func doc(w *isa, name, does string) { Doc(fmt.Sprintf("%s%s %s", name, w.suffix, does)) }

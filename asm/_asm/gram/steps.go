@@ -7,6 +7,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // Offsets in asm.radialStep.
@@ -108,13 +110,13 @@ type sums struct {
 // newSums returns the state for n vectors, with other registers in use besides.
 // Memory is where what does not fit in registers lies.
 func (w *isa) newSums(n, others int, memory Mem) *sums {
-	s := &sums{isa: w, y: w.vectors(n)}
+	s := &sums{isa: w, y: w.Vectors(n)}
 	if w == avx512 {
-		s.d, s.slope = ops(w.vectors(n)), ops(w.vectors(n))
+		s.d, s.slope = ops(w.Vectors(n)), ops(w.Vectors(n))
 		s.spare = 32 - 3*n - others
 		return s
 	}
-	s.d, s.slope = w.inMemory(memory, n), w.inMemory(memory.Offset(n*w.bytes()), n)
+	s.d, s.slope = w.inMemory(memory, n), w.inMemory(memory.Offset(n*w.Bytes), n)
 	s.spare = 16 - n - others
 	return s
 }
@@ -130,18 +132,18 @@ func ops(v []VecVirtual) []Op {
 func (w *isa) inMemory(first Mem, n int) []Op {
 	o := make([]Op, n)
 	for i := range o {
-		o[i] = first.Offset(i * w.bytes())
+		o[i] = first.Offset(i * w.Bytes)
 	}
 	return o
 }
 
 // zeroSlopes clears the derivatives.
 func (s *sums) zeroSlopes() {
-	zero := s.vector()
-	s.zero(zero)
+	zero := s.Vector()
+	Zero(zero)
 	for _, o := range s.slope {
 		if r, ok := o.(VecVirtual); ok {
-			s.zero(r)
+			Zero(r)
 		} else {
 			VMOVUPS(zero, o)
 		}
@@ -156,7 +158,7 @@ func (w *isa) inRegisters(o []Op) []VecVirtual {
 			v[i] = r
 			continue
 		}
-		v[i] = w.vector()
+		v[i] = w.Vector()
 		VMOVUPS(o[i], v[i])
 	}
 	return v
@@ -165,11 +167,11 @@ func (w *isa) inRegisters(o []Op) []VecVirtual {
 // addSlope adds the step's slope times z to the derivative of vector i.
 func (s *sums) addSlope(step Register, z VecVirtual, i int) {
 	if _, ok := s.slope[i].(VecVirtual); ok {
-		s.withConstant(VFMADD231PS, VFMADD231PS_BCST, at(step, stepSlope), z, s.slope[i])
+		s.withConstant(VFMADD231PS, VFMADD231PS_BCST, At(step, stepSlope), z, s.slope[i])
 		return
 	}
-	t := s.vector()
-	s.constant(at(step, stepSlope), t)
+	t := s.Vector()
+	s.constant(At(step, stepSlope), t)
 	VFMADD213PS(s.slope[i], z, t)
 	VMOVUPS(t, s.slope[i])
 }
@@ -179,8 +181,8 @@ func (w *isa) limited(d []VecVirtual) {
 	if w == avx2 {
 		return // each step has bounds of its own
 	}
-	limit := w.vector()
-	w.constant(at(load("steps"), stepLimit), limit)
+	limit := w.Vector()
+	w.constant(At(Number("steps"), stepLimit), limit)
 	for _, d := range d {
 		VMINPS(d, limit, d) // NaN in d stays
 	}
@@ -189,12 +191,12 @@ func (w *isa) limited(d []VecVirtual) {
 // interpret emits the loop over the steps.
 func (s *sums) interpret() {
 	w := s.isa
-	step, left := load("steps"), load("count")
+	step, left := Number("steps"), Number("count")
 	kind := GP32()
-	s.zero(s.y...) // the first step sets y, which the register allocator cannot know
+	Zero(s.y...) // the first step sets y, which the register allocator cannot know
 
 	Label("step")
-	MOVL(at(step, 0), kind)
+	MOVL(At(step, 0), kind)
 	CMPL(kind, Imm(1))
 	JEQ(LabelRef("power"))
 	CMPL(kind, Imm(2))
@@ -209,7 +211,7 @@ func (s *sums) interpret() {
 
 	Label("power")
 	Comment("y = y^(2^count)")
-	MOVL(at(step, stepCount), kind)
+	MOVL(At(step, stepCount), kind)
 	JMP(LabelRef("square_next"))
 	Label("square")
 	for _, y := range s.y {
@@ -243,12 +245,12 @@ func (s *sums) interpret() {
 	Label("root")
 	Comment("y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)")
 	s.rsqrt(step)
-	MOVL(at(step, stepCount), kind)
+	MOVL(At(step, stepCount), kind)
 	CMPL(kind, Imm(1))
 	JNE(LabelRef("raise"))
 	Comment("The derivative of y is proportional to y³.")
 	s.groups(1, func(i []int) {
-		cube := w.vectors(len(i))
+		cube := w.Vectors(len(i))
 		for k, i := range i {
 			VMULPS(s.y[i], s.y[i], cube[k])
 		}
@@ -265,8 +267,8 @@ func (s *sums) interpret() {
 	Comment("y = y^count; its derivative is proportional to y^(count+2).")
 	for i, y := range s.y {
 		label := func(name string) string { return name + string(rune('0'+i)) }
-		square := w.vector()
-		MOVL(at(step, stepCount), kind)
+		square := w.Vector()
+		MOVL(At(step, stepCount), kind)
 		VMULPS(y, y, square)
 		SHRL(Imm(1), kind)
 		JCS(LabelRef(label("odd")))
@@ -285,7 +287,7 @@ func (s *sums) interpret() {
 	}
 
 	Label("value")
-	CMPL(at(step, stepUnit), Imm(0))
+	CMPL(At(step, stepUnit), Imm(0))
 	JEQ(LabelRef("weighted"))
 	s.value(step, s.y, true)
 	JMP(LabelRef("step_next"))

@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // A block of kernelSums is two vectors of rows by four columns, whose points
@@ -29,19 +31,18 @@ const (
 
 // kernelSums emits the one-sided sums.
 func (w *isa) kernelSums() {
-	TEXT("kernelSums"+w.suffix, NOSPLIT, "func(steps *uint32, count int, value, grad *float32, gradStride int, x *float32, xStride, rows int, y *float32, yStride, cols, valid, dim, gradDim int, scratch *float32)")
-	doc(w, "kernelSums", "is kernelSumsGeneric for a multiple of 4 columns, of each four of which the first valid ones count.")
-	Pragma("noescape")
+	w.Kernel("kernelSums", "func(steps *uint32, count int, value, grad *float32, gradStride int, x *float32, xStride, rows int, y *float32, yStride, cols, valid, dim, gradDim int, scratch *float32)",
+		"is kernelSumsGeneric for a multiple of 4 columns, of each four of which the first valid ones count.")
 	restore := flushSubnormals()
-	rowPoint, xStride, yStride := load("x"), loadBytes("xStride"), loadBytes("yStride")
-	scratch, left := load("scratch"), load("rows")
-	slot := func(i int) Mem { return at(scratch, i*w.bytes()) }
+	rowPoint, xStride, yStride := Number("x"), Bytes("xStride"), Bytes("yStride")
+	scratch, left := Number("scratch"), Number("rows")
+	slot := func(i int) Mem { return At(scratch, i*w.Bytes) }
 	masks := slot(slotMasks)
 	weights := make([]Mem, columns)
 	{
-		valid, weight, none := load("valid"), w.vector(), w.vector()
+		valid, weight, none := Number("valid"), w.Vector(), w.Vector()
 		w.constant(one, weight)
-		w.zero(none)
+		Zero(none)
 		for c := range weights {
 			weights[c] = slot(slotWeights + c)
 			VMOVUPS(weight, weights[c])
@@ -55,22 +56,22 @@ func (w *isa) kernelSums() {
 	Label("row")
 	mask := w.tailMasks(left, masks)
 	loadRow := func(i Register, v int) VecVirtual {
-		x := w.vector()
+		x := w.Vector()
 		if w == avx512 {
-			VMOVUPS_Z(at(i, v*w.bytes()), mask[v], x)
+			VMOVUPS_Z(At(i, v*w.Bytes), mask[v], x)
 		} else {
-			m := w.vector()
-			VMOVUPS(masks.Offset(v*w.bytes()), m)
-			VMASKMOVPS(at(i, v*w.bytes()), m, x)
+			m := w.Vector()
+			VMOVUPS(masks.Offset(v*w.Bytes), m)
+			VMASKMOVPS(At(i, v*w.Bytes), m, x)
 		}
 		return x
 	}
 	values := w.inMemory(slot(slotValues), rowVectors)
-	gradients := func(base Register) []Op { return w.inMemory(at(base, slotGrad*w.bytes()), rowVectors) }
+	gradients := func(base Register) []Op { return w.inMemory(At(base, slotGrad*w.Bytes), rowVectors) }
 	{
-		p := copyOf(scratch)
-		zero := w.vector()
-		w.zero(zero)
+		p := Copy(scratch)
+		zero := w.Vector()
+		Zero(zero)
 		for _, v := range values {
 			VMOVUPS(zero, v)
 		}
@@ -78,9 +79,9 @@ func (w *isa) kernelSums() {
 			for _, g := range gradients(p) {
 				VMOVUPS(zero, g)
 			}
-		}, func() { ADDQ(I32(rowVectors*w.bytes()), p) })
+		}, func() { ADDQ(I32(rowVectors*w.Bytes), p) })
 	}
-	colPoint, colsLeft := load("y"), load("cols")
+	colPoint, colsLeft := Number("y"), Number("cols")
 
 	Label("block")
 	s := w.newSums(rowVectors*columns, 0, slot(slotMemory))
@@ -88,15 +89,15 @@ func (w *isa) kernelSums() {
 	if w == avx512 {
 		d = w.inRegisters(s.d)
 	}
-	w.zero(d...)
+	Zero(d...)
 	{
-		i, j := copyOf(rowPoint), copyOf(colPoint)
+		i, j := Copy(rowPoint), Copy(colPoint)
 		forPlanes("distance", "dim", func() {
 			for v := range rowVectors {
 				x := loadRow(i, v)
 				for c := range columns {
-					t := w.vector()
-					w.withPoint(VSUBPS, VSUBPS_BCST, at(j, 4*c), x, t)
+					t := w.Vector()
+					w.withPoint(VSUBPS, VSUBPS_BCST, At(j, 4*c), x, t)
 					VFMADD231PS(t, t, d[columns*v+c])
 				}
 			}
@@ -112,9 +113,9 @@ func (w *isa) kernelSums() {
 	s.value = w.valuesOf(values, weights)
 	s.interpret()
 	{
-		i, j, acc := copyOf(rowPoint), copyOf(colPoint), copyOf(scratch)
+		i, j, acc := Copy(rowPoint), Copy(colPoint), Copy(scratch)
 		slope := w.inRegisters(s.slope)
-		CMPQ(param("valid"), Imm(columns))
+		CMPQ(Argument("valid"), Imm(columns))
 		JE(LabelRef("all"))
 		for k, p := range slope {
 			VMULPS(weights[k%columns], p, p)
@@ -122,11 +123,11 @@ func (w *isa) kernelSums() {
 		Label("all")
 		forPlanes("gradient", "gradDim", func() {
 			for v, g := range gradients(acc) {
-				x, sum := loadRow(i, v), w.vector()
+				x, sum := loadRow(i, v), w.Vector()
 				VMOVUPS(g, sum)
 				for c := range columns {
-					t := w.vector()
-					w.withPoint(VSUBPS, VSUBPS_BCST, at(j, 4*c), x, t)
+					t := w.Vector()
+					w.withPoint(VSUBPS, VSUBPS_BCST, At(j, 4*c), x, t)
 					VFMADD231PS(slope[columns*v+c], t, sum)
 				}
 				VMOVUPS(sum, g)
@@ -134,7 +135,7 @@ func (w *isa) kernelSums() {
 		}, func() {
 			ADDQ(xStride, i)
 			ADDQ(yStride, j)
-			ADDQ(I32(rowVectors*w.bytes()), acc)
+			ADDQ(I32(rowVectors*w.Bytes), acc)
 		})
 	}
 	ADDQ(I32(4*columns), colPoint)
@@ -143,35 +144,35 @@ func (w *isa) kernelSums() {
 
 	store := func(from []Op, to Register) {
 		for v, m := range from {
-			sum := w.vector()
+			sum := w.Vector()
 			VMOVUPS(m, sum)
 			VADDPS(loadRow(to, v), sum, sum)
 			if w == avx512 {
-				VMOVUPS(sum, mask[v], at(to, v*w.bytes()))
+				VMOVUPS(sum, mask[v], At(to, v*w.Bytes))
 			} else {
-				t := w.vector()
-				VMOVUPS(masks.Offset(v*w.bytes()), t)
-				VMASKMOVPS(sum, t, at(to, v*w.bytes()))
+				t := w.Vector()
+				VMOVUPS(masks.Offset(v*w.Bytes), t)
+				VMASKMOVPS(sum, t, At(to, v*w.Bytes))
 			}
 		}
 	}
-	done := load("rows")
+	done := Number("rows")
 	SUBQ(left, done)
 	{
-		out := load("value")
+		out := Number("value")
 		LEAQ(indexed(out, done, 4, 0), out)
 		store(values, out)
 	}
 	{
-		p, out, gradStride := copyOf(scratch), load("grad"), loadBytes("gradStride")
+		p, out, gradStride := Copy(scratch), Number("grad"), Bytes("gradStride")
 		LEAQ(indexed(out, done, 4, 0), out)
 		forPlanes("store", "gradDim", func() { store(gradients(p), out) }, func() {
-			ADDQ(I32(rowVectors*w.bytes()), p)
+			ADDQ(I32(rowVectors*w.Bytes), p)
 			ADDQ(gradStride, out)
 		})
 	}
-	ADDQ(I32(rowVectors*w.bytes()), rowPoint)
-	SUBQ(I32(rowVectors*w.lanes), left)
+	ADDQ(I32(rowVectors*w.Bytes), rowPoint)
+	SUBQ(I32(rowVectors*w.Lanes()), left)
 	JGT(LabelRef("row"))
 	restore()
 	VZEROUPPER()
@@ -183,18 +184,18 @@ func (w *isa) kernelSums() {
 func (w *isa) valuesOf(values []Op, weights []Mem) func(Register, []VecVirtual, bool) {
 	return func(step Register, y []VecVirtual, unit bool) {
 		for v, total := range values {
-			sum := w.vector()
+			sum := w.Vector()
 			if unit {
 				VMOVUPS(total, sum)
 			} else {
-				w.zero(sum)
+				Zero(sum)
 			}
 			for c, m := range weights {
 				VFMADD231PS(m, y[columns*v+c], sum)
 			}
 			if !unit {
-				t := w.vector()
-				w.constant(at(step, stepWeight), t)
+				t := w.Vector()
+				w.constant(At(step, stepWeight), t)
 				VFMADD213PS(total, t, sum)
 			}
 			VMOVUPS(sum, total)
@@ -224,29 +225,28 @@ func (w *isa) tailMasks(left Register, memory Mem) (mask []Register) {
 	MOVQ(U32(8), limit)
 	XORQ(none, none)
 	for h := range 2 {
-		LEAQ(at(left, -8*h), t)
+		LEAQ(At(left, -8*h), t)
 		CMPQ(t, limit)
 		CMOVQGT(limit, t)
 		TESTQ(t, t)
 		CMOVQLT(none, t)
 		NEGQ(t)
-		m := w.vector()
+		m := w.Vector()
 		VMOVUPS(indexed(table, t, 4, 32), m) // t lanes of the first eight, all set
-		VMOVUPS(m, memory.Offset(h*w.bytes()))
+		VMOVUPS(m, memory.Offset(h*w.Bytes))
 	}
 	return nil
 }
 
 // radialValues emits the elementwise values.
 func (w *isa) radialValues() {
-	TEXT("radialValues"+w.suffix, NOSPLIT, "func(steps *uint32, count int, value, derivative, d2 []float32)")
-	doc(w, "radialValues", "is radialValuesGeneric for a multiple of 64 distances.")
-	Pragma("noescape")
+	w.Kernel("radialValues", "func(steps *uint32, count int, value, derivative, d2 []float32)",
+		"is radialValuesGeneric for a multiple of 64 distances.")
 	restore := flushSubnormals()
 	const chains = 4 // as many as leave registers for their values
 	var memory Mem
 	if w == avx2 {
-		memory = AllocLocal(2 * chains * w.bytes())
+		memory = AllocLocal(2 * chains * w.Bytes)
 	}
 	value := Load(Param("value").Base(), GP64())
 	derivative := Load(Param("derivative").Base(), GP64())
@@ -254,39 +254,39 @@ func (w *isa) radialValues() {
 	n := Load(Param("d2").Len(), GP64())
 	Label("block")
 	s := w.newSums(chains, chains, memory)
-	values := w.vectors(chains)
+	values := w.Vectors(chains)
 	for i := range s.d {
 		d, ok := s.d[i].(VecVirtual)
 		if !ok {
-			d = w.vector()
+			d = w.Vector()
 		}
-		VMOVUPS(at(d2, i*w.bytes()), d)
+		VMOVUPS(At(d2, i*w.Bytes), d)
 		w.limited([]VecVirtual{d})
 		if !ok {
 			VMOVUPS(d, s.d[i])
 		}
 	}
 	s.zeroSlopes()
-	w.zero(values...)
+	Zero(values...)
 	s.value = func(step Register, y []VecVirtual, unit bool) {
 		for i, v := range y {
 			if unit {
 				VADDPS(v, values[i], values[i])
 			} else {
-				w.withConstant(VFMADD231PS, VFMADD231PS_BCST, at(step, stepWeight), v, values[i])
+				w.withConstant(VFMADD231PS, VFMADD231PS_BCST, At(step, stepWeight), v, values[i])
 			}
 		}
 	}
 	s.interpret()
 	slope := w.inRegisters(s.slope)
 	for i := range values {
-		VMOVUPS(values[i], at(value, i*w.bytes()))
-		VMOVUPS(slope[i], at(derivative, i*w.bytes()))
+		VMOVUPS(values[i], At(value, i*w.Bytes))
+		VMOVUPS(slope[i], At(derivative, i*w.Bytes))
 	}
 	for _, p := range []Register{value, derivative, d2} {
-		ADDQ(I32(chains*w.bytes()), p)
+		ADDQ(I32(chains*w.Bytes), p)
 	}
-	SUBQ(I32(chains*w.lanes), n)
+	SUBQ(I32(chains*w.Lanes()), n)
 	JGT(LabelRef("block"))
 	restore()
 	VZEROUPPER()

@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // lossBlocks is the number of blocks whose losses are added up in float32.
@@ -14,19 +16,18 @@ const lossBlocks = 4
 // gramTile emits the tile of the reversibility loss. Distance 2r is d²_xx of
 // row r of the block, distance 2r+1 is d²_xy.
 func (w *isa) gramTile() {
-	TEXT("gramTile"+w.suffix, NOSPLIT, "func(steps *uint32, count int, planes *float32, stride, dim, n, row0, row1, col0, col1 int, rows *float32, rowStride int, cols *float32, colStride int, scratch *float32) float64")
-	doc(w, "gramTile", "is gramTileGeneric for row0 ≤ i < row1 ≤ n, col0 ≤ j < col1 ≤ n with row0 and col0 multiples of GramPad, adding to cols.")
-	Pragma("noescape")
+	w.Kernel("gramTile", "func(steps *uint32, count int, planes *float32, stride, dim, n, row0, row1, col0, col1 int, rows *float32, rowStride int, cols *float32, colStride int, scratch *float32) float64",
+		"is gramTileGeneric for row0 ≤ i < row1 ≤ n, col0 ≤ j < col1 ≤ n with row0 and col0 multiples of GramPad, adding to cols.")
 	restore := flushSubnormals()
-	rowPoint, stride, toV := load("planes"), loadBytes("stride"), load("dim")
+	rowPoint, stride, toV := Number("planes"), Bytes("stride"), Number("dim")
 	IMULQ(stride, toV)
-	row := load("row0")
+	row := Number("row0")
 	LEAQ(indexed(rowPoint, row, 4, 0), rowPoint)
-	rowScratch := load("scratch")
-	slot := func(i int) Mem { return at(rowScratch, i*w.bytes()) }
+	rowScratch := Number("scratch")
+	slot := func(i int) Mem { return At(rowScratch, i*w.Bytes) }
 	total, blockLoss, masks, memory := slot(0), slot(1), slot(w.rows), slot(2*w.rows)
-	zero := w.vector()
-	w.zero(zero)
+	zero := w.Vector()
+	Zero(zero)
 	VMOVUPS(zero, total)
 
 	Label("row")
@@ -34,42 +35,42 @@ func (w *isa) gramTile() {
 	clearLoss := func() {
 		r, ok := loss.(VecVirtual)
 		if !ok {
-			r = w.vector()
+			r = w.Vector()
 		}
-		w.zero(r)
+		Zero(r)
 		if !ok {
 			VMOVUPS(r, loss)
 		}
 	}
 	if w == avx512 {
-		loss = w.vector()
+		loss = w.Vector()
 	}
 	clearLoss()
 	{
-		p := copyOf(rowScratch)
-		zero := w.vector()
-		w.zero(zero)
+		p := Copy(rowScratch)
+		zero := w.Vector()
+		Zero(zero)
 		forDim("clear", func() {
 			for r := range w.rows {
-				VMOVUPS(zero, at(p, w.rowSums()+r*w.bytes()))
+				VMOVUPS(zero, At(p, w.rowSums()+r*w.Bytes))
 			}
-		}, func() { ADDQ(I32(w.rows*w.bytes()), p) })
+		}, func() { ADDQ(I32(w.rows*w.Bytes), p) })
 	}
 	Comment("The first block of columns that has a pair i < j.")
-	col := copyOf(row)
-	ANDQ(I32(-w.lanes), col)
-	CMPQ(col, param("col0"))
-	CMOVQLT(param("col0"), col)
+	col := Copy(row)
+	ANDQ(I32(-w.Lanes()), col)
+	CMPQ(col, Argument("col0"))
+	CMOVQLT(Argument("col0"), col)
 	colPoint, colSums := GP64(), GP64()
 	{
-		t := load("planes")
+		t := Number("planes")
 		LEAQ(indexed(t, col, 4, 0), colPoint)
 		MOVQ(col, colSums)
-		SUBQ(param("col0"), colSums)
-		MOVQ(param("cols"), t)
+		SUBQ(Argument("col0"), colSums)
+		MOVQ(Argument("cols"), t)
 		LEAQ(indexed(t, colSums, 4, 0), colSums)
 	}
-	CMPQ(col, param("col1"))
+	CMPQ(col, Argument("col1"))
 	JGE(LabelRef("row_end"))
 
 	Label("block")
@@ -86,7 +87,7 @@ func (w *isa) gramTile() {
 		m, q := slope[2*r], slope[2*r+1]
 		VSUBPS(q, m, m)
 		if w == avx2 {
-			VANDPS(masks.Offset(r*w.bytes()), q, q)
+			VANDPS(masks.Offset(r*w.Bytes), q, q)
 		}
 	}
 	if w == avx512 {
@@ -97,66 +98,66 @@ func (w *isa) gramTile() {
 		})
 	}
 	{
-		i, j, rowSums, out := copyOf(rowPoint), copyOf(colPoint), copyOf(rowScratch), copyOf(colSums)
-		colStride := loadBytes("colStride")
+		i, j, rowSums, out := Copy(rowPoint), Copy(colPoint), Copy(rowScratch), Copy(colSums)
+		colStride := Bytes("colStride")
 		forDim("gradient", func() {
-			v, wj := w.vector(), w.vector()
+			v, wj := w.Vector(), w.Vector()
 			VMOVUPS(indexed(j, toV, 1, 0), v)
 			VMOVUPS(indexed(j, toV, 2, 0), wj)
-			sum := w.vector()
-			VMOVUPS(at(out, 0), sum)
+			sum := w.Vector()
+			VMOVUPS(At(out, 0), sum)
 			for r := range w.rows {
 				m, q := slope[2*r], slope[2*r+1]
-				e, acc := w.vector(), w.vector()
+				e, acc := w.Vector(), w.Vector()
 				w.withPoint(VSUBPS, VSUBPS_BCST, indexed(i, toV, 2, 4*r), wj, e) // w_j - w_i
-				VMOVUPS(at(rowSums, w.rowSums()+r*w.bytes()), acc)
+				VMOVUPS(At(rowSums, w.rowSums()+r*w.Bytes), acc)
 				VFNMADD231PS(q, v, acc)
 				VFNMADD231PS(m, e, acc)
-				VMOVUPS(acc, at(rowSums, w.rowSums()+r*w.bytes()))
+				VMOVUPS(acc, At(rowSums, w.rowSums()+r*w.Bytes))
 				VFMADD231PS(m, e, sum)
 				w.withPoint(VFNMADD231PS, VFNMADD231PS_BCST, indexed(i, toV, 1, 4*r), q, sum)
 			}
-			VMOVUPS(sum, at(out, 0))
+			VMOVUPS(sum, At(out, 0))
 		}, func() {
 			ADDQ(stride, i)
 			ADDQ(stride, j)
-			ADDQ(I32(w.rows*w.bytes()), rowSums)
+			ADDQ(I32(w.rows*w.Bytes), rowSums)
 			ADDQ(colStride, out)
 		})
 	}
-	ADDQ(I32(w.lanes), col)
-	TESTQ(U32(lossBlocks*w.lanes-1), col)
+	ADDQ(I32(w.Lanes()), col)
+	TESTQ(U32(lossBlocks*w.Lanes()-1), col)
 	JNZ(LabelRef("summed"))
 	w.flush(loss, total)
 	clearLoss()
 	Label("summed")
-	ADDQ(I32(w.bytes()), colPoint)
-	ADDQ(I32(w.bytes()), colSums)
-	CMPQ(col, param("col1"))
+	ADDQ(I32(w.Bytes), colPoint)
+	ADDQ(I32(w.Bytes), colSums)
+	CMPQ(col, Argument("col1"))
 	JLT(LabelRef("block"))
 
 	Label("row_end")
 	w.flush(loss, total)
 	{
-		p, out, rowStride := copyOf(rowScratch), GP64(), loadBytes("rowStride")
-		t := copyOf(row)
-		SUBQ(param("row0"), t)
-		MOVQ(param("rows"), out)
+		p, out, rowStride := Copy(rowScratch), GP64(), Bytes("rowStride")
+		t := Copy(row)
+		SUBQ(Argument("row0"), t)
+		MOVQ(Argument("rows"), out)
 		LEAQ(indexed(out, t, 4, 0), out)
 		forDim("store", func() {
-			acc := w.vectors(w.rows)
+			acc := w.Vectors(w.rows)
 			for r, v := range acc {
-				VMOVUPS(at(p, w.rowSums()+r*w.bytes()), v)
+				VMOVUPS(At(p, w.rowSums()+r*w.Bytes), v)
 			}
-			VMOVUPS(w.sumRows(acc), at(out, 0))
+			VMOVUPS(w.sumRows(acc), At(out, 0))
 		}, func() {
-			ADDQ(I32(w.rows*w.bytes()), p)
+			ADDQ(I32(w.rows*w.Bytes), p)
 			ADDQ(rowStride, out)
 		})
 	}
 	ADDQ(I32(w.rows), row)
 	ADDQ(I32(4*w.rows), rowPoint)
-	CMPQ(row, param("row1"))
+	CMPQ(row, Argument("row1"))
 	JLT(LabelRef("row"))
 
 	sum := w.sumDoubles(total)
@@ -174,15 +175,15 @@ func (w *isa) distances(s *sums, rowPoint, colPoint, stride, toV Register, mask 
 		rows = 2
 	}
 	for first := 0; first < w.rows; first += rows {
-		shared := w.vectors(rows) // |du|² is common to both distances
-		w.zero(shared...)
-		i, j := copyOf(rowPoint), copyOf(colPoint)
+		shared := w.Vectors(rows) // |du|² is common to both distances
+		Zero(shared...)
+		i, j := Copy(rowPoint), Copy(colPoint)
 		forDim(fmt.Sprintf("shared%d", first), func() {
-			u := w.vector()
-			VMOVUPS(at(j, 0), u)
+			u := w.Vector()
+			VMOVUPS(At(j, 0), u)
 			for r := range rows {
-				du := w.vector()
-				w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*(first+r)), u, du)
+				du := w.Vector()
+				w.withPoint(VSUBPS, VSUBPS_BCST, At(i, 4*(first+r)), u, du)
 				VFMADD231PS(du, du, shared[r])
 			}
 		}, func() { ADDQ(stride, i); ADDQ(stride, j) })
@@ -190,17 +191,17 @@ func (w *isa) distances(s *sums, rowPoint, colPoint, stride, toV Register, mask 
 		if w == avx512 {
 			d = w.inRegisters(s.d)
 		} else {
-			d = w.vectors(2 * rows)
+			d = w.Vectors(2 * rows)
 		}
 		for k, d := range d {
 			VMOVAPS(shared[k/2], d)
 		}
 		forDim(fmt.Sprintf("distance%d", first), func() {
-			v := w.vector()
-			VMOVUPS(at(j, 0), v)
+			v := w.Vector()
+			VMOVUPS(At(j, 0), v)
 			for r := range rows {
-				minus, plus := w.vector(), w.vector()
-				VBROADCASTSS(at(i, 4*(first+r)), plus)
+				minus, plus := w.Vector(), w.Vector()
+				VBROADCASTSS(At(i, 4*(first+r)), plus)
 				VSUBPS(plus, v, minus)
 				VADDPS(plus, v, plus)
 				VFMADD231PS(minus, minus, d[2*r])
@@ -209,7 +210,7 @@ func (w *isa) distances(s *sums, rowPoint, colPoint, stride, toV Register, mask 
 		}, func() { ADDQ(stride, i); ADDQ(stride, j) })
 		if w == avx2 {
 			for k, d := range d {
-				VANDPS(masks.Offset((first+k/2)*w.bytes()), d, d)
+				VANDPS(masks.Offset((first+k/2)*w.Bytes), d, d)
 				VMOVUPS(d, s.d[2*first+k])
 			}
 			continue
@@ -236,7 +237,7 @@ func ifPartial(next string, partial Register, body func()) {
 func (w *isa) lossOf(loss Op) func(Register, []VecVirtual, bool) {
 	return func(step Register, y []VecVirtual, unit bool) {
 		difference := func(r int) VecVirtual {
-			t := w.vector()
+			t := w.Vector()
 			VSUBPS(y[2*r+1], y[2*r], t)
 			return t
 		}
@@ -249,7 +250,7 @@ func (w *isa) lossOf(loss Op) func(Register, []VecVirtual, bool) {
 		sum := half[0]
 		VADDPS(half[1], sum, sum)
 		if !unit {
-			w.withConstant(VMULPS, VMULPS_BCST, at(step, stepWeight), sum, sum)
+			w.withConstant(VMULPS, VMULPS_BCST, At(step, stepWeight), sum, sum)
 		}
 		if r, ok := loss.(VecVirtual); ok {
 			VADDPS(sum, r, r)
@@ -262,7 +263,7 @@ func (w *isa) lossOf(loss Op) func(Register, []VecVirtual, bool) {
 
 // flush adds a vector of floats to a vector of doubles in memory.
 func (w *isa) flush(from Op, total Mem) {
-	sum, low, high := w.vector(), w.vector(), w.vector()
+	sum, low, high := w.Vector(), w.Vector(), w.Vector()
 	switch from := from.(type) {
 	case VecVirtual:
 		half := YMM()
@@ -271,7 +272,7 @@ func (w *isa) flush(from Op, total Mem) {
 		VCVTPS2PD(half, high)
 	case Mem:
 		VCVTPS2PD(from, low)
-		VCVTPS2PD(from.Offset(w.bytes()/2), high)
+		VCVTPS2PD(from.Offset(w.Bytes/2), high)
 	}
 	VMOVUPD(total, sum)
 	VADDPD(low, high, low)
@@ -283,23 +284,23 @@ func (w *isa) flush(from Op, total Mem) {
 // as vectors in memory. With registers it sets partial unless all are selected.
 func (w *isa) pairMasks(row, col Register, memory Mem) (mask []Register, partial Register) {
 	if w == avx2 {
-		lane, limit, t := w.vector(), w.vector(), w.vector()
+		lane, limit, t := w.Vector(), w.Vector(), w.Vector()
 		x := XMM()
 		VMOVQ(col, x)
 		VPBROADCASTD(x, lane)
 		VPADDD(laneIndex, lane, lane)
-		VPBROADCASTD(param("n"), limit)
+		VPBROADCASTD(Argument("n"), limit)
 		VPCMPGTD(lane, limit, limit)
 		x = XMM()
 		VMOVQ(row, x)
 		VPBROADCASTD(x, t)
-		one := w.vector()
+		one := w.Vector()
 		VPCMPEQD(one, one, one)
 		for r := range w.rows {
-			m := w.vector()
+			m := w.Vector()
 			VPCMPGTD(t, lane, m)
 			VPAND(limit, m, m)
-			VMOVDQU(m, memory.Offset(r*w.bytes()))
+			VMOVDQU(m, memory.Offset(r*w.Bytes))
 			if r+1 < w.rows {
 				VPSUBD(one, t, t) // row + 1
 			}
@@ -312,15 +313,15 @@ func (w *isa) pairMasks(row, col Register, memory Mem) (mask []Register, partial
 	t, left := GP64(), GP64()
 	partial = GP32()
 	XORL(partial, partial)
-	LEAQ(at(row, w.rows), t)
+	LEAQ(At(row, w.rows), t)
 	CMPQ(t, col)
 	JGT(LabelRef("partial"))
-	LEAQ(at(col, w.lanes), t)
-	CMPQ(t, param("n"))
+	LEAQ(At(col, w.Lanes()), t)
+	CMPQ(t, Argument("n"))
 	JLE(LabelRef("masked"))
 	Label("partial")
 	MOVL(U32(1), partial)
-	MOVQ(param("n"), left)
+	MOVQ(Argument("n"), left)
 	SUBQ(col, left)
 	sixteen := GP64()
 	MOVQ(U32(16), sixteen)
@@ -331,7 +332,7 @@ func (w *isa) pairMasks(row, col Register, memory Mem) (mask []Register, partial
 	XORQ(none, none)
 	BZHIQ(left, ones, left) // lanes below n
 	for r, k := range mask {
-		LEAQ(at(row, r+1), t)
+		LEAQ(At(row, r+1), t)
 		SUBQ(col, t)
 		CMOVQLT(none, t)
 		SHLXQ(t, ones, t) // lanes above the row
@@ -346,7 +347,7 @@ func (w *isa) pairMasks(row, col Register, memory Mem) (mask []Register, partial
 func (w *isa) sumDoubles(m Mem) VecVirtual {
 	total := XMM()
 	VMOVUPD(m, total)
-	for o := 16; o < w.bytes(); o += 16 {
+	for o := 16; o < w.Bytes; o += 16 {
 		VADDPD(m.Offset(o), total, total)
 	}
 	high := XMM()

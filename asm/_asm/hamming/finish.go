@@ -4,20 +4,18 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // finish emits the kernel that turns sums into gradients. Sixteen rows of sixteen
 // spins are transposed in registers; a row's spins are then signed by masks.
 func finish() {
-	const (
-		name      = "hammingFinishAVX512"
-		spinBytes = rowBytes
-	)
-	TEXT(name, NOSPLIT, "func(grad, base, spin *float32, rows *uint64, own *float32, scale float32, signs, rowBytes, words, blocks, lanes int)")
-	Doc(name+" is hammingFinishGeneric for up to sixteen rows and blocks of sixteen spins,",
+	const spinBytes = rowBytes
+	AVX512.Kernel("hammingFinish", "func(grad, base, spin *float32, rows *uint64, own *float32, scale float32, signs, rowBytes, words, blocks, lanes int)",
+		"is hammingFinishGeneric for up to sixteen rows and blocks of sixteen spins,",
 		"where a row's gradient begins rowBytes after that of the row before and signs is 0",
 		"or -1. There is at least one block and row.")
-	Pragma("noescape")
 	grad := Load(Param("grad"), GP64())
 	base := Load(Param("base"), GP64())
 	spin := Load(Param("spin"), GP64())

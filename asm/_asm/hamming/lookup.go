@@ -1,28 +1,30 @@
 package main
 
 import (
+	"slices"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 
-	"github.com/revgen/revgen/asm/_asm/internal/data"
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
-var constants data.Pool
+var constants Pool
 
 // constants loads what stays in registers: the counts of nibbles, and the
 // tables where they are small.
 func (k *kernel) constants() {
 	if !k.count {
-		k.nibbles = k.vector()
+		k.nibbles = k.Vector()
 		counts := constants.Vector32(0x02010100, 0x03020201, 0x03020201, 0x04030302)
-		if k.wide {
+		if k.Wide() {
 			VBROADCASTI32X4(counts, k.nibbles)
 		} else {
 			VBROADCASTI128(counts, k.nibbles)
 		}
 	}
-	if k.wide && k.chunks == 1 {
+	if k.Wide() && k.chunks == 1 {
 		Comment("Without a table for the base, any memory will do.")
 		base := GP64()
 		TESTQ(k.baseTable, k.baseTable)
@@ -30,7 +32,7 @@ func (k *kernel) constants() {
 		CMOVQNE(k.baseTable, base)
 		k.tables = map[Register][2]VecVirtual{}
 		for _, t := range [][2]Register{{k.spinTable, k.spinTable}, {k.lossTable, k.lossTable}, {k.baseTable, base}} {
-			halves := [2]VecVirtual{k.vector(), k.vector()}
+			halves := [2]VecVirtual{k.Vector(), k.Vector()}
 			for i, half := range halves {
 				VMOVUPS(Mem{Base: t[1], Disp: 64 * i}, half)
 			}
@@ -39,73 +41,29 @@ func (k *kernel) constants() {
 	}
 }
 
-func (k *kernel) zero(v VecVirtual) {
-	if k.wide {
-		VPXORD(v, v, v)
-	} else {
-		VXORPS(v, v, v)
-	}
-}
-
-func (k *kernel) load(m Mem, v VecVirtual) {
-	if k.wide {
-		VMOVDQU32(m, v)
-	} else {
-		VMOVDQU(m, v)
-	}
-}
-
-func (k *kernel) store(v VecVirtual, m Mem) {
-	if k.wide {
-		VMOVDQU32(v, m)
-	} else {
-		VMOVDQU(v, m)
-	}
-}
-
-func (k *kernel) xor(a, b Op, to VecVirtual) {
-	if k.wide {
-		VPXORD(a, b, to)
-	} else {
-		VPXOR(a, b, to)
-	}
-}
-
 // repeated returns a 32-bit integer in all lanes, in memory.
 func (k *kernel) repeated(value uint32) Mem {
-	values := make([]uint32, k.bytes/4)
-	for i := range values {
-		values[i] = value
-	}
-	return constants.Vector32(values...)
-}
-
-func (k *kernel) lowNibbles(v VecVirtual) {
-	if k.wide {
-		VPANDD(k.repeated(0x0F0F0F0F), v, v)
-	} else {
-		VPAND(k.repeated(0x0F0F0F0F), v, v)
-	}
+	return constants.Vector32(slices.Repeat([]uint32{value}, k.Lanes())...)
 }
 
 // distances returns the Hamming distances of the column at stream, in lanes of
 // 32 bits.
 func (k *kernel) distances(stream Register) (h [vectors]VecVirtual) {
 	for i := range h {
-		h[i] = k.vector()
+		h[i] = k.Vector()
 	}
 	for w := range k.words {
-		column := k.vector()
+		column := k.Vector()
 		VPBROADCASTD(Mem{Base: stream, Disp: 4 * w}, column)
 		for i := range h {
 			bits := h[i]
 			if w > 0 {
-				bits = k.vector()
+				bits = k.Vector()
 			}
 			if k.row[i] != nil {
-				k.xor(column, k.row[i], bits)
+				k.Xor(column, k.row[i], bits)
 			} else {
-				k.xor(Mem{Base: k.rows, Disp: w*rowStride + i*k.bytes}, column, bits)
+				k.Xor(Mem{Base: k.rows, Disp: w*rowStride + i*k.Bytes}, column, bits)
 			}
 			k.bitCount(bits, VPOPCNTD)
 			if w > 0 {
@@ -127,10 +85,10 @@ func (k *kernel) bitCount(v VecVirtual, count func(...Op)) {
 		count(v, v)
 		return
 	}
-	upper := k.vector()
+	upper := k.Vector()
 	VPSRLD(Imm(4), v, upper)
-	k.lowNibbles(v)
-	k.lowNibbles(upper)
+	k.And(k.repeated(0x0F0F0F0F), v, v)
+	k.And(k.repeated(0x0F0F0F0F), upper, upper)
 	VPSHUFB(v, k.nibbles, v)
 	VPSHUFB(upper, k.nibbles, upper)
 	VPADDB(upper, v, v)
@@ -156,7 +114,7 @@ func (k *kernel) prepare(h VecVirtual) *index {
 	switch {
 	case in.permutes8():
 		for b := range in.sign {
-			in.sign[b] = k.vector()
+			in.sign[b] = k.Vector()
 			VPSLLD(Imm(uint64(28-b)), h, in.sign[b])
 		}
 	case in.gathers():
@@ -165,7 +123,7 @@ func (k *kernel) prepare(h VecVirtual) *index {
 		VPTESTNMD_BCST(constants.Vector32(32), h, in.chunk[0])
 		VPTESTMD_BCST(constants.Vector32(32), h, in.chunk[1])
 	case k.chunks > 2:
-		number := k.vector()
+		number := k.Vector()
 		VPSRLD(Imm(5), h, number)
 		for c := range k.chunks {
 			mask := K()
@@ -181,10 +139,10 @@ func (k *kernel) prepare(h VecVirtual) *index {
 }
 
 // permutes8 tells that 32 entries are looked up in four registers of eight.
-func (in *index) permutes8() bool { return !in.wide && in.chunks == 1 && !in.tail }
+func (in *index) permutes8() bool { return !in.Wide() && in.chunks == 1 && !in.tail }
 
 // gathers tells that entries are loaded one by one.
-func (in *index) gathers() bool { return !in.wide && !in.permutes8() }
+func (in *index) gathers() bool { return !in.Wide() && !in.permutes8() }
 
 // lookup returns the entries of a table at the distances.
 func (in *index) lookup(table Register) VecVirtual {
@@ -194,7 +152,7 @@ func (in *index) lookup(table Register) VecVirtual {
 	case in.gathers():
 		return in.gather(table)
 	}
-	value := in.vector()
+	value := in.Vector()
 	VMOVDQA64(in.h, value)
 	if halves, ok := in.tables[table]; ok {
 		VPERMI2PS(halves[1], halves[0], value)
@@ -204,7 +162,7 @@ func (in *index) lookup(table Register) VecVirtual {
 		return value
 	}
 	for c := range in.chunks {
-		first, second := in.vector(), Mem{Base: table, Disp: 128*c + 64}
+		first, second := in.Vector(), Mem{Base: table, Disp: 128*c + 64}
 		VMOVUPS(Mem{Base: table, Disp: 128 * c}, first)
 		// Lanes of other chunks keep their distance, or their result.
 		VPERMI2PS(second, first, in.chunk[c], value)
@@ -218,7 +176,7 @@ func (in *index) lookup(table Register) VecVirtual {
 func (in *index) permute8(table Register) VecVirtual {
 	var part [4]VecVirtual
 	for c := range part {
-		part[c] = in.vector()
+		part[c] = in.Vector()
 		VPERMPS(Mem{Base: table, Disp: 32 * c}, in.h, part[c])
 		if c%2 == 1 {
 			VBLENDVPS(in.sign[0], part[c], part[c-1], part[c-1])
@@ -229,17 +187,8 @@ func (in *index) permute8(table Register) VecVirtual {
 }
 
 func (in *index) gather(table Register) VecVirtual {
-	value := in.vector()
-	in.zero(value)
-	entries := Mem{Base: table, Index: in.h, Scale: 4}
-	if in.wide {
-		all := K()
-		KXNORW(all, all, all)
-		VGATHERDPS(entries, all, value)
-		return value
-	}
-	all := in.vector()
-	VPCMPEQD(all, all, all)
-	VGATHERDPS(all, entries, value)
+	value := in.Vector()
+	in.Clear(value)
+	in.Gather(VGATHERDPS, Mem{Base: table, Index: in.h, Scale: 4}, value)
 	return value
 }

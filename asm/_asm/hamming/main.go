@@ -23,20 +23,21 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // A path is an instruction set.
 type path struct {
-	suffix string
-	wide   bool // AVX-512
-	count  bool // VPOPCNTDQ
-	bytes  int
+	*ISA
+	plain *ISA // the one of kernels that count no bits
+	count bool // VPOPCNTDQ
 }
 
 var paths = []*path{
-	{"VPOPCNT", true, true, 64},
-	{"AVX512", true, false, 64},
-	{"AVX2", false, false, 32},
+	{&ISA{Suffix: "VPOPCNT", Bytes: AVX512.Bytes}, AVX512, true},
+	{AVX512, AVX512, false},
+	{AVX2, AVX2, false},
 }
 
 const (
@@ -81,21 +82,6 @@ func main() {
 	Generate()
 }
 
-func (p *path) vector() VecVirtual {
-	if p.wide {
-		return ZMM()
-	}
-	return YMM()
-}
-
-// isa names the instruction set of a kernel that counts no bits.
-func (p *path) isa() string {
-	if p.wide {
-		return "AVX512"
-	}
-	return "AVX2"
-}
-
 // A kernel is one path of one variant.
 type kernel struct {
 	*path
@@ -108,11 +94,10 @@ type kernel struct {
 }
 
 func (k *kernel) emit() {
-	TEXT(k.name+k.suffix, NOSPLIT, "func(loss *float64, base, buckets *float32, rows *uint32"+
-		", stream *uint32, lossTable, baseTable, spinTable *float32, groups, skip, stride int)")
-	Doc(k.name+k.suffix+" adds one chunk of a stream of columns of "+k.doc+" spins to the loss,",
+	k.Kernel(k.name, "func(loss *float64, base, buckets *float32, rows *uint32"+
+		", stream *uint32, lossTable, baseTable, spinTable *float32, groups, skip, stride int)",
+		"adds one chunk of a stream of columns of "+k.doc+" spins to the loss,",
 		"the base (unless baseTable is nil) and the buckets of a block of rows.")
-	Pragma("noescape")
 	lossSum := Load(Param("loss"), GP64())
 	baseSum := Load(Param("base"), GP64())
 	k.buckets = Load(Param("buckets"), GP64())
@@ -123,10 +108,10 @@ func (k *kernel) emit() {
 	k.spinTable = Load(Param("spinTable"), GP64())
 	k.constants()
 	for i := range vectors {
-		k.loss[i], k.base[i], k.spin[i] = k.vector(), k.vector(), k.vector()
-		if k.words == 1 && k.wide {
-			k.row[i] = k.vector()
-			k.load(Mem{Base: k.rows, Disp: i * k.bytes}, k.row[i])
+		k.loss[i], k.base[i], k.spin[i] = k.Vector(), k.Vector(), k.Vector()
+		if k.words == 1 && k.Wide() {
+			k.row[i] = k.Vector()
+			k.Move(Mem{Base: k.rows, Disp: i * k.Bytes}, k.row[i])
 		}
 	}
 
@@ -138,8 +123,7 @@ func (k *kernel) emit() {
 	MOVL(Mem{Base: stream, Disp: 4}, rest)
 	ADDQ(Imm(8), stream)
 	for i := range vectors {
-		k.zero(k.loss[i])
-		k.zero(k.base[i])
+		k.Clear(k.loss[i], k.base[i])
 	}
 
 	Label("run")
@@ -149,9 +133,7 @@ func (k *kernel) emit() {
 	ADDQ(skip, offsets)
 	stride := Load(Param("stride"), GP64())
 	ADDQ(stride, stream)
-	for i := range vectors {
-		k.zero(k.spin[i])
-	}
+	k.Clear(k.spin[:]...)
 	left := GP32()
 	MOVL(rest, left)
 	Label("column")
@@ -165,8 +147,8 @@ func (k *kernel) emit() {
 	offset := GP64()
 	MOVL(Mem{Base: offsets}, offset.As32())
 	for i := range vectors {
-		sum := k.vector()
-		bucket := Mem{Base: k.buckets, Index: offset, Scale: uint8(k.bytes / 32), Disp: i * k.bytes}
+		sum := k.Vector()
+		bucket := Mem{Base: k.buckets, Index: offset, Scale: uint8(k.Bytes / 32), Disp: i * k.Bytes}
 		VADDPS(bucket, k.spin[i], sum)
 		VMOVUPS(sum, bucket)
 	}
@@ -179,7 +161,7 @@ func (k *kernel) emit() {
 	Comment("Add the segment to the loss, in double precision, and to the base.")
 	for i := range vectors {
 		k.widen(lossSum, i)
-		sum := Mem{Base: baseSum, Disp: i * k.bytes}
+		sum := Mem{Base: baseSum, Disp: i * k.Bytes}
 		VADDPS(sum, k.base[i], k.base[i])
 		VMOVUPS(k.base[i], sum)
 	}
@@ -192,7 +174,7 @@ func (k *kernel) emit() {
 // column adds one column and advances the stream.
 func (k *kernel) column(stream Register) {
 	h := k.distances(stream)
-	weight := k.vector()
+	weight := k.Vector()
 	VBROADCASTSS(Mem{Base: stream, Disp: 4 * k.words}, weight)
 	ADDQ(Imm(uint64(4*k.words+4)), stream)
 	for i := range h {
@@ -210,23 +192,23 @@ func (k *kernel) column(stream Register) {
 // widen adds the loss of a segment to the double-precision sums.
 func (k *kernel) widen(to Register, i int) {
 	half := func(v Register, disp int) {
-		wide := k.vector()
+		wide := k.Vector()
 		sum := Mem{Base: to, Disp: disp}
 		VCVTPS2PD(v, wide)
 		VADDPD(sum, wide, wide)
 		VMOVUPD(wide, sum)
 	}
-	if k.wide {
-		half(k.loss[i].AsY(), 2*i*k.bytes)
+	if k.Wide() {
+		half(k.loss[i].AsY(), 2*i*k.Bytes)
 		upper := YMM()
 		VEXTRACTF64X4(Imm(1), k.loss[i], upper)
-		half(upper, (2*i+1)*k.bytes)
+		half(upper, (2*i+1)*k.Bytes)
 		return
 	}
-	half(k.loss[i].AsX(), 2*i*k.bytes)
+	half(k.loss[i].AsX(), 2*i*k.Bytes)
 	upper := XMM()
 	VEXTRACTF128(Imm(1), k.loss[i], upper)
-	half(upper, (2*i+1)*k.bytes)
+	half(upper, (2*i+1)*k.Bytes)
 }
 
 // signed emits the kernel that turns buckets into sums signed by each spin.
@@ -236,15 +218,13 @@ func (k *kernel) widen(to Register, i int) {
 // the same problem for g−1 spins. What remains in the end is the sum over all
 // columns.
 func signed(p *path) {
-	suffix := p.isa()
-	TEXT("hammingSigned"+suffix, NOSPLIT, "func(spin, buckets *float32, bits int)")
-	Doc("hammingSigned"+suffix+" writes the sums signed by each of the spins of one group, whose",
+	p.plain.Kernel("hammingSigned", "func(spin, buckets *float32, bits int)",
+		"writes the sums signed by each of the spins of one group, whose",
 		"buckets it uses up: the sum over all columns remains in the first.")
-	Pragma("noescape")
 	spin := Load(Param("spin"), GP64())
 	buckets := Load(Param("buckets"), GP64())
 	bits := Load(Param("bits"), GP64())
-	size := vectors * p.bytes
+	size := vectors * p.Bytes
 	half := GP64()
 	MOVQ(U32(size), half)
 	SHLXQ(bits, half, half)
@@ -255,14 +235,8 @@ func signed(p *path) {
 	CMPQ(half, Imm(uint64(size)))
 	JLT(LabelRef("done"))
 	SUBQ(Imm(rowStride), spin)
-	sums := [vectors]VecVirtual{p.vector(), p.vector()}
-	for _, sum := range sums {
-		if p.wide {
-			VPXORD(sum, sum, sum)
-		} else {
-			VXORPS(sum, sum, sum)
-		}
-	}
+	sums := [vectors]VecVirtual{p.Vector(), p.Vector()}
+	p.Clear(sums[:]...)
 	down, up := GP64(), GP64()
 	MOVQ(buckets, down)
 	LEAQ(Mem{Base: buckets, Index: half, Scale: 1}, up)
@@ -270,11 +244,11 @@ func signed(p *path) {
 	MOVQ(up, end)
 	Label("pattern")
 	for i, sum := range sums {
-		low, high, both := p.vector(), p.vector(), p.vector()
-		VMOVUPS(Mem{Base: down, Disp: i * p.bytes}, low)
-		VMOVUPS(Mem{Base: up, Disp: i * p.bytes}, high)
+		low, high, both := p.Vector(), p.Vector(), p.Vector()
+		VMOVUPS(Mem{Base: down, Disp: i * p.Bytes}, low)
+		VMOVUPS(Mem{Base: up, Disp: i * p.Bytes}, high)
 		VADDPS(low, high, both)
-		VMOVUPS(both, Mem{Base: down, Disp: i * p.bytes})
+		VMOVUPS(both, Mem{Base: down, Disp: i * p.Bytes})
 		VSUBPS(low, high, high)
 		VADDPS(high, sum, sum)
 	}
@@ -283,7 +257,7 @@ func signed(p *path) {
 	CMPQ(down, end)
 	JLT(LabelRef("pattern"))
 	for i, sum := range sums {
-		VMOVUPS(sum, Mem{Base: spin, Disp: i * p.bytes})
+		VMOVUPS(sum, Mem{Base: spin, Disp: i * p.Bytes})
 	}
 	JMP(LabelRef("bit"))
 	Label("done")

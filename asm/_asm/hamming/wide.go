@@ -28,10 +28,9 @@ const (
 // time, so that a word of the rows is loaded once for all of them.
 func distances(p *path) {
 	k := &kernel{path: p}
-	TEXT("hammingDistances"+p.suffix, NOSPLIT, "func(distances, rows, states *uint64, columns, words, stride, add int) (least uint64)")
-	Doc("hammingDistances"+p.suffix+" is hammingDistancesGeneric for as many rows as four vectors have",
+	p.Kernel("hammingDistances", "func(distances, rows, states *uint64, columns, words, stride, add int) (least uint64)",
+		"is hammingDistancesGeneric for as many rows as four vectors have",
 		"lanes of 64 bits, with at least one column and word.")
-	Pragma("noescape")
 	to := Load(Param("distances"), GP64())
 	k.rows = Load(Param("rows"), GP64())
 	states := Load(Param("states"), GP64())
@@ -43,14 +42,10 @@ func distances(p *path) {
 	if !k.count {
 		k.constants()
 	}
-	least := k.vector()
-	if k.wide {
-		VPTERNLOGD(Imm(0xFF), least, least, least)
-	} else {
-		VPCMPEQD(least, least, least)
-	}
+	least := k.Vector()
+	k.Ones(least)
 	together := 4
-	if !p.wide {
+	if !p.Wide() {
 		together = 2
 	}
 	Label("block")
@@ -67,7 +62,7 @@ func distances(p *path) {
 	JMP(LabelRef("single"))
 	Label("done")
 	half := XMM()
-	if k.wide {
+	if k.Wide() {
 		upper := YMM()
 		VEXTRACTI64X4(Imm(1), least, upper)
 		VPMINUD(upper, least.AsY(), upper)
@@ -90,18 +85,18 @@ func distances(p *path) {
 func (k *kernel) columnDistances(name string, to, states, words, stride, add Register, least VecVirtual, columns int) {
 	const distanceBytes = 2 * rowBytes // of one column
 	sums := make([][2 * vectors]VecVirtual, columns)
-	at := func(c, i int) Mem { return Mem{Base: to, Disp: c*distanceBytes + i*k.bytes} }
+	at := func(c, i int) Mem { return Mem{Base: to, Disp: c*distanceBytes + i*k.Bytes} }
 	for c := range sums {
 		for i := range sums[c] {
-			sums[c][i] = k.vector()
-			k.zero(sums[c][i])
+			sums[c][i] = k.Vector()
+			k.Clear(sums[c][i])
 		}
 	}
 	TESTQ(add, add)
 	JEQ(LabelRef(name + "Begin"))
 	for c := range sums {
 		for i, sum := range sums[c] {
-			k.load(at(c, i), sum)
+			k.Move(at(c, i), sum)
 		}
 	}
 	Label(name + "Begin")
@@ -121,25 +116,25 @@ func (k *kernel) columnDistances(name string, to, states, words, stride, add Reg
 	Label(name + "Word")
 	var zero VecVirtual
 	if !k.count {
-		zero = k.vector()
-		k.zero(zero)
+		zero = k.Vector()
+		k.Clear(zero)
 	}
 	var own [2 * vectors]VecVirtual
 	for i := range own {
-		if k.wide {
-			own[i] = k.vector()
-			k.load(Mem{Base: row, Disp: i * k.bytes}, own[i])
+		if k.Wide() {
+			own[i] = k.Vector()
+			k.Move(Mem{Base: row, Disp: i * k.Bytes}, own[i])
 		}
 	}
 	for c := range sums {
-		column := k.vector()
+		column := k.Vector()
 		VPBROADCASTQ(Mem{Base: state[c], Index: index, Scale: 8}, column)
 		for i, sum := range sums[c] {
-			bits := k.vector()
-			if k.wide {
-				k.xor(own[i], column, bits)
+			bits := k.Vector()
+			if k.Wide() {
+				k.Xor(own[i], column, bits)
 			} else {
-				k.xor(Mem{Base: row, Disp: i * k.bytes}, column, bits)
+				k.Xor(Mem{Base: row, Disp: i * k.Bytes}, column, bits)
 			}
 			k.bitCount(bits, VPOPCNTQ)
 			if !k.count {
@@ -154,7 +149,7 @@ func (k *kernel) columnDistances(name string, to, states, words, stride, add Reg
 	JNE(LabelRef(name + "Word"))
 	for c := range sums {
 		for i, sum := range sums[c] {
-			k.store(sum, at(c, i))
+			k.Move(sum, at(c, i))
 			VPMINUD(sum, least, least) // the upper half of each lane is 0
 		}
 	}
@@ -164,11 +159,9 @@ func (k *kernel) columnDistances(name string, to, states, words, stride, add Reg
 // weigh emits the kernel of tables.
 func weigh(p *path) {
 	k := &kernel{path: p}
-	name := "hammingWeigh" + p.isa()
-	TEXT(name, NOSPLIT, "func(values *float32, loss *float64, base *float32, distances *uint64, weights *float32, pairTable, baseTable *float32, columns int)")
-	Doc(name+" is hammingWeighGeneric for as many rows as two vectors have lanes,",
+	p.plain.Kernel("hammingWeigh", "func(values *float32, loss *float64, base *float32, distances *uint64, weights *float32, pairTable, baseTable *float32, columns int)",
+		"is hammingWeighGeneric for as many rows as two vectors have lanes,",
 		"with entries of Loss and Spin side by side in pairTable.")
-	Pragma("noescape")
 	values := Load(Param("values"), GP64())
 	distances := Load(Param("distances"), GP64())
 	weights := Load(Param("weights"), GP64())
@@ -176,13 +169,12 @@ func weigh(p *path) {
 	k.baseTable = Load(Param("baseTable"), GP64())
 	columns := Load(Param("columns"), GP64())
 	for i := range vectors {
-		k.loss[i], k.base[i] = k.vector(), k.vector()
-		k.zero(k.loss[i])
-		k.zero(k.base[i])
+		k.loss[i], k.base[i] = k.Vector(), k.Vector()
+		k.Clear(k.loss[i], k.base[i])
 	}
 	var even, odd VecVirtual
-	if k.wide {
-		even, odd = k.vector(), k.vector()
+	if k.Wide() {
+		even, odd = k.Vector(), k.Vector()
 		indices := make([]uint32, 32)
 		for i := range 16 {
 			indices[i], indices[16+i] = uint32(2*i), uint32(2*i+1)
@@ -194,17 +186,17 @@ func weigh(p *path) {
 	Label("column")
 	var sums [2 * vectors]VecVirtual
 	for i := range sums {
-		sums[i] = k.vector()
-		k.load(Mem{Base: distances, Disp: i * k.bytes}, sums[i])
+		sums[i] = k.Vector()
+		k.Move(Mem{Base: distances, Disp: i * k.Bytes}, sums[i])
 	}
 	ADDQ(U32(2*rowBytes), distances)
-	weight := k.vector()
+	weight := k.Vector()
 	VBROADCASTSS(Mem{Base: weights}, weight)
 	ADDQ(Imm(4), weights)
 	for i := range vectors {
 		low, high := k.gatherPairs(pairTable, sums[2*i]), k.gatherPairs(pairTable, sums[2*i+1])
-		loss, spin := k.vector(), k.vector()
-		if k.wide {
+		loss, spin := k.Vector(), k.Vector()
+		if k.Wide() {
 			VMOVDQA64(even, loss)
 			VPERMI2PS(high, low, loss)
 			VMOVDQA64(odd, spin)
@@ -217,7 +209,7 @@ func weigh(p *path) {
 		}
 		VFMADD231PS(loss, weight, k.loss[i])
 		VMULPS(spin, weight, spin)
-		VMOVUPS(spin, Mem{Base: values, Disp: i * k.bytes})
+		VMOVUPS(spin, Mem{Base: values, Disp: i * k.Bytes})
 		noBase, next := fmt.Sprintf("noBase%d", i), fmt.Sprintf("next%d", i)
 		TESTQ(k.baseTable, k.baseTable)
 		JEQ(LabelRef(noBase))
@@ -238,7 +230,7 @@ func weigh(p *path) {
 	baseSum := Load(Param("base"), GP64())
 	for i := range vectors {
 		k.widen(lossSum, i)
-		sum := Mem{Base: baseSum, Disp: i * k.bytes}
+		sum := Mem{Base: baseSum, Disp: i * k.Bytes}
 		VADDPS(sum, k.base[i], k.base[i])
 		VMOVUPS(k.base[i], sum)
 	}
@@ -248,8 +240,8 @@ func weigh(p *path) {
 
 // narrowed returns the lanes of 64 bits of two vectors as one of 32 bits.
 func (k *kernel) narrowed(low, high VecVirtual) VecVirtual {
-	h := k.vector()
-	if k.wide {
+	h := k.Vector()
+	if k.Wide() {
 		VPMOVQD(low, h.AsY())
 		upper := YMM()
 		VPMOVQD(high, upper)
@@ -264,38 +256,27 @@ func (k *kernel) narrowed(low, high VecVirtual) VecVirtual {
 
 // gatherPairs loads one pair of entries for every lane of 64 bits.
 func (k *kernel) gatherPairs(table Register, h VecVirtual) VecVirtual {
-	pairs := k.vector()
-	k.zero(pairs)
-	entries := Mem{Base: table, Index: h, Scale: 8}
-	if k.wide {
-		all := K()
-		KXNORW(all, all, all)
-		VGATHERQPD(entries, all, pairs)
-		return pairs
-	}
-	all := k.vector()
-	VPCMPEQD(all, all, all)
-	VGATHERQPD(all, entries, pairs)
+	pairs := k.Vector()
+	k.Clear(pairs)
+	k.Gather(VGATHERQPD, Mem{Base: table, Index: h, Scale: 8}, pairs)
 	return pairs
 }
 
 // tabulate emits the kernel that tabulates signed sums of four columns.
 func tabulate(p *path) {
-	name := "hammingTabulate" + p.isa()
-	TEXT(name, NOSPLIT, fmt.Sprintf("func(table *[%d]float32, values *[%d]float32)", tileGroups*tableBytes/4, tileGroups*groupColumns*rowBytes/4))
-	Doc(name + " is hammingTabulateGeneric.")
-	Pragma("noescape")
+	p.plain.Kernel("hammingTabulate", fmt.Sprintf("func(table *[%d]float32, values *[%d]float32)", tileGroups*tableBytes/4, tileGroups*groupColumns*rowBytes/4),
+		"is hammingTabulateGeneric.")
 	tables := Load(Param("table"), GP64())
 	values := Load(Param("values"), GP64())
 	group := GP64()
 	MOVQ(U32(tileGroups), group)
 	Label("group")
-	for at := 0; at < rowBytes; at += p.bytes {
+	for at := 0; at < rowBytes; at += p.Bytes {
 		// Signed sums of the first two columns, and of the others in pairs or alone:
 		// bit k of the index is set where column k is added.
 		var parts [][]VecVirtual
 		for first := 0; first < groupColumns; first += 2 {
-			x, y := p.vector(), p.vector()
+			x, y := p.Vector(), p.Vector()
 			zero := XMM()
 			VXORPS(zero, zero, zero)
 			VMOVUPS(Mem{Base: values, Disp: first*rowBytes + at}, x)
@@ -305,7 +286,7 @@ func tabulate(p *path) {
 				continue
 			}
 			VMOVUPS(Mem{Base: values, Disp: (first+1)*rowBytes + at}, y)
-			sums := []VecVirtual{p.vector(), p.vector(), p.vector(), p.vector()}
+			sums := []VecVirtual{p.Vector(), p.Vector(), p.Vector(), p.Vector()}
 			VADDPS(y, x, sums[3])
 			VSUBPS(y, x, sums[1])
 			VSUBPS(x, y, sums[2])
@@ -315,11 +296,11 @@ func tabulate(p *path) {
 		for high := range patterns / 4 {
 			upper := parts[1][high%4]
 			if len(parts) > 2 {
-				upper = p.vector()
+				upper = p.Vector()
 				VADDPS(parts[1][high%4], parts[2][high/4], upper)
 			}
 			for low, lower := range parts[0] {
-				sum := p.vector()
+				sum := p.Vector()
 				VADDPS(lower, upper, sum)
 				VMOVUPS(sum, Mem{Base: tables, Disp: at/halfBytes*patterns*halfBytes + (4*high+low)*halfBytes + at%halfBytes})
 			}
@@ -335,7 +316,7 @@ func tabulate(p *path) {
 
 // widened returns the vector whose lowest lanes are x.
 func (p *path) widened(x VecVirtual) VecVirtual {
-	if p.wide {
+	if p.Wide() {
 		return x.AsZ().(VecVirtual)
 	}
 	return x.AsY().(VecVirtual)
@@ -343,19 +324,17 @@ func (p *path) widened(x VecVirtual) VecVirtual {
 
 // gather emits the kernel that adds entries of the tables of a tile.
 func gather(p *path) {
-	name := "hammingGather" + p.isa()
-	TEXT(name, NOSPLIT, fmt.Sprintf("func(sums []float32, table *[%d]float32, patterns [][%d]uint8)", tileGroups*tableBytes/4, tileGroups))
-	Doc(name + " is hammingGatherGeneric.")
-	Pragma("noescape")
+	p.plain.Kernel("hammingGather", fmt.Sprintf("func(sums []float32, table *[%d]float32, patterns [][%d]uint8)", tileGroups*tableBytes/4, tileGroups),
+		"is hammingGatherGeneric.")
 	sums := Load(Param("sums").Base(), GP64())
 	tables := Load(Param("table"), GP64())
 	patternBytes := Load(Param("patterns").Base(), GP64())
 	spins := Load(Param("patterns").Len(), GP64())
 	// Two sums for each vector, so that half as many additions wait in a row.
-	parts := rowBytes / p.bytes
+	parts := rowBytes / p.Bytes
 	acc := make([]VecVirtual, 2*parts)
 	for i := range acc {
-		acc[i] = p.vector()
+		acc[i] = p.Vector()
 	}
 	Label("spin")
 	var word Register
@@ -373,12 +352,12 @@ func gather(p *path) {
 		entry := GP64()
 		LEAQ(Mem{Base: tables, Index: offset, Scale: 8}, entry) // an address without an index is loaded from and added in one
 		for i := range parts {
-			at := i * p.bytes
+			at := i * p.Bytes
 			m := Mem{Base: entry, Disp: g*tableBytes + at/halfBytes*patterns*halfBytes + at%halfBytes}
 			a := acc[g%2*parts+i]
 			switch g {
 			case 0:
-				VMOVUPS(Mem{Base: sums, Disp: i * p.bytes}, a)
+				VMOVUPS(Mem{Base: sums, Disp: i * p.Bytes}, a)
 				VADDPS(m, a, a)
 			case 1:
 				VMOVUPS(m, a)
@@ -389,7 +368,7 @@ func gather(p *path) {
 	}
 	for i := range parts {
 		VADDPS(acc[parts+i], acc[i], acc[i])
-		VMOVUPS(acc[i], Mem{Base: sums, Disp: i * p.bytes})
+		VMOVUPS(acc[i], Mem{Base: sums, Disp: i * p.Bytes})
 	}
 	ADDQ(Imm(tileGroups), patternBytes)
 	ADDQ(U32(rowBytes), sums)

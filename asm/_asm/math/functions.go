@@ -45,7 +45,7 @@ func (w *isa) clamp(x []VecVirtual, low, high float64) {
 
 // split emits n and r with x = n ln 2 + r, |r| ≤ ln 2 / 2. It overwrites x by r.
 func (w *isa) split(x []VecVirtual) (n []VecVirtual) {
-	n = w.vectors(len(x))
+	n = w.Vectors(len(x))
 	for i := range x {
 		w.with(VMULPS, VMULPS_BCST, float(math.Log2E), x[i], n[i])
 	}
@@ -80,7 +80,7 @@ func (w *isa) exp(x []VecVirtual) []VecVirtual {
 	Comment("2^n in two factors, as n may be outside of the range of exponents")
 	for i, n := range n {
 		VCVTPS2DQ(n, n)
-		half := w.vector()
+		half := w.Vector()
 		VPSRAD(Imm(1), n, half)
 		VPSUBD(half, n, n)
 		for _, e := range []VecVirtual{half, n} {
@@ -108,7 +108,7 @@ func (w *isa) bits(op, opBroadcast, op256 func(...Op), constant Mem, x, dst VecV
 
 // sigmoid emits 1/(1+e) with e = e^−|x|, or e/(1+e) for negative x.
 func (w *isa) sigmoid(x []VecVirtual) []VecVirtual {
-	minus := w.vectors(len(x))
+	minus := w.Vectors(len(x))
 	for i := range x {
 		w.bits(VPORD, VPORD_BCST, VORPS, signBit, x[i], minus[i])
 	}
@@ -131,7 +131,7 @@ func (w *isa) sigmoid(x []VecVirtual) []VecVirtual {
 // tanh emits −t/(2+t) with t = e^(−2|x|)−1 and x's sign. With t = 2^n e^r − 1 =
 // 2^n (e^r−1) + (2^n−1) nothing cancels.
 func (w *isa) tanh(x []VecVirtual) []VecVirtual {
-	sign := w.vectors(len(x))
+	sign := w.Vectors(len(x))
 	for i, x := range x {
 		w.bits(VPANDD, VPANDD_BCST, VANDPS, signBit, x, sign[i])
 		w.bits(VPORD, VPORD_BCST, VORPS, signBit, x, x)
@@ -171,7 +171,7 @@ func (w *isa) tanh(x []VecVirtual) []VecVirtual {
 
 // log emits e ln 2 + ln m with √½ ≤ m < √2.
 func (w *isa) log(x []VecVirtual) []VecVirtual {
-	m, e := w.vectors(len(x)), w.vectors(len(x))
+	m, e := w.Vectors(len(x)), w.Vectors(len(x))
 	if w == avx512 {
 		for i := range x {
 			high := K()
@@ -186,7 +186,7 @@ func (w *isa) log(x []VecVirtual) []VecVirtual {
 	root := math.Float32bits(math.Sqrt2 / 2)
 	for i, x := range x {
 		Comment("Subnormal numbers are scaled into the normal range.")
-		small, t := w.vector(), w.vector()
+		small, t := w.Vector(), w.Vector()
 		VCMPPS(Imm(1), word(1<<23), x, small)
 		VMULPS(float(1<<23), x, t)
 		VBLENDVPS(small, t, x, m[i])
@@ -202,10 +202,10 @@ func (w *isa) log(x []VecVirtual) []VecVirtual {
 	y := w.logOf(m, e)
 	for i, x := range x {
 		Comment("Infinity and NaN stay, negative numbers give NaN, zero −Inf.")
-		mask := w.vector()
+		mask := w.Vector()
 		VCMPPS(Imm(0x5), float(math.Inf(1)), x, mask) // not less than
 		VBLENDVPS(mask, x, y[i], y[i])
-		zero := w.vector()
+		zero := w.Vector()
 		VXORPS(zero, zero, zero)
 		VCMPPS(Imm(1), zero, x, mask)
 		VORPS(mask, y[i], y[i])
@@ -221,7 +221,7 @@ func (w *isa) logOf(m, e []VecVirtual) []VecVirtual {
 		w.with(VADDPS, VADDPS_BCST, float(-1), m, m)
 	}
 	p := w.horner(m, logTail...)
-	square := w.vectors(len(m))
+	square := w.Vectors(len(m))
 	for i := range m {
 		VMULPS(m[i], m[i], square[i])
 	}

@@ -11,20 +11,20 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // An isa is a vector register size.
 type isa struct {
-	suffix string
-	lanes  int
-	unroll int // vectors at a time
-	vector func() VecVirtual
+	*ISA
+	unroll int                // vectors at a time
 	kept   map[Mem]VecVirtual // constants in registers, in the function at hand
 }
 
 var (
-	avx512 = &isa{"AVX512", 16, 4, func() VecVirtual { return ZMM() }, nil}
-	avx2   = &isa{"AVX2", 8, 2, func() VecVirtual { return YMM() }, nil}
+	avx512 = &isa{AVX512, 4, nil}
+	avx2   = &isa{AVX2, 2, nil}
 )
 
 func main() {
@@ -45,29 +45,28 @@ type function func(x []VecVirtual) []VecVirtual
 
 // elementwise emits a kernel that applies f to every element.
 func (w *isa) elementwise(name, formula string, constants []Mem, f function) {
-	TEXT(name+w.suffix, NOSPLIT, "func(dst, x []float32)")
-	Doc(name + w.suffix + " sets dst[i] = " + formula + " of x[i]; the lengths are equal.")
-	Pragma("noescape")
+	w.Kernel(name, "func(dst, x []float32)",
+		"sets dst[i] = "+formula+" of x[i]; the lengths are equal.")
 	dst := Load(Param("dst").Base(), GP64())
 	n := GP64()
 	Load(Param("dst").Len(), n)
 	x := Load(Param("x").Base(), GP64())
-	bytes := 4 * w.lanes
+	bytes := 4 * w.Lanes()
 	w.kept = map[Mem]VecVirtual{}
 	kept := constants
 	if w == avx2 { // has registers for some
 		kept = kept[:min(4, len(kept))]
 	}
 	for _, m := range kept {
-		v := w.vector()
+		v := w.Vector()
 		VBROADCASTSS(m, v)
 		w.kept[m] = v
 	}
 
-	SUBQ(I32(w.unroll*w.lanes), n)
+	SUBQ(I32(w.unroll*w.Lanes()), n)
 	JLT(LabelRef("rest"))
 	Label("block")
-	v := w.vectors(w.unroll)
+	v := w.Vectors(w.unroll)
 	for i := range v {
 		VMOVUPS(Mem{Base: x, Disp: i * bytes}, v[i])
 	}
@@ -76,14 +75,14 @@ func (w *isa) elementwise(name, formula string, constants []Mem, f function) {
 	}
 	ADDQ(I32(w.unroll*bytes), x)
 	ADDQ(I32(w.unroll*bytes), dst)
-	SUBQ(I32(w.unroll*w.lanes), n)
+	SUBQ(I32(w.unroll*w.Lanes()), n)
 	JGE(LabelRef("block"))
 
 	Label("rest")
-	ADDQ(I32(w.unroll*w.lanes), n)
+	ADDQ(I32(w.unroll*w.Lanes()), n)
 	JZ(LabelRef("done"))
 	Label("masked")
-	v = w.vectors(1)
+	v = w.Vectors(1)
 	if w == avx512 {
 		ones, left, mask := GP64(), GP64(), K()
 		MOVQ(I32(-1), ones)
@@ -102,19 +101,11 @@ func (w *isa) elementwise(name, formula string, constants []Mem, f function) {
 	}
 	ADDQ(I32(bytes), x)
 	ADDQ(I32(bytes), dst)
-	SUBQ(I32(w.lanes), n)
+	SUBQ(I32(w.Lanes()), n)
 	JGT(LabelRef("masked"))
 	Label("done")
 	VZEROUPPER()
 	RET()
-}
-
-func (w *isa) vectors(n int) []VecVirtual {
-	v := make([]VecVirtual, n)
-	for i := range v {
-		v[i] = w.vector()
-	}
-	return v
 }
 
 // constants holds the constants defined so far, by their bits.
@@ -181,7 +172,7 @@ func (w *isa) constant(m Mem) VecVirtual {
 
 // fresh returns a register of its own that holds a constant.
 func (w *isa) fresh(m Mem) VecVirtual {
-	v := w.vector()
+	v := w.Vector()
 	if k, ok := w.kept[m]; ok {
 		VMOVAPS(k, v)
 	} else if w == avx512 {

@@ -14,9 +14,8 @@ const rowLimit = 16
 // expSumRows emits the sums of exponentials of short rows. A row fills one
 // vector, or two with AVX2, whose other lanes hold −Inf.
 func (w *isa) expSumRows() {
-	TEXT("expSumRows"+w.suffix, NOSPLIT, "func(sums, shifts, x []float32, cols int)")
-	Doc("expSumRows" + w.suffix + " is expSumRowsGeneric for rows of 1 to 16 elements, with sums in float32.")
-	Pragma("noescape")
+	w.Kernel("expSumRows", "func(sums, shifts, x []float32, cols int)",
+		"is expSumRowsGeneric for rows of 1 to 16 elements, with sums in float32.")
 	sums := Load(Param("sums").Base(), GP64())
 	n := Load(Param("sums").Len(), GP64())
 	shifts := Load(Param("shifts").Base(), GP64())
@@ -25,7 +24,7 @@ func (w *isa) expSumRows() {
 	w.kept = map[Mem]VecVirtual{}
 	if w == avx512 {
 		for _, m := range expConstants {
-			v := w.vector()
+			v := w.Vector()
 			VBROADCASTSS(m, v)
 			w.kept[m] = v
 		}
@@ -44,7 +43,7 @@ func (w *isa) expSumRows() {
 		KNOTW(finite, finite)
 		VMOVAPS_Z(highest, finite, highest)
 	} else {
-		finite := w.vector()
+		finite := w.Vector()
 		VSUBPS(highest, highest, finite)
 		VCMPPS(Imm(7), finite, finite, finite) // ordered
 		VANDPS(finite, highest, highest)
@@ -73,25 +72,25 @@ func (w *isa) rowLoader(cols Register) func(x Register) []VecVirtual {
 		BZHIQ(cols, ones, ones)
 		KMOVW(ones.As32(), mask)
 		return func(x Register) []VecVirtual {
-			v := w.vectors(1)
+			v := w.Vectors(1)
 			VBROADCASTSS(none, v[0])
 			VMOVUPS(Mem{Base: x}, mask, v[0])
 			return v
 		}
 	}
-	count, masks := XMM(), w.vectors(rowLimit/w.lanes)
+	count, masks := XMM(), w.Vectors(rowLimit/w.Lanes())
 	VMOVD(cols.(GP).As32(), count)
 	for i, mask := range masks {
 		VPBROADCASTD(count, mask)
 		if i > 0 {
-			VPSUBD(word(uint32(i*w.lanes)), mask, mask)
+			VPSUBD(word(uint32(i*w.Lanes())), mask, mask)
 		}
 		VPCMPGTD(laneIndex(), mask, mask)
 	}
 	return func(x Register) []VecVirtual {
-		v := w.vectors(len(masks))
+		v := w.Vectors(len(masks))
 		for i, mask := range masks {
-			VMASKMOVPS(Mem{Base: x, Disp: 4 * i * w.lanes}, mask, v[i])
+			VMASKMOVPS(Mem{Base: x, Disp: 4 * i * w.Lanes()}, mask, v[i])
 			VBLENDVPS(mask, v[i], w.constant(none), v[i])
 		}
 		return v
@@ -100,7 +99,7 @@ func (w *isa) rowLoader(cols Register) func(x Register) []VecVirtual {
 
 // reduce combines all lanes of some vectors, whose result is in every lane.
 func (w *isa) reduce(v []VecVirtual, op func(...Op)) VecVirtual {
-	r, other := w.vector(), w.vector()
+	r, other := w.Vector(), w.Vector()
 	VMOVAPS(v[0], r)
 	for _, v := range v[1:] {
 		op(v, r, r)

@@ -22,24 +22,17 @@ type redraw struct {
 // of the threshold of a site is a polynomial over the bits of the number of its
 // neighbours that are up, with coefficients that are zeros or ones throughout.
 func (p *path) heatBath() {
-	TEXT("latticeHeatBath"+p.suffix, NOSPLIT, "func(spins *uint64, sites *[5]uint32, n int, state *[4][8]uint64, planes *[32][5]uint64)")
-	Doc("latticeHeatBath" + p.suffix + " is redrawGeneric.")
-	Pragma("noescape")
+	p.Kernel("latticeHeatBath", "func(spins *uint64, sites *[5]uint32, n int, state *[4][8]uint64, planes *[32][5]uint64)",
+		"is redrawGeneric.")
 	spins := Load(Param("spins"), GP64())
 	sites := Load(Param("sites"), GP64())
 	n := Load(Param("n"), GP64())
 	state := Load(Param("state"), GP64())
 	planes := Load(Param("planes"), GP64())
-	parts := make([]generator, p.parts())
-	for i := range parts {
-		for j := range parts[i] {
-			parts[i][j] = p.vector()
-			p.load(Mem{Base: state, Disp: siteBytes*j + p.bytes*i}, parts[i][j])
-		}
-	}
+	parts := p.load(state)
 	var local Mem
-	if !p.wide {
-		local = AllocLocal(2 * p.parts() * 6 * p.bytes)
+	if !p.Wide() {
+		local = AllocLocal(2 * p.parts() * 6 * p.Bytes)
 	}
 	Label("sites")
 	CMPQ(n, Imm(2))
@@ -52,11 +45,7 @@ func (p *path) heatBath() {
 	Label("single")
 	p.redraw(spins, sites, planes, parts, local, 1)
 	Label("done")
-	for i := range parts {
-		for j := range parts[i] {
-			p.store(parts[i][j], Mem{Base: state, Disp: siteBytes*j + p.bytes*i})
-		}
-	}
+	p.store(parts, state)
 	VZEROUPPER()
 	RET()
 }
@@ -73,17 +62,17 @@ func (p *path) redraw(spins, sites, planes Register, parts []generator, local Me
 			SHLQ(Imm(6), neighbours[i])
 		}
 		for part := range p.parts() {
-			d := &redraw{decision: decision{accepted: p.vector(), open: p.vector()}}
-			d.bits = p.countUp(spins, neighbours, part*p.bytes)
-			if p.wide {
+			d := &redraw{decision: decision{accepted: p.Vector(), open: p.Vector()}}
+			d.bits = p.countUp(spins, neighbours, part*p.Bytes)
+			if p.Wide() {
 				VPXORQ(d.accepted, d.accepted, d.accepted)
 				VPTERNLOGQ(Imm(0xFF), d.open, d.open, d.open)
 			} else {
-				d.memory = local.Offset(len(all) * 6 * p.bytes)
+				d.memory = local.Offset(len(all) * 6 * p.Bytes)
 				VPXOR(d.accepted, d.accepted, d.accepted)
 				VPCMPEQD(d.open, d.open, d.open)
 				for i, v := range append([]VecVirtual{d.accepted, d.open}, d.bits[:]...) {
-					VMOVDQU(v, d.memory.Offset(i*p.bytes))
+					VMOVDQU(v, d.memory.Offset(i*p.Bytes))
 				}
 			}
 			all = append(all, d)
@@ -111,27 +100,27 @@ func (p *path) redraw(spins, sites, planes Register, parts []generator, local Me
 		for part := range p.parts() {
 			d := all[k*p.parts()+part]
 			v := d.accepted
-			if !p.wide {
-				v = p.vector()
+			if !p.Wide() {
+				v = p.Vector()
 				VMOVDQU(d.memory, v)
 			}
-			p.store(v, at(spins, here, part*p.bytes))
+			p.Move(v, at(spins, here, part*p.Bytes))
 		}
 	}
 }
 
 // countUp returns the bits of the number of neighbours that are up.
 func (p *path) countUp(spins Register, neighbours []Register, part int) (bits [4]VecVirtual) {
-	a, b, c, d := p.vector(), p.vector(), p.vector(), p.vector()
+	a, b, c, d := p.Vector(), p.Vector(), p.Vector(), p.Vector()
 	for i, v := range []VecVirtual{a, b, c, d} {
-		p.load(at(spins, neighbours[i], part), v)
+		p.Move(at(spins, neighbours[i], part), v)
 	}
 	for i := range bits {
-		bits[i] = p.vector()
+		bits[i] = p.Vector()
 	}
 	ones, twos, threes, fours := bits[0], bits[1], bits[2], bits[3]
-	if p.wide {
-		sum, carry := p.vector(), p.vector()
+	if p.Wide() {
+		sum, carry := p.Vector(), p.Vector()
 		VMOVDQA64(a, sum)
 		ternary(xor3, sum, b, c)
 		VMOVDQA64(a, carry)
@@ -143,7 +132,7 @@ func (p *path) countUp(spins Register, neighbours []Register, part int) (bits [4
 		VPANDQ(ones, twos, threes)
 		return bits
 	}
-	both := p.vector()
+	both := p.Vector()
 	VPXOR(a, b, ones)
 	VPAND(a, b, both)
 	VPAND(c, ones, a)
@@ -159,28 +148,28 @@ func (p *path) countUp(spins Register, neighbours []Register, part int) (bits [4
 
 // below takes one plane of random bits into account.
 func (p *path) below(d *redraw, random VecVirtual, plane Register) {
-	threshold := p.vector()
-	if p.wide {
+	threshold := p.Vector()
+	if p.Wide() {
 		VPBROADCASTQ(Mem{Base: plane}, threshold)
 		for i, bit := range d.bits {
 			broadcasting(func(t, bit, k bool) bool { return t != (bit && k) }, threshold, bit, Mem{Base: plane, Disp: 8 * (i + 1)})
 		}
-		newly := p.vector()
+		newly := p.Vector()
 		VPANDNQ(threshold, random, newly)
 		ternary(func(accepted, open, below bool) bool { return accepted || open && below }, d.accepted, d.open, newly)
 		ternary(func(open, t, r bool) bool { return open && t == r }, d.open, threshold, random)
 		return
 	}
-	term := p.vector()
+	term := p.Vector()
 	VPBROADCASTQ(Mem{Base: plane}, threshold)
 	for i := range d.bits {
 		VPBROADCASTQ(Mem{Base: plane, Disp: 8 * (i + 1)}, term)
-		VPAND(d.memory.Offset((2+i)*p.bytes), term, term)
+		VPAND(d.memory.Offset((2+i)*p.Bytes), term, term)
 		VPXOR(term, threshold, threshold)
 	}
 	VPANDN(threshold, random, term)
 	VPXOR(random, threshold, threshold)
-	open := d.memory.Offset(p.bytes)
+	open := d.memory.Offset(p.Bytes)
 	VPAND(open, term, term)
 	VPANDN(open, threshold, threshold)
 	VMOVDQU(threshold, open)

@@ -20,15 +20,35 @@ const (
 // A generator is a part of the xoshiro256++ states.
 type generator [4]VecVirtual
 
+// load reads the states of the generators of a site's parts, and store writes them.
+func (p *path) load(state Register) []generator {
+	parts := make([]generator, p.parts())
+	for i := range parts {
+		for j := range parts[i] {
+			parts[i][j] = p.Vector()
+			p.Move(Mem{Base: state, Disp: siteBytes*j + p.Bytes*i}, parts[i][j])
+		}
+	}
+	return parts
+}
+
+func (p *path) store(parts []generator, state Register) {
+	for i := range parts {
+		for j := range parts[i] {
+			p.Move(parts[i][j], Mem{Base: state, Disp: siteBytes*j + p.Bytes*i})
+		}
+	}
+}
+
 // next returns the next output of a part.
 func (p *path) next(s generator) VecVirtual {
-	out, shifted, mixed := p.vector(), p.vector(), p.vector()
+	out, shifted, mixed := p.Vector(), p.Vector(), p.Vector()
 	VPADDQ(s[0], s[3], out)
 	p.rotate(23, out)
 	VPADDQ(s[0], out, out)
 	VPSLLQ(Imm(17), s[1], shifted)
-	p.xor(s[1], s[3], mixed)
-	if p.wide {
+	p.Xor(s[1], s[3], mixed)
+	if p.Wide() {
 		ternary(xor3, s[1], s[2], s[0])
 		ternary(xor3, s[2], s[0], shifted)
 	} else {
@@ -36,8 +56,8 @@ func (p *path) next(s generator) VecVirtual {
 		VPXOR(s[2], s[1], s[1])
 		VPXOR(shifted, s[2], s[2])
 	}
-	p.xor(mixed, s[0], s[0])
-	if p.wide {
+	p.Xor(mixed, s[0], s[0])
+	if p.Wide() {
 		VPROLQ(Imm(45), mixed, s[3])
 	} else {
 		VPSLLQ(Imm(45), mixed, s[3])
@@ -48,11 +68,11 @@ func (p *path) next(s generator) VecVirtual {
 }
 
 func (p *path) rotate(n uint64, v VecVirtual) {
-	if p.wide {
+	if p.Wide() {
 		VPROLQ(Imm(n), v, v)
 		return
 	}
-	low := p.vector()
+	low := p.Vector()
 	VPSRLQ(Imm(64-n), v, low)
 	VPSLLQ(Imm(n), v, v)
 	VPOR(low, v, v)
@@ -67,8 +87,8 @@ type decision struct {
 
 // compare takes one plane of random bits into account.
 func (p *path) compare(d *decision, random VecVirtual, plane Register) {
-	threshold := p.vector()
-	if p.wide {
+	threshold := p.Vector()
+	if p.Wide() {
 		// An undecided replica takes the bit of its threshold for its decision, which
 		// stands if the random bit differs: then that is the lower of the two where
 		// the threshold's bit is set.
@@ -80,17 +100,17 @@ func (p *path) compare(d *decision, random VecVirtual, plane Register) {
 		ternary(func(open, t, r bool) bool { return open && t == r }, d.open, threshold, random)
 		return
 	}
-	below := p.vector()
+	below := p.Vector()
 	VPBROADCASTQ(Mem{Base: plane, Disp: 8}, threshold)
-	VPAND(d.memory.Offset(2*p.bytes), threshold, threshold)
+	VPAND(d.memory.Offset(2*p.Bytes), threshold, threshold)
 	VPBROADCASTQ(Mem{Base: plane, Disp: 16}, below)
-	VPAND(d.memory.Offset(3*p.bytes), below, below)
+	VPAND(d.memory.Offset(3*p.Bytes), below, below)
 	VPXOR(below, threshold, threshold)
 	VPBROADCASTQ(Mem{Base: plane}, below)
 	VPXOR(below, threshold, threshold)
 	VPANDN(threshold, random, below)
 	VPXOR(random, threshold, threshold)
-	open := d.memory.Offset(p.bytes)
+	open := d.memory.Offset(p.Bytes)
 	VPAND(open, below, below)
 	VPANDN(open, threshold, threshold)
 	VMOVDQU(threshold, open)
@@ -100,35 +120,35 @@ func (p *path) compare(d *decision, random VecVirtual, plane Register) {
 
 // anyOpen jumps to the label if some replica is not decided.
 func (p *path) anyOpen(all []*decision, label string) {
-	sum := p.vector()
+	sum := p.Vector()
 	p.loadOpen(all[0], sum)
 	for _, d := range all[1:] {
-		p.or(p.openOf(d), sum)
+		p.Or(p.openOf(d), sum, sum)
 	}
 	p.jumpIfAny(sum, label)
 }
 
 // anyClash jumps to the label if some replica is not decided at two of four sites.
 func (p *path) anyClash(all []*decision, label string) {
-	clash := p.vector()
+	clash := p.Vector()
 	for part := range p.parts() {
 		var both, any [2]VecVirtual
 		for pair := range both {
 			first, second := all[2*pair*p.parts()+part], all[(2*pair+1)*p.parts()+part]
-			both[pair], any[pair] = p.vector(), p.vector()
+			both[pair], any[pair] = p.Vector(), p.Vector()
 			p.loadOpen(first, both[pair])
 			p.loadOpen(first, any[pair])
-			p.and(p.openOf(second), both[pair])
-			p.or(p.openOf(second), any[pair])
+			p.And(p.openOf(second), both[pair], both[pair])
+			p.Or(p.openOf(second), any[pair], any[pair])
 		}
-		p.and(any[1], any[0])
-		p.or(any[0], both[0])
+		p.And(any[1], any[0], any[0])
+		p.Or(any[0], both[0], both[0])
 		if part == 0 {
 			clash = both[0]
 		} else {
-			p.or(both[0], clash)
+			p.Or(both[0], clash, clash)
 		}
-		p.or(both[1], clash)
+		p.Or(both[1], clash, clash)
 	}
 	p.jumpIfAny(clash, label)
 }
@@ -160,39 +180,23 @@ func (p *path) others(label func(string) string, step func(), count GPVirtual, a
 
 // openOf returns where the undecided replicas of a part are.
 func (p *path) openOf(d *decision) Op {
-	if p.wide {
+	if p.Wide() {
 		return d.open
 	}
-	return d.memory.Offset(p.bytes)
+	return d.memory.Offset(p.Bytes)
 }
 
 func (p *path) loadOpen(d *decision, to VecVirtual) {
-	if p.wide {
+	if p.Wide() {
 		VMOVDQA64(d.open, to)
 	} else {
-		VMOVDQU(d.memory.Offset(p.bytes), to)
-	}
-}
-
-func (p *path) or(a Op, to VecVirtual) {
-	if p.wide {
-		VPORQ(a, to, to)
-	} else {
-		VPOR(a, to, to)
-	}
-}
-
-func (p *path) and(a Op, to VecVirtual) {
-	if p.wide {
-		VPANDQ(a, to, to)
-	} else {
-		VPAND(a, to, to)
+		VMOVDQU(d.memory.Offset(p.Bytes), to)
 	}
 }
 
 // jumpIfAny jumps to the label if some bit is set.
 func (p *path) jumpIfAny(v VecVirtual, label string) {
-	if p.wide {
+	if p.Wide() {
 		k := K()
 		VPTESTMQ(v, v, k)
 		KORTESTB(k, k)
@@ -204,29 +208,23 @@ func (p *path) jumpIfAny(v VecVirtual, label string) {
 
 func (p *path) independent() {
 	// Without AVX-512 the decisions of four sites outgrow a frame without a check.
-	TEXT("metropolisIndependent"+p.suffix, 0, "func(spins *uint64, state *[4][8]uint64, planes *[32][3]uint64, l, first, end, colour, step int, opposite uint64)")
-	Doc("metropolisIndependent" + p.suffix + " is independentGeneric.")
+	TEXT("metropolisIndependent"+p.Suffix, 0, "func(spins *uint64, state *[4][8]uint64, planes *[32][3]uint64, l, first, end, colour, step int, opposite uint64)")
+	Doc("metropolisIndependent" + p.Suffix + " is independentGeneric.")
 	Pragma("noescape")
 	var w walk
 	w.open()
 	state := Load(Param("state"), GP64())
-	opposite := p.broadcast(Load(Param("opposite"), GP64()))
-	parts := make([]generator, p.parts())
-	for i := range parts {
-		for j := range parts[i] {
-			parts[i][j] = p.vector()
-			p.load(Mem{Base: state, Disp: siteBytes*j + p.bytes*i}, parts[i][j])
-		}
-	}
+	opposite := p.Broadcast(Load(Param("opposite"), GP64()))
+	parts := p.load(state)
 	inverted := func() VecVirtual { return opposite }
 	var local Mem
-	if !p.wide {
+	if !p.Wide() {
 		// The states fill half of the registers.
-		local = AllocLocal(quad * p.parts() * decisionParts * p.bytes)
-		spare := AllocLocal(p.bytes)
+		local = AllocLocal(quad * p.parts() * decisionParts * p.Bytes)
+		spare := AllocLocal(p.Bytes)
 		VMOVDQU(opposite, spare)
 		inverted = func() VecVirtual {
-			v := p.vector()
+			v := p.Vector()
 			VMOVDQU(spare, v)
 			return v
 		}
@@ -253,11 +251,7 @@ func (p *path) independent() {
 		JLT(LabelRef("site"))
 	})
 	state = Load(Param("state"), GP64())
-	for i := range parts {
-		for j := range parts[i] {
-			p.store(parts[i][j], Mem{Base: state, Disp: siteBytes*j + p.bytes*i})
-		}
-	}
+	p.store(parts, state)
 	VZEROUPPER()
 	RET()
 }
@@ -270,17 +264,17 @@ func (p *path) flip(w *walk, opposite func() VecVirtual, parts []generator, loca
 		site := 2 * siteBytes * k
 		w.neighbours(site)
 		for part := range p.parts() {
-			d := &decision{accepted: p.vector(), open: p.vector()}
+			d := &decision{accepted: p.Vector(), open: p.Vector()}
 			_, d.two, d.one = p.bonds(w, opposite(), site, part)
-			if p.wide {
+			if p.Wide() {
 				VPXORQ(d.accepted, d.accepted, d.accepted)
 				VPTERNLOGQ(Imm(0xFF), d.open, d.open, d.open)
 			} else {
-				d.memory = local.Offset(len(all) * decisionParts * p.bytes)
+				d.memory = local.Offset(len(all) * decisionParts * p.Bytes)
 				VPXOR(d.accepted, d.accepted, d.accepted)
 				VPCMPEQD(d.open, d.open, d.open)
 				for k, v := range []VecVirtual{d.accepted, d.open, d.one, d.two} {
-					VMOVDQU(v, d.memory.Offset(k*p.bytes))
+					VMOVDQU(v, d.memory.Offset(k*p.Bytes))
 				}
 			}
 			all = append(all, d)
@@ -322,9 +316,9 @@ func (p *path) flip(w *walk, opposite func() VecVirtual, parts []generator, loca
 	}
 	Label(label("decided"))
 	for i, d := range all {
-		here := at(w.row, w.col, 2*siteBytes*(i/p.parts())+i%p.parts()*p.bytes)
-		v := p.vector()
-		if p.wide {
+		here := at(w.row, w.col, 2*siteBytes*(i/p.parts())+i%p.parts()*p.Bytes)
+		v := p.Vector()
+		if p.Wide() {
 			Comment("A draw that is equal to its threshold is not below it.")
 			VMOVDQU64(here, v)
 			ternary(func(v, accepted, open bool) bool { return v != (accepted && !open) }, v, d.accepted, d.open)
@@ -332,6 +326,6 @@ func (p *path) flip(w *walk, opposite func() VecVirtual, parts []generator, loca
 			VMOVDQU(d.memory, v)
 			VPXOR(here, v, v)
 		}
-		p.store(v, here)
+		p.Move(v, here)
 	}
 }

@@ -18,16 +18,14 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // A path is an instruction set.
-type path struct {
-	suffix string
-	wide   bool // AVX-512
-	bytes  int
-}
+type path struct{ *ISA }
 
-var paths = []*path{{"AVX512", true, 64}, {"AVX2", false, 32}}
+var paths = []*path{{AVX512}, {AVX2}}
 
 const siteBytes = 64
 
@@ -45,58 +43,14 @@ func main() {
 	Generate()
 }
 
-func (p *path) vector() VecVirtual {
-	if p.wide {
-		return ZMM()
-	}
-	return YMM()
-}
-
 // parts returns the number of registers of a site.
-func (p *path) parts() int { return siteBytes / p.bytes }
-
-// broadcast fills a vector with copies of a 64-bit register.
-func (p *path) broadcast(from Register) VecVirtual {
-	v := p.vector()
-	if p.wide {
-		VPBROADCASTQ(from, v)
-		return v
-	}
-	x := XMM()
-	VMOVQ(from, x)
-	VPBROADCASTQ(x, v)
-	return v
-}
+func (p *path) parts() int { return siteBytes / p.Bytes }
 
 // broadcastAt fills a vector with copies of 64 bits in memory.
 func (p *path) broadcastAt(m Mem) VecVirtual {
-	v := p.vector()
+	v := p.Vector()
 	VPBROADCASTQ(m, v)
 	return v
-}
-
-func (p *path) load(m Mem, v VecVirtual) {
-	if p.wide {
-		VMOVDQU64(m, v)
-	} else {
-		VMOVDQU(m, v)
-	}
-}
-
-func (p *path) store(v VecVirtual, m Mem) {
-	if p.wide {
-		VMOVDQU64(v, m)
-	} else {
-		VMOVDQU(v, m)
-	}
-}
-
-func (p *path) xor(a, b Op, to VecVirtual) {
-	if p.wide {
-		VPXORQ(a, b, to)
-	} else {
-		VPXOR(a, b, to)
-	}
 }
 
 // ternary sets a to any function of three bits, f(a, b, c).
@@ -205,17 +159,17 @@ func at(base, offset Register, displacement int) Mem {
 // bonds counts the unsatisfied bonds of one part of a site. It returns the
 // site's spins and the masks of u ≥ 2 and of u = 1.
 func (p *path) bonds(w *walk, opposite VecVirtual, site, part int) (here, two, one VecVirtual) {
-	d := part * p.bytes
-	here, x := p.vector(), p.vector()
-	p.load(at(w.row, w.col, site+d), here)
-	p.xor(opposite, here, x)
-	sum, b, c, right := p.vector(), p.vector(), p.vector(), p.vector()
-	p.load(at(w.up, w.col, site+d), sum)
-	p.load(at(w.down, w.col, site+d), b)
-	p.load(at(w.row, w.left, d), c)
-	p.load(at(w.row, w.right, d), right)
-	two = p.vector()
-	if p.wide {
+	d := part * p.Bytes
+	here, x := p.Vector(), p.Vector()
+	p.Move(at(w.row, w.col, site+d), here)
+	p.Xor(opposite, here, x)
+	sum, b, c, right := p.Vector(), p.Vector(), p.Vector(), p.Vector()
+	p.Move(at(w.up, w.col, site+d), sum)
+	p.Move(at(w.down, w.col, site+d), b)
+	p.Move(at(w.row, w.left, d), c)
+	p.Move(at(w.row, w.right, d), right)
+	two = p.Vector()
+	if p.Wide() {
 		VMOVDQA64(sum, two)
 		ternary(majority, two, b, c)
 		ternary(xor3, sum, b, c)
@@ -245,42 +199,41 @@ func (p *path) bonds(w *walk, opposite VecVirtual, site, part int) (here, two, o
 // compared with the thresholds as many at a time as a vector has lanes of 64
 // bits, and wait in memory as words of zeros or of ones.
 func (p *path) shared() {
-	TEXT("metropolisShared"+p.suffix, NOSPLIT, "func(spins *uint64, draws *uint32, l, first, end, colour, step int, ifTwo, ifOne, ifNone, opposite uint64)")
-	Doc("metropolisShared"+p.suffix+" is sharedGeneric. It reads up to seven draws more than there are sites,",
+	p.Kernel("metropolisShared", "func(spins *uint64, draws *uint32, l, first, end, colour, step int, ifTwo, ifOne, ifNone, opposite uint64)",
+		"is sharedGeneric. It reads up to seven draws more than there are sites,",
 		"in vain.")
-	Pragma("noescape")
 	var w walk
 	w.open()
 	draws := Load(Param("draws"), GP64())
 	var thresholds [3]VecVirtual
 	for i, name := range []string{"ifTwo", "ifOne", "ifNone"} {
-		thresholds[i] = p.broadcast(Load(Param(name), GP64()))
+		thresholds[i] = p.Broadcast(Load(Param(name), GP64()))
 	}
-	opposite := p.broadcast(Load(Param("opposite"), GP64()))
-	accepted := AllocLocal(len(thresholds) * p.bytes)
+	opposite := p.Broadcast(Load(Param("opposite"), GP64()))
+	accepted := AllocLocal(len(thresholds) * p.Bytes)
 	lane := GP64()
-	MOVQ(U32(p.bytes), lane)
+	MOVQ(U32(p.Bytes), lane)
 	accept := func(i int) Mem {
-		return Mem{Base: accepted.Base, Disp: accepted.Disp + i*p.bytes, Index: lane, Scale: 1}
+		return Mem{Base: accepted.Base, Disp: accepted.Disp + i*p.Bytes, Index: lane, Scale: 1}
 	}
 	w.rows(func() {
 		Label("site")
-		CMPQ(lane, U32(p.bytes))
+		CMPQ(lane, U32(p.Bytes))
 		JNE(LabelRef("drawn"))
-		draw := p.vector()
+		draw := p.Vector()
 		VPMOVZXDQ(Mem{Base: draws}, draw)
-		ADDQ(Imm(uint64(p.bytes/2)), draws)
+		ADDQ(Imm(uint64(p.Bytes/2)), draws)
 		XORQ(lane, lane)
 		for i, threshold := range thresholds {
-			below := p.vector()
-			if p.wide {
+			below := p.Vector()
+			if p.Wide() {
 				k := K()
 				VPCMPUQ(Imm(1), threshold, draw, k)
 				VPMOVM2Q(k, below)
 			} else {
 				VPCMPGTQ(draw, threshold, below)
 			}
-			p.store(below, accepted.Offset(i*p.bytes))
+			p.Move(below, accepted.Offset(i*p.Bytes))
 		}
 		Label("drawn")
 		w.neighbours(0)
@@ -291,23 +244,23 @@ func (p *path) shared() {
 		PREFETCHT1(at(ahead, w.col, siteBytes))
 		for part := range p.parts() {
 			here, two, one := p.bonds(&w, opposite, 0, part)
-			if p.wide {
+			if p.Wide() {
 				VPANDQ_BCST(accept(0), two, two)
 				broadcasting(func(one, two, accept bool) bool { return one && accept || two }, one, two, accept(1))
 				broadcasting(func(v, one, none bool) bool { return v != (one || none) }, here, one, accept(2))
 			} else {
 				for i, v := range []VecVirtual{two, one} {
-					mask := p.vector()
+					mask := p.Vector()
 					VPBROADCASTQ(accept(i), mask)
 					VPAND(mask, v, v)
 				}
-				none := p.vector()
+				none := p.Vector()
 				VPBROADCASTQ(accept(2), none)
 				VPOR(one, two, two)
 				VPOR(none, two, two)
 				VPXOR(two, here, here)
 			}
-			p.store(here, at(w.row, w.col, part*p.bytes))
+			p.Move(here, at(w.row, w.col, part*p.Bytes))
 		}
 		ADDQ(Imm(8), lane)
 		step := Load(Param("step"), GP64())

@@ -21,15 +21,14 @@ import (
 // with u ≥ 1, or all: where the bits "usual" and "one" are (0, 0), (1, 0), (1, 1) and
 // (0, 1), a spin is flipped where usual ? both₁ | both₂ | majority(any₁, any₂, one) : one.
 func (p *path) sharedPairs(opposite bool) {
-	name, what := "metropolisPairsAVX512", ""
+	name, what := "metropolisPairs", ""
 	if opposite {
-		name, what = "metropolisOppositePairsAVX512", ", where neighbours want opposite spins"
+		name, what = "metropolisOppositePairs", ", where neighbours want opposite spins"
 	}
-	TEXT(name, NOSPLIT, "func(spins *uint64, draws *uint32, l, first, end, colour, ahead int, ifTwo, ifOne, ifNone uint32)")
-	Doc(name+" is sharedGeneric for even l and an even number of rows that do not wrap"+what+".",
+	p.Kernel(name, "func(spins *uint64, draws *uint32, l, first, end, colour, ahead int, ifTwo, ifOne, ifNone uint32)",
+		"is sharedGeneric for even l and an even number of rows that do not wrap"+what+".",
 		"It reads up to fifteen draws more than there are sites, in vain, and fetches",
 		"the two rows that come ahead bytes after these unless that is 0.")
-	Pragma("noescape")
 	const bytes = 4 * drawLanes
 	accepted := AllocLocal(4 * bytes) // usual and one of the even row, then of the odd one
 	index := AllocLocal(8)

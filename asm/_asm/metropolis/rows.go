@@ -21,15 +21,14 @@ const drawLanes = 16
 // where ifTwo & (ifNone | both₁ | both₂ | majority(any₁, any₂, ifOne)): eight
 // ternary operations. The right neighbour of a site is the left of the next.
 func (p *path) sharedRows(opposite bool) {
-	name, what := "metropolisRowsAVX512", ""
+	name, what := "metropolisRows", ""
 	if opposite {
-		name, what = "metropolisOppositeRowsAVX512", ", where neighbours want opposite spins"
+		name, what = "metropolisOppositeRows", ", where neighbours want opposite spins"
 	}
-	TEXT(name, NOSPLIT, "func(spins *uint64, draws *uint32, l, first, end, colour, ahead int, ifTwo, ifOne, ifNone uint32)")
-	Doc(name+" is sharedGeneric for even l"+what+". It reads up to",
+	p.Kernel(name, "func(spins *uint64, draws *uint32, l, first, end, colour, ahead int, ifTwo, ifOne, ifNone uint32)",
+		"is sharedGeneric for even l"+what+". It reads up to",
 		"fifteen draws more than there are sites, in vain, and fetches what is ahead bytes",
 		"after the row below unless that is 0.")
-	Pragma("noescape")
 	accepted := AllocLocal(3 * 4 * drawLanes)
 	index, edgeAt := AllocLocal(8), AllocLocal(8)
 	draws := Load(Param("draws"), GP64())

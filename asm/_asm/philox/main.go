@@ -25,7 +25,7 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 
-	"github.com/revgen/revgen/asm/_asm/internal/data"
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 const (
@@ -36,22 +36,20 @@ const (
 
 // A path is an instruction set.
 type path struct {
-	suffix string
-	wide   bool // AVX-512
-	bytes  int
-	sets   int // registers per word of a group
+	*ISA
+	sets int // registers per word of a group
 
 	key   [2]VecVirtual // of the round, with AVX2
 	pause func()        // called between the parts of a transform
 }
 
 var (
-	avx512 = &path{suffix: "AVX512", wide: true, bytes: 64, sets: 4}
-	avx2   = &path{suffix: "AVX2", bytes: 32, sets: 2}
+	avx512 = &path{ISA: AVX512, sets: 4}
+	avx2   = &path{ISA: AVX2, sets: 2}
 )
 
 // group returns the number of words in a group.
-func (p *path) group() int { return p.sets * p.bytes / 2 }
+func (p *path) group() int { return p.sets * p.Bytes / 2 }
 
 // breathe marks a place where other instructions may be put in between.
 func (p *path) breathe() {
@@ -60,14 +58,7 @@ func (p *path) breathe() {
 	}
 }
 
-func (p *path) vector() VecVirtual {
-	if p.wide {
-		return ZMM()
-	}
-	return YMM()
-}
-
-var constants data.Pool
+var constants Pool
 
 func main() {
 	ConstraintExpr("amd64,!purego")
@@ -75,7 +66,7 @@ func main() {
 	for _, p := range []*path{avx512, avx2} {
 		p.kernel("philoxBlocks", inOrder, p.interleave64)
 		p.kernel("uniforms", inOrder, func() func(a, b VecVirtual) [2]VecVirtual {
-			interleave, scale := p.interleave64(), p.vector()
+			interleave, scale := p.interleave64(), p.Vector()
 			VBROADCASTSS(constants.Number(1.0/(1<<23)), scale)
 			return func(a, b VecVirtual) [2]VecVirtual {
 				y := interleave(a, b)
@@ -106,9 +97,8 @@ var (
 // once, before the loop, to set up constants; the function that it returns
 // turns the two pairs of words of a set of blocks into two vectors of results.
 func (p *path) kernel(name string, pairs pairing, output func() func(a, b VecVirtual) [2]VecVirtual) {
-	TEXT(name+p.suffix, NOSPLIT, "func(dst []uint32, first uint64, s *[20]uint32)")
-	Doc(fmt.Sprintf("%s%s is %sGeneric for a multiple of %d elements.", name, p.suffix, name, p.group()))
-	Pragma("noescape")
+	p.Kernel(name, "func(dst []uint32, first uint64, s *[20]uint32)",
+		fmt.Sprintf("is %sGeneric for a multiple of %d elements.", name, p.group()))
 	to := Load(Param("dst").Base(), GP64())
 	n := Load(Param("dst").Len(), GP64())
 	first := Load(Param("first"), GP64())
@@ -130,7 +120,7 @@ func (p *path) kernel(name string, pairs pairing, output func() func(a, b VecVir
 	}
 	for i, x := range words {
 		for j, y := range finish(x[pairs[0][0]], x[pairs[1][0]]) {
-			VMOVUPS(y, Mem{Base: to, Disp: (2*i + j) * p.bytes})
+			VMOVUPS(y, Mem{Base: to, Disp: (2*i + j) * p.Bytes})
 		}
 	}
 	ADDQ(U32(4*p.group()), to)
@@ -150,11 +140,11 @@ type words [4]VecVirtual
 func (p *path) counters(first Register) []words {
 	group := make([]words, p.sets)
 	for i := range group {
-		group[i][0] = p.vector()
+		group[i][0] = p.Vector()
 		VPBROADCASTQ(p.asVector(first), group[i][0])
-		VPADDQ(p.lanes(uint64(i*p.bytes/8)), group[i][0], group[i][0])
+		VPADDQ(p.lanes(uint64(i*p.Bytes/8)), group[i][0], group[i][0])
 	}
-	ADDQ(Imm(uint64(p.sets*p.bytes/8)), first)
+	ADDQ(Imm(uint64(p.sets*p.Bytes/8)), first)
 	return group
 }
 
@@ -162,11 +152,11 @@ func (p *path) counters(first Register) []words {
 // AVX2, by each instruction with AVX-512.
 func (p *path) keys(s Register, round, i int) [2]Op {
 	key := Mem{Base: s, Disp: 8 * round}
-	if p.wide {
+	if p.Wide() {
 		return [2]Op{key, key.Offset(4)}
 	}
 	if i == 0 {
-		p.key = [2]VecVirtual{p.vector(), p.vector()}
+		p.key = [2]VecVirtual{p.Vector(), p.Vector()}
 		VPBROADCASTD(key, p.key[0])
 		VPBROADCASTD(key.Offset(4), p.key[1])
 	}
@@ -177,7 +167,7 @@ func (p *path) keys(s Register, round, i int) [2]Op {
 func (p *path) round(number int, x *words, m0, m1 VecVirtual, k [2]Op) {
 	// multiply makes the product of a word, and of its upper half a new one.
 	multiply := func(m, x VecVirtual) VecVirtual {
-		h := p.vector()
+		h := p.Vector()
 		VPMULUDQ(m, x, x)
 		VPSRLQ(Imm(32), x, h)
 		return h
@@ -195,7 +185,7 @@ func (p *path) round(number int, x *words, m0, m1 VecVirtual, k [2]Op) {
 		*x = words{h1, x[2], x[3], nil}
 		return
 	}
-	h0, h1 := p.vector(), p.vector()
+	h0, h1 := p.Vector(), p.Vector()
 	VPMULUDQ(m0, x[0], x[0])
 	VPMULUDQ(m1, x[2], x[2])
 	VPSRLQ(Imm(32), x[2], h1)
@@ -211,7 +201,7 @@ func (p *path) round(number int, x *words, m0, m1 VecVirtual, k [2]Op) {
 
 // xor combines a key with x.
 func (p *path) xor(key Op, x VecVirtual) {
-	if p.wide {
+	if p.Wide() {
 		VPXORD_BCST(key, x, x)
 	} else {
 		VPXOR(key, x, x)
@@ -220,7 +210,7 @@ func (p *path) xor(key Op, x VecVirtual) {
 
 // xor3 combines a key and a word, which it may use up, with x.
 func (p *path) xor3(key Op, word, x VecVirtual) {
-	if p.wide {
+	if p.Wide() {
 		VPTERNLOGD_BCST(Imm(0x96), key, word, x)
 		return
 	}
@@ -237,7 +227,7 @@ func (p *path) pairs(x *words, pairs pairing, odd Register) {
 
 // oddLanes returns a mask of the odd lanes of 32 bits.
 func (p *path) oddLanes() Register {
-	if !p.wide {
+	if !p.Wide() {
 		return nil
 	}
 	r, k := GP32(), K()
@@ -248,7 +238,7 @@ func (p *path) oddLanes() Register {
 
 // pair puts the low halves of odd into the upper halves of even.
 func (p *path) pair(even, odd VecVirtual, lanes Register) {
-	if p.wide {
+	if p.Wide() {
 		VPSHUFD(Imm(0xA0), odd, lanes, even)
 		return
 	}
@@ -259,12 +249,12 @@ func (p *path) pair(even, odd VecVirtual, lanes Register) {
 // interleave64 returns a function that merges the lanes of 64 bits of two
 // vectors alternately.
 func (p *path) interleave64() func(a, b VecVirtual) [2]VecVirtual {
-	if p.wide {
-		low, high := p.vector(), p.vector()
+	if p.Wide() {
+		low, high := p.Vector(), p.Vector()
 		VMOVDQU64(constants.Vector64(0, 8, 1, 9, 2, 10, 3, 11), low)
 		VMOVDQU64(constants.Vector64(4, 12, 5, 13, 6, 14, 7, 15), high)
 		return func(a, b VecVirtual) [2]VecVirtual {
-			first := p.vector()
+			first := p.Vector()
 			VMOVDQA64(a, first)
 			VPERMT2Q(b, low, first)
 			VPERMT2Q(b, high, a)
@@ -272,7 +262,7 @@ func (p *path) interleave64() func(a, b VecVirtual) [2]VecVirtual {
 		}
 	}
 	return func(a, b VecVirtual) [2]VecVirtual {
-		low, high := p.vector(), p.vector()
+		low, high := p.Vector(), p.Vector()
 		VPUNPCKLQDQ(b, a, low)
 		VPUNPCKHQDQ(b, a, high)
 		return p.joinHalves(low, high)
@@ -281,12 +271,12 @@ func (p *path) interleave64() func(a, b VecVirtual) [2]VecVirtual {
 
 // interleave32 is interleave64 for lanes of 32 bits.
 func (p *path) interleave32() func(a, b VecVirtual) [2]VecVirtual {
-	if p.wide {
-		low, high := p.vector(), p.vector()
+	if p.Wide() {
+		low, high := p.Vector(), p.Vector()
 		VMOVDQU64(constants.Vector32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), low)
 		VMOVDQU64(constants.Vector32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31), high)
 		return func(a, b VecVirtual) [2]VecVirtual {
-			first := p.vector()
+			first := p.Vector()
 			VMOVAPS(a, first)
 			VPERMT2PS(b, low, first)
 			VPERMT2PS(b, high, a)
@@ -294,7 +284,7 @@ func (p *path) interleave32() func(a, b VecVirtual) [2]VecVirtual {
 		}
 	}
 	return func(a, b VecVirtual) [2]VecVirtual {
-		low, high := p.vector(), p.vector()
+		low, high := p.Vector(), p.Vector()
 		VUNPCKLPS(b, a, low)
 		VUNPCKHPS(b, a, high)
 		return p.joinHalves(low, high)
@@ -304,7 +294,7 @@ func (p *path) interleave32() func(a, b VecVirtual) [2]VecVirtual {
 // joinHalves returns the lower halves of two YMM registers and their upper
 // halves.
 func (p *path) joinHalves(a, b VecVirtual) [2]VecVirtual {
-	upper := p.vector()
+	upper := p.Vector()
 	VPERM2I128(Imm(0x31), b, a, upper)
 	VPERM2I128(Imm(0x20), b, a, a)
 	return [2]VecVirtual{a, upper}
@@ -317,14 +307,14 @@ func (p *path) asVector(r Register) VecVirtual {
 }
 
 func (p *path) broadcast32(value uint32) VecVirtual {
-	v := p.vector()
+	v := p.Vector()
 	VPBROADCASTD(constants.Vector32(value), v)
 	return v
 }
 
 // lanes returns the vector from, from+1, … of 64-bit integers.
 func (p *path) lanes(from uint64) Mem {
-	values := make([]uint64, p.bytes/8)
+	values := make([]uint64, p.Bytes/8)
 	for i := range values {
 		values[i] = from + uint64(i)
 	}
@@ -335,7 +325,7 @@ func (p *path) lanes(from uint64) Mem {
 // all lanes of 32 bits: an embedded broadcast with AVX-512, a whole vector in
 // memory without.
 func (p *path) apply(op, broadcasting func(...Op), value uint32, rest ...Op) {
-	if p.wide {
+	if p.Wide() {
 		broadcasting(append([]Op{constants.Vector32(value)}, rest...)...)
 		return
 	}

@@ -46,12 +46,12 @@ func (p *path) polar(r, angle VecVirtual) (x, y VecVirtual) {
 // half and 0 in the lower. The complement of u's exponent bits is that of 2·2^−e,
 // so half of v is what it multiplies.
 func (p *path) radius(x VecVirtual) VecVirtual {
-	v, u, exponent, inverse, f := p.vector(), p.vector(), p.vector(), p.vector(), p.vector()
+	v, u, exponent, inverse, f := p.Vector(), p.Vector(), p.Vector(), p.Vector(), p.Vector()
 	VCVTDQ2PS(x, v)
 	VBROADCASTSS(constants.Number(0.5/(1<<33)), u)
 	p.applyNumber(VFMADD132PS, VFMADD132PS_BCST, 1.0/(1<<33), u, v) // half of v/2³²
 	p.breathe()
-	if p.wide {
+	if p.Wide() {
 		upper := K()
 		VPMOVD2M(x, upper)
 		VMULPS_BCST(constants.Number(8./3), v, u)
@@ -92,7 +92,7 @@ func (p *path) radius(x VecVirtual) VecVirtual {
 // The quadrant nearest to φ is in the two upper bits of x + 2²⁹, and what
 // remains is the lower 30 bits of x as a signed number.
 func (p *path) sincos(x VecVirtual) (sin, cos VecVirtual) {
-	quadrant, next, t, z := p.vector(), p.vector(), p.vector(), p.vector()
+	quadrant, next, t, z := p.Vector(), p.Vector(), p.Vector(), p.Vector()
 	p.apply(VPADDD, VPADDD_BCST, 1<<29, x, quadrant)
 	p.apply(VPADDD, VPADDD_BCST, 1<<29+1<<30, x, next)
 	p.breathe()
@@ -105,10 +105,10 @@ func (p *path) sincos(x VecVirtual) (sin, cos VecVirtual) {
 	VMULPS(t, s, s)
 	p.breathe()
 	const sign = 0x80000000
-	if p.wide {
+	if p.Wide() {
 		swap := K()
 		VPTESTMD_BCST(constants.Vector32(1<<30), quadrant, swap)
-		sin = p.vector()
+		sin = p.Vector()
 		VMOVAPS(s, sin)
 		VMOVAPS(c, swap, sin)
 		VMOVAPS(s, swap, c)
@@ -119,7 +119,7 @@ func (p *path) sincos(x VecVirtual) (sin, cos VecVirtual) {
 		VPTERNLOGD_BCST(Imm(xorAnd), constants.Vector32(sign), next, cos)
 		return sin, cos
 	}
-	sin, cos = p.vector(), p.vector()
+	sin, cos = p.Vector(), p.Vector()
 	VPSLLD(Imm(1), quadrant, t)
 	VBLENDVPS(t, c, s, sin)
 	VBLENDVPS(t, s, c, cos)
@@ -133,7 +133,7 @@ func (p *path) sincos(x VecVirtual) (sin, cos VecVirtual) {
 // horner evaluates a polynomial.
 func (p *path) horner(x VecVirtual, coefficients []float64) VecVirtual {
 	n := len(coefficients)
-	sum := p.vector()
+	sum := p.Vector()
 	VBROADCASTSS(constants.Number(coefficients[n-1]), sum)
 	for i := n - 2; i >= 0; i-- {
 		p.multiplyAdd(sum, x, coefficients[i])

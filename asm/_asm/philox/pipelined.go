@@ -15,17 +15,16 @@ import (
 // from the one to the other through memory, because both together need most of
 // the registers.
 func (p *path) pipelinedNormals() {
-	TEXT("normals"+p.suffix, NOSPLIT, "func(dst []uint32, first uint64, s *[20]uint32)")
-	Doc(fmt.Sprintf("normals%s is normalsGeneric for a positive multiple of %d elements.", p.suffix, p.group()))
-	Pragma("noescape")
+	p.Kernel("normals", "func(dst []uint32, first uint64, s *[20]uint32)",
+		fmt.Sprintf("is normalsGeneric for a positive multiple of %d elements.", p.group()))
 	to := Load(Param("dst").Base(), GP64())
 	n := Load(Param("dst").Len(), GP64())
 	first := Load(Param("first"), GP64())
 	s := Load(Param("s"), GP64())
 	m0, m1 := p.broadcast32(multiplier0), p.broadcast32(multiplier1)
 	odd := p.oddLanes()
-	spare := AllocLocal(2 * p.sets * p.bytes)
-	at := func(set, pair int) Mem { return spare.Offset((2*set + pair) * p.bytes) }
+	spare := AllocLocal(2 * p.sets * p.Bytes)
+	at := func(set, pair int) Mem { return spare.Offset((2*set + pair) * p.Bytes) }
 
 	// rounds emits the rounds of a group, with between called after each of a set.
 	rounds := func(between func()) {
@@ -48,18 +47,18 @@ func (p *path) pipelinedNormals() {
 		var r [2]VecVirtual
 		radius := func(i int) func() {
 			return func() {
-				a := p.vector()
+				a := p.Vector()
 				VMOVUPS(at(i, 0), a)
 				r[i%2] = p.radius(a)
 			}
 		}
 		polar := func(i int) func() {
 			return func() {
-				b := p.vector()
+				b := p.Vector()
 				VMOVUPS(at(i, 1), b)
 				x, y := p.polar(r[i%2], b)
 				for j, y := range p.interleave32()(x, y) {
-					VMOVUPS(y, Mem{Base: to, Disp: (2*i + j) * p.bytes})
+					VMOVUPS(y, Mem{Base: to, Disp: (2*i + j) * p.Bytes})
 				}
 			}
 		}

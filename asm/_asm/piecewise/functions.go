@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // Comparisons that are false, or true for the one named not, where an operand
@@ -17,31 +19,30 @@ const (
 )
 
 func (w *isa) function(name, signature, condition string) {
-	TEXT(name+w.suffix, NOSPLIT, signature)
-	Doc(name + w.suffix + " is " + name + "Generic for " + condition + ".")
-	Pragma("noescape")
+	w.Kernel(name, signature,
+		"is "+name+"Generic for "+condition+".")
 }
 
 // countKnots holds a few vectors of numbers, whose counts are independent
 // chains of additions, against one knot after the other.
 func (w *isa) countKnots() {
 	w.function("countKnots", "func(dst, x, knots []float32)", "one knot or more")
-	dst, x, n := base("dst"), base("x"), length("x")
-	ones := broadcast(oneMem(), w.vector())
+	dst, x, n := Address("dst"), Address("x"), Length("x")
+	ones := broadcast(oneMem(), w.Vector())
 	w.eachGroup(n, []Register{dst, x}, func(c group) {
-		v, count := c.loads(at(x, 0)), w.vectors(c.n)
-		zero(count...)
-		knot, left := base("knots"), length("knots")
+		v, count := c.loads(At(x, 0)), w.Vectors(c.n)
+		Zero(count...)
+		knot, left := Address("knots"), Length("knots")
 		label := fmt.Sprintf("knots%d", c.n)
 		Label(label)
-		k := broadcast(at(knot, 0), w.vector())
+		k := broadcast(At(knot, 0), w.Vector())
 		for i := range v {
 			if w == avx512 {
 				above := K()
 				VCMPPS(Imm(atLeast), k, v[i], above)
 				VADDPS(ones, count[i], above, count[i])
 			} else {
-				above := w.vector()
+				above := w.Vector()
 				VCMPPS(Imm(atLeast), k, v[i], above)
 				VANDPS(ones, above, above)
 				VADDPS(above, count[i], count[i])
@@ -51,7 +52,7 @@ func (w *isa) countKnots() {
 		DECQ(left)
 		JNZ(LabelRef(label))
 		for i := range v {
-			c.store(count[i], at(dst, 0), i)
+			c.store(count[i], At(dst, 0), i)
 		}
 	})
 	VZEROUPPER()
@@ -60,24 +61,24 @@ func (w *isa) countKnots() {
 
 func (w *isa) prefixRows() {
 	w.function("prefixRows", "func(dst, w []float32, order []int32, factors []float32, out, columns int)", "one row or more")
-	dst, matrix, left, stride := base("dst"), base("w"), load("columns"), loadBytes("out")
+	dst, matrix, left, stride := Address("dst"), Address("w"), Number("columns"), Bytes("out")
 	w.eachGroup(left, []Register{dst, matrix}, func(c group) {
-		to, order, factors, count := copyOf(dst), base("order"), base("factors"), length("order")
-		first := c.loads(at(to, 0))
+		to, order, factors, count := Copy(dst), Address("order"), Address("factors"), Length("order")
+		first := c.loads(At(to, 0))
 		second := c.loads(Mem{Base: to, Index: stride, Scale: 1})
 		label := fmt.Sprintf("rows%d", c.n)
 		Label(label)
 		row := GP64()
-		MOVLQSX(at(order, 0), row)
+		MOVLQSX(At(order, 0), row)
 		IMULQ(stride, row)
 		ADDQ(matrix, row)
-		f0, f1 := broadcast(at(factors, 0), w.vector()), broadcast(at(factors, 4), w.vector())
+		f0, f1 := broadcast(At(factors, 0), w.Vector()), broadcast(At(factors, 4), w.Vector())
 		LEAQ(Mem{Base: to, Index: stride, Scale: 2}, to)
 		for v := range first {
-			x := c.load(at(row, 0), v)
+			x := c.load(At(row, 0), v)
 			VFMADD231PS(f0, x, first[v])
 			VFMADD231PS(f1, x, second[v])
-			c.store(first[v], at(to, 0), v)
+			c.store(first[v], At(to, 0), v)
 			c.store(second[v], Mem{Base: to, Index: stride, Scale: 1}, v)
 		}
 		ADDQ(Imm(4), order)
@@ -104,19 +105,19 @@ func rowOf(table, stride, last Register, m Mem) Register {
 
 func (w *isa) piecewiseForward() {
 	w.function("piecewiseForward", "func(y, x, piece, table []float32, last, out int, slope float32)", "one row or more")
-	y, table, left, stride, last := base("y"), base("table"), load("out"), loadBytes("out"), load("last")
+	y, table, left, stride, last := Address("y"), Address("table"), Number("out"), Bytes("out"), Number("last")
 	slope, none := w.slopeAndZero()
 	w.eachGroup(left, []Register{y, table}, func(c group) {
-		to, x, piece, count := copyOf(y), base("x"), base("piece"), length("x")
+		to, x, piece, count := Copy(y), Address("x"), Address("piece"), Length("x")
 		label := fmt.Sprintf("rows%d", c.n)
 		Label(label)
-		row := rowOf(table, stride, last, at(piece, 0))
-		number := broadcast(at(x, 0), w.vector())
+		row := rowOf(table, stride, last, At(piece, 0))
+		number := broadcast(At(x, 0), w.Vector())
 		sums := c.loads(Mem{Base: row, Index: stride, Scale: 1})
 		for v, sum := range sums {
-			VFMADD231PS(c.load(at(row, 0), v), number, sum)
+			VFMADD231PS(c.load(At(row, 0), v), number, sum)
 			w.leaky(w.positive(sum, none), sum, slope)
-			c.store(sum, at(to, 0), v)
+			c.store(sum, At(to, 0), v)
 		}
 		ADDQ(stride, to)
 		ADDQ(Imm(4), x)
@@ -134,8 +135,8 @@ func (w *isa) slopeAndZero() (slope, none VecVirtual) {
 	if err != nil {
 		panic(err)
 	}
-	slope, none = broadcast(b.Addr, w.vector()), w.vector()
-	zero(none)
+	slope, none = broadcast(b.Addr, w.Vector()), w.Vector()
+	Zero(none)
 	return slope, none
 }
 
@@ -147,7 +148,7 @@ func (w *isa) positive(x, none VecVirtual) Register {
 		VCMPPS(Imm(notGreater), none, x, rest)
 		return rest
 	}
-	positive := w.vector()
+	positive := w.Vector()
 	VCMPPS(Imm(greater), none, x, positive)
 	return positive
 }
@@ -158,31 +159,31 @@ func (w *isa) leaky(positive Register, x, slope VecVirtual) {
 		VMULPS(slope, x, positive, x)
 		return
 	}
-	scaled := w.vector()
+	scaled := w.Vector()
 	VMULPS(slope, x, scaled)
 	VBLENDVPS(positive, x, scaled, x)
 }
 
 func (w *isa) piecewiseSum() {
 	w.function("piecewiseSum", "func(y, x, piece, table, w []float32, last int, slope float32)", "one row or more, adding to y")
-	table, weights, left, stride, last := base("table"), base("w"), length("w"), GP64(), load("last")
+	table, weights, left, stride, last := Address("table"), Address("w"), Length("w"), GP64(), Number("last")
 	MOVQ(left, stride)
 	SHLQ(Imm(2), stride)
 	slope, none := w.slopeAndZero()
 	w.eachGroup(left, []Register{weights, table}, func(c group) {
-		y, x, piece, count := base("y"), base("x"), base("piece"), length("x")
-		weight := c.loads(at(weights, 0))
+		y, x, piece, count := Address("y"), Address("x"), Address("piece"), Length("x")
+		weight := c.loads(At(weights, 0))
 		label := fmt.Sprintf("rows%d", c.n)
 		Label(label)
-		row := rowOf(table, stride, last, at(piece, 0))
-		number, dot := broadcast(at(x, 0), w.vector()), w.vector()
-		zero(dot)
+		row := rowOf(table, stride, last, At(piece, 0))
+		number, dot := broadcast(At(x, 0), w.Vector()), w.Vector()
+		Zero(dot)
 		for v, sum := range c.loads(Mem{Base: row, Index: stride, Scale: 1}) {
-			VFMADD231PS(c.load(at(row, 0), v), number, sum)
+			VFMADD231PS(c.load(At(row, 0), v), number, sum)
 			w.leaky(w.positive(sum, none), sum, slope)
 			VFMADD231PS(weight[v], sum, dot)
 		}
-		w.addSum(dot, at(y, 0))
+		w.addSum(dot, At(y, 0))
 		for _, p := range []Register{y, x, piece} {
 			ADDQ(Imm(4), p)
 		}
@@ -195,28 +196,28 @@ func (w *isa) piecewiseSum() {
 
 func (w *isa) piecewiseSumBackward() {
 	w.function("piecewiseSumBackward", "func(sums, dx, dw, x, piece, dy, table, w []float32, last int, slope float32)", "one row or more, adding to dx")
-	sums, table, weights, dw := base("sums"), base("table"), base("w"), base("dw")
-	left, stride, last := length("w"), GP64(), load("last")
+	sums, table, weights, dw := Address("sums"), Address("table"), Address("w"), Address("dw")
+	left, stride, last := Length("w"), GP64(), Number("last")
 	MOVQ(left, stride)
 	SHLQ(Imm(2), stride)
 	slope, none := w.slopeAndZero()
 	w.eachGroup(left, []Register{sums, table, weights, dw}, func(c group) {
-		x, dx, dy, piece, count := base("x"), base("dx"), base("dy"), base("piece"), length("x")
-		weight, gradient := c.loads(at(weights, 0)), w.vectors(c.n)
-		zero(gradient...)
+		x, dx, dy, piece, count := Address("x"), Address("dx"), Address("dy"), Address("piece"), Length("x")
+		weight, gradient := c.loads(At(weights, 0)), w.Vectors(c.n)
+		Zero(gradient...)
 		label := fmt.Sprintf("rows%d", c.n)
 		Label(label)
-		row := rowOf(table, stride, last, at(piece, 0))
-		number, d := broadcast(at(x, 0), w.vector()), broadcast(at(dy, 0), w.vector())
+		row := rowOf(table, stride, last, At(piece, 0))
+		number, d := broadcast(At(x, 0), w.Vector()), broadcast(At(dy, 0), w.Vector())
 		// Where the piece is in the table, its sums are in theirs.
-		to := copyOf(row)
+		to := Copy(row)
 		SUBQ(table, to)
 		ADDQ(sums, to)
-		dot := w.vector()
-		zero(dot)
+		dot := w.Vector()
+		Zero(dot)
 		for v := range c.n {
 			second := Mem{Base: to, Index: stride, Scale: 1}
-			slopes, h, g := c.load(at(row, 0), v), c.load(Mem{Base: row, Index: stride, Scale: 1}, v), w.vector()
+			slopes, h, g := c.load(At(row, 0), v), c.load(Mem{Base: row, Index: stride, Scale: 1}, v), w.Vector()
 			VFMADD231PS(slopes, number, h)
 			positive := w.positive(h, none)
 			w.leaky(positive, h, slope)
@@ -224,21 +225,21 @@ func (w *isa) piecewiseSumBackward() {
 			VMULPS(d, weight[v], g)
 			w.leaky(positive, g, slope)
 			VFMADD231PS(slopes, g, dot)
-			moments, totals := c.load(at(to, 0), v), c.load(second, v)
+			moments, totals := c.load(At(to, 0), v), c.load(second, v)
 			VFMADD231PS(number, g, moments)
 			VADDPS(g, totals, totals)
-			c.store(moments, at(to, 0), v)
+			c.store(moments, At(to, 0), v)
 			c.store(totals, second, v)
 		}
-		w.addSum(dot, at(dx, 0))
+		w.addSum(dot, At(dx, 0))
 		for _, p := range []Register{x, dx, dy, piece} {
 			ADDQ(Imm(4), p)
 		}
 		DECQ(count)
 		JNZ(LabelRef(label))
 		for v, g := range gradient {
-			VADDPS(c.load(at(dw, 0), v), g, g)
-			c.store(g, at(dw, 0), v)
+			VADDPS(c.load(At(dw, 0), v), g, g)
+			c.store(g, At(dw, 0), v)
 		}
 	})
 	VZEROUPPER()
@@ -247,31 +248,31 @@ func (w *isa) piecewiseSumBackward() {
 
 func (w *isa) piecewiseBackward() {
 	w.function("piecewiseBackward", "func(sums, dx, x, piece, dy, table []float32, last, out int)", "one row or more, adding to dx")
-	sums, dy, table := base("sums"), base("dy"), base("table")
-	left, stride, last := load("out"), loadBytes("out"), load("last")
+	sums, dy, table := Address("sums"), Address("dy"), Address("table")
+	left, stride, last := Number("out"), Bytes("out"), Number("last")
 	w.eachGroup(left, []Register{sums, dy, table}, func(c group) {
-		from, x, dx, piece, count := copyOf(dy), base("x"), base("dx"), base("piece"), length("x")
+		from, x, dx, piece, count := Copy(dy), Address("x"), Address("dx"), Address("piece"), Length("x")
 		label := fmt.Sprintf("rows%d", c.n)
 		Label(label)
-		row := rowOf(table, stride, last, at(piece, 0))
-		number := broadcast(at(x, 0), w.vector())
+		row := rowOf(table, stride, last, At(piece, 0))
+		number := broadcast(At(x, 0), w.Vector())
 		// Where the piece is in the table, its sums are in theirs.
-		to := copyOf(row)
+		to := Copy(row)
 		SUBQ(table, to)
 		ADDQ(sums, to)
-		dot := w.vector()
-		zero(dot)
+		dot := w.Vector()
+		Zero(dot)
 		for v := range c.n {
-			g := c.load(at(from, 0), v)
+			g := c.load(At(from, 0), v)
 			second := Mem{Base: to, Index: stride, Scale: 1}
-			moments, totals := c.load(at(to, 0), v), c.load(second, v)
-			VFMADD231PS(c.load(at(row, 0), v), g, dot)
+			moments, totals := c.load(At(to, 0), v), c.load(second, v)
+			VFMADD231PS(c.load(At(row, 0), v), g, dot)
 			VFMADD231PS(number, g, moments)
 			VADDPS(g, totals, totals)
-			c.store(moments, at(to, 0), v)
+			c.store(moments, At(to, 0), v)
 			c.store(totals, second, v)
 		}
-		w.addSum(dot, at(dx, 0))
+		w.addSum(dot, At(dx, 0))
 		ADDQ(stride, from)
 		for _, p := range []Register{x, dx, piece} {
 			ADDQ(Imm(4), p)
@@ -285,63 +286,63 @@ func (w *isa) piecewiseBackward() {
 
 func (w *isa) piecewiseGradient() {
 	w.function("piecewiseGradient", "func(da, db, dw, dc, sums, w []float32, order []int32, factors []float32, out, columns int)", "one unit or more")
-	dw, dc, sums, matrix := base("dw"), base("dc"), base("sums"), base("w")
-	left, stride := load("columns"), loadBytes("out")
+	dw, dc, sums, matrix := Address("dw"), Address("dc"), Address("sums"), Address("w")
+	left, stride := Number("columns"), Bytes("out")
 	w.eachGroup(left, []Register{dw, dc, sums, matrix}, func(c group) {
 		second := func(p Register) Mem { return Mem{Base: p, Index: stride, Scale: 1} }
-		from, count, none := copyOf(sums), length("order"), w.vector()
+		from, count, none := Copy(sums), Length("order"), w.Vector()
 		clearSums := func(v int) {
-			c.store(none, at(from, 0), v)
+			c.store(none, At(from, 0), v)
 			c.store(none, second(from), v)
 		}
-		zero(none)
-		moments, totals := c.loads(at(from, 0)), c.loads(second(from))
+		Zero(none)
+		moments, totals := c.loads(At(from, 0)), c.loads(second(from))
 		label := fmt.Sprintf("pieces%d", c.n)
 		Label(label)
 		LEAQ(Mem{Base: from, Index: stride, Scale: 2}, from)
 		for v := range moments {
-			VADDPS(c.load(at(from, 0), v), moments[v], moments[v])
+			VADDPS(c.load(At(from, 0), v), moments[v], moments[v])
 			VADDPS(c.load(second(from), v), totals[v], totals[v])
 		}
 		DECQ(count)
 		JNZ(LabelRef(label))
 		for v, total := range totals {
-			sum := c.load(at(dc, 0), v)
+			sum := c.load(At(dc, 0), v)
 			VADDPS(total, sum, sum)
-			c.store(sum, at(dc, 0), v)
+			c.store(sum, At(dc, 0), v)
 		}
 
 		MOVQ(sums, from)
 		Load(Param("order").Len(), count)
-		order, factors := base("order"), base("factors")
-		below := [2][]VecVirtual{w.vectors(c.n), w.vectors(c.n)}
-		zero(append(below[0], below[1]...)...)
+		order, factors := Address("order"), Address("factors")
+		below := [2][]VecVirtual{w.Vectors(c.n), w.Vectors(c.n)}
+		Zero(append(below[0], below[1]...)...)
 		label = fmt.Sprintf("units%d", c.n)
 		Label(label)
 		unit, row, to := GP64(), GP64(), GP64()
-		MOVLQSX(at(order, 0), unit)
+		MOVLQSX(At(order, 0), unit)
 		MOVQ(unit, row)
 		IMULQ(stride, row)
 		LEAQ(Mem{Base: dw, Index: row, Scale: 1}, to)
 		ADDQ(matrix, row)
-		dot := w.vectors(2)
-		zero(dot...)
+		dot := w.Vectors(2)
+		Zero(dot...)
 		for v := range c.n {
-			VADDPS(c.load(at(from, 0), v), below[0][v], below[0][v])
+			VADDPS(c.load(At(from, 0), v), below[0][v], below[0][v])
 			VADDPS(c.load(second(from), v), below[1][v], below[1][v])
 			clearSums(v)
-			f, weight, sum := w.vector(), c.load(at(row, 0), v), c.load(at(to, 0), v)
+			f, weight, sum := w.Vector(), c.load(At(row, 0), v), c.load(At(to, 0), v)
 			for s, all := range [2]VecVirtual{moments[v], totals[v]} {
-				active := w.vector()
-				VMULPS(broadcast(at(factors, 0), f), all, active)
-				VFMADD231PS(broadcast(at(factors, 4), f), below[s][v], active)
+				active := w.Vector()
+				VMULPS(broadcast(At(factors, 0), f), all, active)
+				VFMADD231PS(broadcast(At(factors, 4), f), below[s][v], active)
 				VFMADD231PS(active, weight, dot[s])
-				VFMADD231PS(broadcast(at(factors, 8+4*s), f), active, sum)
+				VFMADD231PS(broadcast(At(factors, 8+4*s), f), active, sum)
 			}
-			c.store(sum, at(to, 0), v)
+			c.store(sum, At(to, 0), v)
 		}
 		for s, name := range []string{"da", "db"} {
-			p := base(name)
+			p := Address(name)
 			w.addSum(dot[s], Mem{Base: p, Index: unit, Scale: 4})
 		}
 		LEAQ(Mem{Base: from, Index: stride, Scale: 2}, from)

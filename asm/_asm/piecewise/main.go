@@ -10,19 +10,19 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // An isa is a vector register size.
 type isa struct {
-	suffix string
-	lanes  int
-	group  int // vectors that are worked on side by side
-	vector func() VecVirtual
+	*ISA
+	group int // vectors that are worked on side by side
 }
 
 var (
-	avx512 = &isa{"AVX512", 16, 4, func() VecVirtual { return ZMM() }}
-	avx2   = &isa{"AVX2", 8, 2, func() VecVirtual { return YMM() }}
+	avx512 = &isa{AVX512, 4}
+	avx2   = &isa{AVX2, 2}
 )
 
 func main() {
@@ -37,56 +37,6 @@ func main() {
 		w.piecewiseSumBackward()
 	}
 	Generate()
-}
-
-func (w *isa) bytes() int { return 4 * w.lanes }
-
-func (w *isa) vectors(n int) []VecVirtual {
-	v := make([]VecVirtual, n)
-	for i := range v {
-		v[i] = w.vector()
-	}
-	return v
-}
-
-func zero(vectors ...VecVirtual) {
-	for _, v := range vectors {
-		VXORPS(v, v, v)
-	}
-}
-
-func at(base Register, displacement int) Mem { return Mem{Base: base, Disp: displacement} }
-
-func load(name string) GPVirtual {
-	r := GP64()
-	Load(Param(name), r)
-	return r
-}
-
-// base loads a slice's address.
-func base(name string) GPVirtual {
-	r := GP64()
-	Load(Param(name).Base(), r)
-	return r
-}
-
-func length(name string) GPVirtual {
-	r := GP64()
-	Load(Param(name).Len(), r)
-	return r
-}
-
-// loadBytes loads a count of floats in bytes.
-func loadBytes(name string) GPVirtual {
-	r := load(name)
-	SHLQ(Imm(2), r)
-	return r
-}
-
-func copyOf(r Register) GPVirtual {
-	c := GP64()
-	MOVQ(r, c)
-	return c
 }
 
 func broadcast(m Mem, v VecVirtual) VecVirtual {
@@ -109,7 +59,7 @@ func (w *isa) eachGroup(left Register, pointers []Register, body func(c group)) 
 		c := group{isa: w, n: n}
 		Label(label)
 		if n > 1 {
-			CMPQ(left, I32(n*w.lanes))
+			CMPQ(left, I32(n*w.Lanes()))
 			JLT(LabelRef(label + "_end"))
 		} else {
 			CMPQ(left, Imm(0))
@@ -118,9 +68,9 @@ func (w *isa) eachGroup(left Register, pointers []Register, body func(c group)) 
 		}
 		body(c)
 		for _, p := range pointers {
-			ADDQ(I32(n*w.bytes()), p)
+			ADDQ(I32(n*w.Bytes), p)
 		}
-		SUBQ(I32(n*w.lanes), left)
+		SUBQ(I32(n*w.Lanes()), left)
 		JMP(LabelRef(label))
 		Label(label + "_end")
 	}
@@ -129,7 +79,7 @@ func (w *isa) eachGroup(left Register, pointers []Register, body func(c group)) 
 // maskOf selects the first lanes, as many as given or all.
 func (w *isa) maskOf(n Register) Register {
 	if w == avx512 {
-		ones, count, limit := GP64(), copyOf(n), GP64()
+		ones, count, limit := GP64(), Copy(n), GP64()
 		MOVQ(U32(16), limit)
 		CMPQ(count, limit)
 		CMOVQGT(limit, count)
@@ -160,8 +110,8 @@ func laneIndex() Mem {
 
 // load returns vector v of the group at m, with zeros beyond the last.
 func (c group) load(m Mem, v int) VecVirtual {
-	m.Disp += v * c.bytes()
-	r := c.vector()
+	m.Disp += v * c.Bytes
+	r := c.Vector()
 	switch {
 	case c.mask == nil:
 		VMOVUPS(m, r)
@@ -175,7 +125,7 @@ func (c group) load(m Mem, v int) VecVirtual {
 
 // store writes vector v of the group at m, and nothing beyond the last.
 func (c group) store(r VecVirtual, m Mem, v int) {
-	m.Disp += v * c.bytes()
+	m.Disp += v * c.Bytes
 	switch {
 	case c.mask == nil:
 		VMOVUPS(r, m)

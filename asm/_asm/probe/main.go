@@ -7,18 +7,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
-)
 
-// A width is a vector register size.
-type width struct {
-	suffix string
-	bytes  int
-	vector func() VecVirtual
-}
-
-var (
-	avx512 = width{"AVX512", 64, func() VecVirtual { return ZMM() }}
-	avx2   = width{"AVX2", 32, func() VecVirtual { return YMM() }}
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // chains is the number of independent accumulators: with one constant they
@@ -30,7 +20,7 @@ const unroll = 4
 
 func main() {
 	ConstraintExpr("amd64,!purego")
-	for _, w := range []width{avx512, avx2} {
+	for _, w := range []*ISA{AVX512, AVX2} {
 		probe(w, "FMA", "accumulates ones by fused multiply-adds", func(i int, one, acc VecVirtual) {
 			VFMADD231PS(one, one, acc)
 		})
@@ -55,14 +45,14 @@ func main() {
 
 // lookup emits the probe of look-ups: the table of successors modulo 8 fills one
 // register with AVX2 and two with AVX-512.
-func lookup(w width) {
-	successors := GLOBL("probeSuccessors"+w.suffix, RODATA|NOPTR)
-	for i := range w.bytes / 4 {
+func lookup(w *ISA) {
+	successors := GLOBL("probeSuccessors"+w.Suffix, RODATA|NOPTR)
+	for i := range w.Bytes / 4 {
 		DATA(4*i, U32(uint32(i+1)&7))
 	}
 	doc := "looks numbers up in a table of their successors modulo 8, plus a constant"
 	probe(w, "Lookup", doc, func(_ int, table, acc VecVirtual) {
-		if w.bytes == 64 {
+		if w.Wide() {
 			VPERMI2D(table, table, acc)
 		} else {
 			VPERMD(table, acc, acc)
@@ -70,16 +60,15 @@ func lookup(w width) {
 	}, func(constant VecVirtual) { VPADDD(successors, constant, constant) })
 }
 
-func probe(w width, name, doc string, operation func(i int, constant, acc VecVirtual), prepare ...func(constant VecVirtual)) {
-	TEXT("probe"+name+w.suffix, NOSPLIT, "func(start, constant uint64, rounds int) uint64")
-	Doc("probe" + name + w.suffix + " " + doc + ".")
-	constant, acc := w.vector(), make([]VecVirtual, chains)
+func probe(w *ISA, name, doc string, operation func(i int, constant, acc VecVirtual), prepare ...func(constant VecVirtual)) {
+	w.Kernel("probe"+name, "func(start, constant uint64, rounds int) uint64", doc+".")
+	constant, acc := w.Vector(), make([]VecVirtual, chains)
 	VPBROADCASTQ(NewParamAddr("constant", 8), constant)
 	for _, f := range prepare {
 		f(constant)
 	}
 	for i := range acc {
-		acc[i] = w.vector()
+		acc[i] = w.Vector()
 		VPBROADCASTQ(NewParamAddr("start", 0), acc[i])
 	}
 	rounds := Load(Param("rounds"), GP64())
@@ -96,11 +85,7 @@ func probe(w width, name, doc string, operation func(i int, constant, acc VecVir
 	JNZ(LabelRef("round"))
 	Comment("All chains hold the same: or them, so that none is idle.")
 	for _, a := range acc[1:] {
-		if w.bytes == 64 {
-			VPORQ(a, acc[0], acc[0])
-		} else {
-			VPOR(a, acc[0], acc[0])
-		}
+		w.Or(a, acc[0], acc[0])
 	}
 	result := GP64()
 	VMOVQ(acc[0].AsX(), result)
@@ -109,41 +94,33 @@ func probe(w width, name, doc string, operation func(i int, constant, acc VecVir
 	RET()
 }
 
-func readWords(w width) {
-	TEXT("readWords"+w.suffix, NOSPLIT, "func(x []uint64) uint64")
-	Doc("readWords" + w.suffix + " is readWordsGeneric for a multiple of 64 words.")
-	Pragma("noescape")
+func readWords(w *ISA) {
+	w.Kernel("readWords", "func(x []uint64) uint64",
+		"is readWordsGeneric for a multiple of 64 words.")
 	x := Load(Param("x").Base(), GP64())
 	n := Load(Param("x").Len(), GP64())
 	acc := make([]VecVirtual, 8)
-	xor := func(a, b Op, dst VecVirtual) {
-		if w.bytes == 64 {
-			VPXORQ(a, b, dst)
-		} else {
-			VPXOR(a, b, dst)
-		}
-	}
 	for i := range acc {
-		acc[i] = w.vector()
-		xor(acc[i], acc[i], acc[i])
+		acc[i] = w.Vector()
+		w.Xor(acc[i], acc[i], acc[i])
 	}
 	end := GP64()
 	LEAQ(Mem{Base: x, Index: n, Scale: 8}, end)
 	JMP(LabelRef("next"))
 	Label("block")
-	for offset := 0; offset < 512; offset += w.bytes {
-		i := offset / w.bytes % len(acc)
-		xor(Mem{Base: x, Disp: offset}, acc[i], acc[i])
+	for offset := 0; offset < 512; offset += w.Bytes {
+		i := offset / w.Bytes % len(acc)
+		w.Xor(Mem{Base: x, Disp: offset}, acc[i], acc[i])
 	}
 	ADDQ(U32(512), x)
 	Label("next")
 	CMPQ(x, end)
 	JB(LabelRef("block"))
 	for _, a := range acc[1:] {
-		xor(a, acc[0], acc[0])
+		w.Xor(a, acc[0], acc[0])
 	}
 	quarter, half, high, result := acc[0].AsX(), acc[0].AsY(), YMM(), GP64()
-	if w.bytes == 64 {
+	if w.Wide() {
 		VEXTRACTI64X4(Imm(1), acc[0], high)
 		VPXOR(high, half, half)
 	}

@@ -9,34 +9,23 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 
-	"github.com/revgen/revgen/asm/_asm/internal/data"
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // A path is an instruction set.
-type path struct {
-	suffix string
-	wide   bool // AVX-512
-	lanes  int
-}
+type path struct{ *ISA }
 
-var constants data.Pool
+var constants Pool
 
 func main() {
 	ConstraintExpr("amd64,!purego")
 	constants.Open("spinsConstants")
-	for _, p := range []*path{{"AVX512", true, 16}, {"AVX2", false, 8}} {
+	for _, p := range []path{{AVX512}, {AVX2}} {
 		p.signMask()
 		p.unpack()
 		p.transpose()
 	}
 	Generate()
-}
-
-func (p *path) vector() VecVirtual {
-	if p.wide {
-		return ZMM()
-	}
-	return YMM()
 }
 
 // A mask selects the lanes of a step.
@@ -46,13 +35,13 @@ type mask struct {
 }
 
 // lanesOf returns the mask of the first min(left, lanes) lanes.
-func (p *path) lanesOf(left Register) mask {
+func (p path) lanesOf(left Register) mask {
 	count, limit := GP64(), GP64()
 	MOVQ(left, count)
-	MOVQ(U32(p.lanes), limit)
+	MOVQ(U32(p.Lanes()), limit)
 	CMPQ(count, limit)
 	CMOVQGT(limit, count)
-	if p.wide {
+	if p.Wide() {
 		ones, k := GP32(), K()
 		MOVL(U32(0xFFFF), ones)
 		BZHIL(count.As32(), ones, ones)
@@ -62,7 +51,7 @@ func (p *path) lanesOf(left Register) mask {
 	const all = 0xFFFFFFFF
 	window := constants.Vector32(all, all, all, all, all, all, all, all, 0, 0, 0, 0, 0, 0, 0, 0)
 	start, v := GP64(), YMM()
-	LEAQ(window.Offset(4*p.lanes), start)
+	LEAQ(window.Offset(4*p.Lanes()), start)
 	NEGQ(count)
 	VMOVDQU(Mem{Base: start, Index: count, Scale: 4}, v)
 	return mask{v: v}
@@ -71,7 +60,7 @@ func (p *path) lanesOf(left Register) mask {
 // rows emits the loops over rows, words and vectors. Begin and end surround the
 // steps of a word; a step works on the values at the given address, its bits
 // being those from shift up.
-func (p *path) rows(values, rows, n Register, begin, end func(), step func(at Mem, m mask, shift Register)) {
+func (p path) rows(values, rows, n Register, begin, end func(), step func(at Mem, m mask, shift Register)) {
 	left, shift := GP64(), GP64()
 	Label("row")
 	MOVQ(n, left)
@@ -80,9 +69,9 @@ func (p *path) rows(values, rows, n Register, begin, end func(), step func(at Me
 	XORQ(shift, shift)
 	Label("step")
 	step(Mem{Base: values}, p.lanesOf(left), shift)
-	ADDQ(Imm(uint64(4*p.lanes)), values)
-	ADDQ(Imm(uint64(p.lanes)), shift)
-	SUBQ(Imm(uint64(p.lanes)), left)
+	ADDQ(Imm(uint64(4*p.Lanes())), values)
+	ADDQ(Imm(uint64(p.Lanes())), shift)
+	SUBQ(Imm(uint64(p.Lanes())), left)
 	JLE(LabelRef("last"))
 	CMPQ(shift, Imm(64))
 	JLT(LabelRef("step"))
@@ -98,15 +87,14 @@ func (p *path) rows(values, rows, n Register, begin, end func(), step func(at Me
 	RET()
 }
 
-func (p *path) signMask() {
-	TEXT("signMask"+p.suffix, NOSPLIT, "func(dst []uint64, logits []float32, rows, n int)")
-	Doc("signMask" + p.suffix + " is signMaskGeneric for at least one row.")
-	Pragma("noescape")
+func (p path) signMask() {
+	p.Kernel("signMask", "func(dst []uint64, logits []float32, rows, n int)",
+		"is signMaskGeneric for at least one row.")
 	dst := Load(Param("dst").Base(), GP64())
 	values := Load(Param("logits").Base(), GP64())
 	rows := Load(Param("rows"), GP64())
 	n := Load(Param("n"), GP64())
-	zero, word := p.vector(), GP64()
+	zero, word := p.Vector(), GP64()
 	VXORPS(zero.AsX(), zero.AsX(), zero.AsX())
 	begin := func() { XORQ(word, word) }
 	end := func() {
@@ -116,12 +104,12 @@ func (p *path) signMask() {
 	const less = 0x11 // ordered, no signal
 	p.rows(values, rows, n, begin, end, func(at Mem, m mask, shift Register) {
 		bits := GP64()
-		if p.wide {
+		if p.Wide() {
 			k := K()
 			VCMPPS(Imm(less), at, zero, m.k, k)
 			KMOVW(k, bits.As32())
 		} else {
-			v := p.vector()
+			v := p.Vector()
 			VMASKMOVPS(at, m.v, v)
 			VCMPPS(Imm(less), v, zero, v)
 			VMOVMSKPS(v, bits.As32())
@@ -131,20 +119,19 @@ func (p *path) signMask() {
 	})
 }
 
-func (p *path) unpack() {
-	TEXT("unpack"+p.suffix, NOSPLIT, "func(dst []float32, spins []uint64, rows, n int)")
-	Doc("unpack" + p.suffix + " is unpackGeneric for at least one row.")
-	Pragma("noescape")
+func (p path) unpack() {
+	p.Kernel("unpack", "func(dst []float32, spins []uint64, rows, n int)",
+		"is unpackGeneric for at least one row.")
 	values := Load(Param("dst").Base(), GP64())
 	spins := Load(Param("spins").Base(), GP64())
 	rows := Load(Param("rows"), GP64())
 	n := Load(Param("n"), GP64())
-	word, up, down := GP64(), p.vector(), p.vector()
+	word, up, down := GP64(), p.Vector(), p.Vector()
 	VBROADCASTSS(constants.Number(1), up)
 	VBROADCASTSS(constants.Number(-1), down)
 	var bit VecVirtual
-	if !p.wide {
-		bit = p.vector()
+	if !p.Wide() {
+		bit = p.Vector()
 		VMOVDQU(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128), bit)
 	}
 	begin := func() {
@@ -152,8 +139,8 @@ func (p *path) unpack() {
 		ADDQ(Imm(8), spins)
 	}
 	p.rows(values, rows, n, begin, func() {}, func(at Mem, m mask, _ Register) {
-		v := p.vector()
-		if p.wide {
+		v := p.Vector()
+		if p.Wide() {
 			k := K()
 			KMOVW(word.As32(), k)
 			VBLENDMPS(up, down, k, v)
@@ -167,7 +154,7 @@ func (p *path) unpack() {
 			VBLENDVPS(v, up, down, v)
 			VMASKMOVPS(v, m.v, at)
 		}
-		SHRQ(Imm(uint64(p.lanes)), word)
+		SHRQ(Imm(uint64(p.Lanes())), word)
 	})
 }
 
@@ -184,12 +171,11 @@ func halves(width int) uint64 {
 
 // transpose emits the steps of 32 to 1 rows. Rows of two vectors exchange their
 // quarters, rows of one by a vector with its rows swapped.
-func (p *path) transpose() {
-	TEXT("transpose64"+p.suffix, NOSPLIT, "func(a *[64]uint64)")
-	Doc("transpose64" + p.suffix + " is transpose64Generic.")
-	Pragma("noescape")
+func (p path) transpose() {
+	p.Kernel("transpose64", "func(a *[64]uint64)",
+		"is transpose64Generic.")
 	a := Load(Param("a"), GP64())
-	rows := p.lanes / 2 // of a vector
+	rows := p.Lanes() / 2 // of a vector
 	mask := func(width int) VecVirtual {
 		words := make([]uint64, rows)
 		for i := range words {
@@ -198,8 +184,8 @@ func (p *path) transpose() {
 				words[i] = ^words[i]
 			}
 		}
-		m := p.vector()
-		p.move(constants.Vector64(words...), m)
+		m := p.Vector()
+		p.Move(constants.Vector64(words...), m)
 		return m
 	}
 	within := func(v VecVirtual, width int) {
@@ -210,7 +196,7 @@ func (p *path) transpose() {
 				left[i], right[i] = 64, uint64(width)
 			}
 		}
-		swapped := p.vector()
+		swapped := p.Vector()
 		switch {
 		case width == 4:
 			VSHUFI64X2(Imm(0x4E), v, v, swapped)
@@ -219,27 +205,27 @@ func (p *path) transpose() {
 		default:
 			VPSHUFD(Imm(0x4E), v, swapped)
 		}
-		other := p.vector()
+		other := p.Vector()
 		VPSLLVQ(constants.Vector64(left...), swapped, other)
 		VPSRLVQ(constants.Vector64(right...), swapped, swapped)
-		p.or(other, swapped, swapped)
+		p.Or(other, swapped, swapped)
 		p.choose(mask(width), v, swapped)
 	}
 	between := func(v, w VecVirtual, width int) {
-		x := p.vector()
+		x := p.Vector()
 		VPSRLQ(Imm(uint64(width)), v, x)
-		p.xor(w, x, x)
-		p.and(mask(width), x, x)
-		p.xor(x, w, w)
+		p.Xor(w, x, x)
+		p.And(mask(width), x, x)
+		p.Xor(x, w, w)
 		VPSLLQ(Imm(uint64(width)), x, x)
-		p.xor(x, v, v)
+		p.Xor(x, v, v)
 	}
 	// A pass takes 4 or 8 vectors through the steps that they hold all rows of.
 	pass := func(first, apart int, widths ...int) {
-		v := make([]VecVirtual, p.lanes/2)
+		v := make([]VecVirtual, p.Lanes()/2)
 		for i := range v {
-			v[i] = p.vector()
-			p.move(Mem{Base: a, Disp: 8 * (first + apart*i)}, v[i])
+			v[i] = p.Vector()
+			p.Move(Mem{Base: a, Disp: 8 * (first + apart*i)}, v[i])
 		}
 		for _, width := range widths {
 			for i := range v {
@@ -252,10 +238,10 @@ func (p *path) transpose() {
 			}
 		}
 		for i, v := range v {
-			p.move(v, Mem{Base: a, Disp: 8 * (first + apart*i)})
+			p.Move(v, Mem{Base: a, Disp: 8 * (first + apart*i)})
 		}
 	}
-	if p.wide {
+	if p.Wide() {
 		pass(0, 8, 32, 16, 8, 4, 2, 1)
 	} else {
 		for first := 0; first < 16; first += 4 {
@@ -269,45 +255,9 @@ func (p *path) transpose() {
 	RET()
 }
 
-func (p *path) move(from, to Op) {
-	if p.wide {
-		VMOVDQU64(from, to)
-	} else {
-		VMOVDQU(from, to)
-	}
-}
-
-func (p *path) and(a Op, b, dst VecVirtual) {
-	if p.wide {
-		VPANDQ(a, b, dst)
-	} else {
-		VPAND(a, b, dst)
-	}
-}
-
-func (p *path) or(a Op, b, dst VecVirtual) {
-	if p.wide {
-		VPORQ(a, b, dst)
-	} else {
-		VPOR(a, b, dst)
-	}
-}
-
-func (p *path) xor(a Op, b, dst VecVirtual) {
-	if p.wide {
-		VPXORQ(a, b, dst)
-	} else {
-		VPXOR(a, b, dst)
-	}
-}
-
 // choose replaces the bits of v that are not in the mask by those of other.
-func (p *path) choose(mask, v, other VecVirtual) {
-	p.xor(v, other, other)
-	if p.wide {
-		VPANDNQ(other, mask, mask)
-	} else {
-		VPANDN(other, mask, mask)
-	}
-	p.xor(mask, v, v)
+func (p path) choose(mask, v, other VecVirtual) {
+	p.Xor(v, other, other)
+	p.AndNot(other, mask, mask)
+	p.Xor(mask, v, v)
 }

@@ -1,5 +1,4 @@
-// Package data collects the constants of the generated kernels.
-package data
+package simd
 
 import (
 	"fmt"
