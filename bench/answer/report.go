@@ -27,8 +27,24 @@ type Report struct {
 	Warning string   `json:"warning,omitempty"`
 }
 
-// Write writes the report: md a table and a sentence for each row that we do not lead, csv
-// the curves, json everything.
+// Read reads what Write writes as json.
+func (r *Report) Read(data []byte) error {
+	err := json.Unmarshal(data, r)
+	for _, a := range r.Answers {
+		if err == nil && len(a.Outcomes) == 0 {
+			err = fmt.Errorf("%s: no outcomes", a.Problem)
+		}
+		for _, o := range a.Outcomes {
+			if err == nil && o.Missing == "" && (o.Slowest < 0 || o.Slowest >= len(o.Averages)) {
+				err = fmt.Errorf("%s, %s: no average %d", a.Problem, o.Contender, o.Slowest)
+			}
+		}
+	}
+	return err
+}
+
+// Write writes the report: md a summary, a table and a sentence for each target where we are
+// not first, csv the curves, json everything.
 func (r *Report) Write(w io.Writer, format string) error {
 	switch format {
 	case "md":
@@ -49,6 +65,14 @@ func (r *Report) markdown() string {
 	fmt.Fprintf(b, "%s, one thread, %s, seed %d. Times are those of the processor.\n", r.CPU, r.Version, r.Seed)
 	if r.Warning != "" {
 		fmt.Fprintf(b, "Warning: %s.\n", r.Warning)
+	}
+	b.WriteString("\n| target | 1 % after, RevGen | first of the others | | then independent samples/s, RevGen | the other | paid after samples |\n|---|--:|--:|---|--:|--:|--:|\n")
+	for _, a := range r.Answers {
+		if ours, other := &a.Outcomes[0], a.first(); ours.Missing == "" && other != nil {
+			sign := map[bool]string{false: " (wrong)"}[ours.Right()]
+			fmt.Fprintf(b, "| %s | %s s%s | %s s | %s | %s | %s | %s |\n", a.Problem, quantity(ours.slowest().Seconds), sign, quantity(other.slowest().Seconds),
+				other.Contender, quantity(ours.slowest().Independent), quantity(other.slowest().Independent), quantity(ours.Paid(other)))
+		}
 	}
 	b.WriteString("\n| target | by | before the first sample | evaluations | 1 % of the slowest average after | which | independent samples/s after that | training has paid after | |\n|---|---|--:|--:|--:|---|--:|--:|---|\n")
 	for _, a := range r.Answers {
@@ -91,26 +115,28 @@ func (o *Outcome) remark() string {
 	return fmt.Sprintf("wrong: %s is %s, not %s, %.0f standard errors off", worst.Observable, quantity(worst.Value), quantity(worst.Reference), worst.Off)
 }
 
-// lost says why a contender has its answer before us, "" if none has.
-func (a *Answer) lost() string {
-	ours := &a.Outcomes[0]
-	if ours.Missing != "" {
-		return ""
-	}
-	best := ours
+// first returns the contender beside us that is right and has its answer first, nil if there is
+// none.
+func (a *Answer) first() (first *Outcome) {
 	for i := range a.Outcomes[1:] {
-		if o := &a.Outcomes[i+1]; o.Right() && o.slowest().Seconds < best.slowest().Seconds {
-			best = o
+		if o := &a.Outcomes[i+1]; o.Right() && (first == nil || o.slowest().Seconds < first.slowest().Seconds) {
+			first = o
 		}
 	}
+	return first
+}
+
+// lost says why a contender has its answer before us, "" if none has.
+func (a *Answer) lost() string {
+	ours, first := &a.Outcomes[0], a.first()
 	switch {
-	case best == ours:
+	case ours.Missing != "" || first == nil || ours.slowest().Seconds <= first.slowest().Seconds:
 		return ""
-	case ours.slowest().Independent > best.slowest().Independent:
+	case ours.slowest().Independent > first.slowest().Independent:
 		return fmt.Sprintf("%s answers first, since training takes %s of our %s s; from then on a sample of ours costs %s times less.\n",
-			best.Contender, quantity(ours.Setup), quantity(ours.slowest().Seconds), quantity(ours.slowest().Independent/best.slowest().Independent))
+			first.Contender, quantity(ours.Setup), quantity(ours.slowest().Seconds), quantity(ours.slowest().Independent/first.slowest().Independent))
 	}
-	return fmt.Sprintf("%s answers first, and its samples cost %s times less than ours.\n", best.Contender, quantity(best.slowest().Independent/ours.slowest().Independent))
+	return fmt.Sprintf("%s answers first, and its samples cost %s times less than ours.\n", first.Contender, quantity(first.slowest().Independent/ours.slowest().Independent))
 }
 
 // quantity writes a number for people: three digits, and thousands as such.
@@ -147,6 +173,7 @@ func (r *Report) csv(w io.Writer) error {
 func (r *Report) Figure() figure.Figure {
 	f := figure.Figure{Name: "answer", Title: "largest error of an average after so much time of a processor, training included"}
 	const across = 3
+	roles := map[string]figure.Role{} // one for each contender
 	for i, a := range r.Answers {
 		if i%across == 0 {
 			f.Rows = append(f.Rows, figure.Row{})
@@ -155,10 +182,11 @@ func (r *Report) Figure() figure.Figure {
 		panel := figure.Panel{
 			Title: a.Problem, X: figure.Axis{Label: "seconds", Scale: figure.Log}, Y: figure.Axis{Label: "error", Scale: figure.Log},
 		}
-		for k, o := range a.Outcomes {
-			role := figure.Generated
-			if k > 0 {
-				role = figure.Series(k - 1)
+		for _, o := range a.Outcomes {
+			role, ok := roles[o.Contender]
+			if !ok {
+				role = figure.Series(len(roles))
+				roles[o.Contender] = role
 			}
 			line, points := figure.Layer{Mark: figure.Line, Role: role, Label: o.Contender}, figure.Layer{Mark: figure.Points, Role: role}
 			for _, p := range o.Curve {

@@ -42,6 +42,10 @@ func TestReport(t *testing.T) {
 	require.Equal(t, "Warning: busy.", lines[1])
 	// 8 s more of setup are saved by 1/1000 − 1/4000 s a sample after 10,667.
 	require.Equal(t, []string{
+		"| first | 10 s | 2 s | chain | 4,000 | 1,000 | 10,700 |",
+		"| late | 10 s | 2 s | chain | 100 | 250 | – |",
+	}, lines[5:7])
+	require.Equal(t, []string{
 		"| first | revgen | 9 s | 2.5 million + 2 a sample | 10 s | slow | 4,000 |  |  |",
 		"| first | chain | 1 s | – | 2 s | slow | 1,000 | 10,700 samples |  |",
 		"| first | absent | missing: not there; install it | | | | | | |",
@@ -56,7 +60,7 @@ func TestReport(t *testing.T) {
 		"",
 		"late: chain answers first, and its samples cost 2.5 times less than ours.",
 		"",
-	}, lines[5:])
+	}, lines[10:])
 	require.True(t, strings.HasPrefix(text("csv"), "problem,contender,seconds,error,standard_error\nfirst,revgen,1.5,0.25,0.125\nfirst,revgen,3,0,0.0625\nfirst,chain,1.5,"))
 	require.Equal(t, 1+2*7, strings.Count(text("csv"), "\n"))
 	require.Contains(t, text("json"), `"independent_per_second": 4000`)
@@ -67,15 +71,33 @@ func TestReport(t *testing.T) {
 	require.NoError(t, plain.Write(&b, "md"))
 	require.NotContains(t, b.String(), "Warning")
 
+	off := report()
+	off.Answers[0].Outcomes[0].Averages[0].Off = 6
+	b.Reset()
+	require.NoError(t, off.Write(&b, "md"))
+	require.Contains(t, b.String(), "| first | 10 s (wrong) | 2 s | chain |")
+
+	var again Report
+	require.NoError(t, again.Read([]byte(text("json"))))
+	require.Equal(t, report(), &again)
+	for in, says := range map[string]string{
+		`{"answers": [{"problem": "x"}]}`:                                                 "x: no outcomes",
+		`{"answers": [{"problem": "x", "outcomes": [{"contender": "y", "slowest": 0}]}]}`: "x, y: no average 0",
+		"[": "unexpected end",
+	} {
+		require.ErrorContains(t, new(Report).Read([]byte(in)), says)
+	}
+
 	f := report().Figure()
 	require.Equal(t, []int{3, 1}, []int{len(f.Rows[0].Panels), len(f.Rows[1].Panels)})
 	p := f.Rows[0].Panels[0]
 	require.Equal(t, "first", p.Title)
 	require.Equal(t, []figure.Scale{figure.Log, figure.Log}, []figure.Scale{p.X.Scale, p.Y.Scale})
 	require.Len(t, p.Layers, 4, "a line and points of each that ran")
-	require.Equal(t, figure.Layer{Mark: figure.Line, Role: figure.Generated, Label: "revgen", X: []float64{1.5, 3}, Y: []float64{0.125, 0.0625}}, p.Layers[0])
-	require.Equal(t, figure.Layer{Mark: figure.Points, Role: figure.Generated, X: []float64{1.5, 3}, Y: []float64{0.25, 1e-9}}, p.Layers[1])
-	require.Equal(t, figure.Series(0), p.Layers[2].Role)
+	require.Equal(t, figure.Layer{Mark: figure.Line, Role: figure.Series(0), Label: "revgen", X: []float64{1.5, 3}, Y: []float64{0.125, 0.0625}}, p.Layers[0])
+	require.Equal(t, figure.Layer{Mark: figure.Points, Role: figure.Series(0), X: []float64{1.5, 3}, Y: []float64{0.25, 1e-9}}, p.Layers[1])
+	require.Equal(t, figure.Series(1), p.Layers[2].Role)
+	require.Equal(t, figure.Series(1), f.Rows[0].Panels[1].Layers[2].Role, "one colour for a contender")
 }
 
 func TestQuantities(t *testing.T) {

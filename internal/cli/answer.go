@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -61,11 +60,14 @@ Targets: %s.`, strings.Join(answer.Names(), ", ")),
 				if from != "" {
 					data, err := os.ReadFile(from)
 					if err == nil {
-						err = json.Unmarshal(data, r)
+						err = r.Read(data)
 					}
 					if err != nil {
 						return fmt.Errorf("--from: %s: not a report of bench answer -o json: %w", from, err)
 					}
+					r.Answers = slices.DeleteFunc(r.Answers, func(a answer.Answer) bool {
+						return len(o.Only) > 0 && !slices.Contains(o.Only, a.Problem)
+					})
 				} else if r.Answers, err = answer.Run(ctx, o); len(r.Answers) == 0 {
 					return err
 				}
