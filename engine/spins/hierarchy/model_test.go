@@ -533,8 +533,12 @@ func TestTensorNames(t *testing.T) {
 
 func TestRefusesWrongValues(t *testing.T) {
 	good := Square{Side: 8, J: 1, Beta: 0.4, Neighbours: 8, Hidden: 2}
-	_, err := NewSquare(good)
-	require.NoError(t, err)
+	most := good
+	most.Neighbours, most.Hidden = 56, 8
+	for _, s := range []Square{good, most} {
+		_, err := NewSquare(s)
+		require.NoError(t, err)
+	}
 	for want, change := range map[string]func(s *Square){
 		"side":       func(s *Square) { s.Side = 6 },
 		"neighbours": func(s *Square) { s.Neighbours = 57 },
@@ -545,7 +549,7 @@ func TestRefusesWrongValues(t *testing.T) {
 		_, err := NewSquare(bad)
 		require.ErrorContains(t, err, want)
 	}
-	_, err = NewGraph(Graph{Target: smallGraphs()["glass"], Neighbours: 8, Inputs: "all", Hidden: 2}, nil)
+	_, err := NewGraph(Graph{Target: smallGraphs()["glass"], Neighbours: 8, Inputs: "all", Hidden: 2}, nil)
 	require.ErrorContains(t, err, "inputs")
 }
 
