@@ -143,6 +143,18 @@ func TestTargetErrors(t *testing.T) {
 		_, err := NewTarget(config)
 		require.ErrorContains(t, err, c.want)
 	}
+	// What the errors name is allowed to its last value.
+	one := func(mean, variance float64) error {
+		_, err := NewTarget(TargetConfig{Components: []Component{{Weight: 1, Mean: []float64{mean}, Covariance: [][]float64{{variance}}}}})
+		return err
+	}
+	for _, good := range [][2]float64{{1e12, 1}, {-1e12, 1}, {0, 1e-24}, {0, 1e24}} {
+		require.NoError(t, one(good[0], good[1]))
+	}
+	require.ErrorContains(t, one(1.001e12, 1), "components[0].mean[0]: 1.001e+12 is more than 1e+12 of")
+	require.ErrorContains(t, one(0, 0.999e-24), "components[0].covariance[0][0]: 9.99e-25 is not between 1e-24 and 1e+24")
+	require.ErrorContains(t, one(0, 1.001e24), "components[0].covariance[0][0]: 1.001e+24 is not between")
+
 	third := paperTarget()
 	third.Components[0].Weight, third.Components[1].Weight = 0.333333, 0.666666
 	rounded, exact := newTestTarget(t, third), paperTarget()
