@@ -139,6 +139,7 @@ func (p *Point) UnmarshalJSON(text []byte) error { return number.Unmarshal(text,
 // An Outcome is what one contender gave for one problem.
 type Outcome struct {
 	Contender string `json:"contender"`
+	Preset    string `json:"preset,omitempty"` // of ours
 	About     string `json:"about,omitempty"`
 	Missing   string `json:"missing,omitempty"` // why it did not run
 	Series    `json:"series"`
@@ -166,7 +167,7 @@ func (o *Outcome) Right() bool {
 type Answer struct {
 	Problem  string    `json:"problem"`
 	About    string    `json:"about"`
-	Outcomes []Outcome `json:"outcomes"` // ours first
+	Outcomes []Outcome `json:"outcomes"` // ours first, by each of the presets
 }
 
 // A contender draws rows for a problem.
@@ -181,7 +182,8 @@ type contender interface {
 type problem struct {
 	name, about string
 	observables []observable
-	contenders  []contender // ours first
+	ours        ours
+	peers       []contender
 }
 
 // Options are what Run is asked for.
@@ -219,21 +221,32 @@ func Run(ctx context.Context, o Options) ([]Answer, error) {
 			continue
 		}
 		a := Answer{Problem: p.name, About: p.about}
-		for i, c := range p.contenders {
-			if i > 0 && !o.Peers {
-				break
-			}
+		var contenders []contender
+		for _, preset := range presets {
+			ours := p.ours
+			ours.preset = preset
+			contenders = append(contenders, &ours)
+		}
+		if o.Peers {
+			contenders = append(contenders, p.peers...)
+		}
+		for _, c := range contenders {
 			o.Log("%s: %s", p.name, c.name())
+			outcome := Outcome{Contender: c.name()}
+			if c, ok := c.(*ours); ok {
+				outcome.Preset = c.preset
+			}
 			series, about, err := c.run(ctx, workshop, o.Seconds, o.Seed)
 			var missing *peers.MissingError
 			switch {
 			case errors.As(err, &missing):
-				a.Outcomes = append(a.Outcomes, Outcome{Contender: c.name(), Missing: missing.Reason + "; " + missing.Install})
-				continue
+				outcome.Missing = missing.Reason + "; " + missing.Install
 			case err != nil:
 				return answers, fmt.Errorf("%s: %s: %w", p.name, c.name(), err)
+			default:
+				outcome.About, outcome.Series = about, *series
 			}
-			a.Outcomes = append(a.Outcomes, Outcome{Contender: c.name(), About: about, Series: *series})
+			a.Outcomes = append(a.Outcomes, outcome)
 		}
 		p.judge(a.Outcomes)
 		answers = append(answers, a)
@@ -288,11 +301,12 @@ func (p *problem) judge(outcomes []Outcome) {
 }
 
 // consensus is the mean of what the other outcomes say of an observable, by the inverse of
-// their variances, with its error.
+// their variances, with its error. Ours are not held against each other.
 func consensus(outcomes []Outcome, but, i int) (value, standardError float64) {
 	var sum, weight float64
 	for k := range outcomes {
-		if k != but && outcomes[k].Missing == "" {
+		ours := outcomes[k].Preset != "" && outcomes[but].Preset != ""
+		if k != but && !ours && outcomes[k].Missing == "" {
 			a := outcomes[k].Averages[i]
 			w := 1 / (a.Error * a.Error)
 			sum, weight = sum+w*a.Value, weight+w

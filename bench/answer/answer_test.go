@@ -76,7 +76,10 @@ func TestConsensus(t *testing.T) {
 	p.judge(outcomes[:2])
 	require.True(t, outcomes[0].Right() && outcomes[1].Right())
 	require.Equal(t, outcomes[1].Averages[0].Value, outcomes[0].Averages[0].Reference)
-	outcomes = []Outcome{{Series: outcomes[0].Series}, {Series: outcomes[1].Series}, {Series: outcomes[2].Series}}
+	outcomes = []Outcome{{Preset: "best", Series: outcomes[0].Series}, {Preset: "quick", Series: outcomes[0].Series}, {Series: outcomes[1].Series}}
+	p.judge(outcomes)
+	require.Equal(t, outcomes[2].Averages[0].Value, outcomes[0].Averages[0].Reference, "ours are not held against each other")
+	outcomes = []Outcome{{Series: outcomes[0].Series}, {Series: outcomes[2].Series}, {Series: *autoregressive(1000, 1, 0, 3)}}
 	p.judge(outcomes)
 	require.False(t, outcomes[2].Right())
 }
@@ -103,7 +106,7 @@ func TestChainsAgree(t *testing.T) {
 	}
 	first := func(i int) func(*Series) float64 { return func(s *Series) float64 { return s.rows[i] } }
 	three := lattice(3, 0.2)
-	for _, c := range three.contenders[1:] {
+	for _, c := range three.peers {
 		check(c, first(0), -4.842892000871)
 		check(c, first(2), 0.459977400186)
 	}
@@ -124,8 +127,8 @@ func TestChainsAgree(t *testing.T) {
 		energy += weight * e
 		together += weight * spins.Spin([]uint64{config}, int(pairs[0][0])) * spins.Spin([]uint64{config}, int(pairs[0][1]))
 	}
-	check(small.contenders[1], first(0), energy/z)
-	check(small.contenders[1], first(2), together/z)
+	check(small.peers[0], first(0), energy/z)
+	check(small.peers[0], first(2), together/z)
 }
 
 // TestGlassPairs: the pairs of a glass are as far from each other as its lattice lets them be.
@@ -151,8 +154,7 @@ func TestVectorTargets(t *testing.T) {
 		if p.name != "banana" && p.name != "two_modes" {
 			continue
 		}
-		p.contenders = p.contenders[2:]
-		s, _, err := p.contenders[0].run(context.Background(), w, 0.3, 1)
+		s, _, err := p.peers[1].run(context.Background(), w, 0.3, 1)
 		var missing *peers.MissingError
 		if errors.As(err, &missing) {
 			t.Skip(missing)

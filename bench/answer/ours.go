@@ -16,15 +16,19 @@ import (
 // most rows are kept of a series.
 const most = 1 << 21
 
-// ours trains a generator by the preset best and draws samples with their weights.
+// presets are ours, in the order of outcomes.
+var presets = []string{"best", "quick"}
+
+// ours trains a generator by a preset and draws samples with their weights.
 type ours struct {
+	preset string
 	system engine.Definition
 	set    []string
 	expand func(row []float64, state []byte) // functions of a state of the weighted format
 	width  int
 }
 
-func (o *ours) name() string { return "revgen" }
+func (o *ours) name() string { return "revgen, " + o.preset }
 
 func (o *ours) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed uint64) (*Series, string, error) {
 	began := peers.Processor(0)
@@ -33,7 +37,7 @@ func (o *ours) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed
 	ctx = engine.WithTally(ctx, tally)
 	count := func() float64 { return float64(tally.Evaluations().Total()) }
 	cfg, _, err := catalogue.Systems{o.system}.Resolve(ctx, catalogue.Source{
-		System: o.system.Name, Preset: "best", Set: append(o.set, fmt.Sprint("training.seed=", seed)),
+		System: o.system.Name, Preset: o.preset, Set: append(o.set, fmt.Sprint("training.seed=", seed)),
 	})
 	if err != nil {
 		return nil, "", err

@@ -66,12 +66,11 @@ func (r *Report) markdown() string {
 	if r.Warning != "" {
 		fmt.Fprintf(b, "Warning: %s.\n", r.Warning)
 	}
-	b.WriteString("\n| target | 1 % after, RevGen | first of the others | | then independent samples/s, RevGen | the other | paid after samples |\n|---|--:|--:|---|--:|--:|--:|\n")
+	b.WriteString("\n| target | 1 % after, RevGen | | then samples/s | first of the others | | then samples/s | paid after samples |\n|---|--:|---|--:|--:|---|--:|--:|\n")
 	for _, a := range r.Answers {
-		if ours, other := &a.Outcomes[0], a.first(); ours.Missing == "" && other != nil {
-			sign := map[bool]string{false: " (wrong)"}[ours.Right()]
-			fmt.Fprintf(b, "| %s | %s s%s | %s s | %s | %s | %s | %s |\n", a.Problem, quantity(ours.slowest().Seconds), sign, quantity(other.slowest().Seconds),
-				other.Contender, quantity(ours.slowest().Independent), quantity(other.slowest().Independent), quantity(ours.Paid(other)))
+		if ours, other := a.first(true), a.first(false); ours != nil && other != nil {
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", a.Problem, ours.answered(), ours.Preset, quantity(ours.slowest().Independent),
+				other.answered(), other.Contender, quantity(other.slowest().Independent), quantity(ours.Paid(other)))
 		}
 	}
 	b.WriteString("\n| target | by | before the first sample | evaluations | 1 % of the slowest average after | which | independent samples/s after that | training has paid after | |\n|---|---|--:|--:|--:|---|--:|--:|---|\n")
@@ -84,7 +83,7 @@ func (r *Report) markdown() string {
 			}
 			s := o.slowest()
 			paid := ""
-			if first := &a.Outcomes[0]; i > 0 && first.Missing == "" {
+			if first := a.first(true); o.Preset == "" && first != nil {
 				paid = "never"
 				if n := first.Paid(o); !math.IsInf(n, 1) {
 					paid = quantity(n) + " samples"
@@ -115,22 +114,31 @@ func (o *Outcome) remark() string {
 	return fmt.Sprintf("wrong: %s is %s, not %s, %.0f standard errors off", worst.Observable, quantity(worst.Value), quantity(worst.Reference), worst.Off)
 }
 
-// first returns the contender beside us that is right and has its answer first, nil if there is
-// none.
-func (a *Answer) first() (first *Outcome) {
-	for i := range a.Outcomes[1:] {
-		if o := &a.Outcomes[i+1]; o.Right() && (first == nil || o.slowest().Seconds < first.slowest().Seconds) {
+// first returns the outcome, of ours or of the others, that has its answer first, a right one
+// if there is any, and nil if there is none.
+func (a *Answer) first(ours bool) (first *Outcome) {
+	for i := range a.Outcomes {
+		o := &a.Outcomes[i]
+		if o.Missing != "" || ours != (o.Preset != "") {
+			continue
+		}
+		if first == nil || o.Right() && !first.Right() || o.Right() == first.Right() && o.slowest().Seconds < first.slowest().Seconds {
 			first = o
 		}
 	}
 	return first
 }
 
+// answered says when an outcome has its answer, and whether that is wrong.
+func (o *Outcome) answered() string {
+	return quantity(o.slowest().Seconds) + " s" + map[bool]string{false: " (wrong)"}[o.Right()]
+}
+
 // lost says why a contender has its answer before us, "" if none has.
 func (a *Answer) lost() string {
-	ours, first := &a.Outcomes[0], a.first()
+	ours, first := a.first(true), a.first(false)
 	switch {
-	case ours.Missing != "" || first == nil || ours.slowest().Seconds <= first.slowest().Seconds:
+	case ours == nil || first == nil || !first.Right() || ours.slowest().Seconds <= first.slowest().Seconds:
 		return ""
 	case ours.slowest().Independent > first.slowest().Independent:
 		return fmt.Sprintf("%s answers first, since training takes %s of our %s s; from then on a sample of ours costs %s times less.\n",

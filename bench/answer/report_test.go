@@ -16,18 +16,18 @@ import (
 func report() *Report {
 	outcome := func(name string, setup, seconds, independent, off float64) Outcome {
 		return Outcome{
-			Contender: name, Series: Series{Setup: setup, Sampling: 4},
+			Contender: name, Preset: map[string]string{"revgen, best": "best", "revgen, quick": "quick"}[name], Series: Series{Setup: setup, Sampling: 4},
 			Averages: []Average{{Observable: "fast", Seconds: 0.1, Independent: 1e6}, {Observable: "slow", Value: 2.5, Reference: 2, Seconds: seconds, Independent: independent, Off: off}}, Slowest: 1,
 			Curve: []Point{{Seconds: 1.5, Error: 0.25, Standard: 0.125}, {Seconds: 3, Error: 0, Standard: 0.0625}},
 		}
 	}
-	counted := outcome("revgen", 9, 10, 4000, 1)
+	counted := outcome("revgen, quick", 9, 10, 4000, 1)
 	counted.SetupEvaluations, counted.Evaluations = 2.5e6, 32_000 // in 4 s, which are 16,000 independent samples
 	return &Report{Schema: 1, CPU: "a processor", Version: "1", Seed: 5, Warning: "busy", Answers: []Answer{
-		{Problem: "first", Outcomes: []Outcome{counted, outcome("chain", 1, 2, 1000, 2), {Contender: "absent", Missing: "not there; install it"}}},
-		{Problem: "wrong", Outcomes: []Outcome{outcome("revgen", 1, 10, 100, 1), outcome("chain", 0, 2, 50, 7)}},
-		{Problem: "late", Outcomes: []Outcome{outcome("revgen", 1, 10, 100, 1), outcome("chain", 0, 2, 250, 4.9)}},
-		{Problem: "fourth", Outcomes: []Outcome{{Contender: "revgen", Missing: "no"}, outcome("chain", 0, 2, 250, 0)}},
+		{Problem: "first", Outcomes: []Outcome{outcome("revgen, best", 20, 21, 8000, 1), counted, outcome("chain", 1, 2, 1000, 2), {Contender: "absent", Missing: "not there; install it"}}},
+		{Problem: "wrong", Outcomes: []Outcome{outcome("revgen, best", 1, 10, 100, 1), outcome("chain", 0, 2, 50, 7)}},
+		{Problem: "late", Outcomes: []Outcome{outcome("revgen, best", 1, 10, 100, 1), outcome("chain", 0, 2, 250, 4.9)}},
+		{Problem: "fourth", Outcomes: []Outcome{{Contender: "revgen, best", Preset: "best", Missing: "no"}, outcome("chain", 0, 2, 250, 0)}},
 	}}
 }
 
@@ -42,27 +42,29 @@ func TestReport(t *testing.T) {
 	require.Equal(t, "Warning: busy.", lines[1])
 	// 8 s more of setup are saved by 1/1000 − 1/4000 s a sample after 10,667.
 	require.Equal(t, []string{
-		"| first | 10 s | 2 s | chain | 4,000 | 1,000 | 10,700 |",
-		"| late | 10 s | 2 s | chain | 100 | 250 | – |",
-	}, lines[5:7])
+		"| first | 10 s | quick | 4,000 | 2 s | chain | 1,000 | 10,700 |",
+		"| wrong | 10 s | best | 100 | 2 s (wrong) | chain | 50 | 100 |",
+		"| late | 10 s | best | 100 | 2 s | chain | 250 | – |",
+	}, lines[5:8])
 	require.Equal(t, []string{
-		"| first | revgen | 9 s | 2.5 million + 2 a sample | 10 s | slow | 4,000 |  |  |",
+		"| first | revgen, best | 20 s | – | 21 s | slow | 8,000 |  |  |",
+		"| first | revgen, quick | 9 s | 2.5 million + 2 a sample | 10 s | slow | 4,000 |  |  |",
 		"| first | chain | 1 s | – | 2 s | slow | 1,000 | 10,700 samples |  |",
 		"| first | absent | missing: not there; install it | | | | | | |",
-		"| wrong | revgen | 1 s | – | 10 s | slow | 100 |  |  |",
+		"| wrong | revgen, best | 1 s | – | 10 s | slow | 100 |  |  |",
 		"| wrong | chain | 0 s | – | 2 s | slow | 50 | 100 samples | wrong: slow is 2.5, not 2, 7 standard errors off |",
-		"| late | revgen | 1 s | – | 10 s | slow | 100 |  |  |",
+		"| late | revgen, best | 1 s | – | 10 s | slow | 100 |  |  |",
 		"| late | chain | 0 s | – | 2 s | slow | 250 | never |  |",
-		"| fourth | revgen | missing: no | | | | | | |",
+		"| fourth | revgen, best | missing: no | | | | | | |",
 		"| fourth | chain | 0 s | – | 2 s | slow | 250 |  |  |",
 		"",
 		"first: chain answers first, since training takes 9 of our 10 s; from then on a sample of ours costs 4 times less.",
 		"",
 		"late: chain answers first, and its samples cost 2.5 times less than ours.",
 		"",
-	}, lines[10:])
-	require.True(t, strings.HasPrefix(text("csv"), "problem,contender,seconds,error,standard_error\nfirst,revgen,1.5,0.25,0.125\nfirst,revgen,3,0,0.0625\nfirst,chain,1.5,"))
-	require.Equal(t, 1+2*7, strings.Count(text("csv"), "\n"))
+	}, lines[11:])
+	require.True(t, strings.HasPrefix(text("csv"), "problem,contender,seconds,error,standard_error\nfirst,\"revgen, best\",1.5,0.25,0.125\nfirst,\"revgen, best\",3,0,0.0625\nfirst,\"revgen, quick\",1.5,"))
+	require.Equal(t, 1+2*8, strings.Count(text("csv"), "\n"))
 	require.Contains(t, text("json"), `"independent_per_second": 4000`)
 	require.ErrorContains(t, report().Write(&bytes.Buffer{}, "xml"), `unknown format "xml"; the formats are md, csv, json`)
 	plain := report()
@@ -72,10 +74,10 @@ func TestReport(t *testing.T) {
 	require.NotContains(t, b.String(), "Warning")
 
 	off := report()
-	off.Answers[0].Outcomes[0].Averages[0].Off = 6
+	off.Answers[0].Outcomes[1].Averages[0].Off = 6
 	b.Reset()
 	require.NoError(t, off.Write(&b, "md"))
-	require.Contains(t, b.String(), "| first | 10 s (wrong) | 2 s | chain |")
+	require.Contains(t, b.String(), "| first | 21 s | best | 8,000 | 2 s | chain |", "what is right goes before")
 
 	var again Report
 	require.NoError(t, again.Read([]byte(text("json"))))
@@ -93,11 +95,11 @@ func TestReport(t *testing.T) {
 	p := f.Rows[0].Panels[0]
 	require.Equal(t, "first", p.Title)
 	require.Equal(t, []figure.Scale{figure.Log, figure.Log}, []figure.Scale{p.X.Scale, p.Y.Scale})
-	require.Len(t, p.Layers, 4, "a line and points of each that ran")
-	require.Equal(t, figure.Layer{Mark: figure.Line, Role: figure.Series(0), Label: "revgen", X: []float64{1.5, 3}, Y: []float64{0.125, 0.0625}}, p.Layers[0])
+	require.Len(t, p.Layers, 6, "a line and points of each that ran")
+	require.Equal(t, figure.Layer{Mark: figure.Line, Role: figure.Series(0), Label: "revgen, best", X: []float64{1.5, 3}, Y: []float64{0.125, 0.0625}}, p.Layers[0])
 	require.Equal(t, figure.Layer{Mark: figure.Points, Role: figure.Series(0), X: []float64{1.5, 3}, Y: []float64{0.25, 1e-9}}, p.Layers[1])
-	require.Equal(t, figure.Series(1), p.Layers[2].Role)
-	require.Equal(t, figure.Series(1), f.Rows[0].Panels[1].Layers[2].Role, "one colour for a contender")
+	require.Equal(t, figure.Series(2), p.Layers[4].Role)
+	require.Equal(t, figure.Series(2), f.Rows[0].Panels[1].Layers[2].Role, "one colour for a contender")
 }
 
 func TestQuantities(t *testing.T) {

@@ -48,17 +48,17 @@ func vectorProblem(name, about string, t density64, a, b []float64, functions []
 	means := 2 * len(functions)
 	load := map[string]any{"x": a, "y": b}
 	walkers := max(32, 4*t.dim)
-	p.contenders = []contender{
-		&ours{
-			system: density.Reals(name, about, t), width: means,
-			expand: func(row []float64, state []byte) {
-				x := make([]float64, t.dim)
-				for i := range x {
-					x[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(state[4*i:])))
-				}
-				expand(row, x)
-			},
+	p.ours = ours{
+		system: density.Reals(name, about, t), width: means,
+		expand: func(row []float64, state []byte) {
+			x := make([]float64, t.dim)
+			for i := range x {
+				x[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(state[4*i:])))
+			}
+			expand(row, x)
 		},
+	}
+	p.peers = []contender{
 		&nuts{chain{
 			peer: "stan", title: "Stan's NUTS", load: load, width: t.dim, means: means, lanes: 1, expand: expand,
 			choose: func(seed uint64) []any { return []any{name, t.dim, seed} },

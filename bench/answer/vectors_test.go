@@ -142,7 +142,7 @@ func ofVectors(t *testing.T, name string) (logPi func(x []float64) float64, dim 
 		if p.name != name {
 			continue
 		}
-		cfg, err := p.contenders[0].(*ours).system.Preset("quick")
+		cfg, err := p.ours.system.Preset("quick")
 		require.NoError(t, err)
 		workers := pool.New(1)
 		t.Cleanup(workers.Close)

@@ -23,7 +23,7 @@ func (p *program) answerCommand() *cobra.Command {
 		Use:   "answer",
 		Short: "Measure the time from a target to averages, training included, against other samplers",
 		Long: fmt.Sprintf(`Measure the time from a target to averages over it, training included. RevGen trains
-with the preset best and draws weighted samples. The other samplers run with expert
+with the presets best and quick and draws weighted samples. The other samplers run with expert
 settings: the cluster algorithms of Wolff and of Swendsen and Wang, and replica exchange,
 in C; Stan's NUTS; emcee. Each uses one thread, one after another; times are processor
 times.

@@ -142,9 +142,9 @@ func TestBenchAnswer(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "answer.json"), []byte(o.stdout), 0o600))
 	require.FileExists(t, filepath.Join(dir, "answer.svg"))
 	o = ok(t, dir, "bench", "answer", "--from", "answer.json")
-	require.Contains(t, o.stdout, "| glass-8 | revgen |")
+	require.Contains(t, o.stdout, "| glass-8 | revgen, quick |")
 	o = ok(t, dir, "bench", "answer", "--from", "answer.json", "-o", "csv")
-	require.Contains(t, o.stdout, "problem,contender,seconds,error,standard_error\nglass-8,revgen,")
+	require.Contains(t, o.stdout, "problem,contender,seconds,error,standard_error\nglass-8,\"revgen, best\",")
 	for _, c := range []struct{ args, want string }{
 		{"--only nothing", `--only: unknown target "nothing"; the targets are ising-16, `},
 		{"--seconds 0", "--seconds: 0 is not a positive time"},
