@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -253,8 +254,8 @@ const mostUnvisited = 0.1
 func (d *diagnosis) judgeDisagreement(r *Report, g gap, say func(Verdict, string, ...any)) (stage int) {
 	chains := fmt.Sprintf("%d independent Markov chains have %s at %.4g ± %.1g, and the samples at %.4g", d.options.Chains, g.name, g.chains, g.standardError, g.mean)
 	if share := d.unvisited(); share > mostUnvisited {
-		say(Trustworthy, "%s, and importance weights give the same (effective size %.4g, k̂ %s; a difference of more than %.2g standard deviations would show); %s, but %.2g %% of the samples are where no chain came, so chains cannot decide",
-			atRest(r.Steps), d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK), d.visible(), chains, 100*share)
+		say(Trustworthy, "%s, and importance weights give the same (effective size %.4g, k̂ %s; a difference of more than %.2g standard deviations would show); %s, but %s of the samples are where no chain came, so chains cannot decide",
+			atRest(r.Steps), d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK), d.visible(), chains, number.Percent(share))
 		r.Refine = 0
 		return 0
 	}

@@ -147,7 +147,7 @@ func (e *Evaluation) Warn() {
 // figure writes an error of the metric.
 func (m *Metric) figure(x float64) string {
 	if m.Relative {
-		return fmt.Sprintf("%.2g %%", 100*x)
+		return number.Percent(x)
 	}
 	return fmt.Sprintf("%.2g", x)
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"sync"
 )
 
@@ -141,6 +142,14 @@ func Rounded(x float64, digits int) float64 {
 		return n / math.Round(1/unit) // the nearest number to the decimal one
 	}
 	return n * unit
+}
+
+// Percent writes a fraction as a percentage of two digits.
+func Percent(x float64) string {
+	if math.Abs(x) < 1e-4 {
+		return fmt.Sprintf("%.2g %%", 100*x)
+	}
+	return strconv.FormatFloat(Rounded(100*x, 2), 'f', -1, 64) + " %"
 }
 
 // Widen returns x in float64.

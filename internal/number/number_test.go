@@ -95,3 +95,10 @@ func TestFigures(t *testing.T) {
 	WalshHadamard(x)
 	require.Equal(t, want, x)
 }
+
+func TestPercent(t *testing.T) {
+	for x, want := range map[float64]string{0: "0 %", 1: "100 %", 0.996: "100 %", 0.994: "99 %", 12.34: "1200 %", -0.0123: "-1.2 %", 0.00019: "0.019 %", 3.14e-7: "3.1e-05 %"} {
+		require.Equal(t, want, Percent(x))
+	}
+	require.Equal(t, "NaN %", Percent(math.NaN()))
+}

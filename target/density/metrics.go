@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/vectors"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -179,7 +180,7 @@ func (s *system) tabulate(r []float64, weights *measure.Reweighing) (*measure.Ev
 		}
 	}
 	if outside > 0 {
-		warn("ln π is −∞ at %.2g %% of the samples; the rows about ln π leave them out", 100*float64(outside)/float64(out.Samples))
+		warn("ln π is −∞ at %s of the samples; the rows about ln π leave them out", number.Percent(float64(outside)/float64(out.Samples)))
 	}
 	if weights != nil {
 		importance(out, r, weights)
@@ -335,8 +336,8 @@ func (s *system) visit(out *measure.Evaluation, params []float32, weights *measu
 			place = append(place, fmt.Sprintf("%s = %.4g", name, row[j]))
 		}
 	}
-	why := fmt.Sprintf("%d of %d chains came to states that the generator hardly draws, in %.2g %% of their steps: near %s π/q is e^%.3g times its mean",
-		visitors, ofReference, 100*share, strings.Join(place, ", "), values[heaviest*width+weight]-weights.LogZ)
+	why := fmt.Sprintf("%d of %d chains came to states that the generator hardly draws, in %s of their steps: near %s π/q is e^%.3g times its mean",
+		visitors, ofReference, number.Percent(share), strings.Join(place, ", "), values[heaviest*width+weight]-weights.LogZ)
 	lost := mode || share*math.Sqrt(float64(out.Samples)) > 1
 	if slices.ContainsFunc(out.Metrics, func(m measure.Metric) bool { return m.Unsettled }) {
 		lack := weights.Missing(s.places(learned, likelihood, values, beyond, samples))
