@@ -158,6 +158,28 @@ func heatBath(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, 
 	}
 }
 
+func whiten(squares *Lane, y, x, mean, inverse []float64) {
+	switch {
+	case useAVX512:
+		whitenAVX512(squares, y, x, mean, inverse)
+	case useAVX2:
+		whitenAVX2(squares, y, x, mean, inverse)
+	default:
+		whitenGeneric(squares, y, x, mean, inverse)
+	}
+}
+
+func addMoments(sums []float32, f *Lane, v, y []float64) {
+	switch {
+	case useAVX512:
+		addMomentsAVX512(sums, f, v, y)
+	case useAVX2:
+		addMomentsAVX2(sums, f, v, y)
+	default:
+		addMomentsGeneric(sums, f, v, y)
+	}
+}
+
 func denseForwardVector(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, columns int, slope float32) {
 	switch {
 	case useAVX512:

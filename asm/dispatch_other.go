@@ -48,6 +48,12 @@ func heatBath(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, 
 	return heatBathGeneric(logq, residual, logits, words)
 }
 
+func whiten(squares *Lane, y, x, mean, inverse []float64) {
+	whitenGeneric(squares, y, x, mean, inverse)
+}
+
+func addMoments(sums []float32, f *Lane, v, y []float64) { addMomentsGeneric(sums, f, v, y) }
+
 func packPanel(panel, w []float32, stride, columns int) { packPanelGeneric(panel, w, stride, columns) }
 
 func hammingTabulate(table *hammingTable, values *hammingValues) {

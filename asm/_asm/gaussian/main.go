@@ -1,0 +1,250 @@
+// Command gaussian generates the kernels that evaluate Gaussians of eight rows at once:
+// whitening, and the moments of their gradients. All arithmetic is the generic kernels',
+// operation by operation and without fused multiply-adds, so that all paths give the same bits.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
+)
+
+const laneBytes = 8 * 8 // of the numbers of eight rows
+
+func main() {
+	ConstraintExpr("amd64,!purego")
+	for _, w := range []*ISA{AVX512, AVX2} {
+		whiten(w)
+		addMoments(w)
+	}
+	Generate()
+}
+
+// A lane is one number of each row, in one or two registers.
+type lane []VecVirtual
+
+func newLane(w *ISA) lane { return w.Vectors(laneBytes / w.Bytes) }
+
+// each emits an instruction for each register of a lane, given what of the memory it takes.
+func (l lane) each(w *ISA, at Mem, emit func(m Mem, v VecVirtual)) {
+	for i, v := range l {
+		emit(at.Offset(i*w.Bytes), v)
+	}
+}
+
+func (l lane) load(w *ISA, at Mem)  { l.each(w, at, func(m Mem, v VecVirtual) { VMOVUPD(m, v) }) }
+func (l lane) store(w *ISA, at Mem) { l.each(w, at, func(m Mem, v VecVirtual) { VMOVUPD(v, m) }) }
+
+// loop emits a body that is repeated while a number is at least limit, which it decreases.
+func loop(name string, number Register, limit int, body func()) {
+	JMP(LabelRef(name + "_next"))
+	Label(name)
+	body()
+	Label(name + "_next")
+	CMPQ(number, Imm(uint64(limit)))
+	JGE(LabelRef(name))
+}
+
+func whiten(w *ISA) {
+	w.Kernel("whiten", "func(squares *[8]float64, y, x, mean, inverse []float64)", "is whitenGeneric.")
+	y, x, mean, inverse := Address("y"), Address("x"), Address("mean"), Address("inverse")
+	squares, d := Number("squares"), Length("mean")
+
+	Comment("y = x - mean")
+	n, to := Copy(d), Copy(y)
+	loop("center", n, 1, func() {
+		m, value := w.Vector(), newLane(w)
+		VBROADCASTSD(At(mean, 0), m)
+		value.load(w, At(x, 0))
+		for _, v := range value {
+			VSUBPD(m, v, v)
+		}
+		value.store(w, At(to, 0))
+		ADDQ(Imm(8), mean)
+		ADDQ(Imm(laneBytes), x)
+		ADDQ(Imm(laneBytes), to)
+		DECQ(n)
+	})
+
+	Comment("Rows of the triangle from the last, which n counts: four at once, then one by one.",
+		"row is where the last of them begins, and to where its y is.")
+	n, row := Copy(d), Copy(d)
+	DECQ(row)
+	IMULQ(d, row) // d (d-1)/2 numbers of 8 bytes
+	SHLQ(Imm(2), row)
+	ADDQ(inverse, row)
+	SUBQ(Imm(laneBytes), to)
+	rows := func(count int) {
+		starts, sums := make([]Register, count), make([]lane, count)
+		for i := range starts { // of row n-1-i, which is n-1-i numbers before that of row n-i
+			if starts[i] = row; i > 0 {
+				start, length := Copy(starts[i-1]), Copy(n)
+				SHLQ(Imm(3), length)
+				SUBQ(length, start)
+				ADDQ(Imm(uint64(8*i)), start)
+				starts[i] = start
+			}
+			sums[i] = newLane(w)
+			Zero(sums[i]...)
+		}
+		column, from, end := GP64(), Copy(y), Copy(n)
+		XORQ(column, column)
+		add := func(upTo int) { // column of rows from the last to that of so many before it
+			value := newLane(w)
+			value.load(w, At(from, 0))
+			for i := range upTo {
+				f := w.Vector()
+				VBROADCASTSD(Mem{Base: starts[i], Index: column, Scale: 8}, f)
+				for h, v := range value {
+					t := w.Vector()
+					VMULPD(v, f, t)
+					VADDPD(t, sums[i][h], sums[i][h])
+				}
+			}
+			INCQ(column)
+			ADDQ(Imm(laneBytes), from)
+		}
+		SUBQ(Imm(uint64(count-1)), end) // columns that all rows have
+		name := map[int]string{1: "one", 4: "four"}[count]
+		Label(name + "_column")
+		add(count)
+		CMPQ(column, end)
+		JB(LabelRef(name + "_column"))
+		for upTo := count - 1; upTo > 0; upTo-- {
+			add(upTo)
+		}
+		for i, sum := range sums {
+			sum.store(w, At(to, -i*laneBytes))
+		}
+		SUBQ(U32(count*laneBytes), to)
+		SUBQ(Imm(uint64(count)), n)
+		Comment("The row before the first of these.")
+		MOVQ(starts[count-1], row)
+		length := Copy(n)
+		SHLQ(Imm(3), length)
+		SUBQ(length, row)
+	}
+	loop("four", n, 4, func() { rows(4) })
+	loop("one", n, 1, func() { rows(1) })
+
+	Comment("squares")
+	sum := newLane(w)
+	Zero(sum...)
+	loop("square", d, 1, func() {
+		value := newLane(w)
+		value.load(w, At(y, 0))
+		for i, v := range value {
+			VMULPD(v, v, v)
+			VADDPD(v, sum[i], sum[i])
+		}
+		ADDQ(Imm(laneBytes), y)
+		DECQ(d)
+	})
+	sum.store(w, At(squares, 0))
+	VZEROUPPER()
+	RET()
+}
+
+func addMoments(w *ISA) {
+	w.Kernel("addMoments", "func(sums []float32, f *[8]float64, v, y []float64)", "is addMomentsGeneric.")
+	sums, f, v, y := Address("sums"), Number("f"), Address("v"), Address("y")
+	length := Length("v")
+	triangle, end := GP64(), GP64()
+	MOVQ(length, triangle) // d = length/8 numbers of 4 bytes after sums
+	SHRQ(Imm(1), triangle)
+	ADDQ(sums, triangle)
+	SHLQ(Imm(3), length)
+	MOVQ(v, end)
+	ADDQ(length, end)
+	factor := newLane(w)
+	factor.load(w, At(f, 0))
+	last := Copy(y) // column i of row i
+	Label("row")
+	CMPQ(v, end)
+	JAE(LabelRef("done"))
+	scaled := newLane(w)
+	for i, f := range factor {
+		VMULPD(At(v, i*w.Bytes), f, scaled[i])
+	}
+	addSum(w, scaled, At(sums, 0))
+	product := func(from Register, column int) lane {
+		p := newLane(w)
+		for i, s := range scaled {
+			VMULPD(At(from, column*laneBytes+i*w.Bytes), s, p[i])
+		}
+		return p
+	}
+	from, ahead := Copy(y), Copy(y)
+	ADDQ(Imm(3*laneBytes), ahead)
+	Comment("Four columns at once, then one by one.")
+	loopWhile("four_columns", ahead, last, func() {
+		addSums(w, [4]lane{product(from, 0), product(from, 1), product(from, 2), product(from, 3)}, At(triangle, 0))
+		ADDQ(Imm(4*4), triangle)
+		ADDQ(U32(4*laneBytes), from)
+		ADDQ(U32(4*laneBytes), ahead)
+	})
+	loopWhile("column", from, last, func() {
+		addSum(w, product(from, 0), At(triangle, 0))
+		ADDQ(Imm(4), triangle)
+		ADDQ(Imm(laneBytes), from)
+	})
+	ADDQ(Imm(laneBytes), last)
+	ADDQ(Imm(laneBytes), v)
+	ADDQ(Imm(4), sums)
+	JMP(LabelRef("row"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// loopWhile emits a body that is repeated while one address is not beyond another.
+func loopWhile(name string, at, last Register, body func()) {
+	JMP(LabelRef(name + "_next"))
+	Label(name)
+	body()
+	Label(name + "_next")
+	CMPQ(at, last)
+	JBE(LabelRef(name))
+}
+
+// fold returns the sums of the rows that are four apart.
+func fold(w *ISA, x lane) VecVirtual {
+	four := YMM()
+	if w.Wide() {
+		other := YMM()
+		VEXTRACTF64X4(Imm(1), x[0], other)
+		VADDPD(other, x[0].AsY(), four)
+	} else {
+		VADDPD(x[1], x[0], four)
+	}
+	return four
+}
+
+// addSum adds the sum over rows to a float32: those four apart, neighbours, and both halves.
+func addSum(w *ISA, x lane, to Mem) {
+	four := fold(w, x)
+	VHADDPD(four, four, four)
+	sum, rest := four.AsX(), XMM()
+	VEXTRACTF128(Imm(1), four, rest)
+	VADDSD(rest, sum, sum)
+	VCVTSD2SS(sum, sum, sum)
+	VADDSS(to, sum, sum)
+	VMOVSS(sum, to)
+}
+
+// addSums is addSum of four at once.
+func addSums(w *ISA, x [4]lane, to Mem) {
+	a, b, c, d := fold(w, x[0]), fold(w, x[1]), fold(w, x[2]), fold(w, x[3])
+	VHADDPD(b, a, a) // a0+a1 b0+b1 a2+a3 b2+b3
+	VHADDPD(d, c, c)
+	low := YMM()
+	VPERM2F128(Imm(0x20), c, a, low)
+	VPERM2F128(Imm(0x31), c, a, a)
+	VADDPD(a, low, low)
+	sum := XMM()
+	VCVTPD2PSY(low, sum)
+	VADDPS(to, sum, sum)
+	VMOVUPS(sum, to)
+}
