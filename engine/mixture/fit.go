@@ -194,12 +194,16 @@ func (p *Packed) set(all []Component) {
 // expect sets the points' shares and returns the mean log-likelihood.
 func (f *fit) expect() (likelihood float64) {
 	f.packed.set(f.all)
-	w := &Work{whitened: make([]float64, len(f.all)*f.dim), labels: make([]int, 1)}
-	var dst [1]float64
-	for r := range f.n {
-		w.responsibility = f.share[r*len(f.all):][:len(f.all)]
-		f.packed.LogDensity(dst[:], f.x[r*f.dim:][:f.dim], nil, w)
-		likelihood += dst[0] / float64(f.n)
+	const rows = 32
+	w := f.model.NewWork(rows)
+	var dst [rows]float64
+	for lo := 0; lo < f.n; lo += rows {
+		hi := min(f.n, lo+rows)
+		f.packed.LogDensity(dst[:hi-lo], f.x[lo*f.dim:hi*f.dim], nil, w)
+		w.shares(f.share[lo*len(f.all) : hi*len(f.all)])
+		for _, v := range dst[:hi-lo] {
+			likelihood += v / float64(f.n)
+		}
 	}
 	return likelihood
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/revgen/revgen/asm"
 )
 
 // A Model says what the parameters of a mixture mean. It is immutable.
@@ -72,8 +74,13 @@ func logitsOf[T float](m *Model, params []T) []T {
 }
 
 func learned[T float](m *Model, params []T, j int) (shift, factor []T) {
-	own := params[m.components*(m.dim+m.triangle+1)+j*(m.dim+m.triangle):][:m.dim+m.triangle]
+	own := moments(m, params, j)
 	return own[:m.dim], own[m.dim:]
+}
+
+// moments returns a and T beside each other.
+func moments[T float](m *Model, params []T, j int) []T {
+	return params[m.components*(m.dim+m.triangle+1)+j*(m.dim+m.triangle):][:m.dim+m.triangle]
 }
 
 func shapesOf[T float](m *Model, params []T, j int) (epsilon, tau []T) {
@@ -271,93 +278,203 @@ func (p *Packed) Choose(factor int, u float64) int {
 
 // Point sets x to μ_j + L_j h(z), of a product the coordinate that component j is of.
 func (p *Packed) Point(x, z []float32, j int, w *Work) {
-	m, y := p.model, w.down
+	m, y := p.model, w.point
 	l := p.factor[j*m.triangle:][:m.triangle]
 	for i := range x {
 		y[i] = float64(z[i])
 		if m.bent {
-			y[i], _ = p.shapes[j*m.dim+i].Apply(y[i])
+			y[i], _, _ = p.shapes[j*m.dim+i].Apply(y[i])
 		}
 		x[i] = float32(dot(p.mean[j*m.dim+i], l[row(i):][:i+1], y))
 	}
 }
 
+// lanes is the number of rows that are evaluated together.
+const lanes = asm.GaussianRows
+
 // A Work keeps what Score needs of a number of rows, of a product of each coordinate of
 // a row as if it were one.
 type Work struct {
-	whitened       []float64 // y = L⁻¹(x − μ), [rows][each][d]
-	bent           []Bent    // h⁻¹(y), likewise
-	responsibility []float64 // [rows][each]
-	labels         []int
-	slope          []float64 // [d]
+	blocks []block
+	next   []int // of each label, a block that has room
+	x      []float64
+	slope  []float64 // [d][lanes]
 
-	down, byEpsilon, byTau []float64 // derivatives of one component, [d]
+	down, byEpsilon, byTau []float64 // derivatives of one component, [d][lanes]
+	point                  []float64 // [d]
+}
+
+// A block is up to lanes rows of one label. Lanes that are left over repeat the last.
+type block struct {
+	label, n int
+	rows     [lanes]int
+	y        []float64  // L⁻¹(x − μ), [each][d][lanes]
+	bent     []Bent     // h⁻¹(y), likewise
+	share    []asm.Lane // responsibilities, [each]
 }
 
 // NewWork makes room for a number of rows.
 func (m *Model) NewWork(rows int) *Work {
-	rows *= m.Factors()
+	n := (rows + lanes - 1) / lanes
+	if m.product {
+		n *= m.labels
+	} else {
+		n += min(rows, m.labels) - 1
+	}
+	size := m.dim * lanes
 	w := &Work{
-		whitened: make([]float64, rows*m.each*m.dim), responsibility: make([]float64, rows*m.each),
-		labels: make([]int, rows), slope: make([]float64, m.dim),
-		down: make([]float64, m.dim), byEpsilon: make([]float64, m.dim), byTau: make([]float64, m.dim),
+		blocks: make([]block, max(n, 0)), next: make([]int, m.labels),
+		x: make([]float64, size), slope: make([]float64, size), point: make([]float64, m.dim),
+		down: make([]float64, size), byEpsilon: make([]float64, size), byTau: make([]float64, size),
 	}
-	if m.bent {
-		w.bent = make([]Bent, len(w.whitened))
+	for i := range w.blocks {
+		b := &w.blocks[i]
+		b.y, b.share = make([]float64, m.each*size), make([]asm.Lane, m.each)
+		if m.bent {
+			b.bent = make([]Bent, m.each*size)
+		}
 	}
+	w.blocks = w.blocks[:0]
 	return w
+}
+
+// open begins a block.
+func (w *Work) open(label int) *block {
+	w.next[label] = len(w.blocks)
+	w.blocks = w.blocks[:len(w.blocks)+1]
+	b := &w.blocks[len(w.blocks)-1]
+	b.label, b.n = label, 0
+	return b
+}
+
+// divide divides rows among blocks, in their order; of a product those of a coordinate are
+// beside each other.
+func (w *Work) divide(m *Model, rows int, k []uint8) {
+	w.blocks = w.blocks[:0]
+	if m.product {
+		for i := range m.labels {
+			for r := range rows {
+				if r%lanes == 0 {
+					w.open(i)
+				}
+				w.put(r*m.labels+i, i)
+			}
+		}
+		return
+	}
+	for i := range w.next {
+		w.next[i] = -1
+	}
+	for r := range rows {
+		label := 0
+		if k != nil {
+			label = int(k[r])
+		}
+		if at := w.next[label]; at < 0 || w.blocks[at].n == lanes {
+			w.open(label)
+		}
+		w.put(r, label)
+	}
+}
+
+// put adds a row to the block of its label that has room.
+func (w *Work) put(row, label int) {
+	b := &w.blocks[w.next[label]]
+	for i := b.n; i < lanes; i++ {
+		b.rows[i] = row
+	}
+	b.n++
 }
 
 // LogDensity sets dst[r] = ln q(x_r, k_r) of the rows of x, [len(dst)][d]; k is
 // nil where there is one label, or a product. The rows stay in w.
 func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
-	m := p.model
-	for r := range dst {
-		switch {
-		case m.product:
-			dst[r] = 0
-			for i := range m.labels {
-				at := r*m.labels + i
-				dst[r] += p.logDensity(x[at:at+1], at, i, w)
+	m, factors := p.model, p.model.Factors()
+	w.divide(m, len(dst), k)
+	clear(dst)
+	var log asm.Lane
+	for i := range w.blocks {
+		b := &w.blocks[i]
+		for r, row := range b.rows {
+			for c, v := range x[row*m.dim:][:m.dim] {
+				w.x[c*lanes+r] = float64(v)
 			}
-		case k == nil:
-			dst[r] = p.logDensity(x[r*m.dim:(r+1)*m.dim], r, 0, w)
-		default:
-			dst[r] = p.logDensity(x[r*m.dim:(r+1)*m.dim], r, int(k[r]), w)
+		}
+		p.logDensity(&log, b, w.x)
+		for r, row := range b.rows[:b.n] {
+			dst[row/factors] += log[r]
 		}
 	}
 }
 
-// logDensity returns ln q(x, label) and keeps row r in w.
-func (p *Packed) logDensity(x []float32, r, label int, w *Work) float64 {
+// logDensity sets log to ln q(x, label) of a block's rows.
+func (p *Packed) logDensity(log *asm.Lane, b *block, x []float64) {
 	m, d := p.model, p.model.dim
-	w.labels[r] = label
-	terms := w.responsibility[r*m.each:][:m.each]
-	highest := math.Inf(-1)
-	for e := range terms {
-		j := e*m.labels + label
-		y := w.whitened[(r*m.each+e)*d:][:d]
-		square := p.whiten(y, x, j)
+	highest, sum := asm.Lane{}, asm.Lane{}
+	for e := range b.share {
+		j, terms := e*m.labels+b.label, &b.share[e]
+		y := b.y[e*d*lanes:][:d*lanes]
+		asm.Whiten(terms, y, x, p.mean[j*d:][:d], p.inverse[j*m.triangle:][:m.triangle])
 		if m.bent {
-			terms[e] = p.logNorm[j] + p.logBent(y, w.bent[(r*m.each+e)*d:][:d], j)
+			p.logBent(terms, y, b.bent[e*d*lanes:][:d*lanes], j)
+			for r, v := range terms {
+				terms[r] = p.logNorm[j] + v
+			}
 		} else {
-			terms[e] = p.logNorm[j] - square/2
+			for r, square := range terms {
+				terms[r] = p.logNorm[j] - square/2
+			}
 		}
-		highest = max(highest, terms[e])
+		for r, v := range terms {
+			if e == 0 || v > highest[r] || v != v {
+				highest[r] = v
+			}
+		}
 	}
-	if math.IsInf(highest, -1) {
-		clear(terms)
-		return highest
+	for e := range b.share {
+		terms := &b.share[e]
+		for r, v := range terms {
+			if v -= highest[r]; v < lost {
+				terms[r] = 0
+				continue
+			}
+			terms[r] = math.Exp(v)
+			sum[r] += terms[r]
+		}
 	}
-	var sum float64
-	for e, v := range terms {
-		terms[e] = math.Exp(v - highest)
-		sum += terms[e]
+	for e := range b.share {
+		for r, v := range sum {
+			b.share[e][r] /= v
+		}
 	}
-	for e := range terms {
-		terms[e] /= sum
+	for r, v := range highest {
+		if log[r] = v + math.Log(sum[r]); math.IsInf(v, -1) {
+			log[r] = v
+			b.leave(r)
+		}
 	}
-	return highest + math.Log(sum)
+}
+
+// leave makes a row one that no component is responsible for.
+func (b *block) leave(r int) {
+	for e := range b.share {
+		b.share[e][r] = 0
+	}
+	for i := r; i < len(b.y); i += lanes {
+		b.y[i] = 0
+	}
+}
+
+// shares sets dst, [rows][each], to the responsibilities for the rows of the last LogDensity.
+func (w *Work) shares(dst []float64) {
+	for i := range w.blocks {
+		b := &w.blocks[i]
+		for r, row := range b.rows[:b.n] {
+			for e := range b.share {
+				dst[row*len(b.share)+e] = b.share[e][r]
+			}
+		}
+	}
 }
 
 // LogDensity64 returns ln q(x, k) in float64, of a state of float64: the
@@ -400,22 +517,6 @@ func (p *Packed) logDensity64(x []float64, label int) float64 {
 	return highest + math.Log(sum)
 }
 
-// whiten sets y = L⁻¹(x − μ) and returns |y|².
-func (p *Packed) whiten(y []float64, x []float32, j int) (square float64) {
-	m := p.model
-	inverse, mean := p.inverse[j*m.triangle:][:m.triangle], p.mean[j*m.dim:][:m.dim]
-	for i := range y {
-		y[i] = float64(x[i]) - mean[i]
-	}
-	for i := len(y) - 1; i >= 0; i-- { // the last first: what is left needs those before
-		y[i] = dot(0, inverse[row(i):][:i+1], y)
-	}
-	for _, v := range y {
-		square += v * v
-	}
-	return square
-}
-
 // dot returns start + Σ_i a_i b_i, one after the other where there are few.
 func dot(start float64, a, b []float64) float64 {
 	if len(a) > InShape {
@@ -427,73 +528,91 @@ func dot(start float64, a, b []float64) float64 {
 	return start
 }
 
-// logBent returns −|z|²/2 + Σ ln ∂z/∂y of z = h⁻¹(y), y = L⁻¹(x − μ) of component j.
-func (p *Packed) logBent(y []float64, bent []Bent, j int) (log float64) {
-	volume := 1.0
-	for i, v := range y {
-		z, slope, at := p.shapes[j*len(y)+i].Invert(v)
-		bent[i] = at
-		log -= z * z / 2
-		if volume *= slope; volume > 1e150 || volume < 1e-150 {
-			log += math.Log(volume)
-			volume = 1
+// logBent sets log to −|z|²/2 + Σ ln ∂z/∂y of z = h⁻¹(y), y = L⁻¹(x − μ) of component j.
+func (p *Packed) logBent(log *asm.Lane, y []float64, bent []Bent, j int) {
+	d := p.model.dim
+	for r := range log {
+		square, volume := 0.0, NewVolume()
+		for i := range d {
+			z, slope, at := p.shapes[j*d+i].Invert(y[i*lanes+r])
+			bent[i*lanes+r] = at
+			square += z * z
+			volume.Times(slope)
 		}
+		log[r] = volume.Log() - square/2
 	}
-	return log + math.Log(volume)
 }
 
 // negligible is the responsibility below which a component's part in a gradient is
 // not worth the time.
 const negligible = 1e-9
 
+// lost is below the logarithm of what a sum of terms, the largest of which is 1, keeps of one.
+const lost = -45
+
 // Score adds to grad, of the length of the parameters, the sums from which Finish
 // makes Σ_r C_r ∇ ln q of the rows of the last LogDensity with w.
 func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
-	m, d, factors := p.model, p.model.dim, p.model.Factors()
+	m, factors := p.model, p.model.Factors()
 	logits := logitsOf(m, grad)
-	for r := range len(coefficients) * factors {
-		c := coefficients[r/factors]
-		for e, share := range w.responsibility[r*m.each:][:m.each] {
-			if share < negligible {
+	for i := range w.blocks {
+		b := &w.blocks[i]
+		for e := range b.share {
+			var f asm.Lane
+			any := false
+			for r, row := range b.rows[:b.n] {
+				if share := b.share[e][r]; !(share < negligible) {
+					f[r], any = coefficients[row/factors]*share, true
+				}
+			}
+			if !any {
 				continue
 			}
-			j, f := e*m.labels+w.labels[r], c*share
-			logits[j] += float32(f)
-			shift, factor := learned(m, grad, j)
-			y := w.whitened[(r*m.each+e)*d:][:d]
-			down := p.descend(w, r, e, j)
+			j := e*m.labels + b.label
+			logits[j] += float32(sumOf(&f))
+			down := p.descend(w, b, e)
 			if m.bent {
 				epsilon, tau := shapesOf(m, grad, j)
-				for i, v := range w.byEpsilon {
-					epsilon[i] += float32(f * v)
-					tau[i] += float32(f * w.byTau[i])
+				for i := range m.dim {
+					var byEpsilon, byTau float64
+					for r, f := range f {
+						byEpsilon += f * w.byEpsilon[i*lanes+r]
+						byTau += f * w.byTau[i*lanes+r]
+					}
+					epsilon[i] += float32(byEpsilon)
+					tau[i] += float32(byTau)
 				}
 			}
-			for i, v := range down {
-				fv := f * v
-				shift[i] += float32(fv)
-				products := factor[row(i):][:i+1]
-				for c, u := range y[:i+1] {
-					products[c] += float32(fv * u)
-				}
-			}
+			asm.AddMoments(moments(m, grad, j), &f, down, b.whitened(m, e))
 		}
 	}
 }
 
-// descend returns −∂/∂y of the logarithm of component j's law at row r, its e-th, which
-// of Gaussians is y, and leaves the other derivatives in w.
-func (p *Packed) descend(w *Work, r, e, j int) []float64 {
-	m := p.model
-	at := (r*m.each + e) * m.dim
-	y := w.whitened[at:][:m.dim]
+func sumOf(x *asm.Lane) (sum float64) {
+	for _, v := range x {
+		sum += v
+	}
+	return sum
+}
+
+// whitened returns what is y of a component.
+func (b *block) whitened(m *Model, e int) []float64 { return b.y[e*m.dim*lanes:][:m.dim*lanes] }
+
+// descend returns −∂/∂y of the logarithm of the law of a block's component e, [d][lanes], which
+// of Gaussians is y, and leaves the other derivatives in w. Those of negligible rows are 0.
+func (p *Packed) descend(w *Work, b *block, e int) []float64 {
+	m, y := p.model, b.whitened(p.model, e)
 	if !m.bent {
 		return y
 	}
+	j := e*m.labels + b.label
 	for i, v := range y {
-		bent := w.bent[at+i]
-		byY, byEpsilon, byTau := p.shapes[j*m.dim+i].Differentiate(v, bent, -bent.Z(), 1)
-		w.down[i], w.byEpsilon[i], w.byTau[i] = -byY, byEpsilon, byTau
+		var byY float64
+		w.byEpsilon[i], w.byTau[i] = 0, 0
+		if bent := b.bent[e*len(y)+i]; !(b.share[e][i%lanes] < negligible) {
+			byY, w.byEpsilon[i], w.byTau[i] = p.shapes[j*m.dim+i/lanes].Differentiate(v, bent, -bent.Z(), 1)
+		}
+		w.down[i] = -byY
 	}
 	return w.down
 }
@@ -550,23 +669,40 @@ func solve(v []float32, t []float64, d int) {
 // Slope sets dx to ∂ ln q/∂x of the rows of the last LogDensity with w.
 func (p *Packed) Slope(dx []float32, w *Work) {
 	m, d := p.model, p.model.dim
-	for r := 0; r*d < len(dx); r++ {
-		slope := w.slope
-		clear(slope)
-		for e, share := range w.responsibility[r*m.each:][:m.each] {
-			if share < negligible {
+	for i := range w.blocks {
+		b := &w.blocks[i]
+		clear(w.slope)
+		for e := range b.share {
+			shares, any := b.share[e], false
+			for r, share := range shares {
+				if share < negligible {
+					shares[r] = 0
+				} else {
+					any = true
+				}
+			}
+			if !any {
 				continue
 			}
-			j := e*m.labels + w.labels[r]
-			inverse := p.inverse[j*m.triangle:][:m.triangle]
-			for i, v := range p.descend(w, r, e, j) {
+			inverse := p.inverse[(e*m.labels+b.label)*m.triangle:][:m.triangle]
+			down := p.descend(w, b, e)
+			for i := range d {
+				var scaled asm.Lane
+				for r, share := range shares {
+					scaled[r] = share * down[i*lanes+r]
+				}
 				for c, f := range inverse[row(i):][:i+1] {
-					slope[c] -= share * v * f
+					slope := (*asm.Lane)(w.slope[c*lanes:])
+					for r, v := range scaled {
+						slope[r] -= v * f
+					}
 				}
 			}
 		}
-		for i, v := range slope {
-			dx[r*d+i] = float32(v)
+		for r, row := range b.rows[:b.n] {
+			for c := range d {
+				dx[row*d+c] = float32(w.slope[c*lanes+r])
+			}
 		}
 	}
 }

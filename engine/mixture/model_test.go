@@ -100,7 +100,7 @@ func TestScoreIsTheDerivative(t *testing.T) {
 	} {
 		r := rand.New(rand.NewPCG(1, 2))
 		m, params := scattered(of, r)
-		const rows = 5
+		const rows = 21
 		width := m.dim * m.Factors()
 		x, k, c := make([]float32, rows*width), make([]uint8, rows), make([]float64, rows)
 		var total float64
@@ -154,6 +154,59 @@ func TestScoreIsTheDerivative(t *testing.T) {
 	}
 }
 
+// TestRowsDoNotMatterToEachOther: densities, responsibilities and gradients of rows that are
+// evaluated together are those of each alone, however many rows a label has, and one that is
+// infinitely far away has no part.
+func TestRowsDoNotMatterToEachOther(t *testing.T) {
+	for _, of := range []*Model{New(3, 4, 2, false), New(2, 3, 3, true), NewProduct(2, 3, true), New(2, 200, 1, false)} {
+		r := rand.New(rand.NewPCG(5, 6))
+		m, params := scattered(of, r)
+		p := m.NewPacked()
+		p.Set(params)
+		const most = 40
+		all, one := m.NewWork(most), m.NewWork(1)
+		width := m.dim * m.Factors()
+		for rows := range most + 1 {
+			x, k, c := make([]float32, rows*width), make([]uint8, rows), make([]float64, rows)
+			for i := range x {
+				x[i] = float32(r.NormFloat64())
+			}
+			for i := range k {
+				k[i], c[i] = uint8(r.IntN(m.labels)), r.NormFloat64()
+			}
+			if rows > 4 {
+				x[3*width] = float32(math.Inf(1))
+			}
+			alone := func(i int) []uint8 { return k[i : i+1] }
+			if m.product {
+				k, alone = nil, func(int) []uint8 { return nil }
+			}
+			dst, shares := make([]float64, rows), make([]float64, rows*m.Factors()*m.each)
+			grad, want := make([]float32, len(params)), make([]float32, len(params))
+			slope := make([]float32, len(x))
+			p.LogDensity(dst, x, k, all)
+			all.shares(shares)
+			p.Score(grad, c, all)
+			p.Slope(slope, all)
+			for i := range rows {
+				var log [1]float64
+				own, slopes := make([]float64, m.Factors()*m.each), make([]float32, width)
+				p.LogDensity(log[:], x[i*width:][:width], alone(i), one)
+				one.shares(own)
+				p.Score(want, c[i:i+1], one)
+				p.Slope(slopes, one)
+				require.Equal(t, log[0], dst[i])
+				require.Equal(t, own, shares[i*len(own):][:len(own)])
+				require.Equal(t, slopes, slope[i*width:][:width])
+			}
+			require.InDeltaSlice(t, want, grad, 1e-3, "%d rows", rows)
+			if rows > 4 && m.dim == 1 {
+				require.Equal(t, math.Inf(-1), dst[3])
+			}
+		}
+	}
+}
+
 // TestDensityIsThatOfThePoints: the density has the mass 1, a state made of noise z
 // by component j has that noise, and choices follow the weights.
 func TestDensityIsThatOfThePoints(t *testing.T) {
@@ -177,7 +230,10 @@ func TestDensityIsThatOfThePoints(t *testing.T) {
 		z, x, y := []float32{0.3, -1.1}, make([]float32, 2), make([]float64, 2)
 		for j := range m.components {
 			p.Point(x, z, j, w)
-			p.whiten(y, x, j)
+			p.LogDensity(dst[:], x, nil, w)
+			for i := range y {
+				y[i] = w.blocks[0].whitened(m, j)[i*lanes]
+			}
 			if bent {
 				for i := range y {
 					y[i], _, _ = p.shapes[j*m.dim+i].Invert(y[i])
@@ -196,16 +252,16 @@ func TestShape(t *testing.T) {
 	const step = 1e-5
 	for _, at := range [][2]float64{{0, 0}, {0.4, -0.7}, {-1.2, 0.5}, {0.1, 0.01}} {
 		s := NewShape(at[0], at[1])
-		y, slope := s.Apply(0)
+		y, slope, _ := s.Apply(0)
 		require.InDelta(t, 0, y, 1e-15)
 		require.InDelta(t, 1, slope, 1e-15)
 		for _, z := range []float64{-8, -1.5, -1e-9, 0, 0.3, 2, 40} {
-			y, slope := s.Apply(z)
+			y, slope, _ := s.Apply(z)
 			back, inverse, bent := s.Invert(y)
 			require.InDelta(t, z, back, 1e-12*(1+math.Abs(z)))
 			require.InEpsilon(t, 1/slope, inverse, 1e-10)
-			up, _ := s.Apply(z + step)
-			down, _ := s.Apply(z - step)
+			up, _, _ := s.Apply(z + step)
+			down, _, _ := s.Apply(z - step)
 			require.InEpsilon(t, (up-down)/(2*step), slope, 1e-6)
 
 			const c = 0.7
@@ -229,7 +285,7 @@ func TestShape(t *testing.T) {
 	}
 	s := NewShape(0, 0)
 	for _, z := range []float64{-3, 0.1, 5} {
-		y, slope := s.Apply(z)
+		y, slope, _ := s.Apply(z)
 		require.InDelta(t, z, y, 1e-14)
 		require.InDelta(t, 1, slope, 1e-14)
 	}

@@ -34,13 +34,16 @@ func MakeShape(epsilon, up, delta float64) Shape {
 	return s
 }
 
-// asinh is math.Asinh up to an absolute error of rounding, and root √(1 + x²).
-func asinh(x float64) (value, root float64) {
+// asinh returns asinh x, up to an absolute error of rounding, with its exponential, and
+// root √(1 + x²).
+func asinh(x float64) (at Bent, root float64) {
 	root = math.Sqrt(1 + x*x)
 	if x < 0 {
-		return -math.Log(root - x), root
+		e := root - x
+		return Bent{-math.Log(e), 1 / e}, root
 	}
-	return math.Log(root + x), root
+	e := root + x
+	return Bent{math.Log(e), e}, root
 }
 
 // sinh returns sinh w and cosh w, and e^w.
@@ -55,11 +58,11 @@ func sinh(w float64) (sinh, cosh, e float64) {
 	return (e - inverse) / 2, (e + inverse) / 2, e
 }
 
-// Apply returns h(z) and its slope.
-func (s *Shape) Apply(z float64) (y, slope float64) {
-	a, root := asinh(z)
-	up, cosh, _ := sinh(s.delta*a + s.epsilon)
-	return (up - s.sinh) / s.steep, cosh / (root * s.cosh)
+// Apply returns h(z) and its slope, and what Differentiate takes.
+func (s *Shape) Apply(z float64) (y, slope float64, at Bent) {
+	at, root := asinh(z)
+	up, cosh, _ := sinh(s.delta*at.w + s.epsilon)
+	return (up - s.sinh) / s.steep, cosh / (root * s.cosh), at
 }
 
 // Bent is a coordinate that has been inverted: w, of which z = sinh w, and e^w.
@@ -68,18 +71,9 @@ type Bent struct{ w, e float64 }
 // Invert returns z = h⁻¹(y) and its slope, and what Differentiate takes.
 func (s *Shape) Invert(y float64) (z, slope float64, at Bent) {
 	a, root := asinh(s.steep*y + s.sinh)
-	at.w = (a - s.epsilon) * s.flat
+	at.w = (a.w - s.epsilon) * s.flat
 	z, slope, at.e = sinh(at.w)
 	return z, slope * s.cosh / root, at
-}
-
-// BentTo returns what Invert does of a coordinate that it takes to z.
-func BentTo(z float64) Bent {
-	w, root := asinh(z)
-	if z < 0 {
-		return Bent{w, 1 / (root - z)}
-	}
-	return Bent{w, root + z}
 }
 
 // Z returns z.
@@ -98,3 +92,21 @@ func (s *Shape) Differentiate(y float64, at Bent, slope, c float64) (byY, byEpsi
 		byX*(y*s.delta*s.sinh+s.cosh) - byA + c*s.sinh/s.cosh,
 		byX*s.steep*y - byW*at.w
 }
+
+// A Volume is ln of a product of slopes, of which few logarithms are taken.
+type Volume struct{ log, product float64 }
+
+// NewVolume returns ln 1.
+func NewVolume() Volume { return Volume{product: 1} }
+
+// Times adds ln slope.
+func (v *Volume) Times(slope float64) {
+	if v.product *= slope; v.product > 1e150 || v.product < 1e-150 {
+		v.settle()
+	}
+}
+
+func (v *Volume) settle() { v.log, v.product = v.log+math.Log(v.product), 1 }
+
+// Log returns the sum.
+func (v *Volume) Log() float64 { return v.log + math.Log(v.product) }

@@ -1,8 +1,6 @@
 package vectors
 
 import (
-	"math"
-
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/mixture"
 )
@@ -53,33 +51,31 @@ func (p *flowPass) shape(l, i int) mixture.Shape {
 
 // bend sets u_l to h(v_l).
 func (p *flowPass) bend(l int) {
-	width := p.flow.width(l)
-	u := p.bowed[l]
+	width, v, u, bent := p.flow.width(l), p.versions[l], p.bowed[l], p.bent[l]
 	for r := range p.rows {
-		var log float64
+		volume := mixture.NewVolume()
 		for i := r * width; i < (r+1)*width; i++ {
 			h := p.shape(l, i)
-			y, slope := h.Apply(float64(p.versions[l][i]))
-			u[i] = float32(y)
-			log += math.Log(slope)
+			y, slope, at := h.Apply(float64(v[i]))
+			u[i], bent[i] = float32(y), at
+			volume.Times(slope)
 		}
-		p.bowing[r] += log
+		p.bowing[r] += volume.Log()
 	}
 }
 
 // unbend sets v_l to h⁻¹(u_l).
 func (p *flowPass) unbend(l int) {
-	width := p.flow.width(l)
-	u := p.bowed[l]
+	width, v, u, bent := p.flow.width(l), p.versions[l], p.bowed[l], p.bent[l]
 	for r := range p.rows {
-		var log float64
+		volume := mixture.NewVolume()
 		for i := r * width; i < (r+1)*width; i++ {
 			h := p.shape(l, i)
-			z, slope, _ := h.Invert(float64(u[i]))
-			p.versions[l][i] = float32(z)
-			log += math.Log(slope)
+			z, slope, at := h.Invert(float64(u[i]))
+			v[i], bent[i] = float32(z), at
+			volume.Times(slope)
 		}
-		p.bowing[r] -= log
+		p.bowing[r] -= volume.Log()
 	}
 }
 
@@ -92,7 +88,7 @@ func (p *flowPass) straighten(l int, g []float32, c []float64, s *scratch) {
 	p.expand(lean, tail)
 	for i := range g {
 		h := p.shape(l, i)
-		byU, byEpsilon, byTau := h.Differentiate(float64(p.bowed[l][i]), mixture.BentTo(float64(p.versions[l][i])), float64(g[i]), c[i/width])
+		byU, byEpsilon, byTau := h.Differentiate(float64(p.bowed[l][i]), p.bent[l][i], float64(g[i]), c[i/width])
 		g[i] = float32(byU)
 		s.lean[i] = float32(byEpsilon) * (1 - lean[i]*lean[i])
 		s.tail[i] = float32(byTau) * (1 - tail[i]*tail[i])

@@ -83,7 +83,8 @@ type flowPass struct {
 	lean, tail [][]float32  // tanh(s_ε/a) and tanh(s_δ/b)
 	bends      [2][]float32 // e^ε and δ of the present coupling
 	bowed      [][]float32  // u_l = h(v_l)
-	bowing     []float64    // Σ ln h′ of each row
+	bent       [][]mixture.Bent
+	bowing     []float64 // Σ ln h′ of each row
 	layers     []nn.Activations
 }
 
@@ -100,7 +101,7 @@ func (f *flow) newPass(rows int, backward bool) pass {
 		if f.bent {
 			n := rows * f.width(l)
 			p.lean, p.tail = append(p.lean, make([]float32, n)), append(p.tail, make([]float32, n))
-			p.bowed = append(p.bowed, make([]float32, n))
+			p.bowed, p.bent = append(p.bowed, make([]float32, n)), append(p.bent, make([]mixture.Bent, n))
 			outs = append(outs, p.lean[l], p.tail[l])
 		}
 		for i, out := range outs {
@@ -370,7 +371,7 @@ func (f *flow) transform64(params, z []float64) (x []float64, logVolume float64)
 		sigma, shift, bends := f.condition64(params, l, v[(l+1)%2])
 		for i := range sigma {
 			if f.bent {
-				u, slope := bends[i].Apply(v[l%2][i])
+				u, slope, _ := bends[i].Apply(v[l%2][i])
 				v[l%2][i] = u
 				logVolume += math.Log(slope)
 			}

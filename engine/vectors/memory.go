@@ -36,9 +36,12 @@ func (c *Config) demands(dim, modes int, target []engine.Demand) []engine.Demand
 		if c.Generator.Base == "product" {
 			triangle = d
 		}
-		batch += rows*8*(k*(d+float64(nets.base.Factors()))+d) + 8*24*k*max(1, m)*triangle // whitened states; packed parameters
+		// Whitened states, in blocks of 8, of which each mode may leave one all but empty; packed
+		// parameters.
+		blocked := rows * (1 + 7*min(1, max(1, m)/float64(min(n, nn.BlockRows()))))
+		batch += blocked*8*(k*(d+float64(nets.base.Factors()))+d) + 8*24*k*max(1, m)*triangle
 		if c.Generator.Bent {
-			batch += rows*16*k*d + rows*4*d*float64(2*c.Generator.Depth+4) + 8*48*k*max(1, m)*d // bent coordinates; couplings'
+			batch += blocked*16*k*d + rows*d*float64(16*c.Generator.Depth+16) + 8*48*k*max(1, m)*d // bent coordinates; couplings'
 		}
 		all = append(all, engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*k + 12*d + 128)})
 	}
