@@ -130,14 +130,16 @@ func vectorProblems() []problem {
 		for _, v := range x {
 			sum -= v * v / (2 * 2.5 * 2.5)
 		}
+		product := 1.0 // of as many numbers between 1 and 2
 		for i, y := range outcomes {
 			dot := 0.0
-			for j, v := range x {
-				dot += v * design[i*len(x)+j]
+			for j, v := range design[i*len(x):][:len(x)] {
+				dot += v * x[j]
 			}
-			sum -= math.Log1p(math.Exp(-y * dot))
+			sum -= max(-y*dot, 0) // ln(1 + e^t) = max(t, 0) + ln(1 + e^−|t|)
+			product *= 1 + math.Exp(-math.Abs(dot))
 		}
-		return sum
+		return sum - math.Log(product)
 	}}
 	const side, kappa, lambda = 8, 0.2, 0.02
 	phi4 := density64{side * side, func(x []float64) float64 {
