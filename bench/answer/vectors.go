@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -124,20 +126,25 @@ func vectorProblems() []problem {
 		}
 		return sum
 	}}
-	design, outcomes := regression(10, 200)
+	const observations = 200
+	design, outcomes := regression(10, observations)
+	columns := make([]float64, len(design)) // of outcomes times the design
+	for i := range columns {
+		columns[i] = outcomes[i%observations] * design[i%observations*10+i/observations]
+	}
 	logistic := density64{10, func(x []float64) float64 {
 		sum := 0.0
 		for _, v := range x {
 			sum -= v * v / (2 * 2.5 * 2.5)
 		}
-		product := 1.0 // of as many numbers between 1 and 2
-		for i, y := range outcomes {
-			dot := 0.0
-			for j, v := range design[i*len(x):][:len(x)] {
-				dot += v * x[j]
-			}
-			sum -= max(-y*dot, 0) // ln(1 + e^t) = max(t, 0) + ln(1 + e^−|t|)
-			product *= 1 + math.Exp(-math.Abs(dot))
+		var logits [observations]float64
+		for j, v := range x {
+			floats.AddScaled(logits[:], v, columns[j*observations:][:observations])
+		}
+		product := 1.0
+		for _, t := range logits { // ln(1 + e^−t) = max(−t, 0) + ln(1 + e^−|t|), the last of at most 2
+			sum += min(t, 0)
+			product *= 1 + math.Exp(-math.Abs(t))
 		}
 		return sum - math.Log(product)
 	}}
