@@ -127,6 +127,9 @@ func TestKernelCounts(t *testing.T) {
 	ladder := kernelCounts(mmd.Kernel{Bandwidths: []float64{0.1, 0.5, 1, 2, 5}})
 	require.Equal(t, 3*4+2*2+5., ladder[FMA])
 	require.Equal(t, ladder[FMA]+3*4+5, ladder[Float])
+	// Exponents 1/2 and 1/32: the first is a sixteenth power.
+	two := kernelCounts(mmd.Kernel{Bandwidths: []float64{1, 4}})
+	require.Equal(t, map[Resource]float64{FMA: 4 + 4 + 2, Float: 4 + 4 + 2 + 4 + 2}, two)
 	multiquadric := kernelCounts(mmd.Kernel{IMQ: []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}}})
 	require.Equal(t, map[Resource]float64{FMA: 5, Float: 8}, multiquadric)
 }

@@ -26,6 +26,32 @@ func autoregressive(n int, m, a float64, seed uint64) *Series {
 	return s
 }
 
+// TestLatticeSums: E and |m| are those of all pairs of neighbours on a torus.
+func TestLatticeSums(t *testing.T) {
+	const side = 5
+	r := rand.New(rand.NewPCG(3, 8))
+	for range 20 {
+		state := make([]byte, side*side)
+		var sum, bonds int
+		for i := range state {
+			spin := int8(1 - 2*r.IntN(2))
+			state[i] = byte(spin)
+			sum += int(spin)
+		}
+		for i := range state {
+			for j := range state {
+				dx, dy := (j%side-i%side+side)%side, (j/side-i/side+side)%side
+				if dx+dy == 1 {
+					bonds += int(int8(state[i])) * int(int8(state[j]))
+				}
+			}
+		}
+		energy, m := latticeSums(state, side)
+		require.Equal(t, -float64(bonds), energy)
+		require.InDelta(t, math.Abs(float64(sum))/(side*side), m, 1e-15)
+	}
+}
+
 // TestJudge holds what is said of series against what is known of their laws: a weighted
 // one of independent rows, a correlated one, and one with another mean.
 func TestJudge(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -220,6 +221,23 @@ func TestKernelsAreSlicesOfOneStream(t *testing.T) {
 			require.Zero(t, alloctest.PerRun(3, func() { run(got, got, 0, rows, &parts) }), "%s, %s", name, kernel)
 		}
 	}
+}
+
+// TestSweepsWithinAStream: what lies beyond the draws of a stream panics, and says what was asked.
+func TestSweepsWithinAStream(t *testing.T) {
+	const rows = 64
+	s, err := NewSweeper(build(t, graphs()["ring"]), 0.5)
+	require.NoError(t, err)
+	batch, stream := make([]uint64, rows), asm.Counter{Seed: 9}
+	const last = MaxSamples - rows // whose draws end at so many of each update
+	var stats bitspin.Stats
+	run := func(sweeps int, first uint64) func() {
+		return func() { s.Run(batch, batch, 0, rows, sweeps, &stream, first, &stats) }
+	}
+	most := sort.Search(1<<20, func(n int) bool { return s.updates(n) > 1<<52/(MaxSamples/Lanes) }) - 1
+	require.NotPanics(t, run(most, last))
+	require.PanicsWithValue(t, fmt.Sprintf("spins: %d sweeps of %d samples exceed a stream", most+1, uint64(MaxSamples)), run(most+1, last))
+	require.PanicsWithValue(t, "spins: sweeps of samples 1 to 65, not of blocks of 64 below "+fmt.Sprint(uint64(MaxSamples)), run(1, 1))
 }
 
 // TestKernelsAreHalted in the middle of their steps.

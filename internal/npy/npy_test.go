@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -93,6 +94,20 @@ func TestHeaderErrors(t *testing.T) {
 		b = binary.LittleEndian.AppendUint16(b, uint16(len(dict)))
 		_, err := ReadHeader(strings.NewReader(string(b) + dict))
 		require.ErrorContains(t, err, want, dict)
+	}
+	const plain = "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}"
+	for version := range byte(5) {
+		length := binary.LittleEndian.AppendUint32(nil, uint32(len(plain)))
+		if version == 1 {
+			length = length[:2]
+		}
+		h, err := ReadHeader(strings.NewReader(magic + string([]byte{version, 0}) + string(length) + plain))
+		if version < 1 || version > 3 {
+			require.ErrorContains(t, err, fmt.Sprintf("version %d is not known", version))
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, []int{3}, h.Shape)
 	}
 	_, err := ReadHeader(strings.NewReader("\x93NUMPY\x09\x00\x00\x00"))
 	require.ErrorContains(t, err, "version 9")

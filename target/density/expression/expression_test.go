@@ -213,6 +213,28 @@ func against(t *testing.T, p *Program, text string, seed uint64) {
 	}
 }
 
+// TestFunctions holds every function of one number against the mathematics of its name.
+func TestFunctions(t *testing.T) {
+	of := map[string]func(float64) float64{
+		"exp": math.Exp, "expm1": math.Expm1, "log": math.Log, "log1p": math.Log1p, "sqrt": math.Sqrt, "abs": math.Abs,
+		"sin": math.Sin, "cos": math.Cos, "tan": math.Tan, "asin": math.Asin, "acos": math.Acos, "atan": math.Atan,
+		"sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh, "erf": math.Erf, "erfc": math.Erfc, "floor": math.Floor,
+		"lgamma":   func(x float64) float64 { y, _ := math.Lgamma(x); return y },
+		"softplus": func(x float64) float64 { return math.Log1p(math.Exp(x)) },
+		"sign":     func(x float64) float64 { return math.Copysign(1, x) },
+	}
+	require.Len(t, of, len(unary))
+	env := environment(t)
+	for _, f := range unary {
+		require.Contains(t, of, f.name)
+		p, err := Compile(f.name+"(x[2]) + 0*sum(x)", env) // a number that nothing folds
+		require.NoError(t, err, f.name)
+		var dst [1]float64
+		p.NewEvaluator().Evaluate(dst[:], []float32{1, -2, 0.5, 3, 0, 4}, nil)
+		require.InDelta(t, of[f.name](0.5), dst[0], 1e-12, f.name)
+	}
+}
+
 func TestAgainstSpecification(t *testing.T) {
 	long.SkipShort(t)
 	env := environment(t)
