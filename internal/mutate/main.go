@@ -46,7 +46,7 @@ func main() {
 	flag.IntVar(&s.sample, "sample", 60, "how many mutants that compile, chosen at random; 0: all")
 	flag.IntVar(&s.skip, "skip", 0, "leave out so many of them, which an earlier run had")
 	flag.Uint64Var(&s.seed, "seed", 1, "of the choice")
-	flag.IntVar(&s.importers, "importers", 3, "run the tests of at most so many importing packages")
+	flag.IntVar(&s.importers, "importers", 3, "run the tests of at most so many importing packages that reach a mutant")
 	flag.DurationVar(&s.timeout, "timeout", time.Minute, "of tests, at least; it is ten times what they took before where that is more")
 	flag.DurationVar(&s.budget, "budget", 2*time.Minute, "leave out the slowest tests of a package beyond so much in all")
 	flag.Parse()
@@ -253,13 +253,21 @@ var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
 // catch runs tests until some fail, and returns what caught the mutant, "" if nothing.
 func (s *session) catch(p listed, m mutant) (string, error) {
+	left := s.importers
 	for _, q := range append([]listed{p}, s.nearest(p)...) {
+		importer := q.ImportPath != p.ImportPath
+		if importer && left == 0 {
+			break
+		}
 		tests, err := s.reaching(q, p.ImportPath+"/"+path.Base(m.file), m.at)
 		if err != nil {
 			return "", err
 		}
 		if len(tests) == 0 {
 			continue
+		}
+		if importer {
+			left--
 		}
 		program := filepath.Join(s.dir, "changed.test")
 		if _, err := s.goTool(true, "test", "-c", "-vet=off", "-o", program, q.ImportPath); err != nil {
@@ -354,7 +362,7 @@ func (s *session) nearest(p listed) (near []listed) {
 		}
 	}
 	slices.SortStableFunc(near, func(a, b listed) int { return names[b.ImportPath] - names[a.ImportPath] })
-	return near[:min(len(near), s.importers)]
+	return near
 }
 
 // goTool runs go, with the changed file or without.

@@ -100,8 +100,9 @@ func TestLinesOfADiff(t *testing.T) {
 }
 
 // TestRun has a module with a test of the package itself and one of an importing package,
-// which alone reads a line. One mutant does not compile, and one makes no difference. What a
-// program reaches, which a test starts, is known, and so are lines that hold no statement.
+// which alone reaches a line, though another names the package more often. One mutant does not
+// compile, and one makes no difference. What a program reaches, which a test starts, is known,
+// and so are lines that hold no statement.
 func TestRun(t *testing.T) {
 	long.Only(t) // compiles a dozen programs
 	dir := t.TempDir()
@@ -115,7 +116,7 @@ func TestRun(t *testing.T) {
 		"a/a_test.go":      "package a\n\nimport \"testing\"\n\nfunc TestOwn(t *testing.T) {\n\tif Own() != 5 {\n\t\tt.Fatal()\n\t}\n}\n",
 		"user/u_test.go":   "package user\n\nimport (\n\t\"m/a\"\n\t\"testing\"\n)\n\nfunc TestUse(t *testing.T) {\n\tif a.Importers(\"b\") != \"<b\" || !a.Unread() {\n\t\tt.Fatal()\n\t}\n}\n",
 		"user/user.go":     "package user\n",
-		"second/s_test.go": "package second\n\nimport (\n\t\"m/a\"\n\t\"testing\"\n)\n\nfunc TestUse(t *testing.T) { a.Own() }\n",
+		"second/s_test.go": "package second\n\nimport (\n\t\"m/a\"\n\t\"testing\"\n)\n\nfunc TestUse(t *testing.T) { a.Own(); a.Own(); a.Own() }\n",
 	} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
