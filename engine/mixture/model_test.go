@@ -246,6 +246,20 @@ func TestDensityIsThatOfThePoints(t *testing.T) {
 	}
 }
 
+// TestVolume: it is the sum of logarithms, also where the product has no number.
+func TestVolume(t *testing.T) {
+	for _, slopes := range [][]float64{nil, {0.5}, {1e100, 1e120, 1e-3}, {1e-100, 1e-120, 7}, {1e130, 1e130, 1e130, 1e-130, 1e-130, 1e-130, 1e-130}} {
+		v, sum := NewVolume(), 0.0
+		for range 5 {
+			for _, s := range slopes {
+				v.Times(s)
+				sum += math.Log(s)
+			}
+		}
+		require.InDelta(t, sum, v.Log(), 1e-12*(1+math.Abs(sum)))
+	}
+}
+
 // TestShape: the inverse undoes the map, slopes and derivatives are those of central
 // differences, and far out nothing overflows.
 func TestShape(t *testing.T) {
