@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/long"
@@ -47,6 +48,25 @@ func content(t testing.TB, path ...string) string {
 	data, err := os.ReadFile(filepath.Join(path...))
 	require.NoError(t, err)
 	return string(data)
+}
+
+// TestEstimate: what a job takes is that of its own configuration, whichever way it names it.
+func TestEstimate(t *testing.T) {
+	p := &program{systems: []engine.Definition{ising.Definition}}
+	jobs, err := batch.Read(strings.NewReader(`{"train":"ising"}
+{"train":"ising","preset":"paper"}
+{"train":"ising","preset":"paper","set":{"training.steps":7}}
+{"sample":"model.rvg","number":3}
+`), p.verbs(), "")
+	require.NoError(t, err)
+	for _, j := range jobs {
+		p.estimate(j)
+	}
+	quick, paper, short := jobs[0].Cost, jobs[1].Cost, jobs[2].Cost
+	require.Positive(t, quick)
+	require.NotEqual(t, quick, paper)
+	require.Less(t, short, paper)
+	require.Zero(t, jobs[3].Cost)
 }
 
 func TestRunJobs(t *testing.T) {
