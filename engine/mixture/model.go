@@ -338,48 +338,32 @@ func (m *Model) NewWork(rows int) *Work {
 	return w
 }
 
-// open begins a block.
-func (w *Work) open(label int) *block {
-	w.next[label] = len(w.blocks)
-	w.blocks = w.blocks[:len(w.blocks)+1]
-	b := &w.blocks[len(w.blocks)-1]
-	b.label, b.n = label, 0
-	return b
-}
-
 // divide divides rows among blocks, in their order; of a product those of a coordinate are
 // beside each other.
-func (w *Work) divide(m *Model, rows int, k []uint8) {
+func (w *Work) divide(factors, rows int, k []uint8) {
 	w.blocks = w.blocks[:0]
-	if m.product {
-		for i := range m.labels {
-			for r := range rows {
-				if r%lanes == 0 {
-					w.open(i)
-				}
-				w.put(r*m.labels+i, i)
-			}
-		}
-		return
-	}
 	for i := range w.next {
 		w.next[i] = -1
 	}
-	for r := range rows {
-		label := 0
-		if k != nil {
-			label = int(k[r])
+	for i := range factors {
+		for r := range rows {
+			label := i
+			if k != nil {
+				label = int(k[r])
+			}
+			if at := w.next[label]; at < 0 || w.blocks[at].n == lanes {
+				w.next[label] = len(w.blocks)
+				w.blocks = w.blocks[:len(w.blocks)+1]
+				b := &w.blocks[len(w.blocks)-1]
+				b.label, b.n = label, 0
+			}
+			w.blocks[w.next[label]].put(r*factors + i)
 		}
-		if at := w.next[label]; at < 0 || w.blocks[at].n == lanes {
-			w.open(label)
-		}
-		w.put(r, label)
 	}
 }
 
-// put adds a row to the block of its label that has room.
-func (w *Work) put(row, label int) {
-	b := &w.blocks[w.next[label]]
+// put adds a row where there is room.
+func (b *block) put(row int) {
 	for i := b.n; i < lanes; i++ {
 		b.rows[i] = row
 	}
@@ -390,7 +374,7 @@ func (w *Work) put(row, label int) {
 // nil where there is one label, or a product. The rows stay in w.
 func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 	m, factors := p.model, p.model.Factors()
-	w.divide(m, len(dst), k)
+	w.divide(factors, len(dst), k)
 	clear(dst)
 	var log asm.Lane
 	for i := range w.blocks {
