@@ -43,8 +43,8 @@ func (r *Report) Read(data []byte) error {
 	return err
 }
 
-// Write writes the report: md a summary, a table and a sentence for each target where we are
-// not first, csv the curves, json everything.
+// Write writes the report: md a summary, a table, a sentence for each target where we are
+// not first, and the bars; csv the curves, json everything.
 func (r *Report) Write(w io.Writer, format string) error {
 	switch format {
 	case "md":
@@ -102,6 +102,7 @@ func (r *Report) markdown() string {
 			fmt.Fprintf(b, "\n%s: %s", a.Problem, text)
 		}
 	}
+	r.writeBars(b)
 	return b.String()
 }
 

@@ -3,6 +3,7 @@ package answer
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +30,56 @@ func report() *Report {
 		{Problem: "late", Outcomes: []Outcome{outcome("revgen, best", 1, 10, 100, 1), outcome("chain", 0, 2, 250, 4.9)}},
 		{Problem: "fourth", Outcomes: []Outcome{{Contender: "revgen, best", Preset: "best", Missing: "no"}, outcome("chain", 0, 2, 250, 0)}},
 	}}
+}
+
+// TestBars: of ours that are right, the one counts that comes nearest to a bar.
+func TestBars(t *testing.T) {
+	written := func(r *Report) string {
+		var b strings.Builder
+		r.writeBars(&b)
+		return b.String()
+	}
+	require.Empty(t, written(report()))
+	r := report()
+	for i, name := range []string{"ising-32", "schools", "glass-8", "funnel"} {
+		a := &r.Answers[i]
+		a.Problem = name
+		for j := range a.Outcomes {
+			if a.Outcomes[j].Contender == "chain" {
+				a.Outcomes[j].Contender = map[string]string{"ising-32": "Wolff", "glass-8": "replica exchange"}[name]
+				if a.Outcomes[j].Contender == "" {
+					a.Outcomes[j].Contender = "Stan's NUTS"
+				}
+			}
+		}
+	}
+	// A sample by best costs an eighth of one by Wolff; training by quick has paid after 10,667.
+	require.Equal(t, `
+| target | bar | | measured | |
+|---|---|--:|--:|---|
+| ising-32 | samples/s, times those of Wolff | at least 12 | 8 | missed |
+| ising-32 | paid after samples of Wolff | at most 300,000 | 10,700 | met |
+| glass-8 | time to 1 %, times that of replica exchange | at most 1 | 5 | missed |
+| schools | time to 1 %, times that of Stan's NUTS | at most 3 | 5 | missed |
+| schools | samples/s, times those of Stan's NUTS | at least 100 | 2 | missed |
+`, written(r))
+	for i := range r.Answers[0].Outcomes[:2] {
+		r.Answers[0].Outcomes[i].Averages[0].Off = 6
+	}
+	require.NotContains(t, written(r), "ising-32", "wrong answers reach no bar")
+	r = report()
+	r.Answers[0].Problem, r.Answers[0].Outcomes[2].Contender = "ising-16", "Wolff"
+	r.Answers[0].Outcomes[0].Averages[1].Independent = 12_000
+	require.Contains(t, written(r), "at least 12 | 12 | met")
+}
+
+// TestBarsHaveContenders: each bar is of a problem of the suite and one of its contenders.
+func TestBarsHaveContenders(t *testing.T) {
+	for _, bar := range bars() {
+		i := slices.IndexFunc(problems(), func(p problem) bool { return p.name == bar.problem })
+		require.GreaterOrEqual(t, i, 0, bar.problem)
+		require.True(t, slices.ContainsFunc(problems()[i].peers, func(c contender) bool { return c.name() == bar.contender }), bar.contender)
+	}
 }
 
 func TestReport(t *testing.T) {
