@@ -158,7 +158,7 @@ func heatBath(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, 
 	}
 }
 
-func whiten(squares *Lane, y, x, mean, inverse []float64) {
+func whiten(squares *Octet, y, x, mean, inverse []float64) {
 	switch {
 	case useAVX512:
 		whitenAVX512(squares, y, x, mean, inverse)
@@ -169,7 +169,7 @@ func whiten(squares *Lane, y, x, mean, inverse []float64) {
 	}
 }
 
-func addMoments(sums []float32, f *Lane, v, y []float64) {
+func addMoments(sums []float32, f *Octet, v, y []float64) {
 	switch {
 	case useAVX512:
 		addMomentsAVX512(sums, f, v, y)

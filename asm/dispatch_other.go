@@ -48,11 +48,11 @@ func heatBath(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, 
 	return heatBathGeneric(logq, residual, logits, words)
 }
 
-func whiten(squares *Lane, y, x, mean, inverse []float64) {
+func whiten(squares *Octet, y, x, mean, inverse []float64) {
 	whitenGeneric(squares, y, x, mean, inverse)
 }
 
-func addMoments(sums []float32, f *Lane, v, y []float64) { addMomentsGeneric(sums, f, v, y) }
+func addMoments(sums []float32, f *Octet, v, y []float64) { addMomentsGeneric(sums, f, v, y) }
 
 func packPanel(panel, w []float32, stride, columns int) { packPanelGeneric(panel, w, stride, columns) }
 

@@ -27,13 +27,13 @@ func TestGaussian(t *testing.T) {
 			triangle := d * (d + 1) / 2
 			x, y, squares := gaussian64(r, d*GaussianRows), gaussian64(r, d*GaussianRows), gaussian64(r, GaussianRows)
 			mean, inverse := gaussian64(r, d), gaussian64(r, triangle)
-			Whiten((*Lane)(squares.data), y.data, x.data, mean.data, inverse.data)
+			Whiten((*Octet)(squares.data), y.data, x.data, mean.data, inverse.data)
 
-			var twin Lane
+			var twin Octet
 			again := make([]float64, d*GaussianRows)
 			whitenGeneric(&twin, again, x.data, mean.data, inverse.data)
 			require.Equal(t, again, append([]float64{}, y.data...), "%d coordinates", d)
-			require.Equal(t, twin, *(*Lane)(squares.data))
+			require.Equal(t, twin, *(*Octet)(squares.data))
 			for row := range GaussianRows {
 				var square float64
 				for i := range d {
@@ -53,7 +53,7 @@ func TestGaussian(t *testing.T) {
 				sums.data[i] = float32(r.NormFloat64())
 			}
 			before := append([]float32{}, sums.data...)
-			AddMoments(sums.data, (*Lane)(f.data), v.data, y.data)
+			AddMoments(sums.data, (*Octet)(f.data), v.data, y.data)
 			for i := range d {
 				var sum float64
 				for row := range GaussianRows {
@@ -69,7 +69,7 @@ func TestGaussian(t *testing.T) {
 					require.InDelta(t, float64(before[at])+sum, sums.data[at], 1e-4)
 				}
 			}
-			addMomentsGeneric(before, (*Lane)(f.data), v.data, y.data)
+			addMomentsGeneric(before, (*Octet)(f.data), v.data, y.data)
 			require.Equal(t, before, append([]float32{}, sums.data...), "%d coordinates", d)
 			for _, b := range []guarded[float64]{x, y, squares, mean, inverse, f, v} {
 				b.check(t)
@@ -80,35 +80,35 @@ func TestGaussian(t *testing.T) {
 }
 
 func TestGaussianPanics(t *testing.T) {
-	var lane Lane
+	var octet Octet
 	x, triangle := make([]float64, 2*GaussianRows), make([]float64, 3)
 	sums := make([]float32, 5)
 	require.Zero(t, alloctest.PerRun(10, func() {
-		Whiten(&lane, x, x, triangle[:2], triangle)
-		AddMoments(sums, &lane, x, x)
+		Whiten(&octet, x, x, triangle[:2], triangle)
+		AddMoments(sums, &octet, x, x)
 	}))
-	require.Panics(t, func() { Whiten(&lane, x[:8], x, triangle[:2], triangle) })
-	require.Panics(t, func() { Whiten(&lane, x, x[:8], triangle[:2], triangle) })
-	require.Panics(t, func() { Whiten(&lane, x, x, triangle[:2], triangle[:2]) })
-	require.Panics(t, func() { AddMoments(sums[:4], &lane, x, x) })
-	require.Panics(t, func() { AddMoments(sums, &lane, x, x[:8]) })
-	require.Panics(t, func() { AddMoments(sums, &lane, x[:9], x[:9]) })
+	require.Panics(t, func() { Whiten(&octet, x[:8], x, triangle[:2], triangle) })
+	require.Panics(t, func() { Whiten(&octet, x, x[:8], triangle[:2], triangle) })
+	require.Panics(t, func() { Whiten(&octet, x, x, triangle[:2], triangle[:2]) })
+	require.Panics(t, func() { AddMoments(sums[:4], &octet, x, x) })
+	require.Panics(t, func() { AddMoments(sums, &octet, x, x[:8]) })
+	require.Panics(t, func() { AddMoments(sums, &octet, x[:9], x[:9]) })
 }
 
 func BenchmarkGaussian(b *testing.B) {
 	benchEachPath(b, func(b *testing.B, _ Path) {
 		const d = 10
-		var lane Lane
+		var octet Octet
 		x, y := make([]float64, d*GaussianRows), make([]float64, d*GaussianRows)
 		mean, inverse, sums := make([]float64, d), make([]float64, d*(d+1)/2), make([]float32, d+d*(d+1)/2)
 		b.Run("whiten", func(b *testing.B) {
 			for b.Loop() {
-				Whiten(&lane, y, x, mean, inverse)
+				Whiten(&octet, y, x, mean, inverse)
 			}
 		})
 		b.Run("moments", func(b *testing.B) {
 			for b.Loop() {
-				AddMoments(sums, &lane, y, y)
+				AddMoments(sums, &octet, y, y)
 			}
 		})
 	})

@@ -289,59 +289,59 @@ func (p *Packed) Point(x, z []float32, j int, w *Work) {
 	}
 }
 
-// lanes is the number of rows that are evaluated together.
-const lanes = asm.GaussianRows
+// octet is the number of rows that are evaluated together.
+const octet = asm.GaussianRows
 
 // A Work keeps what Score needs of a number of rows, of a product of each coordinate of
 // a row as if it were one.
 type Work struct {
-	blocks []block
-	next   []int // of each label, a block that has room
-	x      []float64
-	slope  []float64 // [d][lanes]
+	groups []group
+	next   []int     // of each label, its last group, or -1
+	x      []float64 // of the rows of one group, [d][octet]
+	slope  []float64 // ∂ ln q/∂x of them, likewise
 
-	down, byEpsilon, byTau []float64 // derivatives of one component, [d][lanes]
-	point                  []float64 // [d]
+	down, byEpsilon, byTau []float64 // derivatives of one component, [d][octet]
+	point                  []float64 // of one row, [d]
 }
 
-// A block is up to lanes rows of one label. Lanes that are left over repeat the last.
-type block struct {
+// A group is up to eight rows of one label. Places that are left over repeat the last row.
+type group struct {
 	label, n int
-	rows     [lanes]int
-	y        []float64  // L⁻¹(x − μ), [each][d][lanes]
-	bent     []Bent     // h⁻¹(y), likewise
-	share    []asm.Lane // responsibilities, [each]
+	rows     [octet]int
+	y        []float64   // L⁻¹(x − μ), [each][d][octet]
+	bent     []Bent      // h⁻¹(y), likewise
+	share    []asm.Octet // responsibilities, [each]
 }
 
 // NewWork makes room for a number of rows.
 func (m *Model) NewWork(rows int) *Work {
-	n := (rows + lanes - 1) / lanes
+	n := (rows + octet - 1) / octet
 	if m.product {
 		n *= m.labels
 	} else {
 		n += min(rows, m.labels) - 1
 	}
-	size := m.dim * lanes
+	size := m.dim * octet
 	w := &Work{
-		blocks: make([]block, max(n, 0)), next: make([]int, m.labels),
+		groups: make([]group, max(n, 0)), next: make([]int, m.labels),
 		x: make([]float64, size), slope: make([]float64, size), point: make([]float64, m.dim),
 		down: make([]float64, size), byEpsilon: make([]float64, size), byTau: make([]float64, size),
 	}
-	for i := range w.blocks {
-		b := &w.blocks[i]
-		b.y, b.share = make([]float64, m.each*size), make([]asm.Lane, m.each)
+	for i := range w.groups {
+		b := &w.groups[i]
+		b.y, b.share = make([]float64, m.each*size), make([]asm.Octet, m.each)
 		if m.bent {
 			b.bent = make([]Bent, m.each*size)
 		}
 	}
-	w.blocks = w.blocks[:0]
+	w.groups = w.groups[:0]
 	return w
 }
 
-// divide divides rows among blocks, in their order; of a product those of a coordinate are
+// divide divides rows among groups, in their order; of a product those of a coordinate are
 // beside each other.
 func (w *Work) divide(factors, rows int, k []uint8) {
-	w.blocks = w.blocks[:0]
+	w.groups = w.groups[:0]
 	for i := range w.next {
 		w.next[i] = -1
 	}
@@ -351,20 +351,20 @@ func (w *Work) divide(factors, rows int, k []uint8) {
 			if k != nil {
 				label = int(k[r])
 			}
-			if at := w.next[label]; at < 0 || w.blocks[at].n == lanes {
-				w.next[label] = len(w.blocks)
-				w.blocks = w.blocks[:len(w.blocks)+1]
-				b := &w.blocks[len(w.blocks)-1]
+			if at := w.next[label]; at < 0 || w.groups[at].n == octet {
+				w.next[label] = len(w.groups)
+				w.groups = w.groups[:len(w.groups)+1]
+				b := &w.groups[len(w.groups)-1]
 				b.label, b.n = label, 0
 			}
-			w.blocks[w.next[label]].put(r*factors + i)
+			w.groups[w.next[label]].put(r*factors + i)
 		}
 	}
 }
 
 // put adds a row where there is room.
-func (b *block) put(row int) {
-	for i := b.n; i < lanes; i++ {
+func (b *group) put(row int) {
+	for i := b.n; i < octet; i++ {
 		b.rows[i] = row
 	}
 	b.n++
@@ -376,12 +376,12 @@ func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 	m, factors := p.model, p.model.Factors()
 	w.divide(factors, len(dst), k)
 	clear(dst)
-	var log asm.Lane
-	for i := range w.blocks {
-		b := &w.blocks[i]
+	var log asm.Octet
+	for i := range w.groups {
+		b := &w.groups[i]
 		for r, row := range b.rows {
 			for c, v := range x[row*m.dim:][:m.dim] {
-				w.x[c*lanes+r] = float64(v)
+				w.x[c*octet+r] = float64(v)
 			}
 		}
 		p.logDensity(&log, b, w.x)
@@ -391,16 +391,16 @@ func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 	}
 }
 
-// logDensity sets log to ln q(x, label) of a block's rows.
-func (p *Packed) logDensity(log *asm.Lane, b *block, x []float64) {
+// logDensity sets log to ln q(x, label) of a group's rows.
+func (p *Packed) logDensity(log *asm.Octet, b *group, x []float64) {
 	m, d := p.model, p.model.dim
-	highest, sum := asm.Lane{}, asm.Lane{}
+	highest, sum := asm.Octet{}, asm.Octet{}
 	for e := range b.share {
 		j, terms := e*m.labels+b.label, &b.share[e]
-		y := b.y[e*d*lanes:][:d*lanes]
+		y := b.y[e*d*octet:][:d*octet]
 		asm.Whiten(terms, y, x, p.mean[j*d:][:d], p.inverse[j*m.triangle:][:m.triangle])
 		if m.bent {
-			p.logBent(terms, y, b.bent[e*d*lanes:][:d*lanes], j)
+			p.logBent(terms, y, b.bent[e*d*octet:][:d*octet], j)
 			for r, v := range terms {
 				terms[r] = p.logNorm[j] + v
 			}
@@ -440,19 +440,19 @@ func (p *Packed) logDensity(log *asm.Lane, b *block, x []float64) {
 }
 
 // leave makes a row one that no component is responsible for.
-func (b *block) leave(r int) {
+func (b *group) leave(r int) {
 	for e := range b.share {
 		b.share[e][r] = 0
 	}
-	for i := r; i < len(b.y); i += lanes {
+	for i := r; i < len(b.y); i += octet {
 		b.y[i] = 0
 	}
 }
 
 // shares sets dst, [rows][each], to the responsibilities for the rows of the last LogDensity.
 func (w *Work) shares(dst []float64) {
-	for i := range w.blocks {
-		b := &w.blocks[i]
+	for i := range w.groups {
+		b := &w.groups[i]
 		for r, row := range b.rows[:b.n] {
 			for e := range b.share {
 				dst[row*len(b.share)+e] = b.share[e][r]
@@ -513,13 +513,13 @@ func dot(start float64, a, b []float64) float64 {
 }
 
 // logBent sets log to −|z|²/2 + Σ ln ∂z/∂y of z = h⁻¹(y), y = L⁻¹(x − μ) of component j.
-func (p *Packed) logBent(log *asm.Lane, y []float64, bent []Bent, j int) {
+func (p *Packed) logBent(log *asm.Octet, y []float64, bent []Bent, j int) {
 	d := p.model.dim
 	for r := range log {
 		square, volume := 0.0, NewVolume()
 		for i := range d {
-			z, slope, at := p.shapes[j*d+i].Invert(y[i*lanes+r])
-			bent[i*lanes+r] = at
+			z, slope, at := p.shapes[j*d+i].Invert(y[i*octet+r])
+			bent[i*octet+r] = at
 			square += z * z
 			volume.Times(slope)
 		}
@@ -534,23 +534,31 @@ const negligible = 1e-9
 // lost is below the logarithm of what a sum of terms, the largest of which is 1, keeps of one.
 const lost = -45
 
+// worth returns the responsibilities of component e that are not negligible, 0 for all others,
+// and whether there are some.
+func (b *group) worth(e int) (shares asm.Octet, some bool) {
+	for r, share := range b.share[e][:b.n] {
+		if !(share < negligible) { // NaN is kept
+			shares[r], some = share, true
+		}
+	}
+	return shares, some
+}
+
 // Score adds to grad, of the length of the parameters, the sums from which Finish
 // makes Σ_r C_r ∇ ln q of the rows of the last LogDensity with w.
 func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
 	m, factors := p.model, p.model.Factors()
 	logits := logitsOf(m, grad)
-	for i := range w.blocks {
-		b := &w.blocks[i]
+	for i := range w.groups {
+		b := &w.groups[i]
 		for e := range b.share {
-			var f asm.Lane
-			any := false
-			for r, row := range b.rows[:b.n] {
-				if share := b.share[e][r]; !(share < negligible) {
-					f[r], any = coefficients[row/factors]*share, true
-				}
-			}
-			if !any {
+			f, some := b.worth(e)
+			if !some {
 				continue
+			}
+			for r, row := range b.rows {
+				f[r] *= coefficients[row/factors]
 			}
 			j := e*m.labels + b.label
 			logits[j] += float32(sumOf(&f))
@@ -560,8 +568,8 @@ func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
 				for i := range m.dim {
 					var byEpsilon, byTau float64
 					for r, f := range f {
-						byEpsilon += f * w.byEpsilon[i*lanes+r]
-						byTau += f * w.byTau[i*lanes+r]
+						byEpsilon += f * w.byEpsilon[i*octet+r]
+						byTau += f * w.byTau[i*octet+r]
 					}
 					epsilon[i] += float32(byEpsilon)
 					tau[i] += float32(byTau)
@@ -572,7 +580,7 @@ func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
 	}
 }
 
-func sumOf(x *asm.Lane) (sum float64) {
+func sumOf(x *asm.Octet) (sum float64) {
 	for _, v := range x {
 		sum += v
 	}
@@ -580,11 +588,11 @@ func sumOf(x *asm.Lane) (sum float64) {
 }
 
 // whitened returns what is y of a component.
-func (b *block) whitened(m *Model, e int) []float64 { return b.y[e*m.dim*lanes:][:m.dim*lanes] }
+func (b *group) whitened(m *Model, e int) []float64 { return b.y[e*m.dim*octet:][:m.dim*octet] }
 
-// descend returns −∂/∂y of the logarithm of the law of a block's component e, [d][lanes], which
+// descend returns −∂/∂y of the logarithm of the law of a group's component e, [d][octet], which
 // of Gaussians is y, and leaves the other derivatives in w. Those of negligible rows are 0.
-func (p *Packed) descend(w *Work, b *block, e int) []float64 {
+func (p *Packed) descend(w *Work, b *group, e int) []float64 {
 	m, y := p.model, b.whitened(p.model, e)
 	if !m.bent {
 		return y
@@ -593,8 +601,8 @@ func (p *Packed) descend(w *Work, b *block, e int) []float64 {
 	for i, v := range y {
 		var byY float64
 		w.byEpsilon[i], w.byTau[i] = 0, 0
-		if bent := b.bent[e*len(y)+i]; !(b.share[e][i%lanes] < negligible) {
-			byY, w.byEpsilon[i], w.byTau[i] = p.shapes[j*m.dim+i/lanes].Differentiate(v, bent, -bent.Z(), 1)
+		if bent := b.bent[e*len(y)+i]; !(b.share[e][i%octet] < negligible) {
+			byY, w.byEpsilon[i], w.byTau[i] = p.shapes[j*m.dim+i/octet].Differentiate(v, bent, -bent.Z(), 1)
 		}
 		w.down[i] = -byY
 	}
@@ -653,30 +661,23 @@ func solve(v []float32, t []float64, d int) {
 // Slope sets dx to ∂ ln q/∂x of the rows of the last LogDensity with w.
 func (p *Packed) Slope(dx []float32, w *Work) {
 	m, d := p.model, p.model.dim
-	for i := range w.blocks {
-		b := &w.blocks[i]
+	for i := range w.groups {
+		b := &w.groups[i]
 		clear(w.slope)
 		for e := range b.share {
-			shares, any := b.share[e], false
-			for r, share := range shares {
-				if share < negligible {
-					shares[r] = 0
-				} else {
-					any = true
-				}
-			}
-			if !any {
+			shares, some := b.worth(e)
+			if !some {
 				continue
 			}
 			inverse := p.inverse[(e*m.labels+b.label)*m.triangle:][:m.triangle]
 			down := p.descend(w, b, e)
 			for i := range d {
-				var scaled asm.Lane
+				var scaled asm.Octet
 				for r, share := range shares {
-					scaled[r] = share * down[i*lanes+r]
+					scaled[r] = share * down[i*octet+r]
 				}
 				for c, f := range inverse[row(i):][:i+1] {
-					slope := (*asm.Lane)(w.slope[c*lanes:])
+					slope := (*asm.Octet)(w.slope[c*octet:])
 					for r, v := range scaled {
 						slope[r] -= v * f
 					}
@@ -685,7 +686,7 @@ func (p *Packed) Slope(dx []float32, w *Work) {
 		}
 		for r, row := range b.rows[:b.n] {
 			for c := range d {
-				dx[row*d+c] = float32(w.slope[c*lanes+r])
+				dx[row*d+c] = float32(w.slope[c*octet+r])
 			}
 		}
 	}

@@ -232,7 +232,7 @@ func TestDensityIsThatOfThePoints(t *testing.T) {
 			p.Point(x, z, j, w)
 			p.LogDensity(dst[:], x, nil, w)
 			for i := range y {
-				y[i] = w.blocks[0].whitened(m, j)[i*lanes]
+				y[i] = w.groups[0].whitened(m, j)[i*octet]
 			}
 			if bent {
 				for i := range y {

@@ -11,7 +11,7 @@ import (
 	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
-const laneBytes = 8 * 8 // of the numbers of eight rows
+const octetBytes = 8 * 8 // of the numbers of eight rows
 
 func main() {
 	ConstraintExpr("amd64,!purego")
@@ -22,20 +22,20 @@ func main() {
 	Generate()
 }
 
-// A lane is one number of each row, in one or two registers.
-type lane []VecVirtual
+// An octet is one number of each row, in one or two registers.
+type octet []VecVirtual
 
-func newLane(w *ISA) lane { return w.Vectors(laneBytes / w.Bytes) }
+func newOctet(w *ISA) octet { return w.Vectors(octetBytes / w.Bytes) }
 
-// each emits an instruction for each register of a lane, given what of the memory it takes.
-func (l lane) each(w *ISA, at Mem, emit func(m Mem, v VecVirtual)) {
+// each emits an instruction for each register of an octet, given its part of the memory.
+func (l octet) each(w *ISA, at Mem, emit func(m Mem, v VecVirtual)) {
 	for i, v := range l {
 		emit(at.Offset(i*w.Bytes), v)
 	}
 }
 
-func (l lane) load(w *ISA, at Mem)  { l.each(w, at, func(m Mem, v VecVirtual) { VMOVUPD(m, v) }) }
-func (l lane) store(w *ISA, at Mem) { l.each(w, at, func(m Mem, v VecVirtual) { VMOVUPD(v, m) }) }
+func (l octet) load(w *ISA, at Mem)  { l.each(w, at, func(m Mem, v VecVirtual) { VMOVUPD(m, v) }) }
+func (l octet) store(w *ISA, at Mem) { l.each(w, at, func(m Mem, v VecVirtual) { VMOVUPD(v, m) }) }
 
 // loop emits a body that is repeated while a number is at least limit, which it decreases.
 func loop(name string, number Register, limit int, body func()) {
@@ -55,7 +55,7 @@ func whiten(w *ISA) {
 	Comment("y = x - mean")
 	n, to := Copy(d), Copy(y)
 	loop("center", n, 1, func() {
-		m, value := w.Vector(), newLane(w)
+		m, value := w.Vector(), newOctet(w)
 		VBROADCASTSD(At(mean, 0), m)
 		value.load(w, At(x, 0))
 		for _, v := range value {
@@ -63,8 +63,8 @@ func whiten(w *ISA) {
 		}
 		value.store(w, At(to, 0))
 		ADDQ(Imm(8), mean)
-		ADDQ(Imm(laneBytes), x)
-		ADDQ(Imm(laneBytes), to)
+		ADDQ(Imm(octetBytes), x)
+		ADDQ(Imm(octetBytes), to)
 		DECQ(n)
 	})
 
@@ -75,9 +75,9 @@ func whiten(w *ISA) {
 	IMULQ(d, row) // d (d-1)/2 numbers of 8 bytes
 	SHLQ(Imm(2), row)
 	ADDQ(inverse, row)
-	SUBQ(Imm(laneBytes), to)
+	SUBQ(Imm(octetBytes), to)
 	rows := func(count int) {
-		starts, sums := make([]Register, count), make([]lane, count)
+		starts, sums := make([]Register, count), make([]octet, count)
 		for i := range starts { // of row n-1-i, which is n-1-i numbers before that of row n-i
 			if starts[i] = row; i > 0 {
 				start, length := Copy(starts[i-1]), Copy(n)
@@ -86,13 +86,13 @@ func whiten(w *ISA) {
 				ADDQ(Imm(uint64(8*i)), start)
 				starts[i] = start
 			}
-			sums[i] = newLane(w)
+			sums[i] = newOctet(w)
 			Zero(sums[i]...)
 		}
 		column, from, end := GP64(), Copy(y), Copy(n)
 		XORQ(column, column)
 		add := func(upTo int) { // column of rows from the last to that of so many before it
-			value := newLane(w)
+			value := newOctet(w)
 			value.load(w, At(from, 0))
 			for i := range upTo {
 				f := w.Vector()
@@ -104,7 +104,7 @@ func whiten(w *ISA) {
 				}
 			}
 			INCQ(column)
-			ADDQ(Imm(laneBytes), from)
+			ADDQ(Imm(octetBytes), from)
 		}
 		SUBQ(Imm(uint64(count-1)), end) // columns that all rows have
 		name := map[int]string{1: "one", 4: "four"}[count]
@@ -116,9 +116,9 @@ func whiten(w *ISA) {
 			add(upTo)
 		}
 		for i, sum := range sums {
-			sum.store(w, At(to, -i*laneBytes))
+			sum.store(w, At(to, -i*octetBytes))
 		}
-		SUBQ(U32(count*laneBytes), to)
+		SUBQ(U32(count*octetBytes), to)
 		SUBQ(Imm(uint64(count)), n)
 		Comment("The row before the first of these.")
 		MOVQ(starts[count-1], row)
@@ -130,16 +130,16 @@ func whiten(w *ISA) {
 	loop("one", n, 1, func() { rows(1) })
 
 	Comment("squares")
-	sum := newLane(w)
+	sum := newOctet(w)
 	Zero(sum...)
 	loop("square", d, 1, func() {
-		value := newLane(w)
+		value := newOctet(w)
 		value.load(w, At(y, 0))
 		for i, v := range value {
 			VMULPD(v, v, v)
 			VADDPD(v, sum[i], sum[i])
 		}
-		ADDQ(Imm(laneBytes), y)
+		ADDQ(Imm(octetBytes), y)
 		DECQ(d)
 	})
 	sum.store(w, At(squares, 0))
@@ -158,40 +158,40 @@ func addMoments(w *ISA) {
 	SHLQ(Imm(3), length)
 	MOVQ(v, end)
 	ADDQ(length, end)
-	factor := newLane(w)
+	factor := newOctet(w)
 	factor.load(w, At(f, 0))
 	last := Copy(y) // column i of row i
 	Label("row")
 	CMPQ(v, end)
 	JAE(LabelRef("done"))
-	scaled := newLane(w)
+	scaled := newOctet(w)
 	for i, f := range factor {
 		VMULPD(At(v, i*w.Bytes), f, scaled[i])
 	}
 	addSum(w, scaled, At(sums, 0))
-	product := func(from Register, column int) lane {
-		p := newLane(w)
+	product := func(from Register, column int) octet {
+		p := newOctet(w)
 		for i, s := range scaled {
-			VMULPD(At(from, column*laneBytes+i*w.Bytes), s, p[i])
+			VMULPD(At(from, column*octetBytes+i*w.Bytes), s, p[i])
 		}
 		return p
 	}
 	from, ahead := Copy(y), Copy(y)
-	ADDQ(Imm(3*laneBytes), ahead)
+	ADDQ(Imm(3*octetBytes), ahead)
 	Comment("Four columns at once, then one by one.")
 	loopWhile("four_columns", ahead, last, func() {
-		addSums(w, [4]lane{product(from, 0), product(from, 1), product(from, 2), product(from, 3)}, At(triangle, 0))
+		addSums(w, [4]octet{product(from, 0), product(from, 1), product(from, 2), product(from, 3)}, At(triangle, 0))
 		ADDQ(Imm(4*4), triangle)
-		ADDQ(U32(4*laneBytes), from)
-		ADDQ(U32(4*laneBytes), ahead)
+		ADDQ(U32(4*octetBytes), from)
+		ADDQ(U32(4*octetBytes), ahead)
 	})
 	loopWhile("column", from, last, func() {
 		addSum(w, product(from, 0), At(triangle, 0))
 		ADDQ(Imm(4), triangle)
-		ADDQ(Imm(laneBytes), from)
+		ADDQ(Imm(octetBytes), from)
 	})
-	ADDQ(Imm(laneBytes), last)
-	ADDQ(Imm(laneBytes), v)
+	ADDQ(Imm(octetBytes), last)
+	ADDQ(Imm(octetBytes), v)
 	ADDQ(Imm(4), sums)
 	JMP(LabelRef("row"))
 	Label("done")
@@ -210,7 +210,7 @@ func loopWhile(name string, at, last Register, body func()) {
 }
 
 // fold returns the sums of the rows that are four apart.
-func fold(w *ISA, x lane) VecVirtual {
+func fold(w *ISA, x octet) VecVirtual {
 	four := YMM()
 	if w.Wide() {
 		other := YMM()
@@ -223,7 +223,7 @@ func fold(w *ISA, x lane) VecVirtual {
 }
 
 // addSum adds the sum over rows to a float32: those four apart, neighbours, and both halves.
-func addSum(w *ISA, x lane, to Mem) {
+func addSum(w *ISA, x octet, to Mem) {
 	four := fold(w, x)
 	VHADDPD(four, four, four)
 	sum, rest := four.AsX(), XMM()
@@ -235,7 +235,7 @@ func addSum(w *ISA, x lane, to Mem) {
 }
 
 // addSums is addSum of four at once.
-func addSums(w *ISA, x [4]lane, to Mem) {
+func addSums(w *ISA, x [4]octet, to Mem) {
 	a, b, c, d := fold(w, x[0]), fold(w, x[1]), fold(w, x[2]), fold(w, x[3])
 	VHADDPD(b, a, a) // a0+a1 b0+b1 a2+a3 b2+b3
 	VHADDPD(d, c, c)
