@@ -2,7 +2,6 @@ package answer
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -13,32 +12,17 @@ type bar struct {
 	problem, contender, what string
 	bound                    float64
 	most                     bool // at most the bound, not at least
-	of                       func(ours []*Outcome, other *Outcome) float64
+	of                       func(ours, other *Outcome) float64
 }
 
 // bars lists them in the order of the problems.
 func bars() (all []bar) {
-	drawn := func(ours []*Outcome, other *Outcome) (most float64) {
-		for _, o := range ours {
-			most = max(most, o.slowest().Independent/other.slowest().Independent)
-		}
-		return most
-	}
-	least := func(of func(o, other *Outcome) float64) func([]*Outcome, *Outcome) float64 {
-		return func(ours []*Outcome, other *Outcome) float64 {
-			best := math.Inf(1)
-			for _, o := range ours {
-				best = min(best, of(o, other))
-			}
-			return best
-		}
-	}
-	paid := least((*Outcome).Paid)
-	answered := least(func(o, other *Outcome) float64 { return o.slowest().Seconds / other.slowest().Seconds })
+	drawn := func(ours, other *Outcome) float64 { return ours.slowest().Independent / other.slowest().Independent }
+	answered := func(ours, other *Outcome) float64 { return ours.slowest().Seconds / other.slowest().Seconds }
 	for i, lattice := range []string{"ising-16", "ising-32", "ising-64"} {
 		all = append(all,
 			bar{lattice, "Wolff", "samples/s, times those of", 12, false, drawn},
-			bar{lattice, "Wolff", "paid after samples of", []float64{5e5, 3e5, 3e5}[i], true, paid})
+			bar{lattice, "Wolff", "paid after samples of", []float64{5e5, 3e5, 3e5}[i], true, (*Outcome).Paid})
 	}
 	for _, glass := range []string{"glass-8", "glass-16"} {
 		all = append(all, bar{glass, "replica exchange", "time to 1 %, times that of", 1, true, answered})
@@ -59,25 +43,27 @@ func (r *Report) writeBars(b *strings.Builder) {
 		if i < 0 {
 			continue
 		}
-		var ours []*Outcome
-		var other *Outcome
-		for j := range r.Answers[i].Outcomes {
-			switch o := &r.Answers[i].Outcomes[j]; {
-			case o.Missing != "":
-			case o.Preset != "" && o.Right():
-				ours = append(ours, o)
-			case o.Contender == bar.contender:
-				other = o
-			}
-		}
-		if len(ours) == 0 || other == nil {
+		outcomes := r.Answers[i].Outcomes
+		other := slices.IndexFunc(outcomes, func(o Outcome) bool { return o.Missing == "" && o.Contender == bar.contender })
+		if other < 0 {
 			continue
 		}
-		value, bound, verdict := bar.of(ours, other), "at least ", "missed"
-		if bar.most {
-			bound = "at most "
+		var values []float64
+		for j := range outcomes {
+			if o := &outcomes[j]; o.Missing == "" && o.Preset != "" && o.Right() {
+				values = append(values, bar.of(o, &outcomes[other]))
+			}
 		}
-		if bar.most && value <= bar.bound || !bar.most && value >= bar.bound {
+		if len(values) == 0 {
+			continue
+		}
+		value, bound, verdict := slices.Max(values), "at least ", "missed"
+		met := value >= bar.bound
+		if bar.most {
+			value, bound = slices.Min(values), "at most "
+			met = value <= bar.bound
+		}
+		if met {
 			verdict = "met"
 		}
 		fmt.Fprintf(b, "%s| %s | %s %s | %s | %s | %s |\n", heading, bar.problem, bar.what, bar.contender, bound+quantity(bar.bound), quantity(value), verdict)
