@@ -462,16 +462,19 @@ func (r draws) proportions() *Known {
 	d, logZ := 1+r.IntN(8), 0.0
 	a, b := vector(d, func() float64 { return r.ratio(.5, 60) }), vector(d, func() float64 { return r.ratio(.5, 60) })
 	var figures []Known1
+	var square, noise float64 // of Σ x², and its variance
 	for i := range a {
 		logZ += logGamma(a[i]) + logGamma(b[i]) - logGamma(a[i]+b[i])
-		if i < 4 {
-			p := a[i] / (a[i] + b[i])
-			mean, variance := mathext.Digamma(a[i])-mathext.Digamma(b[i]), trigamma(a[i])+trigamma(b[i])
-			excess := 6 * (mathext.Zeta(4, a[i]) + mathext.Zeta(4, b[i])) // the fourth cumulant
-			figures = append(figures, coordinate(i, mean, variance), spreadOf(i, mean, variance, excess+3*variance*variance),
-				Known1{Name: fmt.Sprintf("p%d", i), Value: p, Deviation: math.Sqrt(p * (1 - p) / (a[i] + b[i] + 1)), Of: func(x []float64, _ int) float64 { return 1 / (1 + math.Exp(-x[i])) }})
-		}
+		p := a[i] / (a[i] + b[i])
+		mean, variance := mathext.Digamma(a[i])-mathext.Digamma(b[i]), trigamma(a[i])+trigamma(b[i])
+		third := 2 * (mathext.Zeta(3, b[i]) - mathext.Zeta(3, a[i]))
+		fourth := 6*(mathext.Zeta(4, a[i])+mathext.Zeta(4, b[i])) + 3*variance*variance
+		figures = append(figures, coordinate(i, mean, variance), spreadOf(i, mean, variance, fourth),
+			Known1{Name: fmt.Sprintf("p%d", i), Value: p, Deviation: math.Sqrt(p * (1 - p) / (a[i] + b[i] + 1)), Of: func(x []float64, _ int) float64 { return 1 / (1 + math.Exp(-x[i])) }})
+		square += mean*mean + variance
+		noise += fourth + 4*mean*third + 4*mean*mean*variance - variance*variance
 	}
+	figures = append(figures, Known1{Name: "|x|²", Value: square, Deviation: math.Sqrt(noise), Of: func(x []float64, _ int) float64 { return dot(x, x) }})
 	return overReals(fmt.Sprintf("posterior of %d proportions in logits, from %s successes and %s failures", d, numbers(a), numbers(b)), d, 0, logZ,
 		func(x []float64, _ int) (l float64) {
 			for i, v := range x {

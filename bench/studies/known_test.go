@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// What is said to be known holds for chains of the target: here by importance sampling of
-// small ones, from a broad law, to five standard errors.
+// Every target has a title, averages with deviations, and ln Z.
 func TestKnown(t *testing.T) {
 	for kind, name := range KnownKinds {
 		for i := range 2 {

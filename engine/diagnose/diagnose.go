@@ -61,7 +61,9 @@ func (d *diagnosis) run(ctx context.Context) (*Report, error) {
 	if err := d.walk(ctx); err != nil {
 		return nil, err
 	}
-	d.weigh()
+	if err := d.weigh(ctx); err != nil {
+		return nil, err
+	}
 	if err := d.chains(ctx); err != nil {
 		return nil, err
 	}
@@ -100,8 +102,9 @@ type diagnosis struct {
 
 	chain  *chainResult
 	found  *Prospect
-	weight *Weights
-	shift  []shift // of each column, by the weights
+	few    *Weights // of the samples that walk
+	weight *Weights // of these and more
+	shift  []shift  // of each column, by the weights
 }
 
 // A column is an observable, or its squared distance from where its mean was as drawn,
@@ -122,10 +125,7 @@ func (d *diagnosis) choose(values []float64) {
 	stride := len(d.all)
 	for j, name := range d.all {
 		if name == engine.LogWeight {
-			d.logs = make([]float64, len(values)/stride)
-			for i := range d.logs {
-				d.logs[i] = values[i*stride+j]
-			}
+			d.keepLogs(values)
 			continue
 		}
 		c := column{of: j, low: math.Inf(1), high: math.Inf(-1)}

@@ -167,7 +167,7 @@ func TestVerdicts(t *testing.T) {
 		"a density, tails":              {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, 0.02 }, Trustworthy, "weights"},
 		"a density, heavier tails":      {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails, s.shape = true, 0, 0, 0.02, 0.95 }, Unknown, "the largest weights have a tail of Pareto's k̂ = "},
 		"a density, little tails":       {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, 0.001 }, Trustworthy, "weights"},
-		"a density, off":                {func(s *normal) { s.weighted, s.cross, s.chainCross, s.plus = true, 0, 0, 0.7 }, Wrong, "importance weights say"},
+		"a density, off":                {func(s *normal) { s.weighted, s.cross, s.chainCross, s.plus = true, 0, 0, 0.7 }, Wrong, "say that plus is off by 0.4"},
 		"a density, a needle":           {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 11 }, Unknown, "2 of 256 independent Markov chains ended where the generator's density is too small for so many, and chains do not mix"},
 		"a density, on their way":       {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle, s.climb = true, 0, 0, 11, 1 }, Trustworthy, "weights"},
 		"a density, arrived":            {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle, s.climb = true, 0, 0, 11, 1e5 }, Unknown, "2 of 256"},
@@ -223,7 +223,7 @@ func TestMeasuredWeights(t *testing.T) {
 	r, err = Run(t.Context(), &s, nil, o)
 	require.NoError(t, err)
 	require.Equal(t, Unknown, r.Verdict)
-	require.Contains(t, r.Sentence, "1048576 samples that were measured have an effective size of 0.05, where 2048 have 1: a few weights, up to 1.79e+03 times the mean")
+	require.Contains(t, r.Sentence, "1048576 samples have an effective size of 0.05, where those of 2048 have 1: a few weights, up to 1.79e+03 times the mean")
 	measured.Warning = "a few weights stand out"
 	r, err = Run(t.Context(), &s, nil, o)
 	require.NoError(t, err)
@@ -461,5 +461,30 @@ func TestFigure(t *testing.T) {
 	require.Len(t, points.Y, len(points.X))
 	for i := range points.X {
 		require.Less(t, points.Low[i], points.High[i])
+	}
+}
+
+// TestWeighsAsManyAsItTakes: a bias of three sampling floors of the measured samples shows, though
+// fewer are diagnosed, and where weights vary more samples are weighed, as many as moves allow.
+func TestWeighsAsManyAsItTakes(t *testing.T) {
+	long.SkipShort(t)
+	s := normal{keep: 0.8, apart: 3, plus: 0.5, off: 0.1, weighted: true, seed: 7}
+	o := brief()
+	r, err := Run(t.Context(), &s, nil, o)
+	require.NoError(t, err)
+	require.Equal(t, Trustworthy, r.Verdict, r.Sentence)
+	require.Equal(t, o.Samples, r.Weights.Samples)
+	o.Evaluation = &measure.Evaluation{Samples: 20_000}
+	r, err = Run(t.Context(), &s, nil, o)
+	require.NoError(t, err)
+	require.Equal(t, Wrong, r.Verdict, r.Sentence)
+	require.Contains(t, r.Sentence, "say that x is off by 0.03")
+
+	s.off, s.tails, s.shape = 0, 0.1, 0.4
+	for moves, want := range map[int]int{0: 1 << 16, 1 << 21: 1 << 16, 1 << 17: 1 << 13, 1 << 15: 1 << 11} {
+		o.Moves = moves
+		r, err = Run(t.Context(), &s, nil, o)
+		require.NoError(t, err)
+		require.Equal(t, want, r.Weights.Samples, "%d moves: %s", moves, r.Sentence)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,17 +146,22 @@ func TestFiguresOfReports(t *testing.T) {
 				}
 			}
 			rHat, size, reach, visible, effective, k := 0.0, math.Inf(1), 0.0, 0.0, 0.0, 0.0
-			shifted, off, z := "", 0.0, 0.0
+			shifted, off, floors := "", 0.0, 0.0
 			apart, gapZ := "", 0.0
 			var weights []float64
+			// Samples that are weighed beside the first; the last look is at those that walked.
+			more := s.walked[len(stages):]
+			weighed := slices.Concat(append([][]float64{stages[0]}, more[:max(0, len(more)-1)]...)...)
+			number := float64(len(weighed) / len(s.Observables()))
 			if s.weighted {
+				require.EqualValues(t, number, r.Weights.Samples)
 				var sum, squares float64
-				for _, l := range s.column(engine.LogWeight, stages[0]) {
+				for _, l := range s.column(engine.LogWeight, weighed) {
 					w := math.Exp(l)
 					weights = append(weights, w)
 					sum, squares = sum+w, squares+w*w
 				}
-				effective, k = sum*sum/squares/n, r.Weights.ParetoK
+				effective, k = sum*sum/squares/number, r.Weights.ParetoK
 			}
 			require.Len(t, r.Observables, len(names))
 			for j, name := range names {
@@ -215,12 +221,13 @@ func TestFiguresOfReports(t *testing.T) {
 				if seen.Weighted == nil {
 					continue
 				}
-				mean = gonum.Mean(first, weights)
+				all := s.column(name, weighed)
+				mean = gonum.Mean(all, weights)
 				var squares, sum, largest float64
 				var influence, terms []float64
 				for i, w := range weights {
 					sum += w
-					term := w * math.Abs(first[i]-mean)
+					term := w * math.Abs(all[i]-mean)
 					largest, terms = max(largest, term), append(terms, math.Log(term))
 					squares += term * term
 				}
@@ -228,16 +235,22 @@ func TestFiguresOfReports(t *testing.T) {
 					squares += math.Pow(largest/(1-min(k, 0.7)), 2)
 				}
 				for i, w := range weights {
-					influence = append(influence, (w*n/sum-1)*(first[i]-mean))
+					influence = append(influence, (w*number/sum-1)*(all[i]-mean))
 				}
-				noise := math.Sqrt(gonum.Variance(influence, nil)/n + seen.Deviation*seen.Deviation/n)
-				visible = max(visible, chance*noise/seen.Deviation)
-				if by := math.Abs(mean-seen.Mean) / noise; by > z {
-					shifted, off, z = name, math.Abs(mean-seen.Mean)/seen.Deviation, by
+				by, drawn := gonum.StdDev(influence, nil)/math.Sqrt(number), gonum.StdDev(all, nil)
+				floor := math.Sqrt(2/math.Pi) * drawn / math.Sqrt(n)
+				counts := 3 * floor
+				if strings.HasSuffix(name, "_spread") {
+					counts = 8 * floor
+				}
+				visible = max(visible, max(counts, 4*by)/drawn)
+				shift := mean - gonum.Mean(all, nil)
+				if m := math.Abs(shift) / floor; m > max(floors, counts/floor) && math.Abs(shift) > 4*by {
+					shifted, off, floors = name, math.Abs(shift)/drawn, m
 				}
 				require.InDelta(t, mean, *seen.Weighted, 1e-10, name)
 				require.InEpsilon(t, math.Sqrt(squares)/sum, seen.WeightedError, 1e-9, name)
-				require.InDelta(t, (mean-seen.Mean)/noise, seen.WeightedZ, 1e-8, name)
+				require.InDelta(t, shift/math.Hypot(by, drawn/math.Sqrt(number)), seen.WeightedZ, 1e-8, name)
 			}
 			settledAll := append([]int{0}, steps...)[stage]
 			require.Equal(t, rHat, r.Chains.RHat)
@@ -260,8 +273,8 @@ func TestFiguresOfReports(t *testing.T) {
 				"refine": fmt.Sprintf("usable after --refine %d: as drawn, %s; after %s averages stay put, and 128 independent Markov chains find the same (a difference of more than %.2g standard deviations would show)", r.Refine, drifts, count(r.Refine, "step"), reach),
 				"weights": fmt.Sprintf("trustworthy: averages stay put over %d Metropolis steps, and importance weights give the same (effective size %.4g, k̂ %.2f; a difference of more than %.2g standard deviations would show); independent Markov chains end where samples are, but do not mix within %d steps (R̂ = %.3g)",
 					r.Steps, effective, k, visible, total, rHat),
-				"weights off": fmt.Sprintf("wrong, do not use: importance weights say that %s is off by %.2g standard deviations, which Metropolis steps do not mend; independent Markov chains do not mix within %d steps (R̂ = %.3g)",
-					shifted, off, total, rHat),
+				"weights off": fmt.Sprintf("wrong, do not use: importance weights of %d samples say that %s is off by %.2g standard deviations, %.1f sampling floors, which Metropolis steps do not mend; independent Markov chains do not mix within %d steps (R̂ = %.3g)",
+					int(number), shifted, off, floors, total, rHat),
 				"lost":      fmt.Sprintf("wrong, do not use: 128 independent Markov chains, which mix, have %s: modes are missing, or their weights are wrong", apart),
 				"slow":      fmt.Sprintf("wrong, do not use: %s, and has not come to rest, or not for long, within %d", drifts, r.Steps),
 				"far":       fmt.Sprintf("cannot tell: %d of 128 independent Markov chains ended where no sample is near, and chains do not mix (R̂ = %.3g): a mode may be missing", r.Chains.Far, rHat),
@@ -308,7 +321,7 @@ func TestTails(t *testing.T) {
 		{0.69, nil, ""},
 		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.31, Warning: "k̂"}, "of 5000 samples that were measured k̂"},
 		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.31}, ""},
-		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.29, Largest: 123.4}, "the weights of the 5000 samples that were measured have an effective size of 0.29, where 1000 have 0.6: a few weights, up to 123 times the mean, make the difference"},
+		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.29, Largest: 123.4}, "the weights of 5000 samples have an effective size of 0.29, where those of 1000 have 0.6: a few weights, up to 123 times the mean, make the difference"},
 		{0.51, &Weights{Samples: 5000, EffectiveSize: 1, Warning: "a few stand out"}, "of 5000 samples that were measured a few stand out"},
 	} {
 		d := &diagnosis{options: Options{Evaluation: &measure.Evaluation{Weights: c.measured}}, weight: &Weights{Samples: 1000, EffectiveSize: 0.6, ParetoK: c.k, Tail: 0.5}}

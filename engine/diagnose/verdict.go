@@ -23,6 +23,9 @@ func (d *diagnosis) report() *Report {
 	f := d.findings()
 	stage := d.judge(r, f)
 	d.refute(r)
+	if why := d.collapsed(); why != "" && d.weightsTrusted() {
+		r.lacks(why)
+	}
 	if r.Verdict == Trustworthy {
 		r.Sentence += d.looked()
 	}
@@ -140,11 +143,7 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 		unmixed = fmt.Sprintf("independent Markov chains do not mix within %d steps (R̂ = %.3g)", d.chain.Steps, d.chain.RHat)
 	}
 	if !f.moved && d.weightsTrusted() {
-		if worst, beyond := d.shifted(); beyond {
-			_, deviation := d.moments(worst, 0)
-			mean, _ := d.moments(worst, 0)
-			say(Wrong, "importance weights say that %s is off by %.2g standard deviations, which Metropolis steps do not mend; %s",
-				d.names[worst], math.Abs(d.shift[worst].mean-mean)/deviation, unmixed)
+		if d.biased("which Metropolis steps do not mend; "+unmixed, say) {
 			return 0
 		}
 		if d.chain == nil {
@@ -225,6 +224,10 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 	if stage == 0 && d.chain.Beyond > 0 {
 		return d.beyond(r, "though all of them find the same averages as the samples: a small mode or a tail is missing", say)
 	}
+	if stage == 0 && d.weight != nil && d.tail() == "" && d.biased("which is too little for chains to see", say) {
+		r.Refine = -1
+		return stage
+	}
 	if stage == 0 {
 		say(Trustworthy, "%s, and %d independent Markov chains find the same (a difference of more than %.2g standard deviations would show)", atRest(r.Steps), number, f.reach)
 		return stage
@@ -236,6 +239,16 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 	say(Refine, "--refine %d: as drawn, %s; after %s averages stay put, and %d independent Markov chains find the same (a difference of more than %.2g standard deviations would show)",
 		r.Refine, drifts, count(r.Refine, "step"), number, f.reach)
 	return stage
+}
+
+// biased is judge where weights contradict averages as drawn, and reports whether they do.
+func (d *diagnosis) biased(why string, say func(Verdict, string, ...any)) bool {
+	worst, beyond := d.shifted()
+	if by := d.shift[worst]; beyond {
+		say(Wrong, "importance weights of %d samples say that %s is off by %.2g standard deviations, %.1f sampling floors, %s",
+			d.weight.Samples, d.names[worst], math.Abs(by.off)/by.deviation, math.Abs(by.off)/by.floor, why)
+	}
+	return beyond
 }
 
 // beyond is judge where chains ended in states that the generator hardly draws.

@@ -1,24 +1,81 @@
 package diagnose
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/stat"
 )
 
-// A shift is what weights say that an observable's mean is off by. noise is what z is in
-// units of, in standard deviations of the samples.
-type shift struct{ mean, standardError, z, noise float64 }
+// A shift is what weights say that an observable's mean is off by, in units of the observable.
+// apart is the standard error of off, floor the expected error of as many exact samples as were
+// measured, and counts what off is to exceed. z is in units of the noise of the samples' mean, too.
+type shift struct{ mean, standardError, off, apart, floor, counts, deviation, z float64 }
 
-// weigh takes what importance weights tell, where the density is known.
-func (d *diagnosis) weigh() {
+// Errors that count, as in a table that was measured. A spread may be that of a square or of
+// ln π, which are off by more than any average that is asked for; squares are observables.
+const (
+	tolerated = 3 // sampling floors of an average
+	spreading = 8 // of a spread
+	plain     = 4 // standard errors
+)
+
+const (
+	drawing   = 16      // moves that the drawing of a sample and its density count as
+	mostDrawn = 1 << 18 // samples that are weighed
+)
+
+// weigh takes what importance weights tell, where the density is known: of the samples as
+// drawn, and of more as long as an average may be off by what counts and not show it.
+func (d *diagnosis) weigh(ctx context.Context) error {
 	if d.logs == nil {
-		return
+		return nil
 	}
-	n, logs := len(d.logs), d.logs
+	within, cancel := d.deadline(ctx, 0.7)
+	defer cancel()
+	most := min(mostDrawn, stateBytes/(8*d.width))
+	if d.options.Moves > 0 {
+		most = min(most, d.options.Moves/drawing)
+	}
+	n := d.options.Samples
+	values := slices.Clone(d.stages[0])
+	d.shifts(values)
+	d.few = d.weight
+	for d.weightsTrusted() && !d.sharp() && len(d.logs)+n <= most && within.Err() == nil {
+		for more := min(len(d.logs), most-len(d.logs)) / n; more > 0 && within.Err() == nil; more-- {
+			w, err := d.observer.Walk(d.params, d.options.First+uint64(len(d.logs)), n)
+			if err != nil {
+				return err
+			}
+			drawn := make([]float64, n*len(d.all))
+			w.Observe(drawn)
+			d.keepLogs(drawn)
+			values = append(values, d.take(drawn)...)
+		}
+		d.shifts(values)
+	}
+	return ctx.Err()
+}
+
+// keepLogs appends the ln w of values of all observables.
+func (d *diagnosis) keepLogs(values []float64) {
+	for i := slices.Index(d.all, engine.LogWeight); i < len(values); i += len(d.all) {
+		d.logs = append(d.logs, values[i])
+	}
+}
+
+// shifts computes what the weights say of the columns of as many samples as there are logs.
+func (d *diagnosis) shifts(columns []float64) {
+	n, measured := len(d.logs), d.options.Samples
+	if e := d.options.Evaluation; e != nil && e.Samples > 0 {
+		measured = e.Samples
+	}
 	r := make([]float64, n)
-	for i, l := range logs {
+	for i, l := range d.logs {
 		r[i] = -l
 	}
 	estimate := measure.NewReweighing(r)
@@ -26,20 +83,34 @@ func (d *diagnosis) weigh() {
 	d.shift = make([]shift, d.width)
 	values := make([]float64, n)
 	for j := range d.width {
-		var sum float64
+		var samples stat.Mean
 		for i := range values {
-			values[i] = d.stages[0][i*d.width+j]
-			sum += values[i] / float64(n)
+			values[i] = columns[i*d.width+j]
+			samples.Add(values[i])
 		}
-		weighted, standardError, apart := estimate.Mean(values)
-		d.shift[j].mean, d.shift[j].standardError = weighted, standardError
-		// Weights that hardly vary tell of errors that so many samples do not show.
-		_, deviation := d.moments(j, 0)
-		if se := math.Hypot(apart, deviation/math.Sqrt(float64(n))); se > 1e-12*(math.Abs(weighted)+math.Abs(sum)) {
-			d.shift[j].z = (weighted - sum) / se
-			d.shift[j].noise = se / deviation
+		s := &d.shift[j]
+		s.mean, s.standardError, s.apart = estimate.Mean(values)
+		s.deviation = samples.Deviation()
+		s.floor = stat.MeanAbsolute(s.deviation / math.Sqrt(float64(measured)))
+		s.counts = tolerated * s.floor
+		if d.columns[j].squared {
+			s.counts = spreading * s.floor
+		}
+		if se := math.Hypot(s.apart, samples.StandardError()); se > 1e-12*(math.Abs(s.mean)+math.Abs(samples.Value())) {
+			s.off = s.mean - samples.Value()
+			s.z = s.off / se
 		}
 	}
+}
+
+// sharp reports whether an error that counts would show by far, or shows.
+func (d *diagnosis) sharp() bool {
+	for _, s := range d.shift {
+		if 2*plain*s.apart > max(s.counts, math.Abs(s.off)) {
+			return false
+		}
+	}
+	return true
 }
 
 // weightsTrusted reports whether the weights can be used at all.
@@ -47,16 +118,16 @@ func (d *diagnosis) weightsTrusted() bool {
 	return d.weight != nil && d.weight.Trusted()
 }
 
-// shifted returns the observable whose mean the weights move most, and whether by
-// more than chance.
+// shifted returns the observable whose mean the weights move most, of those that they move by
+// more than chance and by what counts.
 func (d *diagnosis) shifted() (worst int, beyond bool) {
 	var most float64
-	for j := range d.width {
-		if z := math.Abs(d.shift[j].z); z > most {
-			worst, most = j, z
+	for j, s := range d.shift {
+		if off := math.Abs(s.off) / s.counts; off > max(most, 1) && math.Abs(s.off) > plain*s.apart {
+			worst, most = j, off
 		}
 	}
-	return worst, most > d.chance()
+	return worst, most > 0
 }
 
 // grown is what is left of the effective size where more weights have more variance, so that
@@ -78,9 +149,24 @@ func (d *diagnosis) tail() string {
 		if e.Doubt != "" && m.EffectiveSize < grown*d.weight.EffectiveSize {
 			return e.Doubt
 		}
-		if m.EffectiveSize < d.weight.EffectiveSize/2 {
-			return fmt.Sprintf("the weights of the %d samples that were measured have an effective size of %.2g, where %d have %.2g: a few weights, up to %.3g times the mean, make the difference",
-				m.Samples, m.EffectiveSize, d.weight.Samples, d.weight.EffectiveSize, m.Largest)
+	}
+	return d.collapsed()
+}
+
+// collapsed says that some samples' weights are worth less than half of what others showed, ""
+// if none are: a few of them hold what the others have not seen.
+func (d *diagnosis) collapsed() string {
+	known := []*Weights{d.few, d.weight}
+	if e := d.options.Evaluation; e != nil {
+		known = append(known, e.Weights)
+	}
+	known = slices.DeleteFunc(known, func(w *Weights) bool { return w == nil })
+	for _, w := range known {
+		for _, others := range known {
+			if w.EffectiveSize < others.EffectiveSize/2 {
+				return fmt.Sprintf("the weights of %d samples have an effective size of %.2g, where those of %d have %.2g: a few weights, up to %.3g times the mean, make the difference",
+					w.Samples, w.EffectiveSize, others.Samples, others.EffectiveSize, w.Largest)
+			}
 		}
 	}
 	return ""
@@ -89,7 +175,9 @@ func (d *diagnosis) tail() string {
 // visible returns the least bias that the weights show, in standard deviations.
 func (d *diagnosis) visible() (least float64) {
 	for _, s := range d.shift {
-		least = max(least, d.chance()*s.noise)
+		if s.deviation > 0 {
+			least = max(least, max(s.counts, plain*s.apart)/s.deviation)
+		}
 	}
 	return least
 }
