@@ -48,6 +48,28 @@ func allFinite(x []float32) bool {
 	}
 }
 
+func bend(y, slope, w, e, z, epsilon, up, delta []float64) {
+	switch {
+	case useAVX512:
+		bendAVX512(y, slope, w, e, z, epsilon, up, delta)
+	case useAVX2:
+		bendAVX2(y, slope, w, e, z, epsilon, up, delta)
+	default:
+		bendGeneric(y, slope, w, e, z, epsilon, up, delta)
+	}
+}
+
+func unbend(z, slope, w, e, y, epsilon, up, delta []float64) {
+	switch {
+	case useAVX512:
+		unbendAVX512(z, slope, w, e, y, epsilon, up, delta)
+	case useAVX2:
+		unbendAVX2(z, slope, w, e, y, epsilon, up, delta)
+	default:
+		unbendGeneric(z, slope, w, e, y, epsilon, up, delta)
+	}
+}
+
 func bitIndices(dst []uint16, state []uint64, sites []int32, scale int) {
 	switch {
 	case useAVX512:

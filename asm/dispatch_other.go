@@ -12,6 +12,14 @@ func accumulate(dst, src []float32) { accumulateGeneric(dst, src) }
 
 func allFinite(x []float32) bool { return allFiniteGeneric(x) }
 
+func bend(y, slope, w, e, z, epsilon, up, delta []float64) {
+	bendGeneric(y, slope, w, e, z, epsilon, up, delta)
+}
+
+func unbend(z, slope, w, e, y, epsilon, up, delta []float64) {
+	unbendGeneric(z, slope, w, e, y, epsilon, up, delta)
+}
+
 func bitIndices(dst []uint16, state []uint64, sites []int32, scale int) {
 	bitIndicesGeneric(dst, state, sites, scale)
 }

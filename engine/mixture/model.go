@@ -140,12 +140,13 @@ func (m *Model) Place(params []float32, all [][]Component) {
 // Packed are a mixture's parameters as they are evaluated.
 type Packed struct {
 	model                 *Model
-	weight, logNorm       []float64 // w; ln w − Σ ln L_ii − (d/2) ln 2π
-	below                 []float64 // Σ of the weights before, of a product of the same label
-	mean, factor, inverse []float64 // μ, L, L⁻¹ of each component
-	triangular            []float64 // T
-	shapes                []Shape   // of each component and coordinate, nil for Gaussians
-	wide                  []float64 // the parameters, and room for Finish
+	weight, logNorm       []float64   // w; ln w − Σ ln L_ii − (d/2) ln 2π
+	below                 []float64   // Σ of the weights before, of a product of the same label
+	mean, factor, inverse []float64   // μ, L, L⁻¹ of each component
+	triangular            []float64   // T
+	shapes                []Shape     // of each component and coordinate, nil for Gaussians
+	bends, octets         []asm.Bends // of each component, of [d] and [d][octet] coordinates
+	wide                  []float64   // the parameters, and room for Finish
 }
 
 // NewPacked makes room for the parameters of a model.
@@ -159,6 +160,9 @@ func (m *Model) NewPacked() *Packed {
 	}
 	if m.bent {
 		p.shapes = make([]Shape, k*m.dim)
+		for range k {
+			p.bends, p.octets = append(p.bends, asm.NewBends(m.dim)), append(p.octets, asm.NewBends(m.dim*octet))
+		}
 	}
 	return p
 }
@@ -210,6 +214,12 @@ func (p *Packed) Set64(params []float64) {
 			epsilon, tau := shapesOf(m, params, j)
 			for i := range d {
 				p.shapes[j*d+i] = NewShape(epsilon[i], tau[i])
+				up, delta := math.Exp(epsilon[i]), math.Exp(tau[i])
+				one, all := &p.bends[j], &p.octets[j]
+				one.Epsilon[i], one.Up[i], one.Delta[i] = epsilon[i], up, delta
+				for r := i * octet; r < (i+1)*octet; r++ {
+					all.Epsilon[r], all.Up[r], all.Delta[r] = epsilon[i], up, delta
+				}
 			}
 		}
 	}
@@ -282,9 +292,16 @@ func (p *Packed) Point(x, z []float32, j int, w *Work) {
 	l := p.factor[j*m.triangle:][:m.triangle]
 	for i := range x {
 		y[i] = float64(z[i])
-		if m.bent {
+	}
+	switch {
+	case m.bent && m.dim < octet/2:
+		for i := range x {
 			y[i], _, _ = p.shapes[j*m.dim+i].Apply(y[i])
 		}
+	case m.bent:
+		p.bends[j].Apply(w.point, w.point, &w.bent)
+	}
+	for i := range x {
 		x[i] = float32(dot(p.mean[j*m.dim+i], l[row(i):][:i+1], y))
 	}
 }
@@ -301,7 +318,8 @@ type Work struct {
 	slope  []float64 // ∂ ln q/∂x of them, likewise
 
 	down, byEpsilon, byTau []float64 // derivatives of one component, [d][octet]
-	point                  []float64 // of one row, [d]
+	point                  []float64 // of one row, [d], and what it leaves
+	bent                   asm.Bent
 }
 
 // A group is up to eight rows of one label. Places that are left over repeat the last row.
@@ -309,7 +327,7 @@ type group struct {
 	label, n int
 	rows     [octet]int
 	y        []float64   // L⁻¹(x − μ), [each][d][octet]
-	bent     []Bent      // h⁻¹(y), likewise
+	bent     []asm.Bent  // of h⁻¹(y), [each]
 	share    []asm.Octet // responsibilities, [each]
 }
 
@@ -324,14 +342,16 @@ func (m *Model) NewWork(rows int) *Work {
 	size := m.dim * octet
 	w := &Work{
 		groups: make([]group, max(n, 0)), next: make([]int, m.labels),
-		x: make([]float64, size), slope: make([]float64, size), point: make([]float64, m.dim),
+		x: make([]float64, size), slope: make([]float64, size), point: make([]float64, asm.Octets(m.dim)), bent: asm.NewBent(m.dim),
 		down: make([]float64, size), byEpsilon: make([]float64, size), byTau: make([]float64, size),
 	}
 	for i := range w.groups {
 		b := &w.groups[i]
 		b.y, b.share = make([]float64, m.each*size), make([]asm.Octet, m.each)
 		if m.bent {
-			b.bent = make([]Bent, m.each*size)
+			for range m.each {
+				b.bent = append(b.bent, asm.NewBent(size))
+			}
 		}
 	}
 	w.groups = w.groups[:0]
@@ -384,7 +404,7 @@ func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 				w.x[c*octet+r] = float64(v)
 			}
 		}
-		p.logDensity(&log, b, w.x)
+		p.logDensity(&log, b, w)
 		for r, row := range b.rows[:b.n] {
 			dst[row/factors] += log[r]
 		}
@@ -392,15 +412,15 @@ func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 }
 
 // logDensity sets log to ln q(x, label) of a group's rows.
-func (p *Packed) logDensity(log *asm.Octet, b *group, x []float64) {
+func (p *Packed) logDensity(log *asm.Octet, b *group, w *Work) {
 	m, d := p.model, p.model.dim
 	highest, sum := asm.Octet{}, asm.Octet{}
 	for e := range b.share {
 		j, terms := e*m.labels+b.label, &b.share[e]
 		y := b.y[e*d*octet:][:d*octet]
-		asm.Whiten(terms, y, x, p.mean[j*d:][:d], p.inverse[j*m.triangle:][:m.triangle])
+		asm.Whiten(terms, y, w.x, p.mean[j*d:][:d], p.inverse[j*m.triangle:][:m.triangle])
 		if m.bent {
-			p.logBent(terms, y, b.bent[e*d*octet:][:d*octet], j)
+			p.logBent(terms, w.down, y, &b.bent[e], j)
 			for r, v := range terms {
 				terms[r] = p.logNorm[j] + v
 			}
@@ -513,15 +533,14 @@ func dot(start float64, a, b []float64) float64 {
 }
 
 // logBent sets log to −|z|²/2 + Σ ln ∂z/∂y of z = h⁻¹(y), y = L⁻¹(x − μ) of component j.
-func (p *Packed) logBent(log *asm.Octet, y []float64, bent []Bent, j int) {
+func (p *Packed) logBent(log *asm.Octet, z, y []float64, bent *asm.Bent, j int) {
+	p.octets[j].Invert(z, y, bent)
 	d := p.model.dim
 	for r := range log {
 		square, volume := 0.0, NewVolume()
 		for i := range d {
-			z, slope, at := p.shapes[j*d+i].Invert(y[i*octet+r])
-			bent[i*octet+r] = at
-			square += z * z
-			volume.Times(slope)
+			square += z[i*octet+r] * z[i*octet+r]
+			volume.Times(bent.Slope[i*octet+r])
 		}
 		log[r] = volume.Log() - square/2
 	}
@@ -601,7 +620,8 @@ func (p *Packed) descend(w *Work, b *group, e int) []float64 {
 	for i, v := range y {
 		var byY float64
 		w.byEpsilon[i], w.byTau[i] = 0, 0
-		if bent := b.bent[e*len(y)+i]; !(b.share[e][i%octet] < negligible) {
+		if !(b.share[e][i%octet] < negligible) {
+			bent := Bent{b.bent[e].W[i], b.bent[e].E[i]}
 			byY, w.byEpsilon[i], w.byTau[i] = p.shapes[j*m.dim+i/octet].Differentiate(v, bent, -bent.Z(), 1)
 		}
 		w.down[i] = -byY

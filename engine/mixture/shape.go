@@ -40,10 +40,10 @@ func asinh(x float64) (at Bent, root float64) {
 	root = math.Sqrt(1 + x*x)
 	if x < 0 {
 		e := root - x
-		return Bent{-math.Log(e), 1 / e}, root
+		return Bent{W: -math.Log(e), E: 1 / e}, root
 	}
 	e := root + x
-	return Bent{math.Log(e), e}, root
+	return Bent{W: math.Log(e), E: e}, root
 }
 
 // sinh returns sinh w and cosh w, and e^w.
@@ -61,36 +61,36 @@ func sinh(w float64) (sinh, cosh, e float64) {
 // Apply returns h(z) and its slope, and what Differentiate takes.
 func (s *Shape) Apply(z float64) (y, slope float64, at Bent) {
 	at, root := asinh(z)
-	up, cosh, _ := sinh(s.delta*at.w + s.epsilon)
+	up, cosh, _ := sinh(s.delta*at.W + s.epsilon)
 	return (up - s.sinh) / s.steep, cosh / (root * s.cosh), at
 }
 
-// Bent is a coordinate that has been inverted: w, of which z = sinh w, and e^w.
-type Bent struct{ w, e float64 }
+// Bent is a coordinate that has been inverted: W, of which z = sinh W, and E = e^W.
+type Bent struct{ W, E float64 }
 
 // Invert returns z = h⁻¹(y) and its slope, and what Differentiate takes.
 func (s *Shape) Invert(y float64) (z, slope float64, at Bent) {
 	a, root := asinh(s.steep*y + s.sinh)
-	at.w = (a.w - s.epsilon) * s.flat
-	z, slope, at.e = sinh(at.w)
+	at.W = (a.W - s.epsilon) * s.flat
+	z, slope, at.E = sinh(at.W)
 	return z, slope * s.cosh / root, at
 }
 
 // Z returns z.
-func (b Bent) Z() float64 { return (b.e - 1/b.e) / 2 }
+func (b Bent) Z() float64 { return (b.E - 1/b.E) / 2 }
 
 // Differentiate returns the derivatives with respect to y, ε and τ of
 // f(z) + c ln ∂z/∂y at z = h⁻¹(y), given f′(z) there.
 func (s *Shape) Differentiate(y float64, at Bent, slope, c float64) (byY, byEpsilon, byTau float64) {
 	x := s.steep*y + s.sinh
-	inverse, e := 1/math.Sqrt(1+x*x), 1/at.e
-	cosh := (at.e + e) / 2
-	byW := slope*cosh + c*(at.e-e)/(2*cosh)
+	inverse, e := 1/math.Sqrt(1+x*x), 1/at.E
+	cosh := (at.E + e) / 2
+	byW := slope*cosh + c*(at.E-e)/(2*cosh)
 	byA := byW * s.flat
 	byX := (byA - c*x*inverse) * inverse
 	return byX * s.steep,
 		byX*(y*s.delta*s.sinh+s.cosh) - byA + c*s.sinh/s.cosh,
-		byX*s.steep*y - byW*at.w
+		byX*s.steep*y - byW*at.W
 }
 
 // A Volume is ln of a product of slopes, of which few logarithms are taken.

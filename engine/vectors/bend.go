@@ -21,61 +21,55 @@ func (g *GeneratorConfig) bounds() (lean, tail float32) {
 	return float32(g.Bend), float32(g.Bend)
 }
 
-// measure makes e^ε and δ of what the perceptrons of coupling l have left.
+// measure makes the maps of what the perceptrons of coupling l have left.
 func (p *flowPass) measure(l int) {
 	n := p.rows * p.flow.width(l)
-	lean, tail := p.lean[l][:n], p.tail[l][:n]
+	lean, tail, of := p.lean[l][:n], p.tail[l][:n], p.raised[:n]
 	for i := range lean {
 		lean[i] /= p.flow.lean
 		tail[i] /= p.flow.tail
 	}
 	asm.Tanh(lean, lean)
 	asm.Tanh(tail, tail)
-	p.expand(lean, tail)
-}
-
-// expand sets bends to e^ε and δ.
-func (p *flowPass) expand(lean, tail []float32) {
-	n := len(lean)
-	for i := range lean {
-		p.bends[0][i], p.bends[1][i] = p.flow.lean*lean[i], p.flow.tail*tail[i]
+	b := &p.bends[l]
+	for i, t := range lean {
+		of[i] = p.flow.lean * t
+		b.Epsilon[i] = float64(of[i])
 	}
-	asm.Exp(p.bends[0][:n], p.bends[0][:n])
-	asm.Exp(p.bends[1][:n], p.bends[1][:n])
-}
-
-// shape returns the map of number i of coupling l, of those that measure has made.
-func (p *flowPass) shape(l, i int) mixture.Shape {
-	return mixture.MakeShape(float64(p.flow.lean*p.lean[l][i]), float64(p.bends[0][i]), float64(p.bends[1][i]))
+	asm.Exp(of, of)
+	for i, t := range tail {
+		b.Up[i], of[i] = float64(of[i]), p.flow.tail*t
+	}
+	asm.Exp(of, of)
+	for i, delta := range of {
+		b.Delta[i] = float64(delta)
+	}
 }
 
 // bend sets u_l to h(v_l).
-func (p *flowPass) bend(l int) {
-	width, v, u, bent := p.flow.width(l), p.versions[l], p.bowed[l], p.bent[l]
-	for r := range p.rows {
-		volume := mixture.NewVolume()
-		for i := r * width; i < (r+1)*width; i++ {
-			h := p.shape(l, i)
-			y, slope, at := h.Apply(float64(v[i]))
-			u[i], bent[i] = float32(y), at
-			volume.Times(slope)
-		}
-		p.bowing[r] += volume.Log()
-	}
-}
+func (p *flowPass) bend(l int) { p.map64(p.bowed[l], p.versions[l], l, (*asm.Bends).Apply, 1) }
 
 // unbend sets v_l to h⁻¹(u_l).
-func (p *flowPass) unbend(l int) {
-	width, v, u, bent := p.flow.width(l), p.versions[l], p.bowed[l], p.bent[l]
+func (p *flowPass) unbend(l int) { p.map64(p.versions[l], p.bowed[l], l, (*asm.Bends).Invert, -1) }
+
+// map64 sets to to a map of from, and adds sign times the logarithms of its slopes.
+func (p *flowPass) map64(to, from []float32, l int, apply func(b *asm.Bends, to, from []float64, left *asm.Bent), sign float64) {
+	width := p.flow.width(l)
+	n := p.rows * width
+	left, x := &p.bent[l], p.wide[:asm.Octets(n)]
+	for i, v := range from[:n] {
+		x[i] = float64(v)
+	}
+	apply(&p.bends[l], x, x, left)
+	for i := range to[:n] {
+		to[i] = float32(x[i])
+	}
 	for r := range p.rows {
 		volume := mixture.NewVolume()
-		for i := r * width; i < (r+1)*width; i++ {
-			h := p.shape(l, i)
-			z, slope, at := h.Invert(float64(u[i]))
-			v[i], bent[i] = float32(z), at
+		for _, slope := range left.Slope[r*width : (r+1)*width] {
 			volume.Times(slope)
 		}
-		p.bowing[r] -= volume.Log()
+		p.bowing[r] += sign * volume.Log()
 	}
 }
 
@@ -85,10 +79,10 @@ func (p *flowPass) straighten(l int, g []float32, c []float64, s *scratch) {
 	width := p.flow.width(l)
 	n := len(g)
 	lean, tail := p.lean[l][:n], p.tail[l][:n]
-	p.expand(lean, tail)
+	b, left := &p.bends[l], &p.bent[l]
 	for i := range g {
-		h := p.shape(l, i)
-		byU, byEpsilon, byTau := h.Differentiate(float64(p.bowed[l][i]), p.bent[l][i], float64(g[i]), c[i/width])
+		h := mixture.MakeShape(b.Epsilon[i], b.Up[i], b.Delta[i])
+		byU, byEpsilon, byTau := h.Differentiate(float64(p.bowed[l][i]), mixture.Bent{W: left.W[i], E: left.E[i]}, float64(g[i]), c[i/width])
 		g[i] = float32(byU)
 		s.lean[i] = float32(byEpsilon) * (1 - lean[i]*lean[i])
 		s.tail[i] = float32(byTau) * (1 - tail[i]*tail[i])

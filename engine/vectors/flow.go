@@ -80,11 +80,13 @@ type flowPass struct {
 	recorder recorder
 
 	// For couplings that bend:
-	lean, tail [][]float32  // tanh(s_ε/a) and tanh(s_δ/b)
-	bends      [2][]float32 // e^ε and δ of the present coupling
-	bowed      [][]float32  // u_l = h(v_l)
-	bent       [][]mixture.Bent
-	bowing     []float64 // Σ ln h′ of each row
+	lean, tail [][]float32 // tanh(s_ε/a) and tanh(s_δ/b)
+	raised     []float32   // their exponentials, of the present coupling
+	bends      []asm.Bends // h
+	bent       []asm.Bent
+	bowed      [][]float32 // u_l = h(v_l)
+	wide       []float64   // what is bent
+	bowing     []float64   // Σ ln h′ of each row
 	layers     []nn.Activations
 }
 
@@ -101,7 +103,7 @@ func (f *flow) newPass(rows int, backward bool) pass {
 		if f.bent {
 			n := rows * f.width(l)
 			p.lean, p.tail = append(p.lean, make([]float32, n)), append(p.tail, make([]float32, n))
-			p.bowed, p.bent = append(p.bowed, make([]float32, n)), append(p.bent, make([]mixture.Bent, n))
+			p.bowed, p.bends, p.bent = append(p.bowed, make([]float32, n)), append(p.bends, asm.NewBends(n)), append(p.bent, asm.NewBent(n))
 			outs = append(outs, p.lean[l], p.tail[l])
 		}
 		for i, out := range outs {
@@ -109,7 +111,7 @@ func (f *flow) newPass(rows int, backward bool) pass {
 		}
 	}
 	if f.bent {
-		p.bends = [2][]float32{make([]float32, rows*widest), make([]float32, rows*widest)}
+		p.raised, p.wide = make([]float32, rows*widest), make([]float64, asm.Octets(rows*widest))
 		p.bowing = make([]float64, rows)
 	}
 	return p

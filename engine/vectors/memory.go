@@ -41,7 +41,7 @@ func (c *Config) demands(dim, modes int, target []engine.Demand) []engine.Demand
 		blocked := rows * (1 + 7*min(1, max(1, m)/float64(min(n, nn.BlockRows()))))
 		batch += blocked*8*(k*(d+float64(nets.base.Factors()))+d) + 8*24*k*max(1, m)*triangle
 		if c.Generator.Bent {
-			batch += blocked*16*k*d + rows*d*float64(16*c.Generator.Depth+16) + 8*48*k*max(1, m)*d // bent coordinates; couplings'
+			batch += blocked*24*k*d + rows*d*float64(32*c.Generator.Depth+16) + 8*272*k*max(1, m)*d // bent coordinates; couplings'
 		}
 		all = append(all, engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*k + 12*d + 128)})
 	}

@@ -1,0 +1,201 @@
+// Command bend generates the kernels of sinh-arcsinh maps. All arithmetic is the generic
+// kernels', operation by operation and without fused multiply-adds, so that all paths give the
+// same bits.
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
+)
+
+func main() {
+	ConstraintExpr("amd64,!purego")
+	var pool Pool
+	pool.Open("bendConstants")
+	for _, w := range []*ISA{AVX512, AVX2} {
+		k := kernel{w, &pool}
+		k.bend()
+		k.unbend()
+	}
+	Generate()
+}
+
+type kernel struct {
+	*ISA
+	constants *Pool
+}
+
+type vec = VecVirtual
+
+// bits returns a vector of copies of a constant.
+func (w kernel) bits(b uint64) vec {
+	v := w.Vector()
+	VBROADCASTSD(w.constants.Vector64(b), v)
+	return v
+}
+
+func (w kernel) number(x float64) vec { return w.bits(math.Float64bits(x)) }
+
+// do returns what an operation of numbers makes of a and b; a − b and a/b in that order.
+func (w kernel) do(op func(...Op), a, b vec) vec {
+	v := w.Vector()
+	op(b, a, v)
+	return v
+}
+
+func (w kernel) add(a, b vec) vec { return w.do(VADDPD, a, b) }
+func (w kernel) sub(a, b vec) vec { return w.do(VSUBPD, a, b) }
+func (w kernel) mul(a, b vec) vec { return w.do(VMULPD, a, b) }
+func (w kernel) div(a, b vec) vec { return w.do(VDIVPD, a, b) }
+
+// within returns x, no farther from 0 than bendArgument, and NaN as it is.
+func (w kernel) within(x vec) vec {
+	const most = 300
+	v := w.Vector()
+	VMINPD(x, w.number(most), v)
+	VMAXPD(v, w.number(-most), v)
+	return v
+}
+
+// horner returns c[0] + x (c[1] + x (c[2] + …)).
+func (w kernel) horner(x vec, c ...float64) vec {
+	p := w.number(c[len(c)-1])
+	for i := len(c) - 2; i >= 0; i-- {
+		p = w.add(w.mul(p, x), w.number(c[i]))
+	}
+	return p
+}
+
+// Those of bend_generic.go.
+const (
+	log2e    = 1.44269504088896338700
+	ln2High  = 6.93147180369123816490e-01
+	ln2Low   = 1.90821492927058770002e-10
+	shifter  = 3 << 51
+	sqrtHalf = 0x3fe6a09e667f3bcd
+)
+
+// exp is expGeneric64.
+func (w kernel) exp(x vec) vec {
+	shifted := w.add(w.mul(x, w.number(log2e)), w.number(shifter))
+	k := w.sub(shifted, w.number(shifter))
+	high, low := w.sub(x, w.mul(k, w.number(ln2High))), w.mul(k, w.number(ln2Low))
+	r := w.sub(high, low)
+	t := w.mul(r, r)
+	p := w.horner(t, 1.66666666666666657415e-01, -2.77777777770155933842e-03, 6.61375632143793436117e-05, -1.65339022054652515390e-06, 4.13813679705723846039e-08)
+	c := w.sub(r, w.mul(p, t))
+	y := w.sub(w.number(1), w.sub(w.sub(low, w.div(w.mul(r, c), w.sub(w.number(2), c))), high))
+	VPSLLQ(Imm(52), shifted, shifted)
+	VPADDQ(shifted, y, y)
+	return w.add(y, w.sub(x, x))
+}
+
+// log is logGeneric64.
+func (w kernel) log(x vec) vec {
+	bits, k := w.Vector(), w.Vector()
+	VPADDQ(w.bits(0x3ff0000000000000-sqrtHalf), x, bits)
+	VPSRLQ(Imm(52), bits, k)
+	w.Or(w.number(1<<52), k, k)
+	k = w.sub(k, w.number(1<<52+1023))
+	f := w.Vector()
+	w.And(w.bits(1<<52-1), bits, f)
+	VPADDQ(w.bits(sqrtHalf), f, f)
+	f = w.sub(f, w.number(1))
+	s := w.div(f, w.add(w.number(2), f))
+	z := w.mul(s, s)
+	r := w.mul(w.horner(z, 6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
+		1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01), z)
+	half := w.mul(w.mul(f, f), w.number(0.5))
+	correction := w.add(w.mul(s, w.add(half, r)), w.mul(k, w.number(ln2Low)))
+	return w.sub(w.mul(k, w.number(ln2High)), w.sub(w.sub(half, correction), f))
+}
+
+// asinh is asinhGeneric.
+func (w kernel) asinh(x vec) (at, e, root vec) {
+	finite := w.within(x)
+	nan := w.sub(finite, finite)
+	root = w.Vector()
+	VSQRTPD(w.add(w.number(1), w.mul(x, x)), root)
+	sign, size := w.Vector(), w.Vector()
+	w.And(w.bits(1<<63), x, sign)
+	w.Xor(sign, x, size)
+	up := w.add(root, size)
+	at = w.log(up)
+	w.Xor(sign, at, at)
+	down := w.div(w.number(1), up)
+	e = w.Vector()
+	if w.Wide() {
+		negative := K()
+		VPMOVQ2M(sign, negative)
+		VBLENDMPD(down, up, negative, e)
+	} else {
+		VBLENDVPD(sign, down, up, e)
+	}
+	return w.add(at, nan), w.add(e, nan), w.add(root, nan)
+}
+
+// sinh is sinhGeneric.
+func (w kernel) sinh(x vec) (sinh, cosh, e vec) {
+	e = w.exp(w.within(x))
+	return w.half(e)
+}
+
+// half returns sinh and cosh of the logarithm of e, and e.
+func (w kernel) half(e vec) (sinh, cosh, same vec) {
+	down := w.div(w.number(1), e)
+	return w.mul(w.sub(e, down), w.number(0.5)), w.mul(w.add(e, down), w.number(0.5)), e
+}
+
+// each begins a kernel of numbers from from to to, and emits its loop.
+func (w kernel) each(name, to, from string, body func(value, epsilon, up, delta vec) (result, slope, at, e vec)) {
+	w.Kernel(name, "func("+to+", slope, w, e, "+from+", epsilon, up, delta []float64)", "is "+name+"Generic.")
+	pointer := map[string]Register{}
+	for _, s := range []string{to, "slope", "w", "e", from, "epsilon", "up", "delta"} {
+		pointer[s] = Address(s)
+	}
+	n, i := Length(to), GP64()
+	XORQ(i, i)
+	JMP(LabelRef("next"))
+	Label("loop")
+	load := func(s string) vec {
+		v := w.Vector()
+		VMOVUPD(Mem{Base: pointer[s], Index: i, Scale: 8}, v)
+		return v
+	}
+	result, slope, at, e := body(load(from), load("epsilon"), load("up"), load("delta"))
+	store := func(v vec, s string) { VMOVUPD(v, Mem{Base: pointer[s], Index: i, Scale: 8}) }
+	store(result, to)
+	store(slope, "slope")
+	store(at, "w")
+	store(e, "e")
+	ADDQ(Imm(uint64(w.Bytes/8)), i)
+	Label("next")
+	CMPQ(i, n)
+	JB(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+func (w kernel) bend() {
+	w.each("bend", "y", "z", func(z, epsilon, up, delta vec) (y, slope, at, e vec) {
+		sinhE, coshE, _ := w.half(up)
+		at, e, root := w.asinh(z)
+		sinh, cosh, _ := w.sinh(w.add(w.mul(delta, at), epsilon))
+		return w.div(w.sub(sinh, sinhE), w.mul(delta, coshE)), w.div(cosh, w.mul(root, coshE)), at, e
+	})
+}
+
+func (w kernel) unbend() {
+	w.each("unbend", "z", "y", func(y, epsilon, up, delta vec) (z, slope, at, e vec) {
+		sinhE, coshE, _ := w.half(up)
+		a, _, root := w.asinh(w.add(w.mul(w.mul(delta, coshE), y), sinhE))
+		at = w.div(w.sub(a, epsilon), delta)
+		z, cosh, e := w.sinh(at)
+		return z, w.div(w.mul(cosh, coshE), root), at, e
+	})
+}

@@ -1,0 +1,48 @@
+package asm
+
+// Bends are monotone maps of numbers, those of Jones and Pewsey's sinh-arcsinh laws, in units
+// in which they leave the origin and the slope there as they are:
+//
+//	y = (sinh(δ asinh z + ε) − sinh ε) / (δ cosh ε).
+//
+// The slices, of ε, e^ε and δ, have one length, a multiple of GaussianRows.
+type Bends struct{ Epsilon, Up, Delta []float64 }
+
+// Bent is what numbers leave that have been mapped: slopes, W = asinh z, and E = e^W, of as many.
+type Bent struct{ Slope, W, E []float64 }
+
+// NewBends returns the identity of so many numbers, and of more up to a multiple of GaussianRows.
+func NewBends(n int) Bends {
+	n = Octets(n)
+	b := Bends{make([]float64, n), make([]float64, n), make([]float64, n)}
+	for i := range n {
+		b.Up[i], b.Delta[i] = 1, 1
+	}
+	return b
+}
+
+// NewBent makes room for what so many numbers leave, and more up to a multiple of GaussianRows.
+func NewBent(n int) Bent {
+	n = Octets(n)
+	return Bent{make([]float64, n), make([]float64, n), make([]float64, n)}
+}
+
+// Octets rounds n up to a multiple of GaussianRows.
+func Octets(n int) int { return (n + GaussianRows - 1) / GaussianRows * GaussianRows }
+
+// Apply sets y, which may be z itself, to the first maps of z, and the slopes to ∂y/∂z, up to
+// rounding of the formula's terms. Arguments of sinh beyond ±300 are taken as those. No operations
+// are fused: all paths give the same bits.
+func (b *Bends) Apply(y, z []float64, left *Bent) { b.apply(bend, y, z, left) }
+
+// Invert sets z to the inverses of the first maps of y, likewise, and the slopes to ∂z/∂y.
+func (b *Bends) Invert(z, y []float64, left *Bent) { b.apply(unbend, z, y, left) }
+
+func (b *Bends) apply(kernel func(to, slope, w, e, from, epsilon, up, delta []float64), to, from []float64, left *Bent) {
+	n := len(to)
+	check(n%GaussianRows == 0 && len(from) == n && min(len(b.Epsilon), len(b.Up), len(b.Delta), len(left.Slope), len(left.W), len(left.E)) >= n, "Bends")
+	for lo := 0; lo < n; lo += mathLimit {
+		hi := min(lo+mathLimit, n)
+		kernel(to[lo:hi], left.Slope[lo:hi], left.W[lo:hi], left.E[lo:hi], from[lo:hi], b.Epsilon[lo:hi], b.Up[lo:hi], b.Delta[lo:hi])
+	}
+}

@@ -1,0 +1,143 @@
+package asm
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/alloctest"
+)
+
+// guardedBends are maps of n random numbers of a size.
+func guardedBends(r *rand.Rand, n int, size float64) (b Bends, left Bent, x guarded[float64], check func(*testing.T)) {
+	var all []guarded[float64]
+	next := func() []float64 {
+		g := gaussian64(r, n)
+		all = append(all, g)
+		return g.data
+	}
+	b, left = Bends{next(), next(), next()}, Bent{next(), next(), next()}
+	for i := range n {
+		b.Up[i], b.Delta[i] = math.Exp(b.Epsilon[i]), math.Exp(b.Delta[i]/2)
+	}
+	x = gaussian64(r, n)
+	for i := range x.data {
+		x.data[i] *= math.Pow(size, r.NormFloat64())
+	}
+	all = append(all, x)
+	return b, left, x, func(t *testing.T) {
+		for _, g := range all {
+			g.check(t)
+		}
+	}
+}
+
+// TestBends compares the kernels with their twins, bit by bit, and these with the formula.
+func TestBends(t *testing.T) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		r := rand.New(rand.NewPCG(43, 44))
+		for n := 0; n <= 200; n += GaussianRows {
+			for _, size := range []float64{1, 10, 1e4} {
+				b, left, x, check := guardedBends(r, n, size)
+				if n > 20 {
+					x.data[3], x.data[8], x.data[13] = math.NaN(), 0, math.Inf(-1)
+				}
+				y, again, twin := gaussian64(r, n), NewBent(n), make([]float64, n)
+				same := func() {
+					for i, want := range [][]float64{twin, again.Slope, again.W, again.E} {
+						for k, got := range [][]float64{y.data, left.Slope, left.W, left.E}[i] {
+							require.Equal(t, math.Float64bits(want[k])|nanBits(want[k]), math.Float64bits(got)|nanBits(got), "output %d of %g", i, x.data[k])
+						}
+					}
+				}
+				b.Invert(y.data, x.data, &left)
+				unbendGeneric(twin, again.Slope, again.W, again.E, x.data, b.Epsilon, b.Up, b.Delta)
+				same()
+				b.Apply(y.data, x.data, &left)
+				bendGeneric(twin, again.Slope, again.W, again.E, x.data, b.Epsilon, b.Up, b.Delta)
+				same()
+				for i, v := range x.data {
+					if v-v != 0 {
+						require.Equal(t, math.IsNaN(v), math.IsNaN(y.data[i]), "%g", v)
+						require.Equal(t, !math.IsNaN(v), left.Slope[i] == 0, "%g", v)
+						continue
+					}
+					w := math.Asinh(v)
+					a := b.Delta[i]*w + b.Epsilon[i]
+					require.InDelta(t, w, left.W[i], 1e-15*(1+math.Abs(w)))
+					require.InEpsilon(t, math.Exp(w), left.E[i], 1e-14*(1+math.Abs(w)))
+					steep := b.Delta[i] * math.Cosh(b.Epsilon[i])
+					bound := 1e-14 * (1 + math.Abs(a)) * (math.Cosh(a) + math.Cosh(b.Epsilon[i])) / steep
+					require.InDelta(t, (math.Sinh(a)-math.Sinh(b.Epsilon[i]))/steep, y.data[i], bound)
+					require.InEpsilon(t, math.Cosh(a)/math.Hypot(1, v)/math.Cosh(b.Epsilon[i]), left.Slope[i], 1e-14*(1+math.Abs(a)))
+				}
+				slope := append([]float64{}, left.Slope...)
+				b.Invert(y.data, y.data, &left)
+				for i, v := range x.data {
+					if v-v == 0 {
+						steep := b.Delta[i] * math.Cosh(b.Epsilon[i])
+						require.InDelta(t, v, y.data[i], 1e-13*(1+math.Abs(left.W[i]))*(1+math.Abs(v))*(1+1/steep)*math.Cosh(b.Epsilon[i])*math.Max(1, 1/b.Delta[i]), "%+v", i)
+						require.InEpsilon(t, 1, slope[i]*left.Slope[i], 1e-10)
+					}
+				}
+				check(t)
+			}
+		}
+	})
+}
+
+// nanBits are ones for NaN, of which there are several.
+func nanBits(x float64) uint64 {
+	if math.IsNaN(x) {
+		return math.MaxUint64
+	}
+	return 0
+}
+
+// TestExpLog compares the twins' functions with those of math.
+func TestExpLog(t *testing.T) {
+	r := rand.New(rand.NewPCG(45, 46))
+	for range 100_000 {
+		x := 600*r.Float64() - 300
+		require.InEpsilon(t, math.Exp(x), expGeneric64(x), 5e-16, "%g", x)
+		e := math.Exp(x)
+		require.InDelta(t, math.Log(e), logGeneric64(e), 3e-16*(1e-3+math.Abs(x)), "%g", e)
+		near := 1 + (r.Float64()-0.5)/math.Exp(20*r.Float64())
+		require.InDelta(t, math.Log(near), logGeneric64(near), 3e-16*math.Abs(near-1), "%g", near)
+	}
+}
+
+func TestBendsPanic(t *testing.T) {
+	b, left, x := NewBends(9), NewBent(9), make([]float64, 16)
+	require.Zero(t, alloctest.PerRun(10, func() {
+		b.Apply(x, x, &left)
+		b.Invert(x, x, &left)
+	}))
+	require.Panics(t, func() { b.Apply(x[:8], x, &left) })
+	require.Panics(t, func() { b.Apply(x[:9], x[:9], &left) })
+	require.Panics(t, func() { b.Invert(x, x[:8], &left) })
+	for _, short := range []*[]float64{&b.Epsilon, &b.Up, &b.Delta, &left.Slope, &left.W, &left.E} {
+		kept := *short
+		*short = kept[:8]
+		require.Panics(t, func() { b.Apply(x, x, &left) })
+		*short = kept
+	}
+}
+
+func BenchmarkBends(b *testing.B) {
+	benchEachPath(b, func(b *testing.B, _ Path) {
+		const n = 1024
+		maps, left, x, _ := guardedBends(rand.New(rand.NewPCG(47, 48)), n, 1)
+		y := make([]float64, n)
+		for name, f := range map[string]func(y, x []float64, left *Bent){"apply": maps.Apply, "invert": maps.Invert} {
+			b.Run(name, func(b *testing.B) {
+				for b.Loop() {
+					f(y, x.data, &left)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/number")
+			})
+		}
+	})
+}
