@@ -325,3 +325,24 @@ func BenchmarkParameters(b *testing.B) {
 		})
 	}
 }
+
+// TestTensorNames counts the parameters of each tensor, in their order.
+func TestTensorNames(t *testing.T) {
+	m := New(2, 1, 2, true)
+	var names []string
+	sizes := map[string]int{}
+	for i := range m.NumParams() {
+		name := m.TensorName(i)
+		if sizes[name]++; sizes[name] == 1 {
+			names = append(names, name)
+		}
+	}
+	require.Equal(t, []string{
+		"component 0: placement", "component 1: placement", "logits", "component 0: mean", "component 0: factor",
+		"component 1: mean", "component 1: factor", "component 0: shapes", "component 1: shapes",
+	}, names)
+	require.Equal(t, map[string]int{
+		"component 0: placement": 5, "component 1: placement": 5, "logits": 2, "component 0: mean": 2, "component 0: factor": 3,
+		"component 1: mean": 2, "component 1: factor": 3, "component 0: shapes": 4, "component 1: shapes": 4,
+	}, sizes)
+}

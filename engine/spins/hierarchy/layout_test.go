@@ -273,3 +273,11 @@ func BenchmarkNewGraph(b *testing.B) {
 		})
 	}
 }
+
+// TestGraphTraining: 40 steps for each learned spin beside 3000, 20,000 at most.
+func TestGraphTraining(t *testing.T) {
+	for learned, steps := range map[int]int{0: 3000, 10: 3400, 425: 20_000, 10_000: 20_000} {
+		require.Equal(t, steps, GraphTraining(learned, 7).Steps)
+	}
+	require.EqualValues(t, 7, GraphTraining(1, 7).Seed)
+}
