@@ -100,6 +100,14 @@ func (e *Ensemble) Sample(dst []byte, format string, params []float32, first uin
 	}
 	// They are rounded before they move, as those are that come back to Refine, and finite.
 	e.NewSampler(params).Draw(s, nil, first, 0)
+	if refine == 0 {
+		s = e.shown(s)
+		if err := s.finite(); err != nil {
+			return err
+		}
+		s.write(dst, row)
+		return nil
+	}
 	drawn := make([]byte, n*e.row())
 	e.write(drawn, s, e.row())
 	if err := e.Refine(drawn, whole, first, refine); err != nil {

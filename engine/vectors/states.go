@@ -39,8 +39,9 @@ func (e *Ensemble) shown(s States) States {
 
 // write writes states in rows of so many bytes, with their modes where the rows have
 // room for them.
-func (e *Ensemble) write(dst []byte, s States, row int) {
-	s = e.shown(s)
+func (e *Ensemble) write(dst []byte, s States, row int) { e.shown(s).write(dst, row) }
+
+func (s States) write(dst []byte, row int) {
 	for i := range s.Len() {
 		at := dst[i*row:]
 		for j, v := range s.X[i*s.Dim : (i+1)*s.Dim] {
@@ -152,15 +153,13 @@ func (e *Ensemble) parse(format string, states []byte) (s States, err error) {
 	s = e.NewStates(len(states) / row)
 	for i := range s.Len() {
 		for j := range d {
-			v := math.Float32frombits(binary.LittleEndian.Uint32(states[i*row+4*j:]))
-			if v-v != 0 {
-				return s, fmt.Errorf("states: coordinate %d of state %d is %v", j, i, v)
-			}
-			s.X[i*d+j] = v
+			s.X[i*d+j] = math.Float32frombits(binary.LittleEndian.Uint32(states[i*row+4*j:]))
 		}
-		if e.Modes == 0 {
-			continue
-		}
+	}
+	if err := s.finite(); err != nil {
+		return s, err
+	}
+	for i := range s.K {
 		mode := int32(binary.LittleEndian.Uint32(states[i*row+4*d:]))
 		if mode < 0 || int(mode) >= e.Modes {
 			return s, fmt.Errorf("states: the mode of state %d is %d; there are modes 0 to %d", i, mode, e.Modes-1)
@@ -168,6 +167,16 @@ func (e *Ensemble) parse(format string, states []byte) (s States, err error) {
 		s.K[i] = uint8(mode)
 	}
 	return s, nil
+}
+
+// finite reports the first coordinate that is not.
+func (s States) finite() error {
+	for i, v := range s.X {
+		if v-v != 0 {
+			return fmt.Errorf("states: coordinate %d of state %d is %v", i%s.Dim, i/s.Dim, v)
+		}
+	}
+	return nil
 }
 
 // Convert implements engine.Scorer.

@@ -11,14 +11,18 @@ import (
 type coordinate struct {
 	center, scale float64
 	low, high     float64 // infinite without a bound
+	free          bool    // without any
 	least, most   float32 // states between them, infinite without a bound
 }
 
 func (c *coordinate) bounded() bool { return !math.IsInf(c.low, 0) || !math.IsInf(c.high, 0) }
 
+// line returns u of y.
+func (c *coordinate) line(y float64) float64 { return c.center + c.scale*y }
+
 // place returns x of y, and ln |df/du|.
 func (c *coordinate) place(y float64) (x, logSlope float64) {
-	u := c.center + c.scale*y
+	u := c.line(y)
 	below, above := !math.IsInf(c.low, 0), !math.IsInf(c.high, 0)
 	switch {
 	case below && above:
@@ -68,7 +72,7 @@ func newChart(dim, modes int) *chart {
 	c := &chart{dim: dim, maps: make([]coordinate, dim*modes), volumes: make([]float64, modes)}
 	for i := range c.maps {
 		inf := math.Inf(1)
-		c.maps[i] = coordinate{0, 1, -inf, inf, float32(-inf), float32(inf)}
+		c.maps[i] = coordinate{scale: 1, low: -inf, high: inf, least: float32(-inf), most: float32(inf)}
 	}
 	return c
 }
@@ -87,8 +91,9 @@ func (c *chart) settle() {
 	c.plain = true
 	for i := range c.maps {
 		m := &c.maps[i]
-		c.plain = c.plain && m.center == 0 && m.scale == 1 && !m.bounded()
-		c.bounded = c.bounded || m.bounded()
+		m.free = !m.bounded()
+		c.plain = c.plain && m.center == 0 && m.scale == 1 && m.free
+		c.bounded = c.bounded || !m.free
 		c.volumes[i/c.dim] += math.Log(m.scale)
 	}
 }
@@ -111,12 +116,13 @@ func (c *chart) place(x []float32, volume []float64, y []float32, k []uint8) {
 		}
 		maps := c.of(k, r)
 		for i := range maps {
-			at := r*c.dim + i
-			v, slope := maps[i].place(float64(y[at]))
-			x[at] = float32(v)
-			if maps[i].bounded() { // what rounds to a bound is the next number inside
-				x[at] = min(max(x[at], maps[i].least), maps[i].most)
+			at, m := r*c.dim+i, &maps[i]
+			if m.free {
+				x[at] = float32(m.line(float64(y[at])))
+				continue
 			}
+			v, slope := m.place(float64(y[at]))
+			x[at] = min(max(float32(v), m.least), m.most) // what rounds to a bound is the next number inside
 			volume[r] += slope
 		}
 	}

@@ -80,9 +80,15 @@ func (p *problem) Show(s vectors.States) {
 		return
 	}
 	for r := range s.Len() {
-		for i, m := range p.chart.of(s.K, r) {
-			x, _ := m.place(float64(s.X[r*p.dim+i]))
-			s.X[r*p.dim+i] = float32(x)
+		maps, x := p.chart.of(s.K, r), s.X[r*p.dim:][:p.dim]
+		for i := range maps {
+			m := &maps[i]
+			if m.free {
+				x[i] = float32(m.line(float64(x[i])))
+				continue
+			}
+			v, _ := m.place(float64(x[i]))
+			x[i] = float32(v)
 		}
 	}
 }
