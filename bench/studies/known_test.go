@@ -22,3 +22,14 @@ func TestKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestPosteriorsFarAway: a regression with a flat law of ln σ is neither +∞ nor NaN, however large
+// or small its coordinates.
+func TestPosteriorsFarAway(t *testing.T) {
+	m := posteriorModels["regression"](&posteriorData{Rows: 62, Factor: [][]float64{{1, 2}, {3}}, Target: []float64{1, 2}, Rest: 70})
+	for _, x := range [][]float64{{1286, 105, 1136}, {0, 0, -1136}, {0, 0, 710}, {1e30, -1e30, 300}} {
+		if l := m.f(x, 0); math.IsNaN(l) || math.IsInf(l, 1) {
+			t.Errorf("ln π of %v is %v", x, l)
+		}
+	}
+}

@@ -91,8 +91,12 @@ func normalLog(x, mean, deviation float64) float64 {
 	return -u*u/2 - math.Log(deviation)
 }
 
-// priorOfScale is ln of the half-Cauchy or half-normal law of σ, with the Jacobian of ln σ.
+// priorOfScale is ln of the half-Cauchy or half-normal law of σ, or of a flat one, with the Jacobian
+// of ln σ. A σ beyond float64 has no weight, as in no posterior by then.
 func priorOfScale(sigma, cauchy, normal float64) (l float64) {
+	if math.IsInf(sigma, 1) {
+		return math.Inf(-1)
+	}
 	if cauchy > 0 {
 		l -= math.Log1p(sigma * sigma / (cauchy * cauchy))
 	}
