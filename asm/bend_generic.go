@@ -9,8 +9,7 @@ const bendArgument = 300
 
 func bendGeneric(y, slope, w, e, z, epsilon, up, delta []float64) {
 	for i, v := range z {
-		down := 1 / up[i]
-		sinhE, coshE := (up[i]-down)*0.5, (up[i]+down)*0.5
+		sinhE, coshE := halvesGeneric(up[i])
 		a, exp, root := asinhGeneric(v)
 		sinh, cosh, _ := sinhGeneric(float64(delta[i]*a) + epsilon[i])
 		y[i], slope[i], w[i], e[i] = (sinh-sinhE)/float64(delta[i]*coshE), cosh/float64(root*coshE), a, exp
@@ -19,8 +18,7 @@ func bendGeneric(y, slope, w, e, z, epsilon, up, delta []float64) {
 
 func unbendGeneric(z, slope, w, e, y, epsilon, up, delta []float64) {
 	for i, v := range y {
-		down := 1 / up[i]
-		sinhE, coshE := (up[i]-down)*0.5, (up[i]+down)*0.5
+		sinhE, coshE := halvesGeneric(up[i])
 		a, _, root := asinhGeneric(float64(float64(delta[i]*coshE)*v) + sinhE)
 		at := (a - epsilon[i]) / delta[i]
 		sinh, cosh, exp := sinhGeneric(at)
@@ -44,8 +42,14 @@ func asinhGeneric(x float64) (w, e, root float64) {
 // sinhGeneric returns sinh w, cosh w and e^w.
 func sinhGeneric(w float64) (sinh, cosh, e float64) {
 	e = expGeneric64(max(min(w, bendArgument), -bendArgument))
+	sinh, cosh = halvesGeneric(e)
+	return sinh, cosh, e
+}
+
+// halvesGeneric returns sinh and cosh of the logarithm of e.
+func halvesGeneric(e float64) (sinh, cosh float64) {
 	down := 1 / e
-	return (e - down) * 0.5, (e + down) * 0.5, e
+	return (e - down) * 0.5, (e + down) * 0.5
 }
 
 // Cody and Waite's reduction x = k ln 2 + r, with ln 2 in two parts, and the rational functions

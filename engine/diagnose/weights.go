@@ -16,15 +16,11 @@ import (
 // measured, and counts what off is to exceed. z is in units of the noise of the samples' mean, too.
 type shift struct{ mean, standardError, off, apart, floor, counts, deviation, z float64 }
 
-// Errors that count, as in a table that was measured. A spread may be that of a square or of
-// ln π, which are off by more than any average that is asked for; squares are observables.
 const (
-	tolerated = 3 // sampling floors of an average
-	spreading = 8 // of a spread
-	plain     = 4 // standard errors
-)
-
-const (
+	// Sampling floors that a spread may be off by, where an average may be measure.Tolerated. It may
+	// be that of a square or of ln π, which are off by more than any average that is asked for;
+	// squares are observables.
+	spreading = 8
 	drawing   = 16      // moves that the drawing of a sample and its density count as
 	mostDrawn = 1 << 18 // samples that are weighed
 )
@@ -92,7 +88,7 @@ func (d *diagnosis) shifts(columns []float64) {
 		s.mean, s.standardError, s.apart = estimate.Mean(values)
 		s.deviation = samples.Deviation()
 		s.floor = stat.MeanAbsolute(s.deviation / math.Sqrt(float64(measured)))
-		s.counts = tolerated * s.floor
+		s.counts = measure.Tolerated * s.floor
 		if d.columns[j].squared {
 			s.counts = spreading * s.floor
 		}
@@ -106,7 +102,7 @@ func (d *diagnosis) shifts(columns []float64) {
 // sharp reports whether an error that counts would show by far, or shows.
 func (d *diagnosis) sharp() bool {
 	for _, s := range d.shift {
-		if 2*plain*s.apart > max(s.counts, math.Abs(s.off)) {
+		if 2*measure.Plain*s.apart > max(s.counts, math.Abs(s.off)) {
 			return false
 		}
 	}
@@ -123,7 +119,7 @@ func (d *diagnosis) weightsTrusted() bool {
 func (d *diagnosis) shifted() (worst int, beyond bool) {
 	var most float64
 	for j, s := range d.shift {
-		if off := math.Abs(s.off) / s.counts; off > max(most, 1) && math.Abs(s.off) > plain*s.apart {
+		if off := math.Abs(s.off) / s.counts; off > max(most, 1) && math.Abs(s.off) > measure.Plain*s.apart {
 			worst, most = j, off
 		}
 	}
@@ -176,7 +172,7 @@ func (d *diagnosis) collapsed() string {
 func (d *diagnosis) visible() (least float64) {
 	for _, s := range d.shift {
 		if s.deviation > 0 {
-			least = max(least, max(s.counts, plain*s.apart)/s.deviation)
+			least = max(least, max(s.counts, measure.Plain*s.apart)/s.deviation)
 		}
 	}
 	return least

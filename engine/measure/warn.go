@@ -10,13 +10,13 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// tolerated is how many times the sampling floor an error may be, alarm with what
-// probability one of a table's errors may be called far by chance, and plain how many
+// Tolerated is how many times the sampling floor an error may be, alarm with what
+// probability one of a table's errors may be called far by chance, and Plain how many
 // standard errors what weights say must be off.
 const (
-	tolerated = 3
+	Tolerated = 3
 	alarm     = 0.01
-	plain     = 4
+	Plain     = 4
 )
 
 // rounding is what float32 leaves of a figure, of which no error is the generator's.
@@ -50,7 +50,7 @@ func (m *Metric) far(rows int) bool {
 	if m.Unsettled || math.IsInf(m.Error, 0) || !(m.Floor > 0) {
 		return !m.Unsettled && math.IsInf(m.Error, 0)
 	}
-	return m.Floors() > tolerated && m.Floors() > m.chance(alarm/float64(rows))
+	return m.Floors() > Tolerated && m.Floors() > m.chance(alarm/float64(rows))
 }
 
 // chance returns how many floors an error of exact samples exceeds with a probability of
@@ -77,11 +77,11 @@ func (m *Metric) biased() (floors, difference float64) {
 	of, noise := *m, m.Reweighted.StandardError*scale
 	if m.Unsettled {
 		of.Floor = stat.MeanAbsolute((m.Interval[1]-m.Interval[0])/2/-stat.NormalQuantile(0.025)) * scale
-	} else if m.Uncertainty == 0 && m.Reweighted.Error > plain*noise {
+	} else if m.Uncertainty == 0 && m.Reweighted.Error > Plain*noise {
 		return 0, 0
 	}
 	of.Uncertainty, of.Error = 0, math.Abs(m.Generated-m.Reweighted.Value)*scale
-	if of.Floors() <= tolerated || of.Error <= plain*m.Reweighted.Apart*scale {
+	if of.Floors() <= Tolerated || of.Error <= Plain*m.Reweighted.Apart*scale {
 		return 0, 0
 	}
 	return of.Floors(), of.Error

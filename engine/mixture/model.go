@@ -213,8 +213,8 @@ func (p *Packed) Set64(params []float64) {
 		if m.bent {
 			epsilon, tau := shapesOf(m, params, j)
 			for i := range d {
-				p.shapes[j*d+i] = NewShape(epsilon[i], tau[i])
 				up, delta := math.Exp(epsilon[i]), math.Exp(tau[i])
+				p.shapes[j*d+i] = MakeShape(epsilon[i], up, delta)
 				one, all := &p.bends[j], &p.octets[j]
 				one.Epsilon[i], one.Up[i], one.Delta[i] = epsilon[i], up, delta
 				for r := i * octet; r < (i+1)*octet; r++ {
@@ -294,7 +294,7 @@ func (p *Packed) Point(x, z []float32, j int, w *Work) {
 		y[i] = float64(z[i])
 	}
 	switch {
-	case m.bent && m.dim < octet/2:
+	case m.bent && m.dim < octet/2: // where most of an octet would be left over
 		for i := range x {
 			y[i], _, _ = p.shapes[j*m.dim+i].Apply(y[i])
 		}

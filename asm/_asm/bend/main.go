@@ -142,13 +142,14 @@ func (w kernel) asinh(x vec) (at, e, root vec) {
 // sinh is sinhGeneric.
 func (w kernel) sinh(x vec) (sinh, cosh, e vec) {
 	e = w.exp(w.within(x))
-	return w.half(e)
+	sinh, cosh = w.halves(e)
+	return sinh, cosh, e
 }
 
-// half returns sinh and cosh of the logarithm of e, and e.
-func (w kernel) half(e vec) (sinh, cosh, same vec) {
+// halves is halvesGeneric.
+func (w kernel) halves(e vec) (sinh, cosh vec) {
 	down := w.div(w.number(1), e)
-	return w.mul(w.sub(e, down), w.number(0.5)), w.mul(w.add(e, down), w.number(0.5)), e
+	return w.mul(w.sub(e, down), w.number(0.5)), w.mul(w.add(e, down), w.number(0.5))
 }
 
 // each begins a kernel of numbers from from to to, and emits its loop.
@@ -183,7 +184,7 @@ func (w kernel) each(name, to, from string, body func(value, epsilon, up, delta 
 
 func (w kernel) bend() {
 	w.each("bend", "y", "z", func(z, epsilon, up, delta vec) (y, slope, at, e vec) {
-		sinhE, coshE, _ := w.half(up)
+		sinhE, coshE := w.halves(up)
 		at, e, root := w.asinh(z)
 		sinh, cosh, _ := w.sinh(w.add(w.mul(delta, at), epsilon))
 		return w.div(w.sub(sinh, sinhE), w.mul(delta, coshE)), w.div(cosh, w.mul(root, coshE)), at, e
@@ -192,7 +193,7 @@ func (w kernel) bend() {
 
 func (w kernel) unbend() {
 	w.each("unbend", "z", "y", func(y, epsilon, up, delta vec) (z, slope, at, e vec) {
-		sinhE, coshE, _ := w.half(up)
+		sinhE, coshE := w.halves(up)
 		a, _, root := w.asinh(w.add(w.mul(w.mul(delta, coshE), y), sinhE))
 		at = w.div(w.sub(a, epsilon), delta)
 		z, cosh, e := w.sinh(at)
