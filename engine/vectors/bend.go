@@ -52,17 +52,18 @@ func (p *flowPass) bend(l int) { p.map64(p.bowed[l], p.versions[l], l, (*asm.Ben
 // unbend sets v_l to h⁻¹(u_l).
 func (p *flowPass) unbend(l int) { p.map64(p.versions[l], p.bowed[l], l, (*asm.Bends).Invert, -1) }
 
-// map64 sets to to a map of from, and adds sign times the logarithms of its slopes.
-func (p *flowPass) map64(to, from []float32, l int, apply func(b *asm.Bends, to, from []float64, left *asm.Bent), sign float64) {
+// map64 sets dst to what the maps of coupling l, or their inverses, make of src, in float64, and
+// adds sign times the logarithms of the slopes to bowing.
+func (p *flowPass) map64(dst, src []float32, l int, apply func(b *asm.Bends, to, from []float64, left *asm.Bent), sign float64) {
 	width := p.flow.width(l)
 	n := p.rows * width
 	left, x := &p.bent[l], p.wide[:asm.Octets(n)]
-	for i, v := range from[:n] {
+	for i, v := range src[:n] {
 		x[i] = float64(v)
 	}
 	apply(&p.bends[l], x, x, left)
-	for i := range to[:n] {
-		to[i] = float32(x[i])
+	for i := range dst[:n] {
+		dst[i] = float32(x[i])
 	}
 	for r := range p.rows {
 		volume := mixture.NewVolume()

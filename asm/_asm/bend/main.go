@@ -152,7 +152,7 @@ func (w kernel) halves(e vec) (sinh, cosh vec) {
 	return w.mul(w.sub(e, down), w.number(0.5)), w.mul(w.add(e, down), w.number(0.5))
 }
 
-// each begins a kernel of numbers from from to to, and emits its loop.
+// each emits a kernel that maps the numbers of one slice, by the parameters of their maps, to another.
 func (w kernel) each(name, to, from string, body func(value, epsilon, up, delta vec) (result, slope, at, e vec)) {
 	w.Kernel(name, "func("+to+", slope, w, e, "+from+", epsilon, up, delta []float64)", "is "+name+"Generic.")
 	pointer := map[string]Register{}
