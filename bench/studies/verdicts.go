@@ -252,8 +252,9 @@ func (o *VerdictOutcome) hold(ctx context.Context, k *Known, trained engine.Syst
 		return nil
 	}
 	for i, f := range k.Figures {
-		value, se, _ := weights.Mean(values[i])
-		o.interval((value - f.Value) / math.Hypot(se, f.Noise))
+		if value, se, _ := weights.Mean(values[i]); se > 0 { // or all agree
+			o.interval((value - f.Value) / math.Hypot(se, f.Noise))
+		}
 	}
 	if !math.IsNaN(k.LogZ) {
 		o.LogZ = (weights.LogZ - k.LogZ) / math.Hypot(weights.LogZError, 0x1p-23*math.Abs(k.LogZ))

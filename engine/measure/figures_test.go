@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -117,6 +118,10 @@ func TestFiguresOfWeights(t *testing.T) {
 	require.Equal(t, 0.25, m.Reweighted.Apart)
 	require.InDeltaSlice(t, around(-3, 0.5), m.Reweighted.Interval[:], 1e-5)
 	require.Equal(t, []float64{-3, 0.5, 1}, []float64{m.Reweighted.Value, m.Reweighted.StandardError, m.Reweighted.Error})
+	value, standardError, apart = by.Mean(slices.Repeat([]float64{-0.1}, len(f)))
+	require.Equal(t, []float64{-0.1, 0, 0}, []float64{value, standardError, apart})
+	m.Reweigh(value, standardError, apart)
+	require.True(t, math.IsNaN(m.Reweighted.StandardError) && math.IsNaN(m.Reweighted.Interval[0]) && math.IsNaN(m.Reweighted.Interval[1]), "all agree")
 	m.Relative = true
 	m.Reweigh(-3, 0.5, 0.1)
 	require.Equal(t, 0.25, m.Reweighted.Error)

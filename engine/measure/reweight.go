@@ -152,10 +152,15 @@ func NewReweighing(r []float64) *Reweighing {
 // apart is the standard error of what it differs by from the mean without weights, which has
 // the same noise but for that of the weights.
 func (w *Reweighing) Mean(f []float64) (value, standardError, apart float64) {
+	low, high := math.Inf(1), math.Inf(-1)
 	for i, share := range w.shares {
 		if share > 0 {
 			value += share * f[i]
+			low, high = min(low, f[i]), max(high, f[i])
 		}
+	}
+	if low == high {
+		return low, 0, 0
 	}
 	var squares, of float64
 	terms := make([]float64, len(f)) // ln of w |f − value|
@@ -204,8 +209,12 @@ func (e *Evaluation) Withdraw(why string) {
 	}
 }
 
-// Reweigh adds what weights make of a row, as Reweighing.Mean returns it.
+// Reweigh adds what weights make of a row, as Reweighing.Mean returns it. Samples that all have
+// the same value do not tell how many of the target's have another: then there is no interval.
 func (m *Metric) Reweigh(value, standardError, apart float64) {
+	if standardError == 0 {
+		standardError = math.NaN()
+	}
 	r := &Reweighted{Value: value, StandardError: standardError, Interval: around(value, standardError), Error: math.Abs(value - m.Exact), Apart: apart}
 	if m.Relative {
 		r.Error /= math.Abs(m.Exact)

@@ -83,7 +83,11 @@ func byWeights(m measure.Metric) []string {
 	if r == nil {
 		return []string{"", ""}
 	}
-	return []string{fmt.Sprintf("%s ± %.2g", report.Value(r.Value, r.Interval), (r.Interval[1]-r.Interval[0])/2), report.Deviation(r.Error, m.Relative)}
+	half := "unknown"
+	if !math.IsNaN(r.StandardError) {
+		half = fmt.Sprintf("%.2g", (r.Interval[1]-r.Interval[0])/2)
+	}
+	return []string{report.Value(r.Value, r.Interval) + " ± " + half, report.Deviation(r.Error, m.Relative)}
 }
 
 // exact writes what a metric is compared with, with its standard error if it is
