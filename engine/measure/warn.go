@@ -53,6 +53,21 @@ func (m *Metric) far(rows int) bool {
 	return m.Floors() > Tolerated && m.Floors() > m.chance(alarm/float64(rows))
 }
 
+// explained reports whether weights that can be trusted account for an error beside an exact
+// reference: what they make of the samples is the reference, and that differs from the samples as
+// drawn by no error that counts. The rest is chance, which both have.
+func (m *Metric) explained() bool {
+	if m.Reweighted == nil || m.Uncertainty > 0 || m.Unsettled || !(m.Floor > 0) || math.IsInf(m.Error, 0) {
+		return false
+	}
+	r, scale := m.Reweighted, 1.0
+	if m.Relative {
+		scale = 1 / math.Abs(m.Exact)
+	}
+	difference := math.Abs(m.Generated-r.Value) + 2*r.Apart
+	return r.Error <= Tolerated*m.Floor && difference*scale <= Tolerated*m.Floor
+}
+
 // chance returns how many floors an error of exact samples exceeds with a probability of
 // level: that of an average exactly, another as far out as its 95 % are.
 func (m *Metric) chance(level float64) float64 {
@@ -89,13 +104,18 @@ func (m *Metric) biased() (floors, difference float64) {
 
 func (e *Evaluation) weightsTrusted() bool { return e.Weights != nil && e.Weights.Trusted() }
 
+// far reports whether an error of the table is neither chance nor explained.
+func (e *Evaluation) far(m *Metric) bool {
+	return m.far(len(e.Metrics)) && !(e.weightsTrusted() && m.explained())
+}
+
 // Refuted says why the samples are not the target's: modes are missing, or errors are far
 // from an exact reference, or from what trusted weights make of the samples. A reference
 // that is not known exactly may be to blame itself, and refutes nothing.
 func (e *Evaluation) Refuted() (why []string) {
 	why = slices.Clone(e.Lost)
 	for _, m := range e.Metrics {
-		if m.Uncertainty == 0 && m.far(len(e.Metrics)) {
+		if m.Uncertainty == 0 && e.far(&m) {
 			why = append(why, m.against())
 		} else if floors, _ := m.biased(); floors > 0 && e.weightsTrusted() {
 			why = append(why, fmt.Sprintf("%s is %.1f sampling floors from its importance-weighted average (use weights or exact draws)", m.Name, floors))
@@ -129,7 +149,7 @@ func (e *Evaluation) Warn() {
 		switch {
 		case math.IsNaN(m.Error):
 			unknown = append(unknown, m.Name)
-		case m.far(len(e.Metrics)):
+		case e.far(&m):
 			far = append(far, m.against())
 		}
 	}

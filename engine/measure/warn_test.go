@@ -2,6 +2,8 @@ package measure_test
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,6 +44,35 @@ func TestDrawnAgainstWeights(t *testing.T) {
 		require.Contains(t, e.Warnings[0], "the samples as drawn differ from their importance-weighted averages: "+c.biased+"; use the weights, or exact draws")
 		untrusted := measure.Evaluation{Metrics: []measure.Metric{c.m}, Weights: &measure.Weights{Warning: "k̂"}}
 		require.Empty(t, untrusted.Refuted(), name)
+	}
+}
+
+// TestErrorsByChance: what is four floors from an exact reference is no error where weights find
+// the reference, and the samples as drawn less than three floors from it.
+func TestErrorsByChance(t *testing.T) {
+	for name, c := range map[string]struct {
+		weighted, apart, uncertainty float64
+		warning                      string
+		far                          bool
+	}{
+		"chance":                     {weighted: 2.02, apart: 0.001},
+		"biased":                     {weighted: 2.02, apart: 0.0055, far: true},
+		"more":                       {weighted: 2.005, apart: 0.001, far: true},
+		"weights do not find it":     {weighted: 2.031, apart: 0.001, far: true},
+		"weights that nobody trusts": {weighted: 2.02, apart: 0.001, warning: "k̂", far: true},
+		"not exact":                  {weighted: 2.02, apart: 0.001, uncertainty: 0.0001, far: true},
+	} {
+		for _, relative := range []bool{false, true} {
+			m := measure.Metric{Name: "mean", Exact: 2, Generated: 2.04, Error: 0.04, Floor: 0.01, Quantile: 0.025, Relative: relative, Uncertainty: c.uncertainty}
+			if relative {
+				m.Error, m.Floor, m.Quantile = m.Error/2, m.Floor/2, m.Quantile/2
+			}
+			m.Reweigh(c.weighted, 0.008, c.apart)
+			e := measure.Evaluation{Metrics: []measure.Metric{m}, Weights: &measure.Weights{Warning: c.warning}}
+			require.Equal(t, c.far && c.uncertainty == 0, len(e.Refuted()) > 0, name)
+			e.Warn()
+			require.Equal(t, c.far, slices.ContainsFunc(e.Warnings, func(w string) bool { return strings.HasPrefix(w, "far from the reference: mean") }), name)
+		}
 	}
 }
 
