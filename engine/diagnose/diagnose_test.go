@@ -171,8 +171,8 @@ func TestVerdicts(t *testing.T) {
 		"a density, a needle":           {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 11 }, Unknown, "2 of 256 independent Markov chains ended where the generator's density is too small for so many, and chains do not mix"},
 		"a density, on their way":       {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle, s.climb = true, 0, 0, 11, 1 }, Trustworthy, "weights"},
 		"a density, arrived":            {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle, s.climb = true, 0, 0, 11, 1e5 }, Unknown, "2 of 256"},
-		"a density, a tail":             {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 7.8 }, Trustworthy, "weights"}, // two of 256 are beyond from ln √(200·C(256, 2)) = 7.85 on
-		"a density, a wide needle":      {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 7.9 }, Unknown, "2 of 256"},
+		"a density, a tail":             {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 8.95 }, Trustworthy, "weights"}, // two of 256 are beyond from ln √(2000·C(256, 2)) = 9.00 on
+		"a density, a wide needle":      {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 9.05 }, Unknown, "2 of 256"},
 		"a small mode beside others":    {func(s *normal) { s.weighted, s.needle = true, 11 }, Unknown, "a small mode or a tail is missing"},
 		"a density, chains in one mode": {func(s *normal) { s.weighted, s.cross, s.chainCross, s.confined = true, 0, 0, true }, Trustworthy, "of the samples are where no chain came"},
 		"a density against chains":      {func(s *normal) { s.weighted, s.blind, s.cross, s.plus = true, true, 0, 0.7 }, Unknown, "two pieces of evidence contradict each other"},

@@ -371,7 +371,7 @@ func TestProspect(t *testing.T) {
 		lost        int
 	}{{0.01, -2.9, 1}, {-0.01, -2.9, 0}, {0.01, -3.1, 0}} {
 		ends := &still{values: make([]float64, 3*prospectors), logs: make([]float64, prospectors)}
-		copy(ends.values, []float64{1, 9, 2 + math.Log(100*prospectors) + c.beyond})
+		copy(ends.values, []float64{1, 9, 2 + math.Log(1000*prospectors) + c.beyond})
 		ends.logs[0] = c.log
 		d.observer = prospecting{ends: ends}
 		require.NoError(t, d.prospect(t.Context()))

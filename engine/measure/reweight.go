@@ -79,7 +79,7 @@ func (w *Weights) TailAbove(k float64) bool {
 
 // TooRare is one over the probability that chains of π's law are all where Beyond says, of each
 // number of them as often as of one more twice.
-const TooRare = 100
+const TooRare = 1000
 
 // Beyond returns how many of the states of independent chains, whose ln w are given, are where a
 // generator that covers π lets not so many be. By Markov's inequality a state of π's law has a
