@@ -334,8 +334,8 @@ func (d *diagnosis) compare(j, stage int) *Comparison {
 	return c
 }
 
-// disagree returns the mean at a stage that is farthest from the chains', of observables or
-// of coordinates, and whether it is too far for chance.
+// disagree returns the mean at a stage that is farthest from the chains', of observables off by
+// what counts or of coordinates, and whether it is too far for chance.
 func (d *diagnosis) disagree(stage int) (worst gap, beyond bool) {
 	if worst, beyond = d.away(stage); beyond {
 		return worst, true
@@ -343,8 +343,8 @@ func (d *diagnosis) disagree(stage int) (worst gap, beyond bool) {
 	worst = gap{}
 	for j, name := range d.names {
 		c := d.compare(j, stage)
-		if math.Abs(c.Z) > math.Abs(worst.z) {
-			mean, deviation := d.moments(j, stage)
+		mean, deviation := d.moments(j, stage)
+		if _, counts := d.floor(j, deviation); math.Abs(c.Z) > math.Abs(worst.z) && math.Abs(mean-c.Mean) > counts {
 			worst = gap{name, mean, c.Mean, c.StandardError, deviation, d.chain.summaries[j].Deviation, c.Z}
 		}
 	}

@@ -27,6 +27,7 @@ type normal struct {
 	chainCross         float64
 	// What the generator draws: the mode + is that often, x off by so much.
 	plus, off float64
+	wide      float64 // and that much wider than 1
 	weighted  bool
 	tails     float64 // of the weights, of index 0.6 or shape
 	shape     float64
@@ -66,7 +67,7 @@ func (s *normal) states(stream uint64, n int, plus, off, width, cross float64) *
 }
 
 func (s *normal) Walk(_ []float32, _ uint64, n int) (chains.Walk, error) {
-	return s.states(1, n, s.plus, s.off, 1, s.cross), nil
+	return s.states(1, n, s.plus, s.off, 1+s.wide, s.cross), nil
 }
 
 func (s *normal) Chains(_ []float32, n int) (chains.Walk, error) {
@@ -205,6 +206,22 @@ func TestVerdicts(t *testing.T) {
 		if r.Weights != nil && lacks {
 			require.Equal(t, r.Lacking, r.Weights.Warning)
 			require.Nil(t, r.Observables[0].Weighted)
+		}
+	}
+}
+
+// TestSmallErrors: a spread that is off by less than eight sampling floors of the samples that
+// were measured is none that counts, however many are diagnosed.
+func TestSmallErrors(t *testing.T) {
+	long.SkipShort(t)
+	for measured, want := range map[int]Verdict{500: Trustworthy, 8000: Refine} {
+		for _, seed := range []uint64{7, 8} {
+			s := normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 0, plus: 0.5, wide: 0.15, seed: seed}
+			o := brief()
+			o.Evaluation = &measure.Evaluation{Samples: measured}
+			r, err := Run(t.Context(), &s, nil, o)
+			require.NoError(t, err)
+			require.Equal(t, want, r.Verdict, "%d: %s", measured, r.Sentence)
 		}
 	}
 }

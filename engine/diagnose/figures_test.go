@@ -649,3 +649,37 @@ func TestThinPlaces(t *testing.T) {
 	require.Equal(t, "; 96 chains started up to 40 times the target's scale away and met no other mode", d.looked())
 	require.Empty(t, (&diagnosis{}).looked())
 }
+
+// TestSlight: a drift counts from three sampling floors of what was measured on, and from eight of a
+// spread and of ln π, at whatever step it is largest.
+func TestSlight(t *testing.T) {
+	const n, measured = 400, 1600
+	for name, c := range map[string]struct {
+		column column
+		floors float64
+	}{"x": {column{}, 3}, "x_spread": {column{squared: true}, 8}, logDensity: {column{}, 8}} {
+		for _, samples := range []int{n, measured} {
+			for to := 1; to < 4; to++ {
+				for _, by := range []float64{-0.99, -1.01, 0.99, 1.01} {
+					d := &diagnosis{columns: []column{{}, c.column}, names: []string{"other", name}, width: 2, options: Options{Samples: n}, steps: []int{0, 1, 2, 4}}
+					if samples == measured {
+						d.options.Evaluation = &measure.Evaluation{Samples: measured}
+					}
+					deviation := math.Sqrt(n / (n - 1.0))
+					floor := math.Sqrt(2/math.Pi) * deviation / math.Sqrt(float64(samples))
+					for stage := range d.steps {
+						values := make([]float64, 2*n)
+						for i := range n {
+							values[2*i], values[2*i+1] = float64(i%3), float64(i%2*2-1)
+							if stage == to {
+								values[2*i+1] += by * c.floors * floor
+							}
+						}
+						d.stages = append(d.stages, values)
+					}
+					require.Equal(t, math.Abs(by) < 1, d.slight(), "%s, %d samples, stage %d, %v", name, samples, to, by)
+				}
+			}
+		}
+	}
+}

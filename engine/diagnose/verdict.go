@@ -100,7 +100,7 @@ func (d *diagnosis) findings() (f findings) {
 			memory, f.remembers = m, j
 		}
 	}
-	f.moved = most > d.alarm()
+	f.moved = most > d.alarm() && !(d.watched(f.settled) && d.slight())
 	f.forgot = memory < remembered
 	if d.chain != nil {
 		f.mixed, f.far = d.chain.Mixed, d.chain.Far > max(2, d.options.Chains/100)
@@ -115,6 +115,20 @@ func (d *diagnosis) findings() (f findings) {
 		f.settled = 0
 	}
 	return f
+}
+
+// slight reports whether no average drifts by what counts as an error, at any time.
+func (d *diagnosis) slight() bool {
+	for j := range d.width {
+		_, deviation := d.moments(j, 0)
+		_, counts := d.floor(j, deviation)
+		for to := 1; to < len(d.stages); to++ {
+			if math.Abs(d.change(j, 0, to).Change) > counts {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // judge sets the verdict, and returns the stage whose means the report shows.

@@ -17,9 +17,9 @@ import (
 type shift struct{ mean, standardError, off, apart, floor, counts, deviation, z float64 }
 
 const (
-	// Sampling floors that a spread may be off by, where an average may be measure.Tolerated. It may
-	// be that of a square or of ln π, which are off by more than any average that is asked for;
-	// squares are observables.
+	// Sampling floors that a spread or ln π may be off by, where an average may be
+	// measure.Tolerated: they are of observables that are squares, too, and off by more than any
+	// average that is asked for.
 	spreading = 8
 	drawing   = 16      // moves that the drawing of a sample and its density count as
 	mostDrawn = 1 << 18 // samples that are weighed
@@ -66,10 +66,7 @@ func (d *diagnosis) keepLogs(values []float64) {
 
 // shifts computes what the weights say of the columns of as many samples as there are logs.
 func (d *diagnosis) shifts(columns []float64) {
-	n, measured := len(d.logs), d.options.Samples
-	if e := d.options.Evaluation; e != nil && e.Samples > 0 {
-		measured = e.Samples
-	}
+	n := len(d.logs)
 	r := make([]float64, n)
 	for i, l := range d.logs {
 		r[i] = -l
@@ -87,16 +84,26 @@ func (d *diagnosis) shifts(columns []float64) {
 		s := &d.shift[j]
 		s.mean, s.standardError, s.apart = estimate.Mean(values)
 		s.deviation = samples.Deviation()
-		s.floor = stat.MeanAbsolute(s.deviation / math.Sqrt(float64(measured)))
-		s.counts = measure.Tolerated * s.floor
-		if d.columns[j].squared {
-			s.counts = spreading * s.floor
-		}
+		s.floor, s.counts = d.floor(j, s.deviation)
 		if se := math.Hypot(s.apart, samples.StandardError()); se > 1e-12*(math.Abs(s.mean)+math.Abs(samples.Value())) {
 			s.off = s.mean - samples.Value()
 			s.z = s.off / se
 		}
 	}
+}
+
+// floor returns the expected error of a column's mean, of so large a deviation, of as many exact
+// samples as were measured, and the error that counts.
+func (d *diagnosis) floor(j int, deviation float64) (floor, counts float64) {
+	measured, floors := d.options.Samples, measure.Tolerated
+	if e := d.options.Evaluation; e != nil && e.Samples > 0 {
+		measured = e.Samples
+	}
+	if d.columns[j].squared || d.names[j] == logDensity {
+		floors = spreading
+	}
+	floor = stat.MeanAbsolute(deviation / math.Sqrt(float64(measured)))
+	return floor, float64(floors) * floor
 }
 
 // sharp reports whether an error that counts would show by far, or shows.
