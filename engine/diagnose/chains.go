@@ -26,22 +26,23 @@ type chainResult struct {
 
 // chains runs them, and doubles the steps between draws until they agree with each
 // other. Every run burns in for half as long again as it is, from where the one
-// before ended.
+// before ended, that of a glance too.
 func (d *diagnosis) chains(ctx context.Context) error {
 	within, cancel := d.deadline(ctx, 1)
 	defer cancel()
 	n, draws := d.options.Chains, d.options.Draws
-	w, err := d.observer.Chains(d.params, n)
-	if err != nil {
-		return err
+	var err error
+	if d.chained == nil {
+		if d.chained, err = d.observer.Chains(d.params, n); err != nil {
+			return err
+		}
+		if v, ok := d.chained.(chains.VectorWalk); ok {
+			v.Shape(d.options.First + uint64(d.options.Samples))
+		}
 	}
-	d.chained = w
-	if v, ok := w.(chains.VectorWalk); ok {
-		v.Shape(d.options.First + uint64(d.options.Samples))
-	}
-	steps := 0
+	w, steps := d.chained, 0
 	if d.glance {
-		if steps, d.home, err = d.approach(within, w.(chains.VectorWalk), 8, prospectSteps); err != nil {
+		if steps, d.home, err = d.approach(within, w.(chains.VectorWalk), 8, prospectSteps, d.within); err != nil {
 			return err
 		}
 	}
@@ -166,11 +167,11 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 }
 
 // approach lets chains move, so many steps at once, until each, but for one in a hundred, has been
-// where ln π is as high as of samples, or work ends, and returns in how many steps, and whether
-// they have.
-func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, most int) (steps int, home bool, err error) {
+// where ln π is as high as of samples, and all steps are taken or only those are asked for, or work
+// ends, and returns in how many steps, and whether they have.
+func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, most int, all bool) (steps int, home bool, err error) {
 	came := make([]bool, len(w.LogDensities()))
-	for ; !home && steps < most && err == nil && d.afford(1, piece*len(came)); steps += piece {
+	for ; (all || !home) && steps < most && err == nil && d.afford(1, piece*len(came)); steps += piece {
 		err = w.Advance(ctx, piece)
 		away := 0
 		for i, v := range w.LogDensities() {

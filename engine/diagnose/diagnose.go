@@ -45,16 +45,30 @@ func Run(ctx context.Context, system engine.System, params []float32, o Options)
 			o.Samples = max(leastSamples, most)
 		}
 	}
+	d := &diagnosis{observer: observer, params: params, options: o, all: observer.Observables(), start: time.Now()}
 	if _, far := observer.(chains.Prospector); far && o.Need && o.Evaluation != nil && o.Evaluation.Weights != nil && o.Evaluation.Weights.Level() {
-		some := o
-		some.Samples, some.Draws = max(leastSamples, o.Samples/2), 8
-		d := &diagnosis{observer: observer, params: params, options: some, all: observer.Observables(), start: time.Now(), glance: true}
-		if r, err := d.run(ctx); err != nil || r.Verdict == Trustworthy && d.home {
+		glance := *d
+		glance.options.Samples, glance.options.Draws, glance.glance = max(leastSamples, o.Samples/2), 8, true
+		var err error
+		if glance.within, err = inside(system); err != nil {
+			return nil, err
+		}
+		if r, err := glance.run(ctx); err != nil || r.Verdict == Trustworthy && glance.home {
 			return r, err
 		}
+		d.chained = glance.chained // what its chains have met is not lost
 	}
-	d := &diagnosis{observer: observer, params: params, options: o, all: observer.Observables(), start: time.Now()}
 	return d.run(ctx)
+}
+
+// inside reports whether no other program is asked for the target, so that evaluations are cheap.
+func inside(system engine.System) (bool, error) {
+	p, ok := system.(engine.Prober)
+	if !ok {
+		return true, nil
+	}
+	answers, err := p.Probe()
+	return answers == nil, err
 }
 
 func (d *diagnosis) run(ctx context.Context) (*Report, error) {
@@ -82,6 +96,7 @@ type diagnosis struct {
 	start    time.Time
 	moves    int // of all states so far
 	glance   bool
+	within   bool // the target is within the process, so that chains of a glance take all steps
 	home     bool // in a glance, all chains have come to where samples are
 
 	columns []column // what is judged

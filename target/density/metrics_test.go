@@ -219,8 +219,13 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// TestNeed: where weights are level a table and a brief diagnosis take few evaluations, and all of
-// them where chains come to a mode that is lost.
+// Outside is a system whose target another program computes.
+type outside struct{ *system }
+
+func (outside) Probe() ([]float64, error) { return []float64{0}, nil }
+
+// TestNeed: where weights are level a table and a brief diagnosis take few evaluations, the fewest
+// where another program computes them, and all of them where chains come to a mode that is lost.
 func TestNeed(t *testing.T) {
 	long.SkipShort(t)
 	workers := pool.New(2)
@@ -252,7 +257,31 @@ func TestNeed(t *testing.T) {
 		require.Equal(t, want, r.Verdict, r.Sentence)
 		spent := tally.Evaluations()
 		require.Less(t, spent.Table, int64(2*samples))
-		require.Equal(t, want == diagnose.Trustworthy, spent.Diagnosis < 150_000, "%+v", spent)
+		require.Equal(t, want == diagnose.Trustworthy, spent.Diagnosis < 330_000, "%+v", spent)
 		require.Equal(t, want == diagnose.Trustworthy, r.Steps == 2)
+		before := spent.Diagnosis
+		r, err = diagnose.Run(t.Context(), outside{of}, params, o)
+		require.NoError(t, err)
+		require.Equal(t, want, r.Verdict, r.Sentence)
+		require.Equal(t, want == diagnose.Trustworthy, tally.Evaluations().Diagnosis-before < 150_000)
 	}
+}
+
+// TestNeedle: chains of a brief diagnosis that have come home go on, and meet a needle.
+func TestNeedle(t *testing.T) {
+	long.SkipShort(t)
+	workers := pool.New(2)
+	defer workers.Close()
+	cfg := configure(t, RealsDefinition, "paper", "target.dim=3", "target.parameters={}", "target.center=[0]", "target.scale=[1]", "generator.gain=1e-9",
+		"transition.sigma=[0.3,1]", "target.expression=logsumexp([log(0.8)-sum(x^2)/2, log(0.2)-3*log(0.045)-sum((x-2.2)^2)/2/0.045^2])")
+	s, err := cfg.New(workers)
+	require.NoError(t, err)
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	o := diagnose.Brief(1 << 20)
+	o.Evaluation = &measure.Evaluation{Samples: 1 << 14, Weights: &measure.Weights{Samples: 1 << 14, EffectiveSize: 1}}
+	r, err := diagnose.Run(t.Context(), s, params, o)
+	require.NoError(t, err)
+	require.Equal(t, diagnose.Unknown, r.Verdict, r.Sentence)
+	require.Contains(t, r.Lacking, "the generator's density is too small")
 }
