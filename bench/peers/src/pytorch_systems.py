@@ -203,7 +203,7 @@ class Hybrid(System):
         x = torch.linspace(-12, 12, 200001, dtype=torch.float64)[:, None]
         self.log_z = torch.trapezoid(torch.exp(-((x * x - self.mu.double()) ** 2)), x, dim=0).log().float()
         self.order, self.moves, self.flip, self.sigma = t["order"], t["steps"], t["flip"], t["sigma"][0]
-        if g["head"] != "split" or self.order != "paper-order":
+        if self.order != "paper-order":
             raise ValueError("only the paper's recipe is written here")
         self.latent = g["latent"]
         self.net = perceptron([g["latent"], *g["hidden"], 1 + self.modes], g["slope"])
