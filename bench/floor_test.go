@@ -1,9 +1,11 @@
 package bench
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,6 +132,11 @@ func TestKernelCounts(t *testing.T) {
 	// Exponents 1/2 and 1/32: the first is a sixteenth power.
 	two := kernelCounts(mmd.Kernel{Bandwidths: []float64{1, 4}})
 	require.Equal(t, map[Resource]float64{FMA: 4 + 4 + 2, Float: 4 + 4 + 2 + 4 + 2}, two)
+	for wider, fma := range map[float64]float64{math.Sqrt2: 4 + 1, 4 * math.Sqrt2: 4 + 4, 1: 4 + 4, 3: 4 + 4} { // a square; a 32nd power; the same; none
+		require.Equal(t, fma+2, kernelCounts(mmd.Kernel{Bandwidths: []float64{1, wider}})[FMA], "%v", wider)
+	}
+	steep := kernelCounts(mmd.Kernel{IMQ: []mmd.IMQ{{C: 1, Beta: 1, Weight: 2}}})
+	require.Equal(t, map[Resource]float64{FMA: 6, Float: 9}, steep)
 	multiquadric := kernelCounts(mmd.Kernel{IMQ: []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}}})
 	require.Equal(t, map[Resource]float64{FMA: 5, Float: 8}, multiquadric)
 }
@@ -213,6 +220,112 @@ func TestHammingCountsZeros(t *testing.T) {
 	all, far := hammingPhase("", asm.AVX512, hammingShape{rows: 3, columns: 2, firsts: 2}, spins), hammingPhase("", asm.AVX512, shape, spins)
 	require.InEpsilon(t, all.counts[FMA]/3, far.counts[FMA], 1e-12)
 	require.InEpsilon(t, all.counts[Integer]/3+2*6*shape.far*shape.farWords, far.counts[Integer], 1e-12)
+}
+
+// TestFarMoves holds the share of far moves among every third of 130 rows against a count of
+// single spins.
+func TestFarMoves(t *testing.T) {
+	const n, spins, words, reach = 130, 66, 2, 60
+	random := rand.New(rand.NewPCG(5, 6))
+	s, u := make([]uint64, n*words), make([]uint64, n*words)
+	for i := range s {
+		mask := ^uint64(0) >> (62 * (i % words))
+		s[i] = random.Uint64() & mask
+		u[i] = s[i] ^ random.Uint64()&random.Uint64()&mask
+		if i/words%5 == 0 {
+			u[i] = s[i] // rejected
+		}
+	}
+	bit := func(x []uint64, row, spin int) uint64 { return x[row*words+spin/64] >> (spin % 64) & 1 }
+	var pairs, far, farWords float64
+	for i := 0; i < n; i += 3 {
+		for j := range n {
+			for _, reverse := range []bool{false, true} {
+				c, d, differ, moved, read := s, u, 0, false, 0
+				if reverse {
+					c, d = u, s
+				}
+				for half := range 2 * 2 * words { // of 32 spins, of s and then of t
+					from, to := s, c
+					if half >= 2*words {
+						from, to = u, d
+					}
+					for k := half % (2 * words) * 32; k < min(spins, (half%(2*words)+1)*32); k++ {
+						differ += int(bit(from, i, k) ^ bit(to, j, k))
+					}
+					if differ > reach && read == 0 {
+						read = half + 1
+					}
+				}
+				for k := range spins {
+					moved = moved || bit(s, j, k) != bit(u, j, k)
+				}
+				if moved {
+					pairs++
+					if read > 0 {
+						far, farWords = far+1, farWords+float64(read)
+					}
+				}
+			}
+		}
+	}
+	require.Positive(t, far)
+	require.Less(t, far, pairs)
+	var shape hammingShape
+	shape.apart(s, u, n, spins, reach)
+	require.Equal(t, far/pairs, shape.far)
+	require.Equal(t, farWords/far, shape.farWords)
+	for _, c := range [][2]int{{64, reach}, {spins, 2 * spins}} {
+		var none hammingShape
+		none.apart(s, u, n, c[0], c[1])
+		require.Zero(t, none)
+	}
+	shape = hammingShape{}
+	shape.apart(s, u, n, spins, 2*spins-1)
+	require.Zero(t, shape, "nothing is as far")
+	require.Zero(t, reachOf(&mmd.Kernel{Bandwidths: []float64{0.1}}, 3), "exp(−200)")
+	require.Equal(t, 1, reachOf(&mmd.Kernel{Bandwidths: []float64{0.16}}, 3))
+}
+
+// TestLookupSteps: registers hold tables of up to 129 entries, 32 a step, or 32 entries, 8 a
+// step.
+func TestLookupSteps(t *testing.T) {
+	for path, all := range map[asm.Path]map[int]int{
+		asm.AVX512:  {1: 1, 2: 1, 33: 1, 34: 2, 65: 2, 66: 3, 129: 4, 130: 0},
+		asm.AVX2:    {1: 1, 8: 1, 9: 2, 16: 2, 32: 4, 33: 0},
+		asm.Generic: {1: 1, 500: 1},
+	} {
+		for entries, want := range all {
+			require.Equal(t, want, lookupSteps(path, entries), "%v %d", path, entries)
+		}
+	}
+}
+
+// TestEnergyError: 40 energies are measured after 60 sweeps, one of four sweeps, and their mean
+// is held against Onsager's.
+func TestEnergyError(t *testing.T) {
+	sweeps, fetched := 0, 0
+	spins := make([]uint64, 4*4*2)
+	want, square := 0.0, 0.0
+	z, err := energyError(4, 2, func() ([]uint64, error) { sweeps++; return spins, nil }, func(x []uint64) error {
+		require.Equal(t, 60+4*(fetched+1), sweeps)
+		fetched++
+		for i := range x {
+			x[i] = 0x9249249249249249 << (fetched % 3 * (i % 3))
+		}
+		e := energyPerSite(x, 4, 2)
+		want, square = want+e/40, square+e*e/40
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 60+160, sweeps)
+	require.Equal(t, 40, fetched)
+	require.InEpsilon(t, math.Abs(want-onsagerEnergy(0.3))/math.Sqrt((square-want*want)/39), z, 1e-9)
+	broken := errors.New("broken")
+	_, err = energyError(4, 2, func() ([]uint64, error) { return nil, broken }, nil)
+	require.ErrorIs(t, err, broken)
+	_, err = energyError(4, 2, func() ([]uint64, error) { return spins, nil }, func([]uint64) error { return broken })
+	require.ErrorIs(t, err, broken)
 }
 
 func TestPhiloxCounts(t *testing.T) {

@@ -115,7 +115,7 @@ func kernelCounts(k mmd.Kernel) map[Resource]float64 {
 		squarings := 0.0
 		for _, wider := range sigmas[:i] {
 			n := 2 * math.Log2(wider/s) // exponents are 1/(2σ²)
-			if r := math.Round(n); math.Abs(n-r) < 1e-9 && r >= 0 && r <= 4 && (squarings == 0 || r < squarings) {
+			if r := math.Round(n); math.Abs(n-r) < 1e-9 && r <= 4 && (squarings == 0 || r < squarings) {
 				squarings = r
 			}
 		}

@@ -119,3 +119,201 @@ func TestPretendersThatAreWrong(t *testing.T) {
 		require.InEpsilon(t, want, a.difference, map[bool]float64{true: 0.6, false: 1e-3}[name == "gmm"], name)
 	}
 }
+
+// TestReferences: what peers are given changes on purpose only, and kernels are counted where
+// they are not zero.
+func TestReferences(t *testing.T) {
+	e := testEnvironment(t)
+	for i, want := range []struct {
+		loss float64
+		grad int
+	}{{0.0832774, 5*9 + 9 + 9*7 + 7 + 7*4 + 4}, {0.0895505, 6*10 + 10 + 10*9 + 9}, {0.719996, 3 * 2 * (6 + 6 + 6*5 + 5 + 5 + 1)}} {
+		config, err := narrow()[i].Preset("paper")
+		require.NoError(t, err)
+		const n = 30
+		config.Shared().Training.Batch = n
+		trainer, err := engine.NewTrainer(config, e.workers)
+		require.NoError(t, err)
+		system, m := trainer.System(), modelOf(config)
+		r, err := m.reference(system, e.workers)
+		require.NoError(t, err)
+		require.InEpsilon(t, want.loss, r.loss, 1e-4)
+		require.Len(t, r.grad, want.grad)
+		require.Len(t, r.inputs["params"], want.grad)
+		phases, err := m.discrepancy(system, trainer.Params())
+		require.NoError(t, err)
+		require.Len(t, phases, 1)
+		require.Equal(t, "discrepancy", phases[0].name)
+		if i > 0 {
+			continue
+		}
+		states, counts, pairs := make([]byte, 8*n), map[byte]int{}, 0.0
+		require.NoError(t, system.(engine.Sampler).Sample(states, "states", trainer.Params(), 0, n, 0))
+		for k := 4; k < len(states); k += 8 {
+			counts[states[k]]++
+		}
+		for _, c := range counts {
+			pairs += float64(c * c)
+		}
+		one := kernelCounts(config.(*hybrid.Config).Loss.Kernel)
+		require.Equal(t, work{FMA: pairs * (one[FMA] + 4), Float: pairs * (one[Float] + 6)}, phases[0].counts)
+	}
+}
+
+// TestOwnRecipes: a configuration beyond the paper's has no reference, and no samples that a
+// peer could make.
+func TestOwnRecipes(t *testing.T) {
+	e := testEnvironment(t)
+	hold := func(config engine.Config, reference, samples bool) {
+		t.Helper()
+		m := modelOf(config)
+		require.NotNil(t, m)
+		if _, err := m.reference(nil, e.workers); reference {
+			require.ErrorIs(t, err, errOwnRecipe)
+		}
+		if samples {
+			_, err := m.samples(nil, nil, nil)
+			require.ErrorIs(t, err, errOwnRecipe)
+		}
+	}
+	for _, change := range []func(c *gmm.Config){
+		func(c *gmm.Config) { c.Generator.Kind = "residual" },
+		func(c *gmm.Config) { c.Generator.Partition = "halves" },
+		func(c *gmm.Config) { c.Loss.Kind = "balance" },
+		func(c *gmm.Config) { c.Transition.Sigma = []float64{0.1, 0.2} },
+		func(c *gmm.Config) { c.Target.Components[0].Mean = []float64{1, 1, 1} },
+	} {
+		c, err := gmm.Preset("paper")
+		require.NoError(t, err)
+		change(c)
+		hold(c, true, c.Generator.Kind != "realnvp" || c.Generator.Partition != "parity")
+		phases, err := mixtureModel{c}.discrepancy(nil, nil)
+		require.NoError(t, err)
+		require.Equal(t, c.Loss.Kind == "mmd", phases != nil)
+	}
+	for _, change := range []func(c *ising.Config){
+		func(c *ising.Config) { c.Generator.Head = "bernoulli" },
+		func(c *ising.Config) { c.Loss.Kind = "discriminator" },
+		func(c *ising.Config) { c.Loss.Gradient = "witness" },
+	} {
+		c, err := ising.Preset("paper")
+		require.NoError(t, err)
+		change(c)
+		hold(c, true, c.Generator.Head != "sign")
+	}
+	c, err := hybrid.Preset("paper")
+	require.NoError(t, err)
+	c.Transition.Order = "random"
+	hold(c, true, false)
+
+	own := narrow()[2]
+	own.Preset = func(string) (engine.Config, error) {
+		c, err := gmm.Preset("paper")
+		c.Transition.Sigma = []float64{0.1, 0.2}
+		return c, err
+	}
+	e.systems = []engine.Definition{own}
+	operations, err := iterationRows(e, "gmm/paper/8")
+	require.NoError(t, err)
+	require.Empty(t, operations[0].rivals)
+	require.Equal(t, "not the paper's recipe: no peer knows it", operations[0].note)
+}
+
+// TestOtherMixtures counts the work of couplings of three coordinates, two of which one
+// part has, and of residual perceptrons in the latent variables.
+func TestOtherMixtures(t *testing.T) {
+	c, err := gmm.Preset("paper")
+	require.NoError(t, err)
+	c.Generator.Depth, c.Generator.Hidden = 2, []int{6, 5}
+	for i := range c.Target.Components {
+		c.Target.Components[i].Mean = []float64{0, 0, 0}
+	}
+	// 1-6-5-2 in the first coupling, whose first layers are kinks, and 2-6-5-1 in the second.
+	kinks, dense := 5*2.0, 5*2.0
+	forward, backward := mixtureModel{c}.generator()
+	require.Equal(t, work{FMA: 2 * (kinks + dense + 2*6 + 6*5 + 5), Float: 2 * 5 * 3}, forward)
+	require.Equal(t, work{FMA: 2 * (kinks + 2*dense + 2*(2*6+6*5+5)), Float: 2 * 5 * 3}, backward)
+	c.Generator.Kind = "residual"
+	for latent, width := range map[int]float64{0: 3, 4: 4} {
+		c.Generator.Latent = latent
+		forward, backward = mixtureModel{c}.generator()
+		one := width*6 + 6*5 + 5*width
+		require.Equal(t, work{FMA: 2 * one}, forward)
+		require.Equal(t, work{FMA: 2*2*one - 6*width}, backward, "no gradient with respect to the noise")
+	}
+}
+
+// TestRivalsOfSizes: what a comparison would take too long or too much memory for is left out.
+func TestRivalsOfSizes(t *testing.T) {
+	e := testEnvironment(t)
+	for size, want := range map[string][]int{
+		"4096x2": {2}, "4097x2": {1}, "4096x3": {1}, "4097x3": {0},
+	} {
+		operations, err := gramSuite.operations(e, size)
+		require.NoError(t, err)
+		require.Equal(t, want, rivalsOf(e, operations), size)
+	}
+	for size, want := range map[string][]int{
+		"2x7": {2}, "2x8": {2, 2}, "2x9": {2, 2}, "2x16": {2, 2}, "2x17": {1, 1}, "2x32": {1, 1}, "2x33": {0, 0},
+		"4096x2": {2}, "4097x2": {1},
+	} {
+		operations, err := hammingSuite.operations(e, size)
+		require.NoError(t, err)
+		require.Equal(t, want, rivalsOf(e, operations), size)
+	}
+	_, err := hammingRows(e, "x", []int{2, 1025})
+	require.ErrorContains(t, err, `size "x": N is at most 1048576 and L at most 1024`)
+	_, err = hammingRows(e, "y", []int{1<<20 + 1, 3})
+	require.ErrorContains(t, err, `size "y": N is at most`)
+	_, err = metropolisRows(e, "x", []int{1026})
+	require.ErrorContains(t, err, `size "x": L must be even and at most 1024`)
+	for parts, want := range map[string]string{"1x2": "", "0x2": "not of the form", "1x1073741824": "", "1x1073741825": "not of the form", "1": "not of the form", "1x2x3": "not of the form"} {
+		if _, err := parseSize(parts, "AxB"); want == "" {
+			require.NoError(t, err, parts)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
+}
+
+// rivalsOf counts rivals, one for each program.
+func rivalsOf(e *environment, operations []*operation) (counts []int) {
+	for _, op := range operations {
+		names := map[string]bool{}
+		for _, v := range op.rivals {
+			if v.name != "pytorch-avx512" {
+				names[v.name] = true
+			}
+		}
+		counts = append(counts, len(names))
+	}
+	return counts
+}
+
+// TestSizesOfSystems holds the numbers in sizes to their bounds.
+func TestSizesOfSystems(t *testing.T) {
+	e := testEnvironment(t)
+	for size, want := range map[string]string{
+		"ising/paper/2": "", "ising/paper/16777216": "", "ising/paper": "",
+		"ising/paper/1": `"1" is not a number of samples`, "ising/paper/16777217": "not a number of samples", "ising/paper/x": "not a number of samples",
+		"ising": "not of the form SYSTEM/PRESET/N", "ising/paper/2/3": "not of the form SYSTEM/PRESET/N",
+	} {
+		if _, n, err := e.parseSystem(size); want == "" {
+			require.NoError(t, err)
+			require.Equal(t, map[string]int{"ising/paper/2": 2, "ising/paper/16777216": 1 << 24}[size], n)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
+	for size, want := range map[string]string{
+		"ising/1/3": "", "ising/16777216": "", "ising/0": "is not a number of states", "ising/16777217": "is not a number of states",
+		"ising": "not of the form SYSTEM/N or SYSTEM/N/L", "ising/1/2/3": "not of the form SYSTEM/N or SYSTEM/N/L", "ising/1/0": `size "ising/1/0": `,
+	} {
+		if _, n, err := e.parseScore(size); want == "" {
+			require.NoError(t, err)
+			require.Equal(t, map[string]int{"ising/1/3": 1, "ising/16777216": 1 << 24}[size], n)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
+}
