@@ -1,0 +1,388 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/score"
+	"github.com/revgen/revgen/gmm"
+	"github.com/revgen/revgen/internal/npy"
+	"github.com/revgen/revgen/internal/stat"
+	"github.com/revgen/revgen/ising"
+)
+
+// TestMeasure has an operation take turns with rivals that agree, differ by as much as they
+// may and by more, and fail sooner or later.
+func TestMeasure(t *testing.T) {
+	o := quick("rng")
+	o.Repetitions, o.Time = 3, 0
+	r, _, err := newRunner(t.Context(), o)
+	require.NoError(t, err)
+	defer r.close()
+	r.Time = 1 // ns: a repetition is a call
+	var turns strings.Builder
+	call := func(name string) func() { return func() { turns.WriteString(name) } }
+	agreed := func(a agreement, err error) func(*peers.Process) (agreement, error) {
+		return func(p *peers.Process) (agreement, error) {
+			require.Nil(t, p)
+			turns.WriteString("?")
+			return a, err
+		}
+	}
+	broken := errors.New("broken")
+	failing := 0
+	op := &operation{
+		name: "name", amount: 12, unit: "thing", note: "a note", call: call("o"), need: alone(map[Resource]float64{FMA: 1 << 20}),
+		rivals: []rival{
+			{name: "a", call: call("a"), amount: 3, each: true, prepare: agreed(agreement{0.5, 0.5, "distance"}, nil), unlike: "half"},
+			{name: "b", call: call("b"), prepare: agreed(agreement{0.1, 0.5, "distance"}, nil)},
+			{name: "c", call: call("c"), prepare: agreed(agreement{0.6, 0.5, "distance"}, nil)},
+			{name: "d", call: call("d"), prepare: agreed(agreement{math.NaN(), 0.5, "distance"}, nil)},
+			{name: "e", call: call("e"), prepare: agreed(agreement{}, broken)},
+			{name: "f", prepare: agreed(agreement{}, nil)}, // a peer
+			{name: "g", prepare: agreed(agreement{}, nil), call: func() {
+				if failing++; failing == 2 {
+					panic(failure{broken})
+				}
+			}},
+		},
+	}
+	e := testEnvironment(t)
+	limits := &peaks{path: e.path, workers: e.workers}
+	row, err := r.measure(op, limits, 4)
+	require.NoError(t, err)
+	require.Equal(t, "o?????"+"?"+"oab"+"oaboaboab", turns.String(), "results, comparisons, calibration, and three turns")
+	require.Equal(t, []any{"name", 12.0, "thing", "a note"}, []any{row.Name, row.Amount, row.Unit, row.Note})
+	require.Len(t, row.Control, 3)
+	require.Len(t, row.Nanoseconds, 3)
+	require.Equal(t, stat.Median(row.Nanoseconds), row.Median)
+	require.Equal(t, 12/row.Median, row.Rate)
+	require.Len(t, limits.seen[0].Rates, 2, "sampled before and after")
+	require.Equal(t, row.Floor.Nanoseconds/row.Median, row.Fraction)
+	require.Equal(t, (1<<20)/limits.seen[0].Rate, row.Floor.Nanoseconds)
+	require.Len(t, row.Rivals, 6, "no peers were asked for")
+	for i, want := range []struct {
+		name, status, detail string
+		amount               float64
+	}{
+		{"a", Measured, "half; distance", 12}, {"b", Measured, "distance", 12}, {"c", Disagrees, "distance 0.6 exceeds 0.5", 12}, {"d", Disagrees, "distance NaN exceeds 0.5", 12},
+		{"e", Failed, "broken", 12}, {"g", Failed, "broken", 12},
+	} {
+		v := row.Rivals[i]
+		require.Equal(t, want.name, v.Name)
+		require.Equal(t, want.name, v.Program)
+		require.Equal(t, 4, v.Threads)
+		require.Equal(t, want.status, v.Status, v.Name)
+		require.Equal(t, want.detail, v.Detail)
+		require.Equal(t, want.amount, v.Amount, "of four threads")
+		if v.Status != Measured {
+			require.Nil(t, v.Times)
+			continue
+		}
+		require.True(t, v.Best)
+		require.Len(t, v.Nanoseconds, 3)
+		require.InEpsilon(t, v.Median/row.Median, v.Ratio, 1e-12)
+	}
+	require.Equal(t, 0.5, row.Rivals[0].Difference)
+
+	// A rival that does a quarter of the work in a call takes four.
+	op.rivals = []rival{{name: "a", call: call("a"), amount: 3, prepare: agreed(agreement{}, nil)}}
+	row, err = r.measure(op, limits, 4)
+	require.NoError(t, err)
+	v := row.Rivals[0]
+	require.Equal(t, 3.0, v.Amount)
+	require.InEpsilon(t, 4*v.Median/row.Median, v.Ratio, 1e-12)
+	interval, _ := ratioInterval(row.Nanoseconds, v.Nanoseconds)
+	require.Equal(t, [2]float64{4 * interval[0], 4 * interval[1]}, v.RatioInterval)
+
+	// An operation that fails is no row, whenever it does.
+	for fails := 1; fails <= 5; fails++ {
+		calls := 0
+		op.call = func() {
+			if calls++; calls == fails {
+				panic(failure{broken})
+			}
+		}
+		_, err = r.measure(op, limits, 1)
+		require.ErrorIs(t, err, broken, fails)
+	}
+}
+
+// TestSuiteOfRows: rows of more threads are held against the one of one, and floors are those
+// by the peaks of the whole run.
+func TestSuiteOfRows(t *testing.T) {
+	o := quick("gemm")
+	o.Sizes, o.Paths, o.Repetitions = []string{"8x8x8"}, o.Paths[len(o.Paths)-1:], 1
+	var said []string
+	o.Log = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	start := time.Now()
+	report, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	m := &report.Machine
+	require.Equal(t, SchemaVersion, report.Schema)
+	require.Equal(t, []any{asm.CPUName(), runtime.GOMAXPROCS(0), runtime.GOOS + "/" + runtime.GOARCH, runtime.Version(), o.Time.Seconds()},
+		[]any{m.CPU, m.Processors, m.Platform, m.Go, m.Seconds})
+	require.WithinDuration(t, start, m.Time, time.Minute)
+	require.Zero(t, m.Time.Nanosecond())
+	require.Equal(t, time.UTC, m.Time.Location())
+	require.Len(t, report.Rows, 3+2)
+	rates := map[string]float64{}
+	for i := range report.Rows {
+		row := &report.Rows[i]
+		require.Equal(t, "gemm", row.Suite)
+		require.Equal(t, o.Paths[0].String(), row.Path)
+		require.True(t, strings.HasPrefix(said[i], fmt.Sprintf("%s: %s, ", row.ID(), formatTime(row.Median))), said[i])
+		if row.Threads == 1 {
+			rates[row.Name] = row.Rate
+			continue
+		}
+		require.InEpsilon(t, row.Rate/rates[row.Name], row.Scaling, 1e-12)
+	}
+	require.Len(t, m.Peaks, 2)
+	for i, p := range m.Peaks {
+		require.Equal(t, []any{o.Paths[0].String(), i + 1, FMA, 0}, []any{p.Path, p.Threads, p.Resource, p.Bytes})
+		require.Len(t, p.Rates, 2*[]int{3, 2}[i])
+	}
+	for i := range report.Rows {
+		row := &report.Rows[i]
+		require.InEpsilon(t, 8*8*8/m.Peaks[row.Threads-1].Rate, row.Floor.Nanoseconds, 1e-12)
+		require.InEpsilon(t, row.Floor.Nanoseconds/row.Median, row.Fraction, 1e-12)
+	}
+	row := Row{Times: Times{Median: 1 << 13, Fastest: []float64{1 << 11, 1 << 12, 1 << 10}}}
+	row.limit(knownPeaks(), alone(map[Resource]float64{FMA: 51200}))
+	require.Equal(t, []float64{512, 1. / 16, 1. / 4}, []float64{row.Floor.Nanoseconds, row.Fraction, row.Undisturbed})
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		var x float64
+		_, err := fmt.Sscan(string(text), &x)
+		require.NoError(t, err)
+		require.InDelta(t, x, loadAverage(), 5)
+		require.Positive(t, loadAverage())
+	}
+}
+
+// TestDefaultOptions fills in what is not asked for.
+func TestDefaultOptions(t *testing.T) {
+	o := Options{Suites: []string{"rng", "gemm"}}
+	suites, err := o.resolve()
+	require.NoError(t, err)
+	require.Equal(t, []string{"gemm", "rng"}, []string{suites[0].Name, suites[1].Name}, "in their own order")
+	require.Equal(t, gemmSuite.Sizes, suites[0].Sizes)
+	path, _, _ := asm.Active()
+	require.Equal(t, []Path{path}, o.Paths)
+	threads := []int{1, runtime.GOMAXPROCS(0)}
+	require.Equal(t, slices.Compact(threads), o.Threads)
+	require.Equal(t, []any{7, 60 * time.Millisecond}, []any{o.Repetitions, o.Time})
+	require.NotPanics(t, func() { o.Log("said") })
+	o = Options{Suites: []string{"rng"}, Sizes: []string{"4"}, Time: 1, Repetitions: 1}
+	suites, err = o.resolve()
+	require.NoError(t, err)
+	require.Len(t, suites, 1)
+	require.Equal(t, o.Sizes, suites[0].Sizes)
+	require.Equal(t, []any{1, time.Duration(1)}, []any{o.Repetitions, o.Time})
+	o = Options{Sizes: []string{"4"}, Suites: []string{"rng", "gemm"}}
+	_, err = o.resolve()
+	require.EqualError(t, err, "sizes mean something else in every suite: name exactly one")
+	o = Options{Paths: []Path{99}}
+	_, err = o.resolve()
+	require.ErrorContains(t, err, "is not supported here")
+}
+
+// TestPeersOfARun: a peer is started once for each of its settings, or is found to be missing
+// once, and the report says how it describes itself.
+func TestPeersOfARun(t *testing.T) {
+	pretenders(t)
+	var said []string
+	o := quick("gram")
+	o.Peers, o.Sizes, o.Paths, o.Repetitions = true, []string{"6x2", "8x2"}, []asm.Path{asm.Generic}, 1
+	o.Log = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	report, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	var all []string
+	for _, row := range report.Rows {
+		for _, v := range row.Rivals {
+			require.Equal(t, Measured, v.Status, v.Detail)
+			require.LessOrEqual(t, v.Difference, 1e-3)
+			require.Equal(t, []float64{1000}, v.Nanoseconds, "which a pretender always says")
+			require.InEpsilon(t, 1000/row.Median, v.Ratio, 1e-12)
+			all = append(all, fmt.Sprintf("%d: %s", row.Threads, v.setting()))
+		}
+	}
+	one := []string{"1: c-gram, 1", "1: pytorch, 1"}
+	two := []string{"2: c-gram, 1", "2: c-gram, 2", "2: pytorch, 1", "2: pytorch, 1+2", "2: pytorch, 2", "2: pytorch, 2+1"}
+	require.Equal(t, slices.Concat(one, one, two, two), all)
+	require.Equal(t, []About{
+		{"c-gram", 1, 0, "1"}, {"pytorch", 1, 0, "1"}, {"c-gram", 2, 0, "1"}, {"pytorch", 1, 2, "1"}, {"pytorch", 2, 0, "1"}, {"pytorch", 2, 1, "1"},
+	}, report.Machine.Peers)
+	require.Contains(t, said, "starting PyTorch as installed with 1 threads, 2 of BLAS")
+
+	t.Setenv("PATH", t.TempDir())
+	said, o.Sizes, o.Threads = nil, []string{"6x2", "8x2"}, []int{1}
+	report, err = Run(t.Context(), o)
+	require.NoError(t, err)
+	for _, row := range report.Rows {
+		require.Equal(t, []string{Missing, "c-gram is missing: there is no gcc; install it with: apt install gcc libc6-dev"}, []string{row.Rivals[0].Status, row.Rivals[0].Detail})
+		require.Nil(t, row.Rivals[0].Times)
+	}
+	require.Equal(t, 1, strings.Count(strings.Join(said, "\n"), "starting C/OpenMP"))
+	require.Contains(t, report.Machine.Peers, About{"c-gram", 1, 0, report.Rows[0].Rivals[0].Detail})
+
+	r, _, err := newRunner(t.Context(), o)
+	require.NoError(t, err)
+	defer r.close()
+	_, err = r.peer(peerKey{name: "nobody"})
+	require.ErrorContains(t, err, `unknown peer "nobody"`)
+	row, err := r.measure(&operation{name: "x", amount: 1, call: func() {}, rivals: []rival{{name: "nobody"}}}, &peaks{workers: testEnvironment(t).workers}, 1)
+	require.NoError(t, err)
+	require.Equal(t, Failed, row.Rivals[0].Status)
+}
+
+// A listener is a system that keeps the states whose energies it is asked for.
+type listener struct {
+	engine.System
+	engine.Sampler
+	engine.Scorer
+	heard *[]byte
+	lies  *int
+}
+
+func (l listener) Energies(dst []float64, format string, states []byte) (float64, error) {
+	*l.heard = append(*l.heard, states...)
+	beta, err := l.Scorer.Energies(dst, format, states)
+	dst[len(dst)-1] += float64(*l.lies)
+	return beta, err
+}
+
+// TestStatesAreScored: each kind of input brings all states, once, and so does encoding/json,
+// whose energies are compared.
+func TestStatesAreScored(t *testing.T) {
+	e := testEnvironment(t)
+	const n = 37
+	for _, d := range []engine.Definition{ising.Definition, gmm.Definition} {
+		config, err := d.Preset("paper")
+		require.NoError(t, err)
+		system, err := config.New(e.workers)
+		require.NoError(t, err)
+		params := make([]float32, system.NumParams())
+		system.Initialize(params)
+		var heard []byte
+		lies := 0
+		l := listener{system, system.(engine.Sampler), system.(engine.Scorer), &heard, &lies}
+		judge, err := score.NewJudge(l, nil, nil)
+		require.NoError(t, err)
+		require.NoError(t, judge.Keep([]string{score.Energy}))
+		for _, f := range l.Formats() {
+			if f.Name == "weighted" || !slices.Contains([]string{"spins", "bits", "states"}, f.Name) {
+				continue
+			}
+			states := make([]byte, n*f.RowBytes)
+			require.NoError(t, l.Sample(states, f.Name, params, 0, n, 0))
+			operations, err := e.scoreFormat(judge, l, f, states, n, "size")
+			require.NoError(t, err)
+			require.Len(t, operations, map[string]int{"bits": 2}[f.Name]+map[bool]int{true: 3}[f.Name != "bits"])
+			for i, op := range operations {
+				require.Equal(t, []string{"npy", "raw", "ndjson"}[i]+"-"+f.Name+"/size", op.name)
+				for range 2 {
+					heard = nil
+					op.call()
+					require.Equal(t, states, heard, op.name)
+				}
+				for _, v := range op.rivals {
+					heard = nil
+					a, err := v.prepare(nil)
+					require.NoError(t, err)
+					require.Equal(t, states, heard)
+					require.Equal(t, agreement{0, 0, "whether the energies are the same"}, a)
+					lies = 1
+					a, err = v.prepare(nil)
+					require.NoError(t, err)
+					require.Equal(t, 1.0, a.difference, "one energy is another")
+					lies = 0
+				}
+			}
+		}
+	}
+
+	text, scalars := linesOf(engine.Format{Descr: "'|i1'", RowBytes: 3}, []byte{1, 255, 1, 255, 255, 1})
+	require.Equal(t, "[1,-1,1]\n[-1,-1,1]\n", string(text))
+	require.Equal(t, 3, scalars)
+	text, scalars = linesOf(engine.Format{Descr: "'<f4'", RowBytes: 8}, []byte{0, 0, 0, 0x3f, 0, 0, 0xa0, 0xbf})
+	require.Equal(t, "[0.5,-1.25]\n", string(text))
+	require.Equal(t, 2, scalars)
+	text, _ = linesOf(engine.Format{Descr: "'<u8'", RowBytes: 8}, make([]byte, 8))
+	require.Nil(t, text)
+
+	var d digest
+	written, err := d.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 9})
+	require.NoError(t, err)
+	require.Equal(t, 17, written)
+	require.Equal(t, digest{17, 31 + 2}, d)
+
+	h := npy.Header{Descr: "'|i1'", Shape: []int{2, 3}}
+	head, err := h.Append(nil)
+	require.NoError(t, err)
+	file, err := heldFile(h, []byte("abcdef"))
+	require.NoError(t, err)
+	data, err := os.ReadFile(file.path)
+	require.NoError(t, err)
+	require.Equal(t, string(head)+"abcdef", string(data))
+	if runtime.GOOS == "linux" {
+		require.NoFileExists(t, file.file.Name())
+	}
+	runtime.KeepAlive(file)
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "absent"))
+	_, err = heldFile(h, nil)
+	require.Error(t, err)
+}
+
+// A dumb configuration is of a system that only trains.
+type dumb struct{ engine.Config }
+
+func (c dumb) New(workers *engine.Workers) (engine.System, error) {
+	s, err := c.Config.New(workers)
+	return struct{ engine.System }{s}, err
+}
+
+// TestSystemsThatOnlyTrain have iterations, and neither samples nor energies.
+func TestSystemsThatOnlyTrain(t *testing.T) {
+	e := testEnvironment(t)
+	d := gmm.Definition
+	d.Preset = func(string) (engine.Config, error) {
+		c, err := gmm.Preset("paper")
+		return dumb{c}, err
+	}
+	e.systems = []engine.Definition{d}
+	operations, err := iterationRows(e, "gmm/paper/8")
+	require.NoError(t, err)
+	require.Len(t, operations, 1)
+	require.Empty(t, operations[0].need)
+	require.Equal(t, 8.0, operations[0].amount)
+	operations, err = sampleRows(e, "gmm/paper/8")
+	require.NoError(t, err)
+	require.Empty(t, operations)
+	_, err = scoreRows(e, "gmm/8")
+	require.EqualError(t, err, `size "gmm/8": the system scores no states`)
+	var o *OptionError
+	require.ErrorAs(t, err, &o)
+	require.ErrorIs(t, (&Report{}).Write(failingWriter{}, "md"), io.ErrShortWrite)
+	require.ErrorIs(t, (&Report{}).Write(failingWriter{}, "csv"), io.ErrShortWrite)
+	require.ErrorIs(t, (&Report{}).Write(failingWriter{}, "go"), io.ErrShortWrite)
+	require.ErrorIs(t, (&Report{}).Write(failingWriter{}, "json"), io.ErrShortWrite)
+}
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
