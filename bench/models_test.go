@@ -147,7 +147,7 @@ func TestReferences(t *testing.T) {
 		if i > 0 {
 			continue
 		}
-		states, counts, pairs := make([]byte, 8*n), map[byte]int{}, 0.0
+		states, counts, pairs := make([]byte, 8*n), [3]int{}, 0.0
 		require.NoError(t, system.(engine.Sampler).Sample(states, "states", trainer.Params(), 0, n, 0))
 		for k := 4; k < len(states); k += 8 {
 			counts[states[k]]++

@@ -1,11 +1,15 @@
 package draw
 
 import (
+	"flag"
+	"fmt"
 	"image"
 	"image/color"
 	"math"
 	"math/cmplx"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,18 +27,21 @@ type canvas struct {
 	stack          []frame
 	strokes, areas []shape
 	texts, images  []box
+	pictures       []image.Image
 }
 
 type frame struct {
 	origin, turn complex128
 	colour       color.Color
 	width        vg.Length
+	dashes       []vg.Length
 }
 
 type shape struct {
 	points []vg.Point
 	colour color.Color
 	width  vg.Length
+	dashes []vg.Length
 }
 
 type box struct{ lo, hi vg.Point }
@@ -51,14 +58,14 @@ func (c *canvas) at(p vg.Point) vg.Point {
 func (c *canvas) Push() { c.stack = append(c.stack, c.frame) }
 func (c *canvas) Pop()  { c.frame, c.stack = c.stack[len(c.stack)-1], c.stack[:len(c.stack)-1] }
 
-func (c *canvas) Translate(p vg.Point)               { c.origin += c.turn * complex(float64(p.X), float64(p.Y)) }
-func (c *canvas) Rotate(a float64)                   { c.turn *= cmplx.Rect(1, a) }
-func (c *canvas) SetColor(x color.Color)             { c.colour = x }
-func (c *canvas) SetLineWidth(w vg.Length)           { c.width = w }
-func (c *canvas) SetLineDash([]vg.Length, vg.Length) {}
+func (c *canvas) Translate(p vg.Point)                   { c.origin += c.turn * complex(float64(p.X), float64(p.Y)) }
+func (c *canvas) Rotate(a float64)                       { c.turn *= cmplx.Rect(1, a) }
+func (c *canvas) SetColor(x color.Color)                 { c.colour = x }
+func (c *canvas) SetLineWidth(w vg.Length)               { c.width = w }
+func (c *canvas) SetLineDash(d []vg.Length, _ vg.Length) { c.dashes = d }
 
 func (c *canvas) shape(p vg.Path) shape {
-	s := shape{nil, c.colour, c.width}
+	s := shape{nil, c.colour, c.width, c.dashes}
 	for _, part := range p {
 		if part.Type == vg.ArcComp { // of a dot: its centre, and how far it reaches
 			s.points, s.width = []vg.Point{c.at(part.Pos)}, part.Radius
@@ -87,7 +94,8 @@ func (c *canvas) Fill(p vg.Path) {
 	c.texts = append(c.texts, b)
 }
 
-func (c *canvas) DrawImage(r vg.Rectangle, _ image.Image) {
+func (c *canvas) DrawImage(r vg.Rectangle, img image.Image) {
+	c.pictures = append(c.pictures, img)
 	c.images = append(c.images, box{c.at(r.Min), c.at(r.Max)})
 }
 
@@ -262,4 +270,97 @@ func TestPalettes(t *testing.T) {
 		require.Equal(t, colours[len(colours)-1], colourOf(g, g.Max+1))
 		require.Equal(t, colours[0], colourOf(g, math.NaN()))
 	}
+}
+
+var update = flag.Bool("update", false, "rewrite the files of testdata")
+
+// text lists what was drawn, to hundredths of a point.
+func (c *canvas) text() string {
+	var b strings.Builder
+	at := func(points ...vg.Point) {
+		for _, p := range points {
+			for _, v := range []vg.Length{p.X, p.Y} { // away from ties, which another order of operations may decide
+				fmt.Fprintf(&b, " %.2f", math.Round((float64(v)+1e-5)*100)/100)
+			}
+		}
+		b.WriteString("\n")
+	}
+	for _, kind := range []string{"stroke", "area"} {
+		for _, s := range map[string][]shape{"stroke": c.strokes, "area": c.areas}[kind] {
+			r := color.NRGBAModel.Convert(s.colour).(color.NRGBA)
+			fmt.Fprintf(&b, "%s %02x%02x%02x %02x %.2f %v:", kind, r.R, r.G, r.B, r.A, s.width, s.dashes)
+			at(s.points...)
+		}
+	}
+	for _, x := range c.texts {
+		b.WriteString("text")
+		at(x.lo, x.hi)
+	}
+	for i, x := range c.images {
+		size := c.pictures[i].Bounds().Size()
+		fmt.Fprintf(&b, "image %v", size)
+		for k := range 16 {
+			r := color.NRGBAModel.Convert(c.pictures[i].At(k*(size.X-1)/15, (k*k+3)*(size.Y-1)/228)).(color.NRGBA)
+			fmt.Fprintf(&b, " %02x%02x%02x", r.R, r.G, r.B)
+		}
+		at(x.lo, x.hi)
+	}
+	return b.String()
+}
+
+// crowded has what the example has not: a legend of two lines, a title of two, a square that is
+// too wide for its row, a row of another height, states, dots that are many, and axes without
+// data.
+func crowded() *figure.Figure {
+	f := &figure.Figure{Title: strings.Repeat("a title that is long ", 6), Rows: []figure.Row{{Height: 0.7}, {}, {}}}
+	x, y := figure.Sample(0, 9, 61, math.Sin)
+	grid := figure.NewGrid(0, 6, -1, 1, 6, 2, func(x, y float64) float64 { return math.Floor(x) })
+	grid.States = 6
+	difference := figure.NewGrid(0, 1, 0, 1, 3, 3, func(x, y float64) float64 { return x - y })
+	difference.Min, difference.Diverging = -difference.Max, true
+	for i := range 9 {
+		n := 12
+		if figure.Mark(i) == figure.Points {
+			n = 61
+		}
+		f.Rows[0].Panels = append(f.Rows[0].Panels, figure.Panel{Title: "*t*", Joined: i%2 == 1, Width: float64(i % 3), Layers: []figure.Layer{
+			{Mark: figure.Mark(i), Role: figure.Role(i), Label: fmt.Sprintf("a label that is long %d", i), X: x[:n], Y: y[:n], Low: y[:n], High: y[:n], Width: 0.1, Grid: grid}}})
+	}
+	f.Rows[1].Panels = []figure.Panel{
+		{Square: true, X: figure.Axis{Label: strings.Repeat("long ", 40)}, Y: figure.Axis{Label: "*y*_{1}"}, Layers: []figure.Layer{{Mark: figure.Heat, Grid: grid}}},
+		{Square: true, Y: figure.Axis{Label: "y"}, Layers: []figure.Layer{{Mark: figure.Contour, Grid: difference, Y: []float64{0.1}}}},
+		{Width: 2, Layers: []figure.Layer{{Mark: figure.Heat, Grid: difference}}},
+	}
+	for scale := range figure.SignedLog + 1 {
+		f.Rows[2].Panels = append(f.Rows[2].Panels,
+			figure.Panel{X: figure.Axis{Label: "empty", Scale: scale}, Y: figure.Axis{Label: "one", Scale: scale}, Layers: []figure.Layer{{Mark: figure.Points, X: []float64{3}, Y: []float64{2}}}},
+			figure.Panel{Y: figure.Axis{Scale: scale}, Layers: []figure.Layer{{Mark: figure.Line, X: []float64{1, 2, 3}, Y: []float64{0, 2, 30}}}})
+	}
+	return f
+}
+
+// TestDrawing: a picture changes on purpose only. TestLayout and TestMarks say what is right
+// about it.
+func TestDrawing(t *testing.T) {
+	var b strings.Builder
+	for _, f := range []*figure.Figure{example(), crowded()} {
+		for _, width := range []vg.Length{figureWidth, narrowWidth} {
+			if width == narrowWidth {
+				f = stack(f)
+			}
+			c, l := drawn(f, width)
+			fmt.Fprintf(&b, "──── %s, %.2f by %.2f\n%s", f.Title, l.width, l.height, c.text())
+		}
+	}
+	for i := range 9 {
+		fmt.Fprintln(&b, colourOf(&figure.Grid{States: 9}, float64(i)), colourOf(&figure.Grid{States: 7}, float64(i%7)))
+	}
+	fmt.Fprintf(&b, "──── in the dark\n%s\n──── %s\n", strings.ReplaceAll(inTheDark, "}", "}\n"), describe(crowded()))
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile("testdata/drawing.txt", []byte(b.String()), 0o600))
+	}
+	want, err := os.ReadFile("testdata/drawing.txt")
+	require.NoError(t, err)
+	require.Equal(t, string(want), b.String(), "go test ./internal/figure/draw -run TestDrawing -update writes it")
 }
