@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/ising"
 )
 
@@ -143,6 +144,9 @@ func TestSeriesOfPeers(t *testing.T) {
 		require.Equal(t, []float64{0, 1, 2, 3}, s.rows[:4])
 	}
 
+	if testing.Short() {
+		return // the rest starts many processes
+	}
 	for _, c := range []struct {
 		contender
 		seconds  float64
@@ -171,6 +175,7 @@ func TestSeriesOfPeers(t *testing.T) {
 // TestOurSeries: a trained generator's weights, of which the largest is 1, make its averages
 // those of the target.
 func TestOurSeries(t *testing.T) {
+	long.SkipShort(t)
 	p := lattice(3, 0.2)
 	for _, preset := range presets {
 		o := p.ours
