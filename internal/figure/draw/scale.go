@@ -66,7 +66,8 @@ func (t ticker) Ticks(low, high float64) []plot.Tick {
 }
 
 // linearTicks marks at most five steps of 1, 2 or 5 times a power of ten, all
-// with the same number of decimals.
+// with the same number of decimals, or in powers of ten if these are many and the digits
+// few.
 func linearTicks(low, high float64) []plot.Tick {
 	const most = 5
 	raw := (high - low) / most
@@ -81,10 +82,12 @@ func linearTicks(low, high float64) []plot.Tick {
 		}
 	}
 	decimals := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
+	largest := math.Max(-low, high)
+	plain := largest < manyDigits && (decimals <= 3 || largest > 1000*step)
 	var all []plot.Tick
 	for i := math.Ceil(low/step - 1e-9); i*step <= high+1e-9*step; i++ {
 		label := scientific(i * step)
-		if i != 0 && decimals <= 3 && math.Max(-low, high) < manyDigits {
+		if i != 0 && plain {
 			label = strings.ReplaceAll(strconv.FormatFloat(i*step, 'f', decimals, 64), "-", "−")
 		}
 		all = append(all, plot.Tick{Value: i * step, Label: label})
@@ -168,18 +171,24 @@ func number(x float64) string {
 
 func scientific(x float64) string {
 	x = rounded(x)
-	if x == 0 {
+	switch {
+	case x == 0:
 		return "0"
+	case x < 0:
+		return "−" + scientific(-x)
 	}
-	e := math.Floor(math.Log10(math.Abs(x)) + 1e-12)
+	e := math.Floor(math.Log10(x) + 1e-12)
 	mantissa := strconv.FormatFloat(x/math.Pow(10, e), 'g', 4, 64)
 	if mantissa == "10" { // 9.9999…, to four digits
 		mantissa, e = "1", e+1
 	}
-	if mantissa == "1" {
+	switch {
+	case mantissa == "1":
 		return power10(int(e))
+	case e == 0:
+		return mantissa
 	}
-	return strings.ReplaceAll(mantissa+"·"+power10(int(e)), "-", "−")
+	return mantissa + "·" + power10(int(e))
 }
 
 // rounded removes what sums of rounded steps leave in the last digits.
