@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"github.com/revgen/revgen/engine/score"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/internal/npy"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/ising"
 )
@@ -386,3 +388,108 @@ func TestSystemsThatOnlyTrain(t *testing.T) {
 type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// A recorder is a system that keeps which samples it is asked for.
+type recorder struct {
+	engine.System
+	engine.Sampler
+	asked *[]string
+}
+
+func (r recorder) Sample(dst []byte, format string, params []float32, first uint64, n, moves int) error {
+	*r.asked = append(*r.asked, fmt.Sprint(len(dst), " ", format, " ", first, " ", n, " ", moves))
+	if first >= 12 {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+type recorded struct {
+	engine.Config
+	asked *[]string
+}
+
+func (c recorded) New(workers *engine.Workers) (engine.System, error) {
+	s, err := c.Config.New(workers)
+	return recorder{s, s.(engine.Sampler), c.asked}, err
+}
+
+// TestSamplesAreFresh: each call draws the samples after those of the last.
+func TestSamplesAreFresh(t *testing.T) {
+	e := testEnvironment(t)
+	var asked []string
+	d := gmm.Definition
+	d.Preset = func(string) (engine.Config, error) {
+		c, err := gmm.Preset("paper")
+		return recorded{c, &asked}, err
+	}
+	e.systems = []engine.Definition{d}
+	operations, err := sampleRows(e, "gmm/paper/6")
+	require.NoError(t, err)
+	operations[0].call()
+	operations[0].call()
+	require.Panics(t, operations[0].call, "a failure ends the measurement")
+	require.Equal(t, []string{"48 states 0 6 0", "48 states 6 6 0", "48 states 12 6 0"}, asked)
+	_, err = sampleRows(e, "gmm/paper")
+	require.EqualError(t, err, `size "gmm/paper" is not of the form SYSTEM/PRESET/N`)
+}
+
+// TestRepetitionsThatFail: neither warming up nor a repetition leaves a time if it fails.
+func TestRepetitionsThatFail(t *testing.T) {
+	r := &runner{Options: Options{Time: time.Second}, ctx: t.Context()}
+	for fails, want := range [][]int{{1, 5}, {1}, {1, 5}} {
+		var calls []int
+		s := &side{times: &Times{Calls: 5}, fastest: math.MaxInt64}
+		s.run = func(n int) (time.Duration, error) {
+			if calls = append(calls, n); len(calls) == fails {
+				return time.Second, io.ErrUnexpectedEOF
+			}
+			return 10, nil
+		}
+		r.repetition(s)
+		require.Equal(t, want, calls)
+		require.Empty(t, s.times.Fastest)
+		if fails == 0 {
+			require.Equal(t, []float64{2}, s.times.Nanoseconds)
+			require.NoError(t, s.failed)
+			continue
+		}
+		require.ErrorIs(t, s.failed, io.ErrUnexpectedEOF)
+		require.Empty(t, s.times.Nanoseconds)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.ctx = ctx
+	_, err := r.calibrate(func(int) (time.Duration, error) { return 0, nil })
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestMemoryOfPeaks: every thread has its part of the memory, which grows and is not left.
+func TestMemoryOfPeaks(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	path, _, _ := asm.Active()
+	p := &peaks{path: path, workers: workers}
+	for _, c := range []struct{ bytes, words int }{{1, 1024}, {1 << 16, 4096}, {1 << 15, 4096}, {1 << 17, 8192}} {
+		require.Positive(t, p.rate(Write, c.bytes))
+		require.Equal(t, []int{c.words, c.words}, []int{len(p.memory[0]), len(p.memory[1])})
+	}
+	for i, bytes := range []int{1, 1 << 16, 1 << 15, 1 << 17} {
+		require.Equal(t, Peak{Path: path.String(), Threads: 2, Resource: Write, Bytes: bytes, Rate: p.seen[i].Rate, Rates: p.seen[i].Rates}, p.seen[i])
+	}
+	most := 0
+	for range 100 { // a burst may be disturbed
+		bursts := 0
+		p.fastest(func() { bursts++ })
+		require.LessOrEqual(t, bursts, 40)
+		most = max(most, bursts)
+	}
+	require.Equal(t, 40, most)
+	bursts := 0
+	require.GreaterOrEqual(t, p.fastest(func() { bursts++; time.Sleep(4 * time.Millisecond) }), 4e6)
+	require.Equal(t, 5, bursts)
+	memory := controlMemory(3)
+	require.Len(t, memory, 3)
+	require.Len(t, memory[2], 1<<17)
+	require.Positive(t, control(workers, memory[:2], 0))
+}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,6 +34,76 @@ func TestMannWhitneyDistribution(t *testing.T) {
 	}
 	require.InDelta(t, 1, sum, 1e-14)
 	require.InDelta(t, 1./792, p[0], 1e-15) // 12!/(7! 5!) orders
+}
+
+// TestMannWhitneyOrders counts the orders of three and four values one by one.
+func TestMannWhitneyOrders(t *testing.T) {
+	want := make([]float64, 13)
+	for order := range 1 << 7 {
+		u, ones := 0, 0
+		for i := range 7 {
+			if order>>i&1 == 1 {
+				ones++
+				u += i + 1 - ones // values of the other sample below
+			}
+		}
+		if ones == 3 {
+			want[u] += 1. / 35
+		}
+	}
+	require.InDeltaSlice(t, want, mannWhitney(3, 4), 1e-15)
+}
+
+// TestRatioInterval: of five and five values P(U ≤ 2) = 4/252 is within half of 5 %, and
+// P(U ≤ 3) = 7/252 beyond; of four and four P(U ≤ 0) = 1/70 only, and of three and three none.
+func TestRatioInterval(t *testing.T) {
+	a, b := []float64{1, 2, 4, 8, 16}, []float64{1, 1.1, 1.25, 1.3, 1.5}
+	var ratios []float64
+	for _, x := range a {
+		for _, y := range b {
+			ratios = append(ratios, y/x)
+		}
+	}
+	slices.Sort(ratios)
+	interval, ok := ratioInterval(a, b)
+	require.Equal(t, [2]float64{ratios[2], ratios[22]}, interval)
+	require.True(t, ok)
+	interval, ok = ratioInterval(a[:4], b[:4])
+	require.Equal(t, [2]float64{1. / 8, 1.3}, interval)
+	require.True(t, ok)
+	interval, ok = ratioInterval(a[:3], b[:3])
+	require.Equal(t, [2]float64{1. / 4, 1.25}, interval)
+	require.False(t, ok)
+	for _, none := range [][2][]float64{{nil, b}, {a, nil}} {
+		interval, ok = ratioInterval(none[0], none[1])
+		require.True(t, math.IsNaN(interval[0]) && math.IsNaN(interval[1]) && !ok)
+	}
+	interval = medianInterval(nil)
+	require.True(t, math.IsNaN(interval[0]) && math.IsNaN(interval[1]))
+}
+
+// TestDrift: a verdict takes 5 % beyond what the control leaves possible.
+func TestDrift(t *testing.T) {
+	row := func(ns, control float64) *Row {
+		return &Row{Times: Times{Nanoseconds: slices.Repeat([]float64{ns}, 8)}, Control: slices.Repeat([]float64{control}, 8)}
+	}
+	for _, c := range []struct {
+		ratio, control float64
+		want           string
+	}{
+		{0.952, 1, Faster}, {0.953, 1, Inconclusive}, {1.0499, 1, Inconclusive}, {1.0501, 1, Slower},
+		{0.857, 0.9, Faster}, {0.858, 0.9, Inconclusive}, {1.0501, 0.9, Slower},
+		{1.154, 1.1, Inconclusive}, {1.156, 1.1, Slower}, {0.952, 1.1, Faster},
+	} {
+		change := change(row(100, 7), row(100*c.ratio, 7*c.control))
+		require.Equal(t, c.want, change.Verdict, c)
+		require.InDelta(t, c.ratio, change.Ratio, 1e-12)
+		require.InDeltaSlice(t, []float64{c.ratio, c.ratio, c.control, c.control}, append(change.Interval[:], change.Control[:]...), 1e-12)
+	}
+	without := row(100, 1)
+	without.Control = nil
+	require.Equal(t, [2]float64{1, 1}, change(without, row(100, 1)).Control)
+	require.Equal(t, [2]float64{1, 1}, change(row(100, 1), without).Control)
 }
 
 func TestRatioIntervalCoversTheRatio(t *testing.T) {
