@@ -267,6 +267,14 @@ func TestRivalsOfSizes(t *testing.T) {
 	require.ErrorContains(t, err, `size "y": N is at most`)
 	_, err = metropolisRows(e, "x", []int{1026})
 	require.ErrorContains(t, err, `size "x": L must be even and at most 1024`)
+	for _, c := range [][3]string{
+		{"hamming", "4x1", "lattice side 1 is outside 2 to 1024"}, {"hamming", "1x16", "training.batch: 1 is not between"},
+		{"metropolis", "1", `size "1": L must be even`}, {"hierarchy", "2", `size "2": side: 2 is not a multiple of 4`},
+	} {
+		s := Suites()[slices.Index(Names(), c[0])]
+		_, err := s.operations(e, c[1])
+		require.ErrorContains(t, err, c[2])
+	}
 	for parts, want := range map[string]string{"1x2": "", "0x2": "not of the form", "1x1073741824": "", "1x1073741825": "not of the form", "1": "not of the form", "1x2x3": "not of the form"} {
 		if _, err := parseSize(parts, "AxB"); want == "" {
 			require.NoError(t, err, parts)

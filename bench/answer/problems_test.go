@@ -2,6 +2,7 @@ package answer
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"flag"
@@ -170,6 +171,23 @@ func TestSeriesOfPeers(t *testing.T) {
 	var missing *peers.MissingError
 	_, _, err = stan.run(t.Context(), fresh, 1, 1)
 	require.True(t, errors.As(err, &missing), err)
+}
+
+// TestRunThatStops: what is asked of a problem that is not there, and a run that is told to
+// end, are errors, and ours come first.
+func TestRunThatStops(t *testing.T) {
+	var said []string
+	o := Options{Only: []string{"none"}, Seconds: 0.02, Seed: 2, Peers: true, Log: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
+	_, err := Run(t.Context(), o)
+	require.ErrorContains(t, err, `unknown problem "none"; the problems are [ising-16 ising-32 ising-64 glass-8 `)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o.Only = []string{"two_modes"}
+	answers, err := Run(ctx, o)
+	require.ErrorContains(t, err, "two_modes: revgen, best: ")
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, answers)
+	require.Equal(t, []string{"two_modes: revgen, best"}, said)
 }
 
 // TestOurSeries: a trained generator's weights, of which the largest is 1, make its averages
