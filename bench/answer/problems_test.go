@@ -19,6 +19,7 @@ import (
 
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/internal/long"
+	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/ising"
 )
 
@@ -311,6 +312,63 @@ func TestInfluence(t *testing.T) {
 	require.Equal(t, 4.0, one(3, 4).Paid(one(1, 1.3333333333333333333)), "2 s, of which a sample saves ½")
 	require.Equal(t, 0.0, one(1, 4).Paid(one(3, 2)))
 	require.True(t, math.IsInf(one(3, 2).Paid(one(1, 2)), 1))
+}
+
+// TestEveryAverage holds what is said of three series and three functions against formulas.
+func TestEveryAverage(t *testing.T) {
+	const n = 4000
+	outcomes := []Outcome{
+		{Preset: "best", Series: *autoregressive(n, 1, 0.3, 1)}, {Preset: "quick", Series: *autoregressive(n, 1, 0, 2)},
+		{Missing: "gone"}, {Series: *autoregressive(n, 1, 0.5, 3)}, {Series: *autoregressive(n, 1.1, 0.8, 4)},
+	}
+	asked := []observable{mean("x", 0, 1), mean("x²", 1, math.NaN()), mean("again", 0, math.NaN())}
+	asked[1].unit = func([]float64) float64 { return 0.01 }
+	asked[2].unit = func([]float64) float64 { return 2 }
+	p := problem{observables: asked}
+	p.judge(outcomes)
+	for k, o := range outcomes {
+		if o.Missing != "" {
+			require.Empty(t, o.Averages)
+			require.Empty(t, o.Curve)
+			continue
+		}
+		require.Equal(t, 1, o.Slowest)
+		for i, a := range o.Averages {
+			u, _ := o.influence(asked[i])
+			chain := stat.Chains(u, 1)
+			square := chain.Deviation * chain.Deviation * chain.Time
+			m := o.means(n)
+			require.Equal(t, []any{asked[i].name, asked[i].value(m), asked[i].unit(m)}, []any{a.Observable, a.Value, a.Unit})
+			require.InEpsilon(t, math.Sqrt(square/n), a.Error, 1e-12)
+			reference, off := asked[i].exact, 0.0
+			if i > 0 {
+				var sum, weight float64
+				for other := range outcomes {
+					if other == k || other == 2 || k < 2 && other < 2 {
+						continue // itself, the missing one, or another of ours
+					}
+					v := outcomes[other].Averages[i]
+					sum, weight = sum+v.Value/(v.Error*v.Error), weight+1/(v.Error*v.Error)
+				}
+				reference, off = sum/weight, 1/math.Sqrt(weight)
+			}
+			require.InEpsilon(t, reference, a.Reference, 1e-12)
+			require.InEpsilon(t, math.Abs(a.Value-reference)/math.Sqrt(a.Error*a.Error+off*off), a.Off, 1e-9)
+			_, variance := outcomes[0].influence(asked[i])
+			require.InEpsilon(t, variance/(square*4/n), a.Independent, 1e-9)
+			require.InEpsilon(t, 1+4.0/n*square*1e4/(a.Unit*a.Unit), a.Seconds, 1e-9)
+		}
+		last := o.Curve[len(o.Curve)-1]
+		furthest, standard := 0.0, 0.0
+		for _, a := range o.Averages {
+			furthest, standard = max(furthest, math.Abs(a.Value-a.Reference)/a.Unit), max(standard, a.Error/a.Unit)
+		}
+		require.InEpsilon(t, furthest, last.Error, 1e-9)
+		require.InEpsilon(t, standard, last.Standard, 1e-9)
+	}
+	alone := []Outcome{{Series: *autoregressive(100, 1, 0, 1)}}
+	p.judge(alone)
+	require.Zero(t, alone[0].Averages[1].Off, "nobody else says anything")
 }
 
 var update = flag.Bool("update", false, "rewrite the files of testdata")
