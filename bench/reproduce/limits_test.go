@@ -168,3 +168,37 @@ func TestObservers(t *testing.T) {
 	m := (&Trial{Workers: workers, Program: "p"}).Machine()
 	require.Equal(t, []any{2, "p"}, []any{m.Threads, m.Program})
 }
+
+// TestUnusualResults: settings that are not known any longer or measured nothing, presets that
+// differ in their metrics, floors and machines, and warnings of some seeds.
+func TestUnusualResults(t *testing.T) {
+	metric := func(name string, err, floor float64, at bool) Metric {
+		return Metric{Name: name, Exact: 1, Generated: 1 + err, Error: err, Range: [2]float64{err / 2, 2 * err}, Interval: [2]float64{0.99, 1.01}, Floor: floor, AtFloor: at, Quantile: 2 * floor}
+	}
+	relative := metric("energy", 0.02, 0.01, false)
+	relative.Relative, relative.Paper = true, pointer(0.015)
+	better := false
+	relative.Better = &better
+	both := metric("l2_density_error", 0.01, 0.02, true)
+	both.Paper = pointer(0.03)
+	r := &Results{Outcomes: []Outcome{
+		{Setting: "gone", Title: "Of old", Preset: "best", Seeds: []uint64{4}, Metrics: []Metric{relative, metric("log_z", 0.1, 0, false)}, Million: []Metric{metric("energy", 0.001, 0.002, true)},
+			Figures: []string{"a", "b"}, Machine: Machine{CPU: "C", Threads: 1}, Warnings: []string{"w", "w"}, Processors: 90},
+		{Setting: "gone", Title: "Of old", Preset: "quick", Seeds: []uint64{4, 5}, Metrics: []Metric{both, metric("energy", 0.03, 0.01, true), metric("more", 0, 0.04, false)}, Figures: []string{"c"}, Machine: Machine{CPU: "D", Threads: 2},
+			Warnings: []string{"seed 4: x", "seed 5: y", "seed 4: y", "seed 9: z"}, Published: []Published{{"M", "T", "more", 0.5}, {"N", "U", "none", 0.5}}},
+		{Setting: "gone", Title: "Of old", Preset: "own", Seeds: []uint64{4}, Figures: []string{"d"}, Machine: Machine{CPU: "D", Threads: 2}},
+		{Setting: "empty", Title: "Nothing", Preset: "paper", Seeds: []uint64{0}, Changed: []string{"a=1", "b=2"}},
+	}}
+	text := r.Markdown()
+	_, text, _ = strings.Cut(text, "\n\n")
+	_, text, _ = strings.Cut(text, "\n")
+	table, rest, _ := strings.Cut(text, "\nAn asterisk")
+	_, rest, _ = strings.Cut(rest, "training and measuring.\n")
+	text = table + "────\n" + rest
+	var b strings.Builder
+	for i := range r.Outcomes {
+		require.NoError(t, r.Outcomes[i].Table().WriteText(&b))
+		fmt.Fprintf(&b, "%q %q\n", r.Outcomes[i].Others(), r.Outcomes[i].warned())
+	}
+	golden(t, "unusual.txt", text+"────\n"+b.String())
+}
