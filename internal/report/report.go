@@ -110,19 +110,19 @@ func Value(x float64, interval [2]float64) string {
 		return unknown
 	}
 	half := (interval[1] - interval[0]) / 2
-	decimals := 1 - int(math.Floor(math.Log10(half)))
-	if !(half > 0) || math.IsInf(half, 0) || decimals < 0 {
+	decimals := 1 - math.Floor(math.Log10(half))
+	if !(half > 0) || decimals < 0 {
 		return fmt.Sprintf("%.6g", x)
 	}
 	if x == 0 {
 		return "0"
 	}
-	exponent := int(math.Floor(math.Log10(math.Abs(x))))
+	exponent := math.Floor(math.Log10(math.Abs(x)))
 	decimals = min(decimals, max(0, 5-exponent))
 	if exponent < -4 {
-		return fmt.Sprintf("%.*e", max(0, decimals+exponent), x)
+		return fmt.Sprintf("%.*e", int(max(0, decimals+exponent)), x)
 	}
-	return fmt.Sprintf("%.*f", decimals, x)
+	return fmt.Sprintf("%.*f", int(decimals), x)
 }
 
 // Deviation writes an error, as a percentage if it is relative.
