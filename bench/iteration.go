@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -59,9 +60,7 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 		return nil, err
 	}
 	training := &config.Shared().Training
-	if n > 0 {
-		training.Batch = n
-	}
+	training.Batch = cmp.Or(n, training.Batch)
 	// The clock may run for more steps than the preset has.
 	training.Schedule = optim.Schedule{Kind: "constant"}
 	trainer, err := engine.NewTrainer(config, e.workers)
