@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -198,6 +199,17 @@ func TestDefaultOptions(t *testing.T) {
 	o = Options{Sizes: []string{"4"}, Suites: []string{"rng", "gemm"}}
 	_, err = o.resolve()
 	require.EqualError(t, err, "sizes mean something else in every suite: name exactly one")
+	for want, o := range map[string]Options{
+		"-1 repetitions of 1ns: both must be positive":                                                                      {Repetitions: -1, Time: 1},
+		"1 repetitions of -1ns: both must be positive":                                                                      {Repetitions: 1, Time: -1},
+		"0 threads: the number must be between 1 and 4096":                                                                  {Threads: []int{0}},
+		`unknown suite "x"; the suites are gemm, gram, hamming, rng, math, metropolis, hierarchy, sample, score, iteration`: {Suites: []string{"gemm", "x"}},
+		"sizes mean something else in every suite: name exactly one":                                                        {Sizes: []string{"1"}},
+	} {
+		_, err := o.resolve()
+		require.EqualError(t, err, want)
+	}
+	require.EqualError(t, CheckFormat("yaml"), `unknown format "yaml"; the formats are md, csv, json, go`)
 	o = Options{Paths: []Path{99}}
 	_, err = o.resolve()
 	require.ErrorContains(t, err, "is not supported here")
@@ -242,9 +254,21 @@ func TestPeersOfARun(t *testing.T) {
 	require.Equal(t, 1, strings.Count(strings.Join(said, "\n"), "starting C/OpenMP"))
 	require.Contains(t, report.Machine.Peers, About{"c-gram", 1, 0, report.Rows[0].Rivals[0].Detail})
 
+	// One that does not describe itself is ended, and not started again.
+	dir := t.TempDir()
+	script := "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\nwhile read -r line; do echo error speechless; done\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "python3"), []byte(script), 0o755)) //nolint:gosec // it is run
+	t.Setenv("PATH", dir+":/usr/bin:/bin")
 	r, _, err := newRunner(t.Context(), o)
 	require.NoError(t, err)
 	defer r.close()
+	key := peerKey{"pytorch", peers.Setting{Threads: 1, BLAS: 3}}
+	for range 2 {
+		_, err = r.peer(key)
+		require.EqualError(t, err, "pytorch: about: speechless")
+	}
+	require.Equal(t, []About{{"pytorch", 1, 3, "pytorch: about: speechless"}}, r.report.Machine.Peers)
+	require.Empty(t, r.workshop.Running())
 	_, err = r.peer(peerKey{name: "nobody"})
 	require.ErrorContains(t, err, `unknown peer "nobody"`)
 	row, err := r.measure(&operation{name: "x", amount: 1, call: func() {}, rivals: []rival{{name: "nobody"}}}, &peaks{workers: testEnvironment(t).workers}, 1)
@@ -492,4 +516,55 @@ func TestMemoryOfPeaks(t *testing.T) {
 	require.Len(t, memory, 3)
 	require.Len(t, memory[2], 1<<17)
 	require.Positive(t, control(workers, memory[:2], 0))
+}
+
+// TestSplit: pieces are no larger than asked for, nor than a thread's share, and follow each
+// other.
+func TestSplit(t *testing.T) {
+	for _, c := range []struct{ threads, n, piece, largest int }{
+		{1, 10, 4, 10}, {2, 10, 4, 4}, {2, 10, 100, 5}, {2, 11, 100, 6}, {3, 1, 4, 1}, {3, 12, 4, 4}, {2, 8, 4, 4}, {2, 9, 4, 4},
+	} {
+		workers := pool.New(c.threads)
+		e := &environment{workers: workers}
+		seen, largest := make([]atomic.Int32, c.n), atomic.Int64{}
+		var pieces atomic.Int32
+		e.split(c.n, c.piece, func(lo, hi int) {
+			pieces.Add(1)
+			if n := int64(hi - lo); n == int64(c.largest) {
+				largest.Store(n)
+			} else if n > int64(c.largest) || n < 1 {
+				largest.Store(1 << 30)
+			}
+			for i := lo; i < hi; i++ {
+				seen[i].Add(1)
+			}
+		})()
+		for i := range seen {
+			require.Equal(t, int32(1), seen[i].Load(), c)
+		}
+		require.Equal(t, int64(c.largest), largest.Load(), c)
+		require.Equal(t, int32((c.n+c.largest-1)/c.largest), pieces.Load())
+		workers.Close()
+	}
+	want := make([]float32, 8)
+	asm.Normals(want, &asm.Counter{Seed: 3}, 0)
+	require.Equal(t, want[:7], noise(7, 3))
+	require.Equal(t, want, noise(8, 3))
+	require.Equal(t, want[:5], noise(5, 3))
+}
+
+// TestPathThatIsLeft: where a call was left behind the path stays what it runs on.
+func TestPathThatIsLeft(t *testing.T) {
+	before, _, _ := asm.Active()
+	defer func() { require.NoError(t, asm.Use(before)) }()
+	for _, left := range []bool{true, false} {
+		r, _, err := newRunner(t.Context(), quick("rng"))
+		require.NoError(t, err)
+		require.NoError(t, asm.Use(asm.Generic))
+		r.left = left
+		r.close()
+		now, _, _ := asm.Active()
+		require.Equal(t, map[bool]asm.Path{true: asm.Generic, false: before}[left], now)
+		require.NoError(t, asm.Use(before))
+	}
 }
