@@ -15,6 +15,10 @@ import (
 // burn is the fraction of a chain's time that counts as coming before its first row.
 const burn = 0.1
 
+// fewest steps are taken whatever time they take, so that there are rows enough for an
+// autocorrelation time.
+const fewest = 4
+
 // chain is a peer that moves Markov chains.
 type chain struct {
 	peer   string
@@ -59,7 +63,7 @@ func (c *chain) run(ctx context.Context, w *peers.Workshop, seconds float64, see
 	defer p.Close()
 	began := p.Processor()
 	steps, spent := 0, 0.0
-	for calls := 1; spent < seconds && (steps+calls)*c.lanes <= most; calls = min(2*calls, 1+int(float64(steps)*max(0.1, seconds/max(spent, 1e-3)-1))) {
+	for calls := 1; (spent < seconds || steps < fewest) && (steps+calls)*c.lanes <= most; calls = min(2*calls, 1+int(float64(steps)*max(0.1, seconds/max(spent, 1e-3)-1))) {
 		if _, err := p.Run(calls); err != nil {
 			return nil, "", err
 		}
