@@ -11,10 +11,10 @@ import (
 const block = 64 // samples that are drawn together
 
 // Tables of what a conditional or a star says are kept where they have at most so many
-// entries, and sites share them or there are few.
+// entries, and few for each site that shares them.
 const (
 	mostEntries = 1 << 16
-	ownEntries  = 1 << 8
+	ownEntries  = 1 << 10
 )
 
 // A factor is e^(−β(e − lowest)) of a pair, [states of the neighbour][states of the site].

@@ -170,7 +170,7 @@ func (l *law) memorize() {
 	give := func(k string, around []int32, m memo, q int, weights bool) int {
 		u := uses[k]
 		all, strides, entries := sizes(around)
-		if u.memo < 0 && entries <= min(mostEntries, max(ownEntries, 4*ownEntries*u.sharers)) {
+		if u.memo < 0 && entries <= min(mostEntries, ownEntries*u.sharers) {
 			u.memo = len(l.memos)
 			m.sizes, m.strides, m.draw = all, strides, make([]uint32, entries*thresholdsOf(q))
 			if weights {
