@@ -9,6 +9,19 @@ import (
 
 // SetSeconds changes the time of training in a checkpoint.
 func SetSeconds(path string, seconds float64) error {
+	return rewrite(path, func(h *header) { h.Seconds = seconds })
+}
+
+// SetPath changes the kernel path in a checkpoint.
+func SetPath(path, kernels string) error {
+	return rewrite(path, func(h *header) { h.Path = kernels })
+}
+
+// ActivePath returns that of this process.
+func ActivePath() string { return activePath() }
+
+// rewrite changes the header of a checkpoint.
+func rewrite(path string, change func(h *header)) error {
 	h, data, err := readFile(context.Background(), path, "checkpoint")
 	if err != nil {
 		return err
@@ -23,7 +36,8 @@ func SetSeconds(path string, seconds float64) error {
 	if err := fill(context.Background(), path, h, data, sections); err != nil {
 		return err
 	}
-	h.Seconds, h.Sections = seconds, nil
+	h.Sections = nil
+	change(h)
 	return writeFile(path, *h, sections)
 }
 
