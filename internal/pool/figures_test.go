@@ -101,3 +101,89 @@ func TestMessagesOfRanks(t *testing.T) {
 		require.Equal(t, 7, all.loops[5])
 	})
 }
+
+// A sum asks for whole chunks and what is left, from the first rank that has pieces on.
+func TestChunksOfSums(t *testing.T) {
+	for length, want := range map[int][]int{0: nil, 2: {0}, 3: {0}, 4: {0, 1}, 6: {0, 1}, 7: {0, 1, 2}} {
+		for _, size := range []int{1, 3} {
+			eachRank(size, func(p *Pool) {
+				var chunks []int
+				data := make([]byte, length)
+				p.Sum(2, data, 3, func(chunk int, first bool) {
+					chunks = append(chunks, chunk)
+					require.Equal(t, p.Rank() < 2, first || size == 3 && p.Rank() == 1)
+					if first {
+						clear(data[3*chunk : min(length, 3*chunk+3)])
+					}
+					for i := 3 * chunk; i < min(length, 3*chunk+3); i++ {
+						data[i]++
+					}
+				})
+				if lo, hi := Stretch(2, p.Rank(), size); lo < hi {
+					require.Equal(t, want, chunks)
+				} else {
+					require.Nil(t, chunks)
+				}
+				for _, x := range data {
+					require.EqualValues(t, min(size, 2), x)
+				}
+			})
+		}
+	}
+}
+
+// Local ranks that do not agree on lengths say so.
+func TestLengthsOfRanks(t *testing.T) {
+	eachRank(2, func(p *Pool) {
+		n := 3 + p.Rank()
+		require.PanicsWithValue(t, "pool: ranks gather different lengths", func() { p.Collect(make([]byte, n), []int{1, n}) })
+	})
+	eachRank(2, func(p *Pool) {
+		require.PanicsWithValue(t, "pool: ranks gather different lengths", func() { p.Collect(make([]byte, 4), []int{1 + p.Rank(), 4 - p.Rank()}) })
+	})
+	for _, lengths := range [][2]int{{2, 3}, {3, 2}} {
+		sent := make(chan bool, 1)
+		ranks := Local(2)
+		go func() {
+			ranks[0].(*local).between(0, 1) <- make([]byte, lengths[0])
+			sent <- true
+		}()
+		require.PanicsWithValue(t, "pool: ranks send and receive different lengths", func() { ranks[1].Receive(0, make([]byte, lengths[1])) })
+		<-sent
+	}
+	p := New(1)
+	defer p.Close()
+	require.Equal(t, []any{0, 1, false}, []any{p.Rank(), p.Size(), p.Joined()})
+	p.Join(Local(1)[0])
+	require.Equal(t, []any{0, 1, true}, []any{p.Rank(), p.Size(), p.Joined()})
+	p.Join(nil)
+	require.False(t, p.Joined())
+	p.Collect(nil, nil)
+	p.Gather(3)
+	data := []byte{1}
+	p.Tell(data)
+	require.EqualValues(t, 9, p.Worst(9))
+}
+
+// Arrays from 2048 numbers on are lent, of lengths of eight between powers of two.
+func TestWhatIsLent(t *testing.T) {
+	p := New(1)
+	defer p.Close()
+	p.Lending(func() {
+		for n, lent := range map[int]int{0: 0, 2047: 0, 2048: 2048, 2049: 2304, 2304: 2304, 2305: 2560, 4095: 4096, 4097: 4608} {
+			p.loan.out = nil
+			require.Len(t, p.Float32s(n), n)
+			require.Len(t, p.loan.out, min(1, lent))
+			if lent > 0 {
+				require.Len(t, *p.loan.out[0], lent)
+			}
+		}
+		outer := p.loan
+		p.Lending(func() { require.NotSame(t, outer, p.loan) })
+		require.Same(t, outer, p.loan)
+	})
+	require.Nil(t, p.loan)
+	for n, want := range map[int]int{1: 1, 8: 8, 9: 9, 15: 15, 16: 16, 17: 18, 31: 32, 33: 36} {
+		require.Equal(t, want, capacity(n), n)
+	}
+}
