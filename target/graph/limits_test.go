@@ -1,0 +1,423 @@
+package graph
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// TestLimits: each number of a configuration on both sides of its limits.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct {
+		change func(c *Config)
+		want   string
+	}{
+		{func(c *Config) { c.Generator.Neighbours, c.Generator.Units = 1, 1 }, ""},
+		{func(c *Config) { c.Generator.Neighbours, c.Generator.Units = 64, 64 }, ""},
+		{func(c *Config) { c.Generator.Neighbours = 0 }, "generator.neighbours: 0 is not between 1 and 64"},
+		{func(c *Config) { c.Generator.Neighbours = 65 }, "generator.neighbours: 65 is not between 1 and 64"},
+		{func(c *Config) { c.Generator.Units = 0 }, "generator.units: 0 is not between 1 and 64"},
+		{func(c *Config) { c.Generator.Units = 65 }, "generator.units: 65 is not between 1 and 64"},
+		{func(c *Config) { c.Target.Beta = -1 }, "target.beta: -1 is not a finite number ≥ 0"},
+		{func(c *Config) { c.Target.Beta = 1e9 }, "target.beta: β·E reaches 1.8e+10; β, J and h must keep it below 1e9"},
+		{func(c *Config) { c.Target.Spins, c.Target.Edges = 1<<15, nil }, ""},
+		{func(c *Config) { c.Target.Spins, c.Target.Edges = 1<<15+1, nil }, "target.spins: 32769 is not between 1 and 32768"},
+		{func(c *Config) { c.Target.Spins, c.Target.Edges = 0, nil }, "target.file: names no file, and target.spins and edges say nothing; a target is needed: revgen train glass.json, or --set target.file=glass.json"},
+		{func(c *Config) { c.Target.Spins, c.Target.Edges, c.Target.File = 0, nil, "f" }, "target.file: f has not been read; Load reads it"},
+		{func(c *Config) { c.Target.File = "f" }, ""},
+		{func(c *Config) { c.Target.Format = "rudy" }, "target.format: goes with target.file, as do target.sign and target.vartype"},
+		{func(c *Config) { c.Target.Sign = "energy" }, "target.format: goes with target.file, as do target.sign and target.vartype"},
+		{func(c *Config) { c.Target.Vartype = "spin" }, "target.format: goes with target.file, as do target.sign and target.vartype"},
+		{func(c *Config) { c.Target.Format, c.Target.SHA256 = "rudy", "x" }, ""},
+		{func(c *Config) { c.Target.Edges[0].J = 9 }, "target.edges[0]: there is no spin 9; the spins are 0 to 8"},
+		{func(c *Config) { c.System = "ising" }, `system: "ising" is not spins`},
+	} {
+		cfg := configured(t, "best", glass(1, 3, 3), 0.5)
+		c.change(cfg)
+		if c.want == "" {
+			require.NoError(t, cfg.Validate())
+		} else {
+			require.EqualError(t, cfg.Validate(), c.want)
+		}
+	}
+	_, err := Preset("worst")
+	require.EqualError(t, err, `preset: "worst" is not one of quick, paper, best`)
+	cfg := configured(t, "best", glass(1, 3, 3), 0.5)
+	cfg.Generator.Neighbours, cfg.Generator.Units = 5, 6
+	demands := cfg.Demands()
+	require.Equal(t, append(cfg.kind().Demands(9), engine.Demand{Key: "target.spins", Bytes: 64 * 64 * 8 * 9}, engine.Demand{Key: "target.edges", Bytes: (8*64 + 200) * 18}), demands)
+	require.Equal(t, cfg.Training.Demands(9*(6*(5+2)+1)), demands[:len(demands)-3])
+	require.Equal(t, cfg.kind().Explain(), cfg.Explain())
+
+	wrong := configured(t, "best", glass(1, 3, 3), 0.5)
+	wrong.Target.Edges[0].J = 9
+	require.Contains(t, wrong.Describe(), "there is no spin 9")
+	why, err := wrong.Adapt(context.Background())
+	require.NoError(t, err)
+	require.Empty(t, why)
+	_, err = wrong.New(nil)
+	require.EqualError(t, err, "target.edges[0]: there is no spin 9; the spins are 0 to 8")
+	wrong = configured(t, "best", glass(1, 3, 3), 0.5)
+	wrong.Transition.Proposal = "multi-spin"
+	_, err = wrong.New(nil)
+	require.ErrorContains(t, err, "transition.proposal: ")
+
+	// Σ_j tanh |βJ| of a spin, on average.
+	target := TargetConfig{Beta: 0.5, Spins: 4, Edges: []spins.Edge{{I: 0, J: 1, Coupling: 1}, {I: 1, J: 2, Coupling: -2}}}
+	require.InDelta(t, 2*(math.Tanh(0.5)+math.Tanh(1))/4, target.coupling(), 1e-12)
+}
+
+// TestWords: what is said of targets and of the references that they have.
+func TestWords(t *testing.T) {
+	g := func(h spins.Hamiltonian) *spins.Graph {
+		graph, err := spins.NewGraph(h)
+		require.NoError(t, err)
+		return graph
+	}
+	for n, want := range map[int]string{25: "the sum over all 2^25 configurations", 26: "a transfer matrix over at most 1 spins, "} {
+		require.True(t, strings.HasPrefix(road(g(chain(n))), want), road(g(chain(n))))
+	}
+	require.Contains(t, road(g(glass(1, 8, 8, 8))), "parallel tempering, because more than 22 spins have neighbours on both sides of some cut")
+	for preset, want := range map[string]string{
+		"quick": "1 of 9 spins are learned, each by a network of 16 units that reads at most 24 others; the rest are drawn exactly; reference: the sum over all 2^9 configurations",
+		"paper": "the paper's method in 20000 steps, with 36 proposals between s and s′ and Gaussians of bandwidth [1.5]; reference: the sum over all 2^9 configurations",
+	} {
+		c := configured(t, preset, chain(9), 0.1)
+		why, err := c.Adapt(context.Background())
+		require.NoError(t, err)
+		if preset == "quick" {
+			_, counted, _ := strings.Cut(want, " ")
+			_, got, _ := strings.Cut(why, " ")
+			require.Equal(t, counted, got)
+		} else {
+			require.Equal(t, want, why)
+		}
+	}
+	workers := pool.New(1)
+	defer workers.Close()
+	c := configured(t, "quick", glass(1, 3, 3), 0.5)
+	for _, labels := range [][]string{nil, {"a", "b", "c", "d", "e", "f", "g", "h", "i"}} {
+		c.Target.Labels = labels
+		doc := as[*hierarchical](t, c, workers).Formats()[0].Doc
+		if labels == nil {
+			require.Contains(t, doc, "; spin i has the number i from 0")
+		} else {
+			require.Contains(t, doc, "; spin i has the label target.labels[i], the first a")
+		}
+	}
+}
+
+// chain couples each of n spins to the next.
+func chain(n int) spins.Hamiltonian {
+	h := spins.Hamiltonian{Spins: n}
+	for i := range n - 1 {
+		h.Edges = append(h.Edges, spins.Edge{I: i, J: i + 1, Coupling: 1})
+	}
+	return h
+}
+
+// TestBins: of energies, on the grid of integers and off it, and of overlaps.
+func TestBins(t *testing.T) {
+	integers, err := spins.NewGraph(chain(9))
+	require.NoError(t, err)
+	reals, err := spins.NewGraph(spins.Hamiltonian{Spins: 2, Edges: []spins.Edge{{I: 0, J: 1, Coupling: 0.5}}})
+	require.NoError(t, err)
+	least := math.Inf(-1)
+	for _, c := range []struct {
+		g                          *spins.Graph
+		one, mean, deviation, most float64
+		want                       measure.Bins
+	}{
+		{integers, -8, -3, 2, least, measure.Bins{Origin: -15, Width: 2, N: 12}}, // below −13
+		{integers, -8, -3, 2, -8, measure.Bins{Origin: -9, Width: 2, N: 9}},
+		{integers, -8, -3, 12, -8, measure.Bins{Origin: -9, Width: 4, N: 18}},
+		{integers, -8, -3, 11, -8, measure.Bins{Origin: -9, Width: 2, N: 32}},
+		{integers, -8, -8, 0, -8, measure.Bins{Origin: -9, Width: 2, N: 2}},
+		{reals, 0.5, 0.25, 2, least, measure.Bins{Origin: -9.75, Width: 0.5, N: 41}},
+		{reals, 0.5, 0.25, 2, -0.5, measure.Bins{Origin: -0.5, Width: 0.5, N: 23}},
+		{reals, 0.5, 0.5, 0, 0.5, measure.Bins{Origin: 0.5, Width: 1, N: 1}},
+	} {
+		require.Equal(t, c.want, energyBins(c.g, c.one, c.mean, c.deviation, c.most), "%+v", c.want)
+	}
+	for n, each := range map[int]int{1: 1, 39: 1, 40: 2, 79: 2, 80: 3, 1000: 26} {
+		b := overlapBins(n)
+		require.Equal(t, measure.Bins{Origin: -1 - 1/float64(n), Width: 2 * float64(each) / float64(n), N: n/each + 1}, b)
+		for k := range n + 1 { // 2k/n − 1 stands in the middle of the k-th value's place
+			require.Equal(t, k/each, b.Of(2*float64(k)/float64(n)-1), "%d of %d", k, n)
+		}
+		require.LessOrEqual(t, b.N, 41)
+	}
+}
+
+// TestOverlapLaw compares that by transforms with the double sum, in bins.
+func TestOverlapLaw(t *testing.T) {
+	const n = 6
+	r := rand.New(rand.NewPCG(1, 8))
+	p, sum := make([]float64, 1<<n), 0.0
+	for i := range p {
+		p[i] = r.ExpFloat64()
+		sum += p[i]
+	}
+	b := overlapBins(n)
+	want := make([]float64, b.N)
+	for i := range p {
+		p[i] /= sum
+	}
+	for i, x := range p {
+		for j, y := range p {
+			want[b.Of(overlap([]uint64{uint64(i)}, []uint64{uint64(j)}, n))] += x * y
+		}
+	}
+	for k, e := range overlaps(p, n) {
+		require.InDelta(t, want[k], e.Value, 1e-12)
+		require.Zero(t, e.Uncertainty)
+	}
+	require.Equal(t, 1-2*3.0/70, overlap([]uint64{5, 1}, []uint64{3, 0}, 70))
+}
+
+// TestChainSums: averages of configurations of ladders and their errors by the ladders' scatter,
+// each by its definition.
+func TestChainSums(t *testing.T) {
+	h := glass(3, 3, 3)
+	for _, fields := range [][]float64{nil, {1, 0, 0, -1, 0, 0, 0, 2, 0}} {
+		h.Fields = fields
+		g, err := spins.NewGraph(h)
+		require.NoError(t, err)
+		const rounds, n, beta = 5, 9, 0.7
+		r := rand.New(rand.NewPCG(4, 4))
+		c := &chainSums{graph: g, spins: make([][spins.Lanes]float64, n), edges: make([][spins.Lanes]float64, len(h.Edges))}
+		var energies, abs [rounds][64]float64
+		var overlaps [rounds][32]float64
+		sums, products := make([][64]float64, n), make([][64]float64, len(h.Edges))
+		for round := range rounds {
+			batch := make([]uint64, 64)
+			for k := range batch {
+				batch[k] = r.Uint64() & 511
+				energies[round][k] = direct(&spins.Hamiltonian{Spins: n, Edges: h.Edges, Fields: fields}, batch[k])
+				var m float64
+				for i := range n {
+					s := spins.Spin(batch[k:], i)
+					m += s / n
+					sums[i][k] += s / rounds
+				}
+				abs[round][k] = math.Abs(m)
+				for e, edge := range g.Edges() {
+					products[e][k] += spins.Spin(batch[k:], edge.I) * spins.Spin(batch[k:], edge.J) / rounds
+				}
+				if k%2 == 1 {
+					for i := range n {
+						overlaps[round][k/2] += spins.Spin(batch[k:], i) * spins.Spin(batch[k-1:], i) / n
+					}
+				}
+			}
+			c.add(batch)
+		}
+		out := &spins.Tempered{LogZ: 3, LogZError: 0.25}
+		out.Energy.Mean, out.Energy.StandardError = -2, 0.1
+		out.AbsMagnetisation.Mean, out.AbsMagnetisation.StandardError = 0.4, 0.2
+		out.OverlapSquare.Mean, out.OverlapSquare.StandardError = 0.3, 0.05
+		got := c.reference(g, beta, out)
+		require.True(t, got.sampled)
+		u := &got.uncertainty
+		require.Equal(t, []float64{3, 0.25, -2, 0.1, 0.4, 0.2, 0.3, 0.05}, []float64{got.logZ, got.logZError, got.Energy, u.energy, got.AbsMagnetisation, u.absMagnetisation, got.OverlapSquare, u.overlapSquare})
+		// Means over ladders, and their standard errors.
+		moments := func(of func(k int) float64) (mean, standardError float64) {
+			var squares float64
+			for k := range 64 {
+				mean += of(k) / 64
+			}
+			for k := range 64 {
+				squares += (of(k) - mean) * (of(k) - mean)
+			}
+			return mean, math.Sqrt(squares / 63 / 64)
+		}
+		for _, v := range []struct {
+			of                      [rounds][64]float64
+			scale, got, uncertainty float64
+		}{{energies, beta * beta, got.SpecificHeat, u.specificHeat}, {abs, beta * n, got.Susceptibility, u.susceptibility}} {
+			all, _ := moments(func(k int) (x float64) {
+				for round := range rounds {
+					x += v.of[round][k] / rounds
+				}
+				return x
+			})
+			variance, e := moments(func(k int) (x float64) {
+				for round := range rounds {
+					x += (v.of[round][k] - all) * (v.of[round][k] - all) / rounds
+				}
+				return x
+			})
+			require.InDelta(t, v.scale*variance, v.got, 1e-10)
+			require.InDelta(t, v.scale*e, v.uncertainty, 1e-10)
+			if v.scale == beta*beta {
+				require.InDelta(t, math.Sqrt(variance), got.energyDeviation, 1e-10)
+			}
+		}
+		var spinError, edgeError float64
+		for i := range n {
+			mean, e := moments(func(k int) float64 { return sums[i][k] })
+			if fields == nil {
+				mean, e = 0, 0
+			}
+			require.InDelta(t, mean, got.Magnetisations[i], 1e-12)
+			spinError += e / n
+		}
+		for i := range products {
+			mean, e := moments(func(k int) float64 { return products[i][k] })
+			require.InDelta(t, mean, got.EdgeCorrelations[i], 1e-12)
+			edgeError += e / float64(len(products))
+		}
+		require.InDelta(t, spinError, u.magnetisations, 1e-12)
+		require.InDelta(t, edgeError, u.edgeCorrelations, 1e-12)
+		require.Equal(t, energyBins(g, energies[0][0], -2, got.energyDeviation, math.Inf(-1)), got.energies)
+		for i, e := range got.energyLaw {
+			mean, of := moments(func(k int) (x float64) {
+				for round := range rounds {
+					if got.energies.Of(energies[round][k]) == i {
+						x += 1.0 / rounds
+					}
+				}
+				return x
+			})
+			require.InDelta(t, mean, e.Value, 1e-12)
+			require.InDelta(t, of, e.Uncertainty, 1e-12)
+		}
+		var total float64
+		for i, e := range got.overlapLaw {
+			var mean float64
+			for round := range rounds {
+				for _, q := range overlaps[round] {
+					if overlapBins(n).Of(q) == i {
+						mean += 1.0 / rounds / 32
+					}
+				}
+			}
+			require.InDelta(t, mean, e.Value, 1e-12)
+			total += e.Value
+		}
+		require.InDelta(t, 1, total, 1e-12)
+	}
+}
+
+// TestReferenceBySums: the law of the energy is in bins that hold all levels, ln Z is that of
+// the sum, and configurations are listed up to twenty spins.
+func TestReferenceBySums(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	h := glass(3, 3, 3)
+	for _, coupling := range []float64{1, 0.37} {
+		for i := range h.Edges {
+			h.Edges[i].Coupling *= coupling
+		}
+		c := configured(t, "quick", h, 0.6)
+		s := as[*hierarchical](t, c, workers)
+		r, err := s.reference(context.Background())
+		require.NoError(t, err)
+		levels := map[int]float64{}
+		var z, e, square float64
+		for config := range uint64(512) {
+			x := direct(&h, config)
+			w := math.Exp(-0.6 * x)
+			z, e, square = z+w, e+w*x, square+w*x*x
+			levels[r.energies.Of(x)] += w
+		}
+		for i, p := range r.energyLaw {
+			if coupling == 1 {
+				require.InDelta(t, levels[i]/z, p.Value, 1e-12)
+			}
+		}
+		require.InDelta(t, math.Sqrt(square/z-e*e/z/z), r.energyDeviation, 1e-3)
+		for config, p := range r.states {
+			require.InDelta(t, math.Exp(-0.6*direct(&h, uint64(config)))/z, p, 1e-12)
+		}
+		value, standardError, err := s.LogZ(context.Background())
+		require.NoError(t, err)
+		require.InDelta(t, math.Log(z), value, 1e-12)
+		require.Zero(t, standardError)
+	}
+	c := configured(t, "quick", chain(21), 0.5)
+	r, err := as[*hierarchical](t, c, workers).reference(context.Background())
+	require.NoError(t, err)
+	require.Nil(t, r.states)
+	require.Nil(t, r.overlapLaw)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, n := range []int{10, 30} {
+		s := as[*hierarchical](t, configured(t, "quick", chain(n), 0.5), workers)
+		params := make([]float32, s.NumParams())
+		s.Initialize(params)
+		_, err := s.Evaluate(ended, params, 10)
+		require.ErrorIs(t, err, context.Canceled)
+		_, err = s.Figures(ended, params, 10)
+		require.ErrorIs(t, err, context.Canceled)
+		_, _, err = s.LogZ(ended)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+// TestWalkOfTempering: chains begin at random and are the coldest ones of parallel tempering from
+// the first step on, of whole sets.
+func TestWalkOfTempering(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	c := configured(t, "quick", glass(2, 3, 3), 0.5)
+	c.Training.Seed = 5
+	s := as[*hierarchical](t, c, workers)
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	ctx := context.Background()
+	for _, n := range []int{10, 64, 70} {
+		w, err := s.Chains(params, n)
+		require.NoError(t, err)
+		require.Equal(t, 1, w.(chains.LevelledWalk).Levels())
+		want := make([]uint64, n)
+		from := rng.Stream(5, rng.ChainStart, 0)
+		for i := range want {
+			spins.Randomize(want[i:i+1], 9, &from, uint64(i))
+		}
+		states := make([]byte, 8*n)
+		require.NoError(t, w.States(states, "bits"))
+		read, err := s.States.Read("bits", states)
+		require.NoError(t, err)
+		require.Equal(t, want, read)
+
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		require.ErrorIs(t, w.Advance(ended, 1), context.Canceled)
+		require.Equal(t, 1, w.(chains.LevelledWalk).Levels())
+		require.NoError(t, w.Advance(ctx, 3))
+		require.NoError(t, w.Advance(ctx, 2))
+		sets := (n + 63) / 64
+		x, err := spins.Tempering{Beta: 0.5, Sets: sets, BurnIn: 256, Stream: rng.Stream(5, rng.ChainTransition, 0)}.Start(ctx, s.graph, workers)
+		require.NoError(t, err)
+		require.NoError(t, x.Advance(ctx, 5))
+		all := make([]uint64, 64*sets)
+		x.Configurations(all)
+		require.NoError(t, w.States(states, "bits"))
+		read, err = s.States.Read("bits", states)
+		require.NoError(t, err)
+		require.Equal(t, all[:n], read)
+		require.Equal(t, x.Levels(), w.(chains.LevelledWalk).Levels())
+		require.ErrorIs(t, w.Advance(ended, 1), context.Canceled)
+	}
+	values := make([]float64, 2*6)
+	s.Observe(values, 6, []uint64{0, 7})
+	for k, config := range []uint64{0, 7} {
+		e, m := direct(&spins.Hamiltonian{Spins: 9, Edges: c.Target.Edges}, config), float64(2*3*k-9)/9
+		require.InDeltaSlice(t, []float64{e, e * e, m, math.Abs(m), m * m, 0}, values[6*k:][:6], 1e-12)
+	}
+	require.Equal(t, []string{"energy", "energy_squared", "magnetisation", "abs_magnetisation", "magnetisation_squared"}, s.Names)
+	require.Equal(t, -1, slices.Index(s.Names, "log_weight"))
+}
