@@ -23,10 +23,7 @@ func (s *Sweeper) Together() int { return Lanes }
 // its samples.
 func (s *Sweeper) MaxSteps() int {
 	const most = 1 << 52 / (MaxSamples / Lanes) // spins that sweeps may redraw
-	once := s.updates(1)
-	more := max(1, s.updates(2)-once) // nothing is coloured twice by one colour
-	if once > most {
-		return 0
-	}
+	once := s.updates(1)                        // less than 2·MaxSpins
+	more := max(1, s.updates(2)-once)           // nothing is coloured twice by one colour
 	return int(min(math.MaxInt32, 1+(most-once)/more))
 }

@@ -222,12 +222,9 @@ func (t *text) hamiltonian() (*Hamiltonian, error) {
 	}
 	h := q.hamiltonian()
 	if f := h.check(); f != nil {
-		switch {
-		case f.first >= 0:
+		if f.first >= 0 {
 			return nil, t.fail(lines[f.index], "spins %d and %d are coupled for the second time, first in line %d; write one edge",
 				names[f.i], names[f.j], lines[f.first])
-		case f.key == "edges" && f.index >= 0:
-			return nil, t.fail(lines[f.index], "%s", f.reason)
 		}
 		return nil, fmt.Errorf("%s: %w", t.File, f.error())
 	}
