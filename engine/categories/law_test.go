@@ -488,3 +488,67 @@ func TestArchitecture(t *testing.T) {
 	// 192 of 256 samples move; half a block more than that, rounded up, is 256.
 	require.Equal(t, []engine.Demand{{Key: "training.batch", Bytes: (256 + 256 + 2048) * 4 * (1 + 3.0/8 + 12)}}, demands[len(before):])
 }
+
+// TestOrbits: rows of an orbit are those that turning a row and, if told, renaming two states after
+// the other make of its first.
+func TestOrbits(t *testing.T) {
+	for _, c := range []struct {
+		l, q    int
+		relabel bool
+		orbits  int
+	}{
+		{4, 2, false, 6}, {4, 2, true, 4}, {3, 3, false, 11}, {3, 3, true, 3}, {1, 5, true, 1}, {6, 2, false, 14}, {5, 3, true, 9},
+	} {
+		rows := 1
+		for range c.l {
+			rows *= c.q
+		}
+		seen, orbits, all := make([]bool, rows), 0, 0
+		for start := range rows {
+			if seen[start] {
+				continue
+			}
+			before := slices.Clone(seen)
+			count := orbitOf(start, c.l, c.q, c.relabel, seen)
+			orbits++
+			all += count
+			for k, s := range seen {
+				if s && !before[k] {
+					count--
+					require.True(t, sameOrbit(start, k, c.l, c.q, c.relabel), "%d and %d of %+v", start, k, c)
+				}
+			}
+			require.Zero(t, count)
+		}
+		require.Equal(t, rows, all)
+		require.Equal(t, c.orbits, orbits, "%+v", c)
+	}
+}
+
+// sameOrbit tries every turn, and names in the order in which they come.
+func sameOrbit(a, b, l, q int, relabel bool) bool {
+	row := func(k, turn int) []int {
+		digits := make([]int, l)
+		for i := range digits {
+			digits[(i+turn)%l] = k % q
+			k /= q
+		}
+		if !relabel {
+			return digits
+		}
+		names := map[int]int{}
+		for i, d := range digits {
+			if _, ok := names[d]; !ok {
+				names[d] = len(names)
+			}
+			digits[i] = names[d]
+		}
+		return digits
+	}
+	for turn := range l {
+		if slices.Equal(row(a, turn), row(b, 0)) {
+			return true
+		}
+	}
+	return false
+}
