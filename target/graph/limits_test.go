@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -420,4 +421,51 @@ func TestWalkOfTempering(t *testing.T) {
 	}
 	require.Equal(t, []string{"energy", "energy_squared", "magnetisation", "abs_magnetisation", "magnetisation_squared"}, s.Names)
 	require.Equal(t, -1, slices.Index(s.Names, "log_weight"))
+}
+
+// TestReferencesFallBack: weights that are further apart than a transfer matrix holds, and graphs
+// that have none, are left to parallel tempering.
+func TestReferencesFallBack(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for _, c := range []struct {
+		h    spins.Hamiltonian
+		beta float64
+	}{{glass(1, 3, 3, 3), 80}, {glass(1, 6, 6, 6), 0.1}} {
+		s := as[*hierarchical](t, configured(t, "quick", c.h, c.beta), workers)
+		_, err := s.newReference(&late{Context: context.Background()})
+		require.EqualError(t, err, "parallel tempering: context canceled")
+	}
+}
+
+// A late context ends when it has been asked many times.
+type late struct {
+	context.Context
+	asked atomic.Int64
+}
+
+func (c *late) Err() error {
+	if c.asked.Add(1) > 100 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestManyEdges: how many there may be.
+func TestManyEdges(t *testing.T) {
+	h := spins.Hamiltonian{Spins: 800}
+	for i := range 800 {
+		for j := range i {
+			if len(h.Edges) <= mostEdges {
+				h.Edges = append(h.Edges, spins.Edge{I: i, J: j, Coupling: 0.1})
+			}
+		}
+	}
+	c := configured(t, "quick", chain(3), 0.1)
+	c.Target.Spins, c.Target.Edges = h.Spins, h.Edges
+	require.EqualError(t, c.Validate(), "target.edges: 262145 are more than 262144")
+	c.Target.Edges = h.Edges[1:]
+	if err := c.Validate(); err != nil {
+		require.NotContains(t, err.Error(), "edges")
+	}
 }
