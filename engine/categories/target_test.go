@@ -43,7 +43,7 @@ func TestValidate(t *testing.T) {
 		{func(t *Target) { t.Beta = math.Inf(1) }, "beta: +Inf is not a number from 0"},
 		// Site 1 can lose 2 by the pair and 3 by the field.
 		{func(t *Target) { t.Beta = 120 }, ""},
-		{func(t *Target) { t.Beta = 121 }, "beta: β times the energies that site 1 can lose is 605, more than 600, and only one of its states has weight; take a lower β"},
+		{func(t *Target) { t.Beta = 120.15 }, "beta: β times the energies that site 1 can lose is 601, more than 600, and only one of its states has weight; take a lower β"},
 		{func(t *Target) { t.Fields, t.Beta = nil, 301 }, "beta: β times the energies that site 0 can lose is 602, more than 600, and only one of its states has weight; take a lower β"},
 	} {
 		target := Target{States: []int{2, 3}, Pairs: []Pair{{0, 1, []float64{7, 8, 8, 9, 8, 8}}}, Fields: [][]float64{nil, {-1, 2, 0}}, Beta: 1}

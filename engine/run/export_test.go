@@ -63,3 +63,12 @@ func SetTrailFrom(bytes int) (undo func()) {
 	trailFrom = bytes
 	return func() { trailFrom = before }
 }
+
+// Reports returns what a run tells of warnings, and what it keeps.
+func Reports(warnings []string) (told, kept []string) {
+	r := &run{Options: Options{Warning: func(w string) { told = append(told, w) }}}
+	for _, w := range warnings {
+		r.report(w)
+	}
+	return told, r.warnings
+}

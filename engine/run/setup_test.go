@@ -310,3 +310,10 @@ func TestPictures(t *testing.T) {
 	_, err = run.Illustrate(ctx, c, nil, workers, dir)
 	require.EqualError(t, err, "no paint")
 }
+
+// TestWarningsAreToldOnce however often they come.
+func TestWarningsAreToldOnce(t *testing.T) {
+	told, kept := run.Reports([]string{"one", "two", "one", "two"})
+	require.Equal(t, []string{"one", "two"}, told)
+	require.Equal(t, told, kept)
+}
