@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -453,6 +454,7 @@ func (c *late) Err() error {
 
 // TestManyEdges: how many there may be.
 func TestManyEdges(t *testing.T) {
+	long.SkipShort(t)
 	h := spins.Hamiltonian{Spins: 800}
 	for i := range 800 {
 		for j := range i {
