@@ -17,7 +17,7 @@ func ParetoK(logWeights []float64) (k, share float64) {
 	sorted := slices.Sorted(slices.Values(logWeights))
 	n := len(sorted)
 	tail := int(math.Ceil(min(0.2*float64(n), 3*math.Sqrt(float64(n)))))
-	if tail < 5 || tail >= n {
+	if tail < 5 {
 		return math.NaN(), math.NaN()
 	}
 	// Weights relative to the largest, so that none overflows.
