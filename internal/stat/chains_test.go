@@ -1,8 +1,10 @@
 package stat
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,4 +68,98 @@ func TestChainsThatDoNotVary(t *testing.T) {
 	}
 	require.True(t, math.IsInf(Chains(x, 2).RHat, 1), "each stays where it is")
 	require.Panics(t, func() { Chains(x[:6], 2) })
+}
+
+// TestChainsByTheFormulas holds all of a summary against sums over draws as they are defined.
+func TestChainsByTheFormulas(t *testing.T) {
+	for _, c := range []struct {
+		chains, draws int
+		a             float64
+	}{{1, 4, 0}, {2, 5, 0}, {3, 6, 0.5}, {1, 7, -0.5}, {3, 40, 0.8}, {2, 41, -0.9}, {4, 100, 0.9}} {
+		x := autoregressive(c.chains, c.draws, c.a)
+		n := c.draws / 2
+		var halves [][]float64
+		for chain := range c.chains {
+			for _, first := range []int{0, c.draws - n} {
+				var half []float64
+				for i := range n {
+					half = append(half, x[(first+i)*c.chains+chain])
+				}
+				halves = append(halves, half)
+			}
+		}
+		m := float64(len(halves))
+		average := func(x []float64) (sum float64) {
+			for _, v := range x {
+				sum += v
+			}
+			return sum / float64(len(x))
+		}
+		var means, within []float64
+		covariance := make([]float64, n) // by lag, mean over halves
+		for _, half := range halves {
+			mean := average(half)
+			for lag := range n {
+				for i := lag; i < n; i++ {
+					covariance[lag] += (half[i] - mean) * (half[i-lag] - mean) / float64(n) / m
+				}
+			}
+			var squares float64
+			for _, v := range half {
+				squares += (v - mean) * (v - mean)
+			}
+			means, within = append(means, mean), append(within, squares/float64(n-1))
+		}
+		mean, w := average(means), average(within)
+		variance := float64(n-1) / float64(n) * w
+		for _, v := range means {
+			variance += (v - mean) * (v - mean) / (m - 1)
+		}
+		rho := make([]float64, n)
+		for lag := range rho {
+			rho[lag] = 1 - (w-covariance[lag])/variance
+		}
+		rho[0] = 1
+		var pairs []float64
+		for lag := 1; lag < n; lag += 2 {
+			if rho[lag-1]+rho[lag] < 0 {
+				break
+			}
+			pairs = append(pairs, rho[lag-1]+rho[lag])
+		}
+		time := -1.0
+		for i := range pairs {
+			time += 2 * slices.Min(pairs[:i+1])
+		}
+		size := m * float64(n)
+		time = max(time, 1/math.Log10(max(size, 10)))
+		got := Chains(x, c.chains)
+		for name, v := range map[string][2]float64{
+			"mean": {mean, got.Mean}, "deviation": {math.Sqrt(variance), got.Deviation}, "time": {time, got.Time}, "R̂": {math.Sqrt(variance / w), got.RHat},
+			"size": {size / time, got.EffectiveSize}, "error": {math.Sqrt(variance * time / size), got.StandardError},
+		} {
+			require.InEpsilon(t, v[0], v[1], 1e-10, "%s of %v", name, c)
+		}
+	}
+	for draws, chains := range map[int]int{3: 1, 7: 2, 6: 2, 8: 0, 0: 1} {
+		require.PanicsWithValue(t, fmt.Sprintf("stat: %d draws of %d chains", draws, chains), func() { Chains(make([]float64, draws), chains) })
+	}
+}
+
+// TestColumns: each number of several has the summary that it would have alone, with the R̂ and
+// the smaller effective size that its ranks tell.
+func TestColumns(t *testing.T) {
+	x := autoregressive(6, 50, 0.7) // two chains of three numbers
+	for i := range x {
+		x[i] = math.Pow(x[i], float64(1+2*(i%3)))
+	}
+	for j, got := range Columns(x, 2, 3) {
+		var one []float64
+		for i := j; i < len(x); i += 3 {
+			one = append(one, x[i])
+		}
+		want, ranks := Chains(one, 2), RankChains(one, 2)
+		want.RHat, want.EffectiveSize = ranks.RHat, min(want.EffectiveSize, ranks.EffectiveSize)
+		require.Equal(t, want, got)
+	}
 }

@@ -113,3 +113,120 @@ func TestCountsAreSharedByLaw(t *testing.T) {
 	got, _ := first.Distances([]float64{25, 50, 25})
 	require.Equal(t, want, got)
 }
+
+// TestLumps: 64 equally likely states are a lump, 63 are not.
+func TestLumps(t *testing.T) {
+	p := slices.Concat([]float64{9}, slices.Repeat([]float64{1}, 63), slices.Repeat([]float64{2}, 64), []float64{7}, slices.Repeat([]float64{3}, 65))
+	lumps, rest := lump(p)
+	require.Equal(t, []lumpOf{{state: 64, number: 64}, {state: 129, number: 65}}, lumps)
+	require.Len(t, rest, 65)
+	require.Equal(t, []int{0, 1, 2}, rest[:3])
+	require.Equal(t, []int{63, 128}, rest[63:])
+	require.Equal(t, 4*2+65, (&lumped{lumps: lumps, rest: rest}).work())
+}
+
+// TestLumpsHaveTheMomentsOfTheirStates holds a lump's mean, slope and covariance against sums
+// over the exact law of a count.
+func TestLumpsHaveTheMomentsOfTheirStates(t *testing.T) {
+	for _, c := range []struct {
+		n int
+		p float64
+	}{{50, 0.004}, {400, 0.004}, {400, 0.1}, {3000, 0.2}} {
+		f := newFolds([]float64{0, c.p}, c.n)
+		l := lumpOf{state: 1, number: 70}
+		l.prepare(f)
+		require.InEpsilon(t, 70*float64(c.n)*c.p, l.count, 1e-14)
+		values := func(x int) (v [6]float64) {
+			term := f.newTerm(1, float64(x))
+			v = [6]float64{math.Abs(term.d) / 2, -term.q, -term.near, term.q * term.log, term.q * term.log * term.log, float64(x)}
+			if term.d > 0 {
+				v[1] = term.q
+			}
+			return v
+		}
+		var mean [6]float64
+		var covariance [6][6]float64
+		for x, w := range exactBinomial(c.n, c.p) {
+			for i, v := range values(x) {
+				mean[i] += w * v
+			}
+		}
+		for x, w := range exactBinomial(c.n, c.p) {
+			v := values(x)
+			for i := range v {
+				for j := range v {
+					covariance[i][j] += w * (v[i] - mean[i]) * (v[j] - mean[j])
+				}
+			}
+		}
+		for i := range 5 {
+			scale := math.Sqrt(covariance[i][i])
+			require.InDelta(t, 70*mean[i], l.mean[i], 1e-7*scale)
+			slope := covariance[i][5] / covariance[5][5]
+			require.InDelta(t, slope, l.slope[i], 1e-7*scale)
+			for j := range 5 {
+				want := 70 * (covariance[i][j] - covariance[i][5]*covariance[j][5]/covariance[5][5])
+				var got float64
+				for k := range 5 {
+					got += l.factor[i][k] * l.factor[j][k]
+				}
+				require.InDelta(t, want, got, 1e-6*70*scale*math.Sqrt(covariance[j][j]), "%v: %d, %d", c, i, j)
+			}
+		}
+	}
+	l := lumpOf{number: 70}
+	l.prepare(newFolds([]float64{0, 1}, 10))
+	require.Equal(t, lumpOf{number: 70}, l, "no sample is in it")
+}
+
+// TestLumpsAddNormalNumbers: what a lump adds is its mean at the count, and its factor times
+// normal numbers.
+func TestLumpsAddNormalNumbers(t *testing.T) {
+	l := lumpOf{mean: [5]float64{1, 2, 3, 4, 5}, count: 10, slope: [5]float64{0.1, 0.2, 0.3, 0.4, 0.5}}
+	for i := range 5 {
+		for j := range i + 1 {
+			l.factor[i][j] = float64(1 + i*j)
+		}
+	}
+	s := termSums{variation: 100}
+	l.addTo(&s, 12, source(3))
+	r := source(3)
+	want, z := [5]float64{100}, [5]float64{}
+	for i := range z {
+		z[i] = r.NormFloat64()
+		want[i] += l.mean[i] + 2*l.slope[i]
+		for j := range i + 1 {
+			want[i] += l.factor[i][j] * z[j]
+		}
+	}
+	require.InDeltaSlice(t, want[:], []float64{s.variation, s.signed, s.near, s.divergence, s.squares}, 1e-13)
+}
+
+// TestCholesky: a factor is found of what has full rank and of what has not.
+func TestCholesky(t *testing.T) {
+	for _, full := range [][5][5]float64{
+		{{2}, {1, 3}, {-1, 0.5, 4}, {0.2, 1, 2, 5}, {1, 1, 1, 1, 6}},
+		{{2}, {1, 3}, {2, 4, 0}, {0.2, 1, 2, 5}, {0, 0, 0, 0, 0}}, // the third and the fifth follow
+	} {
+		var a [5][5]float64
+		for i := range a {
+			for j := range a {
+				for k := range a {
+					a[i][j] += full[i][k] * full[j][k]
+				}
+			}
+		}
+		l := cholesky(a)
+		for i := range a {
+			require.Equal(t, make([]float64, 4-i), l[i][i+1:], "the upper triangle")
+			for j := range i + 1 {
+				var got float64
+				for k := range a {
+					got += l[i][k] * l[j][k]
+				}
+				require.InDelta(t, a[i][j], got, 1e-12)
+			}
+		}
+		require.Equal(t, full[2][2] != 0, l[2][2] != 0)
+	}
+}

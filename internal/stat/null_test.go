@@ -201,3 +201,239 @@ func TestRememberedDistances(t *testing.T) {
 		}
 	}
 }
+
+// exactBinomial returns the probabilities of 0, 1, …, n successes.
+func exactBinomial(n int, p float64) []float64 {
+	mass := make([]float64, n+1)
+	for k := range mass {
+		all, _ := math.Lgamma(float64(n) + 1)
+		in, _ := math.Lgamma(float64(k) + 1)
+		out, _ := math.Lgamma(float64(n-k) + 1)
+		mass[k] = math.Exp(all - in - out + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p))
+	}
+	return mass
+}
+
+// TestDistancesOfCounts holds both distances, their variances and what these are made of
+// against sums over exact binomial laws.
+func TestDistancesOfCounts(t *testing.T) {
+	for _, n := range []int{1, 20, 40, 1000, 3000} {
+		p := []float64{0.03, 0.25, 0.03, 0, 0.5, 0.19, 1e-3}
+		f := newFolds(p, n)
+		counts := make([]float64, len(p))
+		draw(rand.New(rand.NewPCG(1, uint64(n))), counts, p, n)
+		var variation, signed, near, divergence, squares float64
+		for i, p := range p {
+			var deviation, nearness float64
+			variance := p * (1 - p) / float64(n)
+			for k, mass := range exactBinomial(n, p) {
+				d := float64(k)/float64(n) - p
+				deviation += mass * math.Abs(d)
+				if p > 0 {
+					nearness += mass * math.Exp(-2*d*d/variance)
+				}
+			}
+			if p > 0 {
+				require.InDelta(t, deviation, MeanAbsoluteDeviation(n, p), 1e-11*float64(n)*deviation)
+			}
+			if mean := float64(n) * p; mean > 30 || float64(n)-mean < 30 {
+				nearness = 1 / math.Sqrt(5) // that of normal numbers
+			} else if p > 0 {
+				require.InEpsilon(t, nearness, f.meanNearness(p), 1e-9)
+			}
+			var deficit float64
+			if p > 0 {
+				deficit = deviation * deviation / nearness
+			}
+			require.InDelta(t, variance, f.variance[i], 1e-15)
+			require.InDelta(t, deficit, f.deficit[i], 1e-8*deficit, "%d of %d", i, n)
+			q := counts[i] / float64(n)
+			variation += math.Abs(q-p) / 2
+			signed += map[bool]float64{true: q, false: -q}[q > p]
+			if p > 0 {
+				near += deficit * math.Exp(-2*(q-p)*(q-p)/variance)
+			}
+			if q > 0 {
+				divergence += q * math.Log(q/p)
+				squares += q * math.Log(q/p) * math.Log(q/p)
+			}
+		}
+		got := f.distances(counts)
+		require.InDelta(t, variation, got[0].value, 1e-14)
+		require.InDelta(t, divergence, got[1].value, 1e-14)
+		require.InDelta(t, ((1-signed*signed)/float64(n)-near)/4, got[0].variance, 1e-9)
+		require.InDelta(t, (squares-divergence*divergence)/float64(n), got[1].variance, 1e-14)
+	}
+	require.Zero(t, MeanAbsoluteDeviation(10, 0))
+	require.Zero(t, MeanAbsoluteDeviation(10, 1))
+}
+
+// TestCountsAreThoseOfTheirSimulations: laws are the simulated values', and standard errors
+// those of the estimates less what these exceed the scatter by, at least half of the scatter.
+func TestCountsAreThoseOfTheirSimulations(t *testing.T) {
+	f := newFolds([]float64{0.25, 0.75}, 400)
+	var tv, kl, tvVariance, klVariance []float64
+	c := f.newCounts(40, func(r *rand.Rand) [2]distance {
+		d := [2]distance{{1 + r.Float64()/50, 1e-3 * r.Float64()}, {2 + r.Float64()/200, 1e-4 * r.Float64()}}
+		tv, tvVariance = append(tv, d[0].value), append(tvVariance, d[0].variance)
+		kl, klVariance = append(kl, d[1].value), append(klVariance, d[1].variance)
+		return d
+	})
+	slices.Sort(tv)
+	slices.Sort(kl)
+	require.InDeltaSlice(t, tv, []float64(c.Variation), 1e-12)
+	require.InDeltaSlice(t, kl, []float64(c.Divergence), 1e-12)
+	moments := func(x []float64) (mean, variance float64) {
+		for _, v := range x {
+			mean += v / 40
+		}
+		for _, v := range x {
+			variance += (v - mean) * (v - mean) / 39
+		}
+		return mean, variance
+	}
+	_, tvNull := moments(tv)
+	_, klNull := moments(kl)
+	tvMean, _ := moments(tvVariance)
+	klMean, _ := moments(klVariance)
+	floors := 0
+	for _, counts := range [][]float64{{100, 300}, {150, 250}, {0, 400}, {400, 0}} {
+		plain := f.distances(counts)
+		variation, divergence := c.Distances(counts)
+		require.Equal(t, plain[0].value, variation.Value)
+		require.Equal(t, plain[1].value, divergence.Value)
+		for _, v := range [][4]float64{{plain[0].variance, tvMean, tvNull, variation.StandardError}, {plain[1].variance, klMean, klNull, divergence.StandardError}} {
+			if v[0]-v[1]+v[2] < v[2]/4 {
+				floors++
+			}
+			require.InEpsilon(t, math.Sqrt(max(v[0]-v[1]+v[2], v[2]/4)), v[3], 1e-9, "%v", counts)
+		}
+	}
+	require.True(t, floors > 0 && floors < 8, floors)
+	require.Equal(t, [2]float64{0, 1}, CountDistance{0.5, 1}.Share())
+	require.Equal(t, Interval(0.5, 0.1), CountDistance{0.5, 0.1}.Share())
+}
+
+// TestSimulationsOfCounts: laws of few states take 2,000 simulations, others as many as the
+// time allows, and 2¹³ states are not taken in lumps while one more are.
+func TestSimulationsOfCounts(t *testing.T) {
+	few := gibbs(20, 1)
+	f := newFolds(few, 300)
+	require.Equal(t, f.newCounts(2000, f.simulation()).Variation, simulateCounts(few, 300).Variation)
+	require.Nil(t, simulateCounts(few, 300).law.terms)
+	equal := slices.Repeat([]float64{1. / (1 << 13)}, 1<<13)
+	f = newFolds(equal, 10)
+	require.Equal(t, f.newCounts(1<<10, f.simulation()).Divergence, simulateCounts(equal, 10).Divergence)
+	equal = slices.Repeat([]float64{1. / (1<<13 + 1)}, 1<<13+1)
+	f = newFolds(equal, 10)
+	lumps, rest := lump(equal)
+	require.Equal(t, f.newCounts(2000, newLumped(f, lumps, rest).distances).Divergence, simulateCounts(equal, 10).Divergence)
+}
+
+// TestRememberedTerms: states that are equally likely share what is remembered, of at most
+// 1,024 counts and 64 probabilities.
+func TestRememberedTerms(t *testing.T) {
+	p := make([]float64, 70)
+	for i := range p {
+		p[i] = float64(i/2+1) / 2000
+	}
+	p = append(p, p...)
+	for i := range p[:70] {
+		p[i] += 0.3
+	}
+	for n, remembered := range map[int]int{0: 1, 1022: 1023, 1023: 1024, 5000: 1024} {
+		f := newFolds(p, n)
+		f.remember()
+		require.Len(t, f.terms, len(p))
+		known := map[float64]*term{}
+		for i, terms := range f.terms {
+			if _, seen := known[p[i]]; !seen && len(known) == 64 {
+				require.Nil(t, terms)
+				continue
+			}
+			require.Len(t, terms, remembered)
+			if known[p[i]] == nil {
+				known[p[i]] = &terms[0]
+			}
+			require.Same(t, known[p[i]], &terms[0])
+		}
+	}
+	f := newFolds([]float64{0.5, 0.5}, 2)
+	f.remember()
+	require.False(t, f.terms[0][2].known)
+	require.Equal(t, f.newTerm(0, 2), f.term(0, 2))
+	require.Equal(t, f.newTerm(0, 2), f.terms[0][2])
+	require.Equal(t, f.newTerm(1, 3), f.term(1, 3), "beyond what is remembered")
+}
+
+// TestBinomialDraws: up to a mean of 30, of successes or of failures, what is rarer, a draw is
+// the quantile of one uniform number; beyond, a rounded normal number with the law's skewness.
+func TestBinomialDraws(t *testing.T) {
+	for _, c := range []struct{ n, p float64 }{{10, 0.3}, {60, 0.5}, {100, 0.3}, {40, 0.75}, {120, 0.75}, {1, 0.5}, {121, 0.75}, {101, 0.3}, {1e4, 0.2}, {1e4, 0.8}, {31, 0.99}} {
+		trial := newTrial(c.p)
+		r, twin := rand.New(rand.NewPCG(5, 5)), rand.New(rand.NewPCG(5, 5))
+		p := min(c.p, 1-c.p)
+		for range 200 {
+			var k float64
+			if mean := c.n * p; mean > 30 {
+				z := twin.NormFloat64()
+				variance := c.n * p * (1 - p)
+				skewness := (1 - 2*p) / math.Sqrt(variance)
+				k = min(max(math.Round(mean+math.Sqrt(variance)*(z+skewness*(z*z-1)/6)), 0), c.n)
+			} else {
+				u := twin.Float64()
+				for _, mass := range exactBinomial(int(c.n), p)[:int(c.n)] {
+					if u -= mass; u <= 0 {
+						break
+					}
+					k++
+				}
+			}
+			if c.p > 0.5 {
+				k = c.n - k
+			}
+			require.Equal(t, k, trial.draw(r, c.n), "%v", c)
+		}
+	}
+	r, twin := rand.New(rand.NewPCG(5, 5)), rand.New(rand.NewPCG(5, 5))
+	for _, c := range [][3]float64{{0, 0.5, 0}, {-1, 0.5, 0}, {7, 0, 0}, {7, 1, 7}, {7, 1.5, 7}, {7, -1e-9, 0}} {
+		trial := newTrial(c[1])
+		require.Equal(t, c[2], trial.draw(r, c[0]), "%v", c)
+	}
+	require.Equal(t, twin.Uint64(), r.Uint64(), "what is certain takes no random number")
+}
+
+// TestQuantilesBetween: linear between the levels (i+½)/n, constant beyond the outer two.
+func TestQuantilesBetween(t *testing.T) {
+	q := []float64{1, 3, 7, 8}
+	for level, want := range map[float64]float64{0: 1, 0.125: 1, 0.25: 2, 0.375: 3, 0.5: 5, 0.75: 7.5, 0.875: 8, 1: 8} {
+		require.InDelta(t, want, between(q, level), 1e-14, "%v", level)
+	}
+	require.Equal(t, 5.0, between([]float64{5}, 0.3))
+	all := congruential(40, 1)
+	require.InDeltaSlice(t, slices.Sorted(slices.Values(all)), []float64(NewNull(all)), 1e-14)
+}
+
+// TestSimulatedSums: the sum of what is drawn, without signs, a thousand times.
+func TestSimulatedSums(t *testing.T) {
+	calls := 0.0
+	sums := AbsoluteSums(3, func(_ *rand.Rand, x []float64) {
+		calls++
+		x[0], x[1], x[2] = -1, 2, -calls
+	})
+	require.Len(t, sums, 1000)
+	for i, s := range sums {
+		require.Equal(t, float64(3+i+1), s)
+	}
+	require.Equal(t, 503.5, Average(sums))
+	r, twin, x := source(1), source(1), make([]float64, 3)
+	Independent([]float64{1, 2, 0})(r, x)
+	require.Equal(t, []float64{twin.NormFloat64(), 2 * twin.NormFloat64(), 0}, x)
+	// Two points of a law: (ξ₀ − ξ₁)/2 times their distance over √(2n).
+	bridges := Bridges([][]float64{{5, 1}, {0, 3}}, 50, 2)
+	require.Len(t, bridges, 500)
+	twin = source(1<<32 + 2)
+	for _, b := range bridges {
+		require.InDelta(t, math.Abs(twin.NormFloat64()-twin.NormFloat64())/2*(4+3)/2/10, b, 1e-14)
+	}
+}

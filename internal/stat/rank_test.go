@@ -109,3 +109,73 @@ func TestParetoK(t *testing.T) {
 	_, share = ParetoK(few)
 	require.InDelta(t, 95*96./(1000*1001), share, 1e-12)
 }
+
+// TestTailsOfWeights: the tail is a fifth of few weights and 3√n of many, and what is no more
+// than the next weight, or than it by rounding, is not in it.
+func TestTailsOfWeights(t *testing.T) {
+	for n, tail := range map[int]float64{21: 5, 100: 20, 220: 44, 224: 45, 225: 45, 230: 46, 1000: 95} {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = 700 + math.Log(float64(i+1))
+		}
+		k, share := ParetoK(x)
+		require.False(t, math.IsNaN(k), n)
+		require.InDelta(t, tail*(tail+1)/float64(n*(n+1)), share, 1e-12, n)
+	}
+	for n := range 21 {
+		k, share := ParetoK(congruential(n, 1))
+		require.True(t, math.IsNaN(k) && math.IsNaN(share), n)
+	}
+	for larger, known := range map[int]bool{0: true, 4: false, 5: true, 30: true} {
+		x := make([]float64, 1000)
+		for i := range larger {
+			x[i] = 1 + float64(i)
+		}
+		k, _ := ParetoK(x)
+		require.Equal(t, known, !math.IsNaN(k), larger)
+	}
+	for by, varies := range map[float64]bool{9e-13: false, 1.2e-12: true} {
+		x := make([]float64, 1000)
+		for i := range 10 {
+			x[i] = by
+		}
+		k, _ := ParetoK(x)
+		require.Equal(t, varies, !math.IsInf(k, -1), by)
+	}
+	require.Equal(t, "unknown", ShapeText(math.NaN()))
+}
+
+// TestParetoShape holds the fit against the formulas of Zhang and Stephens, written anew.
+func TestParetoShape(t *testing.T) {
+	for _, n := range []int{5, 6, 9, 30, 121} {
+		x := slices.Sorted(slices.Values(congruential(n, uint64(n))))
+		quartile := x[(n+2)/4-1]
+		m := 30 + math.Floor(math.Sqrt(float64(n)))
+		shape := func(theta float64) (sum float64) {
+			for _, v := range x {
+				sum += math.Log(1-theta*v) / float64(n)
+			}
+			return sum
+		}
+		var thetas, weights []float64
+		for j := 1.0; j <= m; j++ {
+			thetas = append(thetas, 1/x[n-1]+(1-math.Sqrt(m/(j-0.5)))/3/quartile)
+		}
+		like := func(theta float64) float64 {
+			k := shape(theta)
+			return float64(n) * (math.Log(-theta/k) - k - 1)
+		}
+		var mean float64
+		for _, a := range thetas {
+			var inverse float64
+			for _, b := range thetas {
+				inverse += math.Exp(like(b) - like(a))
+			}
+			weights = append(weights, 1/inverse)
+		}
+		for i, w := range weights {
+			mean += w * thetas[i]
+		}
+		require.InDelta(t, (float64(n)*shape(mean)+5)/(float64(n)+10), paretoShape(x), 1e-10, n)
+	}
+}

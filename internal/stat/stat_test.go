@@ -155,3 +155,64 @@ func TestMedian(t *testing.T) {
 	require.True(t, math.IsNaN(Median(nil)))
 	require.True(t, math.IsNaN(Median([]float64{1, math.NaN(), 2})))
 }
+
+// TestWassersteinIsInterrupted: a cancellation is seen after at most interruptible numbers more.
+func TestWassersteinIsInterrupted(t *testing.T) {
+	x := make([]float64, 3*interruptible)
+	for i := range x {
+		x[i] = float64(i) / float64(len(x))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	l := &watched{uniform: uniform{0}, at: 10, then: cancel}
+	distance, standardError, err := Wasserstein(ctx, x, l)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, distance)
+	require.Zero(t, standardError)
+	require.Equal(t, 1+interruptible, l.calls)
+	_, _, err = Wasserstein(ctx, x[:2], l)
+	require.ErrorIs(t, err, context.Canceled, "at once")
+	_, _, err = Wasserstein(context.Background(), x, l)
+	require.NoError(t, err)
+}
+
+// watched is a uniform law that counts the calls of its CDF.
+type watched struct {
+	uniform
+	calls, at int
+	then      func()
+}
+
+func (w *watched) CDF(x float64) float64 {
+	if w.calls++; w.calls == w.at {
+		w.then()
+	}
+	return w.uniform.CDF(x)
+}
+
+// counted is a logistic law that counts the calls of its CDF.
+type counted struct {
+	logistic
+	calls int
+}
+
+func (c *counted) CDF(x float64) float64 { c.calls++; return c.logistic.CDF(x) }
+
+// TestRootIsNewtons: few evaluations give all digits, from a good start, from one that
+// Newton's method leaves the bounds from, and where a bound is the root.
+func TestRootIsNewtons(t *testing.T) {
+	for _, c := range []struct {
+		u, a, b, x float64
+		most       int
+	}{
+		{0.2, -50, 50, -1, 6}, {0.7, -50, 50, 0, 6}, {0.7, -50, 50, 49, 14}, {0.3, -50, 50, -49, 14},
+		{0.5, 0, 50, 3, 60}, {0.5, -50, 0, -3, 60}, {0.25, -2, 1, 1, 12},
+	} {
+		l := new(counted)
+		require.InDelta(t, math.Log(c.u/(1-c.u)), Root(l, c.u, c.a, c.b, c.x), 8e-15, "%v", c)
+		require.LessOrEqual(t, l.calls, c.most, "%v", c)
+	}
+	l := new(counted)
+	require.Equal(t, 0.0, Root(l, 0.5, -1, 1, 0))
+	require.Equal(t, 1, l.calls)
+}
