@@ -55,4 +55,19 @@ func TestRanges(t *testing.T) {
 	require.EqualError(t, Between("a", 4, 1, 3), "a: 4 is not between 1 and 3")
 	require.EqualError(t, Widths("a", []int{1, 1025}), "a[1]: 1025 is not between 1 and 1024")
 	require.EqualError(t, Widths("a", make([]int, 65)), "a: 65 layers are more than 64")
+	require.EqualError(t, Widths("a", make([]int, 64)), "a[0]: 0 is not between 1 and 1024")
+	for x, good := range map[float64]bool{0: true, 1: true, -1e-300: false, math.Nextafter(1, 2): false} {
+		require.Equal(t, good, Probability("a", x) == nil, x)
+	}
+	require.EqualError(t, Probability("a", nan), "a: NaN is not a probability")
+	require.EqualError(t, Deviations("a", nil), "a: the list is empty; give at least one standard deviation")
+	require.EqualError(t, Deviations("a", []float64{1, 0}), "a[1]: 0 is not a positive finite number")
+	require.NoError(t, Deviations("a", []float64{1, 2}))
+	require.NoError(t, AllPositive("a", nil))
+	require.EqualError(t, OneOf("a", "x", []string{"y", "z"}), `a: "x" is not one of y, z`)
+	require.NoError(t, OneOf("a", "z", []string{"y", "z"}))
+	require.NoError(t, Under("a", nil))
+	require.EqualError(t, Under("a", Probability("b", 2)), "a.b: 2 is not a probability")
+	require.NoError(t, First(nil, nil))
+	require.EqualError(t, Positive("a", beyond), "a: 3.402823669209385e+38 is beyond single precision, in which it is used and which holds 1.2e-38 to 3.4e38")
 }
