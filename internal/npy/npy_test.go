@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -339,3 +340,103 @@ func TestFields(t *testing.T) {
 		require.Error(t, err, bad)
 	}
 }
+
+// TestLimitsOfHeaders: the longest headers, the largest arrays and the deepest types that are
+// taken, and the first that are not.
+func TestLimitsOfHeaders(t *testing.T) {
+	size, err := Header{"'<f4'", []int{0, math.MaxInt64 / 4}}.Size()
+	require.NoError(t, err)
+	require.Zero(t, size)
+	size, err = Header{"'<f4'", []int{math.MaxInt64 / 4}}.Size()
+	require.NoError(t, err)
+	require.EqualValues(t, math.MaxInt64-3, size)
+	_, err = Header{"'<f4'", []int{math.MaxInt64/4 + 1}}.Size()
+	require.EqualError(t, err, "npy: shape [2305843009213693952] of 4-byte items does not fit in 2^63 bytes")
+	_, err = Header{"'<f4'", []int{2, -1}}.Size()
+	require.EqualError(t, err, "npy: shape [2 -1] has a negative length")
+	require.Equal(t, []string{"()", "(3,)", "(3, 4)"}, []string{Tuple(nil), Tuple([]int{3}), Tuple([]int{3, 4})})
+
+	// A dictionary fills the first version's header to the last byte, or needs the second.
+	around := len("{'descr': [('', '<f4')], 'fortran_order': False, 'shape': (2,), }\n")
+	for name, version := range map[int]byte{65526 - around: 1, 65527 - around: 2} {
+		h := Header{"[('" + strings.Repeat("a", name) + "', '<f4')]", []int{2}}
+		b, err := h.Append(nil)
+		require.NoError(t, err)
+		require.Equal(t, version, b[6])
+		require.Len(t, b, map[byte]int{1: 65536, 2: 65600}[version])
+		back, err := ReadHeader(bytes.NewReader(b))
+		require.NoError(t, err)
+		require.Equal(t, h, back)
+	}
+	const dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}"
+	for length, want := range map[int]string{1 << 20: "", 1<<20 + 1: "npy: a header of 1048577 bytes is too long"} {
+		text := dict + strings.Repeat(" ", length-len(dict))
+		_, err := ReadHeader(strings.NewReader(magic + "\x02\x00" + string(binary.LittleEndian.AppendUint32(nil, uint32(length))) + text))
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, want)
+		}
+	}
+	for depth, want := range map[int]string{8: "", 9: "nested too deeply"} {
+		descr := strings.Repeat("[('a', ", depth) + "'<f4'" + strings.Repeat(")]", depth)
+		size, err := ItemSize(descr)
+		if want == "" {
+			require.NoError(t, err)
+			require.Equal(t, 4, size)
+		} else {
+			require.EqualError(t, err, "npy: dtype "+descr+": "+want)
+		}
+	}
+	for descr, want := range map[string]string{
+		"'f4'": `"f4" is not byte order, kind and size`, "'<f'": `"<f" is not byte order, kind and size`, "'=f4'": `"=f4" is not byte order, kind and size`, "'<q4'": `"<q4" is not byte order, kind and size`,
+		"'<f0'": `"<f0" has no usable size`, "'|S1048577'": `"|S1048577" has no usable size`, "'<fx'": `"<fx" has no usable size`, "3": "3 is neither a string nor a list of fields", "[]": "items of 0 bytes",
+		"[('a', '<f4', (268435456,)), ('b', '|i1')]": "items of 1073741825 bytes", "[('a', '<f4', (268435457,))]": "field ('a', '<f4', (268435457,)) has no usable shape",
+		"[('a', '<f4', 0)]": "field ('a', '<f4', 0) has no usable shape", "[('a',)]": "field ('a',) is not (name, dtype) or (name, dtype, shape)", "[('a', '<f4', 1, 1)]": "field ('a', '<f4', 1, 1) is not (name, dtype) or (name, dtype, shape)",
+		"[(1, '<f4')]": "field (1, '<f4') has no name", "'<f4": "a string has no end, or an escape", "'<f4\\'": "a string has no end, or an escape", "'<f4' 1": `unexpected "1"`, "nonesuch thing": `unexpected "nonesuch t"`, "no": `unexpected "no"`,
+		"[('a' '<f4')]": "missing )", "('a', '<f4'": "missing )", "['a'": "missing ]",
+	} {
+		_, err := ItemSize(descr)
+		require.EqualError(t, err, "npy: dtype "+descr+": "+want, descr)
+	}
+	_, err = Fields("[('a', [('b', '<f4')])]")
+	require.EqualError(t, err, "npy: dtype [('a', [('b', '<f4')])]: a field has fields")
+}
+
+// TestWriterCounts: how much has been written, of how much, is told at every moment.
+func TestWriterCounts(t *testing.T) {
+	const n = 3 << 18
+	seen := []int64{}
+	var w *Writer
+	w, err := NewWriter(watching(func(p []byte) (int, error) {
+		if w != nil {
+			done, size := w.Written()
+			require.EqualValues(t, n, size)
+			seen = append(seen, done)
+		}
+		if len(seen) == 3 {
+			return 5, syscall.ENOSPC
+		}
+		return len(p), nil
+	}), Header{"'|i1'", []int{n}})
+	require.NoError(t, err)
+	done, err := w.Write(make([]byte, n))
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Equal(t, 2<<18+5, done)
+	require.Equal(t, []int64{0, 1 << 18, 2 << 18}, seen)
+	written, _ := w.Written()
+	require.EqualValues(t, done, written)
+	require.EqualError(t, w.Close(), fmt.Sprintf("npy: %d bytes fewer than the header promises", n-done))
+	_, err = w.Write(make([]byte, n-done+2))
+	require.EqualError(t, err, "npy: 2 bytes more than the header promises")
+	require.NoError(t, w.Abort())
+	require.False(t, w.Temporary())
+	file, err := Create(context.Background(), filepath.Join(t.TempDir(), "a.npy"), Header{"'|i1'", []int{1}})
+	require.NoError(t, err)
+	require.True(t, file.Temporary())
+	require.ErrorContains(t, file.Close(), "1 bytes fewer")
+}
+
+type watching func(p []byte) (int, error)
+
+func (w watching) Write(p []byte) (int, error) { return w(p) }
