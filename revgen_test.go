@@ -3,7 +3,9 @@ package revgen_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -349,4 +351,183 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	t.Fatalf("%d goroutines where there were %d", runtime.NumGoroutine(), before)
+}
+
+// swift is train of the recipe that does not look for modes first.
+func swift(t *testing.T, kind string) *revgen.Model {
+	t.Helper()
+	cfg, err := revgen.Configure(kind, map[bool]string{true: "paper", false: "quick"}[kind == "hybrid"], small[kind][2:]...)
+	require.NoError(t, err)
+	model, err := revgen.Train(context.Background(), cfg, revgen.TrainOptions{Threads: 1})
+	require.NoError(t, err)
+	return model
+}
+
+// TestBytes: states in bytes are refined and have the energies that they have in slices.
+func TestBytes(t *testing.T) {
+	ctx := context.Background()
+	for kind := range small {
+		s := sampler(t, swift(t, kind), 5, 1)
+		f, err := s.Format("")
+		require.NoError(t, err)
+		require.Equal(t, s.Formats()[0], f)
+		last := s.Formats()[len(s.Formats())-1]
+		named, err := s.Format(last.Name)
+		require.NoError(t, err)
+		require.Equal(t, last, named)
+		_, err = s.Format("none")
+		require.Error(t, err)
+
+		const n = 70
+		row := f.RowBytes
+		data, states := make([]byte, n*row), room(kind, s, n)[0]
+		require.NoError(t, s.SampleBytes(ctx, data, "", 3, 0))
+		require.NoError(t, s.Sample(ctx, states, 3, 0))
+		want, got := make([]float64, n), make([]float64, n)
+		beta, err := s.Energies(want, states)
+		require.NoError(t, err)
+		same, err := s.EnergiesBytes(got, data, f.Name)
+		require.NoError(t, err)
+		require.Equal(t, beta, same)
+		require.Equal(t, want, got)
+		require.NoError(t, s.RefineBytes(ctx, data, "", 3, 4))
+		refined := make([]byte, n*row)
+		require.NoError(t, s.SampleBytes(ctx, refined, "", 3, 4))
+		require.Equal(t, refined, data)
+
+		_, err = s.EnergiesBytes(got[1:], data, "")
+		require.EqualError(t, err, "states: there are 70 for 69 energies")
+		text := fmt.Sprintf("states: %d bytes are not a number of states of %d bytes", n*row-1, row)
+		_, err = s.EnergiesBytes(got, data[1:], "")
+		require.EqualError(t, err, text)
+		require.EqualError(t, s.SampleBytes(ctx, data[1:], "", 0, 0), text)
+		require.EqualError(t, s.RefineBytes(ctx, data[1:], "", 0, 1), text)
+		_, err = s.EnergiesBytes(got, data, "none")
+		require.Error(t, err)
+		require.Error(t, s.RefineBytes(ctx, data, "none", 0, 1))
+		_, err = s.SampleExact(ctx, states, math.MaxUint64)
+		require.Error(t, err)
+		beta, err = s.Energies(nil, room(kind, s, 0)[0])
+		require.NoError(t, err, "of no states")
+		require.Equal(t, same, beta)
+		cancelled, cancel := context.WithCancel(ctx)
+		cancel()
+		if kind != "hybrid" { // whose density is not known
+			_, err = s.SampleExact(cancelled, states, 0)
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		s.Close()
+		_, err = s.EnergiesBytes(got, data, "")
+		require.EqualError(t, err, "the sampler is closed")
+		_, err = s.Energies(got, states)
+		require.EqualError(t, err, "the sampler is closed")
+		require.EqualError(t, s.RefineBytes(ctx, data, "", 0, 1), "the sampler is closed")
+		_, err = s.SampleExact(ctx, states, 0)
+		require.EqualError(t, err, "the sampler is closed")
+	}
+}
+
+// TestManyStates: more states than a part holds are one stream, and errors count from the part's.
+func TestManyStates(t *testing.T) {
+	ctx := context.Background()
+	s := sampler(t, swift(t, "ising"), 5, 2)
+	const part, first = 4 << 20 / 8, 5 // states of eight bytes
+	const n = part + 10
+	bits := make([]uint64, n)
+	require.NoError(t, s.Sample(ctx, revgen.States{Bits: bits}, first, 0))
+	for _, from := range []int{0, part - first - 1, part - first, n - 1} {
+		one := make([]uint64, 1)
+		require.NoError(t, s.Sample(ctx, revgen.States{Bits: one}, uint64(first+from), 0))
+		require.Equal(t, one[0], bits[from], from)
+	}
+	energies := make([]float64, n)
+	_, err := s.Energies(energies, revgen.States{Bits: bits})
+	require.NoError(t, err)
+	for _, at := range []int{part - 1, part, n - 1} {
+		one := make([]float64, 1)
+		_, err := s.Energies(one, revgen.States{Bits: bits[at : at+1]})
+		require.NoError(t, err)
+		require.Equal(t, one[0], energies[at])
+	}
+	bits[part+3] = 1 << 9
+	const text = "states: bits beyond the last of 9 spins are set in configuration "
+	require.EqualError(t, s.Refine(ctx, revgen.States{Bits: bits}, first, 0), fmt.Sprint(text, first+3, ", counted from state ", part-first))
+	_, err = s.Energies(energies, revgen.States{Bits: bits})
+	require.EqualError(t, err, fmt.Sprint(text, "3, counted from state ", part))
+	bits[part+3], bits[2] = 0, 1<<9
+	_, err = s.Energies(energies, revgen.States{Bits: bits})
+	require.EqualError(t, err, text+"2")
+}
+
+// TestMarshalJSON holds a model's description to what the model says of itself.
+func TestMarshalJSON(t *testing.T) {
+	for kind := range small {
+		model := swift(t, kind)
+		text, err := model.MarshalJSON()
+		require.NoError(t, err)
+		var got struct {
+			System                 string
+			Dim, Parameters, Steps int
+			Hash, Path             string
+			Seed                   uint64
+			Formats                []struct {
+				Name, Dtype, Doc string
+				Shape            []int
+				RowBytes         int `json:"row_bytes"`
+			}
+			Config     map[string]any
+			Evaluation map[string]any
+			Warnings   []string
+		}
+		require.NoError(t, json.Unmarshal(text, &got))
+		s := sampler(t, model, 1, 1)
+		require.Equal(t, kind, got.System)
+		require.Equal(t, []int{s.Dim(), len(model.Params()), 3}, []int{got.Dim, got.Parameters, got.Steps})
+		require.Regexp(t, "^sha256:[0-9a-f]{64}$", got.Hash)
+		require.Equal(t, model.Seed(), got.Seed)
+		require.Equal(t, kind, got.Config["system"])
+		require.NotEmpty(t, got.Evaluation)
+		require.Len(t, got.Formats, len(s.Formats()))
+		for i, f := range s.Formats() {
+			require.Equal(t, []any{f.Name, f.Descr, f.Doc, f.RowBytes, append([]int{}, f.Shape...)}, []any{got.Formats[i].Name, got.Formats[i].Dtype, got.Formats[i].Doc, got.Formats[i].RowBytes, got.Formats[i].Shape})
+			require.Equal(t, f, must(s.Format(f.Name)))
+		}
+		saved := filepath.Join(t.TempDir(), "model.rvg")
+		require.NoError(t, model.Save(saved))
+		loaded, err := revgen.Load(saved)
+		require.NoError(t, err)
+		text, err = loaded.MarshalJSON()
+		require.NoError(t, err)
+		var again map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(text, &again))
+		require.NotContains(t, again, "evaluation", "a model that is loaded has none")
+		require.Contains(t, string(text), `"hash":"`+got.Hash+`"`)
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// TestStatesThatDoNotMatch are refused with what they are and what would do.
+func TestStatesThatDoNotMatch(t *testing.T) {
+	ctx := context.Background()
+	hybrid := sampler(t, swift(t, "hybrid"), 5, 1)
+	d := hybrid.Dim()
+	for want, states := range map[string]revgen.States{
+		fmt.Sprintf("states: X has 0 numbers for 2 modes and %d coordinates each", d):     {X: []float32{}, Modes: []int32{0, 0}},
+		fmt.Sprintf("states: X has %d numbers for 0 modes and %d coordinates each", d, d): {X: make([]float32, d), Modes: []int32{}},
+		"states: X is of 2 and Modes of 1":                                                {X: make([]float32, 2*d), Modes: []int32{0}},
+		"states: given as Bits; this model's are X or X and Modes":                        {Bits: []uint64{0}},
+		"states: given as Spins and X and Modes; this model's are X or X and Modes":       {Spins: []int8{0}, X: make([]float32, d), Modes: []int32{0}},
+	} {
+		require.EqualError(t, hybrid.Sample(ctx, states, 0, 0), want)
+	}
+	require.NoError(t, hybrid.Sample(ctx, revgen.States{X: []float32{}, Modes: []int32{}}, 0, 0), "no states")
+	ising := sampler(t, swift(t, "ising"), 5, 1)
+	require.EqualError(t, ising.Sample(ctx, revgen.States{Spins: make([]int8, 10)}, 0, 0), "states: 10 numbers in Spins are not a number of states, which have 9 each")
+	require.EqualError(t, ising.Sample(ctx, revgen.States{X: make([]float32, 9)}, 0, 0), "states: given as X; this model's are Spins or Bits")
 }
