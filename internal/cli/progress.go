@@ -144,15 +144,11 @@ func spentText(e *engine.Evaluations) string {
 // quantity writes a number of any size with three digits.
 func quantity(x float64) string {
 	for _, unit := range []struct {
-		size   float64
-		symbol string
-	}{{1e9, "G"}, {1e6, "M"}, {1e4, "k"}} {
-		if math.Abs(x) >= unit.size {
-			size := unit.size
-			if unit.symbol == "k" {
-				size = 1e3
-			}
-			return fmt.Sprintf("%.3g%s", x/size, unit.symbol)
+		from, size float64
+		symbol     string
+	}{{999.5e6, 1e9, "G"}, {999.5e3, 1e6, "M"}, {1e4, 1e3, "k"}} { // what rounds to 1000 has the next unit
+		if math.Abs(x) >= unit.from {
+			return fmt.Sprintf("%.3g%s", x/unit.size, unit.symbol)
 		}
 	}
 	return fmt.Sprintf("%.*f", max(0, 2-int(math.Log10(max(1, math.Abs(x))))), x)
