@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,4 +78,71 @@ func TestPages(t *testing.T) {
 	}
 	Open(dir).Remove()
 	require.NoDirExists(t, dir)
+}
+
+// TestWhenPagesAreWritten: not before what the page holds has stood for its time, and the end of
+// no trifle always.
+func TestWhenPagesAreWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "notes")
+	ctx := With(t.Context(), Open(dir))
+	holds := func(by ...any) (n int) {
+		PageOf(With(t.Context(), Open(dir)), by...).Recall(&n)
+		return n
+	}
+	p := PageOf(ctx, "a")
+	require.Equal(t, stands, p.stand)
+	p.stand = time.Hour
+	p.Keep(1)
+	require.Zero(t, holds("a"))
+	require.NoDirExists(t, dir)
+	p.written = time.Now().Add(-p.stand - time.Minute)
+	p.Keep(2)
+	require.Equal(t, 2, holds("a"))
+	require.Less(t, time.Since(p.written), time.Minute)
+	require.GreaterOrEqual(t, p.stand, stands)
+	p.stand = time.Hour
+	p.Keep(3)
+	require.Equal(t, 2, holds("a"), "what it holds is recent")
+	p.written = time.Now().Add(-trifle)
+	p.Done(4)
+	require.Equal(t, 4, holds("a"))
+	p.written = time.Now().Add(time.Hour)
+	p.Done(5)
+	require.Equal(t, 4, holds("a"), "a trifle")
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.True(t, info.IsDir())
+
+	// Pages are those of what they are called by, and files of other names are none.
+	for i, by := range [][]any{{"a", 1}, {"a", "1"}, {1.0}, {[]float64{1}}, {[]float32{1}}, {[]float64{1, 2}}, {"a"}, {}} {
+		q := PageOf(ctx, by...)
+		q.written = time.Time{}
+		q.Done(10 + i)
+	}
+	for i, by := range [][]any{{"a", 1}, {"a", "1"}, {1.0}, {[]float64{1}}, {[]float32{1}}, {[]float64{1, 2}}, {"a"}, {}} {
+		require.Equal(t, 10+i, holds(by...))
+	}
+	require.Len(t, Open(dir).pages, 8)
+	whole, err := os.ReadFile(filepath.Join(dir, p.name))
+	require.NoError(t, err)
+	for _, name := range []string{"short", p.name + "0", p.name[1:]} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), whole, 0o600))
+	}
+	require.NoError(t, os.Symlink(p.name, filepath.Join(dir, strings.Repeat("f", 64))))
+	require.Len(t, Open(dir).pages, 8)
+	var none *Book
+	none.Remove()
+	b := Open(dir)
+	b.Remove()
+	require.Empty(t, b.pages)
+	_, err = Read([]byte("x"))
+	require.Error(t, err)
+	// Where there is no directory to write to, the work is done again.
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	q := PageOf(With(t.Context(), Open(filepath.Join(file, "below"))), "a")
+	q.written, q.stand = time.Time{}, time.Hour
+	q.Keep(1)
+	require.Equal(t, time.Hour, q.stand)
+	require.True(t, q.written.IsZero())
 }
