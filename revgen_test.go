@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/cli"
 	"github.com/revgen/revgen/internal/long"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // small are short runs of each kind of state.
@@ -530,4 +532,40 @@ func TestStatesThatDoNotMatch(t *testing.T) {
 	ising := sampler(t, swift(t, "ising"), 5, 1)
 	require.EqualError(t, ising.Sample(ctx, revgen.States{Spins: make([]int8, 10)}, 0, 0), "states: 10 numbers in Spins are not a number of states, which have 9 each")
 	require.EqualError(t, ising.Sample(ctx, revgen.States{X: make([]float32, 9)}, 0, 0), "states: given as X; this model's are Spins or Bits")
+}
+
+// TestRanksTrainTogether: ranks have the model of one process, and rank 0 alone the evaluation,
+// the directory and the progress; where one cannot begin, none trains.
+func TestRanksTrainTogether(t *testing.T) {
+	cfg, err := revgen.Configure("gmm", "quick", append(small["gmm"][2:], "training.log_every=1")...)
+	require.NoError(t, err)
+	want := swift(t, "gmm")
+	dir := t.TempDir()
+	models, errs, reports := make([]*revgen.Model, 2), make([]error, 2), make([]int, 2)
+	var all sync.WaitGroup
+	for rank, r := range pool.Local(2) {
+		all.Go(func() {
+			models[rank], errs[rank] = revgen.Train(context.Background(), cfg, revgen.TrainOptions{Threads: 1, Ranks: r, Dir: filepath.Join(dir, "run"), Progress: func(run.Progress) { reports[rank]++ }})
+		})
+	}
+	all.Wait()
+	for rank, m := range models {
+		require.NoError(t, errs[rank])
+		require.Equal(t, want.Params(), m.Params())
+		require.Equal(t, rank == 0, m.Evaluation != nil)
+		require.Equal(t, rank == 0, reports[rank] > 0)
+	}
+	require.FileExists(t, filepath.Join(dir, "run", "model.rvg"))
+	require.Equal(t, want.Evaluation.Metrics, models[0].Evaluation.Metrics)
+	for rank, r := range pool.Local(2) {
+		all.Go(func() {
+			path := filepath.Join(dir, "run", "model.rvg", "below")
+			_, errs[rank] = revgen.Train(context.Background(), cfg, revgen.TrainOptions{Threads: 1, Ranks: r, Dir: path})
+		})
+	}
+	all.Wait()
+	require.ErrorContains(t, errs[0], "not a directory")
+	require.ErrorIs(t, errs[1], engine.ErrElsewhere)
+	_, err = revgen.Train(context.Background(), cfg, revgen.TrainOptions{Threads: 1, Dir: filepath.Join(dir, "short"), MaxTime: 1})
+	require.ErrorIs(t, err, run.ErrStopped)
 }

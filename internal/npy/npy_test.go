@@ -335,6 +335,9 @@ func TestFields(t *testing.T) {
 	all, err = Fields("'|i1'")
 	require.NoError(t, err)
 	require.Equal(t, []Field{{"", "|i1", 1}}, all)
+	all, err = Fields("[('', '<f4', 2)]")
+	require.NoError(t, err)
+	require.Equal(t, []Field{{"", "<f4", 2}}, all, "a name may be empty")
 	for _, bad := range []string{"3", "[('x', [('y', '<f4')])]", "[('x',)]", "'f'"} {
 		_, err := Fields(bad)
 		require.Error(t, err, bad)
