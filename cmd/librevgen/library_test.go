@@ -434,6 +434,9 @@ func TestStates(t *testing.T) {
 	require.Contains(t, h.diagnosis, `"verdict"`)
 	require.Equal(t, 0.02, h.diagnosed)
 
+	require.EqualValues(t, wrongArgument, revgenDiagnose(id, 1e-9, nil, 0, &needed))
+	require.Contains(t, h.diagnosis, "independent Markov chains were not run", "there is no time for them")
+
 	// A model that is saved and loaded is the same, with no diagnosis yet.
 	path := filepath.Join(t.TempDir(), "model.rvg")
 	requireError(t, id, wrongArgument, other, "path: a null pointer", revgenSave(id, nil))
