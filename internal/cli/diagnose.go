@@ -123,6 +123,7 @@ func (p *program) diagnosis(ctx context.Context, path string, model *run.Model, 
 	if err != nil {
 		return nil, err
 	}
+	defer engine.Release(system)
 	if n := system.NumParams(); n != len(model.Params) {
 		return nil, fmt.Errorf("%s: its configuration needs %d parameters and it has %d", path, n, len(model.Params))
 	}

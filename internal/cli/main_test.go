@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -42,12 +43,17 @@ const (
 	envKill    = "REVGEN_TEST_KILL"    // set: that ends the process
 	envLook    = "REVGEN_TEST_LOOK"    // how long a lookout's recipe looks, and
 	envPlace   = "REVGEN_TEST_PLACE"   // how long placing its generator takes
+	envServe   = "REVGEN_TEST_SERVE"   // set: be a target that is a program, −|x|²/2
 )
 
 // systems are the program's.
 var systems = root.Systems()
 
 func TestMain(m *testing.M) {
+	if os.Getenv(envServe) != "" {
+		serve()
+		return
+	}
 	if os.Getenv(envProgram) == "" {
 		code := m.Run()
 		if shared.dir != "" {
@@ -319,3 +325,33 @@ func (s *toy) Loss(_ []float32, step uint32) (float64, error) {
 }
 func (*toy) Backward(_, grad []float32) { clear(grad) }
 func (*toy) Acceptance() float64        { return 0.5 }
+
+// serve is a target that is a program: it answers −|x|²/2.
+func serve() {
+	head := make([]byte, 20) // the greeting, which is returned
+	if _, err := io.ReadFull(os.Stdin, head); err != nil {
+		return
+	}
+	dim := int(binary.LittleEndian.Uint32(head[8:]))
+	for {
+		if _, err := os.Stdout.Write(head); err != nil {
+			return
+		}
+		count := make([]byte, 4)
+		if _, err := io.ReadFull(os.Stdin, count); err != nil {
+			return
+		}
+		states := make([]float64, int(binary.LittleEndian.Uint32(count))*dim)
+		if err := binary.Read(os.Stdin, binary.LittleEndian, states); err != nil {
+			return
+		}
+		head = count
+		for ; len(states) > 0; states = states[dim:] {
+			sum := 0.0
+			for _, x := range states[:dim] {
+				sum -= x * x / 2
+			}
+			head = binary.LittleEndian.AppendUint64(head, math.Float64bits(sum))
+		}
+	}
+}

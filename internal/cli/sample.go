@@ -144,6 +144,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.model, err)
 	}
+	defer stream.Close()
 	if s.format == "?" {
 		return p.listFormats(cfg, workers)
 	}
@@ -317,6 +318,7 @@ func (p *program) listFormats(cfg engine.Config, workers *pool.Pool) error {
 	if err != nil {
 		return err
 	}
+	defer engine.Release(system)
 	for _, f := range system.(engine.Sampler).Formats() {
 		if _, err := fmt.Fprintf(p.stdout, "%-8s dtype %s, shape %v: %s\n", f.Name, f.Descr, f.Shape, f.Doc); err != nil {
 			return err

@@ -173,14 +173,14 @@ func (p *program) scoreStates(ctx context.Context, s *scoring, cfg *resolved) er
 	if err != nil {
 		return err
 	}
-	defer engine.Release(target)
+	defer engine.Release(target.System)
 	judge, err := score.NewJudge(target.System, nil, nil)
 	if s.model != "" && err == nil {
 		var model *scored
 		if model, err = p.scoredModel(s.model, target, workers); err != nil {
 			return err
 		}
-		defer engine.Release(model)
+		defer engine.Release(model.System)
 		if judge, err = score.NewJudge(target.System, model.System, model.params); err == nil && !judge.HasModel() {
 			p.warn(s.model + ": the density of this generator is not known, and so not written; the presets quick and best train generators with a density, of lattices from 4×4 on")
 		}
@@ -222,7 +222,7 @@ func (p *program) scoredModel(path string, target *scored, workers *pool.Pool) (
 	}
 	a, b := target.formats[0], model.formats[0]
 	if a.Name != b.Name || a.Descr != b.Descr || a.RowBytes != b.RowBytes {
-		engine.Release(model)
+		engine.Release(model.System)
 		return nil, usagef("--model: %s is of states with dtype %s and shape %v, and those of the target have %s and %v", path, b.Descr, b.Shape, a.Descr, a.Shape)
 	}
 	return model, nil

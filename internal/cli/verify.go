@@ -192,6 +192,7 @@ func (r *records) verifyModel(ctx context.Context, path string, b bounds, worker
 	if err != nil {
 		return err
 	}
+	defer engine.Release(system)
 	missing := system.NumParams() - len(model.Params)
 	r.add(model.System, engine.Check{Name: "model.parameters", OK: missing == 0, Value: float64(missing), Detail: "number of parameters that the configuration needs and the file lacks"})
 	if checker, ok := system.(engine.SelfChecker); ok && missing == 0 && bad == 0 {
