@@ -151,21 +151,21 @@ func TestPick(t *testing.T) {
 		return &Job{Origin: &Origin{}, Index: index, Cost: cost, Bytes: bytes, after: after}
 	}
 	for name, c := range map[string]struct {
-		s       schedule
+		s       *schedule
 		job     int // −1 for none
 		threads int
 	}{
-		"one of many": {schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, -1), job(1, 1, 1, -1)}, free: 3, running: 1, share: 1}, 0, 1},
-		"two of five": {schedule{Plan: &Plan{Cores: 5, Bytes: 10}, waiting: []*Job{job(0, 1, 1, -1), job(1, 1, 1, -1)}, free: 5, share: 1}, 0, 2},
-		"all":         {schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 2, 1, -1), job(1, 1, 1, -1)}, free: 4, share: 1}, 0, 4},
-		"alone":       {schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 2, 1, -1), job(1, 1, 1, -1)}, free: 3, running: 1, share: 1}, -1, 0},
-		"one core":    {schedule{Plan: &Plan{Cores: 1, Bytes: 10}, waiting: []*Job{job(0, 2, 1, -1), job(1, 1, 1, -1)}, free: 1, share: 1}, 0, 1},
-		"no core":     {schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, -1)}, free: 0, running: 1, share: 1}, -1, 0},
-		"full":        {schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 3, -1)}, free: 3, running: 1, bytes: 7.5, share: 1}, -1, 0},
-		"just full":   {schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 3, -1)}, free: 3, running: 1, bytes: 7, share: 1}, 0, 3},
-		"too large":   {schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 30, -1)}, free: 4, share: 1}, 0, 4},
-		"waits":       {schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, 7), job(1, 1, 1, 0)}, free: 4, share: 1, outcome: map[int]outcome{0: {ended: true}}}, 1, 2},
-		"all wait":    {schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, 7)}, free: 4, share: 1}, -1, 0},
+		"one of many": {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, -1), job(1, 1, 1, -1)}, free: 3, running: 1, share: 1}, 0, 1},
+		"two of five": {&schedule{Plan: &Plan{Cores: 5, Bytes: 10}, waiting: []*Job{job(0, 1, 1, -1), job(1, 1, 1, -1)}, free: 5, share: 1}, 0, 2},
+		"all":         {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 2, 1, -1), job(1, 1, 1, -1)}, free: 4, share: 1}, 0, 4},
+		"alone":       {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 2, 1, -1), job(1, 1, 1, -1)}, free: 3, running: 1, share: 1}, -1, 0},
+		"one core":    {&schedule{Plan: &Plan{Cores: 1, Bytes: 10}, waiting: []*Job{job(0, 2, 1, -1), job(1, 1, 1, -1)}, free: 1, share: 1}, 0, 1},
+		"no core":     {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, -1)}, free: 0, running: 1, share: 1}, -1, 0},
+		"full":        {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 3, -1)}, free: 3, running: 1, bytes: 7.5, share: 1}, -1, 0},
+		"just full":   {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 3, -1)}, free: 3, running: 1, bytes: 7, share: 1}, 0, 3},
+		"too large":   {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 30, -1)}, free: 4, share: 1}, 0, 4},
+		"waits":       {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, 7), job(1, 1, 1, 0)}, free: 4, share: 1, outcome: map[int]outcome{0: {ended: true}}}, 1, 2},
+		"all wait":    {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, 7)}, free: 4, share: 1}, -1, 0},
 	} {
 		n := len(c.s.waiting)
 		got, threads := c.s.pick()
@@ -179,7 +179,7 @@ func TestPick(t *testing.T) {
 		require.Len(t, c.s.waiting, n-1, name)
 		require.NotContains(t, c.s.waiting, got, name)
 	}
-	s := schedule{outcome: map[int]outcome{1: {"ok", 0, true}, 2: {"late", Stopped, true}, 3: {"bad", 1, true}}}
+	s := &schedule{outcome: map[int]outcome{1: {"ok", 0, true}, 2: {"late", Stopped, true}, 3: {"bad", 1, true}}}
 	require.Nil(t, s.lacks(job(0, 0, 0, -1)))
 	require.Nil(t, s.lacks(job(0, 0, 0, 1)))
 	require.Equal(t, &Record{Exit: 75, Error: "it reads what late is to write, which was stopped"}, s.lacks(job(0, 0, 0, 2)))
