@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -396,6 +397,7 @@ func TestStates(t *testing.T) {
 		"size: 18 bytes, where 3·8 of the format bits are needed":                func() cInt { return revgenEnergies(id, 3, c("bits"), at, 18, (*cDouble)(&beta), nil) },
 		"size: 89 bytes are no multiple of the 9 of a state in the format spins": func() cInt { return revgenRefine(id, 1, 0, nil, 1, at, 89) },
 		"buffer: a null pointer":                    func() cInt { return revgenSample(id, 1, 0, 10, nil, 1, nil, 90) },
+		"buffer: a null pointer ":                   func() cInt { return revgenSample(id, 1, 0, 10, nil, 1, nil, 1) },
 		"size: no buffer is as large":               func() cInt { return revgenSample(id, 1, 0, 10, nil, 1, at, 1<<63) },
 		"energies: a null pointer":                  func() cInt { return revgenEnergies(id, 1, nil, at, 9, nil, nil) },
 		"threads: not between 0 and 4096":           func() cInt { return revgenThreads(id, -1) },
@@ -405,7 +407,7 @@ func TestStates(t *testing.T) {
 		"size: the buffer is smaller than the text": func() cInt { return revgenDescribe(id, (*cChar)(at), 90, nil) },
 		fmt.Sprintf("size: 9 bytes, where %d·9 of the format spins are needed", 1<<61+1): func() cInt { return revgenSample(id, 1, 0, 1<<61+1, nil, 1, at, 9) },
 	} {
-		requireError(t, id, wrongArgument, other, text, got())
+		requireError(t, id, wrongArgument, other, strings.TrimSuffix(text, " "), got())
 	}
 	beta = 7
 	buffer[3] = 0

@@ -263,6 +263,7 @@ func TestLayouts(t *testing.T) {
 
 		full := &limited{left: 100}
 		o, err = NewOutput(full, layout, columns, n, workers)
+		require.Equal(t, layout == "npy", err != nil, "whose header is longer")
 		if err == nil {
 			err = o.Rows(data)
 			var failed *WriteError
