@@ -13,10 +13,15 @@ import (
 // uniform is the law on [low, low+1].
 type uniform struct{ low float64 }
 
-func (u uniform) clamp(x float64) float64    { return min(max(x-u.low, 0), 1) }
-func (u uniform) CDF(x float64) float64      { return u.clamp(x) }
-func (u uniform) Quantile(p float64) float64 { return u.low + p }
-func (u uniform) Mean() float64              { return u.low + 0.5 }
+func (u uniform) clamp(x float64) float64 { return min(max(x-u.low, 0), 1) }
+func (u uniform) CDF(x float64) float64   { return u.clamp(x) }
+func (u uniform) Quantile(p float64) float64 {
+	if !(p > 0 && p < 1) {
+		panic("quantiles are asked for between 0 and 1")
+	}
+	return u.low + p
+}
+func (u uniform) Mean() float64 { return u.low + 0.5 }
 func (u uniform) Density(x float64) float64 {
 	return map[bool]float64{true: 1}[x >= u.low && x <= u.low+1]
 }
