@@ -35,6 +35,28 @@ import (
 // all kernel paths and under the race detector, since it would only repeat what it computes.
 func Whole(t *testing.T, systems catalogue.Systems, name string, recipes ...string) {
 	t.Helper()
+	golden(t, name, func(w *whole) {
+		for i, recipe := range recipes {
+			if i > 0 {
+				w.b.WriteByte('\n')
+			}
+			fmt.Fprintf(&w.b, "# %s", recipe)
+			given := strings.Fields(recipe)
+			w.run(systems, catalogue.Source{System: given[0], Preset: given[1], Set: append([]string{
+				"training.steps=12", "training.batch=128", "training.log_every=1", "evaluation.samples=600"}, given[2:]...)})
+		}
+	})
+}
+
+// Parts is Whole of what a test computes: a line for each value that it adds, with the hashes
+// of the value's fields.
+func Parts(t *testing.T, name string, compute func(workers *pool.Pool, add func(part string, value any))) {
+	t.Helper()
+	golden(t, name, func(w *whole) { compute(w.workers, w.each) })
+}
+
+func golden(t *testing.T, name string, write func(w *whole)) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("takes a second")
 	}
@@ -43,14 +65,8 @@ func Whole(t *testing.T, systems catalogue.Systems, name string, recipes ...stri
 	workers := pool.New(2)
 	defer workers.Close()
 	w := whole{t: t, workers: workers}
-	for _, recipe := range recipes {
-		fmt.Fprintf(&w.b, "# %s", recipe)
-		given := strings.Fields(recipe)
-		w.run(systems, catalogue.Source{System: given[0], Preset: given[1], Set: append([]string{
-			"training.steps=12", "training.batch=128", "training.log_every=1", "evaluation.samples=600"}, given[2:]...)})
-		fmt.Fprintln(&w.b)
-	}
-	compare(t, name, w.b.String())
+	write(&w)
+	compare(t, name, strings.TrimPrefix(w.b.String(), "\n")+"\n")
 }
 
 // sameExponentials skips a test on processors without FMA, for which math.Exp has other code.
@@ -89,7 +105,7 @@ func (w *whole) each(part string, value any) {
 		name, field := all.Type().Field(i).Name, all.Field(i)
 		switch {
 		case leftOut(name) || field.IsZero():
-		case field.Kind() == reflect.Slice && field.Type().Elem().Kind() == reflect.Struct:
+		case field.Kind() == reflect.Slice && field.Type().Elem().Kind() == reflect.Struct && field.Index(0).FieldByName("Name").IsValid():
 			for j := range field.Len() {
 				w.add(field.Index(j).FieldByName("Name").String(), field.Index(j).Interface())
 			}
