@@ -19,6 +19,7 @@ func TestWhole(t *testing.T) {
 		`reals quick generator.scout.population=128 generator.hidden=[8] target.parameters={} target.dim=5 target.expression=-sum(x^2)/18+2*sum(cos(2*x))`,
 		`reals quick generator.scout.population=128 generator.hidden=[8] target.parameters={} target.expression=max(abs(x))>1?-inf:0`,
 		`reals best generator.scout.population=96 generator.hidden=[8] training.batch=64 target.parameters={"m":[100,-2,0.001,7]} target.dim=4 target.expression=-sum(abs(x-m))`,
+		`reals quick generator.scout.population=128 generator.depth=1 generator.hidden=[4] training.batch=64 target.parameters={} target.dim=12 target.expression=-x[0]^2/2-sum(x[1:]^2)*exp(-x[0])/2-11*x[0]/2 target.scale=[1]`,
 		`reals paper generator.hidden=[8] target.parameters={} target.dim=1 target.expression=-x[0]^4`,
 		`reals quick generator.kind=realnvp generator.hidden=[8]`,
 		`mixed quick generator.scout.population=128`,
