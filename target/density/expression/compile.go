@@ -60,7 +60,6 @@ func Compile(text string, env Environment) (p *Program, err error) {
 	}
 	c := &compiler{env: env, text: text, known: map[string]int{}}
 	defer func() {
-		c.known = nil
 		// What fails ends the translation, however deep.
 		switch e := recover().(type) {
 		case nil:
@@ -161,17 +160,15 @@ func (c *compiler) value(v value) int {
 	return len(c.values) - 1
 }
 
-func (c *compiler) constant(data []float64, vector bool) int {
-	key := fmt.Sprintf("%v %x", vector, data)
-	if at, ok := c.known[key]; ok && len(data) <= 4 {
-		return at
+func (c *compiler) number(x float64) int {
+	key := fmt.Sprintf("number %x", x)
+	at, ok := c.known[key]
+	if !ok {
+		at = c.value(value{n: 1, constant: []float64{x}})
+		c.known[key] = at
 	}
-	at := c.value(value{n: len(data), vector: vector, constant: data})
-	c.known[key] = at
 	return at
 }
-
-func (c *compiler) number(x float64) int { return c.constant([]float64{x}, false) }
 
 // emit returns the value that an operation makes, an earlier one if it has been
 // made, a constant if its arguments are.
@@ -372,7 +369,7 @@ func (c *compiler) binary(n *ast.BinaryNode) int {
 // exponent returns a whole number that does not depend on the state.
 func (c *compiler) exponent(a int) (p int, ok bool) {
 	v := &c.values[a]
-	if v.constant == nil || v.vector || v.truth || v.matrix > 0 || !multiplies(v.constant[0]) {
+	if v.constant == nil || v.vector || v.matrix > 0 || !multiplies(v.constant[0]) { // as a truth value, 0 or 1, does not
 		return 0, false
 	}
 	return int(v.constant[0]), true

@@ -165,7 +165,7 @@ func (in *instruction) run(dst operand, args []operand, result *value, values []
 // each applies an operation to every coordinate. Where all lie without gaps, they
 // are one long row.
 func (in *instruction) each(dst operand, args []operand, n, rows int) {
-	long := dst.stride == rows || n == 1
+	long := true // as the result does
 	for _, a := range args {
 		long = long && (a.stride == rows || n == 1)
 	}

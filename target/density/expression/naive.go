@@ -53,15 +53,8 @@ func (w *walker) walk(n ast.Node) []float64 {
 	case *ast.ConditionalNode:
 		return each(choice, w.walk(n.Cond), w.walk(n.Exp1), w.walk(n.Exp2))
 	case *ast.VariableDeclaratorNode:
-		value := w.walk(n.Value)
-		before, was := w.names[n.Name]
-		w.names[n.Name] = value
-		result := w.walk(n.Expr)
-		delete(w.names, n.Name)
-		if was {
-			w.names[n.Name] = before
-		}
-		return result
+		w.names[n.Name] = w.walk(n.Value) // which has no meaning elsewhere
+		return w.walk(n.Expr)
 	case *ast.ArrayNode:
 		var all []float64
 		for _, item := range n.Nodes {
@@ -227,7 +220,7 @@ func (w *walker) call(name string, args []ast.Node) []float64 {
 	case "where":
 		return each(choice, v...)
 	case "dot":
-		columns := max(len(v[1]), w.columns(args[0]))
+		columns := len(v[1])
 		var all []float64
 		for lo := 0; lo < len(v[0]); lo += columns {
 			all = append(all, total(each(func(v []float64) float64 { return v[0] * v[1] }, v[0][lo:lo+columns], v[1])))
