@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,18 +76,185 @@ func TestValues(t *testing.T) {
 		"sign(x[1])":           -1,
 		"sum(x*kappa)":         1.625,
 		"sum(one*x[0])":        2,
+
+		"sum(x > 0 or x < 0 ? 1 : 0)":                5,
+		"sum(x >= 3 && x <= 4 || x == 0 ? 1 : 0)":    3,
+		"sum(x != 0 and not (x < 0) ? 1 : 0)":        4,
+		"sum(x^[2, 1, 3, 0, 2, 0.5])":                1 - 2 + 0.125 + 1 + 0 + 2,
+		"sum(x[-3:-1])":                              3,
+		"sum(x[-6:6])":                               6.5,
+		"sum(([x[0], x[1]]*x[2])*([x[2], x[3]]-k))":  -0.25 - 2,
+		"min(x[0], x[1], x[2])":                      -2,
+		"max(x[0], x[2], x[3])":                      3,
+		"logsumexp([inf, x[0]])":                     inf,
+		"(let a = 2; a*x[0]) + (let a = 3; a)":       5,
+		"(let a = [1, 2]; a)[k] + len([1, x[0], 2])": 5,
+		"[[1, 2], x[3:5], 7][3]":                     0,
+		"+x[3]":                                      3,
+		"where(x[0] > 0, 4, 5)":                      4,
+		"mu[k - 2]":                                  nan,
+		"mu[k/2]":                                    nan,
+		"sum(shift(x, 1048576)*[1, 0, 0, 0, 0, 0])":  0,
+		"shift(x, -1048576)[0]":                      0.5,
+		"sum(slide(x, 1048576)) + slide(x, -1)[5]":   0,
+		"shift(x, [1, 3, 2], [9, -1, 1])[0]":         4,
+		"slide(x, [1, 3, 2], [0, 2, -1])[1]":         0,
+		"slide(x, [1, 3, 2], [0, 2, -1])[0]":         0,
 	}
 	for text, want := range cases {
 		p, err := Compile(text, environment(t))
 		require.NoError(t, err, text)
 		got := []float64{5}
 		p.NewEvaluator().Evaluate(got, x, []uint8{1})
+		require.Equal(t, math.Float64bits(p.Naive(x, 1)), math.Float64bits(got[0]), text)
 		if math.IsNaN(want) {
 			require.True(t, math.IsNaN(got[0]), text)
 			continue
 		}
 		require.InDelta(t, want, got[0], 1e-12*math.Abs(want), text)
 	}
+}
+
+// TestProducts: matrices of any number of columns.
+func TestProducts(t *testing.T) {
+	for columns := 1; columns <= 10; columns++ {
+		rows, want, x := make([][]float64, 3), 0.0, make([]float32, columns)
+		for j := range x {
+			x[j] = float32(j*j + 1)
+		}
+		for i := range rows {
+			for j := range columns {
+				rows[i] = append(rows[i], float64(7*i-3*j+1))
+				want += rows[i][j] * float64(x[j]) * float64(i+1)
+			}
+		}
+		m, err := Matrix(rows...)
+		require.NoError(t, err)
+		p, err := Compile("dot(dot(M, x), [1, 2, 3])", Environment{Dim: columns, Parameters: map[string]Parameter{"M": m}})
+		require.NoError(t, err)
+		got := make([]float64, 1)
+		p.NewEvaluator().Evaluate(got, x, nil)
+		require.Equal(t, want, got[0], columns)
+	}
+}
+
+// TestLimits has what is just within each limit, and what is just beyond.
+func TestLimits(t *testing.T) {
+	const length = 1 << 20
+	env := Environment{Dim: 6, Modes: 2, Parameters: map[string]Parameter{
+		"most": Vector(make([]float64, length)...), "less": Vector(make([]float64, length-1)...),
+		"B": {kind: matrixKind, values: []float64{2, 3, 4, 5}, columns: 2},
+	}}
+	numbers := func(additions int) string { // 16 vectors of 2²⁰ − 1 numbers, their sum, and one number each
+		return "sum(" + strings.Repeat("exp(", 15) + "less*k" + strings.Repeat(")", 16) + strings.Repeat("+k", additions)
+	}
+	same := func(n int) string { return strings.TrimSuffix(strings.Repeat("x[0],", n), ",") }
+	for _, c := range []struct{ within, beyond, reason string }{
+		{"1" + strings.Repeat(" ", 1<<16-1), "1" + strings.Repeat(" ", 1<<16), "column 1, at 1                   …: 65537 bytes are more than 65536"},
+		{"sum([less, 1])", "sum([most, 1])", "column 5, at [most, 1]): a list of 1048577 numbers; it may have 1 to 1048576"},
+		{"sum([1])", "sum([])", "column 5, at []): a list of 0 numbers; it may have 1 to 1048576"},
+		{numbers(16), numbers(17), "the expression needs more than 16777216 numbers for each state"},
+		{"min(" + same(64) + ")", "min(" + same(65) + ")", "min is written min(v) or min(a, b, …); it has 65 arguments here"},
+		{"x[0]", "x[-1]", "an index is -1 and must be between 0 and 5"},
+		{"x[5]", "x[6]", "an index is 6 and must be between 0 and 5"},
+		{"sum(B[1])", "sum(B[2])", "column 7, at 2]): an index is 2 and must be between 0 and 1"},
+		{"sum(x[-6:])", "sum(x[-7:])", "the bound of a slice is -7 and must be between -6 and 6"},
+		{"sum(x[:6])", "sum(x[:7])", "the bound of a slice is 7 and must be between -6 and 6"},
+		{"sum(x[2:3])", "sum(x[2:2])", "the slice from 2 to 2 is empty"},
+		{"sum(shift(x, 1048576))", "sum(shift(x, 1048577))", "a shift is 1.048577e+06 and must be between -1048576 and 1048576"},
+		{"sum(shift(x, -1048576))", "sum(shift(x, -1048577))", "a shift is -1.048577e+06 and must be between -1048576 and 1048576"},
+		{"sum(shift(x, [6,1], [1048576, 0]))", "sum(shift(x, [6,1], [1048577, 0]))", "a shift (number 1) is 1.048577e+06 and must be between -1048576 and 1048576"},
+		{"sum(shift(x, [6,1], [0, -1048576]))", "sum(shift(x, [6,1], [0, -1048577]))", "a shift (number 2) is -1.048577e+06 and must be between -1048576 and 1048576"},
+		{"sum(shift(x, [6,1], [0, 0]))", "sum(shift(x, [6,0], [0, 0]))", "the side of a lattice (number 2) is 0 and must be between 1 and 1048576"},
+		{"sum(shift(most, [1048576], [1]))", "sum(shift(x, [1048577], [0]))", "the side of a lattice (number 1) is 1.048577e+06 and must be between 1 and 1048576"},
+		{"sum(shift(x, [2,3], [1,1]))", "sum(shift(x, [2], [1]))", "a lattice of sides [2] has not the 6 sites of the vector"},
+		{"1", "x[0] + abcdefghijklmnopqrst", "column 8, at abcdefghijklmnopqrst: unknown name"},
+		{"1", "x[0] + abcdefghijklmnopqrstu", "column 8, at abcdefghijklmnopqrst…: unknown name"},
+		{"1", "1 +", "column 4: the expression ends too early"},
+	} {
+		_, err := Compile(c.within, env)
+		require.NoError(t, err, c.within)
+		_, err = Compile(c.beyond, env)
+		require.ErrorContains(t, err, c.reason)
+	}
+	for p, op := range map[string]operation{"2": opMultiply, "64": opMultiply, "1": opPower, "65": opPower, "2.5": opPower, "-2": opPower, "0": opPower} {
+		compiled, err := Compile("k^("+p+")", env)
+		require.NoError(t, err)
+		require.Equal(t, op, compiled.code[0].op, p)
+	}
+	require.Equal(t, 1.5*1.5*1.5*1.5*1.5*1.5*1.5, power(1.5, 7))
+	require.Equal(t, math.Pow(1.1, 65), power(1.1, 65))
+	require.NoError(t, env.Parameters["most"].Validate())
+	require.EqualError(t, Vector(make([]float64, length+1)...).Validate(), "1048577 numbers; there may be 1 to 1048576")
+	require.EqualError(t, Vector().Validate(), "0 numbers; there may be 1 to 1048576")
+	_, err := Matrix([]float64{1}, []float64{1, 2})
+	require.EqualError(t, err, "row 1 has 2 numbers, and the first has 1")
+	text, err := json.Marshal(Parameter{})
+	require.NoError(t, err)
+	require.Equal(t, "0", string(text))
+}
+
+// TestBlocks: 2048 numbers of the widest value, but 16 to 256 rows.
+func TestBlocks(t *testing.T) {
+	for dim, rows := range map[int]int{1: 256, 8: 256, 9: 227, 127: 16, 128: 16, 300: 16} {
+		p, err := Compile("sum(x)", Environment{Dim: dim})
+		require.NoError(t, err)
+		require.Equal(t, rows, p.rows, dim)
+	}
+	joined, err := Compile("sum(["+strings.TrimSuffix(strings.Repeat("x[0],", 100), ",")+"])", Environment{Dim: 1})
+	require.NoError(t, err)
+	require.Equal(t, 20, joined.rows)
+	// Registers are used again once what they hold has been read for the last time.
+	chain, err := Compile("sum(exp(sin(cos(exp(x*x)))))", Environment{Dim: 3})
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 3, 1}, chain.registers)
+	held, err := Compile("let a = exp(x); sum(a*sin(cos(sin(a))))", Environment{Dim: 3})
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 3, 3, 1}, held.registers)
+}
+
+// TestUsage: every function says how it is written when it has an argument too few or too many.
+func TestUsage(t *testing.T) {
+	env := environment(t)
+	for _, name := range Functions() {
+		usage, least, most := name+"(v)", 1, 1
+		switch name {
+		case "min", "max":
+			usage, most = name+"(v) or "+name+"(a, b, …)", 64
+		case "dot":
+			usage, least, most = "dot(u, v) or dot(matrix, v)", 2, 2
+		case "where":
+			usage, least, most = "where(condition, a, b)", 3, 3
+		case "shift", "slide":
+			usage, least, most = name+"(v, by) or "+name+"(v, [sides], [by])", 2, 3
+		}
+		for _, n := range []int{least - 1, most + 1} {
+			_, err := Compile(name+"("+strings.TrimSuffix(strings.Repeat("x,", n), ",")+")", env)
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			if !slices.Contains([]string{"abs", "floor", "len", "max", "mean", "min", "sum"}, name) { // whose arguments the parser counts
+				require.Equal(t, 1, e.Column, name)
+				require.Equal(t, fmt.Sprintf("%s is written %s; it has %d arguments here", name, usage, n), e.Reason)
+			}
+		}
+	}
+}
+
+// TestUsable: a parameter's name is a word without a meaning.
+func TestUsable(t *testing.T) {
+	for name, reason := range map[string]string{
+		"a_1": "", "κ": "", "k": "", "x": "has a meaning of its own", "pi": "has a meaning of its own", "inf": "has a meaning of its own",
+		"exp": "has a meaning of its own", "slide": "has a meaning of its own",
+		"let": "is no name", "a b": "is no name", "a.b": "is no name", "1": "is no name", " a": "is no name", "": "is no name", "true": "is no name",
+	} {
+		err := (&Environment{}).Usable(name)
+		if reason == "" {
+			require.NoError(t, err, name)
+			continue
+		}
+		require.ErrorContains(t, err, fmt.Sprintf("%q %s", name, reason))
+	}
+	require.EqualError(t, (&Environment{Modes: 1}).Usable("k"), `"k" has a meaning of its own in expressions; take another name`)
 }
 
 func TestErrors(t *testing.T) {
@@ -124,6 +292,39 @@ func TestErrors(t *testing.T) {
 		"\xff":                       "not UTF-8",
 		"abs(-kappa":                 "column 11|the expression ends too early",
 		"let B = A; B[0][0]":         "gets no other name",
+		"let sum = 1; 2":             "sum has a meaning already; take another name",
+		"let kappa = 1; 2":           "kappa has a meaning already",
+		"let a = 1; let a = 2; a":    "a has a meaning already",
+		"(let a = 1; a) + a":         "column 18|unknown name a; there are x, pi, inf, k, A, kappa, mu, one, w",
+		"let a = 1; b":               "unknown name b; there are x, pi, inf, k, A, kappa, mu, one, w, a",
+		"x > 0 ? x > 1 : x > 2":      "column 3|a choice between truth values; use and, or and not",
+		"sum(x > 0 ? 1 : x > 2)":     "a choice between truth values",
+		"sum(x > 0 ? x > 1 : 2)":     "a choice between truth values",
+		"sum([1, x > 0])":            "column 11|a vector of 6 truth values in a list of numbers",
+		"sum([A, 1])":                "column 6|a matrix of 2 × 6 in a list of numbers",
+		"sum(x > 0)":                 "column 7|a vector of 6 truth values stands where a vector of numbers is needed",
+		"k > 0 ? 1 : x[k > 0]":       "an index is a number",
+		"(x > 0)[0] ? 1 : 0":         "an index is a number",
+		"x[x]":                       "column 2|an index is a number",
+		"x[A]":                       "an index is a number",
+		"k[0]":                       "column 2|a number has no coordinates",
+		"(k > 0)[0]":                 "a truth value has no coordinates",
+		"A[1:]":                      "a matrix of 2 × 6 has no coordinates",
+		"kappa[1:]":                  "a number has no coordinates",
+		"sum(shift(x, 1 < 2))":       "column 16|a shift must be a whole number that does not depend on the state",
+		"sum(shift(x, [1]))":         "column 14|a shift must be a whole number that does not depend on the state",
+		"sum(shift(x, A))":           "column 14|a shift must be a whole number that does not depend on the state",
+		"sum(shift(x, 1.5))":         "column 14|a shift must be a whole number that does not depend on the state",
+		"sum(shift(x, [], []))":      "a list such as [8, 8] is needed here",
+		"sum((x > 0)^2)":             "a truth value stands where a number is needed: write (condition ? a : b)",
+		"A^2":                        "column 2|a matrix of 2 × 6 stands here; it goes into dot(matrix, vector) or matrix[index]",
+		"sum(x^A)":                   "a matrix of 2 × 6 stands here",
+		"sum(x^(1 < 2))":             "a truth value stands where a number is needed",
+		"sum(x and 1 > 0)":           "a vector of 6 numbers stands where a condition is needed, x > 0 say",
+		"sum(-(x > 0))":              "a truth value stands where a number is needed",
+		"dot(x, 1)":                  "a number stands where a vector of numbers is needed",
+		"dot(1, x)":                  "a number stands where a vector of numbers is needed",
+		"sum(dot(A, mu))":            "column 5|a matrix of 2 × 6 does not go with a vector of 2",
 		strings.Repeat("x", 1<<17):   "bytes are more than",
 	}
 	for text, want := range cases {
