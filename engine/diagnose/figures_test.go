@@ -683,3 +683,232 @@ func TestSlight(t *testing.T) {
 		}
 	}
 }
+
+// A broken system gives an error in place of a call of one kind: the one of that number.
+type broken struct {
+	normal
+	at     string
+	number int
+	err    error
+	calls  map[string]int
+}
+
+func (s *broken) call(at string) error {
+	if s.calls[at]++; at == s.at && s.calls[at] == s.number {
+		return s.err
+	}
+	return nil
+}
+
+type brokenWalk struct {
+	chains.Walk
+	s  *broken
+	at string
+}
+
+func (w *brokenWalk) Advance(ctx context.Context, steps int) error {
+	return errors.Join(w.s.call(w.at), w.Walk.Advance(ctx, steps))
+}
+
+func (s *broken) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
+	w, err := s.normal.Walk(params, first, n)
+	return &brokenWalk{w, s, "walk's step"}, errors.Join(err, s.call("walk"))
+}
+
+func (s *broken) Chains(params []float32, n int) (chains.Walk, error) {
+	w, err := s.normal.Chains(params, n)
+	return &brokenWalk{w, s, "chains' step"}, errors.Join(err, s.call("chains"))
+}
+
+func (s *broken) Prospect(params []float32, n int, _ []float64) (chains.Walk, error) {
+	w, err := s.normal.Chains(params, n)
+	return &brokenWalk{w, s, "prospectors' step"}, errors.Join(err, s.call("prospectors"))
+}
+
+// TestErrorsOfSystems: whatever a system cannot do ends a diagnosis with its error.
+func TestErrorsOfSystems(t *testing.T) {
+	s := &broken{normal: normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, weighted: true, tails: 0.1, shape: 0.4, seed: 7}, err: errors.New("out of order")}
+	o := Options{Samples: 256, First: Fresh, Refine: 4, Chains: 8, Draws: 8, Evaluation: &measure.Evaluation{Samples: 20_000}}
+	for _, c := range []struct {
+		at     string
+		number int
+	}{
+		{"walk", 1}, {"walk", 2}, {"walk", 4}, {"walk's step", 1}, {"walk's step", 3}, {"chains", 1}, {"chains' step", 1}, {"chains' step", 4}, {"chains' step", 5}, {"chains' step", 12},
+		{"prospectors", 1}, {"prospectors' step", 1}, {"prospectors' step", 2}, {"prospectors' step", 65},
+	} {
+		s.at, s.number, s.calls = c.at, c.number, map[string]int{}
+		_, err := Run(t.Context(), s, nil, o)
+		require.ErrorIs(t, err, s.err, c)
+		require.Equal(t, c.number, s.calls[c.at], "no call after that")
+	}
+	s.at, s.calls = "", map[string]int{}
+	r, err := Run(t.Context(), s, nil, o)
+	require.NoError(t, err)
+	require.Equal(t, 65, s.calls["prospectors' step"])
+	require.Equal(t, 1<<10, r.Prospect.Steps)
+	require.Equal(t, []any{96, 40.0}, []any{r.Prospect.Chains, r.Prospect.Scale})
+	// Work allows prospectors fewer steps, each a half, down to none.
+	for steps, want := range map[int]string{1 << 10: "", 1 << 9: "", 1: "", 0: "its share of work allowed no chains from far away"} {
+		d := &diagnosis{observer: s, all: s.Observables(), options: Options{Moves: 1000 + 96*steps + 95}, moves: 1000, likely: []float64{0}, lowest: -1,
+			weight: &Weights{EffectiveSize: 1}, names: []string{"x"}, columns: []column{{low: -9, high: 9}}, width: 1, stages: [][]float64{{-1, 1}}}
+		require.NoError(t, d.prospect(t.Context()))
+		require.Equal(t, want, strings.Join(d.limits, ""))
+		if steps > 0 {
+			require.Equal(t, steps, d.found.Steps)
+			require.Equal(t, 1000+96*steps, d.moves)
+		}
+	}
+	d := &diagnosis{observer: s, all: s.Observables(), options: Options{Time: time.Millisecond}, start: time.Now().Add(-time.Second), likely: []float64{0}, weight: &Weights{EffectiveSize: 1}}
+	require.NoError(t, d.prospect(t.Context()))
+	require.Equal(t, []string{"time allowed no chains from far away"}, d.limits)
+	require.Nil(t, d.found)
+}
+
+// TestWhatIsRefused has each option's message, from just beyond its bounds.
+func TestWhatIsRefused(t *testing.T) {
+	for want, change := range map[string]func(o *Options){
+		"samples: 255 is not between 256 and 16777216":              func(o *Options) { o.Samples = 255 },
+		"samples: 16777217 is not between 256 and 16777216":         func(o *Options) { o.Samples = 1<<24 + 1 },
+		"max-refine: 0 is not a power of two up to 16777216":        func(o *Options) { o.Refine = 0 },
+		"max-refine: 6 is not a power of two up to 16777216":        func(o *Options) { o.Refine = 6 },
+		"max-refine: 33554432 is not a power of two up to 16777216": func(o *Options) { o.Refine = 1 << 25 },
+		"chains: 7 is not between 8 and 65536":                      func(o *Options) { o.Chains = 7 },
+		"chains: 65537 is not between 8 and 65536":                  func(o *Options) { o.Chains = 1<<16 + 1 },
+		"draws: 7 is not between 8 and 65536":                       func(o *Options) { o.Draws = 7 },
+		"draws: 65537 is not between 8 and 65536":                   func(o *Options) { o.Draws = 1<<16 + 1 },
+		"moves: -1 is negative":                                     func(o *Options) { o.Moves = -1 },
+		"max-time: -1ns is negative":                                func(o *Options) { o.Time = -1 },
+	} {
+		o := Full()
+		change(&o)
+		_, err := Run(t.Context(), &normal{}, nil, o)
+		require.EqualError(t, err, want)
+	}
+	require.Equal(t, Options{Samples: 32768, First: 1 << 35, Refine: 4096, Chains: 512, Draws: 64, Time: 10 * time.Minute}, Full())
+	require.Equal(t, Options{Samples: 8192, First: 1 << 35, Refine: 256, Chains: 256, Draws: 32, Moves: 77, Need: true}, Brief(77))
+}
+
+// TestColumns: a value that is not finite is the largest or least of those that are, two
+// values have no spread, and 0 stands for all where none is finite.
+func TestColumns(t *testing.T) {
+	inf := math.Inf(1)
+	d := &diagnosis{all: []string{"a", engine.LogWeight, "b", "none"}}
+	values := []float64{
+		1, -1, 5, math.NaN(),
+		inf, -2, 5, inf,
+		2, -3, 7, -inf,
+		4, -3, 7, -inf,
+		-inf, -4, math.NaN(), inf,
+	}
+	d.choose(values)
+	require.Equal(t, []string{"a", "a_spread", "b", "none"}, d.names)
+	require.Equal(t, 4, d.width)
+	require.Equal(t, []float64{-1, -2, -3, -3, -4}, d.logs)
+	// The mean of a is that of 1, 4, 2, 4 and 1.
+	require.InDeltaSlice(t, []float64{1, 1.96, 5, 0, 4, 2.56, 5, 0, 2, 0.16, 7, 0, 4, 2.56, 7, 0, 1, 1.96, 5, 0}, d.take(values), 1e-12)
+}
+
+// TestComparisonsOfConstants: means without errors agree or are infinitely far apart.
+func TestComparisonsOfConstants(t *testing.T) {
+	for mean, z := range map[float64]float64{3: 0, 4: math.Inf(1), 2: math.Inf(-1)} {
+		d := &diagnosis{width: 1, options: Options{Samples: 2}, stages: [][]float64{{mean, mean}}, chain: &chainResult{summaries: []stat.ChainSummary{{Mean: 3, RHat: 1.5, EffectiveSize: 70}}}}
+		require.Equal(t, &Comparison{Mean: 3, Z: z, RHat: 1.5, RHatBoth: 1, EffectiveSize: 70}, d.compare(0, 0))
+	}
+	require.Nil(t, (&diagnosis{}).compare(0, 0))
+	require.Equal(t, "; as drawn, it falls", also(findings{moved: true}, "it falls"))
+	require.Empty(t, also(findings{}, "it falls"))
+}
+
+// TestClimbs: a chain climbs whose ln π is on average no lower in the second half of its draws
+// than ever in the first.
+func TestClimbs(t *testing.T) {
+	// Draws of three chains beside each other; the fifth is in neither half.
+	require.Equal(t, []bool{true, false, true}, climbs([]float64{1, 1, 7, 2, 2, 7, 3, 3, 7, 1, 0, 7, -9, 99, -9}, 3))
+	require.Equal(t, []bool{false, false}, climbs([]float64{1, 2}, 2))
+	require.Equal(t, 2.0, low([]float64{3, 2, 1, 4}[:2]))
+	hundred := make([]float64, 200)
+	for i := range hundred {
+		hundred[i] = float64(199 - i)
+	}
+	require.Equal(t, 2.0, low(hundred), "which 1 % lie below")
+	require.Equal(t, math.Inf(-1), low(nil))
+}
+
+// A rising walk's ln π is its number of steps, but of some states, that rest at −1, and of the
+// last, which passes 99 in the eighth.
+type rising struct {
+	still
+	steps, resting int
+}
+
+func (w *rising) Advance(_ context.Context, steps int) error {
+	w.steps += steps
+	for i := range w.logs {
+		switch {
+		case i < w.resting || i == len(w.logs)-1:
+			w.logs[i] = -1
+		default:
+			w.logs[i] = float64(w.steps)
+		}
+	}
+	if w.steps == 8 {
+		w.logs[len(w.logs)-1] = 99
+	}
+	return nil
+}
+
+// TestApproach: chains move until all but fewer than one in a hundred have come to where ln π is
+// as high as of samples, or all steps where these are asked for.
+func TestApproach(t *testing.T) {
+	for _, c := range []struct {
+		resting, moves, most, steps int
+		all, home                   bool
+	}{
+		{0, 0, 1000, 24, false, true}, {1, 0, 1000, 24, false, true}, {2, 0, 1000, 1000, false, false}, {2, 0, 12, 16, false, false},
+		{0, 16 * 200, 1000, 16, false, false}, {0, 24*200 - 1, 1000, 16, false, false}, {0, 24 * 200, 1000, 24, false, true},
+		{0, 0, 1000, 1000, true, true}, {2, 0, 1000, 1000, true, false}, {0, 32 * 200, 1000, 32, true, true},
+	} {
+		d := &diagnosis{lowest: 20, options: Options{Moves: c.moves}}
+		if c.resting == 0 {
+			d.lowest = 24
+		}
+		w := &rising{still: still{logs: make([]float64, 200)}, resting: c.resting}
+		steps, home, err := d.approach(t.Context(), w, 8, c.most, c.all)
+		require.NoError(t, err)
+		require.Equal(t, []any{c.steps, c.home}, []any{steps, home}, c)
+		require.Equal(t, 200*steps, d.moves)
+	}
+}
+
+// A large system has states of so many bytes.
+type large struct {
+	normal
+	engine.Sampler
+	bytes int
+}
+
+func (s *large) Observables() []string { return s.normal.Observables() }
+
+func (s *large) Formats() []engine.Format { return []engine.Format{{RowBytes: s.bytes}} }
+
+// TestLargeStates: samples take no more than 2²⁸ bytes, but there are 256.
+func TestLargeStates(t *testing.T) {
+	for bytes, want := range map[int]int{1 << 18: 512, 1 << 19: 512, 1<<19 + 1<<18: 341, 1 << 20: 256, 1 << 21: 256} {
+		s := &large{normal: normal{keep: 0.8, cross: 0.2, chainCross: 0.2, plus: 0.5}, bytes: bytes}
+		r, err := Run(t.Context(), s, nil, Options{Samples: 512, First: Fresh, Refine: 1, Chains: 8, Draws: 8})
+		require.NoError(t, err)
+		require.Equal(t, want, r.Samples, bytes)
+	}
+}
+
+// TestBiasBelowChains: weights tell of a bias that chains that mix cannot see.
+func TestBiasBelowChains(t *testing.T) {
+	s := normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, off: 0.13, weighted: true, seed: 7}
+	r, err := Run(t.Context(), &s, nil, Options{Samples: 1024, First: Fresh, Refine: 16, Chains: 128, Draws: 16, Evaluation: &measure.Evaluation{Samples: 20_000}})
+	require.NoError(t, err)
+	require.True(t, r.Chains.Mixed)
+	require.Equal(t, Wrong, r.Verdict, r.Sentence)
+	require.Regexp(t, `^wrong, do not use: importance weights of \d+ samples say that x is off by 0\.0\d+ standard deviations, \d\.\d sampling floors, which is too little for chains to see$`, r.Sentence)
+	require.Equal(t, -1, r.Refine)
+	require.Empty(t, r.Lacking)
+}
