@@ -39,3 +39,61 @@ func TestHeatKernel(t *testing.T) {
 	gaussian := Kernel{Bandwidths: []float64{math.Sqrt(-2 / math.Log(math.Tanh(time)))}}
 	require.InEpsilon(t, gaussian.Value(12), k.Value(12), 1e-12)
 }
+
+// TestKernelLimits has what is just within each limit, and what is just beyond.
+func TestKernelLimits(t *testing.T) {
+	bandwidths := func(s ...float64) Kernel { return Kernel{Bandwidths: s} }
+	weighted := func(w ...float64) Kernel { return Kernel{Bandwidths: []float64{1, 2}, Weights: w} }
+	imq := func(c, beta, weight float64) Kernel { return Kernel{IMQ: []IMQ{{1, 1, 1}, {c, beta, weight}}} }
+	matern := func(nu, length, weight float64) Kernel {
+		return Kernel{Matern: []Matern{{0.5, 1, 1}, {nu, length, weight}}}
+	}
+	heat := func(time float64) Kernel { return Kernel{Diffusion: []float64{1, time}} }
+	for _, c := range []struct {
+		within, beyond Kernel
+		want           string
+	}{
+		{bandwidths(1), Kernel{}, "bandwidths: the kernel is empty; give at least one bandwidth or one term of imq, matern or, for spins, diffusion"},
+		{bandwidths(1, 2), bandwidths(1, 0), "bandwidths[1]: 0 is not a positive finite number"},
+		{weighted(1, 2), weighted(1), "weights: 1 values for 2 bandwidths"},
+		{weighted(1, 2), weighted(1, 2, 3), "weights: 3 values for 2 bandwidths"},
+		{weighted(1, 2), weighted(1, -2), "weights[1]: -2 is not a positive finite number"},
+		{imq(1, 1, 1), imq(0, 1, 1), "imq[1].c: 0 is not a positive finite number"},
+		{imq(1, 1, 1), imq(1, -1, 1), "imq[1].beta: -1 is not a positive finite number"},
+		{imq(1, 1, 1), imq(1, 1, 0), "imq[1].weight: 0 is not a positive finite number"},
+		{matern(1.5, 1, 1), matern(1.25, 1, 1), "matern[1].nu: 1.25 is not 0.5, 1.5 or 2.5"},
+		{matern(2.5, 1, 1), matern(2.5, 0, 1), "matern[1].length: 0 is not a positive finite number"},
+		{matern(0.5, 1, 1), matern(0.5, 1, -1), "matern[1].weight: -1 is not a positive finite number"},
+		{heat(8), heat(8.001), "diffusion[1]: 8.001 is not a time between 1e-30 and 8"},
+		{heat(1e-30), heat(0.9e-30), "diffusion[1]: 9e-31 is not a time between 1e-30 and 8"},
+		// 1/(2σ²) is 1e30 at σ = √½·1e−15.
+		{bandwidths(1, 7.072e-16), bandwidths(1, 7.071e-16), "bandwidths[1]: 7.071e-16 with weight 1 makes the kernel too steep for single precision"},
+		{weighted(1, 0.999e30), weighted(1, 1e30), "bandwidths[1]: 2 with weight 1e+30 makes the kernel too steep for single precision"},
+		{Kernel{Bandwidths: []float64{0.1}, Weights: []float64{1.99e28}}, Kernel{Bandwidths: []float64{0.1}, Weights: []float64{2.01e28}}, "bandwidths[0]: 0.1 with weight 2.01e+28 makes"},
+		{Kernel{Bandwidths: []float64{7.072e-16}, Weights: []float64{1e-9}}, Kernel{Bandwidths: []float64{7.071e-16}, Weights: []float64{1e-9}}, "bandwidths[0]: 7.071e-16 with weight 1e-09 makes"},
+		// Of weight·c^(−2β) and of β/c² times that.
+		{imq(2, 1, 3.99e30), imq(2, 1, 4.01e30), "imq[1]: c = 2, beta = 1 and weight = 4.01e+30 make the kernel too steep for single precision"},
+		{imq(0.1, 3, 3.3e21), imq(0.1, 3, 3.4e21), "imq[1]: c = 0.1, beta = 3 and weight = 3.4e+21 make"},
+		// Of 2²⁰·2ν/ℓ² times the weight, and of the weight.
+		{matern(1.5, 3, 2.8e24), matern(1.5, 3, 2.9e24), "matern[1]: length = 3 and weight = 2.9e+24 make the kernel too steep for single precision"},
+		{matern(1.5, 1e9, 0.999e30), matern(1.5, 1e9, 1e30), "matern[1]: length = 1e+09 and weight = 1e+30 make the kernel too steep for single precision"},
+	} {
+		require.NoError(t, c.within.Validate(), c.want)
+		err := c.beyond.Validate()
+		require.ErrorContains(t, err, c.want)
+		if len(c.beyond.Diffusion) == 0 {
+			require.NoError(t, c.within.ValidateReal())
+			require.Equal(t, err, c.beyond.ValidateReal())
+		}
+	}
+	// A loop over the Gaussians can end early.
+	for _, k := range []Kernel{bandwidths(1, 2), heat(1)} {
+		first := 0
+		for g := range k.gaussians {
+			first++
+			require.Equal(t, k.Gaussians()[0], g)
+			break
+		}
+		require.Equal(t, 1, first)
+	}
+}
