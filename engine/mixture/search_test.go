@@ -94,7 +94,7 @@ func TestMovesOfScouts(t *testing.T) {
 				length := e.step[r] * math.Exp(2*float64(uniforms[4*r+1])-1)
 				v := []float64{float64(z[r*d]), float64(z[r*d+1])}
 				if shaped && r%2 == 0 {
-					v[0], v[1] = v[0], 0.5*v[0]+2*v[1]
+					v[1] = 0.5*v[0] + 2*v[1]
 				} else if shaped {
 					v[0], v[1] = 3*v[0], -v[0]+0.5*v[1]
 				}
