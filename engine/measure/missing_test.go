@@ -38,6 +38,7 @@ func TestMissing(t *testing.T) {
 	require.True(t, math.IsNaN(w.Missing(places[:2])))
 	require.False(t, measure.Thin(math.NaN(), 1))
 	require.True(t, math.IsNaN(w.Missing([]measure.Place{{}})))
+	require.True(t, math.IsNaN(w.Missing([]measure.Place{places[1], {}})), "at no place")
 	// As wide as a hundred times the samples, of a density e^(ln 1e-6 − 3 ln 100 − ln 100) of theirs or less,
 	// ten deviations away, it lacks no more than a millionth.
 	most := math.Log(1e-6) - d*math.Log(100) - math.Log(100)

@@ -1,7 +1,9 @@
 package measure_test
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -117,4 +119,112 @@ func TestFarByLaw(t *testing.T) {
 	wide.Name, wide.Quantile = "wide", 0.03
 	e := measure.Evaluation{Metrics: []measure.Metric{narrow, wide}}
 	require.Equal(t, []string{"narrow (0.035 where as many exact samples have 0.01, 3.5 times that)"}, e.Refuted())
+}
+
+// TestBoundsOfErrors has errors just at what is tolerated, and just beyond.
+func TestBoundsOfErrors(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, c := range []struct {
+		m      measure.Metric
+		floors float64
+	}{
+		{measure.Metric{Relative: true, Error: 1e-6, Floor: 1e-6}, 1}, {measure.Metric{Relative: true, Error: 0.99e-6, Floor: 1e-6}, 0},
+		{measure.Metric{Exact: -8, Error: 8e-6, Floor: 2e-6}, 4}, {measure.Metric{Exact: -8, Error: 7.99e-6, Floor: 2e-6}, 0},
+		{measure.Metric{Exact: 0.5, Error: 1e-6, Floor: 1e-6}, 1}, {measure.Metric{Exact: 0.5, Error: 0.99e-6, Floor: 1e-6}, 0},
+		{measure.Metric{Relative: true, Exact: 8, Error: 2e-6, Floor: 1e-6}, 2},
+		{measure.Metric{Error: 10, Floor: 3, Uncertainty: 4 / math.Sqrt(2/math.Pi)}, 2},
+	} {
+		require.InDelta(t, c.floors, c.m.Floors(), 1e-9, "%+v", c.m)
+	}
+	law := stat.Null{1}
+	weighed := func(m measure.Metric, value, apart float64) measure.Metric {
+		m.Reweighted = &measure.Reweighted{Value: value, StandardError: 1, Apart: apart}
+		return m
+	}
+	inexact := measure.Metric{Generated: 4, Floor: 1, Uncertainty: 1e-3}
+	relative := measure.Metric{Exact: -2, Generated: 8, Floor: 1, Uncertainty: 1e-3, Relative: true}
+	unsettled := measure.Metric{Generated: 4, Floor: 100, Unsettled: true, Interval: [2]float64{3 - 1.959964, 3 + 1.959964}}
+	exact := func(off float64) measure.Metric {
+		m := weighed(measure.Metric{Generated: 4, Floor: 1}, 0, 0.1)
+		m.Reweighted.Error = off
+		return m
+	}
+	none, bias := "", "m is %s sampling floors from its importance-weighted average (use weights or exact draws)"
+	for _, c := range []struct {
+		m    measure.Metric
+		want string
+	}{
+		// Three floors are tolerated, and of an average what one of a hundred exceeds, 2.576/√(2/π) = 3.228.
+		{measure.Metric{Error: 3.22, Floor: 1}, none}, {measure.Metric{Error: 3.24, Floor: 1}, "m (3.2 where as many exact samples have 1, 3.2 times that)"},
+		{measure.Metric{Error: 3, Floor: 1, Law: law, Quantile: 1.5}, none}, {measure.Metric{Error: 3.01, Floor: 1, Law: law, Quantile: 1.5}, "m (3 where as many exact samples have 1, 3.0 times that)"},
+		// Of another law 1 + (3 − 1)·2.3263/1.6449 = 3.83 are exceeded as seldom.
+		{measure.Metric{Error: 2 * 3.82, Floor: 2, Law: law, Quantile: 6}, none}, {measure.Metric{Error: 2 * 3.84, Floor: 2, Law: law, Quantile: 6}, "m (7.7 where as many exact samples have 2, 3.8 times that)"},
+		{measure.Metric{Error: inf}, "m (infinite)"}, {measure.Metric{Error: inf, Unsettled: true}, none}, {measure.Metric{Error: 99, Floor: 1, Unsettled: true}, none}, {measure.Metric{Error: 99}, none}, {measure.Metric{Error: nan, Floor: 1}, none},
+		{measure.Metric{Error: 99, Floor: 1, Uncertainty: 1e-9}, none},
+		{weighed(inexact, 1, 0.1), none}, {weighed(inexact, 0.99, 0.1), fmt.Sprintf(bias, "3.0")}, {weighed(inexact, 7.01, 0.1), fmt.Sprintf(bias, "3.0")},
+		{weighed(inexact, 0, 1), none}, {weighed(inexact, 0, 0.99), fmt.Sprintf(bias, "4.0")},
+		{weighed(relative, 2, 0.1), none}, {weighed(relative, 1.9, 0.1), fmt.Sprintf(bias, "3.0")}, {weighed(relative, 0, 2), none}, {weighed(relative, 0, 1.99), fmt.Sprintf(bias, "4.0")},
+		{weighed(unsettled, 4-2.39, 0.1), none}, {weighed(unsettled, 4-2.4, 0.1), fmt.Sprintf(bias, "3.0")},
+		{exact(4), fmt.Sprintf(bias, "4.0")}, {exact(4.01), none}, // which weights contradict
+		{weighed(measure.Metric{Generated: 4, Uncertainty: 1}, 0, 0.1), none},
+	} {
+		c.m.Name = "m"
+		e := measure.Evaluation{Metrics: []measure.Metric{c.m}, Weights: &measure.Weights{}}
+		require.Equal(t, c.want, strings.Join(e.Refuted(), ""), "%+v", c.m)
+	}
+	e := measure.Evaluation{Weights: &measure.Weights{Warning: "k̂"}, Lost: []string{"a", "b"}}
+	e.Warn()
+	require.Equal(t, []string{"by weights there are neither ln Z nor averages: a"}, e.Warnings)
+	require.Equal(t, []string{"a", "b"}, e.Refuted())
+}
+
+// TestAverages: errors of averages of many functions, and the laws of them where the functions are
+// one, or have nothing to do with each other.
+func TestAverages(t *testing.T) {
+	const n, functions, some = 400, 300, 100
+	for _, same := range []bool{true, false} {
+		exact, sums := make([]float64, functions), make([]float64, functions)
+		var want, floor float64
+		for i := range exact {
+			exact[i] = 0.001 * float64(i)
+			sums[i] = n * (exact[i] + 0.01*float64(i%3-1))
+			want += 0.01 * math.Abs(float64(i%3-1)) / functions
+			floor += math.Sqrt(2/math.Pi) * math.Sqrt((1-exact[i]*exact[i])/n) / functions
+		}
+		random := rand.New(rand.NewPCG(1, 2))
+		values := make([]float64, some*functions)
+		for i := range values {
+			values[i] = random.NormFloat64()
+			if same {
+				values[i] = values[i/functions*functions]
+			}
+			values[i] += sums[i%functions] / n
+		}
+		looked := map[int]bool{}
+		m := measure.Averages("averages", exact, sums, n, 0.5, func(mean float64) float64 { return 1 - mean*mean }, some, func(k, i int) float64 {
+			require.Less(t, k, 64)
+			looked[i] = true
+			return values[k*functions+i]
+		})
+		require.Equal(t, "averages", m.Name)
+		require.InDelta(t, want, m.Error, 1e-12)
+		require.Equal(t, []float64{m.Error, 0.5}, []float64{m.Generated, m.Uncertainty})
+		require.InEpsilon(t, floor, m.Floor, 1e-12)
+		require.Len(t, looked, functions/2)
+		sigma := floor / math.Sqrt(2/math.Pi)
+		half := 0.0
+		if same { // half-normal
+			require.InEpsilon(t, 1.96*sigma, m.Quantile, 0.1)
+			half = (2.2414 - 0.0313) / 2 * sigma
+		} else { // 64 samples' fluctuations of 150 functions: far narrower
+			require.Less(t, m.Quantile, 1.35*floor)
+			require.Greater(t, m.Quantile, 1.03*floor)
+			half = (m.Law.Quantile(0.975, floor) - m.Law.Quantile(0.025, floor)) / 2
+		}
+		require.InEpsilon(t, m.Error+half, m.Interval[1], 0.1)
+		require.InDelta(t, max(0, 2*m.Error-m.Interval[1]), m.Interval[0], 1e-12)
+	}
+	// Fewer samples than are looked at, and one function without variance.
+	m := measure.Averages("one", []float64{1}, []float64{2}, 2, 0, func(float64) float64 { return -1e-9 }, 2, func(int, int) float64 { return 1 })
+	require.Equal(t, []float64{0, 0, 0}, []float64{m.Error, m.Floor, m.Quantile})
 }
