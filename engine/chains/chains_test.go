@@ -95,7 +95,21 @@ func TestIsing(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	good := chains.Options{Chains: 1, Draws: 4, Spacing: 1}
-	require.NoError(t, good.Validate())
+	levels := make([]float64, 257)
+	for i := range levels {
+		levels[i] = float64(i)
+	}
+	for _, change := range []func(*chains.Options){
+		func(*chains.Options) {}, func(o *chains.Options) { o.Chains = 1 << 16 }, func(o *chains.Options) { o.Draws = 1 << 24 },
+		func(o *chains.Options) { o.BurnIn = math.MaxInt32 }, func(o *chains.Options) { o.BurnIn = chains.HalfBurnIn },
+		func(o *chains.Options) { o.Spacing = math.MaxInt32 }, func(o *chains.Options) { o.Spacing = chains.AutoSpacing },
+		func(o *chains.Options) { o.Ladder = levels[:256] }, func(o *chains.Options) { o.Ladder, o.Draws = levels[:2], 1<<23 },
+		func(o *chains.Options) { o.Chains, o.Draws = 1<<10, 1<<14 },
+	} {
+		o := good
+		change(&o)
+		require.NoError(t, o.Validate(), "%+v", o)
+	}
 	for want, change := range map[string]func(*chains.Options){
 		"chains: 0 is not between 1 and 65536": func(o *chains.Options) { o.Chains = 0 },
 		"draws: 3 are fewer than 4":            func(o *chains.Options) { o.Draws = 3 },
@@ -106,6 +120,17 @@ func TestOptions(t *testing.T) {
 		"ladder: 0.1 comes after 0.5; inverse temperatures ascend":                               func(o *chains.Options) { o.Ladder = []float64{0.5, 0.1} },
 		"ladder: 0.5 comes after 0.5; inverse temperatures ascend":                               func(o *chains.Options) { o.Ladder = []float64{0.5, 0.5} },
 		"ladder: NaN is not a finite number ≥ 0":                                                 func(o *chains.Options) { o.Ladder = []float64{math.NaN(), 0.1} },
+		"chains: 65537 is not between 1 and 65536":                                               func(o *chains.Options) { o.Chains = 1<<16 + 1 },
+		"burn-in: 2147483648 is not between 0 and 2147483647":                                    func(o *chains.Options) { o.BurnIn = 1 << 31 },
+		"spacing: -2 is not between 1 and 2147483647":                                            func(o *chains.Options) { o.Spacing = -2 },
+		"spacing: 2147483648 is not between 1 and 2147483647":                                    func(o *chains.Options) { o.Spacing = 1 << 31 },
+		"ladder: 257 inverse temperatures; give 2 to 256":                                        func(o *chains.Options) { o.Ladder = levels },
+		"ladder: -1 is not a finite number ≥ 0":                                                  func(o *chains.Options) { o.Ladder = []float64{-1, 1} },
+		"ladder: +Inf is not a finite number ≥ 0":                                                func(o *chains.Options) { o.Ladder = []float64{0, math.Inf(1)} },
+		"draws: 16385 of 1024 chains are more than 16777216 together; let the spacing be larger": func(o *chains.Options) { o.Chains, o.Draws = 1<<10, 1<<14+1 },
+		"ladder: chains that are given have none": func(o *chains.Options) {
+			o.Ladder, o.Start = levels[:2], func([]float32, int) (chains.Walk, error) { return nil, nil }
+		},
 		"draws: 8388609 of 1 chains at 2 temperatures are more than 16777216 together; let the spacing be larger": func(o *chains.Options) {
 			o.Ladder, o.Draws = []float64{0.1, 0.5}, 1<<23+1
 		},

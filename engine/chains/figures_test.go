@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -141,4 +142,144 @@ func TestFiguresOfChains(t *testing.T) {
 		o := Observable{ChainSummary: stat.ChainSummary{RHat: c.rHat, EffectiveSize: c.size}}
 		require.Equal(t, c.doubtful, o.Doubtful(), "%v", c)
 	}
+}
+
+// A broken system gives an error in place of a call of one kind, the one of that number.
+type broken struct {
+	engine.System
+	engine.Sampler
+	names  []string
+	at     string
+	number int
+	calls  map[string]int
+}
+
+var errBroken = errors.New("out of order")
+
+func (s *broken) call(at string) error {
+	if s.calls[at]++; at == s.at && s.calls[at] == s.number {
+		return errBroken
+	}
+	return nil
+}
+
+func (s *broken) NumParams() int                            { return 3 }
+func (s *broken) Observables() []string                     { return s.names }
+func (s *broken) Interrupt(error)                           {}
+func (s *broken) Close() error                              { return nil }
+func (s *broken) Err() error                                { return s.call("look") }
+func (s *broken) Walk([]float32, uint64, int) (Walk, error) { return nil, nil }
+func (s *broken) Formats() []engine.Format {
+	return []engine.Format{{Name: "refined", Unrefined: true, RowBytes: 1}, {Name: "bytes", RowBytes: 2}, {Name: "wide", RowBytes: 1 << 40}}
+}
+
+func (s *broken) Chains(params []float32, n int) (Walk, error) {
+	return brokenWalk{s, n}, s.call("chains")
+}
+
+func (s *broken) Ladder(betas []float64, n int) (Ladder, error) {
+	return single{brokenWalk{s, n}}, s.call("ladder")
+}
+
+type brokenWalk struct {
+	s *broken
+	n int
+}
+
+func (w brokenWalk) Advance(context.Context, int) error { return w.s.call("step") }
+func (w brokenWalk) Own() (lo, hi int)                  { return 0, w.n }
+func (w brokenWalk) Observe(values []float64)           { w.ObserveUnweighted(values) }
+func (w brokenWalk) ObserveUnweighted(values []float64) {
+	for i := range values {
+		values[i] = float64((7*i+3*w.s.calls["step"])%5) / 5
+	}
+}
+
+func (w brokenWalk) States(dst []byte, format string) error {
+	for i := range dst {
+		dst[i] = byte(10*w.s.calls["step"] + i)
+	}
+	return w.s.call("states")
+}
+
+// TestErrorsOfSystems: whatever a system cannot do ends a run with its error.
+func TestErrorsOfSystems(t *testing.T) {
+	s := &broken{names: []string{"x", "y"}}
+	plain := Options{Chains: 2, Draws: 5, BurnIn: 3, Spacing: 2, States: "bytes"}
+	pilot, ladder := plain, plain
+	pilot.Spacing, pilot.BurnIn = AutoSpacing, HalfBurnIn
+	ladder.Ladder = []float64{0.1, 0.2}
+	for _, c := range []struct {
+		o      Options
+		at     string
+		number int
+	}{
+		{plain, "chains", 1}, {plain, "step", 1}, {plain, "step", 2}, {plain, "step", 6}, {plain, "look", 1}, {plain, "look", 5}, {plain, "states", 1}, {plain, "states", 5},
+		{pilot, "step", 1}, {pilot, "step", 2}, {pilot, "step", 257}, {pilot, "step", 258}, {pilot, "look", 1}, {pilot, "look", 256}, {pilot, "look", 257},
+		{ladder, "ladder", 1}, {ladder, "look", 2}, {ladder, "states", 2},
+	} {
+		s.at, s.number, s.calls = c.at, c.number, map[string]int{}
+		_, err := Run(t.Context(), s, c.o, nil)
+		require.ErrorIs(t, err, errBroken, c)
+		require.Equal(t, c.number, s.calls[c.at], "no call after that")
+		var option *OptionError
+		require.Equal(t, c.at == "ladder", errors.As(err, &option))
+		if option != nil {
+			require.EqualError(t, err, "ladder: out of order")
+			require.ErrorIs(t, option.Unwrap(), errBroken)
+		}
+	}
+	s.at, s.calls = "", map[string]int{}
+	r, err := Run(t.Context(), s, plain, nil)
+	require.NoError(t, err)
+	// Two chains of two bytes: those of a chain's draws stand beside each other.
+	require.Equal(t, []byte{20, 21, 30, 31, 40, 41, 50, 51, 60, 61, 22, 23, 32, 33, 42, 43, 52, 53, 62, 63}, r.Levels[0].States)
+	require.Equal(t, "bytes", r.Format.Name)
+
+	none := *s
+	none.names = []string{engine.LogWeight}
+	_, err = Run(t.Context(), &none, plain, nil)
+	require.Equal(t, ErrNone, err)
+	for want, change := range map[string]func(o *Options){
+		`format: "refined" is not one of bytes, wide`:       func(o *Options) { o.States = "refined" },
+		"draws: 10 states take 1.02e+04 GiB, and there are": func(o *Options) { o.States = "wide" },
+		"chains: 0 is not between":                          func(o *Options) { o.Chains = 0 },
+	} {
+		o := plain
+		change(&o)
+		_, err := Run(t.Context(), s, o, nil)
+		require.ErrorContains(t, err, want)
+	}
+	started := plain
+	started.Start = func(params []float32, n int) (Walk, error) {
+		require.Equal(t, []int{3, 2}, []int{len(params), n})
+		return nil, errBroken
+	}
+	_, err = Run(t.Context(), s, started, nil)
+	require.Equal(t, errBroken, err)
+	_, err = Run(t.Context(), &remembering{}, plain, nil)
+	require.EqualError(t, err, "the system has no chains of its own that give their states")
+}
+
+// TestStrides: steps are taken in slices with streams of their own, until the context ends or
+// there are no more streams.
+func TestStrides(t *testing.T) {
+	s := Strides{Seed: 3, Purpose: rng.SampleTransition, Slice: 4, Calls: math.MaxUint32 - 3}
+	var taken []int
+	take := func(ctx context.Context, steps int) error {
+		return s.Take(ctx, steps, func(stream rng.Counter, steps int) {
+			require.Equal(t, rng.Stream(3, rng.SampleTransition, s.Calls), stream)
+			taken = append(taken, steps)
+		})
+	}
+	require.NoError(t, take(t.Context(), 0))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.NoError(t, take(ended, 0))
+	require.ErrorIs(t, take(ended, 1), context.Canceled)
+	require.NoError(t, take(t.Context(), 4))
+	require.NoError(t, take(t.Context(), 5))
+	require.Equal(t, []int{4, 4, 1}, taken)
+	require.EqualError(t, take(t.Context(), 1), "the walk's random numbers have come to their end")
+	require.Len(t, taken, 3)
 }
