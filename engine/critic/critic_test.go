@@ -211,3 +211,47 @@ func TestWeightDecayIsDecoupled(t *testing.T) {
 		require.InDelta(t, without[i]-0.01*2*p, with[i], 1e-6)
 	}
 }
+
+// TestScores: what descends is f of pairs, and g of states of the other form; a step to what is
+// not finite is told, and batches of other sizes are refused.
+func TestScores(t *testing.T) {
+	const n, dim = 300, 2
+	s, u := moves(n, dim)
+	for _, form := range []string{"pair", "difference"} {
+		c := newCritic(t, n, dim, 2, form)
+		c.Evaluate(s, u)
+		values := make([]float32, n)
+		c.Scores(values)
+		params := number.Widen(c.Params)
+		for i := range n {
+			want := 0.0
+			if a, b := number.Widen(s[i*dim:][:dim]), number.Widen(u[i*dim:][:dim]); form == "pair" {
+				want = c.value(params, a, b)
+			} else {
+				want = c.net.Forward64(params, a)[0]
+			}
+			require.InDelta(t, want, values[i], 1e-4)
+		}
+		require.PanicsWithValue(t, "critic: batch of the wrong size", func() { c.Evaluate(s[1:], u) })
+		require.PanicsWithValue(t, "critic: batch of the wrong size", func() { c.Evaluate(s, u[1:]) })
+		require.PanicsWithValue(t, "critic: alternatives of the wrong number", func() { c.Changes(make([]float32, 2*n+1), 2, nil) })
+		c.Params[len(c.Params)-1] = float32(math.Inf(1))
+		require.True(t, math.IsNaN(c.Learn()))
+		require.Equal(t, 1.0, c.Taken[0])
+	}
+	require.Equal(t, Config{Form: "difference", Hidden: []int{64, 64}, LearningRate: 3e-3, WeightDecay: 1e-2, Steps: 4}, Default())
+	for steps, want := range map[int]string{1: "", 1000: "", 0: "steps: 0 is not between 1 and 1000", 1001: "steps: 1001 is not between 1 and 1000"} {
+		c := Default()
+		c.Steps = steps
+		if err := c.Validate(); want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, want)
+		}
+	}
+	var names []string
+	for _, section := range newCritic(t, n, dim, 1, "pair").State() {
+		names = append(names, section.Name)
+	}
+	require.Equal(t, []string{"critic.params", "critic.m", "critic.v", "critic.taken"}, names)
+}

@@ -3,6 +3,7 @@ package mmd
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -294,5 +295,41 @@ func TestHammingRefusesBatchesOfTheWrongSize(t *testing.T) {
 	require.NotPanics(t, call(4, 4, 36))
 	for _, wrong := range []func(){call(5, 4, 36), call(4, 5, 36), call(4, 4, 37), call(4, 3, 36), call(4, 4, 35)} {
 		require.Panics(t, wrong)
+	}
+}
+
+// TestWitness: the witness of each pair is that of the double sum, its mean twice the loss, and
+// every sample has the gradient of its pair, also of one more than are copied at once.
+func TestWitness(t *testing.T) {
+	const n, spins = 257, 20
+	workers := pool.New(2)
+	defer workers.Close()
+	value := func(a, b uint64) float64 { return testKernel.Value(4 * float64(bits.OnesCount64(a^b))) }
+	for _, stat := range []Statistic{V, U} {
+		h, err := NewHamming(n, spins, testKernel, Surrogate, stat, workers)
+		require.NoError(t, err)
+		s, u := batch(rand.New(rand.NewPCG(1, 2)), n, spins, 5)
+		s[n-1], u[n-1] = s[0], u[0]
+		grad, witness := make([]float32, n*spins), make([]float32, n)
+		loss := h.LossGradient(s, u, grad)
+		h.Witness(witness)
+		require.Equal(t, grad[:spins], grad[(n-1)*spins:])
+		var mean float64
+		for i := range n {
+			var sum float64
+			for j := range n {
+				if stat == V || i != j {
+					pair, other := s[i]|u[i]<<spins, s[j]|u[j]<<spins
+					sum += value(pair, other) - value(pair, u[j]|s[j]<<spins)
+				}
+			}
+			if sum *= 4. / n; stat == U {
+				sum *= n / (n - 1.)
+			}
+			require.InDelta(t, sum, witness[i], 1e-4)
+			mean += float64(witness[i]) / n
+		}
+		require.InDelta(t, 2*loss, mean, 1e-6)
+		require.PanicsWithValue(t, "mmd: a witness of the wrong length", func() { h.Witness(make([]float32, n+1)) })
 	}
 }

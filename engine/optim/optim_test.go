@@ -126,14 +126,23 @@ func TestSchedule(t *testing.T) {
 	require.InDelta(t, 0.55, cosine.At(51, 100), 1e-12)
 	require.InDelta(t, 0.1, cosine.At(101, 100), 1e-12)
 	require.Equal(t, 1.0, (&Schedule{Kind: "constant"}).At(5, 10))
-	for _, bad := range []Schedule{
-		{Kind: "linear"}, {Kind: "step"}, {Kind: "step", Factor: 0.5, Milestones: []int{3, 3}},
-		{Kind: "step", Factor: 0.5, Milestones: []int{0, 3}}, {Kind: "step", Factor: 0.5, Milestones: []int{4, 3}},
-		{Kind: "cosine", Final: 2}, {Kind: "step", Factor: 2},
-		{Kind: "constant", Warmup: -1}, {Kind: "cosine", Final: math.NaN()},
+	for want, bad := range map[string]Schedule{
+		`kind: "linear" is not constant, step or cosine`:         {Kind: "linear"},
+		"factor: 0 is not in (0, 1]":                             {Kind: "step"},
+		"factor: 1.001 is not in (0, 1]":                         {Kind: "step", Factor: 1.001},
+		"milestones[1]: 3; milestones are positive and increase": {Kind: "step", Factor: 0.5, Milestones: []int{3, 3}},
+		"milestones[0]: 0; milestones are positive and increase": {Kind: "step", Factor: 0.5, Milestones: []int{0, 3}},
+		"milestones[2]: 3; milestones are positive and increase": {Kind: "step", Factor: 0.5, Milestones: []int{3, 4, 3}},
+		"final: 1.001 is not in [0, 1]":                          {Kind: "cosine", Final: 1.001},
+		"final: -0.001 is not in [0, 1]":                         {Kind: "cosine", Final: -0.001},
+		"final: NaN is not in [0, 1]":                            {Kind: "cosine", Final: math.NaN()},
+		"warmup: -1 is negative":                                 {Kind: "constant", Warmup: -1},
 	} {
-		require.Error(t, bad.Validate(), "%+v", bad)
+		require.EqualError(t, bad.Validate(), want)
 	}
+	warm := Schedule{Kind: "cosine", Final: 0.5, Warmup: 4}
+	require.InDelta(t, 0.5*(0.5+0.25*(1+math.Cos(math.Pi/8))), warm.At(2, 8), 1e-12)
+	require.Equal(t, 0.5, (&Schedule{Kind: "cosine", Final: 0.5}).At(2, 0), "of no steps the first is the last")
 	for _, good := range []Schedule{ // at the bounds
 		{Kind: "step", Factor: 1, Milestones: []int{1, 2}}, {Kind: "cosine"}, {Kind: "cosine", Final: 1}, {Kind: "constant", Warmup: 1},
 	} {
@@ -144,13 +153,49 @@ func TestSchedule(t *testing.T) {
 func TestAdamWValidate(t *testing.T) {
 	good := AdamW{1e-3, 0.9, 0.999, 1e-8, 0}
 	require.NoError(t, good.Validate())
-	for i, change := range []func(*AdamW){
-		func(a *AdamW) { a.LearningRate = 0 }, func(a *AdamW) { a.LearningRate = math.NaN() },
-		func(a *AdamW) { a.Beta1 = 1 }, func(a *AdamW) { a.Beta2 = -0.1 },
-		func(a *AdamW) { a.Epsilon = 0 }, func(a *AdamW) { a.WeightDecay = math.Inf(1) },
+	for key, change := range map[string]func(*AdamW){
+		"learning_rate: 0 ":   func(a *AdamW) { a.LearningRate = 0 },
+		"learning_rate: NaN ": func(a *AdamW) { a.LearningRate = math.NaN() },
+		"beta1: 1 ":           func(a *AdamW) { a.Beta1 = 1 },
+		"beta2: -0.1 ":        func(a *AdamW) { a.Beta2 = -0.1 },
+		"epsilon: 0 ":         func(a *AdamW) { a.Epsilon = 0 },
+		"weight_decay: -1 ":   func(a *AdamW) { a.WeightDecay = -1 },
+		"weight_decay: +Inf ": func(a *AdamW) { a.WeightDecay = math.Inf(1) },
 	} {
 		bad := good
 		change(&bad)
-		require.Error(t, bad.Validate(), "case %d", i)
+		require.ErrorContains(t, bad.Validate(), key)
+	}
+}
+
+// TestStateBeforeTheFirstStep is 0, whatever the memory held.
+func TestStateBeforeTheFirstStep(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	cfg := AdamW{LearningRate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+	for _, ema := range []float64{0, 0.9} {
+		var after [2][]float32
+		for i := range after {
+			o := NewOptimizer(cfg, 0, ema, 3, workers)
+			for k := range 3 {
+				o.M[k], o.V[k] = 7, 7
+				if ema > 0 {
+					o.EMA[k] = 7
+				}
+			}
+			if i == 0 {
+				for _, s := range o.State() {
+					require.Equal(t, make([]float32, 3), s.Float32, s.Name)
+				}
+				o.M[0], o.V[0] = 0.5, 0.25
+				require.Equal(t, float32(0.5), o.State()[0].Float32[0], "once")
+				o.M[0], o.V[0] = 0, 0
+			}
+			params := []float32{1, 2, 3}
+			require.True(t, o.Step(params, []float32{1, 1, 1}, 1, 1, 1))
+			require.True(t, o.Step(params, []float32{1, -1, 1}, 1, 2, 1))
+			after[i] = append(append(params, o.M...), append(o.V, o.EMA...)...)
+		}
+		require.Equal(t, after[0], after[1])
 	}
 }

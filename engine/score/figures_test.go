@@ -2,9 +2,12 @@ package score
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,4 +147,63 @@ func TestTables(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 2, rows)
 	require.Equal(t, "energy,log_density,ten\n1,-1,20\n2,-2,40\n", text)
+}
+
+// A broken target cannot do one thing.
+type broken struct {
+	byteTarget
+	energies, scores bool
+}
+
+var errBroken = errors.New("out of order")
+
+func (s broken) Energies(dst []float64, format string, states []byte) (float64, error) {
+	if s.energies {
+		return 0, errBroken
+	}
+	return s.byteTarget.Energies(dst, format, states)
+}
+
+func (s broken) Score(values []float64, params []float32, format string, states []byte) error {
+	if s.scores {
+		return errBroken
+	}
+	return s.byteTarget.Score(values, params, format, states)
+}
+
+// TestErrorsOfScores: whatever a target or a model cannot do is the error, and so is what ends a run.
+func TestErrorsOfScores(t *testing.T) {
+	_, err := NewJudge(struct{ engine.System }{}, nil, nil)
+	require.EqualError(t, err, "the system does not give the energies of states")
+	fine := byteTarget{beta: 1}
+	for _, c := range []struct {
+		target, model engine.System
+		columns       []string // that need what is broken
+	}{
+		{broken{fine, true, false}, fine, []string{"energy", "log_density", "log_weight"}}, {broken{fine, false, true}, fine, []string{"ten"}},
+		{fine, broken{fine, true, false}, []string{"log_model", "log_weight"}}, {fine, broken{fine, false, true}, []string{"log_model", "log_weight"}},
+	} {
+		for _, name := range []string{"energy", "log_density", "ten", "log_model", "log_weight"} {
+			j, err := NewJudge(c.target, c.model, []float32{1})
+			require.NoError(t, err)
+			require.NoError(t, j.Keep([]string{name}))
+			_, err = j.Score(nil, format.Name, []byte{4, 9}, 1)
+			require.Equal(t, slices.Contains(c.columns, name), errors.Is(err, errBroken), name)
+		}
+	}
+	j, err := NewJudge(fine, nil, nil)
+	require.NoError(t, err)
+	open := func(states []byte) *table.Input {
+		in, err := Open("-", bytes.NewReader(states), "raw", "", []engine.Format{{Name: format.Name, Descr: format.Descr, Shape: format.Shape, RowBytes: 2}}, 1)
+		require.NoError(t, err)
+		return in
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = Run(ended, j, open([]byte{1, 2}), nil)
+	require.ErrorIs(t, err, context.Canceled)
+	for _, states := range [][]byte{{1, 2, 3, 4}, {1, 2, 255, 4}} {
+		_, err = Run(t.Context(), j, open(states), func([]float64) error { return errBroken })
+		require.ErrorIs(t, err, errBroken)
+	}
 }

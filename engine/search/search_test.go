@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"math"
 	"slices"
 	"testing"
@@ -175,4 +176,148 @@ func TestNoAverageIsNil(t *testing.T) {
 	s := New(Methods{Method: "consensus", Consensus: ByGradient().Consensus}, Problem{Params: start(), Loss: uneven, Workers: workers})
 	require.Nil(t, s.Average())
 	require.Len(t, s.State(), 1)
+}
+
+// TestLimits has what is just within each limit, and what is just beyond.
+func TestLimits(t *testing.T) {
+	evolution := func(pairs int, sigma float64, fitness string) Methods {
+		return Methods{Method: "evolution", Evolution: Evolution{pairs, sigma, fitness}}
+	}
+	consensus := func(particles int, spread, sharpness, noise, step float64) Methods {
+		return Methods{Method: "consensus", Consensus: Consensus{particles, spread, sharpness, noise, step}}
+	}
+	for _, c := range []struct {
+		m    Methods
+		clip float64
+		want string
+	}{
+		{Methods{Method: "gradient"}, 1, ""}, {evolution(1, 1, "plain"), 1, ""}, {evolution(2048, 1, "rank"), 0, ""},
+		{consensus(2, 1, 1, 1, 1), 0, ""}, {consensus(4096, 1, 1, 0, 1), 0, ""}, {consensus(2, 1, 1, 1.2, 0.5), 0, ""},
+		{Methods{Method: "luck"}, 0, `method: "luck" is not one of gradient, evolution, consensus`},
+		{evolution(0, 1, "plain"), 0, "evolution.pairs: 0 is not between 1 and 2048"},
+		{evolution(2049, 1, "plain"), 0, "evolution.pairs: 2049 is not between 1 and 2048"},
+		{evolution(1, 0, "plain"), 0, "evolution.sigma: 0 is not a positive finite number"},
+		{evolution(1, 1, "fit"), 0, `evolution.fitness: "fit" is not one of plain, rank`},
+		{consensus(2, 1, 1, 1, 1), 1e-9, "clip_norm: consensus-based optimisation has no gradient to clip; set it to 0"},
+		{consensus(1, 1, 1, 1, 1), 0, "consensus.particles: 1 is not between 2 and 4096"},
+		{consensus(4097, 1, 1, 1, 1), 0, "consensus.particles: 4097 is not between 2 and 4096"},
+		{consensus(2, 0, 1, 1, 1), 0, "consensus.spread: 0 is not a positive finite number"},
+		{consensus(2, 1, 0, 1, 1), 0, "consensus.sharpness: 0 is not a positive finite number"},
+		{consensus(2, 1, 1, 1, 0), 0, "consensus.time_step: 0 is not a positive finite number"},
+		{consensus(2, 1, 1, 0, 1.001), 0, "consensus.time_step: 1.001 is not in (0, 1]"},
+		{consensus(2, 1, 1, 1.001, 1), 0, "consensus.noise: 1.001 is not in [0, √(2 − time_step)] = [0, 1], within which the particles contract"},
+		{consensus(2, 1, 1, 1.23, 0.5), 0, "consensus.noise: 1.23 is not in [0, √(2 − time_step)] = [0, 1.225], within which the particles contract"},
+		{consensus(2, 1, 1, -0.1, 1), 0, "consensus.noise: -0.1 is not in"},
+	} {
+		err := c.m.Validate(c.clip)
+		if c.want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, c.want)
+	}
+	usual := ByGradient()
+	require.Nil(t, New(usual, Problem{}))
+	require.Equal(t, 0.3, usual.StepLength(0.3))
+	usual.Method = "consensus"
+	require.Equal(t, 0.02, usual.StepLength(0.3))
+	require.Equal(t, Methods{"consensus", Evolution{32, 0.03, "rank"}, Consensus{64, 0.3, 20, 1, 0.02}}, usual)
+}
+
+// TestTrails: a trail holds θ and rates of steps, and a search that is replayed along it has what
+// it had.
+func TestTrails(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	begin := func() (Replayer, []float32) {
+		params := start()
+		return New(Methods{Method: "consensus", Consensus: Consensus{6, 0.4, 3, 0.9, 0.2}}, Problem{Params: params, Loss: uneven, EMA: 0.3, Seed: testSeed, Workers: workers}).(Replayer), params
+	}
+	s, params := begin()
+	trail := NewTrail(s, params, 2)
+	points := [][]float32{slices.Clone(params)}
+	for step := 1; step <= 3; step++ {
+		_, _, err := s.Look(t.Context(), step)
+		require.NoError(t, err)
+		_, err = s.Move(t.Context(), step, 1/float64(step))
+		require.NoError(t, err)
+		trail.Add(1 / float64(step))
+		points = append(points, slices.Clone(params))
+		require.Equal(t, points[step], trail.Last())
+	}
+	require.Equal(t, slices.Concat(points...), trail.Points)
+	require.Equal(t, []float64{1, 0.5, 1. / 3}, trail.Rates)
+
+	again, others := begin()
+	finite, err := again.Replay(t.Context(), 0, 0)
+	require.NoError(t, err)
+	require.True(t, finite)
+	other := NewTrail(again, others, 0)
+	other.Stretch(3)
+	require.Len(t, other.Points, 4*testSize)
+	require.Len(t, other.Rates, 3)
+	copy(other.Points, trail.Points)
+	copy(other.Rates, trail.Rates)
+	for step := 1; step <= 3; step++ {
+		other.Set(step)
+		require.Equal(t, points[step], others)
+		_, err := again.Replay(t.Context(), step, other.Rates[step-1])
+		require.NoError(t, err)
+	}
+	require.True(t, slices.Equal(s.Bulk()[0].Float32, again.Bulk()[0].Float32))
+	var names []string
+	for _, section := range trail.State() {
+		names = append(names, section.Name)
+	}
+	require.Equal(t, []string{"params", "ema", "journal.points", "journal.rates"}, names)
+	trail.Forget(2)
+	require.Equal(t, slices.Concat(points[2:]...), trail.Points)
+	require.Equal(t, []float64{1. / 3}, trail.Rates)
+
+	// A trail waits for who reads, and a move ends early only where there is one.
+	ended, end := context.WithCancel(t.Context())
+	end()
+	reading := make(chan struct{})
+	trail.Reading = reading
+	require.ErrorIs(t, trail.Settle(ended), context.Canceled)
+	close(reading)
+	require.NoError(t, trail.Settle(t.Context()))
+	require.Equal(t, ended, trail.Moving(ended))
+	var none *Trail
+	none.Add(1)
+	require.NoError(t, none.Settle(ended))
+	require.NoError(t, none.Moving(ended).Err())
+	trail.Reading = nil
+	require.NoError(t, trail.Settle(ended))
+
+	// What has ended changes nothing.
+	before, _ := begin()
+	_, _, err = before.Look(ended, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = before.Move(ended, 1, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = before.Replay(ended, 0, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, slices.Max(before.Average()))
+	_, _, err = New(Methods{Method: "evolution", Evolution: Evolution{1, 1, "plain"}}, Problem{Params: start(), Workers: workers}).Look(ended, 1)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestFarParticles: a step after which any number is infinite is told.
+func TestFarParticles(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, at := range []int{0, testSize - 1} {
+		params := start()
+		s := newConsensus(Problem{Params: params, Loss: uneven, Seed: testSeed, Workers: workers}, Consensus{6, 0.4, 3, 0.9, 0.2})
+		_, _, err := s.Look(t.Context(), 1)
+		require.NoError(t, err)
+		finite, err := s.Move(t.Context(), 1, 1)
+		require.NoError(t, err)
+		require.True(t, finite)
+		s.particles[testSize+at] = float32(math.Inf(1))
+		finite, err = s.Move(t.Context(), 2, 1)
+		require.NoError(t, err)
+		require.False(t, finite)
+	}
 }
