@@ -1,0 +1,429 @@
+package density
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/target/density/expression"
+)
+
+// A formula is a target in Go, of so many modes, that may answer otherwise by the number of
+// states that it is asked for.
+type formula struct {
+	dim, modes int
+	moody      bool
+	of         func(x []float32, k int) float64
+}
+
+func (f formula) Dim() int   { return f.dim }
+func (f formula) Modes() int { return f.modes }
+func (f formula) LogDensity(dst, x []float32, k []uint8) {
+	for r := range dst {
+		mode := 0
+		if k != nil {
+			mode = int(k[r])
+		}
+		if dst[r] = float32(f.of(x[r*f.dim:(r+1)*f.dim], mode)); f.moody {
+			dst[r] += float32(len(dst))
+		}
+	}
+}
+
+func quadratic(x []float32, _ int) (sum float64) {
+	for _, v := range x {
+		sum -= float64(v) * float64(v) / 2
+	}
+	return sum
+}
+
+func bound(v float64) *float64 { return &v }
+
+// TestCoordinates: places, slopes and inverses of each kind of support are those of its formula.
+func TestCoordinates(t *testing.T) {
+	c := newChart(4, 2)
+	require.NoError(t, c.bounds([][2]*float64{{}, {bound(1), nil}, {nil, bound(-2)}, {bound(-1), bound(5)}}))
+	require.NoError(t, c.hint("[0]", 0, []float64{0.5, 1, -1, 2}, []float64{2, 0.5, 3, 1.5}))
+	require.NoError(t, c.hint("[1]", 1, []float64{4}, []float64{0.25}))
+	c.settle()
+	require.True(t, c.bounded && !c.plain)
+	require.InDeltaSlice(t, []float64{math.Log(2 * 0.5 * 3 * 1.5), 4 * math.Log(0.25)}, c.volumes, 1e-12)
+	y := []float32{0.3, -0.7, 1.1, 0.2, -0.5, 0.6, 0.1, -2}
+	x, volume := make([]float32, 8), make([]float64, 2)
+	c.place(x, volume, y, []uint8{1, 0})
+	for r, mode := range []int{1, 0} {
+		center, scale := [][]float64{{0.5, 1, -1, 2}, {4, 4, 4, 4}}[mode], [][]float64{{2, 0.5, 3, 1.5}, {0.25, 0.25, 0.25, 0.25}}[mode]
+		var u [4]float64
+		for i := range u {
+			u[i] = center[i] + scale[i]*float64(y[4*r+i])
+		}
+		share := 1 / (1 + math.Exp(-u[3]))
+		want := []float64{u[0], 1 + math.Exp(u[1]), -2 - math.Exp(u[2]), -1 + 6*share}
+		for i, v := range want {
+			require.InEpsilon(t, v, x[4*r+i], 1e-6)
+			m := c.of([]uint8{uint8(mode)}, 0)[i]
+			require.InDelta(t, y[4*r+i], m.invert(v), 1e-9)
+		}
+		require.InDelta(t, c.volumes[mode]+u[1]+u[2]+math.Log(6*share*(1-share)), volume[r], 1e-9)
+	}
+	maps := c.of(nil, 0)
+	require.True(t, math.IsNaN(maps[1].invert(0.5)) && math.IsNaN(maps[2].invert(0)) && math.IsNaN(maps[3].invert(6)))
+	require.InDelta(t, (-700-1)/0.5, maps[1].invert(1), 1e-9)
+	require.InDelta(t, (-700.+1)/3, maps[2].invert(-2), 1e-9)
+	require.InDelta(t, (700-2)/1.5, maps[3].invert(5), 1e-9)
+	require.InDelta(t, (700-1)/0.5, maps[1].invert(math.Inf(1)), 1e-9)
+
+	for _, change := range []func(c *chart) error{
+		func(c *chart) error { return nil },
+		func(c *chart) error { return c.hint("", 0, []float64{0.1}, nil) },
+		func(c *chart) error { return c.hint("", 0, nil, []float64{2}) },
+		func(c *chart) error { return c.bounds([][2]*float64{{nil, bound(1)}}) },
+	} {
+		c := newChart(2, 1)
+		require.NoError(t, change(c))
+		c.settle()
+		require.Equal(t, c.maps[0].center == 0 && c.maps[0].scale == 1 && c.maps[0].free, c.plain)
+		require.Equal(t, !c.maps[0].free, c.bounded)
+	}
+	require.Equal(t, []float32{1, math.Nextafter32(1, 2), math.Nextafter32(1, 2)}, []float32{above(1 - 1e-12), above(1), above(1 + 1e-12)})
+	require.Equal(t, []float64{1. / (1 << 23), 1. / 1024, math.SmallestNonzeroFloat32}, []float64{spacing(-1), spacing(1e4), spacing(0)})
+}
+
+// TestLimits has what is just within each limit of a target, and what is just beyond.
+func TestLimits(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	list := func(v ...float64) []float64 { return v }
+	pairs := func(v ...[2]*float64) [][2]*float64 { return v }
+	type change = func(c *RealsConfig)
+	program := func(c *RealsConfig) {
+		c.Target.Kind, c.Target.Command, c.Target.TimeoutSeconds = "program", []string{"cat"}, 1
+	}
+	with := func(first, then change) change { return func(c *RealsConfig) { first(c); then(c) } }
+	for _, c := range []struct {
+		within, beyond change
+		want           string
+	}{
+		{nil, func(c *RealsConfig) { c.Target.Kind = "luck" }, `target.kind: "luck" is not one of expression, program, go`},
+		{nil, func(c *RealsConfig) { c.Target.Kind = "go" }, "target.kind: this program was built without a target in Go for reals; take expression or program"},
+		{func(c *RealsConfig) { c.Target.Dim = 1 << 14 }, func(c *RealsConfig) { c.Target.Dim = 1<<14 + 1 }, "target.dim: 16385 is not between 1 and 16384"},
+		{func(c *RealsConfig) { c.Target.Dim, c.Target.Expression = 1, "-x[0]^2" }, func(c *RealsConfig) { c.Target.Dim = 0 }, "target.dim: 0 is not between 1 and 16384"},
+		{nil, func(c *RealsConfig) { c.Target.Expression = "y" }, "target.expression: column 1, at y: unknown name y"},
+		{nil, func(c *RealsConfig) { c.Target.Parameters["exp"] = expression.Number(1) }, `target.parameters.exp: "exp" has a meaning of its own in expressions; take another name`},
+		{nil, func(c *RealsConfig) { c.Target.Parameters["none"] = expression.Vector() }, "target.parameters.none: 0 numbers; there may be 1 to 1048576"},
+		{program, with(program, func(c *RealsConfig) { c.Target.Command = nil }), "target.command: the list is empty; it is the program and its arguments, [\"python3\", \"target.py\"] say"},
+		{program, with(program, func(c *RealsConfig) { c.Target.Command = []string{"", "x"} }), "target.command: the list is empty"},
+		{with(program, func(c *RealsConfig) { c.Target.TimeoutSeconds = 1e6 }), with(program, func(c *RealsConfig) { c.Target.TimeoutSeconds = 1.001e6 }), "target.timeout_seconds: 1.001e+06 is not between 0 and 1e+06"},
+		{program, with(program, func(c *RealsConfig) { c.Target.TimeoutSeconds = 0 }), "target.timeout_seconds: 0 is not between 0 and 1e+06"},
+		{func(c *RealsConfig) { c.Target.Support = pairs([2]*float64{}, [2]*float64{}) }, func(c *RealsConfig) { c.Target.Support = pairs([2]*float64{}, [2]*float64{}, [2]*float64{}) }, "target.support: 3 pairs for 2 coordinates; give one for each, or one for all"},
+		{func(c *RealsConfig) { c.Target.Support = pairs([2]*float64{bound(1), bound(2)}) }, func(c *RealsConfig) { c.Target.Support = pairs([2]*float64{}, [2]*float64{bound(2), bound(2)}) }, "target.support[1]: 2 is not below 2"},
+		{func(c *RealsConfig) { c.Target.Support = pairs([2]*float64{bound(1), bound(1 + 0x1p-22)}) }, func(c *RealsConfig) { c.Target.Support = pairs([2]*float64{bound(1), bound(1 + 0x1p-23)}) }, "target.support[0]: states are float32, of which none is between 1 and 1.0000001192092896"},
+		{func(c *RealsConfig) { c.Target.Center = list(1) }, func(c *RealsConfig) { c.Target.Center = list(1, 2, 3) }, "target.center: 3 numbers for 2 coordinates; give one for each, or one for all"},
+		{func(c *RealsConfig) { c.Target.Scale = list(1, 2) }, func(c *RealsConfig) { c.Target.Scale = list(1, 2, 3) }, "target.scale: 3 numbers for 2 coordinates; give one for each, or one for all"},
+		{func(c *RealsConfig) { c.Target.Center = list(0, -1e30) }, func(c *RealsConfig) { c.Target.Center = list(0, -1.001e30) }, "target.center[1]: -1.001e+30 is beyond 1e30"},
+		{nil, func(c *RealsConfig) { c.Target.Center = list(math.NaN()) }, "target.center[0]: NaN is beyond 1e30"},
+		{func(c *RealsConfig) { c.Target.Scale = list(1e-30) }, func(c *RealsConfig) { c.Target.Scale = list(1, 0.999e-30) }, "target.scale[1]: 9.99e-31 is not between 1e-30 and 1e30"},
+		{func(c *RealsConfig) { c.Target.Scale = list(1e30) }, func(c *RealsConfig) { c.Target.Scale = list(1.001e30) }, "target.scale[0]: 1.001e+30 is not between 1e-30 and 1e30"},
+		{nil, func(c *RealsConfig) { c.Target.Scale = list(0) }, "target.scale[0]: 0 is not between 1e-30 and 1e30"},
+		{func(c *RealsConfig) { c.Target.Center, c.Target.Scale = list(1e4), list(1./512) }, func(c *RealsConfig) { c.Target.Center, c.Target.Scale = list(1e4), list(1./513) }, "target.scale[0]: 0.001949317738791423 is too little about 10000: states are float32, which are 0.00098 apart there; let the coordinate be the distance from 10000, and add that in ln π"},
+		{func(c *RealsConfig) {
+			c.Target.Support = pairs([2]*float64{bound(0), nil})
+			c.Target.Center, c.Target.Scale = list(1e4), list(1./513)
+		}, nil, ""},
+	} {
+		problem := func(f change) error {
+			of := realsPreset(&origin{name: "reals"}, ring(), "paper")
+			if f != nil {
+				f(of)
+			}
+			p, err := of.problem(1)
+			if err == nil {
+				require.NoError(t, p.Close())
+			}
+			return err
+		}
+		require.NoError(t, problem(c.within), c.want)
+		if c.beyond != nil {
+			require.ErrorContains(t, problem(c.beyond), c.want)
+			of := realsPreset(&origin{name: "reals"}, ring(), "paper")
+			c.beyond(of)
+			_, err := of.New(workers)
+			require.ErrorContains(t, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		change func(c *MixedTarget)
+		want   string
+	}{
+		{func(c *MixedTarget) { c.Modes = 0 }, "target.modes: 0 is not between 1 and 256"}, {func(c *MixedTarget) { c.Modes = 257 }, "target.modes: 257 is not between 1 and 256"},
+		{func(c *MixedTarget) { c.Center = [][]float64{{1}, {2}} }, "target.center: 2 lists for 3 modes"}, {func(c *MixedTarget) { c.Scale = [][]float64{{1}} }, "target.scale: 1 lists for 3 modes"},
+		{func(c *MixedTarget) { c.Scale = [][]float64{{1}, {2}, {-1}} }, "target.scale[2][0]: -1 is not between 1e-30 and 1e30"},
+		{func(c *MixedTarget) { c.Center = [][]float64{{1}, {2, 3}, {1}} }, "target.center[1]: 2 numbers for 1 coordinates; give one for each, or one for all"},
+		{func(c *MixedTarget) { c.Expression = "mu[k" }, "target.expression: column 5: the expression ends too early"},
+	} {
+		target := wells()
+		c.change(&target)
+		_, err := mixedPreset(&origin{name: "mixed"}, target, "paper").New(workers)
+		require.ErrorContains(t, err, c.want)
+	}
+	plain, modal := formula{dim: 2, of: quadratic}, formula{dim: 2, modes: 3, of: quadratic}
+	for _, c := range []struct {
+		target formula
+		change func(c *TargetConfig)
+		want   string
+	}{
+		{plain, func(c *TargetConfig) { c.Kind = "expression" }, "kind: mine is a target in Go; leave it at go"},
+		{plain, func(c *TargetConfig) { c.Dim = 3 }, "dim: 3, and the states of mine have 2 coordinates"}, {modal, func(*TargetConfig) {}, "modes: 0, and mine has 3"},
+	} {
+		of := inGo(2)
+		c.change(&of)
+		_, err := of.problem(0, 1, &origin{name: "mine", target: c.target})
+		require.EqualError(t, err, c.want)
+	}
+}
+
+// TestDefinitions of targets in Go have the hints that come with them, and describe themselves.
+func TestDefinitions(t *testing.T) {
+	inf := math.Inf(1)
+	d := Reals("mine", "a target", formula{dim: 2, of: quadratic}, Hints{Center: []float64{1, 2}, Scale: []float64{3}, Support: [][2]float64{{0, inf}, {-inf, 5}}})
+	cfg, err := d.Preset("paper")
+	require.NoError(t, err)
+	c := cfg.(*RealsConfig)
+	require.Equal(t, []any{[]float64{1, 2}, []float64{3}, "go", 2, 60.0}, []any{c.Target.Center, c.Target.Scale, c.Target.Kind, c.Target.Dim, c.Target.TimeoutSeconds})
+	require.Equal(t, [][2]*float64{{bound(0), nil}, {nil, bound(5)}}, c.Target.Support)
+	require.Equal(t, "mine, ln π of 2 coordinates in Go", c.Describe())
+	_, err = d.Preset("better")
+	require.ErrorContains(t, err, `preset: "better" is not one of `)
+
+	d = Mixed("mine", "a target", formula{dim: 1, modes: 2, of: quadratic}, MixedHints{Center: [][]float64{{1}, {2}}, Scale: [][]float64{{3}, {4}}, Support: [][2]float64{{0, inf}}})
+	cfg, err = d.Preset("paper")
+	require.NoError(t, err)
+	m := cfg.(*MixedConfig)
+	require.Equal(t, []any{2, [][]float64{{1}, {2}}, [][]float64{{3}, {4}}, [][2]*float64{{bound(0), nil}}}, []any{m.Target.Modes, m.Target.Center, m.Target.Scale, m.Target.Support})
+	require.Equal(t, "mine, ln π of 1 coordinates and 2 modes in Go", m.Describe())
+	r := realsPreset(&origin{name: "reals"}, ring(), "paper")
+	require.Equal(t, "ln π of 2 coordinates = "+r.Target.Expression, r.Describe())
+	r.Target.Kind, r.Target.Command = "program", []string{"python3", "t.py"}
+	require.Equal(t, "ln π of 2 coordinates by the program python3 t.py", r.Describe())
+	r.Target.Dim = 0
+	require.Nil(t, r.Demands())
+	bad := mixedPreset(&origin{name: "mixed"}, wells(), "paper")
+	bad.Target.Dim = 0
+	require.Nil(t, bad.Demands())
+}
+
+// TestChecks: every check of a target passes of those that presets have, and one that answers
+// otherwise by how many states it is asked for fails.
+func TestChecks(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for _, d := range []engine.Definition{RealsDefinition, MixedDefinition, Reals("mine", "", formula{dim: 2, of: quadratic}), Reals("moody", "", formula{dim: 2, moody: true, of: quadratic})} {
+		var checks []engine.Check
+		require.NoError(t, d.Verify(t.Context(), workers, func(c engine.Check) { checks = append(checks, c) }))
+		want := []string{"target.alone", "target.volume", "target.inverse", "target.expression"}
+		if d.Name == "mine" || d.Name == "moody" {
+			want = want[:3]
+		}
+		var names []string
+		for _, c := range checks {
+			names = append(names, c.Name)
+			require.Equal(t, c.Name != "target.alone" || d.Name != "moody", c.OK, "%s: %+v", d.Name, c)
+			if !c.OK {
+				require.Equal(t, 64.0, c.Value)
+			}
+		}
+		require.Equal(t, want, names)
+		require.Contains(t, checks[1].Detail, fmt.Sprintf("of %d coordinates", map[string]int{"mixed": 3}[d.Name]+2*map[bool]int{true: 1}[d.Name != "mixed"]))
+	}
+}
+
+// TestPilotFigures computes what a pilot makes of its states.
+func TestPilotFigures(t *testing.T) {
+	const d, n = 3, 40
+	random := rand.New(rand.NewPCG(1, 2))
+	w := &pilotWalk{e: &evaluation{problem: &problem{dim: d}}, scale: []float64{1, 2, 1e9}, shape: make([]float64, d*(d+1)/2)}
+	columns := make([][]float64, d)
+	for range n {
+		u := random.NormFloat64()
+		for i := range d {
+			v := float64(float32(float64(i) + float64(i+1)*(u+random.NormFloat64())))
+			w.seen, columns[i] = append(w.seen, float32(v)), append(columns[i], v)
+		}
+	}
+	var scales []float64
+	for i, column := range columns {
+		sorted := slices.Sorted(slices.Values(column))
+		low, high := quantiles(w.seen, i, d)
+		require.Equal(t, []float64{sorted[4], sorted[35]}, []float64{low, high})
+		scales = append(scales, (high-low)/(2*1.2816))
+	}
+	at := w.place()
+	for i := range d {
+		require.InDelta(t, scales[i], at.scale[i], 1e-12)
+		low, high := quantiles(w.seen, i, d)
+		require.InDelta(t, (low+high)/2, at.center[i], 1e-12)
+	}
+	growth, fall := w.adapt()
+	require.InDelta(t, max(scales[0], scales[1]/2), growth, 1e-12)
+	require.InDelta(t, 0.05, fall, 1e-12)
+	scales[2] = 0.05e9
+	require.InDeltaSlice(t, scales, w.scale, 1e-9)
+	covariance := mat.NewSymDense(d, nil)
+	for i := range d {
+		for j := range i + 1 {
+			var means [2]float64
+			for r := range n {
+				means[0], means[1] = means[0]+columns[i][r]/n, means[1]+columns[j][r]/n
+			}
+			var sum float64
+			for r := range n {
+				a, b := (columns[i][r]-means[0])/scales[i], (columns[j][r]-means[1])/scales[j]
+				sum += min(max(a, -4), 4) * min(max(b, -4), 4) / n
+			}
+			covariance.SetSym(i, j, sum)
+		}
+	}
+	factor := mat.NewTriDense(d, mat.Lower, nil)
+	for i := range d {
+		for j := range i + 1 {
+			factor.SetTri(i, j, w.shape[i*(i+1)/2+j])
+		}
+	}
+	var product mat.Dense
+	product.Mul(factor, factor.T())
+	for i := range 2 { // the third is so narrow that rounding counts
+		for j := range i + 1 {
+			require.InDelta(t, covariance.At(i, j), product.At(i, j), 1e-12)
+		}
+	}
+	require.InDelta(t, 1e-6, factor.At(2, 2), 1e-9, "at least")
+	z := []float32{1, -2, 0.5, 0.25, 1, 2}
+	want := make([]float64, 6)
+	for r := range 2 {
+		for i := range d {
+			for j := range i + 1 {
+				want[r*d+i] += factor.At(i, j) * float64(z[r*d+j])
+			}
+		}
+	}
+	w.stretch(z)
+	for i, v := range want {
+		require.InDelta(t, v, z[i], 1e-6)
+	}
+
+	for _, c := range []struct {
+		at            place
+		center, scale []float64
+	}{
+		{place{[]float64{0.29, -0.29}, []float64{1, 1.3}}, []float64{}, []float64{1.14}},
+		{place{[]float64{0.31, 0}, []float64{1, 1.31}}, []float64{0.31, 0}, []float64{1, 1.31}},
+		{place{[]float64{12345.678, 0}, []float64{1e4, 1e4}}, []float64{12300, 0}, []float64{10000}},
+		{place{[]float64{12345.678, 0}, []float64{0.1, 1}}, []float64{12345.7, 0}, []float64{0.1, 1}},
+		{place{[]float64{1234.5678}, []float64{1.23456}}, []float64{1235}, []float64{1.23}},
+	} {
+		center, scale := c.at.describe()
+		require.InDeltaSlice(t, c.center, center, 1e-9)
+		require.Len(t, center, len(c.center))
+		require.InDeltaSlice(t, c.scale, scale, 1e-9)
+	}
+}
+
+// walking is a pilot of a target in Go at its beginning.
+func walking(t *testing.T, f formula, mode int) *pilotWalk {
+	of := inGo(f.dim)
+	p, err := of.problem(f.modes, 1, &origin{name: "mine", target: f})
+	require.NoError(t, err)
+	p.chart.settle()
+	w := &pilotWalk{
+		e: p.evaluation(), mode: mode, x: make([]float32, pilotChains*f.dim), to: make([]float32, pilotChains*f.dim), scale: make([]float64, f.dim), factor: [2]float64{0.5, 0.7},
+		current: make([]float64, pilotChains), next: make([]float64, pilotChains), uniforms: make([]float32, pilotChains),
+	}
+	if f.modes > 0 {
+		w.k = slices.Repeat([]uint8{uint8(mode)}, pilotChains)
+	}
+	return w
+}
+
+// TestPilotSteps: chains begin at the first reach with weight, and take Metropolis steps whose
+// length follows how many are accepted.
+func TestPilotSteps(t *testing.T) {
+	const d, mode = 2, 1
+	ring := func(x []float32, _ int) float64 { // none within 5 of the origin
+		if r := math.Hypot(float64(x[0]), float64(x[1])); r > 5 {
+			return -r
+		}
+		return math.Inf(-1)
+	}
+	w := walking(t, formula{dim: d, modes: 3, of: ring}, mode)
+	require.NoError(t, w.begin())
+	c := rng.Stream(0x70, rng.ChainStart, mode<<16|2)
+	z := make([]float32, pilotChains*d)
+	rng.Normals(z, d, &c, 0)
+	var inside []int
+	for i := range z {
+		z[i] *= 10
+	}
+	for r := range pilotChains {
+		if ring(z[r*d:], 0) > math.Inf(-1) {
+			inside = append(inside, r)
+		}
+	}
+	for r := range pilotChains {
+		from := r
+		if !slices.Contains(inside, r) {
+			from = inside[r%len(inside)]
+		}
+		require.Equal(t, z[from*d:(from+1)*d], w.x[r*d:(r+1)*d])
+		require.InDelta(t, ring(z[from*d:], 0), w.current[r], 1e-5)
+	}
+	require.Equal(t, []float64{10, 10}, w.scale)
+	w.shape = []float64{1, 0.5, 2}
+	for taken := range 4 {
+		x, current, factor := slices.Clone(w.x), slices.Clone(w.current), w.factor
+		c := rng.Stream(0x70, rng.ChainTransition, mode<<16|uint32(taken))
+		z, u := make([]float32, pilotChains*d), make([]float32, pilotChains)
+		rng.Normals(z, d, &c, 0)
+		asm.Uniforms(u, &c, 1<<63)
+		kind := taken % 2
+		if kind == 1 {
+			w.stretch(z)
+		}
+		accepted := 0
+		for r := range pilotChains {
+			to := make([]float32, d)
+			for i := range to {
+				to[i] = x[r*d+i] + float32(factor[kind]*10)*z[r*d+i]
+			}
+			next := float64(float32(ring(to, 0)))
+			if float64(u[r]) < math.Exp(next-current[r]) {
+				accepted++
+				copy(x[r*d:], to)
+				current[r] = next
+			}
+		}
+		factor[kind] *= math.Exp(0.5 * (float64(accepted)/64 - 0.3))
+		require.NoError(t, w.step())
+		require.Equal(t, x, w.x)
+		require.InDeltaSlice(t, factor[:], w.factor[:], 1e-12)
+		require.True(t, 0 < accepted && accepted < pilotChains)
+	}
+	none := walking(t, formula{dim: d, modes: 3, of: func([]float32, int) float64 { return math.Inf(-1) }}, mode)
+	require.EqualError(t, none.begin(), "target: ln π is −∞ at all of 832 states about the origin, near and far in mode 1; say where it is finite with target.center and target.scale, or bound the coordinates with target.support")
+	endless := walking(t, formula{dim: d, of: func([]float32, int) float64 { return 0 }}, 0)
+	require.NoError(t, endless.begin())
+	endless.scale = []float64{1e14, 1}
+	endless.factor[0] = 9
+	require.ErrorContains(t, endless.step(), "target: π cannot be normalised: chains drift away without end, after 1 steps to x = [")
+	_, err := endless.e.pilot(context.Background(), 0)
+	require.ErrorContains(t, err, "cannot be normalised")
+}
