@@ -329,7 +329,7 @@ func TestPilotFigures(t *testing.T) {
 		{place{[]float64{0.31, 0}, []float64{1, 1.31}}, []float64{0.31, 0}, []float64{1, 1.31}},
 		{place{[]float64{12345.678, 0}, []float64{1e4, 1e4}}, []float64{12300, 0}, []float64{10000}},
 		{place{[]float64{12345.678, 0}, []float64{0.1, 1}}, []float64{12345.7, 0}, []float64{0.1, 1}},
-		{place{[]float64{1234.5678}, []float64{1.23456}}, []float64{1235}, []float64{1.23}},
+		{place{[]float64{1234.5678}, []float64{1.23456}}, []float64{1234.6}, []float64{1.23}},
 	} {
 		center, scale := c.at.describe()
 		require.InDeltaSlice(t, c.center, center, 1e-9)
