@@ -147,6 +147,9 @@ func TestNewRadialBuildsLadders(t *testing.T) {
 	require.Equal(t, "0/0 0/0 1/2 1/2 0/0 2/1 ", kinds(radialCases[0]), "50 = 400·0.125 is no power of two away")
 	require.Equal(t, "0/0 1/1 1/2 0/0 1/4 ", kinds(radialCase{gaussians: []Gaussian{{1, 1}, {2, 1}, {8, 1}, {64, 1}, {1024, 1}}}),
 		"more than four doublings start a new ladder")
+	require.Equal(t, "0/0 1/1 0/0 1/1 ", kinds(radialCase{gaussians: []Gaussian{{3, 1}, {2, 1}, {1.5, 1}, {1, 1}}}), "ladders that stand between each other's rungs")
+	require.Equal(t, "0/0 1/4 0/0 ", kinds(radialCase{gaussians: []Gaussian{{1, 1}, {16, 1}, {16 * 1.000001, 1}}}))
+	require.Equal(t, "2/16 3/0 ", kinds(radialCase{multiquadrics: []Multiquadric{{1, 8, 1}, {1, 8.5, 1}}}))
 	require.Equal(t, "0/0 1/0 0/0 ", kinds(radialCase{gaussians: []Gaussian{{1, 1}, {1, 2}, {3, 1}}}))
 	require.Equal(t, "2/3 3/0 3/0 ", kinds(radialCase{multiquadrics: []Multiquadric{{1, 1.5, 1}, {1, .7, 1}, {1, 9, 1}}}))
 }
