@@ -319,7 +319,7 @@ func TestFiguresOfPoints(t *testing.T) {
 func TestFiguresOfGaussians(t *testing.T) {
 	const d = 3
 	r := rand.New(rand.NewPCG(9, 10))
-	all := []Component{gaussian(r, d, 0.25), gaussian(r, d, 0.75)}
+	all := []Component{gaussian(r, d, 0.25), gaussian(r, d, 0.5)}
 	var width float64
 	for _, c := range all {
 		s := symmetric(c.Factor, d)
@@ -337,8 +337,8 @@ func TestFiguresOfGaussians(t *testing.T) {
 	f := newFit(t.Context(), points(r, 8, d), d, 3)
 	f.all = append(slices.Clone(all), gaussian(r, d, 7))
 	var pooled, one mat.SymDense
-	pooled.ScaleSym(0.25, symmetric(all[0].Factor, d))
-	one.ScaleSym(0.75, symmetric(all[1].Factor, d))
+	pooled.ScaleSym(1./3, symmetric(all[0].Factor, d))
+	one.ScaleSym(2./3, symmetric(all[1].Factor, d))
 	pooled.AddSym(&pooled, &one)
 	factor := f.pooled(func(j int) bool { return j == 2 })
 	require.True(t, mat.EqualApprox(&pooled, symmetric(factor, d), 1e-9))

@@ -85,3 +85,89 @@ func TestPlaceOfAnyNumber(t *testing.T) {
 		}
 	}
 }
+
+// TestDomains: points belong to their likeliest component, whose domain contributes what a quadratic
+// function leaves of ln π, with its weight, or next to nothing where that cannot be told.
+func TestDomains(t *testing.T) {
+	const d, k = 2, 3
+	r := rand.New(rand.NewPCG(5, 6))
+	var x []float32
+	var logPi []float64
+	owners := []int{}
+	for i := range 61 { // 30, 20 and 11 points, of which the last do not tell: 12 would
+		owner := 0
+		if i >= 30 {
+			owner = 1
+		}
+		if i >= 50 {
+			owner = 2
+		}
+		owners = append(owners, owner)
+		x = append(x, float32(20*owner)+float32(r.NormFloat64()), float32(r.NormFloat64()))
+		v := -float64(x[2*i]*x[2*i]) / 2
+		if owner == 0 {
+			v += math.Sin(3 * float64(x[2*i]))
+		}
+		logPi = append(logPi, v)
+	}
+	f := newFit(t.Context(), x, d, k)
+	for j := range f.all {
+		f.all[j] = Component{float64(j+1) / 6, []float64{float64(20 * j), 0}, []float64{1, 0, 1}}
+	}
+	f.expect()
+	all := f.domains(logPi)
+	require.Len(t, all, k)
+	from := 0
+	for j, size := range []int{30, 20, 11} {
+		require.Equal(t, x[from*d:(from+size)*d], all[j].x)
+		require.Equal(t, logPi[from:from+size], all[j].logPi)
+		from += size
+	}
+	left, _ := (&Found{X: all[0].x, LogPi: all[0].logPi}).unexplained(d)
+	require.InDelta(t, left/6, all[0].left, 1e-12)
+	require.Greater(t, left, 0.1)
+	require.InDelta(t, 0, all[1].left, 1e-6, "it is quadratic")
+	require.InEpsilon(t, 0.5e-12, all[2].left, 1e-9)
+
+	// One component is split where more is left than a level, as often as asked for.
+	for _, c := range []struct {
+		most  int
+		level float64
+		want  int
+	}{{3, 0, 3}, {4, left/6 + 1e-9, 3}, {4, left/6 - 1e-9, 4}, {4, left / 60, 4}} {
+		g := newFit(t.Context(), x, d, k)
+		copy(g.all, f.all)
+		stream := rng.Stream(1, rng.Scouting, 1)
+		g.grow(logPi, c.most, c.level, &stream, 0)
+		require.Len(t, g.all, c.want, c)
+		var sum float64
+		for _, one := range g.all {
+			sum += one.Weight
+		}
+		require.InDelta(t, 1, sum, 1e-9)
+	}
+}
+
+// TestHalves: a domain of enough points is split where they lie apart, and one of fewer beside its
+// middle; the halves have the weight of the whole.
+func TestHalves(t *testing.T) {
+	const d = 2
+	whole := Component{0.3, []float64{0, 0}, []float64{6, 0, 1}}
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, n := range []int{2*(d+2) - 1, 2 * (d + 2)} {
+		one := domain{logPi: make([]float64, n)}
+		for i := range n {
+			one.x = append(one.x, float32(6*(2*(i%2)-1))+0.1*float32(r.NormFloat64()), 0.1*float32(r.NormFloat64()))
+		}
+		stream := rng.Stream(1, rng.Scouting, 1)
+		parts := one.halves(d, whole, &stream, 0)
+		require.InDelta(t, 0.3, parts[0].Weight+parts[1].Weight, 1e-9)
+		require.InDelta(t, 0.15, parts[0].Weight, 1e-6)
+		at := 3.0
+		if n == 2*(d+2) {
+			at = 6
+		}
+		require.InDelta(t, at, math.Abs(parts[0].Mean[0]), 0.2)
+		require.InDelta(t, 0, parts[0].Mean[0]+parts[1].Mean[0], 0.4)
+	}
+}
