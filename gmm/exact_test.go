@@ -2,12 +2,17 @@ package gmm
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -92,4 +97,98 @@ func TestSquaredNorm(t *testing.T) {
 	}
 	require.InDelta(t, sum, target.SquaredNorm(), 1e-10)
 	require.InDelta(t, 0.3, math.Sqrt(sum), 0.01)
+}
+
+// TestQuotients: f/(q+π) of each integrand by its formula, where both laws have weight, and where
+// one or neither has.
+func TestQuotients(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range [][2]float64{{-1, -1}, {-1, -3}, {-3, -1}, {0.5, 0.4}, {2, -20}, {-20, 2}} {
+		q, pi := math.Exp(c[0]), math.Exp(c[1])
+		o := quotients(c[0], c[1])
+		for i, pair := range [][2]float64{
+			{(q - pi) * (q - pi) / (q + pi), o.square}, {(q*math.Log(q/pi) - q + pi) / (q + pi), o.to}, {(pi*math.Log(pi/q) - pi + q) / (q + pi), o.from},
+			{math.Abs(q-pi) / 2 / (q + pi), o.variation}, {q / (q + pi), o.mass},
+		} {
+			require.InDelta(t, pair[0], pair[1], 1e-12*(1+pair[0]), "%v: %d", c, i)
+		}
+	}
+	nan := math.NaN()
+	for _, none := range [][2]float64{{-inf, -inf}, {nan, nan}, {nan, -inf}, {-inf, nan}} {
+		require.Equal(t, overlap{}, quotients(none[0], none[1]))
+	}
+	for _, none := range []float64{-inf, nan} {
+		require.Equal(t, overlap{square: math.Exp(-2), to: 1, from: inf, variation: 0.5}, quotients(none, -2))
+		require.Equal(t, overlap{square: math.Exp(-2), to: inf, from: 1, variation: 0.5, mass: 1}, quotients(-2, none))
+	}
+}
+
+// TestChoice: a uniform number chooses components by their weights, the last for all that rounding
+// leaves; a place reaches all of them, and widths are geometric means.
+func TestChoice(t *testing.T) {
+	target := newTestTarget(t, wideMixture())
+	for u, k := range map[float64]int{0: 0, 0.4999: 0, 0.5: 1, 0.7999: 1, 0.8001: 2, 1: 2, 1.5: 2} {
+		require.Equal(t, &target.components[k], target.choose(u), u)
+	}
+	f := newDensity(target)
+	center, scale := f.Place(0)
+	require.InDeltaSlice(t, []float64{1. / 3, -1. / 3, 1. / 3}, center, 1e-12)
+	require.InDelta(t, 5./3+math.Sqrt(0.5), scale, 0.06)
+	want, width := 0.0, 0.0
+	for _, c := range wideMixture().Components {
+		var factor mat.Cholesky
+		require.True(t, factor.Factorize(mat.NewSymDense(3, slices.Concat(c.Covariance...))))
+		width += c.Weight * factor.LogDet() / 2 / 3
+		for i, m := range c.Mean {
+			want = max(want, math.Abs(m-center[i])+math.Sqrt(c.Covariance[i][i]))
+		}
+	}
+	require.InDelta(t, want, scale, 1e-12)
+	require.InDelta(t, math.Exp(width), f.Width(), 1e-12)
+	require.Equal(t, []string{"mode_weight_0", "mode_weight_1", "mode_weight_2"}, f.Observables())
+
+	// Of seventeen components sixteen are observed.
+	many := newDensity(newTestTarget(t, randomMixture(2, 17, 6)))
+	require.Len(t, many.Observables(), 16)
+	x := []float32{0.5, -1, 2, 1}
+	dst, p := make([]float64, 40), make([]float64, 17)
+	many.Observe(dst, 20, x, nil)
+	for r := range 2 {
+		many.target.Responsibilities(p, number.Widen(x[2*r:2*r+2]))
+		require.InDeltaSlice(t, p[:16], dst[20*r:20*r+16], 1e-5)
+		require.Equal(t, make([]float64, 4), dst[20*r+16:20*r+20])
+	}
+	// Coarseness is that of float32 about means and deviations, in the narrowest deviation.
+	worst := 0.0
+	for _, g := range target.components {
+		for i := range 3 {
+			off := 0.0
+			for j := range i + 1 {
+				off += math.Abs(g.inverse[i*3+j]) * (math.Abs(g.Mean[j]) + math.Sqrt(g.Covariance[j][j]))
+			}
+			worst = max(worst, off/(1<<24))
+		}
+	}
+	require.InDelta(t, worst, target.coarseness(), 1e-15)
+}
+
+// TestWhatATargetRefuses ends a configuration and its system alike.
+func TestWhatATargetRefuses(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	c := crash.Must(Preset("paper"))
+	require.Equal(t, "mixture of 2 Gaussians in 2 dimensions", c.Describe())
+	d := c.targetDemands()
+	require.Equal(t, []engine.Demand{
+		{Key: "target.components", Bytes: 64*2*4 + 4*2*2048}, {Key: "evaluation.samples", Bytes: float64(c.Evaluation.Samples) * (16 + 48 + 8)},
+	}, d)
+	c.Target.Components[1].Weight = 2
+	want := "target.components[1].weight: 2 is not in (0, 1]"
+	_, err := c.New(workers)
+	require.EqualError(t, err, want)
+	require.EqualError(t, c.Validate(), want)
+	c = crash.Must(Preset("paper"))
+	c.Generator.Kind, c.Loss.Kernel.Bandwidths, c.Loss.Kernel.IMQ = "realnvp", nil, nil
+	_, err = c.New(workers)
+	require.ErrorContains(t, err, "loss.")
 }

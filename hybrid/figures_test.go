@@ -3,6 +3,7 @@ package hybrid
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,4 +89,44 @@ func TestModePanelHasBinomialIntervals(t *testing.T) {
 	require.NotNil(t, points)
 	require.InDelta(t, 0.1651, points.Low[0], 1e-4)
 	require.InDelta(t, 0.3349, points.High[0], 1e-4)
+}
+
+// TestPanels: a shallow well has one panel, a deep one a panel on each side with marks beside its
+// minimum, and few modes have ticks.
+func TestPanels(t *testing.T) {
+	for _, c := range []struct {
+		mu     float64
+		ranges [][2]float64
+		ticks  [][]float64
+		titles []string
+	}{
+		{3.5, [][2]float64{{-math.Sqrt(7), math.Sqrt(7)}}, [][]float64{nil}, []string{"*k* = 2, *μ* = 3.5"}},
+		{25, [][2]float64{{-math.Sqrt(28.5), -math.Sqrt(21.5)}, {math.Sqrt(21.5), math.Sqrt(28.5)}}, [][]float64{{-5.2, -4.8}, {4.8, 5.2}}, []string{"*k* = 2", "*μ* = 25"}},
+		{2500, [][2]float64{{-math.Sqrt(2503.5), -math.Sqrt(2496.5)}, {math.Sqrt(2496.5), math.Sqrt(2503.5)}}, [][]float64{nil, nil}, []string{"*k* = 2", "*μ* = 2500"}},
+	} {
+		w, err := NewWell(c.mu)
+		require.NoError(t, err)
+		panels := wellPanels(w, 2, []float64{math.Sqrt(c.mu)}, 1)
+		require.Len(t, panels, len(c.ranges))
+		for i, p := range panels {
+			require.InDeltaSlice(t, c.ranges[i][:], []float64{p.X.Min, p.X.Max}, 1e-12)
+			require.InDeltaSlice(t, c.ticks[i], p.X.Ticks, 1e-9)
+			require.Len(t, p.X.Ticks, len(c.ticks[i]))
+			require.Equal(t, c.titles[i], p.Title)
+			require.Equal(t, []any{"*x*", 0.0, i == 1}, []any{p.X.Label, p.Y.Min, p.Joined})
+			require.InDelta(t, 1.15*w.Density(math.Sqrt(c.mu)), p.Y.Max, 1e-12)
+			require.Len(t, p.Layers[0].X, map[int]int{1: 401, 2: 201}[len(panels)])
+			require.Len(t, p.Layers[1].X, map[int]int{1: 64, 2: 32}[len(panels)])
+			for j, v := range p.Layers[1].Y {
+				require.Equal(t, i != len(panels)-1 || math.Abs(p.Layers[1].X[j]-math.Sqrt(c.mu)) > (p.X.Max-p.X.Min)/64*1.001/float64(3-len(panels)), math.IsNaN(v))
+			}
+		}
+	}
+	for modes, ticks := range map[int]int{8: 8, 9: 0} {
+		p := modePanel(slices.Repeat([][]float64{{1, 2}}, modes), 4*modes)
+		require.Len(t, p.X.Ticks, ticks)
+		require.Len(t, p.Layers[0].X, modes)
+		require.InDelta(t, 1/float64(modes), p.Layers[0].Y[modes-1], 1e-12)
+		require.InDelta(t, 0.5/float64(modes), p.Layers[1].Y[modes-1], 1e-12)
+	}
 }

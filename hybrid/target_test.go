@@ -202,3 +202,28 @@ func BenchmarkQuantile(b *testing.B) {
 		}
 	})
 }
+
+// TestLimits: wells and modes at their limits, and just beyond.
+func TestLimits(t *testing.T) {
+	for mu, want := range map[float64]string{1e-6: "", 1e4: "", 0.999e-6: "mu[0]: 9.99e-07 is not between 1e-06 and 10000", 1.0001e4: "mu[0]: 10001 is not between 1e-06 and 10000"} {
+		target, err := NewTarget([]float64{mu})
+		if want != "" {
+			require.EqualError(t, err, want)
+			continue
+		}
+		require.NoError(t, err)
+		w := target.Well(0)
+		require.Equal(t, mu, w.Mu())
+		require.Equal(t, math.Log(w.Z()), w.LogZ())
+		require.InDelta(t, 1, w.CDF(w.edge()), 1e-12)
+		require.Equal(t, []float64{0, 1}, []float64{w.CDF(-2 * w.edge()), w.CDF(2 * w.edge())})
+		require.Equal(t, 0.5, w.CDF(w.low/2))
+		require.InDelta(t, 0.75, w.CDF(w.Quantile(0.75)), 1e-11)
+		require.InDelta(t, -w.Quantile(0.75), w.Quantile(0.25), 1e-12)
+		require.InDelta(t, 1/(8*math.Sqrt(8*mu+16)), w.step, 1e-15)
+	}
+	target, err := NewTarget(slices.Repeat([]float64{2}, 256))
+	require.NoError(t, err)
+	require.Equal(t, 256, target.Modes())
+	require.Equal(t, 2.25, target.Energy(math.Sqrt(0.5), 255))
+}
