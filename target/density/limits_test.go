@@ -13,8 +13,11 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/target/density/expression"
 )
 
@@ -426,4 +429,130 @@ func TestPilotSteps(t *testing.T) {
 	require.ErrorContains(t, endless.step(), "target: π cannot be normalised: chains drift away without end, after 1 steps to x = [")
 	_, err := endless.e.pilot(context.Background(), 0)
 	require.ErrorContains(t, err, "cannot be normalised")
+}
+
+// TestComparisons: rows are averages of samples beside those of chains, and warnings say what is far,
+// what is lost, and where chains are no reference.
+func TestComparisons(t *testing.T) {
+	const draws, n, width = 100, 20_000, 4
+	random := rand.New(rand.NewPCG(3, 4))
+	fill := func(rows int, upper, mean float64, split func(row int) float64) (values []float64) {
+		for r := range rows {
+			k := 0.0
+			if random.Float64() < upper {
+				k = 1
+			}
+			x := mean + random.NormFloat64() + split(r)
+			values = append(values, 1-k, k, x, -x*x/2)
+		}
+		return values
+	}
+	same := func(int) float64 { return 0 }
+	for _, c := range []struct {
+		name            string
+		upper, mean     float64
+		split           func(row int) float64
+		kept            int
+		warnings        []string
+		lost, unsettled bool
+	}{
+		{"the same", 0.5, 0, same, ofReference, nil, false, false},
+		{"fewer chains", 0.5, 0, same, ofReference / 2, nil, false, false},
+		{"few chains", 0.5, 0, same, ofReference/2 - 1, []string{"65 of 128 reference chains found no state where ln π is finite; they are left out"}, false, false},
+		{"a mode that is lost", 0.09, 0, same, ofReference, []string{"mode 1 is all but lost: its weight is 0.", "mode_weight_0 is 0.9", "mode_weight_1 is 0."}, true, false},
+		{"a mode that is hardly lost", 0.11, 0, same, ofReference, []string{"mode_weight_0 is 0.8", "mode_weight_1 is 0.1"}, false, false},
+		{"far, and seen", 0.5, 0.12, same, ofReference, []string{"mean_x0 is 0.1"}, false, false},
+		{"far, but little", 0.5, 0.08, same, ofReference, nil, false, false},
+		{"chains apart", 0.5, 9, func(r int) float64 { return 3 * float64(r%2) }, ofReference, []string{"no reference: the reference chains have not converged (R̂ = "}, false, true},
+	} {
+		s := &system{System: &vectors.System{Ensemble: &vectors.Ensemble{}}, names: []string{"mode_weight_0", "mode_weight_1", "x0", "log_density"}}
+		s.reference = &reference{kept: c.kept, width: width, values: fill(c.kept*draws, 0.5, 0, c.split)}
+		s.values = fill(n, c.upper, c.mean, same)
+		out, err := s.tabulate(nil, nil)
+		require.NoError(t, err)
+		require.Equal(t, n, out.Samples)
+		require.Len(t, out.Warnings, len(c.warnings), "%s: %v", c.name, out.Warnings)
+		for i, want := range c.warnings {
+			require.Contains(t, out.Warnings[i], want, c.name)
+		}
+		require.Equal(t, c.lost, len(out.Lost) == 1, c.name)
+		var names []string
+		for _, m := range out.Metrics {
+			names = append(names, m.Name)
+			require.Equal(t, c.unsettled, m.Unsettled)
+			require.Nil(t, m.Reweighted)
+		}
+		require.Equal(t, []string{"mode_weight_0", "mode_weight_1", "mean_x0", "variance_x0", "mean_log_density", "variance_log_density"}, names)
+		for i, m := range out.Metrics {
+			if c.name != "the same" && c.name != "far, and seen" {
+				break
+			}
+			column, centre := []int{0, 1, 2, 2, 3, 3}[i], 0.0
+			chain, sample := every(s.reference.values, column, width), every(s.values, column, width)
+			if i == 3 || i == 5 {
+				centre = stat.Chains(chain, c.kept).Mean
+				for _, list := range [][]float64{chain, sample} {
+					for j, v := range list {
+						list[j] = (v - centre) * (v - centre)
+					}
+				}
+			}
+			want := stat.Chains(chain, c.kept)
+			var mean stat.Mean
+			for _, v := range sample {
+				mean.Add(v)
+			}
+			require.Equal(t, []float64{want.Mean, want.StandardError, mean.Value()}, []float64{m.Exact, m.Uncertainty, m.Generated}, m.Name)
+			require.InEpsilon(t, math.Sqrt(2/math.Pi)*want.Deviation/math.Sqrt(n), m.Floor, 1e-9)
+			require.InDelta(t, math.Abs(want.Mean-mean.Value()), m.Error, 1e-12)
+		}
+		if c.name == "far, and seen" {
+			chain := stat.Chains(every(s.reference.values, 2, width), c.kept)
+			m := out.Metrics[2]
+			var mean stat.Mean
+			for _, v := range every(s.values, 2, width) {
+				mean.Add(v)
+			}
+			require.Equal(t, fmt.Sprintf("mean_x0 is %.3g where the chains have %.3g: off by %.2g standard errors, and by %.2g of the deviation of a state",
+				m.Generated, m.Exact, m.Error/math.Hypot(mean.StandardError(), chain.StandardError), m.Error/chain.Deviation), out.Warnings[0])
+		}
+		// Some samples without weight, and no chains that found any.
+		for i := range n / 4 {
+			s.values[width*i+3] = math.Inf(-1)
+		}
+		s.reference.kept = 0
+		out, err = s.tabulate(nil, nil)
+		require.NoError(t, err)
+		require.Empty(t, out.Metrics)
+		require.Equal(t, []string{
+			"there is no reference: none of 128 chains found a state where ln π is finite; say where the weight is with target.center and target.scale",
+			"ln π is −∞ at 25 % of the samples; the rows about ln π leave them out",
+		}, out.Warnings)
+	}
+	// The share of samples beyond what chains ever had, of any observable.
+	s := &system{names: []string{"a", "b", engine.LogWeight}, reference: &reference{width: 2, values: []float64{0, 5, 1, 6, 0.5, 7}}}
+	require.Equal(t, 0.5, s.beyond([]float64{0, 5, 99, 1, 7, -99, -0.1, 6, 0, 0.5, 7.1, 0}))
+
+	// Weights that are worth less than a tenth of the samples are warned of.
+	for _, c := range []struct {
+		heavy int
+		warns bool
+	}{{100, false}, {99, true}} {
+		r := make([]float64, 1000)
+		for i := range r {
+			if r[i] = 60; i < c.heavy {
+				r[i] = 0
+			}
+		}
+		weights := measure.NewReweighing(r)
+		out := &measure.Evaluation{Samples: 1000}
+		importance(out, r, weights)
+		require.Equal(t, &weights.Weights, out.Weights)
+		require.Len(t, out.Metrics, 2)
+		if c.warns {
+			require.Equal(t, []string{"the effective size of 1000 weighted samples is 99: the generator is far from the target, or lacks its tails"}, out.Warnings)
+		} else {
+			require.LessOrEqual(t, math.Abs(weights.EffectiveSize-0.1), 1e-9)
+		}
+	}
 }
