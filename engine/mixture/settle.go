@@ -259,7 +259,6 @@ func (s *settling) differentiate(curvatures int) {
 	length := part * longer(s.best.divergence)
 	for i := range s.step {
 		s.step[i] = math.Exp2(math.Round(math.Log2(length / math.Sqrt(s.precision.At(i, i)))))
-		s.gradient[i] = 0
 		for j := range i + 1 {
 			s.curvature.SetSym(i, j, 0)
 		}
