@@ -15,7 +15,10 @@ func TestExchanges(t *testing.T) {
 		found.X[i] = float32(i)
 	}
 	pairs := map[int]int{} // by the coordinates that were exchanged, as bits
+	pair := 0
 	require.True(t, found.exchangeable(d, func(log []float64, states []float32) {
+		require.Equal(t, []float32{float32(2 * pair * d), float32((47 - 2*pair) * d)}, []float32{states[0], states[d]}, "members from both ends")
+		pair++
 		exchanged := 0
 		for i := range d {
 			if states[2*d+i] == states[d+i] && states[3*d+i] == states[i] {

@@ -549,3 +549,47 @@ func TestSettings(t *testing.T) {
 		require.Equal(t, c.part, (&Found{X: points(r, c.n, c.d)}).Part(c.d, coupled), c)
 	}
 }
+
+// TestSettledLook: one Gaussian of which ln π differs by less than 0.01 is one, components count from
+// a weight of 1e-4 on, and several lie apart.
+func TestSettledLook(t *testing.T) {
+	const n, d = 400, 2
+	r := rand.New(rand.NewPCG(19, 20))
+	one := gaussian(r, d, 1)
+	for deviation, want := range map[float64]bool{0.0099: true, 0.0101: false} {
+		found := &Found{X: points(r, n, d), Gaussians: []Component{one}}
+		for i := range n {
+			found.LogPi = append(found.LogPi, 3+one.logOf(found.X[i*d:(i+1)*d])+deviation*float64(2*(i%2)-1))
+		}
+		look := found.settledLook(d)
+		require.Equal(t, Look{Gaussian: want, Width: Width(found.Gaussians), Freedom: one.Freedom(), Components: 1}, look)
+	}
+	found := &Found{X: points(r, n, d), LogPi: make([]float64, n), Gaussians: []Component{gaussian(r, d, 0.6), gaussian(r, d, 0.3998), gaussian(r, d, 1e-4), gaussian(r, d, 1e-4)}}
+	look := found.settledLook(d)
+	require.Equal(t, []any{2, true, true, false}, []any{look.Components, look.Several, look.Apart, look.Gaussian})
+	free := 0.0
+	for _, c := range found.Gaussians {
+		free += c.Weight * c.Freedom()
+	}
+	require.InDelta(t, free, look.Freedom, 1e-12)
+}
+
+// TestFarRows: no component answers for a state infinitely far away, which has no gradient.
+func TestFarRows(t *testing.T) {
+	for _, bent := range []bool{false, true} {
+		m, params := scattered(New(1, 1, 2, bent), rand.New(rand.NewPCG(21, 22)))
+		p, w := m.NewPacked(), m.NewWork(3)
+		p.Set(params)
+		dst, shares, grad, slope := make([]float64, 3), make([]float64, 6), make([]float32, len(params)), make([]float32, 3)
+		x := []float32{float32(math.Inf(1)), 0.5, float32(math.Inf(-1))}
+		p.LogDensity(dst, x, nil, w)
+		w.shares(shares)
+		require.Equal(t, []float64{math.Inf(-1), math.Inf(-1)}, []float64{dst[0], dst[2]})
+		require.Equal(t, []float64{0, 0, 0, 0}, append(shares[:2:2], shares[4:]...))
+		require.InDelta(t, 1, shares[2]+shares[3], 1e-12)
+		p.Score(grad, []float64{1, 0, 1}, w)
+		require.Equal(t, make([]float32, len(params)), grad)
+		p.Slope(slope, w)
+		require.Equal(t, []float32{0, 0}, []float32{slope[0], slope[2]})
+	}
+}

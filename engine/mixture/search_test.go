@@ -279,6 +279,9 @@ func TestWhereWalksBegin(t *testing.T) {
 			require.Equal(t, r, e.line[r])
 		}
 		require.Zero(t, e.b)
+		if name == "walls" {
+			require.Equal(t, n, e.anneal().Lines, "each of its own")
+		}
 	}
 	// Those that have got nowhere are put where others have.
 	e := population(t, 6, 1, quartic)
