@@ -1,10 +1,12 @@
 package vectors
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -404,4 +406,63 @@ func TestRecipesOfKnownTargets(t *testing.T) {
 		require.Equal(t, []any{"balance", c.partners, c.steps}, []any{of.Loss.Kind, of.Loss.Partners, of.Training.Steps})
 		require.Equal(t, optim.AdamW{LearningRate: c.rate, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}, of.Training.Optimizer)
 	}
+}
+
+// TestNames says in words what generators are.
+func TestNames(t *testing.T) {
+	for want, g := range map[string]GeneratorConfig{
+		"3 residual perceptrons":    {Kind: "residual", Depth: 3},
+		"a RealNVP of 8 couplings":  {Kind: "realnvp", Depth: 8},
+		"a Gaussian":                {Kind: "mixture", Base: "joint", Components: 1},
+		"a Gaussian, bent":          {Kind: "mixture", Base: "joint", Components: 1, Bent: true},
+		"a mixture of 24 Gaussians": {Kind: "mixture", Base: "joint", Components: 24},
+		"a mixture of 8 Gaussians for each coordinate, bent, through 1 couplings": {Kind: "mixture", Base: "product", Components: 8, Bent: true, Depth: 1},
+	} {
+		require.Equal(t, strings.ReplaceAll(want, ", through", " through"), g.name())
+	}
+	c := testConfigs()["mixture alone"]
+	c.Loss.Partners, c.Loss.Reuse, c.Loss.Enough = 1, 3, 0.9
+	require.Regexp(t, `^a mixture of 4 Gaussians, .*; a batch serves 4 steps and evaluates ln π 400 times; training stops early once the effective sample size reaches 0\.9 of the samples$`, c.Explain())
+	c.Loss.Partners, c.Loss.Reuse, c.Loss.Enough, c.Transition.Steps = 0, 0, 0, 3
+	require.Regexp(t, `; a step evaluates ln π 1600 times$`, c.Explain())
+}
+
+// onTheLine is a target of two wells, or of one Gaussian.
+type onTheLine struct{ wells bool }
+
+func (onTheLine) Dim() int { return 1 }
+func (o onTheLine) LogDensity(dst, x []float32, _ []uint8) {
+	for r, v := range x {
+		if dst[r] = -v * v / 8; o.wells {
+			dst[r] = -(v*v - 4) * (v*v - 4)
+		}
+	}
+}
+
+// TestRecipesOnTheLine look at a target of which nothing is known.
+func TestRecipesOnTheLine(t *testing.T) {
+	for wells, want := range map[bool]struct {
+		why        string
+		components int
+		steps      int
+	}{
+		true:  {"a mixture of 24 Gaussians, because ln π is not quadratic where 1024 Metropolis chains found probability mass", 24, 1000},
+		false: {"a Gaussian, because ln π is quadratic where 1024 Metropolis chains found probability mass", 1, 600},
+	} {
+		c := paperConfig()
+		c.Generator.Kind = "mixture"
+		why, err := c.Recipe(t.Context(), onTheLine{wells}, 0, true)
+		require.NoError(t, err)
+		require.Equal(t, want.why, why)
+		require.Equal(t, []any{want.components, 0, false, "joint", "parity", want.steps}, []any{c.Generator.Components, c.Generator.Depth, c.Generator.Bent, c.Generator.Base, c.Generator.Partition, c.Training.Steps})
+		if !wells {
+			require.InDelta(t, 2*2.4, c.Transition.Sigma[2], 0.5)
+		}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	c := paperConfig()
+	c.Generator.Kind = "mixture"
+	_, err := c.Recipe(ended, onTheLine{}, 0, true)
+	require.ErrorIs(t, err, context.Canceled)
 }
