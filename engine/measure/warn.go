@@ -15,7 +15,7 @@ import (
 // standard errors what weights say must be off.
 const (
 	Tolerated = 3
-	alarm     = 0.01
+	alarm     = 0.001
 	Plain     = 4
 )
 
@@ -43,7 +43,7 @@ func (m *Metric) Floors() float64 {
 
 // far reports an error, of a table of so many, that is not chance: infinite, or more than three
 // floors, which a law that is narrow exceeds without being off by much, and more than one of a
-// hundred tables of exact samples has anywhere. Three floors by themselves are no contradiction:
+// thousand tables of exact samples has anywhere. Three floors by themselves are no contradiction:
 // of ten averages of exact samples one exceeds them in a sixth of the tables, of thirty in two of
 // five. Nothing is far from a reference that has not settled.
 func (m *Metric) far(rows int) bool {
