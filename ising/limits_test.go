@@ -243,11 +243,7 @@ func TestPictures(t *testing.T) {
 			}
 			require.LessOrEqual(t, above, i)
 		}
-		var frequencies []float64
-		for _, y := range states.Layers[2].Y {
-			frequencies = append(frequencies, y)
-		}
-		require.Contains(t, frequencies, 0.5)
+		require.Contains(t, states.Layers[2].Y, 0.5)
 	}
 	// A law of one value alone, without a reference.
 	model, err := bitspin.NewModel(3, 1, 0)

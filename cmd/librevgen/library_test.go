@@ -357,7 +357,7 @@ func TestThreads(t *testing.T) {
 // TestStates: samples, refined states and energies are those of the Go library, in memory of
 // the right size alone.
 func TestStates(t *testing.T) {
-	id, h := open(t)
+	id, _ := open(t)
 	buffer := make([]byte, 90)
 	at := unsafe.Pointer(&buffer[0])
 	const none = "there is no model: load or train one first"
@@ -365,6 +365,7 @@ func TestStates(t *testing.T) {
 	requireError(t, id, failed, other, none, revgenSave(id, c("nowhere")))
 	requireError(t, id, failed, other, none, revgenDescribe(id, nil, 0, nil))
 	requireError(t, id, failed, other, none, revgenDiagnose(id, 0, nil, 0, nil))
+	var h *handle
 	id, h = trained(t)
 	s, err := h.model.NewSampler(3, 1)
 	require.NoError(t, err)

@@ -93,7 +93,6 @@ func TestDomains(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var x []float32
 	var logPi []float64
-	owners := []int{}
 	for i := range 61 { // 30, 20 and 11 points, of which the last do not tell: 12 would
 		owner := 0
 		if i >= 30 {
@@ -102,7 +101,6 @@ func TestDomains(t *testing.T) {
 		if i >= 50 {
 			owner = 2
 		}
-		owners = append(owners, owner)
 		x = append(x, float32(20*owner)+float32(r.NormFloat64()), float32(r.NormFloat64()))
 		v := -float64(x[2*i]*x[2*i]) / 2
 		if owner == 0 {
