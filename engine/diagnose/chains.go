@@ -42,7 +42,7 @@ func (d *diagnosis) chains(ctx context.Context) error {
 	}
 	w, steps := d.chained, 0
 	if d.glance {
-		if steps, d.home, err = d.approach(within, w.(chains.VectorWalk), 8, prospectSteps, d.within); err != nil {
+		if steps, d.home, err = d.approach(within, w.(chains.VectorWalk), 8, prospectSteps, d.inside); err != nil {
 			return err
 		}
 	}
@@ -167,8 +167,8 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 }
 
 // approach lets chains move, so many steps at once, until each, but for one in a hundred, has been
-// where ln π is as high as of samples, and all steps are taken or only those are asked for, or work
-// ends, and returns in how many steps, and whether they have.
+// where ln π is as high as of samples, or through all of most steps, or until work ends. It returns
+// the steps, and whether they have been there.
 func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, most int, all bool) (steps int, home bool, err error) {
 	came := make([]bool, len(w.LogDensities()))
 	for ; (all || !home) && steps < most && err == nil && d.afford(1, piece*len(came)); steps += piece {
@@ -344,8 +344,11 @@ func (d *diagnosis) disagree(stage int) (worst gap, beyond bool) {
 	worst = gap{}
 	for j, name := range d.names {
 		c := d.compare(j, stage)
+		if math.Abs(c.Z) <= math.Abs(worst.z) {
+			continue
+		}
 		mean, deviation := d.moments(j, stage)
-		if _, counts := d.floor(j, deviation); math.Abs(c.Z) > math.Abs(worst.z) && math.Abs(mean-c.Mean) > counts {
+		if _, counts := d.floor(j, deviation); math.Abs(mean-c.Mean) > counts {
 			worst = gap{name, mean, c.Mean, c.StandardError, deviation, d.chain.summaries[j].Deviation, c.Z}
 		}
 	}

@@ -50,7 +50,7 @@ func Run(ctx context.Context, system engine.System, params []float32, o Options)
 		glance := *d
 		glance.options.Samples, glance.options.Draws, glance.glance = max(leastSamples, o.Samples/2), 8, true
 		var err error
-		if glance.within, err = inside(system); err != nil {
+		if glance.inside, err = inside(system); err != nil {
 			return nil, err
 		}
 		if r, err := glance.run(ctx); err != nil || r.Verdict == Trustworthy && glance.home {
@@ -96,7 +96,7 @@ type diagnosis struct {
 	start    time.Time
 	moves    int // of all states so far
 	glance   bool
-	within   bool // the target is within the process, so that chains of a glance take all steps
+	inside   bool // the target is within the process, so that chains of a glance take all steps
 	home     bool // in a glance, all chains have come to where samples are
 
 	columns []column // what is judged

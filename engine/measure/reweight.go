@@ -160,7 +160,7 @@ func (w *Reweighing) Mean(f []float64) (value, standardError, apart float64) {
 		}
 	}
 	if low == high {
-		return low, 0, 0
+		value = low // without what its sum rounds
 	}
 	var squares, of float64
 	terms := make([]float64, len(f)) // ln of w |f − value|

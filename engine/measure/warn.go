@@ -53,9 +53,9 @@ func (m *Metric) far(rows int) bool {
 	return m.Floors() > Tolerated && m.Floors() > m.chance(alarm/float64(rows))
 }
 
-// explained reports whether weights that can be trusted account for an error beside an exact
-// reference: what they make of the samples is the reference, and that differs from the samples as
-// drawn by no error that counts. The rest is chance, which both have.
+// explained reports whether an error beside an exact reference is chance for the most part: the
+// average by weights is within what is tolerated of the reference, and of that of the samples as
+// drawn, with which it shares the chance.
 func (m *Metric) explained() bool {
 	if m.Reweighted == nil || m.Uncertainty > 0 || m.Unsettled || !(m.Floor > 0) || math.IsInf(m.Error, 0) {
 		return false

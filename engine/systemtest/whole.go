@@ -35,7 +35,7 @@ import (
 // all kernel paths and under the race detector, since it would only repeat what it computes.
 func Whole(t *testing.T, systems catalogue.Systems, name string, recipes ...string) {
 	t.Helper()
-	golden(t, name, func(w *whole) {
+	hold(t, name, func(w *whole) {
 		for i, recipe := range recipes {
 			if i > 0 {
 				w.b.WriteByte('\n')
@@ -52,10 +52,11 @@ func Whole(t *testing.T, systems catalogue.Systems, name string, recipes ...stri
 // of the value's fields.
 func Parts(t *testing.T, name string, compute func(workers *pool.Pool, add func(part string, value any))) {
 	t.Helper()
-	golden(t, name, func(w *whole) { compute(w.workers, w.each) })
+	hold(t, name, func(w *whole) { compute(w.workers, w.each) })
 }
 
-func golden(t *testing.T, name string, write func(w *whole)) {
+// hold compares what is written on the generic path with the file of the name.
+func hold(t *testing.T, name string, write func(w *whole)) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("takes a second")

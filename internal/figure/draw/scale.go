@@ -65,9 +65,9 @@ func (t ticker) Ticks(low, high float64) []plot.Tick {
 	return linearTicks(low, high)
 }
 
-// linearTicks marks at most five steps of 1, 2 or 5 times a power of ten, all
-// with the same number of decimals, or in powers of ten if these are many and the digits
-// few.
+// linearTicks marks at most five steps of 1, 2 or 5 times a power of ten, all with the
+// same number of decimals. Large numbers, and small ones of few digits, are written in
+// powers of ten.
 func linearTicks(low, high float64) []plot.Tick {
 	const most = 5
 	raw := (high - low) / most
