@@ -364,7 +364,7 @@ func TestRecipesOfKnownTargets(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("a mixture of %d Gaussians, because the target is one", c.components), why)
 		require.Equal(t, GeneratorConfig{
 			Kind: "mixture", Base: "joint", Components: c.components, Scout: mixture.ScoutConfig{Population: c.population, Moves: c.moves},
-			Hidden: []int{32, 32}, Slope: 0.01, Gain: 0.01, Partition: "parity", Clamp: 4, Bend: 0.5,
+			Hidden: []int{32, 32}, Slope: 0.01, Gain: 0.01, Partition: "parity", Clamp: 3, Bend: 0.5,
 		}, of.Generator)
 		require.Equal(t, TransitionConfig{Sigma: mixture.Lengths(2, c.dim), Steps: 5, Annealing: engine.Annealing{AnnealFrom: 1}}, of.Transition)
 		require.Equal(t, []any{"balance", 0.75, c.steps, c.rate, "gradient"}, []any{of.Loss.Kind, of.Loss.Partners, of.Training.Steps, of.Training.Optimizer.LearningRate, of.Training.Method})

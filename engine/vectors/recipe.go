@@ -53,7 +53,7 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 		c.Flow(d, quick)
 		return "a RealNVP, as generator.kind asks", nil
 	}
-	g.Kind, g.Slope, g.Gain, g.Partition, g.Clamp, g.Bend = "mixture", 0.01, 0.01, "parity", 4, 0.5
+	g.Kind, g.Slope, g.Gain, g.Partition, g.Clamp, g.Bend = "mixture", 0.01, 0.01, "parity", 3, 0.5
 	g.Scout = mixture.ScoutConfig{Population: 2048, Moves: 10}
 	if quick {
 		g.Scout.Population = 1024
