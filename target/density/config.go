@@ -72,6 +72,10 @@ type RealsTarget struct {
 	// Scale is how far the weight reaches about the centre, a standard deviation say;
 	// empty for 1. A preset finds both where neither is set.
 	Scale []float64 `json:"scale"`
+	// Shear says how coordinates go together on a ridge: row i−1 has, for each j < i, by
+	// how much coordinate i goes with the part of coordinate j that does not go with those
+	// before it, whose reach its scale then is; empty for none. A preset finds it with the two.
+	Shear [][]float64 `json:"shear"`
 }
 
 // MixedTarget is a target over a mode beside a vector, with where its weight is.
@@ -84,6 +88,9 @@ type MixedTarget struct {
 	// Scale is how far the weight reaches about the centre, likewise; empty for 1. A
 	// preset finds both where neither is set.
 	Scale [][]float64 `json:"scale"`
+	// Shear says how coordinates go together, for each mode rows as in a target over real
+	// vectors; empty for none.
+	Shear [][][]float64 `json:"shear"`
 }
 
 // Limits of a target.
@@ -156,7 +163,7 @@ func (c *RealsConfig) problem(threads int) (*problem, error) {
 	t := &c.Target
 	p, err := t.TargetConfig.problem(0, threads, c.of)
 	if err == nil {
-		err = p.chart.hint("", 0, t.Center, t.Scale)
+		err = p.chart.hint("", 0, t.Center, t.Scale, t.Shear)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
@@ -175,20 +182,24 @@ func (c *MixedConfig) problem(threads int) (*problem, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
 	}
-	for what, lists := range map[string][][]float64{"center": t.Center, "scale": t.Scale} {
-		if n := len(lists); n != 0 && n != t.Modes {
+	for what, n := range map[string]int{"center": len(t.Center), "scale": len(t.Scale), "shear": len(t.Shear)} {
+		if n != 0 && n != t.Modes {
 			return nil, fmt.Errorf("target.%s: %d lists for %d modes", what, n, t.Modes)
 		}
 	}
 	for k := range t.Modes {
 		var center, scale []float64
+		var shear [][]float64
 		if len(t.Center) > 0 {
 			center = t.Center[k]
 		}
 		if len(t.Scale) > 0 {
 			scale = t.Scale[k]
 		}
-		if err := p.chart.hint(fmt.Sprintf("[%d]", k), k, center, scale); err != nil {
+		if len(t.Shear) > 0 {
+			shear = t.Shear[k]
+		}
+		if err := p.chart.hint(fmt.Sprintf("[%d]", k), k, center, scale, shear); err != nil {
 			return nil, fmt.Errorf("target.%w", err)
 		}
 	}

@@ -5,24 +5,34 @@ import (
 	"math"
 )
 
-// A coordinate is the map x = f(u), u = c + s·y, from the line to a coordinate's
-// support: f(u) is u without a bound, low + eᵘ or high − eᵘ with one, and
+// A coordinate is the map x = f(u), u = c + s·y + Σ a·y of those before it, from the line to
+// a coordinate's support: f(u) is u without a bound, low + eᵘ or high − eᵘ with one, and
 // low + (high − low)/(1 + e⁻ᵘ) with two.
 type coordinate struct {
 	center, scale float64
-	low, high     float64 // infinite without a bound
-	free          bool    // without any
-	least, most   float32 // states between them, infinite without a bound
+	low, high     float64   // infinite without a bound
+	free          bool      // without any
+	least, most   float32   // states between them, infinite without a bound
+	shear         []float64 // a, for each coordinate before it, or nil
 }
 
 func (c *coordinate) bounded() bool { return !math.IsInf(c.low, 0) || !math.IsInf(c.high, 0) }
 
-// line returns u of y.
-func (c *coordinate) line(y float64) float64 { return c.center + c.scale*y }
+// sheared returns Σ a·y of the coordinates before it.
+func (c *coordinate) sheared(y []float32) (sum float64) {
+	for j, a := range c.shear {
+		sum += a * float64(y[j])
+	}
+	return sum
+}
 
-// place returns x of y, and ln |df/du|.
-func (c *coordinate) place(y float64) (x, logSlope float64) {
-	u := c.line(y)
+// line returns u of coordinate i of the state y.
+func (c *coordinate) line(y []float32, i int) float64 {
+	return c.center + c.sheared(y) + c.scale*float64(y[i])
+}
+
+// bend returns x of u, and ln |df/du|.
+func (c *coordinate) bend(u float64) (x, logSlope float64) {
 	below, above := !math.IsInf(c.low, 0), !math.IsInf(c.high, 0)
 	switch {
 	case below && above:
@@ -37,9 +47,9 @@ func (c *coordinate) place(y float64) (x, logSlope float64) {
 	return u, 0
 }
 
-// invert returns y of x, NaN outside the support. An x that has been rounded to a bound
-// is one of the y that are.
-func (c *coordinate) invert(x float64) float64 {
+// straighten returns u of x, NaN outside the support. An x that has been rounded to a bound
+// is one of the u that are.
+func (c *coordinate) straighten(x float64) float64 {
 	u := x
 	below, above := !math.IsInf(c.low, 0), !math.IsInf(c.high, 0)
 	switch {
@@ -53,7 +63,12 @@ func (c *coordinate) invert(x float64) float64 {
 	if c.bounded() {
 		u = min(max(u, -beyond), beyond)
 	}
-	return (u - c.center) / c.scale
+	return u
+}
+
+// invert returns y of coordinate i of a state whose coordinates before it are y.
+func (c *coordinate) invert(x float64, y []float32) float64 {
+	return (c.straighten(x) - c.center - c.sheared(y)) / c.scale
 }
 
 // beyond is a u whose exponential is next to 0 or infinity.
@@ -92,7 +107,7 @@ func (c *chart) settle() {
 	for i := range c.maps {
 		m := &c.maps[i]
 		m.free = !m.bounded()
-		c.plain = c.plain && m.center == 0 && m.scale == 1 && m.free
+		c.plain = c.plain && m.center == 0 && m.scale == 1 && m.free && m.shear == nil
 		c.bounded = c.bounded || !m.free
 		c.volumes[i/c.dim] += math.Log(m.scale)
 	}
@@ -114,14 +129,15 @@ func (c *chart) place(x []float32, volume []float64, y []float32, k []uint8) {
 		if k != nil {
 			volume[r] = c.volumes[k[r]]
 		}
-		maps := c.of(k, r)
+		maps, row := c.of(k, r), y[r*c.dim:][:c.dim]
 		for i := range maps {
 			at, m := r*c.dim+i, &maps[i]
+			u := m.line(row, i)
 			if m.free {
-				x[at] = float32(m.line(float64(y[at])))
+				x[at] = float32(u)
 				continue
 			}
-			v, slope := m.place(float64(y[at]))
+			v, slope := m.bend(u)
 			x[at] = min(max(float32(v), m.least), m.most) // what rounds to a bound is the next number inside
 			volume[r] += slope
 		}
@@ -171,8 +187,9 @@ func above(low float64) float32 {
 	return x
 }
 
-// hint sets centre and scale of a mode's coordinates: one for each, or one for all.
-func (c *chart) hint(key string, mode int, center, scale []float64) error {
+// hint sets centre and scale of a mode's coordinates: one for each, or one for all; and the
+// shear, a row for each but the first.
+func (c *chart) hint(key string, mode int, center, scale []float64, shear [][]float64) error {
 	for what, list := range map[string][]float64{"center": center, "scale": scale} {
 		if n := len(list); n != 0 && n != 1 && n != c.dim {
 			return fmt.Errorf("%s%s: %d numbers for %d coordinates; give one for each, or one for all", what, key, n, c.dim)
@@ -196,6 +213,21 @@ func (c *chart) hint(key string, mode int, center, scale []float64) error {
 		}
 		if !(m.scale >= 1e-30 && m.scale <= 1e30) {
 			return fmt.Errorf("scale%s[%d]: %v is not between 1e-30 and 1e30", key, i%len(scale), m.scale)
+		}
+	}
+	if n := len(shear); n != 0 && n != c.dim-1 {
+		return fmt.Errorf("shear%s: %d rows for %d coordinates; give one for each but the first, or none", key, n, c.dim)
+	}
+	for r, row := range shear {
+		if len(row) != r+1 {
+			return fmt.Errorf("shear%s[%d]: %d numbers, and there are %d coordinates before the one that it is of", key, r, len(row), r+1)
+		}
+		m := &c.maps[mode*c.dim+r+1]
+		for j, v := range row {
+			if !(math.Abs(v) <= 1e30) {
+				return fmt.Errorf("shear%s[%d][%d]: %v is beyond 1e30", key, r, j, v)
+			}
+			m.shear = append(m.shear, v*c.maps[mode*c.dim+j].scale)
 		}
 	}
 	return nil

@@ -2,11 +2,14 @@ package density
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -48,5 +51,43 @@ func TestInside(t *testing.T) {
 			require.True(t, pair[0] == nil || float64(x[0]) > *pair[0], y)
 			require.True(t, pair[1] == nil || float64(x[0]) < *pair[1], y)
 		}
+	}
+}
+
+// TestShear: energies are those of ln π, whatever ridges and bounds there are between the target's
+// coordinates and those that are learned, and the way there and back ends where it began.
+func TestShear(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	cfg := configure(t, MixedDefinition, "paper", "target.dim=3", "target.modes=2", "target.parameters={}", "target.support=[[null,null],[0,null],[-1,1]]",
+		"target.expression=-sum(x^2)/2 - k*x[0] - 2*log(x[1])", "target.center=[[1,0,0],[0,-1,0.5]]", "target.scale=[[2,0.5,1],[3,0.1,0.2]]", "target.shear=[[],[[2],[-1,0.5]]]")
+	s, err := cfg.New(workers)
+	require.NoError(t, err)
+	scorer := s.(engine.Scorer)
+	format := s.(*system).Formats()[0]
+	x := []float32{0.5, 1.5, 0.25, -2, 0.125, -0.75, 3, 20, 0.875, 0.1, 1, 0}
+	k := []int32{0, 1, 1, 0}
+	states, want := []byte{}, make([]float64, len(k))
+	for r, mode := range k {
+		row := x[3*r:][:3]
+		states = append(append(states, asm.Bytes(row)...), asm.Bytes([]int32{mode})...)
+		for _, v := range row {
+			want[r] += float64(v) * float64(v) / 2
+		}
+		want[r] += float64(mode)*float64(row[0]) + 2*math.Log(float64(row[1]))
+	}
+	energies := make([]float64, len(k))
+	_, err = scorer.Energies(energies, format.Name, states)
+	require.NoError(t, err)
+	for r := range want {
+		require.InDelta(t, want[r]-want[0], energies[r]-energies[0], 1e-5)
+	}
+	learned := vectors.States{Dim: 3, X: slices.Clone(x), K: []uint8{0, 1, 1, 0}}
+	p := s.(*system).problem
+	_, err = p.Learn(learned)
+	require.NoError(t, err)
+	p.Show(learned)
+	for i, v := range x {
+		require.InDelta(t, v, learned.X[i], 1e-5)
 	}
 }

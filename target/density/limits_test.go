@@ -56,8 +56,9 @@ func bound(v float64) *float64 { return &v }
 func TestCoordinates(t *testing.T) {
 	c := newChart(4, 2)
 	require.NoError(t, c.bounds([][2]*float64{{}, {bound(1), nil}, {nil, bound(-2)}, {bound(-1), bound(5)}}))
-	require.NoError(t, c.hint("[0]", 0, []float64{0.5, 1, -1, 2}, []float64{2, 0.5, 3, 1.5}))
-	require.NoError(t, c.hint("[1]", 1, []float64{4}, []float64{0.25}))
+	shears := [][][]float64{nil, {{3}, {-2, 0.5}, {0, 1, -7}}}
+	require.NoError(t, c.hint("[0]", 0, []float64{0.5, 1, -1, 2}, []float64{2, 0.5, 3, 1.5}, shears[0]))
+	require.NoError(t, c.hint("[1]", 1, []float64{4}, []float64{0.25}, shears[1]))
 	c.settle()
 	require.True(t, c.bounded && !c.plain)
 	require.InDeltaSlice(t, []float64{math.Log(2 * 0.5 * 3 * 1.5), 4 * math.Log(0.25)}, c.volumes, 1e-12)
@@ -69,33 +70,40 @@ func TestCoordinates(t *testing.T) {
 		var u [4]float64
 		for i := range u {
 			u[i] = center[i] + scale[i]*float64(y[4*r+i])
+			if i > 0 && shears[mode] != nil {
+				for j, v := range shears[mode][i-1] {
+					u[i] += v * scale[j] * float64(y[4*r+j])
+				}
+			}
 		}
 		share := 1 / (1 + math.Exp(-u[3]))
 		want := []float64{u[0], 1 + math.Exp(u[1]), -2 - math.Exp(u[2]), -1 + 6*share}
 		for i, v := range want {
 			require.InEpsilon(t, v, x[4*r+i], 1e-6)
 			m := c.of([]uint8{uint8(mode)}, 0)[i]
-			require.InDelta(t, y[4*r+i], m.invert(v), 1e-9)
+			require.InDelta(t, y[4*r+i], m.invert(v, y[4*r:]), 1e-9)
 		}
 		require.InDelta(t, c.volumes[mode]+u[1]+u[2]+math.Log(6*share*(1-share)), volume[r], 1e-9)
 	}
 	maps := c.of(nil, 0)
-	require.True(t, math.IsNaN(maps[1].invert(0.5)) && math.IsNaN(maps[2].invert(0)) && math.IsNaN(maps[3].invert(6)))
-	require.InDelta(t, (-700-1)/0.5, maps[1].invert(1), 1e-9)
-	require.InDelta(t, (-700.+1)/3, maps[2].invert(-2), 1e-9)
-	require.InDelta(t, (700-2)/1.5, maps[3].invert(5), 1e-9)
-	require.InDelta(t, (700-1)/0.5, maps[1].invert(math.Inf(1)), 1e-9)
+	invert := func(i int, x float64) float64 { return maps[i].invert(x, nil) }
+	require.True(t, math.IsNaN(invert(1, 0.5)) && math.IsNaN(invert(2, 0)) && math.IsNaN(invert(3, 6)))
+	require.InDelta(t, (-700-1)/0.5, invert(1, 1), 1e-9)
+	require.InDelta(t, (-700.+1)/3, invert(2, -2), 1e-9)
+	require.InDelta(t, (700-2)/1.5, invert(3, 5), 1e-9)
+	require.InDelta(t, (700-1)/0.5, invert(1, math.Inf(1)), 1e-9)
 
 	for _, change := range []func(c *chart) error{
 		func(c *chart) error { return nil },
-		func(c *chart) error { return c.hint("", 0, []float64{0.1}, nil) },
-		func(c *chart) error { return c.hint("", 0, nil, []float64{2}) },
+		func(c *chart) error { return c.hint("", 0, []float64{0.1}, nil, nil) },
+		func(c *chart) error { return c.hint("", 0, nil, []float64{2}, nil) },
+		func(c *chart) error { return c.hint("", 0, nil, nil, [][]float64{{0.5}}) },
 		func(c *chart) error { return c.bounds([][2]*float64{{nil, bound(1)}}) },
 	} {
 		c := newChart(2, 1)
 		require.NoError(t, change(c))
 		c.settle()
-		require.Equal(t, c.maps[0].center == 0 && c.maps[0].scale == 1 && c.maps[0].free, c.plain)
+		require.Equal(t, c.maps[0].center == 0 && c.maps[0].scale == 1 && c.maps[0].free && c.maps[1].shear == nil, c.plain)
 		require.Equal(t, !c.maps[0].free, c.bounded)
 	}
 	require.Equal(t, []float32{1, math.Nextafter32(1, 2), math.Nextafter32(1, 2)}, []float32{above(1 - 1e-12), above(1), above(1 + 1e-12)})
@@ -107,6 +115,7 @@ func TestLimits(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	list := func(v ...float64) []float64 { return v }
+	rows := func(v ...[]float64) [][]float64 { return v }
 	pairs := func(v ...[2]*float64) [][2]*float64 { return v }
 	type change = func(c *RealsConfig)
 	program := func(c *RealsConfig) {
@@ -137,6 +146,9 @@ func TestLimits(t *testing.T) {
 		{nil, func(c *RealsConfig) { c.Target.Center = list(math.NaN()) }, "target.center[0]: NaN is beyond 1e30"},
 		{func(c *RealsConfig) { c.Target.Scale = list(1e-30) }, func(c *RealsConfig) { c.Target.Scale = list(1, 0.999e-30) }, "target.scale[1]: 9.99e-31 is not between 1e-30 and 1e30"},
 		{func(c *RealsConfig) { c.Target.Scale = list(1e30) }, func(c *RealsConfig) { c.Target.Scale = list(1.001e30) }, "target.scale[0]: 1.001e+30 is not between 1e-30 and 1e30"},
+		{func(c *RealsConfig) { c.Target.Shear = rows(list(-1e30)) }, func(c *RealsConfig) { c.Target.Shear = rows(list(1.001e30)) }, "target.shear[0][0]: 1.001e+30 is beyond 1e30"},
+		{nil, func(c *RealsConfig) { c.Target.Shear = rows(list(), list(1)) }, "target.shear: 2 rows for 2 coordinates; give one for each but the first, or none"},
+		{nil, func(c *RealsConfig) { c.Target.Shear = rows(list(1, 2)) }, "target.shear[0]: 2 numbers, and there are 1 coordinates before the one that it is of"},
 		{nil, func(c *RealsConfig) { c.Target.Scale = list(0) }, "target.scale[0]: 0 is not between 1e-30 and 1e30"},
 		{func(c *RealsConfig) { c.Target.Center, c.Target.Scale = list(1e4), list(1./512) }, func(c *RealsConfig) { c.Target.Center, c.Target.Scale = list(1e4), list(1./513) }, "target.scale[0]: 0.001949317738791423 is too little about 10000: states are float32, which are 0.00098 apart there; let the coordinate be the distance from 10000, and add that in ln π"},
 		{func(c *RealsConfig) {
@@ -281,19 +293,27 @@ func TestPilotFigures(t *testing.T) {
 	require.InDelta(t, 0.05, fall, 1e-12)
 	scales[2] = 0.05e9
 	require.InDeltaSlice(t, scales, w.scale, 1e-9)
-	covariance := mat.NewSymDense(d, nil)
+	means := make([]float64, d)
 	for i := range d {
-		for j := range i + 1 {
-			var means [2]float64
-			for r := range n {
-				means[0], means[1] = means[0]+columns[i][r]/n, means[1]+columns[j][r]/n
+		for r := range n {
+			means[i] += columns[i][r] / n
+		}
+	}
+	require.InDeltaSlice(t, means, w.mean, 1e-6)
+	covariance := mat.NewSymDense(d, nil)
+	for r := range n {
+		off := make([]float64, d)
+		for i := range d {
+			off[i] = (columns[i][r] - means[i]) / scales[i]
+		}
+		by := 1.0
+		for _, v := range off {
+			by = min(by, 4/math.Abs(v))
+		}
+		for i := range d {
+			for j := range i + 1 {
+				covariance.SetSym(i, j, covariance.At(i, j)+by*by*off[i]*off[j]/n)
 			}
-			var sum float64
-			for r := range n {
-				a, b := (columns[i][r]-means[0])/scales[i], (columns[j][r]-means[1])/scales[j]
-				sum += min(max(a, -4), 4) * min(max(b, -4), 4) / n
-			}
-			covariance.SetSym(i, j, sum)
 		}
 	}
 	factor := mat.NewTriDense(d, mat.Lower, nil)
@@ -328,11 +348,11 @@ func TestPilotFigures(t *testing.T) {
 		at            place
 		center, scale []float64
 	}{
-		{place{[]float64{0.29, -0.29}, []float64{1, 1.3}}, []float64{}, []float64{1.14}},
-		{place{[]float64{0.31, 0}, []float64{1, 1.31}}, []float64{0.31, 0}, []float64{1, 1.31}},
-		{place{[]float64{12345.678, 0}, []float64{1e4, 1e4}}, []float64{12300, 0}, []float64{10000}},
-		{place{[]float64{12345.678, 0}, []float64{0.1, 1}}, []float64{12345.7, 0}, []float64{0.1, 1}},
-		{place{[]float64{1234.5678}, []float64{1.23456}}, []float64{1234.6}, []float64{1.23}},
+		{place{center: []float64{0.29, -0.29}, scale: []float64{1, 1.3}}, []float64{}, []float64{1.14}},
+		{place{center: []float64{0.31, 0}, scale: []float64{1, 1.31}}, []float64{0.31, 0}, []float64{1, 1.31}},
+		{place{center: []float64{12345.678, 0}, scale: []float64{1e4, 1e4}}, []float64{12300, 0}, []float64{10000}},
+		{place{center: []float64{12345.678, 0}, scale: []float64{0.1, 1}}, []float64{12345.7, 0}, []float64{0.1, 1}},
+		{place{center: []float64{1234.5678}, scale: []float64{1.23456}}, []float64{1234.6}, []float64{1.23}},
 	} {
 		center, scale := c.at.describe()
 		require.InDeltaSlice(t, c.center, center, 1e-9)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
@@ -14,8 +16,12 @@ import (
 	"github.com/revgen/revgen/target/density/program"
 )
 
-// A place is where a mode's weight is, coordinate by coordinate.
-type place struct{ center, scale []float64 }
+// A place is where a mode's weight is, coordinate by coordinate, and on a ridge how they go
+// together.
+type place struct {
+	center, scale []float64
+	shear         [][]float64
+}
 
 // Sizes of the pilot, which takes fewer evaluations than one step of training.
 const (
@@ -84,6 +90,7 @@ func (w *pilotWalk) find() (place, error) {
 	if d == 1 || d > mixture.InShape {
 		return found, nil
 	}
+	w.cull()
 	// Coordinates that depend on each other hide how far moves along all of them would go.
 	w.shape = make([]float64, d*(d+1)/2)
 	w.adapt()
@@ -93,11 +100,75 @@ func (w *pilotWalk) find() (place, error) {
 	further := w.place()
 	for i, s := range further.scale {
 		if s > stretched*found.scale[i] || s < found.scale[i]/stretched {
-			err := w.settle(pilotRounds, mostRounds)
-			return w.place(), err
+			if err := w.settle(pilotRounds, mostRounds); err != nil {
+				return place{}, err
+			}
+			found = w.place()
+			break
 		}
 	}
-	return found, nil
+	return found, w.shear(&found)
+}
+
+// shear says how coordinates go together in the shape of the chains, if that is a ridge:
+// narrow in a direction that is no coordinate's, and straight, so that ln π between two chains
+// is no lower than at both. Modes that are apart, and what is bent, are no ridge.
+func (w *pilotWalk) shear(found *place) error {
+	const (
+		narrow = 0.3              // of a coordinate's deviation, what those before it leave
+		chains = pilotChains / 2  // of which there are pairs, and more than coordinates
+		fall   = 1                // of ln π between two
+		few    = pilotChains / 16 // pairs that may be no part of a ridge
+		loose  = 0.03             // of what is left, to which it is rounded
+	)
+	d := w.e.dim
+	least := 1.0
+	for i := range d {
+		own := w.shape[i*(i+1)/2:][:i+1]
+		least = min(least, own[i]/floats.Norm(own, 2))
+	}
+	if d > chains || least > narrow {
+		return nil
+	}
+	between := w.to[:chains*d]
+	for i := range between {
+		between[i] = w.x[i]/2 + w.x[chains*d+i]/2
+	}
+	w.logDensity(w.next[:chains], between)
+	lower := 0
+	for r, v := range w.next[:chains] {
+		if v < min(w.current[r], w.current[r+chains])-fall {
+			lower++
+		}
+	}
+	if err := w.e.Err(); err != nil || lower > few {
+		return err
+	}
+	copy(found.center, w.mean)
+	for i := range d {
+		own := w.shape[i*(i+1)/2:][:i+1]
+		found.scale[i] = max(w.scale[i]*own[i], 2*coarsest*spacing(math.Abs(w.mean[i])+w.scale[i]))
+		if i == 0 {
+			continue
+		}
+		row := make([]float64, i)
+		for j := range row {
+			above := w.shape[j*(j+1)/2+j]
+			row[j] = w.scale[i] * own[j] / (w.scale[j] * above)
+			row[j] = nearest(row[j], loose*found.scale[i]/found.scale[j])
+		}
+		found.shear = append(found.shear, row)
+	}
+	return nil
+}
+
+// nearest returns x by as few digits as leave it where it is, but for so much.
+func nearest(x, loose float64) float64 {
+	rounded := number.Rounded(x, 3)
+	for digits := 4; math.Abs(rounded-x) > loose && digits < 16; digits++ {
+		rounded = number.Rounded(x, digits)
+	}
+	return rounded
 }
 
 // settle lets the chains move in so many rounds, and in further ones, to so many in all,
@@ -127,7 +198,7 @@ func (w *pilotWalk) settle(least, most int) error {
 // place returns where the states of the last round were.
 func (w *pilotWalk) place() place {
 	d := w.e.dim
-	found := place{make([]float64, d), make([]float64, d)}
+	found := place{center: make([]float64, d), scale: make([]float64, d)}
 	for i := range d {
 		low, high := quantiles(w.seen, i, d)
 		found.center[i] = (low + high) / 2
@@ -158,6 +229,7 @@ type pilotWalk struct {
 	k             []uint8
 	seen          []float32  // states of the last round
 	scale         []float64  // of a coordinate's steps
+	mean          []float64  // of the states that have it
 	shape         []float64  // of every other step in units of the scales, a triangle by rows, nil if all are spheres
 	factor        [2]float64 // common to all, of steps that are spheres and of the others
 	taken         int        // steps
@@ -285,23 +357,53 @@ func (w *pilotWalk) adapt() (growth, fall float64) {
 	return growth, fall
 }
 
+// cull puts chains that have been left behind where others are: few of them would make a
+// ridge as wide as they are away.
+func (w *pilotWalk) cull() {
+	const behind = 10 // times the dimension below the median of ln π
+	d := w.e.dim
+	lowest := slices.Sorted(slices.Values(w.current))[pilotChains/2] - behind*float64(d)
+	var others []int
+	for r, v := range w.current {
+		if v >= lowest {
+			others = append(others, r)
+		}
+	}
+	for r, v := range w.current {
+		if v >= lowest {
+			continue
+		}
+		from := others[r%len(others)]
+		w.current[r] = w.current[from]
+		copy(w.x[r*d:(r+1)*d], w.x[from*d:])
+		for seen := w.seen; len(seen) > 0; seen = seen[pilotChains*d:] {
+			copy(seen[r*d:(r+1)*d], seen[from*d:])
+		}
+	}
+}
+
 // correlate gives steps the shape of the states of the last round in units of the scales,
 // the Cholesky factor of their covariance.
 func (w *pilotWalk) correlate() {
-	const reach = 4     // beyond which a state counts as if it were there
+	const reach = 4     // beyond which a state counts as if it were on the way there
 	const least = 1e-12 // of a square: float32 holds no more
 	d := w.e.dim
 	rows := float64(len(w.seen) / d)
-	mean, off := make([]float64, d), make([]float64, d)
+	w.mean = make([]float64, d)
 	for i, v := range w.seen {
-		mean[i%d] += float64(v) / rows
+		w.mean[i%d] += float64(v) / rows
 	}
 	clear(w.shape)
+	off := make([]float64, d)
 	for seen := w.seen; len(seen) > 0; seen = seen[d:] {
+		far := 1.0
 		for i, v := range seen[:d] {
-			off[i] = min(max((float64(v)-mean[i])/w.scale[i], -reach), reach)
+			off[i] = (float64(v) - w.mean[i]) / w.scale[i]
+			far = max(far, math.Abs(off[i])/reach)
+		}
+		for i, v := range off {
 			for j, u := range off[:i+1] {
-				w.shape[i*(i+1)/2+j] += off[i] * u / rows
+				w.shape[i*(i+1)/2+j] += v * u / (far * far * rows)
 			}
 		}
 	}
@@ -339,16 +441,18 @@ func (f *place) describe() (center, scale []float64) {
 	const alike, centred = 1.3, 0.3
 	low, high := slices.Min(f.scale), slices.Max(f.scale)
 	same := true
+	off := make([]float64, len(f.center)) // by how much each is off for itself
 	for i, c := range f.center {
+		if i > 0 && f.shear != nil {
+			c += floats.Dot(off[:i], f.shear[i-1])
+		}
+		rounded := nearest(c, centred*f.scale[i])
 		if math.Abs(c) < centred*f.scale[i] {
-			c = 0
+			rounded = 0
 		}
-		rounded := number.Rounded(c, 3)
-		for digits := 4; math.Abs(rounded-c) > centred*f.scale[i] && digits < 16; digits++ {
-			rounded = number.Rounded(c, digits)
-		}
+		off[i] = rounded - c
 		center, scale = append(center, rounded), append(scale, number.Rounded(f.scale[i], 3))
-		same = same && c == 0
+		same = same && rounded == 0
 	}
 	if same {
 		center = []float64{}

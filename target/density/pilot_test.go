@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,9 +51,17 @@ func TestPilot(t *testing.T) {
 				Set: []string{fmt.Sprintf("target.dim=%d", len(c.center)), "target.parameters=" + string(parameters), "target.expression=" + c.expression}})
 			require.NoError(t, err)
 			target := cfg.(*RealsConfig).Target
-			t.Log(target.Center, target.Scale)
+			t.Log(target.Center, target.Scale, target.Shear)
+			ridge := strings.Contains(c.name, "ridge")
+			require.Equal(t, ridge, len(target.Shear) > 0)
 			for i, s := range c.scale {
 				found, center := target.Scale[i%len(target.Scale)], 0.0
+				if ridge && i > 0 { // of which the scale is what is left, about a centre on it
+					left := map[int]float64{2: 0.001, 8: 0.01}[len(c.scale)]
+					require.InDelta(t, 0, math.Log2(found/left), 1, "scale of %d given the others", i)
+					require.InDelta(t, append(target.Center, 0)[0], append(target.Center, 0)[min(i, len(target.Center))], left)
+					found = math.Hypot(found, target.Shear[i-1][0]*target.Scale[0])
+				}
 				if len(target.Center) > 0 {
 					center = target.Center[i]
 				}

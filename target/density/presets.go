@@ -19,7 +19,7 @@ func ring() RealsTarget {
 		Kind: "expression", Dim: 2, Expression: "-(sqrt(sum(x^2)) - radius)^2/(2*width^2)",
 		Parameters:     map[string]expression.Parameter{"radius": expression.Number(2), "width": expression.Number(0.4)},
 		TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{},
-	}, Center: []float64{}, Scale: []float64{}}
+	}, Center: []float64{}, Scale: []float64{}, Shear: [][]float64{}}
 }
 
 // wells is the same with modes: a pair of wells in each.
@@ -28,7 +28,7 @@ func wells() MixedTarget {
 		Kind: "expression", Dim: 1, Expression: "-(x[0]^2 - mu[k])^2",
 		Parameters:     map[string]expression.Parameter{"mu": expression.Vector(1, 4, 9)},
 		TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{},
-	}, Modes: 3, Center: [][]float64{}, Scale: [][]float64{}}
+	}, Modes: 3, Center: [][]float64{}, Scale: [][]float64{}, Shear: [][][]float64{}}
 }
 
 // realsPreset returns a fresh copy of a preset of a system over real vectors: the
@@ -59,9 +59,14 @@ func (c *RealsConfig) Adapt(ctx context.Context) (why string, err error) {
 	t := &c.Target
 	find := func(found []place) string {
 		t.Center, t.Scale = found[0].describe()
-		return fmt.Sprintf("short chains found the probability mass around %s, with scale %s", list(t.Center), list(t.Scale))
+		t.Shear = append(t.Shear, found[0].shear...)
+		ridge := ""
+		if len(t.Shear) > 0 {
+			ridge = ", on a ridge"
+		}
+		return fmt.Sprintf("short chains found the probability mass around %s, with scale %s", list(t.Center), list(t.Scale)) + ridge
 	}
-	if len(t.Center)+len(t.Scale) > 0 {
+	if len(t.Center)+len(t.Scale)+len(t.Shear) > 0 {
 		find = nil
 	}
 	return adapt(ctx, c.Preset, c.problem, &c.verdict, &c.Loss.Economy, find, func(ctx context.Context, e *evaluation, quick bool) (string, error) {
@@ -192,14 +197,19 @@ func mixedPreset(of *origin, target MixedTarget, name string) *MixedConfig {
 func (c *MixedConfig) Adapt(ctx context.Context) (why string, err error) {
 	t := &c.Target
 	find := func(found []place) string {
-		t.Center, t.Scale = nil, nil
+		t.Center, t.Scale, t.Shear = nil, nil, t.Shear[:0]
+		ridges := false
 		for _, f := range found {
 			center, scale := f.describe()
-			t.Center, t.Scale = append(t.Center, center), append(t.Scale, scale)
+			t.Center, t.Scale, t.Shear = append(t.Center, center), append(t.Scale, scale), append(t.Shear, append([][]float64{}, f.shear...))
+			ridges = ridges || f.shear != nil
+		}
+		if !ridges {
+			t.Shear = t.Shear[:0]
 		}
 		return fmt.Sprintf("short chains found the probability mass of each mode (mode 0 around %s, with scale %s)", list(t.Center[0]), list(t.Scale[0]))
 	}
-	if len(t.Center)+len(t.Scale) > 0 {
+	if len(t.Center)+len(t.Scale)+len(t.Shear) > 0 {
 		find = nil
 	}
 	return adapt(ctx, c.Preset, c.problem, &c.verdict, &c.Loss.Economy, find, func(ctx context.Context, e *evaluation, quick bool) (string, error) {

@@ -81,14 +81,13 @@ func (p *problem) Show(s vectors.States) {
 	}
 	for r := range s.Len() {
 		maps, x := p.chart.of(s.K, r), s.X[r*p.dim:][:p.dim]
-		for i := range maps {
+		for i := len(maps) - 1; i >= 0; i-- { // the last depends on those before it
 			m := &maps[i]
-			if m.free {
-				x[i] = float32(m.line(float64(x[i])))
-				continue
+			u := m.line(x, i)
+			if !m.free {
+				u, _ = m.bend(u)
 			}
-			v, _ := m.place(float64(x[i]))
-			x[i] = float32(v)
+			x[i] = float32(u)
 		}
 	}
 }
@@ -98,18 +97,19 @@ func (p *problem) Show(s vectors.States) {
 func (p *problem) Learn(s vectors.States) (energies []float64, err error) {
 	energies = make([]float64, s.Len())
 	for r := range energies {
+		row := s.X[r*p.dim:][:p.dim]
 		for i, m := range p.chart.of(s.K, r) {
-			x := s.X[r*p.dim+i]
-			y := float32(m.invert(float64(x)))
+			x := row[i]
+			y := float32(m.invert(float64(x), row))
 			if y-y != 0 {
 				return nil, fmt.Errorf("states: coordinate %d of state %d is %v, outside the target's support", i, r, x)
 			}
-			_, slope := m.place(float64(y))
+			row[i] = y
+			_, slope := m.bend(m.line(row, i))
 			energies[r] += slope
 			if p.modes > 0 {
 				energies[r] += math.Log(m.scale)
 			}
-			s.X[r*p.dim+i] = y
 		}
 	}
 	return energies, nil

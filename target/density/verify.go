@@ -73,17 +73,26 @@ func (p *problem) checkAlone() []engine.Check {
 // checkCoordinates: the map of each coordinate and its slope agree with a central
 // difference and with its inverse.
 func (p *problem) checkCoordinates() []engine.Check {
-	const h = 1e-4
+	const h = 1.0 / (1 << 10) // exact in float32, as the y are
 	slope, back := 0.0, 0.0
-	for i := range p.chart.maps {
-		m := &p.chart.maps[i]
-		for _, y := range []float64{-1.5, -0.2, 0, 0.7, 2} {
-			low, _ := m.place(y - h)
-			high, _ := m.place(y + h)
-			x, logSlope := m.place(y)
-			want := (high - low) / (2 * h)
+	states := [...]float32{-1.5, -0.25, 0, 0.75, 2}
+	y := make([]float32, p.dim)
+	for at := range p.chart.maps {
+		i, m := at%p.dim, &p.chart.maps[at]
+		for first := range states {
+			for j := range y {
+				y[j] = states[(first+j)%len(states)]
+			}
+			own := y[i]
+			x, logSlope := m.bend(m.line(y, i))
+			back = max(back, math.Abs(m.invert(x, y)-float64(y[i])))
+			var beside [2]float64
+			for side := range beside {
+				y[i] = own + float32(h*float64(2*side-1))
+				beside[side], _ = m.bend(m.line(y, i))
+			}
+			want := (beside[1] - beside[0]) / (2 * h)
 			slope = max(slope, math.Abs(math.Abs(want)/(m.scale*math.Exp(logSlope))-1))
-			back = max(back, math.Abs(m.invert(x)-y))
 		}
 	}
 	return []engine.Check{
