@@ -3,8 +3,11 @@ package main
 import (
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/target/density"
 )
@@ -43,18 +46,22 @@ type posteriorModel struct {
 	shown func(x []float64) []float64
 }
 
-// Posteriors returns twenty of posteriordb.
+// A posteriorFigure is what is known of a coordinate that is shown.
+type posteriorFigure struct {
+	Name            string
+	Mean, Deviation float64
+	OfSquare        float64 `json:"of_square"` // deviation of the squared distance from the mean
+}
+
+// Posteriors returns twenty of posteriordb. What ten thousand draws say of linear regressions is
+// replaced by what is so: given ln σ coefficients are Gaussian, and over ln σ a sum is exact.
 func Posteriors() (all []*Known) {
 	var file struct {
 		Posteriors []struct {
 			Name, Model string
 			Data        posteriorData
 			Draws       float64
-			Figures     []struct {
-				Name            string
-				Mean, Deviation float64
-				OfSquare        float64 `json:"of_square"`
-			}
+			Figures     []posteriorFigure
 		}
 	}
 	if err := json.Unmarshal(posteriorsJSON, &file); err != nil {
@@ -67,8 +74,11 @@ func Posteriors() (all []*Known) {
 		}
 		d := density.Reals("known", p.Name, formulaInGo{m.dim, 0, m.f})
 		k := &Known{Kind: "posteriordb", Title: p.Name, Definition: &d, LogZ: math.NaN()}
+		root := math.Sqrt(p.Draws)
+		if p.Model == "regression" {
+			k.LogZ, root = p.Data.regression(p.Figures), math.Inf(1)
+		}
 		for i, f := range p.Figures {
-			root := math.Sqrt(p.Draws)
 			k.Figures = append(k.Figures,
 				Known1{f.Name, f.Mean, f.Deviation, f.Deviation / root, func(x []float64, _ int) float64 { return m.shown(x)[i] }},
 				Known1{"variance of " + f.Name, f.Deviation * f.Deviation, f.OfSquare, f.OfSquare / root,
@@ -77,6 +87,73 @@ func Posteriors() (all []*Known) {
 		all = append(all, k)
 	}
 	return all
+}
+
+// regression sets figures, those of the coefficients and of ln σ, to their exact values, and
+// returns ln Z.
+func (d *posteriorData) regression(figures []posteriorFigure) (logZ float64) {
+	const coarse, fine, reach = 0.05, 0.001, 1.5
+	p := len(d.Target)
+	var chol mat.Cholesky
+	// given returns ln of the weight of u = ln σ, and the coefficients' law given it.
+	given := func(u float64) (log float64, mean *mat.VecDense, covariance *mat.SymDense) {
+		precision, slope := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil)
+		squares := d.Rest * math.Exp(-2*u)
+		for r, row := range d.Factor {
+			squares += d.Target[r] * d.Target[r] * math.Exp(-2*u)
+			for i, v := range row {
+				slope.SetVec(r+i, slope.AtVec(r+i)+v*d.Target[r]*math.Exp(-2*u))
+				for j, w := range row[:i+1] {
+					precision.SetSym(r+i, r+j, precision.At(r+i, r+j)+v*w*math.Exp(-2*u))
+				}
+			}
+		}
+		for i, s := range d.Deviations {
+			squares += d.Means[i] * d.Means[i] / (s * s)
+			slope.SetVec(i, slope.AtVec(i)+d.Means[i]/(s*s))
+			precision.SetSym(i, i, precision.At(i, i)+1/(s*s))
+			log -= math.Log(s)
+		}
+		if !chol.Factorize(precision) {
+			panic("a regression whose columns depend on each other")
+		}
+		mean, covariance = mat.NewVecDense(p, nil), mat.NewSymDense(p, nil)
+		if err := errors.Join(chol.SolveVecTo(mean, slope), chol.InverseTo(covariance)); err != nil {
+			panic(err)
+		}
+		log += priorOfScale(math.Exp(u), d.Cauchy, d.Normal) - d.Rows*u - squares/2
+		return log + mat.Dot(mean, slope)/2 + float64(p)/2*math.Log(2*math.Pi) - chol.LogDet()/2, mean, covariance
+	}
+	most, middle := math.Inf(-1), 0.0
+	for u := -20.0; u < 20; u += coarse {
+		if log, _, _ := given(u); log > most {
+			most, middle = log, u
+		}
+	}
+	var sum float64
+	moments := make([][5]float64, p+1) // about Stan's means
+	for u := middle - reach; u < middle+reach; u += fine {
+		log, mean, covariance := given(u)
+		w := math.Exp(log-most) * fine
+		sum += w
+		for i := range moments {
+			at, v := u, 0.0
+			if i < p {
+				at, v = mean.AtVec(i), covariance.At(i, i)
+			}
+			at -= figures[i].Mean
+			for n, m := range [...]float64{1, at, at*at + v, at*at*at + 3*at*v, at*at*at*at + 6*at*at*v + 3*v*v} {
+				moments[i][n] += w * m
+			}
+		}
+	}
+	for i, m := range moments {
+		a, b, c, e := m[1]/sum, m[2]/sum, m[3]/sum, m[4]/sum
+		variance, fourth := b-a*a, e-4*a*c+6*a*a*b-3*a*a*a*a
+		f := &figures[i]
+		f.Mean, f.Deviation, f.OfSquare = f.Mean+a, math.Sqrt(variance), math.Sqrt(fourth-variance*variance)
+	}
+	return most + math.Log(sum)
 }
 
 // logistic returns 1/(1 + e^−u) and ln of its derivative.
