@@ -433,9 +433,7 @@ type Summary struct {
 func (r *run) conclude(ctx context.Context, result *Result) error {
 	t := r.trainer
 	if r.dir != "" {
-		h := r.header("model")
-		h.Seconds, h.Metrics = 0, 0 // what the clock says is not of the model: same run, same bytes
-		if err := writeFile(modelFile(r.dir), h, []engine.Section{{Name: "params", Float32: t.Params()}}); err != nil {
+		if err := writeFile(modelFile(r.dir), r.header("model"), []engine.Section{{Name: "params", Float32: t.Params()}}); err != nil {
 			return err
 		}
 	}
