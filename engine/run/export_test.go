@@ -72,3 +72,10 @@ func Reports(warnings []string) (told, kept []string) {
 	}
 	return told, r.warnings
 }
+
+// SetWorthKeeping sets how long a placing has to take to be kept, and returns what sets it back.
+func SetWorthKeeping(d time.Duration) (undo func()) {
+	before := worthKeeping
+	worthKeeping = d
+	return func() { worthKeeping = before }
+}
