@@ -1,7 +1,13 @@
 package run_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,4 +96,53 @@ func TestFormerConfigurations(t *testing.T) {
 			require.NoError(t, sampler.Sample(make([]byte, 10*format.RowBytes), format.Name, params, 0, 10, 0))
 		})
 	}
+}
+
+// TestModels: a model's file is that which a run leaves, and its hash is one of its
+// configuration, however that is spaced, and of its parameters.
+func TestModels(t *testing.T) {
+	systems := catalogue.Systems{ising.Definition}
+	cfg := config(t)
+	dir := t.TempDir()
+	result, err := train(t, t.Context(), cfg, 1, run.Options{Dir: dir})
+	require.NoError(t, err)
+	left, read, err := run.Read(systems, dir)
+	require.NoError(t, err)
+	require.Equal(t, cfg, read)
+	model, err := run.NewModel(cfg, result)
+	require.NoError(t, err)
+	require.Equal(t, left.Hash(), model.Hash())
+	path := filepath.Join(dir, "again.rvg")
+	require.NoError(t, model.Write(path))
+	again, err := run.ReadModel(path)
+	require.NoError(t, err)
+	require.JSONEq(t, string(left.Config), string(again.Config))
+	again.Config = left.Config
+	require.Equal(t, left, again)
+	require.Equal(t, []any{"ising", 12, run.ActivePath(), result.Params}, []any{model.System, model.Step, model.Path, model.Params})
+
+	var text bytes.Buffer
+	require.NoError(t, json.Compact(&text, []byte(`{"a": [1, 2.5e3, 12345678901234567890], "b": "é"}`)))
+	text.WriteByte(0)
+	params := make([]float32, 3000) // several blocks, the last cut
+	for i := range params {
+		params[i] = float32(i) / 7
+	}
+	require.NoError(t, binary.Write(&text, binary.LittleEndian, params))
+	want := fmt.Sprintf("sha256:%x", sha256.Sum256(text.Bytes()))
+	for _, config := range []string{`{"a":[1,2.5e3,12345678901234567890],"b":"é"}`, "{\n \"b\": \"\\u00e9\",\n \"a\": [1, 2.5e3, 12345678901234567890]}"} {
+		m := run.Model{Config: json.RawMessage(config), Params: params}
+		require.Equal(t, want, m.Hash())
+	}
+	require.Equal(t, fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("{\x00"))), (&run.Model{Config: json.RawMessage("{")}).Hash(), "as it is")
+
+	_, _, err = run.Read(systems, filepath.Join(dir, "none"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, _, err = run.Read(catalogue.Systems{gmm.Definition}, path)
+	require.ErrorContains(t, err, path+": its configuration")
+	cfg.Training.LogEvery = 0
+	invalid, err := catalogue.EncodeConfig(cfg)
+	require.NoError(t, err)
+	_, err = run.Written(systems, invalid, "f")
+	require.ErrorContains(t, err, "f: its configuration: training.log_every: ")
 }
