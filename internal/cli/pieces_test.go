@@ -19,6 +19,7 @@ import (
 	"github.com/revgen/revgen/bench/answer"
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
@@ -45,6 +46,7 @@ func TestCompletions(t *testing.T) {
 		}
 		require.Equal(t, strings.Join(append(slices.Clone(words), directive), "\n")+"\n", o.stdout, command)
 	}
+	require.Equal(t, []string{"a", "b", "c"}, (&program{systems: catalogue.Systems{{Presets: []string{"a", "b"}}, {}, {Presets: []string{"b", "c"}}}}).presets())
 	o := ok(t, "", "__complete", "verify", "ising", "")
 	require.Equal(t, ":0\n", o.stdout)
 }

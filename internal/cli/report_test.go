@@ -169,7 +169,8 @@ func TestPages(t *testing.T) {
 	fold := &batchReport{runs: runs, metrics: metricNames(runs)}
 	fold.columns = []batch.Column{{Key: "x", Texts: []string{"1", "2", "1", "", "31"}}, {Key: "word", Texts: []string{"1", "two", "3", "4", "5"}}, {Key: "flat", Texts: []string{"1", "1", "1", "1", "1"}}}
 	for _, f := range fold.figures() {
-		for _, row := range f.Rows {
+		for i, row := range f.Rows {
+			require.Len(t, row.Panels, min(2, len(f.Rows[0].Panels)), "row %d of %s", i, f.Title)
 			for _, p := range row.Panels {
 				fmt.Fprintf(&b, "%s %s, %v against %s %v: %+v\n", f.Title, p.Y.Label, p.Y.Scale, p.X.Label, p.X.Scale, p.Layers)
 			}

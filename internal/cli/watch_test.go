@@ -88,6 +88,11 @@ func TestWatch(t *testing.T) {
 	require.Contains(t, content(t, dir, "status.json"), `"state": "stopped"`)
 	require.Zero(t, *cancelled)
 
+	out.Reset()
+	w, _, _, _ = watched(t, t.TempDir(), 3, &out, map[int]int{0: exitOK, 1: exitCheck})
+	require.Equal(t, []string{"1:0", "2:3"}, ids(t, out.String()), "what is known is written at once")
+	require.ErrorAs(t, w.conclude(), &stop)
+
 	for _, c := range []struct {
 		exits []int
 		want  string

@@ -47,6 +47,22 @@ func TestRunRaisesPanics(t *testing.T) {
 	require.EqualValues(t, 9, n.Load(), "the pool is usable after a panic")
 }
 
+// TestLoopsHaveNumbers: each loop of several pieces on several threads has the next one, and so
+// has the end of the pool.
+func TestLoopsHaveNumbers(t *testing.T) {
+	p := New(2)
+	for i, n := range []int{2, 3, 100, 1, 0, 7} {
+		p.Run(n, func(int) {})
+		require.Equal(t, []uint64{1, 2, 3, 3, 3, 4}[i]<<32, p.open.Load())
+	}
+	p.Close()
+	require.EqualValues(t, 5<<32, p.open.Load())
+	p = New(1)
+	defer p.Close()
+	p.Run(9, func(int) {})
+	require.Zero(t, p.open.Load())
+}
+
 // TestRunHeedsAContext: pieces that have not begun when it ends are left out, until it is
 // heeded no longer; one within another heeds its own.
 func TestRunHeedsAContext(t *testing.T) {

@@ -433,3 +433,17 @@ func TestSimulatedSums(t *testing.T) {
 		require.InDelta(t, math.Abs(twin.NormFloat64()-twin.NormFloat64())/2*(4+3)/2/10, b, 1e-14)
 	}
 }
+
+// TestShift: distances from a law are seen from a place off by as much more, averages from either
+// side.
+func TestShift(t *testing.T) {
+	errors := []float64{0.5, 2, 3}
+	Null{1, 1}.shift(errors, -1, source(1))
+	require.Equal(t, []float64{0.5, 1, 2}, errors)
+	r, twin := source(1), source(1)
+	errors = slices.Repeat([]float64{0.5}, 40)
+	Null(nil).shift(errors, 0.25, r)
+	for _, e := range errors {
+		require.Equal(t, map[bool]float64{true: 0.25, false: 0.75}[twin.Uint64()&1 == 0], e)
+	}
+}
