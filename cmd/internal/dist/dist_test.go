@@ -110,6 +110,24 @@ func TestBill(t *testing.T) {
 		related[r.Related] = true
 	}
 	require.Equal(t, ids, related)
+	require.Equal(t, []string{"CC0-1.0", "SPDXRef-DOCUMENT", "https://example.org/revgen/spdx/revgen-v1.2.3-linux-arm64-1310ca2c8932dbd118668bd97442558a3e1f546b5e15c69699dfbd6024f548d8", "Tool: revgen-dist-v1.2.3"},
+		[]string{d.Licence, d.ID, d.Namespace, d.Creation.Creators[0]})
+	for i, p := range d.Packages {
+		want := []any{"", "LIBRARY", "NOASSERTION", false, "DEPENDS_ON", "SPDXRef-revgen"}
+		switch i {
+		case 0:
+			want = []any{"revgen", "APPLICATION", "Apache-2.0", false, "DESCRIBES", "SPDXRef-DOCUMENT"}
+		case 1:
+			want[2] = "BSD-3-Clause"
+		}
+		require.Equal(t, want, []any{p.FileName, p.Purpose, p.Declared, p.Analyzed, d.Relationships[i].Type, d.Relationships[i].Element})
+		require.Equal(t, []string{"NOASSERTION", "NOASSERTION", "NOASSERTION", "PACKAGE-MANAGER", "purl"}, []string{p.Location, p.Concluded, p.Copyright, p.References[0].Category, p.References[0].Type})
+	}
+	b.info.Path = libraryCommand
+	text, err = b.bill()
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &d))
+	require.Equal(t, []string{"librevgen.so.1", "LIBRARY"}, []string{d.Packages[0].FileName, d.Packages[0].Purpose})
 }
 
 func TestDate(t *testing.T) {
