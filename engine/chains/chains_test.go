@@ -2,6 +2,7 @@ package chains_test
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // run runs the chains of a system's quick preset with some values set.
@@ -152,4 +154,12 @@ func TestMixture(t *testing.T) {
 	requireMean(t, r, "x1", 0.7*0.5)
 	requireMean(t, r, "mean_square", (0.3*(2.25+2)+0.7*(1.25+1.5))/2)
 	requireMean(t, r, "mode_weight_0", 0.3)
+}
+
+// TestObservablesInFiles: each figure has its key, be it finite or not.
+func TestObservablesInFiles(t *testing.T) {
+	text, err := json.Marshal(chains.Observable{Name: "energy", SecondsPerEffective: 7,
+		ChainSummary: stat.ChainSummary{Mean: 1, StandardError: 2, Deviation: 3, Time: 4, RHat: math.Inf(1), EffectiveSize: 6}})
+	require.NoError(t, err)
+	require.Equal(t, `{"name":"energy","mean":1,"standard_error":2,"deviation":3,"autocorrelation_time":4,"r_hat":"Infinity","effective_size":6,"seconds_per_effective_sample":7}`, string(text))
 }

@@ -1,9 +1,11 @@
 package measure_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -227,4 +229,31 @@ func TestAverages(t *testing.T) {
 	// Fewer samples than are looked at, and one function without variance.
 	m := measure.Averages("one", []float64{1}, []float64{2}, 2, 0, func(float64) float64 { return -1e-9 }, 2, func(int, int) float64 { return 1 })
 	require.Equal(t, []float64{0, 0, 0}, []float64{m.Error, m.Floor, m.Quantile})
+}
+
+// TestAverageRows: an average's error, uncertainty and floor are relative to the absolute exact
+// value where that is asked for.
+func TestAverageRows(t *testing.T) {
+	exact := measure.Estimate{Value: -4, Uncertainty: 0.2}
+	m := measure.Average("a", exact, -5, 0.1, 0.04, false)
+	require.Equal(t, measure.Metric{Name: "a", Exact: -4, Generated: -5, Error: 1, Interval: stat.Interval(-5, 0.1), Uncertainty: 0.2, Floor: 0.04, Quantile: stat.Null(nil).Quantile(0.95, 0.04)}, m)
+	relative := measure.Average("a", exact, -5, 0.1, 0.04, true)
+	require.Equal(t, measure.Metric{Name: "a", Exact: -4, Generated: -5, Error: 0.25, Relative: true, Interval: stat.Interval(-5, 0.1), Uncertainty: 0.05, Floor: 0.01, Quantile: stat.Null(nil).Quantile(0.95, 0.01)}, relative)
+	require.InDelta(t, 0.04*math.Sqrt(math.Pi)*math.Erfinv(0.95), m.Quantile, 1e-15)
+	law := stat.Null{1, 2}
+	require.Equal(t, measure.Metric{Error: 3, Floor: 0.5, Law: law, Quantile: law.Quantile(0.95, 0)}, measure.Metric{Error: 3}.Judged(0.5, law))
+}
+
+// TestFiguresInFiles: figures that are not finite are kept in files.
+func TestFiguresInFiles(t *testing.T) {
+	infinite := math.Inf(1)
+	metric := measure.Metric{Name: "a", Error: infinite, Interval: [2]float64{math.Inf(-1), 1}, Reweighted: &measure.Reweighted{Value: 2, StandardError: infinite}}
+	weights := measure.Weights{Samples: 3, KL: infinite, Warning: "w"}
+	for _, c := range []struct{ from, to any }{{metric, &measure.Metric{}}, {weights, &measure.Weights{}}, {*metric.Reweighted, &measure.Reweighted{}}} {
+		text, err := json.Marshal(c.from)
+		require.NoError(t, err)
+		require.Contains(t, string(text), `"Infinity"`)
+		require.NoError(t, json.Unmarshal(text, c.to))
+		require.Equal(t, c.from, reflect.ValueOf(c.to).Elem().Interface())
+	}
 }

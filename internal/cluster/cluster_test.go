@@ -26,6 +26,8 @@ func TestStep(t *testing.T) {
 		"MPICH":           {env: environment{"PMI_RANK": "3", "PMI_SIZE": "4"}, part: Part{3, 4}, launcher: "mpiexec"},
 		"no number":       {env: environment{"PMI_RANK": "x", "PMI_SIZE": "4"}, err: `PMI_RANK="x" is no number`},
 		"no number, size": {env: environment{"PMI_RANK": "1", "PMI_SIZE": ""}, part: Part{0, 1}},
+		"no number of":    {env: environment{"PMI_RANK": "1", "PMI_SIZE": "x"}, err: `PMI_SIZE="x" is no number`},
+		"before":          {env: environment{"PMI_RANK": "-1", "PMI_SIZE": "4"}, err: "PMI_RANK and PMI_SIZE: part -1 does not exist among 4"},
 		"outside":         {env: environment{"PMI_RANK": "4", "PMI_SIZE": "4"}, err: "part 4 does not exist among 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,8 +63,16 @@ func TestShard(t *testing.T) {
 
 	_, err = Shard(array("9", "1", "1", "4").get) // --array=1-3,9
 	require.ErrorContains(t, err, "part 8 does not exist among 4")
-	_, err = Shard(array("4", "1", "2", "4").get)
-	require.Error(t, err)
+	for step, want := range map[string]string{"2": "task 4 of the array that begins with 1 is not one of every 2", "0": "task 4 of the array that begins with 1 is not one of every 0"} {
+		_, err = Shard(array("4", "1", step, "4").get)
+		require.EqualError(t, err, want)
+	}
+	p, err = Shard(environment{"PMI_RANK": "3", "PMI_SIZE": "4"}.get)
+	require.NoError(t, err)
+	require.Equal(t, Part{3, 4}, p, "without an array")
+	env["SLURM_PROCID"] = "x"
+	_, err = Shard(env.get)
+	require.EqualError(t, err, `SLURM_PROCID="x" is no number`)
 	_, err = Shard(array("4", "", "2", "4").get)
 	require.ErrorContains(t, err, `SLURM_ARRAY_TASK_MIN=""`)
 }

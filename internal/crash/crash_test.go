@@ -45,3 +45,10 @@ func TestFolder(t *testing.T) {
 		require.Equal(t, want, folder(function))
 	}
 }
+
+func TestMust(t *testing.T) {
+	require.Equal(t, 3, Must(3, nil))
+	failed := errors.New("failed")
+	require.PanicsWithValue(t, failed, func() { Must(3, failed) })
+	require.Equal(t, &Panic{Value: 3}, Recovered(3), "nothing has panicked")
+}

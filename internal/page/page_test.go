@@ -130,3 +130,8 @@ document.title = [d.documentElement.scrollWidth <= d.documentElement.clientWidth
 	require.Len(t, console, 1, "%v", console)
 	require.Contains(t, console[0], "looked")
 }
+
+func TestTextOfPictures(t *testing.T) {
+	require.Equal(t, "a", Picture{Name: "a"}.Text())
+	require.Equal(t, "a. b", Picture{Name: "a", Seen: "b"}.Text())
+}

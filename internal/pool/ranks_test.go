@@ -166,3 +166,30 @@ func TestShareAllocatesNothing(t *testing.T) {
 		p.Any(false)
 	}))
 }
+
+// TestPoolsAlone: a pool that was not joined runs all pieces, and is told nothing.
+func TestPoolsAlone(t *testing.T) {
+	p := New(2)
+	defer p.Close()
+	x := make([]byte, 50)
+	for _, run := range []func(body func(int)){func(body func(int)) { p.Share(50, body, SpanOf(x, 1)) }, func(body func(int)) { p.ShareBy(make([]int, 50), body, SpanOf(x, 1)) }} {
+		clear(x)
+		run(func(i int) { x[i]++ })
+		for _, n := range x {
+			require.EqualValues(t, 1, n)
+		}
+	}
+	p.Gather(50, SpanOf(x, 1))
+	p.Collect(x, nil)
+	p.Tell(x)
+	require.Equal(t, []any{0, 1, false, true, false, byte(7)}, []any{p.Rank(), p.Size(), p.Joined(), p.Any(true), p.Any(false), p.Worst(7)})
+	lo, hi := p.Rows(53, 10)
+	require.Equal(t, []int{0, 53}, []int{lo, hi})
+	var order []int
+	p.Sum(3, x[:7], 3, func(chunk int, first bool) {
+		require.True(t, first)
+		order = append(order, chunk)
+	})
+	require.Equal(t, []int{0, 1, 2}, order)
+	eachRank(1, func(p *Pool) { require.True(t, p.Joined()) })
+}

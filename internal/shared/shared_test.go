@@ -1,6 +1,7 @@
 package shared_test
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -59,4 +60,28 @@ func TestCacheComputesOnce(t *testing.T) {
 	for _, v := range values {
 		require.Same(t, values[0], v)
 	}
+}
+
+// TestOnce: what is computed is kept, and errors are not.
+func TestOnce(t *testing.T) {
+	var o shared.Once[int]
+	wrong, computed := errors.New("wrong"), 0
+	_, err := o.Get(func() (*int, error) { return nil, wrong })
+	require.Equal(t, wrong, err)
+	for range 3 {
+		v, err := o.Get(func() (*int, error) { computed++; return &computed, nil })
+		require.NoError(t, err)
+		require.Same(t, &computed, v)
+	}
+	require.Equal(t, 1, computed)
+}
+
+// TestMost: a cache keeps as many values as it is told.
+func TestMost(t *testing.T) {
+	c := shared.Cache[int, int]{Most: 2}
+	computed := 0
+	for _, key := range []int{1, 2, 1, 3, 1, 3, 2} { // 3 in place of 2, and 2 of 1
+		c.Get(key, func() int { computed++; return key })
+	}
+	require.Equal(t, 4, computed)
 }

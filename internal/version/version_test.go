@@ -27,3 +27,9 @@ func TestOf(t *testing.T) {
 	require.Equal(t, Version{"v1.2.3", "4431d142f24b0123", true, "purego"}, of(build, "v1.2.3"))
 	require.Equal(t, Version{Module: "(unknown)"}, of(&debug.BuildInfo{}, ""))
 }
+
+func TestRead(t *testing.T) {
+	build, ok := debug.ReadBuildInfo()
+	require.True(t, ok)
+	require.Equal(t, of(build, stamp), Read())
+}
