@@ -65,7 +65,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for job, want := range map[string]string{
 		`{"train":"ising","seed":1,"seed":2}`:      "seed",
-		`{"verify":"run","max":["a=1",2]}`:         "an integer in the list, where strings are needed",
+		`{"verify":"run","max":["a=1",2]}`:         "max: a number in the list, where strings are needed",
 		`{"train":"ising","preset":["quick"]}`:     "preset: a list where a plain value is needed",
 		`{"sample":"run","number":1,"output":"x"}`: "output: unknown key; sample has ",
 	} {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/number"
 )
 
@@ -84,8 +86,8 @@ func TestDefect(t *testing.T) {
 }
 
 func TestVerifyModel(t *testing.T) {
-	run := trained(t)
-	o := ok(t, "", "verify", run, "--json")
+	dir := trained(t)
+	o := ok(t, "", "verify", dir, "--json")
 	names := make(map[string]bool)
 	for _, r := range parseRecords(t, o.stdout) {
 		require.True(t, r.OK, r.Check)
@@ -98,18 +100,46 @@ func TestVerifyModel(t *testing.T) {
 	}
 	require.Equal(t, want, names)
 
-	o = ok(t, "", "verify", filepath.Join(run, "model.rvg"), "--json")
+	o = ok(t, "", "verify", filepath.Join(dir, "model.rvg"), "--json")
 	require.Len(t, parseRecords(t, o.stdout), 11, "a file alone has no summary")
 
+	// What is said of a file whose numbers are not those of a generator.
+	said := func(change func(m *run.Model)) []record {
+		m := readModel(t, dir)
+		change(m)
+		path := filepath.Join(t.TempDir(), "changed.rvg")
+		require.NoError(t, m.Write(path))
+		o := revgen(t, "", "verify", path, "--json")
+		require.Equal(t, exitCheck, o.code)
+		return parseRecords(t, o.stdout)
+	}
+	records := []record{
+		{System: "ising", Check: "model.checksum", OK: true, Detail: "the file is whole"},
+		{System: "ising", Check: "model.finite", OK: true, Detail: "number of parameters that are not finite"},
+		{System: "ising", Check: "model.parameters", OK: true, Detail: "number of parameters that the configuration needs and the file lacks"},
+	}
+	broken := slices.Clone(records)
+	broken[1].OK, broken[1].Value = false, 2
+	require.Equal(t, broken, said(func(m *run.Model) { m.Params[3], m.Params[5] = float32(math.NaN()), float32(math.Inf(-1)) }))
+	short := slices.Clone(records)
+	short[2].OK, short[2].Value = false, 4
+	require.Equal(t, short, said(func(m *run.Model) { m.Params = m.Params[4:] }))
+	all := parseRecords(t, ok(t, "", "verify", dir, "--json").stdout)
+	require.Equal(t, records, all[:3])
+	require.Equal(t, []record{
+		{System: "ising", Check: "model.summary", OK: true, Bound: 0.1, Detail: "largest change of a metric when measured again, in half widths of its confidence interval"},
+		{System: "ising", Check: "model.modes", OK: true, Detail: "number of modes, sectors or wells of the target that are missing from the samples"},
+	}, all[len(all)-2:])
+
 	// Bounds, of one error and of all.
-	o = revgen(t, "", "verify", run, "--max", "total_variation=0.9", "--max-floor", "0.001")
+	o = revgen(t, "", "verify", dir, "--max", "total_variation=0.9", "--max-floor", "0.001")
 	require.Equal(t, exitCheck, o.code)
 	require.Regexp(t, "(?m)^ok    ising +max/total_variation ", o.stdout)
 	require.Regexp(t, "(?m)^FAIL  ising +floor/energy ", o.stdout)
-	ok(t, "", "verify", run, "--max", "total_variation=0.9")
+	ok(t, "", "verify", dir, "--max", "total_variation=0.9")
 	for want, args := range map[string][]string{
-		`no metric "entropy"`: {run, "--max", "entropy=1"}, "is not METRIC=VALUE": {run, "--max", "energy"},
-		"need a trained model": {"ising", "--max-floor", "3"}, "--max-floor": {run, "--max-floor", "-1"},
+		`no metric "entropy"`: {dir, "--max", "entropy=1"}, "is not METRIC=VALUE": {dir, "--max", "energy"},
+		"need a trained model": {"ising", "--max-floor", "3"}, "--max-floor": {dir, "--max-floor", "-1"},
 	} {
 		o = revgen(t, "", append([]string{"verify"}, args...)...)
 		require.Equal(t, exitUsage, o.code, "%v", args)
@@ -117,7 +147,7 @@ func TestVerifyModel(t *testing.T) {
 	}
 
 	// A summary of other figures is noticed.
-	path := filepath.Join(run, "summary.json")
+	path := filepath.Join(dir, "summary.json")
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var summary map[string]any
@@ -127,17 +157,17 @@ func TestVerifyModel(t *testing.T) {
 	changed, err := json.Marshal(summary)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, changed, 0o600))
-	o = revgen(t, "", "verify", run)
+	o = revgen(t, "", "verify", dir)
 	require.Equal(t, exitCheck, o.code)
 	require.Regexp(t, "(?m)^FAIL  ising +model.summary ", o.stdout)
 
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
-	o = revgen(t, "", "verify", run)
+	o = revgen(t, "", "verify", dir)
 	require.Equal(t, exitError, o.code)
 	require.Contains(t, o.stderr, "summary.json")
 
-	require.NoError(t, os.Truncate(filepath.Join(run, "model.rvg"), 1000))
-	o = revgen(t, "", "verify", run)
+	require.NoError(t, os.Truncate(filepath.Join(dir, "model.rvg"), 1000))
+	o = revgen(t, "", "verify", dir)
 	require.Equal(t, exitError, o.code)
 	require.Contains(t, o.stderr, "model.rvg: damaged")
 }
