@@ -24,6 +24,7 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/batch"
+	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/table"
 )
 
@@ -308,6 +309,26 @@ func TestPlaces(t *testing.T) {
 		}
 		require.Equal(t, n, seen)
 	}
+}
+
+// TestCurves: at each place the median of the values that are finite, from the least to the
+// largest, and that of the floors; what exact samples have stands for a floor where there is none.
+func TestCurves(t *testing.T) {
+	var b batchReport
+	for _, m := range [][2]float64{{1, 0.5}, {4, math.NaN()}, {math.Inf(1), 7}, {2, 0}, {9, 8}, {5, 6}} {
+		b.runs = append(b.runs, &summarised{Evaluation: measure.Evaluation{Metrics: []measure.Metric{{Name: "a", Error: m[0], Floor: m[1]}}}})
+	}
+	b.runs[4].Metrics[0].Name = "b"
+	all := []place{{1, []int{0, 1, 3}}, {2, []int{2}}, {3, []int{3}}, {4, []int{4}}, {5, []int{1}}}
+	error := func(m measure.Metric) float64 { return m.Error }
+	floor := func(m measure.Metric) float64 { return m.Floor }
+	points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: "jobs: median, least to largest", X: []float64{1, 3, 5}, Y: []float64{2, 2, 4}, Low: []float64{1, 2, 4}, High: []float64{4, 2, 4}}
+	line := figure.Layer{Mark: figure.Line, Role: figure.Reference, Label: "sampling floor", X: []float64{1}, Y: []float64{0.25}}
+	require.Equal(t, []figure.Layer{points, line}, b.curves(all, "a", error, floor))
+	require.Equal(t, []figure.Layer{points, {Mark: figure.Level, Role: figure.Reference, Label: "exact samples", Y: []float64{1}}}, b.curves(all, "a", error, nil))
+	require.Len(t, b.curves(all[2:], "a", error, floor), 1)
+	require.Equal(t, b.runs[5].metric("a"), (&batchReport{runs: b.runs[4:]}).find("a"))
+	require.Nil(t, b.find("c"))
 }
 
 // TestKeysOfJobs: what is said of keys and values that a job cannot have.

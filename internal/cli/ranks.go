@@ -86,9 +86,7 @@ func (p *program) sameStart(command string, values any) error {
 	if err != nil {
 		return err
 	}
-	if err := flatten(mine, "", text); err != nil {
-		return err
-	}
+	flatten(mine, "", text)
 	delete(mine, "target.file") // what it held is among the values
 	if text, err = json.Marshal(mine); err != nil {
 		return err
@@ -118,25 +116,20 @@ func (p *program) sameStart(command string, values any) error {
 	return usagef("ranks were started differently: %s", strings.Join(which, "; "))
 }
 
-// flatten adds the values of a JSON text by their paths.
-func flatten(all map[string]string, path string, text json.RawMessage) error {
-	var members map[string]json.RawMessage
-	if text = bytes.TrimSpace(text); len(text) == 0 || text[0] != '{' {
+// flatten adds the values of a JSON text, as json.Marshal writes it, by their paths.
+func flatten(all map[string]string, path string, text json.RawMessage) {
+	if text[0] != '{' {
 		all[path] = string(text)
-		return nil
+		return
 	}
-	if err := json.Unmarshal(text, &members); err != nil {
-		return err
-	}
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(text, &members)
 	for key, value := range members {
 		if path != "" {
 			key = path + "." + key
 		}
-		if err := flatten(all, key, value); err != nil {
-			return err
-		}
+		flatten(all, key, value)
 	}
-	return nil
 }
 
 // differences says what this rank has otherwise than rank 0.
