@@ -912,3 +912,76 @@ func TestBiasBelowChains(t *testing.T) {
 	require.Equal(t, -1, r.Refine)
 	require.Empty(t, r.Lacking)
 }
+
+// TestDisagreement: where chains contradict level weights, the samples decide if more than a tenth
+// of them are where no chain came, and nobody otherwise.
+func TestDisagreement(t *testing.T) {
+	const n, chains = 80, 16
+	g := gap{name: "x", mean: 2.25, chains: 1.5, standardError: 0.0234}
+	for away, want := range map[int]string{
+		9: "trustworthy: averages stay put over 64 Metropolis steps, and importance weights give the same (effective size 0.8765, k̂ 0.31; a difference of more than 0.15 standard deviations would show); 16 independent Markov chains have x at 1.5 ± 0.02, and the samples at 2.25, but 11 % of the samples are where no chain came, so chains cannot decide",
+		8: "cannot tell: two pieces of evidence contradict each other: 16 independent Markov chains have x at 1.5 ± 0.02, and the samples at 2.25, while importance weights (effective size 0.8765, k̂ 0.31) agree with the samples; longer chains decide: revgen mcmc",
+	} {
+		samples, ends := make([]float64, n), make([]float64, chains)
+		for i := range ends {
+			ends[i] = float64(i)
+		}
+		for i := range samples {
+			samples[i] = ends[i%chains] + 3.99 // twice as far as the first end is from the third, at most
+			if i < away {
+				samples[i] = ends[chains-1] + 4.01
+			}
+		}
+		d := &diagnosis{all: []string{"x"}, options: Options{Samples: n, Chains: chains}, walked: &still{values: samples}, chained: &still{values: ends},
+			weight: &Weights{EffectiveSize: 0.87654, ParetoK: 0.31}, shift: []shift{{deviation: 2, counts: 0.3, apart: 0.01}, {deviation: 0, counts: 9}, {deviation: 1, counts: 0.01, apart: 0.03}}}
+		require.Equal(t, float64(away)/n, d.unvisited())
+		r := &Report{Steps: 64, Refine: -1, Weights: d.weight}
+		require.Zero(t, d.judgeDisagreement(r, g, func(v Verdict, format string, args ...any) {
+			r.Verdict, r.Sentence = v, lead[v]+fmt.Sprintf(format, args...)
+		}))
+		require.Equal(t, want, r.Sentence)
+		if away > 8 {
+			require.Equal(t, []any{Trustworthy, 0, ""}, []any{r.Verdict, r.Refine, r.Lacking})
+		} else {
+			require.Equal(t, []any{Unknown, -1, "by weights there are neither ln Z nor averages: chains that agree with each other contradict them"}, []any{r.Verdict, r.Refine, r.Lacking})
+			require.Equal(t, r.Lacking, d.weight.Warning)
+		}
+	}
+}
+
+// TestRefutations: what takes verdicts back, and of which verdicts.
+func TestRefutations(t *testing.T) {
+	off := measure.Metric{Name: "a", Exact: 1, Error: math.Inf(1), Floor: 1}
+	far := &measure.Evaluation{Samples: 500, Metrics: []measure.Metric{off}}
+	missing := &measure.Evaluation{Samples: 500, Lost: []string{"a mode is gone", "another"}, Metrics: []measure.Metric{off}}
+	lost := &Prospect{Chains: 96, Scale: 40, Lost: 2, Near: "x = 3"}
+	const (
+		gone  = "wrong, as 500 samples show: a mode is gone; another; a (infinite)"
+		error = "wrong, as 500 samples show: a (infinite)"
+		mode  = "wrong, do not use: 2 of 96 chains, started up to 40 times the target's scale away, ended in states that are as likely as the samples and that the generator hardly draws: a mode is lost, near x = 3"
+	)
+	for _, c := range []struct {
+		verdict    Verdict
+		found      *Prospect
+		evaluation *measure.Evaluation
+		want       string // "" where it stays
+	}{
+		{Trustworthy, nil, nil, ""}, {Trustworthy, &Prospect{Chains: 96}, &measure.Evaluation{}, ""},
+		{Trustworthy, nil, far, error}, {Unknown, nil, far, error}, {Refine, nil, far, ""}, {Wrong, nil, far, ""},
+		{Trustworthy, nil, missing, gone}, {Unknown, nil, missing, gone}, {Refine, nil, missing, gone}, {Wrong, nil, missing, ""},
+		{Trustworthy, lost, nil, mode}, {Unknown, lost, missing, mode}, {Refine, lost, far, mode}, {Wrong, lost, missing, ""},
+	} {
+		d := &diagnosis{found: c.found, options: Options{Evaluation: c.evaluation}}
+		r := &Report{Verdict: c.verdict, Sentence: "as it was", Refine: 8}
+		d.refute(r)
+		if c.want == "" {
+			require.Equal(t, &Report{Verdict: c.verdict, Sentence: "as it was", Refine: 8}, r)
+			continue
+		}
+		want := &Report{Verdict: Wrong, Sentence: c.want, Refine: -1}
+		if c.want == mode {
+			want.Lacking = "by weights there are neither ln Z nor averages: a mode is lost, near x = 3"
+		}
+		require.Equal(t, want, r)
+	}
+}
