@@ -161,3 +161,64 @@ func TestQuantities(t *testing.T) {
 		require.Equal(t, want, quantity(x), x)
 	}
 }
+
+// TestFirst: of outcomes that are as fast the one that stands first, and who is as fast, or as
+// cheap, as we are.
+func TestFirst(t *testing.T) {
+	outcome := func(name, preset string, seconds, independent float64, off ...float64) Outcome {
+		o := Outcome{Contender: name, Preset: preset, Series: Series{Setup: 4}}
+		for i, x := range off {
+			o.Averages = append(o.Averages, Average{Observable: string(rune('a' + i)), Value: 1, Reference: 2, Seconds: seconds, Independent: independent, Off: x})
+		}
+		return o
+	}
+	a := Answer{Outcomes: []Outcome{outcome("best", "best", 5, 100, 0), outcome("quick", "quick", 5, 100, 0), outcome("x", "", 5, 100, 0), outcome("y", "", 5, 100, 0)}}
+	require.Same(t, &a.Outcomes[0], a.first(true))
+	require.Same(t, &a.Outcomes[2], a.first(false))
+	require.Nil(t, (&Answer{}).first(true))
+	require.Empty(t, a.lost(), "as fast as we are")
+	a.Outcomes[2].Averages[0].Seconds = 2.5
+	require.Equal(t, "x answers first, and its samples cost 1 times less than ours.\n", a.lost())
+	a.Outcomes[0].Averages[0].Independent = 250
+	require.Equal(t, "x answers first, since training takes 4 of our 5 s; from then on a sample of ours costs 2.5 times less.\n", a.lost())
+	a.Outcomes[2].Averages[0].Off = 5
+	require.Empty(t, a.lost(), "which is wrong")
+	for off, right := range map[float64]bool{4.999: true, 5: false, math.NaN(): false, math.Inf(1): false} {
+		o := outcome("x", "", 1, 1, 0, off)
+		require.Equal(t, right, o.Right(), off)
+	}
+	for _, off := range [][]float64{{1, 7, 9, 2}, {9, 1, 9.1, 7}} {
+		o := outcome("x", "", 1, 1, off...)
+		require.Equal(t, "wrong: c is 1, not 2, 9 standard errors off", o.remark())
+	}
+	x, y := outcome("x", "", 1, 100, 0), outcome("y", "", 1, 100, 0)
+	require.True(t, math.IsInf(x.Paid(&y), 1), "which costs the same")
+	y.Averages[0].Independent, y.Setup = 50, 5
+	require.Zero(t, x.Paid(&y), "from the beginning")
+	y.Setup = 1
+	require.InDelta(t, 3/(1./50-1./100), x.Paid(&y), 1e-9)
+}
+
+// TestCurves: the error after each half of the rows, of 64 at least, and what the others make of
+// an average.
+func TestCurves(t *testing.T) {
+	for n, want := range map[int][]float64{63: nil, 64: {5}, 127: {5}, 128: {3, 5}, 256: {2, 3, 5}} {
+		o := []Outcome{{Series: *autoregressive(n, 0, 0, 1)}}
+		p := problem{observables: []observable{mean("x", 0, 0)}}
+		p.judge(o)
+		var seconds []float64
+		for _, at := range o[0].Curve {
+			seconds = append(seconds, at.Seconds)
+		}
+		require.Equal(t, want, seconds, n)
+	}
+	outcomes := []Outcome{{Averages: []Average{{Value: 9, Error: 1}}}, {Averages: []Average{{Value: 1, Error: 0.1}}}, {Averages: []Average{{Value: 2, Error: 0.2}}}, {Missing: "gone"}}
+	value, standardError := consensus(outcomes, 0, 0)
+	require.InDelta(t, (1/0.01+2/0.04)/(1/0.01+1/0.04), value, 1e-12)
+	require.InDelta(t, 1/math.Sqrt(1/0.01+1/0.04), standardError, 1e-12)
+	alone := []Outcome{{Series: *autoregressive(100, 0, 0, 1)}}
+	p := problem{observables: []observable{mean("x", 0, math.NaN())}}
+	p.judge(alone)
+	require.Zero(t, alone[0].Averages[0].Off, "nobody else says anything")
+	require.True(t, alone[0].Right())
+}
