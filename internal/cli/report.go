@@ -71,6 +71,9 @@ func readRun(dir string) (*summarised, error) {
 	found, err := readJSON(filepath.Join(dir, "summary.json"), maxSummary, s)
 	if !found && err == nil {
 		if _, err := os.Stat(filepath.Join(dir, "results.ndjson")); err == nil {
+			if _, err := readBatch(dir); err != nil {
+				return nil, err
+			}
 			return nil, usagef("%s: is a batch, which has a page of its own: revgen report %s; name its runs to compare them", dir, quoteShell(dir))
 		}
 		return nil, usagef("%s: holds neither a finished run (summary.json) nor a batch (results.ndjson)", dir)
