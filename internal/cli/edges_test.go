@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,6 +18,9 @@ import (
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/page"
 	"github.com/revgen/revgen/internal/pool"
@@ -168,4 +172,105 @@ func TestGridsOfCommands(t *testing.T) {
 		require.NotZero(t, o.code, args)
 	}
 	require.Equal(t, ":4\n", ok(t, "", "__complete", "train", "ising", "").stdout, "one target")
+}
+
+// TestDoubts: samples are doubted by the last diagnosis of their own model, unless it found them
+// trustworthy, or usable after fewer steps than they have; --refine auto takes its number, on all
+// ranks, or refuses.
+func TestDoubts(t *testing.T) {
+	dir := trained(t)
+	model := readModel(t, dir)
+	keep := func(hash string, r diagnose.Report) {
+		require.NoError(t, disk.WriteJSON(diagnosisFile(dir), kept{Model: hash, Report: &r}))
+	}
+	said := func(s *sampling, world *room) string {
+		var b bytes.Buffer
+		p := &program{stderr: &b}
+		if world != nil {
+			p.world = world
+		}
+		s.model = dir
+		p.doubt(s, model)
+		return b.String()
+	}
+	require.Empty(t, said(&sampling{}, nil), "of which nothing is known")
+	const warning = "warning: the diagnosis of these samples is: who knows\n"
+	for _, c := range []struct {
+		verdict       diagnose.Verdict
+		needs, refine int
+		want          string
+	}{
+		{diagnose.Trustworthy, 0, 0, ""}, {diagnose.Unknown, -1, 100, warning}, {diagnose.Wrong, -1, 100, warning},
+		{diagnose.Refine, 8, 7, warning}, {diagnose.Refine, 8, 8, ""}, {diagnose.Refine, 8, 9, ""},
+	} {
+		keep(model.Hash(), diagnose.Report{Verdict: c.verdict, Sentence: "who knows", Refine: c.needs})
+		s := &sampling{refine: refinement{steps: c.refine}}
+		ranks := pool.Local(2)
+		require.Equal(t, c.want, said(s, nil), c)
+		require.Equal(t, c.want, said(s, &room{Ranks: ranks[0]}), c)
+		require.Empty(t, said(s, &room{Ranks: ranks[1]}), "which rank 0 says")
+		s.exact = true
+		require.Empty(t, said(s, nil), "exact draws are not of them")
+
+		var b bytes.Buffer
+		p := &program{stderr: &b}
+		steps, err := p.autoRefine(t.Context(), s, model, nil)
+		ended := together(2, func(q *program) error {
+			n, err := q.agreedRefine(t.Context(), s, model, nil)
+			require.Equal(t, steps, n)
+			return err
+		})
+		if c.needs < 0 {
+			require.Equal(t, errCheckFailed, err)
+			require.Equal(t, "revgen: --refine auto: who knows\n", b.String())
+			require.Equal(t, []string{errCheckFailed.Error(), engine.ErrElsewhere.Error()}, ended)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, c.needs, steps)
+		require.Equal(t, fmt.Sprintf("--refine %d: who knows\n", c.needs), b.String())
+		require.Equal(t, []string{"", ""}, ended)
+	}
+	keep("sha256:another", diagnose.Report{Verdict: diagnose.Wrong})
+	require.Empty(t, said(&sampling{}, nil))
+	require.NoError(t, os.WriteFile(diagnosisFile(dir), []byte("{"), 0o600))
+	require.Equal(t, "warning: "+diagnosisFile(dir)+": unexpected end of JSON input\n", said(&sampling{}, nil))
+}
+
+// TestFirstSamples: fresh ones of the training's seed begin after those that were measured, exact
+// ones with a chain of their own.
+func TestFirstSamples(t *testing.T) {
+	dir := trained(t)
+	_, cfg, err := run.Read(systems, dir) // of seed 1, with 2,000 samples
+	require.NoError(t, err)
+	const after = (2000 + engine.ExactDraws - 1) / engine.ExactDraws * engine.ExactDraws
+	for _, c := range []struct {
+		s     sampling
+		first uint64
+		said  string
+	}{
+		{sampling{trained: 2, first: 7}, 7, ""},
+		{sampling{trained: 1, first: 7}, 2000, "the training run has used the first 2000 samples of seed 1; these start at number 2000 (--first 0 starts at the first)"},
+		{sampling{trained: 1, exact: true}, after, fmt.Sprintf("the training run has used the first 2000 samples of seed 1; these start at number %d (--first 0 starts at the first)", after)},
+		{sampling{trained: 1, first: 1999, placed: true}, 1999, "the training run has used the first 2000 samples of seed 1; these start at number 1999 and may repeat some of them"},
+		{sampling{trained: 1, first: 2000, placed: true}, 2000, ""},
+		{sampling{trained: 1, first: 2000, placed: true, exact: true}, 2000, "the training run has used the first 2000 samples of seed 1; these start at number 2000 and may repeat some of them"},
+	} {
+		c.s.model = dir
+		said := ""
+		first, err := c.s.begin(cfg, func(format string, args ...any) { said += fmt.Sprintf(format, args...) })
+		require.NoError(t, err)
+		require.Equal(t, c.first, first)
+		require.Equal(t, c.said, said)
+	}
+	require.NoError(t, os.WriteFile(recordPath(filepath.Join(dir, "samples.npy")), []byte("{"), 0o600))
+	for placed, want := range map[bool]string{false: "is no longer what was written beside the samples", true: ""} {
+		s := sampling{trained: 1, model: dir, placed: placed, first: 9999}
+		_, err := s.begin(cfg, func(string, ...any) {})
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
 }
