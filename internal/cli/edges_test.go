@@ -17,9 +17,12 @@ import (
 
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/page"
@@ -273,4 +276,91 @@ func TestFirstSamples(t *testing.T) {
 			require.ErrorContains(t, err, want)
 		}
 	}
+}
+
+// TestDescribedRuns: what a page says of a run, by its files and its summary.
+func TestDescribedRuns(t *testing.T) {
+	dir := t.TempDir()
+	p := &program{systems: systems}
+	configured := func(system, preset string, set ...string) []byte {
+		cfg, _, _, err := systems.Given(catalogue.Source{System: system, Preset: preset, Set: set})
+		require.NoError(t, err)
+		text, err := conf.Encode(cfg)
+		require.NoError(t, err)
+		return text
+	}
+	plain := configured("gmm", "paper")
+	const settings = "The paper preset, with the settings of the configuration below."
+	adapted := configured("ising", "quick", "target.l=16")
+	_, why, looks, err := systems.Given(catalogue.Source{System: "ising", Preset: "quick", Set: []string{"target.l=16"}})
+	require.NoError(t, err)
+	require.False(t, looks)
+	require.NotEmpty(t, why)
+	for _, c := range []struct {
+		config []byte
+		look   string
+		want   string
+	}{
+		{plain, "", settings},
+		{plain, "it is so.", "The paper preset chose for this target: it is so."},
+		{configured("reals", "best", "target.dim=2", "target.expression=-sum(x^2)"), "", "The best preset took a first look at this target. The configuration below holds its choices."},
+		{adapted, "", "The quick preset chose for this target: " + strings.TrimSuffix(why, ".") + "."},
+	} {
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, "recipe.json")))
+		if c.look != "" {
+			require.NoError(t, disk.WriteJSON(filepath.Join(dir, "recipe.json"), catalogue.Look{Of: []byte("1"), Recipe: []byte("1"), Why: c.look}))
+		}
+		got, err := p.recipe(c.config, dir)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got)
+	}
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "recipe.json")))
+	_, err = p.recipe([]byte("{"), dir)
+	require.ErrorContains(t, err, filepath.Join(dir, "config.json")+": ")
+
+	_, err = p.describeRun(dir, new(summarised))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), plain, 0o600))
+	s := new(summarised)
+	s.Steps, s.Seconds, s.Threads, s.Path, s.Target, s.Training, s.Warnings = 60, 1.23456, 2, "avx2", "a target", []string{"one"}, []string{"two"}
+	want := page.Run{Name: dir, Target: "a target", Config: string(plain), Warnings: []string{"one", "two"}, Command: "revgen train " + filepath.Join(dir, "config.json") + " -o again", Recipe: settings,
+		Facts: [][2]string{{"steps", "60"}, {"training time", "1.23 s on 2 threads"}, {"throughput", "48.6 steps/s"}, {"kernel path", "avx2"}}}
+	described := func() *page.Run {
+		r, err := p.describeRun(dir+"/", s)
+		require.NoError(t, err)
+		return r
+	}
+	require.Equal(t, &want, described())
+	s.Evaluations = &engine.Evaluations{Training: 5}
+	want.Facts = [][2]string{{"steps", "60"}, {"training time", "0 s on 2 threads"}, {"evaluations of ln π", spentText(s.Evaluations)}, {"kernel path", "avx2"}}
+	s.Seconds = 0
+	require.Equal(t, &want, described())
+	s.Seconds, s.Steps = 1, 0
+	want.Facts[0][1], want.Facts[1][1] = "0", "1 s on 2 threads"
+	require.Equal(t, &want, described())
+	s.Diagnosis = &diagnose.Report{Verdict: diagnose.Refine, Sentence: "usable", Samples: 1, Steps: 8}
+	s.Metrics = []measure.Metric{{Name: "a"}}
+	r := described()
+	require.Equal(t, []string{"refine", "usable", "Averages of 1 sample, before and after 8 Metropolis steps; " + diagnosisLegend + "."}, []string{r.Verdict, r.Sentence, r.Seen.Caption})
+	require.Equal(t, metricTable(s), r.Metrics)
+
+	// Pictures: those of the system first, with what their documents say of them.
+	figures := filepath.Join(dir, "figures")
+	require.NoError(t, os.Mkdir(figures, 0o700))
+	for name, text := range map[string]string{"training.svg": "<svg/>", "training.narrow.svg": "<svg><title>narrow</title></svg>", "z.svg": "<svg><title>A title</title><desc>what is seen</desc></svg>", "a.svg": "<svg><desc>no title</desc></svg>", "b.png": ""} {
+		require.NoError(t, os.WriteFile(filepath.Join(figures, name), []byte(text), 0o600))
+	}
+	all, err := readPictures(figures)
+	require.NoError(t, err)
+	var said []string
+	for _, one := range all {
+		said = append(said, one.Name+"|"+one.Seen+"|"+string(one.SVG)+"|"+string(one.Narrow))
+	}
+	require.Equal(t, []string{"a||<svg><desc>no title</desc></svg>|", "A title|what is seen|<svg><title>A title</title><desc>what is seen</desc></svg>|", "training||<svg/>|<svg><title>narrow</title></svg>"}, said)
+	none, err := readPictures(filepath.Join(dir, "none"))
+	require.NoError(t, err)
+	require.Empty(t, none)
+	require.NoError(t, os.Mkdir(filepath.Join(figures, "c.svg"), 0o700))
+	_, err = p.describeRun(dir, s)
+	require.ErrorContains(t, err, "c.svg")
 }
