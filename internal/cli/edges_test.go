@@ -2,12 +2,15 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
@@ -363,4 +367,62 @@ func TestDescribedRuns(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(figures, "c.svg"), 0o700))
 	_, err = p.describeRun(dir, s)
 	require.ErrorContains(t, err, "c.svg")
+}
+
+// TestMachines: the lines for people have what the JSON has.
+func TestMachines(t *testing.T) {
+	var m machine
+	ok(t, "", "info") // from then on the path is that which tests have set
+	o := ok(t, "", "info", "--json")
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &m))
+	none := func(words []string) string { return cmp.Or(strings.Join(words, " "), "none") }
+	var want strings.Builder
+	for _, line := range [][2]string{
+		{"version", m.Version.String()}, {"go", runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH}, {"cpu", asm.CPUName()},
+		{"processors", fmt.Sprintf("%d in the affinity mask, GOMAXPROCS %d: %d threads by default", affinity(), runtime.GOMAXPROCS(0), defaultThreads())},
+		{"kernel path", m.Path + ": " + m.Reason}, {"available", strings.Join(m.Paths, " ")}, {"features", none(m.Features)}, {"missing", none(m.Missing)}, {"systems", strings.Join(m.Systems, " ")},
+	} {
+		fmt.Fprintf(&want, "%-13s %s\n", line[0], line[1])
+	}
+	require.Equal(t, want.String(), ok(t, "", "info").stdout)
+	require.Equal(t, []int{affinity(), runtime.GOMAXPROCS(0), defaultThreads()}, []int{m.Affinity, m.Limit, m.Threads})
+	present, missing := []string{}, []string{}
+	for _, f := range asm.Features() {
+		if f.Present {
+			present = append(present, f.Name)
+		} else {
+			missing = append(missing, fmt.Sprintf("%s (%s)", f.Name, f.Path))
+		}
+	}
+	require.Equal(t, [][]string{present, missing}, [][]string{m.Features, m.Missing})
+	for i, path := range asm.Supported() {
+		require.Equal(t, path.String(), m.Paths[i])
+	}
+}
+
+// TestWalks: the JSON of a walk has what was asked for, under its keys.
+func TestWalks(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args string
+		want map[string]any
+	}{
+		{"mcmc ising -s target.l=3 --chains 4 --draws 8 --seed 5 --burn-in 7 --spacing 3 -o x.npy --states y.npy -f bits --json -q",
+			map[string]any{"system": "ising", "seed": 5., "chains": 4., "draws": 8., "burn_in": 7., "spacing": 3., "file": "x.npy", "states": "y.npy", "format": "bits", "ladder": nil, "auto_spacing": nil}},
+		{"mcmc ising -s target.l=3 --chains 4 --draws 8 --spacing auto --states y.npy --json -q",
+			map[string]any{"seed": 1., "file": nil, "format": "spins", "auto_spacing": true, "ladder": nil}},
+		{"mcmc ising -s target.l=3 --chains 4 --draws 8 --burn-in 0 --ladder 0.1,0.2 --json -q",
+			map[string]any{"burn_in": 0., "spacing": 1., "states": nil, "format": nil, "observables": nil}},
+	} {
+		var v map[string]any
+		require.NoError(t, json.Unmarshal([]byte(ok(t, dir, strings.Fields(c.args)...).stdout), &v))
+		for key, want := range c.want {
+			require.Equal(t, want, v[key], "%s of %s", key, c.args)
+		}
+		require.Equal(t, programName(), v["program"])
+		require.Contains(t, v["target"], "3×3")
+		for _, w := range v["warnings"].([]any) {
+			require.Regexp(t, `^(energy|magnetisation|abs_magnetisation)( at β = 0\.[12])? is not reliable yet: R̂ is \d\.\d{3} \(at most 1\.01 is needed\), effective size \d+ \(at least 400 is needed\); take more draws, a larger --spacing or a larger --burn-in$`, w)
+		}
+	}
 }

@@ -172,6 +172,20 @@ func TestVerifyModel(t *testing.T) {
 	require.Contains(t, o.stderr, "model.rvg: damaged")
 }
 
+// TestLostModes: a mode that the samples lack fails the check of all modes, which names it.
+func TestLostModes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	const components = `target.components=[{"weight":0.6,"mean":[0,0],"covariance":[[1,0],[0,1]]},{"weight":0.4,"mean":[30,30],"covariance":[[1,0],[0,1]]}]`
+	ok(t, "", "train", "gmm", "--preset", "paper", "-s", "training.steps=0", "-s", "evaluation.samples=2000", "-s", components, "--figures", "none", "--diagnose", "none", "-q", "-o", dir)
+	o := revgen(t, "", "verify", dir, "--json")
+	require.Equal(t, exitCheck, o.code)
+	all := parseRecords(t, o.stdout)
+	last := all[len(all)-1]
+	require.Regexp(t, `^number of modes, sectors or wells of the target that are missing from the samples: \S[^;]*$`, last.Detail)
+	last.Detail = ""
+	require.Equal(t, record{System: "gmm", Check: "model.modes", Value: 1}, last)
+}
+
 func TestRepeated(t *testing.T) {
 	table := func(generated float64) *measure.Evaluation {
 		return &measure.Evaluation{Metrics: []measure.Metric{{Name: "energy", Generated: generated, Interval: [2]float64{-1, 1}}}}
