@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/long"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A run whose numbers get out of hand goes back to a good state, and on at a lower rate, to
@@ -76,4 +79,54 @@ func TestNonFiniteStepsAreTakenBack(t *testing.T) {
 	require.True(t, errors.As(err, &bad))
 	require.InDelta(t, 1./256, bad.Rate, 1e-12)
 	require.ErrorContains(t, err, "step 7: the loss is not finite, at 0.00390625 of the learning rate too; try ")
+}
+
+// lossy is a toy of given losses.
+type lossy struct {
+	*toy
+	loss func(step int) float64
+}
+
+func (c *lossy) New(workers *pool.Pool) (engine.System, error) {
+	s, err := c.toy.New(workers)
+	return &lossySystem{s.(*toySystem), c}, err
+}
+
+type lossySystem struct {
+	*toySystem
+	of *lossy
+}
+
+func (s *lossySystem) Loss(p []float32, step uint32) (float64, error) {
+	if _, err := s.toySystem.Loss(p, step); err != nil {
+		return 0, err
+	}
+	return s.of.loss(int(step)), nil
+}
+
+// TestWildStatesAreNoRefuge: a run goes back to no state whose loss, of either sign, is more than
+// ten times the first step's, unless that was none.
+func TestWildStatesAreNoRefuge(t *testing.T) {
+	for _, c := range []struct {
+		first, later float64
+		to           int
+	}{{2, 20, 200}, {2, -20, 200}, {-2, 20, 200}, {2, 20.001, 0}, {2, -20.001, 0}, {0, 1e9, 200}} {
+		failed := false
+		cfg := &lossy{newToy(), func(step int) float64 {
+			switch {
+			case step == 1:
+				return c.first
+			case step == 200:
+				return c.later
+			case step == 203 && !failed:
+				failed = true
+				return math.NaN()
+			}
+			return 1
+		}}
+		cfg.Training.Steps, cfg.Training.LogEvery, cfg.Training.CheckpointEvery = 204, 300, 0
+		r, err := train(t, context.Background(), cfg, 1, run.Options{})
+		require.NoError(t, err)
+		require.Equal(t, []string{fmt.Sprintf("step 203: the loss is not finite; training goes back to step %d and continues with 0.25 of the learning rate", c.to)}, r.Warnings, c)
+	}
 }
