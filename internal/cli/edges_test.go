@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/npy"
@@ -425,4 +427,83 @@ func TestWalks(t *testing.T) {
 			require.Regexp(t, `^(energy|magnetisation|abs_magnetisation)( at β = 0\.[12])? is not reliable yet: R̂ is \d\.\d{3} \(at most 1\.01 is needed\), effective size \d+ \(at least 400 is needed\); take more draws, a larger --spacing or a larger --burn-in$`, w)
 		}
 	}
+}
+
+// TestEstimates: a training costs what its steps and its evaluation touch of memory, as its
+// configuration says; nothing is known of other jobs.
+func TestEstimates(t *testing.T) {
+	p := &program{systems: systems}
+	jobs, err := batch.Read(strings.NewReader(`{"train":"ising","preset":"paper","set":{"training.steps":70,"training.batch":64,"evaluation.samples":3200}}
+{"train":"gmm","preset":"paper","set":{"training.steps":7,"training.batch":128}}
+{"train":"ising","set":{"target.beta":-1}}
+{"sample":"run","number":5}
+`), p.verbs(), t.TempDir())
+	require.NoError(t, err)
+	for i, from := range []catalogue.Source{{System: "ising", Preset: "paper", Set: []string{"training.steps=70", "training.batch=64", "evaluation.samples=3200"}}, {System: "gmm", Preset: "paper", Set: []string{"training.steps=7", "training.batch=128"}}} {
+		cfg, _, _, err := systems.Given(from)
+		require.NoError(t, err)
+		bytes := 0.0
+		for _, d := range cfg.(engine.Explainer).Demands() {
+			bytes += d.Bytes
+		}
+		require.Positive(t, bytes)
+		p.estimate(jobs[i])
+		training := cfg.Shared().Training
+		require.Equal(t, bytes, jobs[i].Bytes)
+		require.InEpsilon(t, bytes*(float64(training.Steps)+float64(cfg.Shared().Evaluation.Samples)/float64(training.Batch)), jobs[i].Cost, 1e-12)
+	}
+	toy := &program{systems: append(catalogue.Systems{toyDefinition}, systems...)}
+	plain, err := batch.Read(strings.NewReader(`{"train":"toy"}`), p.verbs(), t.TempDir())
+	require.NoError(t, err)
+	for _, j := range append(jobs[2:], plain...) {
+		p.estimate(j)
+		require.Zero(t, j.Cost)
+		require.Zero(t, j.Bytes)
+	}
+	toy.estimate(plain[0])
+	if cfg, err := toyDefinition.Preset(""); err == nil {
+		shared := cfg.Shared()
+		n := float64(shared.Training.Batch)
+		require.Zero(t, plain[0].Bytes)
+		require.InEpsilon(t, 1024*n*(float64(shared.Training.Steps)+float64(shared.Evaluation.Samples)/n), plain[0].Cost, 1e-12)
+	}
+}
+
+// TestConfigurationsAreExplained: what a preset chose, or has yet to look at, is said beside its
+// configuration.
+func TestConfigurationsAreExplained(t *testing.T) {
+	_, why, _, err := systems.Given(catalogue.Source{System: "ising", Preset: "quick"})
+	require.NoError(t, err)
+	o := ok(t, "", "config", "show", "ising", "-p", "quick")
+	require.Contains(t, o.stderr, "quick preset for this target: "+why+"\n")
+	require.NotContains(t, o.stderr, "looked")
+	o = ok(t, "", "config", "show", "reals", "-p", "best", "-s", "target.dim=2", "-s", "target.expression=-sum(x^2)")
+	require.Contains(t, o.stderr, "the best preset has not looked at this target, though its choices depend on such a look; --look takes it\n")
+	require.NotContains(t, o.stderr, "for this target: ")
+	require.True(t, json.Valid([]byte(o.stdout)))
+}
+
+// TestNamesOfRuns: a run of a preset as it stands has its name, and any other a part of the hash
+// of its configuration.
+func TestNamesOfRuns(t *testing.T) {
+	named := func(s source) string {
+		given, err := s.given(systems)
+		require.NoError(t, err)
+		dir, err := defaultDir(given)
+		require.NoError(t, err)
+		return dir
+	}
+	require.Equal(t, filepath.Join("runs", "gmm-paper-seed1"), named(source{name: "gmm", preset: "paper"}))
+	s := source{name: "gmm", preset: "paper", assignments: []string{"training.seed=5"}}
+	cfg, _, _, err := systems.Given(catalogue.Source{System: "gmm", Preset: "paper", Set: s.assignments})
+	require.NoError(t, err)
+	text, err := conf.Encode(cfg)
+	require.NoError(t, err)
+	sum := sha256.Sum256(text)
+	require.Equal(t, filepath.Join("runs", fmt.Sprintf("gmm-paper-seed5-%x", sum[:4])), named(s))
+	look := source{name: "reals", preset: "best", assignments: []string{"target.dim=2", "target.expression=-sum(x^2)"}}
+	require.Regexp(t, `^runs/reals-best-seed1-[0-9a-f]{8}$`, named(look))
+	other := look
+	other.assignments = []string{"target.dim=2", "target.expression=-sum(x^4)"}
+	require.NotEqual(t, named(look), named(other))
 }
