@@ -281,8 +281,12 @@ func said(version, system string) []byte {
 func TestReleaseOfPrograms(t *testing.T) {
 	goes, err := exec.LookPath("go")
 	require.NoError(t, err)
-	t.Chdir("../../..")
-	dir := t.TempDir()
+	dir, sources := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module example.org/m\n", "LICENSE": "free", "README.md": "", "CHANGELOG.md": "", "cmd/librevgen/revgen.h": "", "docs/guide.md": ""} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(sources, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(sources, name), []byte(text), 0o600))
+	}
+	t.Chdir(sources)
 	log := filepath.Join(dir, "log")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), []byte(`#!/bin/sh
 case "$1 $2" in
