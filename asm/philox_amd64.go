@@ -30,7 +30,6 @@ func (c *Counter) schedule(first uint64) (s philoxSchedule) {
 	}
 	h1, l1 := bits.Mul32(philoxM1, c.Step)
 	h0, l0 := bits.Mul32(philoxM0, h1^uint32(first>>32)^s[0])
-	s[0] = 0
 	s[1] ^= c.Purpose
 	s[2] ^= l1
 	s[3] ^= h0
