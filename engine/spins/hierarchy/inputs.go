@@ -131,7 +131,7 @@ func (w *web) farthestFirst(exact []bool) (order []int32) {
 // inputs returns for each spin of an order those before it that it looks at, at most n,
 // by their distance, of equals the first in the order first.
 func (w *web) inputs(kind string, order []int32, n int, workers *pool.Pool) [][]int {
-	const least, pieces = 16, 256 // spins of a piece; pieces at most
+	const each = 16 // spins of a piece
 	rank := make([]int32, w.spins())
 	for i := range rank {
 		rank[i] = math.MaxInt32 // never known
@@ -141,7 +141,6 @@ func (w *web) inputs(kind string, order []int32, n int, workers *pool.Pool) [][]
 	}
 	inputs := make([][]int, len(order))
 	seekers := sync.Pool{New: func() any { return newSeeker(w, order, rank) }}
-	each := max(least, (len(order)+pieces-1)/pieces)
 	workers.Run((len(order)+each-1)/each, func(piece int) {
 		s := seekers.Get().(*seeker)
 		defer seekers.Put(s)
