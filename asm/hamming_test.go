@@ -217,6 +217,61 @@ func TestHammingSumsOfManyColumns(t *testing.T) {
 	})
 }
 
+// TestHammingStream: columns with the same first configuration make runs of up to 64, which
+// lie longest first, those of a length in segments of up to 64 columns, and segments in
+// chunks of up to 2048, as full as they can be.
+func TestHammingStream(t *testing.T) {
+	if best == Generic {
+		return // nothing reads a stream
+	}
+	for _, n := range []int{3, 16, 17, 40} {
+		c := newHammingCase(rand.New(rand.NewPCG(uint64(n), 1)), n, 5000, false)
+		equal, want := map[uint64]int{}, map[int]int{} // runs by length
+		for _, x := range c.first {
+			equal[x[0]]++
+		}
+		for _, count := range equal {
+			want[maxRun] += count / maxRun
+			want[count%maxRun]++
+		}
+		delete(want, 0)
+		p := &c.columns.packed
+		got, at, inChunk, before := map[int]int{}, 0, 0, 0
+		var chunks []int
+		for at < len(p.stream) {
+			if inChunk == 0 {
+				chunks = append(chunks, at)
+			}
+			runs := int(p.stream[at])
+			if runs == 0 {
+				at++
+				inChunk = 0
+				continue
+			}
+			length := int(p.stream[at+1]) + 1
+			got[length] += runs
+			rest := want[length] - got[length]
+			require.GreaterOrEqual(t, rest, 0)
+			if rest > 0 {
+				require.Equal(t, maxRun/length, runs, "%d spins, runs of %d", n, length)
+			}
+			if before > 0 {
+				require.LessOrEqual(t, length, before)
+			}
+			before = length
+			inChunk += runs * length
+			require.LessOrEqual(t, inChunk, maxChunk)
+			at += 2 + runs*(p.groups+length*(p.words+1))
+			if next := int(p.stream[at]); next == 0 && at+1 < len(p.stream) {
+				require.Greater(t, inChunk+int(p.stream[at+1])*int(p.stream[at+2]+1), maxChunk)
+			}
+		}
+		require.Equal(t, len(p.stream), at)
+		require.Equal(t, want, got, "%d spins", n)
+		require.Equal(t, chunks, p.chunks, "%d spins", n)
+	}
+}
+
 func TestHammingRefusesWrongLengths(t *testing.T) {
 	c := newHammingCase(rand.New(rand.NewPCG(1, 1)), 9, 3, false)
 	loss, base, spin := make([]float64, HammingRows), make([]float32, HammingRows), make([]float32, 9*HammingRows)

@@ -101,6 +101,26 @@ func TestSweepsEqualGeneric(t *testing.T) {
 	})
 }
 
+// TestSharedDraws: half sweeps draw, in steps of 512 and by whole blocks, what they use and
+// no more.
+func TestSharedDraws(t *testing.T) {
+	for _, l := range []int{2, 3, 6, 22, 23, 40} {
+		s := NewSweep(l, 0.5, 0.2, false)
+		order := make([]halfSweep, s.step())
+		spins := make([]uint64, s.blockLen())
+		s.sharedTogether(spins, &Counter{Seed: 1, Step: 7}, order)
+		for colour := range order {
+			need := (colour + 1) * l * l / s.step()
+			if colour > 0 { // its first row comes last
+				need = min(need, l*l/2+drawsAtATime)
+			}
+			require.Equal(t, (need+3)/4*4, order[colour].to, "L = %d, colour %d", l, colour)
+			require.LessOrEqual(t, order[colour].to-order[colour].from, max(drawsAtATime, 2*sharedSites)+7)
+			require.Equal(t, Counter{Seed: 1, Step: 7}, order[colour].stream)
+		}
+	}
+}
+
 // On lattices larger than the cache of a core several sweeps go on at a time, with
 // rows of theirs around the torus.
 func TestLargeSweepsEqualGeneric(t *testing.T) {

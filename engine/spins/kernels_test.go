@@ -419,6 +419,52 @@ func TestMetropolisFollowsItsDraws(t *testing.T) {
 	}
 }
 
+// TestStepsAtTheirBounds: draws that equal a bound are those above it. A word below the
+// rejection of products is drawn again, one at it is not, in the first block and in the next;
+// all spins flip below their probability, and a move is accepted below its own.
+func TestStepsAtTheirBounds(t *testing.T) {
+	m, err := NewMetropolis(build(t, Hamiltonian{Spins: 3, Fields: []float64{1, 2, 4}}), 0.5, 0.25)
+	require.NoError(t, err)
+	var c asm.Counter
+	blocks := make([]uint32, 12)
+	for b := range uint64(3) {
+		asm.PhiloxBlocks(blocks[4*b:4*b+4], &c, (5<<6|b)<<36|9)
+	}
+	product := func(block int) uint64 { return 3 * uint64(blocks[4*block]) }
+	low := uint32(product(1))
+	require.Less(t, low, uint32(product(2)), "the second serves where the first is rejected")
+	require.NotEqual(t, product(1)>>32, product(2)>>32)
+	m.reject = low
+	require.Equal(t, product(1), m.redraw(&c, 9, 5))
+	m.reject = low + 1
+	require.Equal(t, product(2), m.redraw(&c, 9, 5))
+
+	const all, up = 0b111, 0b110 // spin 0 is down
+	m.reject = 0
+	e := func(difference float64) uint64 { return uint64(math.Exp(-0.5*difference) * (1 << 64)) }
+	for _, s := range []struct {
+		draw   [4]uint32
+		u      uint64
+		reject uint32
+		want   uint64
+		stats  bitspin.Stats
+	}{
+		{draw: [4]uint32{0, 1<<30 - 1}, u: e(14) - 1, want: 0, stats: bitspin.Stats{Global: bitspin.Count{Proposed: 1, Accepted: 1}}},
+		{draw: [4]uint32{0, 1<<30 - 1}, u: e(14), want: all, stats: bitspin.Stats{Global: bitspin.Count{Proposed: 1}}},
+		{draw: [4]uint32{0, 1 << 30}, u: e(2) - 1, want: up, stats: bitspin.Stats{Single: bitspin.Count{Proposed: 1, Accepted: 1}}},
+		{draw: [4]uint32{0, 1 << 30}, u: e(2), want: all, stats: bitspin.Stats{Single: bitspin.Count{Proposed: 1}}},
+		{draw: [4]uint32{1, 1 << 30}, reject: 3, want: up, stats: bitspin.Stats{Single: bitspin.Count{Proposed: 1, Accepted: 1}}},
+		{draw: [4]uint32{1, 1 << 30}, reject: 4, want: all &^ (1 << (product(1) >> 32)), stats: bitspin.Stats{Single: bitspin.Count{Proposed: 1, Accepted: 1}}},
+	} {
+		m.reject = s.reject
+		s.draw[2], s.draw[3] = uint32(s.u>>32), uint32(s.u)
+		config, stats := []uint64{all}, bitspin.Stats{}
+		m.step(config, &s.draw, &c, 9, 5, &stats)
+		require.Equal(t, s.want, config[0], "%+v", s)
+		require.Equal(t, s.stats, stats)
+	}
+}
+
 // TestDrawsAreIndependent: at β = 0 all spins of all chains after all sweeps are
 // fair coins. Any two words that draws may have in common, at any distance of their
 // bits, agree in half of these; 6.5 standard deviations of 64·rows bits are
