@@ -303,6 +303,91 @@ func TestTrails(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// A late context ends when it has been asked often enough.
+type late struct {
+	context.Context
+	left, after int // how often it may still be asked, and how often it was after that
+}
+
+func (c *late) Err() error {
+	if c.left--; c.left >= 0 {
+		return nil
+	}
+	c.after++
+	return context.Canceled
+}
+
+// TestStopsAnywhere: wherever a look or a move ends early, it says so before it goes on: no
+// loss is computed any more, θ stays, and each of the two pieces asks once more at most.
+func TestStopsAnywhere(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	for name, c := range map[string]struct {
+		m     Methods
+		moves bool
+		asks  int
+	}{
+		// Two pieces of six particles, the end of these, six losses, and two pieces with their end.
+		"a look":            {Methods{Method: "consensus", Consensus: Consensus{6, 0.4, 3, 0.9, 0.2}}, false, 12 + 1 + 6 + 2 + 1},
+		"a move":            {Methods{Method: "consensus", Consensus: Consensus{6, 0.4, 3, 0.9, 0.2}}, true, 2 + 1},
+		"an estimate":       {Methods{Method: "evolution", Evolution: Evolution{3, 1, "plain"}}, false, 6},
+		"a ranked estimate": {Methods{Method: "evolution", Evolution: Evolution{3, 1, "rank"}}, false, 6},
+	} {
+		for left := range c.asks + 1 {
+			ctx := &late{Context: t.Context(), left: left}
+			params, late := start(), 0
+			s := New(c.m, Problem{
+				Params: params, Grad: make([]float32, testSize), Seed: testSeed, Workers: workers, EMA: 0.5,
+				Loss: func(params []float32, step int) float64 {
+					late += ctx.after
+					return uneven(params, step)
+				},
+				Optimizer: optim.NewOptimizer(optim.AdamW{LearningRate: 1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8}, 0, 0, testSize, workers),
+			})
+			var err error
+			if c.moves {
+				_, err = s.Move(ctx, 1, 1)
+			} else {
+				_, _, err = s.Look(ctx, 1)
+			}
+			if left == c.asks {
+				require.NoError(t, err, name)
+				require.Zero(t, ctx.left, name)
+				continue
+			}
+			require.ErrorIs(t, err, context.Canceled, "%s, asked %d times", name, left)
+			require.LessOrEqual(t, ctx.after, 3, "%s, asked %d times", name, left)
+			require.Zero(t, late, name)
+			require.Equal(t, start(), params, name)
+			if c.moves {
+				require.Zero(t, slices.Max(s.Average()))
+			}
+		}
+	}
+}
+
+// TestEqualParticles: losses that are equal weigh all particles alike.
+func TestEqualParticles(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	params := start()
+	s := newConsensus(Problem{Params: params, Loss: func([]float32, int) float64 { return 7 }, Seed: testSeed, Workers: workers}, Consensus{4, 0.4, 3, 0.9, 0.2})
+	loss, _, err := s.Look(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, 7., loss)
+	require.Equal(t, []float32{0.25, 0.25, 0.25, 0.25}, s.weights)
+	for i, x := range params {
+		want := 0.
+		for p := range 4 {
+			want += float64(start()[i]+0.4*normals(0, p)[i]) / 4
+		}
+		require.InDelta(t, want, x, 1e-6)
+		if i == 20 {
+			break // normals takes its time
+		}
+	}
+}
+
 // TestFarParticles: a step after which any number is infinite is told.
 func TestFarParticles(t *testing.T) {
 	workers := pool.New(1)

@@ -2,8 +2,10 @@ package spins
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -193,6 +195,88 @@ func TestTransferStops(t *testing.T) {
 	_, err = m.Sum(ctx, 0.8, 2)
 	require.ErrorIs(t, err, context.Canceled)
 	t.Logf("stopped after %v", time.Since(<-stopped))
+}
+
+// A late context ends when it has been asked often enough.
+type late struct {
+	context.Context
+	left, after int // how often it may still be asked, and how often it was after that
+}
+
+func (c *late) Err() error {
+	if c.left--; c.left >= 0 {
+		return nil
+	}
+	c.after++
+	return context.Canceled
+}
+
+// TestStopsAnywhere: wherever a sum ends early, it says so and asks three times more at
+// most: the table, the loop over tables, and whoever began it.
+func TestStopsAnywhere(t *testing.T) {
+	g := build(t, ring(7, 0.5))
+	m, err := NewTransfer(g)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		asks int
+		run  func(ctx context.Context) error
+	}{
+		// Six steps: three passes over them; for the correlations of each spin a loop over
+		// those after it; and for each of three frequencies six again.
+		"sum": {3*6 + 6*2 + 5 + 4 + 3 + 2 + 1 + 3 + 3*6 + 1, func(ctx context.Context) error {
+			_, err := m.Sum(ctx, 0.7, 1)
+			return err
+		}},
+		"enumeration": {2 * 2, func(ctx context.Context) error {
+			_, err := Enumerate(ctx, g, 0.7, 1)
+			return err
+		}},
+		"tempering": {64 + 10, func(ctx context.Context) error {
+			_, err := (Tempering{Beta: 1, Sets: 1, BurnIn: 64, Rounds: 10, Every: 20, Threads: 1}).Run(ctx, g, nil)
+			return err
+		}},
+	} {
+		for left := range c.asks + 1 {
+			ctx := &late{Context: t.Context(), left: left}
+			err := c.run(ctx)
+			if left == c.asks {
+				require.NoError(t, err, name)
+				require.Zero(t, ctx.left, name)
+				continue
+			}
+			require.ErrorIs(t, err, context.Canceled, "%s, asked %d times", name, left)
+			require.LessOrEqual(t, ctx.after, 3, "%s, asked %d times", name, left)
+		}
+	}
+}
+
+// TestSizesOfTransferMatrices: of n spins that are all joined one is held up; the others wait
+// for the last of them in tables of 1, 2, 4 … numbers, and a pass has room for the largest,
+// nine times or three and four a lane.
+func TestSizesOfTransferMatrices(t *testing.T) {
+	for n := 2; n < 12; n++ {
+		for _, fields := range []bool{false, true} {
+			h := sherringtonKirkpatrick(n, 1)
+			h.Fields = nil
+			steps := n - 1
+			if fields {
+				h.Fields = slices.Repeat([]float64{1}, n)
+				steps = n
+			}
+			m, err := NewTransfer(build(t, h))
+			require.NoError(t, err)
+			require.Equal(t, fields, m.pinned < 0)
+			require.Len(t, m.steps, steps)
+			require.Equal(t, steps, m.widest)
+			all := math.Pow(2, float64(steps)) - 1
+			require.Equal(t, all, m.states)
+			require.Equal(t, all*(10+2.5*float64(steps)), m.work())
+			for lanes, tables := range map[int]float64{1: 9, 2: 11, 3: 15, 8: 35} {
+				require.Equal(t, 8*(all+tables*(all+1)), m.memory(lanes))
+			}
+			require.Contains(t, m.String(), fmt.Sprintf("over at most %d spins", steps-1))
+		}
+	}
 }
 
 func BenchmarkTransfer(b *testing.B) {
