@@ -204,6 +204,80 @@ func TestTrainedModel(t *testing.T) {
 	require.NoError(t, s.VerifyModel(context.Background(), result.Params, 20_000, func(c engine.Check) { require.True(t, c.OK, "%+v", c) }))
 }
 
+// TestChecksOfModels computes what the checks of a model find by loops over configurations
+// and samples.
+func TestChecksOfModels(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	const n, beta, samples = 6, 0.7, 500
+	h, g := example(n, 3)
+	c := configured(t, "quick", h, beta)
+	s := as[*hierarchical](t, c, workers)
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	for i := range params {
+		params[i] += 0.1 * float32(i%3)
+	}
+	// A density that is not the generator's.
+	wrong := func(logq []float64, batch []uint64) {
+		s.Model().NewSampler(params, workers).LogDensity(logq, batch)
+		for i, config := range batch {
+			logq[i] += 0.01 + 0.02*float64(config&3)
+		}
+	}
+	all, logq := listed(n, wrong)
+	batch, mean, square := make([]uint64, samples), 0., 0.
+	s.NewDraws(params).Generate(batch, nil, 0)
+	for _, config := range batch {
+		mean += logq[config] / samples
+	}
+	for _, config := range batch {
+		square += (logq[config] - mean) * (logq[config] - mean) / (samples - 1)
+	}
+	var sum, entropy, z, weights float64
+	r := make([]float64, len(all))
+	s.Model().NewSampler(params, workers).R(r, all)
+	for i, l := range logq {
+		sum += math.Exp(l)
+		entropy += l * math.Exp(l)
+		z += math.Exp(-beta * direct(&h, all[i]))
+		weights += math.Exp(l - r[i])
+	}
+	far := math.Abs(mean-entropy) / math.Sqrt(square/samples)
+	average := func(f func(config uint64) float64) {
+		var want, got float64
+		for i, config := range all {
+			want += math.Exp(logq[i]) * f(config)
+		}
+		for _, config := range batch {
+			got += f(config) / samples
+		}
+		far = max(far, math.Abs(got-want)/math.Sqrt((1-want*want+1e-6)/samples))
+	}
+	spin := func(config uint64, i int) float64 { return float64(config>>i&1)*2 - 1 }
+	for i := range n {
+		average(func(config uint64) float64 { return spin(config, i) })
+	}
+	for _, e := range g.Edges() {
+		average(func(config uint64) float64 { return spin(config, e.I) * spin(config, e.J) })
+	}
+	want := map[string]engine.Check{
+		"model.density": {Value: math.Abs(sum - 1), Bound: 1e-5, Detail: "|Σ q − 1| over all 64 configurations"},
+		"model.samples": {Value: far, Bound: math.Sqrt2 * math.Erfinv(1-1e-6/float64(n+len(g.Edges())+1)),
+			Detail: "largest deviation of ln q, ⟨s_i⟩ and ⟨s_i s_j⟩ of 500 samples from their averages under q, in standard errors"},
+		"model.log-z": {Value: math.Abs(math.Log(weights / z)), Bound: 1e-5},
+	}
+	require.NoError(t, s.verifyModel(t.Context(), params, samples, wrong, func(c engine.Check) {
+		w := want[c.Name]
+		delete(want, c.Name)
+		require.InDelta(t, w.Value, c.Value, 1e-8, c.Name)
+		require.InDelta(t, w.Bound, c.Bound, 1e-12, c.Name)
+		require.Contains(t, c.Detail, w.Detail)
+		require.Equal(t, c.Value <= c.Bound, c.OK)
+	}))
+	require.Empty(t, want)
+}
+
 // agrees holds a table against its reference: nothing further off than exact
 // samples are once in 10⁷, the reference's own error included.
 func agrees(t *testing.T, e *measure.Evaluation, least float64) {
