@@ -7,22 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 func TestVerify(t *testing.T) {
 	long.SkipShort(t)
-	workers := pool.New(2)
-	defer workers.Close()
-	names := map[string]bool{}
-	require.NoError(t, Verify(context.Background(), workers, func(c engine.Check) {
-		require.True(t, c.OK, "%+v", c)
-		require.False(t, names[c.Name], c.Name)
-		names[c.Name] = true
-	}))
+	names := systemtest.Checks(t, func(workers *pool.Pool, emit func(engine.Check)) error { return Verify(t.Context(), workers, emit) })
 	require.Len(t, names, 18)
 
+	workers := pool.New(1)
+	defer workers.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.ErrorIs(t, Verify(ctx, workers, func(engine.Check) { t.Fatal("cancelled") }), context.Canceled)
