@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/number"
@@ -254,4 +255,43 @@ func TestScores(t *testing.T) {
 		names = append(names, section.Name)
 	}
 	require.Equal(t, []string{"critic.params", "critic.m", "critic.v", "critic.taken"}, names)
+}
+
+// TestSteps takes AdamW's steps by its definition in float64, with the gradients that there
+// are at each.
+func TestSteps(t *testing.T) {
+	const n, dim, steps = 300, 2, 3
+	s, u := moves(n, dim)
+	c, twin := newCritic(t, n, dim, 2, "pair"), newCritic(t, n, dim, 1, "pair")
+	c.config.Steps = steps
+	want := number.Widen(c.Params)
+	m, v := make([]float64, len(want)), make([]float64, len(want))
+	for step := 1.; step <= steps; step++ {
+		for i, x := range want {
+			twin.Params[i] = float32(x)
+		}
+		twin.Evaluate(s, u)
+		twin.lanes.Backward(twin.grad, twin.ascend)
+		for i, g := range number.Widen(twin.grad) {
+			m[i], v[i] = 0.9*m[i]+0.1*g, 0.999*v[i]+0.001*g*g
+			want[i] -= 3e-3 * (m[i]/(1-math.Pow(0.9, step))/(math.Sqrt(v[i]/(1-math.Pow(0.999, step)))+1e-8) + 1e-2*want[i])
+		}
+	}
+	c.Evaluate(s, u)
+	c.Learn()
+	for i, x := range want {
+		require.InDelta(t, x, c.Params[i], 1e-5)
+	}
+}
+
+// TestBytes counts what a discriminator of 6 inputs, 5 units, 7 and one output takes of batches
+// of 100: of four activations of a row all 19 numbers and eight more, in rows of the batch and a
+// block; of each lane four of the widest layer in a block; and of 85 parameters nine, and one
+// more a lane.
+func TestBytes(t *testing.T) {
+	c := Config{Hidden: []int{5, 7}}
+	block, lanes := float64(nn.BlockRows()), float64(nn.LanesOf(100))
+	require.Equal(t, 4*((100+block)*(4*19+8)+lanes*block*4*7+(9+lanes)*85), c.Bytes(100, 3))
+	c.Hidden = nil
+	require.Equal(t, 4*((100+block)*(4*7+8)+lanes*block*4*6+(9+lanes)*7), c.Bytes(100, 3))
 }
