@@ -194,3 +194,33 @@ func TestPaths(t *testing.T) {
 		require.Equal(t, []any{p, "forced by the program"}, []any{now, why})
 	}
 }
+
+// TestFeatures: each feature by name, with the path that needs it and whether it is there; what
+// the best path needs is.
+func TestFeatures(t *testing.T) {
+	var names []string
+	for _, f := range Features() {
+		names = append(names, f.Name+" "+f.Path.String())
+		if f.Path <= best && f.Name != "AVX512VPOPCNTDQ" {
+			require.True(t, f.Present, f.Name)
+		}
+	}
+	if best > Generic {
+		require.Equal(t, []string{
+			"AVX avx2", "AVX2 avx2", "FMA3 avx2", "BMI1 avx2", "BMI2 avx2", "POPCNT avx2",
+			"AVX512F avx512", "AVX512BW avx512", "AVX512DQ avx512", "AVX512VL avx512", "AVX512VPOPCNTDQ avx512",
+		}, names)
+	}
+}
+
+// TestBytes: of numbers of two and eight bytes, in the order of the machine.
+func TestBytes(t *testing.T) {
+	require.Nil(t, Bytes([]uint16{}))
+	words := []uint64{0x0101010101010101, 0x0202020202020202, 3}
+	require.Equal(t, []byte("\x01\x01\x01\x01\x01\x01\x01\x01\x02\x02\x02\x02\x02\x02\x02\x02"), Bytes(words[:2]))
+	halves := []uint16{0x0101, 0x0202}
+	bytes := Bytes(halves)
+	require.Equal(t, []byte{1, 1, 2, 2}, bytes)
+	bytes[2], bytes[3] = 7, 7
+	require.Equal(t, uint16(0x0707), halves[1])
+}
