@@ -1,6 +1,7 @@
 package mmd
 
 import (
+	"math"
 	"runtime"
 	"testing"
 
@@ -32,4 +33,19 @@ func TestBytesBoundWhatIsAllocated(t *testing.T) {
 		n, spins := c[0], c[1]
 		holds(HammingBytes(n, spins), 2.6, func() error { _, err := NewHamming(n, spins, k, Surrogate, V, nil); return err })
 	}
+}
+
+// TestBytes counts what the bounds are sums of: of 70 states in three coordinates, which are five
+// pads and three strips of 32 in three tiles; of 40 configurations of 70 spins, in rows of two
+// blocks more; and of 128 states in four modes, which are two tiles and a piece for each pair of
+// modes.
+func TestBytes(t *testing.T) {
+	scratch := func(dim float64) float64 { return 24*16 + 64*dim + math.Ceil(4*dim/16)*16 }
+	floats := 70 + 3*3*80 + 3*(5*3*32+scratch(6)+8) + 3*((4*3+1)*32+3*32+scratch(6)+8)
+	require.InEpsilon(t, 1.125*4*floats+4096, GramBytes(70, 3), 1e-14)
+	require.Equal(t, (40.+64)*(8*70+8*20*2+400)+2*65536, HammingBytes(40, 70))
+	require.Equal(t, (40.+64)*(8*64+8*20+400)+65536, HammingBytes(40, 64))
+	piece := (12+12*3)*64 + 160 + 4*scratch(6)
+	require.InEpsilon(t, 1.125*((4+16*3+4*4)*128+24*16+(16+2)*piece)+4096, MixedBytes(128, 3, 4), 1e-14)
+	require.InEpsilon(t, 1.125*((4+16*3+4*4)*8+24*16+8.125*piece)+4096, MixedBytes(8, 3, 4), 1e-14)
 }
