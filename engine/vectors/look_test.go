@@ -1,0 +1,172 @@
+package vectors
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/internal/long"
+)
+
+// A formula is a target of which nothing is known but ln π.
+type formula struct {
+	dim  int
+	lnPi func(x []float64) float64
+}
+
+func (f formula) Dim() int { return f.dim }
+func (f formula) LogDensity(dst, x []float32, _ []uint8) {
+	state := make([]float64, f.dim)
+	for r := range dst {
+		for i := range state {
+			state[i] = float64(x[r*f.dim+i])
+		}
+		dst[r] = float32(f.lnPi(state))
+	}
+}
+
+// A modalFormula has the same ln π in each of its modes.
+type modalFormula struct {
+	formula
+	modes int
+}
+
+func (f modalFormula) Modes() int { return f.modes }
+
+func norm2(x []float64) (sum float64) {
+	for _, v := range x {
+		sum += v * v
+	}
+	return sum
+}
+
+func gaussian(x []float64) float64 { return -norm2(x) / 2 }
+
+// doubled has two wells in each coordinate, which lean towards the next one by some coupling.
+func doubled(coupling float64) func(x []float64) float64 {
+	return func(x []float64) (sum float64) {
+		for i, v := range x {
+			sum -= (v*v-3)*(v*v-3)/2 + coupling*v*x[(i+1)%len(x)]
+		}
+		return sum
+	}
+}
+
+func shell(x []float64) float64 {
+	r := math.Sqrt(norm2(x)) - 4
+	return -20 * r * r
+}
+
+func student(x []float64) float64 { return -float64(10+len(x)) / 2 * math.Log(1+norm2(x)/10) }
+
+func banana(x []float64) float64 {
+	sum := -x[0] * x[0] / 2
+	for _, v := range x[1:] {
+		v -= 2 * x[0] * x[0]
+		sum -= v * v / 2
+	}
+	return sum
+}
+
+func quartic(x []float64) (sum float64) {
+	for i, v := range x {
+		sum -= v*v*v*v/4 + 0.3*v*x[(i+1)%len(x)]
+	}
+	return sum
+}
+
+func mild(x []float64) (sum float64) {
+	for i, v := range x {
+		next := x[(i+1)%len(x)]
+		sum -= v*v/2 + 0.05*v*v*next*next
+	}
+	return sum
+}
+
+// TestRecipesOfLooks: what a recipe makes of targets of which nothing is known, by what a
+// population finds.
+func TestRecipesOfLooks(t *testing.T) {
+	long.SkipShort(t)
+	path, _, _ := asm.Active()
+	defer func() { require.NoError(t, asm.Use(path)) }()
+	const listed = "listed"
+	for _, c := range []struct {
+		formula
+		quick                   bool
+		base                    string
+		components, depth, wide int
+		bent                    bool
+		partition, because      string
+		population, steps       int
+		rate                    float64
+	}{
+		{formula{2, shell}, false, "joint", 33, 0, 32, false, "parity", "so many leave little of ln π unexplained", 2048, 2500, 0.02},
+		{formula{2, student}, true, "joint", 32, 0, 32, false, "parity", "ln π is not quadratic", 1024, 1000, 0.02},
+		{formula{3, shell}, true, "joint", 60, 0, 32, true, "parity", "modes lie apart", 1024, 1000, 0.02},
+		{formula{5, shell}, true, "joint", 32, 8, 32, false, "parity", "ln π is far from quadratic", 1024, 1600, 0.005},
+		{formula{7, student}, true, "joint", 32, 0, 32, false, "parity", "ln π is not quadratic", 1024, 1000, 0.02},
+		{formula{3, banana}, true, "joint", 8, 4, 32, true, listed, "ln π is not quadratic", 1024, 1000, 0.005},
+		{formula{4, doubled(0)}, true, "product", 8, 0, 32, false, "parity", "ln π is a sum of functions of one coordinate each", 1024, 1000, 0.02},
+		{formula{4, doubled(0.02)}, true, "product", 8, 4, 32, true, "", "that comes nearer to the target than joint ones", 1024, 1000, 0.005},
+		{formula{8, quartic}, true, "joint", 4, 4, 32, true, "", "ln π is not quadratic", 1024, 1000, 0.005},
+		{formula{17, quartic}, true, "joint", 1, 4, 64, true, "", "ln π is not quadratic", 1024, 800, 0.003},
+		{formula{65, mild}, true, "joint", 1, 4, 64, true, "", "ln π is not quadratic", 512, 400, 0.003},
+	} {
+		use := path
+		if c.components > mixture.Many { // as fits of many have it to the last bit
+			if use = asm.Generic; runtime.GOARCH != "amd64" {
+				continue
+			}
+		}
+		require.NoError(t, asm.Use(use))
+		of := paperConfig()
+		of.Generator.Kind = "mixture"
+		why, err := of.Recipe(t.Context(), c.formula, 0, c.quick)
+		require.NoError(t, err)
+		g, name := of.Generator, fmt.Sprintf("%d coordinates: %s", c.dim, why)
+		if c.partition == "" {
+			c.partition = g.Partition
+		}
+		require.Equal(t, []any{c.base, c.components, c.depth, []int{c.wide, c.wide}, c.bent, c.partition}, []any{g.Base, g.Components, g.Depth, g.Hidden, g.Bent, g.Partition}, name)
+		if c.partition == listed {
+			require.NotEmpty(t, g.Changed)
+		}
+		population := c.population
+		if c.dim == 2 && c.components > mixture.Many {
+			population *= 4
+		}
+		require.Equal(t, mixture.ScoutConfig{Population: population, Moves: 10}, g.Scout, name)
+		require.Contains(t, why, fmt.Sprintf("%s, because %s where %d Metropolis chains found probability mass", g.name(), c.because, c.population))
+		require.Equal(t, []any{c.steps, c.rate}, []any{of.Training.Steps, of.Training.Optimizer.LearningRate}, name)
+	}
+	for _, c := range []struct {
+		formula
+		components int
+		bent       bool
+		population int
+		width      float64
+		partners   float64
+		steps      int
+		rate       float64
+	}{
+		{formula{1, doubled(0)}, 12, false, 1024, 0.18, 0.9, 1000, 0.02},
+		{formula{2, gaussian}, 1, false, 1024, 0.69, 0.9, 1000, 0.02},
+		{formula{2, banana}, 8, true, 1024, 0.37, 0.5, 1000, 0.02},
+		{formula{65, gaussian}, 1, false, 512, 0.12, 0.9, 400, 0.003 / 30 / (65. * 65 / 64 / 64)},
+	} {
+		require.NoError(t, asm.Use(path))
+		of := modalPaper()
+		why, err := of.Recipe(t.Context(), modalFormula{c.formula, 2}, Seen{}, true)
+		require.NoError(t, err)
+		require.Equal(t, mixture.Name(c.components, " for each of 2 modes", c.bent)+" with a density", why)
+		require.Equal(t, []any{c.components, c.bent, mixture.ScoutConfig{Population: c.population, Moves: 10}}, []any{of.Generator.Components, of.Generator.Bent, of.Generator.Scout}, why)
+		require.InEpsilon(t, c.width, of.Transition.Sigma[1], 0.1, why)
+		require.Equal(t, []any{c.partners, c.steps}, []any{of.Loss.Partners, of.Training.Steps}, why)
+		require.InEpsilon(t, c.rate, of.Training.Optimizer.LearningRate, 1e-12, why)
+	}
+}
