@@ -37,9 +37,6 @@ func hammingSumsPacked(loss []float64, base, spin []float32, rows []uint64, c *H
 	narrow := (*[4 * HammingRows]uint32)(aligned(words[:]))
 	var space [3*hammingLookup + cacheLine/4]float32
 	tables := aligned(space[:])
-	// Only the first pass over the columns counts for the loss and the base.
-	var droppedLoss [HammingRows]float64
-	var droppedBase [HammingRows]float32
 	lossTable, spinTable, baseTable := tables, tables[hammingLookup:], tables[2*hammingLookup:]
 	copy(lossTable, t.loss)
 	copy(spinTable, t.spin)
@@ -50,40 +47,31 @@ func hammingSumsPacked(loss []float64, base, spin []float32, rows []uint64, c *H
 	}
 	p.narrowRows(narrow, rows)
 	lanes := hammingLanes()
-	dirty := false
 	for lane := 0; lane < HammingRows; lane += lanes {
-		lossTo, baseTo := &loss[lane], &base[lane]
-		for group := 0; group < p.groups; group += p.bucketsSpan {
-			if dirty {
-				clear(buckets)
+		if lane > 0 {
+			clear(buckets)
+		}
+		for _, chunk := range p.chunks {
+			stream, stride := &p.stream[chunk], 4*p.groups
+			switch {
+			case c.n <= 15:
+				hamming15Vector(&loss[lane], &base[lane], &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], p.groups, 0, stride)
+			case c.n <= 16:
+				hamming16Vector(&loss[lane], &base[lane], &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], p.groups, 0, stride)
+			case c.n <= 31:
+				hamming31Vector(&loss[lane], &base[lane], &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], p.groups, 0, stride)
+			default:
+				hamming64Vector(&loss[lane], &base[lane], &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], p.groups, 0, stride)
 			}
-			dirty = true
-			groups := min(p.bucketsSpan, p.groups-group)
-			if group > 0 {
-				lossTo, baseTo = &droppedLoss[0], &droppedBase[0]
+		}
+		for g := range p.groups {
+			first := g * p.groupBits
+			if bits := min(p.groupBits, c.n-first); bits > 0 {
+				hammingSignedVector(&spin[first*HammingRows+lane], &buckets[g<<p.groupBits*lanes], bits)
 			}
-			for _, chunk := range p.chunks {
-				stream, skip, stride := &p.stream[chunk], 4*group, 4*p.groups
-				switch {
-				case c.n <= 15:
-					hamming15Vector(lossTo, baseTo, &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], groups, skip, stride)
-				case c.n <= 16:
-					hamming16Vector(lossTo, baseTo, &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], groups, skip, stride)
-				case c.n <= 31:
-					hamming31Vector(lossTo, baseTo, &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], groups, skip, stride)
-				default:
-					hamming64Vector(lossTo, baseTo, &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], groups, skip, stride)
-				}
-			}
-			for g := range groups {
-				first := (group + g) * p.groupBits
-				if bits := min(p.groupBits, c.n-first); bits > 0 {
-					hammingSignedVector(&spin[first*HammingRows+lane], &buckets[g<<p.groupBits*lanes], bits)
-				}
-			}
-			if group == 0 && t.base == nil {
-				copy(base[lane:lane+lanes], buckets)
-			}
+		}
+		if t.base == nil {
+			copy(base[lane:lane+lanes], buckets)
 		}
 	}
 }

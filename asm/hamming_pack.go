@@ -13,11 +13,10 @@ type hammingPacked struct {
 	stream            []uint32 // chunks
 	chunks            []int    // where each begins
 
-	key, spare  []uint64 // column<<16 | hash of the first configuration
-	runs        []run
-	sorted      []run
-	byLength    [maxRun + 2]int
-	bucketsSpan int // groups that share one set of buckets
+	key, spare []uint64 // column<<16 | hash of the first configuration
+	runs       []run
+	sorted     []run
+	byLength   [maxRun + 2]int
 }
 
 // A run is a number of columns with the same first configuration.
@@ -27,7 +26,7 @@ const (
 	maxRun        = 64   // columns, in a run and in a segment
 	maxChunk      = 2048 // columns, in one call of the assembly
 	hammingSmall  = 96   // buckets, up to 15 spins
-	hammingLarge  = 256  // buckets, more spins
+	hammingLarge  = 256  // buckets, more spins: enough for all groups
 	hammingStride = 64   // bytes between buckets of 16 rows
 )
 
@@ -46,7 +45,6 @@ func (p *hammingPacked) init(n, capacity int) {
 		p.groups = (n + 3) / 4
 	}
 	p.groupBits = (n + p.groups - 1) / p.groups
-	p.bucketsSpan = min(p.groups, hammingLarge>>p.groupBits)
 	switch {
 	case n <= 16:
 		p.words = 1
@@ -187,7 +185,7 @@ func (c *HammingColumns) packRun(r run) {
 	stream := p.stream
 	for g := range p.groups {
 		pattern := uint32(x[0]>>(g*p.groupBits)) & (1<<p.groupBits - 1)
-		bucket := uint32(g%p.bucketsSpan)<<p.groupBits | pattern
+		bucket := uint32(g)<<p.groupBits | pattern
 		stream = append(stream, bucket*hammingStride)
 	}
 	for _, k := range columns {
