@@ -315,3 +315,49 @@ func FuzzHammingSums(f *testing.F) {
 		}
 	})
 }
+
+// TestSizesOfStreams: how spins fall into groups, whose buckets have room for all, and that the
+// columns that were announced take no more memory than was made for them.
+func TestSizesOfStreams(t *testing.T) {
+	if best == Generic {
+		return // nothing reads a stream
+	}
+	for n, want := range map[int][3]int{ // groups, spins of one, words of 32 bits in a column
+		1: {2, 1, 1}, 10: {2, 5, 1}, 11: {3, 4, 1}, 15: {3, 5, 1}, 16: {3, 6, 1}, 17: {4, 5, 2}, 20: {4, 5, 2}, 21: {5, 5, 2},
+		31: {7, 5, 2}, 32: {7, 5, 4}, 40: {8, 5, 4}, 41: {11, 4, 4}, 44: {11, 4, 4}, 45: {12, 4, 4}, 64: {16, 4, 4},
+	} {
+		p := NewHammingColumns(n, 1).packed
+		require.Equal(t, want, [3]int{p.groups, p.groupBits, p.words}, "%d spins", n)
+	}
+	for n := 1; n <= hammingNarrow; n++ {
+		for _, columns := range []int{0, 1, 31, 33, 2100} {
+			c := NewHammingColumns(n, columns)
+			p := &c.packed
+			room := hammingLarge
+			if n <= 15 {
+				room = hammingSmall
+			}
+			require.LessOrEqual(t, p.groups<<p.groupBits, room)
+			before := [2]int{cap(p.stream), cap(p.chunks)}
+			for i := range columns {
+				c.Append([]uint64{uint64(i) & (1<<n - 1)}, []uint64{0}, 1)
+			}
+			c.PackPart(0)
+			require.Equal(t, before, [2]int{cap(p.stream), cap(p.chunks)}, "%d columns of %d spins", columns, n)
+			require.Equal(t, columns, len(p.key))
+		}
+	}
+}
+
+// TestReachOfTables: the last distance at which one of the functions is not 0.
+func TestReachOfTables(t *testing.T) {
+	for at, want := range map[[3]int]int{{0, 0, 0}: 0, {3, 1, 2}: 3, {1, 3, 2}: 3, {1, 2, 3}: 3, {0, 4, 0}: 4} {
+		var tables [3][]float32
+		for k := range tables {
+			tables[k] = make([]float32, 5)
+			tables[k][at[k]] = 1
+		}
+		require.Equal(t, want, NewHammingTables(tables[0], tables[1], tables[2]).reach)
+		require.Equal(t, max(at[0], at[2]), NewHammingTables(tables[0], nil, tables[2]).reach)
+	}
+}

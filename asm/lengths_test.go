@@ -2,6 +2,7 @@ package asm
 
 import (
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -223,4 +224,40 @@ func TestBytes(t *testing.T) {
 	require.Equal(t, []byte{1, 1, 2, 2}, bytes)
 	bytes[2], bytes[3] = 7, 7
 	require.Equal(t, uint16(0x0707), halves[1])
+}
+
+// TestAligned: what begins with a cache line, and loses less than one.
+func TestAligned(t *testing.T) {
+	x := make([]uint64, 40)
+	for k := range 8 {
+		y := aligned(x[k:])
+		require.Zero(t, uintptr(unsafe.Pointer(&y[0]))%64)
+		require.Greater(t, len(y), len(x[k:])-8)
+		z := aligned(floatWords(make([]float32, 64))[k:])
+		require.Zero(t, uintptr(unsafe.Pointer(&z[0]))%64)
+	}
+}
+
+// TestPartsOfCalls: how much one call does.
+func TestPartsOfCalls(t *testing.T) {
+	for _, c := range [][3]int{{5, 1 << 14, 2}, {1, 1 << 14, 1}, {5, 1 << 15, 1}, {5, 1 << 16, 1}, {1 << 20, 10, 3276}, {1 << 16, 1, 1 << 15}} {
+		require.Equal(t, c[2], spinsPart(c[0], c[1]))
+	}
+	// Sweeps together have the rows that they are at, and four more, in 768 KiB.
+	for _, c := range [][3]int{
+		{101, 100, 1}, {110, 1, 1}, {112, 1, 4}, {112, 0, 4}, {112, 8, 4}, {112, 9, 4}, {112, 10, 3}, {112, 11, 2}, {112, 13, 2}, {112, 14, 1}, {112, 100, 1}, {2, 3000, 1}, {2, 3072, 1}, {64, 3, 1}, {64, 4, 4},
+	} {
+		s := Sweep{l: c[0]}
+		rows, want := 0, 1
+		if bytes := c[0] * 64 * max(1, c[1]); c[0]%2 == 0 && c[0]*bytes > 768<<10 {
+			for rows = 0; (rows+1)*bytes <= 768<<10; rows++ {
+			}
+			want = 1
+			for want < 4 && 2*(want+1)+4 <= rows {
+				want++
+			}
+		}
+		require.Equal(t, want, s.together(c[1]), "L = %d, %d blocks", c[0], c[1])
+		require.Equal(t, c[2], want, "L = %d, %d blocks", c[0], c[1])
+	}
 }
