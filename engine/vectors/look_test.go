@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/internal/long"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A formula is a target of which nothing is known but ln π.
@@ -169,4 +171,43 @@ func TestRecipesOfLooks(t *testing.T) {
 		require.Equal(t, []any{c.partners, c.steps}, []any{of.Loss.Partners, of.Training.Steps}, why)
 		require.InEpsilon(t, c.rate, of.Training.Optimizer.LearningRate, 1e-12, why)
 	}
+}
+
+// TestReusedBatches: a batch serves two steps with the same R, its modes being where a checkpoint
+// keeps them, and its weights are judged once.
+func TestReusedBatches(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	c := small(modalBest(), threeTwins(3))
+	c.Loss.Reuse, c.Loss.Enough, c.Loss.Partners = 1, 0.5, 0.25
+	built, err := c.New(workers)
+	require.NoError(t, err)
+	params := make([]float32, built.NumParams())
+	built.Initialize(params)
+	s := built.(*System)
+	d := s.form.(*densities)
+	step := func(k uint32) (x []float32, modes []uint8, r, next []float64) {
+		_, err := s.Loss(params, k)
+		require.NoError(t, err)
+		return slices.Clone(d.S.X), append(slices.Clone(d.S.K), d.Next.K...), slices.Clone(d.R), slices.Clone(d.RNext)
+	}
+	x, modes, r, next := step(1)
+	n := float64(c.Training.Batch)
+	require.Equal(t, n, d.convergence.state[0])
+	clear(d.S.K)
+	clear(d.Next.K)
+	again, same, r2, next2 := step(2)
+	require.Equal(t, x, again)
+	require.Equal(t, modes, same)
+	require.InDeltaSlice(t, r, r2, 1e-4)
+	require.InDeltaSlice(t, next, next2, 1e-4)
+	require.Equal(t, n, d.convergence.state[0])
+	other, _, _, _ := step(3)
+	require.NotEqual(t, x, other)
+	require.Equal(t, 2*n, d.convergence.state[0])
+	var names []string
+	for _, section := range d.State() {
+		names = append(names, section.Name)
+	}
+	require.Equal(t, []string{"batch.states", "batch.next", "batch.log_density", "batch.next_log_density", "batch.modes", "enough.log_ratios", "enough.state"}, names)
 }
