@@ -32,6 +32,9 @@ type Known1 struct {
 	Value, Deviation float64 // of the target's states
 	Noise            float64 // standard error of Value, 0 where it is exact
 	Of               func(x []float64, k int) float64
+	// Loose says that it counts as a spread or ln π does for a verdict, which may be off by
+	// eight floors where others may by three.
+	Loose bool
 }
 
 // KnownKinds are those that are drawn, each as often as any other.
@@ -112,6 +115,30 @@ func spreadOf(i int, mean, variance, fourth float64) Known1 {
 	return Known1{Name: fmt.Sprintf("variance of x%d", i), Value: variance, Deviation: math.Sqrt(fourth - variance*variance), Of: func(x []float64, _ int) float64 { return (x[i] - mean) * (x[i] - mean) }}
 }
 
+// ofMoments are the averages of a coordinate that its first four moments tell.
+func ofMoments(i int, m [5]float64) []Known1 {
+	mean, variance := m[1], m[2]-m[1]*m[1]
+	fourth := m[4] - 4*mean*m[3] + 6*mean*mean*m[2] - 3*mean*mean*mean*mean
+	return []Known1{coordinate(i, mean, variance), squareOf(i, m[2], m[4]), spreadOf(i, mean, variance, fourth)}
+}
+
+// meanSquare is that of d coordinates.
+func meanSquare(d int, mean, variance float64) Known1 {
+	return Known1{Name: "|x|²/d", Value: mean, Deviation: math.Sqrt(variance), Of: func(x []float64, _ int) float64 { return dot(x, x) / float64(d) }}
+}
+
+// logOf is the average of ln π.
+func logOf(f func(x []float64, k int) float64, mean, variance float64) Known1 {
+	return Known1{Name: "ln π", Value: mean, Deviation: math.Sqrt(variance), Of: f, Loose: true}
+}
+
+// derivatives returns those of f at 0.
+func derivatives(f func(e float64) float64) (first, second float64) {
+	const e = 1e-3
+	low, middle, high := f(-e), f(0), f(e)
+	return (high - low) / (2 * e), (high + low - 2*middle) / (e * e)
+}
+
 // share is the average of what is 1 in a part of the states, or the part of each.
 func share(name string, p float64, of func(x []float64, k int) float64) Known1 {
 	return Known1{Name: name, Value: p, Deviation: math.Sqrt(p * (1 - p)), Of: of}
@@ -160,14 +187,14 @@ func bells(title string, all []bell, modal bool) *Known {
 		figures = append(figures, share(fmt.Sprintf("weight %d", c), all[c].weight, of))
 	}
 	for i := range min(dim, 3) {
-		var first, second, fourth float64
+		var moments [5]float64
 		for _, b := range all {
-			m, s := b.mean[i]*b.mean[i], b.sigma*b.sigma
-			first += b.weight * b.mean[i]
-			second += b.weight * (m + s)
-			fourth += b.weight * (m*m + 6*m*s + 3*s*s)
+			m, s := b.mean[i], b.sigma*b.sigma
+			for n, v := range [...]float64{1, m, m*m + s, m * (m*m + 3*s), m*m*m*m + 6*m*m*s + 3*s*s} {
+				moments[n] += b.weight * v
+			}
 		}
-		figures = append(figures, coordinate(i, first, second-first*first), squareOf(i, second, fourth))
+		figures = append(figures, ofMoments(i, moments)...)
 	}
 	return overReals(title, dim, modes, float64(dim)/2*math.Log(2*math.Pi), f, figures)
 }
@@ -266,12 +293,16 @@ func step(x float64) float64 {
 func (r draws) funnel() *Known {
 	d, s := 2+r.IntN(5), r.between(1, 3)
 	log := math.Log(2) + mathext.Digamma(.5)
+	f := func(x []float64, _ int) float64 {
+		return -x[0]*x[0]/(2*s*s) - float64(d-1)*x[0]/2 - math.Exp(-x[0])*dot(x[1:], x[1:])/2
+	}
+	n, m, a := float64(d), float64(d-1), s*s
+	e, e2 := math.Exp(a/2), math.Exp(2*a) // E[x1²] is e, and that of x1² x2²
 	return overReals(fmt.Sprintf("funnel, ln of the variance with deviation %v, in %s", s, dimensions(d)), d, 0,
-		float64(d)/2*math.Log(2*math.Pi)+math.Log(s),
-		func(x []float64, _ int) float64 {
-			return -x[0]*x[0]/(2*s*s) - float64(d-1)*x[0]/2 - math.Exp(-x[0])*dot(x[1:], x[1:])/2
-		},
+		n/2*math.Log(2*math.Pi)+math.Log(s), f,
 		[]Known1{
+			logOf(f, -n/2, .5+m*m*a/4+m/2),
+			meanSquare(d, (a+m*e)/n, (2*a*a+m*(3*e2-e*e)+m*(m-1)*(e2-e*e)+2*m*a*a*e)/(n*n)),
 			coordinate(0, 0, s*s), squareOf(0, s*s, 3*s*s*s*s), squareOf(1, math.Exp(s*s/2), 3*math.Exp(2*s*s)),
 			share("x1 < 0", .5, func(x []float64, _ int) float64 { return step(-x[1]) }),
 			{Name: "ln x1²", Value: log, Deviation: math.Sqrt(s*s + trigamma(.5)), Of: func(x []float64, _ int) float64 { return math.Log(x[1] * x[1]) }},
@@ -279,12 +310,16 @@ func (r draws) funnel() *Known {
 }
 
 // radial returns ln of the integral of exp(−(|x| − radius)²/2w²) over d dimensions, and the
-// moments of |x|.
+// moments of |x|, which of a negative order are those of ln π.
 func radial(d int, radius, w float64) (logZ float64, moment func(n int) float64) {
 	raw := func(n int) float64 {
 		return integrate(func(r float64) float64 {
 			u := (r - radius) / w
-			return math.Pow(r, float64(d-1+n)) * math.Exp(-u*u/2)
+			v := math.Pow(r, float64(d-1)) * math.Exp(-u*u/2)
+			if n < 0 {
+				return v * math.Pow(-u*u/2, float64(-n))
+			}
+			return v * math.Pow(r, float64(n))
 		}, max(0, radius-12*w), radius+12*w)
 	}
 	sphere := math.Log(2) + float64(d)/2*math.Log(math.Pi) - logGamma(float64(d)/2)
@@ -297,18 +332,22 @@ func (r draws) shell() *Known {
 	d, radius, w := 2+r.IntN(5), r.between(1, 6), r.ratio(.1, .8)
 	logZ, moment := radial(d, radius, w)
 	n := float64(d)
-	figures := []Known1{{Name: "|x|", Value: moment(1), Deviation: math.Sqrt(moment(2) - moment(1)*moment(1)), Of: length}}
+	f := func(x []float64, k int) float64 { u := (length(x, k) - radius) / w; return -u * u / 2 }
+	figures := []Known1{
+		{Name: "|x|", Value: moment(1), Deviation: math.Sqrt(moment(2) - moment(1)*moment(1)), Of: length},
+		logOf(f, moment(-1), moment(-2)-moment(-1)*moment(-1)), meanSquare(d, moment(2)/n, (moment(4)-moment(2)*moment(2))/(n*n)),
+	}
 	for i := range d {
 		figures = append(figures, coordinate(i, 0, moment(2)/n), squareOf(i, moment(2)/n, 3*moment(4)/(n*(n+2))))
 	}
-	return overReals(fmt.Sprintf("shell of radius %v, width %v, in %s", radius, w, dimensions(d)), d, 0, logZ,
-		func(x []float64, k int) float64 { u := (length(x, k) - radius) / w; return -u * u / 2 }, figures)
+	return overReals(fmt.Sprintf("shell of radius %v, width %v, in %s", radius, w, dimensions(d)), d, 0, logZ, f, figures)
 }
 
 func (r draws) shells() *Known {
 	n, d, w := 2+r.IntN(4), 2+r.IntN(2), r.ratio(.08, .4)
 	radii, logs := make([]float64, n), make([]float64, n)
 	var first, second, fourth float64
+	var log, square float64 // of ln π, and of its square
 	for k := range n {
 		radii[k] = float64(k+1) * r.between(.8, 1.2)
 		logs[k], _ = radial(d, radii[k], w)
@@ -319,26 +358,32 @@ func (r draws) shells() *Known {
 		p := math.Exp(logs[k] - logZ)
 		_, moment := radial(d, radii[k], w)
 		first, second, fourth = first+p*moment(1), second+p*moment(2), fourth+p*moment(4)
+		log, square = log+p*moment(-1), square+p*moment(-2)
 		figures = append(figures, share(fmt.Sprintf("mode %d", k), p, func(_ []float64, at int) float64 { return step(.5 - math.Abs(float64(at-k))) }))
 	}
-	figures = append(figures, Known1{Name: "|x|", Value: first, Deviation: math.Sqrt(second - first*first), Of: length})
+	f := func(x []float64, k int) float64 { u := (length(x, k) - radii[k]) / w; return -u * u / 2 }
+	figures = append(figures, Known1{Name: "|x|", Value: first, Deviation: math.Sqrt(second - first*first), Of: length},
+		logOf(f, log, square-log*log), meanSquare(d, second/float64(d), (fourth-second*second)/float64(d*d)))
 	for i := range d {
 		figures = append(figures, coordinate(i, 0, second/float64(d)), squareOf(i, second/float64(d), 3*fourth/float64(d*(d+2))))
 	}
-	return overReals(fmt.Sprintf("%d shells of radii %s, width %v, in %s", n, numbers(radii), w, dimensions(d)), d, n, logZ,
-		func(x []float64, k int) float64 { u := (length(x, k) - radii[k]) / w; return -u * u / 2 }, figures)
+	return overReals(fmt.Sprintf("%d shells of radii %s, width %v, in %s", n, numbers(radii), w, dimensions(d)), d, n, logZ, f, figures)
 }
 
 func (r draws) banana() *Known {
 	d, a, b := 2+r.IntN(3), r.between(.5, 3), r.signed(.1, 1)
-	v := b * b * a * a * a * a
+	v, n := b*b*a*a*a*a, float64(d)
+	f := func(x []float64, _ int) float64 {
+		u := x[1] - b*(x[0]*x[0]-a*a)
+		return -x[0]*x[0]/(2*a*a) - u*u/2 - dot(x[2:], x[2:])/2
+	}
+	second, fourth := 1+2*v, 3+12*v+60*v*v // of x1
 	return overReals(fmt.Sprintf("banana of width %v and bend %v in %s", a, b, dimensions(d)), d, 0,
-		float64(d)/2*math.Log(2*math.Pi)+math.Log(a),
-		func(x []float64, _ int) float64 {
-			u := x[1] - b*(x[0]*x[0]-a*a)
-			return -x[0]*x[0]/(2*a*a) - u*u/2 - dot(x[2:], x[2:])/2
-		},
-		[]Known1{coordinate(0, 0, a*a), squareOf(0, a*a, 3*a*a*a*a), coordinate(1, 0, 1+2*v), squareOf(1, 1+2*v, 3+12*v+60*v*v)})
+		n/2*math.Log(2*math.Pi)+math.Log(a), f,
+		[]Known1{
+			coordinate(0, 0, a*a), squareOf(0, a*a, 3*a*a*a*a), coordinate(1, 0, second), squareOf(1, second, fourth), logOf(f, -n/2, n/2),
+			meanSquare(d, (a*a+second+n-2)/n, (2*a*a*a*a+fourth-second*second+16*v*a*a+2*(n-2))/(n*n)),
+		})
 }
 
 func (r draws) ridge() *Known {
@@ -347,17 +392,17 @@ func (r draws) ridge() *Known {
 	s := 1 - rho*rho
 	step := Known1{Name: "(x1 − x0)²", Value: 2 * (1 - rho), Deviation: math.Sqrt2 * 2 * (1 - rho),
 		Of: func(x []float64, _ int) float64 { return (x[1] - x[0]) * (x[1] - x[0]) }}
+	f := func(x []float64, _ int) float64 {
+		l := -x[0] * x[0] / 2
+		for i := 1; i < d; i++ {
+			u := x[i] - rho*x[i-1]
+			l -= u * u / (2 * s)
+		}
+		return l
+	}
 	return overReals(fmt.Sprintf("ridge: AR(1), 1 − ρ = %.2g, in %s", 1-rho, dimensions(d)), d, 0,
-		float64(d)/2*math.Log(2*math.Pi)+float64(d-1)/2*math.Log(s),
-		func(x []float64, _ int) float64 {
-			l := -x[0] * x[0] / 2
-			for i := 1; i < d; i++ {
-				u := x[i] - rho*x[i-1]
-				l -= u * u / (2 * s)
-			}
-			return l
-		},
-		[]Known1{coordinate(0, 0, 1), squareOf(0, 1, 3), coordinate(d-1, 0, 1), squareOf(d-1, 1, 3), step})
+		float64(d)/2*math.Log(2*math.Pi)+float64(d-1)/2*math.Log(s), f,
+		[]Known1{logOf(f, -float64(d)/2, float64(d)/2), coordinate(0, 0, 1), squareOf(0, 1, 3), coordinate(d-1, 0, 1), squareOf(d-1, 1, 3), step})
 }
 
 func (r draws) box() *Known {
@@ -365,18 +410,21 @@ func (r draws) box() *Known {
 	tilt := vector(d, func() float64 { return r.signed(.5, 15) })
 	logZ := 0.0
 	var figures []Known1
+	var log, spread float64 // of ln π
 	for i, t := range tilt {
 		moment := func(n int) float64 {
 			return integrate(func(x float64) float64 { return math.Pow(x, float64(n)) * math.Exp(t*x-max(t, 0)) }, 0, 1)
 		}
 		z := moment(0)
 		logZ += math.Log(z) + max(t, 0)
-		if mean := moment(1) / z; i < 3 {
-			figures = append(figures, coordinate(i, mean, moment(2)/z-mean*mean), squareOf(i, moment(2)/z, moment(4)/z))
+		mean, second := moment(1)/z, moment(2)/z
+		log, spread = log+t*mean, spread+t*t*(second-mean*mean)
+		if i < 3 {
+			figures = append(figures, ofMoments(i, [5]float64{1, mean, second, moment(3) / z, moment(4) / z})...)
 		}
 	}
-	return overReals("box in "+dimensions(d)+", tilted by "+numbers(tilt), d, 0, logZ,
-		func(x []float64, _ int) float64 { return dot(tilt, x) }, figures, [2]float64{0, 1})
+	f := func(x []float64, _ int) float64 { return dot(tilt, x) }
+	return overReals("box in "+dimensions(d)+", tilted by "+numbers(tilt), d, 0, logZ, f, append(figures, logOf(f, log, spread)), [2]float64{0, 1})
 }
 
 // transfer makes a Known of an open chain of coordinates with ln π = Σ v(x_i) + c Σ x_i x_i+1
@@ -384,38 +432,41 @@ func (r draws) box() *Known {
 func transfer(title string, d int, c, high float64, v func(x float64) float64) *Known {
 	const n = 401
 	x, h := make([]float64, n), 2*high/(n-1)
-	t := make([][]float64, n)
 	for a := range x {
-		x[a], t[a] = -high+h*float64(a), make([]float64, n)
+		x[a] = -high + h*float64(a)
 	}
-	most := math.Inf(-1)
-	for a := range x {
-		for b := range x {
-			t[a][b] = v(x[a])/2 + v(x[b])/2 + c*x[a]*x[b]
-			most = max(most, t[a][b])
+	// sums returns ln Z of ln π times a number, plus square Σ x²/d, and the sums over so many
+	// sites at one end.
+	sums := func(times, square float64) (logZ float64, reach [][]float64) {
+		own, t, edge := make([]float64, n), make([][]float64, n), make([]float64, n)
+		for a := range x {
+			own[a], t[a] = times*v(x[a])+square*x[a]*x[a]/float64(d), make([]float64, n)
+			edge[a] = math.Exp(own[a] / 2)
 		}
-	}
-	for a := range t {
-		for b := range t[a] {
-			t[a][b] = math.Exp(t[a][b]-most) * h
+		most := math.Inf(-1)
+		for a := range x {
+			for b := range x {
+				t[a][b] = own[a]/2 + own[b]/2 + times*c*x[a]*x[b]
+				most = max(most, t[a][b])
+			}
 		}
-	}
-	edge := make([]float64, n)
-	for a := range edge {
-		edge[a] = math.Exp(v(x[a]) / 2)
-	}
-	times := func(u []float64) []float64 {
-		w := make([]float64, n)
 		for a := range t {
-			w[a] = dot(t[a], u)
+			for b := range t[a] {
+				t[a][b] = math.Exp(t[a][b]-most) * h
+			}
 		}
-		return w
+		reach = [][]float64{edge}
+		for i := 1; i < d; i++ {
+			next := make([]float64, n)
+			for a := range t {
+				next[a] = dot(t[a], reach[i-1])
+			}
+			reach = append(reach, next)
+		}
+		return math.Log(dot(edge, reach[d-1])*h) + float64(d-1)*most, reach
 	}
-	reach := [][]float64{edge} // sums over so many sites at one end
-	for i := 1; i < d; i++ {
-		reach = append(reach, times(reach[i-1]))
-	}
-	z := dot(edge, reach[d-1])
+	logZ, reach := sums(1, 0)
+	z := dot(reach[0], reach[d-1])
 	moment := func(i, n int) (sum float64) { // of site i
 		for a := range x {
 			sum += reach[i][a] * reach[d-1-i][a] * math.Pow(x[a], float64(n)) / z
@@ -424,7 +475,7 @@ func transfer(title string, d int, c, high float64, v func(x float64) float64) *
 	}
 	var figures []Known1
 	for _, i := range []int{0, d / 2} {
-		figures = append(figures, coordinate(i, moment(i, 1), moment(i, 2)-moment(i, 1)*moment(i, 1)), squareOf(i, moment(i, 2), moment(i, 4)))
+		figures = append(figures, ofMoments(i, [5]float64{1, moment(i, 1), moment(i, 2), moment(i, 3), moment(i, 4)})...)
 		var up float64
 		for a := range x {
 			if x[a] > 0 {
@@ -435,14 +486,16 @@ func transfer(title string, d int, c, high float64, v func(x float64) float64) *
 		}
 		figures = append(figures, share(fmt.Sprintf("x%d > 0", i), up, func(x []float64, _ int) float64 { return step(x[i]) }))
 	}
-	return overReals(title, d, 0, math.Log(z*h)+float64(d-1)*most,
-		func(x []float64, _ int) float64 {
-			l := v(x[0])
-			for i := 1; i < d; i++ {
-				l += v(x[i]) + c*x[i]*x[i-1]
-			}
-			return l
-		}, figures)
+	f := func(x []float64, _ int) float64 {
+		l := v(x[0])
+		for i := 1; i < d; i++ {
+			l += v(x[i]) + c*x[i]*x[i-1]
+		}
+		return l
+	}
+	log, spread := derivatives(func(e float64) float64 { l, _ := sums(1+e, 0); return l })
+	square, noise := derivatives(func(e float64) float64 { l, _ := sums(1, e); return l })
+	return overReals(title, d, 0, logZ, f, append(figures, logOf(f, log, spread), meanSquare(d, square, noise)))
 }
 
 func (r draws) chain() *Known {
@@ -463,6 +516,7 @@ func (r draws) proportions() *Known {
 	a, b := vector(d, func() float64 { return r.ratio(.5, 60) }), vector(d, func() float64 { return r.ratio(.5, 60) })
 	var figures []Known1
 	var square, noise float64 // of Σ x², and its variance
+	var log, spread float64   // of ln π, likewise
 	for i := range a {
 		logZ += logGamma(a[i]) + logGamma(b[i]) - logGamma(a[i]+b[i])
 		p := a[i] / (a[i] + b[i])
@@ -471,17 +525,21 @@ func (r draws) proportions() *Known {
 		fourth := 6*(mathext.Zeta(4, a[i])+mathext.Zeta(4, b[i])) + 3*variance*variance
 		figures = append(figures, coordinate(i, mean, variance), spreadOf(i, mean, variance, fourth),
 			Known1{Name: fmt.Sprintf("p%d", i), Value: p, Deviation: math.Sqrt(p * (1 - p) / (a[i] + b[i] + 1)), Of: func(x []float64, _ int) float64 { return 1 / (1 + math.Exp(-x[i])) }})
+		both := a[i] + b[i]
+		log += a[i]*mathext.Digamma(a[i]) + b[i]*mathext.Digamma(b[i]) - both*mathext.Digamma(both)
+		spread += a[i]*a[i]*trigamma(a[i]) + b[i]*b[i]*trigamma(b[i]) - both*both*trigamma(both)
 		square += mean*mean + variance
 		noise += fourth + 4*mean*third + 4*mean*mean*variance - variance*variance
 	}
 	figures = append(figures, Known1{Name: "|x|²", Value: square, Deviation: math.Sqrt(noise), Of: func(x []float64, _ int) float64 { return dot(x, x) }})
+	f := func(x []float64, _ int) (l float64) {
+		for i, v := range x {
+			l += a[i]*v - (a[i]+b[i])*(math.Log1p(math.Exp(-math.Abs(v)))+max(v, 0))
+		}
+		return l
+	}
 	return overReals(fmt.Sprintf("posterior of %d proportions in logits, from %s successes and %s failures", d, numbers(a), numbers(b)), d, 0, logZ,
-		func(x []float64, _ int) (l float64) {
-			for i, v := range x {
-				l += a[i]*v - (a[i]+b[i])*(math.Log1p(math.Exp(-math.Abs(v)))+max(v, 0))
-			}
-			return l
-		}, figures)
+		f, append(figures, logOf(f, log, spread)))
 }
 
 func (r draws) landscape() *Known {
@@ -491,14 +549,15 @@ func (r draws) landscape() *Known {
 		return -(x[0]*x[0]+x[1]*x[1])/(2*s*s) + height*math.Sin(a*x[0]+p)*math.Sin(b*x[1]+q)
 	}
 	const n = 801
-	var z float64
+	var z, log, logs, fourth float64
 	var m [2][5]float64
 	at, h := make([]float64, 2), 20*s/(n-1)
 	for i := range n {
 		for j := range n {
 			at[0], at[1] = -10*s+h*float64(i), -10*s+h*float64(j)
-			w := math.Exp(f(at, 0)-height) * h * h
-			z += w
+			l, square := f(at, 0), dot(at, at)
+			w := math.Exp(l-height) * h * h
+			z, log, logs, fourth = z+w, log+w*l, logs+w*l*l, fourth+w*square*square
 			for c := range 2 {
 				for e := range 5 {
 					m[c][e] += w * math.Pow(at[c], float64(e))
@@ -508,9 +567,13 @@ func (r draws) landscape() *Known {
 	}
 	var figures []Known1
 	for c := range 2 {
-		mean, second := m[c][1]/z, m[c][2]/z
-		figures = append(figures, coordinate(c, mean, second-mean*mean), squareOf(c, second, m[c][4]/z))
+		for e := range m[c] {
+			m[c][e] /= z
+		}
+		figures = append(figures, ofMoments(c, m[c])...)
 	}
+	square := (m[0][2] + m[1][2]) / 2
+	figures = append(figures, logOf(f, log/z, logs/z-log*log/(z*z)), meanSquare(2, square, fourth/z/4-square*square))
 	return overReals(fmt.Sprintf("landscape of hills %v high, frequencies %v and %v, within %v", height, a, b, s), 2, 0, math.Log(z)+height, f, figures)
 }
 

@@ -80,9 +80,10 @@ func Posteriors() (all []*Known) {
 		}
 		for i, f := range p.Figures {
 			k.Figures = append(k.Figures,
-				Known1{f.Name, f.Mean, f.Deviation, f.Deviation / root, func(x []float64, _ int) float64 { return m.shown(x)[i] }},
-				Known1{"variance of " + f.Name, f.Deviation * f.Deviation, f.OfSquare, f.OfSquare / root,
-					func(x []float64, _ int) float64 { v := m.shown(x)[i] - f.Mean; return v * v }})
+				Known1{Name: f.Name, Value: f.Mean, Deviation: f.Deviation, Noise: f.Deviation / root,
+					Of: func(x []float64, _ int) float64 { return m.shown(x)[i] }},
+				Known1{Name: "variance of " + f.Name, Value: f.Deviation * f.Deviation, Deviation: f.OfSquare, Noise: f.OfSquare / root,
+					Of: func(x []float64, _ int) float64 { v := m.shown(x)[i] - f.Mean; return v * v }})
 		}
 		all = append(all, k)
 	}

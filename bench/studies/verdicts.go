@@ -35,6 +35,9 @@ const (
 	tabled  = "evaluation.samples=20000"
 )
 
+// loosely is how many floors an average may be off that is loosely known.
+const loosely = 8.
+
 // moreSamples is how many times more samples than a table has figures are measured by.
 const moreSamples = 16
 
@@ -49,7 +52,8 @@ type VerdictOutcome struct {
 	Seconds float64           `json:"seconds"` // of training
 	Machine reproduce.Machine `json:"machine"`
 	// Worst is the largest error of a known average, in sampling floors of as many exact
-	// samples as the table has, measured by more, and Figure whose that is.
+	// samples as the table has, measured by more, and Figure whose that is; where eight floors
+	// count as three elsewhere, three eighths of it.
 	Worst  float64 `json:"worst"`
 	Figure string  `json:"figure"`
 	// Verdict is that of the end of training, Full that of a diagnosis by itself.
@@ -239,7 +243,11 @@ func (o *VerdictOutcome) hold(ctx context.Context, k *Known, trained engine.Syst
 	}
 	for i, f := range k.Figures {
 		floor := stat.MeanAbsolute(math.Hypot(f.Deviation/math.Sqrt(float64(o.Samples)), f.Noise))
-		if off := math.Abs(means[i].Value()-f.Value) / floor; !(off <= o.Worst) {
+		off := math.Abs(means[i].Value()-f.Value) / floor
+		if f.Loose {
+			off *= nearby / loosely
+		}
+		if !(off <= o.Worst) {
 			o.Worst, o.Figure = off, f.Name
 		}
 	}
