@@ -83,6 +83,8 @@ const (
 	// it is that of Huber's loss: a walker that leaves what the generator covers comes
 	// where ln q is as low as −10⁴, and would alone decide the step.
 	mostDifference = 10
+	// mostApart bounds in the same way how far R may be from its mean.
+	mostApart = 20
 	// mostOff is how far R may be from the batch's median. A state beyond has no part in the
 	// gradient: its weight vanishes against the others', or it is one that the generator no
 	// longer makes since its batch was drawn, and either would alone decide the step.
@@ -148,7 +150,7 @@ func (l *Balance) level(part float64, off func(r float64) bool) float64 {
 		}
 	}
 	mean /= float64(kept)
-	var squares float64
+	var loss, lost float64 // what bounds take off the slopes
 	l.rate = 0
 	for i, r := range l.R {
 		l.rate += math.Exp(min(0, r-l.R[(i+1)%len(l.R)])) / n
@@ -156,10 +158,23 @@ func (l *Balance) level(part float64, off func(r float64) bool) float64 {
 			l.C[i] = 0
 			continue
 		}
-		l.C[i] = 2 * part * (r - mean) / (n - 1)
-		squares += (r - mean) * (r - mean)
+		slope := r - mean
+		if size := math.Abs(slope); size > mostApart {
+			bounded := math.Copysign(mostApart, slope)
+			loss += mostApart * (2*size - mostApart)
+			lost += slope - bounded
+			slope = bounded
+		} else {
+			loss += slope * slope
+		}
+		l.C[i] = 2 * part * slope / (n - 1)
 	}
-	return part * squares / (n - 1)
+	for i, r := range l.R {
+		if lost != 0 && !off(r) {
+			l.C[i] += 2 * part * lost / (n - 1) / float64(kept)
+		}
+	}
+	return part * loss / (n - 1)
 }
 
 // bound gives states where π vanishes an R: one that did not find the way in counts with
