@@ -83,7 +83,7 @@ func (c *RealsConfig) Adapt(ctx context.Context) (why string, err error) {
 // weights tell an effective size to its third digit.
 const (
 	fewSamples = 20_000
-	level      = 0.995
+	level      = 0.998
 )
 
 // adapt tells find, unless it is nil, where a pilot finds the weight of each mode, lets
