@@ -72,9 +72,9 @@ type RealsTarget struct {
 	// Scale is how far the weight reaches about the centre, a standard deviation say;
 	// empty for 1. A preset finds both where neither is set.
 	Scale []float64 `json:"scale"`
-	// Shear says how coordinates go together on a ridge: row i−1 has, for each j < i, by
-	// how much coordinate i goes with the part of coordinate j that does not go with those
-	// before it, whose reach its scale then is; empty for none. A preset finds it with the two.
+	// Shear is how coordinates go together on a ridge: what is below the diagonal of L, row by
+	// row, in x = center + L (scale·y), where y is about 1 and L a lower triangle with ones on
+	// its diagonal; empty for none. A preset finds it with center and scale.
 	Shear [][]float64 `json:"shear"`
 }
 
@@ -88,7 +88,7 @@ type MixedTarget struct {
 	// Scale is how far the weight reaches about the centre, likewise; empty for 1. A
 	// preset finds both where neither is set.
 	Scale [][]float64 `json:"scale"`
-	// Shear says how coordinates go together, for each mode rows as in a target over real
+	// Shear is how coordinates go together on a ridge, for each mode as in a target over real
 	// vectors; empty for none.
 	Shear [][][]float64 `json:"shear"`
 }
