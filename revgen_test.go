@@ -442,6 +442,14 @@ func TestManyStates(t *testing.T) {
 		require.NoError(t, s.Sample(ctx, revgen.States{Bits: one}, uint64(first+from), 0))
 		require.Equal(t, one[0], bits[from], from)
 	}
+	plane := sampler(t, swift(t, "gmm"), 5, 2) // of two numbers of four bytes
+	x := make([]float32, 2*n)
+	require.NoError(t, plane.Sample(ctx, revgen.States{X: x}, first, 0))
+	for _, from := range []int{0, part - first - 1, part - first, n - 1} {
+		one := make([]float32, 2)
+		require.NoError(t, plane.Sample(ctx, revgen.States{X: one}, uint64(first+from), 0))
+		require.Equal(t, one, x[2*from:2*from+2], from)
+	}
 	energies := make([]float64, n)
 	_, err := s.Energies(energies, revgen.States{Bits: bits})
 	require.NoError(t, err)

@@ -45,6 +45,7 @@ func TestRefusals(t *testing.T) {
 		{"train ising --diagnose none --strict", "--strict judges by the diagnosis that --diagnose none leaves out; omit one of them"},
 		{"train ising --resume maybe", `--resume: "maybe" is not auto, never or must`},
 		{"train ising --threads 4097", "--threads: 4097 is not between 1 and 4096"},
+		{"run missing.ndjson -o batch", "missing.ndjson: "},
 		{"run jobs.ndjson --resume=maybe", `--resume: "maybe" is not auto, never or must`},
 		{"run jobs.ndjson -o batch --shard 0/2", "-o: all 2 shards would use batch; put %t, the number of the shard, into the name"},
 		{"mcmc ising --format bits", "--format is of states; name their file by --states"},

@@ -48,6 +48,13 @@ func TestRoundTrip(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &all))
 	require.True(t, math.IsNaN(all[0].Value))
 	require.Nil(t, all[0].Paper)
+
+	// What the text leaves out stays, and what it says is nothing does not.
+	filled := figure{Name: "kept", Parts: []part{{1}}, Law: law{2, 3}}
+	require.NoError(t, json.Unmarshal([]byte(`{"value":4}`), &filled))
+	require.Equal(t, figure{Name: "kept", Value: 4, Parts: []part{{1}}, Law: law{2, 3}}, filled)
+	require.NoError(t, json.Unmarshal([]byte(`{"parts":null}`), &filled))
+	require.Nil(t, filled.Parts)
 }
 
 // TestFiniteAsBefore holds finite numbers to encoding/json's bytes.
