@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/version"
 )
 
 const (
@@ -117,14 +118,15 @@ type Page struct {
 }
 
 // PageOf returns the page of a part of the work: of what it is called by, numbers, strings
-// and what consists of them. Where the context carries no book it is nil.
+// and what consists of them, and of the program's revision, since another may go another way
+// to the same. Where the context carries no book it is nil.
 func PageOf(ctx context.Context, by ...any) *Page {
 	d := of(ctx)
 	if d.book == nil {
 		return nil
 	}
-	h := sha256.New()
-	fmt.Fprintln(h, d.scope)
+	h, v := sha256.New(), version.Read()
+	fmt.Fprintln(h, d.scope, v.Module, v.Revision)
 	for _, v := range by {
 		switch v := v.(type) {
 		case []float32, []float64: // may be many
