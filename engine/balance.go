@@ -45,6 +45,9 @@ type Balance struct {
 	RNext []float64 // of each s′; of a sample that does not move it is not read
 	C     []float64 // the coefficient of ∇ln q(s)
 	CNext []float64 // that of ∇ln q(s′), 0 where there is none
+	// Apart is how far from its mean R of an independent sample may be before its slope stays,
+	// as Huber's does; 0 for no bound.
+	Apart float64
 
 	sorted        []float64
 	block, moving int // of so many samples, so many move
@@ -83,8 +86,6 @@ const (
 	// it is that of Huber's loss: a walker that leaves what the generator covers comes
 	// where ln q is as low as −10⁴, and would alone decide the step.
 	mostDifference = 10
-	// mostApart bounds in the same way how far R may be from its mean.
-	mostApart = 20
 	// mostOff is how far R may be from the batch's median. A state beyond has no part in the
 	// gradient: its weight vanishes against the others', or it is one that the generator no
 	// longer makes since its batch was drawn, and either would alone decide the step.
@@ -159,9 +160,9 @@ func (l *Balance) level(part float64, off func(r float64) bool) float64 {
 			continue
 		}
 		slope := r - mean
-		if size := math.Abs(slope); size > mostApart {
-			bounded := math.Copysign(mostApart, slope)
-			loss += mostApart * (2*size - mostApart)
+		if size := math.Abs(slope); l.Apart > 0 && size > l.Apart {
+			bounded := math.Copysign(l.Apart, slope)
+			loss += l.Apart * (2*size - l.Apart)
 			lost += slope - bounded
 			slope = bounded
 		} else {

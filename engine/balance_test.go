@@ -61,6 +61,7 @@ func TestBalance(t *testing.T) {
 				random := rand.New(rand.NewPCG(1, 2))
 				b := Balancing{Partners: partners}
 				l := NewBalance(b, n, block, unit)
+				l.Apart = 20
 				require.Equal(t, moved, l.Moved())
 				moves := make([]bool, n)
 				for lo := 0; lo < n; lo += block {

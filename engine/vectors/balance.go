@@ -53,9 +53,14 @@ func (balanceLoss) explain(c *Config, move string) (string, int) {
 	return c.Loss.Explain(move), n + engine.NewBalance(c.Loss.Balancing, n, n, 1).Moved()*c.Transition.Steps
 }
 
+// mostApart is how far from its mean R of an independent sample may be before its slope is
+// bounded: one far out on an arm would decide the step, and the next ones never mend it.
+const mostApart = 20
+
 func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, error) {
 	n, rows := c.Training.Batch, l.lanes.BlockRows()
 	b, w := engine.NewBalance(c.Loss.Balancing, n, rows, 1), &weigher{learner: l, fresh: c.Loss.fresh}
+	b.Apart = mostApart
 	k.moving = b.Moving
 	w.weighed = []pool.Span{nn.RowSpan(l.lanes, b.R, 1), nn.RowSpan(l.lanes, b.RNext, 1), nn.BlockSpan(l.lanes, k.counts)}
 	if moving := b.Moving(0, rows); moving > 0 {
