@@ -5,6 +5,7 @@ import (
 
 	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/crash"
 )
 
 // TestWhole: runs are as they were.
@@ -15,4 +16,11 @@ func TestWhole(t *testing.T) {
 		`gmm paper generator.kind=residual loss.kind=discriminator loss.discriminator.hidden=[8] generator.hidden=[8] generator.depth=2 training.batch=64`,
 		`gmm quick target.components=[{"weight":0.3,"mean":[-9],"covariance":[[1]]},{"weight":0.7,"mean":[1],"covariance":[[0.01]]}]`,
 	)
+}
+
+// TestEvaluationsEndAnywhere: tables and figures.
+func TestEvaluationsEndAnywhere(t *testing.T) {
+	c := crash.Must(Preset("paper"))
+	c.Generator.Depth, c.Generator.Hidden = 2, []int{4}
+	systemtest.EvaluationsEnd(t, "plane", 10, c)
 }

@@ -15,3 +15,10 @@ func TestWhole(t *testing.T) {
 		`hybrid paper generator.hidden=[8] evaluation.every=6`,
 	)
 }
+
+// TestEvaluationsEndAnywhere: tables and figures.
+func TestEvaluationsEndAnywhere(t *testing.T) {
+	for _, preset := range []string{"paper", "best"} {
+		systemtest.EvaluationsEnd(t, preset, 30, small(t, preset))
+	}
+}

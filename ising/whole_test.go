@@ -17,3 +17,11 @@ func TestWhole(t *testing.T) {
 		`ising paper target.l=3 generator.hidden=[16] loss.gradient=score generator.head=bernoulli transition.proposal=mixture`,
 	)
 }
+
+// TestEvaluationsEndAnywhere: tables and figures.
+func TestEvaluationsEndAnywhere(t *testing.T) {
+	c := small(t, "paper")
+	c.Target = TargetConfig{L: 4, Beta: 0.4, J: 1}
+	systemtest.EvaluationsEnd(t, "paper", 30, c)
+	systemtest.EvaluationsEnd(t, "quick", 30, adapted(t, "quick", c.Target))
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/late"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -303,20 +304,6 @@ func TestTrails(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A late context ends when it has been asked often enough.
-type late struct {
-	context.Context
-	left, after int // how often it may still be asked, and how often it was after that
-}
-
-func (c *late) Err() error {
-	if c.left--; c.left >= 0 {
-		return nil
-	}
-	c.after++
-	return context.Canceled
-}
-
 // TestStopsAnywhere: wherever a look or a move ends early, it says so before it goes on: no
 // loss is computed any more, θ stays, and each of the two pieces asks once more at most.
 func TestStopsAnywhere(t *testing.T) {
@@ -334,12 +321,13 @@ func TestStopsAnywhere(t *testing.T) {
 		"a ranked estimate": {Methods{Method: "evolution", Evolution: Evolution{3, 1, "rank"}}, false, 6},
 	} {
 		for left := range c.asks + 1 {
-			ctx := &late{Context: t.Context(), left: left}
-			params, late := start(), 0
+			ctx := late.After(t.Context(), left)
+			params, lately := start(), 0
 			s := New(c.m, Problem{
 				Params: params, Grad: make([]float32, testSize), Seed: testSeed, Workers: workers, EMA: 0.5,
 				Loss: func(params []float32, step int) float64 {
-					late += ctx.after
+					_, ended := ctx.Asked()
+					lately += ended
 					return uneven(params, step)
 				},
 				Optimizer: optim.NewOptimizer(optim.AdamW{LearningRate: 1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8}, 0, 0, testSize, workers),
@@ -350,14 +338,15 @@ func TestStopsAnywhere(t *testing.T) {
 			} else {
 				_, _, err = s.Look(ctx, 1)
 			}
+			asked, ended := ctx.Asked()
 			if left == c.asks {
 				require.NoError(t, err, name)
-				require.Zero(t, ctx.left, name)
+				require.Equal(t, c.asks, asked, name)
 				continue
 			}
 			require.ErrorIs(t, err, context.Canceled, "%s, asked %d times", name, left)
-			require.LessOrEqual(t, ctx.after, 3, "%s, asked %d times", name, left)
-			require.Zero(t, late, name)
+			require.LessOrEqual(t, ended, 3, "%s, asked %d times", name, left)
+			require.Zero(t, lately, name)
 			require.Equal(t, start(), params, name)
 			if c.moves {
 				require.Zero(t, slices.Max(s.Average()))

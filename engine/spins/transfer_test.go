@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/late"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/stat"
@@ -197,20 +198,6 @@ func TestTransferStops(t *testing.T) {
 	t.Logf("stopped after %v", time.Since(<-stopped))
 }
 
-// A late context ends when it has been asked often enough.
-type late struct {
-	context.Context
-	left, after int // how often it may still be asked, and how often it was after that
-}
-
-func (c *late) Err() error {
-	if c.left--; c.left >= 0 {
-		return nil
-	}
-	c.after++
-	return context.Canceled
-}
-
 // TestStopsAnywhere: wherever a sum ends early, it says so and asks three times more at
 // most: the table, the loop over tables, and whoever began it.
 func TestStopsAnywhere(t *testing.T) {
@@ -237,15 +224,16 @@ func TestStopsAnywhere(t *testing.T) {
 		}},
 	} {
 		for left := range c.asks + 1 {
-			ctx := &late{Context: t.Context(), left: left}
+			ctx := late.After(t.Context(), left)
 			err := c.run(ctx)
+			asked, ended := ctx.Asked()
 			if left == c.asks {
 				require.NoError(t, err, name)
-				require.Zero(t, ctx.left, name)
+				require.Equal(t, c.asks, asked, name)
 				continue
 			}
 			require.ErrorIs(t, err, context.Canceled, "%s, asked %d times", name, left)
-			require.LessOrEqual(t, ctx.after, 3, "%s, asked %d times", name, left)
+			require.LessOrEqual(t, ended, 3, "%s, asked %d times", name, left)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +15,7 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/late"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -434,22 +434,9 @@ func TestReferencesFallBack(t *testing.T) {
 		beta float64
 	}{{glass(1, 3, 3, 3), 80}, {glass(1, 6, 6, 6), 0.1}} {
 		s := as[*hierarchical](t, configured(t, "quick", c.h, c.beta), workers)
-		_, err := s.newReference(&late{Context: context.Background()})
+		_, err := s.newReference(late.After(context.Background(), 100))
 		require.EqualError(t, err, "parallel tempering: context canceled")
 	}
-}
-
-// A late context ends when it has been asked many times.
-type late struct {
-	context.Context
-	asked atomic.Int64
-}
-
-func (c *late) Err() error {
-	if c.asked.Add(1) > 100 {
-		return context.Canceled
-	}
-	return nil
 }
 
 // TestManyEdges: how many there may be.

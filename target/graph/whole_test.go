@@ -14,3 +14,10 @@ func TestWhole(t *testing.T) {
 		`spins paper target.spins=5 target.edges=[[0,1,1],[1,2,-1],[2,3,0.5],[3,0,-0.7],[0,2,1],[4,1,1.2]] target.fields=[0.1,0,-0.2,0,0.3] generator.hidden=[16] evaluation.every=6`,
 	)
 }
+
+// TestEvaluationsEndAnywhere: tables, figures and checks of models.
+func TestEvaluationsEndAnywhere(t *testing.T) {
+	c := configured(t, "quick", glass(1, 3, 3), 0.5)
+	systemtest.EvaluationsEnd(t, "glass", 30, c)
+	systemtest.ChecksEnd(t, "glass", 30, c)
+}

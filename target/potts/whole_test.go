@@ -16,3 +16,8 @@ func TestWhole(t *testing.T) {
 		`potts paper target.l=3 generator.hidden=[16]`,
 	)
 }
+
+// TestEvaluationsEndAnywhere: tables and figures.
+func TestEvaluationsEndAnywhere(t *testing.T) {
+	systemtest.EvaluationsEnd(t, "lattice", 30, configure(t, "target.l=3"))
+}
