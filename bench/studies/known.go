@@ -127,7 +127,8 @@ func meanSquare(d int, mean, variance float64) Known1 {
 	return Known1{Name: "|x|²/d", Value: mean, Deviation: math.Sqrt(variance), Of: func(x []float64, _ int) float64 { return dot(x, x) / float64(d) }}
 }
 
-// logOf is the average of ln π.
+// logOf is the average of ln π, whose mean and variance are the derivatives of ln Z of π's power
+// 1 + e.
 func logOf(f func(x []float64, k int) float64, mean, variance float64) Known1 {
 	return Known1{Name: "ln π", Value: mean, Deviation: math.Sqrt(variance), Of: f, Loose: true}
 }
@@ -297,7 +298,7 @@ func (r draws) funnel() *Known {
 		return -x[0]*x[0]/(2*s*s) - float64(d-1)*x[0]/2 - math.Exp(-x[0])*dot(x[1:], x[1:])/2
 	}
 	n, m, a := float64(d), float64(d-1), s*s
-	e, e2 := math.Exp(a/2), math.Exp(2*a) // E[x1²] is e, and that of x1² x2²
+	e, e2 := math.Exp(a/2), math.Exp(2*a) // E[x1²] and E[x1² x2²]
 	return overReals(fmt.Sprintf("funnel, ln of the variance with deviation %v, in %s", s, dimensions(d)), d, 0,
 		n/2*math.Log(2*math.Pi)+math.Log(s), f,
 		[]Known1{
@@ -310,16 +311,12 @@ func (r draws) funnel() *Known {
 }
 
 // radial returns ln of the integral of exp(−(|x| − radius)²/2w²) over d dimensions, and the
-// moments of |x|, which of a negative order are those of ln π.
+// moments of |x|.
 func radial(d int, radius, w float64) (logZ float64, moment func(n int) float64) {
 	raw := func(n int) float64 {
 		return integrate(func(r float64) float64 {
 			u := (r - radius) / w
-			v := math.Pow(r, float64(d-1)) * math.Exp(-u*u/2)
-			if n < 0 {
-				return v * math.Pow(-u*u/2, float64(-n))
-			}
-			return v * math.Pow(r, float64(n))
+			return math.Pow(r, float64(d-1+n)) * math.Exp(-u*u/2)
 		}, max(0, radius-12*w), radius+12*w)
 	}
 	sphere := math.Log(2) + float64(d)/2*math.Log(math.Pi) - logGamma(float64(d)/2)
@@ -333,9 +330,10 @@ func (r draws) shell() *Known {
 	logZ, moment := radial(d, radius, w)
 	n := float64(d)
 	f := func(x []float64, k int) float64 { u := (length(x, k) - radius) / w; return -u * u / 2 }
+	log, spread := derivatives(func(e float64) float64 { l, _ := radial(d, radius, w/math.Sqrt(1+e)); return l })
 	figures := []Known1{
 		{Name: "|x|", Value: moment(1), Deviation: math.Sqrt(moment(2) - moment(1)*moment(1)), Of: length},
-		logOf(f, moment(-1), moment(-2)-moment(-1)*moment(-1)), meanSquare(d, moment(2)/n, (moment(4)-moment(2)*moment(2))/(n*n)),
+		logOf(f, log, spread), meanSquare(d, moment(2)/n, (moment(4)-moment(2)*moment(2))/(n*n)),
 	}
 	for i := range d {
 		figures = append(figures, coordinate(i, 0, moment(2)/n), squareOf(i, moment(2)/n, 3*moment(4)/(n*(n+2))))
@@ -347,7 +345,6 @@ func (r draws) shells() *Known {
 	n, d, w := 2+r.IntN(4), 2+r.IntN(2), r.ratio(.08, .4)
 	radii, logs := make([]float64, n), make([]float64, n)
 	var first, second, fourth float64
-	var log, square float64 // of ln π, and of its square
 	for k := range n {
 		radii[k] = float64(k+1) * r.between(.8, 1.2)
 		logs[k], _ = radial(d, radii[k], w)
@@ -358,12 +355,18 @@ func (r draws) shells() *Known {
 		p := math.Exp(logs[k] - logZ)
 		_, moment := radial(d, radii[k], w)
 		first, second, fourth = first+p*moment(1), second+p*moment(2), fourth+p*moment(4)
-		log, square = log+p*moment(-1), square+p*moment(-2)
 		figures = append(figures, share(fmt.Sprintf("mode %d", k), p, func(_ []float64, at int) float64 { return step(.5 - math.Abs(float64(at-k))) }))
 	}
 	f := func(x []float64, k int) float64 { u := (length(x, k) - radii[k]) / w; return -u * u / 2 }
+	log, spread := derivatives(func(e float64) float64 {
+		each := make([]float64, n)
+		for k := range each {
+			each[k], _ = radial(d, radii[k], w/math.Sqrt(1+e))
+		}
+		return floats.LogSumExp(each)
+	})
 	figures = append(figures, Known1{Name: "|x|", Value: first, Deviation: math.Sqrt(second - first*first), Of: length},
-		logOf(f, log, square-log*log), meanSquare(d, second/float64(d), (fourth-second*second)/float64(d*d)))
+		logOf(f, log, spread), meanSquare(d, second/float64(d), (fourth-second*second)/float64(d*d)))
 	for i := range d {
 		figures = append(figures, coordinate(i, 0, second/float64(d)), squareOf(i, second/float64(d), 3*fourth/float64(d*(d+2))))
 	}

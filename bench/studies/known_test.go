@@ -42,11 +42,7 @@ func TestPosteriorsFarAway(t *testing.T) {
 // their noise, and ln Z of one coefficient is that of a sum over a grid.
 func TestRegressions(t *testing.T) {
 	var file struct {
-		Posteriors []struct {
-			Name, Model string
-			Data        posteriorData
-			Figures     []posteriorFigure
-		}
+		Posteriors []posterior
 	}
 	require.NoError(t, json.Unmarshal(posteriorsJSON, &file))
 	figures, beyond := 0, 0

@@ -53,16 +53,19 @@ type posteriorFigure struct {
 	OfSquare        float64 `json:"of_square"` // deviation of the squared distance from the mean
 }
 
+// A posterior is one of the file.
+type posterior struct {
+	Name, Model string
+	Data        posteriorData
+	Draws       float64
+	Figures     []posteriorFigure
+}
+
 // Posteriors returns twenty of posteriordb. What ten thousand draws say of linear regressions is
 // replaced by what is so: given ln σ coefficients are Gaussian, and over ln σ a sum is exact.
 func Posteriors() (all []*Known) {
 	var file struct {
-		Posteriors []struct {
-			Name, Model string
-			Data        posteriorData
-			Draws       float64
-			Figures     []posteriorFigure
-		}
+		Posteriors []posterior
 	}
 	if err := json.Unmarshal(posteriorsJSON, &file); err != nil {
 		panic(err) // it is part of the program
