@@ -170,9 +170,11 @@ func (l *Balance) level(part float64, off func(r float64) bool) float64 {
 		}
 		l.C[i] = 2 * part * slope / (n - 1)
 	}
-	for i, r := range l.R {
-		if lost != 0 && !off(r) {
-			l.C[i] += 2 * part * lost / (n - 1) / float64(kept)
+	if lost != 0 { // so that the coefficients sum to 0 all the same
+		for i, r := range l.R {
+			if !off(r) {
+				l.C[i] += 2 * part * lost / (n - 1) / float64(kept)
+			}
 		}
 	}
 	return part * loss / (n - 1)

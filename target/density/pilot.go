@@ -229,7 +229,7 @@ type pilotWalk struct {
 	k             []uint8
 	seen          []float32  // states of the last round
 	scale         []float64  // of a coordinate's steps
-	mean          []float64  // of the states that have it
+	mean          []float64  // of the states of the last round, where steps have a shape
 	shape         []float64  // of every other step in units of the scales, a triangle by rows, nil if all are spheres
 	factor        [2]float64 // common to all, of steps that are spheres and of the others
 	taken         int        // steps
@@ -436,12 +436,20 @@ func (w *pilotWalk) stretch(z []float32) {
 	}
 }
 
+// ridge says whether there is one.
+func (f *place) ridge() string {
+	if f.shear == nil {
+		return ""
+	}
+	return ", on a ridge"
+}
+
 // describe rounds what a pilot has found: one number where the coordinates are alike.
 func (f *place) describe() (center, scale []float64) {
 	const alike, centred = 1.3, 0.3
 	low, high := slices.Min(f.scale), slices.Max(f.scale)
 	same := true
-	off := make([]float64, len(f.center)) // by how much each is off for itself
+	off := make([]float64, len(f.center)) // what rounding adds to each, but for what those before it bring
 	for i, c := range f.center {
 		if i > 0 && f.shear != nil {
 			c += floats.Dot(off[:i], f.shear[i-1])

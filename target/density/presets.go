@@ -60,11 +60,7 @@ func (c *RealsConfig) Adapt(ctx context.Context) (why string, err error) {
 	find := func(found []place) string {
 		t.Center, t.Scale = found[0].describe()
 		t.Shear = append(t.Shear, found[0].shear...)
-		ridge := ""
-		if len(t.Shear) > 0 {
-			ridge = ", on a ridge"
-		}
-		return fmt.Sprintf("short chains found the probability mass around %s, with scale %s", list(t.Center), list(t.Scale)) + ridge
+		return fmt.Sprintf("short chains found the probability mass around %s, with scale %s%s", list(t.Center), list(t.Scale), found[0].ridge())
 	}
 	if len(t.Center)+len(t.Scale)+len(t.Shear) > 0 {
 		find = nil
@@ -207,7 +203,7 @@ func (c *MixedConfig) Adapt(ctx context.Context) (why string, err error) {
 		if !ridges {
 			t.Shear = t.Shear[:0]
 		}
-		return fmt.Sprintf("short chains found the probability mass of each mode (mode 0 around %s, with scale %s)", list(t.Center[0]), list(t.Scale[0]))
+		return fmt.Sprintf("short chains found the probability mass of each mode (mode 0 around %s, with scale %s%s)", list(t.Center[0]), list(t.Scale[0]), found[0].ridge())
 	}
 	if len(t.Center)+len(t.Scale)+len(t.Shear) > 0 {
 		find = nil
