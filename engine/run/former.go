@@ -45,7 +45,7 @@ func Written(s catalogue.Systems, data []byte, path string) (engine.Config, erro
 // words, so that its generator can be used. What was said of a loss that is gone says
 // nothing of a generator.
 func modern(text []byte) []byte {
-	var c, loss map[string]json.RawMessage
+	var c, loss, target map[string]json.RawMessage
 	if json.Unmarshal(text, &c) != nil || json.Unmarshal(c["loss"], &loss) != nil {
 		return text
 	}
@@ -65,6 +65,11 @@ func modern(text []byte) []byte {
 		delete(loss, gone)
 	}
 	c["loss"], _ = json.Marshal(loss)
+	_ = json.Unmarshal(c["target"], &target) // if there is one
+	if _, bounds := target["support"]; bounds && target["link"] == nil {
+		target["link"] = json.RawMessage(`"logit"`)
+		c["target"], _ = json.Marshal(target)
+	}
 	text, _ = json.Marshal(c)
 	return text
 }

@@ -171,8 +171,11 @@ func TestModern(t *testing.T) {
 		`{"loss": {"kind": "stationarity", "density_weight": 1, "kernel": 2}}`:       `{"loss": {"kind": "mmd", "kernel": 2}}`,
 		`{"loss": {"kind": "kfd", "witness": {}}}`:                                   `{"loss": {"kind": "mmd"}}`,
 		`{"loss": {"kind": "mmd", "forward": 1, "witness": 2, "density_weight": 3}}`: `{"loss": {"kind": "mmd"}}`,
-		`{"loss": 3}`:   `{"loss": 3}`,
-		`{"preset": 1}`: `{"preset": 1}`,
+		`{"loss": {}, "target": {"support": [[0, 1]]}}`:                              `{"loss": {}, "target": {"support": [[0, 1]], "link": "logit"}}`,
+		`{"loss": {}, "target": {"support": [], "link": "probit"}}`:                  `{"loss": {}, "target": {"support": [], "link": "probit"}}`,
+		`{"loss": {}, "target": {"l": 3}}`:                                           `{"loss": {}, "target": {"l": 3}}`,
+		`{"loss": 3}`:                                                                `{"loss": 3}`,
+		`{"preset": 1}`:                                                              `{"preset": 1}`,
 	} {
 		require.JSONEq(t, want, string(modern([]byte(text))))
 	}

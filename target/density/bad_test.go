@@ -139,6 +139,7 @@ func TestBadTargets(t *testing.T) {
 		"target.kind=formula":                               `target.kind: "formula" is not one of expression, program, go`,
 		"target.center=[1,2,3]":                             "target.center: 3 numbers for 2 coordinates",
 		"target.scale=[0]":                                  "target.scale[0]: 0 is not between",
+		"target.link=cauchit":                               `target.link: "cauchit" is not one of probit, logit`,
 		"target.support=[[2,1]]":                            "target.support[0]: 2 is not below 1",
 		"target.support=[[1,1.00000001]]":                   "target.support[0]: states are float32, of which none is between 1 and 1.00000001",
 		"target.support=[[0,1],[0,1],[0,1]]":                "target.support: 3 pairs for 2 coordinates",

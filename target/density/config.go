@@ -60,6 +60,10 @@ type TargetConfig struct {
 	// Support bounds the coordinates: [low, high] for each, or once for all, null
 	// where there is no bound; empty for none. ln π is only asked for inside.
 	Support [][2]*float64 `json:"support"`
+	// Link is how a coordinate with two bounds lies on the line: "probit", its share of
+	// the way from low to high is the normal distribution function there; or "logit", it
+	// is 1/(1 + exp(−u)), as all models had it that say nothing of it.
+	Link string `json:"link" enum:"probit,logit"`
 }
 
 // RealsTarget is a target over real vectors, with where its weight is.
@@ -67,7 +71,7 @@ type RealsTarget struct {
 	TargetConfig
 	// Center is where the weight is, for each coordinate, or once for all; empty for
 	// 0. A coordinate with one bound has that of ln |x − bound|, one with two bounds
-	// that of ln((x − low)/(high − x)).
+	// that of Link.
 	Center []float64 `json:"center"`
 	// Scale is how far the weight reaches about the centre, a standard deviation say;
 	// empty for 1. A preset finds both where neither is set.
@@ -105,7 +109,7 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 		return nil, err
 	}
 	p := &problem{config: t, dim: t.Dim, modes: modes, chart: newChart(t.Dim, max(1, modes))}
-	if err := p.chart.bounds(t.Support); err != nil {
+	if err := p.chart.bounds(t.Support, t.Link); err != nil {
 		return nil, err
 	}
 	inGo := of != nil && of.target != nil

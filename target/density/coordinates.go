@@ -3,14 +3,20 @@ package density
 import (
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/mathext"
+
+	"github.com/revgen/revgen/internal/conf"
 )
 
 // A coordinate is the map x = f(u), u = c + s·y + Σ a·y of those before it, from the line to
 // a coordinate's support: f(u) is u without a bound, low + eᵘ or high − eᵘ with one, and
-// low + (high − low)/(1 + e⁻ᵘ) with two.
+// low + (high − low)·F(u) with two, where F is the normal distribution function, so that a
+// density that is finite at the bounds has the tails of a Gaussian; or 1/(1 + e⁻ᵘ).
 type coordinate struct {
 	center, scale float64
 	low, high     float64   // infinite without a bound
+	logit         bool      // F(u) = 1/(1 + e⁻ᵘ)
 	free          bool      // without any
 	least, most   float32   // states between them, infinite without a bound
 	shear         []float64 // a, for each coordinate before it, or nil
@@ -35,6 +41,12 @@ func (c *coordinate) line(y []float32, i int) float64 {
 func (c *coordinate) bend(u float64) (x, logSlope float64) {
 	below, above := !math.IsInf(c.low, 0), !math.IsInf(c.high, 0)
 	switch {
+	case below && above && !c.logit:
+		logSlope = math.Log((c.high-c.low)/math.Sqrt(2*math.Pi)) - u*u/2
+		if u < 0 {
+			return c.low + (c.high-c.low)*math.Erfc(-u/math.Sqrt2)/2, logSlope
+		}
+		return c.high - (c.high-c.low)*math.Erfc(u/math.Sqrt2)/2, logSlope
 	case below && above:
 		// 1/(1 + e⁻ᵘ) and its complement, each without cancellation.
 		share, rest := 1/(1+math.Exp(-u)), 1/(1+math.Exp(u))
@@ -50,9 +62,18 @@ func (c *coordinate) bend(u float64) (x, logSlope float64) {
 // straighten returns u of x, NaN outside the support. An x that has been rounded to a bound
 // is one of the u that are.
 func (c *coordinate) straighten(x float64) float64 {
-	u := x
+	u, beyond := x, 700.0 // whose exponential is next to 0 or infinity
 	below, above := !math.IsInf(c.low, 0), !math.IsInf(c.high, 0)
 	switch {
+	case !(x >= c.low && x <= c.high):
+		return math.NaN()
+	case below && above && !c.logit:
+		beyond = 37 // whose share is next to 0 or 1
+		if share, rest := (x-c.low)/(c.high-c.low), (c.high-x)/(c.high-c.low); share < rest {
+			u = mathext.NormalQuantile(share)
+		} else {
+			u = -mathext.NormalQuantile(rest)
+		}
 	case below && above:
 		u = math.Log((x - c.low) / (c.high - x))
 	case below:
@@ -70,9 +91,6 @@ func (c *coordinate) straighten(x float64) float64 {
 func (c *coordinate) invert(x float64, y []float32) float64 {
 	return (c.straighten(x) - c.center - c.sheared(y)) / c.scale
 }
-
-// beyond is a u whose exponential is next to 0 or infinity.
-const beyond = 700
 
 // A chart is the coordinates of every mode, one of them where there are no modes.
 type chart struct {
@@ -145,8 +163,11 @@ func (c *chart) place(x []float32, volume []float64, y []float32, k []uint8) {
 }
 
 // bounds sets those of coordinates: a pair for each, or one for all; nil stands for
-// none.
-func (c *chart) bounds(support [][2]*float64) error {
+// none. The link is how those with two lie on the line.
+func (c *chart) bounds(support [][2]*float64, link string) error {
+	if err := conf.OneOf("link", link, []string{"probit", "logit"}); err != nil {
+		return err
+	}
 	if n := len(support); n != 0 && n != 1 && n != c.dim {
 		return fmt.Errorf("support: %d pairs for %d coordinates; give one for each, or one for all", n, c.dim)
 	}
@@ -156,6 +177,7 @@ func (c *chart) bounds(support [][2]*float64) error {
 		}
 		pair := support[i%c.dim%len(support)]
 		m := &c.maps[i]
+		m.logit = link == "logit"
 		if pair[0] != nil {
 			m.low = *pair[0]
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mathext"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
@@ -29,8 +30,8 @@ func TestLikelihoodAtWall(t *testing.T) {
 	_, logs, err := s.(*system).Likelihoods(values, params, s.(*system).Formats()[0].Name, asm.Bytes(x))
 	require.NoError(t, err)
 	for i, v := range x {
-		want := 12*float64(v) + math.Log(float64(v)*(1-float64(v)))
-		require.InDelta(t, want-12*0.9-math.Log(0.09), logs[i]-logs[0], 1e-3)
+		u, first := mathext.NormalQuantile(float64(v)), mathext.NormalQuantile(0.9)
+		require.InDelta(t, 12*(float64(v)-0.9)-(u*u-first*first)/2, logs[i]-logs[0], 1e-3)
 	}
 	require.Less(t, logs[2], logs[0])
 }
@@ -43,13 +44,16 @@ func TestInside(t *testing.T) {
 		{bound(0), nil}, {nil, bound(0)}, {bound(0.1), nil}, {nil, bound(0.3)}, {bound(-1e9), nil},
 		{bound(0), bound(1)}, {bound(-0.1), bound(0.7)}, {bound(1), bound(1.000001)},
 	} {
-		c := newChart(1, 1)
-		require.NoError(t, c.bounds([][2]*float64{pair}))
-		for y := -1000.0; y <= 1000; y += 0.37 {
-			x, volume := []float32{0}, []float64{0}
-			c.place(x, volume, []float32{float32(y)}, nil)
-			require.True(t, pair[0] == nil || float64(x[0]) > *pair[0], y)
-			require.True(t, pair[1] == nil || float64(x[0]) < *pair[1], y)
+		for _, link := range []string{"probit", "logit"} {
+			c := newChart(1, 1)
+			require.NoError(t, c.bounds([][2]*float64{pair}, link))
+			for y := -1000.0; y <= 1000; y += 0.37 {
+				x, volume := []float32{0}, []float64{0}
+				c.place(x, volume, []float32{float32(y)}, nil)
+				require.True(t, pair[0] == nil || float64(x[0]) > *pair[0], y)
+				require.True(t, pair[1] == nil || float64(x[0]) < *pair[1], y)
+				require.True(t, volume[0] <= 1000, y) // a number, or −∞
+			}
 		}
 	}
 }

@@ -56,7 +56,7 @@ func Mixed(name, summary string, t vectors.Modal, hints ...MixedHints) engine.De
 }
 
 func inGo(dim int) TargetConfig {
-	return TargetConfig{Kind: "go", Dim: dim, TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{}}
+	return TargetConfig{Kind: "go", Dim: dim, TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{}, Link: "probit"}
 }
 
 // pairs writes bounds as a configuration has them.

@@ -54,8 +54,20 @@ func bound(v float64) *float64 { return &v }
 
 // TestCoordinates: places, slopes and inverses of each kind of support are those of its formula.
 func TestCoordinates(t *testing.T) {
+	probit := func(u float64) (share, slope float64) {
+		return math.Erfc(-u/math.Sqrt2) / 2, math.Exp(-u*u/2) / math.Sqrt(2*math.Pi)
+	}
+	logit := func(u float64) (share, slope float64) {
+		share = 1 / (1 + math.Exp(-u))
+		return share, share * (1 - share)
+	}
+	t.Run("probit", func(t *testing.T) { testCoordinates(t, "probit", probit, 37) })
+	t.Run("logit", func(t *testing.T) { testCoordinates(t, "logit", logit, 700) })
+}
+
+func testCoordinates(t *testing.T, link string, between func(u float64) (share, slope float64), beyond float64) {
 	c := newChart(4, 2)
-	require.NoError(t, c.bounds([][2]*float64{{}, {bound(1), nil}, {nil, bound(-2)}, {bound(-1), bound(5)}}))
+	require.NoError(t, c.bounds([][2]*float64{{}, {bound(1), nil}, {nil, bound(-2)}, {bound(-1), bound(5)}}, link))
 	shears := [][][]float64{nil, {{3}, {-2, 0.5}, {0, 1, -7}}}
 	require.NoError(t, c.hint("[0]", 0, []float64{0.5, 1, -1, 2}, []float64{2, 0.5, 3, 1.5}, shears[0]))
 	require.NoError(t, c.hint("[1]", 1, []float64{4}, []float64{0.25}, shears[1]))
@@ -76,21 +88,22 @@ func TestCoordinates(t *testing.T) {
 				}
 			}
 		}
-		share := 1 / (1 + math.Exp(-u[3]))
+		share, slope := between(u[3])
 		want := []float64{u[0], 1 + math.Exp(u[1]), -2 - math.Exp(u[2]), -1 + 6*share}
 		for i, v := range want {
 			require.InEpsilon(t, v, x[4*r+i], 1e-6)
 			m := c.of([]uint8{uint8(mode)}, 0)[i]
 			require.InDelta(t, y[4*r+i], m.invert(v, y[4*r:]), 1e-9)
 		}
-		require.InDelta(t, c.volumes[mode]+u[1]+u[2]+math.Log(6*share*(1-share)), volume[r], 1e-9)
+		require.InDelta(t, c.volumes[mode]+u[1]+u[2]+math.Log(6*slope), volume[r], 1e-9)
 	}
 	maps := c.of(nil, 0)
 	invert := func(i int, x float64) float64 { return maps[i].invert(x, nil) }
 	require.True(t, math.IsNaN(invert(1, 0.5)) && math.IsNaN(invert(2, 0)) && math.IsNaN(invert(3, 6)))
 	require.InDelta(t, (-700-1)/0.5, invert(1, 1), 1e-9)
 	require.InDelta(t, (-700.+1)/3, invert(2, -2), 1e-9)
-	require.InDelta(t, (700-2)/1.5, invert(3, 5), 1e-9)
+	require.InDelta(t, (beyond-2)/1.5, invert(3, 5), 1e-9)
+	require.InDelta(t, (-beyond-2)/1.5, invert(3, -1), 1e-9)
 	require.InDelta(t, (700-1)/0.5, invert(1, math.Inf(1)), 1e-9)
 
 	for _, change := range []func(c *chart) error{
@@ -98,7 +111,7 @@ func TestCoordinates(t *testing.T) {
 		func(c *chart) error { return c.hint("", 0, []float64{0.1}, nil, nil) },
 		func(c *chart) error { return c.hint("", 0, nil, []float64{2}, nil) },
 		func(c *chart) error { return c.hint("", 0, nil, nil, [][]float64{{0.5}}) },
-		func(c *chart) error { return c.bounds([][2]*float64{{nil, bound(1)}}) },
+		func(c *chart) error { return c.bounds([][2]*float64{{nil, bound(1)}}, "probit") },
 	} {
 		c := newChart(2, 1)
 		require.NoError(t, change(c))

@@ -31,7 +31,7 @@ func TestExactGenerator(t *testing.T) {
 		// Coordinates: normal, log-normal above 1, log-normal below 5, and logit-normal.
 		cfg, err := catalogue.Systems{RealsDefinition}.Configure("reals", "paper", "training.steps=0", "training.batch=64", "generator.gain=1e-9", "transition.sigma=0.2,0.7,1.4", "transition.steps=20", "evaluation.samples=20000",
 			"target.dim=4", "target.parameters={}", "target.support=[[null,null],[1,null],[null,5],[-2,2]]",
-			"target.center=[300,0.5,-0.2,0.1]", "target.scale=[20,0.3,0.2,0.5]", "target.expression="+text)
+			"target.link=logit", "target.center=[300,0.5,-0.2,0.1]", "target.scale=[20,0.3,0.2,0.5]", "target.expression="+text)
 		require.NoError(t, err)
 		system, err := cfg.New(workers)
 		require.NoError(t, err)

@@ -18,7 +18,7 @@ func ring() RealsTarget {
 	return RealsTarget{TargetConfig: TargetConfig{
 		Kind: "expression", Dim: 2, Expression: "-(sqrt(sum(x^2)) - radius)^2/(2*width^2)",
 		Parameters:     map[string]expression.Parameter{"radius": expression.Number(2), "width": expression.Number(0.4)},
-		TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{},
+		TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{}, Link: "probit",
 	}, Center: []float64{}, Scale: []float64{}, Shear: [][]float64{}}
 }
 
@@ -27,7 +27,7 @@ func wells() MixedTarget {
 	return MixedTarget{TargetConfig: TargetConfig{
 		Kind: "expression", Dim: 1, Expression: "-(x[0]^2 - mu[k])^2",
 		Parameters:     map[string]expression.Parameter{"mu": expression.Vector(1, 4, 9)},
-		TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{},
+		TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{}, Link: "probit",
 	}, Modes: 3, Center: [][]float64{}, Scale: [][]float64{}, Shear: [][][]float64{}}
 }
 
