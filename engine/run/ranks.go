@@ -56,7 +56,7 @@ func (r *run) stepping(ctx context.Context) context.Context {
 func (r *run) share() {
 	at := []float64{float64(r.trainer.Steps()), float64(r.saved), r.before, r.moved}
 	f := &r.refuge
-	good := []float64{0, float64(f.Step), float64(f.Metrics), f.Moved, f.First, float64(f.Taken)}
+	good := []float64{0, float64(f.Step), float64(f.Metrics), f.Moved, f.First, float64(f.Taken), f.Lately, f.Least}
 	if f.sections != nil {
 		good[0] = 1
 	}
@@ -68,7 +68,7 @@ func (r *run) share() {
 		return
 	}
 	sections := r.trainer.State()
-	f.Step, f.Metrics, f.Moved, f.First, f.Taken = int(good[1]), int64(good[2]), good[3], good[4], int(good[5])
+	f.Step, f.Metrics, f.Moved, f.First, f.Taken, f.Lately, f.Least = int(good[1]), int64(good[2]), good[3], good[4], int(good[5]), good[6], good[7]
 	r.ease()
 	if good[0] > 0 {
 		if f.sections == nil {

@@ -10,14 +10,16 @@ import (
 	"github.com/revgen/revgen/engine"
 )
 
-// A run that comes upon a number that is not finite goes back to the last state that was
-// good, and on from there at a lower learning rate. Neither depends on where checkpoints
-// are, so that a run that is resumed goes back as one that was never stopped.
+// A run that comes upon a number that is not finite, or whose loss has grown out of all
+// proportion, goes back to the last state that was good, and on from there at a lower
+// learning rate. Neither depends on where checkpoints are, so that a run that is resumed
+// goes back as one that was never stopped.
 const (
 	refugeEvery = 200  // steps between states that a run can go back to
 	mostRefuges = 4    // times that it does
 	lowered     = 0.25 // what each leaves of the learning rate
 	wild        = 10   // times the first step's loss from which on a state is not good
+	watched     = 50   // steps of which the least loss is compared with that of those before
 )
 
 // A refuge is the last state that was good.
@@ -26,6 +28,8 @@ type refuge struct {
 	Metrics int64   `json:"metrics_bytes"`
 	Moved   float64 `json:"acceptance_sum"`
 	First   float64 `json:"first_loss"` // of the run
+	Lately  float64 `json:"late_loss"`  // least of the steps since the last multiple of watched
+	Least   float64 `json:"least_loss"` // of all steps before those; 0 for none yet
 	Taken   int     `json:"taken"`      // times that the run has gone back
 
 	sections []engine.Section
@@ -45,6 +49,28 @@ func (r *run) haven() {
 	if r.canRetreat() && record.Step%refugeEvery == 0 && (f.First == 0 || size <= wild*f.First) {
 		r.keepRefuge()
 	}
+}
+
+// astray says so if even the least loss of the last steps is far more than it was before, as
+// where a step that was too long has led the generator to where the target is next to nothing.
+// R is in nats: a loss below 1, which is small, is taken for 1.
+func (r *run) astray() (why string) {
+	f, step := &r.refuge, r.trainer.Steps()
+	size := math.Abs(r.trainer.Record().Loss)
+	if step%watched != 1 {
+		size = min(size, f.Lately)
+	}
+	f.Lately = size
+	switch {
+	case step%watched != 0:
+	case f.Least == 0 || size <= wild*max(1, f.Least):
+		if f.Least == 0 || size < f.Least {
+			f.Least = size
+		}
+	case r.canRetreat() && f.Taken < mostRefuges:
+		return fmt.Sprintf("step %d: the loss is at least %.2g for %d steps, and was %.2g before", step, size, watched, f.Least)
+	}
+	return ""
 }
 
 // keepRefuge keeps the present state.
@@ -80,18 +106,23 @@ func (r *run) retreat(err error) error {
 	if !ok || !r.canRetreat() {
 		return err
 	}
-	f, t := &r.refuge, r.trainer
-	if f.Taken == mostRefuges {
-		bad.Rate = t.Eased()
+	if r.refuge.Taken == mostRefuges {
+		bad.Rate = r.trainer.Eased()
 		return err
 	}
+	return r.goBack(fmt.Sprintf("step %d: the %s is not finite", bad.Step, bad.Tensor))
+}
+
+// goBack takes the run to its refuge, and says why.
+func (r *run) goBack(why string) error {
+	f, t := &r.refuge, r.trainer
 	f.Taken++
 	copySections(t.State(), f.sections)
 	t.Resume(f.Step)
 	r.moved, r.pending, r.dirty = f.Moved, nil, true
 	r.first = min(r.first, f.Step)
 	r.ease()
-	r.report(fmt.Sprintf("step %d: the %s is not finite; training goes back to step %d and continues with %g of the learning rate", bad.Step, bad.Tensor, f.Step, t.Eased()))
+	r.report(fmt.Sprintf("%s; training goes back to step %d and continues with %g of the learning rate", why, f.Step, t.Eased()))
 	return r.rewind(f.Metrics)
 }
 

@@ -23,9 +23,57 @@ import (
 // the same end wherever it has been stopped.
 func TestNonFiniteStepsAreTakenBack(t *testing.T) {
 	long.SkipShort(t)
+	testTakenBack(t, math.Inf(1), "step 351: the loss is not finite", [][]int{{100}, {200}, {201}, {340, 345}, {340, 220}, {350, 350, 499}})
+	// Where no rate helps it ends, as soon as that is known.
+	c := newToy()
+	c.lossAt = 7
+	_, err := train(t, context.Background(), c, 1, run.Options{})
+	var bad *engine.NonFiniteError
+	require.True(t, errors.As(err, &bad))
+	require.InDelta(t, 1./256, bad.Rate, 1e-12)
+	require.ErrorContains(t, err, "step 7: the loss is not finite, at 0.00390625 of the learning rate too; try ")
+}
+
+func TestStepsThatLeadAstrayAreTakenBack(t *testing.T) {
+	long.SkipShort(t)
+	testTakenBack(t, 11, "step 400: the loss is at least 11 for 50 steps, and was 1 before", [][]int{{100}, {350}, {351}, {370, 399}, {390, 220}, {400}, {201, 360, 499}})
+}
+
+// TestAstray: losses, of either sign, may grow to ten times the least of the steps before, or ten;
+// a single small one will do; and where nothing helps training goes on after four times.
+func TestAstray(t *testing.T) {
+	for _, c := range []struct {
+		before, later, small float64 // that of step 75
+		back                 int
+	}{
+		{2, 20, 20, 0}, {2, 20.001, 20.001, 4}, {-2, -20.001, 20.001, 4}, {0.5, 10, 10, 0}, {0.5, 10.001, 10.001, 4},
+		{2, 1e9, 20, 0}, {2, 1e9, 20.001, 4}, {0, 1e9, 1e9, 0},
+	} {
+		cfg := &lossy{newToy(), func(step int) float64 {
+			switch {
+			case step <= 50:
+				return c.before * float64(51-step)
+			case step == 75:
+				return c.small
+			}
+			return c.later
+		}}
+		cfg.Training.Steps, cfg.Training.LogEvery, cfg.Training.CheckpointEvery = 120, 300, 0
+		r, err := train(t, context.Background(), cfg, 1, run.Options{})
+		require.NoError(t, err)
+		require.Len(t, r.Warnings, c.back, c)
+		for i, w := range r.Warnings {
+			require.Equal(t, fmt.Sprintf("step 100: the loss is at least %.2g for 50 steps, and was %.2g before; training goes back to step 0 and continues with %g of the learning rate",
+				math.Abs(c.small), math.Abs(c.before), math.Pow(0.25, float64(i+1))), w)
+		}
+	}
+}
+
+func testTakenBack(t *testing.T, beyond float64, why string, stopsAt [][]int) {
 	const steps, rate, fatal = 500, 0.25, 351
 	wandering := func() *toy {
 		c := newToy()
+		c.beyond = beyond
 		c.Training.Steps, c.Training.LogEvery, c.Training.CheckpointEvery = steps, 10, 70
 		c.Training.Optimizer.LearningRate = rate
 		c.lowest = 1 - rate*(fatal-1.5)
@@ -45,13 +93,13 @@ func TestNonFiniteStepsAreTakenBack(t *testing.T) {
 	dir := t.TempDir()
 	whole, err := train(t, context.Background(), wandering(), 1, run.Options{Dir: dir})
 	require.NoError(t, err)
-	require.Equal(t, []string{"step 351: the loss is not finite; training goes back to step 200 and continues with 0.25 of the learning rate"}, whole.Warnings)
+	require.Equal(t, []string{why + "; training goes back to step 200 and continues with 0.25 of the learning rate"}, whole.Warnings)
 	want := records(dir)
 	require.Len(t, want, steps/10)
 	require.InDelta(t, rate, want[19].LearningRate, 1e-12)
 	require.InDelta(t, rate/4, want[20].LearningRate, 1e-12)
 
-	for _, stops := range [][]int{{100}, {200}, {201}, {340, 345}, {340, 220}, {350, 350, 499}} {
+	for _, stops := range stopsAt {
 		dir := t.TempDir()
 		for _, at := range stops {
 			ctx, stop := context.WithCancel(context.Background())
@@ -71,14 +119,6 @@ func TestNonFiniteStepsAreTakenBack(t *testing.T) {
 		require.Equal(t, want, records(dir), "%v", stops)
 		require.Equal(t, whole.Warnings, r.Warnings, "%v", stops)
 	}
-	// Where no rate helps it ends, as soon as that is known.
-	c := wandering()
-	c.lossAt = 7
-	_, err = train(t, context.Background(), c, 1, run.Options{})
-	var bad *engine.NonFiniteError
-	require.True(t, errors.As(err, &bad))
-	require.InDelta(t, 1./256, bad.Rate, 1e-12)
-	require.ErrorContains(t, err, "step 7: the loss is not finite, at 0.00390625 of the learning rate too; try ")
 }
 
 // lossy is a toy of given losses.

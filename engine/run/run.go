@@ -267,6 +267,12 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 		if time.Since(r.told) >= statusEvery {
 			_ = r.status(nil) // what cannot be written ends the run at the next record
 		}
+		if why := r.astray(); why != "" {
+			if err := r.agree(r.goBack(why)); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		last := t.Done()
 		r.watchAcceptance()
 		r.haven()

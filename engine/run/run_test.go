@@ -303,7 +303,8 @@ func TestCheckpointOfAnotherConfiguration(t *testing.T) {
 type toy struct {
 	engine.Common
 	lossAt, gradAt, paramAt int
-	lowest                  float32 // of the first parameter, below which the loss is none
+	lowest                  float32 // of the first parameter, below which the loss is another
+	beyond                  float64 // that loss
 	acceptance              float64
 	look                    func(step int) // called for each loss
 }
@@ -329,7 +330,10 @@ func (s *toySystem) Loss(p []float32, step uint32) (float64, error) {
 	if s.c.look != nil {
 		s.c.look(s.step)
 	}
-	if s.step == s.c.lossAt || low {
+	switch {
+	case low:
+		return s.c.beyond, nil
+	case s.step == s.c.lossAt:
 		return math.Inf(1), nil
 	}
 	return 1, nil
