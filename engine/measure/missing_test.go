@@ -33,6 +33,7 @@ func TestMissing(t *testing.T) {
 	require.InEpsilon(t, 1e-4+2e-5*100, lack, 0.15)
 	require.True(t, measure.Thin(lack, 200_000) && !measure.Thin(lack, 300_000))
 	require.Zero(t, w.Missing(nil))
+	require.InEpsilon(t, 1e-4, w.Missing(places[:1]), 0.15, "within a deviation")
 	places[0].X, places[0].LogPi = places[0].X[:d*4], places[0].LogPi[:4]
 	require.InEpsilon(t, 1e-4+2e-5*100, w.Missing(places), 0.15, "four states do not tell, but are where others do")
 	require.True(t, math.IsNaN(w.Missing(places[:2])))

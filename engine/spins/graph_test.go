@@ -237,6 +237,9 @@ func TestInline(t *testing.T) {
 	} {
 		require.EqualError(t, conf.Decode([]byte(`{"target": {"graph": {"edges": [`+edge+`]}}}`), "f", &c), want)
 	}
+	for _, text := range []string{"", "[", "[0, 1, 25", "50, 1, 2]"} { // which nothing of JSON passes on
+		require.ErrorContains(t, new(Edge).UnmarshalJSON([]byte(text)), "where an edge is [i, j, J]", text)
+	}
 	_, err = json.Marshal(Edge{0, 1, math.NaN()})
 	require.ErrorContains(t, err, "the coupling NaN of spins 0 and 1 is not finite")
 }

@@ -130,6 +130,7 @@ func TestDescribe(t *testing.T) {
 		plain("wide", "Wide", "integer"), plain("low", "Low", "integer"),
 	}, Describe(new(everything)))
 	require.Equal(t, []string{"yes", "no", "maybe"}, Values(new(everything), "stop.open"))
+	require.Equal(t, []string{"bus", "tram"}, Values(new(everything), "route.kind"))
 	require.Nil(t, Values(new(everything), "stop.name"))
 	require.PanicsWithValue(t, "conf: *conf.everything has no key stop.none", func() { Values(new(everything), "stop.none") })
 }
