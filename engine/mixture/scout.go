@@ -35,8 +35,10 @@ type Scout struct {
 	// Sums says that none is to where ln π is a sum of functions of one coordinate each:
 	// each coordinate then finds its own values.
 	Settle, Sums bool
-	Seed         uint64
-	Stream       uint32 // which of a seed's
+	// Far looks for modes that a population misses, up to InShape coordinates.
+	Far    bool
+	Seed   uint64
+	Stream uint32 // which of a seed's
 }
 
 // Found is what a scout has found.
@@ -45,6 +47,7 @@ type Found struct {
 	LogPi []float64 // its ln π
 	LogZ  float64   // a rough ln Z
 	Lines int       // members of p_0 from whom the population descends
+	Far   int       // modes that the population lacked, which walkers from elsewhere found
 	// Gaussians are those that have settled, and of which the population is then drawn;
 	// otherwise there are none.
 	Gaussians []Component
@@ -116,14 +119,7 @@ const scoutRows = 64 // members that one thread moves at once
 // Run looks for the weight of a target of d coordinates. own returns a density for
 // each thread. When ctx ends it returns ctx's error, after the move under way.
 func (s Scout) Run(ctx context.Context, dim int, own func() Density, workers *pool.Pool) (*Found, error) {
-	n := s.Population
-	e := &search{
-		Scout: s, ctx: ctx, dim: dim, workers: workers, own: pool.NewTools(workers, own),
-		x: make([]float32, n*dim), proposal: make([]float32, n*dim),
-		now: make([]float64, n), next: make([]float64, n), base: make([]float64, n), beyond: make([]float64, n),
-		step: make([]float64, n), label: make([]int, n), uniforms: make([]float32, 4*n), accepted: make([]bool, n),
-		center: s.Center, scale: s.Scale, line: make([]int, n), heirs: make([]int, n),
-	}
+	e := s.search(ctx, dim, pool.NewTools(workers, own), workers)
 	placed := e.center != nil && e.scale != nil
 	if !placed {
 		e.find()
@@ -141,11 +137,26 @@ func (s Scout) Run(ctx context.Context, dim int, own func() Density, workers *po
 	if found == nil {
 		found = e.anneal()
 		e.sweeps(s.Sweeps, found)
+		if s.Far && placed && dim <= InShape {
+			return e.prospect(found)
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return found, nil
+}
+
+// search returns a scout's search that has not begun.
+func (s Scout) search(ctx context.Context, dim int, own *pool.Tools[Density], workers *pool.Pool) *search {
+	n := s.Population
+	return &search{
+		Scout: s, ctx: ctx, dim: dim, workers: workers, own: own,
+		x: make([]float32, n*dim), proposal: make([]float32, n*dim),
+		now: make([]float64, n), next: make([]float64, n), base: make([]float64, n), beyond: make([]float64, n),
+		step: make([]float64, n), label: make([]int, n), uniforms: make([]float32, 4*n), accepted: make([]bool, n),
+		center: s.Center, scale: s.Scale, line: make([]int, n), heirs: make([]int, n),
+	}
 }
 
 func (e *search) stream() asm.Counter { return rng.Stream(e.Seed, rng.Scouting, e.Stream) }

@@ -305,6 +305,10 @@ func TestInterruptedScoutsGoOn(t *testing.T) {
 	}{
 		"settling":     {Scout{Population: 64, Moves: 2, Seed: 3, Settle: true, Center: []float64{0, 0, 0}, Scale: []float64{1, 1, 1}}, func(x []float32) float64 { return chain(x, 1, 0.5, 2) - math.Pow(float64(x[0]), 4)/50 }},
 		"a population": {Scout{Population: 128, Moves: 2, Seed: 4, Sweeps: 9, Center: []float64{0, 0, 0}, Scale: []float64{4, 4, 4}}, func(x []float32) float64 { return chain(x, 1, 0.5, 2) }},
+		"two modes": {Scout{Population: 128, Moves: 2, Seed: 4, Far: true, Center: []float64{0, 0, 0}, Scale: []float64{4, 4, 4}}, func(x []float32) float64 {
+			other := round{1, 0.1, 60}
+			return max(chain(x, 1, 0.5, 2), other.logDensity(x)-3)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

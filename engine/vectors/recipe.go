@@ -180,6 +180,9 @@ func (c *Config) look(ctx context.Context, t Target) (look mixture.Look, why str
 		g.divide(found, t)
 	}
 	why = fmt.Sprintf("%s, because %s where %d Metropolis chains found probability mass", g.name(), because, len(found.LogPi))
+	if found.Far > 0 {
+		why += fmt.Sprintf("; chains from elsewhere found modes that these had missed: %d", found.Far)
+	}
 	if found.Lines < len(found.LogPi)/fewLines && g.Base == "joint" {
 		why += fmt.Sprintf("; all chains descend from %d of them, so modes that those did not meet are missing", found.Lines)
 	}

@@ -1,0 +1,202 @@
+package mixture
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// A population that descends from one wide Gaussian has no members in modes far outside it, or
+// much narrower than the others. So some walkers begin near and far, and where one ends in a
+// place for which the population does not account, another is annealed from a Gaussian there.
+const (
+	farWalkers  = 128
+	farMoves    = 200 // of each, and farMovesBy more for each coordinate
+	farMovesBy  = 20
+	farPart     = 4    // of a population's members to one of those about a walker
+	farReach    = 3    // scale of the Gaussian there, in deviations that fit the walker's steps
+	farMost     = 8    // populations about walkers that add to what is known
+	farVain     = 2    // of them in turn that add nothing, after which there are no more
+	settlings   = 20   // iterations by which Gaussians are fitted to a population
+	stride      = 37   // by which members are taken in turn
+	unaccounted = 7.   // ln of π/q, from which on what was found does not account for a state
+	leastMass   = 1e-3 // of what was found, below which a mode adds nothing
+	leastShare  = 1. / 16
+	tooFew      = 0.25 // of the members that Z asks for in a place
+)
+
+// farStarts are where walkers begin, in scales of p_0.
+var farStarts = [...]float64{1, 3, 10, 30}
+
+// prospect returns what a population has found together with modes that walkers find
+// elsewhere.
+func (e *search) prospect(found *Found) (*Found, error) {
+	d := e.dim
+	s := Scout{Population: farWalkers, Seed: e.Seed, Stream: e.Stream | 1<<16, Center: e.center, Scale: e.scale}
+	w := s.search(e.ctx, d, e.own, e.workers)
+	w.b = 1
+	w.normals(w.x)
+	for r := range w.step {
+		start := farStarts[r%len(farStarts)]
+		w.step[r] = start * slices.Min(e.scale)
+		for i := range d {
+			w.x[r*d+i] = float32(e.center[i] + start*e.scale[i]*float64(w.x[r*d+i]))
+		}
+	}
+	w.walk("far", farMoves+farMovesBy*d)
+
+	known := account{e.describe(found)}
+	ratios := known.ratios(w.x, w.now)
+	for tried, vain := 0, 0; len(known) <= farMost && vain < farVain && e.ctx.Err() == nil; tried++ {
+		at := floats.MaxIdx(ratios)
+		if !(ratios[at] > unaccounted) {
+			break
+		}
+		s := Scout{Population: e.Population / farPart, Moves: e.Moves, Seed: e.Seed, Stream: e.Stream | uint32(2+tried)<<16}
+		for _, v := range w.x[at*d:][:d] {
+			s.Center = append(s.Center, float64(v))
+			s.Scale = append(s.Scale, farReach*w.step[at]*math.Sqrt(float64(d))/2.4)
+		}
+		w.now[at] = math.Inf(-1)
+		vain++
+		if lacking := known.lacking(s.search(e.ctx, d, e.own, e.workers).anneal(), d); len(lacking.LogPi) > d {
+			if part := e.describe(lacking); known.lacks(part, d) {
+				known, vain = append(known, part), 0
+			}
+		}
+		ratios = known.ratios(w.x, w.now)
+	}
+	if err := e.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return known.together(d), nil
+}
+
+// A portion is a population with the Gaussians that are fitted to it and the Z that they
+// tell: where a population is annealed to something narrow, its own ln Z is a matter of luck.
+type portion struct {
+	*Found
+	fit  *fit
+	LogZ float64
+}
+
+// describe fits Gaussians q to a population. Z is about π/q, of whose values it takes the median.
+func (e *search) describe(found *Found) portion {
+	n := len(found.LogPi)
+	c := e.stream()
+	f := newFit(e.ctx, found.X, e.dim, min(shapes, max(1, n/(4*(e.dim+1)))))
+	f.run(settlings, &c, 3<<62|e.round<<32)
+	e.round++
+	p := portion{Found: found, fit: f}
+	ratios := account{p}.ratios(found.X, found.LogPi)
+	slices.Sort(ratios)
+	p.LogZ = ratios[n/2]
+	return p
+}
+
+// An account is what populations have found.
+type account []portion
+
+// logZ returns ln Z of all.
+func (a account) logZ() float64 {
+	var all []float64
+	for _, p := range a {
+		all = append(all, p.LogZ)
+	}
+	return floats.LogSumExp(all)
+}
+
+// ratios returns ln π/q of states of which ln π is known, where q is the sum of the Gaussians
+// times their population's Z.
+func (a account) ratios(x []float32, logPi []float64) []float64 {
+	all, each := make([]float64, len(logPi)), make([][]float64, len(a))
+	for j, p := range a {
+		each[j] = make([]float64, len(logPi))
+		p.fit.packed.LogDensity(each[j], x, nil, p.fit.model.NewWork(len(logPi)))
+	}
+	logs := make([]float64, len(a))
+	for r, v := range logPi {
+		for j, p := range a {
+			logs[j] = each[j][r] + p.LogZ
+		}
+		all[r] = v - floats.LogSumExp(logs)
+	}
+	return all
+}
+
+// lacking returns the members of a population that are not accounted for.
+func (a account) lacking(found *Found, dim int) *Found {
+	part := new(Found)
+	for r, v := range a.ratios(found.X, found.LogPi) {
+		if v > unaccounted/2 {
+			part.X, part.LogPi = append(part.X, found.X[r*dim:(r+1)*dim]...), append(part.LogPi, found.LogPi[r])
+		}
+	}
+	return part
+}
+
+// lacks reports whether a part is missing: it holds something, and around most of its members,
+// as far as their next ones are, there are far fewer others than its share of Z asks for.
+// Otherwise it is Gaussians that describe those badly.
+func (a account) lacks(part portion, dim int) bool {
+	share := math.Exp(part.LogZ - a.logZ())
+	if !(share > leastMass) {
+		return false
+	}
+	away := func(dst []float64, from []float32, x []float32) {
+		for r := range dst {
+			dst[r] = 0
+			for i, v := range x[r*dim:][:dim] {
+				off := float64(v - from[i])
+				dst[r] += off * off / part.fit.variance[i]
+			}
+		}
+	}
+	lonely, n := 0, len(part.LogPi)
+	next := 1 + n/16
+	for m := range n {
+		from := part.X[m*dim:][:dim]
+		squares := make([]float64, n)
+		away(squares, from, part.X)
+		reach, have := slices.Sorted(slices.Values(squares))[next], 0.0
+		for _, p := range a {
+			squares := make([]float64, len(p.LogPi))
+			away(squares, from, p.X)
+			for _, v := range squares {
+				if v <= reach {
+					have += math.Exp(p.LogZ-a.logZ()) / float64(len(squares))
+				}
+			}
+		}
+		if have < tooFew*share*float64(next)/float64(n) {
+			lonely++
+		}
+	}
+	return 2*lonely > n
+}
+
+// together returns a population of as many members as the first, with as many of each as it
+// has of Z, but not too few.
+func (a account) together(dim int) *Found {
+	first := a[0].Found
+	if len(a) == 1 {
+		return first
+	}
+	all := &Found{LogZ: a.logZ(), Lines: first.Lines, Far: len(a) - 1}
+	shares := make([]float64, len(a))
+	for j, p := range a {
+		shares[j] = max(math.Exp(p.LogZ-all.LogZ), leastShare)
+	}
+	floats.Scale(float64(len(first.LogPi))/floats.Sum(shares), shares)
+	had := 0.0
+	for j, p := range a {
+		had += shares[j]
+		for len(all.LogPi) < int(math.Round(had)) {
+			r := len(all.LogPi) * stride % len(p.LogPi) // those of one line are beside each other
+			all.X = append(all.X, p.X[r*dim:(r+1)*dim]...)
+			all.LogPi = append(all.LogPi, p.LogPi[r])
+		}
+	}
+	return all
+}
