@@ -24,6 +24,9 @@ const (
 	leastMass   = 1e-3 // of what was found, below which a mode adds nothing
 	leastShare  = 1. / 16
 	tooFew      = 0.25 // of the members that Z asks for in a place
+	neighbours  = 32   // members of others that show whether a part goes on where they end
+	nextTo      = 2.5  // of its deviations, that these are off in each coordinate
+	muchWider   = 10   // than the part, or narrower, that they are
 )
 
 // farStarts are where walkers begin, in scales of p_0.
@@ -136,36 +139,23 @@ func (a account) lacking(found *Found, dim int) *Found {
 	return part
 }
 
-// lacks reports whether a part is missing: it holds something, and around most of its members,
-// as far as their next ones are, there are far fewer others than its share of Z asks for.
-// Otherwise it is Gaussians that describe those badly.
+// lacks reports whether a part is missing: it holds something; around most of its members, as far
+// as their next ones are, there are far fewer others than its share of Z asks for; and it does
+// not go on where those end. Otherwise it is Gaussians that describe them badly.
 func (a account) lacks(part portion, dim int) bool {
 	share := math.Exp(part.LogZ - a.logZ())
 	if !(share > leastMass) {
 		return false
 	}
-	away := func(dst []float64, from []float32, x []float32) {
-		for r := range dst {
-			dst[r] = 0
-			for i, v := range x[r*dim:][:dim] {
-				off := float64(v - from[i])
-				dst[r] += off * off / part.fit.variance[i]
-			}
-		}
-	}
 	lonely, n := 0, len(part.LogPi)
 	next := 1 + n/16
 	for m := range n {
 		from := part.X[m*dim:][:dim]
-		squares := make([]float64, n)
-		away(squares, from, part.X)
-		reach, have := slices.Sorted(slices.Values(squares))[next], 0.0
+		reach, have := slices.Sorted(slices.Values(part.away(part.X, from)))[next], 0.0
 		for _, p := range a {
-			squares := make([]float64, len(p.LogPi))
-			away(squares, from, p.X)
-			for _, v := range squares {
+			for _, v := range part.away(p.X, from) {
 				if v <= reach {
-					have += math.Exp(p.LogZ-a.logZ()) / float64(len(squares))
+					have += math.Exp(p.LogZ-a.logZ()) / float64(len(p.LogPi))
 				}
 			}
 		}
@@ -173,7 +163,44 @@ func (a account) lacks(part portion, dim int) bool {
 			lonely++
 		}
 	}
-	return 2*lonely > n
+	return 2*lonely > n && !slices.ContainsFunc(a, func(p portion) bool { return part.goesOn(p, dim) })
+}
+
+// goesOn reports whether the members of another population that are nearest to a part are next to
+// it and about as far from each other as its own are: so are those of a funnel next to its neck.
+func (part portion) goesOn(other portion, dim int) bool {
+	mean, variance := Moments(part.X, dim)
+	center := make([]float32, dim)
+	for i, v := range mean {
+		center[i] = float32(v)
+	}
+	squares := part.away(other.X, center)
+	order := make([]int, len(squares))
+	floats.Argsort(squares, order)
+	var x []float32
+	for _, r := range order[:min(neighbours, len(order))] {
+		x = append(x, other.X[r*dim:(r+1)*dim]...)
+	}
+	theirs, spread := Moments(x, dim)
+	ratio, off := 0.0, 0.0
+	for i, v := range variance {
+		ratio += math.Log(spread[i]/v) / float64(2*dim)
+		off += (theirs[i] - mean[i]) * (theirs[i] - mean[i]) / v / float64(dim)
+	}
+	return off < nextTo*nextTo && ratio > -math.Log(muchWider) && ratio < math.Log(muchWider)
+}
+
+// away returns the squared distances of the points x from another, in deviations of a part.
+func (part portion) away(x, from []float32) []float64 {
+	dim := len(from)
+	squares := make([]float64, len(x)/dim)
+	for r := range squares {
+		for i, v := range x[r*dim:][:dim] {
+			off := float64(v - from[i])
+			squares[r] += off * off / part.fit.variance[i]
+		}
+	}
+	return squares
 }
 
 // together returns a population of as many members as the first, with as many of each as it

@@ -29,20 +29,21 @@ func (g round) logDensity(x []float32) float64 {
 	return math.Log(g.weight) - square/(2*g.deviation*g.deviation) - d*math.Log(g.deviation*math.Sqrt(2*math.Pi))
 }
 
-// TestFarModes: modes outside of p_0 and narrow ones in it are found with about their share of Z,
+// TestFarModes: modes outside of p_0, and one much wider than it, are found with about their share of Z,
 // by any number of threads the same; and without them a scout finds what it would if it did not
 // look far.
 func TestFarModes(t *testing.T) {
 	const d, n = 3, 512
 	for name, c := range map[string]struct {
 		modes []round
+		scale float64 // of p_0
 		far   int
 	}{
-		"one":          {[]round{{2, 1, 0}}, 0},
-		"far":          {[]round{{2, 1, 0}, {3, 0.5, 25}}, 1},
-		"narrow":       {[]round{{2, 1, 0}, {2, 0.04, 1}}, 1},
-		"both":         {[]round{{2, 1, 0}, {2, 2, -40}, {1, 0.5, 30}}, 2},
-		"next to none": {[]round{{2, 1, 0}, {0.0005, 0.5, 15}}, 0},
+		"one":          {[]round{{2, 1, 0}}, 1.5, 0},
+		"far":          {[]round{{2, 1, 0}, {3, 0.5, 25}}, 1.5, 1},
+		"wide":         {[]round{{2, 0.02, 0}, {3, 1, 0.3}}, 0.03, 1},
+		"two":          {[]round{{2, 1, 0}, {2, 2, -40}, {1, 0.5, 30}}, 1.5, 2},
+		"next to none": {[]round{{2, 1, 0}, {0.0005, 0.5, 15}}, 1.5, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			logPi := func(x []float32) float64 {
@@ -59,7 +60,7 @@ func TestFarModes(t *testing.T) {
 					}
 				}
 			}
-			s := Scout{Population: n, Moves: 10, Seed: 5, Center: make([]float64, d), Scale: []float64{1.5, 1.5, 1.5}}
+			s := Scout{Population: n, Moves: 10, Seed: 5, Center: make([]float64, d), Scale: []float64{c.scale, c.scale, c.scale}}
 			run := func(threads int) *Found {
 				workers := pool.New(threads)
 				defer workers.Close()
@@ -195,7 +196,9 @@ func TestLacks(t *testing.T) {
 		"of next to none":   {wide, described(100, math.Log(0.9e-3), 9, 1), false},
 		"the same":          {wide, described(100, 0, 0, 1), false},
 		"the same, thrice":  {wide, described(100, math.Log(3), 0, 1), false},
-		"the same, tenfold": {wide, described(100, math.Log(10), 0, 1), true},
+		"the same, tenfold": {wide, described(100, math.Log(10), 0, 1), false},
+		"going on":          {wide, described(100, 0, 3, 1), false},
+		"beside":            {wide, described(100, 0, 6, 1), true},
 		"narrow":            {wide, described(100, 0, 1, 0.01), true},
 		"wide":              {narrow, described(100, 0, 0, 1), true},
 		"in a second":       {account{narrow[0], wide[0]}, described(100, 0, 0, 1), false},
