@@ -35,6 +35,7 @@ const (
 	farAbove   = 10   // largest weight, where too few are large to tell their law
 	heavy      = 0.5  // k̂ from which on the variance of as many weights is less than that of more
 	level      = 0.99 // effective size of weights that hardly vary
+	even       = 0.9  // and of those by which states that chains met and samples lack are few
 	mostUnseen = 0.5  // 1/√n of Z, which a tail may have unseen: less than a mean's error by chance
 )
 

@@ -135,8 +135,11 @@ func (m *Metric) against() string {
 // Warn adds to an evaluation's warnings which metrics are far from their reference,
 // and which have none.
 func (e *Evaluation) Warn() {
-	if len(e.Lost) > 0 {
-		e.Withdraw("by weights there are neither ln Z nor averages: " + e.Lost[0])
+	switch neither := "by weights there are neither ln Z nor averages: "; {
+	case len(e.Lost) > 0:
+		e.Withdraw(neither + e.Lost[0])
+	case e.Doubt != "" && e.Weights != nil && e.Weights.EffectiveSize < even:
+		e.Withdraw(neither + e.Doubt)
 	}
 	if e.Weights != nil && !e.weightsTrusted() {
 		e.Warnings = append(e.Warnings, e.Weights.Warning)

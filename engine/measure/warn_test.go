@@ -178,6 +178,11 @@ func TestBoundsOfErrors(t *testing.T) {
 	e.Warn()
 	require.Equal(t, []string{"by weights there are neither ln Z nor averages: a"}, e.Warnings)
 	require.Equal(t, []string{"a", "b"}, e.Refuted())
+	for size, want := range map[float64][]string{0.899: {"by weights there are neither ln Z nor averages: c"}, 0.9: nil} {
+		e := measure.Evaluation{Weights: &measure.Weights{EffectiveSize: size}, Doubt: "c"}
+		e.Warn()
+		require.Equal(t, want, e.Warnings)
+	}
 }
 
 // TestAverages: errors of averages of many functions, and the laws of them where the functions are
