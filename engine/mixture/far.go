@@ -26,7 +26,9 @@ const (
 	tooFew      = 0.25 // of the members that Z asks for in a place
 	neighbours  = 32   // members of others that show whether a part goes on where they end
 	nextTo      = 2.5  // of its deviations, that these are off in each coordinate
-	muchWider   = 10   // than the part, or narrower, that they are
+	muchWider   = 10.  // than the part, or narrower, that they are
+	clearOf     = 10   // of its deviations that little is off from them, in all
+	little      = 0.1  // of Z
 )
 
 // farStarts are where walkers begin, in scales of p_0.
@@ -141,7 +143,8 @@ func (a account) lacking(found *Found, dim int) *Found {
 
 // lacks reports whether a part is missing: it holds something; around most of its members, as far
 // as their next ones are, there are far fewer others than its share of Z asks for; and it does
-// not go on where those end. Otherwise it is Gaussians that describe them badly.
+// not go on where those end, as a funnel's neck or mouth does, which is there but for Gaussians
+// that describe it badly.
 func (a account) lacks(part portion, dim int) bool {
 	share := math.Exp(part.LogZ - a.logZ())
 	if !(share > leastMass) {
@@ -163,12 +166,15 @@ func (a account) lacks(part portion, dim int) bool {
 			lonely++
 		}
 	}
-	return 2*lonely > n && !slices.ContainsFunc(a, func(p portion) bool { return part.goesOn(p, dim) })
+	return 2*lonely > n && !slices.ContainsFunc(a, func(p portion) bool {
+		off, ratio := part.beside(p, dim)
+		return off < nextTo && ratio > 1/muchWider && ratio < muchWider || off*math.Sqrt(float64(dim)) < clearOf && share < little
+	})
 }
 
-// goesOn reports whether the members of another population that are nearest to a part are next to
-// it and about as far from each other as its own are: so are those of a funnel next to its neck.
-func (part portion) goesOn(other portion, dim int) bool {
+// beside returns how far the members of another population that are nearest to a part are from
+// its mean, in its deviations in each coordinate, and how many times as wide as it they are.
+func (part portion) beside(other portion, dim int) (off, ratio float64) {
 	mean, variance := Moments(part.X, dim)
 	center := make([]float32, dim)
 	for i, v := range mean {
@@ -182,12 +188,11 @@ func (part portion) goesOn(other portion, dim int) bool {
 		x = append(x, other.X[r*dim:(r+1)*dim]...)
 	}
 	theirs, spread := Moments(x, dim)
-	ratio, off := 0.0, 0.0
 	for i, v := range variance {
 		ratio += math.Log(spread[i]/v) / float64(2*dim)
 		off += (theirs[i] - mean[i]) * (theirs[i] - mean[i]) / v / float64(dim)
 	}
-	return off < nextTo*nextTo && ratio > -math.Log(muchWider) && ratio < math.Log(muchWider)
+	return math.Sqrt(off), math.Exp(ratio)
 }
 
 // away returns the squared distances of the points x from another, in deviations of a part.

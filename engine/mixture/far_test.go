@@ -192,13 +192,14 @@ func TestLacks(t *testing.T) {
 		want bool
 	}{
 		"elsewhere":         {wide, described(100, 0, 9, 1), true},
-		"of little":         {wide, described(100, math.Log(1.1e-3), 9, 1), true},
-		"of next to none":   {wide, described(100, math.Log(0.9e-3), 9, 1), false},
+		"of little":         {wide, described(100, math.Log(1.1e-3), 15, 1), true},
+		"of next to none":   {wide, described(100, math.Log(0.9e-3), 15, 1), false},
 		"the same":          {wide, described(100, 0, 0, 1), false},
 		"the same, thrice":  {wide, described(100, math.Log(3), 0, 1), false},
 		"the same, tenfold": {wide, described(100, math.Log(10), 0, 1), false},
 		"going on":          {wide, described(100, 0, 3, 1), false},
 		"beside":            {wide, described(100, 0, 6, 1), true},
+		"little beside":     {wide, described(100, math.Log(0.09), 6, 1), false},
 		"narrow":            {wide, described(100, 0, 1, 0.01), true},
 		"wide":              {narrow, described(100, 0, 0, 1), true},
 		"in a second":       {account{narrow[0], wide[0]}, described(100, 0, 0, 1), false},
