@@ -1,0 +1,200 @@
+package diagnose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine/measure"
+)
+
+// A glancing system's states are vectors of one coordinate, and it has chains from far away. It counts
+// the steps of what it starts.
+type glancing struct {
+	normal
+	stuck   bool      // its chains rest where ln π is low
+	answers []float64 // of a target outside of the process
+	err     error
+	steps   map[string][]int // of each walk, by its kind
+}
+
+type glancingWalk struct {
+	chains.Walk
+	s     *glancing
+	logs  []float64
+	steps *int
+	rests bool
+}
+
+func (s *glancing) started(kind string, w chains.Walk, err error) (chains.Walk, error) {
+	s.steps[kind] = append(s.steps[kind], 0)
+	_, hi := w.Own()
+	v := &glancingWalk{w, s, make([]float64, hi), &s.steps[kind][len(s.steps[kind])-1], s.stuck && kind != "walk"}
+	v.look()
+	return v, err
+}
+
+func (s *glancing) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
+	w, err := s.normal.Walk(params, first, n)
+	return s.started("walk", w, err)
+}
+
+func (s *glancing) Chains(params []float32, n int) (chains.Walk, error) {
+	w, err := s.normal.Chains(params, n)
+	return s.started("chains", w, err)
+}
+
+func (s *glancing) Prospect(params []float32, n int, _ []float64) (chains.Walk, error) {
+	w, err := s.normal.Chains(params, n)
+	return s.started("prospectors", w, err)
+}
+
+func (s *glancing) Probe() ([]float64, error) { return s.answers, s.err }
+func (s *glancing) Named() string             { return "" }
+
+func (w *glancingWalk) look() {
+	stride := len(w.s.Observables())
+	values := make([]float64, len(w.logs)*stride)
+	w.Observe(values)
+	for i := range w.logs {
+		if w.logs[i] = values[i*stride+2]; w.rests {
+			w.logs[i] = -100
+		}
+	}
+}
+
+func (w *glancingWalk) Advance(ctx context.Context, steps int) error {
+	*w.steps += steps
+	defer w.look()
+	return w.Walk.Advance(ctx, steps)
+}
+
+func (w *glancingWalk) Shape(uint64)            {}
+func (w *glancingWalk) LogDensities() []float64 { return w.logs }
+func (w *glancingWalk) Moving() []float32       { return w.Coordinates() }
+func (w *glancingWalk) Coordinates() []float32  { return make([]float32, len(w.logs)) }
+
+// TestGlances: where weights are level two steps of half of the samples are enough, if all chains come
+// to where samples are: after all steps where these are cheap, or sooner. Otherwise the same chains go
+// on in a diagnosis of all samples, as one does that is not asked for a glance.
+func TestGlances(t *testing.T) {
+	level := &measure.Weights{Samples: 20_000, EffectiveSize: 1}
+	heavy := &measure.Weights{Samples: 20_000, EffectiveSize: 0.98}
+	for name, c := range map[string]struct {
+		need    bool
+		weights *measure.Weights
+		answers []float64
+		stuck   bool
+		samples int
+		most    int // steps of the chains' approach
+		chains  int // how often they are started
+	}{
+		"cheap": {true, level, nil, false, 512, 1024, 1}, "answered": {true, level, []float64{1}, false, 512, 16, 1},
+		"away": {true, level, nil, true, 1024, 1024, 1}, "not asked for": {false, level, nil, false, 1024, 0, 1}, "varied": {true, heavy, nil, false, 1024, 0, 1}, "unknown": {true, nil, nil, false, 1024, 0, 1},
+	} {
+		s := &glancing{normal: normal{keep: 0.8, apart: 3, plus: 0.5, weighted: true, seed: 3}, stuck: c.stuck, answers: c.answers, steps: map[string][]int{}}
+		o := Options{Samples: 1024, First: Fresh, Refine: 64, Chains: 128, Draws: 16, Need: c.need, Evaluation: &measure.Evaluation{Samples: 2000, Weights: c.weights}}
+		r, err := Run(t.Context(), s, nil, o)
+		require.NoError(t, err, name)
+		require.Equal(t, c.samples, r.Samples, name)
+		require.Len(t, s.steps["chains"], c.chains, name)
+		require.Empty(t, r.Limits, name)
+		if c.samples == 1024 {
+			require.Equal(t, r.Steps, s.steps["walk"][len(s.steps["walk"])-1], name)
+			require.Greater(t, r.Steps, glanced, name)
+			glance := 0
+			if c.most > 0 {
+				glance = c.most + 12
+				require.Equal(t, glanced, s.steps["walk"][0], name)
+			}
+			require.Equal(t, glance+r.Chains.Steps, s.steps["chains"][0], name)
+			require.Equal(t, 1024, r.Prospect.Steps, name)
+			continue
+		}
+		require.Equal(t, []int{glanced}, s.steps["walk"], name)
+		require.Equal(t, glanced, r.Steps, name)
+		// Eight draws, after half as many again.
+		approach := s.steps["chains"][0] - 12
+		require.Equal(t, approach+12, r.Chains.Steps, name)
+		if c.most == 1024 {
+			require.Equal(t, 1024, approach)
+		} else {
+			require.Zero(t, approach%8)
+			require.LessOrEqual(t, approach, c.most)
+		}
+		require.Equal(t, []int{64}, s.steps["prospectors"], name)
+		require.Equal(t, 64, r.Prospect.Steps, name)
+		require.Equal(t, []any{Trustworthy, 0}, []any{r.Verdict, r.Refine}, r.Sentence)
+		require.Contains(t, r.Sentence, "trustworthy: averages stay put over 2 Metropolis steps, and importance weights give the same (effective size 1, k̂ ")
+		require.Contains(t, r.Sentence, fmt.Sprintf("would show); independent Markov chains came to where samples are within %d steps; 96 chains started up to 40 times the target's scale away and met no other mode", r.Chains.Steps))
+	}
+	s := &glancing{normal: normal{keep: 0.8, weighted: true, plus: 0.5}, err: errors.New("no answer")}
+	_, err := Run(t.Context(), s, nil, Options{Samples: 256, First: Fresh, Refine: 1, Chains: 8, Draws: 8, Need: true, Evaluation: &measure.Evaluation{Weights: level}})
+	require.Equal(t, s.err, err)
+}
+
+// TestWhatIsThin: a place is as far away as the observable in which it is farthest, of those that are
+// averages and vary, and is that of all draws of its chain; ln π rises there from the mean of the samples'.
+func TestWhatIsThin(t *testing.T) {
+	const n, draws, dim = 3, 40, 2
+	d := &diagnosis{
+		names: []string{"x", "x_spread", logDensity, "constant", "y"}, width: 5, typical: -2,
+		columns: []column{{}, {squared: true}, {}, {}, {}}, weight: &Weights{LogZ: 0.5, EffectiveSize: 1},
+	}
+	const samples = 256 // of which the mean of a constant is exact
+	d.options.Samples, d.stages = samples, make([][]float64, 1)
+	for i := range samples {
+		at := float64(i%2*2 - 1)
+		d.stages[0] = append(d.stages[0], at, at/100, at/100, 7, 2+at/4)
+	}
+	w := &staying{still{nil, make([]float32, dim*n), make([]float64, n)}, rand.New(rand.NewPCG(1, 2)), 1e-5}
+	seen := trace{n: n}
+	places := make([]measure.Place, 2)
+	for t0 := range draws {
+		_ = w.Advance(t.Context(), 1)
+		columns := make([]float64, 5*n)
+		for c := range n {
+			copy(columns[5*c:], []float64{3 + float64(c) + float64(t0)/draws, 500, -900, 99, 2 - float64(t0)/8})
+		}
+		seen.add(w, columns, draws)
+		for i, c := range []int{2, 0} {
+			p := &places[i]
+			for _, v := range w.x[c*dim : (c+1)*dim] {
+				p.X = append(p.X, float64(v))
+			}
+			p.LogPi = append(p.LogPi, w.logs[c])
+		}
+	}
+	deviation := math.Sqrt(samples / (samples - 1.))
+	for i := range places { // y, by four deviations times 39/8
+		places[i].Away = 4 * 39. / 8 / deviation
+	}
+	lack := d.weight.Missing(places)
+	most := int(math.Ceil(1/(lack*lack))) - 1
+	require.Greater(t, most, samples)
+	for measured, thin := range map[int]bool{most: true, most + 1: false} {
+		d.options.Evaluation = &measure.Evaluation{Samples: measured}
+		require.Equal(t, thin, d.thin(&seen, []int{2, 0}), measured)
+	}
+	seen.x, seen.logs, seen.columns = seen.x[:4*n*dim], seen.logs[:4*n], seen.columns[:4*n*5]
+	// Four draws do not tell what a place holds, but the height of ln π may: it is negligible in two
+	// coordinates where ln π is ln 10⁶ + 2 ln 100 + 2 ln away below the samples'.
+	away := (5 + 3./draws) / deviation
+	bound := d.typical - math.Log(1e6) - 2*math.Log(100) - 2*math.Log(away)
+	for by, thin := range map[float64]bool{-1e-9: true, 1e-9: false} {
+		for i := range seen.logs {
+			seen.logs[i] = bound + by - float64(i/n%2)
+		}
+		require.Equal(t, thin, d.thin(&seen, []int{2}), by)
+	}
+	require.False(t, d.thin(&trace{n: n}, []int{2}))
+}
+
+var _ engine.Prober = (*glancing)(nil)
