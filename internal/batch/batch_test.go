@@ -111,6 +111,7 @@ func TestSize(t *testing.T) {
 	require.Equal(t, "1,seed=50000", jobs[49_999].ID)
 	require.Equal(t, "50000", jobs[49_999].Flags()[1].Value.String())
 
+	require.EqualValues(t, 1<<27, mostBytes)
 	defer func(n int64) { mostBytes = n }(mostBytes)
 	mostBytes = 1000
 	_, err = Read(strings.NewReader(strings.Repeat(`{"make":"x"}`+"\n", 100)), testVerbs, "runs/jobs")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -182,6 +183,8 @@ func TestPick(t *testing.T) {
 	s := &schedule{outcome: map[int]outcome{1: {"ok", 0, true}, 2: {"late", Stopped, true}, 3: {"bad", 1, true}}}
 	require.Nil(t, s.lacks(job(0, 0, 0, -1)))
 	require.Nil(t, s.lacks(job(0, 0, 0, 1)))
+	s.outcome[0] = outcome{"first", 1, true}
+	require.Equal(t, &Record{Exit: 1, Error: "it reads what first was to write, which did not"}, s.lacks(job(1, 0, 0, 0)))
 	require.Equal(t, &Record{Exit: 75, Error: "it reads what late is to write, which was stopped"}, s.lacks(job(0, 0, 0, 2)))
 	require.Equal(t, &Record{Exit: 1, Error: "it reads what bad was to write, which did not"}, s.lacks(job(0, 0, 0, 3)))
 }
@@ -202,6 +205,53 @@ func TestFinishedJobs(t *testing.T) {
 	require.Equal(t, map[int]string{2: "", 3: "it reads what 2 was to write, which did not"}, said)
 }
 
+// TestShares: jobs that cost no more than a core's share of what is left to do are carried out on a
+// thread each, and one that costs more on all, whatever finished jobs have cost.
+func TestShares(t *testing.T) {
+	for last, threads := range map[float64][]int{3: {1, 1}, 3.5: {2, 2}} {
+		jobs := read(t, `{"look":"a"}`, `{"look":"b"}`, `{"look":"c"}`)
+		require.NoError(t, Link(jobs, Place{Outside: true}))
+		for i, cost := range []float64{100, 3, last} {
+			jobs[i].Cost = cost
+		}
+		got := make([]int, 2)
+		var mutex sync.Mutex
+		plan := Plan{Cores: 2, Bytes: 1, Started: func(*Job) {}, Ended: func(*Job, *Record) {}}
+		plan.Do = func(_ context.Context, j *Job, threads int) *Record {
+			mutex.Lock()
+			defer mutex.Unlock()
+			got[j.Index-1] = threads
+			return new(Record)
+		}
+		plan.Run(t.Context(), jobs, map[int]Kept{0: {}})
+		require.Equal(t, threads, got, last)
+	}
+}
+
+// TestJournalsOfTries: the last record of a job tells whether it is finished, and where its record is.
+func TestJournalsOfTries(t *testing.T) {
+	jobs := read(t, `{"look":"a","id":"a"}`, `{"look":"b","id":"b"}`)
+	path := filepath.Join(t.TempDir(), "journal")
+	open := func() (*Journal, map[int]Kept) {
+		journal, have, err := OpenJournal(path, jobs, func(r *Record) bool { return r.Exit != 1 })
+		require.NoError(t, err)
+		return journal, have
+	}
+	journal, _ := open()
+	var kept Kept
+	for _, try := range [][2]int{{0, 0}, {1, 1}, {0, 1}, {1, 3}} {
+		r := &Record{Exit: try[1]}
+		r.Describe(jobs[try[0]])
+		var err error
+		kept, err = journal.Add(r)
+		require.NoError(t, err)
+	}
+	require.NoError(t, journal.Close())
+	journal, have := open()
+	require.Equal(t, map[int]Kept{1: kept}, have)
+	require.NoError(t, journal.Close())
+}
+
 // TestVaried: the columns of what differs, the arguments first.
 func TestVaried(t *testing.T) {
 	all := []Record{
@@ -211,6 +261,9 @@ func TestVaried(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Column{{"argument", []string{"a b", "a", "a"}}, {"x", []string{"2", "", "2"}}, {"text", []string{"t", "u", "t"}}, {"y", []string{"", "[1]", ""}}}, columns)
 	columns, err = Varied([]Record{{Args: []string{"a"}}, {Args: []string{"a"}}})
+	require.NoError(t, err)
+	require.Empty(t, columns)
+	columns, err = Varied(all[:1])
 	require.NoError(t, err)
 	require.Empty(t, columns)
 	_, err = Varied([]Record{{ID: "q", Values: json.RawMessage(`{`)}})

@@ -294,7 +294,7 @@ func TestEncode(t *testing.T) {
 
 func TestPosition(t *testing.T) {
 	data := []byte("{\n  \"l\": 3,\n  \"training\": {\"steps\": 0},\n  \"terms\": [{\"c\": 1}, {\"c\": -1}]\n}")
-	for path, want := range map[string][2]int{"l": {2, 8}, "training.steps": {3, 25}, "terms[1].c": {4, 29}, "": {1, 1}} {
+	for path, want := range map[string][2]int{"l": {2, 8}, "training.steps": {3, 25}, "terms[1].c": {4, 29}, "terms[0].c": {4, 19}, "": {1, 1}} {
 		line, column, ok := Position(data, path)
 		require.True(t, ok, path)
 		require.Equal(t, want, [2]int{line, column}, path)

@@ -320,6 +320,9 @@ func TestSimulationsOfCounts(t *testing.T) {
 	f := newFolds(few, 300)
 	require.Equal(t, f.newCounts(2000, f.simulation()).Variation, simulateCounts(few, 300).Variation)
 	require.Nil(t, simulateCounts(few, 300).law.terms)
+	alike := slices.Repeat([]float64{1. / 64}, 64) // few, though there are enough for a lump
+	f = newFolds(alike, 10)
+	require.Equal(t, f.newCounts(2000, f.simulation()).Divergence, simulateCounts(alike, 10).Divergence)
 	equal := slices.Repeat([]float64{1. / (1<<13 + 1)}, 1<<13+1)
 	f = newFolds(equal, 10)
 	lumps, rest := lump(equal)
@@ -391,6 +394,13 @@ func TestBinomialDraws(t *testing.T) {
 			require.Equal(t, k, trial.draw(r, c.n), "%v", c)
 		}
 	}
+	most := rand.New(ones{}) // no number leads beyond n, however the masses are rounded
+	for n := 1.0; n < 60; n++ {
+		for p := 0.05; p < 0.5; p += 0.05 {
+			trial := newTrial(p)
+			require.LessOrEqual(t, trial.draw(most, n), n)
+		}
+	}
 	r, twin := rand.New(rand.NewPCG(5, 5)), rand.New(rand.NewPCG(5, 5))
 	for _, c := range [][3]float64{{0, 0.5, 0}, {-1, 0.5, 0}, {7, 0, 0}, {7, 1, 7}, {7, 1.5, 7}, {7, -1e-9, 0}} {
 		trial := newTrial(c[1])
@@ -398,6 +408,11 @@ func TestBinomialDraws(t *testing.T) {
 	}
 	require.Equal(t, twin.Uint64(), r.Uint64(), "what is certain takes no random number")
 }
+
+// ones are random numbers just below 1.
+type ones struct{}
+
+func (ones) Uint64() uint64 { return math.MaxUint64 }
 
 // TestQuantilesBetween: linear between the levels (i+½)/n, constant beyond the outer two.
 func TestQuantilesBetween(t *testing.T) {
