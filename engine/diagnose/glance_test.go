@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // A glancing system's states are vectors of one coordinate, and it has chains from far away. It counts
@@ -20,6 +21,7 @@ import (
 type glancing struct {
 	normal
 	stuck   bool      // its chains rest where ln π is low
+	below   float64   // how much lower ln π is of chains in the needle
 	answers []float64 // of a target outside of the process
 	err     error
 	steps   map[string][]int // of each walk, by its kind
@@ -67,6 +69,9 @@ func (w *glancingWalk) look() {
 		if w.logs[i] = values[i*stride+2]; w.rests {
 			w.logs[i] = -100
 		}
+		if i < w.Walk.(*normalWalk).lost {
+			w.logs[i] -= w.s.below
+		}
 	}
 }
 
@@ -79,7 +84,9 @@ func (w *glancingWalk) Advance(ctx context.Context, steps int) error {
 func (w *glancingWalk) Shape(uint64)            {}
 func (w *glancingWalk) LogDensities() []float64 { return w.logs }
 func (w *glancingWalk) Moving() []float32       { return w.Coordinates() }
-func (w *glancingWalk) Coordinates() []float32  { return make([]float32, len(w.logs)) }
+func (w *glancingWalk) Coordinates() []float32 {
+	return number.Narrow(w.Walk.(*normalWalk).x)
+}
 
 // TestGlances: where weights are level two steps of half of the samples are enough, if all chains come
 // to where samples are: after all steps where these are cheap, or sooner. Otherwise the same chains go
@@ -138,6 +145,21 @@ func TestGlances(t *testing.T) {
 	s := &glancing{normal: normal{keep: 0.8, weighted: true, plus: 0.5}, err: errors.New("no answer")}
 	_, err := Run(t.Context(), s, nil, Options{Samples: 256, First: Fresh, Refine: 1, Chains: 8, Draws: 8, Need: true, Evaluation: &measure.Evaluation{Weights: level}})
 	require.Equal(t, s.err, err)
+}
+
+// TestThinChains: chains that end where the generator hardly draws, and that do not mix with the others, are
+// thin where they say that there is next to no weight.
+func TestThinChains(t *testing.T) {
+	for _, c := range []struct {
+		below, cross float64
+		want         []int // Far, Beyond, Thin
+	}{{0, 0, []int{0, 2, 0}}, {25, 0, []int{0, 0, 2}}, {0, 0.2, []int{0, 2, 0}}, {25, 0.2, []int{0, 2, 0}}} {
+		s := &glancing{normal: normal{keep: 0.8, apart: 3, plus: 0.5, cross: c.cross, chainCross: c.cross, weighted: true, needle: 11, seed: 7}, below: c.below, steps: map[string][]int{}}
+		r, err := Run(t.Context(), s, nil, Options{Samples: 1024, First: Fresh, Refine: 32, Chains: 128, Draws: 32})
+		require.NoError(t, err)
+		require.Equal(t, c.cross > 0, r.Chains.Mixed)
+		require.Equal(t, c.want, []int{r.Chains.Far, r.Chains.Beyond, r.Chains.Thin}, c)
+	}
 }
 
 // TestWhatIsThin: a place is as far away as the observable in which it is farthest, of those that are

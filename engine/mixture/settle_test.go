@@ -369,7 +369,7 @@ func TestLevel(t *testing.T) {
 	}{
 		{[5]float64{0, 0, 0, 0, 0}, true}, {[5]float64{0, -1, -2.9, -1, 0}, true}, {[5]float64{0, -2, -4, -2, 0}, false},
 		{[5]float64{-9, -6, -3, -1, 0}, true}, {[5]float64{0, -3, -5, -7, -9}, true}, {[5]float64{0, 0, -4, -4, -1.5}, true},
-		{[5]float64{-2, 1, -2.5, 0, 1}, false}, {[5]float64{-8, -2, -4.5, -4, -1}, true}, {[5]float64{0, -9, 0, 0, 0}, false}, {[5]float64{0, 0, 0, -9, 0}, false},
+		{[5]float64{-2, 1, -2.5, 0, 1}, false}, {[5]float64{-8, -2, -4.5, -4, -1}, true}, {[5]float64{0, -9, 0, 0, 0}, false}, {[5]float64{0, 0, 0, -9, 0}, false}, {[5]float64{0, 0, 0, -3.2, 0}, false}, {[5]float64{0, 0, 0, -2.9, 0}, true},
 	} {
 		e := searching(t, 2, func() Density {
 			return func(dst []float64, x []float32) {
