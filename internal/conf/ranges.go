@@ -19,7 +19,7 @@ const beyondSingle = "%s: %v is beyond single precision, in which it is used and
 // Positive reports a value that is not a positive number of single precision.
 func Positive(key string, x float64) error {
 	switch {
-	case !(x > 0) || math.IsInf(x, 0):
+	case !(x > 0 && x <= math.MaxFloat64):
 		return fmt.Errorf("%s: %v is not a positive finite number", key, x)
 	case x < leastSingle || x > mostSingle:
 		return fmt.Errorf(beyondSingle, key, x)
@@ -32,7 +32,7 @@ func NotNegative(key string, x float64) error {
 	switch {
 	case x == 0:
 		return nil
-	case !(x > 0) || math.IsInf(x, 0):
+	case !(x > 0 && x <= math.MaxFloat64):
 		return fmt.Errorf("%s: %v is not a finite number ≥ 0", key, x)
 	}
 	return Positive(key, x)

@@ -25,8 +25,8 @@ func TestRanges(t *testing.T) {
 		beyond  []float64 // single precision
 		message string
 	}{
-		{"positive", Positive, []float64{least, 1, most}, []float64{0, -1, -least, inf, -inf, nan}, []float64{below, 1e-300, beyond, 1e300}, "is not a positive finite number"},
-		{"not negative", NotNegative, []float64{0, least, most}, []float64{-1, -1e-300, inf, nan}, []float64{below, 1e-300, beyond}, "is not a finite number ≥ 0"},
+		{"positive", Positive, []float64{least, 1, most}, []float64{0, -1, -least, inf, -inf, nan}, []float64{below, 1e-300, beyond, 1e300, math.MaxFloat64}, "is not a positive finite number"},
+		{"not negative", NotNegative, []float64{0, least, most}, []float64{-1, -1e-300, inf, nan}, []float64{below, 1e-300, beyond, math.MaxFloat64}, "is not a finite number ≥ 0"},
 		{"finite", Finite, []float64{0, 1e-300, -1e-300, most, -most}, []float64{inf, -inf, nan}, []float64{beyond, -beyond, 1e150}, "is not finite"},
 		{"slope", Slope, []float64{least, 0.2, 1}, []float64{0, -0.1, math.Nextafter(1, 2), inf, nan}, []float64{below, 1e-300}, "is not in (0, 1]"},
 		{"fraction", Fraction, []float64{0, 1e-300, 1}, []float64{-1e-300, math.Nextafter(1, 2), inf, nan}, nil, "is not between 0 and 1"},

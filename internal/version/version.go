@@ -21,14 +21,13 @@ type Version struct {
 
 // Read returns the version of the running program.
 func Read() Version {
-	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		build = &debug.BuildInfo{}
-	}
+	build, _ := debug.ReadBuildInfo()
 	return of(build, stamp)
 }
 
+// of takes nil for a program of which nothing is known.
 func of(build *debug.BuildInfo, stamp string) Version {
+	build = cmp.Or(build, &debug.BuildInfo{})
 	v := Version{Module: cmp.Or(stamp, build.Main.Version, "(unknown)")}
 	for _, s := range build.Settings {
 		switch s.Key {

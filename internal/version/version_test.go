@@ -26,6 +26,7 @@ func TestOf(t *testing.T) {
 	require.Equal(t, Version{"(devel)", "4431d142f24b0123", true, "purego"}, of(build, ""))
 	require.Equal(t, Version{"v1.2.3", "4431d142f24b0123", true, "purego"}, of(build, "v1.2.3"))
 	require.Equal(t, Version{Module: "(unknown)"}, of(&debug.BuildInfo{}, ""))
+	require.Equal(t, Version{Module: "(unknown)"}, of(nil, ""))
 }
 
 func TestRead(t *testing.T) {
