@@ -125,6 +125,9 @@ func serve(behaviour, file string) {
 		case "short":
 			os.Stdout.Write(reply[:len(reply)-3])
 			return
+		case "shortest":
+			os.Stdout.Write(reply[:1])
+			return
 		case "few":
 			binary.LittleEndian.PutUint32(reply, uint32(n-1))
 			reply = reply[:len(reply)-8]
@@ -197,6 +200,7 @@ func TestFailures(t *testing.T) {
 		"deaf":      "did not answer within 3s",
 		"fall":      "ended (exit status 3); it was asked about 3 states, the first of them x = [1 2 3], k = 0; the end of its standard error:\n  Traceback: division by zero",
 		"short":     "ended in the middle of an answer, after 25 of 28 bytes (exit status 0)",
+		"shortest":  "ended in the middle of an answer, after 1 of 28 bytes (exit status 0)",
 		"few":       "answered about 2 states instead of 3; nothing but answers may go to its standard output",
 		"random":    "two answers to one question, ",
 	} {
