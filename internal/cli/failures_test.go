@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/revgen/revgen/bench"
 	"github.com/revgen/revgen/bench/answer"
+	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/internal/disk"
 )
 
 // within runs a command line in dir, with an error of each write to stdout if there is one.
@@ -147,4 +150,44 @@ func TestDamagedRuns(t *testing.T) {
 		}
 		require.Equal(t, outcome{c.code, "", "revgen: " + c.want + "\n"}, within(t, dir, c.args, nil), c.args)
 	}
+}
+
+// TestRecordsOfJobs: a record has what its job printed and warned of, how it ended and on how many threads.
+func TestRecordsOfJobs(t *testing.T) {
+	whole := trained(t)
+	dir := filepath.Dir(whole)
+	doubt := diagnose.Report{Verdict: diagnose.Wrong, Sentence: "who knows"}
+	require.NoError(t, disk.WriteJSON(diagnosisFile(whole), kept{Model: readModel(t, whole).Hash(), Report: &doubt}))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "states.ndjson"), []byte("[1,1,1,1,1,1,1,1,1]\n"), 0o600))
+	list(t, dir, `{"sample":"run","number":5,"first":0,"id":"a"}`, `{"verify":"toy","id":"b"}`, `{"sample":"none","number":5,"id":"c"}`,
+		`{"score":["ising","states.ndjson"],"id":"d","threads":3}`, `{"sample":"run","number":5,"refine":-1,"id":"e"}`, `{"sample":"run","number":0,"id":"f"}`)
+	o := revgen(t, dir, "run", "jobs.ndjson", "-q", "-t", "2")
+	require.Equal(t, exitError, o.code)
+	all := readRecords(t, o.stdout)
+	require.Len(t, all, 6)
+	exits, errs := []int{}, []string{}
+	for _, r := range all {
+		exits, errs = append(exits, r.Exit), append(errs, r.Error)
+		require.Positive(t, r.Seconds)
+		require.Zero(t, r.Setup)
+		require.Positive(t, r.Threads)
+	}
+	require.Equal(t, []int{exitOK, exitCheck, exitError, exitOK, exitUsage, exitUsage}, exits)
+	require.Equal(t, []string{"", "", "open none: no such file or directory", "", "--refine: -1 is negative", "-n: say how many samples"}, errs)
+	require.Equal(t, []string{"the diagnosis of these samples is: who knows"}, all[0].Warnings)
+	for _, r := range all[1:] {
+		require.Empty(t, r.Warnings, r.ID)
+	}
+	var sampled struct {
+		File                   string
+		Samples, First, Refine int
+	}
+	require.NoError(t, json.Unmarshal(all[0].Result, &sampled))
+	require.Equal(t, filepath.Join("runs", "jobs", "a.npy"), sampled.File)
+	require.Equal(t, []int{5, 0, 0}, []int{sampled.Samples, sampled.First, sampled.Refine})
+	var checks []struct{ Check string }
+	require.NoError(t, json.Unmarshal(all[1].Result, &checks))
+	require.NotEmpty(t, checks)
+	require.Empty(t, all[2].Result)
+	require.Contains(t, string(all[3].Result), `"states":1,`)
 }
