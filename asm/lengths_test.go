@@ -261,3 +261,15 @@ func TestPartsOfCalls(t *testing.T) {
 		require.Equal(t, c[2], want, "L = %d, %d blocks", c[0], c[1])
 	}
 }
+
+// TestSizes: what callers lay out their data by, and which layers are computed along the row.
+func TestSizes(t *testing.T) {
+	require.Equal(t, []int{64, 16, 64, 64, 16}, []int{BitSamples, BitLanes, BitHidden, BitInputs, BitNumber})
+	require.Equal(t, []int{16, 8, 512, 32}, []int{Panel, ReplicaWords, ReplicaBits, HammingRows})
+	for shape, want := range map[[2]int]int{ // in and out
+		{1, 1}: 1, {1, 4}: 4, {1, 5}: 16, {127, 4}: 508, {127, 5}: 127 * 16, {128, 5}: 640, {128, 9}: 1152, {128, 10}: 128 * 16,
+		{3, 16}: 48, {3, 17}: 96, {3, 32}: 96, {3, 33}: 144,
+	} {
+		require.Equal(t, want, PackedLen(shape[0], shape[1]), "%v", shape)
+	}
+}

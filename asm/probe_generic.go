@@ -68,7 +68,7 @@ func probeIntegerGeneric(start, constant uint64, rounds int) (x uint64) {
 			x5 += constant
 			x6 += constant
 		}
-		x |= x0 | x1 | x2 | x3 | x4 | x5 | x6
+		x = max(x, x0, x1, x2, x3, x4, x5, x6)
 	}
 	return x
 }
@@ -86,7 +86,7 @@ func probeMultiplyGeneric(start, constant uint64, rounds int) (x uint64) {
 			x5 = uint64(uint32(x5)) * constant
 			x6 = uint64(uint32(x6)) * constant
 		}
-		x |= x0 | x1 | x2 | x3 | x4 | x5 | x6
+		x = max(x, x0, x1, x2, x3, x4, x5, x6)
 	}
 	return x
 }
@@ -110,7 +110,7 @@ func probeLookupGeneric(start, constant uint64, rounds int) (x uint64) {
 			x5 = table[x5&31]
 			x6 = table[x6&31]
 		}
-		x |= uint64(x0 | x1 | x2 | x3 | x4 | x5 | x6)
+		x = max(x, uint64(max(x0, x1, x2, x3, x4, x5, x6)))
 	}
 	return x | x<<32
 }

@@ -28,6 +28,22 @@ func TestProbesCountTheirOperations(t *testing.T) {
 	})
 }
 
+// TestEveryChainOfProbes: the portable probes return the largest number of a chain, which one that
+// computed otherwise would exceed, or not come to an end.
+func TestEveryChainOfProbes(t *testing.T) {
+	twice := func(x float32) uint64 { return uint64(math.Float32bits(x)) * (1 + 1<<32) }
+	half := twice(-0.5)
+	for rounds, want := range map[int]float32{0: 0, 1: -0.3125, 2: -0.33203125} { // (−½)ⁿ/3 − ⅓ after n steps
+		require.Equal(t, twice(want), probeFMAGeneric(0, half, rounds))
+		require.Equal(t, twice(want), probeFloatGeneric(0, half, rounds))
+	}
+	require.Zero(t, probeMultiplyGeneric(5, 0, 1))
+	require.Equal(t, uint64(5), probeMultiplyGeneric(5, 0, 0))
+	require.Equal(t, uint64(5+4*7), probeIntegerGeneric(5, 7, 1))
+	require.Zero(t, probeLookupGeneric(0, math.MaxUint32, 1), "the number after 0 less one")
+	require.Equal(t, uint64(3*(1+1<<32)), probeLookupGeneric(3, 0, 0))
+}
+
 func TestReadWords(t *testing.T) {
 	forEachPath(t, func(t *testing.T, _ Path) {
 		atEnd := endOfPage[uint64](t, 400)
