@@ -59,14 +59,14 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 	}
 	blocks := (samples + scored) / block
 	b := &Batch{
-		model: m, weights: newWeights(m, workers), exact: m.exact.copy(), seed: seed, workers: workers,
+		model: m, weights: newWeights(m, workers), exact: m.exact.copy(), beta: m.target.Beta, seed: seed, workers: workers,
 		samples: samples, together: min(max(1, blocks/8), together), size: m.Spins() + 1,
 		state:    make([]uint64, blocks*(m.Spins()+1)),
 		residual: make([][block]float32, blocks*m.learned),
 		logq:     make([][block]float64, blocks),
 		r:        make([][block]float64, blocks),
 	}
-	b.SetBeta(m.target.Beta)
+	b.exact.tabulate(b.beta)
 	var nets []*Net
 	var sites []int
 	for i := range m.units {
@@ -87,7 +87,7 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 
 // SetBeta changes the inverse temperature of the weight W, for annealing.
 func (b *Batch) SetBeta(beta float64) {
-	if beta != b.beta || b.exact.stale {
+	if beta != b.beta {
 		b.beta = beta
 		b.exact.tabulate(beta)
 	}

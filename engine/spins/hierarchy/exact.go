@@ -35,7 +35,6 @@ type exact struct {
 	fields []term // of learned spins
 	all    []term // all bonds, for energies
 	every  []term // all fields
-	stale  bool   // the tables are of no β yet
 }
 
 type star struct {
@@ -79,7 +78,7 @@ type term struct {
 
 // newExact sorts the spins that are not learned into stars.
 func newExact(t *Target, learned []bool) (*exact, error) {
-	x := &exact{target: t, stale: true}
+	x := &exact{target: t}
 	near := t.neighbours()
 	isCentre := make([]bool, t.Spins)
 	for i := range t.Spins {
@@ -271,7 +270,6 @@ func (t *terms) add(coefficient float64, i, j int) {
 // copy returns the same stars with tables of their own.
 func (x *exact) copy() exact {
 	c := *x
-	c.stale = true
 	c.tables, c.logits = slices.Clone(x.tables), slices.Clone(x.logits)
 	for k := range c.tables {
 		t := &c.tables[k]
@@ -291,7 +289,6 @@ func (x *exact) copy() exact {
 
 // tabulate computes the tables at inverse temperature β.
 func (x *exact) tabulate(beta float64) {
-	x.stale = false
 	for k := range x.tables {
 		x.tables[k].tabulate(beta)
 	}

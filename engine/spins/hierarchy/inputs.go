@@ -277,7 +277,7 @@ func (s *seeker) walk(k int) {
 	from, both := s.order[k], false
 	s.seen[0], s.seen[1] = append(s.seen[0][:0], from), s.seen[1][:0]
 	s.layer[from], s.at[from] = 0, 1
-	var first [2]int // of the latest layer
+	var first [len(s.seen)]int // of the latest layer
 	left := 1.0
 	for t := 0; t < walkSteps && left >= walksLeft; t++ {
 		here, there := &s.seen[t&1], &s.seen[(t+1)&1]

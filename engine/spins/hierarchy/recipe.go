@@ -64,11 +64,11 @@ func Recipe(c Square, seed uint64) (t Training, half bool) {
 	switch {
 	case c.Side < 12:
 		t.Steps, t.LearningRate = 1500, 0.02
-	case c.Side > 80:
+	case c.Side >= 84:
 		// The noise of a gradient grows with the variance of R, while less is
 		// left to be learned.
 		t.Steps, t.LearningRate = 1000, 0.008
-	case half && c.Side <= 40:
+	case half && c.Side < 48:
 		t.Batch = 256
 	}
 	return t, half
