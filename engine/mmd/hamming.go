@@ -260,8 +260,8 @@ func (h *Hamming) selfTerms(moved int) rowTerms {
 	// The columns hold the change of K(p_i, p_j) − K(p_i, q_j) at j = i with
 	// p_i changed in the first argument alone, and count it twice like every
 	// pair. What changes in truth is K(0) − K(p_i, q_i), once, in V only.
-	var r [2]float64
-	for bit := range r {
+	var self rowTerms
+	for bit := range self {
 		columns := h.value[1] - h.value[0]
 		truth := 0.0
 		if bit == 0 {
@@ -274,9 +274,9 @@ func (h *Hamming) selfTerms(moved int) rowTerms {
 		if h.stat == U {
 			truth = 0
 		}
-		r[bit] = truth/2 - columns
+		self[bit] = float32(truth/2 - columns)
 	}
-	return rowTerms{float32(r[0]), float32(r[1])}
+	return self
 }
 
 // runScatter copies the gradients of distinct rows to the samples.

@@ -195,11 +195,11 @@ func (s *step) cross(beta, scale float64, fused bool) (c *crossing, log float64)
 		c.leaving, c.more, c.rest = s.leaving[0], s.leaving[1:], nil
 		for _, b := range s.near {
 			switch {
+			case b.at > c.leaving:
+				b.at--
 			case b.at == c.leaving:
 				c.equal, c.unequal = relative(beta * b.coupling)
 				continue
-			case b.at > c.leaving:
-				b.at--
 			}
 			c.rest = append(c.rest, b)
 		}
