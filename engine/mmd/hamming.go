@@ -132,11 +132,12 @@ func hammingTables(k *Kernel, spins int, mode HammingGradient) (value, slope []f
 			spin[d] = float32(slope[d])
 			continue
 		}
-		up, down := value[min(d+1, top+1)]-value[d], value[max(d-1, 0)]-value[d]
-		switch d {
-		case 0:
-			down = up
-		case top:
+		up := value[d+1] - value[d]
+		down := up
+		if d > 0 {
+			down = value[d-1] - value[d]
+		}
+		if d == top {
 			up = down
 		}
 		base[d] = float32((up + down) / 2)

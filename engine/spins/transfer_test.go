@@ -294,3 +294,80 @@ func torus(l int) Hamiltonian {
 	}
 	return h
 }
+
+// TestGreedyOrders: each next spin lets the frontier grow least, by a search in which frontiers
+// are counted anew for every candidate.
+func TestGreedyOrders(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 9))
+	for range 40 {
+		h := Hamiltonian{Spins: 3 + r.IntN(14)}
+		for i := range h.Spins {
+			for j := range i {
+				if r.IntN(4) == 0 {
+					h.Edges = append(h.Edges, Edge{j, i, float64(r.IntN(3) - 1)}) // some of no coupling
+				}
+			}
+		}
+		s := newFrontierSearch(build(t, h))
+		coupled := make([]map[int32]bool, h.Spins)
+		for i := range coupled {
+			coupled[i] = map[int32]bool{}
+		}
+		for _, e := range h.Edges {
+			if e.Coupling != 0 {
+				coupled[e.I][int32(e.J)], coupled[e.J][int32(e.I)] = true, true
+			}
+		}
+		frontierOf := func(order []int32) (frontier []int32) {
+			for _, i := range order {
+				for j := range coupled[i] {
+					if !slices.Contains(order, j) {
+						frontier = append(frontier, i)
+						break
+					}
+				}
+			}
+			return frontier
+		}
+		for start := range int32(h.Spins) {
+			for _, last := range []bool{false, true} {
+				want, states := []int32{start}, 0.0
+				for {
+					frontier := frontierOf(want)
+					states += math.Ldexp(1, len(frontier))
+					if len(want) == h.Spins {
+						break
+					}
+					if last {
+						slices.Reverse(frontier)
+					}
+					next, least := int32(-1), h.Spins
+					for _, i := range frontier {
+						for j := range int32(h.Spins) {
+							if size := len(frontierOf(append(want, j))); coupled[i][j] && !slices.Contains(want, j) && size < least {
+								next, least = j, size
+							}
+						}
+					}
+					for i := int32(0); next < 0; i++ {
+						if !slices.Contains(want, i) {
+							next = i
+						}
+					}
+					want = append(want, next)
+				}
+				order, cost := s.greedy(start, last, math.Inf(1))
+				require.Equal(t, want, order)
+				require.Equal(t, states, cost)
+				require.Equal(t, states, s.follow(want, math.Inf(1)))
+				order, cost = s.greedy(start, last, states)
+				require.Equal(t, want, order)
+				require.Equal(t, states, cost)
+				order, cost = s.greedy(start, last, states-1)
+				require.Nil(t, order)
+				require.GreaterOrEqual(t, cost, states)
+				require.GreaterOrEqual(t, s.follow(want, states-1), states)
+			}
+		}
+	}
+}

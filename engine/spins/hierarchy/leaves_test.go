@@ -142,6 +142,7 @@ func TestExactSpins(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	targets := smallGraphs()
 	targets["cubic glass"] = cubicGlass(4, 1)
+	targets["pair"] = Target{Spins: 2, Beta: 1, Bonds: []Bond{{I: 0, J: 1, Coupling: 1}}} // one centre, after nothing else
 	for k := range 24 {
 		n := 20 + r.IntN(20)
 		g, bonds := Target{Spins: n, Beta: 1}, n/2+r.IntN(3*n)
