@@ -14,9 +14,9 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// countable is the largest number of spins whose configurations are counted
-// one by one for the total variation distance.
-const countable = 20
+// countable is the largest side whose configurations are counted one by one for the total
+// variation distance.
+const countable = 4
 
 // listed is the largest side whose table has neither the law of the energy nor
 // correlations.
@@ -119,7 +119,7 @@ func (p *joint) moments(beta float64) moments {
 // tally counts a sample.
 type tally struct {
 	joint  *joint
-	states []float64 // by configuration, nil beyond countable spins
+	states []float64 // by configuration, nil beyond the side countable
 	// Σ G(r) and Σ G(r) G(r′), where there is a reference for them.
 	correlation, products []float64
 	g                     []float64
@@ -128,7 +128,7 @@ type tally struct {
 
 func newTally(model bitspin.Model) *tally {
 	t := &tally{joint: newJoint(model)}
-	if model.N <= countable {
+	if model.L <= countable {
 		t.states = make([]float64, 1<<model.N)
 	}
 	if model.L > listed && model.L <= largestChain {

@@ -19,7 +19,7 @@ type reference struct {
 	value       [4]float64
 	deviation   [4]float64 // of a single sample's influence
 	uncertainty [4]float64 // standard errors of values, 0 if exact
-	states      []float64  // π of every configuration, nil beyond countable spins
+	states      []float64  // π of every configuration, nil beyond the side countable
 	// Probabilities of the bond sums, by (2N − B)/4, and G(r), r = 1, 2, …; nil
 	// where the table has neither.
 	bonds, correlation []estimate
@@ -43,7 +43,7 @@ func newReference(ctx context.Context, t Target, workers *pool.Pool) (*reference
 	}
 	r.joint, _ = states.distribution(t)
 	r.observe([4]float64{})
-	if t.N <= countable {
+	if t.L <= countable {
 		r.states, err = t.Probabilities()
 	}
 	if t.L > listed {

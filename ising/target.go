@@ -74,7 +74,7 @@ func (t Target) energies() []float64 {
 // Probabilities returns π(s) of all configurations, indexed by their word. The
 // lattice must have at most 4×4 sites.
 func (t Target) Probabilities() ([]float64, error) {
-	if t.N > countable {
+	if t.L > countable {
 		return nil, fmt.Errorf("the %d×%d lattice has too many configurations to list; the largest is 4×4", t.L, t.L)
 	}
 	p := t.energies()
