@@ -33,3 +33,10 @@ func TestBlocksOfProducts(t *testing.T) {
 		}
 	})
 }
+
+// TestLimitsOfCalls: how much one call of the assembly does at most, so that what cannot be
+// preempted is short, and from where on another way is taken.
+func TestLimitsOfCalls(t *testing.T) {
+	require.Equal(t, []int{1 << 14, 2048, 512}, []int{philoxLimit, gramWork, kernelColumns})
+	require.Equal(t, []int{9, 192}, []int{fewColumns, aheadSide})
+}

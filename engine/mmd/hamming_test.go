@@ -333,3 +333,33 @@ func TestWitness(t *testing.T) {
 		require.PanicsWithValue(t, "mmd: a witness of the wrong length", func() { h.Witness(make([]float32, n+1)) })
 	}
 }
+
+// TestFoldProbesOnward: pairs whose slot is taken go to the next one, around the end of the table,
+// and pairs that are not there are looked for up to a free slot.
+func TestFoldProbesOnward(t *testing.T) {
+	for _, spins := range []int{20, 40} { // in one word, and in two
+		const n = 5
+		var f fold
+		f.init(n, spins)
+		last := len(f.table) - 1
+		require.Equal(t, 63, last, "eight slots for a pair, up to a power of two")
+		begins := func(a uint64) int { // of the pair (a, 1)
+			if spins <= 32 {
+				return int((a | 1<<32) * hashMultiplier >> f.shift)
+			}
+			return int((bits.RotateLeft64(a*hashMultiplier, 32) ^ 1) * hashMultiplier >> f.shift)
+		}
+		var s []uint64
+		for a := uint64(2); len(s) < n-1; a++ {
+			if begins(a) == last {
+				s = append(s, a)
+			}
+		}
+		s = append(s, s[1])
+		f.run(s, []uint64{1, 1, 1, 1, 1})
+		require.Equal(t, []int32{1, 2, 3, 4, 0}, []int32{f.table[last], f.table[0], f.table[1], f.table[2], f.table[3]})
+		require.Equal(t, []int{0, 1, 2, 3, 1}, f.id)
+		require.Equal(t, []int{1, 2, 1, 1}, f.count)
+		require.Equal(t, []int{-1, -1, -1, -1}, f.reverse)
+	}
+}
