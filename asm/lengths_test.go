@@ -244,12 +244,6 @@ func TestPartsOfCalls(t *testing.T) {
 	for n, want := range map[int]int{32: 32, 63: 32, 64: 64, 1<<15 - 1: 1<<15 - 32, 1 << 15: 1 << 15, 1<<15 + 1: 1 << 15, 1 << 20: 1 << 15} {
 		require.Equal(t, want, streamPart(n))
 	}
-	for width, want := range map[int]int{1: 1 << 18, 3: 87381, 1 << 17: 2, 1<<17 + 1: 1, 1 << 18: 1, 1 << 19: 1} {
-		require.Equal(t, want, piecewiseRows(width))
-	}
-	for each, want := range map[int]int{1: 1 << 18, 3: 87360, 2048: 128, 2049: 64, 4096: 64, 4097: 64, 1 << 20: 64} {
-		require.Equal(t, want, piecewiseNumbers(each))
-	}
 	for _, c := range [][3]int{{5, 1 << 14, 2}, {1, 1 << 14, 1}, {5, 1 << 15, 1}, {5, 1 << 16, 1}, {1 << 20, 10, 3276}, {1 << 16, 1, 1 << 15}} {
 		require.Equal(t, c[2], spinsPart(c[0], c[1]))
 	}

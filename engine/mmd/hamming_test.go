@@ -342,6 +342,9 @@ func TestFoldProbesOnward(t *testing.T) {
 		var f fold
 		f.init(n, spins)
 		last := len(f.table) - 1
+		if spins <= 32 {
+			require.Len(t, f.pair, n+1)
+		}
 		require.Equal(t, 63, last, "eight slots for a pair, up to a power of two")
 		begins := func(a uint64) int { // of the pair (a, 1)
 			if spins <= 32 {

@@ -40,6 +40,10 @@ func TestBytesBoundWhatIsAllocated(t *testing.T) {
 // blocks more; and of 128 states in four modes, which are two tiles and a piece for each pair of
 // modes.
 func TestBytes(t *testing.T) {
+	for n, want := range map[int]cuts{1: {16, 32, 1}, 32: {32, 32, 1}, 33: {48, 32, 2}, 70: {80, 32, 3}, 1024: {1024, 32, 32}, 1025: {1040, 48, 22}, 1536: {1536, 48, 32}, 1537: {1552, 64, 25}} {
+		require.Equal(t, want, cut(n))
+	}
+	require.Equal(t, []float64{1. / 49, 1. / 42}, []float64{pairNorm(V, 7), pairNorm(U, 7)})
 	scratch := func(dim float64) float64 { return 24*16 + 64*dim + math.Ceil(4*dim/16)*16 }
 	floats := 70 + 3*3*80 + 3*(5*3*32+scratch(6)+8) + 3*((4*3+1)*32+3*32+scratch(6)+8)
 	require.InEpsilon(t, 1.125*4*floats+4096, GramBytes(70, 3), 1e-14)

@@ -142,7 +142,7 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 			return nil, fmt.Errorf("hierarchy: the exact spins at %d touch %d learned spins, more than %d", i, d, starInputs)
 		}
 		table := starTable{inputs: d}
-		key := fmt.Sprint(d, centre >= 0)
+		key := "" // the leaves', then the centre's if there is one
 		for _, l := range members {
 			var leaf starLeaf
 			var centre float64
@@ -194,11 +194,9 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 				bonds.add(n.coupling, i, n.spin)
 			}
 		}
-		if h := t.field(i); h != 0 {
-			every.add(h, i, -1)
-			if learned[i] {
-				fields.add(h, i, -1)
-			}
+		every.add(t.field(i), i, -1)
+		if learned[i] {
+			fields.add(t.field(i), i, -1)
 		}
 	}
 	x.all, x.bonds, x.every, x.fields = all.list, bonds.list, every.list, fields.list

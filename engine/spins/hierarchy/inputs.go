@@ -202,18 +202,17 @@ func (s *seeker) nearest(k, n int) []int32 {
 	return found[:n]
 }
 
-// around returns the n wanted spins that are nearest, or as many as there are ways to, and
-// those as far as the last of them.
+// around returns the n wanted spins that are nearest to the k-th, which is not wanted itself,
+// or as many as there are ways to, and those as far as the last of them.
 func (s *seeker) around(k, n int, wanted func(int32) bool) []int32 {
-	from := s.order[k]
 	s.found = s.found[:0]
-	s.begin(from)
+	s.begin(s.order[k])
 	for n > 0 {
 		i, ok := s.next()
 		if !ok || len(s.found) >= n && s.distance[i] > s.distance[s.found[n-1]] {
 			break
 		}
-		if i != from && wanted(i) {
+		if wanted(i) {
 			s.found = append(s.found, i)
 		}
 	}
