@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,10 +15,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	gonum "gonum.org/v1/gonum/stat"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
@@ -403,6 +406,69 @@ func transfers(t *testing.T, s *hierarchical, exact *reference) {
 		mean += e.Value * got.energies.Centre(k)
 	}
 	require.InDelta(t, exact.Energy, mean, got.energies.Width/2+0.01*exact.energyDeviation)
+	// These are 2¹⁸ in 64 groups, one of each in turns; overlaps are of one with the next.
+	sums, err := m.Sum(t.Context(), s.config.Target.Beta, 1)
+	require.NoError(t, err)
+	const draws, groups = 1 << 18, 64
+	require.Equal(t, 1, s.graph.Words())
+	batch, energies := make([]uint64, draws), make([]float64, draws)
+	sums.Draw(batch, rng.Stream(s.config.Training.Seed, rng.Reference, 0), 0)
+	s.graph.Energies(energies, batch)
+	require.InDelta(t, gonum.StdDev(energies, nil), got.energyDeviation, 1e-9)
+	require.Equal(t, energyBins(s.graph, energies[0], got.Energy, got.energyDeviation, math.Inf(-1)), got.energies)
+	law := func(values []float64, b measure.Bins, got []measure.Estimate) {
+		t.Helper()
+		require.Len(t, got, b.N)
+		shares := make([][]float64, b.N)
+		for i := range shares {
+			shares[i] = make([]float64, groups)
+		}
+		for k, x := range values {
+			shares[b.Of(x)][k%groups] += groups / float64(len(values))
+		}
+		for i, share := range shares {
+			mean, deviation := gonum.MeanStdDev(share, nil)
+			require.InDelta(t, mean, got[i].Value, 1e-12)
+			require.InDelta(t, deviation/8, got[i].Uncertainty, 1e-12)
+		}
+	}
+	law(energies, got.energies, got.energyLaw)
+	n, overlaps := s.graph.N(), make([]float64, draws/2)
+	for k := range overlaps {
+		overlaps[k] = 1 - 2*float64(bits.OnesCount64(batch[2*k]^batch[2*k+1]))/float64(n)
+	}
+	law(overlaps, overlapBins(n), got.overlapLaw)
+}
+
+// TestExtentOfTempering: one unit of work for each spin and edge of 64 chains and the root of the
+// number of spins, of at least 256 rounds, of which there are twice as many until chains agree.
+func TestExtentOfTempering(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	before := firstWork
+	defer func() { firstWork = before }()
+	for _, c := range []struct {
+		work   float64
+		rounds int
+	}{{1, 256}, {64 * 16 * 3 * 300, 300}} {
+		h := glass(3, 3, 3)
+		h.Edges = h.Edges[:7] // with nine spins 16 in all
+		s := as[*hierarchical](t, configured(t, "quick", h, 0.3), workers)
+		s.config.Training.Seed = 5
+		firstWork = c.work
+		got, err := s.temper(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, got.warnings)
+		for rounds := c.rounds; ; rounds *= 2 {
+			sums := &chainSums{graph: s.graph, spins: make([][64]float64, 9), edges: make([][64]float64, 7)}
+			out, err := spins.Tempering{Beta: 0.3, Sets: 1, BurnIn: rounds / 2, Rounds: rounds, Every: 4, Threads: 1, Stream: rng.Stream(5, rng.Reference, 0)}.Run(t.Context(), s.graph, sums.add)
+			require.NoError(t, err)
+			if max(out.Energy.RHat, out.AbsMagnetisation.RHat, out.OverlapSquare.RHat) <= 1.01 {
+				require.Equal(t, sums.reference(s.graph, 0.3, out), got)
+				break
+			}
+		}
+	}
 }
 
 // TestWarnings: a generator at its start is so far from a cold glass that weights
