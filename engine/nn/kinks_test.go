@@ -60,6 +60,10 @@ func TestKinksOfSpecialUnits(t *testing.T) {
 			require.InDelta(t, want, float64(grad[i]), 1e-3*(1+math.Abs(want)), "parameter %d", i)
 		}
 	}
+	// What is 0 everywhere has the slope of what is below.
+	at0 := total()
+	p64[units+2] -= 1e-6
+	require.InDelta(t, (at0-total())/1e-6, float64(grad[units+2]), 1e-3)
 }
 
 // What is not a number must not disappear.
