@@ -239,7 +239,7 @@ func (m *MLP) Recall(a Activations, p *Packed, params []float32, lo, hi int) {
 	case m.summed():
 	case m.kinked():
 		m.secondFromKinks(a, p.kinks, lo, hi)
-	case m.Layers() > 1 && m.Kept(1) == 0:
+	case m.Kept(1) == 0:
 		m.forwardLayer(a, p, params, 0, lo, hi)
 	}
 }

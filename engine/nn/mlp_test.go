@@ -3,6 +3,7 @@ package nn
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -158,5 +159,54 @@ func TestNewMLPNeedsLayersAndASlope(t *testing.T) {
 		func() { NewMLP(-1, 3, 2) }, func() { NewMLP(float32(math.NaN()), 3, 2) },
 	} {
 		require.PanicsWithValue(t, "nn: a perceptron needs an input, an output and a positive slope", wrong)
+	}
+}
+
+// TestRecall: values of a first hidden layer of at most eight inputs are computed again, row by
+// row, and all others are left as they are.
+func TestRecall(t *testing.T) {
+	for _, c := range []struct {
+		sizes []int
+		kept  []int // of each layer
+		again int   // the layer that is computed again, 0 for none
+	}{
+		{[]int{8, 5, 4}, []int{8, 0, 4}, 1}, {[]int{9, 5, 4}, []int{9, 5, 4}, 0}, {[]int{2, 3, 4, 5}, []int{2, 0, 4, 5}, 1},
+		{[]int{8, 5}, []int{8, 5}, 0}, {[]int{1, 6, 5, 7, 2}, []int{1, 1, 0, 7, 2}, 2}, {[]int{1, 6, 5, 1}, []int{1, 1, 0, 1}, 0}, {[]int{1, 6, 3}, []int{1, 0, 3}, 1},
+	} {
+		m := NewMLP(0.1, c.sizes...)
+		params := random(rand.New(rand.NewPCG(5, 6)), m.NumParams())
+		const rows, lo, hi = 5, 1, 4
+		a := m.NewActivations(rows)
+		copy(a[0], random(rand.New(rand.NewPCG(7, 8)), len(a[0])))
+		p := m.NewPacked(true)
+		m.Pack(p, params)
+		m.Forward(a, p, params, 0, rows)
+		for l, want := range c.kept {
+			require.Equal(t, want, m.Kept(l), "%v: layer %d", c.sizes, l)
+		}
+		before := make([][]float32, len(a))
+		for l := range a {
+			before[l] = slices.Clone(a[l])
+		}
+		want := make([]float32, m.NumParams())
+		m.Recall(a, p, params, lo, hi)
+		m.Backward(want, nil, slices.Repeat([]float32{1}, (hi-lo)*m.Out()), a, p, lo, hi, m.NewScratch(hi-lo))
+		for l := range a {
+			copy(a[l], before[l])
+		}
+		if c.again > 0 {
+			for i := range a[c.again] {
+				a[c.again][i] = 77
+			}
+		}
+		m.Recall(a, p, params, lo, hi)
+		got := make([]float32, m.NumParams())
+		m.Backward(got, nil, slices.Repeat([]float32{1}, (hi-lo)*m.Out()), a, p, lo, hi, m.NewScratch(hi-lo))
+		require.Equal(t, want, got, "%v", c.sizes)
+		for l := range a {
+			if l != c.again && m.Kept(l) == c.sizes[l] && l < len(a)-1 {
+				require.Equal(t, before[l], a[l], "%v: layer %d", c.sizes, l)
+			}
+		}
 	}
 }

@@ -458,3 +458,25 @@ func TestManyEdges(t *testing.T) {
 		require.NotContains(t, err.Error(), "edges")
 	}
 }
+
+// TestNew: what cannot be built says why.
+func TestNew(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, c := range []struct {
+		preset string
+		change func(c *Config)
+		want   string
+	}{
+		{"quick", func(c *Config) { c.Training.Batch = 100 }, "training.batch: 100 is not a multiple of 64 up to 1048576"},
+		{"quick", func(c *Config) { c.Generator.Neighbours = 65 }, "generator.neighbours: 65 is not between 1 and 64"},
+		{"quick", func(c *Config) { c.Transition.Proposal = "multi-spin" }, `transition.proposal: "multi-spin" is for lattices; a graph takes single, mixture or sweep`},
+		{"paper", func(c *Config) { c.Transition.Proposal = "multi-spin" }, `transition.proposal: "multi-spin" is for lattices; a graph takes single, mixture or sweep`},
+	} {
+		config := configured(t, c.preset, chain(5), 0.5)
+		c.change(config)
+		built, err := config.New(workers)
+		require.EqualError(t, err, c.want)
+		require.Nil(t, built)
+	}
+}
