@@ -365,3 +365,26 @@ func TestSectionsOfTallies(t *testing.T) {
 		require.Equal(t, want, axialDistances(l))
 	}
 }
+
+// TestNew: what cannot be built says why.
+func TestNew(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, c := range []struct {
+		preset string
+		change func(c *Config)
+		want   string
+	}{
+		{"quick", func(c *Config) { c.Training.Batch = 100 }, "training.batch: 100 is not a multiple of 64 up to 1048576"},
+		{"quick", func(c *Config) { c.Target.L, c.Generator.Neighbours = 8, 57 }, "generator.neighbours: 57 is not between 4 and 56"},
+		{"paper", func(c *Config) { c.Transition.Proposal = "all" }, `transition.global_flip: unknown proposal "all"; the proposals are mixture, single and multi-spin`},
+		{"paper", func(c *Config) { c.Target.L = 1 }, "lattice side 1 is outside 2 to 1024"},
+	} {
+		config, err := Preset(c.preset)
+		require.NoError(t, err)
+		c.change(config)
+		built, err := config.New(workers)
+		require.EqualError(t, err, c.want)
+		require.Nil(t, built)
+	}
+}

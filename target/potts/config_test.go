@@ -15,6 +15,7 @@ import (
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // TestLaws changes one thing of a graph and of a lattice that can be used.
@@ -259,4 +260,25 @@ func TestParse(t *testing.T) {
 		require.False(t, ok, text)
 	}
 	require.InDelta(t, math.Log(1+math.Sqrt(3)), func() float64 { c, _ := Preset("best"); return c.Target.Beta }(), 1e-15)
+}
+
+// TestNew: what cannot be built says why.
+func TestNew(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, c := range []struct {
+		change func(c *Config)
+		want   string
+	}{
+		{func(c *Config) { c.Training.Batch = 100 }, "training.batch: 100 is not a multiple of 64 up to 1048576"},
+		{func(c *Config) { c.Generator.Neighbours = 65 }, "generator.neighbours: 65 is not between 4 and 56"},
+		{func(c *Config) { c.Transition.Proposal = "multi-spin" }, `transition.proposal: "multi-spin" is for spins; take single, mixture or sweep`},
+		{func(c *Config) { c.Target.Beta = -1 }, "target.beta: -1 is not a number from 0"},
+	} {
+		config := configure(t, "target.l=4")
+		c.change(config)
+		built, err := config.New(workers)
+		require.EqualError(t, err, c.want)
+		require.Nil(t, built)
+	}
 }
