@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/late"
 	"github.com/revgen/revgen/internal/long"
@@ -150,6 +151,36 @@ func TestDrawsOfATransferMatrix(t *testing.T) {
 		tv, _ := law.Distances(counts)
 		t.Logf("total variation %.4f", tv.Value)
 		require.Less(t, tv.Value, law.Variation.Quantile(1-1e-7, 0))
+		// One spin after another, given those before and the one that is held up, by its word.
+		stream := rng.Stream(3, rng.Reference, 1)
+		for k, got := range batch[:200] {
+			words := make([]uint32, (len(s.steps)+4)/4*4)
+			asm.PhiloxBlocks(words, &stream, uint64(k*len(words)/4))
+			var known, want uint64
+			if s.pinned >= 0 {
+				known, want = 1<<s.pinned, 1<<s.pinned
+			}
+			for i, step := range s.steps {
+				var down, up float64
+				for x, w := range p {
+					switch {
+					case uint64(x)&known != want:
+					case x>>step.spin&1 == 1:
+						up += w
+					default:
+						down += w
+					}
+				}
+				known |= 1 << step.spin
+				if (float64(words[i])+0.5)*0x1p-32 < up/(down+up) {
+					want |= 1 << step.spin
+				}
+			}
+			if s.pinned >= 0 && words[len(s.steps)]&1 == 1 {
+				want ^= 1<<8 - 1
+			}
+			require.Equal(t, want, got, "sample %d", k)
+		}
 		part := make([]uint64, 10)
 		s.Draw(part, rng.Stream(3, rng.Reference, 1), 77)
 		require.Equal(t, batch[77:87], part)
