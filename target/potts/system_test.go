@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	gonum "gonum.org/v1/gonum/stat"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/categories"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
@@ -201,6 +203,18 @@ func TestReferences(t *testing.T) {
 		l := newLook(m.law, c.Target.Model)
 		drawn, err := m.summed(context.Background(), l)
 		require.NoError(t, err)
+		// Means of 64 groups of 2048 draws each.
+		sum, err := categories.NewSum(context.Background(), m.law)
+		require.NoError(t, err)
+		draws, stream := make([]byte, 64*2048*m.law.N()), rng.Stream(c.Training.Seed, rng.Reference, 0)
+		sum.Draw(draws, &stream, 0)
+		means := make([]float64, 64)
+		for k := range 64 * 2048 {
+			means[k/2048] += l.order(draws[k*m.law.N():][:m.law.N()]) / 2048
+		}
+		mean, deviation := gonum.MeanStdDev(means, nil)
+		require.InDelta(t, mean, drawn.moments[order].Value, 1e-10)
+		require.InDelta(t, deviation/8, drawn.moments[order].Uncertainty, 1e-10)
 		chained, err := m.chained(context.Background(), l)
 		require.NoError(t, err)
 		require.InDelta(t, exact.logZ, drawn.logZ, 1e-10)
