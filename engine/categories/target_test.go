@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
 )
 
 // TestValidate changes one thing of a target that can be used.
@@ -424,4 +426,48 @@ func TestOneHot(t *testing.T) {
 	require.Equal(t, all[2*6:], got)
 	draws.Generate(got[:6], nil, 1)
 	require.Equal(t, all[6:12], got[:6])
+}
+
+// TestMovesOfOneHot: packed configurations of two words each move as their states do, in a range of
+// a batch, and not at all once that is halted.
+func TestMovesOfOneHot(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 5))
+	target := OneHot{&Target{States: []int{16, 3, 16, 16, 2, 15}, Beta: 0.7}}
+	for i, q := range target.States() {
+		j := (i + 1) % 6
+		energy := make([]float64, q*target.States()[j])
+		for k := range energy {
+			energy[k] = r.NormFloat64()
+		}
+		target.Pairs = append(target.Pairs, Pair{i, j, energy})
+	}
+	const count, lo, hi, steps, first = 200, 64, 150, 3, 128
+	states, packed := make([]byte, count*6), make([]uint64, count*2)
+	for i := range count {
+		for k, q := range target.States() {
+			states[i*6+k] = byte(r.IntN(q))
+		}
+		target.Pack(packed[2*i:], states[i*6:], 1)
+	}
+	for _, proposal := range []string{"single", spins.Sweeping} {
+		c := &spins.TransitionConfig{Proposal: proposal}
+		m, err := NewMoves(target.Target, c, 0.5)
+		require.NoError(t, err)
+		kernel, err := target.Kernel(c, 0.5)
+		require.NoError(t, err)
+		stream := rng.Stream(3, rng.SampleTransition, 2)
+		want, dst := slices.Clone(states), slices.Clone(packed)
+		var st, wantStats bitspin.Stats
+		m.Run(want, states, lo, hi, steps, &stream, first, &wantStats)
+		kernel.Run(dst, packed, lo, hi, steps, &stream, first, &st)
+		require.Equal(t, wantStats, st)
+		require.NotEqual(t, states, want)
+		got := make([]byte, count*6)
+		for i := range count {
+			target.Unpack(got[i*6:], 1, dst[2*i:])
+		}
+		require.Equal(t, want, got)
+		kernel.RunUntil(func() bool { return true }, dst, packed, lo, hi, steps, &stream, first, &st)
+		require.Equal(t, packed, dst)
+	}
 }
