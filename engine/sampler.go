@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // A Sampler writes independent samples of a trained generator.
 type Sampler interface {
@@ -67,7 +70,8 @@ func SampleRange(first, limit, n uint64, refine, refineLimit int) error {
 	case refine < 0 || refine > refineLimit:
 		return fmt.Errorf("refine: %d is not between 0 and %d", refine, refineLimit)
 	case first > limit || n > limit-first:
-		return fmt.Errorf("number: samples %d to %d are not all among the %d of a seed; take another seed for more", first, first+max(n, 1)-1, limit)
+		last := first + min(max(n, 1)-1, math.MaxUint64-first)
+		return fmt.Errorf("number: samples %d to %d are not all among the %d of a seed; take another seed for more", first, last, limit)
 	}
 	return nil
 }
