@@ -147,7 +147,7 @@ func (a account) lacking(found *Found, dim int) *Found {
 // that describe it badly.
 func (a account) lacks(part portion, dim int) bool {
 	share := math.Exp(part.LogZ - a.logZ())
-	if !(share > leastMass) {
+	if !(share > leastMass) || math.IsInf(share, 1) { // where nothing is described at all
 		return false
 	}
 	lonely, n := 0, len(part.LogPi)

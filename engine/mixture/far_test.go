@@ -194,6 +194,7 @@ func TestLacks(t *testing.T) {
 		"elsewhere":         {wide, described(100, 0, 9, 1), true},
 		"of little":         {wide, described(100, math.Log(1.1e-3), 15, 1), true},
 		"of next to none":   {wide, described(100, math.Log(0.9e-3), 15, 1), false},
+		"of everything":     {wide, described(100, math.Inf(1), 15, 1), false},
 		"the same":          {wide, described(100, 0, 0, 1), false},
 		"the same, thrice":  {wide, described(100, math.Log(3), 0, 1), false},
 		"the same, tenfold": {wide, described(100, math.Log(10), 0, 1), false},
