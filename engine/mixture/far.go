@@ -15,6 +15,7 @@ const (
 	farMoves    = 200 // of each, and farMovesBy more for each coordinate
 	farMovesBy  = 20
 	farPart     = 4    // of a population's members to one of those about a walker
+	farFewest   = 32   // of these
 	farReach    = 3    // scale of the Gaussian there, in deviations that fit the walker's steps
 	farMost     = 8    // populations about walkers that add to what is known
 	farVain     = 2    // of them in turn that add nothing, after which there are no more
@@ -58,7 +59,7 @@ func (e *search) prospect(found *Found) (*Found, error) {
 		if !(ratios[at] > unaccounted) {
 			break
 		}
-		s := Scout{Population: e.Population / farPart, Moves: e.Moves, Seed: e.Seed, Stream: e.Stream | uint32(2+tried)<<16}
+		s := Scout{Population: max(e.Population/farPart, farFewest), Moves: e.Moves, Seed: e.Seed, Stream: e.Stream | uint32(2+tried)<<16}
 		for _, v := range w.x[at*d:][:d] {
 			s.Center = append(s.Center, float64(v))
 			s.Scale = append(s.Scale, farReach*w.step[at]*math.Sqrt(float64(d))/2.4)

@@ -77,6 +77,14 @@ func TestFarModes(t *testing.T) {
 				return
 			}
 			require.Len(t, found.LogPi, n)
+			for few := range 8 { // which find something, however many they are
+				few := Scout{Population: 2 + few, Moves: 1, Seed: 5, Center: s.Center, Scale: s.Scale, Far: true}
+				workers := pool.New(1)
+				found, err := few.Run(t.Context(), d, own, workers)
+				workers.Close()
+				require.NoError(t, err)
+				require.Len(t, found.LogPi, few.Population)
+			}
 			logZ, share := 0.0, make([]float64, len(c.modes))
 			for _, m := range c.modes {
 				logZ += m.weight
