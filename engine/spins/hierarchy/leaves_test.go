@@ -21,11 +21,9 @@ func naiveExactSpins(near [][]neighbour) []bool {
 	}
 	few := func(i int) bool { return len(near[i]) <= 8 }
 	leaf := naiveHalf(n, coupled, few)
-	other, most := make([]bool, n), 0
-	if other, most = naiveIndependent(n, coupled, few); most <= count(leaf) {
-		other = leaf
+	if other, most := naiveIndependent(n, coupled, few); most > count(leaf) {
+		leaf = other
 	}
-	leaf = other
 	share := func(i, j int) bool {
 		for k := range n {
 			if leaf[k] && coupled(i, k) && coupled(j, k) {
