@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/revgen/revgen/internal/number"
 )
 
 // A population that descends from one wide Gaussian has no members in modes far outside it, or
@@ -12,8 +14,8 @@ import (
 // place for which the population does not account, another is annealed from a Gaussian there.
 const (
 	farWalkers  = 128
-	farMoves    = 200 // of each, and farMovesBy more for each coordinate
-	farMovesBy  = 20
+	farMoves    = 200  // of each
+	farMovesBy  = 20   // of each, and for each coordinate
 	farPart     = 4    // of a population's members to one of those about a walker
 	farFewest   = 32   // of these
 	farReach    = 3    // scale of the Gaussian there, in deviations that fit the walker's steps
@@ -25,9 +27,9 @@ const (
 	leastMass   = 1e-3 // of what was found, below which a mode adds nothing
 	leastShare  = 1. / 16
 	tooFew      = 0.25 // of the members that Z asks for in a place
-	neighbours  = 32   // members of others that show whether a part goes on where they end
+	neighbours  = 32   // members of others that show whether a region goes on where they end
 	nextTo      = 2.5  // of its deviations, that these are off in each coordinate
-	muchWider   = 10.  // than the part, or narrower, that they are
+	muchWider   = 10.  // than the region, or narrower, that they are
 	clearOf     = 10   // of its deviations that little is off from them, in all
 	little      = 0.1  // of Z
 )
@@ -52,7 +54,7 @@ func (e *search) prospect(found *Found) (*Found, error) {
 	}
 	w.walk("far", farMoves+farMovesBy*d)
 
-	known := account{e.describe(found)}
+	known := regions{e.describe(found)}
 	ratios := known.ratios(w.x, w.now)
 	for tried, vain := 0, 0; len(known) <= farMost && vain < farVain && e.ctx.Err() == nil; tried++ {
 		at := floats.MaxIdx(ratios)
@@ -66,9 +68,9 @@ func (e *search) prospect(found *Found) (*Found, error) {
 		}
 		w.now[at] = math.Inf(-1)
 		vain++
-		if lacking := known.lacking(s.search(e.ctx, d, e.own, e.workers).anneal(), d); len(lacking.LogPi) > d {
-			if part := e.describe(lacking); known.lacks(part, d) {
-				known, vain = append(known, part), 0
+		if lacking := known.outside(s.search(e.ctx, d, e.own, e.workers).anneal(), d); len(lacking.LogPi) > d {
+			if another := e.describe(lacking); known.lack(another, d) {
+				known, vain = append(known, another), 0
 			}
 		}
 		ratios = known.ratios(w.x, w.now)
@@ -79,87 +81,89 @@ func (e *search) prospect(found *Found) (*Found, error) {
 	return known.together(d), nil
 }
 
-// A portion is a population with the Gaussians that are fitted to it and the Z that they
-// tell: where a population is annealed to something narrow, its own ln Z is a matter of luck.
-type portion struct {
+// A region is a population with the Gaussians that are fitted to it and the ln Z that they tell:
+// where a population is annealed to something narrow, its own is a matter of luck.
+type region struct {
 	*Found
 	fit  *fit
-	LogZ float64
+	logZ float64
 }
 
 // describe fits Gaussians q to a population. Z is about π/q, of whose values it takes the median.
-func (e *search) describe(found *Found) portion {
+func (e *search) describe(found *Found) region {
 	n := len(found.LogPi)
 	c := e.stream()
 	f := newFit(e.ctx, found.X, e.dim, min(shapes, max(1, n/(4*(e.dim+1)))))
 	f.run(settlings, &c, 3<<62|e.round<<32)
 	e.round++
-	p := portion{Found: found, fit: f}
-	ratios := account{p}.ratios(found.X, found.LogPi)
+	g := region{Found: found, fit: f}
+	ratios := regions{g}.ratios(found.X, found.LogPi)
 	slices.Sort(ratios)
-	p.LogZ = ratios[n/2]
-	return p
+	g.logZ = ratios[n/2]
+	return g
 }
 
-// An account is what populations have found.
-type account []portion
+// regions are what has been found.
+type regions []region
 
 // logZ returns ln Z of all.
-func (a account) logZ() float64 {
+func (known regions) logZ() float64 {
 	var all []float64
-	for _, p := range a {
-		all = append(all, p.LogZ)
+	for _, g := range known {
+		all = append(all, g.logZ)
 	}
 	return floats.LogSumExp(all)
 }
 
-// ratios returns ln π/q of states of which ln π is known, where q is the sum of the Gaussians
-// times their population's Z.
-func (a account) ratios(x []float32, logPi []float64) []float64 {
-	all, each := make([]float64, len(logPi)), make([][]float64, len(a))
-	for j, p := range a {
+// ratios returns ln π/q of states of which ln π is known, where q is the sum of the regions'
+// Gaussians times their Z.
+func (known regions) ratios(x []float32, logPi []float64) []float64 {
+	all, each := make([]float64, len(logPi)), make([][]float64, len(known))
+	for j, g := range known {
 		each[j] = make([]float64, len(logPi))
-		p.fit.packed.LogDensity(each[j], x, nil, p.fit.model.NewWork(len(logPi)))
+		g.fit.packed.LogDensity(each[j], x, nil, g.fit.model.NewWork(len(logPi)))
 	}
-	logs := make([]float64, len(a))
+	logs := make([]float64, len(known))
 	for r, v := range logPi {
-		for j, p := range a {
-			logs[j] = each[j][r] + p.LogZ
+		for j, g := range known {
+			logs[j] = each[j][r] + g.logZ
 		}
 		all[r] = v - floats.LogSumExp(logs)
 	}
 	return all
 }
 
-// lacking returns the members of a population that are not accounted for.
-func (a account) lacking(found *Found, dim int) *Found {
-	part := new(Found)
-	for r, v := range a.ratios(found.X, found.LogPi) {
+// outside returns the members of a population for which the regions do not account.
+func (known regions) outside(found *Found, dim int) *Found {
+	left := new(Found)
+	for r, v := range known.ratios(found.X, found.LogPi) {
 		if v > unaccounted/2 {
-			part.X, part.LogPi = append(part.X, found.X[r*dim:(r+1)*dim]...), append(part.LogPi, found.LogPi[r])
+			left.X, left.LogPi = append(left.X, found.X[r*dim:(r+1)*dim]...), append(left.LogPi, found.LogPi[r])
 		}
 	}
-	return part
+	return left
 }
 
-// lacks reports whether a part is missing: it holds something; around most of its members, as far
+// lack reports whether a region is missing: it holds something; around most of its members, as far
 // as their next ones are, there are far fewer others than its share of Z asks for; and it does
 // not go on where those end, as a funnel's neck or mouth does, which is there but for Gaussians
 // that describe it badly.
-func (a account) lacks(part portion, dim int) bool {
-	share := math.Exp(part.LogZ - a.logZ())
+func (known regions) lack(another region, dim int) bool {
+	logZ := known.logZ()
+	share := math.Exp(another.logZ - logZ)
 	if !(share > leastMass) || math.IsInf(share, 1) { // where nothing is described at all
 		return false
 	}
-	lonely, n := 0, len(part.LogPi)
+	lonely, n := 0, len(another.LogPi)
 	next := 1 + n/16
 	for m := range n {
-		from := part.X[m*dim:][:dim]
-		reach, have := slices.Sorted(slices.Values(part.away(part.X, from)))[next], 0.0
-		for _, p := range a {
-			for _, v := range part.away(p.X, from) {
+		from := another.X[m*dim:][:dim]
+		reach, have := slices.Sorted(slices.Values(another.away(another.X, from)))[next], 0.0
+		for _, g := range known {
+			each := math.Exp(g.logZ-logZ) / float64(len(g.LogPi))
+			for _, v := range another.away(g.X, from) {
 				if v <= reach {
-					have += math.Exp(p.LogZ-a.logZ()) / float64(len(p.LogPi))
+					have += each
 				}
 			}
 		}
@@ -167,21 +171,17 @@ func (a account) lacks(part portion, dim int) bool {
 			lonely++
 		}
 	}
-	return 2*lonely > n && !slices.ContainsFunc(a, func(p portion) bool {
-		off, ratio := part.beside(p, dim)
+	return 2*lonely > n && !slices.ContainsFunc(known, func(g region) bool {
+		off, ratio := another.beside(g, dim)
 		return off < nextTo && ratio > 1/muchWider && ratio < muchWider || off*math.Sqrt(float64(dim)) < clearOf && share < little
 	})
 }
 
-// beside returns how far the members of another population that are nearest to a part are from
-// its mean, in its deviations in each coordinate, and how many times as wide as it they are.
-func (part portion) beside(other portion, dim int) (off, ratio float64) {
-	mean, variance := Moments(part.X, dim)
-	center := make([]float32, dim)
-	for i, v := range mean {
-		center[i] = float32(v)
-	}
-	squares := part.away(other.X, center)
+// beside returns how far the members of another region that are nearest are from this one's mean,
+// in its deviations in each coordinate, and how many times as wide as it they are.
+func (g region) beside(other region, dim int) (off, ratio float64) {
+	mean, variance := Moments(g.X, dim)
+	squares := g.away(other.X, number.Narrow(mean))
 	order := make([]int, len(squares))
 	floats.Argsort(squares, order)
 	var x []float32
@@ -196,39 +196,39 @@ func (part portion) beside(other portion, dim int) (off, ratio float64) {
 	return math.Sqrt(off), math.Exp(ratio)
 }
 
-// away returns the squared distances of the points x from another, in deviations of a part.
-func (part portion) away(x, from []float32) []float64 {
+// away returns the squared distances of the points x from another, in the region's deviations.
+func (g region) away(x, from []float32) []float64 {
 	dim := len(from)
 	squares := make([]float64, len(x)/dim)
 	for r := range squares {
 		for i, v := range x[r*dim:][:dim] {
 			off := float64(v - from[i])
-			squares[r] += off * off / part.fit.variance[i]
+			squares[r] += off * off / g.fit.variance[i]
 		}
 	}
 	return squares
 }
 
-// together returns a population of as many members as the first, with as many of each as it
-// has of Z, but not too few.
-func (a account) together(dim int) *Found {
-	first := a[0].Found
-	if len(a) == 1 {
+// together returns a population of as many members as the first, with as many of each region as
+// it has of Z, but not too few.
+func (known regions) together(dim int) *Found {
+	first := known[0].Found
+	if len(known) == 1 {
 		return first
 	}
-	all := &Found{LogZ: a.logZ(), Lines: first.Lines, Far: len(a) - 1}
-	shares := make([]float64, len(a))
-	for j, p := range a {
-		shares[j] = max(math.Exp(p.LogZ-all.LogZ), leastShare)
+	all := &Found{LogZ: known.logZ(), Lines: first.Lines, Far: len(known) - 1}
+	shares := make([]float64, len(known))
+	for j, g := range known {
+		shares[j] = max(math.Exp(g.logZ-all.LogZ), leastShare)
 	}
 	floats.Scale(float64(len(first.LogPi))/floats.Sum(shares), shares)
 	had := 0.0
-	for j, p := range a {
+	for j, g := range known {
 		had += shares[j]
 		for len(all.LogPi) < int(math.Round(had)) {
-			r := len(all.LogPi) * stride % len(p.LogPi) // those of one line are beside each other
-			all.X = append(all.X, p.X[r*dim:(r+1)*dim]...)
-			all.LogPi = append(all.LogPi, p.LogPi[r])
+			r := len(all.LogPi) * stride % len(g.LogPi) // those of one line are beside each other
+			all.X = append(all.X, g.X[r*dim:(r+1)*dim]...)
+			all.LogPi = append(all.LogPi, g.LogPi[r])
 		}
 	}
 	return all

@@ -77,13 +77,13 @@ func TestFarModes(t *testing.T) {
 				return
 			}
 			require.Len(t, found.LogPi, n)
-			for few := range 8 { // which find something, however many they are
-				few := Scout{Population: 2 + few, Moves: 1, Seed: 5, Center: s.Center, Scale: s.Scale, Far: true}
+			for members := 2; members < 10; members++ { // which find something, however few they are
+				few := Scout{Population: members, Moves: 1, Seed: 5, Center: s.Center, Scale: s.Scale, Far: true}
 				workers := pool.New(1)
 				found, err := few.Run(t.Context(), d, own, workers)
 				workers.Close()
 				require.NoError(t, err)
-				require.Len(t, found.LogPi, few.Population)
+				require.Len(t, found.LogPi, members)
 			}
 			logZ, share := 0.0, make([]float64, len(c.modes))
 			for _, m := range c.modes {
@@ -109,9 +109,9 @@ func TestFarModes(t *testing.T) {
 	}
 }
 
-// TestAccount: populations have the density of the Gaussians that are fitted to them, times the Z that those
+// TestRegions: populations have the density of the Gaussians that are fitted to them, times the Z that those
 // tell; and of another, members with far more are lacking.
-func TestAccount(t *testing.T) {
+func TestRegions(t *testing.T) {
 	const n = 15 // for one Gaussian
 	random := rand.New(rand.NewPCG(1, 2))
 	points := make([]float64, n)
@@ -124,44 +124,44 @@ func TestAccount(t *testing.T) {
 	defer workers.Close()
 	own := pool.NewTools(workers, func() Density { return nil })
 	e := Scout{Seed: 1}.search(t.Context(), 1, own, workers)
-	described := func(z float64) portion { // members of z·q but for a factor of 2 and 1/2 by turns
+	described := func(z float64) region { // members of z·q but for a factor of 2 and 1/2 by turns
 		f := &Found{}
 		for i, v := range points {
 			f.X, f.LogPi = append(f.X, float32(v)), append(f.LogPi, math.Log(z*q(float32(v)))+math.Ln2*float64(1-i%3))
 		}
 		return e.describe(f)
 	}
-	a := account{described(math.Exp(2))}
+	a := regions{described(math.Exp(2))}
 	require.InDelta(t, 2, a.logZ(), 0.05)
-	a[0].LogZ = 2
+	a[0].logZ = 2
 	x, logPi := []float32{-1, 3, 8}, []float64{0, 1, 2}
 	for i, ratio := range a.ratios(x, logPi) {
 		require.InDelta(t, logPi[i]-math.Log(math.Exp(2)*q(x[i])), ratio, 0.05)
 	}
 	a = append(a, a[0])
-	a[1].LogZ = 4
+	a[1].logZ = 4
 	require.InDelta(t, math.Log(math.Exp(2)+math.Exp(4)), a.logZ(), 1e-12)
 	for i, ratio := range a.ratios(x, logPi) {
 		require.InDelta(t, logPi[i]-math.Log(q(x[i])*(math.Exp(2)+math.Exp(4))), ratio, 0.05)
 	}
 	of := func(over float64) float64 { return math.Log(q(3)*(math.Exp(2)+math.Exp(4))) + over }
-	lacking := a.lacking(&Found{X: []float32{3, 3, 3, 3}, LogPi: []float64{of(3.4), of(3.6), of(0), of(9)}}, 1)
+	lacking := a.outside(&Found{X: []float32{3, 3, 3, 3}, LogPi: []float64{of(3.4), of(3.6), of(0), of(9)}}, 1)
 	require.Equal(t, &Found{X: []float32{3, 3}, LogPi: []float64{of(3.6), of(9)}}, lacking)
 }
 
 // TestTogether: populations have their shares of Z, at least a sixteenth, of as many members as
 // the first has.
 func TestTogether(t *testing.T) {
-	population := func(n int, at float32, share float64) portion {
+	population := func(n int, at float32, share float64) region {
 		f := &Found{LogZ: 99, Lines: n}
 		for r := range n {
 			f.X, f.LogPi = append(f.X, at, float32(r)), append(f.LogPi, float64(at)+float64(r)/1000)
 		}
-		return portion{Found: f, LogZ: 1 + math.Log(share)}
+		return region{Found: f, logZ: 1 + math.Log(share)}
 	}
 	first := population(320, 1, 0.5)
-	require.Same(t, first.Found, account{first}.together(2))
-	all := account{first, population(80, 2, 0.49), population(80, 3, 0.01)}.together(2)
+	require.Same(t, first.Found, regions{first}.together(2))
+	all := regions{first, population(80, 2, 0.49), population(80, 3, 0.01)}.together(2)
 	require.InDelta(t, 1, all.LogZ, 1e-12)
 	require.Equal(t, []int{320, 2}, []int{all.Lines, all.Far})
 	have, members := map[float32]int{}, map[[2]float32]bool{}
@@ -176,28 +176,28 @@ func TestTogether(t *testing.T) {
 	require.Len(t, members, have[1]+80+have[3], "each member comes once before one comes twice")
 }
 
-// TestLacks: a part is missing where others have few of the members that its share asks for, wherever else
+// TestMissingRegions: a region is missing where others have few of the members that its share asks for, wherever else
 // they are, and not where they have them, nor if it holds next to nothing.
-func TestLacks(t *testing.T) {
+func TestMissingRegions(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	e := Scout{Seed: 1}.search(t.Context(), 2, pool.NewTools(workers, func() Density { return nil }), workers)
 	random := rand.New(rand.NewPCG(3, 4))
-	described := func(n int, logZ float64, at, deviation float32) portion {
+	described := func(n int, logZ float64, at, deviation float32) region {
 		f := &Found{LogPi: make([]float64, n)}
 		for range n {
 			f.X = append(f.X, at+deviation*float32(random.NormFloat64()), deviation*float32(random.NormFloat64()))
 		}
 		p := e.describe(f)
-		p.LogZ = logZ
+		p.logZ = logZ
 		return p
 	}
-	wide := account{described(400, 0, 0, 1)}
-	narrow := account{described(400, 0, 0, 0.01)}
+	wide := regions{described(400, 0, 0, 1)}
+	narrow := regions{described(400, 0, 0, 0.01)}
 	for name, c := range map[string]struct {
-		of   account
-		part portion
-		want bool
+		of      regions
+		another region
+		want    bool
 	}{
 		"elsewhere":         {wide, described(100, 0, 9, 1), true},
 		"of little":         {wide, described(100, math.Log(1.1e-3), 15, 1), true},
@@ -211,8 +211,8 @@ func TestLacks(t *testing.T) {
 		"little beside":     {wide, described(100, math.Log(0.09), 6, 1), false},
 		"narrow":            {wide, described(100, 0, 1, 0.01), true},
 		"wide":              {narrow, described(100, 0, 0, 1), true},
-		"in a second":       {account{narrow[0], wide[0]}, described(100, 0, 0, 1), false},
+		"in a second":       {regions{narrow[0], wide[0]}, described(100, 0, 0, 1), false},
 	} {
-		require.Equal(t, c.want, c.of.lacks(c.part, 2), name)
+		require.Equal(t, c.want, c.of.lack(c.another, 2), name)
 	}
 }
