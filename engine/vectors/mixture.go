@@ -256,8 +256,11 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode int, seed ui
 	modes := modesOf(t)
 	s := g.Scout.Scout(center, scale, seed)
 	s.Stream, s.Settle, s.Sums = 2*uint32(mode), settles(t), modes == 0
-	if s.Far = modes == 0; s.Far && g.Base != "joint" {
-		s.Far, s.Sweeps = false, 10
+	switch {
+	case modes == 0 && g.Base == "joint":
+		s.Far = true
+	case modes == 0:
+		s.Sweeps = 10
 	}
 	found, err := s.Run(ctx, t.Dim(), func() mixture.Density { return inMode(t, mode) }, workers)
 	switch {
