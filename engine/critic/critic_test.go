@@ -283,10 +283,12 @@ func TestSteps(t *testing.T) {
 	c.Learn()
 	held := 0
 	for i, x := range want {
-		if !slight[i] {
-			require.InDelta(t, x, c.Params[i], 1e-5)
-			held++
+		if slight[i] {
+			require.InDelta(t, x, c.Params[i], 2*3e-3*steps) // the longest ways, apart from each other
+			continue
 		}
+		require.InDelta(t, x, c.Params[i], 1e-5)
+		held++
 	}
 	require.Greater(t, held, len(want)/2)
 }
