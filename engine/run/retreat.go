@@ -18,7 +18,7 @@ const (
 	refugeEvery = 200  // steps between states that a run can go back to
 	mostRefuges = 4    // times that it does
 	lowered     = 0.25 // what each leaves of the learning rate
-	wild        = 10   // times the first step's loss from which on a state is not good
+	wild        = 10   // times the first step's loss, or the least, from which on a state is not good
 	watched     = 50   // steps of which the least loss is compared with that of those before
 )
 
