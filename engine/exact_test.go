@@ -206,8 +206,7 @@ func TestReweighing(t *testing.T) {
 		if i := m.Reweighted.Interval; i[0] < mean && mean < i[1] {
 			within[0]++
 		}
-		v, se, _ := w.Variance(f)
-		if math.Abs(v-(square-mean*mean)) < 1.96*se {
+		if v := w.Variance(f); math.Abs(v.Value-(square-mean*mean)) < 1.96*v.StandardError {
 			within[1]++
 		}
 	}

@@ -183,9 +183,7 @@ func (e *execution) judged(ctx context.Context) (*VerdictOutcome, error) {
 			full, err = diagnose.Run(ctx, trained, r.Params, long)
 		}
 		if err == nil {
-			if said.Lacking != "" {
-				r.Evaluation.Withdraw(said.Lacking)
-			}
+			said.Revise(r.Evaluation)
 			err = o.hold(ctx, k, trained, cfg, r, e.Workers)
 		}
 		return said, err
@@ -256,12 +254,13 @@ func (o *VerdictOutcome) hold(ctx context.Context, k *Known, trained engine.Syst
 	}
 	weights := measure.NewReweighing(logs)
 	o.EffectiveSize = weights.EffectiveSize
-	if !r.Evaluation.Weights.Trusted() {
+	weights.Weights = *r.Evaluation.Weights // with what the diagnosis has seen
+	if !weights.Trusted() {
 		return nil
 	}
 	for i, f := range k.Figures {
-		if value, se, _ := weights.Mean(values[i]); se > 0 { // or all agree
-			o.interval((value - f.Value) / math.Hypot(se, f.Noise))
+		if a := weights.Mean(values[i]); a.StandardError > 0 { // or all agree
+			o.interval((a.Value - f.Value) / math.Hypot(a.StandardError, f.Noise))
 		}
 	}
 	if !math.IsNaN(k.LogZ) {

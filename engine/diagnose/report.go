@@ -46,6 +46,18 @@ type Report struct {
 	Seconds float64  `json:"seconds"`
 }
 
+// Revise makes the errors by weights of the samples that were measured as wide as the report's
+// samples show that they are, and takes them back where those leave out a part of the target.
+func (r *Report) Revise(e *measure.Evaluation) {
+	switch {
+	case e == nil:
+	case r.Lacking != "":
+		e.Withdraw(r.Lacking)
+	default:
+		e.Widen(r.Weights)
+	}
+}
+
 // lacks takes the weights back.
 func (r *Report) lacks(why string) {
 	r.Lacking = "by weights there are neither ln Z nor averages: " + why

@@ -82,7 +82,8 @@ func (d *diagnosis) shifts(columns []float64) {
 			samples.Add(values[i])
 		}
 		s := &d.shift[j]
-		s.mean, s.standardError, s.apart = estimate.Mean(values)
+		weighted := estimate.Mean(values)
+		s.mean, s.standardError, s.apart = weighted.Value, weighted.StandardError, weighted.Apart
 		s.deviation = samples.Deviation()
 		s.floor, s.counts = d.floor(j, s.deviation)
 		if se := math.Hypot(s.apart, samples.StandardError()); se > 1e-12*(math.Abs(s.mean)+math.Abs(samples.Value())) {

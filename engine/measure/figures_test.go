@@ -8,152 +8,212 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
 	gonum "gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/stat"
 )
 
-// TestFiguresOfWeights computes what importance weights say by definition.
-func TestFiguresOfWeights(t *testing.T) {
-	const n, logZ = 101, 1.7
-	random := rand.New(rand.NewPCG(3, 4))
-	r, w, f := make([]float64, n), make([]float64, n), make([]float64, n)
-	for i := range r {
-		r[i] = 0.4*random.NormFloat64() - logZ
-		w[i], f[i] = math.Exp(-r[i]), random.NormFloat64()
+// ratios returns R of n samples, and their weights e^−R.
+func ratios(n int, level float64) (r, weights []float64) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		x := level + random.NormFloat64()
+		r, weights = append(r, x), append(weights, math.Exp(-x))
 	}
-	kish := func(w []float64) float64 {
-		var sum, squares float64
-		for _, x := range w {
-			sum, squares = sum+x, squares+x*x
-		}
-		return sum * sum / squares / float64(len(w))
-	}
-	ess, size := kish(w), gonum.Mean(w, nil)
-	logZError := math.Sqrt(gonum.PopVariance(w, nil)/n) / size // of the mean weight, relative
-	largest := 0.0
-	for _, x := range w {
-		largest = max(largest, x/size)
-	}
-	got := measure.NewWeights(r)
-	require.Equal(t, n, got.Samples)
-	for name, pair := range map[string][2]float64{
-		"size": {ess, got.EffectiveSize}, "ln Z": {math.Log(size), got.LogZ}, "its error": {logZError, got.LogZError},
-		"KL": {gonum.Mean(r, nil) + math.Log(size), got.KL}, "largest": {largest, got.Largest},
-	} {
-		require.InDelta(t, pair[0], pair[1], 1e-12, name)
-	}
-
-	// A jackknife over 32 parts, as equal as can be.
-	var without []float64
-	for k := range 32 {
-		var rest []float64
-		for i, x := range w {
-			if i < k*n/32 || i >= (k+1)*n/32 {
-				rest = append(rest, x)
-			}
-		}
-		without = append(without, kish(rest))
-	}
-	sizeError := math.Sqrt(31.0 / 32 * 32 * gonum.PopVariance(without, nil))
-	rows := measure.ImportanceMetrics(r, logZ)
-	require.Len(t, rows, 3)
-	around := func(x, standardError float64) []float64 {
-		return []float64{x - 1.959964*standardError, x + 1.959964*standardError}
-	}
-	size95 := rows[0]
-	require.Equal(t, "effective_sample_size", size95.Name)
-	require.InDeltaSlice(t, []float64{1, ess, 1 - ess}, []float64{size95.Exact, size95.Generated, size95.Error}, 1e-12)
-	require.InDeltaSlice(t, around(ess, sizeError), size95.Interval[:], 1e-6)
-	z := rows[1]
-	require.Equal(t, "log_z", z.Name)
-	require.InDelta(t, math.Abs(math.Log(size)-logZ), z.Error, 1e-12)
-	require.InDelta(t, math.Sqrt(2/math.Pi)*logZError, z.Floor, 1e-9)
-	require.InDelta(t, 1.959964*logZError, z.Quantile, 1e-6, "an error of 5 % of exact samples")
-	require.InDeltaSlice(t, around(math.Log(size), logZError), z.Interval[:], 1e-6)
-	kl := rows[2]
-	require.Equal(t, "kl_by_density", kl.Name)
-	require.InDelta(t, gonum.Mean(r, nil)+logZ, kl.Generated, 1e-12)
-	require.InDelta(t, math.Abs(kl.Generated), kl.Error, 1e-12)
-	require.InDeltaSlice(t, around(kl.Generated, gonum.StdDev(r, nil)/math.Sqrt(n)), kl.Interval[:], 1e-6)
-	unknown := measure.ImportanceMetrics(r, math.NaN())
-	require.Len(t, unknown, 2, "the divergence needs ln Z")
-	require.True(t, math.IsNaN(unknown[1].Error) && unknown[1].Floor == 0)
-	few := measure.ImportanceMetrics(r[:31], logZ)[0]
-	require.True(t, math.IsNaN(few.Interval[0]) && math.IsNaN(few.Interval[1]), "31 samples are no 32 parts")
-	require.False(t, math.IsNaN(measure.ImportanceMetrics(r[:32], logZ)[0].Interval[0]))
-
-	// Means by weights, and their errors by the delta method; a sample without weight has any value.
-	r, f, w = append(r, math.Inf(1)), append(f, math.NaN()), append(w, 0)
-	by := measure.NewReweighing(r)
-	delta := func(f []float64) (value, standardError float64) {
-		value = gonum.Mean(f[:n], w[:n])
-		for i, x := range f[:n] {
-			standardError += w[i] * w[i] * (x - value) * (x - value)
-		}
-		return value, math.Sqrt(standardError) / (n * size)
-	}
-	value, standardError, apart := by.Mean(f)
-	wantValue, wantError := delta(f)
-	require.InDelta(t, wantValue, value, 1e-12)
-	require.InDelta(t, wantError, standardError, 1e-12)
-	// What it differs by from the mean without weights is the mean of (w − 1)(f − value).
-	var differences []float64
-	for i, x := range f[:n] {
-		differences = append(differences, (w[i]/gonum.Mean(w, nil)-1)*(x-wantValue))
-	}
-	require.InDelta(t, gonum.StdDev(differences, nil)/math.Sqrt(n), apart, 1e-12)
-	var squares []float64
-	for _, x := range f {
-		squares = append(squares, (x-wantValue)*(x-wantValue))
-	}
-	value, standardError, _ = by.Variance(f)
-	wantValue, wantError = delta(squares)
-	require.InDelta(t, wantValue, value, 1e-12)
-	require.InDelta(t, wantError, standardError, 1e-12)
-
-	m := measure.Metric{Exact: -4}
-	m.Reweigh(-3, 0.5, 0.25)
-	require.Equal(t, 0.25, m.Reweighted.Apart)
-	require.InDeltaSlice(t, around(-3, 0.5), m.Reweighted.Interval[:], 1e-5)
-	require.Equal(t, []float64{-3, 0.5, 1}, []float64{m.Reweighted.Value, m.Reweighted.StandardError, m.Reweighted.Error})
-	value, standardError, apart = by.Mean(slices.Repeat([]float64{-0.1}, len(f)))
-	require.Equal(t, []float64{-0.1, 0, 0}, []float64{value, standardError, apart})
-	m.Reweigh(value, standardError, apart)
-	require.True(t, math.IsNaN(m.Reweighted.StandardError) && math.IsNaN(m.Reweighted.Interval[0]) && math.IsNaN(m.Reweighted.Interval[1]), "all agree")
-	m.Relative = true
-	m.Reweigh(-3, 0.5, 0.1)
-	require.Equal(t, 0.25, m.Reweighted.Error)
+	return r, weights
 }
 
-// TestWeightsThatCannotBeTrusted has a set of weights for each warning, and one at each bound.
-func TestWeightsThatCannotBeTrusted(t *testing.T) {
-	equal := func(n int) []float64 { return make([]float64, n) }
-	few := equal(1000)
-	few[3], few[4] = -5, -4
-	largest := fmt.Sprintf("%.3g", 1000*math.Exp(5)/(998+math.Exp(5)+math.Exp(4)))
-	heavy := make([]float64, 2000)
-	random := rand.New(rand.NewPCG(5, 6))
-	for i := range heavy {
-		heavy[i] = 1.2 * math.Log(random.Float64()) // weights u^−1.2
+// size is Kish's effective sample size as a fraction.
+func size(weights []float64) float64 {
+	mean, variance := gonum.PopMeanVariance(weights, nil)
+	return 1 / (1 + variance/(mean*mean))
+}
+
+// unseen is what a tail of k̂ above ½ has beyond the largest of the weights, of their sum.
+func unseen(weights []float64) float64 {
+	var logs []float64
+	for _, w := range weights {
+		logs = append(logs, math.Log(w))
 	}
-	require.Equal(t, "the samples have no weights: π vanishes at all of them", measure.NewWeights([]float64{math.Inf(1), math.Inf(1)}).Warning)
-	require.Contains(t, measure.NewWeights(few).Warning, "a few weights, up to "+largest+" times the mean, stand out from all others")
-	require.Equal(t, "the samples' weights are worth 99 independent samples of the target: neither the weights nor ln Z can be trusted", measure.NewWeights(equal(99)).Warning)
-	enough := measure.NewWeights(equal(100))
-	require.Empty(t, enough.Warning)
-	require.True(t, enough.Trusted())
+	if k, _ := stat.ParetoK(logs); k > 0.5 {
+		return slices.Max(weights) / gonum.Mean(weights, nil) / float64(len(weights)) / (1 - min(k, 0.7))
+	}
+	return 0
+}
+
+// TestFiguresOfImportance computes what weights say by the textbook's formulas, and the
+// error of the effective size by the block jackknife's.
+func TestFiguresOfImportance(t *testing.T) {
+	for _, n := range []int{32, 100} {
+		r, w := ratios(n, 0.3)
+		mean, variance := gonum.PopMeanVariance(w, nil)
+		e := measure.NewImportance(r)
+		require.InDelta(t, math.Log(mean), e.LogZ, 1e-12)
+		require.InEpsilon(t, math.Sqrt(variance/float64(n))/mean, e.Error, 1e-9, "of ln of a mean, by the delta method")
+		require.InEpsilon(t, size(w), e.ESS, 1e-12)
+		require.InEpsilon(t, slices.Max(w)/mean, e.Largest, 1e-12)
+		require.InDelta(t, gonum.Mean(r, nil)+math.Log(mean), e.KL, 1e-12)
+		far, _ := ratios(n, 2000.3) // whose weights underflow
+		require.InDelta(t, e.LogZ-2000, measure.NewImportance(far).LogZ, 1e-9)
+		require.InEpsilon(t, e.Error, measure.NewImportance(far).Error, 1e-9)
+
+		var without []float64
+		for k := range 32 {
+			without = append(without, size(slices.Concat(w[:k*n/32], w[(k+1)*n/32:])))
+		}
+		jackknife := math.Sqrt(31 * gonum.PopVariance(without, nil))
+		rows := measure.ImportanceMetrics(r, 0.7)
+		require.Len(t, rows, 3)
+		check := func(m measure.Metric, name string, exact, generated, err, standardError float64) {
+			t.Helper()
+			require.Equal(t, name, m.Name)
+			require.Equal(t, exact, m.Exact)
+			require.InDelta(t, generated, m.Generated, 1e-12)
+			require.InDelta(t, err, m.Error, 1e-12)
+			require.InDeltaSlice(t, []float64{generated - 1.959964*standardError, generated + 1.959964*standardError}, m.Interval[:], 1e-6*standardError)
+			require.False(t, m.Relative)
+		}
+		check(rows[0], "effective_sample_size", 1, e.ESS, 1-e.ESS, jackknife)
+		wide := math.Hypot(e.Error, unseen(w))
+		require.Greater(t, wide, e.Error)
+		check(rows[1], "log_z", 0.7, e.LogZ, math.Abs(e.LogZ-0.7), wide)
+		check(rows[2], "kl_by_density", 0, gonum.Mean(r, nil)+0.7, gonum.Mean(r, nil)+0.7, gonum.StdErr(gonum.StdDev(r, nil), float64(n)))
+		// The mean and the 95 % quantile of a half-normal error.
+		require.InEpsilon(t, math.Sqrt(2/math.Pi)*wide, rows[1].Floor, 1e-9)
+		require.InEpsilon(t, 1.959964*wide, rows[1].Quantile, 1e-6)
+		require.Zero(t, rows[0].Floor+rows[2].Floor)
+
+		unknown := measure.ImportanceMetrics(r, math.NaN())
+		require.Len(t, unknown, 2)
+		require.True(t, math.IsNaN(unknown[1].Error) && unknown[1].Floor == 0)
+	}
+	// float32 leaves an error in equal weights; with few samples none is known.
+	require.Equal(t, math.Sqrt(2/math.Pi)*0x1p-23, measure.ImportanceMetrics(make([]float64, 31), 0)[1].Floor)
+	require.True(t, math.IsNaN(measure.ImportanceMetrics(make([]float64, 31), 0)[0].Interval[0]))
+	require.Equal(t, [2]float64{1, 1}, measure.ImportanceMetrics(make([]float64, 32), 0)[0].Interval)
+}
+
+// TestWarningsOfWeights holds the bounds of weights that can be used, and the figures that
+// a warning gives.
+func TestWarningsOfWeights(t *testing.T) {
+	pareto := func(n int, k float64) (r []float64) {
+		for i := range n {
+			r = append(r, k*math.Log((float64(i)+0.5)/float64(n)))
+		}
+		return r
+	}
+	heavy, light := pareto(2000, 1.5), pareto(2000, 0.3)
+	logs := func(r []float64) (k, tail float64) {
+		var l []float64
+		for _, x := range r {
+			l = append(l, -x)
+		}
+		return stat.ParetoK(l)
+	}
+	k, tail := logs(heavy)
+	few := make([]float64, 1000) // two that stand out
+	few[3], few[4] = -math.Log(50), -math.Log(60)
+	some := slices.Clone(few)
+	some[3], some[4] = -math.Log(9), -math.Log(9)
+	nowhere := []float64{math.Inf(1), math.Inf(1)}
+	for name, c := range map[string]struct {
+		r    []float64
+		want string
+	}{
+		"good":    {light, ""},
+		"heavy":   {heavy, fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f; above 0.7 neither the weights nor ln Z can be trusted", k)},
+		"a few":   {few, fmt.Sprintf("a few weights, up to %.3g times the mean, stand out from all others: what is behind them cannot be told", 60/(998+110.)*1000)},
+		"some":    {some, ""},
+		"100":     {make([]float64, 100), ""},
+		"99":      {make([]float64, 99), "the samples' weights are worth 99 independent samples of the target: neither the weights nor ln Z can be trusted"},
+		"nowhere": {nowhere, "the samples have no weights: π vanishes at all of them"},
+	} {
+		w := measure.NewWeights(c.r)
+		require.Equal(t, c.want, w.Warning, name)
+		require.Equal(t, c.want == "", w.Trusted(), name)
+	}
+	e := measure.NewImportance(heavy)
 	w := measure.NewWeights(heavy)
-	require.InDelta(t, 1.2, w.ParetoK, 0.5)
-	require.Regexp(t, `^the largest weights have a tail of Pareto's k̂ = [01]\.\d\d; above 0\.7 neither the weights nor ln Z can be trusted$`, w.Warning)
-	require.False(t, w.Trusted())
+	w.Warning = ""
+	beyond := w.Unseen
+	require.InEpsilon(t, e.Largest/2000/(1-0.7), beyond, 1e-12) // as of k = 0.7, above which nothing is told
+	require.Equal(t, measure.Weights{Samples: 2000, EffectiveSize: e.ESS, ParetoK: k, Tail: tail, Largest: e.Largest, Unseen: beyond, LogZ: e.LogZ, LogZError: math.Hypot(e.Error, beyond), KL: e.KL}, w)
+	// The tail counts where it is more than a tenth of a mean's error by chance, 1/√n.
 	for _, c := range []struct {
 		k, tail float64
 		above   bool
-	}{{0.7, 0.011, true}, {0.69, 0.011, false}, {0.7, 0.01, false}} { // a tenth of 1/√100 is hidden by chance
-		w := measure.Weights{Samples: 100, ParetoK: c.k, Tail: c.tail}
-		require.Equal(t, c.above, w.TailAbove(0.7), c)
+	}{{0.7, 0.0011, true}, {0.7, 0.0009, false}, {0.69, 0.0011, false}, {math.NaN(), 0.0011, false}} {
+		w := measure.Weights{Samples: 10_000, ParetoK: c.k, Tail: c.tail}
+		require.Equal(t, c.above, w.TailAbove(0.7), "%v", c)
+	}
+}
+
+// TestFiguresOfReweighing: means and variances by weights, and their errors by the delta
+// method.
+func TestFiguresOfReweighing(t *testing.T) {
+	r, w := ratios(50, -3)
+	random := rand.New(rand.NewPCG(5, 6))
+	f := make([]float64, len(r))
+	for i := range f {
+		f[i] = 2 + random.NormFloat64()
+	}
+	r[7], w[7], f[7] = math.Inf(1), 0, math.NaN() // where π vanishes, nothing counts
+	byHand := func(f []float64) measure.WeightedMean {
+		sum := floats.Sum(w)
+		var mean, squares, above, beyond float64
+		var apart []float64
+		for i := range w {
+			if w[i] > 0 {
+				mean += w[i] * f[i] / sum
+			}
+		}
+		cut := slices.Sorted(slices.Values(w))[len(w)-11] // a fifth of 50 are the largest
+		for i := range w {
+			if w[i] > 0 {
+				squares += math.Pow(w[i]/sum*(f[i]-mean), 2)
+				above += max(0, w[i]-cut)
+				beyond += max(0, w[i]-cut) * math.Pow(f[i]-mean, 2)
+				apart = append(apart, (w[i]/sum*float64(len(w))-1)*(f[i]-mean))
+			}
+		}
+		reach := math.Sqrt(beyond / above) // what is beyond the largest weight is where the largest are
+		var terms []float64
+		for i := range w {
+			terms = append(terms, w[i]/sum*math.Abs(f[i]-mean))
+		}
+		terms[7] = 0
+		tail := max(unseen(w)*reach, unseen(terms)*floats.Sum(terms))
+		return measure.WeightedMean{Value: mean, StandardError: math.Hypot(math.Sqrt(squares), tail),
+			Apart: gonum.StdErr(gonum.StdDev(apart, nil), float64(len(apart))), Reach: reach}
+	}
+	agree := func(want, got measure.WeightedMean) {
+		require.InDeltaSlice(t, []float64{want.Value, want.StandardError, want.Apart, want.Reach}, []float64{got.Value, got.StandardError, got.Apart, got.Reach}, 1e-12)
+	}
+	reweighing := measure.NewReweighing(r)
+	require.Positive(t, reweighing.Unseen)
+	want := byHand(f)
+	agree(want, reweighing.Mean(f))
+	squares := make([]float64, len(f))
+	for i := range f {
+		squares[i] = (f[i] - want.Value) * (f[i] - want.Value)
+	}
+	agree(byHand(squares), reweighing.Variance(f))
+	require.Equal(t, measure.WeightedMean{Value: -12, StandardError: 6, Apart: 3, Reach: 9}, measure.WeightedMean{Value: -4, StandardError: 2, Apart: 1, Reach: 3}.Times(3))
+	alike := reweighing.Mean(slices.Repeat([]float64{-0.1}, len(f)))
+	require.Equal(t, measure.WeightedMean{Value: -0.1}, alike)
+	var same measure.Metric
+	same.Reweigh(alike)
+	require.True(t, math.IsNaN(same.Reweighted.StandardError) && math.IsNaN(same.Reweighted.Interval[0]) && math.IsNaN(same.Reweighted.Interval[1]))
+
+	for _, relative := range []bool{false, true} {
+		m := measure.Metric{Exact: -4, Relative: relative}
+		m.Reweigh(measure.WeightedMean{Value: -5, StandardError: 0.5, Apart: 0.25})
+		require.Equal(t, map[bool]float64{false: 1, true: 0.25}[relative], m.Reweighted.Error)
+		require.Equal(t, []float64{-5, 0.5, 0.25}, []float64{m.Reweighted.Value, m.Reweighted.StandardError, m.Reweighted.Apart})
+		require.InDeltaSlice(t, []float64{-5 - 0.979982, -5 + 0.979982}, m.Reweighted.Interval[:], 1e-6)
 	}
 }
 

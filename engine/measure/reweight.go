@@ -123,6 +123,7 @@ type Reweighted struct {
 	Error         float64    `json:"error"`          // like the Metric's, relative if that is
 	// Apart is the standard error of Value − Generated, which are of the same samples.
 	Apart float64 `json:"apart"`
+	Reach float64 `json:"reach"` // a WeightedMean's
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -135,63 +136,114 @@ func (r *Reweighted) UnmarshalJSON(text []byte) error { return number.Unmarshal(
 type Reweighing struct {
 	Weights
 	shares []float64 // of the samples, whose sum is 1
+	large  float64   // a share above which they are of the largest
 }
 
 // NewReweighing returns that of samples whose R is given.
 func NewReweighing(r []float64) *Reweighing {
-	w := &Reweighing{NewWeights(r), make([]float64, len(r))}
+	w := &Reweighing{Weights: NewWeights(r), shares: make([]float64, len(r))}
 	for i, x := range r {
 		w.shares[i] = math.Exp(-x-w.LogZ) / float64(len(r))
 	}
+	if above := len(r) - 1 - stat.TailSize(len(r)); above >= 0 {
+		w.large = slices.Sorted(slices.Values(w.shares))[above]
+	}
 	return w
+}
+
+// A WeightedMean is that of a function over the target, by weights.
+type WeightedMean struct {
+	Value, StandardError float64
+	// Apart is the standard error of what Value differs by from the mean without weights, which
+	// has the same noise but for that of the weights.
+	Apart float64
+	// Reach is how far from Value the function is where the largest weights are, by root mean
+	// square: a part of Z that is not seen there moves the mean by so much of that part.
+	Reach float64
+}
+
+// Times returns that of the function times x, which is positive.
+func (a WeightedMean) Times(x float64) WeightedMean {
+	return WeightedMean{x * a.Value, x * a.StandardError, x * a.Apart, x * a.Reach}
 }
 
 // Mean returns the self-normalised mean Σ w f / Σ w of a function's values and its
 // standard error by the delta method, and by what a tail may hold: that of the weights, of which
 // the function's values are those of the largest, or that of its own terms, such as a funnel's
 // squares have whatever the weights are. Values of samples without weight do not count.
-// apart is the standard error of what it differs by from the mean without weights, which has
-// the same noise but for that of the weights.
-func (w *Reweighing) Mean(f []float64) (value, standardError, apart float64) {
+func (w *Reweighing) Mean(f []float64) WeightedMean {
+	var a WeightedMean
 	low, high := math.Inf(1), math.Inf(-1)
 	for i, share := range w.shares {
 		if share > 0 {
-			value += share * f[i]
+			a.Value += share * f[i]
 			low, high = min(low, f[i]), max(high, f[i])
 		}
 	}
 	if low == high {
-		value = low // without what its sum rounds
+		a.Value = low // without what its sum rounds
 	}
-	var squares, of float64
+	var squares, beyond, above float64
 	terms := make([]float64, len(f)) // ln of w |f − value|
 	var difference stat.Mean         // of the mean of (w − 1)(f − value)
 	for i, share := range w.shares {
 		terms[i] = math.Inf(-1)
 		if share > 0 {
-			of += share * share
-			squares += share * share * (f[i] - value) * (f[i] - value)
-			terms[i] = math.Log(share * math.Abs(f[i]-value))
+			off := f[i] - a.Value
+			squares += share * share * off * off
+			terms[i] = math.Log(share * math.Abs(off))
+			if excess := share - w.large; excess > 0 {
+				above += excess
+				beyond += excess * off * off
+			}
 		}
 		if number.Finite(f[i]) {
-			difference.Add((share*float64(len(f)) - 1) * (f[i] - value))
+			difference.Add((share*float64(len(f)) - 1) * (f[i] - a.Value))
 		}
 	}
-	beyond := squares * w.Unseen * w.Unseen / of
-	if k, _ := stat.ParetoK(terms); k > heavy {
-		beyond = max(beyond, math.Pow(excess(math.Exp(slices.Max(terms)), k), 2))
+	if above > 0 {
+		a.Reach = math.Sqrt(beyond / above)
 	}
-	return value, math.Sqrt(squares + beyond), difference.StandardError()
+	tail := w.Unseen * a.Reach
+	if k, _ := stat.ParetoK(terms); k > heavy {
+		tail = max(tail, excess(math.Exp(slices.Max(terms)), k))
+	}
+	a.StandardError, a.Apart = math.Hypot(math.Sqrt(squares), tail), difference.StandardError()
+	return a
 }
 
 // Variance is Mean of the variance.
-func (w *Reweighing) Variance(f []float64) (value, standardError, apart float64) {
-	mean, _, _ := w.Mean(f)
+func (w *Reweighing) Variance(f []float64) WeightedMean {
+	mean := w.Mean(f).Value
 	squares := make([]float64, len(f))
 	for i, v := range f {
 		squares[i] = (v - mean) * (v - mean)
 	}
 	return w.Mean(squares)
+}
+
+// Widen takes what a tail has unseen from weights of more samples, which showed more of it.
+func (e *Evaluation) Widen(more *Weights) {
+	w := e.Weights
+	if w == nil || more == nil || !(more.Unseen > w.Unseen) {
+		return
+	}
+	beyond := math.Sqrt(more.Unseen*more.Unseen - w.Unseen*w.Unseen)
+	w.Unseen, w.LogZError = more.Unseen, math.Hypot(w.LogZError, beyond)
+	for i := range e.Metrics {
+		switch m := &e.Metrics[i]; {
+		case m.Name == logZRow:
+			m.Interval = around(m.Generated, w.LogZError)
+		case m.Reweighted != nil:
+			m.Reweighted.widen(beyond)
+		}
+	}
+}
+
+// widen adds what as large a part of Z beyond the largest weights may hold.
+func (r *Reweighted) widen(beyond float64) {
+	r.StandardError = math.Hypot(r.StandardError, beyond*r.Reach)
+	r.Interval = around(r.Value, r.StandardError)
 }
 
 // Withdraw takes back what the weights say, whose samples lack a part of the target: ln Z and
@@ -210,13 +262,16 @@ func (e *Evaluation) Withdraw(why string) {
 	}
 }
 
-// Reweigh adds what weights make of a row, as Reweighing.Mean returns it. Samples that all have
-// the same value do not tell how many of the target's have another: then there is no interval.
-func (m *Metric) Reweigh(value, standardError, apart float64) {
-	if standardError == 0 {
-		standardError = math.NaN()
+// Reweigh adds what weights make of a row. Samples that all have the same value do not tell how
+// many of the target's have another: then there is no interval.
+func (m *Metric) Reweigh(a WeightedMean) {
+	if a.StandardError == 0 {
+		a.StandardError = math.NaN()
 	}
-	r := &Reweighted{Value: value, StandardError: standardError, Interval: around(value, standardError), Error: math.Abs(value - m.Exact), Apart: apart}
+	r := &Reweighted{
+		Value: a.Value, StandardError: a.StandardError, Interval: around(a.Value, a.StandardError),
+		Error: math.Abs(a.Value - m.Exact), Apart: a.Apart, Reach: a.Reach,
+	}
 	if m.Relative {
 		r.Error /= math.Abs(m.Exact)
 	}

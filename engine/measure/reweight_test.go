@@ -33,8 +33,7 @@ func TestHeavyTails(t *testing.T) {
 		if off <= z*plain {
 			narrow++
 		}
-		value, se, _ := w.Mean(f)
-		if math.Abs(value-0.5) <= z*se {
+		if a := w.Mean(f); math.Abs(a.Value-0.5) <= z*a.StandardError {
 			averages++
 		}
 		if w.Unseen == 0 {
@@ -64,7 +63,8 @@ func TestHeavyTerms(t *testing.T) {
 		for i := range f {
 			f[i] = math.Exp(2.8 * random.NormFloat64())
 		}
-		value, se, _ := measure.NewReweighing(make([]float64, n)).Mean(f)
+		a := measure.NewReweighing(make([]float64, n)).Mean(f)
+		value, se := a.Value, a.StandardError
 		plain, squares := math.Abs(value-math.Exp(3.92)), 0.0
 		for _, v := range f {
 			squares += (v - value) * (v - value)
@@ -95,7 +95,7 @@ func TestWithdraw(t *testing.T) {
 	}
 	w := measure.NewWeights(r)
 	e := &measure.Evaluation{Metrics: append([]measure.Metric{{Name: "energy", Exact: 1}}, measure.ImportanceMetrics(r, 0)...), Weights: &w}
-	e.Metrics[0].Reweigh(1.1, 0.1, 0.1)
+	e.Metrics[0].Reweigh(measure.WeightedMean{Value: 1.1, StandardError: 0.1, Apart: 0.1})
 	require.False(t, math.IsNaN(e.Metrics[2].Interval[0]))
 	e.Lost = []string{"mode 2 is missing"}
 	e.Warn()
@@ -105,6 +105,31 @@ func TestWithdraw(t *testing.T) {
 	require.Equal(t, "log_z", e.Metrics[2].Name)
 	require.True(t, math.IsNaN(e.Metrics[2].Interval[0]) && math.IsNaN(e.Metrics[2].Interval[1]))
 	(&measure.Evaluation{}).Withdraw("no weights, nothing to take back")
+}
+
+// TestWiden: errors hold what a tail has unseen by weights of more samples, ln Z's as it is and a
+// mean's times how far the function is where the largest weights are.
+func TestWiden(t *testing.T) {
+	r := make([]float64, 1000)
+	r[0] = -1
+	w := measure.NewWeights(r)
+	w.Unseen, w.LogZError = 0.03, 0.05
+	e := &measure.Evaluation{Metrics: append([]measure.Metric{{Name: "energy"}, {Name: "order"}}, measure.ImportanceMetrics(r, 0)...), Weights: &w}
+	e.Metrics[0].Reweigh(measure.WeightedMean{Value: 1, StandardError: 0.6, Reach: 20})
+	before := *e.Metrics[0].Reweighted
+	for _, less := range []*measure.Weights{nil, {}, {Unseen: 0.03}} {
+		e.Widen(less)
+		require.Equal(t, before, *e.Metrics[0].Reweighted)
+		require.Equal(t, 0.05, w.LogZError)
+	}
+	e.Widen(&measure.Weights{Unseen: 0.05})
+	require.Equal(t, 0.05, w.Unseen)
+	require.InDelta(t, math.Hypot(0.05, 0.04), w.LogZError, 1e-12)
+	require.InDelta(t, 1, e.Metrics[0].Reweighted.StandardError, 1e-12)
+	require.InDeltaSlice(t, []float64{1 - 1.959964, 1 + 1.959964}, e.Metrics[0].Reweighted.Interval[:], 1e-5)
+	require.Nil(t, e.Metrics[1].Reweighted)
+	require.InDeltaSlice(t, []float64{w.LogZ - 1.959964*w.LogZError, w.LogZ + 1.959964*w.LogZError}, e.Metrics[3].Interval[:], 1e-6)
+	(&measure.Evaluation{}).Widen(&w)
 }
 
 // TestBeyond: of n states of π's law so many are beyond what a generator that covers π lets

@@ -71,7 +71,7 @@ func TestErrorsByChance(t *testing.T) {
 			if relative {
 				m.Error, m.Floor, m.Quantile = m.Error/2, m.Floor/2, m.Quantile/2
 			}
-			m.Reweigh(c.weighted, 0.008, c.apart)
+			m.Reweigh(measure.WeightedMean{Value: c.weighted, StandardError: 0.008, Apart: c.apart})
 			e := measure.Evaluation{Metrics: []measure.Metric{m}, Weights: &measure.Weights{Warning: c.warning}}
 			require.Equal(t, c.far && c.uncertainty == 0, len(e.Refuted()) > 0, name)
 			e.Warn()

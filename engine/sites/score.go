@@ -98,23 +98,16 @@ func (e *Ensemble[W]) Reweigh(ctx context.Context, params []float32, out *measur
 	weights := measure.NewReweighing(r)
 	out.Weights = &weights.Weights
 	for i := range out.Metrics {
-		m, scale := &out.Metrics[i], 1.0
-		var value, standardError, apart float64
-		switch m.Name {
+		switch m := &out.Metrics[i]; m.Name {
 		case "energy":
-			value, standardError, apart = weights.Mean(energies)
+			m.Reweigh(weights.Mean(energies))
 		case "order", "abs_magnetisation":
-			value, standardError, apart = weights.Mean(orders)
+			m.Reweigh(weights.Mean(orders))
 		case "specific_heat":
-			value, standardError, apart = weights.Variance(energies)
-			scale = e.Beta * e.Beta
+			m.Reweigh(weights.Variance(energies).Times(e.Beta * e.Beta))
 		case "susceptibility":
-			value, standardError, apart = weights.Variance(orders)
-			scale = e.Beta * float64(e.States.Sites())
-		default:
-			continue
+			m.Reweigh(weights.Variance(orders).Times(e.Beta * float64(e.States.Sites())))
 		}
-		m.Reweigh(scale*value, scale*standardError, scale*apart)
 	}
 	for _, m := range measure.ImportanceMetrics(r, logZ) {
 		switch m.Name {

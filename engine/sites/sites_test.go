@@ -371,12 +371,9 @@ func TestReweigh(t *testing.T) {
 	require.NoError(t, e.Reweigh(context.Background(), nil, &out, 1.5, 0.25, order))
 	weights := measure.NewReweighing(r)
 	require.Equal(t, &weights.Weights, out.Weights)
-	reweigh := func(k int, scale float64, value, standardError, apart float64) {
-		want[k].Reweigh(scale*value, scale*standardError, scale*apart)
-	}
-	apply := func(k int, scale float64, of func(x []float64) (a, b, c float64), x []float64) {
-		a, b, c := of(x)
-		reweigh(k, scale, a, b, c)
+	apply := func(k int, scale float64, of func(x []float64) measure.WeightedMean, x []float64) {
+		a := of(x)
+		want[k].Reweigh(measure.WeightedMean{Value: scale * a.Value, StandardError: scale * a.StandardError, Apart: scale * a.Apart, Reach: scale * a.Reach})
 	}
 	apply(1, 1, weights.Mean, energies)
 	apply(2, 1, weights.Mean, orders)

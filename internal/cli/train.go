@@ -327,8 +327,8 @@ func briefly(shared *engine.Common) func(context.Context, engine.System, *run.Re
 		brief := diagnose.Brief(diagnose.Share(trained, shared.Training.Steps*shared.Training.Batch))
 		brief.Evaluation = r.Evaluation
 		said, err := diagnose.Run(ctx, trained, r.Params, brief)
-		if err == nil && said.Lacking != "" && r.Evaluation != nil {
-			r.Evaluation.Withdraw(said.Lacking)
+		if err == nil {
+			said.Revise(r.Evaluation)
 		}
 		return said, err
 	}

@@ -16,7 +16,7 @@ import (
 func ParetoK(logWeights []float64) (k, share float64) {
 	sorted := slices.Sorted(slices.Values(logWeights))
 	n := len(sorted)
-	tail := int(math.Ceil(min(0.2*float64(n), 3*math.Sqrt(float64(n)))))
+	tail := TailSize(n)
 	if tail < 5 {
 		return math.NaN(), math.NaN()
 	}
@@ -43,6 +43,11 @@ func ParetoK(logWeights []float64) (k, share float64) {
 		return math.NaN(), share
 	}
 	return paretoShape(excess), share
+}
+
+// TailSize returns how many of n weights are the largest, whose law tells of the tail.
+func TailSize(n int) int {
+	return int(math.Ceil(min(0.2*float64(n), 3*math.Sqrt(float64(n)))))
 }
 
 // ShapeText writes a shape for people: weights that do not vary have no tail.
