@@ -41,8 +41,14 @@ func (d *diagnosis) chains(ctx context.Context) error {
 		}
 	}
 	w, steps := d.chained, 0
+	d.visits = make([]visits, n)
 	if d.glance {
-		if steps, d.home, err = d.approach(within, w.(chains.VectorWalk), 8, prospectSteps, d.inside); err != nil {
+		if steps, d.home, err = d.approach(within, w.(chains.VectorWalk), 8, prospectSteps, d.inside, func(came []bool) {
+			if d.weight != nil {
+				d.observe(w, n)
+				d.visit(came)
+			}
+		}); err != nil {
 			return err
 		}
 	}
@@ -76,13 +82,52 @@ func (d *diagnosis) chains(ctx context.Context) error {
 	var which []int
 	d.chain.Far, which = d.far()
 	d.chain.Beyond = len(which)
-	if d.chain.Mixed {
-		return nil
-	}
-	if d.thin(&d.chain.trace, which) {
+	if !d.chain.Mixed && d.thin(&d.chain.trace, which) {
 		d.chain.Far, d.chain.Beyond, d.chain.Thin = 0, 0, len(which)
+		for _, i := range which {
+			d.visits[i] = visits{}
+		}
 	}
+	d.widen()
 	return nil
+}
+
+// Visits are how many states of a chain were seen, and how many of these have a larger weight
+// than all samples.
+type visits struct{ states, beyond int }
+
+// visit counts the states of chains that were observed last, of which true says that they have found the samples' places.
+func (d *diagnosis) visit(came []bool) {
+	if d.weight == nil {
+		return
+	}
+	stride, weight, largest := len(d.all), slices.Index(d.all, engine.LogWeight), slices.Max(d.logs)
+	for i, settled := range came {
+		if !settled {
+			continue
+		}
+		d.visits[i].states++
+		if d.seen[i*stride+weight] > largest {
+			d.visits[i].beyond++
+		}
+	}
+}
+
+// widen takes the share of the chains' states that have a larger weight than all samples for a
+// part of Z that these do not see.
+func (d *diagnosis) widen() {
+	var all visits
+	for _, v := range d.visits {
+		all.states, all.beyond = all.states+v.states, all.beyond+v.beyond
+	}
+	if d.weight == nil || all.beyond == 0 {
+		return
+	}
+	more := d.weight.Widen(float64(all.beyond) / float64(all.states))
+	for j := range d.shift {
+		s := &d.shift[j]
+		s.standardError = math.Hypot(s.standardError, more*s.reach)
+	}
 }
 
 // A trace is where the n states of a walk were, draw by draw: as they move, their ln π and their
@@ -139,7 +184,10 @@ func (d *diagnosis) thin(t *trace, which []int) bool {
 
 func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (*chainResult, error) {
 	n, draws := d.options.Chains, d.options.Draws
-	seen, likely := trace{n: n}, []float64(nil)
+	seen, likely, came := trace{n: n}, []float64(nil), slices.Repeat([]bool{true}, n)
+	if !d.glance { // of whose way the second half counts
+		clear(d.visits)
+	}
 	var at located
 	for range draws / 2 {
 		if err := w.Advance(ctx, between); err != nil {
@@ -151,6 +199,7 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 			return nil, err
 		}
 		seen.add(w, d.observe(w, n), draws)
+		d.visit(came)
 		likely = append(likely, d.likely...)
 		if x, dim := coordinates(w, n); x != nil {
 			at.add(x, dim, d.center)
@@ -162,14 +211,20 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 		c.RHat, c.EffectiveSize = max(c.RHat, s.RHat), min(c.EffectiveSize, s.EffectiveSize)
 	}
 	c.climbs = climbs(likely, n)
+	for i, on := range c.climbs {
+		if on && d.likely[i] < d.lowest {
+			d.visits[i] = visits{}
+		}
+	}
 	c.Mixed = c.RHat < mixedRHat && c.EffectiveSize >= leastSize
 	return c, nil
 }
 
 // approach lets chains move, so many steps at once, until each, but for one in a hundred, has been
 // where ln π is as high as of samples, or through all of most steps, or until work ends. It returns
-// the steps, and whether they have been there.
-func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, most int, all bool) (steps int, home bool, err error) {
+// the steps, and whether they have been there. visit is told, at times in the second half of most,
+// which have.
+func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, most int, all bool, visit func(came []bool)) (steps int, home bool, err error) {
 	came := make([]bool, len(w.LogDensities()))
 	for ; (all || !home) && steps < most && err == nil && d.afford(1, piece*len(came)); steps += piece {
 		err = w.Advance(ctx, piece)
@@ -180,6 +235,9 @@ func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, mo
 			}
 		}
 		home = 100*away < len(came)
+		if visit != nil && 2*steps >= most && steps/piece%4 == 0 {
+			visit(came)
+		}
 	}
 	return steps, home, err
 }

@@ -105,7 +105,8 @@ type diagnosis struct {
 	steps   []int    // of the stages of the walk, 0 first
 	stages  [][]float64
 	logs    []float64 // ln w of the samples as drawn, nil if that is not known
-	likely  []float64 // likelihoods of the states that were observed last
+	seen    []float64 // observables of the states that were observed last
+	likely  []float64 // and their likelihoods
 	lowest  float64   // what few samples as drawn lie below
 	typical float64   // and their mean
 	walked  chains.Walk
@@ -116,6 +117,7 @@ type diagnosis struct {
 	profiles []profile // of their coordinates at the stages
 
 	chain  *chainResult
+	visits []visits // of the chains
 	found  *Prospect
 	few    *Weights // of the samples that walk
 	weight *Weights // of these and more
@@ -198,11 +200,12 @@ func (d *diagnosis) take(values []float64) []float64 {
 // observe returns the columns of a walk's states.
 func (d *diagnosis) observe(w chains.Walk, states int) []float64 {
 	values := make([]float64, states*len(d.all))
-	if d.columns != nil {
+	if d.columns != nil && d.weight == nil {
 		w.ObserveUnweighted(values)
 	} else {
 		w.Observe(values)
 	}
+	d.seen = values
 	d.likely = d.likelihoods(w, values)
 	if d.columns == nil {
 		d.choose(values)

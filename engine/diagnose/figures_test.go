@@ -145,7 +145,7 @@ func TestFiguresOfReports(t *testing.T) {
 					stage = max(stage, slices.Index(append([]int{0}, steps...), seen.Settled))
 				}
 			}
-			rHat, size, reach, visible, effective, k := 0.0, math.Inf(1), 0.0, 0.0, 0.0, 0.0
+			rHat, size, reach, visible, effective, k, unseen := 0.0, math.Inf(1), 0.0, 0.0, 0.0, 0.0, 0.0
 			shifted, off, floors := "", 0.0, 0.0
 			apart, gapZ := "", 0.0
 			var weights []float64
@@ -162,6 +162,18 @@ func TestFiguresOfReports(t *testing.T) {
 					sum, squares = sum+w, squares+w*w
 				}
 				effective, k = sum*sum/squares/number, r.Weights.ParetoK
+				// Draws of chains are beyond the largest weight with the probability that samples lack.
+				beyond, draws := 0.0, s.column(engine.LogWeight, slices.Concat(looks...))
+				for _, l := range draws {
+					if math.Exp(l) > slices.Max(weights) {
+						beyond++
+					}
+				}
+				unseen = beyond / float64(len(draws))
+				if r.Lacking == "" {
+					require.InDelta(t, unseen, r.Weights.Unseen, 1e-12)
+					require.InEpsilon(t, math.Hypot(math.Sqrt((1/effective-1)/number), unseen), r.Weights.LogZError, 1e-9)
+				}
 			}
 			require.Len(t, r.Observables, len(names))
 			for j, name := range names {
@@ -223,14 +235,17 @@ func TestFiguresOfReports(t *testing.T) {
 				}
 				all := s.column(name, weighed)
 				mean = gonum.Mean(all, weights)
-				var squares, sum, largest float64
+				cut := slices.Sorted(slices.Values(weights))[len(weights)-1-stat.TailSize(len(weights))]
+				var squares, sum, largest, above, further float64
 				var influence, terms []float64
 				for i, w := range weights {
 					sum += w
 					term := w * math.Abs(all[i]-mean)
 					largest, terms = max(largest, term), append(terms, math.Log(term))
 					squares += term * term
+					above, further = above+max(0, w-cut), further+max(0, w-cut)*math.Pow(all[i]-mean, 2)
 				}
+				squares += math.Pow(unseen*sum, 2) * further / above
 				if k, _ := stat.ParetoK(terms); k > 0.5 {
 					squares += math.Pow(largest/(1-min(k, 0.7)), 2)
 				}
@@ -873,7 +888,7 @@ func TestApproach(t *testing.T) {
 			d.lowest = 24
 		}
 		w := &rising{still: still{logs: make([]float64, 200)}, resting: c.resting}
-		steps, home, err := d.approach(t.Context(), w, 8, c.most, c.all)
+		steps, home, err := d.approach(t.Context(), w, 8, c.most, c.all, nil)
 		require.NoError(t, err)
 		require.Equal(t, []any{c.steps, c.home}, []any{steps, home}, c)
 		require.Equal(t, 200*steps, d.moves)

@@ -57,7 +57,7 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 	w, err := o.Prospect(d.params, prospectors, prospected)
 	seen, draws := trace{n: prospectors}, min(traced, steps/2)
 	if v, ok := w.(chains.VectorWalk); ok && err == nil && d.glance {
-		steps, _, err = d.approach(within, v, prospectSteps/16, steps, false)
+		steps, _, err = d.approach(within, v, prospectSteps/16, steps, false, nil)
 		draws = 0
 	} else if err == nil {
 		err = w.Advance(within, steps-steps/2)

@@ -14,7 +14,7 @@ import (
 // A shift is what weights say that an observable's mean is off by, in units of the observable.
 // apart is the standard error of off, floor the expected error of as many exact samples as were
 // measured, and counts what off is to exceed. z is in units of the noise of the samples' mean, too.
-type shift struct{ mean, standardError, off, apart, floor, counts, deviation, z float64 }
+type shift struct{ mean, standardError, reach, off, apart, floor, counts, deviation, z float64 }
 
 const (
 	// Sampling floors that a spread or ln π may be off by, where an average may be
@@ -83,7 +83,7 @@ func (d *diagnosis) shifts(columns []float64) {
 		}
 		s := &d.shift[j]
 		weighted := estimate.Mean(values)
-		s.mean, s.standardError, s.apart = weighted.Value, weighted.StandardError, weighted.Apart
+		s.mean, s.standardError, s.reach, s.apart = weighted.Value, weighted.StandardError, weighted.Reach, weighted.Apart
 		s.deviation = samples.Deviation()
 		s.floor, s.counts = d.floor(j, s.deviation)
 		if se := math.Hypot(s.apart, samples.StandardError()); se > 1e-12*(math.Abs(s.mean)+math.Abs(samples.Value())) {

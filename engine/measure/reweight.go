@@ -18,7 +18,7 @@ type Weights struct {
 	Tail          float64 `json:"tail"`     // what those have above the next one, of the sum of all
 	Largest       float64 `json:"largest"`  // in units of the mean
 	// Unseen is the part of Z that a tail of k̂ above 0.5 has on average beyond the largest of
-	// as many weights. It is in all errors.
+	// as many weights, or that chains found there. It is in all errors.
 	Unseen    float64 `json:"unseen,omitempty"`
 	LogZ      float64 `json:"log_z"`
 	LogZError float64 `json:"log_z_error"`
@@ -225,11 +225,10 @@ func (w *Reweighing) Variance(f []float64) WeightedMean {
 // Widen takes what a tail has unseen from weights of more samples, which showed more of it.
 func (e *Evaluation) Widen(more *Weights) {
 	w := e.Weights
-	if w == nil || more == nil || !(more.Unseen > w.Unseen) {
+	if w == nil || more == nil {
 		return
 	}
-	beyond := math.Sqrt(more.Unseen*more.Unseen - w.Unseen*w.Unseen)
-	w.Unseen, w.LogZError = more.Unseen, math.Hypot(w.LogZError, beyond)
+	beyond := w.Widen(more.Unseen)
 	for i := range e.Metrics {
 		switch m := &e.Metrics[i]; {
 		case m.Name == logZRow:
@@ -238,6 +237,14 @@ func (e *Evaluation) Widen(more *Weights) {
 			m.Reweighted.widen(beyond)
 		}
 	}
+}
+
+// Widen takes for unseen a part of Z that is not less than what is. It returns by how much in
+// quadrature it is more.
+func (w *Weights) Widen(unseen float64) (more float64) {
+	more = math.Sqrt(max(0, unseen*unseen-w.Unseen*w.Unseen))
+	w.Unseen, w.LogZError = max(w.Unseen, unseen), math.Hypot(w.LogZError, more)
+	return more
 }
 
 // widen adds what as large a part of Z beyond the largest weights may hold.
