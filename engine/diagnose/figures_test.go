@@ -640,6 +640,32 @@ func (w *staying) Advance(context.Context, int) error {
 	return nil
 }
 
+// TestVisits: of chains that have found the samples' places the share of states with a larger weight
+// than all samples is a part of Z that errors include.
+func TestVisits(t *testing.T) {
+	d := &diagnosis{
+		all: []string{"x", engine.LogWeight}, logs: []float64{0.5, 1, -3}, visits: make([]visits, 3), shift: []shift{{standardError: 0.6, reach: 20}},
+		seen: []float64{9, 1, 9, 1.5, 9, 2},
+	}
+	d.visit([]bool{true, true, true}) // weights are not known
+	require.Equal(t, make([]visits, 3), d.visits)
+	d.widen()
+	d.weight = &Weights{Unseen: 0.3, LogZError: 0.5}
+	d.visit([]bool{true, true, false})
+	require.Equal(t, []visits{{1, 0}, {1, 1}, {0, 0}}, d.visits)
+	d.seen = []float64{0, 1, 0, 0, 0, math.Inf(-1)}
+	d.visit([]bool{true, false, false})
+	require.Equal(t, []visits{{2, 0}, {1, 1}, {0, 0}}, d.visits)
+	d.widen()
+	require.InDelta(t, 1.0/3, d.weight.Unseen, 1e-15)
+	more := math.Sqrt(1.0/9 - 0.09)
+	require.InDelta(t, math.Hypot(0.5, more), d.weight.LogZError, 1e-12)
+	require.InDelta(t, math.Hypot(0.6, 20*more), d.shift[0].standardError, 1e-12)
+	d.visits[1] = visits{states: 20, beyond: 1} // of 22, less than a tail has
+	d.widen()
+	require.InDelta(t, 1.0/3, d.weight.Unseen, 1e-15)
+}
+
 // TestThinPlaces: what chains are in that the generator lacks is thin where its share of Z times
 // the squared distance from the samples is less than an average's error by chance, and the report
 // says that chains ended there.
@@ -888,8 +914,20 @@ func TestApproach(t *testing.T) {
 			d.lowest = 24
 		}
 		w := &rising{still: still{logs: make([]float64, 200)}, resting: c.resting}
-		steps, home, err := d.approach(t.Context(), w, 8, c.most, c.all, nil)
+		var visited []int // after so many steps
+		steps, home, err := d.approach(t.Context(), w, 8, c.most, c.all, func(came []bool) {
+			visited = append(visited, w.steps)
+			require.Len(t, came, 200)
+			for i, has := range came {
+				require.Equal(t, i >= c.resting, has, "the last has been there, and left")
+			}
+		})
 		require.NoError(t, err)
+		var want []int
+		for at := 520; at <= c.steps; at += 32 { // in the second half
+			want = append(want, at)
+		}
+		require.Equal(t, want, visited)
 		require.Equal(t, []any{c.steps, c.home}, []any{steps, home}, c)
 		require.Equal(t, 200*steps, d.moves)
 	}

@@ -11,18 +11,30 @@ type frontierSearch struct {
 	seen []int32   // when greedy last looked at each spin
 }
 
-func newFrontierSearch(g *Graph) *frontierSearch {
-	n := g.N()
-	s := &frontierSearch{near: make([][]int32, n), came: make([]int32, n), left: make([]int32, n), seen: make([]int32, n)}
-	for i := range n {
+func newFrontierSearch(near [][]int32) *frontierSearch {
+	n := len(near)
+	return &frontierSearch{near: near, came: make([]int32, n), left: make([]int32, n), seen: make([]int32, n)}
+}
+
+// bonded returns each spin's neighbours with a coupling other than 0.
+func bonded(g *Graph) [][]int32 {
+	all := make([][]int32, g.N())
+	for i := range all {
 		near, couplings := g.Neighbours(i)
 		for k, j := range near {
 			if couplings[k] != 0 {
-				s.near[i] = append(s.near[i], j)
+				all[i] = append(all[i], j)
 			}
 		}
 	}
-	return s
+	return all
+}
+
+// Sweep returns an order of a graph's vertices, whose neighbours are given, in which never more
+// than about so many of those that have come have neighbours still to come, nil if none of those
+// that were tried is.
+func Sweep(near [][]int32, most int) []int32 {
+	return newFrontierSearch(near).order(math.Ldexp(1, most))
 }
 
 // order returns the best of the order of the numbers and some greedy ones, nil if all

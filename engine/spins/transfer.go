@@ -56,7 +56,7 @@ func (s *step) after() int {
 // NewTransfer returns the transfer matrix of a graph, or an error that says why it is
 // too large.
 func NewTransfer(g *Graph) (*Transfer, error) {
-	search := newFrontierSearch(g)
+	search := newFrontierSearch(bonded(g))
 	order := search.order(math.Ldexp(1, MaxFrontier+1) * float64(g.N()))
 	if order == nil {
 		return nil, fmt.Errorf("more than %d spins have neighbours on both sides of some cut, in every order that was tried", MaxFrontier)

@@ -339,7 +339,7 @@ func TestGreedyOrders(t *testing.T) {
 				}
 			}
 		}
-		s := newFrontierSearch(build(t, h))
+		s := newFrontierSearch(bonded(build(t, h)))
 		coupled := make([]map[int32]bool, h.Spins)
 		for i := range coupled {
 			coupled[i] = map[int32]bool{}
@@ -400,5 +400,41 @@ func TestGreedyOrders(t *testing.T) {
 				require.GreaterOrEqual(t, s.follow(want, states-1), states)
 			}
 		}
+	}
+}
+
+// TestSweep: an order has each vertex once, and never more that have come and have neighbours to
+// come than were allowed; of a complete graph all but the last have.
+func TestSweep(t *testing.T) {
+	complete := func(n int) (near [][]int32) {
+		near = make([][]int32, n)
+		for i := range near {
+			for j := range near {
+				if j != i {
+					near[i] = append(near[i], int32(j))
+				}
+			}
+		}
+		return near
+	}
+	require.NotNil(t, Sweep(complete(9), 10))
+	require.Nil(t, Sweep(complete(9), 7))
+	ring := make([][]int32, 50)
+	for i := range ring {
+		ring[i] = []int32{int32((i + 1) % 50), int32((i + 49) % 50)}
+	}
+	order := Sweep(ring, 10)
+	require.Len(t, order, 50)
+	come := map[int32]bool{}
+	for _, i := range order {
+		require.False(t, come[i])
+		come[i] = true
+		frontier := 0
+		for j := range come {
+			if !come[ring[j][0]] || !come[ring[j][1]] {
+				frontier++
+			}
+		}
+		require.LessOrEqual(t, frontier, 2)
 	}
 }

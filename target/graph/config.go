@@ -42,7 +42,7 @@ type TargetConfig struct {
 
 // GeneratorConfig describes G_θ.
 type GeneratorConfig struct {
-	// Kind is "hierarchy", spins drawn one after another from coarse to fine, each
+	// Kind is "hierarchy", spins drawn one after another, each
 	// given the nearest ones that are known, and the last ones exactly, so that the
 	// density of a configuration is known (package hierarchy); or "perceptron",
 	// the paper's z ∈ R^Latent → hidden layers → n logits h → spins.
@@ -54,7 +54,11 @@ type GeneratorConfig struct {
 	// come to first of all that are known with the largest probability. The law of the
 	// spin does not depend on those that no walk reaches.
 	Inputs string `json:"inputs" enum:"nearest,reached" when:"kind=hierarchy"`
-	Units  int    `json:"units" when:"kind=hierarchy"` // hidden ones of a spin's perceptron; multiples of 16 cost no more than a little less
+	// Order is that of the spins: "farthest", each next one as far as possible from those
+	// before; or "swept", one beside the other, such that few of those that are known have
+	// neighbours that are not.
+	Order string `json:"order" enum:"farthest,swept" when:"kind=hierarchy"`
+	Units int    `json:"units" when:"kind=hierarchy"` // hidden ones of a spin's perceptron; multiples of 16 cost no more than a little less
 }
 
 // Limits that keep the time before the first step within minutes, and a
@@ -167,7 +171,7 @@ func (c *Config) kind() spins.Kind {
 				conf.Between("generator.units", g.Units, 1, hierarchy.MostUnits))
 		},
 		Network: func(workers *pool.Pool) (*hierarchy.Model, error) {
-			return hierarchy.NewGraph(hierarchy.Graph{Target: c.Target.law(), Neighbours: g.Neighbours, Inputs: g.Inputs, Hidden: g.Units}, workers)
+			return hierarchy.NewGraph(hierarchy.Graph{Target: c.Target.law(), Neighbours: g.Neighbours, Inputs: g.Inputs, Order: g.Order, Hidden: g.Units}, workers)
 		},
 	}
 }

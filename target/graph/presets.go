@@ -25,7 +25,7 @@ func Preset(name string) (*Config, error) {
 		c.Generator.Kind, c.Loss.Kind = "hierarchy", "balance"
 		// Adapt takes other inputs. What was written before there was a choice does not
 		// say which, and has these.
-		c.recipe(hierarchy.Graph{Neighbours: 24, Inputs: hierarchy.Nearest, Hidden: 16}, 32)
+		c.recipe(hierarchy.Graph{Neighbours: 24, Inputs: hierarchy.Nearest, Order: hierarchy.Farthest, Hidden: 16}, 32)
 		return c, nil
 	}
 	return nil, conf.OneOf("preset", name, Presets)
@@ -38,7 +38,7 @@ func paper() *Config {
 	p := perceptron.Paper("spins", 9, perceptron.Coupled)
 	return &Config{
 		Common: p.Common, Target: TargetConfig{Beta: 1}, Transition: p.Transition, Loss: p.Loss,
-		Generator: GeneratorConfig{Kind: "perceptron", Neighbours: 24, Inputs: hierarchy.Nearest, Units: 16, GeneratorConfig: p.Generator},
+		Generator: GeneratorConfig{Kind: "perceptron", Neighbours: 24, Inputs: hierarchy.Nearest, Order: hierarchy.Farthest, Units: 16, GeneratorConfig: p.Generator},
 	}
 }
 
@@ -53,12 +53,12 @@ func (t *TargetConfig) coupling() float64 {
 
 // recipe takes what was found good for a graph with as many learned spins.
 func (c *Config) recipe(g hierarchy.Graph, learned int) {
-	t := hierarchy.GraphTraining(learned, c.Training.Seed)
+	t := hierarchy.GraphTraining(g, learned, c.Training.Seed)
 	if c.Preset == "quick" {
 		t.Steps /= 4
 	}
 	t.Configure(&c.Training, &c.Transition, &c.Loss.Balancing)
-	c.Generator.Neighbours, c.Generator.Inputs, c.Generator.Units = g.Neighbours, g.Inputs, g.Hidden
+	c.Generator.Neighbours, c.Generator.Inputs, c.Generator.Order, c.Generator.Units = g.Neighbours, g.Inputs, g.Order, g.Hidden
 }
 
 // Adapt implements engine.Adapter.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -25,6 +26,15 @@ const (
 	Reached = "reached"
 )
 
+// In which order spins are drawn.
+const (
+	// Farthest draws from coarse to fine: each next spin is as far as possible from those before.
+	Farthest = "farthest"
+	// Swept draws one beside the other, such that few of those that are known have neighbours
+	// that are not: the law of a spin depends on these alone.
+	Swept = "swept"
+)
+
 // A Graph describes the generator of spins on any graph: a glass, say. No
 // spins share weights.
 type Graph struct {
@@ -33,6 +43,8 @@ type Graph struct {
 	Neighbours int
 	// Inputs is which of them: Nearest, which it is if empty, or Reached.
 	Inputs string
+	// Order is that of the spins: Farthest, which it is if empty, or Swept.
+	Order string
 	// Hidden is the number of hidden units of each spin; multiples of 16 cost
 	// no more than what is a little less.
 	Hidden int
@@ -42,9 +54,9 @@ type Graph struct {
 //
 // Its exact spins are an independent set of spins with few neighbours, the
 // leaves, half of the spins where the graph is bipartite, and as many centres as
-// are found with no leaf in common. The others are drawn from coarse to fine:
-// each next one is as far as possible from those before, and looks at the
-// nearest of them, or those that are Reached. The length of a bond is −ln tanh β|J|,
+// are found with no leaf in common. The others are drawn in an order, from coarse to fine or one
+// beside the other, and each looks at the nearest of those before, or those that are Reached. The
+// length of a bond is −ln tanh β|J|,
 // the decay of the correlation along it, and a walk takes it with a probability
 // proportional to tanh β|J|. The workers look for the inputs of several spins at a time;
 // the model is the same for any number of threads.
@@ -65,17 +77,58 @@ func (g Graph) Layouts(workers *pool.Pool) ([]Layout, error) {
 		return nil, fmt.Errorf("hidden: %d is not between 1 and %d", g.Hidden, asm.BitHidden)
 	case g.Inputs != "" && g.Inputs != Nearest && g.Inputs != Reached:
 		return nil, fmt.Errorf("inputs: %q is not %s or %s", g.Inputs, Nearest, Reached)
+	case g.Order != "" && g.Order != Farthest && g.Order != Swept:
+		return nil, fmt.Errorf("order: %q is not %s or %s", g.Order, Farthest, Swept)
 	}
 	near := g.Target.neighbours()
 	exact := exactSpins(near)
 	w := newWeb(g.Beta, near)
 	order := w.farthestFirst(exact)
+	if g.Order == Swept {
+		if order = sweep(near); order == nil {
+			return nil, fmt.Errorf("order: in all that were tried more than %d known spins have neighbours that are not", MostInputs)
+		}
+		order = slices.DeleteFunc(order, func(i int32) bool { return exact[i] })
+	}
 	var layouts []Layout
 	for k, inputs := range w.inputs(g.Inputs, order, g.Neighbours, workers) {
 		spin := int(order[k])
 		layouts = append(layouts, Layout{Name: fmt.Sprint(spinUnit, spin), Sites: []int{spin}, Inputs: [][]int{inputs}, Hidden: g.Hidden})
 	}
 	return layouts, nil
+}
+
+// sweep returns an order of all spins for Swept, nil if none was found.
+func sweep(near [][]neighbour) []int32 {
+	all := make([][]int32, len(near))
+	for i, list := range near {
+		for _, b := range list {
+			all[i] = append(all[i], int32(b.spin))
+		}
+	}
+	return spins.Sweep(all, MostInputs)
+}
+
+// frustrated reports whether half of the bonds, or more, are of triangles that leave one of their
+// three unsatisfied, as an antiferromagnet's on a triangular lattice.
+func frustrated(near [][]neighbour) bool {
+	bonds, within := 0, 0
+	sign := make([]float64, len(near)) // of the couplings of a spin
+	for _, list := range near {
+		for _, b := range list {
+			sign[b.spin] = b.coupling
+		}
+		for _, b := range list {
+			bonds++
+			if slices.ContainsFunc(near[b.spin], func(c neighbour) bool { return sign[c.spin]*c.coupling*b.coupling < 0 }) {
+				within++
+			}
+		}
+		for _, b := range list {
+			sign[b.spin] = 0
+		}
+	}
+	return within > 0 && 2*within >= bonds
 }
 
 // exactSpins marks the leaves and centres.

@@ -274,10 +274,113 @@ func BenchmarkNewGraph(b *testing.B) {
 	}
 }
 
-// TestGraphTraining: 40 steps for each learned spin beside 3000, 20,000 at most.
+// TestGraphTraining: 40 steps for each learned spin beside 3000, 20,000 at most; five times as many
+// and 30,000 at most where spins are swept.
 func TestGraphTraining(t *testing.T) {
-	for learned, steps := range map[int]int{0: 3000, 10: 3400, 425: 20_000, 10_000: 20_000} {
-		require.Equal(t, steps, GraphTraining(learned, 7).Steps)
+	for learned, steps := range map[int]int{0: 3000, 10: 3400, 74: 5960, 425: 20_000, 10_000: 20_000} {
+		require.Equal(t, steps, GraphTraining(Graph{Order: Farthest}, learned, 7).Steps)
+		require.Equal(t, min(30_000, 5*steps), GraphTraining(Graph{Order: Swept}, learned, 7).Steps)
 	}
-	require.EqualValues(t, 7, GraphTraining(1, 7).Seed)
+	require.EqualValues(t, 7, GraphTraining(Graph{}, 1, 7).Seed)
+}
+
+// torus is a periodic lattice with a diagonal in each square, whose couplings sign gives.
+func torus(l int, sign func(bond int) float64) (t Target) {
+	t = Target{Spins: l * l, Beta: 1}
+	for y := range l {
+		for x := range l {
+			for _, to := range [][2]int{{x + 1, y}, {x, y + 1}, {x + 1, y + 1}} {
+				t.Bonds = append(t.Bonds, Bond{I: x + l*y, J: to[0]%l + l*(to[1]%l), Coupling: sign(len(t.Bonds))})
+			}
+		}
+	}
+	return t
+}
+
+// TestFrustratedRecipe: spins are swept, with all inputs that there is room for, where half of the
+// bonds are of frustrated triangles, more are learned than fit into 24 inputs, and an order with a
+// narrow frontier is found.
+func TestFrustratedRecipe(t *testing.T) {
+	antiferromagnet := func(int) float64 { return -0.5 }
+	complete := func(n int) (t Target) {
+		t = Target{Spins: n, Beta: 1}
+		for i := range n {
+			for j := range i {
+				t.Bonds = append(t.Bonds, Bond{I: j, J: i, Coupling: -1})
+			}
+		}
+		return t
+	}
+	// Triangles (0, 1, 2) with tails: three bonds of six are within, or three of seven.
+	tail := func(bonds int) (t Target) {
+		t = Target{Spins: 40 * 8, Beta: 1}
+		for o := 0; o < t.Spins; o += 8 {
+			t.Bonds = append(t.Bonds, Bond{I: o, J: o + 1, Coupling: -1}, Bond{I: o + 1, J: o + 2, Coupling: 1}, Bond{I: o, J: o + 2, Coupling: 1})
+			for i := range bonds - 3 {
+				t.Bonds = append(t.Bonds, Bond{I: o + 2 + i, J: o + 3 + i, Coupling: 1})
+			}
+		}
+		return t
+	}
+	for name, c := range map[string]struct {
+		t      Target
+		inputs int
+		order  string
+		hidden int
+	}{
+		"triangular antiferromagnet": {torus(9, antiferromagnet), 64, Swept, 32},
+		"whose learned spins fit":    {torus(4, antiferromagnet), 24, Farthest, 16},
+		"triangular ferromagnet":     {torus(9, func(int) float64 { return 1 }), 24, Farthest, 16},
+		"three of six":               {tail(6), 64, Swept, 32},
+		"three of seven":             {tail(7), 24, Farthest, 16},
+		"no bonds":                   {Target{Spins: 3, Beta: 1}, 24, Farthest, 16},
+		"no narrow frontier":         {complete(70), 64, Farthest, 32},
+	} {
+		g, _ := GraphRecipe(c.t)
+		require.Equal(t, Graph{Target: c.t, Neighbours: c.inputs, Inputs: Reached, Order: c.order, Hidden: c.hidden}, g, name)
+	}
+	workers := pool.New(1)
+	defer workers.Close()
+	wide := Graph{Target: complete(70), Neighbours: 24, Order: Swept, Hidden: 16}
+	_, err := wide.Layouts(workers)
+	require.EqualError(t, err, "order: in all that were tried more than 64 known spins have neighbours that are not")
+	wide.Order = "random"
+	_, err = wide.Layouts(workers)
+	require.EqualError(t, err, `order: "random" is not farthest or swept`)
+}
+
+// TestSweptInputs: in the order of a sweep, of a lattice of fewer than 64 inputs across, a spin sees
+// all known ones that its law depends on: those that others or itself reach without passing known
+// ones.
+func TestSweptInputs(t *testing.T) {
+	target := torus(6, func(int) float64 { return -1 })
+	workers := pool.New(1)
+	defer workers.Close()
+	layouts, err := Graph{Target: target, Neighbours: MostInputs, Inputs: Reached, Order: Swept, Hidden: 16}.Layouts(workers)
+	require.NoError(t, err)
+	near := target.neighbours()
+	known := map[int]bool{}
+	for _, l := range layouts {
+		spin := l.Sites[0]
+		want, seen, open := map[int]bool{}, map[int]bool{spin: true}, []int{spin}
+		for len(open) > 0 {
+			i := open[0]
+			open = open[1:]
+			for _, b := range near[i] {
+				switch {
+				case known[b.spin]:
+					want[b.spin] = true
+				case !seen[b.spin]:
+					seen[b.spin] = true
+					open = append(open, b.spin)
+				}
+			}
+		}
+		got := map[int]bool{}
+		for _, i := range l.Inputs[0] {
+			got[i] = true
+		}
+		require.Equal(t, want, got, "spin %d", spin)
+		known[spin] = true
+	}
 }

@@ -59,7 +59,7 @@ func TestRecipes(t *testing.T) {
 			require.Equal(t, c.want.half, half)
 		}
 	}
-	require.Equal(t, Training{Steps: 3080, Batch: 512, LearningRate: 0.013, Warmup: 20, Final: 0.01, Anneal: 0.5, Partners: 0.5, Sweeps: 1, Seed: 3}, GraphTraining(2, 3))
+	require.Equal(t, Training{Steps: 3080, Batch: 512, LearningRate: 0.013, Warmup: 20, Final: 0.01, Anneal: 0.5, Partners: 0.5, Sweeps: 1, Seed: 3}, GraphTraining(Graph{}, 2, 3))
 
 	training := Training{Steps: 9, Batch: 64, LearningRate: 0.5, Warmup: 3, Final: 0.25, Anneal: 0.1, AnnealFrom: 0.2, Partners: 0.75, Seed: 4}
 	for sweeps, want := range map[int]int{0: 1, 1: 1, 5: 5} {
@@ -83,7 +83,7 @@ func TestRecipes(t *testing.T) {
 		}
 	}
 	g, learned := GraphRecipe(ring)
-	require.Equal(t, Graph{Target: ring, Neighbours: 24, Inputs: Reached, Hidden: 16}, g)
+	require.Equal(t, Graph{Target: ring, Neighbours: 24, Inputs: Reached, Order: Farthest, Hidden: 16}, g)
 	workers := pool.New(1)
 	defer workers.Close()
 	m, err := NewGraph(g, workers)

@@ -77,9 +77,13 @@ func Recipe(c Square, seed uint64) (t Training, half bool) {
 // GraphTraining returns the settings that were found good for graphs with so many
 // learned spins: β rises from zero during half of the steps, whose number grows with
 // that of the learned spins.
-func GraphTraining(learned int, seed uint64) Training {
+func GraphTraining(g Graph, learned int, seed uint64) Training {
+	steps := min(20_000, 3000+40*learned)
+	if g.Order == Swept { // states that bonds leave no choice take time to learn
+		steps = min(30_000, 5*steps)
+	}
 	return Training{
-		Steps: min(20_000, 3000+40*learned), Batch: 512, LearningRate: 0.013, Warmup: 20, Final: 0.01, Anneal: 0.5,
+		Steps: steps, Batch: 512, LearningRate: 0.013, Warmup: 20, Final: 0.01, Anneal: 0.5,
 		Partners: 0.5, Sweeps: 1, Seed: seed,
 	}
 }
@@ -87,8 +91,15 @@ func GraphTraining(learned int, seed uint64) Training {
 // GraphRecipe returns the architecture that was found good for a target on any
 // graph, and how many of its spins are learned.
 func GraphRecipe(t Target) (g Graph, learned int) {
-	learned = t.Spins - count(exactSpins(t.neighbours()))
-	g = Graph{Target: t, Neighbours: 24, Inputs: Reached, Hidden: 16}
+	near := t.neighbours()
+	learned = t.Spins - count(exactSpins(near))
+	g = Graph{Target: t, Neighbours: 24, Inputs: Reached, Order: Farthest, Hidden: 16}
+	if learned > g.Neighbours && frustrated(near) { // and not all known ones are looked at
+		g.Neighbours, g.Hidden = MostInputs, 32
+		if sweep(near) != nil {
+			g.Order = Swept
+		}
+	}
 	if len(t.Bonds) > 4*t.Spins { // more than eight neighbours on average
 		g.Neighbours = MostInputs
 	}

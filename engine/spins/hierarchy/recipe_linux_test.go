@@ -93,11 +93,12 @@ func BenchmarkGlass(b *testing.B) {
 				if side <= 8 {
 					logZ = hierarchy.TransferLogZ(side, g)
 				}
-				m, err := hierarchy.NewGraph(hierarchy.Graph{Target: g, Neighbours: 24, Inputs: hierarchy.Reached, Hidden: 16}, workers)
+				graph := hierarchy.Graph{Target: g, Neighbours: 24, Inputs: hierarchy.Reached, Hidden: 16}
+				m, err := hierarchy.NewGraph(graph, workers)
 				require.NoError(b, err)
 				for b.Loop() {
 					start := cpu()
-					training := hierarchy.GraphTraining(m.Learned(), seed+1)
+					training := hierarchy.GraphTraining(graph, m.Learned(), seed+1)
 					t := hierarchy.NewTrainer(b, m, training, nil, workers)
 					for range training.Steps {
 						require.NoError(b, t.Step())
