@@ -92,9 +92,12 @@ func (d *diagnosis) chains(ctx context.Context) error {
 	return nil
 }
 
-// Visits are how many states of a chain were seen, and how many of these have a larger weight
-// than all samples.
-type visits struct{ states, beyond int }
+// Visits are how many states of a chain were seen, and how many of these q lacks if it has
+// everywhere the largest weight of the samples.
+type visits struct {
+	states int
+	beyond float64
+}
 
 // visit counts the states of chains that were observed last, of which true says that they have found the samples' places.
 func (d *diagnosis) visit(came []bool) {
@@ -107,14 +110,14 @@ func (d *diagnosis) visit(came []bool) {
 			continue
 		}
 		d.visits[i].states++
-		if d.seen[i*stride+weight] > largest {
-			d.visits[i].beyond++
+		if l := d.seen[i*stride+weight]; l > largest {
+			d.visits[i].beyond -= math.Expm1(largest - l)
 		}
 	}
 }
 
-// widen takes the share of the chains' states that have a larger weight than all samples for a
-// part of Z that these do not see.
+// widen takes for a part of Z that samples do not see what of π is beyond q times their largest
+// weight, E[(1 − largest/w)₊] over the chains' states.
 func (d *diagnosis) widen() {
 	var all visits
 	for _, v := range d.visits {
@@ -123,7 +126,7 @@ func (d *diagnosis) widen() {
 	if d.weight == nil || all.beyond == 0 {
 		return
 	}
-	more := d.weight.Widen(float64(all.beyond) / float64(all.states))
+	more := d.weight.Widen(all.beyond / float64(all.states))
 	for j := range d.shift {
 		s := &d.shift[j]
 		s.standardError = math.Hypot(s.standardError, more*s.reach)

@@ -162,12 +162,10 @@ func TestFiguresOfReports(t *testing.T) {
 					sum, squares = sum+w, squares+w*w
 				}
 				effective, k = sum*sum/squares/number, r.Weights.ParetoK
-				// Draws of chains are beyond the largest weight with the probability that samples lack.
+				// Of π so much is beyond q times the largest weight.
 				beyond, draws := 0.0, s.column(engine.LogWeight, slices.Concat(looks...))
 				for _, l := range draws {
-					if math.Exp(l) > slices.Max(weights) {
-						beyond++
-					}
+					beyond += max(0, 1-slices.Max(weights)/math.Exp(l))
 				}
 				unseen = beyond / float64(len(draws))
 				if r.Lacking == "" {
@@ -640,8 +638,8 @@ func (w *staying) Advance(context.Context, int) error {
 	return nil
 }
 
-// TestVisits: of chains that have found the samples' places the share of states with a larger weight
-// than all samples is a part of Z that errors include.
+// TestVisits: of chains that have found the samples' places what is beyond the largest weight of
+// the samples is a part of Z that errors include.
 func TestVisits(t *testing.T) {
 	d := &diagnosis{
 		all: []string{"x", engine.LogWeight}, logs: []float64{0.5, 1, -3}, visits: make([]visits, 3), shift: []shift{{standardError: 0.6, reach: 20}},
@@ -652,18 +650,21 @@ func TestVisits(t *testing.T) {
 	d.widen()
 	d.weight = &Weights{Unseen: 0.3, LogZError: 0.5}
 	d.visit([]bool{true, true, false})
-	require.Equal(t, []visits{{1, 0}, {1, 1}, {0, 0}}, d.visits)
+	beyond := 1 - math.Exp(-0.5)
+	require.InDelta(t, beyond, d.visits[1].beyond, 1e-15)
+	require.Equal(t, []visits{{1, 0}, {1, d.visits[1].beyond}, {0, 0}}, d.visits)
 	d.seen = []float64{0, 1, 0, 0, 0, math.Inf(-1)}
 	d.visit([]bool{true, false, false})
-	require.Equal(t, []visits{{2, 0}, {1, 1}, {0, 0}}, d.visits)
+	require.Equal(t, []visits{{2, 0}, {1, d.visits[1].beyond}, {0, 0}}, d.visits)
+	d.weight.Unseen = 0.1
 	d.widen()
-	require.InDelta(t, 1.0/3, d.weight.Unseen, 1e-15)
-	more := math.Sqrt(1.0/9 - 0.09)
+	require.InDelta(t, beyond/3, d.weight.Unseen, 1e-15)
+	more := math.Sqrt(beyond*beyond/9 - 0.01)
 	require.InDelta(t, math.Hypot(0.5, more), d.weight.LogZError, 1e-12)
 	require.InDelta(t, math.Hypot(0.6, 20*more), d.shift[0].standardError, 1e-12)
 	d.visits[1] = visits{states: 20, beyond: 1} // of 22, less than a tail has
 	d.widen()
-	require.InDelta(t, 1.0/3, d.weight.Unseen, 1e-15)
+	require.InDelta(t, beyond/3, d.weight.Unseen, 1e-15)
 }
 
 // TestThinPlaces: what chains are in that the generator lacks is thin where its share of Z times
