@@ -86,9 +86,11 @@ const (
 	// it is that of Huber's loss: a walker that leaves what the generator covers comes
 	// where ln q is as low as −10⁴, and would alone decide the step.
 	mostDifference = 10
-	// mostOff is how far R may be from the batch's median. A state beyond has no part in the
-	// gradient: its weight vanishes against the others', or it is one that the generator no
-	// longer makes since its batch was drawn, and either would alone decide the step.
+	// mostOff is how far R may be from the batch's median. A state beyond, or whose R is not
+	// known, has no part in the gradient: its weight vanishes against the others', or it is one
+	// that the generator no longer makes since its batch was drawn, and either would alone decide
+	// the step. In the loss it counts as one that is just so far, so that a generator that loses
+	// states is seen to.
 	mostOff = 1000
 )
 
@@ -97,7 +99,7 @@ func (l *Balance) Measure() float64 {
 	n := float64(len(l.R))
 	l.bound()
 	median := l.median()
-	off := func(r float64) bool { return math.Abs(r-median) > mostOff }
+	off := func(r float64) bool { return !(math.Abs(r-median) <= mostOff) }
 	pairs := n - float64(l.moved) // of independent samples
 	loss := l.level(pairs/n, off)
 	clear(l.CNext)
@@ -105,8 +107,9 @@ func (l *Balance) Measure() float64 {
 		for i := lo; i < l.Moving(lo, min(lo+l.block, len(l.R))); i++ {
 			difference := l.R[i] - l.RNext[i]
 			size := math.Abs(difference)
-			if size > mostOff || off(l.R[i]) {
-				continue
+			lost := off(l.R[i]) || !(size <= mostOff)
+			if lost {
+				size = mostOff
 			}
 			slope := difference
 			if size > mostDifference {
@@ -114,6 +117,9 @@ func (l *Balance) Measure() float64 {
 				loss += mostDifference * (size - mostDifference/2) / n
 			} else {
 				loss += difference * difference / (2 * n)
+			}
+			if lost {
+				continue
 			}
 			l.C[i] += slope / n
 			l.CNext[i] = -slope / n
@@ -152,11 +158,18 @@ func (l *Balance) level(part float64, off func(r float64) bool) float64 {
 	}
 	mean /= float64(kept)
 	var loss, lost float64 // what bounds take off the slopes
+	flat := float64(mostOff * mostOff)
+	if l.Apart > 0 {
+		flat = l.Apart * (2*mostOff - l.Apart)
+	}
 	l.rate = 0
 	for i, r := range l.R {
-		l.rate += math.Exp(min(0, r-l.R[(i+1)%len(l.R)])) / n
+		if rate := math.Exp(min(0, r-l.R[(i+1)%len(l.R)])); rate > 0 { // and not unknown
+			l.rate += rate / n
+		}
 		if off(r) {
 			l.C[i] = 0
+			loss += flat
 			continue
 		}
 		slope := r - mean
@@ -185,8 +198,8 @@ func (l *Balance) level(part float64, off func(r float64) bool) float64 {
 func (l *Balance) bound() {
 	highest := math.Inf(-1)
 	for _, r := range l.R {
-		if !math.IsInf(r, 1) {
-			highest = max(highest, r)
+		if r > highest && !math.IsInf(r, 1) {
+			highest = r
 		}
 	}
 	for i, r := range l.R {

@@ -124,23 +124,35 @@ func TestBalance(t *testing.T) {
 }
 
 // TestBalanceOfStatesThatAreOff: states whose R is far from the median on either side, and
-// moves to such, have no part in the gradient; what is left is that of the others.
+// moves to such, or is not known, have no part in the gradient; what is left is that of the others.
+// In the loss they count as if they were just so far.
 func TestBalanceOfStatesThatAreOff(t *testing.T) {
+	for _, apart := range []float64{0, 20} {
+		for _, first := range []float64{1e30, -1e30, math.NaN()} {
+			testOff(t, apart, first)
+		}
+	}
+}
+
+func testOff(t *testing.T, apart, first float64) {
 	const n, block = 16, 8
 	random := rand.New(rand.NewPCG(3, 4))
 	l := NewBalance(Balancing{Partners: 0.5}, n, block, 1)
+	l.Apart = apart
 	for i := range n {
 		l.R[i], l.RNext[i] = random.NormFloat64(), random.NormFloat64()
 	}
-	l.R[0], l.R[6], l.RNext[9] = 1e30, -1e30, -5000 // 0 and 9 move, 6 does not
+	l.R[0], l.R[6], l.RNext[9] = first, -1e30, -5000 // 0 and 9 move, 6 does not
 	loss := l.Measure()
-	require.Less(t, loss, 10.0)
+	require.False(t, math.IsNaN(l.Acceptance(0.5)))
 	var mean, sum float64
 	for i, r := range l.R {
 		if i != 0 && i != 6 {
 			mean += r / (n - 2)
 		}
 	}
+	flat := map[float64]float64{0: 1e6, 20: 20*20 + 2*20*980}[apart] // (r − mean)², or Huber's
+	want := 2*0.5*flat/(n-1) + 2*(50+10*990.0)/n
 	for i, r := range l.R {
 		level := 2 * 0.5 * (r - mean) / (n - 1)
 		switch {
@@ -150,12 +162,15 @@ func TestBalanceOfStatesThatAreOff(t *testing.T) {
 			continue
 		case i%block < block/2 && i != 9:
 			level += (r - l.RNext[i]) / n
+			want += (r - l.RNext[i]) * (r - l.RNext[i]) / (2 * n)
 			require.InDelta(t, (l.RNext[i]-r)/n, l.CNext[i], 1e-15)
 		default:
 			require.Zero(t, l.CNext[i])
 		}
 		require.InDelta(t, level, l.C[i], 1e-15, "%d", i)
 		sum += l.C[i] + l.CNext[i]
+		want += 0.5 * (r - mean) * (r - mean) / (n - 1)
 	}
 	require.InDelta(t, 0, sum, 1e-14)
+	require.InEpsilon(t, want, loss, 1e-12)
 }

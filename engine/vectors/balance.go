@@ -70,13 +70,13 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 	}
 	w.weighBlock = func(block, lo, hi int, _ []float32) {
 		if p := l.passes[block].(densePass); w.stale {
-			p.density(w.r[lo:hi], w.s.Part(lo, hi), l.weights)
+			known(p, w.r[lo:hi], w.s.Part(lo, hi), l.weights)
 		} else {
 			p.logDensity(w.r[lo:hi])
 		}
 		subtract(w.r[lo:hi], k.logPi[lo:])
 		if end := b.Moving(lo, hi); end > lo {
-			w.after[block].density(w.rNext[lo:end], w.moved.Part(lo, end), l.weights)
+			known(w.after[block], w.rNext[lo:end], w.moved.Part(lo, end), l.weights)
 			subtract(w.rNext[lo:end], k.logNext[lo:])
 		}
 	}
@@ -99,6 +99,26 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 		d.convergence = newConvergence(c.Loss.Enough)
 	}
 	return d, nil
+}
+
+// known sets dst to ln q of states. One whose way back to the noise overflows, which is far from all
+// that the generator makes, has no gradient, not even none: it gives its place to another. By the
+// ln π that is known of it R stays far off.
+func known(p densePass, dst []float64, s States, w *weights) {
+	p.density(dst, s, w)
+	good := slices.IndexFunc(dst, number.Finite)
+	if good < 0 || !slices.ContainsFunc(dst, func(l float64) bool { return !number.Finite(l) }) {
+		return
+	}
+	for i, l := range dst {
+		if !number.Finite(l) {
+			copy(s.X[i*s.Dim:(i+1)*s.Dim], s.X[good*s.Dim:])
+			if s.K != nil {
+				s.K[i] = s.K[good]
+			}
+		}
+	}
+	p.density(dst, s, w)
 }
 
 // Draw sets s_i = G_θ(z_i), or leaves the batch of an earlier step.

@@ -173,6 +173,40 @@ func TestRecipesOfLooks(t *testing.T) {
 	}
 }
 
+// TestStatesThatOverflow: states of a batch that serves more steps, whose noise is no number any
+// longer, leave the gradient finite, and that of the others as it is without them.
+func TestStatesThatOverflow(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	c := testConfigs()["mixture"]
+	c.Loss.Reuse, c.Loss.Partners = 3, 0.25
+	built, err := c.New(workers)
+	require.NoError(t, err)
+	params := make([]float32, built.NumParams())
+	built.Initialize(params)
+	s := built.(*System)
+	d, dim := s.form.(*densities), s.Dim
+	grad := make([]float32, len(params))
+	var loss float64
+	for step := range uint32(2) {
+		loss, err = s.Loss(params, 1+step)
+		require.NoError(t, err)
+	}
+	for _, far := range []float32{1e20, float32(math.Inf(1))} {
+		for j := range dim {
+			d.S.X[dim*5+j], d.Next.X[dim*2+j] = far, -far
+		}
+		d.kernel.logPi[5], d.kernel.logNext[2] = -1e40, -1e40
+		off, err := s.Loss(params, 3)
+		require.NoError(t, err)
+		s.Backward(params, grad)
+		require.Greater(t, off, loss)
+		require.False(t, slices.ContainsFunc(grad, func(g float32) bool { return g-g != 0 }))
+		require.Zero(t, d.C[5])
+		require.Zero(t, d.CNext[2])
+	}
+}
+
 // TestReusedBatches: a batch serves two steps with the same R, its modes being where a checkpoint
 // keeps them, and its weights are judged once.
 func TestReusedBatches(t *testing.T) {
