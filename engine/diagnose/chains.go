@@ -93,7 +93,7 @@ func (d *diagnosis) chains(ctx context.Context) error {
 }
 
 // Visits are how many states of a chain were seen, and how many of these q lacks if it has
-// everywhere the largest weight of the samples.
+// everywhere the largest weight of all samples, those that were measured among them.
 type visits struct {
 	states int
 	beyond float64
@@ -105,6 +105,9 @@ func (d *diagnosis) visit(came []bool) {
 		return
 	}
 	stride, weight, largest := len(d.all), slices.Index(d.all, engine.LogWeight), slices.Max(d.logs)
+	if e := d.options.Evaluation; e != nil && e.Weights != nil {
+		largest = max(largest, e.Weights.LogZ+math.Log(e.Weights.Largest))
+	}
 	for i, settled := range came {
 		if !settled {
 			continue
@@ -126,7 +129,8 @@ func (d *diagnosis) widen() {
 	if d.weight == nil || all.beyond == 0 {
 		return
 	}
-	more := d.weight.Widen(all.beyond / float64(all.states))
+	d.chain.Unseen = all.beyond / float64(all.states)
+	more := d.weight.Widen(d.chain.Unseen)
 	for j := range d.shift {
 		s := &d.shift[j]
 		s.standardError = math.Hypot(s.standardError, more*s.reach)

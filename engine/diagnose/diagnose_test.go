@@ -253,23 +253,27 @@ func TestMeasuredWeights(t *testing.T) {
 }
 
 // TestRevise: of what was measured a report takes the intervals back where it lacks a part of the
-// target, and else makes them as wide as its own weights' tail.
+// target, and else makes them as wide as the tail of more weights, or what chains found.
 func TestRevise(t *testing.T) {
 	measured := func() *measure.Evaluation {
-		e := &measure.Evaluation{Metrics: []measure.Metric{{Name: "energy"}}, Weights: &Weights{LogZError: 0.3}}
+		e := &measure.Evaluation{Metrics: []measure.Metric{{Name: "energy"}}, Weights: &Weights{Samples: 100, LogZError: 0.3}}
 		e.Metrics[0].Reweigh(measure.WeightedMean{Value: 1, StandardError: 3, Reach: 10})
 		return e
 	}
 	for _, c := range []struct {
 		report        Report
 		standardError float64
-	}{{Report{}, 3}, {Report{Weights: &Weights{Unseen: 0.4}}, 5}} {
+	}{
+		{Report{}, 3}, {Report{Weights: &Weights{Samples: 101, Unseen: 0.4}}, 5}, {Report{Weights: &Weights{Samples: 100, Unseen: 0.4}}, 3},
+		{Report{Chains: &Chains{Unseen: 0.4}, Weights: &Weights{Samples: 101, Unseen: 0.2}}, 5},
+	} {
 		e := measured()
 		c.report.Revise(e)
 		require.InDelta(t, c.standardError, e.Metrics[0].Reweighted.StandardError, 1e-12)
 		require.InDelta(t, c.standardError/10, e.Weights.LogZError, 1e-12)
 		require.True(t, e.Weights.Trusted())
 		c.report.Revise(nil)
+		c.report.Revise(&measure.Evaluation{})
 	}
 	e := measured()
 	(&Report{Lacking: "a mode is lost", Weights: &Weights{Unseen: 0.4}}).Revise(e)

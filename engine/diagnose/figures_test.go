@@ -648,7 +648,7 @@ func TestVisits(t *testing.T) {
 	d.visit([]bool{true, true, true}) // weights are not known
 	require.Equal(t, make([]visits, 3), d.visits)
 	d.widen()
-	d.weight = &Weights{Unseen: 0.3, LogZError: 0.5}
+	d.weight, d.chain = &Weights{Unseen: 0.3, LogZError: 0.5}, &chainResult{}
 	d.visit([]bool{true, true, false})
 	beyond := 1 - math.Exp(-0.5)
 	require.InDelta(t, beyond, d.visits[1].beyond, 1e-15)
@@ -662,8 +662,15 @@ func TestVisits(t *testing.T) {
 	more := math.Sqrt(beyond*beyond/9 - 0.01)
 	require.InDelta(t, math.Hypot(0.5, more), d.weight.LogZError, 1e-12)
 	require.InDelta(t, math.Hypot(0.6, 20*more), d.shift[0].standardError, 1e-12)
+	require.InDelta(t, beyond/3, d.chain.Unseen, 1e-15)
 	d.visits[1] = visits{states: 20, beyond: 1} // of 22, less than a tail has
 	d.widen()
+	require.InDelta(t, 1.0/22, d.chain.Unseen, 1e-15)
+	// What was measured has a larger weight.
+	d.options.Evaluation = &measure.Evaluation{Weights: &Weights{LogZ: 0.5, Largest: math.E}}
+	d.visits, d.seen = make([]visits, 1), []float64{0, 2}
+	d.visit([]bool{true})
+	require.InDelta(t, 1-math.Exp(-0.5), d.visits[0].beyond, 1e-15)
 	require.InDelta(t, beyond/3, d.weight.Unseen, 1e-15)
 }
 

@@ -46,15 +46,22 @@ type Report struct {
 	Seconds float64  `json:"seconds"`
 }
 
-// Revise makes the errors by weights of the samples that were measured as wide as the report's
-// samples show that they are, and takes them back where those leave out a part of the target.
+// Revise makes the errors by weights of the samples that were measured as wide as chains show that
+// they are, or the weights of more samples, and takes them back where a part of the target is left out.
 func (r *Report) Revise(e *measure.Evaluation) {
 	switch {
 	case e == nil:
 	case r.Lacking != "":
 		e.Withdraw(r.Lacking)
 	default:
-		e.Widen(r.Weights)
+		var unseen float64
+		if r.Chains != nil {
+			unseen = r.Chains.Unseen
+		}
+		if w := r.Weights; w != nil && e.Weights != nil && w.Samples > e.Weights.Samples {
+			unseen = max(unseen, w.Unseen)
+		}
+		e.Widen(unseen)
 	}
 }
 
@@ -124,6 +131,9 @@ type Chains struct {
 	// Thin is the number of those, where chains do not mix, whose places hold too little for
 	// averages to miss it.
 	Thin int `json:"thin,omitempty"`
+	// Unseen is the part of Z that is beyond q times the largest weight of all samples,
+	// E[(1 − w_max/w)₊] over the chains' states.
+	Unseen float64 `json:"unseen,omitempty"`
 }
 
 // Weights are importance weights of the samples as drawn.

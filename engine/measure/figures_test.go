@@ -39,7 +39,7 @@ func unseen(weights []float64) float64 {
 		logs = append(logs, math.Log(w))
 	}
 	if k, _ := stat.ParetoK(logs); k > 0.5 {
-		return slices.Max(weights) / gonum.Mean(weights, nil) / float64(len(weights)) / (1 - min(k, 0.7))
+		return (slices.Max(weights)/gonum.Mean(weights, nil) - 1) / float64(len(weights)) / (1 - min(k, 0.7))
 	}
 	return 0
 }
@@ -139,7 +139,7 @@ func TestWarningsOfWeights(t *testing.T) {
 	w := measure.NewWeights(heavy)
 	w.Warning = ""
 	beyond := w.Unseen
-	require.InEpsilon(t, e.Largest/2000/(1-0.7), beyond, 1e-12) // as of k = 0.7, above which nothing is told
+	require.InEpsilon(t, (e.Largest-1)/2000/(1-0.7), beyond, 1e-12) // as of k = 0.7, above which nothing is told
 	require.Equal(t, measure.Weights{Samples: 2000, EffectiveSize: e.ESS, ParetoK: k, Tail: tail, Largest: e.Largest, Unseen: beyond, LogZ: e.LogZ, LogZError: math.Hypot(e.Error, beyond), KL: e.KL}, w)
 	// The tail counts where it is more than a tenth of a mean's error by chance, 1/√n.
 	for _, c := range []struct {
@@ -185,7 +185,14 @@ func TestFiguresOfReweighing(t *testing.T) {
 			terms = append(terms, w[i]/sum*math.Abs(f[i]-mean))
 		}
 		terms[7] = 0
-		tail := max(unseen(w)*reach, unseen(terms)*floats.Sum(terms))
+		tail := unseen(w) * reach
+		var logs []float64
+		for _, term := range terms {
+			logs = append(logs, math.Log(term))
+		}
+		if k, _ := stat.ParetoK(logs); k > 0.5 {
+			tail = max(tail, slices.Max(terms)/(1-min(k, 0.7)))
+		}
 		return measure.WeightedMean{Value: mean, StandardError: math.Hypot(math.Sqrt(squares), tail),
 			Apart: gonum.StdErr(gonum.StdDev(apart, nil), float64(len(apart))), Reach: reach}
 	}

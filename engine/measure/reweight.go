@@ -52,7 +52,7 @@ func NewWeights(r []float64) Weights {
 		LogZ: estimate.LogZ, LogZError: estimate.Error, KL: estimate.KL,
 	}
 	if k > heavy {
-		w.Unseen = excess(w.Largest/float64(len(r)), k)
+		w.Unseen = excess((w.Largest-1)/float64(len(r)), k) // of what is as large as the mean, chance has its error
 		w.LogZError = math.Hypot(w.LogZError, w.Unseen)
 	}
 	switch worth := w.EffectiveSize * float64(len(r)); {
@@ -222,13 +222,13 @@ func (w *Reweighing) Variance(f []float64) WeightedMean {
 	return w.Mean(squares)
 }
 
-// Widen takes what a tail has unseen from weights of more samples, which showed more of it.
-func (e *Evaluation) Widen(more *Weights) {
+// Widen takes for unseen a part of Z that is not less than what is.
+func (e *Evaluation) Widen(unseen float64) {
 	w := e.Weights
-	if w == nil || more == nil {
+	if w == nil {
 		return
 	}
-	beyond := w.Widen(more.Unseen)
+	beyond := w.Widen(unseen)
 	for i := range e.Metrics {
 		switch m := &e.Metrics[i]; {
 		case m.Name == logZRow:
