@@ -56,6 +56,12 @@ func TestFullDevices(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npy")
 	require.EqualError(t, p.writeDraws(t.Context(), path, r, chains.Options{Chains: 1, Draws: 1}), `-o: observable "it's": NumPy's header has no room for such a name`)
 	require.NoFileExists(t, path)
+	err := p.writeArray(t.Context(), path, npy.Header{Descr: "'|i1'", Shape: []int{3}}, func(w io.Writer) error {
+		_, err := w.Write([]byte("ab"))
+		return err
+	})
+	require.EqualError(t, err, "writing "+path+": npy: 1 bytes fewer than the header promises")
+	require.NoFileExists(t, path)
 }
 
 // TestRanksOfOtherRequests: ranks that are asked for other samples end together, and a file that

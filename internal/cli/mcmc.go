@@ -177,8 +177,8 @@ func (p *program) mcmc(w *walking) error {
 		switch file {
 		case "":
 		case "-":
-			if terminal(p.stdout) != nil {
-				return usagef("%s -: stdout is a terminal; redirect it or name a file", flag)
+			if err := p.noTerminal(flag); err != nil {
+				return err
 			}
 		default:
 			if err := checkSuffix(file); err != nil {
@@ -417,36 +417,26 @@ func (p *program) writeByChain(ctx context.Context, path, descr string, shape []
 		levels = len(o.Ladder)
 		h.Shape = append([]int{levels}, h.Shape...)
 	}
-	if p.world != nil {
-		return p.shareFile(path, h, func(file *npy.Shared) error {
-			var buffer []byte
-			for level := range levels {
-				for c := r.Lo; c < r.Hi; c++ {
-					buffer = chain(buffer[:0], level, c)
-					file.Part(int64(level*o.Chains+c)*int64(len(buffer)), int64(len(buffer)))
-					if _, err := file.Write(buffer); err != nil {
-						return err
-					}
+	write := func(w io.Writer, part func(offset, size int64)) error {
+		var buffer []byte
+		for level := range levels {
+			for c := r.Lo; c < r.Hi; c++ {
+				buffer = chain(buffer[:0], level, c)
+				part(int64(level*o.Chains+c)*int64(len(buffer)), int64(len(buffer)))
+				if _, err := w.Write(buffer); err != nil {
+					return err
 				}
 			}
-			return ctx.Err()
-		})
-	}
-	w, err := p.createArray(ctx, path, h)
-	if err != nil {
-		return err
-	}
-	var buffer []byte
-	for level := range levels {
-		for c := range o.Chains {
-			buffer = chain(buffer[:0], level, c)
-			if _, err := w.Write(buffer); err != nil {
-				return sayWhere(path, errors.Join(err, w.Abort()))
-			}
 		}
+		return nil
 	}
-	if err := w.Close(); err != nil {
-		return sayWhere(path, err)
+	if p.world == nil {
+		return p.writeArray(ctx, path, h, func(w io.Writer) error { return write(w, func(int64, int64) {}) })
 	}
-	return nil
+	return p.shareFile(path, h, func(file *npy.Shared) error {
+		if err := write(file, file.Part); err != nil {
+			return err
+		}
+		return ctx.Err()
+	})
 }

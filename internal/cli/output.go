@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,7 +12,9 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/npy"
 )
 
 // errReaderGone ends a command whose stdout nobody reads any longer, such as
@@ -51,6 +55,106 @@ func terminal(w io.Writer) *os.File {
 		return file
 	}
 	return nil
+}
+
+func outputName(path string) string {
+	if path == "-" {
+		return "stdout"
+	}
+	return path
+}
+
+// sayWhere names the file of an error, in place of the temporary file's name.
+func sayWhere(path string, err error) error {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		err = p.Err
+	}
+	return fmt.Errorf("writing %s: %w", outputName(path), err)
+}
+
+// noTerminal refuses to write an array to a terminal, as a flag asks for by -.
+func (p *program) noTerminal(flag string) error {
+	if terminal(p.stdout) != nil {
+		return usagef("%s -: stdout is a terminal; redirect it or name a file", flag)
+	}
+	return nil
+}
+
+// A stream is an output that is seen as it is written.
+type stream struct{ io.Writer }
+
+func (stream) Commit() error  { return nil }
+func (stream) Cleanup() error { return nil }
+
+// create begins what -o names, a file of size bytes, 0 if that is not known.
+func (p *program) create(ctx context.Context, path string, size int64) (disk.Output, error) {
+	if path == "-" {
+		return stream{p.stdout}, nil
+	}
+	out, err := disk.CreateOutput(ctx, path, size)
+	if err != nil && !engine.Cancelled(err) {
+		err = sayWhere(path, err)
+	}
+	return out, err
+}
+
+// fill lets write write an output, which is there when that is done, and given up if it
+// fails. remains says what there is of one that was seen before.
+func (p *program) fill(path string, out disk.Output, write func() error, remains func() string) error {
+	p.output.begin(func() (string, bool) {
+		_ = out.Cleanup()
+		if disk.Temporary(out) {
+			return "nothing was written to " + path, false
+		}
+		return remains(), true
+	})
+	err := write()
+	if err == nil {
+		if err = p.output.finish(out.Commit); err != nil && !engine.Cancelled(err) {
+			err = sayWhere(path, err)
+		}
+	}
+	if !engine.Cancelled(err) { // or ended discards it, and says so
+		p.output.discard()
+	}
+	return err
+}
+
+// writeArray writes an array, of which write writes the data.
+func (p *program) writeArray(ctx context.Context, path string, h npy.Header, write func(w io.Writer) error) error {
+	size, err := h.Size()
+	if err != nil {
+		return sayWhere(path, err)
+	}
+	if path == "-" {
+		if err := p.noTerminal("-o"); err != nil {
+			return err
+		}
+	}
+	out, err := p.create(ctx, path, size)
+	if err != nil {
+		return err
+	}
+	w, err := npy.NewWriter(out, h)
+	if err != nil {
+		if err = errors.Join(err, out.Cleanup()); path != "-" {
+			err = sayWhere(path, err)
+		}
+		return err
+	}
+	return p.fill(path, out, func() error {
+		err := write(w)
+		if err == nil {
+			err = w.Close()
+		}
+		if err != nil && !engine.Cancelled(err) {
+			err = sayWhere(path, err)
+		}
+		return err
+	}, func() string {
+		n, size := w.Written()
+		return fmt.Sprintf("the array on %s is not complete: it has some %d of %d bytes", outputName(path), n, size)
+	})
 }
 
 // runFiles are those of a run's directory by which it is continued, measured or reported.

@@ -3,11 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -348,28 +346,15 @@ func (r *request) exactness() *engine.Exactness {
 
 // writeSamples writes a file, shows its progress and prints the rate.
 func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r request) error {
-	w, err := p.createArray(ctx, r.path, r.header())
-	if err != nil {
-		return err
-	}
-	p.output.begin(func() (string, bool) {
-		_ = w.Abort()
-		return r.remains(w), !w.Temporary()
+	var start time.Time
+	err := p.writeArray(ctx, r.path, r.header(), func(w io.Writer) error {
+		start = time.Now()
+		return p.stream(ctx, stream, w, r)
 	})
-	start := time.Now()
-	err = p.stream(ctx, stream, w, r)
 	if err == nil {
-		err = p.output.finish(w.Close)
+		p.sayRate(r, start)
 	}
-	if engine.Cancelled(err) {
-		return err // stoppable discards the output and says so
-	}
-	if err != nil {
-		p.output.discard()
-		return sayWhere(r.path, err)
-	}
-	p.sayRate(r, start)
-	return nil
+	return err
 }
 
 // stream writes samples and shows their progress.
@@ -394,45 +379,7 @@ func (p *program) sayRate(r request, start time.Time) {
 		quantity(float64(r.n)*float64(r.format.RowBytes)/seconds))
 }
 
-// remains says what there is of an array that is not finished.
-func (r *request) remains(w *npy.Writer) string {
-	if w.Temporary() {
-		return "nothing was written to " + r.path
-	}
-	n, size := w.Written()
-	return fmt.Sprintf("the array on %s is not complete: it has some %d of %d bytes", outputName(r.path), n, size)
-}
-
-func outputName(path string) string {
-	if path == "-" {
-		return "stdout"
-	}
-	return path
-}
-
-// sayWhere names the file of an error, in place of the temporary file's name.
-func sayWhere(path string, err error) error {
-	if p, ok := errors.AsType[*os.PathError](err); ok {
-		err = p.Err
-	}
-	return fmt.Errorf("writing %s: %w", outputName(path), err)
-}
-
 // header describes the array of a request.
 func (r *request) header() npy.Header {
 	return npy.Header{Descr: r.format.Descr, Shape: append([]int{int(r.n)}, r.format.Shape...)}
-}
-
-func (p *program) createArray(ctx context.Context, path string, h npy.Header) (*npy.Writer, error) {
-	if path != "-" {
-		w, err := npy.Create(ctx, path, h)
-		if err != nil && !engine.Cancelled(err) {
-			err = sayWhere(path, err)
-		}
-		return w, err
-	}
-	if terminal(p.stdout) != nil {
-		return nil, usagef("-o -: stdout is a terminal; redirect it or name a file")
-	}
-	return npy.NewWriter(p.stdout, h)
 }

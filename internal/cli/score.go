@@ -231,41 +231,36 @@ func (p *program) scoredModel(path string, target *scored, workers *pool.Pool) (
 // writeScores writes a table, and says how fast.
 func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judge, in *table.Input, workers *pool.Pool) error {
 	start := time.Now()
-	var out *table.Output
-	var err error
-	if s.output == "-" {
-		if s.to == "npy" && terminal(p.stdout) != nil {
-			return usagef("-o -: stdout is a terminal; redirect it or name a file")
+	if s.output == "-" && s.to == "npy" {
+		if err := p.noTerminal("-o"); err != nil {
+			return err
 		}
-		out, err = table.NewOutput(p.stdout, s.to, judge.Columns, in.Rows, workers)
-	} else {
-		out, err = table.Create(ctx, s.output, s.to, judge.Columns, in.Rows, workers)
 	}
+	size, err := table.Size(s.to, judge.Columns, in.Rows)
 	if err != nil {
 		return sayWhere(s.output, err)
 	}
-	p.output.begin(func() (string, bool) {
-		_ = out.Abort()
-		if out.Temporary() {
-			return "nothing was written to " + s.output, false
-		}
-		return "the table on " + outputName(s.output) + " is not complete", true
-	})
-	rows, err := score.Run(ctx, judge, in, out.Rows)
-	if err == nil {
-		err = p.output.finish(out.Close)
+	file, err := p.create(ctx, s.output, size)
+	if err != nil {
+		return err
 	}
-	switch {
-	case engine.Cancelled(err):
-		return err // stoppable discards the output and says so
-	case errors.As(err, new(*table.BadError)):
-		p.output.discard()
-		return usageError{err}
-	case err != nil:
-		p.output.discard()
-		if errors.As(err, new(*table.WriteError)) {
-			err = sayWhere(s.output, err)
+	out, err := table.NewOutput(file, s.to, judge.Columns, in.Rows, workers)
+	if err != nil {
+		return sayWhere(s.output, errors.Join(err, file.Cleanup()))
+	}
+	var rows int64
+	err = p.fill(s.output, file, func() (err error) {
+		if rows, err = score.Run(ctx, judge, in, out.Rows); err == nil {
+			err = out.Close()
 		}
+		return err
+	}, func() string { return "the table on " + outputName(s.output) + " is not complete" })
+	switch {
+	case errors.As(err, new(*table.BadError)):
+		return usageError{err}
+	case errors.As(err, new(*table.WriteError)):
+		return sayWhere(s.output, err)
+	case err != nil:
 		return err
 	}
 	seconds := time.Since(start).Seconds()

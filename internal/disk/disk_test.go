@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -321,4 +322,103 @@ func TestLockIsExclusive(t *testing.T) {
 	for range many {
 		require.NoError(t, <-done)
 	}
+}
+
+func TestOutputsAreWholeOrNothing(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	only := func(names ...string) {
+		t.Helper()
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		var found []string
+		for _, e := range entries {
+			found = append(found, e.Name())
+		}
+		require.Equal(t, names, found)
+	}
+	w, err := CreateOutput(t.Context(), path, 4)
+	require.NoError(t, err)
+	_, err = w.Write([]byte("abc"))
+	require.NoError(t, err)
+	require.NoFileExists(t, path)
+	require.NoError(t, w.Cleanup())
+	only()
+
+	w, err = CreateOutput(t.Context(), path, 4)
+	require.NoError(t, err)
+	_, err = w.Write([]byte("abcd"))
+	require.NoError(t, err)
+	require.NoError(t, w.Commit())
+	require.NoError(t, w.Cleanup())
+	only("a")
+	old, err := os.ReadFile(path)
+	require.NoError(t, err)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	mask := unix.Umask(0)
+	unix.Umask(mask)
+	require.Equal(t, os.FileMode(0o644&^mask), info.Mode().Perm())
+
+	w, err = CreateOutput(t.Context(), path, 4)
+	require.NoError(t, err)
+	_, err = w.Write([]byte("ef"))
+	require.NoError(t, err)
+	require.NoError(t, w.Cleanup())
+	only("a")
+	same, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, old, same)
+
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(path, link))
+	w, err = CreateOutput(t.Context(), link, 4)
+	require.NoError(t, err)
+	_, err = w.Write([]byte("efgh"))
+	require.NoError(t, err)
+	require.NoError(t, w.Commit())
+	only("a", "link")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, bytes.HasSuffix(data, []byte("efgh")))
+	_, err = os.Readlink(link)
+	require.NoError(t, err)
+
+	_, err = CreateOutput(t.Context(), dir, 4)
+	require.ErrorContains(t, err, "is a directory")
+	_, err = CreateOutput(t.Context(), filepath.Join(dir, "none", "a"), 4)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestOutputsToPipes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, unix.Mkfifo(path, 0o600))
+	read := make(chan []byte)
+	go func() {
+		b, _ := os.ReadFile(path)
+		read <- b
+	}()
+	w, err := CreateOutput(t.Context(), path, 2)
+	require.NoError(t, err)
+	_, err = w.Write([]byte("xy"))
+	require.NoError(t, err)
+	require.NoError(t, w.Commit())
+	b := <-read
+	require.True(t, bytes.HasSuffix(b, []byte("xy")))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeNamedPipe, info.Mode().Type(), "the pipe is still one")
+}
+
+// A file that no disk holds is refused before anything is written.
+func TestOutputWithoutRoom(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the room on a disk is known on Linux alone")
+	}
+	dir := t.TempDir()
+	_, err := CreateOutput(t.Context(), filepath.Join(dir, "x"), 1<<61)
+	require.ErrorIs(t, err, unix.ENOSPC)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
 }

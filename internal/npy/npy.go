@@ -3,7 +3,7 @@
 //
 // The number of rows is known beforehand and written first, the data follow in
 // pieces of any size, so memory does not grow with the file and the output may
-// be a pipe. A file appears under its name whole or not at all.
+// be a pipe.
 package npy
 
 import (

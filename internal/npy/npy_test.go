@@ -2,7 +2,6 @@ package npy
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -80,10 +78,6 @@ func TestHeaderErrors(t *testing.T) {
 		require.Error(t, err)
 		_, err = NewWriter(io.Discard, h)
 		require.Error(t, err)
-		path := filepath.Join(t.TempDir(), "a.npy")
-		_, err = Create(context.Background(), path, h)
-		require.Error(t, err)
-		require.NoFileExists(t, path)
 	}
 	for dict, want := range map[string]string{
 		"[]": "not a dictionary", "{'descr': '<f4'}": "fortran_order", "{'descr': '<f4', 'fortran_order': True, 'shape': ()}": "Fortran",
@@ -133,94 +127,6 @@ func TestWriterCountsBytes(t *testing.T) {
 	require.Equal(t, []byte{1, 2, 3, 4, 5, 6}, b.Bytes()[b.Len()-6:])
 }
 
-func TestCreateIsAtomic(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a.npy")
-	only := func(names ...string) {
-		t.Helper()
-		entries, err := os.ReadDir(dir)
-		require.NoError(t, err)
-		var found []string
-		for _, e := range entries {
-			found = append(found, e.Name())
-		}
-		require.Equal(t, names, found)
-	}
-	h := Header{"'|i1'", []int{4}}
-
-	w, err := Create(context.Background(), path, h)
-	require.NoError(t, err)
-	_, err = w.Write([]byte("abc"))
-	require.NoError(t, err)
-	require.NoFileExists(t, path)
-	require.Error(t, w.Close(), "a byte is missing")
-	only()
-
-	w, err = Create(context.Background(), path, h)
-	require.NoError(t, err)
-	_, err = w.Write([]byte("abcd"))
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	require.NoError(t, w.Abort())
-	only("a.npy")
-	old, err := os.ReadFile(path)
-	require.NoError(t, err)
-	info, err := os.Stat(path)
-	require.NoError(t, err)
-	mask := syscall.Umask(0)
-	syscall.Umask(mask)
-	require.Equal(t, os.FileMode(0o644&^mask), info.Mode().Perm())
-
-	w, err = Create(context.Background(), path, h)
-	require.NoError(t, err)
-	_, err = w.Write([]byte("ef"))
-	require.NoError(t, err)
-	require.NoError(t, w.Abort())
-	only("a.npy")
-	same, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, old, same)
-
-	link := filepath.Join(dir, "link.npy")
-	require.NoError(t, os.Symlink(path, link))
-	w, err = Create(context.Background(), link, h)
-	require.NoError(t, err)
-	_, err = w.Write([]byte("efgh"))
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	only("a.npy", "link.npy")
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.True(t, bytes.HasSuffix(data, []byte("efgh")))
-	_, err = os.Readlink(link)
-	require.NoError(t, err)
-
-	_, err = Create(context.Background(), dir, h)
-	require.ErrorContains(t, err, "is a directory")
-	_, err = Create(context.Background(), filepath.Join(dir, "none", "a.npy"), h)
-	require.ErrorIs(t, err, os.ErrNotExist)
-}
-
-func TestCreateWritesToPipes(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "pipe")
-	require.NoError(t, syscall.Mkfifo(path, 0o600))
-	read := make(chan []byte)
-	go func() {
-		b, _ := os.ReadFile(path)
-		read <- b
-	}()
-	w, err := Create(context.Background(), path, Header{"'|i1'", []int{2}})
-	require.NoError(t, err)
-	_, err = w.Write([]byte("xy"))
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	b := <-read
-	require.True(t, bytes.HasSuffix(b, []byte("xy")))
-	info, err := os.Stat(path)
-	require.NoError(t, err)
-	require.Equal(t, os.ModeNamedPipe, info.Mode().Type(), "the pipe is still one")
-}
-
 type fullDisk struct{}
 
 func (fullDisk) Write(p []byte) (int, error) { return 0, syscall.ENOSPC }
@@ -228,10 +134,6 @@ func (fullDisk) Write(p []byte) (int, error) { return 0, syscall.ENOSPC }
 func TestWriteErrorsAreReported(t *testing.T) {
 	_, err := NewWriter(fullDisk{}, Header{"'|i1'", []int{2}})
 	require.ErrorIs(t, err, syscall.ENOSPC)
-	if _, err := os.Stat("/dev/full"); err == nil {
-		_, err := Create(context.Background(), "/dev/full", Header{"'|i1'", []int{2}})
-		require.True(t, errors.Is(err, syscall.ENOSPC), "%v", err)
-	}
 }
 
 // NumPy itself reads what the package writes.
@@ -248,10 +150,12 @@ func TestNumPyReads(t *testing.T) {
 	}
 	dir := t.TempDir()
 	create := func(name string, h Header, data any) {
-		w, err := Create(context.Background(), filepath.Join(dir, name), h)
+		file, err := os.Create(filepath.Join(dir, name))
+		require.NoError(t, err)
+		w, err := NewWriter(file, h)
 		require.NoError(t, err)
 		require.NoError(t, binary.Write(w, binary.LittleEndian, data))
-		require.NoError(t, w.Close())
+		require.NoError(t, errors.Join(w.Close(), file.Close()))
 	}
 	create("spins.npy", Header{"'|i1'", []int{2, 3}}, []int8{1, -1, 1, -1, -1, 1})
 	create("bits.npy", Header{"'<u8'", []int{2}}, []uint64{5, 1 << 63})
@@ -313,19 +217,6 @@ func FuzzReadHeader(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, h, back)
 	})
-}
-
-// An array that no disk holds is refused before anything is written.
-func TestCreateWithoutRoom(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the room on a disk is known on Linux alone")
-	}
-	dir := t.TempDir()
-	_, err := Create(context.Background(), filepath.Join(dir, "x.npy"), Header{"'<f8'", []int{1 << 58}})
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Empty(t, entries)
 }
 
 func TestFields(t *testing.T) {
@@ -432,12 +323,6 @@ func TestWriterCounts(t *testing.T) {
 	require.EqualError(t, w.Close(), fmt.Sprintf("npy: %d bytes fewer than the header promises", n-done))
 	_, err = w.Write(make([]byte, n-done+2))
 	require.EqualError(t, err, "npy: 2 bytes more than the header promises")
-	require.NoError(t, w.Abort())
-	require.False(t, w.Temporary())
-	file, err := Create(context.Background(), filepath.Join(t.TempDir(), "a.npy"), Header{"'|i1'", []int{1}})
-	require.NoError(t, err)
-	require.True(t, file.Temporary())
-	require.ErrorContains(t, file.Close(), "1 bytes fewer")
 }
 
 type watching func(p []byte) (int, error)

@@ -1,13 +1,9 @@
 package npy
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
-
-	"github.com/revgen/revgen/internal/disk"
 )
 
 // A Writer writes one array. It holds exactly the bytes that its header
@@ -16,10 +12,9 @@ type Writer struct {
 	w    io.Writer
 	size int64        // of the data
 	left atomic.Int64 // of it, to be written
-	out  disk.Output  // what Close completes, if anything
 }
 
-// NewWriter writes the header to w. Close does not close w.
+// NewWriter writes the header to w.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	size, err := h.Size()
 	if err != nil {
@@ -35,24 +30,6 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	writer := &Writer{w: w, size: size}
 	writer.left.Store(size)
 	return writer, nil
-}
-
-// Create begins what disk.CreateOutput does, which Close completes.
-func Create(ctx context.Context, path string, h Header) (*Writer, error) {
-	size, err := h.Size()
-	if err != nil {
-		return nil, err
-	}
-	out, err := disk.CreateOutput(ctx, path, size)
-	if err != nil {
-		return nil, err
-	}
-	w, err := NewWriter(out, h)
-	if err != nil {
-		return nil, errors.Join(err, out.Cleanup())
-	}
-	w.out = out
-	return w, nil
 }
 
 // Write appends data.
@@ -76,25 +53,10 @@ const atOnce = 1 << 18
 // It may be called while Write waits.
 func (w *Writer) Written() (n, size int64) { return w.size - w.left.Load(), w.size }
 
-// Temporary reports whether nothing is seen of the array before Close.
-func (w *Writer) Temporary() bool { return disk.Temporary(w.out) }
-
-// Close completes the file: its data and its name are on the disk when Close
-// returns nil. After an error there is no file.
+// Close reports data that are missing.
 func (w *Writer) Close() error {
 	if left := w.left.Load(); left > 0 {
-		return errors.Join(fmt.Errorf("npy: %d bytes fewer than the header promises", left), w.Abort())
+		return fmt.Errorf("npy: %d bytes fewer than the header promises", left)
 	}
-	if w.out == nil {
-		return nil
-	}
-	return w.out.Commit()
-}
-
-// Abort discards the file. It does nothing after Close.
-func (w *Writer) Abort() error {
-	if w.out == nil {
-		return nil
-	}
-	return w.out.Cleanup()
+	return nil
 }

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/internal/pool"
 )
 
 var format = Format{Name: "bytes", Descr: "'|i1'", Shape: []int{2}, RowBytes: 2}
@@ -25,36 +23,18 @@ func TestNumbers(t *testing.T) {
 	require.Equal(t, "'NaN'", string(appendNumber(nil, math.NaN(), "'")))
 }
 
-// TestCreate: no table is begun that has no room, or whose device takes nothing.
-func TestCreate(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "table.npy")
-	_, err := Create(context.Background(), path, "npy", []string{"a"}, 1<<55, nil)
-	require.Error(t, err)
-	_, err = Create(context.Background(), filepath.Join(path, "nowhere.csv"), "csv", []string{"a"}, 1, nil)
-	require.Error(t, err)
-	_, err = Create(context.Background(), path, "npy", []string{"it's"}, 1, nil)
+// TestSize: that of an array is known beforehand.
+func TestSize(t *testing.T) {
+	size, err := Size("npy", []string{"a", "b"}, 3)
+	require.NoError(t, err)
+	require.EqualValues(t, 48, size)
+	size, err = Size("csv", []string{"it's"}, 3)
+	require.NoError(t, err)
+	require.Zero(t, size)
+	_, err = Size("npy", []string{"it's"}, 2)
 	require.EqualError(t, err, `column "it's": NumPy's header has no room for such a name`)
-	_, err = os.Stat(path)
-	require.ErrorIs(t, err, os.ErrNotExist)
-	if _, err := os.Stat("/dev/full"); err == nil {
-		_, err = Create(context.Background(), "/dev/full", "csv", []string{"a"}, 1, nil)
-		require.ErrorContains(t, err, "no space left on device")
-	}
-	o, err := Create(context.Background(), path, "npy", []string{"a"}, 2, pool.New(1))
-	require.NoError(t, err)
-	require.True(t, o.Temporary())
-	require.NoError(t, o.Rows([]float64{1, 2}))
-	require.NoError(t, o.Close())
-	info, err := os.Stat(path)
-	require.NoError(t, err)
-	require.Equal(t, o.Bytes, info.Size())
-	short, err := Create(context.Background(), path, "npy", []string{"a"}, 2, pool.New(1))
-	require.NoError(t, err)
-	require.NoError(t, short.Rows([]float64{3}))
-	require.Error(t, short.Close(), "a row is missing")
-	after, err := os.Stat(path)
-	require.NoError(t, err)
-	require.Equal(t, info.ModTime(), after.ModTime(), "what was there stays")
+	_, err = Size("npy", []string{"a"}, -1)
+	require.Error(t, err)
 }
 
 // TestCount: lines of a file that are not blank, after which it is read from its beginning.

@@ -2,7 +2,6 @@ package table
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -236,7 +235,6 @@ func TestLayouts(t *testing.T) {
 			require.NoError(t, o.Rows(data[2*part[0]:2*part[1]]))
 		}
 		require.NoError(t, o.Close())
-		require.NoError(t, o.Abort())
 		require.EqualValues(t, b.Len(), o.Bytes)
 		got := b.Bytes()
 		if layout == "npy" {
@@ -246,21 +244,6 @@ func TestLayouts(t *testing.T) {
 			got = b.Bytes()
 		}
 		require.Equal(t, want, string(got), layout)
-		path := filepath.Join(t.TempDir(), "table")
-		o, err = Create(context.Background(), path, layout, columns, n, workers)
-		require.NoError(t, err)
-		require.NoError(t, o.Rows(data))
-		require.NoError(t, o.Abort())
-		require.NoFileExists(t, path)
-		o, err = Create(context.Background(), path, layout, columns, n, workers)
-		require.NoError(t, err)
-		require.NoError(t, o.Rows(data))
-		require.NoError(t, o.Close())
-		file, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.True(t, strings.HasSuffix(string(file), want))
-		require.EqualValues(t, len(file), o.Bytes)
-
 		full := &limited{left: 100}
 		o, err = NewOutput(full, layout, columns, n, workers)
 		require.Equal(t, layout == "npy", err != nil, "whose header is longer")

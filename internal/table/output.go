@@ -1,17 +1,14 @@
 package table
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
 	"strings"
 
-	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/report"
@@ -31,7 +28,6 @@ type Output struct {
 	array   *npy.Writer
 	workers *pool.Pool
 	pieces  [][]byte
-	out     disk.Output // what Close completes, if anything
 }
 
 // NewOutput begins a table on w. Rows is their number, which an array needs.
@@ -39,7 +35,7 @@ func NewOutput(w io.Writer, layout string, columns []string, rows int64, workers
 	o := &Output{w: w, layout: layout, columns: columns, workers: workers}
 	switch layout {
 	case "npy":
-		h, err := Header(columns, rows)
+		h, err := header(columns, rows)
 		if err != nil {
 			return nil, err
 		}
@@ -58,32 +54,20 @@ func NewOutput(w io.Writer, layout string, columns []string, rows int64, workers
 	return o, nil
 }
 
-// Create begins a table in what disk.CreateOutput does.
-func Create(ctx context.Context, path, layout string, columns []string, rows int64, workers *pool.Pool) (*Output, error) {
-	var size int64
-	if layout == "npy" {
-		h, err := Header(columns, rows)
-		if err == nil {
-			size, err = h.Size()
-		}
-		if err != nil {
-			return nil, err
-		}
+// Size returns the bytes of an array's data, 0 for tables of text, of which nobody knows.
+func Size(layout string, columns []string, rows int64) (int64, error) {
+	if layout != "npy" {
+		return 0, nil
 	}
-	out, err := disk.CreateOutput(ctx, path, size)
+	h, err := header(columns, rows)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	o, err := NewOutput(out, layout, columns, rows, workers)
-	if err != nil {
-		return nil, errors.Join(err, out.Cleanup())
-	}
-	o.out = out
-	return o, nil
+	return h.Size()
 }
 
-// Header describes the array of a table: a field for each column.
-func Header(columns []string, rows int64) (npy.Header, error) {
+// header describes the array of a table: a field for each column.
+func header(columns []string, rows int64) (npy.Header, error) {
 	var fields []string
 	for _, name := range columns {
 		if strings.ContainsAny(name, "'\\\n") {
@@ -180,31 +164,13 @@ func appendNumber(b []byte, x float64, quote string) []byte {
 	return append(append(append(b, quote...), "NaN"...), quote...)
 }
 
-// Close completes the table.
+// Close reports rows that are missing.
 func (o *Output) Close() error {
-	var err error
-	if o.array != nil {
-		err = o.array.Close()
-	}
-	switch {
-	case err != nil:
-		err = errors.Join(err, o.Abort())
-	case o.out != nil:
-		err = o.out.Commit()
-	}
-	if err != nil {
-		err = &WriteError{err}
-	}
-	return err
-}
-
-// Abort gives the table up; a file that is not complete does not appear.
-func (o *Output) Abort() error {
-	if o.out == nil {
+	if o.array == nil {
 		return nil
 	}
-	return o.out.Cleanup()
+	if err := o.array.Close(); err != nil {
+		return &WriteError{err}
+	}
+	return nil
 }
-
-// Temporary reports whether nothing is left of a table that was given up.
-func (o *Output) Temporary() bool { return disk.Temporary(o.out) }
