@@ -39,16 +39,16 @@ func TestThreadsFollowTheAffinityMask(t *testing.T) {
 
 // Where GOMAXPROCS says more, there are as many threads as processors, and who asks for more is told.
 func TestThreadsAreProcessors(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(affinity() + 1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU() + 1))
 	for threads, want := range map[int]string{
-		0: "", affinity(): "",
-		affinity() + 1: fmt.Sprintf("more threads (%d) than processors (%d): expect them to wait for each other\n", affinity()+1, affinity()),
+		0: "", runtime.NumCPU(): "",
+		runtime.NumCPU() + 1: fmt.Sprintf("more threads (%d) than processors (%d): expect them to wait for each other\n", runtime.NumCPU()+1, runtime.NumCPU()),
 	} {
 		var said bytes.Buffer
 		p := &program{stderr: &said}
 		workers, err := p.newPool(threads)
 		require.NoError(t, err)
-		require.Equal(t, cmp.Or(threads, affinity()), workers.Threads())
+		require.Equal(t, cmp.Or(threads, runtime.NumCPU()), workers.Threads())
 		workers.Close()
 		require.Equal(t, want, said.String())
 	}

@@ -387,13 +387,13 @@ func TestMachines(t *testing.T) {
 	var want strings.Builder
 	for _, line := range [][2]string{
 		{"version", m.Version.String()}, {"go", runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH}, {"cpu", asm.CPUName()},
-		{"processors", fmt.Sprintf("%d in the affinity mask, GOMAXPROCS %d: %d threads by default", affinity(), runtime.GOMAXPROCS(0), defaultThreads())},
+		{"processors", fmt.Sprintf("%d in the affinity mask, GOMAXPROCS %d: %d threads by default", runtime.NumCPU(), runtime.GOMAXPROCS(0), defaultThreads())},
 		{"kernel path", m.Path + ": " + m.Reason}, {"available", strings.Join(m.Paths, " ")}, {"features", none(m.Features)}, {"missing", none(m.Missing)}, {"systems", strings.Join(m.Systems, " ")},
 	} {
 		fmt.Fprintf(&want, "%-13s %s\n", line[0], line[1])
 	}
 	require.Equal(t, want.String(), ok(t, "", "info").stdout)
-	require.Equal(t, []int{affinity(), runtime.GOMAXPROCS(0), defaultThreads()}, []int{m.Affinity, m.Limit, m.Threads})
+	require.Equal(t, []int{runtime.NumCPU(), runtime.GOMAXPROCS(0), defaultThreads()}, []int{m.Affinity, m.Limit, m.Threads})
 	present, missing := []string{}, []string{}
 	for _, f := range asm.Features() {
 		if f.Present {

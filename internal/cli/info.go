@@ -73,7 +73,7 @@ func (p *program) versionCommand() *cobra.Command {
 func (p *program) machine() error {
 	m := machine{
 		Version: version.Read(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: asm.CPUName(),
-		Affinity: affinity(), Limit: runtime.GOMAXPROCS(0), Threads: defaultThreads(), Systems: p.systems.Names(),
+		Affinity: runtime.NumCPU(), Limit: runtime.GOMAXPROCS(0), Threads: defaultThreads(), Systems: p.systems.Names(),
 		Features: []string{}, Missing: []string{},
 	}
 	path, why, problem := asm.Active()

@@ -8,10 +8,10 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// defaultThreads is the number of processors that the process may run on: its
-// affinity mask, which batch systems set, less what a container's CPU limit
+// defaultThreads is the number of processors that the process may run on: those of its
+// affinity mask, which batch systems set and Go counts, less what a container's CPU limit
 // or GOMAXPROCS takes away.
-func defaultThreads() int { return min(affinity(), runtime.GOMAXPROCS(0)) }
+func defaultThreads() int { return min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
 
 // addThreads adds --threads.
 func addThreads(cmd *cobra.Command, threads *int) {
