@@ -443,7 +443,7 @@ func TestEstimates(t *testing.T) {
 {"train":"gmm","preset":"paper","set":{"training.steps":7,"training.batch":128}}
 {"train":"ising","set":{"target.beta":-1}}
 {"sample":"run","number":5}
-`), p.verbs(), t.TempDir())
+`), verbs(), t.TempDir())
 	require.NoError(t, err)
 	for i, from := range []catalogue.Source{{System: "ising", Preset: "paper", Set: []string{"training.steps=70", "training.batch=64", "evaluation.samples=3200"}}, {System: "gmm", Preset: "paper", Set: []string{"training.steps=7", "training.batch=128"}}} {
 		cfg, _, _, err := systems.Given(from)
@@ -459,7 +459,7 @@ func TestEstimates(t *testing.T) {
 		require.InEpsilon(t, bytes*(float64(training.Steps)+float64(cfg.Shared().Evaluation.Samples)/float64(training.Batch)), jobs[i].Cost, 1e-12)
 	}
 	toy := &program{systems: append(catalogue.Systems{toyDefinition}, systems...)}
-	plain, err := batch.Read(strings.NewReader(`{"train":"toy"}`), p.verbs(), t.TempDir())
+	plain, err := batch.Read(strings.NewReader(`{"train":"toy"}`), verbs(), t.TempDir())
 	require.NoError(t, err)
 	for _, j := range append(jobs[2:], plain...) {
 		p.estimate(j)

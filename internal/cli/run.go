@@ -27,10 +27,8 @@ import (
 // A jobVerb is a command that jobs can name: its argument and its long flags are
 // the keys of the job, and its result is what --json prints.
 type jobVerb struct {
-	name    string
+	batch.Verb
 	command func(*program) *cobra.Command
-	suffix  string            // of what it writes, if it has --output
-	files   []string          // other flags that name files which it writes
 	lines   bool              // --json prints a list, one item a line
 	batch   map[string]string // flags that are others by default in a batch
 }
@@ -38,12 +36,12 @@ type jobVerb struct {
 // jobVerbs are what jobs can do.
 func jobVerbs() []jobVerb {
 	return []jobVerb{
-		{name: "train", command: (*program).trainCommand, batch: map[string]string{"figures": "none", "samples": "0"}},
-		{name: "sample", command: (*program).sampleCommand, suffix: ".npy"},
-		{name: "diagnose", command: (*program).diagnoseCommand},
-		{name: "mcmc", command: (*program).mcmcCommand, suffix: ".npy", files: []string{"states"}},
-		{name: "score", command: (*program).scoreCommand, suffix: ".ndjson"},
-		{name: "verify", command: (*program).verifyCommand, lines: true},
+		{Verb: batch.Verb{Name: "train", Writes: true, Shares: []string{"diagnose"}}, command: (*program).trainCommand, batch: map[string]string{"figures": "none", "samples": "0"}},
+		{Verb: batch.Verb{Name: "sample", Writes: true, Suffix: ".npy"}, command: (*program).sampleCommand},
+		{Verb: batch.Verb{Name: "diagnose"}, command: (*program).diagnoseCommand},
+		{Verb: batch.Verb{Name: "mcmc", Writes: true, Suffix: ".npy", Files: []string{"states"}}, command: (*program).mcmcCommand},
+		{Verb: batch.Verb{Name: "score", Writes: true, Suffix: ".ndjson"}, command: (*program).scoreCommand},
+		{Verb: batch.Verb{Name: "verify"}, command: (*program).verifyCommand, lines: true},
 	}
 }
 
@@ -74,7 +72,7 @@ the verb's argument, or a list of arguments. The other keys are the verb's long 
   {"train": "ising", "grid": {"target.beta": "0.1:0.6:0.01", "seed": [1, 2, 3]}}
   {"sample": "runs/jobs/warm", "number": 1000000, "out": "runs/jobs/warm.npy"}
 
-The verbs are ` + verbNames() + `. A grid becomes one job for each
+The verbs are train, sample, diagnose, mcmc, score, verify. A grid becomes one job for each
 combination of its values. A job that reads the output of an earlier one waits for it.
 
 Jobs run in parallel, each on one thread; a job longer than its share runs alone on all
@@ -111,28 +109,13 @@ code is 1 if a job failed, 3 if only checks failed, and 75 if the batch was stop
 // verbOf is the verb of a job that was read.
 func verbOf(j *batch.Job) *jobVerb {
 	all := jobVerbs()
-	return &all[slices.IndexFunc(all, func(v jobVerb) bool { return v.name == j.Verb })]
-}
-
-func verbNames() string {
-	var names []string
-	for _, v := range jobVerbs() {
-		names = append(names, v.name)
-	}
-	return strings.Join(names, ", ")
+	return &all[slices.IndexFunc(all, func(v jobVerb) bool { return v.Name == j.Verb })]
 }
 
 // verbs are jobVerbs as package batch knows them.
-func (p *program) verbs() (all []batch.Verb) {
+func verbs() (all []batch.Verb) {
 	for _, v := range jobVerbs() {
-		flags := v.command(p).Flags()
-		verb := batch.Verb{Name: v.name, Writes: flags.Lookup("output") != nil, Suffix: v.suffix, Files: v.files}
-		for _, other := range jobVerbs() {
-			if flags.Lookup(other.name) != nil {
-				verb.Shares = append(verb.Shares, other.name)
-			}
-		}
-		all = append(all, verb)
+		all = append(all, v.Verb)
 	}
 	return all
 }
@@ -154,7 +137,7 @@ func (p *program) runList(path string, b *batching) error {
 	if err := b.place(filepath.Join("runs", name)); err != nil {
 		return err
 	}
-	jobs, err := batch.Read(in, p.verbs(), b.dir)
+	jobs, err := batch.Read(in, verbs(), b.dir)
 	if err != nil {
 		return usagef("%s: %w", path, err)
 	}
@@ -223,7 +206,7 @@ func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching
 	if err := b.place(filepath.Join("runs", fmt.Sprintf("grid-%x", sha256.Sum256(fmt.Append(nil, args, template.Given, grid)))[:13])); err != nil {
 		return err
 	}
-	jobs, err := batch.Multiply(nil, template, axes, p.verbs(), b.dir)
+	jobs, err := batch.Multiply(nil, template, axes, verbs(), b.dir)
 	if err != nil {
 		return usagef("--%w", err)
 	}
@@ -459,21 +442,16 @@ func (p *program) estimate(j *batch.Job) {
 	if j.Verb != "train" {
 		return
 	}
+	_, cmd, err := p.prepare(j, 1)
+	if err != nil {
+		return // the job will say so
+	}
 	var s source
 	if len(j.Args) > 0 {
 		s.name = j.Args[0]
 	}
-	for _, m := range j.Flags() {
-		switch m.Key {
-		case "preset":
-			s.preset = m.Value.Text
-		case "set":
-			s.assignments = append(s.assignments, m.Value.Text)
-		}
-	}
-	for _, m := range j.Set() {
-		s.assignments = append(s.assignments, m.Key+"="+m.Value.String())
-	}
+	s.preset, _ = cmd.Flags().GetString("preset")
+	s.assignments, _ = cmd.Flags().GetStringArray("set")
 	cfg, err := s.given(p.systems) // a recipe that looks at its target does so when it is the job's turn
 	if err != nil {
 		return // the job will say so

@@ -57,7 +57,7 @@ func TestEstimate(t *testing.T) {
 {"train":"ising","preset":"paper"}
 {"train":"ising","preset":"paper","set":{"training.steps":7}}
 {"sample":"model.rvg","number":3}
-`), p.verbs(), "")
+`), verbs(), "")
 	require.NoError(t, err)
 	for _, j := range jobs {
 		p.estimate(j)
@@ -487,4 +487,19 @@ func BenchmarkRun(b *testing.B) {
 	b.ReportMetric(work[1]/work[0], "×processor")
 	slices.Sort(setups)
 	b.ReportMetric(setups[len(setups)/2]*1e3, "setup-ms")
+}
+
+// What package batch is told of verbs is what their flags say.
+func TestVerbsHaveTheFlagsThatTheySay(t *testing.T) {
+	p := &program{systems: systems, batched: true}
+	for _, v := range jobVerbs() {
+		flags := v.command(p).Flags()
+		require.Equal(t, flags.Lookup("output") != nil, v.Writes, v.Name)
+		for _, other := range jobVerbs() {
+			require.Equal(t, flags.Lookup(other.Name) != nil, slices.Contains(v.Shares, other.Name), "%s of %s", other.Name, v.Name)
+		}
+		for _, name := range v.Files {
+			require.NotNil(t, flags.Lookup(name))
+		}
+	}
 }
