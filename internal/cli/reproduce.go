@@ -96,7 +96,7 @@ func (p *program) reproduce(r *reproduction) error {
 	if err := r.Check(p.systems); err != nil {
 		return usageError{err}
 	}
-	return p.resumable(r.maxTime, func(ctx context.Context) error { return p.execute(ctx, r) })
+	return p.resumable(r.maxTime, 0, func(ctx context.Context) error { return p.execute(ctx, r) })
 }
 
 // execute carries a reproduction out.

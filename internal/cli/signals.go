@@ -151,13 +151,9 @@ func (p *program) interruptible(work func(ctx context.Context) error) error {
 
 // resumable runs work that leaves a checkpoint when its context is cancelled, for which it
 // has the time that it takes. Limit is the --max-time that may stop it as well, counted
-// from the start of the process, or of the job of a batch.
-func (p *program) resumable(limit duration, work func(ctx context.Context) error) error {
-	return p.bounded(limit, 0, work)
-}
-
-// bounded is resumable of a run, which a number of evaluations of its target may stop as well.
-func (p *program) bounded(limit duration, evaluations count, work func(ctx context.Context) error) error {
+// from the start of the process, or of the job of a batch, and a number of evaluations of the
+// target may stop a run; 0 of either is no limit.
+func (p *program) resumable(limit duration, evaluations count, work func(ctx context.Context) error) error {
 	p.lasting.Store(true)
 	tally := new(engine.Tally)
 	ctx := engine.WithTally(p.ctx, tally)
