@@ -23,6 +23,7 @@ import (
 	"github.com/revgen/revgen/internal/cluster"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/figure/draw"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -44,6 +45,10 @@ type training struct {
 	diagnose string   // brief or none
 	grid     []string // key=values: a batch of runs
 }
+
+// figuresValues are what --figures can be. PNG files take the most of the time, and pages need
+// none.
+var figuresValues = []string{"svg", "all", "none"}
 
 // defaultSampleBytes bounds the samples that train leaves unasked.
 const defaultSampleBytes = 64 << 20
@@ -410,6 +415,24 @@ func (p *program) leaveSamples(ctx context.Context, trained engine.System, cfg e
 		return "", err
 	}
 	return path, leaveRecord(r, cfg, model)
+}
+
+// leaveFigures draws the pictures of a trained generator into its run
+// directory.
+func (p *program) leaveFigures(ctx context.Context, trained engine.System, cfg engine.Config, result *run.Result, t *training) error {
+	figures, err := run.IllustrateSystem(ctx, trained, cfg, result.Params, t.dir)
+	if err != nil {
+		return err
+	}
+	if r, ok := result.Diagnosis.(*diagnose.Report); ok {
+		figures = append(figures, r.Figure())
+	}
+	formats := []draw.Format{draw.Wide, draw.Phone}
+	if t.figures == "all" {
+		formats = append(formats, draw.Print)
+	}
+	_, err = draw.Write(filepath.Join(t.dir, "figures"), figures, formats...)
+	return err
 }
 
 // conclude prints the table, or the summary as one JSON object.
