@@ -78,7 +78,7 @@ func (p *program) diagnose(d *diagnosing) error {
 	if err := o.Validate(); err != nil {
 		return usagef("--%w", err)
 	}
-	if err := disk.Unlinked(d.model, "diagnosis.json"); err != nil {
+	if err := disk.Unlinked(d.model, diagnosisFile); err != nil {
 		return usageError{err}
 	}
 	model, cfg, err := run.Read(p.systems, d.model)
@@ -96,7 +96,7 @@ func (p *program) diagnose(d *diagnosing) error {
 			return err
 		}
 		if isDir(d.model) {
-			if err := disk.WriteJSON(diagnosisFile(d.model), kept{model.Hash(), run.Here(programName()), r}); err != nil {
+			if err := disk.WriteJSON(filepath.Join(d.model, diagnosisFile), kept{model.Hash(), run.Here(programName()), r}); err != nil {
 				return err
 			}
 		}
@@ -149,9 +149,8 @@ type kept struct {
 // readDiagnosis returns the diagnosis that a run directory keeps of a model, nil if
 // it has none.
 func readDiagnosis(dir string, model *run.Model) (*diagnose.Report, error) {
-	k := kept{Report: new(diagnose.Report)}
-	found, err := readJSON(diagnosisFile(dir), maxSummary, &k)
-	if !found || k.Model != model.Hash() { // or of another training in the same place
+	k, err := readJSON[kept](dir, diagnosisFile, maxSummary)
+	if k == nil || k.Model != model.Hash() { // or of another training in the same place
 		return nil, err
 	}
 	return k.Report, nil
@@ -163,11 +162,11 @@ func lastDiagnosis(dir string, model *run.Model) (*diagnose.Report, error) {
 	if r, err := readDiagnosis(dir, model); r != nil || err != nil {
 		return r, err
 	}
-	var s struct {
-		Diagnosis *diagnose.Report `json:"diagnosis"`
+	s, err := readJSON[struct{ Diagnosis *diagnose.Report }](dir, "summary.json", maxSummary)
+	if s == nil {
+		return nil, err
 	}
-	_, err := readJSON(filepath.Join(dir, "summary.json"), maxSummary, &s)
-	return s.Diagnosis, err
+	return s.Diagnosis, nil
 }
 
 // writeDiagnosis writes a report for people.

@@ -196,7 +196,7 @@ func TestDoubts(t *testing.T) {
 	dir := trained(t)
 	model := readModel(t, dir)
 	keep := func(hash string, r diagnose.Report) {
-		require.NoError(t, disk.WriteJSON(diagnosisFile(dir), kept{Model: hash, Report: &r}))
+		require.NoError(t, disk.WriteJSON(filepath.Join(dir, diagnosisFile), kept{Model: hash, Report: &r}))
 	}
 	said := func(s *sampling, world *room) string {
 		var b bytes.Buffer
@@ -248,8 +248,8 @@ func TestDoubts(t *testing.T) {
 	}
 	keep("sha256:another", diagnose.Report{Verdict: diagnose.Wrong})
 	require.Empty(t, said(&sampling{}, nil))
-	require.NoError(t, os.WriteFile(diagnosisFile(dir), []byte("{"), 0o600))
-	require.Equal(t, "warning: "+diagnosisFile(dir)+": unexpected end of JSON input\n", said(&sampling{}, nil))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, diagnosisFile), []byte("{"), 0o600))
+	require.Equal(t, "warning: "+filepath.Join(dir, diagnosisFile)+": unexpected end of JSON input\n", said(&sampling{}, nil))
 }
 
 // TestFirstSamples: fresh ones of the training's seed begin after those that were measured, exact

@@ -131,11 +131,7 @@ func (p *program) writeLines(lines [][2]string) error {
 
 // readStatus returns what a run was doing, nil if the directory is none of a run.
 func readStatus(dir string) (*run.Status, error) {
-	s := new(run.Status)
-	if found, err := readJSON(filepath.Join(dir, "status.json"), maxConfig, s); !found {
-		return nil, err
-	}
-	return s, nil
+	return readJSON[run.Status](dir, "status.json", maxConfig)
 }
 
 // described is what info says about a run or a model.

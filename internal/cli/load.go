@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -145,19 +146,21 @@ func (s source) unknown(systems catalogue.Systems, start []byte) error {
 		s.name, strings.ToValidUTF8(string(bytes.TrimRight(line, "\r")), "…"), strings.Join(known, ", or "))
 }
 
-// readJSON reads a file into v, and reports whether there is one.
-func readJSON(path string, most int64, v any) (found bool, err error) {
+// readJSON reads a file of a directory, nil if there is none.
+func readJSON[T any](dir, name string, most int64) (*T, error) {
+	path := filepath.Join(dir, name)
 	data, err := disk.Read(path, most)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
+	v := new(T)
 	if err := json.Unmarshal(data, v); err != nil {
-		return false, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return true, nil
+	return v, nil
 }
 
 // describeTarget says what the target is that was read from a file.

@@ -350,20 +350,19 @@ func TestFilesOfConfigurations(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"a":3}`), 0o600))
-	var v struct{ A int }
-	found, err := readJSON(path, 7, &v)
+	type object struct{ A int }
+	v, err := readJSON[object](dir, "a.json", 7)
 	require.NoError(t, err)
-	require.True(t, found)
-	require.Equal(t, 3, v.A)
-	for of, want := range map[string]bool{filepath.Join(dir, "none"): false, filepath.Join(path, "below"): false} {
-		found, err = readJSON(of, 7, &v)
+	require.Equal(t, &object{3}, v)
+	for _, name := range []string{"none", "a.json/below"} {
+		v, err = readJSON[object](dir, name, 7)
 		require.NoError(t, err)
-		require.Equal(t, want, found)
+		require.Nil(t, v)
 	}
-	_, err = readJSON(path, 6, &v)
+	_, err = readJSON[object](dir, "a.json", 6)
 	require.ErrorContains(t, err, "longer than 6 bytes")
 	require.NoError(t, os.WriteFile(path, []byte(`{"a":`), 0o600))
-	_, err = readJSON(path, 9, &v)
+	_, err = readJSON[object](dir, "a.json", 9)
 	require.EqualError(t, err, path+": unexpected end of JSON input")
 	s := source{name: "f"}
 	from, err := s.configuration(systems, bytes.Repeat([]byte(" "), maxConfig))

@@ -137,7 +137,7 @@ func measured(path string, cfg engine.Config) (uint64, error) {
 }
 
 // diagnosisFile is what diagnose leaves in a run directory.
-func diagnosisFile(dir string) string { return filepath.Join(dir, "diagnosis.json") }
+const diagnosisFile = "diagnosis.json"
 
 // A number of steps after generation, or auto.
 type refinement struct {

@@ -67,9 +67,8 @@ type summarised struct {
 // readRun reads summary.json of a run directory, and diagnosis.json, which saw
 // more, if it is of the same model.
 func readRun(dir string) (*summarised, error) {
-	s := new(summarised)
-	found, err := readJSON(filepath.Join(dir, "summary.json"), maxSummary, s)
-	if !found && err == nil {
+	s, err := readJSON[summarised](dir, "summary.json", maxSummary)
+	if s == nil && err == nil {
 		if _, err := os.Stat(filepath.Join(dir, "results.ndjson")); err == nil {
 			if _, err := readBatch(dir); err != nil {
 				return nil, err

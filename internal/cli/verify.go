@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -288,11 +287,7 @@ func (b *bounds) check(e *measure.Evaluation, emit func(engine.Check)) error {
 // readSummary returns the evaluation in a run directory's summary, nil if path
 // is no directory or holds none.
 func readSummary(path string) (*measure.Evaluation, error) {
-	e := new(measure.Evaluation)
-	if found, err := readJSON(filepath.Join(path, "summary.json"), maxSummary, e); !found {
-		return nil, err
-	}
-	return e, nil
+	return readJSON[measure.Evaluation](path, "summary.json", maxSummary)
 }
 
 // repeated checks that a second evaluation gives the figures of the first. The
