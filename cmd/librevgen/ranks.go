@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/mpi"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 //export revgenSetCommunicator
@@ -51,13 +52,7 @@ func (h *handle) agree(cfg engine.Config, err error) error {
 	if waits := h.ranks.Ready(); waits != nil {
 		return waits
 	}
-	const each = 2 + sha256.Size // whether there is an error, kernel path, configuration
-	n, rank := h.ranks.Size(), h.ranks.Rank()
-	all, ends := make([]byte, n*each), make([]int, n)
-	for r := range ends {
-		ends[r] = (r + 1) * each
-	}
-	mine := all[rank*each:][:each]
+	mine := make([]byte, 2+sha256.Size) // whether there is an error, kernel path, configuration
 	path, _, _ := asm.Active()
 	mine[1] = byte(path)
 	if err == nil {
@@ -70,12 +65,11 @@ func (h *handle) agree(cfg engine.Config, err error) error {
 	if err != nil {
 		mine[0] = 1
 	}
-	h.ranks.Gather(all, ends)
+	all := pool.Exchange(h.ranks, mine)
 	if err != nil {
 		return err
 	}
-	for r := range n {
-		its := all[r*each:][:each]
+	for r, its := range all {
 		switch {
 		case its[0] != 0:
 			return fmt.Errorf("rank %d: %w", r, engine.ErrElsewhere)

@@ -97,7 +97,7 @@ func TestRanksOfOtherRequests(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, files)
 	require.Equal(t, []string{"7", "7"}, together(2, func(p *program) error {
-		all := p.exchange([]byte{byte('0' + 7*(1-p.world.Rank()))})
+		all := pool.Exchange(p.world, []byte{byte('0' + 7*(1-p.world.Rank()))})
 		return errors.New(string(all[0]))
 	}))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/cluster"
 	"github.com/revgen/revgen/internal/mpi"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/version"
 )
 
@@ -92,7 +93,7 @@ func (p *program) sameStart(command string, values any) error {
 		return err
 	}
 	sum := sha256.Sum256(text)
-	all := p.exchange(sum[:])
+	all := pool.Exchange(p.world, sum[:])
 	p.joined()
 	if !slices.ContainsFunc(all, func(other []byte) bool { return !bytes.Equal(other, all[0]) }) {
 		return nil
@@ -105,7 +106,7 @@ func (p *program) sameStart(command string, values any) error {
 	said := make([]byte, most)
 	copy(said, differences(mine, theirs))
 	var which []string
-	for rank, text := range p.exchange(said) {
+	for rank, text := range pool.Exchange(p.world, said) {
 		if text = bytes.TrimRight(text, "\x00"); len(text) > 0 {
 			which = append(which, fmt.Sprintf("rank %d has %s", rank, strings.ToValidUTF8(string(text), "…")))
 		}
@@ -163,19 +164,6 @@ func differences(mine, theirs map[string]string) string {
 		all = append(all, "whose last bits differ: give all the same --isa")
 	}
 	return strings.Join(all, ", ")
-}
-
-// exchange returns what each rank says, in as many bytes.
-func (p *program) exchange(mine []byte) [][]byte {
-	n := p.world.Size()
-	data, ends, all := make([]byte, n*len(mine)), make([]int, n), make([][]byte, n)
-	for r := range n {
-		ends[r] = (r + 1) * len(mine)
-		all[r] = data[r*len(mine) : ends[r]]
-	}
-	copy(all[p.world.Rank()], mine)
-	p.world.Gather(data, ends)
-	return all
 }
 
 // leave ends a rank's part in its job, with the code that it exits with. Where

@@ -93,7 +93,7 @@ func (p *program) settle(err error) error {
 	default:
 		state = rankFailed
 	}
-	all := p.exchange([]byte{state})
+	all := pool.Exchange(p.world, []byte{state})
 	first, worst := 0, byte(rankWell)
 	for r, state := range all {
 		if state[0] > worst {

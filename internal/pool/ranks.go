@@ -26,6 +26,19 @@ type Ranks interface {
 	Receive(from int, data []byte)
 }
 
+// Exchange returns what each rank says, in as many bytes.
+func Exchange(ranks Ranks, mine []byte) [][]byte {
+	n := ranks.Size()
+	data, ends, all := make([]byte, n*len(mine)), make([]int, n), make([][]byte, n)
+	for r := range n {
+		ends[r] = (r + 1) * len(mine)
+		all[r] = data[r*len(mine) : ends[r]]
+	}
+	copy(all[ranks.Rank()], mine)
+	ranks.Gather(data, ends)
+	return all
+}
+
 // A Watcher is Ranks that are told the number of pieces of each loop before its results
 // are gathered: for measurements.
 type Watcher interface{ Loop(pieces int) }
