@@ -234,5 +234,5 @@ func (p *program) writeDescription(path string, d *described) error {
 	if _, err := b.WriteTo(p.stdout); err != nil || !measured {
 		return err
 	}
-	return writeEvaluation(p.stdout, cfg.Shared().Preset, d.Evaluation)
+	return evaluationTable(cfg.Shared().Preset, d.Evaluation).WriteText(p.stdout)
 }

@@ -103,7 +103,7 @@ func (p *program) create(ctx context.Context, path string, size int64) (disk.Out
 func (p *program) fill(path string, out disk.Output, write func() error, remains func() string) error {
 	p.output.begin(func() (string, bool) {
 		_ = out.Cleanup()
-		if disk.Temporary(out) {
+		if _, unseen := out.(*disk.Pending); unseen {
 			return "nothing was written to " + path, false
 		}
 		return remains(), true

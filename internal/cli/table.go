@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 
@@ -10,11 +9,6 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/report"
 )
-
-// writeEvaluation writes the table that ends a training run by a preset.
-func writeEvaluation(w io.Writer, preset string, e *measure.Evaluation) error {
-	return evaluationTable(preset, e).WriteText(w)
-}
 
 // evaluationTable is that of a run by a preset, on the terminal and on its page. Errors of the
 // paper's are of its own method; where another trained, the column's head says so.

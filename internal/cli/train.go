@@ -461,7 +461,7 @@ func (p *program) conclude(dir, samples, preset string, result *run.Result) erro
 		for _, warning := range e.Warnings {
 			p.warn(warning)
 		}
-		if err := writeEvaluation(p.stdout, preset, e); err != nil {
+		if err := evaluationTable(preset, e).WriteText(p.stdout); err != nil {
 			return err
 		}
 		p.say("trained for %s in %.1f s, then measured with %s", plural(result.Steps, "step"), result.Seconds, plural(e.Samples, "sample"))

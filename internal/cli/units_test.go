@@ -82,11 +82,11 @@ func TestShard(t *testing.T) {
 func TestEvaluationTable(t *testing.T) {
 	paper := 0.0045
 	var b bytes.Buffer
-	require.NoError(t, writeEvaluation(&b, "paper", &measure.Evaluation{Metrics: []measure.Metric{
+	require.NoError(t, evaluationTable("paper", &measure.Evaluation{Metrics: []measure.Metric{
 		{Name: "energy", Exact: -4.842892, Generated: -4.8512, Error: 0.00172, Relative: true, Interval: [2]float64{-4.862, -4.8404}, Floor: 0.0022, Paper: &paper},
 		{Name: "total_variation", Generated: 0.0213, Error: 0.0213, Interval: [2]float64{0.0192, 0.0234}, Floor: 0.0179},
 		{Name: "certain", Exact: 1, Generated: 1, Error: 1e-7},
-	}}))
+	}}).WriteText(&b))
 	require.Equal(t, strings.TrimPrefix(`
 metric            exact  generated    error     95 % interval  sampling floor   paper
 ───────────────  ──────  ─────────  ───────  ────────────────  ──────────────  ──────
@@ -194,7 +194,7 @@ func TestFullWriters(t *testing.T) {
 				Status: &run.Status{Updated: time.Now()}, Hash: "x", Config: config, Evaluation: &measure.Evaluation{Metrics: make([]measure.Metric, 1)}})
 		},
 		"train": func(w io.Writer) error {
-			return writeEvaluation(w, "", &measure.Evaluation{Metrics: make([]measure.Metric, 1)})
+			return evaluationTable("", &measure.Evaluation{Metrics: make([]measure.Metric, 1)}).WriteText(w)
 		},
 		"verify": func(w io.Writer) error {
 			r := &records{p: &program{stdout: w, stderr: io.Discard}}

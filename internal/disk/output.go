@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// An Output is what a user has named. Commit completes it, and Cleanup gives it up.
+// An Output is what a user has named. Commit completes it, and Cleanup gives it up. Of one
+// that is Pending nothing is seen before its Commit.
 type Output interface {
 	io.Writer
 	Commit() error
@@ -41,12 +42,6 @@ func CreateOutput(ctx context.Context, path string, size int64) (Output, error) 
 		return nil, err
 	}
 	return p, nil
-}
-
-// Temporary reports whether nothing is seen of an output before its Commit.
-func Temporary(o Output) bool {
-	_, ok := o.(*Pending)
-	return ok
 }
 
 // Begin is Create of a file of size bytes, 0 if that is not known: what killed processes left
