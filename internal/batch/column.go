@@ -15,15 +15,12 @@ type Column struct {
 	Texts []string // by record; empty where the job does not say it
 }
 
-// argument is the key of what stands in no flag: what a verb is of.
-const argument = "argument"
-
 // Varied returns the columns that are not the same in all records, in the order in which
-// jobs name them; arguments, where these differ, come first.
+// jobs name them; verbs and arguments, where these differ, come first.
 func Varied(all []Record) ([]Column, error) {
-	columns := []Column{{argument, make([]string, len(all))}}
+	columns := []Column{{"verb", make([]string, len(all))}, {"argument", make([]string, len(all))}}
 	for i, r := range all {
-		columns[0].Texts[i] = strings.Join(r.Args, " ")
+		columns[0].Texts[i], columns[1].Texts[i] = r.Verb, strings.Join(r.Args, " ")
 		if len(r.Values) == 0 {
 			continue
 		}

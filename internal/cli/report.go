@@ -399,7 +399,8 @@ func (p *program) reportCSV(dirs []string, output string) error {
 			all = append(all, of{r.Out, &s, values})
 		}
 		for _, c := range columns {
-			if c.Key != "seed" && c.Key != "preset" && !slices.Contains(keys, c.Key) { // which stand there already
+			there := []string{"verb", "seed", "preset"} // rows are of train, and have columns for these
+			if !slices.Contains(there, c.Key) && !slices.Contains(keys, c.Key) {
 				keys = append(keys, c.Key)
 			}
 		}

@@ -154,11 +154,8 @@ func (b *batchReport) summary() (counts string, facts [][2]string) {
 	return counts, facts
 }
 
-// values are those by which jobs differ, after the verb where jobs have several.
+// values are those by which jobs differ.
 func (b *batchReport) values(i int) (row []page.Cell) {
-	if b.mixed() {
-		row = append(row, page.Cell{Text: b.records[i].Verb})
-	}
 	for _, c := range b.columns {
 		row = append(row, page.Cell{Text: c.Texts[i]})
 	}
@@ -166,18 +163,10 @@ func (b *batchReport) values(i int) (row []page.Cell) {
 }
 
 func (b *batchReport) keys() (names []string) {
-	if b.mixed() {
-		names = append(names, "verb")
-	}
 	for _, c := range b.columns {
 		names = append(names, c.Key)
 	}
 	return names
-}
-
-// mixed reports whether jobs have several verbs.
-func (b *batchReport) mixed() bool {
-	return slices.ContainsFunc(b.records, func(r batch.Record) bool { return r.Verb != b.records[0].Verb })
 }
 
 // reasons lists jobs with what is to be said against them.
