@@ -23,20 +23,21 @@ import (
 )
 
 // joinTraining makes the process one of several ranks if a launcher started it as
-// one, unless each has a run of its own.
-func (p *program) joinTraining(output string) error {
+// one, unless each has a run of its own, and returns which it is. A batch shares its list
+// among ranks, not its runs.
+func (p *program) joinTraining(output string) (cluster.Part, error) {
 	task, launcher, err := cluster.Step(os.Getenv)
-	if err != nil {
-		return usageError{err}
-	}
-	if task.Count == 1 || strings.Contains(output, taskMark) {
-		return nil
+	switch {
+	case err != nil:
+		return task, usageError{err}
+	case p.batched || task.Count == 1 || strings.Contains(output, taskMark):
+		return task, nil
 	}
 	err = p.join(task, launcher)
 	if errors.Is(err, mpi.ErrAbsent) {
-		return usagef("this is one of %d processes that %s started, and a run is one process: start one, or give each a run of its own with %s, its number, in -o; %w", task.Count, launcher, taskMark, err)
+		err = usagef("this is one of %d processes that %s started, and a run is one process: start one, or give each a run of its own with %s, its number, in -o; %w", task.Count, launcher, taskMark, err)
 	}
-	return err
+	return task, err
 }
 
 // rankWait is how long a rank waits for all others to begin, unless the environment says

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,7 +19,6 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/run"
-	"github.com/revgen/revgen/internal/cluster"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure/draw"
@@ -170,14 +168,9 @@ func (p *program) train(t *training, wantSamples bool) error {
 	if t.samples > engine.MostEvaluated {
 		return usagef("--samples: %d are more than %d; draw more with revgen sample", t.samples, engine.MostEvaluated)
 	}
-	if !p.batched { // a batch shares its list among ranks, not its runs
-		if err := p.joinTraining(t.dir); err != nil {
-			return err
-		}
-	}
-	task, _, err := cluster.Step(os.Getenv)
+	task, err := p.joinTraining(t.dir)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	t.dir = strings.ReplaceAll(t.dir, taskMark, strconv.Itoa(task.Index))
 	var start *run.Start
