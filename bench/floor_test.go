@@ -541,61 +541,6 @@ func TestOperations(t *testing.T) {
 	golden(t, "operations.txt", b.String())
 }
 
-// shifted is a system whose initial parameters are so far along a direction.
-type shifted struct {
-	engine.System
-	along []float32
-	by    float32
-}
-
-func (s shifted) Initialize(params []float32) {
-	s.System.Initialize(params)
-	for i, v := range s.along {
-		params[i] += s.by * v
-	}
-}
-
-// The gradient that peers are held against is the derivative of the loss that they are
-// held against, with the same s′.
-func TestReferenceGradient(t *testing.T) {
-	config, err := gmm.Preset("paper")
-	require.NoError(t, err)
-	const n, h = 64, 1e-3
-	config.Training.Batch, config.Generator.Slope = n, 0.999 // next to no kinks
-	config.Loss.Boundary.Radius, config.Loss.Boundary.Center = 1, []float64{0.5, -0.25}
-	workers := pool.New(1)
-	defer workers.Close()
-	system, err := config.New(workers)
-	require.NoError(t, err)
-	m := mixtureModel{config}
-	var here *reference
-	at := func(by float32) *reference {
-		s := shifted{System: system, by: by}
-		if here != nil {
-			s.along = here.grad
-		}
-		r, err := m.reference(s, workers)
-		require.NoError(t, err)
-		return r
-	}
-	here = at(0)
-	gram, err := mmd.NewGram(n, 2, config.Loss.Kernel, config.Loss.Statistic, workers)
-	require.NoError(t, err)
-	loss := func(by float32) float64 {
-		states, scratch := noise(2*n, 12), make([]float32, 2*n)
-		for i, to := range at(by).inputs["t"] {
-			states[i] = to - 0.1*states[i]
-		}
-		return gram.LossGradient(states, here.inputs["t"], scratch) + m.penalty(states, scratch)
-	}
-	require.InEpsilon(t, here.loss, loss(0), 1e-6)
-	square := 0.0
-	for _, g := range here.grad {
-		square += float64(g) * float64(g)
-	}
-	require.InEpsilon(t, (loss(h)-loss(-h))/(2*h), square, 2e-2)
-}
-
 // What is compared with a peer's results is off by as much as they are.
 func TestAgreement(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
@@ -619,5 +564,4 @@ func TestAgreement(t *testing.T) {
 	x := []float32{1, -1, 1, -1, 2, -2} // second and fourth moments 2 and 6
 	require.InDelta(t, math.Sqrt(6)*(2-1)/math.Sqrt(6-4), momentError(x, 0, 1), 1e-12)
 	require.InDelta(t, math.Sqrt(6)*0.5/math.Sqrt(2), momentError(x, 0.5, 2), 1e-12)
-	require.InDelta(t, math.Sqrt(1.25), spread([]float32{1, 2, 3, 4}), 1e-12)
 }

@@ -94,7 +94,7 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 		{name: "forward", counts: forward.times(batch)},
 		{name: "backward", counts: backward.times(batch)},
 	}, loss...)
-	if r, err := m.reference(trainer.System(), e.workers); err != nil {
+	if r, err := referenceOf(m, config, trainer.System()); err != nil {
 		op.note = err.Error()
 	} else {
 		op.rivals = e.pyTorch(rival{

@@ -4,14 +4,10 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/nn"
-	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/hybrid"
-	"github.com/revgen/revgen/internal/pool"
 )
 
 type hybridModel struct{ *hybrid.Config }
@@ -61,80 +57,18 @@ func hybridStates(s engine.System, params []float32, n int) (x []float32, k []ui
 	return x, k, nil
 }
 
-func (m hybridModel) reference(s engine.System, workers *pool.Pool) (*reference, error) {
-	if m.Transition.Order != "paper-order" {
-		return nil, errOwnRecipe
-	}
-	n, modes := m.Training.Batch, len(m.Target.Mu)
-	net := nn.NewMLP(float32(m.Generator.Slope), m.sizes()...)
-	params := make([]float32, net.NumParams())
-	s.Initialize(params)
-	packed, a := net.NewPacked(true), net.NewActivations(n)
-	net.Pack(packed, params)
-	copy(a[0], noise(n*m.Generator.Latent, 11))
-	net.Forward(a, packed, params, 0, n)
+func (m hybridModel) known() bool { return m.Transition.Order == "paper-order" }
 
-	// States from the outputs, the choice of mode by uniform numbers, and any s′.
-	out, width := a.Output(), 1+modes
-	u := make([]float32, (n+3)/4*4)
-	asm.Uniforms(u, &asm.Counter{Seed: 12}, 0)
-	moves := noise(n, 13)
-	x, y, probabilities := make([]float32, n), make([]float32, n), make([]float32, n*modes)
-	k, l := make([]uint8, n), make([]uint8, n)
-	t := make([]float32, 0, n*width)
-	for i := range n {
-		row := out[i*width:][:width]
-		x[i], y[i] = row[0], row[0]+0.5*moves[i]
-		p := probabilities[i*modes:][:modes]
-		sum, below := 0.0, 0.0
-		for c, logit := range row[1:] {
-			p[c] = float32(math.Exp(float64(logit)))
-			sum += float64(p[c])
-		}
-		for c := range p {
-			p[c] /= float32(sum)
-			if c < modes-1 {
-				if below += float64(p[c]); float64(u[i]) >= below {
-					k[i] = uint8(c + 1)
-				}
-			}
-		}
-		l[i] = k[i]
-		if i%3 == 0 {
-			l[i] = uint8((int(k[i]) + 1) % modes)
-		}
-		t = append(t, y[i])
-		for c := range modes {
-			t = append(t, 0)
-			if c == int(l[i]) {
-				t[len(t)-1] = 1
-			}
-		}
-	}
-	loss, err := mmd.NewMixed(n, 1, modes, m.Loss.Kernel, m.Loss.Statistic, workers)
-	if err != nil {
-		return nil, err
-	}
-	gradX, gradK := make([]float32, n), make([]float32, n*modes)
-	r := &reference{grad: make([]float32, len(params))}
-	r.loss = loss.LossGradient(x, y, k, l, gradX, gradK)
+func (m hybridModel) latent() (dim int, decided bool) { return m.Generator.Latent, true }
 
-	// The witness passes straight through the draw to the softmax.
-	dout := make([]float32, n*width)
-	for i := range n {
-		row, p, f := dout[i*width:][:width], probabilities[i*modes:][:modes], gradK[i*modes:][:modes]
-		row[0] = gradX[i]
-		mean := float32(0)
-		for c := range p {
-			mean += p[c] * f[c]
-		}
-		for c := range p {
-			row[1+c] = p[c] * (f[c] - mean)
-		}
+func (m hybridModel) moved(s engine.System) []float32 {
+	_, to := lastMoves[vectors.States](s)
+	width := 1 + len(m.Target.Mu)
+	t := make([]float32, to.Len()*width)
+	for i, k := range to.K {
+		t[i*width], t[i*width+1+int(k)] = to.X[i], 1
 	}
-	net.Backward(r.grad, nil, dout, a, packed, 0, n, net.NewScratch(n))
-	r.inputs = map[string][]float32{"params": params, "z": a[0], "u": u[:n], "t": t}
-	return r, nil
+	return t
 }
 
 func (m hybridModel) samples(s engine.System, params []float32, p *peers.Process) (agreement, error) {
@@ -143,16 +77,9 @@ func (m hybridModel) samples(s engine.System, params []float32, p *peers.Process
 	if err != nil {
 		return agreement{}, err
 	}
-	// A sample's mode is decided by the first word of its block.
-	blocks, u := make([]float32, 4*n), make([]float32, n)
-	head := rng.Stream(m.Training.Seed, rng.SampleHead, 0)
-	asm.Uniforms(blocks, &head, 0)
-	for i := range u {
-		u[i] = blocks[4*i]
-	}
 	width := 1 + len(m.Target.Mu)
 	theirs := make([]float32, n*width)
-	if err := generated(p, m.Config, params, m.Generator.Latent, n, u, theirs); err != nil {
+	if err := generated(p, m, m.Config, params, n, theirs); err != nil {
 		return agreement{}, err
 	}
 	different, coordinates := 0.0, make([]float32, n)

@@ -2,15 +2,12 @@ package bench
 
 import (
 	"encoding/binary"
-	"math"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/nn"
-	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
 
@@ -64,57 +61,18 @@ func (m isingModel) moves(s engine.System, params []float32) (from, to []uint64,
 	return from, to, nil
 }
 
-func (m isingModel) reference(s engine.System, workers *pool.Pool) (*reference, error) {
-	g, l := &m.Generator, &m.Loss
-	if g.Head != "sign" ||
-		l.Kind != "mmd" || l.Gradient != mmd.Surrogate.String() {
-		return nil, errOwnRecipe
-	}
-	n, spins := m.Training.Batch, m.Target.L*m.Target.L
-	net := nn.NewMLP(float32(g.Slope), m.sizes()...)
-	params := make([]float32, net.NumParams())
-	s.Initialize(params)
-	packed, a := net.NewPacked(true), net.NewActivations(n)
-	net.Pack(packed, params)
-	copy(a[0], noise(n*g.Latent, 11))
-	net.Forward(a, packed, params, 0, n)
-
-	// Any s′ will do: here every spin is flipped with probability one half.
-	words := bitspin.Words(spins)
-	from, to := make([]uint64, n*words), make([]uint64, n*words)
-	asm.SignMask(from, a.Output(), n, spins)
-	asm.SignMask(to, noise(n*spins, 12), n, spins)
-	h, err := mmd.NewHamming(n, spins, l.Kernel, mmd.Surrogate, l.Statistic, workers)
-	if err != nil {
-		return nil, err
-	}
-	dh := make([]float32, n*spins)
-	r := &reference{grad: make([]float32, len(params))}
-	r.loss = h.LossGradient(from, to, dh)
-	width := g.Width.Start
-	if g.Width.Unit == "spread" {
-		width *= spread(a.Output())
-	}
-	for i, v := range a.Output() {
-		th := math.Tanh(float64(v) / width)
-		dh[i] *= float32((1 - th*th) / width)
-	}
-	net.Backward(r.grad, nil, dh, a, packed, 0, n, net.NewScratch(n))
-	t := make([]float32, n*spins)
-	asm.Unpack(t, to, n, spins)
-	r.inputs = map[string][]float32{"params": params, "z": a[0], "t": t}
-	return r, nil
+func (m isingModel) known() bool {
+	return m.Generator.Head == "sign" && m.Loss.Kind == "mmd" && m.Loss.Gradient == mmd.Surrogate.String()
 }
 
-// spread returns the standard deviation of logits.
-func spread(logits []float32) float64 {
-	var sum, squares float64
-	for _, h := range logits {
-		sum += float64(h)
-		squares += float64(h) * float64(h)
-	}
-	n := float64(len(logits))
-	return math.Sqrt(squares/n - sum/n*sum/n)
+func (m isingModel) latent() (dim int, decided bool) { return m.Generator.Latent, false }
+
+func (m isingModel) moved(s engine.System) []float32 {
+	_, to := lastMoves[[]uint64](s)
+	n, spins := m.Training.Batch, m.Target.L*m.Target.L
+	t := make([]float32, n*spins)
+	bitspin.Unpack(t, to, spins)
+	return t
 }
 
 func (m isingModel) samples(s engine.System, params []float32, p *peers.Process) (agreement, error) {
@@ -128,7 +86,7 @@ func (m isingModel) samples(s engine.System, params []float32, p *peers.Process)
 		return agreement{}, err
 	}
 	theirs := make([]float32, n*spins)
-	if err := generated(p, m.Config, params, m.Generator.Latent, n, nil, theirs); err != nil {
+	if err := generated(p, m, m.Config, params, n, theirs); err != nil {
 		return agreement{}, err
 	}
 	// Logits so close to zero that their sign depends on the order of summation

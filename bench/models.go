@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
-	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
 
@@ -22,10 +22,13 @@ type model interface {
 	// discrepancy counts the loss and gradient of a batch of the generator
 	// with the given parameters.
 	discrepancy(s engine.System, params []float32) ([]phase, error)
-	// reference computes one iteration's loss and gradient with respect to parameters from
-	// inputs that a peer can be given, or reports that peers do not know the
-	// configuration.
-	reference(s engine.System, workers *pool.Pool) (*reference, error)
+	// known reports whether peers know the loss and the transition.
+	known() bool
+	// latent returns the dimension of a sample's noise, and whether a uniform number besides
+	// decides its discrete part.
+	latent() (dim int, decided bool)
+	// moved returns where the samples of the last loss have moved, as peers hold states.
+	moved(s engine.System) []float32
 	// samples compares the first samples of the stream with those that the
 	// peer makes of the same noise.
 	samples(s engine.System, params []float32, p *peers.Process) (agreement, error)
@@ -36,6 +39,29 @@ type reference struct {
 	inputs map[string][]float32
 	loss   float64
 	grad   []float32
+}
+
+// referenceOf returns the first step of a training, of freshly initialized parameters.
+func referenceOf(m model, config engine.Config, s engine.System) (*reference, error) {
+	if !m.known() {
+		return nil, errOwnRecipe
+	}
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	loss, err := s.Loss(params, 0)
+	if err != nil {
+		return nil, err
+	}
+	r := &reference{loss: loss, grad: make([]float32, len(params))}
+	r.inputs = noiseOf(m, config, config.Shared().Training.Batch, rng.TrainLatent, rng.TrainHead)
+	r.inputs["params"], r.inputs["t"] = params, m.moved(s)
+	s.Backward(params, r.grad)
+	return r, nil
+}
+
+// lastMoves returns the samples of a system's last loss, of pairs, and where they have moved.
+func lastMoves[S any](s engine.System) (from, to S) {
+	return s.(interface{ Moves() (from, to S) }).Moves()
 }
 
 // agree compares the loss and the gradient with those of a peer's operation, and selects it.
@@ -134,17 +160,33 @@ func perceptron(noise bool, sizes ...int) (forward, backward work) {
 	return forward, backward
 }
 
-// generated has the peer map the noise of the first n samples of the
-// configuration's stream to states. u, if not nil, holds the uniform number
-// that decides each sample's discrete part.
-func generated(p *peers.Process, config engine.Config, params []float32, latent, n int, u, states []float32) error {
-	z := make([]float32, n*latent)
-	stream := rng.Stream(config.Shared().Training.Seed, rng.SampleLatent, 0)
-	rng.Normals(z, latent, &stream, 0)
-	inputs := map[string][]float32{"params": params, "z": z}
-	if u != nil {
-		inputs["u"] = u
+// noiseOf returns what a configuration's first n samples of a stream are made of: normal
+// numbers z and, where a sample has a discrete part, the uniform number u that decides it,
+// the first of its block.
+func noiseOf(m model, config engine.Config, n int, latent, head rng.Purpose) map[string][]float32 {
+	seed := config.Shared().Training.Seed
+	dim, decided := m.latent()
+	z := make([]float32, n*dim)
+	stream := rng.Stream(seed, latent, 0)
+	rng.Normals(z, dim, &stream, 0)
+	noise := map[string][]float32{"z": z}
+	if decided {
+		blocks, u := make([]float32, 4*n), make([]float32, n)
+		stream := rng.Stream(seed, head, 0)
+		asm.Uniforms(blocks, &stream, 0)
+		for i := range u {
+			u[i] = blocks[4*i]
+		}
+		noise["u"] = u
 	}
+	return noise
+}
+
+// generated has the peer map the noise of the first n samples of the
+// configuration's stream to states.
+func generated(p *peers.Process, m model, config engine.Config, params []float32, n int, states []float32) error {
+	inputs := noiseOf(m, config, n, rng.SampleLatent, rng.SampleHead)
+	inputs["params"] = params
 	if err := p.Forget(); err != nil {
 		return err
 	}

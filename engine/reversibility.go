@@ -33,6 +33,9 @@ func (p *Pairs[S, D]) Backward(θ, grad []float32) {
 	p.Generator.Backward(grad, θ, p.DS) // ∂L/∂θ = ∂L/∂s ∂G_θ/∂θ
 }
 
+// Moves returns s of the last Loss, and s′.
+func (p *Pairs[S, D]) Moves() (s, next S) { return p.S, p.Next }
+
 // Densities is ours.
 type Densities[S any] struct {
 	*Balance

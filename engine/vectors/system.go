@@ -41,6 +41,9 @@ func build(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	return s, err
 }
 
+// Moves returns s of the last Loss, of pairs of samples, and s′.
+func (s *System) Moves() (from, to States) { return s.form.(*pairs).Moves() }
+
 // NumParams implements engine.System.
 func (s *System) NumParams() int { return s.generator.nets.params }
 
