@@ -137,8 +137,8 @@ func TestChecksCanFail(t *testing.T) {
 			}
 		},
 		"density": func(v *subject) {
-			v.logDensity = func(s *hierarchy.Sampler, logq []float64, batch []uint64) {
-				s.LogDensity(logq, batch)
+			v.logDensity = func(s *hierarchical, params []float32, logq []float64, batch []uint64) {
+				s.logDensity(params, logq, batch)
 				for i := range logq {
 					logq[i] *= 1 + 1e-4
 				}
@@ -193,7 +193,7 @@ func TestTrainedModel(t *testing.T) {
 		}))
 		return names
 	}
-	right := s.Model().NewSampler(result.Params, workers).LogDensity
+	right := func(logq []float64, batch []uint64) { s.logDensity(result.Params, logq, batch) }
 	require.Empty(t, failed(result.Params, right))
 	require.Equal(t, []string{"model.density", "model.log-z"}, failed(result.Params, func(logq []float64, batch []uint64) {
 		right(logq, batch)
@@ -223,7 +223,7 @@ func TestChecksOfModels(t *testing.T) {
 	}
 	// A density that is not the generator's.
 	wrong := func(logq []float64, batch []uint64) {
-		s.Model().NewSampler(params, workers).LogDensity(logq, batch)
+		s.logDensity(params, logq, batch)
 		for i, config := range batch {
 			logq[i] += 0.01 + 0.02*float64(config&3)
 		}

@@ -34,7 +34,7 @@ type subject struct {
 	difference  func(g *spins.Graph, config []uint64, i int) float64
 	enumeration func(ctx context.Context, g *spins.Graph, beta float64, threads int) (*spins.Exact, error)
 	sweep       func(s *spins.Sweeper, batch []uint64, sweeps int)
-	logDensity  func(s *hierarchy.Sampler, logq []float64, batch []uint64)
+	logDensity  func(s *hierarchical, params []float32, logq []float64, batch []uint64)
 	gradient    func(s *hierarchy.System, params, grad []float32)
 }
 
@@ -56,7 +56,7 @@ func newSubject(workers *pool.Pool) *subject {
 			var stats bitspin.Stats
 			s.Run(batch, batch, 0, len(batch), sweeps, &c, 0, &stats)
 		},
-		logDensity: (*hierarchy.Sampler).LogDensity,
+		logDensity: (*hierarchical).logDensity,
 		gradient:   (*hierarchy.System).Backward,
 	}
 }
@@ -235,7 +235,7 @@ func (v *subject) checkSweeps() engine.Check {
 
 // generator returns a generator of a graph with parameters far from where it
 // begins.
-func (v *subject) generator(n int, seed uint64, fields bool) (*hierarchy.System, []float32) {
+func (v *subject) generator(n int, seed uint64, fields bool) (*hierarchical, []float32) {
 	h, _ := example(n, seed)
 	if !fields {
 		h.Fields = nil
@@ -243,7 +243,7 @@ func (v *subject) generator(n int, seed uint64, fields bool) (*hierarchy.System,
 	c := crash.Must(Preset("best"))
 	c.Target = TargetConfig{Beta: 0.7, Spins: h.Spins, Edges: h.Edges, Fields: h.Fields, Offset: h.Offset}
 	c.Generator.Neighbours, c.Generator.Units, c.Training.Batch, c.Loss.Partners = 6, 4, 128, 0.5
-	s := crash.Must(c.New(v.workers)).(*hierarchical).System
+	s := crash.Must(c.New(v.workers)).(*hierarchical)
 	params := make([]float32, s.NumParams())
 	stream := rng.Stream(seed, rng.Initialization, 1)
 	rng.Normals(params, len(params), &stream, 0)
@@ -257,9 +257,7 @@ func (v *subject) checkDensity() engine.Check {
 	worst := 0.0
 	for seed, fields := range []bool{false, true} {
 		s, params := v.generator(14, uint64(seed), fields)
-		_, logq := listed(s.Model().Spins(), func(logq []float64, batch []uint64) {
-			v.logDensity(s.Model().NewSampler(params, v.workers), logq, batch)
-		})
+		_, logq := listed(s.graph.N(), func(logq []float64, batch []uint64) { v.logDensity(s, params, logq, batch) })
 		sum := 0.0
 		for _, l := range logq {
 			sum += math.Exp(l)
@@ -267,6 +265,16 @@ func (v *subject) checkDensity() engine.Check {
 		worst = max(worst, math.Abs(sum-1))
 	}
 	return engine.AtMost("density", worst, 1e-5, "|Σ q − 1| over all configurations of 14 spins, with and without fields")
+}
+
+// logDensity sets logq to ln q = R − βE of configurations.
+func (s *hierarchical) logDensity(params []float32, logq []float64, batch []uint64) {
+	s.Weigher(params)(logq, batch)
+	energies := make([]float64, len(logq))
+	s.graph.Energies(energies, batch)
+	for i, e := range energies {
+		logq[i] -= s.config.Target.Beta * e
+	}
 }
 
 // listed returns all configurations and their ln q.
@@ -283,7 +291,7 @@ func (v *subject) checkGradient() engine.Check {
 	worst, count := 0.0, 0
 	for seed, fields := range []bool{false, true} {
 		s, params := v.generator(12, uint64(seed)+7, fields)
-		off, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.gradient(s, params, grad) })
+		off, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.gradient(s.System, params, grad) })
 		worst, count = max(worst, off), count+tensors
 	}
 	return engine.AtMost("gradient", worst, 2e-3, "of %d tensors, against central differences in float64", count)
@@ -297,8 +305,8 @@ func (s *hierarchical) VerifyModel(ctx context.Context, params []float32, sample
 	if n > countable {
 		return nil
 	}
-	sampler := s.Model().NewSampler(params, s.workers)
-	return s.verifyModel(ctx, params, samples, sampler.LogDensity, emit)
+	logDensity := func(logq []float64, batch []uint64) { s.logDensity(params, logq, batch) }
+	return s.verifyModel(ctx, params, samples, logDensity, emit)
 }
 
 func (s *hierarchical) verifyModel(ctx context.Context, params []float32, samples int, logDensity func(logq []float64, batch []uint64), emit func(engine.Check)) error {

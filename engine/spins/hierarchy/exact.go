@@ -33,8 +33,6 @@ type exact struct {
 	logits []leafTable
 	bonds  []term // between learned spins
 	fields []term // of learned spins
-	all    []term // all bonds, for energies
-	every  []term // all fields
 }
 
 type star struct {
@@ -183,23 +181,19 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 			x.leaves = append(x.leaves, f)
 		}
 	}
-	var all, bonds, every, fields terms
+	var bonds, fields terms
 	for i, list := range near {
+		if !learned[i] {
+			continue
+		}
 		for _, n := range list {
-			if n.spin < i {
-				continue
-			}
-			all.add(n.coupling, i, n.spin)
-			if learned[i] && learned[n.spin] {
+			if n.spin >= i && learned[n.spin] {
 				bonds.add(n.coupling, i, n.spin)
 			}
 		}
-		every.add(t.field(i), i, -1)
-		if learned[i] {
-			fields.add(t.field(i), i, -1)
-		}
+		fields.add(t.field(i), i, -1)
 	}
-	x.all, x.bonds, x.every, x.fields = all.list, bonds.list, every.list, fields.list
+	x.bonds, x.fields = bonds.list, fields.list
 	return x, nil
 }
 
@@ -356,15 +350,6 @@ func (x *exact) logWeights(dst *[block]float64, scale, beta float64, state []uin
 	for b := range dst {
 		dst[b] -= scale * beta * x.target.Offset
 	}
-}
-
-// energies sets dst to E of the spins of a block.
-func (x *exact) energies(dst *[block]float64, state []uint64) {
-	for b := range dst {
-		dst[b] = x.target.Offset
-	}
-	addTerms(dst, x.all, -1, state)
-	addTerms(dst, x.every, -1, state)
 }
 
 // complete draws the centres, then the leaves.

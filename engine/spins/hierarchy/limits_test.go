@@ -209,7 +209,6 @@ func TestLimits(t *testing.T) {
 	require.PanicsWithValue(t, "hierarchy: gradient of length 1, not "+fmt.Sprint(len(params)), func() { b.Backward(params[:1]) })
 	require.PanicsWithValue(t, "hierarchy: coefficients of length 64, not 192", func() { b.Backward(params, make([]float64, 64)) })
 	require.PanicsWithValue(t, "hierarchy: parameters of length 1, not "+fmt.Sprint(len(params)), func() { m.NewSampler(params[:1], workers) })
-	require.PanicsWithValue(t, "hierarchy: spins of length 1, not 2", func() { m.Energies(make([]float64, 2), make([]uint64, 1)) })
 }
 
 // TestScored: a batch scores given configurations as a sampler does, beside those that it draws.

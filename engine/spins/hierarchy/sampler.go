@@ -63,27 +63,3 @@ func (s *Sampler) score(from, to int) {
 		s.Keep(k, &s.logq[k])
 	}
 }
-
-// LogDensity sets logq to ln q(s) of the given configurations.
-func (s *Sampler) LogDensity(logq []float64, configs []uint64) {
-	s.R(logq, configs)
-	energies := make([]float64, len(logq))
-	s.model.Energies(energies, configs)
-	for i, e := range energies {
-		logq[i] -= s.model.target.Beta * e
-	}
-}
-
-// Energies sets e to E(s) of the given configurations.
-func (m *Model) Energies(e []float64, configs []uint64) {
-	words := (m.Spins() + 63) / 64
-	checkLength("spins", len(configs), len(e)*words)
-	state := make([]uint64, m.Spins()+1)
-	var energy [block]float64
-	for lo := 0; lo < len(e); lo += block {
-		part := e[lo:min(lo+block, len(e))]
-		spins.Columns(state, configs[lo*words:][:len(part)*words], m.Spins())
-		m.exact.energies(&energy, state)
-		copy(part, energy[:])
-	}
-}

@@ -81,5 +81,13 @@ func Follow(t testing.TB, c Square, seed uint64, change func(*Training), workers
 	return m, trainer.Params()
 }
 
+// logDensity sets logq to ln q = R − βE of configurations.
+func (s *Sampler) logDensity(logq []float64, configs []uint64) {
+	s.R(logq, configs)
+	for i := range logq {
+		logq[i] -= s.model.target.Beta * naiveEnergy(&s.model.target, configs[i*s.Words():][:s.Words()])
+	}
+}
+
 // Target returns the target.
 func (m *Model) Target() *Target { return &m.target }
