@@ -33,7 +33,7 @@ type Batch struct {
 	hi             int
 	stream, head   rng.Counter // of the call under way, and of the draws that it completes
 	gradient       *hierarchy.Gradient
-	nets           [][2]int // of gradient: numbers of its unit, and there
+	units          []*unit // of the model's nets
 
 	runDraw, runMove func(int)
 }
@@ -59,17 +59,16 @@ func (m *Model) NewBatch(samples, moved int, seed uint64, workers *pool.Pool) (*
 		b.random[i] = make([]hierarchy.Words, together)
 	}
 	b.SetBeta(m.target.Beta)
-	var nets []*hierarchy.Net
 	var sites []int
 	for i := range m.units {
 		u := &m.units[i]
-		for k := range u.nets {
-			nets, sites, b.nets = append(nets, &u.nets[k]), append(sites, len(u.sites)), append(b.nets, [2]int{i, k})
+		for range u.nets {
+			sites, b.units = append(sites, len(u.sites)), append(b.units, u)
 		}
 	}
-	b.gradient = hierarchy.NewGradient(nets, sites, blocks, func(net, blocks int) int {
-		u := &m.units[b.nets[net][0]]
-		return blocks*len(u.sites)*nets[net].Derivatives()*u.q/len(u.nets) + otherCost
+	b.gradient = hierarchy.NewGradient(m.nets, sites, blocks, func(net, blocks int) int {
+		u := b.units[net]
+		return blocks*len(u.sites)*m.nets[net].Derivatives()*u.q/len(u.nets) + otherCost
 	}, b.addGradient, workers)
 	b.runDraw, b.runMove = b.drawPiece, b.movePiece
 	return b, nil
@@ -91,7 +90,7 @@ func (b *Batch) share(lo, hi int, body func(int)) {
 
 // Generate draws the learned sites of every sample and their R.
 func (b *Batch) Generate(params []float32, step uint32) {
-	b.weights.set(params)
+	b.weights.Set(params)
 	b.stream = rng.Stream(b.seed, rng.TrainHead, step)
 	b.share(0, b.samples, b.runDraw)
 }
@@ -166,20 +165,17 @@ func (b *Batch) Backward(grad []float32, coefficients ...[]float64) {
 
 // addGradient adds what blocks have in a net to its derivatives.
 func (b *Batch) addGradient(net, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64) {
-	m, unit, at := b.model, b.nets[net][0], b.nets[net][1]
-	u, kernel := &m.units[unit], &b.weights.nets[unit][at]
+	m, u, kernel := b.model, b.units[net], b.weights.Of(net)
 	size := m.coding.planes() * (m.Sites() + 1)
 	for k := lo; k < hi; k++ {
 		bits, scale := b.bits[k*size:][:size], &scale[k]
 		for s := range u.sites {
 			residual := b.residual[(k*m.learned+u.first+s)*m.coding.q:][:u.q]
 			for c := range residual {
-				if u.net(c) != at {
+				if u.net(c) != net {
 					continue
 				}
-				if u.nets[at].Hidden() > 0 {
-					kernel.Gradient(tables, output, scale, &residual[c], bits, u.of(c, s))
-				}
+				kernel.Gradient(tables, output, scale, &residual[c], bits, u.of(c, s))
 				if !m.even {
 					for j, e := range &residual[c] {
 						shift += float64(e * scale[j])

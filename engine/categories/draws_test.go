@@ -63,7 +63,7 @@ func naiveDraw(m *Model, params []float64, stream asm.Counter, index int) (x []b
 			var weights []float64
 			for c := range u.q {
 				inputs := u.of(c, s)
-				weights = append(weights, math.Exp(u.nets[u.net(c)].Value64(params, func(j int) float64 {
+				weights = append(weights, math.Exp(m.nets[u.net(c)].Value64(params, func(j int) float64 {
 					plane, at := int(inputs[j])/(n+1), int(inputs[j])%(n+1)
 					if at < n && m.coding.sees(plane, int(x[at]), m.coding.q) {
 						return 1

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -18,6 +17,7 @@ type Model struct {
 	coding  coding
 	even    bool // relabelling states leaves π and q as they are
 	units   []unit
+	nets    []*hierarchy.Net // of the units, one after another
 	law     *law
 	learned int // sites that networks draw
 	params  int
@@ -27,15 +27,16 @@ type Model struct {
 // before, with nets that they share.
 type unit struct {
 	name   string
-	nets   []hierarchy.Net // one for all states, or one for each
-	q      int             // states of a site
+	nets   []*hierarchy.Net // one for all states, or one for each
+	kernel int              // number of the first of them
+	q      int              // states of a site
 	sites  []int32
 	inputs [][]int32 // by view, [len(sites)][padded] words of a block's bits
 	first  int       // position of its first site among the learned ones
 }
 
-// net returns the number of the net of a state.
-func (u *unit) net(c int) int { return min(c, len(u.nets)-1) }
+// net returns the number of the net of a state among those of the model.
+func (u *unit) net(c int) int { return u.kernel + min(c, len(u.nets)-1) }
 
 // of returns the inputs of the net of a state at the k-th site.
 func (u *unit) of(c, k int) []int32 {
@@ -162,7 +163,7 @@ func (t *Target) skeleton() hierarchy.Target {
 // add adds the unit of a layout.
 func (m *Model) add(l hierarchy.Layout, known []bool) error {
 	f, size := m.coding.features, m.target.N()+1
-	u := unit{name: l.Name, first: m.learned, q: m.target.States[l.Sites[0]]}
+	u := unit{name: l.Name, kernel: len(m.nets), first: m.learned, q: m.target.States[l.Sites[0]]}
 	var images [][]int
 	for _, image := range l.Images {
 		var wide []int
@@ -208,7 +209,7 @@ func (m *Model) add(l hierarchy.Layout, known []bool) error {
 		known[s], u.sites = true, append(u.sites, int32(s))
 	}
 	m.learned += len(u.sites)
-	m.units = append(m.units, u)
+	m.units, m.nets = append(m.units, u), append(m.nets, u.nets...)
 	return nil
 }
 
@@ -227,14 +228,7 @@ func (m *Model) Learned() int { return m.learned }
 // Initialize fills θ with the starting values that belong to the seed, with which every
 // learned site is fair.
 func (m *Model) Initialize(params []float32, seed uint64) {
-	clear(params)
-	stream := uint32(0)
-	for i := range m.units {
-		for k := range m.units[i].nets {
-			m.units[i].nets[k].Initialize(params, rng.Stream(seed, rng.Initialization, stream))
-			stream++
-		}
-	}
+	hierarchy.Initialize(m.nets, params, seed)
 }
 
 // TensorName returns the name of the array that parameter i belongs to.

@@ -14,31 +14,12 @@ const together = 4
 
 // weights are the parameters of a model as its kernels read them.
 type weights struct {
-	model   *Model
-	nets    [][]hierarchy.Kernel // of each unit
-	workers *pool.Pool
-	params  []float32
-	runUnit func(int)
+	*hierarchy.Kernels
+	model *Model
 }
 
 func newWeights(m *Model, workers *pool.Pool) *weights {
-	w := &weights{model: m, workers: workers, nets: make([][]hierarchy.Kernel, len(m.units))}
-	for i := range m.units {
-		for k := range m.units[i].nets {
-			w.nets[i] = append(w.nets[i], hierarchy.NewKernel(&m.units[i].nets[k]))
-		}
-	}
-	w.runUnit = func(i int) {
-		for k := range w.nets[i] {
-			w.nets[i][k].Set(&m.units[i].nets[k], w.params)
-		}
-	}
-	return w
-}
-
-func (w *weights) set(params []float32) {
-	w.params = params
-	w.workers.Run(len(w.nets), w.runUnit)
+	return &weights{hierarchy.NewKernels(m.nets, workers), m}
 }
 
 // A room is where blocks of samples are.
@@ -96,7 +77,7 @@ func (w *weights) pass(r room, random []hierarchy.Words) {
 		u := &m.units[i]
 		for s, site := range u.sites {
 			for c := range u.q {
-				w.logits(logits[c][:blocks], i, c, s, r.bits)
+				w.Of(u.net(c)).Logits(logits[c][:blocks], r.bits, u.of(c, s))
 			}
 			for k := range blocks {
 				x := (*[block]byte)(r.state[(k*n+int(site))*block:])
@@ -121,21 +102,6 @@ func (w *weights) pass(r room, random []hierarchy.Words) {
 			}
 		}
 	}
-}
-
-// logits sets dst[k] to block k's logits of state c of the unit's site at position s.
-func (w *weights) logits(dst [][block]float32, i, c, s int, bits []uint64) {
-	u := &w.model.units[i]
-	net := &w.nets[i][u.net(c)]
-	if u.nets[0].Hidden() == 0 {
-		for k := range dst {
-			for b := range dst[k] {
-				dst[k][b] = net.Bias
-			}
-		}
-		return
-	}
-	net.Logits(dst, bits, u.of(c, s))
 }
 
 // choose draws the states of a site of block k from the softmax of its logits, unless words is

@@ -27,12 +27,15 @@ func TestPieces(t *testing.T) {
 			require.Equal(t, []int{blocks * m.Sites() * 64, blocks, blocks, blocks * m.learned * c.Most()}, []int{len(b.state), len(b.logq), len(b.r), len(b.residual)}, name)
 			for i := range m.units {
 				u := &m.units[i]
+				require.Equal(t, at, u.kernel)
 				for k := range u.nets {
-					require.Equal(t, [2]int{i, k}, b.nets[at])
+					require.Same(t, u, b.units[at])
+					require.Same(t, u.nets[k], m.nets[at])
 					at++
 				}
 			}
-			require.Len(t, b.nets, at)
+			require.Len(t, b.units, at)
+			require.Len(t, m.nets, at)
 		}
 	}
 	require.Equal(t, 32, samplerBlocks)

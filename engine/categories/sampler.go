@@ -26,7 +26,7 @@ const samplerBlocks = 32
 // these in its own form.
 func (m *Model) NewSampler(params []float32, workers *pool.Pool) *Sampler {
 	s := &Sampler{model: m, weights: newWeights(m, workers), law: m.law.copy(), room: m.newRoom(samplerBlocks, false)}
-	s.weights.set(params)
+	s.weights.Set(params)
 	s.law.setBeta(m.target.Beta)
 	s.Blocks = sites.NewBlocks[byte](m.Sites(), samplerBlocks, together, s.draw, s.score, workers)
 	return s

@@ -148,7 +148,7 @@ func (m *Model) learned64(params []float64, x func(site int) byte) (logq float64
 			var sum float64
 			for c := range u.q {
 				inputs := u.of(c, s)
-				logits[c] = u.nets[u.net(c)].Value64(params, func(j int) float64 {
+				logits[c] = m.nets[u.net(c)].Value64(params, func(j int) float64 {
 					plane, at := int(inputs[j])/size, int(inputs[j])%size
 					if m.coding.sees(plane, int(x(at)), q) {
 						return 1

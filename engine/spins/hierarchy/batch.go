@@ -67,13 +67,12 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 		r:        make([][block]float64, blocks),
 	}
 	b.exact.tabulate(b.beta)
-	var nets []*Net
 	var sites []int
 	for i := range m.units {
-		nets, sites = append(nets, &m.units[i].Net), append(sites, len(m.units[i].sites))
+		sites = append(sites, len(m.units[i].sites))
 	}
-	b.gradient = NewGradient(nets, sites, blocks, func(net, blocks int) int {
-		return (blocks*sites[net] + foldCost) * (nets[net].padded*nets[net].lanes + otherCost)
+	b.gradient = NewGradient(m.nets, sites, blocks, func(net, blocks int) int {
+		return (blocks*sites[net] + foldCost) * (m.nets[net].padded*m.nets[net].lanes + otherCost)
 	}, b.addGradient, workers)
 	b.runDraw, b.runScore = b.drawPiece, b.scorePiece
 	b.runComplete = func(k int) {
@@ -98,7 +97,7 @@ func (b *Batch) block(k int) []uint64 { return b.state[k*b.size:][:b.size] }
 // Generate draws the learned spins of every sample and their
 // R = ln q − ln W.
 func (b *Batch) Generate(params []float32, step uint32) {
-	b.weights.set(params)
+	b.weights.Set(params)
 	b.stream = rng.Stream(b.seed, rng.TrainHead, step)
 	b.share(0, b.samples/block, b.runDraw)
 }
@@ -134,7 +133,7 @@ func (b *Batch) subtractWeights(lo, hi int) {
 // Score computes ln q, its derivatives and R of the given configurations, ⌈n/64⌉
 // words each.
 func (b *Batch) Score(params []float32, spins []uint64) {
-	b.weights.set(params)
+	b.weights.Set(params)
 	b.score(spins)
 }
 
@@ -194,14 +193,12 @@ func (b *Batch) Backward(grad []float32, coefficients ...[]float64) {
 // addGradient adds what blocks have in a unit to the derivatives of its net.
 func (b *Batch) addGradient(unit, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64) {
 	m := b.model
-	u, net := &m.units[unit], &b.weights.nets[unit]
+	u, net := &m.units[unit], b.weights.Of(unit)
 	for k := lo; k < hi; k++ {
 		state, scale := b.block(k), &scale[k]
 		residual := b.residual[k*m.learned+u.first:][:len(u.sites)]
 		for s := range u.sites {
-			if u.hidden > 0 {
-				net.Gradient(tables, output, scale, &residual[s], state, u.inputs[s*u.padded:][:u.padded])
-			}
+			net.Gradient(tables, output, scale, &residual[s], state, u.inputs[s*u.padded:][:u.padded])
 			if m.biased {
 				for j, e := range &residual[s] {
 					shift += float64(e * scale[j])

@@ -163,7 +163,7 @@ func TestLimits(t *testing.T) {
 		if c.m == 0 {
 			hidden = 0
 		}
-		require.Equal(t, []int{hidden, 100, hidden*(c.m+2) + 1}, []int{u.Hidden(), u.First(), u.Params()})
+		require.Equal(t, []int{hidden, 100, hidden*(c.m+2) + 1}, []int{u.hidden, u.First(), u.Params()})
 	}
 
 	// What falls into no star, by whose fault.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/rng"
 )
 
 // A Model is the architecture of a generator for one target: the order in which
@@ -15,6 +14,7 @@ import (
 type Model struct {
 	target  Target
 	units   []unit
+	nets    []*Net // of the units
 	exact   *exact
 	learned int // spins that a perceptron draws
 	params  int
@@ -25,7 +25,7 @@ type Model struct {
 // given all units before, by one net with shared weights, whose value is the logit of a
 // spin. Without a field there are no biases and no shift, and the logit is odd.
 type unit struct {
-	Net
+	*Net
 	name   string
 	sites  []int32
 	inputs []int32 // [len(sites)][padded] sites of the inputs; site n, whose spin does not exist, fills up
@@ -76,7 +76,7 @@ func build(t Target, layouts []Layout) (*Model, error) {
 			known[s] = true
 		}
 		m.learned += len(u.sites)
-		m.units = append(m.units, u)
+		m.units, m.nets = append(m.units, u), append(m.nets, net)
 	}
 	var err error
 	m.exact, err = newExact(&m.target, known)
@@ -107,15 +107,9 @@ func (m *Model) Operations() (rows, vectors, outputs int) {
 	return rows, vectors, outputs
 }
 
-// Initialize fills θ with the starting values that belong to the seed: hidden
-// weights normal with standard deviation 0.7/√m, output weights and biases
-// zero, so that every learned spin is fair.
-func (m *Model) Initialize(params []float32, seed uint64) {
-	clear(params)
-	for i := range m.units {
-		m.units[i].Initialize(params, rng.Stream(seed, rng.Initialization, uint32(i)))
-	}
-}
+// Initialize fills θ with the starting values that belong to the seed, with which every
+// learned spin is fair.
+func (m *Model) Initialize(params []float32, seed uint64) { Initialize(m.nets, params, seed) }
 
 // TensorName returns the name of the array that parameter i belongs to.
 func (m *Model) TensorName(i int) string {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A Net is a perceptron of bits x = ±1 that some sites share: its value at a site is
@@ -29,8 +30,8 @@ type Net struct {
 
 // NewNet returns a net of m inputs with images nil for the identity alone, whose parameters
 // begin at first.
-func NewNet(m int, images [][]int, hidden int, biased, shifted bool, first int) (Net, error) {
-	u := Net{m: m, padded: (m + 3) &^ 3, images: images, hidden: hidden, biased: biased, shifted: shifted}
+func NewNet(m int, images [][]int, hidden int, biased, shifted bool, first int) (*Net, error) {
+	u := &Net{m: m, padded: (m + 3) &^ 3, images: images, hidden: hidden, biased: biased, shifted: shifted}
 	if m == 0 {
 		u.hidden = 0
 	}
@@ -77,16 +78,16 @@ func (u *Net) First() int { return u.weights }
 // weight.
 func (u *Net) Padded() int { return u.padded }
 
-// Hidden returns the number of hidden units, 0 where the net is a constant.
-func (u *Net) Hidden() int { return u.hidden }
-
-// Initialize sets the parameters, which are 0, to starting values: hidden weights normal
-// with standard deviation 0.7/√m.
-func (u *Net) Initialize(params []float32, stream rng.Counter) {
-	w := params[u.weights:][:u.hidden*u.m]
-	rng.Normals(w, len(w), &stream, 0)
-	for k := range w {
-		w[k] *= 0.7 / float32(math.Sqrt(float64(u.m)))
+// Initialize fills θ of nets with the starting values that belong to the seed: hidden
+// weights normal with standard deviation 0.7/√m, all others zero, so that values are 0.
+func Initialize(nets []*Net, params []float32, seed uint64) {
+	clear(params)
+	for i, u := range nets {
+		w, stream := params[u.weights:][:u.hidden*u.m], rng.Stream(seed, rng.Initialization, uint32(i))
+		rng.Normals(w, len(w), &stream, 0)
+		for k := range w {
+			w[k] *= 0.7 / float32(math.Sqrt(float64(u.m)))
+		}
 	}
 }
 
@@ -106,24 +107,70 @@ func (u *Net) Tensor(i int) string {
 	return "shift"
 }
 
-// A Kernel is a net as kernels read it, with the parameters of the last Set.
+// Kernels are nets as kernels read them, with the parameters of the last Set.
+type Kernels struct {
+	all     []Kernel
+	workers *pool.Pool
+	params  []float32
+	set     func(int)
+}
+
+// NewKernels makes room for nets.
+func NewKernels(nets []*Net, workers *pool.Pool) *Kernels {
+	k := &Kernels{workers: workers}
+	for _, u := range nets {
+		k.all = append(k.all, Kernel{
+			u, asm.BitPerceptron{Tables: make([]float32, u.padded/4*16*u.lanes), Output: make([]float32, u.lanes)},
+			make([]float32, (u.padded+1)*u.lanes),
+		})
+	}
+	k.set = func(i int) { k.all[i].write(k.params) }
+	return k
+}
+
+// Set takes the parameters of all nets.
+func (k *Kernels) Set(params []float32) {
+	k.params = params
+	k.workers.Run(len(k.all), k.set)
+}
+
+// Of returns that of the i-th net.
+func (k *Kernels) Of(i int) *Kernel { return &k.all[i] }
+
+// A Kernel is one net's.
 type Kernel struct {
-	asm.BitPerceptron
+	net   *Net
+	bits  asm.BitPerceptron
 	lanes []float32
 }
 
-// NewKernel makes room for a net.
-func NewKernel(u *Net) Kernel {
-	return Kernel{
-		asm.BitPerceptron{Tables: make([]float32, u.padded/4*16*u.lanes), Output: make([]float32, u.lanes)},
-		make([]float32, (u.padded+1)*u.lanes),
+// Logits sets dst[i] to the net's values of inputs in block i of the states, constants
+// where there is nothing to learn.
+func (net *Kernel) Logits(dst [][block]float32, states []uint64, inputs []int32) {
+	if net.net.hidden > 0 {
+		net.bits.Logits(dst, states, inputs)
+		return
+	}
+	for i := range dst {
+		for b := range dst[i] {
+			dst[i][b] = net.bits.Bias
+		}
 	}
 }
 
-// Set writes the sums of every four inputs' weights, for all symmetries side by side.
-func (net *Kernel) Set(u *Net, params []float32) {
+// Gradient adds Σ_b scale[b] residual[b] times the derivatives of the values to those with
+// respect to tables and output weights.
+func (net *Kernel) Gradient(tables, output []float32, scale, residual *[block]float32, state []uint64, inputs []int32) {
+	if net.net.hidden > 0 {
+		net.bits.Gradient(tables, output, scale, residual, state, inputs)
+	}
+}
+
+// write writes the sums of every four inputs' weights, for all symmetries side by side.
+func (net *Kernel) write(params []float32) {
+	u := net.net
 	if u.shifted {
-		net.Bias = params[u.shift]
+		net.bits.Bias = params[u.shift]
 	}
 	if u.hidden == 0 {
 		return
@@ -131,7 +178,7 @@ func (net *Kernel) Set(u *Net, params []float32) {
 	w, v := params[u.weights:][:u.hidden*u.m], params[u.output:][:u.hidden]
 	bias := net.lanes[u.padded*u.lanes:]
 	for g, image := range u.images {
-		copy(net.Output[g*u.hidden:], v)
+		copy(net.bits.Output[g*u.hidden:], v)
 		if u.biased {
 			copy(bias[g*u.hidden:], params[u.biases:][:u.hidden])
 		}
@@ -142,7 +189,7 @@ func (net *Kernel) Set(u *Net, params []float32) {
 			}
 		}
 	}
-	asm.BitTables(net.Tables, net.lanes[:u.padded*u.lanes], bias)
+	asm.BitTables(net.bits.Tables, net.lanes[:u.padded*u.lanes], bias)
 }
 
 // Derivatives is the length of what Gradient needs: the derivatives with respect to

@@ -33,7 +33,7 @@ func (m *Model) NewSampler(params []float32, workers *pool.Pool) *Sampler {
 		size: m.Spins() + 1, logq: make([][block]float64, samplerBlocks), rows: make([]uint64, samplerBlocks*block*words),
 	}
 	s.state = make([]uint64, samplerBlocks*s.size)
-	s.weights.set(params)
+	s.weights.Set(params)
 	s.exact.tabulate(m.target.Beta)
 	s.Blocks = sites.NewBlocks[uint64](words, samplerBlocks, together, s.draw, s.score, workers)
 	return s

@@ -7,39 +7,12 @@ import (
 
 // weights are the parameters of a model as its kernels read them.
 type weights struct {
-	model   *Model
-	nets    []Kernel
-	workers *pool.Pool
-	params  []float32
-	runUnit func(int)
+	*Kernels
+	model *Model
 }
 
 func newWeights(m *Model, workers *pool.Pool) *weights {
-	w := &weights{model: m, workers: workers}
-	for i := range m.units {
-		w.nets = append(w.nets, NewKernel(&m.units[i].Net))
-	}
-	w.runUnit = func(i int) { w.nets[i].Set(&m.units[i].Net, w.params) }
-	return w
-}
-
-func (w *weights) set(params []float32) {
-	w.params = params
-	w.workers.Run(len(w.nets), w.runUnit)
-}
-
-// logits sets dst[i] to block i's logits of the unit's spin at position k.
-func (w *weights) logits(dst [][block]float32, i, k int, states []uint64) {
-	u, net := &w.model.units[i], &w.nets[i]
-	if u.hidden == 0 {
-		for i := range dst {
-			for b := range dst[i] {
-				dst[i][b] = net.Bias
-			}
-		}
-		return
-	}
-	net.Logits(dst, states, u.inputs[k*u.padded:][:u.padded])
+	return &weights{NewKernels(m.nets, workers), m}
 }
 
 // together is the largest number of blocks that draw and score take at once: a unit's
@@ -69,9 +42,10 @@ func (w *weights) pass(states []uint64, logq [][block]float64, residual [][block
 	var all [together][block]float32
 	logits := all[:len(logq)]
 	size, n := len(states)/len(logq), 0
-	for i := range w.nets {
-		for s, site := range w.model.units[i].sites {
-			w.logits(logits, i, s, states)
+	for i := range w.model.units {
+		u, net := &w.model.units[i], w.Of(i)
+		for s, site := range u.sites {
+			net.Logits(logits, states, u.inputs[s*u.padded:][:u.padded])
 			for k := range logits {
 				spin := &states[k*size+int(site)]
 				var derivative *[block]float32
