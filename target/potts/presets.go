@@ -7,8 +7,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/categories"
-	"github.com/revgen/revgen/engine/optim"
-	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/conf"
 )
@@ -81,29 +80,23 @@ func (c *Config) recipe(law *categories.Target) {
 		return
 	}
 	c.Generator.Kind, c.Loss.Kind = "hierarchy", "balance"
-	t.CheckpointEvery, t.LogEvery = 200, 10
-	rate := 0.014
-	c.Transition = spins.TransitionConfig{Proposal: spins.Sweeping, Steps: max(1, side/8)}
-	c.Loss.Partners = 0.75
+	h := hierarchy.GraphTraining(law.N(), seed)
+	h.Partners = 0.75
 	if side > 0 {
-		t.Steps, t.Batch = 2600, 256
+		h.Steps, h.Batch, h.LearningRate, h.Anneal, h.Sweeps = 2600, 256, 0.014, 0, side/8
 		c.Generator.Units = 4
 		if critical := math.Log(1 + math.Sqrt(float64(c.Target.Q))); c.Target.Model == "potts" && c.Target.Beta*c.Target.J > 1.05*critical {
-			c.Transition.Anneal, c.Transition.AnnealFrom = 0.3, 0.9*critical/(c.Target.Beta*c.Target.J)
+			h.Anneal, h.AnnealFrom = 0.3, 0.9*critical/(c.Target.Beta*c.Target.J)
 		}
 		if quick {
 			c.Generator.Neighbours = 16
 		}
-	} else {
-		t.Steps, t.Batch, rate = min(20_000, 3000+40*law.N()), 512, 0.013
-		c.Transition.Anneal = 0.5
 	}
 	c.Generator.Neighbours = min(c.Generator.Neighbours, categories.MostNeighbours(law, side))
 	if quick {
-		t.Steps /= 3
+		h.Steps /= 3
 	}
-	t.Optimizer = optim.AdamW{LearningRate: rate, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}
-	t.Schedule = optim.Schedule{Kind: "cosine", Final: 0.01, Warmup: 20}
+	h.Configure(t, &c.Transition, &c.Loss.Balancing)
 }
 
 // paper returns the settings of the paper's method. Kernels are as wide against the distances
