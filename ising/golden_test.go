@@ -42,7 +42,7 @@ func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 		params := make([]float32, s.NumParams())
 		s.Initialize(params)
 		samples := make([]uint64, len(s.S))
-		s.Drawing(params).Draw(samples, 0, 0)
+		s.Draw(samples, params, 0, 0)
 		for step := range uint32(4) {
 			s.Generator.Draw(s.S, params, step)
 			same := 0

@@ -19,11 +19,11 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 	s := trainer.System().(*system)
 	const n = 600
 	drawn := make([]uint64, n)
-	s.Drawing(trainer.Params()).Draw(drawn, 50, 0)
+	s.Draw(drawn, trainer.Params(), 50, 0)
 	want := slices.Clone(drawn)
 	stream := rng.Stream(17, rng.SampleTransition, 0)
 	var stats bitspin.Stats
 	s.Kernel.Run(want, drawn, 0, n, 3, &stream, 50, &stats)
-	s.Drawing(trainer.Params()).Draw(drawn, 50, 3)
+	s.Draw(drawn, trainer.Params(), 50, 3)
 	require.Equal(t, want, drawn)
 }

@@ -143,7 +143,7 @@ func (e *Ensemble[W]) Sample(dst []byte, format string, params []float32, first 
 	if _, err := e.format(format); err != nil {
 		return err
 	}
-	e.Drawing(params).Draw(drawn, first, refine)
+	e.Draw(drawn, params, first, refine)
 	return e.write(dst, format, drawn)
 }
 
@@ -184,37 +184,28 @@ func (e *Ensemble[W]) write(dst []byte, format string, batch []W) error {
 	return nil
 }
 
-// A Drawing draws the samples of one generator.
-type Drawing[W uint64 | byte] struct {
-	Draws[W]
-	ensemble *Ensemble[W]
-	params   []float32
+// Draw fills dst with samples first, first+1, … of the generator with the given parameters,
+// after refine steps of the kernel.
+func (e *Ensemble[W]) Draw(dst []W, params []float32, first uint64, refine int) {
+	e.draw(dst, nil, e.Draws(params), params, first, refine)
 }
 
-// Drawing returns the samples of the generator with the given parameters.
-func (e *Ensemble[W]) Drawing(params []float32) *Drawing[W] {
-	return &Drawing[W]{e.Draws(params), e, params}
-}
-
-// Draw fills dst with samples first, first+1, … after refine steps of the kernel.
-func (d *Drawing[W]) Draw(dst []W, first uint64, refine int) {
-	if refine == 0 {
-		d.draw(dst, nil, first)
+// draw is Draw of draws with those parameters, and sets r, unless it is nil, to the R of
+// samples that are not refined.
+func (e *Ensemble[W]) draw(dst []W, r []float64, of Draws[W], params []float32, first uint64, refine int) {
+	if refine > 0 {
+		e.refined(dst, first, refine, func(whole []W, start uint64, _ int) { e.draw(whole, nil, of, params, start, 0) })
 		return
 	}
-	d.ensemble.refined(dst, first, refine, func(whole []W, start uint64, _ int) { d.draw(whole, nil, start) })
-}
-
-func (d *Drawing[W]) draw(dst []W, r []float64, first uint64) {
-	kept, words := &d.ensemble.kept, uint64(d.ensemble.Words())
-	if n := uint64(len(kept.states)); first < n/words && uint64(len(dst)) <= n-first*words && slices.Equal(kept.params, d.params) {
+	kept, words := &e.kept, uint64(e.Words())
+	if n := uint64(len(kept.states)); first < n/words && uint64(len(dst)) <= n-first*words && slices.Equal(kept.params, params) {
 		copy(dst, kept.states[first*words:])
 		if r != nil {
 			copy(r, kept.r[first:])
 		}
 		return
 	}
-	d.Generate(dst, r, first)
+	of.Generate(dst, r, first)
 }
 
 // mostKept is how many bytes of samples are kept.
@@ -225,7 +216,7 @@ const mostKept = 64 << 20
 // refined. It keeps those that are not refined, unless they are too many or kept already:
 // what measures a generator, what shows it and what writes its samples all ask for the same.
 func (e *Ensemble[W]) Measure(ctx context.Context, params []float32, samples, refine, atOnce int, visit func(batch []W, r []float64)) error {
-	d, words, rows := e.Drawing(params), e.Words(), min(samples, atOnce)
+	of, words, rows := e.Draws(params), e.Words(), min(samples, atOnce)
 	known := len(e.kept.states) >= samples*words && slices.Equal(e.kept.params, params)
 	keep := refine == 0 && samples <= mostKept/(words*binary.Size(W(0))) && !known
 	if keep {
@@ -248,11 +239,7 @@ func (e *Ensemble[W]) Measure(ctx context.Context, params []float32, samples, re
 		if r != nil {
 			weights = r[at:][:n]
 		}
-		if refine > 0 {
-			d.Draw(part, uint64(first), refine)
-		} else {
-			d.draw(part, weights, uint64(first))
-		}
+		e.draw(part, weights, of, params, uint64(first), refine)
 		visit(part, weights)
 	}
 	if keep {

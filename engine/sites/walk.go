@@ -89,7 +89,7 @@ func (e *Ensemble[W]) Walk(params []float32, first uint64, n int) (chains.Walk, 
 	}
 	w := e.NewWalk(params, e.Kernel, rng.WalkTransition, n)
 	w.first = e.together(first)
-	e.Drawing(params).Draw(w.Batch, first, 0)
+	e.Draw(w.Batch, params, first, 0)
 	return w, nil
 }
 
