@@ -237,39 +237,25 @@ type quadratic struct {
 	scale, offset float64
 	binary        bool
 
-	names []int       // of the variables in the file, ascending
-	first int         // name of the first variable where none has a label
-	index map[int]int // nil where names are consecutive
-	has   []bool      // the variable has a linear term
+	names []int  // of the variables in the file, ascending
+	first int    // name of the first variable where none has a label
+	has   []bool // the variable has a linear term
 	h     *Hamiltonian
 }
 
 func newQuadratic(names []int, v Vartype) *quadratic {
-	q := &quadratic{
+	return &quadratic{
 		scale: 1, binary: v == VartypeBinary,
 		names: names, has: make([]bool, len(names)),
 		h: &Hamiltonian{Spins: len(names), Fields: make([]float64, len(names))},
 	}
-	consecutive := true
-	for k, i := range names {
-		consecutive = consecutive && i == names[0]+k
-	}
-	if !consecutive {
-		q.index = make(map[int]int, len(names))
-		for k, i := range names {
-			q.index[i] = k
-		}
-	}
-	return q
 }
 
 func (q *quadratic) at(name int) (index int, ok bool) {
-	if q.index != nil {
-		index, ok = q.index[name]
-		return index, ok
+	if i := name - q.names[0]; i >= 0 && i < len(q.names) && q.names[i] == name { // as where names are consecutive
+		return i, true
 	}
-	index = name - q.names[0]
-	return index, index >= 0 && index < len(q.names)
+	return slices.BinarySearch(q.names, name)
 }
 
 // pair adds w·u_i·u_j.
@@ -314,7 +300,7 @@ func (q *quadratic) hamiltonian() *Hamiltonian {
 	for k := range h.Edges {
 		h.Edges[k].Coupling = 0 - q.scale*h.Edges[k].Coupling
 	}
-	if q.index != nil || q.names[0] != q.first {
+	if n := len(q.names); q.names[0] != q.first || q.names[n-1] != q.first+n-1 {
 		h.Labels = make([]string, len(q.names))
 		for k, i := range q.names {
 			h.Labels[k] = strconv.Itoa(i)
