@@ -250,16 +250,9 @@ type neighbour struct {
 // neighbours lists every site's neighbours in the order of the pairs, several pairs of two
 // sites added up. Equal tables are the same slice.
 func (t *Target) neighbours() [][]neighbour {
-	type oriented struct {
-		first *float64
-		swap  bool
-	}
-	turned := map[oriented][]float64{}
-	table := func(e []float64, q, r int, swap bool) []float64 {
-		if !swap {
-			return e
-		}
-		key := oriented{&e[0], true}
+	turned := map[*float64][]float64{}
+	turn := func(e []float64, q, r int) []float64 {
+		key := &e[0]
 		if turned[key] == nil {
 			x := make([]float64, len(e))
 			same := q == r
@@ -276,14 +269,13 @@ func (t *Target) neighbours() [][]neighbour {
 		}
 		return turned[key]
 	}
-	type sum struct{ a, b *float64 }
-	sums := map[sum][]float64{}
+	sums := map[[2]*float64][]float64{}
 	all := make([][]neighbour, t.N())
 	add := func(i, j int, e []float64) {
 		for k := range all[i] {
 			if all[i][k].site == j {
 				old := all[i][k].energy
-				key := sum{&old[0], &e[0]}
+				key := [2]*float64{&old[0], &e[0]}
 				if sums[key] == nil {
 					x := make([]float64, len(e))
 					for n := range x {
@@ -298,9 +290,8 @@ func (t *Target) neighbours() [][]neighbour {
 		all[i] = append(all[i], neighbour{j, e})
 	}
 	for _, p := range t.Pairs {
-		q, r := t.States[p.I], t.States[p.J]
-		add(p.J, p.I, table(p.Energy, q, r, false))
-		add(p.I, p.J, table(p.Energy, q, r, true))
+		add(p.J, p.I, p.Energy)
+		add(p.I, p.J, turn(p.Energy, t.States[p.I], t.States[p.J]))
 	}
 	return all
 }
