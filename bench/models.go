@@ -117,9 +117,6 @@ func (w work) add(n float64, other work) {
 	}
 }
 
-// dense is the work of so many multiply-adds.
-func dense(products float64) work { return work{FMA: products} }
-
 // perceptron counts the work per row of a perceptron of the given widths, as the
 // package nn does it. Forward a layer is one product; backward one for the
 // weights' gradients and, but for the first layer, whose input is noise unless
@@ -151,10 +148,10 @@ func perceptron(noise bool, sizes ...int) (forward, backward work) {
 	}
 	for i := first; i < len(sizes)-1; i++ {
 		n := float64(sizes[i] * sizes[i+1])
-		forward.add(n, dense(1))
-		backward.add(n, dense(1))
+		forward[FMA] += n
+		backward[FMA] += n
 		if i > 0 || !noise {
-			backward.add(n, dense(1))
+			backward[FMA] += n
 		}
 	}
 	return forward, backward

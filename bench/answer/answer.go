@@ -36,6 +36,13 @@ func mean(name string, i int, exact float64) observable {
 	return observable{name, value, func(m []float64) float64 { return math.Abs(m[i]) }, exact}
 }
 
+// variance is the observable that is scale times that of what the i-th mean is of, with the
+// next mean that of its square.
+func variance(name string, scale float64, i int, exact float64) observable {
+	value := func(m []float64) float64 { return scale * (m[i+1] - m[i]*m[i]) }
+	return observable{name, value, value, exact}
+}
+
 // A Series is what a contender gave.
 type Series struct {
 	Setup            float64 // seconds of processor before the first row

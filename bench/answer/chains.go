@@ -163,8 +163,8 @@ func lattice(side int, beta float64) problem {
 		observables: []observable{
 			mean("energy", 0, exact.Energy),
 			mean("abs magnetisation", 2, math.NaN()),
-			{"specific heat", func(m []float64) float64 { return beta * beta * (m[1] - m[0]*m[0]) }, func(m []float64) float64 { return beta * beta * (m[1] - m[0]*m[0]) }, exact.SpecificHeat},
-			{"susceptibility", func(m []float64) float64 { return beta * n * (m[3] - m[2]*m[2]) }, func(m []float64) float64 { return beta * n * (m[3] - m[2]*m[2]) }, math.NaN()},
+			variance("specific heat", beta*beta, 0, exact.SpecificHeat),
+			variance("susceptibility", beta*n, 2, math.NaN()),
 		},
 		ours: ours{
 			system: ising.Definition, set: []string{fmt.Sprint("target.l=", side), fmt.Sprint("target.beta=", beta)}, width: 4,
@@ -197,7 +197,7 @@ func glass(side int, beta float64, seed uint64) problem {
 	width := 2 + len(pairs)
 	observables := []observable{
 		mean("energy", 0, math.NaN()),
-		{"specific heat", func(m []float64) float64 { return beta * beta * (m[1] - m[0]*m[0]) }, func(m []float64) float64 { return beta * beta * (m[1] - m[0]*m[0]) }, math.NaN()},
+		variance("specific heat", beta*beta, 0, math.NaN()),
 	}
 	for i, p := range pairs {
 		observables = append(observables, observable{

@@ -158,8 +158,8 @@ func vectorProblems() []problem {
 		return sum
 	}}
 	field := []function{
-		{"abs magnetisation", func(x []float64) float64 { return math.Abs(total(x)) / float64(len(x)) }, unknown},
-		{"magnetisation", func(x []float64) float64 { return total(x) / float64(len(x)) }, 0},
+		{"abs magnetisation", func(x []float64) float64 { return math.Abs(floats.Sum(x)) / float64(len(x)) }, unknown},
+		{"magnetisation", func(x []float64) float64 { return floats.Sum(x) / float64(len(x)) }, 0},
 		square(0, unknown),
 		{"ln π", phi4.logPi, unknown},
 	}
@@ -185,13 +185,6 @@ func vectorProblems() []problem {
 		}),
 		vectorProblem("phi4", "the φ⁴ field of 8×8 sites, κ = 0.2, λ = 0.02", phi4, []float64{kappa, lambda}, none, field),
 	}
-}
-
-func total(x []float64) (sum float64) {
-	for _, v := range x {
-		sum += v
-	}
-	return sum
 }
 
 // regression draws standard normal rows and outcomes ±1 of a logistic model.
