@@ -58,6 +58,9 @@ const (
 // MaxSteps returns the number of steps that one stream has draws for.
 func (m *Metropolis) MaxSteps() int { return maxSteps }
 
+// Together returns 1: each sample's draws are its own.
+func (m *Metropolis) Together() int { return 1 }
+
 // Run takes the given number of steps with each of the configurations lo … hi−1
 // of the batch src, storing the results in the batch dst, which may be src, and
 // adds what was proposed and accepted to st, flips of all spins as Global.

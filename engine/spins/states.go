@@ -12,6 +12,9 @@ import (
 	"github.com/revgen/revgen/engine/sites"
 )
 
+// An Ensemble is a sites.Ensemble of packed configurations.
+type Ensemble = sites.Ensemble[uint64]
+
 // ReadStates packs configurations of n spins that are written as "spins", ±1 as
 // int8 for each, or as "bits", little-endian words (package bitspin).
 func ReadStates(format string, states []byte, n int) ([]uint64, error) {

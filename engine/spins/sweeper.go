@@ -2,6 +2,7 @@ package spins
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"sync"
 
@@ -47,6 +48,18 @@ func (s *Sweeper) order(n int, update func(colour int)) {
 func (s *Sweeper) updates(n int) (total uint64) {
 	s.order(n, func(colour int) { total += uint64(len(s.colours[colour])) })
 	return total
+}
+
+// Together returns Lanes.
+func (s *Sweeper) Together() int { return Lanes }
+
+// MaxSteps returns the number of sweeps that one stream has draws for, whichever
+// its samples.
+func (s *Sweeper) MaxSteps() int {
+	const most = 1 << 52 / (MaxSamples / Lanes) // spins that sweeps may redraw
+	once := s.updates(1)                        // less than 2·MaxSpins
+	more := max(1, s.updates(2)-once)           // nothing is coloured twice by one colour
+	return int(min(math.MaxInt32, 1+(most-once)/more))
 }
 
 // Run takes the given number of sweeps with each of the configurations lo … hi−1

@@ -60,6 +60,10 @@ func (c *TransitionConfig) Fraction(level int) float64 {
 	return c.AnnealFrom + (1-c.AnnealFrom)*float64(level)/AnnealLevels
 }
 
+// A Kernel is a transition kernel of packed configurations: a Metropolis or a Sweeper, of
+// this package or of bitspin. It does not allocate.
+type Kernel = sites.Kernel[uint64]
+
 // A Target is a law π(s) ∝ e^(−βE(s)) of spins, known by kernels that leave it as it is.
 // It is all that training needs.
 type Target interface {
