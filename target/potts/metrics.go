@@ -33,7 +33,7 @@ func (s *measured) sample(ctx context.Context, params []float32, samples int) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &tally{look: newLook(s.law, s.config.Target.Model), energies: make([]float64, r.energies.N), orders: make([]float64, r.orders.N)}
+	t := &tally{look: s.look, energies: make([]float64, r.energies.N), orders: make([]float64, r.orders.N)}
 	t.sums = *t.newSums()
 	if r.states != nil {
 		t.states = make([]float64, len(r.states))
@@ -61,7 +61,7 @@ func (s *measured) sample(ctx context.Context, params []float32, samples int) (*
 // Evaluate draws samples and compares them with the reference:
 //
 //   - energy, specific_heat (β² Var E), order and susceptibility (βn Var of it), with the order
-//     parameter of observables;
+//     parameter of a look;
 //   - marginal and pair_agreement, the means of |Δ⟨δ(s_i, c)⟩| over sites and states, and of
 //     |Δ⟨δ(s_i, s_j)⟩| over pairs;
 //   - energy_histogram and order_histogram, the total variation of their laws in bins, and

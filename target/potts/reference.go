@@ -39,15 +39,18 @@ const (
 // most bounds how many pairs and how many sites' states are looked at.
 const most = 1 << 12
 
-// look are the functions of a configuration that a reference and samples are compared by.
+// A look has the functions of a configuration that are observed, and that a reference and
+// samples are compared by.
 type look struct {
-	*observables
+	law   *categories.Target
+	q     int
+	model string
 	pairs []int    // of the target's
 	sites [][2]int // site and state
 }
 
 func newLook(law *categories.Target, model string) *look {
-	l := &look{observables: &observables{law: law, q: law.Most(), model: model}}
+	l := &look{law: law, q: law.Most(), model: model}
 	for k := 0; k < len(law.Pairs); k += (len(law.Pairs)-1)/most + 1 {
 		l.pairs = append(l.pairs, k)
 	}
@@ -63,7 +66,7 @@ func newLook(law *categories.Target, model string) *look {
 	return l
 }
 
-// is is 1 where the states of a pair are equal.
+// equal is 1 where the states of a pair are equal.
 func (l *look) equal(s []byte, k int) float64 {
 	p := &l.law.Pairs[l.pairs[k]]
 	if s[p.I] == s[p.J] {
@@ -77,6 +80,48 @@ func (l *look) in(s []byte, k int) float64 {
 		return 1
 	}
 	return 0
+}
+
+// order returns the order parameter: of a Potts model how far the share of the most frequent
+// state is from that of chance, (q·max − 1)/(q − 1), and of a clock |Σ e^(2πis/q)|/n.
+func (l *look) order(s []byte) float64 {
+	var counts [categories.MostStates]float64
+	for _, x := range s {
+		counts[x]++
+	}
+	n, q := float64(len(s)), float64(l.q)
+	if l.model == "clock" {
+		var x, y float64
+		for c, k := range counts[:l.q] {
+			sin, cos := math.Sincos(2 * math.Pi * float64(c) / q)
+			x, y = x+k*cos, y+k*sin
+		}
+		return math.Hypot(x, y) / n
+	}
+	var most float64
+	for _, k := range counts {
+		most = max(most, k)
+	}
+	return (q*most/n - 1) / (q - 1)
+}
+
+// agreement returns the share of the pairs whose states are equal.
+func (l *look) agreement(s []byte) float64 {
+	var equal float64
+	for i := range l.law.Pairs {
+		if p := &l.law.Pairs[i]; s[p.I] == s[p.J] {
+			equal++
+		}
+	}
+	return equal / max(1, float64(len(l.law.Pairs)))
+}
+
+func (l *look) observe(values []float64, stride int, batch []byte) {
+	for n := l.law.N(); len(batch) > 0; batch = batch[n:] {
+		e, m := l.law.Energy(batch[:n]), l.order(batch[:n])
+		copy(values, []float64{e, e * e, m, m * m, l.agreement(batch[:n])})
+		values = values[min(stride, len(values)):]
+	}
 }
 
 // sums are those of weighted configurations of one group, whose averages have standard errors
@@ -130,7 +175,7 @@ func (s *measured) reference(ctx context.Context) (*reference, error) {
 const groups = 64
 
 func (s *measured) newReference(ctx context.Context) (*reference, error) {
-	l := newLook(s.law, s.config.Target.Model)
+	l := s.look
 	if s.law.Configurations() <= categories.MostConfigurations {
 		logZ, p := s.law.Enumerate()
 		all := l.newSums()

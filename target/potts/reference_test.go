@@ -76,7 +76,7 @@ func TestObservables(t *testing.T) {
 		// 4, then 2 + 1·e^(2πi/3) + 1·e^(4πi/3) = 1, then 3 + e^(4πi/3).
 		"clock": {1, 0.25, math.Hypot(3-0.5, math.Sqrt(3)/2) / 4},
 	} {
-		o := &observables{law: law, q: 3, model: model}
+		o := &look{law: law, q: 3, model: model}
 		batch := []byte{1, 1, 1, 1, 0, 0, 1, 2, 2, 0, 0, 0}
 		energies, agreements := []float64{-3.5, -1.5, -1.5}, []float64{1, 1.0 / 3, 2.0 / 3}
 		values := make([]float64, 3*6)
@@ -89,7 +89,7 @@ func TestObservables(t *testing.T) {
 		o.observe(values, 6, batch[:4])
 		require.InDelta(t, 1, values[4], 1e-15)
 	}
-	require.Zero(t, (&observables{law: &categories.Target{States: categories.Uniform(2, 3)}}).agreement([]byte{0, 0}))
+	require.Zero(t, (&look{law: &categories.Target{States: categories.Uniform(2, 3)}}).agreement([]byte{0, 0}))
 }
 
 // TestLogZ: that of lattices by closed forms and transfer matrices is that of sums, with an

@@ -3,7 +3,6 @@ package potts
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/categories"
@@ -19,6 +18,7 @@ type measured struct {
 	*categories.Ensemble
 	config  *Config
 	law     *categories.Target
+	look    *look
 	workers *pool.Pool
 	exact   shared.Once[reference]
 }
@@ -39,63 +39,14 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	case c.Target.Labels != nil:
 		order = "; site i has the label target.labels[i], the first " + c.Target.Labels[0]
 	}
-	of := &observables{law: law, q: law.Most(), model: c.Target.Model}
-	return &measured{config: c, law: law, workers: workers, Ensemble: &categories.Ensemble{
+	of := newLook(law, c.Target.Model)
+	return &measured{config: c, law: law, look: of, workers: workers, Ensemble: &categories.Ensemble{
 		States: categories.Bytes{Target: law, Shape: shape, Order: order},
 		Beta:   law.Beta, Energy: law.Energies, Kernel: moves, Mixing: categories.MixingOf(law),
 		Names:   []string{"energy", "energy_squared", "order", "order_squared", "agreement"},
 		Observe: of.observe,
 		Seed:    c.Training.Seed, Workers: workers,
 	}}, nil
-}
-
-// observables are functions of a configuration.
-type observables struct {
-	law   *categories.Target
-	q     int
-	model string
-}
-
-// order returns the order parameter: of a Potts model how far the share of the most frequent
-// state is from that of chance, (q·max − 1)/(q − 1), and of a clock |Σ e^(2πis/q)|/n.
-func (o *observables) order(s []byte) float64 {
-	var counts [categories.MostStates]float64
-	for _, x := range s {
-		counts[x]++
-	}
-	n, q := float64(len(s)), float64(o.q)
-	if o.model == "clock" {
-		var x, y float64
-		for c, k := range counts[:o.q] {
-			sin, cos := math.Sincos(2 * math.Pi * float64(c) / q)
-			x, y = x+k*cos, y+k*sin
-		}
-		return math.Hypot(x, y) / n
-	}
-	var most float64
-	for _, k := range counts {
-		most = max(most, k)
-	}
-	return (q*most/n - 1) / (q - 1)
-}
-
-// agreement returns the share of the pairs whose states are equal.
-func (o *observables) agreement(s []byte) float64 {
-	var equal float64
-	for i := range o.law.Pairs {
-		if p := &o.law.Pairs[i]; s[p.I] == s[p.J] {
-			equal++
-		}
-	}
-	return equal / max(1, float64(len(o.law.Pairs)))
-}
-
-func (o *observables) observe(values []float64, stride int, batch []byte) {
-	for n := o.law.N(); len(batch) > 0; batch = batch[n:] {
-		e, m := o.law.Energy(batch[:n]), o.order(batch[:n])
-		copy(values, []float64{e, e * e, m, m * m, o.agreement(batch[:n])})
-		values = values[min(stride, len(values)):]
-	}
 }
 
 // system is engine.System for a generator with a density.
