@@ -3,10 +3,12 @@ package categories
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -113,28 +115,12 @@ func (s *System) Weigher(params []float32) func(r []float64, batch []byte) {
 
 // Surrogate implements engine.Differentiable: the loss of the batch and its s′, held fixed.
 func (s *System) Surrogate() func(params []float64) float64 {
-	b := s.learner.Batch
-	// The states and −ln W do not depend on the parameters.
-	states := append([]byte(nil), b.state...)
-	var exact []float64
-	for k := range b.r {
-		for i, r := range b.r[k] {
-			exact = append(exact, r-b.logq[k][i])
-		}
-	}
-	n, all, next := s.net.Sites()*block, make([]float64, b.samples*block), make([]float64, b.samples*block)
-	return func(params []float64) float64 {
-		for i, w := range exact {
-			state := states[i/block*n:][:n]
-			r := w + s.net.learned64(params, func(site int) byte { return state[site*block+i%block] })
-			if i < len(all) {
-				all[i] = r
-			} else {
-				next[i-len(all)] = r
-			}
-		}
-		return s.Of(all, next)
-	}
+	b, n := s.learner.Batch, s.net.Sites()*block
+	states := slices.Clone(b.state)
+	return hierarchy.FixedLoss(s.Balance, b.r, b.logq, b.samples*block, func(params []float64, i int) float64 {
+		state := states[i/block*n:][:n]
+		return s.net.learned64(params, func(site int) byte { return state[site*block+i%block] })
+	})
 }
 
 // learned64 is ln q of the learned sites of a configuration by the definition of a unit, in
