@@ -80,7 +80,7 @@ func (c *Config) recipe(law *categories.Target) {
 		return
 	}
 	c.Generator.Kind, c.Loss.Kind = "hierarchy", "balance"
-	h := hierarchy.GraphTraining(law.N(), seed)
+	h := hierarchy.GraphTraining(hierarchy.Graph{}, law.N(), seed)
 	h.Partners = 0.75
 	if side > 0 {
 		h.Steps, h.Batch, h.LearningRate, h.Anneal, h.Sweeps = 2600, 256, 0.014, 0, side/8
