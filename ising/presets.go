@@ -66,7 +66,7 @@ func (c *Config) recipe(quick bool) {
 	t, half := hierarchy.Recipe(hierarchy.Square{
 		Side: c.Target.L, J: c.Target.J, Field: c.Target.H, Beta: c.Target.Beta,
 		Neighbours: c.Generator.Neighbours, Hidden: c.Generator.Units,
-	}, c.Training.Seed)
+	})
 	if c.Target.L%4 != 0 {
 		// A lattice that is a graph has more to learn: its sites share nothing.
 		t.Steps, t.LearningRate, t.Anneal = min(20_000, 3000+20*c.Target.L*c.Target.L), 0.01, 0.5

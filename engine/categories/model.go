@@ -222,9 +222,6 @@ func (m *Model) Target() *Target { return &m.target }
 // NumParams returns the length of θ.
 func (m *Model) NumParams() int { return m.params }
 
-// Learned returns how many sites networks draw; the others are exact.
-func (m *Model) Learned() int { return m.learned }
-
 // Initialize fills θ with the starting values that belong to the seed, with which every
 // learned site is fair.
 func (m *Model) Initialize(params []float32, seed uint64) {

@@ -86,7 +86,7 @@ func TestDensity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, err := NewModel(c.Target, c.Network, workers)
 			require.NoError(t, err)
-			require.Less(t, m.Learned(), m.Sites())
+			require.Less(t, m.learned, m.Sites())
 			params := wild(m)
 			sampler := m.NewSampler(params, workers)
 			var all []byte

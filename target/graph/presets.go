@@ -53,7 +53,7 @@ func (t *TargetConfig) coupling() float64 {
 
 // recipe takes what was found good for a graph with as many learned spins.
 func (c *Config) recipe(g hierarchy.Graph, learned int) {
-	t := hierarchy.GraphTraining(g, learned, c.Training.Seed)
+	t := hierarchy.GraphTraining(g.Order, learned)
 	if c.Preset == "quick" {
 		t.Steps /= 4
 	}

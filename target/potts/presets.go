@@ -68,11 +68,10 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 // β rises where the target is ordered: below the critical temperature of the lattice, and from
 // 0 on any graph, as nothing is known of its order. One sample in four moves.
 func (c *Config) recipe(law *categories.Target) {
-	quick, seed := c.Preset == "quick", c.Training.Seed
-	t, side := &c.Training, c.Target.side()
+	quick, seed, side := c.Preset == "quick", c.Training.Seed, c.Target.side()
 	p := c.paper(law)
 	c.Training, c.Transition = p.Training, p.Transition
-	t.Seed = seed
+	c.Training.Seed = seed
 	c.Generator = GeneratorConfig{Kind: "perceptron", Neighbours: 24, Units: 16,
 		Latent: p.Generator.Latent, Hidden: p.Generator.Hidden, Slope: p.Generator.Slope, Gain: p.Generator.Gain, Width: p.Generator.Width}
 	c.Loss = LossConfig{Kind: "mmd", Kernel: p.Loss.Kernel, Statistic: p.Loss.Statistic, Discriminator: p.Loss.Discriminator}
@@ -80,7 +79,7 @@ func (c *Config) recipe(law *categories.Target) {
 		return
 	}
 	c.Generator.Kind, c.Loss.Kind = "hierarchy", "balance"
-	h := hierarchy.GraphTraining(hierarchy.Graph{}, law.N(), seed)
+	h := hierarchy.GraphTraining(hierarchy.Farthest, law.N())
 	h.Partners = 0.75
 	if side > 0 {
 		h.Steps, h.Batch, h.LearningRate, h.Anneal, h.Sweeps = 2600, 256, 0.014, 0, side/8
@@ -96,7 +95,7 @@ func (c *Config) recipe(law *categories.Target) {
 	if quick {
 		h.Steps /= 3
 	}
-	h.Configure(t, &c.Transition, &c.Loss.Balancing)
+	h.Configure(&c.Training, &c.Transition, &c.Loss.Balancing)
 }
 
 // paper returns the settings of the paper's method. Kernels are as wide against the distances

@@ -130,14 +130,8 @@ func (b *Batch) subtractWeights(lo, hi int) {
 	}
 }
 
-// Score computes ln q, its derivatives and R of the given configurations, ⌈n/64⌉
-// words each.
-func (b *Batch) Score(params []float32, spins []uint64) {
-	b.weights.Set(params)
-	b.score(spins)
-}
-
-// score is Score with the parameters as they are.
+// score computes ln q, its derivatives and R of the given configurations, ⌈n/64⌉
+// words each, with the parameters that Generate had.
 func (b *Batch) score(spins []uint64) {
 	first := b.samples / block
 	checkLength("spins", len(spins), (len(b.logq)-first)*block*((b.model.Spins()+63)/64))
@@ -183,7 +177,7 @@ func (b *Batch) Complete(dst []uint64) {
 }
 
 // Backward sets grad = Σ_b c_b ∂ ln q_b/∂θ with the coefficients of the samples that
-// Generate drew, followed by those of the configurations that Score was given, with the
+// Generate drew, followed by those of the configurations that were scored, with the
 // same parameters.
 func (b *Batch) Backward(grad []float32, coefficients ...[]float64) {
 	checkLength("gradient", len(grad), b.model.params)

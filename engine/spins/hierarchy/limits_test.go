@@ -49,8 +49,8 @@ func TestRecipes(t *testing.T) {
 		{88, 0.4, values{1000, 512, 0.008, 11, false, true}},
 	} {
 		for _, j := range []float64{1, -2} {
-			got, half := Recipe(Square{Side: c.side, J: j, Beta: c.k / math.Abs(j)}, 7)
-			want := Training{Steps: c.want.steps, Batch: c.want.batch, LearningRate: c.want.rate, Warmup: 20, Final: 0.01, Partners: 0.75, Sweeps: c.want.sweeps, Seed: 7}
+			got, half := Recipe(Square{Side: c.side, J: j, Beta: c.k / math.Abs(j)})
+			want := Training{Steps: c.want.steps, Batch: c.want.batch, LearningRate: c.want.rate, Warmup: 20, Final: 0.01, Partners: 0.75, Sweeps: c.want.sweeps}
 			if c.want.anneals {
 				require.InDelta(t, 0.4/c.k, got.AnnealFrom, 1e-12)
 				want.Anneal, want.AnnealFrom = 0.3, got.AnnealFrom
@@ -59,9 +59,9 @@ func TestRecipes(t *testing.T) {
 			require.Equal(t, c.want.half, half)
 		}
 	}
-	require.Equal(t, Training{Steps: 3080, Batch: 512, LearningRate: 0.013, Warmup: 20, Final: 0.01, Anneal: 0.5, Partners: 0.5, Sweeps: 1, Seed: 3}, GraphTraining(Graph{}, 2, 3))
+	require.Equal(t, Training{Steps: 3080, Batch: 512, LearningRate: 0.013, Warmup: 20, Final: 0.01, Anneal: 0.5, Partners: 0.5, Sweeps: 1}, GraphTraining(Farthest, 2))
 
-	training := Training{Steps: 9, Batch: 64, LearningRate: 0.5, Warmup: 3, Final: 0.25, Anneal: 0.1, AnnealFrom: 0.2, Partners: 0.75, Seed: 4}
+	training := Training{Steps: 9, Batch: 64, LearningRate: 0.5, Warmup: 3, Final: 0.25, Anneal: 0.1, AnnealFrom: 0.2, Partners: 0.75}
 	for sweeps, want := range map[int]int{0: 1, 1: 1, 5: 5} {
 		training.Sweeps = sweeps
 		c := engine.Training{Seed: 11, ClipNorm: 1, EMA: 0.5, Methods: search.Methods{Method: "consensus"}}
@@ -205,7 +205,7 @@ func TestLimits(t *testing.T) {
 	require.PanicsWithValue(t, "hierarchy: R of length 64, not 128", func() { b.R(make([]float64, 64)) })
 	require.PanicsWithValue(t, "hierarchy: R of length 128, not 64", func() { b.ScoredR(make([]float64, 128)) })
 	params := make([]float32, m.NumParams())
-	require.PanicsWithValue(t, "hierarchy: spins of length 128, not 64", func() { b.Score(params, make([]uint64, 128)) })
+	require.PanicsWithValue(t, "hierarchy: spins of length 128, not 64", func() { b.score(make([]uint64, 128)) })
 	require.PanicsWithValue(t, "hierarchy: gradient of length 1, not "+fmt.Sprint(len(params)), func() { b.Backward(params[:1]) })
 	require.PanicsWithValue(t, "hierarchy: coefficients of length 64, not 192", func() { b.Backward(params, make([]float64, 64)) })
 	require.PanicsWithValue(t, "hierarchy: parameters of length 1, not "+fmt.Sprint(len(params)), func() { m.NewSampler(params[:1], workers) })
@@ -224,7 +224,8 @@ func TestScored(t *testing.T) {
 		for i := range configs {
 			configs[i] = r.Uint64() & (1<<m.Spins() - 1)
 		}
-		b.Score(params, configs)
+		b.weights.Set(params)
+		b.score(configs)
 		got, want := make([]float64, 128), make([]float64, 128)
 		b.ScoredR(got)
 		m.NewSampler(params, workers).R(want, configs)

@@ -222,8 +222,8 @@ func TestPairs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const samples, moved = 256, 128
 			params := wild(m, 4)
-			training := Training{Steps: 10, Batch: samples, LearningRate: 0.01, Partners: 0.5, Seed: 5}
-			s := NewTrainer(t, m, training, nil, workers).System().(*System)
+			training := Training{Steps: 10, Batch: samples, LearningRate: 0.01, Partners: 0.5}
+			s := NewTrainer(t, m, training, 5, nil, workers).System().(*System)
 			_, err := s.Loss(params, 3)
 			require.NoError(t, err)
 			require.Positive(t, s.Acceptance())
@@ -252,8 +252,8 @@ func TestGradientOfTheLoss(t *testing.T) {
 			continue
 		}
 		for _, partners := range []float64{0, 0.5, 1} {
-			training := Training{Steps: 10, Batch: 128, LearningRate: 0.01, Partners: partners, Seed: 5}
-			s := NewTrainer(t, m, training, nil, workers).System().(*System)
+			training := Training{Steps: 10, Batch: 128, LearningRate: 0.01, Partners: partners}
+			s := NewTrainer(t, m, training, 5, nil, workers).System().(*System)
 			params := wild(m, 4)
 			worst, tensors := engine.GradientError(s, params, s.Backward)
 			require.Less(t, worst, 2e-3, "%s, %v", name, partners)
@@ -363,7 +363,7 @@ func TestStreams(t *testing.T) {
 		start := slices.Clone(params)
 		for _, partners := range []float64{0.5, 1} {
 			training := Training{Steps: 3, Batch: 1024, LearningRate: 0.01, Warmup: 1, Partners: partners}
-			tr := NewTrainer(t, m, training, params, workers)
+			tr := NewTrainer(t, m, training, 0, params, workers)
 			for range training.Steps {
 				require.NoError(t, tr.Step())
 			}
@@ -386,7 +386,7 @@ func TestNothingAllocates(t *testing.T) {
 	params := make([]float32, m.NumParams())
 	m.Initialize(params, 1)
 	for _, partners := range []float64{0, 0.5, 1} {
-		tr := NewTrainer(t, m, Training{Steps: 100, Batch: 256, LearningRate: 0.01, Anneal: 1, Partners: partners}, params, workers)
+		tr := NewTrainer(t, m, Training{Steps: 100, Batch: 256, LearningRate: 0.01, Anneal: 1, Partners: partners}, 0, params, workers)
 		require.Zero(t, alloctest.PerRun(5, func() { _ = tr.Step() }), partners)
 	}
 	s := m.NewSampler(params, workers)

@@ -20,7 +20,6 @@ type Training struct {
 	Anneal, AnnealFrom float64
 	Partners           float64 // of engine.Balancing
 	Sweeps             int     // between s and s′
-	Seed               uint64
 }
 
 // Configure gives a run the values of a recipe, with heat-bath sweeps for moves.
@@ -45,10 +44,10 @@ func (t *Training) Configure(c *engine.Training, moves *spins.TransitionConfig, 
 //
 // One sample in four moves, by L/8 sweeps, which see what q draws too little. The partners
 // of the others see the slow modes, for which moves alone would need some (L/4)² sweeps.
-func Recipe(c Square, seed uint64) (t Training, half bool) {
+func Recipe(c Square) (t Training, half bool) {
 	t = Training{
 		Steps: 3000, Batch: 512, LearningRate: 0.014, Warmup: 20, Final: 0.01,
-		Partners: 0.75, Sweeps: c.Side / 8, Seed: seed,
+		Partners: 0.75, Sweeps: c.Side / 8,
 	}
 	const disordered = 0.4
 	if k := c.Beta * math.Abs(c.J); k > 0.45 {
@@ -77,14 +76,14 @@ func Recipe(c Square, seed uint64) (t Training, half bool) {
 // GraphTraining returns the settings that were found good for graphs with so many
 // learned spins: β rises from zero during half of the steps, whose number grows with
 // that of the learned spins.
-func GraphTraining(g Graph, learned int, seed uint64) Training {
+func GraphTraining(order string, learned int) Training {
 	steps := min(20_000, 3000+40*learned)
-	if g.Order == Swept { // states that bonds leave no choice take time to learn
+	if order == Swept { // states that bonds leave no choice take time to learn
 		steps = min(30_000, 5*steps)
 	}
 	return Training{
 		Steps: steps, Batch: 512, LearningRate: 0.013, Warmup: 20, Final: 0.01, Anneal: 0.5,
-		Partners: 0.5, Sweeps: 1, Seed: seed,
+		Partners: 0.5, Sweeps: 1,
 	}
 }
 

@@ -98,8 +98,8 @@ func BenchmarkGlass(b *testing.B) {
 				require.NoError(b, err)
 				for b.Loop() {
 					start := cpu()
-					training := hierarchy.GraphTraining(graph, m.Learned(), seed+1)
-					t := hierarchy.NewTrainer(b, m, training, nil, workers)
+					training := hierarchy.GraphTraining(graph.Order, m.Learned())
+					t := hierarchy.NewTrainer(b, m, training, seed+1, nil, workers)
 					for range training.Steps {
 						require.NoError(b, t.Step())
 					}

@@ -47,7 +47,7 @@ func BenchmarkTrainingStep(b *testing.B) {
 	defer workers.Close()
 	m, err := hierarchy.NewSquare(hierarchy.Square{Side: 16, J: 1, Beta: 0.4407, Neighbours: 24, Hidden: 6})
 	require.NoError(b, err)
-	t := hierarchy.NewTrainer(b, m, hierarchy.Training{Steps: 1 << 30, Batch: 1024, LearningRate: 1e-4, Partners: 0.5}, nil, workers)
+	t := hierarchy.NewTrainer(b, m, hierarchy.Training{Steps: 1 << 30, Batch: 1024, LearningRate: 1e-4, Partners: 0.5}, 0, nil, workers)
 	start := cpu()
 	for b.Loop() {
 		require.NoError(b, t.Step())

@@ -44,11 +44,11 @@ func (c *testConfig) New(workers *pool.Pool) (engine.System, error) {
 
 // NewTrainer returns the trainer of a model by a recipe's training, with heat-bath sweeps
 // for a transition. from, if not nil, are parameters to start with.
-func NewTrainer(t testing.TB, m *Model, training Training, from []float32, workers *pool.Pool) *engine.Trainer {
+func NewTrainer(t testing.TB, m *Model, training Training, seed uint64, from []float32, workers *pool.Pool) *engine.Trainer {
 	t.Helper()
 	c := &testConfig{Common: engine.Common{
 		Schema: engine.SchemaVersion, System: "test", Preset: "test",
-		Training: engine.Training{Seed: training.Seed, Methods: search.ByGradient()},
+		Training: engine.Training{Seed: seed, Methods: search.ByGradient()},
 	}, model: m}
 	training.Configure(&c.Training, &c.transition, &c.balancing)
 	trainer, err := engine.NewTrainer(c, workers)
@@ -63,7 +63,7 @@ func NewTrainer(t testing.TB, m *Model, training Training, from []float32, worke
 // and returns the last one's model and its parameters.
 func Follow(t testing.TB, c Square, seed uint64, change func(*Training), workers *pool.Pool) (*Model, []float32) {
 	t.Helper()
-	training, half := Recipe(c, seed)
+	training, half := Recipe(c)
 	change(&training)
 	m, err := NewSquare(c)
 	require.NoError(t, err)
@@ -74,7 +74,7 @@ func Follow(t testing.TB, c Square, seed uint64, change func(*Training), workers
 		from, params := Follow(t, c, seed, change, workers)
 		m.Transfer(start, from, params)
 	}
-	trainer := NewTrainer(t, m, training, start, workers)
+	trainer := NewTrainer(t, m, training, seed, start, workers)
 	for range training.Steps {
 		require.NoError(t, trainer.Step())
 	}

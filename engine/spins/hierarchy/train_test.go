@@ -27,7 +27,7 @@ func TestTrainingReachesKaufman(t *testing.T) {
 		m, err := hierarchy.NewSquare(c)
 		require.NoError(t, err)
 		params := train(t, m, hierarchy.Training{
-			Steps: 400, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Seed: 1,
+			Steps: 400, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01,
 		}, workers)
 		r := make([]float64, 32768)
 		require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
@@ -68,7 +68,7 @@ func TestTrainingOnAGlass(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, m.Learned(), 18)
 	params := train(t, m, hierarchy.Training{
-		Steps: 400, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Anneal: 0.5, Seed: 1,
+		Steps: 400, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Anneal: 0.5,
 	}, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
@@ -81,12 +81,12 @@ func TestTrainingOnAGlass(t *testing.T) {
 // temperature misses nothing.
 func TestRecipe(t *testing.T) {
 	for side, want := range map[int]bool{4: false, 8: false, 12: false, 16: false, 20: false, 24: true, 32: true, 40: true, 64: true} {
-		_, half := hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4, Neighbours: 24, Hidden: 6}, 1)
+		_, half := hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4, Neighbours: 24, Hidden: 6})
 		require.Equal(t, want, half, side)
 	}
 	// 24 has a level whose weights are new, 32 none.
 	for side, anneals := range map[int]bool{12: true, 16: true, 20: true, 24: true, 32: false, 40: true, 48: false} {
-		training, _ := hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.6, Neighbours: 24, Hidden: 6}, 1)
+		training, _ := hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.6, Neighbours: 24, Hidden: 6})
 		require.Equal(t, anneals, training.Anneal > 0, side)
 	}
 	workers := pool.New(2)
@@ -105,7 +105,7 @@ func TestRecipe(t *testing.T) {
 // train takes the steps of a training.
 func train(t *testing.T, m *hierarchy.Model, training hierarchy.Training, workers *pool.Pool) []float32 {
 	t.Helper()
-	trainer := hierarchy.NewTrainer(t, m, training, nil, workers)
+	trainer := hierarchy.NewTrainer(t, m, training, 1, nil, workers)
 	for range training.Steps {
 		require.NoError(t, trainer.Step())
 	}

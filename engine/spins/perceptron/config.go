@@ -9,8 +9,7 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 )
 
-// Config is what a run on spins takes besides its target. The configuration of a
-// system that has no other generators embeds it.
+// Config is what a run on spins takes besides its target.
 type Config struct {
 	engine.Common
 	Transition spins.TransitionConfig `json:"transition"`
@@ -72,21 +71,7 @@ type LossConfig struct {
 // maxLatent keeps a batch's random numbers within their stream.
 const maxLatent = 4096
 
-// Validate reports the first value that cannot be used for a target, by its key. The
-// target's own demands for memory count beside the configuration's.
-func (c *Config) Validate(t spins.Target, own ...engine.Demand) error {
-	c = conf.Chosen(c)
-	if err := conf.First(conf.Enums(c), c.Common.Validate()); err != nil {
-		return err
-	}
-	if err := c.ValidateChoices(t); err != nil {
-		return err
-	}
-	return engine.Afford(append(c.Demands(t.Spins()), own...)...)
-}
-
-// ValidateChoices is Validate without what the configuration of a system with more
-// generators than perceptrons checks for all of them.
+// ValidateChoices implements spins.Kind.
 func (c *Config) ValidateChoices(t spins.Target) error {
 	kernel, err := t.Kernel(&c.Transition, 1)
 	if err != nil {

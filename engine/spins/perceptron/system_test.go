@@ -27,7 +27,13 @@ type testConfig struct {
 	target spins.Target
 }
 
-func (c *testConfig) Validate() error { return c.Config.Validate(c.target) }
+func (c *testConfig) Validate() error {
+	chosen := conf.Chosen(&c.Config)
+	if err := conf.First(conf.Enums(chosen), c.Common.Validate()); err != nil {
+		return err
+	}
+	return conf.First(chosen.ValidateChoices(c.target), engine.Afford(c.Demands(c.target.Spins())...))
+}
 
 func (c *testConfig) New(workers *pool.Pool) (engine.System, error) {
 	return New(&c.Config, c.target, workers)
