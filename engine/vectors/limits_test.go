@@ -396,6 +396,10 @@ func TestRecipesOfKnownTargets(t *testing.T) {
 	}{
 		{2, 1, Seen{1, false, 2}, false, 2048, 0, 0.9, 0.02, 3000}, {2, 3, Seen{3, true, 2}, true, 1024, 0.5, 0.5, 0.02, 1000},
 		{2, someModes, Seen{3, true, 2}, false, 2048, 0.5, 0.5, 0.02, 3000}, {2, someModes + 1, Seen{3, false, 2}, false, 1024, 0.5, 0.9, 0.02, 3000},
+		{16, 1, Seen{3, true, 2}, false, 2048, 0, 0.5, 0.02, 3000}, {6, someModes + 1, Seen{3, true, 2}, false, 1024, 0.5, 0.5, 0.02, 3000},
+		{17, 1, Seen{3, true, 2}, false, 512, 0, 0.5, 0.003, 1000}, {17, 5, Seen{3, true, 2}, true, 409, 0.5, 0.5, 0.003, 400}, // each mode has walkers of its own
+		{64, 16, Seen{3, false, 2}, false, 128, 0.5, 0.9, 0.0001, 400}, {128, 3, Seen{3, false, 2}, true, 512, 0.5, 0.9, 0.000025, 400},
+		{7, someModes + 1, Seen{3, true, 2}, false, 128, 0.5, 0.5, 0.003, 1000},
 	} {
 		of := modalPaper()
 		why, err := of.Recipe(t.Context(), many{c.dim, c.modes}, c.seen, c.quick)
@@ -404,7 +408,9 @@ func TestRecipesOfKnownTargets(t *testing.T) {
 		require.Equal(t, ModalTransition{Order: "random", Across: c.across, Sigma: mixture.Lengths(2, c.dim), Flip: 0.5, Steps: 3, Annealing: engine.Annealing{AnnealFrom: 1}}, of.Transition)
 		require.Equal(t, []any{"mixture", c.seen.Components, c.seen.Bent, mixture.ScoutConfig{Population: c.population, Moves: 10}}, []any{of.Generator.Kind, of.Generator.Components, of.Generator.Bent, of.Generator.Scout})
 		require.Equal(t, []any{"balance", c.partners, c.steps}, []any{of.Loss.Kind, of.Loss.Partners, of.Training.Steps})
-		require.Equal(t, optim.AdamW{LearningRate: c.rate, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}, of.Training.Optimizer)
+		require.InEpsilon(t, c.rate, of.Training.Optimizer.LearningRate, 1e-12)
+		of.Training.Optimizer.LearningRate = 1
+		require.Equal(t, optim.AdamW{LearningRate: 1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}, of.Training.Optimizer)
 	}
 }
 
