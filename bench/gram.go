@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/gmm"
 )
 
 var gramSuite = Suite{
@@ -17,15 +18,14 @@ var gramSuite = Suite{
 	sized:   gramRows,
 }
 
-// mixtureKernel is the paper's kernel of the Gaussian mixture.
-var mixtureKernel = mmd.Kernel{
-	Bandwidths: []float64{0.1, 0.5, 1, 2, 5},
-	IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
-}
-
 func gramRows(e *environment, size string, v []int) ([]*operation, error) {
 	n, dim := v[0], v[1]
-	g, err := mmd.NewGram(n, dim, mixtureKernel, mmd.V, e.workers)
+	paper, err := gmm.Preset("paper")
+	if err != nil {
+		return nil, err
+	}
+	kernel := paper.Loss.Kernel
+	g, err := mmd.NewGram(n, dim, kernel, mmd.V, e.workers)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func gramRows(e *environment, size string, v []int) ([]*operation, error) {
 	ours := movesOf(s, t)
 	op := &operation{
 		name: "loss-gradient/" + size, amount: float64(n) * float64(n-1) / 2, unit: "pair",
-		need: need{pairwise("", n, mixtureKernel, dim)},
+		need: need{pairwise("", n, kernel, dim)},
 		call: func() { ours.loss = g.LossGradient(s, t, ours.grad) },
 		note: "unordered pairs of samples",
 	}
@@ -46,15 +46,15 @@ func gramRows(e *environment, size string, v []int) ([]*operation, error) {
 			name: "c-gram", unlike: "all ordered pairs of the two distinct sums",
 			prepare: func(p *peers.Process) (agreement, error) {
 				words := []any{"gram", n}
-				for _, b := range mixtureKernel.Bandwidths {
+				for _, b := range kernel.Bandwidths {
 					words = append(words, b)
 				}
-				return ours.agree(p, append(words, mixtureKernel.IMQ[0].C)...)
+				return ours.agree(p, append(words, kernel.IMQ[0].C)...)
 			},
 		})
 	}
 	if n <= 4096 { // PyTorch holds some tens of N×N matrices
-		op.rivals = append(op.rivals, e.pyTorchGram(ours, n, dim, mixtureKernel)...)
+		op.rivals = append(op.rivals, e.pyTorchGram(ours, n, dim, kernel)...)
 	}
 	return []*operation{op}, nil
 }
