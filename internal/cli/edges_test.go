@@ -13,10 +13,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
@@ -104,22 +106,37 @@ func TestRanksOfOtherRequests(t *testing.T) {
 
 func params2() []float32 { return []float32{1, 3} }
 
-// TestRanksHavePatience: a rank whose work does not end after a signal ends the job, sooner than
-// a process that stands alone.
-func TestRanksHavePatience(t *testing.T) {
-	var said bytes.Buffer
-	w := &room{Ranks: pool.Local(2)[0]}
-	p := &program{world: w, stderr: &said}
+// TestPatience: a process whose work does not end after a signal leaves it to itself, a rank sooner
+// than one that stands alone, and ends the job; and a batch leaves its jobs. Work that ends
+// before is waited for.
+func TestPatience(t *testing.T) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for ranked, least := range map[bool]time.Duration{true: 700 * time.Millisecond, false: 1500 * time.Millisecond} {
+		all.Go(func() {
+			var said bytes.Buffer
+			w := &room{Ranks: pool.Local(2)[0]}
+			p := &program{world: w, stderr: &said}
+			p.ctx, p.stop = context.WithCancelCause(context.Background())
+			p.signals = make(chan os.Signal, 2)
+			p.ranked.Store(ranked)
+			p.signals <- syscall.SIGTERM
+			p.signals <- syscall.SIGTERM // the same request once more
+			begun := time.Now()
+			assert.Equal(t, exitStopped, p.watch(make(chan int)))
+			assert.GreaterOrEqual(t, time.Since(begun), least)
+			assert.Equal(t, map[bool][]string{true: {"abort 75"}}[ranked], w.left)
+			assert.Equal(t, stopRequest{syscall.SIGTERM}, context.Cause(p.ctx))
+			assert.Equal(t, "\nSIGTERM: stopping; once more to quit at once\nrevgen: stopped by SIGTERM; the same command begins anew\n", said.String())
+		})
+	}
+	p := &program{batched: true}
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
-	p.signals = make(chan os.Signal, 2)
-	p.ranked.Store(true)
-	p.signals <- syscall.SIGTERM
+	p.stop(stopRequest{syscall.SIGHUP})
 	begun := time.Now()
-	require.Equal(t, exitStopped, p.watch(make(chan int)))
-	require.GreaterOrEqual(t, time.Since(begun), rankPatience)
-	require.Equal(t, []string{"abort 75"}, w.left)
-	require.Equal(t, stopRequest{syscall.SIGTERM}, context.Cause(p.ctx))
-	require.Equal(t, "\nSIGTERM: stopping; once more to quit at once\nrevgen: stopped by SIGTERM; the same command begins anew\n", said.String())
+	require.EqualError(t, p.interruptible(func(context.Context) error { select {} }), "stopped by SIGHUP; the same command begins anew")
+	require.GreaterOrEqual(t, time.Since(begun), 1500*time.Millisecond)
+	require.NoError(t, p.interruptible(func(ctx context.Context) error { <-ctx.Done(); return nil }))
 }
 
 // TestDamagedBatches: what is said of a batch whose results cannot be read, and what pages have of
