@@ -269,6 +269,10 @@ func TestVaried(t *testing.T) {
 	columns, err = Varied(all[:1])
 	require.NoError(t, err)
 	require.Empty(t, columns)
+	// A key that is called as the first column is, is in it.
+	columns, err = Varied([]Record{{Args: []string{"a"}, Values: json.RawMessage(`{"argument":"b"}`)}, {Args: []string{"a"}}})
+	require.NoError(t, err)
+	require.Equal(t, []Column{{"argument", []string{"b", "a"}}}, columns)
 	_, err = Varied([]Record{{ID: "q", Values: json.RawMessage(`{`)}})
 	require.EqualError(t, err, "q: values: line 1: ends too early: a closing bracket or quote is missing")
 }

@@ -54,6 +54,7 @@ func TestLoopsHaveNumbers(t *testing.T) {
 	for i, n := range []int{2, 3, 100, 1, 0, 7} {
 		p.Run(n, func(int) {})
 		require.Equal(t, []uint64{1, 2, 3, 3, 3, 4}[i]<<32, p.open.Load())
+		require.Nil(t, p.body, "what it holds may be large")
 	}
 	p.Close()
 	require.EqualValues(t, 5<<32, p.open.Load())
