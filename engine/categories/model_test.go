@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -129,6 +130,19 @@ func TestDensity(t *testing.T) {
 			require.Less(t, chiSquare(q, counts, samples), 4.75)
 		})
 	}
+}
+
+// TestUnitsInOrder: a model takes no unit that looks at what is not drawn yet, nor one of sites
+// that are.
+func TestUnitsInOrder(t *testing.T) {
+	m := &Model{target: Target{States: Uniform(3, 3)}, coding: newCoding(Same, 3), even: true}
+	one := hierarchy.Layout{Name: "one", Sites: []int{1}, Inputs: [][]int{{0}}, Hidden: 2}
+	require.PanicsWithValue(t, "categories: a unit looks at a site that is not drawn yet", func() { _ = m.add(one, make([]bool, 3)) })
+	require.PanicsWithValue(t, "categories: a site is drawn twice", func() { _ = m.add(one, []bool{true, true, false}) })
+	known := []bool{true, false, false}
+	require.NoError(t, m.add(one, known))
+	require.Equal(t, []bool{true, true, false}, known)
+	require.Equal(t, 1, m.Learned())
 }
 
 // TestGradient compares the gradient of the loss with central differences in float64.
