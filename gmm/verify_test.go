@@ -29,6 +29,18 @@ func TestVerify(t *testing.T) {
 	require.ElementsMatch(t, slices.Collect(maps.Keys(breakable())), names, "every check must be shown to fail")
 }
 
+// TestKitChecks: of the kit's checks, the density and the exact samples of the known targets pass,
+// and those of another law are found.
+func TestKitChecks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a second")
+	}
+	workers := pool.New(2)
+	defer workers.Close()
+	kit := kitChecks(workers)
+	require.NoError(t, engine.RunChecks(t.Context(), func(c engine.Check) { require.True(t, c.OK, "%+v", c) }, kit[0], kit[6]))
+}
+
 func TestVerifyStops(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
