@@ -51,7 +51,7 @@ func NewGram(n, dim int, k Kernel, stat Statistic, workers *pool.Pool) (*Gram, e
 		return nil, fmt.Errorf("dimension %d: a state has at least one coordinate", dim)
 	}
 	if least := 1 + int(stat); n < least || n > math.MaxInt32 {
-		return nil, fmt.Errorf("batch size %d: the %v-statistic needs at least %d", n, stat, least)
+		return nil, fmt.Errorf("batch size %d: the %v-statistic needs at least %d, and at most %d fit", n, stat, least, math.MaxInt32)
 	}
 	c := cut(n)
 	stride, strip, strips, tiles := c.stride, c.strip, c.strips, tilesOf(c.strips)
