@@ -1,10 +1,15 @@
 package mmd
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/pool"
 )
 
 func TestKernelDerivatives(t *testing.T) {
@@ -96,4 +101,99 @@ func TestKernelLimits(t *testing.T) {
 		}
 		require.Equal(t, 1, first)
 	}
+}
+
+// TestRefusals: what losses are not made of, and what they are not given, word for word, beside
+// what is just within.
+func TestRefusals(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	k, most := Kernel{Bandwidths: []float64{1}}, math.MaxInt32
+	gram := func(n, dim int, s Statistic) func() error {
+		return func() error { _, err := NewGram(n, dim, k, s, workers); return err }
+	}
+	mixed := func(n, dim, modes int, s Statistic) func() error {
+		return func() error { _, err := NewMixed(n, dim, modes, k, s, workers); return err }
+	}
+	hamming := func(n, spins int, s Statistic) func() error {
+		return func() error { _, err := NewHamming(n, spins, k, Surrogate, s, workers); return err }
+	}
+	for _, c := range []struct {
+		within, beyond func() error
+		want           string
+	}{
+		{gram(1, 1, V), gram(0, 1, V), "batch size 0: the V-statistic needs at least 1, and at most 2147483647 fit"},
+		{gram(2, 1, U), gram(1, 1, U), "batch size 1: the U-statistic needs at least 2, and at most 2147483647 fit"},
+		{gram(1, 1, V), gram(1, 0, V), "dimension 0: a state has at least one coordinate"},
+		{gram(1, 1, V), gram(most+1, 1, V), "batch size 2147483648: the V-statistic needs at least 1, and at most 2147483647 fit"},
+		{mixed(1, 1, 1, V), mixed(0, 1, 1, V), "batch size 0: the V-statistic needs at least 1, and at most 2147483647 fit"},
+		{mixed(2, 1, 1, U), mixed(1, 1, 1, U), "batch size 1: the U-statistic needs at least 2, and at most 2147483647 fit"},
+		{mixed(1, 1, 1, V), mixed(most+1, 1, 1, V), "batch size 2147483648: the V-statistic needs at least 1, and at most 2147483647 fit"},
+		{mixed(1, 1, 1, V), mixed(1, 0, 1, V), "coordinates: 0 is not positive"},
+		{mixed(1, 1, 1, V), mixed(1, 1, 0, V), "modes: 0 is not between 1 and 256"},
+		{mixed(1, 1, 256, V), mixed(1, 1, 257, V), "modes: 257 is not between 1 and 256"},
+		{hamming(1, 1, V), hamming(0, 1, V), "batch size: 0 is not positive"},
+		{hamming(2, 1, U), hamming(1, 1, U), "batch size: the U-statistic needs at least 2 samples, not 1"},
+		{hamming(1, 1, V), hamming(1, 0, V), "spins: 0 is not positive"},
+	} {
+		require.NoError(t, c.within(), c.want)
+		require.EqualError(t, c.beyond(), c.want)
+	}
+
+	g, err := NewGram(3, 2, k, V, workers)
+	require.NoError(t, err)
+	m, err := NewMixed(3, 2, 4, k, V, workers)
+	require.NoError(t, err)
+	h, err := NewHamming(3, 70, k, Surrogate, V, workers)
+	require.NoError(t, err)
+	right := []int{6, 6, 3, 3, 6, 12} // x, y, k, l and the gradients
+	for wrong := range 7 {
+		size := slices.Clone(right)
+		if wrong < 6 {
+			size[wrong]++
+		}
+		x, y, gradX := make([]float32, size[0]), make([]float32, size[1]), make([]float32, size[4])
+		check := func(of bool, says string, call func()) {
+			if of {
+				require.PanicsWithValue(t, says, call)
+			} else {
+				require.NotPanics(t, call)
+			}
+		}
+		check(slices.Contains([]int{0, 1, 4}, wrong), fmt.Sprintf("mmd: slices of length %d, %d and %d; want 6", size[0], size[1], size[4]), func() { g.LossGradient(x, y, gradX) })
+		check(wrong < 6, fmt.Sprintf("mmd: slices of length %d, %d, %d, %d, %d and %d for 3 states of 2 coordinates", size[0], size[1], size[2], size[3], size[4], size[5]), func() {
+			m.LossGradient(x, y, make([]uint8, size[2]), make([]uint8, size[3]), gradX, make([]float32, size[5]))
+		})
+		// The plain sums: x, y, e, f and the gradients, which may be none.
+		n := []int{6, 6, 12, 12, 6, 12}
+		if wrong < 6 && wrong != 0 {
+			n[wrong]++
+		}
+		wide := make([][]float64, 6)
+		for i := range wide {
+			wide[i] = make([]float64, n[i])
+		}
+		check(wrong > 0 && wrong < 6, fmt.Sprintf("mmd: slices of length %d, %d, %d and %d for states of 2 coordinates in 4 modes", n[0], n[1], n[2], n[3]), func() {
+			MixedNaive(&k, V, wide[0], wide[1], wide[2], wide[3], 2, 4, wide[4], wide[5])
+		})
+	}
+	spins := make([]uint64, 6)
+	require.NotPanics(t, func() { h.LossGradient(spins, spins, make([]float32, 210)) })
+	// Nothing of the caller's is kept.
+	require.Equal(t, []any{true, true, true}, []any{g.s == nil && g.t == nil && g.grad == nil,
+		m.x == nil && m.y == nil && m.k == nil && m.l == nil && m.gradX == nil && m.gradK == nil,
+		h.s == nil && h.t == nil && h.grad == nil && h.rowGrad == nil && h.fold.s == nil && h.fold.t == nil})
+
+	for s, name := range map[Statistic]string{V: "V", U: "U"} {
+		text, err := json.Marshal(s)
+		require.NoError(t, err)
+		require.Equal(t, `"`+name+`"`, string(text))
+		back := Statistic(7)
+		require.NoError(t, json.Unmarshal(text, &back))
+		require.Equal(t, s, back)
+		require.Equal(t, name, s.String())
+	}
+	var s Statistic
+	require.EqualError(t, s.UnmarshalText([]byte("W")), `unknown statistic "W"; it is V or U`)
+	require.Equal(t, "surrogate difference", fmt.Sprint(Surrogate, " ", Difference))
 }
