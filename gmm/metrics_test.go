@@ -149,11 +149,34 @@ func TestCollapseIsReported(t *testing.T) {
 	require.InEpsilon(t, math.Sqrt(2/math.Pi*0.4*0.6/2000), m["mode_weight_1"].Floor, 0.02, "that of samples of the target, not of these")
 	require.Nil(t, m["l2_density_error"].Paper, "the paper's figure belongs to its own target")
 
-	// Nine components fill one row instead of nine.
-	s, params = gaussianSystem(t, randomMixture(2, 9, 1), workers)
-	e, err = s.Evaluate(context.Background(), params, 2000)
+	// Nine components fill one row instead of nine, the sum of what eight would have.
+	for _, n := range []int{8, 9} {
+		s, params = gaussianSystem(t, randomMixture(2, n, 1), workers)
+		e, err = s.Evaluate(context.Background(), params, 2000)
+		require.NoError(t, err)
+		m := metricsByName(t, e)
+		require.Equal(t, n == 8, m["mode_weight_0"].Name != "")
+		require.Equal(t, n == 8, m["mode_weight_7"].Name != "")
+		require.Equal(t, n == 9, m["mode_weights_l1"].Name != "")
+	}
+	x := make([]float32, 2*2000)
+	d := s.newSampler(params)
+	require.NoError(t, d.DrawAll(t.Context(), s.states(x), nil))
+	means, err := d.responsibilities(t.Context(), x)
 	require.NoError(t, err)
-	require.Contains(t, metricsByName(t, e), "mode_weights_l1")
+	exact := make([]float32, 2<<14)
+	stream := rng.Stream(1, rng.Reference, 1)
+	s.target.Sample(exact, &stream, 0)
+	reference, err := d.responsibilities(t.Context(), exact)
+	require.NoError(t, err)
+	var l1, variance, floor float64
+	for k, mean := range means {
+		l1 += math.Abs(mean.Value() - s.target.components[k].Weight)
+		variance += mean.StandardError() * mean.StandardError()
+		floor += math.Sqrt(2/math.Pi) * reference[k].Deviation() / math.Sqrt(2000)
+	}
+	m9 := metricsByName(t, e)["mode_weights_l1"]
+	require.InDeltaSlice(t, []float64{l1, l1 - 1.96*math.Sqrt(variance), l1 + 1.96*math.Sqrt(variance), floor}, []float64{m9.Error, m9.Interval[0], m9.Interval[1], m9.Floor}, 1e-4)
 
 	s.Initialize(params)
 	params[len(params)-1] = float32(math.Inf(1))

@@ -10,4 +10,7 @@ import (
 func TestReports(t *testing.T) {
 	systemtest.Reports(t, testConfigs()["best"], 1000, "mixture")
 	systemtest.Reports(t, testConfigs()["residual"], 1000, "residual")
+	many := testConfigs()["five dimensions"]
+	many.Target, many.Loss.Boundary.Center = randomMixture(3, 9, 7), nil
+	systemtest.Reports(t, many, 1000, "many")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 func TestPresetsAreValid(t *testing.T) {
@@ -31,6 +32,22 @@ func TestPresetsAreValid(t *testing.T) {
 	}
 	_, err := Definition.Preset("fast")
 	require.ErrorContains(t, err, "quick, paper, best")
+	_, err = Preset("fast")
+	require.EqualError(t, err, `preset: "fast" is not one of quick, paper, best`)
+	c := crash.Must(Preset("paper"))
+	require.Equal(t, "3 double wells exp(−(x² − μ)²) of equal weight, μ = [1 9 25]", c.Describe())
+	require.Equal(t, []engine.Demand{{Key: "evaluation.samples", Bytes: 48 * float64(c.Evaluation.Samples)}}, c.targetDemands())
+	c.Loss.Kernel.Bandwidths = nil
+	workers := pool.New(1)
+	defer workers.Close()
+	_, err = c.New(workers)
+	require.ErrorContains(t, err, "loss.bandwidths: the kernel is empty")
+	c.Target.Mu = []float64{1, -9}
+	_, err = c.New(workers)
+	require.EqualError(t, err, "target.mu[1]: -9 is not between 1e-06 and 10000")
+	why, err := c.Adapt(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, why)
 }
 
 func TestValidate(t *testing.T) {

@@ -3,6 +3,7 @@ package hybrid
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -178,6 +179,49 @@ func TestWarnings(t *testing.T) {
 		}
 		require.True(t, found, "%q is not in %q", want, e.Warnings)
 	}
+}
+
+// TestLimitsOfWarnings: counts of samples at each limit of a warning, and just beyond, word for word.
+func TestLimitsOfWarnings(t *testing.T) {
+	target := paperTarget(t)
+	out := math.Sqrt(9 + math.Sqrt(12.01)) // where the energy is that
+	for _, c := range []struct {
+		left, right [3]int // samples at −√μ and √μ of each mode
+		far         int    // more in the second mode, beyond the barrier on both sides
+		n           int
+		lost        []string
+		outside     []string
+	}{
+		{[3]int{500, 500, 500}, [3]int{500, 500, 500}, 0, 3000, nil, nil},
+		{[3]int{500, 101, 500}, [3]int{500, 100, 500}, 0, 3000, nil, nil},
+		{[3]int{500, 100, 500}, [3]int{500, 99, 500}, 0, 3000, []string{"mode 1 (μ = 9) is all but lost: its probability is 0.066 where the target has 0.333"}, nil},
+		{[3]int{500, 500, 900}, [3]int{500, 500, 100}, 0, 3000, nil, nil},
+		{[3]int{500, 500, 901}, [3]int{500, 500, 100}, 0, 3001, []string{"mode 2 (μ = 25) has all but lost its well at x = +5: 0.100 of its samples are there where the target has 0.500"}, nil},
+		{[3]int{100, 500, 500}, [3]int{900, 500, 500}, 0, 3000, nil, nil},
+		{[3]int{99, 500, 500}, [3]int{901, 500, 500}, 0, 3000, []string{"mode 0 (μ = 1) has all but lost its well at x = −1: 0.099 of its samples are there where the target has 0.500"}, nil},
+		{[3]int{0, 40, 40}, [3]int{49, 40, 40}, 0, 209, nil, nil},
+		{[3]int{0, 40, 40}, [3]int{50, 40, 40}, 0, 210, []string{"mode 0 (μ = 1) has all but lost its well at x = −1: 0.000 of its samples are there where the target has 0.500"}, nil},
+		{[3]int{0, 0, 0}, [3]int{0, 0, 0}, 0, 30, []string{
+			"mode 0 (μ = 1) is all but lost: its probability is 0.000 where the target has 0.333",
+			"mode 1 (μ = 9) is all but lost: its probability is 0.000 where the target has 0.333",
+			"mode 2 (μ = 25) is all but lost: its probability is 0.000 where the target has 0.333"}, nil},
+		{[3]int{500, 470, 500}, [3]int{500, 470, 500}, 60, 3000, nil, nil},
+		{[3]int{500, 469, 500}, [3]int{500, 469, 500}, 62, 3000, nil, []string{"2.1 % of the samples lie outside the wells, where the target has less than 0.0001 %"}},
+	} {
+		byMode := make([][]float64, 3)
+		for k, mu := range []float64{1, 9, 25} {
+			byMode[k] = slices.Concat(slices.Repeat([]float64{-math.Sqrt(mu)}, c.left[k]), slices.Repeat([]float64{math.Sqrt(mu)}, c.right[k]))
+		}
+		byMode[1] = slices.Concat(byMode[1], slices.Repeat([]float64{-out, out}, c.far/2))
+		lost, outside := warnings(target, byMode, c.n)
+		require.Equal(t, c.lost, lost)
+		require.Equal(t, c.outside, outside)
+	}
+	within := math.Sqrt(9 + math.Sqrt(11.99))
+	_, outside := warnings(target, [][]float64{nil, {within, -within}, nil}, 2)
+	require.Nil(t, outside)
+	_, outside = warnings(target, [][]float64{nil, {within, math.Sqrt(9 - math.Sqrt(12.01))}, {1}}, 3)
+	require.Equal(t, []string{"66.7 % of the samples lie outside the wells, where the target has less than 0.0001 %"}, outside)
 }
 
 // TestEvaluate measures an untrained generator, a cancelled one and one whose
