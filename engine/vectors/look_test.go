@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"runtime"
@@ -11,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
@@ -289,4 +292,102 @@ func TestReusedBatches(t *testing.T) {
 		names = append(names, section.Name)
 	}
 	require.Equal(t, []string{"batch.states", "batch.next", "batch.log_density", "batch.next_log_density", "batch.modes", "enough.log_ratios", "enough.state"}, names)
+}
+
+// TestAnnealedBatches: weights of a target that is not yet the one that is learned count for nothing.
+func TestAnnealedBatches(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	c := small(modalBest(), threeTwins(1))
+	c.Loss.Enough = 0.5
+	c.Transition.Annealing = engine.Annealing{Anneal: 0.5, AnnealFrom: 0.3}
+	built, err := c.New(workers)
+	require.NoError(t, err)
+	s, params := built.(*System), make([]float32, built.NumParams())
+	s.Initialize(params)
+	d := s.form.(*densities)
+	for step := range uint32(c.Training.Steps) {
+		d.convergence.state = [2]float64{100, 1}
+		_, err := s.Loss(params, step+1)
+		require.NoError(t, err)
+		want := [2]float64{}
+		if c.Transition.At(int(step+1), c.Training.Steps) == 1 {
+			want = [2]float64{100 + float64(c.Training.Batch), 1}
+		}
+		require.Equal(t, want, d.convergence.state, step)
+		require.Equal(t, want[1] > 0, s.Converged())
+	}
+	require.Equal(t, 1.0, c.Transition.At(c.Training.Steps, c.Training.Steps))
+}
+
+// TestLooksThatFail: where nothing is to be found of a target, or of one of its modes, recipes and
+// starting values say why, and they end with a context.
+func TestLooksThatFail(t *testing.T) {
+	long.SkipShort(t)
+	workers := pool.New(1)
+	defer workers.Close()
+	flat := func([]float64) float64 { return 0 }
+	rising := func(x []float64) float64 { return x[0] }
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, c := range []struct {
+		ctx  context.Context
+		of   formula
+		want string
+	}{
+		{t.Context(), formula{65, flat}, "mode 0: no Gaussian settles where walkers found weight: ln π has no curvature there that differences of it show, or is −∞ all around; bound the coordinates, say where the weight is, or take a generator of another kind"},
+		{t.Context(), formula{65, rising}, "mode 0: "},
+		{ended, formula{2, gaussian}, "context canceled"},
+		{ended, formula{17, gaussian}, "context canceled"},
+	} {
+		of := modalBest()
+		target := modalFormula{c.of, 2}
+		_, err := of.Recipe(c.ctx, target, Seen{}, true)
+		require.ErrorContains(t, err, c.want)
+		s, wrong := New(&of, target, workers)
+		require.NoError(t, wrong)
+		require.EqualError(t, s.InitializeContext(c.ctx, make([]float32, s.NumParams())), err.Error())
+		plain := testConfig{paperConfig(), c.of}
+		placed(&plain, 2)
+		plain.Generator.Depth = 0
+		if s, wrong = New(&plain.Config, c.of, workers); c.ctx == ended || c.want == "mode 0: " {
+			err = s.InitializeContext(c.ctx, make([]float32, s.NumParams()))
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), "mode 0")
+			_, err = plain.Recipe(c.ctx, c.of, 0, true)
+			require.Error(t, err)
+		}
+		require.NoError(t, wrong)
+	}
+}
+
+// TestManyCoordinatesHaveNoShape: samples of 1449 coordinates are too few to know a covariance by.
+func TestManyCoordinatesHaveNoShape(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	c := paperConfig()
+	c.Generator.Depth, c.Generator.Hidden = 1, []int{1}
+	s, err := New(&c, formula{1449, gaussian}, workers)
+	require.NoError(t, err)
+	w := s.newWalk(make([]float32, s.NumParams()), rng.ChainTransition, 0, 1)
+	w.Shape(0)
+	require.Nil(t, w.shaped)
+}
+
+// TestSamplesAreFinite, or it is said that they are not, unless a context ends before they are drawn.
+func TestSamplesAreFinite(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	s, params := newTestSystem(plane(0.6), workers)
+	x, logQ := s.NewStates(3), make([]float64, 3)
+	require.NoError(t, s.NewSampler(params).DrawAll(t.Context(), x, logQ))
+	for i := range logQ { // of a flow that is the identity
+		require.InDelta(t, -square(x.X[2*i:2*i+2])/2-math.Log(2*math.Pi), logQ[i], 1e-5)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, s.NewSampler(params).DrawAll(ended, x, logQ), context.Canceled)
+	params[0] = float32(math.NaN())
+	require.EqualError(t, s.NewSampler(params).DrawAll(t.Context(), x, logQ), "a sample of the generator is not finite")
+	require.EqualError(t, s.NewSampler(params).DrawAll(t.Context(), x, nil), "a sample of the generator is not finite")
 }

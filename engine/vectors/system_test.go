@@ -209,6 +209,24 @@ func TestFullGradient(t *testing.T) {
 	}
 }
 
+// TestFullGradientByTheParameters compares a step's gradient with central differences of the double
+// sum, in which s′ moves with s, with the penalty and without.
+func TestFullGradientByTheParameters(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, weight := range []float64{0, 2} {
+		c := testConfigs()["full"]
+		c.Training.Batch, c.Loss.Boundary.Weight, c.Loss.Boundary.Radius, c.Transition.Sigma = 24, weight, 1.5, []float64{1}
+		s, err := New(&c.Config, c.target, workers)
+		require.NoError(t, err)
+		params := make([]float32, s.NumParams())
+		s.Initialize(params)
+		worst, tensors := engine.GradientError(s, params, s.Backward)
+		require.Less(t, worst, 1e-4)
+		require.Greater(t, tensors, 5)
+	}
+}
+
 // TestThePenaltyIsPartOfTheLoss: of every block of the batch, on top of the loss
 // without it.
 func TestThePenaltyIsPartOfTheLoss(t *testing.T) {

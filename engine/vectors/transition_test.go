@@ -146,3 +146,30 @@ func TestAcceptanceByMasksIsABranch(t *testing.T) {
 		require.Equal(t, wantCurrent, m.current)
 	}
 }
+
+// TestTemperedDensity: moves at an inverse temperature see β ln π, in float32 where there are no
+// modes, and all else sees ln π.
+func TestTemperedDensity(t *testing.T) {
+	const n, beta = 20, 0.3
+	for _, c := range []struct {
+		target Target
+		s      States
+	}{{plane(0.6), states(exact(plane(0.6), n, 1), 2)}, {threeTwins(3), exactTwins(threeTwins(3), n, 1)}} {
+		m := newTransition(c.target, TransitionConfig{Sigma: []float64{1}}).newMover(strip)
+		plain, got := make([]float64, n), make([]float64, n)
+		densityOf(c.target)(plain, c.s.X, c.s.K)
+		m.logDensity(got, c.s)
+		require.Equal(t, plain, got)
+		m.beta = beta
+		m.logDensity(got, c.s)
+		for i, v := range plain {
+			want := beta * v
+			if c.s.K == nil {
+				want = float64(float32(v) * float32(beta))
+			}
+			require.Equal(t, want, got[i])
+		}
+		m.LogDensity(got, c.s)
+		require.Equal(t, plain, got)
+	}
+}
