@@ -211,6 +211,26 @@ func TestTensorNames(t *testing.T) {
 	require.Equal(t, "coupling 1, scale: layer 1 weights", p.nets.tensorName(0))
 	require.Equal(t, "coupling 8, translation: layer 3 biases", p.nets.tensorName(p.nets.params-1))
 	require.Equal(t, 69_648, p.nets.params)
+	// Those of a mixture are followed by its place and the names of its base.
+	for _, c := range testMixtures {
+		p := newTestPass(c.GeneratorConfig, c.dim, 1, false)
+		n := 0
+		for _, net := range p.nets.nets {
+			n += net.NumParams()
+		}
+		require.Equal(t, []int{n, n + 2*c.dim, p.nets.params}, []int{p.nets.placed, p.nets.based, p.nets.based + p.nets.base.NumParams()})
+		for i := range p.nets.params {
+			name := p.nets.tensorName(i)
+			switch {
+			case i < n:
+				require.Contains(t, name, "coupling ")
+			case i < n+2*c.dim:
+				require.Equal(t, "place", name)
+			default:
+				require.Equal(t, p.nets.base.TensorName(i-n-2*c.dim), name)
+			}
+		}
+	}
 }
 
 // TestGainStartsAtTheIdentity: with last layers of nothing, x = z.
@@ -311,4 +331,90 @@ func TestInitializeScalesHeads(t *testing.T) {
 		w[i] *= 8
 	}
 	require.Equal(t, plain.Params(), scaled.Params())
+}
+
+// TestLaws: a generator is a mixture of the images of standard normal noise. Those of a product
+// are all choices of a Gaussian for each coordinate, those of the first changing fastest, with
+// the product of their weights; and its samples have the law of the images.
+func TestLaws(t *testing.T) {
+	for _, c := range []struct {
+		dim, laws int
+		GeneratorConfig
+	}{
+		{3, 8, GeneratorConfig{Kind: "mixture", Base: "product", Components: 2}},
+		{2, 9, GeneratorConfig{Kind: "mixture", Base: "product", Components: 3, Depth: 2, Hidden: []int{8}, Slope: 0.1, Gain: 1, Partition: "parity", Clamp: 1}},
+		{2, 4, GeneratorConfig{Kind: "mixture", Components: 4}},
+		{2, 1, GeneratorConfig{Kind: "realnvp", Depth: 2, Hidden: []int{8}, Slope: 0.1, Gain: 1, Partition: "parity", Clamp: 1}},
+	} {
+		const rows = 20
+		p := newTestPass(c.GeneratorConfig, c.dim, rows, false)
+		pass := p.pass.(densePass)
+		require.Equal(t, c.laws, pass.laws())
+		z, x := make([]float32, rows*c.dim), make([][]float32, c.laws)
+		stream := rng.Stream(6, rng.TrainLatent, 1)
+		rng.Normals(z, c.dim, &stream, 0)
+		var sum float64
+		weights := make([]float64, c.laws)
+		for law := range x {
+			weights[law] = pass.weight(law, p.weights)
+			sum += weights[law]
+			x[law] = make([]float32, rows*c.dim)
+			pass.image(x[law], z, law, p.weights)
+			there, back := make([]float64, rows), make([]float64, rows)
+			pass.logDensity(there)
+			pass.density(back, states(x[law], c.dim), p.weights)
+			require.InDeltaSlice(t, there, back, 1e-4)
+		}
+		require.InDelta(t, 1, sum, 1e-6)
+		if c.Base == "product" {
+			// The weight of a Gaussian of one coordinate is the sum over those of the others.
+			each := make([][]float64, c.dim)
+			for law, w := range weights {
+				for i := range c.dim {
+					k := law / int(math.Pow(float64(c.Components), float64(i))) % c.Components
+					each[i] = append(each[i], make([]float64, c.Components-min(c.Components, len(each[i])))...)
+					each[i][k] += w
+				}
+			}
+			for law, w := range weights {
+				want, first := 1.0, make([]int, c.dim)
+				for i := range c.dim {
+					k := law / int(math.Pow(float64(c.Components), float64(i))) % c.Components
+					want *= each[i][k]
+					first[i] = k * int(math.Pow(float64(c.Components), float64(i))) // with the first of the others
+				}
+				require.InDelta(t, want, w, 1e-6)
+				for r := 0; r < rows && c.Depth == 0; r++ {
+					for i := range c.dim {
+						require.Equal(t, x[first[i]][r*c.dim+i], x[law][r*c.dim+i])
+					}
+				}
+			}
+			require.Greater(t, slices.Max(weights)-slices.Min(weights), 1e-3)
+		}
+		if c.dim == 2 {
+			// Both agree on how often x_0 < 0 and x_1 < 1.
+			const many = 1 << 14
+			p := newTestPass(c.GeneratorConfig, c.dim, many, false)
+			wide := make([]float32, many*c.dim)
+			stream := rng.Stream(7, rng.TrainLatent, 1)
+			rng.Normals(wide, c.dim, &stream, 0)
+			below := func(x []float32) (share float64) {
+				for r := range many {
+					if x[2*r] < 0 && x[2*r+1] < 1 {
+						share += 1. / many
+					}
+				}
+				return share
+			}
+			var want float64
+			got := below(p.x)
+			for law := range c.laws {
+				image := make([]float32, len(wide))
+				p.pass.(densePass).image(image, wide, law, p.weights)
+				want += p.pass.(densePass).weight(law, p.weights) * below(image)
+			}
+			require.InDelta(t, want, got, 8*0.5/math.Sqrt(many))
+		}
+	}
 }

@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -135,6 +136,10 @@ func TestExplain(t *testing.T) {
 		require.Contains(t, vector.Explain(), name+" between the laws")
 		require.Contains(t, modal.Explain(), name+" between the laws")
 	}
+	require.Equal(t, "a perceptron with a point and a logit for each mode, "+engine.ByPairs("a learned discriminator", "3 Metropolis steps within and across modes in the paper's order"), strings.ReplaceAll(modal.Explain(), "MMD²", "a learned discriminator"))
+	modal = modalBest()
+	modal.Training.Batch, modal.Loss.Partners, modal.Transition.Steps, modal.Generator.Bent = 400, 0.25, 7, true
+	require.Equal(t, "a mixture of 3 Gaussians for each mode, bent, "+modal.Loss.Explain("7 Metropolis steps within and across modes")+"; a step evaluates ln π 2500 times", modal.Explain(), "400 + 300·7")
 	require.Contains(t, vector.Explain(), "; a step evaluates ln π 8192 times", "2048 (1 + 3)")
 	vector.Flow(2, false)
 	require.Contains(t, vector.Explain(), "; a step evaluates ln π 4352 times", "512 (1 + ¾ 10)")

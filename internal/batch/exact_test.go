@@ -113,6 +113,28 @@ func TestJobsOfLists(t *testing.T) {
 	require.Equal(t, mostJobs, most.n)
 }
 
+// TestJobsShareNothingThatChanges: what a job of a grid is told is not that of the next one, which
+// has the same flags, settings and arguments.
+func TestJobsShareNothingThatChanges(t *testing.T) {
+	jobs, err := Read(strings.NewReader(`{"make":["a","b","c"],"d":1,"e":2,"f":3,"set":{"x.a":1,"x.b":2,"x.c":3},"grid":{"g":["one","two"],"x.g":[4,5]}}`), richVerbs, "runs")
+	require.NoError(t, err)
+	require.Len(t, jobs, 4)
+	// With room for one more, as appending leaves it now and then.
+	o := jobs[0].Origin
+	o.Given, o.Settings, o.Args = append(make([]ndjson.Member, 0, 8), o.Given...), append(make([]ndjson.Member, 0, 8), o.Settings...), append(make([]string, 0, 8), o.Args...)
+	var flags, set [][]ndjson.Member
+	var inputs [][]string
+	for _, j := range jobs {
+		flags, set, inputs = append(flags, j.Flags()), append(set, j.Set()), append(inputs, j.inputs())
+	}
+	for k := range jobs {
+		g := []string{"one", "two"}[k/2]
+		require.Equal(t, []string{"g", g}, []string{flags[k][3].Key, flags[k][3].Value.Text})
+		require.Equal(t, "x.g "+[]string{"4", "5"}[k%2], set[k][3].Key+" "+set[k][3].Value.String())
+		require.Equal(t, []string{"a", "b", "c", g}, inputs[k])
+	}
+}
+
 // TestLinks: names and places that are taken, and what is not in order, word for word.
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
