@@ -23,4 +23,9 @@ func TestEvaluationsEndAnywhere(t *testing.T) {
 	c := crash.Must(Preset("paper"))
 	c.Generator.Depth, c.Generator.Hidden = 2, []int{4}
 	systemtest.EvaluationsEnd(t, "plane", 10, c)
+	// Without a quadrature, which asks most often.
+	systemtest.EvaluationsEnd(t, "residual", 30, testConfigs()["residual"])
+	space := testConfigs()["five dimensions"]
+	space.Target, space.Loss.Boundary.Center = randomMixture(3, 9, 7), nil
+	systemtest.EvaluationsEnd(t, "space", 30, space)
 }
