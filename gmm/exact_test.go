@@ -58,6 +58,40 @@ func TestSampleHasTheTargetsMoments(t *testing.T) {
 	}
 }
 
+// TestSamplesFollowTheirWords: a block of the stream's upper half chooses a sample's component, and
+// its normals, in blocks of its own, are those of the component's coordinates.
+func TestSamplesFollowTheirWords(t *testing.T) {
+	for _, d := range []int{1, 2, 5} {
+		target := newTestTarget(t, randomMixture(d, 3, 7))
+		const n, first = 150, 9
+		c := asm.Counter{Seed: 3, Purpose: 2}
+		x := make([]float32, n*d)
+		target.Sample(x, &c, first)
+		for i := range n {
+			words, normals := make([]uint32, 4), make([]float32, (d+3)/4*4)
+			asm.PhiloxBlocks(words, &c, 1<<63+first+uint64(i))
+			asm.Normals(normals, &c, uint64(first+i)*uint64((d+3)/4))
+			k, below := 0, 0.0
+			for k < 2 && below+target.components[k].Weight <= (float64(words[0])+0.5)*0x1p-32 {
+				below += target.components[k].Weight
+				k++
+			}
+			g := target.components[k]
+			var factor mat.Cholesky
+			require.True(t, factor.Factorize(g.symmetric()))
+			var lower mat.TriDense
+			factor.LTo(&lower)
+			for j := range d {
+				want := g.Mean[j]
+				for l := range j + 1 {
+					want += lower.At(j, l) * float64(normals[l])
+				}
+				require.InDelta(t, want, x[i*d+j], 1e-5, "sample %d of %d coordinates", i, d)
+			}
+		}
+	}
+}
+
 // TestMarginal checks distribution functions by differentiation and inversion,
 // and against samples.
 func TestMarginal(t *testing.T) {

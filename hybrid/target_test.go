@@ -167,6 +167,21 @@ func TestSample(t *testing.T) {
 	require.Equal(t, k[77:1077], mode)
 }
 
+// TestSamplesFollowTheirWords: a sample's block has 53 bits for the quantile and 32 for the mode.
+func TestSamplesFollowTheirWords(t *testing.T) {
+	target := paperTarget(t)
+	const n, first = 100, 7
+	x, k := exactBatch(target, n+first, 4)
+	target.Sample(x[:n], k[:n], &asm.Counter{Seed: 4, Purpose: 9}, first)
+	for i := range n {
+		var words [4]uint32
+		asm.PhiloxBlocks(words[:], &asm.Counter{Seed: 4, Purpose: 9}, uint64(first+i))
+		require.Equal(t, uint8(float64(words[2])*3*0x1p-32), k[i])
+		u := float64(words[0])*0x1p-32 + float64(words[1]>>11)*0x1p-53 + 0x1p-54
+		require.InDelta(t, target.Well(int(k[i])).Quantile(u), x[i], 1e-6*math.Abs(float64(x[i]))+1e-9)
+	}
+}
+
 // chiSquare returns the statistic of counts of n samples in equally likely
 // cells.
 func chiSquare(count []float64, n int) float64 {

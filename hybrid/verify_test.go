@@ -2,6 +2,7 @@ package hybrid
 
 import (
 	"context"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 func TestVerify(t *testing.T) {
@@ -60,6 +62,60 @@ func TestVerifyCatchesWrongMoments(t *testing.T) {
 		}
 	}
 	require.Greater(t, moments(target, x, k), 6.0)
+}
+
+// TestMoments: the largest deviation is that of whichever statistic is off: how many samples a mode
+// has, how many are right of 0, the mean size or the mean square.
+func TestMoments(t *testing.T) {
+	target := paperTarget(t)
+	for k, spoil := range []func(i int, x *float32, mode *uint8){
+		func(int, *float32, *uint8) {},
+		func(i int, _ *float32, mode *uint8) {
+			if *mode == 2 && i%4 == 0 {
+				*mode = 1
+			}
+		},
+		func(i int, x *float32, mode *uint8) {
+			if *mode == 0 && i%3 == 0 {
+				*x = float32(math.Abs(float64(*x)))
+			}
+		},
+		func(_ int, x *float32, mode *uint8) {
+			if *mode == 1 {
+				*x *= 1.003
+			}
+		},
+		func(i int, x *float32, mode *uint8) {
+			if *mode == 0 && i%100 == 0 {
+				*x *= 2
+			}
+		},
+	} {
+		x, modes := exactBatch(target, 1<<13, 3)
+		for i := range x {
+			spoil(i, &x[i], &modes[i])
+		}
+		var worst float64
+		for mode := range 3 {
+			var in, right, size, square stat.Mean
+			for i, v := range x {
+				there := modes[i] == uint8(mode)
+				in.Add(map[bool]float64{true: 1}[there])
+				if v := float64(v); there {
+					right.Add(map[bool]float64{true: 1}[v > 0])
+					size.Add(math.Abs(v))
+					square.Add(v * v)
+				}
+			}
+			for _, of := range []struct {
+				mean stat.Mean
+				want float64
+			}{{in, 1. / 3}, {right, 0.5}, {size, paperWells[mode].meanAbs}, {square, paperWells[mode].meanSquare}} {
+				worst = max(worst, math.Abs(of.mean.Value()-of.want)/of.mean.StandardError())
+			}
+		}
+		require.InEpsilon(t, worst, moments(target, x, modes), 1e-3, k)
+	}
 }
 
 // TestDensityIsThatOfTheEnergy compares what the kit is given with the target.
