@@ -269,4 +269,34 @@ func TestRulerIsTheNormalLaw(t *testing.T) {
 	}
 	require.Equal(t, coarse, rulerPoints(coarse, 10))
 	require.Equal(t, 22, rulerPoints(coarse, maxComponents))
+	// 24,494² nodes of one component, 12,247² of two, an even number of each.
+	require.Equal(t, []int{24494, 12246, 672}, []int{rulerPoints(1<<20, 1), rulerPoints(1<<20, 2), rulerPoints(fine, 1)})
+	require.Equal(t, []float64{168, 672, 3e-4}, []float64{coarse, fine, settled})
+	for _, points := range []int{8, coarse} {
+		r := newRuler(points)
+		step, odd := 14/float64(points-1), 0.0
+		for i, y := range r.node {
+			require.InDelta(t, -7+(float64(i)+0.3)*step, y, 1e-12)
+			require.InEpsilon(t, math.Exp(-y*y/2), r.weight[i]/r.weight[i%2]*math.Exp(-r.node[i%2]*r.node[i%2]/2), 1e-9)
+			odd += float64(i%2) * r.weight[i]
+		}
+		require.InDelta(t, 0.5, odd, 1e-12)
+	}
+	// Nodes are turned by an angle whose tangent is the golden section.
+	for angle := 0.0; angle < 6; angle++ {
+		got, by := turn(2*math.Cos(angle), 2*math.Sin(angle)), math.Atan(2/(1+math.Sqrt(5)))
+		require.InDeltaSlice(t, []float64{2 * math.Cos(angle+by), 2 * math.Sin(angle+by)}, got[:], 1e-12)
+	}
+	var parts, more sublattices
+	for i := range parts {
+		parts[i].square, parts[i].to, more[i].square = float64(i*i), -float64(i), 1
+	}
+	parts.add(&more)
+	value, change := parts.estimate(func(o *overlap) float64 { return o.square })
+	require.Equal(t, []float64{4.5, 5.5}, []float64{value, change}) // of 1, 2, 5 and 10
+	value, change = parts.estimate(func(o *overlap) float64 { return o.to })
+	require.Equal(t, []float64{-1.5, 1.5}, []float64{value, change})
+	sum := overlap{1, 2, 3, 4, 5}
+	sum.add(overlap{1, 3, 5, 7, 9}, 2)
+	require.Equal(t, overlap{3, 8, 13, 18, 23}, sum)
 }

@@ -3,6 +3,7 @@ package gmm
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/revgen/revgen/internal/number"
@@ -154,6 +155,26 @@ func TestTargetErrors(t *testing.T) {
 	require.ErrorContains(t, one(1.001e12, 1), "components[0].mean[0]: 1.001e+12 is more than 1e+12 of")
 	require.ErrorContains(t, one(0, 0.999e-24), "components[0].covariance[0][0]: 9.99e-25 is not between 1e-24 and 1e+24")
 	require.ErrorContains(t, one(0, 1.001e24), "components[0].covariance[0][0]: 1.001e+24 is not between")
+
+	tied := func(correlation float64) error {
+		_, err := NewTarget(TargetConfig{Components: []Component{{Weight: 1, Mean: []float64{0, 0}, Covariance: [][]float64{{1, correlation}, {correlation, 1}}}}})
+		return err
+	}
+	require.NoError(t, tied(1-1e-14))
+	require.EqualError(t, tied(1-2e-15), "components[0].covariance: not positive definite: its leading 2×2 block is not")
+	many := func(n int, weight float64) error {
+		_, err := NewTarget(TargetConfig{Components: slices.Repeat([]Component{{Weight: weight, Mean: []float64{0}, Covariance: [][]float64{{1}}}}, n)})
+		return err
+	}
+	require.NoError(t, many(1024, 1./1024))
+	require.EqualError(t, many(1025, 1./1025), "components: 1025 of them are not between 1 and 1024")
+	require.NoError(t, many(1, 1.000009))
+	require.EqualError(t, many(1, 1.000011), "components[0].weight: 1.000011 is not in (0, 1]")
+	require.NoError(t, many(2, 0.500004))
+	require.EqualError(t, many(2, 0.500006), "components: the weights sum to 1.000012 instead of 1")
+	require.EqualError(t, many(2, 0.499994), "components: the weights sum to 0.999988 instead of 1")
+	_, err := NewTarget(TargetConfig{Components: []Component{{Weight: 1, Mean: make([]float64, 1025)}}})
+	require.EqualError(t, err, "components[0].mean: 1025 coordinates are not between 1 and 1024")
 
 	third := paperTarget()
 	third.Components[0].Weight, third.Components[1].Weight = 0.333333, 0.666666

@@ -77,6 +77,13 @@ func TestLimits(t *testing.T) {
 		require.NoError(t, make(c.within), c.want)
 		require.ErrorContains(t, make(c.beyond), c.want)
 	}
+	plain, modal := paperConfig(), modalPaper()
+	for _, validate := range []func(of ...engine.Demand) error{
+		func(of ...engine.Demand) error { return plain.Validate(2, of...) }, func(of ...engine.Demand) error { return modal.Validate(2, 3, of...) },
+	} {
+		require.NoError(t, validate(engine.Demand{Key: "target.own", Bytes: 1}))
+		require.ErrorContains(t, validate(engine.Demand{Key: "target.own", Bytes: 1e18}), "target.own: ")
+	}
 	for _, c := range []struct {
 		dim, modes int
 		change     func(c *ModalConfig)
