@@ -13,6 +13,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/long"
@@ -361,17 +362,32 @@ func TestLooksThatFail(t *testing.T) {
 	}
 }
 
-// TestManyCoordinatesHaveNoShape: samples of 1449 coordinates are too few to know a covariance by.
-func TestManyCoordinatesHaveNoShape(t *testing.T) {
+// TestShapesOfCoordinates: in many of them more steps are of a shape, and samples of 1449 are too few
+// to know a covariance by.
+func TestShapesOfCoordinates(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	c := paperConfig()
 	c.Generator.Depth, c.Generator.Hidden = 1, []int{1}
-	s, err := New(&c, formula{1449, gaussian}, workers)
-	require.NoError(t, err)
-	w := s.newWalk(make([]float32, s.NumParams()), rng.ChainTransition, 0, 1)
-	w.Shape(0)
-	require.Nil(t, w.shaped)
+	for d, plain := range map[int]int{chains.ManyCoordinates - 1: 2, chains.ManyCoordinates: 8, 1449: 0} {
+		s, err := New(&c, formula{d, gaussian}, workers)
+		require.NoError(t, err)
+		w := s.newWalk(make([]float32, s.NumParams()), rng.ChainTransition, 0, 3)
+		w.Shape(0)
+		if plain == 0 {
+			require.Nil(t, w.shaped)
+			continue
+		}
+		require.Equal(t, plain, w.shaped.plain)
+		require.InDeltaSlice(t, slices.Repeat([]float64{2.4 / math.Sqrt(float64(d))}, 3), w.shaped.size, 1e-12)
+		require.Equal(t, slices.Repeat([]float64{math.Inf(-1)}, 3), w.shaped.last)
+		// The generator is the identity, of 16,384 samples.
+		for i := range d {
+			for j := range d {
+				require.InDelta(t, map[bool]float64{true: 1}[i == j], w.shaped.shapes[0].lower[i*d+j], 6./math.Sqrt(1<<14))
+			}
+		}
+	}
 }
 
 // TestSamplesAreFinite, or it is said that they are not, unless a context ends before they are drawn.
@@ -390,4 +406,43 @@ func TestSamplesAreFinite(t *testing.T) {
 	params[0] = float32(math.NaN())
 	require.EqualError(t, s.NewSampler(params).DrawAll(t.Context(), x, logQ), "a sample of the generator is not finite")
 	require.EqualError(t, s.NewSampler(params).DrawAll(t.Context(), x, nil), "a sample of the generator is not finite")
+}
+
+// lopsided is normal in two modes, of which the second weighs less by a factor e^−by.
+type lopsided struct {
+	dim int
+	by  float64
+}
+
+func (l lopsided) Dim() int { return l.dim }
+func (lopsided) Modes() int { return 2 }
+func (l lopsided) LogDensity(dst, x []float32, k []uint8) {
+	for r := range dst {
+		dst[r] = float32(gaussian(number.Widen(x[r*l.dim:(r+1)*l.dim])) - l.by*float64(k[r]))
+	}
+}
+
+// TestModesBeginWithTheirWeights: with those that populations say, but no mode with less than a
+// thousandth of the largest, or, where Gaussians have settled, 10⁻³⁰.
+func TestModesBeginWithTheirWeights(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, c := range []struct {
+		lopsided
+		ratio, off float64
+	}{
+		{lopsided{2, 1}, math.Exp(-1), 0.4}, {lopsided{2, 6}, math.Exp(-6), 0.4}, {lopsided{2, -6}, math.Exp(6), 0.4}, {lopsided{2, 20}, 1e-3, 1e-5}, {lopsided{2, -20}, 1e3, 1e-5},
+		{lopsided{17, 20}, math.Exp(-20), 1e-2}, {lopsided{17, 80}, 1e-30, 1e-3},
+	} {
+		of := small(modalBest(), c.lopsided)
+		of.Generator.Components, of.Generator.Scout = 2, mixture.ScoutConfig{Population: 400, Moves: 5}
+		s, err := New(&of.ModalConfig, c.lopsided, workers)
+		require.NoError(t, err)
+		params := make([]float32, s.NumParams())
+		s.Initialize(params)
+		base := s.generator.nets.base
+		p := base.NewPacked()
+		p.Set(params)
+		require.InEpsilon(t, c.ratio, (p.Weight(1)+p.Weight(3))/(p.Weight(0)+p.Weight(2)), c.off, c.lopsided)
+	}
 }

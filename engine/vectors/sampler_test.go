@@ -24,6 +24,11 @@ func TestSampleErrors(t *testing.T) {
 	require.ErrorContains(t, s.Sample(dst, "states", params, math.MaxUint64, 1, 0), "not all among")
 	require.ErrorContains(t, s.Sample(dst, "states", params, math.MaxUint64, 1, 0), "not all among")
 	require.NoError(t, s.Sample(dst, "states", params, 1<<stepShift-1, 1, maxSteps))
+	require.ErrorContains(t, s.Sample(dst, "states", params, 1<<stepShift-1, 1, maxSteps+1), "refine: 65537")
+	_, err := s.Walk(params, 1<<stepShift, 1)
+	require.ErrorContains(t, err, "not all among")
+	_, err = s.Walk(params, 1<<stepShift-1, 1)
+	require.NoError(t, err)
 
 	trainer := newTrainer(t, small(modalBest(), threeTwins(1)), 1)
 	s, params = trainer.System().(*System), trainer.Params()
@@ -119,4 +124,39 @@ func TestFormats(t *testing.T) {
 		}
 		require.Contains(t, s.TensorName(0), "layer 1")
 	}
+}
+
+// A cloned target counts its clones.
+type cloned struct {
+	gaussians
+	clones *int
+}
+
+func (c cloned) Clone() Target { *c.clones++; return c }
+
+// TestWhatTargetsSay: a target has the place that it says or one by default, and an evaluator of its
+// own for each thread, of any number of states, in float64 where it can be had.
+func TestWhatTargetsSay(t *testing.T) {
+	center, scale := place(unplaced{plane(0.6)}, 0)
+	require.Equal(t, []any{[]float64{0, 0}, 3.0}, []any{center, scale})
+	center, scale = place(flat{3}, 0)
+	require.Equal(t, []any{[]float64{0, 0, 0}, 1.0}, []any{center, scale})
+	center, scale = place(threeTwins(2), 2)
+	require.Equal(t, []any{threeTwins(2)[2].center, threeTwins(2)[2].scale}, []any{center, scale})
+	require.Equal(t, []int{0, 1, 3}, []int{modesOf(plane(0.6)), modesOf(flat{3}), modesOf(threeTwins(2))})
+
+	const n = 3*strip + 1
+	clones, x := 0, exact(plane(0.6), n, 1)
+	evaluate := Evaluator(cloned{plane(0.6), &clones})
+	require.Equal(t, 1, clones)
+	for _, rows := range []int{1, n, strip} {
+		narrow, wide := make([]float32, rows), make([]float64, rows)
+		plane(0.6).LogDensity(narrow, x[:2*rows], nil)
+		evaluate(wide, x[:2*rows], nil)
+		require.Equal(t, number.Widen(narrow), wide)
+	}
+	require.Equal(t, 1, clones)
+	mean, deviation := spread([]float32{1, -2, 3, -2}, 2)
+	require.Equal(t, []float64{2, -2}, mean)
+	require.InDeltaSlice(t, []float64{1, 1e-6 * (2 + 1e-6)}, deviation, 1e-12)
 }
