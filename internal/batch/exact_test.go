@@ -3,12 +3,15 @@ package batch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 
@@ -271,7 +274,44 @@ func TestJournalsOfTries(t *testing.T) {
 	require.NoError(t, journal.Close())
 	journal, have := open()
 	require.Equal(t, map[int]Kept{1: kept}, have)
+	_, err := journal.Record(jobs[1], Kept{0, kept.first, kept.n + 1})
+	require.EqualError(t, err, "reading "+path+": EOF")
+	_, err = journal.Record(jobs[1], Kept{0, kept.first, kept.n - 2})
+	require.EqualError(t, err, "reading "+path+": unexpected end of JSON input")
+	// What is added later comes after what there is.
+	r := &Record{Exit: 2}
+	r.Describe(jobs[0])
+	later, err := journal.Add(r)
+	require.NoError(t, err)
+	require.Equal(t, kept.first+int64(kept.n), later.first)
+	again, err := journal.Record(jobs[0], later)
+	require.NoError(t, err)
+	require.Equal(t, r, again)
 	require.NoError(t, journal.Close())
+	_, err = journal.Record(jobs[0], later)
+	require.ErrorContains(t, err, "reading "+path+": ")
+}
+
+// TestNamesOfPoints: jobs of a grid alone are called by its values, in which what no file's name has
+// is replaced.
+func TestNamesOfPoints(t *testing.T) {
+	m, err := ParseGrid("seed=1,2")
+	require.NoError(t, err)
+	jobs, err := Multiply(nil, &Origin{Verb: "make", Args: []string{"a"}}, []ndjson.Member{m, {Key: "s", Value: ndjson.Value{Kind: ndjson.List, Items: []ndjson.Value{{Kind: ndjson.String, Text: "a b/c\td\x1fe"}}}}}, richVerbs, "runs")
+	require.NoError(t, err)
+	for i, j := range jobs {
+		id := fmt.Sprintf("seed=%d,s=a b_c_d_e", i+1)
+		require.Equal(t, []string{id, "runs/" + id + ".npy", id}, []string{j.ID, j.Out, j.where()})
+	}
+	require.Len(t, jobs, 2)
+}
+
+// TestListsThatCannotBeRead: what came before an error of the list is not taken for all of it.
+func TestListsThatCannotBeRead(t *testing.T) {
+	broken := errors.New("broken")
+	jobs, err := Read(io.MultiReader(strings.NewReader("{\"make\":\"a\"}\n"), iotest.ErrReader(broken)), richVerbs, "runs")
+	require.ErrorIs(t, err, broken)
+	require.Empty(t, jobs)
 }
 
 // TestVaried: the columns of what differs, the arguments first.
