@@ -276,3 +276,29 @@ func TestLeaps(t *testing.T) {
 	require.Equal(t, logPi, w.logPi)
 	require.True(t, 5 < leapt && leapt < n-1, leapt)
 }
+
+// TestWalksOfFew: what is observed of one chain, or of three, is what their states score, with their
+// weights and without; of none it is nothing.
+func TestWalksOfFew(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	s, params := newTestSystem(plane(0.6), workers)
+	width := len(s.Observables())
+	for _, n := range []int{0, 1, 3} {
+		got, err := s.Chains(params, n)
+		require.NoError(t, err)
+		w := got.(*walk)
+		require.NoError(t, w.Advance(t.Context(), 2))
+		written, values, plain, want := make([]byte, 8*n), make([]float64, n*width), make([]float64, n*width), make([]float64, n*width)
+		require.NoError(t, w.States(written, "states"))
+		require.ErrorContains(t, w.States(nil, "bits"), `format: "bits" is not states`)
+		require.NoError(t, s.Score(want, params, "states", written))
+		w.Observe(values)
+		require.InDeltaSlice(t, want, values, 1e-5)
+		w.ObserveUnweighted(plain)
+		for i := range n {
+			values[(i+1)*width-1] = 0
+		}
+		require.Equal(t, values, plain)
+	}
+}
