@@ -165,6 +165,64 @@ func TestGradient(t *testing.T) {
 	}
 }
 
+// TestSystem: a step draws and moves its batch at the temperature of its level, and R of what moved is
+// what a sampler says at that of the target once it is reached; without moves nothing is accepted. What
+// is drawn later, weighed and named is the model's.
+func TestSystem(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for name, c := range small() {
+		m, err := NewModel(c.Target, c.Network, workers)
+		require.NoError(t, err)
+		for _, partners := range []float64{0.5, 1} {
+			training := &engine.Training{Seed: 3, Batch: 256, Steps: 10}
+			config := &spins.TransitionConfig{Proposal: "single", Steps: 3, Anneal: 0.5, AnnealFrom: 0.25}
+			s, err := NewSystem(m, training, engine.Balancing{Partners: partners}, config, workers)
+			require.NoError(t, err)
+			require.Same(t, m, s.Model())
+			require.Equal(t, []any{m.NumParams(), m.TensorName(0)}, []any{s.NumParams(), s.TensorName(0)})
+			params, same := wild(m), make([]float32, m.NumParams())
+			s.Initialize(params)
+			m.Initialize(same, 3)
+			require.Equal(t, same, params)
+			params = wild(m)
+			n, l := m.Sites(), s.learner
+			require.Equal(t, int(256*(1-partners))/block, l.moved)
+			for _, step := range []uint32{1, 4, 5, 10} {
+				l.acceptance = 0
+				_, err := s.Loss(params, step)
+				require.NoError(t, err)
+				beta := c.Beta // from a quarter of it in 32 levels
+				if step < 5 {
+					beta *= 0.25 + 0.75*(1+math.Floor(float64(step)/5*31))/32
+				}
+				require.InDelta(t, beta, l.law.beta, 1e-15, name)
+				require.Equal(t, partners < 1, l.Acceptance() > 0.05, name)
+				if step < 5 {
+					continue
+				}
+				r, next := make([]float64, l.samples*block), make([]float64, l.moved*block)
+				l.Weigh(r, next, nil, nil)
+				batch, want := make([]byte, len(next)*n), make([]float64, len(next))
+				for k := range l.moved {
+					rows(batch[k*block*n:][:block*n], l.block(m, l.samples+k), n, 0)
+				}
+				s.Weigher(params)(want, batch)
+				require.InDeltaSlice(t, want, next, 1e-4, name)
+				for k := range l.samples {
+					require.Equal(t, l.r[k][:], r[k*block:][:block])
+				}
+			}
+			const first, count = 70, 100
+			batch, r, want, wantR := make([]byte, count*n), make([]float64, count), make([]byte, count*n), make([]float64, count)
+			s.NewDraws(params).Generate(batch, r, first)
+			require.NoError(t, m.NewSampler(params, workers).Sample(want, wantR, 3, first))
+			require.Equal(t, want, batch)
+			require.Equal(t, wantR, r)
+		}
+	}
+}
+
 // TestMoves: every kernel leaves the law as it is, and reaches it from one state.
 func TestMoves(t *testing.T) {
 	long.SkipShort(t)
