@@ -11,6 +11,8 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/long"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // naiveDiscrepancy is the squared discrepancy by sums over samples and
@@ -178,6 +180,56 @@ func TestWarnings(t *testing.T) {
 			found = found || len(w) >= len(want) && w[:len(want)] == want
 		}
 		require.True(t, found, "%q is not in %q", want, e.Warnings)
+	}
+}
+
+// TestTableOfAnEmptyMode: each figure of a table is that of its modes together, of which one without
+// samples counts as if all of them were at 0, with the errors of those that have some.
+func TestTableOfAnEmptyMode(t *testing.T) {
+	target := paperTarget(t)
+	const n = 4000
+	x, k := exactBatch(target, n, 6)
+	for i := range k {
+		if k[i] == 1 {
+			k[i] = 2
+		}
+	}
+	byMode, all := split(x, k, 3), number.Widen(x)
+	slices.Sort(all)
+	conditional, variance, floor, l1 := target.Well(1).MeanAbs()/3, 0.0, 0.0, 1./3
+	for _, mode := range []int{0, 2} {
+		slices.Sort(byMode[mode])
+		w, se, err := stat.Wasserstein(t.Context(), byMode[mode], target.Well(mode))
+		require.NoError(t, err)
+		conditional, variance = conditional+w/3, variance+se*se/9
+		l1 += math.Abs(float64(len(byMode[mode]))/n - 1./3)
+	}
+	for mode := range 3 {
+		floor += stat.WassersteinFloor(target.Well(mode), n/3.) / 3
+	}
+	marginal, se, err := stat.Wasserstein(t.Context(), all, target)
+	require.NoError(t, err)
+	d := jointDiscrepancy(target, byMode)
+	laws := target.errorLaws()
+	got := map[string]measure.Metric{}
+	for _, m := range table(t, target, x, k).Metrics {
+		got[m.Name] = m
+		require.Equal(t, m.Generated, m.Error)
+	}
+	for name, want := range map[string][4]float64{ // value, standard error, floor, 95 % quantile
+		"mode_l1":        {l1, math.NaN(), 3 * stat.MeanAbsoluteDeviation(n, 1./3), math.NaN()},
+		"conditional_w1": {conditional, math.Sqrt(variance), floor, laws.conditional.Scale(1/math.Sqrt(n)).Quantile(0.95, 1)},
+		"marginal_w1":    {marginal, se, stat.WassersteinFloor(target, n), laws.marginal.Scale(1/math.Sqrt(n)).Quantile(0.95, 1)},
+		"joint_mmd2":     {d.squared, d.standardError, d.floor, laws.squared.Scale(1./n).Quantile(0.95, 1)},
+		"joint_mmd":      {math.Sqrt(d.squared), d.standardError / (2 * math.Sqrt(d.squared)), math.Sqrt(d.floor), laws.discrepancy.Scale(1/math.Sqrt(n)).Quantile(0.95, 1)},
+	} {
+		m := got[name]
+		require.InEpsilon(t, want[0], m.Error, 1e-9, name)
+		require.InEpsilon(t, want[2], m.Floor, 1e-9, name)
+		if name != "mode_l1" {
+			require.InDeltaSlice(t, []float64{max(0, want[0]-1.96*want[1]), want[0] + 1.96*want[1]}, m.Interval[:], 1e-4*want[1], name)
+			require.InEpsilon(t, want[3], m.Quantile, 1e-9, name)
+		}
 	}
 }
 
