@@ -34,7 +34,9 @@ func TestMistakesOfLists(t *testing.T) {
 		`{"make":"a","grid":{"a":"1:2"}}`: `grid: a: "1:2" is not a range first:last:step of decimal numbers, which have no exponents`, `{"make":"a","grid":{"a":"2:1:1"}}`: `grid: a: "2:1:1" never gets from 2 to 1`,
 		`{"make":"a","id":"a/b"}`: `id: "a/b" is no name of a file: at most 200 bytes without /, the first no point`, `{"make":"a","id":".a"}`: `id: ".a" is no name of a file: at most 200 bytes without /, the first no point`,
 		`{"make":"a","id":"` + id + `x"}`: fmt.Sprintf("id: %.40q is no name of a file: at most 200 bytes without /, the first no point", id), `{"make":"a","set":{"b.c":1,"b":{"c":2}}}`: `set: "b.c" and "b" both say b.c; remove one`,
-		`{"make":"a","set":{"b.c":1},"grid":{"b.c":[1]}}`: "grid: b.c: the job says it already",
+		`{"make":"a","set":{"b.c":1},"grid":{"b.c":[1]}}`:                        "grid: b.c: the job says it already",
+		`{"make":"a","set":{"b":{"c":1,"d":2},"e":3},"grid":{"b.c":[1]}}`:        "grid: b.c: the job says it already",
+		`{"make":"a","set":{"b":{"c":{"d":1,"e":2},"f":3},"b.c":{"d":4,"g":5}}}`: `set: "b" and "b.c" both say b.c.d; remove one`,
 	} {
 		jobs, err := Read(strings.NewReader(line), richVerbs, "runs")
 		require.EqualError(t, err, "line 1: "+want, line)
