@@ -350,6 +350,8 @@ func TestRun(t *testing.T) {
 	} {
 		if _, err := NewMoves(&target, &c.config, 1); c.want != "" {
 			require.EqualError(t, err, c.want)
+			_, err = OneHot{&target}.Kernel(&c.config, 1)
+			require.EqualError(t, err, c.want)
 		} else {
 			require.NoError(t, err)
 		}
