@@ -3,6 +3,7 @@ package vectors
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -159,4 +160,33 @@ func TestWhatTargetsSay(t *testing.T) {
 	mean, deviation := spread([]float32{1, -2, 3, -2}, 2)
 	require.Equal(t, []float64{2, -2}, mean)
 	require.InDeltaSlice(t, []float64{1, 1e-6 * (2 + 1e-6)}, deviation, 1e-12)
+}
+
+// TestManyStates: energies and scores of more states than are looked at together are those of each,
+// and moves of a part of them are those of the whole.
+func TestManyStates(t *testing.T) {
+	const n = 700
+	e := ensemble(t, threeTwins(3))
+	s := exactTwins(threeTwins(3), n, 1)
+	written, row := make([]byte, n*16), 16
+	s.write(written, row)
+	energies, width := make([]float64, n), len(e.Observables())
+	beta, err := e.Energies(energies, "states", written)
+	require.NoError(t, err)
+	require.Equal(t, 1.0, beta)
+	values := make([]float64, n*width)
+	require.NoError(t, e.Score(values, nil, "states", written))
+	moved, part := slices.Clone(written), slices.Clone(written[600*row:])
+	require.NoError(t, e.Refine(moved, "states", 1000, 3))
+	require.NoError(t, e.Refine(part, "states", 1600, 3))
+	require.Equal(t, moved[600*row:], part)
+	require.NotEqual(t, written, moved)
+	for i := range n {
+		x := number.Widen(s.X[3*i : 3*i+3])
+		want := threeTwins(3).log(x, int(s.K[i]))
+		require.InDelta(t, -want, energies[i], 1e-4*(1+math.Abs(want)))
+		require.InDelta(t, want, values[i*width+width-2], 1e-4*(1+math.Abs(want)))
+		require.Equal(t, float64(s.X[3*i]), values[i*width+3])
+		require.Equal(t, 1.0, values[i*width+int(s.K[i])])
+	}
 }
