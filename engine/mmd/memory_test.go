@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/revgen/revgen/asm"
 )
 
 // What a loss is said to take bounds what it allocates, in each shape that another part of
@@ -31,13 +29,9 @@ func TestBytesBoundWhatIsAllocated(t *testing.T) {
 			holds(MixedBytes(n, dim, modes), 1.25+400/float64(n), func() error { _, err := NewMixed(n, dim, modes, k, V, nil); return err })
 		}
 	}
-	above := 2.6
-	if len(asm.Supported()) == 1 { // without assembly, whose tables take up to 2¹⁶ bytes a word
-		above = 4
-	}
 	for _, c := range [][2]int{{2000, 3}, {1000, 64}, {200, 2000}, {20000, 100}} {
 		n, spins := c[0], c[1]
-		holds(HammingBytes(n, spins), above, func() error { _, err := NewHamming(n, spins, k, Surrogate, V, nil); return err })
+		holds(HammingBytes(n, spins), 2.6, func() error { _, err := NewHamming(n, spins, k, Surrogate, V, nil); return err })
 	}
 }
 
