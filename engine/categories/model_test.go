@@ -142,7 +142,7 @@ func TestUnitsInOrder(t *testing.T) {
 	known := []bool{true, false, false}
 	require.NoError(t, m.add(one, known))
 	require.Equal(t, []bool{true, true, false}, known)
-	require.Equal(t, 1, m.Learned())
+	require.Equal(t, 1, m.learned)
 }
 
 // TestGradient compares the gradient of the loss with central differences in float64.
