@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
 )
 
 var format = Format{Name: "bytes", Descr: "'|i1'", Shape: []int{2}, RowBytes: 2}
