@@ -170,7 +170,7 @@ func TestFiguresOfReports(t *testing.T) {
 				unseen = beyond / float64(len(draws))
 				if r.Lacking == "" {
 					require.InDelta(t, unseen, r.Weights.Unseen, 1e-12)
-					require.InEpsilon(t, math.Hypot(math.Sqrt((1/effective-1)/number), unseen), r.Weights.LogZError, 1e-9)
+					require.InEpsilon(t, math.Hypot(math.Hypot(math.Sqrt((1/effective-1)/number), 1/number), unseen), r.Weights.LogZError, 1e-9)
 				}
 			}
 			require.Len(t, r.Observables, len(names))

@@ -79,7 +79,7 @@ func TestFiguresOfImportance(t *testing.T) {
 		check(rows[0], "effective_sample_size", 1, e.ESS, 1-e.ESS, jackknife)
 		wide := math.Hypot(e.Error, unseen(w))
 		require.Greater(t, wide, e.Error)
-		check(rows[1], "log_z", 0.7, e.LogZ, math.Abs(e.LogZ-0.7), wide)
+		check(rows[1], "log_z", 0.7, e.LogZ, math.Abs(e.LogZ-0.7), math.Hypot(wide, 1/float64(n)))
 		check(rows[2], "kl_by_density", 0, gonum.Mean(r, nil)+0.7, gonum.Mean(r, nil)+0.7, gonum.StdErr(gonum.StdDev(r, nil), float64(n)))
 		// The mean and the 95 % quantile of a half-normal error.
 		require.InEpsilon(t, math.Sqrt(2/math.Pi)*wide, rows[1].Floor, 1e-9)
@@ -140,7 +140,7 @@ func TestWarningsOfWeights(t *testing.T) {
 	w.Warning = ""
 	beyond := w.Unseen
 	require.InEpsilon(t, (e.Largest-1)/2000/(1-0.7), beyond, 1e-12) // as of k = 0.7, above which nothing is told
-	require.Equal(t, measure.Weights{Samples: 2000, EffectiveSize: e.ESS, ParetoK: k, Tail: tail, Largest: e.Largest, Unseen: beyond, LogZ: e.LogZ, LogZError: math.Hypot(e.Error, beyond), KL: e.KL}, w)
+	require.Equal(t, measure.Weights{Samples: 2000, EffectiveSize: e.ESS, ParetoK: k, Tail: tail, Largest: e.Largest, Unseen: beyond, LogZ: e.LogZ, LogZError: math.Hypot(math.Hypot(e.Error, 1./2000), beyond), KL: e.KL}, w)
 	// The tail counts where it is more than a tenth of a mean's error by chance, 1/√n.
 	for _, c := range []struct {
 		k, tail float64

@@ -65,7 +65,8 @@ func ImportanceMetrics(r []float64, logZ float64) []Metric {
 	}
 	// Parameters and states in float32 leave ln q uncertain by so much.
 	const rounding = 0x1p-23
-	rows[1] = rows[1].Judged(stat.MeanAbsolute(math.Hypot(estimate.LogZError, rounding)), nil)
+	chance := math.Hypot(NewImportance(r).Error, estimate.Unseen)
+	rows[1] = rows[1].Judged(stat.MeanAbsolute(math.Hypot(chance, rounding)), nil)
 	divergence := kl.Value() + logZ
 	return append(rows, Metric{
 		Name: "kl_by_density", Generated: divergence, Error: math.Abs(divergence),

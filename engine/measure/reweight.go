@@ -49,16 +49,19 @@ func NewWeights(r []float64) Weights {
 	k, tail := stat.ParetoK(logs)
 	w := Weights{
 		Samples: len(r), EffectiveSize: estimate.ESS, ParetoK: k, Tail: tail, Largest: estimate.Largest,
-		LogZ: estimate.LogZ, LogZError: estimate.Error, KL: estimate.KL,
+		LogZ: estimate.LogZ, KL: estimate.KL,
 	}
+	n := float64(len(r))
+	// Where q has less than one sample, nothing is known of its weights.
+	w.LogZError = math.Hypot(estimate.Error, 1/n)
 	if k > heavy {
-		w.Unseen = excess((w.Largest-1)/float64(len(r)), k) // of what is as large as the mean, chance has its error
+		w.Unseen = excess((w.Largest-1)/n, k) // of what is as large as the mean, chance has its error
 		w.LogZError = math.Hypot(w.LogZError, w.Unseen)
 	}
 	switch worth := w.EffectiveSize * float64(len(r)); {
 	case math.IsNaN(worth):
 		w.Warning = "the samples have no weights: π vanishes at all of them"
-	case w.TailAbove(largestK) && w.Unseen*math.Sqrt(float64(len(r))) > mostUnseen:
+	case w.TailAbove(largestK) && w.Unseen*math.Sqrt(n) > mostUnseen:
 		w.Warning = fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f; above %g neither the weights nor ln Z can be trusted", w.ParetoK, largestK)
 	case math.IsNaN(k) && w.Largest > farAbove:
 		w.Warning = fmt.Sprintf("a few weights, up to %.3g times the mean, stand out from all others: what is behind them cannot be told", w.Largest)
