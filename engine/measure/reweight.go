@@ -148,8 +148,8 @@ func NewReweighing(r []float64) *Reweighing {
 	for i, x := range r {
 		w.shares[i] = math.Exp(-x-w.LogZ) / float64(len(r))
 	}
-	if above := len(r) - 1 - stat.TailSize(len(r)); above >= 0 {
-		w.large = slices.Sorted(slices.Values(w.shares))[above]
+	if tail := stat.TailSize(len(r)); tail < len(r) {
+		w.large = stat.Largest(w.shares, tail+1)[0]
 	}
 	return w
 }
@@ -187,14 +187,13 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 		a.Value = low // without what its sum rounds
 	}
 	var squares, beyond, above float64
-	terms := make([]float64, len(f)) // ln of w |f − value|
+	terms := make([]float64, len(f)) // w |f − value|
 	var difference stat.Mean         // of the mean of (w − 1)(f − value)
 	for i, share := range w.shares {
-		terms[i] = math.Inf(-1)
 		if share > 0 {
 			off := f[i] - a.Value
 			squares += share * share * off * off
-			terms[i] = math.Log(share * math.Abs(off))
+			terms[i] = share * math.Abs(off)
 			if excess := share - w.large; excess > 0 {
 				above += excess
 				beyond += excess * off * off
@@ -208,8 +207,8 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 		a.Reach = math.Sqrt(beyond / above)
 	}
 	tail := w.Unseen * a.Reach
-	if k, _ := stat.ParetoK(terms); k > heavy {
-		tail = max(tail, excess(math.Exp(slices.Max(terms)), k))
+	if k, _ := stat.ParetoTail(terms); k > heavy {
+		tail = max(tail, excess(slices.Max(terms), k))
 	}
 	a.StandardError, a.Apart = math.Hypot(math.Sqrt(squares), tail), difference.StandardError()
 	return a

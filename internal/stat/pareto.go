@@ -1,37 +1,49 @@
 package stat
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 )
 
-// ParetoK returns the shape k̂ of the generalized Pareto law that fits the largest of
-// the importance weights whose logarithms are given: their moments of order 1/k̂ and
-// above do not exist. Below 0.7 means by the weights can be used; above, they need
-// more samples than anybody has (Vehtari et al., Pareto smoothed importance sampling,
-// JMLR 25 (2024)). It is −Inf where the largest do not vary, as the exact density's,
-// and NaN where fewer than 5 are above the others. share is what those largest have
-// above the next one, of the sum of all weights.
+// ParetoK is ParetoTail of the importance weights whose logarithms are given. Below 0.7 means by
+// the weights can be used; above, they need more samples than anybody has (Vehtari et al., Pareto
+// smoothed importance sampling, JMLR 25 (2024)).
 func ParetoK(logWeights []float64) (k, share float64) {
-	sorted := slices.Sorted(slices.Values(logWeights))
-	n := len(sorted)
-	tail := TailSize(n)
+	top := math.Inf(-1)
+	for _, l := range logWeights {
+		if l > top {
+			top = l
+		}
+	}
+	weights := make([]float64, len(logWeights))
+	for i, l := range logWeights {
+		weights[i] = math.Exp(l - top) // so that none overflows
+	}
+	return ParetoTail(weights)
+}
+
+// ParetoTail returns the shape k̂ of the generalized Pareto law that fits the largest of some
+// numbers, none of which is negative: their moments of order 1/k̂ and above do not exist. It is
+// −Inf where the largest do not vary, and NaN where fewer than 5 are above the others. share is
+// what those largest have above the next one, of the sum of all.
+func ParetoTail(values []float64) (k, share float64) {
+	tail := TailSize(len(values))
 	if tail < 5 {
 		return math.NaN(), math.NaN()
 	}
-	// Weights relative to the largest, so that none overflows.
-	top := sorted[n-1]
-	cutoff := max(sorted[n-tail-1]-top, math.Log(math.SmallestNonzeroFloat64))
+	sorted := Largest(values, tail+1)
+	top := sorted[tail]
 	var excess []float64
-	for _, l := range sorted[n-tail:] {
-		if e := math.Exp(l-top) - math.Exp(cutoff); e > 0 {
+	for _, v := range sorted[1:] {
+		if e := v/top - sorted[0]/top; e > 0 {
 			excess = append(excess, e)
 		}
 	}
 	sum := 0.0
-	for _, l := range sorted {
-		sum += math.Exp(l - top)
+	for _, v := range values {
+		sum += v / top
 	}
 	for _, e := range excess {
 		share += e / sum
@@ -48,6 +60,30 @@ func ParetoK(logWeights []float64) (k, share float64) {
 // TailSize returns how many of n weights are the largest, whose law tells of the tail.
 func TailSize(n int) int {
 	return int(math.Ceil(min(0.2*float64(n), 3*math.Sqrt(float64(n)))))
+}
+
+// Largest returns the n ≥ 1 largest of at least as many values, in ascending order; NaN is less than
+// all others.
+func Largest(values []float64, n int) []float64 {
+	least := slices.Sorted(slices.Values(values[:n])) // a heap
+	for _, v := range values[n:] {
+		if !cmp.Less(least[0], v) {
+			continue
+		}
+		i := 0
+		for c := 1; c < n; c = 2*i + 1 {
+			if c+1 < n && cmp.Less(least[c+1], least[c]) {
+				c++
+			}
+			if !cmp.Less(least[c], v) {
+				break
+			}
+			least[i], i = least[c], c
+		}
+		least[i] = v
+	}
+	slices.Sort(least)
+	return least
 }
 
 // ShapeText writes a shape for people: weights that do not vary have no tail.

@@ -2,6 +2,7 @@ package stat
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -220,4 +221,23 @@ func TestRootIsNewtons(t *testing.T) {
 	l := new(counted)
 	require.Equal(t, 0.0, Root(l, 0.5, -1, 1, 0))
 	require.Equal(t, 1, l.calls)
+}
+
+// TestLargest holds the largest values to those of a sorted list, of every number of them, with
+// equal ones and NaN among them.
+func TestLargest(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	for n := range 40 {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = float64(r.IntN(30))
+			if r.IntN(12) == 0 {
+				values[i] = math.NaN()
+			}
+		}
+		sorted := slices.Sorted(slices.Values(values))
+		for m := 1; m <= n; m++ {
+			require.Equal(t, fmt.Sprint(sorted[n-m:]), fmt.Sprint(Largest(values, m)))
+		}
+	}
 }
