@@ -22,7 +22,8 @@ const (
 	// average that is asked for.
 	spreading = 8
 	drawing   = 16      // moves that the drawing of a sample and its density count as
-	mostDrawn = 1 << 18 // samples that are weighed
+	mostDrawn = 1 << 18 // samples that are weighed,
+	fewDrawn  = 1 << 16 // and in a brief diagnosis, which takes no more than a tenth of the training
 )
 
 // weigh takes what importance weights tell, where the density is known: of the samples as
@@ -34,6 +35,9 @@ func (d *diagnosis) weigh(ctx context.Context) error {
 	within, cancel := d.deadline(ctx, 0.7)
 	defer cancel()
 	most := min(mostDrawn, stateBytes/(8*d.width))
+	if d.options.Need {
+		most = min(most, fewDrawn)
+	}
 	if d.options.Moves > 0 {
 		most = min(most, d.options.Moves/drawing)
 	}
