@@ -56,10 +56,9 @@ type Graph struct {
 // leaves, half of the spins where the graph is bipartite, and as many centres as
 // are found with no leaf in common. The others are drawn in an order, from coarse to fine or one
 // beside the other, and each looks at the nearest of those before, or those that are Reached. The
-// length of a bond is −ln tanh β|J|,
-// the decay of the correlation along it, and a walk takes it with a probability
-// proportional to tanh β|J|. The workers look for the inputs of several spins at a time;
-// the model is the same for any number of threads.
+// length of a bond is −ln tanh β|J|, the decay of the correlation along it, and a walk takes it
+// with a probability proportional to tanh β|J|. The workers look for the inputs of several spins
+// at a time; the model is the same for any number of threads.
 func NewGraph(g Graph, workers *pool.Pool) (*Model, error) {
 	layouts, err := g.Layouts(workers)
 	if err != nil {
