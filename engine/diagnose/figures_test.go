@@ -244,7 +244,7 @@ func TestFiguresOfReports(t *testing.T) {
 					above, further = above+max(0, w-cut), further+max(0, w-cut)*math.Pow(all[i]-mean, 2)
 				}
 				squares += math.Pow(unseen*sum, 2) * further / above
-				if k, _ := stat.ParetoK(terms); k > 0.5 {
+				if k, _ := stat.ParetoK(terms); k > 0.3 {
 					squares += math.Pow(largest/(1-min(k, 0.7)), 2)
 				}
 				for i, w := range weights {

@@ -190,7 +190,7 @@ func TestFiguresOfReweighing(t *testing.T) {
 		for _, term := range terms {
 			logs = append(logs, math.Log(term))
 		}
-		if k, _ := stat.ParetoK(logs); k > 0.5 {
+		if k, _ := stat.ParetoK(logs); k > 0.3 {
 			tail = max(tail, slices.Max(terms)/(1-min(k, 0.7)))
 		}
 		return measure.WeightedMean{Value: mean, StandardError: math.Hypot(math.Sqrt(squares), tail),

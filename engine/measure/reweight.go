@@ -33,7 +33,8 @@ const (
 	leastTail  = 0.1  // unless the tail seen is smaller than this much of a mean's error by chance
 	fewestLeft = 100  // independent samples that they are worth
 	farAbove   = 10   // largest weight, where too few are large to tell their law
-	heavy      = 0.5  // k̂ from which on the variance of as many weights is less than that of more
+	heavy      = 0.5  // k̂ from which on the variance of as many weights is less than that of more,
+	long       = 0.3  // or of a function's terms, whose largest then have a good part of it
 	level      = 0.99 // effective size of weights that hardly vary
 	even       = 0.9  // and of those by which states that chains met and samples lack are few
 	mostUnseen = 0.5  // 1/√n of Z, which a tail may have unseen: less than a mean's error by chance
@@ -207,7 +208,7 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 		a.Reach = math.Sqrt(beyond / above)
 	}
 	tail := w.Unseen * a.Reach
-	if k, _ := stat.ParetoTail(terms); k > heavy {
+	if k, _ := stat.ParetoTail(terms); k > long {
 		tail = max(tail, excess(slices.Max(terms), k))
 	}
 	a.StandardError, a.Apart = math.Hypot(math.Sqrt(squares), tail), difference.StandardError()
