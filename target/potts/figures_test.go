@@ -199,7 +199,7 @@ func TestFiguresOfTables(t *testing.T) {
 			term := w[k] / total * math.Abs(by[k]-value)
 			byError, terms = byError+term*term, append(terms, math.Log(term))
 		}
-		if k, _ := stat.ParetoK(terms); k > 0.5 {
+		if k, _ := stat.ParetoK(terms); k > 0.3 {
 			byError += math.Pow(math.Exp(slices.Max(terms))/(1-min(k, 0.7)), 2)
 		}
 		require.NotNil(t, m.Reweighted, name)
