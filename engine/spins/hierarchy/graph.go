@@ -1,6 +1,7 @@
 package hierarchy
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -82,12 +83,14 @@ func (g Graph) Layouts(workers *pool.Pool) ([]Layout, error) {
 	near := g.Target.neighbours()
 	exact := exactSpins(near)
 	w := newWeb(g.Beta, near)
-	order := w.farthestFirst(exact)
+	var order []int32
 	if g.Order == Swept {
 		if order = sweep(near); order == nil {
-			return nil, fmt.Errorf("order: in all that were tried more than %d known spins have neighbours that are not", MostInputs)
+			return nil, fmt.Errorf("order: in every sweep that was tried more than %d known spins have neighbours that are not; set it to %s", MostInputs, Farthest)
 		}
 		order = slices.DeleteFunc(order, func(i int32) bool { return exact[i] })
+	} else {
+		order = w.farthestFirst(exact)
 	}
 	var layouts []Layout
 	for k, inputs := range w.inputs(g.Inputs, order, g.Neighbours, workers) {
@@ -112,19 +115,20 @@ func sweep(near [][]neighbour) []int32 {
 // three unsatisfied, as an antiferromagnet's on a triangular lattice.
 func frustrated(near [][]neighbour) bool {
 	bonds, within := 0, 0
-	sign := make([]float64, len(near)) // of the couplings of a spin
+	sign := func(b neighbour) int { return cmp.Compare(b.coupling, 0) }
+	signs := make([]int, len(near)) // of a spin's couplings, by neighbour
 	for _, list := range near {
 		for _, b := range list {
-			sign[b.spin] = b.coupling
+			signs[b.spin] = sign(b)
 		}
 		for _, b := range list {
 			bonds++
-			if slices.ContainsFunc(near[b.spin], func(c neighbour) bool { return sign[c.spin]*c.coupling*b.coupling < 0 }) {
+			if slices.ContainsFunc(near[b.spin], func(c neighbour) bool { return signs[c.spin]*sign(c)*sign(b) < 0 }) {
 				within++
 			}
 		}
 		for _, b := range list {
-			sign[b.spin] = 0
+			signs[b.spin] = 0
 		}
 	}
 	return within > 0 && 2*within >= bonds

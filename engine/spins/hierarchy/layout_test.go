@@ -328,6 +328,7 @@ func TestFrustratedRecipe(t *testing.T) {
 		hidden int
 	}{
 		"triangular antiferromagnet": {torus(9, antiferromagnet), 64, Swept, 32},
+		"weak couplings":             {torus(9, func(int) float64 { return -1e-200 }), 64, Swept, 32},
 		"whose learned spins fit":    {torus(4, antiferromagnet), 24, Farthest, 16},
 		"triangular ferromagnet":     {torus(9, func(int) float64 { return 1 }), 24, Farthest, 16},
 		"three of six":               {tail(6), 64, Swept, 32},
@@ -342,7 +343,7 @@ func TestFrustratedRecipe(t *testing.T) {
 	defer workers.Close()
 	wide := Graph{Target: complete(70), Neighbours: 24, Order: Swept, Hidden: 16}
 	_, err := wide.Layouts(workers)
-	require.EqualError(t, err, "order: in all that were tried more than 64 known spins have neighbours that are not")
+	require.EqualError(t, err, "order: in every sweep that was tried more than 64 known spins have neighbours that are not; set it to farthest")
 	wide.Order = "random"
 	_, err = wide.Layouts(workers)
 	require.EqualError(t, err, `order: "random" is not farthest or swept`)
