@@ -225,7 +225,7 @@ func (w *Reweighing) Variance(f []float64) WeightedMean {
 	return w.Mean(squares)
 }
 
-// Widen takes for unseen a part of Z that is not less than what is.
+// Widen takes for unseen a part of Z that is not less than what is, in all intervals that there are.
 func (e *Evaluation) Widen(unseen float64) {
 	w := e.Weights
 	if w == nil {
@@ -234,7 +234,7 @@ func (e *Evaluation) Widen(unseen float64) {
 	beyond := w.Widen(unseen)
 	for i := range e.Metrics {
 		switch m := &e.Metrics[i]; {
-		case m.Name == logZRow:
+		case m.Name == logZRow && !math.IsNaN(m.Interval[0]): // and not taken back
 			m.Interval = around(m.Generated, w.LogZError)
 		case m.Reweighted != nil:
 			m.Reweighted.widen(beyond)

@@ -129,6 +129,10 @@ func TestWiden(t *testing.T) {
 	require.InDeltaSlice(t, []float64{1 - 1.959964, 1 + 1.959964}, e.Metrics[0].Reweighted.Interval[:], 1e-5)
 	require.Nil(t, e.Metrics[1].Reweighted)
 	require.InDeltaSlice(t, []float64{w.LogZ - 1.959964*w.LogZError, w.LogZ + 1.959964*w.LogZError}, e.Metrics[3].Interval[:], 1e-6)
+	e.Withdraw("a mode is lost")
+	e.Widen(1)
+	require.Nil(t, e.Metrics[0].Reweighted)
+	require.True(t, math.IsNaN(e.Metrics[3].Interval[0]) && math.IsNaN(e.Metrics[3].Interval[1]), "what was taken back stays so")
 	(&measure.Evaluation{}).Widen(1)
 }
 
