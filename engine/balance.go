@@ -107,8 +107,8 @@ func (l *Balance) Measure() float64 {
 		for i := lo; i < l.Moving(lo, min(lo+l.block, len(l.R))); i++ {
 			difference := l.R[i] - l.RNext[i]
 			size := math.Abs(difference)
-			lost := off(l.R[i]) || !(size <= mostOff)
-			if lost {
+			away := off(l.R[i]) || !(size <= mostOff)
+			if away {
 				size = mostOff
 			}
 			slope := difference
@@ -118,7 +118,7 @@ func (l *Balance) Measure() float64 {
 			} else {
 				loss += difference * difference / (2 * n)
 			}
-			if lost {
+			if away {
 				continue
 			}
 			l.C[i] += slope / n
@@ -158,7 +158,7 @@ func (l *Balance) level(part float64, off func(r float64) bool) float64 {
 	}
 	mean /= float64(kept)
 	var loss, lost float64 // what bounds take off the slopes
-	flat := float64(mostOff * mostOff)
+	flat := float64(mostOff * mostOff) // of a state that is off
 	if l.Apart > 0 {
 		flat = l.Apart * (2*mostOff - l.Apart)
 	}

@@ -92,14 +92,14 @@ func (d *diagnosis) chains(ctx context.Context) error {
 	return nil
 }
 
-// Visits are how many states of a chain were seen, and how many of these q lacks if it has
-// everywhere the largest weight of all samples, those that were measured among them.
+// Visits are of one chain.
 type visits struct {
-	states int
-	beyond float64
+	states int     // that were observed
+	beyond float64 // Σ (1 − w_max/w)₊ over them, with the largest weight of all samples, measured ones too
 }
 
-// visit counts the states of chains that were observed last, of which true says that they have found the samples' places.
+// visit counts the states of chains that were observed last, of those chains that came to where
+// samples are.
 func (d *diagnosis) visit(came []bool) {
 	if d.weight == nil {
 		return

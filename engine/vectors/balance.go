@@ -70,13 +70,13 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 	}
 	w.weighBlock = func(block, lo, hi int, _ []float32) {
 		if p := l.passes[block].(densePass); w.stale {
-			known(p, w.r[lo:hi], w.s.Part(lo, hi), l.weights)
+			finiteDensity(p, w.r[lo:hi], w.s.Part(lo, hi), l.weights)
 		} else {
 			p.logDensity(w.r[lo:hi])
 		}
 		subtract(w.r[lo:hi], k.logPi[lo:])
 		if end := b.Moving(lo, hi); end > lo {
-			known(w.after[block], w.rNext[lo:end], w.moved.Part(lo, end), l.weights)
+			finiteDensity(w.after[block], w.rNext[lo:end], w.moved.Part(lo, end), l.weights)
 			subtract(w.rNext[lo:end], k.logNext[lo:])
 		}
 	}
@@ -101,10 +101,10 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 	return d, nil
 }
 
-// known sets dst to ln q of states. One whose way back to the noise overflows, which is far from all
-// that the generator makes, has no gradient, not even none: it gives its place to another. By the
-// ln π that is known of it R stays far off.
-func known(p densePass, dst []float64, s States, w *weights) {
+// finiteDensity sets dst to ln q of states. A state so far from all others that its noise overflows
+// would make every gradient NaN, though its coefficient is 0: a copy of another state takes its
+// place. Its ln π stays, by which R is far off, so that the copy does not count.
+func finiteDensity(p densePass, dst []float64, s States, w *weights) {
 	p.density(dst, s, w)
 	good := slices.IndexFunc(dst, number.Finite)
 	if good < 0 || !slices.ContainsFunc(dst, func(l float64) bool { return !number.Finite(l) }) {

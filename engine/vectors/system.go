@@ -41,7 +41,7 @@ func build(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	return s, err
 }
 
-// Moves returns s of the last Loss, of pairs of samples, and s′.
+// Moves returns s of the last Loss, and s′. The loss must be one of pairs of samples.
 func (s *System) Moves() (from, to States) { return s.form.(*pairs).Moves() }
 
 // NumParams implements engine.System.
