@@ -45,6 +45,14 @@ func jobVerbs() []jobVerb {
 	}
 }
 
+func verbNames() string {
+	var names []string
+	for _, v := range jobVerbs() {
+		names = append(names, v.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
 // batchFlags are those that the batch itself sets.
 var batchFlags = []string{"output", "grid"}
 
@@ -72,7 +80,7 @@ the verb's argument, or a list of arguments. The other keys are the verb's long 
   {"train": "ising", "grid": {"target.beta": "0.1:0.6:0.01", "seed": [1, 2, 3]}}
   {"sample": "runs/jobs/warm", "number": 1000000, "out": "runs/jobs/warm.npy"}
 
-The verbs are train, sample, diagnose, mcmc, score, verify. A grid becomes one job for each
+The verbs are ` + verbNames() + `. A grid becomes one job for each
 combination of its values. A job that reads the output of an earlier one waits for it.
 
 Jobs run in parallel, each on one thread; a job longer than its share runs alone on all
