@@ -157,7 +157,7 @@ func (l *Balance) level(part float64, off func(r float64) bool) float64 {
 		}
 	}
 	mean /= float64(kept)
-	var loss, lost float64 // what bounds take off the slopes
+	var loss, lost float64             // what bounds take off the slopes
 	flat := float64(mostOff * mostOff) // of a state that is off
 	if l.Apart > 0 {
 		flat = l.Apart * (2*mostOff - l.Apart)
