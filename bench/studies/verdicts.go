@@ -39,7 +39,7 @@ const (
 const loosely = 8.
 
 // moreSamples is how many times more samples than a table has figures are measured by.
-const moreSamples = 16
+const moreSamples = 64
 
 // A VerdictOutcome is what was said of a generator, and what is true.
 type VerdictOutcome struct {
@@ -309,7 +309,7 @@ type Verdicts []VerdictOutcome
 // VerdictsTitle heads their table, and VerdictsLegend explains it.
 const (
 	VerdictsTitle  = "What is said of samples, and what is true"
-	VerdictsLegend = "Each target is drawn from a seed, and its averages and ln Z are known by closed forms, quadrature, transfer matrices or enumeration. The worst error is that of a known average, in sampling floors of the table's samples and measured by sixteen times as many; more than 3 is wrong. Brief is the verdict that ends training, full that of a diagnosis by itself. Held are the 95 % intervals by weights that hold the known value, of those that are given, and the farthest of them in standard errors."
+	VerdictsLegend = "Each target is drawn from a seed, and its averages and ln Z are known by closed forms, quadrature, transfer matrices or enumeration. The worst error is that of a known average, in sampling floors of the table's samples and measured by 64 times as many; more than 3 is wrong. Brief is the verdict that ends training, full that of a diagnosis by itself. Held are the 95 % intervals by weights that hold the known value, of those that are given, and the farthest of them in standard errors."
 )
 
 // Table returns a line for each target that is reported.

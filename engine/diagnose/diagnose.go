@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
@@ -130,6 +131,7 @@ type diagnosis struct {
 type column struct {
 	of        int
 	squared   bool
+	fourth    bool // the observable is a square itself, or ln π
 	center    float64
 	low, high float64 // of finite values as drawn, in whose place those that are not finite are put
 }
@@ -166,6 +168,7 @@ func (d *diagnosis) choose(values []float64) {
 			continue // whose mean determines its spread
 		}
 		c.squared, c.center = true, mean.Value()
+		c.fourth = name == logDensity || strings.HasSuffix(name, "_square") || strings.HasSuffix(name, "_squared")
 		d.columns, d.names = append(d.columns, c), append(d.names, name+spread)
 	}
 	d.width = len(d.columns)

@@ -250,20 +250,25 @@ func TestFiguresOfReports(t *testing.T) {
 				for i, w := range weights {
 					influence = append(influence, (w*number/sum-1)*(all[i]-mean))
 				}
-				by, drawn := gonum.StdDev(influence, nil)/math.Sqrt(number), gonum.StdDev(all, nil)
-				floor := math.Sqrt(2/math.Pi) * drawn / math.Sqrt(n)
+				var around []float64
+				for _, v := range all {
+					around = append(around, math.Pow(v-mean, 2))
+				}
+				deviation = min(gonum.StdDev(all, nil), math.Sqrt(gonum.Mean(around, weights)))
+				by := min(gonum.StdDev(influence, nil)/math.Sqrt(number), math.Hypot(math.Sqrt(squares)/sum, deviation/math.Sqrt(number)))
+				floor := math.Sqrt(2/math.Pi) * deviation / math.Sqrt(n)
 				counts := 3 * floor
-				if strings.HasSuffix(name, "_spread") {
+				if strings.HasPrefix(name, "log_density") {
 					counts = 8 * floor
 				}
-				visible = max(visible, max(counts, 4*by)/drawn)
+				visible = max(visible, max(counts, 4*by)/deviation)
 				shift := mean - gonum.Mean(all, nil)
 				if m := math.Abs(shift) / floor; m > max(floors, counts/floor) && math.Abs(shift) > 4*by {
-					shifted, off, floors = name, math.Abs(shift)/drawn, m
+					shifted, off, floors = name, math.Abs(shift)/deviation, m
 				}
 				require.InDelta(t, mean, *seen.Weighted, 1e-10, name)
 				require.InEpsilon(t, math.Sqrt(squares)/sum, seen.WeightedError, 1e-9, name)
-				require.InDelta(t, shift/math.Hypot(by, drawn/math.Sqrt(number)), seen.WeightedZ, 1e-8, name)
+				require.InDelta(t, shift/math.Hypot(by, deviation/math.Sqrt(number)), seen.WeightedZ, 1e-8, name)
 			}
 			settledAll := append([]int{0}, steps...)[stage]
 			require.Equal(t, rHat, r.Chains.RHat)
@@ -700,13 +705,13 @@ func TestThinPlaces(t *testing.T) {
 }
 
 // TestSlight: a drift counts from three sampling floors of what was measured on, and from eight of a
-// spread and of ln π, at whatever step it is largest.
+// fourth moment and of ln π, at whatever step it is largest.
 func TestSlight(t *testing.T) {
 	const n, measured = 400, 1600
 	for name, c := range map[string]struct {
 		column column
 		floors float64
-	}{"x": {column{}, 3}, "x_spread": {column{squared: true}, 8}, logDensity: {column{}, 8}} {
+	}{"x": {column{}, 3}, "x_spread": {column{squared: true}, 3}, "mean_square_spread": {column{squared: true, fourth: true}, 8}, logDensity: {column{}, 8}} {
 		for _, samples := range []int{n, measured} {
 			for to := 1; to < 4; to++ {
 				for _, by := range []float64{-0.99, -1.01, 0.99, 1.01} {
@@ -729,6 +734,34 @@ func TestSlight(t *testing.T) {
 					require.Equal(t, math.Abs(by) < 1, d.slight(), "%s, %d samples, stage %d, %v", name, samples, to, by)
 				}
 			}
+		}
+	}
+}
+
+// TestAstray: six of four thousand samples, far away and almost without weight, are an error in the
+// target's deviations, which theirs would hide.
+func TestAstray(t *testing.T) {
+	const n = 4000
+	random := rand.New(rand.NewPCG(5, 1))
+	for _, astray := range []int{0, 6} {
+		d := &diagnosis{columns: []column{{}}, names: []string{"x"}, width: 1, options: Options{Samples: n}}
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = random.NormFloat64()
+			d.logs = append(d.logs, 0.01*random.NormFloat64())
+		}
+		for i := range astray {
+			values[i], d.logs[i] = 100, -40
+		}
+		d.shifts(values)
+		require.InDelta(t, 1, d.shift[0].deviation, 0.05)
+		_, beyond := d.shifted()
+		require.Equal(t, astray > 0, beyond)
+		require.Equal(t, astray == 0, d.sharp())
+		require.InEpsilon(t, math.Sqrt(2/math.Pi/n)*d.shift[0].deviation, d.shift[0].floor, 1e-12)
+		if astray > 0 {
+			require.InDelta(t, -6*100.0/n, d.shift[0].off, 0.01)
+			require.InEpsilon(t, math.Hypot(d.shift[0].standardError, d.shift[0].deviation/math.Sqrt(n)), d.shift[0].apart, 1e-12)
 		}
 	}
 }

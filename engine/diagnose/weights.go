@@ -17,8 +17,8 @@ import (
 type shift struct{ mean, standardError, reach, off, apart, floor, counts, deviation, z float64 }
 
 const (
-	// Sampling floors that a spread or ln π may be off by, where an average may be
-	// measure.Tolerated: they are of observables that are squares, too, and off by more than any
+	// Sampling floors that ln π, its spread and that of a square may be off by, where an average
+	// and a variance may be measure.Tolerated: they are fourth moments, and off by more than any
 	// average that is asked for.
 	spreading = 8
 	drawing   = 16      // moves that the drawing of a sample and its density count as
@@ -89,23 +89,29 @@ func (d *diagnosis) shifts(columns []float64) {
 		weighted := estimate.Mean(values)
 		s.mean, s.standardError, s.reach, s.apart = weighted.Value, weighted.StandardError, weighted.Reach, weighted.Apart
 		s.deviation = samples.Deviation()
+		if d.weightsTrusted() {
+			s.deviation = min(s.deviation, weighted.Deviation)
+		}
 		s.floor, s.counts = d.floor(j, s.deviation)
-		if se := math.Hypot(s.apart, samples.StandardError()); se > 1e-12*(math.Abs(s.mean)+math.Abs(samples.Value())) {
+		if se := math.Hypot(s.apart, s.deviation/math.Sqrt(float64(n))); se > 1e-12*(math.Abs(s.mean)+math.Abs(samples.Value())) {
 			s.off = s.mean - samples.Value()
 			s.z = s.off / se
 		}
 	}
 }
 
-// floor returns the expected error of a column's mean, of so large a deviation, of as many exact
-// samples as were measured, and the error that counts.
+// floor returns the expected error of a column's mean, of so large a deviation or of the target's,
+// of as many exact samples as were measured, and the error that counts.
 func (d *diagnosis) floor(j int, deviation float64) (floor, counts float64) {
 	measured, floors := d.options.Samples, measure.Tolerated
 	if e := d.options.Evaluation; e != nil && e.Samples > 0 {
 		measured = e.Samples
 	}
-	if d.columns[j].squared || d.names[j] == logDensity {
+	if d.columns[j].fourth || d.names[j] == logDensity {
 		floors = spreading
+	}
+	if d.weightsTrusted() {
+		deviation = min(deviation, d.shift[j].deviation) // of samples astray the drawn one is any number
 	}
 	floor = stat.MeanAbsolute(deviation / math.Sqrt(float64(measured)))
 	return floor, float64(floors) * floor

@@ -163,7 +163,7 @@ func TestFiguresOfReweighing(t *testing.T) {
 	r[7], w[7], f[7] = math.Inf(1), 0, math.NaN() // where π vanishes, nothing counts
 	byHand := func(f []float64) measure.WeightedMean {
 		sum := floats.Sum(w)
-		var mean, squares, above, beyond float64
+		var mean, variance, squares, above, beyond float64
 		var apart []float64
 		for i := range w {
 			if w[i] > 0 {
@@ -173,6 +173,7 @@ func TestFiguresOfReweighing(t *testing.T) {
 		cut := slices.Sorted(slices.Values(w))[len(w)-11] // a fifth of 50 are the largest
 		for i := range w {
 			if w[i] > 0 {
+				variance += w[i] / sum * math.Pow(f[i]-mean, 2)
 				squares += math.Pow(w[i]/sum*(f[i]-mean), 2)
 				above += max(0, w[i]-cut)
 				beyond += max(0, w[i]-cut) * math.Pow(f[i]-mean, 2)
@@ -193,11 +194,11 @@ func TestFiguresOfReweighing(t *testing.T) {
 		if k, _ := stat.ParetoK(logs); k > 0.3 {
 			tail = max(tail, slices.Max(terms)/(1-min(k, 0.7)))
 		}
-		return measure.WeightedMean{Value: mean, StandardError: math.Hypot(math.Sqrt(squares), tail),
+		return measure.WeightedMean{Value: mean, StandardError: math.Hypot(math.Sqrt(squares), tail), Deviation: math.Sqrt(variance),
 			Apart: gonum.StdErr(gonum.StdDev(apart, nil), float64(len(apart))), Reach: reach}
 	}
 	agree := func(want, got measure.WeightedMean) {
-		require.InDeltaSlice(t, []float64{want.Value, want.StandardError, want.Apart, want.Reach}, []float64{got.Value, got.StandardError, got.Apart, got.Reach}, 1e-12)
+		require.InDeltaSlice(t, []float64{want.Value, want.StandardError, want.Deviation, want.Apart, want.Reach}, []float64{got.Value, got.StandardError, got.Deviation, got.Apart, got.Reach}, 1e-12)
 	}
 	reweighing := measure.NewReweighing(r)
 	require.Positive(t, reweighing.Unseen)
@@ -208,7 +209,12 @@ func TestFiguresOfReweighing(t *testing.T) {
 		squares[i] = (f[i] - want.Value) * (f[i] - want.Value)
 	}
 	agree(byHand(squares), reweighing.Variance(f))
-	require.Equal(t, measure.WeightedMean{Value: -12, StandardError: 6, Apart: 3, Reach: 9}, measure.WeightedMean{Value: -4, StandardError: 2, Apart: 1, Reach: 3}.Times(3))
+	require.Equal(t, measure.WeightedMean{Value: -12, StandardError: 6, Deviation: 15, Apart: 3, Reach: 9}, measure.WeightedMean{Value: -4, StandardError: 2, Deviation: 5, Apart: 1, Reach: 3}.Times(3))
+	astray := slices.Clone(f)
+	astray[7] = 1e9 // without weight, and no noise of the rest
+	got := reweighing.Mean(astray)
+	require.InDelta(t, math.Hypot(got.StandardError, got.Deviation/math.Sqrt(float64(len(f)))), got.Apart, 1e-12)
+	require.InDelta(t, want.Deviation, got.Deviation, 1e-12)
 	alike := reweighing.Mean(slices.Repeat([]float64{-0.1}, len(f)))
 	require.Equal(t, measure.WeightedMean{Value: -0.1}, alike)
 	var same measure.Metric

@@ -158,8 +158,10 @@ func NewReweighing(r []float64) *Reweighing {
 // A WeightedMean is that of a function over the target, by weights.
 type WeightedMean struct {
 	Value, StandardError float64
+	Deviation            float64 // of the function
 	// Apart is the standard error of what Value differs by from the mean without weights, which
-	// has the same noise but for that of the weights.
+	// has the same noise but for that of the weights. It is not more than that of Value and of the
+	// mean of as many exact samples: a few samples without weight, far away, do not hide themselves.
 	Apart float64
 	// Reach is how far from Value the function is where the largest weights are, by root mean
 	// square: a part of Z that is not seen there moves the mean by so much of that part.
@@ -168,7 +170,7 @@ type WeightedMean struct {
 
 // Times returns that of the function times x, which is positive.
 func (a WeightedMean) Times(x float64) WeightedMean {
-	return WeightedMean{x * a.Value, x * a.StandardError, x * a.Apart, x * a.Reach}
+	return WeightedMean{x * a.Value, x * a.StandardError, x * a.Deviation, x * a.Apart, x * a.Reach}
 }
 
 // Mean returns the self-normalised mean Σ w f / Σ w of a function's values and its
@@ -187,12 +189,13 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 	if low == high {
 		a.Value = low // without what its sum rounds
 	}
-	var squares, beyond, above float64
+	var variance, squares, beyond, above float64
 	terms := make([]float64, len(f)) // w |f − value|
 	var difference stat.Mean         // of the mean of (w − 1)(f − value)
 	for i, share := range w.shares {
 		if share > 0 {
 			off := f[i] - a.Value
+			variance += share * off * off
 			squares += share * share * off * off
 			terms[i] = share * math.Abs(off)
 			if excess := share - w.large; excess > 0 {
@@ -211,7 +214,8 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 	if k, _ := stat.ParetoTail(terms); k > long {
 		tail = max(tail, excess(slices.Max(terms), k))
 	}
-	a.StandardError, a.Apart = math.Hypot(math.Sqrt(squares), tail), difference.StandardError()
+	a.StandardError, a.Deviation = math.Hypot(math.Sqrt(squares), tail), math.Sqrt(variance)
+	a.Apart = min(difference.StandardError(), math.Hypot(a.StandardError, a.Deviation/math.Sqrt(float64(len(f)))))
 	return a
 }
 
