@@ -180,6 +180,50 @@ func heatBath(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, 
 	}
 }
 
+func exp64(dst, x []float64) {
+	switch {
+	case useAVX512:
+		exp64AVX512(dst, x)
+	case useAVX2:
+		exp64AVX2(dst, x)
+	default:
+		exp64Generic(dst, x)
+	}
+}
+
+func log64(dst, x []float64) {
+	switch {
+	case useAVX512:
+		log64AVX512(dst, x)
+	case useAVX2:
+		log64AVX2(dst, x)
+	default:
+		log64Generic(dst, x)
+	}
+}
+
+func log1p64(dst, x []float64) {
+	switch {
+	case useAVX512:
+		log1p64AVX512(dst, x)
+	case useAVX2:
+		log1p64AVX2(dst, x)
+	default:
+		log1p64Generic(dst, x)
+	}
+}
+
+func combine64(dst, weights, v []float64, stride int) {
+	switch {
+	case useAVX512:
+		combine64AVX512(dst, weights, v, stride)
+	case useAVX2:
+		combine64AVX2(dst, weights, v, stride)
+	default:
+		combine64Generic(dst, weights, v, stride)
+	}
+}
+
 func whiten(squares *Octet, y, x, mean, inverse []float64) {
 	switch {
 	case useAVX512:

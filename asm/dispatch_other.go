@@ -56,6 +56,14 @@ func heatBath(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, 
 	return heatBathGeneric(logq, residual, logits, words)
 }
 
+func exp64(dst, x []float64) { exp64Generic(dst, x) }
+
+func log64(dst, x []float64) { log64Generic(dst, x) }
+
+func log1p64(dst, x []float64) { log1p64Generic(dst, x) }
+
+func combine64(dst, weights, v []float64, stride int) { combine64Generic(dst, weights, v, stride) }
+
 func whiten(squares *Octet, y, x, mean, inverse []float64) {
 	whitenGeneric(squares, y, x, mean, inverse)
 }

@@ -2,6 +2,7 @@ package asm
 
 //go:generate go run -C _asm ./adamw -out ../adamw_amd64.s -stubs ../adamw_amd64_stub.go -pkg asm
 //go:generate go run -C _asm ./bend -out ../bend_amd64.s -stubs ../bend_amd64_stub.go -pkg asm
+//go:generate go run -C _asm ./double -out ../double_amd64.s -stubs ../double_amd64_stub.go -pkg asm
 //go:generate go run -C _asm ./gaussian -out ../gaussian_amd64.s -stubs ../gaussian_amd64_stub.go -pkg asm
 //go:generate go run -C _asm ./gemm -out ../gemm_amd64.s -stubs ../gemm_amd64_stub.go -pkg asm
 //go:generate go run -C _asm ./gram -out ../gram_amd64.s -stubs ../gram_amd64_stub.go -pkg asm

@@ -1,0 +1,253 @@
+// Command double generates the elementwise functions of float64. A kernel takes eight
+// elements at a time, whose chains of operations the processor overlaps with those of the
+// next ones.
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
+)
+
+// eight is how many elements a kernel takes at a time.
+const eight = 8
+
+type isa struct{ *ISA }
+
+var constants Pool
+
+func main() {
+	ConstraintExpr("amd64,!purego")
+	constants.Open("doubleConstants")
+	for _, w := range []isa{{AVX512}, {AVX2}} {
+		w.elementwise("exp64", "e^x", w.exp)
+		w.elementwise("log64", "ln x", w.log)
+		w.elementwise("log1p64", "ln(1+x)", w.log1p)
+		w.combine()
+	}
+	Generate()
+}
+
+// word returns a constant in memory, eight times.
+func word(bits uint64) Mem {
+	return constants.Vector64(bits, bits, bits, bits, bits, bits, bits, bits)
+}
+
+func number(x float64) Mem { return word(math.Float64bits(x)) }
+
+// elementwise emits a kernel that applies f to every element.
+func (w isa) elementwise(name, formula string, f func(x VecVirtual) VecVirtual) {
+	w.Kernel(name, "func(dst, x []float64)", "sets dst[i] = "+formula+" of x[i]; the lengths are equal, and whole eights.")
+	dst, x, n := Address("dst"), Address("x"), Length("dst")
+	JMP(LabelRef("next"))
+	Label("block")
+	for at := 0; at < 8*eight; at += w.Bytes {
+		v := w.Vector()
+		VMOVUPD(At(x, at), v)
+		VMOVUPD(f(v), At(dst, at))
+	}
+	ADDQ(I32(8*eight), x)
+	ADDQ(I32(8*eight), dst)
+	Label("next")
+	SUBQ(I32(eight), n)
+	JGE(LabelRef("block"))
+	VZEROUPPER()
+	RET()
+}
+
+// combine emits sums of products, each rounded before it is added, of thirty-two elements at a
+// time, and of eight that are left.
+func (w isa) combine() {
+	w.Kernel("combine64", "func(dst, weights, v []float64, stride int)",
+		"is combine64Generic for whole eights of elements, and at least one weight.")
+	dst, n, weights, v, stride := Address("dst"), Length("dst"), Address("weights"), Address("v"), Number("stride")
+	SHLQ(Imm(3), stride)
+	for _, size := range []int{4 * eight, eight} {
+		name := map[int]string{4 * eight: "thirtytwo", eight: "eight"}[size]
+		JMP(LabelRef(name + "_next"))
+		Label(name)
+		sums, term, weight := w.Vectors(8*size/w.Bytes), w.Vector(), w.Vector()
+		from, by, left := Copy(v), Copy(weights), Length("weights")
+		VBROADCASTSD(At(by, 0), weight)
+		for i, sum := range sums {
+			VMULPD(At(from, i*w.Bytes), weight, sum)
+		}
+		JMP(LabelRef(name + "_weights_next"))
+		Label(name + "_weights")
+		ADDQ(stride, from)
+		ADDQ(Imm(8), by)
+		VBROADCASTSD(At(by, 0), weight)
+		for i, sum := range sums {
+			VMULPD(At(from, i*w.Bytes), weight, term)
+			VADDPD(term, sum, sum)
+		}
+		Label(name + "_weights_next")
+		DECQ(left)
+		JNZ(LabelRef(name + "_weights"))
+		for i, sum := range sums {
+			VMOVUPD(sum, At(dst, i*w.Bytes))
+		}
+		ADDQ(I32(8*size), dst)
+		ADDQ(I32(8*size), v)
+		Label(name + "_next")
+		SUBQ(I32(size), n)
+		JGE(LabelRef(name))
+		ADDQ(I32(size), n)
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// The natural logarithm of 2 in two parts, the first exact when multiplied by an exponent.
+const (
+	ln2High = 0x1.62e42feep-1
+	ln2Low  = 0x1.a39ef35793c76p-33
+)
+
+// exp emits 2ⁿ e^r with x = n ln 2 + r, |r| ≤ ln 2/2, and Taylor's polynomial, whose remainder
+// is 4e-18. Subnormal results and infinity come out of the scaling; NaN is the second source of
+// both comparisons and stays.
+func (w isa) exp(x VecVirtual) VecVirtual {
+	n, p, limit := w.Vector(), w.Vector(), w.Vector()
+	VMOVUPD(number(710), limit)
+	VMINPD(x, limit, x)
+	VMOVUPD(number(-746), limit)
+	VMAXPD(x, limit, x)
+	VMULPD(number(math.Log2E), x, n)
+	if w.Wide() {
+		VRNDSCALEPD(Imm(0), n, n)
+	} else {
+		VROUNDPD(Imm(0), n, n)
+	}
+	VFNMADD231PD(number(ln2High), n, x)
+	VFNMADD231PD(number(ln2Low), n, x)
+	const degree = 13
+	factorial := 1.0
+	for k := 2; k <= degree; k++ {
+		factorial *= float64(k)
+	}
+	VMOVUPD(number(1/factorial), p)
+	for k := degree; k > 0; k-- {
+		factorial /= float64(k)
+		VFMADD213PD(number(1/factorial), x, p)
+	}
+	if w.Wide() {
+		VSCALEFPD(n, p, p)
+		return p
+	}
+	Comment("2ⁿ in two factors, as n may be outside of the range of exponents")
+	whole, half := XMM(), XMM()
+	VCVTPD2DQY(n, whole)
+	VPSRAD(Imm(1), whole, half)
+	VPSUBD(half, whole, whole)
+	for _, part := range []VecVirtual{half, whole} {
+		VPMOVSXDQ(part, n)
+		VPADDQ(word(1023), n, n)
+		VPSLLQ(Imm(52), n, n)
+		VMULPD(n, p, p)
+	}
+	return p
+}
+
+// The polynomial of FreeBSD's e_log.c: ln(1+f) = f − f²/2 + s(f²/2 + R(s²)) with s = f/(2+f).
+var logTail = []float64{
+	6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
+	1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01,
+}
+
+// log emits e ln 2 + ln m with √½ ≤ m < √2.
+func (w isa) log(x VecVirtual) VecVirtual {
+	m, e := w.Vector(), w.Vector()
+	if w.Wide() {
+		high := K()
+		VGETEXPPD(x, e)
+		VGETMANTPD(Imm(0x8), x, m) // 1 ≤ m < 2, NaN for negative x
+		root, half, one := w.Vector(), w.Vector(), w.Vector()
+		VMOVUPD(number(math.Sqrt2), root)
+		VMOVUPD(number(0.5), half)
+		VMOVUPD(number(1), one)
+		VCMPPD(Imm(13), root, m, high)
+		VMULPD(half, m, high, m)
+		VADDPD(one, e, high, e)
+		return w.logOf(m, e)
+	}
+	root := math.Float64bits(math.Sqrt2 / 2)
+	Comment("Subnormal numbers are scaled into the normal range.")
+	small, t := w.Vector(), w.Vector()
+	VMOVUPD(number(0x1p-1022), small)
+	VCMPPD(Imm(1), small, x, small)
+	VMULPD(number(0x1p54), x, t)
+	VBLENDVPD(small, t, x, m)
+	VANDPD(number(54), small, small)
+	Comment("e and m from the bits of m/√½, so that √½ ≤ m < √2; e is in the upper halves")
+	VPSUBQ(word(root), m, m)
+	exponents, upper := w.Vector(), XMM()
+	VPSRAD(Imm(20), m, exponents)
+	VEXTRACTI128(Imm(1), exponents, upper)
+	VSHUFPS(Imm(0xDD), upper, exponents.AsX(), upper)
+	VCVTDQ2PD(upper, e)
+	VSUBPD(small, e, e)
+	VPAND(word(1<<52-1), m, m)
+	VPADDQ(word(root), m, m)
+	y := w.logOf(m, e)
+	Comment("Infinity and NaN stay, negative numbers give NaN, zero −Inf.")
+	mask, other := w.Vector(), w.Vector()
+	VMOVUPD(number(math.Inf(1)), other)
+	VCMPPD(Imm(0x5), other, x, mask) // not less than
+	VBLENDVPD(mask, x, y, y)
+	VXORPD(other, other, other)
+	VCMPPD(Imm(1), other, x, mask)
+	VORPD(mask, y, y)
+	VCMPPD(Imm(0), other, x, mask)
+	VMOVUPD(number(math.Inf(-1)), other)
+	VBLENDVPD(mask, other, y, y)
+	return y
+}
+
+// log1p emits ln u + (x − (u − 1))/u with u = 1 + x as it is rounded. The second part is nothing
+// where it is no number, as u is 0 or infinite.
+func (w isa) log1p(x VecVirtual) VecVirtual {
+	u, left := w.Vector(), w.Vector()
+	VADDPD(number(1), x, u)
+	VADDPD(number(-1), u, left)
+	VSUBPD(left, x, left)
+	VDIVPD(u, left, left)
+	if w.Wide() {
+		ordered := K()
+		VCMPPD(Imm(7), left, left, ordered)
+		VMOVAPD_Z(left, ordered, left)
+	} else {
+		ordered := w.Vector()
+		VCMPPD(Imm(7), left, left, ordered)
+		VANDPD(ordered, left, left)
+	}
+	y := w.log(u)
+	VADDPD(left, y, y)
+	return y
+}
+
+// logOf emits e ln 2 + ln m, the small parts first.
+func (w isa) logOf(m, e VecVirtual) VecVirtual {
+	f, s, z, square, r := m, w.Vector(), w.Vector(), w.Vector(), w.Vector()
+	VADDPD(number(-1), m, f)
+	VADDPD(number(2), f, s)
+	VDIVPD(s, f, s)
+	VMULPD(s, s, z)
+	VMULPD(f, f, square)
+	VMULPD(number(0.5), square, square)
+	VMOVUPD(number(logTail[len(logTail)-1]), r)
+	for k := len(logTail) - 2; k >= 0; k-- {
+		VFMADD213PD(number(logTail[k]), z, r)
+	}
+	VFMADD213PD(square, z, r) // f²/2 + R
+	VMULPD(r, s, r)
+	VFMADD231PD(number(ln2Low), e, r)
+	VSUBPD(square, r, r)
+	VADDPD(f, r, r)
+	VFMADD231PD(number(ln2High), e, r)
+	return r
+}

@@ -1,0 +1,78 @@
+package asm
+
+import "math"
+
+// Exp64, Log64 and Log1p64 set dst[i] = e^x[i], ln x[i] and ln(1 + x[i]) in float64, within 1.5 ulp
+// and otherwise as the functions of float32 do.
+func Exp64(dst, x []float64)   { byExp.each(dst, x) }
+func Log64(dst, x []float64)   { byLog.each(dst, x) }
+func Log1p64(dst, x []float64) { byLog1p.each(dst, x) }
+
+// Softplus64 sets dst[i] = ln(1 + e^x[i]), within 2.5 ulp.
+func Softplus64(dst, x []float64) {
+	check(len(dst) == len(x), "Softplus64")
+	var small [256]float64
+	for len(x) > 0 {
+		n := min(len(x), len(small))
+		for i, v := range x[:n] {
+			small[i] = -math.Abs(v)
+		}
+		Exp64(small[:n], small[:n])
+		Log1p64(small[:n], small[:n])
+		for i, v := range x[:n] {
+			dst[i] = max(v, 0) + small[i]
+		}
+		dst, x = dst[n:], x[n:]
+	}
+}
+
+// Combine64 sets dst[i] to the sum of weights[j]·v[j·stride+i] in the order of j, whose products are
+// rounded before they are added.
+func Combine64(dst, weights, v []float64, stride int) {
+	check(len(weights) > 0 && stride >= 0 && len(v) >= (len(weights)-1)*stride+len(dst), "Combine64")
+	whole := len(dst) &^ (eight - 1)
+	if whole > 0 {
+		combine64(dst[:whole], weights, v, stride)
+	}
+	if whole < len(dst) {
+		combine64Generic(dst[whole:], weights, v[whole:], stride)
+	}
+}
+
+// A function64 is an elementwise function of float64.
+type function64 int
+
+const (
+	byExp function64 = iota
+	byLog
+	byLog1p
+)
+
+// eight is how many elements the assembly takes at a time.
+const eight = 8
+
+func (f function64) each(dst, x []float64) {
+	check(len(dst) == len(x), "a function of float64")
+	for len(x) >= eight {
+		n := min(len(x), mathLimit) &^ (eight - 1)
+		f.eights(dst[:n], x[:n])
+		dst, x = dst[n:], x[n:]
+	}
+	if len(x) > 0 {
+		var rest [eight]float64
+		copy(rest[:], x)
+		f.eights(rest[:], rest[:])
+		copy(dst, rest[:])
+	}
+}
+
+func (f function64) eights(dst, x []float64) {
+	switch f {
+	case byExp:
+		exp64(dst, x)
+	case byLog:
+		log64(dst, x)
+	default:
+		log1p64(dst, x)
+	}
+}
