@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -137,14 +138,16 @@ func vectorProblems() []problem {
 		for _, v := range x {
 			sum -= v * v / (2 * 2.5 * 2.5)
 		}
-		var logits [observations]float64
-		for j, v := range x {
-			floats.AddScaled(logits[:], v, columns[j*observations:][:observations])
-		}
-		product := 1.0
-		for _, t := range logits { // ln(1 + e^−t) = max(−t, 0) + ln(1 + e^−|t|), the last of at most 2
+		var logits, small [observations]float64
+		asm.Combine64(logits[:], x, columns, observations)
+		for i, t := range logits { // ln(1 + e^−t) = max(−t, 0) + ln(1 + e^−|t|), the last of at most 2
 			sum += min(t, 0)
-			product *= 1 + math.Exp(-math.Abs(t))
+			small[i] = -math.Abs(t)
+		}
+		asm.Exp64(small[:], small[:])
+		product := 1.0
+		for _, e := range small {
+			product *= 1 + e
 		}
 		return sum - math.Log(product)
 	}}

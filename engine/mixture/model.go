@@ -438,12 +438,13 @@ func (p *Packed) logDensity(log *asm.Octet, b *group, w *Work) {
 	for e := range b.share {
 		terms := &b.share[e]
 		for r, v := range terms {
-			if v -= highest[r]; v < lost {
-				terms[r] = 0
-				continue
+			if terms[r] = v - highest[r]; terms[r] < lost {
+				terms[r] = math.Inf(-1)
 			}
-			terms[r] = math.Exp(v)
-			sum[r] += terms[r]
+		}
+		asm.Exp64(terms[:], terms[:])
+		for r, v := range terms {
+			sum[r] += v
 		}
 	}
 	for e := range b.share {
@@ -451,8 +452,9 @@ func (p *Packed) logDensity(log *asm.Octet, b *group, w *Work) {
 			b.share[e][r] /= v
 		}
 	}
+	asm.Log64(log[:], sum[:])
 	for r, v := range highest {
-		if log[r] = v + math.Log(sum[r]); math.IsInf(v, -1) {
+		if log[r] += v; math.IsInf(v, -1) {
 			log[r] = v
 			b.leave(r)
 		}

@@ -1,6 +1,10 @@
 package expression
 
-import "math"
+import (
+	"math"
+
+	"github.com/revgen/revgen/asm"
+)
 
 // An operation is what an instruction does.
 type operation uint8
@@ -37,28 +41,33 @@ const (
 	opUnary // and the functions of one number after it
 )
 
-// unary are the functions of one number.
+// unary are the functions of one number, as they are applied to many.
 var unary = map[operation]struct {
 	name string
-	of   func(float64) float64
+	of   func(dst, x []float64)
 }{
-	opUnary + 0: {"exp", math.Exp}, opUnary + 1: {"expm1", math.Expm1},
-	opUnary + 2: {"log", math.Log}, opUnary + 3: {"log1p", math.Log1p},
-	opUnary + 4: {"sqrt", math.Sqrt}, opUnary + 5: {"abs", math.Abs},
-	opUnary + 6: {"sin", math.Sin}, opUnary + 7: {"cos", math.Cos}, opUnary + 8: {"tan", math.Tan},
-	opUnary + 9: {"asin", math.Asin}, opUnary + 10: {"acos", math.Acos}, opUnary + 11: {"atan", math.Atan},
-	opUnary + 12: {"sinh", math.Sinh}, opUnary + 13: {"cosh", math.Cosh}, opUnary + 14: {"tanh", math.Tanh},
-	opUnary + 15: {"erf", math.Erf}, opUnary + 16: {"erfc", math.Erfc}, opUnary + 17: {"lgamma", lgamma},
-	opUnary + 18: {"softplus", softplus}, opUnary + 19: {"sign", sign}, opUnary + 20: {"floor", math.Floor},
+	opUnary + 0: {"exp", asm.Exp64}, opUnary + 1: {"expm1", pointwise(math.Expm1)},
+	opUnary + 2: {"log", asm.Log64}, opUnary + 3: {"log1p", asm.Log1p64},
+	opUnary + 4: {"sqrt", pointwise(math.Sqrt)}, opUnary + 5: {"abs", pointwise(math.Abs)},
+	opUnary + 6: {"sin", pointwise(math.Sin)}, opUnary + 7: {"cos", pointwise(math.Cos)}, opUnary + 8: {"tan", pointwise(math.Tan)},
+	opUnary + 9: {"asin", pointwise(math.Asin)}, opUnary + 10: {"acos", pointwise(math.Acos)}, opUnary + 11: {"atan", pointwise(math.Atan)},
+	opUnary + 12: {"sinh", pointwise(math.Sinh)}, opUnary + 13: {"cosh", pointwise(math.Cosh)}, opUnary + 14: {"tanh", pointwise(math.Tanh)},
+	opUnary + 15: {"erf", pointwise(math.Erf)}, opUnary + 16: {"erfc", pointwise(math.Erfc)}, opUnary + 17: {"lgamma", pointwise(lgamma)},
+	opUnary + 18: {"softplus", asm.Softplus64}, opUnary + 19: {"sign", pointwise(sign)}, opUnary + 20: {"floor", pointwise(math.Floor)},
+}
+
+func pointwise(f func(float64) float64) func(dst, x []float64) {
+	return func(dst, x []float64) {
+		for i, v := range x {
+			dst[i] = f(v)
+		}
+	}
 }
 
 func lgamma(x float64) float64 {
 	y, _ := math.Lgamma(x)
 	return y
 }
-
-// softplus is ln(1 + eˣ) without overflow.
-func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
 
 func sign(x float64) float64 {
 	switch {
@@ -201,10 +210,7 @@ func (in *instruction) each(dst operand, args []operand, n, rows int) {
 			}
 		default:
 			if in.op >= opUnary {
-				f := unary[in.op].of
-				for r, v := range a {
-					to[r] = f(v)
-				}
+				unary[in.op].of(to, a)
 				continue
 			}
 			pairs(in.op, to, a, args[1].coordinate(i, rows))
@@ -287,20 +293,27 @@ func sum(dst []float64, a operand, n, rows int) {
 // logSumExp is m + ln Σ exp(v − m), where m is the largest v, and m itself if it is
 // infinite.
 func logSumExp(dst []float64, a operand, n, rows int) {
-	for r := range rows {
-		largest := a.data[r]
+	const some = 256
+	var largest, sums, terms [some]float64
+	for from := 0; from < rows; from += some {
+		to := min(some, rows-from)
+		part := operand{a.data[from:], a.stride}
+		copy(largest[:to], part.coordinate(0, to))
 		for i := 1; i < n; i++ {
-			largest = max(largest, a.data[i*a.stride+r])
+			pairs(opMax, largest[:to], largest[:to], part.coordinate(i, to))
 		}
-		dst[r] = largest
-		if math.IsInf(largest, 0) {
-			continue
-		}
-		var sum float64
+		clear(sums[:to])
 		for i := range n {
-			sum += math.Exp(a.data[i*a.stride+r] - largest)
+			pairs(opSubtract, terms[:to], part.coordinate(i, to), largest[:to])
+			asm.Exp64(terms[:to], terms[:to])
+			pairs(opAdd, sums[:to], sums[:to], terms[:to])
 		}
-		dst[r] = largest + math.Log(sum)
+		asm.Log64(sums[:to], sums[:to])
+		for r, m := range largest[:to] {
+			if dst[from+r] = m; !math.IsInf(m, 0) {
+				dst[from+r] += sums[r]
+			}
+		}
 	}
 }
 
@@ -308,25 +321,7 @@ func logSumExp(dst []float64, a operand, n, rows int) {
 func product(dst operand, matrix []float64, v operand, n, rows int) {
 	columns := len(matrix) / n
 	for i := range n {
-		to, row := dst.coordinate(i, rows), matrix[i*columns:(i+1)*columns]
-		for r, x := range v.coordinate(0, rows) {
-			to[r] = row[0] * x
-		}
-		j := 1
-		for ; j+4 <= columns; j += 4 { // four at once, for fewer passes over the sums
-			w, a, b := row[j:j+4], v.coordinate(j, rows), v.coordinate(j+1, rows)
-			c, d := v.coordinate(j+2, rows), v.coordinate(j+3, rows)
-			a, b, c, d = a[:len(to)], b[:len(to)], c[:len(to)], d[:len(to)]
-			for r, sum := range to {
-				// Products are rounded before they are added.
-				to[r] = sum + float64(w[0]*a[r]) + float64(w[1]*b[r]) + float64(w[2]*c[r]) + float64(w[3]*d[r])
-			}
-		}
-		for ; j < columns; j++ {
-			for r, x := range v.coordinate(j, rows) {
-				to[r] += float64(row[j] * x)
-			}
-		}
+		asm.Combine64(dst.coordinate(i, rows), matrix[i*columns:][:columns], v.data, v.stride)
 	}
 }
 

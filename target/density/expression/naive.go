@@ -5,6 +5,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/number"
 )
 
@@ -184,6 +185,15 @@ func (w *walker) binary(n *ast.BinaryNode) []float64 {
 	}, a, b)
 }
 
+// alone returns a function of many numbers as one of a single one.
+func alone(f func(dst, x []float64)) func([]float64) float64 {
+	return func(v []float64) float64 {
+		var y [1]float64
+		f(y[:], v[:1])
+		return y[0]
+	}
+}
+
 func (w *walker) call(name string, args []ast.Node) []float64 {
 	var v [][]float64
 	for _, a := range args {
@@ -192,7 +202,7 @@ func (w *walker) call(name string, args []ast.Node) []float64 {
 	one := func(x float64) []float64 { return []float64{x} }
 	for _, f := range unary {
 		if f.name == name {
-			return each(func(v []float64) float64 { return f.of(v[0]) }, v[0])
+			return each(alone(f.of), v[0])
 		}
 	}
 	switch name {
@@ -207,7 +217,8 @@ func (w *walker) call(name string, args []ast.Node) []float64 {
 		if math.IsInf(largest, 0) {
 			return one(largest)
 		}
-		return one(largest + math.Log(total(each(func(v []float64) float64 { return math.Exp(v[0] - largest) }, v[0]))))
+		exps := each(func(v []float64) float64 { return alone(asm.Exp64)([]float64{v[0] - largest}) }, v[0])
+		return one(largest + alone(asm.Log64)([]float64{total(exps)}))
 	case "min", "max":
 		f := smaller
 		if name == "max" {
