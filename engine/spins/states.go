@@ -44,10 +44,11 @@ func ReadStates(format string, states []byte, n int) ([]uint64, error) {
 	return packed, nil
 }
 
+const ones = 0x0101010101010101 // in every byte
+
 // packSigns packs a configuration of ±1 as int8, eight at a time. It returns the first
 // that is neither, −1 if all are.
 func packSigns(packed []uint64, signs []byte) int {
-	const ones = 0x0101010101010101
 	for w := range packed {
 		part := signs[64*w : min(64*w+64, len(signs))]
 		var word uint64
@@ -72,11 +73,19 @@ func packSigns(packed []uint64, signs []byte) int {
 	return -1
 }
 
-// WriteSigns writes packed configurations of n spins to dst as int8, ±1 for each.
+// WriteSigns writes packed configurations of n spins to dst as int8, ±1 for each, eight at a time.
 func WriteSigns(dst []byte, spins []uint64, n int) {
 	for words := (n + 63) / 64; len(dst) > 0; dst, spins = dst[n:], spins[words:] {
-		for i := range dst[:n] {
-			dst[i] = byte(2*(spins[i>>6]>>(i&63)&1)) - 1
+		for w, word := range spins[:words] {
+			part := dst[64*w : min(64*w+64, n)]
+			for ; len(part) >= 8; part, word = part[8:], word>>8 {
+				x := uint64(byte(word)) * ones & 0x8040201008040201 // byte k has bit k
+				down := ^(x + 0x7f*ones) >> 7 & ones
+				binary.LittleEndian.PutUint64(part, ones|down*0xfe)
+			}
+			for i := range part {
+				part[i] = byte(2*(word>>i&1)) - 1
+			}
 		}
 	}
 }
