@@ -413,7 +413,7 @@ func (d *diagnosis) disagree(stage int) (worst gap, beyond bool) {
 			continue
 		}
 		mean, deviation := d.moments(j, stage)
-		if _, counts := d.floor(j, deviation); math.Abs(mean-c.Mean) > counts {
+		if math.Abs(mean-c.Mean) > d.counts(j, deviation) {
 			worst = gap{name, mean, c.Mean, c.StandardError, deviation, d.chain.summaries[j].Deviation, c.Z}
 		}
 	}

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/stat"
@@ -41,6 +42,9 @@ func (d *diagnosis) locate() {
 	}
 	if d.center == nil {
 		d.center = make([]float64, dim)
+		if dim < chains.ManyCoordinates && d.logs != nil {
+			d.spots = slices.Clone(x)
+		}
 		for i, v := range x {
 			d.center[i%dim] += float64(v) / float64(d.options.Samples)
 		}

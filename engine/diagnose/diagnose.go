@@ -115,6 +115,7 @@ type diagnosis struct {
 	limits  []string
 
 	center   []float64 // of the samples as drawn, of vectors
+	spots    []float32 // coordinates of the samples that are weighed, of neither few nor many
 	profiles []profile // of their coordinates at the stages
 
 	chain  *chainResult
@@ -122,7 +123,7 @@ type diagnosis struct {
 	found  *Prospect
 	few    *Weights // of the samples that walk
 	weight *Weights // of these and more
-	shift  []shift  // of each column, by the weights
+	shift  []shift  // of each column and coordinate, by the weights
 }
 
 // A column is an observable, or its squared distance from where its mean was as drawn,

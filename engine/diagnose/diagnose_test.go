@@ -492,6 +492,13 @@ func TestCoordinates(t *testing.T) {
 			require.Contains(t, r.Sentence, "--refine 4: as drawn, the spread of coordinate 10 differs from that of chains")
 		}
 	}
+	s := vector{normal{keep: 0.8, apart: 3, plus: 0.5, off: 0.1, weighted: true, seed: 7}, -1}
+	o := brief()
+	o.Evaluation = &measure.Evaluation{Samples: 20_000}
+	r, err := Run(t.Context(), &s, nil, o)
+	require.NoError(t, err)
+	require.Greater(t, r.Weights.Samples, o.Samples)
+	require.Contains(t, r.Sentence, "say that x is off by 0.03", "and no coordinate")
 }
 
 // TestFigure draws what drifts most first.

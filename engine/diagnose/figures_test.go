@@ -753,7 +753,7 @@ func TestAstray(t *testing.T) {
 		for i := range astray {
 			values[i], d.logs[i] = 100, -40
 		}
-		d.shifts(values)
+		d.shifts(values, nil)
 		require.InDelta(t, 1, d.shift[0].deviation, 0.05)
 		_, beyond := d.shifted()
 		require.Equal(t, astray > 0, beyond)
@@ -762,6 +762,41 @@ func TestAstray(t *testing.T) {
 		if astray > 0 {
 			require.InDelta(t, -6*100.0/n, d.shift[0].off, 0.01)
 			require.InEpsilon(t, math.Hypot(d.shift[0].standardError, d.shift[0].deviation/math.Sqrt(n)), d.shift[0].apart, 1e-12)
+		}
+	}
+}
+
+// TestWeighsCoordinates: weights tell of all coordinates of neither few nor many, whose first are
+// columns.
+func TestWeighsCoordinates(t *testing.T) {
+	const n = 4000
+	random := rand.New(rand.NewPCG(6, 1))
+	for dim, weighed := range map[int]int{8: 0, 9: 1, 10: 2, 64: 56, 65: 0} {
+		w := &still{x: make([]float32, n*dim)}
+		d := &diagnosis{columns: []column{{}}, names: []string{"x"}, width: 1, options: Options{Samples: n}, walked: w}
+		last := func(i int) float64 { return float64(w.x[(i+1)*dim-1]) }
+		for i := range w.x {
+			w.x[i] = float32(2 + random.NormFloat64())
+		}
+		d.logs = make([]float64, n)
+		d.locate()
+		for shift, name := range []string{"coordinate %d", "the spread of coordinate %d"} {
+			for i := range d.logs {
+				d.logs[i] = 0.1*(last(i)-2) - 0.1*0.1/2 // a mean of 2.1
+				if shift == 1 {
+					d.logs[i] = 0.1*(last(i)-2)*(last(i)-2) + math.Log(0.8)/2 // a variance of 1/0.8
+				}
+			}
+			d.shifts(make([]float64, n), d.spots)
+			require.Len(t, d.shift, 1+2*weighed)
+			worst, beyond := d.shifted()
+			require.Equal(t, weighed > 0, beyond)
+			if beyond {
+				by := d.shift[worst]
+				require.Equal(t, fmt.Sprintf(name, dim-1), by.name)
+				require.InDelta(t, []float64{0.1, 0.25}[shift], by.off, 0.04)
+				require.InEpsilon(t, 3*by.floor, by.counts, 1e-12)
+			}
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (d *diagnosis) findings() (f findings) {
 func (d *diagnosis) slight() bool {
 	for j := range d.width {
 		_, deviation := d.moments(j, 0)
-		_, counts := d.floor(j, deviation)
+		counts := d.counts(j, deviation)
 		for to := 1; to < len(d.stages); to++ {
 			if math.Abs(d.change(j, 0, to).Change) > counts {
 				return false
@@ -260,7 +260,7 @@ func (d *diagnosis) biased(why string, say func(Verdict, string, ...any)) bool {
 	worst, beyond := d.shifted()
 	if by := d.shift[worst]; beyond {
 		say(Wrong, "importance weights of %d samples say that %s is off by %.2g standard deviations, %.1f sampling floors, %s",
-			d.weight.Samples, d.names[worst], math.Abs(by.off)/by.deviation, math.Abs(by.off)/by.floor, why)
+			d.weight.Samples, by.name, math.Abs(by.off)/by.deviation, math.Abs(by.off)/by.floor, why)
 	}
 	return beyond
 }

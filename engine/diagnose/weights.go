@@ -14,7 +14,10 @@ import (
 // A shift is what weights say that an observable's mean is off by, in units of the observable.
 // apart is the standard error of off, floor the expected error of as many exact samples as were
 // measured, and counts what off is to exceed. z is in units of the noise of the samples' mean, too.
-type shift struct{ mean, standardError, reach, off, apart, floor, counts, deviation, z float64 }
+type shift struct {
+	name                                                                string
+	mean, standardError, reach, off, apart, floor, counts, deviation, z float64
+}
 
 const (
 	// Sampling floors that ln π, its spread and that of a square may be off by, where an average
@@ -34,7 +37,7 @@ func (d *diagnosis) weigh(ctx context.Context) error {
 	}
 	within, cancel := d.deadline(ctx, 0.7)
 	defer cancel()
-	most := min(mostDrawn, stateBytes/(8*d.width))
+	most := min(mostDrawn, stateBytes/(8*d.width+4*len(d.center)))
 	if d.options.Need {
 		most = min(most, fewDrawn)
 	}
@@ -43,7 +46,7 @@ func (d *diagnosis) weigh(ctx context.Context) error {
 	}
 	n := d.options.Samples
 	values := slices.Clone(d.stages[0])
-	d.shifts(values)
+	d.shifts(values, d.spots)
 	d.few = d.weight
 	for d.weightsTrusted() && !d.sharp() && len(d.logs)+n <= most && within.Err() == nil {
 		for more := min(len(d.logs), most-len(d.logs)) / n; more > 0 && within.Err() == nil; more-- {
@@ -55,8 +58,12 @@ func (d *diagnosis) weigh(ctx context.Context) error {
 			w.Observe(drawn)
 			d.keepLogs(drawn)
 			values = append(values, d.take(drawn)...)
+			if d.spots != nil {
+				x, _ := coordinates(w, n)
+				d.spots = append(d.spots, x...)
+			}
 		}
-		d.shifts(values)
+		d.shifts(values, d.spots)
 	}
 	return ctx.Err()
 }
@@ -68,53 +75,79 @@ func (d *diagnosis) keepLogs(values []float64) {
 	}
 }
 
-// shifts computes what the weights say of the columns of as many samples as there are logs.
-func (d *diagnosis) shifts(columns []float64) {
+// shifts computes what the weights say of the columns of as many samples as there are logs, and of
+// those of their coordinates, if these are given, that no column is.
+func (d *diagnosis) shifts(columns []float64, spots []float32) {
 	n := len(d.logs)
 	r := make([]float64, n)
 	for i, l := range d.logs {
 		r[i] = -l
 	}
 	estimate := measure.NewReweighing(r)
-	d.weight = &estimate.Weights
-	d.shift = make([]shift, d.width)
+	d.weight, d.shift = &estimate.Weights, d.shift[:0]
 	values := make([]float64, n)
-	for j := range d.width {
-		var samples stat.Mean
+	for j, name := range d.names {
 		for i := range values {
 			values[i] = columns[i*d.width+j]
-			samples.Add(values[i])
 		}
-		s := &d.shift[j]
-		weighted := estimate.Mean(values)
-		s.mean, s.standardError, s.reach, s.apart = weighted.Value, weighted.StandardError, weighted.Reach, weighted.Apart
-		s.deviation = samples.Deviation()
-		if d.weightsTrusted() {
-			s.deviation = min(s.deviation, weighted.Deviation)
+		d.shift = append(d.shift, d.shiftOf(estimate, name, values, d.loose(j)))
+	}
+	for j := fewCoordinates; spots != nil && j < len(d.center); j++ {
+		for i := range values {
+			values[i] = float64(spots[i*len(d.center)+j])
 		}
-		s.floor, s.counts = d.floor(j, s.deviation)
-		if se := math.Hypot(s.apart, s.deviation/math.Sqrt(float64(n))); se > 1e-12*(math.Abs(s.mean)+math.Abs(samples.Value())) {
-			s.off = s.mean - samples.Value()
-			s.z = s.off / se
+		name := fmt.Sprintf("coordinate %d", j)
+		d.shift = append(d.shift, d.shiftOf(estimate, name, values, false))
+		for i, v := range values {
+			values[i] = (v - d.center[j]) * (v - d.center[j])
 		}
+		d.shift = append(d.shift, d.shiftOf(estimate, "the spread of "+name, values, false))
 	}
 }
 
-// floor returns the expected error of a column's mean, of so large a deviation or of the target's,
-// of as many exact samples as were measured, and the error that counts.
-func (d *diagnosis) floor(j int, deviation float64) (floor, counts float64) {
+// shiftOf returns what weights say of a function's values.
+func (d *diagnosis) shiftOf(estimate *measure.Reweighing, name string, values []float64, loose bool) shift {
+	var samples stat.Mean
+	for _, v := range values {
+		samples.Add(v)
+	}
+	by := estimate.Mean(values)
+	s := shift{name: name, mean: by.Value, standardError: by.StandardError, reach: by.Reach, apart: by.Apart, deviation: samples.Deviation()}
+	if estimate.Trusted() {
+		s.deviation = min(s.deviation, by.Deviation) // of samples astray the drawn one is any number
+	}
+	s.floor, s.counts = d.floor(s.deviation, loose)
+	if se := math.Hypot(s.apart, s.deviation/math.Sqrt(float64(len(values)))); se > 1e-12*(math.Abs(s.mean)+math.Abs(samples.Value())) {
+		s.off = s.mean - samples.Value()
+		s.z = s.off / se
+	}
+	return s
+}
+
+// floor returns the expected error of the mean of as many exact samples as were measured, of
+// something of so large a deviation, and the error that counts.
+func (d *diagnosis) floor(deviation float64, loose bool) (floor, counts float64) {
 	measured, floors := d.options.Samples, measure.Tolerated
 	if e := d.options.Evaluation; e != nil && e.Samples > 0 {
 		measured = e.Samples
 	}
-	if d.columns[j].fourth || d.names[j] == logDensity {
+	if loose {
 		floors = spreading
-	}
-	if d.weightsTrusted() {
-		deviation = min(deviation, d.shift[j].deviation) // of samples astray the drawn one is any number
 	}
 	floor = stat.MeanAbsolute(deviation / math.Sqrt(float64(measured)))
 	return floor, float64(floors) * floor
+}
+
+// loose reports whether a column is a fourth moment or ln π.
+func (d *diagnosis) loose(j int) bool { return d.columns[j].fourth || d.names[j] == logDensity }
+
+// counts returns the error that counts of a column, of so large a deviation or of the target's.
+func (d *diagnosis) counts(j int, deviation float64) float64 {
+	if d.weightsTrusted() {
+		deviation = min(deviation, d.shift[j].deviation)
+	}
+	_, counts := d.floor(deviation, d.loose(j))
+	return counts
 }
 
 // sharp reports whether an error that counts would show by far, or shows.
