@@ -110,9 +110,9 @@ func isingMoves(n, side int) (s, t []uint64, err error) {
 	asm.SignMask(s, noise(n*model.N, 1), n, model.N)
 	var stats bitspin.Stats
 	for i := range steps {
-		move.Run(s, s, 0, n, 1, &asm.Counter{Seed: 2, Step: uint32(i)}, 0, &stats)
+		move.Run(nil, s, s, 0, n, 1, &asm.Counter{Seed: 2, Step: uint32(i)}, 0, &stats)
 	}
-	move.Run(t, s, 0, n, 1, &asm.Counter{Seed: 3}, 0, &stats)
+	move.Run(nil, t, s, 0, n, 1, &asm.Counter{Seed: 3}, 0, &stats)
 	return s, t, nil
 }
 

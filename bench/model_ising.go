@@ -57,7 +57,7 @@ func (m isingModel) moves(s engine.System, params []float32) (from, to []uint64,
 		return nil, nil, err
 	}
 	var stats bitspin.Stats
-	move.Run(to, from, 0, n, m.Transition.Steps, &asm.Counter{Seed: 1}, 0, &stats)
+	move.Run(nil, to, from, 0, n, m.Transition.Steps, &asm.Counter{Seed: 1}, 0, &stats)
 	return from, to, nil
 }
 

@@ -20,7 +20,7 @@ func BenchmarkMetropolis(b *testing.B) {
 					c, st := &asm.Counter{}, new(Stats)
 					for b.Loop() {
 						c.Step++
-						k.Run(batch, batch, 0, samples, steps, c, 0, st)
+						k.Run(nil, batch, batch, 0, samples, steps, c, 0, st)
 					}
 					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*samples*steps), "ns/step")
 				})

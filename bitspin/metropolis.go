@@ -65,13 +65,10 @@ func (m *Metropolis) Together() int { return 1 }
 // Configuration i draws the random numbers of sample firstSample+i of the
 // stream, below MaxSamples, so the same bits result however a batch is split
 // into ranges. steps is at most MaxSteps. Run does not allocate.
-func (m *Metropolis) Run(dst, src []uint64, lo, hi int, steps int, c *Counter, firstSample uint64, st *Stats) {
-	m.RunUntil(nil, dst, src, lo, hi, steps, c, firstSample, st)
-}
-
-// RunUntil is Run that ends early, with results and counts of no use, soon after halted
-// returns true, if it is not nil.
-func (m *Metropolis) RunUntil(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *Counter, firstSample uint64, st *Stats) {
+//
+// It ends early, with results and counts of no use, soon after halted returns
+// true, if it is not nil.
+func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *Counter, firstSample uint64, st *Stats) {
 	words := m.model.Words
 	checkStream(m.proposer, firstSample+uint64(lo), hi-lo, steps)
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]

@@ -40,7 +40,7 @@ func TestAgainstTransitionMatrix(t *testing.T) {
 						batch[i] = s
 					}
 					var st Stats
-					k.Run(batch, batch, 0, samples, 1, &asm.Counter{Seed: 21, Step: uint32(i)}, 0, &st)
+					k.Run(nil, batch, batch, 0, samples, 1, &asm.Counter{Seed: 21, Step: uint32(i)}, 0, &st)
 					for _, x := range batch {
 						counts[x]++
 					}
@@ -95,7 +95,7 @@ func TestAgainstReference(t *testing.T) {
 				got := append([]uint64(nil), batch...)
 				accepted := reference(k, set.beta, want, steps, c, 1000)
 				var st Stats
-				k.Run(got, batch, 0, samples, steps, c, 1000, &st)
+				k.Run(nil, got, batch, 0, samples, steps, c, 1000, &st)
 				require.Equal(t, want, got, "L=%d %+v %v", l, set, p)
 				require.Equal(t, Count{samples * steps, accepted}, st.Total(), "L=%d %+v %v", l, set, p)
 			}
@@ -154,11 +154,11 @@ func TestRunDoesNotDependOnTheSplit(t *testing.T) {
 		c := &asm.Counter{Seed: rapid.Uint64().Draw(t, "seed")}
 		whole, parts := make([]uint64, len(src)), append([]uint64(nil), src...)
 		var a, b Stats
-		k.Run(whole, src, 0, samples, 3, c, 9, &a)
+		k.Run(nil, whole, src, 0, samples, 3, c, 9, &a)
 		for lo := 0; lo < samples; {
 			hi := rapid.IntRange(lo+1, samples).Draw(t, "hi")
 			var st Stats
-			k.Run(parts, parts, lo, hi, 3, c, 9, &st)
+			k.Run(nil, parts, parts, lo, hi, 3, c, 9, &st)
 			b.Add(st)
 			lo = hi
 		}
@@ -182,13 +182,13 @@ func TestRunIsHalted(t *testing.T) {
 			require.NoError(t, err)
 			k := mustMetropolis(t, model, 0.4, p)
 			halts(func(halted func() bool, samples int) {
-				k.RunUntil(halted, batch, batch, 0, samples, min(k.MaxSteps(), 1<<20), &asm.Counter{}, 0, new(Stats))
+				k.Run(halted, batch, batch, 0, samples, min(k.MaxSteps(), 1<<20), &asm.Counter{}, 0, new(Stats))
 			})
 		}
 		s, err := NewSweeper(model, 0.4)
 		require.NoError(t, err)
 		halts(func(halted func() bool, samples int) {
-			s.RunUntil(halted, batch, batch, 0, samples, 1<<20, &asm.Counter{}, 0, new(Stats))
+			s.Run(halted, batch, batch, 0, samples, 1<<20, &asm.Counter{}, 0, new(Stats))
 		})
 	}
 }
@@ -199,7 +199,7 @@ func TestRunTouchesOnlyItsRange(t *testing.T) {
 	for i := range dst {
 		dst[i] = 77
 	}
-	k.Run(dst, make([]uint64, 20), 3, 5, 1, &asm.Counter{}, 0, new(Stats))
+	k.Run(nil, dst, make([]uint64, 20), 3, 5, 1, &asm.Counter{}, 0, new(Stats))
 	for i, w := range dst {
 		if i < 6 || i >= 10 {
 			require.EqualValues(t, 77, w)
@@ -214,7 +214,7 @@ func TestStatsByKind(t *testing.T) {
 		k := mustMetropolis(t, mustModel(t, l, 1, 0), 0.5, mustMixture(t, 0.1))
 		batch := make([]uint64, 5000*k.model.Words)
 		var st Stats
-		k.Run(batch, batch, 0, 5000, 20, &asm.Counter{Seed: 4}, 0, &st)
+		k.Run(nil, batch, batch, 0, 5000, 20, &asm.Counter{Seed: 4}, 0, &st)
 		require.EqualValues(t, 100000, st.Total().Proposed)
 		require.Equal(t, 1.0, st.Global.Rate())
 		require.Zero(t, st.Multi)
@@ -278,7 +278,7 @@ func TestRunDoesNotAllocate(t *testing.T) {
 			batch := make([]uint64, 100*k.model.Words)
 			c, st := &asm.Counter{}, new(Stats)
 			require.Zero(t, alloctest.PerRun(20, func() {
-				k.Run(batch, batch, 0, 100, 3, c, 0, st)
+				k.Run(nil, batch, batch, 0, 100, 3, c, 0, st)
 			}), "L=%d %v", l, p)
 		}
 	}
@@ -293,7 +293,7 @@ func TestBadMetropolis(t *testing.T) {
 	k := mustMetropolis(t, m, 0.2, MultiSpin())
 	batch := make([]uint64, 2)
 	run := func(first uint64, steps int) func() {
-		return func() { k.Run(batch, batch, 0, 2, steps, &asm.Counter{}, first, new(Stats)) }
+		return func() { k.Run(nil, batch, batch, 0, 2, steps, &asm.Counter{}, first, new(Stats)) }
 	}
 	require.Panics(t, run(MaxSamples-1, 1))
 	require.Panics(t, run(0, k.Proposer().MaxSteps()+1))

@@ -35,7 +35,7 @@ func TestFewStepsAgainstReference(t *testing.T) {
 				want, got := append([]uint64(nil), batch...), append([]uint64(nil), batch...)
 				accepted := reference(k, set.beta, want, steps, c, first)
 				var st Stats
-				k.Run(got, batch, 0, stripSize+3, steps, c, first, &st)
+				k.Run(nil, got, batch, 0, stripSize+3, steps, c, first, &st)
 				require.Equal(t, want, got, "L=%d %+v %v", l, set, p)
 				require.Equal(t, Count{(stripSize + 3) * steps, accepted}, st.Total(), "L=%d %+v %v", l, set, p)
 			}
@@ -218,7 +218,7 @@ func TestSweeperAsColourByColour(t *testing.T) {
 		src := randomBatch(model.Lattice, samples)
 		dst, want := make([]uint64, len(src)), append([]uint64(nil), src...)
 		var st Stats
-		s.Run(dst, src, 0, samples, 2, c, 4*SweepBlock, &st)
+		s.Run(nil, dst, src, 0, samples, 2, c, 4*SweepBlock, &st)
 		var flipped uint64
 		for block := range 2 {
 			first := block * SweepBlock
@@ -326,7 +326,7 @@ func TestLimitsOfKernels(t *testing.T) {
 	require.Equal(t, 1<<21, mustMetropolis(t, mustModel(t, 9, 1, 0), 0.2, MultiSpin()).MaxSteps(), "128 blocks hold a step")
 	batch := make([]uint64, 2)
 	run := func(hi int, first uint64, steps int) func() {
-		return func() { k.Run(batch, batch, 0, hi, steps, &asm.Counter{}, first, new(Stats)) }
+		return func() { k.Run(nil, batch, batch, 0, hi, steps, &asm.Counter{}, first, new(Stats)) }
 	}
 	require.PanicsWithValue(t, "bitspin: samples 68719476735 to 68719476737 exceed the 68719476736 of a stream", run(2, MaxSamples-1, 1))
 	require.PanicsWithValue(t, "bitspin: samples 0 to 18446744073709551615 exceed the 68719476736 of a stream", run(-1, 0, 1))
@@ -350,7 +350,7 @@ func TestLimitsOfKernels(t *testing.T) {
 	s, err := NewSweeper(model, 0.2)
 	require.NoError(t, err)
 	sweep := func(hi int, first uint64, sweeps int) func() {
-		return func() { s.Run(batch, batch, 0, hi, sweeps, &asm.Counter{}, first, new(Stats)) }
+		return func() { s.Run(nil, batch, batch, 0, hi, sweeps, &asm.Counter{}, first, new(Stats)) }
 	}
 	require.NotPanics(t, sweep(2, MaxSamples-SweepBlock, 1))
 	require.NotPanics(t, sweep(0, MaxSamples, 1))

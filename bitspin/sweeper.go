@@ -118,13 +118,10 @@ func SweepOrder(colours, n int, update func(colour int)) {
 // from one generator, and how many are drawn depends on all of the block. So
 // firstSample+lo must be the first of a block, and a block that ends before its
 // last sample is another one than the whole. Run does not allocate.
-func (s *Sweeper) Run(dst, src []uint64, lo, hi int, sweeps int, c *Counter, firstSample uint64, st *Stats) {
-	s.RunUntil(nil, dst, src, lo, hi, sweeps, c, firstSample, st)
-}
-
-// RunUntil is Run that ends early, with results and counts of no use, soon after halted
-// returns true, if it is not nil.
-func (s *Sweeper) RunUntil(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *Counter, firstSample uint64, st *Stats) {
+//
+// It ends early, with results and counts of no use, soon after halted returns
+// true, if it is not nil.
+func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *Counter, firstSample uint64, st *Stats) {
 	words := s.model.Words
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
 	first := firstSample + uint64(lo)

@@ -150,7 +150,7 @@ func TestSweeperFollowsItsMatrix(t *testing.T) {
 			batch[i] = start
 		}
 		var st Stats
-		s.Run(batch, batch, 0, n, 1, &asm.Counter{Seed: uint64(i)}, 3*SweepBlock, &st)
+		s.Run(nil, batch, batch, 0, n, 1, &asm.Counter{Seed: uint64(i)}, 3*SweepBlock, &st)
 		row := sweepMatrix(s, 1)[int(start)*states:][:states]
 		counts := make([]float64, states)
 		flips := 0
@@ -197,7 +197,7 @@ func TestSweeperAgainstExactEnergies(t *testing.T) {
 			}
 		}
 		var st Stats
-		s.Run(batch, batch, 0, n, 150, &asm.Counter{Seed: 7}, 0, &st)
+		s.Run(nil, batch, batch, 0, n, 150, &asm.Counter{Seed: 7}, 0, &st)
 		var sum, squares float64
 		for i := range n {
 			e := model.Energy(batch[i*model.Words:(i+1)*model.Words]) / float64(model.N)
@@ -230,20 +230,20 @@ func TestSweeperBlocks(t *testing.T) {
 		dst, parts := make([]uint64, len(src)), make([]uint64, len(src))
 		c := &asm.Counter{Seed: 3, Step: 9}
 		var st Stats
-		s.Run(dst, src, 0, n, 0, c, 0, &st)
+		s.Run(nil, dst, src, 0, n, 0, c, 0, &st)
 		require.Equal(t, src, dst)
 		require.Zero(t, st.Sweep.Accepted)
-		s.Run(dst, src, 0, n, 3, c, 0, &st)
+		s.Run(nil, dst, src, 0, n, 3, c, 0, &st)
 		require.NotEqual(t, src, dst)
-		s.Run(parts, src, SweepBlock, n, 3, c, 0, &st)
-		s.Run(parts, src, 0, SweepBlock, 3, c, 0, &st)
+		s.Run(nil, parts, src, SweepBlock, n, 3, c, 0, &st)
+		s.Run(nil, parts, src, 0, SweepBlock, 3, c, 0, &st)
 		require.Equal(t, dst, parts)
-		s.Run(parts, src[SweepBlock*model.Words:], 0, SweepBlock, 3, c, SweepBlock, &st)
+		s.Run(nil, parts, src[SweepBlock*model.Words:], 0, SweepBlock, 3, c, SweepBlock, &st)
 		require.Equal(t, dst[SweepBlock*model.Words:2*SweepBlock*model.Words], parts[:SweepBlock*model.Words])
-		require.Zero(t, alloctest.PerRun(3, func() { s.Run(dst, src, 0, n, 1, c, 0, &st) }))
-		require.Panics(t, func() { s.Run(dst, src, 1, n, 1, c, 0, &st) })
-		require.Panics(t, func() { s.Run(dst, src, 0, n, 1, c, MaxSamples-SweepBlock, &st) })
-		require.Panics(t, func() { s.Run(dst, src, 0, n, -1, c, 0, &st) })
+		require.Zero(t, alloctest.PerRun(3, func() { s.Run(nil, dst, src, 0, n, 1, c, 0, &st) }))
+		require.Panics(t, func() { s.Run(nil, dst, src, 1, n, 1, c, 0, &st) })
+		require.Panics(t, func() { s.Run(nil, dst, src, 0, n, 1, c, MaxSamples-SweepBlock, &st) })
+		require.Panics(t, func() { s.Run(nil, dst, src, 0, n, -1, c, 0, &st) })
 	}
 	_, err := NewSweeper(mustModel(t, 3, 1, 0), math.NaN())
 	require.ErrorContains(t, err, "inverse temperature")
@@ -257,7 +257,7 @@ func BenchmarkSweeper(b *testing.B) {
 	batch := make([]uint64, n*model.Words)
 	var st Stats
 	for b.Loop() {
-		s.Run(batch, batch, 0, n, sweeps, &asm.Counter{}, 0, &st)
+		s.Run(nil, batch, batch, 0, n, sweeps, &asm.Counter{}, 0, &st)
 	}
 	b.ReportMetric(float64(b.N)*n*sweeps*float64(model.N)/float64(b.Elapsed().Nanoseconds()), "flips/ns")
 }

@@ -217,7 +217,7 @@ func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]
 		count := len(batch) / words
 		s.workers.Run((count+rows-1)/rows, func(piece int) {
 			var st bitspin.Stats
-			kernel.Run(moved, batch, piece*rows, min(count, (piece+1)*rows), s.target.N, &moving, first, &st)
+			kernel.Run(nil, moved, batch, piece*rows, min(count, (piece+1)*rows), s.target.N, &moving, first, &st)
 		})
 		for i := 0; i < len(batch); i += words {
 			from, to := batch[i:][:words], moved[i:][:words]

@@ -23,7 +23,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 	want := slices.Clone(drawn)
 	stream := rng.Stream(17, rng.SampleTransition, 0)
 	var stats bitspin.Stats
-	s.Kernel.Run(want, drawn, 0, n, 3, &stream, 50, &stats)
+	s.Kernel.Run(nil, want, drawn, 0, n, 3, &stream, 50, &stats)
 	s.Draw(drawn, trainer.Params(), 50, 3)
 	require.Equal(t, want, drawn)
 }

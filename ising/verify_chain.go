@@ -91,7 +91,7 @@ func testRow(k spins.Kernel, row []float64, s, samples, steps int, c *asm.Counte
 	}
 	var st bitspin.Stats
 	for first := 0; first < samples; first += atOnce {
-		k.Run(batch, from, 0, atOnce, steps, c, uint64(s*samples+first), &st)
+		k.Run(nil, batch, from, 0, atOnce, steps, c, uint64(s*samples+first), &st)
 		for _, x := range batch {
 			counts[x]++
 		}

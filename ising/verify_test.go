@@ -58,8 +58,8 @@ type wrongStepper struct {
 	spoil func(dst []uint64, c *asm.Counter, first uint64, st *bitspin.Stats)
 }
 
-func (w wrongStepper) Run(dst, src []uint64, lo, hi, steps int, c *asm.Counter, first uint64, st *bitspin.Stats) {
-	w.Kernel.Run(dst, src, lo, hi, steps, c, first, st)
+func (w wrongStepper) Run(halted func() bool, dst, src []uint64, lo, hi, steps int, c *asm.Counter, first uint64, st *bitspin.Stats) {
+	w.Kernel.Run(halted, dst, src, lo, hi, steps, c, first, st)
 	w.spoil(dst, c, first, st)
 }
 

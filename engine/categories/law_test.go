@@ -300,7 +300,7 @@ func TestRun(t *testing.T) {
 		}
 		dst := make([]byte, len(src))
 		var stats bitspin.Stats
-		m.Run(dst, src, 1, samples+1, steps, &stream, 127, &stats) // samples 128 … 197
+		m.Run(nil, dst, src, 1, samples+1, steps, &stream, 127, &stats) // samples 128 … 197
 		var want []byte
 		var count engine.Count
 		for k := range 2 {
@@ -321,7 +321,7 @@ func TestRun(t *testing.T) {
 		for i := range packed {
 			OneHot{&target}.Pack(packed[i:][:1], src[i*n:], 1)
 		}
-		oneHot.Run(moved, packed, 1, samples+1, steps, &stream, 127, &stats)
+		oneHot.Run(nil, moved, packed, 1, samples+1, steps, &stream, 127, &stats)
 		for i, x := range moved {
 			got := make([]byte, n)
 			OneHot{&target}.Unpack(got, 1, []uint64{x})
@@ -329,7 +329,7 @@ func TestRun(t *testing.T) {
 		}
 
 		looks := 0
-		m.RunUntil(func() bool { looks++; return looks > 1 }, dst, src, 0, samples, steps, &stream, 128, &stats)
+		m.Run(func() bool { looks++; return looks > 1 }, dst, src, 0, samples, steps, &stream, 128, &stats)
 		require.Equal(t, 3, looks) // the first slice of the first block, then none
 		require.Equal(t, src[block*n:samples*n], dst[block*n:samples*n])
 		state := make([]byte, n*block)

@@ -74,19 +74,14 @@ func MixingOf(t *Target) func(beta float64) (sites.Kernel[byte], error) {
 func (m *Moves) Together() int { return block }
 
 // Run implements sites.Kernel.
-func (m *Moves) Run(dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Stats) {
-	m.RunUntil(nil, dst, src, lo, hi, steps, c, first, st)
-}
-
-// RunUntil implements sites.Kernel.
-func (m *Moves) RunUntil(halted func() bool, dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Stats) {
+func (m *Moves) Run(halted func() bool, dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Stats) {
 	n := m.law.target.N()
 	m.blocks(halted, lo, hi, steps, c, first, st,
 		func(state []byte, lo, hi int) { columns(state, src[lo*n:hi*n], n) },
 		func(state []byte, lo, hi int) { rows(dst[lo*n:hi*n], state, n, 0) })
 }
 
-// blocks is RunUntil of configurations that are read to the states of a block, and written.
+// blocks is Run of configurations that are read to the states of a block, and written.
 func (m *Moves) blocks(halted func() bool, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Stats, read, write func(state []byte, lo, hi int)) {
 	const slice = 256 // steps between looks
 	room := m.rooms.Get().(*[]byte)

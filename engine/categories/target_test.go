@@ -458,8 +458,8 @@ func TestMovesOfOneHot(t *testing.T) {
 		stream := rng.Stream(3, rng.SampleTransition, 2)
 		want, dst := slices.Clone(states), slices.Clone(packed)
 		var st, wantStats bitspin.Stats
-		m.Run(want, states, lo, hi, steps, &stream, first, &wantStats)
-		kernel.Run(dst, packed, lo, hi, steps, &stream, first, &st)
+		m.Run(nil, want, states, lo, hi, steps, &stream, first, &wantStats)
+		kernel.Run(nil, dst, packed, lo, hi, steps, &stream, first, &st)
 		require.Equal(t, wantStats, st)
 		require.NotEqual(t, states, want)
 		got := make([]byte, count*6)
@@ -467,7 +467,7 @@ func TestMovesOfOneHot(t *testing.T) {
 			target.Unpack(got[i*6:], 1, dst[2*i:])
 		}
 		require.Equal(t, want, got)
-		kernel.RunUntil(func() bool { return true }, dst, packed, lo, hi, steps, &stream, first, &st)
+		kernel.Run(func() bool { return true }, dst, packed, lo, hi, steps, &stream, first, &st)
 		require.Equal(t, packed, dst)
 	}
 }

@@ -280,7 +280,7 @@ func (e *Ensemble[W]) move(batch []W, from, to int, first uint64, steps int, k K
 	e.byRows(to-from, PieceOf(k), func(lo, hi int) {
 		c := stream
 		var stats bitspin.Stats
-		k.RunUntil(halted, batch, batch, from+lo, from+hi, steps, &c, first, &stats)
+		k.Run(halted, batch, batch, from+lo, from+hi, steps, &c, first, &stats)
 	})
 }
 

@@ -11,11 +11,9 @@ type Kernel[W uint64 | byte] interface {
 	// Run takes a number of steps, at most MaxSteps, with configurations lo … hi−1
 	// of the batch src, stores the results in the batch dst, which may be src, and
 	// counts in st. Configuration i draws the random numbers of sample
-	// firstSample+i of the stream.
-	Run(dst, src []W, lo, hi, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats)
-	// RunUntil is Run that ends early, with results of no use, soon after halted
-	// returns true, if it is not nil.
-	RunUntil(halted func() bool, dst, src []W, lo, hi, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats)
+	// firstSample+i of the stream. Run ends early, with results of no use, soon
+	// after halted returns true, if it is not nil.
+	Run(halted func() bool, dst, src []W, lo, hi, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats)
 	// MaxSteps returns how many steps a stream has random numbers for.
 	MaxSteps() int
 	// Together returns how many samples draw together: where samples are split into

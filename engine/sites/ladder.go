@@ -87,7 +87,7 @@ func (l *Ladder[W]) step() {
 		hi, batch := min(end, lo+l.rows), l.levels[level].Batch
 		c := stream
 		var stats bitspin.Stats
-		l.kernels[level].Run(batch, batch, lo, hi, 1, &c, l.first(level, n), &stats)
+		l.kernels[level].Run(nil, batch, batch, lo, hi, 1, &c, l.first(level, n), &stats)
 		e.Energy(l.energies[level][lo:hi], batch[lo*words:hi*words])
 	})
 	for level := int(l.calls & 1); level+1 < len(l.levels); level += 2 {

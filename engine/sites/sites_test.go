@@ -81,11 +81,7 @@ type shift struct {
 func (k shift) Together() int { return k.together }
 func (k shift) MaxSteps() int { return k.most }
 
-func (k shift) Run(dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Stats) {
-	k.RunUntil(nil, dst, src, lo, hi, steps, c, first, st)
-}
-
-func (k shift) RunUntil(_ func() bool, dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, _ *bitspin.Stats) {
+func (k shift) Run(_ func() bool, dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, _ *bitspin.Stats) {
 	if lo%k.together != 0 || (first+uint64(lo))%uint64(k.together) != 0 {
 		panic("a block is cut")
 	}
@@ -492,7 +488,7 @@ func TestLadder(t *testing.T) {
 			energies := make([][]float64, len(betas))
 			for k, beta := range betas {
 				c := rng.Stream(7, rng.ChainTransition, round)
-				shift{together, 1000, byte(beta * 10)}.Run(want[k], want[k], 0, n, 1, &c, uint64(k*512), nil)
+				shift{together, 1000, byte(beta * 10)}.Run(nil, want[k], want[k], 0, n, 1, &c, uint64(k*512), nil)
 				energies[k] = make([]float64, n)
 				e.Energy(energies[k], want[k])
 			}

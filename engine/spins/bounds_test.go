@@ -50,7 +50,7 @@ func TestTransitionsByLevel(t *testing.T) {
 			require.NoError(t, tr.Move(next, s, step))
 			stream := rng.Stream(7, rng.TrainTransition, step)
 			var counts bitspin.Stats
-			k.Run(want, s, 0, n, 3, &stream, 0, &counts)
+			k.Run(nil, want, s, 0, n, 3, &stream, 0, &counts)
 			require.Equal(t, want, next, "%s, step %d", proposal, step)
 			require.Equal(t, counts, tr.count)
 			require.Equal(t, counts.Total().Rate(), tr.Acceptance())
@@ -292,7 +292,7 @@ func TestBoundsOfKernels(t *testing.T) {
 	batch := make([]uint64, 2)
 	var st bitspin.Stats
 	run := func(k Kernel, lo, hi, steps int, first uint64) func() {
-		return func() { k.Run(batch, batch, lo, hi, steps, &asm.Counter{}, first, &st) }
+		return func() { k.Run(nil, batch, batch, lo, hi, steps, &asm.Counter{}, first, &st) }
 	}
 	require.NotPanics(t, run(m, 0, 2, 1, MaxSamples-2))
 	require.NotPanics(t, run(m, 0, 0, 1<<22, MaxSamples))

@@ -72,9 +72,9 @@ func ExampleMetropolis_Run() {
 	batch := []uint64{0b000, 0b111}
 	stream := rng.Stream(1, rng.SampleTransition, 0)
 	var stats bitspin.Stats
-	steps.Run(batch, batch, 0, 2, 100, &stream, 0, &stats)
+	steps.Run(nil, batch, batch, 0, 2, 100, &stream, 0, &stats)
 	stream.Step++
-	sweeps.Run(batch, batch, 0, 2, 10, &stream, 0, &stats)
+	sweeps.Run(nil, batch, batch, 0, 2, 10, &stream, 0, &stats)
 	fmt.Println(stats.Single.Proposed+stats.Global.Proposed, "proposals,", stats.Sweep.Proposed, "spins redrawn")
 	// Output: 200 proposals, 64 spins redrawn
 }

@@ -135,7 +135,7 @@ func TestKernelsTakeTheirProbabilities(t *testing.T) {
 		stream := asm.Counter{Seed: 5, Purpose: 3, Step: 1}
 		out := make([]uint64, samples)
 
-		m.Run(out, batch, 0, samples, 1, &stream, 0, &st)
+		m.Run(nil, out, batch, 0, samples, 1, &stream, 0, &st)
 		want := make([]float64, states)
 		for i := range g.N() {
 			want[start^1<<i] += 0.75 / float64(g.N()) * math.Min(1, math.Exp(-beta*g.Difference([]uint64{start}, i)))
@@ -156,7 +156,7 @@ func TestKernelsTakeTheirProbabilities(t *testing.T) {
 		}
 		require.EqualValues(t, samples-still, st.Single.Accepted+st.Global.Accepted)
 
-		s.Run(out, batch, 0, samples, 1, &stream, 0, &st)
+		s.Run(nil, out, batch, 0, samples, 1, &stream, 0, &st)
 		row := make([]float64, states)
 		row[start] = 1
 		s.order(1, func(colour int) {
@@ -201,8 +201,12 @@ func TestKernelsAreSlicesOfOneStream(t *testing.T) {
 		require.NoError(t, err)
 		stream := asm.Counter{Seed: 9}
 		for kernel, run := range map[string]func(dst, src []uint64, lo, hi int, st *bitspin.Stats){
-			"metropolis": func(dst, src []uint64, lo, hi int, st *bitspin.Stats) { m.Run(dst, src, lo, hi, 7, &stream, 640, st) },
-			"sweeper":    func(dst, src []uint64, lo, hi int, st *bitspin.Stats) { s.Run(dst, src, lo, hi, 2, &stream, 640, st) },
+			"metropolis": func(dst, src []uint64, lo, hi int, st *bitspin.Stats) {
+				m.Run(nil, dst, src, lo, hi, 7, &stream, 640, st)
+			},
+			"sweeper": func(dst, src []uint64, lo, hi int, st *bitspin.Stats) {
+				s.Run(nil, dst, src, lo, hi, 2, &stream, 640, st)
+			},
 		} {
 			var whole, parts bitspin.Stats
 			want, got := make([]uint64, len(batch)), make([]uint64, len(batch))
@@ -232,7 +236,7 @@ func TestSweepsWithinAStream(t *testing.T) {
 	const last = MaxSamples - rows // whose draws end at so many of each update
 	var stats bitspin.Stats
 	run := func(sweeps int, first uint64) func() {
-		return func() { s.Run(batch, batch, 0, rows, sweeps, &stream, first, &stats) }
+		return func() { s.Run(nil, batch, batch, 0, rows, sweeps, &stream, first, &stats) }
 	}
 	most := sort.Search(1<<20, func(n int) bool { return s.updates(n) > 1<<52/(MaxSamples/Lanes) }) - 1
 	require.NotPanics(t, run(most, last))
@@ -253,7 +257,7 @@ func TestKernelsAreHalted(t *testing.T) {
 		for _, k := range []Kernel{m, s} {
 			asked := 0
 			halted := func() bool { asked++; return asked > 100 }
-			k.RunUntil(halted, batch, batch, 0, rows, 1<<12, &asm.Counter{}, 640, new(bitspin.Stats))
+			k.Run(halted, batch, batch, 0, rows, 1<<12, &asm.Counter{}, 640, new(bitspin.Stats))
 			require.LessOrEqual(t, asked, 101, "%s, %T", name, k)
 		}
 	}
@@ -381,7 +385,7 @@ func TestMetropolisFollowsItsDraws(t *testing.T) {
 			batch, all := randomBatch(rand.New(rand.NewPCG(5, 8)), g.N(), rows)
 			var st bitspin.Stats
 			stream := asm.Counter{Seed: 8}
-			m.Run(batch, batch, 0, rows, steps, &stream, 100, &st)
+			m.Run(nil, batch, batch, 0, rows, steps, &stream, 100, &st)
 			for k, s := range all {
 				sample := uint64(100 + k)
 				for step := range uint64(steps) {
@@ -487,7 +491,7 @@ func TestDrawsAreIndependent(t *testing.T) {
 		batch := make([]uint64, 3*Lanes*g.Words())
 		var st bitspin.Stats
 		stream := asm.Counter{Seed: 4}
-		s.Run(batch, batch, 0, 3*Lanes, 1, &stream, 0, &st)
+		s.Run(nil, batch, batch, 0, 3*Lanes, 1, &stream, 0, &st)
 		last := map[int32]int{}
 		position := 0
 		s.order(1, func(colour int) {

@@ -68,12 +68,10 @@ func (m *Metropolis) Together() int { return 1 }
 // Configuration i draws the random numbers of sample firstSample+i of the
 // stream, below MaxSamples, so the same bits result however a batch is split
 // into ranges. steps is at most MaxSteps. Run does not allocate.
-func (m *Metropolis) Run(dst, src []uint64, lo, hi int, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
-	m.RunUntil(nil, dst, src, lo, hi, steps, c, firstSample, st)
-}
-
-// RunUntil implements Kernel.
-func (m *Metropolis) RunUntil(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
+//
+// It ends early, with results and counts of no use, soon after halted returns
+// true, if it is not nil.
+func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
 	words := m.graph.Words()
 	first := firstSample + uint64(lo)
 	if hi < lo || first+uint64(hi-lo) > MaxSamples || steps < 0 || steps > maxSteps {

@@ -70,12 +70,10 @@ func (s *Sweeper) MaxSteps() int {
 // firstSample+lo must be a multiple of Lanes; then the same bits result however a
 // batch is split into ranges. Draws belong to a number of sweeps: two sweeps are
 // not one and another one. Run does not allocate.
-func (s *Sweeper) Run(dst, src []uint64, lo, hi int, sweeps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
-	s.RunUntil(nil, dst, src, lo, hi, sweeps, c, firstSample, st)
-}
-
-// RunUntil implements Kernel.
-func (s *Sweeper) RunUntil(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
+//
+// It ends early, with results and counts of no use, soon after halted returns
+// true, if it is not nil.
+func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
 	words := s.heat.graph.Words()
 	first := firstSample + uint64(lo)
 	updates := s.updates(sweeps)

@@ -141,7 +141,7 @@ func NewTransition(c *TransitionConfig, training *engine.Training, n int, t Targ
 	tr.move = func(piece int) {
 		tr.counts[piece] = bitspin.Stats{}
 		lo, hi := piece*tr.rows, min(n, (piece+1)*tr.rows)
-		tr.kernel.Run(tr.next, tr.states, lo, hi, c.Steps, &tr.stream, 0, &tr.counts[piece])
+		tr.kernel.Run(nil, tr.next, tr.states, lo, hi, c.Steps, &tr.stream, 0, &tr.counts[piece])
 	}
 	return tr, nil
 }

@@ -54,7 +54,7 @@ func newSubject(workers *pool.Pool) *subject {
 		sweep: func(s *spins.Sweeper, batch []uint64, sweeps int) {
 			c := rng.Stream(1, rng.SampleTransition, 0)
 			var stats bitspin.Stats
-			s.Run(batch, batch, 0, len(batch), sweeps, &c, 0, &stats)
+			s.Run(nil, batch, batch, 0, len(batch), sweeps, &c, 0, &stats)
 		},
 		logDensity: (*hierarchical).logDensity,
 		gradient:   (*hierarchy.System).Backward,

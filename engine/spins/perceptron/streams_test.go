@@ -42,7 +42,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 		var stats bitspin.Stats
 		kernel, err := c.target.Kernel(&c.Transition, c.Transition.Fraction(c.Transition.Level(7, c.Training.Steps)))
 		require.NoError(t, err)
-		kernel.Run(moved, want, 0, n, c.Transition.Steps, &stream, 0, &stats)
+		kernel.Run(nil, moved, want, 0, n, c.Transition.Steps, &stream, 0, &stats)
 		require.Equal(t, moved, s.Next, head)
 
 		drawn := make([]uint64, n)
