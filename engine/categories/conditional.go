@@ -17,30 +17,37 @@ const (
 	ownEntries  = 1 << 10
 )
 
-// A factor is e^(−β(e − lowest)) of a pair, [states of the neighbour][states of the site].
+// A factor is e^(−β(e − low)) of a pair, [states of the neighbour][states of the site], or of
+// a field.
 type factor struct {
 	energy []float64 // as neighbours share it
 	weight []float64
-	low    float64
+	low    float64 // the lowest of a pair, the first of a field
 }
 
-// factors are those of all pairs at one β, shared as the energies are.
+// factors are those of all pairs at one β, shared as the energies are, and of fields.
 type factors struct {
 	all  []factor
-	at   map[*float64]int
+	at   map[*float64]int // of pairs
 	beta float64
 }
 
+// add returns the number of a new factor.
+func (f *factors) add(e []float64, low float64) int {
+	f.all = append(f.all, factor{e, make([]float64, len(e)), low})
+	return len(f.all) - 1
+}
+
+// of returns the number of a pair's.
 func (f *factors) of(e []float64) int {
 	k, ok := f.at[&e[0]]
 	if !ok {
 		if f.at == nil {
 			f.at = map[*float64]int{}
 		}
-		k = len(f.all)
-		f.at[&e[0]] = k
 		low, _, _ := extremes(e)
-		f.all = append(f.all, factor{e, make([]float64, len(e)), low})
+		k = f.add(e, low)
+		f.at[&e[0]] = k
 	}
 	return k
 }
@@ -62,10 +69,9 @@ type conditional struct {
 	site   int
 	q      int
 	around []int32
-	pairs  []int     // of factors
-	field  []float64 // nil for none
-	weight []float64 // e^(−β(field − field of state 0))
-	table  int       // of thresholds, −1 where there is none
+	pairs  []int // of factors
+	field  int   // of factors, −1 for none
+	table  int   // of thresholds, −1 where there is none
 }
 
 // weigh sets w to the weights of the site's states and returns −ln of what they were divided
@@ -74,9 +80,10 @@ func (c *conditional) weigh(w *[MostStates]float64, f *factors, x func(site int3
 	for s := range c.q {
 		w[s] = 1
 	}
-	if c.field != nil {
-		copy(w[:], c.weight)
-		low = c.field[0]
+	if c.field >= 0 {
+		a := &f.all[c.field]
+		copy(w[:], a.weight)
+		low = a.low
 	}
 	for k, j := range c.around {
 		a := &f.all[c.pairs[k]]

@@ -38,14 +38,14 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 		return t.Fields[i]
 	}
 	among := func(i int, wanted func(j int) bool) conditional {
-		c := conditional{site: i, q: t.States[i], field: field(i), table: -1}
+		c := conditional{site: i, q: t.States[i], field: -1, table: -1}
+		if f := field(i); f != nil {
+			c.field = l.add(f, f[0])
+		}
 		for _, n := range near[i] {
 			if wanted(n.site) {
 				c.around, c.pairs = append(c.around, int32(n.site)), append(c.pairs, l.of(n.energy))
 			}
-		}
-		if c.field != nil {
-			c.weight = make([]float64, c.q)
 		}
 		return c
 	}
@@ -145,7 +145,10 @@ func (l *law) memorize() {
 		return all, strides, entries
 	}
 	key := func(c *conditional, around []int32) string {
-		text := fmt.Sprint(c.q, c.pairs, c.field)
+		text := fmt.Sprint(c.q, c.pairs)
+		if c.field >= 0 {
+			text += fmt.Sprint(l.factors.all[c.field].energy)
+		}
 		for _, j := range c.around {
 			text += fmt.Sprint(",", slices.Index(around, j), ":", l.target.States[j])
 		}
@@ -204,28 +207,6 @@ func (l *law) copy() *law {
 		c.factors.all[k].weight = make([]float64, len(c.factors.all[k].weight))
 	}
 	c.beta = math.NaN()
-	c.sites = slices.Clone(l.sites)
-	own := func(c *conditional) {
-		if c.weight != nil {
-			c.weight = make([]float64, len(c.weight))
-		}
-	}
-	for i := range c.sites {
-		own(&c.sites[i])
-	}
-	c.stars = slices.Clone(l.stars)
-	for k := range c.stars {
-		s := &c.stars[k]
-		if s.centre != nil {
-			centre := *s.centre
-			own(&centre)
-			s.centre = &centre
-		}
-		s.leaves = slices.Clone(s.leaves)
-		for j := range s.leaves {
-			own(&s.leaves[j].conditional)
-		}
-	}
 	c.memos = slices.Clone(l.memos)
 	for k := range c.memos {
 		c.memos[k].draw = make([]uint32, len(c.memos[k].draw))
@@ -242,23 +223,6 @@ func (l *law) setBeta(beta float64) {
 		return
 	}
 	l.factors.set(beta)
-	set := func(c *conditional) {
-		for s := range c.weight {
-			c.weight[s] = math.Exp(-beta * (c.field[s] - c.field[0]))
-		}
-	}
-	for i := range l.sites {
-		set(&l.sites[i])
-	}
-	for k := range l.stars {
-		s := &l.stars[k]
-		if s.centre != nil {
-			set(s.centre)
-		}
-		for j := range s.leaves {
-			set(&s.leaves[j].conditional)
-		}
-	}
 	for k := range l.memos {
 		l.fill(&l.memos[k])
 	}
