@@ -61,13 +61,7 @@ func newLanes(rows, block, stretch, params int, workers *pool.Pool) *Lanes {
 	}
 	l.runForward = func(b int) { l.body(b, b*l.block, min((b+1)*l.block, l.rows), nil) }
 	l.runBackward = func(lane int) { l.backward(lane, l.buffers[min(lane, len(l.buffers)-1)]) }
-	l.runReduce = func(c int) {
-		lo, hi := c*pieceLen, min((c+1)*pieceLen, len(l.grad))
-		copy(l.grad[lo:hi], l.buffers[0][lo:hi])
-		for _, b := range l.buffers[1:] {
-			asm.Accumulate(l.grad[lo:hi], b[lo:hi])
-		}
-	}
+	l.runReduce = func(c int) { l.addOwn(c, true) }
 	l.addOwn = func(c int, first bool) {
 		lo, hi := c*pieceLen, min((c+1)*pieceLen, len(l.grad))
 		from, to := l.own()
