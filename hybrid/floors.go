@@ -11,31 +11,28 @@ import (
 // squared discrepancy, n, for n so large that they do not depend on it.
 type errorLaws struct{ conditional, marginal, squared, discrepancy stat.Null }
 
-// errorLaws simulates them, once.
-func (t *Target) errorLaws() *errorLaws {
-	t.once.Do(func() {
-		laws := &errorLaws{marginal: stat.NewNull(stat.Bridges([][]float64{nodes(t, 1000)}, 1, 0))}
-		// Modes are independent of each other, each with n/M samples.
-		modes := t.Modes()
-		var conditional []float64
-		for k := range modes {
-			for i, w := range stat.Bridges([][]float64{nodes(t.Well(k), 1000)}, 1/float64(modes), 1+uint64(k)) {
-				if k == 0 {
-					conditional = append(conditional, 0)
-				}
-				conditional[i] += w / float64(modes)
+// simulateLaws simulates them.
+func (t *Target) simulateLaws() *errorLaws {
+	laws := &errorLaws{marginal: stat.NewNull(stat.Bridges([][]float64{nodes(t, 1000)}, 1, 0))}
+	// Modes are independent of each other, each with n/M samples.
+	modes := t.Modes()
+	var conditional []float64
+	for k := range modes {
+		for i, w := range stat.Bridges([][]float64{nodes(t.Well(k), 1000)}, 1/float64(modes), 1+uint64(k)) {
+			if k == 0 {
+				conditional = append(conditional, 0)
 			}
+			conditional[i] += w / float64(modes)
 		}
-		laws.conditional = stat.NewNull(conditional)
-		squared := t.simulateDiscrepancy()
-		laws.squared = stat.NewNull(squared)
-		for i, v := range squared {
-			squared[i] = math.Sqrt(v)
-		}
-		laws.discrepancy = stat.NewNull(squared)
-		t.laws = laws
-	})
-	return t.laws
+	}
+	laws.conditional = stat.NewNull(conditional)
+	squared := t.simulateDiscrepancy()
+	laws.squared = stat.NewNull(squared)
+	for i, v := range squared {
+		squared[i] = math.Sqrt(v)
+	}
+	laws.discrepancy = stat.NewNull(squared)
+	return laws
 }
 
 // nodes are points of equal probability of a law.

@@ -96,10 +96,8 @@ func (w *Well) Density(x float64) float64 { return w.weight(x) / w.z }
 // a Well each. Its Density, CDF and Quantile are those of x, over all modes.
 // It is immutable.
 type Target struct {
-	wells []*Well
-
-	once sync.Once // computes laws
-	laws *errorLaws
+	wells     []*Well
+	errorLaws func() *errorLaws // simulated once
 }
 
 // MaxModes is the largest number of modes.
@@ -111,6 +109,7 @@ func NewTarget(mu []float64) (*Target, error) {
 		return nil, fmt.Errorf("mu: %d modes are not between 1 and %d", len(mu), MaxModes)
 	}
 	t := &Target{}
+	t.errorLaws = sync.OnceValue(t.simulateLaws)
 	for k, m := range mu {
 		w, err := NewWell(m)
 		if err != nil {
