@@ -150,20 +150,14 @@ func (m *mover) logDensity(dst []float64, s States) {
 // LogDensity sets dst to ln π of up to a piece's states.
 func (m *mover) LogDensity(dst []float64, s States) { m.density(dst, s.X, s.K) }
 
-// Observe sets dst[r·stride + i] to the target's own observable i of state r.
-func (m *mover) Observe(dst []float64, stride int, s States) {
-	m.own.(Observed).Observe(dst, stride, s.X, s.K)
-}
-
-// tell is LogDensity and Observe, values beginning with those of the target's own, if it has
-// any.
+// tell is know, and sets values[r·stride + i] to the target's own observable i of state r.
 func (m *mover) tell(logPi, values []float64, stride int, s States) {
 	if t, ok := m.own.(DensityObserver); ok {
 		t.ObserveDensity(values, stride, logPi, s.X, s.K)
 		return
 	}
 	m.know(logPi, s)
-	m.Observe(values, stride, s)
+	m.own.(Observed).Observe(values, stride, s.X, s.K)
 }
 
 // know is LogDensity, unless ln π of the states is known already: it begins with NaN if not.

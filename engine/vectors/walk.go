@@ -68,9 +68,12 @@ func (e *Ensemble) Observables() []string {
 // density's weight, and ln π of what is learned, unless logPi has it.
 func (e *Ensemble) observe(m *mover, values, logPi []float64, s States) {
 	rows, modes := s.Len(), e.observed()
-	stride, each, own := len(values)/rows, min(e.Dim, observedCoordinates), 0
-	if own = e.ownColumn(each, modes); len(e.names) > 0 {
-		m.tell(logPi, values[own:], stride, s)
+	stride, each := len(values)/rows, min(e.Dim, observedCoordinates)
+	if own := len(e.names); own > 0 { // of the last columns, but for the weight's
+		if e.Dense {
+			own++
+		}
+		m.tell(logPi, values[stride-own:], stride, s)
 	} else {
 		m.know(logPi, s)
 	}
@@ -109,21 +112,6 @@ func (e *Ensemble) observe(m *mover, values, logPi []float64, s States) {
 		}
 		row[at+modes] = logPi[r]
 	}
-}
-
-// ownColumn returns the first column of the target's own observables.
-func (e *Ensemble) ownColumn(each, modes int) int {
-	own := modes
-	if e.Modes > observedModes {
-		own++
-	}
-	if e.Chart != nil {
-		return own
-	}
-	if own += each + modes + 1; e.Dim > 1 {
-		own++
-	}
-	return own
 }
 
 // A walk is a chains.Walk of states by the Metropolis steps of refinement.
