@@ -45,7 +45,7 @@ type Mixed struct {
 	scratch            []mixedScratch
 	pieceLoss          []float64
 	outX, outK         []float32 // gradX and gradK of the packed points, in their order
-	endX, endK         []int     // of each piece's
+	ends               []int     // of each piece's points
 	runPiece, unpack   func(int)
 }
 
@@ -102,7 +102,7 @@ func NewMixed(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) (
 		s.gradient, s.slope = make([]float32, dim*mixedTile), make([]float64, dim*mixedTile)
 	}
 	m.outX, m.outK = make([]float32, n*dim), make([]float32, n*modes)
-	m.endX, m.endK = make([]int, pieces), make([]int, pieces)
+	m.ends = make([]int, pieces)
 	m.runPiece, m.unpack = m.piece, m.unpackPiece
 	return m, nil
 }
@@ -120,9 +120,9 @@ func (m *Mixed) LossGradient(x, y []float32, k, l []uint8, gradX, gradK []float3
 	loss := m.pack()
 	count := len(m.pieces)
 	for p, piece := range m.pieces {
-		m.endX[p], m.endK[p] = 4*m.dim*piece.hi, 4*m.modes*piece.hi
+		m.ends[p] = piece.hi
 	}
-	m.workers.Share(count, m.runPiece, pool.SpanOf(m.pieceLoss, 1), pool.Ending(m.outX, m.endX[:count]), pool.Ending(m.outK, m.endK[:count]))
+	m.workers.Share(count, m.runPiece, pool.SpanOf(m.pieceLoss, 1), pool.SpanOf(m.outX, m.dim).Uneven(m.ends), pool.SpanOf(m.outK, m.modes).Uneven(m.ends))
 	m.workers.Run(count, m.unpack)
 	m.x, m.y, m.k, m.l, m.gradX, m.gradK = nil, nil, nil, nil, nil, nil
 	for _, v := range m.pieceLoss[:len(m.pieces)] {

@@ -81,14 +81,14 @@ func TestMessagesOfRanks(t *testing.T) {
 				uneven[i] = byte(i + 1)
 			}
 		}
-		p.Share(7, work, SpanOf(wide, 3), SpanOf(late, 1).From(2), Ending(uneven, ends))
+		p.Share(7, work, SpanOf(wide, 3), SpanOf(late, 1).From(2), SpanOf(uneven, 1).Uneven(ends))
 		whole()
 		for piece := own[0]; piece < own[1]; piece++ {
 			work(piece)
 		}
 		p.Gather(7, SpanOf(wide, 3))
 		p.Gather(7, SpanOf(late, 1).From(2))
-		p.Gather(7, Ending(uneven, ends))
+		p.Gather(7, SpanOf(uneven, 1).Uneven(ends))
 		whole()
 		p.Gather(7, SpanOf([]byte{}, 1)) // no message
 		p.Tell([]byte{byte(rank), 1, 2})

@@ -48,7 +48,7 @@ type Watcher interface{ Loop(pieces int) }
 type Span struct {
 	data        []byte
 	first, each int
-	ends        []int // of each piece's bytes, if they are not equally many
+	ends        []int // of each piece's parts of each bytes, if it is not one
 }
 
 // SpanOf returns the span of a slice of which every piece owns each elements. T
@@ -67,20 +67,12 @@ func (s Span) From(first int) Span {
 	return s
 }
 
-// Uneven returns the span of a slice of which piece i owns elements ends[i−1] …
-// ends[i]−1.
-func Uneven[T any](s []T, ends []int) Span {
-	data := asm.Bytes(s)
-	in := make([]int, len(ends))
-	for i, end := range ends {
-		in[i] = end * (len(data) / max(1, len(s)))
-	}
-	return Span{data: data, ends: in}
+// Uneven is the span of which piece i owns parts ends[i−1] … ends[i]−1. The ends are read
+// when the span is.
+func (s Span) Uneven(ends []int) Span {
+	s.ends = ends
+	return s
 }
-
-// Ending is Uneven of a slice of which piece i owns bytes ends[i−1] … ends[i]−1. The ends
-// are read when the span is, and nothing is allocated.
-func Ending[T any](s []T, ends []int) Span { return Span{data: asm.Bytes(s), ends: ends} }
 
 // before returns how many bytes the pieces before a piece own.
 func (s *Span) before(piece int) int {
@@ -90,7 +82,7 @@ func (s *Span) before(piece int) int {
 	case piece == 0:
 		return 0
 	}
-	return s.ends[piece-1]
+	return s.ends[piece-1] * s.each
 }
 
 // Join makes the pool one of several ranks', or with nil one that stands alone.

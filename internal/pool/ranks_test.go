@@ -51,7 +51,7 @@ func TestShare(t *testing.T) {
 							for i := ends[piece] - piece - 1; i < ends[piece]; i++ {
 								uneven[i] = uint16(i + 1)
 							}
-						}, SpanOf(wide, each), SpanOf(narrow, 1), Uneven(uneven, ends))
+						}, SpanOf(wide, each), SpanOf(narrow, 1), SpanOf(uneven, 1).Uneven(ends))
 					}
 					for i, v := range wide {
 						if i < n*each {
@@ -88,7 +88,7 @@ func TestShareBy(t *testing.T) {
 						wide[i] = byte(piece + 1)
 					}
 				}
-			}, SpanOf(s, 1), Uneven(wide, costs))
+			}, SpanOf(s, 1), SpanOf(wide, 1).Uneven(costs))
 			done[p.Rank()] = int(ran.Load())
 			require.Equal(t, []int{1, 2, 3, 4, 5, 6, 7, 8}, s)
 			require.Equal(t, []byte{1, 2, 3, 4, 5, 5}, wide[:6])

@@ -50,7 +50,7 @@ func NewGradient(nets []*Net, sites []int, blocks int, cost func(net, blocks int
 		}
 	}
 	g.partial, g.hist = make([]float32, partial), make([]float32, hist)
-	g.sums, g.run = pool.Uneven(g.partial, ends), g.piece
+	g.sums, g.run = pool.SpanOf(g.partial, 1).Uneven(ends), g.piece
 	return g
 }
 
