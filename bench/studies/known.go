@@ -615,15 +615,20 @@ func enumerated(title string, n int, edges [][3]float64, fields []float64, beta 
 		all[c] = energy(s, 0)
 		least = min(least, all[c])
 	}
-	figures := []Known1{{Name: "energy", Of: energy}}
+	var z, mean float64
+	for _, e := range all {
+		w := math.Exp(-beta * (e - least))
+		z, mean = z+w, mean+w*e
+	}
+	mean /= z
+	figures := []Known1{{Name: "energy", Of: energy},
+		{Name: "variance of the energy", Of: func(s []float64, _ int) float64 { return (energy(s, 0) - mean) * (energy(s, 0) - mean) }}}
 	for i := range 3 {
 		figures = append(figures, Known1{Name: fmt.Sprintf("s%d", i), Of: func(s []float64, _ int) float64 { return s[i] }},
 			Known1{Name: fmt.Sprintf("s%d s%d", i, i+1), Of: func(s []float64, _ int) float64 { return s[i] * s[i+1] }})
 	}
-	var z float64
 	for c, e := range all {
 		w := math.Exp(-beta * (e - least))
-		z += w
 		set(c)
 		for i := range figures {
 			v := figures[i].Of(s, 0)

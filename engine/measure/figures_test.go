@@ -135,6 +135,25 @@ func TestWarningsOfWeights(t *testing.T) {
 		require.Equal(t, c.want, w.Warning, name)
 		require.Equal(t, c.want == "", w.Trusted(), name)
 	}
+	// Weights without a mean may have 0.3/√n of Z in their tail, of which others may have more.
+	for _, c := range []struct {
+		shape, tail float64
+		trusted     bool
+	}{{1.08, 0.28, true}, {1.08, 0.32, false}, {0.9, 0.32, true}, {0.9, 0.4, true}} {
+		r, sum := make([]float64, 10_000), 0.0
+		for i := range 300 {
+			r[i] = math.Pow(300/(float64(i)+0.5), c.shape) - 1
+			sum += r[i]
+		}
+		for i, excess := range r {
+			r[i] = -math.Log1p(excess * c.tail * 100 / sum)
+		}
+		w := measure.NewWeights(r)
+		require.InDelta(t, c.tail, w.Tail*100, 0.005)
+		require.Equal(t, c.shape > 1, w.ParetoK >= 1, "%v", w)
+		require.Less(t, w.Unseen*100, 0.5)
+		require.Equal(t, c.trusted, w.Trusted(), "%v", c)
+	}
 	e := measure.NewImportance(heavy)
 	w := measure.NewWeights(heavy)
 	w.Warning = ""

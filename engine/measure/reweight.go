@@ -38,6 +38,8 @@ const (
 	level      = 0.99 // effective size of weights that hardly vary
 	even       = 0.9  // and of those by which states that chains met and samples lack are few
 	mostUnseen = 0.5  // 1/√n of Z, which a tail may have unseen: less than a mean's error by chance
+	noMean     = 1    // k̂ from which on weights have no mean, so that nothing bounds what is unseen,
+	mostSeen   = 0.3  // 1/√n of Z, which a tail of such may have
 )
 
 // NewWeights judges the weights e^−R of samples.
@@ -62,7 +64,7 @@ func NewWeights(r []float64) Weights {
 	switch worth := w.EffectiveSize * float64(len(r)); {
 	case math.IsNaN(worth):
 		w.Warning = "the samples have no weights: π vanishes at all of them"
-	case w.TailAbove(largestK) && w.Unseen*math.Sqrt(n) > mostUnseen:
+	case w.TailAbove(largestK) && (w.Unseen*math.Sqrt(n) > mostUnseen || k >= noMean && w.Tail*math.Sqrt(n) > mostSeen):
 		w.Warning = fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f; above %g neither the weights nor ln Z can be trusted", w.ParetoK, largestK)
 	case math.IsNaN(k) && w.Largest > farAbove:
 		w.Warning = fmt.Sprintf("a few weights, up to %.3g times the mean, stand out from all others: what is behind them cannot be told", w.Largest)
