@@ -144,7 +144,10 @@ func (t *Trainer) seek(ctx context.Context) error {
 		return err
 	}
 	if !finite {
-		return t.nonFinite("parameter", t.params)
+		if err := t.nonFinite("parameter", t.params); err != nil {
+			return err
+		}
+		return &NonFiniteError{Step: t.step, Tensor: "candidate"}
 	}
 	t.trail.Add(t.rate())
 	return nil
