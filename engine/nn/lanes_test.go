@@ -85,3 +85,101 @@ func TestPiecesAllowThreads(t *testing.T) {
 	}
 	require.Equal(t, []int{128, 128, 256, 256}, []int{WideBlockRows(256), WideBlockRows(1024), WideBlockRows(2048), WideBlockRows(4096)})
 }
+
+// TestLanesOfRanks: each rank takes its own lanes and has the bits of one process that takes all.
+func TestLanesOfRanks(t *testing.T) {
+	const rows, params = 1500, pieceLen + 3
+	backward := func(_, lo, hi int, g []float32) {
+		for r := lo; r < hi; r++ {
+			for i := r % 5; i < params; i += 97 {
+				g[i] += 1 / float32(1+r%13+i%3)
+			}
+		}
+	}
+	alone := pool.New(1)
+	defer alone.Close()
+	for name, lanes := range map[string]func(rows, params int, workers *pool.Pool) *Lanes{"narrow": NewLanes, "wide": NewWideLanes} {
+		want := make([]float32, params)
+		lanes(rows, params, alone).Backward(want, backward)
+		const size = 3
+		ran := make([][]int, size) // rows, by rank
+		done := make(chan int)
+		for _, rank := range pool.Local(size) {
+			go func() {
+				workers := pool.New(1 + rank.Rank()%2)
+				workers.Join(rank)
+				l := lanes(rows, params, workers)
+				own := make([]int, rows)
+				l.Own(func(block, lo, hi int, _ []float32) {
+					if block != lo/l.BlockRows() || hi > rows {
+						panic("of another block")
+					}
+					for r := lo; r < hi; r++ {
+						own[r]++
+					}
+				})
+				ran[rank.Rank()] = own
+				values, sums := make([]int32, 2*rows), make([]float64, l.Blocks())
+				l.Share(func(block, lo, hi int, _ []float32) {
+					for r := lo; r < hi; r++ {
+						values[2*r], values[2*r+1] = int32(r), int32(-r)
+						sums[block] += float64(r)
+					}
+				}, RowSpan(l, values, 2), BlockSpan(l, sums))
+				total := 0.0
+				for r := range rows {
+					if values[2*r] != int32(r) || values[2*r+1] != int32(-r) {
+						total = -1e9
+					}
+				}
+				for _, s := range sums {
+					total += s
+				}
+				visited := make([]int, rows)
+				l.Each(func(_, lo, hi int, _ []float32) {
+					for r := lo; r < hi; r++ {
+						visited[r]++
+					}
+				})
+				grad := slices.Repeat([]float32{7}, params)
+				l.Backward(grad, backward)
+				workers.Close()
+				switch {
+				case total != rows*(rows-1)/2:
+					panic("values of other ranks are missing")
+				case !slices.Equal(visited, own):
+					panic("forward and backward have rows of their own")
+				case !slices.Equal(want, grad):
+					panic("other bits")
+				}
+				done <- 0
+			}()
+		}
+		for range size {
+			<-done
+		}
+		for r := range rows {
+			require.Equal(t, 1, ran[0][r]+ran[1][r]+ran[2][r], "%s: row %d", name, r)
+		}
+		for _, own := range ran {
+			require.Contains(t, own, 1)
+			require.Contains(t, own, 0)
+		}
+	}
+}
+
+// TestPerLane: what lanes need there is once for each, or once where one thread takes them in turns.
+func TestPerLane(t *testing.T) {
+	for threads, want := range map[int]int{1: 1, 2: 8} {
+		workers := pool.New(threads)
+		l := NewLanes(1024, 1, workers)
+		made := 0
+		all := PerLane(l, func() *int { made++; return new(int) })
+		require.Len(t, all, 8)
+		require.Equal(t, want, made)
+		require.Equal(t, threads == 1, all[7] == all[0])
+		require.Len(t, l.buffers, want)
+		require.Equal(t, 8, l.Count())
+		workers.Close()
+	}
+}

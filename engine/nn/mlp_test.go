@@ -210,3 +210,69 @@ func TestRecall(t *testing.T) {
 		}
 	}
 }
+
+// TestShapes: widths of layers, and what is allocated or lent for them.
+func TestShapes(t *testing.T) {
+	m := NewMLP(0.01, 3, 7, 5, 2)
+	require.Equal(t, []int{3, 3, 2, 7, 5, 6}, []int{m.Layers(), m.In(), m.Out(), m.Width(1), m.Width(2), m.PackParts()})
+	sum, widest := m.Widths()
+	require.Equal(t, []int{17, 7}, []int{sum, widest})
+	require.Equal(t, 4*7+8*5+6*2, m.NumParams())
+	params := make([]float32, m.NumParams())
+	for i := range params {
+		params[i] = float32(i)
+	}
+	require.Equal(t, []float32{28, 62}, []float32{m.Weights(params, 1)[0], m.Weights(params, 1)[34]})
+	require.Equal(t, []float32{63, 67}, []float32{m.Biases(params, 1)[0], m.Biases(params, 1)[4]})
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, p := range []*Packed{m.NewPacked(true), m.LentPacked(workers)} {
+		require.Len(t, p.backward[2], asm.PackedLen(2, 5))
+		require.Len(t, p.forward[2], asm.PackedLen(5, 2))
+	}
+	require.Nil(t, m.NewPacked(false).backward[0])
+	require.Panics(t, func() { m.NewActivations(-1) })
+	for _, a := range []Activations{m.NewActivations(4), m.LentActivations(4, workers)} {
+		for l, width := range []int{3, 7, 5, 2} {
+			require.Len(t, a[l], 4*width)
+		}
+		require.Len(t, a.Output(), 8)
+	}
+	kinked := NewMLP(0.01, 1, 4, 9, 1)
+	for _, s := range []*Scratch{m.NewScratch(6), m.LentScratch(6, workers), NewScratch(6, NewMLP(0.01, 2, 3), m)} {
+		require.Equal(t, []int{42, 42, 0, 0}, []int{len(s.a), len(s.b), len(s.sums), len(s.din)})
+	}
+	for _, s := range []*Scratch{NewScratch(6, kinked, m), NewScratch(6, m, kinked), NewScratch(6, kinked, NewMLP(0.01, 1, 2, 3, 1))} {
+		require.Equal(t, []int{54, 54, 2 * 5 * 9, 6}, []int{len(s.a), len(s.b), len(s.sums), len(s.din)})
+	}
+}
+
+// TestStrips: a block of more rows than go back at a time, with the gradient of inputs and without it, has the
+// gradients of its parts.
+func TestStrips(t *testing.T) {
+	for _, sizes := range [][]int{{3, 5, 2}, {1, 6, 4, 1}, {1, 6, 4, 2}} {
+		for _, rows := range []int{stripRows, stripRows + 1, 2*stripRows + 40} {
+			m := NewMLP(0.1, sizes...)
+			r := rand.New(rand.NewPCG(9, uint64(rows)))
+			params := random(r, m.NumParams())
+			a, p := m.NewActivations(rows), m.NewPacked(true)
+			copy(a[0], random(r, len(a[0])))
+			m.Pack(p, params)
+			m.Forward(a, p, params, 0, rows)
+			dout := random(r, rows*m.Out())
+			whole, parts := make([]float32, m.NumParams()), make([]float32, m.NumParams())
+			din, dinParts := make([]float32, rows*m.In()), make([]float32, rows*m.In())
+			s := m.NewScratch(rows)
+			m.Backward(whole, din, dout, a, p, 0, rows, s)
+			for lo := 0; lo < rows; lo += 30 {
+				hi := min(lo+30, rows)
+				m.Backward(parts, dinParts[lo*m.In():hi*m.In()], dout[lo*m.Out():hi*m.Out()], a, p, lo, hi, s)
+			}
+			require.InDeltaSlice(t, parts, whole, 2e-3, "%v, %d rows", sizes, rows)
+			require.InDeltaSlice(t, dinParts, din, 1e-5)
+			again := make([]float32, m.NumParams())
+			m.Backward(again, nil, dout, a, p, 0, rows, s)
+			require.Equal(t, whole, again)
+		}
+	}
+}

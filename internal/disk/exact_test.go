@@ -232,3 +232,37 @@ func TestWayToTheDisk(t *testing.T) {
 	require.Zero(t, n)
 	require.EqualValues(t, 2*writebackLen+10, p.written)
 }
+
+// TestWritesThatFailLate: what was written leaves nothing where the disk or the name fails, and the old
+// content stays.
+func TestWritesThatFailLate(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x")
+	require.NoError(t, Write(path, []byte("old")))
+	var temporary string
+	nothing := func() error { return nil }
+	for want, c := range map[string]struct {
+		write func(p *Pending) error
+		ready func() error
+	}{
+		"file already closed":       {func(p *Pending) error { return p.File.Close() }, nothing},
+		"no such file or directory": {func(*Pending) error { return nil }, func() error { return os.Remove(temporary) }},
+	} {
+		err := Replace(path, func(w io.Writer) error {
+			temporary = w.(*Pending).Name()
+			return c.write(w.(*Pending))
+		}, c.ready)
+		require.EqualError(t, err, "writing "+path+": "+want)
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, left, 1)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, "old", string(text))
+	}
+	p, err := Create(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(p.Name()))
+	require.ErrorIs(t, p.Commit(), fs.ErrNotExist)
+	require.ErrorIs(t, p.File.Close(), os.ErrClosed)
+}

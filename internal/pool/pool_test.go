@@ -154,3 +154,26 @@ func TestThreads(t *testing.T) {
 		p.Close()
 	}
 }
+
+// TestLoopsWaitForSlowPieces: a loop whose caller has finished its pieces ends when those of other threads do,
+// however long that takes.
+func TestLoopsWaitForSlowPieces(t *testing.T) {
+	p := New(2)
+	defer p.Close()
+	for loop := range 6 {
+		var begun, ended atomic.Int32
+		p.Run(2, func(i int) {
+			begun.Add(1)
+			for begun.Load() < 2 { // each thread has one
+				runtime.Gosched()
+			}
+			if i == loop%2 {
+				time.Sleep(10 * time.Millisecond)
+			}
+			ended.Add(1)
+		})
+		require.EqualValues(t, 2, ended.Load())
+		require.False(t, p.waiting.Load())
+		require.Empty(t, p.finished)
+	}
+}

@@ -193,3 +193,11 @@ func TestPoolsAlone(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2}, order)
 	eachRank(1, func(p *Pool) { require.True(t, p.Joined()) })
 }
+
+// TestExchange: each rank has what all say.
+func TestExchange(t *testing.T) {
+	eachRank(3, func(p *Pool) {
+		mine := []byte{byte(10 * p.Rank()), byte(10*p.Rank() + 1)}
+		require.Equal(t, [][]byte{{0, 1}, {10, 11}, {20, 21}}, Exchange(p.ranks, mine))
+	})
+}
