@@ -593,3 +593,104 @@ func TestFarRows(t *testing.T) {
 		require.Equal(t, []float32{0, 0}, []float32{slope[0], slope[2]})
 	}
 }
+
+// TestFactorises: mixtures of each coordinate by itself are taken where they come nearer to the target than a joint one,
+// than one Gaussian, and than one for each coordinate.
+func TestFactorises(t *testing.T) {
+	const n, d = 600, 3
+	normal := func(v, at, deviation float64) float64 {
+		off := (v - at) / deviation
+		return math.Exp(-off*off/2) / deviation
+	}
+	r := rand.New(rand.NewPCG(23, 24))
+	sign := func() float64 { return float64(2*r.IntN(2) - 1) }
+	for name, c := range map[string]struct {
+		draw  func(x []float64)
+		logPi func(x []float64) float64
+		want  bool
+	}{
+		"two modes of each": {func(x []float64) { // of which the population has lost all but two
+			s := sign()
+			for i := range x {
+				x[i] = 5*s + r.NormFloat64()
+			}
+		}, func(x []float64) (v float64) {
+			for _, u := range x {
+				v += math.Log(normal(u, 5, 1) + normal(u, -5, 1))
+			}
+			return v
+		}, true},
+		"two modes of all": {func(x []float64) {
+			s := sign()
+			for i := range x {
+				x[i] = 5*s + r.NormFloat64()
+			}
+		}, func(x []float64) float64 {
+			a, b := 1.0, 1.0
+			for _, u := range x {
+				a, b = a*normal(u, 5, 1), b*normal(u, -5, 1)
+			}
+			return math.Log(a + b)
+		}, false},
+		"a Gaussian of each": {func(x []float64) {
+			for i := range x {
+				x[i] = r.NormFloat64()
+			}
+		}, func(x []float64) float64 { return -(x[0]*x[0] + x[1]*x[1] + x[2]*x[2]) / 2 }, false},
+		"a Gaussian of all": {func(x []float64) {
+			x[0] = r.NormFloat64()
+			x[1], x[2] = x[0]+0.1*r.NormFloat64(), x[0]+0.1*r.NormFloat64()
+		}, func(x []float64) float64 {
+			return -x[0]*x[0]/2 - (x[1]-x[0])*(x[1]-x[0])/0.02 - (x[2]-x[0])*(x[2]-x[0])/0.02
+		}, false},
+	} {
+		found, x := &Found{}, make([]float64, d)
+		for range n {
+			c.draw(x)
+			for _, v := range x {
+				found.X = append(found.X, float32(v))
+			}
+		}
+		density := func(dst []float64, rows []float32) {
+			for k := range dst {
+				for i := range x {
+					x[i] = float64(rows[k*d+i])
+				}
+				dst[k] = c.logPi(x)
+			}
+		}
+		stream := rng.Stream(3, rng.Scouting, 1)
+		require.Equal(t, c.want, found.Factorises(t.Context(), d, density, &stream), name)
+		ended, end := context.WithCancel(t.Context())
+		end()
+		require.False(t, found.Factorises(ended, d, density, &stream), name)
+	}
+}
+
+// TestHeldOut: one half of a population tells how likely the other is, and how sure shares are.
+func TestHeldOut(t *testing.T) {
+	const n, d = 200, 2
+	r := rand.New(rand.NewPCG(25, 26))
+	found := &Found{X: points(r, n+1, d)} // of an odd number the second half has one more
+	for i := range n + 1 {
+		if i%2 == 1 {
+			found.X[i*d] += 30
+		}
+	}
+	stream := rng.Stream(3, rng.Scouting, 1)
+	for _, components := range []int{1, 2, 3} {
+		all, _ := Fit(t.Context(), found.X[:n/2*d], d, components, 20, 1, &stream)
+		want, sure := 0.0, 0.0
+		for i := n / 2; i <= n; i++ {
+			var sum, most float64
+			for j := range all {
+				p := math.Exp(all[j].logOf(found.X[i*d:]))
+				sum, most = sum+p, max(most, p)
+			}
+			want, sure = want+math.Log(sum)/(n/2+1), sure+most/sum/(n/2+1)
+		}
+		likelihood, share := found.heldOut(t.Context(), d, components, 20, &stream)
+		require.InDelta(t, want, likelihood, 1e-9)
+		require.InDelta(t, sure, share, 1e-9)
+	}
+}

@@ -346,3 +346,56 @@ func TestTensorNames(t *testing.T) {
 		"component 1: mean": 2, "component 1: factor": 3, "component 0: shapes": 4, "component 1: shapes": 4,
 	}, sizes)
 }
+
+// TestPoints: a state is μ + L h(z), by the definition, in as few coordinates as are shaped one by one and in as
+// many as are shaped together.
+func TestPoints(t *testing.T) {
+	for _, bent := range []bool{false, true} {
+		for _, d := range []int{1, 3, 4, 9, InShape + 1} {
+			r := rand.New(rand.NewPCG(7, uint64(d)))
+			m, params := scattered(New(d, 2, 1, bent), r)
+			require.Equal(t, []int{d, 1, 2 * (d + d*(d+1)/2)}, []int{m.Dim(), m.Each(), m.Placement()})
+			p, w := m.NewPacked(), m.NewWork(1)
+			p.Set(params)
+			z, x := make([]float32, d), make([]float32, d)
+			for i := range z {
+				z[i] = float32(r.NormFloat64())
+			}
+			for j := range 2 {
+				center, spread := placement(m, params, j)
+				shift, factor := learned(m, params, j)
+				want := make([]float64, d)
+				for i := range d { // c + S (a + T h(z))
+					inner := float64(shift[i])
+					for c := range i + 1 {
+						h, v := float64(z[c]), float64(factor[row(i)+c])
+						if bent {
+							epsilon, tau := shapesOf(m, params, j)
+							e, delta := float64(epsilon[c]), math.Exp(float64(tau[c]))
+							h = (math.Sinh(delta*math.Asinh(h)+e) - math.Sinh(e)) / (delta * math.Cosh(e))
+						}
+						if c == i {
+							v = math.Exp(v)
+						}
+						inner += v * h
+					}
+					want[i] += float64(center[i])
+					for k := i; k < d; k++ {
+						want[k] += float64(spread[row(k)+i]) * inner
+					}
+				}
+				p.Point(x, z, j, w)
+				for i := range x {
+					require.InDelta(t, want[i], x[i], 1e-5*(1+math.Abs(want[i])), "%d of %d, %v", i, d, bent)
+				}
+				wide := make([]float64, d)
+				for i, v := range x {
+					wide[i] = float64(v)
+				}
+				var log [1]float64
+				p.LogDensity(log[:], x, []uint8{uint8(j)}, w)
+				require.InDelta(t, p.LogDensity64(wide, j), log[0], 1e-9*(1+math.Abs(log[0])))
+			}
+		}
+	}
+}

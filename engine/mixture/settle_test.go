@@ -387,3 +387,60 @@ func TestLevel(t *testing.T) {
 		require.Equal(t, c.level, e.level([]float32{1, 3}, []float64{9, -1}), "%v", c.values)
 	}
 }
+
+// TestWallsAboutASettling: draws beyond walls, or beside them, tell nothing, and where all are no steps are found.
+func TestWallsAboutASettling(t *testing.T) {
+	const d = 2
+	wall := 1e9
+	own := func() Density {
+		return func(dst []float64, x []float32) {
+			for r := range dst {
+				a, b := float64(x[r*d]), float64(x[r*d+1])
+				if dst[r] = -2*a*a - b*b/2 - a*b/2; math.Abs(a) > wall {
+					dst[r] = math.Inf(-1)
+				}
+			}
+		}
+	}
+	s, err := searching(t, d, own).newSettling([]float32{0.1, -0.2})
+	require.NoError(t, err)
+	round := s.round
+	s.differentiate(8)
+	curvature := mat.NewSymDense(d, nil)
+	curvature.CopySym(s.curvature)
+	wall, s.round = 0.6, round
+	s.differentiate(8)
+	require.True(t, mat.EqualApprox(curvature, s.curvature, 0.02), "%v", mat.Formatted(s.curvature))
+	require.InDelta(t, 4, s.curvature.At(0, 0), 0.02)
+	require.InDelta(t, 0.5, s.curvature.At(1, 0), 0.02)
+
+	wall, s.round = 0, round
+	s.differentiate(8)
+	require.Equal(t, []float64{0, 0}, s.gradient)
+	require.Zero(t, mat.Max(s.curvature))
+	none, err := searching(t, d, own).newSettling([]float32{0.1, 0})
+	require.NoError(t, err)
+	require.Nil(t, none)
+}
+
+// TestSettlingsThatGoNowhere: a precision that is none has no divergence, and where ln π curves the other way the
+// next precision is one all the same.
+func TestSettlingsThatGoNowhere(t *testing.T) {
+	const d = 2
+	s, err := searching(t, d, each(d, func(x []float32) float64 { return chain(x, 0, 0.5, 1) })).newSettling([]float32{0.5, 0.25})
+	require.NoError(t, err)
+	bad := s.judge([]float64{1, 2}, mat.NewSymDense(d, []float64{1, 2, 2, 1}))
+	require.Equal(t, settled{[]float64{1, 2}, []float64{0, 0, 0}, math.Inf(1)}, bad)
+
+	before := s.best
+	s.gradient, s.curvature = []float64{0, 0}, mat.NewSymDense(d, []float64{math.NaN(), 0, 0, math.NaN()})
+	s.advance()
+	require.Equal(t, before, s.best, "there is nowhere to go")
+	s.curvature = mat.NewSymDense(d, []float64{-1, 0, 0, -1})
+	s.gradient = []float64{1e9, -1e9}
+	s.advance()
+	require.Equal(t, before, s.best, "too far, however small a part of it is taken")
+	s.gradient = []float64{-0.01, 0}
+	s.advance()
+	require.LessOrEqual(t, s.best.divergence, before.divergence)
+}
