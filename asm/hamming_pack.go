@@ -85,7 +85,7 @@ func (c *HammingColumns) packNarrow() {
 		at, p.byLength[length] = at+p.byLength[length], at
 	}
 	p.byLength[0] = at
-	p.sorted = p.sorted[:len(p.runs)]
+	p.sorted = slices.Grow(p.sorted[:0], len(p.runs))[:len(p.runs)]
 	for _, r := range p.runs {
 		p.sorted[p.byLength[r.length]] = r
 		p.byLength[r.length]++
@@ -134,7 +134,7 @@ func (c *HammingColumns) findRuns() {
 		}
 		p.key = append(p.key, uint64(i)<<16|h&(1<<bits-1))
 	}
-	p.spare = p.spare[:len(p.key)]
+	p.spare = slices.Grow(p.spare, len(p.key))[:len(p.key)]
 	const digit = 9
 	for shift := 0; shift < bits; shift += digit {
 		var at [1 << digit]int32
