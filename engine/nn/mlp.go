@@ -81,15 +81,14 @@ func (m *MLP) Biases(params []float32, l int) []float32 {
 
 // TensorName names the tensor that holds parameter i, for error messages.
 func (m *MLP) TensorName(i int) string {
-	for l := m.Layers() - 1; l >= 0; l-- {
-		if i >= m.offsets[l] {
-			if i-m.offsets[l] < m.sizes[l]*m.sizes[l+1] {
-				return fmt.Sprintf("layer %d weights", l+1)
-			}
-			return fmt.Sprintf("layer %d biases", l+1)
-		}
+	l := m.Layers() - 1
+	for i < m.offsets[l] {
+		l--
 	}
-	return "parameters"
+	if i-m.offsets[l] < m.sizes[l]*m.sizes[l+1] {
+		return fmt.Sprintf("layer %d weights", l+1)
+	}
+	return fmt.Sprintf("layer %d biases", l+1)
 }
 
 // Initialize fills params with PyTorch's default for linear layers, weights
