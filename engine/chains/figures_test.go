@@ -283,3 +283,40 @@ func TestStrides(t *testing.T) {
 	require.EqualError(t, take(t.Context(), 1), "the walk's random numbers have come to their end")
 	require.Len(t, taken, 3)
 }
+
+// A waiting system takes steps until it is interrupted.
+type waiting struct {
+	*broken
+	interrupted chan error
+}
+
+func (s waiting) Interrupt(cause error) { s.interrupted <- cause }
+
+func (s waiting) Chains([]float32, int) (Walk, error) {
+	return waitingWalk{brokenWalk{s.broken, 2}, s}, nil
+}
+
+type waitingWalk struct {
+	brokenWalk
+	s waiting
+}
+
+func (w waitingWalk) Advance(context.Context, int) error { return <-w.s.interrupted }
+
+// TestRunsThatEnd: the end of a context interrupts a target while chains run, with the context's error, and not
+// afterwards.
+func TestRunsThatEnd(t *testing.T) {
+	s := waiting{&broken{names: []string{"x"}, calls: map[string]int{}}, make(chan error, 1)}
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	_, err := Run(ctx, s, Options{Chains: 2, Draws: 4, Spacing: 1}, nil)
+	require.Equal(t, context.Canceled, err)
+	ctx, end = context.WithCancel(t.Context())
+	for range cap(s.interrupted) {
+		s.interrupted <- errBroken
+	}
+	_, err = Run(ctx, s, Options{Chains: 2, Draws: 4, Spacing: 1}, nil)
+	require.Equal(t, errBroken, err)
+	end()
+	require.Empty(t, s.interrupted)
+}

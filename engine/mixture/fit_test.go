@@ -694,3 +694,72 @@ func TestHeldOut(t *testing.T) {
 		require.InDelta(t, sure, share, 1e-9)
 	}
 }
+
+// TestFitsThatEnd: with its context, a fit that is tried several times is what the first attempt begins as.
+func TestFitsThatEnd(t *testing.T) {
+	x := points(rand.New(rand.NewPCG(27, 28)), 60, 2)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	c := rng.Stream(3, rng.Scouting, 1)
+	once, likelihood := Fit(ended, x, 2, 4, 50, 1, &c)
+	again, same := Fit(ended, x, 2, 4, 50, 9, &c)
+	require.Len(t, once, 4)
+	require.Equal(t, once, again)
+	require.Equal(t, likelihood, same)
+	_, best := Fit(t.Context(), x, 2, 4, 50, 9, &c)
+	require.Greater(t, best, likelihood)
+}
+
+// TestPlaceLeavesCrowdsOut: points that are far more than π has there get no component, however many are placed, and
+// where all components are of fewer points than span the space none is known to be crowded.
+func TestPlaceLeavesCrowdsOut(t *testing.T) {
+	const d = 2
+	r := rand.New(rand.NewPCG(29, 30))
+	found := &Found{}
+	add := func(n int, at, logPi float64) {
+		for range n {
+			a, b := r.NormFloat64(), r.NormFloat64()
+			found.X = append(found.X, float32(at+a), float32(b))
+			found.LogPi = append(found.LogPi, logPi-(a*a+b*b)/2)
+		}
+	}
+	add(300, 0, 0)
+	add(60, 40, -30)
+	for _, components := range []int{3, 20} { // tried several times, and once
+		c := rng.Stream(3, rng.Scouting, 1)
+		all := found.Place(t.Context(), d, components, &c)
+		require.Len(t, all, components)
+		for _, one := range all {
+			require.Less(t, math.Abs(one.Mean[0]), 20.0, components)
+		}
+	}
+	for i := range 60 {
+		found.LogPi[300+i] += 30
+	}
+	c := rng.Stream(3, rng.Scouting, 1)
+	all := found.Place(t.Context(), d, 3, &c)
+	require.True(t, slices.ContainsFunc(all, func(one Component) bool { return one.Mean[0] > 20 }))
+
+	f := newFit(t.Context(), []float32{0, 0, 5, 5, -5, 5}, d, 3)
+	f.run(3, &c, 0)
+	before := f.mixture()
+	require.Nil(t, f.prune([]float64{0, -99, -99}))
+	require.Equal(t, before, f.mixture())
+}
+
+// TestLookOfManyCoordinates: a population's width is that of eight Gaussians in up to 16 coordinates, and of one in more.
+func TestLookOfManyCoordinates(t *testing.T) {
+	for d, few := range map[int]int{16: 8, 17: 1} {
+		const n = 200
+		found := &Found{X: points(rand.New(rand.NewPCG(31, 32)), n, d), LogPi: make([]float64, n)}
+		for i := range n {
+			found.LogPi[i] = -math.Pow(float64(found.X[i*d]), 4)
+		}
+		c := rng.Stream(3, rng.Scouting, 1)
+		all, _ := Fit(t.Context(), found.X, d, few, 30, 1, &c)
+		look := found.Look(t.Context(), d, &c)
+		require.Equal(t, Width(all), look.Width, d)
+		require.Equal(t, found.excess(d), look.Excess)
+		require.Equal(t, Many, look.Components, "too few points to tell")
+	}
+}

@@ -207,3 +207,27 @@ func TestErrorsOfScores(t *testing.T) {
 		require.ErrorIs(t, err, errBroken)
 	}
 }
+
+// A crowded target takes one state at a time.
+type crowded struct{ byteTarget }
+
+func (s crowded) Energies(dst []float64, format string, states []byte) (float64, error) {
+	if len(dst) > 1 {
+		return 0, errBroken
+	}
+	return s.byteTarget.Energies(dst, format, states)
+}
+
+// TestStatesThatCannotBeBlamed: where each state can be scored alone all are written, and the error is that of all.
+func TestStatesThatCannotBeBlamed(t *testing.T) {
+	j, err := NewJudge(crowded{byteTarget{beta: 1}}, nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, j.Keep([]string{"energy"}))
+	in, err := table.Open("-", bytes.NewReader([]byte{2, 0, 8, 0}), "raw", "", []table.Format{format}, 1)
+	require.NoError(t, err)
+	var written []float64
+	rows, err := Run(t.Context(), j, in, func(rows []float64) error { written = append(written, rows...); return nil })
+	require.Equal(t, errBroken, err)
+	require.Zero(t, rows)
+	require.Equal(t, []float64{1, 4}, written)
+}

@@ -58,6 +58,10 @@ func TestCount(t *testing.T) {
 	pipe, err := Open("-", strings.NewReader("[1,1]\n"), "", "", []Format{format}, 1)
 	require.NoError(t, err)
 	require.ErrorContains(t, pipe.Count(), "stdin: a NumPy array begins with the number of states, which a stream shows only at its end")
+	known, err := Open("-", strings.NewReader(array(t, "'|i1'", []int{3, 2}, 6)), "", "", []Format{format}, 1)
+	require.NoError(t, err)
+	require.NoError(t, known.Count(), "the header says it")
+	require.EqualValues(t, 3, known.Rows)
 	stop := errors.New("enough")
 	require.ErrorIs(t, pipe.Each(func([]byte, func(int) string) error { return stop }), stop)
 }
