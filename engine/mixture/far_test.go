@@ -216,3 +216,124 @@ func TestMissingRegions(t *testing.T) {
 		require.Equal(t, c.want, c.of.lack(c.another, 2), name)
 	}
 }
+
+// lattice is a region of points with equal distances on a line, about 0 and of deviation 1 in units of scale.
+func lattice(n int, at, deviation, scale, logZ float64) region {
+	g := region{Found: &Found{LogPi: make([]float64, n)}, fit: &fit{variance: []float64{scale * scale}}, logZ: logZ}
+	step := deviation * scale / math.Sqrt(float64(n*n-1)/12)
+	for i := range n {
+		g.X = append(g.X, float32(scale*at+step*(float64(i)-float64(n-1)/2)))
+	}
+	return g
+}
+
+// TestLimitsOfRegions: a region is missing where it has enough of Z and others do not go on beside it, at either side of
+// each limit.
+func TestLimitsOfRegions(t *testing.T) {
+	const scale = 4
+	another := lattice(64, 0, 1, scale, 0)
+	for _, c := range []struct {
+		at, deviation, share float64
+		want                 bool
+	}{
+		{2.49, 0.5, 1, false}, {2.51, 0.5, 1, true}, {-2.49, 0.5, 1, false}, {-2.51, 0.5, 1, true}, // off the middle
+		{2.49, 0.101, 1, false}, {2.49, 0.099, 1, true}, // how wide the neighbours are
+		{9.9, 0.5, 0.099, false}, {9.9, 0.5, 0.101, true}, {10.1, 0.5, 0.099, true}, // clear of others, where it has little
+		{30, 0.5, 1.01e-3, true}, {30, 0.5, 0.99e-3, false}, {30, 0.5, 1e9, true}, // and next to nothing
+	} {
+		known := regions{lattice(32, c.at, c.deviation, scale, math.Log(1/c.share))}
+		require.Equal(t, c.want, known.lack(another, 1), "%+v", c)
+		// Others farther away change nothing, and one that goes on is enough wherever it stands.
+		farther := lattice(8, 1e4, 1, scale, -50)
+		known[0].X, known[0].LogPi = append(known[0].X, farther.X...), append(known[0].LogPi, farther.LogPi...)
+		require.Equal(t, c.want, known.lack(another, 1), "%+v, and others", c)
+		require.Equal(t, c.want, append(regions{lattice(32, 500, 1, scale, -50)}, known...).lack(another, 1), "%+v, behind another", c)
+	}
+	// Neighbours that are ten times as wide have to be many, to leave gaps where a member is: two walls of points.
+	for deviation, want := range map[float64]bool{9.9: false, 10.1: true} {
+		walls := lattice(32, 0, 0, scale, 0)
+		for i := range walls.X {
+			walls.X[i] = float32(scale * (1 + deviation*float64(2*(i%2)-1)))
+		}
+		require.Equal(t, want, regions{walls}.lack(another, 1), deviation)
+	}
+}
+
+// TestLonelyMembers: more than half of a region's members have to be lonely, which is to have less than a quarter of what
+// its share asks for as far as a sixteenth of its own are.
+func TestLonelyMembers(t *testing.T) {
+	const n = 64
+	another := region{Found: &Found{LogPi: make([]float64, n)}, fit: &fit{variance: []float64{9}}}
+	for i := range n {
+		another.X = append(another.X, float32(i))
+	}
+	halves, outcomes := 0, map[bool]int{}
+	for _, share := range []float64{0.9, 1.55, 1.65, 3.1, 3.3} {
+		for count := range 10 {
+			known := regions{{Found: &Found{LogPi: make([]float64, 32)}, logZ: -math.Log(share)}}
+			for i := range 32 {
+				at := float32(1e4) // beside nothing
+				if i < 2*count {
+					at = float32(7 * (i / 2)) // two at each
+				}
+				known[0].X = append(known[0].X, at)
+			}
+			lonely := 0
+			for m := range n {
+				reach := 3 // that five other members are within
+				for min(m, reach)+min(n-1-m, reach) < 5 {
+					reach++
+				}
+				have := 0.0
+				for _, x := range known[0].X {
+					if math.Abs(float64(x)-float64(m)) <= float64(reach) {
+						have += 1. / 32
+					}
+				}
+				if have < share*5/n/4 {
+					lonely++
+				}
+			}
+			if 2*lonely == n {
+				halves++
+			}
+			want := 2*lonely > n
+			outcomes[want]++
+			require.Equal(t, want, known.lack(another, 1), "%v, %d: %d are lonely", share, count, lonely)
+		}
+	}
+	require.Positive(t, outcomes[true])
+	require.Positive(t, outcomes[false])
+	require.Positive(t, halves, "as many as are not")
+}
+
+// TestBeside: how far the 32 nearest members of another region are, and how wide, by each coordinate's deviation.
+func TestBeside(t *testing.T) {
+	g := region{Found: &Found{X: []float32{-2, 10, 2, 10, 0, 7, 0, 13}}, fit: &fit{variance: []float64{2, 4.5}}}
+	other := region{Found: &Found{}}
+	for i := range 32 {
+		other.X = append(other.X, 5+float32(2*(i%2)-1), 16+6*float32(2*(i/2%2)-1)) // deviations 1 and 6
+	}
+	other.X = append(other.X, 400, 10, 0, -500)
+	off, ratio := g.beside(other, 2)
+	require.InEpsilon(t, math.Sqrt((25/2.+36/4.5)/2), off, 1e-6)
+	require.InEpsilon(t, math.Sqrt(1/math.Sqrt(2)*6/math.Sqrt(4.5)), ratio, 1e-6)
+	require.Equal(t, []float64{0, 9/2. + 16/4.5}, g.away([]float32{1, 2, 4, 6}, []float32{1, 2}))
+}
+
+// TestPopulationsAboutWalkers have a quarter of the members, and at least 32.
+func TestPopulationsAboutWalkers(t *testing.T) {
+	const d = 3
+	for n, members := range map[int]int{160: 40, 100: 32} {
+		s := Scout{Population: n, Moves: 5, Seed: 5, Center: make([]float64, d), Scale: []float64{1.5, 1.5, 1.5}, Far: true}
+		calls, _, _, found := asked(t, s, d, 0, func(x []float32) float64 {
+			return floats.LogSumExp([]float64{round{2, 1, 0}.logDensity(x), round{3, 0.5, 25}.logDensity(x)})
+		})
+		require.Equal(t, 1, found.Far)
+		require.Positive(t, calls[members])
+		delete(calls, members)
+		delete(calls, 64)
+		delete(calls, n%64)
+		require.Empty(t, calls)
+	}
+}
