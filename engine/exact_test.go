@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"math"
 	"testing"
 
@@ -255,4 +256,39 @@ func TestExactForgetsProposalsThatWereStopped(t *testing.T) {
 	e.stream.sampler = die
 	require.NoError(t, e.Fill(context.Background(), got[100:], 100))
 	require.Equal(t, want, got)
+}
+
+// lame is a die that cannot be thrown, or not be written.
+type lame struct {
+	loaded
+	thrown, written error
+}
+
+func (l lame) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
+	if l.thrown != nil {
+		return l.thrown
+	}
+	return l.loaded.Sample(dst, format, params, first, n, refine)
+}
+
+func (l lame) Convert([]byte, string, []byte) error { return l.written }
+
+// TestExactPassesErrorsOn of samples and of their conversion, while draws in the default format need none.
+func TestExactPassesErrorsOn(t *testing.T) {
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		format          string
+		thrown, written error
+		want            error
+	}{{"side", broken, nil, broken}, {"twice", broken, nil, broken}, {"side", nil, broken, nil}, {"twice", nil, broken, broken}} {
+		e := exactOf(t, die, c.format)
+		e.stream.sampler = lame{die, c.thrown, c.written}
+		if e.convert != nil {
+			e.convert = lame{die, nil, c.written}
+		}
+		require.Equal(t, c.want, e.Fill(context.Background(), make([]byte, 2), 0), "%+v", c)
+		var b bytes.Buffer
+		require.Equal(t, c.want, e.Write(context.Background(), &b, 0, 1, nil))
+		require.Equal(t, c.want == nil, b.Len() > 0)
+	}
 }

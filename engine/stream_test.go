@@ -94,6 +94,7 @@ func TestStreamStops(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Error(t, s.Write(context.Background(), io.Discard, Format{Name: "x", RowBytes: 1}, 0, 3, 0, nil))
 	require.False(t, errors.Is(err, io.ErrClosedPipe))
+	require.EqualError(t, s.Fill(context.Background(), make([]byte, 3), Format{Name: "x", RowBytes: 1}, 0, 0), "format x, 3 bytes")
 
 	// What panics while it is written ends no process.
 	err = s.Write(context.Background(), io.Discard, f, 0, 250, 0, func(done uint64) { panic("wrong") })

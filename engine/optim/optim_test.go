@@ -194,6 +194,7 @@ func TestStateBeforeTheFirstStep(t *testing.T) {
 			params := []float32{1, 2, 3}
 			require.True(t, o.Step(params, []float32{1, 1, 1}, 1, 1, 1))
 			require.True(t, o.Step(params, []float32{1, -1, 1}, 1, 2, 1))
+			require.InDelta(t, 0.19, o.State()[0].Float32[0], 1e-6, "it has begun")
 			after[i] = append(append(params, o.M...), append(o.V, o.EMA...)...)
 		}
 		require.Equal(t, after[0], after[1])
