@@ -1,0 +1,205 @@
+package bench
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/score"
+	"github.com/revgen/revgen/gmm"
+	"github.com/revgen/revgen/hybrid"
+	"github.com/revgen/revgen/ising"
+)
+
+var errFaulty = errors.New("out of order")
+
+// A faulty system has so many losses and samples, and no more.
+type faulty struct {
+	engine.System
+	engine.Sampler
+	engine.Scorer
+	losses, samples *int
+}
+
+func (f faulty) Loss(params []float32, step uint32) (float64, error) {
+	if *f.losses--; *f.losses < 0 {
+		return 0, errFaulty
+	}
+	return f.System.Loss(params, step)
+}
+
+func (f faulty) Sample(dst []byte, format string, params []float32, first uint64, n, moves int) error {
+	if *f.samples--; *f.samples < 0 {
+		return errFaulty
+	}
+	return f.Sampler.Sample(dst, format, params, first, n, moves)
+}
+
+// faultyConfig is of such a system, or of none.
+type faultyConfig struct {
+	engine.Config
+	losses, samples *int
+	none            error
+}
+
+func (c faultyConfig) New(workers *engine.Workers) (engine.System, error) {
+	if c.none != nil {
+		return nil, c.none
+	}
+	s, err := c.Config.New(workers)
+	return faulty{s, s.(engine.Sampler), s.(engine.Scorer), c.losses, c.samples}, err
+}
+
+// faultySystems are of one that its preset can change.
+func faultySystems(t *testing.T, losses, samples *int, none, missing error, change func(c *gmm.Config)) []engine.Definition {
+	d := gmm.Definition
+	d.Preset = func(string) (engine.Config, error) {
+		c, err := gmm.Preset("paper")
+		require.NoError(t, err)
+		change(c)
+		return faultyConfig{c, losses, samples, none}, missing
+	}
+	return []engine.Definition{d}
+}
+
+// TestSystemsThatFail: whatever a system cannot do while rows are made is their error, and what it cannot do later that of
+// the measurement.
+func TestSystemsThatFail(t *testing.T) {
+	e := testEnvironment(t)
+	same := func(*gmm.Config) {}
+	wrong := func(c *gmm.Config) { c.Training.Optimizer.LearningRate = -1 }
+	for name, c := range map[string]struct {
+		rows            func(e *environment, size string) ([]*operation, error)
+		size            string
+		losses, samples int
+		none, missing   error
+		change          func(c *gmm.Config)
+		want            string
+	}{
+		"no loss":                      {iterationRows, "gmm/paper/8", 0, 0, nil, nil, same, "step 1: out of order"},
+		"a loss too few":               {iterationRows, "gmm/paper/8", 49, 0, nil, nil, same, "step 50: out of order"},
+		"a configuration":              {iterationRows, "gmm/paper/8", 0, 0, nil, nil, wrong, "training.optimizer.learning_rate: -1 "},
+		"a configuration of samples":   {sampleRows, "gmm/paper/8", 0, 0, nil, nil, wrong, "training.optimizer.learning_rate: -1 "},
+		"a configuration of scores":    {scoreRows, "gmm/8", 0, 0, nil, nil, wrong, `size "gmm/8": training.optimizer.learning_rate: -1 `},
+		"no system to score states of": {scoreRows, "gmm/8", 0, 0, errFaulty, nil, same, `size "gmm/8": out of order`},
+		"no samples to score":          {scoreRows, "gmm/8", 0, 0, nil, nil, same, "out of order"},
+		"no preset":                    {scoreRows, "gmm/8", 0, 0, nil, errFaulty, same, "out of order"},
+		"a system nobody knows":        {scoreRows, "none/8", 0, 0, nil, nil, same, `size "none/8": there is no system "none"`},
+	} {
+		e.systems = faultySystems(t, &c.losses, &c.samples, c.none, c.missing, c.change)
+		operations, err := c.rows(e, c.size)
+		require.ErrorContains(t, err, c.want, name)
+		require.Empty(t, operations, name)
+	}
+	losses, samples := 51, 2
+	e.systems = faultySystems(t, &losses, &samples, nil, nil, same)
+	operations, err := iterationRows(e, "gmm/paper/8")
+	require.NoError(t, err)
+	more, err := sampleRows(e, "gmm/paper/8")
+	require.NoError(t, err)
+	r, _, err := newRunner(t.Context(), quick("rng"))
+	require.NoError(t, err)
+	defer r.close()
+	for i, op := range append(operations, more...) {
+		for range i + 1 {
+			require.NoError(t, r.within(func() error { op.call(); return nil }))
+		}
+		require.ErrorIs(t, r.within(func() error { op.call(); return nil }), errFaulty)
+		require.Empty(t, op.rivals)
+	}
+
+	// The error of an operation or of its path is that of its suite, and leaves no row.
+	broken := Suite{Name: "broken", Sizes: []string{"1"}, rows: func(*environment, string) ([]*operation, error) {
+		return []*operation{{name: "x", amount: 1, unit: "B", call: func() { panic(failure{io.ErrUnexpectedEOF}) }}}, nil
+	}}
+	path, _, _ := asm.Active()
+	require.ErrorIs(t, r.suite(&broken, path, 1), io.ErrUnexpectedEOF)
+	require.ErrorContains(t, r.suite(&broken, asm.AVX512+1, 1), "is not supported here")
+	broken.rows = func(*environment, string) ([]*operation, error) { return nil, errFaulty }
+	require.EqualError(t, r.suite(&broken, path, 1), "broken: out of order")
+	require.Empty(t, r.report.Rows)
+}
+
+// TestModelsThatFail: what a model asks a system for and does not get is its error, and so is a target that is none.
+func TestModelsThatFail(t *testing.T) {
+	losses, samples := 0, 0
+	lattice := func(change func(c *ising.Config)) *ising.Config {
+		c, err := ising.Preset("paper")
+		require.NoError(t, err)
+		change(c)
+		return c
+	}
+	modes, err := hybrid.Preset("paper")
+	require.NoError(t, err)
+	plane, err := gmm.Preset("paper")
+	require.NoError(t, err)
+	of := func(config engine.Config) engine.System {
+		s, err := faultyConfig{config, &losses, &samples, nil}.New(testEnvironment(t).workers)
+		require.NoError(t, err)
+		return s
+	}
+	for _, config := range []engine.Config{lattice(func(*ising.Config) {}), modes, plane} {
+		m, s := modelOf(config), of(config)
+		params := make([]float32, s.NumParams())
+		_, err := m.samples(s, params, nil)
+		require.Equal(t, errFaulty, err)
+		if config != plane {
+			_, err = m.discrepancy(s, params)
+			require.Equal(t, errFaulty, err)
+		}
+		_, err = referenceOf(m, config, s)
+		require.Equal(t, errFaulty, err)
+	}
+	for want, change := range map[string]func(c *ising.Config){
+		"lattice side 1 is outside": func(c *ising.Config) { c.Target.L = 1 }, `"wolff"`: func(c *ising.Config) { c.Transition.Proposal = "wolff" },
+		"inverse temperature": func(c *ising.Config) { c.Target.Beta = -1 },
+	} {
+		_, err := isingModel{lattice(change)}.discrepancy(nil, nil)
+		require.ErrorContains(t, err, want)
+	}
+	for _, format := range Formats {
+		require.NoError(t, CheckFormat(format))
+	}
+}
+
+// TestScoresByTheStandard: encoding/json brings states of more than a megabyte, and what it cannot read, score or write
+// is its error.
+func TestScoresByTheStandard(t *testing.T) {
+	e := testEnvironment(t)
+	config, err := ising.Preset("paper")
+	require.NoError(t, err)
+	config.Target.L = 64
+	system, err := config.New(e.workers)
+	require.NoError(t, err)
+	judge, err := score.NewJudge(system, nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, judge.Keep([]string{score.Energy}))
+	sampler := system.(engine.Sampler)
+	format := sampler.Formats()[0]
+	require.Equal(t, 64*64, format.RowBytes)
+	for _, n := range []int{256, 257} { // a megabyte, and more
+		states := make([]byte, n*format.RowBytes)
+		for i := range states {
+			states[i] = byte(int8(1 - 2*(i*i%7%2)))
+		}
+		operations, err := e.scoreFormat(judge, sampler, format, states, n, "size")
+		require.NoError(t, err)
+		lines := operations[2]
+		lines.call()
+		a, err := lines.rivals[0].prepare(nil)
+		require.NoError(t, err)
+		require.Zero(t, a.difference, n)
+	}
+	row := "[" + strings.Repeat("1,", 64*64-1)
+	for text, want := range map[string]string{"[x]\n": "invalid character", row + "3]\n": "3", strings.Repeat(row+"3]\n", 257): "3"} {
+		require.ErrorContains(t, e.scoreByStandard(io.Discard, judge, format, 64*64, []byte(text), strings.Count(text, "\n")), want)
+	}
+	require.ErrorIs(t, e.scoreByStandard(failingWriter{}, judge, format, 64*64, []byte(row+"1]\n"), 1), io.ErrShortWrite)
+	floats := engine.Format{Name: "states", Descr: "'<f4'", RowBytes: 8}
+	require.ErrorContains(t, e.scoreByStandard(io.Discard, judge, floats, 2, []byte("[x]\n"), 1), "invalid character")
+}
