@@ -182,21 +182,20 @@ func TestScoresByTheStandard(t *testing.T) {
 	sampler := system.(engine.Sampler)
 	format := sampler.Formats()[0]
 	require.Equal(t, 64*64, format.RowBytes)
-	for _, n := range []int{256, 257} { // a megabyte, and more
-		states := make([]byte, n*format.RowBytes)
-		for i := range states {
-			states[i] = byte(int8(1 - 2*(i*i%7%2)))
-		}
-		operations, err := e.scoreFormat(judge, sampler, format, states, n, "size")
-		require.NoError(t, err)
-		lines := operations[2]
-		lines.call()
-		a, err := lines.rivals[0].prepare(nil)
-		require.NoError(t, err)
-		require.Zero(t, a.difference, n)
+	const n = 257 // one more than a megabyte holds
+	states := make([]byte, n*format.RowBytes)
+	for i := range states {
+		states[i] = byte(int8(1 - 2*(i*i%7%2)))
 	}
+	operations, err := e.scoreFormat(judge, sampler, format, states, n, "size")
+	require.NoError(t, err)
+	lines := operations[2]
+	lines.call()
+	a, err := lines.rivals[0].prepare(nil)
+	require.NoError(t, err)
+	require.Zero(t, a.difference)
 	row := "[" + strings.Repeat("1,", 64*64-1)
-	for text, want := range map[string]string{"[x]\n": "invalid character", row + "3]\n": "3", strings.Repeat(row+"3]\n", 257): "3"} {
+	for text, want := range map[string]string{"[x]\n": "invalid character", row + "3]\n": "3"} {
 		require.ErrorContains(t, e.scoreByStandard(io.Discard, judge, format, 64*64, []byte(text), strings.Count(text, "\n")), want)
 	}
 	require.ErrorIs(t, e.scoreByStandard(failingWriter{}, judge, format, 64*64, []byte(row+"1]\n"), 1), io.ErrShortWrite)

@@ -426,3 +426,33 @@ func TestSingleSpinsAreThoseOfTheFirstWord(t *testing.T) {
 		require.Equal(t, uint64(1)<<site, m, "sample %d", i)
 	}
 }
+
+// TestWordsThatAreReadAgain: a word is taken where the low half of its product with n is no less than 2³² modulo n, and
+// the next one otherwise.
+func TestWordsThatAreReadAgain(t *testing.T) {
+	for _, n := range []uint32{3, 5, 81, 65537, 3 << 30, math.MaxUint32} {
+		rest := uint32((1 << 32) % uint64(n))
+		inverse := uint32(1) // of n odd, modulo 2³²
+		for range 5 {
+			inverse *= 2 - n*inverse
+		}
+		words := map[uint32]bool{math.MaxUint32: true, 1 << 31: true} // and whether they are taken
+		for word := range words {
+			words[word] = word*n >= rest
+		}
+		if n%2 == 1 {
+			for low, taken := range map[uint32]bool{rest - 1: false, rest: true, rest + 1: true, n - 1: n-1 >= rest, n: true} {
+				words[low*inverse] = taken
+			}
+		}
+		for word, taken := range words {
+			r := wordReader{buffer: [64]uint32{word, math.MaxUint32}}
+			want, used := uint64(word)*uint64(n)>>32, 1
+			if !taken {
+				want, used = math.MaxUint32*uint64(n)>>32, 2
+			}
+			require.EqualValues(t, want, r.uniform(n), "%d of %d", word, n)
+			require.Equal(t, used, r.used)
+		}
+	}
+}
