@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -336,4 +338,43 @@ func TestPopulationsAboutWalkers(t *testing.T) {
 		delete(calls, n%64)
 		require.Empty(t, calls)
 	}
+}
+
+// TestWhereFarWalksBegin: at four distances in scales of p_0, with steps of its least coordinate as long, in a stream of
+// their own.
+func TestWhereFarWalksBegin(t *testing.T) {
+	const d, walkers = 2, 128
+	s := Scout{Population: 60, Moves: 2, Seed: 5, Stream: 3, Center: []float64{0.5, -1}, Scale: []float64{4, 1.5}}
+	rows := func() (all []float32) {
+		workers := pool.New(1)
+		defer workers.Close()
+		_, err := s.Run(t.Context(), d, func() Density {
+			return func(dst []float64, x []float32) {
+				all = append(all, x...)
+				for r := range dst {
+					dst[r] = round{2, 1, 0}.logDensity(x[r*d : (r+1)*d])
+				}
+			}
+		}, workers)
+		require.NoError(t, err)
+		return all
+	}
+	near := len(rows())
+	s.Far = true
+	far := rows()[near:]
+	c := rng.Stream(5, rng.Scouting, 3|1<<16)
+	z, steps, uniforms := make([]float32, walkers*d), make([]float32, walkers*d), make([]float32, 4*walkers)
+	rng.Normals(z, d, &c, 0)
+	rng.Normals(steps, d, &c, 1<<32)
+	asm.Uniforms(uniforms, &c, 1<<63|2<<32)
+	for r := range walkers {
+		start := []float64{1, 3, 10, 30}[r%4]
+		length := 1.5 * start * math.Exp(2*float64(uniforms[4*r+1])-1)
+		for i := range d {
+			begin := float32(s.Center[i] + start*s.Scale[i]*float64(z[r*d+i]))
+			require.Equal(t, begin, far[r*d+i])
+			require.Equal(t, begin+float32(length*float64(steps[r*d+i])), far[(walkers+r)*d+i])
+		}
+	}
+	require.GreaterOrEqual(t, len(far), walkers*(1+200+20*d)*d)
 }

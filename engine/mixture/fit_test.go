@@ -763,3 +763,49 @@ func TestLookOfManyCoordinates(t *testing.T) {
 		require.Equal(t, Many, look.Components, "too few points to tell")
 	}
 }
+
+// TestAttemptsOfPlacing: up to twelve components are the best of six fits, and more are those of the first.
+func TestAttemptsOfPlacing(t *testing.T) {
+	const n = 130
+	for _, seed := range []uint64{1, 20} { // of which five attempts, or seven, and 101 iterations fit otherwise
+		r := rand.New(rand.NewPCG(33, seed))
+		found := &Found{LogPi: make([]float64, n)}
+		for i := range n {
+			found.X = append(found.X, float32(4*(i%5))+float32(r.NormFloat64()))
+		}
+		for components, tries := range map[int]int{12: 6, 13: 1} {
+			c := rng.Stream(seed, rng.Scouting, 1)
+			want, _ := Fit(t.Context(), found.X, 1, components, 100, tries, &c)
+			f := newFit(t.Context(), found.X, 1, components)
+			f.all = want
+			require.Empty(t, f.prune(found.LogPi))
+			require.Equal(t, f.mixture(), found.Place(t.Context(), 1, components, &c))
+		}
+	}
+}
+
+// TestLooksAtModes: modes are several where eight Gaussians make a point of the other half likelier than one does by more
+// than a tenth, and apart where points are nine tenths sure of theirs.
+func TestLooksAtModes(t *testing.T) {
+	const n = 400
+	seen := map[[2]bool]bool{}
+	for _, distance := range []float64{0, 1, 2, 6, 12} {
+		r := rand.New(rand.NewPCG(35, uint64(distance)))
+		found := &Found{}
+		for range n {
+			at := distance * float64(r.IntN(8))
+			u := at + r.NormFloat64()
+			found.X, found.LogPi = append(found.X, float32(u)), append(found.LogPi, -math.Abs(u-at))
+		}
+		c := rng.Stream(3, rng.Scouting, 1)
+		one, _ := found.heldOut(t.Context(), 1, 1, 1, &c)
+		many, share := found.heldOut(t.Context(), 1, 8, 30, &c)
+		look := found.Look(t.Context(), 1, &c)
+		require.Equal(t, many-one > 0.1, look.Several, distance)
+		require.Equal(t, many-one > 0.1 && share > 0.9, look.Apart, "%v: %v", distance, share)
+		seen[[2]bool{look.Several, look.Apart}] = true
+		left, of := found.unexplained(1)
+		require.Equal(t, left > of/2, look.Curved)
+	}
+	require.Len(t, seen, 3, "neither, several and apart")
+}

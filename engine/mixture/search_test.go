@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -347,5 +348,50 @@ func TestInterruptedScoutsGoOn(t *testing.T) {
 			require.Greater(t, attempts, 1)
 			require.Less(t, calls, 3*needed)
 		})
+	}
+}
+
+// TestShapesOfPopulations: moves have the shapes of up to eight Gaussians, of eight members for each coordinate and one
+// more, after three iterations; and a region is described by as many after twenty.
+func TestShapesOfPopulations(t *testing.T) {
+	for _, c := range []struct{ n, d, shapes int }{{7, 1, 1}, {15, 1, 1}, {16, 1, 2}, {63, 1, 7}, {64, 1, 8}, {200, 1, 8}, {35, 2, 2}, {36, 2, 3}, {96, 2, 8}} {
+		e := population(t, c.n, c.d, quartic)
+		random := rand.New(rand.NewPCG(7, 8))
+		for i := range e.x {
+			e.x[i] = float32(random.NormFloat64() + float64(random.IntN(4)*3))
+		}
+		stream := rng.Stream(e.Seed, rng.Scouting, e.Stream)
+		e.round = 5
+		f := newFit(t.Context(), e.x, c.d, c.shapes)
+		f.seed(&stream, 3<<62|5<<32)
+		f.maximise()
+		for range 3 {
+			f.expect()
+			f.maximise()
+		}
+		f.expect()
+		owner := make([]int, c.n)
+		f.nearest(owner)
+		require.Equal(t, f.mixture(), e.group(), "%+v", c)
+		require.Equal(t, owner, e.label)
+		require.EqualValues(t, 6, e.round)
+		require.Equal(t, f.packed.factor, e.local.factor)
+
+		logPi := make([]float64, c.n)
+		for i := range logPi {
+			logPi[i] = float64(i % 7)
+		}
+		g := e.describe(&Found{X: e.x, LogPi: logPi})
+		f = newFit(t.Context(), e.x, c.d, c.shapes)
+		f.run(20, &stream, 3<<62|6<<32)
+		require.Equal(t, f.mixture(), g.fit.mixture(), "%+v", c)
+		require.EqualValues(t, 7, e.round)
+		q, ratios := make([]float64, c.n), make([]float64, c.n)
+		g.fit.packed.LogDensity(q, e.x, nil, g.fit.model.NewWork(c.n))
+		for i, v := range q {
+			ratios[i] = logPi[i] - v
+		}
+		slices.Sort(ratios)
+		require.InDelta(t, ratios[c.n/2], g.logZ, 1e-12)
 	}
 }

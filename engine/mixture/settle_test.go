@@ -259,7 +259,7 @@ func TestEndlessDoesNotSettle(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	_, err := Scout{Population: 64, Moves: 1, Seed: 10, Settle: true}.Run(t.Context(), many, own, workers)
-	require.ErrorContains(t, err, fmt.Sprintf("ln π does not fall along x[%d]", many-1))
+	require.EqualError(t, err, fmt.Sprintf("ln π does not fall along x[%d], as far as 1e+12: it cannot be normalised; let it fall, or bound the coordinate", many-1))
 }
 
 // TestNothingSettles: where ln π is flat between walls no Gaussian settles, and up to
