@@ -179,10 +179,7 @@ func (e *Exact) advance(ctx context.Context, dst []byte, count int, want uint64)
 
 // accepts decides on a proposal by a uniform number of 2³².
 func (e *Exact) accepts(log, uniform float64) bool {
-	if math.IsInf(e.log, -1) {
-		return true // anything is better
-	}
-	ratio := log - e.log
+	ratio := log - e.log // +Inf where π does not vanish any longer, and NaN, of which nothing comes, where it still does
 	if e.inverted {
 		ratio = -ratio
 	}
