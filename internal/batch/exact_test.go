@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/iotest"
 
@@ -339,4 +340,14 @@ func TestVaried(t *testing.T) {
 	require.Equal(t, []Column{{"argument", []string{"b", "a"}}}, columns)
 	_, err = Varied([]Record{{ID: "q", Values: json.RawMessage(`{`)}})
 	require.EqualError(t, err, "q: values: line 1: ends too early: a closing bracket or quote is missing")
+}
+
+// TestJournalsThatAreNone: a pipe is not waited for.
+func TestJournalsThatAreNone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	journal, have, err := OpenJournal(path, nil, nil)
+	require.Nil(t, journal)
+	require.Nil(t, have)
+	require.ErrorContains(t, err, path+": is a pipe; a regular file is needed")
 }
