@@ -185,7 +185,13 @@ func TestOutputs(t *testing.T) {
 	cancel()
 	_, err = CreateOutput(cancelled, pipe, 3)
 	require.ErrorIs(t, err, context.Canceled)
-	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // for the one that waits, which closes what it opens
+	late, err := os.OpenFile(pipe, os.O_RDONLY, 0) // for the one that waits, which closes what it opens
+	require.NoError(t, err)
+	require.NoError(t, late.SetReadDeadline(time.Now().Add(time.Minute)))
+	_, err = late.Read(make([]byte, 1))
+	require.Equal(t, io.EOF, err)
+	require.NoError(t, late.Close())
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
 	require.NoError(t, err)
 	defer reader.Close()
 	o, err = CreateOutput(ctx, pipe, 3)
