@@ -123,6 +123,17 @@ func TestInputs(t *testing.T) {
 		got, _ := read(t, text, "", "", []Format{square})
 		require.Equal(t, want, got)
 	}
+	// Of several formats that an array can be of, with states or without, the first.
+	flat, tall, wide := Format{"flat", "'|i1'", []int{2}, 2}, Format{"tall", "'|i1'", []int{2, 1}, 2}, Format{"wide", "'|i1'", []int{1, 2}, 2}
+	for _, c := range []struct {
+		formats []Format
+		want    string
+	}{{[]Format{flat, wide}, "flat"}, {[]Format{wide, flat}, "flat"}, {[]Format{wide, tall}, "wide"}, {[]Format{tall, wide}, "tall"}} {
+		for n, told := range map[int]string{0: ":", 3: ":" + states(3, "0000")} {
+			got, _ := read(t, array(t, "'|i1'", []int{n, 2}, 2*n), "", "", c.formats)
+			require.Equal(t, fmt.Sprintf("npy %s %d%s", c.want, n, told), got)
+		}
+	}
 	got, _ := read(t, array(t, mixed.Descr, []int{2}, 24), "", "", []Format{mixed})
 	require.Equal(t, "npy mixed 2:"+states(2, strings.Repeat("00", 12)), got)
 	got, _ = read(t, array(t, `[ ("x", "<f4", (2,)), ("k", "<i4")]`, []int{1}, 12), "", "", []Format{mixed})
