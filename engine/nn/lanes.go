@@ -177,7 +177,7 @@ func (l *Lanes) Each(body func(lane, lo, hi int, g []float32)) {
 // to the sum over lanes in order. Each of several ranks takes its own lanes.
 func (l *Lanes) Backward(grad []float32, body func(lane, lo, hi int, g []float32)) {
 	l.grad = grad
-	if l.alone && !l.workers.Joined() {
+	if l.alone {
 		l.body = body
 		l.backward(0, grad)
 		for lane := 1; lane < l.count; lane++ {
