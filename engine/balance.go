@@ -164,7 +164,7 @@ func (l *Balance) level(part float64, off func(r float64) bool) float64 {
 	}
 	l.rate = 0
 	for i, r := range l.R {
-		if rate := math.Exp(min(0, r-l.R[(i+1)%len(l.R)])); rate > 0 { // and not unknown
+		if rate := math.Exp(min(0, r-l.R[(i+1)%len(l.R)])); !math.IsNaN(rate) {
 			l.rate += rate / n
 		}
 		if off(r) {

@@ -60,8 +60,8 @@ func (s *Schedule) At(step, steps int) float64 {
 	case "cosine":
 		rate = s.Final + (1-s.Final)*0.5*(1+math.Cos(math.Pi*float64(step-1)/float64(max(steps, 1))))
 	}
-	if step < s.Warmup {
-		rate *= float64(step) / float64(s.Warmup)
+	if s.Warmup > 0 {
+		rate *= min(1, float64(step)/float64(s.Warmup))
 	}
 	return rate
 }
