@@ -202,3 +202,36 @@ func TestScoresByTheStandard(t *testing.T) {
 	floats := engine.Format{Name: "states", Descr: "'<f4'", RowBytes: 8}
 	require.ErrorContains(t, e.scoreByStandard(io.Discard, judge, floats, 2, []byte("[x]\n"), 1), "invalid character")
 }
+
+// TestReportsThatAreBroken: what a row or a rival lacks is said with its place.
+func TestReportsThatAreBroken(t *testing.T) {
+	read := func(change func(r *Report)) error {
+		r := sampleReport()
+		r.Rows[1].Rivals = []Rival{{Name: "a", Status: Failed}, {Name: "b", Status: Measured, Times: &Times{Nanoseconds: []float64{1, 2}}}}
+		change(r)
+		var b strings.Builder
+		require.NoError(t, r.WriteJSON(&b))
+		_, err := ReadJSON(strings.NewReader(b.String()))
+		return err
+	}
+	for want, change := range map[string]func(r *Report){
+		"": func(*Report) {}, "report of schema 3; this program reads 2": func(r *Report) { r.Schema = 3 }, "report of schema 1; this program reads 2": func(r *Report) { r.Schema = 1 },
+		"rows[1]: it has no suite or no name":                         func(r *Report) { r.Rows[1].Suite = "" },
+		"rows[0]: it has no suite or no name":                         func(r *Report) { r.Rows[0].Name = "" },
+		"rows[1].threads: 0 is not at least 1":                        func(r *Report) { r.Rows[1].Threads = 0 },
+		"rows[0].ns: the list is empty":                               func(r *Report) { r.Rows[0].Nanoseconds = nil },
+		"rows[0].ns[2]: 0 is not a positive time":                     func(r *Report) { r.Rows[0].Nanoseconds[2] = 0 },
+		"rows[0].ns[0]: -1 is not a positive time":                    func(r *Report) { r.Rows[0].Nanoseconds[0] = -1 },
+		"rows[1].peers[1]: b is said to be measured and has no times": func(r *Report) { r.Rows[1].Rivals[1].Times = nil },
+		"rows[1].peers[1].ns: the list is empty":                      func(r *Report) { r.Rows[1].Rivals[1].Nanoseconds = []float64{} },
+		"rows[1].peers[1].ns[1]: 0 is not a positive time":            func(r *Report) { r.Rows[1].Rivals[1].Nanoseconds[1] = 0 },
+	} {
+		if err := read(change); want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, want)
+		}
+	}
+	_, err := ReadJSON(strings.NewReader("{"))
+	require.EqualError(t, err, "not a report of revgen bench -o json: unexpected EOF")
+}
