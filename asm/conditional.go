@@ -156,7 +156,7 @@ func BitLookup(dst *[BitSamples]float64, table []float64, scale float64, state [
 // q − 1 if that is less. q is at least 2 and at most BitNumber. All paths give the same bits.
 func CategoryDraw(dst *[BitSamples]byte, thresholds []uint32, q int, state []byte, sites, strides []int32, words *[BitSamples]uint32) {
 	levels := bits.Len(uint(q - 1))
-	rows := len(thresholds) / (1<<levels - 1)
+	rows := len(thresholds) / max(1, 1<<levels-1) // of one state, which is refused, there are no thresholds
 	if q < 2 || q > BitNumber || rows == 0 || rows*(1<<levels-1) != len(thresholds) || len(sites) != len(strides) {
 		panic("asm: CategoryDraw: lengths of thresholds, sites and strides do not match")
 	}
