@@ -205,8 +205,8 @@ func TestBitTables(t *testing.T) {
 			}
 		}
 	})
-	require.Panics(t, func() { BitTables(make([]float32, 64), make([]float32, 16), make([]float32, 16)) })
-	require.Panics(t, func() { BitFold(make([]float32, 64), make([]float32, 256), 15) })
+	requireRefusal(t, func() { BitTables(make([]float32, 64), make([]float32, 16), make([]float32, 16)) })
+	requireRefusal(t, func() { BitFold(make([]float32, 64), make([]float32, 256), 15) })
 }
 
 // bitLogitCases are logits of all sizes, with zeros and extremes.
@@ -302,9 +302,9 @@ func TestBitDraw(t *testing.T) {
 		}
 	})
 	words, state := new([BitSamples]uint32), make([]uint64, 3)
-	require.Panics(t, func() { BitDraw(make([]uint32, 3), state, make([]int32, 2), words) })
-	require.Panics(t, func() { BitDraw(make([]uint32, 4), state, []int32{0, 3}, words) })
-	require.Panics(t, func() { BitDraw(make([]uint32, 1<<17), state, make([]int32, 17), words) })
+	requireRefusal(t, func() { BitDraw(make([]uint32, 3), state, make([]int32, 2), words) })
+	requireRefusal(t, func() { BitDraw(make([]uint32, 4), state, []int32{0, 3}, words) })
+	requireRefusal(t, func() { BitDraw(make([]uint32, 1<<17), state, make([]int32, 17), words) })
 }
 
 func TestCategoryDraw(t *testing.T) {
@@ -367,7 +367,7 @@ func TestCategoryDraw(t *testing.T) {
 		func() { CategoryDraw(dst, make([]uint32, 3), 3, state, []int32{0}, nil, words) },
 		func() { CategoryDraw(dst, make([]uint32, 3), 3, state, []int32{2}, []int32{1}, words) },
 	} {
-		require.Panics(t, draw)
+		requireRefusal(t, draw)
 	}
 }
 
@@ -392,8 +392,8 @@ func TestBitLookup(t *testing.T) {
 		}
 	})
 	dst, state := new([BitSamples]float64), make([]uint64, 3)
-	require.Panics(t, func() { BitLookup(dst, make([]float64, 3), 1, state, make([]int32, 2)) })
-	require.Panics(t, func() { BitLookup(dst, make([]float64, 4), 1, state, []int32{0, -1}) })
+	requireRefusal(t, func() { BitLookup(dst, make([]float64, 3), 1, state, make([]int32, 2)) })
+	requireRefusal(t, func() { BitLookup(dst, make([]float64, 4), 1, state, []int32{0, -1}) })
 }
 
 func TestBitScore(t *testing.T) {
@@ -431,14 +431,14 @@ func TestBitPerceptronRefusesWrongArguments(t *testing.T) {
 		return func() { c.Logits(dst[:], c.state, c.sites) }
 	}
 	require.NotPanics(t, try(func(*bitCase) {}))
-	require.Panics(t, try(func(c *bitCase) { c.Output = c.Output[:16] }))
-	require.Panics(t, try(func(c *bitCase) { c.Tables = c.Tables[1:] }))
-	require.Panics(t, try(func(c *bitCase) { c.sites = c.sites[:11] }))
-	require.Panics(t, try(func(c *bitCase) { c.sites[2] = -1 }))
-	require.Panics(t, try(func(c *bitCase) { c.state = c.state[:99] }))
+	requireRefusal(t, try(func(c *bitCase) { c.Output = c.Output[:16] }))
+	requireRefusal(t, try(func(c *bitCase) { c.Tables = c.Tables[1:] }))
+	requireRefusal(t, try(func(c *bitCase) { c.sites = c.sites[:11] }))
+	requireRefusal(t, try(func(c *bitCase) { c.sites[2] = -1 }))
+	requireRefusal(t, try(func(c *bitCase) { c.state = c.state[:99] }))
 	c := newBitCase(t, r, 32, 3)
-	require.Panics(t, func() { c.Logits(nil, c.state, c.sites) })
-	require.Panics(t, func() { c.Logits(make([][BitSamples]float32, 3), c.state, c.sites) })
+	requireRefusal(t, func() { c.Logits(nil, c.state, c.sites) })
+	requireRefusal(t, func() { c.Logits(make([][BitSamples]float32, 3), c.state, c.sites) })
 }
 
 func BenchmarkBitPerceptron(b *testing.B) {

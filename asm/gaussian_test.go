@@ -87,12 +87,12 @@ func TestGaussianPanics(t *testing.T) {
 		Whiten(&octet, x, x, triangle[:2], triangle)
 		AddMoments(sums, &octet, x, x)
 	}))
-	require.Panics(t, func() { Whiten(&octet, x[:8], x, triangle[:2], triangle) })
-	require.Panics(t, func() { Whiten(&octet, x, x[:8], triangle[:2], triangle) })
-	require.Panics(t, func() { Whiten(&octet, x, x, triangle[:2], triangle[:2]) })
-	require.Panics(t, func() { AddMoments(sums[:4], &octet, x, x) })
-	require.Panics(t, func() { AddMoments(sums, &octet, x, x[:8]) })
-	require.Panics(t, func() { AddMoments(sums, &octet, x[:9], x[:9]) })
+	requireRefusal(t, func() { Whiten(&octet, x[:8], x, triangle[:2], triangle) })
+	requireRefusal(t, func() { Whiten(&octet, x, x[:8], triangle[:2], triangle) })
+	requireRefusal(t, func() { Whiten(&octet, x, x, triangle[:2], triangle[:2]) })
+	requireRefusal(t, func() { AddMoments(sums[:4], &octet, x, x) })
+	requireRefusal(t, func() { AddMoments(sums, &octet, x, x[:8]) })
+	requireRefusal(t, func() { AddMoments(sums, &octet, x[:9], x[:9]) })
 }
 
 func BenchmarkGaussian(b *testing.B) {

@@ -389,16 +389,16 @@ func TestDenseAllocatesNothing(t *testing.T) {
 
 func TestDensePanics(t *testing.T) {
 	b := make([]float32, 128)
-	require.Panics(t, func() { DenseForward(b[:1], b, b, b, 1, 2, 2, 1) })
-	require.Panics(t, func() { DenseForward(b, b[:1], b, b, 1, 2, 2, 1) })
-	require.Panics(t, func() { DenseForward(b, b, b[:79], b, 1, 5, 5, 1) })
-	require.Panics(t, func() { DenseForward(b, b, b, b[:1], 1, 2, 2, 1) })
-	require.Panics(t, func() { DenseForward(b, b, b, b, 1, 0, 2, 1) })
-	require.Panics(t, func() { DenseForward(b, b, b, b, -1, 2, 2, 1) })
-	require.Panics(t, func() { DenseBackwardInput(b, b, b, b[:1], 1, 2, 2, 1) })
-	require.Panics(t, func() { DenseBackwardWeights(b, b, b, b[:1], 1, 2, 2) })
-	require.Panics(t, func() { PackWeights(b[:79], b, 5, 5) })
-	require.Panics(t, func() { PackWeightsTransposed(b, b[:3], 2, 2) })
+	requireRefusal(t, func() { DenseForward(b[:1], b, b, b, 1, 2, 2, 1) })
+	requireRefusal(t, func() { DenseForward(b, b[:1], b, b, 1, 2, 2, 1) })
+	requireRefusal(t, func() { DenseForward(b, b, b[:79], b, 1, 5, 5, 1) })
+	requireRefusal(t, func() { DenseForward(b, b, b, b[:1], 1, 2, 2, 1) })
+	requireRefusal(t, func() { DenseForward(b, b, b, b, 1, 0, 2, 1) })
+	requireRefusal(t, func() { DenseForward(b, b, b, b, -1, 2, 2, 1) })
+	requireRefusal(t, func() { DenseBackwardInput(b, b, b, b[:1], 1, 2, 2, 1) })
+	requireRefusal(t, func() { DenseBackwardWeights(b, b, b, b[:1], 1, 2, 2) })
+	requireRefusal(t, func() { PackWeights(b[:79], b, 5, 5) })
+	requireRefusal(t, func() { PackWeightsTransposed(b, b[:3], 2, 2) })
 }
 
 func FuzzDense(f *testing.F) {

@@ -430,13 +430,13 @@ func TestGramPanicsOnMismatch(t *testing.T) {
 	k := radialCases[0].radial()
 	x := newGramBatch(rand.New(rand.NewPCG(1, 1)), 20, 2, 1)
 	s := func(n int) []float32 { return make([]float32, n) }
-	require.Panics(t, func() { GramTile(k, x, GramRange{0, 32, 0, 32}, s(63), s(64), s(1000)) })
-	require.Panics(t, func() { GramTile(k, x, GramRange{0, 32, 0, 48}, s(64), s(96), s(1000)) })
-	require.Panics(t, func() { GramTile(k, x, GramRange{0, 8, 0, 32}, s(16), s(64), s(1000)) })
-	require.Panics(t, func() { GramTile(k, x, GramRange{0, 32, 0, 32}, s(64), s(64), s(10)) })
-	require.Panics(t, func() { KernelSums(k, s(3), s(4), 4, s(4), 4, 4, s(4), 4, 4, 1, 1, s(1000)) })
-	require.Panics(t, func() { KernelSums(k, s(4), s(4), 4, s(4), 4, 4, s(3), 4, 4, 1, 1, s(1000)) })
-	require.Panics(t, func() { RadialValues(k, s(3), s(4), s(4)) })
+	requireRefusal(t, func() { GramTile(k, x, GramRange{0, 32, 0, 32}, s(63), s(64), s(1000)) })
+	requireRefusal(t, func() { GramTile(k, x, GramRange{0, 32, 0, 48}, s(64), s(96), s(1000)) })
+	requireRefusal(t, func() { GramTile(k, x, GramRange{0, 8, 0, 32}, s(16), s(64), s(1000)) })
+	requireRefusal(t, func() { GramTile(k, x, GramRange{0, 32, 0, 32}, s(64), s(64), s(10)) })
+	requireRefusal(t, func() { KernelSums(k, s(3), s(4), 4, s(4), 4, 4, s(4), 4, 4, 1, 1, s(1000)) })
+	requireRefusal(t, func() { KernelSums(k, s(4), s(4), 4, s(4), 4, 4, s(3), 4, 4, 1, 1, s(1000)) })
+	requireRefusal(t, func() { RadialValues(k, s(3), s(4), s(4)) })
 }
 
 // TestWrongShapesOfGram: each part of what is asked of arguments is looked at, and what is just

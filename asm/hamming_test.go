@@ -275,11 +275,11 @@ func TestHammingStream(t *testing.T) {
 func TestHammingRefusesWrongLengths(t *testing.T) {
 	c := newHammingCase(rand.New(rand.NewPCG(1, 1)), 9, 3, false)
 	loss, base, spin := make([]float64, HammingRows), make([]float32, HammingRows), make([]float32, 9*HammingRows)
-	require.Panics(t, func() { HammingSums(loss[1:], base, spin, c.rows, c.columns, c.tables) })
-	require.Panics(t, func() { HammingSums(loss, base, spin, c.rows[1:], c.columns, c.tables) })
+	requireRefusal(t, func() { HammingSums(loss[1:], base, spin, c.rows, c.columns, c.tables) })
+	requireRefusal(t, func() { HammingSums(loss, base, spin, c.rows[1:], c.columns, c.tables) })
 	c.tables.spin = c.tables.spin[1:]
-	require.Panics(t, func() { HammingSums(loss, base, spin, c.rows, c.columns, c.tables) })
-	require.Panics(t, func() { c.columns.Append(make([]uint64, 2), make([]uint64, 2), 1) })
+	requireRefusal(t, func() { HammingSums(loss, base, spin, c.rows, c.columns, c.tables) })
+	requireRefusal(t, func() { c.columns.Append(make([]uint64, 2), make([]uint64, 2), 1) })
 }
 
 func BenchmarkHammingSums(b *testing.B) {

@@ -105,7 +105,7 @@ func TestHammingGradient(t *testing.T) {
 			}
 		}
 	})
-	require.Panics(t, func() {
+	requireRefusal(t, func() {
 		HammingGradient(make([]float32, 9), make([]float32, HammingRows), make([]float32, 9*HammingRows), make([]uint64, HammingRows), make([][2]float32, 1), 1, false)
 	})
 }

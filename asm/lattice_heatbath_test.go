@@ -125,12 +125,12 @@ func TestLatticeHeatBathProbabilities(t *testing.T) {
 }
 
 func TestLatticeHeatBathRefuses(t *testing.T) {
-	require.Panics(t, func() { NewLatticeHeatBath([5]float64{0, 0, 0, 0, math.NaN()}) })
-	require.Panics(t, func() { NewLatticeHeatBath([5]float64{1.5}) })
-	require.Panics(t, func() { NewSites([]Neighbourhood{{0, 1, 1, 1, 1}, {1, 2, 2, 2, 2}}) })
+	requireRefusal(t, func() { NewLatticeHeatBath([5]float64{0, 0, 0, 0, math.NaN()}) })
+	requireRefusal(t, func() { NewLatticeHeatBath([5]float64{1.5}) })
+	requireRefusal(t, func() { NewSites([]Neighbourhood{{0, 1, 1, 1, 1}, {1, 2, 2, 2, 2}}) })
 	h := NewLatticeHeatBath([5]float64{})
 	sites := NewSites([]Neighbourhood{{0, 1, 2, 3, 4}})
-	require.Panics(t, func() { h.Redraw(make([]uint64, 5*ReplicaWords-1), sites, &Xoshiro{}) })
+	requireRefusal(t, func() { h.Redraw(make([]uint64, 5*ReplicaWords-1), sites, &Xoshiro{}) })
 }
 
 func BenchmarkLatticeHeatBath(b *testing.B) {

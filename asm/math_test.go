@@ -137,9 +137,9 @@ func TestMathFunctionsAtEveryLength(t *testing.T) {
 
 func TestMathFunctionsPanicOnMismatch(t *testing.T) {
 	for _, m := range mathFunctions[:3] { // the exported ones
-		require.Panics(t, func() { m.f(make([]float32, 3), make([]float32, 4)) })
+		requireRefusal(t, func() { m.f(make([]float32, 3), make([]float32, 4)) })
 	}
-	require.Panics(t, func() { LogSumExp(make([]float32, 3), make([]float32, 4), 2) })
+	requireRefusal(t, func() { LogSumExp(make([]float32, 3), make([]float32, 4), 2) })
 }
 
 func TestLogSumExp(t *testing.T) {

@@ -361,12 +361,12 @@ func TestSweepThresholds(t *testing.T) {
 	require.EqualValues(t, 63<<26, s.two)
 	require.EqualValues(t, 63<<26, s.one)
 	require.EqualValues(t, 63<<24, s.none)
-	require.Panics(t, func() { NewSweep(1, 0.5, 0.1, false) })
-	require.Panics(t, func() { NewSweep(1025, 0.5, 0.1, false) })
-	require.Panics(t, func() { NewSweep(4, 0.5, 0.6, false) })
-	require.Panics(t, func() { NewSweep(4, math.NaN(), 0.1, false) })
-	require.Panics(t, func() { s.Independent(make([]uint64, 5), new(Xoshiro)) })
-	require.Panics(t, func() { s.SharedSweeps(make([]uint64, 5), &Counter{}, 1) })
+	requireRefusal(t, func() { NewSweep(1, 0.5, 0.1, false) })
+	requireRefusal(t, func() { NewSweep(1025, 0.5, 0.1, false) })
+	requireRefusal(t, func() { NewSweep(4, 0.5, 0.6, false) })
+	requireRefusal(t, func() { NewSweep(4, math.NaN(), 0.1, false) })
+	requireRefusal(t, func() { s.Independent(make([]uint64, 5), new(Xoshiro)) })
+	requireRefusal(t, func() { s.SharedSweeps(make([]uint64, 5), &Counter{}, 1) })
 }
 
 func TestSweepsDoNotAllocate(t *testing.T) {

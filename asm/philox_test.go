@@ -147,9 +147,9 @@ func TestNormalsFollowTheirDefinition(t *testing.T) {
 }
 
 func TestPhiloxDrawsRefusePartialBlocks(t *testing.T) {
-	require.Panics(t, func() { PhiloxBlocks(make([]uint32, 3), &Counter{}, 0) })
-	require.Panics(t, func() { Uniforms(make([]float32, 5), &Counter{}, 0) })
-	require.Panics(t, func() { Normals(make([]float32, 6), &Counter{}, 0) })
+	requireRefusal(t, func() { PhiloxBlocks(make([]uint32, 3), &Counter{}, 0) })
+	requireRefusal(t, func() { Uniforms(make([]float32, 5), &Counter{}, 0) })
+	requireRefusal(t, func() { Normals(make([]float32, 6), &Counter{}, 0) })
 }
 
 func TestPhiloxDrawsDoNotAllocate(t *testing.T) {

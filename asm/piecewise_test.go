@@ -234,16 +234,16 @@ func TestPiecewiseReadsNothingBeyond(t *testing.T) {
 
 func TestPiecewisePanics(t *testing.T) {
 	s := func(n int) []float32 { return make([]float32, n) }
-	require.Panics(t, func() { CountKnots(s(2), s(3), s(1)) })
-	require.Panics(t, func() { PrefixRows(s(11), s(4), []int32{0, 1}, s(4), 2) })
-	require.Panics(t, func() { PrefixRows(s(12), s(4), []int32{0, 2}, s(4), 2) })
-	require.Panics(t, func() { PiecewiseForward(s(4), s(2), s(2), s(6), 2, 1) })
-	require.Panics(t, func() { PiecewiseBackward(s(8), s(2), s(2), s(1), s(4), s(8), 2) })
-	require.Panics(t, func() { PiecewiseBackward(s(4), s(2), s(2), s(2), s(4), s(8), 2) })
-	require.Panics(t, func() { PiecewiseSum(s(2), s(2), s(2), s(7), s(2), 0, 1) })
-	require.Panics(t, func() { PiecewiseSumBackward(s(8), s(2), s(3), s(2), s(2), s(2), s(8), s(2), 1) })
-	require.Panics(t, func() { PiecewiseGradient(s(2), s(2), s(4), s(2), s(12), s(4), []int32{0, -1}, s(8), 2) })
-	require.Panics(t, func() { PiecewiseGradient(s(2), s(2), s(4), s(2), s(12), s(4), []int32{0, 1}, s(7), 2) })
+	requireRefusal(t, func() { CountKnots(s(2), s(3), s(1)) })
+	requireRefusal(t, func() { PrefixRows(s(11), s(4), []int32{0, 1}, s(4), 2) })
+	requireRefusal(t, func() { PrefixRows(s(12), s(4), []int32{0, 2}, s(4), 2) })
+	requireRefusal(t, func() { PiecewiseForward(s(4), s(2), s(2), s(6), 2, 1) })
+	requireRefusal(t, func() { PiecewiseBackward(s(8), s(2), s(2), s(1), s(4), s(8), 2) })
+	requireRefusal(t, func() { PiecewiseBackward(s(4), s(2), s(2), s(2), s(4), s(8), 2) })
+	requireRefusal(t, func() { PiecewiseSum(s(2), s(2), s(2), s(7), s(2), 0, 1) })
+	requireRefusal(t, func() { PiecewiseSumBackward(s(8), s(2), s(3), s(2), s(2), s(2), s(8), s(2), 1) })
+	requireRefusal(t, func() { PiecewiseGradient(s(2), s(2), s(4), s(2), s(12), s(4), []int32{0, -1}, s(8), 2) })
+	requireRefusal(t, func() { PiecewiseGradient(s(2), s(2), s(4), s(2), s(12), s(4), []int32{0, 1}, s(7), 2) })
 }
 
 func BenchmarkPiecewise(b *testing.B) {

@@ -87,8 +87,8 @@ func TestSpinsOfManyValues(t *testing.T) {
 }
 
 func TestSpinsRefuseWrongLengths(t *testing.T) {
-	require.Panics(t, func() { SignMask(make([]uint64, 2), make([]float32, 9), 1, 9) })
-	require.Panics(t, func() { Unpack(make([]float32, 10), make([]uint64, 1), 1, 9) })
+	requireRefusal(t, func() { SignMask(make([]uint64, 2), make([]float32, 9), 1, 9) })
+	requireRefusal(t, func() { Unpack(make([]float32, 10), make([]uint64, 1), 1, 9) })
 }
 
 func BenchmarkSpins(b *testing.B) {

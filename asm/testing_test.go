@@ -39,6 +39,17 @@ func forEachPath(t *testing.T, f func(t *testing.T, path Path)) {
 	}
 }
 
+// requireRefusal requires a check to refuse a call, and not what is read beyond an end.
+func requireRefusal(t *testing.T, call func(), of ...any) {
+	t.Helper()
+	defer func() {
+		why := recover()
+		text, _ := why.(string)
+		require.True(t, strings.HasPrefix(text, "asm: "), "%v: %v", of, why)
+	}()
+	call()
+}
+
 // benchEachPath is forEachPath for benchmarks.
 func benchEachPath(b *testing.B, f func(b *testing.B, path Path)) {
 	before, why, _ := Active()
