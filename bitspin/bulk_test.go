@@ -231,10 +231,20 @@ func TestBulkRefuses(t *testing.T) {
 		{model, -1, BulkReplicas, IndependentDraws, "inverse temperature"},
 		{model, 0.4, 100, IndependentDraws, "multiple of 512"},
 		{model, 0.4, 0, IndependentDraws, "multiple of 512"},
-		{model, 0.4, BulkReplicas, Draws(7), "draws"},
+		{model, 0.4, BulkReplicas, Draws(2), "unknown kind of draws 2"},
+		{model, 0.4, BulkReplicas, Draws(-1), "unknown kind of draws -1"},
+		{field, 0.4, BulkReplicas, Draws(2), "unknown kind of draws 2"},
+		{model, math.Inf(1), BulkReplicas, IndependentDraws, "inverse temperature +Inf is not a finite number of at least 0"},
+		{model, 0.4, -BulkReplicas, IndependentDraws, "number of replicas -512 is not a positive multiple of 512"},
+		{model, 0.4, BulkReplicas + 1, IndependentDraws, "number of replicas 513 is not a positive multiple of 512"},
 	} {
 		_, err := NewBulk(c.model, c.beta, c.replicas, c.draws, asm.Counter{})
 		require.ErrorContains(t, err, c.says)
+	}
+	for _, draws := range []Draws{IndependentDraws, SharedDraws} {
+		b, err := NewBulk(model, 0, 2*BulkReplicas, draws, asm.Counter{})
+		require.NoError(t, err)
+		require.Equal(t, 2, b.Blocks())
 	}
 }
 

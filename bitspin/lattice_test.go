@@ -211,7 +211,7 @@ func TestModelEnergies(t *testing.T) {
 	require.Equal(t, []float64{27 + 2.25, 27 - 2.25, 1.5*10 + 0.25*7}, energies)
 	require.Equal(t, []float64{-9, 9, -7}, magnetisations)
 	require.Equal(t, energies[2]-energies[0], m.EnergyDifference(batch[:1], []uint64{1}))
-	require.Panics(t, func() { m.Energies(energies, batch[:2]) })
+	require.PanicsWithValue(t, "bitspin: batch of 2 words for 3 configurations of 1 words", func() { m.Energies(energies, batch[:2]) })
 
 	m = mustModel(t, 9, 1, 0.5) // two words each
 	batch = []uint64{0, 0, ^uint64(0), 1<<17 - 1, 3, 5, 7, 9}

@@ -45,9 +45,25 @@ func TestPackUnpackRoundTrip(t *testing.T) {
 }
 
 func TestPackLengthsPanic(t *testing.T) {
-	require.Panics(t, func() { Pack(make([]uint64, 1), make([]float32, 10), 9) })
-	require.Panics(t, func() { PackInt8(make([]uint64, 1), make([]int8, 65), 65) })
-	require.Panics(t, func() { Unpack(make([]float32, 18), make([]uint64, 1), 9) })
-	require.Panics(t, func() { UnpackInt8(make([]int8, 9), make([]uint64, 2), 9) })
-	require.Panics(t, func() { UnpackInt8(nil, nil, 0) })
+	for _, c := range []struct {
+		words, values, n int
+		want             string
+	}{
+		{1, 9, 9, ""}, {2, 18, 9, ""}, {2, 65, 65, ""}, {0, 0, 9, ""}, {1, 1, 1, ""},
+		{1, 10, 9, "bitspin: 10 values are no whole number of configurations of 9 spins"}, {0, 0, 0, "bitspin: 0 values are no whole number of configurations of 0 spins"},
+		{1, 9, -9, "bitspin: 9 values are no whole number of configurations of -9 spins"},
+		{1, 65, 65, "bitspin: batch of 1 words for 1 configurations of 2 words"}, {3, 65, 65, "bitspin: batch of 3 words for 1 configurations of 2 words"},
+		{1, 18, 9, "bitspin: batch of 1 words for 2 configurations of 1 words"}, {1, 0, 9, "bitspin: batch of 1 words for 0 configurations of 1 words"},
+	} {
+		batch, floats, bytes := make([]uint64, c.words), make([]float32, c.values), make([]int8, c.values)
+		for _, call := range []func(){
+			func() { Pack(batch, floats, c.n) }, func() { PackInt8(batch, bytes, c.n) }, func() { Unpack(floats, batch, c.n) }, func() { UnpackInt8(bytes, batch, c.n) },
+		} {
+			if c.want == "" {
+				require.NotPanics(t, call)
+			} else {
+				require.PanicsWithValue(t, c.want, call)
+			}
+		}
+	}
 }
