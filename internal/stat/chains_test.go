@@ -67,7 +67,10 @@ func TestChainsThatDoNotVary(t *testing.T) {
 		x[i] = float64(i % 2)
 	}
 	require.True(t, math.IsInf(Chains(x, 2).RHat, 1), "each stays where it is")
-	require.Panics(t, func() { Chains(x[:6], 2) })
+	require.NotPanics(t, func() { Chains(x[:8], 2) })
+	for want, wrong := range map[string][2]int{"stat: 6 draws of 2 chains": {6, 2}, "stat: 9 draws of 2 chains": {9, 2}, "stat: 8 draws of 0 chains": {8, 0}, "stat: 8 draws of -1 chains": {8, -1}, "stat: 3 draws of 1 chains": {3, 1}} {
+		require.PanicsWithValue(t, want, func() { Chains(x[:wrong[0]], wrong[1]) })
+	}
 }
 
 // TestChainsByTheFormulas holds all of a summary against sums over draws as they are defined.
