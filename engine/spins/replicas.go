@@ -27,7 +27,6 @@ const (
 	startStep = math.MaxUint32 // of the stream that starting states are drawn from
 	// Rounding errors of tabulated fields are removed so often.
 	tabulateEvery = 256
-	mostPositions = 1 << 52
 )
 
 // NewReplicas returns one group of chains for each inverse temperature, in random
@@ -43,9 +42,6 @@ func NewReplicas(g *Graph, betas []float64, stream rng.Counter) (*Replicas, erro
 	}
 	if err := r.heats(betas); err != nil {
 		return nil, err
-	}
-	if float64(g.N())*float64(len(betas)) > mostPositions {
-		return nil, fmt.Errorf("%d groups of %d spins exceed a stream", len(betas), g.N())
 	}
 	var bytes float64
 	for _, h := range r.heat {
