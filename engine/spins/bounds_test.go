@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/sites"
+	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -185,6 +187,133 @@ func mean(groups [][Lanes]float64) (sum float64) {
 		}
 	}
 	return sum
+}
+
+// TestRoundsOfAnExchange: each is a sweep of all chains, then swaps of every other pair of levels by
+// draws of their own, of every set; and a ladder is that of four stages, each of which measures the
+// energy's variance in its second half.
+func TestRoundsOfAnExchange(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for _, h := range []Hamiltonian{ring(30, 1), sparse(30, 50, 2, normal)} {
+		g := build(t, h)
+		const sets, beta, burnIn = 3, 0.8, 90
+		stream := asm.Counter{Seed: 7, Purpose: 9}
+		e := &Exchange{Tempering: Tempering{Beta: beta, Sets: sets, BurnIn: burnIn, Stream: stream}, graph: g, workers: workers}
+		betas := []float64{0, 0.2, 0.4, 0.6, 0.8} // the root of 30, in equal steps
+		require.NoError(t, e.start(betas, nil))
+		sweeps, err := NewReplicas(g, slices.Repeat([]float64{0}, 15), stream)
+		require.NoError(t, err)
+		moments := make([]stat.Mean, 5)
+		configurations := func(r *Replicas, group int) []uint64 {
+			batch := make([]uint64, Lanes)
+			r.Configurations(batch, group)
+			return batch
+		}
+		for group := range 15 {
+			require.Equal(t, configurations(sweeps, group), configurations(e.replicas, group))
+		}
+		for round := range uint32(4) {
+			before, err := e.replicas.relevel(groupsOf(betas, sets), sequence(15))
+			require.NoError(t, err)
+			require.NoError(t, e.rounds(t.Context(), 1, int(round%2))) // of every other, moments
+			before.Sweep(0, 15, 1)
+			var want [15][]uint64
+			var energies [15][Lanes]float64
+			for group := range want {
+				want[group] = configurations(before, group)
+				before.Energies(&energies[group], group)
+			}
+			for level := int(round % 2); level < 4; level += 2 {
+				for set := range sets {
+					a, b := level*sets+set, (level+1)*sets+set
+					c := stream
+					c.Step = round
+					words := make([]uint32, Lanes)
+					asm.PhiloxBlocks(words, &c, 1<<60+uint64(16*a))
+					for k, u := range words {
+						if (float64(u)+0.5)/(1<<32) < math.Exp((betas[level]-betas[level+1])*(energies[a][k]-energies[b][k])) {
+							want[a][k], want[b][k] = want[b][k], want[a][k]
+							energies[a][k], energies[b][k] = energies[b][k], energies[a][k]
+						}
+					}
+				}
+			}
+			for group := range want {
+				require.Equal(t, want[group], configurations(e.replicas, group), "group %d, round %d", group, round)
+				require.InDeltaSlice(t, energies[group][:], e.energies[group][:], 1e-9)
+				for _, x := range e.energies[group] {
+					if round%2 == 0 {
+						moments[group/sets].Add(x)
+					}
+				}
+			}
+		}
+		require.Equal(t, moments, e.moments)
+
+		chosen := &Exchange{Tempering: e.Tempering, graph: g, workers: workers}
+		require.NoError(t, chosen.begin(t.Context()))
+		e.round = 0
+		require.NoError(t, e.start(betas, nil))
+		for range 4 {
+			require.NoError(t, e.rounds(t.Context(), 11, 5))
+			length, sigma := []float64{0}, []float64{}
+			for k := range e.betas {
+				sigma = append(sigma, e.moments[k].Deviation())
+			}
+			least := slices.Max(sigma) / 50
+			for k := 1; k < len(e.betas); k++ {
+				length = append(length, length[k-1]+(max(sigma[k], least)+max(sigma[k-1], least))/2*(e.betas[k]-e.betas[k-1]))
+			}
+			levels := max(2, 1+int(math.Ceil(length[len(length)-1]/1.2)))
+			next := ladder(e.betas, length, levels)
+			require.NoError(t, e.start(next, nearest(e.betas, next)))
+		}
+		require.NoError(t, e.rounds(t.Context(), 46, 46))
+		require.InDeltaSlice(t, e.betas, chosen.betas, 1e-12)
+		require.Equal(t, len(e.betas), chosen.Levels())
+		require.EqualValues(t, 90, chosen.round)
+		for group := range e.energies {
+			require.Equal(t, configurations(e.replicas, group), configurations(chosen.replicas, group))
+		}
+	}
+}
+
+// groupsOf are the inverse temperatures of sets of chains at each level.
+func groupsOf(betas []float64, sets int) (groups []float64) {
+	for _, beta := range betas {
+		groups = append(groups, slices.Repeat([]float64{beta}, sets)...)
+	}
+	return groups
+}
+
+func sequence(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
+}
+
+// TestMemoryOfChains: what chains take, up to four fifths of the memory that there is, and what
+// the energies of rounds take, up to half of it.
+func TestMemoryOfChains(t *testing.T) {
+	limit := memory.Limit
+	defer func() { memory.Limit = limit }()
+	for bytes, h := range map[float64]Hamiltonian{8: ring(10, 1), 8 + 8*64: sparse(10, 20, 1, normal)} {
+		g := build(t, h)
+		for _, short := range []float64{0, 1} {
+			memory.Limit = func() float64 { return 3*10*bytes/0.8 - short }
+			_, err := NewReplicas(g, []float64{0.1, 0.2, 0.1}, asm.Counter{})
+			require.Equal(t, short > 0, err != nil, err)
+		}
+	}
+	g := build(t, Hamiltonian{Spins: 1})
+	config := Tempering{Sets: 2, BurnIn: 64, Rounds: 400, Every: 1}
+	for _, short := range []float64{0, 1} {
+		memory.Limit = func() float64 { return 2*20*64*2*400 - short }
+		_, err := config.Run(t.Context(), g, func([]uint64) {})
+		require.Equal(t, short > 0, err != nil, err)
+	}
 }
 
 // TestExchangeAtInfiniteTemperature has one level, all of whose configurations are as likely.

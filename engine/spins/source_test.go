@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -278,6 +279,9 @@ func TestErrors(t *testing.T) {
 		{Source{Format: QUBO}, "0 1 1\n", `f:1: "0 1 1" where a line "p qubo 0 size linear quadratic" is needed`},
 		{Source{}, "p qubo 0 2 x 1\n", "f:1: the number of linear terms, x, is not between 0 and 1048576"},
 		{Source{}, "p qubo 0 2 1 1\n0 1 1\n", "f:1: announces 1 linear term, but there are 0"},
+		{Source{}, "p qubo 0 2 0 1\n0 1 1\n1 1 1\n", "f:1: announces 0 linear terms, but there are 1"},
+		{Source{}, "p qubo 0 2 1 0\n0 1 1\n1 1 1\n", "f:1: announces 0 edges, but there are 1"},
+		{Source{}, "2 0\n1 2 1\n", "f:1: announces 0 edges, but there are 1"},
 		{Source{}, "p qubo 0 2 0 1\n0 2 1\n", "f:2: there is no spin 2; by line 1 they are 0 to 1"},
 		{Source{}, "p qubo 0 2 0 0\n", "f: names no variable"},
 		// revgen
@@ -315,6 +319,51 @@ func TestErrors(t *testing.T) {
 	require.EqualError(t, err, "file: is empty; name a file")
 	_, err = Source{File: "f"}.Parse(make([]byte, MaxFile+1))
 	require.EqualError(t, err, "f: 536870913 bytes are more than 536870912, which such a file never has")
+}
+
+// TestAnnouncements: what the numbers of a header may be, and the first that they may not.
+func TestAnnouncements(t *testing.T) {
+	for _, c := range []struct{ spins, pairs, linear, want string }{
+		{"1", "0", "0", ""}, {"1048576", "16777216", "1048576", ""},
+		{"0", "0", "0", "f:7: the number of spins, 0, is not between 1 and 1048576"}, {"1048577", "0", "0", "f:7: the number of spins, 1048577, is not between 1 and 1048576"},
+		{"1", "-1", "0", "f:7: the number of edges, -1, is not between 0 and 16777216"}, {"1", "16777217", "0", "f:7: the number of edges, 16777217, is not between 0 and 16777216"},
+		{"1", "1.0", "0", "f:7: the number of edges, 1.0, is not between 0 and 16777216"}, {"1", "0", "-1", "f:7: the number of linear terms, -1, is not between 0 and 1048576"},
+		{"1", "0", "1048577", "f:7: the number of linear terms, 1048577, is not between 0 and 1048576"}, {"x" + strings.Repeat("é", 50), "0", "0", "f:7: the number of spins, x" + strings.Repeat("é", 39) + "…, is not between 1 and 1048576"},
+	} {
+		at := &text{Reading: &Reading{Source: Source{File: "f"}}, number: 7}
+		err := at.declare([]byte(c.spins), []byte(c.pairs), []byte(c.linear))
+		if c.want != "" {
+			require.EqualError(t, err, c.want)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, []string{c.spins, c.pairs, c.linear, "7"}, strings.Fields(fmt.Sprint(at.spins, at.pairs, at.linear, at.headerLine)))
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	for n := range 200 { // names in order, with more or fewer gaps
+		names := []int{r.IntN(3)}
+		for len(names) < 1+n/20 {
+			names = append(names, names[len(names)-1]+1+r.IntN(4)/3)
+		}
+		q := newQuadratic(names, VartypeSpin)
+		for name := -1; name < names[len(names)-1]+3; name++ {
+			index, ok := q.at(name)
+			require.Equal(t, slices.Contains(names, name), ok)
+			if ok {
+				require.Equal(t, slices.Index(names, name), index)
+			}
+		}
+		for _, first := range []int{0, 1} {
+			q := newQuadratic(names, VartypeSpin)
+			q.first = first
+			labels := q.hamiltonian().Labels
+			if names[0] == first && names[len(names)-1] == first+len(names)-1 {
+				require.Nil(t, labels)
+			} else {
+				require.Equal(t, strings.Fields(strings.Trim(fmt.Sprint(names), "[]")), labels)
+			}
+		}
+	}
 }
 
 func TestRead(t *testing.T) {
