@@ -143,6 +143,8 @@ func TestBenchAnswer(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "answer.svg"))
 	o = ok(t, dir, "bench", "answer", "--from", "answer.json")
 	require.Contains(t, o.stdout, "| glass-8 | revgen, quick |")
+	require.Equal(t, ok(t, dir, "bench", "answer", "--from", "answer.json", "-o", "json").stdout, ok(t, dir, "bench", "answer", "--from", "answer.json", "--json").stdout)
+	require.NotContains(t, ok(t, dir, "bench", "answer", "--from", "answer.json", "--only", "ising-16").stdout, "glass-8")
 	o = ok(t, dir, "bench", "answer", "--from", "answer.json", "-o", "csv")
 	require.Contains(t, o.stdout, "problem,contender,seconds,error,standard_error\nglass-8,\"revgen, best\",")
 	for _, c := range []struct{ args, want string }{

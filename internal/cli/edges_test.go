@@ -182,6 +182,10 @@ func TestOutcomesAreWritten(t *testing.T) {
 		require.NoError(t, p.concludeReproduction(&reproduce.Results{Outcomes: []reproduce.Outcome{o}}, "d"))
 		require.Equal(t, c.want, talk.String())
 	}
+	talk.Reset()
+	p.json, o.Metrics[0].AtFloor = false, true
+	require.NoError(t, p.concludeReproduction(&reproduce.Results{Outcomes: []reproduce.Outcome{{}, o}}, "d"))
+	require.Equal(t, reproduce.Legend+"\nresults: "+reproduce.Document("d")+"\n", talk.String())
 }
 
 // TestGridsOfCommands: a grid and a flag cannot both say what a value is, and a file that is no
