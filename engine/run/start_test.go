@@ -117,10 +117,10 @@ func TestStart(t *testing.T) {
 	next := config(t)
 	next.Target.Beta, next.Training.Steps = 0.3, 0
 	_, err = run.Train(context.Background(), next, workers, run.Options{Start: start})
-	require.ErrorContains(t, err, "training.start: ")
+	require.EqualError(t, err, `training.start: "" is not the hash of the model that was given, `+start.Hash())
 	next.Training.Start = start.Hash()
 	_, err = run.Train(context.Background(), next, workers, run.Options{})
-	require.ErrorContains(t, err, "training.start: ")
+	require.EqualError(t, err, "training.start: the run begins with the parameters of the model "+start.Hash()+", which has to be given")
 	got, err := run.Train(context.Background(), next, workers, run.Options{Start: start})
 	require.NoError(t, err)
 	require.Equal(t, first.Params, got.Params, "no step has been taken")

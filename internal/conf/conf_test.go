@@ -356,10 +356,14 @@ func TestAssignments(t *testing.T) {
 
 func TestDestinationMustBeAStruct(t *testing.T) {
 	n := 3
-	require.Panics(t, func() { _ = Decode([]byte("3"), "f", &n) })
-	require.Panics(t, func() { _ = Decode([]byte("{}"), "f", config{}) })
 	var none *config
-	require.Panics(t, func() { _ = Set(none, "l=3") })
+	for want, call := range map[string]func(){
+		"*int":         func() { _ = Decode([]byte("3"), "f", &n) },
+		"conf.config":  func() { _ = Decode([]byte("{}"), "f", config{}) },
+		"*conf.config": func() { _ = Set(none, "l=3") },
+	} {
+		require.PanicsWithValue(t, "conf: the destination is a "+want+"; it must be a pointer to a struct", call)
+	}
 }
 
 // What Decode accepts, it writes and reads back unchanged.

@@ -90,6 +90,16 @@ func TestShear(t *testing.T) {
 	p := s.(*system).problem
 	_, err = p.Learn(learned)
 	require.NoError(t, err)
+	for _, c := range []struct {
+		at   int
+		x    float32
+		want string
+	}{{1, -1, "states: coordinate 1 of state 0 is -1, outside the target's support"}, {8, 1.5, "states: coordinate 2 of state 2 is 1.5, outside the target's support"}} {
+		outside := vectors.States{Dim: 3, X: slices.Clone(x), K: []uint8{0, 1, 1, 0}}
+		outside.X[c.at] = c.x
+		_, err = p.Learn(outside)
+		require.EqualError(t, err, c.want)
+	}
 	p.Show(learned)
 	for i, v := range x {
 		require.InDelta(t, v, learned.X[i], 1e-5)

@@ -1,7 +1,9 @@
 package density
 
 import (
+	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +34,12 @@ func TestFiguresOfTables(t *testing.T) {
 	require.NoError(t, err)
 	values, err := s.samplesOf(t.Context(), params, samples)
 	require.NoError(t, err)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.samplesOf(ended, params, samples)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = s.samplesOf(t.Context(), slices.Repeat([]float32{float32(math.NaN())}, len(params)), samples)
+	require.EqualError(t, err, "a sample of the generator is not finite: its x0 is NaN")
 	require.Equal(t, ofReference, s.reference.kept)
 	// 16 steps of the chains for each sample, half as many again before.
 	require.Len(t, s.reference.values, samples*16/ofReference*ofReference*s.reference.width)

@@ -189,6 +189,19 @@ func TestLimits(t *testing.T) {
 	require.EqualError(t, Vector().Validate(), "0 numbers; there may be 1 to 1048576")
 	_, err := Matrix([]float64{1}, []float64{1, 2})
 	require.EqualError(t, err, "row 1 has 2 numbers, and the first has 1")
+	for text, want := range map[string]string{
+		"null": "null is no number", "[1,null]": "null is no number", `"1"`: "not a number, nor a list of numbers, nor a list of lists of numbers", "[]": "not a number, nor a list of numbers, nor a list of lists of numbers",
+		"[1,[2]]": "not a number, nor a list of numbers, nor a list of lists of numbers", "[[1,2],[3]]": "row 1 has 1 numbers, and the first has 2", "2.5": "", "[1,2]": "", "[[1,2],[3,4],[5,6]]": "",
+	} {
+		var p Parameter
+		if err := p.UnmarshalJSON([]byte(text)); want != "" {
+			require.EqualError(t, err, want, text)
+			continue
+		}
+		again, err := p.MarshalJSON()
+		require.NoError(t, err)
+		require.Equal(t, text, string(again))
+	}
 	text, err := json.Marshal(Parameter{})
 	require.NoError(t, err)
 	require.Equal(t, "0", string(text))
