@@ -504,6 +504,71 @@ func TestTransfer(t *testing.T) {
 	require.NotZero(t, model(16, 12, 2, 1).Transfer(make([]float32, model(16, 12, 2, 1).NumParams()), small, from))
 }
 
+// TestTransferOfGraphs: spins of a graph take their own weights by the inputs that both models
+// have, so that values are what they were without the others.
+func TestTransferOfGraphs(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	model := func(target Target, beta float64, neighbours, hidden int) *Model {
+		target.Beta = beta
+		m, err := NewGraph(Graph{Target: target, Neighbours: neighbours, Hidden: hidden, Inputs: Reached}, workers)
+		require.NoError(t, err)
+		return m
+	}
+	r := rand.New(rand.NewPCG(8, 9))
+	kept, dropped := 0, 0
+	for name, target := range map[string]Target{"complete": smallGraphs()["complete graph"], "sparse": smallGraphs()["sparse graph"], "glass": cubicGlass(3, 4)} {
+		from := model(target, 0.8, 6, 3)
+		params := wild(from, 3)
+		for _, to := range []*Model{model(target, 0.8, 6, 3), model(target, 0.3, 12, 5), model(target, 1.5, 2, 3)} {
+			dst := make([]float32, to.NumParams())
+			to.Initialize(dst, 1)
+			require.Zero(t, to.Transfer(dst, from, params), name)
+			for i := range to.units {
+				u := &to.units[i]
+				o := from.unitNamed(u.name)
+				require.Equal(t, o.sites, u.sites)
+				for range 5 {
+					at := make([]float64, to.Spins()+1)
+					for k := range to.Spins() {
+						at[k] = float64(2*r.IntN(2) - 1)
+					}
+					theirs := func(j int) float64 {
+						if j < o.m && !slices.Contains(u.inputs[:u.m], o.inputs[j]) {
+							dropped++
+							return 0
+						}
+						kept++
+						return at[o.inputs[j]]
+					}
+					require.InDelta(t, o.Value64(number.Widen(params), theirs), u.Value64(number.Widen(dst), func(j int) float64 { return at[u.inputs[j]] }), 1e-9, name)
+				}
+			}
+		}
+		// Fewer hidden units have no room for those of the other model.
+		less, without := model(target, 0.8, 6, 2), 0
+		before := make([]float32, less.NumParams())
+		less.Initialize(before, 1)
+		after := slices.Clone(before)
+		for i := range less.units {
+			if less.units[i].m > 0 {
+				without++
+			}
+		}
+		require.Equal(t, without, less.Transfer(after, from, params), name)
+		if !less.biased { // or spins without inputs take a shift
+			require.Equal(t, before, after)
+		}
+	}
+	require.Positive(t, kept)
+	require.Positive(t, dropped)
+	plain, biased := smallGraphs()["sparse graph"], smallGraphs()["sparse graph"]
+	plain.Fields = nil
+	from := model(biased, 0.8, 6, 3)
+	to := model(plain, 0.8, 6, 3)
+	require.Equal(t, len(to.units), to.Transfer(make([]float32, to.NumParams()), from, wild(from, 1)))
+}
+
 func (m *Model) unitNamed(name string) *unit {
 	return &m.units[slices.IndexFunc(m.units, func(u unit) bool { return u.name == name })]
 }
@@ -640,4 +705,29 @@ func TestMostReached(t *testing.T) {
 	require.Equal(t, []int32{3}, reached(2, 2))
 	line.Bonds[2].Coupling = 0
 	require.Empty(t, reached(2, 2))
+}
+
+// TestNearest: known spins by their distance, of equals the first in the order first, and then those
+// that no way leads to, in their order.
+func TestNearest(t *testing.T) {
+	graph := Target{Spins: 9, Beta: 1}
+	for i, j := range []int{1, 2, 3} { // 0 – 1 – 2 – 3, and the others apart
+		graph.Bonds = append(graph.Bonds, Bond{I: i, J: j, Coupling: 0.5})
+	}
+	graph.Bonds = append(graph.Bonds, Bond{I: 7, J: 8, Coupling: 1})
+	order := []int32{8, 3, 0, 5, 1, 2}
+	rank := slices.Repeat([]int32{math.MaxInt32}, 9)
+	for k, i := range order {
+		rank[i] = int32(k)
+	}
+	s := newSeeker(newWeb(graph.Beta, graph.neighbours()), order, rank)
+	for _, c := range []struct {
+		k, n int
+		want []int32
+	}{
+		{0, 3, nil}, {1, 3, []int32{8}}, {2, 3, []int32{3, 8}}, {3, 3, []int32{8, 3, 0}}, {5, 1, []int32{3}}, {5, 2, []int32{3, 1}}, {5, 3, []int32{3, 1, 0}},
+		{4, 1, []int32{0}}, {4, 2, []int32{0, 3}}, {4, 3, []int32{0, 3, 8}}, {4, 9, []int32{0, 3, 8, 5}}, {5, 9, []int32{3, 1, 0, 8, 5}},
+	} {
+		require.Equal(t, c.want, append([]int32(nil), s.nearest(c.k, c.n)...), "%v", c)
+	}
 }

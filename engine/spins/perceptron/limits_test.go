@@ -2,6 +2,7 @@ package perceptron
 
 import (
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -147,6 +148,27 @@ func TestGradientOfScores(t *testing.T) {
 			worst, tensors := engine.GradientError(s, trainer.Params(), s.Backward)
 			require.Less(t, worst, 2e-3, "%s, %s", kind, gradient)
 			require.Equal(t, 6, tensors)
+		}
+	}
+}
+
+// A categorical target has sites of two, three and four states, a spin for each.
+type categorical struct{ spins.Target }
+
+func (categorical) States() []int { return []int{2, 3, 4} }
+
+// TestGradientOfStates: where spins are states of sites, each site has one up, and the gradient is
+// that of the softmax that stands for them.
+func TestGradientOfStates(t *testing.T) {
+	for _, gradient := range []string{"surrogate", "difference", "full"} {
+		c := small(t, "mmd", gradient)
+		c.target, c.Generator.Head, c.Generator.Width.Start, c.Training.Batch = categorical{c.target}, "sign", 0.5, 60
+		trainer, s := newTrainer(t, c, 1)
+		worst, tensors := engine.GradientError(s, trainer.Params(), s.Backward)
+		require.Less(t, worst, 2e-3, gradient)
+		require.Equal(t, 6, tensors)
+		for _, state := range s.S {
+			require.Equal(t, []int{1, 1, 1}, []int{bits.OnesCount64(state & 3), bits.OnesCount64(state >> 2 & 7), bits.OnesCount64(state >> 5)})
 		}
 	}
 }
