@@ -210,7 +210,24 @@ func TestEndsOfRuns(t *testing.T) {
 			}
 		}
 	}
-	_, err := train(t, context.Background(), newToy(), 1, run.Options{Resume: "must"})
+	for _, name := range []string{"model.rvg", "summary.json"} { // which cannot be written at last
+		dir := t.TempDir()
+		_, err := train(t, context.Background(), newToy(), 1, run.Options{Dir: dir, Progress: func(p run.Progress) {
+			if p.Step == 60 {
+				require.NoError(t, os.MkdirAll(filepath.Join(dir, name, "in the way"), 0o700))
+			}
+		}})
+		require.ErrorContains(t, err, name)
+		require.Contains(t, status(t, dir), `"failed"`)
+	}
+	from := &painted{toy: newToy(), err: broken} // a model to start from, whose system cannot be made
+	from.Training.Seed = 7
+	start := &run.Start{Config: from, Params: []float32{1}}
+	c := newToy()
+	c.Training.Start = start.Hash()
+	_, err := train(t, context.Background(), c, 1, run.Options{Start: start})
+	require.Equal(t, broken, err)
+	_, err = train(t, context.Background(), newToy(), 1, run.Options{Resume: "must"})
 	require.EqualError(t, err, "resume: there is no run directory to resume from")
 	_, err = train(t, context.Background(), newToy(), 1, run.Options{Resume: "maybe"})
 	require.EqualError(t, err, `resume: "maybe" is not auto, never or must`)
