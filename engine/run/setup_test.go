@@ -176,11 +176,20 @@ func TestEvaluationsAreCounted(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, len(told), 19)
 	require.Contains(t, status(t, dir), `"training": 20`)
-	r, err := train(t, context.Background(), countedToy{newToy()}, 1, run.Options{Dir: dir, Diagnose: func(context.Context, engine.System, *run.Result) (any, error) {
-		return nil, nil
-	}})
+	r, err := train(t, context.Background(), countedToy{newToy()}, 1, run.Options{
+		Dir: dir,
+		Diagnose: func(_ context.Context, trained engine.System, _ *run.Result) (any, error) {
+			trained.(*countedSystem).tally.Add(5)
+			return nil, nil
+		},
+		Leave: func(_ context.Context, trained engine.System, _ *run.Result) error {
+			trained.(*countedSystem).tally.Add(7)
+			return nil
+		},
+	})
 	require.NoError(t, err)
-	require.Equal(t, &engine.Evaluations{Training: 60}, r.Evaluations)
+	require.Equal(t, &engine.Evaluations{Training: 60, Diagnosis: 5}, r.Evaluations)
+	require.Contains(t, status(t, dir), `"output": 7`)
 	summary, err := os.ReadFile(filepath.Join(dir, "summary.json"))
 	require.NoError(t, err)
 	require.Contains(t, string(summary), `"training": 60`)
