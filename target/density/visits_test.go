@@ -1,13 +1,18 @@
 package density
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/vectors"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // TestVisits: a tail that chains leave again has the weight of their visits; where one stays, or
@@ -72,5 +77,69 @@ func TestPlaces(t *testing.T) {
 	require.Len(t, logs, ofReference)
 	for c, l := range logs {
 		require.Equal(t, map[bool]float64{true: 99, false: math.Inf(-1)}[c == 1], l)
+	}
+}
+
+// TestVisitsOfChains: what is said of states that chains came to and the generator hardly draws,
+// and whether they are lost.
+func TestVisitsOfChains(t *testing.T) {
+	const samples, draws, n = 1000, 4, 4 * ofReference
+	workers := pool.New(1)
+	defer workers.Close()
+	cfg := configure(t, RealsDefinition, "paper", "target.dim=2", "target.parameters={}", "target.center=[0]", "target.scale=[1]", "generator.gain=1e-9",
+		"target.expression=logsumexp([-sum(x^2)/2, -sum((x - 20)^2)/2])") // whose generator has the first mode
+	made, err := cfg.New(workers)
+	require.NoError(t, err)
+	s := made.(*system)
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	values, err := s.samplesOf(t.Context(), params, samples)
+	require.NoError(t, err)
+	r := every(values, s.column(engine.LogWeight), len(s.names))
+	for i, w := range r {
+		r[i] = -w
+	}
+	weights := measure.NewReweighing(r)
+	require.InDelta(t, math.Log(2*math.Pi), weights.LogZ, 1e-3)
+	for _, c := range []struct {
+		name      string
+		at        map[int][2]float32 // other states than those about the origin
+		unsettled bool
+		chains    int
+		near      string
+		lost      bool
+		doubt     bool
+		more      string
+	}{
+		{"nowhere else", nil, false, 0, "", false, false, ""},
+		{"another mode", map[int][2]float32{12: {20, 20}, 13: {20, 20}, 14: {20, 20}, 15: {20, 19}, 23: {20, 20}}, false, 2, "x0 = 20, x1 = 20 π/q is e^400 ", true, false, ""},
+		{"a tail", map[int][2]float32{12: {10.5, 10.5}}, false, 1, "x0 = 10.5, x1 = 10.5 π/q is e^20 ", false, false, ""},
+		{"the end of a chain", map[int][2]float32{15: {10.5, 10.5}}, false, 1, "x0 = 10.5, x1 = 10.5 π/q is e^20 ", true, false, ""},
+		{"another mode of chains apart", map[int][2]float32{12: {20, 20}, 13: {20, 20}, 14: {20, 20}, 15: {20, 19}, 23: {20, 20}}, true, 2, "x0 = 20, x1 = 20 π/q is e^400 ", true, true, ""},
+		{"a tail of chains apart", map[int][2]float32{12: {10.5, 10.5}}, true, 1, "x0 = 10.5, x1 = 10.5 π/q is e^20 ", false, false, "; averages lack about 0 standard deviations without these states"},
+	} {
+		var x []float32
+		for i := range n {
+			at, ok := c.at[i]
+			if !ok {
+				at = [2]float32{float32(i%7) / 10, float32(i%5) / 10}
+			}
+			x = append(x, at[:]...)
+		}
+		s.reference = &reference{states: asm.Bytes(x), kept: ofReference}
+		out := &measure.Evaluation{Samples: samples, Metrics: []measure.Metric{{}, {Unsettled: c.unsettled}}}
+		require.NoError(t, s.visit(out, params, &weights.Weights, values))
+		if c.chains == 0 {
+			require.Empty(t, out.Warnings)
+			continue
+		}
+		why := fmt.Sprintf("%d of 128 chains came to states that the generator hardly draws, in %s of their steps: near %stimes its mean%s", c.chains, number.Percent(float64(len(c.at))/n), c.near, c.more)
+		require.Equal(t, []string{why}, out.Warnings, c.name)
+		if c.lost {
+			require.Equal(t, []string{why}, out.Lost, c.name)
+		} else {
+			require.Empty(t, out.Lost, c.name)
+		}
+		require.Equal(t, map[bool]string{true: why}[c.doubt], out.Doubt, c.name)
 	}
 }
