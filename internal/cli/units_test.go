@@ -242,6 +242,21 @@ func TestDefaults(t *testing.T) {
 	golden(t, "defaults.txt", b.String())
 }
 
+// Every flag of a command stays, with its letter and its type.
+func TestFlags(t *testing.T) {
+	var b bytes.Buffer
+	var write func(cmd *cobra.Command)
+	write = func(cmd *cobra.Command) {
+		fmt.Fprintln(&b, cmd.CommandPath())
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { fmt.Fprintln(&b, " ", f.Name, f.Shorthand, f.Value.Type()) })
+		for _, c := range cmd.Commands() {
+			write(c)
+		}
+	}
+	write(Command(systems...))
+	golden(t, "flags.txt", b.String())
+}
+
 // Whatever ends a command, its exit code says of which kind that is.
 func TestExitCodes(t *testing.T) {
 	fault := errors.New("fault")
