@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -140,6 +142,33 @@ func TestLooksAreKept(t *testing.T) {
 	s.Noting(engine.WithTally(context.Background(), tally))
 	require.Equal(t, engine.Evaluations{Look: 5}, tally.Evaluations())
 	require.ErrorIs(t, s.End(context.Canceled), run.ErrStopped)
+}
+
+// TestNotesOfLooks: what a look has noted stays where it is interrupted, and goes where it is done or
+// broken.
+func TestNotesOfLooks(t *testing.T) {
+	dir := t.TempDir()
+	noted := func() int {
+		entries, _ := os.ReadDir(filepath.Join(dir, "notes"))
+		return len(entries)
+	}
+	for _, c := range []struct {
+		keep   bool
+		reason error
+		left   int
+	}{{false, context.Canceled, 1}, {true, context.Canceled, 0}, {false, context.Canceled, 1}, {false, errors.New("broken"), 0}} {
+		s, err := run.SetUp(dir, "", newToy(), func(string) {})
+		require.NoError(t, err)
+		page := notes.PageOf(s.Noting(context.Background()), "look")
+		time.Sleep(6 * time.Millisecond) // less is not worth a note
+		page.Done(17)
+		require.Equal(t, 1, noted())
+		if c.keep {
+			require.NoError(t, s.Keep(&catalogue.Look{Of: json.RawMessage("1"), Recipe: json.RawMessage("2")}))
+		}
+		require.Error(t, s.End(c.reason))
+		require.Equal(t, c.left, noted(), "%v", c)
+	}
 }
 
 // countedToy counts an evaluation for each loss.
