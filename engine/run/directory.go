@@ -169,10 +169,8 @@ func (r *run) openMetrics() error {
 		r.report(fmt.Sprintf("%s holds %d bytes of the %d that the checkpoint counts: the records between are lost", path, end, r.written))
 		r.written = end // which is read meanwhile where it is 0
 	}
-	if end < info.Size() {
-		if err := file.Truncate(end); err != nil {
-			return err
-		}
+	if err := file.Truncate(end); err != nil {
+		return err
 	}
 	if _, err := file.Seek(end, io.SeekStart); err != nil {
 		return err
