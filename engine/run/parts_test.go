@@ -153,3 +153,19 @@ func TestLeftoversGo(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, ".other.json123"))
 	require.NoError(t, lock.Release())
 }
+
+// TestModelsAreReadAsWritten, with all that is known of them.
+func TestModelsAreReadAsWritten(t *testing.T) {
+	c := new(flat)
+	c.Schema, c.System, c.Training.Steps = engine.SchemaVersion, "flat", 60
+	made, err := NewModel(c, &Result{Params: []float32{1, 2.5}, Steps: 9})
+	require.NoError(t, err)
+	require.Equal(t, []any{"flat", []float32{1, 2.5}, 9, activePath()}, []any{made.System, made.Params, made.Step, made.Path})
+	require.Contains(t, string(made.Config), `"steps"`)
+	path := filepath.Join(t.TempDir(), "model.rvg")
+	want := &Model{System: "flat", Config: []byte(`{"a":1}`), Params: []float32{3, -4, 5}, Step: 7, Path: "abacus"}
+	require.NoError(t, want.Write(path))
+	got, err := ReadModel(path)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
