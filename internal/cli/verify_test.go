@@ -103,6 +103,30 @@ func TestVerifyModel(t *testing.T) {
 	o = ok(t, "", "verify", filepath.Join(dir, "model.rvg"), "--json")
 	require.Len(t, parseRecords(t, o.stdout), 11, "a file alone has no summary")
 
+	// Bounds are checked too, of a file alone as well, and one that is not kept fails.
+	for _, of := range []string{dir, filepath.Join(dir, "model.rvg")} {
+		for bound, code := range map[string]int{"1e9": exitOK, "0": exitCheck} {
+			o := revgen(t, "", "verify", of, "--json", "--max", "energy="+bound, "--max-floor", "1e9")
+			require.Equal(t, code, o.code, o.stderr)
+			var bounded []string
+			for _, r := range parseRecords(t, o.stdout) {
+				if name, ok := strings.CutPrefix(r.Check, "floor/"); ok {
+					bounded = append(bounded, name)
+					require.True(t, r.OK)
+					require.Equal(t, 1e9, float64(r.Bound))
+					require.Equal(t, "error of 2000 samples, in sampling floors", r.Detail)
+				} else if r.Check == "max/energy" {
+					bounded = append(bounded, r.Check)
+					require.Equal(t, code == exitOK, r.OK)
+					require.Equal(t, "error of 2000 samples", r.Detail)
+				}
+			}
+			require.Equal(t, "max/energy", bounded[0])
+			require.Contains(t, bounded, "energy")
+			require.Greater(t, len(bounded), 3)
+		}
+	}
+
 	// What is said of a file whose numbers are not those of a generator.
 	said := func(change func(m *run.Model)) []record {
 		m := readModel(t, dir)
