@@ -191,3 +191,18 @@ func TestWhatIsSaidOfBatches(t *testing.T) {
 	require.Equal(t, exitStopped, o.code)
 	require.Contains(t, o.stderr, "quick preset, taking a first look at the target: looked\n")
 }
+
+// TestExtendedRuns: a run that has ended goes on to more steps where that is asked for, and is
+// refused otherwise.
+func TestExtendedRuns(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, dir, tiny("run")...)
+	more := tiny("run", "--set", "training.steps=64")
+	o := revgen(t, dir, more...)
+	require.Equal(t, exitUsage, o.code)
+	require.Contains(t, o.stderr, "training.steps is 60 there and 64 here")
+	o = ok(t, dir, append(more, "--extend")...)
+	require.Contains(t, o.stderr, "continuing from step 60\n")
+	require.Contains(t, o.stderr, "trained for 64 steps in ")
+	require.Contains(t, ok(t, dir, append(more, "--extend")...).stderr, "this run is complete: measuring it again\n")
+}

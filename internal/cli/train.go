@@ -352,10 +352,12 @@ func defaultDir(given *resolved) (string, error) {
 }
 
 func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *training, setup *run.Setup, leave func(context.Context, engine.System, *run.Result) error) (*run.Result, error) {
-	if s, _ := readStatus(t.dir); s != nil && s.Checkpoint >= 0 && s.Checkpoint == s.Steps {
-		p.say("this run is complete: measuring it again")
-	} else if s != nil && s.Checkpoint >= 0 {
-		p.say("continuing from step %d", s.Checkpoint)
+	if s, _ := readStatus(t.dir); s != nil && s.Checkpoint >= 0 {
+		if more := t.extend && s.Checkpoint < cfg.Shared().Training.Steps; s.Checkpoint == s.Steps && !more {
+			p.say("this run is complete: measuring it again")
+		} else {
+			p.say("continuing from step %d", s.Checkpoint)
+		}
 	}
 	m := p.newMeter(int64(cfg.Shared().Training.Steps), "steps")
 	defer m.end()
