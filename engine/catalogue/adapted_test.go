@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -201,10 +202,16 @@ func TestGiven(t *testing.T) {
 		`system: unknown system "x"; the systems are plain, tuned`:            {System: "x"},
 		"generator.untis: unknown key; did you mean generator.units?":         {System: "tuned", Set: []string{"generator.untis=3"}},
 		"f:1:35: generator.untis: unknown key; did you mean generator.units?": {File: "f", Text: []byte(`{"system": "tuned", "generator": {"untis": 3}}`)},
+		`f:1:40: target.size: a string ("x") where a whole number is needed`:  {File: "f", Text: []byte(`{"system": "tuned", "target": {"size": "x"}}`)},
+		"f:1:43: generator.kind: a number (3) where a string is needed":       {File: "f", Text: []byte(`{"system": "tuned", "generator": {"kind": 3}}`)},
 	} {
 		_, _, _, err := s.Given(from)
 		require.EqualError(t, err, want)
 		require.Zero(t, *looks)
+		_, _, err = s.Resolve(t.Context(), from)
+		require.EqualError(t, err, want)
+		require.Equal(t, strings.Contains(want, "untis"), *looks > 0, "no look at a target that is wrong: %s", want)
+		*looks = 0
 	}
 }
 
