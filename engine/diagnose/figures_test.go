@@ -245,7 +245,7 @@ func TestFiguresOfReports(t *testing.T) {
 				}
 				squares += math.Pow(unseen*sum, 2) * further / above
 				if k, _ := stat.ParetoK(terms); k > 0.3 {
-					squares += math.Pow(largest/(1-min(k, 0.7)), 2)
+					squares += math.Pow(largest/(1-min(k, 0.9)), 2)
 				}
 				for i, w := range weights {
 					influence = append(influence, (w*number/sum-1)*(all[i]-mean))
@@ -798,6 +798,31 @@ func TestWeighsCoordinates(t *testing.T) {
 				require.InEpsilon(t, 3*by.floor, by.counts, 1e-12)
 			}
 		}
+	}
+}
+
+// TestCollapsed: samples of which a few make the difference, and heavy tails beside weights that are
+// not level, say nothing of what they leave out.
+func TestCollapsed(t *testing.T) {
+	heavy := Weights{Samples: 40_000, EffectiveSize: 0.995, ParetoK: 0.75, Tail: 0.001, Largest: 9}
+	for _, c := range []struct {
+		few, weight Weights
+		measured    *Weights
+		want        string
+	}{
+		{Weights{EffectiveSize: 0.5}, Weights{EffectiveSize: 1}, nil, ""},
+		{Weights{EffectiveSize: 0.9}, Weights{Samples: 70, EffectiveSize: 0.44, Largest: 12}, nil, "the weights of 70 samples have an effective size of 0.44, where those of 0 have 0.9: a few weights, up to 12 times the mean, make the difference"},
+		{Weights{EffectiveSize: 0.99}, heavy, &Weights{EffectiveSize: 0.99}, ""},
+		{Weights{EffectiveSize: 0.99}, heavy, &Weights{Samples: 20, EffectiveSize: 0.9894}, "the weights of 40000 samples have a tail of Pareto's k̂ = 0.75, and those of 20 an effective size of 0.989: what the tail holds is not known"},
+		{Weights{EffectiveSize: 0.99}, Weights{Samples: 20, EffectiveSize: 0.98}, &heavy, "the weights of 40000 samples have a tail of Pareto's k̂ = 0.75, and those of 20 an effective size of 0.98: what the tail holds is not known"},
+		{Weights{EffectiveSize: 0.99}, Weights{EffectiveSize: 0.98}, &Weights{Samples: 40_000, EffectiveSize: 0.995, ParetoK: 0.69, Tail: 0.001}, ""},
+		{Weights{EffectiveSize: 0.99}, Weights{EffectiveSize: 0.98}, &Weights{Samples: 40_000, EffectiveSize: 0.995, ParetoK: 0.75, Tail: 0.0004}, ""},
+	} {
+		d := &diagnosis{few: &c.few, weight: &c.weight}
+		if c.measured != nil {
+			d.options.Evaluation = &measure.Evaluation{Weights: c.measured}
+		}
+		require.Equal(t, c.want, d.collapsed())
 	}
 }
 

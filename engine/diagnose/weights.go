@@ -200,8 +200,9 @@ func (d *diagnosis) tail() string {
 	return d.collapsed()
 }
 
-// collapsed says that some samples' weights are worth less than half of what others showed, ""
-// if none are: a few of them hold what the others have not seen.
+// collapsed says that some samples' weights are worth less than half of what others showed, or not
+// level where others have a heavy tail, "" if none are: a few of them hold what the others have not
+// seen.
 func (d *diagnosis) collapsed() string {
 	known := []*Weights{d.few, d.weight}
 	if e := d.options.Evaluation; e != nil {
@@ -213,6 +214,10 @@ func (d *diagnosis) collapsed() string {
 			if w.EffectiveSize < others.EffectiveSize/2 {
 				return fmt.Sprintf("the weights of %d samples have an effective size of %.2g, where those of %d have %.2g: a few weights, up to %.3g times the mean, make the difference",
 					w.Samples, w.EffectiveSize, others.Samples, others.EffectiveSize, w.Largest)
+			}
+			if others.Heavy() && !w.Even() {
+				return fmt.Sprintf("the weights of %d samples have a tail of Pareto's k̂ = %.2f, and those of %d an effective size of %.3g: what the tail holds is not known",
+					others.Samples, others.ParetoK, w.Samples, w.EffectiveSize)
 			}
 		}
 	}

@@ -135,14 +135,14 @@ func TestWarningsOfWeights(t *testing.T) {
 		require.Equal(t, c.want, w.Warning, name)
 		require.Equal(t, c.want == "", w.Trusted(), name)
 	}
-	// Weights without a mean may have 0.3/√n of Z in their tail, of which others may have more.
+	// Level weights without a mean may have 0.3/√n of Z in their tail, of which others may have more.
 	for _, c := range []struct {
 		shape, tail float64
 		trusted     bool
-	}{{1.08, 0.28, true}, {1.08, 0.32, false}, {0.9, 0.32, true}, {0.9, 0.4, true}} {
+	}{{1.08, 0.28, true}, {1.08, 0.31, false}, {0.9, 0.31, true}, {0.9, 0.34, true}, {0.9, 0.5, false}} {
 		r, sum := make([]float64, 10_000), 0.0
 		for i := range 300 {
-			r[i] = math.Pow(300/(float64(i)+0.5), c.shape) - 1
+			r[i] = math.Pow(300/float64(i+1), c.shape) - 1
 			sum += r[i]
 		}
 		for i, excess := range r {
@@ -152,6 +152,7 @@ func TestWarningsOfWeights(t *testing.T) {
 		require.InDelta(t, c.tail, w.Tail*100, 0.005)
 		require.Equal(t, c.shape > 1, w.ParetoK >= 1, "%v", w)
 		require.Less(t, w.Unseen*100, 0.5)
+		require.Equal(t, c.shape < 1 && !c.trusted, w.EffectiveSize < 0.99, "%v", w)
 		require.Equal(t, c.trusted, w.Trusted(), "%v", c)
 	}
 	e := measure.NewImportance(heavy)
@@ -211,7 +212,7 @@ func TestFiguresOfReweighing(t *testing.T) {
 			logs = append(logs, math.Log(term))
 		}
 		if k, _ := stat.ParetoK(logs); k > 0.3 {
-			tail = max(tail, slices.Max(terms)/(1-min(k, 0.7)))
+			tail = max(tail, slices.Max(terms)/(1-min(k, 0.9)))
 		}
 		return measure.WeightedMean{Value: mean, StandardError: math.Hypot(math.Sqrt(squares), tail), Deviation: math.Sqrt(variance),
 			Apart: gonum.StdErr(gonum.StdDev(apart, nil), float64(len(apart))), Reach: reach}

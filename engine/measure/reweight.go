@@ -34,9 +34,10 @@ const (
 	fewestLeft = 100  // independent samples that they are worth
 	farAbove   = 10   // largest weight, where too few are large to tell their law
 	heavy      = 0.5  // k̂ from which on the variance of as many weights is less than that of more,
-	long       = 0.3  // or of a function's terms, whose largest then have a good part of it
+	long       = 0.3  // or of a function's terms, whose largest then have a good part of it,
+	longest    = 0.9  // and that which they are taken to have at most
 	level      = 0.99 // effective size of weights that hardly vary
-	even       = 0.9  // and of those by which states that chains met and samples lack are few
+	ample      = 0.9  // and of those by which states that chains met and samples lack are few
 	mostUnseen = 0.5  // 1/√n of Z, which a tail may have unseen: less than a mean's error by chance
 	noMean     = 1    // k̂ from which on weights have no mean, so that nothing bounds what is unseen,
 	mostSeen   = 0.3  // 1/√n of Z, which a tail of such may have
@@ -58,13 +59,15 @@ func NewWeights(r []float64) Weights {
 	// Where q has less than one sample, nothing is known of its weights.
 	w.LogZError = math.Hypot(estimate.Error, 1/n)
 	if k > heavy {
-		w.Unseen = excess((w.Largest-1)/n, k) // of what is as large as the mean, chance has its error
+		// What Pareto's law may hold beyond the largest of n terms, which is exceeded with a
+		// probability of 1/n.
+		w.Unseen = (w.Largest - 1) / n / (1 - min(k, largestK)) // of what is as large as the mean, chance has its error
 		w.LogZError = math.Hypot(w.LogZError, w.Unseen)
 	}
 	switch worth := w.EffectiveSize * float64(len(r)); {
 	case math.IsNaN(worth):
 		w.Warning = "the samples have no weights: π vanishes at all of them"
-	case w.TailAbove(largestK) && (w.Unseen*math.Sqrt(n) > mostUnseen || k >= noMean && w.Tail*math.Sqrt(n) > mostSeen):
+	case w.Heavy() && (!w.Even() || w.Unseen*math.Sqrt(n) > mostUnseen || k >= noMean && w.Tail*math.Sqrt(n) > mostSeen):
 		w.Warning = fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f; above %g neither the weights nor ln Z can be trusted", w.ParetoK, largestK)
 	case math.IsNaN(k) && w.Largest > farAbove:
 		w.Warning = fmt.Sprintf("a few weights, up to %.3g times the mean, stand out from all others: what is behind them cannot be told", w.Largest)
@@ -73,10 +76,6 @@ func NewWeights(r []float64) Weights {
 	}
 	return w
 }
-
-// excess is what a tail of Pareto's law of shape k may hold beyond the largest of n terms, which is
-// exceeded with a probability of 1/n.
-func excess(largest, k float64) float64 { return largest / (1 - min(k, largestK)) }
 
 // TailAbove reports whether the largest weights have a tail of a shape above k, and one that
 // chance does not hide.
@@ -107,9 +106,12 @@ func (w *Weights) Beyond(logs []float64) (most int) {
 
 // Level reports whether the weights hardly vary, so that they show every error of the samples
 // but what these leave out.
-func (w *Weights) Level() bool {
-	return w.Trusted() && w.EffectiveSize >= level && !w.TailAbove(heavy)
-}
+func (w *Weights) Level() bool { return w.Trusted() && w.Even() && !w.TailAbove(heavy) }
+
+// Even reports whether most of the weights hardly vary, and Heavy whether the largest have a tail
+// that tells nothing of their mean. Of a nearly exact density they have such tails, too.
+func (w *Weights) Even() bool  { return w.EffectiveSize >= level }
+func (w *Weights) Heavy() bool { return w.TailAbove(largestK) }
 
 // Trusted reports whether means by the weights can be used.
 func (w *Weights) Trusted() bool { return w.Warning == "" }
@@ -214,7 +216,7 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 	}
 	tail := w.Unseen * a.Reach
 	if k, _ := stat.ParetoTail(terms); k > long {
-		tail = max(tail, excess(slices.Max(terms), k))
+		tail = max(tail, slices.Max(terms)/(1-min(k, longest)))
 	}
 	a.StandardError, a.Deviation = math.Hypot(math.Sqrt(squares), tail), math.Sqrt(variance)
 	a.Apart = min(difference.StandardError(), math.Hypot(a.StandardError, a.Deviation/math.Sqrt(float64(len(f)))))
