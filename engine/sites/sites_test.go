@@ -609,3 +609,26 @@ func TestBlocks(t *testing.T) {
 	require.Equal(t, []float64{4, 5, 6}, r)
 	require.Panics(t, func() { d.Generate(batch, nil, MaxSamples) })
 }
+
+// TestObservesOwn: a rank observes its own configurations, whatever those of others are.
+func TestObservesOwn(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	e, _ := ensemble(workers, 1)
+	o := e.Observed([]float32{2}, 5)
+	for i := range o.Batch {
+		o.Batch[i] = byte(i / 3)
+	}
+	for lo := range 6 {
+		for hi := lo; hi <= 5; hi++ {
+			o.lo, o.hi = lo, hi
+			values, want := make([]float64, 15), make([]float64, 15)
+			o.Observe(values)
+			for i := lo; i < hi; i++ {
+				n := number(o.Batch[3*i:])
+				want[3*i], want[3*i+1], want[3*i+2] = float64(i), n, -n/2
+			}
+			require.Equal(t, want, values, "%d to %d", lo, hi)
+		}
+	}
+}

@@ -287,9 +287,9 @@ func TestTemperingStops(t *testing.T) {
 	limit := memory.Limit
 	defer func() { memory.Limit = limit }()
 	memory.Limit = func() float64 { return 1 << 30 }
-	config.Rounds = 1 << 20
+	config.Rounds, config.Sets = 1<<19, 2
 	_, err = config.Run(t.Context(), g, nil)
-	require.EqualError(t, err, "rounds: the energies of 1048576 rounds of 64 chains take 1.25 GiB, and there are 1; take fewer")
+	require.EqualError(t, err, "rounds: the energies of 524288 rounds of 128 chains take 1.25 GiB, and there are 1; take fewer")
 }
 
 func TestLadders(t *testing.T) {

@@ -44,6 +44,8 @@ func TestBar(t *testing.T) {
 		m.training(run.Progress{Steps: 1200, Record: engine.Record{Step: 300, Loss: 0.5, Acceptance: 0.25}, StepsPerSecond: 1})
 		m.last = m.last.Add(-time.Hour)
 		m.training(run.Progress{Steps: 1200, Record: engine.Record{Step: 600, Loss: 1.234e-5, Acceptance: 0.123}, StepsPerSecond: 999})
+		m.last = m.last.Add(time.Hour)
+		m.training(run.Progress{Steps: 1200, Record: engine.Record{Step: 900}, StepsPerSecond: 999}) // too soon
 		m.end()
 		require.NoError(t, terminal.Close())
 		text, err := io.ReadAll(screen)
