@@ -409,8 +409,8 @@ func (s *system) likely(values, samples []float64) (logs []float64) {
 }
 
 // visits counts the chains, of so many draws, that were somewhere, and returns the share of
-// draws there, and whether that is a mode: one of the chains was there in the end, or at a
-// state there whose ln π no more than a hundredth of all draws are below.
+// draws there, and whether that is a mode: one of the chains was there for its last hundredth, or
+// at a state there whose ln π no more than a hundredth of all draws are below.
 func visits(there []bool, likelihood []float64, draws int) (chains int, share float64, mode bool) {
 	const rare = 0.01
 	low := slices.Sorted(slices.Values(likelihood))[int(rare*float64(len(likelihood)))]
@@ -426,7 +426,8 @@ func visits(there []bool, likelihood []float64, draws int) (chains int, share fl
 			chains++
 		}
 		share += float64(seen) / float64(len(there))
-		mode = mode || there[c+draws-1]
+		last := there[c+draws-max(1, int(rare*float64(draws))) : c+draws]
+		mode = mode || !slices.Contains(last, false)
 	}
 	return chains, share, mode
 }

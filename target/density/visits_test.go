@@ -29,7 +29,8 @@ func TestVisits(t *testing.T) {
 		{nil, 0, 0, 0, false},
 		{[]int{0, draws + 1}, 2, 2.0 / 600, 4, false},
 		{[]int{draws, draws + 1}, 1, 2.0 / 600, 4, false},
-		{[]int{draws - 1}, 1, 1.0 / 600, 5, true},
+		{[]int{draws - 3, draws - 2, draws - 1}, 1, 3.0 / 600, 3, true},
+		{[]int{draws - 2, draws - 1}, 1, 2.0 / 600, 4, false}, // has come just now
 		{[]int{0, draws + 1}, 2, 2.0 / 600, 6, true},
 	} {
 		there, likelihood := make([]bool, 2*draws), make([]float64, 2*draws)
