@@ -2,10 +2,16 @@ package asm
 
 import "math"
 
-// Exp64, Log64 and Log1p64 set dst[i] = e^x[i], ln x[i] and ln(1 + x[i]) in float64, within 1.5 ulp
-// and otherwise as the functions of float32 do.
-func Exp64(dst, x []float64)   { byExp.each(dst, x) }
-func Log64(dst, x []float64)   { byLog.each(dst, x) }
+// The functions of float64 are within 1.5 ulp of the exact value, where no other bound is given, and
+// otherwise as those of float32.
+
+// Exp64 sets dst[i] = e^x[i].
+func Exp64(dst, x []float64) { byExp.each(dst, x) }
+
+// Log64 sets dst[i] = ln x[i].
+func Log64(dst, x []float64) { byLog.each(dst, x) }
+
+// Log1p64 sets dst[i] = ln(1 + x[i]).
 func Log1p64(dst, x []float64) { byLog1p.each(dst, x) }
 
 // Softplus64 sets dst[i] = ln(1 + e^x[i]), within 2.5 ulp.
