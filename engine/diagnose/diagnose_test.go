@@ -250,6 +250,16 @@ func TestMeasuredWeights(t *testing.T) {
 	r, err = Run(t.Context(), &s, nil, o)
 	require.NoError(t, err)
 	require.Equal(t, Trustworthy, r.Verdict, "chains tell")
+	measured.EffectiveSize = 0.9
+	r, err = Run(t.Context(), &s, nil, o)
+	require.NoError(t, err)
+	require.Equal(t, Unknown, r.Verdict, "of what the generator covers, but not of less than they can see")
+	require.Equal(t, -1, r.Refine)
+	require.Regexp(t, `Markov chains find the same, which would show a difference of more than 0\.\d+ standard deviations, but of 1048576 samples that were measured a few weights stand out: less than that only weights would show$`, r.Sentence)
+	measured.EffectiveSize = 0.899
+	r, err = Run(t.Context(), &s, nil, o)
+	require.NoError(t, err)
+	require.Equal(t, Trustworthy, r.Verdict)
 }
 
 // TestRevise: of what was measured a report takes the intervals back where it lacks a part of the

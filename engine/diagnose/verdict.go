@@ -242,6 +242,12 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 		r.Refine = -1
 		return stage
 	}
+	if why := d.outskirts(); stage == 0 && why != "" {
+		say(Unknown, "%s, and %d independent Markov chains find the same, which would show a difference of more than %.2g standard deviations, but %s: less than that only weights would show",
+			atRest(r.Steps), number, f.reach, why)
+		r.Refine = -1
+		return stage
+	}
 	if stage == 0 {
 		say(Trustworthy, "%s, and %d independent Markov chains find the same (a difference of more than %.2g standard deviations would show)", atRest(r.Steps), number, f.reach)
 		return stage

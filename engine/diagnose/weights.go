@@ -200,15 +200,29 @@ func (d *diagnosis) tail() string {
 	return d.collapsed()
 }
 
-// collapsed says that some samples' weights are worth less than half of what others showed, or not
-// level where others have a heavy tail, "" if none are: a few of them hold what the others have not
-// seen.
-func (d *diagnosis) collapsed() string {
+// known are the weights of the samples that walk, of all that were weighed and of those measured.
+func (d *diagnosis) known() []*Weights {
 	known := []*Weights{d.few, d.weight}
 	if e := d.options.Evaluation; e != nil {
 		known = append(known, e.Weights)
 	}
-	known = slices.DeleteFunc(known, func(w *Weights) bool { return w == nil })
+	return slices.DeleteFunc(known, func(w *Weights) bool { return w == nil })
+}
+
+// outskirts says why weights, of which all show that the generator covers most of the target, cannot
+// tell what it lacks beyond, "" if they can or do not show that.
+func (d *diagnosis) outskirts() string {
+	if d.weight == nil || slices.ContainsFunc(d.known(), func(w *Weights) bool { return !w.Ample() }) {
+		return ""
+	}
+	return d.tail()
+}
+
+// collapsed says that some samples' weights are worth less than half of what others showed, or not
+// level where others have a heavy tail, "" if none are: a few of them hold what the others have not
+// seen.
+func (d *diagnosis) collapsed() string {
+	known := d.known()
 	for _, w := range known {
 		for _, others := range known {
 			if w.EffectiveSize < others.EffectiveSize/2 {

@@ -108,6 +108,9 @@ func (w *Weights) Beyond(logs []float64) (most int) {
 // but what these leave out.
 func (w *Weights) Level() bool { return w.Trusted() && w.Even() && !w.TailAbove(heavy) }
 
+// Ample reports whether the generator covers most of what weights have seen.
+func (w *Weights) Ample() bool { return w.EffectiveSize >= ample }
+
 // Even reports whether most of the weights hardly vary, and Heavy whether the largest have a tail
 // that tells nothing of their mean. Of a nearly exact density they have such tails, too.
 func (w *Weights) Even() bool  { return w.EffectiveSize >= level }

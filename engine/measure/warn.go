@@ -138,7 +138,7 @@ func (e *Evaluation) Warn() {
 	switch neither := "by weights there are neither ln Z nor averages: "; {
 	case len(e.Lost) > 0:
 		e.Withdraw(neither + e.Lost[0])
-	case e.Doubt != "" && e.Weights != nil && e.Weights.EffectiveSize < ample:
+	case e.Doubt != "" && e.Weights != nil && !e.Weights.Ample():
 		e.Withdraw(neither + e.Doubt)
 	}
 	if e.Weights != nil && !e.weightsTrusted() {
