@@ -112,6 +112,29 @@ func (h halting) Sample(dst []byte, format string, params []float32, first uint6
 	return h.counting.Sample(dst, format, params, first, n, refine)
 }
 
+// A pipe whose reader has stopped to read cancels what waits for it.
+type unread struct {
+	cancel  func()
+	release chan struct{}
+}
+
+func (w unread) Write(p []byte) (int, error) {
+	w.cancel()
+	<-w.release
+	return len(p), nil
+}
+
+// TestStreamLeavesAPipeThatNobodyReads: the last part is not taken for written.
+func TestStreamLeavesAPipeThatNobodyReads(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Stream{sampler: counting{1 << 16}, workers: pool.New(1)}
+	f, err := s.Format("")
+	require.NoError(t, err)
+	release := make(chan struct{})
+	defer close(release)
+	require.ErrorIs(t, s.Write(ctx, unread{cancel, release}, f, 0, 3, 0, nil), context.Canceled)
+}
+
 // TestStreamDiscardsAPartThatWasStopped, which may not be whole.
 func TestStreamDiscardsAPartThatWasStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

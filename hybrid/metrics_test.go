@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	gonum "gonum.org/v1/gonum/stat"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/measure"
@@ -64,7 +65,23 @@ func TestJointDiscrepancy(t *testing.T) {
 	for i := range x[:20] {
 		x[i] = 1000
 	}
-	require.InDelta(t, naiveDiscrepancy(target, x, k), jointDiscrepancy(target, split(x, k, 2)).squared, 1e-9)
+	got := jointDiscrepancy(target, split(x, k, 2))
+	require.InDelta(t, naiveDiscrepancy(target, x, k), got.squared, 1e-9)
+	var witness []float64
+	for i, a := range x {
+		var w float64
+		for j, b := range x {
+			if k[i] == k[j] {
+				w += math.Exp(-math.Pow(float64(a)-float64(b), 2)/2) / float64(len(x))
+			}
+		}
+		for _, b := range nodes(target.Well(int(k[i])), 4000) {
+			w -= math.Exp(-math.Pow(float64(a)-b, 2)/2) / (2 * 4000)
+		}
+		witness = append(witness, w)
+	}
+	_, deviation := gonum.PopMeanStdDev(witness, nil)
+	require.InEpsilon(t, 2*deviation/math.Sqrt(float64(len(x))), got.standardError, 1e-5)
 }
 
 // TestMetricsOfExactSamples compares the mean of each metric over repeated
