@@ -85,7 +85,7 @@ reach() {
 }
 
 # Long enough to be stopped twice: a step of the paper's recipe takes some milliseconds.
-long=(--preset paper --set training.steps=1000)
+long=(--preset paper --set training.steps=3000)
 small=(--set evaluation.samples=2000 --set training.log_every=1 -q)
 lines() { cat run/metrics.jsonl 2>/dev/null | wc -l || true; }
 stops() { grep -c 'stopped at step' "revgen-train-$job.log" 2>/dev/null || true; }
