@@ -179,7 +179,8 @@ func (e *Exact) advance(ctx context.Context, dst []byte, count int, want uint64)
 
 // accepts decides on a proposal by a uniform number of 2³².
 func (e *Exact) accepts(log, uniform float64) bool {
-	ratio := log - e.log // +Inf where π does not vanish any longer, and NaN, of which nothing comes, where it still does
+	// +Inf if only the present state has no weight; NaN, which accepts nothing, if neither has any.
+	ratio := log - e.log
 	if e.inverted {
 		ratio = -ratio
 	}

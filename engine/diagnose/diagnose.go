@@ -115,7 +115,7 @@ type diagnosis struct {
 	limits  []string
 
 	center   []float64 // of the samples as drawn, of vectors
-	spots    []float32 // coordinates of the samples that are weighed, of neither few nor many
+	spots    []float32 // coordinates of the samples that are weighed, nil where these are few or many
 	profiles []profile // of their coordinates at the stages
 
 	chain  *chainResult

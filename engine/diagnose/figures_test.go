@@ -753,7 +753,7 @@ func TestAstray(t *testing.T) {
 		for i := range astray {
 			values[i], d.logs[i] = 100, -40
 		}
-		d.shifts(values, nil)
+		d.shifts(values)
 		require.InDelta(t, 1, d.shift[0].deviation, 0.05)
 		_, beyond := d.shifted()
 		require.Equal(t, astray > 0, beyond)
@@ -787,7 +787,7 @@ func TestWeighsCoordinates(t *testing.T) {
 					d.logs[i] = 0.1*(last(i)-2)*(last(i)-2) + math.Log(0.8)/2 // a variance of 1/0.8
 				}
 			}
-			d.shifts(make([]float64, n), d.spots)
+			d.shifts(make([]float64, n))
 			require.Len(t, d.shift, 1+2*weighed)
 			worst, beyond := d.shifted()
 			require.Equal(t, weighed > 0, beyond)

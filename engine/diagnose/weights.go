@@ -46,7 +46,7 @@ func (d *diagnosis) weigh(ctx context.Context) error {
 	}
 	n := d.options.Samples
 	values := slices.Clone(d.stages[0])
-	d.shifts(values, d.spots)
+	d.shifts(values)
 	d.few = d.weight
 	for d.weightsTrusted() && !d.sharp() && len(d.logs)+n <= most && within.Err() == nil {
 		for more := min(len(d.logs), most-len(d.logs)) / n; more > 0 && within.Err() == nil; more-- {
@@ -63,7 +63,7 @@ func (d *diagnosis) weigh(ctx context.Context) error {
 				d.spots = append(d.spots, x...)
 			}
 		}
-		d.shifts(values, d.spots)
+		d.shifts(values)
 	}
 	return ctx.Err()
 }
@@ -76,8 +76,8 @@ func (d *diagnosis) keepLogs(values []float64) {
 }
 
 // shifts computes what the weights say of the columns of as many samples as there are logs, and of
-// those of their coordinates, if these are given, that no column is.
-func (d *diagnosis) shifts(columns []float64, spots []float32) {
+// the coordinates that are no column.
+func (d *diagnosis) shifts(columns []float64) {
 	n := len(d.logs)
 	r := make([]float64, n)
 	for i, l := range d.logs {
@@ -92,9 +92,9 @@ func (d *diagnosis) shifts(columns []float64, spots []float32) {
 		}
 		d.shift = append(d.shift, d.shiftOf(estimate, name, values, d.loose(j)))
 	}
-	for j := fewCoordinates; spots != nil && j < len(d.center); j++ {
+	for j := fewCoordinates; d.spots != nil && j < len(d.center); j++ {
 		for i := range values {
-			values[i] = float64(spots[i*len(d.center)+j])
+			values[i] = float64(d.spots[i*len(d.center)+j])
 		}
 		name := fmt.Sprintf("coordinate %d", j)
 		d.shift = append(d.shift, d.shiftOf(estimate, name, values, false))

@@ -59,9 +59,9 @@ func NewWeights(r []float64) Weights {
 	// Where q has less than one sample, nothing is known of its weights.
 	w.LogZError = math.Hypot(estimate.Error, 1/n)
 	if k > heavy {
-		// What Pareto's law may hold beyond the largest of n terms, which is exceeded with a
-		// probability of 1/n.
-		w.Unseen = (w.Largest - 1) / n / (1 - min(k, largestK)) // of what is as large as the mean, chance has its error
+		// What Pareto's law holds beyond the largest of n weights, which is exceeded with a probability
+		// of 1/n, less the mean, of which the error by chance is counted already.
+		w.Unseen = (w.Largest - 1) / n / (1 - min(k, largestK))
 		w.LogZError = math.Hypot(w.LogZError, w.Unseen)
 	}
 	switch worth := w.EffectiveSize * float64(len(r)); {
