@@ -60,7 +60,11 @@ type Tally struct {
 
 // A Counted system counts the evaluations of its target, in a tally from when it is given
 // one.
-type Counted interface{ Count(*Tally) }
+type Counted interface {
+	Count(*Tally)
+	// Operations returns how many numbers an evaluation computes, 0 where that is not known.
+	Operations() int
+}
 
 // Within returns a context that ends, with the cause Spent, when there are at least n
 // evaluations. It comes before any is counted.

@@ -44,7 +44,18 @@ type posteriorModel struct {
 	dim   int
 	f     func(x []float64, _ int) float64
 	shown func(x []float64) []float64
+
+	operations int // of an evaluation, where they are many
 }
+
+// laborious is a formula that says how many numbers it computes.
+type laborious struct {
+	formulaInGo
+	operations int
+}
+
+// Operations implements vectors.Laborious.
+func (l laborious) Operations() int { return l.operations }
 
 // A posteriorFigure is what is known of a coordinate that is shown.
 type posteriorFigure struct {
@@ -75,7 +86,7 @@ func Posteriors() (all []*Known) {
 		if m.shown == nil {
 			m.shown = func(x []float64) []float64 { return x }
 		}
-		d := density.Reals("known", p.Name, formulaInGo{m.dim, 0, m.f})
+		d := density.Reals("known", p.Name, laborious{formulaInGo{m.dim, 0, m.f}, m.operations})
 		k := &Known{Kind: "posteriordb", Title: p.Name, Definition: &d, LogZ: math.NaN()}
 		root := math.Sqrt(p.Draws)
 		if p.Model == "regression" {
@@ -216,7 +227,7 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 		}}
 	},
 	"garch": func(d *posteriorData) posteriorModel {
-		return posteriorModel{dim: 4, f: func(x []float64, _ int) float64 {
+		return posteriorModel{dim: 4, operations: 20 * len(d.Y), f: func(x []float64, _ int) float64 {
 			alpha0 := math.Exp(x[1])
 			alpha1, first := logistic(x[2])
 			part, second := logistic(x[3])
@@ -233,7 +244,7 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 		}}
 	},
 	"gauss_mix": func(d *posteriorData) posteriorModel {
-		return posteriorModel{dim: 5, f: func(x []float64, _ int) float64 {
+		return posteriorModel{dim: 5, operations: 20 * len(d.Y), f: func(x []float64, _ int) float64 {
 			mu1, mu2, sigma1, sigma2 := x[0], x[0]+math.Exp(x[1]), math.Exp(x[2]), math.Exp(x[3])
 			theta, jacobian := logistic(x[4])
 			l := normalLog(mu1, 0, 2) + normalLog(mu2, 0, 2) + x[1] + priorOfScale(sigma1, 0, 2) + priorOfScale(sigma2, 0, 2) +
@@ -252,7 +263,7 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 		}}
 	},
 	"hmm": func(d *posteriorData) posteriorModel {
-		return posteriorModel{dim: 4, f: func(x []float64, _ int) float64 {
+		return posteriorModel{dim: 4, operations: 40 * len(d.Y), f: func(x []float64, _ int) float64 {
 			p, first := logistic(x[0])
 			q, second := logistic(x[1])
 			mu1 := math.Exp(x[2])
@@ -335,7 +346,7 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 			}}
 	},
 	"lotka_volterra": func(d *posteriorData) posteriorModel {
-		return posteriorModel{dim: 8, f: func(x []float64, _ int) float64 {
+		return posteriorModel{dim: 8, operations: 250 * len(d.Y), f: func(x []float64, _ int) float64 {
 			var p [8]float64
 			l := 0.0
 			for i, v := range x {

@@ -43,7 +43,7 @@ func (d *diagnosis) chains(ctx context.Context) error {
 	w, steps := d.chained, 0
 	d.visits = make([]visits, n)
 	if d.glance {
-		if steps, d.home, err = d.approach(within, w.(chains.VectorWalk), 8, prospectSteps, d.inside, func(came []bool) {
+		if steps, d.home, err = d.approach(within, w.(chains.VectorWalk), 8, prospectSteps, d.patient, func(came []bool) {
 			if d.weight != nil {
 				d.observe(w, n)
 				d.visit(came)

@@ -50,10 +50,12 @@ func Run(ctx context.Context, system engine.System, params []float32, o Options)
 	if _, far := observer.(chains.Prospector); far && o.Need && o.Evaluation != nil && o.Evaluation.Weights != nil && o.Evaluation.Weights.Level() {
 		glance := *d
 		glance.options.Samples, glance.options.Draws, glance.glance = max(leastSamples, o.Samples/2), 8, true
-		var err error
-		if glance.inside, err = inside(system); err != nil {
+		within, err := inside(system)
+		if err != nil {
 			return nil, err
 		}
+		all := glanced*glance.options.Samples + prospectSteps*(o.Chains+prospectors)
+		glance.patient = within && (o.Moves == 0 || o.Moves >= all)
 		if r, err := glance.run(ctx); err != nil || r.Verdict == Trustworthy && glance.home {
 			return r, err
 		}
@@ -97,7 +99,7 @@ type diagnosis struct {
 	start    time.Time
 	moves    int // of all states so far
 	glance   bool
-	inside   bool // the target is within the process, so that chains of a glance take all steps
+	patient  bool // the chains of a glance take all steps, of a target within the process if moves are left for those from far away
 	home     bool // in a glance, all chains have come to where samples are
 
 	columns []column // what is judged

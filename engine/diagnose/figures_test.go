@@ -573,11 +573,14 @@ type sized struct {
 
 func (s sized) Formats() []engine.Format { return []engine.Format{{RowBytes: s.bytes}} }
 
-type asked struct{ sized }
+// A laborious system has a target whose evaluation computes so many numbers.
+type laborious struct {
+	sized
+	operations int
+}
 
-func (asked) Err() error      { return nil }
-func (asked) Interrupt(error) {}
-func (asked) Close() error    { return nil }
+func (laborious) Count(*engine.Tally) {}
+func (c laborious) Operations() int   { return c.operations }
 
 // TestBudgets: the moves that sizes leave, and the options' bounds.
 func TestBudgets(t *testing.T) {
@@ -586,7 +589,11 @@ func TestBudgets(t *testing.T) {
 	}
 	require.Equal(t, [2]int{1 << 20, 1 << 18}, [2]int{Work(struct{ engine.System }{}), Share(struct{ engine.System }{}, 0)})
 	require.Equal(t, 1<<23, Share(sized{bytes: 64}, 1<<28))
-	require.Equal(t, []int{1000, 1 << 18, 1}, []int{Share(asked{sized{bytes: 64}}, 1000), Share(asked{sized{bytes: 1 << 14}}, 1<<22), Share(asked{}, 0)})
+	for operations, want := range map[int]int{0: 1 << 22, 1 << 8: 1 << 22, 3 << 8: (1 << 22) / 3, 1 << 16: 1 << 17, 1 << 20: 1 << 17} {
+		require.Equal(t, want, Share(laborious{sized{bytes: 64}, operations}, 1<<22), "%d", operations)
+	}
+	require.Equal(t, []int{1000, 1 << 18, 1 << 10, 1}, []int{Share(laborious{sized{bytes: 64}, 0}, 1000), Share(laborious{sized{bytes: 1 << 14}, 1}, 1<<22),
+		Share(laborious{sized{bytes: 1 << 14}, 1 << 16}, 1<<14), Share(laborious{}, 0)})
 	for _, c := range []struct {
 		change func(o *Options, by int)
 		bound  int

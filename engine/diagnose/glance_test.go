@@ -89,7 +89,8 @@ func (w *glancingWalk) Coordinates() []float32 {
 }
 
 // TestGlances: where weights are level two steps of half of the samples are enough, if all chains come
-// to where samples are: after all steps where these are cheap, or sooner. Otherwise the same chains go
+// to where samples are: after all steps where these are cheap and leave those from far away all of
+// theirs, or sooner. Otherwise the same chains go
 // on in a diagnosis of all samples, as one does that is not asked for a glance.
 func TestGlances(t *testing.T) {
 	level := &measure.Weights{Samples: 20_000, EffectiveSize: 1}
@@ -102,12 +103,14 @@ func TestGlances(t *testing.T) {
 		samples int
 		most    int // steps of the chains' approach
 		chains  int // how often they are started
+		moves   int
 	}{
-		"cheap": {true, level, nil, false, 512, 1024, 1}, "answered": {true, level, []float64{1}, false, 512, 16, 1},
-		"away": {true, level, nil, true, 1024, 1024, 1}, "not asked for": {false, level, nil, false, 1024, 0, 1}, "varied": {true, heavy, nil, false, 1024, 0, 1}, "unknown": {true, nil, nil, false, 1024, 0, 1},
+		"cheap": {true, level, nil, false, 512, 1024, 1, 0}, "answered": {true, level, []float64{1}, false, 512, 16, 1, 0},
+		"enough": {true, level, nil, false, 512, 1024, 1, 2*512 + 1024*(128+96)}, "too few": {true, level, nil, false, 512, 16, 1, 2*512 + 1024*(128+96) - 1},
+		"away": {true, level, nil, true, 1024, 1024, 1, 0}, "not asked for": {false, level, nil, false, 1024, 0, 1, 0}, "varied": {true, heavy, nil, false, 1024, 0, 1, 0}, "unknown": {true, nil, nil, false, 1024, 0, 1, 0},
 	} {
 		s := &glancing{normal: normal{keep: 0.8, apart: 3, plus: 0.5, weighted: true, seed: 3}, stuck: c.stuck, answers: c.answers, steps: map[string][]int{}}
-		o := Options{Samples: 1024, First: Fresh, Refine: 64, Chains: 128, Draws: 16, Need: c.need, Evaluation: &measure.Evaluation{Samples: 2000, Weights: c.weights}}
+		o := Options{Samples: 1024, First: Fresh, Refine: 64, Chains: 128, Draws: 16, Need: c.need, Moves: c.moves, Evaluation: &measure.Evaluation{Samples: 2000, Weights: c.weights}}
 		r, err := Run(t.Context(), s, nil, o)
 		require.NoError(t, err, name)
 		require.Equal(t, c.samples, r.Samples, name)

@@ -56,16 +56,17 @@ func Brief(moves int) Options {
 
 // Share returns the moves of a brief diagnosis beside a training of so many states,
 // that of all steps: a 32nd as many, so that it takes a tenth of the time. Small states may have
-// 2²² at least, a second's or so, larger ones fewer, and those that are another program's work no
-// more than the training.
+// 2²² at least, a second's or so, larger ones and those of a laborious target fewer, and those that
+// are another program's work no more than the training.
 func Share(system engine.System, states int) int {
 	const few, many, bytes = 1 << 18, 1 << 22, 1 << 28
+	const numbers = 1 << 8 // that are computed in the time of a move
 	least := few
 	if s, ok := system.(engine.Sampler); ok {
 		least = min(max(few, bytes/max(1, s.Formats()[0].RowBytes)), many)
 	}
-	if _, ok := system.(engine.Fallible); ok {
-		least = min(least, states)
+	if s, ok := system.(engine.Counted); ok {
+		least = min(least/max(1, s.Operations()/numbers), states)
 	}
 	return max(states/32, least, 1)
 }

@@ -20,6 +20,13 @@ type Modal interface {
 	Modes() int
 }
 
+// A Laborious target says how many numbers an evaluation computes, a nanosecond's work each. The look
+// that follows a training takes the fewer steps the more they are; without it they are taken for few.
+type Laborious interface {
+	Target
+	Operations() int
+}
+
 // MaxModes is the largest number of modes.
 const MaxModes = 256
 

@@ -132,6 +132,7 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 			return nil, fmt.Errorf("expression: %w", err)
 		}
 		p.key, p.source = "target.expression", newLent(threads, func() evaluator { return compiled.NewEvaluator().Evaluate })
+		p.operations = compiled.Operations()
 	case "program":
 		if len(t.Command) == 0 || t.Command[0] == "" {
 			return nil, fmt.Errorf("command: the list is empty; it is the program and its arguments, [\"python3\", \"target.py\"] say")
@@ -157,6 +158,9 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 			return nil, fmt.Errorf("modes: %d, and %s has %d", modes, of.name, have)
 		}
 		p.key, p.source = "target", newLent(threads, func() evaluator { return vectors.Evaluator(of.target) })
+		if l, ok := of.target.(vectors.Laborious); ok {
+			p.operations = l.Operations()
+		}
 	}
 	return p, nil
 }

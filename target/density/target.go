@@ -49,6 +49,7 @@ type problem struct {
 	key        string
 	chart      *chart
 	source     source
+	operations int              // of an evaluation
 	tally      *engine.Tally    // of evaluations
 	program    *program.Workers // the source, if it is one
 
@@ -175,6 +176,9 @@ func (p *problem) ask(dst []float64, x []float32, k []uint8) error {
 
 // Count implements engine.Counted.
 func (p *problem) Count(t *engine.Tally) { p.tally = t }
+
+// Operations implements engine.Counted.
+func (p *problem) Operations() int { return p.operations }
 
 // watch notes values until they have been judged.
 func (e *evaluation) watch(values []float64, x []float32, k []uint8) {

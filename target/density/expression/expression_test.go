@@ -115,6 +115,19 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestOperations: numbers that are written, added up, multiplied; none of constants.
+func TestOperations(t *testing.T) {
+	for text, want := range map[string]int{
+		"7": 1, "2*kappa": 1, "sum(w)": 1, "k": 1,
+		"k + 1": 1 + 1, "sum(x)": 1 + 6, "sum(x^2)": 1 + 6 + 6, "mean(exp(x*w))": 1 + 3*6,
+		"dot(w, x)": 1 + 6 + 6, "sum(dot(A, x))": 1 + 12 + 2, "mu[k]": 1 + 1, "logsumexp(x)": 1 + 6,
+	} {
+		p, err := Compile(text, environment(t))
+		require.NoError(t, err, text)
+		assert.Equal(t, want, p.Operations(), text)
+	}
+}
+
 // TestProducts: matrices of any number of columns.
 func TestProducts(t *testing.T) {
 	for columns := 1; columns <= 10; columns++ {

@@ -70,6 +70,21 @@ func (c *compiler) program(result int, tree ast.Node) *Program {
 	return p
 }
 
+// Operations returns how many numbers an evaluation computes, at least one.
+func (p *Program) Operations() int {
+	n := 1
+	for _, in := range p.code {
+		most := p.values[in.dst].n
+		for _, a := range in.args {
+			if v := &p.values[a]; v.constant == nil || in.op == opProduct {
+				most = max(most, v.n)
+			}
+		}
+		n += most
+	}
+	return n
+}
+
 // An Evaluator evaluates a program. It is for one thread at a time.
 type Evaluator struct {
 	p       *Program
