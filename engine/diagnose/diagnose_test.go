@@ -249,6 +249,11 @@ func TestMeasuredWeights(t *testing.T) {
 	s.cross, s.chainCross = 0.2, 0.2
 	r, err = Run(t.Context(), &s, nil, o)
 	require.NoError(t, err)
+	require.Equal(t, Unknown, r.Verdict, "chains may have missed what a few samples have met")
+	require.Regexp(t, `Markov chains find the same, which would .*, but the weights of 1048576 samples have an effective size of 0\.05, where those of 2048 have 1: a few weights, up to 1\.79e\+03 times the mean, make the difference: less`, r.Sentence)
+	measured.EffectiveSize = 0.5
+	r, err = Run(t.Context(), &s, nil, o)
+	require.NoError(t, err)
 	require.Equal(t, Trustworthy, r.Verdict, "chains tell")
 	measured.EffectiveSize = 0.9
 	r, err = Run(t.Context(), &s, nil, o)

@@ -833,6 +833,28 @@ func TestCollapsed(t *testing.T) {
 	}
 }
 
+// TestOutskirts: where chains mix weights are asked of what the chains do not see, unless none of them
+// cover most of the target; those that do are contradicted by others that have met what they lack.
+func TestOutskirts(t *testing.T) {
+	ample, poor, needle := Weights{Samples: 10, EffectiveSize: 0.95}, Weights{Samples: 20, EffectiveSize: 0.3}, Weights{Samples: 30, EffectiveSize: 0.0004, Largest: 9, Warning: "bad"}
+	for name, c := range map[string]struct {
+		few, weight, measured Weights
+		want                  string
+	}{
+		"all cover most":                 {ample, ample, ample, ""},
+		"none do":                        {poor, poor, needle, ""},
+		"one does, the others nearly":    {ample, Weights{EffectiveSize: 0.89}, Weights{EffectiveSize: 0.89}, ""},
+		"those measured met a needle":    {ample, ample, needle, "the weights of 30 samples have an effective size of 0.0004, where those of 10 have 0.95: a few weights, up to 9 times the mean, make the difference"},
+		"those diagnosed met it":         {ample, needle, ample, "the weights of 30 samples have an effective size of 0.0004, where those of 10 have 0.95: a few weights, up to 9 times the mean, make the difference"},
+		"all cover most and have a tail": {ample, Weights{EffectiveSize: 0.95, Warning: "a tail"}, ample, "a tail"},
+	} {
+		d := &diagnosis{few: &c.few, weight: &c.weight}
+		d.options.Evaluation = &measure.Evaluation{Weights: &c.measured}
+		require.Equal(t, c.want, d.outskirts(), name)
+	}
+	require.Empty(t, (&diagnosis{few: &ample}).outskirts())
+}
+
 // A broken system gives an error in place of a call of one kind: the one of that number.
 type broken struct {
 	normal

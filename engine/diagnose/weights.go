@@ -209,11 +209,15 @@ func (d *diagnosis) known() []*Weights {
 	return slices.DeleteFunc(known, func(w *Weights) bool { return w == nil })
 }
 
-// outskirts says why weights, of which all show that the generator covers most of the target, cannot
-// tell what it lacks beyond, "" if they can or do not show that.
+// outskirts says why weights, of which some show that the generator covers most of the target, cannot
+// tell what it lacks beyond, "" if they can or none show that.
 func (d *diagnosis) outskirts() string {
-	if d.weight == nil || slices.ContainsFunc(d.known(), func(w *Weights) bool { return !w.Ample() }) {
+	known := d.known()
+	switch n := len(slices.DeleteFunc(slices.Clone(known), func(w *Weights) bool { return !w.Ample() })); {
+	case d.weight == nil || n == 0:
 		return ""
+	case n < len(known):
+		return d.collapsed()
 	}
 	return d.tail()
 }
