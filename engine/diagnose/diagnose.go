@@ -47,19 +47,22 @@ func Run(ctx context.Context, system engine.System, params []float32, o Options)
 		}
 	}
 	d := &diagnosis{observer: observer, params: params, options: o, all: observer.Observables(), start: time.Now()}
-	if _, far := observer.(chains.Prospector); far && o.Need && o.Evaluation != nil && o.Evaluation.Weights != nil && o.Evaluation.Weights.Level() {
-		glance := *d
-		glance.options.Samples, glance.options.Draws, glance.glance = max(leastSamples, o.Samples/2), 8, true
-		within, err := inside(system)
-		if err != nil {
+	_, vectors := observer.(chains.Prospector)
+	if vectors {
+		var err error
+		if d.cheap, err = inside(system); err != nil {
 			return nil, err
 		}
+	}
+	if vectors && o.Need && o.Evaluation != nil && o.Evaluation.Weights != nil && o.Evaluation.Weights.Level() {
+		glance := *d
+		glance.options.Samples, glance.options.Draws, glance.glance = max(leastSamples, o.Samples/2), 8, true
 		all := glanced*glance.options.Samples + prospectSteps*(o.Chains+prospectors)
-		glance.patient = within && (o.Moves == 0 || o.Moves >= all)
+		glance.patient = d.cheap && (o.Moves == 0 || o.Moves >= all)
 		if r, err := glance.run(ctx); err != nil || r.Verdict == Trustworthy && glance.home {
 			return r, err
 		}
-		d.chained = glance.chained // what its chains have met is not lost
+		d.chained, d.many = glance.chained, glance.many // what they have met is not lost
 	}
 	return d.run(ctx)
 }
@@ -99,7 +102,8 @@ type diagnosis struct {
 	start    time.Time
 	moves    int // of all states so far
 	glance   bool
-	patient  bool // the chains of a glance take all steps, of a target within the process if moves are left for those from far away
+	cheap    bool // the target is within the process
+	patient  bool // so that the chains of a glance take all steps, if moves are left for those from far away
 	home     bool // in a glance, all chains have come to where samples are
 
 	columns []column // what is judged
@@ -125,6 +129,7 @@ type diagnosis struct {
 	found  *Prospect
 	few    *Weights // of the samples that walk
 	weight *Weights // of these and more
+	many   *Weights // and of many more, of which nothing else is known
 	shift  []shift  // of each column and coordinate, by the weights
 }
 

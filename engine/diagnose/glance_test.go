@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,7 @@ type glancing struct {
 	stuck   bool      // its chains rest where ln π is low
 	below   float64   // how much lower ln π is of chains in the needle
 	answers []float64 // of a target outside of the process
+	needle  uint64    // the sample that lies in a mode that is lost, 0 for none
 	err     error
 	steps   map[string][]int // of each walk, by its kind
 }
@@ -33,19 +35,22 @@ type glancingWalk struct {
 	logs  []float64
 	steps *int
 	rests bool
+	first uint64 // sample
 }
 
 func (s *glancing) started(kind string, w chains.Walk, err error) (chains.Walk, error) {
 	s.steps[kind] = append(s.steps[kind], 0)
 	_, hi := w.Own()
-	v := &glancingWalk{w, s, make([]float64, hi), &s.steps[kind][len(s.steps[kind])-1], s.stuck && kind != "walk"}
+	v := &glancingWalk{w, s, make([]float64, hi), &s.steps[kind][len(s.steps[kind])-1], s.stuck && kind != "walk", 1}
 	v.look()
 	return v, err
 }
 
 func (s *glancing) Walk(params []float32, first uint64, n int) (chains.Walk, error) {
 	w, err := s.normal.Walk(params, first, n)
-	return s.started("walk", w, err)
+	v, err := s.started("walk", w, err)
+	v.(*glancingWalk).first = first
+	return v, err
 }
 
 func (s *glancing) Chains(params []float32, n int) (chains.Walk, error) {
@@ -75,6 +80,14 @@ func (w *glancingWalk) look() {
 	}
 }
 
+func (w *glancingWalk) Observe(values []float64) {
+	w.Walk.Observe(values)
+	names := w.s.Observables()
+	if i := w.s.needle - w.first; i < uint64(len(values)/len(names)) {
+		values[int(i)*len(names)+slices.Index(names, engine.LogWeight)] += 12
+	}
+}
+
 func (w *glancingWalk) Advance(ctx context.Context, steps int) error {
 	*w.steps += steps
 	defer w.look()
@@ -86,6 +99,37 @@ func (w *glancingWalk) LogDensities() []float64 { return w.logs }
 func (w *glancingWalk) Moving() []float32       { return w.Coordinates() }
 func (w *glancingWalk) Coordinates() []float32 {
 	return number.Narrow(w.Walk.(*normalWalk).x)
+}
+
+// TestSearches: of a target that is cheap as many more samples are weighed as moves allow, and one that
+// lies where a mode is lost leaves the verdict open; the diagnosis that follows does not weigh them again.
+func TestSearches(t *testing.T) {
+	const last = Fresh + 256*(1<<15/8/256) - 1
+	for name, c := range map[string]struct {
+		needle  uint64
+		answers []float64
+		want    Verdict
+		walks   int // whose weights alone are looked at
+	}{
+		"none": {0, nil, Trustworthy, 1<<15/8/256 - 1}, "the last": {last, nil, Unknown, 1<<15/8/256 - 1},
+		"beyond": {last + 1, nil, Trustworthy, 1<<15/8/256 - 1}, "answered": {last, []float64{1}, Trustworthy, 0},
+	} {
+		s := &glancing{normal: normal{keep: 0.8, apart: 3, plus: 0.5, weighted: true, seed: 3}, needle: c.needle, answers: c.answers, steps: map[string][]int{}}
+		o := Options{Samples: 512, First: Fresh, Refine: 64, Chains: 8, Draws: 16, Need: true, Moves: 1 << 15, Evaluation: &measure.Evaluation{Samples: 2000, Weights: &measure.Weights{Samples: 20_000, EffectiveSize: 1}}}
+		r, err := Run(t.Context(), s, nil, o)
+		require.NoError(t, err)
+		require.Equal(t, c.want, r.Verdict, "%s: %s", name, r.Sentence)
+		resting := 0
+		for _, steps := range s.steps["walk"] {
+			if steps == 0 {
+				resting++
+			}
+		}
+		require.Equal(t, c.walks, resting, name)
+		if c.want == Unknown {
+			require.Contains(t, r.Sentence, "the weights of 4096 samples have an effective size of ", name)
+		}
+	}
 }
 
 // TestGlances: where weights are level two steps of half of the samples are enough, if all chains come
@@ -116,6 +160,7 @@ func TestGlances(t *testing.T) {
 		require.Equal(t, c.samples, r.Samples, name)
 		require.Len(t, s.steps["chains"], c.chains, name)
 		require.Empty(t, r.Limits, name)
+		s.steps["walk"] = slices.DeleteFunc(s.steps["walk"], func(steps int) bool { return steps == 0 }) // whose weights alone are looked at
 		if c.samples == 1024 {
 			require.Equal(t, r.Steps, s.steps["walk"][len(s.steps["walk"])-1], name)
 			require.Greater(t, r.Steps, glanced, name)

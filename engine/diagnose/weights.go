@@ -27,6 +27,8 @@ const (
 	drawing   = 16      // moves that the drawing of a sample and its density count as
 	mostDrawn = 1 << 18 // samples that are weighed,
 	fewDrawn  = 1 << 16 // and in a brief diagnosis, which takes no more than a tenth of the training
+	searched  = 1 << 22 // samples of vectors whose weights alone are looked at,
+	searching = 8       // moves that such a one counts as
 )
 
 // weigh takes what importance weights tell, where the density is known: of the samples as
@@ -65,7 +67,39 @@ func (d *diagnosis) weigh(ctx context.Context) error {
 		}
 		d.shifts(values)
 	}
+	if err := d.search(within); err != nil {
+		return err
+	}
 	return ctx.Err()
+}
+
+// search weighs many more samples of vectors whose densities are cheap: one of them may lie in a
+// mode too narrow for chains to meet.
+func (d *diagnosis) search(within context.Context) error {
+	n, most := d.options.Samples, searched
+	if d.options.Moves > 0 {
+		most = min(most, d.options.Moves/searching)
+	}
+	if d.many != nil || !d.cheap || !d.weightsTrusted() {
+		return nil
+	}
+	r := make([]float64, len(d.logs), max(len(d.logs), most))
+	for i, l := range d.logs {
+		r[i] = -l
+	}
+	weight, drawn := slices.Index(d.all, engine.LogWeight), make([]float64, n*len(d.all))
+	for len(r)+n <= most && within.Err() == nil {
+		w, err := d.observer.Walk(d.params, d.options.First+uint64(len(r)), n)
+		if err != nil {
+			return err
+		}
+		w.Observe(drawn)
+		for i := weight; i < len(drawn); i += len(d.all) {
+			r = append(r, -drawn[i])
+		}
+	}
+	d.many = &measure.NewReweighing(r).Weights
+	return nil
 }
 
 // keepLogs appends the ln w of values of all observables.
@@ -227,13 +261,17 @@ func (d *diagnosis) outskirts() string {
 // seen.
 func (d *diagnosis) collapsed() string {
 	known := d.known()
-	for _, w := range known {
+	all := known
+	if d.many != nil {
+		all = append(all, d.many)
+	}
+	for _, w := range all {
 		for _, others := range known {
 			if w.EffectiveSize < others.EffectiveSize/2 {
 				return fmt.Sprintf("the weights of %d samples have an effective size of %.2g, where those of %d have %.2g: a few weights, up to %.3g times the mean, make the difference",
 					w.Samples, w.EffectiveSize, others.Samples, others.EffectiveSize, w.Largest)
 			}
-			if others.Heavy() && !w.Even() {
+			if w != d.many && others.Heavy() && !w.Even() {
 				return fmt.Sprintf("the weights of %d samples have a tail of Pareto's k̂ = %.2f, and those of %d an effective size of %.3g: what the tail holds is not known",
 					others.Samples, others.ParetoK, w.Samples, w.EffectiveSize)
 			}
