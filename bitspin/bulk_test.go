@@ -37,16 +37,30 @@ func onsager(beta float64) float64 {
 	return -1 / tanh * (1 + 2/math.Pi*(2*tanh*tanh-1)*k)
 }
 
+// sums returns the bond sum and the magnetisation of each replica.
+func sums(b *Bulk) (bonds, magnetisations []int) {
+	batch := make([]uint64, b.Replicas()*b.Words)
+	b.Configurations(batch)
+	for ; len(batch) > 0; batch = batch[b.Words:] {
+		bonds, magnetisations = append(bonds, b.BondSum(batch[:b.Words])), append(magnetisations, b.Magnetisation(batch[:b.Words]))
+	}
+	return bonds, magnetisations
+}
+
 // energyPerSite runs one Bulk and returns the mean over replicas and
 // measurements of E/N, and with independent draws its standard error, from the
 // averages of each replica over time.
 func energyPerSite(t *testing.T, b *Bulk, burn, measurements, between int) (mean, deviation float64) {
 	t.Helper()
-	b.Sweep(0, b.Blocks(), burn)
-	bonds, average := make([]int, b.Replicas()), make([]float64, b.Replicas())
+	return energyBySweeps(b, func(n int) { b.Sweep(0, b.Blocks(), n) }, burn, measurements, between)
+}
+
+func energyBySweeps(b *Bulk, sweep func(n int), burn, measurements, between int) (mean, deviation float64) {
+	sweep(burn)
+	average := make([]float64, b.Replicas())
 	for range measurements {
-		b.Sweep(0, b.Blocks(), between)
-		b.BondSums(bonds)
+		sweep(between)
+		bonds, _ := sums(b)
 		for i, sum := range bonds {
 			average[i] += b.EnergyOf(sum, 0) / float64(b.N*measurements)
 		}
@@ -69,7 +83,7 @@ func TestBulkAgainstEnumeration(t *testing.T) {
 	long.SkipShort(t)
 	for _, c := range enumerated {
 		model := mustModel(t, c.l, 1, 0)
-		b, err := NewBulk(model, c.beta, 16*BulkReplicas, IndependentDraws, asm.Counter{Seed: 11})
+		b, err := NewBulk(model, c.beta, 16*BulkReplicas, asm.Counter{Seed: 11})
 		require.NoError(t, err)
 		mean, deviation := energyPerSite(t, b, 300, 60, 10)
 		require.InDelta(t, c.energy, mean, bulkBound*deviation, "L = %d, β = %v", c.l, c.beta)
@@ -77,21 +91,32 @@ func TestBulkAgainstEnumeration(t *testing.T) {
 	}
 	// On an even lattice, neighbours that want opposite spins have the same energies.
 	model := mustModel(t, 4, -1, 0)
-	b, err := NewBulk(model, enumerated[1].beta, 16*BulkReplicas, IndependentDraws, asm.Counter{Seed: 12})
+	b, err := NewBulk(model, enumerated[1].beta, 16*BulkReplicas, asm.Counter{Seed: 12})
 	require.NoError(t, err)
 	mean, deviation := energyPerSite(t, b, 300, 60, 10)
 	require.InDelta(t, enumerated[1].energy, mean, bulkBound*deviation, "J = −1")
 }
 
+// withSharedDraws returns sweeps of a Bulk's replicas by asm.Sweep's shared draws.
+func withSharedDraws(b *Bulk) func(n int) {
+	cost := 4 * b.Beta * math.Abs(b.J)
+	shared, c := asm.NewSweep(b.L, math.Exp(-cost), math.Exp(-2*cost), b.J < 0), b.stream
+	c.Step = 0
+	return func(n int) {
+		shared.SharedSweeps(b.spins, &c, n)
+		c.Step += uint32(n)
+	}
+}
+
 // With shared draws only different seeds are independent.
-func TestBulkWithSharedDraws(t *testing.T) {
+func TestSharedDraws(t *testing.T) {
 	for _, c := range enumerated[:2] {
 		const seeds = 40
 		var sum, squares float64
 		for seed := range uint64(seeds) {
-			b, err := NewBulk(mustModel(t, c.l, 1, 0), c.beta, BulkReplicas, SharedDraws, asm.Counter{Seed: seed})
+			b, err := NewBulk(mustModel(t, c.l, 1, 0), c.beta, BulkReplicas, asm.Counter{Seed: seed})
 			require.NoError(t, err)
-			mean, _ := energyPerSite(t, b, 200, 40, 5)
+			mean, _ := energyBySweeps(b, withSharedDraws(b), 200, 40, 5)
 			sum += mean
 			squares += mean * mean
 		}
@@ -111,7 +136,7 @@ func TestBulkOccupations(t *testing.T) {
 		j, h, beta float64
 	}{{2, 1, 0, 0.1}, {3, 1, 0, 0.1}, {3, -1, 0, 0.1}, {2, 1, -0.5, 0.2}, {3, 1, 0.7, 0.1}, {3, -1, -1, 0.1}, {3, 0, 2, 0.1}} {
 		model := mustModel(t, c.l, c.j, c.h)
-		b, err := NewBulk(model, c.beta, 128*BulkReplicas, IndependentDraws, asm.Counter{Seed: 14})
+		b, err := NewBulk(model, c.beta, 128*BulkReplicas, asm.Counter{Seed: 14})
 		require.NoError(t, err)
 		b.Sweep(0, b.Blocks(), 150)
 		batch := make([]uint64, b.Replicas())
@@ -140,15 +165,19 @@ func TestBulkOccupations(t *testing.T) {
 
 // A lattice of alternating rows is left, although no flip costs energy there.
 func TestBulkLeavesStripes(t *testing.T) {
-	for _, draws := range []Draws{IndependentDraws, SharedDraws} {
-		b, err := NewBulk(mustModel(t, 4, 1, 0), 0.6, BulkReplicas, draws, asm.Counter{Seed: 15})
+	for _, shared := range []bool{false, true} {
+		b, err := NewBulk(mustModel(t, 4, 1, 0), 0.6, BulkReplicas, asm.Counter{Seed: 15})
 		require.NoError(t, err)
 		for i := range b.spins {
 			b.spins[i] = -uint64(i / asm.ReplicaWords / 4 % 2)
 		}
-		b.Sweep(0, 1, 60)
-		bonds, left := make([]int, BulkReplicas), 0
-		b.BondSums(bonds)
+		if shared {
+			withSharedDraws(b)(60)
+		} else {
+			b.Sweep(0, 1, 60)
+		}
+		left := 0
+		bonds, _ := sums(b)
 		for _, sum := range bonds {
 			if sum > 0 {
 				left++
@@ -164,7 +193,7 @@ func TestBulkAgainstOnsager(t *testing.T) {
 	const beta = 0.3
 	require.InDelta(t, -math.Sqrt2, onsager(math.Log(1+math.Sqrt2)/2-1e-12), 1e-9) // critical point
 	for _, l := range []int{32, 33} {
-		b, err := NewBulk(mustModel(t, l, 1, 0), beta, BulkReplicas, IndependentDraws, asm.Counter{Seed: 13})
+		b, err := NewBulk(mustModel(t, l, 1, 0), beta, BulkReplicas, asm.Counter{Seed: 13})
 		require.NoError(t, err)
 		mean, deviation := energyPerSite(t, b, 100, 20, 10)
 		require.InDelta(t, onsager(beta), mean, bulkBound*deviation, "L = %d", l)
@@ -175,18 +204,13 @@ func TestBulkAgainstOnsager(t *testing.T) {
 func TestBulkConfigurations(t *testing.T) {
 	for _, l := range []int{2, 5, 8, 9, 12} {
 		model := mustModel(t, l, 1, 0)
-		b, err := NewBulk(model, 0.4, 2*BulkReplicas, IndependentDraws, asm.Counter{Seed: uint64(l)})
+		b, err := NewBulk(model, 0.4, 2*BulkReplicas, asm.Counter{Seed: uint64(l)})
 		require.NoError(t, err)
 		b.Sweep(0, 2, 3)
 		batch := make([]uint64, b.Replicas()*b.Words)
 		b.Configurations(batch)
-		bonds, magnetisations := make([]int, b.Replicas()), make([]int, b.Replicas())
-		b.BondSums(bonds)
-		b.Magnetisations(magnetisations)
 		for i := range b.Replicas() {
 			config := batch[i*b.Words : (i+1)*b.Words]
-			require.Equal(t, model.BondSum(config), bonds[i], "L = %d, replica %d", l, i)
-			require.Equal(t, model.Magnetisation(config), magnetisations[i], "L = %d, replica %d", l, i)
 			for site := range b.N {
 				bit := b.block(i / BulkReplicas)[site*asm.ReplicaWords+i%BulkReplicas/64] >> (i % 64) & 1
 				require.Equal(t, bit, config[site/64]>>(site%64)&1)
@@ -197,13 +221,10 @@ func TestBulkConfigurations(t *testing.T) {
 
 // How blocks are shared out among goroutines does not matter.
 func TestBulkBlocksAreIndependent(t *testing.T) {
-	for _, c := range []struct {
-		draws Draws
-		h     float64
-	}{{IndependentDraws, 0}, {SharedDraws, 0}, {IndependentDraws, 0.2}} {
+	for _, h := range []float64{0, 0.2} {
 		var want []uint64
 		for _, parts := range [][]int{{0, 3}, {0, 1, 3}, {0, 1, 2, 3}} {
-			b, err := NewBulk(mustModel(t, 6, 1, c.h), 0.4, 3*BulkReplicas, c.draws, asm.Counter{Seed: 1})
+			b, err := NewBulk(mustModel(t, 6, 1, h), 0.4, 3*BulkReplicas, asm.Counter{Seed: 1})
 			require.NoError(t, err)
 			for i := len(parts) - 2; i >= 0; i-- {
 				b.Sweep(parts[i], parts[i+1], 2)
@@ -218,49 +239,40 @@ func TestBulkBlocksAreIndependent(t *testing.T) {
 }
 
 func TestBulkRefuses(t *testing.T) {
-	model, field := mustModel(t, 4, 1, 0), mustModel(t, 4, 1, 0.1)
+	model := mustModel(t, 4, 1, 0)
 	for _, c := range []struct {
 		model    Model
 		beta     float64
 		replicas int
-		draws    Draws
 		says     string
 	}{
-		{field, 0.4, BulkReplicas, SharedDraws, "without a field"},
-		{model, nan(), BulkReplicas, IndependentDraws, "inverse temperature"},
-		{model, -1, BulkReplicas, IndependentDraws, "inverse temperature"},
-		{model, 0.4, 100, IndependentDraws, "multiple of 512"},
-		{model, 0.4, 0, IndependentDraws, "multiple of 512"},
-		{model, 0.4, BulkReplicas, Draws(2), "unknown kind of draws 2"},
-		{model, 0.4, BulkReplicas, Draws(-1), "unknown kind of draws -1"},
-		{field, 0.4, BulkReplicas, Draws(2), "unknown kind of draws 2"},
-		{model, math.Inf(1), BulkReplicas, IndependentDraws, "inverse temperature +Inf is not a finite number of at least 0"},
-		{model, 0.4, -BulkReplicas, IndependentDraws, "number of replicas -512 is not a positive multiple of 512"},
-		{model, 0.4, BulkReplicas + 1, IndependentDraws, "number of replicas 513 is not a positive multiple of 512"},
+		{model, nan(), BulkReplicas, "inverse temperature"},
+		{model, -1, BulkReplicas, "inverse temperature"},
+		{model, 0.4, 100, "multiple of 512"},
+		{model, 0.4, 0, "multiple of 512"},
+		{model, math.Inf(1), BulkReplicas, "inverse temperature +Inf is not a finite number of at least 0"},
+		{model, 0.4, -BulkReplicas, "number of replicas -512 is not a positive multiple of 512"},
+		{model, 0.4, BulkReplicas + 1, "number of replicas 513 is not a positive multiple of 512"},
 	} {
-		_, err := NewBulk(c.model, c.beta, c.replicas, c.draws, asm.Counter{})
+		_, err := NewBulk(c.model, c.beta, c.replicas, asm.Counter{})
 		require.ErrorContains(t, err, c.says)
 	}
-	for _, draws := range []Draws{IndependentDraws, SharedDraws} {
-		b, err := NewBulk(model, 0, 2*BulkReplicas, draws, asm.Counter{})
-		require.NoError(t, err)
-		require.Equal(t, 2, b.Blocks())
-	}
+	b, err := NewBulk(model, 0, 2*BulkReplicas, asm.Counter{})
+	require.NoError(t, err)
+	require.Equal(t, 2, b.Blocks())
 }
 
 func BenchmarkBulk(b *testing.B) {
 	for _, l := range []int{64, 256, 1024} {
-		for name, draws := range map[string]Draws{"shared": SharedDraws, "independent": IndependentDraws} {
-			b.Run(fmt.Sprintf("%s/L=%d", name, l), func(b *testing.B) {
-				bulk, err := NewBulk(mustModel(b, l, 1, 0), 0.44, BulkReplicas, draws, asm.Counter{})
-				require.NoError(b, err)
-				bulk.Sweep(0, 1, 5)
-				for b.Loop() {
-					bulk.Sweep(0, 1, 1)
-				}
-				b.ReportMetric(float64(b.N)*float64(bulk.N)*BulkReplicas/float64(b.Elapsed().Nanoseconds()), "flips/ns")
-			})
-		}
+		b.Run(fmt.Sprintf("L=%d", l), func(b *testing.B) {
+			bulk, err := NewBulk(mustModel(b, l, 1, 0), 0.44, BulkReplicas, asm.Counter{})
+			require.NoError(b, err)
+			bulk.Sweep(0, 1, 5)
+			for b.Loop() {
+				bulk.Sweep(0, 1, 1)
+			}
+			b.ReportMetric(float64(b.N)*float64(bulk.N)*BulkReplicas/float64(b.Elapsed().Nanoseconds()), "flips/ns")
+		})
 	}
 }
 
@@ -269,47 +281,46 @@ func ExampleBulk() {
 	if err != nil {
 		panic(err)
 	}
-	b, err := NewBulk(model, 0.3, BulkReplicas, IndependentDraws, asm.Counter{Seed: 1})
+	b, err := NewBulk(model, 0.3, BulkReplicas, asm.Counter{Seed: 1})
 	if err != nil {
 		panic(err)
 	}
 	b.Sweep(0, b.Blocks(), 100)
-	bonds := make([]int, b.Replicas())
-	b.BondSums(bonds)
+	energies, batch := make([]float64, b.Replicas()), make([]uint64, b.Replicas()*b.Words)
+	b.Configurations(batch)
+	b.Energies(energies, batch)
 	var energy float64
-	for _, sum := range bonds {
-		energy += b.EnergyOf(sum, 0) / float64(b.N*b.Replicas())
+	for _, e := range energies {
+		energy += e / float64(b.N*b.Replicas())
 	}
 	fmt.Printf("%d replicas, energy per site %.3f, exact %.3f\n", b.Replicas(), energy, onsager(b.Beta))
 	// Output: 512 replicas, energy per site -0.704, exact -0.704
 }
 
 func TestBulkAlign(t *testing.T) {
-	b, err := NewBulk(mustModel(t, 9, 1, 0), 0.4, 2*BulkReplicas, IndependentDraws, asm.Counter{Seed: 1})
+	b, err := NewBulk(mustModel(t, 9, 1, 0), 0.4, 2*BulkReplicas, asm.Counter{Seed: 1})
 	require.NoError(t, err)
 	b.Align()
-	m := make([]int, b.Replicas())
-	b.Magnetisations(m)
+	_, m := sums(b)
 	for _, m := range m {
 		require.Equal(t, 81, m)
 	}
-	b, err = NewBulk(mustModel(t, 9, 1, -0.1), 0.4, BulkReplicas, IndependentDraws, asm.Counter{Seed: 1})
+	b, err = NewBulk(mustModel(t, 9, 1, -0.1), 0.4, BulkReplicas, asm.Counter{Seed: 1})
 	require.NoError(t, err)
 	b.Align()
-	b.Magnetisations(m[:BulkReplicas])
+	_, m = sums(b)
 	require.Equal(t, -81, m[7])
 }
 
 // In a field, where flips have many costs, blocks of replicas at the same time
 // are as independent as replicas: their spins agree on half of the sites at β = 0.
 func TestBulkInAFieldDrawsForEverySite(t *testing.T) {
-	b, err := NewBulk(mustModel(t, 5, 1, 0.5), 0, 2*BulkReplicas, IndependentDraws, asm.Counter{Seed: 3})
+	b, err := NewBulk(mustModel(t, 5, 1, 0.5), 0, 2*BulkReplicas, asm.Counter{Seed: 3})
 	require.NoError(t, err)
 	b.Align()
 	b.Sweep(0, 2, 1)
 	// After one sweep at β = 0 a spin is down with probability 63/64.
-	m := make([]int, b.Replicas())
-	b.Magnetisations(m)
+	_, m := sums(b)
 	sum := 0
 	for _, v := range m {
 		sum += v + b.N
@@ -327,7 +338,7 @@ func TestBulkInAFieldDrawsForEverySite(t *testing.T) {
 }
 
 func BenchmarkBulkInAField(b *testing.B) {
-	bulk, err := NewBulk(mustModel(b, 32, 1, 0.1), 0.44, BulkReplicas, IndependentDraws, asm.Counter{})
+	bulk, err := NewBulk(mustModel(b, 32, 1, 0.1), 0.44, BulkReplicas, asm.Counter{})
 	require.NoError(b, err)
 	for b.Loop() {
 		bulk.Sweep(0, 1, 1)

@@ -39,9 +39,6 @@ func NewLattice(l int) (*Lattice, error) {
 	return lat, nil
 }
 
-// Bonds returns the number of bonds, two per site.
-func (lat *Lattice) Bonds() int { return 2 * lat.N }
-
 // Magnetisation returns M = Σ s_i of a configuration.
 func (lat *Lattice) Magnetisation(config []uint64) int {
 	up := 0

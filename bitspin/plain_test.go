@@ -125,12 +125,9 @@ func TestRejectedDrawsAreRepeated(t *testing.T) {
 func TestBulkAsSpinBySpin(t *testing.T) {
 	const blocks, sweeps, beta = 2, 3, 0.3
 	stream := asm.Counter{Seed: 5, Purpose: 6}
-	for _, c := range []struct {
-		j, h  float64
-		draws Draws
-	}{{1, 0, IndependentDraws}, {-0.7, 0, IndependentDraws}, {-0.7, 0, SharedDraws}, {1, 0.4, IndependentDraws}, {-0.6, -0.3, IndependentDraws}} {
+	for _, c := range []struct{ j, h float64 }{{1, 0}, {-0.7, 0}, {1, 0.4}, {-0.6, -0.3}} {
 		model := mustModel(t, 3, c.j, c.h)
-		b, err := NewBulk(model, beta, blocks*BulkReplicas, c.draws, stream)
+		b, err := NewBulk(model, beta, blocks*BulkReplicas, stream)
 		require.NoError(t, err)
 		require.Equal(t, blocks, b.Blocks())
 		require.Equal(t, blocks*BulkReplicas, b.Replicas())
@@ -156,18 +153,15 @@ func TestBulkAsSpinBySpin(t *testing.T) {
 			for sweep := range sweeps {
 				at := stream
 				at.Step = uint32(sweep)
-				switch {
-				case c.h != 0:
+				if c.h != 0 {
 					sweepInField(model, beta, part, &at, block)
-				case c.draws == SharedDraws:
-					plain.SharedSweeps(part, &at, 1)
-				default:
+				} else {
 					plain.Independent(part, &g)
 				}
 			}
 		}
 		require.Equal(t, spins, b.spins, "%+v", c)
-		require.PanicsWithValue(t, "bitspin: 5 results for 1024 replicas", func() { b.BondSums(make([]int, 5)) })
+		require.PanicsWithValue(t, "bitspin: batch of 5 words for 1024 configurations of 1 words", func() { b.Configurations(make([]uint64, 5)) })
 	}
 }
 
@@ -367,21 +361,4 @@ func TestCountsAdd(t *testing.T) {
 	require.Equal(t, Stats{Single: Count{11, 22}, Global: Count{33, 44}, Multi: Count{55, 66}, Sweep: Count{77, 88}}, sum)
 	require.Equal(t, Count{16, 20}, s.Total())
 	require.Equal(t, 0.8, Count{5, 4}.Rate())
-}
-
-// TestVerticalSums carry as far as they must.
-func TestVerticalSums(t *testing.T) {
-	var sum verticalSum
-	for i := range 300 {
-		var x replicas
-		for r := range BulkReplicas {
-			if i%(r+1) == 0 {
-				x[r/64] |= 1 << (r % 64)
-			}
-		}
-		sum.add(x)
-	}
-	for r := range BulkReplicas {
-		require.Equal(t, (299/(r+1))+1, sum.of(r))
-	}
 }

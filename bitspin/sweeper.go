@@ -41,7 +41,6 @@ type Sweeper struct {
 type sweepSpace struct {
 	spins     []uint64
 	generator asm.Xoshiro
-	square    [64]uint64
 }
 
 // NewSweeper returns the sweeps of a model at inverse temperature beta ≥ 0.
@@ -138,13 +137,13 @@ func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps 
 		n := min(SweepBlock*words, len(src))
 		const seed = 16 // blocks of the stream that a generator's state takes
 		space.generator.Seed(c, first/SweepBlock*seed)
-		space.gather(src[:n], s.model.N, words)
+		gather(space.spins, src[:n], s.model.N, words)
 		SweepOrder(len(s.colours), sweeps, func(colour int) {
 			if over = over || halted != nil && halted(); !over {
 				s.heat.Redraw(space.spins, s.colours[colour], &space.generator)
 			}
 		})
-		st.Sweep.add(uint64(n/words*s.model.N), space.scatter(dst[:n], src[:n], s.model.N, words))
+		st.Sweep.add(uint64(n/words*s.model.N), scatter(dst[:n], src[:n], space.spins, s.model.N, words))
 		dst, src, first = dst[n:], src[n:], first+SweepBlock
 	}
 }
@@ -157,35 +156,37 @@ func (s *Sweeper) Together() int { return SweepBlock }
 
 // gather lays packed configurations out by sites; replicas beyond them are all
 // down.
-func (p *sweepSpace) gather(batch []uint64, sites, words int) {
+func gather(spins, batch []uint64, sites, words int) {
+	var square [64]uint64
 	for part := range asm.ReplicaWords {
 		for w := range words {
-			clear(p.square[:])
+			clear(square[:])
 			for i := range min(64, max(0, len(batch)/words-64*part)) {
-				p.square[i] = batch[(64*part+i)*words+w]
+				square[i] = batch[(64*part+i)*words+w]
 			}
-			asm.Transpose64(&p.square)
-			for i, replicas := range p.square[:min(64, sites-64*w)] {
-				p.spins[(64*w+i)*asm.ReplicaWords+part] = replicas
+			asm.Transpose64(&square)
+			for i, replicas := range square[:min(64, sites-64*w)] {
+				spins[(64*w+i)*asm.ReplicaWords+part] = replicas
 			}
 		}
 	}
 }
 
-// scatter packs the configurations again and returns the number of spins that
-// differ from those in src.
-func (p *sweepSpace) scatter(dst, src []uint64, sites, words int) (flipped uint64) {
+// scatter packs a block of replicas and returns the number of spins that differ from
+// those in src, which may be dst.
+func scatter(dst, src, spins []uint64, sites, words int) (flipped uint64) {
+	var square [64]uint64
 	for part := range asm.ReplicaWords {
 		for w := range words {
-			clear(p.square[:])
+			clear(square[:])
 			for i := range min(64, sites-64*w) {
-				p.square[i] = p.spins[(64*w+i)*asm.ReplicaWords+part]
+				square[i] = spins[(64*w+i)*asm.ReplicaWords+part]
 			}
-			asm.Transpose64(&p.square)
+			asm.Transpose64(&square)
 			for i := range min(64, max(0, len(dst)/words-64*part)) {
 				at := (64*part+i)*words + w
-				flipped += uint64(bits.OnesCount64(src[at] ^ p.square[i]))
-				dst[at] = p.square[i]
+				flipped += uint64(bits.OnesCount64(src[at] ^ square[i]))
+				dst[at] = square[i]
 			}
 		}
 	}

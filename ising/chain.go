@@ -60,7 +60,7 @@ func extent(model bitspin.Model) (burn, between, measurements int) {
 }
 
 func newChain(ctx context.Context, t Target, workers *pool.Pool) (*chain, error) {
-	b, err := bitspin.NewBulk(t.Model, t.Beta, chainBlocks*bitspin.BulkReplicas, bitspin.IndependentDraws, rng.Stream(0, rng.Reference, 0))
+	b, err := bitspin.NewBulk(t.Model, t.Beta, chainBlocks*bitspin.BulkReplicas, rng.Stream(0, rng.Reference, 0))
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,6 @@ func newChain(ctx context.Context, t Target, workers *pool.Pool) (*chain, error)
 	}
 
 	n := b.Replicas()
-	bonds, magnetisations := make([]int, n), make([]int, n)
 	configurations := make([]uint64, n*t.Words)
 	distances, levels := axialDistances(t.L), t.N+1
 	if t.L > largestChain {
@@ -99,30 +98,28 @@ func newChain(ctx context.Context, t Target, workers *pool.Pool) (*chain, error)
 		if err := sweep(between); err != nil {
 			return nil, err
 		}
-		b.BondSums(bonds)
-		b.Magnetisations(magnetisations)
-		if distances > 0 {
-			b.Configurations(configurations)
-		}
+		b.Configurations(configurations)
 		sign := float64(2*(2*part/measurements) - 1)
-		for i, sum := range bonds {
-			e, m := t.EnergyOf(sum, magnetisations[i]), math.Abs(float64(magnetisations[i]))/float64(t.N)
+		for i := range n {
+			config := configurations[i*t.Words:][:t.Words]
+			sum, magnetisation := t.BondSum(config), t.Magnetisation(config)
+			e, m := t.EnergyOf(sum, magnetisation), math.Abs(float64(magnetisation))/float64(t.N)
 			for k, v := range [4]float64{e, e * e, m, m * m} {
 				moments[i][k] += v / float64(measurements)
 			}
 			drift[i] += sign * e
 			if t.H == 0 {
 				// Both signs are as likely, whatever the start.
-				c.joint.add(sum, magnetisations[i], 0.5)
-				c.joint.add(sum, -magnetisations[i], 0.5)
+				c.joint.add(sum, magnetisation, 0.5)
+				c.joint.add(sum, -magnetisation, 0.5)
 			} else {
-				c.joint.add(sum, magnetisations[i], 1)
+				c.joint.add(sum, magnetisation, 1)
 			}
 			if levels > 0 {
 				counts[i*levels+(2*t.N-sum)/4] += 1 / float64(measurements)
 			}
 			if distances > 0 {
-				axial(g, configurations[i*t.Words:], rows)
+				axial(g, config, rows)
 			}
 			for r, v := range g {
 				correlations[i*distances+r] += v / float64(measurements)

@@ -194,7 +194,7 @@ func TestMetricsBesideMetropolis(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, r.warnings)
 	sample := func(beta float64) (*tally, int) {
-		b, err := bitspin.NewBulk(target.Model, beta, bitspin.BulkReplicas, bitspin.IndependentDraws, asm.Counter{Seed: 99})
+		b, err := bitspin.NewBulk(target.Model, beta, bitspin.BulkReplicas, asm.Counter{Seed: 99})
 		require.NoError(t, err)
 		got, batch, flip := newTally(target.Model), make([]uint64, bitspin.BulkReplicas), rand.New(rand.NewPCG(1, 1))
 		const parts = 8
