@@ -108,7 +108,7 @@ func isingMoves(n, side int) (s, t []uint64, err error) {
 	}
 	s, t = make([]uint64, n*model.Words), make([]uint64, n*model.Words)
 	asm.SignMask(s, noise(n*model.N, 1), n, model.N)
-	var stats bitspin.Stats
+	var stats bitspin.Count
 	for i := range steps {
 		move.Run(nil, s, s, 0, n, 1, &asm.Counter{Seed: 2, Step: uint32(i)}, 0, &stats)
 	}

@@ -56,7 +56,7 @@ func (m isingModel) moves(s engine.System, params []float32) (from, to []uint64,
 	if _, err := binary.Decode(data, binary.LittleEndian, from); err != nil {
 		return nil, nil, err
 	}
-	var stats bitspin.Stats
+	var stats bitspin.Count
 	move.Run(nil, to, from, 0, n, m.Transition.Steps, &asm.Counter{Seed: 1}, 0, &stats)
 	return from, to, nil
 }

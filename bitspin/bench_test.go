@@ -17,7 +17,7 @@ func BenchmarkMetropolis(b *testing.B) {
 				b.Run(fmt.Sprintf("L=%d/%v/h=%v", l, p, h), func(b *testing.B) {
 					k := mustMetropolis(b, mustModel(b, l, 1, h), 0.4, p)
 					batch := make([]uint64, samples*k.model.Words)
-					c, st := &asm.Counter{}, new(Stats)
+					c, st := &asm.Counter{}, new(Count)
 					for b.Loop() {
 						c.Step++
 						k.Run(nil, batch, batch, 0, samples, steps, c, 0, st)

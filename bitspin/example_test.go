@@ -23,10 +23,10 @@ func ExampleMetropolis_Run() {
 	}
 
 	batch := []uint64{0, 0b111111111}
-	var stats bitspin.Stats
+	var stats bitspin.Count
 	stream := asm.Counter{Seed: 1}
 	kernel.Run(nil, batch, batch, 0, 2, 1000, &stream, 0, &stats)
-	fmt.Printf("acceptance between 0.6 and 0.8: %t\n", stats.Total().Rate() > 0.6 && stats.Total().Rate() < 0.8)
+	fmt.Printf("acceptance between 0.6 and 0.8: %t\n", stats.Rate() > 0.6 && stats.Rate() < 0.8)
 	// Output: acceptance between 0.6 and 0.8: true
 }
 

@@ -68,33 +68,31 @@ func (m *Metropolis) Together() int { return 1 }
 //
 // It ends early, with results and counts of no use, soon after halted returns
 // true, if it is not nil.
-func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *Counter, firstSample uint64, st *Stats) {
+func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *Counter, firstSample uint64, st *Count) {
 	words := m.model.Words
 	checkStream(m.proposer, firstSample+uint64(lo), hi-lo, steps)
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
 	copy(dst, src)
 	firstSample += uint64(lo)
 	switch m.proposer.decode {
-	case oneOrAll:
-		m.runNarrow(halted, dst, steps, c, firstSample, &st.Single, &st.Global)
-	case tabulated, ranked:
-		m.runNarrow(halted, dst, steps, c, firstSample, &st.Multi, &st.Multi)
+	case oneOrAll, tabulated, ranked:
+		m.runNarrow(halted, dst, steps, c, firstSample, st)
 	case site:
 		m.runSites(halted, dst, steps, c, firstSample, st)
 	case floyd:
-		m.runSubsets(halted, dst, steps, c, firstSample, &st.Multi)
+		m.runSubsets(halted, dst, steps, c, firstSample, st)
 	}
 }
 
 // runNarrow runs lattices of at most 64 sites. A strip of samples stays in the
 // first-level cache for all steps.
-func (m *Metropolis) runNarrow(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, part, whole *Count) {
+func (m *Metropolis) runNarrow(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, st *Count) {
 	g, table := m.model.word, m.accept.table
 	row, origin := m.accept.row, m.accept.origin
 	var d strip
 	for ; len(batch) > 0; first += stripSize {
 		s := batch[:min(stripSize, len(batch))]
-		var accepted, global, acceptedGlobal uint64
+		var accepted uint64
 		for step := range steps {
 			if ended(halted, step) {
 				return
@@ -104,21 +102,17 @@ func (m *Metropolis) runNarrow(halted func() bool, batch []uint64, steps int, c 
 				mask := d.masks[i]
 				bonds, magnetisation := g.difference(x, mask)
 				_, yes := bits.Sub64(d.uniform(i), table[origin+bonds+row*magnetisation], 0)
-				_, all := bits.Sub64(mask^g.all, 1, 0)
 				s[i] = x ^ mask&-yes
 				accepted += yes
-				global += all
-				acceptedGlobal += all & yes
 			}
 		}
-		part.add(uint64(steps*len(s))-global, accepted-acceptedGlobal)
-		whole.add(global, acceptedGlobal)
+		st.Add(Count{uint64(steps * len(s)), accepted})
 		batch = batch[len(s):]
 	}
 }
 
 // runSites runs single-spin and global flips of more than 64 sites.
-func (m *Metropolis) runSites(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, st *Stats) {
+func (m *Metropolis) runSites(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, st *Count) {
 	lat := m.model.Lattice
 	var d strip
 	for ; len(batch) > 0; first += stripSize {
@@ -130,22 +124,18 @@ func (m *Metropolis) runSites(halted func() bool, batch []uint64, steps int, c *
 			m.proposer.draw(&d, c, first, step, n)
 			for i := range n {
 				s := batch[i*lat.Words:][:lat.Words]
+				yes := uint64(0)
 				if k := int(d.masks[i]); k < lat.N {
 					bonds, magnetisation := lat.siteDifference(s, k)
-					yes := uint64(0)
 					if d.uniform(i) < m.accept.threshold(bonds, magnetisation) {
 						yes = 1
 					}
 					s[k>>6] ^= yes << (k & 63)
-					st.Single.add(1, yes)
-					continue
-				}
-				yes := uint64(0)
-				if d.uniform(i) < m.accept.threshold(0, -lat.Magnetisation(s)) {
+				} else if d.uniform(i) < m.accept.threshold(0, -lat.Magnetisation(s)) {
 					yes = 1
 					lat.invert(s)
 				}
-				st.Global.add(1, yes)
+				st.Add(Count{1, yes})
 			}
 		}
 		batch = batch[n*lat.Words:]
@@ -153,7 +143,7 @@ func (m *Metropolis) runSites(halted func() bool, batch []uint64, steps int, c *
 }
 
 // runSubsets runs the multi-spin proposal on more than 64 sites.
-func (m *Metropolis) runSubsets(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, multi *Count) {
+func (m *Metropolis) runSubsets(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, st *Count) {
 	lat := m.model.Lattice
 	f := m.flips.Get().(*flip)
 	defer m.flips.Put(f)
@@ -173,7 +163,7 @@ func (m *Metropolis) runSubsets(halted func() bool, batch []uint64, steps int, c
 					s[w] ^= x
 				}
 			}
-			multi.add(1, yes)
+			st.Add(Count{1, yes})
 		}
 		batch = batch[lat.Words:]
 	}

@@ -34,10 +34,10 @@ func TestFewStepsAgainstReference(t *testing.T) {
 				batch := randomBatch(model.Lattice, stripSize+3)
 				want, got := append([]uint64(nil), batch...), append([]uint64(nil), batch...)
 				accepted := reference(k, set.beta, want, steps, c, first)
-				var st Stats
+				var st Count
 				k.Run(nil, got, batch, 0, stripSize+3, steps, c, first, &st)
 				require.Equal(t, want, got, "L=%d %+v %v", l, set, p)
-				require.Equal(t, Count{(stripSize + 3) * steps, accepted}, st.Total(), "L=%d %+v %v", l, set, p)
+				require.Equal(t, Count{(stripSize + 3) * steps, accepted}, st, "L=%d %+v %v", l, set, p)
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func TestSweeperAsColourByColour(t *testing.T) {
 		}
 		src := randomBatch(model.Lattice, samples)
 		dst, want := make([]uint64, len(src)), append([]uint64(nil), src...)
-		var st Stats
+		var st Count
 		s.Run(nil, dst, src, 0, samples, 2, c, 4*SweepBlock, &st)
 		var flipped uint64
 		for block := range 2 {
@@ -242,7 +242,7 @@ func TestSweeperAsColourByColour(t *testing.T) {
 			}
 		}
 		require.Equal(t, want, dst, "L = %d", l)
-		require.Equal(t, Stats{Sweep: Count{uint64(samples * model.N), flipped}}, st)
+		require.Equal(t, Count{uint64(samples * model.N), flipped}, st)
 	}
 }
 
@@ -320,7 +320,7 @@ func TestLimitsOfKernels(t *testing.T) {
 	require.Equal(t, 1<<21, mustMetropolis(t, mustModel(t, 9, 1, 0), 0.2, MultiSpin()).MaxSteps(), "128 blocks hold a step")
 	batch := make([]uint64, 2)
 	run := func(hi int, first uint64, steps int) func() {
-		return func() { k.Run(nil, batch, batch, 0, hi, steps, &asm.Counter{}, first, new(Stats)) }
+		return func() { k.Run(nil, batch, batch, 0, hi, steps, &asm.Counter{}, first, new(Count)) }
 	}
 	require.PanicsWithValue(t, "bitspin: samples 68719476735 to 68719476737 exceed the 68719476736 of a stream", run(2, MaxSamples-1, 1))
 	require.PanicsWithValue(t, "bitspin: samples 0 to 18446744073709551615 exceed the 68719476736 of a stream", run(-1, 0, 1))
@@ -344,21 +344,11 @@ func TestLimitsOfKernels(t *testing.T) {
 	s, err := NewSweeper(model, 0.2)
 	require.NoError(t, err)
 	sweep := func(hi int, first uint64, sweeps int) func() {
-		return func() { s.Run(nil, batch, batch, 0, hi, sweeps, &asm.Counter{}, first, new(Stats)) }
+		return func() { s.Run(nil, batch, batch, 0, hi, sweeps, &asm.Counter{}, first, new(Count)) }
 	}
 	require.NotPanics(t, sweep(2, MaxSamples-SweepBlock, 1))
 	require.NotPanics(t, sweep(0, MaxSamples, 1))
 	require.PanicsWithValue(t, "bitspin: sweeps of samples 68719476736 to 68719476738, not of blocks of 512 below 68719476736", sweep(2, MaxSamples, 1))
 	require.PanicsWithValue(t, "bitspin: -1 sweeps", sweep(2, 0, -1))
 	require.PanicsWithValue(t, "bitspin: sweeps of samples 3 to 5, not of blocks of 512 below 68719476736", sweep(2, 3, 1))
-}
-
-// TestCountsAdd of every kind of proposal.
-func TestCountsAdd(t *testing.T) {
-	s := Stats{Single: Count{1, 2}, Global: Count{3, 4}, Multi: Count{5, 6}, Sweep: Count{7, 8}}
-	sum := s
-	sum.Add(Stats{Single: Count{10, 20}, Global: Count{30, 40}, Multi: Count{50, 60}, Sweep: Count{70, 80}})
-	require.Equal(t, Stats{Single: Count{11, 22}, Global: Count{33, 44}, Multi: Count{55, 66}, Sweep: Count{77, 88}}, sum)
-	require.Equal(t, Count{16, 20}, s.Total())
-	require.Equal(t, 0.8, Count{5, 4}.Rate())
 }

@@ -120,7 +120,7 @@ func SweepOrder(colours, n int, update func(colour int)) {
 //
 // It ends early, with results and counts of no use, soon after halted returns
 // true, if it is not nil.
-func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *Counter, firstSample uint64, st *Stats) {
+func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *Counter, firstSample uint64, st *Count) {
 	words := s.model.Words
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
 	first := firstSample + uint64(lo)
@@ -143,7 +143,7 @@ func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps 
 				s.heat.Redraw(space.spins, s.colours[colour], &space.generator)
 			}
 		})
-		st.Sweep.add(uint64(n/words*s.model.N), scatter(dst[:n], src[:n], space.spins, s.model.N, words))
+		st.Add(Count{uint64(n / words * s.model.N), scatter(dst[:n], src[:n], space.spins, s.model.N, words)})
 		dst, src, first = dst[n:], src[n:], first+SweepBlock
 	}
 }

@@ -149,7 +149,7 @@ func TestSweeperFollowsItsMatrix(t *testing.T) {
 		for i := range batch {
 			batch[i] = start
 		}
-		var st Stats
+		var st Count
 		s.Run(nil, batch, batch, 0, n, 1, &asm.Counter{Seed: uint64(i)}, 3*SweepBlock, &st)
 		row := sweepMatrix(s, 1)[int(start)*states:][:states]
 		counts := make([]float64, states)
@@ -160,8 +160,7 @@ func TestSweeperFollowsItsMatrix(t *testing.T) {
 				flips++
 			}
 		}
-		require.Equal(t, Count{uint64(n * model.N), uint64(flips)}, st.Sweep)
-		require.Equal(t, st.Sweep, st.Total())
+		require.Equal(t, Count{uint64(n * model.N), uint64(flips)}, st)
 		var chi2 float64
 		for s, p := range row {
 			require.Greater(t, n*p, 5.0)
@@ -196,7 +195,7 @@ func TestSweeperAgainstExactEnergies(t *testing.T) {
 				batch[i] &= 1<<(model.N%64) - 1
 			}
 		}
-		var st Stats
+		var st Count
 		s.Run(nil, batch, batch, 0, n, 150, &asm.Counter{Seed: 7}, 0, &st)
 		var sum, squares float64
 		for i := range n {
@@ -229,10 +228,10 @@ func TestSweeperBlocks(t *testing.T) {
 		}
 		dst, parts := make([]uint64, len(src)), make([]uint64, len(src))
 		c := &asm.Counter{Seed: 3, Step: 9}
-		var st Stats
+		var st Count
 		s.Run(nil, dst, src, 0, n, 0, c, 0, &st)
 		require.Equal(t, src, dst)
-		require.Zero(t, st.Sweep.Accepted)
+		require.Zero(t, st.Accepted)
 		s.Run(nil, dst, src, 0, n, 3, c, 0, &st)
 		require.NotEqual(t, src, dst)
 		s.Run(nil, parts, src, SweepBlock, n, 3, c, 0, &st)
@@ -255,7 +254,7 @@ func BenchmarkSweeper(b *testing.B) {
 	require.NoError(b, err)
 	const n, sweeps = 1024, 16
 	batch := make([]uint64, n*model.Words)
-	var st Stats
+	var st Count
 	for b.Loop() {
 		s.Run(nil, batch, batch, 0, n, sweeps, &asm.Counter{}, 0, &st)
 	}

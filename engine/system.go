@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
@@ -34,16 +35,7 @@ type System interface {
 }
 
 // A Count says how many of a number of proposals were accepted.
-type Count struct{ Proposed, Accepted uint64 }
-
-// Rate returns the fraction accepted, 0 of none.
-func (c Count) Rate() float64 { return float64(c.Accepted) / max(1, float64(c.Proposed)) }
-
-// Add adds d to c.
-func (c *Count) Add(d Count) {
-	c.Proposed += d.Proposed
-	c.Accepted += d.Accepted
-}
+type Count = bitspin.Count
 
 // A Stateful system carries state from step to step beyond θ and the
 // optimiser's moments. Its sections are saved in checkpoints and restored in

@@ -54,9 +54,9 @@ func TestCounts(t *testing.T) {
 	c.Add(Count{Proposed: 1})
 	require.Zero(t, c.Rate())
 	c.Add(Count{Proposed: 7, Accepted: 2})
-	require.Equal(t, Count{8, 2}, c)
+	require.Equal(t, Count{Proposed: 8, Accepted: 2}, c)
 	require.Equal(t, 0.25, c.Rate())
-	require.Equal(t, 1., Count{1, 1}.Rate())
+	require.Equal(t, 1., Count{Proposed: 1, Accepted: 1}.Rate())
 }
 
 // TestRecordsInFiles: numbers that are not finite are kept, in errors too.

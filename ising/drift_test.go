@@ -26,7 +26,7 @@ func TestFiguresOfDrifts(t *testing.T) {
 	var changes [2][]float64
 	require.NoError(t, s.Measure(t.Context(), trainer.Params(), samples, 0, samples, func(batch []uint64, _ []float64) {
 		moved, moving := make([]uint64, len(batch)), rng.Stream(c.Training.Seed, rng.Reference, 1)
-		kernel.Run(nil, moved, batch, 0, samples, s.target.N, &moving, 0, new(bitspin.Stats))
+		kernel.Run(nil, moved, batch, 0, samples, s.target.N, &moving, 0, new(bitspin.Count))
 		for i, to := range moved {
 			size := func(config uint64) float64 { return math.Abs(float64(s.target.Magnetisation([]uint64{config}))) / 25 }
 			changes[0] = append(changes[0], s.target.Energy([]uint64{to})-s.target.Energy(batch[i:i+1]))

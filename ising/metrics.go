@@ -216,7 +216,7 @@ func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]
 		moved := make([]uint64, len(batch))
 		count := len(batch) / words
 		s.workers.Run((count+rows-1)/rows, func(piece int) {
-			var st bitspin.Stats
+			var st bitspin.Count
 			kernel.Run(nil, moved, batch, piece*rows, min(count, (piece+1)*rows), s.target.N, &moving, first, &st)
 		})
 		for i := 0; i < len(batch); i += words {

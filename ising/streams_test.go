@@ -22,7 +22,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 	s.Draw(drawn, trainer.Params(), 50, 0)
 	want := slices.Clone(drawn)
 	stream := rng.Stream(17, rng.SampleTransition, 0)
-	var stats bitspin.Stats
+	var stats bitspin.Count
 	s.Kernel.Run(nil, want, drawn, 0, n, 3, &stream, 50, &stats)
 	s.Draw(drawn, trainer.Params(), 50, 3)
 	require.Equal(t, want, drawn)

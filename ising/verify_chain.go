@@ -89,14 +89,14 @@ func testRow(k spins.Kernel, row []float64, s, samples, steps int, c *asm.Counte
 	for i := range from {
 		from[i] = uint64(s)
 	}
-	var st bitspin.Stats
+	var st bitspin.Count
 	for first := 0; first < samples; first += atOnce {
 		k.Run(nil, batch, from, 0, atOnce, steps, c, uint64(s*samples+first), &st)
 		for _, x := range batch {
 			counts[x]++
 		}
 	}
-	if total := st.Total(); total.Proposed != uint64(samples*steps) || steps == 1 && total.Accepted != uint64(samples-counts[s]) {
+	if st.Proposed != uint64(samples*steps) || steps == 1 && st.Accepted != uint64(samples-counts[s]) {
 		return impossible
 	}
 	expected := make([]float64, len(row))

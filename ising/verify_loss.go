@@ -61,7 +61,7 @@ func pairs(l, n int, seed uint64) (s, t []uint64) {
 	proposal := crash.Must(bitspin.Mixture(0.1))
 	k := crash.Must(bitspin.NewMetropolis(target.Model, target.Beta, proposal))
 	s, t = make([]uint64, n*target.Words), make([]uint64, n*target.Words)
-	var st bitspin.Stats
+	var st bitspin.Count
 	k.Run(nil, s, s, 0, n, 12, &asm.Counter{Seed: seed}, 0, &st)
 	k.Run(nil, t, s, 0, n, 3, &asm.Counter{Seed: seed, Step: 1}, 0, &st)
 	return s, t

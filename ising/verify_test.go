@@ -55,15 +55,15 @@ func wrongMatrix(spoil func(m *TransitionMatrix)) func(*subject) {
 // A wrongStepper spoils what a Metropolis kernel returns.
 type wrongStepper struct {
 	spins.Kernel
-	spoil func(dst []uint64, c *asm.Counter, first uint64, st *bitspin.Stats)
+	spoil func(dst []uint64, c *asm.Counter, first uint64, st *bitspin.Count)
 }
 
-func (w wrongStepper) Run(halted func() bool, dst, src []uint64, lo, hi, steps int, c *asm.Counter, first uint64, st *bitspin.Stats) {
+func (w wrongStepper) Run(halted func() bool, dst, src []uint64, lo, hi, steps int, c *asm.Counter, first uint64, st *bitspin.Count) {
 	w.Kernel.Run(halted, dst, src, lo, hi, steps, c, first, st)
 	w.spoil(dst, c, first, st)
 }
 
-func wrongSteps(spoil func(dst []uint64, c *asm.Counter, first uint64, st *bitspin.Stats)) func(*subject) {
+func wrongSteps(spoil func(dst []uint64, c *asm.Counter, first uint64, st *bitspin.Count)) func(*subject) {
 	return func(v *subject) {
 		right := v.metropolis
 		v.metropolis = func(t Target, p bitspin.Proposal) (spins.Kernel, error) {
@@ -198,16 +198,16 @@ func TestEveryCheckCanFail(t *testing.T) {
 				*p = bitspin.MultiSpin()
 			}
 		})},
-		{"one row of 512 goes astray", []string{"metropolis-rows/mixture"}, wrongSteps(func(dst []uint64, _ *asm.Counter, first uint64, _ *bitspin.Stats) {
+		{"one row of 512 goes astray", []string{"metropolis-rows/mixture"}, wrongSteps(func(dst []uint64, _ *asm.Counter, first uint64, _ *bitspin.Count) {
 			if first>>faultSampleBits == 200 {
 				for i := range dst[:len(dst)/10] {
 					dst[i] = 200
 				}
 			}
 		})},
-		{"an acceptance is not counted", both("metropolis-rows"), wrongSteps(func(_ []uint64, _ *asm.Counter, first uint64, st *bitspin.Stats) {
+		{"an acceptance is not counted", both("metropolis-rows"), wrongSteps(func(_ []uint64, _ *asm.Counter, first uint64, st *bitspin.Count) {
 			if first == 0 {
-				st.Single.Accepted--
+				st.Accepted--
 			}
 		})},
 		{"one rate out of detailed balance", both("loss-at-target"), wrongMatrix(func(m *TransitionMatrix) { swap(m, 0, 0, 1) })},

@@ -148,7 +148,7 @@ func (h *handle) walk(ctx context.Context, k spins.Kernel, batch []uint64, words
 	defer workers.Heed(ctx)()
 	piece := sites.PieceOf(k)
 	workers.Run((n+piece-1)/piece, func(i int) {
-		counter, stats := c, bitspin.Stats{}
+		counter, stats := c, bitspin.Count{}
 		k.Run(workers.Halted, batch, batch, i*piece, min(n, (i+1)*piece), int(steps), &counter, first, &stats)
 	})
 	return ctx.Err()

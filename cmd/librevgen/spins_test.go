@@ -145,7 +145,7 @@ func TestSpinsOfHosts(t *testing.T) {
 		counter := rng.Stream(1, rng.ChainTransition, 0)
 		start, err := law.sweeps()
 		require.NoError(t, err)
-		start.Run(func() bool { return false }, batch, batch, 0, n, 1, &counter, 0, &bitspin.Stats{})
+		start.Run(func() bool { return false }, batch, batch, 0, n, 1, &counter, 0, &bitspin.Count{})
 		id, h := open(t)
 		energies := make([]float64, n)
 		require.EqualValues(t, ok, revgenSpinEnergies(id, host, n, (*cWord)(&batch[0]), cSize(8*len(batch)), (*cDouble)(&energies[0])))
@@ -170,7 +170,7 @@ func TestSpinsOfHosts(t *testing.T) {
 			require.NoError(t, err)
 			want := slices.Clone(batch)
 			counter := rng.Stream(seed, rng.ChainTransition, stream)
-			k.Run(func() bool { return false }, want, want, 0, n, steps, &counter, 1024, &bitspin.Stats{})
+			k.Run(func() bool { return false }, want, want, 0, n, steps, &counter, 1024, &bitspin.Count{})
 			require.NotEqual(t, batch, want)
 			for _, threads := range []int{1, 3} {
 				h.threads = threads

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
@@ -299,7 +298,7 @@ func TestRun(t *testing.T) {
 			src[i] = byte(i % 3)
 		}
 		dst := make([]byte, len(src))
-		var stats bitspin.Stats
+		var stats engine.Count
 		m.Run(nil, dst, src, 1, samples+1, steps, &stream, 127, &stats) // samples 128 … 197
 		var want []byte
 		var count engine.Count
@@ -312,7 +311,7 @@ func TestRun(t *testing.T) {
 			want = append(want, part...)
 		}
 		require.Equal(t, append(append(make([]byte, n), want...), make([]byte, n)...), dst)
-		require.Equal(t, bitspin.Stats{Single: bitspin.Count(count)}, stats)
+		require.Equal(t, count, stats)
 		require.Equal(t, uint64(2*steps*block), count.Proposed)
 
 		oneHot, err := OneHot{&target}.Kernel(&spins.TransitionConfig{Proposal: proposal}, 1)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"sync"
 
-	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/sites"
@@ -74,7 +73,7 @@ func MixingOf(t *Target) func(beta float64) (sites.Kernel[byte], error) {
 func (m *Moves) Together() int { return block }
 
 // Run implements sites.Kernel.
-func (m *Moves) Run(halted func() bool, dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Stats) {
+func (m *Moves) Run(halted func() bool, dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, st *engine.Count) {
 	n := m.law.target.N()
 	m.blocks(halted, lo, hi, steps, c, first, st,
 		func(state []byte, lo, hi int) { columns(state, src[lo*n:hi*n], n) },
@@ -82,20 +81,18 @@ func (m *Moves) Run(halted func() bool, dst, src []byte, lo, hi, steps int, c *r
 }
 
 // blocks is Run of configurations that are read to the states of a block, and written.
-func (m *Moves) blocks(halted func() bool, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Stats, read, write func(state []byte, lo, hi int)) {
+func (m *Moves) blocks(halted func() bool, lo, hi, steps int, c *rng.Counter, first uint64, st *engine.Count, read, write func(state []byte, lo, hi int)) {
 	const slice = 256 // steps between looks
 	room := m.rooms.Get().(*[]byte)
 	defer m.rooms.Put(room)
 	state := *room
-	var count engine.Count
 	for ; lo < hi; lo += block {
 		read(state, lo, min(lo+block, hi))
 		for left := steps; left > 0 && (halted == nil || !halted()); left -= slice {
-			m.runFrom(state, steps-left, min(left, slice), c, (first+uint64(lo))/block, &count)
+			m.runFrom(state, steps-left, min(left, slice), c, (first+uint64(lo))/block, st)
 		}
 		write(state, lo, min(lo+block, hi))
 	}
-	st.Add(bitspin.Stats{Single: bitspin.Count(count)})
 }
 
 // mostBlocks is how many blocks of samples a stream has random words for.

@@ -62,7 +62,7 @@ type oneHotMoves struct {
 	oneHot OneHot
 }
 
-func (m oneHotMoves) Run(halted func() bool, dst, src []uint64, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Stats) {
+func (m oneHotMoves) Run(halted func() bool, dst, src []uint64, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Count) {
 	words := m.oneHot.words()
 	m.blocks(halted, lo, hi, steps, c, first, st, func(state []byte, lo, hi int) {
 		for b := range block {

@@ -457,7 +457,7 @@ func TestMovesOfOneHot(t *testing.T) {
 		require.NoError(t, err)
 		stream := rng.Stream(3, rng.SampleTransition, 2)
 		want, dst := slices.Clone(states), slices.Clone(packed)
-		var st, wantStats bitspin.Stats
+		var st, wantStats bitspin.Count
 		m.Run(nil, want, states, lo, hi, steps, &stream, first, &wantStats)
 		kernel.Run(nil, dst, packed, lo, hi, steps, &stream, first, &st)
 		require.Equal(t, wantStats, st)

@@ -279,7 +279,7 @@ func (e *Ensemble[W]) move(batch []W, from, to int, first uint64, steps int, k K
 	halted := e.Workers.Halted
 	e.byRows(to-from, PieceOf(k), func(lo, hi int) {
 		c := stream
-		var stats bitspin.Stats
+		var stats bitspin.Count
 		k.Run(halted, batch, batch, from+lo, from+hi, steps, &c, first, &stats)
 	})
 }

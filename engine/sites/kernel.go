@@ -13,7 +13,7 @@ type Kernel[W uint64 | byte] interface {
 	// counts in st. Configuration i draws the random numbers of sample
 	// firstSample+i of the stream. Run ends early, with results of no use, soon
 	// after halted returns true, if it is not nil.
-	Run(halted func() bool, dst, src []W, lo, hi, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats)
+	Run(halted func() bool, dst, src []W, lo, hi, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Count)
 	// MaxSteps returns how many steps a stream has random numbers for.
 	MaxSteps() int
 	// Together returns how many samples draw together: where samples are split into

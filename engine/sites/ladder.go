@@ -86,7 +86,7 @@ func (l *Ladder[W]) step() {
 		level, lo := piece/pieces, first+piece%pieces*l.rows
 		hi, batch := min(end, lo+l.rows), l.levels[level].Batch
 		c := stream
-		var stats bitspin.Stats
+		var stats bitspin.Count
 		l.kernels[level].Run(nil, batch, batch, lo, hi, 1, &c, l.first(level, n), &stats)
 		e.Energy(l.energies[level][lo:hi], batch[lo*words:hi*words])
 	})

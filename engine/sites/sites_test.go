@@ -81,7 +81,7 @@ type shift struct {
 func (k shift) Together() int { return k.together }
 func (k shift) MaxSteps() int { return k.most }
 
-func (k shift) Run(_ func() bool, dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, _ *bitspin.Stats) {
+func (k shift) Run(_ func() bool, dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, _ *bitspin.Count) {
 	if lo%k.together != 0 || (first+uint64(lo))%uint64(k.together) != 0 {
 		panic("a block is cut")
 	}

@@ -51,11 +51,11 @@ func TestTransitionsByLevel(t *testing.T) {
 			next, want := make([]uint64, n), make([]uint64, n)
 			require.NoError(t, tr.Move(next, s, step))
 			stream := rng.Stream(7, rng.TrainTransition, step)
-			var counts bitspin.Stats
+			var counts bitspin.Count
 			k.Run(nil, want, s, 0, n, 3, &stream, 0, &counts)
 			require.Equal(t, want, next, "%s, step %d", proposal, step)
 			require.Equal(t, counts, tr.count)
-			require.Equal(t, counts.Total().Rate(), tr.Acceptance())
+			require.Equal(t, counts.Rate(), tr.Acceptance())
 		}
 	}
 	// Without annealing there is one level.
@@ -419,13 +419,13 @@ func TestBoundsOfKernels(t *testing.T) {
 	require.Equal(t, 1<<22, m.MaxSteps())
 	require.Equal(t, 1, m.Together())
 	batch := make([]uint64, 2)
-	var st bitspin.Stats
+	var st bitspin.Count
 	run := func(k Kernel, lo, hi, steps int, first uint64) func() {
 		return func() { k.Run(nil, batch, batch, lo, hi, steps, &asm.Counter{}, first, &st) }
 	}
 	require.NotPanics(t, run(m, 0, 2, 1, MaxSamples-2))
 	require.NotPanics(t, run(m, 0, 0, 1<<22, MaxSamples))
-	require.Equal(t, bitspin.Stats{Global: bitspin.Count{Proposed: 2, Accepted: 2}}, st, "all flips are of all spins, at no cost")
+	require.Equal(t, bitspin.Count{Proposed: 2, Accepted: 2}, st, "all flips are of all spins, at no cost")
 	require.PanicsWithValue(t, "spins: 1 steps of samples 68719476735 to 68719476737 exceed a stream", run(m, 0, 2, 1, MaxSamples-1))
 	require.PanicsWithValue(t, "spins: 4194305 steps of samples 0 to 2 exceed a stream", run(m, 0, 2, 1<<22+1, 0))
 	require.PanicsWithValue(t, "spins: -1 steps of samples 0 to 2 exceed a stream", run(m, 0, 2, -1, 0))

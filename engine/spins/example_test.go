@@ -71,11 +71,11 @@ func ExampleMetropolis_Run() {
 	}
 	batch := []uint64{0b000, 0b111}
 	stream := rng.Stream(1, rng.SampleTransition, 0)
-	var stats bitspin.Stats
-	steps.Run(nil, batch, batch, 0, 2, 100, &stream, 0, &stats)
+	var moves, redrawn bitspin.Count
+	steps.Run(nil, batch, batch, 0, 2, 100, &stream, 0, &moves)
 	stream.Step++
-	sweeps.Run(nil, batch, batch, 0, 2, 10, &stream, 0, &stats)
-	fmt.Println(stats.Single.Proposed+stats.Global.Proposed, "proposals,", stats.Sweep.Proposed, "spins redrawn")
+	sweeps.Run(nil, batch, batch, 0, 2, 10, &stream, 0, &redrawn)
+	fmt.Println(moves.Proposed, "proposals,", redrawn.Proposed, "spins redrawn")
 	// Output: 200 proposals, 64 spins redrawn
 }
 

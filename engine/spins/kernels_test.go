@@ -131,7 +131,7 @@ func TestKernelsTakeTheirProbabilities(t *testing.T) {
 		require.NoError(t, err)
 		s, err := NewSweeper(g, beta)
 		require.NoError(t, err)
-		var st bitspin.Stats
+		var st bitspin.Count
 		stream := asm.Counter{Seed: 5, Purpose: 3, Step: 1}
 		out := make([]uint64, samples)
 
@@ -147,15 +147,16 @@ func TestKernelsTakeTheirProbabilities(t *testing.T) {
 		}
 		want[start] += 1 - moved
 		requireCounts(t, name, out, want)
-		require.EqualValues(t, samples, st.Single.Proposed+st.Global.Proposed)
+		require.EqualValues(t, samples, st.Proposed)
 		still := 0
 		for _, x := range out {
 			if x == start {
 				still++
 			}
 		}
-		require.EqualValues(t, samples-still, st.Single.Accepted+st.Global.Accepted)
+		require.EqualValues(t, samples-still, st.Accepted)
 
+		st = bitspin.Count{}
 		s.Run(nil, out, batch, 0, samples, 1, &stream, 0, &st)
 		row := make([]float64, states)
 		row[start] = 1
@@ -172,7 +173,7 @@ func TestKernelsTakeTheirProbabilities(t *testing.T) {
 			}
 		})
 		requireCounts(t, name, out, row)
-		require.EqualValues(t, samples*s.updates(1), st.Sweep.Proposed)
+		require.EqualValues(t, samples*s.updates(1), st.Proposed)
 	}
 }
 
@@ -200,15 +201,15 @@ func TestKernelsAreSlicesOfOneStream(t *testing.T) {
 		s, err := NewSweeper(g, 0.5)
 		require.NoError(t, err)
 		stream := asm.Counter{Seed: 9}
-		for kernel, run := range map[string]func(dst, src []uint64, lo, hi int, st *bitspin.Stats){
-			"metropolis": func(dst, src []uint64, lo, hi int, st *bitspin.Stats) {
+		for kernel, run := range map[string]func(dst, src []uint64, lo, hi int, st *bitspin.Count){
+			"metropolis": func(dst, src []uint64, lo, hi int, st *bitspin.Count) {
 				m.Run(nil, dst, src, lo, hi, 7, &stream, 640, st)
 			},
-			"sweeper": func(dst, src []uint64, lo, hi int, st *bitspin.Stats) {
+			"sweeper": func(dst, src []uint64, lo, hi int, st *bitspin.Count) {
 				s.Run(nil, dst, src, lo, hi, 2, &stream, 640, st)
 			},
 		} {
-			var whole, parts bitspin.Stats
+			var whole, parts bitspin.Count
 			want, got := make([]uint64, len(batch)), make([]uint64, len(batch))
 			run(want, batch, 0, rows, &whole)
 			copy(got, batch)
@@ -234,7 +235,7 @@ func TestSweepsWithinAStream(t *testing.T) {
 	require.NoError(t, err)
 	batch, stream := make([]uint64, rows), asm.Counter{Seed: 9}
 	const last = MaxSamples - rows // whose draws end at so many of each update
-	var stats bitspin.Stats
+	var stats bitspin.Count
 	run := func(sweeps int, first uint64) func() {
 		return func() { s.Run(nil, batch, batch, 0, rows, sweeps, &stream, first, &stats) }
 	}
@@ -257,7 +258,7 @@ func TestKernelsAreHalted(t *testing.T) {
 		for _, k := range []Kernel{m, s} {
 			asked := 0
 			halted := func() bool { asked++; return asked > 100 }
-			k.Run(halted, batch, batch, 0, rows, 1<<12, &asm.Counter{}, 640, new(bitspin.Stats))
+			k.Run(halted, batch, batch, 0, rows, 1<<12, &asm.Counter{}, 640, new(bitspin.Count))
 			require.LessOrEqual(t, asked, 101, "%s, %T", name, k)
 		}
 	}
@@ -383,7 +384,7 @@ func TestMetropolisFollowsItsDraws(t *testing.T) {
 			require.Equal(t, uint32((1<<32)%g.N()), m.reject)
 			m.reject = max(m.reject, reject)
 			batch, all := randomBatch(rand.New(rand.NewPCG(5, 8)), g.N(), rows)
-			var st bitspin.Stats
+			var st bitspin.Count
 			stream := asm.Counter{Seed: 8}
 			m.Run(nil, batch, batch, 0, rows, steps, &stream, 100, &st)
 			for k, s := range all {
@@ -451,18 +452,18 @@ func TestStepsAtTheirBounds(t *testing.T) {
 		u      uint64
 		reject uint32
 		want   uint64
-		stats  bitspin.Stats
+		stats  bitspin.Count
 	}{
-		{draw: [4]uint32{0, 1<<30 - 1}, u: e(14) - 1, want: 0, stats: bitspin.Stats{Global: bitspin.Count{Proposed: 1, Accepted: 1}}},
-		{draw: [4]uint32{0, 1<<30 - 1}, u: e(14), want: all, stats: bitspin.Stats{Global: bitspin.Count{Proposed: 1}}},
-		{draw: [4]uint32{0, 1 << 30}, u: e(2) - 1, want: up, stats: bitspin.Stats{Single: bitspin.Count{Proposed: 1, Accepted: 1}}},
-		{draw: [4]uint32{0, 1 << 30}, u: e(2), want: all, stats: bitspin.Stats{Single: bitspin.Count{Proposed: 1}}},
-		{draw: [4]uint32{1, 1 << 30}, reject: 3, want: up, stats: bitspin.Stats{Single: bitspin.Count{Proposed: 1, Accepted: 1}}},
-		{draw: [4]uint32{1, 1 << 30}, reject: 4, want: all &^ (1 << (product(1) >> 32)), stats: bitspin.Stats{Single: bitspin.Count{Proposed: 1, Accepted: 1}}},
+		{draw: [4]uint32{0, 1<<30 - 1}, u: e(14) - 1, want: 0, stats: bitspin.Count{Proposed: 1, Accepted: 1}},
+		{draw: [4]uint32{0, 1<<30 - 1}, u: e(14), want: all, stats: bitspin.Count{Proposed: 1}},
+		{draw: [4]uint32{0, 1 << 30}, u: e(2) - 1, want: up, stats: bitspin.Count{Proposed: 1, Accepted: 1}},
+		{draw: [4]uint32{0, 1 << 30}, u: e(2), want: all, stats: bitspin.Count{Proposed: 1}},
+		{draw: [4]uint32{1, 1 << 30}, reject: 3, want: up, stats: bitspin.Count{Proposed: 1, Accepted: 1}},
+		{draw: [4]uint32{1, 1 << 30}, reject: 4, want: all &^ (1 << (product(1) >> 32)), stats: bitspin.Count{Proposed: 1, Accepted: 1}},
 	} {
 		m.reject = s.reject
 		s.draw[2], s.draw[3] = uint32(s.u>>32), uint32(s.u)
-		config, stats := []uint64{all}, bitspin.Stats{}
+		config, stats := []uint64{all}, bitspin.Count{}
 		m.step(config, &s.draw, &c, 9, 5, &stats)
 		require.Equal(t, s.want, config[0], "%+v", s)
 		require.Equal(t, s.stats, stats)
@@ -489,7 +490,7 @@ func TestDrawsAreIndependent(t *testing.T) {
 		s, err := NewSweeper(g, 0)
 		require.NoError(t, err)
 		batch := make([]uint64, 3*Lanes*g.Words())
-		var st bitspin.Stats
+		var st bitspin.Count
 		stream := asm.Counter{Seed: 4}
 		s.Run(nil, batch, batch, 0, 3*Lanes, 1, &stream, 0, &st)
 		last := map[int32]int{}

@@ -63,7 +63,7 @@ func (m *Metropolis) Together() int { return 1 }
 
 // Run takes the given number of steps with each of the configurations lo … hi−1
 // of the batch src, storing the results in the batch dst, which may be src, and
-// adds what was proposed and accepted to st, flips of all spins as Global.
+// adds what was proposed and accepted to st.
 //
 // Configuration i draws the random numbers of sample firstSample+i of the
 // stream, below MaxSamples, so the same bits result however a batch is split
@@ -71,7 +71,7 @@ func (m *Metropolis) Together() int { return 1 }
 //
 // It ends early, with results and counts of no use, soon after halted returns
 // true, if it is not nil.
-func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
+func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Count) {
 	words := m.graph.Words()
 	first := firstSample + uint64(lo)
 	if hi < lo || first+uint64(hi-lo) > MaxSamples || steps < 0 || steps > maxSteps {
@@ -97,12 +97,12 @@ func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, step
 }
 
 // step takes one step with one configuration.
-func (m *Metropolis) step(config []uint64, draw *[4]uint32, c *asm.Counter, sample uint64, step int, st *bitspin.Stats) {
+func (m *Metropolis) step(config []uint64, draw *[4]uint32, c *asm.Counter, sample uint64, step int, st *bitspin.Count) {
 	u := uint64(draw[2])<<32 | uint64(draw[3])
+	st.Proposed++
 	if uint64(draw[1]) < m.global {
-		st.Global.Proposed++
 		if u < m.threshold(m.difference(config)) {
-			st.Global.Accepted++
+			st.Accepted++
 			Invert(config, m.graph.N())
 		}
 		return
@@ -112,9 +112,8 @@ func (m *Metropolis) step(config []uint64, draw *[4]uint32, c *asm.Counter, samp
 		product = m.redraw(c, sample, step)
 	}
 	i := int(product >> 32)
-	st.Single.Proposed++
 	if u < m.threshold(m.graph.Difference(config, i)) {
-		st.Single.Accepted++
+		st.Accepted++
 		config[i>>6] ^= 1 << (i & 63)
 	}
 }

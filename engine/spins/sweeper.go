@@ -73,7 +73,7 @@ func (s *Sweeper) MaxSteps() int {
 //
 // It ends early, with results and counts of no use, soon after halted returns
 // true, if it is not nil.
-func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
+func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *rng.Counter, firstSample uint64, st *bitspin.Count) {
 	words := s.heat.graph.Words()
 	first := firstSample + uint64(lo)
 	updates := s.updates(sweeps)
@@ -99,8 +99,7 @@ func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps 
 			s.heat.update(l, s.colours[colour], c, position)
 			position += uint64(len(s.colours[colour]))
 		})
-		st.Sweep.Accepted += Rows(dst[:n], src[:n], l.spins)
-		st.Sweep.Proposed += uint64(n/words) * updates
+		st.Add(bitspin.Count{Proposed: uint64(n/words) * updates, Accepted: Rows(dst[:n], src[:n], l.spins)})
 		dst, src, first = dst[n:], src[n:], first+Lanes
 	}
 }

@@ -111,8 +111,8 @@ type Transition struct {
 	levels   []Kernel // by level of annealing, the target's last
 	rows     int      // of a piece
 	workers  *pool.Pool
-	counts   []bitspin.Stats // of proposals, by piece
-	count    bitspin.Stats   // of all
+	counts   []bitspin.Count // of proposals, by piece
+	count    bitspin.Count   // of all
 
 	next, states []uint64 // of the call under way
 	kernel       Kernel
@@ -137,9 +137,9 @@ func NewTransition(c *TransitionConfig, training *engine.Training, n int, t Targ
 		}
 	}
 	tr.rows = sites.PieceOf(tr.levels[AnnealLevels-1])
-	tr.counts = make([]bitspin.Stats, (n+tr.rows-1)/tr.rows)
+	tr.counts = make([]bitspin.Count, (n+tr.rows-1)/tr.rows)
 	tr.move = func(piece int) {
-		tr.counts[piece] = bitspin.Stats{}
+		tr.counts[piece] = bitspin.Count{}
 		lo, hi := piece*tr.rows, min(n, (piece+1)*tr.rows)
 		tr.kernel.Run(nil, tr.next, tr.states, lo, hi, c.Steps, &tr.stream, 0, &tr.counts[piece])
 	}
@@ -156,7 +156,7 @@ func (t *Transition) Move(next, s []uint64, step uint32) error {
 	t.kernel = t.levels[t.config.Level(step, t.training.Steps)-1]
 	t.stream = rng.Stream(t.training.Seed, rng.TrainTransition, step)
 	t.workers.Share(len(t.counts), t.move, pool.SpanOf(next, t.rows*t.words), pool.SpanOf(t.counts, 1))
-	t.count = bitspin.Stats{}
+	t.count = bitspin.Count{}
 	for i := range t.counts {
 		t.count.Add(t.counts[i])
 	}
@@ -164,7 +164,7 @@ func (t *Transition) Move(next, s []uint64, step uint32) error {
 }
 
 // Acceptance returns the fraction of the last call's proposals that were accepted.
-func (t *Transition) Acceptance() float64 { return t.count.Total().Rate() }
+func (t *Transition) Acceptance() float64 { return t.count.Rate() }
 
 var _ Target = Boltzmann{}
 

@@ -53,7 +53,7 @@ func newSubject(workers *pool.Pool) *subject {
 		enumeration: spins.Enumerate,
 		sweep: func(s *spins.Sweeper, batch []uint64, sweeps int) {
 			c := rng.Stream(1, rng.SampleTransition, 0)
-			var stats bitspin.Stats
+			var stats bitspin.Count
 			s.Run(nil, batch, batch, 0, len(batch), sweeps, &c, 0, &stats)
 		},
 		logDensity: (*hierarchical).logDensity,

@@ -176,7 +176,7 @@ func (v *subject) checkKernel(kind string, steps int) engine.Check {
 	batch := make([]byte, samples*law.N())
 	stream, transition := rng.Stream(1, rng.Reference, 0), rng.Stream(1, rng.SampleTransition, 0)
 	exact.Draw(batch, &stream, 0)
-	m.Run(nil, batch, batch, 0, samples, steps, &transition, 0, new(bitspin.Stats))
+	m.Run(nil, batch, batch, 0, samples, steps, &transition, 0, new(bitspin.Count))
 	var mean, square, got float64
 	_, p := law.Enumerate()
 	law.Each(func(k int, s []byte) {
@@ -263,8 +263,8 @@ func (v *subject) checkOneHot() engine.Check {
 		for _, c := range []*spins.TransitionConfig{{Proposal: "single"}, {Proposal: spins.Sweeping}} {
 			kernel, m := crash.Must(v.oneHot(oneHot, c)), crash.Must(categories.NewMoves(law, c, 1))
 			stream, next := rng.Stream(1, rng.SampleTransition, 0), make([]uint64, len(packed))
-			m.Run(nil, moved, all, 0, rows, 3, &stream, 0, new(bitspin.Stats))
-			kernel.Run(nil, next, packed, 0, rows, 3, &stream, 0, new(bitspin.Stats))
+			m.Run(nil, moved, all, 0, rows, 3, &stream, 0, new(bitspin.Count))
+			kernel.Run(nil, next, packed, 0, rows, 3, &stream, 0, new(bitspin.Count))
 			back = make([]byte, len(all))
 			for i := range rows {
 				oneHot.Unpack(back[i*n:], 1, next[i*words:])

@@ -39,7 +39,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 		require.Equal(t, want, s.S, head)
 
 		stream, moved := rng.Stream(17, rng.TrainTransition, 7), slices.Clone(want)
-		var stats bitspin.Stats
+		var stats bitspin.Count
 		kernel, err := c.target.Kernel(&c.Transition, c.Transition.Fraction(c.Transition.Level(7, c.Training.Steps)))
 		require.NoError(t, err)
 		kernel.Run(nil, moved, want, 0, n, c.Transition.Steps, &stream, 0, &stats)
