@@ -17,7 +17,7 @@ import (
 // samples come first, then those of what some became.
 type Batch struct {
 	model   *Model
-	weights *weights
+	weights *hierarchy.Kernels
 	law     *law
 	moves   *Moves
 	steps   int // of a transition
@@ -48,7 +48,7 @@ func (m *Model) NewBatch(samples, moved int, seed uint64, workers *pool.Pool) (*
 			return nil, fmt.Errorf("batch: %d is not a multiple of %d up to %d", n, block, hierarchy.MaxBatch)
 		}
 	}
-	b := &Batch{model: m, weights: newWeights(m, workers), law: m.law.copy(), seed: seed, workers: workers,
+	b := &Batch{model: m, weights: hierarchy.NewKernels(m.nets, workers), law: m.law.copy(), seed: seed, workers: workers,
 		samples: samples / block, moved: moved / block}
 	blocks := b.samples + b.moved
 	b.room = m.newRoom(blocks, true)
@@ -101,7 +101,7 @@ func (b *Batch) drawPiece(i int) {
 	for k := range random {
 		random[k].Start(&b.stream, uint64(lo+k)*uint64(b.model.Sites()+spare), math.MaxInt)
 	}
-	b.weights.pass(b.part(b.model, lo, hi), random)
+	b.model.pass(b.weights, b.part(b.model, lo, hi), random)
 	b.weigh(lo, hi)
 }
 
@@ -135,7 +135,7 @@ func (b *Batch) movePiece(i int) {
 		b.model.complete(b.law, state, &b.head, uint64(from), &b.random[i][0])
 		b.moves.run(state, b.steps, &b.stream, uint64(from), &b.counts[i])
 	}
-	b.weights.pass(b.part(b.model, lo, hi), nil)
+	b.model.pass(b.weights, b.part(b.model, lo, hi), nil)
 	b.weigh(lo, hi)
 }
 

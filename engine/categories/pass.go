@@ -5,22 +5,11 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
-	"github.com/revgen/revgen/internal/pool"
 )
 
 // together is the largest number of blocks that a pass takes at once: a unit's tables are
 // read from memory once for all of them.
 const together = 4
-
-// weights are the parameters of a model as its kernels read them.
-type weights struct {
-	*hierarchy.Kernels
-	model *Model
-}
-
-func newWeights(m *Model, workers *pool.Pool) *weights {
-	return &weights{hierarchy.NewKernels(m.nets, workers), m}
-}
 
 // A room is where blocks of samples are.
 type room struct {
@@ -60,8 +49,7 @@ func (r *room) block(m *Model, k int) []byte {
 
 // pass draws the learned sites of at most together blocks, with the random words of each, or
 // where these are nil takes the states that are there, and sets bits, ln q and residual.
-func (w *weights) pass(r room, random []hierarchy.Words) {
-	m := w.model
+func (m *Model) pass(w *hierarchy.Kernels, r room, random []hierarchy.Words) {
 	n, q := m.Sites(), m.coding.q
 	clear(r.logq)
 	var logits [MostStates][together][block]float32

@@ -12,7 +12,7 @@ import (
 type Sampler struct {
 	*sites.Blocks[byte]
 	model   *Model
-	weights *weights
+	weights *hierarchy.Kernels
 	law     *law
 
 	room
@@ -25,7 +25,7 @@ const samplerBlocks = 32
 // NewSampler returns a sampler of the model with the given parameters. It keeps a copy of
 // these in its own form.
 func (m *Model) NewSampler(params []float32, workers *pool.Pool) *Sampler {
-	s := &Sampler{model: m, weights: newWeights(m, workers), law: m.law.copy(), room: m.newRoom(samplerBlocks, false)}
+	s := &Sampler{model: m, weights: hierarchy.NewKernels(m.nets, workers), law: m.law.copy(), room: m.newRoom(samplerBlocks, false)}
 	s.weights.Set(params)
 	s.law.setBeta(m.target.Beta)
 	s.Blocks = sites.NewBlocks[byte](m.Sites(), samplerBlocks, together, s.draw, s.score, workers)
@@ -38,7 +38,7 @@ func (s *Sampler) draw(from, to int) {
 	for k := range random {
 		random[k].Start(&s.Stream, s.Number(from+k)*uint64(n+spare), math.MaxInt)
 	}
-	s.weights.pass(s.part(m, from, to), random)
+	m.pass(s.weights, s.part(m, from, to), random)
 	for k := from; k < to; k++ {
 		state := s.block(m, k)
 		s.law.addLogWeights(&s.logq[k], -1, state)
@@ -54,7 +54,7 @@ func (s *Sampler) score(from, to int) {
 	for k := from; k < to; k++ {
 		columns(s.block(m, k), s.Given(k), m.Sites())
 	}
-	s.weights.pass(s.part(m, from, to), nil)
+	m.pass(s.weights, s.part(m, from, to), nil)
 	for k := from; k < to; k++ {
 		s.law.addLogWeights(&s.logq[k], -1, s.block(m, k))
 		s.Keep(k, &s.logq[k])

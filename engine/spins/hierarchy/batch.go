@@ -17,7 +17,7 @@ import (
 // them as well. The blocks of samples come first, then those of configurations.
 type Batch struct {
 	model   *Model
-	weights *weights
+	weights *Kernels
 	exact   exact // with its own tables, which depend on β
 	beta    float64
 	seed    uint64
@@ -59,7 +59,7 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 	}
 	blocks := (samples + scored) / block
 	b := &Batch{
-		model: m, weights: newWeights(m, workers), exact: m.exact.copy(), beta: m.target.Beta, seed: seed, workers: workers,
+		model: m, weights: NewKernels(m.nets, workers), exact: m.exact.copy(), beta: m.target.Beta, seed: seed, workers: workers,
 		samples: samples, together: min(max(1, blocks/8), together), size: m.Spins() + 1,
 		state:    make([]uint64, blocks*(m.Spins()+1)),
 		residual: make([][block]float32, blocks*m.learned),
@@ -113,7 +113,7 @@ func (b *Batch) share(lo, hi int, body func(int)) {
 
 func (b *Batch) drawPiece(i int) {
 	lo, hi := b.blocksOf(i)
-	b.weights.draw(b.state[lo*b.size:hi*b.size], b.logq[lo:hi], b.residual[lo*b.model.learned:], &b.stream, uint64(lo))
+	b.model.draw(b.weights, b.state[lo*b.size:hi*b.size], b.logq[lo:hi], b.residual[lo*b.model.learned:], &b.stream, uint64(lo))
 	b.subtractWeights(lo, hi)
 }
 
@@ -146,7 +146,7 @@ func (b *Batch) scorePiece(i int) {
 	for k := lo; k < hi; k++ {
 		spins.Columns(b.block(k), b.given[(k-b.lo)*block*words:][:block*words], b.model.Spins())
 	}
-	b.weights.score(b.state[lo*b.size:hi*b.size], b.logq[lo:hi], b.residual[lo*b.model.learned:])
+	b.model.score(b.weights, b.state[lo*b.size:hi*b.size], b.logq[lo:hi], b.residual[lo*b.model.learned:])
 	b.subtractWeights(lo, hi)
 }
 

@@ -11,7 +11,7 @@ import (
 type Sampler struct {
 	*sites.Blocks[uint64]
 	model   *Model
-	weights *weights
+	weights *Kernels
 	exact   exact
 
 	size  int              // words of a block's state: one a spin, and a zero
@@ -29,7 +29,7 @@ func (m *Model) NewSampler(params []float32, workers *pool.Pool) *Sampler {
 	checkLength("parameters", len(params), m.params)
 	words := (m.Spins() + 63) / 64
 	s := &Sampler{
-		model: m, weights: newWeights(m, workers), exact: m.exact.copy(),
+		model: m, weights: NewKernels(m.nets, workers), exact: m.exact.copy(),
 		size: m.Spins() + 1, logq: make([][block]float64, samplerBlocks), rows: make([]uint64, samplerBlocks*block*words),
 	}
 	s.state = make([]uint64, samplerBlocks*s.size)
@@ -40,7 +40,7 @@ func (m *Model) NewSampler(params []float32, workers *pool.Pool) *Sampler {
 }
 
 func (s *Sampler) draw(from, to int) {
-	s.weights.draw(s.state[from*s.size:to*s.size], s.logq[from:to], nil, &s.Stream, s.Number(from))
+	s.model.draw(s.weights, s.state[from*s.size:to*s.size], s.logq[from:to], nil, &s.Stream, s.Number(from))
 	for k := from; k < to; k++ {
 		state := s.state[k*s.size:][:s.size]
 		s.exact.logWeights(&s.logq[k], -1, s.model.target.Beta, state)
@@ -57,7 +57,7 @@ func (s *Sampler) score(from, to int) {
 	for k := from; k < to; k++ {
 		spins.Columns(s.state[k*s.size:][:s.size], s.Given(k), s.model.Spins())
 	}
-	s.weights.score(s.state[from*s.size:to*s.size], s.logq[from:to], nil)
+	s.model.score(s.weights, s.state[from*s.size:to*s.size], s.logq[from:to], nil)
 	for k := from; k < to; k++ {
 		s.exact.logWeights(&s.logq[k], -1, s.model.target.Beta, s.state[k*s.size:][:s.size])
 		s.Keep(k, &s.logq[k])

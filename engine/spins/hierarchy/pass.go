@@ -1,19 +1,6 @@
 package hierarchy
 
-import (
-	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/internal/pool"
-)
-
-// weights are the parameters of a model as its kernels read them.
-type weights struct {
-	*Kernels
-	model *Model
-}
-
-func newWeights(m *Model, workers *pool.Pool) *weights {
-	return &weights{NewKernels(m.nets, workers), m}
-}
+import "github.com/revgen/revgen/asm"
 
 // together is the largest number of blocks that draw and score take at once: a unit's
 // tables are read from memory once for all of them.
@@ -23,34 +10,34 @@ const together = 4
 // of a stream. It sets their ln q and, unless residual is nil, its derivatives with
 // respect to the logits, [blocks][learned]. Block k owns n of the stream's spins, from
 // k·n on: the learned ones, then the exact ones.
-func (w *weights) draw(states []uint64, logq [][block]float64, residual [][block]float32, stream *asm.Counter, first uint64) {
+func (m *Model) draw(w *Kernels, states []uint64, logq [][block]float64, residual [][block]float32, stream *asm.Counter, first uint64) {
 	clear(states)
 	var random [together]Words
 	for k := range logq {
-		random[k].Start(stream, (first+uint64(k))*uint64(w.model.Spins()), w.model.learned)
+		random[k].Start(stream, (first+uint64(k))*uint64(m.Spins()), m.learned)
 	}
-	w.pass(states, logq, residual, random[:len(logq)])
+	m.pass(w, states, logq, residual, random[:len(logq)])
 }
 
 // score sets what draw does, of spins that are there.
-func (w *weights) score(states []uint64, logq [][block]float64, residual [][block]float32) {
-	w.pass(states, logq, residual, nil)
+func (m *Model) score(w *Kernels, states []uint64, logq [][block]float64, residual [][block]float32) {
+	m.pass(w, states, logq, residual, nil)
 }
 
-func (w *weights) pass(states []uint64, logq [][block]float64, residual [][block]float32, random []Words) {
+func (m *Model) pass(w *Kernels, states []uint64, logq [][block]float64, residual [][block]float32, random []Words) {
 	clear(logq)
 	var all [together][block]float32
 	logits := all[:len(logq)]
 	size, n := len(states)/len(logq), 0
-	for i := range w.model.units {
-		u, net := &w.model.units[i], w.Of(i)
+	for i := range m.units {
+		u, net := &m.units[i], w.Of(i)
 		for s, site := range u.sites {
 			net.Logits(logits, states, u.inputs[s*u.padded:][:u.padded])
 			for k := range logits {
 				spin := &states[k*size+int(site)]
 				var derivative *[block]float32
 				if residual != nil {
-					derivative = &residual[k*w.model.learned+n]
+					derivative = &residual[k*m.learned+n]
 				}
 				if random != nil {
 					*spin = asm.HeatBath(&logq[k], derivative, &logits[k], random[k].Next())
