@@ -20,10 +20,9 @@ import (
 // a constant where q = π. The samples that move have s′ by the target's transition.
 type System struct {
 	engine.Densities[*Batch]
-	net      *Model
-	training *engine.Training
-	workers  *pool.Pool
-	learner  *learner
+	sites.Density[byte]
+	net     *Model
+	learner *learner
 }
 
 // NewSystem returns the system of a model whose batch is that of the training, with the
@@ -39,7 +38,12 @@ func NewSystem(m *Model, t *engine.Training, b engine.Balancing, c *spins.Transi
 		return nil, err
 	}
 	l := &learner{Batch: batch, training: t, config: c, moves: moves}
-	return &System{engine.Densities[*Batch]{Balance: balance, Generator: l, Transition: l, S: batch, Next: batch}, m, t, workers, l}, nil
+	return &System{
+		engine.Densities[*Batch]{Balance: balance, Generator: l, Transition: l, S: batch, Next: batch},
+		sites.Density[byte]{Net: m, Seed: t.Seed, Sampler: func(params []float32) *sites.Blocks[byte] {
+			return m.NewSampler(params, workers).Blocks
+		}}, m, l,
+	}, nil
 }
 
 // A learner is a batch of a training, which holds both s and s′.
@@ -92,26 +96,6 @@ func Demands(t *engine.Training, b engine.Balancing, target *Target, params floa
 
 // Model returns the architecture.
 func (s *System) Model() *Model { return s.net }
-
-// NumParams implements engine.System.
-func (s *System) NumParams() int { return s.net.NumParams() }
-
-// TensorName implements engine.TensorNamer.
-func (s *System) TensorName(i int) string { return s.net.TensorName(i) }
-
-// Initialize implements engine.System.
-func (s *System) Initialize(params []float32) { s.net.Initialize(params, s.training.Seed) }
-
-// NewDraws returns the samples of the generator with the given parameters that belong to the
-// seed of its training.
-func (s *System) NewDraws(params []float32) sites.Draws[byte] {
-	return &sites.Seeded[byte]{Sampler: s.net.NewSampler(params, s.workers), Seed: s.training.Seed, Words: s.net.Sites()}
-}
-
-// Weigher is that of an Ensemble.
-func (s *System) Weigher(params []float32) func(r []float64, batch []byte) {
-	return s.net.NewSampler(params, s.workers).R
-}
 
 // Surrogate implements engine.Differentiable: the loss of the batch and its s′, held fixed.
 func (s *System) Surrogate() func(params []float64) float64 {

@@ -72,27 +72,6 @@ type Draws[W uint64 | byte] interface {
 	Generate(dst []W, r []float64, first uint64)
 }
 
-// Seeded are the Draws of a generator with a density that belong to the seed of its training.
-type Seeded[W uint64 | byte] struct {
-	Sampler interface {
-		Sample(dst []W, r []float64, seed, first uint64) error
-	}
-	Seed  uint64
-	Words int // of a configuration
-	r     []float64
-}
-
-// Generate implements Draws, for samples among the MaxSamples of a seed.
-func (d *Seeded[W]) Generate(dst []W, r []float64, first uint64) {
-	if n := len(dst) / d.Words; r == nil {
-		d.r = slices.Grow(d.r[:0], n)
-		r = d.r[:n]
-	}
-	if err := d.Sampler.Sample(dst, r, d.Seed, first); err != nil {
-		panic(err.Error())
-	}
-}
-
 // Words returns the number of words of a configuration.
 func (e *Ensemble[W]) Words() int { return e.States.Words() }
 

@@ -269,7 +269,7 @@ func (v *subject) checkDensity() engine.Check {
 
 // logDensity sets logq to ln q = R − βE of configurations.
 func (s *hierarchical) logDensity(params []float32, logq []float64, batch []uint64) {
-	s.Weigher(params)(logq, batch)
+	s.System.Weigher(params)(logq, batch)
 	energies := make([]float64, len(logq))
 	s.graph.Energies(energies, batch)
 	for i, e := range energies {

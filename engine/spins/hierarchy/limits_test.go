@@ -362,7 +362,7 @@ func TestSystems(t *testing.T) {
 	e.Draws(theirs).Generate(batch, nil, 64)
 	sampler, same := s.Model().NewSampler(theirs, workers), make([]uint64, 128)
 	r, want := make([]float64, 128), make([]float64, 128)
-	require.NoError(t, sampler.Sample(same, want, s.training.Seed, 64))
+	require.NoError(t, sampler.Sample(same, want, s.Seed, 64))
 	require.Equal(t, same, batch)
 	e.Weigher(theirs)(r, batch)
 	sampler.R(want, batch)

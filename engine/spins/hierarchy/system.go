@@ -20,10 +20,9 @@ import (
 // transition.
 type System struct {
 	engine.Densities[[]uint64]
-	net      *Model
-	training *engine.Training
-	workers  *pool.Pool
-	learner  *learner
+	sites.Density[uint64]
+	net     *Model
+	learner *learner
 }
 
 // A Config is what a run with a hierarchy takes besides its target.
@@ -82,7 +81,10 @@ func (c *Config) system(m *Model, target spins.Target, workers *pool.Pool) (*Sys
 	if err != nil {
 		return nil, err
 	}
-	s := &System{net: m, training: t, workers: workers, learner: &learner{Batch: batch, training: t, config: c.Transition}}
+	s := &System{net: m, learner: &learner{Batch: batch, training: t, config: c.Transition}}
+	s.Density = sites.Density[uint64]{Net: m, Seed: t.Seed, Sampler: func(params []float32) *sites.Blocks[uint64] {
+		return m.NewSampler(params, workers).Blocks
+	}}
 	s.Densities = engine.Densities[[]uint64]{
 		Balance: balance, Generator: s.learner, Transition: transition,
 		S: make([]uint64, moved*words), Next: make([]uint64, moved*words),
@@ -144,15 +146,6 @@ func Validate(t *engine.Training, b engine.Balancing) error {
 // Model returns the architecture.
 func (s *System) Model() *Model { return s.net }
 
-// NumParams implements engine.System.
-func (s *System) NumParams() int { return s.net.NumParams() }
-
-// TensorName implements engine.TensorNamer.
-func (s *System) TensorName(i int) string { return s.net.TensorName(i) }
-
-// Initialize implements engine.System.
-func (s *System) Initialize(params []float32) { s.net.Initialize(params, s.training.Seed) }
-
 func (s *System) hierarchy() *System { return s }
 
 // Inherit takes the weights of a hierarchy of the same
@@ -167,18 +160,6 @@ func (s *System) Inherit(params []float32, from engine.System, theirs []float32)
 		return fmt.Errorf("generator: nothing of a hierarchy of %d parameters on %d spins fits this one", other.NumParams(), other.net.Spins())
 	}
 	return nil
-}
-
-// NewDraws returns the samples of the generator with the given parameters that belong to the
-// seed of its training.
-func (s *System) NewDraws(params []float32) sites.Draws[uint64] {
-	sampler := s.net.NewSampler(params, s.workers)
-	return &sites.Seeded[uint64]{Sampler: sampler, Seed: s.training.Seed, Words: sampler.Words()}
-}
-
-// Weigher is that of a spins.Ensemble.
-func (s *System) Weigher(params []float32) func(r []float64, batch []uint64) {
-	return s.net.NewSampler(params, s.workers).R
 }
 
 var (

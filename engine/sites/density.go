@@ -1,0 +1,52 @@
+package sites
+
+import "slices"
+
+// A Density is what the system of a generator with a density is apart from its steps, for
+// systems to embed.
+type Density[W uint64 | byte] struct {
+	Net interface {
+		NumParams() int
+		TensorName(i int) string
+		Initialize(params []float32, seed uint64)
+	}
+	Seed    uint64                            // of the training
+	Sampler func(params []float32) *Blocks[W] // of the generator with these parameters
+}
+
+// NumParams implements engine.System.
+func (d *Density[W]) NumParams() int { return d.Net.NumParams() }
+
+// TensorName implements engine.TensorNamer.
+func (d *Density[W]) TensorName(i int) string { return d.Net.TensorName(i) }
+
+// Initialize implements engine.System.
+func (d *Density[W]) Initialize(params []float32) { d.Net.Initialize(params, d.Seed) }
+
+// NewDraws returns the samples of the generator with the given parameters that belong to the
+// seed of its training.
+func (d *Density[W]) NewDraws(params []float32) Draws[W] {
+	return &seeded[W]{Blocks: d.Sampler(params), seed: d.Seed}
+}
+
+// Weigher is that of an Ensemble.
+func (d *Density[W]) Weigher(params []float32) func(r []float64, batch []W) {
+	return d.Sampler(params).R
+}
+
+type seeded[W uint64 | byte] struct {
+	*Blocks[W]
+	seed uint64
+	r    []float64
+}
+
+// Generate implements Draws, for samples among the MaxSamples of a seed.
+func (d *seeded[W]) Generate(dst []W, r []float64, first uint64) {
+	if n := len(dst) / d.words; r == nil {
+		d.r = slices.Grow(d.r[:0], n)
+		r = d.r[:n]
+	}
+	if err := d.Sample(dst, r, d.seed, first); err != nil {
+		panic(err.Error())
+	}
+}
