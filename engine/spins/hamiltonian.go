@@ -90,41 +90,27 @@ func (e *Edge) UnmarshalJSON(text []byte) error {
 
 // parseIndex reads the number of a spin.
 func parseIndex(s string) (int, error) {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, fmt.Errorf("%s is not the number of a spin", shorten(strconv.Quote(s)))
-		}
-	}
-	i, err := strconv.Atoi(s)
-	if err != nil || i > math.MaxInt32 {
+	i, err := strconv.ParseUint(s, 10, 31)
+	if err != nil {
 		return 0, fmt.Errorf("%s is not the number of a spin", shorten(strconv.Quote(s)))
 	}
-	return i, nil
+	return int(i), nil
 }
 
 // parseNumber reads a finite decimal number that is not too small to be told
 // from 0. Exponents are accepted.
 func parseNumber(s string) (float64, error) {
-	digits := false // other than 0, before the exponent
-	exponent := false
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == 'e' || c == 'E':
-			exponent = true
-		case c >= '0' && c <= '9':
-			digits = digits || c != '0' && !exponent
-		case c != '+' && c != '-' && c != '.':
-			return 0, fmt.Errorf("%s is not a finite number", shorten(strconv.Quote(s)))
-		}
-	}
 	x, err := strconv.ParseFloat(s, 64)
-	switch {
-	case err != nil && math.IsInf(x, 0):
-		return 0, fmt.Errorf("%s is too large for a float64", shorten(s))
-	case err != nil:
+	switch decimal := strings.Trim(s, "+-.0123456789eE") == ""; {
+	case !decimal, err != nil && !math.IsInf(x, 0):
 		return 0, fmt.Errorf("%s is not a finite number", shorten(strconv.Quote(s)))
-	case x == 0 && digits:
-		return 0, fmt.Errorf("%s is too small for a float64; write 0", shorten(s))
+	case err != nil:
+		return 0, fmt.Errorf("%s is too large for a float64", shorten(s))
+	case x == 0:
+		mantissa, _, _ := strings.Cut(strings.ToLower(s), "e")
+		if strings.ContainsAny(mantissa, "123456789") {
+			return 0, fmt.Errorf("%s is too small for a float64; write 0", shorten(s))
+		}
 	}
 	return x, nil
 }
