@@ -4,275 +4,303 @@
 
 #include "textflag.h"
 
-DATA mathWord80000000<>+0(SB)/4, $0x80000000
-DATA mathWord80000000<>+4(SB)/4, $0x80000000
-DATA mathWord80000000<>+8(SB)/4, $0x80000000
-DATA mathWord80000000<>+12(SB)/4, $0x80000000
-DATA mathWord80000000<>+16(SB)/4, $0x80000000
-DATA mathWord80000000<>+20(SB)/4, $0x80000000
-DATA mathWord80000000<>+24(SB)/4, $0x80000000
-DATA mathWord80000000<>+28(SB)/4, $0x80000000
-GLOBL mathWord80000000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
-DATA mathWord3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
-DATA mathWord3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
-DATA mathWord3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
-DATA mathWord3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
-DATA mathWord3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
-DATA mathWord3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
-DATA mathWord3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
-GLOBL mathWord3fb8aa3b<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3f317180<>+0(SB)/4, $0x3f317180
-DATA mathWord3f317180<>+4(SB)/4, $0x3f317180
-DATA mathWord3f317180<>+8(SB)/4, $0x3f317180
-DATA mathWord3f317180<>+12(SB)/4, $0x3f317180
-DATA mathWord3f317180<>+16(SB)/4, $0x3f317180
-DATA mathWord3f317180<>+20(SB)/4, $0x3f317180
-DATA mathWord3f317180<>+24(SB)/4, $0x3f317180
-DATA mathWord3f317180<>+28(SB)/4, $0x3f317180
-GLOBL mathWord3f317180<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3717f7d2<>+0(SB)/4, $0x3717f7d2
-DATA mathWord3717f7d2<>+4(SB)/4, $0x3717f7d2
-DATA mathWord3717f7d2<>+8(SB)/4, $0x3717f7d2
-DATA mathWord3717f7d2<>+12(SB)/4, $0x3717f7d2
-DATA mathWord3717f7d2<>+16(SB)/4, $0x3717f7d2
-DATA mathWord3717f7d2<>+20(SB)/4, $0x3717f7d2
-DATA mathWord3717f7d2<>+24(SB)/4, $0x3717f7d2
-DATA mathWord3717f7d2<>+28(SB)/4, $0x3717f7d2
-GLOBL mathWord3717f7d2<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3effffff<>+0(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+4(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+8(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+12(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+16(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+20(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+24(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+28(SB)/4, $0x3effffff
-GLOBL mathWord3effffff<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3e2aaa58<>+0(SB)/4, $0x3e2aaa58
-DATA mathWord3e2aaa58<>+4(SB)/4, $0x3e2aaa58
-DATA mathWord3e2aaa58<>+8(SB)/4, $0x3e2aaa58
-DATA mathWord3e2aaa58<>+12(SB)/4, $0x3e2aaa58
-DATA mathWord3e2aaa58<>+16(SB)/4, $0x3e2aaa58
-DATA mathWord3e2aaa58<>+20(SB)/4, $0x3e2aaa58
-DATA mathWord3e2aaa58<>+24(SB)/4, $0x3e2aaa58
-DATA mathWord3e2aaa58<>+28(SB)/4, $0x3e2aaa58
-GLOBL mathWord3e2aaa58<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3d2aab3a<>+0(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+4(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+8(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+12(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+16(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+20(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+24(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+28(SB)/4, $0x3d2aab3a
-GLOBL mathWord3d2aab3a<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3c0913bb<>+0(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+4(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+8(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+12(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+16(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+20(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+24(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+28(SB)/4, $0x3c0913bb
-GLOBL mathWord3c0913bb<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3ab5f603<>+0(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+4(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+8(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+12(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+16(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+20(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+24(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+28(SB)/4, $0x3ab5f603
-GLOBL mathWord3ab5f603<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3f800000<>+0(SB)/4, $0x3f800000
-DATA mathWord3f800000<>+4(SB)/4, $0x3f800000
-DATA mathWord3f800000<>+8(SB)/4, $0x3f800000
-DATA mathWord3f800000<>+12(SB)/4, $0x3f800000
-DATA mathWord3f800000<>+16(SB)/4, $0x3f800000
-DATA mathWord3f800000<>+20(SB)/4, $0x3f800000
-DATA mathWord3f800000<>+24(SB)/4, $0x3f800000
-DATA mathWord3f800000<>+28(SB)/4, $0x3f800000
-GLOBL mathWord3f800000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWordc2d00000<>+0(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+4(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+8(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+12(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+16(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+20(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+24(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+28(SB)/4, $0xc2d00000
-GLOBL mathWordc2d00000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord42b20000<>+0(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+4(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+8(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+12(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+16(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+20(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+24(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+28(SB)/4, $0x42b20000
-GLOBL mathWord42b20000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord7fffffff<>+0(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+4(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+8(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+12(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+16(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+20(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+24(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+28(SB)/4, $0x7fffffff
-GLOBL mathWord7fffffff<>(SB), RODATA|NOPTR, $32
-
-DATA mathWordc2200000<>+0(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+4(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+8(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+12(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+16(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+20(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+24(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+28(SB)/4, $0xc2200000
-GLOBL mathWordc2200000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWordbf800000<>+0(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+4(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+8(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+12(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+16(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+20(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+24(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+28(SB)/4, $0xbf800000
-GLOBL mathWordbf800000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord40000000<>+0(SB)/4, $0x40000000
-DATA mathWord40000000<>+4(SB)/4, $0x40000000
-DATA mathWord40000000<>+8(SB)/4, $0x40000000
-DATA mathWord40000000<>+12(SB)/4, $0x40000000
-DATA mathWord40000000<>+16(SB)/4, $0x40000000
-DATA mathWord40000000<>+20(SB)/4, $0x40000000
-DATA mathWord40000000<>+24(SB)/4, $0x40000000
-DATA mathWord40000000<>+28(SB)/4, $0x40000000
-GLOBL mathWord40000000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3fb504f3<>+0(SB)/4, $0x3fb504f3
-DATA mathWord3fb504f3<>+4(SB)/4, $0x3fb504f3
-DATA mathWord3fb504f3<>+8(SB)/4, $0x3fb504f3
-DATA mathWord3fb504f3<>+12(SB)/4, $0x3fb504f3
-DATA mathWord3fb504f3<>+16(SB)/4, $0x3fb504f3
-DATA mathWord3fb504f3<>+20(SB)/4, $0x3fb504f3
-DATA mathWord3fb504f3<>+24(SB)/4, $0x3fb504f3
-DATA mathWord3fb504f3<>+28(SB)/4, $0x3fb504f3
-GLOBL mathWord3fb504f3<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3f000000<>+0(SB)/4, $0x3f000000
-DATA mathWord3f000000<>+4(SB)/4, $0x3f000000
-DATA mathWord3f000000<>+8(SB)/4, $0x3f000000
-DATA mathWord3f000000<>+12(SB)/4, $0x3f000000
-DATA mathWord3f000000<>+16(SB)/4, $0x3f000000
-DATA mathWord3f000000<>+20(SB)/4, $0x3f000000
-DATA mathWord3f000000<>+24(SB)/4, $0x3f000000
-DATA mathWord3f000000<>+28(SB)/4, $0x3f000000
-GLOBL mathWord3f000000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3eaaaaaa<>+0(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+4(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+8(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+12(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+16(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+20(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+24(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+28(SB)/4, $0x3eaaaaaa
-GLOBL mathWord3eaaaaaa<>(SB), RODATA|NOPTR, $32
-
-DATA mathWordbe7ffffc<>+0(SB)/4, $0xbe7ffffc
-DATA mathWordbe7ffffc<>+4(SB)/4, $0xbe7ffffc
-DATA mathWordbe7ffffc<>+8(SB)/4, $0xbe7ffffc
-DATA mathWordbe7ffffc<>+12(SB)/4, $0xbe7ffffc
-DATA mathWordbe7ffffc<>+16(SB)/4, $0xbe7ffffc
-DATA mathWordbe7ffffc<>+20(SB)/4, $0xbe7ffffc
-DATA mathWordbe7ffffc<>+24(SB)/4, $0xbe7ffffc
-DATA mathWordbe7ffffc<>+28(SB)/4, $0xbe7ffffc
-GLOBL mathWordbe7ffffc<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3e4cceac<>+0(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+4(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+8(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+12(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+16(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+20(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+24(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+28(SB)/4, $0x3e4cceac
-GLOBL mathWord3e4cceac<>(SB), RODATA|NOPTR, $32
-
-DATA mathWordbe2aae50<>+0(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+4(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+8(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+12(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+16(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+20(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+24(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+28(SB)/4, $0xbe2aae50
-GLOBL mathWordbe2aae50<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3e11e9bf<>+0(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+4(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+8(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+12(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+16(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+20(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+24(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+28(SB)/4, $0x3e11e9bf
-GLOBL mathWord3e11e9bf<>(SB), RODATA|NOPTR, $32
-
-DATA mathWordbdfe5d4f<>+0(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+4(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+8(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+12(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+16(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+20(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+24(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+28(SB)/4, $0xbdfe5d4f
-GLOBL mathWordbdfe5d4f<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3def251a<>+0(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+4(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+8(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+12(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+16(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+20(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+24(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+28(SB)/4, $0x3def251a
-GLOBL mathWord3def251a<>(SB), RODATA|NOPTR, $32
-
-DATA mathWordbdebd1b8<>+0(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+4(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+8(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+12(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+16(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+20(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+24(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+28(SB)/4, $0xbdebd1b8
-GLOBL mathWordbdebd1b8<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3d9021bb<>+0(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+4(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+8(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+12(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+16(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+20(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+24(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+28(SB)/4, $0x3d9021bb
-GLOBL mathWord3d9021bb<>(SB), RODATA|NOPTR, $32
+DATA mathConstants<>+0(SB)/4, $0x80000000
+DATA mathConstants<>+4(SB)/4, $0x80000000
+DATA mathConstants<>+8(SB)/4, $0x80000000
+DATA mathConstants<>+12(SB)/4, $0x80000000
+DATA mathConstants<>+16(SB)/4, $0x80000000
+DATA mathConstants<>+20(SB)/4, $0x80000000
+DATA mathConstants<>+24(SB)/4, $0x80000000
+DATA mathConstants<>+28(SB)/4, $0x80000000
+DATA mathConstants<>+32(SB)/4, $0x3fb8aa3b
+DATA mathConstants<>+36(SB)/4, $0x3fb8aa3b
+DATA mathConstants<>+40(SB)/4, $0x3fb8aa3b
+DATA mathConstants<>+44(SB)/4, $0x3fb8aa3b
+DATA mathConstants<>+48(SB)/4, $0x3fb8aa3b
+DATA mathConstants<>+52(SB)/4, $0x3fb8aa3b
+DATA mathConstants<>+56(SB)/4, $0x3fb8aa3b
+DATA mathConstants<>+60(SB)/4, $0x3fb8aa3b
+DATA mathConstants<>+64(SB)/4, $0x3f317180
+DATA mathConstants<>+68(SB)/4, $0x3f317180
+DATA mathConstants<>+72(SB)/4, $0x3f317180
+DATA mathConstants<>+76(SB)/4, $0x3f317180
+DATA mathConstants<>+80(SB)/4, $0x3f317180
+DATA mathConstants<>+84(SB)/4, $0x3f317180
+DATA mathConstants<>+88(SB)/4, $0x3f317180
+DATA mathConstants<>+92(SB)/4, $0x3f317180
+DATA mathConstants<>+96(SB)/4, $0x3717f7d2
+DATA mathConstants<>+100(SB)/4, $0x3717f7d2
+DATA mathConstants<>+104(SB)/4, $0x3717f7d2
+DATA mathConstants<>+108(SB)/4, $0x3717f7d2
+DATA mathConstants<>+112(SB)/4, $0x3717f7d2
+DATA mathConstants<>+116(SB)/4, $0x3717f7d2
+DATA mathConstants<>+120(SB)/4, $0x3717f7d2
+DATA mathConstants<>+124(SB)/4, $0x3717f7d2
+DATA mathConstants<>+128(SB)/4, $0x3effffff
+DATA mathConstants<>+132(SB)/4, $0x3effffff
+DATA mathConstants<>+136(SB)/4, $0x3effffff
+DATA mathConstants<>+140(SB)/4, $0x3effffff
+DATA mathConstants<>+144(SB)/4, $0x3effffff
+DATA mathConstants<>+148(SB)/4, $0x3effffff
+DATA mathConstants<>+152(SB)/4, $0x3effffff
+DATA mathConstants<>+156(SB)/4, $0x3effffff
+DATA mathConstants<>+160(SB)/4, $0x3e2aaa58
+DATA mathConstants<>+164(SB)/4, $0x3e2aaa58
+DATA mathConstants<>+168(SB)/4, $0x3e2aaa58
+DATA mathConstants<>+172(SB)/4, $0x3e2aaa58
+DATA mathConstants<>+176(SB)/4, $0x3e2aaa58
+DATA mathConstants<>+180(SB)/4, $0x3e2aaa58
+DATA mathConstants<>+184(SB)/4, $0x3e2aaa58
+DATA mathConstants<>+188(SB)/4, $0x3e2aaa58
+DATA mathConstants<>+192(SB)/4, $0x3d2aab3a
+DATA mathConstants<>+196(SB)/4, $0x3d2aab3a
+DATA mathConstants<>+200(SB)/4, $0x3d2aab3a
+DATA mathConstants<>+204(SB)/4, $0x3d2aab3a
+DATA mathConstants<>+208(SB)/4, $0x3d2aab3a
+DATA mathConstants<>+212(SB)/4, $0x3d2aab3a
+DATA mathConstants<>+216(SB)/4, $0x3d2aab3a
+DATA mathConstants<>+220(SB)/4, $0x3d2aab3a
+DATA mathConstants<>+224(SB)/4, $0x3c0913bb
+DATA mathConstants<>+228(SB)/4, $0x3c0913bb
+DATA mathConstants<>+232(SB)/4, $0x3c0913bb
+DATA mathConstants<>+236(SB)/4, $0x3c0913bb
+DATA mathConstants<>+240(SB)/4, $0x3c0913bb
+DATA mathConstants<>+244(SB)/4, $0x3c0913bb
+DATA mathConstants<>+248(SB)/4, $0x3c0913bb
+DATA mathConstants<>+252(SB)/4, $0x3c0913bb
+DATA mathConstants<>+256(SB)/4, $0x3ab5f603
+DATA mathConstants<>+260(SB)/4, $0x3ab5f603
+DATA mathConstants<>+264(SB)/4, $0x3ab5f603
+DATA mathConstants<>+268(SB)/4, $0x3ab5f603
+DATA mathConstants<>+272(SB)/4, $0x3ab5f603
+DATA mathConstants<>+276(SB)/4, $0x3ab5f603
+DATA mathConstants<>+280(SB)/4, $0x3ab5f603
+DATA mathConstants<>+284(SB)/4, $0x3ab5f603
+DATA mathConstants<>+288(SB)/4, $0x3f800000
+DATA mathConstants<>+292(SB)/4, $0x3f800000
+DATA mathConstants<>+296(SB)/4, $0x3f800000
+DATA mathConstants<>+300(SB)/4, $0x3f800000
+DATA mathConstants<>+304(SB)/4, $0x3f800000
+DATA mathConstants<>+308(SB)/4, $0x3f800000
+DATA mathConstants<>+312(SB)/4, $0x3f800000
+DATA mathConstants<>+316(SB)/4, $0x3f800000
+DATA mathConstants<>+320(SB)/4, $0xc2d00000
+DATA mathConstants<>+324(SB)/4, $0xc2d00000
+DATA mathConstants<>+328(SB)/4, $0xc2d00000
+DATA mathConstants<>+332(SB)/4, $0xc2d00000
+DATA mathConstants<>+336(SB)/4, $0xc2d00000
+DATA mathConstants<>+340(SB)/4, $0xc2d00000
+DATA mathConstants<>+344(SB)/4, $0xc2d00000
+DATA mathConstants<>+348(SB)/4, $0xc2d00000
+DATA mathConstants<>+352(SB)/4, $0x42b20000
+DATA mathConstants<>+356(SB)/4, $0x42b20000
+DATA mathConstants<>+360(SB)/4, $0x42b20000
+DATA mathConstants<>+364(SB)/4, $0x42b20000
+DATA mathConstants<>+368(SB)/4, $0x42b20000
+DATA mathConstants<>+372(SB)/4, $0x42b20000
+DATA mathConstants<>+376(SB)/4, $0x42b20000
+DATA mathConstants<>+380(SB)/4, $0x42b20000
+DATA mathConstants<>+384(SB)/4, $0x7fffffff
+DATA mathConstants<>+388(SB)/4, $0x7fffffff
+DATA mathConstants<>+392(SB)/4, $0x7fffffff
+DATA mathConstants<>+396(SB)/4, $0x7fffffff
+DATA mathConstants<>+400(SB)/4, $0x7fffffff
+DATA mathConstants<>+404(SB)/4, $0x7fffffff
+DATA mathConstants<>+408(SB)/4, $0x7fffffff
+DATA mathConstants<>+412(SB)/4, $0x7fffffff
+DATA mathConstants<>+416(SB)/4, $0xc2200000
+DATA mathConstants<>+420(SB)/4, $0xc2200000
+DATA mathConstants<>+424(SB)/4, $0xc2200000
+DATA mathConstants<>+428(SB)/4, $0xc2200000
+DATA mathConstants<>+432(SB)/4, $0xc2200000
+DATA mathConstants<>+436(SB)/4, $0xc2200000
+DATA mathConstants<>+440(SB)/4, $0xc2200000
+DATA mathConstants<>+444(SB)/4, $0xc2200000
+DATA mathConstants<>+448(SB)/4, $0xbf800000
+DATA mathConstants<>+452(SB)/4, $0xbf800000
+DATA mathConstants<>+456(SB)/4, $0xbf800000
+DATA mathConstants<>+460(SB)/4, $0xbf800000
+DATA mathConstants<>+464(SB)/4, $0xbf800000
+DATA mathConstants<>+468(SB)/4, $0xbf800000
+DATA mathConstants<>+472(SB)/4, $0xbf800000
+DATA mathConstants<>+476(SB)/4, $0xbf800000
+DATA mathConstants<>+480(SB)/4, $0x40000000
+DATA mathConstants<>+484(SB)/4, $0x40000000
+DATA mathConstants<>+488(SB)/4, $0x40000000
+DATA mathConstants<>+492(SB)/4, $0x40000000
+DATA mathConstants<>+496(SB)/4, $0x40000000
+DATA mathConstants<>+500(SB)/4, $0x40000000
+DATA mathConstants<>+504(SB)/4, $0x40000000
+DATA mathConstants<>+508(SB)/4, $0x40000000
+DATA mathConstants<>+512(SB)/4, $0x3fb504f3
+DATA mathConstants<>+516(SB)/4, $0x3fb504f3
+DATA mathConstants<>+520(SB)/4, $0x3fb504f3
+DATA mathConstants<>+524(SB)/4, $0x3fb504f3
+DATA mathConstants<>+528(SB)/4, $0x3fb504f3
+DATA mathConstants<>+532(SB)/4, $0x3fb504f3
+DATA mathConstants<>+536(SB)/4, $0x3fb504f3
+DATA mathConstants<>+540(SB)/4, $0x3fb504f3
+DATA mathConstants<>+544(SB)/4, $0x3f000000
+DATA mathConstants<>+548(SB)/4, $0x3f000000
+DATA mathConstants<>+552(SB)/4, $0x3f000000
+DATA mathConstants<>+556(SB)/4, $0x3f000000
+DATA mathConstants<>+560(SB)/4, $0x3f000000
+DATA mathConstants<>+564(SB)/4, $0x3f000000
+DATA mathConstants<>+568(SB)/4, $0x3f000000
+DATA mathConstants<>+572(SB)/4, $0x3f000000
+DATA mathConstants<>+576(SB)/4, $0x3eaaaaaa
+DATA mathConstants<>+580(SB)/4, $0x3eaaaaaa
+DATA mathConstants<>+584(SB)/4, $0x3eaaaaaa
+DATA mathConstants<>+588(SB)/4, $0x3eaaaaaa
+DATA mathConstants<>+592(SB)/4, $0x3eaaaaaa
+DATA mathConstants<>+596(SB)/4, $0x3eaaaaaa
+DATA mathConstants<>+600(SB)/4, $0x3eaaaaaa
+DATA mathConstants<>+604(SB)/4, $0x3eaaaaaa
+DATA mathConstants<>+608(SB)/4, $0xbe7ffffc
+DATA mathConstants<>+612(SB)/4, $0xbe7ffffc
+DATA mathConstants<>+616(SB)/4, $0xbe7ffffc
+DATA mathConstants<>+620(SB)/4, $0xbe7ffffc
+DATA mathConstants<>+624(SB)/4, $0xbe7ffffc
+DATA mathConstants<>+628(SB)/4, $0xbe7ffffc
+DATA mathConstants<>+632(SB)/4, $0xbe7ffffc
+DATA mathConstants<>+636(SB)/4, $0xbe7ffffc
+DATA mathConstants<>+640(SB)/4, $0x3e4cceac
+DATA mathConstants<>+644(SB)/4, $0x3e4cceac
+DATA mathConstants<>+648(SB)/4, $0x3e4cceac
+DATA mathConstants<>+652(SB)/4, $0x3e4cceac
+DATA mathConstants<>+656(SB)/4, $0x3e4cceac
+DATA mathConstants<>+660(SB)/4, $0x3e4cceac
+DATA mathConstants<>+664(SB)/4, $0x3e4cceac
+DATA mathConstants<>+668(SB)/4, $0x3e4cceac
+DATA mathConstants<>+672(SB)/4, $0xbe2aae50
+DATA mathConstants<>+676(SB)/4, $0xbe2aae50
+DATA mathConstants<>+680(SB)/4, $0xbe2aae50
+DATA mathConstants<>+684(SB)/4, $0xbe2aae50
+DATA mathConstants<>+688(SB)/4, $0xbe2aae50
+DATA mathConstants<>+692(SB)/4, $0xbe2aae50
+DATA mathConstants<>+696(SB)/4, $0xbe2aae50
+DATA mathConstants<>+700(SB)/4, $0xbe2aae50
+DATA mathConstants<>+704(SB)/4, $0x3e11e9bf
+DATA mathConstants<>+708(SB)/4, $0x3e11e9bf
+DATA mathConstants<>+712(SB)/4, $0x3e11e9bf
+DATA mathConstants<>+716(SB)/4, $0x3e11e9bf
+DATA mathConstants<>+720(SB)/4, $0x3e11e9bf
+DATA mathConstants<>+724(SB)/4, $0x3e11e9bf
+DATA mathConstants<>+728(SB)/4, $0x3e11e9bf
+DATA mathConstants<>+732(SB)/4, $0x3e11e9bf
+DATA mathConstants<>+736(SB)/4, $0xbdfe5d4f
+DATA mathConstants<>+740(SB)/4, $0xbdfe5d4f
+DATA mathConstants<>+744(SB)/4, $0xbdfe5d4f
+DATA mathConstants<>+748(SB)/4, $0xbdfe5d4f
+DATA mathConstants<>+752(SB)/4, $0xbdfe5d4f
+DATA mathConstants<>+756(SB)/4, $0xbdfe5d4f
+DATA mathConstants<>+760(SB)/4, $0xbdfe5d4f
+DATA mathConstants<>+764(SB)/4, $0xbdfe5d4f
+DATA mathConstants<>+768(SB)/4, $0x3def251a
+DATA mathConstants<>+772(SB)/4, $0x3def251a
+DATA mathConstants<>+776(SB)/4, $0x3def251a
+DATA mathConstants<>+780(SB)/4, $0x3def251a
+DATA mathConstants<>+784(SB)/4, $0x3def251a
+DATA mathConstants<>+788(SB)/4, $0x3def251a
+DATA mathConstants<>+792(SB)/4, $0x3def251a
+DATA mathConstants<>+796(SB)/4, $0x3def251a
+DATA mathConstants<>+800(SB)/4, $0xbdebd1b8
+DATA mathConstants<>+804(SB)/4, $0xbdebd1b8
+DATA mathConstants<>+808(SB)/4, $0xbdebd1b8
+DATA mathConstants<>+812(SB)/4, $0xbdebd1b8
+DATA mathConstants<>+816(SB)/4, $0xbdebd1b8
+DATA mathConstants<>+820(SB)/4, $0xbdebd1b8
+DATA mathConstants<>+824(SB)/4, $0xbdebd1b8
+DATA mathConstants<>+828(SB)/4, $0xbdebd1b8
+DATA mathConstants<>+832(SB)/4, $0x3d9021bb
+DATA mathConstants<>+836(SB)/4, $0x3d9021bb
+DATA mathConstants<>+840(SB)/4, $0x3d9021bb
+DATA mathConstants<>+844(SB)/4, $0x3d9021bb
+DATA mathConstants<>+848(SB)/4, $0x3d9021bb
+DATA mathConstants<>+852(SB)/4, $0x3d9021bb
+DATA mathConstants<>+856(SB)/4, $0x3d9021bb
+DATA mathConstants<>+860(SB)/4, $0x3d9021bb
+DATA mathConstants<>+864(SB)/4, $0xff800000
+DATA mathConstants<>+868(SB)/4, $0xff800000
+DATA mathConstants<>+872(SB)/4, $0xff800000
+DATA mathConstants<>+876(SB)/4, $0xff800000
+DATA mathConstants<>+880(SB)/4, $0xff800000
+DATA mathConstants<>+884(SB)/4, $0xff800000
+DATA mathConstants<>+888(SB)/4, $0xff800000
+DATA mathConstants<>+892(SB)/4, $0xff800000
+DATA mathConstants<>+896(SB)/4, $0x0000007f
+DATA mathConstants<>+900(SB)/4, $0x0000007f
+DATA mathConstants<>+904(SB)/4, $0x0000007f
+DATA mathConstants<>+908(SB)/4, $0x0000007f
+DATA mathConstants<>+912(SB)/4, $0x0000007f
+DATA mathConstants<>+916(SB)/4, $0x0000007f
+DATA mathConstants<>+920(SB)/4, $0x0000007f
+DATA mathConstants<>+924(SB)/4, $0x0000007f
+DATA mathConstants<>+928(SB)/4, $0x00000000
+DATA mathConstants<>+932(SB)/4, $0x00000001
+DATA mathConstants<>+936(SB)/4, $0x00000002
+DATA mathConstants<>+940(SB)/4, $0x00000003
+DATA mathConstants<>+944(SB)/4, $0x00000004
+DATA mathConstants<>+948(SB)/4, $0x00000005
+DATA mathConstants<>+952(SB)/4, $0x00000006
+DATA mathConstants<>+956(SB)/4, $0x00000007
+DATA mathConstants<>+960(SB)/4, $0x00800000
+DATA mathConstants<>+964(SB)/4, $0x00800000
+DATA mathConstants<>+968(SB)/4, $0x00800000
+DATA mathConstants<>+972(SB)/4, $0x00800000
+DATA mathConstants<>+976(SB)/4, $0x00800000
+DATA mathConstants<>+980(SB)/4, $0x00800000
+DATA mathConstants<>+984(SB)/4, $0x00800000
+DATA mathConstants<>+988(SB)/4, $0x00800000
+DATA mathConstants<>+992(SB)/4, $0x4b000000
+DATA mathConstants<>+996(SB)/4, $0x4b000000
+DATA mathConstants<>+1000(SB)/4, $0x4b000000
+DATA mathConstants<>+1004(SB)/4, $0x4b000000
+DATA mathConstants<>+1008(SB)/4, $0x4b000000
+DATA mathConstants<>+1012(SB)/4, $0x4b000000
+DATA mathConstants<>+1016(SB)/4, $0x4b000000
+DATA mathConstants<>+1020(SB)/4, $0x4b000000
+DATA mathConstants<>+1024(SB)/4, $0x41b80000
+DATA mathConstants<>+1028(SB)/4, $0x41b80000
+DATA mathConstants<>+1032(SB)/4, $0x41b80000
+DATA mathConstants<>+1036(SB)/4, $0x41b80000
+DATA mathConstants<>+1040(SB)/4, $0x41b80000
+DATA mathConstants<>+1044(SB)/4, $0x41b80000
+DATA mathConstants<>+1048(SB)/4, $0x41b80000
+DATA mathConstants<>+1052(SB)/4, $0x41b80000
+DATA mathConstants<>+1056(SB)/4, $0x3f3504f3
+DATA mathConstants<>+1060(SB)/4, $0x3f3504f3
+DATA mathConstants<>+1064(SB)/4, $0x3f3504f3
+DATA mathConstants<>+1068(SB)/4, $0x3f3504f3
+DATA mathConstants<>+1072(SB)/4, $0x3f3504f3
+DATA mathConstants<>+1076(SB)/4, $0x3f3504f3
+DATA mathConstants<>+1080(SB)/4, $0x3f3504f3
+DATA mathConstants<>+1084(SB)/4, $0x3f3504f3
+DATA mathConstants<>+1088(SB)/4, $0x007fffff
+DATA mathConstants<>+1092(SB)/4, $0x007fffff
+DATA mathConstants<>+1096(SB)/4, $0x007fffff
+DATA mathConstants<>+1100(SB)/4, $0x007fffff
+DATA mathConstants<>+1104(SB)/4, $0x007fffff
+DATA mathConstants<>+1108(SB)/4, $0x007fffff
+DATA mathConstants<>+1112(SB)/4, $0x007fffff
+DATA mathConstants<>+1116(SB)/4, $0x007fffff
+DATA mathConstants<>+1120(SB)/4, $0x7f800000
+DATA mathConstants<>+1124(SB)/4, $0x7f800000
+DATA mathConstants<>+1128(SB)/4, $0x7f800000
+DATA mathConstants<>+1132(SB)/4, $0x7f800000
+DATA mathConstants<>+1136(SB)/4, $0x7f800000
+DATA mathConstants<>+1140(SB)/4, $0x7f800000
+DATA mathConstants<>+1144(SB)/4, $0x7f800000
+DATA mathConstants<>+1148(SB)/4, $0x7f800000
+DATA mathConstants<>+1152(SB)/4, $0x00000008
+DATA mathConstants<>+1156(SB)/4, $0x00000008
+DATA mathConstants<>+1160(SB)/4, $0x00000008
+DATA mathConstants<>+1164(SB)/4, $0x00000008
+DATA mathConstants<>+1168(SB)/4, $0x00000008
+DATA mathConstants<>+1172(SB)/4, $0x00000008
+DATA mathConstants<>+1176(SB)/4, $0x00000008
+DATA mathConstants<>+1180(SB)/4, $0x00000008
+GLOBL mathConstants<>(SB), RODATA|NOPTR, $1184
 
 // func expAVX512(dst []float32, x []float32)
 // Requires: AVX, AVX512F, BMI2
@@ -280,17 +308,17 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         dst_len+8(FP), CX
 	MOVQ         x_base+24(FP), DX
-	VBROADCASTSS mathWord3f800000<>+0(SB), Z0
-	VBROADCASTSS mathWordc2d00000<>+0(SB), Z1
-	VBROADCASTSS mathWord42b20000<>+0(SB), Z2
-	VBROADCASTSS mathWord3fb8aa3b<>+0(SB), Z3
-	VBROADCASTSS mathWord3f317180<>+0(SB), Z4
-	VBROADCASTSS mathWord3717f7d2<>+0(SB), Z5
-	VBROADCASTSS mathWord3effffff<>+0(SB), Z6
-	VBROADCASTSS mathWord3e2aaa58<>+0(SB), Z7
-	VBROADCASTSS mathWord3d2aab3a<>+0(SB), Z8
-	VBROADCASTSS mathWord3c0913bb<>+0(SB), Z9
-	VBROADCASTSS mathWord3ab5f603<>+0(SB), Z10
+	VBROADCASTSS mathConstants<>+288(SB), Z0
+	VBROADCASTSS mathConstants<>+320(SB), Z1
+	VBROADCASTSS mathConstants<>+352(SB), Z2
+	VBROADCASTSS mathConstants<>+32(SB), Z3
+	VBROADCASTSS mathConstants<>+64(SB), Z4
+	VBROADCASTSS mathConstants<>+96(SB), Z5
+	VBROADCASTSS mathConstants<>+128(SB), Z6
+	VBROADCASTSS mathConstants<>+160(SB), Z7
+	VBROADCASTSS mathConstants<>+192(SB), Z8
+	VBROADCASTSS mathConstants<>+224(SB), Z9
+	VBROADCASTSS mathConstants<>+256(SB), Z10
 	SUBQ         $+64, CX
 	JLT          rest
 
@@ -404,21 +432,21 @@ TEXT ·logAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         dst_len+8(FP), CX
 	MOVQ         x_base+24(FP), DX
-	VBROADCASTSS mathWord3fb504f3<>+0(SB), Z0
-	VBROADCASTSS mathWord3f000000<>+0(SB), Z1
-	VBROADCASTSS mathWord3f800000<>+0(SB), Z2
-	VBROADCASTSS mathWordbf800000<>+0(SB), Z3
-	VBROADCASTSS mathWord3f317180<>+0(SB), Z4
-	VBROADCASTSS mathWord3717f7d2<>+0(SB), Z5
-	VBROADCASTSS mathWord3eaaaaaa<>+0(SB), Z6
-	VBROADCASTSS mathWordbe7ffffc<>+0(SB), Z7
-	VBROADCASTSS mathWord3e4cceac<>+0(SB), Z8
-	VBROADCASTSS mathWordbe2aae50<>+0(SB), Z9
-	VBROADCASTSS mathWord3e11e9bf<>+0(SB), Z10
-	VBROADCASTSS mathWordbdfe5d4f<>+0(SB), Z11
-	VBROADCASTSS mathWord3def251a<>+0(SB), Z12
-	VBROADCASTSS mathWordbdebd1b8<>+0(SB), Z13
-	VBROADCASTSS mathWord3d9021bb<>+0(SB), Z14
+	VBROADCASTSS mathConstants<>+512(SB), Z0
+	VBROADCASTSS mathConstants<>+544(SB), Z1
+	VBROADCASTSS mathConstants<>+288(SB), Z2
+	VBROADCASTSS mathConstants<>+448(SB), Z3
+	VBROADCASTSS mathConstants<>+64(SB), Z4
+	VBROADCASTSS mathConstants<>+96(SB), Z5
+	VBROADCASTSS mathConstants<>+576(SB), Z6
+	VBROADCASTSS mathConstants<>+608(SB), Z7
+	VBROADCASTSS mathConstants<>+640(SB), Z8
+	VBROADCASTSS mathConstants<>+672(SB), Z9
+	VBROADCASTSS mathConstants<>+704(SB), Z10
+	VBROADCASTSS mathConstants<>+736(SB), Z11
+	VBROADCASTSS mathConstants<>+768(SB), Z12
+	VBROADCASTSS mathConstants<>+800(SB), Z13
+	VBROADCASTSS mathConstants<>+832(SB), Z14
 	SUBQ         $+64, CX
 	JLT          rest
 
@@ -572,20 +600,20 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         dst_len+8(FP), CX
 	MOVQ         x_base+24(FP), DX
-	VBROADCASTSS mathWord80000000<>+0(SB), Z0
-	VBROADCASTSS mathWord7fffffff<>+0(SB), Z1
-	VBROADCASTSS mathWordc2200000<>+0(SB), Z2
-	VBROADCASTSS mathWordbf800000<>+0(SB), Z3
-	VBROADCASTSS mathWord3f800000<>+0(SB), Z4
-	VBROADCASTSS mathWord40000000<>+0(SB), Z5
-	VBROADCASTSS mathWord3fb8aa3b<>+0(SB), Z6
-	VBROADCASTSS mathWord3f317180<>+0(SB), Z7
-	VBROADCASTSS mathWord3717f7d2<>+0(SB), Z8
-	VBROADCASTSS mathWord3effffff<>+0(SB), Z9
-	VBROADCASTSS mathWord3e2aaa58<>+0(SB), Z10
-	VBROADCASTSS mathWord3d2aab3a<>+0(SB), Z11
-	VBROADCASTSS mathWord3c0913bb<>+0(SB), Z12
-	VBROADCASTSS mathWord3ab5f603<>+0(SB), Z13
+	VBROADCASTSS mathConstants<>+0(SB), Z0
+	VBROADCASTSS mathConstants<>+384(SB), Z1
+	VBROADCASTSS mathConstants<>+416(SB), Z2
+	VBROADCASTSS mathConstants<>+448(SB), Z3
+	VBROADCASTSS mathConstants<>+288(SB), Z4
+	VBROADCASTSS mathConstants<>+480(SB), Z5
+	VBROADCASTSS mathConstants<>+32(SB), Z6
+	VBROADCASTSS mathConstants<>+64(SB), Z7
+	VBROADCASTSS mathConstants<>+96(SB), Z8
+	VBROADCASTSS mathConstants<>+128(SB), Z9
+	VBROADCASTSS mathConstants<>+160(SB), Z10
+	VBROADCASTSS mathConstants<>+192(SB), Z11
+	VBROADCASTSS mathConstants<>+224(SB), Z12
+	VBROADCASTSS mathConstants<>+256(SB), Z13
 	SUBQ         $+64, CX
 	JLT          rest
 
@@ -739,18 +767,18 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         dst_len+8(FP), CX
 	MOVQ         x_base+24(FP), DX
-	VBROADCASTSS mathWord3f800000<>+0(SB), Z0
-	VBROADCASTSS mathWordc2d00000<>+0(SB), Z1
-	VBROADCASTSS mathWord42b20000<>+0(SB), Z2
-	VBROADCASTSS mathWord3fb8aa3b<>+0(SB), Z3
-	VBROADCASTSS mathWord3f317180<>+0(SB), Z4
-	VBROADCASTSS mathWord3717f7d2<>+0(SB), Z5
-	VBROADCASTSS mathWord3effffff<>+0(SB), Z6
-	VBROADCASTSS mathWord3e2aaa58<>+0(SB), Z7
-	VBROADCASTSS mathWord3d2aab3a<>+0(SB), Z8
-	VBROADCASTSS mathWord3c0913bb<>+0(SB), Z9
-	VBROADCASTSS mathWord3ab5f603<>+0(SB), Z10
-	VBROADCASTSS mathWord80000000<>+0(SB), Z11
+	VBROADCASTSS mathConstants<>+288(SB), Z0
+	VBROADCASTSS mathConstants<>+320(SB), Z1
+	VBROADCASTSS mathConstants<>+352(SB), Z2
+	VBROADCASTSS mathConstants<>+32(SB), Z3
+	VBROADCASTSS mathConstants<>+64(SB), Z4
+	VBROADCASTSS mathConstants<>+96(SB), Z5
+	VBROADCASTSS mathConstants<>+128(SB), Z6
+	VBROADCASTSS mathConstants<>+160(SB), Z7
+	VBROADCASTSS mathConstants<>+192(SB), Z8
+	VBROADCASTSS mathConstants<>+224(SB), Z9
+	VBROADCASTSS mathConstants<>+256(SB), Z10
+	VBROADCASTSS mathConstants<>+0(SB), Z11
 	SUBQ         $+64, CX
 	JLT          rest
 
@@ -891,24 +919,24 @@ TEXT ·expSumRowsAVX512(SB), NOSPLIT, $0-80
 	MOVQ         shifts_base+24(FP), DX
 	MOVQ         x_base+48(FP), BX
 	MOVQ         cols+72(FP), SI
-	VBROADCASTSS mathWord3f800000<>+0(SB), Z0
-	VBROADCASTSS mathWordc2d00000<>+0(SB), Z1
-	VBROADCASTSS mathWord42b20000<>+0(SB), Z2
-	VBROADCASTSS mathWord3fb8aa3b<>+0(SB), Z3
-	VBROADCASTSS mathWord3f317180<>+0(SB), Z4
-	VBROADCASTSS mathWord3717f7d2<>+0(SB), Z5
-	VBROADCASTSS mathWord3effffff<>+0(SB), Z6
-	VBROADCASTSS mathWord3e2aaa58<>+0(SB), Z7
-	VBROADCASTSS mathWord3d2aab3a<>+0(SB), Z8
-	VBROADCASTSS mathWord3c0913bb<>+0(SB), Z9
-	VBROADCASTSS mathWord3ab5f603<>+0(SB), Z10
+	VBROADCASTSS mathConstants<>+288(SB), Z0
+	VBROADCASTSS mathConstants<>+320(SB), Z1
+	VBROADCASTSS mathConstants<>+352(SB), Z2
+	VBROADCASTSS mathConstants<>+32(SB), Z3
+	VBROADCASTSS mathConstants<>+64(SB), Z4
+	VBROADCASTSS mathConstants<>+96(SB), Z5
+	VBROADCASTSS mathConstants<>+128(SB), Z6
+	VBROADCASTSS mathConstants<>+160(SB), Z7
+	VBROADCASTSS mathConstants<>+192(SB), Z8
+	VBROADCASTSS mathConstants<>+224(SB), Z9
+	VBROADCASTSS mathConstants<>+256(SB), Z10
 	MOVQ         $-1, DI
 	BZHIQ        SI, DI, DI
 	KMOVW        DI, K1
 	JMP          next
 
 row:
-	VBROADCASTSS mathWordff800000<>+0(SB), Z11
+	VBROADCASTSS mathConstants<>+864(SB), Z11
 	VMOVUPS      (BX), K1, Z11
 	LEAQ         (BX)(SI*4), BX
 	VMOVAPS      Z11, Z12
@@ -960,26 +988,16 @@ next:
 	VZEROUPPER
 	RET
 
-DATA mathWordff800000<>+0(SB)/4, $0xff800000
-DATA mathWordff800000<>+4(SB)/4, $0xff800000
-DATA mathWordff800000<>+8(SB)/4, $0xff800000
-DATA mathWordff800000<>+12(SB)/4, $0xff800000
-DATA mathWordff800000<>+16(SB)/4, $0xff800000
-DATA mathWordff800000<>+20(SB)/4, $0xff800000
-DATA mathWordff800000<>+24(SB)/4, $0xff800000
-DATA mathWordff800000<>+28(SB)/4, $0xff800000
-GLOBL mathWordff800000<>(SB), RODATA|NOPTR, $32
-
 // func expAVX2(dst []float32, x []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·expAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         dst_len+8(FP), CX
 	MOVQ         x_base+24(FP), DX
-	VBROADCASTSS mathWord3f800000<>+0(SB), Y0
-	VBROADCASTSS mathWordc2d00000<>+0(SB), Y1
-	VBROADCASTSS mathWord42b20000<>+0(SB), Y2
-	VBROADCASTSS mathWord3fb8aa3b<>+0(SB), Y3
+	VBROADCASTSS mathConstants<>+288(SB), Y0
+	VBROADCASTSS mathConstants<>+320(SB), Y1
+	VBROADCASTSS mathConstants<>+352(SB), Y2
+	VBROADCASTSS mathConstants<>+32(SB), Y3
 	SUBQ         $+16, CX
 	JLT          rest
 
@@ -994,20 +1012,20 @@ block:
 	VMULPS       Y3, Y5, Y7
 	VROUNDPS     $0x00, Y6, Y6
 	VROUNDPS     $0x00, Y7, Y7
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y6, Y4
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y7, Y5
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y6, Y4
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y7, Y5
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y8
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y9
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y4, Y8
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y5, Y9
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y4, Y8
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y5, Y9
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y4, Y8
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y5, Y9
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y4, Y8
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y5, Y9
+	VFNMADD231PS mathConstants<>+64(SB), Y6, Y4
+	VFNMADD231PS mathConstants<>+64(SB), Y7, Y5
+	VFNMADD231PS mathConstants<>+96(SB), Y6, Y4
+	VFNMADD231PS mathConstants<>+96(SB), Y7, Y5
+	VMOVUPS      mathConstants<>+256(SB), Y8
+	VMOVUPS      mathConstants<>+256(SB), Y9
+	VFMADD213PS  mathConstants<>+224(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+224(SB), Y5, Y9
+	VFMADD213PS  mathConstants<>+192(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+192(SB), Y5, Y9
+	VFMADD213PS  mathConstants<>+160(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+160(SB), Y5, Y9
+	VFMADD213PS  mathConstants<>+128(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+128(SB), Y5, Y9
 	VFMADD213PS  Y0, Y4, Y8
 	VFMADD213PS  Y0, Y5, Y9
 	VFMADD213PS  Y0, Y4, Y8
@@ -1017,19 +1035,19 @@ block:
 	VCVTPS2DQ Y6, Y6
 	VPSRAD    $0x01, Y6, Y4
 	VPSUBD    Y4, Y6, Y6
-	VPADDD    mathWord0000007f<>+0(SB), Y4, Y4
+	VPADDD    mathConstants<>+896(SB), Y4, Y4
 	VPSLLD    $0x17, Y4, Y4
 	VMULPS    Y4, Y8, Y8
-	VPADDD    mathWord0000007f<>+0(SB), Y6, Y6
+	VPADDD    mathConstants<>+896(SB), Y6, Y6
 	VPSLLD    $0x17, Y6, Y6
 	VMULPS    Y6, Y8, Y8
 	VCVTPS2DQ Y7, Y7
 	VPSRAD    $0x01, Y7, Y4
 	VPSUBD    Y4, Y7, Y7
-	VPADDD    mathWord0000007f<>+0(SB), Y4, Y4
+	VPADDD    mathConstants<>+896(SB), Y4, Y4
 	VPSLLD    $0x17, Y4, Y4
 	VMULPS    Y4, Y9, Y9
-	VPADDD    mathWord0000007f<>+0(SB), Y7, Y7
+	VPADDD    mathConstants<>+896(SB), Y7, Y7
 	VPSLLD    $0x17, Y7, Y7
 	VMULPS    Y7, Y9, Y9
 	VMOVUPS   Y8, (AX)
@@ -1046,19 +1064,19 @@ rest:
 masked:
 	VMOVD        CX, X4
 	VPBROADCASTD X4, Y5
-	VPCMPGTD     mathLaneIndex<>+0(SB), Y5, Y5
+	VPCMPGTD     mathConstants<>+928(SB), Y5, Y5
 	VMASKMOVPS   (DX), Y5, Y4
 	VMINPS       Y4, Y2, Y4
 	VMAXPS       Y4, Y1, Y4
 	VMULPS       Y3, Y4, Y6
 	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y6, Y4
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y6, Y4
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y7
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y4, Y7
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y4, Y7
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y4, Y7
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y4, Y7
+	VFNMADD231PS mathConstants<>+64(SB), Y6, Y4
+	VFNMADD231PS mathConstants<>+96(SB), Y6, Y4
+	VMOVUPS      mathConstants<>+256(SB), Y7
+	VFMADD213PS  mathConstants<>+224(SB), Y4, Y7
+	VFMADD213PS  mathConstants<>+192(SB), Y4, Y7
+	VFMADD213PS  mathConstants<>+160(SB), Y4, Y7
+	VFMADD213PS  mathConstants<>+128(SB), Y4, Y7
 	VFMADD213PS  Y0, Y4, Y7
 	VFMADD213PS  Y0, Y4, Y7
 
@@ -1066,10 +1084,10 @@ masked:
 	VCVTPS2DQ  Y6, Y6
 	VPSRAD     $0x01, Y6, Y4
 	VPSUBD     Y4, Y6, Y6
-	VPADDD     mathWord0000007f<>+0(SB), Y4, Y4
+	VPADDD     mathConstants<>+896(SB), Y4, Y4
 	VPSLLD     $0x17, Y4, Y4
 	VMULPS     Y4, Y7, Y7
-	VPADDD     mathWord0000007f<>+0(SB), Y6, Y6
+	VPADDD     mathConstants<>+896(SB), Y6, Y6
 	VPSLLD     $0x17, Y6, Y6
 	VMULPS     Y6, Y7, Y7
 	VMASKMOVPS Y7, Y5, (AX)
@@ -1082,36 +1100,16 @@ done:
 	VZEROUPPER
 	RET
 
-DATA mathWord0000007f<>+0(SB)/4, $0x0000007f
-DATA mathWord0000007f<>+4(SB)/4, $0x0000007f
-DATA mathWord0000007f<>+8(SB)/4, $0x0000007f
-DATA mathWord0000007f<>+12(SB)/4, $0x0000007f
-DATA mathWord0000007f<>+16(SB)/4, $0x0000007f
-DATA mathWord0000007f<>+20(SB)/4, $0x0000007f
-DATA mathWord0000007f<>+24(SB)/4, $0x0000007f
-DATA mathWord0000007f<>+28(SB)/4, $0x0000007f
-GLOBL mathWord0000007f<>(SB), RODATA|NOPTR, $32
-
-DATA mathLaneIndex<>+0(SB)/4, $0x00000000
-DATA mathLaneIndex<>+4(SB)/4, $0x00000001
-DATA mathLaneIndex<>+8(SB)/4, $0x00000002
-DATA mathLaneIndex<>+12(SB)/4, $0x00000003
-DATA mathLaneIndex<>+16(SB)/4, $0x00000004
-DATA mathLaneIndex<>+20(SB)/4, $0x00000005
-DATA mathLaneIndex<>+24(SB)/4, $0x00000006
-DATA mathLaneIndex<>+28(SB)/4, $0x00000007
-GLOBL mathLaneIndex<>(SB), RODATA|NOPTR, $32
-
 // func logAVX2(dst []float32, x []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·logAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         dst_len+8(FP), CX
 	MOVQ         x_base+24(FP), DX
-	VBROADCASTSS mathWord3fb504f3<>+0(SB), Y0
-	VBROADCASTSS mathWord3f000000<>+0(SB), Y0
-	VBROADCASTSS mathWord3f800000<>+0(SB), Y1
-	VBROADCASTSS mathWordbf800000<>+0(SB), Y1
+	VBROADCASTSS mathConstants<>+512(SB), Y0
+	VBROADCASTSS mathConstants<>+544(SB), Y0
+	VBROADCASTSS mathConstants<>+288(SB), Y1
+	VBROADCASTSS mathConstants<>+448(SB), Y1
 	SUBQ         $+16, CX
 	JLT          rest
 
@@ -1120,85 +1118,85 @@ block:
 	VMOVUPS 32(DX), Y3
 
 	// Subnormal numbers are scaled into the normal range.
-	VCMPPS    $0x01, mathWord00800000<>+0(SB), Y2, Y5
-	VMULPS    mathWord4b000000<>+0(SB), Y2, Y4
+	VCMPPS    $0x01, mathConstants<>+960(SB), Y2, Y5
+	VMULPS    mathConstants<>+992(SB), Y2, Y4
 	VBLENDVPS Y5, Y4, Y2, Y4
-	VANDPS    mathWord41b80000<>+0(SB), Y5, Y5
+	VANDPS    mathConstants<>+1024(SB), Y5, Y5
 
 	// e and m from the bits of m/√½, so that √½ ≤ m < √2
-	VPSUBD    mathWord3f3504f3<>+0(SB), Y4, Y4
+	VPSUBD    mathConstants<>+1056(SB), Y4, Y4
 	VPSRAD    $0x17, Y4, Y6
 	VCVTDQ2PS Y6, Y6
 	VSUBPS    Y5, Y6, Y6
-	VPAND     mathWord007fffff<>+0(SB), Y4, Y4
-	VPADDD    mathWord3f3504f3<>+0(SB), Y4, Y4
+	VPAND     mathConstants<>+1088(SB), Y4, Y4
+	VPADDD    mathConstants<>+1056(SB), Y4, Y4
 
 	// Subnormal numbers are scaled into the normal range.
-	VCMPPS    $0x01, mathWord00800000<>+0(SB), Y3, Y8
-	VMULPS    mathWord4b000000<>+0(SB), Y3, Y5
+	VCMPPS    $0x01, mathConstants<>+960(SB), Y3, Y8
+	VMULPS    mathConstants<>+992(SB), Y3, Y5
 	VBLENDVPS Y8, Y5, Y3, Y5
-	VANDPS    mathWord41b80000<>+0(SB), Y8, Y8
+	VANDPS    mathConstants<>+1024(SB), Y8, Y8
 
 	// e and m from the bits of m/√½, so that √½ ≤ m < √2
-	VPSUBD       mathWord3f3504f3<>+0(SB), Y5, Y5
+	VPSUBD       mathConstants<>+1056(SB), Y5, Y5
 	VPSRAD       $0x17, Y5, Y7
 	VCVTDQ2PS    Y7, Y7
 	VSUBPS       Y8, Y7, Y7
-	VPAND        mathWord007fffff<>+0(SB), Y5, Y5
-	VPADDD       mathWord3f3504f3<>+0(SB), Y5, Y5
+	VPAND        mathConstants<>+1088(SB), Y5, Y5
+	VPADDD       mathConstants<>+1056(SB), Y5, Y5
 	VADDPS       Y1, Y4, Y4
 	VADDPS       Y1, Y5, Y5
-	VMOVUPS      mathWord3d9021bb<>+0(SB), Y8
-	VMOVUPS      mathWord3d9021bb<>+0(SB), Y9
-	VFMADD213PS  mathWordbdebd1b8<>+0(SB), Y4, Y8
-	VFMADD213PS  mathWordbdebd1b8<>+0(SB), Y5, Y9
-	VFMADD213PS  mathWord3def251a<>+0(SB), Y4, Y8
-	VFMADD213PS  mathWord3def251a<>+0(SB), Y5, Y9
-	VFMADD213PS  mathWordbdfe5d4f<>+0(SB), Y4, Y8
-	VFMADD213PS  mathWordbdfe5d4f<>+0(SB), Y5, Y9
-	VFMADD213PS  mathWord3e11e9bf<>+0(SB), Y4, Y8
-	VFMADD213PS  mathWord3e11e9bf<>+0(SB), Y5, Y9
-	VFMADD213PS  mathWordbe2aae50<>+0(SB), Y4, Y8
-	VFMADD213PS  mathWordbe2aae50<>+0(SB), Y5, Y9
-	VFMADD213PS  mathWord3e4cceac<>+0(SB), Y4, Y8
-	VFMADD213PS  mathWord3e4cceac<>+0(SB), Y5, Y9
-	VFMADD213PS  mathWordbe7ffffc<>+0(SB), Y4, Y8
-	VFMADD213PS  mathWordbe7ffffc<>+0(SB), Y5, Y9
-	VFMADD213PS  mathWord3eaaaaaa<>+0(SB), Y4, Y8
-	VFMADD213PS  mathWord3eaaaaaa<>+0(SB), Y5, Y9
+	VMOVUPS      mathConstants<>+832(SB), Y8
+	VMOVUPS      mathConstants<>+832(SB), Y9
+	VFMADD213PS  mathConstants<>+800(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+800(SB), Y5, Y9
+	VFMADD213PS  mathConstants<>+768(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+768(SB), Y5, Y9
+	VFMADD213PS  mathConstants<>+736(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+736(SB), Y5, Y9
+	VFMADD213PS  mathConstants<>+704(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+704(SB), Y5, Y9
+	VFMADD213PS  mathConstants<>+672(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+672(SB), Y5, Y9
+	VFMADD213PS  mathConstants<>+640(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+640(SB), Y5, Y9
+	VFMADD213PS  mathConstants<>+608(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+608(SB), Y5, Y9
+	VFMADD213PS  mathConstants<>+576(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+576(SB), Y5, Y9
 	VMULPS       Y4, Y4, Y10
 	VMULPS       Y5, Y5, Y11
 	VMULPS       Y4, Y8, Y8
 	VMULPS       Y5, Y9, Y9
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y11, Y9, Y9
-	VFMADD231PS  mathWord3717f7d2<>+0(SB), Y6, Y8
-	VFMADD231PS  mathWord3717f7d2<>+0(SB), Y7, Y9
+	VFMADD231PS  mathConstants<>+96(SB), Y6, Y8
+	VFMADD231PS  mathConstants<>+96(SB), Y7, Y9
 	VFNMADD231PS Y0, Y10, Y8
 	VFNMADD231PS Y0, Y11, Y9
 	VADDPS       Y4, Y8, Y8
 	VADDPS       Y5, Y9, Y9
-	VFMADD231PS  mathWord3f317180<>+0(SB), Y6, Y8
-	VFMADD231PS  mathWord3f317180<>+0(SB), Y7, Y9
+	VFMADD231PS  mathConstants<>+64(SB), Y6, Y8
+	VFMADD231PS  mathConstants<>+64(SB), Y7, Y9
 
 	// Infinity and NaN stay, negative numbers give NaN, zero −Inf.
-	VCMPPS    $0x05, mathWord7f800000<>+0(SB), Y2, Y4
+	VCMPPS    $0x05, mathConstants<>+1120(SB), Y2, Y4
 	VBLENDVPS Y4, Y2, Y8, Y8
 	VXORPS    Y5, Y5, Y5
 	VCMPPS    $0x01, Y5, Y2, Y4
 	VORPS     Y4, Y8, Y8
 	VCMPPS    $0x00, Y5, Y2, Y4
-	VMOVUPS   mathWordff800000<>+0(SB), Y2
+	VMOVUPS   mathConstants<>+864(SB), Y2
 	VBLENDVPS Y4, Y2, Y8, Y8
 
 	// Infinity and NaN stay, negative numbers give NaN, zero −Inf.
-	VCMPPS    $0x05, mathWord7f800000<>+0(SB), Y3, Y2
+	VCMPPS    $0x05, mathConstants<>+1120(SB), Y3, Y2
 	VBLENDVPS Y2, Y3, Y9, Y9
 	VXORPS    Y4, Y4, Y4
 	VCMPPS    $0x01, Y4, Y3, Y2
 	VORPS     Y2, Y9, Y9
 	VCMPPS    $0x00, Y4, Y3, Y2
-	VMOVUPS   mathWordff800000<>+0(SB), Y3
+	VMOVUPS   mathConstants<>+864(SB), Y3
 	VBLENDVPS Y2, Y3, Y9, Y9
 	VMOVUPS   Y8, (AX)
 	VMOVUPS   Y9, 32(AX)
@@ -1214,48 +1212,48 @@ rest:
 masked:
 	VMOVD        CX, X2
 	VPBROADCASTD X2, Y3
-	VPCMPGTD     mathLaneIndex<>+0(SB), Y3, Y3
+	VPCMPGTD     mathConstants<>+928(SB), Y3, Y3
 	VMASKMOVPS   (DX), Y3, Y2
 
 	// Subnormal numbers are scaled into the normal range.
-	VCMPPS    $0x01, mathWord00800000<>+0(SB), Y2, Y6
-	VMULPS    mathWord4b000000<>+0(SB), Y2, Y4
+	VCMPPS    $0x01, mathConstants<>+960(SB), Y2, Y6
+	VMULPS    mathConstants<>+992(SB), Y2, Y4
 	VBLENDVPS Y6, Y4, Y2, Y4
-	VANDPS    mathWord41b80000<>+0(SB), Y6, Y6
+	VANDPS    mathConstants<>+1024(SB), Y6, Y6
 
 	// e and m from the bits of m/√½, so that √½ ≤ m < √2
-	VPSUBD       mathWord3f3504f3<>+0(SB), Y4, Y4
+	VPSUBD       mathConstants<>+1056(SB), Y4, Y4
 	VPSRAD       $0x17, Y4, Y5
 	VCVTDQ2PS    Y5, Y5
 	VSUBPS       Y6, Y5, Y5
-	VPAND        mathWord007fffff<>+0(SB), Y4, Y4
-	VPADDD       mathWord3f3504f3<>+0(SB), Y4, Y4
+	VPAND        mathConstants<>+1088(SB), Y4, Y4
+	VPADDD       mathConstants<>+1056(SB), Y4, Y4
 	VADDPS       Y1, Y4, Y4
-	VMOVUPS      mathWord3d9021bb<>+0(SB), Y6
-	VFMADD213PS  mathWordbdebd1b8<>+0(SB), Y4, Y6
-	VFMADD213PS  mathWord3def251a<>+0(SB), Y4, Y6
-	VFMADD213PS  mathWordbdfe5d4f<>+0(SB), Y4, Y6
-	VFMADD213PS  mathWord3e11e9bf<>+0(SB), Y4, Y6
-	VFMADD213PS  mathWordbe2aae50<>+0(SB), Y4, Y6
-	VFMADD213PS  mathWord3e4cceac<>+0(SB), Y4, Y6
-	VFMADD213PS  mathWordbe7ffffc<>+0(SB), Y4, Y6
-	VFMADD213PS  mathWord3eaaaaaa<>+0(SB), Y4, Y6
+	VMOVUPS      mathConstants<>+832(SB), Y6
+	VFMADD213PS  mathConstants<>+800(SB), Y4, Y6
+	VFMADD213PS  mathConstants<>+768(SB), Y4, Y6
+	VFMADD213PS  mathConstants<>+736(SB), Y4, Y6
+	VFMADD213PS  mathConstants<>+704(SB), Y4, Y6
+	VFMADD213PS  mathConstants<>+672(SB), Y4, Y6
+	VFMADD213PS  mathConstants<>+640(SB), Y4, Y6
+	VFMADD213PS  mathConstants<>+608(SB), Y4, Y6
+	VFMADD213PS  mathConstants<>+576(SB), Y4, Y6
 	VMULPS       Y4, Y4, Y7
 	VMULPS       Y4, Y6, Y6
 	VMULPS       Y7, Y6, Y6
-	VFMADD231PS  mathWord3717f7d2<>+0(SB), Y5, Y6
+	VFMADD231PS  mathConstants<>+96(SB), Y5, Y6
 	VFNMADD231PS Y0, Y7, Y6
 	VADDPS       Y4, Y6, Y6
-	VFMADD231PS  mathWord3f317180<>+0(SB), Y5, Y6
+	VFMADD231PS  mathConstants<>+64(SB), Y5, Y6
 
 	// Infinity and NaN stay, negative numbers give NaN, zero −Inf.
-	VCMPPS     $0x05, mathWord7f800000<>+0(SB), Y2, Y4
+	VCMPPS     $0x05, mathConstants<>+1120(SB), Y2, Y4
 	VBLENDVPS  Y4, Y2, Y6, Y6
 	VXORPS     Y5, Y5, Y5
 	VCMPPS     $0x01, Y5, Y2, Y4
 	VORPS      Y4, Y6, Y6
 	VCMPPS     $0x00, Y5, Y2, Y4
-	VMOVUPS    mathWordff800000<>+0(SB), Y2
+	VMOVUPS    mathConstants<>+864(SB), Y2
 	VBLENDVPS  Y4, Y2, Y6, Y6
 	VMASKMOVPS Y6, Y3, (AX)
 	ADDQ       $+32, DX
@@ -1267,129 +1265,69 @@ done:
 	VZEROUPPER
 	RET
 
-DATA mathWord00800000<>+0(SB)/4, $0x00800000
-DATA mathWord00800000<>+4(SB)/4, $0x00800000
-DATA mathWord00800000<>+8(SB)/4, $0x00800000
-DATA mathWord00800000<>+12(SB)/4, $0x00800000
-DATA mathWord00800000<>+16(SB)/4, $0x00800000
-DATA mathWord00800000<>+20(SB)/4, $0x00800000
-DATA mathWord00800000<>+24(SB)/4, $0x00800000
-DATA mathWord00800000<>+28(SB)/4, $0x00800000
-GLOBL mathWord00800000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord4b000000<>+0(SB)/4, $0x4b000000
-DATA mathWord4b000000<>+4(SB)/4, $0x4b000000
-DATA mathWord4b000000<>+8(SB)/4, $0x4b000000
-DATA mathWord4b000000<>+12(SB)/4, $0x4b000000
-DATA mathWord4b000000<>+16(SB)/4, $0x4b000000
-DATA mathWord4b000000<>+20(SB)/4, $0x4b000000
-DATA mathWord4b000000<>+24(SB)/4, $0x4b000000
-DATA mathWord4b000000<>+28(SB)/4, $0x4b000000
-GLOBL mathWord4b000000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord41b80000<>+0(SB)/4, $0x41b80000
-DATA mathWord41b80000<>+4(SB)/4, $0x41b80000
-DATA mathWord41b80000<>+8(SB)/4, $0x41b80000
-DATA mathWord41b80000<>+12(SB)/4, $0x41b80000
-DATA mathWord41b80000<>+16(SB)/4, $0x41b80000
-DATA mathWord41b80000<>+20(SB)/4, $0x41b80000
-DATA mathWord41b80000<>+24(SB)/4, $0x41b80000
-DATA mathWord41b80000<>+28(SB)/4, $0x41b80000
-GLOBL mathWord41b80000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3f3504f3<>+0(SB)/4, $0x3f3504f3
-DATA mathWord3f3504f3<>+4(SB)/4, $0x3f3504f3
-DATA mathWord3f3504f3<>+8(SB)/4, $0x3f3504f3
-DATA mathWord3f3504f3<>+12(SB)/4, $0x3f3504f3
-DATA mathWord3f3504f3<>+16(SB)/4, $0x3f3504f3
-DATA mathWord3f3504f3<>+20(SB)/4, $0x3f3504f3
-DATA mathWord3f3504f3<>+24(SB)/4, $0x3f3504f3
-DATA mathWord3f3504f3<>+28(SB)/4, $0x3f3504f3
-GLOBL mathWord3f3504f3<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord007fffff<>+0(SB)/4, $0x007fffff
-DATA mathWord007fffff<>+4(SB)/4, $0x007fffff
-DATA mathWord007fffff<>+8(SB)/4, $0x007fffff
-DATA mathWord007fffff<>+12(SB)/4, $0x007fffff
-DATA mathWord007fffff<>+16(SB)/4, $0x007fffff
-DATA mathWord007fffff<>+20(SB)/4, $0x007fffff
-DATA mathWord007fffff<>+24(SB)/4, $0x007fffff
-DATA mathWord007fffff<>+28(SB)/4, $0x007fffff
-GLOBL mathWord007fffff<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord7f800000<>+0(SB)/4, $0x7f800000
-DATA mathWord7f800000<>+4(SB)/4, $0x7f800000
-DATA mathWord7f800000<>+8(SB)/4, $0x7f800000
-DATA mathWord7f800000<>+12(SB)/4, $0x7f800000
-DATA mathWord7f800000<>+16(SB)/4, $0x7f800000
-DATA mathWord7f800000<>+20(SB)/4, $0x7f800000
-DATA mathWord7f800000<>+24(SB)/4, $0x7f800000
-DATA mathWord7f800000<>+28(SB)/4, $0x7f800000
-GLOBL mathWord7f800000<>(SB), RODATA|NOPTR, $32
-
 // func tanhAVX2(dst []float32, x []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·tanhAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         dst_len+8(FP), CX
 	MOVQ         x_base+24(FP), DX
-	VBROADCASTSS mathWord80000000<>+0(SB), Y0
-	VBROADCASTSS mathWord7fffffff<>+0(SB), Y0
-	VBROADCASTSS mathWordc2200000<>+0(SB), Y0
-	VBROADCASTSS mathWordbf800000<>+0(SB), Y1
+	VBROADCASTSS mathConstants<>+0(SB), Y0
+	VBROADCASTSS mathConstants<>+384(SB), Y0
+	VBROADCASTSS mathConstants<>+416(SB), Y0
+	VBROADCASTSS mathConstants<>+448(SB), Y1
 	SUBQ         $+16, CX
 	JLT          rest
 
 block:
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
-	VANDPS       mathWord80000000<>+0(SB), Y2, Y4
-	VORPS        mathWord80000000<>+0(SB), Y2, Y2
+	VANDPS       mathConstants<>+0(SB), Y2, Y4
+	VORPS        mathConstants<>+0(SB), Y2, Y2
 	VADDPS       Y2, Y2, Y2
 	VMAXPS       Y2, Y0, Y2
-	VANDPS       mathWord80000000<>+0(SB), Y3, Y5
-	VORPS        mathWord80000000<>+0(SB), Y3, Y3
+	VANDPS       mathConstants<>+0(SB), Y3, Y5
+	VORPS        mathConstants<>+0(SB), Y3, Y3
 	VADDPS       Y3, Y3, Y3
 	VMAXPS       Y3, Y0, Y3
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y2, Y6
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y3, Y7
+	VMULPS       mathConstants<>+32(SB), Y2, Y6
+	VMULPS       mathConstants<>+32(SB), Y3, Y7
 	VROUNDPS     $0x00, Y6, Y6
 	VROUNDPS     $0x00, Y7, Y7
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y6, Y2
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y7, Y3
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y6, Y2
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y7, Y3
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y8
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y9
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y2, Y8
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y3, Y9
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y2, Y8
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y3, Y9
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y2, Y8
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y3, Y9
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y2, Y8
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y3, Y9
+	VFNMADD231PS mathConstants<>+64(SB), Y6, Y2
+	VFNMADD231PS mathConstants<>+64(SB), Y7, Y3
+	VFNMADD231PS mathConstants<>+96(SB), Y6, Y2
+	VFNMADD231PS mathConstants<>+96(SB), Y7, Y3
+	VMOVUPS      mathConstants<>+256(SB), Y8
+	VMOVUPS      mathConstants<>+256(SB), Y9
+	VFMADD213PS  mathConstants<>+224(SB), Y2, Y8
+	VFMADD213PS  mathConstants<>+224(SB), Y3, Y9
+	VFMADD213PS  mathConstants<>+192(SB), Y2, Y8
+	VFMADD213PS  mathConstants<>+192(SB), Y3, Y9
+	VFMADD213PS  mathConstants<>+160(SB), Y2, Y8
+	VFMADD213PS  mathConstants<>+160(SB), Y3, Y9
+	VFMADD213PS  mathConstants<>+128(SB), Y2, Y8
+	VFMADD213PS  mathConstants<>+128(SB), Y3, Y9
 	VMULPS       Y2, Y8, Y8
 	VMULPS       Y3, Y9, Y9
 	VFMADD213PS  Y2, Y2, Y8
 	VFMADD213PS  Y3, Y3, Y9
 	VCVTPS2DQ    Y6, Y6
-	VPADDD       mathWord0000007f<>+0(SB), Y6, Y6
+	VPADDD       mathConstants<>+896(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
 	VADDPS       Y1, Y6, Y2
 	VFMADD231PS  Y6, Y8, Y2
-	VADDPS       mathWord40000000<>+0(SB), Y2, Y8
+	VADDPS       mathConstants<>+480(SB), Y2, Y8
 	VDIVPS       Y8, Y2, Y2
-	VANDPS       mathWord7fffffff<>+0(SB), Y2, Y2
+	VANDPS       mathConstants<>+384(SB), Y2, Y2
 	VORPS        Y4, Y2, Y2
 	VCVTPS2DQ    Y7, Y7
-	VPADDD       mathWord0000007f<>+0(SB), Y7, Y7
+	VPADDD       mathConstants<>+896(SB), Y7, Y7
 	VPSLLD       $0x17, Y7, Y7
 	VADDPS       Y1, Y7, Y3
 	VFMADD231PS  Y7, Y9, Y3
-	VADDPS       mathWord40000000<>+0(SB), Y3, Y9
+	VADDPS       mathConstants<>+480(SB), Y3, Y9
 	VDIVPS       Y9, Y3, Y3
-	VANDPS       mathWord7fffffff<>+0(SB), Y3, Y3
+	VANDPS       mathConstants<>+384(SB), Y3, Y3
 	VORPS        Y5, Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
@@ -1405,31 +1343,31 @@ rest:
 masked:
 	VMOVD        CX, X2
 	VPBROADCASTD X2, Y3
-	VPCMPGTD     mathLaneIndex<>+0(SB), Y3, Y3
+	VPCMPGTD     mathConstants<>+928(SB), Y3, Y3
 	VMASKMOVPS   (DX), Y3, Y2
-	VANDPS       mathWord80000000<>+0(SB), Y2, Y4
-	VORPS        mathWord80000000<>+0(SB), Y2, Y2
+	VANDPS       mathConstants<>+0(SB), Y2, Y4
+	VORPS        mathConstants<>+0(SB), Y2, Y2
 	VADDPS       Y2, Y2, Y2
 	VMAXPS       Y2, Y0, Y2
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y2, Y5
+	VMULPS       mathConstants<>+32(SB), Y2, Y5
 	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y5, Y2
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y5, Y2
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y6
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y2, Y6
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y2, Y6
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y2, Y6
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y2, Y6
+	VFNMADD231PS mathConstants<>+64(SB), Y5, Y2
+	VFNMADD231PS mathConstants<>+96(SB), Y5, Y2
+	VMOVUPS      mathConstants<>+256(SB), Y6
+	VFMADD213PS  mathConstants<>+224(SB), Y2, Y6
+	VFMADD213PS  mathConstants<>+192(SB), Y2, Y6
+	VFMADD213PS  mathConstants<>+160(SB), Y2, Y6
+	VFMADD213PS  mathConstants<>+128(SB), Y2, Y6
 	VMULPS       Y2, Y6, Y6
 	VFMADD213PS  Y2, Y2, Y6
 	VCVTPS2DQ    Y5, Y5
-	VPADDD       mathWord0000007f<>+0(SB), Y5, Y5
+	VPADDD       mathConstants<>+896(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VADDPS       Y1, Y5, Y2
 	VFMADD231PS  Y5, Y6, Y2
-	VADDPS       mathWord40000000<>+0(SB), Y2, Y6
+	VADDPS       mathConstants<>+480(SB), Y2, Y6
 	VDIVPS       Y6, Y2, Y2
-	VANDPS       mathWord7fffffff<>+0(SB), Y2, Y2
+	VANDPS       mathConstants<>+384(SB), Y2, Y2
 	VORPS        Y4, Y2, Y2
 	VMASKMOVPS   Y2, Y3, (AX)
 	ADDQ         $+32, DX
@@ -1447,18 +1385,18 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-48
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         dst_len+8(FP), CX
 	MOVQ         x_base+24(FP), DX
-	VBROADCASTSS mathWord3f800000<>+0(SB), Y0
-	VBROADCASTSS mathWordc2d00000<>+0(SB), Y1
-	VBROADCASTSS mathWord42b20000<>+0(SB), Y2
-	VBROADCASTSS mathWord3fb8aa3b<>+0(SB), Y3
+	VBROADCASTSS mathConstants<>+288(SB), Y0
+	VBROADCASTSS mathConstants<>+320(SB), Y1
+	VBROADCASTSS mathConstants<>+352(SB), Y2
+	VBROADCASTSS mathConstants<>+32(SB), Y3
 	SUBQ         $+16, CX
 	JLT          rest
 
 block:
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
-	VORPS        mathWord80000000<>+0(SB), Y4, Y6
-	VORPS        mathWord80000000<>+0(SB), Y5, Y7
+	VORPS        mathConstants<>+0(SB), Y4, Y6
+	VORPS        mathConstants<>+0(SB), Y5, Y7
 	VMINPS       Y6, Y2, Y6
 	VMINPS       Y7, Y2, Y7
 	VMAXPS       Y6, Y1, Y6
@@ -1467,20 +1405,20 @@ block:
 	VMULPS       Y3, Y7, Y9
 	VROUNDPS     $0x00, Y8, Y8
 	VROUNDPS     $0x00, Y9, Y9
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y8, Y6
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y9, Y7
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y8, Y6
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y9, Y7
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y10
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y11
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y6, Y10
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y7, Y11
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y6, Y10
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y7, Y11
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y6, Y10
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y7, Y11
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y6, Y10
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y7, Y11
+	VFNMADD231PS mathConstants<>+64(SB), Y8, Y6
+	VFNMADD231PS mathConstants<>+64(SB), Y9, Y7
+	VFNMADD231PS mathConstants<>+96(SB), Y8, Y6
+	VFNMADD231PS mathConstants<>+96(SB), Y9, Y7
+	VMOVUPS      mathConstants<>+256(SB), Y10
+	VMOVUPS      mathConstants<>+256(SB), Y11
+	VFMADD213PS  mathConstants<>+224(SB), Y6, Y10
+	VFMADD213PS  mathConstants<>+224(SB), Y7, Y11
+	VFMADD213PS  mathConstants<>+192(SB), Y6, Y10
+	VFMADD213PS  mathConstants<>+192(SB), Y7, Y11
+	VFMADD213PS  mathConstants<>+160(SB), Y6, Y10
+	VFMADD213PS  mathConstants<>+160(SB), Y7, Y11
+	VFMADD213PS  mathConstants<>+128(SB), Y6, Y10
+	VFMADD213PS  mathConstants<>+128(SB), Y7, Y11
 	VFMADD213PS  Y0, Y6, Y10
 	VFMADD213PS  Y0, Y7, Y11
 	VFMADD213PS  Y0, Y6, Y10
@@ -1490,19 +1428,19 @@ block:
 	VCVTPS2DQ Y8, Y8
 	VPSRAD    $0x01, Y8, Y6
 	VPSUBD    Y6, Y8, Y8
-	VPADDD    mathWord0000007f<>+0(SB), Y6, Y6
+	VPADDD    mathConstants<>+896(SB), Y6, Y6
 	VPSLLD    $0x17, Y6, Y6
 	VMULPS    Y6, Y10, Y10
-	VPADDD    mathWord0000007f<>+0(SB), Y8, Y8
+	VPADDD    mathConstants<>+896(SB), Y8, Y8
 	VPSLLD    $0x17, Y8, Y8
 	VMULPS    Y8, Y10, Y10
 	VCVTPS2DQ Y9, Y9
 	VPSRAD    $0x01, Y9, Y6
 	VPSUBD    Y6, Y9, Y9
-	VPADDD    mathWord0000007f<>+0(SB), Y6, Y6
+	VPADDD    mathConstants<>+896(SB), Y6, Y6
 	VPSLLD    $0x17, Y6, Y6
 	VMULPS    Y6, Y11, Y11
-	VPADDD    mathWord0000007f<>+0(SB), Y9, Y9
+	VPADDD    mathConstants<>+896(SB), Y9, Y9
 	VPSLLD    $0x17, Y9, Y9
 	VMULPS    Y9, Y11, Y11
 	VBLENDVPS Y4, Y10, Y0, Y4
@@ -1525,20 +1463,20 @@ rest:
 masked:
 	VMOVD        CX, X4
 	VPBROADCASTD X4, Y5
-	VPCMPGTD     mathLaneIndex<>+0(SB), Y5, Y5
+	VPCMPGTD     mathConstants<>+928(SB), Y5, Y5
 	VMASKMOVPS   (DX), Y5, Y4
-	VORPS        mathWord80000000<>+0(SB), Y4, Y6
+	VORPS        mathConstants<>+0(SB), Y4, Y6
 	VMINPS       Y6, Y2, Y6
 	VMAXPS       Y6, Y1, Y6
 	VMULPS       Y3, Y6, Y7
 	VROUNDPS     $0x00, Y7, Y7
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y7, Y6
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y7, Y6
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y8
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y6, Y8
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y6, Y8
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y6, Y8
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y6, Y8
+	VFNMADD231PS mathConstants<>+64(SB), Y7, Y6
+	VFNMADD231PS mathConstants<>+96(SB), Y7, Y6
+	VMOVUPS      mathConstants<>+256(SB), Y8
+	VFMADD213PS  mathConstants<>+224(SB), Y6, Y8
+	VFMADD213PS  mathConstants<>+192(SB), Y6, Y8
+	VFMADD213PS  mathConstants<>+160(SB), Y6, Y8
+	VFMADD213PS  mathConstants<>+128(SB), Y6, Y8
 	VFMADD213PS  Y0, Y6, Y8
 	VFMADD213PS  Y0, Y6, Y8
 
@@ -1546,10 +1484,10 @@ masked:
 	VCVTPS2DQ  Y7, Y7
 	VPSRAD     $0x01, Y7, Y6
 	VPSUBD     Y6, Y7, Y7
-	VPADDD     mathWord0000007f<>+0(SB), Y6, Y6
+	VPADDD     mathConstants<>+896(SB), Y6, Y6
 	VPSLLD     $0x17, Y6, Y6
 	VMULPS     Y6, Y8, Y8
-	VPADDD     mathWord0000007f<>+0(SB), Y7, Y7
+	VPADDD     mathConstants<>+896(SB), Y7, Y7
 	VPSLLD     $0x17, Y7, Y7
 	VMULPS     Y7, Y8, Y8
 	VBLENDVPS  Y4, Y8, Y0, Y4
@@ -1575,18 +1513,18 @@ TEXT ·expSumRowsAVX2(SB), NOSPLIT, $0-80
 	MOVQ         cols+72(FP), SI
 	VMOVD        SI, X0
 	VPBROADCASTD X0, Y1
-	VPCMPGTD     mathLaneIndex<>+0(SB), Y1, Y1
+	VPCMPGTD     mathConstants<>+928(SB), Y1, Y1
 	VPBROADCASTD X0, Y0
-	VPSUBD       mathWord00000008<>+0(SB), Y0, Y0
-	VPCMPGTD     mathLaneIndex<>+0(SB), Y0, Y0
+	VPSUBD       mathConstants<>+1152(SB), Y0, Y0
+	VPCMPGTD     mathConstants<>+928(SB), Y0, Y0
 	JMP          next
 
 row:
 	VMASKMOVPS (BX), Y1, Y2
-	VMOVUPS    mathWordff800000<>+0(SB), Y3
+	VMOVUPS    mathConstants<>+864(SB), Y3
 	VBLENDVPS  Y1, Y2, Y3, Y2
 	VMASKMOVPS 32(BX), Y0, Y3
-	VMOVUPS    mathWordff800000<>+0(SB), Y4
+	VMOVUPS    mathConstants<>+864(SB), Y4
 	VBLENDVPS  Y0, Y3, Y4, Y3
 	LEAQ       (BX)(SI*4), BX
 	VMOVAPS    Y2, Y4
@@ -1605,54 +1543,54 @@ row:
 	VMOVSS       X4, (DX)
 	VSUBPS       Y4, Y2, Y2
 	VSUBPS       Y4, Y3, Y3
-	VMOVUPS      mathWord42b20000<>+0(SB), Y4
+	VMOVUPS      mathConstants<>+352(SB), Y4
 	VMINPS       Y2, Y4, Y2
-	VMOVUPS      mathWord42b20000<>+0(SB), Y4
+	VMOVUPS      mathConstants<>+352(SB), Y4
 	VMINPS       Y3, Y4, Y3
-	VMOVUPS      mathWordc2d00000<>+0(SB), Y4
+	VMOVUPS      mathConstants<>+320(SB), Y4
 	VMAXPS       Y2, Y4, Y2
-	VMOVUPS      mathWordc2d00000<>+0(SB), Y4
+	VMOVUPS      mathConstants<>+320(SB), Y4
 	VMAXPS       Y3, Y4, Y3
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y2, Y4
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y3, Y5
+	VMULPS       mathConstants<>+32(SB), Y2, Y4
+	VMULPS       mathConstants<>+32(SB), Y3, Y5
 	VROUNDPS     $0x00, Y4, Y4
 	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y4, Y2
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y5, Y3
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y4, Y2
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y5, Y3
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y6
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y7
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y2, Y6
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y3, Y7
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y2, Y6
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y3, Y7
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y2, Y6
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y3, Y7
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y2, Y6
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y3, Y7
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y2, Y6
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y3, Y7
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y2, Y6
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y3, Y7
+	VFNMADD231PS mathConstants<>+64(SB), Y4, Y2
+	VFNMADD231PS mathConstants<>+64(SB), Y5, Y3
+	VFNMADD231PS mathConstants<>+96(SB), Y4, Y2
+	VFNMADD231PS mathConstants<>+96(SB), Y5, Y3
+	VMOVUPS      mathConstants<>+256(SB), Y6
+	VMOVUPS      mathConstants<>+256(SB), Y7
+	VFMADD213PS  mathConstants<>+224(SB), Y2, Y6
+	VFMADD213PS  mathConstants<>+224(SB), Y3, Y7
+	VFMADD213PS  mathConstants<>+192(SB), Y2, Y6
+	VFMADD213PS  mathConstants<>+192(SB), Y3, Y7
+	VFMADD213PS  mathConstants<>+160(SB), Y2, Y6
+	VFMADD213PS  mathConstants<>+160(SB), Y3, Y7
+	VFMADD213PS  mathConstants<>+128(SB), Y2, Y6
+	VFMADD213PS  mathConstants<>+128(SB), Y3, Y7
+	VFMADD213PS  mathConstants<>+288(SB), Y2, Y6
+	VFMADD213PS  mathConstants<>+288(SB), Y3, Y7
+	VFMADD213PS  mathConstants<>+288(SB), Y2, Y6
+	VFMADD213PS  mathConstants<>+288(SB), Y3, Y7
 
 	// 2^n in two factors, as n may be outside of the range of exponents
 	VCVTPS2DQ  Y4, Y4
 	VPSRAD     $0x01, Y4, Y2
 	VPSUBD     Y2, Y4, Y4
-	VPADDD     mathWord0000007f<>+0(SB), Y2, Y2
+	VPADDD     mathConstants<>+896(SB), Y2, Y2
 	VPSLLD     $0x17, Y2, Y2
 	VMULPS     Y2, Y6, Y6
-	VPADDD     mathWord0000007f<>+0(SB), Y4, Y4
+	VPADDD     mathConstants<>+896(SB), Y4, Y4
 	VPSLLD     $0x17, Y4, Y4
 	VMULPS     Y4, Y6, Y6
 	VCVTPS2DQ  Y5, Y5
 	VPSRAD     $0x01, Y5, Y2
 	VPSUBD     Y2, Y5, Y5
-	VPADDD     mathWord0000007f<>+0(SB), Y2, Y2
+	VPADDD     mathConstants<>+896(SB), Y2, Y2
 	VPSLLD     $0x17, Y2, Y2
 	VMULPS     Y2, Y7, Y7
-	VPADDD     mathWord0000007f<>+0(SB), Y5, Y5
+	VPADDD     mathConstants<>+896(SB), Y5, Y5
 	VPSLLD     $0x17, Y5, Y5
 	VMULPS     Y5, Y7, Y7
 	VMOVAPS    Y6, Y2
@@ -1672,13 +1610,3 @@ next:
 	JGE  row
 	VZEROUPPER
 	RET
-
-DATA mathWord00000008<>+0(SB)/4, $0x00000008
-DATA mathWord00000008<>+4(SB)/4, $0x00000008
-DATA mathWord00000008<>+8(SB)/4, $0x00000008
-DATA mathWord00000008<>+12(SB)/4, $0x00000008
-DATA mathWord00000008<>+16(SB)/4, $0x00000008
-DATA mathWord00000008<>+20(SB)/4, $0x00000008
-DATA mathWord00000008<>+24(SB)/4, $0x00000008
-DATA mathWord00000008<>+28(SB)/4, $0x00000008
-GLOBL mathWord00000008<>(SB), RODATA|NOPTR, $32

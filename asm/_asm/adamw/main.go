@@ -112,8 +112,7 @@ func adamWStep(w *ISA) {
 		VMOVUPS(t, at(ema, offset, 0))
 		Label("noEMA")
 	})
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 func sumSquares(w *ISA) {
@@ -138,8 +137,7 @@ func sumSquares(w *ISA) {
 	for i, sum := range sums {
 		VMOVUPD(sum, Mem{Base: lanes, Disp: i * w.Bytes})
 	}
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 func accumulate(w *ISA) {
@@ -154,8 +152,7 @@ func accumulate(w *ISA) {
 		VADDPS(at(src, offset, 0), sum, sum)
 		VMOVUPS(sum, at(dst, offset, 0))
 	})
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // allFinite takes the largest pattern of the absolute values, as unsigned
@@ -193,6 +190,5 @@ func allFinite(w *ISA) {
 	TESTL(result, result)
 	SETEQ(result.As8())
 	Store(result.As8(), ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	Leave()
 }

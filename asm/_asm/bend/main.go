@@ -15,27 +15,24 @@ import (
 
 func main() {
 	ConstraintExpr("amd64,!purego")
-	var pool Pool
-	pool.Open("bendConstants")
 	for _, w := range []*ISA{AVX512, AVX2} {
-		k := kernel{w, &pool}
+		k := kernel{w}
 		k.bend()
 		k.unbend()
 	}
 	Generate()
 }
 
-type kernel struct {
-	*ISA
-	constants *Pool
-}
+type kernel struct{ *ISA }
+
+var constants = NewPool("bendConstants")
 
 type vec = VecVirtual
 
 // bits returns a vector of copies of a constant.
 func (w kernel) bits(b uint64) vec {
 	v := w.Vector()
-	VBROADCASTSD(w.constants.Vector64(b), v)
+	VBROADCASTSD(constants.Vector64(b), v)
 	return v
 }
 
@@ -178,8 +175,7 @@ func (w kernel) each(name, to, from string, body func(value, epsilon, up, delta 
 	Label("next")
 	CMPQ(i, n)
 	JB(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 func (w kernel) bend() {

@@ -28,12 +28,11 @@ type isa struct{ *ISA }
 var (
 	avx512    = &isa{AVX512}
 	avx2      = &isa{AVX2}
-	constants Pool
+	constants = NewPool("conditionalConstants")
 )
 
 func main() {
 	ConstraintExpr("amd64,!purego")
-	constants.Open("conditionalConstants")
 	for _, w := range []*isa{avx512, avx2} {
 		w.indices()
 		w.logits()
@@ -119,8 +118,7 @@ func (w *isa) indices() {
 	ADDQ(Imm(16), sites)
 	SUBQ(Imm(4), n)
 	JNZ(LabelRef("group"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // layer holds the addresses and registers that both passes of a perceptron of
@@ -301,8 +299,7 @@ func (w *isa) logits() {
 		ADDQ(Imm(4*together), dst)
 		CMPQ(b, Imm(samples))
 		JB(LabelRef(name + "Block"))
-		VZEROUPPER()
-		RET()
+		Leave()
 	})
 }
 
@@ -482,8 +479,7 @@ func (w *isa) gradient() {
 		for i, s := range sums {
 			VMOVUPS(s, Mem{Base: dOutput, Disp: 4 * w.Lanes() * i})
 		}
-		VZEROUPPER()
-		RET()
+		Leave()
 	})
 }
 
@@ -512,8 +508,7 @@ func (w *isa) strips(weights, tables, n, k GPVirtual, body func(at, table, size,
 	}
 	CMPQ(weights, end)
 	JB(LabelRef("group"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // expand emits the filling of tables.
@@ -741,8 +736,7 @@ func (w *isa) draw() {
 			compare(part, t)
 		}
 		Store(spins, ReturnIndex(0))
-		VZEROUPPER()
-		RET()
+		Leave()
 		Label("gather")
 	}
 	for part, i := range numbers {
@@ -753,8 +747,7 @@ func (w *isa) draw() {
 		compare(part, t)
 	}
 	Store(spins, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // categories emits the draws of states, of four vectors of samples at a time: the numbers of
@@ -859,8 +852,7 @@ func (w *isa) categories() {
 	ADDQ(U32(uint32(4*strips*w.Lanes())), words)
 	DECQ(left)
 	JNZ(LabelRef("strips"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // lookup emits sums of a table's numbers.
@@ -903,8 +895,7 @@ func (w *isa) lookup() {
 			VMOVUPD(sum, at)
 		}
 	}
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // score emits the logarithms of the probabilities of spins and their derivatives, and
@@ -1054,8 +1045,7 @@ func (w *isa) score(draw bool) {
 		NOTQ(spins)
 		Store(spins, ReturnIndex(0))
 	}
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 func (w *isa) maxZero(t VecVirtual) {

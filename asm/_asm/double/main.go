@@ -18,11 +18,10 @@ const eight = 8
 
 type isa struct{ *ISA }
 
-var constants Pool
+var constants = NewPool("doubleConstants")
 
 func main() {
 	ConstraintExpr("amd64,!purego")
-	constants.Open("doubleConstants")
 	for _, w := range []isa{{AVX512}, {AVX2}} {
 		w.elementwise("exp64", "e^x", w.exp)
 		w.elementwise("log64", "ln x", w.log)
@@ -55,8 +54,7 @@ func (w isa) elementwise(name, formula string, f func(x VecVirtual) VecVirtual) 
 	Label("next")
 	SUBQ(I32(eight), n)
 	JGE(LabelRef("block"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // combine emits sums of products, each rounded before it is added, of thirty-two elements at a
@@ -98,8 +96,7 @@ func (w isa) combine() {
 		JGE(LabelRef(name))
 		ADDQ(I32(size), n)
 	}
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // The natural logarithm of 2 in two parts, the first exact when multiplied by an exponent.

@@ -143,8 +143,7 @@ func whiten(w *ISA) {
 		DECQ(d)
 	})
 	sum.store(w, At(squares, 0))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 func addMoments(w *ISA) {
@@ -195,8 +194,7 @@ func addMoments(w *ISA) {
 	ADDQ(Imm(4), sums)
 	JMP(LabelRef("row"))
 	Label("done")
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // loopWhile emits a body that is repeated while one address is not beyond another.

@@ -77,8 +77,7 @@ func narrowProduct(isa isa) {
 		}
 		Label(w.name + "_end")
 	}
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 func (w *narrow) tile(h int, label string) {

@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // packPanel generates the transposition of 16 rows of w into a panel, in
@@ -40,8 +42,7 @@ func packPanel(isa isa) {
 	Label("check")
 	CMPQ(columns, Imm(0))
 	JG(LabelRef("square"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // transpose returns the columns of a square of rows.

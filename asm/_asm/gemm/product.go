@@ -153,8 +153,7 @@ func (k *kernel) function() {
 		Label(k.name + "_skip")
 	}
 	Label("done")
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 func (k *kernel) copyToLocal(src gotypes.Component, dst Mem) {

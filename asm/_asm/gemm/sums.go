@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // columnSums generates the sums over rows of dy's columns. Wide groups of
@@ -104,6 +106,5 @@ func columnSums(isa isa) {
 		JMP(LabelRef(name))
 		Label(name + "_end")
 	}
-	VZEROUPPER()
-	RET()
+	Leave()
 }

@@ -175,8 +175,7 @@ func (w *isa) kernelSums() {
 	SUBQ(I32(rowVectors*w.Lanes()), left)
 	JGT(LabelRef("row"))
 	restore()
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // valuesOf adds the values of each vector of rows, by the weights of their
@@ -289,6 +288,5 @@ func (w *isa) radialValues() {
 	SUBQ(I32(chains*w.Lanes()), n)
 	JGT(LabelRef("block"))
 	restore()
-	VZEROUPPER()
-	RET()
+	Leave()
 }

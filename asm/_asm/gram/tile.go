@@ -163,8 +163,7 @@ func (w *isa) gramTile() {
 	sum := w.sumDoubles(total)
 	restore()
 	Store(sum, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // distances emits the squared distances of a block. A pair outside of the sum

@@ -78,8 +78,7 @@ func finish() {
 	Label("same")
 	DECQ(blocks)
 	JNE(LabelRef("block"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // transpose16 exchanges lane i of vector j with lane j of vector i.

@@ -10,7 +10,7 @@ import (
 	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
-var constants Pool
+var constants = NewPool("hammingConstants")
 
 // constants loads what stays in registers: the counts of nibbles, and the
 // tables where they are small.

@@ -63,7 +63,6 @@ var variants = []variant{
 
 func main() {
 	ConstraintExpr("amd64,!purego")
-	constants.Open("hammingConstants")
 	for _, p := range paths {
 		for _, v := range variants {
 			(&kernel{path: p, variant: v}).emit()
@@ -167,8 +166,7 @@ func (k *kernel) emit() {
 	}
 	JMP(LabelRef("segment"))
 	Label("done")
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // column adds one column and advances the stream.
@@ -261,6 +259,5 @@ func signed(p *path) {
 	}
 	JMP(LabelRef("bit"))
 	Label("done")
-	VZEROUPPER()
-	RET()
+	Leave()
 }

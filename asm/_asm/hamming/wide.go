@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // Beyond 64 spins four kernels share the work on a tile of columns, see
@@ -77,8 +79,7 @@ func distances(p *path) {
 	VPMINUD(other, half, half)
 	VMOVQ(half, result)
 	Store(result, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // columnDistances counts over some words of a few columns and goes to the next.
@@ -234,8 +235,7 @@ func weigh(p *path) {
 		VADDPS(sum, k.base[i], k.base[i])
 		VMOVUPS(k.base[i], sum)
 	}
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // narrowed returns the lanes of 64 bits of two vectors as one of 32 bits.
@@ -310,8 +310,7 @@ func tabulate(p *path) {
 	ADDQ(U32(tableBytes), tables)
 	DECQ(group)
 	JNE(LabelRef("group"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // widened returns the vector whose lowest lanes are x.
@@ -374,6 +373,5 @@ func gather(p *path) {
 	ADDQ(U32(rowBytes), sums)
 	DECQ(spins)
 	JNE(LabelRef("spin"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }

@@ -104,44 +104,19 @@ func (w *isa) elementwise(name, formula string, constants []Mem, f function) {
 	SUBQ(I32(w.Lanes()), n)
 	JGT(LabelRef("masked"))
 	Label("done")
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
-// constants holds the constants defined so far, by their bits.
-var constants = map[uint32]Mem{}
+var constants = NewPool("mathConstants")
 
 // word returns a constant in memory, eight times.
 func word(bits uint32) Mem {
-	m, ok := constants[bits]
-	if !ok {
-		const hex = "0123456789abcdef"
-		name := []byte("mathWord")
-		for shift := 28; shift >= 0; shift -= 4 {
-			name = append(name, hex[bits>>shift&15])
-		}
-		m = GLOBL(string(name), RODATA|NOPTR)
-		for i := range 8 {
-			DATA(4*i, U32(bits))
-		}
-		constants[bits] = m
-	}
-	return m
+	return constants.Vector32(bits, bits, bits, bits, bits, bits, bits, bits)
 }
 
 func float(x float64) Mem { return word(math.Float32bits(float32(x))) }
 
-var lanesMem Mem
-
-func laneIndex() Mem {
-	if lanesMem.Symbol.Name == "" {
-		lanesMem = GLOBL("mathLaneIndex", RODATA|NOPTR)
-		for i := range 8 {
-			DATA(4*i, U32(uint32(i)))
-		}
-	}
-	return lanesMem
-}
+func laneIndex() Mem { return constants.Vector32(0, 1, 2, 3, 4, 5, 6, 7) }
 
 func floats(x ...float64) []Mem {
 	m := make([]Mem, len(x))

@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // rowLimit is the length of the longest row of expSumRows.
@@ -59,8 +61,7 @@ func (w *isa) expSumRows() {
 	Label("next")
 	DECQ(n)
 	JGE(LabelRef("row"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // rowLoader returns a function that loads a row into fresh vectors.

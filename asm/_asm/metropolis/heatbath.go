@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // latticePlane is the size of one bit of the five thresholds.
@@ -46,8 +48,7 @@ func (p *path) heatBath() {
 	p.redraw(spins, sites, planes, parts, local, 1)
 	Label("done")
 	p.store(parts, state)
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // redraw redraws the next n sites.

@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 const (
@@ -252,8 +254,7 @@ func (p *path) independent() {
 	})
 	state = Load(Param("state"), GP64())
 	p.store(parts, state)
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // flip updates n sites of one colour, from column col.

@@ -269,6 +269,5 @@ func (p *path) shared() {
 		CMPQ(w.col, w.rowBytes)
 		JLT(LabelRef("site"))
 	})
-	VZEROUPPER()
-	RET()
+	Leave()
 }

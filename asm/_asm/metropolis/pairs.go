@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // sharedPairs emits the sweep with one draw for all replicas on even lattices, two
@@ -188,6 +190,5 @@ func (p *path) sharedPairs(opposite bool) {
 	end := Load(Param("end"), GP64())
 	CMPQ(i, end)
 	JLT(LabelRef("rows"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }

@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // drawLanes is the number of draws that are compared with the thresholds at a
@@ -164,8 +166,7 @@ func (p *path) sharedRows(opposite bool) {
 	SUBQ(extra, draws)
 	CMPQ(next, end)
 	JLT(LabelRef("row"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // thresholdsOfDraws returns the parameters ifTwo, ifOne and ifNone in all lanes.

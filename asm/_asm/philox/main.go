@@ -58,11 +58,10 @@ func (p *path) breathe() {
 	}
 }
 
-var constants Pool
+var constants = NewPool("philoxConstants")
 
 func main() {
 	ConstraintExpr("amd64,!purego")
-	constants.Open("philoxConstants")
 	for _, p := range []*path{avx512, avx2} {
 		p.kernel("philoxBlocks", inOrder, p.interleave64)
 		p.kernel("uniforms", inOrder, func() func(a, b VecVirtual) [2]VecVirtual {
@@ -128,8 +127,7 @@ func (p *path) kernel(name string, pairs pairing, output func() func(a, b VecVir
 	Label("next")
 	CMPQ(n, U32(p.group()))
 	JGE(LabelRef("group"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // A words holds one word of each block of a set in each register.
@@ -249,44 +247,33 @@ func (p *path) pair(even, odd VecVirtual, lanes Register) {
 // interleave64 returns a function that merges the lanes of 64 bits of two
 // vectors alternately.
 func (p *path) interleave64() func(a, b VecVirtual) [2]VecVirtual {
-	if p.Wide() {
-		low, high := p.Vector(), p.Vector()
-		VMOVDQU64(constants.Vector64(0, 8, 1, 9, 2, 10, 3, 11), low)
-		VMOVDQU64(constants.Vector64(4, 12, 5, 13, 6, 14, 7, 15), high)
-		return func(a, b VecVirtual) [2]VecVirtual {
-			first := p.Vector()
-			VMOVDQA64(a, first)
-			VPERMT2Q(b, low, first)
-			VPERMT2Q(b, high, a)
-			return [2]VecVirtual{first, a}
-		}
-	}
-	return func(a, b VecVirtual) [2]VecVirtual {
-		low, high := p.Vector(), p.Vector()
-		VPUNPCKLQDQ(b, a, low)
-		VPUNPCKHQDQ(b, a, high)
-		return p.joinHalves(low, high)
-	}
+	orders := [2]Mem{constants.Vector64(0, 8, 1, 9, 2, 10, 3, 11), constants.Vector64(4, 12, 5, 13, 6, 14, 7, 15)}
+	return p.interleave(orders, VMOVDQA64, VPERMT2Q, VPUNPCKLQDQ, VPUNPCKHQDQ)
 }
 
 // interleave32 is interleave64 for lanes of 32 bits.
 func (p *path) interleave32() func(a, b VecVirtual) [2]VecVirtual {
+	orders := [2]Mem{constants.Vector32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), constants.Vector32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)}
+	return p.interleave(orders, VMOVAPS, VPERMT2PS, VUNPCKLPS, VUNPCKHPS)
+}
+
+func (p *path) interleave(orders [2]Mem, move, permute func(...Op), unpackLow, unpackHigh func(...Op)) func(a, b VecVirtual) [2]VecVirtual {
 	if p.Wide() {
 		low, high := p.Vector(), p.Vector()
-		VMOVDQU64(constants.Vector32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), low)
-		VMOVDQU64(constants.Vector32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31), high)
+		VMOVDQU64(orders[0], low)
+		VMOVDQU64(orders[1], high)
 		return func(a, b VecVirtual) [2]VecVirtual {
 			first := p.Vector()
-			VMOVAPS(a, first)
-			VPERMT2PS(b, low, first)
-			VPERMT2PS(b, high, a)
+			move(a, first)
+			permute(b, low, first)
+			permute(b, high, a)
 			return [2]VecVirtual{first, a}
 		}
 	}
 	return func(a, b VecVirtual) [2]VecVirtual {
 		low, high := p.Vector(), p.Vector()
-		VUNPCKLPS(b, a, low)
-		VUNPCKHPS(b, a, high)
+		unpackLow(b, a, low)
+		unpackHigh(b, a, high)
 		return p.joinHalves(low, high)
 	}
 }

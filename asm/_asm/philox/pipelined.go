@@ -7,6 +7,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // pipelinedNormals emits normals so that the rounds of one group and the
@@ -85,8 +87,7 @@ func (p *path) pipelinedNormals() {
 	JG(LabelRef("group"))
 	Label("last")
 	transforms()
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // together emits two sequences of instructions in turn, changing over where they

@@ -55,8 +55,7 @@ func (w *isa) countKnots() {
 			c.store(count[i], At(dst, 0), i)
 		}
 	})
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 func (w *isa) prefixRows() {
@@ -86,8 +85,7 @@ func (w *isa) prefixRows() {
 		DECQ(count)
 		JNZ(LabelRef(label))
 	})
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // rowOf returns the address of the two rows of a table of the piece at m. A
@@ -125,8 +123,7 @@ func (w *isa) piecewiseForward() {
 		DECQ(count)
 		JNZ(LabelRef(label))
 	})
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // slopeAndZero returns two constants.
@@ -190,8 +187,7 @@ func (w *isa) piecewiseSum() {
 		DECQ(count)
 		JNZ(LabelRef(label))
 	})
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 func (w *isa) piecewiseSumBackward() {
@@ -242,8 +238,7 @@ func (w *isa) piecewiseSumBackward() {
 			c.store(g, At(dw, 0), v)
 		}
 	})
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 func (w *isa) piecewiseBackward() {
@@ -280,8 +275,7 @@ func (w *isa) piecewiseBackward() {
 		DECQ(count)
 		JNZ(LabelRef(label))
 	})
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 func (w *isa) piecewiseGradient() {
@@ -354,6 +348,5 @@ func (w *isa) piecewiseGradient() {
 			clearSums(v)
 		}
 	})
-	VZEROUPPER()
-	RET()
+	Leave()
 }

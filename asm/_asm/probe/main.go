@@ -90,8 +90,7 @@ func probe(w *ISA, name, doc string, operation func(i int, constant, acc VecVirt
 	result := GP64()
 	VMOVQ(acc[0].AsX(), result)
 	Store(result, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 func readWords(w *ISA) {
@@ -130,6 +129,5 @@ func readWords(w *ISA) {
 	VPXOR(high.AsX(), quarter, quarter)
 	VMOVQ(quarter, result)
 	Store(result, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	Leave()
 }

@@ -15,11 +15,10 @@ import (
 // A path is an instruction set.
 type path struct{ *ISA }
 
-var constants Pool
+var constants = NewPool("spinsConstants")
 
 func main() {
 	ConstraintExpr("amd64,!purego")
-	constants.Open("spinsConstants")
 	for _, p := range []path{{AVX512}, {AVX2}} {
 		p.signMask()
 		p.unpack()
@@ -83,8 +82,7 @@ func (p path) rows(values, rows, n Register, begin, end func(), step func(at Mem
 	LEAQ(Mem{Base: values, Index: left, Scale: 4}, values)
 	DECQ(rows)
 	JNE(LabelRef("row"))
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 func (p path) signMask() {
@@ -251,8 +249,7 @@ func (p path) transpose() {
 			pass(first, 4, 8, 4, 2, 1)
 		}
 	}
-	VZEROUPPER()
-	RET()
+	Leave()
 }
 
 // choose replaces the bits of v that are not in the mask by those of other.

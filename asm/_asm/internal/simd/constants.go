@@ -15,10 +15,9 @@ type Pool struct {
 	known   map[string]Mem
 }
 
-// Open begins the section.
-func (p *Pool) Open(name string) {
-	p.section = GLOBL(name, RODATA|NOPTR)
-	p.known = map[string]Mem{}
+// NewPool begins a section.
+func NewPool(name string) *Pool {
+	return &Pool{section: GLOBL(name, RODATA|NOPTR), known: map[string]Mem{}}
 }
 
 // Number returns one number, to be broadcast.

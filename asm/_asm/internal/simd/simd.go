@@ -51,6 +51,12 @@ func (w *ISA) Kernel(name, signature string, does ...string) {
 	Pragma("noescape")
 }
 
+// Leave ends a kernel: the upper halves of registers are clear when code without VEX follows.
+func Leave() {
+	VZEROUPPER()
+	RET()
+}
+
 func (w *ISA) And(a, b Op, to VecVirtual)    { w.logic(VPANDD, VPAND, a, b, to) }
 func (w *ISA) AndNot(a, b Op, to VecVirtual) { w.logic(VPANDND, VPANDN, a, b, to) } // a and not b
 func (w *ISA) Or(a, b Op, to VecVirtual)     { w.logic(VPORD, VPOR, a, b, to) }
