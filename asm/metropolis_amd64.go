@@ -7,28 +7,20 @@ func (s *Sweep) shared(spins []uint64, draws []uint32, first, end, colour int, f
 		s.sharedGeneric(spins, draws, first, end, colour, fetch)
 		return
 	}
-	if useAVX512 && s.step() == 2 {
+	if useAVX512 && s.step() == 2 && s.opposite == 0 {
 		ahead := 0
 		if fetch && s.l >= aheadSide {
 			ahead = s.l * ReplicaWords * 8
 		}
 		if pairs := (end - first) &^ 1; pairs > 0 {
 			last := first + pairs
-			if s.opposite == 0 {
-				metropolisPairsAVX512(&spins[0], &draws[0], s.l, first, last, colour, 3*ahead, uint32(s.two), uint32(s.one), uint32(s.none))
-			} else {
-				metropolisOppositePairsAVX512(&spins[0], &draws[0], s.l, first, last, colour, 3*ahead, uint32(s.two), uint32(s.one), uint32(s.none))
-			}
+			metropolisPairsAVX512(&spins[0], &draws[0], s.l, first, last, colour, 3*ahead, uint32(s.two), uint32(s.one), uint32(s.none))
 			if last == end {
 				return
 			}
 			first, draws = last, draws[pairs*s.l/2:]
 		}
-		if s.opposite == 0 {
-			metropolisRowsAVX512(&spins[0], &draws[0], s.l, first, end, colour, ahead, uint32(s.two), uint32(s.one), uint32(s.none))
-		} else {
-			metropolisOppositeRowsAVX512(&spins[0], &draws[0], s.l, first, end, colour, ahead, uint32(s.two), uint32(s.one), uint32(s.none))
-		}
+		metropolisRowsAVX512(&spins[0], &draws[0], s.l, first, end, colour, ahead, uint32(s.two), uint32(s.one), uint32(s.none))
 		return
 	}
 	metropolisSharedVector(&spins[0], &draws[0], s.l, first, end, colour, s.step(), s.two, s.one, s.none, s.opposite)

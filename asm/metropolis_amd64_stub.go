@@ -36,30 +36,17 @@ func metropolisIndependentAVX2(spins *uint64, state *[4][8]uint64, planes *[32][
 //go:noescape
 func latticeHeatBathAVX2(spins *uint64, sites *[5]uint32, n int, state *[4][8]uint64, planes *[32][5]uint64)
 
-// metropolisRowsAVX512 is sharedGeneric for even l. It reads up to
+// metropolisRowsAVX512 is sharedGeneric for even l, where neighbours want equal spins. It reads up to
 // fifteen draws more than there are sites, in vain, and fetches what is ahead bytes
 // after the row below unless that is 0.
 //
 //go:noescape
 func metropolisRowsAVX512(spins *uint64, draws *uint32, l int, first int, end int, colour int, ahead int, ifTwo uint32, ifOne uint32, ifNone uint32)
 
-// metropolisOppositeRowsAVX512 is sharedGeneric for even l, where neighbours want opposite spins. It reads up to
-// fifteen draws more than there are sites, in vain, and fetches what is ahead bytes
-// after the row below unless that is 0.
-//
-//go:noescape
-func metropolisOppositeRowsAVX512(spins *uint64, draws *uint32, l int, first int, end int, colour int, ahead int, ifTwo uint32, ifOne uint32, ifNone uint32)
-
-// metropolisPairsAVX512 is sharedGeneric for even l and an even number of rows that do not wrap.
+// metropolisPairsAVX512 is sharedGeneric for even l and an even number of rows that do not wrap, where neighbours
+// want equal spins.
 // It reads up to fifteen draws more than there are sites, in vain, and fetches
 // the two rows that come ahead bytes after these unless that is 0.
 //
 //go:noescape
 func metropolisPairsAVX512(spins *uint64, draws *uint32, l int, first int, end int, colour int, ahead int, ifTwo uint32, ifOne uint32, ifNone uint32)
-
-// metropolisOppositePairsAVX512 is sharedGeneric for even l and an even number of rows that do not wrap, where neighbours want opposite spins.
-// It reads up to fifteen draws more than there are sites, in vain, and fetches
-// the two rows that come ahead bytes after these unless that is 0.
-//
-//go:noescape
-func metropolisOppositePairsAVX512(spins *uint64, draws *uint32, l int, first int, end int, colour int, ahead int, ifTwo uint32, ifOne uint32, ifNone uint32)

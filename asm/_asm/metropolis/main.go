@@ -36,10 +36,8 @@ func main() {
 		p.independent()
 		p.heatBath()
 	}
-	paths[0].sharedRows(false)
-	paths[0].sharedRows(true)
-	paths[0].sharedPairs(false)
-	paths[0].sharedPairs(true)
+	paths[0].sharedRows()
+	paths[0].sharedPairs()
 	Generate()
 }
 

@@ -22,13 +22,10 @@ import (
 // vectors. See sharedRows for the logic. A draw accepts no flip, flips with u ≥ 2,
 // with u ≥ 1, or all: where the bits "usual" and "one" are (0, 0), (1, 0), (1, 1) and
 // (0, 1), a spin is flipped where usual ? both₁ | both₂ | majority(any₁, any₂, one) : one.
-func (p *path) sharedPairs(opposite bool) {
-	name, what := "metropolisPairs", ""
-	if opposite {
-		name, what = "metropolisOppositePairs", ", where neighbours want opposite spins"
-	}
-	p.Kernel(name, "func(spins *uint64, draws *uint32, l, first, end, colour, ahead int, ifTwo, ifOne, ifNone uint32)",
-		"is sharedGeneric for even l and an even number of rows that do not wrap"+what+".",
+func (p *path) sharedPairs() {
+	p.Kernel("metropolisPairs", "func(spins *uint64, draws *uint32, l, first, end, colour, ahead int, ifTwo, ifOne, ifNone uint32)",
+		"is sharedGeneric for even l and an even number of rows that do not wrap, where neighbours",
+		"want equal spins.",
 		"It reads up to fifteen draws more than there are sites, in vain, and fetches",
 		"the two rows that come ahead bytes after these unless that is 0.")
 	const bytes = 4 * drawLanes
@@ -105,11 +102,8 @@ func (p *path) sharedPairs(opposite bool) {
 		VMOVDQA64(a, sum)
 		ternary(xor3, sum, b, c)
 		ternary(majority, a, b, c)
-		ternary(func(sum, d, w bool) bool { return majority(sum, d, w != opposite) }, sum, d, w)
-		ternary(func(carry, here, rest bool) bool {
-			x := here != opposite
-			return here != (carry != x || rest != x)
-		}, a, here, sum)
+		ternary(func(sum, d, w bool) bool { return majority(sum, d, w) }, sum, d, w)
+		ternary(func(carry, here, rest bool) bool { return here != (carry != here || rest != here) }, a, here, sum)
 		ternaryD(func(flipped, w, usual bool) bool { return usual && flipped || !usual && w }, a, w, accept(0))
 		VMOVDQU64(a, at)
 	}

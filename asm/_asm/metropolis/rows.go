@@ -22,13 +22,9 @@ const drawLanes = 16
 // so that a spin is flipped, with the words that tell which u the draw accepts,
 // where ifTwo & (ifNone | both₁ | both₂ | majority(any₁, any₂, ifOne)): eight
 // ternary operations. The right neighbour of a site is the left of the next.
-func (p *path) sharedRows(opposite bool) {
-	name, what := "metropolisRows", ""
-	if opposite {
-		name, what = "metropolisOppositeRows", ", where neighbours want opposite spins"
-	}
-	p.Kernel(name, "func(spins *uint64, draws *uint32, l, first, end, colour, ahead int, ifTwo, ifOne, ifNone uint32)",
-		"is sharedGeneric for even l"+what+". It reads up to",
+func (p *path) sharedRows() {
+	p.Kernel("metropolisRows", "func(spins *uint64, draws *uint32, l, first, end, colour, ahead int, ifTwo, ifOne, ifNone uint32)",
+		"is sharedGeneric for even l, where neighbours want equal spins. It reads up to",
 		"fifteen draws more than there are sites, in vain, and fetches what is ahead bytes",
 		"after the row below unless that is 0.")
 	accepted := AllocLocal(3 * 4 * drawLanes)
@@ -69,7 +65,6 @@ func (p *path) sharedRows(opposite bool) {
 	MOVQ(edgeAt, edge)
 	VMOVDQU64(Mem{Base: edge}, left)
 	ahead := Load(Param("ahead"), GP64())
-	unsatisfied := func(s, other bool) bool { return (s != other) != opposite }
 
 	Label("draws")
 	draw := ZMM()
@@ -92,13 +87,13 @@ func (p *path) sharedRows(opposite bool) {
 		VMOVDQU64(site(up), both)
 		VMOVDQA64(both, any)
 		VMOVDQU64(site(down), below)
-		ternary(func(x, s, y bool) bool { return unsatisfied(s, x) && unsatisfied(s, y) }, both, here, below)
-		ternary(func(x, s, y bool) bool { return unsatisfied(s, x) || unsatisfied(s, y) }, any, here, below)
+		ternary(func(x, s, y bool) bool { return s != x && s != y }, both, here, below)
+		ternary(func(x, s, y bool) bool { return s != x || s != y }, any, here, below)
 		next, both2 := ZMM(), ZMM()
 		VMOVDQU64(right, next)
 		VMOVDQA64(left, both2)
-		ternary(func(x, s, y bool) bool { return unsatisfied(s, x) && unsatisfied(s, y) }, both2, here, next)
-		ternary(func(x, s, y bool) bool { return unsatisfied(s, x) || unsatisfied(s, y) }, left, here, next)
+		ternary(func(x, s, y bool) bool { return s != x && s != y }, both2, here, next)
+		ternary(func(x, s, y bool) bool { return s != x || s != y }, left, here, next)
 		ternaryD(func(x, y, one bool) bool { return majority(x, y, one) }, any, left, accept(1))
 		ternary(func(x, y, z bool) bool { return x || y || z }, any, both, both2)
 		ifTwo := ZMM()
