@@ -4,13 +4,24 @@
 
 #include "textflag.h"
 
+DATA piecewiseConstants<>+0(SB)/4, $0x3f800000
+DATA piecewiseConstants<>+4(SB)/4, $0x00000000
+DATA piecewiseConstants<>+8(SB)/4, $0x00000001
+DATA piecewiseConstants<>+12(SB)/4, $0x00000002
+DATA piecewiseConstants<>+16(SB)/4, $0x00000003
+DATA piecewiseConstants<>+20(SB)/4, $0x00000004
+DATA piecewiseConstants<>+24(SB)/4, $0x00000005
+DATA piecewiseConstants<>+28(SB)/4, $0x00000006
+DATA piecewiseConstants<>+32(SB)/4, $0x00000007
+GLOBL piecewiseConstants<>(SB), RODATA|NOPTR, $36
+
 // func countKnotsAVX512(dst []float32, x []float32, knots []float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
 TEXT ·countKnotsAVX512(SB), NOSPLIT, $0-72
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
 	MOVQ         x_len+32(FP), DX
-	VBROADCASTSS piecewiseOne<>+0(SB), Z0
+	VBROADCASTSS piecewiseConstants<>+0(SB), Z0
 
 group4:
 	CMPQ    DX, $+64
@@ -80,9 +91,6 @@ knots1:
 group1_end:
 	VZEROUPPER
 	RET
-
-DATA piecewiseOne<>+0(SB)/4, $0x3f800000
-GLOBL piecewiseOne<>(SB), RODATA|NOPTR, $4
 
 // func prefixRowsAVX512(dst []float32, w []float32, order []int32, factors []float32, out int, columns int)
 // Requires: AVX, AVX512F, BMI2, CMOV
@@ -1114,7 +1122,7 @@ TEXT ·countKnotsAVX2(SB), NOSPLIT, $0-72
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
 	MOVQ         x_len+32(FP), DX
-	VBROADCASTSS piecewiseOne<>+0(SB), Y0
+	VBROADCASTSS piecewiseConstants<>+0(SB), Y0
 
 group2:
 	CMPQ    DX, $+16
@@ -1150,7 +1158,7 @@ group1:
 	JLE          group1_end
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Y1
-	VPCMPGTD     piecewiseLaneIndex<>+0(SB), Y1, Y1
+	VPCMPGTD     piecewiseConstants<>+4(SB), Y1, Y1
 	VMASKMOVPS   (CX), Y1, Y2
 	VXORPS       Y3, Y3, Y3
 	MOVQ         knots_base+48(FP), BX
@@ -1173,16 +1181,6 @@ knots1:
 group1_end:
 	VZEROUPPER
 	RET
-
-DATA piecewiseLaneIndex<>+0(SB)/4, $0x00000000
-DATA piecewiseLaneIndex<>+4(SB)/4, $0x00000001
-DATA piecewiseLaneIndex<>+8(SB)/4, $0x00000002
-DATA piecewiseLaneIndex<>+12(SB)/4, $0x00000003
-DATA piecewiseLaneIndex<>+16(SB)/4, $0x00000004
-DATA piecewiseLaneIndex<>+20(SB)/4, $0x00000005
-DATA piecewiseLaneIndex<>+24(SB)/4, $0x00000006
-DATA piecewiseLaneIndex<>+28(SB)/4, $0x00000007
-GLOBL piecewiseLaneIndex<>(SB), RODATA|NOPTR, $32
 
 // func prefixRowsAVX2(dst []float32, w []float32, order []int32, factors []float32, out int, columns int)
 // Requires: AVX, AVX2, FMA3
@@ -1237,7 +1235,7 @@ group1:
 	JLE          group1_end
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
-	VPCMPGTD     piecewiseLaneIndex<>+0(SB), Y0, Y0
+	VPCMPGTD     piecewiseConstants<>+4(SB), Y0, Y0
 	MOVQ         AX, SI
 	MOVQ         order_base+48(FP), DI
 	MOVQ         factors_base+72(FP), R8
@@ -1327,7 +1325,7 @@ group1:
 	JLE          group1_end
 	VMOVD        DX, X2
 	VPBROADCASTD X2, Y2
-	VPCMPGTD     piecewiseLaneIndex<>+0(SB), Y2, Y2
+	VPCMPGTD     piecewiseConstants<>+4(SB), Y2, Y2
 	MOVQ         AX, DI
 	MOVQ         x_base+24(FP), R8
 	MOVQ         piece_base+48(FP), R9
@@ -1436,7 +1434,7 @@ group1:
 	JLE          group1_end
 	VMOVD        BX, X0
 	VPBROADCASTD X0, Y0
-	VPCMPGTD     piecewiseLaneIndex<>+0(SB), Y0, Y0
+	VPCMPGTD     piecewiseConstants<>+4(SB), Y0, Y0
 	MOVQ         CX, R8
 	MOVQ         x_base+48(FP), R9
 	MOVQ         dx_base+24(FP), R10
@@ -1630,7 +1628,7 @@ group1:
 	JLE          group1_end
 	VMOVD        SI, X0
 	VPBROADCASTD X0, Y0
-	VPCMPGTD     piecewiseLaneIndex<>+0(SB), Y0, Y0
+	VPCMPGTD     piecewiseConstants<>+4(SB), Y0, Y0
 	MOVQ         DX, R8
 	MOVQ         order_len+152(FP), R9
 	VXORPS       Y1, Y1, Y1
@@ -1790,7 +1788,7 @@ group1:
 	JLE          group1_end
 	VMOVD        DX, X2
 	VPBROADCASTD X2, Y2
-	VPCMPGTD     piecewiseLaneIndex<>+0(SB), Y2, Y2
+	VPCMPGTD     piecewiseConstants<>+4(SB), Y2, Y2
 	MOVQ         y_base+0(FP), DI
 	MOVQ         x_base+24(FP), R8
 	MOVQ         piece_base+48(FP), R9
@@ -1940,7 +1938,7 @@ group1:
 	JLE          group1_end
 	VMOVD        SI, X2
 	VPBROADCASTD X2, Y2
-	VPCMPGTD     piecewiseLaneIndex<>+0(SB), Y2, Y2
+	VPCMPGTD     piecewiseConstants<>+4(SB), Y2, Y2
 	MOVQ         x_base+72(FP), R9
 	MOVQ         dx_base+24(FP), R10
 	MOVQ         dy_base+120(FP), R11

@@ -28,7 +28,7 @@ type narrow struct {
 	name string // prefix of the labels
 
 	a, b, c, act, rows Register
-	lda, lda3, lda5    Register
+	strides                 // between rows of A and of B
 	rest               tail // the k that do not fill a vector
 }
 
@@ -44,7 +44,7 @@ func narrowProduct(isa isa) {
 	w.c = Load(Param("c").Base(), GP64())
 	w.act = Load(Param("act").Base(), GP64())
 	w.rows = Load(Param("rows"), GP64())
-	w.lda, w.lda3, w.lda5 = GP64(), GP64(), GP64()
+	w.lda = GP64()
 	Load(Param("k"), w.lda)
 	width := GP64()
 	MOVQ(w.lda, width)
@@ -52,8 +52,7 @@ func narrowProduct(isa isa) {
 	w.rest = tail{isa: isa}
 	w.rest.set(width)
 	SHLQ(Imm(2), w.lda)
-	LEAQ(Mem{Base: w.lda, Index: w.lda, Scale: 2}, w.lda3)
-	LEAQ(Mem{Base: w.lda, Index: w.lda, Scale: 4}, w.lda5)
+	w.multiply()
 
 	n := Load(Param("n"), GP64())
 	for i, h := range isa.dots {
@@ -157,35 +156,18 @@ func (w *narrow) step(c [][]VecVirtual, a, b []Register, load func(Mem, Register
 // bases returns copies of base advanced by 0, 7, 14 rows, as far as needed to
 // address the given number of them. The rows of A and of B are equally long.
 func (w *narrow) bases(base Register, rows int) []Register {
-	first := GP64()
-	MOVQ(base, first)
-	all := []Register{first}
+	all := []Register{GP64()}
+	MOVQ(base, all[0])
 	for r := 7; r < rows; r += 7 {
-		next := GP64()
-		LEAQ(Mem{Base: all[len(all)-1], Index: w.lda5, Scale: 1}, next)
-		LEAQ(Mem{Base: next, Index: w.lda, Scale: 2}, next)
-		all = append(all, next)
+		all = append(all, w.sevenOn(all[len(all)-1]))
 	}
 	return all
-}
-
-func (w *narrow) row(bases []Register, r int) Mem {
-	m := Mem{Base: bases[r/7]}
-	switch r % 7 {
-	case 1, 2, 4:
-		m.Index, m.Scale = w.lda, uint8(r%7)
-	case 3, 6:
-		m.Index, m.Scale = w.lda3, uint8(r%7/3)
-	case 5:
-		m.Index, m.Scale = w.lda5, 1
-	}
-	return m
 }
 
 // sumLanes returns a vector whose lanes are the sums of the lanes of each of
 // level, in order, with anything in the lanes beyond.
 func (w *narrow) sumLanes(level []VecVirtual) VecVirtual {
-	combine := func(low, high func(b, a, dst VecVirtual)) {
+	combine := func(low, high func(ops ...Op)) {
 		var next []VecVirtual
 		for i := 0; i < len(level); i += 2 {
 			first, second := level[i], level[i]
@@ -200,22 +182,18 @@ func (w *narrow) sumLanes(level []VecVirtual) VecVirtual {
 		}
 		level = next
 	}
-	combine(
-		func(b, a, dst VecVirtual) { VUNPCKLPS(b, a, dst) },
-		func(b, a, dst VecVirtual) { VUNPCKHPS(b, a, dst) })
-	combine(
-		func(b, a, dst VecVirtual) { VUNPCKLPD(b, a, dst) },
-		func(b, a, dst VecVirtual) { VUNPCKHPD(b, a, dst) })
+	combine(VUNPCKLPS, VUNPCKHPS)
+	combine(VUNPCKLPD, VUNPCKHPD)
 	if w.Bytes == 32 {
 		combine(
-			func(b, a, dst VecVirtual) { VPERM2F128(Imm(0x20), b, a, dst) },
-			func(b, a, dst VecVirtual) { VPERM2F128(Imm(0x31), b, a, dst) })
+			func(ops ...Op) { VPERM2F128(Imm(0x20), ops[0], ops[1], ops[2]) },
+			func(ops ...Op) { VPERM2F128(Imm(0x31), ops[0], ops[1], ops[2]) })
 		return level[0]
 	}
 	for range 2 { // even and odd quarters
 		combine(
-			func(b, a, dst VecVirtual) { VSHUFF32X4(Imm(0x88), b, a, dst) },
-			func(b, a, dst VecVirtual) { VSHUFF32X4(Imm(0xdd), b, a, dst) })
+			func(ops ...Op) { VSHUFF32X4(Imm(0x88), ops[0], ops[1], ops[2]) },
+			func(ops ...Op) { VSHUFF32X4(Imm(0xdd), ops[0], ops[1], ops[2]) })
 	}
 	return level[0]
 }

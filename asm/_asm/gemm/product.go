@@ -65,7 +65,7 @@ type kernel struct {
 	// Registers that live through a group.
 	tileA, tileC, rowsLeft Register // the current tile
 	ldc                    Register // bytes between rows of C
-	lda, lda3, lda5        Register // bytes between rows of A, or for weights between its k
+	strides                         // between rows of A, or for weights between its k
 	panelB                 Register // bytes between panels of B
 	actOffset              Register // bytes from C to act
 
@@ -117,9 +117,7 @@ func (k *kernel) function() {
 	Load(Param(k.strideA), k.lda)
 	SHLQ(Imm(2), k.lda)
 	if k.product != weights {
-		k.lda3, k.lda5 = GP64(), GP64()
-		LEAQ(Mem{Base: k.lda, Index: k.lda, Scale: 2}, k.lda3)
-		LEAQ(Mem{Base: k.lda, Index: k.lda, Scale: 4}, k.lda5)
+		k.multiply()
 		k.panelB = GP64()
 		Load(Param(k.k), k.panelB)
 		SHLQ(Imm(6), k.panelB)
@@ -327,9 +325,7 @@ func (k *kernel) sum(c [][]VecVirtual, label string) {
 	}
 
 	if h > 7 { // one base reaches rows 0 to 6
-		a = append(a, GP64())
-		LEAQ(Mem{Base: k.tileA, Index: k.lda5, Scale: 1}, a[1])
-		LEAQ(Mem{Base: a[1], Index: k.lda, Scale: 2}, a[1])
+		a = append(a, k.sevenOn(k.tileA))
 	}
 	steps := func(n int) {
 		for u := range n {
@@ -395,16 +391,7 @@ func (k *kernel) elementA(a []Register, r, u int) Mem {
 	if k.product == weights {
 		return Mem{Base: a[0], Disp: 4 * r}
 	}
-	m := Mem{Base: a[r/7], Disp: 4 * u}
-	switch r % 7 {
-	case 1, 2, 4:
-		m.Index, m.Scale = k.lda, uint8(r%7)
-	case 3, 6:
-		m.Index, m.Scale = k.lda3, uint8(r%7/3)
-	case 5:
-		m.Index, m.Scale = k.lda5, 1
-	}
-	return m
+	return k.row(a, r).Offset(4 * u)
 }
 
 // leaky stores leaky(c).

@@ -28,7 +28,7 @@ func (w *isa) function(name, signature, condition string) {
 func (w *isa) countKnots() {
 	w.function("countKnots", "func(dst, x, knots []float32)", "one knot or more")
 	dst, x, n := Address("dst"), Address("x"), Length("x")
-	ones := broadcast(oneMem(), w.Vector())
+	ones := broadcast(constants.Number(1), w.Vector())
 	w.eachGroup(n, []Register{dst, x}, func(c group) {
 		v, count := c.loads(At(x, 0)), w.Vectors(c.n)
 		Zero(count...)
@@ -101,6 +101,15 @@ func rowOf(table, stride, last Register, m Mem) Register {
 	return piece
 }
 
+// sumsOf returns the address of the sums of a piece, which lie among the sums
+// as its rows do in the table.
+func sumsOf(row, table, sums Register) Register {
+	to := Copy(row)
+	SUBQ(table, to)
+	ADDQ(sums, to)
+	return to
+}
+
 func (w *isa) piecewiseForward() {
 	w.function("piecewiseForward", "func(y, x, piece, table []float32, last, out int, slope float32)", "one row or more")
 	y, table, left, stride, last := Address("y"), Address("table"), Number("out"), Bytes("out"), Number("last")
@@ -128,11 +137,7 @@ func (w *isa) piecewiseForward() {
 
 // slopeAndZero returns two constants.
 func (w *isa) slopeAndZero() (slope, none VecVirtual) {
-	b, err := Param("slope").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	slope, none = broadcast(b.Addr, w.Vector()), w.Vector()
+	slope, none = broadcast(Argument("slope"), w.Vector()), w.Vector()
 	Zero(none)
 	return slope, none
 }
@@ -205,10 +210,7 @@ func (w *isa) piecewiseSumBackward() {
 		Label(label)
 		row := rowOf(table, stride, last, At(piece, 0))
 		number, d := broadcast(At(x, 0), w.Vector()), broadcast(At(dy, 0), w.Vector())
-		// Where the piece is in the table, its sums are in theirs.
-		to := Copy(row)
-		SUBQ(table, to)
-		ADDQ(sums, to)
+		to := sumsOf(row, table, sums)
 		dot := w.Vector()
 		Zero(dot)
 		for v := range c.n {
@@ -251,10 +253,7 @@ func (w *isa) piecewiseBackward() {
 		Label(label)
 		row := rowOf(table, stride, last, At(piece, 0))
 		number := broadcast(At(x, 0), w.Vector())
-		// Where the piece is in the table, its sums are in theirs.
-		to := Copy(row)
-		SUBQ(table, to)
-		ADDQ(sums, to)
+		to := sumsOf(row, table, sums)
 		dot := w.Vector()
 		Zero(dot)
 		for v := range c.n {

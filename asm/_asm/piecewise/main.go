@@ -25,8 +25,11 @@ var (
 	avx2   = &isa{AVX2, 2}
 )
 
+var constants *Pool
+
 func main() {
 	ConstraintExpr("amd64,!purego")
+	constants = NewPool("piecewiseConstants")
 	for _, w := range []*isa{avx512, avx2} {
 		w.countKnots()
 		w.prefixRows()
@@ -92,20 +95,8 @@ func (w *isa) maskOf(n Register) Register {
 	mask, count := YMM(), XMM()
 	VMOVD(n.(GP).As32(), count)
 	VPBROADCASTD(count, mask)
-	VPCMPGTD(laneIndex(), mask, mask)
+	VPCMPGTD(constants.Vector32(0, 1, 2, 3, 4, 5, 6, 7), mask, mask)
 	return mask
-}
-
-var lanesMem Mem
-
-func laneIndex() Mem {
-	if lanesMem.Symbol.Name == "" {
-		lanesMem = GLOBL("piecewiseLaneIndex", RODATA|NOPTR)
-		for i := range 8 {
-			DATA(4*i, U32(uint32(i)))
-		}
-	}
-	return lanesMem
 }
 
 // load returns vector v of the group at m, with zeros beyond the last.
@@ -164,14 +155,4 @@ func (w *isa) addSum(v VecVirtual, m Mem) {
 	VADDSS(t, high, high)
 	VADDSS(m, high, high)
 	VMOVSS(high, m)
-}
-
-var one Mem
-
-func oneMem() Mem {
-	if one.Symbol.Name == "" {
-		one = GLOBL("piecewiseOne", RODATA|NOPTR)
-		DATA(0, U32(0x3f800000))
-	}
-	return one
 }
