@@ -4,387 +4,311 @@
 
 #include "textflag.h"
 
-DATA gramExp2c0<>+0(SB)/4, $0x3f800000
-DATA gramExp2c0<>+4(SB)/4, $0x3f800000
-DATA gramExp2c0<>+8(SB)/4, $0x3f800000
-DATA gramExp2c0<>+12(SB)/4, $0x3f800000
-DATA gramExp2c0<>+16(SB)/4, $0x3f800000
-DATA gramExp2c0<>+20(SB)/4, $0x3f800000
-DATA gramExp2c0<>+24(SB)/4, $0x3f800000
-DATA gramExp2c0<>+28(SB)/4, $0x3f800000
-GLOBL gramExp2c0<>(SB), RODATA|NOPTR, $32
-
-DATA gramExp2c1<>+0(SB)/4, $0x3f31725d
-DATA gramExp2c1<>+4(SB)/4, $0x3f31725d
-DATA gramExp2c1<>+8(SB)/4, $0x3f31725d
-DATA gramExp2c1<>+12(SB)/4, $0x3f31725d
-DATA gramExp2c1<>+16(SB)/4, $0x3f31725d
-DATA gramExp2c1<>+20(SB)/4, $0x3f31725d
-DATA gramExp2c1<>+24(SB)/4, $0x3f31725d
-DATA gramExp2c1<>+28(SB)/4, $0x3f31725d
-GLOBL gramExp2c1<>(SB), RODATA|NOPTR, $32
-
-DATA gramExp2c2<>+0(SB)/4, $0x3e75edab
-DATA gramExp2c2<>+4(SB)/4, $0x3e75edab
-DATA gramExp2c2<>+8(SB)/4, $0x3e75edab
-DATA gramExp2c2<>+12(SB)/4, $0x3e75edab
-DATA gramExp2c2<>+16(SB)/4, $0x3e75edab
-DATA gramExp2c2<>+20(SB)/4, $0x3e75edab
-DATA gramExp2c2<>+24(SB)/4, $0x3e75edab
-DATA gramExp2c2<>+28(SB)/4, $0x3e75edab
-GLOBL gramExp2c2<>(SB), RODATA|NOPTR, $32
-
-DATA gramExp2c3<>+0(SB)/4, $0x3d648e73
-DATA gramExp2c3<>+4(SB)/4, $0x3d648e73
-DATA gramExp2c3<>+8(SB)/4, $0x3d648e73
-DATA gramExp2c3<>+12(SB)/4, $0x3d648e73
-DATA gramExp2c3<>+16(SB)/4, $0x3d648e73
-DATA gramExp2c3<>+20(SB)/4, $0x3d648e73
-DATA gramExp2c3<>+24(SB)/4, $0x3d648e73
-DATA gramExp2c3<>+28(SB)/4, $0x3d648e73
-GLOBL gramExp2c3<>(SB), RODATA|NOPTR, $32
-
-DATA gramExp2c4<>+0(SB)/4, $0x3c13bc2a
-DATA gramExp2c4<>+4(SB)/4, $0x3c13bc2a
-DATA gramExp2c4<>+8(SB)/4, $0x3c13bc2a
-DATA gramExp2c4<>+12(SB)/4, $0x3c13bc2a
-DATA gramExp2c4<>+16(SB)/4, $0x3c13bc2a
-DATA gramExp2c4<>+20(SB)/4, $0x3c13bc2a
-DATA gramExp2c4<>+24(SB)/4, $0x3c13bc2a
-DATA gramExp2c4<>+28(SB)/4, $0x3c13bc2a
-GLOBL gramExp2c4<>(SB), RODATA|NOPTR, $32
-
-DATA gramExp2c5<>+0(SB)/4, $0x3af4ba7e
-DATA gramExp2c5<>+4(SB)/4, $0x3af4ba7e
-DATA gramExp2c5<>+8(SB)/4, $0x3af4ba7e
-DATA gramExp2c5<>+12(SB)/4, $0x3af4ba7e
-DATA gramExp2c5<>+16(SB)/4, $0x3af4ba7e
-DATA gramExp2c5<>+20(SB)/4, $0x3af4ba7e
-DATA gramExp2c5<>+24(SB)/4, $0x3af4ba7e
-DATA gramExp2c5<>+28(SB)/4, $0x3af4ba7e
-GLOBL gramExp2c5<>(SB), RODATA|NOPTR, $32
-
-DATA gramSquareA<>+0(SB)/4, $0x3fb8aabe
-DATA gramSquareA<>+4(SB)/4, $0x3fb8aabe
-DATA gramSquareA<>+8(SB)/4, $0x3fb8aabe
-DATA gramSquareA<>+12(SB)/4, $0x3fb8aabe
-DATA gramSquareA<>+16(SB)/4, $0x3fb8aabe
-DATA gramSquareA<>+20(SB)/4, $0x3fb8aabe
-DATA gramSquareA<>+24(SB)/4, $0x3fb8aabe
-DATA gramSquareA<>+28(SB)/4, $0x3fb8aabe
-GLOBL gramSquareA<>(SB), RODATA|NOPTR, $32
-
-DATA gramSquareB<>+0(SB)/4, $0x40053425
-DATA gramSquareB<>+4(SB)/4, $0x40053425
-DATA gramSquareB<>+8(SB)/4, $0x40053425
-DATA gramSquareB<>+12(SB)/4, $0x40053425
-DATA gramSquareB<>+16(SB)/4, $0x40053425
-DATA gramSquareB<>+20(SB)/4, $0x40053425
-DATA gramSquareB<>+24(SB)/4, $0x40053425
-DATA gramSquareB<>+28(SB)/4, $0x40053425
-GLOBL gramSquareB<>(SB), RODATA|NOPTR, $32
-
-DATA gramTableMagic<>+0(SB)/4, $0x48c00000
-DATA gramTableMagic<>+4(SB)/4, $0x48c00000
-DATA gramTableMagic<>+8(SB)/4, $0x48c00000
-DATA gramTableMagic<>+12(SB)/4, $0x48c00000
-DATA gramTableMagic<>+16(SB)/4, $0x48c00000
-DATA gramTableMagic<>+20(SB)/4, $0x48c00000
-DATA gramTableMagic<>+24(SB)/4, $0x48c00000
-DATA gramTableMagic<>+28(SB)/4, $0x48c00000
-GLOBL gramTableMagic<>(SB), RODATA|NOPTR, $32
-
-DATA gramTable<>+0(SB)/4, $0x3e75fe2f
-DATA gramTable<>+4(SB)/4, $0x3e7b6124
-DATA gramTable<>+8(SB)/4, $0x3e807125
-DATA gramTable<>+12(SB)/4, $0x3e834126
-DATA gramTable<>+16(SB)/4, $0x3e8620eb
-DATA gramTable<>+20(SB)/4, $0x3e8910cc
-DATA gramTable<>+24(SB)/4, $0x3e8c1125
-DATA gramTable<>+28(SB)/4, $0x3e8f2250
-DATA gramTable<>+32(SB)/4, $0x3e9244ad
-DATA gramTable<>+36(SB)/4, $0x3e95789b
-DATA gramTable<>+40(SB)/4, $0x3e98be7e
-DATA gramTable<>+44(SB)/4, $0x3e9c16b9
-DATA gramTable<>+48(SB)/4, $0x3e9f81b5
-DATA gramTable<>+52(SB)/4, $0x3ea2ffd9
-DATA gramTable<>+56(SB)/4, $0x3ea69192
-DATA gramTable<>+60(SB)/4, $0x3eaa374c
-DATA gramTable<>+64(SB)/4, $0x3eadf179
-DATA gramTable<>+68(SB)/4, $0x3eb1c08b
-DATA gramTable<>+72(SB)/4, $0x3eb5a4f6
-DATA gramTable<>+76(SB)/4, $0x3eb99f33
-DATA gramTable<>+80(SB)/4, $0x3ebdafbc
-DATA gramTable<>+84(SB)/4, $0x3ec1d70e
-DATA gramTable<>+88(SB)/4, $0x3ec615a8
-DATA gramTable<>+92(SB)/4, $0x3eca6c0e
-DATA gramTable<>+96(SB)/4, $0x3ecedac4
-DATA gramTable<>+100(SB)/4, $0x3ed36253
-DATA gramTable<>+104(SB)/4, $0x3ed80346
-DATA gramTable<>+108(SB)/4, $0x3edcbe2c
-DATA gramTable<>+112(SB)/4, $0x3ee19395
-DATA gramTable<>+116(SB)/4, $0x3ee68417
-DATA gramTable<>+120(SB)/4, $0x3eeb9049
-DATA gramTable<>+124(SB)/4, $0x3ef0b8c7
-GLOBL gramTable<>(SB), RODATA|NOPTR, $128
-
-DATA gramLogc0<>+0(SB)/4, $0x3eaaaaaa
-DATA gramLogc0<>+4(SB)/4, $0x3eaaaaaa
-DATA gramLogc0<>+8(SB)/4, $0x3eaaaaaa
-DATA gramLogc0<>+12(SB)/4, $0x3eaaaaaa
-DATA gramLogc0<>+16(SB)/4, $0x3eaaaaaa
-DATA gramLogc0<>+20(SB)/4, $0x3eaaaaaa
-DATA gramLogc0<>+24(SB)/4, $0x3eaaaaaa
-DATA gramLogc0<>+28(SB)/4, $0x3eaaaaaa
-GLOBL gramLogc0<>(SB), RODATA|NOPTR, $32
-
-DATA gramLogc1<>+0(SB)/4, $0xbe7ffffc
-DATA gramLogc1<>+4(SB)/4, $0xbe7ffffc
-DATA gramLogc1<>+8(SB)/4, $0xbe7ffffc
-DATA gramLogc1<>+12(SB)/4, $0xbe7ffffc
-DATA gramLogc1<>+16(SB)/4, $0xbe7ffffc
-DATA gramLogc1<>+20(SB)/4, $0xbe7ffffc
-DATA gramLogc1<>+24(SB)/4, $0xbe7ffffc
-DATA gramLogc1<>+28(SB)/4, $0xbe7ffffc
-GLOBL gramLogc1<>(SB), RODATA|NOPTR, $32
-
-DATA gramLogc2<>+0(SB)/4, $0x3e4cceac
-DATA gramLogc2<>+4(SB)/4, $0x3e4cceac
-DATA gramLogc2<>+8(SB)/4, $0x3e4cceac
-DATA gramLogc2<>+12(SB)/4, $0x3e4cceac
-DATA gramLogc2<>+16(SB)/4, $0x3e4cceac
-DATA gramLogc2<>+20(SB)/4, $0x3e4cceac
-DATA gramLogc2<>+24(SB)/4, $0x3e4cceac
-DATA gramLogc2<>+28(SB)/4, $0x3e4cceac
-GLOBL gramLogc2<>(SB), RODATA|NOPTR, $32
-
-DATA gramLogc3<>+0(SB)/4, $0xbe2aae50
-DATA gramLogc3<>+4(SB)/4, $0xbe2aae50
-DATA gramLogc3<>+8(SB)/4, $0xbe2aae50
-DATA gramLogc3<>+12(SB)/4, $0xbe2aae50
-DATA gramLogc3<>+16(SB)/4, $0xbe2aae50
-DATA gramLogc3<>+20(SB)/4, $0xbe2aae50
-DATA gramLogc3<>+24(SB)/4, $0xbe2aae50
-DATA gramLogc3<>+28(SB)/4, $0xbe2aae50
-GLOBL gramLogc3<>(SB), RODATA|NOPTR, $32
-
-DATA gramLogc4<>+0(SB)/4, $0x3e11e9bf
-DATA gramLogc4<>+4(SB)/4, $0x3e11e9bf
-DATA gramLogc4<>+8(SB)/4, $0x3e11e9bf
-DATA gramLogc4<>+12(SB)/4, $0x3e11e9bf
-DATA gramLogc4<>+16(SB)/4, $0x3e11e9bf
-DATA gramLogc4<>+20(SB)/4, $0x3e11e9bf
-DATA gramLogc4<>+24(SB)/4, $0x3e11e9bf
-DATA gramLogc4<>+28(SB)/4, $0x3e11e9bf
-GLOBL gramLogc4<>(SB), RODATA|NOPTR, $32
-
-DATA gramLogc5<>+0(SB)/4, $0xbdfe5d4f
-DATA gramLogc5<>+4(SB)/4, $0xbdfe5d4f
-DATA gramLogc5<>+8(SB)/4, $0xbdfe5d4f
-DATA gramLogc5<>+12(SB)/4, $0xbdfe5d4f
-DATA gramLogc5<>+16(SB)/4, $0xbdfe5d4f
-DATA gramLogc5<>+20(SB)/4, $0xbdfe5d4f
-DATA gramLogc5<>+24(SB)/4, $0xbdfe5d4f
-DATA gramLogc5<>+28(SB)/4, $0xbdfe5d4f
-GLOBL gramLogc5<>(SB), RODATA|NOPTR, $32
-
-DATA gramLogc6<>+0(SB)/4, $0x3def251a
-DATA gramLogc6<>+4(SB)/4, $0x3def251a
-DATA gramLogc6<>+8(SB)/4, $0x3def251a
-DATA gramLogc6<>+12(SB)/4, $0x3def251a
-DATA gramLogc6<>+16(SB)/4, $0x3def251a
-DATA gramLogc6<>+20(SB)/4, $0x3def251a
-DATA gramLogc6<>+24(SB)/4, $0x3def251a
-DATA gramLogc6<>+28(SB)/4, $0x3def251a
-GLOBL gramLogc6<>(SB), RODATA|NOPTR, $32
-
-DATA gramLogc7<>+0(SB)/4, $0xbdebd1b8
-DATA gramLogc7<>+4(SB)/4, $0xbdebd1b8
-DATA gramLogc7<>+8(SB)/4, $0xbdebd1b8
-DATA gramLogc7<>+12(SB)/4, $0xbdebd1b8
-DATA gramLogc7<>+16(SB)/4, $0xbdebd1b8
-DATA gramLogc7<>+20(SB)/4, $0xbdebd1b8
-DATA gramLogc7<>+24(SB)/4, $0xbdebd1b8
-DATA gramLogc7<>+28(SB)/4, $0xbdebd1b8
-GLOBL gramLogc7<>(SB), RODATA|NOPTR, $32
-
-DATA gramLogc8<>+0(SB)/4, $0x3d9021bb
-DATA gramLogc8<>+4(SB)/4, $0x3d9021bb
-DATA gramLogc8<>+8(SB)/4, $0x3d9021bb
-DATA gramLogc8<>+12(SB)/4, $0x3d9021bb
-DATA gramLogc8<>+16(SB)/4, $0x3d9021bb
-DATA gramLogc8<>+20(SB)/4, $0x3d9021bb
-DATA gramLogc8<>+24(SB)/4, $0x3d9021bb
-DATA gramLogc8<>+28(SB)/4, $0x3d9021bb
-GLOBL gramLogc8<>(SB), RODATA|NOPTR, $32
-
-DATA gramOne<>+0(SB)/4, $0x3f800000
-DATA gramOne<>+4(SB)/4, $0x3f800000
-DATA gramOne<>+8(SB)/4, $0x3f800000
-DATA gramOne<>+12(SB)/4, $0x3f800000
-DATA gramOne<>+16(SB)/4, $0x3f800000
-DATA gramOne<>+20(SB)/4, $0x3f800000
-DATA gramOne<>+24(SB)/4, $0x3f800000
-DATA gramOne<>+28(SB)/4, $0x3f800000
-GLOBL gramOne<>(SB), RODATA|NOPTR, $32
-
-DATA gramThree<>+0(SB)/4, $0x40400000
-DATA gramThree<>+4(SB)/4, $0x40400000
-DATA gramThree<>+8(SB)/4, $0x40400000
-DATA gramThree<>+12(SB)/4, $0x40400000
-DATA gramThree<>+16(SB)/4, $0x40400000
-DATA gramThree<>+20(SB)/4, $0x40400000
-DATA gramThree<>+24(SB)/4, $0x40400000
-DATA gramThree<>+28(SB)/4, $0x40400000
-GLOBL gramThree<>(SB), RODATA|NOPTR, $32
-
-DATA gramMinusHalf<>+0(SB)/4, $0xbf000000
-DATA gramMinusHalf<>+4(SB)/4, $0xbf000000
-DATA gramMinusHalf<>+8(SB)/4, $0xbf000000
-DATA gramMinusHalf<>+12(SB)/4, $0xbf000000
-DATA gramMinusHalf<>+16(SB)/4, $0xbf000000
-DATA gramMinusHalf<>+20(SB)/4, $0xbf000000
-DATA gramMinusHalf<>+24(SB)/4, $0xbf000000
-DATA gramMinusHalf<>+28(SB)/4, $0xbf000000
-GLOBL gramMinusHalf<>(SB), RODATA|NOPTR, $32
-
-DATA gramMinusOne<>+0(SB)/4, $0xbf800000
-DATA gramMinusOne<>+4(SB)/4, $0xbf800000
-DATA gramMinusOne<>+8(SB)/4, $0xbf800000
-DATA gramMinusOne<>+12(SB)/4, $0xbf800000
-DATA gramMinusOne<>+16(SB)/4, $0xbf800000
-DATA gramMinusOne<>+20(SB)/4, $0xbf800000
-DATA gramMinusOne<>+24(SB)/4, $0xbf800000
-DATA gramMinusOne<>+28(SB)/4, $0xbf800000
-GLOBL gramMinusOne<>(SB), RODATA|NOPTR, $32
-
-DATA gramLog2e<>+0(SB)/4, $0x3fb8aa3b
-DATA gramLog2e<>+4(SB)/4, $0x3fb8aa3b
-DATA gramLog2e<>+8(SB)/4, $0x3fb8aa3b
-DATA gramLog2e<>+12(SB)/4, $0x3fb8aa3b
-DATA gramLog2e<>+16(SB)/4, $0x3fb8aa3b
-DATA gramLog2e<>+20(SB)/4, $0x3fb8aa3b
-DATA gramLog2e<>+24(SB)/4, $0x3fb8aa3b
-DATA gramLog2e<>+28(SB)/4, $0x3fb8aa3b
-GLOBL gramLog2e<>(SB), RODATA|NOPTR, $32
-
-DATA gramLn2<>+0(SB)/4, $0x3f317218
-DATA gramLn2<>+4(SB)/4, $0x3f317218
-DATA gramLn2<>+8(SB)/4, $0x3f317218
-DATA gramLn2<>+12(SB)/4, $0x3f317218
-DATA gramLn2<>+16(SB)/4, $0x3f317218
-DATA gramLn2<>+20(SB)/4, $0x3f317218
-DATA gramLn2<>+24(SB)/4, $0x3f317218
-DATA gramLn2<>+28(SB)/4, $0x3f317218
-GLOBL gramLn2<>(SB), RODATA|NOPTR, $32
-
-DATA gramLn2Square3<>+0(SB)/4, $0x3e23fea0
-DATA gramLn2Square3<>+4(SB)/4, $0x3e23fea0
-DATA gramLn2Square3<>+8(SB)/4, $0x3e23fea0
-DATA gramLn2Square3<>+12(SB)/4, $0x3e23fea0
-DATA gramLn2Square3<>+16(SB)/4, $0x3e23fea0
-DATA gramLn2Square3<>+20(SB)/4, $0x3e23fea0
-DATA gramLn2Square3<>+24(SB)/4, $0x3e23fea0
-DATA gramLn2Square3<>+28(SB)/4, $0x3e23fea0
-GLOBL gramLn2Square3<>(SB), RODATA|NOPTR, $32
-
-DATA gramFarthest<>+0(SB)/4, $0x42fc0000
-DATA gramFarthest<>+4(SB)/4, $0x42fc0000
-DATA gramFarthest<>+8(SB)/4, $0x42fc0000
-DATA gramFarthest<>+12(SB)/4, $0x42fc0000
-DATA gramFarthest<>+16(SB)/4, $0x42fc0000
-DATA gramFarthest<>+20(SB)/4, $0x42fc0000
-DATA gramFarthest<>+24(SB)/4, $0x42fc0000
-DATA gramFarthest<>+28(SB)/4, $0x42fc0000
-GLOBL gramFarthest<>(SB), RODATA|NOPTR, $32
-
-DATA gramNearest<>+0(SB)/4, $0x35800000
-DATA gramNearest<>+4(SB)/4, $0x35800000
-DATA gramNearest<>+8(SB)/4, $0x35800000
-DATA gramNearest<>+12(SB)/4, $0x35800000
-DATA gramNearest<>+16(SB)/4, $0x35800000
-DATA gramNearest<>+20(SB)/4, $0x35800000
-DATA gramNearest<>+24(SB)/4, $0x35800000
-DATA gramNearest<>+28(SB)/4, $0x35800000
-GLOBL gramNearest<>(SB), RODATA|NOPTR, $32
-
-DATA gramLowest<>+0(SB)/4, $0xc2fc0000
-DATA gramLowest<>+4(SB)/4, $0xc2fc0000
-DATA gramLowest<>+8(SB)/4, $0xc2fc0000
-DATA gramLowest<>+12(SB)/4, $0xc2fc0000
-DATA gramLowest<>+16(SB)/4, $0xc2fc0000
-DATA gramLowest<>+20(SB)/4, $0xc2fc0000
-DATA gramLowest<>+24(SB)/4, $0xc2fc0000
-DATA gramLowest<>+28(SB)/4, $0xc2fc0000
-GLOBL gramLowest<>(SB), RODATA|NOPTR, $32
-
-DATA gramHighest<>+0(SB)/4, $0x42ffffff
-DATA gramHighest<>+4(SB)/4, $0x42ffffff
-DATA gramHighest<>+8(SB)/4, $0x42ffffff
-DATA gramHighest<>+12(SB)/4, $0x42ffffff
-DATA gramHighest<>+16(SB)/4, $0x42ffffff
-DATA gramHighest<>+20(SB)/4, $0x42ffffff
-DATA gramHighest<>+24(SB)/4, $0x42ffffff
-DATA gramHighest<>+28(SB)/4, $0x42ffffff
-GLOBL gramHighest<>(SB), RODATA|NOPTR, $32
-
-DATA gramLargest<>+0(SB)/4, $0x7e967699
-DATA gramLargest<>+4(SB)/4, $0x7e967699
-DATA gramLargest<>+8(SB)/4, $0x7e967699
-DATA gramLargest<>+12(SB)/4, $0x7e967699
-DATA gramLargest<>+16(SB)/4, $0x7e967699
-DATA gramLargest<>+20(SB)/4, $0x7e967699
-DATA gramLargest<>+24(SB)/4, $0x7e967699
-DATA gramLargest<>+28(SB)/4, $0x7e967699
-GLOBL gramLargest<>(SB), RODATA|NOPTR, $32
-
-DATA gramRootBits<>+0(SB)/4, $0x3f3504f3
-DATA gramRootBits<>+4(SB)/4, $0x3f3504f3
-DATA gramRootBits<>+8(SB)/4, $0x3f3504f3
-DATA gramRootBits<>+12(SB)/4, $0x3f3504f3
-DATA gramRootBits<>+16(SB)/4, $0x3f3504f3
-DATA gramRootBits<>+20(SB)/4, $0x3f3504f3
-DATA gramRootBits<>+24(SB)/4, $0x3f3504f3
-DATA gramRootBits<>+28(SB)/4, $0x3f3504f3
-GLOBL gramRootBits<>(SB), RODATA|NOPTR, $32
-
-DATA gramMantissaBits<>+0(SB)/4, $0x007fffff
-DATA gramMantissaBits<>+4(SB)/4, $0x007fffff
-DATA gramMantissaBits<>+8(SB)/4, $0x007fffff
-DATA gramMantissaBits<>+12(SB)/4, $0x007fffff
-DATA gramMantissaBits<>+16(SB)/4, $0x007fffff
-DATA gramMantissaBits<>+20(SB)/4, $0x007fffff
-DATA gramMantissaBits<>+24(SB)/4, $0x007fffff
-DATA gramMantissaBits<>+28(SB)/4, $0x007fffff
-GLOBL gramMantissaBits<>(SB), RODATA|NOPTR, $32
-
-DATA gramLaneIndex<>+0(SB)/4, $0x00000000
-DATA gramLaneIndex<>+4(SB)/4, $0x00000001
-DATA gramLaneIndex<>+8(SB)/4, $0x00000002
-DATA gramLaneIndex<>+12(SB)/4, $0x00000003
-DATA gramLaneIndex<>+16(SB)/4, $0x00000004
-DATA gramLaneIndex<>+20(SB)/4, $0x00000005
-DATA gramLaneIndex<>+24(SB)/4, $0x00000006
-DATA gramLaneIndex<>+28(SB)/4, $0x00000007
-GLOBL gramLaneIndex<>(SB), RODATA|NOPTR, $32
-
-DATA gramLaneMask<>+0(SB)/4, $0xffffffff
-DATA gramLaneMask<>+4(SB)/4, $0xffffffff
-DATA gramLaneMask<>+8(SB)/4, $0xffffffff
-DATA gramLaneMask<>+12(SB)/4, $0xffffffff
-DATA gramLaneMask<>+16(SB)/4, $0xffffffff
-DATA gramLaneMask<>+20(SB)/4, $0xffffffff
-DATA gramLaneMask<>+24(SB)/4, $0xffffffff
-DATA gramLaneMask<>+28(SB)/4, $0xffffffff
-DATA gramLaneMask<>+32(SB)/4, $0x00000000
-DATA gramLaneMask<>+36(SB)/4, $0x00000000
-DATA gramLaneMask<>+40(SB)/4, $0x00000000
-DATA gramLaneMask<>+44(SB)/4, $0x00000000
-DATA gramLaneMask<>+48(SB)/4, $0x00000000
-DATA gramLaneMask<>+52(SB)/4, $0x00000000
-DATA gramLaneMask<>+56(SB)/4, $0x00000000
-DATA gramLaneMask<>+60(SB)/4, $0x00000000
-GLOBL gramLaneMask<>(SB), RODATA|NOPTR, $64
+DATA gramConstants<>+0(SB)/4, $0x3e75fe2f
+DATA gramConstants<>+4(SB)/4, $0x3e7b6124
+DATA gramConstants<>+8(SB)/4, $0x3e807125
+DATA gramConstants<>+12(SB)/4, $0x3e834126
+DATA gramConstants<>+16(SB)/4, $0x3e8620eb
+DATA gramConstants<>+20(SB)/4, $0x3e8910cc
+DATA gramConstants<>+24(SB)/4, $0x3e8c1125
+DATA gramConstants<>+28(SB)/4, $0x3e8f2250
+DATA gramConstants<>+32(SB)/4, $0x3e9244ad
+DATA gramConstants<>+36(SB)/4, $0x3e95789b
+DATA gramConstants<>+40(SB)/4, $0x3e98be7e
+DATA gramConstants<>+44(SB)/4, $0x3e9c16b9
+DATA gramConstants<>+48(SB)/4, $0x3e9f81b5
+DATA gramConstants<>+52(SB)/4, $0x3ea2ffd9
+DATA gramConstants<>+56(SB)/4, $0x3ea69192
+DATA gramConstants<>+60(SB)/4, $0x3eaa374c
+DATA gramConstants<>+64(SB)/4, $0x3eadf179
+DATA gramConstants<>+68(SB)/4, $0x3eb1c08b
+DATA gramConstants<>+72(SB)/4, $0x3eb5a4f6
+DATA gramConstants<>+76(SB)/4, $0x3eb99f33
+DATA gramConstants<>+80(SB)/4, $0x3ebdafbc
+DATA gramConstants<>+84(SB)/4, $0x3ec1d70e
+DATA gramConstants<>+88(SB)/4, $0x3ec615a8
+DATA gramConstants<>+92(SB)/4, $0x3eca6c0e
+DATA gramConstants<>+96(SB)/4, $0x3ecedac4
+DATA gramConstants<>+100(SB)/4, $0x3ed36253
+DATA gramConstants<>+104(SB)/4, $0x3ed80346
+DATA gramConstants<>+108(SB)/4, $0x3edcbe2c
+DATA gramConstants<>+112(SB)/4, $0x3ee19395
+DATA gramConstants<>+116(SB)/4, $0x3ee68417
+DATA gramConstants<>+120(SB)/4, $0x3eeb9049
+DATA gramConstants<>+124(SB)/4, $0x3ef0b8c7
+DATA gramConstants<>+128(SB)/4, $0x48c00000
+DATA gramConstants<>+132(SB)/4, $0x48c00000
+DATA gramConstants<>+136(SB)/4, $0x48c00000
+DATA gramConstants<>+140(SB)/4, $0x48c00000
+DATA gramConstants<>+144(SB)/4, $0x48c00000
+DATA gramConstants<>+148(SB)/4, $0x48c00000
+DATA gramConstants<>+152(SB)/4, $0x48c00000
+DATA gramConstants<>+156(SB)/4, $0x48c00000
+DATA gramConstants<>+160(SB)/4, $0x40053425
+DATA gramConstants<>+164(SB)/4, $0x40053425
+DATA gramConstants<>+168(SB)/4, $0x40053425
+DATA gramConstants<>+172(SB)/4, $0x40053425
+DATA gramConstants<>+176(SB)/4, $0x40053425
+DATA gramConstants<>+180(SB)/4, $0x40053425
+DATA gramConstants<>+184(SB)/4, $0x40053425
+DATA gramConstants<>+188(SB)/4, $0x40053425
+DATA gramConstants<>+192(SB)/4, $0x3fb8aabe
+DATA gramConstants<>+196(SB)/4, $0x3fb8aabe
+DATA gramConstants<>+200(SB)/4, $0x3fb8aabe
+DATA gramConstants<>+204(SB)/4, $0x3fb8aabe
+DATA gramConstants<>+208(SB)/4, $0x3fb8aabe
+DATA gramConstants<>+212(SB)/4, $0x3fb8aabe
+DATA gramConstants<>+216(SB)/4, $0x3fb8aabe
+DATA gramConstants<>+220(SB)/4, $0x3fb8aabe
+DATA gramConstants<>+224(SB)/4, $0x3f3504f3
+DATA gramConstants<>+228(SB)/4, $0x3f3504f3
+DATA gramConstants<>+232(SB)/4, $0x3f3504f3
+DATA gramConstants<>+236(SB)/4, $0x3f3504f3
+DATA gramConstants<>+240(SB)/4, $0x3f3504f3
+DATA gramConstants<>+244(SB)/4, $0x3f3504f3
+DATA gramConstants<>+248(SB)/4, $0x3f3504f3
+DATA gramConstants<>+252(SB)/4, $0x3f3504f3
+DATA gramConstants<>+256(SB)/4, $0x007fffff
+DATA gramConstants<>+260(SB)/4, $0x007fffff
+DATA gramConstants<>+264(SB)/4, $0x007fffff
+DATA gramConstants<>+268(SB)/4, $0x007fffff
+DATA gramConstants<>+272(SB)/4, $0x007fffff
+DATA gramConstants<>+276(SB)/4, $0x007fffff
+DATA gramConstants<>+280(SB)/4, $0x007fffff
+DATA gramConstants<>+284(SB)/4, $0x007fffff
+DATA gramConstants<>+288(SB)/4, $0xbf800000
+DATA gramConstants<>+292(SB)/4, $0xbf800000
+DATA gramConstants<>+296(SB)/4, $0xbf800000
+DATA gramConstants<>+300(SB)/4, $0xbf800000
+DATA gramConstants<>+304(SB)/4, $0xbf800000
+DATA gramConstants<>+308(SB)/4, $0xbf800000
+DATA gramConstants<>+312(SB)/4, $0xbf800000
+DATA gramConstants<>+316(SB)/4, $0xbf800000
+DATA gramConstants<>+320(SB)/4, $0x3d9021bb
+DATA gramConstants<>+324(SB)/4, $0x3d9021bb
+DATA gramConstants<>+328(SB)/4, $0x3d9021bb
+DATA gramConstants<>+332(SB)/4, $0x3d9021bb
+DATA gramConstants<>+336(SB)/4, $0x3d9021bb
+DATA gramConstants<>+340(SB)/4, $0x3d9021bb
+DATA gramConstants<>+344(SB)/4, $0x3d9021bb
+DATA gramConstants<>+348(SB)/4, $0x3d9021bb
+DATA gramConstants<>+352(SB)/4, $0xbdebd1b8
+DATA gramConstants<>+356(SB)/4, $0xbdebd1b8
+DATA gramConstants<>+360(SB)/4, $0xbdebd1b8
+DATA gramConstants<>+364(SB)/4, $0xbdebd1b8
+DATA gramConstants<>+368(SB)/4, $0xbdebd1b8
+DATA gramConstants<>+372(SB)/4, $0xbdebd1b8
+DATA gramConstants<>+376(SB)/4, $0xbdebd1b8
+DATA gramConstants<>+380(SB)/4, $0xbdebd1b8
+DATA gramConstants<>+384(SB)/4, $0x3def251a
+DATA gramConstants<>+388(SB)/4, $0x3def251a
+DATA gramConstants<>+392(SB)/4, $0x3def251a
+DATA gramConstants<>+396(SB)/4, $0x3def251a
+DATA gramConstants<>+400(SB)/4, $0x3def251a
+DATA gramConstants<>+404(SB)/4, $0x3def251a
+DATA gramConstants<>+408(SB)/4, $0x3def251a
+DATA gramConstants<>+412(SB)/4, $0x3def251a
+DATA gramConstants<>+416(SB)/4, $0xbdfe5d4f
+DATA gramConstants<>+420(SB)/4, $0xbdfe5d4f
+DATA gramConstants<>+424(SB)/4, $0xbdfe5d4f
+DATA gramConstants<>+428(SB)/4, $0xbdfe5d4f
+DATA gramConstants<>+432(SB)/4, $0xbdfe5d4f
+DATA gramConstants<>+436(SB)/4, $0xbdfe5d4f
+DATA gramConstants<>+440(SB)/4, $0xbdfe5d4f
+DATA gramConstants<>+444(SB)/4, $0xbdfe5d4f
+DATA gramConstants<>+448(SB)/4, $0x3e11e9bf
+DATA gramConstants<>+452(SB)/4, $0x3e11e9bf
+DATA gramConstants<>+456(SB)/4, $0x3e11e9bf
+DATA gramConstants<>+460(SB)/4, $0x3e11e9bf
+DATA gramConstants<>+464(SB)/4, $0x3e11e9bf
+DATA gramConstants<>+468(SB)/4, $0x3e11e9bf
+DATA gramConstants<>+472(SB)/4, $0x3e11e9bf
+DATA gramConstants<>+476(SB)/4, $0x3e11e9bf
+DATA gramConstants<>+480(SB)/4, $0xbe2aae50
+DATA gramConstants<>+484(SB)/4, $0xbe2aae50
+DATA gramConstants<>+488(SB)/4, $0xbe2aae50
+DATA gramConstants<>+492(SB)/4, $0xbe2aae50
+DATA gramConstants<>+496(SB)/4, $0xbe2aae50
+DATA gramConstants<>+500(SB)/4, $0xbe2aae50
+DATA gramConstants<>+504(SB)/4, $0xbe2aae50
+DATA gramConstants<>+508(SB)/4, $0xbe2aae50
+DATA gramConstants<>+512(SB)/4, $0x3e4cceac
+DATA gramConstants<>+516(SB)/4, $0x3e4cceac
+DATA gramConstants<>+520(SB)/4, $0x3e4cceac
+DATA gramConstants<>+524(SB)/4, $0x3e4cceac
+DATA gramConstants<>+528(SB)/4, $0x3e4cceac
+DATA gramConstants<>+532(SB)/4, $0x3e4cceac
+DATA gramConstants<>+536(SB)/4, $0x3e4cceac
+DATA gramConstants<>+540(SB)/4, $0x3e4cceac
+DATA gramConstants<>+544(SB)/4, $0xbe7ffffc
+DATA gramConstants<>+548(SB)/4, $0xbe7ffffc
+DATA gramConstants<>+552(SB)/4, $0xbe7ffffc
+DATA gramConstants<>+556(SB)/4, $0xbe7ffffc
+DATA gramConstants<>+560(SB)/4, $0xbe7ffffc
+DATA gramConstants<>+564(SB)/4, $0xbe7ffffc
+DATA gramConstants<>+568(SB)/4, $0xbe7ffffc
+DATA gramConstants<>+572(SB)/4, $0xbe7ffffc
+DATA gramConstants<>+576(SB)/4, $0x3eaaaaaa
+DATA gramConstants<>+580(SB)/4, $0x3eaaaaaa
+DATA gramConstants<>+584(SB)/4, $0x3eaaaaaa
+DATA gramConstants<>+588(SB)/4, $0x3eaaaaaa
+DATA gramConstants<>+592(SB)/4, $0x3eaaaaaa
+DATA gramConstants<>+596(SB)/4, $0x3eaaaaaa
+DATA gramConstants<>+600(SB)/4, $0x3eaaaaaa
+DATA gramConstants<>+604(SB)/4, $0x3eaaaaaa
+DATA gramConstants<>+608(SB)/4, $0xbf000000
+DATA gramConstants<>+612(SB)/4, $0xbf000000
+DATA gramConstants<>+616(SB)/4, $0xbf000000
+DATA gramConstants<>+620(SB)/4, $0xbf000000
+DATA gramConstants<>+624(SB)/4, $0xbf000000
+DATA gramConstants<>+628(SB)/4, $0xbf000000
+DATA gramConstants<>+632(SB)/4, $0xbf000000
+DATA gramConstants<>+636(SB)/4, $0xbf000000
+DATA gramConstants<>+640(SB)/4, $0x3fb8aa3b
+DATA gramConstants<>+644(SB)/4, $0x3fb8aa3b
+DATA gramConstants<>+648(SB)/4, $0x3fb8aa3b
+DATA gramConstants<>+652(SB)/4, $0x3fb8aa3b
+DATA gramConstants<>+656(SB)/4, $0x3fb8aa3b
+DATA gramConstants<>+660(SB)/4, $0x3fb8aa3b
+DATA gramConstants<>+664(SB)/4, $0x3fb8aa3b
+DATA gramConstants<>+668(SB)/4, $0x3fb8aa3b
+DATA gramConstants<>+672(SB)/4, $0x3af4ba7e
+DATA gramConstants<>+676(SB)/4, $0x3af4ba7e
+DATA gramConstants<>+680(SB)/4, $0x3af4ba7e
+DATA gramConstants<>+684(SB)/4, $0x3af4ba7e
+DATA gramConstants<>+688(SB)/4, $0x3af4ba7e
+DATA gramConstants<>+692(SB)/4, $0x3af4ba7e
+DATA gramConstants<>+696(SB)/4, $0x3af4ba7e
+DATA gramConstants<>+700(SB)/4, $0x3af4ba7e
+DATA gramConstants<>+704(SB)/4, $0x3c13bc2a
+DATA gramConstants<>+708(SB)/4, $0x3c13bc2a
+DATA gramConstants<>+712(SB)/4, $0x3c13bc2a
+DATA gramConstants<>+716(SB)/4, $0x3c13bc2a
+DATA gramConstants<>+720(SB)/4, $0x3c13bc2a
+DATA gramConstants<>+724(SB)/4, $0x3c13bc2a
+DATA gramConstants<>+728(SB)/4, $0x3c13bc2a
+DATA gramConstants<>+732(SB)/4, $0x3c13bc2a
+DATA gramConstants<>+736(SB)/4, $0x3d648e73
+DATA gramConstants<>+740(SB)/4, $0x3d648e73
+DATA gramConstants<>+744(SB)/4, $0x3d648e73
+DATA gramConstants<>+748(SB)/4, $0x3d648e73
+DATA gramConstants<>+752(SB)/4, $0x3d648e73
+DATA gramConstants<>+756(SB)/4, $0x3d648e73
+DATA gramConstants<>+760(SB)/4, $0x3d648e73
+DATA gramConstants<>+764(SB)/4, $0x3d648e73
+DATA gramConstants<>+768(SB)/4, $0x3e75edab
+DATA gramConstants<>+772(SB)/4, $0x3e75edab
+DATA gramConstants<>+776(SB)/4, $0x3e75edab
+DATA gramConstants<>+780(SB)/4, $0x3e75edab
+DATA gramConstants<>+784(SB)/4, $0x3e75edab
+DATA gramConstants<>+788(SB)/4, $0x3e75edab
+DATA gramConstants<>+792(SB)/4, $0x3e75edab
+DATA gramConstants<>+796(SB)/4, $0x3e75edab
+DATA gramConstants<>+800(SB)/4, $0x3f31725d
+DATA gramConstants<>+804(SB)/4, $0x3f31725d
+DATA gramConstants<>+808(SB)/4, $0x3f31725d
+DATA gramConstants<>+812(SB)/4, $0x3f31725d
+DATA gramConstants<>+816(SB)/4, $0x3f31725d
+DATA gramConstants<>+820(SB)/4, $0x3f31725d
+DATA gramConstants<>+824(SB)/4, $0x3f31725d
+DATA gramConstants<>+828(SB)/4, $0x3f31725d
+DATA gramConstants<>+832(SB)/4, $0x3f800000
+DATA gramConstants<>+836(SB)/4, $0x3f800000
+DATA gramConstants<>+840(SB)/4, $0x3f800000
+DATA gramConstants<>+844(SB)/4, $0x3f800000
+DATA gramConstants<>+848(SB)/4, $0x3f800000
+DATA gramConstants<>+852(SB)/4, $0x3f800000
+DATA gramConstants<>+856(SB)/4, $0x3f800000
+DATA gramConstants<>+860(SB)/4, $0x3f800000
+DATA gramConstants<>+864(SB)/4, $0x42fc0000
+DATA gramConstants<>+868(SB)/4, $0x42fc0000
+DATA gramConstants<>+872(SB)/4, $0x42fc0000
+DATA gramConstants<>+876(SB)/4, $0x42fc0000
+DATA gramConstants<>+880(SB)/4, $0x42fc0000
+DATA gramConstants<>+884(SB)/4, $0x42fc0000
+DATA gramConstants<>+888(SB)/4, $0x42fc0000
+DATA gramConstants<>+892(SB)/4, $0x42fc0000
+DATA gramConstants<>+896(SB)/4, $0x35800000
+DATA gramConstants<>+900(SB)/4, $0x35800000
+DATA gramConstants<>+904(SB)/4, $0x35800000
+DATA gramConstants<>+908(SB)/4, $0x35800000
+DATA gramConstants<>+912(SB)/4, $0x35800000
+DATA gramConstants<>+916(SB)/4, $0x35800000
+DATA gramConstants<>+920(SB)/4, $0x35800000
+DATA gramConstants<>+924(SB)/4, $0x35800000
+DATA gramConstants<>+928(SB)/4, $0x3f317218
+DATA gramConstants<>+932(SB)/4, $0x3f317218
+DATA gramConstants<>+936(SB)/4, $0x3f317218
+DATA gramConstants<>+940(SB)/4, $0x3f317218
+DATA gramConstants<>+944(SB)/4, $0x3f317218
+DATA gramConstants<>+948(SB)/4, $0x3f317218
+DATA gramConstants<>+952(SB)/4, $0x3f317218
+DATA gramConstants<>+956(SB)/4, $0x3f317218
+DATA gramConstants<>+960(SB)/4, $0x3e23fea0
+DATA gramConstants<>+964(SB)/4, $0x3e23fea0
+DATA gramConstants<>+968(SB)/4, $0x3e23fea0
+DATA gramConstants<>+972(SB)/4, $0x3e23fea0
+DATA gramConstants<>+976(SB)/4, $0x3e23fea0
+DATA gramConstants<>+980(SB)/4, $0x3e23fea0
+DATA gramConstants<>+984(SB)/4, $0x3e23fea0
+DATA gramConstants<>+988(SB)/4, $0x3e23fea0
+DATA gramConstants<>+992(SB)/4, $0x40400000
+DATA gramConstants<>+996(SB)/4, $0x40400000
+DATA gramConstants<>+1000(SB)/4, $0x40400000
+DATA gramConstants<>+1004(SB)/4, $0x40400000
+DATA gramConstants<>+1008(SB)/4, $0x40400000
+DATA gramConstants<>+1012(SB)/4, $0x40400000
+DATA gramConstants<>+1016(SB)/4, $0x40400000
+DATA gramConstants<>+1020(SB)/4, $0x40400000
+DATA gramConstants<>+1024(SB)/4, $0x00000000
+DATA gramConstants<>+1028(SB)/4, $0x00000001
+DATA gramConstants<>+1032(SB)/4, $0x00000002
+DATA gramConstants<>+1036(SB)/4, $0x00000003
+DATA gramConstants<>+1040(SB)/4, $0x00000004
+DATA gramConstants<>+1044(SB)/4, $0x00000005
+DATA gramConstants<>+1048(SB)/4, $0x00000006
+DATA gramConstants<>+1052(SB)/4, $0x00000007
+DATA gramConstants<>+1056(SB)/4, $0xc2fc0000
+DATA gramConstants<>+1060(SB)/4, $0xc2fc0000
+DATA gramConstants<>+1064(SB)/4, $0xc2fc0000
+DATA gramConstants<>+1068(SB)/4, $0xc2fc0000
+DATA gramConstants<>+1072(SB)/4, $0xc2fc0000
+DATA gramConstants<>+1076(SB)/4, $0xc2fc0000
+DATA gramConstants<>+1080(SB)/4, $0xc2fc0000
+DATA gramConstants<>+1084(SB)/4, $0xc2fc0000
+DATA gramConstants<>+1088(SB)/4, $0x7e967699
+DATA gramConstants<>+1092(SB)/4, $0x7e967699
+DATA gramConstants<>+1096(SB)/4, $0x7e967699
+DATA gramConstants<>+1100(SB)/4, $0x7e967699
+DATA gramConstants<>+1104(SB)/4, $0x7e967699
+DATA gramConstants<>+1108(SB)/4, $0x7e967699
+DATA gramConstants<>+1112(SB)/4, $0x7e967699
+DATA gramConstants<>+1116(SB)/4, $0x7e967699
+DATA gramConstants<>+1120(SB)/4, $0x42ffffff
+DATA gramConstants<>+1124(SB)/4, $0x42ffffff
+DATA gramConstants<>+1128(SB)/4, $0x42ffffff
+DATA gramConstants<>+1132(SB)/4, $0x42ffffff
+DATA gramConstants<>+1136(SB)/4, $0x42ffffff
+DATA gramConstants<>+1140(SB)/4, $0x42ffffff
+DATA gramConstants<>+1144(SB)/4, $0x42ffffff
+DATA gramConstants<>+1148(SB)/4, $0x42ffffff
+DATA gramConstants<>+1152(SB)/4, $0xffffffff
+DATA gramConstants<>+1156(SB)/4, $0xffffffff
+DATA gramConstants<>+1160(SB)/4, $0xffffffff
+DATA gramConstants<>+1164(SB)/4, $0xffffffff
+DATA gramConstants<>+1168(SB)/4, $0xffffffff
+DATA gramConstants<>+1172(SB)/4, $0xffffffff
+DATA gramConstants<>+1176(SB)/4, $0xffffffff
+DATA gramConstants<>+1180(SB)/4, $0xffffffff
+DATA gramConstants<>+1184(SB)/4, $0x00000000
+DATA gramConstants<>+1188(SB)/4, $0x00000000
+DATA gramConstants<>+1192(SB)/4, $0x00000000
+DATA gramConstants<>+1196(SB)/4, $0x00000000
+DATA gramConstants<>+1200(SB)/4, $0x00000000
+DATA gramConstants<>+1204(SB)/4, $0x00000000
+DATA gramConstants<>+1208(SB)/4, $0x00000000
+DATA gramConstants<>+1212(SB)/4, $0x00000000
+GLOBL gramConstants<>(SB), RODATA|NOPTR, $1216
 
 // func gramTileAVX512(steps *uint32, count int, planes *float32, stride int, dim int, n int, row0 int, row1 int, col0 int, col1 int, rows *float32, rowStride int, cols *float32, colStride int, scratch *float32) float64
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE2
@@ -590,15 +514,15 @@ step:
 	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
-	VMOVUPS          gramTable<>+0(SB), Z25
-	VMOVUPS          gramTable<>+64(SB), Z26
+	VMOVUPS          gramConstants<>+0(SB), Z25
+	VMOVUPS          gramConstants<>+64(SB), Z26
 	VBROADCASTSS     32(R10), Z27
-	VBROADCASTSS     gramTableMagic<>+0(SB), Z28
-	VBROADCASTSS     gramSquareB<>+0(SB), Z29
+	VBROADCASTSS     gramConstants<>+128(SB), Z28
+	VBROADCASTSS     gramConstants<>+160(SB), Z29
 	VMOVAPS          Z28, Z2
 	VFMADD231PS      Z9, Z27, Z2
 	VMOVAPS          Z9, Z1
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z1
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z27, Z1
 	VSUBPS           Z28, Z2, Z3
 	VPERMI2PS        Z26, Z25, Z2
 	VSUBPS           Z3, Z1, Z1
@@ -608,7 +532,7 @@ step:
 	VMOVAPS          Z28, Z3
 	VFMADD231PS      Z10, Z27, Z3
 	VMOVAPS          Z10, Z2
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z2
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z27, Z2
 	VSUBPS           Z28, Z3, Z4
 	VPERMI2PS        Z26, Z25, Z3
 	VSUBPS           Z4, Z2, Z2
@@ -618,7 +542,7 @@ step:
 	VMOVAPS          Z28, Z4
 	VFMADD231PS      Z11, Z27, Z4
 	VMOVAPS          Z11, Z3
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z3
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z27, Z3
 	VSUBPS           Z28, Z4, Z5
 	VPERMI2PS        Z26, Z25, Z4
 	VSUBPS           Z5, Z3, Z3
@@ -628,7 +552,7 @@ step:
 	VMOVAPS          Z28, Z5
 	VFMADD231PS      Z12, Z27, Z5
 	VMOVAPS          Z12, Z4
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z4
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z27, Z4
 	VSUBPS           Z28, Z5, Z6
 	VPERMI2PS        Z26, Z25, Z5
 	VSUBPS           Z6, Z4, Z4
@@ -638,7 +562,7 @@ step:
 	VMOVAPS          Z28, Z6
 	VFMADD231PS      Z13, Z27, Z6
 	VMOVAPS          Z13, Z5
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z5
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z27, Z5
 	VSUBPS           Z28, Z6, Z7
 	VPERMI2PS        Z26, Z25, Z6
 	VSUBPS           Z7, Z5, Z5
@@ -648,7 +572,7 @@ step:
 	VMOVAPS          Z28, Z7
 	VFMADD231PS      Z14, Z27, Z7
 	VMOVAPS          Z14, Z6
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z6
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z27, Z6
 	VSUBPS           Z28, Z7, Z8
 	VPERMI2PS        Z26, Z25, Z7
 	VSUBPS           Z8, Z6, Z6
@@ -658,7 +582,7 @@ step:
 	VMOVAPS          Z28, Z8
 	VFMADD231PS      Z15, Z27, Z8
 	VMOVAPS          Z15, Z7
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z7
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z27, Z7
 	VSUBPS           Z28, Z8, Z30
 	VPERMI2PS        Z26, Z25, Z8
 	VSUBPS           Z30, Z7, Z7
@@ -668,7 +592,7 @@ step:
 	VMOVAPS          Z28, Z30
 	VFMADD231PS      Z16, Z27, Z30
 	VMOVAPS          Z16, Z8
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z8
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z27, Z8
 	VSUBPS           Z28, Z30, Z27
 	VPERMI2PS        Z26, Z25, Z30
 	VSUBPS           Z27, Z8, Z8
@@ -714,37 +638,37 @@ general:
 	VADDPS       Z9, Z2, Z2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z2, Z1
+	VPSUBD.BCST gramConstants<>+224(SB), Z2, Z1
 	VPSRAD      $0x17, Z1, Z3
 	VCVTDQ2PS   Z3, Z3
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z1, Z1
-	VPADDD.BCST gramRootBits<>+0(SB), Z1, Z1
-	VADDPS.BCST gramMinusOne<>+0(SB), Z1, Z1
+	VPANDD.BCST gramConstants<>+256(SB), Z1, Z1
+	VPADDD.BCST gramConstants<>+224(SB), Z1, Z1
+	VADDPS.BCST gramConstants<>+288(SB), Z1, Z1
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z4
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z1, Z4
+	VBROADCASTSS     gramConstants<>+320(SB), Z4
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z1, Z4
 	VMULPS           Z1, Z4, Z4
 	VFMADD213PS      Z1, Z1, Z4
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z4, Z3
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z4, Z3
 	VMULPS.BCST      128(R10), Z3, Z3
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z1
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z4, Z1
+	VBROADCASTSS     gramConstants<>+672(SB), Z1
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z4, Z1
 	VSCALEFPS        Z3, Z1, Z1
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -756,37 +680,37 @@ general:
 	VADDPS           Z10, Z3, Z3
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z3, Z2
+	VPSUBD.BCST gramConstants<>+224(SB), Z3, Z2
 	VPSRAD      $0x17, Z2, Z4
 	VCVTDQ2PS   Z4, Z4
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z2, Z2
-	VPADDD.BCST gramRootBits<>+0(SB), Z2, Z2
-	VADDPS.BCST gramMinusOne<>+0(SB), Z2, Z2
+	VPANDD.BCST gramConstants<>+256(SB), Z2, Z2
+	VPADDD.BCST gramConstants<>+224(SB), Z2, Z2
+	VADDPS.BCST gramConstants<>+288(SB), Z2, Z2
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z5
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z2, Z5
+	VBROADCASTSS     gramConstants<>+320(SB), Z5
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z2, Z5
 	VMULPS           Z2, Z5, Z5
 	VFMADD213PS      Z2, Z2, Z5
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z5, Z4
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z5, Z4
 	VMULPS.BCST      128(R10), Z4, Z4
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z4, Z5
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z2
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z5, Z2
+	VBROADCASTSS     gramConstants<>+672(SB), Z2
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z5, Z2
 	VSCALEFPS        Z4, Z2, Z2
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -798,37 +722,37 @@ general:
 	VADDPS           Z11, Z4, Z4
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z4, Z3
+	VPSUBD.BCST gramConstants<>+224(SB), Z4, Z3
 	VPSRAD      $0x17, Z3, Z5
 	VCVTDQ2PS   Z5, Z5
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z3, Z3
-	VPADDD.BCST gramRootBits<>+0(SB), Z3, Z3
-	VADDPS.BCST gramMinusOne<>+0(SB), Z3, Z3
+	VPANDD.BCST gramConstants<>+256(SB), Z3, Z3
+	VPADDD.BCST gramConstants<>+224(SB), Z3, Z3
+	VADDPS.BCST gramConstants<>+288(SB), Z3, Z3
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z6
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z3, Z6
+	VBROADCASTSS     gramConstants<>+320(SB), Z6
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z3, Z6
 	VMULPS           Z3, Z6, Z6
 	VFMADD213PS      Z3, Z3, Z6
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z6, Z5
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z6, Z5
 	VMULPS.BCST      128(R10), Z5, Z5
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z5, Z6
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z3
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z6, Z3
+	VBROADCASTSS     gramConstants<>+672(SB), Z3
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z6, Z3
 	VSCALEFPS        Z5, Z3, Z3
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -840,37 +764,37 @@ general:
 	VADDPS           Z12, Z5, Z5
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z5, Z4
+	VPSUBD.BCST gramConstants<>+224(SB), Z5, Z4
 	VPSRAD      $0x17, Z4, Z6
 	VCVTDQ2PS   Z6, Z6
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z4, Z4
-	VPADDD.BCST gramRootBits<>+0(SB), Z4, Z4
-	VADDPS.BCST gramMinusOne<>+0(SB), Z4, Z4
+	VPANDD.BCST gramConstants<>+256(SB), Z4, Z4
+	VPADDD.BCST gramConstants<>+224(SB), Z4, Z4
+	VADDPS.BCST gramConstants<>+288(SB), Z4, Z4
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z7
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z4, Z7
+	VBROADCASTSS     gramConstants<>+320(SB), Z7
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z4, Z7
 	VMULPS           Z4, Z7, Z7
 	VFMADD213PS      Z4, Z4, Z7
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z7, Z6
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z7, Z6
 	VMULPS.BCST      128(R10), Z6, Z6
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z6, Z7
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z4
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z7, Z4
+	VBROADCASTSS     gramConstants<>+672(SB), Z4
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z7, Z4
 	VSCALEFPS        Z6, Z4, Z4
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -882,37 +806,37 @@ general:
 	VADDPS           Z13, Z6, Z6
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z6, Z5
+	VPSUBD.BCST gramConstants<>+224(SB), Z6, Z5
 	VPSRAD      $0x17, Z5, Z7
 	VCVTDQ2PS   Z7, Z7
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z5, Z5
-	VPADDD.BCST gramRootBits<>+0(SB), Z5, Z5
-	VADDPS.BCST gramMinusOne<>+0(SB), Z5, Z5
+	VPANDD.BCST gramConstants<>+256(SB), Z5, Z5
+	VPADDD.BCST gramConstants<>+224(SB), Z5, Z5
+	VADDPS.BCST gramConstants<>+288(SB), Z5, Z5
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z8
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z5, Z8
+	VBROADCASTSS     gramConstants<>+320(SB), Z8
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z5, Z8
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z5, Z8
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z5, Z8
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z5, Z8
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z5, Z8
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z5, Z8
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z5, Z8
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z5, Z8
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z5, Z8
 	VMULPS           Z5, Z8, Z8
 	VFMADD213PS      Z5, Z5, Z8
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z8, Z7
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z8, Z7
 	VMULPS.BCST      128(R10), Z7, Z7
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z7, Z8
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z5
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z8, Z5
+	VBROADCASTSS     gramConstants<>+672(SB), Z5
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z8, Z5
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z8, Z5
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z8, Z5
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z8, Z5
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z8, Z5
 	VSCALEFPS        Z7, Z5, Z5
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -924,37 +848,37 @@ general:
 	VADDPS           Z14, Z7, Z7
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z7, Z6
+	VPSUBD.BCST gramConstants<>+224(SB), Z7, Z6
 	VPSRAD      $0x17, Z6, Z8
 	VCVTDQ2PS   Z8, Z8
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z6, Z6
-	VPADDD.BCST gramRootBits<>+0(SB), Z6, Z6
-	VADDPS.BCST gramMinusOne<>+0(SB), Z6, Z6
+	VPANDD.BCST gramConstants<>+256(SB), Z6, Z6
+	VPADDD.BCST gramConstants<>+224(SB), Z6, Z6
+	VADDPS.BCST gramConstants<>+288(SB), Z6, Z6
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z25
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z6, Z25
+	VBROADCASTSS     gramConstants<>+320(SB), Z25
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z6, Z25
 	VMULPS           Z6, Z25, Z25
 	VFMADD213PS      Z6, Z6, Z25
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z25, Z8
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z25, Z8
 	VMULPS.BCST      128(R10), Z8, Z8
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z8, Z25
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z6
+	VBROADCASTSS     gramConstants<>+672(SB), Z6
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z25, Z6
 	VSCALEFPS        Z8, Z6, Z6
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -966,37 +890,37 @@ general:
 	VADDPS           Z15, Z8, Z8
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z8, Z7
+	VPSUBD.BCST gramConstants<>+224(SB), Z8, Z7
 	VPSRAD      $0x17, Z7, Z25
 	VCVTDQ2PS   Z25, Z25
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z7, Z7
-	VPADDD.BCST gramRootBits<>+0(SB), Z7, Z7
-	VADDPS.BCST gramMinusOne<>+0(SB), Z7, Z7
+	VPANDD.BCST gramConstants<>+256(SB), Z7, Z7
+	VPADDD.BCST gramConstants<>+224(SB), Z7, Z7
+	VADDPS.BCST gramConstants<>+288(SB), Z7, Z7
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z26
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z7, Z26
+	VBROADCASTSS     gramConstants<>+320(SB), Z26
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z7, Z26
 	VMULPS           Z7, Z26, Z26
 	VFMADD213PS      Z7, Z7, Z26
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z26, Z25
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z26, Z25
 	VMULPS.BCST      128(R10), Z25, Z25
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z25, Z26
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z7
+	VBROADCASTSS     gramConstants<>+672(SB), Z7
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z26, Z7
 	VSCALEFPS        Z25, Z7, Z7
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -1008,37 +932,37 @@ general:
 	VADDPS           Z16, Z25, Z25
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z25, Z8
+	VPSUBD.BCST gramConstants<>+224(SB), Z25, Z8
 	VPSRAD      $0x17, Z8, Z26
 	VCVTDQ2PS   Z26, Z26
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z8, Z8
-	VPADDD.BCST gramRootBits<>+0(SB), Z8, Z8
-	VADDPS.BCST gramMinusOne<>+0(SB), Z8, Z8
+	VPANDD.BCST gramConstants<>+256(SB), Z8, Z8
+	VPADDD.BCST gramConstants<>+224(SB), Z8, Z8
+	VADDPS.BCST gramConstants<>+288(SB), Z8, Z8
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z27
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z8, Z27
+	VBROADCASTSS     gramConstants<>+320(SB), Z27
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z8, Z27
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z8, Z27
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z8, Z27
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z8, Z27
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z8, Z27
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z8, Z27
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z8, Z27
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z8, Z27
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z8, Z27
 	VMULPS           Z8, Z27, Z27
 	VFMADD213PS      Z8, Z8, Z27
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z27, Z26
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z27, Z26
 	VMULPS.BCST      128(R10), Z26, Z26
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z26, Z27
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z8
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z27, Z8
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z27, Z8
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z27, Z8
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z27, Z8
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z27, Z8
+	VBROADCASTSS     gramConstants<>+672(SB), Z8
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z27, Z8
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z27, Z8
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z27, Z8
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z27, Z8
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z27, Z8
 	VSCALEFPS        Z26, Z8, Z8
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -1053,22 +977,22 @@ matern:
 	VBROADCASTSS     32(R10), Z2
 	VMULPS           Z9, Z2, Z2
 	VSQRTPS          Z2, Z2
-	VBROADCASTSS     gramFarthest<>+0(SB), Z3
+	VBROADCASTSS     gramConstants<>+864(SB), Z3
 	VMINPS           Z2, Z3, Z2
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z2, Z3
+	VMULPS.BCST      gramConstants<>+288(SB), Z2, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z1
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z4, Z1
+	VBROADCASTSS     gramConstants<>+672(SB), Z1
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z4, Z1
 	VSCALEFPS        Z3, Z1, Z1
 	MOVL             4(R10), R13
 	CMPL             R13, $0x01
 	JEQ              three_halves0
 	JHI              five_halves0
-	VBROADCASTSS     gramNearest<>+0(SB), Z4
+	VBROADCASTSS     gramConstants<>+896(SB), Z4
 	VMAXPS           Z2, Z4, Z4
 	VDIVPS           Z4, Z1, Z4
 	VFMADD231PS.BCST 96(R10), Z4, Z17
@@ -1076,39 +1000,39 @@ matern:
 
 three_halves0:
 	VFMADD231PS.BCST 96(R10), Z1, Z17
-	VMULPS.BCST      gramLn2<>+0(SB), Z2, Z2
+	VMULPS.BCST      gramConstants<>+928(SB), Z2, Z2
 	VFMADD231PS      Z2, Z1, Z1
 	JMP              distance_next0
 
 five_halves0:
-	VBROADCASTSS     gramLn2<>+0(SB), Z4
+	VBROADCASTSS     gramConstants<>+928(SB), Z4
 	VMULPS           Z2, Z4, Z4
 	VFMADD213PS      Z1, Z1, Z4
 	VFMADD231PS.BCST 96(R10), Z4, Z17
 	VMULPS           Z2, Z2, Z2
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z2, Z2
+	VMULPS.BCST      gramConstants<>+960(SB), Z2, Z2
 	VFMADD213PS      Z4, Z2, Z1
 
 distance_next0:
 	VBROADCASTSS     32(R10), Z3
 	VMULPS           Z10, Z3, Z3
 	VSQRTPS          Z3, Z3
-	VBROADCASTSS     gramFarthest<>+0(SB), Z4
+	VBROADCASTSS     gramConstants<>+864(SB), Z4
 	VMINPS           Z3, Z4, Z3
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z3, Z4
+	VMULPS.BCST      gramConstants<>+288(SB), Z3, Z4
 	VREDUCEPS        $0x01, Z4, Z5
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z2
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z5, Z2
+	VBROADCASTSS     gramConstants<>+672(SB), Z2
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z5, Z2
 	VSCALEFPS        Z4, Z2, Z2
 	MOVL             4(R10), R13
 	CMPL             R13, $0x01
 	JEQ              three_halves1
 	JHI              five_halves1
-	VBROADCASTSS     gramNearest<>+0(SB), Z5
+	VBROADCASTSS     gramConstants<>+896(SB), Z5
 	VMAXPS           Z3, Z5, Z5
 	VDIVPS           Z5, Z2, Z5
 	VFMADD231PS.BCST 96(R10), Z5, Z18
@@ -1116,39 +1040,39 @@ distance_next0:
 
 three_halves1:
 	VFMADD231PS.BCST 96(R10), Z2, Z18
-	VMULPS.BCST      gramLn2<>+0(SB), Z3, Z3
+	VMULPS.BCST      gramConstants<>+928(SB), Z3, Z3
 	VFMADD231PS      Z3, Z2, Z2
 	JMP              distance_next1
 
 five_halves1:
-	VBROADCASTSS     gramLn2<>+0(SB), Z5
+	VBROADCASTSS     gramConstants<>+928(SB), Z5
 	VMULPS           Z3, Z5, Z5
 	VFMADD213PS      Z2, Z2, Z5
 	VFMADD231PS.BCST 96(R10), Z5, Z18
 	VMULPS           Z3, Z3, Z3
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z3, Z3
+	VMULPS.BCST      gramConstants<>+960(SB), Z3, Z3
 	VFMADD213PS      Z5, Z3, Z2
 
 distance_next1:
 	VBROADCASTSS     32(R10), Z4
 	VMULPS           Z11, Z4, Z4
 	VSQRTPS          Z4, Z4
-	VBROADCASTSS     gramFarthest<>+0(SB), Z5
+	VBROADCASTSS     gramConstants<>+864(SB), Z5
 	VMINPS           Z4, Z5, Z4
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z4, Z5
+	VMULPS.BCST      gramConstants<>+288(SB), Z4, Z5
 	VREDUCEPS        $0x01, Z5, Z6
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z3
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z6, Z3
+	VBROADCASTSS     gramConstants<>+672(SB), Z3
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z6, Z3
 	VSCALEFPS        Z5, Z3, Z3
 	MOVL             4(R10), R13
 	CMPL             R13, $0x01
 	JEQ              three_halves2
 	JHI              five_halves2
-	VBROADCASTSS     gramNearest<>+0(SB), Z6
+	VBROADCASTSS     gramConstants<>+896(SB), Z6
 	VMAXPS           Z4, Z6, Z6
 	VDIVPS           Z6, Z3, Z6
 	VFMADD231PS.BCST 96(R10), Z6, Z19
@@ -1156,39 +1080,39 @@ distance_next1:
 
 three_halves2:
 	VFMADD231PS.BCST 96(R10), Z3, Z19
-	VMULPS.BCST      gramLn2<>+0(SB), Z4, Z4
+	VMULPS.BCST      gramConstants<>+928(SB), Z4, Z4
 	VFMADD231PS      Z4, Z3, Z3
 	JMP              distance_next2
 
 five_halves2:
-	VBROADCASTSS     gramLn2<>+0(SB), Z6
+	VBROADCASTSS     gramConstants<>+928(SB), Z6
 	VMULPS           Z4, Z6, Z6
 	VFMADD213PS      Z3, Z3, Z6
 	VFMADD231PS.BCST 96(R10), Z6, Z19
 	VMULPS           Z4, Z4, Z4
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z4, Z4
+	VMULPS.BCST      gramConstants<>+960(SB), Z4, Z4
 	VFMADD213PS      Z6, Z4, Z3
 
 distance_next2:
 	VBROADCASTSS     32(R10), Z5
 	VMULPS           Z12, Z5, Z5
 	VSQRTPS          Z5, Z5
-	VBROADCASTSS     gramFarthest<>+0(SB), Z6
+	VBROADCASTSS     gramConstants<>+864(SB), Z6
 	VMINPS           Z5, Z6, Z5
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z5, Z6
+	VMULPS.BCST      gramConstants<>+288(SB), Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z7
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z4
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z7, Z4
+	VBROADCASTSS     gramConstants<>+672(SB), Z4
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z7, Z4
 	VSCALEFPS        Z6, Z4, Z4
 	MOVL             4(R10), R13
 	CMPL             R13, $0x01
 	JEQ              three_halves3
 	JHI              five_halves3
-	VBROADCASTSS     gramNearest<>+0(SB), Z7
+	VBROADCASTSS     gramConstants<>+896(SB), Z7
 	VMAXPS           Z5, Z7, Z7
 	VDIVPS           Z7, Z4, Z7
 	VFMADD231PS.BCST 96(R10), Z7, Z20
@@ -1196,39 +1120,39 @@ distance_next2:
 
 three_halves3:
 	VFMADD231PS.BCST 96(R10), Z4, Z20
-	VMULPS.BCST      gramLn2<>+0(SB), Z5, Z5
+	VMULPS.BCST      gramConstants<>+928(SB), Z5, Z5
 	VFMADD231PS      Z5, Z4, Z4
 	JMP              distance_next3
 
 five_halves3:
-	VBROADCASTSS     gramLn2<>+0(SB), Z7
+	VBROADCASTSS     gramConstants<>+928(SB), Z7
 	VMULPS           Z5, Z7, Z7
 	VFMADD213PS      Z4, Z4, Z7
 	VFMADD231PS.BCST 96(R10), Z7, Z20
 	VMULPS           Z5, Z5, Z5
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z5, Z5
+	VMULPS.BCST      gramConstants<>+960(SB), Z5, Z5
 	VFMADD213PS      Z7, Z5, Z4
 
 distance_next3:
 	VBROADCASTSS     32(R10), Z6
 	VMULPS           Z13, Z6, Z6
 	VSQRTPS          Z6, Z6
-	VBROADCASTSS     gramFarthest<>+0(SB), Z7
+	VBROADCASTSS     gramConstants<>+864(SB), Z7
 	VMINPS           Z6, Z7, Z6
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z6, Z7
+	VMULPS.BCST      gramConstants<>+288(SB), Z6, Z7
 	VREDUCEPS        $0x01, Z7, Z8
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z5
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z8, Z5
+	VBROADCASTSS     gramConstants<>+672(SB), Z5
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z8, Z5
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z8, Z5
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z8, Z5
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z8, Z5
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z8, Z5
 	VSCALEFPS        Z7, Z5, Z5
 	MOVL             4(R10), R13
 	CMPL             R13, $0x01
 	JEQ              three_halves4
 	JHI              five_halves4
-	VBROADCASTSS     gramNearest<>+0(SB), Z8
+	VBROADCASTSS     gramConstants<>+896(SB), Z8
 	VMAXPS           Z6, Z8, Z8
 	VDIVPS           Z8, Z5, Z8
 	VFMADD231PS.BCST 96(R10), Z8, Z21
@@ -1236,39 +1160,39 @@ distance_next3:
 
 three_halves4:
 	VFMADD231PS.BCST 96(R10), Z5, Z21
-	VMULPS.BCST      gramLn2<>+0(SB), Z6, Z6
+	VMULPS.BCST      gramConstants<>+928(SB), Z6, Z6
 	VFMADD231PS      Z6, Z5, Z5
 	JMP              distance_next4
 
 five_halves4:
-	VBROADCASTSS     gramLn2<>+0(SB), Z8
+	VBROADCASTSS     gramConstants<>+928(SB), Z8
 	VMULPS           Z6, Z8, Z8
 	VFMADD213PS      Z5, Z5, Z8
 	VFMADD231PS.BCST 96(R10), Z8, Z21
 	VMULPS           Z6, Z6, Z6
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z6, Z6
+	VMULPS.BCST      gramConstants<>+960(SB), Z6, Z6
 	VFMADD213PS      Z8, Z6, Z5
 
 distance_next4:
 	VBROADCASTSS     32(R10), Z7
 	VMULPS           Z14, Z7, Z7
 	VSQRTPS          Z7, Z7
-	VBROADCASTSS     gramFarthest<>+0(SB), Z8
+	VBROADCASTSS     gramConstants<>+864(SB), Z8
 	VMINPS           Z7, Z8, Z7
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z7, Z8
+	VMULPS.BCST      gramConstants<>+288(SB), Z7, Z8
 	VREDUCEPS        $0x01, Z8, Z25
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z6
+	VBROADCASTSS     gramConstants<>+672(SB), Z6
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z25, Z6
 	VSCALEFPS        Z8, Z6, Z6
 	MOVL             4(R10), R13
 	CMPL             R13, $0x01
 	JEQ              three_halves5
 	JHI              five_halves5
-	VBROADCASTSS     gramNearest<>+0(SB), Z25
+	VBROADCASTSS     gramConstants<>+896(SB), Z25
 	VMAXPS           Z7, Z25, Z25
 	VDIVPS           Z25, Z6, Z25
 	VFMADD231PS.BCST 96(R10), Z25, Z22
@@ -1276,39 +1200,39 @@ distance_next4:
 
 three_halves5:
 	VFMADD231PS.BCST 96(R10), Z6, Z22
-	VMULPS.BCST      gramLn2<>+0(SB), Z7, Z7
+	VMULPS.BCST      gramConstants<>+928(SB), Z7, Z7
 	VFMADD231PS      Z7, Z6, Z6
 	JMP              distance_next5
 
 five_halves5:
-	VBROADCASTSS     gramLn2<>+0(SB), Z25
+	VBROADCASTSS     gramConstants<>+928(SB), Z25
 	VMULPS           Z7, Z25, Z25
 	VFMADD213PS      Z6, Z6, Z25
 	VFMADD231PS.BCST 96(R10), Z25, Z22
 	VMULPS           Z7, Z7, Z7
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z7, Z7
+	VMULPS.BCST      gramConstants<>+960(SB), Z7, Z7
 	VFMADD213PS      Z25, Z7, Z6
 
 distance_next5:
 	VBROADCASTSS     32(R10), Z8
 	VMULPS           Z15, Z8, Z8
 	VSQRTPS          Z8, Z8
-	VBROADCASTSS     gramFarthest<>+0(SB), Z25
+	VBROADCASTSS     gramConstants<>+864(SB), Z25
 	VMINPS           Z8, Z25, Z8
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z8, Z25
+	VMULPS.BCST      gramConstants<>+288(SB), Z8, Z25
 	VREDUCEPS        $0x01, Z25, Z26
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z7
+	VBROADCASTSS     gramConstants<>+672(SB), Z7
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z26, Z7
 	VSCALEFPS        Z25, Z7, Z7
 	MOVL             4(R10), R13
 	CMPL             R13, $0x01
 	JEQ              three_halves6
 	JHI              five_halves6
-	VBROADCASTSS     gramNearest<>+0(SB), Z26
+	VBROADCASTSS     gramConstants<>+896(SB), Z26
 	VMAXPS           Z8, Z26, Z26
 	VDIVPS           Z26, Z7, Z26
 	VFMADD231PS.BCST 96(R10), Z26, Z23
@@ -1316,39 +1240,39 @@ distance_next5:
 
 three_halves6:
 	VFMADD231PS.BCST 96(R10), Z7, Z23
-	VMULPS.BCST      gramLn2<>+0(SB), Z8, Z8
+	VMULPS.BCST      gramConstants<>+928(SB), Z8, Z8
 	VFMADD231PS      Z8, Z7, Z7
 	JMP              distance_next6
 
 five_halves6:
-	VBROADCASTSS     gramLn2<>+0(SB), Z26
+	VBROADCASTSS     gramConstants<>+928(SB), Z26
 	VMULPS           Z8, Z26, Z26
 	VFMADD213PS      Z7, Z7, Z26
 	VFMADD231PS.BCST 96(R10), Z26, Z23
 	VMULPS           Z8, Z8, Z8
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z8, Z8
+	VMULPS.BCST      gramConstants<>+960(SB), Z8, Z8
 	VFMADD213PS      Z26, Z8, Z7
 
 distance_next6:
 	VBROADCASTSS     32(R10), Z25
 	VMULPS           Z16, Z25, Z25
 	VSQRTPS          Z25, Z25
-	VBROADCASTSS     gramFarthest<>+0(SB), Z26
+	VBROADCASTSS     gramConstants<>+864(SB), Z26
 	VMINPS           Z25, Z26, Z25
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z25, Z26
+	VMULPS.BCST      gramConstants<>+288(SB), Z25, Z26
 	VREDUCEPS        $0x01, Z26, Z27
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z8
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z27, Z8
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z27, Z8
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z27, Z8
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z27, Z8
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z27, Z8
+	VBROADCASTSS     gramConstants<>+672(SB), Z8
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z27, Z8
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z27, Z8
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z27, Z8
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z27, Z8
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z27, Z8
 	VSCALEFPS        Z26, Z8, Z8
 	MOVL             4(R10), R13
 	CMPL             R13, $0x01
 	JEQ              three_halves7
 	JHI              five_halves7
-	VBROADCASTSS     gramNearest<>+0(SB), Z27
+	VBROADCASTSS     gramConstants<>+896(SB), Z27
 	VMAXPS           Z25, Z27, Z27
 	VDIVPS           Z27, Z8, Z27
 	VFMADD231PS.BCST 96(R10), Z27, Z24
@@ -1356,17 +1280,17 @@ distance_next6:
 
 three_halves7:
 	VFMADD231PS.BCST 96(R10), Z8, Z24
-	VMULPS.BCST      gramLn2<>+0(SB), Z25, Z25
+	VMULPS.BCST      gramConstants<>+928(SB), Z25, Z25
 	VFMADD231PS      Z25, Z8, Z8
 	JMP              distance_next7
 
 five_halves7:
-	VBROADCASTSS     gramLn2<>+0(SB), Z27
+	VBROADCASTSS     gramConstants<>+928(SB), Z27
 	VMULPS           Z25, Z27, Z27
 	VFMADD213PS      Z8, Z8, Z27
 	VFMADD231PS.BCST 96(R10), Z27, Z24
 	VMULPS           Z25, Z25, Z25
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z25, Z25
+	VMULPS.BCST      gramConstants<>+960(SB), Z25, Z25
 	VFMADD213PS      Z27, Z25, Z8
 
 distance_next7:
@@ -1384,7 +1308,7 @@ root:
 	VMULPS       Z4, Z1, Z4
 	VMULPS       Z5, Z2, Z5
 	VMULPS       Z6, Z3, Z6
-	VBROADCASTSS gramThree<>+0(SB), Z7
+	VBROADCASTSS gramConstants<>+992(SB), Z7
 	VFNMADD213PS Z7, Z1, Z4
 	VFNMADD213PS Z7, Z2, Z5
 	VFNMADD213PS Z7, Z3, Z6
@@ -1401,7 +1325,7 @@ root:
 	VMULPS       Z7, Z4, Z7
 	VMULPS       Z8, Z5, Z8
 	VMULPS       Z25, Z6, Z25
-	VBROADCASTSS gramThree<>+0(SB), Z26
+	VBROADCASTSS gramConstants<>+992(SB), Z26
 	VFNMADD213PS Z26, Z4, Z7
 	VFNMADD213PS Z26, Z5, Z8
 	VFNMADD213PS Z26, Z6, Z25
@@ -1415,7 +1339,7 @@ root:
 	VRSQRT14PS   Z26, Z8
 	VMULPS       Z25, Z7, Z25
 	VMULPS       Z26, Z8, Z26
-	VBROADCASTSS gramThree<>+0(SB), Z27
+	VBROADCASTSS gramConstants<>+992(SB), Z27
 	VFNMADD213PS Z27, Z7, Z25
 	VFNMADD213PS Z27, Z8, Z26
 	VMULPS       Z25, Z7, Z7
@@ -1784,7 +1708,7 @@ TEXT ·kernelSumsAVX512(SB), NOSPLIT, $8-120
 	MOVQ         scratch+112(FP), BX
 	MOVQ         rows+56(FP), SI
 	MOVQ         valid+88(FP), DI
-	VBROADCASTSS gramOne<>+0(SB), Z0
+	VBROADCASTSS gramConstants<>+832(SB), Z0
 	VXORPS       Z1, Z1, Z1
 	VMOVUPS      Z0, 128(BX)
 	CMPQ         DI, $0x00
@@ -1920,15 +1844,15 @@ step:
 	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
-	VMOVUPS          gramTable<>+0(SB), Z24
-	VMOVUPS          gramTable<>+64(SB), Z25
+	VMOVUPS          gramConstants<>+0(SB), Z24
+	VMOVUPS          gramConstants<>+64(SB), Z25
 	VBROADCASTSS     32(R9), Z26
-	VBROADCASTSS     gramTableMagic<>+0(SB), Z27
-	VBROADCASTSS     gramSquareB<>+0(SB), Z28
+	VBROADCASTSS     gramConstants<>+128(SB), Z27
+	VBROADCASTSS     gramConstants<>+160(SB), Z28
 	VMOVAPS          Z27, Z1
 	VFMADD231PS      Z8, Z26, Z1
 	VMOVAPS          Z8, Z0
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z0
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z26, Z0
 	VSUBPS           Z27, Z1, Z2
 	VPERMI2PS        Z25, Z24, Z1
 	VSUBPS           Z2, Z0, Z0
@@ -1938,7 +1862,7 @@ step:
 	VMOVAPS          Z27, Z2
 	VFMADD231PS      Z9, Z26, Z2
 	VMOVAPS          Z9, Z1
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z1
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z26, Z1
 	VSUBPS           Z27, Z2, Z3
 	VPERMI2PS        Z25, Z24, Z2
 	VSUBPS           Z3, Z1, Z1
@@ -1948,7 +1872,7 @@ step:
 	VMOVAPS          Z27, Z3
 	VFMADD231PS      Z10, Z26, Z3
 	VMOVAPS          Z10, Z2
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z2
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z26, Z2
 	VSUBPS           Z27, Z3, Z4
 	VPERMI2PS        Z25, Z24, Z3
 	VSUBPS           Z4, Z2, Z2
@@ -1958,7 +1882,7 @@ step:
 	VMOVAPS          Z27, Z4
 	VFMADD231PS      Z11, Z26, Z4
 	VMOVAPS          Z11, Z3
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z3
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z26, Z3
 	VSUBPS           Z27, Z4, Z5
 	VPERMI2PS        Z25, Z24, Z4
 	VSUBPS           Z5, Z3, Z3
@@ -1968,7 +1892,7 @@ step:
 	VMOVAPS          Z27, Z5
 	VFMADD231PS      Z12, Z26, Z5
 	VMOVAPS          Z12, Z4
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z4
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z26, Z4
 	VSUBPS           Z27, Z5, Z6
 	VPERMI2PS        Z25, Z24, Z5
 	VSUBPS           Z6, Z4, Z4
@@ -1978,7 +1902,7 @@ step:
 	VMOVAPS          Z27, Z6
 	VFMADD231PS      Z13, Z26, Z6
 	VMOVAPS          Z13, Z5
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z5
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z26, Z5
 	VSUBPS           Z27, Z6, Z7
 	VPERMI2PS        Z25, Z24, Z6
 	VSUBPS           Z7, Z5, Z5
@@ -1988,7 +1912,7 @@ step:
 	VMOVAPS          Z27, Z7
 	VFMADD231PS      Z14, Z26, Z7
 	VMOVAPS          Z14, Z6
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z6
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z26, Z6
 	VSUBPS           Z27, Z7, Z29
 	VPERMI2PS        Z25, Z24, Z7
 	VSUBPS           Z29, Z6, Z6
@@ -1998,7 +1922,7 @@ step:
 	VMOVAPS          Z27, Z29
 	VFMADD231PS      Z15, Z26, Z29
 	VMOVAPS          Z15, Z7
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z26, Z7
 	VSUBPS           Z27, Z29, Z26
 	VPERMI2PS        Z25, Z24, Z29
 	VSUBPS           Z26, Z7, Z7
@@ -2044,37 +1968,37 @@ general:
 	VADDPS       Z8, Z1, Z1
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z1, Z0
+	VPSUBD.BCST gramConstants<>+224(SB), Z1, Z0
 	VPSRAD      $0x17, Z0, Z2
 	VCVTDQ2PS   Z2, Z2
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z0, Z0
-	VPADDD.BCST gramRootBits<>+0(SB), Z0, Z0
-	VADDPS.BCST gramMinusOne<>+0(SB), Z0, Z0
+	VPANDD.BCST gramConstants<>+256(SB), Z0, Z0
+	VPADDD.BCST gramConstants<>+224(SB), Z0, Z0
+	VADDPS.BCST gramConstants<>+288(SB), Z0, Z0
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z3
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z0, Z3
+	VBROADCASTSS     gramConstants<>+320(SB), Z3
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z0, Z3
 	VMULPS           Z0, Z3, Z3
 	VFMADD213PS      Z0, Z0, Z3
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z3, Z2
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z3, Z2
 	VMULPS.BCST      128(R9), Z2, Z2
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z2, Z3
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z0
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z3, Z0
+	VBROADCASTSS     gramConstants<>+672(SB), Z0
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z3, Z0
 	VSCALEFPS        Z2, Z0, Z0
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -2086,37 +2010,37 @@ general:
 	VADDPS           Z9, Z2, Z2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z2, Z1
+	VPSUBD.BCST gramConstants<>+224(SB), Z2, Z1
 	VPSRAD      $0x17, Z1, Z3
 	VCVTDQ2PS   Z3, Z3
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z1, Z1
-	VPADDD.BCST gramRootBits<>+0(SB), Z1, Z1
-	VADDPS.BCST gramMinusOne<>+0(SB), Z1, Z1
+	VPANDD.BCST gramConstants<>+256(SB), Z1, Z1
+	VPADDD.BCST gramConstants<>+224(SB), Z1, Z1
+	VADDPS.BCST gramConstants<>+288(SB), Z1, Z1
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z4
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z1, Z4
+	VBROADCASTSS     gramConstants<>+320(SB), Z4
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z1, Z4
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z1, Z4
 	VMULPS           Z1, Z4, Z4
 	VFMADD213PS      Z1, Z1, Z4
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z4, Z3
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z4, Z3
 	VMULPS.BCST      128(R9), Z3, Z3
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z1
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z4, Z1
+	VBROADCASTSS     gramConstants<>+672(SB), Z1
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z4, Z1
 	VSCALEFPS        Z3, Z1, Z1
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -2128,37 +2052,37 @@ general:
 	VADDPS           Z10, Z3, Z3
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z3, Z2
+	VPSUBD.BCST gramConstants<>+224(SB), Z3, Z2
 	VPSRAD      $0x17, Z2, Z4
 	VCVTDQ2PS   Z4, Z4
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z2, Z2
-	VPADDD.BCST gramRootBits<>+0(SB), Z2, Z2
-	VADDPS.BCST gramMinusOne<>+0(SB), Z2, Z2
+	VPANDD.BCST gramConstants<>+256(SB), Z2, Z2
+	VPADDD.BCST gramConstants<>+224(SB), Z2, Z2
+	VADDPS.BCST gramConstants<>+288(SB), Z2, Z2
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z5
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z2, Z5
+	VBROADCASTSS     gramConstants<>+320(SB), Z5
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z2, Z5
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z2, Z5
 	VMULPS           Z2, Z5, Z5
 	VFMADD213PS      Z2, Z2, Z5
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z5, Z4
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z5, Z4
 	VMULPS.BCST      128(R9), Z4, Z4
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z4, Z5
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z2
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z5, Z2
+	VBROADCASTSS     gramConstants<>+672(SB), Z2
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z5, Z2
 	VSCALEFPS        Z4, Z2, Z2
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -2170,37 +2094,37 @@ general:
 	VADDPS           Z11, Z4, Z4
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z4, Z3
+	VPSUBD.BCST gramConstants<>+224(SB), Z4, Z3
 	VPSRAD      $0x17, Z3, Z5
 	VCVTDQ2PS   Z5, Z5
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z3, Z3
-	VPADDD.BCST gramRootBits<>+0(SB), Z3, Z3
-	VADDPS.BCST gramMinusOne<>+0(SB), Z3, Z3
+	VPANDD.BCST gramConstants<>+256(SB), Z3, Z3
+	VPADDD.BCST gramConstants<>+224(SB), Z3, Z3
+	VADDPS.BCST gramConstants<>+288(SB), Z3, Z3
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z6
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z3, Z6
+	VBROADCASTSS     gramConstants<>+320(SB), Z6
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z3, Z6
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z3, Z6
 	VMULPS           Z3, Z6, Z6
 	VFMADD213PS      Z3, Z3, Z6
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z6, Z5
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z6, Z5
 	VMULPS.BCST      128(R9), Z5, Z5
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z5, Z6
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z3
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z6, Z3
+	VBROADCASTSS     gramConstants<>+672(SB), Z3
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z6, Z3
 	VSCALEFPS        Z5, Z3, Z3
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -2212,37 +2136,37 @@ general:
 	VADDPS           Z12, Z5, Z5
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z5, Z4
+	VPSUBD.BCST gramConstants<>+224(SB), Z5, Z4
 	VPSRAD      $0x17, Z4, Z6
 	VCVTDQ2PS   Z6, Z6
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z4, Z4
-	VPADDD.BCST gramRootBits<>+0(SB), Z4, Z4
-	VADDPS.BCST gramMinusOne<>+0(SB), Z4, Z4
+	VPANDD.BCST gramConstants<>+256(SB), Z4, Z4
+	VPADDD.BCST gramConstants<>+224(SB), Z4, Z4
+	VADDPS.BCST gramConstants<>+288(SB), Z4, Z4
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z7
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z4, Z7
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z4, Z7
+	VBROADCASTSS     gramConstants<>+320(SB), Z7
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z4, Z7
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z4, Z7
 	VMULPS           Z4, Z7, Z7
 	VFMADD213PS      Z4, Z4, Z7
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z7, Z6
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z7, Z6
 	VMULPS.BCST      128(R9), Z6, Z6
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z6, Z7
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z4
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z7, Z4
+	VBROADCASTSS     gramConstants<>+672(SB), Z4
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z7, Z4
 	VSCALEFPS        Z6, Z4, Z4
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -2254,37 +2178,37 @@ general:
 	VADDPS           Z13, Z6, Z6
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z6, Z5
+	VPSUBD.BCST gramConstants<>+224(SB), Z6, Z5
 	VPSRAD      $0x17, Z5, Z7
 	VCVTDQ2PS   Z7, Z7
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z5, Z5
-	VPADDD.BCST gramRootBits<>+0(SB), Z5, Z5
-	VADDPS.BCST gramMinusOne<>+0(SB), Z5, Z5
+	VPANDD.BCST gramConstants<>+256(SB), Z5, Z5
+	VPADDD.BCST gramConstants<>+224(SB), Z5, Z5
+	VADDPS.BCST gramConstants<>+288(SB), Z5, Z5
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z24
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z5, Z24
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z5, Z24
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z5, Z24
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z5, Z24
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z5, Z24
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z5, Z24
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z5, Z24
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z5, Z24
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z5, Z24
+	VBROADCASTSS     gramConstants<>+320(SB), Z24
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z5, Z24
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z5, Z24
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z5, Z24
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z5, Z24
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z5, Z24
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z5, Z24
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z5, Z24
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z5, Z24
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z5, Z24
 	VMULPS           Z5, Z24, Z24
 	VFMADD213PS      Z5, Z5, Z24
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z24, Z7
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z24, Z7
 	VMULPS.BCST      128(R9), Z7, Z7
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z7, Z24
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z5
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z24, Z5
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z24, Z5
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z24, Z5
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z24, Z5
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z24, Z5
+	VBROADCASTSS     gramConstants<>+672(SB), Z5
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z24, Z5
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z24, Z5
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z24, Z5
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z24, Z5
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z24, Z5
 	VSCALEFPS        Z7, Z5, Z5
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -2296,37 +2220,37 @@ general:
 	VADDPS           Z14, Z7, Z7
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z7, Z6
+	VPSUBD.BCST gramConstants<>+224(SB), Z7, Z6
 	VPSRAD      $0x17, Z6, Z24
 	VCVTDQ2PS   Z24, Z24
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z6, Z6
-	VPADDD.BCST gramRootBits<>+0(SB), Z6, Z6
-	VADDPS.BCST gramMinusOne<>+0(SB), Z6, Z6
+	VPANDD.BCST gramConstants<>+256(SB), Z6, Z6
+	VPADDD.BCST gramConstants<>+224(SB), Z6, Z6
+	VADDPS.BCST gramConstants<>+288(SB), Z6, Z6
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z25
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z6, Z25
+	VBROADCASTSS     gramConstants<>+320(SB), Z25
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z6, Z25
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z6, Z25
 	VMULPS           Z6, Z25, Z25
 	VFMADD213PS      Z6, Z6, Z25
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z25, Z24
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z25, Z24
 	VMULPS.BCST      128(R9), Z24, Z24
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z24, Z25
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z6
+	VBROADCASTSS     gramConstants<>+672(SB), Z6
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z25, Z6
 	VSCALEFPS        Z24, Z6, Z6
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -2338,37 +2262,37 @@ general:
 	VADDPS           Z15, Z24, Z24
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z24, Z7
+	VPSUBD.BCST gramConstants<>+224(SB), Z24, Z7
 	VPSRAD      $0x17, Z7, Z25
 	VCVTDQ2PS   Z25, Z25
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z7, Z7
-	VPADDD.BCST gramRootBits<>+0(SB), Z7, Z7
-	VADDPS.BCST gramMinusOne<>+0(SB), Z7, Z7
+	VPANDD.BCST gramConstants<>+256(SB), Z7, Z7
+	VPADDD.BCST gramConstants<>+224(SB), Z7, Z7
+	VADDPS.BCST gramConstants<>+288(SB), Z7, Z7
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z26
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z7, Z26
+	VBROADCASTSS     gramConstants<>+320(SB), Z26
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z7, Z26
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z7, Z26
 	VMULPS           Z7, Z26, Z26
 	VFMADD213PS      Z7, Z7, Z26
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z26, Z25
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z26, Z25
 	VMULPS.BCST      128(R9), Z25, Z25
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z25, Z26
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z7
+	VBROADCASTSS     gramConstants<>+672(SB), Z7
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z26, Z7
 	VSCALEFPS        Z25, Z7, Z7
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -2383,22 +2307,22 @@ matern:
 	VBROADCASTSS     32(R9), Z1
 	VMULPS           Z8, Z1, Z1
 	VSQRTPS          Z1, Z1
-	VBROADCASTSS     gramFarthest<>+0(SB), Z2
+	VBROADCASTSS     gramConstants<>+864(SB), Z2
 	VMINPS           Z1, Z2, Z1
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z1, Z2
+	VMULPS.BCST      gramConstants<>+288(SB), Z1, Z2
 	VREDUCEPS        $0x01, Z2, Z3
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z0
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z3, Z0
+	VBROADCASTSS     gramConstants<>+672(SB), Z0
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z3, Z0
 	VSCALEFPS        Z2, Z0, Z0
 	MOVL             4(R9), R11
 	CMPL             R11, $0x01
 	JEQ              three_halves0
 	JHI              five_halves0
-	VBROADCASTSS     gramNearest<>+0(SB), Z3
+	VBROADCASTSS     gramConstants<>+896(SB), Z3
 	VMAXPS           Z1, Z3, Z3
 	VDIVPS           Z3, Z0, Z3
 	VFMADD231PS.BCST 96(R9), Z3, Z16
@@ -2406,39 +2330,39 @@ matern:
 
 three_halves0:
 	VFMADD231PS.BCST 96(R9), Z0, Z16
-	VMULPS.BCST      gramLn2<>+0(SB), Z1, Z1
+	VMULPS.BCST      gramConstants<>+928(SB), Z1, Z1
 	VFMADD231PS      Z1, Z0, Z0
 	JMP              distance_next0
 
 five_halves0:
-	VBROADCASTSS     gramLn2<>+0(SB), Z3
+	VBROADCASTSS     gramConstants<>+928(SB), Z3
 	VMULPS           Z1, Z3, Z3
 	VFMADD213PS      Z0, Z0, Z3
 	VFMADD231PS.BCST 96(R9), Z3, Z16
 	VMULPS           Z1, Z1, Z1
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z1, Z1
+	VMULPS.BCST      gramConstants<>+960(SB), Z1, Z1
 	VFMADD213PS      Z3, Z1, Z0
 
 distance_next0:
 	VBROADCASTSS     32(R9), Z2
 	VMULPS           Z9, Z2, Z2
 	VSQRTPS          Z2, Z2
-	VBROADCASTSS     gramFarthest<>+0(SB), Z3
+	VBROADCASTSS     gramConstants<>+864(SB), Z3
 	VMINPS           Z2, Z3, Z2
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z2, Z3
+	VMULPS.BCST      gramConstants<>+288(SB), Z2, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z1
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z4, Z1
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z4, Z1
+	VBROADCASTSS     gramConstants<>+672(SB), Z1
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z4, Z1
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z4, Z1
 	VSCALEFPS        Z3, Z1, Z1
 	MOVL             4(R9), R11
 	CMPL             R11, $0x01
 	JEQ              three_halves1
 	JHI              five_halves1
-	VBROADCASTSS     gramNearest<>+0(SB), Z4
+	VBROADCASTSS     gramConstants<>+896(SB), Z4
 	VMAXPS           Z2, Z4, Z4
 	VDIVPS           Z4, Z1, Z4
 	VFMADD231PS.BCST 96(R9), Z4, Z17
@@ -2446,39 +2370,39 @@ distance_next0:
 
 three_halves1:
 	VFMADD231PS.BCST 96(R9), Z1, Z17
-	VMULPS.BCST      gramLn2<>+0(SB), Z2, Z2
+	VMULPS.BCST      gramConstants<>+928(SB), Z2, Z2
 	VFMADD231PS      Z2, Z1, Z1
 	JMP              distance_next1
 
 five_halves1:
-	VBROADCASTSS     gramLn2<>+0(SB), Z4
+	VBROADCASTSS     gramConstants<>+928(SB), Z4
 	VMULPS           Z2, Z4, Z4
 	VFMADD213PS      Z1, Z1, Z4
 	VFMADD231PS.BCST 96(R9), Z4, Z17
 	VMULPS           Z2, Z2, Z2
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z2, Z2
+	VMULPS.BCST      gramConstants<>+960(SB), Z2, Z2
 	VFMADD213PS      Z4, Z2, Z1
 
 distance_next1:
 	VBROADCASTSS     32(R9), Z3
 	VMULPS           Z10, Z3, Z3
 	VSQRTPS          Z3, Z3
-	VBROADCASTSS     gramFarthest<>+0(SB), Z4
+	VBROADCASTSS     gramConstants<>+864(SB), Z4
 	VMINPS           Z3, Z4, Z3
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z3, Z4
+	VMULPS.BCST      gramConstants<>+288(SB), Z3, Z4
 	VREDUCEPS        $0x01, Z4, Z5
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z2
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z5, Z2
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z5, Z2
+	VBROADCASTSS     gramConstants<>+672(SB), Z2
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z5, Z2
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z5, Z2
 	VSCALEFPS        Z4, Z2, Z2
 	MOVL             4(R9), R11
 	CMPL             R11, $0x01
 	JEQ              three_halves2
 	JHI              five_halves2
-	VBROADCASTSS     gramNearest<>+0(SB), Z5
+	VBROADCASTSS     gramConstants<>+896(SB), Z5
 	VMAXPS           Z3, Z5, Z5
 	VDIVPS           Z5, Z2, Z5
 	VFMADD231PS.BCST 96(R9), Z5, Z18
@@ -2486,39 +2410,39 @@ distance_next1:
 
 three_halves2:
 	VFMADD231PS.BCST 96(R9), Z2, Z18
-	VMULPS.BCST      gramLn2<>+0(SB), Z3, Z3
+	VMULPS.BCST      gramConstants<>+928(SB), Z3, Z3
 	VFMADD231PS      Z3, Z2, Z2
 	JMP              distance_next2
 
 five_halves2:
-	VBROADCASTSS     gramLn2<>+0(SB), Z5
+	VBROADCASTSS     gramConstants<>+928(SB), Z5
 	VMULPS           Z3, Z5, Z5
 	VFMADD213PS      Z2, Z2, Z5
 	VFMADD231PS.BCST 96(R9), Z5, Z18
 	VMULPS           Z3, Z3, Z3
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z3, Z3
+	VMULPS.BCST      gramConstants<>+960(SB), Z3, Z3
 	VFMADD213PS      Z5, Z3, Z2
 
 distance_next2:
 	VBROADCASTSS     32(R9), Z4
 	VMULPS           Z11, Z4, Z4
 	VSQRTPS          Z4, Z4
-	VBROADCASTSS     gramFarthest<>+0(SB), Z5
+	VBROADCASTSS     gramConstants<>+864(SB), Z5
 	VMINPS           Z4, Z5, Z4
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z4, Z5
+	VMULPS.BCST      gramConstants<>+288(SB), Z4, Z5
 	VREDUCEPS        $0x01, Z5, Z6
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z3
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z6, Z3
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z6, Z3
+	VBROADCASTSS     gramConstants<>+672(SB), Z3
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z6, Z3
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z6, Z3
 	VSCALEFPS        Z5, Z3, Z3
 	MOVL             4(R9), R11
 	CMPL             R11, $0x01
 	JEQ              three_halves3
 	JHI              five_halves3
-	VBROADCASTSS     gramNearest<>+0(SB), Z6
+	VBROADCASTSS     gramConstants<>+896(SB), Z6
 	VMAXPS           Z4, Z6, Z6
 	VDIVPS           Z6, Z3, Z6
 	VFMADD231PS.BCST 96(R9), Z6, Z19
@@ -2526,39 +2450,39 @@ distance_next2:
 
 three_halves3:
 	VFMADD231PS.BCST 96(R9), Z3, Z19
-	VMULPS.BCST      gramLn2<>+0(SB), Z4, Z4
+	VMULPS.BCST      gramConstants<>+928(SB), Z4, Z4
 	VFMADD231PS      Z4, Z3, Z3
 	JMP              distance_next3
 
 five_halves3:
-	VBROADCASTSS     gramLn2<>+0(SB), Z6
+	VBROADCASTSS     gramConstants<>+928(SB), Z6
 	VMULPS           Z4, Z6, Z6
 	VFMADD213PS      Z3, Z3, Z6
 	VFMADD231PS.BCST 96(R9), Z6, Z19
 	VMULPS           Z4, Z4, Z4
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z4, Z4
+	VMULPS.BCST      gramConstants<>+960(SB), Z4, Z4
 	VFMADD213PS      Z6, Z4, Z3
 
 distance_next3:
 	VBROADCASTSS     32(R9), Z5
 	VMULPS           Z12, Z5, Z5
 	VSQRTPS          Z5, Z5
-	VBROADCASTSS     gramFarthest<>+0(SB), Z6
+	VBROADCASTSS     gramConstants<>+864(SB), Z6
 	VMINPS           Z5, Z6, Z5
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z5, Z6
+	VMULPS.BCST      gramConstants<>+288(SB), Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z7
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z4
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z7, Z4
+	VBROADCASTSS     gramConstants<>+672(SB), Z4
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z7, Z4
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z7, Z4
 	VSCALEFPS        Z6, Z4, Z4
 	MOVL             4(R9), R11
 	CMPL             R11, $0x01
 	JEQ              three_halves4
 	JHI              five_halves4
-	VBROADCASTSS     gramNearest<>+0(SB), Z7
+	VBROADCASTSS     gramConstants<>+896(SB), Z7
 	VMAXPS           Z5, Z7, Z7
 	VDIVPS           Z7, Z4, Z7
 	VFMADD231PS.BCST 96(R9), Z7, Z20
@@ -2566,39 +2490,39 @@ distance_next3:
 
 three_halves4:
 	VFMADD231PS.BCST 96(R9), Z4, Z20
-	VMULPS.BCST      gramLn2<>+0(SB), Z5, Z5
+	VMULPS.BCST      gramConstants<>+928(SB), Z5, Z5
 	VFMADD231PS      Z5, Z4, Z4
 	JMP              distance_next4
 
 five_halves4:
-	VBROADCASTSS     gramLn2<>+0(SB), Z7
+	VBROADCASTSS     gramConstants<>+928(SB), Z7
 	VMULPS           Z5, Z7, Z7
 	VFMADD213PS      Z4, Z4, Z7
 	VFMADD231PS.BCST 96(R9), Z7, Z20
 	VMULPS           Z5, Z5, Z5
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z5, Z5
+	VMULPS.BCST      gramConstants<>+960(SB), Z5, Z5
 	VFMADD213PS      Z7, Z5, Z4
 
 distance_next4:
 	VBROADCASTSS     32(R9), Z6
 	VMULPS           Z13, Z6, Z6
 	VSQRTPS          Z6, Z6
-	VBROADCASTSS     gramFarthest<>+0(SB), Z7
+	VBROADCASTSS     gramConstants<>+864(SB), Z7
 	VMINPS           Z6, Z7, Z6
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z6, Z7
+	VMULPS.BCST      gramConstants<>+288(SB), Z6, Z7
 	VREDUCEPS        $0x01, Z7, Z24
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z5
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z24, Z5
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z24, Z5
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z24, Z5
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z24, Z5
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z24, Z5
+	VBROADCASTSS     gramConstants<>+672(SB), Z5
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z24, Z5
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z24, Z5
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z24, Z5
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z24, Z5
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z24, Z5
 	VSCALEFPS        Z7, Z5, Z5
 	MOVL             4(R9), R11
 	CMPL             R11, $0x01
 	JEQ              three_halves5
 	JHI              five_halves5
-	VBROADCASTSS     gramNearest<>+0(SB), Z24
+	VBROADCASTSS     gramConstants<>+896(SB), Z24
 	VMAXPS           Z6, Z24, Z24
 	VDIVPS           Z24, Z5, Z24
 	VFMADD231PS.BCST 96(R9), Z24, Z21
@@ -2606,39 +2530,39 @@ distance_next4:
 
 three_halves5:
 	VFMADD231PS.BCST 96(R9), Z5, Z21
-	VMULPS.BCST      gramLn2<>+0(SB), Z6, Z6
+	VMULPS.BCST      gramConstants<>+928(SB), Z6, Z6
 	VFMADD231PS      Z6, Z5, Z5
 	JMP              distance_next5
 
 five_halves5:
-	VBROADCASTSS     gramLn2<>+0(SB), Z24
+	VBROADCASTSS     gramConstants<>+928(SB), Z24
 	VMULPS           Z6, Z24, Z24
 	VFMADD213PS      Z5, Z5, Z24
 	VFMADD231PS.BCST 96(R9), Z24, Z21
 	VMULPS           Z6, Z6, Z6
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z6, Z6
+	VMULPS.BCST      gramConstants<>+960(SB), Z6, Z6
 	VFMADD213PS      Z24, Z6, Z5
 
 distance_next5:
 	VBROADCASTSS     32(R9), Z7
 	VMULPS           Z14, Z7, Z7
 	VSQRTPS          Z7, Z7
-	VBROADCASTSS     gramFarthest<>+0(SB), Z24
+	VBROADCASTSS     gramConstants<>+864(SB), Z24
 	VMINPS           Z7, Z24, Z7
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z7, Z24
+	VMULPS.BCST      gramConstants<>+288(SB), Z7, Z24
 	VREDUCEPS        $0x01, Z24, Z25
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z6
+	VBROADCASTSS     gramConstants<>+672(SB), Z6
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z25, Z6
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z25, Z6
 	VSCALEFPS        Z24, Z6, Z6
 	MOVL             4(R9), R11
 	CMPL             R11, $0x01
 	JEQ              three_halves6
 	JHI              five_halves6
-	VBROADCASTSS     gramNearest<>+0(SB), Z25
+	VBROADCASTSS     gramConstants<>+896(SB), Z25
 	VMAXPS           Z7, Z25, Z25
 	VDIVPS           Z25, Z6, Z25
 	VFMADD231PS.BCST 96(R9), Z25, Z22
@@ -2646,39 +2570,39 @@ distance_next5:
 
 three_halves6:
 	VFMADD231PS.BCST 96(R9), Z6, Z22
-	VMULPS.BCST      gramLn2<>+0(SB), Z7, Z7
+	VMULPS.BCST      gramConstants<>+928(SB), Z7, Z7
 	VFMADD231PS      Z7, Z6, Z6
 	JMP              distance_next6
 
 five_halves6:
-	VBROADCASTSS     gramLn2<>+0(SB), Z25
+	VBROADCASTSS     gramConstants<>+928(SB), Z25
 	VMULPS           Z7, Z25, Z25
 	VFMADD213PS      Z6, Z6, Z25
 	VFMADD231PS.BCST 96(R9), Z25, Z22
 	VMULPS           Z7, Z7, Z7
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z7, Z7
+	VMULPS.BCST      gramConstants<>+960(SB), Z7, Z7
 	VFMADD213PS      Z25, Z7, Z6
 
 distance_next6:
 	VBROADCASTSS     32(R9), Z24
 	VMULPS           Z15, Z24, Z24
 	VSQRTPS          Z24, Z24
-	VBROADCASTSS     gramFarthest<>+0(SB), Z25
+	VBROADCASTSS     gramConstants<>+864(SB), Z25
 	VMINPS           Z24, Z25, Z24
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z24, Z25
+	VMULPS.BCST      gramConstants<>+288(SB), Z24, Z25
 	VREDUCEPS        $0x01, Z25, Z26
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z7
+	VBROADCASTSS     gramConstants<>+672(SB), Z7
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z26, Z7
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z26, Z7
 	VSCALEFPS        Z25, Z7, Z7
 	MOVL             4(R9), R11
 	CMPL             R11, $0x01
 	JEQ              three_halves7
 	JHI              five_halves7
-	VBROADCASTSS     gramNearest<>+0(SB), Z26
+	VBROADCASTSS     gramConstants<>+896(SB), Z26
 	VMAXPS           Z24, Z26, Z26
 	VDIVPS           Z26, Z7, Z26
 	VFMADD231PS.BCST 96(R9), Z26, Z23
@@ -2686,17 +2610,17 @@ distance_next6:
 
 three_halves7:
 	VFMADD231PS.BCST 96(R9), Z7, Z23
-	VMULPS.BCST      gramLn2<>+0(SB), Z24, Z24
+	VMULPS.BCST      gramConstants<>+928(SB), Z24, Z24
 	VFMADD231PS      Z24, Z7, Z7
 	JMP              distance_next7
 
 five_halves7:
-	VBROADCASTSS     gramLn2<>+0(SB), Z26
+	VBROADCASTSS     gramConstants<>+928(SB), Z26
 	VMULPS           Z24, Z26, Z26
 	VFMADD213PS      Z7, Z7, Z26
 	VFMADD231PS.BCST 96(R9), Z26, Z23
 	VMULPS           Z24, Z24, Z24
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z24, Z24
+	VMULPS.BCST      gramConstants<>+960(SB), Z24, Z24
 	VFMADD213PS      Z26, Z24, Z7
 
 distance_next7:
@@ -2714,7 +2638,7 @@ root:
 	VMULPS       Z3, Z0, Z3
 	VMULPS       Z4, Z1, Z4
 	VMULPS       Z5, Z2, Z5
-	VBROADCASTSS gramThree<>+0(SB), Z6
+	VBROADCASTSS gramConstants<>+992(SB), Z6
 	VFNMADD213PS Z6, Z0, Z3
 	VFNMADD213PS Z6, Z1, Z4
 	VFNMADD213PS Z6, Z2, Z5
@@ -2731,7 +2655,7 @@ root:
 	VMULPS       Z6, Z3, Z6
 	VMULPS       Z7, Z4, Z7
 	VMULPS       Z24, Z5, Z24
-	VBROADCASTSS gramThree<>+0(SB), Z25
+	VBROADCASTSS gramConstants<>+992(SB), Z25
 	VFNMADD213PS Z25, Z3, Z6
 	VFNMADD213PS Z25, Z4, Z7
 	VFNMADD213PS Z25, Z5, Z24
@@ -2745,7 +2669,7 @@ root:
 	VRSQRT14PS   Z25, Z7
 	VMULPS       Z24, Z6, Z24
 	VMULPS       Z25, Z7, Z25
-	VBROADCASTSS gramThree<>+0(SB), Z26
+	VBROADCASTSS gramConstants<>+992(SB), Z26
 	VFNMADD213PS Z26, Z6, Z24
 	VFNMADD213PS Z26, Z7, Z25
 	VMULPS       Z24, Z6, Z6
@@ -3127,11 +3051,11 @@ step:
 	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
-	VMOVUPS          gramTable<>+0(SB), Z16
-	VMOVUPS          gramTable<>+64(SB), Z17
+	VMOVUPS          gramConstants<>+0(SB), Z16
+	VMOVUPS          gramConstants<>+64(SB), Z17
 	VBROADCASTSS     32(SI), Z18
-	VBROADCASTSS     gramTableMagic<>+0(SB), Z19
-	VBROADCASTSS     gramSquareB<>+0(SB), Z20
+	VBROADCASTSS     gramConstants<>+128(SB), Z19
+	VBROADCASTSS     gramConstants<>+160(SB), Z20
 	VMOVAPS          Z19, Z21
 	VFMADD231PS      Z4, Z18, Z21
 	VMOVAPS          Z19, Z22
@@ -3141,13 +3065,13 @@ step:
 	VMOVAPS          Z19, Z24
 	VFMADD231PS      Z7, Z18, Z24
 	VMOVAPS          Z4, Z0
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z18, Z0
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z18, Z0
 	VMOVAPS          Z5, Z1
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z18, Z1
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z18, Z1
 	VMOVAPS          Z6, Z2
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z18, Z2
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z18, Z2
 	VMOVAPS          Z7, Z3
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z18, Z3
+	VFMADD213PS.BCST gramConstants<>+192(SB), Z18, Z3
 	VSUBPS           Z19, Z21, Z18
 	VSUBPS           Z19, Z22, Z25
 	VSUBPS           Z19, Z23, Z26
@@ -3203,37 +3127,37 @@ general:
 	VADDPS       Z4, Z1, Z1
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z1, Z0
+	VPSUBD.BCST gramConstants<>+224(SB), Z1, Z0
 	VPSRAD      $0x17, Z0, Z2
 	VCVTDQ2PS   Z2, Z2
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z0, Z0
-	VPADDD.BCST gramRootBits<>+0(SB), Z0, Z0
-	VADDPS.BCST gramMinusOne<>+0(SB), Z0, Z0
+	VPANDD.BCST gramConstants<>+256(SB), Z0, Z0
+	VPADDD.BCST gramConstants<>+224(SB), Z0, Z0
+	VADDPS.BCST gramConstants<>+288(SB), Z0, Z0
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z3
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z0, Z3
+	VBROADCASTSS     gramConstants<>+320(SB), Z3
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z0, Z3
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z0, Z3
 	VMULPS           Z0, Z3, Z3
 	VFMADD213PS      Z0, Z0, Z3
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z3, Z2
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z3, Z2
 	VMULPS.BCST      128(SI), Z2, Z2
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z2, Z3
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z0
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z3, Z0
+	VBROADCASTSS     gramConstants<>+672(SB), Z0
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z3, Z0
 	VSCALEFPS        Z2, Z0, Z0
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -3245,37 +3169,37 @@ general:
 	VADDPS           Z5, Z2, Z2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z2, Z1
+	VPSUBD.BCST gramConstants<>+224(SB), Z2, Z1
 	VPSRAD      $0x17, Z1, Z3
 	VCVTDQ2PS   Z3, Z3
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z1, Z1
-	VPADDD.BCST gramRootBits<>+0(SB), Z1, Z1
-	VADDPS.BCST gramMinusOne<>+0(SB), Z1, Z1
+	VPANDD.BCST gramConstants<>+256(SB), Z1, Z1
+	VPADDD.BCST gramConstants<>+224(SB), Z1, Z1
+	VADDPS.BCST gramConstants<>+288(SB), Z1, Z1
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z16
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z1, Z16
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z1, Z16
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z1, Z16
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z1, Z16
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z1, Z16
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z1, Z16
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z1, Z16
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z1, Z16
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z1, Z16
+	VBROADCASTSS     gramConstants<>+320(SB), Z16
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z1, Z16
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z1, Z16
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z1, Z16
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z1, Z16
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z1, Z16
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z1, Z16
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z1, Z16
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z1, Z16
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z1, Z16
 	VMULPS           Z1, Z16, Z16
 	VFMADD213PS      Z1, Z1, Z16
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z16, Z3
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z16, Z3
 	VMULPS.BCST      128(SI), Z3, Z3
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z3, Z16
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z1
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z16, Z1
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z16, Z1
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z16, Z1
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z16, Z1
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z16, Z1
+	VBROADCASTSS     gramConstants<>+672(SB), Z1
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z16, Z1
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z16, Z1
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z16, Z1
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z16, Z1
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z16, Z1
 	VSCALEFPS        Z3, Z1, Z1
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -3287,37 +3211,37 @@ general:
 	VADDPS           Z6, Z3, Z3
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z3, Z2
+	VPSUBD.BCST gramConstants<>+224(SB), Z3, Z2
 	VPSRAD      $0x17, Z2, Z16
 	VCVTDQ2PS   Z16, Z16
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z2, Z2
-	VPADDD.BCST gramRootBits<>+0(SB), Z2, Z2
-	VADDPS.BCST gramMinusOne<>+0(SB), Z2, Z2
+	VPANDD.BCST gramConstants<>+256(SB), Z2, Z2
+	VPADDD.BCST gramConstants<>+224(SB), Z2, Z2
+	VADDPS.BCST gramConstants<>+288(SB), Z2, Z2
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z17
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z2, Z17
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z2, Z17
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z2, Z17
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z2, Z17
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z2, Z17
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z2, Z17
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z2, Z17
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z2, Z17
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z2, Z17
+	VBROADCASTSS     gramConstants<>+320(SB), Z17
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z2, Z17
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z2, Z17
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z2, Z17
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z2, Z17
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z2, Z17
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z2, Z17
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z2, Z17
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z2, Z17
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z2, Z17
 	VMULPS           Z2, Z17, Z17
 	VFMADD213PS      Z2, Z2, Z17
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z17, Z16
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z17, Z16
 	VMULPS.BCST      128(SI), Z16, Z16
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z16, Z17
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z2
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z17, Z2
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z17, Z2
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z17, Z2
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z17, Z2
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z17, Z2
+	VBROADCASTSS     gramConstants<>+672(SB), Z2
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z17, Z2
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z17, Z2
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z17, Z2
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z17, Z2
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z17, Z2
 	VSCALEFPS        Z16, Z2, Z2
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -3329,37 +3253,37 @@ general:
 	VADDPS           Z7, Z16, Z16
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z16, Z3
+	VPSUBD.BCST gramConstants<>+224(SB), Z16, Z3
 	VPSRAD      $0x17, Z3, Z17
 	VCVTDQ2PS   Z17, Z17
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z3, Z3
-	VPADDD.BCST gramRootBits<>+0(SB), Z3, Z3
-	VADDPS.BCST gramMinusOne<>+0(SB), Z3, Z3
+	VPANDD.BCST gramConstants<>+256(SB), Z3, Z3
+	VPADDD.BCST gramConstants<>+224(SB), Z3, Z3
+	VADDPS.BCST gramConstants<>+288(SB), Z3, Z3
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z18
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z3, Z18
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z3, Z18
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z3, Z18
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z3, Z18
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z3, Z18
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z3, Z18
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z3, Z18
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z3, Z18
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z3, Z18
+	VBROADCASTSS     gramConstants<>+320(SB), Z18
+	VFMADD213PS.BCST gramConstants<>+352(SB), Z3, Z18
+	VFMADD213PS.BCST gramConstants<>+384(SB), Z3, Z18
+	VFMADD213PS.BCST gramConstants<>+416(SB), Z3, Z18
+	VFMADD213PS.BCST gramConstants<>+448(SB), Z3, Z18
+	VFMADD213PS.BCST gramConstants<>+480(SB), Z3, Z18
+	VFMADD213PS.BCST gramConstants<>+512(SB), Z3, Z18
+	VFMADD213PS.BCST gramConstants<>+544(SB), Z3, Z18
+	VFMADD213PS.BCST gramConstants<>+576(SB), Z3, Z18
+	VFMADD213PS.BCST gramConstants<>+608(SB), Z3, Z18
 	VMULPS           Z3, Z18, Z18
 	VFMADD213PS      Z3, Z3, Z18
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z18, Z17
+	VFMADD231PS.BCST gramConstants<>+640(SB), Z18, Z17
 	VMULPS.BCST      128(SI), Z17, Z17
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z17, Z18
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z3
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z18, Z3
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z18, Z3
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z18, Z3
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z18, Z3
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z18, Z3
+	VBROADCASTSS     gramConstants<>+672(SB), Z3
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z18, Z3
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z18, Z3
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z18, Z3
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z18, Z3
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z18, Z3
 	VSCALEFPS        Z17, Z3, Z3
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -3374,22 +3298,22 @@ matern:
 	VBROADCASTSS     32(SI), Z1
 	VMULPS           Z4, Z1, Z1
 	VSQRTPS          Z1, Z1
-	VBROADCASTSS     gramFarthest<>+0(SB), Z2
+	VBROADCASTSS     gramConstants<>+864(SB), Z2
 	VMINPS           Z1, Z2, Z1
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z1, Z2
+	VMULPS.BCST      gramConstants<>+288(SB), Z1, Z2
 	VREDUCEPS        $0x01, Z2, Z3
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z0
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z3, Z0
+	VBROADCASTSS     gramConstants<>+672(SB), Z0
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z3, Z0
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z3, Z0
 	VSCALEFPS        Z2, Z0, Z0
 	MOVL             4(SI), R8
 	CMPL             R8, $0x01
 	JEQ              three_halves0
 	JHI              five_halves0
-	VBROADCASTSS     gramNearest<>+0(SB), Z3
+	VBROADCASTSS     gramConstants<>+896(SB), Z3
 	VMAXPS           Z1, Z3, Z3
 	VDIVPS           Z3, Z0, Z3
 	VFMADD231PS.BCST 96(SI), Z3, Z8
@@ -3397,39 +3321,39 @@ matern:
 
 three_halves0:
 	VFMADD231PS.BCST 96(SI), Z0, Z8
-	VMULPS.BCST      gramLn2<>+0(SB), Z1, Z1
+	VMULPS.BCST      gramConstants<>+928(SB), Z1, Z1
 	VFMADD231PS      Z1, Z0, Z0
 	JMP              distance_next0
 
 five_halves0:
-	VBROADCASTSS     gramLn2<>+0(SB), Z3
+	VBROADCASTSS     gramConstants<>+928(SB), Z3
 	VMULPS           Z1, Z3, Z3
 	VFMADD213PS      Z0, Z0, Z3
 	VFMADD231PS.BCST 96(SI), Z3, Z8
 	VMULPS           Z1, Z1, Z1
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z1, Z1
+	VMULPS.BCST      gramConstants<>+960(SB), Z1, Z1
 	VFMADD213PS      Z3, Z1, Z0
 
 distance_next0:
 	VBROADCASTSS     32(SI), Z2
 	VMULPS           Z5, Z2, Z2
 	VSQRTPS          Z2, Z2
-	VBROADCASTSS     gramFarthest<>+0(SB), Z3
+	VBROADCASTSS     gramConstants<>+864(SB), Z3
 	VMINPS           Z2, Z3, Z2
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z2, Z3
+	VMULPS.BCST      gramConstants<>+288(SB), Z2, Z3
 	VREDUCEPS        $0x01, Z3, Z16
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z1
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z16, Z1
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z16, Z1
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z16, Z1
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z16, Z1
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z16, Z1
+	VBROADCASTSS     gramConstants<>+672(SB), Z1
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z16, Z1
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z16, Z1
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z16, Z1
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z16, Z1
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z16, Z1
 	VSCALEFPS        Z3, Z1, Z1
 	MOVL             4(SI), R8
 	CMPL             R8, $0x01
 	JEQ              three_halves1
 	JHI              five_halves1
-	VBROADCASTSS     gramNearest<>+0(SB), Z16
+	VBROADCASTSS     gramConstants<>+896(SB), Z16
 	VMAXPS           Z2, Z16, Z16
 	VDIVPS           Z16, Z1, Z16
 	VFMADD231PS.BCST 96(SI), Z16, Z9
@@ -3437,39 +3361,39 @@ distance_next0:
 
 three_halves1:
 	VFMADD231PS.BCST 96(SI), Z1, Z9
-	VMULPS.BCST      gramLn2<>+0(SB), Z2, Z2
+	VMULPS.BCST      gramConstants<>+928(SB), Z2, Z2
 	VFMADD231PS      Z2, Z1, Z1
 	JMP              distance_next1
 
 five_halves1:
-	VBROADCASTSS     gramLn2<>+0(SB), Z16
+	VBROADCASTSS     gramConstants<>+928(SB), Z16
 	VMULPS           Z2, Z16, Z16
 	VFMADD213PS      Z1, Z1, Z16
 	VFMADD231PS.BCST 96(SI), Z16, Z9
 	VMULPS           Z2, Z2, Z2
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z2, Z2
+	VMULPS.BCST      gramConstants<>+960(SB), Z2, Z2
 	VFMADD213PS      Z16, Z2, Z1
 
 distance_next1:
 	VBROADCASTSS     32(SI), Z3
 	VMULPS           Z6, Z3, Z3
 	VSQRTPS          Z3, Z3
-	VBROADCASTSS     gramFarthest<>+0(SB), Z16
+	VBROADCASTSS     gramConstants<>+864(SB), Z16
 	VMINPS           Z3, Z16, Z3
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z3, Z16
+	VMULPS.BCST      gramConstants<>+288(SB), Z3, Z16
 	VREDUCEPS        $0x01, Z16, Z17
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z2
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z17, Z2
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z17, Z2
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z17, Z2
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z17, Z2
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z17, Z2
+	VBROADCASTSS     gramConstants<>+672(SB), Z2
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z17, Z2
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z17, Z2
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z17, Z2
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z17, Z2
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z17, Z2
 	VSCALEFPS        Z16, Z2, Z2
 	MOVL             4(SI), R8
 	CMPL             R8, $0x01
 	JEQ              three_halves2
 	JHI              five_halves2
-	VBROADCASTSS     gramNearest<>+0(SB), Z17
+	VBROADCASTSS     gramConstants<>+896(SB), Z17
 	VMAXPS           Z3, Z17, Z17
 	VDIVPS           Z17, Z2, Z17
 	VFMADD231PS.BCST 96(SI), Z17, Z10
@@ -3477,39 +3401,39 @@ distance_next1:
 
 three_halves2:
 	VFMADD231PS.BCST 96(SI), Z2, Z10
-	VMULPS.BCST      gramLn2<>+0(SB), Z3, Z3
+	VMULPS.BCST      gramConstants<>+928(SB), Z3, Z3
 	VFMADD231PS      Z3, Z2, Z2
 	JMP              distance_next2
 
 five_halves2:
-	VBROADCASTSS     gramLn2<>+0(SB), Z17
+	VBROADCASTSS     gramConstants<>+928(SB), Z17
 	VMULPS           Z3, Z17, Z17
 	VFMADD213PS      Z2, Z2, Z17
 	VFMADD231PS.BCST 96(SI), Z17, Z10
 	VMULPS           Z3, Z3, Z3
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z3, Z3
+	VMULPS.BCST      gramConstants<>+960(SB), Z3, Z3
 	VFMADD213PS      Z17, Z3, Z2
 
 distance_next2:
 	VBROADCASTSS     32(SI), Z16
 	VMULPS           Z7, Z16, Z16
 	VSQRTPS          Z16, Z16
-	VBROADCASTSS     gramFarthest<>+0(SB), Z17
+	VBROADCASTSS     gramConstants<>+864(SB), Z17
 	VMINPS           Z16, Z17, Z16
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z16, Z17
+	VMULPS.BCST      gramConstants<>+288(SB), Z16, Z17
 	VREDUCEPS        $0x01, Z17, Z18
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z3
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z18, Z3
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z18, Z3
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z18, Z3
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z18, Z3
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z18, Z3
+	VBROADCASTSS     gramConstants<>+672(SB), Z3
+	VFMADD213PS.BCST gramConstants<>+704(SB), Z18, Z3
+	VFMADD213PS.BCST gramConstants<>+736(SB), Z18, Z3
+	VFMADD213PS.BCST gramConstants<>+768(SB), Z18, Z3
+	VFMADD213PS.BCST gramConstants<>+800(SB), Z18, Z3
+	VFMADD213PS.BCST gramConstants<>+832(SB), Z18, Z3
 	VSCALEFPS        Z17, Z3, Z3
 	MOVL             4(SI), R8
 	CMPL             R8, $0x01
 	JEQ              three_halves3
 	JHI              five_halves3
-	VBROADCASTSS     gramNearest<>+0(SB), Z18
+	VBROADCASTSS     gramConstants<>+896(SB), Z18
 	VMAXPS           Z16, Z18, Z18
 	VDIVPS           Z18, Z3, Z18
 	VFMADD231PS.BCST 96(SI), Z18, Z11
@@ -3517,17 +3441,17 @@ distance_next2:
 
 three_halves3:
 	VFMADD231PS.BCST 96(SI), Z3, Z11
-	VMULPS.BCST      gramLn2<>+0(SB), Z16, Z16
+	VMULPS.BCST      gramConstants<>+928(SB), Z16, Z16
 	VFMADD231PS      Z16, Z3, Z3
 	JMP              distance_next3
 
 five_halves3:
-	VBROADCASTSS     gramLn2<>+0(SB), Z18
+	VBROADCASTSS     gramConstants<>+928(SB), Z18
 	VMULPS           Z16, Z18, Z18
 	VFMADD213PS      Z3, Z3, Z18
 	VFMADD231PS.BCST 96(SI), Z18, Z11
 	VMULPS           Z16, Z16, Z16
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z16, Z16
+	VMULPS.BCST      gramConstants<>+960(SB), Z16, Z16
 	VFMADD213PS      Z18, Z16, Z3
 
 distance_next3:
@@ -3548,7 +3472,7 @@ root:
 	VMULPS       Z17, Z1, Z17
 	VMULPS       Z18, Z2, Z18
 	VMULPS       Z19, Z3, Z19
-	VBROADCASTSS gramThree<>+0(SB), Z20
+	VBROADCASTSS gramConstants<>+992(SB), Z20
 	VFNMADD213PS Z20, Z0, Z16
 	VFNMADD213PS Z20, Z1, Z17
 	VFNMADD213PS Z20, Z2, Z18
@@ -3743,7 +3667,7 @@ clear:
 block:
 	VMOVQ        DI, X0
 	VPBROADCASTD X0, Y0
-	VPADDD       gramLaneIndex<>+0(SB), Y0, Y0
+	VPADDD       gramConstants<>+1024(SB), Y0, Y0
 	VPBROADCASTD n+40(FP), Y1
 	VPCMPGTD     Y0, Y1, Y1
 	VMOVQ        BX, X2
@@ -3895,7 +3819,7 @@ step:
 	VMULPS      256(SI), Y9, Y3
 	VMULPS      288(SI), Y9, Y4
 	VMULPS      320(SI), Y9, Y5
-	VMOVUPS     gramLowest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+1056(SB), Y9
 	VMAXPS      Y3, Y9, Y3
 	VMAXPS      Y4, Y9, Y4
 	VMAXPS      Y5, Y9, Y5
@@ -3905,26 +3829,26 @@ step:
 	VSUBPS      Y6, Y3, Y3
 	VSUBPS      Y7, Y4, Y4
 	VSUBPS      Y8, Y5, Y5
-	VMOVUPS     gramExp2c5<>+0(SB), Y0
+	VMOVUPS     gramConstants<>+672(SB), Y0
 	VMOVAPS     Y0, Y1
 	VMOVAPS     Y0, Y2
-	VMOVUPS     gramExp2c4<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+704(SB), Y9
 	VFMADD213PS Y9, Y3, Y0
 	VFMADD213PS Y9, Y4, Y1
 	VFMADD213PS Y9, Y5, Y2
-	VMOVUPS     gramExp2c3<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+736(SB), Y9
 	VFMADD213PS Y9, Y3, Y0
 	VFMADD213PS Y9, Y4, Y1
 	VFMADD213PS Y9, Y5, Y2
-	VMOVUPS     gramExp2c2<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+768(SB), Y9
 	VFMADD213PS Y9, Y3, Y0
 	VFMADD213PS Y9, Y4, Y1
 	VFMADD213PS Y9, Y5, Y2
-	VMOVUPS     gramExp2c1<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+800(SB), Y9
 	VFMADD213PS Y9, Y3, Y0
 	VFMADD213PS Y9, Y4, Y1
 	VFMADD213PS Y9, Y5, Y2
-	VMOVUPS     gramExp2c0<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+832(SB), Y9
 	VFMADD213PS Y9, Y3, Y0
 	VFMADD213PS Y9, Y4, Y1
 	VFMADD213PS Y9, Y5, Y2
@@ -3941,7 +3865,7 @@ step:
 	VMULPS      352(SI), Y12, Y6
 	VMULPS      384(SI), Y12, Y7
 	VMULPS      416(SI), Y12, Y8
-	VMOVUPS     gramLowest<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+1056(SB), Y12
 	VMAXPS      Y6, Y12, Y6
 	VMAXPS      Y7, Y12, Y7
 	VMAXPS      Y8, Y12, Y8
@@ -3951,26 +3875,26 @@ step:
 	VSUBPS      Y9, Y6, Y6
 	VSUBPS      Y10, Y7, Y7
 	VSUBPS      Y11, Y8, Y8
-	VMOVUPS     gramExp2c5<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+672(SB), Y3
 	VMOVAPS     Y3, Y4
 	VMOVAPS     Y3, Y5
-	VMOVUPS     gramExp2c4<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+704(SB), Y12
 	VFMADD213PS Y12, Y6, Y3
 	VFMADD213PS Y12, Y7, Y4
 	VFMADD213PS Y12, Y8, Y5
-	VMOVUPS     gramExp2c3<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+736(SB), Y12
 	VFMADD213PS Y12, Y6, Y3
 	VFMADD213PS Y12, Y7, Y4
 	VFMADD213PS Y12, Y8, Y5
-	VMOVUPS     gramExp2c2<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+768(SB), Y12
 	VFMADD213PS Y12, Y6, Y3
 	VFMADD213PS Y12, Y7, Y4
 	VFMADD213PS Y12, Y8, Y5
-	VMOVUPS     gramExp2c1<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+800(SB), Y12
 	VFMADD213PS Y12, Y6, Y3
 	VFMADD213PS Y12, Y7, Y4
 	VFMADD213PS Y12, Y8, Y5
-	VMOVUPS     gramExp2c0<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+832(SB), Y12
 	VFMADD213PS Y12, Y6, Y3
 	VFMADD213PS Y12, Y7, Y4
 	VFMADD213PS Y12, Y8, Y5
@@ -3986,28 +3910,28 @@ step:
 	VMOVUPS     32(R10), Y12
 	VMULPS      448(SI), Y12, Y8
 	VMULPS      480(SI), Y12, Y9
-	VMOVUPS     gramLowest<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+1056(SB), Y12
 	VMAXPS      Y8, Y12, Y8
 	VMAXPS      Y9, Y12, Y9
 	VROUNDPS    $0x01, Y8, Y10
 	VROUNDPS    $0x01, Y9, Y11
 	VSUBPS      Y10, Y8, Y8
 	VSUBPS      Y11, Y9, Y9
-	VMOVUPS     gramExp2c5<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+672(SB), Y6
 	VMOVAPS     Y6, Y7
-	VMOVUPS     gramExp2c4<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+704(SB), Y12
 	VFMADD213PS Y12, Y8, Y6
 	VFMADD213PS Y12, Y9, Y7
-	VMOVUPS     gramExp2c3<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+736(SB), Y12
 	VFMADD213PS Y12, Y8, Y6
 	VFMADD213PS Y12, Y9, Y7
-	VMOVUPS     gramExp2c2<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+768(SB), Y12
 	VFMADD213PS Y12, Y8, Y6
 	VFMADD213PS Y12, Y9, Y7
-	VMOVUPS     gramExp2c1<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+800(SB), Y12
 	VFMADD213PS Y12, Y8, Y6
 	VFMADD213PS Y12, Y9, Y7
-	VMOVUPS     gramExp2c0<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+832(SB), Y12
 	VFMADD213PS Y12, Y8, Y6
 	VFMADD213PS Y12, Y9, Y7
 	VCVTPS2DQ   Y10, Y10
@@ -4069,46 +3993,46 @@ general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
 	VMOVUPS 32(R10), Y1
 	VADDPS  256(SI), Y1, Y1
-	VMOVUPS gramLargest<>+0(SB), Y2
+	VMOVUPS gramConstants<>+1088(SB), Y2
 	VMINPS  Y1, Y2, Y1
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y1, Y0
+	VPSUBD    gramConstants<>+224(SB), Y1, Y0
 	VPSRAD    $0x17, Y0, Y2
 	VCVTDQ2PS Y2, Y2
-	VPAND     gramMantissaBits<>+0(SB), Y0, Y0
-	VPADDD    gramRootBits<>+0(SB), Y0, Y0
-	VADDPS    gramMinusOne<>+0(SB), Y0, Y0
+	VPAND     gramConstants<>+256(SB), Y0, Y0
+	VPADDD    gramConstants<>+224(SB), Y0, Y0
+	VADDPS    gramConstants<>+288(SB), Y0, Y0
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y3
-	VFMADD213PS gramLogc7<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc6<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc5<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc4<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc3<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc2<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc1<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc0<>+0(SB), Y0, Y3
-	VFMADD213PS gramMinusHalf<>+0(SB), Y0, Y3
+	VMOVUPS     gramConstants<>+320(SB), Y3
+	VFMADD213PS gramConstants<>+352(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+384(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+416(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+448(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+480(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+512(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+544(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+576(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+608(SB), Y0, Y3
 	VMULPS      Y0, Y3, Y3
 	VFMADD213PS Y0, Y0, Y3
-	VFMADD231PS gramLog2e<>+0(SB), Y3, Y2
+	VFMADD231PS gramConstants<>+640(SB), Y3, Y2
 	VMULPS      128(R10), Y2, Y2
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+1056(SB), Y3
 	VMAXPS      Y2, Y3, Y2
-	VMOVUPS     gramHighest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+1120(SB), Y3
 	VMINPS      Y2, Y3, Y2
 	VROUNDPS    $0x01, Y2, Y3
 	VSUBPS      Y3, Y2, Y2
-	VMOVUPS     gramExp2c5<>+0(SB), Y0
-	VFMADD213PS gramExp2c4<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c3<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c2<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c1<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c0<>+0(SB), Y2, Y0
+	VMOVUPS     gramConstants<>+672(SB), Y0
+	VFMADD213PS gramConstants<>+704(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+736(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+768(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+800(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+832(SB), Y2, Y0
 	VCVTPS2DQ   Y3, Y3
 	VPSLLD      $0x17, Y3, Y3
 	VPADDD      Y3, Y0, Y0
@@ -4122,46 +4046,46 @@ general:
 	VMOVUPS     Y1, 512(SI)
 	VMOVUPS     32(R10), Y2
 	VADDPS      288(SI), Y2, Y2
-	VMOVUPS     gramLargest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+1088(SB), Y3
 	VMINPS      Y2, Y3, Y2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y2, Y1
+	VPSUBD    gramConstants<>+224(SB), Y2, Y1
 	VPSRAD    $0x17, Y1, Y3
 	VCVTDQ2PS Y3, Y3
-	VPAND     gramMantissaBits<>+0(SB), Y1, Y1
-	VPADDD    gramRootBits<>+0(SB), Y1, Y1
-	VADDPS    gramMinusOne<>+0(SB), Y1, Y1
+	VPAND     gramConstants<>+256(SB), Y1, Y1
+	VPADDD    gramConstants<>+224(SB), Y1, Y1
+	VADDPS    gramConstants<>+288(SB), Y1, Y1
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y4
-	VFMADD213PS gramLogc7<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc6<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc5<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc4<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc3<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc2<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc1<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc0<>+0(SB), Y1, Y4
-	VFMADD213PS gramMinusHalf<>+0(SB), Y1, Y4
+	VMOVUPS     gramConstants<>+320(SB), Y4
+	VFMADD213PS gramConstants<>+352(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+384(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+416(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+448(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+480(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+512(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+544(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+576(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+608(SB), Y1, Y4
 	VMULPS      Y1, Y4, Y4
 	VFMADD213PS Y1, Y1, Y4
-	VFMADD231PS gramLog2e<>+0(SB), Y4, Y3
+	VFMADD231PS gramConstants<>+640(SB), Y4, Y3
 	VMULPS      128(R10), Y3, Y3
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y4
+	VMOVUPS     gramConstants<>+1056(SB), Y4
 	VMAXPS      Y3, Y4, Y3
-	VMOVUPS     gramHighest<>+0(SB), Y4
+	VMOVUPS     gramConstants<>+1120(SB), Y4
 	VMINPS      Y3, Y4, Y3
 	VROUNDPS    $0x01, Y3, Y4
 	VSUBPS      Y4, Y3, Y3
-	VMOVUPS     gramExp2c5<>+0(SB), Y1
-	VFMADD213PS gramExp2c4<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c3<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c2<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c1<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c0<>+0(SB), Y3, Y1
+	VMOVUPS     gramConstants<>+672(SB), Y1
+	VFMADD213PS gramConstants<>+704(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+736(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+768(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+800(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+832(SB), Y3, Y1
 	VCVTPS2DQ   Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
 	VPADDD      Y4, Y1, Y1
@@ -4175,46 +4099,46 @@ general:
 	VMOVUPS     Y2, 544(SI)
 	VMOVUPS     32(R10), Y3
 	VADDPS      320(SI), Y3, Y3
-	VMOVUPS     gramLargest<>+0(SB), Y4
+	VMOVUPS     gramConstants<>+1088(SB), Y4
 	VMINPS      Y3, Y4, Y3
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y3, Y2
+	VPSUBD    gramConstants<>+224(SB), Y3, Y2
 	VPSRAD    $0x17, Y2, Y4
 	VCVTDQ2PS Y4, Y4
-	VPAND     gramMantissaBits<>+0(SB), Y2, Y2
-	VPADDD    gramRootBits<>+0(SB), Y2, Y2
-	VADDPS    gramMinusOne<>+0(SB), Y2, Y2
+	VPAND     gramConstants<>+256(SB), Y2, Y2
+	VPADDD    gramConstants<>+224(SB), Y2, Y2
+	VADDPS    gramConstants<>+288(SB), Y2, Y2
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y5
-	VFMADD213PS gramLogc7<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc6<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc5<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc4<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc3<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc2<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc1<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc0<>+0(SB), Y2, Y5
-	VFMADD213PS gramMinusHalf<>+0(SB), Y2, Y5
+	VMOVUPS     gramConstants<>+320(SB), Y5
+	VFMADD213PS gramConstants<>+352(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+384(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+416(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+448(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+480(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+512(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+544(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+576(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+608(SB), Y2, Y5
 	VMULPS      Y2, Y5, Y5
 	VFMADD213PS Y2, Y2, Y5
-	VFMADD231PS gramLog2e<>+0(SB), Y5, Y4
+	VFMADD231PS gramConstants<>+640(SB), Y5, Y4
 	VMULPS      128(R10), Y4, Y4
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y5
+	VMOVUPS     gramConstants<>+1056(SB), Y5
 	VMAXPS      Y4, Y5, Y4
-	VMOVUPS     gramHighest<>+0(SB), Y5
+	VMOVUPS     gramConstants<>+1120(SB), Y5
 	VMINPS      Y4, Y5, Y4
 	VROUNDPS    $0x01, Y4, Y5
 	VSUBPS      Y5, Y4, Y4
-	VMOVUPS     gramExp2c5<>+0(SB), Y2
-	VFMADD213PS gramExp2c4<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c3<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c2<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c1<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c0<>+0(SB), Y4, Y2
+	VMOVUPS     gramConstants<>+672(SB), Y2
+	VFMADD213PS gramConstants<>+704(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+736(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+768(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+800(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+832(SB), Y4, Y2
 	VCVTPS2DQ   Y5, Y5
 	VPSLLD      $0x17, Y5, Y5
 	VPADDD      Y5, Y2, Y2
@@ -4228,46 +4152,46 @@ general:
 	VMOVUPS     Y3, 576(SI)
 	VMOVUPS     32(R10), Y4
 	VADDPS      352(SI), Y4, Y4
-	VMOVUPS     gramLargest<>+0(SB), Y5
+	VMOVUPS     gramConstants<>+1088(SB), Y5
 	VMINPS      Y4, Y5, Y4
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y4, Y3
+	VPSUBD    gramConstants<>+224(SB), Y4, Y3
 	VPSRAD    $0x17, Y3, Y5
 	VCVTDQ2PS Y5, Y5
-	VPAND     gramMantissaBits<>+0(SB), Y3, Y3
-	VPADDD    gramRootBits<>+0(SB), Y3, Y3
-	VADDPS    gramMinusOne<>+0(SB), Y3, Y3
+	VPAND     gramConstants<>+256(SB), Y3, Y3
+	VPADDD    gramConstants<>+224(SB), Y3, Y3
+	VADDPS    gramConstants<>+288(SB), Y3, Y3
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y6
-	VFMADD213PS gramLogc7<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc6<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc5<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc4<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc3<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc2<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc1<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc0<>+0(SB), Y3, Y6
-	VFMADD213PS gramMinusHalf<>+0(SB), Y3, Y6
+	VMOVUPS     gramConstants<>+320(SB), Y6
+	VFMADD213PS gramConstants<>+352(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+384(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+416(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+448(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+480(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+512(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+544(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+576(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+608(SB), Y3, Y6
 	VMULPS      Y3, Y6, Y6
 	VFMADD213PS Y3, Y3, Y6
-	VFMADD231PS gramLog2e<>+0(SB), Y6, Y5
+	VFMADD231PS gramConstants<>+640(SB), Y6, Y5
 	VMULPS      128(R10), Y5, Y5
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+1056(SB), Y6
 	VMAXPS      Y5, Y6, Y5
-	VMOVUPS     gramHighest<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+1120(SB), Y6
 	VMINPS      Y5, Y6, Y5
 	VROUNDPS    $0x01, Y5, Y6
 	VSUBPS      Y6, Y5, Y5
-	VMOVUPS     gramExp2c5<>+0(SB), Y3
-	VFMADD213PS gramExp2c4<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c3<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c2<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c1<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c0<>+0(SB), Y5, Y3
+	VMOVUPS     gramConstants<>+672(SB), Y3
+	VFMADD213PS gramConstants<>+704(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+736(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+768(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+800(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+832(SB), Y5, Y3
 	VCVTPS2DQ   Y6, Y6
 	VPSLLD      $0x17, Y6, Y6
 	VPADDD      Y6, Y3, Y3
@@ -4281,46 +4205,46 @@ general:
 	VMOVUPS     Y4, 608(SI)
 	VMOVUPS     32(R10), Y5
 	VADDPS      384(SI), Y5, Y5
-	VMOVUPS     gramLargest<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+1088(SB), Y6
 	VMINPS      Y5, Y6, Y5
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y5, Y4
+	VPSUBD    gramConstants<>+224(SB), Y5, Y4
 	VPSRAD    $0x17, Y4, Y6
 	VCVTDQ2PS Y6, Y6
-	VPAND     gramMantissaBits<>+0(SB), Y4, Y4
-	VPADDD    gramRootBits<>+0(SB), Y4, Y4
-	VADDPS    gramMinusOne<>+0(SB), Y4, Y4
+	VPAND     gramConstants<>+256(SB), Y4, Y4
+	VPADDD    gramConstants<>+224(SB), Y4, Y4
+	VADDPS    gramConstants<>+288(SB), Y4, Y4
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y7
-	VFMADD213PS gramLogc7<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc6<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc5<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc4<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc3<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc2<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc1<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc0<>+0(SB), Y4, Y7
-	VFMADD213PS gramMinusHalf<>+0(SB), Y4, Y7
+	VMOVUPS     gramConstants<>+320(SB), Y7
+	VFMADD213PS gramConstants<>+352(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+384(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+416(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+448(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+480(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+512(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+544(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+576(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+608(SB), Y4, Y7
 	VMULPS      Y4, Y7, Y7
 	VFMADD213PS Y4, Y4, Y7
-	VFMADD231PS gramLog2e<>+0(SB), Y7, Y6
+	VFMADD231PS gramConstants<>+640(SB), Y7, Y6
 	VMULPS      128(R10), Y6, Y6
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y7
+	VMOVUPS     gramConstants<>+1056(SB), Y7
 	VMAXPS      Y6, Y7, Y6
-	VMOVUPS     gramHighest<>+0(SB), Y7
+	VMOVUPS     gramConstants<>+1120(SB), Y7
 	VMINPS      Y6, Y7, Y6
 	VROUNDPS    $0x01, Y6, Y7
 	VSUBPS      Y7, Y6, Y6
-	VMOVUPS     gramExp2c5<>+0(SB), Y4
-	VFMADD213PS gramExp2c4<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c3<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c2<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c1<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c0<>+0(SB), Y6, Y4
+	VMOVUPS     gramConstants<>+672(SB), Y4
+	VFMADD213PS gramConstants<>+704(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+736(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+768(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+800(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+832(SB), Y6, Y4
 	VCVTPS2DQ   Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
 	VPADDD      Y7, Y4, Y4
@@ -4334,46 +4258,46 @@ general:
 	VMOVUPS     Y5, 640(SI)
 	VMOVUPS     32(R10), Y6
 	VADDPS      416(SI), Y6, Y6
-	VMOVUPS     gramLargest<>+0(SB), Y7
+	VMOVUPS     gramConstants<>+1088(SB), Y7
 	VMINPS      Y6, Y7, Y6
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y6, Y5
+	VPSUBD    gramConstants<>+224(SB), Y6, Y5
 	VPSRAD    $0x17, Y5, Y7
 	VCVTDQ2PS Y7, Y7
-	VPAND     gramMantissaBits<>+0(SB), Y5, Y5
-	VPADDD    gramRootBits<>+0(SB), Y5, Y5
-	VADDPS    gramMinusOne<>+0(SB), Y5, Y5
+	VPAND     gramConstants<>+256(SB), Y5, Y5
+	VPADDD    gramConstants<>+224(SB), Y5, Y5
+	VADDPS    gramConstants<>+288(SB), Y5, Y5
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y8
-	VFMADD213PS gramLogc7<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc6<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc5<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc4<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc3<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc2<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc1<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc0<>+0(SB), Y5, Y8
-	VFMADD213PS gramMinusHalf<>+0(SB), Y5, Y8
+	VMOVUPS     gramConstants<>+320(SB), Y8
+	VFMADD213PS gramConstants<>+352(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+384(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+416(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+448(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+480(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+512(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+544(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+576(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+608(SB), Y5, Y8
 	VMULPS      Y5, Y8, Y8
 	VFMADD213PS Y5, Y5, Y8
-	VFMADD231PS gramLog2e<>+0(SB), Y8, Y7
+	VFMADD231PS gramConstants<>+640(SB), Y8, Y7
 	VMULPS      128(R10), Y7, Y7
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+1056(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     gramHighest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+1120(SB), Y8
 	VMINPS      Y7, Y8, Y7
 	VROUNDPS    $0x01, Y7, Y8
 	VSUBPS      Y8, Y7, Y7
-	VMOVUPS     gramExp2c5<>+0(SB), Y5
-	VFMADD213PS gramExp2c4<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c3<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c2<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c1<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c0<>+0(SB), Y7, Y5
+	VMOVUPS     gramConstants<>+672(SB), Y5
+	VFMADD213PS gramConstants<>+704(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+736(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+768(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+800(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+832(SB), Y7, Y5
 	VCVTPS2DQ   Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VPADDD      Y8, Y5, Y5
@@ -4387,46 +4311,46 @@ general:
 	VMOVUPS     Y6, 672(SI)
 	VMOVUPS     32(R10), Y7
 	VADDPS      448(SI), Y7, Y7
-	VMOVUPS     gramLargest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+1088(SB), Y8
 	VMINPS      Y7, Y8, Y7
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y7, Y6
+	VPSUBD    gramConstants<>+224(SB), Y7, Y6
 	VPSRAD    $0x17, Y6, Y8
 	VCVTDQ2PS Y8, Y8
-	VPAND     gramMantissaBits<>+0(SB), Y6, Y6
-	VPADDD    gramRootBits<>+0(SB), Y6, Y6
-	VADDPS    gramMinusOne<>+0(SB), Y6, Y6
+	VPAND     gramConstants<>+256(SB), Y6, Y6
+	VPADDD    gramConstants<>+224(SB), Y6, Y6
+	VADDPS    gramConstants<>+288(SB), Y6, Y6
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y9
-	VFMADD213PS gramLogc7<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc6<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc5<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc4<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc3<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc2<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc1<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc0<>+0(SB), Y6, Y9
-	VFMADD213PS gramMinusHalf<>+0(SB), Y6, Y9
+	VMOVUPS     gramConstants<>+320(SB), Y9
+	VFMADD213PS gramConstants<>+352(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+384(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+416(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+448(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+480(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+512(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+544(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+576(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+608(SB), Y6, Y9
 	VMULPS      Y6, Y9, Y9
 	VFMADD213PS Y6, Y6, Y9
-	VFMADD231PS gramLog2e<>+0(SB), Y9, Y8
+	VFMADD231PS gramConstants<>+640(SB), Y9, Y8
 	VMULPS      128(R10), Y8, Y8
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+1056(SB), Y9
 	VMAXPS      Y8, Y9, Y8
-	VMOVUPS     gramHighest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+1120(SB), Y9
 	VMINPS      Y8, Y9, Y8
 	VROUNDPS    $0x01, Y8, Y9
 	VSUBPS      Y9, Y8, Y8
-	VMOVUPS     gramExp2c5<>+0(SB), Y6
-	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y6
+	VMOVUPS     gramConstants<>+672(SB), Y6
+	VFMADD213PS gramConstants<>+704(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+736(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+768(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+800(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+832(SB), Y8, Y6
 	VCVTPS2DQ   Y9, Y9
 	VPSLLD      $0x17, Y9, Y9
 	VPADDD      Y9, Y6, Y6
@@ -4440,46 +4364,46 @@ general:
 	VMOVUPS     Y7, 704(SI)
 	VMOVUPS     32(R10), Y8
 	VADDPS      480(SI), Y8, Y8
-	VMOVUPS     gramLargest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+1088(SB), Y9
 	VMINPS      Y8, Y9, Y8
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y8, Y7
+	VPSUBD    gramConstants<>+224(SB), Y8, Y7
 	VPSRAD    $0x17, Y7, Y9
 	VCVTDQ2PS Y9, Y9
-	VPAND     gramMantissaBits<>+0(SB), Y7, Y7
-	VPADDD    gramRootBits<>+0(SB), Y7, Y7
-	VADDPS    gramMinusOne<>+0(SB), Y7, Y7
+	VPAND     gramConstants<>+256(SB), Y7, Y7
+	VPADDD    gramConstants<>+224(SB), Y7, Y7
+	VADDPS    gramConstants<>+288(SB), Y7, Y7
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y10
-	VFMADD213PS gramLogc7<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc6<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc5<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc4<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc3<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc2<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc1<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc0<>+0(SB), Y7, Y10
-	VFMADD213PS gramMinusHalf<>+0(SB), Y7, Y10
+	VMOVUPS     gramConstants<>+320(SB), Y10
+	VFMADD213PS gramConstants<>+352(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+384(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+416(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+448(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+480(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+512(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+544(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+576(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+608(SB), Y7, Y10
 	VMULPS      Y7, Y10, Y10
 	VFMADD213PS Y7, Y7, Y10
-	VFMADD231PS gramLog2e<>+0(SB), Y10, Y9
+	VFMADD231PS gramConstants<>+640(SB), Y10, Y9
 	VMULPS      128(R10), Y9, Y9
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y10
+	VMOVUPS     gramConstants<>+1056(SB), Y10
 	VMAXPS      Y9, Y10, Y9
-	VMOVUPS     gramHighest<>+0(SB), Y10
+	VMOVUPS     gramConstants<>+1120(SB), Y10
 	VMINPS      Y9, Y10, Y9
 	VROUNDPS    $0x01, Y9, Y10
 	VSUBPS      Y10, Y9, Y9
-	VMOVUPS     gramExp2c5<>+0(SB), Y7
-	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y7
+	VMOVUPS     gramConstants<>+672(SB), Y7
+	VFMADD213PS gramConstants<>+704(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+736(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+768(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+800(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+832(SB), Y9, Y7
 	VCVTPS2DQ   Y10, Y10
 	VPSLLD      $0x17, Y10, Y10
 	VPADDD      Y10, Y7, Y7
@@ -4498,17 +4422,17 @@ matern:
 	VMOVUPS     32(R10), Y1
 	VMULPS      256(SI), Y1, Y1
 	VSQRTPS     Y1, Y1
-	VMOVUPS     gramFarthest<>+0(SB), Y2
+	VMOVUPS     gramConstants<>+864(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMULPS      gramMinusOne<>+0(SB), Y1, Y2
+	VMULPS      gramConstants<>+288(SB), Y1, Y2
 	VROUNDPS    $0x01, Y2, Y3
 	VSUBPS      Y3, Y2, Y2
-	VMOVUPS     gramExp2c5<>+0(SB), Y0
-	VFMADD213PS gramExp2c4<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c3<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c2<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c1<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c0<>+0(SB), Y2, Y0
+	VMOVUPS     gramConstants<>+672(SB), Y0
+	VFMADD213PS gramConstants<>+704(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+736(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+768(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+800(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+832(SB), Y2, Y0
 	VCVTPS2DQ   Y3, Y3
 	VPSLLD      $0x17, Y3, Y3
 	VPADDD      Y3, Y0, Y0
@@ -4516,7 +4440,7 @@ matern:
 	CMPL        R12, $0x01
 	JEQ         three_halves0
 	JHI         five_halves0
-	VMOVUPS     gramNearest<>+0(SB), Y2
+	VMOVUPS     gramConstants<>+896(SB), Y2
 	VMAXPS      Y1, Y2, Y2
 	VDIVPS      Y2, Y0, Y2
 	VMOVUPS     96(R10), Y1
@@ -4528,36 +4452,36 @@ three_halves0:
 	VMOVUPS     96(R10), Y2
 	VFMADD213PS 512(SI), Y0, Y2
 	VMOVUPS     Y2, 512(SI)
-	VMULPS      gramLn2<>+0(SB), Y1, Y1
+	VMULPS      gramConstants<>+928(SB), Y1, Y1
 	VFMADD231PS Y1, Y0, Y0
 	JMP         distance_next0
 
 five_halves0:
-	VMOVUPS     gramLn2<>+0(SB), Y2
+	VMOVUPS     gramConstants<>+928(SB), Y2
 	VMULPS      Y1, Y2, Y2
 	VFMADD213PS Y0, Y0, Y2
 	VMOVUPS     96(R10), Y3
 	VFMADD213PS 512(SI), Y2, Y3
 	VMOVUPS     Y3, 512(SI)
 	VMULPS      Y1, Y1, Y1
-	VMULPS      gramLn2Square3<>+0(SB), Y1, Y1
+	VMULPS      gramConstants<>+960(SB), Y1, Y1
 	VFMADD213PS Y2, Y1, Y0
 
 distance_next0:
 	VMOVUPS     32(R10), Y2
 	VMULPS      288(SI), Y2, Y2
 	VSQRTPS     Y2, Y2
-	VMOVUPS     gramFarthest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+864(SB), Y3
 	VMINPS      Y2, Y3, Y2
-	VMULPS      gramMinusOne<>+0(SB), Y2, Y3
+	VMULPS      gramConstants<>+288(SB), Y2, Y3
 	VROUNDPS    $0x01, Y3, Y4
 	VSUBPS      Y4, Y3, Y3
-	VMOVUPS     gramExp2c5<>+0(SB), Y1
-	VFMADD213PS gramExp2c4<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c3<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c2<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c1<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c0<>+0(SB), Y3, Y1
+	VMOVUPS     gramConstants<>+672(SB), Y1
+	VFMADD213PS gramConstants<>+704(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+736(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+768(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+800(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+832(SB), Y3, Y1
 	VCVTPS2DQ   Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
 	VPADDD      Y4, Y1, Y1
@@ -4565,7 +4489,7 @@ distance_next0:
 	CMPL        R12, $0x01
 	JEQ         three_halves1
 	JHI         five_halves1
-	VMOVUPS     gramNearest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+896(SB), Y3
 	VMAXPS      Y2, Y3, Y3
 	VDIVPS      Y3, Y1, Y3
 	VMOVUPS     96(R10), Y2
@@ -4577,36 +4501,36 @@ three_halves1:
 	VMOVUPS     96(R10), Y3
 	VFMADD213PS 544(SI), Y1, Y3
 	VMOVUPS     Y3, 544(SI)
-	VMULPS      gramLn2<>+0(SB), Y2, Y2
+	VMULPS      gramConstants<>+928(SB), Y2, Y2
 	VFMADD231PS Y2, Y1, Y1
 	JMP         distance_next1
 
 five_halves1:
-	VMOVUPS     gramLn2<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+928(SB), Y3
 	VMULPS      Y2, Y3, Y3
 	VFMADD213PS Y1, Y1, Y3
 	VMOVUPS     96(R10), Y4
 	VFMADD213PS 544(SI), Y3, Y4
 	VMOVUPS     Y4, 544(SI)
 	VMULPS      Y2, Y2, Y2
-	VMULPS      gramLn2Square3<>+0(SB), Y2, Y2
+	VMULPS      gramConstants<>+960(SB), Y2, Y2
 	VFMADD213PS Y3, Y2, Y1
 
 distance_next1:
 	VMOVUPS     32(R10), Y3
 	VMULPS      320(SI), Y3, Y3
 	VSQRTPS     Y3, Y3
-	VMOVUPS     gramFarthest<>+0(SB), Y4
+	VMOVUPS     gramConstants<>+864(SB), Y4
 	VMINPS      Y3, Y4, Y3
-	VMULPS      gramMinusOne<>+0(SB), Y3, Y4
+	VMULPS      gramConstants<>+288(SB), Y3, Y4
 	VROUNDPS    $0x01, Y4, Y5
 	VSUBPS      Y5, Y4, Y4
-	VMOVUPS     gramExp2c5<>+0(SB), Y2
-	VFMADD213PS gramExp2c4<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c3<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c2<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c1<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c0<>+0(SB), Y4, Y2
+	VMOVUPS     gramConstants<>+672(SB), Y2
+	VFMADD213PS gramConstants<>+704(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+736(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+768(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+800(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+832(SB), Y4, Y2
 	VCVTPS2DQ   Y5, Y5
 	VPSLLD      $0x17, Y5, Y5
 	VPADDD      Y5, Y2, Y2
@@ -4614,7 +4538,7 @@ distance_next1:
 	CMPL        R12, $0x01
 	JEQ         three_halves2
 	JHI         five_halves2
-	VMOVUPS     gramNearest<>+0(SB), Y4
+	VMOVUPS     gramConstants<>+896(SB), Y4
 	VMAXPS      Y3, Y4, Y4
 	VDIVPS      Y4, Y2, Y4
 	VMOVUPS     96(R10), Y3
@@ -4626,36 +4550,36 @@ three_halves2:
 	VMOVUPS     96(R10), Y4
 	VFMADD213PS 576(SI), Y2, Y4
 	VMOVUPS     Y4, 576(SI)
-	VMULPS      gramLn2<>+0(SB), Y3, Y3
+	VMULPS      gramConstants<>+928(SB), Y3, Y3
 	VFMADD231PS Y3, Y2, Y2
 	JMP         distance_next2
 
 five_halves2:
-	VMOVUPS     gramLn2<>+0(SB), Y4
+	VMOVUPS     gramConstants<>+928(SB), Y4
 	VMULPS      Y3, Y4, Y4
 	VFMADD213PS Y2, Y2, Y4
 	VMOVUPS     96(R10), Y5
 	VFMADD213PS 576(SI), Y4, Y5
 	VMOVUPS     Y5, 576(SI)
 	VMULPS      Y3, Y3, Y3
-	VMULPS      gramLn2Square3<>+0(SB), Y3, Y3
+	VMULPS      gramConstants<>+960(SB), Y3, Y3
 	VFMADD213PS Y4, Y3, Y2
 
 distance_next2:
 	VMOVUPS     32(R10), Y4
 	VMULPS      352(SI), Y4, Y4
 	VSQRTPS     Y4, Y4
-	VMOVUPS     gramFarthest<>+0(SB), Y5
+	VMOVUPS     gramConstants<>+864(SB), Y5
 	VMINPS      Y4, Y5, Y4
-	VMULPS      gramMinusOne<>+0(SB), Y4, Y5
+	VMULPS      gramConstants<>+288(SB), Y4, Y5
 	VROUNDPS    $0x01, Y5, Y6
 	VSUBPS      Y6, Y5, Y5
-	VMOVUPS     gramExp2c5<>+0(SB), Y3
-	VFMADD213PS gramExp2c4<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c3<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c2<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c1<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c0<>+0(SB), Y5, Y3
+	VMOVUPS     gramConstants<>+672(SB), Y3
+	VFMADD213PS gramConstants<>+704(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+736(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+768(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+800(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+832(SB), Y5, Y3
 	VCVTPS2DQ   Y6, Y6
 	VPSLLD      $0x17, Y6, Y6
 	VPADDD      Y6, Y3, Y3
@@ -4663,7 +4587,7 @@ distance_next2:
 	CMPL        R12, $0x01
 	JEQ         three_halves3
 	JHI         five_halves3
-	VMOVUPS     gramNearest<>+0(SB), Y5
+	VMOVUPS     gramConstants<>+896(SB), Y5
 	VMAXPS      Y4, Y5, Y5
 	VDIVPS      Y5, Y3, Y5
 	VMOVUPS     96(R10), Y4
@@ -4675,36 +4599,36 @@ three_halves3:
 	VMOVUPS     96(R10), Y5
 	VFMADD213PS 608(SI), Y3, Y5
 	VMOVUPS     Y5, 608(SI)
-	VMULPS      gramLn2<>+0(SB), Y4, Y4
+	VMULPS      gramConstants<>+928(SB), Y4, Y4
 	VFMADD231PS Y4, Y3, Y3
 	JMP         distance_next3
 
 five_halves3:
-	VMOVUPS     gramLn2<>+0(SB), Y5
+	VMOVUPS     gramConstants<>+928(SB), Y5
 	VMULPS      Y4, Y5, Y5
 	VFMADD213PS Y3, Y3, Y5
 	VMOVUPS     96(R10), Y6
 	VFMADD213PS 608(SI), Y5, Y6
 	VMOVUPS     Y6, 608(SI)
 	VMULPS      Y4, Y4, Y4
-	VMULPS      gramLn2Square3<>+0(SB), Y4, Y4
+	VMULPS      gramConstants<>+960(SB), Y4, Y4
 	VFMADD213PS Y5, Y4, Y3
 
 distance_next3:
 	VMOVUPS     32(R10), Y5
 	VMULPS      384(SI), Y5, Y5
 	VSQRTPS     Y5, Y5
-	VMOVUPS     gramFarthest<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+864(SB), Y6
 	VMINPS      Y5, Y6, Y5
-	VMULPS      gramMinusOne<>+0(SB), Y5, Y6
+	VMULPS      gramConstants<>+288(SB), Y5, Y6
 	VROUNDPS    $0x01, Y6, Y7
 	VSUBPS      Y7, Y6, Y6
-	VMOVUPS     gramExp2c5<>+0(SB), Y4
-	VFMADD213PS gramExp2c4<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c3<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c2<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c1<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c0<>+0(SB), Y6, Y4
+	VMOVUPS     gramConstants<>+672(SB), Y4
+	VFMADD213PS gramConstants<>+704(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+736(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+768(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+800(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+832(SB), Y6, Y4
 	VCVTPS2DQ   Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
 	VPADDD      Y7, Y4, Y4
@@ -4712,7 +4636,7 @@ distance_next3:
 	CMPL        R12, $0x01
 	JEQ         three_halves4
 	JHI         five_halves4
-	VMOVUPS     gramNearest<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+896(SB), Y6
 	VMAXPS      Y5, Y6, Y6
 	VDIVPS      Y6, Y4, Y6
 	VMOVUPS     96(R10), Y5
@@ -4724,36 +4648,36 @@ three_halves4:
 	VMOVUPS     96(R10), Y6
 	VFMADD213PS 640(SI), Y4, Y6
 	VMOVUPS     Y6, 640(SI)
-	VMULPS      gramLn2<>+0(SB), Y5, Y5
+	VMULPS      gramConstants<>+928(SB), Y5, Y5
 	VFMADD231PS Y5, Y4, Y4
 	JMP         distance_next4
 
 five_halves4:
-	VMOVUPS     gramLn2<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+928(SB), Y6
 	VMULPS      Y5, Y6, Y6
 	VFMADD213PS Y4, Y4, Y6
 	VMOVUPS     96(R10), Y7
 	VFMADD213PS 640(SI), Y6, Y7
 	VMOVUPS     Y7, 640(SI)
 	VMULPS      Y5, Y5, Y5
-	VMULPS      gramLn2Square3<>+0(SB), Y5, Y5
+	VMULPS      gramConstants<>+960(SB), Y5, Y5
 	VFMADD213PS Y6, Y5, Y4
 
 distance_next4:
 	VMOVUPS     32(R10), Y6
 	VMULPS      416(SI), Y6, Y6
 	VSQRTPS     Y6, Y6
-	VMOVUPS     gramFarthest<>+0(SB), Y7
+	VMOVUPS     gramConstants<>+864(SB), Y7
 	VMINPS      Y6, Y7, Y6
-	VMULPS      gramMinusOne<>+0(SB), Y6, Y7
+	VMULPS      gramConstants<>+288(SB), Y6, Y7
 	VROUNDPS    $0x01, Y7, Y8
 	VSUBPS      Y8, Y7, Y7
-	VMOVUPS     gramExp2c5<>+0(SB), Y5
-	VFMADD213PS gramExp2c4<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c3<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c2<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c1<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c0<>+0(SB), Y7, Y5
+	VMOVUPS     gramConstants<>+672(SB), Y5
+	VFMADD213PS gramConstants<>+704(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+736(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+768(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+800(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+832(SB), Y7, Y5
 	VCVTPS2DQ   Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VPADDD      Y8, Y5, Y5
@@ -4761,7 +4685,7 @@ distance_next4:
 	CMPL        R12, $0x01
 	JEQ         three_halves5
 	JHI         five_halves5
-	VMOVUPS     gramNearest<>+0(SB), Y7
+	VMOVUPS     gramConstants<>+896(SB), Y7
 	VMAXPS      Y6, Y7, Y7
 	VDIVPS      Y7, Y5, Y7
 	VMOVUPS     96(R10), Y6
@@ -4773,36 +4697,36 @@ three_halves5:
 	VMOVUPS     96(R10), Y7
 	VFMADD213PS 672(SI), Y5, Y7
 	VMOVUPS     Y7, 672(SI)
-	VMULPS      gramLn2<>+0(SB), Y6, Y6
+	VMULPS      gramConstants<>+928(SB), Y6, Y6
 	VFMADD231PS Y6, Y5, Y5
 	JMP         distance_next5
 
 five_halves5:
-	VMOVUPS     gramLn2<>+0(SB), Y7
+	VMOVUPS     gramConstants<>+928(SB), Y7
 	VMULPS      Y6, Y7, Y7
 	VFMADD213PS Y5, Y5, Y7
 	VMOVUPS     96(R10), Y8
 	VFMADD213PS 672(SI), Y7, Y8
 	VMOVUPS     Y8, 672(SI)
 	VMULPS      Y6, Y6, Y6
-	VMULPS      gramLn2Square3<>+0(SB), Y6, Y6
+	VMULPS      gramConstants<>+960(SB), Y6, Y6
 	VFMADD213PS Y7, Y6, Y5
 
 distance_next5:
 	VMOVUPS     32(R10), Y7
 	VMULPS      448(SI), Y7, Y7
 	VSQRTPS     Y7, Y7
-	VMOVUPS     gramFarthest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+864(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMULPS      gramMinusOne<>+0(SB), Y7, Y8
+	VMULPS      gramConstants<>+288(SB), Y7, Y8
 	VROUNDPS    $0x01, Y8, Y9
 	VSUBPS      Y9, Y8, Y8
-	VMOVUPS     gramExp2c5<>+0(SB), Y6
-	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y6
+	VMOVUPS     gramConstants<>+672(SB), Y6
+	VFMADD213PS gramConstants<>+704(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+736(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+768(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+800(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+832(SB), Y8, Y6
 	VCVTPS2DQ   Y9, Y9
 	VPSLLD      $0x17, Y9, Y9
 	VPADDD      Y9, Y6, Y6
@@ -4810,7 +4734,7 @@ distance_next5:
 	CMPL        R12, $0x01
 	JEQ         three_halves6
 	JHI         five_halves6
-	VMOVUPS     gramNearest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+896(SB), Y8
 	VMAXPS      Y7, Y8, Y8
 	VDIVPS      Y8, Y6, Y8
 	VMOVUPS     96(R10), Y7
@@ -4822,36 +4746,36 @@ three_halves6:
 	VMOVUPS     96(R10), Y8
 	VFMADD213PS 704(SI), Y6, Y8
 	VMOVUPS     Y8, 704(SI)
-	VMULPS      gramLn2<>+0(SB), Y7, Y7
+	VMULPS      gramConstants<>+928(SB), Y7, Y7
 	VFMADD231PS Y7, Y6, Y6
 	JMP         distance_next6
 
 five_halves6:
-	VMOVUPS     gramLn2<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+928(SB), Y8
 	VMULPS      Y7, Y8, Y8
 	VFMADD213PS Y6, Y6, Y8
 	VMOVUPS     96(R10), Y9
 	VFMADD213PS 704(SI), Y8, Y9
 	VMOVUPS     Y9, 704(SI)
 	VMULPS      Y7, Y7, Y7
-	VMULPS      gramLn2Square3<>+0(SB), Y7, Y7
+	VMULPS      gramConstants<>+960(SB), Y7, Y7
 	VFMADD213PS Y8, Y7, Y6
 
 distance_next6:
 	VMOVUPS     32(R10), Y8
 	VMULPS      480(SI), Y8, Y8
 	VSQRTPS     Y8, Y8
-	VMOVUPS     gramFarthest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+864(SB), Y9
 	VMINPS      Y8, Y9, Y8
-	VMULPS      gramMinusOne<>+0(SB), Y8, Y9
+	VMULPS      gramConstants<>+288(SB), Y8, Y9
 	VROUNDPS    $0x01, Y9, Y10
 	VSUBPS      Y10, Y9, Y9
-	VMOVUPS     gramExp2c5<>+0(SB), Y7
-	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y7
+	VMOVUPS     gramConstants<>+672(SB), Y7
+	VFMADD213PS gramConstants<>+704(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+736(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+768(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+800(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+832(SB), Y9, Y7
 	VCVTPS2DQ   Y10, Y10
 	VPSLLD      $0x17, Y10, Y10
 	VPADDD      Y10, Y7, Y7
@@ -4859,7 +4783,7 @@ distance_next6:
 	CMPL        R12, $0x01
 	JEQ         three_halves7
 	JHI         five_halves7
-	VMOVUPS     gramNearest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+896(SB), Y9
 	VMAXPS      Y8, Y9, Y9
 	VDIVPS      Y9, Y7, Y9
 	VMOVUPS     96(R10), Y8
@@ -4871,19 +4795,19 @@ three_halves7:
 	VMOVUPS     96(R10), Y9
 	VFMADD213PS 736(SI), Y7, Y9
 	VMOVUPS     Y9, 736(SI)
-	VMULPS      gramLn2<>+0(SB), Y8, Y8
+	VMULPS      gramConstants<>+928(SB), Y8, Y8
 	VFMADD231PS Y8, Y7, Y7
 	JMP         distance_next7
 
 five_halves7:
-	VMOVUPS     gramLn2<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+928(SB), Y9
 	VMULPS      Y8, Y9, Y9
 	VFMADD213PS Y7, Y7, Y9
 	VMOVUPS     96(R10), Y10
 	VFMADD213PS 736(SI), Y9, Y10
 	VMOVUPS     Y10, 736(SI)
 	VMULPS      Y8, Y8, Y8
-	VMULPS      gramLn2Square3<>+0(SB), Y8, Y8
+	VMULPS      gramConstants<>+960(SB), Y8, Y8
 	VFMADD213PS Y9, Y8, Y7
 
 distance_next7:
@@ -4895,7 +4819,7 @@ root:
 	VADDPS       256(SI), Y6, Y3
 	VADDPS       288(SI), Y6, Y4
 	VADDPS       320(SI), Y6, Y5
-	VMOVUPS      gramLargest<>+0(SB), Y6
+	VMOVUPS      gramConstants<>+1088(SB), Y6
 	VMINPS       Y3, Y6, Y3
 	VMINPS       Y4, Y6, Y4
 	VMINPS       Y5, Y6, Y5
@@ -4905,7 +4829,7 @@ root:
 	VMULPS       Y3, Y0, Y3
 	VMULPS       Y4, Y1, Y4
 	VMULPS       Y5, Y2, Y5
-	VMOVUPS      gramThree<>+0(SB), Y6
+	VMOVUPS      gramConstants<>+992(SB), Y6
 	VFNMADD213PS Y6, Y0, Y3
 	VFNMADD213PS Y6, Y1, Y4
 	VFNMADD213PS Y6, Y2, Y5
@@ -4916,7 +4840,7 @@ root:
 	VADDPS       352(SI), Y9, Y6
 	VADDPS       384(SI), Y9, Y7
 	VADDPS       416(SI), Y9, Y8
-	VMOVUPS      gramLargest<>+0(SB), Y9
+	VMOVUPS      gramConstants<>+1088(SB), Y9
 	VMINPS       Y6, Y9, Y6
 	VMINPS       Y7, Y9, Y7
 	VMINPS       Y8, Y9, Y8
@@ -4926,7 +4850,7 @@ root:
 	VMULPS       Y6, Y3, Y6
 	VMULPS       Y7, Y4, Y7
 	VMULPS       Y8, Y5, Y8
-	VMOVUPS      gramThree<>+0(SB), Y9
+	VMOVUPS      gramConstants<>+992(SB), Y9
 	VFNMADD213PS Y9, Y3, Y6
 	VFNMADD213PS Y9, Y4, Y7
 	VFNMADD213PS Y9, Y5, Y8
@@ -4936,14 +4860,14 @@ root:
 	VMOVUPS      32(R10), Y10
 	VADDPS       448(SI), Y10, Y8
 	VADDPS       480(SI), Y10, Y9
-	VMOVUPS      gramLargest<>+0(SB), Y10
+	VMOVUPS      gramConstants<>+1088(SB), Y10
 	VMINPS       Y8, Y10, Y8
 	VMINPS       Y9, Y10, Y9
 	VRSQRTPS     Y8, Y6
 	VRSQRTPS     Y9, Y7
 	VMULPS       Y8, Y6, Y8
 	VMULPS       Y9, Y7, Y9
-	VMOVUPS      gramThree<>+0(SB), Y10
+	VMOVUPS      gramConstants<>+992(SB), Y10
 	VFNMADD213PS Y10, Y6, Y8
 	VFNMADD213PS Y10, Y7, Y9
 	VMULPS       Y8, Y6, Y6
@@ -5353,7 +5277,7 @@ TEXT ·kernelSumsAVX2(SB), NOSPLIT, $8-120
 	MOVQ     scratch+112(FP), BX
 	MOVQ     rows+56(FP), SI
 	MOVQ     valid+88(FP), DI
-	VMOVUPS  gramOne<>+0(SB), Y0
+	VMOVUPS  gramConstants<>+832(SB), Y0
 	VXORPS   Y1, Y1, Y1
 	VMOVUPS  Y0, 64(BX)
 	CMPQ     DI, $0x00
@@ -5380,7 +5304,7 @@ valid2:
 
 valid3:
 row:
-	LEAQ    gramLaneMask<>+0(SB), R9
+	LEAQ    gramConstants<>+1152(SB), R9
 	MOVQ    $0x00000008, R8
 	XORQ    R10, R10
 	LEAQ    (SI), DI
@@ -5511,7 +5435,7 @@ step:
 	VMULPS      256(BX), Y9, Y3
 	VMULPS      288(BX), Y9, Y4
 	VMULPS      320(BX), Y9, Y5
-	VMOVUPS     gramLowest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+1056(SB), Y9
 	VMAXPS      Y3, Y9, Y3
 	VMAXPS      Y4, Y9, Y4
 	VMAXPS      Y5, Y9, Y5
@@ -5521,26 +5445,26 @@ step:
 	VSUBPS      Y6, Y3, Y3
 	VSUBPS      Y7, Y4, Y4
 	VSUBPS      Y8, Y5, Y5
-	VMOVUPS     gramExp2c5<>+0(SB), Y0
+	VMOVUPS     gramConstants<>+672(SB), Y0
 	VMOVAPS     Y0, Y1
 	VMOVAPS     Y0, Y2
-	VMOVUPS     gramExp2c4<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+704(SB), Y9
 	VFMADD213PS Y9, Y3, Y0
 	VFMADD213PS Y9, Y4, Y1
 	VFMADD213PS Y9, Y5, Y2
-	VMOVUPS     gramExp2c3<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+736(SB), Y9
 	VFMADD213PS Y9, Y3, Y0
 	VFMADD213PS Y9, Y4, Y1
 	VFMADD213PS Y9, Y5, Y2
-	VMOVUPS     gramExp2c2<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+768(SB), Y9
 	VFMADD213PS Y9, Y3, Y0
 	VFMADD213PS Y9, Y4, Y1
 	VFMADD213PS Y9, Y5, Y2
-	VMOVUPS     gramExp2c1<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+800(SB), Y9
 	VFMADD213PS Y9, Y3, Y0
 	VFMADD213PS Y9, Y4, Y1
 	VFMADD213PS Y9, Y5, Y2
-	VMOVUPS     gramExp2c0<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+832(SB), Y9
 	VFMADD213PS Y9, Y3, Y0
 	VFMADD213PS Y9, Y4, Y1
 	VFMADD213PS Y9, Y5, Y2
@@ -5557,7 +5481,7 @@ step:
 	VMULPS      352(BX), Y12, Y6
 	VMULPS      384(BX), Y12, Y7
 	VMULPS      416(BX), Y12, Y8
-	VMOVUPS     gramLowest<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+1056(SB), Y12
 	VMAXPS      Y6, Y12, Y6
 	VMAXPS      Y7, Y12, Y7
 	VMAXPS      Y8, Y12, Y8
@@ -5567,26 +5491,26 @@ step:
 	VSUBPS      Y9, Y6, Y6
 	VSUBPS      Y10, Y7, Y7
 	VSUBPS      Y11, Y8, Y8
-	VMOVUPS     gramExp2c5<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+672(SB), Y3
 	VMOVAPS     Y3, Y4
 	VMOVAPS     Y3, Y5
-	VMOVUPS     gramExp2c4<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+704(SB), Y12
 	VFMADD213PS Y12, Y6, Y3
 	VFMADD213PS Y12, Y7, Y4
 	VFMADD213PS Y12, Y8, Y5
-	VMOVUPS     gramExp2c3<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+736(SB), Y12
 	VFMADD213PS Y12, Y6, Y3
 	VFMADD213PS Y12, Y7, Y4
 	VFMADD213PS Y12, Y8, Y5
-	VMOVUPS     gramExp2c2<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+768(SB), Y12
 	VFMADD213PS Y12, Y6, Y3
 	VFMADD213PS Y12, Y7, Y4
 	VFMADD213PS Y12, Y8, Y5
-	VMOVUPS     gramExp2c1<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+800(SB), Y12
 	VFMADD213PS Y12, Y6, Y3
 	VFMADD213PS Y12, Y7, Y4
 	VFMADD213PS Y12, Y8, Y5
-	VMOVUPS     gramExp2c0<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+832(SB), Y12
 	VFMADD213PS Y12, Y6, Y3
 	VFMADD213PS Y12, Y7, Y4
 	VFMADD213PS Y12, Y8, Y5
@@ -5602,28 +5526,28 @@ step:
 	VMOVUPS     32(R9), Y12
 	VMULPS      448(BX), Y12, Y8
 	VMULPS      480(BX), Y12, Y9
-	VMOVUPS     gramLowest<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+1056(SB), Y12
 	VMAXPS      Y8, Y12, Y8
 	VMAXPS      Y9, Y12, Y9
 	VROUNDPS    $0x01, Y8, Y10
 	VROUNDPS    $0x01, Y9, Y11
 	VSUBPS      Y10, Y8, Y8
 	VSUBPS      Y11, Y9, Y9
-	VMOVUPS     gramExp2c5<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+672(SB), Y6
 	VMOVAPS     Y6, Y7
-	VMOVUPS     gramExp2c4<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+704(SB), Y12
 	VFMADD213PS Y12, Y8, Y6
 	VFMADD213PS Y12, Y9, Y7
-	VMOVUPS     gramExp2c3<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+736(SB), Y12
 	VFMADD213PS Y12, Y8, Y6
 	VFMADD213PS Y12, Y9, Y7
-	VMOVUPS     gramExp2c2<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+768(SB), Y12
 	VFMADD213PS Y12, Y8, Y6
 	VFMADD213PS Y12, Y9, Y7
-	VMOVUPS     gramExp2c1<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+800(SB), Y12
 	VFMADD213PS Y12, Y8, Y6
 	VFMADD213PS Y12, Y9, Y7
-	VMOVUPS     gramExp2c0<>+0(SB), Y12
+	VMOVUPS     gramConstants<>+832(SB), Y12
 	VFMADD213PS Y12, Y8, Y6
 	VFMADD213PS Y12, Y9, Y7
 	VCVTPS2DQ   Y10, Y10
@@ -5685,46 +5609,46 @@ general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
 	VMOVUPS 32(R9), Y1
 	VADDPS  256(BX), Y1, Y1
-	VMOVUPS gramLargest<>+0(SB), Y2
+	VMOVUPS gramConstants<>+1088(SB), Y2
 	VMINPS  Y1, Y2, Y1
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y1, Y0
+	VPSUBD    gramConstants<>+224(SB), Y1, Y0
 	VPSRAD    $0x17, Y0, Y2
 	VCVTDQ2PS Y2, Y2
-	VPAND     gramMantissaBits<>+0(SB), Y0, Y0
-	VPADDD    gramRootBits<>+0(SB), Y0, Y0
-	VADDPS    gramMinusOne<>+0(SB), Y0, Y0
+	VPAND     gramConstants<>+256(SB), Y0, Y0
+	VPADDD    gramConstants<>+224(SB), Y0, Y0
+	VADDPS    gramConstants<>+288(SB), Y0, Y0
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y3
-	VFMADD213PS gramLogc7<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc6<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc5<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc4<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc3<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc2<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc1<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc0<>+0(SB), Y0, Y3
-	VFMADD213PS gramMinusHalf<>+0(SB), Y0, Y3
+	VMOVUPS     gramConstants<>+320(SB), Y3
+	VFMADD213PS gramConstants<>+352(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+384(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+416(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+448(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+480(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+512(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+544(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+576(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+608(SB), Y0, Y3
 	VMULPS      Y0, Y3, Y3
 	VFMADD213PS Y0, Y0, Y3
-	VFMADD231PS gramLog2e<>+0(SB), Y3, Y2
+	VFMADD231PS gramConstants<>+640(SB), Y3, Y2
 	VMULPS      128(R9), Y2, Y2
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+1056(SB), Y3
 	VMAXPS      Y2, Y3, Y2
-	VMOVUPS     gramHighest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+1120(SB), Y3
 	VMINPS      Y2, Y3, Y2
 	VROUNDPS    $0x01, Y2, Y3
 	VSUBPS      Y3, Y2, Y2
-	VMOVUPS     gramExp2c5<>+0(SB), Y0
-	VFMADD213PS gramExp2c4<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c3<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c2<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c1<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c0<>+0(SB), Y2, Y0
+	VMOVUPS     gramConstants<>+672(SB), Y0
+	VFMADD213PS gramConstants<>+704(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+736(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+768(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+800(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+832(SB), Y2, Y0
 	VCVTPS2DQ   Y3, Y3
 	VPSLLD      $0x17, Y3, Y3
 	VPADDD      Y3, Y0, Y0
@@ -5738,46 +5662,46 @@ general:
 	VMOVUPS     Y1, 512(BX)
 	VMOVUPS     32(R9), Y2
 	VADDPS      288(BX), Y2, Y2
-	VMOVUPS     gramLargest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+1088(SB), Y3
 	VMINPS      Y2, Y3, Y2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y2, Y1
+	VPSUBD    gramConstants<>+224(SB), Y2, Y1
 	VPSRAD    $0x17, Y1, Y3
 	VCVTDQ2PS Y3, Y3
-	VPAND     gramMantissaBits<>+0(SB), Y1, Y1
-	VPADDD    gramRootBits<>+0(SB), Y1, Y1
-	VADDPS    gramMinusOne<>+0(SB), Y1, Y1
+	VPAND     gramConstants<>+256(SB), Y1, Y1
+	VPADDD    gramConstants<>+224(SB), Y1, Y1
+	VADDPS    gramConstants<>+288(SB), Y1, Y1
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y4
-	VFMADD213PS gramLogc7<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc6<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc5<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc4<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc3<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc2<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc1<>+0(SB), Y1, Y4
-	VFMADD213PS gramLogc0<>+0(SB), Y1, Y4
-	VFMADD213PS gramMinusHalf<>+0(SB), Y1, Y4
+	VMOVUPS     gramConstants<>+320(SB), Y4
+	VFMADD213PS gramConstants<>+352(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+384(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+416(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+448(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+480(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+512(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+544(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+576(SB), Y1, Y4
+	VFMADD213PS gramConstants<>+608(SB), Y1, Y4
 	VMULPS      Y1, Y4, Y4
 	VFMADD213PS Y1, Y1, Y4
-	VFMADD231PS gramLog2e<>+0(SB), Y4, Y3
+	VFMADD231PS gramConstants<>+640(SB), Y4, Y3
 	VMULPS      128(R9), Y3, Y3
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y4
+	VMOVUPS     gramConstants<>+1056(SB), Y4
 	VMAXPS      Y3, Y4, Y3
-	VMOVUPS     gramHighest<>+0(SB), Y4
+	VMOVUPS     gramConstants<>+1120(SB), Y4
 	VMINPS      Y3, Y4, Y3
 	VROUNDPS    $0x01, Y3, Y4
 	VSUBPS      Y4, Y3, Y3
-	VMOVUPS     gramExp2c5<>+0(SB), Y1
-	VFMADD213PS gramExp2c4<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c3<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c2<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c1<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c0<>+0(SB), Y3, Y1
+	VMOVUPS     gramConstants<>+672(SB), Y1
+	VFMADD213PS gramConstants<>+704(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+736(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+768(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+800(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+832(SB), Y3, Y1
 	VCVTPS2DQ   Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
 	VPADDD      Y4, Y1, Y1
@@ -5791,46 +5715,46 @@ general:
 	VMOVUPS     Y2, 544(BX)
 	VMOVUPS     32(R9), Y3
 	VADDPS      320(BX), Y3, Y3
-	VMOVUPS     gramLargest<>+0(SB), Y4
+	VMOVUPS     gramConstants<>+1088(SB), Y4
 	VMINPS      Y3, Y4, Y3
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y3, Y2
+	VPSUBD    gramConstants<>+224(SB), Y3, Y2
 	VPSRAD    $0x17, Y2, Y4
 	VCVTDQ2PS Y4, Y4
-	VPAND     gramMantissaBits<>+0(SB), Y2, Y2
-	VPADDD    gramRootBits<>+0(SB), Y2, Y2
-	VADDPS    gramMinusOne<>+0(SB), Y2, Y2
+	VPAND     gramConstants<>+256(SB), Y2, Y2
+	VPADDD    gramConstants<>+224(SB), Y2, Y2
+	VADDPS    gramConstants<>+288(SB), Y2, Y2
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y5
-	VFMADD213PS gramLogc7<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc6<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc5<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc4<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc3<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc2<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc1<>+0(SB), Y2, Y5
-	VFMADD213PS gramLogc0<>+0(SB), Y2, Y5
-	VFMADD213PS gramMinusHalf<>+0(SB), Y2, Y5
+	VMOVUPS     gramConstants<>+320(SB), Y5
+	VFMADD213PS gramConstants<>+352(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+384(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+416(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+448(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+480(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+512(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+544(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+576(SB), Y2, Y5
+	VFMADD213PS gramConstants<>+608(SB), Y2, Y5
 	VMULPS      Y2, Y5, Y5
 	VFMADD213PS Y2, Y2, Y5
-	VFMADD231PS gramLog2e<>+0(SB), Y5, Y4
+	VFMADD231PS gramConstants<>+640(SB), Y5, Y4
 	VMULPS      128(R9), Y4, Y4
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y5
+	VMOVUPS     gramConstants<>+1056(SB), Y5
 	VMAXPS      Y4, Y5, Y4
-	VMOVUPS     gramHighest<>+0(SB), Y5
+	VMOVUPS     gramConstants<>+1120(SB), Y5
 	VMINPS      Y4, Y5, Y4
 	VROUNDPS    $0x01, Y4, Y5
 	VSUBPS      Y5, Y4, Y4
-	VMOVUPS     gramExp2c5<>+0(SB), Y2
-	VFMADD213PS gramExp2c4<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c3<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c2<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c1<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c0<>+0(SB), Y4, Y2
+	VMOVUPS     gramConstants<>+672(SB), Y2
+	VFMADD213PS gramConstants<>+704(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+736(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+768(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+800(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+832(SB), Y4, Y2
 	VCVTPS2DQ   Y5, Y5
 	VPSLLD      $0x17, Y5, Y5
 	VPADDD      Y5, Y2, Y2
@@ -5844,46 +5768,46 @@ general:
 	VMOVUPS     Y3, 576(BX)
 	VMOVUPS     32(R9), Y4
 	VADDPS      352(BX), Y4, Y4
-	VMOVUPS     gramLargest<>+0(SB), Y5
+	VMOVUPS     gramConstants<>+1088(SB), Y5
 	VMINPS      Y4, Y5, Y4
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y4, Y3
+	VPSUBD    gramConstants<>+224(SB), Y4, Y3
 	VPSRAD    $0x17, Y3, Y5
 	VCVTDQ2PS Y5, Y5
-	VPAND     gramMantissaBits<>+0(SB), Y3, Y3
-	VPADDD    gramRootBits<>+0(SB), Y3, Y3
-	VADDPS    gramMinusOne<>+0(SB), Y3, Y3
+	VPAND     gramConstants<>+256(SB), Y3, Y3
+	VPADDD    gramConstants<>+224(SB), Y3, Y3
+	VADDPS    gramConstants<>+288(SB), Y3, Y3
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y6
-	VFMADD213PS gramLogc7<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc6<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc5<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc4<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc3<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc2<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc1<>+0(SB), Y3, Y6
-	VFMADD213PS gramLogc0<>+0(SB), Y3, Y6
-	VFMADD213PS gramMinusHalf<>+0(SB), Y3, Y6
+	VMOVUPS     gramConstants<>+320(SB), Y6
+	VFMADD213PS gramConstants<>+352(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+384(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+416(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+448(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+480(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+512(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+544(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+576(SB), Y3, Y6
+	VFMADD213PS gramConstants<>+608(SB), Y3, Y6
 	VMULPS      Y3, Y6, Y6
 	VFMADD213PS Y3, Y3, Y6
-	VFMADD231PS gramLog2e<>+0(SB), Y6, Y5
+	VFMADD231PS gramConstants<>+640(SB), Y6, Y5
 	VMULPS      128(R9), Y5, Y5
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+1056(SB), Y6
 	VMAXPS      Y5, Y6, Y5
-	VMOVUPS     gramHighest<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+1120(SB), Y6
 	VMINPS      Y5, Y6, Y5
 	VROUNDPS    $0x01, Y5, Y6
 	VSUBPS      Y6, Y5, Y5
-	VMOVUPS     gramExp2c5<>+0(SB), Y3
-	VFMADD213PS gramExp2c4<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c3<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c2<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c1<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c0<>+0(SB), Y5, Y3
+	VMOVUPS     gramConstants<>+672(SB), Y3
+	VFMADD213PS gramConstants<>+704(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+736(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+768(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+800(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+832(SB), Y5, Y3
 	VCVTPS2DQ   Y6, Y6
 	VPSLLD      $0x17, Y6, Y6
 	VPADDD      Y6, Y3, Y3
@@ -5897,46 +5821,46 @@ general:
 	VMOVUPS     Y4, 608(BX)
 	VMOVUPS     32(R9), Y5
 	VADDPS      384(BX), Y5, Y5
-	VMOVUPS     gramLargest<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+1088(SB), Y6
 	VMINPS      Y5, Y6, Y5
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y5, Y4
+	VPSUBD    gramConstants<>+224(SB), Y5, Y4
 	VPSRAD    $0x17, Y4, Y6
 	VCVTDQ2PS Y6, Y6
-	VPAND     gramMantissaBits<>+0(SB), Y4, Y4
-	VPADDD    gramRootBits<>+0(SB), Y4, Y4
-	VADDPS    gramMinusOne<>+0(SB), Y4, Y4
+	VPAND     gramConstants<>+256(SB), Y4, Y4
+	VPADDD    gramConstants<>+224(SB), Y4, Y4
+	VADDPS    gramConstants<>+288(SB), Y4, Y4
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y7
-	VFMADD213PS gramLogc7<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc6<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc5<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc4<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc3<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc2<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc1<>+0(SB), Y4, Y7
-	VFMADD213PS gramLogc0<>+0(SB), Y4, Y7
-	VFMADD213PS gramMinusHalf<>+0(SB), Y4, Y7
+	VMOVUPS     gramConstants<>+320(SB), Y7
+	VFMADD213PS gramConstants<>+352(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+384(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+416(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+448(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+480(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+512(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+544(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+576(SB), Y4, Y7
+	VFMADD213PS gramConstants<>+608(SB), Y4, Y7
 	VMULPS      Y4, Y7, Y7
 	VFMADD213PS Y4, Y4, Y7
-	VFMADD231PS gramLog2e<>+0(SB), Y7, Y6
+	VFMADD231PS gramConstants<>+640(SB), Y7, Y6
 	VMULPS      128(R9), Y6, Y6
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y7
+	VMOVUPS     gramConstants<>+1056(SB), Y7
 	VMAXPS      Y6, Y7, Y6
-	VMOVUPS     gramHighest<>+0(SB), Y7
+	VMOVUPS     gramConstants<>+1120(SB), Y7
 	VMINPS      Y6, Y7, Y6
 	VROUNDPS    $0x01, Y6, Y7
 	VSUBPS      Y7, Y6, Y6
-	VMOVUPS     gramExp2c5<>+0(SB), Y4
-	VFMADD213PS gramExp2c4<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c3<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c2<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c1<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c0<>+0(SB), Y6, Y4
+	VMOVUPS     gramConstants<>+672(SB), Y4
+	VFMADD213PS gramConstants<>+704(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+736(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+768(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+800(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+832(SB), Y6, Y4
 	VCVTPS2DQ   Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
 	VPADDD      Y7, Y4, Y4
@@ -5950,46 +5874,46 @@ general:
 	VMOVUPS     Y5, 640(BX)
 	VMOVUPS     32(R9), Y6
 	VADDPS      416(BX), Y6, Y6
-	VMOVUPS     gramLargest<>+0(SB), Y7
+	VMOVUPS     gramConstants<>+1088(SB), Y7
 	VMINPS      Y6, Y7, Y6
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y6, Y5
+	VPSUBD    gramConstants<>+224(SB), Y6, Y5
 	VPSRAD    $0x17, Y5, Y7
 	VCVTDQ2PS Y7, Y7
-	VPAND     gramMantissaBits<>+0(SB), Y5, Y5
-	VPADDD    gramRootBits<>+0(SB), Y5, Y5
-	VADDPS    gramMinusOne<>+0(SB), Y5, Y5
+	VPAND     gramConstants<>+256(SB), Y5, Y5
+	VPADDD    gramConstants<>+224(SB), Y5, Y5
+	VADDPS    gramConstants<>+288(SB), Y5, Y5
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y8
-	VFMADD213PS gramLogc7<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc6<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc5<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc4<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc3<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc2<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc1<>+0(SB), Y5, Y8
-	VFMADD213PS gramLogc0<>+0(SB), Y5, Y8
-	VFMADD213PS gramMinusHalf<>+0(SB), Y5, Y8
+	VMOVUPS     gramConstants<>+320(SB), Y8
+	VFMADD213PS gramConstants<>+352(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+384(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+416(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+448(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+480(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+512(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+544(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+576(SB), Y5, Y8
+	VFMADD213PS gramConstants<>+608(SB), Y5, Y8
 	VMULPS      Y5, Y8, Y8
 	VFMADD213PS Y5, Y5, Y8
-	VFMADD231PS gramLog2e<>+0(SB), Y8, Y7
+	VFMADD231PS gramConstants<>+640(SB), Y8, Y7
 	VMULPS      128(R9), Y7, Y7
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+1056(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     gramHighest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+1120(SB), Y8
 	VMINPS      Y7, Y8, Y7
 	VROUNDPS    $0x01, Y7, Y8
 	VSUBPS      Y8, Y7, Y7
-	VMOVUPS     gramExp2c5<>+0(SB), Y5
-	VFMADD213PS gramExp2c4<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c3<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c2<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c1<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c0<>+0(SB), Y7, Y5
+	VMOVUPS     gramConstants<>+672(SB), Y5
+	VFMADD213PS gramConstants<>+704(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+736(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+768(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+800(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+832(SB), Y7, Y5
 	VCVTPS2DQ   Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VPADDD      Y8, Y5, Y5
@@ -6003,46 +5927,46 @@ general:
 	VMOVUPS     Y6, 672(BX)
 	VMOVUPS     32(R9), Y7
 	VADDPS      448(BX), Y7, Y7
-	VMOVUPS     gramLargest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+1088(SB), Y8
 	VMINPS      Y7, Y8, Y7
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y7, Y6
+	VPSUBD    gramConstants<>+224(SB), Y7, Y6
 	VPSRAD    $0x17, Y6, Y8
 	VCVTDQ2PS Y8, Y8
-	VPAND     gramMantissaBits<>+0(SB), Y6, Y6
-	VPADDD    gramRootBits<>+0(SB), Y6, Y6
-	VADDPS    gramMinusOne<>+0(SB), Y6, Y6
+	VPAND     gramConstants<>+256(SB), Y6, Y6
+	VPADDD    gramConstants<>+224(SB), Y6, Y6
+	VADDPS    gramConstants<>+288(SB), Y6, Y6
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y9
-	VFMADD213PS gramLogc7<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc6<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc5<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc4<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc3<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc2<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc1<>+0(SB), Y6, Y9
-	VFMADD213PS gramLogc0<>+0(SB), Y6, Y9
-	VFMADD213PS gramMinusHalf<>+0(SB), Y6, Y9
+	VMOVUPS     gramConstants<>+320(SB), Y9
+	VFMADD213PS gramConstants<>+352(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+384(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+416(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+448(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+480(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+512(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+544(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+576(SB), Y6, Y9
+	VFMADD213PS gramConstants<>+608(SB), Y6, Y9
 	VMULPS      Y6, Y9, Y9
 	VFMADD213PS Y6, Y6, Y9
-	VFMADD231PS gramLog2e<>+0(SB), Y9, Y8
+	VFMADD231PS gramConstants<>+640(SB), Y9, Y8
 	VMULPS      128(R9), Y8, Y8
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+1056(SB), Y9
 	VMAXPS      Y8, Y9, Y8
-	VMOVUPS     gramHighest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+1120(SB), Y9
 	VMINPS      Y8, Y9, Y8
 	VROUNDPS    $0x01, Y8, Y9
 	VSUBPS      Y9, Y8, Y8
-	VMOVUPS     gramExp2c5<>+0(SB), Y6
-	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y6
+	VMOVUPS     gramConstants<>+672(SB), Y6
+	VFMADD213PS gramConstants<>+704(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+736(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+768(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+800(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+832(SB), Y8, Y6
 	VCVTPS2DQ   Y9, Y9
 	VPSLLD      $0x17, Y9, Y9
 	VPADDD      Y9, Y6, Y6
@@ -6056,46 +5980,46 @@ general:
 	VMOVUPS     Y7, 704(BX)
 	VMOVUPS     32(R9), Y8
 	VADDPS      480(BX), Y8, Y8
-	VMOVUPS     gramLargest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+1088(SB), Y9
 	VMINPS      Y8, Y9, Y8
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y8, Y7
+	VPSUBD    gramConstants<>+224(SB), Y8, Y7
 	VPSRAD    $0x17, Y7, Y9
 	VCVTDQ2PS Y9, Y9
-	VPAND     gramMantissaBits<>+0(SB), Y7, Y7
-	VPADDD    gramRootBits<>+0(SB), Y7, Y7
-	VADDPS    gramMinusOne<>+0(SB), Y7, Y7
+	VPAND     gramConstants<>+256(SB), Y7, Y7
+	VPADDD    gramConstants<>+224(SB), Y7, Y7
+	VADDPS    gramConstants<>+288(SB), Y7, Y7
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y10
-	VFMADD213PS gramLogc7<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc6<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc5<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc4<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc3<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc2<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc1<>+0(SB), Y7, Y10
-	VFMADD213PS gramLogc0<>+0(SB), Y7, Y10
-	VFMADD213PS gramMinusHalf<>+0(SB), Y7, Y10
+	VMOVUPS     gramConstants<>+320(SB), Y10
+	VFMADD213PS gramConstants<>+352(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+384(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+416(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+448(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+480(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+512(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+544(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+576(SB), Y7, Y10
+	VFMADD213PS gramConstants<>+608(SB), Y7, Y10
 	VMULPS      Y7, Y10, Y10
 	VFMADD213PS Y7, Y7, Y10
-	VFMADD231PS gramLog2e<>+0(SB), Y10, Y9
+	VFMADD231PS gramConstants<>+640(SB), Y10, Y9
 	VMULPS      128(R9), Y9, Y9
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y10
+	VMOVUPS     gramConstants<>+1056(SB), Y10
 	VMAXPS      Y9, Y10, Y9
-	VMOVUPS     gramHighest<>+0(SB), Y10
+	VMOVUPS     gramConstants<>+1120(SB), Y10
 	VMINPS      Y9, Y10, Y9
 	VROUNDPS    $0x01, Y9, Y10
 	VSUBPS      Y10, Y9, Y9
-	VMOVUPS     gramExp2c5<>+0(SB), Y7
-	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y7
+	VMOVUPS     gramConstants<>+672(SB), Y7
+	VFMADD213PS gramConstants<>+704(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+736(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+768(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+800(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+832(SB), Y9, Y7
 	VCVTPS2DQ   Y10, Y10
 	VPSLLD      $0x17, Y10, Y10
 	VPADDD      Y10, Y7, Y7
@@ -6114,17 +6038,17 @@ matern:
 	VMOVUPS     32(R9), Y1
 	VMULPS      256(BX), Y1, Y1
 	VSQRTPS     Y1, Y1
-	VMOVUPS     gramFarthest<>+0(SB), Y2
+	VMOVUPS     gramConstants<>+864(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMULPS      gramMinusOne<>+0(SB), Y1, Y2
+	VMULPS      gramConstants<>+288(SB), Y1, Y2
 	VROUNDPS    $0x01, Y2, Y3
 	VSUBPS      Y3, Y2, Y2
-	VMOVUPS     gramExp2c5<>+0(SB), Y0
-	VFMADD213PS gramExp2c4<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c3<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c2<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c1<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c0<>+0(SB), Y2, Y0
+	VMOVUPS     gramConstants<>+672(SB), Y0
+	VFMADD213PS gramConstants<>+704(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+736(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+768(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+800(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+832(SB), Y2, Y0
 	VCVTPS2DQ   Y3, Y3
 	VPSLLD      $0x17, Y3, Y3
 	VPADDD      Y3, Y0, Y0
@@ -6132,7 +6056,7 @@ matern:
 	CMPL        R11, $0x01
 	JEQ         three_halves0
 	JHI         five_halves0
-	VMOVUPS     gramNearest<>+0(SB), Y2
+	VMOVUPS     gramConstants<>+896(SB), Y2
 	VMAXPS      Y1, Y2, Y2
 	VDIVPS      Y2, Y0, Y2
 	VMOVUPS     96(R9), Y1
@@ -6144,36 +6068,36 @@ three_halves0:
 	VMOVUPS     96(R9), Y2
 	VFMADD213PS 512(BX), Y0, Y2
 	VMOVUPS     Y2, 512(BX)
-	VMULPS      gramLn2<>+0(SB), Y1, Y1
+	VMULPS      gramConstants<>+928(SB), Y1, Y1
 	VFMADD231PS Y1, Y0, Y0
 	JMP         distance_next0
 
 five_halves0:
-	VMOVUPS     gramLn2<>+0(SB), Y2
+	VMOVUPS     gramConstants<>+928(SB), Y2
 	VMULPS      Y1, Y2, Y2
 	VFMADD213PS Y0, Y0, Y2
 	VMOVUPS     96(R9), Y3
 	VFMADD213PS 512(BX), Y2, Y3
 	VMOVUPS     Y3, 512(BX)
 	VMULPS      Y1, Y1, Y1
-	VMULPS      gramLn2Square3<>+0(SB), Y1, Y1
+	VMULPS      gramConstants<>+960(SB), Y1, Y1
 	VFMADD213PS Y2, Y1, Y0
 
 distance_next0:
 	VMOVUPS     32(R9), Y2
 	VMULPS      288(BX), Y2, Y2
 	VSQRTPS     Y2, Y2
-	VMOVUPS     gramFarthest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+864(SB), Y3
 	VMINPS      Y2, Y3, Y2
-	VMULPS      gramMinusOne<>+0(SB), Y2, Y3
+	VMULPS      gramConstants<>+288(SB), Y2, Y3
 	VROUNDPS    $0x01, Y3, Y4
 	VSUBPS      Y4, Y3, Y3
-	VMOVUPS     gramExp2c5<>+0(SB), Y1
-	VFMADD213PS gramExp2c4<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c3<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c2<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c1<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c0<>+0(SB), Y3, Y1
+	VMOVUPS     gramConstants<>+672(SB), Y1
+	VFMADD213PS gramConstants<>+704(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+736(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+768(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+800(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+832(SB), Y3, Y1
 	VCVTPS2DQ   Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
 	VPADDD      Y4, Y1, Y1
@@ -6181,7 +6105,7 @@ distance_next0:
 	CMPL        R11, $0x01
 	JEQ         three_halves1
 	JHI         five_halves1
-	VMOVUPS     gramNearest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+896(SB), Y3
 	VMAXPS      Y2, Y3, Y3
 	VDIVPS      Y3, Y1, Y3
 	VMOVUPS     96(R9), Y2
@@ -6193,36 +6117,36 @@ three_halves1:
 	VMOVUPS     96(R9), Y3
 	VFMADD213PS 544(BX), Y1, Y3
 	VMOVUPS     Y3, 544(BX)
-	VMULPS      gramLn2<>+0(SB), Y2, Y2
+	VMULPS      gramConstants<>+928(SB), Y2, Y2
 	VFMADD231PS Y2, Y1, Y1
 	JMP         distance_next1
 
 five_halves1:
-	VMOVUPS     gramLn2<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+928(SB), Y3
 	VMULPS      Y2, Y3, Y3
 	VFMADD213PS Y1, Y1, Y3
 	VMOVUPS     96(R9), Y4
 	VFMADD213PS 544(BX), Y3, Y4
 	VMOVUPS     Y4, 544(BX)
 	VMULPS      Y2, Y2, Y2
-	VMULPS      gramLn2Square3<>+0(SB), Y2, Y2
+	VMULPS      gramConstants<>+960(SB), Y2, Y2
 	VFMADD213PS Y3, Y2, Y1
 
 distance_next1:
 	VMOVUPS     32(R9), Y3
 	VMULPS      320(BX), Y3, Y3
 	VSQRTPS     Y3, Y3
-	VMOVUPS     gramFarthest<>+0(SB), Y4
+	VMOVUPS     gramConstants<>+864(SB), Y4
 	VMINPS      Y3, Y4, Y3
-	VMULPS      gramMinusOne<>+0(SB), Y3, Y4
+	VMULPS      gramConstants<>+288(SB), Y3, Y4
 	VROUNDPS    $0x01, Y4, Y5
 	VSUBPS      Y5, Y4, Y4
-	VMOVUPS     gramExp2c5<>+0(SB), Y2
-	VFMADD213PS gramExp2c4<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c3<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c2<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c1<>+0(SB), Y4, Y2
-	VFMADD213PS gramExp2c0<>+0(SB), Y4, Y2
+	VMOVUPS     gramConstants<>+672(SB), Y2
+	VFMADD213PS gramConstants<>+704(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+736(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+768(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+800(SB), Y4, Y2
+	VFMADD213PS gramConstants<>+832(SB), Y4, Y2
 	VCVTPS2DQ   Y5, Y5
 	VPSLLD      $0x17, Y5, Y5
 	VPADDD      Y5, Y2, Y2
@@ -6230,7 +6154,7 @@ distance_next1:
 	CMPL        R11, $0x01
 	JEQ         three_halves2
 	JHI         five_halves2
-	VMOVUPS     gramNearest<>+0(SB), Y4
+	VMOVUPS     gramConstants<>+896(SB), Y4
 	VMAXPS      Y3, Y4, Y4
 	VDIVPS      Y4, Y2, Y4
 	VMOVUPS     96(R9), Y3
@@ -6242,36 +6166,36 @@ three_halves2:
 	VMOVUPS     96(R9), Y4
 	VFMADD213PS 576(BX), Y2, Y4
 	VMOVUPS     Y4, 576(BX)
-	VMULPS      gramLn2<>+0(SB), Y3, Y3
+	VMULPS      gramConstants<>+928(SB), Y3, Y3
 	VFMADD231PS Y3, Y2, Y2
 	JMP         distance_next2
 
 five_halves2:
-	VMOVUPS     gramLn2<>+0(SB), Y4
+	VMOVUPS     gramConstants<>+928(SB), Y4
 	VMULPS      Y3, Y4, Y4
 	VFMADD213PS Y2, Y2, Y4
 	VMOVUPS     96(R9), Y5
 	VFMADD213PS 576(BX), Y4, Y5
 	VMOVUPS     Y5, 576(BX)
 	VMULPS      Y3, Y3, Y3
-	VMULPS      gramLn2Square3<>+0(SB), Y3, Y3
+	VMULPS      gramConstants<>+960(SB), Y3, Y3
 	VFMADD213PS Y4, Y3, Y2
 
 distance_next2:
 	VMOVUPS     32(R9), Y4
 	VMULPS      352(BX), Y4, Y4
 	VSQRTPS     Y4, Y4
-	VMOVUPS     gramFarthest<>+0(SB), Y5
+	VMOVUPS     gramConstants<>+864(SB), Y5
 	VMINPS      Y4, Y5, Y4
-	VMULPS      gramMinusOne<>+0(SB), Y4, Y5
+	VMULPS      gramConstants<>+288(SB), Y4, Y5
 	VROUNDPS    $0x01, Y5, Y6
 	VSUBPS      Y6, Y5, Y5
-	VMOVUPS     gramExp2c5<>+0(SB), Y3
-	VFMADD213PS gramExp2c4<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c3<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c2<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c1<>+0(SB), Y5, Y3
-	VFMADD213PS gramExp2c0<>+0(SB), Y5, Y3
+	VMOVUPS     gramConstants<>+672(SB), Y3
+	VFMADD213PS gramConstants<>+704(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+736(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+768(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+800(SB), Y5, Y3
+	VFMADD213PS gramConstants<>+832(SB), Y5, Y3
 	VCVTPS2DQ   Y6, Y6
 	VPSLLD      $0x17, Y6, Y6
 	VPADDD      Y6, Y3, Y3
@@ -6279,7 +6203,7 @@ distance_next2:
 	CMPL        R11, $0x01
 	JEQ         three_halves3
 	JHI         five_halves3
-	VMOVUPS     gramNearest<>+0(SB), Y5
+	VMOVUPS     gramConstants<>+896(SB), Y5
 	VMAXPS      Y4, Y5, Y5
 	VDIVPS      Y5, Y3, Y5
 	VMOVUPS     96(R9), Y4
@@ -6291,36 +6215,36 @@ three_halves3:
 	VMOVUPS     96(R9), Y5
 	VFMADD213PS 608(BX), Y3, Y5
 	VMOVUPS     Y5, 608(BX)
-	VMULPS      gramLn2<>+0(SB), Y4, Y4
+	VMULPS      gramConstants<>+928(SB), Y4, Y4
 	VFMADD231PS Y4, Y3, Y3
 	JMP         distance_next3
 
 five_halves3:
-	VMOVUPS     gramLn2<>+0(SB), Y5
+	VMOVUPS     gramConstants<>+928(SB), Y5
 	VMULPS      Y4, Y5, Y5
 	VFMADD213PS Y3, Y3, Y5
 	VMOVUPS     96(R9), Y6
 	VFMADD213PS 608(BX), Y5, Y6
 	VMOVUPS     Y6, 608(BX)
 	VMULPS      Y4, Y4, Y4
-	VMULPS      gramLn2Square3<>+0(SB), Y4, Y4
+	VMULPS      gramConstants<>+960(SB), Y4, Y4
 	VFMADD213PS Y5, Y4, Y3
 
 distance_next3:
 	VMOVUPS     32(R9), Y5
 	VMULPS      384(BX), Y5, Y5
 	VSQRTPS     Y5, Y5
-	VMOVUPS     gramFarthest<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+864(SB), Y6
 	VMINPS      Y5, Y6, Y5
-	VMULPS      gramMinusOne<>+0(SB), Y5, Y6
+	VMULPS      gramConstants<>+288(SB), Y5, Y6
 	VROUNDPS    $0x01, Y6, Y7
 	VSUBPS      Y7, Y6, Y6
-	VMOVUPS     gramExp2c5<>+0(SB), Y4
-	VFMADD213PS gramExp2c4<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c3<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c2<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c1<>+0(SB), Y6, Y4
-	VFMADD213PS gramExp2c0<>+0(SB), Y6, Y4
+	VMOVUPS     gramConstants<>+672(SB), Y4
+	VFMADD213PS gramConstants<>+704(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+736(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+768(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+800(SB), Y6, Y4
+	VFMADD213PS gramConstants<>+832(SB), Y6, Y4
 	VCVTPS2DQ   Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
 	VPADDD      Y7, Y4, Y4
@@ -6328,7 +6252,7 @@ distance_next3:
 	CMPL        R11, $0x01
 	JEQ         three_halves4
 	JHI         five_halves4
-	VMOVUPS     gramNearest<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+896(SB), Y6
 	VMAXPS      Y5, Y6, Y6
 	VDIVPS      Y6, Y4, Y6
 	VMOVUPS     96(R9), Y5
@@ -6340,36 +6264,36 @@ three_halves4:
 	VMOVUPS     96(R9), Y6
 	VFMADD213PS 640(BX), Y4, Y6
 	VMOVUPS     Y6, 640(BX)
-	VMULPS      gramLn2<>+0(SB), Y5, Y5
+	VMULPS      gramConstants<>+928(SB), Y5, Y5
 	VFMADD231PS Y5, Y4, Y4
 	JMP         distance_next4
 
 five_halves4:
-	VMOVUPS     gramLn2<>+0(SB), Y6
+	VMOVUPS     gramConstants<>+928(SB), Y6
 	VMULPS      Y5, Y6, Y6
 	VFMADD213PS Y4, Y4, Y6
 	VMOVUPS     96(R9), Y7
 	VFMADD213PS 640(BX), Y6, Y7
 	VMOVUPS     Y7, 640(BX)
 	VMULPS      Y5, Y5, Y5
-	VMULPS      gramLn2Square3<>+0(SB), Y5, Y5
+	VMULPS      gramConstants<>+960(SB), Y5, Y5
 	VFMADD213PS Y6, Y5, Y4
 
 distance_next4:
 	VMOVUPS     32(R9), Y6
 	VMULPS      416(BX), Y6, Y6
 	VSQRTPS     Y6, Y6
-	VMOVUPS     gramFarthest<>+0(SB), Y7
+	VMOVUPS     gramConstants<>+864(SB), Y7
 	VMINPS      Y6, Y7, Y6
-	VMULPS      gramMinusOne<>+0(SB), Y6, Y7
+	VMULPS      gramConstants<>+288(SB), Y6, Y7
 	VROUNDPS    $0x01, Y7, Y8
 	VSUBPS      Y8, Y7, Y7
-	VMOVUPS     gramExp2c5<>+0(SB), Y5
-	VFMADD213PS gramExp2c4<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c3<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c2<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c1<>+0(SB), Y7, Y5
-	VFMADD213PS gramExp2c0<>+0(SB), Y7, Y5
+	VMOVUPS     gramConstants<>+672(SB), Y5
+	VFMADD213PS gramConstants<>+704(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+736(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+768(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+800(SB), Y7, Y5
+	VFMADD213PS gramConstants<>+832(SB), Y7, Y5
 	VCVTPS2DQ   Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VPADDD      Y8, Y5, Y5
@@ -6377,7 +6301,7 @@ distance_next4:
 	CMPL        R11, $0x01
 	JEQ         three_halves5
 	JHI         five_halves5
-	VMOVUPS     gramNearest<>+0(SB), Y7
+	VMOVUPS     gramConstants<>+896(SB), Y7
 	VMAXPS      Y6, Y7, Y7
 	VDIVPS      Y7, Y5, Y7
 	VMOVUPS     96(R9), Y6
@@ -6389,36 +6313,36 @@ three_halves5:
 	VMOVUPS     96(R9), Y7
 	VFMADD213PS 672(BX), Y5, Y7
 	VMOVUPS     Y7, 672(BX)
-	VMULPS      gramLn2<>+0(SB), Y6, Y6
+	VMULPS      gramConstants<>+928(SB), Y6, Y6
 	VFMADD231PS Y6, Y5, Y5
 	JMP         distance_next5
 
 five_halves5:
-	VMOVUPS     gramLn2<>+0(SB), Y7
+	VMOVUPS     gramConstants<>+928(SB), Y7
 	VMULPS      Y6, Y7, Y7
 	VFMADD213PS Y5, Y5, Y7
 	VMOVUPS     96(R9), Y8
 	VFMADD213PS 672(BX), Y7, Y8
 	VMOVUPS     Y8, 672(BX)
 	VMULPS      Y6, Y6, Y6
-	VMULPS      gramLn2Square3<>+0(SB), Y6, Y6
+	VMULPS      gramConstants<>+960(SB), Y6, Y6
 	VFMADD213PS Y7, Y6, Y5
 
 distance_next5:
 	VMOVUPS     32(R9), Y7
 	VMULPS      448(BX), Y7, Y7
 	VSQRTPS     Y7, Y7
-	VMOVUPS     gramFarthest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+864(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMULPS      gramMinusOne<>+0(SB), Y7, Y8
+	VMULPS      gramConstants<>+288(SB), Y7, Y8
 	VROUNDPS    $0x01, Y8, Y9
 	VSUBPS      Y9, Y8, Y8
-	VMOVUPS     gramExp2c5<>+0(SB), Y6
-	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y6
-	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y6
+	VMOVUPS     gramConstants<>+672(SB), Y6
+	VFMADD213PS gramConstants<>+704(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+736(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+768(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+800(SB), Y8, Y6
+	VFMADD213PS gramConstants<>+832(SB), Y8, Y6
 	VCVTPS2DQ   Y9, Y9
 	VPSLLD      $0x17, Y9, Y9
 	VPADDD      Y9, Y6, Y6
@@ -6426,7 +6350,7 @@ distance_next5:
 	CMPL        R11, $0x01
 	JEQ         three_halves6
 	JHI         five_halves6
-	VMOVUPS     gramNearest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+896(SB), Y8
 	VMAXPS      Y7, Y8, Y8
 	VDIVPS      Y8, Y6, Y8
 	VMOVUPS     96(R9), Y7
@@ -6438,36 +6362,36 @@ three_halves6:
 	VMOVUPS     96(R9), Y8
 	VFMADD213PS 704(BX), Y6, Y8
 	VMOVUPS     Y8, 704(BX)
-	VMULPS      gramLn2<>+0(SB), Y7, Y7
+	VMULPS      gramConstants<>+928(SB), Y7, Y7
 	VFMADD231PS Y7, Y6, Y6
 	JMP         distance_next6
 
 five_halves6:
-	VMOVUPS     gramLn2<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+928(SB), Y8
 	VMULPS      Y7, Y8, Y8
 	VFMADD213PS Y6, Y6, Y8
 	VMOVUPS     96(R9), Y9
 	VFMADD213PS 704(BX), Y8, Y9
 	VMOVUPS     Y9, 704(BX)
 	VMULPS      Y7, Y7, Y7
-	VMULPS      gramLn2Square3<>+0(SB), Y7, Y7
+	VMULPS      gramConstants<>+960(SB), Y7, Y7
 	VFMADD213PS Y8, Y7, Y6
 
 distance_next6:
 	VMOVUPS     32(R9), Y8
 	VMULPS      480(BX), Y8, Y8
 	VSQRTPS     Y8, Y8
-	VMOVUPS     gramFarthest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+864(SB), Y9
 	VMINPS      Y8, Y9, Y8
-	VMULPS      gramMinusOne<>+0(SB), Y8, Y9
+	VMULPS      gramConstants<>+288(SB), Y8, Y9
 	VROUNDPS    $0x01, Y9, Y10
 	VSUBPS      Y10, Y9, Y9
-	VMOVUPS     gramExp2c5<>+0(SB), Y7
-	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y7
-	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y7
+	VMOVUPS     gramConstants<>+672(SB), Y7
+	VFMADD213PS gramConstants<>+704(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+736(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+768(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+800(SB), Y9, Y7
+	VFMADD213PS gramConstants<>+832(SB), Y9, Y7
 	VCVTPS2DQ   Y10, Y10
 	VPSLLD      $0x17, Y10, Y10
 	VPADDD      Y10, Y7, Y7
@@ -6475,7 +6399,7 @@ distance_next6:
 	CMPL        R11, $0x01
 	JEQ         three_halves7
 	JHI         five_halves7
-	VMOVUPS     gramNearest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+896(SB), Y9
 	VMAXPS      Y8, Y9, Y9
 	VDIVPS      Y9, Y7, Y9
 	VMOVUPS     96(R9), Y8
@@ -6487,19 +6411,19 @@ three_halves7:
 	VMOVUPS     96(R9), Y9
 	VFMADD213PS 736(BX), Y7, Y9
 	VMOVUPS     Y9, 736(BX)
-	VMULPS      gramLn2<>+0(SB), Y8, Y8
+	VMULPS      gramConstants<>+928(SB), Y8, Y8
 	VFMADD231PS Y8, Y7, Y7
 	JMP         distance_next7
 
 five_halves7:
-	VMOVUPS     gramLn2<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+928(SB), Y9
 	VMULPS      Y8, Y9, Y9
 	VFMADD213PS Y7, Y7, Y9
 	VMOVUPS     96(R9), Y10
 	VFMADD213PS 736(BX), Y9, Y10
 	VMOVUPS     Y10, 736(BX)
 	VMULPS      Y8, Y8, Y8
-	VMULPS      gramLn2Square3<>+0(SB), Y8, Y8
+	VMULPS      gramConstants<>+960(SB), Y8, Y8
 	VFMADD213PS Y9, Y8, Y7
 
 distance_next7:
@@ -6511,7 +6435,7 @@ root:
 	VADDPS       256(BX), Y6, Y3
 	VADDPS       288(BX), Y6, Y4
 	VADDPS       320(BX), Y6, Y5
-	VMOVUPS      gramLargest<>+0(SB), Y6
+	VMOVUPS      gramConstants<>+1088(SB), Y6
 	VMINPS       Y3, Y6, Y3
 	VMINPS       Y4, Y6, Y4
 	VMINPS       Y5, Y6, Y5
@@ -6521,7 +6445,7 @@ root:
 	VMULPS       Y3, Y0, Y3
 	VMULPS       Y4, Y1, Y4
 	VMULPS       Y5, Y2, Y5
-	VMOVUPS      gramThree<>+0(SB), Y6
+	VMOVUPS      gramConstants<>+992(SB), Y6
 	VFNMADD213PS Y6, Y0, Y3
 	VFNMADD213PS Y6, Y1, Y4
 	VFNMADD213PS Y6, Y2, Y5
@@ -6532,7 +6456,7 @@ root:
 	VADDPS       352(BX), Y9, Y6
 	VADDPS       384(BX), Y9, Y7
 	VADDPS       416(BX), Y9, Y8
-	VMOVUPS      gramLargest<>+0(SB), Y9
+	VMOVUPS      gramConstants<>+1088(SB), Y9
 	VMINPS       Y6, Y9, Y6
 	VMINPS       Y7, Y9, Y7
 	VMINPS       Y8, Y9, Y8
@@ -6542,7 +6466,7 @@ root:
 	VMULPS       Y6, Y3, Y6
 	VMULPS       Y7, Y4, Y7
 	VMULPS       Y8, Y5, Y8
-	VMOVUPS      gramThree<>+0(SB), Y9
+	VMOVUPS      gramConstants<>+992(SB), Y9
 	VFNMADD213PS Y9, Y3, Y6
 	VFNMADD213PS Y9, Y4, Y7
 	VFNMADD213PS Y9, Y5, Y8
@@ -6552,14 +6476,14 @@ root:
 	VMOVUPS      32(R9), Y10
 	VADDPS       448(BX), Y10, Y8
 	VADDPS       480(BX), Y10, Y9
-	VMOVUPS      gramLargest<>+0(SB), Y10
+	VMOVUPS      gramConstants<>+1088(SB), Y10
 	VMINPS       Y8, Y10, Y8
 	VMINPS       Y9, Y10, Y9
 	VRSQRTPS     Y8, Y6
 	VRSQRTPS     Y9, Y7
 	VMULPS       Y8, Y6, Y8
 	VMULPS       Y9, Y7, Y9
-	VMOVUPS      gramThree<>+0(SB), Y10
+	VMOVUPS      gramConstants<>+992(SB), Y10
 	VFNMADD213PS Y10, Y6, Y8
 	VFNMADD213PS Y10, Y7, Y9
 	VMULPS       Y8, Y6, Y6
@@ -6995,7 +6919,7 @@ step:
 	VMULPS      8(SP), Y13, Y3
 	VMULPS      40(SP), Y13, Y8
 	VMULPS      72(SP), Y13, Y9
-	VMOVUPS     gramLowest<>+0(SB), Y13
+	VMOVUPS     gramConstants<>+1056(SB), Y13
 	VMAXPS      Y3, Y13, Y3
 	VMAXPS      Y8, Y13, Y8
 	VMAXPS      Y9, Y13, Y9
@@ -7005,26 +6929,26 @@ step:
 	VSUBPS      Y10, Y3, Y3
 	VSUBPS      Y11, Y8, Y8
 	VSUBPS      Y12, Y9, Y9
-	VMOVUPS     gramExp2c5<>+0(SB), Y0
+	VMOVUPS     gramConstants<>+672(SB), Y0
 	VMOVAPS     Y0, Y1
 	VMOVAPS     Y0, Y2
-	VMOVUPS     gramExp2c4<>+0(SB), Y13
+	VMOVUPS     gramConstants<>+704(SB), Y13
 	VFMADD213PS Y13, Y3, Y0
 	VFMADD213PS Y13, Y8, Y1
 	VFMADD213PS Y13, Y9, Y2
-	VMOVUPS     gramExp2c3<>+0(SB), Y13
+	VMOVUPS     gramConstants<>+736(SB), Y13
 	VFMADD213PS Y13, Y3, Y0
 	VFMADD213PS Y13, Y8, Y1
 	VFMADD213PS Y13, Y9, Y2
-	VMOVUPS     gramExp2c2<>+0(SB), Y13
+	VMOVUPS     gramConstants<>+768(SB), Y13
 	VFMADD213PS Y13, Y3, Y0
 	VFMADD213PS Y13, Y8, Y1
 	VFMADD213PS Y13, Y9, Y2
-	VMOVUPS     gramExp2c1<>+0(SB), Y13
+	VMOVUPS     gramConstants<>+800(SB), Y13
 	VFMADD213PS Y13, Y3, Y0
 	VFMADD213PS Y13, Y8, Y1
 	VFMADD213PS Y13, Y9, Y2
-	VMOVUPS     gramExp2c0<>+0(SB), Y13
+	VMOVUPS     gramConstants<>+832(SB), Y13
 	VFMADD213PS Y13, Y3, Y0
 	VFMADD213PS Y13, Y8, Y1
 	VFMADD213PS Y13, Y9, Y2
@@ -7039,20 +6963,20 @@ step:
 	VPADDD      Y12, Y2, Y2
 	VMOVUPS     32(SI), Y10
 	VMULPS      104(SP), Y10, Y8
-	VMOVUPS     gramLowest<>+0(SB), Y10
+	VMOVUPS     gramConstants<>+1056(SB), Y10
 	VMAXPS      Y8, Y10, Y8
 	VROUNDPS    $0x01, Y8, Y9
 	VSUBPS      Y9, Y8, Y8
-	VMOVUPS     gramExp2c5<>+0(SB), Y3
-	VMOVUPS     gramExp2c4<>+0(SB), Y10
+	VMOVUPS     gramConstants<>+672(SB), Y3
+	VMOVUPS     gramConstants<>+704(SB), Y10
 	VFMADD213PS Y10, Y8, Y3
-	VMOVUPS     gramExp2c3<>+0(SB), Y10
+	VMOVUPS     gramConstants<>+736(SB), Y10
 	VFMADD213PS Y10, Y8, Y3
-	VMOVUPS     gramExp2c2<>+0(SB), Y10
+	VMOVUPS     gramConstants<>+768(SB), Y10
 	VFMADD213PS Y10, Y8, Y3
-	VMOVUPS     gramExp2c1<>+0(SB), Y10
+	VMOVUPS     gramConstants<>+800(SB), Y10
 	VFMADD213PS Y10, Y8, Y3
-	VMOVUPS     gramExp2c0<>+0(SB), Y10
+	VMOVUPS     gramConstants<>+832(SB), Y10
 	VFMADD213PS Y10, Y8, Y3
 	VCVTPS2DQ   Y9, Y9
 	VPSLLD      $0x17, Y9, Y9
@@ -7094,46 +7018,46 @@ general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
 	VMOVUPS 32(SI), Y1
 	VADDPS  8(SP), Y1, Y1
-	VMOVUPS gramLargest<>+0(SB), Y2
+	VMOVUPS gramConstants<>+1088(SB), Y2
 	VMINPS  Y1, Y2, Y1
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y1, Y0
+	VPSUBD    gramConstants<>+224(SB), Y1, Y0
 	VPSRAD    $0x17, Y0, Y2
 	VCVTDQ2PS Y2, Y2
-	VPAND     gramMantissaBits<>+0(SB), Y0, Y0
-	VPADDD    gramRootBits<>+0(SB), Y0, Y0
-	VADDPS    gramMinusOne<>+0(SB), Y0, Y0
+	VPAND     gramConstants<>+256(SB), Y0, Y0
+	VPADDD    gramConstants<>+224(SB), Y0, Y0
+	VADDPS    gramConstants<>+288(SB), Y0, Y0
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y3
-	VFMADD213PS gramLogc7<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc6<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc5<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc4<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc3<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc2<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc1<>+0(SB), Y0, Y3
-	VFMADD213PS gramLogc0<>+0(SB), Y0, Y3
-	VFMADD213PS gramMinusHalf<>+0(SB), Y0, Y3
+	VMOVUPS     gramConstants<>+320(SB), Y3
+	VFMADD213PS gramConstants<>+352(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+384(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+416(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+448(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+480(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+512(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+544(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+576(SB), Y0, Y3
+	VFMADD213PS gramConstants<>+608(SB), Y0, Y3
 	VMULPS      Y0, Y3, Y3
 	VFMADD213PS Y0, Y0, Y3
-	VFMADD231PS gramLog2e<>+0(SB), Y3, Y2
+	VFMADD231PS gramConstants<>+640(SB), Y3, Y2
 	VMULPS      128(SI), Y2, Y2
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+1056(SB), Y3
 	VMAXPS      Y2, Y3, Y2
-	VMOVUPS     gramHighest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+1120(SB), Y3
 	VMINPS      Y2, Y3, Y2
 	VROUNDPS    $0x01, Y2, Y3
 	VSUBPS      Y3, Y2, Y2
-	VMOVUPS     gramExp2c5<>+0(SB), Y0
-	VFMADD213PS gramExp2c4<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c3<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c2<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c1<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c0<>+0(SB), Y2, Y0
+	VMOVUPS     gramConstants<>+672(SB), Y0
+	VFMADD213PS gramConstants<>+704(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+736(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+768(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+800(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+832(SB), Y2, Y0
 	VCVTPS2DQ   Y3, Y3
 	VPSLLD      $0x17, Y3, Y3
 	VPADDD      Y3, Y0, Y0
@@ -7147,46 +7071,46 @@ general:
 	VMOVUPS     Y1, 136(SP)
 	VMOVUPS     32(SI), Y2
 	VADDPS      40(SP), Y2, Y2
-	VMOVUPS     gramLargest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+1088(SB), Y3
 	VMINPS      Y2, Y3, Y2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y2, Y1
+	VPSUBD    gramConstants<>+224(SB), Y2, Y1
 	VPSRAD    $0x17, Y1, Y3
 	VCVTDQ2PS Y3, Y3
-	VPAND     gramMantissaBits<>+0(SB), Y1, Y1
-	VPADDD    gramRootBits<>+0(SB), Y1, Y1
-	VADDPS    gramMinusOne<>+0(SB), Y1, Y1
+	VPAND     gramConstants<>+256(SB), Y1, Y1
+	VPADDD    gramConstants<>+224(SB), Y1, Y1
+	VADDPS    gramConstants<>+288(SB), Y1, Y1
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y8
-	VFMADD213PS gramLogc7<>+0(SB), Y1, Y8
-	VFMADD213PS gramLogc6<>+0(SB), Y1, Y8
-	VFMADD213PS gramLogc5<>+0(SB), Y1, Y8
-	VFMADD213PS gramLogc4<>+0(SB), Y1, Y8
-	VFMADD213PS gramLogc3<>+0(SB), Y1, Y8
-	VFMADD213PS gramLogc2<>+0(SB), Y1, Y8
-	VFMADD213PS gramLogc1<>+0(SB), Y1, Y8
-	VFMADD213PS gramLogc0<>+0(SB), Y1, Y8
-	VFMADD213PS gramMinusHalf<>+0(SB), Y1, Y8
+	VMOVUPS     gramConstants<>+320(SB), Y8
+	VFMADD213PS gramConstants<>+352(SB), Y1, Y8
+	VFMADD213PS gramConstants<>+384(SB), Y1, Y8
+	VFMADD213PS gramConstants<>+416(SB), Y1, Y8
+	VFMADD213PS gramConstants<>+448(SB), Y1, Y8
+	VFMADD213PS gramConstants<>+480(SB), Y1, Y8
+	VFMADD213PS gramConstants<>+512(SB), Y1, Y8
+	VFMADD213PS gramConstants<>+544(SB), Y1, Y8
+	VFMADD213PS gramConstants<>+576(SB), Y1, Y8
+	VFMADD213PS gramConstants<>+608(SB), Y1, Y8
 	VMULPS      Y1, Y8, Y8
 	VFMADD213PS Y1, Y1, Y8
-	VFMADD231PS gramLog2e<>+0(SB), Y8, Y3
+	VFMADD231PS gramConstants<>+640(SB), Y8, Y3
 	VMULPS      128(SI), Y3, Y3
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+1056(SB), Y8
 	VMAXPS      Y3, Y8, Y3
-	VMOVUPS     gramHighest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+1120(SB), Y8
 	VMINPS      Y3, Y8, Y3
 	VROUNDPS    $0x01, Y3, Y8
 	VSUBPS      Y8, Y3, Y3
-	VMOVUPS     gramExp2c5<>+0(SB), Y1
-	VFMADD213PS gramExp2c4<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c3<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c2<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c1<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c0<>+0(SB), Y3, Y1
+	VMOVUPS     gramConstants<>+672(SB), Y1
+	VFMADD213PS gramConstants<>+704(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+736(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+768(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+800(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+832(SB), Y3, Y1
 	VCVTPS2DQ   Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VPADDD      Y8, Y1, Y1
@@ -7200,46 +7124,46 @@ general:
 	VMOVUPS     Y2, 168(SP)
 	VMOVUPS     32(SI), Y3
 	VADDPS      72(SP), Y3, Y3
-	VMOVUPS     gramLargest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+1088(SB), Y8
 	VMINPS      Y3, Y8, Y3
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y3, Y2
+	VPSUBD    gramConstants<>+224(SB), Y3, Y2
 	VPSRAD    $0x17, Y2, Y8
 	VCVTDQ2PS Y8, Y8
-	VPAND     gramMantissaBits<>+0(SB), Y2, Y2
-	VPADDD    gramRootBits<>+0(SB), Y2, Y2
-	VADDPS    gramMinusOne<>+0(SB), Y2, Y2
+	VPAND     gramConstants<>+256(SB), Y2, Y2
+	VPADDD    gramConstants<>+224(SB), Y2, Y2
+	VADDPS    gramConstants<>+288(SB), Y2, Y2
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y9
-	VFMADD213PS gramLogc7<>+0(SB), Y2, Y9
-	VFMADD213PS gramLogc6<>+0(SB), Y2, Y9
-	VFMADD213PS gramLogc5<>+0(SB), Y2, Y9
-	VFMADD213PS gramLogc4<>+0(SB), Y2, Y9
-	VFMADD213PS gramLogc3<>+0(SB), Y2, Y9
-	VFMADD213PS gramLogc2<>+0(SB), Y2, Y9
-	VFMADD213PS gramLogc1<>+0(SB), Y2, Y9
-	VFMADD213PS gramLogc0<>+0(SB), Y2, Y9
-	VFMADD213PS gramMinusHalf<>+0(SB), Y2, Y9
+	VMOVUPS     gramConstants<>+320(SB), Y9
+	VFMADD213PS gramConstants<>+352(SB), Y2, Y9
+	VFMADD213PS gramConstants<>+384(SB), Y2, Y9
+	VFMADD213PS gramConstants<>+416(SB), Y2, Y9
+	VFMADD213PS gramConstants<>+448(SB), Y2, Y9
+	VFMADD213PS gramConstants<>+480(SB), Y2, Y9
+	VFMADD213PS gramConstants<>+512(SB), Y2, Y9
+	VFMADD213PS gramConstants<>+544(SB), Y2, Y9
+	VFMADD213PS gramConstants<>+576(SB), Y2, Y9
+	VFMADD213PS gramConstants<>+608(SB), Y2, Y9
 	VMULPS      Y2, Y9, Y9
 	VFMADD213PS Y2, Y2, Y9
-	VFMADD231PS gramLog2e<>+0(SB), Y9, Y8
+	VFMADD231PS gramConstants<>+640(SB), Y9, Y8
 	VMULPS      128(SI), Y8, Y8
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+1056(SB), Y9
 	VMAXPS      Y8, Y9, Y8
-	VMOVUPS     gramHighest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+1120(SB), Y9
 	VMINPS      Y8, Y9, Y8
 	VROUNDPS    $0x01, Y8, Y9
 	VSUBPS      Y9, Y8, Y8
-	VMOVUPS     gramExp2c5<>+0(SB), Y2
-	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y2
-	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y2
-	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y2
-	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y2
-	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y2
+	VMOVUPS     gramConstants<>+672(SB), Y2
+	VFMADD213PS gramConstants<>+704(SB), Y8, Y2
+	VFMADD213PS gramConstants<>+736(SB), Y8, Y2
+	VFMADD213PS gramConstants<>+768(SB), Y8, Y2
+	VFMADD213PS gramConstants<>+800(SB), Y8, Y2
+	VFMADD213PS gramConstants<>+832(SB), Y8, Y2
 	VCVTPS2DQ   Y9, Y9
 	VPSLLD      $0x17, Y9, Y9
 	VPADDD      Y9, Y2, Y2
@@ -7253,46 +7177,46 @@ general:
 	VMOVUPS     Y3, 200(SP)
 	VMOVUPS     32(SI), Y8
 	VADDPS      104(SP), Y8, Y8
-	VMOVUPS     gramLargest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+1088(SB), Y9
 	VMINPS      Y8, Y9, Y8
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y8, Y3
+	VPSUBD    gramConstants<>+224(SB), Y8, Y3
 	VPSRAD    $0x17, Y3, Y9
 	VCVTDQ2PS Y9, Y9
-	VPAND     gramMantissaBits<>+0(SB), Y3, Y3
-	VPADDD    gramRootBits<>+0(SB), Y3, Y3
-	VADDPS    gramMinusOne<>+0(SB), Y3, Y3
+	VPAND     gramConstants<>+256(SB), Y3, Y3
+	VPADDD    gramConstants<>+224(SB), Y3, Y3
+	VADDPS    gramConstants<>+288(SB), Y3, Y3
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y10
-	VFMADD213PS gramLogc7<>+0(SB), Y3, Y10
-	VFMADD213PS gramLogc6<>+0(SB), Y3, Y10
-	VFMADD213PS gramLogc5<>+0(SB), Y3, Y10
-	VFMADD213PS gramLogc4<>+0(SB), Y3, Y10
-	VFMADD213PS gramLogc3<>+0(SB), Y3, Y10
-	VFMADD213PS gramLogc2<>+0(SB), Y3, Y10
-	VFMADD213PS gramLogc1<>+0(SB), Y3, Y10
-	VFMADD213PS gramLogc0<>+0(SB), Y3, Y10
-	VFMADD213PS gramMinusHalf<>+0(SB), Y3, Y10
+	VMOVUPS     gramConstants<>+320(SB), Y10
+	VFMADD213PS gramConstants<>+352(SB), Y3, Y10
+	VFMADD213PS gramConstants<>+384(SB), Y3, Y10
+	VFMADD213PS gramConstants<>+416(SB), Y3, Y10
+	VFMADD213PS gramConstants<>+448(SB), Y3, Y10
+	VFMADD213PS gramConstants<>+480(SB), Y3, Y10
+	VFMADD213PS gramConstants<>+512(SB), Y3, Y10
+	VFMADD213PS gramConstants<>+544(SB), Y3, Y10
+	VFMADD213PS gramConstants<>+576(SB), Y3, Y10
+	VFMADD213PS gramConstants<>+608(SB), Y3, Y10
 	VMULPS      Y3, Y10, Y10
 	VFMADD213PS Y3, Y3, Y10
-	VFMADD231PS gramLog2e<>+0(SB), Y10, Y9
+	VFMADD231PS gramConstants<>+640(SB), Y10, Y9
 	VMULPS      128(SI), Y9, Y9
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y10
+	VMOVUPS     gramConstants<>+1056(SB), Y10
 	VMAXPS      Y9, Y10, Y9
-	VMOVUPS     gramHighest<>+0(SB), Y10
+	VMOVUPS     gramConstants<>+1120(SB), Y10
 	VMINPS      Y9, Y10, Y9
 	VROUNDPS    $0x01, Y9, Y10
 	VSUBPS      Y10, Y9, Y9
-	VMOVUPS     gramExp2c5<>+0(SB), Y3
-	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y3
-	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y3
-	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y3
-	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y3
-	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y3
+	VMOVUPS     gramConstants<>+672(SB), Y3
+	VFMADD213PS gramConstants<>+704(SB), Y9, Y3
+	VFMADD213PS gramConstants<>+736(SB), Y9, Y3
+	VFMADD213PS gramConstants<>+768(SB), Y9, Y3
+	VFMADD213PS gramConstants<>+800(SB), Y9, Y3
+	VFMADD213PS gramConstants<>+832(SB), Y9, Y3
 	VCVTPS2DQ   Y10, Y10
 	VPSLLD      $0x17, Y10, Y10
 	VPADDD      Y10, Y3, Y3
@@ -7311,17 +7235,17 @@ matern:
 	VMOVUPS     32(SI), Y1
 	VMULPS      8(SP), Y1, Y1
 	VSQRTPS     Y1, Y1
-	VMOVUPS     gramFarthest<>+0(SB), Y2
+	VMOVUPS     gramConstants<>+864(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMULPS      gramMinusOne<>+0(SB), Y1, Y2
+	VMULPS      gramConstants<>+288(SB), Y1, Y2
 	VROUNDPS    $0x01, Y2, Y3
 	VSUBPS      Y3, Y2, Y2
-	VMOVUPS     gramExp2c5<>+0(SB), Y0
-	VFMADD213PS gramExp2c4<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c3<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c2<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c1<>+0(SB), Y2, Y0
-	VFMADD213PS gramExp2c0<>+0(SB), Y2, Y0
+	VMOVUPS     gramConstants<>+672(SB), Y0
+	VFMADD213PS gramConstants<>+704(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+736(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+768(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+800(SB), Y2, Y0
+	VFMADD213PS gramConstants<>+832(SB), Y2, Y0
 	VCVTPS2DQ   Y3, Y3
 	VPSLLD      $0x17, Y3, Y3
 	VPADDD      Y3, Y0, Y0
@@ -7329,7 +7253,7 @@ matern:
 	CMPL        R8, $0x01
 	JEQ         three_halves0
 	JHI         five_halves0
-	VMOVUPS     gramNearest<>+0(SB), Y2
+	VMOVUPS     gramConstants<>+896(SB), Y2
 	VMAXPS      Y1, Y2, Y2
 	VDIVPS      Y2, Y0, Y2
 	VMOVUPS     96(SI), Y1
@@ -7341,36 +7265,36 @@ three_halves0:
 	VMOVUPS     96(SI), Y2
 	VFMADD213PS 136(SP), Y0, Y2
 	VMOVUPS     Y2, 136(SP)
-	VMULPS      gramLn2<>+0(SB), Y1, Y1
+	VMULPS      gramConstants<>+928(SB), Y1, Y1
 	VFMADD231PS Y1, Y0, Y0
 	JMP         distance_next0
 
 five_halves0:
-	VMOVUPS     gramLn2<>+0(SB), Y2
+	VMOVUPS     gramConstants<>+928(SB), Y2
 	VMULPS      Y1, Y2, Y2
 	VFMADD213PS Y0, Y0, Y2
 	VMOVUPS     96(SI), Y3
 	VFMADD213PS 136(SP), Y2, Y3
 	VMOVUPS     Y3, 136(SP)
 	VMULPS      Y1, Y1, Y1
-	VMULPS      gramLn2Square3<>+0(SB), Y1, Y1
+	VMULPS      gramConstants<>+960(SB), Y1, Y1
 	VFMADD213PS Y2, Y1, Y0
 
 distance_next0:
 	VMOVUPS     32(SI), Y2
 	VMULPS      40(SP), Y2, Y2
 	VSQRTPS     Y2, Y2
-	VMOVUPS     gramFarthest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+864(SB), Y3
 	VMINPS      Y2, Y3, Y2
-	VMULPS      gramMinusOne<>+0(SB), Y2, Y3
+	VMULPS      gramConstants<>+288(SB), Y2, Y3
 	VROUNDPS    $0x01, Y3, Y8
 	VSUBPS      Y8, Y3, Y3
-	VMOVUPS     gramExp2c5<>+0(SB), Y1
-	VFMADD213PS gramExp2c4<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c3<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c2<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c1<>+0(SB), Y3, Y1
-	VFMADD213PS gramExp2c0<>+0(SB), Y3, Y1
+	VMOVUPS     gramConstants<>+672(SB), Y1
+	VFMADD213PS gramConstants<>+704(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+736(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+768(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+800(SB), Y3, Y1
+	VFMADD213PS gramConstants<>+832(SB), Y3, Y1
 	VCVTPS2DQ   Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VPADDD      Y8, Y1, Y1
@@ -7378,7 +7302,7 @@ distance_next0:
 	CMPL        R8, $0x01
 	JEQ         three_halves1
 	JHI         five_halves1
-	VMOVUPS     gramNearest<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+896(SB), Y3
 	VMAXPS      Y2, Y3, Y3
 	VDIVPS      Y3, Y1, Y3
 	VMOVUPS     96(SI), Y2
@@ -7390,36 +7314,36 @@ three_halves1:
 	VMOVUPS     96(SI), Y3
 	VFMADD213PS 168(SP), Y1, Y3
 	VMOVUPS     Y3, 168(SP)
-	VMULPS      gramLn2<>+0(SB), Y2, Y2
+	VMULPS      gramConstants<>+928(SB), Y2, Y2
 	VFMADD231PS Y2, Y1, Y1
 	JMP         distance_next1
 
 five_halves1:
-	VMOVUPS     gramLn2<>+0(SB), Y3
+	VMOVUPS     gramConstants<>+928(SB), Y3
 	VMULPS      Y2, Y3, Y3
 	VFMADD213PS Y1, Y1, Y3
 	VMOVUPS     96(SI), Y8
 	VFMADD213PS 168(SP), Y3, Y8
 	VMOVUPS     Y8, 168(SP)
 	VMULPS      Y2, Y2, Y2
-	VMULPS      gramLn2Square3<>+0(SB), Y2, Y2
+	VMULPS      gramConstants<>+960(SB), Y2, Y2
 	VFMADD213PS Y3, Y2, Y1
 
 distance_next1:
 	VMOVUPS     32(SI), Y3
 	VMULPS      72(SP), Y3, Y3
 	VSQRTPS     Y3, Y3
-	VMOVUPS     gramFarthest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+864(SB), Y8
 	VMINPS      Y3, Y8, Y3
-	VMULPS      gramMinusOne<>+0(SB), Y3, Y8
+	VMULPS      gramConstants<>+288(SB), Y3, Y8
 	VROUNDPS    $0x01, Y8, Y9
 	VSUBPS      Y9, Y8, Y8
-	VMOVUPS     gramExp2c5<>+0(SB), Y2
-	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y2
-	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y2
-	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y2
-	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y2
-	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y2
+	VMOVUPS     gramConstants<>+672(SB), Y2
+	VFMADD213PS gramConstants<>+704(SB), Y8, Y2
+	VFMADD213PS gramConstants<>+736(SB), Y8, Y2
+	VFMADD213PS gramConstants<>+768(SB), Y8, Y2
+	VFMADD213PS gramConstants<>+800(SB), Y8, Y2
+	VFMADD213PS gramConstants<>+832(SB), Y8, Y2
 	VCVTPS2DQ   Y9, Y9
 	VPSLLD      $0x17, Y9, Y9
 	VPADDD      Y9, Y2, Y2
@@ -7427,7 +7351,7 @@ distance_next1:
 	CMPL        R8, $0x01
 	JEQ         three_halves2
 	JHI         five_halves2
-	VMOVUPS     gramNearest<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+896(SB), Y8
 	VMAXPS      Y3, Y8, Y8
 	VDIVPS      Y8, Y2, Y8
 	VMOVUPS     96(SI), Y3
@@ -7439,36 +7363,36 @@ three_halves2:
 	VMOVUPS     96(SI), Y8
 	VFMADD213PS 200(SP), Y2, Y8
 	VMOVUPS     Y8, 200(SP)
-	VMULPS      gramLn2<>+0(SB), Y3, Y3
+	VMULPS      gramConstants<>+928(SB), Y3, Y3
 	VFMADD231PS Y3, Y2, Y2
 	JMP         distance_next2
 
 five_halves2:
-	VMOVUPS     gramLn2<>+0(SB), Y8
+	VMOVUPS     gramConstants<>+928(SB), Y8
 	VMULPS      Y3, Y8, Y8
 	VFMADD213PS Y2, Y2, Y8
 	VMOVUPS     96(SI), Y9
 	VFMADD213PS 200(SP), Y8, Y9
 	VMOVUPS     Y9, 200(SP)
 	VMULPS      Y3, Y3, Y3
-	VMULPS      gramLn2Square3<>+0(SB), Y3, Y3
+	VMULPS      gramConstants<>+960(SB), Y3, Y3
 	VFMADD213PS Y8, Y3, Y2
 
 distance_next2:
 	VMOVUPS     32(SI), Y8
 	VMULPS      104(SP), Y8, Y8
 	VSQRTPS     Y8, Y8
-	VMOVUPS     gramFarthest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+864(SB), Y9
 	VMINPS      Y8, Y9, Y8
-	VMULPS      gramMinusOne<>+0(SB), Y8, Y9
+	VMULPS      gramConstants<>+288(SB), Y8, Y9
 	VROUNDPS    $0x01, Y9, Y10
 	VSUBPS      Y10, Y9, Y9
-	VMOVUPS     gramExp2c5<>+0(SB), Y3
-	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y3
-	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y3
-	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y3
-	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y3
-	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y3
+	VMOVUPS     gramConstants<>+672(SB), Y3
+	VFMADD213PS gramConstants<>+704(SB), Y9, Y3
+	VFMADD213PS gramConstants<>+736(SB), Y9, Y3
+	VFMADD213PS gramConstants<>+768(SB), Y9, Y3
+	VFMADD213PS gramConstants<>+800(SB), Y9, Y3
+	VFMADD213PS gramConstants<>+832(SB), Y9, Y3
 	VCVTPS2DQ   Y10, Y10
 	VPSLLD      $0x17, Y10, Y10
 	VPADDD      Y10, Y3, Y3
@@ -7476,7 +7400,7 @@ distance_next2:
 	CMPL        R8, $0x01
 	JEQ         three_halves3
 	JHI         five_halves3
-	VMOVUPS     gramNearest<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+896(SB), Y9
 	VMAXPS      Y8, Y9, Y9
 	VDIVPS      Y9, Y3, Y9
 	VMOVUPS     96(SI), Y8
@@ -7488,19 +7412,19 @@ three_halves3:
 	VMOVUPS     96(SI), Y9
 	VFMADD213PS 232(SP), Y3, Y9
 	VMOVUPS     Y9, 232(SP)
-	VMULPS      gramLn2<>+0(SB), Y8, Y8
+	VMULPS      gramConstants<>+928(SB), Y8, Y8
 	VFMADD231PS Y8, Y3, Y3
 	JMP         distance_next3
 
 five_halves3:
-	VMOVUPS     gramLn2<>+0(SB), Y9
+	VMOVUPS     gramConstants<>+928(SB), Y9
 	VMULPS      Y8, Y9, Y9
 	VFMADD213PS Y3, Y3, Y9
 	VMOVUPS     96(SI), Y10
 	VFMADD213PS 232(SP), Y9, Y10
 	VMOVUPS     Y10, 232(SP)
 	VMULPS      Y8, Y8, Y8
-	VMULPS      gramLn2Square3<>+0(SB), Y8, Y8
+	VMULPS      gramConstants<>+960(SB), Y8, Y8
 	VFMADD213PS Y9, Y8, Y3
 
 distance_next3:
@@ -7512,7 +7436,7 @@ root:
 	VADDPS       8(SP), Y10, Y3
 	VADDPS       40(SP), Y10, Y8
 	VADDPS       72(SP), Y10, Y9
-	VMOVUPS      gramLargest<>+0(SB), Y10
+	VMOVUPS      gramConstants<>+1088(SB), Y10
 	VMINPS       Y3, Y10, Y3
 	VMINPS       Y8, Y10, Y8
 	VMINPS       Y9, Y10, Y9
@@ -7522,7 +7446,7 @@ root:
 	VMULPS       Y3, Y0, Y3
 	VMULPS       Y8, Y1, Y8
 	VMULPS       Y9, Y2, Y9
-	VMOVUPS      gramThree<>+0(SB), Y10
+	VMOVUPS      gramConstants<>+992(SB), Y10
 	VFNMADD213PS Y10, Y0, Y3
 	VFNMADD213PS Y10, Y1, Y8
 	VFNMADD213PS Y10, Y2, Y9
@@ -7531,11 +7455,11 @@ root:
 	VMULPS       Y9, Y2, Y2
 	VMOVUPS      32(SI), Y9
 	VADDPS       104(SP), Y9, Y8
-	VMOVUPS      gramLargest<>+0(SB), Y9
+	VMOVUPS      gramConstants<>+1088(SB), Y9
 	VMINPS       Y8, Y9, Y8
 	VRSQRTPS     Y8, Y3
 	VMULPS       Y8, Y3, Y8
-	VMOVUPS      gramThree<>+0(SB), Y9
+	VMOVUPS      gramConstants<>+992(SB), Y9
 	VFNMADD213PS Y9, Y3, Y8
 	VMULPS       Y8, Y3, Y3
 	MOVL         4(SI), R8

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -22,7 +24,7 @@ func (s *sums) exp2(step Register) {
 		for i := range d {
 			VMULPS(d[i], c, t[i])
 		}
-		w.constant(lowest, c)
+		w.constant(splat(lowest), c)
 		for i := range d {
 			VMAXPS(t[i], c, t[i]) // NaN in t stays
 		}
@@ -33,12 +35,12 @@ func (s *sums) exp2(step Register) {
 			VSUBPS(f[i], t[i], t[i])
 		}
 		t, f = f, t
-		w.constant(exp2c[5], y[0])
+		w.constant(splat(exp2c[5]), y[0])
 		for i := 1; i < len(d); i++ {
 			VMOVAPS(y[0], y[i])
 		}
 		for k := 4; k >= 0; k-- {
-			w.constant(exp2c[k], c)
+			w.constant(splat(exp2c[k]), c)
 			for i := range d {
 				VFMADD213PS(c, f[i], y[i])
 			}
@@ -63,11 +65,11 @@ func (s *sums) exp2(step Register) {
 func (s *sums) exp2Table(step Register) {
 	w := s.isa
 	low, high, c, magic, b := w.Vector(), w.Vector(), w.Vector(), w.Vector(), w.Vector()
-	VMOVUPS(table, low)
-	VMOVUPS(table.Offset(64), high)
+	VMOVUPS(table(), low)
+	VMOVUPS(table().Offset(64), high)
 	w.constant(At(step, stepC), c)
-	w.constant(tableMagic, magic)
-	w.constant(squareB, b)
+	w.constant(splat(tableMagic), magic)
+	w.constant(splat(squareB), b)
 	s.spare -= 4 // groups subtracts one
 	s.groups(2, func(i []int) {
 		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
@@ -78,7 +80,7 @@ func (s *sums) exp2Table(step Register) {
 		}
 		for i := range d {
 			VMOVAPS(d[i], y[i])
-			VFMADD213PS_BCST(squareA, c, y[i])
+			VFMADD213PS_BCST(splat(squareA), c, y[i])
 		}
 		for i := range d {
 			VSUBPS(magic, t[i], k[i])
@@ -113,7 +115,7 @@ func (s *sums) rsqrt(step Register) {
 			VADDPS(d[i], c, x[i])
 		}
 		if w == avx2 { // AVX-512 limits d
-			w.constant(largest, c)
+			w.constant(splat(largest), c)
 			for i := range d {
 				VMINPS(x[i], c, x[i]) // NaN in x stays
 			}
@@ -128,7 +130,7 @@ func (s *sums) rsqrt(step Register) {
 		for i := range d {
 			VMULPS(x[i], y[i], h[i])
 		}
-		w.constant(three, c)
+		w.constant(splat(3), c)
 		for i := range d {
 			VFNMADD213PS(c, y[i], h[i])
 		}
@@ -146,35 +148,36 @@ func (s *sums) pow(step Register, i int) {
 	w.constant(At(step, stepC), x)
 	VADDPS(s.d[i], x, x)
 	if w == avx2 { // AVX-512 limits d
-		w.constant(largest, t)
+		w.constant(splat(largest), t)
 		VMINPS(x, t, x) // NaN in x stays
 	}
 	Comment("log2 x = t + log2 m, m = 1 + y between √½ and √2")
-	w.withConstant(VPSUBD, VPSUBD_BCST, rootBits, x, y)
+	root, mantissa := splat(math.Sqrt2/2), splatBits(1<<23-1)
+	w.withConstant(VPSUBD, VPSUBD_BCST, root, x, y)
 	VPSRAD(Imm(23), y, t)
 	VCVTDQ2PS(t, t)
 	if w == avx512 {
-		VPANDD_BCST(mantissaBits, y, y)
+		VPANDD_BCST(mantissa, y, y)
 	} else {
-		VPAND(mantissaBits, y, y)
+		VPAND(mantissa, y, y)
 	}
-	w.withConstant(VPADDD, VPADDD_BCST, rootBits, y, y)
-	w.withConstant(VADDPS, VADDPS_BCST, minusOne, y, y)
+	w.withConstant(VPADDD, VPADDD_BCST, root, y, y)
+	w.withConstant(VADDPS, VADDPS_BCST, splat(-1), y, y)
 	Comment("log m = y + y² (-1/2 + y P(y))")
-	w.constant(logc[8], p)
+	w.constant(splat(logc[8]), p)
 	for k := 7; k >= 0; k-- {
-		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, logc[k], y, p)
+		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, splat(logc[k]), y, p)
 	}
-	w.withConstant(VFMADD213PS, VFMADD213PS_BCST, minusHalf, y, p)
+	w.withConstant(VFMADD213PS, VFMADD213PS_BCST, splat(-0.5), y, p)
 	VMULPS(y, p, p)
 	VFMADD213PS(y, y, p)
-	w.withConstant(VFMADD231PS, VFMADD231PS_BCST, log2e, p, t)
+	w.withConstant(VFMADD231PS, VFMADD231PS_BCST, splat(math.Log2E), p, t)
 	w.withConstant(VMULPS, VMULPS_BCST, At(step, stepExponent), t, t)
 	Comment("y = 2^t = 2^floor(t) P(t - floor(t))")
 	if w == avx2 { // AVX-512 scales by any power
-		w.constant(lowest, p)
+		w.constant(splat(lowest), p)
 		VMAXPS(t, p, t)
-		w.constant(highest, p)
+		w.constant(splat(highest), p)
 		VMINPS(t, p, t)
 	}
 	t, _ = w.exp2(y, t, p)
@@ -195,9 +198,9 @@ func (w *isa) exp2(y, t, p VecVirtual) (power, rest VecVirtual) {
 		VSUBPS(p, t, t)
 		t, p = p, t
 	}
-	w.constant(exp2c[5], y)
+	w.constant(splat(exp2c[5]), y)
 	for k := 4; k >= 0; k-- {
-		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, exp2c[k], p, y)
+		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, splat(exp2c[k]), p, y)
 	}
 	if w == avx512 {
 		VSCALEFPS(t, y, y)
@@ -220,15 +223,15 @@ func (s *sums) matern(step, count Register, i int) {
 	w.constant(At(step, stepC), x)
 	VMULPS(s.d[i], x, x)
 	VSQRTPS(x, x)
-	w.constant(farthest, t)
+	w.constant(splat(farthest), t)
 	VMINPS(x, t, x) // NaN in x stays
-	w.withConstant(VMULPS, VMULPS_BCST, minusOne, x, t)
+	w.withConstant(VMULPS, VMULPS_BCST, splat(-1), x, t)
 	_, p = w.exp2(y, t, p)
 	MOVL(At(step, stepCount), count)
 	CMPL(count, Imm(1))
 	JEQ(LabelRef(label("three_halves")))
 	JHI(LabelRef(label("five_halves")))
-	w.constant(nearest, p)
+	w.constant(splat(nearest), p)
 	VMAXPS(x, p, p) // NaN in x stays
 	VDIVPS(p, y, p)
 	s.addSlope(step, p, i)
@@ -236,17 +239,17 @@ func (s *sums) matern(step, count Register, i int) {
 
 	Label(label("three_halves"))
 	s.addSlope(step, y, i)
-	w.withConstant(VMULPS, VMULPS_BCST, ln2, x, x)
+	w.withConstant(VMULPS, VMULPS_BCST, splat(math.Ln2), x, x)
 	VFMADD231PS(x, y, y)
 	JMP(LabelRef(label("distance_next")))
 
 	Label(label("five_halves"))
-	w.constant(ln2, p)
+	w.constant(splat(math.Ln2), p)
 	VMULPS(x, p, p)
 	VFMADD213PS(y, y, p) // y (1 + x ln 2)
 	s.addSlope(step, p, i)
 	VMULPS(x, x, x)
-	w.withConstant(VMULPS, VMULPS_BCST, ln2Square3, x, x)
+	w.withConstant(VMULPS, VMULPS_BCST, splat(math.Ln2*math.Ln2/3), x, x)
 	VFMADD213PS(p, x, y)
 	Label(label("distance_next"))
 }

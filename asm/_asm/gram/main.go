@@ -40,7 +40,7 @@ func (w *isa) rowSums() int {
 
 func main() {
 	ConstraintExpr("amd64,!purego")
-	constants()
+	constants = NewPool("gramConstants")
 	for _, w := range []*isa{avx512, avx2} {
 		w.gramTile()
 		w.kernelSums()

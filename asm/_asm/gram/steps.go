@@ -1,8 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"math"
+	"slices"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -23,74 +23,42 @@ const (
 	stepSize     = 160
 )
 
-var (
-	exp2c                  [6]Mem
-	squareA, squareB       Mem
-	tableMagic, table      Mem
-	logc                   [9]Mem
-	one, three, minusHalf  Mem
-	farthest, nearest      Mem // bounds of a scaled distance
-	ln2, ln2Square3        Mem
-	minusOne, log2e        Mem
-	lowest, highest        Mem // exponents of normal numbers
-	largest                Mem // whose square root is far from overflow
-	rootBits, mantissaBits Mem
-	laneIndex, laneMask    Mem
+// Coefficients of functions, and bounds of their arguments.
+const (
+	squareA    = 1.4427106380462646 // of 2^f = ((f+a)² + b) / (a² + b), see table
+	squareB    = 2.0813076496124268
+	tableMagic = 1.5 * (1 << 18) // rounds to multiples of 1/32
+	lowest     = -126            // exponents of normal numbers
+	highest    = 127.99999
+	farthest   = 126 // bounds of a scaled distance
+	nearest    = 0x1p-20
+	largest    = 1e38 // whose square root is far from overflow
 )
 
-// splat defines a constant, eight times.
-func splat(name string, bits uint32) Mem {
-	m := GLOBL(name, RODATA|NOPTR)
-	for i := range 8 {
-		DATA(4*i, U32(bits))
-	}
-	return m
-}
-
-func splatFloat(name string, x float32) Mem { return splat(name, math.Float32bits(x)) }
-
-func constants() {
+var (
 	// Minimax polynomial of 2^f on 0 ≤ f < 1 with constant term 1, whose
 	// relative error is 8.3e-8.
-	for i, c := range []float32{1, 0.6931513, 0.24016444, 0.055799913, 0.00901703, 0.0018671302} {
-		exp2c[i] = splatFloat(fmt.Sprintf("gramExp2c%d", i), c)
-	}
-	// Minimax 2^f = ((f+a)² + b) / (a² + b) on -1/64 ≤ f ≤ 1/64, whose relative
-	// error is 5.4e-8. The table has A = 1/(a² + b) in it.
-	squareA = splatFloat("gramSquareA", 1.4427106380462646)
-	squareB = splatFloat("gramSquareB", 2.0813076496124268)
-	tableMagic = splatFloat("gramTableMagic", 1.5*(1<<18)) // rounds to multiples of 1/32
-	table = GLOBL("gramTable", RODATA|NOPTR)
-	for j := range 32 {
-		DATA(4*j, U32(math.Float32bits(float32(math.Exp2(float64(j)/32)/4.162721633911133))))
-	}
+	exp2c = [...]float32{1, 0.6931513, 0.24016444, 0.055799913, 0.00901703, 0.0018671302}
 	// Cephes' polynomial P of ln(1+r) = r − r²/2 + r³ P(r), √½ ≤ 1+r ≤ √2.
-	for i, c := range []float32{3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1,
-		1.4249322787e-1, -1.2420140846e-1, 1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2} {
-		logc[i] = splatFloat(fmt.Sprintf("gramLogc%d", i), c)
+	logc = [...]float32{3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1,
+		1.4249322787e-1, -1.2420140846e-1, 1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2}
+
+	constants *Pool
+)
+
+// splat returns a constant, eight times.
+func splat(x float32) Mem { return splatBits(math.Float32bits(x)) }
+
+func splatBits(bits uint32) Mem { return constants.Vector32(slices.Repeat([]uint32{bits}, 8)...) }
+
+// table returns the factors A 2^(j/32) of the minimax 2^f = ((f+a)² + b) / (a² + b) on
+// -1/64 ≤ f ≤ 1/64, whose relative error is 5.4e-8, with A = 1/(a² + b).
+func table() Mem {
+	var powers [32]uint32
+	for j := range powers {
+		powers[j] = math.Float32bits(float32(math.Exp2(float64(j)/32) / 4.162721633911133))
 	}
-	one = splatFloat("gramOne", 1)
-	three = splatFloat("gramThree", 3)
-	minusHalf = splatFloat("gramMinusHalf", -0.5)
-	minusOne = splatFloat("gramMinusOne", -1)
-	log2e = splatFloat("gramLog2e", math.Log2E)
-	ln2 = splatFloat("gramLn2", math.Ln2)
-	ln2Square3 = splatFloat("gramLn2Square3", math.Ln2*math.Ln2/3)
-	farthest = splatFloat("gramFarthest", 126)
-	nearest = splatFloat("gramNearest", 0x1p-20)
-	lowest = splatFloat("gramLowest", -126)
-	highest = splatFloat("gramHighest", 127.99999)
-	largest = splatFloat("gramLargest", 1e38)
-	rootBits = splat("gramRootBits", math.Float32bits(math.Sqrt2/2))
-	mantissaBits = splat("gramMantissaBits", 1<<23-1)
-	laneIndex = GLOBL("gramLaneIndex", RODATA|NOPTR)
-	for i := range 8 {
-		DATA(4*i, U32(uint32(i)))
-	}
-	laneMask = GLOBL("gramLaneMask", RODATA|NOPTR)
-	for i := range 16 {
-		DATA(4*i, U32(uint32(int32(i-8)>>31)))
-	}
+	return constants.Vector32(powers[:]...)
 }
 
 // A sums holds the state of the interpreter. For each squared distance d it

@@ -41,7 +41,7 @@ func (w *isa) kernelSums() {
 	weights := make([]Mem, columns)
 	{
 		valid, weight, none := Number("valid"), w.Vector(), w.Vector()
-		w.constant(one, weight)
+		w.constant(splat(1), weight)
 		Zero(none)
 		for c := range weights {
 			weights[c] = slot(slotWeights + c)
@@ -219,8 +219,12 @@ func (w *isa) tailMasks(left Register, memory Mem) (mask []Register) {
 		KMOVW(t.As32(), mask[1])
 		return mask
 	}
-	table, none := GP64(), GP64()
-	LEAQ(laneMask, table)
+	masks, none := GP64(), GP64()
+	var lanes [16]uint32 // eight all set, and eight of none
+	for i := range 8 {
+		lanes[i] = ^uint32(0)
+	}
+	LEAQ(constants.Vector32(lanes[:]...), masks)
 	MOVQ(U32(8), limit)
 	XORQ(none, none)
 	for h := range 2 {
@@ -231,7 +235,7 @@ func (w *isa) tailMasks(left Register, memory Mem) (mask []Register) {
 		CMOVQLT(none, t)
 		NEGQ(t)
 		m := w.Vector()
-		VMOVUPS(indexed(table, t, 4, 32), m) // t lanes of the first eight, all set
+		VMOVUPS(indexed(masks, t, 4, 32), m) // t lanes of the first eight, all set
 		VMOVUPS(m, memory.Offset(h*w.Bytes))
 	}
 	return nil

@@ -287,7 +287,7 @@ func (w *isa) pairMasks(row, col Register, memory Mem) (mask []Register, partial
 		x := XMM()
 		VMOVQ(col, x)
 		VPBROADCASTD(x, lane)
-		VPADDD(laneIndex, lane, lane)
+		VPADDD(constants.Vector32(0, 1, 2, 3, 4, 5, 6, 7), lane, lane)
 		VPBROADCASTD(Argument("n"), limit)
 		VPCMPGTD(lane, limit, limit)
 		x = XMM()
