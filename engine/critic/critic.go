@@ -103,18 +103,18 @@ func New(n, dim int, config Config, seed uint64, workers *pool.Pool) (*Critic, e
 	c.net.Initialize(c.Params, &stream, 0)
 	adam := optim.AdamW{LearningRate: config.LearningRate, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: config.WeightDecay}
 	c.optimizer = optim.NewOptimizer(adam, 0, 0, params, workers)
-	c.packed = c.net.NewPacked(true)
+	c.packed = c.net.NewPacked(true, nil)
 	for side := range c.sides {
-		c.sides[side] = c.net.NewActivations(n)
+		c.sides[side] = c.net.NewActivations(n, nil)
 	}
 	c.values, c.gains = make([]float32, n), make([]float64, c.lanes.Blocks())
 	c.measured = []pool.Span{nn.BlockSpan(c.lanes, c.gains)}
 	rows := nn.BlockRows()
 	c.dout = nn.PerLane(c.lanes, func() []float32 { return make([]float32, rows) })
 	c.din = nn.PerLane(c.lanes, func() [2][]float32 { return [2][]float32{make([]float32, rows*in), make([]float32, rows*in)} })
-	c.scratch = nn.PerLane(c.lanes, func() *nn.Scratch { return c.net.NewScratch(rows) })
+	c.scratch = nn.PerLane(c.lanes, func() *nn.Scratch { return nn.NewScratch(rows, nil, c.net) })
 	for range c.lanes.Blocks() {
-		c.alternative = append(c.alternative, [2]nn.Activations{c.net.NewActivations(rows), c.net.NewActivations(rows)})
+		c.alternative = append(c.alternative, [2]nn.Activations{c.net.NewActivations(rows, nil), c.net.NewActivations(rows, nil)})
 	}
 	c.pack = func(part int) { c.net.PackPart(c.packed, c.Params, part) }
 	c.evaluate, c.vary, c.descend, c.ascend = c.evaluateBlock, c.varyBlock, c.descendBlock, c.ascendBlock
@@ -146,13 +146,6 @@ func (c *Critic) Evaluate(s, t []float32) float64 {
 	}
 	c.gain = sum / float64(c.n)
 	return c.gain
-}
-
-// LossGradient is Evaluate, Gradient and Learn.
-func (c *Critic) LossGradient(s, t, grad []float32) float64 {
-	c.Evaluate(s, t)
-	c.Gradient(grad)
-	return c.Learn()
 }
 
 // Values returns f(s_i, t_i) of the last Evaluate, [n], of a rank's own rows.

@@ -91,8 +91,10 @@ func TestGradients(t *testing.T) {
 				}
 
 				twin, again := newCritic(t, n, dim, 1, form), make([]float32, n*dim)
-				require.Equal(t, c.Evaluate(s, u), twin.LossGradient(s, u, again))
+				require.Equal(t, c.Evaluate(s, u), twin.Evaluate(s, u))
+				twin.Gradient(again)
 				require.Equal(t, grad, again)
+				twin.Learn()
 				require.Equal(t, 2.0, twin.Taken[0], "it learns")
 
 				c.lanes.Backward(c.grad, c.ascend)

@@ -119,16 +119,9 @@ type Packed struct {
 	kinks             *kinks
 }
 
-// NewPacked allocates room for the forward products' weights and, if backward
-// is set, for the backward products' as well.
-func (m *MLP) NewPacked(backward bool) *Packed { return m.packed(backward, allocate) }
-
-// LentPacked is NewPacked of room for both that the workers may lend.
-func (m *MLP) LentPacked(workers *pool.Pool) *Packed { return m.packed(true, workers.Float32s) }
-
-func allocate(n int) []float32 { return make([]float32, n) }
-
-func (m *MLP) packed(backward bool, floats func(n int) []float32) *Packed {
+// NewPacked makes room, which the workers may lend unless they are nil, for the forward
+// products' weights and, if backward is set, for the backward products' as well.
+func (m *MLP) NewPacked(backward bool, workers *pool.Pool) *Packed {
 	p := &Packed{forward: make([][]float32, m.Layers()), backward: make([][]float32, m.Layers())}
 	first := 0
 	if m.kinked() {
@@ -136,9 +129,9 @@ func (m *MLP) packed(backward bool, floats func(n int) []float32) *Packed {
 	}
 	for l := first; l < m.Layers(); l++ {
 		in, out := m.sizes[l], m.sizes[l+1]
-		p.forward[l] = floats(asm.PackedLen(in, out))
+		p.forward[l] = workers.Float32s(asm.PackedLen(in, out))
 		if backward {
-			p.backward[l] = floats(asm.PackedLen(out, in))
+			p.backward[l] = workers.Float32s(asm.PackedLen(out, in))
 		}
 	}
 	return p
@@ -180,20 +173,12 @@ func (m *MLP) Pack(p *Packed, params []float32) {
 // are its own affair.
 type Activations [][]float32
 
-// NewActivations allocates activations of the given number of rows.
-func (m *MLP) NewActivations(rows int) Activations {
-	return m.activations(rows, allocate)
-}
-
-// LentActivations are NewActivations that hold any numbers, and that the workers may lend.
-func (m *MLP) LentActivations(rows int, workers *pool.Pool) Activations {
-	return m.activations(rows, workers.Float32s)
-}
-
-func (m *MLP) activations(rows int, floats func(n int) []float32) Activations {
+// NewActivations returns activations of the given number of rows, which hold any numbers
+// and which the workers may lend unless they are nil.
+func (m *MLP) NewActivations(rows int, workers *pool.Pool) Activations {
 	a := make(Activations, len(m.sizes))
 	for l, width := range m.sizes {
-		a[l] = floats(rows * width)
+		a[l] = workers.Float32s(rows * width)
 	}
 	return a
 }
@@ -259,19 +244,9 @@ type Scratch struct {
 	din  []float32 // by an input whose gradient nobody wants
 }
 
-// NewScratch allocates scratch for blocks of up to rows rows.
-func (m *MLP) NewScratch(rows int) *Scratch { return NewScratch(rows, m) }
-
-// LentScratch is NewScratch that the workers may lend.
-func (m *MLP) LentScratch(rows int, workers *pool.Pool) *Scratch {
-	return newScratch(rows, workers.Float32s, m)
-}
-
-// NewScratch allocates scratch for blocks of up to rows rows of each of the perceptrons,
-// one at a time.
-func NewScratch(rows int, nets ...*MLP) *Scratch { return newScratch(rows, allocate, nets...) }
-
-func newScratch(rows int, floats func(n int) []float32, nets ...*MLP) *Scratch {
+// NewScratch returns scratch for blocks of up to rows rows of each of the perceptrons, one
+// at a time, which the workers may lend unless they are nil.
+func NewScratch(rows int, workers *pool.Pool, nets ...*MLP) *Scratch {
 	width, sums := 0, 0
 	for _, m := range nets {
 		for _, w := range m.sizes {
@@ -281,7 +256,7 @@ func newScratch(rows int, floats func(n int) []float32, nets ...*MLP) *Scratch {
 			sums = max(sums, 2*(m.sizes[1]+1)*m.sizes[2])
 		}
 	}
-	s := &Scratch{a: floats(rows * width), b: floats(rows * width)}
+	s := &Scratch{a: workers.Float32s(rows * width), b: workers.Float32s(rows * width)}
 	if sums > 0 {
 		s.sums, s.din = make([]float32, sums), make([]float32, rows)
 	}

@@ -31,14 +31,14 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 		params := make([]float32, m.NumParams())
 		m.Initialize(params, &asm.Counter{Seed: 7}, 0)
 		const rows, lo, hi = 9, 2, 8
-		a := m.NewActivations(rows)
+		a := m.NewActivations(rows, nil)
 		copy(a[0], random(r, len(a[0])))
-		p := m.NewPacked(true)
+		p := m.NewPacked(true, nil)
 		m.Pack(p, params)
 		m.Forward(a, p, params, lo, hi)
 		dout := random(r, (hi-lo)*m.Out())
 		grad, din := make([]float32, m.NumParams()), make([]float32, (hi-lo)*m.In())
-		m.Backward(grad, din, dout, a, p, lo, hi, m.NewScratch(hi-lo))
+		m.Backward(grad, din, dout, a, p, lo, hi, NewScratch(hi-lo, nil, m))
 
 		p64, x64 := number.Widen(params), number.Widen(a[0])
 		objective := func() float64 {
@@ -177,9 +177,9 @@ func TestRecall(t *testing.T) {
 		m := NewMLP(0.1, c.sizes...)
 		params := random(rand.New(rand.NewPCG(5, 6)), m.NumParams())
 		const rows, lo, hi = 5, 1, 4
-		a := m.NewActivations(rows)
+		a := m.NewActivations(rows, nil)
 		copy(a[0], random(rand.New(rand.NewPCG(7, 8)), len(a[0])))
-		p := m.NewPacked(true)
+		p := m.NewPacked(true, nil)
 		m.Pack(p, params)
 		m.Forward(a, p, params, 0, rows)
 		for l, want := range c.kept {
@@ -191,7 +191,7 @@ func TestRecall(t *testing.T) {
 		}
 		want := make([]float32, m.NumParams())
 		m.Recall(a, p, params, lo, hi)
-		m.Backward(want, nil, slices.Repeat([]float32{1}, (hi-lo)*m.Out()), a, p, lo, hi, m.NewScratch(hi-lo))
+		m.Backward(want, nil, slices.Repeat([]float32{1}, (hi-lo)*m.Out()), a, p, lo, hi, NewScratch(hi-lo, nil, m))
 		for l := range a {
 			copy(a[l], before[l])
 		}
@@ -202,7 +202,7 @@ func TestRecall(t *testing.T) {
 		}
 		m.Recall(a, p, params, lo, hi)
 		got := make([]float32, m.NumParams())
-		m.Backward(got, nil, slices.Repeat([]float32{1}, (hi-lo)*m.Out()), a, p, lo, hi, m.NewScratch(hi-lo))
+		m.Backward(got, nil, slices.Repeat([]float32{1}, (hi-lo)*m.Out()), a, p, lo, hi, NewScratch(hi-lo, nil, m))
 		require.Equal(t, want, got, "%v", c.sizes)
 		for l := range a {
 			if l != c.again && m.Kept(l) == c.sizes[l] && l < len(a)-1 {
@@ -227,23 +227,23 @@ func TestShapes(t *testing.T) {
 	require.Equal(t, []float32{63, 67}, []float32{m.Biases(params, 1)[0], m.Biases(params, 1)[4]})
 	workers := pool.New(1)
 	defer workers.Close()
-	for _, p := range []*Packed{m.NewPacked(true), m.LentPacked(workers)} {
+	for _, p := range []*Packed{m.NewPacked(true, nil), m.NewPacked(true, workers)} {
 		require.Len(t, p.backward[2], asm.PackedLen(2, 5))
 		require.Len(t, p.forward[2], asm.PackedLen(5, 2))
 	}
-	require.Nil(t, m.NewPacked(false).backward[0])
-	require.Panics(t, func() { m.NewActivations(-1) })
-	for _, a := range []Activations{m.NewActivations(4), m.LentActivations(4, workers)} {
+	require.Nil(t, m.NewPacked(false, nil).backward[0])
+	require.Panics(t, func() { m.NewActivations(-1, nil) })
+	for _, a := range []Activations{m.NewActivations(4, nil), m.NewActivations(4, workers)} {
 		for l, width := range []int{3, 7, 5, 2} {
 			require.Len(t, a[l], 4*width)
 		}
 		require.Len(t, a.Output(), 8)
 	}
 	kinked := NewMLP(0.01, 1, 4, 9, 1)
-	for _, s := range []*Scratch{m.NewScratch(6), m.LentScratch(6, workers), NewScratch(6, NewMLP(0.01, 2, 3), m)} {
+	for _, s := range []*Scratch{NewScratch(6, nil, m), NewScratch(6, workers, m), NewScratch(6, nil, NewMLP(0.01, 2, 3), m)} {
 		require.Equal(t, []int{42, 42, 0, 0}, []int{len(s.a), len(s.b), len(s.sums), len(s.din)})
 	}
-	for _, s := range []*Scratch{NewScratch(6, kinked, m), NewScratch(6, m, kinked), NewScratch(6, kinked, NewMLP(0.01, 1, 2, 3, 1))} {
+	for _, s := range []*Scratch{NewScratch(6, nil, kinked, m), NewScratch(6, nil, m, kinked), NewScratch(6, nil, kinked, NewMLP(0.01, 1, 2, 3, 1))} {
 		require.Equal(t, []int{54, 54, 2 * 5 * 9, 6}, []int{len(s.a), len(s.b), len(s.sums), len(s.din)})
 	}
 }
@@ -256,14 +256,14 @@ func TestStrips(t *testing.T) {
 			m := NewMLP(0.1, sizes...)
 			r := rand.New(rand.NewPCG(9, uint64(rows)))
 			params := random(r, m.NumParams())
-			a, p := m.NewActivations(rows), m.NewPacked(true)
+			a, p := m.NewActivations(rows, nil), m.NewPacked(true, nil)
 			copy(a[0], random(r, len(a[0])))
 			m.Pack(p, params)
 			m.Forward(a, p, params, 0, rows)
 			dout := random(r, rows*m.Out())
 			whole, parts := make([]float32, m.NumParams()), make([]float32, m.NumParams())
 			din, dinParts := make([]float32, rows*m.In()), make([]float32, rows*m.In())
-			s := m.NewScratch(rows)
+			s := NewScratch(rows, nil, m)
 			m.Backward(whole, din, dout, a, p, 0, rows, s)
 			for lo := 0; lo < rows; lo += 30 {
 				hi := min(lo+30, rows)

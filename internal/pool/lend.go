@@ -31,9 +31,9 @@ func (p *Pool) Lending(f func()) (giveBack func()) {
 }
 
 // Float32s returns n numbers: for what is written before it is read. In a loan they are
-// any numbers.
+// any numbers. A nil pool lends nothing.
 func (p *Pool) Float32s(n int) []float32 {
-	if p.loan == nil {
+	if p == nil || p.loan == nil {
 		return make([]float32, n)
 	}
 	return p.loan.take(n)

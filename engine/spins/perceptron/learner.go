@@ -37,8 +37,8 @@ func newLearner(c *Config, n int, workers *pool.Pool) *learner {
 	lanes := nn.NewLanes(rows, g.net.NumParams(), workers)
 	l := &learner{
 		generator: g, batch: &batch{rows, n, g.words, lanes, workers}, seed: c.Training.Seed, steps: c.Training.Steps,
-		packed: g.net.LentPacked(workers), activations: g.net.LentActivations(rows, workers),
-		scratch: nn.PerLane(lanes, func() *nn.Scratch { return g.net.LentScratch(nn.BlockRows(), workers) }),
+		packed: g.net.NewPacked(true, workers), activations: g.net.NewActivations(rows, workers),
+		scratch: nn.PerLane(lanes, func() *nn.Scratch { return nn.NewScratch(nn.BlockRows(), workers, g.net) }),
 	}
 	l.logits = l.activations.Output()
 	for range lanes.Blocks() {

@@ -28,9 +28,9 @@ type drawing struct {
 func (s *System) NewDraws(params []float32) sites.Draws[uint64] {
 	g, net, workers := s.learner.generator, s.learner.net, s.learner.batch.workers
 	d := &draws{
-		generator: g, seed: s.config.Training.Seed, params: params, packed: net.NewPacked(false),
+		generator: g, seed: s.config.Training.Seed, params: params, packed: net.NewPacked(false, nil),
 		tools: pool.NewTools(workers, func() drawing {
-			return drawing{net.NewActivations(nn.BlockRows()), g.newHeadScratch(nn.BlockRows(), allocate)}
+			return drawing{net.NewActivations(nn.BlockRows(), nil), g.newHeadScratch(nn.BlockRows(), allocate)}
 		}),
 	}
 	net.Pack(d.packed, params)
