@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -21,15 +22,7 @@ func (r *Report) Figure() figure.Figure {
 		return z
 	}
 	order := slices.Clone(r.Observables)
-	slices.SortStableFunc(order, func(a, b Observable) int {
-		switch x, y := most(a), most(b); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b Observable) int { return cmp.Compare(most(b), most(a)) })
 	p := figure.Panel{
 		X: figure.Axis{Label: "Metropolis steps after generation", Scale: figure.Log},
 		Y: figure.Axis{Label: "drift / standard deviation"},

@@ -14,7 +14,7 @@ package search
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/internal/conf"
@@ -45,21 +45,13 @@ func ByGradient() Methods {
 // its key. clip is the largest norm of a gradient, 0 for none.
 func (m *Methods) Validate(clip float64) error {
 	switch m.Method {
-	case "gradient":
-		return nil
 	case "evolution":
-		if err := m.Evolution.validate(); err != nil {
-			return fmt.Errorf("evolution.%w", err)
-		}
-		return nil
+		return conf.Under("evolution", m.Evolution.validate())
 	case "consensus":
 		if clip > 0 {
-			return fmt.Errorf("clip_norm: consensus-based optimisation has no gradient to clip; set it to 0")
+			return errors.New("clip_norm: consensus-based optimisation has no gradient to clip; set it to 0")
 		}
-		if err := m.Consensus.validate(); err != nil {
-			return fmt.Errorf("consensus.%w", err)
-		}
-		return nil
+		return conf.Under("consensus", m.Consensus.validate())
 	}
 	return conf.OneOf("method", m.Method, []string{"gradient", "evolution", "consensus"})
 }
