@@ -47,7 +47,7 @@ func (f *density) Observables() (names []string) {
 }
 
 // Observe gives the probabilities that the rows of x came from each component.
-func (f *density) Observe(dst []float64, stride int, x []float32, _ []uint8) {
+func (f *density) Observe(dst []float64, stride int, _ []float64, x []float32, _ []uint8) {
 	rows, components := len(x)/f.dim, len(f.logNorm)
 	all := make([]float32, rows*components)
 	f.responsibilities(all, x)

@@ -186,7 +186,7 @@ func TestChoice(t *testing.T) {
 	require.Len(t, many.Observables(), 16)
 	x := []float32{0.5, -1, 2, 1}
 	dst, p := make([]float64, 40), make([]float64, 17)
-	many.Observe(dst, 20, x, nil)
+	many.Observe(dst, 20, nil, x, nil)
 	for r := range 2 {
 		many.target.Responsibilities(p, number.Widen(x[2*r:2*r+2]))
 		require.InDeltaSlice(t, p[:16], dst[20*r:20*r+16], 1e-5)

@@ -76,17 +76,9 @@ type Observed interface {
 	// Observables names them.
 	Observables() []string
 	// Observe sets dst[r·stride + i] to function i of the state (x_r, k_r), whose layout is
-	// LogDensity's. Unless the target is a Cloner, calls may be concurrent.
-	Observe(dst []float64, stride int, x []float32, k []uint8)
-}
-
-// A DensityObserver says ln π of the states that it observes, as LogDensity has it, without
-// another evaluation.
-type DensityObserver interface {
-	Observed
-	// ObserveDensity is Observe, and sets logPi[r] to ln π(x_r, k_r), unless that is known: if
-	// logPi[0] is a number, none is evaluated.
-	ObserveDensity(dst []float64, stride int, logPi []float64, x []float32, k []uint8)
+	// LogDensity's, which has said that ln π is logPi[r]. Unless the target is a Cloner, calls
+	// may be concurrent.
+	Observe(dst []float64, stride int, logPi []float64, x []float32, k []uint8)
 }
 
 // Evaluator returns ln π of a target for one thread, in float64 as a Precise target has it.

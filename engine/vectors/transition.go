@@ -150,16 +150,6 @@ func (m *mover) logDensity(dst []float64, s States) {
 // LogDensity sets dst to ln π of up to a piece's states.
 func (m *mover) LogDensity(dst []float64, s States) { m.density(dst, s.X, s.K) }
 
-// tell is know, and sets values[r·stride + i] to the target's own observable i of state r.
-func (m *mover) tell(logPi, values []float64, stride int, s States) {
-	if t, ok := m.own.(DensityObserver); ok {
-		t.ObserveDensity(values, stride, logPi, s.X, s.K)
-		return
-	}
-	m.know(logPi, s)
-	m.own.(Observed).Observe(values, stride, s.X, s.K)
-}
-
 // know is LogDensity, unless ln π of the states is known already: it begins with NaN if not.
 func (m *mover) know(logPi []float64, s States) {
 	if math.IsNaN(logPi[0]) {

@@ -69,13 +69,12 @@ func (e *Ensemble) Observables() []string {
 func (e *Ensemble) observe(m *mover, values, logPi []float64, s States) {
 	rows, modes := s.Len(), e.observed()
 	stride, each := len(values)/rows, min(e.Dim, observedCoordinates)
+	m.know(logPi, s)
 	if own := len(e.names); own > 0 { // of the last columns, but for the weight's
 		if e.Dense {
 			own++
 		}
-		m.tell(logPi, values[stride-own:], stride, s)
-	} else {
-		m.know(logPi, s)
+		m.own.(Observed).Observe(values[stride-own:], stride, logPi, s.X, s.K)
 	}
 	for r := range rows {
 		row := values[r*stride:][:stride]

@@ -3,7 +3,6 @@ package density
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/revgen/revgen/asm"
@@ -134,12 +133,7 @@ func (e *evaluation) part(dst []float64, y []float32, k []uint8) {
 		x = e.x[:len(y)]
 		e.chart.place(x, e.volume[:len(dst)], y, k)
 	}
-	e.learned(dst, x, k, e.evaluate(dst, x, k))
-}
-
-// learned turns the values that the target had for states x, or the error of asking it, into
-// ln π in the coordinates that are learned, whose volumes have been found.
-func (e *evaluation) learned(dst []float64, x []float32, k []uint8, err error) {
+	err := e.evaluate(dst, x, k)
 	for r, v := range dst {
 		state := x[r*e.dim : (r+1)*e.dim]
 		switch {
@@ -329,27 +323,13 @@ func (e *evaluation) Observables() (all []string) {
 }
 
 // Observe implements vectors.Observed: −Inf where ln π is not known.
-func (e *evaluation) Observe(dst []float64, stride int, y []float32, k []uint8) {
-	e.ObserveDensity(dst, stride, slices.Repeat([]float64{math.NaN()}, len(y)/e.dim), y, k)
-}
-
-// ObserveDensity implements vectors.DensityObserver, the same to the last bit whether ln π is known.
-func (e *evaluation) ObserveDensity(dst []float64, stride int, logPi []float64, y []float32, k []uint8) {
-	rows, known, level := len(logPi), !math.IsNaN(logPi[0]), e.Level()
-	each := min(e.dim, observedCoordinates)
-	for lo := 0; lo < rows; lo += blockRows {
-		hi := min(lo+blockRows, rows)
-		modes := program.Modes(k, lo, hi)
-		x, volume, value := e.x[:(hi-lo)*e.dim], e.volume[:hi-lo], logPi[lo:hi]
-		e.chart.place(x, volume, y[lo*e.dim:hi*e.dim], modes)
-		if !known {
-			e.learned(value, x, modes, e.evaluate(value, x, modes))
-		}
-		for r, v := range value {
-			if !known && e.modes == 0 {
-				v = float64(float32(v - level)) // as LogDensity rounds
-				value[r] = v
-			}
+func (e *evaluation) Observe(dst []float64, stride int, logPi []float64, y []float32, k []uint8) {
+	each, level := min(e.dim, observedCoordinates), e.Level()
+	for lo := 0; lo < len(logPi); lo += blockRows {
+		hi := min(lo+blockRows, len(logPi))
+		x, volume := e.x[:(hi-lo)*e.dim], e.volume[:hi-lo]
+		e.chart.place(x, volume, y[lo*e.dim:hi*e.dim], program.Modes(k, lo, hi))
+		for r, v := range logPi[lo:hi] {
 			row := dst[(lo+r)*stride:]
 			var squares float64
 			for i, v := range x[r*e.dim : (r+1)*e.dim] {
