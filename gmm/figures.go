@@ -84,7 +84,7 @@ func (d *sampler) planes(x []float32) []figure.Panel {
 // generatedPlane returns the generator's density on the rectangle of a grid.
 func (d *sampler) generatedPlane(like *figure.Grid, x []float32) *figure.Grid {
 	g := *like
-	if d.s.HasDensity() {
+	if d.s.Dense {
 		points := make([]float32, 0, 2*len(like.Z))
 		for j := range g.NY {
 			for i := range g.NX {

@@ -43,7 +43,7 @@ import (
 // other node along each axis is left out; exact samples would make its floor 0.
 func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	d := s.newSampler(params)
-	exactDensity := s.HasDensity()
+	exactDensity := s.Dense
 	x := make([]float32, samples*s.target.dim)
 	var logQ []float64
 	if exactDensity {

@@ -40,7 +40,7 @@ type sampler struct {
 func (s *system) newSampler(params []float32) *sampler {
 	d := &sampler{Sampler: s.NewSampler(params), s: s}
 	d.densities = pool.NewTools(s.workers, func() *density { return newDensity(s.target) })
-	if s.HasDensity() && s.target.dim == 2 { // of a product in many dimensions they are too many
+	if s.Dense && s.target.dim == 2 { // of a product in many dimensions they are too many
 		d.laws = d.Laws()
 	}
 	return d

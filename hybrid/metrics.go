@@ -34,7 +34,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		return nil, err
 	}
 	table, err := compare(ctx, s.target, drawn.X, drawn.K)
-	if err == nil && s.HasDensity() {
+	if err == nil && s.Dense {
 		r := make([]float64, samples)
 		sampler.Weigh(r, drawn, 0)
 		weights := measure.NewWeights(r)

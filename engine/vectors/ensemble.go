@@ -63,9 +63,6 @@ type Chart interface {
 	Judge(step uint32, workers *pool.Pool) error
 }
 
-// HasDensity reports whether the generator's density is known.
-func (e *Ensemble) HasDensity() bool { return e.Dense }
-
 // Reach implements engine.Sampler.
 func (e *Ensemble) Reach(first, n uint64, refine int) error {
 	return engine.SampleRange(first, e.transition.most(), n, refine, maxSteps)
@@ -170,7 +167,7 @@ func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta f
 
 // Refine implements engine.Scorer.
 func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int) error {
-	s, err := e.read(format, states)
+	s, _, err := e.learn(format, states)
 	if err == nil {
 		err = e.Reach(first, uint64(s.Len()), steps)
 	}
@@ -198,7 +195,7 @@ func (e *Ensemble) Score(values []float64, params []float32, format string, stat
 // where the density is known their ln π, in the units of ln Z.
 func (e *Ensemble) Likelihoods(values []float64, params []float32, format string, states []byte) (s States, logPi []float64, err error) {
 	stride := len(e.Observables())
-	s, err = e.read(format, states)
+	s, _, err = e.learn(format, states)
 	if err == nil && s.Len()*stride != len(values) {
 		err = fmt.Errorf("states: there are %d for %d values of %d each", s.Len(), len(values), stride)
 	}

@@ -125,13 +125,8 @@ func (e *Ensemble) described() string {
 	return fmt.Sprintf("states of %d coordinates", e.Dim)
 }
 
-// read reads finite states in a format of Formats that has their modes.
-func (e *Ensemble) read(format string, states []byte) (s States, err error) {
-	s, _, err = e.learn(format, states)
-	return s, err
-}
-
-// learn is read, and returns what a chart adds to their energies.
+// learn reads finite states in a format of Formats that has their modes, and returns what a
+// chart adds to their energies.
 func (e *Ensemble) learn(format string, states []byte) (s States, added []float64, err error) {
 	if s, err = e.parse(format, states); err == nil && e.Chart != nil {
 		added, err = e.Chart.Learn(s)

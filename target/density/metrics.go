@@ -38,7 +38,7 @@ type reference struct {
 
 // run lets chains move.
 func (s *system) run(ctx context.Context, o chains.Options) (*reference, error) {
-	if o.Chains = ofReference; s.HasDensity() && o.Draws*ofReference*s.Formats()[0].RowBytes <= keptBytes {
+	if o.Chains = ofReference; s.Dense && o.Draws*ofReference*s.Formats()[0].RowBytes <= keptBytes {
 		o.States = s.Formats()[0].Name
 	}
 	moved, err := chains.Run(ctx, s, o, nil)
