@@ -92,10 +92,22 @@ func (k *Kernel) Validate() error {
 	if err := conf.AllPositive("weights", k.Weights); err != nil {
 		return err
 	}
+	// A term's value and slope at the origin, where both are largest, must be within reach of
+	// single precision.
+	const most = 1e30 // leaves room for sums
+	for i, s := range k.Bandwidths {
+		if e := 1 / (2 * s * s); !(max(1, e)*max(1, k.weight(i)) < most) {
+			return fmt.Errorf("bandwidths[%d]: %v with weight %v makes the kernel too steep for single precision", i, s, k.weight(i))
+		}
+	}
 	for i, q := range k.IMQ {
 		err := conf.First(conf.Positive("c", q.C), conf.Positive("beta", q.Beta), conf.Positive("weight", q.Weight))
 		if err != nil {
 			return conf.Under(fmt.Sprintf("imq[%d]", i), err)
+		}
+		value := q.Weight * math.Pow(q.C, -2*q.Beta)
+		if !(value < most && value*q.Beta/(q.C*q.C) < most) {
+			return fmt.Errorf("imq[%d]: c = %v, beta = %v and weight = %v make the kernel too steep for single precision", i, q.C, q.Beta, q.Weight)
 		}
 	}
 	for i, m := range k.Matern {
@@ -105,6 +117,10 @@ func (k *Kernel) Validate() error {
 		if err := conf.First(conf.Positive("length", m.Length), conf.Positive("weight", m.Weight)); err != nil {
 			return conf.Under(fmt.Sprintf("matern[%d]", i), err)
 		}
+		const pole = 1 << 20 // how much a Laplacian's slope grows towards 0
+		if !(max(1, m.rate()*pole)*m.Weight < most) {
+			return fmt.Errorf("matern[%d]: length = %v and weight = %v make the kernel too steep for single precision", i, m.Length, m.Weight)
+		}
 	}
 	for i, t := range k.Diffusion {
 		// Beyond, tanh t or its logarithm is 0 in single precision.
@@ -112,7 +128,7 @@ func (k *Kernel) Validate() error {
 			return fmt.Errorf("diffusion[%d]: %v is not a time between 1e-30 and 8", i, t)
 		}
 	}
-	return k.validateRange()
+	return nil
 }
 
 // ValidateReal is Validate for states of real coordinates, on which heat kernels
@@ -122,30 +138,6 @@ func (k *Kernel) ValidateReal() error {
 		return fmt.Errorf("diffusion: the heat kernel of the hypercube is one of spins; for real coordinates it is a Gaussian, see bandwidths")
 	}
 	return k.Validate()
-}
-
-// validateRange reports the first term whose value or slope at the origin,
-// where both are largest, is out of reach of single precision.
-func (k *Kernel) validateRange() error {
-	const most = 1e30 // leaves room for sums
-	for i, s := range k.Bandwidths {
-		if e := 1 / (2 * s * s); !(max(1, e)*max(1, k.weight(i)) < most) {
-			return fmt.Errorf("bandwidths[%d]: %v with weight %v makes the kernel too steep for single precision", i, s, k.weight(i))
-		}
-	}
-	for i, q := range k.IMQ {
-		value := q.Weight * math.Pow(q.C, -2*q.Beta)
-		if !(value < most && value*q.Beta/(q.C*q.C) < most) {
-			return fmt.Errorf("imq[%d]: c = %v, beta = %v and weight = %v make the kernel too steep for single precision", i, q.C, q.Beta, q.Weight)
-		}
-	}
-	for i, m := range k.Matern {
-		const pole = 1 << 20 // how much a Laplacian's slope grows towards 0
-		if !(max(1, m.rate()*pole)*m.Weight < most) {
-			return fmt.Errorf("matern[%d]: length = %v and weight = %v make the kernel too steep for single precision", i, m.Length, m.Weight)
-		}
-	}
-	return nil
 }
 
 func (k *Kernel) weight(i int) float64 {
