@@ -150,7 +150,7 @@ func (f *fit) maximise() {
 				c.Factor[row(i)+b] /= n + lean
 			}
 		}
-		factorise(c.Factor, d)
+		Factorise(c.Factor, d, leastPart, leastVariance)
 		c.Weight = n + 1
 		total += c.Weight
 	}
@@ -159,8 +159,15 @@ func (f *fit) maximise() {
 	}
 }
 
-// factorise replaces the lower triangle of a covariance by its Cholesky factor.
-func factorise(a []float64, d int) {
+// What Factorise leaves of the variances of Gaussians.
+const (
+	leastPart     = 1e-12
+	leastVariance = 1e-300
+)
+
+// Factorise replaces the lower triangle of a covariance, row after row, by its Cholesky
+// factor. What it leaves of each variance is at least a part of that and at least least.
+func Factorise(a []float64, d int, part, least float64) {
 	for i := range d {
 		for j := range i + 1 {
 			sum := a[row(i)+j]
@@ -170,7 +177,7 @@ func factorise(a []float64, d int) {
 			if i > j {
 				a[row(i)+j] = sum / a[row(j)+j]
 			} else {
-				a[row(i)+i] = math.Sqrt(max(sum, 1e-12*a[row(i)+i], 1e-300))
+				a[row(i)+i] = math.Sqrt(max(sum, part*a[row(i)+i], least))
 			}
 		}
 	}
@@ -329,7 +336,7 @@ func (f *fit) pooled(out func(j int) bool) []float64 {
 	for i := range factor {
 		factor[i] /= weight
 	}
-	factorise(factor, f.dim)
+	Factorise(factor, f.dim, leastPart, leastVariance)
 	return factor
 }
 
@@ -668,7 +675,7 @@ func (found *Found) unexplained(dim int) (left, of float64) {
 		}
 	}
 	of = equations[row(features)+features] / n
-	factorise(equations, features+1)
+	Factorise(equations, features+1, leastPart, leastVariance)
 	left = equations[row(features)+features]
 	return left * left / n, of
 }

@@ -407,20 +407,7 @@ func (w *pilotWalk) correlate() {
 			}
 		}
 	}
-	for i := range d {
-		row := w.shape[i*(i+1)/2:][:i+1]
-		for j := range row {
-			above := w.shape[j*(j+1)/2:][:j+1]
-			for k, v := range above[:j] {
-				row[j] -= row[k] * v
-			}
-			if j < i {
-				row[j] /= above[j]
-			} else {
-				row[j] = math.Sqrt(max(row[j], least))
-			}
-		}
-	}
+	mixture.Factorise(w.shape, d, 0, least)
 }
 
 // stretch replaces the normals z of each state by those of the shape.
