@@ -10,7 +10,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/score"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/ising"
@@ -22,7 +21,6 @@ var errFaulty = errors.New("out of order")
 type faulty struct {
 	engine.System
 	engine.Sampler
-	engine.Scorer
 	losses, samples *int
 }
 
@@ -52,7 +50,7 @@ func (c faultyConfig) New(workers *engine.Workers) (engine.System, error) {
 		return nil, c.none
 	}
 	s, err := c.Config.New(workers)
-	return faulty{s, s.(engine.Sampler), s.(engine.Scorer), c.losses, c.samples}, err
+	return faulty{s, s.(engine.Sampler), c.losses, c.samples}, err
 }
 
 // faultySystems are of one that its preset can change.
@@ -81,34 +79,27 @@ func TestSystemsThatFail(t *testing.T) {
 		change          func(c *gmm.Config)
 		want            string
 	}{
-		"no loss":                      {iterationRows, "gmm/paper/8", 0, 0, nil, nil, same, "step 1: out of order"},
-		"a loss too few":               {iterationRows, "gmm/paper/8", 49, 0, nil, nil, same, "step 50: out of order"},
-		"a configuration":              {iterationRows, "gmm/paper/8", 0, 0, nil, nil, wrong, "training.optimizer.learning_rate: -1 "},
-		"a configuration of samples":   {sampleRows, "gmm/paper/8", 0, 0, nil, nil, wrong, "training.optimizer.learning_rate: -1 "},
-		"a configuration of scores":    {scoreRows, "gmm/8", 0, 0, nil, nil, wrong, `size "gmm/8": training.optimizer.learning_rate: -1 `},
-		"no system to score states of": {scoreRows, "gmm/8", 0, 0, errFaulty, nil, same, `size "gmm/8": out of order`},
-		"no samples to score":          {scoreRows, "gmm/8", 0, 0, nil, nil, same, "out of order"},
-		"no preset":                    {scoreRows, "gmm/8", 0, 0, nil, errFaulty, same, "out of order"},
-		"a system nobody knows":        {scoreRows, "none/8", 0, 0, nil, nil, same, `size "none/8": there is no system "none"`},
+		"no loss":               {iterationRows, "gmm/paper/8", 0, 0, nil, nil, same, "step 1: out of order"},
+		"a loss too few":        {iterationRows, "gmm/paper/8", 49, 0, nil, nil, same, "step 50: out of order"},
+		"a configuration":       {iterationRows, "gmm/paper/8", 0, 0, nil, nil, wrong, "training.optimizer.learning_rate: -1 "},
+		"no system":             {iterationRows, "gmm/paper/8", 0, 0, errFaulty, nil, same, "out of order"},
+		"no preset":             {iterationRows, "gmm/paper/8", 0, 0, nil, errFaulty, same, `size "gmm/paper/8": out of order`},
+		"a system nobody knows": {iterationRows, "none/paper/8", 0, 0, nil, nil, same, `size "none/paper/8": the systems are gmm`},
 	} {
 		e.systems = faultySystems(t, &c.losses, &c.samples, c.none, c.missing, c.change)
 		operations, err := c.rows(e, c.size)
 		require.ErrorContains(t, err, c.want, name)
 		require.Empty(t, operations, name)
 	}
-	losses, samples := 51, 2
+	losses, samples := 51, 0
 	e.systems = faultySystems(t, &losses, &samples, nil, nil, same)
 	operations, err := iterationRows(e, "gmm/paper/8")
-	require.NoError(t, err)
-	more, err := sampleRows(e, "gmm/paper/8")
 	require.NoError(t, err)
 	r, _, err := newRunner(t.Context(), quick("rng"))
 	require.NoError(t, err)
 	defer r.close()
-	for i, op := range append(operations, more...) {
-		for range i + 1 {
-			require.NoError(t, r.within(func() error { op.call(); return nil }))
-		}
+	for _, op := range operations {
+		require.NoError(t, r.within(func() error { op.call(); return nil }))
 		require.ErrorIs(t, r.within(func() error { op.call(); return nil }), errFaulty)
 		require.Empty(t, op.rivals)
 	}
@@ -146,13 +137,11 @@ func TestModelsThatFail(t *testing.T) {
 	for _, config := range []engine.Config{lattice(func(*ising.Config) {}), modes, plane} {
 		m, s := modelOf(config), of(config)
 		params := make([]float32, s.NumParams())
-		_, err := m.samples(s, params, nil)
-		require.Equal(t, errFaulty, err)
 		if config != plane {
-			_, err = m.discrepancy(s, params)
+			_, err := m.discrepancy(s, params)
 			require.Equal(t, errFaulty, err)
 		}
-		_, err = referenceOf(m, config, s)
+		_, err := referenceOf(m, config, s)
 		require.Equal(t, errFaulty, err)
 	}
 	for want, change := range map[string]func(c *ising.Config){
@@ -165,42 +154,6 @@ func TestModelsThatFail(t *testing.T) {
 	for _, format := range Formats {
 		require.NoError(t, CheckFormat(format))
 	}
-}
-
-// TestScoresByTheStandard: encoding/json brings states of more than a megabyte, and what it cannot read, score or write
-// is its error.
-func TestScoresByTheStandard(t *testing.T) {
-	e := testEnvironment(t)
-	config, err := ising.Preset("paper")
-	require.NoError(t, err)
-	config.Target.L = 64
-	system, err := config.New(e.workers)
-	require.NoError(t, err)
-	judge, err := score.NewJudge(system, nil, nil)
-	require.NoError(t, err)
-	require.NoError(t, judge.Keep([]string{score.Energy}))
-	sampler := system.(engine.Sampler)
-	format := sampler.Formats()[0]
-	require.Equal(t, 64*64, format.RowBytes)
-	const n = 257 // one more than a megabyte holds
-	states := make([]byte, n*format.RowBytes)
-	for i := range states {
-		states[i] = byte(int8(1 - 2*(i*i%7%2)))
-	}
-	operations, err := e.scoreFormat(judge, sampler, format, states, n, "size")
-	require.NoError(t, err)
-	lines := operations[2]
-	lines.call()
-	a, err := lines.rivals[0].prepare(nil)
-	require.NoError(t, err)
-	require.Zero(t, a.difference)
-	row := "[" + strings.Repeat("1,", 64*64-1)
-	for text, want := range map[string]string{"[x]\n": "invalid character", row + "3]\n": "3"} {
-		require.ErrorContains(t, e.scoreByStandard(io.Discard, judge, format, 64*64, []byte(text), strings.Count(text, "\n")), want)
-	}
-	require.ErrorIs(t, e.scoreByStandard(failingWriter{}, judge, format, 64*64, []byte(row+"1]\n"), 1), io.ErrShortWrite)
-	floats := engine.Format{Name: "states", Descr: "'<f4'", RowBytes: 8}
-	require.ErrorContains(t, e.scoreByStandard(io.Discard, judge, floats, 2, []byte("[x]\n"), 1), "invalid character")
 }
 
 // TestReportsThatAreBroken: what a row or a rival lacks is said with its place.

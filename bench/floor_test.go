@@ -453,23 +453,6 @@ func TestFormats(t *testing.T) {
 	require.Equal(t, "2 threads", threadsOf(2, 0))
 }
 
-func TestScoreFloor(t *testing.T) {
-	operations, err := scoreRows(testEnvironment(t), "ising/32/4")
-	for name, bytes := range map[string]int{"npy-spins/ising/32/4": 32 * 16, "raw-bits/ising/32/4": 32 * 8, "ndjson-spins/ising/32/4": 0} {
-		op := operationNamed(t, operations, err, name)
-		if bytes > 0 {
-			require.Equal(t, bytes, op.need[0].bytes)
-		}
-		require.Equal(t, op.amount, op.need[0].counts[Read])
-	}
-	_, err = scoreRows(testEnvironment(t), "ising/32/x")
-	require.ErrorContains(t, err, `size "ising/32/x"`)
-	_, err = scoreRows(testEnvironment(t), "ising/0")
-	require.ErrorContains(t, err, `"0" is not a number of states`)
-	_, err = scoreRows(testEnvironment(t), "heisenberg/10")
-	require.ErrorContains(t, err, `there is no system "heisenberg"`)
-}
-
 var update = flag.Bool("update", false, "rewrite the files of testdata")
 
 // golden holds a text against a file of testdata, which -update writes.
@@ -491,13 +474,9 @@ func TestOperations(t *testing.T) {
 	var b strings.Builder
 	for _, s := range Suites() {
 		fmt.Fprintf(&b, "──── %s: %s\nsizes %s: %s\n", s.Name, s.Summary, s.Size, strings.Join(s.Sizes, " "))
-		if s.each != nil {
-			fmt.Fprintf(&b, "default %s, %s, %s\n", s.each("ising"), s.each("gmm"), s.each("other"))
-		}
 		sizes := map[string][]string{
 			"gram": {"5x2", "4x9", "4097x2"}, "hamming": {"64x3", "64x16"}, "rng": {"1001"}, "math": {"1001"}, "metropolis": {"2", "32"},
-			"hierarchy": {"4", "32"}, "sample": {"ising/paper/100", "gmm/paper/100", "hybrid/paper/100"},
-			"score": {"ising/20/4", "gmm/10", "hybrid/10"}, "iteration": {"gmm/paper/64"},
+			"hierarchy": {"4", "32"}, "iteration": {"gmm/paper/64"},
 		}[s.Name]
 		if sizes == nil {
 			sizes = small[s.Name]
@@ -513,9 +492,6 @@ func TestOperations(t *testing.T) {
 					operations, err := s.operations(e, size)
 					require.NoError(t, err)
 					for _, o := range operations {
-						if strings.HasPrefix(o.name, "ndjson-states") {
-							continue // its length is that of digits, whose last ones are of the kernel path
-						}
 						fmt.Fprintf(&b, "%v %d %s: %g %s", path, threads, o.name, o.amount, o.unit)
 						for _, p := range o.need {
 							fmt.Fprintf(&b, "; %s %d B", p.name, p.bytes)

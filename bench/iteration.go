@@ -16,15 +16,6 @@ var iterationSuite = Suite{
 	Summary: "whole training iterations of every system",
 	Size:    "SYSTEM/PRESET or SYSTEM/PRESET/BATCH; the paper's settings of all systems by default",
 	rows:    iterationRows,
-	each:    func(system string) string { return system + "/paper" },
-}
-
-var sampleSuite = Suite{
-	Name:    "sample",
-	Summary: "independent samples of every system's generator",
-	Size:    "SYSTEM/PRESET/N",
-	rows:    sampleRows,
-	each:    func(system string) string { return system + "/paper/65536" },
 }
 
 // warmUp is the number of training steps before the clock runs.
@@ -131,56 +122,4 @@ func fileOf(p *peers.Process, name string, v any) (string, error) {
 		return "", err
 	}
 	return p.File(name, text)
-}
-
-func sampleRows(e *environment, size string) ([]*operation, error) {
-	config, n, err := e.parseSystem(size)
-	if err != nil {
-		return nil, err
-	}
-	if n == 0 {
-		return nil, optionf("size %q is not of the form SYSTEM/PRESET/N", size)
-	}
-	trainer, err := engine.NewTrainer(config, e.workers)
-	if err != nil {
-		return nil, err
-	}
-	system, params := trainer.System(), trainer.Params()
-	sampler, ok := system.(engine.Sampler)
-	if !ok {
-		return nil, nil
-	}
-	format := sampler.Formats()[0]
-	dst := make([]byte, n*format.RowBytes)
-	first := uint64(0)
-	op := &operation{
-		name: size, amount: float64(n), unit: "sample",
-		call: func() {
-			if err := sampler.Sample(dst, format.Name, params, first, n, 0); err != nil {
-				panic(failure{err})
-			}
-			first += uint64(n)
-		},
-	}
-	m := modelOf(config)
-	if m == nil {
-		return []*operation{op}, nil
-	}
-	forward, _ := m.generator()
-	op.need = need{{counts: forward.times(float64(n))}}
-	op.rivals = e.pyTorch(rival{
-		blas: true,
-		prepare: func(p *peers.Process) (agreement, error) {
-			a, err := m.samples(system, params, p)
-			if err != nil {
-				return a, err
-			}
-			path, err := fileOf(p, "config.json", config)
-			if err != nil {
-				return a, err
-			}
-			return a, p.Select("sample", path, n)
-		},
-	})
-	return []*operation{op}, nil
 }

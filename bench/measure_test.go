@@ -20,12 +20,9 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/score"
 	"github.com/revgen/revgen/gmm"
-	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
-	"github.com/revgen/revgen/ising"
 )
 
 // TestMeasure has an operation take turns with rivals that agree, differ by as much as they
@@ -200,11 +197,11 @@ func TestDefaultOptions(t *testing.T) {
 	_, err = o.resolve()
 	require.EqualError(t, err, "sizes mean something else in every suite: name exactly one")
 	for want, o := range map[string]Options{
-		"-1 repetitions of 1ns: both must be positive":                                                                      {Repetitions: -1, Time: 1},
-		"1 repetitions of -1ns: both must be positive":                                                                      {Repetitions: 1, Time: -1},
-		"0 threads: the number must be between 1 and 4096":                                                                  {Threads: []int{0}},
-		`unknown suite "x"; the suites are gemm, gram, hamming, rng, math, metropolis, hierarchy, sample, score, iteration`: {Suites: []string{"gemm", "x"}},
-		"sizes mean something else in every suite: name exactly one":                                                        {Sizes: []string{"1"}},
+		"-1 repetitions of 1ns: both must be positive":                                                       {Repetitions: -1, Time: 1},
+		"1 repetitions of -1ns: both must be positive":                                                       {Repetitions: 1, Time: -1},
+		"0 threads: the number must be between 1 and 4096":                                                   {Threads: []int{0}},
+		`unknown suite "x"; the suites are gemm, gram, hamming, rng, math, metropolis, hierarchy, iteration`: {Suites: []string{"gemm", "x"}},
+		"sizes mean something else in every suite: name exactly one":                                         {Sizes: []string{"1"}},
 	} {
 		_, err := o.resolve()
 		require.EqualError(t, err, want)
@@ -276,104 +273,6 @@ func TestPeersOfARun(t *testing.T) {
 	require.Equal(t, Failed, row.Rivals[0].Status)
 }
 
-// A listener is a system that keeps the states whose energies it is asked for.
-type listener struct {
-	engine.System
-	engine.Sampler
-	engine.Scorer
-	heard *[]byte
-	lies  *int
-}
-
-func (l listener) Energies(dst []float64, format string, states []byte) (float64, error) {
-	*l.heard = append(*l.heard, states...)
-	beta, err := l.Scorer.Energies(dst, format, states)
-	dst[len(dst)-1] += float64(*l.lies)
-	return beta, err
-}
-
-// TestStatesAreScored: each kind of input brings all states, once, and so does encoding/json,
-// whose energies are compared.
-func TestStatesAreScored(t *testing.T) {
-	e := testEnvironment(t)
-	const n = 37
-	for _, d := range []engine.Definition{ising.Definition, gmm.Definition} {
-		config, err := d.Preset("paper")
-		require.NoError(t, err)
-		system, err := config.New(e.workers)
-		require.NoError(t, err)
-		params := make([]float32, system.NumParams())
-		system.Initialize(params)
-		var heard []byte
-		lies := 0
-		l := listener{system, system.(engine.Sampler), system.(engine.Scorer), &heard, &lies}
-		judge, err := score.NewJudge(l, nil, nil)
-		require.NoError(t, err)
-		require.NoError(t, judge.Keep([]string{score.Energy}))
-		for _, f := range l.Formats() {
-			if f.Name == "weighted" || !slices.Contains([]string{"spins", "bits", "states"}, f.Name) {
-				continue
-			}
-			states := make([]byte, n*f.RowBytes)
-			require.NoError(t, l.Sample(states, f.Name, params, 0, n, 0))
-			operations, err := e.scoreFormat(judge, l, f, states, n, "size")
-			require.NoError(t, err)
-			require.Len(t, operations, map[string]int{"bits": 2}[f.Name]+map[bool]int{true: 3}[f.Name != "bits"])
-			for i, op := range operations {
-				require.Equal(t, []string{"npy", "raw", "ndjson"}[i]+"-"+f.Name+"/size", op.name)
-				for range 2 {
-					heard = nil
-					op.call()
-					require.Equal(t, states, heard, op.name)
-				}
-				for _, v := range op.rivals {
-					heard = nil
-					a, err := v.prepare(nil)
-					require.NoError(t, err)
-					require.Equal(t, states, heard)
-					require.Equal(t, agreement{0, 0, "whether the energies are the same"}, a)
-					lies = 1
-					a, err = v.prepare(nil)
-					require.NoError(t, err)
-					require.Equal(t, 1.0, a.difference, "one energy is another")
-					lies = 0
-				}
-			}
-		}
-	}
-
-	text, scalars := linesOf(engine.Format{Descr: "'|i1'", RowBytes: 3}, []byte{1, 255, 1, 255, 255, 1})
-	require.Equal(t, "[1,-1,1]\n[-1,-1,1]\n", string(text))
-	require.Equal(t, 3, scalars)
-	text, scalars = linesOf(engine.Format{Descr: "'<f4'", RowBytes: 8}, []byte{0, 0, 0, 0x3f, 0, 0, 0xa0, 0xbf})
-	require.Equal(t, "[0.5,-1.25]\n", string(text))
-	require.Equal(t, 2, scalars)
-	text, _ = linesOf(engine.Format{Descr: "'<u8'", RowBytes: 8}, make([]byte, 8))
-	require.Nil(t, text)
-
-	var d digest
-	written, err := d.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 9})
-	require.NoError(t, err)
-	require.Equal(t, 17, written)
-	require.Equal(t, digest{17, 31 + 2}, d)
-
-	h := npy.Header{Descr: "'|i1'", Shape: []int{2, 3}}
-	head, err := h.Append(nil)
-	require.NoError(t, err)
-	file, err := heldFile(h, []byte("abcdef"))
-	require.NoError(t, err)
-	data, err := os.ReadFile(file.path)
-	require.NoError(t, err)
-	require.Equal(t, string(head)+"abcdef", string(data))
-	if runtime.GOOS == "linux" {
-		require.NoFileExists(t, file.file.Name())
-	}
-	runtime.KeepAlive(file)
-	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "absent"))
-	_, err = heldFile(h, nil)
-	require.Error(t, err)
-}
-
 // A dumb configuration is of a system that only trains.
 type dumb struct{ engine.Config }
 
@@ -396,13 +295,6 @@ func TestSystemsThatOnlyTrain(t *testing.T) {
 	require.Len(t, operations, 1)
 	require.Empty(t, operations[0].need)
 	require.Equal(t, 8.0, operations[0].amount)
-	operations, err = sampleRows(e, "gmm/paper/8")
-	require.NoError(t, err)
-	require.Empty(t, operations)
-	_, err = scoreRows(e, "gmm/8")
-	require.EqualError(t, err, `size "gmm/8": the system scores no states`)
-	var o *OptionError
-	require.ErrorAs(t, err, &o)
 	require.ErrorIs(t, (&Report{}).Write(failingWriter{}, "md"), io.ErrShortWrite)
 	require.ErrorIs(t, (&Report{}).Write(failingWriter{}, "csv"), io.ErrShortWrite)
 	require.ErrorIs(t, (&Report{}).Write(failingWriter{}, "go"), io.ErrShortWrite)
@@ -412,51 +304,6 @@ func TestSystemsThatOnlyTrain(t *testing.T) {
 type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
-
-// A recorder is a system that keeps which samples it is asked for.
-type recorder struct {
-	engine.System
-	engine.Sampler
-	asked *[]string
-}
-
-func (r recorder) Sample(dst []byte, format string, params []float32, first uint64, n, moves int) error {
-	*r.asked = append(*r.asked, fmt.Sprint(len(dst), " ", format, " ", first, " ", n, " ", moves))
-	if first >= 12 {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-
-type recorded struct {
-	engine.Config
-	asked *[]string
-}
-
-func (c recorded) New(workers *engine.Workers) (engine.System, error) {
-	s, err := c.Config.New(workers)
-	return recorder{s, s.(engine.Sampler), c.asked}, err
-}
-
-// TestSamplesAreFresh: each call draws the samples after those of the last.
-func TestSamplesAreFresh(t *testing.T) {
-	e := testEnvironment(t)
-	var asked []string
-	d := gmm.Definition
-	d.Preset = func(string) (engine.Config, error) {
-		c, err := gmm.Preset("paper")
-		return recorded{c, &asked}, err
-	}
-	e.systems = []engine.Definition{d}
-	operations, err := sampleRows(e, "gmm/paper/6")
-	require.NoError(t, err)
-	operations[0].call()
-	operations[0].call()
-	require.Panics(t, operations[0].call, "a failure ends the measurement")
-	require.Equal(t, []string{"48 states 0 6 0", "48 states 6 6 0", "48 states 12 6 0"}, asked)
-	_, err = sampleRows(e, "gmm/paper")
-	require.EqualError(t, err, `size "gmm/paper" is not of the form SYSTEM/PRESET/N`)
-}
 
 // TestRepetitionsThatFail: neither warming up nor a repetition leaves a time if it fails.
 func TestRepetitionsThatFail(t *testing.T) {

@@ -2,10 +2,8 @@ package bench
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 
-	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/gmm"
@@ -57,12 +55,8 @@ func (m mixtureModel) discrepancy(engine.System, []float32) ([]phase, error) {
 }
 
 func (m mixtureModel) known() bool {
-	return m.written() && m.dim() == 2 && m.Loss.Kind == "mmd" && len(m.Transition.Sigma) <= 1
-}
-
-// written reports whether peers know the generator.
-func (m mixtureModel) written() bool {
-	return m.Generator.Kind == "realnvp" && m.Generator.Partition == "parity"
+	return m.Generator.Kind == "realnvp" && m.Generator.Partition == "parity" &&
+		m.dim() == 2 && m.Loss.Kind == "mmd" && len(m.Transition.Sigma) <= 1
 }
 
 func (m mixtureModel) latent() (dim int, decided bool) { return m.dim(), false }
@@ -70,24 +64,4 @@ func (m mixtureModel) latent() (dim int, decided bool) { return m.dim(), false }
 func (m mixtureModel) moved(s engine.System) []float32 {
 	_, to := lastMoves[vectors.States](s)
 	return slices.Clone(to.X)
-}
-
-func (m mixtureModel) samples(s engine.System, params []float32, p *peers.Process) (agreement, error) {
-	const n = 2048
-	if !m.written() {
-		return agreement{}, errOwnRecipe
-	}
-	sampler := s.(engine.Sampler)
-	data := make([]byte, 4*n*m.dim())
-	if err := sampler.Sample(data, sampler.Formats()[0].Name, params, 0, n, 0); err != nil {
-		return agreement{}, err
-	}
-	ours, theirs := make([]float32, n*m.dim()), make([]float32, n*m.dim())
-	if _, err := binary.Decode(data, binary.LittleEndian, ours); err != nil {
-		return agreement{}, err
-	}
-	if err := generated(p, m, m.Config, params, n, theirs); err != nil {
-		return agreement{}, err
-	}
-	return agreement{worst(ours, theirs), 1e-4, "largest difference relative to the largest coordinate, from the same noise"}, nil
 }

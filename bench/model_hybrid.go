@@ -2,9 +2,7 @@ package bench
 
 import (
 	"encoding/binary"
-	"math"
 
-	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/hybrid"
@@ -24,13 +22,13 @@ func (m hybridModel) generator() (forward, backward work) { return perceptron(tr
 // kernels are symmetric, half of them need to be evaluated.
 func (m hybridModel) discrepancy(s engine.System, params []float32) ([]phase, error) {
 	n := m.Training.Batch
-	_, modes, err := hybridStates(s, params, n)
-	if err != nil {
+	states := make([]byte, 8*n) // x and k of each
+	if err := s.(engine.Sampler).Sample(states, "states", params, 0, n, 0); err != nil {
 		return nil, err
 	}
 	count := make([]float64, len(m.Target.Mu))
-	for _, k := range modes {
-		count[k]++
+	for i := range n {
+		count[binary.LittleEndian.Uint32(states[8*i+4:])]++
 	}
 	var evaluations float64
 	for _, c := range count {
@@ -42,19 +40,6 @@ func (m hybridModel) discrepancy(s engine.System, params []float32) ([]phase, er
 		FMA:   evaluations * (kernel[FMA] + 2 + 2),
 		Float: evaluations * (kernel[Float] + 4 + 2),
 	}}}, nil
-}
-
-// hybridStates returns the first n samples of a generator.
-func hybridStates(s engine.System, params []float32, n int) (x []float32, k []uint32, err error) {
-	data := make([]byte, 8*n)
-	if err := s.(engine.Sampler).Sample(data, "states", params, 0, n, 0); err != nil {
-		return nil, nil, err
-	}
-	for i := range n {
-		x = append(x, math.Float32frombits(binary.LittleEndian.Uint32(data[8*i:])))
-		k = append(k, binary.LittleEndian.Uint32(data[8*i+4:]))
-	}
-	return x, k, nil
 }
 
 func (m hybridModel) known() bool { return m.Transition.Order == "paper-order" }
@@ -69,26 +54,4 @@ func (m hybridModel) moved(s engine.System) []float32 {
 		t[i*width], t[i*width+1+int(k)] = to.X[i], 1
 	}
 	return t
-}
-
-func (m hybridModel) samples(s engine.System, params []float32, p *peers.Process) (agreement, error) {
-	const n = 2048
-	x, k, err := hybridStates(s, params, n)
-	if err != nil {
-		return agreement{}, err
-	}
-	width := 1 + len(m.Target.Mu)
-	theirs := make([]float32, n*width)
-	if err := generated(p, m, m.Config, params, n, theirs); err != nil {
-		return agreement{}, err
-	}
-	different, coordinates := 0.0, make([]float32, n)
-	for i := range n {
-		coordinates[i] = theirs[i*width]
-		if theirs[i*width+1+int(k[i])] < 0.5 {
-			different++
-		}
-	}
-	return agreement{max(worst(x, coordinates), different/n/100), 1e-4,
-		"largest difference of coordinates relative to the largest, or a hundredth of the fraction of other modes, from the same noise"}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
@@ -73,29 +72,4 @@ func (m isingModel) moved(s engine.System) []float32 {
 	t := make([]float32, n*spins)
 	bitspin.Unpack(t, to, spins)
 	return t
-}
-
-func (m isingModel) samples(s engine.System, params []float32, p *peers.Process) (agreement, error) {
-	const n = 2048
-	spins := m.Target.L * m.Target.L
-	if m.Generator.Head != "sign" {
-		return agreement{}, errOwnRecipe
-	}
-	data := make([]byte, n*spins)
-	if err := s.(engine.Sampler).Sample(data, "spins", params, 0, n, 0); err != nil {
-		return agreement{}, err
-	}
-	theirs := make([]float32, n*spins)
-	if err := generated(p, m, m.Config, params, n, theirs); err != nil {
-		return agreement{}, err
-	}
-	// Logits so close to zero that their sign depends on the order of summation
-	// may differ.
-	different := 0.0
-	for i, v := range theirs {
-		if (v > 0) != (int8(data[i]) > 0) { // straight-through signs are rounded
-			different++
-		}
-	}
-	return agreement{different / float64(n*spins), 1e-4, "fraction of spins that differ, from the same noise"}, nil
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
@@ -29,9 +28,6 @@ type model interface {
 	latent() (dim int, decided bool)
 	// moved returns where the samples of the last loss have moved, as peers hold states.
 	moved(s engine.System) []float32
-	// samples compares the first samples of the stream with those that the
-	// peer makes of the same noise.
-	samples(s engine.System, params []float32, p *peers.Process) (agreement, error)
 }
 
 // A reference is one iteration from given inputs.
@@ -53,7 +49,7 @@ func referenceOf(m model, config engine.Config, s engine.System) (*reference, er
 		return nil, err
 	}
 	r := &reference{loss: loss, grad: make([]float32, len(params))}
-	r.inputs = noiseOf(m, config, config.Shared().Training.Batch, rng.TrainLatent, rng.TrainHead)
+	r.inputs = noiseOf(m, config)
 	r.inputs["params"], r.inputs["t"] = params, m.moved(s)
 	s.Backward(params, r.grad)
 	return r, nil
@@ -157,19 +153,19 @@ func perceptron(noise bool, sizes ...int) (forward, backward work) {
 	return forward, backward
 }
 
-// noiseOf returns what a configuration's first n samples of a stream are made of: normal
+// noiseOf returns what the samples of a configuration's first step are made of: normal
 // numbers z and, where a sample has a discrete part, the uniform number u that decides it,
 // the first of its block.
-func noiseOf(m model, config engine.Config, n int, latent, head rng.Purpose) map[string][]float32 {
-	seed := config.Shared().Training.Seed
+func noiseOf(m model, config engine.Config) map[string][]float32 {
+	n, seed := config.Shared().Training.Batch, config.Shared().Training.Seed
 	dim, decided := m.latent()
 	z := make([]float32, n*dim)
-	stream := rng.Stream(seed, latent, 0)
+	stream := rng.Stream(seed, rng.TrainLatent, 0)
 	rng.Normals(z, dim, &stream, 0)
 	noise := map[string][]float32{"z": z}
 	if decided {
 		blocks, u := make([]float32, 4*n), make([]float32, n)
-		stream := rng.Stream(seed, head, 0)
+		stream := rng.Stream(seed, rng.TrainHead, 0)
 		asm.Uniforms(blocks, &stream, 0)
 		for i := range u {
 			u[i] = blocks[4*i]
@@ -177,25 +173,4 @@ func noiseOf(m model, config engine.Config, n int, latent, head rng.Purpose) map
 		noise["u"] = u
 	}
 	return noise
-}
-
-// generated has the peer map the noise of the first n samples of the
-// configuration's stream to states.
-func generated(p *peers.Process, m model, config engine.Config, params []float32, n int, states []float32) error {
-	inputs := noiseOf(m, config, n, rng.SampleLatent, rng.SampleHead)
-	inputs["params"] = params
-	if err := p.Forget(); err != nil {
-		return err
-	}
-	if err := load(p, inputs); err != nil {
-		return err
-	}
-	path, err := fileOf(p, "config.json", config)
-	if err != nil {
-		return err
-	}
-	if err := once(p, []any{"generate", path}, nil, map[string]any{"states": states}); err != nil {
-		return fmt.Errorf("generate: %w", err)
-	}
-	return nil
 }

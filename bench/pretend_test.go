@@ -81,8 +81,7 @@ type stage struct {
 	results  map[string]any
 	call     func() error
 	commands int
-	failing  int  // so many commands from now fails; 0 for none
-	wrong    bool // every fourth state is another one
+	failing  int // so many commands from now fails; 0 for none
 }
 
 func pretend() {
@@ -169,8 +168,6 @@ func (s *stage) operation(words []string) (func() error, error) {
 	switch words[0] {
 	case "failing":
 		s.failing = n[1]
-	case "wrong":
-		s.wrong = true
 	case "rand", "randn":
 		return func() error {
 			random, y := rand.New(rand.NewPCG(1, 2)), make([]float64, n[1])
@@ -252,7 +249,7 @@ func (s *stage) operation(words []string) (func() error, error) {
 			set("grad", grad)
 			return nil
 		}, nil
-	case "generate", "gradient", "iteration", "sample":
+	case "gradient", "iteration":
 		var c settings64
 		if err := read(words[1], &c); err != nil {
 			return nil, err
@@ -261,22 +258,7 @@ func (s *stage) operation(words []string) (func() error, error) {
 			if c.System != "hybrid" && a["u"] != nil {
 				return errors.New("u is of another system")
 			}
-			switch words[0] {
-			case "generate":
-				_, states, _ := c.generate(a)
-				width := len(states) / (len(a["z"]) / c.latent())
-				for i := 0; i < len(states) && s.wrong; i += 4 * width {
-					row := states[i : i+width]
-					if c.System == "hybrid" { // another mode
-						copy(row[1:], slices.Concat(row[2:], row[1:2]))
-						continue
-					}
-					for j := range row {
-						row[j] = -row[j]
-					}
-				}
-				set("states", states)
-			case "gradient":
+			if words[0] == "gradient" {
 				loss, grad := c.gradient(a)
 				set("loss", []float64{loss})
 				set("grad", grad)

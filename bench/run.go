@@ -178,10 +178,10 @@ func (o *Options) resolve() ([]Suite, error) {
 		suites[0].Sizes = o.Sizes
 	}
 	for i := range suites {
-		if suites[i].each != nil && len(suites[i].Sizes) == 0 {
+		if len(suites[i].Sizes) == 0 {
 			for _, d := range o.Systems {
-				if size := suites[i].each(d.Name); size != "" && whole(d) {
-					suites[i].Sizes = append(suites[i].Sizes, size)
+				if whole(d) {
+					suites[i].Sizes = append(suites[i].Sizes, d.Name+"/paper")
 				}
 			}
 		}

@@ -15,9 +15,8 @@ import (
 type Suite struct {
 	Name    string
 	Summary string
-	Size    string // what an element of Sizes means
-	Sizes   []string
-	each    func(system string) string // default size for a system with a target, "" for none; in place of Sizes
+	Size    string   // what an element of Sizes means
+	Sizes   []string // empty for the paper's settings of all systems
 	// One of these returns the rows of a size: of one of the form Size with its numbers.
 	rows  func(e *environment, size string) ([]*operation, error)
 	sized func(e *environment, size string, numbers []int) ([]*operation, error)
@@ -37,7 +36,7 @@ func (s *Suite) operations(e *environment, size string) ([]*operation, error) {
 
 // Suites returns all suites in the order in which they run.
 func Suites() []Suite {
-	return []Suite{gemmSuite, gramSuite, hammingSuite, rngSuite, mathSuite, metropolisSuite, hierarchySuite, sampleSuite, scoreSuite, iterationSuite}
+	return []Suite{gemmSuite, gramSuite, hammingSuite, rngSuite, mathSuite, metropolisSuite, hierarchySuite, iterationSuite}
 }
 
 // Names returns the names of all suites.

@@ -6,9 +6,7 @@
   select gram N D STATISTIC KERNEL s[N][D], t[N][D] -> loss[1], grad[N][D]
   select gradient CONFIG           one iteration's loss and gradient from given
                                    parameters, noise and transitions
-  select generate CONFIG           params, z -> states
   select iteration CONFIG          the training loop of the paper; a call is a step
-  select sample CONFIG N           N samples per call from a fresh generator
 
 KERNEL and CONFIG are files of JSON in the program's own format. The loops are
 in pytorch_systems.py. Modules named on the command line add operations by their
@@ -100,33 +98,13 @@ def gradient(config):
     return call
 
 
-def generate(config):
-    system, given = pytorch_systems.system(read_json(config)), inputs()
-
-    def call():
-        with torch.inference_mode():
-            arrays["states"] = system.states_of(given)
-
-    return call
-
-
 def iteration(config):
     return pytorch_systems.system(read_json(config)).step
 
 
-def sample(config, n):
-    system = pytorch_systems.system(read_json(config))
-
-    def call():
-        with torch.inference_mode():
-            arrays["samples"] = system.sample(int(n))
-
-    return call
-
-
 operations = {
     "randn": in_place("normal_"), "rand": in_place("uniform_"), "unary": unary, "logsumexp": logsumexp,
-    "gram": gram, "gradient": gradient, "generate": generate, "iteration": iteration, "sample": sample,
+    "gram": gram, "gradient": gradient, "iteration": iteration,
 }
 
 

@@ -122,18 +122,10 @@ class System:
         loss.backward()
         return loss.detach().double(), flat_gradient(self.net)
 
-    def states_of(self, inputs):
-        """The states that given parameters make of given noise."""
-        load_parameters(self.net, inputs["params"])
-        return self.generate(*self.noise(inputs))
-
     def noise(self, inputs):
         """The latent variables z, and the uniform numbers u where a head draws."""
         z = torch.from_numpy(inputs["z"]).reshape(-1, self.latent)
         return (z, torch.from_numpy(inputs["u"])) if "u" in inputs else (z,)
-
-    def sample(self, n):
-        return self.generate(torch.randn(n, self.latent))
 
 
 class Ising(System):
