@@ -180,6 +180,5 @@ func (t *Trial) draw(ctx context.Context, cfg engine.Config, result *run.Result,
 		figures[i].Name = t.Preset + "-" + t.Setting.Name + "-" + figures[i].Name
 		names = append(names, figures[i].Name)
 	}
-	_, err = draw.Write(t.Figures, figures, draw.Wide, draw.Print)
-	return names, err
+	return names, draw.Write(t.Figures, figures, draw.Vector, draw.Raster)
 }

@@ -72,7 +72,7 @@ Targets: %s.`, strings.Join(answer.Names(), ", ")),
 					return err
 				}
 				if figures != "" {
-					if _, err := draw.Write(figures, []figure.Figure{r.Figure()}, draw.Wide, draw.Print); err != nil {
+					if err := draw.Write(figures, []figure.Figure{r.Figure()}, draw.Vector, draw.Raster); err != nil {
 						return err
 					}
 				}

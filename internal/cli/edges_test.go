@@ -387,9 +387,9 @@ func TestDescribedRuns(t *testing.T) {
 	require.NoError(t, err)
 	var said []string
 	for _, one := range all {
-		said = append(said, one.Name+"|"+one.Seen+"|"+string(one.SVG)+"|"+string(one.Narrow))
+		said = append(said, one.Name+"|"+one.Seen+"|"+string(one.SVG))
 	}
-	require.Equal(t, []string{"a||<svg><desc>no title</desc></svg>|", "A title|what is seen|<svg><title>A title</title><desc>what is seen</desc></svg>|", "training||<svg/>|<svg><title>narrow</title></svg>"}, said)
+	require.Equal(t, []string{"a||<svg><desc>no title</desc></svg>", "A title|what is seen|<svg><title>A title</title><desc>what is seen</desc></svg>", "training||<svg/>"}, said)
 	none, err := readPictures(filepath.Join(dir, "none"))
 	require.NoError(t, err)
 	require.Empty(t, none)

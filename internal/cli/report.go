@@ -23,7 +23,6 @@ import (
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
-	"github.com/revgen/revgen/internal/figure/draw"
 	"github.com/revgen/revgen/internal/page"
 	"github.com/revgen/revgen/internal/report"
 )
@@ -228,15 +227,12 @@ func readPictures(dir string) (all []page.Picture, err error) {
 	}
 	var last []page.Picture
 	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), string(draw.Wide))
-		if !ok || strings.HasSuffix(e.Name(), string(draw.Phone)) {
+		name, ok := strings.CutSuffix(e.Name(), ".svg")
+		if !ok || strings.HasSuffix(name, ".narrow") { // as former programs left them for phones
 			continue
 		}
 		p := page.Picture{Name: name}
 		if p.SVG, err = disk.Read(filepath.Join(dir, e.Name()), maxReport); err != nil {
-			return nil, err
-		}
-		if p.Narrow, err = disk.Read(filepath.Join(dir, name+string(draw.Phone)), maxReport); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 		readText(&p)

@@ -90,11 +90,11 @@ func describeBatch(pg *page.Page, records []batch.Record) (err error) {
 	}
 	for _, f := range b.figures() {
 		p := page.Picture{}
-		var wide, narrow bytes.Buffer
-		if err := errors.Join(draw.SVG(&wide, &f), draw.Narrow(&narrow, &f)); err != nil {
+		var svg bytes.Buffer
+		if err := draw.SVG(&svg, &f); err != nil {
 			return err
 		}
-		p.SVG, p.Narrow = wide.Bytes(), narrow.Bytes()
+		p.SVG = svg.Bytes()
 		readText(&p)
 		pg.Pictures = append(pg.Pictures, p)
 	}

@@ -422,12 +422,11 @@ func (p *program) leaveFigures(ctx context.Context, trained engine.System, cfg e
 	if r, ok := result.Diagnosis.(*diagnose.Report); ok {
 		figures = append(figures, r.Figure())
 	}
-	formats := []draw.Format{draw.Wide, draw.Phone}
+	formats := []draw.Format{draw.Vector}
 	if t.figures == "all" {
-		formats = append(formats, draw.Print)
+		formats = append(formats, draw.Raster)
 	}
-	_, err = draw.Write(filepath.Join(t.dir, "figures"), figures, formats...)
-	return err
+	return draw.Write(filepath.Join(t.dir, "figures"), figures, formats...)
 }
 
 // conclude prints the table, or the summary as one JSON object.

@@ -61,11 +61,11 @@ func Cells(texts ...string) (row []Cell) {
 	return row
 }
 
-// A Picture is an SVG document, and one for the width of a phone, if there is one.
+// A Picture is an SVG document.
 type Picture struct {
-	Name        string // what it shows
-	Seen        string // what is seen, for who cannot see it
-	SVG, Narrow []byte
+	Name string // what it shows
+	Seen string // what is seen, for who cannot see it
+	SVG  []byte
 }
 
 // Text is said in place of the picture.
@@ -78,13 +78,8 @@ func (p Picture) Text() string {
 
 // URI holds the picture. As an image an SVG document cannot run scripts or load
 // anything, whoever wrote it.
-func (p Picture) URI() template.URL { return template.URL(uri(p.SVG)) }
-
-// NarrowURI is URI of the narrow one.
-func (p Picture) NarrowURI() template.Srcset { return template.Srcset(uri(p.Narrow)) }
-
-func uri(svg []byte) string {
-	return "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg)
+func (p Picture) URI() template.URL {
+	return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(p.SVG))
 }
 
 //go:embed page.html

@@ -30,17 +30,9 @@ const resolution = 220
 
 // SVG writes a figure as a self-contained SVG document, which follows the colour scheme of
 // the reader.
-func SVG(w io.Writer, f *figure.Figure) error { return writeSVG(w, newLayout(f, figureWidth)) }
-
-// Narrow writes a figure as SVG does, for the width of a phone: panels stand below each
-// other, and text has its size.
-func Narrow(w io.Writer, f *figure.Figure) error {
-	return writeSVG(w, newLayout(stack(f), narrowWidth))
-}
-
-func writeSVG(w io.Writer, l *layout) error {
-	f := l.figure
-	canvas := vgsvg.NewWith(vgsvg.UseWH(l.width, l.height))
+func SVG(w io.Writer, f *figure.Figure) error {
+	l := newLayout(f)
+	canvas := vgsvg.NewWith(vgsvg.UseWH(figureWidth, l.height))
 	l.draw(draw.New(canvas))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
@@ -119,65 +111,53 @@ func short(x float64) string { return fmt.Sprintf("%.3g", x) }
 
 // PNG writes a figure as a PNG image.
 func PNG(w io.Writer, f *figure.Figure) error {
-	l := newLayout(f, figureWidth)
+	l := newLayout(f)
 	canvas := vgimg.NewWith(vgimg.UseWH(figureWidth, l.height), vgimg.UseDPI(resolution), vgimg.UseBackgroundColor(color.White))
 	l.draw(draw.New(canvas))
 	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
 	return err
 }
 
-// A Format is a kind of file, by the end of its names.
-type Format string
-
-// The formats.
-const (
-	Wide  Format = ".svg"
-	Phone Format = ".narrow.svg"
-	Print Format = ".png"
-)
-
-func (x Format) write(w io.Writer, f *figure.Figure) error {
-	switch x {
-	case Wide:
-		return SVG(w, f)
-	case Phone:
-		return Narrow(w, f)
-	default:
-		return PNG(w, f)
-	}
+// A Format is a kind of file.
+type Format struct {
+	suffix string // of names
+	write  func(w io.Writer, f *figure.Figure) error
 }
 
-// Write writes the figures to dir, made if need be, in each format, and returns the names
-// of the files. A file appears whole or not at all.
-func Write(dir string, figures []figure.Figure, formats ...Format) ([]string, error) {
+// The formats.
+var (
+	Vector = Format{".svg", SVG}
+	Raster = Format{".png", PNG}
+)
+
+// Write writes the figures to dir, made if need be, in each format. A file appears whole or
+// not at all.
+func Write(dir string, figures []figure.Figure, formats ...Format) error {
 	if len(figures) == 0 {
-		return nil, nil
+		return nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
+		return err
 	}
-	var names []string
 	for i := range figures {
 		for _, format := range formats {
 			var b bytes.Buffer
 			if err := format.write(&b, &figures[i]); err != nil {
-				return names, fmt.Errorf("figure %s: %w", figures[i].Name, err)
+				return fmt.Errorf("figure %s: %w", figures[i].Name, err)
 			}
-			name := figures[i].Name + string(format)
+			name := figures[i].Name + format.suffix
 			disk.Sweep(dir, name)
 			if err := disk.Write(filepath.Join(dir, name), b.Bytes()); err != nil {
-				return names, err
+				return err
 			}
-			names = append(names, name)
 		}
 	}
-	return names, nil
+	return nil
 }
 
 // Sizes in points.
 const (
 	figureWidth  = 560
-	narrowWidth  = 276 // a little more than a phone of 390 pixels shows of a page, in which text has 11 and more
 	rowHeight    = 172 // of the axes and their labels
 	margin       = 8
 	gap          = 16 // between panels

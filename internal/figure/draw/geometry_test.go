@@ -99,10 +99,10 @@ func (c *canvas) DrawImage(r vg.Rectangle, img image.Image) {
 	c.images = append(c.images, box{c.at(r.Min), c.at(r.Max)})
 }
 
-func drawn(f *figure.Figure, width vg.Length) (*canvas, *layout) {
-	l := newLayout(f, width)
+func drawn(f *figure.Figure) (*canvas, *layout) {
+	l := newLayout(f)
 	c := &canvas{frame: frame{turn: 1}}
-	l.draw(vgdraw.NewCanvas(c, width, l.height))
+	l.draw(vgdraw.NewCanvas(c, figureWidth, l.height))
 	return c, l
 }
 
@@ -130,23 +130,20 @@ func length(s shape) vg.Length {
 // TestLayout: texts neither meet nor leave the picture, the axes of a row stand on one line and
 // those of a column below each other, and panels have the sizes that they ask for.
 func TestLayout(t *testing.T) {
-	for _, f := range []*figure.Figure{example(), stack(example())} {
-		c, l := drawn(f, map[bool]vg.Length{true: figureWidth, false: narrowWidth}[len(f.Rows) == 2])
-		for i, a := range c.texts {
-			require.True(t, a.lo.X >= 0 && a.lo.Y >= 0 && a.hi.X <= l.width && a.hi.Y <= l.height-margin, a)
-			for _, b := range c.texts[:i] {
-				require.False(t, a.meets(b), "%v and %v", a, b)
-			}
-		}
-		for i, x := range c.axes(true) {
-			require.GreaterOrEqual(t, x.points[0].X, vg.Length(margin))
-			require.LessOrEqual(t, x.points[1].X, l.width-margin)
-			for _, a := range c.texts {
-				require.False(t, a.lo.Y < x.points[0].Y && x.points[0].Y < a.hi.Y && a.lo.X < x.points[1].X && x.points[0].X < a.hi.X, "axis %d is over a text", i)
-			}
+	c, l := drawn(example())
+	for i, a := range c.texts {
+		require.True(t, a.lo.X >= 0 && a.lo.Y >= 0 && a.hi.X <= figureWidth && a.hi.Y <= l.height-margin, a)
+		for _, b := range c.texts[:i] {
+			require.False(t, a.meets(b), "%v and %v", a, b)
 		}
 	}
-	c, l := drawn(example(), figureWidth)
+	for i, x := range c.axes(true) {
+		require.GreaterOrEqual(t, x.points[0].X, vg.Length(margin))
+		require.LessOrEqual(t, x.points[1].X, vg.Length(figureWidth-margin))
+		for _, a := range c.texts {
+			require.False(t, a.lo.Y < x.points[0].Y && x.points[0].Y < a.hi.Y && a.lo.X < x.points[1].X && x.points[0].X < a.hi.X, "axis %d is over a text", i)
+		}
+	}
 	require.Greater(t, len(c.texts), 25)
 	x, y := c.axes(true), c.axes(false)
 	require.Len(t, x, 5)
@@ -160,7 +157,7 @@ func TestLayout(t *testing.T) {
 	require.InDelta(t, 2, float64(length(square)/length(y[2])), 1e-9, "4 by 2, in the same unit")
 	bars := figure.ColourBar(example().Rows[1].Panels[0].Layers[0].Grid, "")
 	require.InDelta(t, bars.Width, float64(length(bar)/length(last)), 1e-3)
-	require.Greater(t, x[1].points[1].X, l.width-margin-15, "the row is full")
+	require.Greater(t, x[1].points[1].X, vg.Length(figureWidth-margin-15), "the row is full")
 	require.InDelta(t, float64(length(last)), float64(length(y[2])), 1, "beside a square a width of 1 is the height")
 }
 
@@ -173,7 +170,7 @@ func TestMarks(t *testing.T) {
 	grid := figure.NewGrid(2, 4, 0, 50, 4, 5, func(x, y float64) float64 { return x + y })
 	show := func(l figure.Layer) (*canvas, func(x, y float64) vg.Point) {
 		l.Role = role
-		c, _ := drawn(&figure.Figure{Rows: []figure.Row{{Panels: []figure.Panel{{X: figure.Axis{Min: left, Max: right}, Y: figure.Axis{Min: low, Max: high}, Layers: []figure.Layer{l}}}}}}, figureWidth)
+		c, _ := drawn(&figure.Figure{Rows: []figure.Row{{Panels: []figure.Panel{{X: figure.Axis{Min: left, Max: right}, Y: figure.Axis{Min: low, Max: high}, Layers: []figure.Layer{l}}}}}})
 		h, v := c.axes(true)[0].points, c.axes(false)[0].points
 		return c, func(x, y float64) vg.Point {
 			return vg.Point{X: h[0].X + vg.Length((x-left)/(right-left))*(h[1].X-h[0].X), Y: v[0].Y + vg.Length((y-low)/(high-low))*(v[1].Y-v[0].Y)}
@@ -344,13 +341,8 @@ func crowded() *figure.Figure {
 func TestDrawing(t *testing.T) {
 	var b strings.Builder
 	for _, f := range []*figure.Figure{example(), crowded()} {
-		for _, width := range []vg.Length{figureWidth, narrowWidth} {
-			if width == narrowWidth {
-				f = stack(f)
-			}
-			c, l := drawn(f, width)
-			fmt.Fprintf(&b, "──── %s, %.2f by %.2f\n%s", f.Title, l.width, l.height, c.text())
-		}
+		c, l := drawn(f)
+		fmt.Fprintf(&b, "──── %s, %.2f by %.2f\n%s", f.Title, float64(figureWidth), l.height, c.text())
 	}
 	for i := range 9 {
 		fmt.Fprintln(&b, colourOf(&figure.Grid{States: 9}, float64(i)), colourOf(&figure.Grid{States: 7}, float64(i%7)))

@@ -18,7 +18,6 @@ import (
 // layout is a figure whose panels are plots that have not been placed.
 type layout struct {
 	figure *figure.Figure
-	width  vg.Length
 	height vg.Length
 	title  []string // in lines
 	header vg.Length
@@ -33,10 +32,10 @@ type entry struct {
 	width vg.Length
 }
 
-func newLayout(f *figure.Figure, width vg.Length) *layout {
-	l := &layout{figure: f, width: width, text: markup{text.Plain{Fonts: plot.DefaultTextHandler.Cache()}}}
+func newLayout(f *figure.Figure) *layout {
+	l := &layout{figure: f, text: markup{text.Plain{Fonts: plot.DefaultTextHandler.Cache()}}}
 	l.collectLegend()
-	l.title = l.lines(f.Title, titleSize, width-2*margin)
+	l.title = l.lines(f.Title, titleSize, figureWidth-2*margin)
 	l.header = margin + legendLine*vg.Length(len(l.legend)) + 4
 	for _, line := range l.title {
 		l.header += l.style(titleSize).Height(line) + 3
@@ -70,32 +69,11 @@ func (l *layout) lines(text string, size, width vg.Length) (all []string) {
 // below are the lines of a horizontal axis' label, which has the figure's width less that of
 // the other axis.
 func (l *layout) below(label string) []string {
-	return l.lines(label, labelSize, l.width-2*margin-40)
+	return l.lines(label, labelSize, figureWidth-2*margin-40)
 }
 
 // explains is the width below which a panel says what colours are.
 const explains = 0.3
-
-// stack puts the panels of a row below each other, but for those that explain colours. One
-// whose axis stood on its left has it again.
-func stack(f *figure.Figure) *figure.Figure {
-	stacked := *f
-	stacked.Rows = nil
-	for _, row := range f.Rows {
-		label := ""
-		for i, p := range row.Panels {
-			if i > 0 && cmp.Or(p.Width, 1) < explains {
-				last := &stacked.Rows[len(stacked.Rows)-1]
-				last.Panels = append(last.Panels, p)
-				continue
-			}
-			label = cmp.Or(p.Y.Label, label)
-			p.Y.Label, p.Joined = label, false
-			stacked.Rows = append(stacked.Rows, figure.Row{Height: row.Height, Panels: []figure.Panel{p}})
-		}
-	}
-	return &stacked
-}
 
 func (l *layout) style(size vg.Length) text.Style {
 	return text.Style{
@@ -118,7 +96,7 @@ func (l *layout) collectLegend() {
 				}
 				seen[label] = true
 				e := entry{layer{&p.Layers[i]}, thumbnail + 5 + style.Width(label) + 16}
-				if len(line) > 0 && used+e.width > l.width-2*margin {
+				if len(line) > 0 && used+e.width > figureWidth-2*margin {
 					l.legend = append(l.legend, line)
 					line, used = nil, 0
 				}
