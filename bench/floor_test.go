@@ -339,8 +339,7 @@ func TestPhiloxCounts(t *testing.T) {
 	require.Equal(t, 4096., op.amount, "bytes")
 	// Numbers take their blocks, and besides what each is made with.
 	for name, each := range map[string]work{
-		"uniforms/1024": {Integer: 1, Float: 2, FMA: 1},   // shift; conversion, scale; offset
-		"normals/1024":  {Integer: 2, Float: 15, FMA: 12}, // of a half of a pair each
+		"normals/1024": {Integer: 2, Float: 15, FMA: 12}, // of a half of a pair each
 	} {
 		other := operationNamed(t, operations, err, name)
 		require.Equal(t, 1024., other.amount)

@@ -168,35 +168,20 @@ func (s *stage) operation(words []string) (func() error, error) {
 	switch words[0] {
 	case "failing":
 		s.failing = n[1]
-	case "rand", "randn":
+	case "randn":
 		return func() error {
 			random, y := rand.New(rand.NewPCG(1, 2)), make([]float64, n[1])
 			for i := range y {
-				if y[i] = random.NormFloat64(); words[0] == "rand" {
-					y[i] = random.Float64()
-				}
+				y[i] = random.NormFloat64()
 			}
 			set("y", y)
 			return nil
 		}, nil
-	case "unary":
-		f := map[string]func(float64) float64{"exp": math.Exp, "tanh": math.Tanh, "sigmoid": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }}[words[1]]
+	case "exp":
 		return func() error {
 			var y []float64
-			for _, x := range a["x"][:n[2]] {
-				y = append(y, f(x))
-			}
-			set("y", y)
-			return nil
-		}, nil
-	case "logsumexp":
-		return func() error {
-			y := make([]float64, n[1])
-			for i, x := range a["x"][:n[1]*n[2]] {
-				y[i/n[2]] += math.Exp(x)
-			}
-			for i := range y {
-				y[i] = math.Log(y[i])
+			for _, x := range a["x"][:n[1]] {
+				y = append(y, math.Exp(x))
 			}
 			set("y", y)
 			return nil

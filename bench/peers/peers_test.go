@@ -110,20 +110,13 @@ func TestPyTorchOperations(t *testing.T) {
 	r := start(t, "pytorch", Setting{Threads: 1})
 	require.NoError(t, r.Load("x", []float32{0, -1, -2, -0.5}))
 	y := make([]float32, 4)
-	for name, f := range map[string]func(float64) float64{"exp": math.Exp, "tanh": math.Tanh} {
-		require.NoError(t, r.Select("unary", name, 4))
-		_, err := r.Run(1)
-		require.NoError(t, err)
-		require.NoError(t, r.Store("y", y))
-		for i, x := range []float64{0, -1, -2, -0.5} {
-			require.InDelta(t, f(x), y[i], 1e-6, name)
-		}
-	}
-	require.NoError(t, r.Select("logsumexp", 2, 2))
+	require.NoError(t, r.Select("exp", 4))
 	_, err := r.Run(1)
 	require.NoError(t, err)
-	require.NoError(t, r.Store("y", y[:2]))
-	require.InDelta(t, math.Log(1+math.Exp(-1)), y[0], 1e-6)
+	require.NoError(t, r.Store("y", y))
+	for i, x := range []float64{0, -1, -2, -0.5} {
+		require.InDelta(t, math.Exp(x), y[i], 1e-6)
+	}
 }
 
 func TestMissingPeersSayHowToInstallThem(t *testing.T) {

@@ -1,8 +1,7 @@
 """PyTorch's side of the comparisons, speaking the protocol of peer.h.
 
-  select randn N | rand N          -> y[N]
-  select unary NAME N              x[N] -> y[N]    NAME: exp tanh sigmoid
-  select logsumexp ROWS COLS       x[ROWS][COLS] -> y[ROWS]
+  select randn N                   -> y[N]
+  select exp N                     x[N] -> y[N]
   select gram N D STATISTIC KERNEL s[N][D], t[N][D] -> loss[1], grad[N][D]
   select gradient CONFIG           one iteration's loss and gradient from given
                                    parameters, noise and transitions
@@ -52,24 +51,15 @@ def read_json(path):
         return json.load(f)
 
 
-def in_place(method):
-    def make(n):
-        y = torch.empty(int(n))
-        arrays["y"] = y
-        return lambda: getattr(y, method)()
-    return make
-
-
-def unary(name, n):
-    function, x = getattr(torch, name), floats("x", int(n))
+def randn(n):
     y = arrays["y"] = torch.empty(int(n))
-    return lambda: function(x, out=y)
+    return lambda: y.normal_()
 
 
-def logsumexp(rows, cols):
-    x = floats("x", int(rows), int(cols))
-    y = arrays["y"] = torch.empty(int(rows))
-    return lambda: torch.logsumexp(x, 1, out=y)
+def exp(n):
+    x, y = floats("x", int(n)), torch.empty(int(n))
+    arrays["y"] = y
+    return lambda: torch.exp(x, out=y)
 
 
 def gram(n, d, statistic, kernel):
@@ -103,8 +93,7 @@ def iteration(config):
 
 
 operations = {
-    "randn": in_place("normal_"), "rand": in_place("uniform_"), "unary": unary, "logsumexp": logsumexp,
-    "gram": gram, "gradient": gradient, "iteration": iteration,
+    "randn": randn, "exp": exp, "gram": gram, "gradient": gradient, "iteration": iteration,
 }
 
 
