@@ -139,8 +139,6 @@ func TestObservers(t *testing.T) {
 	// Where results cannot be written or read, that is said.
 	require.NoError(t, os.Remove(resultsFile(p.Dir)))
 	require.NoError(t, os.Mkdir(resultsFile(p.Dir), 0o755))
-	_, err = Tabulate(p.Dir, nil)
-	require.ErrorContains(t, err, resultsFile(p.Dir))
 	_, err = execute(t, context.Background(), p, Observer{})
 	require.ErrorContains(t, err, resultsFile(p.Dir))
 	require.NoFileExists(t, filepath.Join(p.Dir, "lock"), "and nobody owns it")
@@ -151,12 +149,6 @@ func TestObservers(t *testing.T) {
 	require.Error(t, err)
 	require.Error(t, (&Results{}).Write(p.Dir))
 	require.Error(t, Store(filepath.Join(t.TempDir(), "x"), math.Inf(1), "", ""))
-
-	none := t.TempDir()
-	empty, err := Tabulate(none, nil)
-	require.NoError(t, err)
-	require.Empty(t, empty.Outcomes)
-	require.NoFileExists(t, Document(none))
 
 	w, before := NewStopwatch(), peers.Processor(0)
 	for peers.Processor(0)-before < 20*time.Millisecond {

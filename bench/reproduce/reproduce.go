@@ -183,17 +183,3 @@ func Open[R any](dir string, warn func(string), read func(dir string) (*R, error
 	}
 	return results, lock, err
 }
-
-// Tabulate writes the documents again, of the results in dir, which it returns.
-func Tabulate(dir string, warn func(string)) (*Results, error) {
-	results, err := Read(dir)
-	if err != nil || len(results.Outcomes) == 0 {
-		return results, err
-	}
-	results, lock, err := Open(dir, warn, Read)
-	if err != nil {
-		return nil, err
-	}
-	defer lock.Release()
-	return results, results.Write(dir)
-}

@@ -25,7 +25,6 @@ type reproduction struct {
 	seed    count
 	maxTime duration
 	threads int
-	tables  bool
 }
 
 func (p *program) reproduceCommand() *cobra.Command {
@@ -46,8 +45,7 @@ that of 64 rows for one.`, strings.Join(reproduce.Names(), ", ")),
 		Example: `  revgen reproduce                           # the paper: its four settings and its method
   revgen reproduce --preset quick
   revgen reproduce --preset paper,best --seeds 5 -o results --max-time 01:50:00
-  revgen reproduce --only ising-0.2,ising-0.5 --json
-  revgen reproduce -o results --tables       # the documents again, from results.json`,
+  revgen reproduce --only ising-0.2,ising-0.5 --json`,
 		Args: usageArgs(cobra.NoArgs),
 	}
 	flags := cmd.Flags()
@@ -66,7 +64,6 @@ that of 64 rows for one.`, strings.Join(reproduce.Names(), ", ")),
 	flags.Var(&r.seed, "seed", "the first seed")
 	flags.IntVar(&r.Seeds, "seeds", 1, "number of seeds; the tables give medians over them")
 	flags.Var(&r.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
-	flags.BoolVar(&r.tables, "tables", false, "train nothing: print the tables from the directory's results.json and rewrite its documents")
 	addThreads(cmd, &r.threads)
 	p.complete(cmd, "only", func([]string) []string { return reproduce.Names() })
 	p.complete(cmd, "preset", func([]string) []string { return presets })
@@ -88,9 +85,6 @@ func (p *program) presets() (all []string) {
 func (p *program) reproduce(r *reproduction) error {
 	if err := disk.Unlinked(r.Dir, "results.json", "results.md"); err != nil {
 		return usagef("-o: %w", err)
-	}
-	if r.tables {
-		return p.retabulate(r.Dir)
 	}
 	r.Seed, r.Program = uint64(r.seed), version.Read().String()
 	if err := r.Check(p.systems); err != nil {
@@ -126,25 +120,6 @@ func (p *program) execute(ctx context.Context, r *reproduction) error {
 		return err
 	}
 	return p.concludeReproduction(results, r.Dir)
-}
-
-// retabulate writes the documents and the tables again.
-func (p *program) retabulate(dir string) error {
-	results, err := reproduce.Tabulate(dir, func(text string) { p.say("warning: %s", text) })
-	if err != nil {
-		return err
-	}
-	if len(results.Outcomes) == 0 {
-		return usagef("--tables: %s holds no results", dir)
-	}
-	if !p.json {
-		for i := range results.Outcomes {
-			if err := p.writeOutcome(&results.Outcomes[i]); err != nil {
-				return err
-			}
-		}
-	}
-	return p.concludeReproduction(results, dir)
 }
 
 // writeOutcome prints one setting's table.

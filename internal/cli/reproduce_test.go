@@ -38,14 +38,6 @@ func TestReproduce(t *testing.T) {
 	require.Contains(t, string(document), "![paper-ising-0.2-distributions](figures/paper-ising-0.2-distributions.svg)")
 	require.FileExists(t, filepath.Join(dir, "out", "figures", "paper-ising-0.2-distributions.svg"))
 
-	// The document is a function of results.json.
-	require.NoError(t, os.Remove(filepath.Join(dir, "out", "results.md")))
-	again := ok(t, dir, "reproduce", "-o", "out", "--tables")
-	require.Equal(t, o.stdout, again.stdout)
-	rewritten, err := os.ReadFile(filepath.Join(dir, "out", "results.md"))
-	require.NoError(t, err)
-	require.Equal(t, string(document), string(rewritten))
-
 	o = ok(t, dir, smallReproduction("out", "--json", "-q", "--seeds", "2")...)
 	require.Empty(t, o.stderr)
 	var results reproduce.Results
@@ -83,7 +75,6 @@ func TestReproduceUsage(t *testing.T) {
 		"seeds: 4294967296 is not between":                       {"--seeds", "4294967296"},
 		"seed: there are no 2 seeds":                             {"--seeds", "2", "--seed", "18446744073709551615"},
 		"unknown key":                                            {"--set", "training.stpes=1"},
-		"holds no results":                                       {"--tables"},
 		"make bin/studies and bin/studies NAME":                  {"--study", "all"},
 		`unknown command "gmm"`:                                  {"gmm"},
 	} {

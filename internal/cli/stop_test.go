@@ -161,7 +161,7 @@ func TestSpecialFiles(t *testing.T) {
 		{exitError, "/dev/zero: is a device", []string{"verify", "/dev/zero"}},
 		{exitUsage, "/dev/zero: is a device", []string{"bench", "--from", "/dev/zero"}},
 		{exitUsage, "pipe.json: is a pipe", []string{"bench", "--baseline", "pipe.json"}},
-		{exitUsage, "results.json: is a link to /dev/zero", []string{"reproduce", "-o", "results", "--tables"}},
+		{exitUsage, "results.json: is a link to /dev/zero", []string{"reproduce", "-o", "results"}},
 	} {
 		o := revgen(t, dir, c.args...)
 		require.Equal(t, c.code, o.code, "%v: %s", c.args, o.stderr)
