@@ -9,7 +9,7 @@ import (
 
 var gemmSuite = Suite{
 	Name:    "gemm",
-	Summary: "dense layers of the networks, forward and backward",
+	Summary: "dense layers of the networks",
 	Size:    "ROWSxINxOUT",
 	Sizes:   []string{"2048x64x64", "2048x256x256", "2048x128x128", "2048x32x256", "2048x256x9", "2048x2x64"},
 	sized:   gemmRows,
@@ -21,77 +21,38 @@ const gemmBlock = 128
 func gemmRows(e *environment, size string, v []int) ([]*operation, error) {
 	rows, in, out := v[0], v[1], v[2]
 	const slope = 0.01
-	x, w, bias := noise(rows*in, 1), noise(in*out, 2), noise(out, 3)
-	dy := noise(rows*out, 4)
-	packed, packedT := make([]float32, asm.PackedLen(in, out)), make([]float32, asm.PackedLen(out, in))
+	x, w, bias, y := noise(rows*in, 1), noise(in*out, 2), noise(out, 3), make([]float32, rows*out)
+	packed := make([]float32, asm.PackedLen(in, out))
 	asm.PackWeights(packed, w, in, out)
-	asm.PackWeightsTransposed(packedT, w, in, out)
-	y, dx := make([]float32, rows*out), make([]float32, rows*in)
 	products := float64(rows) * float64(in) * float64(out)
-
-	// A product of ours is compared with the peer's plain one, to which the
-	// epilogue is added after the clock has stopped.
-	against := func(peer, product string, inputs map[string][]float32, result string, ours []float32, epilogue func(theirs []float32)) rival {
-		return rival{
-			name: peer, unlike: "plain product, without our epilogue",
-			prepare: func(p *peers.Process) (agreement, error) {
-				theirs := make([]float32, len(ours))
-				if err := once(p, []any{product, rows, in, out}, inputs, map[string]any{result: theirs}); err != nil {
-					return agreement{}, err
-				}
-				epilogue(theirs)
-				// Sums of in, out or rows products of standard normal numbers.
-				return agreement{worst(ours, theirs), 1e-4, "largest difference relative to the largest element"}, nil
-			},
-		}
-	}
 	blas := "openblas"
 	if e.path == asm.AVX2 {
 		blas = "openblas-haswell"
 	}
-
-	operations := []*operation{{
+	return []*operation{{
 		name: "forward/" + size, amount: 2 * products, unit: "flop",
 		need: alone(map[Resource]float64{FMA: products}),
 		call: e.split(rows, gemmBlock, func(lo, hi int) {
 			asm.DenseForward(y[lo*out:hi*out], x[lo*in:hi*in], packed, bias, hi-lo, in, out, slope)
 		}),
-		rivals: []rival{against(blas, "forward", map[string][]float32{"x": x, "w": w}, "y", y, func(theirs []float32) {
-			for i, v := range theirs {
-				if v += bias[i%out]; v < 0 {
-					v *= slope
+		rivals: []rival{{
+			name: blas, unlike: "plain product, without our epilogue", // which is added after the clock has stopped
+			prepare: func(p *peers.Process) (agreement, error) {
+				theirs := make([]float32, len(y))
+				if err := once(p, []any{"forward", rows, in, out}, map[string][]float32{"x": x, "w": w}, map[string]any{"y": theirs}); err != nil {
+					return agreement{}, err
 				}
-				theirs[i] = v
-			}
-		})},
-	}, {
-		name: "backward-input/" + size, amount: 2 * products, unit: "flop",
-		need: alone(map[Resource]float64{FMA: products}),
-		call: e.split(rows, gemmBlock, func(lo, hi int) {
-			asm.DenseBackwardInput(dx[lo*in:hi*in], dy[lo*out:hi*out], packedT, x[lo*in:hi*in], hi-lo, in, out, slope)
-		}),
-		rivals: []rival{against(blas, "input", map[string][]float32{"y": dy, "w": w}, "dx", dx, func(theirs []float32) {
-			for i, v := range theirs {
-				if x[i] <= 0 {
-					theirs[i] = v * slope
+				for i, v := range theirs {
+					if v += bias[i%out]; v < 0 {
+						v *= slope
+					}
+					theirs[i] = v
 				}
-			}
-		})},
-	}}
-	if e.threads() == 1 {
-		dw, db := make([]float32, in*out), make([]float32, out)
-		operations = append(operations, &operation{
-			name: "backward-weights/" + size, amount: 2 * products, unit: "flop",
-			need: alone(map[Resource]float64{FMA: products}),
-			call: func() {
-				clear(dw)
-				clear(db)
-				asm.DenseBackwardWeights(dw, db, x, dy, rows, in, out)
+				// Sums of products of standard normal numbers.
+				return agreement{worst(y, theirs), 1e-4, "largest difference relative to the largest element"}, nil
 			},
-			rivals: []rival{against(blas, "weights", map[string][]float32{"x": x, "y": dy}, "dw", dw, func([]float32) {})},
-		})
-	}
-	return operations, nil
+		}},
+	}}, nil
 }
 
 func load(p *peers.Process, arrays map[string][]float32) error {

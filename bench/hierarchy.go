@@ -6,7 +6,7 @@ import (
 
 var hierarchySuite = Suite{
 	Name:    "hierarchy",
-	Summary: "samples with their density, and its gradient, of critical lattices drawn from coarse to fine",
+	Summary: "samples with their density of critical lattices drawn from coarse to fine",
 	Size:    "L",
 	Sizes:   []string{"16", "32", "64"},
 	sized:   hierarchyRows,
@@ -20,10 +20,8 @@ const (
 )
 
 // What 16 hidden units of a sample take at least, in products of numbers: u/√(1+u²) by an
-// estimate of the root and a Newton step, and the output's multiply-add; on the way back
-// its derivative as well, the cube of the root, two coefficients and the output weight's
-// gradient.
-const activate, slope = 16 * 7, 16 * 11
+// estimate of the root and a Newton step, and the output's multiply-add.
+const activate = 16 * 7
 
 // The cost of a perceptron's output for a sample besides: 16 partial sums become one,
 // and the bias is added to their half.
@@ -52,52 +50,27 @@ func hierarchyRows(e *environment, size string, v []int) ([]*operation, error) {
 		Read: 64 * rows, Float: added + activate*vectors + reduce*perceptrons + decide*learned,
 		FMA: activate*vectors + reduceProducts*perceptrons + decideProducts*learned,
 	}, table}
-	random := func(words float64) phase {
-		return phase{"random", work{Multiply: philoxProducts * words, Integer: philoxLogic * words}, 0}
-	}
+	random := phase{"random", work{Multiply: philoxProducts * all, Integer: philoxLogic * all}, 0}
 	// A number of a table and a comparison.
 	exact := phase{"exact", work{Read: 4 * (all - learned), Integer: all - learned}, table}
-	// The sums once more, and as many rows added to.
-	back := phase{"backward", work{
-		Read: 2 * 64 * rows, Write: 64 * rows, Float: added + 16*rows + slope*vectors, FMA: slope * vectors,
-	}, 2 * table}
-	many := func(n int, phases ...phase) (total need) {
-		for _, p := range phases {
-			total = append(total, phase{p.name, p.counts.times(float64(n)), p.bytes})
-		}
-		return total
-	}
 
 	// Calls of about a millisecond, so that others on the host leave some of them alone, and
 	// of as many samples as threads draw at once.
 	samples := max(256*e.threads(), min(1024, 1<<18/(v[0]*v[0])))
-	const batch = 1024
 	sampler := m.NewSampler(params, e.workers)
 	spins, r := make([]uint64, samples*sampler.Words()), make([]float64, samples)
 	first := uint64(0)
-	b, err := m.NewBatch(batch, 0, 1, e.workers)
-	if err != nil {
-		return nil, err
+	var total need
+	for _, p := range []phase{draw, random, exact} {
+		total = append(total, phase{p.name, p.counts.times(float64(samples)), p.bytes})
 	}
-	grad, coefficients := make([]float32, len(params)), make([]float64, batch)
-	for i := range coefficients {
-		coefficients[i] = 1 - float64(i&2)
-	}
-	step := uint32(0)
 	return []*operation{{
-		name: "draw/" + size, amount: float64(samples), unit: "sample", need: many(samples, draw, random(all), exact),
+		name: "draw/" + size, amount: float64(samples), unit: "sample", need: total,
 		call: func() {
 			if err := sampler.Sample(spins, r, 1, first); err != nil {
 				panic(failure{err})
 			}
 			first += uint64(samples)
-		},
-	}, {
-		name: "gradient/" + size, amount: batch, unit: "sample", need: many(batch, draw, random(learned), back),
-		call: func() {
-			b.Generate(params, step)
-			b.Backward(grad, coefficients)
-			step++
 		},
 	}}, nil
 }

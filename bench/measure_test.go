@@ -126,7 +126,7 @@ func TestMeasure(t *testing.T) {
 // by the peaks of the whole run.
 func TestSuiteOfRows(t *testing.T) {
 	o := quick("gemm")
-	o.Sizes, o.Paths, o.Repetitions = []string{"8x8x8"}, o.Paths[len(o.Paths)-1:], 1
+	o.Sizes, o.Paths, o.Repetitions = []string{"8x8x8", "4x8x16", "16x4x8"}, o.Paths[len(o.Paths)-1:], 1
 	var said []string
 	o.Log = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 	start := time.Now()
@@ -139,7 +139,7 @@ func TestSuiteOfRows(t *testing.T) {
 	require.WithinDuration(t, start, m.Time, time.Minute)
 	require.Zero(t, m.Time.Nanosecond())
 	require.Equal(t, time.UTC, m.Time.Location())
-	require.Len(t, report.Rows, 3+2)
+	require.Len(t, report.Rows, 3+3)
 	rates := map[string]float64{}
 	for i := range report.Rows {
 		row := &report.Rows[i]
@@ -155,7 +155,7 @@ func TestSuiteOfRows(t *testing.T) {
 	require.Len(t, m.Peaks, 2)
 	for i, p := range m.Peaks {
 		require.Equal(t, []any{o.Paths[0].String(), i + 1, FMA, 0}, []any{p.Path, p.Threads, p.Resource, p.Bytes})
-		require.Len(t, p.Rates, 2*[]int{3, 2}[i])
+		require.Len(t, p.Rates, 2*3)
 	}
 	for i := range report.Rows {
 		row := &report.Rows[i]

@@ -186,27 +186,19 @@ func (s *stage) operation(words []string) (func() error, error) {
 			set("y", y)
 			return nil
 		}, nil
-	case "forward", "input", "weights": // of X[rows][in], W[in][out] and Y[rows][out]
+	case "forward": // of X[rows][in] and W[in][out]
 		rows, in, out := n[1], n[2], n[3]
-		name := map[string]string{"forward": "y", "input": "dx", "weights": "dw"}[words[0]]
-		x, w, y := a["x"], a["w"], a["y"]
+		x, w := a["x"], a["w"]
 		return func() error {
-			sums := make([]float64, map[string]int{"y": rows * out, "dx": rows * in, "dw": in * out}[name])
+			y := make([]float64, rows*out)
 			for r := range rows {
 				for i := range in {
 					for o := range out {
-						switch name {
-						case "y":
-							sums[r*out+o] += x[r*in+i] * w[i*out+o]
-						case "dx":
-							sums[r*in+i] += y[r*out+o] * w[i*out+o]
-						case "dw":
-							sums[i*out+o] += x[r*in+i] * y[r*out+o]
-						}
+						y[r*out+o] += x[r*in+i] * w[i*out+o]
 					}
 				}
 			}
-			set(name, sums)
+			set("y", y)
 			return nil
 		}, nil
 	case "gram":
