@@ -82,3 +82,26 @@ func TestRegressions(t *testing.T) {
 	require.InDelta(t, first/sum, known[0].Mean, 1e-3)
 	require.InDelta(t, third/sum, known[1].Mean, 1e-2)
 }
+
+// TestSpread: the variance of ln π is that of the weights, if it differs by more than chance, and eight floors
+// of it count as three.
+func TestSpread(t *testing.T) {
+	var densities, logs []float64
+	for i := range 4000 {
+		densities = append(densities, []float64{-1, 1, -3, 3}[i%4])
+		logs = append(logs, -math.Log([]float64{1.5, 1.5, 0.5, 0.5}[i%4])) // by which the variance is 3, not 5
+	}
+	o := &VerdictOutcome{Samples: 400}
+	o.spread(densities, logs)
+	require.InEpsilon(t, 3./8*2/(math.Sqrt(2/math.Pi)*math.Sqrt(12)/20), o.Worst, 1e-3)
+	require.Equal(t, "variance of ln π, by weights", o.Figure)
+	o.Worst, o.Figure = 6, "another"
+	o.spread(densities, logs)
+	require.Equal(t, "another", o.Figure)
+	for i := range logs {
+		logs[i] = 0
+	}
+	o.Worst = 0
+	o.spread(densities, logs)
+	require.InDelta(t, 0, o.Worst, 1e-9)
+}

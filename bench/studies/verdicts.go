@@ -211,6 +211,7 @@ func (o *VerdictOutcome) hold(ctx context.Context, k *Known, trained engine.Syst
 		return err
 	}
 	values, logs := make([][]float64, len(k.Figures)), []float64(nil) // of the table's samples
+	var densities, all []float64                                      // ln π and −ln w of all
 	means := make([]stat.Mean, len(k.Figures))
 	for first := 0; first < moreSamples*o.Samples; first += part {
 		n := min(part, moreSamples*o.Samples-first)
@@ -229,14 +230,20 @@ func (o *VerdictOutcome) hold(ctx context.Context, k *Known, trained engine.Syst
 				}
 			}
 		}
-		if scorer, ok := trained.(engine.Scorer); ok && kept > 0 && r.Evaluation.Weights != nil {
-			all := make([]float64, kept*len(scorer.Observables()))
-			if err := scorer.Score(all, r.Params, format.Name, states[:kept*format.RowBytes]); err != nil {
+		if scorer, ok := trained.(engine.Scorer); ok && r.Evaluation.Weights != nil {
+			names := scorer.Observables()
+			scores := make([]float64, n*len(names))
+			if err := scorer.Score(scores, r.Params, format.Name, states); err != nil {
 				return err
 			}
-			for i := len(scorer.Observables()) - 1; i < len(all); i += len(scorer.Observables()) {
-				logs = append(logs, -all[i])
+			density := slices.Index(names, "log_density")
+			for s := range n {
+				row := scores[s*len(names):][:len(names)]
+				if all = append(all, -row[len(row)-1]); density >= 0 {
+					densities = append(densities, row[density])
+				}
 			}
+			logs = all[:min(len(all), o.Samples)]
 		}
 	}
 	for i, f := range k.Figures {
@@ -248,6 +255,9 @@ func (o *VerdictOutcome) hold(ctx context.Context, k *Known, trained engine.Syst
 		if !(off <= o.Worst) {
 			o.Worst, o.Figure = off, f.Name
 		}
+	}
+	if len(densities) > 0 {
+		o.spread(densities, all)
 	}
 	if logs == nil {
 		return nil
@@ -268,6 +278,25 @@ func (o *VerdictOutcome) hold(ctx context.Context, k *Known, trained engine.Syst
 		o.interval(o.LogZ)
 	}
 	return nil
+}
+
+// spread counts the variance of ln π, which nobody knows, as the weights of all samples have it, if they
+// can be used and say more than chance: it is loosely known.
+func (o *VerdictOutcome) spread(densities, logs []float64) {
+	weights := measure.NewReweighing(logs)
+	if !weights.Trusted() {
+		return
+	}
+	mean, squares, drawn := weights.Mean(densities).Value, make([]float64, len(densities)), stat.Mean{}
+	for i, v := range densities {
+		squares[i] = (v - mean) * (v - mean)
+		drawn.Add(squares[i])
+	}
+	by := weights.Mean(squares)
+	off := math.Abs(by.Value - drawn.Value())
+	if floors := off / stat.MeanAbsolute(by.Deviation/math.Sqrt(float64(o.Samples))); off > 4*by.Apart && floors*nearby/loosely > o.Worst {
+		o.Worst, o.Figure = floors*nearby/loosely, "variance of ln π, by weights"
+	}
 }
 
 // interval counts one by how many standard errors it is off.
