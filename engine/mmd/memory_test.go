@@ -14,11 +14,14 @@ func TestBytesBoundWhatIsAllocated(t *testing.T) {
 	k := Kernel{Bandwidths: []float64{1}}
 	holds := func(bound, atMost float64, make func() error) {
 		t.Helper()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		require.NoError(t, make())
-		runtime.ReadMemStats(&after)
-		took := float64(after.TotalAlloc - before.TotalAlloc)
+		took := math.Inf(1)
+		for range 3 { // the runtime allocates at times, too
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			require.NoError(t, make())
+			runtime.ReadMemStats(&after)
+			took = min(took, float64(after.TotalAlloc-before.TotalAlloc))
+		}
 		require.GreaterOrEqual(t, bound, took)
 		require.Less(t, bound, atMost*took)
 	}
