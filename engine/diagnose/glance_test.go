@@ -132,6 +132,14 @@ func TestSearches(t *testing.T) {
 	}
 }
 
+// TestSearchesAmongKnown: the samples whose weights are known already are among them.
+func TestSearchesAmongKnown(t *testing.T) {
+	d := &diagnosis{options: Options{Samples: 4, Moves: 4 * searching}, cheap: true, logs: []float64{0, 0, 0, math.Log(4)}, weight: &Weights{EffectiveSize: 1}}
+	require.NoError(t, d.search(t.Context()))
+	require.Equal(t, 4, d.many.Samples)
+	require.InEpsilon(t, 49./4/19, d.many.EffectiveSize, 1e-12)
+}
+
 // TestGlances: where weights are level two steps of half of the samples are enough, if all chains come
 // to where samples are: after all steps where these are cheap and leave those from far away all of
 // theirs, or sooner. Otherwise the same chains go
