@@ -103,7 +103,7 @@ type diagnosis struct {
 	moves    int // of all states so far
 	glance   bool
 	cheap    bool // the target is within the process
-	patient  bool // so that the chains of a glance take all steps, if moves are left for those from far away
+	patient  bool // the chains of a glance take all steps: it is cheap, and moves are left for those from far away
 	home     bool // in a glance, all chains have come to where samples are
 
 	columns []column // what is judged

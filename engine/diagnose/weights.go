@@ -246,11 +246,14 @@ func (d *diagnosis) known() []*Weights {
 // outskirts says why weights, of which some show that the generator covers most of the target, cannot
 // tell what it lacks beyond, "" if they can or none show that.
 func (d *diagnosis) outskirts() string {
-	known := d.known()
-	switch n := len(slices.DeleteFunc(slices.Clone(known), func(w *Weights) bool { return !w.Ample() })); {
-	case d.weight == nil || n == 0:
+	some, all := false, true
+	for _, w := range d.known() {
+		some, all = some || w.Ample(), all && w.Ample()
+	}
+	switch {
+	case d.weight == nil || !some:
 		return ""
-	case n < len(known):
+	case !all:
 		return d.collapsed()
 	}
 	return d.tail()
