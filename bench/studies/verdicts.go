@@ -269,7 +269,7 @@ func (o *VerdictOutcome) hold(ctx context.Context, k *Known, trained engine.Syst
 		return nil
 	}
 	for i, f := range k.Figures {
-		if a := weights.Mean(values[i]); a.StandardError > 0 { // or all agree
+		if a := weights.Mean(values[i]); a.StandardError > 0 && !a.Slow() { // or there is none
 			o.interval((a.Value - f.Value) / math.Hypot(a.StandardError, f.Noise))
 		}
 	}

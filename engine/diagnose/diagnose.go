@@ -129,8 +129,8 @@ type diagnosis struct {
 	found  *Prospect
 	few    *Weights // of the samples that walk
 	weight *Weights // of these and more
-	many   *Weights // and of many more, of which nothing else is known
-	shift  []shift  // of each column and coordinate, by the weights
+	many   *multitude
+	shift  []shift // of each column and coordinate, by the weights
 }
 
 // A column is an observable, or its squared distance from where its mean was as drawn,

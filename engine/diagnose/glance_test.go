@@ -15,6 +15,7 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // A glancing system's states are vectors of one coordinate, and it has chains from far away. It counts
@@ -147,6 +148,7 @@ func TestSearchesAmongKnown(t *testing.T) {
 func TestGlances(t *testing.T) {
 	level := &measure.Weights{Samples: 20_000, EffectiveSize: 1}
 	heavy := &measure.Weights{Samples: 20_000, EffectiveSize: 0.98}
+	scarce, unusable := &measure.Weights{Samples: 20_000, EffectiveSize: 0.89}, &measure.Weights{Samples: 20_000, EffectiveSize: 0.98, Warning: "bad"}
 	for name, c := range map[string]struct {
 		need    bool
 		weights *measure.Weights
@@ -160,6 +162,8 @@ func TestGlances(t *testing.T) {
 		"cheap": {true, level, nil, false, 512, 1024, 1, 0}, "answered": {true, level, []float64{1}, false, 512, 16, 1, 0},
 		"enough": {true, level, nil, false, 512, 1024, 1, 2*512 + 1024*(128+96)}, "too few": {true, level, nil, false, 512, 16, 1, 2*512 + 1024*(128+96) - 1},
 		"away": {true, level, nil, true, 1024, 1024, 1, 0}, "not asked for": {false, level, nil, false, 1024, 0, 1, 0}, "varied": {true, heavy, nil, false, 1024, 0, 1, 0}, "unknown": {true, nil, nil, false, 1024, 0, 1, 0},
+		"varied, answered": {true, heavy, []float64{1}, false, 512, 16, 1, 0}, "scarce, answered": {true, scarce, []float64{1}, false, 1024, 0, 1, 0},
+		"unusable, answered": {true, unusable, []float64{1}, false, 1024, 0, 1, 0},
 	} {
 		s := &glancing{normal: normal{keep: 0.8, apart: 3, plus: 0.5, weighted: true, seed: 3}, stuck: c.stuck, answers: c.answers, steps: map[string][]int{}}
 		o := Options{Samples: 1024, First: Fresh, Refine: 64, Chains: 128, Draws: 16, Need: c.need, Moves: c.moves, Evaluation: &measure.Evaluation{Samples: 2000, Weights: c.weights}}
@@ -276,3 +280,113 @@ func TestWhatIsThin(t *testing.T) {
 }
 
 var _ engine.Prober = (*glancing)(nil)
+
+// TestRefines: sums of many samples tell by how much averages as drawn are off, and how precisely, as
+// their weights do one by one; where fewer tell it more precisely, or columns are others, they are believed.
+func TestRefines(t *testing.T) {
+	const n = 5000
+	r := rand.New(rand.NewPCG(11, 12))
+	logs, values, rs := make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range logs {
+		logs[i], values[i] = 0.3*r.NormFloat64(), 2+r.NormFloat64()
+		rs[i] = -logs[i]
+		if i%1000 == 0 { // astray
+			logs[i], rs[i], values[i] = -50, 50, 1000
+		}
+	}
+	estimate := measure.NewReweighing(rs)
+	by, drawn := estimate.Mean(values), stat.Mean{}
+	d := &diagnosis{columns: []column{{of: 0}}, names: []string{"x"}, weight: &estimate.Weights, shift: []shift{{mean: by.Value, apart: 1, deviation: 3}}}
+	all := make([]sums, 1)
+	for i, v := range values {
+		drawn.Add(v)
+		d.add(all, []float64{v}, logs[i])
+	}
+	d.many = &multitude{estimate.Weights, []string{"x"}, n, all}
+	d.refine()
+	s := d.shift[0]
+	require.InDelta(t, by.Value-drawn.Value(), s.off, 1e-9)
+	require.Less(t, s.off, -0.9)
+	require.InEpsilon(t, by.Apart, s.apart, 1e-3)
+	require.Less(t, s.apart, 0.03)
+	require.InEpsilon(t, s.off/math.Hypot(s.apart, 3/math.Sqrt(n)), s.z, 1e-12)
+	require.Equal(t, n, s.samples)
+	for name, change := range map[string]func(){
+		"more precise": func() { d.shift[0].apart = s.apart * 0.999 }, "other columns": func() { d.many.names = []string{"y"} },
+		"many that cannot be used": func() { d.many.Warning = "bad" }, "nor can few": func() { d.weight = &Weights{Warning: "bad"} },
+	} {
+		known, weight, was := *d.many, d.weight, shift{mean: by.Value, apart: 1, deviation: 3}
+		d.shift[0] = was
+		change()
+		was = d.shift[0]
+		d.refine()
+		require.Equal(t, was, d.shift[0], name)
+		d.many, d.weight = &known, weight
+	}
+}
+
+// TestSteady: a tail that few samples show does not count if many more, whose weights are ample and can
+// be used, bound what it and their own hold by half of an average's error by chance.
+func TestSteady(t *testing.T) {
+	for name, c := range map[string]struct {
+		few, many Weights
+		want      bool
+	}{
+		"no tail":            {Weights{Largest: 2}, Weights{Samples: 1e6, EffectiveSize: 0.9}, true},
+		"not ample":          {Weights{Largest: 2}, Weights{Samples: 1e6, EffectiveSize: 0.89}, false},
+		"not usable":         {Weights{Largest: 2}, Weights{Samples: 1e6, EffectiveSize: 1, Warning: "bad"}, false},
+		"a large weight":     {Weights{Largest: 4999}, Weights{Samples: 1e6, EffectiveSize: 1}, true},
+		"too large a weight": {Weights{Largest: 5001}, Weights{Samples: 1e6, EffectiveSize: 1}, false},
+		"a tail":             {Weights{Samples: 100, Tail: 49}, Weights{Samples: 1e6, EffectiveSize: 1}, true},
+		"too much of a tail": {Weights{Samples: 100, Tail: 51}, Weights{Samples: 1e6, EffectiveSize: 1}, false},
+		"beyond":             {Weights{}, Weights{Samples: 1e6, EffectiveSize: 1, Unseen: 0.0049}, true},
+		"too much beyond":    {Weights{}, Weights{Samples: 1e6, EffectiveSize: 1, Unseen: 0.0051}, false},
+		"both":               {Weights{Largest: 2500}, Weights{Samples: 1e6, EffectiveSize: 1, Unseen: 0.0026}, false},
+	} {
+		d := &diagnosis{options: Options{Samples: 10_000}, many: &multitude{Weights: c.many}, weight: &c.few}
+		require.Equal(t, c.want, d.steady(), name)
+	}
+	require.False(t, (&diagnosis{}).steady())
+
+	// What it excuses: warnings, those of the table, and weights that differ.
+	heavy := Weights{Samples: 100, EffectiveSize: 0.95, ParetoK: 0.9, Tail: 0.1, Warning: "heavy"}
+	d := &diagnosis{few: &Weights{}, weight: &Weights{EffectiveSize: 0.995}, options: Options{Samples: 10_000, Evaluation: &measure.Evaluation{Weights: &heavy}}}
+	require.Equal(t, "of 100 samples that were measured heavy", d.tail())
+	d.few.EffectiveSize, heavy.EffectiveSize = 0.95, 0.95
+	d.many = &multitude{Weights: Weights{Samples: 1e6, EffectiveSize: 1}}
+	require.Empty(t, d.tail())
+	d.many.EffectiveSize = 0.5
+	require.Equal(t, "of 100 samples that were measured heavy", d.tail())
+	heavy.Warning = ""
+	require.Contains(t, d.tail(), "the weights of 100 samples have a tail of Pareto's k̂ = 0.90, and those of ")
+	d.many.EffectiveSize = 1
+	require.Empty(t, d.tail())
+}
+
+// TestSlow: of what has no average that converges nothing counts, but of fourth moments alone.
+func TestSlow(t *testing.T) {
+	const n = 4000
+	r := rand.New(rand.NewPCG(5, 6))
+	values, rs := make([]float64, n), make([]float64, n)
+	for i := range values {
+		values[i], rs[i] = math.Pow(1-r.Float64(), -1.1), 0.02*r.NormFloat64() // k = 1.1
+	}
+	d := &diagnosis{options: Options{Samples: n}}
+	estimate := measure.NewReweighing(rs)
+	require.Greater(t, estimate.Mean(values).Shape, 0.9)
+	for _, loose := range []bool{false, true} {
+		s := d.shiftOf(estimate, "x", values, loose)
+		require.Equal(t, loose, s.slow)
+		s.off, s.apart, s.counts = 9, 1, 2
+		d.shift = []shift{s}
+		_, beyond := d.shifted()
+		require.Equal(t, !loose, beyond)
+		d.shift[0].off = 0
+		require.Equal(t, loose, d.sharp())
+		require.Equal(t, loose, d.visible() == 0)
+	}
+	for i := range values {
+		values[i] = r.NormFloat64()
+	}
+	require.False(t, d.shiftOf(estimate, "x", values, true).slow)
+}

@@ -266,7 +266,7 @@ func (d *diagnosis) biased(why string, say func(Verdict, string, ...any)) bool {
 	worst, beyond := d.shifted()
 	if by := d.shift[worst]; beyond {
 		say(Wrong, "importance weights of %d samples say that %s is off by %.2g standard deviations, %.1f sampling floors, %s",
-			d.weight.Samples, by.name, math.Abs(by.off)/by.deviation, math.Abs(by.off)/by.floor, why)
+			by.samples, by.name, math.Abs(by.off)/by.deviation, math.Abs(by.off)/by.floor, why)
 	}
 	return beyond
 }

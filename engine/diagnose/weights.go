@@ -17,6 +17,8 @@ import (
 type shift struct {
 	name                                                                string
 	mean, standardError, reach, off, apart, floor, counts, deviation, z float64
+	samples                                                             int
+	slow                                                                bool // no average of it converges, so that none counts
 }
 
 const (
@@ -29,11 +31,13 @@ const (
 	fewDrawn  = 1 << 16 // and in a brief diagnosis, which takes no more than a tenth of the training
 	searched  = 1 << 22 // samples of vectors whose weights alone are looked at,
 	searching = 8       // moves that such a one counts as
+
+	mostUnseen = 0.5 // of a mean's error by chance, which a tail may hold
 )
 
 // weigh takes what importance weights tell, where the density is known: of the samples as
 // drawn, and of more as long as an average may be off by what counts and not show it.
-func (d *diagnosis) weigh(ctx context.Context) error {
+func (d *diagnosis) weigh(ctx context.Context) (err error) {
 	if d.logs == nil {
 		return nil
 	}
@@ -46,15 +50,35 @@ func (d *diagnosis) weigh(ctx context.Context) error {
 	if d.options.Moves > 0 {
 		most = min(most, d.options.Moves/drawing)
 	}
-	n := d.options.Samples
 	values := slices.Clone(d.stages[0])
 	d.shifts(values)
 	d.few = d.weight
+	if values, err = d.sharpen(within, values, most); err != nil {
+		return err
+	}
+	trusted := d.weightsTrusted()
+	if err := d.search(within); err != nil {
+		return err
+	}
+	if d.steady() && !trusted {
+		d.shifts(values)
+		if _, err = d.sharpen(within, values, most); err != nil {
+			return err
+		}
+	}
+	d.refine()
+	return ctx.Err()
+}
+
+// sharpen weighs more samples than those whose columns are given, up to so many, as long as it
+// tells something. It returns the columns of all.
+func (d *diagnosis) sharpen(within context.Context, values []float64, most int) ([]float64, error) {
+	n := d.options.Samples
 	for d.weightsTrusted() && !d.sharp() && len(d.logs)+n <= most && within.Err() == nil {
 		for more := min(len(d.logs), most-len(d.logs)) / n; more > 0 && within.Err() == nil; more-- {
 			w, err := d.observer.Walk(d.params, d.options.First+uint64(len(d.logs)), n)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			drawn := make([]float64, n*len(d.all))
 			w.Observe(drawn)
@@ -67,22 +91,35 @@ func (d *diagnosis) weigh(ctx context.Context) error {
 		}
 		d.shifts(values)
 	}
-	if err := d.search(within); err != nil {
-		return err
-	}
-	return ctx.Err()
+	return values, nil
+}
+
+// A multitude is many more samples, of whose columns only sums are kept.
+type multitude struct {
+	Weights
+	names  []string // of the columns
+	summed int      // samples that the sums are of
+	sums   []sums
+}
+
+// Sums are those of a column v less a mean that is known, with w in units of the mean.
+type sums struct {
+	drawn, weighed float64 // Σ v, Σ w v
+	squares, terms float64 // Σ w v², Σ (w v)²
+	differences    float64 // Σ ((w − 1) v)²
 }
 
 // search weighs many more samples of vectors whose densities are cheap: one of them may lie in a
-// mode too narrow for chains to meet.
+// mode too narrow for chains to meet, or astray, and they tell what a tail holds that few show.
 func (d *diagnosis) search(within context.Context) error {
 	n, most := d.options.Samples, searched
 	if d.options.Moves > 0 {
 		most = min(most, d.options.Moves/searching)
 	}
-	if d.many != nil || !d.cheap || !d.weightsTrusted() {
+	if d.many != nil || !d.cheap || !d.weightsTrusted() && !d.weight.Ample() {
 		return nil
 	}
+	all := make([]sums, len(d.columns))
 	r := make([]float64, len(d.logs), max(len(d.logs), most))
 	for i, l := range d.logs {
 		r[i] = -l
@@ -94,12 +131,58 @@ func (d *diagnosis) search(within context.Context) error {
 			return err
 		}
 		w.Observe(drawn)
-		for i := weight; i < len(drawn); i += len(d.all) {
-			r = append(r, -drawn[i])
+		for i := 0; i < len(drawn); i += len(d.all) {
+			r = append(r, -drawn[i+weight])
+			d.add(all, drawn[i:][:len(d.all)], drawn[i+weight])
 		}
 	}
-	d.many = &measure.NewReweighing(r).Weights
+	d.many = &multitude{measure.NewWeights(r), d.names, len(r) - len(d.logs), all}
 	return nil
+}
+
+// add adds a sample of so large a ln w to the sums.
+func (d *diagnosis) add(all []sums, observables []float64, log float64) {
+	w := math.Exp(log - d.weight.LogZ)
+	for j := range all {
+		c, a := &d.columns[j], &all[j]
+		v := c.value(observables[c.of]) - d.shift[j].mean
+		a.drawn += v
+		a.weighed += w * v
+		a.squares += w * v * v
+		a.terms += w * v * w * v
+		a.differences += (w - 1) * v * (w - 1) * v
+	}
+}
+
+// refine takes what many samples say of columns, where they say it more precisely: of those astray
+// there are few among fewer.
+func (d *diagnosis) refine() {
+	m := d.many
+	if m == nil || !m.Trusted() || !d.weightsTrusted() || !slices.Equal(m.names, d.names) {
+		return
+	}
+	n := float64(m.summed)
+	for j, a := range m.sums {
+		s := &d.shift[j]
+		if apart := min(math.Sqrt(a.differences), math.Hypot(math.Sqrt(a.terms), math.Sqrt(a.squares))) / n; apart < s.apart {
+			s.off, s.apart, s.samples = (a.weighed-a.drawn)/n, apart, m.summed
+			s.z = s.off / math.Hypot(apart, s.deviation/math.Sqrt(n))
+		}
+	}
+}
+
+// steady reports whether many more samples' weights hardly vary, and have so little in their tail,
+// with what fewer had in theirs, that it does not show in averages.
+func (d *diagnosis) steady() bool {
+	m := d.many
+	if m == nil || !m.Trusted() || !m.Ample() {
+		return false
+	}
+	var tail float64
+	for _, w := range d.known() {
+		tail = max(tail, w.Largest, w.Tail*float64(w.Samples))
+	}
+	return (m.Unseen+tail/float64(m.Samples))*math.Sqrt(float64(d.measured())) < mostUnseen
 }
 
 // keepLogs appends the ln w of values of all observables.
@@ -119,6 +202,9 @@ func (d *diagnosis) shifts(columns []float64) {
 	}
 	estimate := measure.NewReweighing(r)
 	d.weight, d.shift = &estimate.Weights, d.shift[:0]
+	if d.steady() {
+		d.weight.Warning = ""
+	}
 	values := make([]float64, n)
 	for j, name := range d.names {
 		for i := range values {
@@ -146,7 +232,7 @@ func (d *diagnosis) shiftOf(estimate *measure.Reweighing, name string, values []
 		samples.Add(v)
 	}
 	by := estimate.Mean(values)
-	s := shift{name: name, mean: by.Value, standardError: by.StandardError, reach: by.Reach, apart: by.Apart, deviation: samples.Deviation()}
+	s := shift{name: name, mean: by.Value, standardError: by.StandardError, reach: by.Reach, apart: by.Apart, deviation: samples.Deviation(), samples: len(values), slow: loose && by.Slow()}
 	if estimate.Trusted() {
 		s.deviation = min(s.deviation, by.Deviation) // of samples astray the drawn one is any number
 	}
@@ -161,15 +247,20 @@ func (d *diagnosis) shiftOf(estimate *measure.Reweighing, name string, values []
 // floor returns the expected error of the mean of as many exact samples as were measured, of
 // something of so large a deviation, and the error that counts.
 func (d *diagnosis) floor(deviation float64, loose bool) (floor, counts float64) {
-	measured, floors := d.options.Samples, measure.Tolerated
-	if e := d.options.Evaluation; e != nil && e.Samples > 0 {
-		measured = e.Samples
-	}
+	floors := measure.Tolerated
 	if loose {
 		floors = spreading
 	}
-	floor = stat.MeanAbsolute(deviation / math.Sqrt(float64(measured)))
+	floor = stat.MeanAbsolute(deviation / math.Sqrt(float64(d.measured())))
 	return floor, float64(floors) * floor
+}
+
+// measured returns how many samples a table has.
+func (d *diagnosis) measured() int {
+	if e := d.options.Evaluation; e != nil && e.Samples > 0 {
+		return e.Samples
+	}
+	return d.options.Samples
 }
 
 // loose reports whether a column is a fourth moment or ln π.
@@ -187,7 +278,7 @@ func (d *diagnosis) counts(j int, deviation float64) float64 {
 // sharp reports whether an error that counts would show by far, or shows.
 func (d *diagnosis) sharp() bool {
 	for _, s := range d.shift {
-		if 2*measure.Plain*s.apart > max(s.counts, math.Abs(s.off)) {
+		if !s.slow && 2*measure.Plain*s.apart > max(s.counts, math.Abs(s.off)) {
 			return false
 		}
 	}
@@ -204,7 +295,7 @@ func (d *diagnosis) weightsTrusted() bool {
 func (d *diagnosis) shifted() (worst int, beyond bool) {
 	var most float64
 	for j, s := range d.shift {
-		if off := math.Abs(s.off) / s.counts; off > max(most, 1) && math.Abs(s.off) > measure.Plain*s.apart {
+		if off := math.Abs(s.off) / s.counts; !s.slow && off > max(most, 1) && math.Abs(s.off) > measure.Plain*s.apart {
 			worst, most = j, off
 		}
 	}
@@ -224,7 +315,7 @@ func (d *diagnosis) tail() string {
 	}
 	if e := d.options.Evaluation; e != nil && e.Weights != nil {
 		m := e.Weights
-		if !m.Trusted() {
+		if !m.Trusted() && !d.steady() {
 			return fmt.Sprintf("of %d samples that were measured %s", m.Samples, m.Warning)
 		}
 		if e.Doubt != "" && m.EffectiveSize < grown*d.weight.EffectiveSize {
@@ -266,15 +357,16 @@ func (d *diagnosis) collapsed() string {
 	known := d.known()
 	all := known
 	if d.many != nil {
-		all = append(all, d.many)
+		all = append(all, &d.many.Weights)
 	}
+	steady := d.steady()
 	for _, w := range all {
 		for _, others := range known {
 			if w.EffectiveSize < others.EffectiveSize/2 {
 				return fmt.Sprintf("the weights of %d samples have an effective size of %.2g, where those of %d have %.2g: a few weights, up to %.3g times the mean, make the difference",
 					w.Samples, w.EffectiveSize, others.Samples, others.EffectiveSize, w.Largest)
 			}
-			if w != d.many && others.Heavy() && !w.Even() {
+			if !steady && others.Heavy() && !w.Even() && (d.many == nil || w != &d.many.Weights) {
 				return fmt.Sprintf("the weights of %d samples have a tail of Pareto's k̂ = %.2f, and those of %d an effective size of %.3g: what the tail holds is not known",
 					others.Samples, others.ParetoK, w.Samples, w.EffectiveSize)
 			}
@@ -286,7 +378,7 @@ func (d *diagnosis) collapsed() string {
 // visible returns the least bias that the weights show, in standard deviations.
 func (d *diagnosis) visible() (least float64) {
 	for _, s := range d.shift {
-		if s.deviation > 0 {
+		if s.deviation > 0 && !s.slow {
 			least = max(least, max(s.counts, measure.Plain*s.apart)/s.deviation)
 		}
 	}

@@ -237,6 +237,12 @@ func TestFiguresOfReweighing(t *testing.T) {
 	require.InDelta(t, want.Deviation, got.Deviation, 1e-12)
 	alike := reweighing.Mean(slices.Repeat([]float64{-0.1}, len(f)))
 	require.Equal(t, measure.WeightedMean{Value: -0.1}, alike)
+	for k, slow := range map[float64]bool{0.69: false, 0.7: true} {
+		var m measure.Metric
+		a := measure.WeightedMean{Value: 1, StandardError: 2, Shape: k}
+		m.Reweigh(a)
+		require.Equal(t, []bool{slow, slow, slow}, []bool{a.Slow(), a.Times(3).Slow(), math.IsNaN(m.Reweighted.Interval[1])})
+	}
 	var same measure.Metric
 	same.Reweigh(alike)
 	require.True(t, math.IsNaN(same.Reweighted.StandardError) && math.IsNaN(same.Reweighted.Interval[0]) && math.IsNaN(same.Reweighted.Interval[1]))

@@ -173,11 +173,16 @@ type WeightedMean struct {
 	// Reach is how far from Value the function is where the largest weights are, by root mean
 	// square: a part of Z that is not seen there moves the mean by so much of that part.
 	Reach float64
+	// Shape is Pareto's k̂ of the largest terms w |f − value|, 0 if these hold little.
+	Shape float64
 }
+
+// Slow reports that the function's own tail is such that averages of it hardly converge.
+func (a WeightedMean) Slow() bool { return a.Shape >= largestK }
 
 // Times returns that of the function times x, which is positive.
 func (a WeightedMean) Times(x float64) WeightedMean {
-	return WeightedMean{x * a.Value, x * a.StandardError, x * a.Deviation, x * a.Apart, x * a.Reach}
+	return WeightedMean{x * a.Value, x * a.StandardError, x * a.Deviation, x * a.Apart, x * a.Reach, a.Shape}
 }
 
 // Mean returns the self-normalised mean Σ w f / Σ w of a function's values and its
@@ -219,7 +224,7 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 	}
 	tail := w.Unseen * a.Reach
 	if k, _ := stat.ParetoTail(terms); k > long {
-		tail = max(tail, slices.Max(terms)/(1-min(k, longest)))
+		a.Shape, tail = k, max(tail, slices.Max(terms)/(1-min(k, longest)))
 	}
 	a.StandardError, a.Deviation = math.Hypot(math.Sqrt(squares), tail), math.Sqrt(variance)
 	a.Apart = min(difference.StandardError(), math.Hypot(a.StandardError, a.Deviation/math.Sqrt(float64(len(f)))))
@@ -284,9 +289,9 @@ func (e *Evaluation) Withdraw(why string) {
 }
 
 // Reweigh adds what weights make of a row. Samples that all have the same value do not tell how
-// many of the target's have another: then there is no interval.
+// many of the target's have another: then there is no interval, nor where the average hardly converges.
 func (m *Metric) Reweigh(a WeightedMean) {
-	if a.StandardError == 0 {
+	if a.StandardError == 0 || a.Slow() {
 		a.StandardError = math.NaN()
 	}
 	r := &Reweighted{
