@@ -49,7 +49,11 @@ func (c *tuned) Adapt(ctx context.Context) (why string, err error) {
 	*c.looks++
 	engine.TallyOf(ctx).Add(10)
 	c.Generator.Units, c.Training.Steps = []int{2 * c.Target.Size}, 100
-	return fmt.Sprintf("twice %d by %s", c.Target.Size, c.Generator.Kind), nil
+	why = fmt.Sprintf("twice %d by %s", c.Target.Size, c.Generator.Kind)
+	if c.Training.Seed > 1 {
+		why += fmt.Sprintf(" of seed %d", c.Training.Seed)
+	}
+	return why, nil
 }
 
 func (c *tuned) Load() error {
@@ -126,7 +130,7 @@ func TestSystems(t *testing.T) {
 	require.Equal(t, catalogue.Source{}, from)
 }
 
-// TestLooks: a recipe sees the target and the kind of generator that are asked for, looks once at
+// TestLooks: a recipe sees the target, the kind of generator and the seed that are asked for, looks once at
 // each target, and what it made is kept with what it took.
 func TestLooks(t *testing.T) {
 	s, looks := toys(nil)
@@ -147,6 +151,8 @@ func TestLooks(t *testing.T) {
 		{catalogue.Source{System: "tuned", Target: []string{"target.file=seven"}}, "twice 7 by net", []int{14}},
 		{catalogue.Source{Text: []byte(`{"system": "tuned", "target": {"size": 5}, "generator": {"kind": "mix"}}`)}, "twice 5 by mix", []int{10}},
 		{catalogue.Source{Text: []byte(`{"system": "tuned", "generator": {"units": [8]}}`), Set: []string{"target.size=2"}}, "twice 2 by net", []int{8}},
+		{catalogue.Source{Text: []byte(`{"system": "tuned", "training": {"seed": 5}}`)}, "twice 3 by net of seed 5", []int{6}},
+		{catalogue.Source{System: "tuned", Set: []string{"training.seed =6"}}, "twice 3 by net of seed 6", []int{6}},
 	} {
 		cfg, why, spent := resolve(c.from)
 		require.Equal(t, c.why, why)
@@ -154,11 +160,11 @@ func TestLooks(t *testing.T) {
 		require.Equal(t, 100, cfg.Training.Steps)
 		require.EqualValues(t, 10, spent)
 	}
-	require.Equal(t, 6, *looks)
+	require.Equal(t, 8, *looks)
 
 	from := catalogue.Source{System: "tuned", Look: new(catalogue.Look)}
 	first, why, _ := resolve(from)
-	require.Equal(t, 7, *looks)
+	require.Equal(t, 9, *looks)
 	kept := *from.Look
 	require.Equal(t, "twice 3 by net", kept.Why)
 	require.EqualValues(t, 10, kept.Evaluations)
@@ -167,7 +173,7 @@ func TestLooks(t *testing.T) {
 	require.NoError(t, json.Unmarshal(kept.Recipe, &recipe))
 	require.Equal(t, [][]int{{1}, {6}}, [][]int{of.Generator.Units, recipe.Generator.Units})
 	again, whyAgain, spent := resolve(from)
-	require.Equal(t, 7, *looks, "it does not look again")
+	require.Equal(t, 9, *looks, "it does not look again")
 	require.Equal(t, []any{first, why, int64(10)}, []any{again, whyAgain, spent})
 	require.Equal(t, kept, *from.Look)
 
@@ -178,7 +184,7 @@ func TestLooks(t *testing.T) {
 	require.Equal(t, context.Canceled, err)
 	require.Equal(t, kept, *from.Look)
 	other, why, _ := resolve(from)
-	require.Equal(t, []any{8, []int{8}, "twice 4 by net", "twice 4 by net"}, []any{*looks, other.Generator.Units, why, from.Look.Why})
+	require.Equal(t, []any{10, []int{8}, "twice 4 by net", "twice 4 by net"}, []any{*looks, other.Generator.Units, why, from.Look.Why})
 	from.Look.Recipe = json.RawMessage("3")
 	_, _, err = s.Resolve(t.Context(), from)
 	require.ErrorContains(t, err, "a number (3) where an object")

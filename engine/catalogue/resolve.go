@@ -187,15 +187,18 @@ func (s Systems) preset(system, name string) (engine.Config, error) {
 	return presetOf(def, name, nil, "")
 }
 
-// target sets what the source says of the target and of the kind of generator, by which
+// target sets what the source says of the target, of the kind of generator and of the seed, by which
 // a recipe is chosen. Errors come back, with their place, when all is set.
 func (from *Source) target(cfg engine.Config) error {
 	var text struct {
 		Target    json.RawMessage
 		Generator struct{ Kind json.RawMessage }
+		Training  struct{ Seed json.RawMessage }
 	}
 	if json.Unmarshal(from.Text, &text) == nil {
-		for path, value := range map[string]json.RawMessage{`{"target": %s}`: text.Target, `{"generator": {"kind": %s}}`: text.Generator.Kind} {
+		for path, value := range map[string]json.RawMessage{
+			`{"target": %s}`: text.Target, `{"generator": {"kind": %s}}`: text.Generator.Kind, `{"training": {"seed": %s}}`: text.Training.Seed,
+		} {
 			if value == nil {
 				continue
 			}
@@ -206,7 +209,8 @@ func (from *Source) target(cfg engine.Config) error {
 	}
 	set := slices.Clone(from.Target)
 	for _, a := range from.Set {
-		if path, _, _ := strings.Cut(a, "="); strings.HasPrefix(strings.TrimSpace(a), "target.") || strings.TrimSpace(path) == "generator.kind" {
+		path, _, _ := strings.Cut(a, "=")
+		if path = strings.TrimSpace(path); strings.HasPrefix(path, "target.") || path == "generator.kind" || path == "training.seed" {
 			set = append(set, a)
 		}
 	}

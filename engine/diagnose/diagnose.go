@@ -54,7 +54,8 @@ func Run(ctx context.Context, system engine.System, params []float32, o Options)
 			return nil, err
 		}
 	}
-	if vectors && o.Need && o.Evaluation != nil && o.Evaluation.Weights != nil && o.Evaluation.Weights.Level() {
+	if vectors && o.Need && o.Evaluation != nil && o.Evaluation.Weights != nil &&
+		(o.Evaluation.Weights.Level() || !d.cheap && o.Evaluation.Weights.Trusted() && o.Evaluation.Weights.Ample()) {
 		glance := *d
 		glance.options.Samples, glance.options.Draws, glance.glance = max(leastSamples, o.Samples/2), 8, true
 		all := glanced*glance.options.Samples + prospectSteps*(o.Chains+prospectors)

@@ -956,7 +956,9 @@ func TestWhatIsRefused(t *testing.T) {
 		require.EqualError(t, err, want)
 	}
 	require.Equal(t, Options{Samples: 32768, First: 1 << 35, Refine: 4096, Chains: 512, Draws: 64, Time: 10 * time.Minute}, Full())
-	require.Equal(t, Options{Samples: 8192, First: 1 << 35, Refine: 256, Chains: 256, Draws: 32, Moves: 77, Need: true}, Brief(77))
+	require.Equal(t, Options{Samples: 8192, First: 1 << 35, Refine: 256, Chains: 256, Draws: 32, Moves: 1 << 18, Need: true}, Brief(1<<18))
+	require.Equal(t, Options{Samples: 2048, First: 1 << 35, Refine: 256, Chains: 64, Draws: 32, Moves: 1<<18 - 1, Need: true}, Brief(1<<18-1))
+	require.Equal(t, 256, Brief(0).Chains)
 }
 
 // TestColumns: a value that is not finite is the largest or least of those that are, two

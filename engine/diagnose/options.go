@@ -48,10 +48,17 @@ func Work(system engine.System) int {
 	return least
 }
 
+// fewMoves are so few that fewer chains go farther.
+const fewMoves = 1 << 18
+
 // Brief returns those of one that follows every training, of so many moves at most.
 // It ends as soon as it knows.
 func Brief(moves int) Options {
-	return Options{Samples: 1 << 13, First: Fresh, Refine: 1 << 8, Chains: 256, Draws: 32, Moves: moves, Need: true}
+	o := Options{Samples: 1 << 13, First: Fresh, Refine: 1 << 8, Chains: 256, Draws: 32, Moves: moves, Need: true}
+	if moves > 0 && moves < fewMoves {
+		o.Samples, o.Chains = o.Samples/4, o.Chains/4
+	}
+	return o
 }
 
 // Share returns the moves of a brief diagnosis beside a training of so many states,

@@ -13,7 +13,7 @@ import (
 // much narrower than the others. So some walkers begin near and far, and where one ends in a
 // place for which the population does not account, another is annealed from a Gaussian there.
 const (
-	farWalkers  = 128
+	farWalkers  = 128  // if nobody says how many
 	farMoves    = 200  // of each
 	farMovesBy  = 20   // of each, and for each coordinate
 	farPart     = 4    // of a population's members to one of those about a walker
@@ -41,7 +41,10 @@ var farStarts = [...]float64{1, 3, 10, 30}
 // elsewhere.
 func (e *search) prospect(found *Found) (*Found, error) {
 	d := e.dim
-	s := Scout{Population: farWalkers, Seed: e.Seed, Stream: e.Stream | 1<<16, Center: e.center, Scale: e.scale}
+	if e.Walkers == 0 {
+		e.Walkers = farWalkers
+	}
+	s := Scout{Population: e.Walkers, Seed: e.Seed, Stream: e.Stream | 1<<16, Center: e.center, Scale: e.scale}
 	w := s.search(e.ctx, d, e.own, e.workers)
 	w.b = 1
 	w.normals(w.x)

@@ -35,10 +35,12 @@ type Scout struct {
 	// Sums says that none is to where ln π is a sum of functions of one coordinate each:
 	// each coordinate then finds its own values.
 	Settle, Sums bool
-	// Far looks for modes that a population misses, up to InShape coordinates.
-	Far    bool
-	Seed   uint64
-	Stream uint32 // which of a seed's
+	// Far looks for modes that a population misses, up to InShape coordinates, by so many Walkers,
+	// 0 being 128.
+	Far     bool
+	Walkers int
+	Seed    uint64
+	Stream  uint32 // which of a seed's
 }
 
 // Found is what a scout has found.

@@ -135,7 +135,8 @@ func ReadLook(dir string) *catalogue.Look {
 	return look
 }
 
-// Keep keeps what the recipe has made of the target.
+// Keep keeps what the recipe has made of the target. What it has noted stays until the generator
+// is placed there.
 func (s *Setup) Keep(look *catalogue.Look) error {
 	text, err := json.Marshal(look)
 	if err != nil {
@@ -144,11 +145,7 @@ func (s *Setup) Keep(look *catalogue.Look) error {
 	if before, err := disk.Read(recipeFile(s.dir), maxRecipe); err == nil && bytes.Equal(before, text) {
 		return nil
 	}
-	if err := disk.Write(recipeFile(s.dir), text); err != nil {
-		return err
-	}
-	s.notes.Remove()
-	return nil
+	return disk.Write(recipeFile(s.dir), text)
 }
 
 // End gives the directory up where the run has not begun, for a reason, and returns that. If

@@ -144,7 +144,7 @@ func TestLooksAreKept(t *testing.T) {
 	require.ErrorIs(t, s.End(context.Canceled), run.ErrStopped)
 }
 
-// TestNotesOfLooks: what a look has noted stays where it is interrupted, and goes where it is done or
+// TestNotesOfLooks: what a look has noted stays until the generator is placed, and goes where it is
 // broken.
 func TestNotesOfLooks(t *testing.T) {
 	dir := t.TempDir()
@@ -156,7 +156,7 @@ func TestNotesOfLooks(t *testing.T) {
 		keep   bool
 		reason error
 		left   int
-	}{{false, context.Canceled, 1}, {true, context.Canceled, 0}, {false, context.Canceled, 1}, {false, errors.New("broken"), 0}} {
+	}{{false, context.Canceled, 1}, {true, context.Canceled, 1}, {false, errors.New("broken"), 0}, {false, context.Canceled, 1}} {
 		s, err := run.SetUp(dir, "", newToy(), func(string) {})
 		require.NoError(t, err)
 		page := notes.PageOf(s.Noting(context.Background()), "look")
@@ -169,6 +169,9 @@ func TestNotesOfLooks(t *testing.T) {
 		require.Error(t, s.End(c.reason))
 		require.Equal(t, c.left, noted(), "%v", c)
 	}
+	_, err := train(t, context.Background(), newToy(), 1, run.Options{Dir: dir})
+	require.NoError(t, err)
+	require.Zero(t, noted())
 }
 
 // countedToy counts an evaluation for each loss.

@@ -86,13 +86,13 @@ func (r *run) setUp(ctx context.Context) error {
 // noting returns the context in which a generator is placed on its target, so that this goes
 // on from what an interrupted run has left, on all ranks.
 func (r *run) noting(ctx context.Context) (context.Context, error) {
+	if r.dir != "" {
+		r.notes = notes.Open(notesDir(r.dir))
+	}
 	if !r.setting {
 		return ctx, nil
 	}
 	var text []byte
-	if r.dir != "" {
-		r.notes = notes.Open(notesDir(r.dir))
-	}
 	if r.workers.Size() > 1 {
 		var err error
 		if r.workers.Rank() == 0 && r.notes != nil {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +19,7 @@ import (
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/long"
+	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -444,5 +447,70 @@ func TestModesBeginWithTheirWeights(t *testing.T) {
 		p := base.NewPacked()
 		p.Set(params)
 		require.InEpsilon(t, c.ratio, (p.Weight(1)+p.Weight(3))/(p.Weight(0)+p.Weight(2)), c.off, c.lopsided)
+	}
+}
+
+// A laborious formula takes so many numbers.
+type laborious struct {
+	formula
+	numbers int
+	asked   *atomic.Int64
+}
+
+func (l laborious) Operations() int { return l.numbers }
+
+func (l laborious) LogDensity(dst, x []float32, k []uint8) {
+	l.asked.Add(int64(len(dst)))
+	l.formula.LogDensity(dst, x, k)
+}
+
+// TestSparesEvaluations: quick evaluates a dear target as seldom as it can.
+func TestSparesEvaluations(t *testing.T) {
+	for _, c := range []struct {
+		numbers, dim int
+		quick, want  bool
+	}{{dearFrom, 3, true, true}, {dearFrom, 14, true, true}, {dearFrom - 1, 3, true, false}, {dearFrom, 3, false, false}} {
+		of, asked := paperConfig(), new(atomic.Int64)
+		of.Generator.Kind, of.Evaluation.Samples = "mixture", 20_000
+		why, err := of.Recipe(t.Context(), laborious{formula{c.dim, gaussian}, c.numbers, asked}, 0, c.quick)
+		require.NoError(t, err)
+		require.Equal(t, c.want, strings.HasSuffix(why, "; as few evaluations as will do, because each takes long"), why)
+		require.Equal(t, c.want, of.Generator.Scout == mixture.ScoutConfig{Population: max(512, 40*c.dim), Moves: 5})
+		require.Equal(t, c.want, of.Loss.Economy == Economy{Reuse: 15, Enough: 0.99})
+		require.Equal(t, c.want, of.Loss.Partners == 0.95)
+		require.Equal(t, c.want, of.Evaluation.Samples == 5000)
+		// Walkers that look for the weight take 260 steps, 1024 of them without sparing.
+		if c.dim == 3 {
+			require.Equal(t, c.want, asked.Load() < 200_000, "%d evaluations", asked.Load())
+		}
+	}
+}
+
+// TestLooksOnce: what a scout has found is found again where another look is taken at the same target.
+func TestLooksOnce(t *testing.T) {
+	dir, asked := filepath.Join(t.TempDir(), "notes"), new(atomic.Int64)
+	workers := pool.New(2)
+	defer workers.Close()
+	look := func(about string, target Target, seed uint64) (*mixture.Found, int64) {
+		g := paperConfig().Generator
+		g.Base, g.Scout = "joint", mixture.ScoutConfig{Population: 128, Moves: 3}
+		before := asked.Load()
+		found, err := g.scout(notes.About(notes.With(t.Context(), notes.Open(dir)), about), target, 0, seed, workers)
+		require.NoError(t, err)
+		return found, asked.Load() - before
+	}
+	target := laborious{formula{3, banana}, 1, asked}
+	first, spent := look("a recipe", target, 4)
+	require.Greater(t, spent, int64(10_000))
+	again, known := look("a run", target, 4)
+	require.Equal(t, first, again)
+	require.EqualValues(t, 16, known)
+	for name, other := range map[string]struct {
+		target Target
+		seed   uint64
+	}{"another seed": {target, 5}, "another target": {laborious{formula{3, gaussian}, 1, asked}, 4}} {
+		found, spent := look("a run", other.target, other.seed)
+		require.NotEqual(t, first.X, found.X, name)
+		require.Greater(t, spent, int64(10_000), name)
 	}
 }

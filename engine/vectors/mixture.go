@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -258,11 +260,22 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode int, seed ui
 	s.Stream, s.Settle, s.Sums = 2*uint32(mode), settles(t), modes == 0
 	switch {
 	case modes == 0 && g.Base == "joint":
-		s.Far = true
+		if s.Far = true; g.Scout.Moves == fewMoves {
+			s.Walkers = fewWalkers
+		}
 	case modes == 0:
 		s.Sweeps = 10
 	}
-	found, err := s.Run(ctx, t.Dim(), func() mixture.Density { return inMode(t, mode) }, workers)
+	own := func() mixture.Density { return inMode(t, mode) }
+	path, _, _ := asm.Active()
+	ctx = notes.AboutOnly(ctx, path, signature(own(), center, scale, t.Dim(), seed))
+	page, found := notes.PageOf(ctx, "found", s), new(mixture.Found)
+	var err error
+	if !page.Recall(found) {
+		if found, err = s.Run(ctx, t.Dim(), own, workers); err == nil {
+			page.Leave(found)
+		}
+	}
 	switch {
 	case modes == 0:
 		return found, err
@@ -274,6 +287,21 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode int, seed ui
 		return nil, fmt.Errorf("mode %d: no Gaussian settles where walkers found weight: ln π has no curvature there that differences of it show, or is −∞ all around; bound the coordinates, say where the weight is, or take a generator of another kind", mode)
 	}
 	return found, nil
+}
+
+// signature returns ln π of some states about a place, by which a target is known again.
+func signature(own mixture.Density, center []float64, scale float64, dim int, seed uint64) []float64 {
+	const states = 16
+	x, c := make([]float32, states*dim), rng.Stream(seed, rng.Scouting, math.MaxUint32)
+	rng.Normals(x, dim, &c, 0)
+	for i := range x {
+		if center != nil {
+			x[i] = float32(center[i%dim] + scale*float64(x[i]))
+		}
+	}
+	logPi := make([]float64, states)
+	own(logPi, x)
+	return logPi
 }
 
 // inMode returns one thread's ln π of the vectors of a mode, or of all if there are none.

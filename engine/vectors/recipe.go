@@ -37,6 +37,9 @@ const (
 	lineOfMode    = 12  // Gaussians of a mode on the line, which do not bend
 	fewestWalkers = 128 // of a mode
 
+	fewMoves   = 5  // of a look that spares evaluations,
+	fewWalkers = 64 // and of its walkers from elsewhere
+
 	fewLines = 16 // members to a member of the wide Gaussian, from which on modes may be lost
 )
 
@@ -55,7 +58,11 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 	}
 	g.Kind, g.Slope, g.Gain, g.Partition, g.Clamp, g.Bend = "mixture", 0.01, 0.01, "parity", 3, 0.5
 	g.Scout = mixture.ScoutConfig{Population: 2048, Moves: 10}
-	if quick {
+	spare := quick && dear(t)
+	switch {
+	case spare:
+		g.Scout = mixture.ScoutConfig{Population: max(512, 40*d), Moves: fewMoves}
+	case quick:
 		g.Scout.Population = 1024
 	}
 	if d > mixture.InShape {
@@ -102,6 +109,10 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 	}
 	if quick {
 		steps = steps * 2 / 5
+	}
+	if spare {
+		c.Loss.Partners, c.Loss.Economy, c.Evaluation.Samples = 0.95, Economy{Reuse: 15, Enough: 0.99}, 5000
+		why += "; as few evaluations as will do, because each takes long"
 	}
 	mixture.Train(&c.Training, rate, steps)
 	return why, nil

@@ -27,6 +27,15 @@ type Laborious interface {
 	Operations() int
 }
 
+// dearFrom is from how many numbers on an evaluation is dear.
+const dearFrom = 1 << 14
+
+// dear reports whether quick is to evaluate a target as seldom as it can.
+func dear(t Target) bool {
+	l, ok := t.(Laborious)
+	return ok && l.Operations() >= dearFrom
+}
+
 // MaxModes is the largest number of modes.
 const MaxModes = 256
 

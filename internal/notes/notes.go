@@ -100,6 +100,14 @@ func About(ctx context.Context, what ...any) context.Context {
 	return context.WithValue(ctx, key{}, d)
 }
 
+// AboutOnly is About of a context whose pages were about nothing: those about the same are found
+// again, whatever is done with it.
+func AboutOnly(ctx context.Context, what ...any) context.Context {
+	d := of(ctx)
+	d.scope = ""
+	return About(context.WithValue(ctx, key{}, d), what...)
+}
+
 // Unless returns a context in which nothing is kept once failed returns an error: what is
 // computed from then on is of no use.
 func Unless(ctx context.Context, failed func() error) context.Context {
@@ -157,6 +165,13 @@ func (p *Page) Keep(state any) {
 // Done keeps the last state.
 func (p *Page) Done(state any) {
 	if p != nil && time.Since(p.written) >= trifle {
+		p.write(state)
+	}
+}
+
+// Leave keeps a result that is asked for again, however soon it was there.
+func (p *Page) Leave(state any) {
+	if p != nil {
 		p.write(state)
 	}
 }

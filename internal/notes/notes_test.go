@@ -80,6 +80,24 @@ func TestPages(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
+// TestPagesLeft: what is left is found by whoever asks about the same, whatever he does with it.
+func TestPagesLeft(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "notes")
+	ctx := About(With(t.Context(), Open(dir)), "a recipe")
+	PageOf(AboutOnly(ctx, "a target", 1), "found").Leave(7)
+	for _, c := range []struct {
+		about []any
+		want  int
+	}{{[]any{"a target", 1}, 7}, {[]any{"a target", 2}, 0}, {[]any{"a recipe"}, 0}} {
+		var n int
+		again := About(With(t.Context(), Open(dir)), "a run")
+		PageOf(AboutOnly(again, c.about...), "found").Recall(&n)
+		require.Equal(t, c.want, n)
+	}
+	var p *Page
+	p.Leave(7)
+}
+
 // TestWhenPagesAreWritten: not before what the page holds has stood for its time, and the end of
 // no trifle always.
 func TestWhenPagesAreWritten(t *testing.T) {

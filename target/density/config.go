@@ -140,7 +140,7 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 		if !(t.TimeoutSeconds > 0 && t.TimeoutSeconds <= maxSeconds) {
 			return nil, fmt.Errorf("timeout_seconds: %v is not between 0 and %v", t.TimeoutSeconds, float64(maxSeconds))
 		}
-		p.key = "target.command"
+		p.key, p.operations = "target.command", asking
 		p.program = program.New(program.Config{
 			Command: slices.Clone(t.Command), Dim: t.Dim, Modes: modes, Processes: threads,
 			Timeout: time.Duration(t.TimeoutSeconds * float64(time.Second)),
@@ -264,7 +264,12 @@ func (c *RealsConfig) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSystem(&c.Config, realsTarget{p.evaluation()}, p, workers)
+	s, err := newSystem(&c.Config, realsTarget{p.evaluation()}, p, workers)
+	if err != nil {
+		return nil, err
+	}
+	s.spare = p.program != nil && c.Preset == "quick"
+	return s, nil
 }
 
 // New builds the system.

@@ -139,8 +139,12 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	}
 	s.params, s.values = slices.Clone(params), values
 	// Level weights leave little to be seen. Samples as proposals then serve chains best.
+	level, perSample := weights != nil && weights.Level(), stepsPerSample
+	if s.spare {
+		level, perSample = weights != nil && weights.Trusted() && weights.Ample(), stepsPerSample/4
+	}
 	for _, burnIn := range [...]int{8, 128} {
-		if weights == nil || !weights.Level() {
+		if !level {
 			break
 		}
 		leaps := func(_ []float32, n int) (chains.Walk, error) { return s.Leaps(params, n, firstLeap) }
@@ -152,8 +156,8 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		}
 	}
 	if s.long == nil {
-		draws := min(max(stepsPerSample*samples/ofReference, fewestDraws), mostDraws)
-		steps := max(1, stepsPerSample*samples/(ofReference*draws))
+		draws := min(max(perSample*samples/ofReference, fewestDraws), mostDraws)
+		steps := max(1, perSample*samples/(ofReference*draws))
 		if s.long, err = s.run(ctx, chains.Options{Draws: draws, BurnIn: steps * draws / 2, Spacing: steps}); err != nil {
 			return nil, err
 		}

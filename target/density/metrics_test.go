@@ -268,6 +268,42 @@ func TestNeed(t *testing.T) {
 	}
 }
 
+// TestSpares: where each evaluation is another program's work, quick's table takes a quarter of the chains'
+// steps, and leaps where weights are ample, too.
+func TestSpares(t *testing.T) {
+	long.SkipShort(t)
+	workers := pool.New(2)
+	defer workers.Close()
+	for preset, want := range map[string]bool{"quick": true, "best": false, "paper": false} {
+		for kind, program := range map[string]bool{"program": true, "expression": false} {
+			cfg := realsPreset(&origin{name: "reals"}, RealsTarget{TargetConfig: TargetConfig{Kind: kind, Dim: 2, Command: []string{"none"}, TimeoutSeconds: 1, Expression: "-sum(x^2)", Link: "probit"}, Center: []float64{0, 0}, Scale: []float64{1}}, preset)
+			s, err := cfg.New(workers)
+			require.NoError(t, err)
+			require.Equal(t, want && program, s.(*system).spare)
+		}
+	}
+	const samples = 2000
+	for _, spare := range []bool{true, false} {
+		for text, leaps := range map[string]bool{"-sum(x^2)/2": true, "log(1 + 0.3*cos(6*x[0])) - sum(x^2)/2": spare, "-3*sum(x^2)": false} {
+			cfg := configure(t, RealsDefinition, "paper", "target.dim=2", "target.parameters={}", "target.center=[0]", "target.scale=[1]", "generator.gain=1e-9",
+				"transition.sigma=[0.3,1]", "target.expression="+text) // whose generator is the standard normal law
+			made, err := cfg.New(workers)
+			require.NoError(t, err)
+			s, params := made.(*system), make([]float32, made.NumParams())
+			s.spare = spare
+			s.Initialize(params)
+			e, err := s.Evaluate(t.Context(), params, samples)
+			require.NoError(t, err)
+			draws := len(s.reference.values) / s.reference.width / ofReference
+			if leaps {
+				require.Equal(t, leapDraws, draws, "%s: %v", text, e.Warnings)
+				continue
+			}
+			require.Equal(t, map[bool]int{true: 62, false: 250}[spare], draws, text)
+		}
+	}
+}
+
 // TestNeedle: chains of a brief diagnosis that have come home go on, and meet a needle.
 func TestNeedle(t *testing.T) {
 	long.SkipShort(t)

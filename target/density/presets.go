@@ -119,11 +119,11 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 		case ctx.Err() != nil:
 			err = ctx.Err()
 		default:
-			var chosen string
-			chosen, err = choose(notes.Unless(ctx, p.Err), p.evaluation(), preset == "quick")
 			if preset == "quick" {
 				economy.Thrift(level)
 			}
+			var chosen string
+			chosen, err = choose(notes.Unless(ctx, p.Err), p.evaluation(), preset == "quick")
 			if err == nil {
 				*verdict = p.Err()
 				why, err = and(why, chosen), ctx.Err()

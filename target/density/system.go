@@ -21,6 +21,7 @@ type system struct {
 	reference *reference // of the last table
 	params    []float32  // of the generator that it was of
 	values    []float64  // of its samples' observables, [samples][names]
+	spare     bool       // evaluations are spared, each of which is another program's work
 }
 
 func newSystem(c vectors.Configuration, t vectors.Target, p *problem, workers *pool.Pool) (*system, error) {

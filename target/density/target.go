@@ -171,6 +171,9 @@ func (p *problem) ask(dst []float64, x []float32, k []uint8) error {
 // Count implements engine.Counted.
 func (p *problem) Count(t *engine.Tally) { p.tally = t }
 
+// asking is how many numbers are computed in the time that another process takes to answer, at least.
+const asking = 1 << 14
+
 // Operations implements engine.Counted.
 func (p *problem) Operations() int { return p.operations }
 
