@@ -94,7 +94,7 @@ func Reports(t *testing.T, cfg engine.Config, samples int, name string) {
 }
 
 func axis(a figure.Axis) string {
-	return fmt.Sprintf("%q scale %d %.4g to %.4g linear %.4g ticks %.4g %s", a.Label, a.Scale, a.Min, a.Max, a.Linear, a.Ticks, a.Names)
+	return fmt.Sprintf("%q scale %d %.4g to %.4g ticks %.4g %s", a.Label, a.Scale, a.Min, a.Max, a.Ticks, a.Names)
 }
 
 // digest says of numbers how many there are, and two sums, of which one depends on their order.

@@ -44,8 +44,6 @@ type Axis struct {
 	Label    string
 	Scale    Scale
 	Min, Max float64 // both 0: what the layers need
-	// Linear is the magnitude below which a SignedLog scale is linear.
-	Linear float64
 	// Ticks, if not nil, are the only marked values.
 	Ticks []float64
 	// Names, if not nil, are written at the ticks instead of their values.
@@ -55,12 +53,10 @@ type Axis struct {
 // A Scale places values along an axis.
 type Scale int
 
-// The scales. SignedLog shows values of both signs that range over orders of
-// magnitude: as asinh(x/Linear).
+// The scales.
 const (
 	Linear Scale = iota
 	Log
-	SignedLog
 )
 
 // A Mark is how a layer shows its data.

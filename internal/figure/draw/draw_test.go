@@ -43,7 +43,7 @@ func example() *figure.Figure {
 		{Height: 0.8, Panels: []figure.Panel{
 			{Square: true, Layers: []figure.Layer{{Mark: figure.Heat, Grid: grid}, {Mark: figure.Contour, Role: figure.Reference, Grid: grid, Y: []float64{0.5}}}},
 			figure.ColourBar(grid, "density"),
-			{X: figure.Axis{Scale: figure.Log}, Y: figure.Axis{Scale: figure.SignedLog, Linear: 0.01}, Layers: []figure.Layer{
+			{X: figure.Axis{Scale: figure.Log}, Layers: []figure.Layer{
 				{Mark: figure.Band, Role: figure.Target, Label: "band", X: []float64{1, 10, 100}, Low: []float64{-1, -0.1, -0.01}, High: []float64{1, 0.1, 0.01}},
 				{Mark: figure.Stairs, Role: figure.Series(0), Label: "stairs", X: []float64{1, 2, 3}, Y: []float64{1, -2, 0}},
 				{Mark: figure.Level, Role: figure.Reference, Label: "level", Y: []float64{0.5}},
@@ -188,7 +188,7 @@ func TestWrite(t *testing.T) {
 // values that a scale cannot show.
 func TestDegenerate(t *testing.T) {
 	long.SkipShort(t)
-	for _, scale := range []figure.Scale{figure.Linear, figure.Log, figure.SignedLog} {
+	for _, scale := range []figure.Scale{figure.Linear, figure.Log} {
 		for _, values := range [][]float64{nil, {0}, {2}, {3, 3}, {-1, 0}, {math.NaN(), math.Inf(1)}, {1e-320, 1e308}, {-1e308, 1e308}} {
 			f := &figure.Figure{Rows: []figure.Row{{}}}
 			for _, mark := range []figure.Mark{figure.Line, figure.Area, figure.Bars, figure.Stairs, figure.Points, figure.Band} {
@@ -212,7 +212,7 @@ func TestTicks(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	log, signed := figure.Axis{Scale: figure.Log}, figure.Axis{Scale: figure.SignedLog, Linear: 3e-5}
+	log := figure.Axis{Scale: figure.Log}
 	require.Equal(t, "−1.0 −0.5 0 0.5 1.0", labels(figure.Axis{}, -1.2, 1.2))
 	require.Equal(t, "0 0.05 0.10", labels(figure.Axis{}, 0, 0.147))
 	require.Equal(t, []string{"1", "10^{−5}", "1.5·10^{−5}"}, []string{scientific(0.99999), scientific(9.99999e-6), scientific(1.5e-5)})
@@ -222,7 +222,6 @@ func TestTicks(t *testing.T) {
 	require.Equal(t, "0.010 0.015 0.020 0.025", labels(log, 0.0098, 0.026))
 	require.Equal(t, "10^{−4} 10^{−3} 10^{−2} 10^{−1} 1", labels(log, 5e-5, 1))
 	require.Equal(t, "10^{−12} 10^{−9} 10^{−6} 10^{−3} 1", labels(log, 1e-13, 5))
-	require.Equal(t, "0 10^{−4} −10^{−4} 10^{−3} −10^{−3} 10^{−2} −10^{−2}", labels(signed, -1e-4, 1e-2))
 }
 
 func TestMarkup(t *testing.T) {

@@ -328,7 +328,7 @@ func crowded() *figure.Figure {
 		{Square: true, Y: figure.Axis{Label: "y"}, Layers: []figure.Layer{{Mark: figure.Contour, Grid: difference, Y: []float64{0.1}}}},
 		{Width: 2, Layers: []figure.Layer{{Mark: figure.Heat, Grid: difference}}},
 	}
-	for scale := range figure.SignedLog + 1 {
+	for scale := range figure.Log + 1 {
 		f.Rows[2].Panels = append(f.Rows[2].Panels,
 			figure.Panel{X: figure.Axis{Label: "empty", Scale: scale}, Y: figure.Axis{Label: "one", Scale: scale}, Layers: []figure.Layer{{Mark: figure.Points, X: []float64{3}, Y: []float64{2}}}},
 			figure.Panel{Y: figure.Axis{Scale: scale}, Layers: []figure.Layer{{Mark: figure.Line, X: []float64{1, 2, 3}, Y: []float64{0, 2, 30}}}})

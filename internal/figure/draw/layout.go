@@ -163,14 +163,8 @@ func widen(from *figure.Axis, need extent) (low, high float64) {
 		factor := math.Pow(need.high/need.low, air)
 		return need.low / factor, need.high * factor
 	}
-	n := normalizer{*from}
-	a, b := n.transform(need.low), n.transform(need.high)
-	extra := air * (b - a)
-	inverse := func(v float64) float64 { return v }
-	if from.Scale == figure.SignedLog {
-		inverse = func(v float64) float64 { return n.linear() * math.Sinh(v) }
-	}
-	low, high = inverse(a-extra), inverse(b+extra)
+	extra := air * (need.high - need.low)
+	low, high = need.low-extra, need.high+extra
 	if need.low == 0 {
 		low = 0
 	}

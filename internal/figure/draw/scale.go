@@ -14,30 +14,12 @@ import (
 // positive as its lower end.
 type normalizer struct{ figure.Axis }
 
-func (n normalizer) transform(x float64) float64 {
-	switch n.Scale {
-	case figure.Log:
-		return math.Log(x)
-	case figure.SignedLog:
-		return math.Asinh(x / n.linear())
-	}
-	return x
-}
-
-func (n normalizer) linear() float64 {
-	if n.Axis.Linear > 0 {
-		return n.Axis.Linear
-	}
-	return 1
-}
-
 // Normalize implements plot.Normalizer.
 func (n normalizer) Normalize(low, high, x float64) float64 {
 	if n.Scale == figure.Log {
-		x = math.Max(x, low)
+		low, high, x = math.Log(low), math.Log(high), math.Log(math.Max(x, low))
 	}
-	a := n.transform(low)
-	return (n.transform(x) - a) / (n.transform(high) - a)
+	return (x - low) / (high - low)
 }
 
 // ticker marks round values.
@@ -56,11 +38,8 @@ func (t ticker) Ticks(low, high float64) []plot.Tick {
 		}
 		return all
 	}
-	switch t.Scale {
-	case figure.Log:
+	if t.Scale == figure.Log {
 		return logTicks(low, high)
-	case figure.SignedLog:
-		return signedTicks(low, high, normalizer(t).linear())
 	}
 	return linearTicks(low, high)
 }
@@ -127,22 +106,6 @@ func logTicks(low, high float64) []plot.Tick {
 			}
 			all = append(all, tick)
 		}
-	}
-	return all
-}
-
-// signedTicks marks 0 and powers of ten of both signs beyond the linear part.
-func signedTicks(low, high, linear float64) []plot.Tick {
-	all := []plot.Tick{{Value: 0, Label: "0"}}
-	first := int(math.Floor(math.Log10(linear))) + 1
-	last := int(math.Floor(math.Log10(math.Max(math.Abs(low), math.Abs(high))) + 1e-9))
-	every := 1 + (last-first)/5
-	for e := first; e <= last; e++ {
-		if (last-e)%every != 0 {
-			continue
-		}
-		v := math.Pow(10, float64(e))
-		all = append(all, plot.Tick{Value: v, Label: power10(e)}, plot.Tick{Value: -v, Label: "−" + power10(e)})
 	}
 	return all
 }

@@ -16,7 +16,7 @@ import (
 
 // TestEveryTick lists the ticks of ranges, those without labels as dots.
 func TestEveryTick(t *testing.T) {
-	log, signed := figure.Axis{Scale: figure.Log}, figure.Axis{Scale: figure.SignedLog}
+	log := figure.Axis{Scale: figure.Log}
 	for _, c := range []struct {
 		axis      figure.Axis
 		low, high float64
@@ -45,11 +45,6 @@ func TestEveryTick(t *testing.T) {
 		{log, 1, 9.9e2, "1 . . . . . . . . 10 . . . . . . . . 10^{2} . . . . . . . ."},
 		{log, 0.5, 3e6, "1 . 10^{2} . 10^{4} . 10^{6}"},
 		{log, 0, 1, ""}, {log, -1, 1, ""}, {log, 2, 2, ""}, {log, 2, math.NaN(), ""},
-		{signed, -10, 99, "0 10 −10"},
-		{signed, -100, 9, "0 10 −10 10^{2} −10^{2}"},
-		{signed, 0, 1e6, "0 10^{2} −10^{2} 10^{4} −10^{4} 10^{6} −10^{6}"},
-		{signed, 0, 1e5, "0 10 −10 10^{2} −10^{2} 10^{3} −10^{3} 10^{4} −10^{4} 10^{5} −10^{5}"},
-		{figure.Axis{Scale: figure.SignedLog, Linear: 20}, -5, 2000, "0 10^{2} −10^{2} 10^{3} −10^{3}"},
 	} {
 		var all []string
 		for _, tick := range (ticker{c.axis}).Ticks(c.low, c.high) {
@@ -77,17 +72,15 @@ func TestEveryTick(t *testing.T) {
 	require.False(t, math.Signbit(rounded(math.Copysign(0, -1))))
 }
 
-// TestScales: values stand where their logarithm or hyperbolic sine does.
+// TestScales: values stand where they or their logarithms do.
 func TestScales(t *testing.T) {
-	log, signed := normalizer{figure.Axis{Scale: figure.Log}}, normalizer{figure.Axis{Scale: figure.SignedLog, Linear: 2}}
+	log := normalizer{figure.Axis{Scale: figure.Log}}
 	for _, c := range []struct {
 		n                  normalizer
 		low, high, x, want float64
 	}{
 		{normalizer{}, 2, 6, 3, 0.25}, {normalizer{}, 2, 6, 0, -0.5},
 		{log, 1, 100, 10, 0.5}, {log, 10, 1000, 100_000, 2}, {log, 1, 100, 0, 0}, {log, 1, 100, -3, 0},
-		{signed, -2 * math.Sinh(1), 2 * math.Sinh(3), 0, 0.25}, {signed, -2 * math.Sinh(1), 2 * math.Sinh(3), 2 * math.Sinh(2), 0.75},
-		{normalizer{figure.Axis{Scale: figure.SignedLog}}, 0, math.Sinh(2), math.Sinh(1), 0.5},
 	} {
 		require.InDelta(t, c.want, c.n.Normalize(c.low, c.high, c.x), 1e-12, c)
 	}
@@ -97,12 +90,10 @@ func TestScales(t *testing.T) {
 		axis                  *figure.Axis
 		from, to, least, most float64
 	}{
-		{linear, 2, 2, 1, 3}, {&log.Axis, 2, 2, 1, 4}, {&signed.Axis, 2, 2, 1, 3},
+		{linear, 2, 2, 1, 3}, {&log.Axis, 2, 2, 1, 4},
 		{linear, inf, -inf, 0, 2}, {&log.Axis, inf, -inf, 0.5, 2},
 		{linear, 0, 10, 0, 10.6}, {linear, 1, 11, 0.4, 11.6}, {linear, -10, 0, -10.6, 0.6},
 		{&log.Axis, 1, 100, math.Pow(100, -0.06), math.Pow(100, 1.06)},
-		{&signed.Axis, -2 * math.Sinh(1), 2 * math.Sinh(3), -2 * math.Sinh(1.24), 2 * math.Sinh(3.24)},
-		{&signed.Axis, 0, 2 * math.Sinh(1), 0, 2 * math.Sinh(1.06)},
 	} {
 		low, high := widen(c.axis, extent{c.from, c.to})
 		require.InDeltaSlice(t, []float64{c.least, c.most}, []float64{low, high}, 1e-12, c)
