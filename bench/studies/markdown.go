@@ -17,15 +17,37 @@ func (r *Results) Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Studies\n\n" + studiesIntroduction + "\n")
 	r.writeStudies(&b)
-	r.writeNeighbours(&b)
-	r.writeVerdicts(&b)
-	r.writeField(&b)
-	r.writeProtocol(&b)
+	if all := r.Neighbours; len(all) > 0 {
+		section(&b, NeighboursTitle, NeighboursStudy, all.Summary(), machines(all, func(o *NeighbourOutcome) reproduce.Machine { return o.Machine }), NeighboursLegend+"\n\n", all.Table())
+		all.writeBeyond(&b)
+	}
+	if all := r.Verdicts; len(all) > 0 {
+		section(&b, VerdictsTitle, VerdictsStudy, all.Summary(), []reproduce.Machine{all[0].Machine}, VerdictsLegend+"\n\n", all.Table())
+	}
+	if len(r.Field) > 0 {
+		var computers []reproduce.Machine
+		for i := range r.Field {
+			row := &r.Field[i]
+			computers = append(append(computers, row.Machine), machines(row.Runs, func(run *FieldRun) reproduce.Machine { return run.Machine })...)
+		}
+		section(&b, "The field's own targets", FieldStudy, "best preset", computers, FieldLegend+"\n\n", FieldTable(r.Field))
+	}
+	if len(r.Protocol) > 0 {
+		section(&b, "The distances of masked diffusion samplers", ProtocolStudy, "best preset", machines(r.Protocol, func(row *ProtocolRow) reproduce.Machine { return row.Machine }), ProtocolLegend+"\n\n", ProtocolTable(r.Protocol))
+	}
 	return b.String()
 }
 
 // studiesIntroduction heads the document of studies.
 const studiesIntroduction = "What the parts of the recipes are for, what the preset best makes of targets drawn at random, and generators beside chains on targets of the literature. `make studies` writes this file; each part names the revision and the machine that it was computed by. The paper's experiments are in [results.md](results.md)."
+
+// machines returns those that rows were computed by.
+func machines[T any](rows []T, of func(*T) reproduce.Machine) (all []reproduce.Machine) {
+	for i := range rows {
+		all = append(all, of(&rows[i]))
+	}
+	return all
+}
 
 // section writes that of a study, computed by those machines.
 func section(b *strings.Builder, title, name, summary string, computers []reproduce.Machine, legend string, t *report.Table) {
@@ -40,10 +62,6 @@ func (r *Results) writeStudies(b *strings.Builder) {
 	b.WriteString("\n" + StudyLegend + "\n")
 	for i := range r.Studies {
 		s := &r.Studies[i]
-		var computers []reproduce.Machine
-		for j := range s.Variants {
-			computers = append(computers, s.Variants[j].Machine)
-		}
 		t := s.Table()
 		t.Header = append(t.Header, "what it changes")
 		for j := range s.Variants {
@@ -56,62 +74,19 @@ func (r *Results) writeStudies(b *strings.Builder) {
 		for j := len(s.Variants); j < len(t.Rows); j++ {
 			t.Rows[j] = append(t.Rows[j], "")
 		}
-		section(b, s.Title, s.Name, s.Summary(), computers, "", t)
+		section(b, s.Title, s.Name, s.Summary(), machines(s.Variants, func(o *reproduce.Outcome) reproduce.Machine { return o.Machine }), "", t)
 	}
 }
 
-func (r *Results) writeNeighbours(b *strings.Builder) {
-	all := r.Neighbours
-	if len(all) == 0 {
-		return
-	}
-	var computers []reproduce.Machine
-	for i := range all {
-		computers = append(computers, all[i].Machine)
-	}
-	section(b, NeighboursTitle, NeighboursStudy, all.Summary(), computers, NeighboursLegend+"\n\n", all.Table())
-	first := true
+// writeBeyond writes what was said of neighbours that are beyond their floors.
+func (all Neighbours) writeBeyond(b *strings.Builder) {
+	heading := "\nWhat was said of those that are beyond by either measure:\n\n"
 	for i := range all {
 		if o := &all[i]; o.beyond() {
-			if first {
-				b.WriteString("\nWhat was said of those that are beyond by either measure:\n\n")
-				first = false
-			}
-			fmt.Fprintf(b, "- seed %d: %s; %s\n", o.Seed, strings.Join(o.Warnings, "; "), o.Sentence)
+			fmt.Fprintf(b, "%s- seed %d: %s; %s\n", heading, o.Seed, strings.Join(o.Warnings, "; "), o.Sentence)
+			heading = ""
 		}
 	}
-}
-
-func (r *Results) writeVerdicts(b *strings.Builder) {
-	if all := r.Verdicts; len(all) > 0 {
-		section(b, VerdictsTitle, VerdictsStudy, all.Summary(), []reproduce.Machine{all[0].Machine}, VerdictsLegend+"\n\n", all.Table())
-	}
-}
-
-func (r *Results) writeField(b *strings.Builder) {
-	if len(r.Field) == 0 {
-		return
-	}
-	var computers []reproduce.Machine
-	for i := range r.Field {
-		row := &r.Field[i]
-		computers = append(computers, row.Machine)
-		for j := range row.Runs {
-			computers = append(computers, row.Runs[j].Machine)
-		}
-	}
-	section(b, "The field's own targets", FieldStudy, "best preset", computers, FieldLegend+"\n\n", FieldTable(r.Field))
-}
-
-func (r *Results) writeProtocol(b *strings.Builder) {
-	if len(r.Protocol) == 0 {
-		return
-	}
-	var computers []reproduce.Machine
-	for i := range r.Protocol {
-		computers = append(computers, r.Protocol[i].Machine)
-	}
-	section(b, "The distances of masked diffusion samplers", ProtocolStudy, "best preset", computers, ProtocolLegend+"\n\n", ProtocolTable(r.Protocol))
 }
 
 // WriteText writes the tables of what there is, a row of a study of targets by itself.
