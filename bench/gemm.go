@@ -55,19 +55,12 @@ func gemmRows(e *environment, size string, v []int) ([]*operation, error) {
 	}}, nil
 }
 
-func load(p *peers.Process, arrays map[string][]float32) error {
-	for name, numbers := range arrays {
+// once loads arrays into a peer, selects an operation, runs it once, and fetches arrays.
+func once(p *peers.Process, words []any, inputs map[string][]float32, results map[string]any) error {
+	for name, numbers := range inputs {
 		if err := p.Load(name, numbers); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// once loads arrays into a peer, selects an operation, runs it once, and fetches arrays.
-func once(p *peers.Process, words []any, inputs map[string][]float32, results map[string]any) error {
-	if err := load(p, inputs); err != nil {
-		return err
 	}
 	if err := p.Select(words...); err != nil {
 		return err

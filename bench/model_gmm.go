@@ -22,25 +22,16 @@ func (m mixtureModel) width(part int) int {
 	return m.dim() - half
 }
 
-// sizes returns the widths of the two perceptrons of coupling l.
-func (m mixtureModel) sizes(l int) []int {
-	sizes := append([]int{m.width(l + 1)}, m.Generator.Hidden...)
-	return append(sizes, m.width(l))
-}
-
 func (m mixtureModel) generator() (forward, backward work) {
 	g := &m.Generator
 	forward, backward = work{}, work{}
 	for l := range g.Depth {
-		var sizes []int
-		nets := 2.0
-		if g.Kind == "realnvp" {
-			sizes = m.sizes(l)
-		} else {
-			latent := cmp.Or(g.Latent, m.dim())
-			sizes, nets = append(append([]int{latent}, g.Hidden...), latent), 1
+		in, out, nets := m.width(l+1), m.width(l), 2.0 // of a coupling
+		if g.Kind != "realnvp" {
+			in = cmp.Or(g.Latent, m.dim())
+			out, nets = in, 1
 		}
-		f, b := perceptron(l == 0, sizes...) // only the first sees noise, whose gradient nobody needs
+		f, b := perceptron(l == 0, slices.Concat([]int{in}, g.Hidden, []int{out})...) // only the first sees noise, whose gradient nobody needs
 		forward.add(nets, f)
 		backward.add(nets, b)
 	}

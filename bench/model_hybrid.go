@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
@@ -10,11 +11,9 @@ import (
 
 type hybridModel struct{ *hybrid.Config }
 
-func (m hybridModel) sizes() []int {
-	return append(append([]int{m.Generator.Latent}, m.Generator.Hidden...), 1+len(m.Target.Mu))
+func (m hybridModel) generator() (forward, backward work) {
+	return perceptron(true, slices.Concat([]int{m.Generator.Latent}, m.Generator.Hidden, []int{1 + len(m.Target.Mu)})...)
 }
-
-func (m hybridModel) generator() (forward, backward work) { return perceptron(true, m.sizes()...) }
 
 // discrepancy counts the kernels that are not zero because of the modes. With
 // the fractions p_c of the modes, which a transition changes little, each of

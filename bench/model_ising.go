@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
@@ -12,12 +13,9 @@ import (
 
 type isingModel struct{ *ising.Config }
 
-func (m isingModel) sizes() []int {
-	sizes := append([]int{m.Generator.Latent}, m.Generator.Hidden...)
-	return append(sizes, m.Target.L*m.Target.L)
+func (m isingModel) generator() (forward, backward work) {
+	return perceptron(true, slices.Concat([]int{m.Generator.Latent}, m.Generator.Hidden, []int{m.Target.L * m.Target.L})...)
 }
-
-func (m isingModel) generator() (forward, backward work) { return perceptron(true, m.sizes()...) }
 
 // discrepancy counts the distinct moves of a batch of samples.
 func (m isingModel) discrepancy(s engine.System, params []float32) ([]phase, error) {

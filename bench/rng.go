@@ -32,12 +32,10 @@ func rngRows(e *environment, size string, v []int) ([]*operation, error) {
 	n := (v[0] + 3) / 4 * 4
 	c := &asm.Counter{Seed: 1}
 	words, x := make([]uint32, n), make([]float32, n)
-	philox := func(operations map[Resource]float64) need {
-		counts := map[Resource]float64{Multiply: philoxProducts * float64(n), Integer: philoxLogic * float64(n), Write: 4 * float64(n)}
-		for r, perNumber := range operations {
-			counts[r] += perNumber * float64(n)
-		}
-		return need{{counts: counts, bytes: 4 * n}}
+	philox := func(operations work) need {
+		counts := work{Multiply: philoxProducts, Integer: philoxLogic, Write: 4}
+		counts.add(1, operations)
+		return need{{counts: counts.times(float64(n)), bytes: 4 * n}}
 	}
 	return []*operation{{
 		name: fmt.Sprintf("philox/%d", n), amount: 4 * float64(n), unit: "B", need: philox(nil),
@@ -46,7 +44,7 @@ func rngRows(e *environment, size string, v []int) ([]*operation, error) {
 		// For each pair: conversions and scalings of both words; a logarithm of
 		// degree nine with its exponent, and a root; sine and cosine of an eighth
 		// of a turn, four terms each; the choice of the quadrant; two products.
-		name: fmt.Sprintf("normals/%d", n), amount: float64(n), unit: "number", need: philox(map[Resource]float64{FMA: 12, Float: 15, Integer: 2}),
+		name: fmt.Sprintf("normals/%d", n), amount: float64(n), unit: "number", need: philox(work{FMA: 12, Float: 15, Integer: 2}),
 		call:   e.split(n, elementBlock, func(lo, hi int) { asm.Normals(x[lo:hi], c, uint64(lo/4)) }),
 		rivals: e.pyTorch(normalsRival(x)),
 	}}, nil

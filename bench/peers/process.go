@@ -25,8 +25,7 @@ type Setting struct {
 // A Process is a running peer, at rest but for when it is asked something. It is
 // used from one goroutine at a time.
 type Process struct {
-	Peer    *Peer
-	Setting Setting
+	Peer *Peer
 
 	command *exec.Cmd
 	stdin   io.WriteCloser
@@ -47,7 +46,7 @@ func (w *Workshop) Start(p *Peer, s Setting) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Process{Peer: p, Setting: s, dir: dir}
+	r := &Process{Peer: p, dir: dir}
 	r.command = exec.CommandContext(w.ctx, words[0], words[1:]...)
 	r.command.Dir = dir
 	r.command.Env = p.environment(os.Environ(), s)
