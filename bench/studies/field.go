@@ -274,7 +274,7 @@ func (r FieldRow) MarshalJSON() ([]byte, error) { return number.Marshal(r) }
 func (r *FieldRow) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, r) }
 
 // targetJobs returns the trainings of a study of targets.
-func (p *Plan) targetJobs(ctx context.Context, systems []engine.Definition, study string, targets []FieldTarget) (all []job, err error) {
+func (p *Plan) targetJobs(ctx context.Context, systems []engine.Definition, study string, targets []FieldTarget, record func(*execution, context.Context, *Results) error) (all []job, err error) {
 	chosen, err := reproduce.Choose(targets, p.Only, func(t FieldTarget) string { return t.Name },
 		"unknown target %q of the study "+study+"; its targets are %s")
 	if err != nil {
@@ -287,7 +287,7 @@ func (p *Plan) targetJobs(ctx context.Context, systems []engine.Definition, stud
 			continue
 		}
 		setting := reproduce.Setting{Name: t.Name, Title: t.Title, System: t.System, Assignments: t.Assignments}
-		j := job{Trial: p.trial(study, "best", setting), field: t, protocol: study == ProtocolStudy}
+		j := job{Trial: p.trial(study, "best", setting), field: t, record: record}
 		j.Dir = filepath.Join(j.Dir, t.Name)
 		if err := p.configure(ctx, &j, &systems[d]); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", study, t.Name, err)

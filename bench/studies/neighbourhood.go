@@ -103,7 +103,7 @@ func (p *Plan) neighbourJobs(systems []engine.Definition) (all []job) {
 		n := NewNeighbour(p.Seed+uint64(i), kinds)
 		if slices.ContainsFunc(systems, func(d engine.Definition) bool { return d.Name == n.System }) {
 			setting := reproduce.Setting{Name: n.Title, Title: n.Title, System: n.System, Assignments: n.Assignments}
-			all = append(all, job{neighbour: &n, systems: systems, Trial: p.trial(NeighboursStudy, neighbourPreset, setting)})
+			all = append(all, job{neighbour: &n, systems: systems, record: (*execution).recordNeighbour, Trial: p.trial(NeighboursStudy, neighbourPreset, setting)})
 		}
 	}
 	return all

@@ -50,12 +50,13 @@ type job struct {
 	variant *Variant
 	field   *FieldTarget // of a study of targets
 
-	protocol bool // the study of targets is that of the literature's distances
-
 	neighbour *Neighbour
 	known     *Known              // a target whose answers are known
 	learned   bool                // and on which rules of the judge were chosen
 	systems   []engine.Definition // of a neighbour or of what is known
+
+	// record carries the job out, puts what it gave into the results, and writes these.
+	record func(e *execution, ctx context.Context, results *Results) error
 }
 
 // runs returns how many runs a job has.
@@ -75,11 +76,10 @@ func (p *Plan) jobs(ctx context.Context, systems []engine.Definition) ([]job, er
 		return all, err
 	}
 	if OfTargets(p.Studies) {
-		targets := FieldTargets
 		if p.Studies[0] == ProtocolStudy {
-			targets = ProtocolTargets
+			return p.targetJobs(ctx, systems, ProtocolStudy, ProtocolTargets, (*execution).recordProtocol)
 		}
-		return p.targetJobs(ctx, systems, p.Studies[0], targets)
+		return p.targetJobs(ctx, systems, FieldStudy, FieldTargets, (*execution).recordField)
 	}
 	return p.studyJobs(ctx, systems)
 }
@@ -108,7 +108,7 @@ func (p *Plan) studyJobs(ctx context.Context, systems []engine.Definition) ([]jo
 		}
 		for n := range study.Variants {
 			v := &study.Variants[n]
-			j := job{study: study, variant: v, Trial: p.trial(study.Name, study.Preset, study.setting(v))}
+			j := job{study: study, variant: v, record: (*execution).recordVariant, Trial: p.trial(study.Name, study.Preset, study.setting(v))}
 			j.Changed = slices.Concat(v.Assignments, p.Assignments)
 			j.Dir = filepath.Join(j.Dir, v.directory())
 			if err := p.configure(ctx, &j, &systems[d]); err != nil {
@@ -180,19 +180,7 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 		j := &jobs[i]
 		j.Workers, j.Watch, j.First, j.Count = workers, watch.Observer, first, count
 		first += j.runs()
-		e := execution{p, j, watch}
-		record := e.recordVariant
-		switch {
-		case j.neighbour != nil:
-			record = e.recordNeighbour
-		case j.known != nil:
-			record = e.recordVerdict
-		case j.protocol:
-			record = e.recordProtocol
-		case j.field != nil:
-			record = e.recordField
-		}
-		if err := record(ctx, results); err != nil {
+		if err := j.record(&execution{p, j, watch}, ctx, results); err != nil {
 			return results, err
 		}
 	}

@@ -123,7 +123,7 @@ func (p *Plan) knownJob(k *Known, name string, learned bool) job {
 	if k.Definition != nil {
 		system = k.Definition.Name
 	}
-	j := job{known: k, learned: learned, Trial: p.trial(VerdictsStudy, preset, reproduce.Setting{Name: name, Title: k.Title, System: system})}
+	j := job{known: k, learned: learned, record: (*execution).recordVerdict, Trial: p.trial(VerdictsStudy, preset, reproduce.Setting{Name: name, Title: k.Title, System: system})}
 	j.Trial.Dir = filepath.Join(j.Trial.Dir, name)
 	return j
 }
