@@ -57,9 +57,6 @@ func (r *run) open(ctx context.Context) error {
 	if r.Setup != nil {
 		r.lock, r.Setup.taken, resume = r.Setup.lock, true, ""
 	} else {
-		if err := os.MkdirAll(r.dir, 0o755); err != nil {
-			return fmt.Errorf("run directory %s: %w", r.dir, disk.Cause(err))
-		}
 		var err error
 		if r.lock, err = own(r.dir, r.report); err != nil {
 			return err
@@ -116,9 +113,12 @@ func (r *run) opened() error {
 	return err
 }
 
-// own makes this process the only one that writes to a run directory, and removes what
-// one that was killed left half-written. Where nobody can tell, warn hears of it.
+// own makes a run directory if need be, and this process the only one that writes to it, and
+// removes what one that was killed left half-written. Where nobody can tell, warn hears of it.
 func own(dir string, warn func(string)) (*disk.Lock, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("run directory %s: %w", dir, disk.Cause(err))
+	}
 	names := []string{"model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "metrics.jsonl", "status.json", "summary.json"}
 	for slot := range keyframeSlots {
 		names = append(names, keyframeName(slot))

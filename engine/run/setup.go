@@ -58,14 +58,11 @@ func (s *Setup) Noting(ctx context.Context) context.Context {
 // configuration as it is given, and that the run is being set up. Resume is that of
 // Options. Warn hears of what the user should know.
 func SetUp(dir, resume string, given engine.Config, warn func(string)) (*Setup, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("run directory %s: %w", dir, disk.Cause(err))
-	}
-	s := &Setup{dir: dir, given: given}
-	var err error
-	if s.lock, err = own(dir, warn); err != nil {
+	lock, err := own(dir, warn)
+	if err != nil {
 		return nil, err
 	}
+	s := &Setup{dir: dir, given: given, lock: lock}
 	if err := s.begin(resume); err != nil {
 		return nil, errors.Join(err, s.lock.Release())
 	}
