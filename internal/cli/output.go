@@ -64,8 +64,12 @@ func outputName(path string) string {
 	return path
 }
 
-// sayWhere names the file of an error, in place of the temporary file's name.
+// sayWhere names the file of an error, in place of the temporary file's name, unless that is
+// nil or the end of a context.
 func sayWhere(path string, err error) error {
+	if err == nil || engine.Cancelled(err) {
+		return err
+	}
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		err = p.Err
 	}
@@ -92,10 +96,7 @@ func (p *program) create(ctx context.Context, path string, size int64) (disk.Out
 		return stream{p.stdout}, nil
 	}
 	out, err := disk.CreateOutput(ctx, path, size)
-	if err != nil && !engine.Cancelled(err) {
-		err = sayWhere(path, err)
-	}
-	return out, err
+	return out, sayWhere(path, err)
 }
 
 // fill lets write write an output, which is there when that is done, and given up if it
@@ -110,9 +111,7 @@ func (p *program) fill(path string, out disk.Output, write func() error, remains
 	})
 	err := write()
 	if err == nil {
-		if err = p.output.finish(out.Commit); err != nil && !engine.Cancelled(err) {
-			err = sayWhere(path, err)
-		}
+		err = sayWhere(path, p.output.finish(out.Commit))
 	}
 	if !engine.Cancelled(err) { // or ended discards it, and says so
 		p.output.discard()
@@ -147,10 +146,7 @@ func (p *program) writeArray(ctx context.Context, path string, h npy.Header, wri
 		if err == nil {
 			err = w.Close()
 		}
-		if err != nil && !engine.Cancelled(err) {
-			err = sayWhere(path, err)
-		}
-		return err
+		return sayWhere(path, err)
 	}, func() string {
 		n, size := w.Written()
 		return fmt.Sprintf("the array on %s is not complete: it has some %d of %d bytes", outputName(path), n, size)

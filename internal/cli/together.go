@@ -188,10 +188,9 @@ func (p *program) shareFile(path string, h npy.Header, write func(file *npy.Shar
 	if err != nil {
 		p.output.discard() // which ends the others' part
 	}
-	switch {
-	case errors.Is(err, npy.ErrDiscarded):
+	if errors.Is(err, npy.ErrDiscarded) {
 		err = engine.ErrElsewhere
-	case err != nil && !engine.Cancelled(err):
+	} else {
 		err = sayWhere(path, err)
 	}
 	if err := p.settle(err); err != nil {
@@ -202,10 +201,7 @@ func (p *program) shareFile(path string, h npy.Header, write func(file *npy.Shar
 	if !p.others() {
 		published = file.Publish
 	}
-	if err = p.output.finish(published); err != nil && !engine.Cancelled(err) {
-		err = sayWhere(path, err)
-	}
-	return p.settle(err)
+	return p.settle(sayWhere(path, p.output.finish(published)))
 }
 
 // openShared returns the file on every rank.
@@ -214,9 +210,8 @@ func (p *program) openShared(path string, h npy.Header) (file *npy.Shared, err e
 	if !p.others() {
 		if file, err = npy.CreateShared(path, h); err == nil {
 			name = file.Name()
-		} else {
-			err = sayWhere(path, err)
 		}
+		err = sayWhere(path, err)
 	}
 	if err := p.settle(err); err != nil {
 		return nil, err

@@ -185,9 +185,7 @@ func (w *watch) path() string { return filepath.Join(w.dir, "results.ndjson") }
 
 // lost reports an error of results.ndjson, if there is one.
 func (w *watch) lost(err error) {
-	if err != nil {
-		w.fail(sayWhere(w.path(), err))
-	}
+	w.fail(sayWhere(w.path(), err))
 }
 
 // conclude writes what is left to write, and says how the batch ended.
