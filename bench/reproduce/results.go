@@ -148,18 +148,15 @@ func resultsFile(dir string) string { return filepath.Join(dir, "results.json") 
 // Read returns the results in dir, none if it has none.
 func Read(dir string) (*Results, error) {
 	r := &Results{Schema: SchemaVersion}
-	if err := Load(resultsFile(dir), r, r.check); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return Load(resultsFile(dir), r, r.check)
 }
 
-// Load reads a file of results, if there is one, and checks it. What is not known is an
+// Load reads a file into results, if there is one, and checks it. What is not known is an
 // error: it would be lost when the file is written again.
-func Load(path string, results any, check func() error) error {
+func Load[R any](path string, results *R, check func() error) (*R, error) {
 	data, err := disk.Read(path, maxResults)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return results, nil
 	}
 	if err == nil {
 		decoder := json.NewDecoder(bytes.NewReader(data))
@@ -169,9 +166,9 @@ func Load(path string, results any, check func() error) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return nil
+	return results, nil
 }
 
 // Store writes a file of results, and the document that they make.

@@ -63,10 +63,7 @@ func Document(dir string) string { return filepath.Join(dir, "studies.md") }
 // Read returns the results in dir, none if it has none.
 func Read(dir string) (*Results, error) {
 	r := &Results{Schema: SchemaVersion}
-	if err := reproduce.Load(resultsFile(dir), r, r.check); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return reproduce.Load(resultsFile(dir), r, r.check)
 }
 
 // check reports what results lack that tables take for granted.
