@@ -24,7 +24,6 @@ type Report struct {
 	Version string   `json:"version"`
 	Seed    uint64   `json:"seed"`
 	Answers []Answer `json:"answers"`
-	Warning string   `json:"warning,omitempty"`
 }
 
 // Read reads what Write writes as json.
@@ -63,9 +62,6 @@ func (r *Report) Write(w io.Writer, format string) error {
 func (r *Report) markdown() string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s, one thread, %s, seed %d. Times are those of the processor.\n", r.CPU, r.Version, r.Seed)
-	if r.Warning != "" {
-		fmt.Fprintf(b, "Warning: %s.\n", r.Warning)
-	}
 	b.WriteString("\n| target | 1 % after, RevGen | | then samples/s | first of the others | | then samples/s | paid after samples |\n|---|--:|---|--:|--:|---|--:|--:|\n")
 	for _, a := range r.Answers {
 		if ours, other := a.first(true), a.first(false); ours != nil && other != nil {
