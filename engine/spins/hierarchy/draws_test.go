@@ -64,7 +64,7 @@ func naiveDraw(m *Model, params []float64, stream asm.Counter, index uint64) (dr
 		draw(s.centre, logit, false)
 	}
 	for _, l := range m.exact.leaves {
-		draw(l.site, 2*t.Beta*field(int(l.site)), false)
+		draw(l.centre, 2*t.Beta*field(int(l.centre)), false)
 	}
 	return config[0], sure
 }

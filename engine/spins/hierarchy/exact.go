@@ -28,16 +28,15 @@ const (
 type exact struct {
 	target *Target
 	stars  []star
+	leaves []star // alone, given all their neighbours
 	tables []starTable
-	leaves []leaf
-	logits []leafTable
 	bonds  []term // between learned spins
 	fields []term // of learned spins
 }
 
 type star struct {
 	centre int32   // −1 for a leaf without a centre
-	around []int32 // learned spins that the star touches
+	around []int32 // spins that the star touches: learned ones, unless it is a leaf alone
 	table  int
 }
 
@@ -47,25 +46,15 @@ type starTable struct {
 	// Every leaf adds 2cosh β(h + Σ c_j x_j + c s_centre) to the weight.
 	leaves []starLeaf
 	own    []float64 // the centre's couplings and field, nil without one
-	logW   []float64 // [2^inputs]
-	centre []uint32  // threshold of the centre
+	logW   []float64 // [2^inputs], nil without leaves
+	centre []uint32  // [2^inputs] threshold of the centre
 }
 
 type starLeaf struct {
 	at        []int        // bits of the star's number that it is coupled to
-	couplings []float64    // to them, to the centre, and the field
+	couplings []float64    // to them, and the field
+	centre    float64      // coupling to the centre
 	log       [2][]float64 // [centre][2^len(at)] ln 2cosh of its field
-}
-
-type leaf struct {
-	site   int32
-	around []int32
-	table  int
-}
-
-type leafTable struct {
-	couplings []float64 // and the field
-	up        []uint32  // threshold
 }
 
 // A term is a sum with one coefficient over products of spins, or over spins.
@@ -96,7 +85,20 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 			isCentre[i] = len(near[i]) > len(near[partner]) || len(near[i]) == len(near[partner]) && i < partner
 		}
 	}
-	tables, logits := map[string]int{}, map[string]int{}
+	tables := map[string]int{}
+	share := func(t starTable) int { // a new table, unless there is one with the same couplings
+		key := fmt.Sprint(t.own)
+		for _, l := range t.leaves {
+			key += fmt.Sprint(l.at, l.couplings, l.centre)
+		}
+		k, ok := tables[key]
+		if !ok {
+			k = len(x.tables)
+			tables[key] = k
+			x.tables = append(x.tables, t)
+		}
+		return k
+	}
 	for i := range t.Spins {
 		if learned[i] {
 			continue
@@ -140,19 +142,16 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 			return nil, fmt.Errorf("hierarchy: the exact spins at %d touch %d learned spins, more than %d", i, d, starInputs)
 		}
 		table := starTable{inputs: d}
-		key := "" // the leaves', then the centre's if there is one
 		for _, l := range members {
 			var leaf starLeaf
-			var centre float64
 			for _, n := range near[l] {
 				if n.spin == i {
-					centre = n.coupling
+					leaf.centre = n.coupling
 				} else {
 					leaf.at, leaf.couplings = append(leaf.at, at(n.spin)), append(leaf.couplings, n.coupling)
 				}
 			}
-			leaf.couplings = append(leaf.couplings, centre, t.field(l))
-			key += fmt.Sprint(leaf.at, leaf.couplings)
+			leaf.couplings = append(leaf.couplings, t.field(l))
 			table.leaves = append(table.leaves, leaf)
 		}
 		if centre >= 0 {
@@ -163,22 +162,20 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 				}
 			}
 			table.own[d] = t.field(i)
-			key += fmt.Sprint(table.own)
 		}
-		if _, ok := tables[key]; !ok {
-			table.logW, table.centre = make([]float64, 1<<d), make([]uint32, 1<<d)
-			tables[key] = len(x.tables)
-			x.tables = append(x.tables, table)
-		}
-		s.table = tables[key]
+		s.table = share(table)
 		x.stars = append(x.stars, s)
 		for _, l := range members {
 			if len(near[l]) > leafInputs {
 				return nil, fmt.Errorf("hierarchy: exact spin %d has %d neighbours, more than %d", l, len(near[l]), leafInputs)
 			}
-			var f leaf
-			f, x.logits = newLeaf(t, l, near[l], logits, x.logits)
-			x.leaves = append(x.leaves, f)
+			alone, table := star{centre: int32(l)}, starTable{inputs: len(near[l])}
+			for _, n := range near[l] {
+				alone.around, table.own = append(alone.around, int32(n.spin)), append(table.own, n.coupling)
+			}
+			table.own = append(table.own, t.field(l))
+			alone.table = share(table)
+			x.leaves = append(x.leaves, alone)
 		}
 	}
 	var bonds, fields terms
@@ -195,33 +192,6 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 	}
 	x.bonds, x.fields = bonds.list, fields.list
 	return x, nil
-}
-
-// newLeaf returns the spin with its neighbours and its table, a new one if
-// there is none with the same couplings.
-func newLeaf(t *Target, spin int, near []neighbour, known map[string]int, tables []leafTable) (leaf, []leafTable) {
-	l := leaf{site: int32(spin)}
-	var couplings []float64
-	for _, n := range near {
-		l.around = append(l.around, int32(n.spin))
-		couplings = append(couplings, n.coupling)
-	}
-	couplings = append(couplings, t.field(spin))
-	key := fmt.Sprint(couplings)
-	if _, ok := known[key]; !ok {
-		known[key] = len(tables)
-		tables = append(tables, leafTable{couplings, make([]uint32, 1<<len(near))})
-	}
-	l.table = known[key]
-	return l, tables
-}
-
-// tabulate computes the probabilities given the neighbours.
-func (t *leafTable) tabulate(beta float64) {
-	d := len(t.couplings) - 1
-	for n := range t.up {
-		t.up[n] = threshold(2 * beta * fieldOf(t.couplings, n, d))
-	}
 }
 
 func exactNeighbours(near []neighbour, learned []bool) (count int) {
@@ -262,47 +232,39 @@ func (t *terms) add(coefficient float64, i, j int) {
 // copy returns the same stars with tables of their own.
 func (x *exact) copy() exact {
 	c := *x
-	c.tables, c.logits = slices.Clone(x.tables), slices.Clone(x.logits)
+	c.tables = slices.Clone(x.tables)
 	for k := range c.tables {
 		t := &c.tables[k]
-		t.logW, t.centre = make([]float64, len(t.logW)), make([]uint32, len(t.centre))
-		t.leaves = slices.Clone(t.leaves)
+		t.centre, t.leaves = make([]uint32, 1<<t.inputs), slices.Clone(t.leaves)
+		if len(t.leaves) > 0 {
+			t.logW = make([]float64, 1<<t.inputs)
+		}
 		for l := range t.leaves {
 			for centre := range t.leaves[l].log {
 				t.leaves[l].log[centre] = make([]float64, 1<<len(t.leaves[l].at))
 			}
 		}
 	}
-	for k := range c.logits {
-		c.logits[k].up = make([]uint32, len(c.logits[k].up))
-	}
 	return c
 }
 
-// tabulate computes the tables at inverse temperature β.
+// tabulate computes the tables of a copy at inverse temperature β.
 func (x *exact) tabulate(beta float64) {
 	for k := range x.tables {
 		x.tables[k].tabulate(beta)
-	}
-	for k := range x.logits {
-		x.logits[k].tabulate(beta)
 	}
 }
 
 func (t *starTable) tabulate(beta float64) {
 	for l := range t.leaves {
 		leaf := &t.leaves[l]
-		k := len(leaf.at)
 		for n := range leaf.log[0] {
-			field := leaf.couplings[k+1]
-			for j, c := range leaf.couplings[:k] {
-				field += c * spinOf(n, j)
-			}
-			leaf.log[0][n] = logTwoCosh(beta * (field - leaf.couplings[k]))
-			leaf.log[1][n] = logTwoCosh(beta * (field + leaf.couplings[k]))
+			field := fieldOf(leaf.couplings, n, len(leaf.at))
+			leaf.log[0][n] = logTwoCosh(beta * (field - leaf.centre))
+			leaf.log[1][n] = logTwoCosh(beta * (field + leaf.centre))
 		}
 	}
-	for n := range t.logW {
+	for n := range t.centre {
 		var down, up float64
 		for l := range t.leaves {
 			leaf := &t.leaves[l]
@@ -313,12 +275,15 @@ func (t *starTable) tabulate(beta float64) {
 			down += leaf.log[0][number]
 			up += leaf.log[1][number]
 		}
-		t.logW[n] = up
-		if t.own != nil {
-			own := beta * fieldOf(t.own, n, t.inputs)
-			down, up = down-own, up+own
+		if t.own == nil {
+			t.logW[n] = up
+			continue
+		}
+		own := beta * fieldOf(t.own, n, t.inputs)
+		down, up = down-own, up+own
+		t.centre[n] = threshold(up - down)
+		if t.logW != nil {
 			t.logW[n] = max(down, up) + math.Log1p(math.Exp(-math.Abs(up-down)))
-			t.centre[n] = threshold(up - down)
 		}
 	}
 }
@@ -360,8 +325,8 @@ func (x *exact) complete(state []uint64, w *Words) {
 		}
 	}
 	for k := range x.leaves {
-		l := &x.leaves[k]
-		state[l.site] = asm.BitDraw(x.logits[l.table].up, state, l.around, w.Next())
+		s := &x.leaves[k]
+		state[s.centre] = asm.BitDraw(x.tables[s.table].centre, state, s.around, w.Next())
 	}
 }
 
