@@ -71,7 +71,6 @@ type conditional struct {
 	around []int32
 	pairs  []int // of factors
 	field  int   // of factors, −1 for none
-	table  int   // of thresholds, −1 where there is none
 }
 
 // weigh sets w to the weights of the site's states and returns −ln of what they were divided
@@ -128,9 +127,8 @@ type memo struct {
 	sizes   []int // q of the sites
 	strides []int32
 	draw    []uint32
-	logW    []float64 // of stars
-	star    int       // whose it is, or of a conditional
-	site    int
+	logW    []float64 // nil for a site
+	of      *star     // whose it is, or one that shares it
 }
 
 // thresholdsOf is how many thresholds of q states there are.
@@ -163,20 +161,20 @@ func (m *memo) numbers(index *[block]int32, state []byte, around []int32) {
 	}
 }
 
-// draw draws the site of a block.
-func (l *law) draw(c *conditional, state []byte, words *[block]uint32) {
-	dst := (*[block]byte)(state[c.site*block:])
-	if c.table >= 0 {
-		m := &l.memos[c.table]
-		asm.CategoryDraw(dst, m.draw, c.q, state, c.around, m.strides, words)
+// draw draws the centre of a star for a block.
+func (l *law) draw(s *star, state []byte, words *[block]uint32) {
+	dst := (*[block]byte)(state[s.centre.site*block:])
+	if s.table >= 0 {
+		m := &l.memos[s.table]
+		asm.CategoryDraw(dst, m.draw, s.q, state, s.around, m.strides, words)
 		return
 	}
 	var w [MostStates]float64
 	var t [MostStates]uint32
 	for b := range dst {
-		c.weigh(&w, &l.factors, sample(state, b))
-		thresholds(t[:c.q-1], w[:c.q])
-		dst[b] = chosen(t[:c.q-1], words[b])
+		s.weigh(&w, &l.factors, sample(state, b))
+		thresholds(t[:s.q-1], w[:s.q])
+		dst[b] = chosen(t[:s.q-1], words[b])
 	}
 }
 
@@ -186,11 +184,12 @@ func sample(state []byte, b int) func(site int32) byte {
 }
 
 // A star is what the sites weigh that no network draws: at most one centre and its
-// neighbours, the leaves, that touch drawn sites alone.
+// neighbours, the leaves, that touch drawn sites alone. A site given all its neighbours is one
+// without leaves.
 type star struct {
 	centre *conditional // nil for a leaf without a centre; its pairs are those with drawn sites
 	leaves []leaf
-	around []int32 // drawn sites that the star touches
+	around []int32 // sites that the star touches
 	q      int     // states of the centre, 1 without one
 	table  int     // −1 where there is none
 }

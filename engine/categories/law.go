@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 )
 
@@ -13,8 +12,8 @@ import (
 type law struct {
 	target *Target
 	factors
-	sites  []conditional // of all sites, given all their neighbours
-	stars  []star        // of the sites that are not learned
+	sites  []star // all sites, given all their neighbours
+	stars  []star // of the sites that are not learned
 	memos  []memo
 	pairs  []term // between learned sites
 	single []term // fields of learned sites
@@ -38,7 +37,7 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 		return t.Fields[i]
 	}
 	among := func(i int, wanted func(j int) bool) conditional {
-		c := conditional{site: i, q: t.States[i], field: -1, table: -1}
+		c := conditional{site: i, q: t.States[i], field: -1}
 		if f := field(i); f != nil {
 			c.field = l.add(f, f[0])
 		}
@@ -50,7 +49,8 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 		return c
 	}
 	for i := range near {
-		l.sites = append(l.sites, among(i, func(int) bool { return true }))
+		c := among(i, func(int) bool { return true })
+		l.sites = append(l.sites, star{centre: &c, around: c.around, q: c.q})
 	}
 	if learned == nil {
 		l.memorize()
@@ -79,11 +79,10 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 				l.single = append(l.single, term{i, -1, 0, f})
 			}
 		case count == 0:
-			s := star{q: 1, table: -1, leaves: []leaf{{among(i, isLearned), -1}}}
-			l.stars = append(l.stars, s)
+			l.stars = append(l.stars, star{q: 1, leaves: []leaf{{among(i, isLearned), -1}}})
 		case count > 1 || exact(partner(list, isExact)) == 1 && i < partner(list, isExact):
 			centre := among(i, isLearned)
-			s := star{centre: &centre, q: t.States[i], table: -1}
+			s := star{centre: &centre, q: t.States[i]}
 			for _, n := range list {
 				if learned[n.site] {
 					continue
@@ -131,19 +130,6 @@ func energyTo(list []neighbour, site int) []float64 {
 
 // memorize makes tables where these are worth it.
 func (l *law) memorize() {
-	type use struct {
-		sharers int
-		memo    int
-	}
-	uses := map[string]*use{}
-	sizes := func(around []int32) (all []int, strides []int32, entries int) {
-		entries = 1
-		for _, j := range around {
-			all, strides = append(all, l.target.States[j]), append(strides, int32(entries))
-			entries = min(entries*l.target.States[j], 2*mostEntries)
-		}
-		return all, strides, entries
-	}
 	key := func(c *conditional, around []int32) string {
 		text := fmt.Sprint(c.q, c.pairs)
 		if c.field >= 0 {
@@ -154,49 +140,50 @@ func (l *law) memorize() {
 		}
 		return text
 	}
-	starKey := func(s *star) string {
-		text := "star"
+	var all []*star
+	for _, list := range [][]star{l.sites, l.stars} {
+		for k := range list {
+			all = append(all, &list[k])
+		}
+	}
+	keys, sharers, tables := make([]string, len(all)), map[string]int{}, map[string]int{}
+	for k, s := range all {
 		if s.centre != nil {
-			text += key(s.centre, s.around)
+			keys[k] = key(s.centre, s.around)
 		}
-		for k := range s.leaves {
-			text += fmt.Sprint(";", key(&s.leaves[k].conditional, s.around), s.leaves[k].centre)
+		for i := range s.leaves {
+			keys[k] += fmt.Sprint(";", key(&s.leaves[i].conditional, s.around), s.leaves[i].centre)
 		}
-		return text
+		sharers[keys[k]]++
 	}
-	note := func(k string) {
-		if uses[k] == nil {
-			uses[k] = &use{memo: -1}
-		}
-		uses[k].sharers++
-	}
-	give := func(k string, around []int32, m memo, q int, weights bool) int {
-		u := uses[k]
-		all, strides, entries := sizes(around)
-		if u.memo < 0 && entries <= min(mostEntries, ownEntries*u.sharers) {
-			u.memo = len(l.memos)
-			m.sizes, m.strides, m.draw = all, strides, make([]uint32, entries*thresholdsOf(q))
-			if weights {
-				m.logW = make([]float64, entries)
+	for k, s := range all {
+		table, known := tables[keys[k]]
+		if !known {
+			table = -1
+			if m, ok := l.newMemo(s, min(mostEntries, ownEntries*sharers[keys[k]])); ok {
+				table, l.memos = len(l.memos), append(l.memos, m)
 			}
-			l.memos = append(l.memos, m)
+			tables[keys[k]] = table
 		}
-		return u.memo
+		s.table = table
 	}
-	for i := range l.sites {
-		note(key(&l.sites[i], l.sites[i].around))
+}
+
+// newMemo returns a star's table, unless it takes more entries than most.
+func (l *law) newMemo(s *star, most int) (m memo, ok bool) {
+	m.of = s
+	entries := 1
+	for _, j := range s.around {
+		m.sizes, m.strides = append(m.sizes, l.target.States[j]), append(m.strides, int32(entries))
+		if entries *= l.target.States[j]; entries > most {
+			return m, false
+		}
 	}
-	for k := range l.stars {
-		note(starKey(&l.stars[k]))
+	m.draw = make([]uint32, entries*thresholdsOf(s.q))
+	if len(s.leaves) > 0 {
+		m.logW = make([]float64, entries)
 	}
-	for i := range l.sites {
-		c := &l.sites[i]
-		c.table = give(key(c, c.around), c.around, memo{star: -1, site: i}, c.q, false)
-	}
-	for k := range l.stars {
-		s := &l.stars[k]
-		s.table = give(starKey(s), s.around, memo{star: k}, s.q, true)
-	}
+	return m, true
 }
 
 // copy returns the same law with numbers of its own, of no β yet.
@@ -231,26 +218,18 @@ func (l *law) setBeta(beta float64) {
 // fill computes a table.
 func (l *law) fill(m *memo) {
 	var w [MostStates]float64
-	var around []int32
-	q := 1
-	if m.star >= 0 {
-		around, q = l.stars[m.star].around, l.stars[m.star].q
-	} else {
-		around, q = l.sites[m.site].around, l.sites[m.site].q
-	}
-	x := make([]byte, len(around))
-	at := func(site int32) byte { return x[slices.Index(around, site)] }
+	s, each := m.of, thresholdsOf(m.of.q)
+	x := make([]byte, len(s.around))
+	at := func(site int32) byte { return x[slices.Index(s.around, site)] }
 	for n := range m.entries() {
 		rest := n
 		for j, size := range m.sizes {
 			x[j], rest = byte(rest%size), rest/size
 		}
-		if m.star >= 0 {
-			m.logW[n] = l.stars[m.star].weigh(&w, &l.factors, at)
-		} else {
-			l.sites[m.site].weigh(&w, &l.factors, at)
+		if logW := s.weigh(&w, &l.factors, at); m.logW != nil {
+			m.logW[n] = logW
 		}
-		thresholds(m.draw[n*thresholdsOf(q):][:thresholdsOf(q)], w[:q])
+		thresholds(m.draw[n*each:][:each], w[:s.q])
 	}
 }
 
@@ -293,23 +272,9 @@ func (l *law) addLogWeights(dst *[block]float64, scale float64, state []byte) {
 
 // complete draws the sites that are not learned: centres, then leaves.
 func (l *law) complete(state []byte, random *hierarchy.Words) {
-	var w [MostStates]float64
-	var t [MostStates]uint32
 	for k := range l.stars {
-		s := &l.stars[k]
-		if s.centre == nil {
-			continue
-		}
-		dst, word := (*[block]byte)(state[s.centre.site*block:]), random.Next()
-		if s.table >= 0 {
-			m := &l.memos[s.table]
-			asm.CategoryDraw(dst, m.draw, s.q, state, s.around, m.strides, word)
-			continue
-		}
-		for b := range dst {
-			s.weigh(&w, &l.factors, sample(state, b))
-			thresholds(t[:s.q-1], w[:s.q])
-			dst[b] = chosen(t[:s.q-1], word[b])
+		if s := &l.stars[k]; s.centre != nil {
+			l.draw(s, state, random.Next())
 		}
 	}
 	for k := range l.stars {
