@@ -119,6 +119,6 @@ func (b *Bulk) Configurations(dst []uint64) {
 	checkBatch(dst, b.Replicas(), b.Words)
 	for block := range b.Blocks() {
 		part := dst[block*BulkReplicas*b.Words:][:BulkReplicas*b.Words]
-		scatter(part, part, b.block(block), b.N, b.Words)
+		Rows(part, part, b.block(block), b.N, asm.ReplicaWords)
 	}
 }

@@ -137,13 +137,13 @@ func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps 
 		n := min(SweepBlock*words, len(src))
 		const seed = 16 // blocks of the stream that a generator's state takes
 		space.generator.Seed(c, first/SweepBlock*seed)
-		gather(space.spins, src[:n], s.model.N, words)
+		Columns(space.spins, src[:n], s.model.N, asm.ReplicaWords)
 		SweepOrder(len(s.colours), sweeps, func(colour int) {
 			if over = over || halted != nil && halted(); !over {
 				s.heat.Redraw(space.spins, s.colours[colour], &space.generator)
 			}
 		})
-		st.Add(Count{uint64(n / words * s.model.N), scatter(dst[:n], src[:n], space.spins, s.model.N, words)})
+		st.Add(Count{uint64(n / words * s.model.N), Rows(dst[:n], src[:n], space.spins, s.model.N, asm.ReplicaWords)})
 		dst, src, first = dst[n:], src[n:], first+SweepBlock
 	}
 }
@@ -154,41 +154,45 @@ func (s *Sweeper) MaxSteps() int { return math.MaxInt32 }
 // Together returns SweepBlock, the number of samples that draw from one generator.
 func (s *Sweeper) Together() int { return SweepBlock }
 
-// gather lays packed configurations out by sites; replicas beyond them are all
-// down.
-func gather(spins, batch []uint64, sites, words int) {
+// Columns lays packed configurations of n spins out by spins: bit k of the wide words of a
+// spin is that of configuration k. Those beyond the batch are all down.
+func Columns(dst, batch []uint64, n, wide int) {
+	words := Words(n)
+	rows := len(batch) / words
 	var square [64]uint64
-	for part := range asm.ReplicaWords {
+	for part := range wide {
 		for w := range words {
 			clear(square[:])
-			for i := range min(64, max(0, len(batch)/words-64*part)) {
+			for i := range min(64, max(0, rows-64*part)) {
 				square[i] = batch[(64*part+i)*words+w]
 			}
 			asm.Transpose64(&square)
-			for i, replicas := range square[:min(64, sites-64*w)] {
-				spins[(64*w+i)*asm.ReplicaWords+part] = replicas
+			for i, column := range square[:min(64, n-64*w)] {
+				dst[(64*w+i)*wide+part] = column
 			}
 		}
 	}
 }
 
-// scatter packs a block of replicas and returns the number of spins that differ from
-// those in src, which may be dst.
-func scatter(dst, src, spins []uint64, sites, words int) (flipped uint64) {
+// Rows is the inverse of Columns: it stores the configurations in dst, which may be src,
+// and returns how many spins differ from src.
+func Rows(dst, src, columns []uint64, n, wide int) (changed uint64) {
+	words := Words(n)
+	rows := len(dst) / words
 	var square [64]uint64
-	for part := range asm.ReplicaWords {
+	for part := range wide {
 		for w := range words {
 			clear(square[:])
-			for i := range min(64, sites-64*w) {
-				square[i] = spins[(64*w+i)*asm.ReplicaWords+part]
+			for i := range min(64, n-64*w) {
+				square[i] = columns[(64*w+i)*wide+part]
 			}
 			asm.Transpose64(&square)
-			for i := range min(64, max(0, len(dst)/words-64*part)) {
+			for i := range min(64, max(0, rows-64*part)) {
 				at := (64*part+i)*words + w
-				flipped += uint64(bits.OnesCount64(src[at] ^ square[i]))
+				changed += uint64(bits.OnesCount64(src[at] ^ square[i]))
 				dst[at] = square[i]
 			}
 		}
 	}
-	return flipped
+	return changed
 }

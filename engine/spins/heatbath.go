@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
 )
 
 // Lanes is the number of configurations that a heat bath works on together: one
@@ -360,18 +361,7 @@ func (l *lanes) unpack(batch []uint64) { Rows(batch, batch, l.spins) }
 
 // Columns turns a batch of at most Lanes packed configurations of n spins into a word
 // for each spin, that of configuration k in bit k. The other lanes are all down.
-func Columns(dst, batch []uint64, n int) {
-	words := (n + 63) / 64
-	var square [64]uint64
-	for w := range words {
-		clear(square[:])
-		for k := range len(batch) / words {
-			square[k] = batch[k*words+w]
-		}
-		asm.Transpose64(&square)
-		copy(dst[64*w:n], square[:])
-	}
-}
+func Columns(dst, batch []uint64, n int) { bitspin.Columns(dst, batch, n, 1) }
 
 // exchange swaps the configurations of some lanes of two words.
 func (h *heatBath) exchange(a, b *lanes, mask uint64) {

@@ -3,10 +3,8 @@ package spins
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"sync"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/rng"
 )
@@ -107,17 +105,5 @@ func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps 
 // Rows is the inverse of Columns: it stores the configurations in dst, which may be src,
 // and returns how many spins differ from src.
 func Rows(dst, src, columns []uint64) (changed uint64) {
-	words := (len(columns) + 63) / 64
-	var square [64]uint64
-	for w := range words {
-		n := copy(square[:], columns[64*w:])
-		clear(square[n:])
-		asm.Transpose64(&square)
-		for k := range len(dst) / words {
-			at := k*words + w
-			changed += uint64(bits.OnesCount64(square[k] ^ src[at]))
-			dst[at] = square[k]
-		}
-	}
-	return changed
+	return bitspin.Rows(dst, src, columns, len(columns), 1)
 }
