@@ -43,7 +43,7 @@ func (r *Reading) parseBQP(data []byte) (*Hamiltonian, error) {
 		return nil, err
 	}
 	fail := func(path, format string, args ...any) error {
-		return positioned(r.File, data, path, fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...)))
+		return conf.At(data, r.File, path, fmt.Errorf(format, args...))
 	}
 	switch b.Domain {
 	case "spin":

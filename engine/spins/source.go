@@ -266,15 +266,7 @@ func parseRevGen(file string, data []byte) (*Hamiltonian, error) {
 		return nil, err
 	}
 	if f := h.check(); f != nil {
-		return nil, positioned(file, data, f.path(), f.error())
+		return nil, conf.At(data, file, f.path(), f.error())
 	}
 	return h, nil
-}
-
-// positioned puts the file and the place of a path before an error.
-func positioned(file string, data []byte, path string, err error) error {
-	if line, column, ok := conf.Position(data, path); ok {
-		return fmt.Errorf("%s:%d:%d: %w", file, line, column, err)
-	}
-	return fmt.Errorf("%s: %w", file, err)
 }
