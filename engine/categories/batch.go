@@ -2,7 +2,6 @@ package categories
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
@@ -16,22 +15,16 @@ import (
 // A sample is the learned sites, the others summed out, until it moves. The blocks of
 // samples come first, then those of what some became.
 type Batch struct {
-	model   *Model
-	weights *hierarchy.Kernels
-	law     *law
+	room    *room
 	moves   *Moves
 	steps   int // of a transition
 	seed    uint64
 	workers *pool.Pool
 
-	room
-	samples, moved int                 // blocks
-	r              [][block]float64    // [blocks] R = ln q − ln W
-	counts         []engine.Count      // of the moved blocks' pieces
-	random         [][]hierarchy.Words // of each piece
-	lo             int                 // the first block that is shared
-	hi             int
-	stream, head   rng.Counter // of the call under way, and of the draws that it completes
+	samples, moved int            // blocks
+	counts         []engine.Count // of the moved blocks' pieces
+	lo, hi         int            // blocks that are shared
+	stream, head   rng.Counter    // of the call under way, and of the draws that it completes
 	gradient       *hierarchy.Gradient
 	units          []*unit // of the model's nets
 
@@ -48,17 +41,9 @@ func (m *Model) NewBatch(samples, moved int, seed uint64, workers *pool.Pool) (*
 			return nil, fmt.Errorf("batch: %d is not a multiple of %d up to %d", n, block, hierarchy.MaxBatch)
 		}
 	}
-	b := &Batch{model: m, weights: hierarchy.NewKernels(m.nets, workers), law: m.law.copy(), seed: seed, workers: workers,
-		samples: samples / block, moved: moved / block}
-	blocks := b.samples + b.moved
-	b.room = m.newRoom(blocks, true)
-	b.r = make([][block]float64, blocks)
-	most := (max(b.samples, b.moved) + together - 1) / together
-	b.counts, b.random = make([]engine.Count, most), make([][]hierarchy.Words, most)
-	for i := range b.random {
-		b.random[i] = make([]hierarchy.Words, together)
-	}
-	b.SetBeta(m.target.Beta)
+	blocks := (samples + moved) / block
+	b := &Batch{room: m.newRoom(blocks, true, workers), seed: seed, workers: workers, samples: samples / block, moved: moved / block}
+	b.counts = make([]engine.Count, (max(b.samples, b.moved)+together-1)/together)
 	var sites []int
 	for i := range m.units {
 		u := &m.units[i]
@@ -75,42 +60,34 @@ func (m *Model) NewBatch(samples, moved int, seed uint64, workers *pool.Pool) (*
 }
 
 // SetBeta changes the inverse temperature of the target, for annealing.
-func (b *Batch) SetBeta(beta float64) { b.law.setBeta(beta) }
+func (b *Batch) SetBeta(beta float64) { b.room.law.setBeta(beta) }
 
 // share runs body for pieces of blocks lo … hi−1.
 func (b *Batch) share(lo, hi int, body func(int)) {
-	m := b.model
-	n, planes, each := m.Sites()*block, m.coding.planes()*(m.Sites()+1), m.learned*m.coding.q
+	r, m := b.room, b.room.model
+	n, planes, each := m.Sites()*block, m.planes(), m.learned*m.coding.q
 	b.lo, b.hi = lo, hi
 	b.workers.Share((hi-lo+together-1)/together, body,
-		pool.SpanOf(b.state[lo*n:hi*n], together*n), pool.SpanOf(b.bits[lo*planes:hi*planes], together*planes),
-		pool.SpanOf(b.logq[lo:hi], together), pool.SpanOf(b.residual[lo*each:hi*each], together*each),
-		pool.SpanOf(b.r[lo:hi], together), pool.SpanOf(b.counts, 1))
+		pool.SpanOf(r.state[lo*n:hi*n], together*n), pool.SpanOf(r.bits[lo*planes:hi*planes], together*planes),
+		pool.SpanOf(r.logq[lo:hi], together), pool.SpanOf(r.residual[lo*each:hi*each], together*each),
+		pool.SpanOf(r.r[lo:hi], together), pool.SpanOf(b.counts, 1))
 }
 
 // Generate draws the learned sites of every sample and their R.
 func (b *Batch) Generate(params []float32, step uint32) {
-	b.weights.Set(params)
+	b.room.weights.Set(params)
 	b.stream = rng.Stream(b.seed, rng.TrainHead, step)
 	b.share(0, b.samples, b.runDraw)
 }
 
 func (b *Batch) drawPiece(i int) {
-	lo, hi := b.lo+i*together, min(b.lo+(i+1)*together, b.hi)
-	random := b.random[i][:hi-lo]
-	for k := range random {
-		random[k].Start(&b.stream, uint64(lo+k)*uint64(b.model.Sites()+spare), math.MaxInt)
-	}
-	b.model.pass(b.weights, b.part(b.model, lo, hi), random)
-	b.weigh(lo, hi)
+	lo, hi := b.blocksOf(i)
+	b.room.Draw(lo, hi, &b.stream, uint64(lo))
 }
 
-// weigh sets R of blocks whose ln q is known.
-func (b *Batch) weigh(lo, hi int) {
-	for k := lo; k < hi; k++ {
-		b.r[k] = b.logq[k]
-		b.law.addLogWeights(&b.r[k], -1, b.block(b.model, k))
-	}
+// blocksOf returns the blocks lo … hi−1 of piece i of those that are shared.
+func (b *Batch) blocksOf(i int) (lo, hi int) {
+	return b.lo + i*together, min(b.lo+(i+1)*together, b.hi)
 }
 
 // Move completes the first samples and takes steps with them, and computes R of what they
@@ -128,32 +105,20 @@ func (b *Batch) Move(step uint32, moves *Moves, steps int) (acceptance float64) 
 }
 
 func (b *Batch) movePiece(i int) {
-	lo, hi := b.lo+i*together, min(b.lo+(i+1)*together, b.hi)
+	lo, hi := b.blocksOf(i)
 	for k := lo; k < hi; k++ {
-		state, from := b.block(b.model, k), k-b.samples
-		copy(state, b.block(b.model, from))
-		b.model.complete(b.law, state, &b.head, uint64(from), &b.random[i][0])
+		state, from := b.room.block(k), k-b.samples
+		copy(state, b.room.block(from))
+		b.room.Complete(k, &b.head, uint64(from))
 		b.moves.run(state, b.steps, &b.stream, uint64(from), &b.counts[i])
 	}
-	b.model.pass(b.weights, b.part(b.model, lo, hi), nil)
-	b.weigh(lo, hi)
-}
-
-// spare is how many more random words a block has than sites: the exact ones begin at a
-// multiple of it.
-const spare = 8
-
-// complete draws the exact sites of block number k of a stream, after its learned ones.
-func (m *Model) complete(l *law, state []byte, stream *rng.Counter, k uint64, w *hierarchy.Words) {
-	learned := (m.learned + spare - 1) / spare * spare
-	w.Start(stream, k*uint64(m.Sites()+spare)+uint64(learned), math.MaxInt)
-	l.complete(state, w)
+	b.room.Score(lo, hi)
 }
 
 // copyR copies R of blocks lo … hi−1.
 func (b *Batch) copyR(dst []float64, lo, hi int) {
-	for k := range b.r[lo:hi] {
-		copy(dst[k*block:], b.r[lo+k][:])
+	for k := range hi - lo {
+		copy(dst[k*block:], b.room.r[lo+k][:])
 	}
 }
 
@@ -165,12 +130,12 @@ func (b *Batch) Backward(grad []float32, coefficients ...[]float64) {
 
 // addGradient adds what blocks have in a net to its derivatives.
 func (b *Batch) addGradient(net, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64) {
-	m, u, kernel := b.model, b.units[net], b.weights.Of(net)
-	size := m.coding.planes() * (m.Sites() + 1)
+	m, u, kernel := b.room.model, b.units[net], b.room.weights.Of(net)
+	size := m.planes()
 	for k := lo; k < hi; k++ {
-		bits, scale := b.bits[k*size:][:size], &scale[k]
+		bits, scale := b.room.bits[k*size:][:size], &scale[k]
 		for s := range u.sites {
-			residual := b.residual[(k*m.learned+u.first+s)*m.coding.q:][:u.q]
+			residual := b.room.residual[(k*m.learned+u.first+s)*m.coding.q:][:u.q]
 			for c := range residual {
 				if u.net(c) != net {
 					continue

@@ -196,7 +196,7 @@ func TestSystem(t *testing.T) {
 				if step < 5 {
 					beta *= 0.25 + 0.75*(1+math.Floor(float64(step)/5*31))/32
 				}
-				require.InDelta(t, beta, l.law.beta, 1e-15, name)
+				require.InDelta(t, beta, l.room.law.beta, 1e-15, name)
 				require.Equal(t, partners < 1, l.Acceptance() > 0.05, name)
 				if step < 5 {
 					continue
@@ -205,12 +205,12 @@ func TestSystem(t *testing.T) {
 				l.Weigh(r, next, nil, nil)
 				batch, want := make([]byte, len(next)*n), make([]float64, len(next))
 				for k := range l.moved {
-					rows(batch[k*block*n:][:block*n], l.block(m, l.samples+k), n, 0)
+					rows(batch[k*block*n:][:block*n], l.room.block(l.samples+k), n, 0)
 				}
 				s.Weigher(params)(want, batch)
 				require.InDeltaSlice(t, want, next, 1e-4, name)
 				for k := range l.samples {
-					require.Equal(t, l.r[k][:], r[k*block:][:block])
+					require.Equal(t, l.room.r[k][:], r[k*block:][:block])
 				}
 			}
 			const first, count = 70, 100

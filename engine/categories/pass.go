@@ -4,54 +4,88 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // together is the largest number of blocks that a pass takes at once: a unit's tables are
 // read from memory once for all of them.
 const together = 4
 
-// A room is where blocks of samples are.
+// A room is where blocks of samples are. It implements sites.Room.
 type room struct {
+	model    *Model
+	weights  *hierarchy.Kernels
+	law      *law
 	state    []byte           // [blocks][sites][64]
 	bits     []uint64         // [blocks][planes][sites + 1]
-	logq     [][block]float64 // [blocks] ln q of the learned sites
+	logq, r  [][block]float64 // [blocks] ln q of the learned sites, and R = ln q − ln W
 	residual [][block]float32 // [blocks][learned][q] ∂ ln q/∂ logit, nil if they are not wanted
 }
 
-func (m *Model) newRoom(blocks int, residual bool) room {
+func (m *Model) newRoom(blocks int, residual bool, workers *pool.Pool) *room {
 	n := m.Sites()
-	r := room{
-		state: make([]byte, blocks*n*block), bits: make([]uint64, blocks*m.coding.planes()*(n+1)),
-		logq: make([][block]float64, blocks),
+	r := &room{
+		model: m, weights: hierarchy.NewKernels(m.nets, workers), law: m.law.copy(),
+		state: make([]byte, blocks*n*block), bits: make([]uint64, blocks*m.planes()),
+		logq: make([][block]float64, blocks), r: make([][block]float64, blocks),
 	}
 	if residual {
 		r.residual = make([][block]float32, blocks*m.learned*m.coding.q)
 	}
+	r.law.setBeta(m.target.Beta)
 	return r
 }
 
-// part returns blocks lo … hi−1.
-func (r *room) part(m *Model, lo, hi int) room {
-	n, planes, each := m.Sites(), m.coding.planes()*(m.Sites()+1), m.learned*m.coding.q
-	p := room{state: r.state[lo*n*block : hi*n*block], bits: r.bits[lo*planes : hi*planes], logq: r.logq[lo:hi]}
-	if r.residual != nil {
-		p.residual = r.residual[lo*each : hi*each]
-	}
-	return p
-}
+// planes returns the number of words of a block's bits.
+func (m *Model) planes() int { return m.coding.planes() * (m.Sites() + 1) }
 
 // block returns the states of a block.
-func (r *room) block(m *Model, k int) []byte {
-	n := m.Sites() * block
+func (r *room) block(k int) []byte {
+	n := r.model.Sites() * block
 	return r.state[k*n:][:n]
 }
 
+func (r *room) R(k int) *[block]float64 { return &r.r[k] }
+
+func (r *room) Score(lo, hi int) { r.pass(lo, hi, nil) }
+
+func (r *room) Read(k int, configs []byte) { columns(r.block(k), configs, r.model.Sites()) }
+
+func (r *room) Write(configs []byte, k, from int) { rows(configs, r.block(k), r.model.Sites(), from) }
+
+// spare is how many more random words a block has than sites: the exact ones begin at a
+// multiple of it.
+const spare = 8
+
+// start prepares the words of block number k of a stream, from the given one on.
+func (m *Model) start(w *hierarchy.Words, stream *rng.Counter, k uint64, from int) {
+	w.Start(stream, k*uint64(m.Sites()+spare)+uint64(from), math.MaxInt)
+}
+
+func (r *room) Draw(lo, hi int, stream *rng.Counter, first uint64) {
+	var random [together]hierarchy.Words
+	for k := range hi - lo {
+		r.model.start(&random[k], stream, first+uint64(k), 0)
+	}
+	r.pass(lo, hi, random[:hi-lo])
+}
+
+// Complete draws the exact sites after the learned ones.
+func (r *room) Complete(k int, stream *rng.Counter, number uint64) {
+	var random hierarchy.Words
+	r.model.start(&random, stream, number, (r.model.learned+spare-1)/spare*spare)
+	r.law.complete(r.block(k), &random)
+}
+
 // pass draws the learned sites of at most together blocks, with the random words of each, or
-// where these are nil takes the states that are there, and sets bits, ln q and residual.
-func (m *Model) pass(w *hierarchy.Kernels, r room, random []hierarchy.Words) {
-	n, q := m.Sites(), m.coding.q
-	clear(r.logq)
+// where these are nil takes the states that are there, and sets bits, ln q, R and residual.
+func (r *room) pass(lo, hi int, random []hierarchy.Words) {
+	m := r.model
+	n, q, size := m.Sites(), m.coding.q, m.planes()
+	clear(r.logq[lo:hi])
 	var logits [MostStates][together][block]float32
 	var norms [together][block]float64
 	for k := range norms {
@@ -59,38 +93,43 @@ func (m *Model) pass(w *hierarchy.Kernels, r room, random []hierarchy.Words) {
 			norms[k][b] = 1
 		}
 	}
-	blocks, at := len(r.logq), 0
-	size := len(r.bits) / blocks
+	blocks, at := hi-lo, 0
 	for i := range m.units {
 		u := &m.units[i]
 		for s, site := range u.sites {
 			for c := range u.q {
-				w.Of(u.net(c)).Logits(logits[c][:blocks], r.bits, u.of(c, s))
+				r.weights.Of(u.net(c)).Logits(logits[c][:blocks], r.bits[lo*size:hi*size], u.of(c, s))
 			}
 			for k := range blocks {
-				x := (*[block]byte)(r.state[(k*n+int(site))*block:])
+				x := (*[block]byte)(r.state[((lo+k)*n+int(site))*block:])
 				var word *[block]uint32
 				if random != nil {
 					word = random[k].Next()
 				}
 				var residual [][block]float32
 				if r.residual != nil {
-					residual = r.residual[(k*m.learned+at)*q:][:u.q]
+					residual = r.residual[((lo+k)*m.learned+at)*q:][:u.q]
 				}
-				choose(x, &r.logq[k], &norms[k], residual, &logits, u.q, k, word)
-				m.coding.write(r.bits[k*size:][:size], n+1, int(site), x)
+				choose(x, &r.logq[lo+k], &norms[k], residual, &logits, u.q, k, word)
+				m.coding.write(r.bits[(lo+k)*size:][:size], n+1, int(site), x)
 			}
 			if at++; at%100 == 0 || at == m.learned { // before q to the power of it overflows
 				for k := range blocks {
 					for b, norm := range norms[k] {
-						r.logq[k][b] -= math.Log(norm)
+						r.logq[lo+k][b] -= math.Log(norm)
 						norms[k][b] = 1
 					}
 				}
 			}
 		}
 	}
+	for k := lo; k < hi; k++ {
+		r.r[k] = r.logq[k]
+		r.law.addLogWeights(&r.r[k], -1, r.block(k))
+	}
 }
+
+var _ sites.Room[byte] = (*room)(nil)
 
 // choose draws the states of a site of block k from the softmax of its logits, unless words is
 // nil and they are there. The logarithm of a state's probability is what it adds to logq, less

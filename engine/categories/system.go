@@ -33,7 +33,7 @@ func NewSystem(m *Model, t *engine.Training, b engine.Balancing, c *spins.Transi
 	if err != nil {
 		return nil, fmt.Errorf("training.%w", err)
 	}
-	moves, err := batch.law.moves(c)
+	moves, err := batch.room.law.moves(c)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ type learner struct {
 
 // Draw draws the sites that are learned, at the step's temperature.
 func (l *learner) Draw(_ *Batch, params []float32, step uint32) {
-	l.SetBeta(l.model.target.Beta * l.config.Fraction(l.config.Level(step, l.training.Steps)))
+	l.SetBeta(l.room.model.target.Beta * l.config.Fraction(l.config.Level(step, l.training.Steps)))
 	l.Generate(params, step)
 }
 
@@ -100,8 +100,8 @@ func (s *System) Model() *Model { return s.net }
 // Surrogate implements engine.Differentiable: the loss of the batch and its s′, held fixed.
 func (s *System) Surrogate() func(params []float64) float64 {
 	b, n := s.learner.Batch, s.net.Sites()*block
-	states := slices.Clone(b.state)
-	return hierarchy.FixedLoss(s.Balance, b.r, b.logq, b.samples*block, func(params []float64, i int) float64 {
+	states := slices.Clone(b.room.state)
+	return hierarchy.FixedLoss(s.Balance, b.room.r, b.room.logq, b.samples*block, func(params []float64, i int) float64 {
 		state := states[i/block*n:][:n]
 		return s.net.learned64(params, func(site int) byte { return state[site*block+i%block] })
 	})

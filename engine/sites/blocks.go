@@ -36,6 +36,44 @@ func NewBlocks[W uint64 | byte](words, most, together int, draw, score func(lo, 
 	return s
 }
 
+// A Room is where blocks of samples are, and what draws, weighs and lays them out.
+type Room[W uint64 | byte] interface {
+	// Draw draws the learned sites of blocks lo … hi−1, which are number first of a stream and
+	// those after it; Score takes those that are there. Both find R.
+	Draw(lo, hi int, stream *rng.Counter, first uint64)
+	Score(lo, hi int)
+	R(k int) *[block]float64
+	// Complete draws the exact sites, too, of block k, which has a number in the stream.
+	Complete(k int, stream *rng.Counter, number uint64)
+	// Read sets block k to configurations, and Write these to its samples from one on.
+	Read(k int, configs []W)
+	Write(configs []W, k, from int)
+}
+
+// NewSampler returns Blocks of a room with as many.
+func NewSampler[W uint64 | byte](words, most, together int, room Room[W], workers *pool.Pool) (s *Blocks[W]) {
+	draw := func(lo, hi int) {
+		room.Draw(lo, hi, &s.Stream, s.Number(lo))
+		for k := lo; k < hi; k++ {
+			if batch, before := s.Keep(k, room.R(k)); batch != nil {
+				room.Complete(k, &s.Stream, s.Number(k))
+				room.Write(batch, k, before)
+			}
+		}
+	}
+	score := func(lo, hi int) {
+		for k := lo; k < hi; k++ {
+			room.Read(k, s.Given(k))
+		}
+		room.Score(lo, hi)
+		for k := lo; k < hi; k++ {
+			s.Keep(k, room.R(k))
+		}
+	}
+	s = NewBlocks[W](words, most, together, draw, score, workers)
+	return s
+}
+
 // Words returns the number of words of a configuration.
 func (s *Blocks[W]) Words() int { return s.words }
 

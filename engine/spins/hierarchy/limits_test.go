@@ -224,7 +224,7 @@ func TestScored(t *testing.T) {
 		for i := range configs {
 			configs[i] = r.Uint64() & (1<<m.Spins() - 1)
 		}
-		b.weights.Set(params)
+		b.room.weights.Set(params)
 		b.score(configs)
 		got, want := make([]float64, 128), make([]float64, 128)
 		b.ScoredR(got)

@@ -1,51 +1,108 @@
 package hierarchy
 
-import "github.com/revgen/revgen/asm"
+import (
+	"slices"
 
-// together is the largest number of blocks that draw and score take at once: a unit's
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/sites"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// together is the largest number of blocks that are drawn and scored at once: a unit's
 // tables are read from memory once for all of them.
 const together = 4
 
-// draw draws the learned spins of as many blocks as logq has, first and those after it
-// of a stream. It sets their ln q and, unless residual is nil, its derivatives with
-// respect to the logits, [blocks][learned]. Block k owns n of the stream's spins, from
-// k·n on: the learned ones, then the exact ones.
-func (m *Model) draw(w *Kernels, states []uint64, logq [][block]float64, residual [][block]float32, stream *asm.Counter, first uint64) {
-	clear(states)
-	var random [together]Words
-	for k := range logq {
-		random[k].Start(stream, (first+uint64(k))*uint64(m.Spins()), m.learned)
+// A room is where blocks of samples are. It implements sites.Room.
+type room struct {
+	model    *Model
+	weights  *Kernels
+	exact    exact // with its own tables, which depend on β
+	beta     float64
+	size     int              // words of a block's state: one a spin, and a zero
+	state    []uint64         // [blocks][size]
+	logq, r  [][block]float64 // [blocks] ln q of the learned spins, and R = ln q − ln W
+	residual [][block]float32 // [blocks][learned] ∂ ln q/∂ logit, nil if they are not wanted
+	cut      []uint64         // all configurations of the first block, of which fewer are wanted
+}
+
+func (m *Model) newRoom(blocks int, residual bool, workers *pool.Pool) *room {
+	r := &room{
+		model: m, weights: NewKernels(m.nets, workers), exact: m.exact.copy(), beta: m.target.Beta,
+		size: m.Spins() + 1, logq: make([][block]float64, blocks), r: make([][block]float64, blocks),
 	}
-	m.pass(w, states, logq, residual, random[:len(logq)])
+	r.state = make([]uint64, blocks*r.size)
+	if residual {
+		r.residual = make([][block]float32, blocks*m.learned)
+	}
+	r.exact.tabulate(r.beta)
+	return r
 }
 
-// score sets what draw does, of spins that are there.
-func (m *Model) score(w *Kernels, states []uint64, logq [][block]float64, residual [][block]float32) {
-	m.pass(w, states, logq, residual, nil)
+func (r *room) block(k int) []uint64      { return r.state[k*r.size:][:r.size] }
+func (r *room) R(k int) *[block]float64   { return &r.r[k] }
+func (r *room) Score(lo, hi int)          { r.pass(lo, hi, nil) }
+func (r *room) Read(k int, from []uint64) { spins.Columns(r.block(k), from, r.model.Spins()) }
+
+// Draw: block k owns n of the stream's spins, from k·n on: the learned ones, then the exact ones.
+func (r *room) Draw(lo, hi int, stream *asm.Counter, first uint64) {
+	clear(r.state[lo*r.size : hi*r.size])
+	var random [together]Words
+	for k := range hi - lo {
+		random[k].Start(stream, (first+uint64(k))*uint64(r.model.Spins()), r.model.learned)
+	}
+	r.pass(lo, hi, random[:hi-lo])
 }
 
-func (m *Model) pass(w *Kernels, states []uint64, logq [][block]float64, residual [][block]float32, random []Words) {
-	clear(logq)
+// pass draws the learned spins of at most together blocks with the random words of each or,
+// where these are nil, takes those that are there, and sets ln q, R and derivatives.
+func (r *room) pass(lo, hi int, random []Words) {
+	m := r.model
+	clear(r.logq[lo:hi])
 	var all [together][block]float32
-	logits := all[:len(logq)]
-	size, n := len(states)/len(logq), 0
+	logits, n := all[:hi-lo], 0
 	for i := range m.units {
-		u, net := &m.units[i], w.Of(i)
+		u, net := &m.units[i], r.weights.Of(i)
 		for s, site := range u.sites {
-			net.Logits(logits, states, u.inputs[s*u.padded:][:u.padded])
+			net.Logits(logits, r.state[lo*r.size:hi*r.size], u.inputs[s*u.padded:][:u.padded])
 			for k := range logits {
-				spin := &states[k*size+int(site)]
+				spin, logq := &r.state[(lo+k)*r.size+int(site)], &r.logq[lo+k]
 				var derivative *[block]float32
-				if residual != nil {
-					derivative = &residual[k*m.learned+n]
+				if r.residual != nil {
+					derivative = &r.residual[(lo+k)*m.learned+n]
 				}
 				if random != nil {
-					*spin = asm.HeatBath(&logq[k], derivative, &logits[k], random[k].Next())
+					*spin = asm.HeatBath(logq, derivative, &logits[k], random[k].Next())
 				} else {
-					asm.BitScore(&logq[k], derivative, &logits[k], *spin)
+					asm.BitScore(logq, derivative, &logits[k], *spin)
 				}
 			}
 			n++
 		}
 	}
+	for k := lo; k < hi; k++ {
+		r.r[k] = r.logq[k]
+		r.exact.logWeights(&r.r[k], -1, r.beta, r.block(k))
+	}
 }
+
+func (r *room) Complete(k int, stream *asm.Counter, number uint64) {
+	m := r.model
+	var random Words
+	random.Start(stream, number*uint64(m.Spins())+uint64(m.learned), m.Spins()-m.learned)
+	r.exact.complete(r.block(k), &random)
+}
+
+func (r *room) Write(dst []uint64, k, from int) {
+	columns := r.block(k)[:r.model.Spins()]
+	if from == 0 {
+		spins.Rows(dst, dst, columns)
+		return
+	}
+	words := r.model.words()
+	r.cut = slices.Grow(r.cut[:0], block*words)[:block*words]
+	spins.Rows(r.cut, r.cut, columns)
+	copy(dst, r.cut[from*words:])
+}
+
+var _ sites.Room[uint64] = (*room)(nil)

@@ -102,7 +102,7 @@ type learner struct {
 // Draw draws the learned spins of the batch, at the step's temperature, and all spins of s,
 // its first samples.
 func (l *learner) Draw(s []uint64, θ []float32, step uint32) {
-	l.SetBeta(l.model.target.Beta * l.config.Fraction(l.config.Level(step, l.training.Steps)))
+	l.SetBeta(l.room.model.target.Beta * l.config.Fraction(l.config.Level(step, l.training.Steps)))
 	l.Generate(θ, step)
 	l.Complete(s)
 }
@@ -112,13 +112,13 @@ func (l *learner) Weigh(r, rNext []float64, _, next []uint64) {
 	l.R(r)
 	if len(next) > 0 {
 		l.score(next)
-		l.ScoredR(rNext[:len(l.logq)*block-l.samples])
+		l.ScoredR(rNext[:len(l.room.logq)*block-l.samples])
 	}
 }
 
 // Score sets grad to Σ c ∇ln q of all states that were weighed.
 func (l *learner) Score(grad, _ []float32, c, cNext []float64) {
-	l.Backward(grad, c, cNext[:len(l.logq)*block-l.samples])
+	l.Backward(grad, c, cNext[:len(l.room.logq)*block-l.samples])
 }
 
 // Demands implements spins.Kind.

@@ -82,10 +82,10 @@ func Follow(t testing.TB, c Square, seed uint64, change func(*Training), workers
 }
 
 // logDensity sets logq to ln q = R − βE of configurations.
-func (s *Sampler) logDensity(logq []float64, configs []uint64) {
+func (s *Sampler) logDensity(m *Model, logq []float64, configs []uint64) {
 	s.R(logq, configs)
 	for i := range logq {
-		logq[i] -= s.model.target.Beta * naiveEnergy(&s.model.target, configs[i*s.Words():][:s.Words()])
+		logq[i] -= m.target.Beta * naiveEnergy(&m.target, configs[i*s.Words():][:s.Words()])
 	}
 }
 

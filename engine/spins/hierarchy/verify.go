@@ -33,7 +33,7 @@ func (s *System) Surrogate() func(params []float64) float64 {
 	configs := make([]uint64, b.samples*words)
 	b.Complete(configs)
 	configs = append(configs, s.Next...)
-	return FixedLoss(s.Balance, b.r, b.logq, b.samples, func(params []float64, i int) float64 {
+	return FixedLoss(s.Balance, b.room.r, b.room.logq, b.samples, func(params []float64, i int) float64 {
 		return s.net.learned64(params, configs[i*words:][:words])
 	})
 }
