@@ -80,70 +80,43 @@ func (g *Graph) greedy(colour []int32) {
 }
 
 // smallestLast returns the spins in the order in which they are taken away if it
-// is always one with the fewest neighbours left.
+// is always one with the fewest neighbours left, of equals the last that came to have so few.
 func (g *Graph) smallestLast() []int32 {
-	q := newSpinQueue(g)
-	order := make([]int32, 0, g.N())
-	for i, ok := q.pop(); ok; i, ok = q.pop() {
-		order = append(order, i)
-		q.removed(i)
-	}
-	return order
-}
-
-// A spinQueue hands out spins by the number of their neighbours left.
-type spinQueue struct {
-	graph   *Graph
-	degree  []int32
-	gone    []bool
-	buckets [][]int32 // by degree; entries may be out of date
-	least   int       // below it buckets are empty
-}
-
-func newSpinQueue(g *Graph) *spinQueue {
 	n := g.N()
-	q := &spinQueue{graph: g, degree: make([]int32, n), gone: make([]bool, n)}
-	for i := n - 1; i >= 0; i-- { // popped from the end, the smallest number first
-		q.degree[i] = int32(g.Degree(i))
-		q.push(int32(i))
+	left := make([]int, n) // neighbours, −1 of a spin that has been taken away
+	var buckets [][]int32  // by neighbours left; entries may be out of date
+	put := func(i int32) {
+		for left[i] >= len(buckets) {
+			buckets = append(buckets, nil)
+		}
+		buckets[left[i]] = append(buckets[left[i]], i)
 	}
-	return q
-}
-
-func (q *spinQueue) push(i int32) {
-	d := int(q.degree[i])
-	for d >= len(q.buckets) {
-		q.buckets = append(q.buckets, nil)
+	for i := n - 1; i >= 0; i-- { // taken from the end, the smallest number first
+		left[i] = g.Degree(i)
+		put(int32(i))
 	}
-	q.buckets[d] = append(q.buckets[d], i)
-	q.least = min(q.least, d)
-}
-
-// pop takes the spin with the fewest neighbours left, if there is any spin.
-func (q *spinQueue) pop() (spin int32, ok bool) {
-	for q.least < len(q.buckets) {
-		b := &q.buckets[q.least]
-		if len(*b) == 0 {
-			q.least++
+	order := make([]int32, 0, n)
+	for fewest := 0; len(order) < n; {
+		b := &buckets[fewest]
+		last := len(*b) - 1
+		if last < 0 {
+			fewest++
 			continue
 		}
-		i := (*b)[len(*b)-1]
-		*b = (*b)[:len(*b)-1]
-		if !q.gone[i] && int(q.degree[i]) == q.least {
-			q.gone[i] = true
-			return i, true
+		i := (*b)[last]
+		*b = (*b)[:last]
+		if left[i] != fewest {
+			continue
+		}
+		order, left[i] = append(order, i), -1
+		near, _ := g.Neighbours(int(i))
+		for _, j := range near {
+			if left[j] > 0 {
+				left[j]--
+				put(j)
+				fewest = min(fewest, left[j])
+			}
 		}
 	}
-	return 0, false
-}
-
-// removed tells the neighbours of a spin that it has gone.
-func (q *spinQueue) removed(i int32) {
-	near, _ := q.graph.Neighbours(int(i))
-	for _, j := range near {
-		if !q.gone[j] {
-			q.degree[j]--
-			q.push(j)
-		}
-	}
+	return order
 }
