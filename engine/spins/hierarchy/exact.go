@@ -1,6 +1,7 @@
 package hierarchy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -67,23 +68,23 @@ type term struct {
 func newExact(t *Target, learned []bool) (*exact, error) {
 	x := &exact{target: t}
 	near := t.neighbours()
-	isCentre := make([]bool, t.Spins)
-	for i := range t.Spins {
-		if learned[i] {
-			continue
-		}
-		// A spin with more than one exact neighbour is a centre; of a coupled
-		// pair it is the one with more neighbours, or the first.
-		count, partner := 0, -1
+	exactNear := func(i int) (all []int) {
 		for _, n := range near[i] {
 			if !learned[n.spin] {
-				count, partner = count+1, n.spin
+				all = append(all, n.spin)
 			}
 		}
-		isCentre[i] = count > 1
-		if count == 1 && exactNeighbours(near[partner], learned) == 1 {
-			isCentre[i] = len(near[i]) > len(near[partner]) || len(near[i]) == len(near[partner]) && i < partner
+		return all
+	}
+	// A spin with more than one exact neighbour is a centre; of a coupled pair it is the one
+	// with more neighbours, or the first.
+	isCentre := func(i int) bool {
+		all := exactNear(i)
+		if len(all) != 1 {
+			return len(all) > 1
 		}
+		j := all[0]
+		return len(exactNear(j)) == 1 && cmp.Or(cmp.Compare(len(near[i]), len(near[j])), j-i) > 0
 	}
 	tables := map[string]int{}
 	share := func(t starTable) int { // a new table, unless there is one with the same couplings
@@ -103,22 +104,17 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 		if learned[i] {
 			continue
 		}
-		centre := int32(-1)
-		members := []int{i} // leaves
-		if isCentre[i] {
+		centre, members := int32(-1), exactNear(i) // leaves
+		switch {
+		case isCentre(i):
 			centre = int32(i)
-			members = members[:0]
-			for _, n := range near[i] {
-				if learned[n.spin] {
-					continue
-				}
-				if isCentre[n.spin] {
-					return nil, fmt.Errorf("hierarchy: exact spins %d and %d are both centres of stars", i, n.spin)
-				}
-				members = append(members, n.spin)
+			if k := slices.IndexFunc(members, isCentre); k >= 0 {
+				return nil, fmt.Errorf("hierarchy: exact spins %d and %d are both centres of stars", i, members[k])
 			}
-		} else if exactNeighbours(near[i], learned) > 0 {
+		case len(members) > 0:
 			continue // with its centre
+		default:
+			members = []int{i}
 		}
 		s := star{centre: centre}
 		at := func(spin int) int {
@@ -192,15 +188,6 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 	}
 	x.bonds, x.fields = bonds.list, fields.list
 	return x, nil
-}
-
-func exactNeighbours(near []neighbour, learned []bool) (count int) {
-	for _, n := range near {
-		if !learned[n.spin] {
-			count++
-		}
-	}
-	return count
 }
 
 // terms gather sums with the same coefficient.
