@@ -56,18 +56,17 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 		l.memorize()
 		return l, nil
 	}
-	isExact := func(j int) bool { return !learned[j] }
 	isLearned := func(j int) bool { return learned[j] }
-	exact := func(i int) (count int) {
+	exactNear := func(i int) (all []neighbour) {
 		for _, n := range near[i] {
 			if !learned[n.site] {
-				count++
+				all = append(all, n)
 			}
 		}
-		return count
+		return all
 	}
 	for i, list := range near {
-		switch count := exact(i); {
+		switch exact := exactNear(i); {
 		case learned[i]:
 			for _, n := range list {
 				if n.site > i && learned[n.site] {
@@ -78,16 +77,13 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 			if f := field(i); f != nil {
 				l.single = append(l.single, term{i, -1, 0, f})
 			}
-		case count == 0:
+		case len(exact) == 0:
 			l.stars = append(l.stars, star{q: 1, leaves: []leaf{{among(i, isLearned), -1}}})
-		case count > 1 || exact(partner(list, isExact)) == 1 && i < partner(list, isExact):
+		case len(exact) > 1 || len(exactNear(exact[0].site)) == 1 && i < exact[0].site:
 			centre := among(i, isLearned)
 			s := star{centre: &centre, q: t.States[i]}
-			for _, n := range list {
-				if learned[n.site] {
-					continue
-				}
-				if exact(n.site) > 1 {
+			for _, n := range exact {
+				if len(exactNear(n.site)) > 1 {
 					return nil, fmt.Errorf("categories: exact sites %d and %d are both centres of stars", i, n.site)
 				}
 				s.leaves = append(s.leaves, leaf{among(n.site, isLearned), l.of(energyTo(near[n.site], i))})
@@ -113,15 +109,6 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 	}
 	l.memorize()
 	return l, nil
-}
-
-func partner(list []neighbour, exact func(int) bool) int {
-	for _, n := range list {
-		if exact(n.site) {
-			return n.site
-		}
-	}
-	return -1
 }
 
 func energyTo(list []neighbour, site int) []float64 {
