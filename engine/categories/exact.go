@@ -87,11 +87,12 @@ type Sum struct {
 // An elimination sums a site out.
 type elimination struct {
 	site   int
-	around []int // sites left
-	pairs  [][]float64
+	around []int       // sites left
+	pairs  [][]float64 // to these, nil where there is none
 	field  []float64
 	above  []int // of the eliminations before whose tables hold the site
 	table  []float64
+	used   bool // by an elimination after
 }
 
 // Summable reports whether NewSum can add a target up.
@@ -165,7 +166,6 @@ func NewSum(ctx context.Context, t *Target) (*Sum, error) {
 	}
 	near := t.neighbours()
 	s := &Sum{target: t}
-	holders := make([][]int, t.N()) // eliminations whose tables hold a site
 	for _, row := range order {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -175,40 +175,31 @@ func NewSum(ctx context.Context, t *Target) (*Sum, error) {
 			e.field = t.Fields[e.site]
 		}
 		for _, j := range e.around {
-			var table []float64
-			for _, n := range near[e.site] {
-				if n.site == j {
-					table = n.energy
-				}
-			}
-			e.pairs = append(e.pairs, table)
+			e.pairs = append(e.pairs, energyTo(near[e.site], j))
 		}
-		for _, k := range holders[e.site] {
-			e.above = append(e.above, k)
-			for _, j := range s.order[k].around {
-				holders[j] = slices.DeleteFunc(slices.Clone(holders[j]), func(x int) bool { return x == k })
+		for k := range s.order {
+			if a := &s.order[k]; !a.used && slices.Contains(a.around, e.site) {
+				a.used, e.above = true, append(e.above, k)
 			}
 		}
 		size := 1
 		for _, j := range e.around {
 			size *= t.States[j]
-			holders[j] = append(holders[j], len(s.order))
 		}
 		e.table = make([]float64, size)
-		s.order = append(s.order, e)
 		x := make([]byte, t.N())
-		last := &s.order[len(s.order)-1]
 		var w [MostStates]float64
-		for k := range last.table {
+		for k := range e.table {
 			rest := k
-			for _, j := range last.around {
+			for _, j := range e.around {
 				x[j], rest = byte(rest%t.States[j]), rest/t.States[j]
 			}
-			last.table[k] = s.weigh(&w, last, x)
+			e.table[k] = s.weigh(&w, &e, x)
 		}
-		if len(last.around) == 0 {
-			s.LogZ += last.table[0]
+		if len(e.around) == 0 {
+			s.LogZ += e.table[0]
 		}
+		s.order = append(s.order, e)
 	}
 	s.LogZ -= t.Beta * t.Offset
 	return s, nil

@@ -111,8 +111,14 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 	return l, nil
 }
 
+// energyTo returns the energies of a pair, nil if the site is no neighbour.
 func energyTo(list []neighbour, site int) []float64 {
-	return list[slices.IndexFunc(list, func(n neighbour) bool { return n.site == site })].energy
+	for _, n := range list {
+		if n.site == site {
+			return n.energy
+		}
+	}
+	return nil
 }
 
 // memorize makes tables where these are worth it.
