@@ -73,19 +73,20 @@ func (e *Edge) UnmarshalJSON(text []byte) error {
 		}
 		parts[k], rest = strings.TrimSpace(part), after
 	}
-	var read Edge
-	var err error
-	if read.I, err = parseIndex(parts[0]); err != nil {
-		return err
+	read, err := parseEdge(parts[0], parts[1], parts[2])
+	if err == nil {
+		*e = read
 	}
-	if read.J, err = parseIndex(parts[1]); err != nil {
-		return err
+	return err
+}
+
+func parseEdge(i, j, coupling string) (e Edge, err error) {
+	if e.I, err = parseIndex(i); err == nil {
+		if e.J, err = parseIndex(j); err == nil {
+			e.Coupling, err = parseNumber(coupling)
+		}
 	}
-	if read.Coupling, err = parseNumber(parts[2]); err != nil {
-		return err
-	}
-	*e = read
-	return nil
+	return e, err
 }
 
 // parseIndex reads the number of a spin.

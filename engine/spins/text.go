@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// A term is a line "i j w".
+// A term is a line "i j w", its spins numbered as in the file.
 type term struct {
-	i, j int // as numbered in the file
-	w    float64
+	Edge
 	line int
 }
 
@@ -69,25 +68,19 @@ func (t *text) read() error {
 	case len(fields) != 3:
 		return t.fail(at, "%s where a line is \"i j w\", two numbers of spins and a weight", shorten(strconv.Quote(string(t.line))))
 	}
-	e := term{line: at}
-	var err error
-	if e.i, err = parseIndex(string(fields[0])); err == nil {
-		if e.j, err = parseIndex(string(fields[1])); err == nil {
-			e.w, err = parseNumber(string(fields[2]))
-		}
-	}
+	e, err := parseEdge(string(fields[0]), string(fields[1]), string(fields[2]))
 	if err != nil {
 		return t.fail(at, "%v", err)
 	}
 	first := 0
 	if t.Format == Rudy {
 		first = 1
-		if e.i == e.j {
-			return t.fail(at, "spin %d is coupled to itself; an edge joins two spins", e.i)
+		if e.I == e.J {
+			return t.fail(at, "spin %d is coupled to itself; an edge joins two spins", e.I)
 		}
 	}
 	if t.spins >= 0 {
-		for _, i := range [2]int{e.i, e.j} {
+		for _, i := range [2]int{e.I, e.J} {
 			if i < first || i >= first+t.spins {
 				return t.fail(at, "there is no spin %d; by line %d they are %d to %d", i, t.headerLine, first, first+t.spins-1)
 			}
@@ -96,7 +89,7 @@ func (t *text) read() error {
 	if len(t.terms) == MaxEdges+MaxSpins {
 		return t.fail(at, "more than %d lines", MaxEdges+MaxSpins)
 	}
-	t.terms = append(t.terms, e)
+	t.terms = append(t.terms, term{e, at})
 	return nil
 }
 
@@ -133,17 +126,18 @@ func (t *text) quboHeader(f [][]byte) error {
 
 // declare takes the numbers of a header.
 func (t *text) declare(spins, pairs, linear []byte) (err error) {
-	at := t.number
-	t.headerLine = at
-	if t.spins, err = strconv.Atoi(string(spins)); err != nil || t.spins < 1 || t.spins > MaxSpins {
-		return t.fail(at, "the number of spins, %s, is not between 1 and %d", shorten(string(spins)), MaxSpins)
-	}
-	if t.pairs, err = strconv.Atoi(string(pairs)); err != nil || t.pairs < 0 || t.pairs > MaxEdges {
-		return t.fail(at, "the number of edges, %s, is not between 0 and %d", shorten(string(pairs)), MaxEdges)
-	}
-	if linear != nil {
-		if t.linear, err = strconv.Atoi(string(linear)); err != nil || t.linear < 0 || t.linear > MaxSpins {
-			return t.fail(at, "the number of linear terms, %s, is not between 0 and %d", shorten(string(linear)), MaxSpins)
+	t.headerLine = t.number
+	for _, n := range []struct {
+		to        *int
+		text      []byte
+		of        string
+		low, high int
+	}{{&t.spins, spins, "spins", 1, MaxSpins}, {&t.pairs, pairs, "edges", 0, MaxEdges}, {&t.linear, linear, "linear terms", 0, MaxSpins}} {
+		if n.text == nil {
+			continue
+		}
+		if *n.to, err = strconv.Atoi(string(n.text)); err != nil || *n.to < n.low || *n.to > n.high {
+			return t.fail(t.number, "the number of %s, %s, is not between %d and %d", n.of, shorten(string(n.text)), n.low, n.high)
 		}
 	}
 	return nil
@@ -153,7 +147,7 @@ func (t *text) declare(spins, pairs, linear []byte) (err error) {
 func (t *text) complete() error {
 	linear := 0
 	for _, e := range t.terms {
-		if e.i == e.j {
+		if e.I == e.J {
 			linear++
 		}
 	}
@@ -196,7 +190,7 @@ func (t *text) hamiltonian() (*Hamiltonian, error) {
 		}
 	} else {
 		for _, e := range t.terms {
-			names = append(names, e.i, e.j)
+			names = append(names, e.I, e.J)
 		}
 		slices.Sort(names)
 		names = slices.Compact(names)
@@ -210,14 +204,14 @@ func (t *text) hamiltonian() (*Hamiltonian, error) {
 	}
 	var lines []int // of edges
 	for _, e := range t.terms {
-		if e.i != e.j {
+		if e.I != e.J {
 			lines = append(lines, e.line)
-			q.pair(e.i, e.j, e.w)
+			q.pair(e.I, e.J, e.Coupling)
 			continue
 		}
-		if !q.linear(e.i, e.w) {
-			first := slices.IndexFunc(t.terms, func(o term) bool { return o.i == e.i && o.j == e.i })
-			return nil, t.fail(e.line, "variable %d has its second linear term, after that of line %d; write one", e.i, t.terms[first].line)
+		if !q.linear(e.I, e.Coupling) {
+			first := slices.IndexFunc(t.terms, func(o term) bool { return o.I == e.I && o.J == e.I })
+			return nil, t.fail(e.line, "variable %d has its second linear term, after that of line %d; write one", e.I, t.terms[first].line)
 		}
 	}
 	h := q.hamiltonian()
