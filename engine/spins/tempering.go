@@ -340,91 +340,106 @@ func (e *Exchange) measure(ctx context.Context, visit func(batch []uint64)) (*Te
 	return out, nil
 }
 
-// A bridge estimates ratios of partition functions of neighbouring levels,
+// A Bridge estimates ratios of partition functions of neighbouring levels of a ladder,
 //
 //	Z′/Z = ⟨exp(−(β′−β)E/2)⟩ / ⟨exp(+(β′−β)E/2)⟩′,
 //
-// from sums over each half of the rounds for each ladder apart. The scatter of ladders, which are
-// independent of each other, gives the error, unless all are on their way together: then the
-// halves differ by more.
-type bridge struct {
-	*Exchange
+// from sums over ladders that are independent of each other, whose scatter gives the error.
+type Bridge struct {
+	betas    []float64
 	origin   []float64   // of the energies, by level: of the pair with the next
-	up, down [][]float64 // by level, half and ladder
-	added    int
+	up, down [][]float64 // by level and ladder
 }
 
-// drifting is by how many of their errors halves of the rounds differ that are on their way.
-const drifting = 3
-
-func newBridge(e *Exchange) *bridge {
-	b := &bridge{Exchange: e, origin: make([]float64, len(e.betas))}
-	for range e.betas {
-		b.up, b.down = append(b.up, make([]float64, 2*Lanes*e.Sets)), append(b.down, make([]float64, 2*Lanes*e.Sets))
+// NewBridge returns one of so many ladders.
+func NewBridge(betas []float64, ladders int) *Bridge {
+	b := &Bridge{betas: betas}
+	for range betas {
+		b.up, b.down = append(b.up, make([]float64, ladders)), append(b.down, make([]float64, ladders))
+		b.origin = append(b.origin, math.NaN())
 	}
 	return b
 }
 
-func (b *bridge) add() {
-	last, half := len(b.betas)-1, 0
-	if 2*b.added >= b.Rounds {
-		half = Lanes * b.Sets
+// Add adds an energy of a ladder at a level. Energies of all ladders count from the first there.
+func (b *Bridge) Add(level, ladder int, energy float64) {
+	if math.IsNaN(b.origin[level]) {
+		b.origin[level] = energy
 	}
-	if b.added++; b.added == 1 {
-		for k := range last {
-			b.origin[k] = (b.moments[k].Value() + b.moments[k+1].Value()) / 2
-		}
+	if level < len(b.betas)-1 {
+		b.up[level][ladder] += math.Exp(-(b.betas[level+1] - b.betas[level]) / 2 * (energy - b.origin[level]))
 	}
-	for group := range b.energies {
-		k, first := group/b.Sets, half+Lanes*(group%b.Sets)
-		for lane, energy := range &b.energies[group] {
-			if k < last {
-				b.up[k][first+lane] += math.Exp(-(b.betas[k+1] - b.betas[k]) / 2 * (energy - b.origin[k]))
-			}
-			if k > 0 {
-				b.down[k][first+lane] += math.Exp((b.betas[k] - b.betas[k-1]) / 2 * (energy - b.origin[k-1]))
-			}
-		}
+	if level > 0 {
+		b.down[level][ladder] += math.Exp((b.betas[level] - b.betas[level-1]) / 2 * (energy - b.origin[level-1]))
 	}
 }
 
-// logZ returns ln Z at the target and its standard error.
-func (b *bridge) logZ() (value, standardError float64) {
-	ladders := Lanes * b.Sets
-	value, standardError = b.estimate(0, 2*ladders)
-	first, of := b.estimate(0, ladders)
-	second, and := b.estimate(ladders, 2*ladders)
-	if apart := math.Abs(second - first); apart > drifting*math.Hypot(of, and) {
-		standardError = math.Hypot(standardError, apart)
-	}
-	return value, standardError
-}
-
-// estimate returns ln Z of sums low … high−1, and its standard error by the jackknife over
-// ladders.
-func (b *bridge) estimate(low, high int) (value, standardError float64) {
-	last := len(b.betas) - 1
-	ladders := Lanes * b.Sets
+// Estimate returns ln Z of the last level by sums of ladders low … high−1, given that of the
+// first, and its standard error by the jackknife: ladder i is of part i mod parts.
+func (b *Bridge) Estimate(first float64, low, high, parts int) (value, standardError float64) {
 	total := func(sums []float64, without int) (sum float64) {
 		for i := low; i < high; i++ {
-			if i%ladders != without {
+			if i%parts != without {
 				sum += sums[i]
 			}
 		}
 		return sum
 	}
 	estimate := func(without int) float64 {
-		z := float64(b.graph.N()) * math.Ln2
-		for k := range last {
+		z := first
+		for k := range len(b.betas) - 1 {
 			z += math.Log(total(b.up[k], without)/total(b.down[k+1], without)) - (b.betas[k+1]-b.betas[k])*b.origin[k]
 		}
 		return z
 	}
-	value = estimate(-1)
 	var spread stat.Mean
-	for i := range ladders {
-		spread.Add(estimate(i))
+	for part := range parts {
+		spread.Add(estimate(part))
 	}
-	n := float64(ladders)
-	return value, spread.Deviation() * (n - 1) / math.Sqrt(n)
+	n := float64(parts)
+	return estimate(-1), spread.Deviation() * (n - 1) / math.Sqrt(n)
+}
+
+// A bridge has the sums over each half of the rounds for each ladder apart. Halves that differ by
+// more than their scatter says are of ladders that are all on their way together.
+type bridge struct {
+	*Exchange
+	*Bridge
+	added int
+}
+
+// drifting is by how many of their errors halves of the rounds differ that are on their way.
+const drifting = 3
+
+func newBridge(e *Exchange) *bridge {
+	return &bridge{Exchange: e, Bridge: NewBridge(e.betas, 2*Lanes*e.Sets)}
+}
+
+func (b *bridge) add() {
+	half := 0
+	if 2*b.added >= b.Rounds {
+		half = Lanes * b.Sets
+	}
+	if b.added++; b.added == 1 {
+		for k := range len(b.moments) - 1 {
+			b.origin[k] = (b.moments[k].Value() + b.moments[k+1].Value()) / 2
+		}
+	}
+	for group := range b.energies {
+		for lane, energy := range &b.energies[group] {
+			b.Add(group/b.Sets, half+Lanes*(group%b.Sets)+lane, energy)
+		}
+	}
+}
+
+// logZ returns ln Z at the target and its standard error.
+func (b *bridge) logZ() (value, standardError float64) {
+	ladders, free := Lanes*b.Sets, float64(b.graph.N())*math.Ln2
+	value, standardError = b.Estimate(free, 0, 2*ladders, ladders)
+	first, of := b.Estimate(free, 0, ladders, ladders)
+	second, and := b.Estimate(free, ladders, 2*ladders, ladders)
+	if apart := math.Abs(second - first); apart > drifting*math.Hypot(of, and) {
+		standardError = math.Hypot(standardError, apart)
+	}
+	return value, standardError
 }

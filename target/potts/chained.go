@@ -8,6 +8,7 @@ import (
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -89,8 +90,7 @@ func (s *measured) clustered(ctx context.Context, l *look, c *categories.Cluster
 	return all, ctx.Err()
 }
 
-// tempered runs replica exchange from β = 0 on. ln Z is the sum of ln Z(β′)/Z(β) of
-// neighbouring levels, by half of the way from either side.
+// tempered runs replica exchange from β = 0 on.
 func (s *measured) tempered(ctx context.Context, l *look, rounds int) ([]*sums, measure.Estimate, int, error) {
 	none := measure.Estimate{}
 	betas, err := s.ladder(ctx)
@@ -109,28 +109,17 @@ func (s *measured) tempered(ctx context.Context, l *look, rounds int) ([]*sums, 
 	for g := range all {
 		all[g] = l.newSums()
 	}
-	// Σ of e^(∓ΔE/2) of each level and group, less a common energy.
-	names := s.Observables()
+	names, bridge := s.Observables(), spins.NewBridge(betas, groups)
 	values := make([]float64, groups*len(names))
-	up, down, shift := make([][groups]float64, last), make([][groups]float64, last), make([]float64, last)
 	states := make([]byte, groups*n)
-	for k := range rounds {
+	for range rounds {
 		if err := run.Advance(ctx, 1); err != nil {
 			return nil, none, 0, err
 		}
 		for level := range betas {
 			run.Observe(level, values)
 			for g := range groups {
-				e := values[g*len(names)]
-				if level < last {
-					if k == 0 && g == 0 {
-						shift[level] = e
-					}
-					up[level][g] += math.Exp(-(betas[level+1] - betas[level]) * (e - shift[level]) / 2)
-				}
-				if level > 0 {
-					down[level-1][g] += math.Exp((betas[level] - betas[level-1]) * (e - shift[level-1]) / 2)
-				}
+				bridge.Add(level, g, values[g*len(names)])
 			}
 		}
 		if err := run.States(last, states, "states"); err != nil {
@@ -138,29 +127,13 @@ func (s *measured) tempered(ctx context.Context, l *look, rounds int) ([]*sums, 
 		}
 		s.workers.Run(groups, func(g int) { all[g].add(l, states[g*n:][:n], 1) })
 	}
-	// The error by leaving out one part of the groups after the other.
+	var free float64
+	for _, q := range s.law.States {
+		free += math.Log(float64(q))
+	}
 	const parts = 16
-	of := func(keep func(g int) bool) (logZ float64) {
-		for _, q := range s.law.States {
-			logZ += math.Log(float64(q))
-		}
-		for level := range last {
-			var a, b float64
-			for g := range groups {
-				if keep(g) {
-					a, b = a+up[level][g], b+down[level][g]
-				}
-			}
-			logZ += math.Log(a/b) - (betas[level+1]-betas[level])*shift[level]
-		}
-		return logZ
-	}
-	var without stat.Mean
-	for part := range parts {
-		without.Add(of(func(g int) bool { return g%parts != part }))
-	}
-	logZ := measure.Estimate{Value: of(func(int) bool { return true }), Uncertainty: without.Deviation() * (parts - 1) / math.Sqrt(parts)}
-	return all, logZ, len(betas), nil
+	value, uncertainty := bridge.Estimate(free, 0, groups, parts)
+	return all, measure.Estimate{Value: value, Uncertainty: uncertainty}, len(betas), nil
 }
 
 // ladder returns inverse temperatures from 0 to β, one standard deviation of the energy
