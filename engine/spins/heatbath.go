@@ -376,16 +376,10 @@ func (h *heatBath) exchange(a, b *lanes, mask uint64) {
 	if h.tables != nil {
 		return
 	}
-	var lane [Lanes]uint8
-	n := 0
-	for rest := mask; rest != 0; rest &= rest - 1 {
-		lane[n&(Lanes-1)] = uint8(bits.TrailingZeros64(rest))
-		n++
-	}
 	for i := range a.spins {
 		f, g := a.row(i), b.row(i)
-		for _, k := range lane[:n] {
-			k &= Lanes - 1
+		for rest := mask; rest != 0; rest &= rest - 1 {
+			k := bits.TrailingZeros64(rest) & (Lanes - 1)
 			f[k], g[k] = g[k], f[k]
 		}
 	}
