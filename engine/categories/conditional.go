@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 )
@@ -230,11 +231,7 @@ func (s *star) weigh(w *[MostStates]float64, f *factors, x func(site int32) byte
 			w[c] *= sum
 		}
 		// A product of many may vanish.
-		largest := w[0]
-		for _, y := range w[1:s.q] {
-			largest = max(largest, y)
-		}
-		if largest < 1e-100 {
+		if largest := slices.Max(w[:s.q]); largest < 1e-100 {
 			for c := range s.q {
 				w[c] /= largest
 			}

@@ -133,11 +133,7 @@ func (t *Target) width() (order [][]int, largest, all float64) {
 			}
 		}
 		left[best] = true
-		row := []int{best}
-		for j := range near[best] {
-			row = append(row, j)
-		}
-		slices.Sort(row[1:])
+		row := append([]int{best}, slices.Sorted(maps.Keys(near[best]))...)
 		order = append(order, row)
 		largest, all = max(largest, least*float64(t.States[best])), all+least
 		if largest > mostTable {

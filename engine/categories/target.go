@@ -154,12 +154,7 @@ func extremes(x []float64) (low, high float64, err error) {
 func (t *Target) N() int { return len(t.States) }
 
 // Most returns the largest number of states of a site.
-func (t *Target) Most() (q int) {
-	for _, s := range t.States {
-		q = max(q, s)
-	}
-	return q
-}
+func (t *Target) Most() int { return slices.Max(t.States) }
 
 // Energy returns E of a configuration, one state a site.
 func (t *Target) Energy(s []byte) float64 {
