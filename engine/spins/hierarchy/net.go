@@ -49,12 +49,6 @@ func NewNet(m int, images [][]int, hidden int, biased, shifted bool, first int) 
 	if u.lanes > asm.BitHidden {
 		return u, fmt.Errorf("hidden: %d hidden units in %d images are more than %d", hidden, len(u.images), asm.BitHidden)
 	}
-	u.at(first)
-	return u, nil
-}
-
-// at puts the parameters elsewhere.
-func (u *Net) at(first int) {
 	u.weights = first
 	u.output = first + u.hidden*u.m
 	u.biases = u.output + u.hidden
@@ -66,6 +60,7 @@ func (u *Net) at(first int) {
 	if u.shifted {
 		u.end++
 	}
+	return u, nil
 }
 
 // Params returns the length of the net's parameters.
