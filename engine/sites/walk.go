@@ -71,8 +71,9 @@ func (o *Observed[W]) share(rows int) {
 type Walk[W uint64 | byte] struct {
 	Observed[W]
 	chains.Strides
-	kernel Kernel[W]
-	first  uint64
+	kernel  Kernel[W]
+	first   uint64
+	stirred bool // after each call
 }
 
 // NewWalk returns n configurations, all zero, that walk with a kernel.
@@ -95,35 +96,28 @@ func (e *Ensemble[W]) Walk(params []float32, first uint64, n int) (chains.Walk, 
 
 // Advance implements chains.Walk.
 func (w *Walk[W]) Advance(ctx context.Context, steps int) error {
-	return w.Take(ctx, steps, func(stream rng.Counter, steps int) {
+	err := w.Take(ctx, steps, func(stream rng.Counter, steps int) {
 		w.ensemble.move(w.Batch, w.lo, w.hi, w.first, steps, w.kernel, stream)
 	})
+	if err == nil && w.stirred {
+		w.ensemble.States.Stir(w.Batch, rng.Stream(w.Seed, rng.ChainStart, w.Calls), 0)
+	}
+	return err
 }
 
-// dispersed is a walk by what mixes best, whose configurations begin far apart and are
-// stirred after each call.
-type dispersed[W uint64 | byte] struct{ *Walk[W] }
-
-// Chains implements chains.Observer.
+// Chains implements chains.Observer: a walk by what mixes best, whose configurations begin far
+// apart.
 func (e *Ensemble[W]) Chains(params []float32, n int) (chains.Walk, error) {
 	kernel, err := e.Mixing(e.Beta)
 	if err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}
-	w := dispersed[W]{e.NewWalk(params, kernel, rng.ChainTransition, n)}
+	w := e.NewWalk(params, kernel, rng.ChainTransition, n)
+	w.stirred = true
 	from := rng.Stream(e.Seed, rng.ChainStart, 0)
 	e.States.Disperse(w.Batch, &from, 0)
 	w.share(PieceOf(kernel))
 	return w, nil
-}
-
-// Advance implements chains.Walk.
-func (w dispersed[W]) Advance(ctx context.Context, steps int) error {
-	err := w.Walk.Advance(ctx, steps)
-	if err == nil {
-		w.ensemble.States.Stir(w.Batch, rng.Stream(w.Seed, rng.ChainStart, w.Calls), 0)
-	}
-	return err
 }
 
 var _ chains.Walk = (*Walk[byte])(nil)
