@@ -43,9 +43,10 @@ type Room[W uint64 | byte] interface {
 	Draw(lo, hi int, stream *rng.Counter, first uint64)
 	Score(lo, hi int)
 	R(k int) *[block]float64
-	// Complete draws the exact sites, too, of block k, which has a number in the stream.
+	// Complete draws the exact sites, too, of block k, which is that of the number in the stream.
 	Complete(k int, stream *rng.Counter, number uint64)
-	// Read sets block k to configurations, and Write these to its samples from one on.
+	// Read sets the samples of block k to configurations; Write sets configurations to its
+	// samples from a number on.
 	Read(k int, configs []W)
 	Write(configs []W, k, from int)
 }
