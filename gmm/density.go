@@ -2,6 +2,7 @@ package gmm
 
 import (
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/vectors"
 )
 
@@ -32,7 +33,7 @@ func newDensity(t *Target) *density {
 		bias := make([]float32, d)
 		for i := range d {
 			var sum float64
-			for j, v := range g.inverse[i*d:][:d] {
+			for j, v := range mixture.Row(g.inverse, i) {
 				transposed[j*d+i] = float32(v)
 				sum -= v * g.Mean[j]
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/vectors"
 )
 
@@ -32,7 +33,7 @@ func (f *density) Width() float64 {
 	var sum float64
 	for _, g := range f.target.components {
 		for i := range f.dim {
-			sum += g.Weight * math.Log(g.factor[i*f.dim+i]) / float64(f.dim)
+			sum += g.Weight * math.Log(mixture.Row(g.factor, i)[i]) / float64(f.dim)
 		}
 	}
 	return math.Exp(sum)

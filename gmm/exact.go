@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -80,7 +81,7 @@ func (t *Target) Sample(x []float32, c *rng.Counter, first uint64) {
 			g := t.choose((float64(words[4*r]) + 0.5) * 0x1p-32)
 			for i := range d {
 				v := g.Mean[i]
-				for j, l := range g.factor[i*d:][:i+1] {
+				for j, l := range mixture.Row(g.factor, i) {
 					v += l * float64(y[r*d+j])
 				}
 				x[r*d+i] = float32(v)

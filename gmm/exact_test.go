@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
@@ -198,7 +199,7 @@ func TestChoice(t *testing.T) {
 		for i := range 3 {
 			off := 0.0
 			for j := range i + 1 {
-				off += math.Abs(g.inverse[i*3+j]) * (math.Abs(g.Mean[j]) + math.Sqrt(g.Covariance[j][j]))
+				off += math.Abs(mixture.Row(g.inverse, i)[j]) * (math.Abs(g.Mean[j]) + math.Sqrt(g.Covariance[j][j]))
 			}
 			worst = max(worst, off/(1<<24))
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/vectors"
 )
@@ -165,7 +166,7 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 				}
 				g := &d.s.target.components[law]
 				x[2*i] = float32(g.Mean[0] + g.factor[0]*y[0])
-				x[2*i+1] = float32(g.Mean[1] + g.factor[2]*y[0] + g.factor[3]*y[1])
+				x[2*i+1] = float32(g.Mean[1] + g.factor[1]*y[0] + g.factor[2]*y[1])
 			}
 			var weight float64
 			if law >= components {
@@ -232,7 +233,7 @@ func (t *Target) coarseness() float64 {
 	for _, g := range t.components {
 		for i := range t.dim {
 			var off float64
-			for j, l := range g.inverse[i*t.dim:][:i+1] {
+			for j, l := range mixture.Row(g.inverse, i) {
 				off += math.Abs(l) * unit * (math.Abs(g.Mean[j]) + math.Sqrt(g.Covariance[j][j]))
 			}
 			worst = max(worst, off)

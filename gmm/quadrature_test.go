@@ -49,7 +49,7 @@ func cubature(target *Target, logQ func(dst []float64, x [][2]float64)) (o overl
 			}
 			spectral = math.Sqrt(spectral)
 			dx, dy := x-g.Mean[0], y-g.Mean[1]
-			distance := math.Hypot(g.inverse[0]*dx, g.inverse[2]*dx+g.inverse[3]*dy)
+			distance := math.Hypot(g.inverse[0]*dx, g.inverse[1]*dx+g.inverse[2]*dy)
 			split = split || 2*half*spectral > 1 && distance-spectral*half*math.Sqrt2 < 8.5
 		}
 		if split {

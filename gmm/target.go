@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/internal/number"
 )
 
@@ -31,7 +32,7 @@ type Target struct {
 //	ln w N(x | μ, Σ) = logNorm − ½|y|².
 type gaussian struct {
 	Component
-	factor  []float64 // L, [d][d] row-major, zero above the diagonal
+	factor  []float64 // lower triangle of L, row after row
 	inverse []float64 // L⁻¹, likewise
 	logNorm float64   // ln w − Σ_i ln L_ii − (d/2) ln 2π
 }
@@ -104,18 +105,22 @@ func (t *Target) newGaussian(c Component) (gaussian, error) {
 			}
 		}
 	}
+	const rounding = 1e-14
 	g := gaussian{Component: c}
-	var row int
-	if g.factor, row = cholesky(c.Covariance); row >= 0 {
+	for i, row := range c.Covariance {
+		g.factor = append(g.factor, row[:i+1]...)
+	}
+	if row := mixture.Factorise(g.factor, d, rounding, 0); row >= 0 {
 		return gaussian{}, fmt.Errorf("covariance: not positive definite: its leading %d×%d block is not", row+1, row+1)
 	}
-	g.inverse = invertLower(g.factor, d)
+	g.inverse = make([]float64, len(g.factor))
+	mixture.Invert(g.inverse, g.factor, d)
 	for i := range d {
 		if v := c.Covariance[i][i]; v < leastVariance || v > mostVariance {
 			return gaussian{}, fmt.Errorf("covariance[%d][%d]: %v is not between %v and %v; rescale the coordinate", i, i, v, leastVariance, mostVariance)
 		}
 		var y float64
-		for j, l := range g.inverse[i*d:][:i+1] {
+		for j, l := range mixture.Row(g.inverse, i) {
 			y += l * c.Mean[j]
 		}
 		if !(math.Abs(y) <= farthestMean) {
@@ -124,50 +129,9 @@ func (t *Target) newGaussian(c Component) (gaussian, error) {
 	}
 	g.logNorm = math.Log(c.Weight) - float64(d)/2*math.Log(2*math.Pi)
 	for i := range d {
-		g.logNorm -= math.Log(g.factor[i*d+i])
+		g.logNorm -= math.Log(mixture.Row(g.factor, i)[i])
 	}
 	return g, nil
-}
-
-// cholesky returns the lower triangular L with L Lᵀ = a, row-major, and −1, or
-// the first row whose leading block is not positive definite beyond rounding.
-func cholesky(a [][]float64) (l []float64, row int) {
-	const rounding = 1e-14
-	d := len(a)
-	l = make([]float64, d*d)
-	for i := range d {
-		for j := range i + 1 {
-			sum := a[i][j]
-			for k := range j {
-				sum -= l[i*d+k] * l[j*d+k]
-			}
-			if i > j {
-				l[i*d+j] = sum / l[j*d+j]
-				continue
-			}
-			if !(sum > rounding*a[i][i]) {
-				return nil, i
-			}
-			l[i*d+i] = math.Sqrt(sum)
-		}
-	}
-	return l, -1
-}
-
-// invertLower returns the inverse of a lower triangular matrix.
-func invertLower(l []float64, d int) []float64 {
-	inverse := make([]float64, d*d)
-	for j := range d {
-		inverse[j*d+j] = 1 / l[j*d+j]
-		for i := j + 1; i < d; i++ {
-			var sum float64
-			for k := j; k < i; k++ {
-				sum += l[i*d+k] * inverse[k*d+j]
-			}
-			inverse[i*d+j] = -sum / l[i*d+i]
-		}
-	}
-	return inverse
 }
 
 // Dim returns d.
@@ -179,10 +143,9 @@ func (t *Target) Components() int { return len(t.components) }
 // logTerm returns ln w N(x | μ, Σ).
 func (g *gaussian) logTerm(x []float64) float64 {
 	var square float64
-	d := len(x)
-	for i := range d {
+	for i := range x {
 		var y float64
-		for j, l := range g.inverse[i*d:][:i+1] {
+		for j, l := range mixture.Row(g.inverse, i) {
 			y += l * (x[j] - g.Mean[j])
 		}
 		square += y * y

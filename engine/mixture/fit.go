@@ -166,8 +166,10 @@ const (
 )
 
 // Factorise replaces the lower triangle of a covariance, row after row, by its Cholesky
-// factor. What it leaves of each variance is at least a part of that and at least least.
-func Factorise(a []float64, d int, part, least float64) {
+// factor. What it leaves of each variance is at least a part of that and at least least. It
+// returns the first row of which less was left, −1 if there is none.
+func Factorise(a []float64, d int, part, least float64) (short int) {
+	short = -1
 	for i := range d {
 		for j := range i + 1 {
 			sum := a[row(i)+j]
@@ -176,11 +178,16 @@ func Factorise(a []float64, d int, part, least float64) {
 			}
 			if i > j {
 				a[row(i)+j] = sum / a[row(j)+j]
-			} else {
-				a[row(i)+i] = math.Sqrt(max(sum, part*a[row(i)+i], least))
+				continue
 			}
+			floor := max(part*a[row(i)+i], least)
+			if short < 0 && !(sum > floor) {
+				short = i
+			}
+			a[row(i)+i] = math.Sqrt(max(sum, floor))
 		}
 	}
+	return short
 }
 
 // set makes the components those that are evaluated.
@@ -194,7 +201,7 @@ func (p *Packed) set(all []Component) {
 		for i := range m.dim {
 			p.logNorm[j] -= math.Log(c.Factor[row(i)+i])
 		}
-		invert(p.inverse[j*m.triangle:][:m.triangle], c.Factor, m.dim)
+		Invert(p.inverse[j*m.triangle:][:m.triangle], c.Factor, m.dim)
 	}
 }
 
@@ -475,7 +482,7 @@ func Width(all []Component) float64 {
 func (c *Component) Freedom() float64 {
 	d, sum := len(c.Mean), 0.0
 	inverse := make([]float64, len(c.Factor))
-	invert(inverse, c.Factor, d)
+	Invert(inverse, c.Factor, d)
 	for i := range d {
 		var variance, precision float64
 		for _, v := range c.Factor[row(i):][:i+1] {

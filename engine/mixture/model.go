@@ -209,7 +209,7 @@ func (p *Packed) Set64(params []float64) {
 			}
 			p.logNorm[j] -= math.Log(math.Abs(l[row(i)+i]))
 		}
-		invert(p.inverse[j*m.triangle:][:m.triangle], l, d)
+		Invert(p.inverse[j*m.triangle:][:m.triangle], l, d)
 		if m.bent {
 			epsilon, tau := shapesOf(m, params, j)
 			for i := range d {
@@ -244,8 +244,11 @@ func (p *Packed) normalise(logits []float64, factor int) {
 	}
 }
 
-// invert sets inverse to that of a lower triangle, row by row.
-func invert(inverse, l []float64, d int) {
+// Row returns row i of a lower triangle.
+func Row(l []float64, i int) []float64 { return l[row(i):row(i+1)] }
+
+// Invert sets inverse to that of a lower triangle, row by row.
+func Invert(inverse, l []float64, d int) {
 	clear(inverse)
 	for i := range d {
 		own, diagonal := inverse[row(i):][:i], l[row(i)+i]
