@@ -65,13 +65,8 @@ func at(base, offset Register, displacement int) Mem {
 func adamWStep(w *ISA) {
 	w.Kernel("adamWStep", "func(p, g, m, v, ema []float32, f *[11]float32)",
 		"is adamWStepGeneric for a multiple of 16 parameters.")
-	p := Load(Param("p").Base(), GP64())
-	n := Load(Param("p").Len(), GP64())
-	g := Load(Param("g").Base(), GP64())
-	m := Load(Param("m").Base(), GP64())
-	v := Load(Param("v").Base(), GP64())
-	ema := Load(Param("ema").Base(), GP64())
-	f := Load(Param("f"), GP64())
+	p, n, g, m := Address("p"), Length("p"), Address("g"), Address("m")
+	v, ema, f := Address("v"), Address("ema"), Number("f")
 	var factor [numFactors]VecVirtual
 	for i := range factor {
 		factor[i] = w.Vector()
@@ -118,9 +113,7 @@ func adamWStep(w *ISA) {
 func sumSquares(w *ISA) {
 	w.Kernel("sumSquares", "func(lanes *[32]float64, x []float32)",
 		"is sumSquaresGeneric for a multiple of 32 elements.")
-	lanes := Load(Param("lanes"), GP64())
-	x := Load(Param("x").Base(), GP64())
-	n := Load(Param("x").Len(), GP64())
+	lanes, x, n := Number("lanes"), Address("x"), Length("x")
 	sums := make([]VecVirtual, 32*8/w.Bytes)
 	for i := range sums {
 		sums[i] = w.Vector()
@@ -143,9 +136,7 @@ func sumSquares(w *ISA) {
 func accumulate(w *ISA) {
 	w.Kernel("accumulate", "func(dst, src []float32)",
 		"is accumulateGeneric for a multiple of 16 elements.")
-	dst := Load(Param("dst").Base(), GP64())
-	n := Load(Param("dst").Len(), GP64())
-	src := Load(Param("src").Base(), GP64())
+	dst, n, src := Address("dst"), Length("dst"), Address("src")
 	forBlocks("add", w, n, 1, func(offset Register) {
 		sum := w.Vector()
 		VMOVUPS(at(dst, offset, 0), sum)
@@ -160,8 +151,7 @@ func accumulate(w *ISA) {
 func allFinite(w *ISA) {
 	w.Kernel("allFinite", "func(x []float32) bool",
 		"is allFiniteGeneric for a multiple of 16 elements.")
-	x := Load(Param("x").Base(), GP64())
-	n := Load(Param("x").Len(), GP64())
+	x, n := Address("x"), Length("x")
 	absolute, largest := w.Vector(), w.Vector()
 	w.Ones(absolute)
 	VPSRLD(Imm(1), absolute, absolute)

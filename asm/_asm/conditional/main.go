@@ -69,16 +69,13 @@ func (w *isa) zero() VecVirtual {
 func (w *isa) indices() {
 	w.Kernel("bitIndices", "func(dst []uint16, state []uint64, sites []int32, scale int)",
 		"is bitIndicesGeneric for at least one group of sites.")
-	dst := Load(Param("dst").Base(), GP64())
-	state := Load(Param("state").Base(), GP64())
-	sites := Load(Param("sites").Base(), GP64())
-	n := Load(Param("sites").Len(), GP64())
-	scale := Load(Param("scale"), GP64())
+	dst, state, sites, n := Address("dst"), Address("state"), Address("sites"), Length("sites")
+	scale := Number("scale")
 	var value [4]VecVirtual
 	for j := range value {
 		value[j] = w.Vector()
 		x := XMM()
-		VMOVD(scale.(GPVirtual).As32(), x)
+		VMOVD(scale.As32(), x)
 		VPBROADCASTW(x, value[j])
 		ADDQ(scale, scale)
 	}
@@ -192,11 +189,8 @@ func (l *layer) root(u VecVirtual) (y, g VecVirtual) {
 
 // perceptron emits a kernel's code for each number of lines.
 func (w *isa) perceptron(body func(l *layer, name string)) {
-	tables := Load(Param("tables").Base(), GP64()).(GPVirtual)
-	output := Load(Param("output").Base(), GP64()).(GPVirtual)
-	k := Load(Param("output").Len(), GP64()).(GPVirtual)
-	index := Load(Param("index").Base(), GP64()).(GPVirtual)
-	groups := Load(Param("index").Len(), GP64()).(GPVirtual)
+	tables, output, k, index := Address("tables"), Address("output"), Length("output"), Address("index")
+	groups := Length("index")
 	SHRQ(Imm(6), groups)
 	for lines := 1; lines < most; lines++ {
 		CMPQ(k, Imm(uint64(16*lines)))
@@ -224,7 +218,7 @@ func (w *isa) logits() {
 	const together = 16
 	quarters := AllocLocal(16 * together)
 	output := GP64()
-	dst := Load(Param("dst"), GP64())
+	dst := Number("dst")
 	order := make([]uint32, w.Lanes())
 	for i := range order { // sample l + lanes/4·k is in lane 4l+k
 		order[i] = uint32(i%(w.Lanes()/4)*4 + i/(w.Lanes()/4))
@@ -398,11 +392,8 @@ func quarter(v []VecVirtual) VecVirtual {
 func (w *isa) gradient() {
 	w.Kernel("bitGradient", fmt.Sprintf("func(dTables, dOutput, tables, output []float32, index []uint16, scale, residual *[%d]float32)", samples),
 		"is bitGradientGeneric for at least one group of spins.")
-	histograms, scale, residual, dOutput, output := GP64(), GP64(), GP64(), GP64(), GP64()
-	Load(Param("dTables").Base(), histograms)
-	Load(Param("scale"), scale)
-	Load(Param("residual"), residual)
-	Load(Param("dOutput").Base(), dOutput)
+	histograms, scale, residual := Address("dTables"), Number("scale"), Number("residual")
+	dOutput, output := Address("dOutput"), GP64()
 	w.perceptron(func(l *layer, name string) {
 		if w == avx2 {
 			Load(Param("output").Base(), output)
@@ -515,11 +506,8 @@ func (w *isa) strips(weights, tables, n, k GPVirtual, body func(at, table, size,
 func (w *isa) expand() {
 	w.Kernel("bitTables", "func(tables, weights, bias []float32)",
 		"is bitTablesGeneric for at least one group.")
-	tables := Load(Param("tables").Base(), GP64()).(GPVirtual)
-	weights := Load(Param("weights").Base(), GP64()).(GPVirtual)
-	n := Load(Param("weights").Len(), GP64()).(GPVirtual)
-	bias := Load(Param("bias").Base(), GP64()).(GPVirtual)
-	k := Load(Param("bias").Len(), GP64()).(GPVirtual)
+	tables, weights, n, bias := Address("tables"), Address("weights"), Length("weights"), Address("bias")
+	k := Length("bias")
 	w.strips(weights, tables, n, k, func(at, table, size, offset GPVirtual) {
 		zero := w.zero()
 		base := w.Vector()
@@ -573,10 +561,7 @@ func (w *isa) expand() {
 func (w *isa) fold() {
 	w.Kernel("bitFold", "func(weights, tables []float32, k int)",
 		"is bitFoldGeneric for at least one group.")
-	weights := Load(Param("weights").Base(), GP64()).(GPVirtual)
-	n := Load(Param("weights").Len(), GP64()).(GPVirtual)
-	tables := Load(Param("tables").Base(), GP64()).(GPVirtual)
-	k := Load(Param("k"), GP64()).(GPVirtual)
+	weights, n, tables, k := Address("weights"), Length("weights"), Address("tables"), Number("k")
 	w.strips(weights, tables, n, k, func(at, table, size, _ GPVirtual) {
 		var low, high [4]VecVirtual
 		for i := range low {
@@ -696,12 +681,9 @@ func (w *isa) numbers(state, sites, n GPVirtual) []VecVirtual {
 func (w *isa) draw() {
 	w.Kernel("bitDraw", fmt.Sprintf("func(thresholds []uint32, state []uint64, sites []int32, words *[%d]uint32) (spins uint64)", samples),
 		"is bitDrawGeneric.")
-	state := Load(Param("state").Base(), GP64()).(GPVirtual)
-	sites := Load(Param("sites").Base(), GP64()).(GPVirtual)
-	left := Load(Param("sites").Len(), GP64()).(GPVirtual)
+	state, sites, left := Address("state"), Address("sites"), Length("sites")
 	numbers := w.numbers(state, sites, left)
-	thresholds := Load(Param("thresholds").Base(), GP64())
-	words := Load(Param("words"), GP64())
+	thresholds, words := Address("thresholds"), Number("words")
 	spins := GP64()
 	XORQ(spins, spins)
 	compare := func(part int, t VecVirtual) {
@@ -721,11 +703,11 @@ func (w *isa) draw() {
 		ORQ(bits, spins)
 	}
 	if w == avx512 {
-		n := Load(Param("sites").Len(), GP64())
+		n := Length("sites")
 		CMPQ(n, Imm(4))
 		JA(LabelRef("gather"))
 		Comment("As many of 16 numbers as there are")
-		size, all, within, table := Load(Param("thresholds").Len(), GP64()), GP64(), K(), w.Vector()
+		size, all, within, table := Length("thresholds"), GP64(), K(), w.Vector()
 		MOVQ(I32(-1), all)
 		BZHIQ(size, all, all)
 		KMOVW(all.As32(), within)
@@ -756,11 +738,11 @@ func (w *isa) categories() {
 	const strips = 4
 	w.Kernel("categoryDraw", fmt.Sprintf("func(dst *[%[1]d]byte, thresholds []uint32, rows, levels, last int, state []byte, sites, strides []int32, words *[%[1]d]uint32)", samples),
 		"is categoryDrawGeneric.")
-	dst, words := Load(Param("dst"), GP64()), Load(Param("words"), GP64())
-	state, table := Load(Param("state").Base(), GP64()), Load(Param("thresholds").Base(), GP64())
+	dst, words := Number("dst"), Number("words")
+	state, table := Address("state"), Address("thresholds")
 	every := func(param string) (v VecVirtual) { // of the vector, a number
 		x, v := XMM(), w.Vector()
-		VMOVD(Load(Param(param), GP64()).(GPVirtual).As32(), x)
+		VMOVD(Number(param).As32(), x)
 		VPBROADCASTD(x, v)
 		return v
 	}
@@ -774,8 +756,8 @@ func (w *isa) categories() {
 	for i := range at {
 		at[i], drawn[i] = w.zero(), w.zero()
 	}
-	sites, strides := Load(Param("sites").Base(), GP64()), Load(Param("strides").Base(), GP64())
-	n := Load(Param("sites").Len(), GP64())
+	sites, strides := Address("sites"), Address("strides")
+	n := Length("sites")
 	TESTQ(n, n)
 	JZ(LabelRef("numbered"))
 	Label("site")
@@ -796,8 +778,8 @@ func (w *isa) categories() {
 
 	Label("numbered")
 	Comment("A row is of one number less than 2 to the power of levels, and half of that is where the search begins.")
-	levels, power, half, middle := Load(Param("levels"), GP64()), XMM(), w.Vector(), GP64()
-	VMOVD(levels.(GPVirtual).As32(), power)
+	levels, power, half, middle := Number("levels"), XMM(), w.Vector(), GP64()
+	VMOVD(levels.As32(), power)
 	for i := range at {
 		x := w.Vector()
 		VPMINUD(rows, at[i], at[i])
@@ -859,11 +841,9 @@ func (w *isa) categories() {
 func (w *isa) lookup() {
 	w.Kernel("bitLookup", fmt.Sprintf("func(dst *[%d]float64, table []float64, scale float64, state []uint64, sites []int32)", samples),
 		"is bitLookupGeneric.")
-	state := Load(Param("state").Base(), GP64()).(GPVirtual)
-	sites := Load(Param("sites").Base(), GP64()).(GPVirtual)
-	left := Load(Param("sites").Len(), GP64()).(GPVirtual)
+	state, sites, left := Address("state"), Address("sites"), Length("sites")
 	numbers := w.numbers(state, sites, left)
-	dst, table := Load(Param("dst"), GP64()), Load(Param("table").Base(), GP64())
+	dst, table := Number("dst"), Address("table")
 	scale := w.Vector()
 	VBROADCASTSD(Argument("scale"), scale)
 	ones := GP64()
@@ -907,15 +887,13 @@ func (w *isa) score(draw bool) {
 	}
 	w.Kernel(name, fmt.Sprintf("func(logq *[%d]float64, residual, logits *[%d]float32, %s", samples, samples, last),
 		"is "+name+"Generic up to rounding.")
-	logq := Load(Param("logq"), GP64())
-	residual := Load(Param("residual"), GP64())
-	logits := Load(Param("logits"), GP64())
-	words, spins := GP64(), GP64()
+	logq, residual, logits := Number("logq"), Number("residual"), Number("logits")
+	var words, spins GPVirtual
 	if draw {
-		Load(Param("words"), words)
+		words, spins = Number("words"), GP64()
 		XORQ(spins, spins)
 	} else {
-		Load(Param("spins"), spins)
+		spins = Number("spins")
 	}
 	sign := w.load(w.word(1 << 31))
 	var bit VecVirtual

@@ -39,22 +39,18 @@ func narrowProduct(isa isa) {
 		"\tsum = bias[o] + sum_i a[r*k+i] * b[o*k+i]",
 		"\tif act == nil { c[r*n+o] = leaky(sum) } else { c[r*n+o] = sum · leaky'(act[r*n+o]) }", "",
 		"bias repeats itself after n elements. rows and k are positive.")
-	w.a = Load(Param("a").Base(), GP64())
-	w.b = Load(Param("b").Base(), GP64())
-	w.c = Load(Param("c").Base(), GP64())
-	w.act = Load(Param("act").Base(), GP64())
-	w.rows = Load(Param("rows"), GP64())
+	w.a, w.b, w.c, w.act = Address("a"), Address("b"), Address("c"), Address("act")
+	w.rows = Number("rows")
 	w.lda = GP64()
 	Load(Param("k"), w.lda)
-	width := GP64()
-	MOVQ(w.lda, width)
+	width := Copy(w.lda)
 	ANDQ(Imm(uint64(isa.Bytes/4-1)), width)
 	w.rest = tail{isa: isa}
 	w.rest.set(width)
 	SHLQ(Imm(2), w.lda)
 	w.multiply()
 
-	n := Load(Param("n"), GP64())
+	n := Number("n")
 	for i, h := range isa.dots {
 		w.n = i + 1
 		w.name = fmt.Sprintf("outputs%d", w.n)
@@ -212,7 +208,7 @@ func (w *narrow) epilogue(x VecVirtual, label string, first, outputs int) {
 	slope, zero, act := w.Vector(), w.Vector(), w.Vector()
 	VBROADCASTSS(Argument("slope"), slope)
 	VXORPS(zero, zero, zero)
-	bias := Load(Param("bias"), GP64())
+	bias := Number("bias")
 	VADDPS(Mem{Base: bias, Disp: 4 * first}, x, x)
 	VMOVAPS(x, act)
 	TESTQ(w.act, w.act)

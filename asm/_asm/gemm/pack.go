@@ -15,16 +15,12 @@ func packPanel(isa isa) {
 		"transposes 16 rows of w, stride apart:", "",
 		"\tpanel[c*16+r] = w[r*stride+c] for r < 16, c < columns", "",
 		"columns is a multiple of 16.")
-	panelPtr := Load(Param("panel").Base(), GP64())
-	w := Load(Param("w").Base(), GP64())
-	stride := Load(Param("stride"), GP64())
-	columns := Load(Param("columns"), GP64())
+	panelPtr, w, stride, columns := Address("panel"), Address("w"), Number("stride"), Number("columns")
 	SHLQ(Imm(2), stride)
 	lanes := isa.Bytes / 4
 	JMP(LabelRef("check"))
 	Label("square")
-	row := GP64()
-	MOVQ(w, row)
+	row := Copy(w)
 	for half := 0; half < panel; half += lanes {
 		rows := make([]VecVirtual, lanes)
 		for r := range rows {

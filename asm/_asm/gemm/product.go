@@ -111,27 +111,20 @@ func (k *kernel) function() {
 		k.copyToLocal(Param("bias").Base(), k.groupBias)
 	}
 
-	k.ldc, k.lda = GP64(), GP64()
-	Load(Param(k.strideC), k.ldc)
-	SHLQ(Imm(2), k.ldc)
-	Load(Param(k.strideA), k.lda)
-	SHLQ(Imm(2), k.lda)
+	k.ldc, k.lda = Bytes(k.strideC), Bytes(k.strideA)
 	if k.product != weights {
 		k.multiply()
-		k.panelB = GP64()
-		Load(Param(k.k), k.panelB)
+		k.panelB = Number(k.k)
 		SHLQ(Imm(6), k.panelB)
 	}
 	if k.product == backwardInput {
-		k.actOffset = GP64()
-		Load(Param("act").Base(), k.actOffset)
+		k.actOffset = Address("act")
 		SUBQ(k.groupC, k.actOffset)
 	}
 	k.tail.isa = k.isa
 
 	Label("columns")
-	left := GP64()
-	MOVQ(k.left, left)
+	left := Copy(k.left)
 	CMPQ(left, Imm(0))
 	JLE(LabelRef("done"))
 	for i, g := range k.groups {
@@ -176,8 +169,7 @@ func (k *kernel) skipUnlessFits(left Register) {
 		JLE(LabelRef(k.name + "_take"))
 	}
 	if k.fewRows && k.product == weights {
-		rows := GP64()
-		Load(Param(k.rows), rows)
+		rows := Number(k.rows)
 		CMPQ(rows, Imm(uint64(k.heights[0])))
 		JG(skip)
 	} else if k.last {
@@ -205,10 +197,7 @@ func (k *kernel) nextGroup() {
 
 // eachTile covers the group's rows with tiles.
 func (k *kernel) eachTile() {
-	k.tileA, k.tileC, k.rowsLeft = GP64(), GP64(), GP64()
-	Load(Param(k.a).Base(), k.tileA)
-	MOVQ(k.groupC, k.tileC)
-	Load(Param(k.rows), k.rowsLeft)
+	k.tileA, k.tileC, k.rowsLeft = Address(k.a), Copy(k.groupC), Number(k.rows)
 	for i, h := range k.heights {
 		label := fmt.Sprintf("%s_rows%d", k.name, h)
 		Label(label)
@@ -254,8 +243,7 @@ func (k *kernel) prefetch(c [][]VecVirtual) {
 	if k.product == forward {
 		return
 	}
-	row := GP64()
-	MOVQ(k.tileC, row)
+	row := Copy(k.tileC)
 	if k.product == backwardInput {
 		ADDQ(k.actOffset, row)
 	}
@@ -291,8 +279,7 @@ func (k *kernel) start(c [][]VecVirtual) {
 		}
 		return
 	}
-	bias := GP64()
-	MOVQ(k.groupBias, bias)
+	bias := Copy(k.groupBias)
 	for v := range c[0] {
 		k.load(Mem{Base: bias, Disp: v * k.Bytes}, v, c[0][v])
 		for _, row := range c[1:] {

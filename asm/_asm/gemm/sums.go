@@ -18,11 +18,8 @@ func columnSums(isa isa) {
 		"adds the sums of the columns of dy:", "",
 		"\tfor r := range rows { for o := range out { db[o] += dy[r*out+o] } }", "",
 		"out is positive.")
-	db := Load(Param("db").Base(), GP64())
-	dy := Load(Param("dy").Base(), GP64())
-	left := Load(Param("out"), GP64())
-	stride := GP64()
-	MOVQ(left, stride)
+	db, dy, left := Address("db"), Address("dy"), Number("out")
+	stride := Copy(left)
 	SHLQ(Imm(2), stride)
 
 	t := tail{isa: isa}
@@ -36,8 +33,7 @@ func columnSums(isa isa) {
 		} else {
 			CMPQ(left, Imm(0))
 			JLE(LabelRef(name + "_end"))
-			width := GP64()
-			MOVQ(left, width)
+			width := Copy(left)
 			t.set(width)
 		}
 		sums := make([][]VecVirtual, chains)

@@ -251,10 +251,7 @@ func (w *isa) radialValues() {
 	if w == avx2 {
 		memory = AllocLocal(2 * chains * w.Bytes)
 	}
-	value := Load(Param("value").Base(), GP64())
-	derivative := Load(Param("derivative").Base(), GP64())
-	d2 := Load(Param("d2").Base(), GP64())
-	n := Load(Param("d2").Len(), GP64())
+	value, derivative, d2, n := Address("value"), Address("derivative"), Address("d2"), Length("d2")
 	Label("block")
 	s := w.newSums(chains, chains, memory)
 	values := w.Vectors(chains)

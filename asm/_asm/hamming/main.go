@@ -97,14 +97,10 @@ func (k *kernel) emit() {
 		", stream *uint32, lossTable, baseTable, spinTable *float32, groups, skip, stride int)",
 		"adds one chunk of a stream of columns of "+k.doc+" spins to the loss,",
 		"the base (unless baseTable is nil) and the buckets of a block of rows.")
-	lossSum := Load(Param("loss"), GP64())
-	baseSum := Load(Param("base"), GP64())
-	k.buckets = Load(Param("buckets"), GP64())
-	k.rows = Load(Param("rows"), GP64())
-	stream := Load(Param("stream"), GP64())
-	k.lossTable = Load(Param("lossTable"), GP64())
-	k.baseTable = Load(Param("baseTable"), GP64())
-	k.spinTable = Load(Param("spinTable"), GP64())
+	lossSum, baseSum := Number("loss"), Number("base")
+	k.buckets, k.rows = Number("buckets"), Number("rows")
+	stream := Number("stream")
+	k.lossTable, k.baseTable, k.spinTable = Number("lossTable"), Number("baseTable"), Number("spinTable")
 	k.constants()
 	for i := range vectors {
 		k.loss[i], k.base[i], k.spin[i] = k.Vector(), k.Vector(), k.Vector()
@@ -126,11 +122,10 @@ func (k *kernel) emit() {
 	}
 
 	Label("run")
-	offsets := GP64()
-	MOVQ(stream, offsets)
-	skip := Load(Param("skip"), GP64())
+	offsets := Copy(stream)
+	skip := Number("skip")
 	ADDQ(skip, offsets)
-	stride := Load(Param("stride"), GP64())
+	stride := Number("stride")
 	ADDQ(stride, stream)
 	k.Clear(k.spin[:]...)
 	left := GP32()
@@ -141,7 +136,7 @@ func (k *kernel) emit() {
 	JNS(LabelRef("column"))
 
 	Comment("Add the run to its bucket of every group.")
-	groups := Load(Param("groups"), GP64())
+	groups := Number("groups")
 	Label("group")
 	offset := GP64()
 	MOVL(Mem{Base: offsets}, offset.As32())
@@ -219,9 +214,7 @@ func signed(p *path) {
 	p.plain.Kernel("hammingSigned", "func(spin, buckets *float32, bits int)",
 		"writes the sums signed by each of the spins of one group, whose",
 		"buckets it uses up: the sum over all columns remains in the first.")
-	spin := Load(Param("spin"), GP64())
-	buckets := Load(Param("buckets"), GP64())
-	bits := Load(Param("bits"), GP64())
+	spin, buckets, bits := Number("spin"), Number("buckets"), Number("bits")
 	size := vectors * p.Bytes
 	half := GP64()
 	MOVQ(U32(size), half)
@@ -238,8 +231,7 @@ func signed(p *path) {
 	down, up := GP64(), GP64()
 	MOVQ(buckets, down)
 	LEAQ(Mem{Base: buckets, Index: half, Scale: 1}, up)
-	end := GP64()
-	MOVQ(up, end)
+	end := Copy(up)
 	Label("pattern")
 	for i, sum := range sums {
 		low, high, both := p.Vector(), p.Vector(), p.Vector()

@@ -33,13 +33,10 @@ func distances(p *path) {
 	p.Kernel("hammingDistances", "func(distances, rows, states *uint64, columns, words, stride, add int) (least uint64)",
 		"is hammingDistancesGeneric for as many rows as four vectors have",
 		"lanes of 64 bits, with at least one column and word.")
-	to := Load(Param("distances"), GP64())
-	k.rows = Load(Param("rows"), GP64())
-	states := Load(Param("states"), GP64())
-	columns := Load(Param("columns"), GP64())
-	words := Load(Param("words"), GP64())
-	stride := Load(Param("stride"), GP64())
-	add := Load(Param("add"), GP64())
+	to := Number("distances")
+	k.rows = Number("rows")
+	states, columns, words, stride := Number("states"), Number("columns"), Number("words"), Number("stride")
+	add := Number("add")
 	SHLQ(Imm(3), stride)
 	if !k.count {
 		k.constants()
@@ -163,12 +160,10 @@ func weigh(p *path) {
 	p.plain.Kernel("hammingWeigh", "func(values *float32, loss *float64, base *float32, distances *uint64, weights *float32, pairTable, baseTable *float32, columns int)",
 		"is hammingWeighGeneric for as many rows as two vectors have lanes,",
 		"with entries of Loss and Spin side by side in pairTable.")
-	values := Load(Param("values"), GP64())
-	distances := Load(Param("distances"), GP64())
-	weights := Load(Param("weights"), GP64())
-	pairTable := Load(Param("pairTable"), GP64())
-	k.baseTable = Load(Param("baseTable"), GP64())
-	columns := Load(Param("columns"), GP64())
+	values, distances, weights := Number("values"), Number("distances"), Number("weights")
+	pairTable := Number("pairTable")
+	k.baseTable = Number("baseTable")
+	columns := Number("columns")
 	for i := range vectors {
 		k.loss[i], k.base[i] = k.Vector(), k.Vector()
 		k.Clear(k.loss[i], k.base[i])
@@ -227,8 +222,7 @@ func weigh(p *path) {
 	JNE(LabelRef("column"))
 
 	Comment("Add the tile to the loss, in double precision, and to the base.")
-	lossSum := Load(Param("loss"), GP64())
-	baseSum := Load(Param("base"), GP64())
+	lossSum, baseSum := Number("loss"), Number("base")
 	for i := range vectors {
 		k.widen(lossSum, i)
 		sum := Mem{Base: baseSum, Disp: i * k.Bytes}
@@ -266,8 +260,7 @@ func (k *kernel) gatherPairs(table Register, h VecVirtual) VecVirtual {
 func tabulate(p *path) {
 	p.plain.Kernel("hammingTabulate", fmt.Sprintf("func(table *[%d]float32, values *[%d]float32)", tileGroups*tableBytes/4, tileGroups*groupColumns*rowBytes/4),
 		"is hammingTabulateGeneric.")
-	tables := Load(Param("table"), GP64())
-	values := Load(Param("values"), GP64())
+	tables, values := Number("table"), Number("values")
 	group := GP64()
 	MOVQ(U32(tileGroups), group)
 	Label("group")
@@ -325,10 +318,7 @@ func (p *path) widened(x VecVirtual) VecVirtual {
 func gather(p *path) {
 	p.plain.Kernel("hammingGather", fmt.Sprintf("func(sums []float32, table *[%d]float32, patterns [][%d]uint8)", tileGroups*tableBytes/4, tileGroups),
 		"is hammingGatherGeneric.")
-	sums := Load(Param("sums").Base(), GP64())
-	tables := Load(Param("table"), GP64())
-	patternBytes := Load(Param("patterns").Base(), GP64())
-	spins := Load(Param("patterns").Len(), GP64())
+	sums, tables, patternBytes, spins := Address("sums"), Number("table"), Address("patterns"), Length("patterns")
 	// Two sums for each vector, so that half as many additions wait in a row.
 	parts := rowBytes / p.Bytes
 	acc := make([]VecVirtual, 2*parts)

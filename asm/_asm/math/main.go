@@ -47,10 +47,9 @@ type function func(x []VecVirtual) []VecVirtual
 func (w *isa) elementwise(name, formula string, constants []Mem, f function) {
 	w.Kernel(name, "func(dst, x []float32)",
 		"sets dst[i] = "+formula+" of x[i]; the lengths are equal.")
-	dst := Load(Param("dst").Base(), GP64())
-	n := GP64()
-	Load(Param("dst").Len(), n)
-	x := Load(Param("x").Base(), GP64())
+	dst := Address("dst")
+	n := Length("dst")
+	x := Address("x")
 	bytes := 4 * w.Lanes()
 	w.kept = map[Mem]VecVirtual{}
 	kept := constants

@@ -18,11 +18,8 @@ const rowLimit = 16
 func (w *isa) expSumRows() {
 	w.Kernel("expSumRows", "func(sums, shifts, x []float32, cols int)",
 		"is expSumRowsGeneric for rows of 1 to 16 elements, with sums in float32.")
-	sums := Load(Param("sums").Base(), GP64())
-	n := Load(Param("sums").Len(), GP64())
-	shifts := Load(Param("shifts").Base(), GP64())
-	x := Load(Param("x").Base(), GP64())
-	cols := Load(Param("cols"), GP64())
+	sums, n, shifts, x := Address("sums"), Length("sums"), Address("shifts"), Address("x")
+	cols := Number("cols")
 	w.kept = map[Mem]VecVirtual{}
 	if w == avx512 {
 		for _, m := range expConstants {

@@ -26,11 +26,8 @@ type redraw struct {
 func (p *path) heatBath() {
 	p.Kernel("latticeHeatBath", "func(spins *uint64, sites *[5]uint32, n int, state *[4][8]uint64, planes *[32][5]uint64)",
 		"is redrawGeneric.")
-	spins := Load(Param("spins"), GP64())
-	sites := Load(Param("sites"), GP64())
-	n := Load(Param("n"), GP64())
-	state := Load(Param("state"), GP64())
-	planes := Load(Param("planes"), GP64())
+	spins, sites, n, state := Number("spins"), Number("sites"), Number("n"), Number("state")
+	planes := Number("planes")
 	parts := p.load(state)
 	var local Mem
 	if !p.Wide() {
@@ -83,8 +80,7 @@ func (p *path) redraw(spins, sites, planes Register, parts []generator, local Me
 	for i, d := range all {
 		decisions[i] = &d.decision
 	}
-	plane := GP64()
-	MOVQ(planes, plane)
+	plane := Copy(planes)
 	step := func() {
 		for i, d := range all {
 			p.below(d, p.next(parts[i%len(parts)]), plane)

@@ -215,8 +215,8 @@ func (p *path) independent() {
 	Pragma("noescape")
 	var w walk
 	w.open()
-	state := Load(Param("state"), GP64())
-	opposite := p.Broadcast(Load(Param("opposite"), GP64()))
+	state := Number("state")
+	opposite := p.Broadcast(Number("opposite"))
 	parts := p.load(state)
 	inverted := func() VecVirtual { return opposite }
 	var local Mem
@@ -233,7 +233,7 @@ func (p *path) independent() {
 	}
 	w.rows(func() {
 		Label("site")
-		step := Load(Param("step"), GP64())
+		step := Number("step")
 		CMPQ(step, Imm(1))
 		JEQ(LabelRef("single"))
 		other := GP64()
@@ -245,14 +245,14 @@ func (p *path) independent() {
 		JMP(LabelRef("next"))
 		Label("single")
 		p.flip(&w, inverted, parts, local, 1)
-		again := Load(Param("step"), GP64())
+		again := Number("step")
 		SHLQ(Imm(6), again)
 		ADDQ(again, w.col)
 		Label("next")
 		CMPQ(w.col, w.rowBytes)
 		JLT(LabelRef("site"))
 	})
-	state = Load(Param("state"), GP64())
+	state = Number("state")
 	p.store(parts, state)
 	Leave()
 }
@@ -281,7 +281,7 @@ func (p *path) flip(w *walk, opposite func() VecVirtual, parts []generator, loca
 			all = append(all, d)
 		}
 	}
-	plane := Load(Param("planes"), GP64())
+	plane := Number("planes")
 	step := func() {
 		for i, d := range all {
 			p.compare(d, p.next(parts[i%len(parts)]), plane)

@@ -84,16 +84,12 @@ type walk struct {
 
 // open loads the parameters that describe the walk.
 func (w *walk) open() {
-	w.row = Load(Param("spins"), GP64())
-	w.l = Load(Param("l"), GP64())
-	w.index = Load(Param("first"), GP64())
-	w.end = Load(Param("end"), GP64())
+	w.row, w.l, w.index, w.end = Number("spins"), Number("l"), Number("first"), Number("end")
 	w.rowBytes, w.last = GP64(), GP64()
 	MOVQ(w.l, w.rowBytes)
 	SHLQ(Imm(6), w.rowBytes)
 	LEAQ(Mem{Base: w.rowBytes, Disp: -siteBytes}, w.last)
-	offset := GP64()
-	MOVQ(w.index, offset)
+	offset := Copy(w.index)
 	IMULQ(w.rowBytes, offset)
 	ADDQ(offset, w.row)
 	w.up, w.down, w.col, w.left, w.right = GP64(), GP64(), GP64(), GP64(), GP64()
@@ -103,8 +99,7 @@ func (w *walk) open() {
 // with col the first of them; it ends when col reaches rowBytes.
 func (w *walk) rows(sites func()) {
 	Label("row")
-	lattice := GP64()
-	MOVQ(w.l, lattice)
+	lattice := Copy(w.l)
 	IMULQ(w.rowBytes, lattice)
 	Comment("The rows above and below, around the torus.")
 	other := GP64()
@@ -122,8 +117,7 @@ func (w *walk) rows(sites func()) {
 	CMOVQEQ(other, w.down)
 
 	Comment("The first column: (row + colour) mod step.")
-	step := Load(Param("step"), GP64())
-	colour := Load(Param("colour"), GP64())
+	step, colour := Number("step"), Number("colour")
 	ADDQ(w.index, colour)
 	DECQ(step)
 	ANDQ(colour, step)
@@ -202,12 +196,12 @@ func (p *path) shared() {
 		"in vain.")
 	var w walk
 	w.open()
-	draws := Load(Param("draws"), GP64())
+	draws := Number("draws")
 	var thresholds [3]VecVirtual
 	for i, name := range []string{"ifTwo", "ifOne", "ifNone"} {
-		thresholds[i] = p.Broadcast(Load(Param(name), GP64()))
+		thresholds[i] = p.Broadcast(Number(name))
 	}
-	opposite := p.Broadcast(Load(Param("opposite"), GP64()))
+	opposite := p.Broadcast(Number("opposite"))
 	accepted := AllocLocal(len(thresholds) * p.Bytes)
 	lane := GP64()
 	MOVQ(U32(p.Bytes), lane)
@@ -261,7 +255,7 @@ func (p *path) shared() {
 			p.Move(here, at(w.row, w.col, part*p.Bytes))
 		}
 		ADDQ(Imm(8), lane)
-		step := Load(Param("step"), GP64())
+		step := Number("step")
 		SHLQ(Imm(6), step)
 		ADDQ(step, w.col)
 		CMPQ(w.col, w.rowBytes)

@@ -32,7 +32,7 @@ func (p *path) sharedPairs() {
 	accepted := AllocLocal(4 * bytes) // usual and one of the even row, then of the odd one
 	index := AllocLocal(8)
 	thresholds := thresholdsOfDraws()
-	first := Load(Param("first"), GP64())
+	first := Number("first")
 	MOVQ(first, index)
 
 	Label("rows")
@@ -51,12 +51,11 @@ func (p *path) sharedPairs() {
 		SHRQ(Imm(1), sites)
 		LEAQ(Mem{Base: evenDraws, Index: sites, Scale: 4}, oddDraws)
 		Comment("The upper row is the odd one if its number and the colour are.")
-		colour := Load(Param("colour"), GP64())
+		colour := Number("colour")
 		ADDQ(colour, i)
 		TESTQ(U32(1), i)
 		for _, pair := range [][2]reg.Register{{even, odd}, {evenOuter, oddOuter}, {evenDraws, oddDraws}} {
-			spare := GP64()
-			MOVQ(pair[0], spare)
+			spare := Copy(pair[0])
 			CMOVQNE(pair[1], pair[0])
 			CMOVQNE(spare, pair[1])
 		}
@@ -69,7 +68,7 @@ func (p *path) sharedPairs() {
 	VMOVDQU64(Mem{Base: even, Index: last, Scale: 1, Disp: -siteBytes}, left)
 	MOVQ(odd, start)
 	VMOVDQU64(Mem{Base: odd}, below)
-	ahead := Load(Param("ahead"), GP64())
+	ahead := Number("ahead")
 
 	Label("draws")
 	for i, draws := range []reg.Register{evenDraws, oddDraws} {
@@ -175,13 +174,13 @@ func (p *path) sharedPairs() {
 	TESTQ(sites, sites)
 	JNE(LabelRef("draws"))
 	Comment("The draws of two rows are as many as a row has sites.")
-	i, l, draws := GP64(), Load(Param("l"), GP64()), Load(Param("draws"), GP64())
+	i, l, draws := GP64(), Number("l"), Number("draws")
 	LEAQ(Mem{Base: draws, Index: l, Scale: 4}, draws)
 	Store(draws, Param("draws"))
 	MOVQ(index, i)
 	ADDQ(Imm(2), i)
 	MOVQ(i, index)
-	end := Load(Param("end"), GP64())
+	end := Number("end")
 	CMPQ(i, end)
 	JLT(LabelRef("rows"))
 	Leave()

@@ -98,10 +98,7 @@ var (
 func (p *path) kernel(name string, pairs pairing, output func() func(a, b VecVirtual) [2]VecVirtual) {
 	p.Kernel(name, "func(dst []uint32, first uint64, s *[20]uint32)",
 		fmt.Sprintf("is %sGeneric for a multiple of %d elements.", name, p.group()))
-	to := Load(Param("dst").Base(), GP64())
-	n := Load(Param("dst").Len(), GP64())
-	first := Load(Param("first"), GP64())
-	s := Load(Param("s"), GP64())
+	to, n, first, s := Address("dst"), Length("dst"), Number("first"), Number("s")
 	m0, m1 := p.broadcast32(multiplier0), p.broadcast32(multiplier1)
 	odd := p.oddLanes()
 	finish := output()

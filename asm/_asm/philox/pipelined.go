@@ -19,10 +19,7 @@ import (
 func (p *path) pipelinedNormals() {
 	p.Kernel("normals", "func(dst []uint32, first uint64, s *[20]uint32)",
 		fmt.Sprintf("is normalsGeneric for a positive multiple of %d elements.", p.group()))
-	to := Load(Param("dst").Base(), GP64())
-	n := Load(Param("dst").Len(), GP64())
-	first := Load(Param("first"), GP64())
-	s := Load(Param("s"), GP64())
+	to, n, first, s := Address("dst"), Length("dst"), Number("first"), Number("s")
 	m0, m1 := p.broadcast32(multiplier0), p.broadcast32(multiplier1)
 	odd := p.oddLanes()
 	spare := AllocLocal(2 * p.sets * p.Bytes)

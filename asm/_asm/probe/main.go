@@ -71,7 +71,7 @@ func probe(w *ISA, name, doc string, operation func(i int, constant, acc VecVirt
 		acc[i] = w.Vector()
 		VPBROADCASTQ(NewParamAddr("start", 0), acc[i])
 	}
-	rounds := Load(Param("rounds"), GP64())
+	rounds := Number("rounds")
 	JMP(LabelRef("next"))
 	Label("round")
 	for range unroll {
@@ -96,8 +96,7 @@ func probe(w *ISA, name, doc string, operation func(i int, constant, acc VecVirt
 func readWords(w *ISA) {
 	w.Kernel("readWords", "func(x []uint64) uint64",
 		"is readWordsGeneric for a multiple of 64 words.")
-	x := Load(Param("x").Base(), GP64())
-	n := Load(Param("x").Len(), GP64())
+	x, n := Address("x"), Length("x")
 	acc := make([]VecVirtual, 8)
 	for i := range acc {
 		acc[i] = w.Vector()

@@ -88,10 +88,7 @@ func (p path) rows(values, rows, n Register, begin, end func(), step func(at Mem
 func (p path) signMask() {
 	p.Kernel("signMask", "func(dst []uint64, logits []float32, rows, n int)",
 		"is signMaskGeneric for at least one row.")
-	dst := Load(Param("dst").Base(), GP64())
-	values := Load(Param("logits").Base(), GP64())
-	rows := Load(Param("rows"), GP64())
-	n := Load(Param("n"), GP64())
+	dst, values, rows, n := Address("dst"), Address("logits"), Number("rows"), Number("n")
 	zero, word := p.Vector(), GP64()
 	VXORPS(zero.AsX(), zero.AsX(), zero.AsX())
 	begin := func() { XORQ(word, word) }
@@ -120,10 +117,7 @@ func (p path) signMask() {
 func (p path) unpack() {
 	p.Kernel("unpack", "func(dst []float32, spins []uint64, rows, n int)",
 		"is unpackGeneric for at least one row.")
-	values := Load(Param("dst").Base(), GP64())
-	spins := Load(Param("spins").Base(), GP64())
-	rows := Load(Param("rows"), GP64())
-	n := Load(Param("n"), GP64())
+	values, spins, rows, n := Address("dst"), Address("spins"), Number("rows"), Number("n")
 	word, up, down := GP64(), p.Vector(), p.Vector()
 	VBROADCASTSS(constants.Number(1), up)
 	VBROADCASTSS(constants.Number(-1), down)
@@ -172,7 +166,7 @@ func halves(width int) uint64 {
 func (p path) transpose() {
 	p.Kernel("transpose64", "func(a *[64]uint64)",
 		"is transpose64Generic.")
-	a := Load(Param("a"), GP64())
+	a := Number("a")
 	rows := p.Lanes() / 2 // of a vector
 	mask := func(width int) VecVirtual {
 		words := make([]uint64, rows)

@@ -149,10 +149,10 @@ func Bytes(name string) GPVirtual {
 	return r
 }
 
-// Copy copies a register.
-func Copy(r Register) GPVirtual {
+// Copy copies a register, or 64 bits in memory.
+func Copy(from Op) GPVirtual {
 	c := GP64()
-	MOVQ(r, c)
+	MOVQ(from, c)
 	return c
 }
 
