@@ -62,17 +62,7 @@ func (p *path) redraw(spins, sites, planes Register, parts []generator, local Me
 		for part := range p.parts() {
 			d := &redraw{decision: decision{accepted: p.Vector(), open: p.Vector()}}
 			d.bits = p.countUp(spins, neighbours, part*p.Bytes)
-			if p.Wide() {
-				VPXORQ(d.accepted, d.accepted, d.accepted)
-				VPTERNLOGQ(Imm(0xFF), d.open, d.open, d.open)
-			} else {
-				d.memory = local.Offset(len(all) * 6 * p.Bytes)
-				VPXOR(d.accepted, d.accepted, d.accepted)
-				VPCMPEQD(d.open, d.open, d.open)
-				for i, v := range append([]VecVirtual{d.accepted, d.open}, d.bits[:]...) {
-					VMOVDQU(v, d.memory.Offset(i*p.Bytes))
-				}
-			}
+			p.begin(&d.decision, local, len(all), d.bits[:]...)
 			all = append(all, d)
 		}
 	}
@@ -164,12 +154,5 @@ func (p *path) below(d *redraw, random VecVirtual, plane Register) {
 		VPAND(d.memory.Offset((2+i)*p.Bytes), term, term)
 		VPXOR(term, threshold, threshold)
 	}
-	VPANDN(threshold, random, term)
-	VPXOR(random, threshold, threshold)
-	open := d.memory.Offset(p.Bytes)
-	VPAND(open, term, term)
-	VPANDN(open, threshold, threshold)
-	VMOVDQU(threshold, open)
-	VPOR(d.memory, term, term)
-	VMOVDQU(term, d.memory)
+	p.decide(&d.decision, threshold, random, term)
 }

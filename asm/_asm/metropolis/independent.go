@@ -87,6 +87,35 @@ type decision struct {
 	memory                   Mem // in the same order
 }
 
+// begin makes the decision number i of those in local memory, of which nothing is known but
+// what is given.
+func (p *path) begin(d *decision, local Mem, i int, given ...VecVirtual) {
+	if p.Wide() {
+		VPXORQ(d.accepted, d.accepted, d.accepted)
+		VPTERNLOGQ(Imm(0xFF), d.open, d.open, d.open)
+		return
+	}
+	known := append([]VecVirtual{d.accepted, d.open}, given...)
+	d.memory = local.Offset(i * len(known) * p.Bytes)
+	VPXOR(d.accepted, d.accepted, d.accepted)
+	VPCMPEQD(d.open, d.open, d.open)
+	for k, v := range known {
+		VMOVDQU(v, d.memory.Offset(k*p.Bytes))
+	}
+}
+
+// decide takes one bit of the thresholds and a random one into account, with AVX2, and uses both up.
+func (p *path) decide(d *decision, threshold, random, below VecVirtual) {
+	VPANDN(threshold, random, below)
+	VPXOR(random, threshold, threshold)
+	open := d.memory.Offset(p.Bytes)
+	VPAND(open, below, below)
+	VPANDN(open, threshold, threshold)
+	VMOVDQU(threshold, open)
+	VPOR(d.memory, below, below)
+	VMOVDQU(below, d.memory)
+}
+
 // compare takes one plane of random bits into account.
 func (p *path) compare(d *decision, random VecVirtual, plane Register) {
 	threshold := p.Vector()
@@ -110,14 +139,7 @@ func (p *path) compare(d *decision, random VecVirtual, plane Register) {
 	VPXOR(below, threshold, threshold)
 	VPBROADCASTQ(Mem{Base: plane}, below)
 	VPXOR(below, threshold, threshold)
-	VPANDN(threshold, random, below)
-	VPXOR(random, threshold, threshold)
-	open := d.memory.Offset(p.Bytes)
-	VPAND(open, below, below)
-	VPANDN(open, threshold, threshold)
-	VMOVDQU(threshold, open)
-	VPOR(d.memory, below, below)
-	VMOVDQU(below, d.memory)
+	p.decide(d, threshold, random, below)
 }
 
 // anyOpen jumps to the label if some replica is not decided.
@@ -267,17 +289,7 @@ func (p *path) flip(w *walk, opposite func() VecVirtual, parts []generator, loca
 		for part := range p.parts() {
 			d := &decision{accepted: p.Vector(), open: p.Vector()}
 			_, d.two, d.one = p.bonds(w, opposite(), site, part)
-			if p.Wide() {
-				VPXORQ(d.accepted, d.accepted, d.accepted)
-				VPTERNLOGQ(Imm(0xFF), d.open, d.open, d.open)
-			} else {
-				d.memory = local.Offset(len(all) * decisionParts * p.Bytes)
-				VPXOR(d.accepted, d.accepted, d.accepted)
-				VPCMPEQD(d.open, d.open, d.open)
-				for k, v := range []VecVirtual{d.accepted, d.open, d.one, d.two} {
-					VMOVDQU(v, d.memory.Offset(k*p.Bytes))
-				}
-			}
+			p.begin(d, local, len(all), d.one, d.two)
 			all = append(all, d)
 		}
 	}
