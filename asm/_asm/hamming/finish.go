@@ -35,7 +35,7 @@ func finish() {
 		v[i] = ZMM()
 		VMOVUPS(Mem{Base: spin, Disp: i * spinBytes}, v[i])
 	}
-	transpose16(v)
+	v = AVX512.Transpose(v)
 	out, a, left := GP64(), GP64(), GP64()
 	MOVQ(grad, out)
 	LEAQ(Mem{Base: rows, Index: part, Scale: 1}, a)
@@ -73,34 +73,4 @@ func finish() {
 	DECQ(blocks)
 	JNE(LabelRef("block"))
 	Leave()
-}
-
-// transpose16 exchanges lane i of vector j with lane j of vector i.
-func transpose16(v []VecVirtual) {
-	two := func(low, high func(x, y, to Op), i, j int) {
-		x, y := ZMM(), ZMM()
-		low(v[i], v[j], x)
-		high(v[i], v[j], y)
-		v[i], v[j] = x, y
-	}
-	// Lanes of 32 and 64 bits inside quarters of vectors, then the quarters.
-	for i := 0; i < 16; i += 2 {
-		two(func(x, y, to Op) { VUNPCKLPS(y, x, to) }, func(x, y, to Op) { VUNPCKHPS(y, x, to) }, i, i+1)
-	}
-	for i := range 16 {
-		if i&2 == 0 {
-			two(func(x, y, to Op) { VUNPCKLPD(y, x, to) }, func(x, y, to Op) { VUNPCKHPD(y, x, to) }, i, i+2)
-		}
-	}
-	for i := range 16 {
-		if i&4 == 0 {
-			two(func(x, y, to Op) { VSHUFF32X4(Imm(0x88), y, x, to) }, func(x, y, to Op) { VSHUFF32X4(Imm(0xDD), y, x, to) }, i, i+4)
-		}
-	}
-	for i := range 8 {
-		two(func(x, y, to Op) { VSHUFF32X4(Imm(0x88), y, x, to) }, func(x, y, to Op) { VSHUFF32X4(Imm(0xDD), y, x, to) }, i, i+8)
-	}
-	for i := 0; i < 16; i += 4 {
-		v[i+1], v[i+2] = v[i+2], v[i+1]
-	}
 }
