@@ -4,6 +4,24 @@
 
 #include "textflag.h"
 
+DATA denseConstants<>+0(SB)/4, $0x00000000
+DATA denseConstants<>+4(SB)/4, $0x00000001
+DATA denseConstants<>+8(SB)/4, $0x00000002
+DATA denseConstants<>+12(SB)/4, $0x00000003
+DATA denseConstants<>+16(SB)/4, $0x00000004
+DATA denseConstants<>+20(SB)/4, $0x00000005
+DATA denseConstants<>+24(SB)/4, $0x00000006
+DATA denseConstants<>+28(SB)/4, $0x00000007
+DATA denseConstants<>+32(SB)/4, $0x00000008
+DATA denseConstants<>+36(SB)/4, $0x00000009
+DATA denseConstants<>+40(SB)/4, $0x0000000a
+DATA denseConstants<>+44(SB)/4, $0x0000000b
+DATA denseConstants<>+48(SB)/4, $0x0000000c
+DATA denseConstants<>+52(SB)/4, $0x0000000d
+DATA denseConstants<>+56(SB)/4, $0x0000000e
+DATA denseConstants<>+60(SB)/4, $0x0000000f
+GLOBL denseConstants<>(SB), RODATA|NOPTR, $64
+
 // func denseForwardAVX512(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, columns int, slope float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
 TEXT ·denseForwardAVX512(SB), NOSPLIT, $32-132
@@ -36,12 +54,13 @@ columns:
 
 group1_take:
 	LEAQ    -32(DI), DI
-	MOVQ    $0x00000010, R8
-	CMPQ    DI, R8
-	CMOVQGT R8, DI
-	MOVL    $0x0000ffff, R8
-	BZHIL   DI, R8, R8
-	KMOVW   R8, K1
+	MOVQ    DI, R8
+	MOVQ    $0x00000010, DI
+	CMPQ    R8, DI
+	CMOVQGT DI, R8
+	MOVQ    $-1, DI
+	BZHIQ   R8, DI, DI
+	KMOVW   DI, K1
 	MOVQ    x_base+24(FP), DI
 	MOVQ    16(SP), R8
 	MOVQ    rows+96(FP), R9
@@ -765,12 +784,13 @@ group1_skip:
 	CMPQ    DI, $0x10
 	JLE     group2_skip
 	LEAQ    -16(DI), DI
-	MOVQ    $0x00000010, R8
-	CMPQ    DI, R8
-	CMOVQGT R8, DI
-	MOVL    $0x0000ffff, R8
-	BZHIL   DI, R8, R8
-	KMOVW   R8, K1
+	MOVQ    DI, R8
+	MOVQ    $0x00000010, DI
+	CMPQ    R8, DI
+	CMOVQGT DI, R8
+	MOVQ    $-1, DI
+	BZHIQ   R8, DI, DI
+	KMOVW   DI, K1
 	MOVQ    x_base+24(FP), DI
 	MOVQ    16(SP), R8
 	MOVQ    rows+96(FP), R9
@@ -1446,12 +1466,13 @@ group2_rows1_end:
 
 group2_skip:
 	LEAQ    (DI), DI
-	MOVQ    $0x00000010, R8
-	CMPQ    DI, R8
-	CMOVQGT R8, DI
-	MOVL    $0x0000ffff, R8
-	BZHIL   DI, R8, R8
-	KMOVW   R8, K1
+	MOVQ    DI, R8
+	MOVQ    $0x00000010, DI
+	CMPQ    R8, DI
+	CMOVQGT DI, R8
+	MOVQ    $-1, DI
+	BZHIQ   R8, DI, DI
+	KMOVW   DI, K1
 	MOVQ    x_base+24(FP), DI
 	MOVQ    16(SP), R8
 	MOVQ    rows+96(FP), R9
@@ -1950,12 +1971,13 @@ columns:
 
 group1_take:
 	LEAQ    -32(R8), R8
-	MOVQ    $0x00000010, R9
-	CMPQ    R8, R9
-	CMOVQGT R9, R8
-	MOVL    $0x0000ffff, R9
-	BZHIL   R8, R9, R9
-	KMOVW   R9, K1
+	MOVQ    R8, R9
+	MOVQ    $0x00000010, R8
+	CMPQ    R9, R8
+	CMOVQGT R8, R9
+	MOVQ    $-1, R8
+	BZHIQ   R9, R8, R8
+	KMOVW   R8, K1
 	MOVQ    dy_base+24(FP), R8
 	MOVQ    16(SP), R9
 	MOVQ    rows+96(FP), R10
@@ -2774,12 +2796,13 @@ group1_skip:
 	CMPQ    R8, $0x10
 	JLE     group2_skip
 	LEAQ    -16(R8), R8
-	MOVQ    $0x00000010, R9
-	CMPQ    R8, R9
-	CMOVQGT R9, R8
-	MOVL    $0x0000ffff, R9
-	BZHIL   R8, R9, R9
-	KMOVW   R9, K1
+	MOVQ    R8, R9
+	MOVQ    $0x00000010, R8
+	CMPQ    R9, R8
+	CMOVQGT R8, R9
+	MOVQ    $-1, R8
+	BZHIQ   R9, R8, R8
+	KMOVW   R8, K1
 	MOVQ    dy_base+24(FP), R8
 	MOVQ    16(SP), R9
 	MOVQ    rows+96(FP), R10
@@ -3541,12 +3564,13 @@ group2_rows1_end:
 
 group2_skip:
 	LEAQ    (R8), R8
-	MOVQ    $0x00000010, R9
-	CMPQ    R8, R9
-	CMOVQGT R9, R8
-	MOVL    $0x0000ffff, R9
-	BZHIL   R8, R9, R9
-	KMOVW   R9, K1
+	MOVQ    R8, R9
+	MOVQ    $0x00000010, R8
+	CMPQ    R9, R8
+	CMOVQGT R8, R9
+	MOVQ    $-1, R8
+	BZHIQ   R9, R8, R8
+	KMOVW   R8, K1
 	MOVQ    dy_base+24(FP), R8
 	MOVQ    16(SP), R9
 	MOVQ    rows+96(FP), R10
@@ -4094,12 +4118,13 @@ columns:
 	CMPQ    BX, $0x06
 	JG      group0_skip
 	LEAQ    -48(DX), DX
-	MOVQ    $0x00000010, BX
-	CMPQ    DX, BX
-	CMOVQGT BX, DX
-	MOVL    $0x0000ffff, BX
-	BZHIL   DX, BX, BX
-	KMOVW   BX, K1
+	MOVQ    DX, BX
+	MOVQ    $0x00000010, DX
+	CMPQ    BX, DX
+	CMOVQGT DX, BX
+	MOVQ    $-1, DX
+	BZHIQ   BX, DX, DX
+	KMOVW   DX, K1
 	MOVQ    x_base+24(FP), DX
 	MOVQ    16(SP), BX
 	MOVQ    count+96(FP), SI
@@ -4518,12 +4543,13 @@ group0_skip:
 
 group1_take:
 	LEAQ    -32(DX), DX
-	MOVQ    $0x00000010, BX
-	CMPQ    DX, BX
-	CMOVQGT BX, DX
-	MOVL    $0x0000ffff, BX
-	BZHIL   DX, BX, BX
-	KMOVW   BX, K1
+	MOVQ    DX, BX
+	MOVQ    $0x00000010, DX
+	CMPQ    BX, DX
+	CMOVQGT DX, BX
+	MOVQ    $-1, DX
+	BZHIQ   BX, DX, DX
+	KMOVW   DX, K1
 	MOVQ    x_base+24(FP), DX
 	MOVQ    16(SP), BX
 	MOVQ    count+96(FP), SI
@@ -5095,12 +5121,13 @@ group1_skip:
 	CMPQ    DX, $0x10
 	JLE     group2_skip
 	LEAQ    -16(DX), DX
-	MOVQ    $0x00000010, BX
-	CMPQ    DX, BX
-	CMOVQGT BX, DX
-	MOVL    $0x0000ffff, BX
-	BZHIL   DX, BX, BX
-	KMOVW   BX, K1
+	MOVQ    DX, BX
+	MOVQ    $0x00000010, DX
+	CMPQ    BX, DX
+	CMOVQGT DX, BX
+	MOVQ    $-1, DX
+	BZHIQ   BX, DX, DX
+	KMOVW   DX, K1
 	MOVQ    x_base+24(FP), DX
 	MOVQ    16(SP), BX
 	MOVQ    count+96(FP), SI
@@ -5619,12 +5646,13 @@ group2_rows1_end:
 
 group2_skip:
 	LEAQ    (DX), DX
-	MOVQ    $0x00000010, BX
-	CMPQ    DX, BX
-	CMOVQGT BX, DX
-	MOVL    $0x0000ffff, BX
-	BZHIL   DX, BX, BX
-	KMOVW   BX, K1
+	MOVQ    DX, BX
+	MOVQ    $0x00000010, DX
+	CMPQ    BX, DX
+	CMOVQGT DX, BX
+	MOVQ    $-1, DX
+	BZHIQ   BX, DX, DX
+	KMOVW   DX, K1
 	MOVQ    x_base+24(FP), DX
 	MOVQ    16(SP), BX
 	MOVQ    count+96(FP), SI
@@ -6005,12 +6033,13 @@ TEXT ·denseNarrowAVX512(SB), NOSPLIT, $0-132
 	MOVQ    k+112(FP), DI
 	MOVQ    DI, R8
 	ANDQ    $0x0f, R8
-	MOVQ    $0x00000010, R9
-	CMPQ    R8, R9
-	CMOVQGT R9, R8
-	MOVL    $0x0000ffff, R9
-	BZHIL   R8, R9, R9
-	KMOVW   R9, K1
+	MOVQ    R8, R9
+	MOVQ    $0x00000010, R8
+	CMPQ    R9, R8
+	CMOVQGT R8, R9
+	MOVQ    $-1, R8
+	BZHIQ   R9, R8, R8
+	KMOVW   R8, K1
 	SHLQ    $0x02, DI
 	LEAQ    (DI)(DI*2), R8
 	LEAQ    (DI)(DI*4), R9
@@ -6236,12 +6265,13 @@ outputs1_rows1_sum:
 	VSHUFF32X4   $0xdd, Z1, Z1, Z1
 	VADDPS       Z1, Z0, Z0
 	MOVQ         $0x00000001, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	MOVL         $0x0000ffff, R12
-	BZHIL        R11, R12, R12
-	KMOVW        R12, K2
+	MOVQ         R11, R12
+	MOVQ         $0x00000010, R11
+	CMPQ         R12, R11
+	CMOVQGT      R11, R12
+	MOVQ         $-1, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K2
 	VBROADCASTSS slope+128(FP), Z1
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R11
@@ -6471,12 +6501,13 @@ outputs2_rows1_sum:
 	VSHUFF32X4   $0xdd, Z1, Z1, Z1
 	VADDPS       Z1, Z0, Z0
 	MOVQ         $0x00000002, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	MOVL         $0x0000ffff, R12
-	BZHIL        R11, R12, R12
-	KMOVW        R12, K2
+	MOVQ         R11, R12
+	MOVQ         $0x00000010, R11
+	CMPQ         R12, R11
+	CMOVQGT      R11, R12
+	MOVQ         $-1, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K2
 	VBROADCASTSS slope+128(FP), Z1
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R11
@@ -6630,12 +6661,13 @@ outputs3_rows5_sum:
 	VSHUFF32X4   $0xdd, Z0, Z3, Z0
 	VADDPS       Z0, Z1, Z1
 	MOVQ         $0x0000000f, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	MOVL         $0x0000ffff, R12
-	BZHIL        R11, R12, R12
-	KMOVW        R12, K2
+	MOVQ         R11, R12
+	MOVQ         $0x00000010, R11
+	CMPQ         R12, R11
+	CMOVQGT      R11, R12
+	MOVQ         $-1, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K2
 	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R11
@@ -6711,12 +6743,13 @@ outputs3_rows1_sum:
 	VSHUFF32X4   $0xdd, Z0, Z0, Z0
 	VADDPS       Z0, Z1, Z1
 	MOVQ         $0x00000003, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	MOVL         $0x0000ffff, R12
-	BZHIL        R11, R12, R12
-	KMOVW        R12, K2
+	MOVQ         R11, R12
+	MOVQ         $0x00000010, R11
+	CMPQ         R12, R11
+	CMOVQGT      R11, R12
+	MOVQ         $-1, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K2
 	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R11
@@ -6952,12 +6985,13 @@ outputs4_rows1_sum:
 	VSHUFF32X4   $0xdd, Z0, Z0, Z0
 	VADDPS       Z0, Z1, Z1
 	MOVQ         $0x00000004, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	MOVL         $0x0000ffff, R12
-	BZHIL        R11, R12, R12
-	KMOVW        R12, K2
+	MOVQ         R11, R12
+	MOVQ         $0x00000010, R11
+	CMPQ         R12, R11
+	CMOVQGT      R11, R12
+	MOVQ         $-1, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K2
 	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R11
@@ -7111,12 +7145,13 @@ outputs5_rows3_sum:
 	VSHUFF32X4   $0xdd, Z0, Z3, Z0
 	VADDPS       Z0, Z1, Z1
 	MOVQ         $0x0000000f, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	MOVL         $0x0000ffff, R12
-	BZHIL        R11, R12, R12
-	KMOVW        R12, K2
+	MOVQ         R11, R12
+	MOVQ         $0x00000010, R11
+	CMPQ         R12, R11
+	CMOVQGT      R11, R12
+	MOVQ         $-1, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K2
 	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R11
@@ -7208,12 +7243,13 @@ outputs5_rows1_sum:
 	VSHUFF32X4   $0xdd, Z1, Z1, Z1
 	VADDPS       Z1, Z0, Z0
 	MOVQ         $0x00000005, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	MOVL         $0x0000ffff, R12
-	BZHIL        R11, R12, R12
-	KMOVW        R12, K2
+	MOVQ         R11, R12
+	MOVQ         $0x00000010, R11
+	CMPQ         R12, R11
+	CMOVQGT      R11, R12
+	MOVQ         $-1, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K2
 	VBROADCASTSS slope+128(FP), Z1
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R11
@@ -7349,12 +7385,13 @@ outputs6_rows2_sum:
 	VSHUFF32X4   $0xdd, Z0, Z2, Z0
 	VADDPS       Z0, Z1, Z1
 	MOVQ         $0x0000000c, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	MOVL         $0x0000ffff, R12
-	BZHIL        R11, R12, R12
-	KMOVW        R12, K2
+	MOVQ         R11, R12
+	MOVQ         $0x00000010, R11
+	CMPQ         R12, R11
+	CMOVQGT      R11, R12
+	MOVQ         $-1, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K2
 	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R11
@@ -7451,12 +7488,13 @@ outputs6_rows1_sum:
 	VSHUFF32X4   $0xdd, Z1, Z1, Z1
 	VADDPS       Z1, Z0, Z0
 	MOVQ         $0x00000006, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	MOVL         $0x0000ffff, R12
-	BZHIL        R11, R12, R12
-	KMOVW        R12, K2
+	MOVQ         R11, R12
+	MOVQ         $0x00000010, R11
+	CMPQ         R12, R11
+	CMOVQGT      R11, R12
+	MOVQ         $-1, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K2
 	VBROADCASTSS slope+128(FP), Z1
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R11
@@ -7606,12 +7644,13 @@ outputs7_rows2_sum:
 	VSHUFF32X4   $0xdd, Z0, Z3, Z0
 	VADDPS       Z0, Z1, Z1
 	MOVQ         $0x0000000e, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	MOVL         $0x0000ffff, R12
-	BZHIL        R11, R12, R12
-	KMOVW        R12, K2
+	MOVQ         R11, R12
+	MOVQ         $0x00000010, R11
+	CMPQ         R12, R11
+	CMOVQGT      R11, R12
+	MOVQ         $-1, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K2
 	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R11
@@ -7716,12 +7755,13 @@ outputs7_rows1_sum:
 	VSHUFF32X4   $0xdd, Z1, Z1, Z1
 	VADDPS       Z1, Z0, Z0
 	MOVQ         $0x00000007, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	MOVL         $0x0000ffff, R12
-	BZHIL        R11, R12, R12
-	KMOVW        R12, K2
+	MOVQ         R11, R12
+	MOVQ         $0x00000010, R11
+	CMPQ         R12, R11
+	CMOVQGT      R11, R12
+	MOVQ         $-1, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K2
 	VBROADCASTSS slope+128(FP), Z1
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R11
@@ -7996,12 +8036,13 @@ outputs8_rows1_sum:
 	VSHUFF32X4   $0xdd, Z1, Z1, Z1
 	VADDPS       Z1, Z0, Z0
 	MOVQ         $0x00000008, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	MOVL         $0x0000ffff, R12
-	BZHIL        R11, R12, R12
-	KMOVW        R12, K2
+	MOVQ         R11, R12
+	MOVQ         $0x00000010, R11
+	CMPQ         R12, R11
+	CMOVQGT      R11, R12
+	MOVQ         $-1, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K2
 	VBROADCASTSS slope+128(FP), Z1
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R11
@@ -8200,12 +8241,13 @@ outputs9_rows2_first0_leaky:
 	VSHUFF32X4   $0xdd, Z0, Z0, Z0
 	VADDPS       Z0, Z1, Z1
 	MOVQ         $0x00000002, R10
-	MOVQ         $0x00000010, R11
-	CMPQ         R10, R11
-	CMOVQGT      R11, R10
-	MOVL         $0x0000ffff, R11
-	BZHIL        R10, R11, R11
-	KMOVW        R11, K2
+	MOVQ         R10, R11
+	MOVQ         $0x00000010, R10
+	CMPQ         R11, R10
+	CMOVQGT      R10, R11
+	MOVQ         $-1, R10
+	BZHIQ        R11, R10, R10
+	KMOVW        R10, K2
 	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R10
@@ -8332,12 +8374,13 @@ outputs9_rows1_sum:
 	VSHUFF32X4   $0xdd, Z0, Z2, Z0
 	VADDPS       Z0, Z1, Z1
 	MOVQ         $0x00000009, R10
-	MOVQ         $0x00000010, R11
-	CMPQ         R10, R11
-	CMOVQGT      R11, R10
-	MOVL         $0x0000ffff, R11
-	BZHIL        R10, R11, R11
-	KMOVW        R11, K2
+	MOVQ         R10, R11
+	MOVQ         $0x00000010, R10
+	CMPQ         R11, R10
+	CMOVQGT      R10, R11
+	MOVQ         $-1, R10
+	BZHIQ        R11, R10, R10
+	KMOVW        R10, K2
 	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
 	MOVQ         bias+72(FP), R10
@@ -8435,13 +8478,13 @@ panels4_end:
 panels1:
 	CMPQ    DX, $0x00
 	JLE     panels1_end
-	MOVQ    DX, SI
-	MOVQ    $0x00000010, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	MOVL    $0x0000ffff, DI
-	BZHIL   SI, DI, DI
-	KMOVW   DI, K1
+	MOVQ    DX, DI
+	MOVQ    $0x00000010, SI
+	CMPQ    DI, SI
+	CMOVQGT SI, DI
+	MOVQ    $-1, SI
+	BZHIQ   DI, SI, SI
+	KMOVW   SI, K1
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -8649,7 +8692,7 @@ check:
 	RET
 
 // func denseForwardAVX2(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, columns int, slope float32)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, AVX2, FMA3
 TEXT ·denseForwardAVX2(SB), NOSPLIT, $32-132
 	MOVQ columns+120(FP), AX
 	MOVQ AX, (SP)
@@ -9120,17 +9163,14 @@ group1_rows1_end:
 	JMP  columns
 
 group1_skip:
-	LEAQ    (DI), DI
-	MOVQ    $0x00000010, R8
-	CMPQ    DI, R8
-	CMOVQGT R8, DI
-	LEAQ    denseMasks<>+0(SB), R9
-	SUBQ    DI, R8
-	VMOVUPS (R9)(R8*4), Y0
-	VMOVUPS 32(R9)(R8*4), Y1
-	MOVQ    x_base+24(FP), DI
-	MOVQ    16(SP), R8
-	MOVQ    rows+96(FP), R9
+	LEAQ         (DI), DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	VPCMPGTD     denseConstants<>+0(SB), Y0, Y1
+	VPCMPGTD     denseConstants<>+32(SB), Y0, Y0
+	MOVQ         x_base+24(FP), DI
+	MOVQ         16(SP), R8
+	MOVQ         rows+96(FP), R9
 
 group2_rows4:
 	CMPQ R9, $0x04
@@ -9138,11 +9178,11 @@ group2_rows4:
 
 	// 4 rows by 1 panels
 	MOVQ       24(SP), R10
-	VMASKMOVPS (R10), Y0, Y2
+	VMASKMOVPS (R10), Y1, Y2
 	VMOVAPS    Y2, Y4
 	VMOVAPS    Y2, Y6
 	VMOVAPS    Y2, Y8
-	VMASKMOVPS 32(R10), Y1, Y3
+	VMASKMOVPS 32(R10), Y0, Y3
 	VMOVAPS    Y3, Y5
 	VMOVAPS    Y3, Y7
 	VMOVAPS    Y3, Y9
@@ -9246,38 +9286,38 @@ group2_rows4_done:
 	VMULPS       Y10, Y2, Y12
 	VCMPPS       $0x1e, Y11, Y2, Y13
 	VBLENDVPS    Y13, Y2, Y12, Y2
-	VMASKMOVPS   Y2, Y0, (R8)
+	VMASKMOVPS   Y2, Y1, (R8)
 	VMULPS       Y10, Y3, Y2
 	VCMPPS       $0x1e, Y11, Y3, Y12
 	VBLENDVPS    Y12, Y3, Y2, Y3
-	VMASKMOVPS   Y3, Y1, 32(R8)
+	VMASKMOVPS   Y3, Y0, 32(R8)
 	ADDQ         AX, R8
 	VMULPS       Y10, Y4, Y2
 	VCMPPS       $0x1e, Y11, Y4, Y3
 	VBLENDVPS    Y3, Y4, Y2, Y4
-	VMASKMOVPS   Y4, Y0, (R8)
+	VMASKMOVPS   Y4, Y1, (R8)
 	VMULPS       Y10, Y5, Y2
 	VCMPPS       $0x1e, Y11, Y5, Y3
 	VBLENDVPS    Y3, Y5, Y2, Y5
-	VMASKMOVPS   Y5, Y1, 32(R8)
+	VMASKMOVPS   Y5, Y0, 32(R8)
 	ADDQ         AX, R8
 	VMULPS       Y10, Y6, Y2
 	VCMPPS       $0x1e, Y11, Y6, Y3
 	VBLENDVPS    Y3, Y6, Y2, Y6
-	VMASKMOVPS   Y6, Y0, (R8)
+	VMASKMOVPS   Y6, Y1, (R8)
 	VMULPS       Y10, Y7, Y2
 	VCMPPS       $0x1e, Y11, Y7, Y3
 	VBLENDVPS    Y3, Y7, Y2, Y7
-	VMASKMOVPS   Y7, Y1, 32(R8)
+	VMASKMOVPS   Y7, Y0, 32(R8)
 	ADDQ         AX, R8
 	VMULPS       Y10, Y8, Y2
 	VCMPPS       $0x1e, Y11, Y8, Y3
 	VBLENDVPS    Y3, Y8, Y2, Y8
-	VMASKMOVPS   Y8, Y0, (R8)
+	VMASKMOVPS   Y8, Y1, (R8)
 	VMULPS       Y10, Y9, Y2
 	VCMPPS       $0x1e, Y11, Y9, Y3
 	VBLENDVPS    Y3, Y9, Y2, Y9
-	VMASKMOVPS   Y9, Y1, 32(R8)
+	VMASKMOVPS   Y9, Y0, 32(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x04, R9
 	JMP          group2_rows4
@@ -9288,9 +9328,9 @@ group2_rows4_end:
 
 	// 2 rows by 1 panels
 	MOVQ       24(SP), R10
-	VMASKMOVPS (R10), Y0, Y2
+	VMASKMOVPS (R10), Y1, Y2
 	VMOVAPS    Y2, Y4
-	VMASKMOVPS 32(R10), Y1, Y3
+	VMASKMOVPS 32(R10), Y0, Y3
 	VMOVAPS    Y3, Y5
 	MOVQ       8(SP), R10
 	MOVQ       DI, R11
@@ -9316,20 +9356,20 @@ group2_rows2_single:
 	VMULPS       Y6, Y2, Y8
 	VCMPPS       $0x1e, Y7, Y2, Y9
 	VBLENDVPS    Y9, Y2, Y8, Y2
-	VMASKMOVPS   Y2, Y0, (R8)
+	VMASKMOVPS   Y2, Y1, (R8)
 	VMULPS       Y6, Y3, Y2
 	VCMPPS       $0x1e, Y7, Y3, Y8
 	VBLENDVPS    Y8, Y3, Y2, Y3
-	VMASKMOVPS   Y3, Y1, 32(R8)
+	VMASKMOVPS   Y3, Y0, 32(R8)
 	ADDQ         AX, R8
 	VMULPS       Y6, Y4, Y2
 	VCMPPS       $0x1e, Y7, Y4, Y3
 	VBLENDVPS    Y3, Y4, Y2, Y4
-	VMASKMOVPS   Y4, Y0, (R8)
+	VMASKMOVPS   Y4, Y1, (R8)
 	VMULPS       Y6, Y5, Y2
 	VCMPPS       $0x1e, Y7, Y5, Y3
 	VBLENDVPS    Y3, Y5, Y2, Y5
-	VMASKMOVPS   Y5, Y1, 32(R8)
+	VMASKMOVPS   Y5, Y0, 32(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x02, R9
 
@@ -9339,8 +9379,8 @@ group2_rows2_end:
 
 	// 1 rows by 1 panels
 	MOVQ       24(SP), R10
-	VMASKMOVPS (R10), Y0, Y2
-	VMASKMOVPS 32(R10), Y1, Y3
+	VMASKMOVPS (R10), Y1, Y2
+	VMASKMOVPS 32(R10), Y0, Y3
 	MOVQ       8(SP), R10
 	MOVQ       DI, R11
 	MOVQ       in+104(FP), R12
@@ -9362,11 +9402,11 @@ group2_rows1_single:
 	VMULPS       Y4, Y2, Y6
 	VCMPPS       $0x1e, Y5, Y2, Y7
 	VBLENDVPS    Y7, Y2, Y6, Y2
-	VMASKMOVPS   Y2, Y0, (R8)
-	VMULPS       Y4, Y3, Y0
+	VMASKMOVPS   Y2, Y1, (R8)
+	VMULPS       Y4, Y3, Y1
 	VCMPPS       $0x1e, Y5, Y3, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y3
-	VMASKMOVPS   Y3, Y1, 32(R8)
+	VBLENDVPS    Y2, Y3, Y1, Y3
+	VMASKMOVPS   Y3, Y0, 32(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x01, R9
 
@@ -9381,42 +9421,8 @@ done:
 	VZEROUPPER
 	RET
 
-DATA denseMasks<>+0(SB)/4, $0xffffffff
-DATA denseMasks<>+4(SB)/4, $0xffffffff
-DATA denseMasks<>+8(SB)/4, $0xffffffff
-DATA denseMasks<>+12(SB)/4, $0xffffffff
-DATA denseMasks<>+16(SB)/4, $0xffffffff
-DATA denseMasks<>+20(SB)/4, $0xffffffff
-DATA denseMasks<>+24(SB)/4, $0xffffffff
-DATA denseMasks<>+28(SB)/4, $0xffffffff
-DATA denseMasks<>+32(SB)/4, $0xffffffff
-DATA denseMasks<>+36(SB)/4, $0xffffffff
-DATA denseMasks<>+40(SB)/4, $0xffffffff
-DATA denseMasks<>+44(SB)/4, $0xffffffff
-DATA denseMasks<>+48(SB)/4, $0xffffffff
-DATA denseMasks<>+52(SB)/4, $0xffffffff
-DATA denseMasks<>+56(SB)/4, $0xffffffff
-DATA denseMasks<>+60(SB)/4, $0xffffffff
-DATA denseMasks<>+64(SB)/4, $0x00000000
-DATA denseMasks<>+68(SB)/4, $0x00000000
-DATA denseMasks<>+72(SB)/4, $0x00000000
-DATA denseMasks<>+76(SB)/4, $0x00000000
-DATA denseMasks<>+80(SB)/4, $0x00000000
-DATA denseMasks<>+84(SB)/4, $0x00000000
-DATA denseMasks<>+88(SB)/4, $0x00000000
-DATA denseMasks<>+92(SB)/4, $0x00000000
-DATA denseMasks<>+96(SB)/4, $0x00000000
-DATA denseMasks<>+100(SB)/4, $0x00000000
-DATA denseMasks<>+104(SB)/4, $0x00000000
-DATA denseMasks<>+108(SB)/4, $0x00000000
-DATA denseMasks<>+112(SB)/4, $0x00000000
-DATA denseMasks<>+116(SB)/4, $0x00000000
-DATA denseMasks<>+120(SB)/4, $0x00000000
-DATA denseMasks<>+124(SB)/4, $0x00000000
-GLOBL denseMasks<>(SB), RODATA|NOPTR, $128
-
 // func denseBackwardInputAVX2(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, columns int, slope float32)
-// Requires: AVX, CMOV, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·denseBackwardInputAVX2(SB), NOSPLIT, $24-132
 	MOVQ columns+120(FP), AX
 	MOVQ AX, (SP)
@@ -9918,17 +9924,14 @@ group1_rows1_end:
 	JMP  columns
 
 group1_skip:
-	LEAQ    (R8), R8
-	MOVQ    $0x00000010, R9
-	CMPQ    R8, R9
-	CMOVQGT R9, R8
-	LEAQ    denseMasks<>+0(SB), R10
-	SUBQ    R8, R9
-	VMOVUPS (R10)(R9*4), Y0
-	VMOVUPS 32(R10)(R9*4), Y1
-	MOVQ    dy_base+24(FP), R8
-	MOVQ    16(SP), R9
-	MOVQ    rows+96(FP), R10
+	LEAQ         (R8), R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	VPCMPGTD     denseConstants<>+0(SB), Y0, Y1
+	VPCMPGTD     denseConstants<>+32(SB), Y0, Y0
+	MOVQ         dy_base+24(FP), R8
+	MOVQ         16(SP), R9
+	MOVQ         rows+96(FP), R10
 
 group2_rows4:
 	CMPQ R10, $0x04
@@ -10050,48 +10053,48 @@ group2_rows4_done:
 	VXORPS       Y11, Y11, Y11
 	VBROADCASTSS slope+128(FP), Y10
 	VMULPS       Y10, Y2, Y12
-	VMASKMOVPS   (R9)(DI*1), Y0, Y13
+	VMASKMOVPS   (R9)(DI*1), Y1, Y13
 	VCMPPS       $0x11, Y13, Y11, Y13
 	VBLENDVPS    Y13, Y2, Y12, Y2
-	VMASKMOVPS   Y2, Y0, (R9)
+	VMASKMOVPS   Y2, Y1, (R9)
 	VMULPS       Y10, Y3, Y2
-	VMASKMOVPS   32(R9)(DI*1), Y1, Y12
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y12
 	VCMPPS       $0x11, Y12, Y11, Y12
 	VBLENDVPS    Y12, Y3, Y2, Y3
-	VMASKMOVPS   Y3, Y1, 32(R9)
+	VMASKMOVPS   Y3, Y0, 32(R9)
 	ADDQ         AX, R9
 	VMULPS       Y10, Y4, Y2
-	VMASKMOVPS   (R9)(DI*1), Y0, Y3
+	VMASKMOVPS   (R9)(DI*1), Y1, Y3
 	VCMPPS       $0x11, Y3, Y11, Y3
 	VBLENDVPS    Y3, Y4, Y2, Y4
-	VMASKMOVPS   Y4, Y0, (R9)
+	VMASKMOVPS   Y4, Y1, (R9)
 	VMULPS       Y10, Y5, Y2
-	VMASKMOVPS   32(R9)(DI*1), Y1, Y3
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y3
 	VCMPPS       $0x11, Y3, Y11, Y3
 	VBLENDVPS    Y3, Y5, Y2, Y5
-	VMASKMOVPS   Y5, Y1, 32(R9)
+	VMASKMOVPS   Y5, Y0, 32(R9)
 	ADDQ         AX, R9
 	VMULPS       Y10, Y6, Y2
-	VMASKMOVPS   (R9)(DI*1), Y0, Y3
+	VMASKMOVPS   (R9)(DI*1), Y1, Y3
 	VCMPPS       $0x11, Y3, Y11, Y3
 	VBLENDVPS    Y3, Y6, Y2, Y6
-	VMASKMOVPS   Y6, Y0, (R9)
+	VMASKMOVPS   Y6, Y1, (R9)
 	VMULPS       Y10, Y7, Y2
-	VMASKMOVPS   32(R9)(DI*1), Y1, Y3
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y3
 	VCMPPS       $0x11, Y3, Y11, Y3
 	VBLENDVPS    Y3, Y7, Y2, Y7
-	VMASKMOVPS   Y7, Y1, 32(R9)
+	VMASKMOVPS   Y7, Y0, 32(R9)
 	ADDQ         AX, R9
 	VMULPS       Y10, Y8, Y2
-	VMASKMOVPS   (R9)(DI*1), Y0, Y3
+	VMASKMOVPS   (R9)(DI*1), Y1, Y3
 	VCMPPS       $0x11, Y3, Y11, Y3
 	VBLENDVPS    Y3, Y8, Y2, Y8
-	VMASKMOVPS   Y8, Y0, (R9)
+	VMASKMOVPS   Y8, Y1, (R9)
 	VMULPS       Y10, Y9, Y2
-	VMASKMOVPS   32(R9)(DI*1), Y1, Y3
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y3
 	VCMPPS       $0x11, Y3, Y11, Y3
 	VBLENDVPS    Y3, Y9, Y2, Y9
-	VMASKMOVPS   Y9, Y1, 32(R9)
+	VMASKMOVPS   Y9, Y0, 32(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x04, R10
 	JMP          group2_rows4
@@ -10132,26 +10135,26 @@ group2_rows2_single:
 	VXORPS       Y7, Y7, Y7
 	VBROADCASTSS slope+128(FP), Y6
 	VMULPS       Y6, Y2, Y8
-	VMASKMOVPS   (R9)(DI*1), Y0, Y9
+	VMASKMOVPS   (R9)(DI*1), Y1, Y9
 	VCMPPS       $0x11, Y9, Y7, Y9
 	VBLENDVPS    Y9, Y2, Y8, Y2
-	VMASKMOVPS   Y2, Y0, (R9)
+	VMASKMOVPS   Y2, Y1, (R9)
 	VMULPS       Y6, Y3, Y2
-	VMASKMOVPS   32(R9)(DI*1), Y1, Y8
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y8
 	VCMPPS       $0x11, Y8, Y7, Y8
 	VBLENDVPS    Y8, Y3, Y2, Y3
-	VMASKMOVPS   Y3, Y1, 32(R9)
+	VMASKMOVPS   Y3, Y0, 32(R9)
 	ADDQ         AX, R9
 	VMULPS       Y6, Y4, Y2
-	VMASKMOVPS   (R9)(DI*1), Y0, Y3
+	VMASKMOVPS   (R9)(DI*1), Y1, Y3
 	VCMPPS       $0x11, Y3, Y7, Y3
 	VBLENDVPS    Y3, Y4, Y2, Y4
-	VMASKMOVPS   Y4, Y0, (R9)
+	VMASKMOVPS   Y4, Y1, (R9)
 	VMULPS       Y6, Y5, Y2
-	VMASKMOVPS   32(R9)(DI*1), Y1, Y3
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y3
 	VCMPPS       $0x11, Y3, Y7, Y3
 	VBLENDVPS    Y3, Y5, Y2, Y5
-	VMASKMOVPS   Y5, Y1, 32(R9)
+	VMASKMOVPS   Y5, Y0, 32(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x02, R10
 
@@ -10184,15 +10187,15 @@ group2_rows1_single:
 	VXORPS       Y5, Y5, Y5
 	VBROADCASTSS slope+128(FP), Y4
 	VMULPS       Y4, Y2, Y6
-	VMASKMOVPS   (R9)(DI*1), Y0, Y7
+	VMASKMOVPS   (R9)(DI*1), Y1, Y7
 	VCMPPS       $0x11, Y7, Y5, Y7
 	VBLENDVPS    Y7, Y2, Y6, Y2
-	VMASKMOVPS   Y2, Y0, (R9)
-	VMULPS       Y4, Y3, Y0
-	VMASKMOVPS   32(R9)(DI*1), Y1, Y2
+	VMASKMOVPS   Y2, Y1, (R9)
+	VMULPS       Y4, Y3, Y1
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y2
 	VCMPPS       $0x11, Y2, Y5, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y3
-	VMASKMOVPS   Y3, Y1, 32(R9)
+	VBLENDVPS    Y2, Y3, Y1, Y3
+	VMASKMOVPS   Y3, Y0, 32(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x01, R10
 
@@ -10207,7 +10210,7 @@ done:
 	RET
 
 // func denseWeightsAVX2(dw []float32, x []float32, dy []float32, rows int, in int, out int, count int, columns int)
-// Requires: AVX, CMOV, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·denseWeightsAVX2(SB), NOSPLIT, $24-112
 	MOVQ columns+104(FP), AX
 	MOVQ AX, (SP)
@@ -10650,17 +10653,14 @@ group1_rows1_end:
 	JMP  columns
 
 group1_skip:
-	LEAQ    (DX), DX
-	MOVQ    $0x00000010, BX
-	CMPQ    DX, BX
-	CMOVQGT BX, DX
-	LEAQ    denseMasks<>+0(SB), SI
-	SUBQ    DX, BX
-	VMOVUPS (SI)(BX*4), Y0
-	VMOVUPS 32(SI)(BX*4), Y1
-	MOVQ    x_base+24(FP), DX
-	MOVQ    16(SP), BX
-	MOVQ    count+96(FP), SI
+	LEAQ         (DX), DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VPCMPGTD     denseConstants<>+0(SB), Y0, Y1
+	VPCMPGTD     denseConstants<>+32(SB), Y0, Y0
+	MOVQ         x_base+24(FP), DX
+	MOVQ         16(SP), BX
+	MOVQ         count+96(FP), SI
 
 group2_rows4:
 	CMPQ SI, $0x04
@@ -10691,8 +10691,8 @@ group2_rows4_k:
 	PREFETCHT0   (R8)(CX*8)
 	PREFETCHT0   12(R8)(CX*8)
 	PREFETCHT0   (DI)(AX*8)
-	VMASKMOVPS   (DI), Y0, Y10
-	VMASKMOVPS   32(DI), Y1, Y11
+	VMASKMOVPS   (DI), Y1, Y10
+	VMASKMOVPS   32(DI), Y0, Y11
 	VBROADCASTSS (R8), Y12
 	VFMADD231PS  Y12, Y10, Y2
 	VFMADD231PS  Y12, Y11, Y3
@@ -10710,33 +10710,33 @@ group2_rows4_k:
 	DECQ         R9
 	JNZ          group2_rows4_k
 	ADDQ         $0x10, DX
-	VMASKMOVPS   (BX), Y0, Y10
+	VMASKMOVPS   (BX), Y1, Y10
 	VADDPS       Y10, Y2, Y2
-	VMASKMOVPS   Y2, Y0, (BX)
-	VMASKMOVPS   32(BX), Y1, Y2
+	VMASKMOVPS   Y2, Y1, (BX)
+	VMASKMOVPS   32(BX), Y0, Y2
 	VADDPS       Y2, Y3, Y3
-	VMASKMOVPS   Y3, Y1, 32(BX)
+	VMASKMOVPS   Y3, Y0, 32(BX)
 	ADDQ         AX, BX
-	VMASKMOVPS   (BX), Y0, Y2
+	VMASKMOVPS   (BX), Y1, Y2
 	VADDPS       Y2, Y4, Y4
-	VMASKMOVPS   Y4, Y0, (BX)
-	VMASKMOVPS   32(BX), Y1, Y2
+	VMASKMOVPS   Y4, Y1, (BX)
+	VMASKMOVPS   32(BX), Y0, Y2
 	VADDPS       Y2, Y5, Y5
-	VMASKMOVPS   Y5, Y1, 32(BX)
+	VMASKMOVPS   Y5, Y0, 32(BX)
 	ADDQ         AX, BX
-	VMASKMOVPS   (BX), Y0, Y2
+	VMASKMOVPS   (BX), Y1, Y2
 	VADDPS       Y2, Y6, Y6
-	VMASKMOVPS   Y6, Y0, (BX)
-	VMASKMOVPS   32(BX), Y1, Y2
+	VMASKMOVPS   Y6, Y1, (BX)
+	VMASKMOVPS   32(BX), Y0, Y2
 	VADDPS       Y2, Y7, Y7
-	VMASKMOVPS   Y7, Y1, 32(BX)
+	VMASKMOVPS   Y7, Y0, 32(BX)
 	ADDQ         AX, BX
-	VMASKMOVPS   (BX), Y0, Y2
+	VMASKMOVPS   (BX), Y1, Y2
 	VADDPS       Y2, Y8, Y8
-	VMASKMOVPS   Y8, Y0, (BX)
-	VMASKMOVPS   32(BX), Y1, Y2
+	VMASKMOVPS   Y8, Y1, (BX)
+	VMASKMOVPS   32(BX), Y0, Y2
 	VADDPS       Y2, Y9, Y9
-	VMASKMOVPS   Y9, Y1, 32(BX)
+	VMASKMOVPS   Y9, Y0, 32(BX)
 	ADDQ         AX, BX
 	SUBQ         $0x04, SI
 	JMP          group2_rows4
@@ -10759,8 +10759,8 @@ group2_rows4_end:
 	MOVQ       rows+72(FP), R9
 
 group2_rows2_k:
-	VMASKMOVPS   (DI), Y0, Y6
-	VMASKMOVPS   32(DI), Y1, Y7
+	VMASKMOVPS   (DI), Y1, Y6
+	VMASKMOVPS   32(DI), Y0, Y7
 	VBROADCASTSS (R8), Y8
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y8, Y7, Y3
@@ -10772,19 +10772,19 @@ group2_rows2_k:
 	DECQ         R9
 	JNZ          group2_rows2_k
 	ADDQ         $0x08, DX
-	VMASKMOVPS   (BX), Y0, Y6
+	VMASKMOVPS   (BX), Y1, Y6
 	VADDPS       Y6, Y2, Y2
-	VMASKMOVPS   Y2, Y0, (BX)
-	VMASKMOVPS   32(BX), Y1, Y2
+	VMASKMOVPS   Y2, Y1, (BX)
+	VMASKMOVPS   32(BX), Y0, Y2
 	VADDPS       Y2, Y3, Y3
-	VMASKMOVPS   Y3, Y1, 32(BX)
+	VMASKMOVPS   Y3, Y0, 32(BX)
 	ADDQ         AX, BX
-	VMASKMOVPS   (BX), Y0, Y2
+	VMASKMOVPS   (BX), Y1, Y2
 	VADDPS       Y2, Y4, Y4
-	VMASKMOVPS   Y4, Y0, (BX)
-	VMASKMOVPS   32(BX), Y1, Y2
+	VMASKMOVPS   Y4, Y1, (BX)
+	VMASKMOVPS   32(BX), Y0, Y2
 	VADDPS       Y2, Y5, Y5
-	VMASKMOVPS   Y5, Y1, 32(BX)
+	VMASKMOVPS   Y5, Y0, 32(BX)
 	ADDQ         AX, BX
 	SUBQ         $0x02, SI
 
@@ -10802,8 +10802,8 @@ group2_rows2_end:
 	MOVQ       rows+72(FP), R9
 
 group2_rows1_k:
-	VMASKMOVPS   (DI), Y0, Y4
-	VMASKMOVPS   32(DI), Y1, Y5
+	VMASKMOVPS   (DI), Y1, Y4
+	VMASKMOVPS   32(DI), Y0, Y5
 	VBROADCASTSS (R8), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
@@ -10812,12 +10812,12 @@ group2_rows1_k:
 	DECQ         R9
 	JNZ          group2_rows1_k
 	ADDQ         $0x04, DX
-	VMASKMOVPS   (BX), Y0, Y4
+	VMASKMOVPS   (BX), Y1, Y4
 	VADDPS       Y4, Y2, Y2
-	VMASKMOVPS   Y2, Y0, (BX)
-	VMASKMOVPS   32(BX), Y1, Y0
-	VADDPS       Y0, Y3, Y3
-	VMASKMOVPS   Y3, Y1, 32(BX)
+	VMASKMOVPS   Y2, Y1, (BX)
+	VMASKMOVPS   32(BX), Y0, Y1
+	VADDPS       Y1, Y3, Y3
+	VMASKMOVPS   Y3, Y0, 32(BX)
 	ADDQ         AX, BX
 	SUBQ         $0x01, SI
 
@@ -10832,29 +10832,25 @@ done:
 	RET
 
 // func denseNarrowAVX2(c []float32, a []float32, b []float32, bias *[32]float32, act []float32, rows int, k int, n int, slope float32)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, AVX2, FMA3
 TEXT ·denseNarrowAVX2(SB), NOSPLIT, $0-132
-	MOVQ    a_base+24(FP), AX
-	MOVQ    b_base+48(FP), CX
-	MOVQ    c_base+0(FP), DX
-	MOVQ    act_base+80(FP), BX
-	MOVQ    rows+104(FP), SI
-	MOVQ    k+112(FP), DI
-	MOVQ    DI, R8
-	ANDQ    $0x07, R8
-	MOVQ    $0x00000010, R9
-	CMPQ    R8, R9
-	CMOVQGT R9, R8
-	LEAQ    denseMasks<>+0(SB), R10
-	SUBQ    R8, R9
-	VMOVUPS (R10)(R9*4), Y0
-	VMOVUPS 32(R10)(R9*4), Y1
-	SHLQ    $0x02, DI
-	LEAQ    (DI)(DI*2), R8
-	LEAQ    (DI)(DI*4), R9
-	MOVQ    n+120(FP), R10
-	CMPQ    R10, $0x01
-	JNE     outputs1_end
+	MOVQ         a_base+24(FP), AX
+	MOVQ         b_base+48(FP), CX
+	MOVQ         c_base+0(FP), DX
+	MOVQ         act_base+80(FP), BX
+	MOVQ         rows+104(FP), SI
+	MOVQ         k+112(FP), DI
+	MOVQ         DI, R8
+	ANDQ         $0x07, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	VPCMPGTD     denseConstants<>+0(SB), Y0, Y0
+	SHLQ         $0x02, DI
+	LEAQ         (DI)(DI*2), R8
+	LEAQ         (DI)(DI*4), R9
+	MOVQ         n+120(FP), R10
+	CMPQ         R10, $0x01
+	JNE          outputs1_end
 
 outputs1_rows8:
 	CMPQ   SI, $0x08
@@ -11005,13 +11001,9 @@ outputs1_rows1_sum:
 	VPERM2F128   $0x31, Y1, Y1, Y1
 	VADDPS       Y1, Y2, Y2
 	MOVQ         $0x00000001, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	LEAQ         denseMasks<>+0(SB), R13
-	SUBQ         R11, R12
-	VMOVUPS      (R13)(R12*4), Y1
-	VMOVUPS      32(R13)(R12*4), Y3
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Y1
+	VPCMPGTD     denseConstants<>+0(SB), Y1, Y1
 	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
 	MOVQ         bias+72(FP), R11
@@ -11181,13 +11173,9 @@ outputs2_rows1_sum:
 	VPERM2F128   $0x31, Y1, Y1, Y1
 	VADDPS       Y1, Y2, Y2
 	MOVQ         $0x00000002, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	LEAQ         denseMasks<>+0(SB), R13
-	SUBQ         R11, R12
-	VMOVUPS      (R13)(R12*4), Y1
-	VMOVUPS      32(R13)(R12*4), Y3
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Y1
+	VPCMPGTD     denseConstants<>+0(SB), Y1, Y1
 	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
 	MOVQ         bias+72(FP), R11
@@ -11282,13 +11270,9 @@ outputs3_rows2_sum:
 	VPERM2F128   $0x31, Y1, Y3, Y1
 	VADDPS       Y1, Y2, Y2
 	MOVQ         $0x00000006, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	LEAQ         denseMasks<>+0(SB), R13
-	SUBQ         R11, R12
-	VMOVUPS      (R13)(R12*4), Y1
-	VMOVUPS      32(R13)(R12*4), Y3
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Y1
+	VPCMPGTD     denseConstants<>+0(SB), Y1, Y1
 	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
 	MOVQ         bias+72(FP), R11
@@ -11362,13 +11346,9 @@ outputs3_rows1_sum:
 	VPERM2F128   $0x31, Y2, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         $0x00000003, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	LEAQ         denseMasks<>+0(SB), R13
-	SUBQ         R11, R12
-	VMOVUPS      (R13)(R12*4), Y2
-	VMOVUPS      32(R13)(R12*4), Y3
+	VMOVD        R11, X2
+	VPBROADCASTD X2, Y2
+	VPCMPGTD     denseConstants<>+0(SB), Y2, Y2
 	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
 	MOVQ         bias+72(FP), R11
@@ -11551,13 +11531,9 @@ outputs4_rows1_sum:
 	VPERM2F128   $0x31, Y2, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         $0x00000004, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	LEAQ         denseMasks<>+0(SB), R13
-	SUBQ         R11, R12
-	VMOVUPS      (R13)(R12*4), Y2
-	VMOVUPS      32(R13)(R12*4), Y3
+	VMOVD        R11, X2
+	VPBROADCASTD X2, Y2
+	VPCMPGTD     denseConstants<>+0(SB), Y2, Y2
 	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
 	MOVQ         bias+72(FP), R11
@@ -11696,13 +11672,9 @@ outputs5_rows2_first0_leaky:
 	VPERM2F128   $0x31, Y2, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         $0x00000002, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	LEAQ         denseMasks<>+0(SB), R13
-	SUBQ         R11, R12
-	VMOVUPS      (R13)(R12*4), Y2
-	VMOVUPS      32(R13)(R12*4), Y3
+	VMOVD        R11, X2
+	VPBROADCASTD X2, Y2
+	VPCMPGTD     denseConstants<>+0(SB), Y2, Y2
 	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
 	MOVQ         bias+72(FP), R11
@@ -11792,13 +11764,9 @@ outputs5_rows1_sum:
 	VPERM2F128   $0x31, Y1, Y3, Y1
 	VADDPS       Y1, Y2, Y2
 	MOVQ         $0x00000005, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	LEAQ         denseMasks<>+0(SB), R13
-	SUBQ         R11, R12
-	VMOVUPS      (R13)(R12*4), Y1
-	VMOVUPS      32(R13)(R12*4), Y3
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Y1
+	VPCMPGTD     denseConstants<>+0(SB), Y1, Y1
 	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
 	MOVQ         bias+72(FP), R11
@@ -11948,13 +11916,9 @@ outputs6_rows2_first0_leaky:
 	VPERM2F128   $0x31, Y3, Y3, Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         $0x00000004, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	LEAQ         denseMasks<>+0(SB), R13
-	SUBQ         R11, R12
-	VMOVUPS      (R13)(R12*4), Y2
-	VMOVUPS      32(R13)(R12*4), Y3
+	VMOVD        R11, X2
+	VPBROADCASTD X2, Y2
+	VPCMPGTD     denseConstants<>+0(SB), Y2, Y2
 	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
 	MOVQ         bias+72(FP), R11
@@ -12049,13 +12013,9 @@ outputs6_rows1_sum:
 	VPERM2F128   $0x31, Y1, Y3, Y1
 	VADDPS       Y1, Y2, Y2
 	MOVQ         $0x00000006, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	LEAQ         denseMasks<>+0(SB), R13
-	SUBQ         R11, R12
-	VMOVUPS      (R13)(R12*4), Y1
-	VMOVUPS      32(R13)(R12*4), Y3
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Y1
+	VPCMPGTD     denseConstants<>+0(SB), Y1, Y1
 	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
 	MOVQ         bias+72(FP), R11
@@ -12162,13 +12122,9 @@ outputs7_rows1_sum:
 	VPERM2F128   $0x31, Y1, Y4, Y1
 	VADDPS       Y1, Y2, Y2
 	MOVQ         $0x00000007, R11
-	MOVQ         $0x00000010, R12
-	CMPQ         R11, R12
-	CMOVQGT      R12, R11
-	LEAQ         denseMasks<>+0(SB), R13
-	SUBQ         R11, R12
-	VMOVUPS      (R13)(R12*4), Y1
-	VMOVUPS      32(R13)(R12*4), Y3
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Y1
+	VPCMPGTD     denseConstants<>+0(SB), Y1, Y1
 	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
 	MOVQ         bias+72(FP), R11
@@ -12426,13 +12382,9 @@ outputs9_rows1_first0_leaky:
 	VPERM2F128   $0x31, Y2, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         $0x00000001, R10
-	MOVQ         $0x00000010, R11
-	CMPQ         R10, R11
-	CMOVQGT      R11, R10
-	LEAQ         denseMasks<>+0(SB), R12
-	SUBQ         R10, R11
-	VMOVUPS      (R12)(R11*4), Y2
-	VMOVUPS      32(R12)(R11*4), Y3
+	VMOVD        R10, X2
+	VPBROADCASTD X2, Y2
+	VPCMPGTD     denseConstants<>+0(SB), Y2, Y2
 	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
 	MOVQ         bias+72(FP), R10
@@ -12458,7 +12410,7 @@ outputs9_end:
 	RET
 
 // func columnSumsAVX2(db []float32, dy []float32, rows int, out int)
-// Requires: AVX, CMOV
+// Requires: AVX, AVX2
 TEXT ·columnSumsAVX2(SB), NOSPLIT, $0-64
 	MOVQ db_base+0(FP), AX
 	MOVQ dy_base+24(FP), CX
@@ -12536,48 +12488,44 @@ panels4_store:
 
 panels4_end:
 panels1:
-	CMPQ    DX, $0x00
-	JLE     panels1_end
-	MOVQ    DX, SI
-	MOVQ    $0x00000010, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	LEAQ    denseMasks<>+0(SB), R8
-	SUBQ    SI, DI
-	VMOVUPS (R8)(DI*4), Y0
-	VMOVUPS 32(R8)(DI*4), Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	MOVQ    CX, SI
-	MOVQ    rows+48(FP), DI
-	SUBQ    $0x04, DI
-	JL      panels1_rest
+	CMPQ         DX, $0x00
+	JLE          panels1_end
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VPCMPGTD     denseConstants<>+0(SB), Y0, Y1
+	VPCMPGTD     denseConstants<>+32(SB), Y0, Y0
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	MOVQ         CX, SI
+	MOVQ         rows+48(FP), DI
+	SUBQ         $0x04, DI
+	JL           panels1_rest
 
 panels1_rows:
-	VMASKMOVPS (SI), Y0, Y10
+	VMASKMOVPS (SI), Y1, Y10
 	VADDPS     Y10, Y2, Y2
-	VMASKMOVPS 32(SI), Y1, Y10
+	VMASKMOVPS 32(SI), Y0, Y10
 	VADDPS     Y10, Y3, Y3
 	ADDQ       BX, SI
-	VMASKMOVPS (SI), Y0, Y10
+	VMASKMOVPS (SI), Y1, Y10
 	VADDPS     Y10, Y4, Y4
-	VMASKMOVPS 32(SI), Y1, Y10
+	VMASKMOVPS 32(SI), Y0, Y10
 	VADDPS     Y10, Y5, Y5
 	ADDQ       BX, SI
-	VMASKMOVPS (SI), Y0, Y10
+	VMASKMOVPS (SI), Y1, Y10
 	VADDPS     Y10, Y6, Y6
-	VMASKMOVPS 32(SI), Y1, Y10
+	VMASKMOVPS 32(SI), Y0, Y10
 	VADDPS     Y10, Y7, Y7
 	ADDQ       BX, SI
-	VMASKMOVPS (SI), Y0, Y10
+	VMASKMOVPS (SI), Y1, Y10
 	VADDPS     Y10, Y8, Y8
-	VMASKMOVPS 32(SI), Y1, Y10
+	VMASKMOVPS 32(SI), Y0, Y10
 	VADDPS     Y10, Y9, Y9
 	ADDQ       BX, SI
 	SUBQ       $0x04, DI
@@ -12588,9 +12536,9 @@ panels1_rest:
 	JZ   panels1_store
 
 panels1_row:
-	VMASKMOVPS (SI), Y0, Y10
+	VMASKMOVPS (SI), Y1, Y10
 	VADDPS     Y10, Y2, Y2
-	VMASKMOVPS 32(SI), Y1, Y10
+	VMASKMOVPS 32(SI), Y0, Y10
 	VADDPS     Y10, Y3, Y3
 	ADDQ       BX, SI
 	DECQ       DI
@@ -12603,12 +12551,12 @@ panels1_store:
 	VADDPS     Y9, Y5, Y5
 	VADDPS     Y4, Y2, Y2
 	VADDPS     Y5, Y3, Y3
-	VMASKMOVPS (AX), Y0, Y4
+	VMASKMOVPS (AX), Y1, Y4
 	VADDPS     Y4, Y2, Y2
-	VMASKMOVPS Y2, Y0, (AX)
-	VMASKMOVPS 32(AX), Y1, Y0
-	VADDPS     Y0, Y3, Y3
-	VMASKMOVPS Y3, Y1, 32(AX)
+	VMASKMOVPS Y2, Y1, (AX)
+	VMASKMOVPS 32(AX), Y0, Y1
+	VADDPS     Y1, Y3, Y3
+	VMASKMOVPS Y3, Y0, 32(AX)
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, CX
 	SUBQ       $0x10, DX

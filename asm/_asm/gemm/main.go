@@ -5,7 +5,6 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
-	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 
 	. "github.com/revgen/revgen/asm/_asm/internal/simd"
@@ -55,6 +54,8 @@ var (
 	}
 )
 
+var constants = NewPool("denseConstants")
+
 const (
 	panel      = 16 // columns
 	panelBytes = 4 * panel
@@ -69,68 +70,5 @@ const (
 	greater    = 0x1e
 )
 
-// A tail masks the columns of a panel that is not full.
-type tail struct {
-	isa
-	word    Register   // AVX-512
-	vectors []Register // AVX2
-}
-
-// set takes the number of columns, 1 to 16; more are as many as 16.
-func (t *tail) set(width Register) {
-	limit := GP64()
-	MOVQ(U32(panel), limit)
-	CMPQ(width, limit)
-	CMOVQGT(limit, width)
-	if t.Bytes == 64 {
-		ones := GP32()
-		MOVL(U32(1<<panel-1), ones)
-		BZHIL(width.(GP).As32(), ones, ones)
-		t.word = K()
-		KMOVW(ones, t.word)
-		return
-	}
-	table := GP64()
-	LEAQ(maskTable(), table)
-	SUBQ(width, limit)
-	t.vectors = []Register{YMM(), YMM()}
-	for v, m := range t.vectors {
-		VMOVUPS(Mem{Base: table, Index: limit, Scale: 4, Disp: v * t.Bytes}, m)
-	}
-}
-
-// load reads vector v of the panel, with zeros beyond the columns.
-func (t *tail) load(m Mem, v int, dst Register) {
-	if t.Bytes == 64 {
-		VMOVUPS_Z(m, t.word, dst)
-	} else {
-		VMASKMOVPS(m, t.vectors[v], dst)
-	}
-}
-
-// store writes vector v of the panel, and nothing beyond the columns.
-func (t *tail) store(src Register, v int, m Mem) {
-	if t.Bytes == 64 {
-		VMOVUPS(src, t.word, m)
-	} else {
-		VMASKMOVPS(src, t.vectors[v], m)
-	}
-}
-
-var masks Mem
-
-// maskTable holds 16 words of ones and 16 of zeros: what begins at word 16-n
-// masks n columns of a panel.
-func maskTable() Mem {
-	if masks.Base == nil {
-		masks = GLOBL("denseMasks", RODATA|NOPTR)
-		for i := range 2 * panel {
-			word := U32(0)
-			if i < panel {
-				word = 0xffffffff
-			}
-			DATA(4*i, word)
-		}
-	}
-	return masks
-}
+// tail returns what masks the columns of a panel, 1 to 16; more are as many as 16.
+func (isa isa) tail(width Register) []Register { return isa.First(width, isa.vectors, constants) }

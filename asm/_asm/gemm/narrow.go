@@ -28,8 +28,8 @@ type narrow struct {
 	name string // prefix of the labels
 
 	a, b, c, act, rows Register
-	strides                 // between rows of A and of B
-	rest               tail // the k that do not fill a vector
+	strides                     // between rows of A and of B
+	rest               Register // masks the k that do not fill a vector
 }
 
 func narrowProduct(isa isa) {
@@ -45,8 +45,7 @@ func narrowProduct(isa isa) {
 	Load(Param("k"), w.lda)
 	width := Copy(w.lda)
 	ANDQ(Imm(uint64(isa.Bytes/4-1)), width)
-	w.rest = tail{isa: isa}
-	w.rest.set(width)
+	w.rest = isa.First(width, 1, constants)[0]
 	SHLQ(Imm(2), w.lda)
 	w.multiply()
 
@@ -100,7 +99,7 @@ func (w *narrow) tile(h int, label string) {
 
 	TESTQ(U32(uint32(w.Bytes-4)), w.lda)
 	JZ(LabelRef(label + "_sum"))
-	w.step(c, a, b, func(m Mem, dst Register) { w.rest.load(m, 0, dst) })
+	w.step(c, a, b, func(m Mem, dst Register) { w.LoadFirst(m, w.rest, dst) })
 	Label(label + "_sum")
 
 	next := GP64()
@@ -197,13 +196,12 @@ func (w *narrow) sumLanes(level []VecVirtual) VecVirtual {
 // epilogue finishes the sums in x, of the tile's outputs from the given first
 // one on, stores them and moves c and act behind.
 func (w *narrow) epilogue(x VecVirtual, label string, first, outputs int) {
-	t := tail{isa: w.isa}
 	load, store := func(m Mem, dst Register) { VMOVUPS(m, dst) }, func(src Register, m Mem) { VMOVUPS(src, m) }
 	if 4*outputs < w.Bytes {
 		width := GP64()
 		MOVQ(U32(uint32(outputs)), width)
-		t.set(width)
-		load, store = func(m Mem, dst Register) { t.load(m, 0, dst) }, func(src Register, m Mem) { t.store(src, 0, m) }
+		mask := w.First(width, 1, constants)[0]
+		load, store = func(m Mem, dst Register) { w.LoadFirst(m, mask, dst) }, func(src Register, m Mem) { w.StoreFirst(src, mask, m) }
 	}
 	slope, zero, act := w.Vector(), w.Vector(), w.Vector()
 	VBROADCASTSS(Argument("slope"), slope)

@@ -69,7 +69,7 @@ type kernel struct {
 	panelB                 Register // bytes between panels of B
 	actOffset              Register // bytes from C to act
 
-	tail // masks the group's last panel
+	tail []Register // masks the group's last panel
 
 	group
 	name string // prefix of the group's labels
@@ -121,7 +121,6 @@ func (k *kernel) function() {
 		k.actOffset = Address("act")
 		SUBQ(k.groupC, k.actOffset)
 	}
-	k.tail.isa = k.isa
 
 	Label("columns")
 	left := Copy(k.left)
@@ -137,7 +136,7 @@ func (k *kernel) function() {
 		if !k.full {
 			width := GP64()
 			LEAQ(Mem{Base: left, Disp: -panel * (k.panels - 1)}, width)
-			k.tail.set(width)
+			k.tail = k.isa.tail(width)
 		}
 		k.eachTile()
 		k.nextGroup()
@@ -416,7 +415,7 @@ func (k *kernel) derivative(c [][]VecVirtual) {
 			if k.Bytes == 64 {
 				negative := K()
 				if k.isMasked(v) {
-					VCMPPS(Imm(notLess), act, zero, k.word, negative)
+					VCMPPS(Imm(notLess), act, zero, k.tail[0], negative)
 				} else {
 					VCMPPS(Imm(notLess), act, zero, negative)
 				}
@@ -470,7 +469,7 @@ func (k *kernel) isMasked(v int) bool { return !k.full && v/k.isa.vectors == k.p
 
 func (k *kernel) load(m Mem, v int, dst VecVirtual) {
 	if k.isMasked(v) {
-		k.tail.load(m, v%k.isa.vectors, dst)
+		k.LoadFirst(m, k.tail[v%k.isa.vectors], dst)
 	} else {
 		VMOVUPS(m, dst)
 	}
@@ -478,7 +477,7 @@ func (k *kernel) load(m Mem, v int, dst VecVirtual) {
 
 func (k *kernel) store(src VecVirtual, v int, m Mem) {
 	if k.isMasked(v) {
-		k.tail.store(src, v%k.isa.vectors, m)
+		k.StoreFirst(src, k.tail[v%k.isa.vectors], m)
 	} else {
 		VMOVUPS(src, m)
 	}

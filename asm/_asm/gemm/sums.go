@@ -22,7 +22,7 @@ func columnSums(isa isa) {
 	stride := Copy(left)
 	SHLQ(Imm(2), stride)
 
-	t := tail{isa: isa}
+	var tail []Register
 	for _, panels := range []int{4, 1} {
 		vectors, chains := panels*isa.vectors, 8/(panels*isa.vectors)
 		name := fmt.Sprintf("panels%d", panels)
@@ -33,8 +33,7 @@ func columnSums(isa isa) {
 		} else {
 			CMPQ(left, Imm(0))
 			JLE(LabelRef(name + "_end"))
-			width := Copy(left)
-			t.set(width)
+			tail = isa.tail(left)
 		}
 		sums := make([][]VecVirtual, chains)
 		for c := range sums {
@@ -51,7 +50,7 @@ func columnSums(isa isa) {
 					VADDPS(m, sum[v], sum[v])
 				} else {
 					x := isa.Vector()
-					t.load(m, v, x)
+					isa.LoadFirst(m, tail[v], x)
 					VADDPS(x, sum[v], sum[v])
 				}
 			}
@@ -91,9 +90,9 @@ func columnSums(isa isa) {
 				VMOVUPS(sum, m)
 			} else {
 				old := isa.Vector()
-				t.load(m, v, old)
+				isa.LoadFirst(m, tail[v], old)
 				VADDPS(old, sum, sum)
-				t.store(sum, v, m)
+				isa.StoreFirst(sum, tail[v], m)
 			}
 		}
 		ADDQ(U32(uint32(panels*panelBytes)), db)

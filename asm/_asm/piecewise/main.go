@@ -67,7 +67,7 @@ func (w *isa) eachGroup(left Register, pointers []Register, body func(c group)) 
 		} else {
 			CMPQ(left, Imm(0))
 			JLE(LabelRef(label + "_end"))
-			c.mask = w.maskOf(left)
+			c.mask = w.First(left, 1, constants)[0]
 		}
 		body(c)
 		for _, p := range pointers {
@@ -79,37 +79,14 @@ func (w *isa) eachGroup(left Register, pointers []Register, body func(c group)) 
 	}
 }
 
-// maskOf selects the first lanes, as many as given or all.
-func (w *isa) maskOf(n Register) Register {
-	if w == avx512 {
-		ones, count, limit := GP64(), Copy(n), GP64()
-		MOVQ(U32(16), limit)
-		CMPQ(count, limit)
-		CMOVQGT(limit, count)
-		MOVQ(I32(-1), ones)
-		BZHIQ(count, ones, ones)
-		mask := K()
-		KMOVW(ones.As32(), mask)
-		return mask
-	}
-	mask, count := YMM(), XMM()
-	VMOVD(n.(GP).As32(), count)
-	VPBROADCASTD(count, mask)
-	VPCMPGTD(constants.Vector32(0, 1, 2, 3, 4, 5, 6, 7), mask, mask)
-	return mask
-}
-
 // load returns vector v of the group at m, with zeros beyond the last.
 func (c group) load(m Mem, v int) VecVirtual {
 	m.Disp += v * c.Bytes
 	r := c.Vector()
-	switch {
-	case c.mask == nil:
+	if c.mask == nil {
 		VMOVUPS(m, r)
-	case c.isa == avx512:
-		VMOVUPS_Z(m, c.mask, r)
-	default:
-		VMASKMOVPS(m, c.mask, r)
+	} else {
+		c.LoadFirst(m, c.mask, r)
 	}
 	return r
 }
@@ -117,13 +94,10 @@ func (c group) load(m Mem, v int) VecVirtual {
 // store writes vector v of the group at m, and nothing beyond the last.
 func (c group) store(r VecVirtual, m Mem, v int) {
 	m.Disp += v * c.Bytes
-	switch {
-	case c.mask == nil:
+	if c.mask == nil {
 		VMOVUPS(r, m)
-	case c.isa == avx512:
-		VMOVUPS(r, c.mask, m)
-	default:
-		VMASKMOVPS(r, c.mask, m)
+	} else {
+		c.StoreFirst(r, c.mask, m)
 	}
 }
 
