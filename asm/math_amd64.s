@@ -303,7 +303,7 @@ DATA mathConstants<>+1180(SB)/4, $0x00000008
 GLOBL mathConstants<>(SB), RODATA|NOPTR, $1184
 
 // func expAVX512(dst []float32, x []float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         dst_len+8(FP), CX
@@ -397,8 +397,11 @@ rest:
 	JZ   done
 
 masked:
-	MOVQ         $-1, BX
 	MOVQ         CX, SI
+	MOVQ         $0x00000010, BX
+	CMPQ         SI, BX
+	CMOVQGT      BX, SI
+	MOVQ         $-1, BX
 	BZHIQ        SI, BX, BX
 	KMOVW        BX, K1
 	VMOVUPS.Z    (DX), K1, Z11
@@ -427,7 +430,7 @@ done:
 	RET
 
 // func logAVX512(dst []float32, x []float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·logAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         dst_len+8(FP), CX
@@ -557,8 +560,11 @@ rest:
 	JZ   done
 
 masked:
-	MOVQ         $-1, BX
 	MOVQ         CX, SI
+	MOVQ         $0x00000010, BX
+	CMPQ         SI, BX
+	CMOVQGT      BX, SI
+	MOVQ         $-1, BX
 	BZHIQ        SI, BX, BX
 	KMOVW        BX, K1
 	VMOVUPS.Z    (DX), K1, Z15
@@ -595,7 +601,7 @@ done:
 	RET
 
 // func tanhAVX512(dst []float32, x []float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         dst_len+8(FP), CX
@@ -724,8 +730,11 @@ rest:
 	JZ   done
 
 masked:
-	MOVQ         $-1, BX
 	MOVQ         CX, SI
+	MOVQ         $0x00000010, BX
+	CMPQ         SI, BX
+	CMOVQGT      BX, SI
+	MOVQ         $-1, BX
 	BZHIQ        SI, BX, BX
 	KMOVW        BX, K1
 	VMOVUPS.Z    (DX), K1, Z14
@@ -762,7 +771,7 @@ done:
 	RET
 
 // func sigmoidAVX512(dst []float32, x []float32)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
 TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         dst_len+8(FP), CX
@@ -877,8 +886,11 @@ rest:
 	JZ   done
 
 masked:
-	MOVQ         $-1, BX
 	MOVQ         CX, SI
+	MOVQ         $0x00000010, BX
+	CMPQ         SI, BX
+	CMOVQGT      BX, SI
+	MOVQ         $-1, BX
 	BZHIQ        SI, BX, BX
 	KMOVW        BX, K1
 	VMOVUPS.Z    (DX), K1, Z12

@@ -198,111 +198,103 @@ DATA spinsConstants<>+760(SB)/4, $0x55555555
 DATA spinsConstants<>+764(SB)/4, $0x55555555
 DATA spinsConstants<>+768(SB)/4, $0xaaaaaaaa
 DATA spinsConstants<>+772(SB)/4, $0xaaaaaaaa
-DATA spinsConstants<>+776(SB)/4, $0xffffffff
-DATA spinsConstants<>+780(SB)/4, $0xffffffff
-DATA spinsConstants<>+784(SB)/4, $0xffffffff
-DATA spinsConstants<>+788(SB)/4, $0xffffffff
-DATA spinsConstants<>+792(SB)/4, $0xffffffff
-DATA spinsConstants<>+796(SB)/4, $0xffffffff
-DATA spinsConstants<>+800(SB)/4, $0xffffffff
-DATA spinsConstants<>+804(SB)/4, $0xffffffff
-DATA spinsConstants<>+808(SB)/4, $0x00000000
-DATA spinsConstants<>+812(SB)/4, $0x00000000
-DATA spinsConstants<>+816(SB)/4, $0x00000000
-DATA spinsConstants<>+820(SB)/4, $0x00000000
-DATA spinsConstants<>+824(SB)/4, $0x00000000
-DATA spinsConstants<>+828(SB)/4, $0x00000000
-DATA spinsConstants<>+832(SB)/4, $0x00000000
-DATA spinsConstants<>+836(SB)/4, $0x00000000
-DATA spinsConstants<>+840(SB)/4, $0x00000001
-DATA spinsConstants<>+844(SB)/4, $0x00000002
-DATA spinsConstants<>+848(SB)/4, $0x00000004
-DATA spinsConstants<>+852(SB)/4, $0x00000008
-DATA spinsConstants<>+856(SB)/4, $0x00000010
-DATA spinsConstants<>+860(SB)/4, $0x00000020
-DATA spinsConstants<>+864(SB)/4, $0x00000040
-DATA spinsConstants<>+868(SB)/4, $0x00000080
-DATA spinsConstants<>+872(SB)/4, $0xffffffff
-DATA spinsConstants<>+876(SB)/4, $0x00000000
-DATA spinsConstants<>+880(SB)/4, $0xffffffff
-DATA spinsConstants<>+884(SB)/4, $0x00000000
-DATA spinsConstants<>+888(SB)/4, $0xffffffff
-DATA spinsConstants<>+892(SB)/4, $0x00000000
-DATA spinsConstants<>+896(SB)/4, $0xffffffff
-DATA spinsConstants<>+900(SB)/4, $0x00000000
-DATA spinsConstants<>+904(SB)/4, $0x0000ffff
-DATA spinsConstants<>+908(SB)/4, $0x0000ffff
-DATA spinsConstants<>+912(SB)/4, $0x0000ffff
-DATA spinsConstants<>+916(SB)/4, $0x0000ffff
-DATA spinsConstants<>+920(SB)/4, $0x0000ffff
-DATA spinsConstants<>+924(SB)/4, $0x0000ffff
-DATA spinsConstants<>+928(SB)/4, $0x0000ffff
-DATA spinsConstants<>+932(SB)/4, $0x0000ffff
-DATA spinsConstants<>+936(SB)/4, $0x00ff00ff
-DATA spinsConstants<>+940(SB)/4, $0x00ff00ff
-DATA spinsConstants<>+944(SB)/4, $0x00ff00ff
-DATA spinsConstants<>+948(SB)/4, $0x00ff00ff
-DATA spinsConstants<>+952(SB)/4, $0x00ff00ff
-DATA spinsConstants<>+956(SB)/4, $0x00ff00ff
-DATA spinsConstants<>+960(SB)/4, $0x00ff00ff
-DATA spinsConstants<>+964(SB)/4, $0x00ff00ff
-DATA spinsConstants<>+968(SB)/4, $0x0f0f0f0f
-DATA spinsConstants<>+972(SB)/4, $0x0f0f0f0f
-DATA spinsConstants<>+976(SB)/4, $0x0f0f0f0f
-DATA spinsConstants<>+980(SB)/4, $0x0f0f0f0f
-DATA spinsConstants<>+984(SB)/4, $0x0f0f0f0f
-DATA spinsConstants<>+988(SB)/4, $0x0f0f0f0f
-DATA spinsConstants<>+992(SB)/4, $0x0f0f0f0f
-DATA spinsConstants<>+996(SB)/4, $0x0f0f0f0f
-DATA spinsConstants<>+1000(SB)/4, $0x00000002
+DATA spinsConstants<>+776(SB)/4, $0x00000000
+DATA spinsConstants<>+780(SB)/4, $0x00000001
+DATA spinsConstants<>+784(SB)/4, $0x00000002
+DATA spinsConstants<>+788(SB)/4, $0x00000003
+DATA spinsConstants<>+792(SB)/4, $0x00000004
+DATA spinsConstants<>+796(SB)/4, $0x00000005
+DATA spinsConstants<>+800(SB)/4, $0x00000006
+DATA spinsConstants<>+804(SB)/4, $0x00000007
+DATA spinsConstants<>+808(SB)/4, $0x00000001
+DATA spinsConstants<>+812(SB)/4, $0x00000002
+DATA spinsConstants<>+816(SB)/4, $0x00000004
+DATA spinsConstants<>+820(SB)/4, $0x00000008
+DATA spinsConstants<>+824(SB)/4, $0x00000010
+DATA spinsConstants<>+828(SB)/4, $0x00000020
+DATA spinsConstants<>+832(SB)/4, $0x00000040
+DATA spinsConstants<>+836(SB)/4, $0x00000080
+DATA spinsConstants<>+840(SB)/4, $0xffffffff
+DATA spinsConstants<>+844(SB)/4, $0x00000000
+DATA spinsConstants<>+848(SB)/4, $0xffffffff
+DATA spinsConstants<>+852(SB)/4, $0x00000000
+DATA spinsConstants<>+856(SB)/4, $0xffffffff
+DATA spinsConstants<>+860(SB)/4, $0x00000000
+DATA spinsConstants<>+864(SB)/4, $0xffffffff
+DATA spinsConstants<>+868(SB)/4, $0x00000000
+DATA spinsConstants<>+872(SB)/4, $0x0000ffff
+DATA spinsConstants<>+876(SB)/4, $0x0000ffff
+DATA spinsConstants<>+880(SB)/4, $0x0000ffff
+DATA spinsConstants<>+884(SB)/4, $0x0000ffff
+DATA spinsConstants<>+888(SB)/4, $0x0000ffff
+DATA spinsConstants<>+892(SB)/4, $0x0000ffff
+DATA spinsConstants<>+896(SB)/4, $0x0000ffff
+DATA spinsConstants<>+900(SB)/4, $0x0000ffff
+DATA spinsConstants<>+904(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+908(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+912(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+916(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+920(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+924(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+928(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+932(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+936(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+940(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+944(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+948(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+952(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+956(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+960(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+964(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+968(SB)/4, $0x00000002
+DATA spinsConstants<>+972(SB)/4, $0x00000000
+DATA spinsConstants<>+976(SB)/4, $0x00000002
+DATA spinsConstants<>+980(SB)/4, $0x00000000
+DATA spinsConstants<>+984(SB)/4, $0x00000040
+DATA spinsConstants<>+988(SB)/4, $0x00000000
+DATA spinsConstants<>+992(SB)/4, $0x00000040
+DATA spinsConstants<>+996(SB)/4, $0x00000000
+DATA spinsConstants<>+1000(SB)/4, $0x00000040
 DATA spinsConstants<>+1004(SB)/4, $0x00000000
-DATA spinsConstants<>+1008(SB)/4, $0x00000002
+DATA spinsConstants<>+1008(SB)/4, $0x00000040
 DATA spinsConstants<>+1012(SB)/4, $0x00000000
-DATA spinsConstants<>+1016(SB)/4, $0x00000040
+DATA spinsConstants<>+1016(SB)/4, $0x00000002
 DATA spinsConstants<>+1020(SB)/4, $0x00000000
-DATA spinsConstants<>+1024(SB)/4, $0x00000040
+DATA spinsConstants<>+1024(SB)/4, $0x00000002
 DATA spinsConstants<>+1028(SB)/4, $0x00000000
-DATA spinsConstants<>+1032(SB)/4, $0x00000040
-DATA spinsConstants<>+1036(SB)/4, $0x00000000
-DATA spinsConstants<>+1040(SB)/4, $0x00000040
-DATA spinsConstants<>+1044(SB)/4, $0x00000000
-DATA spinsConstants<>+1048(SB)/4, $0x00000002
-DATA spinsConstants<>+1052(SB)/4, $0x00000000
-DATA spinsConstants<>+1056(SB)/4, $0x00000002
-DATA spinsConstants<>+1060(SB)/4, $0x00000000
-DATA spinsConstants<>+1064(SB)/4, $0x33333333
-DATA spinsConstants<>+1068(SB)/4, $0x33333333
-DATA spinsConstants<>+1072(SB)/4, $0x33333333
-DATA spinsConstants<>+1076(SB)/4, $0x33333333
-DATA spinsConstants<>+1080(SB)/4, $0xcccccccc
-DATA spinsConstants<>+1084(SB)/4, $0xcccccccc
-DATA spinsConstants<>+1088(SB)/4, $0xcccccccc
-DATA spinsConstants<>+1092(SB)/4, $0xcccccccc
-DATA spinsConstants<>+1096(SB)/4, $0x00000001
+DATA spinsConstants<>+1032(SB)/4, $0x33333333
+DATA spinsConstants<>+1036(SB)/4, $0x33333333
+DATA spinsConstants<>+1040(SB)/4, $0x33333333
+DATA spinsConstants<>+1044(SB)/4, $0x33333333
+DATA spinsConstants<>+1048(SB)/4, $0xcccccccc
+DATA spinsConstants<>+1052(SB)/4, $0xcccccccc
+DATA spinsConstants<>+1056(SB)/4, $0xcccccccc
+DATA spinsConstants<>+1060(SB)/4, $0xcccccccc
+DATA spinsConstants<>+1064(SB)/4, $0x00000001
+DATA spinsConstants<>+1068(SB)/4, $0x00000000
+DATA spinsConstants<>+1072(SB)/4, $0x00000040
+DATA spinsConstants<>+1076(SB)/4, $0x00000000
+DATA spinsConstants<>+1080(SB)/4, $0x00000001
+DATA spinsConstants<>+1084(SB)/4, $0x00000000
+DATA spinsConstants<>+1088(SB)/4, $0x00000040
+DATA spinsConstants<>+1092(SB)/4, $0x00000000
+DATA spinsConstants<>+1096(SB)/4, $0x00000040
 DATA spinsConstants<>+1100(SB)/4, $0x00000000
-DATA spinsConstants<>+1104(SB)/4, $0x00000040
+DATA spinsConstants<>+1104(SB)/4, $0x00000001
 DATA spinsConstants<>+1108(SB)/4, $0x00000000
-DATA spinsConstants<>+1112(SB)/4, $0x00000001
+DATA spinsConstants<>+1112(SB)/4, $0x00000040
 DATA spinsConstants<>+1116(SB)/4, $0x00000000
-DATA spinsConstants<>+1120(SB)/4, $0x00000040
+DATA spinsConstants<>+1120(SB)/4, $0x00000001
 DATA spinsConstants<>+1124(SB)/4, $0x00000000
-DATA spinsConstants<>+1128(SB)/4, $0x00000040
-DATA spinsConstants<>+1132(SB)/4, $0x00000000
-DATA spinsConstants<>+1136(SB)/4, $0x00000001
-DATA spinsConstants<>+1140(SB)/4, $0x00000000
-DATA spinsConstants<>+1144(SB)/4, $0x00000040
-DATA spinsConstants<>+1148(SB)/4, $0x00000000
-DATA spinsConstants<>+1152(SB)/4, $0x00000001
-DATA spinsConstants<>+1156(SB)/4, $0x00000000
-DATA spinsConstants<>+1160(SB)/4, $0x55555555
-DATA spinsConstants<>+1164(SB)/4, $0x55555555
-DATA spinsConstants<>+1168(SB)/4, $0xaaaaaaaa
-DATA spinsConstants<>+1172(SB)/4, $0xaaaaaaaa
-DATA spinsConstants<>+1176(SB)/4, $0x55555555
-DATA spinsConstants<>+1180(SB)/4, $0x55555555
-DATA spinsConstants<>+1184(SB)/4, $0xaaaaaaaa
-DATA spinsConstants<>+1188(SB)/4, $0xaaaaaaaa
-GLOBL spinsConstants<>(SB), RODATA|NOPTR, $1192
+DATA spinsConstants<>+1128(SB)/4, $0x55555555
+DATA spinsConstants<>+1132(SB)/4, $0x55555555
+DATA spinsConstants<>+1136(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+1140(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+1144(SB)/4, $0x55555555
+DATA spinsConstants<>+1148(SB)/4, $0x55555555
+DATA spinsConstants<>+1152(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+1156(SB)/4, $0xaaaaaaaa
+GLOBL spinsConstants<>(SB), RODATA|NOPTR, $1160
 
 // func signMaskAVX512(dst []uint64, logits []float32, rows int, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV
@@ -321,13 +313,13 @@ word:
 	XORQ R8, R8
 
 step:
-	MOVQ    DI, R9
-	MOVQ    $0x00000010, R10
-	CMPQ    R9, R10
-	CMOVQGT R10, R9
-	MOVL    $0x0000ffff, R10
-	BZHIL   R9, R10, R10
-	KMOVW   R10, K1
+	MOVQ    DI, R10
+	MOVQ    $0x00000010, R9
+	CMPQ    R10, R9
+	CMOVQGT R9, R10
+	MOVQ    $-1, R9
+	BZHIQ   R10, R9, R9
+	KMOVW   R9, K1
 	VCMPPS  $0x11, (CX), Z0, K1, K1
 	KMOVW   K1, R9
 	SHLXQ   R8, R9, R9
@@ -372,13 +364,13 @@ word:
 	XORQ R8, R8
 
 step:
-	MOVQ      DI, R9
-	MOVQ      $0x00000010, R10
-	CMPQ      R9, R10
-	CMOVQGT   R10, R9
-	MOVL      $0x0000ffff, R10
-	BZHIL     R9, R10, R10
-	KMOVW     R10, K1
+	MOVQ      DI, R10
+	MOVQ      $0x00000010, R9
+	CMPQ      R10, R9
+	CMOVQGT   R9, R10
+	MOVQ      $-1, R9
+	BZHIQ     R10, R9, R9
+	KMOVW     R9, K1
 	KMOVW     SI, K2
 	VBLENDMPS Z0, Z1, K2, Z2
 	VMOVUPS   Z2, K1, (AX)
@@ -699,7 +691,7 @@ TEXT ·transpose64AVX512(SB), NOSPLIT, $0-8
 	RET
 
 // func signMaskAVX2(dst []uint64, logits []float32, rows int, n int)
-// Requires: AVX, BMI2, CMOV
+// Requires: AVX, AVX2, BMI2
 TEXT ·signMaskAVX2(SB), NOSPLIT, $0-64
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   logits_base+24(FP), CX
@@ -715,27 +707,23 @@ word:
 	XORQ R8, R8
 
 step:
-	MOVQ       DI, R9
-	MOVQ       $0x00000008, R10
-	CMPQ       R9, R10
-	CMOVQGT    R10, R9
-	LEAQ       spinsConstants<>+808(SB), R10
-	NEGQ       R9
-	VMOVDQU    (R10)(R9*4), Y1
-	VMASKMOVPS (CX), Y1, Y1
-	VCMPPS     $0x11, Y1, Y0, Y1
-	VMOVMSKPS  Y1, R9
-	SHLXQ      R8, R9, R9
-	ORQ        R9, SI
-	ADDQ       $0x20, CX
-	ADDQ       $0x08, R8
-	SUBQ       $0x08, DI
-	JLE        last
-	CMPQ       R8, $0x40
-	JLT        step
-	MOVQ       SI, (AX)
-	ADDQ       $0x08, AX
-	JMP        word
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	VPCMPGTD     spinsConstants<>+776(SB), Y1, Y1
+	VMASKMOVPS   (CX), Y1, Y1
+	VCMPPS       $0x11, Y1, Y0, Y1
+	VMOVMSKPS    Y1, R9
+	SHLXQ        R8, R9, R9
+	ORQ          R9, SI
+	ADDQ         $0x20, CX
+	ADDQ         $0x08, R8
+	SUBQ         $0x08, DI
+	JLE          last
+	CMPQ         R8, $0x40
+	JLT          step
+	MOVQ         SI, (AX)
+	ADDQ         $0x08, AX
+	JMP          word
 
 last:
 	MOVQ SI, (AX)
@@ -749,7 +737,7 @@ last:
 	RET
 
 // func unpackAVX2(dst []float32, spins []uint64, rows int, n int)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2
 TEXT ·unpackAVX2(SB), NOSPLIT, $0-64
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         spins_base+24(FP), CX
@@ -757,7 +745,7 @@ TEXT ·unpackAVX2(SB), NOSPLIT, $0-64
 	MOVQ         n+56(FP), BX
 	VBROADCASTSS spinsConstants<>+0(SB), Y0
 	VBROADCASTSS spinsConstants<>+4(SB), Y1
-	VMOVDQU      spinsConstants<>+840(SB), Y2
+	VMOVDQU      spinsConstants<>+808(SB), Y2
 
 row:
 	MOVQ BX, DI
@@ -768,13 +756,9 @@ word:
 	XORQ R8, R8
 
 step:
-	MOVQ         DI, R9
-	MOVQ         $0x00000008, R10
-	CMPQ         R9, R10
-	CMOVQGT      R10, R9
-	LEAQ         spinsConstants<>+808(SB), R10
-	NEGQ         R9
-	VMOVDQU      (R10)(R9*4), Y3
+	VMOVD        DI, X3
+	VPBROADCASTD X3, Y3
+	VPCMPGTD     spinsConstants<>+776(SB), Y3, Y3
 	VMOVD        SI, X4
 	VPBROADCASTD X4, Y4
 	VPAND        Y2, Y4, Y4
@@ -808,28 +792,28 @@ TEXT ·transpose64AVX2(SB), NOSPLIT, $0-8
 	VMOVDQU 384(AX), Y3
 	VPSRLQ  $0x20, Y0, Y4
 	VPXOR   Y2, Y4, Y4
-	VMOVDQU spinsConstants<>+872(SB), Y5
+	VMOVDQU spinsConstants<>+840(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y2, Y2
 	VPSLLQ  $0x20, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x20, Y1, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+872(SB), Y5
+	VMOVDQU spinsConstants<>+840(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x20, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSRLQ  $0x10, Y0, Y4
 	VPXOR   Y1, Y4, Y4
-	VMOVDQU spinsConstants<>+904(SB), Y5
+	VMOVDQU spinsConstants<>+872(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSLLQ  $0x10, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x10, Y2, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+904(SB), Y5
+	VMOVDQU spinsConstants<>+872(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x10, Y4, Y4
@@ -844,28 +828,28 @@ TEXT ·transpose64AVX2(SB), NOSPLIT, $0-8
 	VMOVDQU 416(AX), Y3
 	VPSRLQ  $0x20, Y0, Y4
 	VPXOR   Y2, Y4, Y4
-	VMOVDQU spinsConstants<>+872(SB), Y5
+	VMOVDQU spinsConstants<>+840(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y2, Y2
 	VPSLLQ  $0x20, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x20, Y1, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+872(SB), Y5
+	VMOVDQU spinsConstants<>+840(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x20, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSRLQ  $0x10, Y0, Y4
 	VPXOR   Y1, Y4, Y4
-	VMOVDQU spinsConstants<>+904(SB), Y5
+	VMOVDQU spinsConstants<>+872(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSLLQ  $0x10, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x10, Y2, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+904(SB), Y5
+	VMOVDQU spinsConstants<>+872(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x10, Y4, Y4
@@ -880,28 +864,28 @@ TEXT ·transpose64AVX2(SB), NOSPLIT, $0-8
 	VMOVDQU 448(AX), Y3
 	VPSRLQ  $0x20, Y0, Y4
 	VPXOR   Y2, Y4, Y4
-	VMOVDQU spinsConstants<>+872(SB), Y5
+	VMOVDQU spinsConstants<>+840(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y2, Y2
 	VPSLLQ  $0x20, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x20, Y1, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+872(SB), Y5
+	VMOVDQU spinsConstants<>+840(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x20, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSRLQ  $0x10, Y0, Y4
 	VPXOR   Y1, Y4, Y4
-	VMOVDQU spinsConstants<>+904(SB), Y5
+	VMOVDQU spinsConstants<>+872(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSLLQ  $0x10, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x10, Y2, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+904(SB), Y5
+	VMOVDQU spinsConstants<>+872(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x10, Y4, Y4
@@ -916,28 +900,28 @@ TEXT ·transpose64AVX2(SB), NOSPLIT, $0-8
 	VMOVDQU 480(AX), Y3
 	VPSRLQ  $0x20, Y0, Y4
 	VPXOR   Y2, Y4, Y4
-	VMOVDQU spinsConstants<>+872(SB), Y5
+	VMOVDQU spinsConstants<>+840(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y2, Y2
 	VPSLLQ  $0x20, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x20, Y1, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+872(SB), Y5
+	VMOVDQU spinsConstants<>+840(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x20, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSRLQ  $0x10, Y0, Y4
 	VPXOR   Y1, Y4, Y4
-	VMOVDQU spinsConstants<>+904(SB), Y5
+	VMOVDQU spinsConstants<>+872(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSLLQ  $0x10, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x10, Y2, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+904(SB), Y5
+	VMOVDQU spinsConstants<>+872(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x10, Y4, Y4
@@ -952,93 +936,93 @@ TEXT ·transpose64AVX2(SB), NOSPLIT, $0-8
 	VMOVDQU 96(AX), Y3
 	VPSRLQ  $0x08, Y0, Y4
 	VPXOR   Y2, Y4, Y4
-	VMOVDQU spinsConstants<>+936(SB), Y5
+	VMOVDQU spinsConstants<>+904(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y2, Y2
 	VPSLLQ  $0x08, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x08, Y1, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+936(SB), Y5
+	VMOVDQU spinsConstants<>+904(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x08, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSRLQ  $0x04, Y0, Y4
 	VPXOR   Y1, Y4, Y4
-	VMOVDQU spinsConstants<>+968(SB), Y5
+	VMOVDQU spinsConstants<>+936(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSLLQ  $0x04, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x04, Y2, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+968(SB), Y5
+	VMOVDQU spinsConstants<>+936(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x04, Y4, Y4
 	VPXOR   Y4, Y2, Y2
 	VPERMQ  $0x4e, Y0, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y0, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y0, Y0
 	VPERMQ  $0x4e, Y1, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y1, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y1, Y1
 	VPERMQ  $0x4e, Y2, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y2, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y2, Y2
 	VPERMQ  $0x4e, Y3, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y3, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y3, Y3
 	VPSHUFD $0x4e, Y0, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y0, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y0, Y0
 	VPSHUFD $0x4e, Y1, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y1, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y1, Y1
 	VPSHUFD $0x4e, Y2, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y2, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y2, Y2
 	VPSHUFD $0x4e, Y3, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y3, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y3, Y3
@@ -1052,93 +1036,93 @@ TEXT ·transpose64AVX2(SB), NOSPLIT, $0-8
 	VMOVDQU 224(AX), Y3
 	VPSRLQ  $0x08, Y0, Y4
 	VPXOR   Y2, Y4, Y4
-	VMOVDQU spinsConstants<>+936(SB), Y5
+	VMOVDQU spinsConstants<>+904(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y2, Y2
 	VPSLLQ  $0x08, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x08, Y1, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+936(SB), Y5
+	VMOVDQU spinsConstants<>+904(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x08, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSRLQ  $0x04, Y0, Y4
 	VPXOR   Y1, Y4, Y4
-	VMOVDQU spinsConstants<>+968(SB), Y5
+	VMOVDQU spinsConstants<>+936(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSLLQ  $0x04, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x04, Y2, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+968(SB), Y5
+	VMOVDQU spinsConstants<>+936(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x04, Y4, Y4
 	VPXOR   Y4, Y2, Y2
 	VPERMQ  $0x4e, Y0, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y0, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y0, Y0
 	VPERMQ  $0x4e, Y1, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y1, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y1, Y1
 	VPERMQ  $0x4e, Y2, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y2, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y2, Y2
 	VPERMQ  $0x4e, Y3, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y3, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y3, Y3
 	VPSHUFD $0x4e, Y0, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y0, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y0, Y0
 	VPSHUFD $0x4e, Y1, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y1, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y1, Y1
 	VPSHUFD $0x4e, Y2, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y2, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y2, Y2
 	VPSHUFD $0x4e, Y3, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y3, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y3, Y3
@@ -1152,93 +1136,93 @@ TEXT ·transpose64AVX2(SB), NOSPLIT, $0-8
 	VMOVDQU 352(AX), Y3
 	VPSRLQ  $0x08, Y0, Y4
 	VPXOR   Y2, Y4, Y4
-	VMOVDQU spinsConstants<>+936(SB), Y5
+	VMOVDQU spinsConstants<>+904(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y2, Y2
 	VPSLLQ  $0x08, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x08, Y1, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+936(SB), Y5
+	VMOVDQU spinsConstants<>+904(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x08, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSRLQ  $0x04, Y0, Y4
 	VPXOR   Y1, Y4, Y4
-	VMOVDQU spinsConstants<>+968(SB), Y5
+	VMOVDQU spinsConstants<>+936(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSLLQ  $0x04, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x04, Y2, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+968(SB), Y5
+	VMOVDQU spinsConstants<>+936(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x04, Y4, Y4
 	VPXOR   Y4, Y2, Y2
 	VPERMQ  $0x4e, Y0, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y0, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y0, Y0
 	VPERMQ  $0x4e, Y1, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y1, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y1, Y1
 	VPERMQ  $0x4e, Y2, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y2, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y2, Y2
 	VPERMQ  $0x4e, Y3, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y3, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y3, Y3
 	VPSHUFD $0x4e, Y0, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y0, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y0, Y0
 	VPSHUFD $0x4e, Y1, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y1, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y1, Y1
 	VPSHUFD $0x4e, Y2, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y2, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y2, Y2
 	VPSHUFD $0x4e, Y3, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y3, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y3, Y3
@@ -1252,93 +1236,93 @@ TEXT ·transpose64AVX2(SB), NOSPLIT, $0-8
 	VMOVDQU 480(AX), Y3
 	VPSRLQ  $0x08, Y0, Y4
 	VPXOR   Y2, Y4, Y4
-	VMOVDQU spinsConstants<>+936(SB), Y5
+	VMOVDQU spinsConstants<>+904(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y2, Y2
 	VPSLLQ  $0x08, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x08, Y1, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+936(SB), Y5
+	VMOVDQU spinsConstants<>+904(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x08, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSRLQ  $0x04, Y0, Y4
 	VPXOR   Y1, Y4, Y4
-	VMOVDQU spinsConstants<>+968(SB), Y5
+	VMOVDQU spinsConstants<>+936(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y1, Y1
 	VPSLLQ  $0x04, Y4, Y4
 	VPXOR   Y4, Y0, Y0
 	VPSRLQ  $0x04, Y2, Y4
 	VPXOR   Y3, Y4, Y4
-	VMOVDQU spinsConstants<>+968(SB), Y5
+	VMOVDQU spinsConstants<>+936(SB), Y5
 	VPAND   Y5, Y4, Y4
 	VPXOR   Y4, Y3, Y3
 	VPSLLQ  $0x04, Y4, Y4
 	VPXOR   Y4, Y2, Y2
 	VPERMQ  $0x4e, Y0, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y0, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y0, Y0
 	VPERMQ  $0x4e, Y1, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y1, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y1, Y1
 	VPERMQ  $0x4e, Y2, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y2, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y2, Y2
 	VPERMQ  $0x4e, Y3, Y4
-	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+968(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1000(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VMOVDQU spinsConstants<>+1032(SB), Y5
 	VPXOR   Y3, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y3, Y3
 	VPSHUFD $0x4e, Y0, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y0, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y0, Y0
 	VPSHUFD $0x4e, Y1, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y1, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y1, Y1
 	VPSHUFD $0x4e, Y2, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y2, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y2, Y2
 	VPSHUFD $0x4e, Y3, Y4
-	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
-	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPSLLVQ spinsConstants<>+1064(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1096(SB), Y4, Y4
 	VPOR    Y5, Y4, Y4
-	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VMOVDQU spinsConstants<>+1128(SB), Y5
 	VPXOR   Y3, Y4, Y4
 	VPANDN  Y4, Y5, Y5
 	VPXOR   Y5, Y3, Y3

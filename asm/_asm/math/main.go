@@ -44,7 +44,7 @@ func main() {
 type function func(x []VecVirtual) []VecVirtual
 
 // elementwise emits a kernel that applies f to every element.
-func (w *isa) elementwise(name, formula string, constants []Mem, f function) {
+func (w *isa) elementwise(name, formula string, kept []Mem, f function) {
 	w.Kernel(name, "func(dst, x []float32)",
 		"sets dst[i] = "+formula+" of x[i]; the lengths are equal.")
 	dst := Address("dst")
@@ -52,7 +52,6 @@ func (w *isa) elementwise(name, formula string, constants []Mem, f function) {
 	x := Address("x")
 	bytes := 4 * w.Lanes()
 	w.kept = map[Mem]VecVirtual{}
-	kept := constants
 	if w == avx2 { // has registers for some
 		kept = kept[:min(4, len(kept))]
 	}
@@ -82,22 +81,9 @@ func (w *isa) elementwise(name, formula string, constants []Mem, f function) {
 	JZ(LabelRef("done"))
 	Label("masked")
 	v = w.Vectors(1)
-	if w == avx512 {
-		ones, left, mask := GP64(), GP64(), K()
-		MOVQ(I32(-1), ones)
-		MOVQ(n, left)
-		BZHIQ(left, ones, ones) // the mask register takes the lowest sixteen
-		KMOVW(ones.As32(), mask)
-		VMOVUPS_Z(Mem{Base: x}, mask, v[0])
-		VMOVUPS(f(v)[0], mask, Mem{Base: dst})
-	} else {
-		mask, count := YMM(), XMM()
-		VMOVD(n.As32(), count)
-		VPBROADCASTD(count, mask)
-		VPCMPGTD(laneIndex(), mask, mask)
-		VMASKMOVPS(Mem{Base: x}, mask, v[0])
-		VMASKMOVPS(f(v)[0], mask, Mem{Base: dst})
-	}
+	mask := w.First(n, 1, constants)[0]
+	w.LoadFirst(Mem{Base: x}, mask, v[0])
+	w.StoreFirst(f(v)[0], mask, Mem{Base: dst})
 	ADDQ(I32(bytes), x)
 	ADDQ(I32(bytes), dst)
 	SUBQ(I32(w.Lanes()), n)

@@ -27,39 +27,10 @@ func main() {
 	Generate()
 }
 
-// A mask selects the lanes of a step.
-type mask struct {
-	k Register   // AVX-512
-	v VecVirtual // AVX2
-}
-
-// lanesOf returns the mask of the first min(left, lanes) lanes.
-func (p path) lanesOf(left Register) mask {
-	count, limit := GP64(), GP64()
-	MOVQ(left, count)
-	MOVQ(U32(p.Lanes()), limit)
-	CMPQ(count, limit)
-	CMOVQGT(limit, count)
-	if p.Wide() {
-		ones, k := GP32(), K()
-		MOVL(U32(0xFFFF), ones)
-		BZHIL(count.As32(), ones, ones)
-		KMOVW(ones, k)
-		return mask{k: k}
-	}
-	const all = 0xFFFFFFFF
-	window := constants.Vector32(all, all, all, all, all, all, all, all, 0, 0, 0, 0, 0, 0, 0, 0)
-	start, v := GP64(), YMM()
-	LEAQ(window.Offset(4*p.Lanes()), start)
-	NEGQ(count)
-	VMOVDQU(Mem{Base: start, Index: count, Scale: 4}, v)
-	return mask{v: v}
-}
-
 // rows emits the loops over rows, words and vectors. Begin and end surround the
 // steps of a word; a step works on the values at the given address, its bits
 // being those from shift up.
-func (p path) rows(values, rows, n Register, begin, end func(), step func(at Mem, m mask, shift Register)) {
+func (p path) rows(values, rows, n Register, begin, end func(), step func(at Mem, mask, shift Register)) {
 	left, shift := GP64(), GP64()
 	Label("row")
 	MOVQ(n, left)
@@ -67,7 +38,7 @@ func (p path) rows(values, rows, n Register, begin, end func(), step func(at Mem
 	begin()
 	XORQ(shift, shift)
 	Label("step")
-	step(Mem{Base: values}, p.lanesOf(left), shift)
+	step(Mem{Base: values}, p.First(left, 1, constants)[0], shift)
 	ADDQ(Imm(uint64(4*p.Lanes())), values)
 	ADDQ(Imm(uint64(p.Lanes())), shift)
 	SUBQ(Imm(uint64(p.Lanes())), left)
@@ -97,15 +68,15 @@ func (p path) signMask() {
 		ADDQ(Imm(8), dst)
 	}
 	const less = 0x11 // ordered, no signal
-	p.rows(values, rows, n, begin, end, func(at Mem, m mask, shift Register) {
+	p.rows(values, rows, n, begin, end, func(at Mem, mask, shift Register) {
 		bits := GP64()
 		if p.Wide() {
 			k := K()
-			VCMPPS(Imm(less), at, zero, m.k, k)
+			VCMPPS(Imm(less), at, zero, mask, k)
 			KMOVW(k, bits.As32())
 		} else {
 			v := p.Vector()
-			VMASKMOVPS(at, m.v, v)
+			VMASKMOVPS(at, mask, v)
 			VCMPPS(Imm(less), v, zero, v)
 			VMOVMSKPS(v, bits.As32())
 		}
@@ -130,13 +101,12 @@ func (p path) unpack() {
 		MOVQ(Mem{Base: spins}, word)
 		ADDQ(Imm(8), spins)
 	}
-	p.rows(values, rows, n, begin, func() {}, func(at Mem, m mask, _ Register) {
+	p.rows(values, rows, n, begin, func() {}, func(at Mem, mask, _ Register) {
 		v := p.Vector()
 		if p.Wide() {
 			k := K()
 			KMOVW(word.As32(), k)
 			VBLENDMPS(up, down, k, v)
-			VMOVUPS(v, m.k, at)
 		} else {
 			x := XMM()
 			VMOVD(word.As32(), x)
@@ -144,8 +114,8 @@ func (p path) unpack() {
 			VPAND(bit, v, v)
 			VPCMPEQD(bit, v, v)
 			VBLENDVPS(v, up, down, v)
-			VMASKMOVPS(v, m.v, at)
 		}
+		p.StoreFirst(v, mask, at)
 		SHRQ(Imm(uint64(p.Lanes())), word)
 	})
 }
