@@ -8866,58 +8866,58 @@ group1_rows6_done:
 	ADDQ         R10, DI
 	VXORPS       Y13, Y13, Y13
 	VBROADCASTSS slope+128(FP), Y12
-	VMULPS       Y12, Y0, Y14
-	VCMPPS       $0x1e, Y13, Y0, Y15
-	VBLENDVPS    Y15, Y0, Y14, Y0
+	VCMPPS       $0x1e, Y13, Y0, Y14
+	VMULPS       Y12, Y0, Y15
+	VBLENDVPS    Y14, Y0, Y15, Y0
 	VMOVUPS      Y0, (R8)
-	VMULPS       Y12, Y1, Y0
-	VCMPPS       $0x1e, Y13, Y1, Y14
-	VBLENDVPS    Y14, Y1, Y0, Y1
+	VCMPPS       $0x1e, Y13, Y1, Y0
+	VMULPS       Y12, Y1, Y14
+	VBLENDVPS    Y0, Y1, Y14, Y1
 	VMOVUPS      Y1, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y12, Y2, Y0
-	VCMPPS       $0x1e, Y13, Y2, Y1
-	VBLENDVPS    Y1, Y2, Y0, Y2
+	VCMPPS       $0x1e, Y13, Y2, Y0
+	VMULPS       Y12, Y2, Y1
+	VBLENDVPS    Y0, Y2, Y1, Y2
 	VMOVUPS      Y2, (R8)
-	VMULPS       Y12, Y3, Y0
-	VCMPPS       $0x1e, Y13, Y3, Y1
-	VBLENDVPS    Y1, Y3, Y0, Y3
+	VCMPPS       $0x1e, Y13, Y3, Y0
+	VMULPS       Y12, Y3, Y1
+	VBLENDVPS    Y0, Y3, Y1, Y3
 	VMOVUPS      Y3, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y12, Y4, Y0
-	VCMPPS       $0x1e, Y13, Y4, Y1
-	VBLENDVPS    Y1, Y4, Y0, Y4
+	VCMPPS       $0x1e, Y13, Y4, Y0
+	VMULPS       Y12, Y4, Y1
+	VBLENDVPS    Y0, Y4, Y1, Y4
 	VMOVUPS      Y4, (R8)
-	VMULPS       Y12, Y5, Y0
-	VCMPPS       $0x1e, Y13, Y5, Y1
-	VBLENDVPS    Y1, Y5, Y0, Y5
+	VCMPPS       $0x1e, Y13, Y5, Y0
+	VMULPS       Y12, Y5, Y1
+	VBLENDVPS    Y0, Y5, Y1, Y5
 	VMOVUPS      Y5, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y12, Y6, Y0
-	VCMPPS       $0x1e, Y13, Y6, Y1
-	VBLENDVPS    Y1, Y6, Y0, Y6
+	VCMPPS       $0x1e, Y13, Y6, Y0
+	VMULPS       Y12, Y6, Y1
+	VBLENDVPS    Y0, Y6, Y1, Y6
 	VMOVUPS      Y6, (R8)
-	VMULPS       Y12, Y7, Y0
-	VCMPPS       $0x1e, Y13, Y7, Y1
-	VBLENDVPS    Y1, Y7, Y0, Y7
+	VCMPPS       $0x1e, Y13, Y7, Y0
+	VMULPS       Y12, Y7, Y1
+	VBLENDVPS    Y0, Y7, Y1, Y7
 	VMOVUPS      Y7, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y12, Y8, Y0
-	VCMPPS       $0x1e, Y13, Y8, Y1
-	VBLENDVPS    Y1, Y8, Y0, Y8
+	VCMPPS       $0x1e, Y13, Y8, Y0
+	VMULPS       Y12, Y8, Y1
+	VBLENDVPS    Y0, Y8, Y1, Y8
 	VMOVUPS      Y8, (R8)
-	VMULPS       Y12, Y9, Y0
-	VCMPPS       $0x1e, Y13, Y9, Y1
-	VBLENDVPS    Y1, Y9, Y0, Y9
+	VCMPPS       $0x1e, Y13, Y9, Y0
+	VMULPS       Y12, Y9, Y1
+	VBLENDVPS    Y0, Y9, Y1, Y9
 	VMOVUPS      Y9, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y12, Y10, Y0
-	VCMPPS       $0x1e, Y13, Y10, Y1
-	VBLENDVPS    Y1, Y10, Y0, Y10
+	VCMPPS       $0x1e, Y13, Y10, Y0
+	VMULPS       Y12, Y10, Y1
+	VBLENDVPS    Y0, Y10, Y1, Y10
 	VMOVUPS      Y10, (R8)
-	VMULPS       Y12, Y11, Y0
-	VCMPPS       $0x1e, Y13, Y11, Y1
-	VBLENDVPS    Y1, Y11, Y0, Y11
+	VCMPPS       $0x1e, Y13, Y11, Y0
+	VMULPS       Y12, Y11, Y1
+	VBLENDVPS    Y0, Y11, Y1, Y11
 	VMOVUPS      Y11, 32(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x06, R9
@@ -8964,40 +8964,40 @@ group1_rows4_single:
 	ADDQ         R10, DI
 	VXORPS       Y9, Y9, Y9
 	VBROADCASTSS slope+128(FP), Y8
-	VMULPS       Y8, Y0, Y10
-	VCMPPS       $0x1e, Y9, Y0, Y11
-	VBLENDVPS    Y11, Y0, Y10, Y0
+	VCMPPS       $0x1e, Y9, Y0, Y10
+	VMULPS       Y8, Y0, Y11
+	VBLENDVPS    Y10, Y0, Y11, Y0
 	VMOVUPS      Y0, (R8)
-	VMULPS       Y8, Y1, Y0
-	VCMPPS       $0x1e, Y9, Y1, Y10
-	VBLENDVPS    Y10, Y1, Y0, Y1
+	VCMPPS       $0x1e, Y9, Y1, Y0
+	VMULPS       Y8, Y1, Y10
+	VBLENDVPS    Y0, Y1, Y10, Y1
 	VMOVUPS      Y1, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y8, Y2, Y0
-	VCMPPS       $0x1e, Y9, Y2, Y1
-	VBLENDVPS    Y1, Y2, Y0, Y2
+	VCMPPS       $0x1e, Y9, Y2, Y0
+	VMULPS       Y8, Y2, Y1
+	VBLENDVPS    Y0, Y2, Y1, Y2
 	VMOVUPS      Y2, (R8)
-	VMULPS       Y8, Y3, Y0
-	VCMPPS       $0x1e, Y9, Y3, Y1
-	VBLENDVPS    Y1, Y3, Y0, Y3
+	VCMPPS       $0x1e, Y9, Y3, Y0
+	VMULPS       Y8, Y3, Y1
+	VBLENDVPS    Y0, Y3, Y1, Y3
 	VMOVUPS      Y3, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y8, Y4, Y0
-	VCMPPS       $0x1e, Y9, Y4, Y1
-	VBLENDVPS    Y1, Y4, Y0, Y4
+	VCMPPS       $0x1e, Y9, Y4, Y0
+	VMULPS       Y8, Y4, Y1
+	VBLENDVPS    Y0, Y4, Y1, Y4
 	VMOVUPS      Y4, (R8)
-	VMULPS       Y8, Y5, Y0
-	VCMPPS       $0x1e, Y9, Y5, Y1
-	VBLENDVPS    Y1, Y5, Y0, Y5
+	VCMPPS       $0x1e, Y9, Y5, Y0
+	VMULPS       Y8, Y5, Y1
+	VBLENDVPS    Y0, Y5, Y1, Y5
 	VMOVUPS      Y5, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y8, Y6, Y0
-	VCMPPS       $0x1e, Y9, Y6, Y1
-	VBLENDVPS    Y1, Y6, Y0, Y6
+	VCMPPS       $0x1e, Y9, Y6, Y0
+	VMULPS       Y8, Y6, Y1
+	VBLENDVPS    Y0, Y6, Y1, Y6
 	VMOVUPS      Y6, (R8)
-	VMULPS       Y8, Y7, Y0
-	VCMPPS       $0x1e, Y9, Y7, Y1
-	VBLENDVPS    Y1, Y7, Y0, Y7
+	VCMPPS       $0x1e, Y9, Y7, Y0
+	VMULPS       Y8, Y7, Y1
+	VBLENDVPS    Y0, Y7, Y1, Y7
 	VMOVUPS      Y7, 32(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x04, R9
@@ -9038,31 +9038,31 @@ group1_rows3_single:
 	ADDQ         R10, DI
 	VXORPS       Y7, Y7, Y7
 	VBROADCASTSS slope+128(FP), Y6
-	VMULPS       Y6, Y0, Y8
-	VCMPPS       $0x1e, Y7, Y0, Y9
-	VBLENDVPS    Y9, Y0, Y8, Y0
+	VCMPPS       $0x1e, Y7, Y0, Y8
+	VMULPS       Y6, Y0, Y9
+	VBLENDVPS    Y8, Y0, Y9, Y0
 	VMOVUPS      Y0, (R8)
-	VMULPS       Y6, Y1, Y0
-	VCMPPS       $0x1e, Y7, Y1, Y8
-	VBLENDVPS    Y8, Y1, Y0, Y1
+	VCMPPS       $0x1e, Y7, Y1, Y0
+	VMULPS       Y6, Y1, Y8
+	VBLENDVPS    Y0, Y1, Y8, Y1
 	VMOVUPS      Y1, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y6, Y2, Y0
-	VCMPPS       $0x1e, Y7, Y2, Y1
-	VBLENDVPS    Y1, Y2, Y0, Y2
+	VCMPPS       $0x1e, Y7, Y2, Y0
+	VMULPS       Y6, Y2, Y1
+	VBLENDVPS    Y0, Y2, Y1, Y2
 	VMOVUPS      Y2, (R8)
-	VMULPS       Y6, Y3, Y0
-	VCMPPS       $0x1e, Y7, Y3, Y1
-	VBLENDVPS    Y1, Y3, Y0, Y3
+	VCMPPS       $0x1e, Y7, Y3, Y0
+	VMULPS       Y6, Y3, Y1
+	VBLENDVPS    Y0, Y3, Y1, Y3
 	VMOVUPS      Y3, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y6, Y4, Y0
-	VCMPPS       $0x1e, Y7, Y4, Y1
-	VBLENDVPS    Y1, Y4, Y0, Y4
+	VCMPPS       $0x1e, Y7, Y4, Y0
+	VMULPS       Y6, Y4, Y1
+	VBLENDVPS    Y0, Y4, Y1, Y4
 	VMOVUPS      Y4, (R8)
-	VMULPS       Y6, Y5, Y0
-	VCMPPS       $0x1e, Y7, Y5, Y1
-	VBLENDVPS    Y1, Y5, Y0, Y5
+	VCMPPS       $0x1e, Y7, Y5, Y0
+	VMULPS       Y6, Y5, Y1
+	VBLENDVPS    Y0, Y5, Y1, Y5
 	VMOVUPS      Y5, 32(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x03, R9
@@ -9098,22 +9098,22 @@ group1_rows2_single:
 	ADDQ         R10, DI
 	VXORPS       Y5, Y5, Y5
 	VBROADCASTSS slope+128(FP), Y4
-	VMULPS       Y4, Y0, Y6
-	VCMPPS       $0x1e, Y5, Y0, Y7
-	VBLENDVPS    Y7, Y0, Y6, Y0
+	VCMPPS       $0x1e, Y5, Y0, Y6
+	VMULPS       Y4, Y0, Y7
+	VBLENDVPS    Y6, Y0, Y7, Y0
 	VMOVUPS      Y0, (R8)
-	VMULPS       Y4, Y1, Y0
-	VCMPPS       $0x1e, Y5, Y1, Y6
-	VBLENDVPS    Y6, Y1, Y0, Y1
+	VCMPPS       $0x1e, Y5, Y1, Y0
+	VMULPS       Y4, Y1, Y6
+	VBLENDVPS    Y0, Y1, Y6, Y1
 	VMOVUPS      Y1, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y4, Y2, Y0
-	VCMPPS       $0x1e, Y5, Y2, Y1
-	VBLENDVPS    Y1, Y2, Y0, Y2
+	VCMPPS       $0x1e, Y5, Y2, Y0
+	VMULPS       Y4, Y2, Y1
+	VBLENDVPS    Y0, Y2, Y1, Y2
 	VMOVUPS      Y2, (R8)
-	VMULPS       Y4, Y3, Y0
-	VCMPPS       $0x1e, Y5, Y3, Y1
-	VBLENDVPS    Y1, Y3, Y0, Y3
+	VCMPPS       $0x1e, Y5, Y3, Y0
+	VMULPS       Y4, Y3, Y1
+	VBLENDVPS    Y0, Y3, Y1, Y3
 	VMOVUPS      Y3, 32(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x02, R9
@@ -9144,13 +9144,13 @@ group1_rows1_single:
 	ADDQ         R10, DI
 	VXORPS       Y3, Y3, Y3
 	VBROADCASTSS slope+128(FP), Y2
-	VMULPS       Y2, Y0, Y4
-	VCMPPS       $0x1e, Y3, Y0, Y5
-	VBLENDVPS    Y5, Y0, Y4, Y0
+	VCMPPS       $0x1e, Y3, Y0, Y4
+	VMULPS       Y2, Y0, Y5
+	VBLENDVPS    Y4, Y0, Y5, Y0
 	VMOVUPS      Y0, (R8)
-	VMULPS       Y2, Y1, Y0
-	VCMPPS       $0x1e, Y3, Y1, Y2
-	VBLENDVPS    Y2, Y1, Y0, Y1
+	VCMPPS       $0x1e, Y3, Y1, Y0
+	VMULPS       Y2, Y1, Y2
+	VBLENDVPS    Y0, Y1, Y2, Y1
 	VMOVUPS      Y1, 32(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x01, R9
@@ -9283,40 +9283,40 @@ group2_rows4_done:
 	ADDQ         R10, DI
 	VXORPS       Y11, Y11, Y11
 	VBROADCASTSS slope+128(FP), Y10
-	VMULPS       Y10, Y2, Y12
-	VCMPPS       $0x1e, Y11, Y2, Y13
-	VBLENDVPS    Y13, Y2, Y12, Y2
+	VCMPPS       $0x1e, Y11, Y2, Y12
+	VMULPS       Y10, Y2, Y13
+	VBLENDVPS    Y12, Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y1, (R8)
-	VMULPS       Y10, Y3, Y2
-	VCMPPS       $0x1e, Y11, Y3, Y12
-	VBLENDVPS    Y12, Y3, Y2, Y3
+	VCMPPS       $0x1e, Y11, Y3, Y2
+	VMULPS       Y10, Y3, Y12
+	VBLENDVPS    Y2, Y3, Y12, Y3
 	VMASKMOVPS   Y3, Y0, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y10, Y4, Y2
-	VCMPPS       $0x1e, Y11, Y4, Y3
-	VBLENDVPS    Y3, Y4, Y2, Y4
+	VCMPPS       $0x1e, Y11, Y4, Y2
+	VMULPS       Y10, Y4, Y3
+	VBLENDVPS    Y2, Y4, Y3, Y4
 	VMASKMOVPS   Y4, Y1, (R8)
-	VMULPS       Y10, Y5, Y2
-	VCMPPS       $0x1e, Y11, Y5, Y3
-	VBLENDVPS    Y3, Y5, Y2, Y5
+	VCMPPS       $0x1e, Y11, Y5, Y2
+	VMULPS       Y10, Y5, Y3
+	VBLENDVPS    Y2, Y5, Y3, Y5
 	VMASKMOVPS   Y5, Y0, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y10, Y6, Y2
-	VCMPPS       $0x1e, Y11, Y6, Y3
-	VBLENDVPS    Y3, Y6, Y2, Y6
+	VCMPPS       $0x1e, Y11, Y6, Y2
+	VMULPS       Y10, Y6, Y3
+	VBLENDVPS    Y2, Y6, Y3, Y6
 	VMASKMOVPS   Y6, Y1, (R8)
-	VMULPS       Y10, Y7, Y2
-	VCMPPS       $0x1e, Y11, Y7, Y3
-	VBLENDVPS    Y3, Y7, Y2, Y7
+	VCMPPS       $0x1e, Y11, Y7, Y2
+	VMULPS       Y10, Y7, Y3
+	VBLENDVPS    Y2, Y7, Y3, Y7
 	VMASKMOVPS   Y7, Y0, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y10, Y8, Y2
-	VCMPPS       $0x1e, Y11, Y8, Y3
-	VBLENDVPS    Y3, Y8, Y2, Y8
+	VCMPPS       $0x1e, Y11, Y8, Y2
+	VMULPS       Y10, Y8, Y3
+	VBLENDVPS    Y2, Y8, Y3, Y8
 	VMASKMOVPS   Y8, Y1, (R8)
-	VMULPS       Y10, Y9, Y2
-	VCMPPS       $0x1e, Y11, Y9, Y3
-	VBLENDVPS    Y3, Y9, Y2, Y9
+	VCMPPS       $0x1e, Y11, Y9, Y2
+	VMULPS       Y10, Y9, Y3
+	VBLENDVPS    Y2, Y9, Y3, Y9
 	VMASKMOVPS   Y9, Y0, 32(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x04, R9
@@ -9353,22 +9353,22 @@ group2_rows2_single:
 	ADDQ         R10, DI
 	VXORPS       Y7, Y7, Y7
 	VBROADCASTSS slope+128(FP), Y6
-	VMULPS       Y6, Y2, Y8
-	VCMPPS       $0x1e, Y7, Y2, Y9
-	VBLENDVPS    Y9, Y2, Y8, Y2
+	VCMPPS       $0x1e, Y7, Y2, Y8
+	VMULPS       Y6, Y2, Y9
+	VBLENDVPS    Y8, Y2, Y9, Y2
 	VMASKMOVPS   Y2, Y1, (R8)
-	VMULPS       Y6, Y3, Y2
-	VCMPPS       $0x1e, Y7, Y3, Y8
-	VBLENDVPS    Y8, Y3, Y2, Y3
+	VCMPPS       $0x1e, Y7, Y3, Y2
+	VMULPS       Y6, Y3, Y8
+	VBLENDVPS    Y2, Y3, Y8, Y3
 	VMASKMOVPS   Y3, Y0, 32(R8)
 	ADDQ         AX, R8
-	VMULPS       Y6, Y4, Y2
-	VCMPPS       $0x1e, Y7, Y4, Y3
-	VBLENDVPS    Y3, Y4, Y2, Y4
+	VCMPPS       $0x1e, Y7, Y4, Y2
+	VMULPS       Y6, Y4, Y3
+	VBLENDVPS    Y2, Y4, Y3, Y4
 	VMASKMOVPS   Y4, Y1, (R8)
-	VMULPS       Y6, Y5, Y2
-	VCMPPS       $0x1e, Y7, Y5, Y3
-	VBLENDVPS    Y3, Y5, Y2, Y5
+	VCMPPS       $0x1e, Y7, Y5, Y2
+	VMULPS       Y6, Y5, Y3
+	VBLENDVPS    Y2, Y5, Y3, Y5
 	VMASKMOVPS   Y5, Y0, 32(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x02, R9
@@ -9399,13 +9399,13 @@ group2_rows1_single:
 	ADDQ         R10, DI
 	VXORPS       Y5, Y5, Y5
 	VBROADCASTSS slope+128(FP), Y4
-	VMULPS       Y4, Y2, Y6
-	VCMPPS       $0x1e, Y5, Y2, Y7
-	VBLENDVPS    Y7, Y2, Y6, Y2
+	VCMPPS       $0x1e, Y5, Y2, Y6
+	VMULPS       Y4, Y2, Y7
+	VBLENDVPS    Y6, Y2, Y7, Y2
 	VMASKMOVPS   Y2, Y1, (R8)
-	VMULPS       Y4, Y3, Y1
-	VCMPPS       $0x1e, Y5, Y3, Y2
-	VBLENDVPS    Y2, Y3, Y1, Y3
+	VCMPPS       $0x1e, Y5, Y3, Y1
+	VMULPS       Y4, Y3, Y2
+	VBLENDVPS    Y1, Y3, Y2, Y3
 	VMASKMOVPS   Y3, Y0, 32(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x01, R9
@@ -9608,58 +9608,58 @@ group1_rows6_done:
 	ADDQ         R11, R8
 	VXORPS       Y13, Y13, Y13
 	VBROADCASTSS slope+128(FP), Y12
-	VMULPS       Y12, Y0, Y14
-	VCMPPS       $0x11, (R9)(DI*1), Y13, Y15
-	VBLENDVPS    Y15, Y0, Y14, Y0
+	VCMPPS       $0x11, (R9)(DI*1), Y13, Y14
+	VMULPS       Y12, Y0, Y15
+	VBLENDVPS    Y14, Y0, Y15, Y0
 	VMOVUPS      Y0, (R9)
-	VMULPS       Y12, Y1, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y13, Y14
-	VBLENDVPS    Y14, Y1, Y0, Y1
+	VCMPPS       $0x11, 32(R9)(DI*1), Y13, Y0
+	VMULPS       Y12, Y1, Y14
+	VBLENDVPS    Y0, Y1, Y14, Y1
 	VMOVUPS      Y1, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y12, Y2, Y0
-	VCMPPS       $0x11, (R9)(DI*1), Y13, Y1
-	VBLENDVPS    Y1, Y2, Y0, Y2
+	VCMPPS       $0x11, (R9)(DI*1), Y13, Y0
+	VMULPS       Y12, Y2, Y1
+	VBLENDVPS    Y0, Y2, Y1, Y2
 	VMOVUPS      Y2, (R9)
-	VMULPS       Y12, Y3, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y13, Y1
-	VBLENDVPS    Y1, Y3, Y0, Y3
+	VCMPPS       $0x11, 32(R9)(DI*1), Y13, Y0
+	VMULPS       Y12, Y3, Y1
+	VBLENDVPS    Y0, Y3, Y1, Y3
 	VMOVUPS      Y3, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y12, Y4, Y0
-	VCMPPS       $0x11, (R9)(DI*1), Y13, Y1
-	VBLENDVPS    Y1, Y4, Y0, Y4
+	VCMPPS       $0x11, (R9)(DI*1), Y13, Y0
+	VMULPS       Y12, Y4, Y1
+	VBLENDVPS    Y0, Y4, Y1, Y4
 	VMOVUPS      Y4, (R9)
-	VMULPS       Y12, Y5, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y13, Y1
-	VBLENDVPS    Y1, Y5, Y0, Y5
+	VCMPPS       $0x11, 32(R9)(DI*1), Y13, Y0
+	VMULPS       Y12, Y5, Y1
+	VBLENDVPS    Y0, Y5, Y1, Y5
 	VMOVUPS      Y5, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y12, Y6, Y0
-	VCMPPS       $0x11, (R9)(DI*1), Y13, Y1
-	VBLENDVPS    Y1, Y6, Y0, Y6
+	VCMPPS       $0x11, (R9)(DI*1), Y13, Y0
+	VMULPS       Y12, Y6, Y1
+	VBLENDVPS    Y0, Y6, Y1, Y6
 	VMOVUPS      Y6, (R9)
-	VMULPS       Y12, Y7, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y13, Y1
-	VBLENDVPS    Y1, Y7, Y0, Y7
+	VCMPPS       $0x11, 32(R9)(DI*1), Y13, Y0
+	VMULPS       Y12, Y7, Y1
+	VBLENDVPS    Y0, Y7, Y1, Y7
 	VMOVUPS      Y7, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y12, Y8, Y0
-	VCMPPS       $0x11, (R9)(DI*1), Y13, Y1
-	VBLENDVPS    Y1, Y8, Y0, Y8
+	VCMPPS       $0x11, (R9)(DI*1), Y13, Y0
+	VMULPS       Y12, Y8, Y1
+	VBLENDVPS    Y0, Y8, Y1, Y8
 	VMOVUPS      Y8, (R9)
-	VMULPS       Y12, Y9, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y13, Y1
-	VBLENDVPS    Y1, Y9, Y0, Y9
+	VCMPPS       $0x11, 32(R9)(DI*1), Y13, Y0
+	VMULPS       Y12, Y9, Y1
+	VBLENDVPS    Y0, Y9, Y1, Y9
 	VMOVUPS      Y9, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y12, Y10, Y0
-	VCMPPS       $0x11, (R9)(DI*1), Y13, Y1
-	VBLENDVPS    Y1, Y10, Y0, Y10
+	VCMPPS       $0x11, (R9)(DI*1), Y13, Y0
+	VMULPS       Y12, Y10, Y1
+	VBLENDVPS    Y0, Y10, Y1, Y10
 	VMOVUPS      Y10, (R9)
-	VMULPS       Y12, Y11, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y13, Y1
-	VBLENDVPS    Y1, Y11, Y0, Y11
+	VCMPPS       $0x11, 32(R9)(DI*1), Y13, Y0
+	VMULPS       Y12, Y11, Y1
+	VBLENDVPS    Y0, Y11, Y1, Y11
 	VMOVUPS      Y11, 32(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x06, R10
@@ -9714,40 +9714,40 @@ group1_rows4_single:
 	ADDQ         R11, R8
 	VXORPS       Y9, Y9, Y9
 	VBROADCASTSS slope+128(FP), Y8
-	VMULPS       Y8, Y0, Y10
-	VCMPPS       $0x11, (R9)(DI*1), Y9, Y11
-	VBLENDVPS    Y11, Y0, Y10, Y0
+	VCMPPS       $0x11, (R9)(DI*1), Y9, Y10
+	VMULPS       Y8, Y0, Y11
+	VBLENDVPS    Y10, Y0, Y11, Y0
 	VMOVUPS      Y0, (R9)
-	VMULPS       Y8, Y1, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y9, Y10
-	VBLENDVPS    Y10, Y1, Y0, Y1
+	VCMPPS       $0x11, 32(R9)(DI*1), Y9, Y0
+	VMULPS       Y8, Y1, Y10
+	VBLENDVPS    Y0, Y1, Y10, Y1
 	VMOVUPS      Y1, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y8, Y2, Y0
-	VCMPPS       $0x11, (R9)(DI*1), Y9, Y1
-	VBLENDVPS    Y1, Y2, Y0, Y2
+	VCMPPS       $0x11, (R9)(DI*1), Y9, Y0
+	VMULPS       Y8, Y2, Y1
+	VBLENDVPS    Y0, Y2, Y1, Y2
 	VMOVUPS      Y2, (R9)
-	VMULPS       Y8, Y3, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y9, Y1
-	VBLENDVPS    Y1, Y3, Y0, Y3
+	VCMPPS       $0x11, 32(R9)(DI*1), Y9, Y0
+	VMULPS       Y8, Y3, Y1
+	VBLENDVPS    Y0, Y3, Y1, Y3
 	VMOVUPS      Y3, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y8, Y4, Y0
-	VCMPPS       $0x11, (R9)(DI*1), Y9, Y1
-	VBLENDVPS    Y1, Y4, Y0, Y4
+	VCMPPS       $0x11, (R9)(DI*1), Y9, Y0
+	VMULPS       Y8, Y4, Y1
+	VBLENDVPS    Y0, Y4, Y1, Y4
 	VMOVUPS      Y4, (R9)
-	VMULPS       Y8, Y5, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y9, Y1
-	VBLENDVPS    Y1, Y5, Y0, Y5
+	VCMPPS       $0x11, 32(R9)(DI*1), Y9, Y0
+	VMULPS       Y8, Y5, Y1
+	VBLENDVPS    Y0, Y5, Y1, Y5
 	VMOVUPS      Y5, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y8, Y6, Y0
-	VCMPPS       $0x11, (R9)(DI*1), Y9, Y1
-	VBLENDVPS    Y1, Y6, Y0, Y6
+	VCMPPS       $0x11, (R9)(DI*1), Y9, Y0
+	VMULPS       Y8, Y6, Y1
+	VBLENDVPS    Y0, Y6, Y1, Y6
 	VMOVUPS      Y6, (R9)
-	VMULPS       Y8, Y7, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y9, Y1
-	VBLENDVPS    Y1, Y7, Y0, Y7
+	VCMPPS       $0x11, 32(R9)(DI*1), Y9, Y0
+	VMULPS       Y8, Y7, Y1
+	VBLENDVPS    Y0, Y7, Y1, Y7
 	VMOVUPS      Y7, 32(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x04, R10
@@ -9794,31 +9794,31 @@ group1_rows3_single:
 	ADDQ         R11, R8
 	VXORPS       Y7, Y7, Y7
 	VBROADCASTSS slope+128(FP), Y6
-	VMULPS       Y6, Y0, Y8
-	VCMPPS       $0x11, (R9)(DI*1), Y7, Y9
-	VBLENDVPS    Y9, Y0, Y8, Y0
+	VCMPPS       $0x11, (R9)(DI*1), Y7, Y8
+	VMULPS       Y6, Y0, Y9
+	VBLENDVPS    Y8, Y0, Y9, Y0
 	VMOVUPS      Y0, (R9)
-	VMULPS       Y6, Y1, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y7, Y8
-	VBLENDVPS    Y8, Y1, Y0, Y1
+	VCMPPS       $0x11, 32(R9)(DI*1), Y7, Y0
+	VMULPS       Y6, Y1, Y8
+	VBLENDVPS    Y0, Y1, Y8, Y1
 	VMOVUPS      Y1, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y6, Y2, Y0
-	VCMPPS       $0x11, (R9)(DI*1), Y7, Y1
-	VBLENDVPS    Y1, Y2, Y0, Y2
+	VCMPPS       $0x11, (R9)(DI*1), Y7, Y0
+	VMULPS       Y6, Y2, Y1
+	VBLENDVPS    Y0, Y2, Y1, Y2
 	VMOVUPS      Y2, (R9)
-	VMULPS       Y6, Y3, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y7, Y1
-	VBLENDVPS    Y1, Y3, Y0, Y3
+	VCMPPS       $0x11, 32(R9)(DI*1), Y7, Y0
+	VMULPS       Y6, Y3, Y1
+	VBLENDVPS    Y0, Y3, Y1, Y3
 	VMOVUPS      Y3, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y6, Y4, Y0
-	VCMPPS       $0x11, (R9)(DI*1), Y7, Y1
-	VBLENDVPS    Y1, Y4, Y0, Y4
+	VCMPPS       $0x11, (R9)(DI*1), Y7, Y0
+	VMULPS       Y6, Y4, Y1
+	VBLENDVPS    Y0, Y4, Y1, Y4
 	VMOVUPS      Y4, (R9)
-	VMULPS       Y6, Y5, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y7, Y1
-	VBLENDVPS    Y1, Y5, Y0, Y5
+	VCMPPS       $0x11, 32(R9)(DI*1), Y7, Y0
+	VMULPS       Y6, Y5, Y1
+	VBLENDVPS    Y0, Y5, Y1, Y5
 	VMOVUPS      Y5, 32(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x03, R10
@@ -9858,22 +9858,22 @@ group1_rows2_single:
 	ADDQ         R11, R8
 	VXORPS       Y5, Y5, Y5
 	VBROADCASTSS slope+128(FP), Y4
-	VMULPS       Y4, Y0, Y6
-	VCMPPS       $0x11, (R9)(DI*1), Y5, Y7
-	VBLENDVPS    Y7, Y0, Y6, Y0
+	VCMPPS       $0x11, (R9)(DI*1), Y5, Y6
+	VMULPS       Y4, Y0, Y7
+	VBLENDVPS    Y6, Y0, Y7, Y0
 	VMOVUPS      Y0, (R9)
-	VMULPS       Y4, Y1, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y5, Y6
-	VBLENDVPS    Y6, Y1, Y0, Y1
+	VCMPPS       $0x11, 32(R9)(DI*1), Y5, Y0
+	VMULPS       Y4, Y1, Y6
+	VBLENDVPS    Y0, Y1, Y6, Y1
 	VMOVUPS      Y1, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y4, Y2, Y0
-	VCMPPS       $0x11, (R9)(DI*1), Y5, Y1
-	VBLENDVPS    Y1, Y2, Y0, Y2
+	VCMPPS       $0x11, (R9)(DI*1), Y5, Y0
+	VMULPS       Y4, Y2, Y1
+	VBLENDVPS    Y0, Y2, Y1, Y2
 	VMOVUPS      Y2, (R9)
-	VMULPS       Y4, Y3, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y5, Y1
-	VBLENDVPS    Y1, Y3, Y0, Y3
+	VCMPPS       $0x11, 32(R9)(DI*1), Y5, Y0
+	VMULPS       Y4, Y3, Y1
+	VBLENDVPS    Y0, Y3, Y1, Y3
 	VMOVUPS      Y3, 32(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x02, R10
@@ -9906,13 +9906,13 @@ group1_rows1_single:
 	ADDQ         R11, R8
 	VXORPS       Y3, Y3, Y3
 	VBROADCASTSS slope+128(FP), Y2
-	VMULPS       Y2, Y0, Y4
-	VCMPPS       $0x11, (R9)(DI*1), Y3, Y5
-	VBLENDVPS    Y5, Y0, Y4, Y0
+	VCMPPS       $0x11, (R9)(DI*1), Y3, Y4
+	VMULPS       Y2, Y0, Y5
+	VBLENDVPS    Y4, Y0, Y5, Y0
 	VMOVUPS      Y0, (R9)
-	VMULPS       Y2, Y1, Y0
-	VCMPPS       $0x11, 32(R9)(DI*1), Y3, Y2
-	VBLENDVPS    Y2, Y1, Y0, Y1
+	VCMPPS       $0x11, 32(R9)(DI*1), Y3, Y0
+	VMULPS       Y2, Y1, Y2
+	VBLENDVPS    Y0, Y1, Y2, Y1
 	VMOVUPS      Y1, 32(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x01, R10
@@ -10052,48 +10052,48 @@ group2_rows4_done:
 	ADDQ         R11, R8
 	VXORPS       Y11, Y11, Y11
 	VBROADCASTSS slope+128(FP), Y10
-	VMULPS       Y10, Y2, Y12
-	VMASKMOVPS   (R9)(DI*1), Y1, Y13
-	VCMPPS       $0x11, Y13, Y11, Y13
-	VBLENDVPS    Y13, Y2, Y12, Y2
-	VMASKMOVPS   Y2, Y1, (R9)
-	VMULPS       Y10, Y3, Y2
-	VMASKMOVPS   32(R9)(DI*1), Y0, Y12
+	VMASKMOVPS   (R9)(DI*1), Y1, Y12
 	VCMPPS       $0x11, Y12, Y11, Y12
-	VBLENDVPS    Y12, Y3, Y2, Y3
+	VMULPS       Y10, Y2, Y13
+	VBLENDVPS    Y12, Y2, Y13, Y2
+	VMASKMOVPS   Y2, Y1, (R9)
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y2
+	VCMPPS       $0x11, Y2, Y11, Y2
+	VMULPS       Y10, Y3, Y12
+	VBLENDVPS    Y2, Y3, Y12, Y3
 	VMASKMOVPS   Y3, Y0, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y10, Y4, Y2
-	VMASKMOVPS   (R9)(DI*1), Y1, Y3
-	VCMPPS       $0x11, Y3, Y11, Y3
-	VBLENDVPS    Y3, Y4, Y2, Y4
+	VMASKMOVPS   (R9)(DI*1), Y1, Y2
+	VCMPPS       $0x11, Y2, Y11, Y2
+	VMULPS       Y10, Y4, Y3
+	VBLENDVPS    Y2, Y4, Y3, Y4
 	VMASKMOVPS   Y4, Y1, (R9)
-	VMULPS       Y10, Y5, Y2
-	VMASKMOVPS   32(R9)(DI*1), Y0, Y3
-	VCMPPS       $0x11, Y3, Y11, Y3
-	VBLENDVPS    Y3, Y5, Y2, Y5
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y2
+	VCMPPS       $0x11, Y2, Y11, Y2
+	VMULPS       Y10, Y5, Y3
+	VBLENDVPS    Y2, Y5, Y3, Y5
 	VMASKMOVPS   Y5, Y0, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y10, Y6, Y2
-	VMASKMOVPS   (R9)(DI*1), Y1, Y3
-	VCMPPS       $0x11, Y3, Y11, Y3
-	VBLENDVPS    Y3, Y6, Y2, Y6
+	VMASKMOVPS   (R9)(DI*1), Y1, Y2
+	VCMPPS       $0x11, Y2, Y11, Y2
+	VMULPS       Y10, Y6, Y3
+	VBLENDVPS    Y2, Y6, Y3, Y6
 	VMASKMOVPS   Y6, Y1, (R9)
-	VMULPS       Y10, Y7, Y2
-	VMASKMOVPS   32(R9)(DI*1), Y0, Y3
-	VCMPPS       $0x11, Y3, Y11, Y3
-	VBLENDVPS    Y3, Y7, Y2, Y7
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y2
+	VCMPPS       $0x11, Y2, Y11, Y2
+	VMULPS       Y10, Y7, Y3
+	VBLENDVPS    Y2, Y7, Y3, Y7
 	VMASKMOVPS   Y7, Y0, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y10, Y8, Y2
-	VMASKMOVPS   (R9)(DI*1), Y1, Y3
-	VCMPPS       $0x11, Y3, Y11, Y3
-	VBLENDVPS    Y3, Y8, Y2, Y8
+	VMASKMOVPS   (R9)(DI*1), Y1, Y2
+	VCMPPS       $0x11, Y2, Y11, Y2
+	VMULPS       Y10, Y8, Y3
+	VBLENDVPS    Y2, Y8, Y3, Y8
 	VMASKMOVPS   Y8, Y1, (R9)
-	VMULPS       Y10, Y9, Y2
-	VMASKMOVPS   32(R9)(DI*1), Y0, Y3
-	VCMPPS       $0x11, Y3, Y11, Y3
-	VBLENDVPS    Y3, Y9, Y2, Y9
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y2
+	VCMPPS       $0x11, Y2, Y11, Y2
+	VMULPS       Y10, Y9, Y3
+	VBLENDVPS    Y2, Y9, Y3, Y9
 	VMASKMOVPS   Y9, Y0, 32(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x04, R10
@@ -10134,26 +10134,26 @@ group2_rows2_single:
 	ADDQ         R11, R8
 	VXORPS       Y7, Y7, Y7
 	VBROADCASTSS slope+128(FP), Y6
-	VMULPS       Y6, Y2, Y8
-	VMASKMOVPS   (R9)(DI*1), Y1, Y9
-	VCMPPS       $0x11, Y9, Y7, Y9
-	VBLENDVPS    Y9, Y2, Y8, Y2
-	VMASKMOVPS   Y2, Y1, (R9)
-	VMULPS       Y6, Y3, Y2
-	VMASKMOVPS   32(R9)(DI*1), Y0, Y8
+	VMASKMOVPS   (R9)(DI*1), Y1, Y8
 	VCMPPS       $0x11, Y8, Y7, Y8
-	VBLENDVPS    Y8, Y3, Y2, Y3
+	VMULPS       Y6, Y2, Y9
+	VBLENDVPS    Y8, Y2, Y9, Y2
+	VMASKMOVPS   Y2, Y1, (R9)
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y2
+	VCMPPS       $0x11, Y2, Y7, Y2
+	VMULPS       Y6, Y3, Y8
+	VBLENDVPS    Y2, Y3, Y8, Y3
 	VMASKMOVPS   Y3, Y0, 32(R9)
 	ADDQ         AX, R9
-	VMULPS       Y6, Y4, Y2
-	VMASKMOVPS   (R9)(DI*1), Y1, Y3
-	VCMPPS       $0x11, Y3, Y7, Y3
-	VBLENDVPS    Y3, Y4, Y2, Y4
+	VMASKMOVPS   (R9)(DI*1), Y1, Y2
+	VCMPPS       $0x11, Y2, Y7, Y2
+	VMULPS       Y6, Y4, Y3
+	VBLENDVPS    Y2, Y4, Y3, Y4
 	VMASKMOVPS   Y4, Y1, (R9)
-	VMULPS       Y6, Y5, Y2
-	VMASKMOVPS   32(R9)(DI*1), Y0, Y3
-	VCMPPS       $0x11, Y3, Y7, Y3
-	VBLENDVPS    Y3, Y5, Y2, Y5
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y2
+	VCMPPS       $0x11, Y2, Y7, Y2
+	VMULPS       Y6, Y5, Y3
+	VBLENDVPS    Y2, Y5, Y3, Y5
 	VMASKMOVPS   Y5, Y0, 32(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x02, R10
@@ -10186,15 +10186,15 @@ group2_rows1_single:
 	ADDQ         R11, R8
 	VXORPS       Y5, Y5, Y5
 	VBROADCASTSS slope+128(FP), Y4
-	VMULPS       Y4, Y2, Y6
-	VMASKMOVPS   (R9)(DI*1), Y1, Y7
-	VCMPPS       $0x11, Y7, Y5, Y7
-	VBLENDVPS    Y7, Y2, Y6, Y2
+	VMASKMOVPS   (R9)(DI*1), Y1, Y6
+	VCMPPS       $0x11, Y6, Y5, Y6
+	VMULPS       Y4, Y2, Y7
+	VBLENDVPS    Y6, Y2, Y7, Y2
 	VMASKMOVPS   Y2, Y1, (R9)
-	VMULPS       Y4, Y3, Y1
-	VMASKMOVPS   32(R9)(DI*1), Y0, Y2
-	VCMPPS       $0x11, Y2, Y5, Y2
-	VBLENDVPS    Y2, Y3, Y1, Y3
+	VMASKMOVPS   32(R9)(DI*1), Y0, Y1
+	VCMPPS       $0x11, Y1, Y5, Y1
+	VMULPS       Y4, Y3, Y2
+	VBLENDVPS    Y1, Y3, Y2, Y3
 	VMASKMOVPS   Y3, Y0, 32(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x01, R10
@@ -10952,9 +10952,9 @@ outputs1_rows8_sum:
 	ADDQ         $0x20, BX
 
 outputs1_rows8_first0_leaky:
+	VCMPPS    $0x1e, Y3, Y4, Y3
 	VMULPS    Y1, Y2, Y1
-	VCMPPS    $0x1e, Y3, Y4, Y4
-	VBLENDVPS Y4, Y2, Y1, Y2
+	VBLENDVPS Y3, Y2, Y1, Y2
 	VMOVUPS   Y2, (DX)
 	ADDQ      $0x20, DX
 	SUBQ      $0x08, SI
@@ -11015,9 +11015,9 @@ outputs1_rows1_sum:
 	ADDQ         $0x04, BX
 
 outputs1_rows1_first0_leaky:
+	VCMPPS     $0x1e, Y4, Y5, Y4
 	VMULPS     Y3, Y2, Y3
-	VCMPPS     $0x1e, Y4, Y5, Y5
-	VBLENDVPS  Y5, Y2, Y3, Y2
+	VBLENDVPS  Y4, Y2, Y3, Y2
 	VMASKMOVPS Y2, Y1, (DX)
 	ADDQ       $0x04, DX
 	SUBQ       $0x01, SI
@@ -11119,9 +11119,9 @@ outputs2_rows4_sum:
 	ADDQ         $0x20, BX
 
 outputs2_rows4_first0_leaky:
+	VCMPPS    $0x1e, Y3, Y4, Y3
 	VMULPS    Y1, Y2, Y1
-	VCMPPS    $0x1e, Y3, Y4, Y4
-	VBLENDVPS Y4, Y2, Y1, Y2
+	VBLENDVPS Y3, Y2, Y1, Y2
 	VMOVUPS   Y2, (DX)
 	ADDQ      $0x20, DX
 	SUBQ      $0x04, SI
@@ -11187,9 +11187,9 @@ outputs2_rows1_sum:
 	ADDQ         $0x08, BX
 
 outputs2_rows1_first0_leaky:
+	VCMPPS     $0x1e, Y4, Y5, Y4
 	VMULPS     Y3, Y2, Y3
-	VCMPPS     $0x1e, Y4, Y5, Y5
-	VBLENDVPS  Y5, Y2, Y3, Y2
+	VBLENDVPS  Y4, Y2, Y3, Y2
 	VMASKMOVPS Y2, Y1, (DX)
 	ADDQ       $0x08, DX
 	SUBQ       $0x01, SI
@@ -11284,9 +11284,9 @@ outputs3_rows2_sum:
 	ADDQ         $0x18, BX
 
 outputs3_rows2_first0_leaky:
+	VCMPPS     $0x1e, Y4, Y5, Y4
 	VMULPS     Y3, Y2, Y3
-	VCMPPS     $0x1e, Y4, Y5, Y5
-	VBLENDVPS  Y5, Y2, Y3, Y2
+	VBLENDVPS  Y4, Y2, Y3, Y2
 	VMASKMOVPS Y2, Y1, (DX)
 	ADDQ       $0x18, DX
 	SUBQ       $0x02, SI
@@ -11360,9 +11360,9 @@ outputs3_rows1_sum:
 	ADDQ         $0x0c, BX
 
 outputs3_rows1_first0_leaky:
+	VCMPPS     $0x1e, Y4, Y5, Y4
 	VMULPS     Y3, Y1, Y3
-	VCMPPS     $0x1e, Y4, Y5, Y5
-	VBLENDVPS  Y5, Y1, Y3, Y1
+	VBLENDVPS  Y4, Y1, Y3, Y1
 	VMASKMOVPS Y1, Y2, (DX)
 	ADDQ       $0x0c, DX
 	SUBQ       $0x01, SI
@@ -11464,9 +11464,9 @@ outputs4_rows2_sum:
 	ADDQ         $0x20, BX
 
 outputs4_rows2_first0_leaky:
+	VCMPPS    $0x1e, Y3, Y4, Y3
 	VMULPS    Y1, Y2, Y1
-	VCMPPS    $0x1e, Y3, Y4, Y4
-	VBLENDVPS Y4, Y2, Y1, Y2
+	VBLENDVPS Y3, Y2, Y1, Y2
 	VMOVUPS   Y2, (DX)
 	ADDQ      $0x20, DX
 	SUBQ      $0x02, SI
@@ -11545,9 +11545,9 @@ outputs4_rows1_sum:
 	ADDQ         $0x10, BX
 
 outputs4_rows1_first0_leaky:
+	VCMPPS     $0x1e, Y4, Y5, Y4
 	VMULPS     Y3, Y1, Y3
-	VCMPPS     $0x1e, Y4, Y5, Y5
-	VBLENDVPS  Y5, Y1, Y3, Y1
+	VBLENDVPS  Y4, Y1, Y3, Y1
 	VMASKMOVPS Y1, Y2, (DX)
 	ADDQ       $0x10, DX
 	SUBQ       $0x01, SI
@@ -11657,9 +11657,9 @@ outputs5_rows2_sum:
 	ADDQ         $0x20, BX
 
 outputs5_rows2_first0_leaky:
+	VCMPPS       $0x1e, Y3, Y4, Y3
 	VMULPS       Y1, Y2, Y1
-	VCMPPS       $0x1e, Y3, Y4, Y4
-	VBLENDVPS    Y4, Y2, Y1, Y2
+	VBLENDVPS    Y3, Y2, Y1, Y2
 	VMOVUPS      Y2, (DX)
 	ADDQ         $0x20, DX
 	VUNPCKLPS    Y10, Y9, Y1
@@ -11686,9 +11686,9 @@ outputs5_rows2_first0_leaky:
 	ADDQ         $0x08, BX
 
 outputs5_rows2_first8_leaky:
+	VCMPPS     $0x1e, Y4, Y5, Y4
 	VMULPS     Y3, Y1, Y3
-	VCMPPS     $0x1e, Y4, Y5, Y5
-	VBLENDVPS  Y5, Y1, Y3, Y1
+	VBLENDVPS  Y4, Y1, Y3, Y1
 	VMASKMOVPS Y1, Y2, (DX)
 	ADDQ       $0x08, DX
 	SUBQ       $0x02, SI
@@ -11778,9 +11778,9 @@ outputs5_rows1_sum:
 	ADDQ         $0x14, BX
 
 outputs5_rows1_first0_leaky:
+	VCMPPS     $0x1e, Y4, Y5, Y4
 	VMULPS     Y3, Y2, Y3
-	VCMPPS     $0x1e, Y4, Y5, Y5
-	VBLENDVPS  Y5, Y2, Y3, Y2
+	VBLENDVPS  Y4, Y2, Y3, Y2
 	VMASKMOVPS Y2, Y1, (DX)
 	ADDQ       $0x14, DX
 	SUBQ       $0x01, SI
@@ -11898,9 +11898,9 @@ outputs6_rows2_sum:
 	ADDQ         $0x20, BX
 
 outputs6_rows2_first0_leaky:
+	VCMPPS       $0x1e, Y3, Y4, Y3
 	VMULPS       Y1, Y2, Y1
-	VCMPPS       $0x1e, Y3, Y4, Y4
-	VBLENDVPS    Y4, Y2, Y1, Y2
+	VBLENDVPS    Y3, Y2, Y1, Y2
 	VMOVUPS      Y2, (DX)
 	ADDQ         $0x20, DX
 	VUNPCKLPS    Y10, Y9, Y1
@@ -11930,9 +11930,9 @@ outputs6_rows2_first0_leaky:
 	ADDQ         $0x10, BX
 
 outputs6_rows2_first8_leaky:
+	VCMPPS     $0x1e, Y4, Y5, Y4
 	VMULPS     Y3, Y1, Y3
-	VCMPPS     $0x1e, Y4, Y5, Y5
-	VBLENDVPS  Y5, Y1, Y3, Y1
+	VBLENDVPS  Y4, Y1, Y3, Y1
 	VMASKMOVPS Y1, Y2, (DX)
 	ADDQ       $0x10, DX
 	SUBQ       $0x02, SI
@@ -12027,9 +12027,9 @@ outputs6_rows1_sum:
 	ADDQ         $0x18, BX
 
 outputs6_rows1_first0_leaky:
+	VCMPPS     $0x1e, Y4, Y5, Y4
 	VMULPS     Y3, Y2, Y3
-	VCMPPS     $0x1e, Y4, Y5, Y5
-	VBLENDVPS  Y5, Y2, Y3, Y2
+	VBLENDVPS  Y4, Y2, Y3, Y2
 	VMASKMOVPS Y2, Y1, (DX)
 	ADDQ       $0x18, DX
 	SUBQ       $0x01, SI
@@ -12136,9 +12136,9 @@ outputs7_rows1_sum:
 	ADDQ         $0x1c, BX
 
 outputs7_rows1_first0_leaky:
+	VCMPPS     $0x1e, Y4, Y5, Y4
 	VMULPS     Y3, Y2, Y3
-	VCMPPS     $0x1e, Y4, Y5, Y5
-	VBLENDVPS  Y5, Y2, Y3, Y2
+	VBLENDVPS  Y4, Y2, Y3, Y2
 	VMASKMOVPS Y2, Y1, (DX)
 	ADDQ       $0x1c, DX
 	SUBQ       $0x01, SI
@@ -12249,9 +12249,9 @@ outputs8_rows1_sum:
 	ADDQ         $0x20, BX
 
 outputs8_rows1_first0_leaky:
+	VCMPPS    $0x1e, Y3, Y4, Y3
 	VMULPS    Y1, Y2, Y1
-	VCMPPS    $0x1e, Y3, Y4, Y4
-	VBLENDVPS Y4, Y2, Y1, Y2
+	VBLENDVPS Y3, Y2, Y1, Y2
 	VMOVUPS   Y2, (DX)
 	ADDQ      $0x20, DX
 	SUBQ      $0x01, SI
@@ -12367,9 +12367,9 @@ outputs9_rows1_sum:
 	ADDQ         $0x20, BX
 
 outputs9_rows1_first0_leaky:
+	VCMPPS       $0x1e, Y3, Y4, Y3
 	VMULPS       Y1, Y2, Y1
-	VCMPPS       $0x1e, Y3, Y4, Y4
-	VBLENDVPS    Y4, Y2, Y1, Y2
+	VBLENDVPS    Y3, Y2, Y1, Y2
 	VMOVUPS      Y2, (DX)
 	ADDQ         $0x20, DX
 	VUNPCKLPS    Y9, Y9, Y1
@@ -12396,9 +12396,9 @@ outputs9_rows1_first0_leaky:
 	ADDQ         $0x04, BX
 
 outputs9_rows1_first8_leaky:
+	VCMPPS     $0x1e, Y4, Y5, Y4
 	VMULPS     Y3, Y1, Y3
-	VCMPPS     $0x1e, Y4, Y5, Y5
-	VBLENDVPS  Y5, Y1, Y3, Y1
+	VBLENDVPS  Y4, Y1, Y3, Y1
 	VMASKMOVPS Y1, Y2, (DX)
 	ADDQ       $0x04, DX
 	SUBQ       $0x01, SI

@@ -61,14 +61,5 @@ const (
 	panelBytes = 4 * panel
 )
 
-// Comparisons that are false, or true for those named not, where an operand
-// is NaN, and signal nothing.
-const (
-	less       = 0x11
-	notLess    = 0x15
-	notGreater = 0x1a
-	greater    = 0x1e
-)
-
 // tail returns what masks the columns of a panel, 1 to 16; more are as many as 16.
 func (isa isa) tail(width Register) []Register { return isa.First(width, isa.vectors, constants) }

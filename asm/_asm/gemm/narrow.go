@@ -214,16 +214,7 @@ func (w *narrow) epilogue(x VecVirtual, label string, first, outputs int) {
 	load(Mem{Base: w.act}, act)
 	ADDQ(Imm(uint64(4*outputs)), w.act)
 	Label(label + "_leaky")
-	if w.Bytes == 64 {
-		negative := K()
-		VCMPPS(Imm(notGreater), zero, act, negative)
-		VMULPS(slope, x, negative, x)
-	} else {
-		scaled := w.Vector()
-		VMULPS(slope, x, scaled)
-		VCMPPS(Imm(greater), zero, act, act)
-		VBLENDVPS(act, x, scaled, x)
-	}
+	w.Leaky(w.Positive(act, zero), x, slope)
 	store(x, Mem{Base: w.c})
 	ADDQ(Imm(uint64(4*outputs)), w.c)
 }

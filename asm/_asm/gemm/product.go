@@ -386,17 +386,7 @@ func (k *kernel) leaky(c [][]VecVirtual) {
 	VBROADCASTSS(Argument("slope"), slope)
 	for _, row := range c {
 		for v, x := range row {
-			if k.Bytes == 64 {
-				negative := K()
-				VCMPPS(Imm(notGreater), zero, x, negative)
-				VMULPS(slope, x, negative, x)
-			} else {
-				scaled := k.Vector()
-				VMULPS(slope, x, scaled)
-				positive := k.Vector()
-				VCMPPS(Imm(greater), zero, x, positive)
-				VBLENDVPS(positive, x, scaled, x)
-			}
+			k.Leaky(k.Positive(x, zero), x, slope)
 			k.store(x, v, k.elementC(v))
 		}
 		ADDQ(k.ldc, k.tileC)
@@ -415,22 +405,20 @@ func (k *kernel) derivative(c [][]VecVirtual) {
 			if k.Bytes == 64 {
 				negative := K()
 				if k.isMasked(v) {
-					VCMPPS(Imm(notLess), act, zero, k.tail[0], negative)
+					VCMPPS(Imm(NotLess), act, zero, k.tail[0], negative)
 				} else {
-					VCMPPS(Imm(notLess), act, zero, negative)
+					VCMPPS(Imm(NotLess), act, zero, negative)
 				}
-				VMULPS(slope, x, negative, x)
+				k.Leaky(negative, x, slope)
 			} else {
-				scaled := k.Vector()
-				VMULPS(slope, x, scaled)
 				positive := k.Vector()
 				if k.isMasked(v) {
 					k.load(act, v, positive)
-					VCMPPS(Imm(less), positive, zero, positive)
+					VCMPPS(Imm(Less), positive, zero, positive)
 				} else {
-					VCMPPS(Imm(less), act, zero, positive)
+					VCMPPS(Imm(Less), act, zero, positive)
 				}
-				VBLENDVPS(positive, x, scaled, x)
+				k.Leaky(positive, x, slope)
 			}
 			k.store(x, v, k.elementC(v))
 		}

@@ -10,14 +10,6 @@ import (
 	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
-// Comparisons that are false, or true for the one named not, where an operand
-// is NaN, and signal nothing.
-const (
-	notGreater = 0x1a
-	atLeast    = 0x1d
-	greater    = 0x1e
-)
-
 func (w *isa) function(name, signature, condition string) {
 	w.Kernel(name, signature,
 		"is "+name+"Generic for "+condition+".")
@@ -39,11 +31,11 @@ func (w *isa) countKnots() {
 		for i := range v {
 			if w == avx512 {
 				above := K()
-				VCMPPS(Imm(atLeast), k, v[i], above)
+				VCMPPS(Imm(AtLeast), k, v[i], above)
 				VADDPS(ones, count[i], above, count[i])
 			} else {
 				above := w.Vector()
-				VCMPPS(Imm(atLeast), k, v[i], above)
+				VCMPPS(Imm(AtLeast), k, v[i], above)
 				VANDPS(ones, above, above)
 				VADDPS(above, count[i], count[i])
 			}
@@ -123,7 +115,7 @@ func (w *isa) piecewiseForward() {
 		sums := c.loads(Mem{Base: row, Index: stride, Scale: 1})
 		for v, sum := range sums {
 			VFMADD231PS(c.load(At(row, 0), v), number, sum)
-			w.leaky(w.positive(sum, none), sum, slope)
+			w.Leaky(w.Positive(sum, none), sum, slope)
 			c.store(sum, At(to, 0), v)
 		}
 		ADDQ(stride, to)
@@ -142,30 +134,6 @@ func (w *isa) slopeAndZero() (slope, none VecVirtual) {
 	return slope, none
 }
 
-// positive returns the lanes of x that are greater than zero, for AVX-512 those
-// that are not.
-func (w *isa) positive(x, none VecVirtual) Register {
-	if w == avx512 {
-		rest := K()
-		VCMPPS(Imm(notGreater), none, x, rest)
-		return rest
-	}
-	positive := w.Vector()
-	VCMPPS(Imm(greater), none, x, positive)
-	return positive
-}
-
-// leaky multiplies x by the slope but where positive says so.
-func (w *isa) leaky(positive Register, x, slope VecVirtual) {
-	if w == avx512 {
-		VMULPS(slope, x, positive, x)
-		return
-	}
-	scaled := w.Vector()
-	VMULPS(slope, x, scaled)
-	VBLENDVPS(positive, x, scaled, x)
-}
-
 func (w *isa) piecewiseSum() {
 	w.function("piecewiseSum", "func(y, x, piece, table, w []float32, last int, slope float32)", "one row or more, adding to y")
 	table, weights, left, stride, last := Address("table"), Address("w"), Length("w"), GP64(), Number("last")
@@ -182,7 +150,7 @@ func (w *isa) piecewiseSum() {
 		Zero(dot)
 		for v, sum := range c.loads(Mem{Base: row, Index: stride, Scale: 1}) {
 			VFMADD231PS(c.load(At(row, 0), v), number, sum)
-			w.leaky(w.positive(sum, none), sum, slope)
+			w.Leaky(w.Positive(sum, none), sum, slope)
 			VFMADD231PS(weight[v], sum, dot)
 		}
 		w.addSum(dot, At(y, 0))
@@ -217,11 +185,11 @@ func (w *isa) piecewiseSumBackward() {
 			second := Mem{Base: to, Index: stride, Scale: 1}
 			slopes, h, g := c.load(At(row, 0), v), c.load(Mem{Base: row, Index: stride, Scale: 1}, v), w.Vector()
 			VFMADD231PS(slopes, number, h)
-			positive := w.positive(h, none)
-			w.leaky(positive, h, slope)
+			positive := w.Positive(h, none)
+			w.Leaky(positive, h, slope)
 			VFMADD231PS(d, h, gradient[v])
 			VMULPS(d, weight[v], g)
-			w.leaky(positive, g, slope)
+			w.Leaky(positive, g, slope)
 			VFMADD231PS(slopes, g, dot)
 			moments, totals := c.load(At(to, 0), v), c.load(second, v)
 			VFMADD231PS(number, g, moments)

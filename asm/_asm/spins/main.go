@@ -67,17 +67,16 @@ func (p path) signMask() {
 		MOVQ(word, Mem{Base: dst})
 		ADDQ(Imm(8), dst)
 	}
-	const less = 0x11 // ordered, no signal
 	p.rows(values, rows, n, begin, end, func(at Mem, mask, shift Register) {
 		bits := GP64()
 		if p.Wide() {
 			k := K()
-			VCMPPS(Imm(less), at, zero, mask, k)
+			VCMPPS(Imm(Less), at, zero, mask, k)
 			KMOVW(k, bits.As32())
 		} else {
 			v := p.Vector()
 			VMASKMOVPS(at, mask, v)
-			VCMPPS(Imm(less), v, zero, v)
+			VCMPPS(Imm(Less), v, zero, v)
 			VMOVMSKPS(v, bits.As32())
 		}
 		SHLXQ(shift, bits, bits)
