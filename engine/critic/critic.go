@@ -95,7 +95,7 @@ func New(n, dim int, config Config, seed uint64, workers *pool.Pool) (*Critic, e
 	if c.paired {
 		in = 2 * dim
 	}
-	c.net = nn.NewMLP(slope, slices.Concat([]int{in}, config.Hidden, []int{1})...)
+	c.net = config.net(in)
 	params := c.net.NumParams()
 	c.lanes = nn.NewLanes(n, params, workers)
 	c.Params, c.Taken, c.grad = make([]float32, params), make([]float64, 1), make([]float32, params)
@@ -119,6 +119,11 @@ func New(n, dim int, config Config, seed uint64, workers *pool.Pool) (*Critic, e
 	c.pack = func(part int) { c.net.PackPart(c.packed, c.Params, part) }
 	c.evaluate, c.vary, c.descend, c.ascend = c.evaluateBlock, c.varyBlock, c.descendBlock, c.ascendBlock
 	return c, nil
+}
+
+// net returns the perceptron of so many inputs.
+func (c *Config) net(in int) *nn.MLP {
+	return nn.NewMLP(slope, slices.Concat([]int{in}, c.Hidden, []int{1})...)
 }
 
 // State lists what a checkpoint must hold of the discriminator.
@@ -307,15 +312,8 @@ func (c *Critic) ascendBlock(lane, lo, hi int, grad []float32) {
 // Bytes bounds what a Critic of batches of n moves between states of dim numbers
 // allocates.
 func (c *Config) Bytes(n, dim int) float64 {
-	width, widest, params := 2*dim, 2*dim, 0
-	for i, w := range slices.Concat(c.Hidden, []int{1}) {
-		before := 2 * dim
-		if i > 0 {
-			before = c.Hidden[i-1]
-		}
-		width, widest, params = width+w, max(widest, w), params+(before+1)*w
-	}
-	rows := float64(n + nn.BlockRows())
-	lanes := float64(nn.LanesOf(n))
+	net := c.net(2 * dim)
+	width, widest := net.Widths()
+	rows, lanes, params := float64(n+nn.BlockRows()), float64(nn.LanesOf(n)), net.NumParams()
 	return 4 * (rows*(4*float64(width)+8) + lanes*float64(nn.BlockRows())*4*float64(widest) + (9+lanes)*float64(params))
 }
