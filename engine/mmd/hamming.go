@@ -173,15 +173,7 @@ func (h *Hamming) LossGradient(s, t []uint64, grad []float32) float64 {
 	for id := range distinct {
 		loss += float64(h.fold.count[id]) * h.loss[id]
 	}
-	return 2 / h.pairs() * loss
-}
-
-// pairs returns the number of pairs that the statistic averages over.
-func (h *Hamming) pairs() float64 {
-	if h.stat == U {
-		return float64(h.n) * float64(h.n-1)
-	}
-	return float64(h.n) * float64(h.n)
+	return 2 / pairs(h.stat, h.n) * loss
 }
 
 // pack lays out the signed columns for the kernels.
@@ -241,9 +233,9 @@ func (h *Hamming) runBlock(piece int) {
 
 func (h *Hamming) scale() float64 {
 	if h.mode == Surrogate {
-		return 8 / h.pairs()
+		return 8 / pairs(h.stat, h.n)
 	}
-	return 4 / h.pairs()
+	return 4 / pairs(h.stat, h.n)
 }
 
 // selfTerms returns what to add to the sums over columns, which contain j = i,

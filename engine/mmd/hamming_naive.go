@@ -7,10 +7,7 @@ import "math/bits"
 // oracle of the fast versions, and slow.
 func HammingNaive(s, t []uint64, n, spins int, k Kernel, mode HammingGradient, stat Statistic) (loss float64, grad []float64) {
 	w := (spins + 63) / 64
-	pairs := float64(n) * float64(n)
-	if stat == U {
-		pairs = float64(n) * float64(n-1)
-	}
+	pairs := pairs(stat, n)
 	value, slope := make([]float64, 2*spins+1), make([]float64, 2*spins+1)
 	for h := range value {
 		value[h], slope[h] = k.Value(4*float64(h)), k.Derivative(4*float64(h))

@@ -13,10 +13,13 @@ func Naive(k *Kernel, stat Statistic, s, t []float64, n, dim int, grad []float64
 
 func square(x float64) float64 { return x * x }
 
-// pairNorm returns one over the number of ordered pairs in the statistic.
-func pairNorm(stat Statistic, n int) float64 {
+// pairs returns the number of ordered pairs that the statistic averages over.
+func pairs(stat Statistic, n int) float64 {
 	if stat == U {
-		return 1 / (float64(n) * float64(n-1))
+		return float64(n) * float64(n-1)
 	}
-	return 1 / (float64(n) * float64(n))
+	return float64(n) * float64(n)
 }
+
+// pairNorm returns one over that.
+func pairNorm(stat Statistic, n int) float64 { return 1 / pairs(stat, n) }

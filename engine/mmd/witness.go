@@ -11,7 +11,7 @@ func (h *Hamming) Witness(values []float32) {
 	if len(values) != h.n {
 		panic("mmd: a witness of the wrong length")
 	}
-	scale := 4 * float64(h.n) / h.pairs()
+	scale := 4 * float64(h.n) / pairs(h.stat, h.n)
 	for i, id := range h.fold.id {
 		values[i] = float32(scale * h.loss[id])
 	}
