@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/notes"
@@ -234,13 +236,7 @@ func (f *fit) mixture() []Component {
 func (f *fit) nearest(dst []int) {
 	k := len(f.all)
 	for r := range dst {
-		best := 0
-		for j, v := range f.share[r*k:][:k] {
-			if v > f.share[r*k+best] {
-				best = j
-			}
-		}
-		dst[r] = best
+		dst[r] = floats.MaxIdx(f.share[r*k:][:k])
 	}
 }
 
@@ -610,18 +606,14 @@ func (m *Model) divergence(all [][]Component, density Density, c *rng.Counter) (
 
 // excess returns by how much the coordinates' mean kurtosis is above that of a Gaussian.
 func (found *Found) excess(dim int) (excess float64) {
-	n := float64(len(found.X) / dim)
-	for i := range dim {
-		var mean, second, fourth float64
-		for r := i; r < len(found.X); r += dim {
-			mean += float64(found.X[r]) / n
-		}
-		for r := i; r < len(found.X); r += dim {
-			square := (float64(found.X[r]) - mean) * (float64(found.X[r]) - mean)
-			second += square / n
-			fourth += square * square / n
-		}
-		excess += (fourth/max(second*second, 1e-300) - 3) / float64(dim)
+	mean, variance := Moments(found.X, dim)
+	fourth := make([]float64, dim)
+	for i, v := range found.X {
+		square := (float64(v) - mean[i%dim]) * (float64(v) - mean[i%dim])
+		fourth[i%dim] += square * square / float64(len(found.X)/dim)
+	}
+	for i, v := range variance {
+		excess += (fourth[i]/max(v*v, 1e-300) - 3) / float64(dim)
 	}
 	return excess
 }
@@ -634,47 +626,40 @@ func coefficients(dim int) int { return (dim + 1) * (dim + 2) / 2 }
 // at least twice as many points as coefficients, and returns NaN for fewer.
 func (found *Found) unexplained(dim int) (left, of float64) {
 	features := coefficients(dim)
-	var rows []int
+	var all []float32
+	var logPi []float64
 	for r, v := range found.LogPi {
 		if !math.IsInf(v, 0) {
-			rows = append(rows, r)
+			all, logPi = append(all, found.X[r*dim:][:dim]...), append(logPi, v)
 		}
 	}
-	n := float64(len(rows))
-	if len(rows) < 2*features {
+	n := float64(len(logPi))
+	if len(logPi) < 2*features {
 		return math.NaN(), math.NaN()
 	}
-	mean, deviation, center := make([]float64, dim), make([]float64, dim), 0.0
-	for _, r := range rows {
-		center += found.LogPi[r] / n
-		for i, v := range found.X[r*dim:][:dim] {
-			mean[i] += float64(v) / n
-		}
-	}
-	for _, r := range rows {
-		for i, v := range found.X[r*dim:][:dim] {
-			deviation[i] += (float64(v) - mean[i]) * (float64(v) - mean[i]) / n
-		}
-	}
+	mean, deviation := Moments(all, dim)
 	for i, v := range deviation {
 		deviation[i] = math.Sqrt(max(v, 1e-300))
+	}
+	center := 0.0
+	for _, v := range logPi {
+		center += v / n
 	}
 	// The normal equations, whose last row is that of ln π: the square of the last
 	// diagonal entry of their Cholesky factor is the sum of squares that is left.
 	f := make([]float64, features+1)
 	equations := make([]float64, row(features+1))
-	for _, r := range rows {
-		x := found.X[r*dim:][:dim]
+	for r, v := range logPi {
 		at := dim + 1
 		f[0] = 1
-		for i, v := range x {
+		for i, v := range all[r*dim:][:dim] {
 			f[1+i] = (float64(v) - mean[i]) / deviation[i]
 			for j := range i + 1 {
 				f[at] = f[1+i] * f[1+j]
 				at++
 			}
 		}
-		f[features] = found.LogPi[r] - center
+		f[features] = v - center
 		for i, v := range f {
 			for j, u := range f[:i+1] {
 				equations[row(i)+j] += v * u
