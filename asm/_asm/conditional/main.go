@@ -131,46 +131,6 @@ type layer struct {
 // hidden returns registers for a row.
 func (l *layer) hidden() []VecVirtual { return l.Vectors(l.lines * 16 / l.Lanes()) }
 
-// rows emits a loop over the groups of the sample at index b, with the row's
-// address in the body's hands.
-func (l *layer) rows(name string, b GPVirtual, first bool, base GPVirtual, body func(row Mem, first bool)) {
-	at, table, left, row := GP64(), GP64(), GP64(), GP64()
-	LEAQ(Mem{Base: l.index, Index: b, Scale: 2}, at)
-	MOVQ(base, table)
-	MOVQ(l.size, left)
-	if first { // the first row needs no sum
-		MOVWQZX(Mem{Base: at}, row)
-		body(Mem{Base: table, Index: row, Scale: 4}, true)
-		ADDQ(U32(2*samples), at)
-		ADDQ(U32(uint32(16*lineSize*l.lines)), table)
-		DECQ(left)
-		JZ(LabelRef(name + "Done"))
-	}
-	Label(name)
-	MOVWQZX(Mem{Base: at}, row)
-	body(Mem{Base: table, Index: row, Scale: 4}, false)
-	ADDQ(U32(2*samples), at)
-	ADDQ(U32(uint32(16*lineSize*l.lines)), table)
-	DECQ(left)
-	JNZ(LabelRef(name))
-	Label(name + "Done")
-}
-
-// sums emits the hidden layer's inputs.
-func (l *layer) sums(name string, b GPVirtual) []VecVirtual {
-	u := l.hidden()
-	l.rows(name, b, true, l.tables, func(row Mem, first bool) {
-		for i, u := range u {
-			if first {
-				VMOVUPS(row.Offset(4*l.Lanes()*i), u)
-			} else {
-				VADDPS(row.Offset(4*l.Lanes()*i), u, u)
-			}
-		}
-	})
-	return u
-}
-
 // root emits y, an estimate of 1/√s with s = 1+u², and g = 3 − s y²: ½ y g is
 // the root after one Newton step.
 func (l *layer) root(u VecVirtual) (y, g VecVirtual) {
@@ -229,12 +189,12 @@ func (w *isa) logits() {
 		}
 		b, at := GP64(), GP64()
 		XORQ(b, b)
-		var pairs [2][2][]VecVirtual // of samples, the hidden layer's inputs
+		var pairs [2][][]VecVirtual // of samples, the hidden layer's inputs
 		if w == avx512 {
 			for i := range pairs {
-				pairs[i] = [2][]VecVirtual{l.hidden(), l.hidden()}
+				pairs[i] = [][]VecVirtual{l.hidden(), l.hidden()}
 			}
-			l.pair(name+"First", l.tables, b, pairs[0], gather)
+			l.groups(name+"First", l.tables, b, gather, pairs[0]...)
 		}
 		Label(name + "Block")
 		LEAQ(quarters, at)
@@ -243,16 +203,18 @@ func (w *isa) logits() {
 			Comment("Of two pairs of samples, the rows of one are added up while the other is activated.")
 			next := GP64()
 			LEAQ(Mem{Base: b, Disp: 2}, next)
-			l.pair(name+"Odd", l.tables, next, pairs[1], gather)
+			l.groups(name+"Odd", l.tables, next, gather, pairs[1]...)
 			sums := l.activate(output, pairs[0][0], pairs[0][1])
 			ADDQ(Imm(4), b)
 			MOVQ(b, next) // after the last samples once more the first
 			ANDQ(Imm(samples-1), next)
-			l.pair(name+"Even", l.tables, next, pairs[0], gather)
+			l.groups(name+"Even", l.tables, next, gather, pairs[0]...)
 			VMOVUPS(quarter(append(sums, l.activate(output, pairs[1][0], pairs[1][1])...)), Mem{Base: at})
 			ADDQ(Imm(64), at)
 		} else {
-			sum := l.activate(output, l.sums(name+"Groups", b))[0]
+			u := l.hidden()
+			l.groups(name+"Groups", l.tables, b, gather, u)
+			sum := l.activate(output, u)[0]
 			quarter := XMM()
 			VEXTRACTF128(Imm(1), sum, quarter)
 			VADDPS(sum.AsX(), quarter, quarter)
@@ -297,15 +259,15 @@ func (w *isa) logits() {
 	})
 }
 
-// What is done with the rows of two samples.
+// What is done with the rows of samples.
 const (
 	gather  = iota // they are added up
 	scatter        // vectors are added to them
 )
 
-// pair emits a loop over the groups of two samples, at index b and the next, with the
-// tables at base. It takes two groups at a time.
-func (l *layer) pair(name string, base, b GPVirtual, u [2][]VecVirtual, what int) {
+// groups emits a loop over the groups of samples beside each other, the first at index b, with
+// the tables at base. It takes two groups at a time.
+func (l *layer) groups(name string, base, b GPVirtual, what int, u ...[]VecVirtual) {
 	at, table, left := GP64(), GP64(), GP64()
 	stride := 16 * lineSize * l.lines
 	group := func(q int, first bool) {
@@ -313,7 +275,7 @@ func (l *layer) pair(name string, base, b GPVirtual, u [2][]VecVirtual, what int
 			row := GP64()
 			MOVWQZX(Mem{Base: at, Disp: 2 * (samples*q + s)}, row)
 			for i, u := range u {
-				m := Mem{Base: table, Index: row, Scale: 4, Disp: stride*q + lineSize*i}
+				m := Mem{Base: table, Index: row, Scale: 4, Disp: stride*q + l.Bytes*i}
 				switch {
 				case what == scatter:
 					sum := l.Vector()
@@ -436,8 +398,8 @@ func (w *isa) gradient() {
 		if w == avx512 {
 			Comment("Of two pairs of samples, the rows of one are added up before the other's derivatives",
 				"go to the histograms: rows that are stored hold up the loads that follow.")
-			pairs := [2][2][]VecVirtual{{l.hidden(), l.hidden()}, {l.hidden(), l.hidden()}}
-			l.pair(name+"First", l.tables, b, pairs[0], gather)
+			pairs := [2][][]VecVirtual{{l.hidden(), l.hidden()}, {l.hidden(), l.hidden()}}
+			l.groups(name+"First", l.tables, b, gather, pairs[0]...)
 			Label(name)
 			for i, of := range []string{"Odd", "Even"} {
 				next := GP64()
@@ -445,24 +407,18 @@ func (w *isa) gradient() {
 				ANDQ(Imm(samples-1), next) // after the last samples once more the first
 				derive(pairs[i][0], b, 0)
 				derive(pairs[i][1], b, 1)
-				l.pair(name+of, l.tables, next, pairs[1-i], gather)
-				l.pair(name+of+"Histograms", histograms, b, pairs[i], scatter)
+				l.groups(name+of, l.tables, next, gather, pairs[1-i]...)
+				l.groups(name+of+"Histograms", histograms, b, scatter, pairs[i]...)
 				MOVQ(next, b)
 			}
 			TESTQ(b, b)
 			JNZ(LabelRef(name))
 		} else {
 			Label(name)
-			u := l.sums(name+"Groups", b)
+			u := l.hidden()
+			l.groups(name+"Groups", l.tables, b, gather, u)
 			derive(u, b, 0)
-			l.rows(name+"Histograms", b, false, histograms, func(row Mem, _ bool) {
-				for i, u := range u {
-					s := w.Vector()
-					at := row.Offset(4 * w.Lanes() * i)
-					VADDPS(at, u, s)
-					VMOVUPS(s, at)
-				}
-			})
+			l.groups(name+"Histograms", histograms, b, scatter, u)
 			INCQ(b)
 			CMPQ(b, Imm(samples))
 			JB(LabelRef(name))
