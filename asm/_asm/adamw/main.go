@@ -138,8 +138,7 @@ func accumulate(w *ISA) {
 		"is accumulateGeneric for a multiple of 16 elements.")
 	dst, n, src := Address("dst"), Length("dst"), Address("src")
 	forBlocks("add", w, n, 1, func(offset Register) {
-		sum := w.Vector()
-		VMOVUPS(at(dst, offset, 0), sum)
+		sum := w.Loaded(at(dst, offset, 0))
 		VADDPS(at(src, offset, 0), sum, sum)
 		VMOVUPS(sum, at(dst, offset, 0))
 	})

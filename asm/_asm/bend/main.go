@@ -105,8 +105,7 @@ func (w kernel) log(x vec) vec {
 	f = w.sub(f, w.number(1))
 	s := w.div(f, w.add(w.number(2), f))
 	z := w.mul(s, s)
-	r := w.mul(w.horner(z, 6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
-		1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01), z)
+	r := w.mul(w.horner(z, LogTail64...), z)
 	half := w.mul(w.mul(f, f), w.number(0.5))
 	correction := w.add(w.mul(s, w.add(half, r)), w.mul(k, w.number(ln2Low)))
 	return w.sub(w.mul(k, w.number(ln2High)), w.sub(w.sub(half, correction), f))

@@ -52,12 +52,6 @@ func main() {
 func (w *isa) full(x float64) Mem { return w.word(math.Float32bits(float32(x))) }
 func (w *isa) word(x uint32) Mem  { return constants.Vector32(slices.Repeat([]uint32{x}, w.Lanes())...) }
 
-func (w *isa) load(m Mem) VecVirtual {
-	v := w.Vector()
-	VMOVUPS(m, v)
-	return v
-}
-
 func (w *isa) zero() VecVirtual {
 	v := w.Vector()
 	VXORPS(v.AsY(), v.AsY(), v.AsY())
@@ -81,7 +75,7 @@ func (w *isa) indices() {
 	}
 	var bit VecVirtual
 	if w == avx2 {
-		bit = w.load(constants.Vector32(0x00020001, 0x00080004, 0x00200010, 0x00800040, 0x02000100, 0x08000400, 0x20001000, 0x80004000))
+		bit = w.Loaded(constants.Vector32(0x00020001, 0x00080004, 0x00200010, 0x00800040, 0x02000100, 0x08000400, 0x20001000, 0x80004000))
 	}
 	Label("group")
 	parts := samples / (2 * w.Lanes())
@@ -162,10 +156,10 @@ func (w *isa) perceptron(body func(l *layer, name string)) {
 		l.output = make([]VecVirtual, lines*16/w.Lanes())
 		for i := range l.output {
 			if w == avx512 {
-				l.output[i] = w.load(Mem{Base: output, Disp: 4 * w.Lanes() * i})
+				l.output[i] = w.Loaded(Mem{Base: output, Disp: 4 * w.Lanes() * i})
 			}
 		}
-		l.one, l.three = w.load(w.full(1)), w.load(w.full(3))
+		l.one, l.three = w.Loaded(w.full(1)), w.Loaded(w.full(3))
 		body(l, fmt.Sprintf("of%d", lines))
 	}
 }
@@ -201,8 +195,7 @@ func (w *isa) logits() {
 		Label(name)
 		if w == avx512 {
 			Comment("Of two pairs of samples, the rows of one are added up while the other is activated.")
-			next := GP64()
-			LEAQ(Mem{Base: b, Disp: 2}, next)
+			next := AddressOf(Mem{Base: b, Disp: 2})
 			l.groups(name+"Odd", l.tables, next, gather, pairs[1]...)
 			sums := l.activate(output, pairs[0][0], pairs[0][1])
 			ADDQ(Imm(4), b)
@@ -230,7 +223,7 @@ func (w *isa) logits() {
 			for i := range z {
 				at := quarters.Offset(16*first + 4*w.Lanes()*i)
 				if w == avx512 {
-					z[i] = w.load(at)
+					z[i] = w.Loaded(at)
 					continue
 				}
 				z[i] = w.zero()
@@ -246,7 +239,7 @@ func (w *isa) logits() {
 				return high
 			}
 			sum := pair(pair(z[0], z[1]), pair(z[2], z[3]))
-			permutation, bias := w.load(constants.Vector32(order...)), w.Vector()
+			permutation, bias := w.Loaded(constants.Vector32(order...)), w.Vector()
 			VPERMPS(sum, permutation, sum)
 			VBROADCASTSS(Argument("bias"), bias)
 			VFMADD132PS(w.full(0.5), bias, sum)
@@ -402,8 +395,7 @@ func (w *isa) gradient() {
 			l.groups(name+"First", l.tables, b, gather, pairs[0]...)
 			Label(name)
 			for i, of := range []string{"Odd", "Even"} {
-				next := GP64()
-				LEAQ(Mem{Base: b, Disp: 2}, next)
+				next := AddressOf(Mem{Base: b, Disp: 2})
 				ANDQ(Imm(samples-1), next) // after the last samples once more the first
 				derive(pairs[i][0], b, 0)
 				derive(pairs[i][1], b, 1)
@@ -492,7 +484,7 @@ func (w *isa) expand() {
 		}
 		var v [4]VecVirtual
 		for j := range v {
-			v[j] = w.load(Mem{Base: at})
+			v[j] = w.Loaded(Mem{Base: at})
 			ADDQ(size, at)
 		}
 		low := combine(base, v[0], v[1])
@@ -504,8 +496,7 @@ func (w *isa) expand() {
 			ADDQ(size, table)
 		}
 		Comment("Only the first group has the bias.")
-		last := GP64()
-		LEAQ(Mem{Base: offset, Disp: 4 * w.Lanes()}, last)
+		last := AddressOf(Mem{Base: offset, Disp: 4 * w.Lanes()})
 		CMPQ(last, size)
 		JB(LabelRef("more"))
 		XORQ(bias, bias)
@@ -524,7 +515,7 @@ func (w *isa) fold() {
 			low[i], high[i] = w.zero(), w.zero()
 		}
 		for i := range 16 {
-			row := w.load(Mem{Base: table})
+			row := w.Loaded(Mem{Base: table})
 			ADDQ(size, table)
 			VADDPS(row, low[i&3], low[i&3])
 			VADDPS(row, high[i>>2], high[i>>2])
@@ -543,19 +534,11 @@ func (w *isa) fold() {
 	})
 }
 
-// The minimax polynomial of e^r−1 = r + r²(…) on |r| ≤ ln 2 / 2, with relative
-// error 1.4e-8, and Cephes' P of ln(1+r) = r − r²/2 + r³ P(r).
-var (
-	expm1Tail = []float64{0.49999997, 0.16666543, 0.0416672, 0.0083665205, 0.0013882521}
-	logTail   = []float64{3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1,
-		1.4249322787e-1, -1.2420140846e-1, 1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2}
-)
-
 // horner emits the polynomial with the given coefficients, lowest first.
 func (w *isa) horner(x []VecVirtual, c ...float64) []VecVirtual {
 	p := make([]VecVirtual, len(x))
 	for k := range p {
-		p[k] = w.load(w.full(c[len(c)-1]))
+		p[k] = w.Loaded(w.full(c[len(c)-1]))
 	}
 	for i := len(c) - 2; i >= 0; i-- {
 		for k := range p {
@@ -568,7 +551,6 @@ func (w *isa) horner(x []VecVirtual, c ...float64) []VecVirtual {
 // decay emits e^−|x|, not below 2^−126.
 func (w *isa) decay(x []VecVirtual) []VecVirtual {
 	t, n := make([]VecVirtual, len(x)), make([]VecVirtual, len(x))
-	const high = 0x1.62e3p-1
 	for k := range x {
 		t[k], n[k] = w.Vector(), w.Vector()
 		w.Or(w.word(1<<31), x[k], t[k])
@@ -579,10 +561,10 @@ func (w *isa) decay(x []VecVirtual) []VecVirtual {
 		} else {
 			VROUNDPS(Imm(0), n[k], n[k])
 		}
-		VFNMADD231PS(w.full(high), n[k], t[k])
-		VFNMADD231PS(w.full(math.Ln2-high), n[k], t[k])
+		VFNMADD231PS(w.full(Ln2High), n[k], t[k])
+		VFNMADD231PS(w.full(Ln2Low), n[k], t[k])
 	}
-	p := w.horner(t, append([]float64{1, 1}, expm1Tail...)...)
+	p := w.horner(t, append([]float64{1, 1}, Expm1Tail...)...)
 	for k, n := range n {
 		VCVTPS2DQ(n, n)
 		VPADDD(w.word(127), n, n)
@@ -595,9 +577,9 @@ func (w *isa) decay(x []VecVirtual) []VecVirtual {
 // numbers emits the numbers that samples' spins make, the first site lowest. sites and n
 // are used up.
 func (w *isa) numbers(state, sites, n GPVirtual) []VecVirtual {
-	value, bit := w.load(w.word(1)), VecVirtual(nil)
+	value, bit := w.Loaded(w.word(1)), VecVirtual(nil)
 	if w == avx2 {
-		bit = w.load(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128))
+		bit = w.Loaded(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128))
 	}
 	sums := make([]VecVirtual, samples/w.Lanes())
 	for i := range sums {
@@ -649,7 +631,7 @@ func (w *isa) draw() {
 			VPCMPUD(Imm(6), at, t, less) // threshold > word
 			KMOVW(less, bits.As32())
 		} else {
-			word, top := w.Vector(), w.load(w.word(1<<31))
+			word, top := w.Vector(), w.Loaded(w.word(1<<31))
 			VPXOR(top, t, t)
 			VPXOR(at, top, word)
 			VPCMPGTD(word, t, t)
@@ -703,7 +685,7 @@ func (w *isa) categories() {
 		return v
 	}
 	last, rows, left := every("last"), every("rows"), GP64()
-	one := w.load(w.word(1))
+	one := w.Loaded(w.word(1))
 	VPSUBD(one, rows, rows) // the last row
 	MOVQ(U32(uint64(samples/(strips*w.Lanes()))), left)
 
@@ -781,7 +763,7 @@ func (w *isa) categories() {
 		VPACKUSDW(drawn[1], drawn[0], drawn[0])
 		VPACKUSDW(drawn[3], drawn[2], drawn[2])
 		VPACKUSWB(drawn[2], drawn[0], drawn[0])
-		order := w.load(constants.Vector32(0, 4, 1, 5, 2, 6, 3, 7)) // of each strip one half in each half
+		order := w.Loaded(constants.Vector32(0, 4, 1, 5, 2, 6, 3, 7)) // of each strip one half in each half
 		VPERMD(drawn[0], order, drawn[0])
 		VMOVUPS(drawn[0], Mem{Base: dst})
 	}
@@ -851,10 +833,10 @@ func (w *isa) score(draw bool) {
 	} else {
 		spins = Number("spins")
 	}
-	sign := w.load(w.word(1 << 31))
+	sign := w.Loaded(w.word(1 << 31))
 	var bit VecVirtual
 	if w == avx2 && !draw {
-		bit = w.load(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128))
+		bit = w.Loaded(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128))
 	}
 	side := 1 // vectors side by side, whose chains of operations wait for each other
 	if w == avx512 {
@@ -866,9 +848,9 @@ func (w *isa) score(draw bool) {
 			return Mem{Base: base, Disp: bytes * (first + k*w.Lanes())}
 		}
 		for k := range x {
-			x[k] = w.load(at(logits, 4, k))
+			x[k] = w.Loaded(at(logits, 4, k))
 		}
-		z, one := w.decay(x), w.load(w.full(1))
+		z, one := w.decay(x), w.Loaded(w.full(1))
 		for k, z := range z {
 			sum[k] = w.Vector()
 			VADDPS(one, z, sum[k])
@@ -951,7 +933,7 @@ func (w *isa) score(draw bool) {
 				VANDPS(w.full(math.Ln2), mask, more[k])
 			}
 		}
-		p := w.horner(r, append([]float64{-0.5}, logTail...)...)
+		p := w.horner(r, append([]float64{-0.5}, LogTail...)...)
 		for k, p := range p {
 			VMULPS(r[k], p, p)
 			VFMADD213PS(r[k], r[k], p) // r + r (r tail)

@@ -150,12 +150,6 @@ func (w isa) exp(x VecVirtual) VecVirtual {
 	return p
 }
 
-// The polynomial of FreeBSD's e_log.c: ln(1+f) = f − f²/2 + s(f²/2 + R(s²)) with s = f/(2+f).
-var logTail = []float64{
-	6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
-	1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01,
-}
-
 // log emits e ln 2 + ln m with √½ ≤ m < √2.
 func (w isa) log(x VecVirtual) VecVirtual {
 	m, e := w.Vector(), w.Vector()
@@ -236,9 +230,9 @@ func (w isa) logOf(m, e VecVirtual) VecVirtual {
 	VMULPD(s, s, z)
 	VMULPD(f, f, square)
 	VMULPD(number(0.5), square, square)
-	VMOVUPD(number(logTail[len(logTail)-1]), r)
-	for k := len(logTail) - 2; k >= 0; k-- {
-		VFMADD213PD(number(logTail[k]), z, r)
+	VMOVUPD(number(LogTail64[len(LogTail64)-1]), r)
+	for k := len(LogTail64) - 2; k >= 0; k-- {
+		VFMADD213PD(number(LogTail64[k]), z, r)
 	}
 	VFMADD213PD(square, z, r) // f²/2 + R
 	VMULPD(r, s, r)

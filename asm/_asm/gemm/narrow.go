@@ -78,8 +78,7 @@ func (w *narrow) tile(h int, label string) {
 	c := make([][]VecVirtual, h)
 	for r := range c {
 		for range w.n {
-			v := w.Vector()
-			VXORPS(v, v, v)
+			v := w.Zeros()
 			c[r] = append(c[r], v)
 		}
 	}

@@ -134,8 +134,7 @@ func (k *kernel) function() {
 		k.name = fmt.Sprintf("group%d", i)
 		k.skipUnlessFits(left)
 		if !k.full {
-			width := GP64()
-			LEAQ(Mem{Base: left, Disp: -panel * (k.panels - 1)}, width)
+			width := AddressOf(Mem{Base: left, Disp: -panel * (k.panels - 1)})
 			k.tail = k.isa.tail(width)
 		}
 		k.eachTile()
@@ -364,8 +363,7 @@ func (k *kernel) step(c [][]VecVirtual, a []Register, b Register, u int) {
 		VMOVUPS(m, vectors[v])
 	}
 	for r, row := range c {
-		element := k.Vector()
-		VBROADCASTSS(k.elementA(a, r, u), element)
+		element := k.Spread(k.elementA(a, r, u))
 		for v := range row {
 			VFMADD231PS(element, vectors[v], row[v])
 		}
@@ -382,7 +380,7 @@ func (k *kernel) elementA(a []Register, r, u int) Mem {
 
 // leaky stores leaky(c).
 func (k *kernel) leaky(c [][]VecVirtual) {
-	slope, zero := k.Vector(), k.zero()
+	slope, zero := k.Vector(), k.Zeros()
 	VBROADCASTSS(Argument("slope"), slope)
 	for _, row := range c {
 		for v, x := range row {
@@ -396,7 +394,7 @@ func (k *kernel) leaky(c [][]VecVirtual) {
 // derivative stores c times the derivative of leaky that belongs to the
 // activations.
 func (k *kernel) derivative(c [][]VecVirtual) {
-	slope, zero := k.Vector(), k.zero()
+	slope, zero := k.Vector(), k.Zeros()
 	VBROADCASTSS(Argument("slope"), slope)
 	for _, row := range c {
 		for v, x := range row {
@@ -445,12 +443,6 @@ func (k *kernel) add(c [][]VecVirtual) {
 }
 
 func (k *kernel) elementC(v int) Mem { return Mem{Base: k.tileC, Disp: v * k.Bytes} }
-
-func (k *kernel) zero() VecVirtual {
-	z := k.Vector()
-	VXORPS(z, z, z)
-	return z
-}
 
 // isMasked reports whether vector v of a row may reach beyond the columns.
 func (k *kernel) isMasked(v int) bool { return !k.full && v/k.isa.vectors == k.panels-1 }

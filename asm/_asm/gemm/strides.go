@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
 // A strides is the bytes between rows, and three and five times as many, with
@@ -19,8 +21,7 @@ func (s *strides) multiply() {
 
 // sevenOn returns the base of the seven rows after those of base.
 func (s *strides) sevenOn(base Register) Register {
-	next := GP64()
-	LEAQ(Mem{Base: base, Index: s.lda5, Scale: 1}, next)
+	next := AddressOf(Mem{Base: base, Index: s.lda5, Scale: 1})
 	LEAQ(Mem{Base: next, Index: s.lda, Scale: 2}, next)
 	return next
 }

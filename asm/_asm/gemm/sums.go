@@ -38,8 +38,7 @@ func columnSums(isa isa) {
 		sums := make([][]VecVirtual, chains)
 		for c := range sums {
 			for range vectors {
-				v := isa.Vector()
-				VXORPS(v, v, v)
+				v := isa.Zeros()
 				sums[c] = append(sums[c], v)
 			}
 		}

@@ -164,9 +164,9 @@ func (s *sums) pow(step Register, i int) {
 	w.withConstant(VPADDD, VPADDD_BCST, root, y, y)
 	w.withConstant(VADDPS, VADDPS_BCST, splat(-1), y, y)
 	Comment("log m = y + y² (-1/2 + y P(y))")
-	w.constant(splat(logc[8]), p)
+	w.constant(splat(float32(LogTail[8])), p)
 	for k := 7; k >= 0; k-- {
-		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, splat(logc[k]), y, p)
+		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, splat(float32(LogTail[k])), y, p)
 	}
 	w.withConstant(VFMADD213PS, VFMADD213PS_BCST, splat(-0.5), y, p)
 	VMULPS(y, p, p)

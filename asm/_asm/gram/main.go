@@ -56,8 +56,7 @@ func (w *isa) withPoint(op, opBroadcast func(...Op), point Mem, v, dst VecVirtua
 		opBroadcast(point, v, dst)
 		return
 	}
-	t := w.Vector()
-	VBROADCASTSS(point, t)
+	t := w.Spread(point)
 	op(t, v, dst)
 }
 

@@ -39,9 +39,6 @@ var (
 	// Minimax polynomial of 2^f on 0 ≤ f < 1 with constant term 1, whose
 	// relative error is 8.3e-8.
 	exp2c = [...]float32{1, 0.6931513, 0.24016444, 0.055799913, 0.00901703, 0.0018671302}
-	// Cephes' polynomial P of ln(1+r) = r − r²/2 + r³ P(r), √½ ≤ 1+r ≤ √2.
-	logc = [...]float32{3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1,
-		1.4249322787e-1, -1.2420140846e-1, 1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2}
 
 	constants *Pool
 )
@@ -107,8 +104,7 @@ func (w *isa) inMemory(first Mem, n int) []Op {
 
 // zeroSlopes clears the derivatives.
 func (s *sums) zeroSlopes() {
-	zero := s.Vector()
-	Zero(zero)
+	zero := s.Zeros()
 	for _, o := range s.slope {
 		if r, ok := o.(VecVirtual); ok {
 			Zero(r)

@@ -55,23 +55,22 @@ func (w *isa) kernelSums() {
 
 	Label("row")
 	mask := w.tailMasks(left, masks)
+	maskOf := func(v int) Register {
+		if w == avx512 {
+			return mask[v]
+		}
+		return w.Loaded(masks.Offset(v * w.Bytes))
+	}
 	loadRow := func(i Register, v int) VecVirtual {
 		x := w.Vector()
-		if w == avx512 {
-			VMOVUPS_Z(At(i, v*w.Bytes), mask[v], x)
-		} else {
-			m := w.Vector()
-			VMOVUPS(masks.Offset(v*w.Bytes), m)
-			VMASKMOVPS(At(i, v*w.Bytes), m, x)
-		}
+		w.LoadFirst(At(i, v*w.Bytes), maskOf(v), x)
 		return x
 	}
 	values := w.inMemory(slot(slotValues), rowVectors)
 	gradients := func(base Register) []Op { return w.inMemory(At(base, slotGrad*w.Bytes), rowVectors) }
 	{
 		p := Copy(scratch)
-		zero := w.Vector()
-		Zero(zero)
+		zero := w.Zeros()
 		for _, v := range values {
 			VMOVUPS(zero, v)
 		}
@@ -144,16 +143,9 @@ func (w *isa) kernelSums() {
 
 	store := func(from []Op, to Register) {
 		for v, m := range from {
-			sum := w.Vector()
-			VMOVUPS(m, sum)
+			sum := w.Loaded(m)
 			VADDPS(loadRow(to, v), sum, sum)
-			if w == avx512 {
-				VMOVUPS(sum, mask[v], At(to, v*w.Bytes))
-			} else {
-				t := w.Vector()
-				VMOVUPS(masks.Offset(v*w.Bytes), t)
-				VMASKMOVPS(sum, t, At(to, v*w.Bytes))
-			}
+			w.StoreFirst(sum, maskOf(v), At(to, v*w.Bytes))
 		}
 	}
 	done := Number("rows")

@@ -26,8 +26,7 @@ func (w *isa) gramTile() {
 	rowScratch := Number("scratch")
 	slot := func(i int) Mem { return At(rowScratch, i*w.Bytes) }
 	total, blockLoss, masks, memory := slot(0), slot(1), slot(w.rows), slot(2*w.rows)
-	zero := w.Vector()
-	Zero(zero)
+	zero := w.Zeros()
 	VMOVUPS(zero, total)
 
 	Label("row")
@@ -48,8 +47,7 @@ func (w *isa) gramTile() {
 	clearLoss()
 	{
 		p := Copy(rowScratch)
-		zero := w.Vector()
-		Zero(zero)
+		zero := w.Zeros()
 		forDim("clear", func() {
 			for r := range w.rows {
 				VMOVUPS(zero, At(p, w.rowSums()+r*w.Bytes))
@@ -104,8 +102,7 @@ func (w *isa) gramTile() {
 			v, wj := w.Vector(), w.Vector()
 			VMOVUPS(indexed(j, toV, 1, 0), v)
 			VMOVUPS(indexed(j, toV, 2, 0), wj)
-			sum := w.Vector()
-			VMOVUPS(At(out, 0), sum)
+			sum := w.Loaded(At(out, 0))
 			for r := range w.rows {
 				m, q := slope[2*r], slope[2*r+1]
 				e, acc := w.Vector(), w.Vector()
@@ -178,8 +175,7 @@ func (w *isa) distances(s *sums, rowPoint, colPoint, stride, toV Register, mask 
 		Zero(shared...)
 		i, j := Copy(rowPoint), Copy(colPoint)
 		forDim(fmt.Sprintf("shared%d", first), func() {
-			u := w.Vector()
-			VMOVUPS(At(j, 0), u)
+			u := w.Loaded(At(j, 0))
 			for r := range rows {
 				du := w.Vector()
 				w.withPoint(VSUBPS, VSUBPS_BCST, At(i, 4*(first+r)), u, du)
@@ -196,8 +192,7 @@ func (w *isa) distances(s *sums, rowPoint, colPoint, stride, toV Register, mask 
 			VMOVAPS(shared[k/2], d)
 		}
 		forDim(fmt.Sprintf("distance%d", first), func() {
-			v := w.Vector()
-			VMOVUPS(At(j, 0), v)
+			v := w.Loaded(At(j, 0))
 			for r := range rows {
 				minus, plus := w.Vector(), w.Vector()
 				VBROADCASTSS(At(i, 4*(first+r)), plus)

@@ -167,8 +167,7 @@ func (k *kernel) emit() {
 // column adds one column and advances the stream.
 func (k *kernel) column(stream Register) {
 	h := k.distances(stream)
-	weight := k.Vector()
-	VBROADCASTSS(Mem{Base: stream, Disp: 4 * k.words}, weight)
+	weight := k.Spread(Mem{Base: stream, Disp: 4 * k.words})
 	ADDQ(Imm(uint64(4*k.words+4)), stream)
 	for i := range h {
 		in := k.prepare(h[i])

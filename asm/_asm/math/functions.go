@@ -6,30 +6,18 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
-
-// ln2 in two parts, the first exact when multiplied by a small integer.
-const (
-	ln2High = 0x1.62e3p-1
-	ln2Low  = math.Ln2 - ln2High
-)
-
-// The minimax polynomial of e^r−1 = r + r²(…) on |r| ≤ ln 2 / 2, with relative
-// error 1.4e-8.
-var expm1Tail = []float64{0.49999997, 0.16666543, 0.0416672, 0.0083665205, 0.0013882521}
-
-// Cephes' polynomial P of ln(1+r) = r − r²/2 + r³ P(r).
-var logTail = []float64{3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1,
-	1.4249322787e-1, -1.2420140846e-1, 1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2}
 
 // The constants that AVX-512 keeps in registers.
 var (
 	signBit          = word(1 << 31)
-	splitConstants   = append(floats(math.Log2E, ln2High, ln2Low), floats(expm1Tail...)...)
+	splitConstants   = append(floats(math.Log2E, Ln2High, Ln2Low), floats(Expm1Tail...)...)
 	expConstants     = append(floats(1, -104, 89), splitConstants...)
 	sigmoidConstants = append(expConstants, signBit)
 	tanhConstants    = append([]Mem{signBit, word(1<<31 - 1), float(-40), float(-1), float(1), float(2)}, splitConstants...)
-	logConstants     = append(floats(math.Sqrt2, 0.5, 1, -1, ln2High, ln2Low), floats(logTail...)...)
+	logConstants     = append(floats(math.Sqrt2, 0.5, 1, -1, Ln2High, Ln2Low), floats(LogTail...)...)
 )
 
 // clamp limits x to [low, high]; NaN stays, being the second source of both
@@ -57,10 +45,10 @@ func (w *isa) split(x []VecVirtual) (n []VecVirtual) {
 		}
 	}
 	for i := range x {
-		w.with(VFNMADD231PS, VFNMADD231PS_BCST, float(ln2High), n[i], x[i])
+		w.with(VFNMADD231PS, VFNMADD231PS_BCST, float(Ln2High), n[i], x[i])
 	}
 	for i := range x {
-		w.with(VFNMADD231PS, VFNMADD231PS_BCST, float(ln2Low), n[i], x[i])
+		w.with(VFNMADD231PS, VFNMADD231PS_BCST, float(Ln2Low), n[i], x[i])
 	}
 	return n
 }
@@ -70,7 +58,7 @@ func (w *isa) split(x []VecVirtual) (n []VecVirtual) {
 func (w *isa) exp(x []VecVirtual) []VecVirtual {
 	w.clamp(x, -104, 89)
 	n := w.split(x)
-	p := w.horner(x, append([]float64{1, 1}, expm1Tail...)...)
+	p := w.horner(x, append([]float64{1, 1}, Expm1Tail...)...)
 	if w == avx512 {
 		for i := range p {
 			VSCALEFPS(n[i], p[i], p[i])
@@ -139,7 +127,7 @@ func (w *isa) tanh(x []VecVirtual) []VecVirtual {
 		VMAXPS(x, w.constant(float(-40)), x)
 	}
 	n := w.split(x)
-	p := w.horner(x, expm1Tail...)
+	p := w.horner(x, Expm1Tail...)
 	for i := range x {
 		VMULPS(x[i], p[i], p[i])
 	}
@@ -205,8 +193,7 @@ func (w *isa) log(x []VecVirtual) []VecVirtual {
 		mask := w.Vector()
 		VCMPPS(Imm(0x5), float(math.Inf(1)), x, mask) // not less than
 		VBLENDVPS(mask, x, y[i], y[i])
-		zero := w.Vector()
-		VXORPS(zero, zero, zero)
+		zero := w.Zeros()
 		VCMPPS(Imm(1), zero, x, mask)
 		VORPS(mask, y[i], y[i])
 		VCMPPS(Imm(0), zero, x, mask)
@@ -220,7 +207,7 @@ func (w *isa) logOf(m, e []VecVirtual) []VecVirtual {
 	for _, m := range m {
 		w.with(VADDPS, VADDPS_BCST, float(-1), m, m)
 	}
-	p := w.horner(m, logTail...)
+	p := w.horner(m, LogTail...)
 	square := w.Vectors(len(m))
 	for i := range m {
 		VMULPS(m[i], m[i], square[i])
@@ -232,7 +219,7 @@ func (w *isa) logOf(m, e []VecVirtual) []VecVirtual {
 		VMULPS(square[i], p[i], p[i])
 	}
 	for i := range m {
-		w.with(VFMADD231PS, VFMADD231PS_BCST, float(ln2Low), e[i], p[i])
+		w.with(VFMADD231PS, VFMADD231PS_BCST, float(Ln2Low), e[i], p[i])
 	}
 	for i := range m {
 		w.with(VFNMADD231PS, VFNMADD231PS_BCST, float(0.5), square[i], p[i])
@@ -241,7 +228,7 @@ func (w *isa) logOf(m, e []VecVirtual) []VecVirtual {
 		VADDPS(m[i], p[i], p[i])
 	}
 	for i := range m {
-		w.with(VFMADD231PS, VFMADD231PS_BCST, float(ln2High), e[i], p[i])
+		w.with(VFMADD231PS, VFMADD231PS_BCST, float(Ln2High), e[i], p[i])
 	}
 	return p
 }

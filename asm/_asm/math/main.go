@@ -56,8 +56,7 @@ func (w *isa) elementwise(name, formula string, kept []Mem, f function) {
 		kept = kept[:min(4, len(kept))]
 	}
 	for _, m := range kept {
-		v := w.Vector()
-		VBROADCASTSS(m, v)
+		v := w.Spread(m)
 		w.kept[m] = v
 	}
 

@@ -23,8 +23,7 @@ func (w *isa) expSumRows() {
 	w.kept = map[Mem]VecVirtual{}
 	if w == avx512 {
 		for _, m := range expConstants {
-			v := w.Vector()
-			VBROADCASTSS(m, v)
+			v := w.Spread(m)
 			w.kept[m] = v
 		}
 	}

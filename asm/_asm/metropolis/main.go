@@ -111,8 +111,7 @@ func (w *walk) rows(sites func()) {
 	LEAQ(Mem{Base: w.row, Index: w.rowBytes, Scale: 1}, w.down)
 	MOVQ(w.down, other)
 	SUBQ(lattice, other)
-	next := GP64()
-	LEAQ(Mem{Base: w.index, Disp: 1}, next)
+	next := AddressOf(Mem{Base: w.index, Disp: 1})
 	CMPQ(next, w.l)
 	CMOVQEQ(other, w.down)
 
@@ -230,8 +229,7 @@ func (p *path) shared() {
 		Label("drawn")
 		w.neighbours(0)
 		Comment("Sites of the row after the next, of which neither colour has been near.")
-		ahead := GP64()
-		LEAQ(Mem{Base: w.down, Index: w.rowBytes, Scale: 1}, ahead)
+		ahead := AddressOf(Mem{Base: w.down, Index: w.rowBytes, Scale: 1})
 		PREFETCHT1(at(ahead, w.col, 0))
 		PREFETCHT1(at(ahead, w.col, siteBytes))
 		for part := range p.parts() {

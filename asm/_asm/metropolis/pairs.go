@@ -129,8 +129,7 @@ func (p *path) sharedPairs() {
 	const unroll = 4
 	// several updates n pairs of sites, up to lane after.
 	several := func(n int, after reg.Register) {
-		beyond := GP64()
-		LEAQ(Mem{Base: odd, Disp: 2 * siteBytes * n}, beyond)
+		beyond := AddressOf(Mem{Base: odd, Disp: 2 * siteBytes * n})
 		CMPQ(after, wraps)
 		CMOVQEQ(start, beyond)
 		nextLeft, nextBelow := left, below
@@ -149,8 +148,7 @@ func (p *path) sharedPairs() {
 		MOVQ(after, lane)
 	}
 	Label("several")
-	after := GP64()
-	LEAQ(Mem{Base: lane, Disp: unroll}, after)
+	after := AddressOf(Mem{Base: lane, Disp: unroll})
 	CMPQ(after, n)
 	JGT(LabelRef("ones"))
 	TESTQ(ahead, ahead)
@@ -166,8 +164,7 @@ func (p *path) sharedPairs() {
 	Label("ones")
 	CMPQ(lane, n)
 	JGE(LabelRef("drawn"))
-	next := GP64()
-	LEAQ(Mem{Base: lane, Disp: 1}, next)
+	next := AddressOf(Mem{Base: lane, Disp: 1})
 	several(1, next)
 	JMP(LabelRef("ones"))
 	Label("drawn")

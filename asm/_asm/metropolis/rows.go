@@ -118,8 +118,7 @@ func (p *path) sharedRows() {
 	}
 	right := func(k int) Mem { return Mem{Base: row, Disp: siteBytes * (2*k + 1)} }
 	Label("fours")
-	after := GP64()
-	LEAQ(Mem{Base: lane, Disp: 4}, after)
+	after := AddressOf(Mem{Base: lane, Disp: 4})
 	CMPQ(after, inner)
 	JGT(LabelRef("ones"))
 	TESTQ(ahead, ahead)

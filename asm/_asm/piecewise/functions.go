@@ -179,8 +179,7 @@ func (w *isa) piecewiseSumBackward() {
 		row := rowOf(table, stride, last, At(piece, 0))
 		number, d := broadcast(At(x, 0), w.Vector()), broadcast(At(dy, 0), w.Vector())
 		to := sumsOf(row, table, sums)
-		dot := w.Vector()
-		Zero(dot)
+		dot := w.Zeros()
 		for v := range c.n {
 			second := Mem{Base: to, Index: stride, Scale: 1}
 			slopes, h, g := c.load(At(row, 0), v), c.load(Mem{Base: row, Index: stride, Scale: 1}, v), w.Vector()
@@ -222,8 +221,7 @@ func (w *isa) piecewiseBackward() {
 		row := rowOf(table, stride, last, At(piece, 0))
 		number := broadcast(At(x, 0), w.Vector())
 		to := sumsOf(row, table, sums)
-		dot := w.Vector()
-		Zero(dot)
+		dot := w.Zeros()
 		for v := range c.n {
 			g := c.load(At(from, 0), v)
 			second := Mem{Base: to, Index: stride, Scale: 1}

@@ -102,8 +102,7 @@ func readWords(w *ISA) {
 		acc[i] = w.Vector()
 		w.Xor(acc[i], acc[i], acc[i])
 	}
-	end := GP64()
-	LEAQ(Mem{Base: x, Index: n, Scale: 8}, end)
+	end := AddressOf(Mem{Base: x, Index: n, Scale: 8})
 	JMP(LabelRef("next"))
 	Label("block")
 	for offset := 0; offset < 512; offset += w.Bytes {

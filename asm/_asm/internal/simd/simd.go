@@ -121,6 +121,27 @@ func (w *ISA) Broadcast(from Register) VecVirtual {
 	return v
 }
 
+// Loaded returns a register with what is in memory.
+func (w *ISA) Loaded(from Op) VecVirtual {
+	v := w.Vector()
+	VMOVUPS(from, v)
+	return v
+}
+
+// Spread returns a register with copies of a float32 in memory.
+func (w *ISA) Spread(from Mem) VecVirtual {
+	v := w.Vector()
+	VBROADCASTSS(from, v)
+	return v
+}
+
+// Zeros returns a register that is clear.
+func (w *ISA) Zeros() VecVirtual {
+	v := w.Vector()
+	VXORPS(v, v, v)
+	return v
+}
+
 // Zero clears registers, which the allocator of registers takes to be in use before.
 func Zero(v ...VecVirtual) {
 	for _, r := range v {
@@ -154,6 +175,13 @@ func Copy(from Op) GPVirtual {
 	c := GP64()
 	MOVQ(from, c)
 	return c
+}
+
+// AddressOf returns a register with the address of memory.
+func AddressOf(m Mem) GPVirtual {
+	a := GP64()
+	LEAQ(m, a)
+	return a
 }
 
 // At returns the memory that a displacement follows.
