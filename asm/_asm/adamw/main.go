@@ -58,10 +58,6 @@ func forBlocks(name string, w *ISA, n Register, count int, body func(offset Regi
 	JB(LabelRef(name + "_block"))
 }
 
-func at(base, offset Register, displacement int) Mem {
-	return Mem{Base: base, Index: offset, Scale: 1, Disp: displacement}
-}
-
 func adamWStep(w *ISA) {
 	w.Kernel("adamWStep", "func(p, g, m, v, ema []float32, f *[11]float32)",
 		"is adamWStepGeneric for a multiple of 16 parameters.")
@@ -75,36 +71,36 @@ func adamWStep(w *ISA) {
 	forBlocks("step", w, n, 1, func(offset Register) {
 		grad, moment, square, param, t := w.Vector(), w.Vector(), w.Vector(), w.Vector(), w.Vector()
 		Comment("m = beta1 m + (1-beta1) g")
-		VMULPS(at(g, offset, 0), factor[gradScale], grad)
-		VMULPS(at(m, offset, 0), factor[beta1], moment)
+		VMULPS(Within(g, offset, 0), factor[gradScale], grad)
+		VMULPS(Within(m, offset, 0), factor[beta1], moment)
 		VMULPS(grad, factor[beta1Rest], t)
 		VADDPS(t, moment, moment)
-		VMOVUPS(moment, at(m, offset, 0))
+		VMOVUPS(moment, Within(m, offset, 0))
 
 		Comment("v = beta2 v + (1-beta2) g²")
 		VMULPS(grad, grad, grad)
-		VMULPS(at(v, offset, 0), factor[beta2], square)
+		VMULPS(Within(v, offset, 0), factor[beta2], square)
 		VMULPS(grad, factor[beta2Rest], grad)
 		VADDPS(grad, square, square)
-		VMOVUPS(square, at(v, offset, 0))
+		VMOVUPS(square, Within(v, offset, 0))
 
 		Comment("p = keep p - step m / (sqrt(v) rootScale + epsilon)")
 		VSQRTPS(square, square)
 		VMULPS(factor[rootScale], square, square)
 		VADDPS(factor[epsilon], square, square)
 		VDIVPS(square, moment, moment)
-		VMULPS(at(p, offset, 0), factor[keep], param)
+		VMULPS(Within(p, offset, 0), factor[keep], param)
 		VMULPS(factor[step], moment, moment)
 		VSUBPS(moment, param, param)
-		VMOVUPS(param, at(p, offset, 0))
+		VMOVUPS(param, Within(p, offset, 0))
 
 		Comment("ema = emaDecay ema + (1-emaDecay) p")
 		TESTQ(ema, ema)
 		JZ(LabelRef("noEMA"))
 		VMULPS(factor[emaRest], param, param)
-		VMULPS(at(ema, offset, 0), factor[emaDecay], t)
+		VMULPS(Within(ema, offset, 0), factor[emaDecay], t)
 		VADDPS(param, t, t)
-		VMOVUPS(t, at(ema, offset, 0))
+		VMOVUPS(t, Within(ema, offset, 0))
 		Label("noEMA")
 	})
 	Leave()
@@ -122,7 +118,7 @@ func sumSquares(w *ISA) {
 	forBlocks("sum", w, n, 32*4/w.Bytes, func(offset Register) {
 		for i, sum := range sums {
 			value := w.Vector()
-			VCVTPS2PD(at(x, offset, i*w.Bytes/2), value)
+			VCVTPS2PD(Within(x, offset, i*w.Bytes/2), value)
 			VMULPD(value, value, value)
 			VADDPD(value, sum, sum)
 		}
@@ -138,9 +134,9 @@ func accumulate(w *ISA) {
 		"is accumulateGeneric for a multiple of 16 elements.")
 	dst, n, src := Address("dst"), Length("dst"), Address("src")
 	forBlocks("add", w, n, 1, func(offset Register) {
-		sum := w.Loaded(at(dst, offset, 0))
-		VADDPS(at(src, offset, 0), sum, sum)
-		VMOVUPS(sum, at(dst, offset, 0))
+		sum := w.Loaded(Within(dst, offset, 0))
+		VADDPS(Within(src, offset, 0), sum, sum)
+		VMOVUPS(sum, Within(dst, offset, 0))
 	})
 	Leave()
 }
@@ -157,7 +153,7 @@ func allFinite(w *ISA) {
 	w.Clear(largest)
 	forBlocks("max", w, n, 1, func(offset Register) {
 		value := w.Vector()
-		w.And(at(x, offset, 0), absolute, value)
+		w.And(Within(x, offset, 0), absolute, value)
 		VPMAXUD(value, largest, largest)
 	})
 	Comment("Finite patterns are below that of infinity, 0xff<<23.")

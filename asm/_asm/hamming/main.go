@@ -153,12 +153,7 @@ func (k *kernel) emit() {
 	JNE(LabelRef("run"))
 
 	Comment("Add the segment to the loss, in double precision, and to the base.")
-	for i := range vectors {
-		k.widen(lossSum, i)
-		sum := Mem{Base: baseSum, Disp: i * k.Bytes}
-		VADDPS(sum, k.base[i], k.base[i])
-		VMOVUPS(k.base[i], sum)
-	}
+	k.addTo(lossSum, baseSum)
 	JMP(LabelRef("segment"))
 	Label("done")
 	Leave()
@@ -178,6 +173,16 @@ func (k *kernel) column(stream Register) {
 		JEQ(LabelRef(noBase))
 		VFMADD231PS(in.lookup(k.baseTable), weight, k.base[i])
 		Label(noBase)
+	}
+}
+
+// addTo adds the loss, in double precision, and the base of the columns so far.
+func (k *kernel) addTo(lossSum, baseSum Register) {
+	for i := range vectors {
+		k.widen(lossSum, i)
+		sum := Mem{Base: baseSum, Disp: i * k.Bytes}
+		VADDPS(sum, k.base[i], k.base[i])
+		VMOVUPS(k.base[i], sum)
 	}
 }
 

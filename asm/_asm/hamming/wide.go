@@ -221,13 +221,7 @@ func weigh(p *path) {
 	JNE(LabelRef("column"))
 
 	Comment("Add the tile to the loss, in double precision, and to the base.")
-	lossSum, baseSum := Number("loss"), Number("base")
-	for i := range vectors {
-		k.widen(lossSum, i)
-		sum := Mem{Base: baseSum, Disp: i * k.Bytes}
-		VADDPS(sum, k.base[i], k.base[i])
-		VMOVUPS(k.base[i], sum)
-	}
+	k.addTo(Number("loss"), Number("base"))
 	Leave()
 }
 

@@ -143,22 +143,18 @@ func (w *walk) neighbours(displacement int) {
 	CMOVQEQ(zero, w.right)
 }
 
-func at(base, offset Register, displacement int) Mem {
-	return Mem{Base: base, Index: offset, Scale: 1, Disp: displacement}
-}
-
 // bonds counts the unsatisfied bonds of one part of a site. It returns the
 // site's spins and the masks of u ≥ 2 and of u = 1.
 func (p *path) bonds(w *walk, opposite VecVirtual, site, part int) (here, two, one VecVirtual) {
 	d := part * p.Bytes
 	here, x := p.Vector(), p.Vector()
-	p.Move(at(w.row, w.col, site+d), here)
+	p.Move(Within(w.row, w.col, site+d), here)
 	p.Xor(opposite, here, x)
 	sum, b, c, right := p.Vector(), p.Vector(), p.Vector(), p.Vector()
-	p.Move(at(w.up, w.col, site+d), sum)
-	p.Move(at(w.down, w.col, site+d), b)
-	p.Move(at(w.row, w.left, d), c)
-	p.Move(at(w.row, w.right, d), right)
+	p.Move(Within(w.up, w.col, site+d), sum)
+	p.Move(Within(w.down, w.col, site+d), b)
+	p.Move(Within(w.row, w.left, d), c)
+	p.Move(Within(w.row, w.right, d), right)
 	two = p.Vector()
 	if p.Wide() {
 		VMOVDQA64(sum, two)
@@ -230,8 +226,8 @@ func (p *path) shared() {
 		w.neighbours(0)
 		Comment("Sites of the row after the next, of which neither colour has been near.")
 		ahead := AddressOf(Mem{Base: w.down, Index: w.rowBytes, Scale: 1})
-		PREFETCHT1(at(ahead, w.col, 0))
-		PREFETCHT1(at(ahead, w.col, siteBytes))
+		PREFETCHT1(Within(ahead, w.col, 0))
+		PREFETCHT1(Within(ahead, w.col, siteBytes))
 		for part := range p.parts() {
 			here, two, one := p.bonds(&w, opposite, 0, part)
 			if p.Wide() {
@@ -250,7 +246,7 @@ func (p *path) shared() {
 				VPOR(none, two, two)
 				VPXOR(two, here, here)
 			}
-			p.Move(here, at(w.row, w.col, part*p.Bytes))
+			p.Move(here, Within(w.row, w.col, part*p.Bytes))
 		}
 		ADDQ(Imm(8), lane)
 		step := Number("step")

@@ -186,3 +186,8 @@ func AddressOf(m Mem) GPVirtual {
 
 // At returns the memory that a displacement follows.
 func At(base Register, displacement int) Mem { return Mem{Base: base, Disp: displacement} }
+
+// Within returns the memory that an offset in bytes and a displacement follow.
+func Within(base, offset Register, displacement int) Mem {
+	return Mem{Base: base, Index: offset, Scale: 1, Disp: displacement}
+}
