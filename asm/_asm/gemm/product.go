@@ -225,13 +225,20 @@ func (k *kernel) tile(h int, label string) {
 	k.prefetch(c)
 	k.start(c)
 	k.sum(c, label)
-	switch k.product {
-	case forward:
-		k.leaky(c)
-	case backwardInput:
-		k.derivative(c)
-	case weights:
-		k.add(c)
+	finish := map[product]func(x VecVirtual, v int, slope, zero VecVirtual){
+		forward: k.leaky, backwardInput: k.derivative, weights: k.add,
+	}[k.product]
+	var slope, zero VecVirtual
+	if k.product != weights {
+		slope, zero = k.Vector(), k.Zeros()
+		VBROADCASTSS(Argument("slope"), slope)
+	}
+	for _, row := range c {
+		for v, x := range row {
+			finish(x, v, slope, zero)
+			k.store(x, v, k.elementC(v))
+		}
+		ADDQ(k.ldc, k.tileC)
 	}
 }
 
@@ -378,67 +385,45 @@ func (k *kernel) elementA(a []Register, r, u int) Mem {
 	return k.row(a, r).Offset(4 * u)
 }
 
-// leaky stores leaky(c).
-func (k *kernel) leaky(c [][]VecVirtual) {
-	slope, zero := k.Vector(), k.Zeros()
-	VBROADCASTSS(Argument("slope"), slope)
-	for _, row := range c {
-		for v, x := range row {
-			k.Leaky(k.Positive(x, zero), x, slope)
-			k.store(x, v, k.elementC(v))
-		}
-		ADDQ(k.ldc, k.tileC)
-	}
+// leaky makes x leaky(x).
+func (k *kernel) leaky(x VecVirtual, _ int, slope, zero VecVirtual) {
+	k.Leaky(k.Positive(x, zero), x, slope)
 }
 
-// derivative stores c times the derivative of leaky that belongs to the
+// derivative multiplies x by the derivative of leaky that belongs to the
 // activations.
-func (k *kernel) derivative(c [][]VecVirtual) {
-	slope, zero := k.Vector(), k.Zeros()
-	VBROADCASTSS(Argument("slope"), slope)
-	for _, row := range c {
-		for v, x := range row {
-			act := k.elementC(v)
-			act.Index, act.Scale = k.actOffset, 1
-			if k.Bytes == 64 {
-				negative := K()
-				if k.isMasked(v) {
-					VCMPPS(Imm(NotLess), act, zero, k.tail[0], negative)
-				} else {
-					VCMPPS(Imm(NotLess), act, zero, negative)
-				}
-				k.Leaky(negative, x, slope)
-			} else {
-				positive := k.Vector()
-				if k.isMasked(v) {
-					k.load(act, v, positive)
-					VCMPPS(Imm(Less), positive, zero, positive)
-				} else {
-					VCMPPS(Imm(Less), act, zero, positive)
-				}
-				k.Leaky(positive, x, slope)
-			}
-			k.store(x, v, k.elementC(v))
+func (k *kernel) derivative(x VecVirtual, v int, slope, zero VecVirtual) {
+	act := k.elementC(v)
+	act.Index, act.Scale = k.actOffset, 1
+	if k.Wide() {
+		negative := K()
+		if k.isMasked(v) {
+			VCMPPS(Imm(NotLess), act, zero, k.tail[0], negative)
+		} else {
+			VCMPPS(Imm(NotLess), act, zero, negative)
 		}
-		ADDQ(k.ldc, k.tileC)
+		k.Leaky(negative, x, slope)
+		return
 	}
+	positive := k.Vector()
+	if k.isMasked(v) {
+		k.load(act, v, positive)
+		VCMPPS(Imm(Less), positive, zero, positive)
+	} else {
+		VCMPPS(Imm(Less), act, zero, positive)
+	}
+	k.Leaky(positive, x, slope)
 }
 
-// add stores C + c.
-func (k *kernel) add(c [][]VecVirtual) {
-	for _, row := range c {
-		for v, x := range row {
-			m := k.elementC(v)
-			if k.isMasked(v) {
-				old := k.Vector()
-				k.load(m, v, old)
-				VADDPS(old, x, x)
-			} else {
-				VADDPS(m, x, x)
-			}
-			k.store(x, v, m)
-		}
-		ADDQ(k.ldc, k.tileC)
+// add adds C to x.
+func (k *kernel) add(x VecVirtual, v int, _, _ VecVirtual) {
+	m := k.elementC(v)
+	if k.isMasked(v) {
+		old := k.Vector()
+		k.load(m, v, old)
+		VADDPS(old, x, x)
+	} else {
+		VADDPS(m, x, x)
 	}
 }
 
