@@ -21,19 +21,13 @@ func (s *sums) exp2(step Register) {
 		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
 		t, f, c := w.Vectors(len(d)), w.Vectors(len(d)), w.Vector()
 		w.constant(At(step, stepC), c)
-		for i := range d {
-			VMULPS(d[i], c, t[i])
-		}
+		Side(VMULPS, d, c, t)
 		w.constant(splat(lowest), c)
-		for i := range d {
-			VMAXPS(t[i], c, t[i]) // NaN in t stays
-		}
+		Side(VMAXPS, t, c, t) // NaN in t stays
 		for i := range d {
 			VROUNDPS(Imm(1), t[i], f[i])
 		}
-		for i := range d { // t = floor(t), f = t - floor(t)
-			VSUBPS(f[i], t[i], t[i])
-		}
+		Side(VSUBPS, f, t, t) // t = floor(t), f = t - floor(t)
 		t, f = f, t
 		w.constant(splat(exp2c[5]), y[0])
 		for i := 1; i < len(d); i++ {
@@ -41,9 +35,7 @@ func (s *sums) exp2(step Register) {
 		}
 		for k := 4; k >= 0; k-- {
 			w.constant(splat(exp2c[k]), c)
-			for i := range d {
-				VFMADD213PS(c, f[i], y[i])
-			}
+			Side(VFMADD213PS, c, f, y)
 		}
 		for i := range d { // y·2^floor(t)
 			VCVTPS2DQ(t[i], t[i])
@@ -82,24 +74,12 @@ func (s *sums) exp2Table(step Register) {
 			VMOVAPS(d[i], y[i])
 			VFMADD213PS_BCST(splat(squareA), c, y[i])
 		}
-		for i := range d {
-			VSUBPS(magic, t[i], k[i])
-		}
-		for i := range d {
-			VPERMI2PS(high, low, t[i])
-		}
-		for i := range d {
-			VSUBPS(k[i], y[i], y[i])
-		}
-		for i := range d {
-			VFMADD213PS(b, y[i], y[i])
-		}
-		for i := range d {
-			VMULPS(t[i], y[i], y[i])
-		}
-		for i := range d {
-			VSCALEFPS(k[i], y[i], y[i])
-		}
+		Side(VSUBPS, magic, t, k)
+		Side(VPERMI2PS, high, low, t)
+		Side(VSUBPS, k, y, y)
+		Side(VFMADD213PS, b, y, y)
+		Side(VMULPS, t, y, y)
+		Side(VSCALEFPS, k, y, y)
 	})
 	s.spare += 4
 }
@@ -111,14 +91,10 @@ func (s *sums) rsqrt(step Register) {
 		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
 		x, h, c := w.Vectors(len(d)), w.Vectors(len(d)), w.Vector()
 		w.constant(At(step, stepC), c)
-		for i := range d {
-			VADDPS(d[i], c, x[i])
-		}
+		Side(VADDPS, d, c, x)
 		if w == avx2 { // AVX-512 limits d
 			w.constant(splat(largest), c)
-			for i := range d {
-				VMINPS(x[i], c, x[i]) // NaN in x stays
-			}
+			Side(VMINPS, x, c, x) // NaN in x stays
 		}
 		for i := range d {
 			if w == avx512 {
@@ -127,16 +103,10 @@ func (s *sums) rsqrt(step Register) {
 				VRSQRTPS(x[i], y[i])
 			}
 		}
-		for i := range d {
-			VMULPS(x[i], y[i], h[i])
-		}
+		Side(VMULPS, x, y, h)
 		w.constant(splat(3), c)
-		for i := range d {
-			VFNMADD213PS(c, y[i], h[i])
-		}
-		for i := range d {
-			VMULPS(h[i], y[i], y[i])
-		}
+		Side(VFNMADD213PS, c, y, h)
+		Side(VMULPS, h, y, y)
 	})
 }
 

@@ -34,9 +34,7 @@ func (w *isa) clamp(x []VecVirtual, low, high float64) {
 // split emits n and r with x = n ln 2 + r, |r| ≤ ln 2 / 2. It overwrites x by r.
 func (w *isa) split(x []VecVirtual) (n []VecVirtual) {
 	n = w.Vectors(len(x))
-	for i := range x {
-		w.with(VMULPS, VMULPS_BCST, float(math.Log2E), x[i], n[i])
-	}
+	w.side(VMULPS, VMULPS_BCST, float(math.Log2E), x, n)
 	for _, n := range n {
 		if w == avx512 {
 			VRNDSCALEPS(Imm(0), n, n)
@@ -44,12 +42,8 @@ func (w *isa) split(x []VecVirtual) (n []VecVirtual) {
 			VROUNDPS(Imm(0), n, n)
 		}
 	}
-	for i := range x {
-		w.with(VFNMADD231PS, VFNMADD231PS_BCST, float(Ln2High), n[i], x[i])
-	}
-	for i := range x {
-		w.with(VFNMADD231PS, VFNMADD231PS_BCST, float(Ln2Low), n[i], x[i])
-	}
+	w.side(VFNMADD231PS, VFNMADD231PS_BCST, float(Ln2High), n, x)
+	w.side(VFNMADD231PS, VFNMADD231PS_BCST, float(Ln2Low), n, x)
 	return n
 }
 
@@ -60,9 +54,7 @@ func (w *isa) exp(x []VecVirtual) []VecVirtual {
 	n := w.split(x)
 	p := w.horner(x, append([]float64{1, 1}, Expm1Tail...)...)
 	if w == avx512 {
-		for i := range p {
-			VSCALEFPS(n[i], p[i], p[i])
-		}
+		Side(VSCALEFPS, n, p, p)
 		return p
 	}
 	Comment("2^n in two factors, as n may be outside of the range of exponents")
@@ -128,12 +120,8 @@ func (w *isa) tanh(x []VecVirtual) []VecVirtual {
 	}
 	n := w.split(x)
 	p := w.horner(x, Expm1Tail...)
-	for i := range x {
-		VMULPS(x[i], p[i], p[i])
-	}
-	for i := range x {
-		VFMADD213PS(x[i], x[i], p[i]) // r + r (r tail)
-	}
+	Side(VMULPS, x, p, p)
+	Side(VFMADD213PS, x, x, p) // r + r (r tail)
 	for i, t := range x {
 		scale := n[i]
 		if w == avx512 {
@@ -204,31 +192,15 @@ func (w *isa) log(x []VecVirtual) []VecVirtual {
 
 // logOf emits e ln 2 + ln m, the small parts first.
 func (w *isa) logOf(m, e []VecVirtual) []VecVirtual {
-	for _, m := range m {
-		w.with(VADDPS, VADDPS_BCST, float(-1), m, m)
-	}
+	w.side(VADDPS, VADDPS_BCST, float(-1), m, m)
 	p := w.horner(m, LogTail...)
 	square := w.Vectors(len(m))
-	for i := range m {
-		VMULPS(m[i], m[i], square[i])
-	}
-	for i := range m {
-		VMULPS(m[i], p[i], p[i])
-	}
-	for i := range m {
-		VMULPS(square[i], p[i], p[i])
-	}
-	for i := range m {
-		w.with(VFMADD231PS, VFMADD231PS_BCST, float(Ln2Low), e[i], p[i])
-	}
-	for i := range m {
-		w.with(VFNMADD231PS, VFNMADD231PS_BCST, float(0.5), square[i], p[i])
-	}
-	for i := range m {
-		VADDPS(m[i], p[i], p[i])
-	}
-	for i := range m {
-		w.with(VFMADD231PS, VFMADD231PS_BCST, float(Ln2High), e[i], p[i])
-	}
+	Side(VMULPS, m, m, square)
+	Side(VMULPS, m, p, p)
+	Side(VMULPS, square, p, p)
+	w.side(VFMADD231PS, VFMADD231PS_BCST, float(Ln2Low), e, p)
+	w.side(VFNMADD231PS, VFNMADD231PS_BCST, float(0.5), square, p)
+	Side(VADDPS, m, p, p)
+	w.side(VFMADD231PS, VFMADD231PS_BCST, float(Ln2High), e, p)
 	return p
 }

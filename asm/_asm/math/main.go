@@ -121,6 +121,13 @@ func (w *isa) with(op, opBroadcast func(...Op), constant Mem, rest ...Op) {
 	op(append([]Op{first}, rest...)...)
 }
 
+// side is with for vectors side by side.
+func (w *isa) side(op, opBroadcast func(...Op), constant Mem, x, to []VecVirtual) {
+	for i := range x {
+		w.with(op, opBroadcast, constant, x[i], to[i])
+	}
+}
+
 // constant returns a register that holds a constant and must not be written.
 func (w *isa) constant(m Mem) VecVirtual {
 	if v, ok := w.kept[m]; ok {
@@ -150,9 +157,7 @@ func (w *isa) horner(x []VecVirtual, c ...float64) []VecVirtual {
 		p[i] = w.fresh(float(c[last]))
 	}
 	for k := last - 1; k >= 0; k-- {
-		for i := range p {
-			w.with(VFMADD213PS, VFMADD213PS_BCST, float(c[k]), x[i], p[i])
-		}
+		w.side(VFMADD213PS, VFMADD213PS_BCST, float(c[k]), x, p)
 	}
 	return p
 }

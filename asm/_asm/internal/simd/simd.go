@@ -177,6 +177,25 @@ func Copy(from Op) GPVirtual {
 	return c
 }
 
+// Side emits an instruction for vectors side by side, few of which wait for others. An operand
+// is a list of as many, or one that serves all.
+func Side(instruction func(...Op), operands ...any) {
+	for i, n := 0, 1; i < n; i++ {
+		var own []Op
+		for _, o := range operands {
+			switch o := o.(type) {
+			case []VecVirtual:
+				own, n = append(own, o[i]), len(o)
+			case []Op:
+				own, n = append(own, o[i]), len(o)
+			case Op:
+				own = append(own, o)
+			}
+		}
+		instruction(own...)
+	}
+}
+
 // AddressOf returns a register with the address of memory.
 func AddressOf(m Mem) GPVirtual {
 	a := GP64()
