@@ -195,12 +195,11 @@ func (w *narrow) sumLanes(level []VecVirtual) VecVirtual {
 // epilogue finishes the sums in x, of the tile's outputs from the given first
 // one on, stores them and moves c and act behind.
 func (w *narrow) epilogue(x VecVirtual, label string, first, outputs int) {
-	load, store := func(m Mem, dst Register) { VMOVUPS(m, dst) }, func(src Register, m Mem) { VMOVUPS(src, m) }
+	var mask Register
 	if 4*outputs < w.Bytes {
 		width := GP64()
 		MOVQ(U32(uint32(outputs)), width)
-		mask := w.First(width, 1, constants)[0]
-		load, store = func(m Mem, dst Register) { w.LoadFirst(m, mask, dst) }, func(src Register, m Mem) { w.StoreFirst(src, mask, m) }
+		mask = w.First(width, 1, constants)[0]
 	}
 	slope, zero, act := w.Vector(), w.Vector(), w.Vector()
 	VBROADCASTSS(Argument("slope"), slope)
@@ -210,10 +209,10 @@ func (w *narrow) epilogue(x VecVirtual, label string, first, outputs int) {
 	VMOVAPS(x, act)
 	TESTQ(w.act, w.act)
 	JZ(LabelRef(label + "_leaky"))
-	load(Mem{Base: w.act}, act)
+	w.LoadFirst(Mem{Base: w.act}, mask, act)
 	ADDQ(Imm(uint64(4*outputs)), w.act)
 	Label(label + "_leaky")
 	w.Leaky(w.Positive(act, zero), x, slope)
-	store(x, Mem{Base: w.c})
+	w.StoreFirst(x, mask, Mem{Base: w.c})
 	ADDQ(Imm(uint64(4*outputs)), w.c)
 }

@@ -236,7 +236,7 @@ func (k *kernel) tile(h int, label string) {
 	for _, row := range c {
 		for v, x := range row {
 			finish(x, v, slope, zero)
-			k.store(x, v, k.elementC(v))
+			k.StoreFirst(x, k.mask(v), k.elementC(v))
 		}
 		ADDQ(k.ldc, k.tileC)
 	}
@@ -286,7 +286,7 @@ func (k *kernel) start(c [][]VecVirtual) {
 	}
 	bias := Copy(k.groupBias)
 	for v := range c[0] {
-		k.load(Mem{Base: bias, Disp: v * k.Bytes}, v, c[0][v])
+		k.LoadFirst(Mem{Base: bias, Disp: v * k.Bytes}, k.mask(v), c[0][v])
 		for _, row := range c[1:] {
 			VMOVAPS(c[0][v], row[v])
 		}
@@ -362,7 +362,7 @@ func (k *kernel) step(c [][]VecVirtual, a []Register, b Register, u int) {
 		switch {
 		case k.product == weights:
 			m.Disp += p * panelBytes
-			k.load(m, v, vectors[v])
+			k.LoadFirst(m, k.mask(v), vectors[v])
 			continue
 		case p > 0:
 			m.Index, m.Scale = k.panelB, uint8(p)
@@ -397,8 +397,8 @@ func (k *kernel) derivative(x VecVirtual, v int, slope, zero VecVirtual) {
 	act.Index, act.Scale = k.actOffset, 1
 	if k.Wide() {
 		negative := K()
-		if k.isMasked(v) {
-			VCMPPS(Imm(NotLess), act, zero, k.tail[0], negative)
+		if mask := k.mask(v); mask != nil {
+			VCMPPS(Imm(NotLess), act, zero, mask, negative)
 		} else {
 			VCMPPS(Imm(NotLess), act, zero, negative)
 		}
@@ -406,8 +406,8 @@ func (k *kernel) derivative(x VecVirtual, v int, slope, zero VecVirtual) {
 		return
 	}
 	positive := k.Vector()
-	if k.isMasked(v) {
-		k.load(act, v, positive)
+	if mask := k.mask(v); mask != nil {
+		k.LoadFirst(act, mask, positive)
 		VCMPPS(Imm(Less), positive, zero, positive)
 	} else {
 		VCMPPS(Imm(Less), act, zero, positive)
@@ -417,33 +417,15 @@ func (k *kernel) derivative(x VecVirtual, v int, slope, zero VecVirtual) {
 
 // add adds C to x.
 func (k *kernel) add(x VecVirtual, v int, _, _ VecVirtual) {
-	m := k.elementC(v)
-	if k.isMasked(v) {
-		old := k.Vector()
-		k.load(m, v, old)
-		VADDPS(old, x, x)
-	} else {
-		VADDPS(m, x, x)
-	}
+	k.AddFirst(k.elementC(v), k.mask(v), x)
 }
 
 func (k *kernel) elementC(v int) Mem { return Mem{Base: k.tileC, Disp: v * k.Bytes} }
 
-// isMasked reports whether vector v of a row may reach beyond the columns.
-func (k *kernel) isMasked(v int) bool { return !k.full && v/k.isa.vectors == k.panels-1 }
-
-func (k *kernel) load(m Mem, v int, dst VecVirtual) {
-	if k.isMasked(v) {
-		k.LoadFirst(m, k.tail[v%k.isa.vectors], dst)
-	} else {
-		VMOVUPS(m, dst)
+// mask returns what selects of vector v of a row the columns that there are, nil for all.
+func (k *kernel) mask(v int) Register {
+	if k.full || v/k.isa.vectors < k.panels-1 {
+		return nil
 	}
-}
-
-func (k *kernel) store(src VecVirtual, v int, m Mem) {
-	if k.isMasked(v) {
-		k.StoreFirst(src, k.tail[v%k.isa.vectors], m)
-	} else {
-		VMOVUPS(src, m)
-	}
+	return k.tail[v%k.isa.vectors]
 }

@@ -22,10 +22,9 @@ func columnSums(isa isa) {
 	stride := Copy(left)
 	SHLQ(Imm(2), stride)
 
-	var tail []Register
 	for _, panels := range []int{4, 1} {
 		vectors, chains := panels*isa.vectors, 8/(panels*isa.vectors)
-		name := fmt.Sprintf("panels%d", panels)
+		name, tail := fmt.Sprintf("panels%d", panels), make([]Register, vectors)
 		Label(name)
 		if panels > 1 {
 			CMPQ(left, Imm(uint64(panel*panels)))
@@ -44,14 +43,7 @@ func columnSums(isa isa) {
 		}
 		add := func(r Register, sum []VecVirtual) {
 			for v := range sum {
-				m := Mem{Base: r, Disp: v * isa.Bytes}
-				if panels > 1 {
-					VADDPS(m, sum[v], sum[v])
-				} else {
-					x := isa.Vector()
-					isa.LoadFirst(m, tail[v], x)
-					VADDPS(x, sum[v], sum[v])
-				}
+				isa.AddFirst(Mem{Base: r, Disp: v * isa.Bytes}, tail[v], sum[v])
 			}
 			ADDQ(stride, r)
 		}
@@ -84,15 +76,8 @@ func columnSums(isa isa) {
 		}
 		for v, sum := range sums[0] {
 			m := Mem{Base: db, Disp: v * isa.Bytes}
-			if panels > 1 {
-				VADDPS(m, sum, sum)
-				VMOVUPS(sum, m)
-			} else {
-				old := isa.Vector()
-				isa.LoadFirst(m, tail[v], old)
-				VADDPS(old, sum, sum)
-				isa.StoreFirst(sum, tail[v], m)
-			}
+			isa.AddFirst(m, tail[v], sum)
+			isa.StoreFirst(sum, tail[v], m)
 		}
 		ADDQ(U32(uint32(panels*panelBytes)), db)
 		ADDQ(U32(uint32(panels*panelBytes)), dy)

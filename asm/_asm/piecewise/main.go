@@ -83,22 +83,14 @@ func (w *isa) eachGroup(left Register, pointers []Register, body func(c group)) 
 func (c group) load(m Mem, v int) VecVirtual {
 	m.Disp += v * c.Bytes
 	r := c.Vector()
-	if c.mask == nil {
-		VMOVUPS(m, r)
-	} else {
-		c.LoadFirst(m, c.mask, r)
-	}
+	c.LoadFirst(m, c.mask, r)
 	return r
 }
 
 // store writes vector v of the group at m, and nothing beyond the last.
 func (c group) store(r VecVirtual, m Mem, v int) {
 	m.Disp += v * c.Bytes
-	if c.mask == nil {
-		VMOVUPS(r, m)
-	} else {
-		c.StoreFirst(r, c.mask, m)
-	}
+	c.StoreFirst(r, c.mask, m)
 }
 
 // loads returns all vectors of the group at m.

@@ -35,20 +35,37 @@ func (w *ISA) First(n Register, vectors int, pool *Pool) []Register {
 	return masks
 }
 
-// LoadFirst loads the lanes that a mask selects, and 0 for the others.
+// LoadFirst loads the lanes that a mask selects, and 0 for the others; without one all.
 func (w *ISA) LoadFirst(from Mem, mask, to Register) {
-	if w.Wide() {
+	switch {
+	case mask == nil:
+		VMOVUPS(from, to)
+	case w.Wide():
 		VMOVUPS_Z(from, mask, to)
-	} else {
+	default:
 		VMASKMOVPS(from, mask, to)
 	}
 }
 
-// StoreFirst stores the lanes that a mask selects, and nothing else.
+// AddFirst adds the numbers in memory of the lanes that a mask selects; without one all.
+func (w *ISA) AddFirst(from Mem, mask Register, sum VecVirtual) {
+	if mask == nil {
+		VADDPS(from, sum, sum)
+		return
+	}
+	x := w.Vector()
+	w.LoadFirst(from, mask, x)
+	VADDPS(x, sum, sum)
+}
+
+// StoreFirst stores the lanes that a mask selects, and nothing else; without one all.
 func (w *ISA) StoreFirst(from, mask Register, to Mem) {
-	if w.Wide() {
+	switch {
+	case mask == nil:
+		VMOVUPS(from, to)
+	case w.Wide():
 		VMOVUPS(from, mask, to)
-	} else {
+	default:
 		VMASKMOVPS(from, mask, to)
 	}
 }
