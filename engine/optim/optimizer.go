@@ -2,6 +2,7 @@ package optim
 
 import (
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/pool"
@@ -116,10 +117,5 @@ func (o *Optimizer) Step(params, grad []float32, norm float64, step int, rate fl
 	}
 	o.workers.Run(len(o.finite), o.runAll)
 	o.fresh = false
-	for _, ok := range o.finite {
-		if !ok {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(o.finite, false)
 }
