@@ -576,9 +576,9 @@ next:
 	VPXORD        Z6, Z0, Z0
 	VPXORD        Z7, Z0, Z0
 	VEXTRACTI64X4 $0x01, Z0, Y1
-	VPXOR         Y1, Y0, Y0
-	VEXTRACTI128  $0x01, Y0, X1
-	VPXOR         X1, X0, X0
+	VPXOR         Y1, Y0, Y1
+	VEXTRACTI128  $0x01, Y1, X0
+	VPXOR         X0, X1, X0
 	VPUNPCKHQDQ   X0, X0, X1
 	VPXOR         X1, X0, X0
 	VMOVQ         X0, AX
@@ -1158,10 +1158,10 @@ next:
 	VPXOR        Y6, Y0, Y0
 	VPXOR        Y7, Y0, Y0
 	VEXTRACTI128 $0x01, Y0, X1
-	VPXOR        X1, X0, X0
-	VPUNPCKHQDQ  X0, X0, X1
-	VPXOR        X1, X0, X0
-	VMOVQ        X0, AX
+	VPXOR        X1, X0, X1
+	VPUNPCKHQDQ  X1, X1, X0
+	VPXOR        X0, X1, X1
+	VMOVQ        X1, AX
 	MOVQ         AX, ret+24(FP)
 	VZEROUPPER
 	RET

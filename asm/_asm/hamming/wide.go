@@ -60,22 +60,7 @@ func distances(p *path) {
 	DECQ(columns)
 	JMP(LabelRef("single"))
 	Label("done")
-	half := XMM()
-	if k.Wide() {
-		upper := YMM()
-		VEXTRACTI64X4(Imm(1), least, upper)
-		VPMINUD(upper, least.AsY(), upper)
-		VEXTRACTI128(Imm(1), upper, half)
-		VPMINUD(half, upper.AsX(), half)
-	} else {
-		VEXTRACTI128(Imm(1), least, half)
-		VPMINUD(half, least.AsX(), half)
-	}
-	other, result := XMM(), GP64()
-	VPUNPCKHQDQ(half, half, other)
-	VPMINUD(other, half, half)
-	VMOVQ(half, result)
-	Store(result, ReturnIndex(0))
+	Store(k.Reduce(least, func(a, b, to Op) { VPMINUD(a, b, to) }), ReturnIndex(0))
 	Leave()
 }
 

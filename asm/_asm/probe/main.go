@@ -116,16 +116,6 @@ func readWords(w *ISA) {
 	for _, a := range acc[1:] {
 		w.Xor(a, acc[0], acc[0])
 	}
-	quarter, half, high, result := acc[0].AsX(), acc[0].AsY(), YMM(), GP64()
-	if w.Wide() {
-		VEXTRACTI64X4(Imm(1), acc[0], high)
-		VPXOR(high, half, half)
-	}
-	VEXTRACTI128(Imm(1), half, high.AsX())
-	VPXOR(high.AsX(), quarter, quarter)
-	VPUNPCKHQDQ(quarter, quarter, high.AsX())
-	VPXOR(high.AsX(), quarter, quarter)
-	VMOVQ(quarter, result)
-	Store(result, ReturnIndex(0))
+	Store(w.Reduce(acc[0], VPXOR), ReturnIndex(0))
 	Leave()
 }

@@ -108,6 +108,24 @@ func (w *ISA) Gather(load func(a, b, to Op), entries Mem, to VecVirtual) {
 	load(all, entries, to)
 }
 
+// Reduce returns what an operation makes of all lanes of 64 bits.
+func (w *ISA) Reduce(v VecVirtual, by func(a, b, to Op)) GPVirtual {
+	half, from := XMM(), v.AsY()
+	if w.Wide() {
+		upper := YMM()
+		VEXTRACTI64X4(Imm(1), v, upper)
+		by(upper, from, upper)
+		from = upper
+	}
+	VEXTRACTI128(Imm(1), from, half)
+	by(half, from.(Vec).AsX(), half)
+	other, result := XMM(), GP64()
+	VPUNPCKHQDQ(half, half, other)
+	by(other, half, half)
+	VMOVQ(half, result)
+	return result
+}
+
 // Broadcast fills a vector with copies of a 64-bit register.
 func (w *ISA) Broadcast(from Register) VecVirtual {
 	v := w.Vector()
