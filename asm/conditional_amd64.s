@@ -4847,31 +4847,30 @@ group:
 // func bitLogitsAVX2(dst *[64]float32, tables []float32, output []float32, index []uint16, bias float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·bitLogitsAVX2(SB), NOSPLIT, $256-84
-	MOVQ    dst+0(FP), CX
-	MOVQ    tables_base+8(FP), DX
-	MOVQ    output_base+32(FP), AX
-	MOVQ    output_len+40(FP), AX
-	MOVQ    index_base+56(FP), BX
-	MOVQ    index_len+64(FP), SI
-	SHRQ    $0x06, SI
-	CMPQ    AX, $0x10
+	MOVQ    dst+0(FP), AX
+	MOVQ    tables_base+8(FP), CX
+	MOVQ    output_base+32(FP), DX
+	MOVQ    output_len+40(FP), BX
+	MOVQ    index_base+56(FP), SI
+	MOVQ    index_len+64(FP), DI
+	SHRQ    $0x06, DI
+	CMPQ    BX, $0x10
 	JE      lines1
-	CMPQ    AX, $0x20
+	CMPQ    BX, $0x20
 	JE      lines2
-	CMPQ    AX, $0x30
+	CMPQ    BX, $0x30
 	JE      lines3
 	VMOVUPS conditionalConstants<>+1888(SB), Y0
 	VMOVUPS conditionalConstants<>+1920(SB), Y1
-	MOVQ    output_base+32(FP), AX
-	XORQ    DI, DI
+	XORQ    BX, BX
 
 of4Block:
 	LEAQ (SP), R8
 
 of4:
-	LEAQ    (BX)(DI*2), R9
-	MOVQ    DX, R10
-	MOVQ    SI, R11
+	LEAQ    (SI)(BX*2), R9
+	MOVQ    CX, R10
+	MOVQ    DI, R11
 	MOVWQZX (R9), R12
 	VMOVUPS (R10)(R12*4), Y2
 	VMOVUPS 32(R10)(R12*4), Y3
@@ -4929,7 +4928,7 @@ of4GroupsDone:
 	VFNMADD213PS Y1, Y11, Y10
 	VMULPS       Y11, Y2, Y2
 	VMULPS       Y10, Y2, Y2
-	VMULPS       (AX), Y2, Y2
+	VMULPS       (DX), Y2, Y2
 	VMOVAPS      Y0, Y10
 	VFMADD231PS  Y3, Y3, Y10
 	VRSQRTPS     Y10, Y11
@@ -4937,7 +4936,7 @@ of4GroupsDone:
 	VFNMADD213PS Y1, Y11, Y10
 	VMULPS       Y11, Y3, Y3
 	VMULPS       Y10, Y3, Y3
-	VFMADD231PS  32(AX), Y3, Y2
+	VFMADD231PS  32(DX), Y3, Y2
 	VMOVAPS      Y0, Y3
 	VFMADD231PS  Y4, Y4, Y3
 	VRSQRTPS     Y3, Y10
@@ -4945,7 +4944,7 @@ of4GroupsDone:
 	VFNMADD213PS Y1, Y10, Y3
 	VMULPS       Y10, Y4, Y4
 	VMULPS       Y3, Y4, Y4
-	VFMADD231PS  64(AX), Y4, Y2
+	VFMADD231PS  64(DX), Y4, Y2
 	VMOVAPS      Y0, Y3
 	VFMADD231PS  Y5, Y5, Y3
 	VRSQRTPS     Y3, Y4
@@ -4953,7 +4952,7 @@ of4GroupsDone:
 	VFNMADD213PS Y1, Y4, Y3
 	VMULPS       Y4, Y5, Y5
 	VMULPS       Y3, Y5, Y5
-	VFMADD231PS  96(AX), Y5, Y2
+	VFMADD231PS  96(DX), Y5, Y2
 	VMOVAPS      Y0, Y3
 	VFMADD231PS  Y6, Y6, Y3
 	VRSQRTPS     Y3, Y4
@@ -4961,7 +4960,7 @@ of4GroupsDone:
 	VFNMADD213PS Y1, Y4, Y3
 	VMULPS       Y4, Y6, Y6
 	VMULPS       Y3, Y6, Y6
-	VFMADD231PS  128(AX), Y6, Y2
+	VFMADD231PS  128(DX), Y6, Y2
 	VMOVAPS      Y0, Y3
 	VFMADD231PS  Y7, Y7, Y3
 	VRSQRTPS     Y3, Y4
@@ -4969,7 +4968,7 @@ of4GroupsDone:
 	VFNMADD213PS Y1, Y4, Y3
 	VMULPS       Y4, Y7, Y7
 	VMULPS       Y3, Y7, Y7
-	VFMADD231PS  160(AX), Y7, Y2
+	VFMADD231PS  160(DX), Y7, Y2
 	VMOVAPS      Y0, Y3
 	VFMADD231PS  Y8, Y8, Y3
 	VRSQRTPS     Y3, Y4
@@ -4977,7 +4976,7 @@ of4GroupsDone:
 	VFNMADD213PS Y1, Y4, Y3
 	VMULPS       Y4, Y8, Y8
 	VMULPS       Y3, Y8, Y8
-	VFMADD231PS  192(AX), Y8, Y2
+	VFMADD231PS  192(DX), Y8, Y2
 	VMOVAPS      Y0, Y3
 	VFMADD231PS  Y9, Y9, Y3
 	VRSQRTPS     Y3, Y4
@@ -4985,13 +4984,13 @@ of4GroupsDone:
 	VFNMADD213PS Y1, Y4, Y3
 	VMULPS       Y4, Y9, Y9
 	VMULPS       Y3, Y9, Y9
-	VFMADD231PS  224(AX), Y9, Y2
+	VFMADD231PS  224(DX), Y9, Y2
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPS       X2, X3, X3
 	VMOVUPS      X3, (R8)
 	ADDQ         $0x10, R8
-	INCQ         DI
-	TESTQ        $0x0000000f, DI
+	INCQ         BX
+	TESTQ        $0x0000000f, BX
 	JNZ          of4
 
 	// Each four numbers sum to twice the logit without its bias.
@@ -5020,7 +5019,7 @@ of4GroupsDone:
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
 	VFMADD132PS  conditionalConstants<>+1984(SB), Y3, Y2
-	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y2, (AX)
 	VXORPS       Y2, Y2, Y2
 	VINSERTF128  $0x00, 128(SP), Y2, Y2
 	VINSERTF128  $0x01, 144(SP), Y2, Y2
@@ -5046,9 +5045,9 @@ of4GroupsDone:
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
 	VFMADD132PS  conditionalConstants<>+1984(SB), Y3, Y2
-	VMOVUPS      Y2, 32(CX)
-	ADDQ         $0x40, CX
-	CMPQ         DI, $0x40
+	VMOVUPS      Y2, 32(AX)
+	ADDQ         $0x40, AX
+	CMPQ         BX, $0x40
 	JB           of4Block
 	VZEROUPPER
 	RET
@@ -5056,16 +5055,15 @@ of4GroupsDone:
 lines3:
 	VMOVUPS conditionalConstants<>+1888(SB), Y0
 	VMOVUPS conditionalConstants<>+1920(SB), Y1
-	MOVQ    output_base+32(FP), AX
-	XORQ    DI, DI
+	XORQ    BX, BX
 
 of3Block:
 	LEAQ (SP), R8
 
 of3:
-	LEAQ    (BX)(DI*2), R9
-	MOVQ    DX, R10
-	MOVQ    SI, R11
+	LEAQ    (SI)(BX*2), R9
+	MOVQ    CX, R10
+	MOVQ    DI, R11
 	MOVWQZX (R9), R12
 	VMOVUPS (R10)(R12*4), Y2
 	VMOVUPS 32(R10)(R12*4), Y3
@@ -5115,7 +5113,7 @@ of3GroupsDone:
 	VFNMADD213PS Y1, Y9, Y8
 	VMULPS       Y9, Y2, Y2
 	VMULPS       Y8, Y2, Y2
-	VMULPS       (AX), Y2, Y2
+	VMULPS       (DX), Y2, Y2
 	VMOVAPS      Y0, Y8
 	VFMADD231PS  Y3, Y3, Y8
 	VRSQRTPS     Y8, Y9
@@ -5123,7 +5121,7 @@ of3GroupsDone:
 	VFNMADD213PS Y1, Y9, Y8
 	VMULPS       Y9, Y3, Y3
 	VMULPS       Y8, Y3, Y3
-	VFMADD231PS  32(AX), Y3, Y2
+	VFMADD231PS  32(DX), Y3, Y2
 	VMOVAPS      Y0, Y3
 	VFMADD231PS  Y4, Y4, Y3
 	VRSQRTPS     Y3, Y8
@@ -5131,7 +5129,7 @@ of3GroupsDone:
 	VFNMADD213PS Y1, Y8, Y3
 	VMULPS       Y8, Y4, Y4
 	VMULPS       Y3, Y4, Y4
-	VFMADD231PS  64(AX), Y4, Y2
+	VFMADD231PS  64(DX), Y4, Y2
 	VMOVAPS      Y0, Y3
 	VFMADD231PS  Y5, Y5, Y3
 	VRSQRTPS     Y3, Y4
@@ -5139,7 +5137,7 @@ of3GroupsDone:
 	VFNMADD213PS Y1, Y4, Y3
 	VMULPS       Y4, Y5, Y5
 	VMULPS       Y3, Y5, Y5
-	VFMADD231PS  96(AX), Y5, Y2
+	VFMADD231PS  96(DX), Y5, Y2
 	VMOVAPS      Y0, Y3
 	VFMADD231PS  Y6, Y6, Y3
 	VRSQRTPS     Y3, Y4
@@ -5147,7 +5145,7 @@ of3GroupsDone:
 	VFNMADD213PS Y1, Y4, Y3
 	VMULPS       Y4, Y6, Y6
 	VMULPS       Y3, Y6, Y6
-	VFMADD231PS  128(AX), Y6, Y2
+	VFMADD231PS  128(DX), Y6, Y2
 	VMOVAPS      Y0, Y3
 	VFMADD231PS  Y7, Y7, Y3
 	VRSQRTPS     Y3, Y4
@@ -5155,13 +5153,13 @@ of3GroupsDone:
 	VFNMADD213PS Y1, Y4, Y3
 	VMULPS       Y4, Y7, Y7
 	VMULPS       Y3, Y7, Y7
-	VFMADD231PS  160(AX), Y7, Y2
+	VFMADD231PS  160(DX), Y7, Y2
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPS       X2, X3, X3
 	VMOVUPS      X3, (R8)
 	ADDQ         $0x10, R8
-	INCQ         DI
-	TESTQ        $0x0000000f, DI
+	INCQ         BX
+	TESTQ        $0x0000000f, BX
 	JNZ          of3
 
 	// Each four numbers sum to twice the logit without its bias.
@@ -5190,7 +5188,7 @@ of3GroupsDone:
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
 	VFMADD132PS  conditionalConstants<>+1984(SB), Y3, Y2
-	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y2, (AX)
 	VXORPS       Y2, Y2, Y2
 	VINSERTF128  $0x00, 128(SP), Y2, Y2
 	VINSERTF128  $0x01, 144(SP), Y2, Y2
@@ -5216,9 +5214,9 @@ of3GroupsDone:
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
 	VFMADD132PS  conditionalConstants<>+1984(SB), Y3, Y2
-	VMOVUPS      Y2, 32(CX)
-	ADDQ         $0x40, CX
-	CMPQ         DI, $0x40
+	VMOVUPS      Y2, 32(AX)
+	ADDQ         $0x40, AX
+	CMPQ         BX, $0x40
 	JB           of3Block
 	VZEROUPPER
 	RET
@@ -5226,16 +5224,15 @@ of3GroupsDone:
 lines2:
 	VMOVUPS conditionalConstants<>+1888(SB), Y0
 	VMOVUPS conditionalConstants<>+1920(SB), Y1
-	MOVQ    output_base+32(FP), AX
-	XORQ    DI, DI
+	XORQ    BX, BX
 
 of2Block:
 	LEAQ (SP), R8
 
 of2:
-	LEAQ    (BX)(DI*2), R9
-	MOVQ    DX, R10
-	MOVQ    SI, R11
+	LEAQ    (SI)(BX*2), R9
+	MOVQ    CX, R10
+	MOVQ    DI, R11
 	MOVWQZX (R9), R12
 	VMOVUPS (R10)(R12*4), Y2
 	VMOVUPS 32(R10)(R12*4), Y3
@@ -5277,7 +5274,7 @@ of2GroupsDone:
 	VFNMADD213PS Y1, Y7, Y6
 	VMULPS       Y7, Y2, Y2
 	VMULPS       Y6, Y2, Y2
-	VMULPS       (AX), Y2, Y2
+	VMULPS       (DX), Y2, Y2
 	VMOVAPS      Y0, Y6
 	VFMADD231PS  Y3, Y3, Y6
 	VRSQRTPS     Y6, Y7
@@ -5285,7 +5282,7 @@ of2GroupsDone:
 	VFNMADD213PS Y1, Y7, Y6
 	VMULPS       Y7, Y3, Y3
 	VMULPS       Y6, Y3, Y3
-	VFMADD231PS  32(AX), Y3, Y2
+	VFMADD231PS  32(DX), Y3, Y2
 	VMOVAPS      Y0, Y3
 	VFMADD231PS  Y4, Y4, Y3
 	VRSQRTPS     Y3, Y6
@@ -5293,7 +5290,7 @@ of2GroupsDone:
 	VFNMADD213PS Y1, Y6, Y3
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y3, Y4, Y4
-	VFMADD231PS  64(AX), Y4, Y2
+	VFMADD231PS  64(DX), Y4, Y2
 	VMOVAPS      Y0, Y3
 	VFMADD231PS  Y5, Y5, Y3
 	VRSQRTPS     Y3, Y4
@@ -5301,13 +5298,13 @@ of2GroupsDone:
 	VFNMADD213PS Y1, Y4, Y3
 	VMULPS       Y4, Y5, Y5
 	VMULPS       Y3, Y5, Y5
-	VFMADD231PS  96(AX), Y5, Y2
+	VFMADD231PS  96(DX), Y5, Y2
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPS       X2, X3, X3
 	VMOVUPS      X3, (R8)
 	ADDQ         $0x10, R8
-	INCQ         DI
-	TESTQ        $0x0000000f, DI
+	INCQ         BX
+	TESTQ        $0x0000000f, BX
 	JNZ          of2
 
 	// Each four numbers sum to twice the logit without its bias.
@@ -5336,7 +5333,7 @@ of2GroupsDone:
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
 	VFMADD132PS  conditionalConstants<>+1984(SB), Y3, Y2
-	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y2, (AX)
 	VXORPS       Y2, Y2, Y2
 	VINSERTF128  $0x00, 128(SP), Y2, Y2
 	VINSERTF128  $0x01, 144(SP), Y2, Y2
@@ -5362,9 +5359,9 @@ of2GroupsDone:
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
 	VFMADD132PS  conditionalConstants<>+1984(SB), Y3, Y2
-	VMOVUPS      Y2, 32(CX)
-	ADDQ         $0x40, CX
-	CMPQ         DI, $0x40
+	VMOVUPS      Y2, 32(AX)
+	ADDQ         $0x40, AX
+	CMPQ         BX, $0x40
 	JB           of2Block
 	VZEROUPPER
 	RET
@@ -5372,16 +5369,15 @@ of2GroupsDone:
 lines1:
 	VMOVUPS conditionalConstants<>+1888(SB), Y0
 	VMOVUPS conditionalConstants<>+1920(SB), Y1
-	MOVQ    output_base+32(FP), AX
-	XORQ    DI, DI
+	XORQ    BX, BX
 
 of1Block:
 	LEAQ (SP), R8
 
 of1:
-	LEAQ    (BX)(DI*2), R9
-	MOVQ    DX, R10
-	MOVQ    SI, R11
+	LEAQ    (SI)(BX*2), R9
+	MOVQ    CX, R10
+	MOVQ    DI, R11
 	MOVWQZX (R9), R12
 	VMOVUPS (R10)(R12*4), Y2
 	VMOVUPS 32(R10)(R12*4), Y3
@@ -5415,7 +5411,7 @@ of1GroupsDone:
 	VFNMADD213PS Y1, Y5, Y4
 	VMULPS       Y5, Y2, Y2
 	VMULPS       Y4, Y2, Y2
-	VMULPS       (AX), Y2, Y2
+	VMULPS       (DX), Y2, Y2
 	VMOVAPS      Y0, Y4
 	VFMADD231PS  Y3, Y3, Y4
 	VRSQRTPS     Y4, Y5
@@ -5423,13 +5419,13 @@ of1GroupsDone:
 	VFNMADD213PS Y1, Y5, Y4
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y4, Y3, Y3
-	VFMADD231PS  32(AX), Y3, Y2
+	VFMADD231PS  32(DX), Y3, Y2
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPS       X2, X3, X3
 	VMOVUPS      X3, (R8)
 	ADDQ         $0x10, R8
-	INCQ         DI
-	TESTQ        $0x0000000f, DI
+	INCQ         BX
+	TESTQ        $0x0000000f, BX
 	JNZ          of1
 
 	// Each four numbers sum to twice the logit without its bias.
@@ -5458,7 +5454,7 @@ of1GroupsDone:
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
 	VFMADD132PS  conditionalConstants<>+1984(SB), Y3, Y2
-	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y2, (AX)
 	VXORPS       Y2, Y2, Y2
 	VINSERTF128  $0x00, 128(SP), Y2, Y2
 	VINSERTF128  $0x01, 144(SP), Y2, Y2
@@ -5484,9 +5480,9 @@ of1GroupsDone:
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
 	VFMADD132PS  conditionalConstants<>+1984(SB), Y3, Y2
-	VMOVUPS      Y2, 32(CX)
-	ADDQ         $0x40, CX
-	CMPQ         DI, $0x40
+	VMOVUPS      Y2, 32(AX)
+	ADDQ         $0x40, AX
+	CMPQ         BX, $0x40
 	JB           of1Block
 	VZEROUPPER
 	RET
@@ -5498,27 +5494,26 @@ TEXT ·bitGradientAVX2(SB), NOSPLIT, $0-136
 	MOVQ    scale+120(FP), CX
 	MOVQ    residual+128(FP), DX
 	MOVQ    dOutput_base+24(FP), BX
-	MOVQ    tables_base+48(FP), DI
-	MOVQ    output_base+72(FP), SI
-	MOVQ    output_len+80(FP), SI
-	MOVQ    index_base+96(FP), R8
-	MOVQ    index_len+104(FP), R9
-	SHRQ    $0x06, R9
-	CMPQ    SI, $0x10
+	MOVQ    tables_base+48(FP), SI
+	MOVQ    output_base+72(FP), DI
+	MOVQ    output_len+80(FP), R8
+	MOVQ    index_base+96(FP), R9
+	MOVQ    index_len+104(FP), R10
+	SHRQ    $0x06, R10
+	CMPQ    R8, $0x10
 	JE      lines1
-	CMPQ    SI, $0x20
+	CMPQ    R8, $0x20
 	JE      lines2
-	CMPQ    SI, $0x30
+	CMPQ    R8, $0x30
 	JE      lines3
 	VMOVUPS conditionalConstants<>+1888(SB), Y0
 	VMOVUPS conditionalConstants<>+1920(SB), Y1
-	MOVQ    output_base+72(FP), SI
-	XORQ    R10, R10
+	XORQ    R8, R8
 
 of4:
-	LEAQ    (R8)(R10*2), R11
-	MOVQ    DI, R12
-	MOVQ    R9, R13
+	LEAQ    (R9)(R8*2), R11
+	MOVQ    SI, R12
+	MOVQ    R10, R13
 	MOVWQZX (R11), R14
 	VMOVUPS (R12)(R14*4), Y2
 	VMOVUPS 32(R12)(R14*4), Y3
@@ -5569,8 +5564,8 @@ of4GroupsLast:
 	VADDPS  4320(R12)(R11*4), Y9, Y9
 
 of4GroupsDone:
-	VBROADCASTSS (DX)(R10*4), Y10
-	VBROADCASTSS (CX)(R10*4), Y11
+	VBROADCASTSS (DX)(R8*4), Y10
+	VBROADCASTSS (CX)(R8*4), Y11
 	VMULPS       Y11, Y10, Y10
 	VMOVAPS      Y0, Y11
 	VFMADD231PS  Y2, Y2, Y11
@@ -5582,7 +5577,7 @@ of4GroupsDone:
 	VMULPS       Y12, Y2, Y2
 	VFMADD213PS  (BX), Y10, Y2
 	VMOVUPS      Y2, (BX)
-	VMULPS       (SI), Y10, Y2
+	VMULPS       (DI), Y10, Y2
 	VMULPS       Y12, Y2, Y2
 	VMULPS       Y12, Y12, Y12
 	VMULPS       Y12, Y2, Y2
@@ -5596,7 +5591,7 @@ of4GroupsDone:
 	VMULPS       Y12, Y3, Y3
 	VFMADD213PS  32(BX), Y10, Y3
 	VMOVUPS      Y3, 32(BX)
-	VMULPS       32(SI), Y10, Y3
+	VMULPS       32(DI), Y10, Y3
 	VMULPS       Y12, Y3, Y3
 	VMULPS       Y12, Y12, Y12
 	VMULPS       Y12, Y3, Y3
@@ -5610,7 +5605,7 @@ of4GroupsDone:
 	VMULPS       Y12, Y4, Y4
 	VFMADD213PS  64(BX), Y10, Y4
 	VMOVUPS      Y4, 64(BX)
-	VMULPS       64(SI), Y10, Y4
+	VMULPS       64(DI), Y10, Y4
 	VMULPS       Y12, Y4, Y4
 	VMULPS       Y12, Y12, Y12
 	VMULPS       Y12, Y4, Y4
@@ -5624,7 +5619,7 @@ of4GroupsDone:
 	VMULPS       Y12, Y5, Y5
 	VFMADD213PS  96(BX), Y10, Y5
 	VMOVUPS      Y5, 96(BX)
-	VMULPS       96(SI), Y10, Y5
+	VMULPS       96(DI), Y10, Y5
 	VMULPS       Y12, Y5, Y5
 	VMULPS       Y12, Y12, Y12
 	VMULPS       Y12, Y5, Y5
@@ -5638,7 +5633,7 @@ of4GroupsDone:
 	VMULPS       Y12, Y6, Y6
 	VFMADD213PS  128(BX), Y10, Y6
 	VMOVUPS      Y6, 128(BX)
-	VMULPS       128(SI), Y10, Y6
+	VMULPS       128(DI), Y10, Y6
 	VMULPS       Y12, Y6, Y6
 	VMULPS       Y12, Y12, Y12
 	VMULPS       Y12, Y6, Y6
@@ -5652,7 +5647,7 @@ of4GroupsDone:
 	VMULPS       Y12, Y7, Y7
 	VFMADD213PS  160(BX), Y10, Y7
 	VMOVUPS      Y7, 160(BX)
-	VMULPS       160(SI), Y10, Y7
+	VMULPS       160(DI), Y10, Y7
 	VMULPS       Y12, Y7, Y7
 	VMULPS       Y12, Y12, Y12
 	VMULPS       Y12, Y7, Y7
@@ -5666,7 +5661,7 @@ of4GroupsDone:
 	VMULPS       Y12, Y8, Y8
 	VFMADD213PS  192(BX), Y10, Y8
 	VMOVUPS      Y8, 192(BX)
-	VMULPS       192(SI), Y10, Y8
+	VMULPS       192(DI), Y10, Y8
 	VMULPS       Y12, Y8, Y8
 	VMULPS       Y12, Y12, Y12
 	VMULPS       Y12, Y8, Y8
@@ -5680,13 +5675,13 @@ of4GroupsDone:
 	VMULPS       Y12, Y9, Y9
 	VFMADD213PS  224(BX), Y10, Y9
 	VMOVUPS      Y9, 224(BX)
-	VMULPS       224(SI), Y10, Y9
+	VMULPS       224(DI), Y10, Y9
 	VMULPS       Y12, Y9, Y9
 	VMULPS       Y12, Y12, Y12
 	VMULPS       Y12, Y9, Y9
-	LEAQ         (R8)(R10*2), R11
+	LEAQ         (R9)(R8*2), R11
 	MOVQ         AX, R12
-	MOVQ         R9, R13
+	MOVQ         R10, R13
 	MOVWQZX      (R11), R14
 	VADDPS       (R12)(R14*4), Y2, Y10
 	VMOVUPS      Y10, (R12)(R14*4)
@@ -5769,8 +5764,8 @@ of4HistogramsLast:
 	VMOVUPS Y2, 4320(R12)(R11*4)
 
 of4HistogramsDone:
-	INCQ R10
-	CMPQ R10, $0x40
+	INCQ R8
+	CMPQ R8, $0x40
 	JB   of4
 	VZEROUPPER
 	RET
@@ -5778,13 +5773,12 @@ of4HistogramsDone:
 lines3:
 	VMOVUPS conditionalConstants<>+1888(SB), Y0
 	VMOVUPS conditionalConstants<>+1920(SB), Y1
-	MOVQ    output_base+72(FP), SI
-	XORQ    R10, R10
+	XORQ    R8, R8
 
 of3:
-	LEAQ    (R8)(R10*2), R11
-	MOVQ    DI, R12
-	MOVQ    R9, R13
+	LEAQ    (R9)(R8*2), R11
+	MOVQ    SI, R12
+	MOVQ    R10, R13
 	MOVWQZX (R11), R14
 	VMOVUPS (R12)(R14*4), Y2
 	VMOVUPS 32(R12)(R14*4), Y3
@@ -5827,8 +5821,8 @@ of3GroupsLast:
 	VADDPS  3232(R12)(R11*4), Y7, Y7
 
 of3GroupsDone:
-	VBROADCASTSS (DX)(R10*4), Y8
-	VBROADCASTSS (CX)(R10*4), Y9
+	VBROADCASTSS (DX)(R8*4), Y8
+	VBROADCASTSS (CX)(R8*4), Y9
 	VMULPS       Y9, Y8, Y8
 	VMOVAPS      Y0, Y9
 	VFMADD231PS  Y2, Y2, Y9
@@ -5840,7 +5834,7 @@ of3GroupsDone:
 	VMULPS       Y10, Y2, Y2
 	VFMADD213PS  (BX), Y8, Y2
 	VMOVUPS      Y2, (BX)
-	VMULPS       (SI), Y8, Y2
+	VMULPS       (DI), Y8, Y2
 	VMULPS       Y10, Y2, Y2
 	VMULPS       Y10, Y10, Y10
 	VMULPS       Y10, Y2, Y2
@@ -5854,7 +5848,7 @@ of3GroupsDone:
 	VMULPS       Y10, Y3, Y3
 	VFMADD213PS  32(BX), Y8, Y3
 	VMOVUPS      Y3, 32(BX)
-	VMULPS       32(SI), Y8, Y3
+	VMULPS       32(DI), Y8, Y3
 	VMULPS       Y10, Y3, Y3
 	VMULPS       Y10, Y10, Y10
 	VMULPS       Y10, Y3, Y3
@@ -5868,7 +5862,7 @@ of3GroupsDone:
 	VMULPS       Y10, Y4, Y4
 	VFMADD213PS  64(BX), Y8, Y4
 	VMOVUPS      Y4, 64(BX)
-	VMULPS       64(SI), Y8, Y4
+	VMULPS       64(DI), Y8, Y4
 	VMULPS       Y10, Y4, Y4
 	VMULPS       Y10, Y10, Y10
 	VMULPS       Y10, Y4, Y4
@@ -5882,7 +5876,7 @@ of3GroupsDone:
 	VMULPS       Y10, Y5, Y5
 	VFMADD213PS  96(BX), Y8, Y5
 	VMOVUPS      Y5, 96(BX)
-	VMULPS       96(SI), Y8, Y5
+	VMULPS       96(DI), Y8, Y5
 	VMULPS       Y10, Y5, Y5
 	VMULPS       Y10, Y10, Y10
 	VMULPS       Y10, Y5, Y5
@@ -5896,7 +5890,7 @@ of3GroupsDone:
 	VMULPS       Y10, Y6, Y6
 	VFMADD213PS  128(BX), Y8, Y6
 	VMOVUPS      Y6, 128(BX)
-	VMULPS       128(SI), Y8, Y6
+	VMULPS       128(DI), Y8, Y6
 	VMULPS       Y10, Y6, Y6
 	VMULPS       Y10, Y10, Y10
 	VMULPS       Y10, Y6, Y6
@@ -5910,13 +5904,13 @@ of3GroupsDone:
 	VMULPS       Y10, Y7, Y7
 	VFMADD213PS  160(BX), Y8, Y7
 	VMOVUPS      Y7, 160(BX)
-	VMULPS       160(SI), Y8, Y7
+	VMULPS       160(DI), Y8, Y7
 	VMULPS       Y10, Y7, Y7
 	VMULPS       Y10, Y10, Y10
 	VMULPS       Y10, Y7, Y7
-	LEAQ         (R8)(R10*2), R11
+	LEAQ         (R9)(R8*2), R11
 	MOVQ         AX, R12
-	MOVQ         R9, R13
+	MOVQ         R10, R13
 	MOVWQZX      (R11), R14
 	VADDPS       (R12)(R14*4), Y2, Y8
 	VMOVUPS      Y8, (R12)(R14*4)
@@ -5983,8 +5977,8 @@ of3HistogramsLast:
 	VMOVUPS Y2, 3232(R12)(R11*4)
 
 of3HistogramsDone:
-	INCQ R10
-	CMPQ R10, $0x40
+	INCQ R8
+	CMPQ R8, $0x40
 	JB   of3
 	VZEROUPPER
 	RET
@@ -5992,13 +5986,12 @@ of3HistogramsDone:
 lines2:
 	VMOVUPS conditionalConstants<>+1888(SB), Y0
 	VMOVUPS conditionalConstants<>+1920(SB), Y1
-	MOVQ    output_base+72(FP), SI
-	XORQ    R10, R10
+	XORQ    R8, R8
 
 of2:
-	LEAQ    (R8)(R10*2), R11
-	MOVQ    DI, R12
-	MOVQ    R9, R13
+	LEAQ    (R9)(R8*2), R11
+	MOVQ    SI, R12
+	MOVQ    R10, R13
 	MOVWQZX (R11), R14
 	VMOVUPS (R12)(R14*4), Y2
 	VMOVUPS 32(R12)(R14*4), Y3
@@ -6033,8 +6026,8 @@ of2GroupsLast:
 	VADDPS  2144(R12)(R11*4), Y5, Y5
 
 of2GroupsDone:
-	VBROADCASTSS (DX)(R10*4), Y6
-	VBROADCASTSS (CX)(R10*4), Y7
+	VBROADCASTSS (DX)(R8*4), Y6
+	VBROADCASTSS (CX)(R8*4), Y7
 	VMULPS       Y7, Y6, Y6
 	VMOVAPS      Y0, Y7
 	VFMADD231PS  Y2, Y2, Y7
@@ -6046,7 +6039,7 @@ of2GroupsDone:
 	VMULPS       Y8, Y2, Y2
 	VFMADD213PS  (BX), Y6, Y2
 	VMOVUPS      Y2, (BX)
-	VMULPS       (SI), Y6, Y2
+	VMULPS       (DI), Y6, Y2
 	VMULPS       Y8, Y2, Y2
 	VMULPS       Y8, Y8, Y8
 	VMULPS       Y8, Y2, Y2
@@ -6060,7 +6053,7 @@ of2GroupsDone:
 	VMULPS       Y8, Y3, Y3
 	VFMADD213PS  32(BX), Y6, Y3
 	VMOVUPS      Y3, 32(BX)
-	VMULPS       32(SI), Y6, Y3
+	VMULPS       32(DI), Y6, Y3
 	VMULPS       Y8, Y3, Y3
 	VMULPS       Y8, Y8, Y8
 	VMULPS       Y8, Y3, Y3
@@ -6074,7 +6067,7 @@ of2GroupsDone:
 	VMULPS       Y8, Y4, Y4
 	VFMADD213PS  64(BX), Y6, Y4
 	VMOVUPS      Y4, 64(BX)
-	VMULPS       64(SI), Y6, Y4
+	VMULPS       64(DI), Y6, Y4
 	VMULPS       Y8, Y4, Y4
 	VMULPS       Y8, Y8, Y8
 	VMULPS       Y8, Y4, Y4
@@ -6088,13 +6081,13 @@ of2GroupsDone:
 	VMULPS       Y8, Y5, Y5
 	VFMADD213PS  96(BX), Y6, Y5
 	VMOVUPS      Y5, 96(BX)
-	VMULPS       96(SI), Y6, Y5
+	VMULPS       96(DI), Y6, Y5
 	VMULPS       Y8, Y5, Y5
 	VMULPS       Y8, Y8, Y8
 	VMULPS       Y8, Y5, Y5
-	LEAQ         (R8)(R10*2), R11
+	LEAQ         (R9)(R8*2), R11
 	MOVQ         AX, R12
-	MOVQ         R9, R13
+	MOVQ         R10, R13
 	MOVWQZX      (R11), R14
 	VADDPS       (R12)(R14*4), Y2, Y6
 	VMOVUPS      Y6, (R12)(R14*4)
@@ -6145,8 +6138,8 @@ of2HistogramsLast:
 	VMOVUPS Y2, 2144(R12)(R11*4)
 
 of2HistogramsDone:
-	INCQ R10
-	CMPQ R10, $0x40
+	INCQ R8
+	CMPQ R8, $0x40
 	JB   of2
 	VZEROUPPER
 	RET
@@ -6154,13 +6147,12 @@ of2HistogramsDone:
 lines1:
 	VMOVUPS conditionalConstants<>+1888(SB), Y0
 	VMOVUPS conditionalConstants<>+1920(SB), Y1
-	MOVQ    output_base+72(FP), SI
-	XORQ    R10, R10
+	XORQ    R8, R8
 
 of1:
-	LEAQ    (R8)(R10*2), R11
-	MOVQ    DI, R12
-	MOVQ    R9, R13
+	LEAQ    (R9)(R8*2), R11
+	MOVQ    SI, R12
+	MOVQ    R10, R13
 	MOVWQZX (R11), R14
 	VMOVUPS (R12)(R14*4), Y2
 	VMOVUPS 32(R12)(R14*4), Y3
@@ -6187,8 +6179,8 @@ of1GroupsLast:
 	VADDPS  1056(R12)(R11*4), Y3, Y3
 
 of1GroupsDone:
-	VBROADCASTSS (DX)(R10*4), Y4
-	VBROADCASTSS (CX)(R10*4), Y5
+	VBROADCASTSS (DX)(R8*4), Y4
+	VBROADCASTSS (CX)(R8*4), Y5
 	VMULPS       Y5, Y4, Y4
 	VMOVAPS      Y0, Y5
 	VFMADD231PS  Y2, Y2, Y5
@@ -6200,7 +6192,7 @@ of1GroupsDone:
 	VMULPS       Y6, Y2, Y2
 	VFMADD213PS  (BX), Y4, Y2
 	VMOVUPS      Y2, (BX)
-	VMULPS       (SI), Y4, Y2
+	VMULPS       (DI), Y4, Y2
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y6, Y6, Y6
 	VMULPS       Y6, Y2, Y2
@@ -6214,13 +6206,13 @@ of1GroupsDone:
 	VMULPS       Y6, Y3, Y3
 	VFMADD213PS  32(BX), Y4, Y3
 	VMOVUPS      Y3, 32(BX)
-	VMULPS       32(SI), Y4, Y3
+	VMULPS       32(DI), Y4, Y3
 	VMULPS       Y6, Y3, Y3
 	VMULPS       Y6, Y6, Y6
 	VMULPS       Y6, Y3, Y3
-	LEAQ         (R8)(R10*2), R11
+	LEAQ         (R9)(R8*2), R11
 	MOVQ         AX, R12
-	MOVQ         R9, R13
+	MOVQ         R10, R13
 	MOVWQZX      (R11), R14
 	VADDPS       (R12)(R14*4), Y2, Y4
 	VMOVUPS      Y4, (R12)(R14*4)
@@ -6255,8 +6247,8 @@ of1HistogramsLast:
 	VMOVUPS Y2, 1056(R12)(R11*4)
 
 of1HistogramsDone:
-	INCQ R10
-	CMPQ R10, $0x40
+	INCQ R8
+	CMPQ R8, $0x40
 	JB   of1
 	VZEROUPPER
 	RET

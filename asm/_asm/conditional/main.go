@@ -118,7 +118,7 @@ type layer struct {
 	*isa
 	lines               int
 	tables, index, size GPVirtual // size is the number of groups
-	output              []VecVirtual
+	output              []Op      // in registers with AVX-512
 	one, three          VecVirtual
 }
 
@@ -153,11 +153,12 @@ func (w *isa) perceptron(body func(l *layer, name string)) {
 	for lines := most; lines > 0; lines-- {
 		Label(fmt.Sprintf("lines%d", lines))
 		l := &layer{isa: w, lines: lines, tables: tables, index: index, size: groups}
-		l.output = make([]VecVirtual, lines*16/w.Lanes())
-		for i := range l.output {
+		for i := range lines * 16 / w.Lanes() {
+			var weights Op = Mem{Base: output, Disp: 4 * w.Lanes() * i}
 			if w == avx512 {
-				l.output[i] = w.Loaded(Mem{Base: output, Disp: 4 * w.Lanes() * i})
+				weights = w.Loaded(weights)
 			}
+			l.output = append(l.output, weights)
 		}
 		l.one, l.three = w.Loaded(w.full(1)), w.Loaded(w.full(3))
 		body(l, fmt.Sprintf("of%d", lines))
@@ -171,16 +172,12 @@ func (w *isa) logits() {
 		"is bitLogitsGeneric for at least one group of spins.")
 	const together = 16
 	quarters := AllocLocal(16 * together)
-	output := GP64()
 	dst := Number("dst")
 	order := make([]uint32, w.Lanes())
 	for i := range order { // sample l + lanes/4·k is in lane 4l+k
 		order[i] = uint32(i%(w.Lanes()/4)*4 + i/(w.Lanes()/4))
 	}
 	w.perceptron(func(l *layer, name string) {
-		if w == avx2 {
-			Load(Param("output").Base(), output)
-		}
 		b, at := GP64(), GP64()
 		XORQ(b, b)
 		var pairs [2][][]VecVirtual // of samples, the hidden layer's inputs
@@ -197,17 +194,17 @@ func (w *isa) logits() {
 			Comment("Of two pairs of samples, the rows of one are added up while the other is activated.")
 			next := AddressOf(Mem{Base: b, Disp: 2})
 			l.groups(name+"Odd", l.tables, next, gather, pairs[1]...)
-			sums := l.activate(output, pairs[0][0], pairs[0][1])
+			sums := l.activate(pairs[0][0], pairs[0][1])
 			ADDQ(Imm(4), b)
 			MOVQ(b, next) // after the last samples once more the first
 			ANDQ(Imm(samples-1), next)
 			l.groups(name+"Even", l.tables, next, gather, pairs[0]...)
-			VMOVUPS(quarter(append(sums, l.activate(output, pairs[1][0], pairs[1][1])...)), Mem{Base: at})
+			VMOVUPS(quarter(append(sums, l.activate(pairs[1][0], pairs[1][1])...)), Mem{Base: at})
 			ADDQ(Imm(64), at)
 		} else {
 			u := l.hidden()
 			l.groups(name+"Groups", l.tables, b, gather, u)
-			sum := l.activate(output, u)[0]
+			sum := l.activate(u)[0]
 			quarter := XMM()
 			VEXTRACTF128(Imm(1), sum, quarter)
 			VADDPS(sum.AsX(), quarter, quarter)
@@ -304,7 +301,7 @@ func (l *layer) groups(name string, base, b GPVirtual, what int, u ...[]VecVirtu
 
 // activate emits the outputs' terms of the hidden units of some samples, twice as large,
 // a vector of a sample's, side by side. u is used up.
-func (l *layer) activate(output GPVirtual, u ...[]VecVirtual) []VecVirtual {
+func (l *layer) activate(u ...[]VecVirtual) []VecVirtual {
 	sums := make([]VecVirtual, len(u))
 	for i := range u[0] {
 		var y, g [2]VecVirtual
@@ -314,15 +311,11 @@ func (l *layer) activate(output GPVirtual, u ...[]VecVirtual) []VecVirtual {
 		for s := range u {
 			VMULPS(y[s], u[s][i], u[s][i])
 			VMULPS(g[s], u[s][i], u[s][i])
-			var weights Op = Mem{Base: output, Disp: 4 * l.Lanes() * i}
-			if l.isa == avx512 {
-				weights = l.output[i]
-			}
 			if i == 0 {
 				sums[s] = l.Vector()
-				VMULPS(weights, u[s][i], sums[s])
+				VMULPS(l.output[i], u[s][i], sums[s])
 			} else {
-				VFMADD231PS(weights, u[s][i], sums[s])
+				VFMADD231PS(l.output[i], u[s][i], sums[s])
 			}
 		}
 	}
@@ -348,11 +341,8 @@ func (w *isa) gradient() {
 	w.Kernel("bitGradient", fmt.Sprintf("func(dTables, dOutput, tables, output []float32, index []uint16, scale, residual *[%d]float32)", samples),
 		"is bitGradientGeneric for at least one group of spins.")
 	histograms, scale, residual := Address("dTables"), Number("scale"), Number("residual")
-	dOutput, output := Address("dOutput"), GP64()
+	dOutput := Address("dOutput")
 	w.perceptron(func(l *layer, name string) {
-		if w == avx2 {
-			Load(Param("output").Base(), output)
-		}
 		var sums []VecVirtual
 		if w == avx512 {
 			sums = l.hidden()
@@ -374,13 +364,12 @@ func (w *isa) gradient() {
 				VMULPS(y, u, u) // the activation
 				if w == avx512 {
 					VFMADD231PS(e, u, sums[i])
-					VMULPS(l.output[i], e, u)
 				} else {
 					at := Mem{Base: dOutput, Disp: 4 * w.Lanes() * i}
 					VFMADD213PS(at, e, u)
 					VMOVUPS(u, at)
-					VMULPS(Mem{Base: output, Disp: 4 * w.Lanes() * i}, e, u)
 				}
+				VMULPS(l.output[i], e, u)
 				VMULPS(y, u, u)
 				VMULPS(y, y, y)
 				VMULPS(y, u, u)
