@@ -281,6 +281,9 @@ func TestRevise(t *testing.T) {
 	}{
 		{Report{}, 3}, {Report{Weights: &Weights{Samples: 101, Unseen: 0.4}}, 5}, {Report{Weights: &Weights{Samples: 100, Unseen: 0.4}}, 3},
 		{Report{Chains: &Chains{Unseen: 0.4}, Weights: &Weights{Samples: 101, Unseen: 0.2}}, 5},
+		{Report{Many: &Weights{Samples: 101, Unseen: 0.4}, Weights: &Weights{Samples: 101, Unseen: 0.2}}, 5}, {Report{Many: &Weights{Samples: 100, Unseen: 0.4}}, 3},
+		{Report{Many: &Weights{Samples: 101, LogZ: -math.Log1p(-0.8)}}, math.Sqrt(9 + 64)}, {Report{Many: &Weights{Samples: 100, LogZ: 9}}, 3},
+		{Report{Many: &Weights{Samples: 101, LogZ: -math.Log1p(-0.59)}}, 3}, {Report{Many: &Weights{Samples: 101, LogZ: -9}}, 3},
 	} {
 		e := measured()
 		c.report.Revise(e)

@@ -1,6 +1,8 @@
 package diagnose
 
 import (
+	"math"
+
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/number"
 )
@@ -37,6 +39,7 @@ type Report struct {
 	Observables []Observable `json:"observables"`
 	Chains      *Chains      `json:"chains,omitempty"`
 	Weights     *Weights     `json:"weights,omitempty"`
+	Many        *Weights     `json:"many,omitempty"` // those of many more samples, of which only sums are known
 	Prospect    *Prospect    `json:"prospect,omitempty"`
 	// Lacking says why the samples seem to leave out a part of the target, of which weights
 	// know nothing: of ln Z and of averages by weights there are then no intervals.
@@ -47,7 +50,7 @@ type Report struct {
 }
 
 // Revise makes the errors by weights of the samples that were measured as wide as chains show that
-// they are, or the weights of more samples, and takes them back where a part of the target is left out.
+// they are, or the weights of more samples, by their tail or their ln Z, and takes them back where a part of the target is left out.
 func (r *Report) Revise(e *measure.Evaluation) {
 	switch {
 	case e == nil:
@@ -58,8 +61,14 @@ func (r *Report) Revise(e *measure.Evaluation) {
 		if r.Chains != nil {
 			unseen = r.Chains.Unseen
 		}
-		if w := r.Weights; w != nil && e.Weights != nil && w.Samples > e.Weights.Samples {
+		for _, w := range []*Weights{r.Weights, r.Many} {
+			if w == nil || e.Weights == nil || w.Samples <= e.Weights.Samples {
+				continue
+			}
 			unseen = max(unseen, w.Unseen)
+			if lack := -math.Expm1(e.Weights.LogZ - w.LogZ); lack > 2*e.Weights.LogZError {
+				unseen = max(unseen, lack)
+			}
 		}
 		e.Widen(unseen)
 	}

@@ -20,6 +20,9 @@ func (d *diagnosis) report() *Report {
 	if d.chain != nil {
 		r.Chains = &d.chain.Chains
 	}
+	if d.many != nil {
+		r.Many = &d.many.Weights
+	}
 	f := d.findings()
 	stage := d.judge(r, f)
 	d.refute(r)
