@@ -237,6 +237,16 @@ func TestFiguresOfReweighing(t *testing.T) {
 	require.InDelta(t, want.Deviation, got.Deviation, 1e-12)
 	alike := reweighing.Mean(slices.Repeat([]float64{-0.1}, len(f)))
 	require.Equal(t, measure.WeightedMean{Value: -0.1}, alike)
+	// What is bounded has no tail, however heavy that of the weights is; what has one has it whatever they are.
+	draws := rand.New(rand.NewPCG(8, 9))
+	heavy, bounded, powers := make([]float64, 20_000), make([]float64, 20_000), make([]float64, 20_000)
+	for i := range heavy {
+		heavy[i], bounded[i], powers[i] = 0.9*math.Log(1-draws.Float64()), draws.Float64(), math.Pow(1-draws.Float64(), -0.8)
+	}
+	require.Zero(t, measure.NewReweighing(heavy).Mean(bounded).Shape)
+	require.InDelta(t, 0.8, measure.NewReweighing(heavy).Mean(powers).Shape, 0.15)
+	require.InDelta(t, 0.8, measure.NewReweighing(make([]float64, 20_000)).Mean(powers).Shape, 0.1)
+
 	for k, slow := range map[float64]bool{0.69: false, 0.7: true} {
 		var m measure.Metric
 		a := measure.WeightedMean{Value: 1, StandardError: 2, Shape: k}

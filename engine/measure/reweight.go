@@ -173,7 +173,7 @@ type WeightedMean struct {
 	// Reach is how far from Value the function is where the largest weights are, by root mean
 	// square: a part of Z that is not seen there moves the mean by so much of that part.
 	Reach float64
-	// Shape is Pareto's k̂ of the largest terms w |f − value|, 0 if these hold little.
+	// Shape is Pareto's k̂ of the largest |f − value|, whatever the weights are above 1: 0 if it is small.
 	Shape float64
 }
 
@@ -202,14 +202,14 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 		a.Value = low // without what its sum rounds
 	}
 	var variance, squares, beyond, above float64
-	terms := make([]float64, len(f)) // w |f − value|
-	var difference stat.Mean         // of the mean of (w − 1)(f − value)
+	terms, own := make([]float64, len(f)), make([]float64, len(f)) // w |f − value|, and with w of 1 at most
+	var difference stat.Mean                                       // of the mean of (w − 1)(f − value)
 	for i, share := range w.shares {
 		if share > 0 {
 			off := f[i] - a.Value
 			variance += share * off * off
 			squares += share * share * off * off
-			terms[i] = share * math.Abs(off)
+			terms[i], own[i] = share*math.Abs(off), min(share, 1/float64(len(f)))*math.Abs(off)
 			if excess := share - w.large; excess > 0 {
 				above += excess
 				beyond += excess * off * off
@@ -224,7 +224,10 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 	}
 	tail := w.Unseen * a.Reach
 	if k, _ := stat.ParetoTail(terms); k > long {
-		a.Shape, tail = k, max(tail, slices.Max(terms)/(1-min(k, longest)))
+		tail = max(tail, slices.Max(terms)/(1-min(k, longest)))
+	}
+	if k, _ := stat.ParetoTail(own); k > long {
+		a.Shape = k
 	}
 	a.StandardError, a.Deviation = math.Hypot(math.Sqrt(squares), tail), math.Sqrt(variance)
 	a.Apart = min(difference.StandardError(), math.Hypot(a.StandardError, a.Deviation/math.Sqrt(float64(len(f)))))
