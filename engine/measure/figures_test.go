@@ -243,7 +243,12 @@ func TestFiguresOfReweighing(t *testing.T) {
 	for i := range heavy {
 		heavy[i], bounded[i], powers[i] = 0.9*math.Log(1-draws.Float64()), draws.Float64(), math.Pow(1-draws.Float64(), -0.8)
 	}
+	few := slices.Clone(powers) // rounded logarithms, none of which is ten deviations large
+	for i, v := range few {
+		few[i] = math.Round(math.Log(v))
+	}
 	require.Zero(t, measure.NewReweighing(heavy).Mean(bounded).Shape)
+	require.Zero(t, measure.NewReweighing(heavy).Mean(few).Shape)
 	require.InDelta(t, 0.8, measure.NewReweighing(heavy).Mean(powers).Shape, 0.15)
 	require.InDelta(t, 0.8, measure.NewReweighing(make([]float64, 20_000)).Mean(powers).Shape, 0.1)
 

@@ -32,7 +32,7 @@ const (
 	largestK   = 0.7  // above it their means converge too slowly (Vehtari et al., 2024),
 	leastTail  = 0.1  // unless the tail seen is smaller than this much of a mean's error by chance
 	fewestLeft = 100  // independent samples that they are worth
-	farAbove   = 10   // largest weight, where too few are large to tell their law
+	farAbove   = 10   // largest weight, where too few are large to tell their law, and least deviations of a tail
 	heavy      = 0.5  // k̂ from which on the variance of as many weights is less than that of more,
 	long       = 0.3  // or of a function's terms, whose largest then have a good part of it,
 	longest    = 0.9  // and that which they are taken to have at most
@@ -173,7 +173,8 @@ type WeightedMean struct {
 	// Reach is how far from Value the function is where the largest weights are, by root mean
 	// square: a part of Z that is not seen there moves the mean by so much of that part.
 	Reach float64
-	// Shape is Pareto's k̂ of the largest |f − value|, whatever the weights are above 1: 0 if it is small.
+	// Shape is Pareto's k̂ of the largest |f − value|, whatever the weights are above 1: 0 if it is small,
+	// or none is many deviations large, as of what has few values.
 	Shape float64
 }
 
@@ -226,7 +227,7 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 	if k, _ := stat.ParetoTail(terms); k > long {
 		tail = max(tail, slices.Max(terms)/(1-min(k, longest)))
 	}
-	if k, _ := stat.ParetoTail(own); k > long {
+	if k, _ := stat.ParetoTail(own); k > long && slices.Max(own)*float64(len(f)) > farAbove*math.Sqrt(variance) {
 		a.Shape = k
 	}
 	a.StandardError, a.Deviation = math.Hypot(math.Sqrt(squares), tail), math.Sqrt(variance)
