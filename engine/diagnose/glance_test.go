@@ -281,9 +281,9 @@ func TestWhatIsThin(t *testing.T) {
 
 var _ engine.Prober = (*glancing)(nil)
 
-// TestRefines: sums of many samples tell by how much averages as drawn are off, and how precisely, as
+// TestBelieves: sums of many samples tell by how much averages as drawn are off, and how precisely, as
 // their weights do one by one; where fewer tell it more precisely, or columns are others, they are believed.
-func TestRefines(t *testing.T) {
+func TestBelieves(t *testing.T) {
 	const n = 5000
 	r := rand.New(rand.NewPCG(11, 12))
 	logs, values, rs := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -303,7 +303,7 @@ func TestRefines(t *testing.T) {
 		d.add(all, []float64{v}, logs[i])
 	}
 	d.many = &multitude{estimate.Weights, []string{"x"}, n, all}
-	d.refine()
+	d.believe()
 	s := d.shift[0]
 	require.InDelta(t, by.Value-drawn.Value(), s.off, 1e-9)
 	require.Less(t, s.off, -0.9)
@@ -319,7 +319,7 @@ func TestRefines(t *testing.T) {
 		d.shift[0] = was
 		change()
 		was = d.shift[0]
-		d.refine()
+		d.believe()
 		require.Equal(t, was, d.shift[0], name)
 		d.many, d.weight = &known, weight
 	}

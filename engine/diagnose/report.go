@@ -50,7 +50,8 @@ type Report struct {
 }
 
 // Revise makes the errors by weights of the samples that were measured as wide as chains show that
-// they are, or the weights of more samples, by their tail or their ln Z, and takes them back where a part of the target is left out.
+// they are, or the weights of more samples, by their tail or their ln Z, and takes them back where a part
+// of the target is left out.
 func (r *Report) Revise(e *measure.Evaluation) {
 	switch {
 	case e == nil:

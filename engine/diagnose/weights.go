@@ -66,7 +66,7 @@ func (d *diagnosis) weigh(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	d.refine()
+	d.believe()
 	return ctx.Err()
 }
 
@@ -154,9 +154,9 @@ func (d *diagnosis) add(all []sums, observables []float64, log float64) {
 	}
 }
 
-// refine takes what many samples say of columns, where they say it more precisely: of those astray
+// believe takes what many samples say of columns, where they say it more precisely: of those astray
 // there are few among fewer.
-func (d *diagnosis) refine() {
+func (d *diagnosis) believe() {
 	m := d.many
 	if m == nil || !m.Trusted() || !d.weightsTrusted() || !slices.Equal(m.names, d.names) {
 		return
