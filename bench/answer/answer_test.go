@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -168,6 +169,27 @@ func TestGlassPairs(t *testing.T) {
 		require.Equal(t, side/2, (j/side-i/side+side)%side)
 		require.Equal(t, side/2, (j%side-i%side+side)%side)
 	}
+}
+
+// TestCubicLattice: each spin has six neighbours, a step away, and pairs are as far apart as they may be.
+func TestCubicLattice(t *testing.T) {
+	const side = 4
+	edges, pairs := cubicGraph(side)
+	degrees := make([]int, side*side*side)
+	away := func(i, j int32) (steps int) {
+		for _, unit := range []int32{1, side, side * side} {
+			d := (j/unit%side - i/unit%side + side) % side
+			steps += int(min(d, side-d))
+		}
+		return steps
+	}
+	for _, e := range edges {
+		require.Equal(t, []any{1, int32(1)}, []any{away(e[0], e[1]), e[2]})
+		degrees[e[0]]++
+		degrees[e[1]]++
+	}
+	require.Equal(t, slices.Repeat([]int{6}, len(degrees)), degrees)
+	require.Equal(t, []int{side / 2, 3 * side / 2}, []int{away(pairs[0][0], pairs[0][1]), away(pairs[1][0], pairs[1][1])})
 }
 
 // TestVectorTargets holds the densities in Python against those in Go: emcee's averages

@@ -193,8 +193,18 @@ func latticeSums(state []byte, side int) (energy, m float64) {
 // glass is a periodic square lattice with couplings ±1 drawn from a seed.
 func glass(side int, beta float64, seed uint64) problem {
 	edges, pairs := glassGraph(side, seed)
-	levels := ladder(beta, side)
-	width := 2 + len(pairs)
+	return graphProblem(fmt.Sprint("glass-", side), fmt.Sprintf("a %d×%d ±J glass at β = %g", side, side, beta), side*side, edges, pairs, ladder(beta, side))
+}
+
+// cubic is the Ising model on a periodic cubic lattice.
+func cubic(side int, beta float64) problem {
+	edges, pairs := cubicGraph(side)
+	return graphProblem(fmt.Sprint("cubic-", side), fmt.Sprintf("the %d×%d×%d Ising model at β = %g", side, side, side, beta), side*side*side, edges, pairs, ladder(beta, side))
+}
+
+// graphProblem has the first of some inverse temperatures, the others for replica exchange.
+func graphProblem(name, about string, spins int, edges [][3]int32, pairs [][2]int32, levels []float64) problem {
+	width, beta := 2+len(pairs), levels[0]
 	observables := []observable{
 		mean("energy", 0, math.NaN()),
 		variance("specific heat", beta*beta, 0, math.NaN()),
@@ -206,12 +216,11 @@ func glass(side int, beta float64, seed uint64) problem {
 		})
 	}
 	return problem{
-		name:        fmt.Sprint("glass-", side),
-		about:       fmt.Sprintf("a %d×%d ±J glass at β = %g", side, side, beta),
+		name: name, about: about,
 		observables: observables,
 		ours: ours{
 			system: graph.Definition, width: width,
-			set: []string{fmt.Sprint("target.spins=", side*side), fmt.Sprintf("target.edges=%s", crash.Must(json.Marshal(edges))), fmt.Sprint("target.beta=", beta)},
+			set: []string{fmt.Sprint("target.spins=", spins), fmt.Sprintf("target.edges=%s", crash.Must(json.Marshal(edges))), fmt.Sprint("target.beta=", beta)},
 			expand: func(row []float64, state []byte) {
 				for _, e := range edges {
 					row[0] -= float64(e[2] * int32(int8(state[e[0]])*int8(state[e[1]])))
@@ -226,7 +235,7 @@ func glass(side int, beta float64, seed uint64) problem {
 			&chain{
 				peer: "c-chains", title: "replica exchange", width: width, means: width, lanes: 1,
 				load:   map[string]any{"edges": edges, "pairs": pairs, "levels": levels},
-				choose: func(seed uint64) []any { return []any{"tempering", side * side, seed, len(levels)} },
+				choose: func(seed uint64) []any { return []any{"tempering", spins, seed, len(levels)} },
 			},
 		},
 	}

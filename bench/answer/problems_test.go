@@ -414,16 +414,16 @@ func TestProblems(t *testing.T) {
 		for _, o := range p.observables {
 			fmt.Fprintf(&b, "%s = %.6g; ", o.name, o.exact)
 		}
-		n, signs := 10, p.ours.system.Name != p.name
+		n, signs := 10, true
 		if _, err := fmt.Sscanf(p.name, "ising-%d", &n); err == nil {
 			n *= n
 		} else if _, err := fmt.Sscanf(p.name, "glass-%d", &n); err == nil {
 			n *= n
-		} else if p.name == "phi4" {
-			n = 64
+		} else if _, err := fmt.Sscanf(p.name, "cubic-%d", &n); err == nil {
+			n *= n * n
 		}
 		if c, ok := p.peers[0].(*nuts); ok {
-			n = c.width
+			n, signs = c.width, false
 		}
 		floats, data := state(n, signs)
 		row := make([]float64, p.ours.width)
