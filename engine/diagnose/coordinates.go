@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -32,6 +33,23 @@ func coordinates(w chains.Walk, states int) (x []float32, dim int) {
 		return nil, 0
 	}
 	return x, dim
+}
+
+// spins returns those of a walk's states, nil if they are none, or many: no observable is one of them.
+func (d *diagnosis) spins(w chains.Walk, states int) ([]float32, error) {
+	s, ok := d.observer.(engine.Sampler)
+	if !ok || s.Formats()[0].Name != "spins" || s.Formats()[0].RowBytes >= chains.ManyCoordinates {
+		return nil, nil
+	}
+	bytes := make([]byte, states*s.Formats()[0].RowBytes)
+	if err := w.States(bytes, "spins"); err != nil {
+		return nil, err
+	}
+	x := make([]float32, len(bytes))
+	for i, b := range bytes {
+		x[i] = float32(int8(b))
+	}
+	return x, nil
 }
 
 // locate keeps the profile of samples at a stage of their walk.

@@ -122,7 +122,7 @@ type diagnosis struct {
 	limits  []string
 
 	center   []float64 // of the samples as drawn, of vectors
-	spots    []float32 // coordinates of the samples that are weighed, nil where these are few or many
+	spots    []float32 // coordinates of the samples that are weighed, nil where these are few or many; or spins
 	profiles []profile // of their coordinates at the stages
 
 	chain  *chainResult
@@ -263,6 +263,11 @@ func (d *diagnosis) walk(ctx context.Context) error {
 		d.locate()
 	}
 	look(0)
+	if d.logs != nil && d.spots == nil {
+		if d.spots, err = d.spins(w, d.options.Samples); err != nil {
+			return err
+		}
+	}
 	share := 0.6
 	if len(d.center) >= chains.ManyCoordinates {
 		share = 0.25 // in which a few steps forget nothing, and chains have a long way

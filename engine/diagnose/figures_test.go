@@ -1170,3 +1170,62 @@ func TestRefutations(t *testing.T) {
 		require.Equal(t, want, r)
 	}
 }
+
+// A walk of spins has states that are up or down at random, unless there are none.
+type spinning struct {
+	*still
+	random *rand.Rand
+	err    error
+}
+
+func (w *spinning) States(dst []byte, _ string) error {
+	for i := range dst {
+		dst[i] = byte(w.random.IntN(2)*2 - 1)
+	}
+	return w.err
+}
+
+// A lattice has the formats of spins.
+type latticed struct {
+	engine.System
+	engine.Sampler
+	chains.Observer
+	format engine.Format
+}
+
+func (s latticed) Formats() []engine.Format { return []engine.Format{s.format} }
+
+// TestWeighsSpins: weights tell of each of up to 64 spins.
+func TestWeighsSpins(t *testing.T) {
+	const n = 4000
+	for name, c := range map[string]struct {
+		format engine.Format
+		want   int
+	}{
+		"one": {engine.Format{Name: "spins", RowBytes: 1}, 1}, "64": {engine.Format{Name: "spins", RowBytes: 64}, 64},
+		"65": {engine.Format{Name: "spins", RowBytes: 65}, 0}, "others": {engine.Format{Name: "states", RowBytes: 9}, 0},
+	} {
+		w := &spinning{&still{}, rand.New(rand.NewPCG(3, 4)), nil}
+		d := &diagnosis{observer: latticed{format: c.format}, columns: []column{{}}, names: []string{"x"}, width: 1, options: Options{Samples: n}, logs: make([]float64, n)}
+		var err error
+		d.spots, err = d.spins(w, n)
+		require.NoError(t, err, name)
+		require.Len(t, d.spots, n*c.want, name)
+		for i := range d.logs {
+			if c.want > 0 {
+				d.logs[i] = 0.1 * float64(d.spots[(i+1)*c.want-1]) // a mean of tanh 0.1
+			}
+		}
+		d.shifts(make([]float64, n))
+		require.Len(t, d.shift, 1+c.want, name)
+		worst, beyond := d.shifted()
+		require.Equal(t, c.want > 0, beyond, name)
+		if beyond {
+			require.Equal(t, fmt.Sprintf("s%d", c.want-1), d.shift[worst].name)
+			require.InDelta(t, math.Tanh(0.1), d.shift[worst].off, 0.01)
+		}
+		w.err = errors.New("none")
+		_, err = d.spins(w, n)
+		require.Equal(t, c.want == 0, err == nil, name)
+	}
+}

@@ -85,7 +85,13 @@ func (d *diagnosis) sharpen(within context.Context, values []float64, most int) 
 			d.keepLogs(drawn)
 			values = append(values, d.take(drawn)...)
 			if d.spots != nil {
-				x, _ := coordinates(w, n)
+				x, err := d.spins(w, n)
+				if err != nil {
+					return nil, err
+				}
+				if x == nil {
+					x, _ = coordinates(w, n)
+				}
 				d.spots = append(d.spots, x...)
 			}
 		}
@@ -212,9 +218,17 @@ func (d *diagnosis) shifts(columns []float64) {
 		}
 		d.shift = append(d.shift, d.shiftOf(estimate, name, values, d.loose(j)))
 	}
-	for j := fewCoordinates; d.spots != nil && j < len(d.center); j++ {
+	first, dim := fewCoordinates, len(d.spots)/n
+	if d.center == nil {
+		first = 0
+	}
+	for j := first; j < dim; j++ {
 		for i := range values {
-			values[i] = float64(d.spots[i*len(d.center)+j])
+			values[i] = float64(d.spots[i*dim+j])
+		}
+		if d.center == nil {
+			d.shift = append(d.shift, d.shiftOf(estimate, fmt.Sprintf("s%d", j), values, false))
+			continue
 		}
 		name := fmt.Sprintf("coordinate %d", j)
 		d.shift = append(d.shift, d.shiftOf(estimate, name, values, false))
@@ -290,12 +304,15 @@ func (d *diagnosis) weightsTrusted() bool {
 	return d.weight != nil && d.weight.Trusted()
 }
 
+// nearly is how much of what counts is held for it: what the judge measures has an error, too.
+const nearly = 5. / 6
+
 // shifted returns the observable whose mean the weights move most, of those that they move by
 // more than chance and by what counts.
 func (d *diagnosis) shifted() (worst int, beyond bool) {
 	var most float64
 	for j, s := range d.shift {
-		if off := math.Abs(s.off) / s.counts; !s.slow && off > max(most, 1) && math.Abs(s.off) > measure.Plain*s.apart {
+		if off := math.Abs(s.off) / s.counts; !s.slow && off > max(most, nearly) && math.Abs(s.off) > measure.Plain*s.apart {
 			worst, most = j, off
 		}
 	}
