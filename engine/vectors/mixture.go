@@ -268,8 +268,8 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode int, seed ui
 	}
 	own := func() mixture.Density { return inMode(t, mode) }
 	path, _, _ := asm.Active()
-	ctx = notes.AboutOnly(ctx, path, signature(own(), center, scale, t.Dim(), seed))
-	page, found := notes.PageOf(ctx, "found", s), new(mixture.Found)
+	again := notes.AboutOnly(ctx, path, signature(own(), center, scale, t.Dim(), seed))
+	page, found := notes.PageOf(again, "found", s), new(mixture.Found)
 	var err error
 	if !page.Recall(found) {
 		if found, err = s.Run(ctx, t.Dim(), own, workers); err == nil {
