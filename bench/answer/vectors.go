@@ -151,6 +151,21 @@ func vectorProblems() []problem {
 		}
 		return sum - math.Log(product)
 	}}
+	const side, kappa, lambda = 8, 0.2, 0.02
+	phi4 := density64{side * side, func(x []float64) float64 {
+		sum := 0.0
+		for i, v := range x {
+			right, below := x[i/side*side+(i+1)%side], x[(i+side)%(side*side)]
+			sum += 2*kappa*v*(right+below) - v*v - lambda*(v*v-1)*(v*v-1)
+		}
+		return sum
+	}}
+	field := []function{
+		{"abs magnetisation", func(x []float64) float64 { return math.Abs(floats.Sum(x)) / float64(len(x)) }, unknown},
+		{"magnetisation", func(x []float64) float64 { return floats.Sum(x) / float64(len(x)) }, 0},
+		square(0, unknown),
+		{"ln π", phi4.logPi, unknown},
+	}
 	each := func(d int, f func(i int) function) (all []function) {
 		for i := range d {
 			all = append(all, f(i))
@@ -171,32 +186,8 @@ func vectorProblems() []problem {
 		vectorProblem("two_modes", "two Gaussians 8 standard deviations apart, of weights 0.7 and 0.3, in 5 coordinates", modes, far, none, []function{
 			coordinate(0, 2.4), square(0, 0.3*64+1), coordinate(1, 0), square(1, 1),
 		}),
-		phi4(8), phi4(16),
+		vectorProblem("phi4", "the φ⁴ field of 8×8 sites, κ = 0.2, λ = 0.02", phi4, []float64{kappa, lambda}, none, field),
 	}
-}
-
-// phi4 is a field on a periodic square lattice.
-func phi4(side int) problem {
-	const kappa, lambda = 0.2, 0.02
-	target := density64{side * side, func(x []float64) float64 {
-		sum := 0.0
-		for i, v := range x {
-			right, below := x[i/side*side+(i+1)%side], x[(i+side)%(side*side)]
-			sum += 2*kappa*v*(right+below) - v*v - lambda*(v*v-1)*(v*v-1)
-		}
-		return sum
-	}}
-	p := vectorProblem("phi4", fmt.Sprintf("the φ⁴ field of %d×%d sites, κ = %g, λ = %g", side, side, kappa, lambda), target, []float64{kappa, lambda}, []float64{}, []function{
-		{"abs magnetisation", func(x []float64) float64 { return math.Abs(floats.Sum(x)) / float64(len(x)) }, math.NaN()},
-		{"magnetisation", func(x []float64) float64 { return floats.Sum(x) / float64(len(x)) }, 0},
-		square(0, math.NaN()),
-		{"ln π", target.logPi, math.NaN()},
-	})
-	p.name = fmt.Sprint("phi4-", side)
-	if side > 8 {
-		p.peers = p.peers[:1] // the series of as many walkers as emcee needs takes gigabytes
-	}
-	return p
 }
 
 // regression draws standard normal rows and outcomes ±1 of a logistic model.

@@ -56,7 +56,7 @@ func TestVectorDensities(t *testing.T) {
 		"two_modes": func(x []float64) float64 {
 			return math.Log(0.7*math.Exp(normal(x[0], 0, 1))+0.3*math.Exp(normal(x[0], 8, 1))) + standard(x[1:])
 		},
-		"phi4-8": func(x []float64) (sum float64) {
+		"phi4": func(x []float64) (sum float64) {
 			for i := range 8 {
 				for j := range 8 {
 					v := x[8*i+j]
