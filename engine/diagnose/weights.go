@@ -29,7 +29,7 @@ const (
 	drawing   = 16      // moves that the drawing of a sample and its density count as
 	mostDrawn = 1 << 18 // samples that are weighed,
 	fewDrawn  = 1 << 16 // and in a brief diagnosis, which takes no more than a tenth of the training
-	searched  = 1 << 22 // samples of vectors whose weights alone are looked at,
+	searched  = 1 << 22 // samples of vectors of which only weights and sums are kept,
 	searching = 8       // moves that such a one counts as
 
 	mostUnseen = 0.5 // of a mean's error by chance, which a tail may hold
