@@ -584,15 +584,15 @@ func (c laborious) Operations() int   { return c.operations }
 
 // TestBudgets: the moves that sizes leave, and the options' bounds.
 func TestBudgets(t *testing.T) {
-	for bytes, want := range map[int][2]int{0: {1 << 26, 1 << 22}, 1 << 12: {1 << 24, 1 << 18}, 1 << 7: {1 << 26, 1 << 21}, 1 << 17: {1 << 20, 1 << 18}} {
+	for bytes, want := range map[int][2]int{0: {1 << 26, 3 << 20}, 1 << 12: {1 << 24, 1 << 18}, 1 << 7: {1 << 26, 1 << 21}, 1 << 17: {1 << 20, 1 << 18}} {
 		require.Equal(t, want, [2]int{Work(sized{bytes: bytes}), Share(sized{bytes: bytes}, 1000)}, "%d", bytes)
 	}
 	require.Equal(t, [2]int{1 << 20, 1 << 18}, [2]int{Work(struct{ engine.System }{}), Share(struct{ engine.System }{}, 0)})
-	require.Equal(t, 1<<23, Share(sized{bytes: 64}, 1<<28))
-	for operations, want := range map[int]int{0: 1 << 22, 1 << 8: 1 << 22, 3 << 8: (1 << 22) / 3, 1 << 16: 1 << 17, 1 << 20: 1 << 17} {
+	require.Equal(t, 1<<28/48, Share(sized{bytes: 64}, 1<<28))
+	for operations, want := range map[int]int{0: 3 << 20, 1 << 7: 3 << 20, 3 << 7: 1 << 20, 1 << 16: (1 << 22) / 48, 1 << 20: (1 << 22) / 48} {
 		require.Equal(t, want, Share(laborious{sized{bytes: 64}, operations}, 1<<22), "%d", operations)
 	}
-	require.Equal(t, []int{1000, 1 << 18, 1 << 10, 1}, []int{Share(laborious{sized{bytes: 64}, 0}, 1000), Share(laborious{sized{bytes: 1 << 14}, 1}, 1<<22),
+	require.Equal(t, []int{1000, 1 << 18, 1 << 9, 1}, []int{Share(laborious{sized{bytes: 64}, 0}, 1000), Share(laborious{sized{bytes: 1 << 14}, 1}, 1<<22),
 		Share(laborious{sized{bytes: 1 << 14}, 1 << 16}, 1<<14), Share(laborious{}, 0)})
 	for _, c := range []struct {
 		change func(o *Options, by int)

@@ -105,15 +105,15 @@ func (w *glancingWalk) Coordinates() []float32 {
 // TestSearches: of a target that is cheap as many more samples are weighed as moves allow, and one that
 // lies where a mode is lost leaves the verdict open; the diagnosis that follows does not weigh them again.
 func TestSearches(t *testing.T) {
-	const last = Fresh + 256*(1<<15/8/256) - 1
+	const last = Fresh + 256*(1<<15/6/256) - 1
 	for name, c := range map[string]struct {
 		needle  uint64
 		answers []float64
 		want    Verdict
 		walks   int // whose weights alone are looked at
 	}{
-		"none": {0, nil, Trustworthy, 1<<15/8/256 - 1}, "the last": {last, nil, Unknown, 1<<15/8/256 - 1},
-		"beyond": {last + 1, nil, Trustworthy, 1<<15/8/256 - 1}, "answered": {last, []float64{1}, Trustworthy, 0},
+		"none": {0, nil, Trustworthy, 1<<15/6/256 - 1}, "the last": {last, nil, Unknown, 1<<15/6/256 - 1},
+		"beyond": {last + 1, nil, Trustworthy, 1<<15/6/256 - 1}, "answered": {last, []float64{1}, Trustworthy, 0},
 	} {
 		s := &glancing{normal: normal{keep: 0.8, apart: 3, plus: 0.5, weighted: true, seed: 3}, needle: c.needle, answers: c.answers, steps: map[string][]int{}}
 		o := Options{Samples: 512, First: Fresh, Refine: 64, Chains: 8, Draws: 16, Need: true, Moves: 1 << 15, Evaluation: &measure.Evaluation{Samples: 2000, Weights: &measure.Weights{Samples: 20_000, EffectiveSize: 1}}}
@@ -128,7 +128,7 @@ func TestSearches(t *testing.T) {
 		}
 		require.Equal(t, c.walks, resting, name)
 		if c.want == Unknown {
-			require.Contains(t, r.Sentence, "the weights of 4096 samples have an effective size of ", name)
+			require.Contains(t, r.Sentence, "the weights of 5376 samples have an effective size of ", name)
 		}
 	}
 }
@@ -139,6 +139,19 @@ func TestSearchesAmongKnown(t *testing.T) {
 	require.NoError(t, d.search(t.Context()))
 	require.Equal(t, 4, d.many.Samples)
 	require.InEpsilon(t, 49./4/19, d.many.EffectiveSize, 1e-12)
+}
+
+// TestSearchesFewer: those of a generator of many parameters take longer, so that fewer are drawn.
+func TestSearchesFewer(t *testing.T) {
+	s := &normal{plus: 0.5, weighted: true}
+	drawn := func(parameters int) int {
+		d := &diagnosis{options: Options{Samples: 4, Moves: 1 << 12}, cheap: true, logs: make([]float64, 4), params: make([]float32, parameters),
+			observer: s, all: s.Observables(), weight: &Weights{EffectiveSize: 1}}
+		require.NoError(t, d.search(t.Context()))
+		return d.many.Samples
+	}
+	require.Equal(t, (1<<12)/searching/4*4, drawn(network-1))
+	require.Equal(t, (1<<12)/(searching+3)/4*4, drawn(3*network))
 }
 
 // TestGlances: where weights are level two steps of half of the samples are enough, if all chains come

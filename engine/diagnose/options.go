@@ -62,20 +62,20 @@ func Brief(moves int) Options {
 }
 
 // Share returns the moves of a brief diagnosis beside a training of so many states,
-// that of all steps: a 32nd as many, so that it takes a tenth of the time. Small states may have
-// 2²² at least, a second's or so, larger ones and those of a laborious target fewer, and those that
+// that of all steps: a 48th as many, so that it takes a tenth of the time. Small states may have
+// 3·2²⁰ at least, a second's or so, larger ones and those of a laborious target fewer, and those that
 // are another program's work no more than the training.
 func Share(system engine.System, states int) int {
-	const few, many, bytes = 1 << 18, 1 << 22, 1 << 28
-	const numbers = 1 << 8 // that are computed in the time of a move
+	const few, many, bytes = 1 << 18, 3 << 20, 1 << 28
+	const numbers = 1 << 7 // that are computed in the time of a move
 	least := few
 	if s, ok := system.(engine.Sampler); ok {
 		least = min(max(few, bytes/max(1, s.Formats()[0].RowBytes)), many)
 	}
-	if s, ok := system.(engine.Counted); ok {
+	if s, ok := system.(interface{ Operations() int }); ok {
 		least = min(least/max(1, s.Operations()/numbers), states)
 	}
-	return max(states/32, least, 1)
+	return max(states/48, least, 1)
 }
 
 // Validate reports the first option that cannot be used, by its name.

@@ -30,7 +30,8 @@ const (
 	mostDrawn = 1 << 18 // samples that are weighed,
 	fewDrawn  = 1 << 16 // and in a brief diagnosis, which takes no more than a tenth of the training
 	searched  = 1 << 22 // samples of vectors of which only weights and sums are kept,
-	searching = 8       // moves that such a one counts as
+	searching = 6       // moves that such a one counts as, and one more for each
+	network   = 1 << 12 // parameters of the generator
 
 	mostUnseen = 0.5 // of a mean's error by chance, which a tail may hold
 )
@@ -75,7 +76,8 @@ func (d *diagnosis) weigh(ctx context.Context) (err error) {
 func (d *diagnosis) sharpen(within context.Context, values []float64, most int) ([]float64, error) {
 	n := d.options.Samples
 	for d.weightsTrusted() && !d.sharp() && len(d.logs)+n <= most && within.Err() == nil {
-		for more := min(len(d.logs), most-len(d.logs)) / n; more > 0 && within.Err() == nil; more-- {
+		more := int(max(1, min(d.blur()-1, 8)) * float64(len(d.logs)))
+		for more = min(more, most-len(d.logs)) / n; more > 0 && within.Err() == nil; more-- {
 			w, err := d.observer.Walk(d.params, d.options.First+uint64(len(d.logs)), n)
 			if err != nil {
 				return nil, err
@@ -120,7 +122,7 @@ type sums struct {
 func (d *diagnosis) search(within context.Context) error {
 	n, most := d.options.Samples, searched
 	if d.options.Moves > 0 {
-		most = min(most, d.options.Moves/searching)
+		most = min(most, d.options.Moves/(searching+len(d.params)/network))
 	}
 	if d.many != nil || !d.cheap || !d.weightsTrusted() && !d.weight.Ample() {
 		return nil
@@ -290,13 +292,17 @@ func (d *diagnosis) counts(j int, deviation float64) float64 {
 }
 
 // sharp reports whether an error that counts would show by far, or shows.
-func (d *diagnosis) sharp() bool {
+func (d *diagnosis) sharp() bool { return d.blur() <= 1 }
+
+// blur returns how many times as many samples are needed for that, 1 if none.
+func (d *diagnosis) blur() float64 {
+	most := 1.
 	for _, s := range d.shift {
-		if !s.slow && 2*measure.Plain*s.apart > max(s.counts, math.Abs(s.off)) {
-			return false
+		if shows, least := max(s.counts, math.Abs(s.off)), 2*measure.Plain*s.apart; !s.slow && least > shows {
+			most = max(most, least/shows)
 		}
 	}
-	return true
+	return most * most
 }
 
 // weightsTrusted reports whether the weights can be used at all.

@@ -257,7 +257,7 @@ func TestNeed(t *testing.T) {
 		require.Equal(t, want, r.Verdict, r.Sentence)
 		spent := tally.Evaluations()
 		require.Less(t, spent.Table, int64(2*samples))
-		const searched = 1 << 20 / 8 // samples whose weights alone are looked at
+		const searched = 1 << 20 / 6 // samples whose weights alone are looked at
 		require.Equal(t, want == diagnose.Trustworthy, spent.Diagnosis-searched < 330_000, "%+v", spent)
 		require.Equal(t, want == diagnose.Trustworthy, r.Steps == 2)
 		before := spent.Diagnosis

@@ -96,6 +96,16 @@ func TestContract(t *testing.T) {
 	}
 }
 
+// TestOperations: a diagnosis asks how many couplings a sweep computes.
+func TestOperations(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	c := configured(t, "quick", glass(2, 3, 3), 0.4)
+	s, err := c.New(workers)
+	require.NoError(t, err)
+	require.Equal(t, 18, s.(interface{ Operations() int }).Operations())
+}
+
 func TestVerify(t *testing.T) {
 	systemtest.Checks(t, func(workers *pool.Pool, emit func(engine.Check)) error { return Verify(t.Context(), workers, emit) })
 }

@@ -68,6 +68,9 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	}}, nil
 }
 
+// Operations returns how many numbers a sweep computes.
+func (m *measured) Operations() int { return len(m.config.Target.Edges) }
+
 var (
 	_ engine.Adapter   = (*Config)(nil)
 	_ engine.Loader    = (*Config)(nil)
