@@ -83,6 +83,27 @@ func TestRegressions(t *testing.T) {
 	require.InDelta(t, third/sum, known[1].Mean, 1e-2)
 }
 
+// TestQuadrature holds a sum over a grid against a normal law, and against sums in NumPy over 90³ places
+// within nine of Stan's deviations.
+func TestQuadrature(t *testing.T) {
+	normal := posteriorModel{dim: 2, f: func(x []float64, _ int) float64 { return 3 - (x[0]-1)*(x[0]-1)/2 - x[1]*x[1]/8 }}
+	figures := []posteriorFigure{{Mean: 0.9, Deviation: 1.1}, {Mean: 0.1, Deviation: 1.9}}
+	require.InDelta(t, 3+math.Log(4*math.Pi), normal.quadrature(figures), 1e-12)
+	for i, want := range []posteriorFigure{{Mean: 1, Deviation: 1, OfSquare: math.Sqrt2}, {Mean: 0, Deviation: 2, OfSquare: 4 * math.Sqrt2}} {
+		require.InDelta(t, want.Mean, figures[i].Mean, 1e-12)
+		require.InDelta(t, want.Deviation, figures[i].Deviation, 1e-12)
+		require.InDelta(t, want.OfSquare, figures[i].OfSquare, 1e-12)
+	}
+	at := slices.IndexFunc(Posteriors(), func(k *Known) bool { return k.Title == "gp_pois_regr-gp_regr" })
+	for i, want := range [...]float64{1.9128710256, 0.8410751696, 0.5682117460} {
+		of := Posteriors()[at].Figures[2*i:]
+		require.InDelta(t, want, of[0].Value, 1e-6)
+		require.InDelta(t, [...]float64{0.1895631733, 0.3166988763, 0.2739541377}[i], of[0].Deviation, 1e-6)
+		require.InDelta(t, [...]float64{0.0537155298, 0.1382324020, 0.1039644879}[i], of[1].Deviation, 1e-5)
+		require.Zero(t, of[0].Noise)
+	}
+}
+
 // TestSpread: the variance of ln π is that of the weights, if it differs by more than chance, and eight floors
 // of it count as three.
 func TestSpread(t *testing.T) {

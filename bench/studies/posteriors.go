@@ -73,7 +73,8 @@ type posterior struct {
 }
 
 // Posteriors returns twenty of posteriordb. What ten thousand draws say of linear regressions is
-// replaced by what is so: given ln σ coefficients are Gaussian, and over ln σ a sum is exact.
+// replaced by what is so: given ln σ coefficients are Gaussian, and over ln σ a sum is exact. So is a
+// sum over a grid in three coordinates.
 func Posteriors() (all []*Known) {
 	var file struct {
 		Posteriors []posterior
@@ -89,8 +90,11 @@ func Posteriors() (all []*Known) {
 		d := density.Reals("known", p.Name, laborious{formulaInGo{m.dim, 0, m.f}, m.operations})
 		k := &Known{Kind: "posteriordb", Title: p.Name, Definition: &d, LogZ: math.NaN()}
 		root := math.Sqrt(p.Draws)
-		if p.Model == "regression" {
+		switch {
+		case p.Model == "regression":
 			k.LogZ, root = p.Data.regression(p.Figures), math.Inf(1)
+		case m.dim == 3:
+			k.LogZ, root = m.quadrature(p.Figures), math.Inf(1)
 		}
 		for i, f := range p.Figures {
 			k.Figures = append(k.Figures,
@@ -162,13 +166,55 @@ func (d *posteriorData) regression(figures []posteriorFigure) (logZ float64) {
 			}
 		}
 	}
+	setFigures(figures, moments, sum)
+	return most + math.Log(sum)
+}
+
+// setFigures sets figures by the sums of the powers of what they are off their means.
+func setFigures(figures []posteriorFigure, moments [][5]float64, sum float64) {
 	for i, m := range moments {
 		a, b, c, e := m[1]/sum, m[2]/sum, m[3]/sum, m[4]/sum
 		variance, fourth := b-a*a, e-4*a*c+6*a*a*b-3*a*a*a*a
 		f := &figures[i]
 		f.Mean, f.Deviation, f.OfSquare = f.Mean+a, math.Sqrt(variance), math.Sqrt(fourth-variance*variance)
 	}
-	return most + math.Log(sum)
+}
+
+// quadrature sets figures, which are the coordinates, to their values by a sum over a grid, and
+// returns ln Z.
+func (m *posteriorModel) quadrature(figures []posteriorFigure) (logZ float64) {
+	const reach, points = 9., 41 // in Stan's deviations, and of a coordinate
+	const step = 2 * reach / (points - 1)
+	x, volume := make([]float64, m.dim), 1.
+	for i, f := range figures {
+		x[i] = f.Mean
+		volume *= step * f.Deviation
+	}
+	most := m.f(x, 0)
+	var sum float64
+	moments := make([][5]float64, m.dim)
+	var over func(i int)
+	over = func(i int) {
+		if i < m.dim {
+			for p := range points {
+				x[i] = figures[i].Mean + (float64(p)*step-reach)*figures[i].Deviation
+				over(i + 1)
+			}
+			return
+		}
+		w := math.Exp(m.f(x, 0) - most)
+		sum += w
+		for j, f := range figures {
+			power := w
+			for n := range moments[j] {
+				moments[j][n] += power
+				power *= x[j] - f.Mean
+			}
+		}
+	}
+	over(0)
+	setFigures(figures, moments, sum)
+	return most + math.Log(sum*volume)
 }
 
 // logistic returns 1/(1 + e^−u) and ln of its derivative.
@@ -285,7 +331,7 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 		}}
 	},
 	"gp_regr": func(d *posteriorData) posteriorModel {
-		return posteriorModel{dim: 3, f: func(x []float64, _ int) float64 {
+		return posteriorModel{dim: 3, operations: covarianceWork(len(d.X)), f: func(x []float64, _ int) float64 {
 			rho, alpha, sigma := math.Exp(x[0]), math.Exp(x[1]), math.Exp(x[2])
 			factor, ok := cholesky(squaredExponential(d.X, alpha, rho, sigma))
 			if !ok {
@@ -312,7 +358,7 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 			}
 			return f
 		}
-		return posteriorModel{dim: 2 + len(d.X),
+		return posteriorModel{dim: 2 + len(d.X), operations: covarianceWork(len(d.X)),
 			f: func(x []float64, _ int) float64 {
 				rho, alpha := math.Exp(x[0]), math.Exp(x[1])
 				f := rates(x)
@@ -413,6 +459,9 @@ func squaredExponential(x []float64, alpha, rho, more float64) [][]float64 {
 	}
 	return c
 }
+
+// covarianceWork is how many numbers so large a one takes, an exponential ten, and its factor.
+func covarianceWork(n int) int { return 5*n*n + n*n*n/3 }
 
 // cholesky replaces the lower half of a matrix by its factor, if there is one.
 func cholesky(c [][]float64) ([][]float64, bool) {
