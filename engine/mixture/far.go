@@ -41,8 +41,12 @@ var farStarts = [...]float64{1, 3, 10, 30}
 // elsewhere.
 func (e *search) prospect(found *Found) (*Found, error) {
 	d := e.dim
+	moves := farMoves + farMovesBy*d
 	if e.Walkers == 0 {
 		e.Walkers = farWalkers
+	}
+	if e.Walkers < farWalkers {
+		moves /= 2
 	}
 	s := Scout{Population: e.Walkers, Seed: e.Seed, Stream: e.Stream | 1<<16, Center: e.center, Scale: e.scale}
 	w := s.search(e.ctx, d, e.own, e.workers)
@@ -55,9 +59,14 @@ func (e *search) prospect(found *Found) (*Found, error) {
 			w.x[r*d+i] = float32(e.center[i] + start*e.scale[i]*float64(w.x[r*d+i]))
 		}
 	}
-	w.walk("far", farMoves+farMovesBy*d)
+	w.walk("far", moves)
 
 	known := regions{e.describe(found)}
+	for r := range w.now { // of which some are still on their way where the moves are few
+		if e.Walkers < farWalkers && w.most(r) < known.logZ()+math.Log(leastMass) {
+			w.now[r] = math.Inf(-1)
+		}
+	}
 	ratios := known.ratios(w.x, w.now)
 	for tried, vain := 0, 0; len(known) <= farMost && vain < farVain && e.ctx.Err() == nil; tried++ {
 		at := floats.MaxIdx(ratios)
@@ -82,6 +91,17 @@ func (e *search) prospect(found *Found) (*Found, error) {
 		return nil, err
 	}
 	return known.together(d), nil
+}
+
+// most returns ln of about the most that a mode holds in which a walker is, as wide as its steps
+// or as where others begin.
+func (e *search) most(walker int) float64 {
+	d := float64(e.dim)
+	mass := e.now[walker] + d/2*(1+math.Log(2*math.Pi))
+	for _, v := range e.scale {
+		mass += math.Log(max(e.step[walker]*math.Sqrt(d)/2.4, farReach*v))
+	}
+	return mass
 }
 
 // A region is a population with the Gaussians that are fitted to it and the ln Z that they tell:

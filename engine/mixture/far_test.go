@@ -71,7 +71,11 @@ func TestFarModes(t *testing.T) {
 				return found
 			}
 			near := run(1)
-			s.Far = true
+			s.Far, s.Walkers = true, 64 // which take half the moves
+			few := run(1)
+			require.Equal(t, few, run(3))
+			require.Equal(t, min(c.far, 1), few.Far) // the other's few walkers do not get there
+			s.Walkers = 0
 			found := run(1)
 			require.Equal(t, found, run(3))
 			if require.Equal(t, c.far, found.Far); c.far == 0 {
@@ -377,4 +381,34 @@ func TestWhereFarWalksBegin(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, len(far), walkers*(1+200+20*d)*d)
+}
+
+// TestFewWalkers: they take half the moves, and where one is still on its way, so that no mode about it
+// would hold anything, no population is annealed.
+func TestFewWalkers(t *testing.T) {
+	const d, walkers = 2, 64
+	s := Scout{Population: 60, Moves: 2, Seed: 5, Center: make([]float64, d), Scale: []float64{1, 1}}
+	evaluations := func() (n int) {
+		workers := pool.New(1)
+		defer workers.Close()
+		_, err := s.Run(t.Context(), d, func() Density {
+			return func(dst []float64, x []float32) {
+				n += len(dst)
+				for r := range dst {
+					dst[r] = round{2, 1, 0}.logDensity(x[r*d : (r+1)*d])
+				}
+			}
+		}, workers)
+		require.NoError(t, err)
+		return n
+	}
+	near := evaluations()
+	s.Far, s.Walkers = true, walkers
+	require.Equal(t, walkers*(1+(200+20*d)/2), evaluations()-near)
+
+	e := Scout{Population: 2, Scale: []float64{1, 4}}.search(t.Context(), d, nil, nil)
+	e.now, e.step = []float64{-3, -3}, []float64{1, 100}
+	law := 1 + math.Log(2*math.Pi) // a Gaussian's Z for its ln π one deviation away in each of two coordinates
+	require.InDelta(t, -3+law+math.Log(3*12), e.most(0), 1e-12)
+	require.InDelta(t, -3+law+2*math.Log(100*math.Sqrt2/2.4), e.most(1), 1e-12)
 }

@@ -35,8 +35,8 @@ type Scout struct {
 	// Sums says that none is to where ln π is a sum of functions of one coordinate each:
 	// each coordinate then finds its own values.
 	Settle, Sums bool
-	// Far looks for modes that a population misses, up to InShape coordinates, by so many Walkers,
-	// 0 being 128.
+	// Far looks for modes that a population misses, up to InShape coordinates, by so many Walkers, 0
+	// being 128; fewer take half the moves.
 	Far     bool
 	Walkers int
 	Seed    uint64

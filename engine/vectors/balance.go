@@ -96,7 +96,7 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 		k.shared = append(k.shared, nn.RowSpan(l.lanes, k.logPi, 1), nn.RowSpan(l.lanes, k.logNext, 1), nn.BlockSpan(l.lanes, k.counts))
 	}
 	if c.Loss.Enough > 0 {
-		d.convergence = newConvergence(c.Loss.Enough)
+		d.convergence = newConvergence(&c.Loss.Economy)
 	}
 	return d, nil
 }

@@ -14,8 +14,8 @@ type Economy struct {
 	// once: each step compares their ln q as it is by then.
 	Reuse int `json:"reuse" when:"kind=balance"`
 	// Enough is the effective sample size, as a fraction, from which on more steps would
-	// gain nothing: training ends before its steps do when the weights of 16,384 samples,
-	// as they were drawn on the way, have it, and no tail that would make it a matter of
+	// gain nothing: training ends before its steps do when the weights of 16,384 samples, or half as
+	// many where batches serve 16 steps, as they were drawn on the way, have it, and no tail that would make it a matter of
 	// luck. 0 takes all steps.
 	Enough float64 `json:"enough" when:"kind=balance"`
 }
@@ -34,7 +34,8 @@ func (e *Economy) validate() error {
 func (e *Economy) fresh(step uint32) bool { return (step-1)%uint32(e.Reuse+1) == 0 }
 
 const (
-	judgedSamples = 1 << 14 // whose weights are judged together
+	judgedSamples = 1 << 14 // whose weights are judged together,
+	judgedSteps   = 1 << 17 // and of so many together at each step that they serve, if that is fewer
 	finiteTail    = 0.5     // Pareto's k̂ of weights of finite variance
 )
 
@@ -45,8 +46,8 @@ type convergence struct {
 	state  [2]float64 // how many they are; 1 if those before were enough
 }
 
-func newConvergence(enough float64) *convergence {
-	return &convergence{enough: enough, r: make([]float64, judgedSamples)}
+func newConvergence(e *Economy) *convergence {
+	return &convergence{enough: e.Enough, r: make([]float64, min(judgedSamples, judgedSteps/(e.Reuse+1)))}
 }
 
 // see adds R of a batch; all batches are of one target.

@@ -128,7 +128,7 @@ func TestConvergence(t *testing.T) {
 		}
 		return r
 	}
-	c := newConvergence(0.9)
+	c := newConvergence(&Economy{Enough: 0.9, Reuse: 7})
 	b := &densities{}
 	require.False(t, b.Converged(), "all steps")
 	b.convergence = c
@@ -147,6 +147,10 @@ func TestConvergence(t *testing.T) {
 	c.see(weights(0.1))
 	c.forget()
 	require.Zero(t, c.state[0])
+	// Fewer where batches serve more steps.
+	for reuse, want := range map[int]int{0: n, 7: n, 15: n / 2, 31: n / 4} {
+		require.Len(t, newConvergence(&Economy{Reuse: reuse}).r, want)
+	}
 	// A size that is enough, and a tail that is too heavy.
 	r := make([]float64, n)
 	for i := range r {
@@ -154,7 +158,7 @@ func TestConvergence(t *testing.T) {
 			r[i] = -1.5 * (random.ExpFloat64() - 1)
 		}
 	}
-	tail := newConvergence(0.001)
+	tail := newConvergence(&Economy{Enough: 0.001})
 	tail.see(r)
 	require.False(t, (&densities{convergence: tail}).Converged())
 }

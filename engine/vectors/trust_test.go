@@ -283,7 +283,7 @@ func TestLeapsKeepTheTarget(t *testing.T) {
 	for i := range some {
 		workers := pool.New(1 + 2*i)
 		s, params := newTestSystem(target, workers)
-		w, err := s.Leaps(params, 4096, 1<<34)
+		w, err := s.Leaps(params, 4096, 1<<34, 1, 3)
 		require.NoError(t, err)
 		require.NoError(t, w.Advance(t.Context(), 64))
 		for range 100 {

@@ -149,12 +149,13 @@ func (e *Ensemble) Walk(params []float32, first uint64, n int) (chains.Walk, err
 // to it where there would be no weight. In many coordinates, where thrice the scale is
 // farther than chains come back from, it is that of a few, which are others for each.
 func (e *Ensemble) Chains(params []float32, n int) (chains.Walk, error) {
-	return e.Leaps(params, n, 0)
+	return e.begin(params, 0, n, []float64{1, 3})
 }
 
-// Leaps returns Chains that also leap to samples of the generator, from number first on.
-func (e *Ensemble) Leaps(params []float32, n int, first uint64) (chains.Walk, error) {
-	w, err := e.begin(params, 0, n, []float64{1, 3})
+// Leaps returns chains that also leap to samples of the generator, from number first on, and begin
+// in turns with so many times the scale of a mode.
+func (e *Ensemble) Leaps(params []float32, n int, first uint64, scales ...float64) (chains.Walk, error) {
+	w, err := e.begin(params, 0, n, scales)
 	w.leaps = first
 	return w, err
 }

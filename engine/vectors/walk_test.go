@@ -250,7 +250,7 @@ func TestLeaps(t *testing.T) {
 	defer workers.Close()
 	target := plane(0.6)
 	s, params := newTestSystem(target, workers)
-	got, err := s.Leaps(params, n, first)
+	got, err := s.Leaps(params, n, first, 1, 3)
 	require.NoError(t, err)
 	w := got.(*walk)
 	w.Calls = 2

@@ -139,15 +139,16 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	}
 	s.params, s.values = slices.Clone(params), values
 	// Level weights leave little to be seen. Samples as proposals then serve chains best.
-	level, perSample := weights != nil && weights.Level(), stepsPerSample
-	if s.spare {
+	level, perSample, scales := weights != nil && weights.Level(), stepsPerSample, []float64{1, 3}
+	if s.spare { // what a diagnosis looks for far away needs no look here
+		scales = scales[:1]
 		level, perSample = weights != nil && weights.Trusted() && weights.Ample(), stepsPerSample/4
 	}
 	for _, burnIn := range [...]int{8, 128} {
 		if !level {
 			break
 		}
-		leaps := func(_ []float32, n int) (chains.Walk, error) { return s.Leaps(params, n, firstLeap) }
+		leaps := func(_ []float32, n int) (chains.Walk, error) { return s.Leaps(params, n, firstLeap, scales...) }
 		if s.reference, err = s.run(ctx, chains.Options{Draws: leapDraws, BurnIn: burnIn, Spacing: 1, Start: leaps}); err != nil {
 			return nil, err
 		}
