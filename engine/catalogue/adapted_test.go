@@ -190,6 +190,26 @@ func TestLooks(t *testing.T) {
 	require.ErrorContains(t, err, "a number (3) where an object")
 }
 
+// TestWholeSections: a recipe sees what is assigned as a whole section, too.
+func TestWholeSections(t *testing.T) {
+	systems, _ := toys(nil)
+	for assignment, want := range map[string]string{
+		`target={"size": 5}`: "twice 5 by net", `generator={"kind": "flow", "units": [9]}`: "twice 3 by flow", `training={"seed": 7}`: "twice 3 by net of seed 7",
+		`targets={}`: "", `generator.units=[8]`: "twice 3 by net",
+	} {
+		cfg, why, err := systems.Resolve(t.Context(), catalogue.Source{System: "tuned", Set: []string{assignment}})
+		if want == "" {
+			require.Error(t, err, assignment)
+			continue
+		}
+		require.NoError(t, err, assignment)
+		require.Equal(t, want, why)
+		if cfg.(*tuned).Generator.Kind == "flow" {
+			require.Equal(t, []int{9}, cfg.(*tuned).Generator.Units)
+		}
+	}
+}
+
 // TestGiven: without a look there is what is given, as far as that goes.
 func TestGiven(t *testing.T) {
 	s, looks := toys(nil)

@@ -210,7 +210,8 @@ func (from *Source) target(cfg engine.Config) error {
 	set := slices.Clone(from.Target)
 	for _, a := range from.Set {
 		path, _, _ := strings.Cut(a, "=")
-		if path = strings.TrimSpace(path); strings.HasPrefix(path, "target.") || path == "generator.kind" || path == "training.seed" {
+		switch path = strings.TrimSpace(path); {
+		case strings.HasPrefix(path+".", "target."), strings.HasPrefix("generator.kind.", path+"."), strings.HasPrefix("training.seed.", path+"."):
 			set = append(set, a)
 		}
 	}
