@@ -242,9 +242,6 @@ func TestNumberOfJSON(t *testing.T) {
 	for kind, want := range []string{"null", "a boolean", "a number", "a number", "a number", "a string", "a list", "an object"} {
 		require.Equal(t, want, Kind(kind).String())
 	}
-	require.Equal(t, 3.0, (&Value{Kind: Uint, bits: 3}).Float())
-	require.Equal(t, uint64(3), (&Value{Kind: Uint, bits: 3}).Uint())
-	require.False(t, (&Value{Kind: Bool}).Bool())
 	stop := errors.New("stop")
 	require.ErrorIs(t, signs.Each(strings.NewReader("[1,1,1,1]\n[2]"), limits, 1, func([]byte, []int) error { return stop }), stop)
 }

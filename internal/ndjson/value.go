@@ -42,39 +42,19 @@ type Member struct {
 	Value Value
 }
 
-// Bool returns the value of a Bool.
-func (v *Value) Bool() bool { return v.bits != 0 }
-
-// Int returns the value of an Int.
-func (v *Value) Int() int64 { return int64(v.bits) }
-
-// Uint returns the value of a Uint.
-func (v *Value) Uint() uint64 { return v.bits }
-
-// Float returns the value of a number, rounded if it is a large whole one.
-func (v *Value) Float() float64 {
-	switch v.Kind {
-	case Int:
-		return float64(v.Int())
-	case Uint:
-		return float64(v.bits)
-	}
-	return math.Float64frombits(v.bits)
-}
-
 // Append appends the value as JSON without spaces. Equal values have equal text.
 func (v *Value) Append(b []byte) []byte {
 	switch v.Kind {
 	case Null:
 		return append(b, "null"...)
 	case Bool:
-		return strconv.AppendBool(b, v.Bool())
+		return strconv.AppendBool(b, v.bits != 0)
 	case Int:
-		return strconv.AppendInt(b, v.Int(), 10)
+		return strconv.AppendInt(b, int64(v.bits), 10)
 	case Uint:
 		return strconv.AppendUint(b, v.bits, 10)
 	case Float:
-		return strconv.AppendFloat(b, v.Float(), 'g', -1, 64)
+		return strconv.AppendFloat(b, math.Float64frombits(v.bits), 'g', -1, 64)
 	case String:
 		return appendQuoted(b, v.Text)
 	case List:
