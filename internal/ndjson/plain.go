@@ -5,54 +5,33 @@ import (
 	"unicode/utf8"
 )
 
-// class says what a byte outside of strings is to plain.
-var class [256]byte
-
-const (
-	other = iota
-	opening
-	closing
-	quotation
-	control
-)
-
-func init() {
-	for c := range ' ' {
-		class[c] = control
-	}
-	class['\t'] = other
-	class['{'], class['['] = opening, opening
-	class['}'], class[']'] = closing, closing
-	class['"'] = quotation
-}
-
 // plain reports whether a line is one list or object, as brackets and quotes go,
 // without control characters and escapes of characters by number, in UTF-8, and
 // not deeper than depth.
 func plain(line []byte, depth int) bool {
 	line = bytes.Trim(line, blanks)
-	if class[line[0]] != opening || !utf8.Valid(line) {
+	if line[0] != '[' && line[0] != '{' || !utf8.Valid(line) {
 		return false
 	}
 	deep := 0
 	for i := 0; i < len(line); i++ {
-		switch class[line[i]] {
-		case opening:
+		switch c := line[i]; c {
+		case '[', '{':
 			if deep++; deep > depth {
 				return false
 			}
-		case closing:
+		case ']', '}':
 			if deep--; deep == 0 {
 				return i == len(line)-1
 			}
-		case quotation:
-			end := closeString(line, i+1)
-			if end < 0 {
+		case '"':
+			if i = closeString(line, i+1); i < 0 {
 				return false
 			}
-			i = end
-		case control:
-			return false
+		default:
+			if c < ' ' && c != '\t' {
+				return false
+			}
 		}
 	}
 	return false
