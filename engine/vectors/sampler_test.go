@@ -116,12 +116,9 @@ func TestFormats(t *testing.T) {
 			require.Less(t, binary.LittleEndian.Uint32(states[r*row+4*d:]), uint32(3))
 		}
 		for _, f := range s.Formats() {
-			size, err := npy.ItemSize(f.Descr)
+			size, err := npy.Header{Descr: f.Descr, Shape: f.Shape}.Size()
 			require.NoError(t, err)
-			for _, m := range f.Shape {
-				size *= m
-			}
-			require.Equal(t, f.RowBytes, size)
+			require.EqualValues(t, f.RowBytes, size)
 		}
 		require.Contains(t, s.TensorName(0), "layer 1")
 	}

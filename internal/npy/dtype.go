@@ -7,14 +7,7 @@ import (
 	"strings"
 )
 
-// ItemSize returns the number of bytes of one item of a dtype, given as in
-// Header.Descr.
-func ItemSize(descr string) (int, error) {
-	_, size, err := parseDescr(descr)
-	return size, err
-}
-
-// parseDescr returns a dtype and its size.
+// parseDescr returns a dtype, given as in Header.Descr, and the number of bytes of one item.
 func parseDescr(descr string) (l literal, size int, err error) {
 	p := reader{text: descr}
 	if l, err = p.literal(0); err == nil && p.skip() != 0 {

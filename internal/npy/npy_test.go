@@ -26,7 +26,7 @@ func TestItemSize(t *testing.T) {
 		"[('x', '<f4')]": 4, "[('x', '<f4'), ('k', '<i4'),]": 8, structured: 14, "[('x', '<f4', 3)]": 12,
 		"[('p', [('x', '<f8'), ('y', '<f8')], (2,))]": 32, "'|S1048576'": 1 << 20, "[('x', '<f4', (268435456,))]": 1 << 30,
 	} {
-		size, err := ItemSize(descr)
+		_, size, err := parseDescr(descr)
 		require.NoError(t, err, descr)
 		require.Equal(t, want, size, descr)
 	}
@@ -36,10 +36,10 @@ func TestItemSize(t *testing.T) {
 		"'<f4", strings.Repeat("[", 100), "[('x', '<f4', (1000000, 1000000))]",
 		"'|S1048577'", "[('x', '<f4', (268435457,))]",
 	} {
-		_, err := ItemSize(descr)
+		_, _, err := parseDescr(descr)
 		require.Error(t, err, descr)
 	}
-	_, err := ItemSize(strings.Repeat("[", 100) + strings.Repeat("]", 100))
+	_, _, err := parseDescr(strings.Repeat("[", 100) + strings.Repeat("]", 100))
 	require.ErrorContains(t, err, "nested too deeply")
 }
 
@@ -274,7 +274,7 @@ func TestLimitsOfHeaders(t *testing.T) {
 	}
 	for depth, want := range map[int]string{8: "", 9: "nested too deeply"} {
 		descr := strings.Repeat("[('a', ", depth) + "'<f4'" + strings.Repeat(")]", depth)
-		size, err := ItemSize(descr)
+		_, size, err := parseDescr(descr)
 		if want == "" {
 			require.NoError(t, err)
 			require.Equal(t, 4, size)
@@ -290,7 +290,7 @@ func TestLimitsOfHeaders(t *testing.T) {
 		"[(1, '<f4')]": "field (1, '<f4') has no name", "'<f4": "a string has no end, or an escape", "'<f4\\'": "a string has no end, or an escape", "'<f4' 1": `unexpected "1"`, "nonesuch thing": `unexpected "nonesuch t"`, "no": `unexpected "no"`,
 		"[('a' '<f4')]": "missing )", "('a', '<f4'": "missing )", "['a'": "missing ]",
 	} {
-		_, err := ItemSize(descr)
+		_, _, err := parseDescr(descr)
 		require.EqualError(t, err, "npy: dtype "+descr+": "+want, descr)
 	}
 	_, err = Fields("[('a', [('b', '<f4')])]")
