@@ -5,17 +5,14 @@ package stat
 // function's weights take as baseline, which a sample must not have a part in.
 func LeaveOneOut(values []float32) {
 	middle := (len(values) + 1) / 2
-	leaveOneOut(values[:middle])
-	leaveOneOut(values[middle:])
-}
-
-func leaveOneOut(values []float32) {
-	var sum float64
-	for _, v := range values {
-		sum += float64(v)
-	}
-	n := float64(len(values))
-	for i, v := range values {
-		values[i] = float32((float64(v) - sum/n) * n / max(1, n-1))
+	for _, half := range [2][]float32{values[:middle], values[middle:]} {
+		var sum float64
+		for _, v := range half {
+			sum += float64(v)
+		}
+		n := float64(len(half))
+		for i, v := range half {
+			half[i] = float32((float64(v) - sum/n) * n / max(1, n-1))
+		}
 	}
 }

@@ -1,12 +1,13 @@
 package stat
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/revgen/revgen/internal/shared"
 )
@@ -50,11 +51,7 @@ func (l Null) Quantile(level, mean float64) float64 {
 
 // Scale returns the law of the errors times a factor.
 func (l Null) Scale(factor float64) Null {
-	scaled := make(Null, len(l))
-	for i, q := range l {
-		scaled[i] = factor * q
-	}
-	return scaled
+	return floats.ScaleTo(make(Null, len(l)), factor, l)
 }
 
 // MedianQuantile returns what the median of the errors of several exact samples
@@ -403,11 +400,7 @@ func Bridges(columns [][]float64, n float64, stream uint64) []float64 {
 	rows := len(columns[0])
 	order := make([][]int, len(columns))
 	for c, x := range columns {
-		order[c] = make([]int, rows)
-		for i := range order[c] {
-			order[c][i] = i
-		}
-		slices.SortStableFunc(order[c], func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+		order[c] = ascending(x)
 	}
 	r := source(1<<32 + stream)
 	xi, all := make([]float64, rows), make([]float64, repeats)

@@ -41,11 +41,9 @@ func ascending(x []float64) []int {
 	return places
 }
 
-// RankNormal replaces the numbers by the normal scores Φ⁻¹((r − 3/8)/(n + 1/4)) of
-// their ranks r, equal numbers by that of their mean rank. What chains tell by these
-// does not need a variance.
-func RankNormal(x []float64) []float64 { return normalScores(x, ascending(x)) }
-
+// normalScores replaces the numbers, in an order that is ascending, by the normal scores
+// Φ⁻¹((r − 3/8)/(n + 1/4)) of their ranks r, equal numbers by that of their mean rank. What
+// chains tell by these does not need a variance.
 func normalScores(x []float64, order []int) []float64 {
 	n := len(x)
 	z := make([]float64, n)
@@ -79,7 +77,7 @@ func RankChains(x []float64, chains int) ChainSummary {
 	for i, v := range x {
 		folded[i] = math.Abs(v - median)
 	}
-	s.RHat = max(s.RHat, Chains(RankNormal(folded), chains).RHat)
+	s.RHat = max(s.RHat, Chains(normalScores(folded, ascending(folded)), chains).RHat)
 	return s
 }
 

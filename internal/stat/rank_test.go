@@ -39,8 +39,9 @@ func TestAscending(t *testing.T) {
 	require.Empty(t, ascending(nil))
 }
 
-func TestRankNormal(t *testing.T) {
-	z := RankNormal([]float64{7, -1, 7, math.Inf(-1), 100})
+func TestNormalScores(t *testing.T) {
+	x := []float64{7, -1, 7, math.Inf(-1), 100}
+	z := normalScores(x, ascending(x))
 	q := func(rank float64) float64 { return NormalQuantile((rank - 0.375) / 5.25) }
 	require.InDeltaSlice(t, []float64{q(3.5), q(2), q(3.5), q(1), q(5)}, z, 1e-15)
 	require.InDelta(t, 1.959963984540054, NormalQuantile(0.975), 1e-12)
