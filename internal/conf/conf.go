@@ -33,23 +33,19 @@ type Error struct {
 
 // Error returns "file:line:column: path: reason", less what is not known.
 func (e *Error) Error() string {
-	var b strings.Builder
-	if e.Line > 0 {
-		file := e.File
-		if file == "" {
-			file = "line "
-		} else {
-			file += ":"
-		}
-		fmt.Fprintf(&b, "%s%d:%d: ", file, e.Line, e.Column)
-	} else if e.File != "" {
-		b.WriteString(e.File + ": ")
-	}
+	text := e.Reason
 	if e.Path != "" {
-		b.WriteString(e.Path + ": ")
+		text = e.Path + ": " + text
 	}
-	b.WriteString(e.Reason)
-	return b.String()
+	switch {
+	case e.Line > 0 && e.File != "":
+		return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, text)
+	case e.Line > 0:
+		return fmt.Sprintf("line %d:%d: %s", e.Line, e.Column, text)
+	case e.File != "":
+		return e.File + ": " + text
+	}
+	return text
 }
 
 // Unwrap returns the cause, or nil.
