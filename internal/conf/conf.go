@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -174,31 +175,19 @@ func assignmentTree(path, value string) (*node, *fault) {
 	if fault := encoded([]byte(path + "=" + value)); fault != nil {
 		return nil, fault
 	}
-	if !json.Valid([]byte(value)) {
-		if value != "" && strings.IndexByte(`[{"`, value[0]) >= 0 {
-			_, fault := parse([]byte(value))
-			fault.path = path
-			return nil, fault
-		}
+	if !json.Valid([]byte(value)) && (value == "" || strings.IndexByte(`[{"`, value[0]) < 0) {
 		value = quote(value)
 	}
-	keys := strings.Split(path, ".")
-	var text strings.Builder
-	for _, k := range keys {
-		text.WriteString("{" + quote(k) + ":")
-	}
-	text.WriteString(value + strings.Repeat("}", len(keys)))
-	root, fault := parse([]byte(text.String()))
+	n, fault := parse([]byte(value))
 	if fault != nil {
 		fault.path = path
 		return nil, fault
 	}
-	leaf := root
-	for range keys {
-		leaf = leaf.members[0].value
+	n.loosen()
+	for _, key := range slices.Backward(strings.Split(path, ".")) {
+		n = &node{kind: object, raw: fmt.Appendf(nil, "{%s:%s}", quote(key), n.raw), members: []member{{key: key, value: n}}}
 	}
-	leaf.loosen()
-	return root, nil
+	return n, nil
 }
 
 // loosen takes the value, and those of an object below it, as they are written by hand.
