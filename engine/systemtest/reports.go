@@ -82,7 +82,7 @@ func Reports(t *testing.T, cfg engine.Config, samples int, name string) {
 					for _, l := range p.Layers {
 						fmt.Fprintf(&b, "  mark %d of %d %q %.3g: x %s y %s low %s high %s", l.Mark, l.Role, l.Label, l.Width, digest(l.X), digest(l.Y), digest(l.Low), digest(l.High))
 						if g := l.Grid; g != nil {
-							fmt.Fprintf(&b, " grid %d×%d of %.4g to %.4g and %.4g to %.4g: %s in %.4g to %.4g %t %d", g.NX, g.NY, g.X0, g.X1, g.Y0, g.Y1, digest(g.Z), g.Min, g.Max, g.Diverging, g.States)
+							fmt.Fprintf(&b, " grid %d×%d of %.4g to %.4g and %.4g to %.4g: %s in %.4g to %.4g %d", g.NX, g.NY, g.X0, g.X1, g.Y0, g.Y1, digest(g.Z), g.Min, g.Max, g.States)
 						}
 						b.WriteByte('\n')
 					}
@@ -94,7 +94,7 @@ func Reports(t *testing.T, cfg engine.Config, samples int, name string) {
 }
 
 func axis(a figure.Axis) string {
-	return fmt.Sprintf("%q scale %d %.4g to %.4g ticks %.4g %s", a.Label, a.Scale, a.Min, a.Max, a.Ticks, a.Names)
+	return fmt.Sprintf("%q scale %d %.4g to %.4g ticks %.4g", a.Label, a.Scale, a.Min, a.Max, a.Ticks)
 }
 
 // digest says of numbers how many there are, and two sums, of which one depends on their order.

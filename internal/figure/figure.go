@@ -46,8 +46,6 @@ type Axis struct {
 	Min, Max float64 // both 0: what the layers need
 	// Ticks, if not nil, are the only marked values.
 	Ticks []float64
-	// Names, if not nil, are written at the ticks instead of their values.
-	Names []string
 }
 
 // A Scale places values along an axis.
@@ -129,8 +127,6 @@ type Grid struct {
 	NX, NY         int
 	Z              []float64
 	Min, Max       float64 // values of the first and the last colour
-	// Diverging is for differences: the middle colour is neutral.
-	Diverging bool
 	// States is how many states the values number, 0, 1, …: each cell has the colour of its
 	// own. It is 0 for other functions, whose colours are interpolated.
 	States int
@@ -158,7 +154,7 @@ func NewGrid(x0, x1, y0, y1 float64, nx, ny int, f func(x, y float64) float64) *
 // ColourBar returns a narrow panel that explains the colours of a grid.
 func ColourBar(g *Grid, label string) Panel {
 	bar := NewGrid(0, 1, g.Min, g.Max, 1, 256, func(_, y float64) float64 { return y })
-	bar.Min, bar.Max, bar.Diverging = g.Min, g.Max, g.Diverging
+	bar.Min, bar.Max = g.Min, g.Max
 	return Panel{
 		Width:  0.08,
 		X:      Axis{Min: 0, Max: 1, Ticks: []float64{}},

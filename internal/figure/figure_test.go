@@ -53,13 +53,13 @@ func TestLayers(t *testing.T) {
 }
 
 func TestColourBar(t *testing.T) {
-	g := &Grid{Min: -1, Max: 3, Diverging: true}
+	g := &Grid{Min: -1, Max: 3}
 	p := ColourBar(g, "a label")
 	require.Equal(t, Panel{Width: 0.08, X: Axis{Max: 1, Ticks: []float64{}}, Y: Axis{Label: "a label", Min: -1, Max: 3}, Layers: p.Layers}, p)
 	require.Len(t, p.Layers, 1)
 	bar := p.Layers[0].Grid
 	require.Equal(t, Heat, p.Layers[0].Mark)
-	require.Equal(t, Grid{X1: 1, Y0: -1, Y1: 3, NX: 1, NY: 256, Z: bar.Z, Min: -1, Max: 3, Diverging: true}, *bar)
+	require.Equal(t, Grid{X1: 1, Y0: -1, Y1: 3, NX: 1, NY: 256, Z: bar.Z, Min: -1, Max: 3}, *bar)
 	for j, z := range bar.Z {
 		require.InDelta(t, -1+4*(float64(j)+0.5)/256, z, 1e-12)
 	}

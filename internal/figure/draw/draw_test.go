@@ -35,7 +35,7 @@ func example() *figure.Figure {
 				{Mark: figure.Area, Role: figure.Target, Label: "target", X: x, Y: y},
 				{Mark: figure.Points, Role: figure.Generated, Label: "generated", X: hx, Y: hy, Low: low, High: high},
 			}},
-			{Joined: true, X: figure.Axis{Ticks: []float64{0, 1}, Names: []string{"zero", "one"}}, Layers: []figure.Layer{
+			{Joined: true, X: figure.Axis{Ticks: []float64{0, 1}}, Layers: []figure.Layer{
 				{Mark: figure.Bars, Role: figure.Target, X: []float64{0, 1}, Y: []float64{0.2, 0.8}, Width: 0.8},
 				{Mark: figure.Line, Role: figure.Series(1), Label: "line", X: []float64{0, 0.5, 1}, Y: []float64{0.1, math.NaN(), 0.5}},
 			}},
@@ -90,7 +90,7 @@ func TestSVG(t *testing.T) {
 	for what, change := range map[string]func(*figure.Figure){
 		"data":   func(f *figure.Figure) { f.Rows[0].Panels[0].Layers[1].Y[3] *= 1.1 },
 		"colour": func(f *figure.Figure) { f.Rows[1].Panels[0].Layers[0].Grid.Z[7] *= 1.1 },
-		"name":   func(f *figure.Figure) { f.Rows[0].Panels[1].X.Names[0] = "null" },
+		"tick":   func(f *figure.Figure) { f.Rows[0].Panels[1].X.Ticks[0] = 0.25 },
 	} {
 		other := example()
 		change(other)

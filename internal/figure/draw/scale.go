@@ -29,12 +29,8 @@ type ticker struct{ figure.Axis }
 func (t ticker) Ticks(low, high float64) []plot.Tick {
 	if t.Axis.Ticks != nil {
 		var all []plot.Tick
-		for i, v := range t.Axis.Ticks {
-			label := number(v)
-			if t.Names != nil {
-				label = t.Names[i]
-			}
-			all = append(all, plot.Tick{Value: v, Label: label})
+		for _, v := range t.Axis.Ticks {
+			all = append(all, plot.Tick{Value: v, Label: number(v)})
 		}
 		return all
 	}

@@ -35,7 +35,6 @@ func TestEveryTick(t *testing.T) {
 		{figure.Axis{}, 3, 2, ""},
 		{figure.Axis{}, math.NaN(), 2, ""},
 		{figure.Axis{Ticks: []float64{-0.5, 2e6, 1e-4}}, 0, 1, "−0.5 2·10^{6} 10^{−4}"},
-		{figure.Axis{Ticks: []float64{3, 4}, Names: []string{"three", ""}}, 0, 1, "three ."},
 		{figure.Axis{Ticks: []float64{}}, 0, 1, ""},
 		{log, 1, 5, "1 2 3 4 5"}, // of less than .7 decades
 		{log, 1, 5.02, "1 2 . . 5"},
