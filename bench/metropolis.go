@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 var metropolisSuite = Suite{
@@ -123,7 +124,7 @@ func agreeOnEnergy(p *peers.Process, operation string, side int, ours func() ([]
 // from that of the infinite lattice.
 func energyError(side, words int, sweep func() ([]uint64, error), fetch func([]uint64) error) (float64, error) {
 	const equilibration, measurements, between = 60, 40, 4
-	var sum, squares float64
+	var energy stat.Mean
 	for i := range equilibration + measurements*between {
 		spins, err := sweep()
 		if err != nil {
@@ -133,14 +134,10 @@ func energyError(side, words int, sweep func() ([]uint64, error), fetch func([]u
 			if err := fetch(spins); err != nil {
 				return 0, err
 			}
-			e := energyPerSite(spins, side, words)
-			sum += e
-			squares += e * e
+			energy.Add(energyPerSite(spins, side, words))
 		}
 	}
-	mean := sum / measurements
-	deviation := math.Sqrt((squares/measurements - mean*mean) / (measurements - 1))
-	return math.Abs(mean-onsagerEnergy(metropolisBeta)) / deviation, nil
+	return math.Abs(energy.Value()-onsagerEnergy(metropolisBeta)) / energy.StandardError(), nil
 }
 
 // energyPerSite returns the mean energy of replicas whose spins at a site are
