@@ -64,15 +64,11 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 		row := &r.Rows[i]
 		if row.Suite != suite {
 			suite = row.Suite
-			fmt.Fprintf(b, "\n### %s\n\n| operation | path | threads | time | throughput | × one thread | of floor (fastest call) | peer | peer's time | ratio | its other settings |", suite)
+			heading, rule := "| operation | path | threads | time | throughput | × one thread | of floor (fastest call) | peer | peer's time | ratio | its other settings |", "|---|---|--:|--:|--:|--:|--:|---|--:|--:|---|"
 			if compared {
-				b.WriteString(" change |")
+				heading, rule = heading+" change |", rule+"---|"
 			}
-			b.WriteString("\n|---|---|--:|--:|--:|--:|--:|---|--:|--:|---|")
-			if compared {
-				b.WriteString("---|")
-			}
-			b.WriteString("\n")
+			fmt.Fprintf(b, "\n### %s\n\n%s\n%s\n", suite, heading, rule)
 		}
 		row.writeLines(b, compared)
 	}
@@ -105,18 +101,18 @@ func (r *Row) writeLines(b *strings.Builder, compared bool) {
 	}
 	fmt.Fprintf(b, "| %s | %s | %d | %s | %s | %s | %s |", r.Name, r.Path, r.Threads,
 		formatSpread(&r.Times), formatThroughput(r.Rate, r.Unit), scaling, fraction)
-	change := func(first bool) {
-		if compared && first {
-			r.Change.write(b)
-		} else if compared {
-			b.WriteString(" |")
+	change := r.Change // which stands in the first line alone
+	end := func() {
+		if compared {
+			change.write(b)
 		}
+		change = nil
 		b.WriteString("\n")
 	}
 	programs := r.programs()
 	if len(programs) == 0 {
 		b.WriteString(" | | | |")
-		change(true)
+		end()
 	}
 	for i, rivals := range programs {
 		if i > 0 {
@@ -137,7 +133,7 @@ func (r *Row) writeLines(b *strings.Builder, compared bool) {
 			}
 		}
 		fmt.Fprintf(b, " %s |", strings.Join(others, ", "))
-		change(i == 0)
+		end()
 	}
 }
 
