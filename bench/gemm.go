@@ -31,7 +31,7 @@ func gemmRows(e *environment, size string, v []int) ([]*operation, error) {
 	}
 	return []*operation{{
 		name: "forward/" + size, amount: 2 * products, unit: "flop",
-		need: alone(map[Resource]float64{FMA: products}),
+		need: need{{counts: work{FMA: products}}},
 		call: e.split(rows, gemmBlock, func(lo, hi int) {
 			asm.DenseForward(y[lo*out:hi*out], x[lo*in:hi*in], packed, bias, hi-lo, in, out, slope)
 		}),

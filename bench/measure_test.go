@@ -46,7 +46,7 @@ func TestMeasure(t *testing.T) {
 	broken := errors.New("broken")
 	failing := 0
 	op := &operation{
-		name: "name", amount: 12, unit: "thing", note: "a note", call: call("o"), need: alone(map[Resource]float64{FMA: 1 << 20}),
+		name: "name", amount: 12, unit: "thing", note: "a note", call: call("o"), need: need{{counts: work{FMA: 1 << 20}}},
 		rivals: []rival{
 			{name: "a", call: call("a"), amount: 3, each: true, prepare: agreed(agreement{0.5, 0.5, "distance"}, nil), unlike: "half"},
 			{name: "b", call: call("b"), prepare: agreed(agreement{0.1, 0.5, "distance"}, nil)},
@@ -163,7 +163,7 @@ func TestSuiteOfRows(t *testing.T) {
 		require.InEpsilon(t, row.Floor.Nanoseconds/row.Median, row.Fraction, 1e-12)
 	}
 	row := Row{Times: Times{Median: 1 << 13, Fastest: []float64{1 << 11, 1 << 12, 1 << 10}}}
-	row.limit(knownPeaks(), alone(map[Resource]float64{FMA: 51200}))
+	row.limit(knownPeaks(), need{{counts: work{FMA: 51200}}})
 	require.Equal(t, []float64{512, 1. / 16, 1. / 4}, []float64{row.Floor.Nanoseconds, row.Fraction, row.Undisturbed})
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		var x float64

@@ -147,10 +147,6 @@ type phase struct {
 	bytes  int // of memory that Read and Write go to
 }
 
-// alone is the need of an operation of one phase without traffic to memory
-// that counts.
-func alone(counts map[Resource]float64) need { return need{{counts: counts}} }
-
 // floor returns the least time of a call that needs n: in each phase that of
 // the scarcest resource.
 func (p *peaks) floor(n need) Floor {
