@@ -182,7 +182,7 @@ func TestDefaultOptions(t *testing.T) {
 	require.Equal(t, []string{"gemm", "rng"}, []string{suites[0].Name, suites[1].Name}, "in their own order")
 	require.Equal(t, gemmSuite.Sizes, suites[0].Sizes)
 	path, _, _ := asm.Active()
-	require.Equal(t, []Path{path}, o.Paths)
+	require.Equal(t, []asm.Path{path}, o.Paths)
 	threads := []int{1, runtime.GOMAXPROCS(0)}
 	require.Equal(t, slices.Compact(threads), o.Threads)
 	require.Equal(t, []any{7, 60 * time.Millisecond}, []any{o.Repetitions, o.Time})
@@ -207,7 +207,7 @@ func TestDefaultOptions(t *testing.T) {
 		require.EqualError(t, err, want)
 	}
 	require.EqualError(t, CheckFormat("yaml"), `unknown format "yaml"; the formats are md, csv, json, go`)
-	o = Options{Paths: []Path{99}}
+	o = Options{Paths: []asm.Path{99}}
 	_, err = o.resolve()
 	require.ErrorContains(t, err, "is not supported here")
 }

@@ -23,14 +23,11 @@ import (
 	"github.com/revgen/revgen/internal/version"
 )
 
-// A Path is one of the ways that kernels are computed: generic, avx2 or avx512.
-type Path = asm.Path
-
 // Options says what to measure and how.
 type Options struct {
 	Suites      []string      // names; empty means all
 	Sizes       []string      // in place of the suite's own; needs exactly one suite
-	Paths       []Path        // empty means the one in use
+	Paths       []asm.Path    // empty means the one in use
 	Threads     []int         // empty means 1 and all processors
 	Repetitions int           // of every measurement
 	Time        time.Duration // that a repetition lasts at least
@@ -188,7 +185,7 @@ func (o *Options) resolve() ([]Suite, error) {
 	}
 	if len(o.Paths) == 0 {
 		path, _, _ := asm.Active()
-		o.Paths = []Path{path}
+		o.Paths = []asm.Path{path}
 	}
 	for _, path := range o.Paths {
 		if !slices.Contains(asm.Supported(), path) {
