@@ -183,7 +183,7 @@ func TestDefaultOptions(t *testing.T) {
 	require.Equal(t, gemmSuite.Sizes, suites[0].Sizes)
 	path, _, _ := asm.Active()
 	require.Equal(t, []asm.Path{path}, o.Paths)
-	threads := []int{1, runtime.GOMAXPROCS(0)}
+	threads := []int{1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))}
 	require.Equal(t, slices.Compact(threads), o.Threads)
 	require.Equal(t, []any{7, 60 * time.Millisecond}, []any{o.Repetitions, o.Time})
 	require.NotPanics(t, func() { o.Log("said") })

@@ -194,7 +194,7 @@ func (o *Options) resolve() ([]Suite, error) {
 	}
 	if len(o.Threads) == 0 {
 		o.Threads = []int{1}
-		if n := runtime.GOMAXPROCS(0); n > 1 {
+		if n := min(runtime.NumCPU(), runtime.GOMAXPROCS(0)); n > 1 {
 			o.Threads = append(o.Threads, n)
 		}
 	}

@@ -103,12 +103,6 @@ func (p *program) bench(b *benchmark, suites []string) error {
 		return p.writeReport(report, former, b)
 	}
 	b.Suites, b.Systems, b.Log = suites, p.systems, p.say
-	if len(b.Threads) == 0 {
-		b.Threads = []int{1}
-		if n := defaultThreads(); n > 1 {
-			b.Threads = append(b.Threads, n)
-		}
-	}
 	for _, name := range b.paths {
 		path, err := asm.ParsePath(name)
 		if err != nil {
