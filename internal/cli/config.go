@@ -87,12 +87,12 @@ func (p *program) showConfig(cfg *resolved, err error) error {
 //go:embed configdoc.json
 var fieldDocs []byte
 
-func fieldDoc() (func(field string) string, error) {
+func fieldDoc() func(field string) string {
 	var all map[string]string
 	if err := json.Unmarshal(fieldDocs, &all); err != nil {
-		return nil, err
+		panic(err)
 	}
-	return func(field string) string { return all[field] }, nil
+	return func(field string) string { return all[field] }
 }
 
 // configurationSchema returns the JSON Schema of a system's configuration.
@@ -101,10 +101,6 @@ func configurationSchema(def *engine.Definition) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := fieldDoc()
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.MarshalIndent(conf.Schema(cfg, def.Name+": "+def.Summary, doc), "", "  ")
+	text, err := json.MarshalIndent(conf.Schema(cfg, def.Name+": "+def.Summary, fieldDoc()), "", "  ")
 	return append(text, '\n'), err
 }
