@@ -14,7 +14,6 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/run"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -86,9 +85,7 @@ func (p *program) diagnose(d *diagnosing) error {
 		return err
 	}
 	if d.reseed {
-		if err := conf.Set(cfg, "training.seed="+d.seed.String()); err != nil {
-			return err
-		}
+		cfg.Shared().Training.Seed = uint64(d.seed)
 	}
 	return p.interruptible(func(ctx context.Context) error {
 		r, err := p.diagnosis(ctx, d.model, model, cfg, o, d.threads)

@@ -13,7 +13,6 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/run"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
@@ -117,9 +116,7 @@ func (p *program) sample(s *sampling) error {
 	}
 	s.trained = cfg.Shared().Training.Seed
 	if s.reseed {
-		if err := conf.Set(cfg, "training.seed="+s.seed.String()); err != nil {
-			return err
-		}
+		cfg.Shared().Training.Seed = uint64(s.seed)
 	}
 	if p.world != nil {
 		err := p.sameStart("sample", map[string]any{"model": model.Hash(), "seed": cfg.Shared().Training.Seed, "number": s.n, "-o": s.output,
