@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
@@ -352,10 +353,7 @@ func (s *summarised) metric(name string) *measure.Metric {
 
 // reportCSV writes one row for each metric of each run, or of each run of a batch.
 func (p *program) reportCSV(dirs []string, output string) error {
-	if output == "" {
-		output = "-"
-	}
-	if output != "-" && filepath.Ext(output) != ".csv" {
+	if output = cmp.Or(output, "-"); output != "-" && filepath.Ext(output) != ".csv" {
 		return usagef("-o: %s: --csv writes NAME.csv", output)
 	}
 	if err := p.apart(dirs, output); err != nil {

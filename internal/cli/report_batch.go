@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/batch"
@@ -144,11 +146,7 @@ func (b *batchReport) summary() (counts string, facts [][2]string) {
 		facts = append(facts, [2]string{"diagnoses", strings.Join(parts, ", ")})
 	}
 	if len(seconds) > 0 {
-		sum := 0.0
-		for _, s := range seconds {
-			sum += s
-		}
-		facts = append(facts, [2]string{"time of all jobs", report.Seconds(sum)},
+		facts = append(facts, [2]string{"time of all jobs", report.Seconds(floats.Sum(seconds))},
 			[2]string{"time of a job", fmt.Sprintf("median %s, longest %s (%s)", report.Seconds(stat.Median(seconds)), report.Seconds(seconds[longest]), b.records[longest].ID)})
 	}
 	return counts, facts

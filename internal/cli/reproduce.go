@@ -108,7 +108,7 @@ func (p *program) execute(ctx context.Context, r *reproduction) error {
 		},
 		Progress: func(now run.Progress) { m.training(now) },
 		End:      func(reproduce.Run) { m.end() },
-		Warning:  func(text string) { p.say("warning: %s", text) },
+		Warning:  p.warn,
 		Outcome: func(o *reproduce.Outcome) error {
 			if p.json {
 				return nil
@@ -133,7 +133,7 @@ func (p *program) writeOutcome(o *reproduce.Outcome) error {
 	fmt.Fprintln(&b)
 	_, err := b.WriteTo(p.stdout)
 	for _, warning := range o.Warnings {
-		p.say("warning: %s", warning)
+		p.warn(warning)
 	}
 	return err
 }

@@ -298,7 +298,7 @@ REVGEN_RANK_WAIT=2m sets how long an MPI rank waits for the others to start.`,
 	return root
 }
 
-// flagError says what of a command's flags is wrong, and where they are described.
+// flagError says what of a command's flags or arguments is wrong, and where they are described.
 func flagError(cmd *cobra.Command, err error) error {
 	return usagef("%w; see %s --help", err, cmd.CommandPath())
 }

@@ -141,7 +141,7 @@ func (p *program) completedSystem(args []string) *engine.Definition {
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return usagef("%w; see %s --help", err, cmd.CommandPath())
+			return flagError(cmd, err)
 		}
 		return nil
 	}
