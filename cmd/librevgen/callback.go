@@ -56,15 +56,16 @@ func newCallback(t *C.revgen_target) (*callback, []engine.Definition, error) {
 // callbackName is the system of a target of the host's.
 const callbackName = "callback"
 
-// failed returns why the callback failed, once.
-func (b *callback) failed() error {
+// cause returns why the callback failed, once, and err if it did not.
+func (b *callback) cause(err error) error {
 	if b == nil {
-		return nil
+		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	err := b.err
-	b.err = nil
+	if b.err != nil {
+		err, b.err = b.err, nil
+	}
 	return err
 }
 

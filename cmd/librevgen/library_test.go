@@ -212,7 +212,7 @@ func TestTargetsOfHosts(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, b)
 	require.Empty(t, own)
-	require.NoError(t, b.failed())
+	require.NoError(t, b.cause(nil))
 	for want, change := range map[string]func(*cTarget){
 		"":  func(*cTarget) {},
 		"1": func(t *cTarget) { t.dim, t.modes = 1, 1 },
@@ -279,12 +279,12 @@ func TestTargetsOfHosts(t *testing.T) {
 	}
 	require.Equal(t, 5, calls, "after a failure the host is not called again")
 	require.Equal(t, 1, stops)
-	require.EqualError(t, b.failed(), "log_density returned 42")
-	require.NoError(t, b.failed(), "said once")
+	require.EqualError(t, b.cause(nil), "log_density returned 42")
+	require.NoError(t, b.cause(nil), "said once")
 	b.stop = nil
 	modal{b}.LogDensity64(double, x, k)
 	require.True(t, math.IsNaN(double[0]))
-	require.Error(t, b.failed())
+	require.Error(t, b.cause(nil))
 
 	host = target(1, 0, func(d int, x []float64, mode []int32, out []float64) int {
 		require.Nil(t, mode)

@@ -59,11 +59,11 @@ type handle struct {
 }
 
 // handles are those that are open. Numbers are never used again.
-var handles struct {
+var handles = struct {
 	sync.Mutex
 	open map[uint64]*handle
 	last uint64
-}
+}{open: map[uint64]*handle{}}
 
 func find(id C.revgen) *handle {
 	handles.Lock()
@@ -103,7 +103,7 @@ func call(id C.revgen, do func(ctx context.Context, h *handle) error) C.int {
 			err = broken
 		}
 	}
-	if failed := h.target.failed(); failed != nil {
+	if failed := h.target.cause(nil); failed != nil {
 		err = failed
 		h.use(h.model, h.target) // a sampler remembers that its target failed
 	}
@@ -152,9 +152,6 @@ func status(err error) C.int {
 func revgenOpen(out *C.revgen) C.int {
 	handles.Lock()
 	defer handles.Unlock()
-	if handles.open == nil {
-		handles.open = map[uint64]*handle{}
-	}
 	handles.last++
 	handles.open[handles.last] = &handle{}
 	*out = C.revgen(handles.last)
@@ -215,10 +212,7 @@ func revgenLoad(id C.revgen, path *C.char, target *C.revgen_target) C.int {
 			return err
 		}
 		model, err := revgen.Load(file, own...)
-		if failed := t.failed(); failed != nil {
-			err = failed
-		}
-		if err == nil {
+		if err = t.cause(err); err == nil {
 			h.use(model, t)
 		}
 		return hostless(err, t)
@@ -260,10 +254,7 @@ func revgenTrain(id C.revgen, configuration *C.char, target *C.revgen_target, tr
 				return nil
 			}
 		}
-		if failed := t.failed(); failed != nil {
-			return failed
-		}
-		return err
+		return t.cause(err)
 	})
 }
 
@@ -300,10 +291,7 @@ func (h *handle) prepare(stop func(), configuration *C.char, target *C.revgen_ta
 		t.stop = stop
 	}
 	cfg, err = revgen.ParseConfig([]byte(config), own...)
-	if failed := t.failed(); failed != nil {
-		err = failed
-	}
-	return cfg, opt, t, hostless(err, t)
+	return cfg, opt, t, hostless(t.cause(err), t)
 }
 
 // hostless adds what is missing where a target of the host's is named and none is given.
