@@ -45,8 +45,16 @@ func rngRows(e *environment, size string, v []int) ([]*operation, error) {
 		// degree nine with its exponent, and a root; sine and cosine of an eighth
 		// of a turn, four terms each; the choice of the quadrant; two products.
 		name: fmt.Sprintf("normals/%d", n), amount: float64(n), unit: "number", need: philox(work{FMA: 12, Float: 15, Integer: 2}),
-		call:   e.split(n, elementBlock, func(lo, hi int) { asm.Normals(x[lo:hi], c, uint64(lo/4)) }),
-		rivals: e.pyTorch(normalsRival(x)),
+		call: e.split(n, elementBlock, func(lo, hi int) { asm.Normals(x[lo:hi], c, uint64(lo/4)) }),
+		rivals: e.pyTorch(rival{prepare: func(p *peers.Process) (agreement, error) {
+			theirs := make([]float32, n)
+			if err := once(p, []any{"randn", n}, nil, map[string]any{"y": theirs}); err != nil {
+				return agreement{}, err
+			}
+			// They cannot be the same, so the first two moments are compared with the exact ones.
+			z := max(momentError(x, 0, 1), momentError(theirs, 0, 1))
+			return agreement{z, 6, "other random numbers; moments' largest deviation in standard errors"}, nil
+		}}),
 	}}, nil
 }
 
@@ -60,19 +68,6 @@ func (e *environment) pyTorch(r rival) []rival {
 	wide := r
 	wide.name = "pytorch-avx512"
 	return []rival{r, wide}
-}
-
-// normalsRival draws as many normal numbers. They cannot be the same, so the first two
-// moments are compared with the exact ones, in standard errors.
-func normalsRival(ours []float32) rival {
-	return rival{prepare: func(p *peers.Process) (agreement, error) {
-		theirs := make([]float32, len(ours))
-		if err := once(p, []any{"randn", len(ours)}, nil, map[string]any{"y": theirs}); err != nil {
-			return agreement{}, err
-		}
-		z := max(momentError(ours, 0, 1), momentError(theirs, 0, 1))
-		return agreement{z, 6, "other random numbers; moments' largest deviation in standard errors"}, nil
-	}}
 }
 
 // momentError returns how many standard errors the mean and the variance of x
