@@ -67,11 +67,11 @@ func control(workers *pool.Pool, memory [][]uint64, least time.Duration) float64
 	return sum / float64(len(memory))
 }
 
-// controlMemory is what each thread reads.
-func controlMemory(threads int) [][]uint64 {
+// memoryOf returns so many words for each thread.
+func memoryOf(threads, words int) [][]uint64 {
 	memory := make([][]uint64, threads)
 	for i := range memory {
-		memory[i] = make([]uint64, 1<<17)
+		memory[i] = make([]uint64, words)
 		clear(memory[i]) // pages that were never written to may all be one
 	}
 	return memory

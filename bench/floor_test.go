@@ -368,9 +368,9 @@ func TestPeaksAreMeasured(t *testing.T) {
 		require.Equal(t, rate, p.rate(r, 1<<16), "remembered")
 		p.sample(r, 1<<16)
 		p.sample(r, 1<<16)
-		k := p.index(r, 1<<16)
-		require.Len(t, p.seen[k].Rates, 3)
-		require.Equal(t, stat.Median(p.seen[k].Rates), p.rate(r, 1<<16))
+		s := p.of(r, 1<<16)
+		require.Len(t, s.Rates, 3)
+		require.Equal(t, stat.Median(s.Rates), p.rate(r, 1<<16))
 	}
 	require.Len(t, p.seen, len(Resources()))
 	p.sample(Read, 1<<17)

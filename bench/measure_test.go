@@ -359,7 +359,7 @@ func TestMemoryOfPeaks(t *testing.T) {
 	bursts := 0
 	require.GreaterOrEqual(t, p.fastest(func() { bursts++; time.Sleep(4 * time.Millisecond) }), 4e6)
 	require.Equal(t, 5, bursts)
-	memory := controlMemory(3)
+	memory := memoryOf(3, 1<<17)
 	require.Len(t, memory, 3)
 	require.Len(t, memory[2], 1<<17)
 	require.Positive(t, control(workers, memory[:2], 0))

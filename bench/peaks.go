@@ -43,33 +43,29 @@ type peaks struct {
 // threads together read or write over and over, and decides which cache or
 // memory is meant. A rate that was never sampled is sampled once.
 func (p *peaks) rate(r Resource, bytes int) float64 {
-	k := p.index(r, bytes)
-	if k < 0 {
+	s := p.of(r, bytes)
+	if s.Rate == 0 {
 		p.sample(r, bytes)
-		k = p.index(r, bytes)
 	}
-	return p.seen[k].Rate
+	return s.Rate
 }
 
-func (p *peaks) index(r Resource, bytes int) int {
+// of returns what is known of a resource, nothing at first.
+func (p *peaks) of(r Resource, bytes int) *Peak {
 	if r != Read && r != Write {
 		bytes = 0
 	}
-	return slices.IndexFunc(p.seen, func(s Peak) bool { return s.Resource == r && s.Bytes == bytes })
+	k := slices.IndexFunc(p.seen, func(s Peak) bool { return s.Resource == r && s.Bytes == bytes })
+	if k < 0 {
+		k = len(p.seen)
+		p.seen = append(p.seen, Peak{Path: p.path.String(), Threads: p.workers.Threads(), Resource: r, Bytes: bytes})
+	}
+	return &p.seen[k]
 }
 
 // sample measures a rate once more.
 func (p *peaks) sample(r Resource, bytes int) {
-	k := p.index(r, bytes)
-	if k < 0 {
-		k = len(p.seen)
-		peak := Peak{Path: p.path.String(), Threads: p.workers.Threads(), Resource: r}
-		if r == Read || r == Write {
-			peak.Bytes = bytes
-		}
-		p.seen = append(p.seen, peak)
-	}
-	s := &p.seen[k]
+	s := p.of(r, bytes)
 	s.Rates = append(s.Rates, p.measure(r, bytes))
 	s.Rate = stat.Median(s.Rates)
 }
@@ -97,25 +93,17 @@ func (p *peaks) measure(r Resource, bytes int) float64 {
 		return operations / p.fastest(func() { probe.Run(rounds) }) * float64(min(threads, runtime.GOMAXPROCS(0)))
 	}
 	words := max(bytes/threads/8, 1024)
-	for len(p.memory) < threads {
-		p.memory = append(p.memory, nil)
-	}
-	memory := slices.Clone(p.memory)
-	for i := range memory {
-		if len(memory[i]) < words {
-			memory[i] = make([]uint64, words)
-			clear(memory[i]) // pages that were never written to may all be one
-			p.memory[i] = memory[i]
-		}
-		memory[i] = memory[i][:words]
+	if len(p.memory) == 0 || len(p.memory[0]) < words {
+		p.memory = memoryOf(threads, words)
 	}
 	passes := max(1, (1<<17)/words)
 	body := func(i int) {
+		memory := p.memory[i][:words]
 		for range passes {
 			if r == Read {
-				sink(asm.ReadWords(memory[i]))
+				sink(asm.ReadWords(memory))
 			} else {
-				clear(memory[i])
+				clear(memory)
 			}
 		}
 	}

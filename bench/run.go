@@ -392,7 +392,7 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 			sides = append(sides, results[i])
 		}
 	}
-	memory := controlMemory(threads)
+	memory := memoryOf(threads, 1<<17)
 	runtime.GC() // so that none is due while the clock runs
 	for _, s := range sides {
 		if s.times.Calls, s.failed = r.calibrate(s.run); s.failed != nil && s == sides[0] {
