@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
 )
 
@@ -49,12 +48,13 @@ prints the settings before the look.`,
 			if err != nil {
 				return usageError{err}
 			}
-			text, err := configurationSchema(def)
+			cfg, err := def.Preset(def.Presets[0])
 			if err != nil {
 				return err
 			}
-			_, err = p.stdout.Write(text)
-			return err
+			encoder := json.NewEncoder(p.stdout)
+			encoder.SetIndent("", "  ")
+			return encoder.Encode(conf.Schema(cfg, def.Name+": "+def.Summary, fieldDoc()))
 		},
 	}
 	cmd.AddCommand(show, schema)
@@ -93,14 +93,4 @@ func fieldDoc() func(field string) string {
 		panic(err)
 	}
 	return func(field string) string { return all[field] }
-}
-
-// configurationSchema returns the JSON Schema of a system's configuration.
-func configurationSchema(def *engine.Definition) ([]byte, error) {
-	cfg, err := def.Preset(def.Presets[0])
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.MarshalIndent(conf.Schema(cfg, def.Name+": "+def.Summary, fieldDoc()), "", "  ")
-	return append(text, '\n'), err
 }
