@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,12 +98,6 @@ func (p *program) machine() error {
 	if p.json {
 		return json.NewEncoder(p.stdout).Encode(m)
 	}
-	none := func(words []string) string {
-		if len(words) == 0 {
-			return "none"
-		}
-		return strings.Join(words, " ")
-	}
 	lines := [][2]string{
 		{"version", m.Version.String()},
 		{"go", m.Go + " " + m.Platform},
@@ -110,8 +105,8 @@ func (p *program) machine() error {
 		{"processors", fmt.Sprintf("%d in the affinity mask, GOMAXPROCS %d: %d threads by default", m.Affinity, m.Limit, m.Threads)},
 		{"kernel path", m.Path + ": " + m.Reason},
 		{"available", strings.Join(m.Paths, " ")},
-		{"features", none(m.Features)},
-		{"missing", none(m.Missing)},
+		{"features", cmp.Or(strings.Join(m.Features, " "), "none")},
+		{"missing", cmp.Or(strings.Join(m.Missing, " "), "none")},
 		{"systems", strings.Join(m.Systems, " ")},
 	}
 	if m.Problem != "" {
