@@ -81,13 +81,11 @@ type program struct {
 // Run executes one command line for the given systems, the default first, and
 // returns its exit code.
 func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) int {
-	if err := enough(); err != nil {
-		fmt.Fprintf(stderr, "revgen: %v\n", err)
-		return exitError
-	}
-	if err := mpi.Prepare(); err != nil { // which may begin the program anew
-		fmt.Fprintf(stderr, "revgen: %v\n", err)
-		return exitError
+	for _, check := range []func() error{enough, mpi.Prepare} { // the second may begin the program anew
+		if err := check(); err != nil {
+			fmt.Fprintf(stderr, "revgen: %v\n", err)
+			return exitError
+		}
 	}
 	p := &program{systems: systems, stdout: data{stdout}, stderr: talk{stderr}, args: args, asked: time.Now()}
 	defer p.hear()()
