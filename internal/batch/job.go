@@ -180,7 +180,6 @@ func parse(v *ndjson.Value, verbs []Verb) (job *Origin, grid []ndjson.Member, er
 		return nil, nil, fmt.Errorf("%s where an object is needed", v.Kind)
 	}
 	job = new(Origin)
-	shared := sharedKeys(v, verbs)
 	for _, m := range v.Members {
 		switch value := m.Value; {
 		case m.Key == "id":
@@ -196,15 +195,13 @@ func parse(v *ndjson.Value, verbs []Verb) (job *Origin, grid []ndjson.Member, er
 				err = fmt.Errorf("grid: %s where an object of lists is needed", value.Kind)
 			}
 			grid = value.Members
-		case shared[m.Key]:
+		case find(verbs, m.Key) == nil || shared(v, verbs, m.Key):
 			job.Given = append(job.Given, m)
-		case find(verbs, m.Key) != nil && job.Verb != "":
+		case job.Verb != "":
 			err = fmt.Errorf("%s and %s: a job has one verb", job.Verb, m.Key)
-		case find(verbs, m.Key) != nil:
+		default:
 			job.Verb = m.Key
 			job.Args, err = arguments(m)
-		default:
-			job.Given = append(job.Given, m)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -220,17 +217,12 @@ func parse(v *ndjson.Value, verbs []Verb) (job *Origin, grid []ndjson.Member, er
 	return job, grid, nil
 }
 
-// sharedKeys returns the names of verbs that are keys of another verb of the job.
-func sharedKeys(v *ndjson.Value, verbs []Verb) map[string]bool {
-	shared := map[string]bool{}
-	for _, m := range v.Members {
-		if verb := find(verbs, m.Key); verb != nil {
-			for _, name := range verb.Shares {
-				shared[name] = true
-			}
-		}
-	}
-	return shared
+// shared reports whether the name of a verb is a key of another verb of the job.
+func shared(v *ndjson.Value, verbs []Verb, name string) bool {
+	return slices.ContainsFunc(v.Members, func(m ndjson.Member) bool {
+		verb := find(verbs, m.Key)
+		return verb != nil && slices.Contains(verb.Shares, name)
+	})
 }
 
 func find(verbs []Verb, name string) *Verb {
