@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"strings"
 
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/ndjson"
 )
 
@@ -38,11 +39,7 @@ func (a *axis) at(i int) ndjson.Value {
 		return a.values[i]
 	}
 	x := new(big.Rat).SetInt64(int64(i))
-	v, err := ndjson.Number(x.Add(a.first, x.Mul(x, a.step)).FloatString(a.digits))
-	if err != nil {
-		panic("batch: " + err.Error()) // both ends of the range are numbers
-	}
-	return v
+	return crash.Must(ndjson.Number(x.Add(a.first, x.Mul(x, a.step)).FloatString(a.digits))) // as both ends of the range are
 }
 
 // Axis returns the values of a grid's key: a list, or a range.

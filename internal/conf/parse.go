@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/revgen/revgen/internal/crash"
 )
 
 type kind uint8
@@ -133,13 +135,8 @@ func (p *parser) start() int {
 	return at
 }
 
-func (p *parser) token() json.Token {
-	t, err := p.Token()
-	if err != nil {
-		panic("conf: encoding/json refuses what it called valid: " + err.Error())
-	}
-	return t
-}
+// token reads the next token, of data that encoding/json has called valid.
+func (p *parser) token() json.Token { return crash.Must(p.Token()) }
 
 func (p *parser) value() *node {
 	n := &node{offset: p.start()}

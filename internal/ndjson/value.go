@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+
+	"github.com/revgen/revgen/internal/crash"
 )
 
 // A Kind is what a value is.
@@ -79,11 +81,7 @@ func (v *Value) Append(b []byte) []byte {
 }
 
 func appendQuoted(b []byte, s string) []byte {
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic("ndjson: " + err.Error()) // strings always have a JSON form
-	}
-	return append(b, text...)
+	return append(b, crash.Must(json.Marshal(s))...) // strings always have a JSON form
 }
 
 // String returns the value as JSON.
