@@ -328,3 +328,29 @@ func TestPanelOfBins(t *testing.T) {
 	}
 	require.Len(t, b.Panel(nil, []float64{30, 0, 10}, "law", "drawn", "E", "share").Layers, 1)
 }
+
+// TestGroups: means over groups of draws with the standard errors by the groups' scatter, none of
+// a single group; and the laws of draws in bins.
+func TestGroups(t *testing.T) {
+	groups := [][]float64{{1, 2, 2, 9}, {3, 1, 2, 2}, {-1, 2, 3, 3}}
+	of := func(g int) float64 { return groups[g][0] }
+	require.Equal(t, measure.Estimate{Value: 1}, measure.Scatter(1, of))
+	e := measure.Scatter(3, of) // of 1, 3 and −1
+	require.InDelta(t, 1, e.Value, 1e-15)
+	require.InDelta(t, 2/math.Sqrt(3), e.Uncertainty, 1e-15)
+	means, uncertainty := measure.Scatters(3, 2, func(g, k int) float64 { return groups[g][k] })
+	require.InDeltaSlice(t, []float64{1, 5. / 3}, means, 1e-15)
+	require.InDelta(t, (2+1/math.Sqrt(3))/math.Sqrt(3)/2, uncertainty, 1e-15)
+	none, _ := measure.Scatters(3, 0, nil)
+	require.Empty(t, none)
+
+	b := measure.Bins{Origin: 0.5, Width: 1, N: 3} // of 1 or less, of 2, of 3 or more
+	law := b.Law(groups, nil)
+	require.Len(t, law, 3)
+	for k, shares := range [][]float64{{0.25, 0.25, 0.25}, {0.5, 0.5, 0.25}, {0.25, 0.25, 0.5}} {
+		mean, deviation := gonum.MeanStdDev(shares, nil)
+		require.InDelta(t, mean, law[k].Value, 1e-15)
+		require.InDelta(t, deviation/math.Sqrt(3), law[k].Uncertainty, 1e-15)
+	}
+	require.Equal(t, []measure.Estimate{{Value: 0.125}, {Value: 0.75}, {Value: 0.125}}, b.Law(groups[:1], []float64{0.125, 0.5, 0.25, 0.125}))
+}

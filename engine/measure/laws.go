@@ -25,6 +25,52 @@ func (b Bins) Of(x float64) int {
 // Centre returns the middle of a bin.
 func (b Bins) Centre(k int) float64 { return b.Origin + (float64(k)+0.5)*b.Width }
 
+// Scatter returns the mean of a number over groups of draws, which are independent of each
+// other, with its standard error by their scatter. A single group has all that there is.
+func Scatter(groups int, of func(group int) float64) Estimate {
+	var m stat.Mean
+	for g := range groups {
+		m.Add(of(g))
+	}
+	if groups == 1 {
+		return Estimate{Value: m.Value()}
+	}
+	return Estimate{Value: m.Value(), Uncertainty: m.StandardError()}
+}
+
+// Scatters returns the means of n numbers over groups, and the mean of their standard errors.
+func Scatters(groups, n int, of func(group, k int) float64) (means []float64, uncertainty float64) {
+	means = make([]float64, n)
+	for k := range means {
+		e := Scatter(groups, func(g int) float64 { return of(g, k) })
+		means[k] = e.Value
+		uncertainty += e.Uncertainty / float64(n)
+	}
+	return means, uncertainty
+}
+
+// Law returns the probabilities of the bins by the numbers that groups drew. A single group
+// may have all numbers with their probabilities p, which else are equal.
+func (b Bins) Law(groups [][]float64, p []float64) []Estimate {
+	shares := make([][]float64, len(groups))
+	for g, drawn := range groups {
+		share, each := make([]float64, b.N), float64(len(drawn))
+		for i, x := range drawn {
+			if p != nil {
+				share[b.Of(x)] += p[i]
+			} else {
+				share[b.Of(x)] += 1 / each
+			}
+		}
+		shares[g] = share
+	}
+	law := make([]Estimate, b.N)
+	for k := range law {
+		law[k] = Scatter(len(groups), func(g int) float64 { return shares[g][k] })
+	}
+	return law
+}
+
 // Panel shows the law of a number in bins: that of the reference as bars, if
 // there is one, and the generated one as points with their 95 % intervals.
 func (b Bins) Panel(law []Estimate, counts []float64, reference, generated, x, y string) figure.Panel {

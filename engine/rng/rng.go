@@ -38,6 +38,10 @@ const (
 	ShapeTransition                      // steps of chains in the shape of a generator's samples
 )
 
+// OfReference is added to the purpose of chains that a reference is taken from, which share
+// no draws with those that tell how far a generator can be trusted.
+const OfReference Purpose = 1 << 8
+
 // A Counter names a stream: its seed, purpose and step.
 type Counter = asm.Counter
 

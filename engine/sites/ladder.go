@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
@@ -17,21 +18,80 @@ import (
 type Ladder[W uint64 | byte] struct {
 	ensemble *Ensemble[W]
 	betas    []float64
-	kernels  []Kernel[W]
-	levels   []Observed[W]
+	levels   []Observed[W] // as they were last read
+	held     []Level[W]
 	energies [][]float64 // by level and chain
 	rows     int         // of a piece
-	draws    []uint32    // of the swaps of a pair
+	draws    [][]uint32  // of the swaps of a level with the next
 	calls    uint32
+	of       rng.Purpose // added to those of the draws
 	// Swaps of a level with the next.
 	accepted, proposed []uint64
 }
 
+// A Level holds the chains of one of the temperatures.
+type Level[W uint64 | byte] interface {
+	// Advance takes a step with chains lo … hi−1, with the random numbers of samples
+	// first+lo, … of the stream, and sets their energies.
+	Advance(energies []float64, lo, hi int, c *rng.Counter, first uint64)
+	// Exchange swaps chain from + i with that of another level for each bit i of the mask.
+	Exchange(with Level[W], from int, mask uint64)
+	// Stir is that of States, of all chains.
+	Stir(c rng.Counter, first uint64)
+	// Read stores the configurations.
+	Read(batch []W)
+}
+
+// A Holder is a Kernel that holds chains in an order of its own, which move faster so.
+type Holder[W uint64 | byte] interface {
+	Hold(batch []W) Level[W]
+}
+
+// batched are chains of a kernel that holds none.
+type batched[W uint64 | byte] struct {
+	ensemble *Ensemble[W]
+	kernel   Kernel[W]
+	batch    []W
+}
+
+func (b *batched[W]) Advance(energies []float64, lo, hi int, c *rng.Counter, first uint64) {
+	var stats bitspin.Count
+	b.kernel.Run(nil, b.batch, b.batch, lo, hi, 1, c, first, &stats)
+	words := b.ensemble.Words()
+	b.ensemble.Energy(energies[lo:hi], b.batch[lo*words:hi*words])
+}
+
+func (b *batched[W]) Exchange(with Level[W], from int, mask uint64) {
+	other, words := with.(*batched[W]).batch, b.ensemble.Words()
+	for ; mask != 0; mask &= mask - 1 {
+		i := (from + bits.TrailingZeros64(mask)) * words
+		for w := i; w < i+words; w++ {
+			b.batch[w], other[w] = other[w], b.batch[w]
+		}
+	}
+}
+
+func (b *batched[W]) Stir(c rng.Counter, first uint64) { b.ensemble.States.Stir(b.batch, c, first) }
+
+func (b *batched[W]) Read(batch []W) { copy(batch, b.batch) }
+
 // Ladder implements chains.Tempered.
 func (e *Ensemble[W]) Ladder(betas []float64, n int) (chains.Ladder, error) {
-	l := &Ladder[W]{ensemble: e, betas: betas, draws: make([]uint32, 4*rng.Blocks(n)),
-		accepted: make([]uint64, len(betas)), proposed: make([]uint64, len(betas))}
 	from := rng.Stream(e.Seed, rng.ChainStart, 0)
+	l, err := e.newLadder(betas, n, 0, func(level int, batch []W) { e.States.Disperse(batch, &from, uint64(level*n)) })
+	if err != nil {
+		return nil, err
+	}
+	for k := range l.levels {
+		l.levels[k].share(l.rows)
+	}
+	return l, nil
+}
+
+// newLadder returns a ladder of chains that start sets, which are all the rank's own.
+func (e *Ensemble[W]) newLadder(betas []float64, n int, of rng.Purpose, start func(level int, batch []W)) (*Ladder[W], error) {
+	l := &Ladder[W]{ensemble: e, betas: betas, of: of,
+		accepted: make([]uint64, len(betas)), proposed: make([]uint64, len(betas))}
 	for k, beta := range betas {
 		if k > 0 && !(betas[k-1] < beta) {
 			return nil, fmt.Errorf("inverse temperature %v comes after %v; they must ascend", beta, betas[k-1])
@@ -44,16 +104,21 @@ func (e *Ensemble[W]) Ladder(betas []float64, n int) (chains.Ladder, error) {
 			return nil, err
 		}
 		level := Observed[W]{Batch: make([]W, n*e.Words()), hi: n, ensemble: e}
-		e.States.Disperse(level.Batch, &from, uint64(k*n))
-		l.kernels, l.levels, l.energies = append(l.kernels, kernel), append(l.levels, level), append(l.energies, make([]float64, n))
-	}
-	for _, k := range l.kernels {
-		l.rows = max(l.rows, PieceOf(k))
-	}
-	for k := range l.levels {
-		l.levels[k].share(l.rows)
+		start(k, level.Batch)
+		if h, ok := kernel.(Holder[W]); ok {
+			l.held, l.rows = append(l.held, h.Hold(level.Batch)), max(l.rows, kernel.Together())
+		} else {
+			l.held, l.rows = append(l.held, &batched[W]{e, kernel, level.Batch}), max(l.rows, PieceOf(kernel))
+		}
+		l.levels, l.energies = append(l.levels, level), append(l.energies, make([]float64, n))
+		l.draws = append(l.draws, make([]uint32, 4*rng.Blocks(n)))
 	}
 	return l, nil
+}
+
+// stream returns the draws of a purpose in the call under way.
+func (l *Ladder[W]) stream(p rng.Purpose) rng.Counter {
+	return rng.Stream(l.ensemble.Seed, p|l.of, l.calls)
 }
 
 // first returns the number of the first of n chains of a level among all samples that
@@ -78,44 +143,41 @@ func (l *Ladder[W]) Advance(ctx context.Context, steps int) error {
 }
 
 func (l *Ladder[W]) step() {
-	e, words, n := l.ensemble, l.ensemble.Words(), len(l.energies[0])
+	workers, n := l.ensemble.Workers, len(l.energies[0])
 	first, end := l.Own()
 	pieces := (end - first + l.rows - 1) / l.rows
-	stream := rng.Stream(e.Seed, rng.ChainTransition, l.calls)
-	e.Workers.Run(len(l.levels)*pieces, func(piece int) {
+	stream := l.stream(rng.ChainTransition)
+	workers.Run(len(l.levels)*pieces, func(piece int) {
 		level, lo := piece/pieces, first+piece%pieces*l.rows
-		hi, batch := min(end, lo+l.rows), l.levels[level].Batch
 		c := stream
-		var stats bitspin.Count
-		l.kernels[level].Run(nil, batch, batch, lo, hi, 1, &c, l.first(level, n), &stats)
-		e.Energy(l.energies[level][lo:hi], batch[lo*words:hi*words])
+		l.held[level].Advance(l.energies[level], lo, min(end, lo+l.rows), &c, l.first(level, n))
 	})
-	for level := int(l.calls & 1); level+1 < len(l.levels); level += 2 {
-		l.swap(level)
-	}
+	odd := int(l.calls & 1)
+	workers.Run((len(l.levels)-odd)/2, func(pair int) { l.swap(2*pair + odd) })
 	l.calls++
 	for level := range l.levels {
-		e.States.Stir(l.levels[level].Batch, rng.Stream(e.Seed, rng.ChainStart, l.calls), l.first(level, n))
+		l.held[level].Stir(l.stream(rng.ChainStart), l.first(level, n))
 	}
 }
 
 // swap swaps states of a level with those of the next, each with probability
 // min{1, exp((β − β′)(E − E′))}.
 func (l *Ladder[W]) swap(level int) {
-	words, difference := l.ensemble.Words(), l.betas[level]-l.betas[level+1]
-	c := rng.Stream(l.ensemble.Seed, rng.LadderSwap, l.calls)
-	asm.PhiloxBlocks(l.draws, &c, uint64(level)*uint64(len(l.draws)/4))
+	difference, draws := l.betas[level]-l.betas[level+1], l.draws[level]
+	c := l.stream(rng.LadderSwap)
+	asm.PhiloxBlocks(draws, &c, uint64(level)*uint64(len(draws)/4))
 	x, y := l.energies[level], l.energies[level+1]
-	a, b := l.levels[level].Batch, l.levels[level+1].Batch
 	lo, hi := l.Own()
-	for i := lo; i < hi; i++ {
-		if float64(l.draws[i])+0.5 < math.Exp(difference*(x[i]-y[i]))*(1<<32) {
-			l.accepted[level]++
-			x[i], y[i] = y[i], x[i]
-			for w := i * words; w < (i+1)*words; w++ {
-				a[w], b[w] = b[w], a[w]
+	for from := lo; from < hi; from += 64 {
+		var mask uint64
+		for i := from; i < min(hi, from+64); i++ {
+			if float64(draws[i])+0.5 < math.Exp(difference*(x[i]-y[i]))*(1<<32) {
+				mask |= 1 << (i - from)
+				x[i], y[i] = y[i], x[i]
 			}
 		}
+		l.held[level].Exchange(l.held[level+1], from, mask)
+		l.accepted[level] += uint64(bits.OnesCount64(mask))
 	}
 	l.proposed[level] += uint64(hi - lo)
 }
@@ -123,12 +185,19 @@ func (l *Ladder[W]) swap(level int) {
 // Own returns the chains of each level that are a rank's, as a chains.Walk does.
 func (l *Ladder[W]) Own() (lo, hi int) { return l.levels[0].Own() }
 
+// read returns the configurations of a level.
+func (l *Ladder[W]) read(level int) *Observed[W] {
+	o := &l.levels[level]
+	l.held[level].Read(o.Batch)
+	return o
+}
+
 // Observe implements chains.Ladder.
-func (l *Ladder[W]) Observe(level int, values []float64) { l.levels[level].ObserveUnweighted(values) }
+func (l *Ladder[W]) Observe(level int, values []float64) { l.read(level).ObserveUnweighted(values) }
 
 // States implements chains.Ladder.
 func (l *Ladder[W]) States(level int, dst []byte, format string) error {
-	return l.levels[level].States(dst, format)
+	return l.read(level).States(dst, format)
 }
 
 // Swaps implements chains.Ladder.

@@ -3,10 +3,13 @@ package spins_test
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // A triangle that cannot satisfy all its couplings.
@@ -80,7 +83,7 @@ func ExampleMetropolis_Run() {
 }
 
 // Replica exchange on a ±J glass, and how far to trust it.
-func ExampleTempering() {
+func ExampleEnsemble() {
 	var edges []spins.Edge
 	for i := range 36 { // the 6×6 torus
 		for k, j := range []int{i/6*6 + (i+1)%6, (i + 6) % 36} {
@@ -91,15 +94,30 @@ func ExampleTempering() {
 	if err != nil {
 		panic(err)
 	}
-	got, err := spins.Tempering{
-		Beta: 1.5, Sets: 1, BurnIn: 400, Rounds: 400, Every: 10, Stream: rng.Stream(1, rng.Reference, 0),
-	}.Run(context.Background(), g, func([]uint64) {})
+	workers := pool.New(0)
+	defer workers.Close()
+	e := spins.Ensemble{
+		States: spins.Packed{Spins: 36, Even: true}, Beta: 1.5, Energy: g.Energies,
+		Mixing: func(beta float64) (spins.Kernel, error) { return spins.NewSweeper(g, beta) },
+		Seed:   1, Workers: workers,
+	}
+	const chains, rounds = 64, 400
+	ladder, err := e.Temper(context.Background(), 0, chains, rounds)
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println("R̂ below 1.05:", got.Energy.RHat < 1.05 && got.OverlapSquare.RHat < 1.05)
-	fmt.Println("energy to 1 %:", got.Energy.StandardError < 0.01*-got.Energy.Mean)
-	fmt.Println("ln Z to 0.05:", got.LogZError < 0.05)
+	var all []float64
+	logZ, err := ladder.Measure(context.Background(), rounds, 36*math.Ln2, func(int) {
+		_, energies := ladder.Coldest()
+		all = append(all, energies...)
+	})
+	if err != nil {
+		panic(err)
+	}
+	energy := stat.Chains(all, chains)
+	fmt.Println("R̂ below 1.05:", energy.RHat < 1.05)
+	fmt.Println("energy to 1 %:", energy.StandardError < 0.01*-energy.Mean)
+	fmt.Println("ln Z to 0.05:", logZ.Uncertainty < 0.05)
 	// Output:
 	// R̂ below 1.05: true
 	// energy to 1 %: true

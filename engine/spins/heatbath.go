@@ -153,15 +153,6 @@ func (h *heatBath) newLanes() *lanes {
 	return l
 }
 
-// memory returns the bytes of newLanes.
-func (h *heatBath) memory() int64 {
-	n := int64(h.graph.N())
-	if h.tables == nil {
-		return n * (8 + 8*Lanes)
-	}
-	return n * 8
-}
-
 // tabulate computes the fields, where they are tabulated.
 func (h *heatBath) tabulate(l *lanes) {
 	if h.tables != nil {
@@ -344,20 +335,6 @@ func (s *verticalSum) of(lane int) (n int) {
 	}
 	return n
 }
-
-// magnetisations stores Σ s_i of each configuration.
-func (l *lanes) magnetisations(dst *[Lanes]float64) {
-	var up verticalSum
-	for _, s := range l.spins {
-		up.add(s)
-	}
-	for k := range dst {
-		dst[k] = float64(2*up.of(k) - len(l.spins))
-	}
-}
-
-// unpack stores the configurations of l in a batch of at most Lanes.
-func (l *lanes) unpack(batch []uint64) { Rows(batch, batch, l.spins) }
 
 // Columns turns a batch of at most Lanes packed configurations of n spins into a word
 // for each spin, that of configuration k in bit k. The other lanes are all down.

@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/internal/late"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/memory"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -235,6 +236,8 @@ func TestStopsAnywhere(t *testing.T) {
 	g := build(t, ring(7, 0.5))
 	m, err := NewTransfer(g)
 	require.NoError(t, err)
+	workers := pool.New(1)
+	defer workers.Close()
 	for name, c := range map[string]struct {
 		asks int
 		run  func(ctx context.Context) error
@@ -250,7 +253,10 @@ func TestStopsAnywhere(t *testing.T) {
 			return err
 		}},
 		"tempering": {64 + 10, func(ctx context.Context) error {
-			_, err := (Tempering{Beta: 1, Sets: 1, BurnIn: 64, Rounds: 10, Every: 20, Threads: 1}).Run(ctx, g, nil)
+			l, err := tempering(g, 1, 0, workers).Temper(ctx, 0, Lanes, 64)
+			if err == nil {
+				_, err = l.Measure(ctx, 10, 0, func(int) {})
+			}
 			return err
 		}},
 	} {

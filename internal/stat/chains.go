@@ -20,6 +20,17 @@ type ChainSummary struct {
 	EffectiveSize float64 `json:"effective_size"` // draws of all chains, divided by Time
 }
 
+// Interleaved returns the draws of chains of equal length as Chains takes them.
+func Interleaved(chains [][]float64) []float64 {
+	var x []float64
+	for t := range chains[0] {
+		for _, draws := range chains {
+			x = append(x, draws[t])
+		}
+	}
+	return x
+}
+
 // Chains summarizes chains whose draw t of chain c is x[t·chains + c]. There must
 // be four draws of each at least.
 //

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/revgen/revgen/engine/measure"
 	"math"
 	"math/bits"
 
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -149,16 +150,16 @@ func road(g *spins.Graph) string {
 // configurations, the laws of the energy and of the overlap, is that of independent
 // draws.
 func (s *measured) transfer(ctx context.Context, m *spins.Transfer) (*reference, error) {
-	const columns, atOnce = spins.Lanes, 64
+	const groups, atOnce = 64, 64
 	e, err := m.Sum(ctx, s.config.Target.Beta, s.workers.Threads())
 	if err != nil {
 		return nil, err
 	}
 	n, words := s.graph.N(), s.graph.Words()
-	rows := min(max(1<<25/n, 1<<14), 1<<18) / columns
-	energies, overlaps := make([]float64, rows*columns), make([]float64, rows*columns/2)
+	draws := min(max(1<<25/n, 1<<14), 1<<18) / groups * groups
+	energies, overlaps := make([]float64, draws), make([]float64, draws/2)
 	stream := rng.Stream(s.config.Training.Seed, rng.Reference, 0)
-	s.workers.Run(rows*columns/atOnce, func(piece int) {
+	s.workers.Run(draws/atOnce, func(piece int) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -179,9 +180,18 @@ func (s *measured) transfer(ctx context.Context, m *spins.Transfer) (*reference,
 	}
 	r.energyDeviation = moments.Deviation()
 	r.energies = energyBins(s.graph, energies[0], r.Energy, r.energyDeviation, math.Inf(-1))
-	r.energyLaw = histogram(r.energies, rows, columns, func(t, k int) float64 { return energies[t*columns+k] })
-	r.overlapLaw = histogram(overlapBins(n), rows/2, columns, func(t, k int) float64 { return overlaps[t*columns+k] })
+	r.energyLaw = r.energies.Law(dealt(energies, groups), nil)
+	r.overlapLaw = overlapBins(n).Law(dealt(overlaps, groups), nil)
 	return r, nil
+}
+
+// dealt returns groups of numbers, which get one of them in turns.
+func dealt(x []float64, groups int) [][]float64 {
+	to := make([][]float64, groups)
+	for i, v := range x {
+		to[i%groups] = append(to[i%groups], v)
+	}
+	return to
 }
 
 // The extent of parallel tempering. A unit of work is a spin or an edge of one
@@ -198,25 +208,36 @@ var firstWork = float64(1 << 30) // less in tests
 
 // temper is newReference by parallel tempering.
 func (s *measured) temper(ctx context.Context) (*reference, error) {
-	beta := s.config.Target.Beta
+	const every = 4                                                  // rounds after which spins and edges are looked at
 	round := spins.Lanes * float64(s.graph.N()+len(s.graph.Edges())) // a level's
 	first := firstWork / (round * math.Sqrt(float64(s.graph.N())))
 	for rounds := int(min(max(first, leastRounds), mostRounds)); ; rounds *= 2 {
-		t := spins.Tempering{
-			Beta: beta, Sets: 1, BurnIn: rounds / 2, Rounds: rounds, Every: 4,
-			Threads: s.workers.Threads(), Stream: rng.Stream(s.config.Training.Seed, rng.Reference, 0),
+		const kept = 8 + 8 + 4 // bytes of a chain's round
+		if bytes, limit := kept*spins.Lanes*float64(rounds), memory.Limit(); bytes > 0.5*limit {
+			return nil, fmt.Errorf("parallel tempering: the energies of %d rounds of %d chains take %.3g GiB, and there are %.3g",
+				rounds, spins.Lanes, bytes/(1<<30), limit/(1<<30))
 		}
-		c := &chainSums{graph: s.graph, spins: make([][spins.Lanes]float64, s.graph.N()), edges: make([][spins.Lanes]float64, len(s.graph.Edges()))}
-		out, err := t.Run(ctx, s.graph, c.add)
+		l, err := s.Temper(ctx, rng.OfReference, spins.Lanes, rounds/2)
 		if err != nil {
 			return nil, fmt.Errorf("parallel tempering: %w", err)
 		}
-		worst := max(out.Energy.RHat, out.AbsMagnetisation.RHat, out.OverlapSquare.RHat)
-		work := 1.5 * float64(rounds) * float64(out.Levels) * round
+		c := newChainSums(s.graph)
+		logZ, err := l.Measure(ctx, rounds, float64(s.graph.N())*math.Ln2, func(round int) {
+			batch, energies := l.Coldest()
+			c.add(batch, energies)
+			if round%every == every-1 {
+				c.correlate(batch)
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("parallel tempering: %w", err)
+		}
+		r, worst := c.reference(s.config.Target.Beta)
+		r.logZ, r.logZError = logZ.Value, logZ.Uncertainty
+		work := 1.5 * float64(rounds) * float64(len(l.Betas())) * round
 		if worst > agreement && 2*work <= mostWork {
 			continue
 		}
-		r := c.reference(s.graph, beta, out)
 		if worst > agreement {
 			r.warnings = append(r.warnings, fmt.Sprintf("the reference has not converged: after %d rounds of parallel tempering R̂ is %.3f, so its standard errors are too small", rounds, worst))
 		}
@@ -227,36 +248,50 @@ func (s *measured) temper(ctx context.Context) (*reference, error) {
 // chainSums gather the configurations of the ladders' coldest levels. Ladders are
 // independent, so that the scatter of their averages gives standard errors.
 type chainSums struct {
-	graph    *spins.Graph
-	rounds   int
-	energies [][spins.Lanes]float64
-	abs      [][spins.Lanes]float64
-	overlaps [][spins.Lanes / 2]float64
-	spins    [][spins.Lanes]float64 // Σ s_i of each ladder
-	edges    [][spins.Lanes]float64
+	graph         *spins.Graph
+	energies, abs [][]float64 // of each ladder, by round
+	overlaps      [][]float64 // of every other ladder with the next
+	spins, edges  [][]float64 // Σ s_i and Σ s_i s_j of each ladder
+	correlated    float64     // configurations in these sums
 }
 
-func (c *chainSums) add(batch []uint64) {
-	g := c.graph
-	words, n := g.Words(), float64(g.N())
-	var energies, abs [spins.Lanes]float64
-	var overlaps [spins.Lanes / 2]float64
-	g.Energies(energies[:], batch)
-	for k := range abs {
+func newChainSums(g *spins.Graph) *chainSums {
+	c := &chainSums{graph: g}
+	for _, ladders := range []*[][]float64{&c.energies, &c.abs, &c.spins, &c.edges} {
+		*ladders = make([][]float64, spins.Lanes)
+	}
+	c.overlaps = make([][]float64, spins.Lanes/2)
+	for k := range spins.Lanes {
+		c.spins[k], c.edges[k] = make([]float64, g.N()), make([]float64, len(g.Edges()))
+	}
+	return c
+}
+
+func (c *chainSums) add(batch []uint64, energies []float64) {
+	words, n := c.graph.Words(), c.graph.N()
+	for k, e := range energies {
 		config := batch[k*words:][:words]
-		abs[k] = math.Abs(float64(g.Magnetisation(config))) / n
+		c.energies[k] = append(c.energies[k], e)
+		c.abs[k] = append(c.abs[k], math.Abs(float64(c.graph.Magnetisation(config)))/float64(n))
 		if k%2 == 1 {
-			overlaps[k/2] = overlap(config, batch[(k-1)*words:][:words], g.N())
-		}
-		for i := range c.spins {
-			c.spins[i][k] += spins.Spin(config, i)
-		}
-		for e, edge := range g.Edges() {
-			c.edges[e][k] += spins.Spin(config, edge.I) * spins.Spin(config, edge.J)
+			c.overlaps[k/2] = append(c.overlaps[k/2], overlap(config, batch[(k-1)*words:][:words], n))
 		}
 	}
-	c.energies, c.abs, c.overlaps = append(c.energies, energies), append(c.abs, abs), append(c.overlaps, overlaps)
-	c.rounds++
+}
+
+// correlate adds to the sums of spins and edges.
+func (c *chainSums) correlate(batch []uint64) {
+	words := c.graph.Words()
+	for k := range c.spins {
+		config := batch[k*words:][:words]
+		for i := range c.spins[k] {
+			c.spins[k][i] += spins.Spin(config, i)
+		}
+		for e, edge := range c.graph.Edges() {
+			c.edges[k][e] += spins.Spin(config, edge.I) * spins.Spin(config, edge.J)
+		}
+	}
+	c.correlated++
 }
 
 // overlap returns Σ s_i s′_i/n.
@@ -268,82 +303,52 @@ func overlap(a, b []uint64, n int) float64 {
 	return 1 - 2*float64(differ)/float64(n)
 }
 
-// reference summarises the chains.
-func (c *chainSums) reference(g *spins.Graph, beta float64, out *spins.Tempered) *reference {
-	r := &reference{logZ: out.LogZ, logZError: out.LogZError, sampled: true}
-	r.Magnetisations, r.EdgeCorrelations = make([]float64, g.N()), make([]float64, len(g.Edges()))
-	r.Energy, r.AbsMagnetisation, r.OverlapSquare = out.Energy.Mean, out.AbsMagnetisation.Mean, out.OverlapSquare.Mean
+// reference summarises the chains, and returns the largest R̂.
+func (c *chainSums) reference(beta float64) (r *reference, worst float64) {
+	g := c.graph
+	r = &reference{sampled: true}
 	u := &r.uncertainty
-	u.energy, u.absMagnetisation, u.overlapSquare = out.Energy.StandardError, out.AbsMagnetisation.StandardError, out.OverlapSquare.StandardError
-	variance := func(x [][spins.Lanes]float64) (value, standardError float64) {
+	mean := func(x []float64, ladders int) (value, standardError float64) {
+		s := stat.Chains(x, ladders)
+		worst = max(worst, s.RHat)
+		return s.Mean, s.StandardError
+	}
+	r.Energy, u.energy = mean(stat.Interleaved(c.energies), spins.Lanes)
+	r.AbsMagnetisation, u.absMagnetisation = mean(stat.Interleaved(c.abs), spins.Lanes)
+	squares := stat.Interleaved(c.overlaps)
+	for i, q := range squares {
+		squares[i] = q * q
+	}
+	r.OverlapSquare, u.overlapSquare = mean(squares, spins.Lanes/2)
+	variance := func(ladders [][]float64) measure.Estimate {
 		var all stat.Mean
-		for i := range x {
-			for _, v := range x[i] {
-				all.Add(v)
-			}
+		for _, x := range stat.Interleaved(ladders) {
+			all.Add(x)
 		}
-		mean := all.Value()
-		return scatter(len(x), func(t, k int) float64 { return (x[t][k] - mean) * (x[t][k] - mean) })
+		return measure.Scatter(len(ladders), func(k int) (sum float64) {
+			for _, x := range ladders[k] {
+				d := x - all.Value()
+				sum += d * d / float64(len(ladders[k]))
+			}
+			return sum
+		})
 	}
 	n := float64(g.N())
-	energyVariance, e := variance(c.energies)
-	r.SpecificHeat, u.specificHeat = beta*beta*energyVariance, beta*beta*e
-	absVariance, e := variance(c.abs)
-	r.Susceptibility, u.susceptibility = beta*n*absVariance, beta*n*e
-	r.energyDeviation = math.Sqrt(energyVariance)
-	each := func(dst []float64, sums [][spins.Lanes]float64) (mean float64) {
-		for i := range sums {
-			var of float64
-			dst[i], of = scatter(1, func(_, k int) float64 { return sums[i][k] / float64(c.rounds) })
-			mean += of / float64(len(sums))
-		}
-		return mean
-	}
-	u.magnetisations = each(r.Magnetisations, c.spins)
-	u.edgeCorrelations = each(r.EdgeCorrelations, c.edges)
+	of := variance(c.energies)
+	r.energyDeviation = math.Sqrt(of.Value)
+	r.SpecificHeat, u.specificHeat = beta*beta*of.Value, beta*beta*of.Uncertainty
+	of = variance(c.abs)
+	r.Susceptibility, u.susceptibility = beta*n*of.Value, beta*n*of.Uncertainty
+	r.Magnetisations, u.magnetisations = measure.Scatters(spins.Lanes, g.N(), func(k, i int) float64 { return c.spins[k][i] / c.correlated })
+	r.EdgeCorrelations, u.edgeCorrelations = measure.Scatters(spins.Lanes, len(g.Edges()), func(k, e int) float64 { return c.edges[k][e] / c.correlated })
 	if !g.HasFields() {
 		clear(r.Magnetisations) // by symmetry
 		u.magnetisations = 0
 	}
 	r.energies = energyBins(g, c.energies[0][0], r.Energy, r.energyDeviation, math.Inf(-1))
-	r.energyLaw = histogram(r.energies, len(c.energies), spins.Lanes, func(t, k int) float64 { return c.energies[t][k] })
-	r.overlapLaw = histogram(overlapBins(g.N()), len(c.overlaps), spins.Lanes/2, func(t, k int) float64 { return c.overlaps[t][k] })
-	return r
-}
-
-// scatter returns the mean of a number over rounds and ladders, and its standard
-// error by the ladders' scatter.
-func scatter(rounds int, of func(t, k int) float64) (value, standardError float64) {
-	var all stat.Mean
-	for k := range spins.Lanes {
-		var sum float64
-		for t := range rounds {
-			sum += of(t, k)
-		}
-		all.Add(sum / float64(rounds))
-	}
-	return all.Value(), all.StandardError()
-}
-
-// histogram returns the probabilities of measure.Bins, with standard errors by the
-// scatter of the columns.
-func histogram(b measure.Bins, rows, columns int, of func(t, k int) float64) []measure.Estimate {
-	moments := make([]stat.Mean, b.N)
-	counts := make([]float64, b.N)
-	for k := range columns {
-		clear(counts)
-		for t := range rows {
-			counts[b.Of(of(t, k))]++
-		}
-		for i, x := range counts {
-			moments[i].Add(x / float64(rows))
-		}
-	}
-	law := make([]measure.Estimate, b.N)
-	for i := range law {
-		law[i] = measure.Estimate{Value: moments[i].Value(), Uncertainty: moments[i].StandardError()}
-	}
-	return law
+	r.energyLaw = r.energies.Law(c.energies, nil)
+	r.overlapLaw = overlapBins(g.N()).Law(c.overlaps, nil)
+	return r, worst
 }
 
 // reference returns what samples are compared with, computed once.

@@ -27,6 +27,7 @@ import (
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/long"
+	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -470,14 +471,35 @@ func TestExtentOfTempering(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, got.warnings)
 		for rounds := c.rounds; ; rounds *= 2 {
-			sums := &chainSums{graph: s.graph, spins: make([][64]float64, 9), edges: make([][64]float64, 7)}
-			out, err := spins.Tempering{Beta: 0.3, Sets: 1, BurnIn: rounds / 2, Rounds: rounds, Every: 4, Threads: 1, Stream: rng.Stream(5, rng.Reference, 0)}.Run(t.Context(), s.graph, sums.add)
+			l, err := s.Temper(t.Context(), rng.OfReference, 64, rounds/2)
 			require.NoError(t, err)
-			if max(out.Energy.RHat, out.AbsMagnetisation.RHat, out.OverlapSquare.RHat) <= 1.01 {
-				require.Equal(t, sums.reference(s.graph, 0.3, out), got)
+			sums := newChainSums(s.graph)
+			logZ, err := l.Measure(t.Context(), rounds, 9*math.Ln2, func(round int) {
+				batch, energies := l.Coldest()
+				sums.add(batch, energies)
+				if round%4 == 3 {
+					sums.correlate(batch)
+				}
+			})
+			require.NoError(t, err)
+			want, worst := sums.reference(0.3)
+			if worst <= 1.01 {
+				want.logZ, want.logZError = logZ.Value, logZ.Uncertainty
+				require.Equal(t, want, got)
 				break
 			}
 		}
+	}
+	s := as[*hierarchical](t, configured(t, "quick", glass(3, 3, 3), 0), workers)
+	firstWork = 1
+	limit := memory.Limit
+	defer func() { memory.Limit = limit }()
+	memory.Limit = func() float64 { return 2*20*64*256 - 1 }
+	_, err := s.temper(t.Context())
+	require.EqualError(t, err, "parallel tempering: the energies of 256 rounds of 64 chains take 0.000305 GiB, and there are 0.00061")
+	memory.Limit = func() float64 { return 2 * 20 * 64 * 256 }
+	if _, err = s.temper(t.Context()); err != nil {
+		require.ErrorContains(t, err, "the energies of 512 rounds")
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
-	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/late"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // TestLimits: each number of a configuration on both sides of its limits.
@@ -199,7 +199,7 @@ func TestChainSums(t *testing.T) {
 		require.NoError(t, err)
 		const rounds, n, beta = 5, 9, 0.7
 		r := rand.New(rand.NewPCG(4, 4))
-		c := &chainSums{graph: g, spins: make([][spins.Lanes]float64, n), edges: make([][spins.Lanes]float64, len(h.Edges))}
+		c := newChainSums(g)
 		var energies, abs [rounds][64]float64
 		var overlaps [rounds][32]float64
 		sums, products := make([][64]float64, n), make([][64]float64, len(h.Edges))
@@ -224,16 +224,27 @@ func TestChainSums(t *testing.T) {
 					}
 				}
 			}
-			c.add(batch)
+			c.add(batch, energies[round][:])
+			c.correlate(batch)
 		}
-		out := &spins.Tempered{LogZ: 3, LogZError: 0.25}
-		out.Energy.Mean, out.Energy.StandardError = -2, 0.1
-		out.AbsMagnetisation.Mean, out.AbsMagnetisation.StandardError = 0.4, 0.2
-		out.OverlapSquare.Mean, out.OverlapSquare.StandardError = 0.3, 0.05
-		got := c.reference(g, beta, out)
+		got, worst := c.reference(beta)
 		require.True(t, got.sampled)
 		u := &got.uncertainty
-		require.Equal(t, []float64{3, 0.25, -2, 0.1, 0.4, 0.2, 0.3, 0.05}, []float64{got.logZ, got.logZError, got.Energy, u.energy, got.AbsMagnetisation, u.absMagnetisation, got.OverlapSquare, u.overlapSquare})
+		var chains [3][]float64
+		for round := range rounds {
+			chains[0], chains[1] = append(chains[0], energies[round][:]...), append(chains[1], abs[round][:]...)
+			for _, q := range overlaps[round] {
+				chains[2] = append(chains[2], q*q)
+			}
+		}
+		largest := 0.0
+		for i, value := range [3][2]float64{{got.Energy, u.energy}, {got.AbsMagnetisation, u.absMagnetisation}, {got.OverlapSquare, u.overlapSquare}} {
+			s := stat.Chains(chains[i], len(chains[i])/rounds)
+			require.InDelta(t, s.Mean, value[0], 1e-12)
+			require.InDelta(t, s.StandardError, value[1], 1e-12)
+			largest = max(largest, s.RHat)
+		}
+		require.InDelta(t, largest, worst, 1e-12)
 		// Means over ladders, and their standard errors.
 		moments := func(of func(k int) float64) (mean, standardError float64) {
 			var squares float64
@@ -283,7 +294,7 @@ func TestChainSums(t *testing.T) {
 		}
 		require.InDelta(t, spinError, u.magnetisations, 1e-12)
 		require.InDelta(t, edgeError, u.edgeCorrelations, 1e-12)
-		require.Equal(t, energyBins(g, energies[0][0], -2, got.energyDeviation, math.Inf(-1)), got.energies)
+		require.Equal(t, energyBins(g, energies[0][0], got.Energy, got.energyDeviation, math.Inf(-1)), got.energies)
 		for i, e := range got.energyLaw {
 			mean, of := moments(func(k int) (x float64) {
 				for round := range rounds {
@@ -369,9 +380,8 @@ func TestReferenceBySums(t *testing.T) {
 	}
 }
 
-// TestWalkOfTempering: chains begin at random and are the coldest ones of parallel tempering from
-// the first step on, of whole sets.
-func TestWalkOfTempering(t *testing.T) {
+// TestChains are the coldest ones of parallel tempering from the first step on.
+func TestChains(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	c := configured(t, "quick", glass(2, 3, 3), 0.5)
@@ -379,40 +389,20 @@ func TestWalkOfTempering(t *testing.T) {
 	s := as[*hierarchical](t, c, workers)
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
-	ctx := context.Background()
 	for _, n := range []int{10, 64, 70} {
 		w, err := s.Chains(params, n)
 		require.NoError(t, err)
-		require.Equal(t, 1, w.(chains.LevelledWalk).Levels())
-		want := make([]uint64, n)
-		from := rng.Stream(5, rng.ChainStart, 0)
-		for i := range want {
-			spins.Randomize(want[i:i+1], 9, &from, uint64(i))
-		}
+		require.NoError(t, w.Advance(t.Context(), 5))
+		l, err := s.Temper(t.Context(), 0, n, 256)
+		require.NoError(t, err)
+		require.NoError(t, l.Advance(t.Context(), 5))
+		want, _ := l.Coldest()
 		states := make([]byte, 8*n)
 		require.NoError(t, w.States(states, "bits"))
 		read, err := s.States.Read("bits", states)
 		require.NoError(t, err)
 		require.Equal(t, want, read)
-
-		ended, cancel := context.WithCancel(ctx)
-		cancel()
-		require.ErrorIs(t, w.Advance(ended, 1), context.Canceled)
-		require.Equal(t, 1, w.(chains.LevelledWalk).Levels())
-		require.NoError(t, w.Advance(ctx, 3))
-		require.NoError(t, w.Advance(ctx, 2))
-		sets := (n + 63) / 64
-		x, err := spins.Tempering{Beta: 0.5, Sets: sets, BurnIn: 256, Stream: rng.Stream(5, rng.ChainTransition, 0)}.Start(ctx, s.graph, workers)
-		require.NoError(t, err)
-		require.NoError(t, x.Advance(ctx, 5))
-		all := make([]uint64, 64*sets)
-		x.Configurations(all)
-		require.NoError(t, w.States(states, "bits"))
-		read, err = s.States.Read("bits", states)
-		require.NoError(t, err)
-		require.Equal(t, all[:n], read)
-		require.Equal(t, x.Levels(), w.(chains.LevelledWalk).Levels())
-		require.ErrorIs(t, w.Advance(ended, 1), context.Canceled)
+		require.Equal(t, len(l.Betas()), w.(chains.LevelledWalk).Levels())
 	}
 	values := make([]float64, 2*6)
 	s.Observe(values, 6, []uint64{0, 7})

@@ -8,7 +8,6 @@ import (
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -90,89 +89,24 @@ func (s *measured) clustered(ctx context.Context, l *look, c *categories.Cluster
 	return all, ctx.Err()
 }
 
-// tempered runs replica exchange from β = 0 on.
+// tempered runs replica exchange from β = 0 on, and returns the number of its levels too.
 func (s *measured) tempered(ctx context.Context, l *look, rounds int) ([]*sums, measure.Estimate, int, error) {
-	none := measure.Estimate{}
-	betas, err := s.ladder(ctx)
+	run, err := s.Temper(ctx, rng.OfReference, groups, rounds/2)
 	if err != nil {
-		return nil, none, 0, err
+		return nil, measure.Estimate{}, 0, err
 	}
-	run, err := s.Ladder(betas, groups)
-	if err != nil {
-		return nil, none, 0, err
-	}
-	if err := run.Advance(ctx, rounds/2); err != nil {
-		return nil, none, 0, err
-	}
-	n, last := s.law.N(), len(betas)-1
 	all := make([]*sums, groups)
 	for g := range all {
 		all[g] = l.newSums()
-	}
-	names, bridge := s.Observables(), spins.NewBridge(betas, groups)
-	values := make([]float64, groups*len(names))
-	states := make([]byte, groups*n)
-	for range rounds {
-		if err := run.Advance(ctx, 1); err != nil {
-			return nil, none, 0, err
-		}
-		for level := range betas {
-			run.Observe(level, values)
-			for g := range groups {
-				bridge.Add(level, g, values[g*len(names)])
-			}
-		}
-		if err := run.States(last, states, "states"); err != nil {
-			return nil, none, 0, err
-		}
-		s.workers.Run(groups, func(g int) { all[g].add(l, states[g*n:][:n], 1) })
 	}
 	var free float64
 	for _, q := range s.law.States {
 		free += math.Log(float64(q))
 	}
-	const parts = 16
-	value, uncertainty := bridge.Estimate(free, 0, groups, parts)
-	return all, measure.Estimate{Value: value, Uncertainty: uncertainty}, len(betas), nil
-}
-
-// ladder returns inverse temperatures from 0 to β, one standard deviation of the energy
-// apart, by a few rounds on a coarse one.
-func (s *measured) ladder(ctx context.Context) ([]float64, error) {
-	const coarse, rounds, most = 16, 64, 96
-	beta := s.law.Beta
-	if beta == 0 {
-		return []float64{0, 1e-9}, nil
-	}
-	var betas []float64
-	for k := range coarse + 1 {
-		betas = append(betas, beta*float64(k)/coarse)
-	}
-	run, err := s.Ladder(betas, groups)
-	if err != nil {
-		return nil, err
-	}
-	if err := run.Advance(ctx, rounds); err != nil {
-		return nil, err
-	}
-	names := s.Observables()
-	values := make([]float64, groups*len(names))
-	var deviations []float64
-	for level := range betas {
-		run.Observe(level, values)
-		var m stat.Mean
-		for g := range groups {
-			m.Add(values[g*len(names)])
-		}
-		deviations = append(deviations, m.Deviation())
-	}
-	all := []float64{0}
-	for last := 0.0; last < beta && len(all) < most; {
-		k := min(int(last/beta*coarse), coarse-1)
-		step := 1 / max(deviations[k], deviations[k+1], 1/beta)
-		last = min(beta, last+step)
-		all = append(all, last)
-	}
-	all[len(all)-1] = beta
-	return all, nil
+	n := s.law.N()
+	logZ, err := run.Measure(ctx, rounds, free, func(int) {
+		states, _ := run.Coldest()
+		s.workers.Run(groups, func(g int) { all[g].add(l, states[g*n:][:n], 1) })
+	})
+	return all, logZ, len(run.Betas()), err
 }

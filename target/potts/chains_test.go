@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	gonum "gonum.org/v1/gonum/stat"
 
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/rng"
@@ -98,92 +97,35 @@ func TestClusteredChains(t *testing.T) {
 	}
 }
 
-// TestExchangedChains: ladders of one standard deviation of the energy a level, and ln Z by the
-// averages of e^(∓ΔβE/2) of neighbouring levels, its error by leaving out every sixteenth group.
+// TestExchangedChains: the configurations of 64 ladders after each round, half as many rounds after
+// they began, and ln Z from that of sites alone.
 func TestExchangedChains(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	m, err := newMeasured(configure(t, "target.l=3", "target.q=5", "target.model=clock", "target.beta=1.5", "target.j=2", "training.seed=7"), workers)
-	require.NoError(t, err)
-	l, ctx := newLook(m.law, "clock"), t.Context()
-	betas, err := m.ladder(ctx)
-	require.NoError(t, err)
-	stride := len(m.Observables())
-	energies := func(run interface {
-		Observe(level int, values []float64)
-	}, level int) (all [64]float64) {
-		values := make([]float64, 64*stride)
-		run.Observe(level, values)
-		for g := range all {
-			all[g] = values[g*stride]
-		}
-		return all
-	}
-	var coarse []float64
-	for k := range 17 {
-		coarse = append(coarse, 1.5*float64(k)/16)
-	}
-	run, err := m.Ladder(coarse, 64)
-	require.NoError(t, err)
-	require.NoError(t, run.Advance(ctx, 64))
-	deviation := make([]float64, 17)
-	for k := range deviation {
-		all := energies(run, k)
-		deviation[k] = gonum.StdDev(all[:], nil)
-	}
-	want := []float64{0}
-	for at := 0.0; at < 1.5; want = append(want, at) {
-		k := 0
-		for k < 15 && coarse[k+1] <= at {
-			k++
-		}
-		at = min(1.5, at+1/max(deviation[k], deviation[k+1], 1/1.5))
-	}
-	require.InDeltaSlice(t, want, betas, 1e-12)
-
-	const rounds = 9
-	all, logZ, levels, err := m.tempered(ctx, l, rounds)
-	require.NoError(t, err)
-	require.Equal(t, len(betas), levels)
-	run, err = m.Ladder(betas, 64)
-	require.NoError(t, err)
-	require.NoError(t, run.Advance(ctx, rounds/2))
-	seen := make([][][64]float64, rounds) // energies of a round's levels
-	for k := range seen {
-		require.NoError(t, run.Advance(ctx, 1))
-		for level := range betas {
-			seen[k] = append(seen[k], energies(run, level))
-		}
-		for g, e := range seen[k][levels-1] {
-			require.Equal(t, e, all[g].values[energy][k])
-		}
-	}
-	of := func(without int) float64 {
-		sum := 9 * math.Log(5)
-		for level := range levels - 1 {
-			half := (betas[level+1] - betas[level]) / 2
-			var up, down float64
-			for k := range seen {
-				for g := range 64 {
-					if g%16 != without {
-						up, down = up+math.Exp(-half*seen[k][level][g]), down+math.Exp(half*seen[k][level+1][g])
-					}
-				}
+	for _, beta := range []string{"1.5", "0"} {
+		m, err := newMeasured(configure(t, "target.l=3", "target.q=5", "target.model=clock", "target.beta="+beta, "target.j=2", "training.seed=7"), workers)
+		require.NoError(t, err)
+		l, ctx := newLook(m.law, "clock"), t.Context()
+		const rounds = 301
+		all, logZ, levels, err := m.tempered(ctx, l, rounds)
+		require.NoError(t, err)
+		require.Len(t, all, 64)
+		run, err := m.Temper(ctx, rng.OfReference, 64, rounds/2)
+		require.NoError(t, err)
+		require.Len(t, run.Betas(), levels)
+		want, err := run.Measure(ctx, rounds, 9*math.Log(5), func(round int) {
+			states, energies := run.Coldest()
+			for g, of := range all {
+				require.Equal(t, energies[g], of.values[energy][round])
+				require.Equal(t, l.order(states[9*g:][:9]), of.values[order][round])
 			}
-			sum += math.Log(up / down)
-		}
-		return sum
+		})
+		require.NoError(t, err)
+		require.InDelta(t, want.Value, logZ.Value, 1e-10)
+		require.InDelta(t, want.Uncertainty, logZ.Uncertainty, 1e-10)
+		sum, err := categories.NewSum(ctx, m.law)
+		require.NoError(t, err)
+		require.InDelta(t, sum.LogZ, logZ.Value, 6*logZ.Uncertainty+1e-12)
+		require.Less(t, logZ.Uncertainty, 0.05)
 	}
-	require.InDelta(t, of(-1), logZ.Value, 1e-10)
-	var parts []float64
-	for part := range 16 {
-		parts = append(parts, of(part))
-	}
-	require.InDelta(t, gonum.StdDev(parts, nil)*15/4, logZ.Uncertainty, 1e-9)
-
-	m, err = newMeasured(configure(t, "target.l=3", "target.beta=0"), workers)
-	require.NoError(t, err)
-	betas, err = m.ladder(ctx)
-	require.NoError(t, err)
-	require.Equal(t, []float64{0, 1e-9}, betas)
 }

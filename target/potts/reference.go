@@ -9,7 +9,6 @@ import (
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/ising"
 )
 
@@ -274,14 +273,7 @@ func (s *measured) logZ(r *reference) {
 func (l *look) reference(all []*sums, p []float64) *reference {
 	r := &reference{logZ: math.NaN()}
 	scatter := func(of func(t *sums) float64) measure.Estimate {
-		var m stat.Mean
-		for _, t := range all {
-			m.Add(of(t))
-		}
-		if len(all) == 1 {
-			return measure.Estimate{Value: m.Value()}
-		}
-		return measure.Estimate{Value: m.Value(), Uncertainty: m.StandardError()}
+		return measure.Scatter(len(all), func(g int) float64 { return of(all[g]) })
 	}
 	for k := range moments {
 		r.moments[k] = scatter(func(t *sums) float64 { return t.powers[k][0] / t.weight })
@@ -290,15 +282,8 @@ func (l *look) reference(all []*sums, p []float64) *reference {
 			return (t.powers[k][1]-2*mean*t.powers[k][0])/t.weight + mean*mean
 		})
 	}
-	list := func(n int, of func(t *sums, k int) float64) (values []float64, uncertainty float64) {
-		for k := range n {
-			e := scatter(func(t *sums) float64 { return of(t, k) / t.weight })
-			values, uncertainty = append(values, e.Value), uncertainty+e.Uncertainty/float64(n)
-		}
-		return values, uncertainty
-	}
-	r.pairs, r.pairsError = list(len(l.pairs), func(t *sums, k int) float64 { return t.pairs[k] })
-	r.marginals, r.marginalsError = list(len(l.sites), func(t *sums, k int) float64 { return t.marginals[k] })
+	r.pairs, r.pairsError = measure.Scatters(len(all), len(l.pairs), func(g, k int) float64 { return all[g].pairs[k] / all[g].weight })
+	r.marginals, r.marginalsError = measure.Scatters(len(all), len(l.sites), func(g, k int) float64 { return all[g].marginals[k] / all[g].weight })
 	if _, even := l.law.Code(); even {
 		for k := range r.marginals {
 			r.marginals[k] = 1 / float64(l.q)
@@ -307,28 +292,11 @@ func (l *look) reference(all []*sums, p []float64) *reference {
 	}
 	law := func(k int) (measure.Bins, []measure.Estimate) {
 		b := binsOf(all[0].values[k], r.moments[k].Value, math.Sqrt(max(0, r.variances[k].Value)))
-		counts := make([]stat.Mean, b.N)
+		var drawn [][]float64
 		for _, t := range all {
-			each := make([]float64, b.N)
-			for i, x := range t.values[k] {
-				if p != nil {
-					each[b.Of(x)] += p[i]
-				} else {
-					each[b.Of(x)] += 1 / float64(len(t.values[k]))
-				}
-			}
-			for i, x := range each {
-				counts[i].Add(x)
-			}
+			drawn = append(drawn, t.values[k])
 		}
-		out := make([]measure.Estimate, b.N)
-		for i := range out {
-			out[i].Value = counts[i].Value()
-			if len(all) > 1 {
-				out[i].Uncertainty = counts[i].StandardError()
-			}
-		}
-		return b, out
+		return b, b.Law(drawn, p)
 	}
 	r.energies, r.energyLaw = law(energy)
 	r.orders, r.orderLaw = law(order)

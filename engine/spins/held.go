@@ -1,0 +1,84 @@
+package spins
+
+import (
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/sites"
+)
+
+// held are chains of a graph at one temperature, which stay in the words of a heat bath, one
+// spin of Lanes chains in each. A step redraws all spins once, colour after colour: that
+// leaves the Boltzmann law as it is, which is all that averages need. It implements
+// sites.Level.
+type held struct {
+	*Sweeper
+	lanes   []*lanes
+	flipped []uint64 // which configurations are those of lanes with all spins flipped
+}
+
+// Rounding errors of tabulated fields are removed so often.
+const tabulateEvery = 256
+
+// Hold implements sites.Holder.
+func (s *Sweeper) Hold(batch []uint64) sites.Level[uint64] {
+	h := &held{Sweeper: s}
+	for whole := Lanes * s.heat.graph.Words(); len(batch) > 0; batch = batch[min(whole, len(batch)):] {
+		l := s.heat.newLanes()
+		Columns(l.spins, batch[:min(whole, len(batch))], len(l.spins))
+		s.heat.tabulate(l)
+		h.lanes, h.flipped = append(h.lanes, l), append(h.flipped, 0)
+	}
+	return h
+}
+
+// Advance implements sites.Level. lo and first are multiples of Lanes.
+func (h *held) Advance(energies []float64, lo, hi int, c *rng.Counter, first uint64) {
+	for ; lo < hi; lo += Lanes {
+		l, position := h.lanes[lo/Lanes], (first+uint64(lo))/Lanes*uint64(h.heat.graph.N())
+		if c.Step%tabulateEvery == 0 {
+			h.heat.tabulate(l)
+		}
+		for _, colour := range h.colours {
+			h.heat.update(l, colour, c, position)
+			position += uint64(len(colour))
+		}
+		var all [Lanes]float64
+		h.heat.energies(&all, l)
+		copy(energies[lo:hi], all[:])
+	}
+}
+
+// Exchange implements sites.Level. from is a multiple of Lanes.
+func (h *held) Exchange(with sites.Level[uint64], from int, mask uint64) {
+	k, other := from/Lanes, with.(*held)
+	h.heat.exchange(h.lanes[k], other.lanes[k], mask)
+	x := (h.flipped[k] ^ other.flipped[k]) & mask
+	h.flipped[k] ^= x
+	other.flipped[k] ^= x
+}
+
+// Stir implements sites.Level: without fields it flips all spins by chance.
+func (h *held) Stir(c rng.Counter, first uint64) {
+	if h.heat.graph.HasFields() {
+		return
+	}
+	var draw [4]uint32
+	for k := range h.flipped {
+		asm.PhiloxBlocks(draw[:], &c, first/Lanes+uint64(k))
+		h.flipped[k] ^= uint64(draw[1])<<32 | uint64(draw[0])
+	}
+}
+
+// Read implements sites.Level.
+func (h *held) Read(batch []uint64) {
+	words, n := h.heat.graph.Words(), h.heat.graph.N()
+	for k, l := range h.lanes {
+		part := batch[k*Lanes*words : min((k+1)*Lanes*words, len(batch))]
+		Rows(part, part, l.spins)
+		for i := range len(part) / words {
+			if h.flipped[k]>>i&1 != 0 {
+				Invert(part[i*words:][:words], n)
+			}
+		}
+	}
+}
