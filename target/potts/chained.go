@@ -17,7 +17,7 @@ const (
 	leastRounds = 256
 	mostRounds  = 1 << 12
 	mostWork    = 1 << 31
-	agreement   = 1.002 // R̂ of chains that agree: those that hardly ever change phase come to 1.01
+	agreement   = 1.01 // R̂ of chains that agree
 )
 
 // chained is newReference by chains: of clusters where the target has them, else of replica
@@ -41,13 +41,7 @@ func (s *measured) chained(ctx context.Context, l *look) (*reference, error) {
 		}
 		worst := 0.0
 		for k := range moments {
-			var x []float64
-			for _, t := range all {
-				x = append(x, t.values[k]...)
-			}
-			if hat := stat.Chains(x, len(all)).RHat; hat > worst {
-				worst = hat
-			}
+			worst = max(worst, stat.Chains(stat.Interleaved(drawn(all, k)), groups).RHat)
 		}
 		if work := float64(rounds) * float64(levels*s.law.N()*groups); worst > agreement && 2*work <= mostWork {
 			continue

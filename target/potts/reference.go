@@ -151,6 +151,14 @@ func (t *sums) add(l *look, s []byte, weight float64) {
 	}
 }
 
+// drawn returns the values of a number that groups drew.
+func drawn(all []*sums, k int) (values [][]float64) {
+	for _, t := range all {
+		values = append(values, t.values[k])
+	}
+	return values
+}
+
 // road says in words what the reference is.
 func road(law *categories.Target) string {
 	if law.Configurations() <= categories.MostConfigurations {
@@ -292,11 +300,7 @@ func (l *look) reference(all []*sums, p []float64) *reference {
 	}
 	law := func(k int) (measure.Bins, []measure.Estimate) {
 		b := binsOf(all[0].values[k], r.moments[k].Value, math.Sqrt(max(0, r.variances[k].Value)))
-		var drawn [][]float64
-		for _, t := range all {
-			drawn = append(drawn, t.values[k])
-		}
-		return b, b.Law(drawn, p)
+		return b, b.Law(drawn(all, k), p)
 	}
 	r.energies, r.energyLaw = law(energy)
 	r.orders, r.orderLaw = law(order)
