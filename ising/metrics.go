@@ -308,19 +308,12 @@ func histogramName(t Target) string {
 
 // histogram compares the laws of the bond sum: their total variation.
 func (r *reference) histogram(generated *joint, samples int) measure.Metric {
-	m := measure.Metric{Name: histogramName(r.target)}
-	p, counts := make([]float64, len(r.bonds)), make([]float64, len(r.bonds))
-	var floor float64
+	law, counts := make([]measure.Estimate, len(r.bonds)), make([]float64, len(r.bonds))
 	for level, g := range generated.bondLaw() {
 		e := r.bonds[level]
-		p[level], counts[level] = e.value, math.Round(g.value*float64(samples))
-		floor += 0.5 * stat.MeanAbsoluteDeviation(samples, e.value)
-		m.Uncertainty += 0.5 * e.uncertainty
+		law[level], counts[level] = measure.Estimate{Value: e.value, Uncertainty: e.uncertainty}, math.Round(g.value*float64(samples))
 	}
-	null := stat.NewCounts(p, samples)
-	tv, _ := null.Distances(counts)
-	m.Generated, m.Error, m.Interval = tv.Value, tv.Value, tv.Share()
-	return m.Judged(floor, null.Variation)
+	return measure.Variation(histogramName(r.target), law, counts)
 }
 
 // correlations compares G(r): the mean of |ΔG(r)| over r.
