@@ -205,7 +205,7 @@ func TestSweeperAgainstExactEnergies(t *testing.T) {
 		}
 		mean := sum / float64(n)
 		deviation := math.Sqrt((squares/float64(n) - mean*mean) / float64(n-1))
-		require.InDelta(t, c.energy, mean, bulkBound*deviation, "L = %d", c.l)
+		require.InDelta(t, c.energy, mean, sweepBound*deviation, "L = %d", c.l)
 		require.Less(t, deviation, 0.01)
 	}
 }

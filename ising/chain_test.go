@@ -4,13 +4,16 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	gonum "gonum.org/v1/gonum/stat"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -29,65 +32,95 @@ func TestChainAgainstCounting(t *testing.T) {
 		require.NoError(t, err)
 		beta := target.Beta
 		exact, _ := density.distribution(target)
-		c, err := newChain(context.Background(), target, workers)
-		require.NoError(t, err)
-		want, got := exact.moments(beta), c.joint.moments(beta)
-		for i, name := range observableNames {
-			require.Positive(t, c.uncertainty[i])
-			require.Less(t, c.uncertainty[i], 0.1*want.deviation[i])
-			require.InDelta(t, want.value[i], got.value[i], 5.5*c.uncertainty[i], name)
+		want := exact.moments(beta)
+		known := []float64{want.value[energy], want.value[energy]*want.value[energy] + want.value[specificHeat]/(beta*beta)}
+		for _, known := range [][]float64{nil, known} {
+			c, err := newChain(context.Background(), target, known, workers)
+			require.NoError(t, err)
+			for i, name := range observableNames {
+				got, bound := c.observables[i], 5.5*c.observables[i].Uncertainty
+				if known != nil && (i == energy || i == specificHeat) {
+					bound = 1e-9 * want.value[i]
+				} else {
+					require.Positive(t, got.Uncertainty)
+				}
+				require.Less(t, got.Uncertainty, 0.1*want.deviation[i])
+				require.InDelta(t, want.value[i], got.Value, math.Abs(bound), name)
+			}
+			for level, e := range exact.bondLaw() {
+				require.InDelta(t, e.Value, c.bonds[level].Value, 6*c.bonds[level].Uncertainty+1e-5, "level %d", level)
+			}
+			g := exactCorrelations(target)
+			require.Len(t, c.correlation, len(g))
+			for i, e := range g {
+				require.InDelta(t, e.Value, c.correlation[i].Value, 5.5*c.correlation[i].Uncertainty+1e-9)
+				require.InEpsilon(t, e.deviation, c.correlation[i].deviation, 0.03)
+			}
+			require.Less(t, c.drift, 5.5)
+			require.Less(t, c.off, 5.5)
 		}
-		for level, e := range exact.bondLaw() {
-			require.InDelta(t, e.value, c.energies[level].value, 6*c.energies[level].uncertainty+1e-5, "level %d", level)
-		}
-		g := exactCorrelations(target)
-		require.Len(t, c.correlation, len(g))
-		for i, e := range g {
-			require.InDelta(t, e.value, c.correlation[i].value, 5.5*c.correlation[i].uncertainty)
-			require.InEpsilon(t, e.deviation, c.correlation[i].deviation, 0.03)
-		}
-		require.Less(t, c.drift, 5.5)
 	}
 }
 
-// TestMomentErrorsAreThoseOfTheJackknife leaves out one replica at a time.
-func TestMomentErrorsAreThoseOfTheJackknife(t *testing.T) {
+// TestErrorsAreThoseOfTheJackknife leaves out one replica at a time: with the means of E and
+// E² known, in which |m| and m² are taken to be linear, and without.
+func TestErrorsAreThoseOfTheJackknife(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
-	target, replicas := mustTarget(t, 5, 1, 0.2, 0.7), make([][4]float64, 400)
-	for i := range replicas {
+	target, replicas := mustTarget(t, 5, 1, 0.2, 0.7), columns(4, 1000)
+	for i := range replicas[0] {
 		e, m := -30+r.NormFloat64(), 0.6+0.05*r.NormFloat64()
-		replicas[i] = [4]float64{e, e*e + 20 + 3*r.NormFloat64(), m, m*m + 0.05 + 0.01*r.NormFloat64()}
+		m -= 0.05 * (e + 30)
+		for k, v := range [4]float64{e, e*e + 20 + 3*r.NormFloat64(), m, m*m + 0.05 + 0.01*r.NormFloat64()} {
+			replicas[k][i] = v
+		}
 	}
-	n := float64(len(replicas))
-	observables := func(without int) [4]float64 {
+	n := len(replicas[0])
+	errors := map[bool][4]float64{}
+	for known, bound := range map[bool]float64{false: 0.01, true: 0.02} {
+		estimates := func(replicas [][]float64) [4]measure.Estimate {
+			var c controls
+			if known {
+				c.add(replicas[0], -30)
+				c.add(replicas[1], 921)
+				c.add(replicas[1], 921)
+				require.Len(t, c, 2, "what is there already adds nothing")
+			}
+			return observe(replicas, c, target)
+		}
+		all := estimates(replicas)
 		var mean [4]float64
-		for i, replica := range replicas {
-			for k, v := range replica {
-				if i != without {
-					mean[k] += v / (n - 1)
-				}
+		for k := range mean {
+			mean[k] = gonum.Mean(replicas[k], nil)
+		}
+		if !known {
+			require.InDelta(t, mean[0], all[energy].Value, 1e-9)
+			require.InDelta(t, mean[2], all[absMagnetisation].Value, 1e-12)
+			require.InDelta(t, 0.7*0.7*(mean[1]-mean[0]*mean[0]), all[specificHeat].Value, 1e-9)
+			require.InDelta(t, 0.7*25*(mean[3]-mean[2]*mean[2]), all[susceptibility].Value, 1e-9)
+		}
+		values := columns(4, n)
+		for i := range n {
+			var others [][]float64
+			for _, x := range replicas {
+				others = append(others, slices.Delete(slices.Clone(x), i, i+1))
+			}
+			for k, e := range estimates(others) {
+				values[k][i] = e.Value
 			}
 		}
-		return [4]float64{
-			energy: mean[0], absMagnetisation: mean[2],
-			specificHeat:   0.7 * 0.7 * (mean[1] - mean[0]*mean[0]),
-			susceptibility: 0.7 * 25 * (mean[3] - mean[2]*mean[2]),
+		var of [4]float64
+		for k, e := range all {
+			of[k] = e.Uncertainty
+			if known && (k == energy || k == specificHeat) {
+				require.InDelta(t, [4]float64{energy: -30, specificHeat: 0.7 * 0.7 * 21}[k], e.Value, 1e-9)
+				require.Less(t, e.Uncertainty, 1e-9)
+				continue
+			}
+			require.InEpsilon(t, math.Sqrt(gonum.PopVariance(values[k], nil)*float64(n-1)), e.Uncertainty, bound, observableNames[k])
 		}
+		errors[known] = of
 	}
-	var sum, squares [4]float64
-	for i := range replicas {
-		for k, v := range observables(i) {
-			sum[k] += v / n
-		}
-	}
-	for i := range replicas {
-		for k, v := range observables(i) {
-			squares[k] += (v - sum[k]) * (v - sum[k])
-		}
-	}
-	for k, got := range momentErrors(replicas, target) {
-		require.InEpsilon(t, math.Sqrt(squares[k]*(n-1)/n), got, 0.01, observableNames[k])
-	}
+	require.Less(t, errors[true][absMagnetisation], 0.8*errors[false][absMagnetisation])
 }
 
 // TestChainStopsWithItsContext wants a run of minutes to end at once.
@@ -121,7 +154,7 @@ func TestReferencesUpToEight(t *testing.T) {
 		require.InEpsilon(t, kaufman.SpecificHeat, r.value[specificHeat], 1e-11)
 		require.InDelta(t, c.susceptibility, r.value[susceptibility], 1e-5)
 		// A bond's mean is G(1).
-		require.InEpsilon(t, -kaufman.Energy/float64(2*c.target.N), r.correlation[0].value, 1e-12)
+		require.InEpsilon(t, -kaufman.Energy/float64(2*c.target.N), r.correlation[0].Value, 1e-12)
 	}
 }
 
@@ -182,10 +215,10 @@ func TestDriftOfMoreSamples(t *testing.T) {
 	require.InDelta(t, 0.5, drift(4*driftSamples)/few, 0.03)
 }
 
-// TestMetricsBesideMetropolis feeds the metrics of a 6×6 lattice samples of
-// another Metropolis run: every error is of the size of its floor. Samples at
+// TestMetricsBesideHeatBath feeds the metrics of a 6×6 lattice samples of
+// another heat-bath run: every error is of the size of its floor. Samples at
 // another temperature, and collapsed ones, are told.
-func TestMetricsBesideMetropolis(t *testing.T) {
+func TestMetricsBesideHeatBath(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	target, err := NewTarget(6, 1, 0, 0.4)
@@ -194,13 +227,12 @@ func TestMetricsBesideMetropolis(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, r.warnings)
 	sample := func(beta float64) (*tally, int) {
-		b, err := bitspin.NewBulk(target.Model, beta, bitspin.BulkReplicas, asm.Counter{Seed: 99})
+		sweeper, err := bitspin.NewSweeper(target.Model, beta)
 		require.NoError(t, err)
-		got, batch, flip := newTally(target.Model), make([]uint64, bitspin.BulkReplicas), rand.New(rand.NewPCG(1, 1))
+		got, batch, flip := newTally(target.Model), make([]uint64, bitspin.SweepBlock), rand.New(rand.NewPCG(1, 1))
 		const parts = 8
-		for range parts {
-			b.Sweep(0, 1, 300)
-			b.Configurations(batch)
+		for part := range parts {
+			sweeper.Run(nil, batch, batch, 0, len(batch), 300, &asm.Counter{Seed: 99, Step: uint32(part)}, 0, new(bitspin.Count))
 			for i := range batch {
 				if flip.IntN(2) == 0 {
 					batch[i] ^= 1<<36 - 1
@@ -208,7 +240,7 @@ func TestMetricsBesideMetropolis(t *testing.T) {
 			}
 			got.count(batch)
 		}
-		return got, parts * bitspin.BulkReplicas
+		return got, parts * len(batch)
 	}
 	e := compare(sampleArguments(r)(sample(0.4)))
 	require.Len(t, e.Metrics, 6)

@@ -91,9 +91,9 @@ func TestTransferAgainstEnumeration(t *testing.T) {
 		got := exactCorrelations(c)
 		require.Len(t, got, n)
 		for i, e := range got {
-			require.InDelta(t, sum[i], e.value, 1e-12)
+			require.InDelta(t, sum[i], e.Value, 1e-12)
 			require.InDelta(t, math.Sqrt(squares[i]-sum[i]*sum[i]), e.deviation, 1e-7)
-			require.Zero(t, e.uncertainty)
+			require.Zero(t, e.Uncertainty)
 		}
 	}
 	require.Empty(t, exactCorrelations(mustTarget(t, 7, -1, 0, 100)), "Z underflows")

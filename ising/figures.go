@@ -107,7 +107,7 @@ func histogram(r *reference, generated *joint, samples int, value func(bonds, ma
 // label says what the reference is.
 func (r *reference) label() string {
 	if r.sampled {
-		return "Metropolis"
+		return "heat bath"
 	}
 	return "exact"
 }
@@ -121,12 +121,12 @@ func correlationPanel(reference []estimate, generated *tally, samples int) figur
 	points := figure.Layer{Mark: figure.Points, Role: figure.Generated}
 	for r, e := range reference {
 		x, g := float64(r+1), generated.correlation[r]/n
-		line.X, line.Y = append(line.X, x), append(line.Y, e.value)
-		band.Add(x, e.value, e.uncertainty)
+		line.X, line.Y = append(line.X, x), append(line.Y, e.Value)
+		band.Add(x, e.Value, e.Uncertainty)
 		points.Add(x, g, math.Sqrt(max(0, generated.products[r*distances+r]/n-g*g)/n))
 	}
 	layers := []figure.Layer{line, points}
-	if reference[0].uncertainty > 0 {
+	if reference[0].Uncertainty > 0 {
 		layers = []figure.Layer{band, line, points}
 	}
 	return figure.Panel{

@@ -74,7 +74,7 @@ func TestFigures(t *testing.T) {
 	require.Len(t, counted.Rows[1].Panels[0].Layers, 2, "no band about exact correlations")
 	require.Equal(t, []float64{1, 2, 3}, counted.Rows[1].Panels[0].Layers[1].X)
 	approximate := figuresOf(t, 9)
-	require.Equal(t, "Metropolis", approximate.Rows[0].Panels[1].Layers[0].Label)
+	require.Equal(t, "heat bath", approximate.Rows[0].Panels[1].Layers[0].Label)
 	require.Equal(t, []float64{1, 2, 3, 4}, approximate.Rows[1].Panels[0].Layers[2].X)
 	unknown := figuresOf(t, 33)
 	for _, p := range unknown.Rows[0].Panels {

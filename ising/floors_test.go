@@ -91,7 +91,7 @@ func TestHistogramIsCalibrated(t *testing.T) {
 		require.NoError(t, err)
 		cumulative, sum := make([]float64, len(r.bonds)), 0.0
 		for level, e := range hotter.bonds {
-			sum += e.value
+			sum += e.Value
 			cumulative[level] = sum
 		}
 		source := rand.New(rand.NewPCG(5, 6))
@@ -140,10 +140,10 @@ func TestUncertaintyIsThatOfTheErrors(t *testing.T) {
 	}
 	r.uncertainty = [4]float64{energy: 0.3, absMagnetisation: 0.02, specificHeat: 0.5, susceptibility: 0.7}
 	for i := range r.bonds {
-		r.bonds[i].uncertainty = 0.001 * float64(1+i%2)
+		r.bonds[i].Uncertainty = 0.001 * float64(1+i%2)
 	}
 	for i := range r.correlation {
-		r.correlation[i].uncertainty = 0.01 * float64(i+1)
+		r.correlation[i].Uncertainty = 0.01 * float64(i+1)
 	}
 	require.Len(t, r.bonds, 37)
 	require.Len(t, r.correlation, 3)

@@ -145,19 +145,19 @@ func TestExtent(t *testing.T) {
 		h    float64
 		want [3]int
 	}{
-		{9, 0, [3]int{810, 10, 1024}},   // every 81/8 sweeps
-		{16, 0, [3]int{2560, 32, 1024}}, // 2³³ flips are 1024 times 32 sweeps of 2¹⁸
-		{32, 0, [3]int{10_240, 128, 128}},
-		{9, 0.1, [3]int{810, 7, 128}},
-		{16, 0.1, [3]int{2560, 20, 128}},
-		{36, 0, [3]int{809, 7, 128}}, // 2³⁰ flips of 1296·1024 in a sweep
-		{256, 0.1, [3]int{200, 2, 128}},
+		{9, 0, [3]int{243, 10, 1024}},  // every 81/8 sweeps
+		{16, 0, [3]int{768, 32, 1024}}, // 2³³ flips are 1024 times 32 sweeps of 2¹⁸
+		{32, 0, [3]int{3072, 128, 128}},
+		{9, 0.1, [3]int{243, 10, 1024}},
+		{16, 0.1, [3]int{768, 32, 1024}},
+		{36, 0, [3]int{3236, 26, 128}}, // 2³² flips of 1296·1024 in a sweep
+		{256, 0.1, [3]int{600, 5, 128}},
 	} {
 		model, err := bitspin.NewModel(c.l, 1, c.h)
 		require.NoError(t, err)
 		burn, between, measurements := extent(model)
-		require.Equal(t, c.want, [3]int{burn, between, measurements}, "%d at %v; %d replicas", c.l, c.h, bitspin.BulkReplicas)
-		require.Equal(t, fmt.Sprintf("%d Metropolis runs of %d sweeps", 2*bitspin.BulkReplicas, burn+measurements*between), (&chain{}).source(model))
+		require.Equal(t, c.want, [3]int{burn, between, measurements}, "%d at %v; %d replicas", c.l, c.h, bitspin.SweepBlock)
+		require.Equal(t, fmt.Sprintf("%d heat-bath runs of %d sweeps", 2*bitspin.SweepBlock, burn+measurements*between), (&chain{}).source(model))
 	}
 }
 
@@ -255,7 +255,7 @@ func TestPictures(t *testing.T) {
 	require.Equal(t, []float64{18}, panel.Layers[0].X)
 	panel = histogram(&reference{joint: one, sampled: true}, one, 5, func(b, _ int) float64 { return float64(b) }, figure.Axis{}, figure.Axis{})
 	require.Equal(t, 0.8, panel.Layers[0].Width)
-	require.Equal(t, "Metropolis", panel.Layers[0].Label)
+	require.Equal(t, "heat bath", panel.Layers[0].Label)
 }
 
 // TestWarningsOfReferences: what of a reference is not exact, and what has none.
@@ -281,7 +281,7 @@ func TestWarningsOfReferences(t *testing.T) {
 	require.Equal(t, []string{"the correlations have no reference: the transfer matrix underflows so near zero temperature"}, r.warnings)
 
 	c := &reference{target: mustTarget(t, 9, 1, 0, 0.3), uncertainty: [4]float64{energy: 0.123, susceptibility: 4.56e-3}}
-	want := "energy ± 0.12, susceptibility ± 0.0046: they are compared with 1024 Metropolis runs of 11050 sweeps (± is the standard error)"
+	want := "energy ± 0.12, susceptibility ± 0.0046: they are compared with 1024 heat-bath runs of 10483 sweeps (± is the standard error)"
 	require.Contains(t, c.confess(&chain{}), want)
 	c.correlation = make([]estimate, 1)
 	require.Contains(t, c.confess(&chain{}), "susceptibility ± 0.0046, correlation, energy_histogram: they are compared")

@@ -158,7 +158,7 @@ func (t *tally) count(batch []uint64) {
 }
 
 // Evaluate draws samples and compares them with the reference: the density of
-// states where that can be counted, and on larger lattices long Metropolis runs,
+// states where that can be counted, and on larger lattices long heat-bath runs,
 // for energy and specific heat without a field Kaufman's formula. Where not all of
 // the reference is exact, it also measures how a Metropolis sweep moves the
 // samples, which leaves the target where it is. It adds what a density says, whose ln Z is
@@ -308,12 +308,11 @@ func histogramName(t Target) string {
 
 // histogram compares the laws of the bond sum: their total variation.
 func (r *reference) histogram(generated *joint, samples int) measure.Metric {
-	law, counts := make([]measure.Estimate, len(r.bonds)), make([]float64, len(r.bonds))
+	counts := make([]float64, len(r.bonds))
 	for level, g := range generated.bondLaw() {
-		e := r.bonds[level]
-		law[level], counts[level] = measure.Estimate{Value: e.value, Uncertainty: e.uncertainty}, math.Round(g.value*float64(samples))
+		counts[level] = math.Round(g.Value * float64(samples))
 	}
-	return measure.Variation(histogramName(r.target), law, counts)
+	return measure.Variation(histogramName(r.target), r.bonds, counts)
 }
 
 // correlations compares G(r): the mean of |ΔG(r)| over r.
@@ -322,11 +321,11 @@ func (r *reference) correlations(generated *tally, samples int) measure.Metric {
 	m := measure.Metric{Name: "correlation"}
 	sign := make([]float64, distances)
 	for i, e := range r.correlation {
-		difference := generated.correlation[i]/n - e.value
+		difference := generated.correlation[i]/n - e.Value
 		sign[i] = math.Copysign(1/float64(distances), difference)
 		m.Error += sign[i] * difference
 		m.Floor += math.Sqrt(2/math.Pi) * e.deviation / math.Sqrt(n) / float64(distances)
-		m.Uncertainty += e.uncertainty / float64(distances)
+		m.Uncertainty += e.Uncertainty / float64(distances)
 	}
 	var variance float64
 	for i := range sign {

@@ -11,7 +11,7 @@ import (
 )
 
 // A reference holds what a sample is compared with: exact values, or those of
-// long Metropolis runs with their errors.
+// long heat-bath runs with their errors.
 type reference struct {
 	target      Target
 	joint       *joint // nil where neither is known
@@ -22,16 +22,17 @@ type reference struct {
 	states      []float64  // π of every configuration, nil beyond the side countable
 	// Probabilities of the bond sums, by (2N − B)/4, and G(r), r = 1, 2, …; nil
 	// where the table has neither.
-	bonds, correlation []estimate
-	sampled            bool // not all is exact
-	paper              map[string]*float64
-	warnings           []string
+	bonds       []measure.Estimate
+	correlation []estimate
+	sampled     bool // not all is exact
+	paper       map[string]*float64
+	warnings    []string
 }
 
 // newReference takes all observables from the density of states where that can
 // be counted, and G(r) from the transfer matrix. On larger lattices without a
 // field energy and specific heat are those of Kaufman's formula; what remains is
-// that of long Metropolis runs.
+// that of long heat-bath runs.
 func newReference(ctx context.Context, t Target, workers *pool.Pool) (*reference, error) {
 	r := &reference{target: t, paper: paperErrors(t)}
 	if t.L > MaxCounted {
@@ -42,7 +43,7 @@ func newReference(ctx context.Context, t Target, workers *pool.Pool) (*reference
 		return nil, err
 	}
 	r.joint, _ = states.distribution(t)
-	r.observe([4]float64{})
+	r.observe()
 	if t.L <= countable {
 		r.states, err = t.Probabilities()
 	}
@@ -56,15 +57,15 @@ func newReference(ctx context.Context, t Target, workers *pool.Pool) (*reference
 }
 
 // observe takes the observables from the joint law.
-func (r *reference) observe(uncertainty [4]float64) {
+func (r *reference) observe() {
 	m := r.joint.moments(r.target.Beta)
-	r.known, r.value, r.deviation, r.uncertainty = [4]bool{true, true, true, true}, m.value, m.deviation, uncertainty
+	r.known, r.value, r.deviation = [4]bool{true, true, true, true}, m.value, m.deviation
 }
 
 // bondLaw returns the probabilities of the bond sums.
-func (p *joint) bondLaw() []estimate {
-	law := make([]estimate, p.model.N+1)
-	p.each(func(b, _ int, w float64) { law[(2*p.model.N-b)/4].value += w })
+func (p *joint) bondLaw() []measure.Estimate {
+	law := make([]measure.Estimate, p.model.N+1)
+	p.each(func(b, _ int, w float64) { law[(2*p.model.N-b)/4].Value += w })
 	return law
 }
 
@@ -73,8 +74,10 @@ func (r *reference) approximate(ctx context.Context, workers *pool.Pool) error {
 	t := r.target
 	r.sampled = true
 	exact, frustrated := Kaufman(t.L, t.J, t.Beta)
-	closed := t.H == 0 && frustrated == nil
-	if closed {
+	var known []float64 // means of E and E²
+	if t.H == 0 && frustrated == nil {
+		variance := t.J * t.J * logPartition(t.L, math.Abs(t.Beta*t.J)).dd
+		known = []float64{exact.Energy, exact.Energy*exact.Energy + variance}
 		r.known[energy], r.known[specificHeat] = true, true
 		if t.L > largestChain {
 			r.value[energy], r.value[specificHeat] = exact.Energy, exact.SpecificHeat
@@ -85,20 +88,23 @@ func (r *reference) approximate(ctx context.Context, workers *pool.Pool) error {
 			return nil
 		}
 	}
-	c, err := newChain(ctx, t, workers)
+	c, err := newChain(ctx, t, known, workers)
 	if err != nil {
 		return err
 	}
-	r.joint, r.bonds, r.correlation = c.joint, c.energies, c.correlation
-	r.observe(c.uncertainty)
-	if closed {
-		if off := math.Abs(r.value[energy]-exact.Energy) / r.uncertainty[energy]; off > 5 {
-			r.warnings = append(r.warnings, fmt.Sprintf("the Metropolis runs of the reference are not in equilibrium: their energy is %.1f standard errors from Kaufman's", off))
+	r.joint, r.bonds, r.correlation = c.joint, c.bonds, c.correlation
+	r.observe()
+	for i, e := range c.observables {
+		r.value[i], r.uncertainty[i] = e.Value, e.Uncertainty
+	}
+	if known != nil {
+		if c.off > 5 {
+			r.warnings = append(r.warnings, fmt.Sprintf("the heat-bath runs of the reference are not in equilibrium: their energy is %.1f standard errors from Kaufman's", c.off))
 		}
 		r.value[energy], r.value[specificHeat] = exact.Energy, exact.SpecificHeat
 		r.uncertainty[energy], r.uncertainty[specificHeat] = 0, 0
 	} else if c.drift > 5.5 {
-		r.warnings = append(r.warnings, fmt.Sprintf("the Metropolis runs of the reference are not in equilibrium: their energy drifts by %.1f standard errors from the first half to the second", c.drift))
+		r.warnings = append(r.warnings, fmt.Sprintf("the heat-bath runs of the reference are not in equilibrium: their energy drifts by %.1f standard errors from the first half to the second", c.drift))
 	}
 	r.warnings = append(r.warnings, r.confess(c))
 	return nil

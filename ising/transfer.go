@@ -100,7 +100,7 @@ func exactCorrelations(t Target) []estimate {
 	for i := range all {
 		r := i + 1
 		e := &all[i]
-		e.value = pairs(power[r], power[l-r]) / (float64(l) * z)
+		e.Value = pairs(power[r], power[l-r]) / (float64(l) * z)
 		for x := range inRow {
 			inRow[x] = float64(along(l, x, r))
 		}
@@ -128,7 +128,7 @@ func exactCorrelations(t Target) []estimate {
 		}
 		cross := pairs(sums[r], power[l-r]) + pairs(power[r], sums[l-r])
 		second := 2 * float64(l) * (squares + cross) / z / (4 * sites * sites)
-		e.deviation = math.Sqrt(max(0, second-e.value*e.value))
+		e.deviation = math.Sqrt(max(0, second-e.Value*e.Value))
 	}
 	return all
 }

@@ -45,7 +45,7 @@ func TestGraphsAreLattices(t *testing.T) {
 		require.InDelta(t, want.AbsMagnetisation, got.AbsMagnetisation, 1e-10)
 		require.InDelta(t, want.Susceptibility, got.Susceptibility, 1e-9)
 		for _, c := range got.EdgeCorrelations {
-			require.InDelta(t, exactCorrelations(of)[0].value, c, 1e-10)
+			require.InDelta(t, exactCorrelations(of)[0].Value, c, 1e-10)
 		}
 	}
 	side := long.Or(8, 10) // which takes seconds

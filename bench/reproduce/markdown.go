@@ -105,7 +105,7 @@ const Basis = `What the figures rest on:
 - A floor belongs to its number of samples. Errors at the floor of 200 000 samples
   need not be at that of a million.
 - Up to L = 8 all references are exact. Beyond, energy, specific heat and ln Z are so
-  without a field; the others are those of Metropolis runs, whose own errors the
+  without a field; the others are those of long chains, whose own errors the
   warnings tell and the asterisks allow for.
 - Times of training are on the wall, beside whatever else the machine did; those of
   processors are of training and measuring.`
