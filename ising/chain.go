@@ -138,13 +138,10 @@ func newChain(ctx context.Context, t Target, known []float64, workers *pool.Pool
 		}
 	}
 	c.joint.normalise()
-	if e := scatter(drift); e.Value != 0 {
-		c.drift = math.Abs(e.Value) / e.Uncertainty
-	}
+	c.drift = apart(drift, 0)
 	var with controls
 	if known != nil {
-		e := scatter(moments[0])
-		c.off = math.Abs(e.Value-known[0]) / e.Uncertainty
+		c.off = apart(moments[0], known[0])
 		with.add(moments[0], known[0])
 		with.add(moments[1], known[1])
 	}
@@ -182,6 +179,16 @@ func scatter(x []float64) measure.Estimate {
 		m.Add(v)
 	}
 	return measure.Estimate{Value: m.Value(), Uncertainty: m.StandardError()}
+}
+
+// apart returns how many standard errors a mean is from a number: 0 of replicas that all
+// agree, as near zero temperature.
+func apart(x []float64, from float64) float64 {
+	e := scatter(x)
+	if e.Uncertainty == 0 {
+		return 0
+	}
+	return math.Abs(e.Value-from) / e.Uncertainty
 }
 
 // controls are control variates: averages of the replicas whose mean is known, less that

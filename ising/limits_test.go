@@ -280,6 +280,15 @@ func TestWarningsOfReferences(t *testing.T) {
 	require.Nil(t, r.correlation)
 	require.Equal(t, []string{"the correlations have no reference: the transfer matrix underflows so near zero temperature"}, r.warnings)
 
+	for _, h := range []float64{0, 0.1} {
+		r, err = newReference(ctx, mustTarget(t, 9, 1, h, 3), workers)
+		require.NoError(t, err)
+		require.Len(t, r.warnings, 1, "chains that are frozen in the ground state are in equilibrium")
+		require.Contains(t, r.warnings[0], "no exact reference of ")
+		require.GreaterOrEqual(t, r.value[specificHeat], 0.0)
+		require.Positive(t, apart([]float64{1, 2}, 0))
+	}
+
 	c := &reference{target: mustTarget(t, 9, 1, 0, 0.3), uncertainty: [4]float64{energy: 0.123, susceptibility: 4.56e-3}}
 	want := "energy ± 0.12, susceptibility ± 0.0046: they are compared with 1024 heat-bath runs of 10483 sweeps (± is the standard error)"
 	require.Contains(t, c.confess(&chain{}), want)
