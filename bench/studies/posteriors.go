@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -333,13 +334,14 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 	"gp_regr": func(d *posteriorData) posteriorModel {
 		return posteriorModel{dim: 3, operations: covarianceWork(len(d.X)), f: func(x []float64, _ int) float64 {
 			rho, alpha, sigma := math.Exp(x[0]), math.Exp(x[1]), math.Exp(x[2])
-			factor, ok := cholesky(squaredExponential(d.X, alpha, rho, sigma))
+			factor, ok := squaredExponential(d.X, alpha, rho, sigma)
 			if !ok {
 				return math.Inf(-1)
 			}
 			l := lengthPrior(rho) + x[0] + priorOfScale(alpha, 0, 2) + priorOfScale(sigma, 0, 1)
 			u := make([]float64, len(d.Y)) // of L u = y
-			for i, row := range factor {
+			for i := range u {
+				row := mixture.Row(factor, i)
 				u[i] = (d.Y[i] - dot(row[:i], u)) / row[i]
 				l -= u[i]*u[i]/2 + math.Log(row[i])
 			}
@@ -348,13 +350,13 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 	},
 	"gp_pois": func(d *posteriorData) posteriorModel {
 		rates := func(x []float64) []float64 {
-			factor, ok := cholesky(squaredExponential(d.X, math.Exp(x[1]), math.Exp(x[0]), 1e-10))
+			factor, ok := squaredExponential(d.X, math.Exp(x[1]), math.Exp(x[0]), 1e-10)
 			if !ok {
 				return nil
 			}
-			f := make([]float64, len(factor))
-			for i, row := range factor {
-				f[i] = dot(row, x[2:])
+			f := make([]float64, len(d.X))
+			for i := range f {
+				f[i] = dot(mixture.Row(factor, i), x[2:])
 			}
 			return f
 		}
@@ -445,38 +447,19 @@ func grow(z [2]float64, p []float64) [2]float64 {
 // lengthPrior is ln of the prior of a length, Γ(25, 4).
 func lengthPrior(rho float64) float64 { return 24*math.Log(rho) - 4*rho }
 
-// squaredExponential returns the covariances of a Gaussian process, and more of the same
-// point.
-func squaredExponential(x []float64, alpha, rho, more float64) [][]float64 {
-	c := make([][]float64, len(x))
+// squaredExponential returns the Cholesky factor of the covariances of a Gaussian process, a
+// lower triangle, if there is one. There is more of the same point.
+func squaredExponential(x []float64, alpha, rho, more float64) (factor []float64, ok bool) {
+	factor = make([]float64, 0, len(x)*(len(x)+1)/2)
 	for i := range x {
-		c[i] = make([]float64, i+1)
-		for j := range c[i] {
+		for j := range i + 1 {
 			u := (x[i] - x[j]) / rho
-			c[i][j] = alpha * alpha * math.Exp(-u*u/2)
+			factor = append(factor, alpha*alpha*math.Exp(-u*u/2))
 		}
-		c[i][i] += more
+		factor[len(factor)-1] += more
 	}
-	return c
+	return factor, mixture.Factorise(factor, len(x), 0, 0) < 0
 }
 
 // covarianceWork is how many numbers so large a one takes, an exponential ten, and its factor.
 func covarianceWork(n int) int { return 5*n*n + n*n*n/3 }
-
-// cholesky replaces the lower half of a matrix by its factor, if there is one.
-func cholesky(c [][]float64) ([][]float64, bool) {
-	for i := range c {
-		for j := range i + 1 {
-			v := c[i][j] - dot(c[i][:j], c[j][:j])
-			if i == j {
-				if !(v > 0) {
-					return nil, false
-				}
-				c[i][i] = math.Sqrt(v)
-			} else {
-				c[i][j] = v / c[j][j]
-			}
-		}
-	}
-	return c, true
-}
