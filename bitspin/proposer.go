@@ -117,32 +117,27 @@ func (p *Proposer) Masks(dst []uint64, c *Counter, firstSample uint64, step int)
 	words := p.lattice.Words
 	checkBatch(dst, len(dst)/words, words)
 	checkStream(p, firstSample, len(dst)/words, step+1)
-	switch p.decode {
-	case site:
-		var d strip
-		for ; len(dst) > 0; firstSample += stripSize {
-			n := min(stripSize, len(dst)/words)
-			p.draw(&d, c, firstSample, step, n)
-			for i := range n {
-				p.siteMask(dst[i*words:][:words], d.masks[i])
-			}
-			dst = dst[n*words:]
-		}
-	case floyd:
+	if p.decode == floyd {
 		var r wordReader
 		for ; len(dst) > 0; firstSample++ {
 			r.reset(c, p.sequentialIndex(firstSample, step))
 			p.sample(dst[:words], &r)
 			dst = dst[words:]
 		}
-	default:
-		var d strip
-		for ; len(dst) > 0; firstSample += stripSize {
-			n := min(stripSize, len(dst))
-			p.draw(&d, c, firstSample, step, n)
+		return
+	}
+	var d strip
+	for ; len(dst) > 0; firstSample += stripSize {
+		n := min(stripSize, len(dst)/words)
+		p.draw(&d, c, firstSample, step, n)
+		if p.decode == site {
+			for i := range n {
+				p.siteMask(dst[i*words:][:words], d.masks[i])
+			}
+		} else {
 			copy(dst, d.masks[:n])
-			dst = dst[n:]
 		}
+		dst = dst[n*words:]
 	}
 }
 
