@@ -69,7 +69,7 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 }
 
 // Operations returns how many numbers a sweep computes.
-func (m *measured) Operations() int { return len(m.config.Target.Edges) }
+func (s *measured) Operations() int { return len(s.config.Target.Edges) }
 
 var (
 	_ engine.Adapter   = (*Config)(nil)
