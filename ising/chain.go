@@ -14,7 +14,6 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/stat"
 )
 
 // A chain is what long heat-bath runs say about a target whose configurations
@@ -174,11 +173,7 @@ func (c *chain) source(model bitspin.Model) string {
 
 // scatter returns the mean of independent numbers and its standard error.
 func scatter(x []float64) measure.Estimate {
-	var m stat.Mean
-	for _, v := range x {
-		m.Add(v)
-	}
-	return measure.Estimate{Value: m.Value(), Uncertainty: m.StandardError()}
+	return measure.Scatter(len(x), func(i int) float64 { return x[i] })
 }
 
 // apart returns how many standard errors a mean is from a number: 0 of replicas that all
