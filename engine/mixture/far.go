@@ -45,7 +45,8 @@ func (e *search) prospect(found *Found) (*Found, error) {
 	if e.Walkers == 0 {
 		e.Walkers = farWalkers
 	}
-	if e.Walkers < farWalkers {
+	few := e.Walkers < farWalkers
+	if few {
 		moves /= 2
 	}
 	s := Scout{Population: e.Walkers, Seed: e.Seed, Stream: e.Stream | 1<<16, Center: e.center, Scale: e.scale}
@@ -62,8 +63,8 @@ func (e *search) prospect(found *Found) (*Found, error) {
 	w.walk("far", moves)
 
 	known := regions{e.describe(found)}
-	for r := range w.now { // of which some are still on their way where the moves are few
-		if e.Walkers < farWalkers && w.most(r) < known.logZ()+math.Log(leastMass) {
+	for r := range w.now { // of which some are still on their way where moves are few
+		if few && w.most(r) < known.logZ()+math.Log(leastMass) {
 			w.now[r] = math.Inf(-1)
 		}
 	}
@@ -93,8 +94,8 @@ func (e *search) prospect(found *Found) (*Found, error) {
 	return known.together(d), nil
 }
 
-// most returns ln of about the most that a mode holds in which a walker is, as wide as its steps
-// or as where others begin.
+// most returns ln of what a mode about a walker would hold if it were as wide as the walker's steps, or
+// as the places where others begin if that is more: hardly any holds as much.
 func (e *search) most(walker int) float64 {
 	d := float64(e.dim)
 	mass := e.now[walker] + d/2*(1+math.Log(2*math.Pi))

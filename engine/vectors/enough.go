@@ -20,8 +20,8 @@ type Economy struct {
 	Enough float64 `json:"enough" when:"kind=balance"`
 }
 
-// Thrift sets both for targets whose evaluations are dear: training that ends at an effective
-// sample size, and batches that serve four steps.
+// Thrift sets both so that evaluations are spared: training ends at an effective sample size, and
+// batches serve four steps.
 func (e *Economy) Thrift(enough float64) { e.Reuse, e.Enough = 3, enough }
 
 const mostReuse = 1024
@@ -34,8 +34,8 @@ func (e *Economy) validate() error {
 func (e *Economy) fresh(step uint32) bool { return (step-1)%uint32(e.Reuse+1) == 0 }
 
 const (
-	judgedSamples = 1 << 14 // whose weights are judged together,
-	judgedSteps   = 1 << 17 // and of so many together at each step that they serve, if that is fewer
+	judgedSamples = 1 << 14 // whose weights are judged together, and
+	judgedSteps   = 1 << 17 // at most, of samples times the steps that each serves
 	finiteTail    = 0.5     // Pareto's k̂ of weights of finite variance
 )
 
