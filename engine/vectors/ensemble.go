@@ -187,15 +187,16 @@ func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int)
 
 // Score implements engine.Scorer.
 func (e *Ensemble) Score(values []float64, params []float32, format string, states []byte) error {
-	_, _, err := e.Likelihoods(values, params, format, states)
+	_, _, err := e.Likelihoods(values, params, format, states, nil)
 	return err
 }
 
 // Likelihoods is Score that also returns the states in the coordinates that are learned, and
-// where the density is known their ln π, in the units of ln Z.
-func (e *Ensemble) Likelihoods(values []float64, params []float32, format string, states []byte) (s States, logPi []float64, err error) {
+// where the density is known their ln π, in the units of ln Z. Where a chart's states have been
+// observed before, the log_density of then is not evaluated again.
+func (e *Ensemble) Likelihoods(values []float64, params []float32, format string, states []byte, observed []float64) (s States, logPi []float64, err error) {
 	stride := len(e.Observables())
-	s, _, err = e.learn(format, states)
+	s, added, err := e.learn(format, states)
 	if err == nil && s.Len()*stride != len(values) {
 		err = fmt.Errorf("states: there are %d for %d values of %d each", s.Len(), len(values), stride)
 	}
@@ -204,6 +205,9 @@ func (e *Ensemble) Likelihoods(values []float64, params []float32, format string
 	}
 	if params != nil && e.Dense {
 		w := &walk{e: e, all: s, sampler: e.NewSampler(params), hi: s.Len(), logPi: unknown(s.Len())}
+		for i, v := range observed {
+			w.logPi[i] = v + added[i] - e.Chart.Level()
+		}
 		w.Observe(values)
 		return s, w.LogDensities(), e.err()
 	}

@@ -27,13 +27,21 @@ func TestLikelihoodAtWall(t *testing.T) {
 	s.Initialize(params)
 	x := []float32{0.9, 0.99, 0.9999}
 	values := make([]float64, len(x)*len(s.(*system).names))
-	_, logs, err := s.(*system).Likelihoods(values, params, s.(*system).Formats()[0].Name, asm.Bytes(x))
+	_, logs, err := s.(*system).Likelihoods(values, params, s.(*system).Formats()[0].Name, asm.Bytes(x), nil)
 	require.NoError(t, err)
 	for i, v := range x {
 		u, first := mathext.NormalQuantile(float64(v)), mathext.NormalQuantile(0.9)
 		require.InDelta(t, 12*(float64(v)-0.9)-(u*u-first*first)/2, logs[i]-logs[0], 1e-3)
 	}
 	require.Less(t, logs[2], logs[0])
+	// What has been observed is not evaluated again.
+	asked := new(engine.Tally)
+	s.(engine.Counted).Count(asked)
+	stride := len(s.(*system).names)
+	_, again, err := s.(*system).Likelihoods(make([]float64, len(values)), params, s.(*system).Formats()[0].Name, asm.Bytes(x), every(values, s.(*system).column("log_density"), stride))
+	require.NoError(t, err)
+	require.InDeltaSlice(t, logs, again, 1e-9)
+	require.Zero(t, asked.Evaluations())
 }
 
 // TestInside: however far out on the line, a state is between its bounds and on none, so

@@ -34,6 +34,7 @@ type reference struct {
 	width  int       // all but the weight
 	kept   int       // chains that found weight
 	states []byte    // of the draws, [chains][draws], nil where they would take too much memory
+	logPi  []float64 // of these
 }
 
 // run lets chains move.
@@ -55,10 +56,12 @@ func (s *system) run(ctx context.Context, o chains.Options) (*reference, error) 
 			r.kept++
 		}
 	}
-	r.values = make([]float64, 0, o.Draws*r.kept*r.width)
-	for i := 0; i < len(all); i += r.width {
-		if found[i/r.width%ofReference] {
-			r.values = append(r.values, all[i:i+r.width]...)
+	r.values, r.logPi = make([]float64, 0, o.Draws*r.kept*r.width), make([]float64, o.Draws*ofReference)
+	for i := range r.logPi {
+		row, c := all[i*r.width:][:r.width], i%ofReference
+		r.logPi[c*o.Draws+i/ofReference] = row[density]
+		if found[c] {
+			r.values = append(r.values, row...)
 		}
 	}
 	return r, nil
@@ -311,7 +314,7 @@ func (s *system) visit(out *measure.Evaluation, params []float32, weights *measu
 	}
 	draws, weight := n/ofReference, s.column(engine.LogWeight)
 	values := make([]float64, n*width)
-	learned, likelihood, err := s.Likelihoods(values, params, whole.Name, states)
+	learned, likelihood, err := s.Likelihoods(values, params, whole.Name, states, s.reference.logPi)
 	if err != nil {
 		return err
 	}
