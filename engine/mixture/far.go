@@ -74,6 +74,10 @@ func (e *search) prospect(found *Found) (*Found, error) {
 		if !(ratios[at] > unaccounted) {
 			break
 		}
+		if from := w.x[at*d : (at+1)*d]; slices.ContainsFunc(known, func(g region) bool { return e.uphill(from, g.top(d)) }) {
+			w.now[at], ratios[at] = math.Inf(-1), math.Inf(-1)
+			continue
+		}
 		s := Scout{Population: max(e.Population/farPart, farFewest), Moves: e.Moves, Seed: e.Seed, Stream: e.Stream | uint32(2+tried)<<16}
 		for _, v := range w.x[at*d:][:d] {
 			s.Center = append(s.Center, float64(v))
@@ -92,6 +96,20 @@ func (e *search) prospect(found *Found) (*Found, error) {
 		return nil, err
 	}
 	return known.together(d), nil
+}
+
+// uphill reports whether ln π rises on the straight way from x to a top, and ever less steeply: then x
+// is in no mode of its own, and in none around that of the top either.
+func (e *search) uphill(x []float32, to []float64) bool {
+	const fall, bend = 1, 0.5 // that are hardly any
+	f := e.between(x, to)
+	highest := math.Inf(-1)
+	for k, v := range f {
+		if highest = max(highest, v); v < highest-fall || k > 1 && v-2*f[k-1]+f[k-2] > bend {
+			return false
+		}
+	}
+	return true
 }
 
 // most returns ln of what a mode about a walker would hold if it were as wide as the walker's steps, or
@@ -125,6 +143,12 @@ func (e *search) describe(found *Found) region {
 	slices.Sort(ratios)
 	g.logZ = ratios[n/2]
 	return g
+}
+
+// top returns the member of the highest ln π.
+func (g region) top(dim int) []float64 {
+	at := floats.MaxIdx(g.LogPi) * dim
+	return number.Widen(g.X[at : at+dim])
 }
 
 // regions are what has been found.

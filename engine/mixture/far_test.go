@@ -339,6 +339,7 @@ func TestPopulationsAboutWalkers(t *testing.T) {
 		require.Positive(t, calls[members])
 		delete(calls, members)
 		delete(calls, 64)
+		delete(calls, 17) // of the way from a walker to a top
 		delete(calls, n%64)
 		require.Empty(t, calls)
 	}
@@ -383,8 +384,8 @@ func TestWhereFarWalksBegin(t *testing.T) {
 	require.GreaterOrEqual(t, len(far), walkers*(1+200+20*d)*d)
 }
 
-// TestFewWalkers: they take half the moves, and where one is still on its way, so that no mode about it
-// would hold anything, no population is annealed.
+// TestFewWalkers: they take half the moves, and where one is still on its way, so that no mode
+// about it would hold anything, no population is annealed.
 func TestFewWalkers(t *testing.T) {
 	const d, walkers = 2, 64
 	s := Scout{Population: 60, Moves: 2, Seed: 5, Center: make([]float64, d), Scale: []float64{1, 1}}
@@ -411,4 +412,40 @@ func TestFewWalkers(t *testing.T) {
 	law := 1 + math.Log(2*math.Pi) // a Gaussian's Z for its ln π one deviation away in each of two coordinates
 	require.InDelta(t, -3+law+math.Log(3*12), e.most(0), 1e-12)
 	require.InDelta(t, -3+law+2*math.Log(100*math.Sqrt2/2.4), e.most(1), 1e-12)
+}
+
+// TestUphill: the way from a walker to a top falls by 1 somewhere or becomes steeper, or does neither.
+func TestUphill(t *testing.T) {
+	for _, c := range []struct {
+		logPi  func(x float64) float64 // from 0 to 16
+		uphill bool
+	}{
+		{func(x float64) float64 { return x }, true},
+		{func(float64) float64 { return 0 }, true},
+		{func(x float64) float64 { return -0.06 * x }, true},
+		{func(x float64) float64 { return -0.07 * x }, false},
+		{func(x float64) float64 { return max(x, 1.49*x-0.49*5) }, true},
+		{func(x float64) float64 { return max(x, 1.51*x-0.51*5) }, false},
+		{func(x float64) float64 { return 7 * math.Exp(-1e4*x*x) }, false},         // a needle
+		{func(x float64) float64 { return 7 * math.Exp(-(x-16)*(x-16)/2) }, false}, // from what is around one
+		{func(x float64) float64 { return -(x - 16) * (x - 16) / 2 }, true},
+		{func(x float64) float64 { return math.Log(math.Exp(-x*x/2) + math.Exp(-(x-16)*(x-16)/2)) }, false},
+		{func(x float64) float64 {
+			if x == 8 {
+				return math.NaN()
+			}
+			return x
+		}, false},
+	} {
+		e := searching(t, 2, func() Density {
+			return func(dst []float64, x []float32) {
+				for r := range dst {
+					dst[r] = c.logPi(float64(x[2*r+1]) - 3)
+				}
+			}
+		})
+		require.Equal(t, c.uphill, e.uphill([]float32{1, 3}, []float64{5, 19}))
+	}
+	g := region{Found: &Found{X: []float32{1, 2, 3, 4, 5, 6}, LogPi: []float64{-1, 2, 0}}}
+	require.Equal(t, []float64{3, 4}, g.top(2))
 }

@@ -76,7 +76,21 @@ func (e *search) settle() (all []settled, err error) {
 // level reports whether ln π falls nowhere by much on the straight way from x to another
 // point.
 func (e *search) level(x []float32, to []float64) bool {
-	const points, much = 17, 3
+	const much = 3
+	f := e.between(x, to)
+	highest := math.Inf(-1)
+	for _, v := range f {
+		highest = max(highest, v)
+		if v < highest-much && f[len(f)-1] > v+much {
+			return false
+		}
+	}
+	return true
+}
+
+// between returns ln π on the straight way from x to another point.
+func (e *search) between(x []float32, to []float64) []float64 {
+	const points = 17
 	states, f := make([]float32, points*e.dim), make([]float64, points)
 	for k := range points {
 		by := float64(k) / (points - 1)
@@ -85,14 +99,7 @@ func (e *search) level(x []float32, to []float64) bool {
 		}
 	}
 	e.evaluate(f, states)
-	highest := math.Inf(-1)
-	for _, v := range f {
-		highest = max(highest, v)
-		if v < highest-much && f[points-1] > v+much {
-			return false
-		}
-	}
-	return true
+	return f
 }
 
 // A settling is a Gaussian on its way.
