@@ -38,6 +38,15 @@ type Prospect struct {
 	Near string `json:"near,omitempty"`
 }
 
+// prospecting returns how many prospectors there are and how many steps they take: fewer in a glance at
+// a target that another program computes.
+func (d *diagnosis) prospecting() (n, steps int) {
+	if d.glance && !d.cheap {
+		return prospectors / 2, prospectSteps / 8
+	}
+	return prospectors, prospectSteps
+}
+
 // prospect lets chains begin far away, and looks at where they end.
 func (d *diagnosis) prospect(ctx context.Context) error {
 	o, ok := d.observer.(chains.Prospector)
@@ -45,8 +54,8 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 	if !ok || d.weight == nil || d.likely == nil {
 		return nil
 	}
-	steps := prospectSteps
-	for ; steps > 0 && !d.glance && !d.afford(1, steps*prospectors); steps /= 2 {
+	n, steps := d.prospecting()
+	for ; steps > 0 && !d.glance && !d.afford(1, steps*n); steps /= 2 {
 	}
 	if steps == 0 {
 		d.limits = append(d.limits, "its share of work allowed no chains from far away")
@@ -54,8 +63,8 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 	}
 	within, cancel := d.deadline(ctx, 1)
 	defer cancel()
-	w, err := o.Prospect(d.params, prospectors, prospected)
-	seen, draws := trace{n: prospectors}, min(traced, steps/2)
+	w, err := o.Prospect(d.params, n, prospected)
+	seen, draws := trace{n: n}, min(traced, steps/2)
 	if v, ok := w.(chains.VectorWalk); ok && err == nil && d.glance {
 		steps, _, err = d.approach(within, v, prospectSteps/16, steps, false, nil)
 		draws = 0
@@ -64,7 +73,7 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 	}
 	for t := 0; t < draws && err == nil; t++ {
 		if err = w.Advance(within, steps/2/draws); err == nil {
-			seen.add(w, d.observe(w, prospectors), draws)
+			seen.add(w, d.observe(w, n), draws)
 		}
 	}
 	if late(ctx, err) {
@@ -75,15 +84,15 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 		return err
 	}
 	stride := len(d.all)
-	ends := make([]float64, prospectors*stride)
+	ends := make([]float64, n*stride)
 	w.Observe(ends)
-	logs, likely := make([]float64, prospectors), d.likelihoods(w, ends)
+	logs, likely := make([]float64, n), d.likelihoods(w, ends)
 	for i, v := range likely {
 		if logs[i] = ends[i*stride+weight]; v < d.lowest {
 			logs[i] = math.Inf(-1)
 		}
 	}
-	p := &Prospect{Chains: prospectors, Scale: slices.Max(prospected), Steps: steps, Lost: d.weight.Beyond(logs)}
+	p := &Prospect{Chains: n, Scale: slices.Max(prospected), Steps: steps, Lost: d.weight.Beyond(logs)}
 	which := largest(logs, p.Lost)
 	switch {
 	case d.thin(&seen, which):

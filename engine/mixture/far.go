@@ -13,7 +13,7 @@ import (
 // much narrower than the others. So some walkers begin near and far, and where one ends in a
 // place for which the population does not account, another is annealed from a Gaussian there.
 const (
-	farWalkers  = 128  // if nobody says how many
+	farWalkers  = 128  // or half as many, of half the moves, where evaluations are spared
 	farMoves    = 200  // of each
 	farMovesBy  = 20   // of each, and for each coordinate
 	farPart     = 4    // of a population's members to one of those about a walker
@@ -41,15 +41,11 @@ var farStarts = [...]float64{1, 3, 10, 30}
 // elsewhere.
 func (e *search) prospect(found *Found) (*Found, error) {
 	d := e.dim
-	moves := farMoves + farMovesBy*d
-	if e.Walkers == 0 {
-		e.Walkers = farWalkers
+	walkers, moves := farWalkers, farMoves+farMovesBy*d
+	if e.Spare {
+		walkers, moves = walkers/2, moves/2
 	}
-	few := e.Walkers < farWalkers
-	if few {
-		moves /= 2
-	}
-	s := Scout{Population: e.Walkers, Seed: e.Seed, Stream: e.Stream | 1<<16, Center: e.center, Scale: e.scale}
+	s := Scout{Population: walkers, Seed: e.Seed, Stream: e.Stream | 1<<16, Center: e.center, Scale: e.scale}
 	w := s.search(e.ctx, d, e.own, e.workers)
 	w.b = 1
 	w.normals(w.x)
@@ -64,7 +60,7 @@ func (e *search) prospect(found *Found) (*Found, error) {
 
 	known := regions{e.describe(found)}
 	for r := range w.now { // of which some are still on their way where moves are few
-		if few && w.most(r) < known.logZ()+math.Log(leastMass) {
+		if e.Spare && w.most(r) < known.logZ()+math.Log(leastMass) {
 			w.now[r] = math.Inf(-1)
 		}
 	}
@@ -78,7 +74,7 @@ func (e *search) prospect(found *Found) (*Found, error) {
 			w.now[at], ratios[at] = math.Inf(-1), math.Inf(-1)
 			continue
 		}
-		s := Scout{Population: max(e.Population/farPart, farFewest), Moves: e.Moves, Seed: e.Seed, Stream: e.Stream | uint32(2+tried)<<16}
+		s := Scout{Population: max(e.Population/farPart, farFewest), Moves: e.Moves, Spare: e.Spare, Seed: e.Seed, Stream: e.Stream | uint32(2+tried)<<16}
 		for _, v := range w.x[at*d:][:d] {
 			s.Center = append(s.Center, float64(v))
 			s.Scale = append(s.Scale, farReach*w.step[at]*math.Sqrt(float64(d))/2.4)

@@ -71,11 +71,11 @@ func TestFarModes(t *testing.T) {
 				return found
 			}
 			near := run(1)
-			s.Far, s.Walkers = true, 64 // which take half the moves
+			s.Far, s.Spare = true, true // whose walkers take half the moves
 			few := run(1)
 			require.Equal(t, few, run(3))
 			require.Equal(t, min(c.far, 1), few.Far) // the other's few walkers do not get there
-			s.Walkers = 0
+			s.Spare = false
 			found := run(1)
 			require.Equal(t, found, run(3))
 			if require.Equal(t, c.far, found.Far); c.far == 0 {
@@ -384,11 +384,11 @@ func TestWhereFarWalksBegin(t *testing.T) {
 	require.GreaterOrEqual(t, len(far), walkers*(1+200+20*d)*d)
 }
 
-// TestFewWalkers: they take half the moves, and where one is still on its way, so that no mode
+// TestFewWalkers: half of them take half the moves, and where one is still on its way, so that no mode
 // about it would hold anything, no population is annealed.
 func TestFewWalkers(t *testing.T) {
 	const d, walkers = 2, 64
-	s := Scout{Population: 60, Moves: 2, Seed: 5, Center: make([]float64, d), Scale: []float64{1, 1}}
+	s := Scout{Population: 60, Moves: 2, Seed: 5, Spare: true, Center: make([]float64, d), Scale: []float64{1, 1}}
 	evaluations := func() (n int) {
 		workers := pool.New(1)
 		defer workers.Close()
@@ -404,7 +404,7 @@ func TestFewWalkers(t *testing.T) {
 		return n
 	}
 	near := evaluations()
-	s.Far, s.Walkers = true, walkers
+	s.Far = true
 	require.Equal(t, walkers*(1+(200+20*d)/2), evaluations()-near)
 
 	e := Scout{Population: 2, Scale: []float64{1, 4}}.search(t.Context(), d, nil, nil)

@@ -35,12 +35,10 @@ type Scout struct {
 	// Sums says that none is to where ln π is a sum of functions of one coordinate each:
 	// each coordinate then finds its own values.
 	Settle, Sums bool
-	// Far looks for modes that a population misses, up to InShape coordinates, by so many Walkers, 0
-	// being 128; fewer take half the moves.
-	Far     bool
-	Walkers int
-	Seed    uint64
-	Stream  uint32 // which of a seed's
+	Far          bool // looks for modes that a population misses, up to InShape coordinates
+	Spare        bool // takes fewer evaluations
+	Seed         uint64
+	Stream       uint32 // which of a seed's
 }
 
 // Found is what a scout has found.
@@ -313,7 +311,7 @@ const (
 	shapes    = 8    // Gaussians that give moves their shapes
 	survivors = 0.5  // of a population, by weight, at a rise of b
 	accepting = 0.25 // of moves
-	last      = 4    // times as many moves at b = 1
+	last      = 4    // times as many moves at b = 1, or half of that
 )
 
 // anneal takes the population from p_0 to the target.
@@ -339,6 +337,9 @@ func (e *search) anneal() *Found {
 			}
 			if m.Moves = e.Moves; e.b == 1 {
 				m.Moves *= last
+				if e.Spare {
+					m.Moves /= 2
+				}
 			}
 		}
 		p.Keep(e.at(&m))

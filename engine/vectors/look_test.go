@@ -476,13 +476,35 @@ func TestSparesEvaluations(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, strings.HasSuffix(why, "; as few evaluations as will do, because each takes long"), why)
 		require.Equal(t, c.want, of.Generator.Scout == mixture.ScoutConfig{Population: max(512, 40*c.dim), Moves: 5})
-		require.Equal(t, c.want, of.Loss.Economy == Economy{Reuse: 15, Enough: 0.99})
+		require.Equal(t, c.want, of.Loss.Economy == Economy{Reuse: 31, Enough: 0.99})
 		require.Equal(t, c.want, of.Loss.Partners == 0.95)
 		require.Equal(t, c.want, of.Evaluation.Samples == 5000)
 		// Walkers that look for the weight take 260 steps, 1024 of them without sparing.
 		if c.dim == 3 {
 			require.Equal(t, c.want, asked.Load() < 200_000, "%d evaluations", asked.Load())
 		}
+	}
+}
+
+// TestSpare: what is nearly Gaussian has few long steps, of twice the states, and what is not as many as for best.
+func TestSpare(t *testing.T) {
+	round, near, curved, several := mixture.Look{Gaussian: true}, mixture.Look{}, mixture.Look{Curved: true}, mixture.Look{Several: true}
+	for _, c := range []struct {
+		dim                       int
+		look                      mixture.Look
+		reuse, moves, batch, half int // and halves of the steps
+		rate                      float64
+	}{
+		{1, round, 31, 1, 200, 1, 0.02}, {1, near, 7, 5, 100, 5, 0.01},
+		{2, near, 31, 1, 200, 1, 0.02}, {16, near, 31, 1, 200, 1, 0.02}, {17, near, 15, 5, 100, 2, 0.01}, {17, round, 31, 1, 200, 1, 0.02},
+		{2, curved, 7, 5, 100, 5, 0.01}, {16, several, 7, 5, 100, 5, 0.01}, {17, several, 15, 5, 100, 2, 0.01},
+	} {
+		of := paperConfig()
+		of.Training.Batch, of.Training.Steps, of.Training.Optimizer.LearningRate, of.Transition.Steps = 100, 40, 0.01, 5
+		of.spare(c.dim, c.look)
+		require.Equal(t, Economy{Reuse: c.reuse, Enough: 0.99}, of.Loss.Economy, c)
+		require.Equal(t, []int{c.moves, c.batch, 20 * c.half}, []int{of.Transition.Steps, of.Training.Batch, of.Training.Steps}, c)
+		require.Equal(t, c.rate, of.Training.Optimizer.LearningRate, c)
 	}
 }
 

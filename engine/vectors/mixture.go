@@ -260,9 +260,7 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode int, seed ui
 	s.Stream, s.Settle, s.Sums = 2*uint32(mode), settles(t), modes == 0
 	switch {
 	case modes == 0 && g.Base == "joint":
-		if s.Far = true; g.Scout.Moves == fewMoves {
-			s.Walkers = fewWalkers
-		}
+		s.Far, s.Spare = true, g.Scout.Moves == fewMoves
 	case modes == 0:
 		s.Sweeps = 10
 	}

@@ -37,8 +37,7 @@ const (
 	lineOfMode    = 12  // Gaussians of a mode on the line, which do not bend
 	fewestWalkers = 128 // of a mode
 
-	fewMoves   = 5  // of a look that spares evaluations,
-	fewWalkers = 64 // and of its walkers from elsewhere
+	fewMoves = 5 // of a look that spares evaluations
 
 	fewLines = 16 // members to a member of the wide Gaussian, from which on modes may be lost
 )
@@ -58,7 +57,7 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 	}
 	g.Kind, g.Slope, g.Gain, g.Partition, g.Clamp, g.Bend = "mixture", 0.01, 0.01, "parity", 3, 0.5
 	g.Scout = mixture.ScoutConfig{Population: 2048, Moves: 10}
-	spare := quick && dear(t)
+	spare := quick && Dear(t)
 	switch {
 	case spare:
 		g.Scout = mixture.ScoutConfig{Population: max(512, 40*d), Moves: fewMoves}
@@ -81,7 +80,7 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 			look.Width = p.Width()
 		}
 	} else {
-		if look, why, err = c.look(ctx, t); err != nil {
+		if look, why, err = c.look(ctx, t, spare); err != nil {
 			return "", err
 		}
 	}
@@ -110,17 +109,34 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 	if quick {
 		steps = steps * 2 / 5
 	}
+	mixture.Train(&c.Training, rate, steps)
 	if spare {
-		c.Loss.Partners, c.Loss.Economy, c.Evaluation.Samples = 0.95, Economy{Reuse: 15, Enough: 0.99}, 5000
+		c.spare(d, look)
 		why += "; as few evaluations as will do, because each takes long"
 	}
-	mixture.Train(&c.Training, rate, steps)
 	return why, nil
 }
 
+// spare lets each batch serve many steps, and training end when weights are level. Few steps, which are
+// large, learn what is nearly Gaussian; modes, arms and shells take as many as for best.
+func (c *Config) spare(d int, look mixture.Look) {
+	t := &c.Training
+	c.Loss.Partners, c.Loss.Economy, c.Evaluation.Samples = 0.95, Economy{Reuse: 15, Enough: 0.99}, 5000
+	switch {
+	case look.Gaussian, near(look) && d > 1 && d <= mostSpace:
+		c.Loss.Reuse, c.Transition.Steps = 31, 1
+		t.Batch, t.Steps, t.Optimizer.LearningRate = 2*t.Batch, t.Steps/2, 2*t.Optimizer.LearningRate
+	case d <= mostSpace:
+		c.Loss.Reuse, t.Steps = 7, t.Steps*5/2
+	}
+}
+
+// near reports whether couplings have little to bend.
+func near(look mixture.Look) bool { return !look.Several && !look.Curved }
+
 // look chooses components and couplings by what a population finds of the target,
 // and returns that.
-func (c *Config) look(ctx context.Context, t Target) (look mixture.Look, why string, err error) {
+func (c *Config) look(ctx context.Context, t Target, spare bool) (look mixture.Look, why string, err error) {
 	workers := pool.New(0)
 	defer workers.Close()
 	g, d, seed := &c.Generator, t.Dim(), c.Training.Seed
@@ -165,7 +181,7 @@ func (c *Config) look(ctx context.Context, t Target) (look mixture.Look, why str
 			g.Hidden = []int{64, 64}
 		}
 		g.divide(found, t)
-	case d == 2, d > someSpace && d <= mostSpace && !look.Curved && !look.Apart && look.Excess >= 0 && look.Excess < veryHeavy:
+	case (d == 2 || d > someSpace && d <= mostSpace && !look.Curved && !look.Apart && look.Excess >= 0 && look.Excess < veryHeavy) && !(spare && near(look)):
 		g.Components = look.Components
 		if g.Components > inSpace {
 			because = "so many leave little of ln π unexplained"

@@ -22,17 +22,14 @@ type Modal interface {
 
 // A Laborious target says how many numbers an evaluation computes, a nanosecond's work each. The look
 // that follows a training takes the fewer steps the more they are; without it they are taken for few.
-type Laborious interface {
-	Target
-	Operations() int
-}
+type Laborious interface{ Operations() int }
 
 // dearFrom is from how many numbers on an evaluation is dear.
 const dearFrom = 1 << 14
 
-// dear reports whether quick is to evaluate a target as seldom as it can.
-func dear(t Target) bool {
-	l, ok := t.(Laborious)
+// Dear reports whether quick is to evaluate a target as seldom as it can.
+func Dear(target any) bool {
+	l, ok := target.(Laborious)
 	return ok && l.Operations() >= dearFrom
 }
 

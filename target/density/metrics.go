@@ -144,7 +144,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	// Level weights leave little to be seen. Samples as proposals then serve chains best.
 	level, perSample, scales := weights != nil && weights.Level(), stepsPerSample, []float64{1, 3}
 	if s.spare { // what a diagnosis looks for far away needs no look here
-		scales = scales[:1]
+		scales = []float64{0.5}
 		level, perSample = weights != nil && weights.Trusted() && weights.Ample(), stepsPerSample/4
 	}
 	for _, burnIn := range [...]int{8, 128} {

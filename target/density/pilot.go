@@ -26,6 +26,7 @@ type place struct {
 // Sizes of the pilot, which takes fewer evaluations than one step of training.
 const (
 	pilotChains = 64
+	fewChains   = 32 // where evaluations are dear, in up to half as many coordinates
 	pilotRounds = 10 // at least, and as many as go on until the scales have settled
 	mostRounds  = 60
 	settled     = 1.25 // growth of a scale in a round that may be chance
@@ -41,13 +42,17 @@ const (
 // pilot finds where the weight of each mode is: chains of random-walk Metropolis
 // begin around the origin and adapt their steps to what they find. An error says that
 // they have found no weight, or that it has no end. It is the same for any number of
-// threads.
-func (p *problem) pilot(ctx context.Context) ([]place, error) {
+// threads. A pilot that spares evaluations has fewer chains.
+func (p *problem) pilot(ctx context.Context, spare bool) ([]place, error) {
 	all := make([]place, max(1, p.modes))
+	chains := pilotChains
+	if spare && p.dim <= fewChains/2 {
+		chains = fewChains
+	}
 	for k := range all {
 		e := p.evaluation()
 		var err error
-		if all[k], err = e.pilot(ctx, k); err != nil {
+		if all[k], err = e.pilot(ctx, k, chains); err != nil {
 			return nil, err
 		}
 	}
@@ -55,19 +60,19 @@ func (p *problem) pilot(ctx context.Context) ([]place, error) {
 }
 
 // pilot runs the chains of one mode.
-func (e *evaluation) pilot(ctx context.Context, k int) (place, error) {
+func (e *evaluation) pilot(ctx context.Context, k, chains int) (place, error) {
 	d := e.dim
-	states := pilotChains * d
+	states := chains * d
 	w := pilotWalk{
 		e: e, mode: k, x: make([]float32, states), to: make([]float32, states),
 		scale: make([]float64, d), factor: [2]float64{2.4 / math.Sqrt(float64(d)), 2.4 / math.Sqrt(float64(d))},
-		current: make([]float64, pilotChains), next: make([]float64, pilotChains),
-		uniforms: make([]float32, rng.Blocks(pilotChains)*4),
+		current: make([]float64, chains), next: make([]float64, chains),
+		uniforms: make([]float32, rng.Blocks(chains)*4),
 		page:     notes.PageOf(ctx, "pilot", k),
 	}
 	w.page.Recall(&w.known)
 	if e.modes > 0 {
-		w.k = slices.Repeat([]uint8{uint8(k)}, pilotChains)
+		w.k = slices.Repeat([]uint8{uint8(k)}, chains)
 	}
 	found, err := w.find()
 	if err == nil {
@@ -115,13 +120,12 @@ func (w *pilotWalk) find() (place, error) {
 // is no lower than at both. Modes that are apart, and what is bent, are no ridge.
 func (w *pilotWalk) shear(found *place) error {
 	const (
-		narrow = 0.3              // of a coordinate's deviation, what those before it leave
-		chains = pilotChains / 2  // of which there are pairs, and more than coordinates
-		fall   = 1                // of ln π between two
-		few    = pilotChains / 16 // pairs that may be no part of a ridge
-		loose  = 0.03             // of what is left, to which it is rounded
+		narrow = 0.3  // of a coordinate's deviation, what those before it leave
+		fall   = 1    // of ln π between two
+		few    = 8    // pairs, of which one may be no part of a ridge
+		loose  = 0.03 // of what is left, to which it is rounded
 	)
-	d := w.e.dim
+	d, chains := w.e.dim, len(w.current)/2 // of which there are pairs, and more than coordinates
 	least := 1.0
 	for i := range d {
 		own := w.shape[i*(i+1)/2:][:i+1]
@@ -141,7 +145,7 @@ func (w *pilotWalk) shear(found *place) error {
 			lower++
 		}
 	}
-	if err := w.e.Err(); err != nil || lower > few {
+	if err := w.e.Err(); err != nil || few*lower > chains {
 		return err
 	}
 	copy(found.center, w.mean)
@@ -298,7 +302,7 @@ func (w *pilotWalk) begin() error {
 	if w.e.modes > 0 {
 		where = fmt.Sprintf(" in mode %d", w.mode)
 	}
-	return fmt.Errorf("%s: ln π is −∞ at all of %d states about the origin, near and far%s; say where it is finite with target.center and target.scale, or bound the coordinates with target.support", w.e.key, len(pilotReaches)*pilotChains, where)
+	return fmt.Errorf("%s: ln π is −∞ at all of %d states about the origin, near and far%s; say where it is finite with target.center and target.scale, or bound the coordinates with target.support", w.e.key, len(pilotReaches)*len(w.current), where)
 }
 
 // step moves every chain once, and makes the next steps longer if more than three in
@@ -330,7 +334,7 @@ func (w *pilotWalk) step() error {
 		}
 	}
 	const wanted, rate = 0.3, 0.5
-	w.factor[kind] *= math.Exp(rate * (float64(accepted)/pilotChains - wanted))
+	w.factor[kind] *= math.Exp(rate * (float64(accepted)/float64(len(w.current)) - wanted))
 	for i, v := range w.x {
 		if math.Abs(float64(v)) > farthest {
 			row := i / d
@@ -362,7 +366,7 @@ func (w *pilotWalk) adapt() (growth, fall float64) {
 func (w *pilotWalk) cull() {
 	const behind = 10 // times the dimension below the median of ln π
 	d := w.e.dim
-	lowest := slices.Sorted(slices.Values(w.current))[pilotChains/2] - behind*float64(d)
+	lowest := slices.Sorted(slices.Values(w.current))[len(w.current)/2] - behind*float64(d)
 	var others []int
 	for r, v := range w.current {
 		if v >= lowest {
@@ -376,7 +380,7 @@ func (w *pilotWalk) cull() {
 		from := others[r%len(others)]
 		w.current[r] = w.current[from]
 		copy(w.x[r*d:(r+1)*d], w.x[from*d:])
-		for seen := w.seen; len(seen) > 0; seen = seen[pilotChains*d:] {
+		for seen := w.seen; len(seen) > 0; seen = seen[len(w.x):] {
 			copy(seen[r*d:(r+1)*d], seen[from*d:])
 		}
 	}

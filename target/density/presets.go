@@ -101,7 +101,7 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 			if err = ctx.Err(); err != nil {
 				return // without a look
 			}
-			if found, *verdict = p.pilot(notes.Unless(ctx, p.Err)); *verdict == nil {
+			if found, *verdict = p.pilot(notes.Unless(ctx, p.Err), preset == "quick" && vectors.Dear(p)); *verdict == nil {
 				why = find(found)
 			}
 		})

@@ -15,31 +15,31 @@ const (
 	tailLast      = 10   // of them, over which the weight does not fall
 	tailFall      = 1e-3 // of a power of the distance, that is no fall
 	tailDip       = 5.0  // by which ln of the weight may have fallen before: else the tail hardly matters
-	tailRays      = 8    // of pilotChains, which chance and rounding do not make
+	tailRays      = 8    // of which one may be unfallen, by chance and rounding
 )
 
 // endless returns an error if π has no integral as far as can be seen. If it has, then on
 // almost every ray through d coordinates it falls faster than 1/r^d, and on almost every
 // line along one coordinate faster than 1/r. Heavy tails that are proper do: Student's t of
-// ν degrees of freedom like 1/r^(d+ν). Looked at are pilotChains rays from where the weight
+// ν degrees of freedom like 1/r^(d+ν). Looked at are as many rays as chains from where the weight
 // is, and lines from where chains are; of a target that fails so far out nothing is said.
 func (w *pilotWalk) endless(at place) error {
-	d := w.e.dim
+	d, chains := w.e.dim, len(w.current)
 	start, step := make([]float64, len(w.x)), make([]float64, len(w.x))
 	c := w.stream(rng.ChainStart, len(pilotReaches))
 	rng.Normals(w.to, d, &c, 0)
 	for i, v := range w.to {
 		start[i], step[i] = at.center[i%d], float64(v)*at.scale[i%d]
 	}
-	if rows := w.unfallen(start, step, d); len(rows) >= tailRays {
-		return w.improper(fmt.Sprintf("in %d of %d directions", len(rows), pilotChains), start, step, rows[0], d)
+	if rows := w.unfallen(start, step, d); tailRays*len(rows) >= chains {
+		return w.improper(fmt.Sprintf("in %d of %d directions", len(rows), chains), start, step, rows[0], d)
 	}
 	for i, v := range w.x {
 		start[i] = float64(v)
 	}
-	for lo := 0; lo < d; lo += pilotChains / 2 {
+	for lo := 0; lo < d; lo += chains / 2 {
 		clear(step)
-		for r := range pilotChains {
+		for r := range chains {
 			if i := lo + r/2; i < d {
 				step[r*d+i] = at.scale[i] * float64(1-2*(r%2))
 			}
@@ -56,13 +56,14 @@ func (w *pilotWalk) endless(at place) error {
 // unfallen returns the rows on whose lines start + 2^k·step the weight, ln π + power·ln r,
 // does not fall at last.
 func (w *pilotWalk) unfallen(start, step []float64, power int) (rows []int) {
-	var weight [tailDoublings + 1][pilotChains]float64
+	var weight [tailDoublings + 1][]float64
 	for k := range weight {
-		if !w.e.probe(weight[k][:], w.line(start, step, k), w.k) {
+		weight[k] = make([]float64, len(w.current))
+		if !w.e.probe(weight[k], w.line(start, step, k), w.k) {
 			return nil
 		}
 	}
-	for r := range pilotChains {
+	for r := range w.current {
 		most, falls := math.Inf(-1), false
 		for k := range weight {
 			weight[k][r] += float64(power*k) * math.Ln2
@@ -88,7 +89,7 @@ func (w *pilotWalk) line(start, step []float64, doublings int) []float32 {
 // improper is the error of a line.
 func (w *pilotWalk) improper(where string, start, step []float64, r, power int) error {
 	d := w.e.dim
-	near, far := make([]float64, pilotChains), make([]float64, pilotChains)
+	near, far := make([]float64, len(w.current)), make([]float64, len(w.current))
 	w.e.probe(near, w.line(start, step, tailDoublings-tailLast), w.k)
 	first := program.State(w.to[r*d:(r+1)*d], program.Modes(w.k, r, r+1))
 	w.e.probe(far, w.line(start, step, tailDoublings), w.k)
