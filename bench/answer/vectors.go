@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bench/posteriordb"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -34,7 +37,7 @@ func (t density64) LogDensity(dst, x []float32, _ []uint8) {
 }
 
 // vectorProblem is a target of real vectors with functions of a state, whose means are
-// asked for to a hundredth of their standard deviations.
+// asked for to a hundredth of their standard deviations. Peers know it by its name up to a dash.
 func vectorProblem(name, about string, t density64, a, b []float64, functions []function) problem {
 	expand := func(row, x []float64) {
 		for i, f := range functions {
@@ -50,6 +53,7 @@ func vectorProblem(name, about string, t density64, a, b []float64, functions []
 	}
 	means := 2 * len(functions)
 	load := map[string]any{"x": a, "y": b}
+	kind, _, _ := strings.Cut(name, "-")
 	walkers := max(32, 4*t.dim)
 	p.ours = ours{
 		system: density.Reals(name, about, t), width: means,
@@ -64,11 +68,11 @@ func vectorProblem(name, about string, t density64, a, b []float64, functions []
 	p.peers = []contender{
 		&nuts{chain{
 			peer: "stan", title: "Stan's NUTS", load: load, width: t.dim, means: means, lanes: 1, expand: expand,
-			choose: func(seed uint64) []any { return []any{name, t.dim, seed} },
+			choose: func(seed uint64) []any { return []any{kind, t.dim, seed} },
 		}},
 		&chain{
 			peer: "emcee", title: "emcee", load: load, width: t.dim, means: means, lanes: walkers, expand: expand,
-			choose: func(seed uint64) []any { return []any{name, walkers, t.dim, seed} },
+			choose: func(seed uint64) []any { return []any{kind, walkers, t.dim, seed} },
 		},
 	}
 	return p
@@ -173,7 +177,7 @@ func vectorProblems() []problem {
 		return all
 	}
 	unknownMean := func(i int) function { return coordinate(i, unknown) }
-	return []problem{
+	return append([]problem{
 		vectorProblem("logistic", "a logistic regression of 10 coefficients and 200 observations", logistic, design, outcomes, each(10, unknownMean)),
 		vectorProblem("schools", "eight schools, not centred", schools, errors, effects, each(10, unknownMean)),
 		vectorProblem("funnel", "Neal's funnel of 10 coordinates", funnel, none, none, []function{
@@ -187,7 +191,33 @@ func vectorProblems() []problem {
 			coordinate(0, 2.4), square(0, 0.3*64+1), coordinate(1, 0), square(1, 1),
 		}),
 		vectorProblem("phi4", "the φ⁴ field of 8×8 sites, κ = 0.2, λ = 0.02", phi4, []float64{kappa, lambda}, none, field),
+	}, regressions()...)
+}
+
+// regressions are linear ones of posteriordb, which with schools make eight of it. Their peers take
+// numbers of the data, the triangle and what it is held against, and the means and deviations of
+// coefficients, if there are priors of them.
+func regressions() (all []problem) {
+	for _, p := range posteriordb.All() {
+		_, name, _ := strings.Cut(p.Name, "-")
+		if !slices.Contains([]string{"kidscore_momiq", "kidscore_interaction", "earn_height", "logmesquite_logvas", "kilpisjarvi", "nes", "arK"}, name) {
+			continue
+		}
+		d := &p.Data
+		a := []float64{d.Rows, d.Rest, d.Cauchy}
+		for _, row := range d.Factor {
+			a = append(a, row...)
+		}
+		dim := len(d.Target) + 1
+		d.Exact(p.Figures)
+		var each []function
+		for i, f := range p.Figures {
+			each = append(each, coordinate(i, f.Mean))
+		}
+		all = append(all, vectorProblem("regression-"+name, fmt.Sprintf("posteriordb's %s, of %d coefficients and ln σ", p.Name, dim-1),
+			density64{dim, d.Regression()}, append(a, d.Target...), slices.Concat(d.Means, d.Deviations), each))
 	}
+	return all
 }
 
 // regression draws standard normal rows and outcomes ±1 of a logistic model.

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/bench/posteriordb"
 )
 
 // Every target has a title, averages with deviations, and ln Z.
@@ -27,69 +28,13 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestPosteriorsFarAway: a regression with a flat law of ln σ is neither +∞ nor NaN, however large
-// or small its coordinates.
-func TestPosteriorsFarAway(t *testing.T) {
-	m := posteriorModels["regression"](&posteriorData{Rows: 62, Factor: [][]float64{{1, 2}, {3}}, Target: []float64{1, 2}, Rest: 70})
-	for _, x := range [][]float64{{1286, 105, 1136}, {0, 0, -1136}, {0, 0, 710}, {1e30, -1e30, 300}} {
-		if l := m.f(x, 0); math.IsNaN(l) || math.IsInf(l, 1) {
-			t.Errorf("ln π of %v is %v", x, l)
-		}
-	}
-}
-
-// TestRegressions: what is exact of linear regressions is what ten thousand draws of Stan say, to
-// their noise, and ln Z of one coefficient is that of a sum over a grid.
-func TestRegressions(t *testing.T) {
-	var file struct {
-		Posteriors []posterior
-	}
-	require.NoError(t, json.Unmarshal(posteriorsJSON, &file))
-	figures, beyond := 0, 0
-	for _, p := range file.Posteriors {
-		if p.Model != "regression" {
-			continue
-		}
-		stan := slices.Clone(p.Figures)
-		require.False(t, math.IsNaN(p.Data.regression(p.Figures)))
-		for i, f := range p.Figures {
-			for _, z := range []float64{
-				(stan[i].Mean - f.Mean) / (f.Deviation / 100),
-				(stan[i].Deviation*stan[i].Deviation - f.Deviation*f.Deviation) / (f.OfSquare / 100),
-			} {
-				figures++
-				if math.Abs(z) > 1.96 {
-					beyond++
-				}
-				require.Less(t, math.Abs(z), 4., "%s: %s", p.Name, f.Name)
-			}
-			require.InEpsilon(t, stan[i].OfSquare, f.OfSquare, 0.1)
-		}
-	}
-	require.Greater(t, figures, 60)
-	require.Less(t, beyond, figures/8) // of one in twenty; a chance of 1e-3
-
-	d := posteriorData{Rows: 5, Factor: [][]float64{{2}}, Target: []float64{3}, Rest: 1.5, Cauchy: 2, Means: []float64{1}, Deviations: []float64{0.5}}
-	of, known := posteriorModels["regression"](&d), []posteriorFigure{{Mean: 1}, {}}
-	var sum, first, third float64
-	for x := -4.0; x < 7; x += 0.01 {
-		for u := -4.0; u < 4; u += 0.01 {
-			w := math.Exp(of.f([]float64{x, u}, 0)) * 0.0001
-			sum, first, third = sum+w, first+w*x, third+w*u
-		}
-	}
-	require.InDelta(t, math.Log(sum), d.regression(known), 1e-2)
-	require.InDelta(t, first/sum, known[0].Mean, 1e-3)
-	require.InDelta(t, third/sum, known[1].Mean, 1e-2)
-}
-
 // TestQuadrature holds a sum over a grid against a normal law, and against sums in NumPy over 90³ places
 // within nine of Stan's deviations.
 func TestQuadrature(t *testing.T) {
 	normal := posteriorModel{dim: 2, f: func(x []float64, _ int) float64 { return 3 - (x[0]-1)*(x[0]-1)/2 - x[1]*x[1]/8 }}
-	figures := []posteriorFigure{{Mean: 0.9, Deviation: 1.1}, {Mean: 0.1, Deviation: 1.9}}
+	figures := []posteriordb.Figure{{Mean: 0.9, Deviation: 1.1}, {Mean: 0.1, Deviation: 1.9}}
 	require.InDelta(t, 3+math.Log(4*math.Pi), normal.quadrature(figures), 1e-12)
-	for i, want := range []posteriorFigure{{Mean: 1, Deviation: 1, OfSquare: math.Sqrt2}, {Mean: 0, Deviation: 2, OfSquare: 4 * math.Sqrt2}} {
+	for i, want := range []posteriordb.Figure{{Mean: 1, Deviation: 1, OfSquare: math.Sqrt2}, {Mean: 0, Deviation: 2, OfSquare: 4 * math.Sqrt2}} {
 		require.InDelta(t, want.Mean, figures[i].Mean, 1e-12)
 		require.InDelta(t, want.Deviation, figures[i].Deviation, 1e-12)
 		require.InDelta(t, want.OfSquare, figures[i].OfSquare, 1e-12)

@@ -1,43 +1,13 @@
 package main
 
 import (
-	_ "embed"
-	"encoding/json"
-	"errors"
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-
+	"github.com/revgen/revgen/bench/posteriordb"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/target/density"
 )
-
-// posteriorsJSON has the data of posteriors of posteriordb, and what ten thousand draws of
-// Stan say of them.
-//
-//go:embed posteriors.json
-var posteriorsJSON []byte
-
-// posteriorData is that of a model; which keys, the model says.
-type posteriorData struct {
-	Y      []float64 `json:"y"`
-	X      []float64 `json:"x"`
-	Sigma  []float64 `json:"sigma"`
-	Sigma1 float64   `json:"sigma1"`
-	// For a regression of so many rows: Q times the design is Factor, upper triangular, Q
-	// times the responses Target and, in the other rows, of squares that sum to Rest.
-	Rows   float64     `json:"rows"`
-	Factor [][]float64 `json:"factor"`
-	Target []float64   `json:"target"`
-	Rest   float64     `json:"rest"`
-	// Priors: normal ones of the coefficients, none if empty; of σ half-Cauchy or
-	// half-normal of a scale, flat if both are 0.
-	Means      []float64 `json:"means"`
-	Deviations []float64 `json:"deviations"`
-	Cauchy     float64   `json:"cauchy"`
-	Normal     float64   `json:"normal"`
-}
 
 // A posteriorModel is ln π in unconstrained coordinates, Jacobian included, and what the
 // reference has of a state, nil where that is the coordinates.
@@ -58,32 +28,11 @@ type laborious struct {
 // Operations implements vectors.Laborious.
 func (l laborious) Operations() int { return l.operations }
 
-// A posteriorFigure is what is known of a coordinate that is shown.
-type posteriorFigure struct {
-	Name            string
-	Mean, Deviation float64
-	OfSquare        float64 `json:"of_square"` // deviation of the squared distance from the mean
-}
-
-// A posterior is one of the file.
-type posterior struct {
-	Name, Model string
-	Data        posteriorData
-	Draws       float64
-	Figures     []posteriorFigure
-}
-
 // Posteriors returns twenty of posteriordb. What ten thousand draws say of linear regressions is
 // replaced by what is so: given ln σ coefficients are Gaussian, and over ln σ a sum is exact. So is a
 // sum over a grid in three coordinates.
 func Posteriors() (all []*Known) {
-	var file struct {
-		Posteriors []posterior
-	}
-	if err := json.Unmarshal(posteriorsJSON, &file); err != nil {
-		panic(err) // it is part of the program
-	}
-	for _, p := range file.Posteriors {
+	for _, p := range posteriordb.All() {
 		m := posteriorModels[p.Model](&p.Data)
 		if m.shown == nil {
 			m.shown = func(x []float64) []float64 { return x }
@@ -93,7 +42,7 @@ func Posteriors() (all []*Known) {
 		root := math.Sqrt(p.Draws)
 		switch {
 		case p.Model == "regression":
-			k.LogZ, root = p.Data.regression(p.Figures), math.Inf(1)
+			k.LogZ, root = p.Data.Exact(p.Figures), math.Inf(1)
 		case m.dim == 3:
 			k.LogZ, root = m.quadrature(p.Figures), math.Inf(1)
 		}
@@ -109,81 +58,9 @@ func Posteriors() (all []*Known) {
 	return all
 }
 
-// regression sets figures, those of the coefficients and of ln σ, to their exact values, and
-// returns ln Z.
-func (d *posteriorData) regression(figures []posteriorFigure) (logZ float64) {
-	const coarse, fine, reach = 0.05, 0.001, 1.5
-	p := len(d.Target)
-	var chol mat.Cholesky
-	// given returns ln of the weight of u = ln σ, and the coefficients' law given it.
-	given := func(u float64) (log float64, mean *mat.VecDense, covariance *mat.SymDense) {
-		precision, slope := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil)
-		squares := d.Rest * math.Exp(-2*u)
-		for r, row := range d.Factor {
-			squares += d.Target[r] * d.Target[r] * math.Exp(-2*u)
-			for i, v := range row {
-				slope.SetVec(r+i, slope.AtVec(r+i)+v*d.Target[r]*math.Exp(-2*u))
-				for j, w := range row[:i+1] {
-					precision.SetSym(r+i, r+j, precision.At(r+i, r+j)+v*w*math.Exp(-2*u))
-				}
-			}
-		}
-		for i, s := range d.Deviations {
-			squares += d.Means[i] * d.Means[i] / (s * s)
-			slope.SetVec(i, slope.AtVec(i)+d.Means[i]/(s*s))
-			precision.SetSym(i, i, precision.At(i, i)+1/(s*s))
-			log -= math.Log(s)
-		}
-		if !chol.Factorize(precision) {
-			panic("a regression whose columns depend on each other")
-		}
-		mean, covariance = mat.NewVecDense(p, nil), mat.NewSymDense(p, nil)
-		if err := errors.Join(chol.SolveVecTo(mean, slope), chol.InverseTo(covariance)); err != nil {
-			panic(err)
-		}
-		log += priorOfScale(math.Exp(u), d.Cauchy, d.Normal) - d.Rows*u - squares/2
-		return log + mat.Dot(mean, slope)/2 + float64(p)/2*math.Log(2*math.Pi) - chol.LogDet()/2, mean, covariance
-	}
-	most, middle := math.Inf(-1), 0.0
-	for u := -20.0; u < 20; u += coarse {
-		if log, _, _ := given(u); log > most {
-			most, middle = log, u
-		}
-	}
-	var sum float64
-	moments := make([][5]float64, p+1) // about Stan's means
-	for u := middle - reach; u < middle+reach; u += fine {
-		log, mean, covariance := given(u)
-		w := math.Exp(log-most) * fine
-		sum += w
-		for i := range moments {
-			at, v := u, 0.0
-			if i < p {
-				at, v = mean.AtVec(i), covariance.At(i, i)
-			}
-			at -= figures[i].Mean
-			for n, m := range [...]float64{1, at, at*at + v, at*at*at + 3*at*v, at*at*at*at + 6*at*at*v + 3*v*v} {
-				moments[i][n] += w * m
-			}
-		}
-	}
-	setFigures(figures, moments, sum)
-	return most + math.Log(sum)
-}
-
-// setFigures sets figures by the sums of the powers of what they are off their means.
-func setFigures(figures []posteriorFigure, moments [][5]float64, sum float64) {
-	for i, m := range moments {
-		a, b, c, e := m[1]/sum, m[2]/sum, m[3]/sum, m[4]/sum
-		variance, fourth := b-a*a, e-4*a*c+6*a*a*b-3*a*a*a*a
-		f := &figures[i]
-		f.Mean, f.Deviation, f.OfSquare = f.Mean+a, math.Sqrt(variance), math.Sqrt(fourth-variance*variance)
-	}
-}
-
 // quadrature sets figures, which are the coordinates, to their values by a sum over a grid, and
 // returns ln Z.
-func (m *posteriorModel) quadrature(figures []posteriorFigure) (logZ float64) {
+func (m *posteriorModel) quadrature(figures []posteriordb.Figure) (logZ float64) {
 	const reach, points = 9., 41 // in Stan's deviations, and of a coordinate
 	const step = 2 * reach / (points - 1)
 	x, volume := make([]float64, m.dim), 1.
@@ -214,7 +91,7 @@ func (m *posteriorModel) quadrature(figures []posteriorFigure) (logZ float64) {
 		}
 	}
 	over(0)
-	setFigures(figures, moments, sum)
+	posteriordb.SetFigures(figures, moments, sum)
 	return most + math.Log(sum*volume)
 }
 
@@ -224,46 +101,15 @@ func logistic(u float64) (p, jacobian float64) {
 	return p, -math.Abs(u) - 2*math.Log1p(math.Exp(-math.Abs(u)))
 }
 
-// normalLog is ln of a normal density, but for a constant.
-func normalLog(x, mean, deviation float64) float64 {
-	u := (x - mean) / deviation
-	return -u*u/2 - math.Log(deviation)
-}
-
-// priorOfScale is ln of the half-Cauchy or half-normal law of σ, or of a flat one, with the Jacobian
-// of ln σ. A σ beyond float64 has no weight, as in no posterior by then.
-func priorOfScale(sigma, cauchy, normal float64) (l float64) {
-	if math.IsInf(sigma, 1) {
-		return math.Inf(-1)
-	}
-	if cauchy > 0 {
-		l -= math.Log1p(sigma * sigma / (cauchy * cauchy))
-	}
-	if normal > 0 {
-		l -= sigma * sigma / (2 * normal * normal)
-	}
-	return l + math.Log(sigma)
-}
-
-var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
-	"regression": func(d *posteriorData) posteriorModel {
-		p := len(d.Target)
-		return posteriorModel{dim: p + 1, f: func(x []float64, _ int) float64 {
-			sigma, squares, l := math.Exp(x[p]), d.Rest, 0.0
-			for i, row := range d.Factor {
-				off := dot(row, x[i:p]) - d.Target[i]
-				squares += off * off
-			}
-			for i, s := range d.Deviations {
-				l += normalLog(x[i], d.Means[i], s)
-			}
-			return l + priorOfScale(sigma, d.Cauchy, d.Normal) - d.Rows*x[p] - squares/(2*sigma*sigma)
-		}}
+var posteriorModels = map[string]func(d *posteriordb.Data) posteriorModel{
+	"regression": func(d *posteriordb.Data) posteriorModel {
+		of := d.Regression()
+		return posteriorModel{dim: len(d.Target) + 1, f: func(x []float64, _ int) float64 { return of(x) }}
 	},
-	"arma": func(d *posteriorData) posteriorModel {
+	"arma": func(d *posteriordb.Data) posteriorModel {
 		return posteriorModel{dim: 4, f: func(x []float64, _ int) float64 {
 			mu, phi, theta, sigma := x[0], x[1], x[2], math.Exp(x[3])
-			l := normalLog(mu, 0, 10) + normalLog(phi, 0, 2) + normalLog(theta, 0, 2) + priorOfScale(sigma, 2.5, 0)
+			l := posteriordb.NormalLog(mu, 0, 10) + posteriordb.NormalLog(phi, 0, 2) + posteriordb.NormalLog(theta, 0, 2) + posteriordb.PriorOfScale(sigma, 2.5, 0)
 			before, off := mu, 0.0
 			for _, y := range d.Y {
 				off = y - (mu + phi*before + theta*off)
@@ -273,7 +119,7 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 			return l - float64(len(d.Y))*x[3]
 		}}
 	},
-	"garch": func(d *posteriorData) posteriorModel {
+	"garch": func(d *posteriordb.Data) posteriorModel {
 		return posteriorModel{dim: 4, operations: 20 * len(d.Y), f: func(x []float64, _ int) float64 {
 			alpha0 := math.Exp(x[1])
 			alpha1, first := logistic(x[2])
@@ -290,11 +136,11 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 			return l
 		}}
 	},
-	"gauss_mix": func(d *posteriorData) posteriorModel {
+	"gauss_mix": func(d *posteriordb.Data) posteriorModel {
 		return posteriorModel{dim: 5, operations: 20 * len(d.Y), f: func(x []float64, _ int) float64 {
 			mu1, mu2, sigma1, sigma2 := x[0], x[0]+math.Exp(x[1]), math.Exp(x[2]), math.Exp(x[3])
 			theta, jacobian := logistic(x[4])
-			l := normalLog(mu1, 0, 2) + normalLog(mu2, 0, 2) + x[1] + priorOfScale(sigma1, 0, 2) + priorOfScale(sigma2, 0, 2) +
+			l := posteriordb.NormalLog(mu1, 0, 2) + posteriordb.NormalLog(mu2, 0, 2) + x[1] + posteriordb.PriorOfScale(sigma1, 0, 2) + posteriordb.PriorOfScale(sigma2, 0, 2) +
 				jacobian + 4*math.Log(theta*(1-theta))
 			// Products of 16 terms stay within float64, of which few logarithms are taken.
 			product := 1.0
@@ -309,13 +155,13 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 			return l
 		}}
 	},
-	"hmm": func(d *posteriorData) posteriorModel {
+	"hmm": func(d *posteriordb.Data) posteriorModel {
 		return posteriorModel{dim: 4, operations: 40 * len(d.Y), f: func(x []float64, _ int) float64 {
 			p, first := logistic(x[0])
 			q, second := logistic(x[1])
 			mu1 := math.Exp(x[2])
 			mu2 := mu1 + math.Exp(x[3])
-			l, a, b := first+second+x[2]+x[3]+normalLog(mu1, 3, 1)+normalLog(mu2, 10, 1), 1.0, 1.0
+			l, a, b := first+second+x[2]+x[3]+posteriordb.NormalLog(mu1, 3, 1)+posteriordb.NormalLog(mu2, 10, 1), 1.0, 1.0
 			for t, y := range d.Y {
 				if t > 0 {
 					a, b = a*p+b*q, a*(1-p)+b*(1-q)
@@ -331,14 +177,14 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 			return l
 		}}
 	},
-	"gp_regr": func(d *posteriorData) posteriorModel {
+	"gp_regr": func(d *posteriordb.Data) posteriorModel {
 		return posteriorModel{dim: 3, operations: covarianceWork(len(d.X)), f: func(x []float64, _ int) float64 {
 			rho, alpha, sigma := math.Exp(x[0]), math.Exp(x[1]), math.Exp(x[2])
 			factor, ok := squaredExponential(d.X, alpha, rho, sigma)
 			if !ok {
 				return math.Inf(-1)
 			}
-			l := lengthPrior(rho) + x[0] + priorOfScale(alpha, 0, 2) + priorOfScale(sigma, 0, 1)
+			l := lengthPrior(rho) + x[0] + posteriordb.PriorOfScale(alpha, 0, 2) + posteriordb.PriorOfScale(sigma, 0, 1)
 			u := make([]float64, len(d.Y)) // of L u = y
 			for i := range u {
 				row := mixture.Row(factor, i)
@@ -348,7 +194,7 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 			return l
 		}}
 	},
-	"gp_pois": func(d *posteriorData) posteriorModel {
+	"gp_pois": func(d *posteriordb.Data) posteriorModel {
 		rates := func(x []float64) []float64 {
 			factor, ok := squaredExponential(d.X, math.Exp(x[1]), math.Exp(x[0]), 1e-10)
 			if !ok {
@@ -367,7 +213,7 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 				if f == nil {
 					return math.Inf(-1)
 				}
-				l := lengthPrior(rho) + x[0] + priorOfScale(alpha, 0, 2) - dot(x[2:], x[2:])/2
+				l := lengthPrior(rho) + x[0] + posteriordb.PriorOfScale(alpha, 0, 2) - dot(x[2:], x[2:])/2
 				for i, v := range f {
 					l += d.Y[i]*v - math.Exp(v)
 				}
@@ -375,13 +221,13 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 			},
 			shown: func(x []float64) []float64 { return slices.Concat(x[:2], rates(x)) }}
 	},
-	"schools": func(d *posteriorData) posteriorModel {
+	"schools": func(d *posteriordb.Data) posteriorModel {
 		theta := func(x []float64, i int) float64 { return x[i]*math.Exp(x[9]) + x[8] }
 		return posteriorModel{dim: 10,
 			f: func(x []float64, _ int) float64 {
-				l := normalLog(x[8], 0, 5) + priorOfScale(math.Exp(x[9]), 5, 0)
+				l := posteriordb.NormalLog(x[8], 0, 5) + posteriordb.PriorOfScale(math.Exp(x[9]), 5, 0)
 				for i, y := range d.Y {
-					l += normalLog(x[i], 0, 1) + normalLog(y, theta(x, i), d.Sigma[i])
+					l += posteriordb.NormalLog(x[i], 0, 1) + posteriordb.NormalLog(y, theta(x, i), d.Sigma[i])
 				}
 				return l
 			},
@@ -393,7 +239,7 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 				return s
 			}}
 	},
-	"lotka_volterra": func(d *posteriorData) posteriorModel {
+	"lotka_volterra": func(d *posteriordb.Data) posteriorModel {
 		return posteriorModel{dim: 8, operations: 250 * len(d.Y), f: func(x []float64, _ int) float64 {
 			var p [8]float64
 			l := 0.0
@@ -402,10 +248,10 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 				l += v // the Jacobian
 			}
 			for i := range 4 {
-				l += normalLog(p[i], []float64{1, .05, 1, .05}[i], []float64{.5, .05, .5, .05}[i])
+				l += posteriordb.NormalLog(p[i], []float64{1, .05, 1, .05}[i], []float64{.5, .05, .5, .05}[i])
 			}
 			for i := range 2 {
-				l += normalLog(x[4+i], math.Log(10), 1) - x[4+i] + normalLog(x[6+i], -1, 1) - x[6+i]
+				l += posteriordb.NormalLog(x[4+i], math.Log(10), 1) - x[4+i] + posteriordb.NormalLog(x[6+i], -1, 1) - x[6+i]
 			}
 			z := [2]float64{p[4], p[5]}
 			for t := range len(d.Y) / 2 {
@@ -413,7 +259,7 @@ var posteriorModels = map[string]func(d *posteriorData) posteriorModel{
 					z = grow(z, p[:4])
 				}
 				for i := range 2 {
-					l += normalLog(math.Log(d.Y[2*t+i]), math.Log(z[i]), p[6+i])
+					l += posteriordb.NormalLog(math.Log(d.Y[2*t+i]), math.Log(z[i]), p[6+i])
 				}
 			}
 			if math.IsNaN(l) {

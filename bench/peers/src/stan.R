@@ -4,7 +4,7 @@
 suppressPackageStartupMessages(library(rstan))
 rstan_options(boost_lib = "/usr/include") # Debian's headers
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
-numbers <- c(funnel = 1, banana = 2, two_modes = 3, schools = 4, logistic = 5, phi4 = 6)
+numbers <- c(funnel = 1, banana = 2, two_modes = 3, schools = 4, logistic = 5, phi4 = 6, regression = 7)
 arrays <- list()
 compiled <- NULL
 selected <- NULL

@@ -48,7 +48,23 @@ def phi4(x):
     return (2 * kappa * near - f**2 - lam * (f**2 - 1) ** 2).sum((1, 2))
 
 
-TARGETS = {f.__name__: f for f in (funnel, banana, two_modes, schools, logistic, phi4)}
+def regression(x):
+    p = x.shape[1] - 1
+    rows, rest, cauchy = arrays["x"][:3]
+    factor = np.zeros((p, p))
+    factor[np.triu_indices(p)] = arrays["x"][3:-p]
+    off = x[:, :p] @ factor.T - arrays["x"][-p:]
+    sigma = np.exp(x[:, p])
+    log = (1 - rows) * x[:, p] - (rest + (off**2).sum(1)) / (2 * sigma**2)
+    if cauchy > 0:
+        log -= np.log1p((sigma / cauchy) ** 2)
+    if len(arrays["y"]) > 0:
+        means, deviations = arrays["y"].reshape(2, p)
+        log -= (((x[:, :p] - means) / deviations) ** 2).sum(1) / 2
+    return log
+
+
+TARGETS = {f.__name__: f for f in (funnel, banana, two_modes, schools, logistic, phi4, regression)}
 
 
 class Operation:
