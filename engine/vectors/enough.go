@@ -14,9 +14,9 @@ type Economy struct {
 	// once: each step compares their ln q as it is by then.
 	Reuse int `json:"reuse" when:"kind=balance"`
 	// Enough is the effective sample size, as a fraction, from which on more steps would
-	// gain nothing: training ends before its steps do when the weights of 16,384 samples, or half as
-	// many where batches serve 16 steps, as they were drawn on the way, have it, and no tail that would make it a matter of
-	// luck. 0 takes all steps.
+	// gain nothing: training ends before its steps do when the weights of 16,384 samples as they were
+	// drawn on the way have it, and no tail that would make it a matter of luck. Where batches serve
+	// more than eight steps the samples are so many fewer. 0 takes all steps.
 	Enough float64 `json:"enough" when:"kind=balance"`
 }
 

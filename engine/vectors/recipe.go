@@ -153,6 +153,7 @@ func (c *Config) look(ctx context.Context, t Target, spare bool) (look mixture.L
 		g.Components = 1
 		return look, fmt.Sprintf("a Gaussian, because ln π is quadratic where %d Metropolis chains found probability mass", len(found.LogPi)), nil
 	}
+	straight := spare && near(look) // for which couplings do more by few evaluations
 	const sum = "ln π is a sum of functions of one coordinate each"
 	because := "ln π is not quadratic"
 	switch {
@@ -181,7 +182,7 @@ func (c *Config) look(ctx context.Context, t Target, spare bool) (look mixture.L
 			g.Hidden = []int{64, 64}
 		}
 		g.divide(found, t)
-	case (d == 2 || d > someSpace && d <= mostSpace && !look.Curved && !look.Apart && look.Excess >= 0 && look.Excess < veryHeavy) && !(spare && near(look)):
+	case !straight && (d == 2 || d > someSpace && d <= mostSpace && !look.Curved && !look.Apart && look.Excess >= 0 && look.Excess < veryHeavy):
 		g.Components = look.Components
 		if g.Components > inSpace {
 			because = "so many leave little of ln π unexplained"

@@ -15,7 +15,7 @@ const (
 	tailLast      = 10   // of them, over which the weight does not fall
 	tailFall      = 1e-3 // of a power of the distance, that is no fall
 	tailDip       = 5.0  // by which ln of the weight may have fallen before: else the tail hardly matters
-	tailRays      = 8    // of which one may be unfallen, by chance and rounding
+	tailRays      = 8    // rays to one that does not fall: chance and rounding make fewer of these
 )
 
 // endless returns an error if π has no integral as far as can be seen. If it has, then on
