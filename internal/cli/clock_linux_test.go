@@ -54,12 +54,12 @@ func TestClockThatJumps(t *testing.T) {
 		o := finish(t, cmd)
 		return o, time.Since(start)
 	}
-	endless := tiny("run", "--set", "training.steps=1000000", "--max-time", "2s", "-t", "1")
+	endless := tiny("run", "--set", "training.steps=1000000", "--max-time", "5s", "-t", "1")
 	last := 0
 	for range 2 { // the second goes on
 		o, took := jumping(endless...)
 		require.Equal(t, exitStopped, o.code, o.stderr)
-		require.Greater(t, took, 2*time.Second)
+		require.Greater(t, took, 5*time.Second)
 		require.Less(t, took, time.Minute)
 		var s struct{ Step, Checkpoint int }
 		require.NoError(t, json.Unmarshal([]byte(content(t, dir, "run", "status.json")), &s))

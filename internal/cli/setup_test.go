@@ -145,9 +145,9 @@ func TestSetUpIsPartOfARun(t *testing.T) {
 	require.Contains(t, content(t, dir, "run", "config.json"), `"seen": 6`)
 	require.Contains(t, content(t, dir, "run", "status.json"), `"state": "stopped"`)
 
-	o = finish(t, looking(t, dir, "1m", "1m", "-o", "run", "--max-time", "300ms"))
+	o = finish(t, looking(t, dir, "1m", "1m", "-o", "run", "--max-time", "5s"))
 	require.Equal(t, exitStopped, o.code, o.stderr)
-	require.Contains(t, o.stderr, "--max-time 300ms: stopped before the first step")
+	require.Contains(t, o.stderr, "--max-time 5s: stopped before the first step")
 	require.Equal(t, "look\nlook\nlook\nplace\nplace\n", content(t, dir, "begun"), "the target is looked at no more")
 
 	o = finish(t, looking(t, dir, "1m", "0", "-o", "run"))

@@ -123,7 +123,7 @@ func TestSampleIntoAPipe(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, unix.Mkfifo(pipe, 0o600))
-	o, _ := interrupt(t, command(t, dir, "sample", run, "-n", "10", "-o", "pipe", "-q"), after(500*time.Millisecond))
+	o, _ := interrupt(t, command(t, dir, "sample", run, "-n", "10", "-o", "pipe", "-q"), after(2*time.Second))
 	require.Equal(t, exitStopped, o.code)
 	require.Contains(t, o.stderr, "stopped by SIGTERM")
 
