@@ -34,6 +34,14 @@ func checkSites(size int, sites []int32) {
 	}
 }
 
+// sizeOfBlocks returns the length of the state of one of the blocks.
+func sizeOfBlocks(name string, blocks, states int) int {
+	if blocks == 0 || states%blocks != 0 {
+		panic("asm: " + name + ": not as many states as blocks")
+	}
+	return states / blocks
+}
+
 // A BitPerceptron has one hidden layer of K units over groups of four spins,
 // with the activation f(u) = u/√(1+u²):
 //
@@ -52,10 +60,7 @@ type BitPerceptron struct {
 // states. The error is below 1e-6 (1 + Σ_k |Output[k]|) plus that of the sums of
 // table rows in float32.
 func (p *BitPerceptron) Logits(dst [][BitSamples]float32, states []uint64, sites []int32) {
-	if len(dst) == 0 || len(states)%len(dst) != 0 {
-		panic("asm: BitPerceptron.Logits: not as many states as blocks")
-	}
-	size := len(states) / len(dst)
+	size := sizeOfBlocks("BitPerceptron.Logits", len(dst), len(states))
 	var buffer [BitInputs / 4 * BitSamples]uint16
 	index := p.index(&buffer, size, sites)
 	for i := range dst {
@@ -144,6 +149,16 @@ func BitDraw(thresholds []uint32, state []uint64, sites []int32, words *[BitSamp
 func BitLookup(dst *[BitSamples]float64, table []float64, scale float64, state []uint64, sites []int32) {
 	checkNumber(len(table), len(state), sites)
 	bitLookup(dst, table, scale, state, sites)
+}
+
+// BitSelect sets dst[k][b] to table[i], with the numbers i of BitDraw in block k. The blocks'
+// states follow each other in states. All paths give the same bits.
+func BitSelect(dst [][BitSamples]float32, table []float32, states []uint64, sites []int32) {
+	size := sizeOfBlocks("BitSelect", len(dst), len(states))
+	checkNumber(len(table), size, sites)
+	for k := range dst {
+		bitSelect(&dst[k], table, states[k*size:][:size], sites)
+	}
 }
 
 // CategoryDraw draws one of q states for every sample, from tables of thresholds. state is

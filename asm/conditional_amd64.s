@@ -4043,6 +4043,57 @@ counted:
 	VZEROUPPER
 	RET
 
+// func bitSelectAVX512(dst *[64]float32, table []float32, state []uint64, sites []int32)
+// Requires: AVX, AVX512F
+TEXT ·bitSelectAVX512(SB), NOSPLIT, $0-80
+	MOVQ    state_base+32(FP), AX
+	MOVQ    sites_base+56(FP), CX
+	MOVQ    sites_len+64(FP), DX
+	VMOVUPS conditionalConstants<>+256(SB), Z0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	TESTQ   DX, DX
+	JZ      counted
+
+site:
+	MOVLQSX (CX), BX
+	KMOVW   (AX)(BX*8), K1
+	VPADDD  Z0, Z1, K1, Z1
+	KMOVW   2(AX)(BX*8), K1
+	VPADDD  Z0, Z2, K1, Z2
+	KMOVW   4(AX)(BX*8), K1
+	VPADDD  Z0, Z3, K1, Z3
+	KMOVW   6(AX)(BX*8), K1
+	VPADDD  Z0, Z4, K1, Z4
+	VPADDD  Z0, Z0, Z0
+	ADDQ    $0x04, CX
+	DECQ    DX
+	JNZ     site
+
+counted:
+	MOVQ       dst+0(FP), AX
+	MOVQ       table_base+8(FP), CX
+	VXORPS     Y5, Y5, Y5
+	KXNORW     K2, K2, K2
+	VGATHERDPS (CX)(Z1*4), K2, Z5
+	VMOVUPS    Z5, (AX)
+	VXORPS     Y6, Y6, Y6
+	KXNORW     K3, K3, K3
+	VGATHERDPS (CX)(Z2*4), K3, Z6
+	VMOVUPS    Z6, 64(AX)
+	VXORPS     Y7, Y7, Y7
+	KXNORW     K4, K4, K4
+	VGATHERDPS (CX)(Z3*4), K4, Z7
+	VMOVUPS    Z7, 128(AX)
+	VXORPS     Y8, Y8, Y8
+	KXNORW     K5, K5, K5
+	VGATHERDPS (CX)(Z4*4), K5, Z8
+	VMOVUPS    Z8, 192(AX)
+	VZEROUPPER
+	RET
+
 // func categoryDrawAVX512(dst *[64]byte, thresholds []uint32, rows int, levels int, last int, state []byte, sites []int32, strides []int32, words *[64]uint32)
 // Requires: AVX, AVX512F
 TEXT ·categoryDrawAVX512(SB), NOSPLIT, $0-136
@@ -6835,6 +6886,110 @@ counted:
 	VMULPD       Y0, Y1, Y1
 	VADDPD       480(AX), Y1, Y1
 	VMOVUPD      Y1, 480(AX)
+	VZEROUPPER
+	RET
+
+// func bitSelectAVX2(dst *[64]float32, table []float32, state []uint64, sites []int32)
+// Requires: AVX, AVX2
+TEXT ·bitSelectAVX2(SB), NOSPLIT, $0-80
+	MOVQ    state_base+32(FP), AX
+	MOVQ    sites_base+56(FP), CX
+	MOVQ    sites_len+64(FP), DX
+	VMOVUPS conditionalConstants<>+2016(SB), Y0
+	VMOVUPS conditionalConstants<>+2048(SB), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	TESTQ   DX, DX
+	JZ      counted
+
+site:
+	MOVLQSX      (CX), BX
+	VPBROADCASTB (AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VPBROADCASTB 1(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTB 2(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTB 3(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTB 4(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTB 5(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTB 6(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VPBROADCASTB 7(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPADDD       Y0, Y0, Y0
+	ADDQ         $0x04, CX
+	DECQ         DX
+	JNZ          site
+
+counted:
+	MOVQ       dst+0(FP), AX
+	MOVQ       table_base+8(FP), CX
+	VXORPS     Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VGATHERDPS Y1, (CX)(Y2*4), Y0
+	VMOVUPS    Y0, (AX)
+	VXORPS     Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VGATHERDPS Y1, (CX)(Y3*4), Y0
+	VMOVUPS    Y0, 32(AX)
+	VXORPS     Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VGATHERDPS Y1, (CX)(Y4*4), Y0
+	VMOVUPS    Y0, 64(AX)
+	VXORPS     Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VGATHERDPS Y1, (CX)(Y5*4), Y0
+	VMOVUPS    Y0, 96(AX)
+	VXORPS     Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VGATHERDPS Y1, (CX)(Y6*4), Y0
+	VMOVUPS    Y0, 128(AX)
+	VXORPS     Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VGATHERDPS Y1, (CX)(Y7*4), Y0
+	VMOVUPS    Y0, 160(AX)
+	VXORPS     Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VGATHERDPS Y1, (CX)(Y8*4), Y0
+	VMOVUPS    Y0, 192(AX)
+	VXORPS     Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VGATHERDPS Y1, (CX)(Y9*4), Y0
+	VMOVUPS    Y0, 224(AX)
 	VZEROUPPER
 	RET
 

@@ -39,6 +39,11 @@ func bitDrawAVX512(thresholds []uint32, state []uint64, sites []int32, words *[6
 //go:noescape
 func bitLookupAVX512(dst *[64]float64, table []float64, scale float64, state []uint64, sites []int32)
 
+// bitSelectAVX512 is bitSelectGeneric.
+//
+//go:noescape
+func bitSelectAVX512(dst *[64]float32, table []float32, state []uint64, sites []int32)
+
 // categoryDrawAVX512 is categoryDrawGeneric.
 //
 //go:noescape
@@ -88,6 +93,11 @@ func bitDrawAVX2(thresholds []uint32, state []uint64, sites []int32, words *[64]
 //
 //go:noescape
 func bitLookupAVX2(dst *[64]float64, table []float64, scale float64, state []uint64, sites []int32)
+
+// bitSelectAVX2 is bitSelectGeneric.
+//
+//go:noescape
+func bitSelectAVX2(dst *[64]float32, table []float32, state []uint64, sites []int32)
 
 // categoryDrawAVX2 is categoryDrawGeneric.
 //

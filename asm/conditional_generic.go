@@ -146,6 +146,12 @@ func bitLookupGeneric(dst *[BitSamples]float64, table []float64, scale float64, 
 	}
 }
 
+func bitSelectGeneric(dst *[BitSamples]float32, table []float32, state []uint64, sites []int32) {
+	for b := range dst {
+		dst[b] = table[bitNumber(state, sites, b)]
+	}
+}
+
 func categoryDrawGeneric(dst *[BitSamples]byte, thresholds []uint32, rows, levels, last int, state []byte, sites, strides []int32, words *[BitSamples]uint32) {
 	for b, w := range words {
 		i := 0

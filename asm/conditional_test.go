@@ -396,6 +396,36 @@ func TestBitLookup(t *testing.T) {
 	requireRefusal(t, func() { BitLookup(dst, make([]float64, 4), 1, state, []int32{0, -1}) })
 }
 
+func TestBitSelect(t *testing.T) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		r := rand.New(rand.NewPCG(17, 18))
+		for _, n := range []int{0, 1, 5, 12, BitNumber} {
+			table := endOfPage[float32](t, 1<<n)(1 << n)
+			for i := range table {
+				table[i] = r.Float32()
+			}
+			state, sites, number := numbered(t, r, n)
+			var dst [2][BitSamples]float32
+			BitSelect(dst[:1], table, state, sites)
+			BitSelect(dst[1:], table, state, sites)
+			require.Equal(t, dst[0], dst[1])
+			for b, i := range number {
+				require.Equal(t, table[i], dst[0][b])
+			}
+			two := slices.Concat(make([]uint64, len(state)), state)
+			BitSelect(dst[:], table, two, sites)
+			require.Equal(t, table[0], dst[0][BitSamples-1], "of a block of spins that are −1")
+			for b, i := range number {
+				require.Equal(t, table[i], dst[1][b])
+			}
+		}
+	})
+	dst, state := make([][BitSamples]float32, 1), make([]uint64, 3)
+	requireRefusal(t, func() { BitSelect(dst, make([]float32, 3), state, make([]int32, 2)) })
+	requireRefusal(t, func() { BitSelect(dst, make([]float32, 4), state, []int32{0, 3}) })
+	requireRefusal(t, func() { BitSelect(nil, make([]float32, 4), state, make([]int32, 2)) })
+}
+
 func TestBitScore(t *testing.T) {
 	forEachPath(t, func(t *testing.T, _ Path) {
 		r := rand.New(rand.NewPCG(5, 6))

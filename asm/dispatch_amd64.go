@@ -147,6 +147,17 @@ func bitLookup(dst *[BitSamples]float64, table []float64, scale float64, state [
 	}
 }
 
+func bitSelect(dst *[BitSamples]float32, table []float32, state []uint64, sites []int32) {
+	switch {
+	case useAVX512:
+		bitSelectAVX512(dst, table, state, sites)
+	case useAVX2:
+		bitSelectAVX2(dst, table, state, sites)
+	default:
+		bitSelectGeneric(dst, table, state, sites)
+	}
+}
+
 func categoryDraw(dst *[BitSamples]byte, thresholds []uint32, rows, levels, last int, state []byte, sites, strides []int32, words *[BitSamples]uint32) {
 	switch {
 	case useAVX512:

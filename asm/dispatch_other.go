@@ -44,6 +44,10 @@ func bitLookup(dst *[BitSamples]float64, table []float64, scale float64, state [
 	bitLookupGeneric(dst, table, scale, state, sites)
 }
 
+func bitSelect(dst *[BitSamples]float32, table []float32, state []uint64, sites []int32) {
+	bitSelectGeneric(dst, table, state, sites)
+}
+
 func categoryDraw(dst *[BitSamples]byte, thresholds []uint32, rows, levels, last int, state []byte, sites, strides []int32, words *[BitSamples]uint32) {
 	categoryDrawGeneric(dst, thresholds, rows, levels, last, state, sites, strides, words)
 }

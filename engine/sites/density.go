@@ -12,6 +12,22 @@ type Density[W uint64 | byte] struct {
 	}
 	Seed    uint64                            // of the training
 	Sampler func(params []float32) *Blocks[W] // of the generator with these parameters
+
+	kept struct {
+		params []float32
+		blocks *Blocks[W] // of these parameters, with the tables that it has made
+	}
+}
+
+// sampler returns the Blocks of the generator with the given parameters, which one goroutine
+// may use.
+func (d *Density[W]) sampler(params []float32) *Blocks[W] {
+	kept := &d.kept
+	if kept.blocks == nil || !slices.Equal(kept.params, params) {
+		kept.blocks = nil // that its room may go before there is another
+		kept.params, kept.blocks = slices.Clone(params), d.Sampler(params)
+	}
+	return kept.blocks
 }
 
 // NumParams implements engine.System.
@@ -26,12 +42,12 @@ func (d *Density[W]) Initialize(params []float32) { d.Net.Initialize(params, d.S
 // NewDraws returns the samples of the generator with the given parameters that belong to the
 // seed of its training.
 func (d *Density[W]) NewDraws(params []float32) Draws[W] {
-	return &seeded[W]{Blocks: d.Sampler(params), seed: d.Seed}
+	return &seeded[W]{Blocks: d.sampler(params), seed: d.Seed}
 }
 
 // Weigher is that of an Ensemble.
 func (d *Density[W]) Weigher(params []float32) func(r []float64, batch []W) {
-	return d.Sampler(params).R
+	return d.sampler(params).R
 }
 
 type seeded[W uint64 | byte] struct {

@@ -41,6 +41,7 @@ func main() {
 		w.fold()
 		w.draw()
 		w.lookup()
+		w.selected()
 		w.categories()
 		w.score(false)
 		w.score(true)
@@ -801,6 +802,21 @@ func (w *isa) lookup() {
 			VADDPD(at, sum, sum)
 			VMOVUPD(sum, at)
 		}
+	}
+	Leave()
+}
+
+// selected emits a table's numbers.
+func (w *isa) selected() {
+	w.Kernel("bitSelect", fmt.Sprintf("func(dst *[%d]float32, table []float32, state []uint64, sites []int32)", samples),
+		"is bitSelectGeneric.")
+	state, sites, left := Address("state"), Address("sites"), Length("sites")
+	numbers := w.numbers(state, sites, left)
+	dst, table := Number("dst"), Address("table")
+	for part, i := range numbers {
+		x := w.zero()
+		w.Gather(VGATHERDPS, Mem{Base: table, Index: i, Scale: 4}, x)
+		VMOVUPS(x, Mem{Base: dst, Disp: 4 * w.Lanes() * part})
 	}
 	Leave()
 }

@@ -394,6 +394,61 @@ func TestNothingAllocates(t *testing.T) {
 	require.Zero(t, alloctest.PerRun(5, func() { _ = s.Sample(spins, r, 1, 77) }))
 }
 
+// TestValues: a net that has a table of its values has it after as many blocks as that
+// takes, gives the same bits as before, and others after the next Set.
+func TestValues(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	r := rand.New(rand.NewPCG(19, 20))
+	states := make([]uint64, 2*20)
+	for i := range states {
+		states[i] = r.Uint64()
+	}
+	states[19], states[39] = 0, 0
+	for _, m := range []int{1, 3, 6, 10, 13, 16, 17} {
+		net, err := NewNet(m, nil, 5, true, true, 0)
+		require.NoError(t, err)
+		inputs := make([]int32, net.Padded())
+		for j := range inputs {
+			inputs[j] = 19
+			if j < m {
+				inputs[j] = int32(j * 7 % 19)
+			}
+		}
+		params := [2][]float32{make([]float32, net.end), make([]float32, net.end)}
+		for i := range net.end {
+			params[0][i], params[1][i] = float32(r.NormFloat64()), float32(r.NormFloat64())
+		}
+		k := NewKernels([]*Net{net}, workers)
+		for _, p := range params {
+			k.Set(p)
+			require.False(t, k.Of(0).ready.Load())
+			var first, again [2][block]float32
+			k.Of(0).Logits(first[:], states, inputs)
+			for blocks := 2; blocks < 1<<m/block; blocks += 2 {
+				require.False(t, k.Of(0).ready.Load(), "%d inputs after %d blocks", m, blocks)
+				k.Of(0).Logits(again[:], states, inputs)
+			}
+			require.Equal(t, m <= asm.BitNumber, k.Of(0).ready.Load(), m)
+			k.Of(0).Logits(again[:], states, inputs)
+			require.Equal(t, first, again)
+		}
+		require.NotZero(t, k.Of(0).bits.Bias)
+	}
+	// Tables of so many nets are too long together.
+	var nets []*Net
+	for range valuesBytes/(4<<16) + 1 {
+		net, err := NewNet(16, nil, 1, false, false, 0)
+		require.NoError(t, err)
+		nets = append(nets, net)
+	}
+	small, err := NewNet(4, nil, 1, false, false, 0)
+	require.NoError(t, err)
+	k := NewKernels(append(nets, small), workers)
+	require.Nil(t, k.Of(0).values)
+	require.NotNil(t, k.Of(len(nets)).values)
+}
+
 // TestStencils: no spin looks at one that is not known, the images permute the
 // inputs, and members of a group are apart.
 func TestStencils(t *testing.T) {

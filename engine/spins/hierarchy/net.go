@@ -3,6 +3,7 @@ package hierarchy
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
@@ -110,20 +111,35 @@ type Kernels struct {
 	set     func(int)
 }
 
+// valuesBytes is how long the tables of a model's values may be.
+const valuesBytes = 1 << 24
+
 // NewKernels makes room for nets.
 func NewKernels(nets []*Net, workers *pool.Pool) *Kernels {
-	k := &Kernels{workers: workers}
-	for _, u := range nets {
-		k.all = append(k.all, Kernel{
-			u, asm.BitPerceptron{Tables: make([]float32, u.padded/4*16*u.lanes), Output: make([]float32, u.lanes)},
-			make([]float32, (u.padded+1)*u.lanes),
-		})
+	k := &Kernels{workers: workers, all: make([]Kernel, len(nets))}
+	bytes := make([]int, asm.BitNumber+1) // of nets by their inputs
+	for i, u := range nets {
+		net := &k.all[i]
+		net.net = u
+		net.bits = asm.BitPerceptron{Tables: make([]float32, u.padded/4*16*u.lanes), Output: make([]float32, u.lanes)}
+		net.lanes = make([]float32, (u.padded+1)*u.lanes)
+		if u.m < len(bytes) {
+			bytes[u.m] += 4 << u.m
+		}
+	}
+	for m, left := 0, valuesBytes; m < len(bytes) && bytes[m] <= left; m++ {
+		left -= bytes[m]
+		for i, u := range nets {
+			if u.m == m && u.hidden > 0 {
+				k.all[i].values = make([]float32, max(block, 1<<m))
+			}
+		}
 	}
 	k.set = func(i int) { k.all[i].write(k.params) }
 	return k
 }
 
-// Set takes the parameters of all nets.
+// Set takes the parameters of all nets. Nothing else may use the kernels meanwhile.
 func (k *Kernels) Set(params []float32) {
 	k.params = params
 	k.workers.Run(len(k.all), k.set)
@@ -132,25 +148,60 @@ func (k *Kernels) Set(params []float32) {
 // Of returns that of the i-th net.
 func (k *Kernels) Of(i int) *Kernel { return &k.all[i] }
 
-// A Kernel is one net's.
+// A Kernel is one net's. A net of few inputs has a table of its values, once it was asked
+// for as many of them as that has. They are the same bits.
 type Kernel struct {
 	net   *Net
 	bits  asm.BitPerceptron
 	lanes []float32
+
+	asked  atomic.Int64 // blocks of values since Set
+	values []float32    // of all states of the inputs, a block's at least; nil if they are too many
+	ready  atomic.Bool  // they are there
 }
 
 // Logits sets dst[i] to the net's values of inputs in block i of the states, constants
 // where there is nothing to learn.
 func (net *Kernel) Logits(dst [][block]float32, states []uint64, inputs []int32) {
-	if net.net.hidden > 0 {
-		net.bits.Logits(dst, states, inputs)
+	if net.net.hidden == 0 {
+		for i := range dst {
+			for b := range dst[i] {
+				dst[i][b] = net.bits.Bias
+			}
+		}
 		return
 	}
-	for i := range dst {
-		for b := range dst[i] {
-			dst[i][b] = net.bits.Bias
+	if net.ready.Load() {
+		asm.BitSelect(dst, net.values[:1<<net.net.m], states, inputs[:net.net.m])
+		return
+	}
+	net.bits.Logits(dst, states, inputs)
+	if net.values != nil {
+		n, enough := int64(len(dst)), int64(len(net.values)/block)
+		if all := net.asked.Add(n); all >= enough && all-n < enough {
+			net.tabulate()
 		}
 	}
+}
+
+// tabulate sets values, by one of the goroutines that ask for some.
+func (net *Kernel) tabulate() {
+	m := net.net.m
+	var state [asm.BitNumber + 1]uint64 // and a zero
+	var inputs [asm.BitNumber]int32
+	for j := range inputs {
+		inputs[j] = int32(min(j, m))
+	}
+	copy(state[:m], []uint64{0xaaaaaaaaaaaaaaaa, 0xcccccccccccccccc, 0xf0f0f0f0f0f0f0f0, 0xff00ff00ff00ff00, 0xffff0000ffff0000, 0xffffffff00000000})
+	var dst [1][block]float32
+	for i := 0; i < len(net.values); i += block {
+		for j := 6; j < m; j++ {
+			state[j] = -(uint64(i) >> j & 1)
+		}
+		net.bits.Logits(dst[:], state[:m+1], inputs[:net.net.padded])
+		copy(net.values[i:], dst[0][:])
+	}
+	net.ready.Store(true)
 }
 
 // Gradient adds Σ_b scale[b] residual[b] times the derivatives of the values to those with
@@ -164,6 +215,8 @@ func (net *Kernel) Gradient(tables, output []float32, scale, residual *[block]fl
 // write writes the sums of every four inputs' weights, for all symmetries side by side.
 func (net *Kernel) write(params []float32) {
 	u := net.net
+	net.asked.Store(0)
+	net.ready.Store(false)
 	if u.shifted {
 		net.bits.Bias = params[u.shift]
 	}
