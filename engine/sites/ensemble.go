@@ -112,11 +112,13 @@ func (e *Ensemble[W]) Sample(dst []byte, format string, params []float32, first 
 		}
 		r, plain := make([]float64, n), e.States.Formats()[0]
 		e.Draws(params).Generate(drawn, r, first)
-		for i, r := range r {
-			row := dst[i*(plain.RowBytes+8):][:plain.RowBytes+8]
-			e.States.Write(row[:plain.RowBytes], plain.Name, drawn[i*words:][:words])
-			binary.LittleEndian.PutUint64(row[plain.RowBytes:], math.Float64bits(-r))
-		}
+		e.byRows(n, 4096, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				row := dst[i*(plain.RowBytes+8):][:plain.RowBytes+8]
+				e.States.Write(row[:plain.RowBytes], plain.Name, drawn[i*words:][:words])
+				binary.LittleEndian.PutUint64(row[plain.RowBytes:], math.Float64bits(-r[i]))
+			}
+		})
 		return nil
 	}
 	if _, err := e.format(format); err != nil {

@@ -73,15 +73,23 @@ func packSigns(packed []uint64, signs []byte) int {
 	return -1
 }
 
+// signs holds eight spins as ±1 in a byte each, by their bits.
+var signs = func() (all [256]uint64) {
+	for bits := range all {
+		for i := range 8 {
+			all[bits] |= uint64(byte(2*(bits>>i&1)-1)) << (8 * i)
+		}
+	}
+	return all
+}()
+
 // WriteSigns writes packed configurations of n spins to dst as int8, ±1 for each, eight at a time.
 func WriteSigns(dst []byte, spins []uint64, n int) {
 	for words := (n + 63) / 64; len(dst) > 0; dst, spins = dst[n:], spins[words:] {
 		for w, word := range spins[:words] {
 			part := dst[64*w : min(64*w+64, n)]
 			for ; len(part) >= 8; part, word = part[8:], word>>8 {
-				x := uint64(byte(word)) * ones & 0x8040201008040201 // byte k has bit k
-				down := ^(x + 0x7f*ones) >> 7 & ones
-				binary.LittleEndian.PutUint64(part, ones|down*0xfe)
+				binary.LittleEndian.PutUint64(part, signs[byte(word)])
 			}
 			for i := range part {
 				part[i] = byte(2*(word>>i&1)) - 1
