@@ -59,9 +59,12 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 // target, the most accurate one known or a quick one.
 func (c *Config) recipe(quick bool) {
 	c.Generator.Kind, c.Loss.Kind = "hierarchy", "balance"
-	c.Generator.Neighbours, c.Generator.Units = 24, 6
+	c.Generator.Neighbours, c.Generator.Units = 24, 4
 	if quick {
-		c.Generator.Neighbours, c.Generator.Units = 12, 2
+		c.Generator.Units = 2
+		if c.Target.L < 48 { // tables of all states of twelve neighbours are drawn from at twice the speed
+			c.Generator.Neighbours = 12
+		}
 	}
 	t, half := hierarchy.Recipe(hierarchy.Square{
 		Side: c.Target.L, J: c.Target.J, Field: c.Target.H, Beta: c.Target.Beta,
@@ -71,12 +74,18 @@ func (c *Config) recipe(quick bool) {
 		// A lattice that is a graph has more to learn: its sites share nothing.
 		t.Steps, t.LearningRate, t.Anneal = min(20_000, 3000+20*c.Target.L*c.Target.L), 0.01, 0.5
 	}
-	if quick {
-		t.Steps /= 3
-	}
 	c.Generator.From = "scratch"
 	if half {
 		c.Generator.From = "half"
+	}
+	switch {
+	case quick && half:
+		t.Steps, t.Batch, t.LearningRate = 200, 256, 0.014
+		if c.Target.L%16 != 0 { // there are weights that half the side has not
+			t.Steps = 1000
+		}
+	case quick:
+		t.Steps /= 3
 	}
 	t.Configure(&c.Training, &c.Transition, &c.Loss.Balancing)
 }
@@ -89,7 +98,7 @@ func (c *Config) Predecessor() engine.Config {
 	}
 	p := *c
 	p.Target.L /= 2
-	p.recipe(false)
+	p.recipe(c.Preset == "quick")
 	p.Generator.Neighbours, p.Generator.Units, p.Loss = c.Generator.Neighbours, c.Generator.Units, c.Loss
 	return &p
 }

@@ -46,7 +46,7 @@ func (t *Training) Configure(c *engine.Training, moves *spins.TransitionConfig, 
 // of the others see the slow modes, for which moves alone would need some (L/4)² sweeps.
 func Recipe(c Square) (t Training, half bool) {
 	t = Training{
-		Steps: 3000, Batch: 512, LearningRate: 0.014, Warmup: 20, Final: 0.01,
+		Steps: 2500, Batch: 512, LearningRate: 0.014, Warmup: 20, Final: 0.01,
 		Partners: 0.75, Sweeps: c.Side / 8,
 	}
 	const disordered = 0.4
