@@ -56,6 +56,9 @@ func (c *Config) recipe(g hierarchy.Graph, learned int) {
 	t := hierarchy.GraphTraining(g.Order, learned)
 	if c.Preset == "quick" {
 		t.Steps /= 4
+		if learned > 64 && g.Neighbours < hierarchy.MostInputs { // or steps take no time, or all inputs are needed
+			t.Batch, t.Anneal, g.Neighbours = 128, 0.2, 16
+		}
 	}
 	t.Configure(&c.Training, &c.Transition, &c.Loss.Balancing)
 	c.Generator.Neighbours, c.Generator.Inputs, c.Generator.Order, c.Generator.Units = g.Neighbours, g.Inputs, g.Order, g.Hidden
@@ -74,5 +77,5 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 	h, learned := hierarchy.GraphRecipe(c.Target.law())
 	c.recipe(h, learned)
 	return fmt.Sprintf("%d of %d spins are learned, each by a network of %d units that reads at most %d others; the rest are drawn exactly; reference: %s",
-		learned, g.N(), h.Hidden, h.Neighbours, road(g)), nil
+		learned, g.N(), h.Hidden, c.Generator.Neighbours, road(g)), nil
 }
