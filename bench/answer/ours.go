@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/version"
 )
@@ -44,22 +45,18 @@ func (o *ours) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed
 	}
 	workers := pool.New(1)
 	defer workers.Close()
-	trainer, err := engine.Prepare(cfg, workers)
+	trained, err := run.Train(ctx, cfg, workers, run.Options{Unmeasured: true})
 	if err != nil {
 		return nil, "", err
 	}
-	if s, ok := trainer.System().(engine.Counted); ok {
-		s.Count(tally)
-	}
-	if err := trainer.Initialize(ctx); err != nil {
+	system, err := cfg.New(workers)
+	if err != nil {
 		return nil, "", err
 	}
-	for !trainer.Done() {
-		if err := trainer.StepContext(ctx); err != nil {
-			return nil, "", err
-		}
+	if s, ok := system.(engine.Counted); ok {
+		s.Count(tally)
 	}
-	stream, err := engine.StreamOf(trainer.System(), cfg, trainer.Params(), workers)
+	stream, err := engine.StreamOf(system, cfg, trained.Params, workers)
 	if err != nil {
 		return nil, "", err
 	}
