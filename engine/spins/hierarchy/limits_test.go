@@ -43,8 +43,8 @@ func TestRecipes(t *testing.T) {
 		{32, 0.6, values{1500, 256, 0.007, 4, false, true}},
 		{40, 0.4, values{1500, 256, 0.007, 5, false, true}},
 		{44, 0.4, values{2500, 512, 0.014, 5, false, false}},
-		{48, 0.4, values{1500, 512, 0.007, 6, false, true}},
-		{80, 0.4, values{1500, 512, 0.007, 10, false, true}},
+		{48, 0.4, values{1500, 256, 0.007, 6, false, true}},
+		{80, 0.4, values{1500, 256, 0.007, 10, false, true}},
 		{84, 0.6, values{1000, 512, 0.008, 10, true, false}},
 		{88, 0.4, values{1000, 512, 0.008, 11, false, true}},
 	} {

@@ -67,7 +67,7 @@ func Recipe(c Square) (t Training, half bool) {
 		// The noise of a gradient grows with the variance of R, while less is
 		// left to be learned.
 		t.Steps, t.LearningRate = 1000, 0.008
-	case half && c.Side < 48:
+	case half:
 		t.Batch = 256
 	}
 	return t, half
