@@ -15,6 +15,7 @@ const samplerBlocks = 32
 // these in its own form.
 func (m *Model) NewSampler(params []float32, workers *pool.Pool) *Sampler {
 	r := m.newRoom(samplerBlocks, false, workers)
+	r.weights.Tabulate()
 	r.weights.Set(params)
 	return &Sampler{sites.NewSampler(m.Sites(), samplerBlocks, together, r, workers)}
 }

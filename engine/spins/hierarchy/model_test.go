@@ -420,6 +420,8 @@ func TestValues(t *testing.T) {
 			params[0][i], params[1][i] = float32(r.NormFloat64()), float32(r.NormFloat64())
 		}
 		k := NewKernels([]*Net{net}, workers)
+		require.Nil(t, k.Of(0).values)
+		k.Tabulate()
 		for _, p := range params {
 			k.Set(p)
 			require.False(t, k.Of(0).ready.Load())
@@ -445,6 +447,7 @@ func TestValues(t *testing.T) {
 	small, err := NewNet(4, nil, 1, false, false, 0)
 	require.NoError(t, err)
 	k := NewKernels(append(nets, small), workers)
+	k.Tabulate()
 	require.Nil(t, k.Of(0).values)
 	require.NotNil(t, k.Of(len(nets)).values)
 }

@@ -117,26 +117,33 @@ const valuesBytes = 1 << 24
 // NewKernels makes room for nets.
 func NewKernels(nets []*Net, workers *pool.Pool) *Kernels {
 	k := &Kernels{workers: workers, all: make([]Kernel, len(nets))}
-	bytes := make([]int, asm.BitNumber+1) // of nets by their inputs
 	for i, u := range nets {
 		net := &k.all[i]
 		net.net = u
 		net.bits = asm.BitPerceptron{Tables: make([]float32, u.padded/4*16*u.lanes), Output: make([]float32, u.lanes)}
 		net.lanes = make([]float32, (u.padded+1)*u.lanes)
-		if u.m < len(bytes) {
-			bytes[u.m] += 4 << u.m
+	}
+	k.set = func(i int) { k.all[i].write(k.params) }
+	return k
+}
+
+// Tabulate makes room for tables of values, for parameters that many samples are drawn with:
+// of the nets of fewest inputs.
+func (k *Kernels) Tabulate() {
+	bytes := make([]int, asm.BitNumber+1) // of nets by their inputs
+	for i := range k.all {
+		if m := k.all[i].net.m; m < len(bytes) {
+			bytes[m] += 4 << m
 		}
 	}
 	for m, left := 0, valuesBytes; m < len(bytes) && bytes[m] <= left; m++ {
 		left -= bytes[m]
-		for i, u := range nets {
-			if u.m == m && u.hidden > 0 {
-				k.all[i].values = make([]float32, max(block, 1<<m))
+		for i := range k.all {
+			if net := &k.all[i]; net.net.m == m && net.net.hidden > 0 {
+				net.values = make([]float32, max(block, 1<<m))
 			}
 		}
 	}
-	k.set = func(i int) { k.all[i].write(k.params) }
-	return k
 }
 
 // Set takes the parameters of all nets. Nothing else may use the kernels meanwhile.
@@ -148,15 +155,15 @@ func (k *Kernels) Set(params []float32) {
 // Of returns that of the i-th net.
 func (k *Kernels) Of(i int) *Kernel { return &k.all[i] }
 
-// A Kernel is one net's. A net of few inputs has a table of its values, once it was asked
-// for as many of them as that has. They are the same bits.
+// A Kernel is one net's. Where Tabulate made room, it has a table of its values once it was
+// asked for as many of them as that has. They are the same bits.
 type Kernel struct {
 	net   *Net
 	bits  asm.BitPerceptron
 	lanes []float32
 
 	asked  atomic.Int64 // blocks of values since Set
-	values []float32    // of all states of the inputs, a block's at least; nil if they are too many
+	values []float32    // of all states of the inputs, a block's at least; nil without room for them
 	ready  atomic.Bool  // they are there
 }
 

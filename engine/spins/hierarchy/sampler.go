@@ -17,6 +17,7 @@ const samplerBlocks = 64
 func (m *Model) NewSampler(params []float32, workers *pool.Pool) *Sampler {
 	checkLength("parameters", len(params), m.params)
 	r := m.newRoom(samplerBlocks, false, workers)
+	r.weights.Tabulate()
 	r.weights.Set(params)
 	return &Sampler{sites.NewSampler(m.words(), samplerBlocks, together, r, workers)}
 }
