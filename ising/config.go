@@ -41,6 +41,9 @@ type GeneratorConfig struct {
 	// shells of equal distance, the nearest first.
 	Neighbours int `json:"neighbours" when:"kind=hierarchy"`
 	Units      int `json:"units" when:"kind=hierarchy"` // hidden ones of a group's perceptron
+	// Symmetries are those of the square under which a hidden unit has images: "all"
+	// eight, or the four "rotations". A lattice whose side is not a multiple of four has none.
+	Symmetries string `json:"symmetries" enum:"all,rotations" when:"kind=hierarchy"`
 	// From is "scratch", or "half" to start from the generator of the lattice of
 	// half the side, which is trained first by its own recipe.
 	From string `json:"from" enum:"scratch,half" when:"kind=hierarchy"`

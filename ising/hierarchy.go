@@ -40,7 +40,7 @@ func (c *Config) hierarchy() *hierarchy.Config {
 			return nil
 		},
 		Network: func(workers *pool.Pool) (*hierarchy.Model, error) {
-			lattice := hierarchy.Square{Side: t.L, J: t.J, Field: t.H, Beta: t.Beta, Neighbours: g.Neighbours, Hidden: g.Units}
+			lattice := hierarchy.Square{Side: t.L, J: t.J, Field: t.H, Beta: t.Beta, Neighbours: g.Neighbours, Hidden: g.Units, Rotations: g.Symmetries == "rotations"}
 			if t.L%4 == 0 {
 				return hierarchy.NewSquare(lattice)
 			}

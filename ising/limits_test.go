@@ -70,7 +70,7 @@ func TestLimits(t *testing.T) {
 	cfg.Target.H = 0.5
 	require.Equal(t, "Ising model on the periodic 8×8 lattice, J = -1, β = 0.25, in a field h = 0.5", cfg.Describe())
 	require.Contains(t, cfg.Explain(), "a hierarchy of spins, from coarse to fine, trained by reversibility on its log density")
-	for l, params := range map[int]float64{8: 64 * 64, 7: 49 * 8 * 4 * (24 + 2)} {
+	for l, params := range map[int]float64{8: 64 * 64, 7: 49 * 8 * 4 * (28 + 2)} {
 		cfg.Target.L = l
 		h := cfg.hierarchy()
 		require.Equal(t, params, h.Params)

@@ -32,7 +32,7 @@ func paper() *Config {
 	p := t.paper()
 	return &Config{
 		Common: p.Common, Target: t, Transition: p.Transition, Loss: p.Loss,
-		Generator: GeneratorConfig{Kind: "perceptron", Neighbours: 24, Units: 6, From: "scratch", GeneratorConfig: p.Generator},
+		Generator: GeneratorConfig{Kind: "perceptron", Neighbours: 24, Units: 6, Symmetries: "all", From: "scratch", GeneratorConfig: p.Generator},
 	}
 }
 
@@ -59,20 +59,22 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 // target, the most accurate one known or a quick one.
 func (c *Config) recipe(quick bool) {
 	c.Generator.Kind, c.Loss.Kind = "hierarchy", "balance"
-	c.Generator.Neighbours, c.Generator.Units = 24, 4
-	if quick {
-		c.Generator.Units = 2
-		if c.Target.L < 48 { // tables of all states of twelve neighbours are drawn from at twice the speed
-			c.Generator.Neighbours = 12
-		}
+	g := &c.Generator
+	g.Neighbours, g.Units, g.Symmetries = 28, 4, "rotations"
+	switch {
+	case quick && c.Target.L < 48: // tables of all states of twelve neighbours are drawn from at twice the speed
+		g.Neighbours, g.Units, g.Symmetries = 12, 2, "all"
+	case quick:
+		g.Neighbours = 24
 	}
 	t, half := hierarchy.Recipe(hierarchy.Square{
 		Side: c.Target.L, J: c.Target.J, Field: c.Target.H, Beta: c.Target.Beta,
-		Neighbours: c.Generator.Neighbours, Hidden: c.Generator.Units,
+		Neighbours: g.Neighbours, Hidden: g.Units,
 	})
 	if c.Target.L%4 != 0 {
 		// A lattice that is a graph has more to learn: its sites share nothing.
 		t.Steps, t.LearningRate, t.Anneal = min(20_000, 3000+20*c.Target.L*c.Target.L), 0.01, 0.5
+		g.Symmetries = "all" // which what was written before there was a choice has, by a preset's own target
 	}
 	c.Generator.From = "scratch"
 	if half {
@@ -99,6 +101,8 @@ func (c *Config) Predecessor() engine.Config {
 	p := *c
 	p.Target.L /= 2
 	p.recipe(c.Preset == "quick")
-	p.Generator.Neighbours, p.Generator.Units, p.Loss = c.Generator.Neighbours, c.Generator.Units, c.Loss
+	from := p.Generator.From
+	p.Generator, p.Loss = c.Generator, c.Loss
+	p.Generator.From = from
 	return &p
 }

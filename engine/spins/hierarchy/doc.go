@@ -5,8 +5,9 @@
 //
 // The logit l_i of a learned spin is a perceptron of one hidden layer. It looks at the
 // nearest spins drawn before, or on a graph at those that random walks reach first. A
-// group's spins share their weights. On a lattice a hidden unit has eight images under the
-// symmetries of the square, and without a field there are no biases, so that q(−s) = q(s).
+// group's spins share their weights. On a lattice a hidden unit has images under the
+// symmetries of the square or its rotations, and without a field there are no biases, so
+// that q(−s) = q(s).
 //
 // The exact spins fall into stars, a centre and its neighbours, that touch only learned
 // spins. The sum of Boltzmann weights over them, W(learned), is therefore a product of

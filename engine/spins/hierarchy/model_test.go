@@ -29,6 +29,7 @@ func small(t testing.TB) map[string]*Model {
 		"antiferromagnet": {Side: 4, J: -1, Beta: 0.3, Neighbours: 4, Hidden: 4},
 		"field":           {Side: 4, J: 0.7, Field: 0.2, Beta: 0.5, Neighbours: 12, Hidden: 3},
 		"staggered":       {Side: 4, J: -1, Field: 0.5, Beta: 0.4, Neighbours: 9, Hidden: 1},
+		"rotations":       {Side: 4, J: 1, Field: 0.1, Beta: 0.6, Neighbours: 8, Hidden: 5, Rotations: true},
 	} {
 		m, err := NewSquare(c)
 		require.NoError(t, err)
@@ -276,6 +277,7 @@ func TestRIsThatOfTheDensity(t *testing.T) {
 		{Side: 8, J: 1, Beta: 0.4407, Neighbours: 24, Hidden: 6},
 		{Side: 12, J: -1, Field: 0.1, Beta: 0.6, Neighbours: 20, Hidden: 5},
 		{Side: 16, J: 1, Field: 0.3, Beta: 0.28, Neighbours: 8, Hidden: 2},
+		{Side: 16, J: 1, Beta: 0.6, Neighbours: 28, Hidden: 4, Rotations: true},
 	} {
 		m, err := NewSquare(c)
 		require.NoError(t, err)
@@ -488,13 +490,17 @@ func TestStencils(t *testing.T) {
 				require.GreaterOrEqual(t, len(offsets), n)
 				require.LessOrEqual(t, len(offsets), n+8)
 				require.Len(t, images, 8)
-				for _, image := range images {
+				for i, image := range images {
 					sorted := slices.Clone(image)
 					slices.Sort(sorted)
 					for j := range sorted {
 						require.Equal(t, j, sorted[j])
 						a, b := offsets[j], offsets[image[j]]
 						require.Equal(t, a[0]*a[0]+a[1]*a[1], b[0]*b[0]+b[1]*b[1])
+						if i < rotations { // by a quarter more than the one before
+							before := offsets[images[(i+rotations-1)%rotations][j]]
+							require.Equal(t, [2]int{-before[1], before[0]}, b)
+						}
 					}
 				}
 			}

@@ -32,7 +32,7 @@ func BenchmarkRecipe(b *testing.B) {
 		for _, beta := range []float64{0.28, 0.4407, 0.6} {
 			for _, field := range []float64{0, 0.1} {
 				for seed := range uint64(5) {
-					c := hierarchy.Square{Side: side, J: 1, Beta: beta, Field: field, Neighbours: 24, Hidden: 6}
+					c := hierarchy.Square{Side: side, J: 1, Beta: beta, Field: field, Neighbours: 28, Hidden: 4, Rotations: true}
 					name := fmt.Sprintf("side=%d/beta=%v/field=%v/seed=%d", side, beta, field, seed+1)
 					b.Run(name, func(b *testing.B) { benchmarkRecipe(b, c, seed+1) })
 				}

@@ -24,8 +24,10 @@ type Square struct {
 	// decimation lengthens the range of the law that they have to learn.
 	Neighbours int
 	// Hidden is the number of hidden units. Each has eight images under the
-	// symmetries of the square.
-	Hidden int
+	// symmetries of the square, or four under its Rotations alone: twice as many of
+	// such units take the same time and know more.
+	Hidden    int
+	Rotations bool
 }
 
 // Limits of a lattice's generator.
@@ -82,6 +84,9 @@ func (c Square) Layouts(most int) ([]Layout, error) {
 			}
 			near := stencils.Get(stencilKey{g, group, neighbours}, func() stencil { return g.stencil(group, neighbours) })
 			offsets, images := near.offsets, near.images
+			if c.Rotations {
+				images = images[:min(rotations, len(images))]
+			}
 			l := Layout{Name: fmt.Sprintf("%d:%s", a, groupNames[group-1]), Images: images, Hidden: c.Hidden}
 			b := a / 2
 			for y := range c.Side / b {
@@ -151,8 +156,10 @@ func (g grouping) rank(x, y int) int {
 // A stencil is what spins of a group look at, whatever the lattice.
 type stencil struct {
 	offsets [][2]int
-	images  [][]int
+	images  [][]int // under the rotations, then under the reflections
 }
+
+const rotations = 4
 
 type stencilKey struct {
 	grouping
