@@ -879,12 +879,12 @@ func TestLargeFiles(t *testing.T) {
 func TestGolden(t *testing.T) {
 	for _, c := range []struct{ preset, want string }{{"quick", `
 start 1175a16d525a
-trained 45dfeed752ce
-spins, refined by 0 167bb0069d79
-spins, refined by 3 6903cfd6171a
-bits, refined by 0 74824229b2d5
-bits, refined by 3 ae727397d4c4
-weighted, refined by 0 a47585083a7e`}, {"paper", `
+trained 38a86f0eb913
+spins, refined by 0 fe03bc58a94a
+spins, refined by 3 e97b782ceefe
+bits, refined by 0 61cf4f53fdce
+bits, refined by 3 9dd579f57dcd
+weighted, refined by 0 d3bec154d67b`}, {"paper", `
 start ff68a614def3
 trained 67cb57761ccc
 spins, refined by 0 114fd08901ab

@@ -55,7 +55,7 @@ func (t *TargetConfig) coupling() float64 {
 func (c *Config) recipe(g hierarchy.Graph, learned int) {
 	t := hierarchy.GraphTraining(g.Order, learned)
 	if c.Preset == "quick" {
-		t.Steps /= 4
+		t.Steps, t.LearningRate = t.Steps/6, 0.02
 		if learned > 64 && g.Neighbours < hierarchy.MostInputs { // or steps take no time, or all inputs are needed
 			t.Batch, t.Anneal, g.Neighbours = 128, 0.2, 16
 		}
