@@ -33,18 +33,18 @@ func TestRecipes(t *testing.T) {
 		k    float64
 		want values
 	}{
-		{8, 0.4, values{1500, 512, 0.02, 1, false, false}},
-		{8, 0.6, values{1500, 512, 0.02, 1, true, false}},
+		{8, 0.4, values{1500, 256, 0.02, 1, false, false}},
+		{8, 0.6, values{1500, 256, 0.02, 1, true, false}},
 		{12, 0.45, values{2500, 512, 0.014, 1, false, false}},
 		{12, 0.4501, values{2500, 512, 0.014, 1, true, false}},
-		{16, 0.5, values{2500, 512, 0.014, 2, true, false}},
+		{16, 0.5, values{2500, 256, 0.014, 2, true, false}},
 		{20, 0.4, values{2500, 512, 0.014, 2, false, false}},
 		{24, 0.6, values{1500, 256, 0.007, 3, true, true}},
-		{32, 0.6, values{1500, 256, 0.007, 4, false, true}},
+		{32, 0.6, values{1000, 256, 0.007, 4, false, true}},
 		{40, 0.4, values{1500, 256, 0.007, 5, false, true}},
 		{44, 0.4, values{2500, 512, 0.014, 5, false, false}},
-		{48, 0.4, values{1500, 256, 0.007, 6, false, true}},
-		{80, 0.4, values{1500, 256, 0.007, 10, false, true}},
+		{48, 0.4, values{1000, 256, 0.007, 6, false, true}},
+		{80, 0.4, values{1000, 256, 0.007, 10, false, true}},
 		{84, 0.6, values{1000, 512, 0.008, 10, true, false}},
 		{88, 0.4, values{1000, 512, 0.008, 11, false, true}},
 	} {

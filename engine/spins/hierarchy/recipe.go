@@ -46,7 +46,7 @@ func (t *Training) Configure(c *engine.Training, moves *spins.TransitionConfig, 
 // of the others see the slow modes, for which moves alone would need some (L/4)² sweeps.
 func Recipe(c Square) (t Training, half bool) {
 	t = Training{
-		Steps: 2500, Batch: 512, LearningRate: 0.014, Warmup: 20, Final: 0.01,
+		Steps: 2500, Batch: 256, LearningRate: 0.014, Warmup: 20, Final: 0.01,
 		Partners: 0.75, Sweeps: c.Side / 8,
 	}
 	const disordered = 0.4
@@ -57,8 +57,11 @@ func Recipe(c Square) (t Training, half bool) {
 	if half {
 		t.Steps, t.LearningRate = 1500, 0.007
 		if c.Side/2%8 == 0 {
-			t.Anneal, t.AnnealFrom = 0, 0
+			t.Steps, t.Anneal, t.AnnealFrom = 1000, 0, 0
 		}
+	}
+	if c.Side%8 != 0 { // and there are weights that a single site learns
+		t.Batch = 512
 	}
 	switch {
 	case c.Side < 12:
@@ -66,9 +69,7 @@ func Recipe(c Square) (t Training, half bool) {
 	case c.Side >= 84:
 		// The noise of a gradient grows with the variance of R, while less is
 		// left to be learned.
-		t.Steps, t.LearningRate = 1000, 0.008
-	case half:
-		t.Batch = 256
+		t.Steps, t.Batch, t.LearningRate = 1000, 512, 0.008
 	}
 	return t, half
 }
