@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/bits"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -17,7 +19,6 @@ const MaxEnumerated = 25
 type Exact struct {
 	LogZ         float64 // ln Σ_s e^(−βE(s))
 	GroundEnergy float64 // the least E, with the offset
-	GroundStates uint64  // configurations whose energy is that, to rounding
 	Observables
 	Law Law
 }
@@ -28,7 +29,6 @@ type Exact struct {
 type Law struct {
 	Energies []float64 // levels, or the mean energies of bins, ascending
 	Mass     []float64 // probabilities
-	States   []uint64  // numbers of configurations
 	Width    float64   // of the bins; 0 for levels
 }
 
@@ -109,12 +109,11 @@ type enumerationPiece struct {
 	least, largest float64
 
 	weight, energy, square float64 // Σ w, Σ w (E − least), Σ w (E − least)²
-	ground                 uint64
 	up                     [MaxEnumerated + 1]float64
 	spins                  [MaxEnumerated]float64
 	pairs                  [MaxEnumerated][MaxEnumerated]float64 // both [i][j] and [j][i] have parts
-	states                 []uint64
-	mass, binEnergy        []float64 // of bins
+	states                 []float64                             // configurations in each bin
+	mass, binEnergy        []float64                             // of these, nil of levels
 }
 
 // A walk is at one configuration.
@@ -181,11 +180,10 @@ func (e *enumeration) bound(p *enumerationPiece, w *walk) {
 // sum makes all sums over a piece.
 func (e *enumeration) sum(p *enumerationPiece, w *walk) {
 	n := e.graph.N()
-	p.states = make([]uint64, e.bins)
+	p.states = make([]float64, e.bins)
 	if !e.levels {
 		p.mass, p.binEnergy = make([]float64, e.bins), make([]float64, e.bins)
 	}
-	rounding := 1e-12 * e.graph.EnergyBound()
 	w.steps(func() {
 		above := w.energy - e.least
 		weight := math.Exp(-e.beta * above)
@@ -193,9 +191,6 @@ func (e *enumeration) sum(p *enumerationPiece, w *walk) {
 		p.energy += weight * above
 		p.square += weight * above * above
 		p.up[w.up] += weight
-		if above <= rounding {
-			p.ground++
-		}
 		bin := min(int(above/e.width), e.bins-1)
 		p.states[bin]++
 		if !e.levels {
@@ -221,31 +216,20 @@ func (e *enumeration) sum(p *enumerationPiece, w *walk) {
 // result adds the pieces up, in order.
 func (e *enumeration) result() *Exact {
 	n := e.graph.N()
-	var all enumerationPiece
-	all.states = make([]uint64, e.bins)
-	all.mass, all.binEnergy = make([]float64, e.bins), make([]float64, e.bins)
-	for x := range e.pieces {
-		p := &e.pieces[x]
+	all := &e.pieces[0]
+	for k := range e.pieces[1:] {
+		p := &e.pieces[k+1]
 		all.weight += p.weight
 		all.energy += p.energy
 		all.square += p.square
-		all.ground += p.ground
-		for k := range all.up {
-			all.up[k] += p.up[k]
+		floats.Add(all.up[:], p.up[:])
+		floats.Add(all.spins[:], p.spins[:])
+		for i := range all.pairs {
+			floats.Add(all.pairs[i][:], p.pairs[i][:])
 		}
-		for i := range n {
-			all.spins[i] += p.spins[i]
-			for j := range n {
-				all.pairs[i][j] += p.pairs[i][j]
-			}
-		}
-		for k, c := range p.states {
-			all.states[k] += c
-		}
-		for k, m := range p.mass {
-			all.mass[k] += m
-			all.binEnergy[k] += p.binEnergy[k]
-		}
+		floats.Add(all.states, p.states)
+		floats.Add(all.mass, p.mass)
+		floats.Add(all.binEnergy, p.binEnergy)
 	}
 	offset := e.graph.Offset()
 	mean := all.energy / all.weight
@@ -253,7 +237,6 @@ func (e *enumeration) result() *Exact {
 	result := &Exact{
 		LogZ:         math.Log(all.weight) - e.beta*(e.least+offset),
 		GroundEnergy: e.least + offset,
-		GroundStates: all.ground,
 		Observables: Observables{
 			Energy: e.least + mean + offset,
 			// The ground state is subtracted, so nothing cancels at low temperatures.
@@ -280,7 +263,7 @@ func (e *enumeration) result() *Exact {
 	for _, edge := range e.graph.Edges() {
 		result.EdgeCorrelations = append(result.EdgeCorrelations, correlation(edge.I, edge.J))
 	}
-	result.Law = e.law(&all, offset)
+	result.Law = e.law(all, offset)
 	return result
 }
 
@@ -293,7 +276,7 @@ func (e *enumeration) law(all *enumerationPiece, offset float64) (l Law) {
 			continue
 		}
 		above := 2 * float64(k)
-		mass := float64(states) * math.Exp(-e.beta*above)
+		mass := states * math.Exp(-e.beta*above)
 		if !e.levels {
 			mass, above = all.mass[k], (float64(k)+0.5)*e.width
 			if mass > 0 {
@@ -302,7 +285,6 @@ func (e *enumeration) law(all *enumerationPiece, offset float64) (l Law) {
 		}
 		l.Energies = append(l.Energies, e.least+above+offset)
 		l.Mass = append(l.Mass, mass/all.weight)
-		l.States = append(l.States, states)
 	}
 	return l
 }

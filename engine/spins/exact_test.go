@@ -66,7 +66,7 @@ func TestEnumerateAgreesWithTheDefinitions(t *testing.T) {
 			require.NoError(t, err)
 			n := float64(g.N())
 			var e, e2, a, a2 float64
-			least, ground := math.Inf(1), uint64(0)
+			least := math.Inf(1)
 			correlations := make([][]float64, g.N())
 			for i := range correlations {
 				correlations[i] = make([]float64, g.N())
@@ -83,12 +83,7 @@ func TestEnumerateAgreesWithTheDefinitions(t *testing.T) {
 				}
 				e += p * energies[s]
 				a += p * math.Abs(m/n)
-				if energies[s] < least-1e-9 {
-					least, ground = energies[s], 0
-				}
-				if math.Abs(energies[s]-least) < 1e-9 {
-					ground++
-				}
+				least = min(least, energies[s])
 			}
 			var q float64
 			for s, p := range p {
@@ -108,7 +103,6 @@ func TestEnumerateAgreesWithTheDefinitions(t *testing.T) {
 			require.InDelta(t, logZ, x.LogZ, 1e-12*(1+beta*scale+n), name)
 			require.InDelta(t, e, x.Energy, 1e-12*scale, name)
 			require.InDelta(t, least, x.GroundEnergy, 1e-12*scale, name)
-			require.Equal(t, ground, x.GroundStates, name)
 			require.InDelta(t, beta*beta*e2, x.SpecificHeat, 1e-11*(1+beta*beta*scale*scale), name)
 			require.InDelta(t, a, x.AbsMagnetisation, 1e-12, name)
 			require.InDelta(t, beta*n*a2, x.Susceptibility, 1e-11*(1+beta*n), name)
@@ -121,13 +115,11 @@ func TestEnumerateAgreesWithTheDefinitions(t *testing.T) {
 				require.InDelta(t, correlations[edge.I][edge.J], x.EdgeCorrelations[k], 1e-12, name)
 			}
 			// The law of the energy.
-			states, mass, mean := uint64(0), 0.0, 0.0
+			mass, mean := 0.0, 0.0
 			for k, m := range x.Law.Mass {
-				states += x.Law.States[k]
 				mass += m
 				mean += m * x.Law.Energies[k]
 			}
-			require.Equal(t, uint64(1)<<g.N(), states)
 			require.InDelta(t, 1, mass, 1e-12)
 			require.InDelta(t, e, mean, 1e-11*scale, name)
 			if x.Law.Width == 0 {
