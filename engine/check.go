@@ -22,23 +22,16 @@ func AtLeast(name string, value, bound float64, detail string, args ...any) Chec
 	return Check{Name: name, OK: number.Finite(value) && value >= bound, Value: value, Bound: bound, Detail: fmt.Sprintf(detail, args...)}
 }
 
-// One is the outcome of a check of a single number.
-func One(c Check) ([]Check, error) { return []Check{c}, nil }
+// A Checker emits the outcomes of checks.
+type Checker = func(emit func(Check))
 
-// RunChecks emits the outcomes of checks in order. It stops with an error when
-// one cannot be carried out or ctx is done.
-func RunChecks(ctx context.Context, emit func(Check), checks ...func() ([]Check, error)) error {
+// RunChecks runs checks in order. It stops with ctx's error when that is done.
+func RunChecks(ctx context.Context, emit func(Check), checks ...Checker) error {
 	for _, check := range checks {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		outcomes, err := check()
-		if err != nil {
-			return err
-		}
-		for _, c := range outcomes {
-			emit(c)
-		}
+		check(emit)
 	}
 	return nil
 }

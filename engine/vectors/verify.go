@@ -35,13 +35,13 @@ type Known struct {
 // computation: for the architecture and the loss of c, and moves towards the
 // known targets. The first of these is one in the plane, as is other, whose law
 // is another.
-func Checks(c Config, known []Known, other Known, workers *pool.Pool) []func() ([]engine.Check, error) {
+func Checks(c Config, known []Known, other Known, workers *pool.Pool) []engine.Checker {
 	return newSubject(c.settings(), known, other, workers).checks()
 }
 
 // ModalChecks are Checks for the moves, the network and the kernel of c, towards a known
 // target.
-func ModalChecks(c ModalConfig, known Known, workers *pool.Pool) []func() ([]engine.Check, error) {
+func ModalChecks(c ModalConfig, known Known, workers *pool.Pool) []engine.Checker {
 	return newModalSubject(c.converted(), known, workers).checks()
 }
 
@@ -69,7 +69,7 @@ type subject struct {
 	estimator   func(l *LossConfig, n, dim, modes int) (discrepancy, error)
 	penalty     func(b *boundary, grad, x, sigmoids []float32, n int) float64
 	backward    func(s *System, params, grad []float32)
-	checks      func() []func() ([]engine.Check, error)
+	checks      func() []engine.Checker
 }
 
 // A naiveLoss is a loss and its gradient by double sums in float64.
@@ -92,8 +92,8 @@ func newSubject(c *Config, known []Known, other Known, workers *pool.Pool) *subj
 		penalty:  (*boundary).add,
 		backward: (*System).Backward,
 	}
-	v.checks = func() []func() ([]engine.Check, error) {
-		list := []func() ([]engine.Check, error){
+	v.checks = func() []engine.Checker {
+		list := []engine.Checker{
 			v.checkDetailedBalance, v.checkLongRun, v.checkFlow,
 			v.checkNaiveGradients, v.checkEstimators, v.checkPenalty, v.checkPopulation,
 		}
@@ -103,7 +103,7 @@ func newSubject(c *Config, known []Known, other Known, workers *pool.Pool) *subj
 			c.Training.Batch, c.Generator = 24, g
 			// A wider walk and a smaller disc make all parts of the loss matter.
 			c.Transition.Sigma, c.Loss.Boundary.Radius = []float64{1}, 1.5
-			list = append(list, func() ([]engine.Check, error) { return v.checkBackpropagation(&c) })
+			list = append(list, func(emit func(engine.Check)) { v.checkBackpropagation(emit, &c) })
 		}
 		return list
 	}
@@ -116,9 +116,8 @@ func states(x []float32, dim int) States { return States{Dim: dim, X: x} }
 // checkDetailedBalance compares the two sides of
 // π(s) q(s, s′) α(s, s′) = π(s′) q(s′, s) α(s′, s) on random pairs for each σ, with
 // the float32 density and acceptance that the moves use.
-func (v *subject) checkDetailedBalance() ([]engine.Check, error) {
+func (v *subject) checkDetailedBalance(emit func(engine.Check)) {
 	const pairs, vanishing = 4096, 1e-30
-	var checks []engine.Check
 	for _, sigma := range []float64{0.1, 0.3, 1, 2} {
 		var worst float64
 		for _, t := range v.known {
@@ -142,10 +141,9 @@ func (v *subject) checkDetailedBalance() ([]engine.Check, error) {
 				worst = max(worst, math.Abs(there-back)/(1+math.Abs(t.Log(a, 0))+math.Abs(t.Log(b, 0))))
 			}
 		}
-		checks = append(checks, engine.AtMost(fmt.Sprintf("detailed-balance/sigma=%g", sigma), worst, 4e-6,
+		emit(engine.AtMost(fmt.Sprintf("detailed-balance/sigma=%g", sigma), worst, 4e-6,
 			"largest difference of the logarithms of both sides, relative to 1 + |ln π(s)| + |ln π(s′)|, on %d pairs for each target, less those accepted with probability below %g", pairs, vanishing))
 	}
-	return checks, nil
 }
 
 // both returns the acceptance of moves x → y and of those back.
@@ -178,7 +176,7 @@ const sixSigma = 6
 
 // checkLongRun starts chains at one point, a scale from the centre of the first mode, and
 // compares where they end with the exact moments.
-func (v *subject) checkLongRun() ([]engine.Check, error) {
+func (v *subject) checkLongRun(emit func(engine.Check)) {
 	name, c := "long-run", TransitionConfig{Sigma: []float64{0.3, 1, 2}}
 	if v.modal() {
 		name, c = "long_run_moments", v.config.Transition
@@ -198,14 +196,14 @@ func (v *subject) checkLongRun() ([]engine.Check, error) {
 		})
 		worst = max(worst, t.Deviation(s.X, s.K))
 	}
-	return engine.One(engine.AtMost(name, worst, sixSigma,
+	emit(engine.AtMost(name, worst, sixSigma,
 		"standard errors between statistics of %d chains after %d steps and of the target, the largest of all targets", v.chains, v.steps))
 }
 
 // checkBackpropagation compares a training step's gradient with respect to the parameters
 // with central differences, in float64, of what it differentiates, along random directions
 // of each tensor.
-func (v *subject) checkBackpropagation(c *Config) ([]engine.Check, error) {
+func (v *subject) checkBackpropagation(emit func(engine.Check), c *Config) {
 	name := "backpropagation/" + c.Generator.Kind
 	if v.modal() {
 		name = "backward"
@@ -214,7 +212,7 @@ func (v *subject) checkBackpropagation(c *Config) ([]engine.Check, error) {
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
 	worst, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })
-	return engine.One(engine.AtMost(name, worst, 1e-4,
+	emit(engine.AtMost(name, worst, 1e-4,
 		"gradient of the loss by the parameters against central differences in float64 along random directions of each of %d tensors, relative to the largest", tensors))
 }
 

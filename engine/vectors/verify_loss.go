@@ -38,7 +38,7 @@ func walked(n, dim int, seed uint64) (s, t []float32) {
 }
 
 // checkNaiveGradients differentiates the double sums with s′ fixed.
-func (v *subject) checkNaiveGradients() ([]engine.Check, error) {
+func (v *subject) checkNaiveGradients(emit func(engine.Check)) {
 	const n, dim = 17, 3
 	var worst float64
 	for _, l := range v.losses() {
@@ -52,13 +52,13 @@ func (v *subject) checkNaiveGradients() ([]engine.Check, error) {
 			worst = max(worst, math.Abs(want-grad[i])/scale)
 		}
 	}
-	return engine.One(engine.AtMost("gradient/mmd", worst, 1e-6,
+	emit(engine.AtMost("gradient/mmd", worst, 1e-6,
 		"gradient in s of double sums in float64 against central differences with s′ fixed, relative to its largest element, V- and U-statistic"))
 }
 
 // checkEstimators compares the losses and gradients of training with the double
 // sums.
-func (v *subject) checkEstimators() ([]engine.Check, error) {
+func (v *subject) checkEstimators(emit func(engine.Check)) {
 	const n = 301
 	var loss, gradient float64
 	for i, l := range v.losses() {
@@ -74,15 +74,13 @@ func (v *subject) checkEstimators() ([]engine.Check, error) {
 			gradient = max(gradient, math.Abs(float64(got.x[i])-g)/scale)
 		}
 	}
-	return []engine.Check{
-		engine.AtMost("batch-loss/mmd", loss, 1e-7, "loss of training against double sums in float64, relative to k(0), V- and U-statistic"),
-		engine.AtMost("batch-gradient/mmd", gradient, 1e-5, "gradient of training likewise, relative to its largest element"),
-	}, nil
+	emit(engine.AtMost("batch-loss/mmd", loss, 1e-7, "loss of training against double sums in float64, relative to k(0), V- and U-statistic"))
+	emit(engine.AtMost("batch-gradient/mmd", gradient, 1e-5, "gradient of training likewise, relative to its largest element"))
 }
 
 // checkPenalty compares the boundary penalty with its formula and its gradient
 // with central differences.
-func (v *subject) checkPenalty() ([]engine.Check, error) {
+func (v *subject) checkPenalty(emit func(engine.Check)) {
 	const n, dim = 100, 2
 	b := newBoundary(BoundaryConfig{Weight: 0.5, Sharpness: 0.4, Radius: 3, Center: []float64{1, -0.5}}, dim)
 	x := number.Narrow(random(n*dim, 3, 31))
@@ -99,17 +97,15 @@ func (v *subject) checkPenalty() ([]engine.Check, error) {
 		want := number.CentralDifference(&wide[i], 1e-5, func() float64 { return b.penalty64(wide) })
 		slope = max(slope, math.Abs(float64(grad[i])-1-want)*n)
 	}
-	return []engine.Check{
-		engine.AtMost("boundary-penalty", value, 1e-6, "penalty of a batch against its formula in float64"),
-		engine.AtMost("boundary-gradient", slope, 2e-5, "its gradient against central differences, by the share of one sample"),
-	}, nil
+	emit(engine.AtMost("boundary-penalty", value, 1e-6, "penalty of a batch against its formula in float64"))
+	emit(engine.AtMost("boundary-gradient", slope, 2e-5, "its gradient against central differences, by the share of one sample"))
 }
 
 // checkPopulation estimates losses in the limit of infinite batches by means over
 // batches of U-statistics, which are unbiased: zero for exact samples, and so
 // is the gradient along any displacement, and positive for samples of another
 // law.
-func (v *subject) checkPopulation() ([]engine.Check, error) {
+func (v *subject) checkPopulation(emit func(engine.Check)) {
 	// A wide kernel lets batches of this size tell the two laws apart.
 	l := LossConfig{Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{1}}}
 	loss, slopes := v.population(v.known[0], &l)
@@ -118,14 +114,12 @@ func (v *subject) checkPopulation() ([]engine.Check, error) {
 	for _, m := range slopes {
 		slope = max(slope, math.Abs(m.Value())/m.StandardError())
 	}
-	return []engine.Check{
-		engine.AtMost("loss-at-target/mmd", math.Abs(loss.Value())/loss.StandardError(), sixSigma,
-			"standard errors of the mean loss of %d batches of exact samples from 0; it is %.1e ± %.1e", v.batches, loss.Value(), loss.StandardError()),
-		engine.AtMost("gradient-at-target/mmd", slope, sixSigma,
-			"standard errors of the mean gradient along four displacements from 0, likewise"),
-		engine.AtLeast("loss-elsewhere/mmd", elsewhere.Value()/elsewhere.StandardError(), sixSigma,
-			"standard errors of the mean loss of as many samples of another law above 0; it is %.1e ± %.1e", elsewhere.Value(), elsewhere.StandardError()),
-	}, nil
+	emit(engine.AtMost("loss-at-target/mmd", math.Abs(loss.Value())/loss.StandardError(), sixSigma,
+		"standard errors of the mean loss of %d batches of exact samples from 0; it is %.1e ± %.1e", v.batches, loss.Value(), loss.StandardError()))
+	emit(engine.AtMost("gradient-at-target/mmd", slope, sixSigma,
+		"standard errors of the mean gradient along four displacements from 0, likewise"))
+	emit(engine.AtLeast("loss-elsewhere/mmd", elsewhere.Value()/elsewhere.StandardError(), sixSigma,
+		"standard errors of the mean loss of as many samples of another law above 0; it is %.1e ± %.1e", elsewhere.Value(), elsewhere.StandardError()))
 }
 
 // population returns the loss of samples of a law in the plane that move towards

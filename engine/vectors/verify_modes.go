@@ -21,13 +21,13 @@ import (
 func newModalSubject(c *Config, known Known, workers *pool.Pool) *subject {
 	v := newSubject(c, []Known{known}, Known{}, workers)
 	v.chains, v.steps, v.batches, v.samples, v.summed = 1<<14, 300, 200, 1<<18, 100
-	v.checks = func() []func() ([]engine.Check, error) {
+	v.checks = func() []engine.Checker {
 		c := *v.config
 		c.Training.Batch = 300 // two blocks of rows and more
 		c.Generator.Latent, c.Generator.Hidden, c.Generator.Gain = 5, []int{9, 8}, 3
-		return []func() ([]engine.Check, error){
+		return []engine.Checker{
 			v.checkModalBalance, v.checkInvariance, v.checkLongRun, v.checkReversible,
-			v.checkModalLoss, func() ([]engine.Check, error) { return v.checkBackpropagation(&c) }, v.checkModalPopulation,
+			v.checkModalLoss, func(emit func(engine.Check)) { v.checkBackpropagation(emit, &c) }, v.checkModalPopulation,
 		}
 	}
 	return v
@@ -45,7 +45,7 @@ func (v *subject) order(order string) *transition {
 // the moves use, on pairs of exact samples that are stretched. The teleport is
 // deterministic: there the element dx′ of the second side is dx times the
 // determinant of the map, taken numerically.
-func (v *subject) checkModalBalance() ([]engine.Check, error) {
+func (v *subject) checkModalBalance(emit func(engine.Check)) {
 	const pairs = 5000
 	t, r := v.order("random"), rand.New(rand.NewPCG(1, 0))
 	d, m, known := t.dim, t.newMover(strip), v.known[0]
@@ -109,13 +109,12 @@ func (v *subject) checkModalBalance() ([]engine.Check, error) {
 			worst[p.kind] = max(worst[p.kind], off)
 		}
 	}
-	var all []engine.Check
 	for kind, w := range worst {
-		all = append(all, engine.AtMost("detailed_balance_"+moveNames[kind], w, bound,
+		emit(engine.AtMost("detailed_balance_"+moveNames[kind], w, bound,
 			"largest difference of the logarithms of both sides on %d pairs of states of each two modes", pairs))
 	}
-	return append(all, engine.AtMost("teleport_returns", astray, 1e-12,
-		"largest difference of a state from where a teleport and the one back lead, relative to 1 + |x|")), nil
+	emit(engine.AtMost("teleport_returns", astray, 1e-12,
+		"largest difference of a state from where a teleport and the one back lead, relative to 1 + |x|"))
 }
 
 // inverse returns the proposal of p's kind from where p leads to where it came
@@ -183,7 +182,7 @@ func orderName(order string) string {
 }
 
 // checkInvariance moves exact samples and compares them with the target.
-func (v *subject) checkInvariance() (all []engine.Check, err error) {
+func (v *subject) checkInvariance(emit func(engine.Check)) {
 	n := v.samples
 	for _, order := range values("transition.order") {
 		t := v.order(order)
@@ -198,16 +197,15 @@ func (v *subject) checkInvariance() (all []engine.Check, err error) {
 			want := float64(n) * c.known.Weights[cell/c.bins] / float64(c.bins)
 			chi += (got - want) * (got - want) / want
 		}
-		all = append(all, engine.AtMost("invariance_"+orderName(order), chi, quantileChiSquare(float64(len(count)-1)),
+		emit(engine.AtMost("invariance_"+orderName(order), chi, quantileChiSquare(float64(len(count)-1)),
 			"χ² of %d moved exact samples on %d cells, level 1e-9", n, len(count)))
 	}
-	return all, nil
 }
 
 // checkReversible counts how many exact samples move from cell to cell and
 // compares each flow with the opposite one by Bowker's test of symmetry. It
 // shows that a kernel that is not reversible is none.
-func (v *subject) checkReversible() (all []engine.Check, err error) {
+func (v *subject) checkReversible(emit func(engine.Check)) {
 	for _, order := range values("transition.order") {
 		t := v.order(order)
 		s, next := v.moved(t, v.samples, 13, 0)
@@ -229,14 +227,13 @@ func (v *subject) checkReversible() (all []engine.Check, err error) {
 		}
 		bound := quantileChiSquare(pairs)
 		if order == "random" {
-			all = append(all, engine.AtMost("reversible_"+orderName(order), chi, bound,
+			emit(engine.AtMost("reversible_"+orderName(order), chi, bound,
 				"χ² of the flows between %.0f pairs of cells, level 1e-9", pairs))
 		} else {
-			all = append(all, engine.AtLeast("not_reversible_"+orderName(order), chi, bound,
+			emit(engine.AtLeast("not_reversible_"+orderName(order), chi, bound,
 				"χ² of the flows between %.0f pairs of cells must exceed the level 1e-9: this order of moves is not reversible", pairs))
 		}
 	}
-	return all, nil
 }
 
 func oneHot(k []uint8, modes int) []float64 {
@@ -257,7 +254,7 @@ var verifyKernel = mmd.Kernel{Bandwidths: []float64{0.5, 1}, IMQ: []mmd.IMQ{{C: 
 
 // checkModalLoss compares the loss and its gradients with the plain double sum, and
 // the gradients of that with central differences.
-func (v *subject) checkModalLoss() ([]engine.Check, error) {
+func (v *subject) checkModalLoss(emit func(engine.Check)) {
 	t := v.order("random")
 	n, d, modes := v.summed, t.dim, t.modes
 	var lossError, gradError, difference float64
@@ -288,16 +285,14 @@ func (v *subject) checkModalLoss() ([]engine.Check, error) {
 			difference = max(difference, relativeError(analytic, numerical))
 		}
 	}
-	return []engine.Check{
-		engine.AtMost("loss_against_naive", lossError, 1e-5, "relative difference to the plain double sum in float64, V and U"),
-		engine.AtMost("gradient_against_naive", gradError, 1e-4, "by coordinates and modes, relative to the norm"),
-		engine.AtMost("gradient_against_differences", difference, 1e-6, "of the multilinear extension in float64, relative to the norm"),
-	}, nil
+	emit(engine.AtMost("loss_against_naive", lossError, 1e-5, "relative difference to the plain double sum in float64, V and U"))
+	emit(engine.AtMost("gradient_against_naive", gradError, 1e-4, "by coordinates and modes, relative to the norm"))
+	emit(engine.AtMost("gradient_against_differences", difference, 1e-6, "of the multilinear extension in float64, relative to the norm"))
 }
 
 // checkModalPopulation averages the unbiased loss of exact samples over many batches. In
 // random order it is zero within its standard error; in the paper's order it is not.
-func (v *subject) checkModalPopulation() (all []engine.Check, err error) {
+func (v *subject) checkModalPopulation(emit func(engine.Check)) {
 	const n = 2048
 	for _, order := range values("transition.order") {
 		t := v.order(order)
@@ -311,12 +306,11 @@ func (v *subject) checkModalPopulation() (all []engine.Check, err error) {
 		}
 		name := "population_loss_" + orderName(order)
 		if order == "random" {
-			all = append(all, engine.AtMost(name, math.Abs(mean.Value())/mean.StandardError(), 6,
+			emit(engine.AtMost(name, math.Abs(mean.Value())/mean.StandardError(), 6,
 				"U-statistic of exact samples in standard errors, %.2e ± %.1e over %d batches", mean.Value(), mean.StandardError(), v.batches))
 		} else {
-			all = append(all, engine.AtLeast(name, mean.Value()/mean.StandardError(), 6,
+			emit(engine.AtLeast(name, mean.Value()/mean.StandardError(), 6,
 				"the same in the paper's order must exceed the bound: %.2e ± %.1e, as moves in a fixed order are not reversible", mean.Value(), mean.StandardError()))
 		}
 	}
-	return all, nil
 }

@@ -1,13 +1,14 @@
 package density
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/target/density/expression"
 	"github.com/revgen/revgen/target/density/program"
@@ -21,20 +22,13 @@ func verify(ctx context.Context, problemOf func(threads int) (*problem, error), 
 		return err
 	}
 	defer p.Close()
-	return engine.RunChecks(ctx, emit,
-		func() ([]engine.Check, error) { return p.checkAlone(), p.Err() },
-		func() ([]engine.Check, error) { return p.checkCoordinates(), nil },
-		p.checkExpression,
-	)
+	return cmp.Or(engine.RunChecks(ctx, emit, p.checkAlone, p.checkCoordinates, p.checkExpression), p.Err())
 }
 
 // VerifyModel implements engine.SelfChecker: the target of a run, in the coordinates
 // of its configuration.
-func (s *system) VerifyModel(_ context.Context, _ []float32, _ int, emit func(engine.Check)) error {
-	for _, check := range append(s.checkAlone(), s.checkCoordinates()...) {
-		emit(check)
-	}
-	return s.Err()
+func (s *system) VerifyModel(ctx context.Context, _ []float32, _ int, emit func(engine.Check)) error {
+	return cmp.Or(engine.RunChecks(ctx, emit, s.checkAlone, s.checkCoordinates), s.Err())
 }
 
 // states are some about where the weight is, in the coordinates of a generator.
@@ -53,7 +47,7 @@ func (p *problem) states(n int) (y []float32, k []uint8) {
 }
 
 // checkAlone: ln π of a state does not depend on what else is asked with it.
-func (p *problem) checkAlone() []engine.Check {
+func (p *problem) checkAlone(emit func(engine.Check)) {
 	const n = 64
 	e := p.evaluation()
 	y, k := p.states(n)
@@ -66,13 +60,13 @@ func (p *problem) checkAlone() []engine.Check {
 			different++
 		}
 	}
-	return []engine.Check{engine.AtMost("target.alone", float64(different), 0,
-		"number of the %d states whose ln π has other bits when evaluated alone; the samples would depend on how the work is divided", n)}
+	emit(engine.AtMost("target.alone", float64(different), 0,
+		"number of the %d states whose ln π has other bits when evaluated alone; the samples would depend on how the work is divided", n))
 }
 
 // checkCoordinates: the map of each coordinate and its slope agree with a central
 // difference and with its inverse.
-func (p *problem) checkCoordinates() []engine.Check {
+func (p *problem) checkCoordinates(emit func(engine.Check)) {
 	const h = 1.0 / (1 << 10) // exact in float32, as the y are
 	slope, back := 0.0, 0.0
 	states := [...]float32{-1.5, -0.25, 0, 0.75, 2}
@@ -95,22 +89,17 @@ func (p *problem) checkCoordinates() []engine.Check {
 			slope = max(slope, math.Abs(math.Abs(want)/(m.scale*math.Exp(logSlope))-1))
 		}
 	}
-	return []engine.Check{
-		engine.AtMost("target.volume", slope, 1e-4, "ln |∂x/∂y| of %d coordinates against central differences", len(p.chart.maps)),
-		engine.AtMost("target.inverse", back, 1e-3, "largest difference of y(x(y)) from y"),
-	}
+	emit(engine.AtMost("target.volume", slope, 1e-4, "ln |∂x/∂y| of %d coordinates against central differences", len(p.chart.maps)))
+	emit(engine.AtMost("target.inverse", back, 1e-3, "largest difference of y(x(y)) from y"))
 }
 
 // checkExpression: the compiled program has the bits of its specification.
-func (p *problem) checkExpression() ([]engine.Check, error) {
+func (p *problem) checkExpression(emit func(engine.Check)) {
 	c := p.config
 	if c.Kind != "expression" {
-		return nil, nil
+		return
 	}
-	compiled, err := expression.Compile(c.Expression, expression.Environment{Dim: c.Dim, Modes: p.modes, Parameters: c.Parameters})
-	if err != nil {
-		return nil, fmt.Errorf("target.expression: %w", err)
-	}
+	compiled := crash.Must(expression.Compile(c.Expression, expression.Environment{Dim: c.Dim, Modes: p.modes, Parameters: c.Parameters}))
 	const n = 256
 	x, k := p.states(n)
 	got := make([]float64, n)
@@ -125,7 +114,7 @@ func (p *problem) checkExpression() ([]engine.Check, error) {
 			different++
 		}
 	}
-	return []engine.Check{engine.AtMost("target.expression", float64(different), 0, "of %d states, those where the compiled expression has other bits than its specification", n)}, nil
+	emit(engine.AtMost("target.expression", float64(different), 0, "of %d states, those where the compiled expression has other bits than its specification", n))
 }
 
 var _ engine.SelfChecker = (*system)(nil)

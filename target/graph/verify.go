@@ -62,13 +62,8 @@ func newSubject(workers *pool.Pool) *subject {
 }
 
 func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
-	var checks []func() ([]engine.Check, error)
-	for _, check := range []func() engine.Check{
-		v.checkFormats, v.checkEnergies, v.checkDifferences, v.checkEnumeration, v.checkSweeps, v.checkDensity, v.checkGradient,
-	} {
-		checks = append(checks, func() ([]engine.Check, error) { return engine.One(check()) })
-	}
-	return engine.RunChecks(ctx, emit, checks...)
+	return engine.RunChecks(ctx, emit,
+		v.checkFormats, v.checkEnergies, v.checkDifferences, v.checkEnumeration, v.checkSweeps, v.checkDensity, v.checkGradient)
 }
 
 // example returns a random graph, with couplings and fields that are no integers, and its
@@ -105,7 +100,7 @@ const rounding = 1e-11
 
 // checkFormats reads the same three terms in every format of text, and compares
 // all energies with what the format says they are.
-func (v *subject) checkFormats() engine.Check {
+func (v *subject) checkFormats(emit func(engine.Check)) {
 	terms := []struct {
 		i, j int
 		w    float64
@@ -147,19 +142,19 @@ func (v *subject) checkFormats() engine.Check {
 			worst = max(worst, math.Abs(g.Energy([]uint64{config})-f.energy(config)))
 		}
 	}
-	return engine.AtMost("formats", worst, rounding, "largest error of an energy of rudy, COO of spins and of bits, and QUBO, by the definition of each")
+	emit(engine.AtMost("formats", worst, rounding, "largest error of an energy of rudy, COO of spins and of bits, and QUBO, by the definition of each"))
 }
 
-func (v *subject) checkEnergies() engine.Check {
+func (v *subject) checkEnergies(emit func(engine.Check)) {
 	h, g := example(12, 1)
 	worst := 0.0
 	for config := range uint64(1) << h.Spins {
 		worst = max(worst, math.Abs(v.energy(g, []uint64{config})-direct(&h, config)))
 	}
-	return engine.AtMost("energies", worst, rounding, "largest error of the energies of all %d configurations", 1<<h.Spins)
+	emit(engine.AtMost("energies", worst, rounding, "largest error of the energies of all %d configurations", 1<<h.Spins))
 }
 
-func (v *subject) checkDifferences() engine.Check {
+func (v *subject) checkDifferences(emit func(engine.Check)) {
 	h, g := example(10, 2)
 	worst := 0.0
 	for config := range uint64(1) << h.Spins {
@@ -168,10 +163,10 @@ func (v *subject) checkDifferences() engine.Check {
 			worst = max(worst, math.Abs(v.difference(g, []uint64{config}, i)-want))
 		}
 	}
-	return engine.AtMost("energy-differences", worst, rounding, "largest error of all %d changes by a flip", h.Spins<<h.Spins)
+	emit(engine.AtMost("energy-differences", worst, rounding, "largest error of all %d changes by a flip", h.Spins<<h.Spins))
 }
 
-func (v *subject) checkEnumeration() engine.Check {
+func (v *subject) checkEnumeration(emit func(engine.Check)) {
 	h, g := example(14, 3)
 	const beta = 0.8
 	exact := crash.Must(v.enumeration(context.Background(), g, beta, v.workers.Threads()))
@@ -194,11 +189,11 @@ func (v *subject) checkEnumeration() engine.Check {
 	for i, m := range magnetisation {
 		worst = max(worst, math.Abs(exact.Magnetisations[i]-m/z))
 	}
-	return engine.AtMost("enumeration", worst, 1e-9, "largest error of ln Z, energy, specific heat, |m| and ⟨s_i⟩ by the sum over %d configurations", 1<<h.Spins)
+	emit(engine.AtMost("enumeration", worst, 1e-9, "largest error of ln Z, energy, specific heat, |m| and ⟨s_i⟩ by the sum over %d configurations", 1<<h.Spins))
 }
 
 // checkSweeps draws from π, takes sweeps, and compares frequencies with π again.
-func (v *subject) checkSweeps() engine.Check {
+func (v *subject) checkSweeps(emit func(engine.Check)) {
 	const samples, level = 1 << 16, 1e-7
 	h, g := example(7, 4)
 	const beta = 0.7
@@ -230,7 +225,7 @@ func (v *subject) checkSweeps() engine.Check {
 		worst = max(worst, math.Abs(counts[i]-samples*q)/math.Sqrt(samples*q*(1-q)+25))
 	}
 	bound := math.Sqrt2 * math.Erfinv(1-level/float64(len(p)))
-	return engine.AtMost("sweeps", worst, bound, "largest deviation of a frequency of %d exact samples after three sweeps, in standard deviations", samples)
+	emit(engine.AtMost("sweeps", worst, bound, "largest deviation of a frequency of %d exact samples after three sweeps, in standard deviations", samples))
 }
 
 // generator returns a generator of a graph with parameters far from where it
@@ -253,7 +248,7 @@ func (v *subject) generator(n int, seed uint64, fields bool) (*hierarchical, []f
 	return s, params
 }
 
-func (v *subject) checkDensity() engine.Check {
+func (v *subject) checkDensity(emit func(engine.Check)) {
 	worst := 0.0
 	for seed, fields := range []bool{false, true} {
 		s, params := v.generator(14, uint64(seed), fields)
@@ -264,7 +259,7 @@ func (v *subject) checkDensity() engine.Check {
 		}
 		worst = max(worst, math.Abs(sum-1))
 	}
-	return engine.AtMost("density", worst, 1e-5, "|Σ q − 1| over all configurations of 14 spins, with and without fields")
+	emit(engine.AtMost("density", worst, 1e-5, "|Σ q − 1| over all configurations of 14 spins, with and without fields"))
 }
 
 // logDensity sets logq to ln q = R − βE of configurations.
@@ -287,14 +282,14 @@ func listed(n int, logDensity func(logq []float64, batch []uint64)) (all []uint6
 	return all, logq
 }
 
-func (v *subject) checkGradient() engine.Check {
+func (v *subject) checkGradient(emit func(engine.Check)) {
 	worst, count := 0.0, 0
 	for seed, fields := range []bool{false, true} {
 		s, params := v.generator(12, uint64(seed)+7, fields)
 		off, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.gradient(s.System, params, grad) })
 		worst, count = max(worst, off), count+tensors
 	}
-	return engine.AtMost("gradient", worst, 2e-3, "of %d tensors, against central differences in float64", count)
+	emit(engine.AtMost("gradient", worst, 2e-3, "of %d tensors, against central differences in float64", count))
 }
 
 // VerifyModel holds a trained generator of at most countable spins against the

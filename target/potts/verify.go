@@ -52,15 +52,10 @@ func newSubject(workers *pool.Pool) *subject {
 }
 
 func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
-	var checks []func() ([]engine.Check, error)
-	for _, check := range []func() engine.Check{
+	return engine.RunChecks(ctx, emit,
 		v.checkEnergies, v.checkIsing, v.checkSums,
-		func() engine.Check { return v.checkKernel(spins.Sweeping, 3) }, func() engine.Check { return v.checkKernel("mixture", 60) },
-		v.checkDensity, v.checkGradient, v.checkOneHot,
-	} {
-		checks = append(checks, func() ([]engine.Check, error) { return engine.One(check()) })
-	}
-	return engine.RunChecks(ctx, emit, checks...)
+		func(emit func(engine.Check)) { v.checkKernel(emit, spins.Sweeping, 3) }, func(emit func(engine.Check)) { v.checkKernel(emit, "mixture", 60) },
+		v.checkDensity, v.checkGradient, v.checkOneHot)
 }
 
 // lattice is the 3×3 lattice of three states.
@@ -132,7 +127,7 @@ func (t *TargetConfig) direct(s []byte) float64 {
 // rounding is a bound of errors of numbers of order one.
 const rounding = 1e-11
 
-func (v *subject) checkEnergies() engine.Check {
+func (v *subject) checkEnergies(emit func(engine.Check)) {
 	var worst float64
 	count := 0
 	for _, t := range []*TargetConfig{lattice("potts"), lattice("clock"), example()} {
@@ -142,16 +137,16 @@ func (v *subject) checkEnergies() engine.Check {
 			count++
 		})
 	}
-	return engine.AtMost("potts energies", worst, rounding, "of all %d configurations of 3×3 Potts and clock models and of a graph with tables", count)
+	emit(engine.AtMost("potts energies", worst, rounding, "of all %d configurations of 3×3 Potts and clock models and of a graph with tables", count))
 }
 
-func (v *subject) checkIsing() engine.Check {
+func (v *subject) checkIsing(emit func(engine.Check)) {
 	const l, beta, j = 6, 0.9, 1.3
 	got, k := crash.Must(v.torus(l, 2, categories.Potts(2, j), nil, beta)), crash.Must(ising.Kaufman(l, j/2, beta))
-	return engine.AtMost("potts of two states", math.Abs(got-k.LogZ-beta*j*l*l), 1e-10, "ln Z on the %d×%[1]d lattice by transfer matrix, less Ising's by Kaufman's formula at half the coupling", l)
+	emit(engine.AtMost("potts of two states", math.Abs(got-k.LogZ-beta*j*l*l), 1e-10, "ln Z on the %d×%[1]d lattice by transfer matrix, less Ising's by Kaufman's formula at half the coupling", l))
 }
 
-func (v *subject) checkSums() engine.Check {
+func (v *subject) checkSums(emit func(engine.Check)) {
 	var worst float64
 	for _, t := range []*TargetConfig{lattice("potts"), lattice("clock"), example()} {
 		law := crash.Must(t.law())
@@ -163,12 +158,12 @@ func (v *subject) checkSums() engine.Check {
 		torus := crash.Must(v.torus(t.L, t.Q, t.pair(t.Q, t.Q, t.J), law.Fields[0], t.Beta))
 		worst = max(worst, math.Abs(torus-want))
 	}
-	return engine.AtMost("potts sums", worst, rounding, "ln Z site by site and by transfer matrices, less sums over all configurations")
+	emit(engine.AtMost("potts sums", worst, rounding, "ln Z site by site and by transfer matrices, less sums over all configurations"))
 }
 
 // checkKernel compares the law of the energy after steps from exact draws with the law
 // itself.
-func (v *subject) checkKernel(kind string, steps int) engine.Check {
+func (v *subject) checkKernel(emit func(engine.Check), kind string, steps int) {
 	t := &TargetConfig{Beta: 0.9, Q: 3, Model: "clock", L: 3, J: 1}
 	law := crash.Must(t.law())
 	exact, m := crash.Must(categories.NewSum(context.Background(), law)), crash.Must(v.moves(law, kind))
@@ -187,11 +182,11 @@ func (v *subject) checkKernel(kind string, steps int) engine.Check {
 		got += law.Energy(batch[i*law.N():][:law.N()]) / samples
 	}
 	error := math.Sqrt((square - mean*mean) / samples)
-	return engine.AtMost("potts "+kind, math.Abs(got-mean)/error, 5, "standard errors between the mean energy of %d exact draws after %d steps and the exact one", samples, steps)
+	emit(engine.AtMost("potts "+kind, math.Abs(got-mean)/error, 5, "standard errors between the mean energy of %d exact draws after %d steps and the exact one", samples, steps))
 }
 
 // checkDensity compares q, summed over all configurations, with 1.
-func (v *subject) checkDensity() engine.Check {
+func (v *subject) checkDensity(emit func(engine.Check)) {
 	var worst float64
 	for _, t := range []*TargetConfig{{Beta: 0.8, Q: 3, Model: "potts", L: 3, J: 1.1}, lattice("clock"), example()} {
 		s, params := v.model(t)
@@ -207,7 +202,7 @@ func (v *subject) checkDensity() engine.Check {
 		}
 		worst = max(worst, math.Abs(sum-1))
 	}
-	return engine.AtMost("potts density", worst, 2e-5, "q summed over all configurations, less 1")
+	emit(engine.AtMost("potts density", worst, 2e-5, "q summed over all configurations, less 1"))
 }
 
 // model returns a generator with parameters far from where it begins.
@@ -222,7 +217,7 @@ func (v *subject) model(t *TargetConfig) (*categories.System, []float32) {
 		&spins.TransitionConfig{Proposal: spins.Sweeping, Steps: 1}, v.workers)), params
 }
 
-func (v *subject) checkGradient() engine.Check {
+func (v *subject) checkGradient(emit func(engine.Check)) {
 	var worst float64
 	count := 0
 	for _, t := range []*TargetConfig{{Beta: 0.8, Q: 3, Model: "potts", L: 3, J: 1.1}, lattice("clock"), example()} {
@@ -230,11 +225,11 @@ func (v *subject) checkGradient() engine.Check {
 		off, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.gradient(s, params, grad) })
 		worst, count = max(worst, off), count+tensors
 	}
-	return engine.AtMost("potts gradient", worst, 2e-3, "of %d tensors, against central differences", count)
+	emit(engine.AtMost("potts gradient", worst, 2e-3, "of %d tensors, against central differences", count))
 }
 
 // checkOneHot moves all configurations as one-hot spins and as states.
-func (v *subject) checkOneHot() engine.Check {
+func (v *subject) checkOneHot(emit func(engine.Check)) {
 	wrong, count := 0, 0
 	for _, t := range []*TargetConfig{{Beta: 0.8, Q: 3, Model: "potts", L: 3, J: 1.1}, example()} {
 		law := crash.Must(t.law())
@@ -277,5 +272,5 @@ func (v *subject) checkOneHot() engine.Check {
 			count += rows
 		}
 	}
-	return engine.AtMost("potts one-hot", float64(wrong), 0, "configurations whose distance by one-hot spins is not twice that by sites, or sites that moves of one-hot spins move elsewhere than those of states, of %d moves", count)
+	emit(engine.AtMost("potts one-hot", float64(wrong), 0, "configurations whose distance by one-hot spins is not twice that by sites, or sites that moves of one-hot spins move elsewhere than those of states, of %d moves", count))
 }
