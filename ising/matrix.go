@@ -90,11 +90,8 @@ func (t Target) newMatrix() (m *TransitionMatrix, energy []float64, err error) {
 	if t.N > MaxMatrixSites {
 		return nil, nil, fmt.Errorf("the transition matrix of the %d×%d lattice is too large; the largest lattice is 3×3", t.L, t.L)
 	}
-	return newMatrix(1 << t.N), t.energies(), nil
-}
-
-func newMatrix(states int) *TransitionMatrix {
-	return &TransitionMatrix{States: states, P: make([]float64, states*states)}
+	states := 1 << t.N
+	return &TransitionMatrix{states, make([]float64, states*states)}, t.energies(), nil
 }
 
 // Row returns the distribution of s′ given s.
@@ -102,44 +99,22 @@ func (m *TransitionMatrix) Row(s int) []float64 {
 	return m.P[s*m.States:][:m.States]
 }
 
+// dense is the matrix as gonum takes it.
+func (m *TransitionMatrix) dense() *mat.Dense { return mat.NewDense(m.States, m.States, m.P) }
+
 // Power returns the matrix of n ≥ 0 steps.
 func (m *TransitionMatrix) Power(n int) *TransitionMatrix {
-	result := newMatrix(m.States)
-	for s := range m.States {
-		result.Row(s)[s] = 1
-	}
-	for square := m; n > 0; n >>= 1 {
-		if n&1 != 0 {
-			result = result.times(square)
-		}
-		if n > 1 {
-			square = square.times(square)
-		}
-	}
-	return result
-}
-
-func (m *TransitionMatrix) times(o *TransitionMatrix) *TransitionMatrix {
-	return &TransitionMatrix{m.States, product(m.States, m.P, o.P)}
-}
-
-// product returns the product of two n×n matrices.
-func product(n int, a, b []float64) []float64 {
-	var c mat.Dense
-	c.Mul(mat.NewDense(n, n, a), mat.NewDense(n, n, b))
-	return c.RawMatrix().Data
+	var power mat.Dense
+	power.Pow(m.dense(), n)
+	return &TransitionMatrix{m.States, power.RawMatrix().Data}
 }
 
 // Apply returns the distribution after the transition of a distribution p,
 // (pP)(s′) = Σ_s p(s) P(s, s′).
 func (m *TransitionMatrix) Apply(p []float64) []float64 {
-	after := make([]float64, m.States)
-	for s, w := range p {
-		for j, x := range m.Row(s) {
-			after[j] += w * x
-		}
-	}
-	return after
+	var after mat.VecDense
+	after.MulVec(m.dense().T(), mat.NewVecDense(m.States, p))
+	return after.RawVector().Data
 }
 
 // rowSumError returns the largest |Σ_s′ P(s, s′) − 1|.

@@ -120,37 +120,19 @@ func (p *population) convolve(d []float64, f func(int) float64) []float64 {
 //	Q(s, t) = 2 Σ_σ [R(s, t) M(s, t) − A(s, t) A(t, s)].
 func lossForm(m *TransitionMatrix, k *mmd.Kernel) *mat.SymDense {
 	n := m.States
-	q, transposed := mat.NewSymDense(n, nil), make([]float64, n*n)
-	for s := range n {
-		for t, x := range m.Row(s) {
-			transposed[t*n+s] = x
-		}
-	}
+	q, p, r := mat.NewSymDense(n, nil), m.dense(), mat.NewDense(n, n, nil)
+	var a, both mat.Dense
 	for _, g := range k.Gaussians() {
-		table := make([]float64, bits.Len(uint(n)))
-		for h := range table {
-			table[h] = math.Exp(-4 * float64(h) * g.Exponent)
-		}
-		r := hammingMatrix(n, table)
-		a := product(n, m.P, r)
-		both := product(n, a, transposed)
+		r.Apply(func(s, t int, _ float64) float64 {
+			return math.Exp(-4 * float64(bits.OnesCount(uint(s^t))) * g.Exponent)
+		}, r)
+		a.Mul(p, r)
+		both.Mul(&a, p.T())
 		for s := range n {
 			for t := range s + 1 {
-				at, back := s*n+t, t*n+s
-				q.SetSym(s, t, q.At(s, t)+2*g.Weight*(r[at]*both[at]-a[at]*a[back]))
+				q.SetSym(s, t, q.At(s, t)+2*g.Weight*(r.At(s, t)*both.At(s, t)-a.At(s, t)*a.At(t, s)))
 			}
 		}
 	}
 	return q
-}
-
-// hammingMatrix returns the matrix whose entry (a, b) is table[|a ⊕ b|].
-func hammingMatrix(n int, table []float64) []float64 {
-	m := make([]float64, n*n)
-	for a := range n {
-		for b := range n {
-			m[a*n+b] = table[bits.OnesCount(uint(a^b))]
-		}
-	}
-	return m
 }
