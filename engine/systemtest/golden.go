@@ -57,9 +57,7 @@ func Golden(t *testing.T, cfg engine.Config, want string) {
 				if refine > 0 && f.Unrefined {
 					continue
 				}
-				data := make([]byte, n*f.RowBytes)
-				require.NoError(t, s.Sample(data, f.Name, trainer.Params(), 0, n, refine))
-				hash(fmt.Sprintf("%s, refined by %d", f.Name, refine), data)
+				hash(fmt.Sprintf("%s, refined by %d", f.Name, refine), drawn(t, s, f, trainer.Params(), 0, n, refine))
 			}
 		}
 	}

@@ -9,17 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/internal/pool"
 )
 
 // evaluatesAndRefines gives a system's own samples back to it.
 func evaluatesAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, params []float32) {
 	t.Helper()
 	const n, first, cut, refinement = 2 * engine.RefineBlock, 8 * engine.RefineBlock, engine.RefineBlock, 3
-	workers := pool.New(2)
-	defer workers.Close()
-	other, err := cfg.New(workers)
-	require.NoError(t, err)
 	whole := s.Formats()[0]
 	scorer, ok := s.(engine.Scorer)
 	if !ok {
@@ -28,18 +23,16 @@ func evaluatesAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, para
 		}
 		return
 	}
-	again := other.(engine.Scorer)
+	again := built(t, cfg, 2).(engine.Scorer)
 	scores(t, scorer, again, s, params)
 	var energies []float64 // of the same samples in any format
 	for _, f := range s.Formats() {
-		states := make([]byte, n*f.RowBytes)
-		require.NoError(t, s.Sample(states, f.Name, params, first, n, 0))
+		states := drawn(t, s, f, params, first, n, 0)
 		agrees(t, scorer, again, f, states, &energies)
 		if f.Unrefined {
 			continue
 		}
-		from, to := make([]byte, n*whole.RowBytes), make([]byte, n*f.RowBytes)
-		require.NoError(t, s.Sample(from, whole.Name, params, first, n, 0))
+		from, to := drawn(t, s, whole, params, first, n, 0), make([]byte, n*f.RowBytes)
 		require.NoError(t, scorer.Convert(to, f.Name, from))
 		require.Equal(t, states, to, "samples as %s, turned into %s", whole.Name, f.Name)
 		require.Error(t, scorer.Convert(to, f.Name, from[1:]), "a part of a state")
@@ -49,8 +42,7 @@ func evaluatesAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, para
 			require.ErrorContains(t, err, "format", "of a format that lacks a part of the state")
 			continue
 		}
-		want := make([]byte, n*f.RowBytes)
-		require.NoError(t, s.Sample(want, f.Name, params, first, n, refinement))
+		want := drawn(t, s, f, params, first, n, refinement)
 		require.Equal(t, want, states, "samples that are refined later, as %s", f.Name)
 		require.NoError(t, again.Refine(part, f.Name, first+cut, refinement))
 		require.Equal(t, want[cut*f.RowBytes:], part, "a part of them, as %s", f.Name)
@@ -90,8 +82,7 @@ func scores(t *testing.T, s, other engine.Scorer, sampler engine.Sampler, params
 	t.Helper()
 	const n = 500
 	f := sampler.Formats()[0]
-	states := make([]byte, n*f.RowBytes)
-	require.NoError(t, sampler.Sample(states, f.Name, params, 0, n, 0))
+	states := drawn(t, sampler, f, params, 0, n, 0)
 	names := s.Observables()
 	values, again, energies := make([]float64, n*len(names)), make([]float64, n*len(names)), make([]float64, n)
 	require.NoError(t, s.Score(values, params, f.Name, states))
@@ -118,8 +109,7 @@ func scores(t *testing.T, s, other engine.Scorer, sampler engine.Sampler, params
 	i := slices.IndexFunc(sampler.Formats(), func(f engine.Format) bool { return f.Name == engine.Weighted })
 	require.GreaterOrEqual(t, i, 0, "a density without weights of samples")
 	weighted := sampler.Formats()[i]
-	rows := make([]byte, n*weighted.RowBytes)
-	require.NoError(t, sampler.Sample(rows, weighted.Name, params, 0, n, 0))
+	rows := drawn(t, sampler, weighted, params, 0, n, 0)
 	var constant float64
 	for i := range n {
 		log := math.Float64frombits(binary.LittleEndian.Uint64(rows[(i+1)*weighted.RowBytes-8:]))

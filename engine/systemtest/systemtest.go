@@ -61,11 +61,7 @@ func Run(t *testing.T, cfg engine.Config) {
 	require.NoError(t, cfg.Validate())
 
 	params, record := sameForAnyThreads(t, cfg)
-	workers := pool.New(3)
-	defer workers.Close()
-	system, err := cfg.New(workers)
-	require.NoError(t, err)
-	defer engine.Release(system)
+	system := built(t, cfg, 3)
 	if s, ok := system.(engine.Sampler); ok {
 		slicesOfOneStream(t, cfg, s, params)
 		exactDraws(t, cfg, s, params)
@@ -85,6 +81,25 @@ func Run(t *testing.T, cfg engine.Config) {
 	if o, ok := system.(chains.Observer); ok {
 		walksAlike(t, cfg, o, params)
 	}
+}
+
+// built returns a system of the configuration with so many threads, for as long as the test runs.
+func built(t *testing.T, cfg engine.Config, threads int) engine.System {
+	t.Helper()
+	workers := pool.New(threads)
+	t.Cleanup(func() { workers.Close() })
+	s, err := cfg.New(workers)
+	require.NoError(t, err)
+	t.Cleanup(func() { engine.Release(s) })
+	return s
+}
+
+// drawn returns samples first … first+n−1 in a format.
+func drawn(t *testing.T, s engine.Sampler, f engine.Format, params []float32, first uint64, n, refine int) []byte {
+	t.Helper()
+	states := make([]byte, n*f.RowBytes)
+	require.NoError(t, s.Sample(states, f.Name, params, first, n, refine))
+	return states
 }
 
 // sameForAnyThreads returns the parameters that every number of threads led to, and
@@ -183,12 +198,7 @@ func slicesOfOneStream(t *testing.T, cfg engine.Config, s engine.Sampler, params
 	const n = 700
 	others := map[int]engine.Sampler{}
 	for _, threads := range []int{1, 2} {
-		workers := pool.New(threads)
-		defer workers.Close()
-		other, err := cfg.New(workers)
-		require.NoError(t, err)
-		defer engine.Release(other)
-		others[threads] = other.(engine.Sampler)
+		others[threads] = built(t, cfg, threads).(engine.Sampler)
 	}
 	for _, f := range s.Formats() {
 		for _, refine := range []int{0, 3} {
@@ -196,12 +206,10 @@ func slicesOfOneStream(t *testing.T, cfg engine.Config, s engine.Sampler, params
 				require.ErrorContains(t, s.Sample(make([]byte, f.RowBytes), f.Name, params, 0, 1, refine), "refine")
 				continue
 			}
-			whole := make([]byte, n*f.RowBytes)
-			require.NoError(t, s.Sample(whole, f.Name, params, 0, n, refine))
+			whole := drawn(t, s, f, params, 0, n, refine)
 			for threads, other := range others {
 				for _, part := range [][2]int{{0, 1}, {1, 255}, {255, 258}, {300, 700}, {699, 700}} {
-					got := make([]byte, (part[1]-part[0])*f.RowBytes)
-					require.NoError(t, other.Sample(got, f.Name, params, uint64(part[0]), part[1]-part[0], refine))
+					got := drawn(t, other, f, params, uint64(part[0]), part[1]-part[0], refine)
 					want := whole[part[0]*f.RowBytes : part[1]*f.RowBytes]
 					require.True(t, bytes.Equal(want, got), "samples %v as %s, refined by %d, with %d threads", part, f.Name, refine, threads)
 				}
@@ -230,9 +238,7 @@ func exactDraws(t *testing.T, cfg engine.Config, s engine.Sampler, params []floa
 		return
 	}
 	const n = 600
-	plain, weighted := make([]byte, n*formats[0].RowBytes), make([]byte, n*formats[i].RowBytes)
-	require.NoError(t, s.Sample(plain, formats[0].Name, params, 0, n, 0))
-	require.NoError(t, s.Sample(weighted, engine.Weighted, params, 0, n, 0))
+	plain, weighted := drawn(t, s, formats[0], params, 0, n, 0), drawn(t, s, formats[i], params, 0, n, 0)
 	for k := range n {
 		row := plain[k*formats[0].RowBytes:][:formats[0].RowBytes]
 		require.True(t, bytes.Equal(row, weighted[k*formats[i].RowBytes:][:len(row)]), "sample %d and what is written with its weight", k)
@@ -308,15 +314,11 @@ func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []flo
 		require.ErrorIs(t, w.Advance(stopped, moves), context.Canceled)
 		return all
 	}
-	workers := pool.New(2)
-	defer workers.Close()
-	other, err := cfg.New(workers)
-	require.NoError(t, err)
-	defer engine.Release(other)
-	var drawn []float64
+	other := built(t, cfg, 2)
+	var begin []float64
 	for _, own := range []bool{true, false} {
 		want := paths(o, own)
-		drawn = want[0]
+		begin = want[0]
 		require.Equal(t, want, paths(other.(chains.Observer), own), "walks with 2 and with 3 threads; chains: %v", own)
 		require.NotEqual(t, want[0], want[1], "states that do not move; chains: %v", own)
 		for i, v := range want[2] {
@@ -327,14 +329,13 @@ func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []flo
 	require.NoError(t, err)
 	values := make([]float64, 100*len(names))
 	part.Observe(values)
-	require.Equal(t, drawn[200*len(names):300*len(names)], values, "a walk begins with the samples that it is asked for")
+	require.Equal(t, begin[200*len(names):300*len(names)], values, "a walk begins with the samples that it is asked for")
 	s := o.(engine.Sampler)
 	for _, f := range s.Formats() {
 		if f.Unrefined {
 			continue
 		}
-		want, got := make([]byte, 100*f.RowBytes), make([]byte, 100*f.RowBytes)
-		require.NoError(t, s.Sample(want, f.Name, params, first+200, 100, 0))
+		want, got := drawn(t, s, f, params, first+200, 100, 0), make([]byte, 100*f.RowBytes)
 		require.NoError(t, part.States(got, f.Name))
 		require.True(t, bytes.Equal(want, got), "a walk begins with the samples that it is asked for, as %s", f.Name)
 	}
