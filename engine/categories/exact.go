@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
 )
@@ -97,17 +99,17 @@ type elimination struct {
 
 // Summable reports whether NewSum can add a target up.
 func Summable(t *Target) bool {
-	if t.N() > 1<<10 {
-		return false
-	}
-	_, largest, all := t.width()
-	return largest <= mostTable && all <= mostTables
+	_, err := t.order()
+	return err == nil
 }
 
-// width returns the number of configurations of the most sites that a table of a Sum
-// depends on, and the order in which sites are summed out, fewest sites around first.
-func (t *Target) width() (order [][]int, largest, all float64) {
+// order returns the order in which sites are summed out, each followed by the sites around it
+// that are left, fewest of whose configurations first. An error says that tables are too large.
+func (t *Target) order() (order [][]int, err error) {
 	n := t.N()
+	if n > 1<<10 {
+		return nil, fmt.Errorf("%d sites are too many to sum one by one", n)
+	}
 	near := make([]map[int]bool, n)
 	for i, list := range t.neighbours() {
 		near[i] = map[int]bool{}
@@ -117,12 +119,13 @@ func (t *Target) width() (order [][]int, largest, all float64) {
 	}
 	size := func(i int) (s float64) {
 		s = 1
-		for _, j := range slices.Sorted(maps.Keys(near[i])) {
+		for j := range near[i] {
 			s *= float64(t.States[j])
 		}
 		return s
 	}
 	left := make([]bool, n)
+	var all float64 // numbers of tables
 	for range n {
 		best, least := -1, math.Inf(1)
 		for i := range n {
@@ -135,9 +138,8 @@ func (t *Target) width() (order [][]int, largest, all float64) {
 		left[best] = true
 		row := append([]int{best}, slices.Sorted(maps.Keys(near[best]))...)
 		order = append(order, row)
-		largest, all = max(largest, least*float64(t.States[best])), all+least
-		if largest > mostTable {
-			return order, largest, all
+		if all += least; least*float64(t.States[best]) > mostTable || all > mostTables {
+			return nil, fmt.Errorf("summing site by site takes tables of more than %d numbers", mostTable)
 		}
 		for _, j := range row[1:] {
 			delete(near[j], best)
@@ -148,17 +150,14 @@ func (t *Target) width() (order [][]int, largest, all float64) {
 			}
 		}
 	}
-	return order, largest, all
+	return order, nil
 }
 
 // NewSum adds Z up, or says why it cannot: tables would be too large.
 func NewSum(ctx context.Context, t *Target) (*Sum, error) {
-	if t.N() > 1<<10 {
-		return nil, fmt.Errorf("%d sites are too many to sum one by one", t.N())
-	}
-	order, largest, all := t.width()
-	if largest > mostTable || all > mostTables {
-		return nil, fmt.Errorf("summing site by site takes tables of more than %d numbers", mostTable)
+	order, err := t.order()
+	if err != nil {
+		return nil, err
 	}
 	near := t.neighbours()
 	s := &Sum{target: t}
@@ -170,28 +169,25 @@ func NewSum(ctx context.Context, t *Target) (*Sum, error) {
 		if t.Fields != nil {
 			e.field = t.Fields[e.site]
 		}
+		var around Target
 		for _, j := range e.around {
 			e.pairs = append(e.pairs, energyTo(near[e.site], j))
+			around.States = append(around.States, t.States[j])
 		}
 		for k := range s.order {
 			if a := &s.order[k]; !a.used && slices.Contains(a.around, e.site) {
 				a.used, e.above = true, append(e.above, k)
 			}
 		}
-		size := 1
-		for _, j := range e.around {
-			size *= t.States[j]
-		}
-		e.table = make([]float64, size)
+		e.table = make([]float64, around.Configurations())
 		x := make([]byte, t.N())
 		var w [MostStates]float64
-		for k := range e.table {
-			rest := k
-			for _, j := range e.around {
-				x[j], rest = byte(rest%t.States[j]), rest/t.States[j]
+		around.Each(func(k int, states []byte) {
+			for i, j := range e.around {
+				x[j] = states[i]
 			}
 			e.table[k] = s.weigh(&w, &e, x)
-		}
+		})
 		if len(e.around) == 0 {
 			s.LogZ += e.table[0]
 		}
@@ -258,11 +254,16 @@ func (s *Sum) Draw(batch []byte, stream *rng.Counter, first uint64) {
 // to the right and downwards, and of fields on every site, nil for none, as the trace of a
 // power of the transfer matrix from row to row of q^l states, at most 8192.
 func Torus(l, q int, energy, field []float64, beta float64) (logZ float64, err error) {
-	states := 1
-	for range l {
-		if states *= q; states > 1<<13 {
-			return 0, fmt.Errorf("a row of %d sites of %d states has more than %d states", l, q, 1<<13)
+	ring := Target{States: Uniform(l, q)}
+	for i := range l {
+		ring.Pairs = append(ring.Pairs, Pair{i, (i + 1) % l, energy})
+		if field != nil {
+			ring.Fields = append(ring.Fields, field)
 		}
+	}
+	states := ring.Configurations()
+	if states > 1<<13 {
+		return 0, fmt.Errorf("a row of %d sites of %d states has more than %d states", l, q, 1<<13)
 	}
 	low, _, _ := extremes(energy)
 	pair := make([]float64, q*q)
@@ -270,27 +271,16 @@ func Torus(l, q int, energy, field []float64, beta float64) (logZ float64, err e
 		pair[k] = math.Exp(-beta * (e - low))
 	}
 	row := make([]float64, states) // of the bonds and fields within a row
-	digit := func(k, i int) int { return k / int(math.Round(math.Pow(float64(q), float64(i)))) % q }
-	for k := range row {
-		row[k] = 1
-		for i := range l {
-			a, b := digit(k, i), digit(k, (i+1)%l)
-			row[k] *= pair[a*q+b]
-			if field != nil {
-				row[k] *= math.Exp(-beta * field[a])
-			}
-		}
-	}
-	even := codeOf(energy, q, q) == Same && field == nil
+	ring.Each(func(k int, s []byte) { row[k] = math.Exp(-beta * (ring.Energy(s) - float64(l)*low)) })
+	code, even := ring.Code()
 	seen := make([]bool, states)
 	v, w := make([]float64, states), make([]float64, states)
-	var trace, scale float64
-	logs, first := []float64{}, []float64{}
+	var logs []float64 // of the parts of the trace
 	for start := range states {
 		if seen[start] {
 			continue
 		}
-		orbit := orbitOf(start, l, q, even, seen)
+		orbit := ring.orbit(start, code == Same && even, seen)
 		clear(v)
 		v[start] = 1
 		var log float64
@@ -322,53 +312,44 @@ func Torus(l, q int, energy, field []float64, beta float64) (logZ float64, err e
 			}
 			log += math.Log(largest)
 		}
-		logs, first = append(logs, log), append(first, float64(orbit)*v[start])
+		logs = append(logs, log+math.Log(float64(orbit)*v[start]))
 	}
-	scale = slices.Max(logs)
-	for k, log := range logs {
-		trace += first[k] * math.Exp(log-scale)
-	}
-	return scale + math.Log(trace) - 2*float64(l*l)*beta*low, nil
+	return floats.LogSumExp(logs) - 2*float64(l*l)*beta*low, nil
 }
 
-// orbitOf marks the rows that are a row turned and, where states may be relabelled, with
-// other names, and returns their number.
-func orbitOf(start, l, q int, relabel bool, seen []bool) (count int) {
-	queue := []int{start}
-	seen[start] = true
-	digits := make([]int, l)
-	for len(queue) > 0 {
-		k := queue[0]
-		queue = queue[1:]
-		count++
-		for i, rest := 0, k; i < l; i, rest = i+1, rest/q {
-			digits[i] = rest % q
+// orbit marks the configurations of a ring that are a given one turned and, where states may be
+// relabelled, with other names, and returns their number.
+func (t *Target) orbit(start int, relabel bool, seen []bool) int {
+	n, q := t.N(), t.Most()
+	var queue []int
+	reach := func(k int) {
+		if !seen[k] {
+			seen[k] = true
+			queue = append(queue, k)
 		}
-		try := func(at func(i int) int) {
-			number := 0
-			for i := l - 1; i >= 0; i-- {
-				number = number*q + at(i)
-			}
-			if !seen[number] {
-				seen[number] = true
-				queue = append(queue, number)
-			}
+	}
+	reach(start)
+	s, other := make([]byte, n), make([]byte, n)
+	for at := 0; at < len(queue); at++ {
+		for i, rest := 0, queue[at]; i < n; i, rest = i+1, rest/q {
+			s[i], other[(i+1)%n] = byte(rest%q), byte(rest%q)
 		}
-		try(func(i int) int { return digits[(i+1)%l] })
+		reach(t.Number(other))
 		if !relabel {
 			continue
 		}
-		for a := range q - 1 {
-			try(func(i int) int {
-				switch digits[i] {
+		for a := range byte(q - 1) {
+			for i, x := range s {
+				switch x {
 				case a:
-					return a + 1
+					x = a + 1
 				case a + 1:
-					return a
+					x = a
 				}
-				return digits[i]
-			})
+				other[i] = x
+			}
+			reach(t.Number(other))
 		}
 	}
-	return count
+	return len(queue)
 }

@@ -500,17 +500,15 @@ func TestOrbits(t *testing.T) {
 	}{
 		{4, 2, false, 6}, {4, 2, true, 4}, {3, 3, false, 11}, {3, 3, true, 3}, {1, 5, true, 1}, {6, 2, false, 14}, {5, 3, true, 9},
 	} {
-		rows := 1
-		for range c.l {
-			rows *= c.q
-		}
+		ring := Target{States: Uniform(c.l, c.q)}
+		rows := ring.Configurations()
 		seen, orbits, all := make([]bool, rows), 0, 0
 		for start := range rows {
 			if seen[start] {
 				continue
 			}
 			before := slices.Clone(seen)
-			count := orbitOf(start, c.l, c.q, c.relabel, seen)
+			count := ring.orbit(start, c.relabel, seen)
 			orbits++
 			all += count
 			for k, s := range seen {

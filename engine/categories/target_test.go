@@ -232,13 +232,23 @@ func TestSummable(t *testing.T) {
 		return target
 	}
 	ctx := context.Background()
-	require.True(t, Summable(complete(16, 16, 16, 16, 16, 2)))
-	_, largest, all := complete(16, 16, 16, 16, 16, 2).width()
-	require.Equal(t, float64(mostTable), largest)
-	require.Equal(t, float64(2<<16+2<<12+2<<8+2<<4+2+1), all)
+	just := complete(16, 16, 16, 16, 16, 2)
+	require.True(t, Summable(just))
+	order, err := just.order()
+	require.NoError(t, err)
+	largest, all := 0, 0
+	for _, row := range order {
+		table := 1
+		for _, j := range row[1:] {
+			table *= just.States[j]
+		}
+		largest, all = max(largest, table*just.States[row[0]]), all+table
+	}
+	require.Equal(t, mostTable, largest)
+	require.Equal(t, 2<<16+2<<12+2<<8+2<<4+2+1, all)
 	large := complete(16, 16, 16, 16, 16, 3)
 	require.False(t, Summable(large))
-	_, err := NewSum(ctx, large)
+	_, err = NewSum(ctx, large)
 	require.EqualError(t, err, "summing site by site takes tables of more than 2097152 numbers")
 	many := &Target{States: Uniform(1<<10, 2), Offset: 1, Beta: 0.5}
 	require.True(t, Summable(many))
