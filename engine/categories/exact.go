@@ -127,12 +127,13 @@ func (t *Target) order() (order [][]int, err error) {
 	left := make([]bool, n)
 	var all float64 // numbers of tables
 	for range n {
-		best, least := -1, math.Inf(1)
+		best, least := -1, 0.0
 		for i := range n {
-			if !left[i] {
-				if s := size(i); s < least {
-					best, least = i, s
-				}
+			if left[i] {
+				continue
+			}
+			if s := size(i); best < 0 || s < least { // +Inf where all have too many
+				best, least = i, s
 			}
 		}
 		left[best] = true

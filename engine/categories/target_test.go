@@ -250,6 +250,7 @@ func TestSummable(t *testing.T) {
 	require.False(t, Summable(large))
 	_, err = NewSum(ctx, large)
 	require.EqualError(t, err, "summing site by site takes tables of more than 2097152 numbers")
+	require.False(t, Summable(complete(Uniform(260, 16)...)), "tables of more numbers than there are in float64")
 	many := &Target{States: Uniform(1<<10, 2), Offset: 1, Beta: 0.5}
 	require.True(t, Summable(many))
 	s, err := NewSum(ctx, many)
