@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -35,32 +36,28 @@ func known(t *Target) vectors.Known {
 	return k
 }
 
-// moments returns by how many standard errors P(k), P(x > 0 | k), ⟨|x|⟩ and ⟨x²⟩ in
+// moments returns by how many standard errors P(k), ⟨sign x⟩, ⟨|x|⟩ and ⟨x²⟩ in
 // each mode are off those of the target, at most.
 func moments(t *Target, x []float32, k []uint8) (worst float64) {
-	deviates := func(sum, squares, n, want float64) {
-		se := math.Sqrt((squares/n - sum/n*sum/n) / n)
-		worst = max(worst, math.Abs(sum/n-want)/se)
+	deviates := func(m stat.Mean, want float64) {
+		worst = max(worst, math.Abs(m.Value()-want)/m.StandardError())
 	}
 	for mode := range t.Modes() {
-		var in, abs, square, fourth, right float64
-		for i := range x {
+		var in, side, abs, square stat.Mean
+		for i, v := range number.Widen(x) {
 			if int(k[i]) != mode {
+				in.Add(0)
 				continue
 			}
-			v := float64(x[i])
-			in++
-			abs += math.Abs(v)
-			square += v * v
-			fourth += v * v * v * v
-			if v > 0 {
-				right++
-			}
+			in.Add(1)
+			side.Add(math.Copysign(1, v))
+			abs.Add(math.Abs(v))
+			square.Add(v * v)
 		}
-		deviates(in, in, float64(len(x)), 1/float64(t.Modes()))
-		deviates(right, right, in, 0.5)
-		deviates(abs, square, in, t.Well(mode).MeanAbs())
-		deviates(square, fourth, in, t.Well(mode).MeanSquare())
+		deviates(in, 1/float64(t.Modes()))
+		deviates(side, 0)
+		deviates(abs, t.Well(mode).MeanAbs())
+		deviates(square, t.Well(mode).MeanSquare())
 	}
 	return worst
 }
