@@ -173,19 +173,18 @@ func (v *subject) moved(t *transition, n int, seed uint64, step uint32) (s, next
 	return s, next
 }
 
-// values returns the choices that a key has.
-func values(key string) []string { return conf.Values(new(ModalConfig), key) }
-
-// orderName is how the checks name an order of moves.
-func orderName(order string) string {
-	return strings.ReplaceAll(order, "-", "_")
+// orders calls visit with the moves in each order that there is, of which only the random one is
+// reversible, and the order's name in checks.
+func (v *subject) orders(visit func(t *transition, reversible bool, name string)) {
+	for _, order := range conf.Values(new(ModalConfig), "transition.order") {
+		visit(v.order(order), order == "random", strings.ReplaceAll(order, "-", "_"))
+	}
 }
 
 // checkInvariance moves exact samples and compares them with the target.
 func (v *subject) checkInvariance(emit func(engine.Check)) {
 	n := v.samples
-	for _, order := range values("transition.order") {
-		t := v.order(order)
+	v.orders(func(t *transition, _ bool, name string) {
 		_, s := v.moved(t, n, 11, 0)
 		c := cells{v.known[0], 32}
 		count := make([]float64, c.count())
@@ -197,17 +196,16 @@ func (v *subject) checkInvariance(emit func(engine.Check)) {
 			want := float64(n) * c.known.Weights[cell/c.bins] / float64(c.bins)
 			chi += (got - want) * (got - want) / want
 		}
-		emit(engine.AtMost("invariance_"+orderName(order), chi, quantileChiSquare(float64(len(count)-1)),
+		emit(engine.AtMost("invariance_"+name, chi, quantileChiSquare(float64(len(count)-1)),
 			"χ² of %d moved exact samples on %d cells, level 1e-9", n, len(count)))
-	}
+	})
 }
 
 // checkReversible counts how many exact samples move from cell to cell and
 // compares each flow with the opposite one by Bowker's test of symmetry. It
 // shows that a kernel that is not reversible is none.
 func (v *subject) checkReversible(emit func(engine.Check)) {
-	for _, order := range values("transition.order") {
-		t := v.order(order)
+	v.orders(func(t *transition, reversible bool, name string) {
 		s, next := v.moved(t, v.samples, 13, 0)
 		c := cells{v.known[0], 8}
 		size, d := c.count(), t.dim
@@ -226,14 +224,14 @@ func (v *subject) checkReversible(emit func(engine.Check)) {
 			}
 		}
 		bound := quantileChiSquare(pairs)
-		if order == "random" {
-			emit(engine.AtMost("reversible_"+orderName(order), chi, bound,
+		if reversible {
+			emit(engine.AtMost("reversible_"+name, chi, bound,
 				"χ² of the flows between %.0f pairs of cells, level 1e-9", pairs))
 		} else {
-			emit(engine.AtLeast("not_reversible_"+orderName(order), chi, bound,
+			emit(engine.AtLeast("not_reversible_"+name, chi, bound,
 				"χ² of the flows between %.0f pairs of cells must exceed the level 1e-9: this order of moves is not reversible", pairs))
 		}
-	}
+	})
 }
 
 func oneHot(k []uint8, modes int) []float64 {
@@ -294,8 +292,7 @@ func (v *subject) checkModalLoss(emit func(engine.Check)) {
 // random order it is zero within its standard error; in the paper's order it is not.
 func (v *subject) checkModalPopulation(emit func(engine.Check)) {
 	const n = 2048
-	for _, order := range values("transition.order") {
-		t := v.order(order)
+	v.orders(func(t *transition, reversible bool, name string) {
 		kernel := mmd.Kernel{Bandwidths: []float64{v.known[0].Width}}
 		loss := crash.Must(v.estimator(&LossConfig{Kernel: kernel, Statistic: mmd.U}, n, t.dim, t.modes))
 		ds := newSlopes(n, t.dim, t.modes)
@@ -304,13 +301,12 @@ func (v *subject) checkModalPopulation(emit func(engine.Check)) {
 			s, next := v.moved(t, n, 15, uint32(b))
 			mean.Add(loss.LossGradient(ds, s, next))
 		}
-		name := "population_loss_" + orderName(order)
-		if order == "random" {
-			emit(engine.AtMost(name, math.Abs(mean.Value())/mean.StandardError(), 6,
+		if reversible {
+			emit(engine.AtMost("population_loss_"+name, math.Abs(mean.Value())/mean.StandardError(), 6,
 				"U-statistic of exact samples in standard errors, %.2e ± %.1e over %d batches", mean.Value(), mean.StandardError(), v.batches))
 		} else {
-			emit(engine.AtLeast(name, mean.Value()/mean.StandardError(), 6,
+			emit(engine.AtLeast("population_loss_"+name, mean.Value()/mean.StandardError(), 6,
 				"the same in the paper's order must exceed the bound: %.2e ± %.1e, as moves in a fixed order are not reversible", mean.Value(), mean.StandardError()))
 		}
-	}
+	})
 }
