@@ -6,8 +6,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
@@ -55,8 +53,18 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	}
 	t := &table{Evaluation: measure.Evaluation{Samples: samples}}
 	if isPaper(s.target) {
-		paper := 0.0483
-		t.paper = map[string]*float64{"l2_density_error": &paper}
+		t.paper = map[string]*float64{"l2_density_error": new(0.0483)}
+	}
+	r := make([]float64, len(logQ)) // ln q − ln π
+	if exactDensity {
+		dim := s.target.dim
+		d.densities.Rows(samples, blockRows, func(_ *density, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				r[i] = logQ[i] - s.target.LogDensity(number.Widen(x[i*dim:(i+1)*dim]))
+			}
+		})
+		t.weights = measure.NewReweighing(r)
+		t.Weights = &t.weights.Weights
 	}
 	switch {
 	case exactDensity && s.target.dim == 2:
@@ -74,16 +82,6 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		return nil, err
 	}
 	if exactDensity {
-		r := make([]float64, samples)
-		dim := s.target.dim
-		d.densities.Rows(samples, blockRows, func(_ *density, lo, hi int) {
-			for i := lo; i < hi; i++ {
-				r[i] = logQ[i] - s.target.LogDensity(number.Widen(x[i*dim:(i+1)*dim]))
-			}
-		})
-		if err := d.reweigh(ctx, t, x, measure.NewReweighing(r)); err != nil {
-			return nil, err
-		}
 		t.Metrics = append(t.Metrics, measure.ImportanceMetrics(r, 0)...)
 	}
 	return &t.Evaluation, nil
@@ -101,7 +99,8 @@ func isPaper(t *Target) bool {
 // A table is an evaluation in the making.
 type table struct {
 	measure.Evaluation
-	paper map[string]*float64
+	paper   map[string]*float64
+	weights *measure.Reweighing // of the samples, nil where their density is not known
 }
 
 // add appends a figure that is an error itself, and not negative, although its
@@ -207,7 +206,7 @@ func (d *sampler) targetDensity(dst []float64, x []float32) {
 	})
 }
 
-// modeWeights adds the mean responsibilities of the components. Their floor
+// modeWeights adds the mean responsibilities of the components, by weights too. Their floor
 // needs the responsibilities' scatter in the target, of which exact samples give
 // enough digits.
 func (d *sampler) modeWeights(ctx context.Context, t *table, x []float32) error {
@@ -219,8 +218,14 @@ func (d *sampler) modeWeights(ctx context.Context, t *table, x []float32) error 
 	exact := make([]float32, scatter*target.dim)
 	stream := rng.Stream(d.s.config.Training.Seed, rng.Reference, 1)
 	target.Sample(exact, &stream, 0)
-	got, err := d.responsibilities(ctx, x)
-	if err != nil {
+	got, columns := make([]stat.Mean, target.Components()), make([][]float64, target.Components())
+	each := len(got) <= individually
+	if err := d.eachResponsible(ctx, x, func(_, k int, v float64) {
+		got[k].Add(v)
+		if each && t.weights != nil {
+			columns[k] = append(columns[k], v)
+		}
+	}); err != nil {
 		return err
 	}
 	reference, err := d.responsibilities(ctx, exact)
@@ -233,8 +238,12 @@ func (d *sampler) modeWeights(ctx context.Context, t *table, x []float32) error 
 	for k := range got {
 		weight, value, se := target.components[k].Weight, got[k].Value(), got[k].StandardError()
 		least := stat.MeanAbsolute(reference[k].Deviation() / root)
-		if len(got) <= individually {
-			t.Metrics = append(t.Metrics, measure.Average(fmt.Sprintf("mode_weight_%d", k), measure.Estimate{Value: weight}, value, se, least, false))
+		if each {
+			m := measure.Average(fmt.Sprintf("mode_weight_%d", k), measure.Estimate{Value: weight}, value, se, least, false)
+			if t.weights != nil {
+				m.Reweigh(t.weights.Mean(columns[k]))
+			}
+			t.Metrics = append(t.Metrics, m)
 		}
 		l1 += math.Abs(value - weight)
 		variance += se * se
@@ -245,7 +254,7 @@ func (d *sampler) modeWeights(ctx context.Context, t *table, x []float32) error 
 			t.Lost = append(t.Lost, t.Warnings[len(t.Warnings)-1])
 		}
 	}
-	if len(got) > individually {
+	if !each {
 		t.add("mode_weights_l1", l1, stat.Interval(l1, math.Sqrt(variance)), floor,
 			stat.NewNull(stat.AbsoluteSums(len(got), stat.Independent(deviations))))
 	}
@@ -278,27 +287,6 @@ func (d *sampler) eachResponsible(ctx context.Context, x []float32, visit func(r
 		}
 	}
 	return nil
-}
-
-// reweigh adds the weights of components by importance weights.
-func (d *sampler) reweigh(ctx context.Context, t *table, x []float32, weights *measure.Reweighing) error {
-	const prefix = "mode_weight_"
-	t.Weights = &weights.Weights
-	if !slices.ContainsFunc(t.Metrics, func(m measure.Metric) bool { return strings.HasPrefix(m.Name, prefix) }) {
-		return nil
-	}
-	columns := make([][]float64, d.s.target.Components())
-	for k := range columns {
-		columns[k] = make([]float64, t.Samples)
-	}
-	err := d.eachResponsible(ctx, x, func(row, component int, v float64) { columns[component][row] = v })
-	for i := range t.Metrics {
-		if k, ok := strings.CutPrefix(t.Metrics[i].Name, prefix); ok && err == nil {
-			component, _ := strconv.Atoi(k)
-			t.Metrics[i].Reweigh(weights.Mean(columns[component]))
-		}
-	}
-	return err
 }
 
 // marginals adds the mean distance of the coordinates' laws. The standard error
