@@ -18,6 +18,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/ising"
@@ -297,7 +298,7 @@ func TestLookupSteps(t *testing.T) {
 }
 
 // TestEnergyError: 40 energies are measured after 60 sweeps, one of four sweeps, and their mean
-// is held against Onsager's.
+// is held against Kaufman's.
 func TestEnergyError(t *testing.T) {
 	sweeps, fetched := 0, 0
 	spins := make([]uint64, 4*4*2)
@@ -315,7 +316,7 @@ func TestEnergyError(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 60+160, sweeps)
 	require.Equal(t, 40, fetched)
-	require.InEpsilon(t, math.Abs(want-onsagerEnergy(0.3))/math.Sqrt((square-want*want)/39), z, 1e-9)
+	require.InEpsilon(t, math.Abs(want-crash.Must(ising.Kaufman(4, 1, 0.3)).Energy/16)/math.Sqrt((square-want*want)/39), z, 1e-9)
 	broken := errors.New("broken")
 	_, err = energyError(4, 2, func() ([]uint64, error) { return nil, broken }, nil)
 	require.ErrorIs(t, err, broken)
@@ -375,13 +376,6 @@ func TestPeaksAreMeasured(t *testing.T) {
 	require.Len(t, p.seen, len(Resources()))
 	p.sample(Read, 1<<17)
 	require.Len(t, p.seen, len(Resources())+1)
-}
-
-func TestOnsagerEnergy(t *testing.T) {
-	critical := math.Log(1+math.Sqrt2) / 2
-	require.InDelta(t, -math.Sqrt2, onsagerEnergy(critical-1e-12), 1e-9)
-	require.InDelta(t, -2*0.01, onsagerEnergy(0.01), 1e-5)
-	require.InDelta(t, -2, onsagerEnergy(3), 1e-8)
 }
 
 func TestEnergyPerSite(t *testing.T) {
