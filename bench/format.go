@@ -259,14 +259,7 @@ func (r *Report) writeGo(w io.Writer) error {
 }
 
 // benchmarkName makes a name that cannot be taken for several fields.
-func benchmarkName(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == ' ' || r == '\t' {
-			return '_'
-		}
-		return r
-	}, s)
-}
+var benchmarkName = strings.NewReplacer(" ", "_", "\t", "_").Replace
 
 func formatTime(ns float64) string {
 	switch {

@@ -8,6 +8,7 @@ import (
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/gmm"
+	"github.com/revgen/revgen/internal/crash"
 )
 
 var gramSuite = Suite{
@@ -20,11 +21,7 @@ var gramSuite = Suite{
 
 func gramRows(e *environment, size string, v []int) ([]*operation, error) {
 	n, dim := v[0], v[1]
-	paper, err := gmm.Preset("paper")
-	if err != nil {
-		return nil, err
-	}
-	kernel := paper.Loss.Kernel
+	kernel := crash.Must(gmm.Preset("paper")).Loss.Kernel
 	g, err := mmd.NewGram(n, dim, kernel, mmd.V, e.workers)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/ising"
 )
 
@@ -102,10 +103,7 @@ func isingMoves(n, side int) (s, t []uint64, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	move, err := bitspin.NewMetropolis(model, beta, bitspin.MultiSpin())
-	if err != nil {
-		return nil, nil, err
-	}
+	move := crash.Must(bitspin.NewMetropolis(model, beta, bitspin.MultiSpin()))
 	s, t = make([]uint64, n*model.Words), make([]uint64, n*model.Words)
 	asm.SignMask(s, noise(n*model.N, 1), n, model.N)
 	var stats bitspin.Count
@@ -121,10 +119,7 @@ func isingMoves(n, side int) (s, t []uint64, err error) {
 // what training starts from: nearly all distinct, and most of the moves far ones,
 // so that few of the kernel's terms coincide.
 func (e *environment) trainingMoves(n, side int) (s, t []uint64, err error) {
-	config, err := ising.Preset("paper")
-	if err != nil {
-		return nil, nil, err
-	}
+	config := crash.Must(ising.Preset("paper"))
 	config.Target.L, config.Training.Batch = side, n
 	config.Transition.Proposal, config.Transition.Steps = "multi-spin", 1
 	trainer, err := engine.NewTrainer(config, e.workers)

@@ -3,6 +3,8 @@ package bench
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // confidence is the coverage of every interval in a report.
@@ -18,15 +20,10 @@ func medianInterval(x []float64) [2]float64 {
 		return [2]float64{math.NaN(), math.NaN()}
 	}
 	// (s[k], s[n−1−k]) misses when at most k values fall on one side.
-	k, tail, term := -1, 0.0, math.Pow(0.5, float64(n))
-	for i := 0; i < n/2; i++ {
-		if tail += term; 2*tail > 1-confidence {
-			break
-		}
-		k = i
-		term *= float64(n-i) / float64(i+1)
+	k, below := 0, distuv.Binomial{N: float64(n), P: 0.5}
+	for k+1 < n/2 && 2*below.CDF(float64(k+1)) <= 1-confidence {
+		k++
 	}
-	k = max(k, 0)
 	return [2]float64{s[k], s[n-1-k]}
 }
 
