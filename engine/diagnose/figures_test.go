@@ -1229,3 +1229,10 @@ func TestWeighsSpins(t *testing.T) {
 		require.Equal(t, c.want == 0, err == nil, name)
 	}
 }
+
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprint(n, " ", thing)
+}

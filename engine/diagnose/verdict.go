@@ -68,7 +68,7 @@ func (d *diagnosis) looked() (said string) {
 		said = fmt.Sprintf("; %d chains started up to %g times the target's scale away and met %s", p.Chains, p.Scale, met)
 	}
 	if thin > 0 {
-		said += fmt.Sprintf("; %s ended in states that the generator hardly draws, which hold too little of the target to show in averages", count(thin, "chain"))
+		said += fmt.Sprintf("; %s ended in states that the generator hardly draws, which hold too little of the target to show in averages", number.Count(thin, "chain"))
 	}
 	return said
 }
@@ -140,7 +140,7 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 	say := func(v Verdict, format string, args ...any) {
 		r.Verdict, r.Sentence = v, lead[v]+fmt.Sprintf(format, args...)
 	}
-	drifts := fmt.Sprintf("%s drifts by %.2g standard deviations within %s", d.names[f.worst], math.Abs(f.drift), count(f.driftAt, "Metropolis step"))
+	drifts := fmt.Sprintf("%s drifts by %.2g standard deviations within %s", d.names[f.worst], math.Abs(f.drift), number.Count(f.driftAt, "Metropolis step"))
 	switch {
 	case f.moved && !d.watched(f.settled):
 		say(Wrong, "%s, and has not come to rest, or not for long, within %d", drifts, steps)
@@ -188,7 +188,7 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 		why = fmt.Sprintf("nothing crosses between the values of %s, and %s", d.names[f.remembers], why)
 	}
 	if f.moved {
-		say(Unknown, "as drawn, %s; after %s averages stay put, but %s", drifts, count(d.steps[f.settled], "step"), why)
+		say(Unknown, "as drawn, %s; after %s averages stay put, but %s", drifts, number.Count(d.steps[f.settled], "step"), why)
 		return f.settled
 	}
 	say(Unknown, "%s, but %s", atRest(steps), why)
@@ -218,7 +218,7 @@ func (d *diagnosis) refute(r *Report) {
 
 // judgeMixed is judge where chains tell what the target's averages are.
 func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Verdict, string, ...any)) (stage int) {
-	number := d.options.Chains
+	n := d.options.Chains
 	// The first stage at rest whose means are those of the chains.
 	for stage = f.settled; stage < len(d.stages); stage++ {
 		if _, beyond := d.disagree(stage); !beyond {
@@ -234,7 +234,7 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 			}
 		}
 		say(Wrong, "%d independent Markov chains, which mix, have %s at %.4g ± %.1g, and samples after %s have it at %.4g, %.2g standard deviations off: modes are missing, or their weights are wrong",
-			number, g.name, g.chains, g.standardError, count(d.steps[stage], "Metropolis step"), g.mean, math.Abs(g.mean-g.chains)/max(g.deviation, g.deviationOfChains))
+			n, g.name, g.chains, g.standardError, number.Count(d.steps[stage], "Metropolis step"), g.mean, math.Abs(g.mean-g.chains)/max(g.deviation, g.deviationOfChains))
 		return stage
 	}
 	r.Refine = d.steps[stage]
@@ -247,12 +247,12 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 	}
 	if why := d.outskirts(); stage == 0 && why != "" {
 		say(Unknown, "%s, and %d independent Markov chains find the same, which would show a difference of more than %.2g standard deviations, but %s: less than that only weights would show",
-			atRest(r.Steps), number, f.reach, why)
+			atRest(r.Steps), n, f.reach, why)
 		r.Refine = -1
 		return stage
 	}
 	if stage == 0 {
-		say(Trustworthy, "%s, and %d independent Markov chains find the same (a difference of more than %.2g standard deviations would show)", atRest(r.Steps), number, f.reach)
+		say(Trustworthy, "%s, and %d independent Markov chains find the same (a difference of more than %.2g standard deviations would show)", atRest(r.Steps), n, f.reach)
 		return stage
 	}
 	if !f.moved {
@@ -260,7 +260,7 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 		drifts = fmt.Sprintf("%s differs from that of chains", g.name)
 	}
 	say(Refine, "--refine %d: as drawn, %s; after %s averages stay put, and %d independent Markov chains find the same (a difference of more than %.2g standard deviations would show)",
-		r.Refine, drifts, count(r.Refine, "step"), number, f.reach)
+		r.Refine, drifts, number.Count(r.Refine, "step"), n, f.reach)
 	return stage
 }
 
@@ -311,15 +311,7 @@ var lead = map[Verdict]string{
 
 // atRest says that nothing drifts.
 func atRest(steps int) string {
-	return "averages stay put over " + count(steps, "Metropolis step")
-}
-
-// count writes a number of things.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return "averages stay put over " + number.Count(steps, "Metropolis step")
 }
 
 func also(f findings, drifts string) string {

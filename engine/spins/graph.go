@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // A Graph is a Hamiltonian ready for computing with, immutable, and may be used
@@ -207,7 +208,7 @@ func (g *Graph) CheckTemperature(beta float64) error {
 // String describes the graph in one line.
 func (g *Graph) String() string {
 	h := &g.hamiltonian
-	parts := []string{count(h.Spins, "spin"), count(len(h.Edges), "edge")}
+	parts := []string{number.Count(h.Spins, "spin"), number.Count(len(h.Edges), "edge")}
 	if len(h.Edges) > 0 {
 		low, high := math.Inf(1), math.Inf(-1)
 		least, most := math.MaxInt, 0
@@ -236,13 +237,6 @@ func (g *Graph) String() string {
 	says(g.integer, "all integers")
 	says(g.Bipartite(), "bipartite")
 	return strings.Join(parts, ", ") + "; hash " + g.Hash()[:12]
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // span names a range of numbers.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/revgen/revgen/internal/number"
 )
 
 // A term is a line "i j w", its spins numbered as in the file.
@@ -160,9 +162,9 @@ func (t *text) complete() error {
 	case len(t.terms) == 0 && t.Format != Rudy:
 		return fmt.Errorf("%s: names no variable", t.File)
 	case t.pairs >= 0 && pairs != t.pairs:
-		return t.fail(t.headerLine, "announces %s, but there are %d", count(t.pairs, "edge"), pairs)
+		return t.fail(t.headerLine, "announces %s, but there are %d", number.Count(t.pairs, "edge"), pairs)
 	case t.linear >= 0 && linear != t.linear:
-		return t.fail(t.headerLine, "announces %s, but there are %d", count(t.linear, "linear term"), linear)
+		return t.fail(t.headerLine, "announces %s, but there are %d", number.Count(t.linear, "linear term"), linear)
 	}
 	switch t.Format {
 	case Rudy:

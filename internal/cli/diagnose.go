@@ -15,6 +15,7 @@ import (
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -173,7 +174,7 @@ func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
 		return err
 	}
 	fmt.Fprintf(w, "\n%s\n", diagnosisLegend)
-	fmt.Fprintf(w, "\n%s after %s", plural(r.Samples, "sample"), plural(r.Steps, "step"))
+	fmt.Fprintf(w, "\n%s after %s", number.Count(r.Samples, "sample"), number.Count(r.Steps, "step"))
 	if c := r.Chains; c != nil {
 		fmt.Fprintf(w, "; %d chains of %d steps: largest R̂ %.3f, least effective size %.0f", c.Number, c.Steps, c.RHat, c.EffectiveSize)
 	}

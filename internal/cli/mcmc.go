@@ -23,6 +23,7 @@ import (
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/npy"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/report"
 )
 
@@ -372,8 +373,8 @@ func writeChains(out io.Writer, r *chains.Result, o chains.Options) error {
 		fmt.Fprintln(&b)
 		_ = t.WriteText(&b)
 	}
-	fmt.Fprintf(&b, "\n%s of %s%s, %s apart, after %s of burn-in: drawing took %.2f s, burn-in %.2f s\n", plural(o.Chains, "chain"), plural(o.Draws, "draw"), of,
-		plural(r.Spacing, "step"), plural(r.BurnedIn, "step"), r.Seconds, r.BurnIn)
+	fmt.Fprintf(&b, "\n%s of %s%s, %s apart, after %s of burn-in: drawing took %.2f s, burn-in %.2f s\n", number.Count(o.Chains, "chain"), number.Count(o.Draws, "draw"), of,
+		number.Count(r.Spacing, "step"), number.Count(r.BurnedIn, "step"), r.Seconds, r.BurnIn)
 	_, err := b.WriteTo(out)
 	return err
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/page"
 	"github.com/revgen/revgen/internal/report"
 )
@@ -172,7 +173,7 @@ func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 		Command: fmt.Sprintf("revgen train %s -o again", quoteShell(filepath.Join(dir, "config.json")))}
 	if d := s.Diagnosis; d != nil {
 		run.Verdict, run.Sentence, run.Seen = string(d.Verdict), d.Sentence, pageTable("Diagnosis", diagnosisTable(d))
-		run.Seen.Caption = fmt.Sprintf("Averages of %s, before and after %s; %s.", plural(d.Samples, "sample"), plural(d.Steps, "Metropolis step"), diagnosisLegend)
+		run.Seen.Caption = fmt.Sprintf("Averages of %s, before and after %s; %s.", number.Count(d.Samples, "sample"), number.Count(d.Steps, "Metropolis step"), diagnosisLegend)
 	}
 	if len(s.Metrics) > 0 {
 		run.Metrics = metricTable(s)
@@ -182,7 +183,7 @@ func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 	}
 	run.Facts = [][2]string{
 		{"steps", strconv.Itoa(s.Steps)},
-		{"training time", fmt.Sprintf("%.3g s on %s", s.Seconds, plural(s.Threads, "thread"))},
+		{"training time", fmt.Sprintf("%.3g s on %s", s.Seconds, number.Count(s.Threads, "thread"))},
 	}
 	if s.Seconds > 0 && s.Steps > 0 {
 		run.Facts = append(run.Facts, [2]string{"throughput", quantity(float64(s.Steps)/s.Seconds) + " steps/s"})
@@ -260,7 +261,7 @@ func readText(p *page.Picture) {
 // metricTable is the table of train.
 func metricTable(s *summarised) *page.Table {
 	t := pageTable("Measured", evaluationTable(s.Preset, &measure.Evaluation{Metrics: s.Metrics, Weights: s.Weights}))
-	t.Caption = fmt.Sprintf("Measured with %s. The sampling floor is the average error of as many exact samples. A green error is below the 95 %% quantile of the errors of exact samples.", plural(s.Samples, "sample"))
+	t.Caption = fmt.Sprintf("Measured with %s. The sampling floor is the average error of as many exact samples. A green error is below the 95 %% quantile of the errors of exact samples.", number.Count(s.Samples, "sample"))
 	if slices.ContainsFunc(s.Metrics, func(m measure.Metric) bool { return m.Paper != nil }) {
 		t.Caption += " The column of the paper holds the errors that the paper reports."
 	}
@@ -430,14 +431,6 @@ func csvValue(text string) string {
 		return text
 	}
 	return report.Plain(text)
-}
-
-// plural writes a number of things.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // quoteShell writes a path as a shell's word.

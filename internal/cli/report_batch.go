@@ -131,7 +131,7 @@ func (b *batchReport) summary() (counts string, facts [][2]string) {
 			longest = i
 		}
 	}
-	counts = fmt.Sprintf("%s: %d done, %d failed", plural(len(b.records), "job"), len(b.records)-failed-refused, failed)
+	counts = fmt.Sprintf("%s: %d done, %d failed", number.Count(len(b.records), "job"), len(b.records)-failed-refused, failed)
 	if refused > 0 {
 		counts += fmt.Sprintf(", %d with failed checks", refused)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure/draw"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -458,7 +459,7 @@ func (p *program) conclude(dir, samples, preset string, result *run.Result) erro
 		if err := evaluationTable(preset, e).WriteText(p.stdout); err != nil {
 			return err
 		}
-		p.say("trained for %s in %.1f s, then measured with %s", plural(result.Steps, "step"), result.Seconds, plural(e.Samples, "sample"))
+		p.say("trained for %s in %.1f s, then measured with %s", number.Count(result.Steps, "step"), result.Seconds, number.Count(e.Samples, "sample"))
 		if spent := result.Evaluations; spent != nil {
 			p.say("evaluations of ln π: %s", spentText(spent))
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -342,7 +343,7 @@ func TestRemarks(t *testing.T) {
 	for _, word := range []string{"", "a/b.c-d_e=f,g+Z9", "it's", "a b", "ü"} {
 		fmt.Fprintln(&b, quoteShell(word))
 	}
-	fmt.Fprintln(&b, plural(0, "step"), plural(1, "step"), plural(2, "step"), csvValue("-1e5"), csvValue("-x"), csvValue("=x"))
+	fmt.Fprintln(&b, number.Count(0, "step"), number.Count(1, "step"), number.Count(2, "step"), csvValue("-1e5"), csvValue("-x"), csvValue("=x"))
 	for _, r := range []refinement{{}, {steps: 8}, {auto: true}} {
 		fmt.Fprintln(&b, r.String())
 	}

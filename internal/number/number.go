@@ -144,6 +144,14 @@ func Rounded(x float64, digits int) float64 {
 	return n * unit
 }
 
+// Count writes a number of things: 1 step, 2 steps.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // Percent writes a fraction as a percentage of two digits.
 func Percent(x float64) string {
 	if math.Abs(x) < 1e-4 {
