@@ -328,5 +328,5 @@ func (s *system) marginalLaw(floor float64) stat.Null {
 	}
 	distances := stat.Bridges(columns, 1, 0)
 	// The points' own scatter makes the mean uncertain, but that is known.
-	return stat.NewNull(distances).Scale(floor / stat.Average(distances))
+	return stat.NewNull(distances).Scale(floor / stat.MeanOf(distances).Value())
 }

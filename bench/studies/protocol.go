@@ -294,7 +294,7 @@ func (e *execution) protocolSamples(ctx context.Context, cfg engine.Config, para
 // protocolFloor summarises the distances of exact samples.
 func protocolFloor(empty func() *Pool, blocks []*Pool, samples, reference int) (f ProtocolFloor) {
 	for k, x := range exactDistances(empty, blocks, samples, reference) {
-		f.Mean[k] = stat.Average(x)
+		f.Mean[k] = stat.MeanOf(x).Value()
 		f.Quantile[k] = stat.NewNull(x).Quantile(0.95, f.Mean[k])
 	}
 	return f

@@ -243,11 +243,7 @@ func (d *diagnosis) shifts(columns []float64) {
 
 // shiftOf returns what weights say of a function's values.
 func (d *diagnosis) shiftOf(estimate *measure.Reweighing, name string, values []float64, loose bool) shift {
-	var samples stat.Mean
-	for _, v := range values {
-		samples.Add(v)
-	}
-	by := estimate.Mean(values)
+	samples, by := stat.MeanOf(values), estimate.Mean(values)
 	s := shift{name: name, mean: by.Value, standardError: by.StandardError, reach: by.Reach, apart: by.Apart, deviation: samples.Deviation(), samples: len(values), slow: loose && by.Slow()}
 	if estimate.Trusted() {
 		s.deviation = min(s.deviation, by.Deviation) // of samples astray the drawn one is any number

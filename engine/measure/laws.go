@@ -131,7 +131,7 @@ func Averages(name string, exact, sums []float64, samples int, uncertainty float
 		}
 	}))
 	// The law is that of the mean, whose average is the floor.
-	if average := stat.Average(law); average > 0 {
+	if average := stat.MeanOf(law).Value(); average > 0 {
 		law = law.Scale(floor / average)
 	}
 	half := (law.Quantile(0.975, floor) - law.Quantile(0.025, floor)) / 2

@@ -446,12 +446,3 @@ func Independent(deviations []float64) func(r *rand.Rand, x []float64) {
 		}
 	}
 }
-
-// Average returns the mean of simulated errors.
-func Average(errors []float64) float64 {
-	var m Mean
-	for _, e := range errors {
-		m.Add(e)
-	}
-	return m.Value()
-}

@@ -436,7 +436,7 @@ func TestSimulatedSums(t *testing.T) {
 	for i, s := range sums {
 		require.Equal(t, float64(3+i+1), s)
 	}
-	require.Equal(t, 503.5, Average(sums))
+	require.Equal(t, 503.5, MeanOf(sums).Value())
 	r, twin, x := source(1), source(1), make([]float64, 3)
 	Independent([]float64{1, 2, 0})(r, x)
 	require.Equal(t, []float64{twin.NormFloat64(), 2 * twin.NormFloat64(), 0}, x)

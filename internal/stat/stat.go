@@ -119,14 +119,22 @@ func (m *Mean) Add(x float64) {
 	m.squares += d * (x - m.mean)
 }
 
+// MeanOf returns that of samples.
+func MeanOf(samples []float64) (m Mean) {
+	for _, x := range samples {
+		m.Add(x)
+	}
+	return m
+}
+
 // Value returns the mean of the samples.
-func (m *Mean) Value() float64 { return m.mean }
+func (m Mean) Value() float64 { return m.mean }
 
 // Deviation returns the samples' standard deviation.
-func (m *Mean) Deviation() float64 { return math.Sqrt(m.squares / max(1, m.n-1)) }
+func (m Mean) Deviation() float64 { return math.Sqrt(m.squares / max(1, m.n-1)) }
 
 // StandardError returns that of the mean.
-func (m *Mean) StandardError() float64 { return m.Deviation() / math.Sqrt(max(1, m.n)) }
+func (m Mean) StandardError() float64 { return m.Deviation() / math.Sqrt(max(1, m.n)) }
 
 // z95 is the two-sided 95 % quantile of the standard normal law.
 const z95 = 1.959963984540054

@@ -174,11 +174,7 @@ func (s *measured) transfer(ctx context.Context, m *spins.Transfer) (*reference,
 		return nil, err
 	}
 	r := &reference{Observables: e.Observables, logZ: e.LogZ}
-	var moments stat.Mean
-	for _, x := range energies {
-		moments.Add(x)
-	}
-	r.energyDeviation = moments.Deviation()
+	r.energyDeviation = stat.MeanOf(energies).Deviation()
 	r.energies = energyBins(s.graph, energies[0], r.Energy, r.energyDeviation, math.Inf(-1))
 	r.energyLaw = r.energies.Law(dealt(energies, groups), nil)
 	r.overlapLaw = overlapBins(n).Law(dealt(overlaps, groups), nil)
@@ -321,10 +317,7 @@ func (c *chainSums) reference(beta float64) (r *reference, worst float64) {
 	}
 	r.OverlapSquare, u.overlapSquare = mean(squares, spins.Lanes/2)
 	variance := func(ladders [][]float64) measure.Estimate {
-		var all stat.Mean
-		for _, x := range stat.Interleaved(ladders) {
-			all.Add(x)
-		}
+		all := stat.MeanOf(stat.Interleaved(ladders))
 		return measure.Scatter(len(ladders), func(k int) (sum float64) {
 			for _, x := range ladders[k] {
 				d := x - all.Value()

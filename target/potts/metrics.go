@@ -94,10 +94,7 @@ func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 			relative && math.Abs(exact.Value) > 1e-9*scale*n))
 	}
 	for k, name := range [moments][2]string{{"energy", "specific_heat"}, {"order", "susceptibility"}} {
-		var average, spread stat.Mean
-		for _, x := range t.values[k] {
-			average.Add(x)
-		}
+		average, spread := stat.MeanOf(t.values[k]), stat.Mean{}
 		for _, x := range t.values[k] {
 			spread.Add((x - average.Value()) * (x - average.Value()))
 		}
