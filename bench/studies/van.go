@@ -124,8 +124,8 @@ func rival(process *peers.Process, kind string, side int, seed uint64, seconds f
 	if err == nil {
 		err = process.Store("r", values)
 	}
-	x := measure.NewImportance(values)
-	r.Seconds, r.ESS, r.LogZ, r.LogZError = used[0], x.ESS, x.LogZ, x.Error
+	x := measure.Weigh(values)
+	r.Seconds, r.ESS, r.LogZ, r.LogZError = used[0], x.EffectiveSize, x.LogZ, x.LogZError
 	return r, err
 }
 

@@ -50,15 +50,15 @@ func TestFiguresOfImportance(t *testing.T) {
 	for _, n := range []int{32, 100} {
 		r, w := ratios(n, 0.3)
 		mean, variance := gonum.PopMeanVariance(w, nil)
-		e := measure.NewImportance(r)
+		e := measure.Weigh(r)
 		require.InDelta(t, math.Log(mean), e.LogZ, 1e-12)
-		require.InEpsilon(t, math.Sqrt(variance/float64(n))/mean, e.Error, 1e-9, "of ln of a mean, by the delta method")
-		require.InEpsilon(t, size(w), e.ESS, 1e-12)
+		require.InEpsilon(t, math.Sqrt(variance/float64(n))/mean, e.LogZError, 1e-9, "of ln of a mean, by the delta method")
+		require.InEpsilon(t, size(w), e.EffectiveSize, 1e-12)
 		require.InEpsilon(t, slices.Max(w)/mean, e.Largest, 1e-12)
 		require.InDelta(t, gonum.Mean(r, nil)+math.Log(mean), e.KL, 1e-12)
 		far, _ := ratios(n, 2000.3) // whose weights underflow
-		require.InDelta(t, e.LogZ-2000, measure.NewImportance(far).LogZ, 1e-9)
-		require.InEpsilon(t, e.Error, measure.NewImportance(far).Error, 1e-9)
+		require.InDelta(t, e.LogZ-2000, measure.Weigh(far).LogZ, 1e-9)
+		require.InEpsilon(t, e.LogZError, measure.Weigh(far).LogZError, 1e-9)
 
 		var without []float64
 		for k := range 32 {
@@ -76,9 +76,9 @@ func TestFiguresOfImportance(t *testing.T) {
 			require.InDeltaSlice(t, []float64{generated - 1.959964*standardError, generated + 1.959964*standardError}, m.Interval[:], 1e-6*standardError)
 			require.False(t, m.Relative)
 		}
-		check(rows[0], "effective_sample_size", 1, e.ESS, 1-e.ESS, jackknife)
-		wide := math.Hypot(e.Error, unseen(w))
-		require.Greater(t, wide, e.Error)
+		check(rows[0], "effective_sample_size", 1, e.EffectiveSize, 1-e.EffectiveSize, jackknife)
+		wide := math.Hypot(e.LogZError, unseen(w))
+		require.Greater(t, wide, e.LogZError)
 		check(rows[1], "log_z", 0.7, e.LogZ, math.Abs(e.LogZ-0.7), math.Hypot(wide, 1/float64(n)))
 		check(rows[2], "kl_by_density", 0, gonum.Mean(r, nil)+0.7, gonum.Mean(r, nil)+0.7, gonum.StdErr(gonum.StdDev(r, nil), float64(n)))
 		// The mean and the 95 % quantile of a half-normal error.
@@ -155,12 +155,12 @@ func TestWarningsOfWeights(t *testing.T) {
 		require.Equal(t, c.shape < 1 && !c.trusted, w.EffectiveSize < 0.99, "%v", w)
 		require.Equal(t, c.trusted, w.Trusted(), "%v", c)
 	}
-	e := measure.NewImportance(heavy)
+	e := measure.Weigh(heavy)
 	w := measure.NewWeights(heavy)
 	w.Warning = ""
 	beyond := w.Unseen
 	require.InEpsilon(t, (e.Largest-1)/2000/(1-0.7), beyond, 1e-12) // as of k = 0.7, above which nothing is told
-	require.Equal(t, measure.Weights{Samples: 2000, EffectiveSize: e.ESS, ParetoK: k, Tail: tail, Largest: e.Largest, Unseen: beyond, LogZ: e.LogZ, LogZError: math.Hypot(math.Hypot(e.Error, 1./2000), beyond), KL: e.KL}, w)
+	require.Equal(t, measure.Weights{Samples: 2000, EffectiveSize: e.EffectiveSize, ParetoK: k, Tail: tail, Largest: e.Largest, Unseen: beyond, LogZ: e.LogZ, LogZError: math.Hypot(math.Hypot(e.LogZError, 1./2000), beyond), KL: e.KL}, w)
 	// The tail counts where it is more than a tenth of a mean's error by chance, 1/√n.
 	for _, c := range []struct {
 		k, tail float64

@@ -6,19 +6,11 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// An Importance is what the weights e^−R say of a target π, known up to a
-// constant, and of a generator whose density q is known: of independent samples
-// of the generator, R = ln q − ln π. It is exact where R is a constant, which then
-// is −ln Z.
-type Importance struct {
-	LogZ, Error float64 // ln Z, with its standard error
-	ESS         float64 // effective sample size, as a fraction of the samples
-	KL          float64 // E[R] + ln Z, KL(q‖π) if LogZ is right
-	Largest     float64 // the largest weight, in units of the mean
-}
-
-// NewImportance returns the estimates that R of some samples gives.
-func NewImportance(r []float64) Importance {
+// Weigh returns what the weights e^−R say of a target π, known up to a constant, and of a
+// generator whose density q is known: of independent samples of the generator,
+// R = ln q − ln π. It is exact where R is a constant, which then is −ln Z. Of the weights'
+// tail NewWeights knows more.
+func Weigh(r []float64) Weights {
 	n := float64(len(r))
 	low, mean := math.Inf(1), 0.0
 	for _, x := range r {
@@ -31,10 +23,10 @@ func NewImportance(r []float64) Importance {
 		sum += w
 		squares += w * w
 	}
-	e := Importance{LogZ: math.Log(sum/n) - low, ESS: sum * sum / (n * squares), Largest: n / sum}
-	e.Error = math.Sqrt(max(0, 1/e.ESS-1) / n)
-	e.KL = mean + e.LogZ
-	return e
+	w := Weights{Samples: len(r), EffectiveSize: sum * sum / (n * squares), Largest: n / sum, LogZ: math.Log(sum/n) - low}
+	w.LogZError = math.Sqrt(max(0, 1/w.EffectiveSize-1) / n)
+	w.KL = mean + w.LogZ
+	return w
 }
 
 const logZRow = "log_z"
@@ -45,11 +37,7 @@ const logZRow = "log_z"
 // KL(q‖π), which needs that value alone. If ln Z is NaN it is not known: the row
 // of ln Z is without an error, and that of the divergence is missing.
 func ImportanceMetrics(r []float64, logZ float64) []Metric {
-	estimate := NewWeights(r)
-	var kl stat.Mean
-	for _, x := range r {
-		kl.Add(x)
-	}
+	estimate, kl := NewWeights(r), stat.MeanOf(r)
 	rows := []Metric{
 		{
 			Name: "effective_sample_size", Exact: 1, Generated: estimate.EffectiveSize, Error: max(0, 1-estimate.EffectiveSize),
@@ -65,7 +53,7 @@ func ImportanceMetrics(r []float64, logZ float64) []Metric {
 	}
 	// Parameters and states in float32 leave ln q uncertain by so much.
 	const rounding = 0x1p-23
-	chance := math.Hypot(NewImportance(r).Error, estimate.Unseen)
+	chance := math.Hypot(Weigh(r).LogZError, estimate.Unseen)
 	rows[1] = rows[1].Judged(stat.MeanAbsolute(math.Hypot(chance, rounding)), nil)
 	divergence := kl.Value() + logZ
 	return append(rows, Metric{
@@ -94,7 +82,7 @@ func sizeError(r []float64) float64 {
 	rest := make([]float64, 0, n)
 	for k := range parts {
 		rest = append(append(rest[:0], r[:k*n/parts]...), r[(k+1)*n/parts:]...)
-		without.Add(NewImportance(rest).ESS)
+		without.Add(Weigh(rest).EffectiveSize)
 	}
 	return without.Deviation() * (parts - 1) / math.Sqrt(parts)
 }

@@ -49,22 +49,18 @@ func NewWeights(r []float64) Weights {
 	for i, x := range r {
 		logs[i] = -x
 	}
-	estimate := NewImportance(r)
-	k, tail := stat.ParetoK(logs)
-	w := Weights{
-		Samples: len(r), EffectiveSize: estimate.ESS, ParetoK: k, Tail: tail, Largest: estimate.Largest,
-		LogZ: estimate.LogZ, KL: estimate.KL,
-	}
-	n := float64(len(r))
+	w := Weigh(r)
+	w.ParetoK, w.Tail = stat.ParetoK(logs)
+	n, k := float64(len(r)), w.ParetoK
 	// Where q has less than one sample, nothing is known of its weights.
-	w.LogZError = math.Hypot(estimate.Error, 1/n)
+	w.LogZError = math.Hypot(w.LogZError, 1/n)
 	if k > heavy {
 		// What Pareto's law holds beyond the largest of n weights, which is exceeded with a probability
 		// of 1/n, less the mean, of which the error by chance is counted already.
 		w.Unseen = (w.Largest - 1) / n / (1 - min(k, largestK))
 		w.LogZError = math.Hypot(w.LogZError, w.Unseen)
 	}
-	switch worth := w.EffectiveSize * float64(len(r)); {
+	switch worth := w.EffectiveSize * n; {
 	case math.IsNaN(worth):
 		w.Warning = "the samples have no weights: π vanishes at all of them"
 	case w.Heavy() && (!w.Even() || w.Unseen*math.Sqrt(n) > mostUnseen || k >= noMean && w.Tail*math.Sqrt(n) > mostSeen):

@@ -26,7 +26,7 @@ func TestHeavyTails(t *testing.T) {
 		}
 		w := measure.NewReweighing(r)
 		off := math.Abs(w.LogZ + math.Log(1-shape))
-		plain := measure.NewImportance(r).Error
+		plain := measure.Weigh(r).LogZError
 		if off <= z*w.LogZError {
 			held++
 		}

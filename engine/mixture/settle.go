@@ -509,7 +509,7 @@ func (e *search) gather() (*Found, error) {
 		place(e.x[r*d:(r+1)*d], e.proposal[r*d:(r+1)*d], all[k].mean, all[k].factor, 1)
 	}
 	e.evaluate(e.now, e.x)
-	found.LogZ = measure.NewImportance(found.weigh(d)).LogZ
+	found.LogZ = measure.Weigh(found.weigh(d)).LogZ
 	return found, nil
 }
 
@@ -546,11 +546,7 @@ func (found *Found) settledLook(dim int) Look {
 	}
 	look.Several = look.Components > 1
 	look.Apart = look.Several
-	var r stat.Mean
-	for _, v := range found.weigh(dim) {
-		r.Add(v)
-	}
-	look.Gaussian = !look.Several && r.Deviation() < rounding
+	look.Gaussian = !look.Several && stat.MeanOf(found.weigh(dim)).Deviation() < rounding
 	return look
 }
 

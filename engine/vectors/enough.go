@@ -58,7 +58,7 @@ func (s *convergence) see(r []float64) {
 		return
 	}
 	s.state[0] = 0
-	if measure.NewImportance(s.r).ESS >= s.enough {
+	if measure.Weigh(s.r).EffectiveSize >= s.enough {
 		if w := measure.NewWeights(s.r); w.Trusted() && !w.TailAbove(finiteTail) {
 			s.state[1] = 1
 		}

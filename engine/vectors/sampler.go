@@ -106,7 +106,7 @@ func (d *Sampler) Density(dst []float64, s States) {
 }
 
 // Weigh sets r to R = ln q − ln π of the samples first, first+1, … as the generator draws
-// them, with which measure.NewImportance weighs them, and s to the samples themselves.
+// them, with which measure.Weigh weighs them, and s to the samples themselves.
 func (d *Sampler) Weigh(r []float64, s States, first uint64) {
 	d.Draw(s, r, first, 0)
 	d.Each(len(r), func(t *Tools, lo, hi int) {

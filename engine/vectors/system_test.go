@@ -280,9 +280,9 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 		s := trainer.System().(*System)
 		r, x := make([]float64, 20_000), make([]float32, 20_000*d)
 		s.NewSampler(trainer.Params()).Weigh(r, states(x, s.Dim), 0)
-		e := measure.NewImportance(r)
-		require.Greater(t, e.ESS, 0.9, name)
-		require.InDelta(t, 0, e.LogZ, 5.5*e.Error+1e-6, name)
+		e := measure.Weigh(r)
+		require.Greater(t, e.EffectiveSize, 0.9, name)
+		require.InDelta(t, 0, e.LogZ, 5.5*e.LogZError+1e-6, name)
 		workers.Close()
 	}
 }
@@ -337,9 +337,9 @@ func TestRecipeOfWells(t *testing.T) {
 	for u := -4.0; u < 4; u += 1e-3 {
 		one += 1e-3 * math.Exp(-u*u*u*u+4*u*u+0.4*u)
 	}
-	e := measure.NewImportance(r)
-	require.Greater(t, e.ESS, 0.95)
-	require.InDelta(t, 6*math.Log(one), e.LogZ, 5.5*e.Error)
+	e := measure.Weigh(r)
+	require.Greater(t, e.EffectiveSize, 0.95)
+	require.InDelta(t, 6*math.Log(one), e.LogZ, 5.5*e.LogZError)
 }
 
 // grid is a target of 42 Gaussians in the plane, of deviation 1 and ten apart.
@@ -456,7 +456,7 @@ func TestModalRecipeLearnsTheTarget(t *testing.T) {
 	const n = 20_000
 	r, samples := make([]float64, n), s.NewStates(n)
 	s.NewSampler(trainer.Params()).Weigh(r, samples, 0)
-	e := measure.NewImportance(r)
-	require.Greater(t, e.ESS, 0.98)
+	e := measure.Weigh(r)
+	require.Greater(t, e.EffectiveSize, 0.98)
 	require.Less(t, target.deviation(samples.X, samples.K), 12.0)
 }

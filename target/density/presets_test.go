@@ -149,10 +149,10 @@ func placed(t *testing.T, cfg engine.Config, workers *pool.Pool, samples int, le
 		logWeights = append(logWeights, math.Float64frombits(binary.LittleEndian.Uint64(row[width-8:])))
 		r[i] = -logWeights[i]
 	}
-	e := measure.NewImportance(r)
-	require.Greater(t, e.ESS, least)
-	require.InDelta(t, logZ, e.LogZ, errors*e.Error)
-	require.Less(t, e.Error, largest)
+	e := measure.Weigh(r)
+	require.Greater(t, e.EffectiveSize, least)
+	require.InDelta(t, logZ, e.LogZ, errors*e.LogZError)
+	require.Less(t, e.LogZError, largest)
 	return rows, logWeights
 }
 

@@ -14,7 +14,7 @@
 // tabulated numbers. On the square lattice they are five eighths of all spins (NewSquare).
 //
 // R = ln q(s) + βE(s) = ln q(learned) − ln W(learned) does not depend on the exact spins.
-// E e^−R = Z gives importance weights (measure.Importance), and E R + ln Z = KL(q‖π).
+// E e^−R = Z gives importance weights (measure.Weigh), and E R + ln Z = KL(q‖π).
 // Training is engine.Balance, whose partners are the target's transition from s and other
 // samples of q.
 //

@@ -68,12 +68,12 @@ func weigh(b *testing.B, m *hierarchy.Model, params []float32, workers *pool.Poo
 	start := cpu()
 	require.NoError(b, s.Sample(spins, r, 99, 0))
 	b.ReportMetric(float64(n)/(cpu()-start), "samples/s")
-	e := measure.NewImportance(r)
-	b.ReportMetric(e.ESS, "ESS")
+	e := measure.Weigh(r)
+	b.ReportMetric(e.EffectiveSize, "ESS")
 	b.ReportMetric(e.LogZ, "lnZ")
-	b.ReportMetric(e.Error, "±lnZ")
+	b.ReportMetric(e.LogZError, "±lnZ")
 	if !math.IsNaN(logZ) {
-		b.ReportMetric((e.LogZ-logZ)/e.Error, "σ")
+		b.ReportMetric((e.LogZ-logZ)/e.LogZError, "σ")
 		b.ReportMetric(e.KL-e.LogZ+logZ, "KL")
 	} else {
 		b.ReportMetric(e.KL, "KL")

@@ -31,11 +31,11 @@ func TestTrainingReachesKaufman(t *testing.T) {
 		}, workers)
 		r := make([]float64, 32768)
 		require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
-		e := measure.NewImportance(r)
+		e := measure.Weigh(r)
 		exact, err := ising.Kaufman(c.Side, c.J, c.Beta)
 		require.NoError(t, err)
-		require.Greater(t, e.ESS, 0.95, "%+v", c)
-		require.InDelta(t, exact.LogZ, e.LogZ, 5*e.Error)
+		require.Greater(t, e.EffectiveSize, 0.95, "%+v", c)
+		require.InDelta(t, exact.LogZ, e.LogZ, 5*e.LogZError)
 		require.Less(t, e.KL, 0.03)
 	}
 }
@@ -52,11 +52,11 @@ func TestTrainingByMoves(t *testing.T) {
 		func(t *hierarchy.Training) { t.Steps, t.Partners = 500, 0 }, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
-	e := measure.NewImportance(r)
+	e := measure.Weigh(r)
 	exact, err := ising.Kaufman(8, 1, 0.4407)
 	require.NoError(t, err)
-	require.Greater(t, e.ESS, 0.98)
-	require.InDelta(t, exact.LogZ, e.LogZ, 5*e.Error)
+	require.Greater(t, e.EffectiveSize, 0.98)
+	require.InDelta(t, exact.LogZ, e.LogZ, 5*e.LogZError)
 }
 
 // TestTrainingOnAGlass compares ln Z with the transfer matrix.
@@ -72,9 +72,9 @@ func TestTrainingOnAGlass(t *testing.T) {
 	}, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
-	e := measure.NewImportance(r)
-	require.Greater(t, e.ESS, 0.95)
-	require.InDelta(t, hierarchy.TransferLogZ(6, g), e.LogZ, 5*e.Error)
+	e := measure.Weigh(r)
+	require.Greater(t, e.EffectiveSize, 0.95)
+	require.InDelta(t, hierarchy.TransferLogZ(6, g), e.LogZ, 5*e.LogZError)
 }
 
 // TestRecipe: sizes double, and what the recipe trains below the critical
@@ -95,11 +95,11 @@ func TestRecipe(t *testing.T) {
 		func(t *hierarchy.Training) { t.Steps = 300 }, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
-	e := measure.NewImportance(r)
+	e := measure.Weigh(r)
 	exact, err := ising.Kaufman(8, -1, 0.6)
 	require.NoError(t, err)
-	require.Greater(t, e.ESS, 0.98)
-	require.InDelta(t, exact.LogZ, e.LogZ, 5*e.Error)
+	require.Greater(t, e.EffectiveSize, 0.98)
+	require.InDelta(t, exact.LogZ, e.LogZ, 5*e.LogZError)
 }
 
 // train takes the steps of a training.
