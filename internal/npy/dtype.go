@@ -7,42 +7,6 @@ import (
 	"strings"
 )
 
-// parseDescr returns a dtype, given as in Header.Descr, and the number of bytes of one item.
-func parseDescr(descr string) (l literal, size int, err error) {
-	p := reader{text: descr}
-	if l, err = p.literal(0); err == nil && p.skip() != 0 {
-		err = fmt.Errorf("unexpected %q", p.text[p.at:])
-	}
-	if err == nil {
-		size, err = itemSize(l)
-	}
-	if err != nil {
-		return l, 0, fmt.Errorf("npy: dtype %s: %w", descr, err)
-	}
-	return l, size, nil
-}
-
-func itemSize(l literal) (int, error) {
-	switch v := l.value.(type) {
-	case string:
-		return plainSize(v)
-	case []literal:
-		total := 0
-		for _, field := range v {
-			size, err := fieldSize(field)
-			if err != nil {
-				return 0, err
-			}
-			total += size
-		}
-		if total <= 0 || total > 1<<30 {
-			return 0, fmt.Errorf("items of %d bytes", total)
-		}
-		return total, nil
-	}
-	return 0, fmt.Errorf("%s is neither a string nor a list of fields", l.text)
-}
-
 // A Field is one of a dtype's.
 type Field struct {
 	Name  string // empty for a dtype without fields
@@ -50,33 +14,77 @@ type Field struct {
 	Count int    // numbers in it
 }
 
-// Fields returns what a dtype consists of.
+// Fields returns what a dtype, given as in Header.Descr, consists of.
 func Fields(descr string) ([]Field, error) {
-	l, _, err := parseDescr(descr)
+	all, _, err := parseDescr(descr)
+	return all, err
+}
+
+// parseDescr returns the fields of a dtype and the number of bytes of one item.
+func parseDescr(descr string) (all []Field, size int, err error) {
+	p := reader{text: descr}
+	l, err := p.literal(0)
+	if err == nil && p.skip() != 0 {
+		err = fmt.Errorf("unexpected %q", p.text[p.at:])
+	}
+	if err == nil {
+		all, size, err = fieldsOf(l)
+	}
 	if err != nil {
-		return nil, err
+		return nil, 0, fmt.Errorf("npy: dtype %s: %w", descr, err)
 	}
-	if plain, ok := l.value.(string); ok {
-		return []Field{{Type: plain, Count: 1}}, nil
+	return all, size, nil
+}
+
+func fieldsOf(l literal) (all []Field, size int, err error) {
+	switch v := l.value.(type) {
+	case string:
+		size, err = plainSize(v)
+		return []Field{{Type: v, Count: 1}}, size, err
+	case []literal:
+		for _, item := range v {
+			f, one, err := fieldOf(item)
+			if err != nil {
+				return nil, 0, err
+			}
+			all, size = append(all, f), size+one*f.Count
+		}
+		if size <= 0 || size > 1<<30 {
+			return nil, 0, fmt.Errorf("items of %d bytes", size)
+		}
+		return all, size, nil
 	}
-	var all []Field
-	for _, field := range l.value.([]literal) {
-		parts := field.value.([]literal)
-		dtype, ok := parts[1].value.(string)
-		if !ok {
-			return nil, fmt.Errorf("npy: dtype %s: a field has fields", descr)
-		}
-		one, err := plainSize(dtype)
-		if err != nil {
-			return nil, err
-		}
-		size, err := fieldSize(field)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, Field{parts[0].value.(string), dtype, size / one})
+	return nil, 0, fmt.Errorf("%s is neither a string nor a list of fields", l.text)
+}
+
+// fieldOf returns (name, dtype) or (name, dtype, shape), and the size of one of its numbers.
+func fieldOf(l literal) (f Field, size int, err error) {
+	parts, ok := l.value.([]literal)
+	if !ok || len(parts) < 2 || len(parts) > 3 {
+		return f, 0, fmt.Errorf("field %s is not (name, dtype) or (name, dtype, shape)", l.text)
 	}
-	return all, nil
+	if f.Name, ok = parts[0].value.(string); !ok {
+		return f, 0, fmt.Errorf("field %s has no name", l.text)
+	}
+	if f.Type, ok = parts[1].value.(string); !ok {
+		return f, 0, errors.New("a field has fields")
+	}
+	f.Count = 1
+	if size, err = plainSize(f.Type); err != nil || len(parts) == 2 {
+		return f, size, err
+	}
+	lengths, ok := parts[2].value.([]literal)
+	if !ok {
+		lengths = parts[2:]
+	}
+	for _, length := range lengths {
+		n, ok := length.value.(int)
+		if !ok || n < 1 || n > 1<<30/(size*f.Count) {
+			return f, 0, fmt.Errorf("field %s has no usable shape", l.text)
+		}
+		f.Count *= n
+	}
+	return f, size, nil
 }
 
 // plainSize returns the size of a dtype such as <f4.
@@ -90,33 +98,6 @@ func plainSize(dtype string) (int, error) {
 	}
 	if dtype[1] == 'U' {
 		size *= 4 // UCS-4
-	}
-	return size, nil
-}
-
-// fieldSize returns the size of (name, dtype) or (name, dtype, shape).
-func fieldSize(l literal) (int, error) {
-	field, ok := l.value.([]literal)
-	if !ok || len(field) < 2 || len(field) > 3 {
-		return 0, fmt.Errorf("field %s is not (name, dtype) or (name, dtype, shape)", l.text)
-	}
-	if _, ok := field[0].value.(string); !ok {
-		return 0, fmt.Errorf("field %s has no name", l.text)
-	}
-	size, err := itemSize(field[1])
-	if err != nil || len(field) == 2 {
-		return size, err
-	}
-	lengths, ok := field[2].value.([]literal)
-	if !ok {
-		lengths = field[2:]
-	}
-	for _, length := range lengths {
-		n, ok := length.value.(int)
-		if !ok || n < 1 || n > 1<<30/size {
-			return 0, fmt.Errorf("field %s has no usable shape", l.text)
-		}
-		size *= n
 	}
 	return size, nil
 }
