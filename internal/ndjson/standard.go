@@ -127,21 +127,8 @@ func Number(literal string) (v Value, err error) {
 	return Value{Kind: Float, bits: math.Float64bits(x)}, nil
 }
 
-// few is how many keys are compared with each other rather than looked up.
-const few = 16
-
 // duplicate returns a key that stands twice among members.
 func duplicate(members []Member) (key string, ok bool) {
-	if len(members) <= few {
-		for i := range members {
-			for j := range i {
-				if members[i].Key == members[j].Key {
-					return members[i].Key, true
-				}
-			}
-		}
-		return "", false
-	}
 	seen := make(map[string]bool, len(members))
 	for i := range members {
 		if key := members[i].Key; seen[key] {
