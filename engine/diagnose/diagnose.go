@@ -79,17 +79,10 @@ func inside(system engine.System) (bool, error) {
 }
 
 func (d *diagnosis) run(ctx context.Context) (*Report, error) {
-	if err := d.walk(ctx); err != nil {
-		return nil, err
-	}
-	if err := d.weigh(ctx); err != nil {
-		return nil, err
-	}
-	if err := d.chains(ctx); err != nil {
-		return nil, err
-	}
-	if err := d.prospect(ctx); err != nil {
-		return nil, err
+	for _, part := range []func(context.Context) error{d.walk, d.weigh, d.chains, d.prospect} {
+		if err := part(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return d.report(), nil
 }
