@@ -1,6 +1,7 @@
 package ndjson
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,13 +13,16 @@ func TestRefusedLinesAreParsedFast(t *testing.T) {
 	if !simd {
 		t.Skip("no simdjson on this machine")
 	}
-	b := &block{layout: states, limits: limits, fast: true, first: 1, text: []byte("{\"x\":[1,2],\"k\":1}\n{\"k\":2,\"x\":[[1],[2]]}\n{\"x\":[1,2],\"k\":\"a\"}\n{\"x\":[1,2],\"k\":4}\n")}
-	b.split()
+	of := func(text string) *block {
+		b, s := &block{layout: states, depth: limits.Depth, fast: true}, newSource(strings.NewReader(text), limits)
+		s.fill(&b.lines, 1<<20)
+		return b
+	}
+	b := of("{\"x\":[1,2],\"k\":1}\n{\"k\":2,\"x\":[[1],[2]]}\n{\"x\":[1,2],\"k\":\"a\"}\n{\"x\":[1,2],\"k\":4}\n")
 	require.True(t, b.parseFast())
 	require.Equal(t, []int{1, 2}, b.numbers)
 	require.ErrorContains(t, b.err, "line 3: ")
-	b = &block{layout: states, limits: limits, fast: true, first: 1, text: []byte("{\"x\":[1,2],\"k\":1}\n{\"x\":[1,2],\"k\":2}\n")}
-	b.split()
+	b = of("{\"x\":[1,2],\"k\":1}\n{\"x\":[1,2],\"k\":2}\n")
 	require.True(t, b.parseFast())
 	require.NoError(t, b.err)
 	require.Equal(t, []int{1, 2}, b.numbers)

@@ -40,18 +40,28 @@ const blockBytes = 1 << 18
 
 // A Reader reads the values of a stream in order.
 type Reader struct {
-	in     *bufio.Reader
-	limits Limits
-	fast   bool // simdjson parses plain blocks
-
-	line  int // of the last that was read
-	block []byte
-	lines []span
-	long  bool   // the last line of the block is too long, and is not in it
-	ended error  // of reading
+	source
+	fast  bool // simdjson parses plain blocks
+	block lines
 	ready []item // of the present block
 	next  int
 	tape  tape
+}
+
+// A source is read in blocks of whole lines.
+type source struct {
+	in     *bufio.Reader
+	limits Limits
+	line   int   // the last that was read
+	within bool  // this line, which is too long and not kept
+	ended  error // of reading
+}
+
+// lines are a block of them.
+type lines struct {
+	text  []byte
+	spans []span
+	long  *Error // of the line after them, if that is too long
 }
 
 // A span is a line of a block that is not blank.
@@ -66,7 +76,11 @@ type item struct {
 
 // NewReader returns a reader of r.
 func NewReader(r io.Reader, limits Limits) *Reader {
-	return &Reader{in: bufio.NewReaderSize(r, 1<<16), limits: limits, fast: simd}
+	return &Reader{source: newSource(r, limits), fast: simd}
+}
+
+func newSource(r io.Reader, limits Limits) source {
+	return source{in: bufio.NewReaderSize(r, 1<<16), limits: limits}
 }
 
 // Next returns the value of the next line that is not blank, and the line's
@@ -77,7 +91,7 @@ func (r *Reader) Next() (line int, v Value, err error) {
 		if r.ended != nil {
 			return 0, Value{}, r.ended
 		}
-		r.fill()
+		r.fill(&r.block, blockBytes)
 		r.parse()
 	}
 	i := &r.ready[r.next]
@@ -88,34 +102,44 @@ func (r *Reader) Next() (line int, v Value, err error) {
 	return i.line, i.value, nil
 }
 
-// fill reads a block of whole lines.
-func (r *Reader) fill() {
-	r.block, r.lines, r.long = r.block[:0], r.lines[:0], false
-	for len(r.block) < blockBytes && !r.long && r.ended == nil {
-		r.readLine()
+// fill sets a block to lines of at least so many bytes, or all up to one that is too long, or to
+// the end.
+func (s *source) fill(b *lines, least int) {
+	b.text, b.spans, b.long = b.text[:0], b.spans[:0], nil
+	for s.within {
+		_, err := s.in.ReadSlice('\n')
+		s.left(err)
+	}
+	for len(b.text) < least && b.long == nil && s.ended == nil {
+		s.add(b)
 	}
 }
 
-func (r *Reader) readLine() {
-	start := len(r.block)
-	r.line++
-	for {
-		part, err := r.in.ReadSlice('\n')
-		if !r.long {
-			r.block = append(r.block, part...)
+// add adds the next line to a block, unless it is too long or cannot be read to its end.
+func (s *source) add(b *lines) {
+	start := len(b.text)
+	s.line++
+	for s.within = true; s.within; {
+		part, err := s.in.ReadSlice('\n')
+		b.text = append(b.text, part...)
+		s.left(err)
+		if len(bytes.TrimRight(b.text[start:], "\r\n")) > s.limits.Bytes {
+			b.text, b.long = b.text[:start], &Error{s.line, fmt.Sprintf("longer than %d bytes", s.limits.Bytes)}
+			return
 		}
-		// A line that is too long is read to its end, and not kept.
-		if size := len(bytes.TrimRight(r.block[start:], "\r\n")); size > r.limits.Bytes {
-			r.long, r.block = true, r.block[:start]
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		r.ended = err
-		break
 	}
-	if !r.long && len(bytes.Trim(r.block[start:], blanks)) > 0 {
-		r.lines = append(r.lines, span{r.line, start, len(r.block)})
+	if s.ended != nil && !errors.Is(s.ended, io.EOF) {
+		b.text = b.text[:start]
+	}
+	if len(bytes.Trim(b.text[start:], blanks)) > 0 {
+		b.spans = append(b.spans, span{s.line, start, len(b.text)})
+	}
+}
+
+// left notes how reading a part of a line ended: within it, with it, or for good.
+func (s *source) left(err error) {
+	if s.within = errors.Is(err, bufio.ErrBufferFull); !s.within {
+		s.ended = err
 	}
 }
 
@@ -123,10 +147,11 @@ func (r *Reader) readLine() {
 func (r *Reader) parse() {
 	r.ready, r.next = r.ready[:0], 0
 	keep := func(line int, v *Value) { r.ready = append(r.ready, item{line: line, value: *v}) }
-	if len(r.lines) > 0 && !(r.fast && r.tape.values(r.block, r.lines, r.limits.Depth, keep)) {
+	b := &r.block
+	if len(b.spans) > 0 && !(r.fast && r.tape.values(b.text, b.spans, r.limits.Depth, keep)) {
 		r.ready = r.ready[:0]
-		for _, s := range r.lines {
-			value, reason := parseLine(r.block[s.start:s.end], r.limits.Depth)
+		for _, s := range b.spans {
+			value, reason := parseLine(b.text[s.start:s.end], r.limits.Depth)
 			i := item{line: s.line, value: value}
 			if reason != "" {
 				i.err = &Error{s.line, reason}
@@ -134,7 +159,7 @@ func (r *Reader) parse() {
 			r.ready = append(r.ready, i)
 		}
 	}
-	if r.long {
-		r.ready = append(r.ready, item{line: r.line, err: &Error{r.line, fmt.Sprintf("longer than %d bytes", r.limits.Bytes)}})
+	if b.long != nil {
+		r.ready = append(r.ready, item{line: b.long.Line, err: b.long})
 	}
 }

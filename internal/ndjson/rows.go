@@ -1,8 +1,8 @@
 package ndjson
 
 import (
-	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -63,7 +63,7 @@ func (l Layout) each(in io.Reader, limits Limits, goroutines int, fast bool, do 
 	defer parsing.Wait()
 	defer close(stop)
 	for range ahead {
-		free <- &block{layout: l, limits: limits, fast: fast, done: make(chan struct{}, 1)}
+		free <- &block{layout: l, depth: limits.Depth, fast: fast, done: make(chan struct{}, 1)}
 	}
 	for range goroutines {
 		parsing.Go(func() {
@@ -76,11 +76,15 @@ func (l Layout) each(in io.Reader, limits Limits, goroutines int, fast bool, do 
 	go func() { // which may wait for input when all else has ended
 		defer close(order)
 		defer close(work)
-		c := cutter{in: in, line: 1}
-		for !c.ended {
+		for s := newSource(in, limits); s.ended == nil && !s.within; {
 			select {
 			case b := <-free:
-				c.cut(b)
+				s.fill(&b.lines, rowsBlock)
+				if b.after = nil; b.long != nil {
+					b.after = b.long
+				} else if !errors.Is(s.ended, io.EOF) {
+					b.after = s.ended
+				}
 				order <- b // of room for all
 				work <- b
 			case <-stop:
@@ -103,59 +107,16 @@ func (l Layout) each(in io.Reader, limits Limits, goroutines int, fast bool, do 
 	return nil
 }
 
-// A cutter cuts its input into blocks of whole lines.
-type cutter struct {
-	in    io.Reader
-	carry []byte // the beginning of a line
-	line  int    // its number
-	ended bool
-}
-
-const rowsBlock = 1 << 20
-
-// cut fills a block.
-func (c *cutter) cut(b *block) {
-	b.text, b.err, b.first = append(b.text[:0], c.carry...), nil, c.line
-	c.carry = c.carry[:0]
-	for whole := 0; ; {
-		if cap(b.text) < len(b.text)+rowsBlock/2 {
-			b.text = append(make([]byte, 0, 2*cap(b.text)+rowsBlock), b.text...)
-		}
-		n, err := c.in.Read(b.text[len(b.text):cap(b.text)])
-		from := len(b.text)
-		b.text = b.text[:from+n]
-		if i := bytes.LastIndexByte(b.text[from:], '\n'); i >= 0 {
-			whole = from + i + 1
-		}
-		switch {
-		case err == io.EOF:
-			c.ended = true
-			return
-		case err != nil:
-			c.ended, b.err = true, err
-			b.text = b.text[:whole]
-			return
-		case len(b.text)-whole > b.limits.Bytes+2:
-			// Its first bytes will do to refuse the line.
-			c.ended = true
-			return
-		case whole >= rowsBlock/2:
-			c.carry = append(c.carry, b.text[whole:]...)
-			b.text = b.text[:whole]
-			c.line += bytes.Count(b.text, []byte{'\n'})
-			return
-		}
-	}
-}
+// rowsBlock is how many bytes a block of rows has at least.
+const rowsBlock = 1 << 19
 
 // A block is a number of lines, and what they hold.
 type block struct {
+	lines
+	after  error // what ends the input after them
 	layout Layout
-	limits Limits
+	depth  int
 	fast   bool
-	text   []byte
-	first  int // number of the first line
-	lines  []span
 	tape   tape
 
 	rows    []byte
@@ -166,21 +127,17 @@ type block struct {
 
 // parse sets rows, numbers and err.
 func (b *block) parse() {
-	b.rows, b.numbers = b.rows[:0], b.numbers[:0]
-	ended := b.err // of reading, which is after all lines
-	b.err = nil
-	b.split()
-	if last := b.err; !b.parseLists() && !b.parseFast() {
-		b.rows, b.numbers, b.err = b.rows[:0], b.numbers[:0], nil
-		for _, s := range b.lines {
+	b.rows, b.numbers, b.err = b.rows[:0], b.numbers[:0], nil
+	if !b.parseLists() && !b.parseFast() {
+		b.rows, b.numbers = b.rows[:0], b.numbers[:0]
+		for _, s := range b.spans {
 			if !b.slow(s) {
 				return
 			}
 		}
-		b.err = last
 	}
 	if b.err == nil {
-		b.err = ended
+		b.err = b.after
 	}
 }
 
@@ -189,9 +146,9 @@ func (b *block) parseLists() bool {
 	if !b.fast || len(b.layout) > 1 {
 		return false
 	}
-	for _, s := range b.lines {
+	for _, s := range b.spans {
 		at := b.grow()
-		if !b.layout[0].scan(b.rows[at:], b.text[s.start:s.end], b.limits.Depth) {
+		if !b.layout[0].scan(b.rows[at:], b.text[s.start:s.end], b.depth) {
 			b.rows, b.numbers = b.rows[:0], b.numbers[:0]
 			return false
 		}
@@ -210,31 +167,10 @@ func (b *block) grow() int {
 	return at
 }
 
-// split finds the lines, up to one that is too long.
-func (b *block) split() {
-	b.lines = b.lines[:0]
-	for start, line := 0, b.first; start < len(b.text); line++ {
-		end := len(b.text)
-		if i := bytes.IndexByte(b.text[start:], '\n'); i >= 0 {
-			end = start + i + 1
-		}
-		text := bytes.TrimRight(b.text[start:end], "\r\n")
-		if len(text) > b.limits.Bytes {
-			b.err = &Error{line, fmt.Sprintf("longer than %d bytes", b.limits.Bytes)}
-			b.text = b.text[:start]
-			return
-		}
-		if len(bytes.Trim(text, blanks)) > 0 {
-			b.lines = append(b.lines, span{line, start, end})
-		}
-		start = end
-	}
-}
-
 // slow takes one line by the parser that says what is wrong, and reports whether
 // nothing is.
 func (b *block) slow(s span) bool {
-	value, reason := parseLine(b.text[s.start:s.end], b.limits.Depth)
+	value, reason := parseLine(b.text[s.start:s.end], b.depth)
 	if reason == "" {
 		at := b.grow()
 		reason = b.layout.fromValue(b.rows[at:], &value)
@@ -372,7 +308,7 @@ func (f *Field) store(dst []byte, kind Kind, bits uint64) bool {
 // first that is not as the layout says.
 func (b *block) parseFast() bool {
 	bad := false
-	return b.fast && len(b.lines) > 0 && b.tape.values(b.text, b.lines, b.limits.Depth, func(line int, v *Value) {
+	return b.fast && len(b.spans) > 0 && b.tape.values(b.text, b.spans, b.depth, func(line int, v *Value) {
 		if bad {
 			return
 		}

@@ -147,10 +147,11 @@ func TestTapes(t *testing.T) {
 	}
 	require.False(t, b.values([]byte("[1]\n[2]\n"), []span{{1, 0, 4}}, 2, func(int, *Value) {}), "a line more than was said")
 	require.False(t, b.values([]byte("[1]\n"), []span{{1, 0, 4}, {2, 0, 4}}, 2, func(int, *Value) {}), "a line less")
-	require.True(t, (&block{fast: true, layout: signs, limits: limits, text: []byte("[1,1,1,1]"), lines: []span{{1, 0, 9}}}).parseLists())
-	require.False(t, (&block{fast: false, layout: signs, limits: limits, text: []byte("[1,1,1,1]"), lines: []span{{1, 0, 9}}}).parseLists())
-	require.False(t, (&block{fast: true, layout: states, limits: limits, text: []byte("[1,1,1,1]"), lines: []span{{1, 0, 9}}}).parseLists())
-	require.False(t, (&block{fast: true, layout: signs, limits: limits}).parseFast(), "of no lines")
+	one := lines{text: []byte("[1,1,1,1]"), spans: []span{{1, 0, 9}}}
+	require.True(t, (&block{fast: true, layout: signs, depth: limits.Depth, lines: one}).parseLists())
+	require.False(t, (&block{fast: false, layout: signs, depth: limits.Depth, lines: one}).parseLists())
+	require.False(t, (&block{fast: true, layout: states, depth: limits.Depth, lines: one}).parseLists())
+	require.False(t, (&block{fast: true, layout: signs, depth: limits.Depth}).parseFast(), "of no lines")
 }
 
 // TestLongestLine: a line may have as many bytes as the limit, without its end, whatever comes
