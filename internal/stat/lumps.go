@@ -10,9 +10,9 @@ const (
 	leastLump    = 1 << 6  // equally likely states whose terms add up to nearly normal numbers
 )
 
-// lump returns the states of which at least leastLump are equally likely, one of
+// lump returns the states of which so many at least are equally likely, one of
 // each kind with the number of them, and the others.
-func lump(p []float64) (lumps []lumpOf, rest []int) {
+func lump(p []float64, least int) (lumps []lumpOf, rest []int) {
 	number := make(map[float64]int)
 	for _, x := range p {
 		number[x]++
@@ -20,7 +20,7 @@ func lump(p []float64) (lumps []lumpOf, rest []int) {
 	for i, x := range p {
 		switch k := number[x]; {
 		case k < 0: // seen
-		case k < leastLump:
+		case k < least:
 			rest = append(rest, i)
 		default:
 			lumps = append(lumps, lumpOf{state: i, number: float64(k)})
@@ -43,7 +43,7 @@ type lumpOf struct {
 	factor [5][5]float64 // and the Cholesky factor of their covariance given the count
 }
 
-// lumped simulates the sums over states that distances follow from.
+// lumped simulates the sums over states that distances follow from, those of the rest one by one.
 type lumped struct {
 	*folds
 	lumps []lumpOf
@@ -51,14 +51,16 @@ type lumped struct {
 	given []trial // the lumps' counts, then those of the rest
 }
 
-func newLumped(f *folds, lumps []lumpOf, rest []int) *lumped {
-	s := &lumped{f, lumps, rest, nil}
+func newLumped(f *folds, least int) *lumped {
+	s := &lumped{folds: f}
+	s.lumps, s.rest = lump(f.p, least)
 	var p []float64
-	for i := range lumps {
-		lumps[i].prepare(f)
-		p = append(p, lumps[i].number*f.p[lumps[i].state])
+	for i := range s.lumps {
+		l := &s.lumps[i]
+		l.prepare(f)
+		p = append(p, l.number*f.p[l.state])
 	}
-	for _, i := range rest {
+	for _, i := range s.rest {
 		p = append(p, f.p[i])
 	}
 	s.given = chained(p)
@@ -79,7 +81,7 @@ func (s *lumped) distances(r *rand.Rand) [2]distance {
 	for j, i := range s.rest {
 		x := s.given[len(s.lumps)+j].draw(r, left)
 		left -= x
-		sums.add(s.newTerm(i, x))
+		sums.add(s.term(i, x))
 	}
 	return sums.distances(s.n)
 }

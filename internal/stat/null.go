@@ -182,19 +182,17 @@ var counts shared.Cache[countsKey, *Counts]
 // simulateCounts simulates n samples of the law p. If many of many states
 // are equally likely, these are taken together, in lumps.
 func simulateCounts(p []float64, n int) *Counts {
-	law := newFolds(p, n)
-	var simulate func(r *rand.Rand) [2]distance
-	work := len(p)
-	if lumps, rest := lump(p); len(p) > lumpedBeyond && len(lumps) > 0 {
-		s := newLumped(law, lumps, rest)
-		simulate, work = s.distances, s.work()
-	} else {
+	law, least := newFolds(p, n), leastLump
+	if len(p) <= lumpedBeyond {
+		least = len(p) + 1
+	}
+	s := newLumped(law, least)
+	if len(s.lumps) == 0 {
 		law.remember()
 		defer func() { law.terms = nil }()
-		simulate = law.simulation()
 	}
 	const budget, fewest, most = 1 << 23, 128, 2000
-	return law.newCounts(min(max(budget/work, fewest), most), simulate)
+	return law.newCounts(min(max(budget/s.work(), fewest), most), s.distances)
 }
 
 // newCounts takes the laws from so many simulations.
@@ -217,19 +215,6 @@ func (f *folds) newCounts(repeats int, simulate func(r *rand.Rand) [2]distance) 
 	c.variationExcess = tvVariance.Value() - c.variationNull
 	c.divergenceExcess = klVariance.Value() - c.divergenceNull
 	return c
-}
-
-// simulation returns a function that draws the count of every state.
-func (f *folds) simulation() func(r *rand.Rand) [2]distance {
-	counts, given := make([]float64, len(f.p)), chained(f.p)
-	return func(r *rand.Rand) [2]distance {
-		left := f.n
-		for j := range given {
-			counts[j] = given[j].draw(r, left)
-			left -= counts[j]
-		}
-		return f.distances(counts)
-	}
 }
 
 // chained returns the trials of a multinomial law: a count is binomial given those

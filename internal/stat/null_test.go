@@ -318,15 +318,14 @@ func TestCountsAreThoseOfTheirSimulations(t *testing.T) {
 func TestSimulationsOfCounts(t *testing.T) {
 	few := gibbs(20, 1)
 	f := newFolds(few, 300)
-	require.Equal(t, f.newCounts(2000, f.simulation()).Variation, simulateCounts(few, 300).Variation)
+	require.Equal(t, f.newCounts(2000, newLumped(f, 1<<10).distances).Variation, simulateCounts(few, 300).Variation)
 	require.Nil(t, simulateCounts(few, 300).law.terms)
 	alike := slices.Repeat([]float64{1. / 64}, 64) // few, though there are enough for a lump
 	f = newFolds(alike, 10)
-	require.Equal(t, f.newCounts(2000, f.simulation()).Divergence, simulateCounts(alike, 10).Divergence)
+	require.Equal(t, f.newCounts(2000, newLumped(f, 1<<10).distances).Divergence, simulateCounts(alike, 10).Divergence)
 	equal := slices.Repeat([]float64{1. / (1<<13 + 1)}, 1<<13+1)
 	f = newFolds(equal, 10)
-	lumps, rest := lump(equal)
-	require.Equal(t, f.newCounts(2000, newLumped(f, lumps, rest).distances).Divergence, simulateCounts(equal, 10).Divergence)
+	require.Equal(t, f.newCounts(2000, newLumped(f, leastLump).distances).Divergence, simulateCounts(equal, 10).Divergence)
 }
 
 // TestRememberedTerms: states that are equally likely share what is remembered, of at most
