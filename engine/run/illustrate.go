@@ -80,46 +80,41 @@ func ReadRecords(dir string) ([]engine.Record, error) {
 // along. One that is not scatters about 0, and shows but the noise of its batches. Where the
 // target is annealed until some step, 0 if it is not, it says that the loss may rise.
 func TrainingCurves(records []engine.Record, annealed int) figure.Figure {
-	var steps, seconds, loss, acceptance []float64
+	var steps, loss, acceptance []float64
+	seconds := map[float64]float64{} // at a step
 	for _, r := range records {
-		steps, seconds = append(steps, float64(r.Step)), append(seconds, r.Seconds)
+		step := float64(r.Step)
+		steps, seconds[step] = append(steps, step), r.Seconds
 		loss, acceptance = append(loss, r.Loss), append(acceptance, r.Acceptance)
 	}
-	byStep := figure.Axis{Label: "iterations"}
-	byTime := figure.Axis{Label: "time of training / s"}
 	f := figure.Figure{Name: "training", Title: "Training"}
-	row := func(y figure.Axis, curves func(time bool) []figure.Layer) {
-		right := y
+	row := func(y figure.Axis, bySteps ...figure.Layer) {
+		right, byTime := y, slices.Clone(bySteps)
 		right.Label = ""
+		for i := range byTime {
+			byTime[i].X = nil
+			for _, step := range bySteps[i].X {
+				byTime[i].X = append(byTime[i].X, seconds[step])
+			}
+		}
 		f.Rows = append(f.Rows, figure.Row{Panels: []figure.Panel{
-			{X: byStep, Y: y, Layers: curves(false)},
-			{X: byTime, Y: right, Layers: curves(true)},
+			{X: figure.Axis{Label: "iterations"}, Y: y, Layers: bySteps},
+			{X: figure.Axis{Label: "time of training / s"}, Y: right, Layers: byTime},
 		}})
 	}
-	of := func(y []float64, series int) func(time bool) []figure.Layer {
-		return func(time bool) []figure.Layer {
-			x := steps
-			if time {
-				x = seconds
-			}
-			return []figure.Layer{{Mark: figure.Line, Role: figure.Series(series), X: x, Y: y}}
-		}
-	}
 	if names, axis, floors := errorAxis(records); len(names) > 0 {
-		row(axis, func(time bool) []figure.Layer {
-			var layers []figure.Layer
-			for i, name := range names {
-				layers = append(layers, errorCurve(records, name, i, time, floors))
-			}
-			if floors {
-				layers = append(layers, figure.Layer{Mark: figure.Level, Role: figure.Reference, Label: "exact samples", Y: []float64{1}})
-			}
-			return layers
-		})
+		var layers []figure.Layer
+		for i, name := range names {
+			layers = append(layers, errorCurve(records, name, i, floors))
+		}
+		if floors {
+			layers = append(layers, figure.Layer{Mark: figure.Level, Role: figure.Reference, Label: "exact samples", Y: []float64{1}})
+		}
+		row(axis, layers...)
 	}
-	row(figure.Axis{Label: "acceptance", Max: 1}, of(acceptance, 5))
+	row(figure.Axis{Label: "acceptance", Max: 1}, figure.Layer{Mark: figure.Line, Role: figure.Series(5), X: steps, Y: acceptance})
 	if slices.Min(loss) > 0 {
-		row(figure.Axis{Label: "loss", Scale: figure.Log}, of(loss, 6))
+		row(figure.Axis{Label: "loss", Scale: figure.Log}, figure.Layer{Mark: figure.Line, Role: figure.Series(6), X: steps, Y: loss})
 		if annealed > 0 {
 			f.Rows[len(f.Rows)-1].Panels[0].Title = fmt.Sprintf("β rises until step %d, and the loss may rise with it", annealed)
 		}
@@ -163,21 +158,18 @@ func errorAxis(records []engine.Record) (names []string, axis figure.Axis, floor
 	return names, axis, floors
 }
 
-func errorCurve(records []engine.Record, name string, i int, time, floors bool) figure.Layer {
+func errorCurve(records []engine.Record, name string, i int, floors bool) figure.Layer {
 	l := figure.Layer{Mark: figure.Line, Role: figure.Series(i), Label: report.Label(name)}
 	for _, r := range records {
 		for _, e := range r.Errors {
 			if e.Name != name {
 				continue
 			}
-			x, y := float64(r.Step), e.Error
-			if time {
-				x = r.Seconds
-			}
+			y := e.Error
 			if floors {
 				y /= e.Floor
 			}
-			l.X, l.Y = append(l.X, x), append(l.Y, y)
+			l.X, l.Y = append(l.X, float64(r.Step)), append(l.Y, y)
 		}
 	}
 	return l
