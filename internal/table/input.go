@@ -178,21 +178,19 @@ func (i *Input) array(size int64, format string, formats []Format) error {
 		}
 		return fmt.Errorf("an array of dtype %s, but states are %s; %s", h.Descr, describe(formats), convert)
 	}
-	// Leading lengths count states: of chains, say, and draws.
+	// Leading lengths count states: of chains, say, and draws. A state's numbers may be in a row,
+	// too, as NDJSON may have them.
 	i.Rows = -1
-	for _, f := range fits {
-		if cut := len(h.Shape) - len(f.Shape); cut >= 0 && slices.Equal(h.Shape[cut:], f.Shape) {
-			i.Format, i.Rows = f, int64(volume(h.Shape[:cut]))
-			break
+	for _, flat := range [...]bool{false, true} {
+		for _, f := range fits {
+			one := f.Shape
+			if flat {
+				one = []int{volume(f.Shape)}
+			}
+			if cut := len(h.Shape) - len(one); i.Rows < 0 && cut >= 0 && slices.Equal(h.Shape[cut:], one) {
+				i.Format, i.Rows = f, int64(volume(h.Shape[:cut]))
+			}
 		}
-	}
-	// Or a state's numbers are in a row, as NDJSON may have them.
-	for _, f := range fits {
-		cut := len(h.Shape) - 1
-		if i.Rows >= 0 || cut < 0 || h.Shape[cut] != volume(f.Shape) {
-			continue
-		}
-		i.Format, i.Rows = f, int64(volume(h.Shape[:cut]))
 	}
 	if i.Rows < 0 {
 		return fmt.Errorf("an array of shape %v, but states are %s", h.Shape, describe(fits))
