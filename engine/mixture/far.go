@@ -34,9 +34,6 @@ const (
 	little      = 0.1  // of Z
 )
 
-// farStarts are where walkers begin, in scales of p_0.
-var farStarts = [...]float64{1, 3, 10, 30}
-
 // prospect returns what a population has found together with modes that walkers find
 // elsewhere.
 func (e *search) prospect(found *Found) (*Found, error) {
@@ -45,48 +42,40 @@ func (e *search) prospect(found *Found) (*Found, error) {
 	if e.Spare {
 		walkers, moves = walkers/2, moves/2
 	}
-	s := Scout{Population: walkers, Seed: e.Seed, Stream: e.Stream | 1<<16, Center: e.center, Scale: e.scale}
+	s := Scout{Population: walkers, Seed: e.Seed, Stream: e.Stream | 1<<16, Center: e.Center, Scale: e.Scale}
 	w := s.search(e.ctx, d, e.own, e.workers)
-	w.b = 1
-	w.normals(w.x)
-	for r := range w.step {
-		start := farStarts[r%len(farStarts)]
-		w.step[r] = start * slices.Min(e.scale)
-		for i := range d {
-			w.x[r*d+i] = float32(e.center[i] + start*e.scale[i]*float64(w.x[r*d+i]))
-		}
-	}
+	w.depart([...]float64{1, 3, 10, 30}, e.Center, e.Scale, func(reach float64) float64 { return reach * slices.Min(e.Scale) })
 	w.walk("far", moves)
 
 	known := regions{e.describe(found)}
-	for r := range w.now { // of which some are still on their way where moves are few
+	for r := range w.Now { // of which some are still on their way where moves are few
 		if e.Spare && w.most(r) < known.logZ()+math.Log(leastMass) {
-			w.now[r] = math.Inf(-1)
+			w.Now[r] = math.Inf(-1)
 		}
 	}
-	ratios := known.ratios(w.x, w.now)
+	ratios := known.ratios(w.X, w.Now)
 	for tried, vain := 0, 0; len(known) <= farMost && vain < farVain && e.ctx.Err() == nil; tried++ {
 		at := floats.MaxIdx(ratios)
 		if !(ratios[at] > unaccounted) {
 			break
 		}
-		if from := w.x[at*d : (at+1)*d]; slices.ContainsFunc(known, func(g region) bool { return e.uphill(from, g.top(d)) }) {
-			w.now[at], ratios[at] = math.Inf(-1), math.Inf(-1)
+		if from := w.X[at*d : (at+1)*d]; slices.ContainsFunc(known, func(g region) bool { return e.uphill(from, g.top(d)) }) {
+			w.Now[at], ratios[at] = math.Inf(-1), math.Inf(-1)
 			continue
 		}
 		s := Scout{Population: max(e.Population/farPart, farFewest), Moves: e.Moves, Spare: e.Spare, Seed: e.Seed, Stream: e.Stream | uint32(2+tried)<<16}
-		for _, v := range w.x[at*d:][:d] {
+		for _, v := range w.X[at*d:][:d] {
 			s.Center = append(s.Center, float64(v))
-			s.Scale = append(s.Scale, farReach*w.step[at]*math.Sqrt(float64(d))/2.4)
+			s.Scale = append(s.Scale, farReach*w.Step[at]*math.Sqrt(float64(d))/2.4)
 		}
-		w.now[at] = math.Inf(-1)
+		w.Now[at] = math.Inf(-1)
 		vain++
 		if lacking := known.outside(s.search(e.ctx, d, e.own, e.workers).anneal(), d); len(lacking.LogPi) > d {
 			if another := e.describe(lacking); known.lack(another, d) {
 				known, vain = append(known, another), 0
 			}
 		}
-		ratios = known.ratios(w.x, w.now)
+		ratios = known.ratios(w.X, w.Now)
 	}
 	if err := e.ctx.Err(); err != nil {
 		return nil, err
@@ -112,9 +101,9 @@ func (e *search) uphill(x []float32, to []float64) bool {
 // as the places where others begin if that is more: hardly any holds as much.
 func (e *search) most(walker int) float64 {
 	d := float64(e.dim)
-	mass := e.now[walker] + d/2*(1+math.Log(2*math.Pi))
-	for _, v := range e.scale {
-		mass += math.Log(max(e.step[walker]*math.Sqrt(d)/2.4, farReach*v))
+	mass := e.Now[walker] + d/2*(1+math.Log(2*math.Pi))
+	for _, v := range e.Scale {
+		mass += math.Log(max(e.Step[walker]*math.Sqrt(d)/2.4, farReach*v))
 	}
 	return mass
 }
@@ -132,8 +121,8 @@ func (e *search) describe(found *Found) region {
 	n := len(found.LogPi)
 	c := e.stream()
 	f := newFit(e.ctx, found.X, e.dim, min(shapes, max(1, n/(4*(e.dim+1)))))
-	f.run(settlings, &c, 3<<62|e.round<<32)
-	e.round++
+	f.run(settlings, &c, 3<<62|e.Round<<32)
+	e.Round++
 	g := region{Found: found, fit: f}
 	ratios := regions{g}.ratios(found.X, found.LogPi)
 	slices.Sort(ratios)

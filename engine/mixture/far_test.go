@@ -408,7 +408,7 @@ func TestFewWalkers(t *testing.T) {
 	require.Equal(t, walkers*(1+(200+20*d)/2), evaluations()-near)
 
 	e := Scout{Population: 2, Scale: []float64{1, 4}}.search(t.Context(), d, nil, nil)
-	e.now, e.step = []float64{-3, -3}, []float64{1, 100}
+	e.Now, e.Step = []float64{-3, -3}, []float64{1, 100}
 	law := 1 + math.Log(2*math.Pi) // a Gaussian's Z for its ln π one deviation away in each of two coordinates
 	require.InDelta(t, -3+law+math.Log(3*12), e.most(0), 1e-12)
 	require.InDelta(t, -3+law+2*math.Log(100*math.Sqrt2/2.4), e.most(1), 1e-12)

@@ -207,6 +207,13 @@ func (p *Packed) set(all []Component) {
 	}
 }
 
+// pack returns components as they are evaluated.
+func pack(all []Component, dim int) *Packed {
+	p := New(dim, 1, len(all), false).NewPacked()
+	p.set(all)
+	return p
+}
+
 // expect sets the points' shares and returns the mean log-likelihood.
 func (f *fit) expect() (likelihood float64) {
 	f.packed.set(f.all)

@@ -56,38 +56,32 @@ type Found struct {
 // A search is a scout's under way.
 type search struct {
 	Scout
+	march
 	ctx     context.Context
 	dim     int
 	own     *pool.Tools[Density]
 	workers *pool.Pool
 
-	x, proposal   []float32 // [n][d]
-	now, next     []float64 // ln π
-	base, beyond  []float64 // ln p_0 of x and of the proposals
-	b             float64
-	step          []float64 // each member's length of moves
-	label         []int
-	uniforms      []float32
-	local         *Packed // shapes of moves, nil for spheres
-	center, scale []float64
-	logBase       float64
-	round         uint64
-	accepted      []bool
-	line, heirs   []int // the member of p_0 from whom each descends
+	proposal     []float32 // [n][d]
+	next, beyond []float64 // ln π and ln p_0 of the proposals
+	uniforms     []float32
+	local        *Packed // shapes of moves, nil for spheres
+	logBase      float64
+	accepted     []bool
+	heirs        []int // lines of those that are resampled
 }
 
-// A march is what a search goes on from that was interrupted.
+// A march is where a search is, from which one that was interrupted goes on.
 type march struct {
-	X             []float32
-	Now, Base     []float64
-	B             float64
-	Step          []float64
-	Round         uint64
-	Line, Label   []int
-	Center, Scale []float64
+	X           []float32 // members, [n][d]
+	Now, Base   []float64 // ln π and ln p_0
+	B           float64
+	Step        []float64 // each member's length of moves
+	Round       uint64
+	Line, Label []int // the member of p_0 from whom each descends; its shape of moves
 
-	Moves        int // taken of a walk, or still to be taken at a temperature
-	Sweeps       int // taken
+	Taken        int // moves of a walk, or sweeps
+	Left         int // moves to be taken at a temperature
 	Length, LogZ float64
 	Local        []Component // shapes of moves
 }
@@ -97,20 +91,13 @@ func (e *search) page(part string) *notes.Page {
 	return notes.PageOf(e.ctx, "scout", part, e.Scout, e.dim)
 }
 
-// at fills m with where the search is.
-func (e *search) at(m *march) *march {
-	m.X, m.Now, m.Base, m.B, m.Step, m.Round, m.Line, m.Label = e.x, e.now, e.base, e.b, e.step, e.round, e.line, e.label
-	m.Center, m.Scale = e.center, e.scale
-	return m
-}
-
 // recall goes to where a page says that the search was, if it does.
-func (e *search) recall(p *notes.Page, m *march) bool {
-	if !p.Recall(m) || len(m.X) != len(e.x) || len(m.Now) != len(e.now) {
+func (e *search) recall(p *notes.Page) bool {
+	var m march
+	if !p.Recall(&m) || len(m.X) != len(e.X) || len(m.Now) != len(e.Now) {
 		return false
 	}
-	e.x, e.now, e.base, e.b, e.step, e.round, e.line, e.label = m.X, m.Now, m.Base, m.B, m.Step, m.Round, m.Line, m.Label
-	e.center, e.scale = m.Center, m.Scale
+	e.march = m
 	return true
 }
 
@@ -120,7 +107,7 @@ const scoutRows = 64 // members that one thread moves at once
 // each thread. When ctx ends it returns ctx's error, after the move under way.
 func (s Scout) Run(ctx context.Context, dim int, own func() Density, workers *pool.Pool) (*Found, error) {
 	e := s.search(ctx, dim, pool.NewTools(workers, own), workers)
-	placed := e.center != nil && e.scale != nil
+	placed := e.Center != nil && e.Scale != nil
 	if !placed {
 		e.find()
 	}
@@ -152,10 +139,12 @@ func (s Scout) search(ctx context.Context, dim int, own *pool.Tools[Density], wo
 	n := s.Population
 	return &search{
 		Scout: s, ctx: ctx, dim: dim, workers: workers, own: own,
-		x: make([]float32, n*dim), proposal: make([]float32, n*dim),
-		now: make([]float64, n), next: make([]float64, n), base: make([]float64, n), beyond: make([]float64, n),
-		step: make([]float64, n), label: make([]int, n), uniforms: make([]float32, 4*n), accepted: make([]bool, n),
-		center: s.Center, scale: s.Scale, line: make([]int, n), heirs: make([]int, n),
+		march: march{
+			X: make([]float32, n*dim), Now: make([]float64, n), Base: make([]float64, n),
+			Step: make([]float64, n), Line: make([]int, n), Label: make([]int, n),
+		},
+		proposal: make([]float32, n*dim), next: make([]float64, n), beyond: make([]float64, n),
+		uniforms: make([]float32, 4*n), accepted: make([]bool, n), heirs: make([]int, n),
 	}
 }
 
@@ -177,15 +166,15 @@ func (e *search) evaluate(dst []float64, x []float32) {
 // normals fills x with the next normals of the stream.
 func (e *search) normals(x []float32) {
 	c := e.stream()
-	rng.Normals(x, e.dim, &c, e.round<<32)
-	e.round++
+	rng.Normals(x, e.dim, &c, e.Round<<32)
+	e.Round++
 }
 
 // uniform fills the members' uniforms with the next of the stream.
 func (e *search) uniform() {
 	c := e.stream()
-	asm.Uniforms(e.uniforms, &c, 1<<63|e.round<<32)
-	e.round++
+	asm.Uniforms(e.uniforms, &c, 1<<63|e.Round<<32)
+	e.Round++
 }
 
 // move takes a Metropolis step of every member and adapts its length.
@@ -193,18 +182,18 @@ func (e *search) move() {
 	d := e.dim
 	e.normals(e.proposal)
 	e.uniform()
-	e.workers.Run((len(e.now)+scoutRows-1)/scoutRows, func(piece int) {
+	e.workers.Run((len(e.Now)+scoutRows-1)/scoutRows, func(piece int) {
 		z := make([]float32, d)
-		for r := piece * scoutRows; r < min((piece+1)*scoutRows, len(e.now)); r++ {
-			to, from := e.proposal[r*d:][:d], e.x[r*d:][:d]
+		for r := piece * scoutRows; r < min((piece+1)*scoutRows, len(e.Now)); r++ {
+			to, from := e.proposal[r*d:][:d], e.X[r*d:][:d]
 			copy(z, to)
 			// Lengths are spread: narrow directions and wide ones both move.
-			length := e.step[r] * math.Exp(2*float64(e.uniforms[4*r+1])-1)
+			length := e.Step[r] * math.Exp(2*float64(e.uniforms[4*r+1])-1)
 			for i := range to {
 				v := float64(z[i])
 				if e.local != nil {
 					v = 0
-					for c, f := range e.local.factor[e.label[r]*e.local.model.triangle+row(i):][:i+1] {
+					for c, f := range e.local.factor[e.Label[r]*e.local.model.triangle+row(i):][:i+1] {
 						v += f * float64(z[c])
 					}
 				}
@@ -214,97 +203,107 @@ func (e *search) move() {
 	})
 	e.evaluate(e.next, e.proposal)
 	e.ofBase(e.beyond, e.proposal)
-	for r := range e.now {
-		ratio := e.b * (e.next[r] - e.now[r])
-		if math.IsInf(e.now[r], -1) && !math.IsInf(e.next[r], -1) {
+	for r := range e.Now {
+		ratio := e.B * (e.next[r] - e.Now[r])
+		if math.IsInf(e.Now[r], -1) && !math.IsInf(e.next[r], -1) {
 			ratio = math.Inf(1)
 		}
-		if e.b < 1 {
-			ratio += (1 - e.b) * (e.beyond[r] - e.base[r])
+		if e.B < 1 {
+			ratio += (1 - e.B) * (e.beyond[r] - e.Base[r])
 		}
 		e.accepted[r] = float64(e.uniforms[4*r]) < math.Exp(min(0, ratio))
 		if e.accepted[r] {
-			copy(e.x[r*d:(r+1)*d], e.proposal[r*d:])
-			e.now[r], e.base[r] = e.next[r], e.beyond[r]
+			copy(e.X[r*d:(r+1)*d], e.proposal[r*d:])
+			e.Now[r], e.Base[r] = e.next[r], e.beyond[r]
 		}
 	}
 }
 
 // ofBase sets dst to ln p_0.
 func (e *search) ofBase(dst []float64, x []float32) {
-	if e.b == 1 {
+	if e.B == 1 {
 		return
 	}
 	for r := range dst {
 		var square float64
 		for i, v := range x[r*e.dim:][:e.dim] {
-			off := (float64(v) - e.center[i]) / e.scale[i]
+			off := (float64(v) - e.Center[i]) / e.Scale[i]
 			square += off * off
 		}
 		dst[r] = e.logBase - square/2
 	}
 }
 
-// reaches are the distances from the origin at which walks begin that look for a
-// target of which nothing is known.
-var reaches = [...]float64{0.3, 3, 30, 300}
-
-// find sets the centre and the scale of p_0 by walks uphill.
-func (e *search) find() {
-	n, d := len(e.now), e.dim
-	e.b = 1
-	e.normals(e.x)
-	for r := range n {
+// depart lets walkers begin near and far in turns, at so many times a scale from a centre, with a
+// step for each reach.
+func (e *search) depart(reaches [4]float64, center, scale []float64, step func(reach float64) float64) {
+	e.B = 1
+	e.normals(e.X)
+	for r := range e.Step {
 		reach := reaches[r%len(reaches)]
-		for i := range d {
-			e.x[r*d+i] *= float32(reach)
+		e.Step[r] = step(reach)
+		reach = float64(float32(reach)) // as states have it
+		for i, v := range e.X[r*e.dim:][:e.dim] {
+			e.X[r*e.dim+i] = float32(center[i] + reach*scale[i]*float64(v))
 		}
-		e.step[r] = reach
 	}
+}
+
+// arrived returns the walkers that have got nearly as high as the best, none where none has
+// found weight.
+func (e *search) arrived() (good []int) {
+	enough := slices.Max(e.Now) - 30 - 3*float64(e.dim)
+	for r, v := range e.Now {
+		if v >= enough && !math.IsInf(v, -1) {
+			good = append(good, r)
+		}
+	}
+	return good
+}
+
+// find sets the centre and the scale of p_0 by walks uphill from about the origin.
+func (e *search) find() {
+	d := e.dim
+	e.depart([...]float64{0.3, 3, 30, 300}, make([]float64, d), slices.Repeat([]float64{1}, d), func(reach float64) float64 { return reach })
 	e.walk("find", 200+20*d)
-	best := slices.Max(e.now)
 	low, high := make([]float64, d), make([]float64, d)
 	for i := range d {
 		low[i], high[i] = math.Inf(1), math.Inf(-1)
 	}
-	for r, v := range e.now {
-		if v < best-30-3*float64(d) || math.IsInf(v, -1) {
-			continue
-		}
-		for i, v := range e.x[r*d:][:d] {
+	for _, r := range e.arrived() {
+		for i, v := range e.X[r*d:][:d] {
 			low[i], high[i] = min(low[i], float64(v)), max(high[i], float64(v))
 		}
 	}
-	e.center, e.scale = make([]float64, d), make([]float64, d)
+	e.Center, e.Scale = make([]float64, d), make([]float64, d)
 	for i := range d {
 		if !(high[i] > low[i]) { // nothing was found
 			low[i], high[i] = -1, 1
 		}
-		e.center[i], e.scale[i] = (low[i]+high[i])/2, (high[i]-low[i])/2
+		e.Center[i], e.Scale[i] = (low[i]+high[i])/2, (high[i]-low[i])/2
 	}
 }
 
 // walk takes walkers, each with its own step, so many moves uphill.
 func (e *search) walk(part string, moves int) {
-	var m march
 	p := e.page(part)
-	if !e.recall(p, &m) {
-		m = march{}
-		e.evaluate(e.now, e.x)
+	if !e.recall(p) {
+		e.Taken = 0
+		e.evaluate(e.Now, e.X)
 	}
-	for ; m.Moves < moves && e.ctx.Err() == nil; m.Moves++ {
-		p.Keep(e.at(&m))
+	for ; e.Taken < moves && e.ctx.Err() == nil; e.Taken++ {
+		p.Keep(&e.march)
 		e.move()
 		for r, yes := range e.accepted {
 			// Balanced where a fifth of the moves is accepted.
 			if yes {
-				e.step[r] *= 1.5
+				e.Step[r] *= 1.5
 			} else {
-				e.step[r] /= 1.1
+				e.Step[r] /= 1.1
 			}
 		}
 	}
-	p.Done(e.at(&m))
+	p.Done(&e.march)
 }
 
 const (
@@ -316,35 +315,34 @@ const (
 
 // anneal takes the population from p_0 to the target.
 func (e *search) anneal() *Found {
-	n, d := len(e.now), e.dim
+	n, d := len(e.Now), e.dim
 	e.logBase = -float64(d) / 2 * math.Log(2*math.Pi)
-	for _, v := range e.scale {
+	for _, v := range e.Scale {
 		e.logBase -= math.Log(v)
 	}
-	var m march
 	p := e.page("anneal")
-	if !e.recall(p, &m) {
-		m = march{Length: 2.4 / math.Sqrt(float64(d))}
+	if !e.recall(p) {
+		e.Length = 2.4 / math.Sqrt(float64(d))
 		e.begin()
-	} else if len(m.Local) > 0 {
-		e.shape(m.Local)
+	} else if len(e.Local) > 0 {
+		e.shape(e.Local)
 	}
-	for (e.b < 1 || m.Moves > 0) && e.ctx.Err() == nil {
-		if m.Moves == 0 {
-			m.LogZ += e.warm()
-			if m.Local = e.group(); e.ctx.Err() != nil {
+	for (e.B < 1 || e.Left > 0) && e.ctx.Err() == nil {
+		if e.Left == 0 {
+			e.LogZ += e.warm()
+			if e.Local = e.group(); e.ctx.Err() != nil {
 				break
 			}
-			if m.Moves = e.Moves; e.b == 1 {
-				m.Moves *= last
+			if e.Left = e.Moves; e.B == 1 {
+				e.Left *= last
 				if e.Spare {
-					m.Moves /= 2
+					e.Left /= 2
 				}
 			}
 		}
-		p.Keep(e.at(&m))
-		for r := range e.step {
-			e.step[r] = m.Length
+		p.Keep(&e.march)
+		for r := range e.Step {
+			e.Step[r] = e.Length
 		}
 		e.move()
 		var rate float64
@@ -353,13 +351,13 @@ func (e *search) anneal() *Found {
 				rate += 1 / float64(n)
 			}
 		}
-		m.Length *= math.Exp(rate - accepting)
-		m.Moves--
+		e.Length *= math.Exp(rate - accepting)
+		e.Left--
 	}
-	p.Done(e.at(&m))
-	found := &Found{X: e.x, LogPi: e.now, LogZ: m.LogZ, Lines: 1}
+	p.Done(&e.march)
+	found := &Found{X: e.X, LogPi: e.Now, LogZ: e.LogZ, Lines: 1}
 	for r := range n - 1 { // those of a line are beside each other
-		if e.line[r] != e.line[r+1] {
+		if e.Line[r] != e.Line[r+1] {
 			found.Lines++
 		}
 	}
@@ -368,23 +366,23 @@ func (e *search) anneal() *Found {
 
 // begin draws the population from p_0.
 func (e *search) begin() {
-	e.b = 0
-	for r := range e.line {
-		e.line[r] = r
+	e.B = 0
+	for r := range e.Line {
+		e.Line[r] = r
 	}
-	e.normals(e.x)
-	for i := range e.x {
-		e.x[i] = float32(e.center[i%e.dim] + e.scale[i%e.dim]*float64(e.x[i]))
+	e.normals(e.X)
+	for i := range e.X {
+		e.X[i] = float32(e.Center[i%e.dim] + e.Scale[i%e.dim]*float64(e.X[i]))
 	}
-	e.evaluate(e.now, e.x)
-	e.ofBase(e.base, e.x)
+	e.evaluate(e.Now, e.X)
+	e.ofBase(e.Base, e.X)
 }
 
 // warm lets b rise, resamples the population, and returns what that adds to ln Z.
 func (e *search) warm() (logZ float64) {
-	weights, from := make([]float64, len(e.now)), e.b
-	e.b = e.rise(weights)
-	logZ = e.weigh(weights, e.b-from)
+	weights, from := make([]float64, len(e.Now)), e.B
+	e.B = e.rise(weights)
+	logZ = e.weigh(weights, e.B-from)
 	e.resample(weights)
 	return logZ
 }
@@ -392,47 +390,44 @@ func (e *search) warm() (logZ float64) {
 // group gives moves the shapes of Gaussians that are fitted to the population, and returns
 // those.
 func (e *search) group() []Component {
-	f := newFit(e.ctx, e.x, e.dim, min(shapes, max(1, len(e.now)/(4*(e.dim+1)))))
+	f := newFit(e.ctx, e.X, e.dim, min(shapes, max(1, len(e.Now)/(4*(e.dim+1)))))
 	c := e.stream()
-	f.seed(&c, 3<<62|e.round<<32)
-	e.round++
+	f.seed(&c, 3<<62|e.Round<<32)
+	e.Round++
 	f.maximise()
 	for range 3 {
 		f.expect()
 		f.maximise()
 	}
 	f.expect()
-	f.nearest(e.label)
+	f.nearest(e.Label)
 	e.local = f.packed
 	return f.mixture()
 }
 
 // shape gives moves shapes that group has returned.
 func (e *search) shape(all []Component) {
-	m := New(e.dim, 1, len(all), false)
-	e.local = m.NewPacked()
-	e.local.set(all)
+	e.local = pack(all, e.dim)
 }
 
 // sweeps takes so many sweeps of what has been found.
 func (e *search) sweeps(n int, found *Found) {
-	var m march
 	p := e.page("sweeps")
-	if !e.recall(p, &m) {
-		m = march{}
+	if !e.recall(p) {
+		e.Taken = 0
 	}
-	for ; m.Sweeps < n && e.ctx.Err() == nil; m.Sweeps++ {
-		p.Keep(e.at(&m))
+	for ; e.Taken < n && e.ctx.Err() == nil; e.Taken++ {
+		p.Keep(&e.march)
 		e.sweep()
 	}
-	p.Done(e.at(&m))
-	found.X, found.LogPi = e.x, e.now
+	p.Done(&e.march)
+	found.X, found.LogPi = e.X, e.Now
 }
 
 // sweep offers each coordinate of each member in turn a value that is drawn from p_0, at
 // b = 1.
 func (e *search) sweep() {
-	n, d := len(e.now), e.dim
+	n, d := len(e.Now), e.dim
 	z := make([]float32, n*d)
 	e.normals(z)
 	for i := range d {
@@ -440,16 +435,16 @@ func (e *search) sweep() {
 			return
 		}
 		e.uniform()
-		copy(e.proposal, e.x)
+		copy(e.proposal, e.X)
 		for r := range n {
-			e.proposal[r*d+i] = float32(e.center[i] + e.scale[i]*float64(z[r*d+i]))
+			e.proposal[r*d+i] = float32(e.Center[i] + e.Scale[i]*float64(z[r*d+i]))
 		}
 		e.evaluate(e.next, e.proposal)
 		for r := range n {
-			old, now := (float64(e.x[r*d+i])-e.center[i])/e.scale[i], float64(z[r*d+i])
-			ratio := e.next[r] - e.now[r] + (now*now-old*old)/2
+			old, now := (float64(e.X[r*d+i])-e.Center[i])/e.Scale[i], float64(z[r*d+i])
+			ratio := e.next[r] - e.Now[r] + (now*now-old*old)/2
 			if math.Log(float64(e.uniforms[4*r])) < ratio {
-				e.x[r*d+i], e.now[r] = e.proposal[r*d+i], e.next[r]
+				e.X[r*d+i], e.Now[r] = e.proposal[r*d+i], e.next[r]
 			}
 		}
 	}
@@ -457,19 +452,19 @@ func (e *search) sweep() {
 
 // rise returns the largest b of which enough of the population survives.
 func (e *search) rise(weights []float64) float64 {
-	low, high := e.b, 1.0
-	if e.survive(weights, 1-e.b) {
+	low, high := e.B, 1.0
+	if e.survive(weights, 1-e.B) {
 		return 1
 	}
 	for range 50 {
 		middle := (low + high) / 2
-		if e.survive(weights, middle-e.b) {
+		if e.survive(weights, middle-e.B) {
 			low = middle
 		} else {
 			high = middle
 		}
 	}
-	return max(low, math.Nextafter(e.b, 1))
+	return max(low, math.Nextafter(e.B, 1))
 }
 
 func (e *search) survive(weights []float64, by float64) bool {
@@ -487,7 +482,7 @@ func (e *search) survive(weights []float64, by float64) bool {
 func (e *search) weigh(weights []float64, by float64) float64 {
 	highest := math.Inf(-1)
 	for r := range weights {
-		weights[r] = by * (e.now[r] - e.base[r])
+		weights[r] = by * (e.Now[r] - e.Base[r])
 		highest = max(highest, weights[r])
 	}
 	if math.IsInf(highest, -1) {
@@ -519,11 +514,11 @@ func (e *search) resample(weights []float64) {
 			at++
 			below += weights[at]
 		}
-		copy(e.proposal[r*d:(r+1)*d], e.x[at*d:])
-		e.next[r], e.beyond[r], e.heirs[r] = e.now[at], e.base[at], e.line[at]
+		copy(e.proposal[r*d:(r+1)*d], e.X[at*d:])
+		e.next[r], e.beyond[r], e.heirs[r] = e.Now[at], e.Base[at], e.Line[at]
 	}
-	e.line, e.heirs = e.heirs, e.line
-	e.x, e.proposal = e.proposal, e.x
-	e.now, e.next = e.next, e.now
-	e.base, e.beyond = e.beyond, e.base
+	e.Line, e.heirs = e.heirs, e.Line
+	e.X, e.proposal = e.proposal, e.X
+	e.Now, e.next = e.next, e.Now
+	e.Base, e.beyond = e.beyond, e.Base
 }

@@ -39,19 +39,19 @@ func population(t *testing.T, n, d int, logPi func(x []float32) float64) *search
 			}
 		}
 	})
-	e.x, e.proposal = make([]float32, n*d), make([]float32, n*d)
-	e.now, e.next, e.base, e.beyond = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	e.step, e.label, e.uniforms, e.accepted = make([]float64, n), make([]int, n), make([]float32, 4*n), make([]bool, n)
-	e.line, e.heirs = make([]int, n), make([]int, n)
+	e.X, e.proposal = make([]float32, n*d), make([]float32, n*d)
+	e.Now, e.next, e.Base, e.beyond = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	e.Step, e.Label, e.uniforms, e.accepted = make([]float64, n), make([]int, n), make([]float32, 4*n), make([]bool, n)
+	e.Line, e.heirs = make([]int, n), make([]int, n)
 	for range d {
-		e.center, e.scale = append(e.center, 0.5), append(e.scale, 2)
+		e.Center, e.Scale = append(e.Center, 0.5), append(e.Scale, 2)
 	}
 	return e
 }
 
 // drawn returns the normals and the uniforms of a round of a search.
 func drawn(e *search, round uint64) (normals, uniforms []float32) {
-	normals, uniforms = make([]float32, len(e.x)), make([]float32, len(e.uniforms))
+	normals, uniforms = make([]float32, len(e.X)), make([]float32, len(e.uniforms))
 	c := rng.Stream(e.Seed, rng.Scouting, e.Stream)
 	rng.Normals(normals, e.dim, &c, round<<32)
 	asm.Uniforms(uniforms, &c, 1<<63|round<<32)
@@ -65,18 +65,18 @@ func TestMovesOfScouts(t *testing.T) {
 	for _, b := range []float64{0, 0.3, 1} {
 		for _, shaped := range []bool{false, true} {
 			e := population(t, n, d, quartic)
-			e.b, e.logBase, e.round = b, 7, 5
+			e.B, e.logBase, e.Round = b, 7, 5
 			if shaped {
 				e.shape([]Component{{0.5, []float64{0, 0}, []float64{1, 0.5, 2}}, {0.5, []float64{0, 0}, []float64{3, -1, 0.5}}})
 			}
 			random := rand.New(rand.NewPCG(1, 2))
-			for i := range e.x {
-				e.x[i] = float32(2 * random.NormFloat64())
+			for i := range e.X {
+				e.X[i] = float32(2 * random.NormFloat64())
 			}
-			e.x[0], e.x[d] = -5, -9
+			e.X[0], e.X[d] = -5, -9
 			for r := range n {
-				e.step[r], e.label[r] = 0.2+random.Float64(), r%2
-				e.now[r] = quartic(e.x[r*d : (r+1)*d])
+				e.Step[r], e.Label[r] = 0.2+random.Float64(), r%2
+				e.Now[r] = quartic(e.X[r*d : (r+1)*d])
 			}
 			ofBase := func(x []float32) float64 {
 				if b == 1 {
@@ -85,14 +85,14 @@ func TestMovesOfScouts(t *testing.T) {
 				return 7 - (math.Pow((float64(x[0])-0.5)/2, 2)+math.Pow((float64(x[1])-0.5)/2, 2))/2
 			}
 			for r := range n {
-				e.base[r] = ofBase(e.x[r*d : (r+1)*d])
+				e.Base[r] = ofBase(e.X[r*d : (r+1)*d])
 			}
-			x, now := append([]float32(nil), e.x...), append([]float64(nil), e.now...)
+			x, now := append([]float32(nil), e.X...), append([]float64(nil), e.Now...)
 			z, _ := drawn(e, 5)
 			_, uniforms := drawn(e, 6)
 			accepted := make([]bool, n)
 			for r := range n {
-				length := e.step[r] * math.Exp(2*float64(uniforms[4*r+1])-1)
+				length := e.Step[r] * math.Exp(2*float64(uniforms[4*r+1])-1)
 				v := []float64{float64(z[r*d]), float64(z[r*d+1])}
 				if shaped && r%2 == 0 {
 					v[1] = 0.5*v[0] + 2*v[1]
@@ -114,12 +114,12 @@ func TestMovesOfScouts(t *testing.T) {
 				}
 			}
 			e.move()
-			require.EqualValues(t, 7, e.round)
+			require.EqualValues(t, 7, e.Round)
 			require.Equal(t, accepted, e.accepted, "b = %v, %v", b, shaped)
-			require.Equal(t, x, e.x)
-			require.Equal(t, now, e.now)
+			require.Equal(t, x, e.X)
+			require.Equal(t, now, e.Now)
 			for r := range n {
-				require.InDelta(t, ofBase(x[r*d:(r+1)*d]), e.base[r], 1e-9)
+				require.InDelta(t, ofBase(x[r*d:(r+1)*d]), e.Base[r], 1e-9)
 			}
 		}
 	}
@@ -130,14 +130,14 @@ func TestMovesOfScouts(t *testing.T) {
 func TestSweeps(t *testing.T) {
 	const n, d = 20, 3
 	e := population(t, n, d, quartic)
-	e.b = 1
-	for i := range e.x {
-		e.x[i] = float32(i%7)/2 - 1
+	e.B = 1
+	for i := range e.X {
+		e.X[i] = float32(i%7)/2 - 1
 	}
-	x, now := append([]float32(nil), e.x...), make([]float64, n)
+	x, now := append([]float32(nil), e.X...), make([]float64, n)
 	for r := range n {
-		e.now[r] = quartic(e.x[r*d : (r+1)*d])
-		now[r] = e.now[r]
+		e.Now[r] = quartic(e.X[r*d : (r+1)*d])
+		now[r] = e.Now[r]
 	}
 	z, _ := drawn(e, 0)
 	moved := 0
@@ -168,20 +168,20 @@ func TestResampling(t *testing.T) {
 	const n = 8
 	e := population(t, n, 1, quartic)
 	inf := math.Inf(1)
-	e.now, e.base = []float64{1, 2, 3, -inf, 5, 0, 2, 1}, []float64{0, 1, 0, 0, 1, 0, 0, 3}
+	e.Now, e.Base = []float64{1, 2, 3, -inf, 5, 0, 2, 1}, []float64{0, 1, 0, 0, 1, 0, 0, 3}
 	weights := make([]float64, n)
 	var mean float64
 	for r := range n {
-		mean += math.Exp(0.5*(e.now[r]-e.base[r])) / n
+		mean += math.Exp(0.5*(e.Now[r]-e.Base[r])) / n
 	}
 	require.InDelta(t, math.Log(mean), e.weigh(weights, 0.5), 1e-12)
 	for r, w := range weights {
-		require.InDelta(t, math.Exp(0.5*(e.now[r]-e.base[r]-4)), w, 1e-12)
+		require.InDelta(t, math.Exp(0.5*(e.Now[r]-e.Base[r]-4)), w, 1e-12)
 	}
 	for r := range n {
-		e.x[r], e.line[r] = float32(10+r), 100+r
+		e.X[r], e.Line[r] = float32(10+r), 100+r
 	}
-	now, base := append([]float64(nil), e.now...), append([]float64(nil), e.base...)
+	now, base := append([]float64(nil), e.Now...), append([]float64(nil), e.Base...)
 	_, uniforms := drawn(e, 0)
 	var sum float64
 	for _, w := range weights {
@@ -194,27 +194,27 @@ func TestResampling(t *testing.T) {
 			at++
 			below += weights[at]
 		}
-		require.Equal(t, []any{float32(10 + at), 100 + at, now[at], base[at]}, []any{e.x[r], e.line[r], e.now[r], e.base[r]})
+		require.Equal(t, []any{float32(10 + at), 100 + at, now[at], base[at]}, []any{e.X[r], e.Line[r], e.Now[r], e.Base[r]})
 	}
 	// What half survives of, and a little more.
 	for _, c := range []struct {
 		now  []float64
 		want bool
 	}{{[]float64{0, 0, -inf, -inf}, true}, {[]float64{0, -inf, -inf}, false}, {[]float64{0, -inf}, true}, {[]float64{0, -1e-3, -inf, -inf}, false}, {[]float64{-inf, -inf}, true}} {
-		e.now, e.base = c.now, make([]float64, len(c.now))
+		e.Now, e.Base = c.now, make([]float64, len(c.now))
 		require.Equal(t, c.want, e.survive(make([]float64, len(c.now)), 1), c.now)
 	}
 	weights = []float64{3, 4}
-	e.now, e.base = []float64{-inf, -inf}, []float64{1, 2}
+	e.Now, e.Base = []float64{-inf, -inf}, []float64{1, 2}
 	require.Zero(t, e.weigh(weights, 0.5))
 	require.Equal(t, []float64{1, 1}, weights)
-	e.b, e.now, e.base = 0.25, []float64{0, -8, -9, -30}, make([]float64, 4)
+	e.B, e.Now, e.Base = 0.25, []float64{0, -8, -9, -30}, make([]float64, 4)
 	weights = make([]float64, 4)
 	b := e.rise(weights)
 	require.True(t, e.survive(weights, b-0.25) && !e.survive(weights, b-0.25+1e-9))
-	e.now = []float64{0, -1, -1, 0}
+	e.Now = []float64{0, -1, -1, 0}
 	require.Equal(t, 1.0, e.rise(weights))
-	e.now = []float64{0, -inf, -inf, -inf}
+	e.Now = []float64{0, -inf, -inf, -inf}
 	require.Equal(t, math.Nextafter(0.25, 1), e.rise(weights))
 }
 
@@ -244,9 +244,9 @@ func TestWhereWalksBegin(t *testing.T) {
 			best = max(best, logs[r])
 		}
 		e.find()
-		require.Equal(t, z, e.x)
-		require.Equal(t, logs, e.now)
-		require.InDeltaSlice(t, []float64{0.3, 3, 30, 300}, e.step[4:8], 1e-12)
+		require.Equal(t, z, e.X)
+		require.Equal(t, logs, e.Now)
+		require.InDeltaSlice(t, []float64{0.3, 3, 30, 300}, e.Step[4:8], 1e-12)
 		low, high := []float64{math.Inf(1), math.Inf(1)}, []float64{math.Inf(-1), math.Inf(-1)}
 		for r, v := range logs {
 			for i := range d {
@@ -259,40 +259,40 @@ func TestWhereWalksBegin(t *testing.T) {
 			low, high = []float64{-1, -1}, []float64{1, 1}
 		}
 		for i := range d {
-			require.InDelta(t, (low[i]+high[i])/2, e.center[i], 1e-9, name)
-			require.InDelta(t, (high[i]-low[i])/2, e.scale[i], 1e-9, name)
+			require.InDelta(t, (low[i]+high[i])/2, e.Center[i], 1e-9, name)
+			require.InDelta(t, (high[i]-low[i])/2, e.Scale[i], 1e-9, name)
 		}
 
 		// About a centre that is known.
 		e = population(t, n, d, logPi)
-		e.ctx, e.scale[1] = ended, 3
+		e.ctx, e.Scale[1] = ended, 3
 		z, _ = drawn(e, 0)
 		e.approach()
 		for r := range n {
 			reach := []float64{0.5, 1.5, 5, 15}[r%4]
-			require.InDelta(t, reach*2/math.Sqrt2, e.step[r], 1e-12)
-			require.Equal(t, []float32{float32(0.5 + reach*2*float64(z[r*d])), float32(0.5 + reach*3*float64(z[r*d+1]))}, e.x[r*d:(r+1)*d])
+			require.InDelta(t, reach*2/math.Sqrt2, e.Step[r], 1e-12)
+			require.Equal(t, []float32{float32(0.5 + reach*2*float64(z[r*d])), float32(0.5 + reach*3*float64(z[r*d+1]))}, e.X[r*d:(r+1)*d])
 		}
 		e.begin()
 		z, _ = drawn(e, 1)
 		for r := range n {
-			require.Equal(t, []float32{float32(0.5 + 2*float64(z[r*d])), float32(0.5 + 3*float64(z[r*d+1]))}, e.x[r*d:(r+1)*d])
-			require.Equal(t, r, e.line[r])
+			require.Equal(t, []float32{float32(0.5 + 2*float64(z[r*d])), float32(0.5 + 3*float64(z[r*d+1]))}, e.X[r*d:(r+1)*d])
+			require.Equal(t, r, e.Line[r])
 		}
-		require.Zero(t, e.b)
+		require.Zero(t, e.B)
 		if name == "walls" {
 			require.Equal(t, n, e.anneal().Lines, "each of its own")
 		}
 	}
 	// Those that have got nowhere are put where others have.
 	e := population(t, 6, 1, quartic)
-	e.x, e.now = []float32{1, 2, 3, 4, 5, 6}, []float64{-50, -83, -83.01, -99, math.Inf(-1), -50}
+	e.X, e.Now = []float32{1, 2, 3, 4, 5, 6}, []float64{-50, -83, -83.01, -99, math.Inf(-1), -50}
 	e.cull()
-	require.Equal(t, []float32{1, 2, 6, 1, 2, 6}, e.x)
-	require.Equal(t, []float64{-50, -83, -50, -50, -83, -50}, e.now)
-	e.x, e.now = []float32{1, 2}, []float64{math.Inf(-1), math.Inf(-1)}
+	require.Equal(t, []float32{1, 2, 6, 1, 2, 6}, e.X)
+	require.Equal(t, []float64{-50, -83, -50, -50, -83, -50}, e.Now)
+	e.X, e.Now = []float32{1, 2}, []float64{math.Inf(-1), math.Inf(-1)}
 	e.cull()
-	require.Equal(t, []float32{1, 2}, e.x)
+	require.Equal(t, []float32{1, 2}, e.X)
 }
 
 // TestInterruptedScoutsGoOn: a scout that is interrupted again and again, in each of its parts,
@@ -357,12 +357,12 @@ func TestShapesOfPopulations(t *testing.T) {
 	for _, c := range []struct{ n, d, shapes int }{{7, 1, 1}, {15, 1, 1}, {16, 1, 2}, {63, 1, 7}, {64, 1, 8}, {200, 1, 8}, {35, 2, 2}, {36, 2, 3}, {96, 2, 8}} {
 		e := population(t, c.n, c.d, quartic)
 		random := rand.New(rand.NewPCG(7, 8))
-		for i := range e.x {
-			e.x[i] = float32(random.NormFloat64() + float64(random.IntN(4)*3))
+		for i := range e.X {
+			e.X[i] = float32(random.NormFloat64() + float64(random.IntN(4)*3))
 		}
 		stream := rng.Stream(e.Seed, rng.Scouting, e.Stream)
-		e.round = 5
-		f := newFit(t.Context(), e.x, c.d, c.shapes)
+		e.Round = 5
+		f := newFit(t.Context(), e.X, c.d, c.shapes)
 		f.seed(&stream, 3<<62|5<<32)
 		f.maximise()
 		for range 3 {
@@ -373,21 +373,21 @@ func TestShapesOfPopulations(t *testing.T) {
 		owner := make([]int, c.n)
 		f.nearest(owner)
 		require.Equal(t, f.mixture(), e.group(), "%+v", c)
-		require.Equal(t, owner, e.label)
-		require.EqualValues(t, 6, e.round)
+		require.Equal(t, owner, e.Label)
+		require.EqualValues(t, 6, e.Round)
 		require.Equal(t, f.packed.factor, e.local.factor)
 
 		logPi := make([]float64, c.n)
 		for i := range logPi {
 			logPi[i] = float64(i % 7)
 		}
-		g := e.describe(&Found{X: e.x, LogPi: logPi})
-		f = newFit(t.Context(), e.x, c.d, c.shapes)
+		g := e.describe(&Found{X: e.X, LogPi: logPi})
+		f = newFit(t.Context(), e.X, c.d, c.shapes)
 		f.run(20, &stream, 3<<62|6<<32)
 		require.Equal(t, f.mixture(), g.fit.mixture(), "%+v", c)
-		require.EqualValues(t, 7, e.round)
+		require.EqualValues(t, 7, e.Round)
 		q, ratios := make([]float64, c.n), make([]float64, c.n)
-		g.fit.packed.LogDensity(q, e.x, nil, g.fit.model.NewWork(c.n))
+		g.fit.packed.LogDensity(q, e.X, nil, g.fit.model.NewWork(c.n))
 		for i, v := range q {
 			ratios[i] = logPi[i] - v
 		}

@@ -38,16 +38,16 @@ const (
 	chunk        = 4096  // states that are evaluated at once
 )
 
-// A settled Gaussian is N(μ, L Lᵀ).
+// A settled Gaussian is N(μ, L Lᵀ), whose weight is still to be said.
 type settled struct {
-	mean, factor []float64 // μ; lower triangle of L, row after row
-	divergence   float64   // KL − ln Z, +Inf if it is not known
+	Component
+	Divergence float64 // KL − ln Z, +Inf if it is not known
 }
 
 // settle returns Gaussians that have settled about the best of the walkers, and about the
 // best of those in other basins. An error says that ln π has no end in a direction.
 func (e *search) settle() (all []settled, err error) {
-	left := make([]int, len(e.now))
+	left := make([]int, len(e.Now))
 	for r := range left {
 		left[r] = r
 	}
@@ -55,19 +55,19 @@ func (e *search) settle() (all []settled, err error) {
 		if len(left) == 0 || e.ctx.Err() != nil {
 			break
 		}
-		best := slices.MaxFunc(left, func(a, b int) int { return cmp.Compare(e.now[a], e.now[b]) })
-		s, err := e.newSettling(e.x[best*e.dim : (best+1)*e.dim])
+		best := slices.MaxFunc(left, func(a, b int) int { return cmp.Compare(e.Now[a], e.Now[b]) })
+		s, err := e.newSettling(e.X[best*e.dim : (best+1)*e.dim])
 		if err != nil {
 			return nil, err
 		}
 		if s == nil || !s.run() {
 			break
 		}
-		if known := slices.ContainsFunc(all, func(other settled) bool { return e.level(number.Narrow(other.mean), s.best.mean) }); !known {
-			all = append(all, s.best)
+		if known := slices.ContainsFunc(all, func(other settled) bool { return e.level(number.Narrow(other.Mean), s.Best.Mean) }); !known {
+			all = append(all, s.Best)
 		}
 		left = slices.DeleteFunc(left, func(r int) bool {
-			return r == best || e.level(e.x[r*e.dim:(r+1)*e.dim], s.best.mean)
+			return r == best || e.level(e.X[r*e.dim:(r+1)*e.dim], s.Best.Mean)
 		})
 	}
 	return all, nil
@@ -105,55 +105,41 @@ func (e *search) between(x []float32, to []float64) []float64 {
 // A settling is a Gaussian on its way.
 type settling struct {
 	*search
-	best      settled
+	settlement
 	precision *mat.SymDense // Σ⁻¹
 	step      []float64     // of differences, [d]
 
-	gradient     []float64     // E_q[∇ ln π]
-	curvature    *mat.SymDense // −E_q[∇² ln π]
-	noise, draws []float32     // of judge; of an iteration
-	states       []float32
-	values       []float64
+	gradient  []float64     // E_q[∇ ln π]
+	curvature *mat.SymDense // −E_q[∇² ln π]
+	draws     []float32     // of an iteration
+	states    []float32
+	values    []float64
 
 	page *notes.Page
-	settlement
 }
 
 // A settlement is what a settling goes on from that was interrupted.
 type settlement struct {
-	Mean, Factor, Precision []float64
-	Divergence              float64
-	Noise                   []float32
-	Round                   uint64
-	Draws, Iterations       int
+	Best              settled
+	Precision         []float64 // Σ⁻¹, [d][d] by its upper triangle
+	Noise             []float32 // of judge
+	Rounds            uint64    // of the search
+	Draws, Iterations int
 }
 
 // at returns where the settling is.
 func (s *settling) at() *settlement {
-	m := &s.settlement
-	m.Mean, m.Factor, m.Divergence, m.Noise, m.Round = s.best.mean, s.best.factor, s.best.divergence, s.noise, s.round
-	m.Precision = m.Precision[:0]
-	for i := range s.dim {
-		for j := range i + 1 {
-			m.Precision = append(m.Precision, s.precision.At(i, j))
-		}
-	}
-	return m
+	s.Precision, s.Rounds = s.precision.RawSymmetric().Data, s.Round
+	return &s.settlement
 }
 
 // recall goes to where a page says that the settling was, if it does.
 func (s *settling) recall() bool {
 	var m settlement
-	if !s.page.Recall(&m) || len(m.Mean) != s.dim || len(m.Factor) != len(m.Precision) || len(m.Factor) != row(s.dim) || len(m.Noise) != len(s.noise) {
+	if d := s.dim; !s.page.Recall(&m) || len(m.Best.Mean) != d || len(m.Best.Factor) != row(d) || len(m.Precision) != d*d || len(m.Noise) != len(s.Noise) {
 		return false
 	}
-	s.settlement = m
-	s.best, s.noise, s.round = settled{m.Mean, m.Factor, m.Divergence}, m.Noise, m.Round
-	for i := range s.dim {
-		for j := range i + 1 {
-			s.precision.SetSym(i, j, m.Precision[row(i)+j])
-		}
-	}
+	s.settlement, s.Round, s.precision = m, m.Rounds, mat.NewSymDense(s.dim, m.Precision)
 	return true
 }
 
@@ -162,22 +148,23 @@ func (e *search) newSettling(x []float32) (*settling, error) {
 	d := e.dim
 	s := &settling{
 		search: e, step: make([]float64, d), gradient: make([]float64, d), curvature: mat.NewSymDense(d, nil),
-		precision: mat.NewSymDense(d, nil), noise: make([]float32, judged/2*d), draws: make([]float32, slopes/2*most*d),
+		precision: mat.NewSymDense(d, nil), draws: make([]float32, slopes/2*most*d),
 		states: make([]float32, (chunk+2*d)*d), values: make([]float64, chunk+2*d),
+		settlement: settlement{Noise: make([]float32, judged/2*d), Draws: fewest},
 	}
-	s.page = notes.PageOf(e.ctx, "settle", e.Scout, d, e.round, x)
-	if s.Draws = fewest; s.recall() {
+	s.page = notes.PageOf(e.ctx, "settle", e.Scout, d, e.Round, x)
+	if s.recall() {
 		return s, nil
 	}
-	e.normals(s.noise)
-	s.best.mean = number.Widen(x)
+	e.normals(s.Noise)
+	s.Best.Mean = number.Widen(x)
 	if ok, err := s.measure(); !ok {
 		return nil, err
 	}
 	for i, a := range s.step {
 		s.precision.SetSym(i, i, 1/(a*a))
 	}
-	s.best = s.judge(s.best.mean, s.precision)
+	s.Best = s.judge(s.Best.Mean, s.precision)
 	return s, nil
 }
 
@@ -188,10 +175,10 @@ func (s *settling) measure() (ok bool, err error) {
 	const low, high, tries = 0.1, 2, 100
 	const longest = 1e12
 	d := s.dim
-	for i, v := range s.best.mean {
+	for i, v := range s.Best.Mean {
 		s.step[i] = 1e-3 * (1 + math.Abs(v))
 	}
-	x, side := number.Narrow(s.best.mean), [2][]float64{make([]float64, d), make([]float64, d)}
+	x, side := number.Narrow(s.Best.Mean), [2][]float64{make([]float64, d), make([]float64, d)}
 	for range tries {
 		here, _ := s.around(x, side)
 		if math.IsInf(here, -1) {
@@ -232,12 +219,12 @@ func longer(logPi float64) float64 {
 func (s *settling) run() bool {
 	for ; s.Iterations < iterations; s.Iterations++ {
 		s.page.Keep(s.at())
-		before := s.best.divergence
+		before := s.Best.Divergence
 		if s.ctx.Err() != nil {
 			return false
 		}
 		s.differentiate(s.Draws)
-		if s.advance(); s.best.divergence < before-gain {
+		if s.advance(); s.Best.Divergence < before-gain {
 			continue
 		}
 		if s.Draws *= 2; s.Draws > most {
@@ -245,7 +232,7 @@ func (s *settling) run() bool {
 		}
 	}
 	s.page.Done(s.at())
-	return !math.IsInf(s.best.divergence, 0) && s.ctx.Err() == nil
+	return !math.IsInf(s.Best.Divergence, 0) && s.ctx.Err() == nil
 }
 
 // place sets x to μ ± L z.
@@ -263,13 +250,11 @@ func place(x, z []float32, mean, factor []float64, sign float64) {
 // draws.
 func (s *settling) differentiate(curvatures int) {
 	d := s.dim
-	length := part * longer(s.best.divergence)
+	length := part * longer(s.Best.Divergence)
 	for i := range s.step {
 		s.step[i] = math.Exp2(math.Round(math.Log2(length / math.Sqrt(s.precision.At(i, i)))))
-		for j := range i + 1 {
-			s.curvature.SetSym(i, j, 0)
-		}
 	}
+	s.curvature.Zero()
 	s.normals(s.draws[:slopes/2*curvatures*d])
 	x := make([]float32, d)
 	count, pairs := 0.0, 0.0
@@ -277,7 +262,7 @@ func (s *settling) differentiate(curvatures int) {
 	side := [2][]float64{make([]float64, d), make([]float64, d)}
 	for k := range slopes * curvatures {
 		sign := float64(1 - 2*(k%2))
-		place(x, s.draws[k/2*d:][:d], s.best.mean, s.best.factor, sign)
+		place(x, s.draws[k/2*d:][:d], s.Best.Mean, s.Best.Factor, sign)
 		for i, a := range s.step { // so that states a step apart are so in float32 too
 			x[i] = float32(math.Round(float64(x[i])/a*grid) / grid * a)
 		}
@@ -380,13 +365,13 @@ func (s *settling) advance() {
 	for by := 1.0; by > 0.01; by /= 2 {
 		precision := mat.NewSymDense(d, nil)
 		for i := range d {
-			mean[i] = s.best.mean[i] + by*shift.AtVec(i)
+			mean[i] = s.Best.Mean[i] + by*shift.AtVec(i)
 			for j := range i + 1 {
 				precision.SetSym(i, j, (1-by)*s.precision.At(i, j)+by*aim.At(i, j))
 			}
 		}
-		if next := s.judge(slices.Clone(mean), precision); next.divergence < s.best.divergence {
-			s.best, s.precision = next, precision
+		if next := s.judge(slices.Clone(mean), precision); next.Divergence < s.Best.Divergence {
+			s.Best, s.precision = next, precision
 			return
 		}
 	}
@@ -395,7 +380,7 @@ func (s *settling) advance() {
 // judge returns the Gaussian with its divergence, by the same noise each time.
 func (s *settling) judge(mean []float64, precision *mat.SymDense) settled {
 	d := s.dim
-	q := settled{mean: mean, factor: make([]float64, d*(d+1)/2), divergence: math.Inf(1)}
+	q := settled{Component{Mean: mean, Factor: make([]float64, row(d))}, math.Inf(1)}
 	var cholesky mat.Cholesky
 	var covariance mat.SymDense
 	if !cholesky.Factorize(precision) || cholesky.InverseTo(&covariance) != nil || !cholesky.Factorize(&covariance) {
@@ -406,23 +391,23 @@ func (s *settling) judge(mean []float64, precision *mat.SymDense) settled {
 	logQ := -float64(d) / 2 * math.Log(2*math.Pi)
 	for i := range d {
 		for j := range i + 1 {
-			q.factor[row(i)+j] = l.At(i, j)
+			q.Factor[row(i)+j] = l.At(i, j)
 		}
 		logQ -= math.Log(l.At(i, i))
 	}
 	x, f := s.states[:judged*d], s.values[:judged]
 	var squares float64
 	for k := range judged {
-		z := s.noise[k/2*d:][:d]
-		place(x[k*d:][:d], z, q.mean, q.factor, float64(1-2*(k%2)))
+		z := s.Noise[k/2*d:][:d]
+		place(x[k*d:][:d], z, q.Mean, q.Factor, float64(1-2*(k%2)))
 		for _, v := range z {
 			squares += float64(v) * float64(v)
 		}
 	}
 	s.evaluate(f, x)
-	q.divergence = logQ - squares/2/judged
+	q.Divergence = logQ - squares/2/judged
 	for _, v := range f {
-		q.divergence -= v / judged
+		q.Divergence -= v / judged
 	}
 	return q
 }
@@ -430,32 +415,18 @@ func (s *settling) judge(mean []float64, precision *mat.SymDense) settled {
 // approach lets walkers begin about the centre, from near and far.
 func (e *search) approach() {
 	d := e.dim
-	e.b = 1
-	e.normals(e.x)
-	for r := range e.step {
-		reach := [...]float64{0.5, 1.5, 5, 15}[r%4]
-		for i, v := range e.x[r*d:][:d] {
-			e.x[r*d+i] = float32(e.center[i] + reach*e.scale[i]*float64(v))
-		}
-		e.step[r] = reach * e.scale[0] / math.Sqrt(float64(d))
-	}
+	e.depart([...]float64{0.5, 1.5, 5, 15}, e.Center, e.Scale, func(reach float64) float64 { return reach * e.Scale[0] / math.Sqrt(float64(d)) })
 	e.walk("approach", 200+10*d)
 }
 
 // cull puts walkers that have got nowhere where others have.
 func (e *search) cull() {
-	good := []int{}
-	enough := slices.Max(e.now) - 30 - 3*float64(e.dim)
-	for r, v := range e.now {
-		if v >= enough && !math.IsInf(v, -1) {
-			good = append(good, r)
-		}
-	}
-	for r, v := range e.now {
-		if len(good) > 0 && !(v >= enough) {
+	good := e.arrived()
+	for r := range e.Now {
+		if len(good) > 0 && !slices.Contains(good, r) {
 			from := good[r%len(good)]
-			copy(e.x[r*e.dim:(r+1)*e.dim], e.x[from*e.dim:])
-			e.now[r] = e.now[from]
+			copy(e.X[r*e.dim:(r+1)*e.dim], e.X[from*e.dim:])
+			e.Now[r] = e.Now[from]
 		}
 	}
 }
@@ -465,9 +436,9 @@ func (e *search) cull() {
 // returns the walkers, or nil for a population to be annealed.
 func (e *search) gather() (*Found, error) {
 	const sweeps = 40
-	d, n := e.dim, len(e.now)
+	d, n := e.dim, len(e.Now)
 	e.cull()
-	found := &Found{X: e.x, LogPi: e.now, Lines: n}
+	found := &Found{X: e.X, LogPi: e.Now, Lines: n}
 	separable := false
 	if e.Sums {
 		e.own.Lend(func(own Density) { separable = found.Separable(d, own) })
@@ -488,13 +459,13 @@ func (e *search) gather() (*Found, error) {
 	}
 	lowest := math.Inf(1)
 	for _, s := range all {
-		lowest = min(lowest, s.divergence)
+		lowest = min(lowest, s.Divergence)
 	}
 	var sum float64
 	for _, s := range all {
-		c := Component{Weight: math.Exp(lowest - s.divergence), Mean: s.mean, Factor: s.factor}
-		sum += c.Weight
-		found.Gaussians = append(found.Gaussians, c)
+		s.Weight = math.Exp(lowest - s.Divergence)
+		sum += s.Weight
+		found.Gaussians = append(found.Gaussians, s.Component)
 	}
 	for k := range found.Gaussians {
 		found.Gaussians[k].Weight /= sum
@@ -506,19 +477,17 @@ func (e *search) gather() (*Found, error) {
 			k++
 			below += found.Gaussians[k].Weight
 		}
-		place(e.x[r*d:(r+1)*d], e.proposal[r*d:(r+1)*d], all[k].mean, all[k].factor, 1)
+		place(e.X[r*d:(r+1)*d], e.proposal[r*d:(r+1)*d], all[k].Mean, all[k].Factor, 1)
 	}
-	e.evaluate(e.now, e.x)
+	e.evaluate(e.Now, e.X)
 	found.LogZ = measure.Weigh(found.weigh(d)).LogZ
 	return found, nil
 }
 
 // weigh returns R = ln q − ln π of the population, q the mixture of the Gaussians.
 func (found *Found) weigh(dim int) []float64 {
-	m, r := New(dim, 1, len(found.Gaussians), false), make([]float64, len(found.LogPi))
-	p := m.NewPacked()
-	p.set(found.Gaussians)
-	p.LogDensity(r, found.X, nil, m.NewWork(len(r)))
+	p, r := pack(found.Gaussians, dim), make([]float64, len(found.LogPi))
+	p.LogDensity(r, found.X, nil, p.model.NewWork(len(r)))
 	for i, v := range found.LogPi {
 		r[i] -= v
 	}

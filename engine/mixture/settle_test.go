@@ -319,14 +319,14 @@ func TestStepsOfSettling(t *testing.T) {
 		require.True(t, 0.2*fall <= precision.At(i, i) && precision.At(i, i) <= 4*fall, "%v", fall)
 	}
 	exact := s.judge(m, precision)
-	require.InDelta(t, -logZ, exact.divergence, 1e-6)
+	require.InDelta(t, -logZ, exact.Divergence, 1e-6)
 	off := mat.NewVecDense(d, []float64{0.5, 1, -0.25})
-	require.InDelta(t, mat.Inner(off, precision, off)/2-logZ, s.judge(begin, precision).divergence, 1e-5, "noise of both signs leaves the mean alone")
+	require.InDelta(t, mat.Inner(off, precision, off)/2-logZ, s.judge(begin, precision).Divergence, 1e-5, "noise of both signs leaves the mean alone")
 	covariance := mat.NewDense(d, d, nil)
 	factor := mat.NewTriDense(d, mat.Lower, nil)
 	for i := range d {
 		for j := range i + 1 {
-			factor.SetTri(i, j, exact.factor[i*(i+1)/2+j])
+			factor.SetTri(i, j, exact.Factor[i*(i+1)/2+j])
 		}
 	}
 	covariance.Mul(factor, factor.T())
@@ -344,18 +344,18 @@ func TestStepsOfSettling(t *testing.T) {
 	}
 	s.gradient = []float64{-force.AtVec(0), -force.AtVec(1), -force.AtVec(2)}
 	s.advance()
-	require.InDeltaSlice(t, m, s.best.mean, 1e-2)
-	require.InDelta(t, -logZ, s.best.divergence, 1e-3)
-	before := s.best
+	require.InDeltaSlice(t, m, s.Best.Mean, 1e-2)
+	require.InDelta(t, -logZ, s.Best.Divergence, 1e-3)
+	before := s.Best
 	s.advance()
 	s.advance()
-	require.LessOrEqual(t, s.best.divergence, before.divergence)
+	require.LessOrEqual(t, s.Best.Divergence, before.Divergence)
 
 	at := *s.at()
-	require.Equal(t, s.best.mean, at.Mean)
+	require.Equal(t, s.Best.Mean, at.Best.Mean)
 	for i := range d {
 		for j := range i + 1 {
-			require.Equal(t, s.precision.At(i, j), at.Precision[i*(i+1)/2+j])
+			require.Equal(t, s.precision.At(i, j), at.Precision[j*d+i])
 		}
 	}
 }
@@ -404,17 +404,17 @@ func TestWallsAboutASettling(t *testing.T) {
 	}
 	s, err := searching(t, d, own).newSettling([]float32{0.1, -0.2})
 	require.NoError(t, err)
-	round := s.round
+	round := s.Round
 	s.differentiate(8)
 	curvature := mat.NewSymDense(d, nil)
 	curvature.CopySym(s.curvature)
-	wall, s.round = 0.6, round
+	wall, s.Round = 0.6, round
 	s.differentiate(8)
 	require.True(t, mat.EqualApprox(curvature, s.curvature, 0.02), "%v", mat.Formatted(s.curvature))
 	require.InDelta(t, 4, s.curvature.At(0, 0), 0.02)
 	require.InDelta(t, 0.5, s.curvature.At(1, 0), 0.02)
 
-	wall, s.round = 0, round
+	wall, s.Round = 0, round
 	s.differentiate(8)
 	require.Equal(t, []float64{0, 0}, s.gradient)
 	require.Zero(t, mat.Max(s.curvature))
@@ -430,17 +430,17 @@ func TestSettlingsThatGoNowhere(t *testing.T) {
 	s, err := searching(t, d, each(d, func(x []float32) float64 { return chain(x, 0, 0.5, 1) })).newSettling([]float32{0.5, 0.25})
 	require.NoError(t, err)
 	bad := s.judge([]float64{1, 2}, mat.NewSymDense(d, []float64{1, 2, 2, 1}))
-	require.Equal(t, settled{[]float64{1, 2}, []float64{0, 0, 0}, math.Inf(1)}, bad)
+	require.Equal(t, settled{Component{Mean: []float64{1, 2}, Factor: []float64{0, 0, 0}}, math.Inf(1)}, bad)
 
-	before := s.best
+	before := s.Best
 	s.gradient, s.curvature = []float64{0, 0}, mat.NewSymDense(d, []float64{math.NaN(), 0, 0, math.NaN()})
 	s.advance()
-	require.Equal(t, before, s.best, "there is nowhere to go")
+	require.Equal(t, before, s.Best, "there is nowhere to go")
 	s.curvature = mat.NewSymDense(d, []float64{-1, 0, 0, -1})
 	s.gradient = []float64{1e9, -1e9}
 	s.advance()
-	require.Equal(t, before, s.best, "too far, however small a part of it is taken")
+	require.Equal(t, before, s.Best, "too far, however small a part of it is taken")
 	s.gradient = []float64{-0.01, 0}
 	s.advance()
-	require.LessOrEqual(t, s.best.divergence, before.divergence)
+	require.LessOrEqual(t, s.Best.Divergence, before.Divergence)
 }

@@ -93,29 +93,29 @@ func TestWalkersAdapt(t *testing.T) {
 	const n, d, moves = 30, 2, 4
 	e, twin := population(t, n, d, quartic), population(t, n, d, quartic)
 	for _, s := range []*search{e, twin} {
-		s.b = 1
-		for r := range s.step {
-			s.step[r] = 0.1 * float64(1+r)
+		s.B = 1
+		for r := range s.Step {
+			s.Step[r] = 0.1 * float64(1+r)
 		}
 	}
 	e.walk("walk", moves)
-	twin.evaluate(twin.now, twin.x)
+	twin.evaluate(twin.Now, twin.X)
 	taken := 0
 	for range moves {
 		twin.move()
 		for r, yes := range twin.accepted {
 			if yes {
-				twin.step[r] *= 1.5
+				twin.Step[r] *= 1.5
 				taken++
 			} else {
-				twin.step[r] /= 1.1
+				twin.Step[r] /= 1.1
 			}
 		}
 	}
 	require.True(t, 0 < taken && taken < n*moves, taken)
-	require.Equal(t, twin.step, e.step)
-	require.Equal(t, twin.x, e.x)
-	require.Equal(t, twin.now, e.now)
+	require.Equal(t, twin.Step, e.Step)
+	require.Equal(t, twin.X, e.X)
+	require.Equal(t, twin.Now, e.Now)
 }
 
 // TestAnnealing: at each temperature so many moves, four times as many at the last, of a length that begins
@@ -128,17 +128,17 @@ func TestAnnealing(t *testing.T) {
 	twin.logBase = -math.Log(2*math.Pi) - 2*math.Log(2)
 	twin.begin()
 	length, logZ, temperatures := 2.4/math.Sqrt(d), 0.0, 0
-	for twin.b < 1 {
+	for twin.B < 1 {
 		logZ += twin.warm()
 		twin.group()
 		temperatures++
 		left := moves
-		if twin.b == 1 {
+		if twin.B == 1 {
 			left = 4 * moves
 		}
 		for range left {
-			for r := range twin.step {
-				twin.step[r] = length
+			for r := range twin.Step {
+				twin.Step[r] = length
 			}
 			twin.move()
 			rate := 0.0
@@ -152,11 +152,11 @@ func TestAnnealing(t *testing.T) {
 	}
 	require.Greater(t, temperatures, 1)
 	lines := map[int]bool{}
-	for _, line := range twin.line {
+	for _, line := range twin.Line {
 		lines[line] = true
 	}
-	require.Equal(t, twin.x, found.X)
-	require.Equal(t, twin.now, found.LogPi)
+	require.Equal(t, twin.X, found.X)
+	require.Equal(t, twin.Now, found.LogPi)
 	require.InDelta(t, logZ, found.LogZ, 1e-12)
 	require.Equal(t, len(lines), found.Lines)
 	require.Less(t, found.Lines, n)
