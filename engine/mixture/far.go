@@ -168,13 +168,8 @@ func (known regions) ratios(x []float32, logPi []float64) []float64 {
 
 // outside returns the members of a population for which the regions do not account.
 func (known regions) outside(found *Found, dim int) *Found {
-	left := new(Found)
-	for r, v := range known.ratios(found.X, found.LogPi) {
-		if v > unaccounted/2 {
-			left.X, left.LogPi = append(left.X, found.X[r*dim:(r+1)*dim]...), append(left.LogPi, found.LogPi[r])
-		}
-	}
-	return left
+	ratios := known.ratios(found.X, found.LogPi)
+	return found.only(dim, func(r int) bool { return ratios[r] > unaccounted/2 })
 }
 
 // lack reports whether a region is missing: it holds something; around most of its members, as far

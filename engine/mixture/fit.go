@@ -267,7 +267,7 @@ func (found *Found) Place(ctx context.Context, dim, components int, c *rng.Count
 			f.run(iterations, c, 0)
 		}
 		if crowd := f.prune(found.LogPi); len(crowd) > 0 && round < rounds {
-			found = found.without(dim, crowd)
+			found = found.only(dim, func(r int) bool { return !slices.Contains(crowd, r) })
 			continue
 		}
 		f.grow(found.LogPi, components, 0, c, 1<<40)
@@ -350,12 +350,12 @@ func (f *fit) pooled(out func(j int) bool) []float64 {
 	return factor
 }
 
-// without returns what is found but for some of the points.
-func (found *Found) without(dim int, points []int) *Found {
+// only returns what is found but for the points that are not kept.
+func (found *Found) only(dim int, keep func(r int) bool) *Found {
 	other := *found
 	other.X, other.LogPi = nil, nil
 	for r, l := range found.LogPi {
-		if !slices.Contains(points, r) {
+		if keep(r) {
 			other.X, other.LogPi = append(other.X, found.X[r*dim:(r+1)*dim]...), append(other.LogPi, l)
 		}
 	}
@@ -633,13 +633,8 @@ func coefficients(dim int) int { return (dim + 1) * (dim + 2) / 2 }
 // at least twice as many points as coefficients, and returns NaN for fewer.
 func (found *Found) unexplained(dim int) (left, of float64) {
 	features := coefficients(dim)
-	var all []float32
-	var logPi []float64
-	for r, v := range found.LogPi {
-		if !math.IsInf(v, 0) {
-			all, logPi = append(all, found.X[r*dim:][:dim]...), append(logPi, v)
-		}
-	}
+	finite := found.only(dim, func(r int) bool { return !math.IsInf(found.LogPi[r], 0) })
+	all, logPi := finite.X, finite.LogPi
 	n := float64(len(logPi))
 	if len(logPi) < 2*features {
 		return math.NaN(), math.NaN()
