@@ -3,6 +3,7 @@ package chains
 import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // Ranks that share chains each move, observe and keep their own. They agree whether one of
@@ -15,24 +16,21 @@ func (r *run) own() {
 		return
 	}
 	rank, size := r.Ranks.Rank(), r.Ranks.Size()
-	bounds, each := make([]int64, 2*size), make([]int, size)
-	for i := range each {
-		each[i] = 16 * (i + 1)
-	}
 	lo, hi := r.walk.Own()
-	bounds[2*rank], bounds[2*rank+1] = int64(lo), int64(min(hi, r.Chains))
-	r.Ranks.Collect(asm.Bytes(bounds), each)
+	bounds := make([]struct{ lo, hi int }, size)
+	bounds[rank].lo, bounds[rank].hi = lo, min(hi, r.Chains)
+	r.Ranks.Gather(size, pool.SpanOf(bounds, 1))
 	for i := 1; i < size; i++ {
-		if bounds[2*i] != bounds[2*i-1] { // each has all, and rank 0 leaves them
+		if bounds[i].lo != bounds[i-1].hi { // each has all, and rank 0 leaves them
 			if rank > 0 {
 				r.result.Hi = 0
 			}
 			return
 		}
 	}
-	r.result.Lo, r.result.Hi = int(bounds[2*rank]), int(bounds[2*rank+1])
-	for i := range size {
-		r.ends = append(r.ends, int(bounds[2*i+1]))
+	r.result.Lo, r.result.Hi = bounds[rank].lo, bounds[rank].hi
+	for _, b := range bounds {
+		r.ends = append(r.ends, b.hi)
 	}
 }
 
@@ -49,21 +47,17 @@ func (r *run) collect() {
 	if r.ends == nil {
 		return
 	}
-	size := r.Ranks.Size()
-	all, each := make([]uint64, 2*size), make([]int, size)
-	for i := range each {
-		each[i] = 16 * (i + 1)
-	}
+	all := make([]engine.Count, r.Ranks.Size())
 	for k := range r.result.Levels {
 		l := &r.result.Levels[k]
 		r.collectValues(l.Values)
-		clear(all)
-		all[2*r.Ranks.Rank()], all[2*r.Ranks.Rank()+1] = l.Accepted, l.Proposed
-		r.Ranks.Collect(asm.Bytes(all), each)
-		l.Accepted, l.Proposed = 0, 0
-		for i := range size {
-			l.Accepted, l.Proposed = l.Accepted+all[2*i], l.Proposed+all[2*i+1]
+		all[r.Ranks.Rank()] = engine.Count{Proposed: l.Proposed, Accepted: l.Accepted}
+		r.Ranks.Gather(len(all), pool.SpanOf(all, 1))
+		var sum engine.Count
+		for _, c := range all {
+			sum.Add(c)
 		}
+		l.Accepted, l.Proposed = sum.Accepted, sum.Proposed
 	}
 }
 
