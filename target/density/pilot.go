@@ -277,21 +277,8 @@ func (w *pilotWalk) begin() error {
 		if err := w.e.Err(); err != nil {
 			return err
 		}
-		inside := []int{}
-		for r, v := range w.current {
-			if !math.IsInf(v, -1) {
-				inside = append(inside, r)
-			}
-		}
-		if len(inside) == 0 {
+		if !w.fetch(-math.MaxFloat64) { // those outside begin where others do
 			continue
-		}
-		for r := range w.current { // those outside begin where others do
-			from := inside[r%len(inside)]
-			if math.IsInf(w.current[r], -1) {
-				copy(w.x[r*d:(r+1)*d], w.x[from*d:])
-				w.current[r] = w.current[from]
-			}
 		}
 		for j := range w.scale {
 			w.scale[j] = reach
@@ -365,8 +352,13 @@ func (w *pilotWalk) adapt() (growth, fall float64) {
 // ridge as wide as they are away.
 func (w *pilotWalk) cull() {
 	const behind = 10 // times the dimension below the median of ln π
+	w.fetch(slices.Sorted(slices.Values(w.current))[len(w.current)/2] - behind*float64(w.e.dim))
+}
+
+// fetch puts chains whose ln π is below the lowest, with all that was seen of them, where
+// others are, and reports whether there are others.
+func (w *pilotWalk) fetch(lowest float64) bool {
 	d := w.e.dim
-	lowest := slices.Sorted(slices.Values(w.current))[len(w.current)/2] - behind*float64(d)
 	var others []int
 	for r, v := range w.current {
 		if v >= lowest {
@@ -374,7 +366,7 @@ func (w *pilotWalk) cull() {
 		}
 	}
 	for r, v := range w.current {
-		if v >= lowest {
+		if v >= lowest || len(others) == 0 {
 			continue
 		}
 		from := others[r%len(others)]
@@ -384,6 +376,7 @@ func (w *pilotWalk) cull() {
 			copy(seen[r*d:(r+1)*d], seen[from*d:])
 		}
 	}
+	return len(others) > 0
 }
 
 // correlate gives steps the shape of the states of the last round in units of the scales,
@@ -393,10 +386,7 @@ func (w *pilotWalk) correlate() {
 	const least = 1e-12 // of a square: float32 holds no more
 	d := w.e.dim
 	rows := float64(len(w.seen) / d)
-	w.mean = make([]float64, d)
-	for i, v := range w.seen {
-		w.mean[i%d] += float64(v) / rows
-	}
+	w.mean, _ = mixture.Moments(w.seen, d)
 	clear(w.shape)
 	off := make([]float64, d)
 	for seen := w.seen; len(seen) > 0; seen = seen[d:] {
