@@ -196,23 +196,20 @@ func (c *MixedConfig) problem(threads int) (*problem, error) {
 		}
 	}
 	for k := range t.Modes {
-		var center, scale []float64
-		var shear [][]float64
-		if len(t.Center) > 0 {
-			center = t.Center[k]
-		}
-		if len(t.Scale) > 0 {
-			scale = t.Scale[k]
-		}
-		if len(t.Shear) > 0 {
-			shear = t.Shear[k]
-		}
-		if err := p.chart.hint(fmt.Sprintf("[%d]", k), k, center, scale, shear); err != nil {
+		if err := p.chart.hint(fmt.Sprintf("[%d]", k), k, of(t.Center, k), of(t.Scale, k), of(t.Shear, k)); err != nil {
 			return nil, fmt.Errorf("target.%w", err)
 		}
 	}
 	p.chart.settle()
 	return p, nil
+}
+
+// of returns what a list has for a mode, nil of an empty one.
+func of[T any](list [][]T, mode int) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[mode]
 }
 
 // Validate reports the first value that cannot be used, by its key.
@@ -278,7 +275,7 @@ func (c *MixedConfig) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSystem(&c.ModalConfig, mixedTarget{p.evaluation()}, p, workers)
+	return newSystem(&c.ModalConfig, mixedTarget{realsTarget{p.evaluation()}}, p, workers)
 }
 
 // Describe implements engine.Explainer.

@@ -266,12 +266,12 @@ func TestJudgements(t *testing.T) {
 		want   string
 		judged bool
 	}{
-		{seen{5, 0, 0, 0, "x = [1]"}, 19, nil, "", false},
-		{seen{5, 0, 0, 0, "x = [1]"}, 20, nil, "t: ln π is −∞ at each of 5 states, the first of them x = [1]; say where it is finite with target.center and target.scale", false},
-		{seen{5, 2, 3, 3, "x = [1]"}, 19, nil, "", false},
-		{seen{5, 2, 3, 3, "x = [1]"}, 20, nil, "t: ln π is 3 at each of 5 states, the first of them x = [1], and a constant cannot be normalised; bound the coordinates with target.support", false},
-		{seen{5, 2, 3, 4, "x = [1]"}, 0, nil, "", true},
-		{seen{5, 2, 3, 4, "x = [1]"}, 20, broken, "broken", false},
+		{seen{values{5, 0, 0, 0}, "x = [1]"}, 19, nil, "", false},
+		{seen{values{5, 0, 0, 0}, "x = [1]"}, 20, nil, "t: ln π is −∞ at each of 5 states, the first of them x = [1]; say where it is finite with target.center and target.scale", false},
+		{seen{values{5, 2, 3, 3}, "x = [1]"}, 19, nil, "", false},
+		{seen{values{5, 2, 3, 3}, "x = [1]"}, 20, nil, "t: ln π is 3 at each of 5 states, the first of them x = [1], and a constant cannot be normalised; bound the coordinates with target.support", false},
+		{seen{values{5, 2, 3, 4}, "x = [1]"}, 0, nil, "", true},
+		{seen{values{5, 2, 3, 4}, "x = [1]"}, 20, broken, "broken", false},
 	} {
 		p := &problem{key: "t", seen: c.seen, err: c.err}
 		p.judge(c.step, workers)
@@ -283,20 +283,20 @@ func TestJudgements(t *testing.T) {
 		}
 		require.Equal(t, c.seen, p.seen.all(workers))
 	}
-	done := &problem{judged: true, seen: seen{states: 5}}
+	done := &problem{judged: true, seen: seen{values: values{states: 5}}}
 	done.judge(99, workers)
 	require.NoError(t, done.err)
 
 	e := &evaluation{problem: &problem{dim: 2}}
 	e.watch([]float64{math.Inf(-1), 3, 5}, []float32{1, 2, 3, 4, 5, 6}, []uint8{4, 0, 0})
 	e.watch([]float64{-2}, []float32{7, 8}, nil)
-	require.Equal(t, seen{4, 3, -2, 5, program.State([]float32{1, 2}, []uint8{4})}, e.seen)
+	require.Equal(t, seen{values{4, 3, -2, 5}, program.State([]float32{1, 2}, []uint8{4})}, e.seen)
 	e.judged = true
 	e.watch([]float64{9}, []float32{7, 8}, nil)
 	require.Equal(t, 4, e.seen.states)
 
 	const size = 4
-	of := [size]seen{{}, {3, 2, -1, 4, "b"}, {2, 1, -5, 0, "c"}, {7, 0, -99, 99, "d"}}
+	of := [size]seen{{}, {values{3, 2, -1, 4}, "b"}, {values{2, 1, -5, 0}, "c"}, {values{7, 0, -99, 99}, "d"}}
 	var all [size]seen
 	var group sync.WaitGroup
 	for i, rank := range pool.Local(size) {
@@ -309,7 +309,7 @@ func TestJudgements(t *testing.T) {
 	}
 	group.Wait()
 	for i, first := range []string{"another rank's", "b", "c", "d"} {
-		require.Equal(t, seen{12, 3, -5, 4, first}, all[i])
+		require.Equal(t, seen{values{12, 3, -5, 4}, first}, all[i])
 	}
 }
 

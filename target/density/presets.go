@@ -212,6 +212,6 @@ func (c *MixedConfig) Adapt(ctx context.Context) (why string, err error) {
 		if e == nil {
 			return "the paper's settings", nil
 		}
-		return c.Recipe(ctx, mixedTarget{e}, vectors.Seen{}, quick)
+		return c.Recipe(ctx, mixedTarget{realsTarget{e}}, vectors.Seen{}, quick)
 	})
 }

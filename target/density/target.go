@@ -63,9 +63,25 @@ type problem struct {
 
 // seen are the values of the first steps.
 type seen struct {
+	values
+	first string // state
+}
+
+// values are how many there were, and the finite ones.
+type values struct {
 	states, finite int
 	low, high      float64
-	first          string
+}
+
+func (s *values) add(other values) {
+	switch {
+	case other.finite == 0:
+	case s.finite == 0:
+		s.low, s.high = other.low, other.high
+	default:
+		s.low, s.high = min(s.low, other.low), max(s.high, other.high)
+	}
+	s.states, s.finite = s.states+other.states, s.finite+other.finite
 }
 
 func (p *problem) fail(err error) {
@@ -178,26 +194,21 @@ const asking = 1 << 14
 func (p *problem) Operations() int { return p.operations }
 
 // watch notes values until they have been judged.
-func (e *evaluation) watch(values []float64, x []float32, k []uint8) {
+func (e *evaluation) watch(logPi []float64, x []float32, k []uint8) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	if e.judged {
 		return
 	}
-	s := &e.seen
-	for r, v := range values {
-		if s.states == 0 {
-			s.first = program.State(x[r*e.dim:(r+1)*e.dim], program.Modes(k, r, r+1))
+	for r, v := range logPi {
+		if e.seen.states == 0 {
+			e.seen.first = program.State(x[r*e.dim:(r+1)*e.dim], program.Modes(k, r, r+1))
 		}
-		s.states++
 		if math.IsInf(v, -1) {
-			continue
+			e.seen.add(values{states: 1})
+		} else {
+			e.seen.add(values{1, 1, v, v})
 		}
-		if s.finite == 0 {
-			s.low, s.high = v, v
-		}
-		s.finite++
-		s.low, s.high = min(s.low, v), max(s.high, v)
 	}
 }
 
@@ -207,18 +218,12 @@ func (s seen) all(workers *pool.Pool) seen {
 	if n == 1 {
 		return s
 	}
-	every := make([]struct{ States, Finite, Low, High float64 }, n)
-	every[workers.Rank()] = struct{ States, Finite, Low, High float64 }{float64(s.states), float64(s.finite), s.low, s.high}
+	every := make([]values, n)
+	every[workers.Rank()] = s.values
 	workers.Gather(n, pool.SpanOf(every, 1))
 	sum := seen{first: s.first}
 	for _, r := range every {
-		if r.Finite > 0 && sum.finite == 0 {
-			sum.low, sum.high = r.Low, r.High
-		}
-		if r.Finite > 0 {
-			sum.low, sum.high = min(sum.low, r.Low), max(sum.high, r.High)
-		}
-		sum.states, sum.finite = sum.states+int(r.States), sum.finite+int(r.Finite)
+		sum.add(r)
 	}
 	if s.states == 0 {
 		sum.first = "another rank's"
@@ -268,12 +273,12 @@ func (p *problem) fromLevel() float64 {
 type realsTarget struct{ *evaluation }
 
 // LogDensity implements vectors.Target.
-func (t realsTarget) LogDensity(dst, y []float32, _ []uint8) {
-	level := t.fromLevel()
+func (t realsTarget) LogDensity(dst, y []float32, k []uint8) {
+	level := t.Level()
 	for lo := 0; lo < len(dst); lo += blockRows {
 		hi := min(lo+blockRows, len(dst))
 		wide := t.value[:hi-lo]
-		t.logDensity(wide, y[lo*t.dim:hi*t.dim], nil)
+		t.logDensity(wide, y[lo*t.dim:hi*t.dim], program.Modes(k, lo, hi))
 		for r, v := range wide {
 			dst[lo+r] = float32(v - level)
 		}
@@ -284,25 +289,18 @@ func (t realsTarget) LogDensity(dst, y []float32, _ []uint8) {
 func (t realsTarget) Clone() vectors.Target { return realsTarget{t.problem.evaluation()} }
 
 // A mixedTarget is a problem with modes as the kit sees it.
-type mixedTarget struct{ *evaluation }
+type mixedTarget struct{ realsTarget }
 
 // Modes implements vectors.Modal.
 func (t mixedTarget) Modes() int { return t.modes }
-
-// LogDensity implements vectors.Target.
-func (t mixedTarget) LogDensity(dst, y []float32, k []uint8) {
-	wide := make([]float64, len(dst))
-	t.logDensity(wide, y, k)
-	for r, v := range wide {
-		dst[r] = float32(v)
-	}
-}
 
 // LogDensity64 implements vectors.Precise.
 func (t mixedTarget) LogDensity64(dst []float64, y []float32, k []uint8) { t.logDensity(dst, y, k) }
 
 // Clone implements vectors.Cloner.
-func (t mixedTarget) Clone() vectors.Target { return mixedTarget{t.problem.evaluation()} }
+func (t mixedTarget) Clone() vectors.Target {
+	return mixedTarget{realsTarget{t.problem.evaluation()}}
+}
 
 // Place implements vectors.Placed.
 func (e *evaluation) Place(int) (center []float64, scale float64) { return make([]float64, e.dim), 1 }
