@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/engine/measure"
@@ -488,9 +489,7 @@ func (e *search) gather() (*Found, error) {
 func (found *Found) weigh(dim int) []float64 {
 	p, r := pack(found.Gaussians, dim), make([]float64, len(found.LogPi))
 	p.LogDensity(r, found.X, nil, p.model.NewWork(len(r)))
-	for i, v := range found.LogPi {
-		r[i] -= v
-	}
+	floats.Sub(r, found.LogPi)
 	return r
 }
 

@@ -1,11 +1,13 @@
 package vectors
 
 import (
-	"github.com/revgen/revgen/internal/conf"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -74,10 +76,10 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 		} else {
 			p.logDensity(w.r[lo:hi])
 		}
-		subtract(w.r[lo:hi], k.logPi[lo:])
+		floats.Sub(w.r[lo:hi], k.logPi[lo:hi])
 		if end := b.Moving(lo, hi); end > lo {
 			finiteDensity(w.after[block], w.rNext[lo:end], w.moved.Part(lo, end), l.weights)
-			subtract(w.rNext[lo:end], k.logNext[lo:])
+			floats.Sub(w.rNext[lo:end], k.logNext[lo:end])
 		}
 	}
 	if c.Loss.Reuse > 0 && e.Modes > 0 {
@@ -129,12 +131,6 @@ func (w *weigher) Draw(s States, θ []float32, step uint32) {
 	}
 	w.s, w.weights.params = s, θ
 	w.workers.Run(w.nets.parts(), w.pack)
-}
-
-func subtract(dst, from []float64) {
-	for i := range dst {
-		dst[i] -= from[i]
-	}
 }
 
 // Weigh sets R of the states that were drawn, and of where they have moved.

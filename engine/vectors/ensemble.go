@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/nn"
@@ -152,15 +154,11 @@ func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta f
 	}
 	e.eachRow(len(dst), func(m *mover, lo, hi int) {
 		m.LogDensity(dst[lo:hi], s.Part(lo, hi))
-		for i, v := range dst[lo:hi] {
-			dst[lo+i] = -v
-		}
+		floats.Scale(-1, dst[lo:hi])
 	})
 	if e.Chart != nil {
-		level := e.Chart.Level()
-		for i, v := range added {
-			dst[i] += v - level
-		}
+		floats.AddConst(-e.Chart.Level(), added)
+		floats.Add(dst, added)
 	}
 	return 1, e.err()
 }

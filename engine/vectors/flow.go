@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/nn"
@@ -249,9 +251,7 @@ func (p *flowPass) volume(dst []float64) {
 		}
 	}
 	if f.bent {
-		for r := range dst {
-			dst[r] -= p.bowing[r]
-		}
+		floats.Sub(dst, p.bowing[:len(dst)])
 	}
 }
 

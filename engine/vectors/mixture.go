@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
@@ -172,9 +174,7 @@ func (p *mixturePass) density(dst []float64, s States, w *weights) {
 func (p *mixturePass) logDensity(dst []float64) {
 	p.last.base.LogDensity(dst, p.y[:p.rows*p.flow.nets.dim], p.k, p.work)
 	p.volume(dst)
-	for r := range dst {
-		dst[r] -= p.last.logScale
-	}
+	floats.AddConst(-p.last.logScale, dst)
 }
 
 func (p *mixturePass) score(grad []float32, c []float64, w *weights, s *scratch) {

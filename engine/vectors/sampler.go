@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
@@ -112,9 +114,7 @@ func (d *Sampler) Weigh(r []float64, s States, first uint64) {
 	d.Each(len(r), func(t *Tools, lo, hi int) {
 		logPi := t.log[:hi-lo]
 		t.mover.LogDensity(logPi, s.Part(lo, hi))
-		for i, v := range logPi {
-			r[lo+i] -= v
-		}
+		floats.Sub(r[lo:hi], logPi)
 	})
 }
 

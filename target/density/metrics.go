@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
@@ -135,9 +137,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	var r []float64
 	if weight := s.column(engine.LogWeight); weight >= 0 {
 		r = every(values, weight, len(s.names))
-		for i, w := range r {
-			r[i] = -w
-		}
+		floats.Scale(-1, r)
 		weights = measure.NewReweighing(r)
 	}
 	s.params, s.values = slices.Clone(params), values
