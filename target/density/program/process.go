@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -233,7 +234,8 @@ func (p *process) kill() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if !p.reaped {
-		kill(p.cmd.Process)
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+		_ = p.cmd.Process.Kill()
 	}
 	_, _ = p.in.Close(), p.out.Close()
 }

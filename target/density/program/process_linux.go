@@ -16,12 +16,6 @@ func inherit(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// kill ends a program and its group.
-func kill(p *os.Process) {
-	_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
-	_ = p.Kill()
-}
-
 // endMarked ends all processes whose environment has a mark: what a program has started,
 // whatever group, session or parent that has by now.
 func endMarked(mark string) {

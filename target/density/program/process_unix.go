@@ -3,7 +3,6 @@
 package program
 
 import (
-	"os"
 	"os/exec"
 	"syscall"
 )
@@ -11,12 +10,6 @@ import (
 // inherit keeps a terminal's signals from the program, so that the run can end in
 // order. When this process ends, the program reads the end of its input.
 func inherit(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
-
-// kill ends a program and its group.
-func kill(p *os.Process) {
-	_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
-	_ = p.Kill()
-}
 
 // endMarked and guard need a list of processes with their environments.
 func endMarked(string)    {}

@@ -110,13 +110,20 @@ func (w *Workers) startAll() {
 		w.unguard = guard(w.mark(-1))
 	}
 	w.mutex.Unlock()
+	w.each(func(one *worker) {
+		if f := w.start(one); f != nil && f.late {
+			one.late = f
+		}
+	})
+}
+
+// each calls body for all workers at once, as soon as they are free.
+func (w *Workers) each(body func(one *worker)) {
 	var all sync.WaitGroup
 	for range w.all {
 		one := <-w.free
 		all.Go(func() {
-			if f := w.start(one); f != nil && f.late {
-				one.late = f
-			}
+			body(one)
 			w.free <- one
 		})
 	}
@@ -141,18 +148,12 @@ func (w *Workers) Interrupt(err error) {
 // Close ends the processes, and what they have started. Later questions fail.
 func (w *Workers) Close() error {
 	w.Interrupt(context.Canceled)
-	var all sync.WaitGroup
-	for range w.all {
-		one := <-w.free
-		all.Go(func() {
-			if one.process != nil {
-				one.process.end()
-			}
-			one.set(nil)
-			w.free <- one
-		})
-	}
-	all.Wait()
+	w.each(func(one *worker) {
+		if one.process != nil {
+			one.process.end()
+		}
+		one.set(nil)
+	})
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.unguard()
