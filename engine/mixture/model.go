@@ -205,7 +205,7 @@ func (p *Packed) Set64(params []float64) {
 				mean[i] += v * shift[c]
 			}
 			for b, v := range s { // L = S T, row by row
-				addTo(l[row(i):], v, t[row(b):][:b+1])
+				floats.AddScaled(l[row(i):][:b+1], v, t[row(b):][:b+1])
 			}
 			p.logNorm[j] -= math.Log(math.Abs(l[row(i)+i]))
 		}
@@ -253,7 +253,7 @@ func Invert(inverse, l []float64, d int) {
 	for i := range d {
 		own, diagonal := inverse[row(i):][:i], l[row(i)+i]
 		for b, v := range l[row(i):][:i] {
-			addTo(own, v, inverse[row(b):][:b+1])
+			floats.AddScaled(own[:b+1], v, inverse[row(b):][:b+1])
 		}
 		for c, sum := range own {
 			own[c] = -sum / diagonal
@@ -261,20 +261,6 @@ func Invert(inverse, l []float64, d int) {
 		inverse[row(i)+i] = 1 / diagonal
 	}
 }
-
-// addTo adds f·x to the first of y.
-func addTo(y []float64, f float64, x []float64) {
-	if len(x) > few {
-		floats.AddScaled(y[:len(x)], f, x)
-		return
-	}
-	for i, v := range x {
-		y[i] += f * v
-	}
-}
-
-// few is the length of rows up to which a loop is as fast as a call.
-const few = 8
 
 // Weight returns w_j.
 func (p *Packed) Weight(j int) float64 { return p.weight[j] }
@@ -655,7 +641,7 @@ func (p *Packed) Finish(grad []float32, total float64) {
 				own[c] = float64(factor[row(i)+c])
 			}
 			for b := i + 1; b < d; b++ {
-				addTo(own, -t[row(b)+i], wide[row(b):][:i+1])
+				floats.AddScaled(own, -t[row(b)+i], wide[row(b):][:i+1])
 			}
 			for c, v := range own {
 				factor[row(i)+c] = float32(v / t[row(i)+i])

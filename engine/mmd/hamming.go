@@ -49,8 +49,7 @@ type Hamming struct {
 	base    []float32 // by blocks
 	spin    []float32 // by blocks, spin-major inside
 	loss    []float64 // by rows, then summed
-	sums    []float32 // gradient of each distinct row, row-major, if rows repeat
-	rowGrad []float32 // sums, or the caller's gradient where no row repeats
+	sums    []float32 // gradient of each distinct row, row-major
 
 	self []rowTerms // by the number of spins that a move flips
 
@@ -158,16 +157,10 @@ func (h *Hamming) LossGradient(s, t []uint64, grad []float32) float64 {
 	h.fold.run(s, t)
 	h.pack()
 	distinct := len(h.fold.sample)
-	h.rowGrad = h.sums
-	if distinct == h.n {
-		h.rowGrad = grad
-	}
 	h.workers.Share((distinct+asm.HammingRows-1)/asm.HammingRows, h.block,
-		pool.SpanOf(h.rowGrad, asm.HammingRows*h.spins), pool.SpanOf(h.loss, asm.HammingRows))
-	if distinct < h.n {
-		h.workers.Run((h.n+h.samplesPerPiece-1)/h.samplesPerPiece, h.scatter)
-	}
-	h.s, h.t, h.grad, h.rowGrad = nil, nil, nil, nil
+		pool.SpanOf(h.sums, asm.HammingRows*h.spins), pool.SpanOf(h.loss, asm.HammingRows))
+	h.workers.Run((h.n+h.samplesPerPiece-1)/h.samplesPerPiece, h.scatter)
+	h.s, h.t, h.grad = nil, nil, nil
 
 	var loss float64
 	for id := range distinct {
@@ -228,7 +221,7 @@ func (h *Hamming) runBlock(piece int) {
 		}
 		own[lane] = h.self[moved]
 	}
-	asm.HammingGradient(h.rowGrad[first*h.spins:(first+count)*h.spins], base, spin, rows, own[:count], float32(h.scale()), h.mode == Surrogate)
+	asm.HammingGradient(h.sums[first*h.spins:(first+count)*h.spins], base, spin, rows, own[:count], float32(h.scale()), h.mode == Surrogate)
 }
 
 func (h *Hamming) scale() float64 {

@@ -182,7 +182,7 @@ func TestRefusals(t *testing.T) {
 	// Nothing of the caller's is kept.
 	require.Equal(t, []any{true, true, true}, []any{g.s == nil && g.t == nil && g.grad == nil,
 		m.x == nil && m.y == nil && m.k == nil && m.l == nil && m.gradX == nil && m.gradK == nil,
-		h.s == nil && h.t == nil && h.grad == nil && h.rowGrad == nil && h.fold.s == nil && h.fold.t == nil})
+		h.s == nil && h.t == nil && h.grad == nil && h.fold.s == nil && h.fold.t == nil})
 
 	for s, name := range map[Statistic]string{V: "V", U: "U"} {
 		text, err := json.Marshal(s)
