@@ -166,7 +166,7 @@ func (c *Config) look(ctx context.Context, t Target, spare bool) (look mixture.L
 			because = "modes lie apart"
 			break
 		}
-		g.Depth, g.Hidden = 4, []int{64, 64}
+		g.Depth = 4
 		g.divide(found, t)
 	case d == 1:
 		g.Components = onLine
@@ -178,9 +178,6 @@ func (c *Config) look(ctx context.Context, t Target, spare bool) (look mixture.L
 			break
 		}
 		g.Depth, g.Bent = 4, true
-		if d > mostSpace {
-			g.Hidden = []int{64, 64}
-		}
 		g.divide(found, t)
 	case !straight && (d == 2 || d > someSpace && d <= mostSpace && !look.Curved && !look.Apart && look.Excess >= 0 && look.Excess < veryHeavy):
 		g.Components = look.Components
@@ -202,10 +199,10 @@ func (c *Config) look(ctx context.Context, t Target, spare bool) (look mixture.L
 		case d > someSpace:
 			g.Components = fewer
 		}
-		if d > mostSpace {
-			g.Hidden = []int{64, 64}
-		}
 		g.divide(found, t)
+	}
+	if g.Depth > 0 && d > mostSpace {
+		g.Hidden = []int{64, 64}
 	}
 	why = fmt.Sprintf("%s, because %s where %d Metropolis chains found probability mass", g.name(), because, len(found.LogPi))
 	if found.Far > 0 {
