@@ -97,8 +97,6 @@ type chart struct {
 	dim     int
 	maps    []coordinate // [modes][dim]
 	volumes []float64    // of each mode, Σ ln s
-	plain   bool         // x = y everywhere
-	bounded bool         // some coordinate has a bound
 }
 
 func newChart(dim, modes int) *chart {
@@ -121,12 +119,9 @@ func spacing(x float64) float64 {
 
 // settle computes what follows from the maps.
 func (c *chart) settle() {
-	c.plain = true
 	for i := range c.maps {
 		m := &c.maps[i]
 		m.free = !m.bounded()
-		c.plain = c.plain && m.center == 0 && m.scale == 1 && m.free && m.shear == nil
-		c.bounded = c.bounded || !m.free
 		c.volumes[i/c.dim] += math.Log(m.scale)
 	}
 }

@@ -72,7 +72,6 @@ func testCoordinates(t *testing.T, link string, between func(u float64) (share, 
 	require.NoError(t, c.hint("[0]", 0, []float64{0.5, 1, -1, 2}, []float64{2, 0.5, 3, 1.5}, shears[0]))
 	require.NoError(t, c.hint("[1]", 1, []float64{4}, []float64{0.25}, shears[1]))
 	c.settle()
-	require.True(t, c.bounded && !c.plain)
 	require.InDeltaSlice(t, []float64{math.Log(2 * 0.5 * 3 * 1.5), 4 * math.Log(0.25)}, c.volumes, 1e-12)
 	y := []float32{0.3, -0.7, 1.1, 0.2, -0.5, 0.6, 0.1, -2}
 	x, volume := make([]float32, 8), make([]float64, 2)
@@ -106,19 +105,6 @@ func testCoordinates(t *testing.T, link string, between func(u float64) (share, 
 	require.InDelta(t, (-beyond-2)/1.5, invert(3, -1), 1e-9)
 	require.InDelta(t, (700-1)/0.5, invert(1, math.Inf(1)), 1e-9)
 
-	for _, change := range []func(c *chart) error{
-		func(c *chart) error { return nil },
-		func(c *chart) error { return c.hint("", 0, []float64{0.1}, nil, nil) },
-		func(c *chart) error { return c.hint("", 0, nil, []float64{2}, nil) },
-		func(c *chart) error { return c.hint("", 0, nil, nil, [][]float64{{0.5}}) },
-		func(c *chart) error { return c.bounds([][2]*float64{{nil, bound(1)}}, "probit") },
-	} {
-		c := newChart(2, 1)
-		require.NoError(t, change(c))
-		c.settle()
-		require.Equal(t, c.maps[0].center == 0 && c.maps[0].scale == 1 && c.maps[0].free && c.maps[1].shear == nil, c.plain)
-		require.Equal(t, !c.maps[0].free, c.bounded)
-	}
 	require.Equal(t, []float32{1, math.Nextafter32(1, 2), math.Nextafter32(1, 2)}, []float32{above(1 - 1e-12), above(1), above(1 + 1e-12)})
 	require.Equal(t, []float64{1. / (1 << 23), 1. / 1024, math.SmallestNonzeroFloat32}, []float64{spacing(-1), spacing(1e4), spacing(0)})
 }

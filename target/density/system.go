@@ -77,9 +77,6 @@ func (p *problem) Volume() float64 {
 
 // Show implements vectors.Chart.
 func (p *problem) Show(s vectors.States) {
-	if p.chart.plain {
-		return
-	}
 	for r := range s.Len() {
 		maps, x := p.chart.of(s.K, r), s.X[r*p.dim:][:p.dim]
 		for i := len(maps) - 1; i >= 0; i-- { // the last depends on those before it

@@ -144,11 +144,8 @@ func (e *evaluation) logDensity(dst []float64, y []float32, k []uint8) {
 }
 
 func (e *evaluation) part(dst []float64, y []float32, k []uint8) {
-	x := y
-	if !e.chart.plain {
-		x = e.x[:len(y)]
-		e.chart.place(x, e.volume[:len(dst)], y, k)
-	}
+	x := e.x[:len(y)]
+	e.chart.place(x, e.volume[:len(dst)], y, k)
 	err := e.evaluate(dst, x, k)
 	for r, v := range dst {
 		state := x[r*e.dim : (r+1)*e.dim]
@@ -159,7 +156,7 @@ func (e *evaluation) part(dst []float64, y []float32, k []uint8) {
 			err = fmt.Errorf("%s: ln π is %v at %s; return −∞ where the density is zero, or bound the coordinates with target.support", e.key, v, program.State(state, program.Modes(k, r, r+1)))
 			e.fail(err)
 			v = math.Inf(-1)
-		case !e.chart.plain && (k != nil || e.chart.bounded):
+		default:
 			v += e.volume[r]
 		}
 		dst[r] = v
