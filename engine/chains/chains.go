@@ -106,19 +106,7 @@ type Observable struct {
 }
 
 // MarshalJSON writes figures that need not be finite.
-func (o Observable) MarshalJSON() ([]byte, error) {
-	s := o.ChainSummary
-	return number.Marshal(struct {
-		Name                string  `json:"name"`
-		Mean                float64 `json:"mean"`
-		StandardError       float64 `json:"standard_error"`
-		Deviation           float64 `json:"deviation"`
-		Time                float64 `json:"autocorrelation_time"`
-		RHat                float64 `json:"r_hat"`
-		EffectiveSize       float64 `json:"effective_size"`
-		SecondsPerEffective float64 `json:"seconds_per_effective_sample"`
-	}{o.Name, s.Mean, s.StandardError, s.Deviation, s.Time, s.RHat, s.EffectiveSize, o.SecondsPerEffective})
-}
+func (o Observable) MarshalJSON() ([]byte, error) { return number.Marshal(o) }
 
 // Doubtful reports whether the chains have not mixed, or not long enough, for this
 // average to be trusted.

@@ -55,14 +55,13 @@ func (f *Float) UnmarshalJSON(text []byte) error {
 }
 
 // Marshal is json.Marshal of a struct whose fields of type float64, arrays and
-// slices of such and pointers to such are written as Float. A type whose figures need not
+// slices of such and pointers to such are written as Float, those of embedded structs
+// too. A type whose figures need not
 // be finite makes it its MarshalJSON, and Unmarshal its UnmarshalJSON.
 func Marshal(v any) ([]byte, error) {
 	from := reflect.ValueOf(v)
 	to := reflect.New(mirror(from.Type())).Elem()
-	for i := range from.NumField() {
-		convert(to.Field(i), from.Field(i))
-	}
+	convert(to, from)
 	return json.Marshal(to.Interface())
 }
 
@@ -70,21 +69,23 @@ func Marshal(v any) ([]byte, error) {
 func Unmarshal(text []byte, v any) error {
 	to := reflect.ValueOf(v).Elem()
 	from := reflect.New(mirror(to.Type())).Elem()
-	for i := range from.NumField() {
-		convert(from.Field(i), to.Field(i)) // what the text leaves out stays
-	}
+	convert(from, to) // what the text leaves out stays
 	if err := json.Unmarshal(text, from.Addr().Interface()); err != nil {
 		return err
 	}
-	for i := range to.NumField() {
-		convert(to.Field(i), from.Field(i))
-	}
+	convert(to, from)
 	return nil
 }
 
 func convert(to, from reflect.Value) {
 	if from.CanConvert(to.Type()) {
 		to.Set(from.Convert(to.Type()))
+		return
+	}
+	if from.Kind() == reflect.Struct {
+		for i := range from.NumField() {
+			convert(to.Field(i), from.Field(i))
+		}
 		return
 	}
 	if from.Kind() == reflect.Slice {
@@ -109,7 +110,11 @@ func mirror(t reflect.Type) reflect.Type {
 	var fields []reflect.StructField
 	for i := range t.NumField() {
 		f := t.Field(i)
-		fields = append(fields, reflect.StructField{Name: f.Name, Tag: f.Tag, Type: image(f.Type)})
+		own := reflect.StructField{Name: f.Name, Tag: f.Tag, Type: image(f.Type), Anonymous: f.Anonymous}
+		if f.Anonymous {
+			own.Type = mirror(f.Type)
+		}
+		fields = append(fields, own)
 	}
 	m, _ := mirrors.LoadOrStore(t, reflect.StructOf(fields))
 	return m.(reflect.Type)

@@ -109,3 +109,21 @@ func TestPercent(t *testing.T) {
 	}
 	require.Equal(t, "NaN %", Percent(math.NaN()))
 }
+
+// TestEmbedded: the figures of an embedded struct stand among the others.
+func TestEmbedded(t *testing.T) {
+	type Part struct {
+		X float64 `json:"x"`
+	}
+	type whole struct {
+		Name string `json:"name"`
+		Part
+		Y float64 `json:"y"`
+	}
+	text, err := Marshal(whole{"a", Part{math.Inf(1)}, math.NaN()})
+	require.NoError(t, err)
+	require.Equal(t, `{"name":"a","x":"Infinity","y":"NaN"}`, string(text))
+	var back whole
+	require.NoError(t, Unmarshal(text, &back))
+	require.True(t, back.Name == "a" && math.IsInf(back.X, 1) && math.IsNaN(back.Y))
+}
