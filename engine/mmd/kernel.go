@@ -3,7 +3,6 @@ package mmd
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/conf"
@@ -152,25 +151,20 @@ type Gaussian = asm.Gaussian
 
 // Gaussians returns the terms of the form Weight·exp(−Exponent·d²), heat kernels
 // among them.
-func (k *Kernel) Gaussians() []Gaussian { return slices.Collect(k.gaussians) }
-
-func (k *Kernel) gaussians(yield func(Gaussian) bool) {
+func (k *Kernel) Gaussians() (all []Gaussian) {
 	for i, s := range k.Bandwidths {
-		if !yield(Gaussian{Exponent: 1 / (2 * s * s), Weight: k.weight(i)}) {
-			return
-		}
+		all = append(all, Gaussian{Exponent: 1 / (2 * s * s), Weight: k.weight(i)})
 	}
 	for _, t := range k.Diffusion {
-		if !yield(Gaussian{Exponent: -math.Log(math.Tanh(t)) / 4, Weight: 1}) {
-			return
-		}
+		all = append(all, Gaussian{Exponent: -math.Log(math.Tanh(t)) / 4, Weight: 1})
 	}
+	return all
 }
 
 // Value returns k(d²).
 func (k *Kernel) Value(d2 float64) float64 {
 	var sum float64
-	for g := range k.gaussians {
+	for _, g := range k.Gaussians() {
 		sum += g.Weight * math.Exp(-g.Exponent*d2)
 	}
 	for _, q := range k.IMQ {
@@ -186,7 +180,7 @@ func (k *Kernel) Value(d2 float64) float64 {
 // Derivative returns dk/d(d²). That of a Laplacian term is taken as 0 at 0.
 func (k *Kernel) Derivative(d2 float64) float64 {
 	var sum float64
-	for g := range k.gaussians {
+	for _, g := range k.Gaussians() {
 		sum -= g.Weight * g.Exponent * math.Exp(-g.Exponent*d2)
 	}
 	for _, q := range k.IMQ {
