@@ -119,7 +119,7 @@ func (t *Target) order() (order [][]int, err error) {
 	}
 	size := func(i int) (s float64) {
 		s = 1
-		for j := range near[i] {
+		for _, j := range slices.Sorted(maps.Keys(near[i])) {
 			s *= float64(t.States[j])
 		}
 		return s
