@@ -74,7 +74,9 @@ func (c *Config) recipe(quick bool) {
 	if c.Target.L%4 != 0 {
 		// A lattice that is a graph has more to learn: its sites share nothing.
 		t.Steps, t.Batch, t.LearningRate, t.Anneal = min(20_000, 3000+20*c.Target.L*c.Target.L), 512, 0.01, 0.5
-		g.Symmetries = "all" // which what was written before there was a choice has, by a preset's own target
+		// Presets begin with such a side, so that configurations without the key, which were
+		// written before there was a choice, have all symmetries.
+		g.Symmetries = "all"
 	}
 	c.Generator.From = "scratch"
 	if half {

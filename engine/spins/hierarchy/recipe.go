@@ -60,7 +60,7 @@ func Recipe(c Square) (t Training, half bool) {
 			t.Steps, t.Anneal, t.AnnealFrom = 1000, 0, 0
 		}
 	}
-	if c.Side%8 != 0 { // and there are weights that a single site learns
+	if c.Side%8 != 0 { // each spin of the coarsest lattice, which may be large, has its own weights to learn
 		t.Batch = 512
 	}
 	switch {

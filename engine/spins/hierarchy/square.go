@@ -24,8 +24,8 @@ type Square struct {
 	// decimation lengthens the range of the law that they have to learn.
 	Neighbours int
 	// Hidden is the number of hidden units. Each has eight images under the
-	// symmetries of the square, or four under its Rotations alone: twice as many of
-	// such units take the same time and know more.
+	// symmetries of the square, or four under its Rotations alone. Twice as many units
+	// of these take the same time, and come closer to the target.
 	Hidden    int
 	Rotations bool
 }
