@@ -64,11 +64,11 @@ func TestFloorIsTheScarcestResourceOfEachPhase(t *testing.T) {
 	require.Zero(t, knownPeaks().floor(nil).Nanoseconds)
 }
 
-// TestHierarchyFloor: 4×4 has six learned spins, of which five look at others, three of
-// these with 16 hidden units and two with 48.
+// TestHierarchyFloor: 4×4 has six learned spins, of which five look at others, with 16 hidden
+// units each.
 func TestHierarchyFloor(t *testing.T) {
 	operations, err := hierarchySuite.operations(testEnvironment(t), "4")
-	rows, vectors, outputs := 42.0, 9.0, 5.0
+	rows, vectors, outputs := 18.0, 5.0, 5.0
 	draw := operationNamed(t, operations, err, "draw/4").need
 	require.Len(t, draw, 3)
 	require.Equal(t, 1024*64*rows, draw[0].counts[Read])

@@ -12,12 +12,10 @@ var hierarchySuite = Suite{
 	sized:   hierarchyRows,
 }
 
-// The generator of the lattices' best preset.
-const (
-	hierarchyBeta       = 0.4407
-	hierarchyNeighbours = 24
-	hierarchyUnits      = 6
-)
+// ofBest is the generator of the preset best of critical lattices.
+func ofBest(side int) hierarchy.Square {
+	return hierarchy.Square{Side: side, J: 1, Beta: 0.4407, Neighbours: 28, Hidden: 4, Rotations: true}
+}
 
 // What 16 hidden units of a sample take at least, in products of numbers: u/√(1+u²) by an
 // estimate of the root and a Newton step, and the output's multiply-add.
@@ -32,7 +30,7 @@ const reduce, reduceProducts = 15 + 1, 1
 const decide, decideProducts = 11 + 3 + 15, 9 + 2 + 12
 
 func hierarchyRows(e *environment, size string, v []int) ([]*operation, error) {
-	m, err := hierarchy.NewSquare(hierarchy.Square{Side: v[0], J: 1, Beta: hierarchyBeta, Neighbours: hierarchyNeighbours, Hidden: hierarchyUnits})
+	m, err := hierarchy.NewSquare(ofBest(v[0]))
 	if err != nil {
 		return nil, optionf("size %q: %v", size, err)
 	}
