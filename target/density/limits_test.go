@@ -446,7 +446,7 @@ func TestPilotSteps(t *testing.T) {
 	endless.scale = []float64{1e14, 1}
 	endless.factor[0] = 9
 	require.ErrorContains(t, endless.step(), "target: π cannot be normalised: chains drift away without end, after 1 steps to x = [")
-	_, err := endless.e.pilot(context.Background(), 0, pilotChains)
+	_, err := endless.e.pilot(context.Background(), 0, false)
 	require.ErrorContains(t, err, "cannot be normalised")
 }
 

@@ -26,8 +26,9 @@ type place struct {
 // Sizes of the pilot, which takes fewer evaluations than one step of training.
 const (
 	pilotChains = 64
-	fewChains   = 32 // where evaluations are dear, in up to half as many coordinates
 	pilotRounds = 10 // at least, and as many as go on until the scales have settled
+	fewChains   = 32 // where evaluations are dear, in up to half as many coordinates
+	fewRounds   = 5  // there
 	mostRounds  = 60
 	settled     = 1.25 // growth of a scale in a round that may be chance
 	shrunk      = 0.5  // and a fall that is none
@@ -42,17 +43,13 @@ const (
 // pilot finds where the weight of each mode is: chains of random-walk Metropolis
 // begin around the origin and adapt their steps to what they find. An error says that
 // they have found no weight, or that it has no end. It is the same for any number of
-// threads. A pilot that spares evaluations has fewer chains.
+// threads. A pilot that spares evaluations has fewer chains, which settle in fewer rounds.
 func (p *problem) pilot(ctx context.Context, spare bool) ([]place, error) {
 	all := make([]place, max(1, p.modes))
-	chains := pilotChains
-	if spare && p.dim <= fewChains/2 {
-		chains = fewChains
-	}
 	for k := range all {
 		e := p.evaluation()
 		var err error
-		if all[k], err = e.pilot(ctx, k, chains); err != nil {
+		if all[k], err = e.pilot(ctx, k, spare); err != nil {
 			return nil, err
 		}
 	}
@@ -60,11 +57,14 @@ func (p *problem) pilot(ctx context.Context, spare bool) ([]place, error) {
 }
 
 // pilot runs the chains of one mode.
-func (e *evaluation) pilot(ctx context.Context, k, chains int) (place, error) {
-	d := e.dim
+func (e *evaluation) pilot(ctx context.Context, k int, spare bool) (place, error) {
+	d, chains, rounds := e.dim, pilotChains, pilotRounds
+	if spare && d <= fewChains/2 {
+		chains, rounds = fewChains, fewRounds
+	}
 	states := chains * d
 	w := pilotWalk{
-		e: e, mode: k, x: make([]float32, states), to: make([]float32, states),
+		e: e, mode: k, rounds: rounds, x: make([]float32, states), to: make([]float32, states),
 		scale: make([]float64, d), factor: [2]float64{2.4 / math.Sqrt(float64(d)), 2.4 / math.Sqrt(float64(d))},
 		current: make([]float64, chains), next: make([]float64, chains),
 		uniforms: make([]float32, rng.Blocks(chains)*4),
@@ -88,7 +88,7 @@ func (w *pilotWalk) find() (place, error) {
 	if err := w.begin(); err != nil {
 		return place{}, err
 	}
-	if err := w.settle(pilotRounds, mostRounds); err != nil {
+	if err := w.settle(w.rounds, mostRounds); err != nil {
 		return place{}, err
 	}
 	found := w.place()
@@ -105,7 +105,7 @@ func (w *pilotWalk) find() (place, error) {
 	further := w.place()
 	for i, s := range further.scale {
 		if s > stretched*found.scale[i] || s < found.scale[i]/stretched {
-			if err := w.settle(pilotRounds, mostRounds); err != nil {
+			if err := w.settle(w.rounds, mostRounds); err != nil {
 				return place{}, err
 			}
 			found = w.place()
@@ -120,7 +120,7 @@ func (w *pilotWalk) find() (place, error) {
 // is no lower than at both. Modes that are apart, and what is bent, are no ridge.
 func (w *pilotWalk) shear(found *place) error {
 	const (
-		narrow = 0.3  // of a coordinate's deviation, what those before it leave
+		narrow = 0.7  // of a coordinate's deviation, what those before it leave
 		fall   = 1    // of ln π between two
 		few    = 8    // pairs, of which one may be no part of a ridge
 		loose  = 0.03 // of what is left, to which it is rounded
@@ -129,7 +129,8 @@ func (w *pilotWalk) shear(found *place) error {
 	least := 1.0
 	for i := range d {
 		own := w.shape[i*(i+1)/2:][:i+1]
-		least = min(least, own[i]/floats.Norm(own, 2))
+		// By chance i others say something of as many chains.
+		least = min(least, own[i]/floats.Norm(own, 2)/math.Sqrt(1-float64(i)/float64(2*chains)))
 	}
 	if d > chains || least > narrow {
 		return nil
@@ -229,6 +230,7 @@ func quantiles(x []float32, i, d int) (low, high float64) {
 type pilotWalk struct {
 	e             *evaluation
 	mode          int
+	rounds        int // in which scales settle, at least
 	x, to         []float32
 	k             []uint8
 	seen          []float32  // states of the last round
