@@ -147,11 +147,13 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		scales = []float64{0.5}
 		level, perSample = weights != nil && weights.Trusted() && weights.Ample(), stepsPerSample/4
 	}
-	for _, burnIn := range [...]int{8, 128} {
+	for again, burnIn := range [...]int{8, 128} {
 		if !level {
 			break
 		}
-		leaps := func(_ []float32, n int) (chains.Walk, error) { return s.Leaps(params, n, firstLeap, scales...) }
+		leaps := func(_ []float32, n int) (chains.Walk, error) { // to other samples than before
+			return s.Leaps(params, n, firstLeap+uint64(again)<<32, scales...)
+		}
 		if s.reference, err = s.run(ctx, chains.Options{Draws: leapDraws, BurnIn: burnIn, Spacing: 1, Start: leaps}); err != nil {
 			return nil, err
 		}
