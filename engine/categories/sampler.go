@@ -5,17 +5,14 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A Sampler draws from a generator with fixed parameters and computes its density.
-type Sampler struct{ *sites.Blocks[byte] }
-
 // samplerBlocks is how many blocks are drawn at once, by all threads.
 const samplerBlocks = 32
 
-// NewSampler returns a sampler of the model with the given parameters. It keeps a copy of
-// these in its own form.
-func (m *Model) NewSampler(params []float32, workers *pool.Pool) *Sampler {
+// NewSampler returns what draws from the generator with the given parameters, of which it keeps
+// a copy in its own form, and computes its density.
+func (m *Model) NewSampler(params []float32, workers *pool.Pool) *sites.Blocks[byte] {
 	r := m.newRoom(samplerBlocks, false, workers)
 	r.weights.Tabulate()
 	r.weights.Set(params)
-	return &Sampler{sites.NewSampler(m.Sites(), samplerBlocks, together, r, workers)}
+	return sites.NewSampler(m.Sites(), samplerBlocks, together, r, workers)
 }

@@ -40,9 +40,7 @@ func NewSystem(m *Model, t *engine.Training, b engine.Balancing, c *spins.Transi
 	l := &learner{Batch: batch, training: t, config: c, moves: moves}
 	return &System{
 		engine.Densities[*Batch]{Balance: balance, Generator: l, Transition: l, S: batch, Next: batch},
-		sites.Density[byte]{Net: m, Seed: t.Seed, Sampler: func(params []float32) *sites.Blocks[byte] {
-			return m.NewSampler(params, workers).Blocks
-		}}, m, l,
+		sites.Density[byte]{Net: m, Seed: t.Seed, Workers: workers}, m, l,
 	}, nil
 }
 

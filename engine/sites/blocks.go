@@ -14,26 +14,18 @@ const block = asm.BitSamples
 
 // Blocks gives all threads blocks of samples to draw or to score.
 type Blocks[W uint64 | byte] struct {
+	room        Room[W]
 	words, most int // of a configuration, and blocks at once
 	together    int // blocks of a piece
 	workers     *pool.Pool
 
-	Stream      rng.Counter
+	stream      rng.Counter
 	batch       []W // configurations to write or to read, nil if they are not wanted
 	r           []float64
 	blocks      int    // that are drawn or scored
 	skip        int    // samples of the first block that were not asked for
 	first       uint64 // number of the first block
-	draw, score func(i int)
-}
-
-// NewBlocks returns those of configurations of so many words, most of them at once. draw and
-// score do blocks lo … hi−1 of these, together at most.
-func NewBlocks[W uint64 | byte](words, most, together int, draw, score func(lo, hi int), workers *pool.Pool) *Blocks[W] {
-	s := &Blocks[W]{words: words, most: most, together: together, workers: workers}
-	s.draw = func(i int) { draw(i*together, min((i+1)*together, s.blocks)) }
-	s.score = func(i int) { score(i*together, min((i+1)*together, s.blocks)) }
-	return s
+	draw, score func(piece int)
 }
 
 // A Room is where blocks of samples are, and what draws, weighs and lays them out.
@@ -51,27 +43,31 @@ type Room[W uint64 | byte] interface {
 	Write(configs []W, k, from int)
 }
 
-// NewSampler returns Blocks of a room with as many.
-func NewSampler[W uint64 | byte](words, most, together int, room Room[W], workers *pool.Pool) (s *Blocks[W]) {
-	draw := func(lo, hi int) {
-		room.Draw(lo, hi, &s.Stream, s.Number(lo))
+// NewSampler returns Blocks of configurations of so many words, in a room with most blocks, of
+// which it takes so many together.
+func NewSampler[W uint64 | byte](words, most, together int, room Room[W], workers *pool.Pool) *Blocks[W] {
+	s := &Blocks[W]{room: room, words: words, most: most, together: together, workers: workers}
+	bounds := func(piece int) (lo, hi int) { return piece * together, min((piece+1)*together, s.blocks) }
+	s.draw = func(piece int) {
+		lo, hi := bounds(piece)
+		room.Draw(lo, hi, &s.stream, s.first+uint64(lo))
 		for k := lo; k < hi; k++ {
-			if batch, before := s.Keep(k, room.R(k)); batch != nil {
-				room.Complete(k, &s.Stream, s.Number(k))
+			if batch, before := s.keep(k); batch != nil {
+				room.Complete(k, &s.stream, s.first+uint64(k))
 				room.Write(batch, k, before)
 			}
 		}
 	}
-	score := func(lo, hi int) {
+	s.score = func(piece int) {
+		lo, hi := bounds(piece)
 		for k := lo; k < hi; k++ {
-			room.Read(k, s.Given(k))
+			room.Read(k, s.batch[k*block*words:min((k+1)*block*words, len(s.batch))])
 		}
 		room.Score(lo, hi)
 		for k := lo; k < hi; k++ {
-			s.Keep(k, room.R(k))
+			s.keep(k)
 		}
 	}
-	s = NewBlocks[W](words, most, together, draw, score, workers)
 	return s
 }
 
@@ -89,7 +85,7 @@ func (s *Blocks[W]) Sample(batch []W, r []float64, seed, first uint64) error {
 	if err := engine.SampleRange(first, MaxSamples, uint64(len(r)), 0, 0); err != nil {
 		return err
 	}
-	s.Stream = rng.Stream(seed, rng.SampleHead, 0)
+	s.stream = rng.Stream(seed, rng.SampleHead, 0)
 	for len(r) > 0 {
 		s.skip, s.first = int(first%block), first/block
 		take := min(len(r), s.most*block-s.skip)
@@ -129,20 +125,12 @@ func (s *Blocks[W]) share(body func(i int)) {
 	s.workers.Run((s.blocks+s.together-1)/s.together, body)
 }
 
-// Number returns which block of the stream block k is.
-func (s *Blocks[W]) Number(k int) uint64 { return s.first + uint64(k) }
-
-// Given returns the configurations of block k that are to be scored.
-func (s *Blocks[W]) Given(k int) []W {
-	return s.batch[k*block*s.words : min((k+1)*block*s.words, len(s.batch))]
-}
-
-// Keep keeps R of the samples of block k that were asked for. It returns where their
+// keep keeps R of the samples of block k that were asked for. It returns where their
 // configurations belong, nil if they are not wanted, and how many samples come before them.
-func (s *Blocks[W]) Keep(k int, r *[block]float64) (batch []W, before int) {
+func (s *Blocks[W]) keep(k int) (batch []W, before int) {
 	lo, hi := k*block-s.skip, min((k+1)*block-s.skip, len(s.r))
 	before = max(0, -lo)
-	copy(s.r[lo+before:hi], r[before:])
+	copy(s.r[lo+before:hi], s.room.R(k)[before:])
 	if s.batch != nil {
 		batch = s.batch[(lo+before)*s.words : hi*s.words]
 	}

@@ -1,6 +1,10 @@
 package sites
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/revgen/revgen/internal/pool"
+)
 
 // A Density is what the system of a generator with a density is apart from its steps, for
 // systems to embed.
@@ -9,9 +13,10 @@ type Density[W uint64 | byte] struct {
 		NumParams() int
 		TensorName(i int) string
 		Initialize(params []float32, seed uint64)
+		NewSampler(params []float32, workers *pool.Pool) *Blocks[W]
 	}
-	Seed    uint64                            // of the training
-	Sampler func(params []float32) *Blocks[W] // of the generator with these parameters
+	Seed    uint64 // of the training
+	Workers *pool.Pool
 
 	kept struct {
 		params []float32
@@ -25,7 +30,7 @@ func (d *Density[W]) sampler(params []float32) *Blocks[W] {
 	kept := &d.kept
 	if kept.blocks == nil || !slices.Equal(kept.params, params) {
 		kept.blocks = nil // that its room may go before there is another
-		kept.params, kept.blocks = slices.Clone(params), d.Sampler(params)
+		kept.params, kept.blocks = slices.Clone(params), d.Net.NewSampler(params, d.Workers)
 	}
 	return kept.blocks
 }

@@ -549,41 +549,68 @@ func TestLadder(t *testing.T) {
 	})
 }
 
+// A hall is a Room of samples whose R is their number, and whose two words are ten times that and
+// the seed, and one more. R of given configurations is the sum of their words.
+type hall struct {
+	Room[uint64]
+	most, together int
+	number         []uint64
+	given          [][]uint64
+	r              [][block]float64
+}
+
+func (h *hall) fits(lo, hi int) {
+	if lo >= hi || hi-lo > h.together || hi > h.most {
+		panic("too many")
+	}
+}
+
+func (h *hall) R(k int) *[block]float64 { return &h.r[k] }
+
+func (h *hall) Draw(lo, hi int, _ *rng.Counter, first uint64) {
+	h.fits(lo, hi)
+	for k := lo; k < hi; k++ {
+		for i := range h.r[k] {
+			h.r[k][i] = float64((first+uint64(k-lo))*block + uint64(i))
+		}
+	}
+}
+
+func (h *hall) Complete(k int, stream *rng.Counter, number uint64) {
+	h.number[k] = 10*number*block + stream.Seed
+}
+
+func (h *hall) Write(dst []uint64, k, from int) {
+	for i := range dst {
+		dst[i] = h.number[k] + 10*uint64(from+i/2) + uint64(i%2)
+	}
+}
+
+func (h *hall) Read(k int, from []uint64) { h.given[k] = from }
+
+func (h *hall) Score(lo, hi int) {
+	h.fits(lo, hi)
+	for k := lo; k < hi; k++ {
+		clear(h.r[k][:])
+		for i, x := range h.given[k] {
+			h.r[k][i/2] += float64(x)
+		}
+	}
+}
+
 // TestBlocks: blocks are drawn and scored together, whichever samples are asked for.
 func TestBlocks(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	const words, most, together = 2, 5, 2
-	var b *Blocks[uint64]
-	b = NewBlocks[uint64](words, most, together, func(lo, hi int) {
-		if hi-lo > together || hi > most {
-			panic("too many")
-		}
-		for k := lo; k < hi; k++ {
-			var r [block]float64
-			for i := range r {
-				r[i] = float64(b.Number(k)*block + uint64(i))
-			}
-			batch, before := b.Keep(k, &r)
-			for i := range batch {
-				batch[i] = 10*(b.Number(k)*block+uint64(before+i/2)) + uint64(i%2) + b.Stream.Seed
-			}
-		}
-	}, func(lo, hi int) {
-		for k := lo; k < hi; k++ {
-			var r [block]float64
-			for i, x := range b.Given(k) {
-				r[i/2] += float64(x)
-			}
-			b.Keep(k, &r)
-		}
-	}, workers)
+	b := NewSampler[uint64](words, most, together, &hall{most: most, together: together,
+		number: make([]uint64, most), given: make([][]uint64, most), r: make([][block]float64, most)}, workers)
 	require.Equal(t, words, b.Words())
 	for _, c := range [][2]int{{0, 1}, {0, 64}, {63, 1}, {63, 2}, {5, 1000}, {640, 320}, {700, 321}} {
 		first, n := c[0], c[1]
 		batch, r := make([]uint64, 2*n), make([]float64, n)
 		require.NoError(t, b.Sample(batch, r, 3, uint64(first)))
-		require.Equal(t, rng.Stream(3, rng.SampleHead, 0), b.Stream)
+		require.Equal(t, rng.Stream(3, rng.SampleHead, 0), b.stream)
 		again, sums := make([]float64, n), make([]float64, n)
 		require.NoError(t, b.Sample(nil, again, 3, uint64(first)))
 		require.Equal(t, r, again)

@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
@@ -260,7 +261,7 @@ func TestVerify(t *testing.T) {
 		},
 		"potts sums": func(v *subject) { v.sum = func(*categories.Target) float64 { return 1 } },
 		"potts density": func(v *subject) {
-			v.density = func(s *categories.Sampler, r []float64, batch []byte) {
+			v.density = func(s *sites.Blocks[byte], r []float64, batch []byte) {
 				s.R(r, batch)
 				r[3] += 1
 			}

@@ -96,7 +96,7 @@ func TestDensity(t *testing.T) {
 			configs[i] = uint64(i)
 		}
 		s := m.NewSampler(params, workers)
-		s.logDensity(m, logq, configs)
+		logDensity(s, m, logq, configs)
 		learned := learnedMask(m)
 		weight := map[uint64]float64{} // of the learned spins
 		for i := range configs {
@@ -137,7 +137,7 @@ func TestSamplesFollowTheDensity(t *testing.T) {
 			configs[i] = uint64(i)
 		}
 		s := m.NewSampler(wild(m, 3), workers)
-		s.logDensity(m, logq, configs)
+		logDensity(s, m, logq, configs)
 		drawn, r, again := make([]uint64, samples), make([]float64, samples), make([]float64, samples)
 		require.NoError(t, s.Sample(drawn, r, 7, 0))
 		s.R(again, drawn)
@@ -293,7 +293,7 @@ func TestRIsThatOfTheDensity(t *testing.T) {
 		s := m.NewSampler(params, workers)
 		s.R(again, spins)
 		require.InDeltaSlice(t, r, again, 1e-9)
-		s.logDensity(m, again, spins)
+		logDensity(s, m, again, spins)
 		p := wide(params)
 		for i := range r {
 			config := spins[i*words:][:words]

@@ -5,19 +5,15 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A Sampler draws from a generator with fixed parameters and computes its
-// density.
-type Sampler struct{ *sites.Blocks[uint64] }
-
 // samplerBlocks is how many blocks are drawn at once, by all threads.
 const samplerBlocks = 64
 
-// NewSampler returns a sampler of the model with the given parameters, of which
-// it keeps a copy in its own form.
-func (m *Model) NewSampler(params []float32, workers *pool.Pool) *Sampler {
+// NewSampler returns what draws from the generator with the given parameters, of which it keeps
+// a copy in its own form, and computes its density.
+func (m *Model) NewSampler(params []float32, workers *pool.Pool) *sites.Blocks[uint64] {
 	checkLength("parameters", len(params), m.params)
 	r := m.newRoom(samplerBlocks, false, workers)
 	r.weights.Tabulate()
 	r.weights.Set(params)
-	return &Sampler{sites.NewSampler(m.words(), samplerBlocks, together, r, workers)}
+	return sites.NewSampler(m.words(), samplerBlocks, together, r, workers)
 }

@@ -82,9 +82,7 @@ func (c *Config) system(m *Model, target spins.Target, workers *pool.Pool) (*Sys
 		return nil, err
 	}
 	s := &System{net: m, learner: &learner{Batch: batch, training: t, config: c.Transition}}
-	s.Density = sites.Density[uint64]{Net: m, Seed: t.Seed, Sampler: func(params []float32) *sites.Blocks[uint64] {
-		return m.NewSampler(params, workers).Blocks
-	}}
+	s.Density = sites.Density[uint64]{Net: m, Seed: t.Seed, Workers: workers}
 	s.Densities = engine.Densities[[]uint64]{
 		Balance: balance, Generator: s.learner, Transition: transition,
 		S: make([]uint64, moved*words), Next: make([]uint64, moved*words),
