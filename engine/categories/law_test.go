@@ -234,7 +234,7 @@ func TestMetropolis(t *testing.T) {
 		want := slices.Clone(state)
 		stream := rng.Stream(5, rng.ChainTransition, 1)
 		var count, accepted engine.Count
-		m.runFrom(state, first, steps, &stream, number, &count)
+		m.run(state, first, steps, &stream, number, &count)
 		var w hierarchy.Words
 		w.Start(&stream, (number*(1<<24-1)+first)*4, math.MaxInt)
 		x := make([]byte, n)
@@ -305,7 +305,7 @@ func TestRun(t *testing.T) {
 		for k := range 2 {
 			state := make([]byte, n*block)
 			columns(state, src[(1+k*block)*n:min((1+(k+1)*block)*n, (samples+1)*n)], n)
-			m.run(state, steps, &stream, uint64(2+k), &count)
+			m.run(state, 0, steps, &stream, uint64(2+k), &count)
 			part := make([]byte, n*min(block, samples-k*block))
 			rows(part, state, n, 0)
 			want = append(want, part...)
@@ -333,7 +333,7 @@ func TestRun(t *testing.T) {
 		require.Equal(t, src[block*n:samples*n], dst[block*n:samples*n])
 		state := make([]byte, n*block)
 		columns(state, src[:block*n], n)
-		m.run(state, 256, &stream, 2, &count)
+		m.run(state, 0, 256, &stream, 2, &count)
 		rows(want[:block*n], state, n, 0)
 		require.Equal(t, want[:block*n], dst[:block*n])
 	}

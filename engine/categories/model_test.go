@@ -187,7 +187,7 @@ func TestSystem(t *testing.T) {
 			require.Equal(t, same, params)
 			params = wild(m)
 			n, l := m.Sites(), s.learner
-			require.Equal(t, int(256*(1-partners))/block, l.moved)
+			require.Equal(t, int(256*(1-partners))/block, l.Scored)
 			for _, step := range []uint32{1, 4, 5, 10} {
 				l.acceptance = 0
 				_, err := s.Loss(params, step)
@@ -201,15 +201,15 @@ func TestSystem(t *testing.T) {
 				if step < 5 {
 					continue
 				}
-				r, next := make([]float64, l.samples*block), make([]float64, l.moved*block)
+				r, next := make([]float64, l.Samples*block), make([]float64, l.Scored*block)
 				l.Weigh(r, next, nil, nil)
 				batch, want := make([]byte, len(next)*n), make([]float64, len(next))
-				for k := range l.moved {
-					rows(batch[k*block*n:][:block*n], l.room.block(l.samples+k), n, 0)
+				for k := range l.Scored {
+					rows(batch[k*block*n:][:block*n], l.room.block(l.Samples+k), n, 0)
 				}
 				s.Weigher(params)(want, batch)
 				require.InDeltaSlice(t, want, next, 1e-4, name)
-				for k := range l.samples {
+				for k := range l.Samples {
 					require.Equal(t, l.room.r[k][:], r[k*block:][:block])
 				}
 			}
@@ -251,7 +251,7 @@ func TestMoves(t *testing.T) {
 			few := blocks * 40 / steps
 			for k := range few {
 				clear(state)
-				kernel.run(state, steps, &stream, uint64(k), &count)
+				kernel.run(state, 0, steps, &stream, uint64(k), &count)
 				for b := range block {
 					rows(row, state, n, b)
 					sum += c.Energy(row)
@@ -302,7 +302,7 @@ func BenchmarkSweep(b *testing.B) {
 			state, stream := make([]byte, n*block), rng.Stream(1, rng.ChainTransition, 0)
 			var count engine.Count
 			for b.Loop() {
-				m.run(state, 1, &stream, 0, &count)
+				m.run(state, 0, 1, &stream, 0, &count)
 			}
 			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(2*b.N*n*block), "ns/site")
 		})

@@ -89,7 +89,7 @@ func (m *Moves) blocks(halted func() bool, lo, hi, steps int, c *rng.Counter, fi
 	for ; lo < hi; lo += block {
 		read(state, lo, min(lo+block, hi))
 		for left := steps; left > 0 && (halted == nil || !halted()); left -= slice {
-			m.runFrom(state, steps-left, min(left, slice), c, (first+uint64(lo))/block, st)
+			m.run(state, steps-left, min(left, slice), c, (first+uint64(lo))/block, st)
 		}
 		write(state, lo, min(lo+block, hi))
 	}
@@ -103,13 +103,8 @@ func (m *Moves) MaxSteps() int {
 	return int(min(math.MaxUint64/(block/4)/mostBlocks/uint64(m.draws), math.MaxInt32))
 }
 
-// run takes the first steps of a stream with its block number k and counts proposals.
-func (m *Moves) run(state []byte, steps int, stream *rng.Counter, k uint64, count *engine.Count) {
-	m.runFrom(state, 0, steps, stream, k, count)
-}
-
-// runFrom takes steps first, first+1, ….
-func (m *Moves) runFrom(state []byte, first, steps int, stream *rng.Counter, k uint64, count *engine.Count) {
+// run takes steps first, first+1, … of a stream with its block number k and counts proposals.
+func (m *Moves) run(state []byte, first, steps int, stream *rng.Counter, k uint64, count *engine.Count) {
 	var w hierarchy.Words
 	w.Start(stream, (k*uint64(m.MaxSteps())+uint64(first))*uint64(m.draws), math.MaxInt)
 	for range steps {

@@ -48,6 +48,8 @@ func (r *room) block(k int) []byte {
 	return r.state[k*n:][:n]
 }
 
+func (r *room) Set(params []float32) { r.weights.Set(params) }
+
 func (r *room) R(k int) *[block]float64 { return &r.r[k] }
 
 func (r *room) Score(lo, hi int) { r.pass(lo, hi, nil) }

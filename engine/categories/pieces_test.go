@@ -8,7 +8,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// TestPieces: blocks are drawn four at a time, each piece with counts of its own,
+// TestPieces: blocks are drawn four at a time, each with counts of its own,
 // and the nets of a unit's states share what its gradient costs.
 func TestPieces(t *testing.T) {
 	workers := pool.New(1)
@@ -16,11 +16,11 @@ func TestPieces(t *testing.T) {
 	for name, c := range small() {
 		m, err := NewModel(c.Target, c.Network, workers)
 		require.NoError(t, err)
-		for _, of := range [][3]int{{1, 0, 1}, {4, 4, 1}, {5, 3, 2}, {3, 9, 3}} {
+		for _, of := range [][2]int{{1, 0}, {4, 4}, {5, 3}, {3, 9}} {
 			b, err := m.NewBatch(64*of[0], 64*of[1], 1, workers)
 			require.NoError(t, err)
-			require.Equal(t, of, [3]int{b.samples, b.moved, len(b.counts)})
 			blocks, at := of[0]+of[1], 0
+			require.Equal(t, []int{of[0], of[1], 4, blocks}, []int{b.Samples, b.Scored, b.Together, len(b.counts)})
 			require.Equal(t, []int{blocks * m.Sites() * 64, blocks, blocks, blocks * m.learned * c.Most()}, []int{len(b.room.state), len(b.room.logq), len(b.room.r), len(b.room.residual)}, name)
 			for i := range m.units {
 				u := &m.units[i]

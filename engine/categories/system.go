@@ -55,13 +55,13 @@ type learner struct {
 
 // Draw draws the sites that are learned, at the step's temperature.
 func (l *learner) Draw(_ *Batch, params []float32, step uint32) {
-	l.SetBeta(l.room.model.target.Beta * l.config.Fraction(l.config.Level(step, l.training.Steps)))
+	l.room.law.setBeta(l.room.model.target.Beta * l.config.Fraction(l.config.Level(step, l.training.Steps)))
 	l.Generate(params, step)
 }
 
 // Move draws s′ of the samples that move.
 func (l *learner) Move(_, _ *Batch, step uint32) error {
-	if l.moved > 0 {
+	if l.Scored > 0 {
 		l.acceptance = l.Batch.Move(step, l.moves, l.config.Steps)
 	}
 	return nil
@@ -72,13 +72,12 @@ func (l *learner) Acceptance() float64 { return l.acceptance }
 
 // Weigh sets R of the samples, and of what some became.
 func (l *learner) Weigh(r, next []float64, _, _ *Batch) {
-	l.copyR(r, 0, l.samples)
-	l.copyR(next, l.samples, l.samples+l.moved)
+	l.R(r, next[:l.Scored*block])
 }
 
 // Score sets grad to the sum of the coefficients times ∇ln q.
 func (l *learner) Score(grad, _ []float32, c, next []float64) {
-	l.Batch.Backward(grad, c, next[:l.moved*block])
+	l.Backward(grad, c, next[:l.Scored*block])
 }
 
 // Demands bounds the memory of a system and its evaluation, for a model of at most params
@@ -99,7 +98,7 @@ func (s *System) Model() *Model { return s.net }
 func (s *System) Surrogate() func(params []float64) float64 {
 	b, n := s.learner.Batch, s.net.Sites()*block
 	states := slices.Clone(b.room.state)
-	return hierarchy.FixedLoss(s.Balance, b.room.r, b.room.logq, b.samples*block, func(params []float64, i int) float64 {
+	return hierarchy.FixedLoss(s.Balance, b.room.r, b.room.logq, b.Samples*block, func(params []float64, i int) float64 {
 		state := states[i/block*n:][:n]
 		return s.net.learned64(params, func(site int) byte { return state[site*block+i%block] })
 	})

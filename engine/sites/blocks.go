@@ -30,6 +30,8 @@ type Blocks[W uint64 | byte] struct {
 
 // A Room is where blocks of samples are, and what draws, weighs and lays them out.
 type Room[W uint64 | byte] interface {
+	// Set takes the parameters of the generator.
+	Set(params []float32)
 	// Draw draws the learned sites of blocks lo … hi−1, which are number first of a stream and
 	// those after it; Score takes those that are there. Both find R.
 	Draw(lo, hi int, stream *rng.Counter, first uint64)

@@ -6,6 +6,7 @@ import "github.com/revgen/revgen/internal/pool"
 // that some blocks have in one net, do not depend on the number of threads.
 type Gradient struct {
 	nets    []*Net
+	params  int // length of θ
 	add     func(net, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64)
 	workers *pool.Pool
 	scale   [][block]float32 // [blocks] coefficients
@@ -36,6 +37,7 @@ func NewGradient(nets []*Net, sites []int, blocks int, cost func(net, blocks int
 	partial, hist, all := 0, 0, 0
 	var ends []int
 	for i, net := range nets {
+		g.params = net.end
 		if net.Params() == 0 {
 			continue
 		}
@@ -54,8 +56,9 @@ func NewGradient(nets []*Net, sites []int, blocks int, cost func(net, blocks int
 	return g
 }
 
-// Sum sets grad, with the coefficients of all samples in order.
-func (g *Gradient) Sum(grad []float32, coefficients ...[]float64) {
+// Backward sets grad, with the coefficients of all samples in order.
+func (g *Gradient) Backward(grad []float32, coefficients ...[]float64) {
+	checkLength("gradient", len(grad), g.params)
 	at := 0
 	for _, all := range coefficients {
 		for _, c := range all {

@@ -15,6 +15,7 @@ import (
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -194,7 +195,7 @@ func TestLimits(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "parameter -1", m.TensorName(-1))
 	require.Equal(t, fmt.Sprintf("parameter %d", m.NumParams()), m.TensorName(m.NumParams()))
-	for _, wrong := range [][2]int{{-64, 0}, {0, -64}, {63, 0}, {0, 65}, {MaxBatch + 64, 0}} {
+	for _, wrong := range [][2]int{{-64, 0}, {0, -64}, {63, 0}, {0, 65}, {sites.MaxBatch + 64, 0}} {
 		_, err := m.NewBatch(wrong[0], wrong[1], 1, workers)
 		require.EqualError(t, err, fmt.Sprintf("batch: %d is not a multiple of 64 up to 1048576", cmp.Or(wrong[0], wrong[1])))
 	}
@@ -202,8 +203,8 @@ func TestLimits(t *testing.T) {
 	require.NoError(t, err)
 	require.PanicsWithValue(t, "hierarchy: configurations of 63 words, not of whole blocks of 64", func() { b.Complete(make([]uint64, 63)) })
 	require.PanicsWithValue(t, "hierarchy: configurations of 192 words, not of whole blocks of 64", func() { b.Complete(make([]uint64, 192)) })
-	require.PanicsWithValue(t, "hierarchy: R of length 64, not 128", func() { b.R(make([]float64, 64)) })
-	require.PanicsWithValue(t, "hierarchy: R of length 128, not 64", func() { b.ScoredR(make([]float64, 128)) })
+	require.PanicsWithValue(t, "sites: R of 64 samples and 64 configurations, not 128 and 64", func() { b.R(make([]float64, 64), make([]float64, 64)) })
+	require.PanicsWithValue(t, "sites: R of 128 samples and 128 configurations, not 128 and 64", func() { b.R(make([]float64, 128), make([]float64, 128)) })
 	params := make([]float32, m.NumParams())
 	require.PanicsWithValue(t, "hierarchy: spins of length 128, not 64", func() { b.score(make([]uint64, 128)) })
 	require.PanicsWithValue(t, "hierarchy: gradient of length 1, not "+fmt.Sprint(len(params)), func() { b.Backward(params[:1]) })
@@ -227,7 +228,7 @@ func TestScored(t *testing.T) {
 		b.room.weights.Set(params)
 		b.score(configs)
 		got, want := make([]float64, 128), make([]float64, 128)
-		b.ScoredR(got)
+		b.R(make([]float64, 64), got)
 		m.NewSampler(params, workers).R(want, configs)
 		require.InDeltaSlice(t, want, got, 1e-9, name)
 	}
@@ -287,12 +288,12 @@ func TestWords(t *testing.T) {
 
 // TestSystems: what a configuration refuses, and which hierarchies start from which.
 func TestSystems(t *testing.T) {
-	good := engine.Training{Batch: MaxBatch, Methods: search.ByGradient()}
+	good := engine.Training{Batch: sites.MaxBatch, Methods: search.ByGradient()}
 	require.NoError(t, Validate(&good, engine.Balancing{Partners: 1}))
 	require.EqualError(t, Validate(&good, engine.Balancing{Partners: 2}), "loss.partners: 2 is not between 0 and 1")
 	for batch, want := range map[int]string{
-		100:           "training.batch: a hierarchy draws 64 samples at once; 100 is not a multiple of 64 up to 1048576",
-		MaxBatch + 64: "training.batch: a hierarchy draws 64 samples at once; 1048640 is not a multiple of 64 up to 1048576",
+		100:                 "training.batch: a hierarchy draws 64 samples at once; 100 is not a multiple of 64 up to 1048576",
+		sites.MaxBatch + 64: "training.batch: a hierarchy draws 64 samples at once; 1048640 is not a multiple of 64 up to 1048576",
 	} {
 		bad := good
 		bad.Batch = batch

@@ -289,7 +289,7 @@ func TestRIsThatOfTheDensity(t *testing.T) {
 		words := (m.Spins() + 63) / 64
 		spins, r, again := make([]uint64, 192*words), make([]float64, 192), make([]float64, 192)
 		b.Complete(spins)
-		b.R(r)
+		b.R(r, nil)
 		s := m.NewSampler(params, workers)
 		s.R(again, spins)
 		require.InDeltaSlice(t, r, again, 1e-9)

@@ -40,6 +40,7 @@ func (m *Model) newRoom(blocks int, residual bool, workers *pool.Pool) *room {
 }
 
 func (r *room) block(k int) []uint64      { return r.state[k*r.size:][:r.size] }
+func (r *room) Set(params []float32)      { r.weights.Set(params) }
 func (r *room) R(k int) *[block]float64   { return &r.r[k] }
 func (r *room) Score(lo, hi int)          { r.pass(lo, hi, nil) }
 func (r *room) Read(k int, from []uint64) { spins.Columns(r.block(k), from, r.model.Spins()) }

@@ -107,16 +107,15 @@ func (l *learner) Draw(s []uint64, θ []float32, step uint32) {
 
 // Weigh sets R of the batch and of where its first samples have moved.
 func (l *learner) Weigh(r, rNext []float64, _, next []uint64) {
-	l.R(r)
 	if len(next) > 0 {
 		l.score(next)
-		l.ScoredR(rNext[:len(l.room.logq)*block-l.samples])
 	}
+	l.R(r, rNext[:l.Scored*block])
 }
 
 // Score sets grad to Σ c ∇ln q of all states that were weighed.
 func (l *learner) Score(grad, _ []float32, c, cNext []float64) {
-	l.Backward(grad, c, cNext[:len(l.room.logq)*block-l.samples])
+	l.Backward(grad, c, cNext[:l.Scored*block])
 }
 
 // Demands implements spins.Kind.
@@ -135,8 +134,8 @@ func Validate(t *engine.Training, b engine.Balancing) error {
 	switch {
 	case t.Method != "gradient":
 		return fmt.Errorf("training.method: a hierarchy is trained by the gradient; set it to gradient")
-	case t.Batch%block != 0 || t.Batch > MaxBatch:
-		return fmt.Errorf("training.batch: a hierarchy draws %d samples at once; %d is not a multiple of %d up to %d", block, t.Batch, block, MaxBatch)
+	case t.Batch%block != 0 || t.Batch > sites.MaxBatch:
+		return fmt.Errorf("training.batch: a hierarchy draws %d samples at once; %d is not a multiple of %d up to %d", block, t.Batch, block, sites.MaxBatch)
 	}
 	return conf.Under("loss", b.Validate())
 }

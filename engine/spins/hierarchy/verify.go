@@ -30,10 +30,10 @@ func FixedLoss(l *engine.Balance, r, now [][block]float64, samples int, logq fun
 // fixed.
 func (s *System) Surrogate() func(params []float64) float64 {
 	b, words := s.learner.Batch, (s.net.Spins()+63)/64
-	configs := make([]uint64, b.samples*words)
+	configs := make([]uint64, b.Samples*block*words)
 	b.Complete(configs)
 	configs = append(configs, s.Next...)
-	return FixedLoss(s.Balance, b.room.r, b.room.logq, b.samples, func(params []float64, i int) float64 {
+	return FixedLoss(s.Balance, b.room.r, b.room.logq, b.Samples*block, func(params []float64, i int) float64 {
 		return s.net.learned64(params, configs[i*words:][:words])
 	})
 }
