@@ -10,7 +10,6 @@ import (
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/measure"
-	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -159,10 +158,8 @@ func (t *tally) count(batch []uint64) {
 
 // Evaluate draws samples and compares them with the reference: the density of
 // states where that can be counted, and on larger lattices long heat-bath runs,
-// for energy and specific heat without a field Kaufman's formula. Where not all of
-// the reference is exact, it also measures how a Metropolis sweep moves the
-// samples, which leaves the target where it is. It adds what a density says, whose ln Z is
-// compared with Kaufman's or with the sum over all configurations.
+// for energy and specific heat without a field Kaufman's formula. It adds what a density says,
+// whose ln Z is compared with Kaufman's or with the sum over all configurations.
 func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	generated, err := s.sample(ctx, params, samples)
 	if err != nil {
@@ -173,13 +170,6 @@ func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) 
 		return nil, err
 	}
 	e := compare(reference, generated, samples)
-	if reference.sampled {
-		drift, err := s.drift(ctx, params, samples)
-		if err != nil {
-			return nil, err
-		}
-		e.Metrics = append(e.Metrics, drift...)
-	}
 	if s.Weigher == nil {
 		return e, nil
 	}
@@ -188,59 +178,6 @@ func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) 
 		return nil, err
 	}
 	return e, s.Reweigh(ctx, params, e, logZ, 0, s.absMagnetisation)
-}
-
-// driftSteps is the number of Metropolis steps that the drift of driftSamples samples is
-// measured with, and of fewer. More take more in proportion, so that its floor falls as
-// those of other rows do.
-const (
-	driftSteps   = 1 << 24
-	driftSamples = 200_000
-)
-
-// drift measures how the means of energy and |m| change in a sweep's worth of
-// single-spin steps, with as many of the samples as that allows. Its exact
-// value is 0, and the floor is that of samples that change as much in both
-// directions.
-func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]measure.Metric, error) {
-	kernel, err := bitspin.NewMetropolis(s.target.Model, s.target.Beta, bitspin.SingleSpin())
-	if err != nil {
-		return nil, err
-	}
-	samples = min(samples, max(1, driftSteps/s.target.N*max(1, samples/driftSamples)))
-	const rows = 64
-	n, words, moving := float64(s.target.N), s.target.Words, rng.Stream(s.config.Training.Seed, rng.Reference, 1)
-	var sum, squares [2]float64
-	var first uint64
-	err = s.Measure(ctx, params, samples, 0, atOnce, func(batch []uint64, _ []float64) {
-		moved := make([]uint64, len(batch))
-		count := len(batch) / words
-		s.workers.Run((count+rows-1)/rows, func(piece int) {
-			var st bitspin.Count
-			kernel.Run(nil, moved, batch, piece*rows, min(count, (piece+1)*rows), s.target.N, &moving, first, &st)
-		})
-		for i := 0; i < len(batch); i += words {
-			from, to := batch[i:][:words], moved[i:][:words]
-			for k, change := range [2]float64{
-				s.target.Energy(to) - s.target.Energy(from),
-				math.Abs(float64(s.target.Magnetisation(to)))/n - math.Abs(float64(s.target.Magnetisation(from)))/n,
-			} {
-				sum[k] += change
-				squares[k] += change * change
-			}
-		}
-		first += uint64(count)
-	})
-	if err != nil {
-		return nil, err
-	}
-	var all []measure.Metric
-	for k, name := range [2]string{observableNames[energy], observableNames[absMagnetisation]} {
-		mean := sum[k] / float64(samples)
-		se := math.Sqrt(max(0, squares[k]/float64(samples)-mean*mean) / float64(samples))
-		all = append(all, measure.Average(name+"_drift", measure.Estimate{}, mean, se, stat.MeanAbsolute(se), false))
-	}
-	return all, nil
 }
 
 // sample counts samples of the generator.
