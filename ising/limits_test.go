@@ -171,20 +171,23 @@ func TestObservablesSeen(t *testing.T) {
 		32: names("energy magnetisation abs_magnetisation abs_staggered_magnetisation correlation_half_side"),
 		33: names("energy magnetisation abs_magnetisation"), 34: names("energy magnetisation abs_magnetisation abs_staggered_magnetisation"),
 	} {
-		require.Equal(t, want, observables(l), l)
+		model, err := bitspin.NewModel(l, 1, 0)
+		require.NoError(t, err)
+		got, _ := observables(model)
+		require.Equal(t, want, got, l)
 	}
 	r := rand.New(rand.NewPCG(3, 1))
 	for _, l := range []int{2, 4, 5, 12, 33} {
 		model, err := bitspin.NewModel(l, 1.5, 0.25)
 		require.NoError(t, err)
-		o := &observer{model, sees(l), chessboard(model)}
+		seen, observe := observables(model)
 		const rows, stride = 3, 7
 		var states []uint64
 		for range rows {
 			states = append(states, randomConfiguration(r, model.N)...)
 		}
 		values := make([]float64, rows*stride)
-		o.see(values, stride, states)
+		observe(values, stride, states)
 		for k := range rows {
 			config := states[k*model.Words:][:model.Words]
 			spin := func(row, column int) float64 { return spins.Spin(config, row%l*l+column%l) }
@@ -199,10 +202,10 @@ func TestObservablesSeen(t *testing.T) {
 				}
 			}
 			of := map[string]float64{"energy": e, "magnetisation": m, "abs_magnetisation": math.Abs(m), "abs_staggered_magnetisation": math.Abs(staggered), "correlation_half_side": far}
-			for i, name := range observables(l) {
+			for i, name := range seen {
 				require.InDelta(t, of[name], values[k*stride+i], 1e-9, "%d: %s", l, name)
 			}
-			for i := len(o.sees); i < stride; i++ {
+			for i := len(seen); i < stride; i++ {
 				require.Zero(t, values[k*stride+i])
 			}
 		}

@@ -45,12 +45,12 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	if err != nil {
 		return nil, err
 	}
-	observer := &observer{target.Model, sees(target.L), chessboard(target.Model)}
+	names, observe := observables(target.Model)
 	return &measured{config: c, target: target, workers: workers, Ensemble: &spins.Ensemble{
 		States: spins.Packed{Spins: target.N, Shape: []int{target.L, target.L}, Order: "; spin i is that of row i div L and column i mod L", Even: target.H == 0},
 		Beta:   target.Beta, Energy: target.Energies, Kernel: kernel,
 		Mixing: func(beta float64) (spins.Kernel, error) { return bitspin.NewSweeper(target.Model, beta) },
-		Names:  observables(target.L), Observe: observer.see, Seed: c.Training.Seed, Workers: workers,
+		Names:  names, Observe: observe, Seed: c.Training.Seed, Workers: workers,
 	}}, nil
 }
 
