@@ -33,7 +33,7 @@ type measured struct {
 	config  *Config
 	target  Target
 	workers *pool.Pool
-	exact   shared.Once[reference]
+	exact   *shared.Once[reference]
 }
 
 func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
@@ -46,7 +46,8 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 		return nil, err
 	}
 	names, observe := observables(target.Model)
-	return &measured{config: c, target: target, workers: workers, Ensemble: &spins.Ensemble{
+	known := references.Get(c.Target, func() *shared.Once[reference] { return new(shared.Once[reference]) })
+	return &measured{config: c, target: target, workers: workers, exact: known, Ensemble: &spins.Ensemble{
 		States: spins.Packed{Spins: target.N, Shape: []int{target.L, target.L}, Order: "; spin i is that of row i div L and column i mod L", Even: target.H == 0},
 		Beta:   target.Beta, Energy: target.Energies, Kernel: kernel,
 		Mixing: func(beta float64) (spins.Kernel, error) { return bitspin.NewSweeper(target.Model, beta) },
@@ -54,16 +55,12 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	}}, nil
 }
 
-// reference returns what samples are compared with, computed once, for runs of other
-// seeds too if they follow one another.
+// references are those of the last targets, which take minutes, for runs of other seeds too.
+var references = shared.Cache[TargetConfig, *shared.Once[reference]]{Most: 4}
+
+// reference returns what samples are compared with, computed once.
 func (s *measured) reference(ctx context.Context) (*reference, error) {
-	return s.exact.Get(func() (*reference, error) {
-		r, err := s.workers.Recall(s.config.Target, func() (any, error) { return newReference(ctx, s.target, s.workers) })
-		if err != nil {
-			return nil, err
-		}
-		return r.(*reference), nil
-	})
+	return s.exact.Get(func() (*reference, error) { return newReference(ctx, s.target, s.workers) })
 }
 
 // absMagnetisation returns |m| of a configuration.

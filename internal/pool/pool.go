@@ -44,7 +44,6 @@ type Pool struct {
 
 	heeded atomic.Pointer[atomic.Bool] // whether the context of Heed has ended; nil without
 	loan   *loan                       // that goes on, nil for none
-	memory memory
 
 	caller patient
 	body   func(piece int)
