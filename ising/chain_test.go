@@ -148,7 +148,7 @@ func TestReferencesUpToEight(t *testing.T) {
 		kaufman, err := Kaufman(c.target.L, 1, c.target.Beta)
 		require.NoError(t, err)
 		require.Empty(t, r.warnings)
-		require.False(t, r.sampled)
+		require.Equal(t, "exact", r.label)
 		require.Zero(t, r.uncertainty)
 		require.InEpsilon(t, kaufman.Energy, r.value[energy], 1e-12)
 		require.InEpsilon(t, kaufman.SpecificHeat, r.value[specificHeat], 1e-11)

@@ -91,7 +91,7 @@ func histogram(r *reference, generated *joint, samples int, value func(bonds, ma
 	panel := figure.Panel{X: x, Y: y}
 	if r.joint != nil {
 		panel.Layers = append(panel.Layers, figure.Layer{
-			Mark: figure.Bars, Role: figure.Target, Label: r.label(), X: values, Y: p[1], Width: 0.8 * spacing,
+			Mark: figure.Bars, Role: figure.Target, Label: r.label, X: values, Y: p[1], Width: 0.8 * spacing,
 		})
 	}
 	points := figure.Samples(samples)
@@ -102,14 +102,6 @@ func histogram(r *reference, generated *joint, samples int, value func(bonds, ma
 	}
 	panel.Layers = append(panel.Layers, points)
 	return panel
-}
-
-// label says what the reference is.
-func (r *reference) label() string {
-	if r.sampled {
-		return "heat bath"
-	}
-	return "exact"
 }
 
 // correlationPanel shows G(r) of the reference as a line, in a band of its 95 %

@@ -256,7 +256,7 @@ func TestPictures(t *testing.T) {
 	panel := histogram(&reference{}, one, 5, func(b, _ int) float64 { return float64(b) }, figure.Axis{}, figure.Axis{})
 	require.Len(t, panel.Layers, 1)
 	require.Equal(t, []float64{18}, panel.Layers[0].X)
-	panel = histogram(&reference{joint: one, sampled: true}, one, 5, func(b, _ int) float64 { return float64(b) }, figure.Axis{}, figure.Axis{})
+	panel = histogram(&reference{joint: one, label: "heat bath"}, one, 5, func(b, _ int) float64 { return float64(b) }, figure.Axis{}, figure.Axis{})
 	require.Equal(t, 0.8, panel.Layers[0].Width)
 	require.Equal(t, "heat bath", panel.Layers[0].Label)
 }
@@ -275,7 +275,7 @@ func TestWarningsOfReferences(t *testing.T) {
 	require.Equal(t, [4]float64{energy: exact.Energy, specificHeat: exact.SpecificHeat}, r.value)
 	require.InDelta(t, math.Sqrt(exact.SpecificHeat)/0.3, r.deviation[energy], 1e-12)
 	require.InDelta(t, math.Sqrt2*exact.SpecificHeat, r.deviation[specificHeat], 1e-12)
-	require.True(t, r.sampled)
+	require.Equal(t, "heat bath", r.label)
 	require.Nil(t, r.collapse(newJoint(r.target.Model)), "of which nothing is known")
 
 	r, err = newReference(ctx, mustTarget(t, 7, -1, 0, 200), workers)

@@ -24,7 +24,7 @@ type reference struct {
 	// where the table has neither.
 	bonds       []measure.Estimate
 	correlation []estimate
-	sampled     bool // not all is exact
+	label       string // what it is
 	paper       map[string]*float64
 	warnings    []string
 }
@@ -34,7 +34,7 @@ type reference struct {
 // field energy and specific heat are those of Kaufman's formula; what remains is
 // that of long heat-bath runs.
 func newReference(ctx context.Context, t Target, workers *pool.Pool) (*reference, error) {
-	r := &reference{target: t, paper: paperErrors(t)}
+	r := &reference{target: t, label: "exact", paper: paperErrors(t)}
 	if t.L > MaxCounted {
 		return r, r.approximate(ctx, workers)
 	}
@@ -72,7 +72,7 @@ func (p *joint) bondLaw() []measure.Estimate {
 // approximate is newReference for lattices too large to count.
 func (r *reference) approximate(ctx context.Context, workers *pool.Pool) error {
 	t := r.target
-	r.sampled = true
+	r.label = "heat bath"
 	exact, frustrated := Kaufman(t.L, t.J, t.Beta)
 	var known []float64 // means of E and E²
 	if t.H == 0 && frustrated == nil {
