@@ -281,6 +281,35 @@ func TestBins(t *testing.T) {
 	require.Equal(t, 0.75, b.Centre(3))
 }
 
+// TestBinsOf: about a quarter of a standard deviation, and whole points of a grid.
+func TestBinsOf(t *testing.T) {
+	many := make([]float64, 1001)
+	for i := range many {
+		many[i] = float64(2 * i % 20)
+	}
+	many[1000] = 0.5 // is not looked at any more
+	for _, c := range []struct {
+		values          []float64
+		mean, deviation float64
+		want            measure.Bins
+	}{
+		{[]float64{3, 3}, 3, 0, measure.Bins{Origin: 2.5, Width: 1, N: 1}},
+		{[]float64{3, 3}, 3, 4e-9, measure.Bins{Origin: 2.5, Width: 1, N: 1}},
+		{[]float64{2, 0, 1, 5}, 2, 1.5, measure.Bins{Origin: -6.5, Width: 1, N: 17}},
+		{[]float64{0, 1, 2, 5}, 2, 6, measure.Bins{Origin: -28.5, Width: 2, N: 32}},
+		{[]float64{0, 1, 2.5}, 2, 1.5, measure.Bins{Origin: -5.5, Width: 0.375, N: 41}},
+		{[]float64{0, 1, math.Sqrt2}, 2, 2, measure.Bins{Origin: -8, Width: 0.5, N: 41}},
+		{[]float64{7, 7}, 2, 2, measure.Bins{Origin: -8, Width: 0.5, N: 41}},
+		{many, 10, 4, measure.Bins{Origin: -11, Width: 2, N: 22}},
+		{many[1:], 10, 4, measure.Bins{Origin: -10.25, Width: 1, N: 42}},
+	} {
+		got := measure.BinsOf(c.values, c.mean, c.deviation)
+		require.InDelta(t, c.want.Origin, got.Origin, 1e-12, "%v", c.want)
+		require.InDelta(t, c.want.Width, got.Width, 1e-12, "%v", c.want)
+		require.Equal(t, c.want.N, got.N, "%v", c.want)
+	}
+}
+
 // TestVariationOfWhatIsImpossible: draws that the law does not have count in full.
 func TestVariationOfWhatIsImpossible(t *testing.T) {
 	m := measure.Variation("total_variation", []measure.Estimate{{Value: 0.5}, {Value: 0.5}, {}, {}}, []float64{40, 39, 20, 1})
@@ -343,6 +372,21 @@ func TestGroups(t *testing.T) {
 	require.InDelta(t, (2+1/math.Sqrt(3))/math.Sqrt(3)/2, uncertainty, 1e-15)
 	none, _ := measure.Scatters(3, 0, nil)
 	require.Empty(t, none)
+	mean, variance := measure.Moments(groups, nil) // of means 3.5, 2 and 1.75, and of squares
+	require.InDelta(t, 29./12, mean.Value, 1e-15)
+	require.InDelta(t, gonum.StdDev([]float64{3.5, 2, 1.75}, nil)/math.Sqrt(3), mean.Uncertainty, 1e-15)
+	var squares []float64
+	for _, group := range groups {
+		var sum float64
+		for _, x := range group {
+			sum += (x - 29./12) * (x - 29./12) / 4
+		}
+		squares = append(squares, sum)
+	}
+	require.InDelta(t, gonum.Mean(squares, nil), variance.Value, 1e-14)
+	require.InDelta(t, gonum.StdDev(squares, nil)/math.Sqrt(3), variance.Uncertainty, 1e-14)
+	mean, variance = measure.Moments(groups[:1], []float64{0.125, 0.5, 0.25, 0.125})
+	require.Equal(t, []measure.Estimate{{Value: 2.75}, {Value: 5.6875}}, []measure.Estimate{mean, variance})
 
 	b := measure.Bins{Origin: 0.5, Width: 1, N: 3} // of 1 or less, of 2, of 3 or more
 	law := b.Law(groups, nil)

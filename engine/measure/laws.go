@@ -3,6 +3,7 @@ package measure
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/stat"
@@ -47,6 +48,53 @@ func Scatters(groups, n int, of func(group, k int) float64) (means []float64, un
 		uncertainty += e.Uncertainty / float64(n)
 	}
 	return means, uncertainty
+}
+
+// Moments returns the mean and the variance of a number over groups that drew it, as Scatter
+// does. A single group may have all numbers with their probabilities p, which else are equal.
+func Moments(groups [][]float64, p []float64) (mean, variance Estimate) {
+	average := func(of func(x float64) float64) Estimate {
+		return Scatter(len(groups), func(g int) (sum float64) {
+			share := 1 / float64(len(groups[g]))
+			for i, x := range groups[g] {
+				if p != nil {
+					share = p[i]
+				}
+				sum += share * of(x)
+			}
+			return sum
+		})
+	}
+	mean = average(func(x float64) float64 { return x })
+	return mean, average(func(x float64) float64 { return (x - mean.Value) * (x - mean.Value) })
+}
+
+// BinsOf returns bins of about a quarter of a standard deviation around a mean, where values
+// on a grid lie in the middle of bins that hold as many of its points each.
+func BinsOf(values []float64, mean, deviation float64) Bins {
+	const perDeviation, reach = 4, 5
+	if deviation <= 1e-9*(1+math.Abs(mean)) {
+		return Bins{Origin: mean - 0.5, Width: 1, N: 1}
+	}
+	// The least distance of values, if all are multiples of it apart.
+	grid, some := math.Inf(1), slices.Sorted(slices.Values(values[:min(len(values), 1000)]))
+	for i := 1; i < len(some); i++ {
+		if d := some[i] - some[i-1]; d > 1e-6*deviation {
+			grid = min(grid, d)
+		}
+	}
+	for _, x := range some {
+		if d := (x - some[0]) / grid; math.Abs(d-math.Round(d)) > 1e-6 {
+			grid = 0
+			break
+		}
+	}
+	width, low := deviation/perDeviation, mean-reach*deviation
+	if grid > 0 && !math.IsInf(grid, 1) {
+		width = grid * max(1, math.Round(width/grid))
+		low = values[0] - grid*(math.Ceil((values[0]-low)/grid)+0.5)
+	}
+	return Bins{Origin: low, Width: width, N: int(math.Ceil((mean+reach*deviation-low)/width)) + 1}
 }
 
 // Law returns the probabilities of the bins by the numbers that groups drew. A single group

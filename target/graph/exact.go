@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/number"
@@ -26,35 +27,16 @@ type reference struct {
 		energy, specificHeat, absMagnetisation, susceptibility, overlapSquare float64
 		magnetisations, edgeCorrelations                                      float64
 	}
-	states          []float64 // π of all configurations, nil beyond countable spins
-	energies        measure.Bins
-	energyLaw       []measure.Estimate // probabilities of the measure.Bins
-	overlapLaw      []measure.Estimate // of overlapBins, nil if they are not known
-	sampled         bool
-	warnings        []string
-	energyDeviation float64 // of a single configuration
+	states     []float64 // π of all configurations, nil beyond countable spins
+	energies   measure.Bins
+	energyLaw  []measure.Estimate // probabilities of the measure.Bins
+	overlapLaw []measure.Estimate // of overlapBins, nil if they are not known
+	label      string             // what it is
+	warnings   []string
 }
 
 // countable is the largest number of spins whose configurations are listed.
 const countable = 20
-
-// energyBins returns bins of about a quarter of a standard deviation that no
-// energy of a graph of integers lies at the edge of; one is a possible energy,
-// and least the smallest there may be.
-func energyBins(g *spins.Graph, one, mean, deviation, least float64) measure.Bins {
-	const perDeviation, reach = 4, 5
-	width := deviation / perDeviation
-	low := max(mean-reach*deviation, least)
-	if g.Integer() {
-		// Energies differ by multiples of 2.
-		width = 2 * max(1, math.Round(width/2))
-		low = one - 2*math.Round((one-low)/2) - 1
-	}
-	if width == 0 {
-		width = 1
-	}
-	return measure.Bins{Origin: low, Width: width, N: int(math.Ceil((mean+reach*deviation-low)/width)) + 1}
-}
 
 // overlapBins returns bins of the overlap q = Σ s_i s′_i/n, at most 40 of values
 // that lie 2/n apart.
@@ -82,23 +64,16 @@ func (s *measured) newReference(ctx context.Context) (*reference, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reference{Observables: e.Observables, logZ: e.LogZ}
-	for k, x := range e.Law.Energies {
-		d := x - e.Energy
-		r.energyDeviation += e.Law.Mass[k] * d * d
+	r := &reference{Observables: e.Observables, logZ: e.LogZ, label: "exact"}
+	levels := [][]float64{e.Law.Energies}
+	_, variance := measure.Moments(levels, e.Law.Mass)
+	deviation := math.Sqrt(variance.Value)
+	r.energies = measure.BinsOf(e.Law.Energies, e.Energy, deviation)
+	if e.Law.Width > 0 { // whole bins of the law
+		width := e.Law.Width * max(1, math.Round(deviation/4/e.Law.Width))
+		r.energies = measure.Bins{Origin: e.GroundEnergy, Width: width, N: int(math.Ceil((e.Energy+5*deviation-e.GroundEnergy)/width)) + 1}
 	}
-	r.energyDeviation = math.Sqrt(r.energyDeviation)
-	r.energies = energyBins(s.graph, e.GroundEnergy, e.Energy, r.energyDeviation, e.GroundEnergy)
-	if !s.graph.Integer() && e.Law.Width > 0 {
-		// Whole bins of the law.
-		r.energies.Width = e.Law.Width * max(1, math.Round(r.energies.Width/e.Law.Width))
-		r.energies.Origin = e.GroundEnergy
-		r.energies.N = int(math.Ceil((e.Energy+5*r.energyDeviation-e.GroundEnergy)/r.energies.Width)) + 1
-	}
-	r.energyLaw = make([]measure.Estimate, r.energies.N)
-	for k, x := range e.Law.Energies {
-		r.energyLaw[r.energies.Of(x)].Value += e.Law.Mass[k]
-	}
+	r.energyLaw = r.energies.Law(levels, e.Law.Mass)
 	if s.graph.N() <= countable {
 		r.states = probabilities(s.graph, beta, e.LogZ)
 		r.overlapLaw = overlaps(r.states, s.graph.N())
@@ -173,9 +148,8 @@ func (s *measured) transfer(ctx context.Context, m *spins.Transfer) (*reference,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := &reference{Observables: e.Observables, logZ: e.LogZ}
-	r.energyDeviation = stat.MeanOf(energies).Deviation()
-	r.energies = energyBins(s.graph, energies[0], r.Energy, r.energyDeviation, math.Inf(-1))
+	r := &reference{Observables: e.Observables, logZ: e.LogZ, label: "exact"}
+	r.energies = measure.BinsOf(energies, r.Energy, stat.MeanOf(energies).Deviation())
 	r.energyLaw = r.energies.Law(dealt(energies, groups), nil)
 	r.overlapLaw = overlapBins(n).Law(dealt(overlaps, groups), nil)
 	return r, nil
@@ -197,25 +171,24 @@ const (
 	leastRounds = 256
 	mostRounds  = 1 << 14
 	mostWork    = 1 << 34
-	agreement   = 1.01 // R̂ of chains that agree
 )
 
 var firstWork = float64(1 << 30) // less in tests
 
 // temper is newReference by parallel tempering.
-func (s *measured) temper(ctx context.Context) (*reference, error) {
+func (s *measured) temper(ctx context.Context) (r *reference, err error) {
 	const every = 4                                                  // rounds after which spins and edges are looked at
 	round := spins.Lanes * float64(s.graph.N()+len(s.graph.Edges())) // a level's
 	first := firstWork / (round * math.Sqrt(float64(s.graph.N())))
-	for rounds := int(min(max(first, leastRounds), mostRounds)); ; rounds *= 2 {
-		const kept = 8 + 8 + 4 // bytes of a chain's round
+	warnings, err := sites.Settle(int(min(max(first, leastRounds), mostRounds)), mostWork, func(rounds int) (work float64, numbers [][][]float64, err error) {
+		const kept = 8 + 8 + 4 + 4 // bytes of a chain's round
 		if bytes, limit := kept*spins.Lanes*float64(rounds), memory.Limit(); bytes > 0.5*limit {
-			return nil, fmt.Errorf("parallel tempering: the energies of %d rounds of %d chains take %.3g GiB, and there are %.3g",
+			return 0, nil, fmt.Errorf("the energies of %d rounds of %d chains take %.3g GiB, and there are %.3g",
 				rounds, spins.Lanes, bytes/(1<<30), limit/(1<<30))
 		}
 		l, err := s.Temper(ctx, rng.OfReference, spins.Lanes, rounds/2)
 		if err != nil {
-			return nil, fmt.Errorf("parallel tempering: %w", err)
+			return 0, nil, err
 		}
 		c := newChainSums(s.graph)
 		logZ, err := l.Measure(ctx, rounds, float64(s.graph.N())*math.Ln2, func(round int) {
@@ -226,29 +199,27 @@ func (s *measured) temper(ctx context.Context) (*reference, error) {
 			}
 		})
 		if err != nil {
-			return nil, fmt.Errorf("parallel tempering: %w", err)
+			return 0, nil, err
 		}
-		r, worst := c.reference(s.config.Target.Beta)
+		r = c.reference(s.config.Target.Beta)
 		r.logZ, r.logZError = logZ.Value, logZ.Uncertainty
-		work := 1.5 * float64(rounds) * float64(len(l.Betas())) * round
-		if worst > agreement && 2*work <= mostWork {
-			continue
-		}
-		if worst > agreement {
-			r.warnings = append(r.warnings, fmt.Sprintf("the reference has not converged: after %d rounds of parallel tempering R̂ is %.3f, so its standard errors are too small", rounds, worst))
-		}
-		return r, nil
+		return 1.5 * float64(rounds) * float64(len(l.Betas())) * round, [][][]float64{c.energies, c.abs, c.squares}, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("parallel tempering: %w", err)
 	}
+	r.warnings = warnings
+	return r, nil
 }
 
 // chainSums gather the configurations of the ladders' coldest levels. Ladders are
 // independent, so that the scatter of their averages gives standard errors.
 type chainSums struct {
-	graph         *spins.Graph
-	energies, abs [][]float64 // of each ladder, by round
-	overlaps      [][]float64 // of every other ladder with the next
-	spins, edges  [][]float64 // Σ s_i and Σ s_i s_j of each ladder
-	correlated    float64     // configurations in these sums
+	graph             *spins.Graph
+	energies, abs     [][]float64 // of each ladder, by round
+	overlaps, squares [][]float64 // q and q² of every other ladder with the next
+	spins, edges      [][]float64 // Σ s_i and Σ s_i s_j of each ladder
+	correlated        float64     // configurations in these sums
 }
 
 func newChainSums(g *spins.Graph) *chainSums {
@@ -256,7 +227,7 @@ func newChainSums(g *spins.Graph) *chainSums {
 	for _, ladders := range []*[][]float64{&c.energies, &c.abs, &c.spins, &c.edges} {
 		*ladders = make([][]float64, spins.Lanes)
 	}
-	c.overlaps = make([][]float64, spins.Lanes/2)
+	c.overlaps, c.squares = make([][]float64, spins.Lanes/2), make([][]float64, spins.Lanes/2)
 	for k := range spins.Lanes {
 		c.spins[k], c.edges[k] = make([]float64, g.N()), make([]float64, len(g.Edges()))
 	}
@@ -270,7 +241,8 @@ func (c *chainSums) add(batch []uint64, energies []float64) {
 		c.energies[k] = append(c.energies[k], e)
 		c.abs[k] = append(c.abs[k], math.Abs(float64(c.graph.Magnetisation(config)))/float64(n))
 		if k%2 == 1 {
-			c.overlaps[k/2] = append(c.overlaps[k/2], overlap(config, batch[(k-1)*words:][:words], n))
+			q := overlap(config, batch[(k-1)*words:][:words], n)
+			c.overlaps[k/2], c.squares[k/2] = append(c.overlaps[k/2], q), append(c.squares[k/2], q*q)
 		}
 	}
 }
@@ -299,49 +271,29 @@ func overlap(a, b []uint64, n int) float64 {
 	return 1 - 2*float64(differ)/float64(n)
 }
 
-// reference summarises the chains, and returns the largest R̂.
-func (c *chainSums) reference(beta float64) (r *reference, worst float64) {
-	g := c.graph
-	r = &reference{sampled: true}
+// reference summarises the chains.
+func (c *chainSums) reference(beta float64) *reference {
+	g, n := c.graph, float64(c.graph.N())
+	r := &reference{label: "parallel tempering"}
 	u := &r.uncertainty
-	mean := func(x []float64, ladders int) (value, standardError float64) {
-		s := stat.Chains(x, ladders)
-		worst = max(worst, s.RHat)
-		return s.Mean, s.StandardError
-	}
-	r.Energy, u.energy = mean(stat.Interleaved(c.energies), spins.Lanes)
-	r.AbsMagnetisation, u.absMagnetisation = mean(stat.Interleaved(c.abs), spins.Lanes)
-	squares := stat.Interleaved(c.overlaps)
-	for i, q := range squares {
-		squares[i] = q * q
-	}
-	r.OverlapSquare, u.overlapSquare = mean(squares, spins.Lanes/2)
-	variance := func(ladders [][]float64) measure.Estimate {
-		all := stat.MeanOf(stat.Interleaved(ladders))
-		return measure.Scatter(len(ladders), func(k int) (sum float64) {
-			for _, x := range ladders[k] {
-				d := x - all.Value()
-				sum += d * d / float64(len(ladders[k]))
-			}
-			return sum
-		})
-	}
-	n := float64(g.N())
-	of := variance(c.energies)
-	r.energyDeviation = math.Sqrt(of.Value)
-	r.SpecificHeat, u.specificHeat = beta*beta*of.Value, beta*beta*of.Uncertainty
-	of = variance(c.abs)
-	r.Susceptibility, u.susceptibility = beta*n*of.Value, beta*n*of.Uncertainty
+	energy, variance := measure.Moments(c.energies, nil)
+	r.Energy, u.energy = energy.Value, energy.Uncertainty
+	r.SpecificHeat, u.specificHeat = beta*beta*variance.Value, beta*beta*variance.Uncertainty
+	abs, absVariance := measure.Moments(c.abs, nil)
+	r.AbsMagnetisation, u.absMagnetisation = abs.Value, abs.Uncertainty
+	r.Susceptibility, u.susceptibility = beta*n*absVariance.Value, beta*n*absVariance.Uncertainty
+	overlap, _ := measure.Moments(c.squares, nil)
+	r.OverlapSquare, u.overlapSquare = overlap.Value, overlap.Uncertainty
 	r.Magnetisations, u.magnetisations = measure.Scatters(spins.Lanes, g.N(), func(k, i int) float64 { return c.spins[k][i] / c.correlated })
 	r.EdgeCorrelations, u.edgeCorrelations = measure.Scatters(spins.Lanes, len(g.Edges()), func(k, e int) float64 { return c.edges[k][e] / c.correlated })
 	if !g.HasFields() {
 		clear(r.Magnetisations) // by symmetry
 		u.magnetisations = 0
 	}
-	r.energies = energyBins(g, c.energies[0][0], r.Energy, r.energyDeviation, math.Inf(-1))
+	r.energies = measure.BinsOf(c.energies[0], r.Energy, math.Sqrt(variance.Value))
 	r.energyLaw = r.energies.Law(c.energies, nil)
 	r.overlapLaw = overlapBins(g.N()).Law(c.overlaps, nil)
-	return r, worst
+	return r
 }
 
 // reference returns what samples are compared with, computed once.

@@ -15,13 +15,9 @@ func (s *measured) Figures(ctx context.Context, params []float32, samples int) (
 	if err != nil {
 		return nil, err
 	}
-	label := "exact"
-	if r.sampled {
-		label = "parallel tempering"
-	}
 	generated := figure.Samples(samples).Label
 	panels := []figure.Panel{
-		r.energies.Panel(r.energyLaw, t.energies, label, generated, "energy *E*", "probability of a bin"),
+		r.energies.Panel(r.energyLaw, t.energies, r.label, generated, "energy *E*", "probability of a bin"),
 		overlapBins(s.graph.N()).Panel(r.overlapLaw, t.overlaps, "", "", "overlap *q* of two samples", ""),
 	}
 	title := fmt.Sprintf("%d spins, %d edges, *β* = %g", s.graph.N(), len(s.graph.Edges()), s.config.Target.Beta)

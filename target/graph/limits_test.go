@@ -17,7 +17,6 @@ import (
 	"github.com/revgen/revgen/internal/late"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/stat"
 )
 
 // TestLimits: each number of a configuration on both sides of its limits.
@@ -130,29 +129,8 @@ func chain(n int) spins.Hamiltonian {
 	return h
 }
 
-// TestBins: of energies, on the grid of integers and off it, and of overlaps.
+// TestBins: of overlaps.
 func TestBins(t *testing.T) {
-	integers, err := spins.NewGraph(chain(9))
-	require.NoError(t, err)
-	reals, err := spins.NewGraph(spins.Hamiltonian{Spins: 2, Edges: []spins.Edge{{I: 0, J: 1, Coupling: 0.5}}})
-	require.NoError(t, err)
-	least := math.Inf(-1)
-	for _, c := range []struct {
-		g                          *spins.Graph
-		one, mean, deviation, most float64
-		want                       measure.Bins
-	}{
-		{integers, -8, -3, 2, least, measure.Bins{Origin: -15, Width: 2, N: 12}}, // below −13
-		{integers, -8, -3, 2, -8, measure.Bins{Origin: -9, Width: 2, N: 9}},
-		{integers, -8, -3, 12, -8, measure.Bins{Origin: -9, Width: 4, N: 18}},
-		{integers, -8, -3, 11, -8, measure.Bins{Origin: -9, Width: 2, N: 32}},
-		{integers, -8, -8, 0, -8, measure.Bins{Origin: -9, Width: 2, N: 2}},
-		{reals, 0.5, 0.25, 2, least, measure.Bins{Origin: -9.75, Width: 0.5, N: 41}},
-		{reals, 0.5, 0.25, 2, -0.5, measure.Bins{Origin: -0.5, Width: 0.5, N: 23}},
-		{reals, 0.5, 0.5, 0, 0.5, measure.Bins{Origin: 0.5, Width: 1, N: 1}},
-	} {
-		require.Equal(t, c.want, energyBins(c.g, c.one, c.mean, c.deviation, c.most), "%+v", c.want)
-	}
 	for n, each := range map[int]int{1: 1, 39: 1, 40: 2, 79: 2, 80: 3, 1000: 26} {
 		b := overlapBins(n)
 		require.Equal(t, measure.Bins{Origin: -1 - 1/float64(n), Width: 2 * float64(each) / float64(n), N: n/each + 1}, b)
@@ -227,40 +205,28 @@ func TestChainSums(t *testing.T) {
 			c.add(batch, energies[round][:])
 			c.correlate(batch)
 		}
-		got, worst := c.reference(beta)
-		require.True(t, got.sampled)
+		got := c.reference(beta)
+		require.Equal(t, "parallel tempering", got.label)
 		u := &got.uncertainty
-		var chains [3][]float64
-		for round := range rounds {
-			chains[0], chains[1] = append(chains[0], energies[round][:]...), append(chains[1], abs[round][:]...)
-			for _, q := range overlaps[round] {
-				chains[2] = append(chains[2], q*q)
-			}
-		}
-		largest := 0.0
-		for i, value := range [3][2]float64{{got.Energy, u.energy}, {got.AbsMagnetisation, u.absMagnetisation}, {got.OverlapSquare, u.overlapSquare}} {
-			s := stat.Chains(chains[i], len(chains[i])/rounds)
-			require.InDelta(t, s.Mean, value[0], 1e-12)
-			require.InDelta(t, s.StandardError, value[1], 1e-12)
-			largest = max(largest, s.RHat)
-		}
-		require.InDelta(t, largest, worst, 1e-12)
 		// Means over ladders, and their standard errors.
-		moments := func(of func(k int) float64) (mean, standardError float64) {
+		scatter := func(ladders int, of func(k int) float64) (mean, standardError float64) {
+			n := float64(ladders)
 			var squares float64
-			for k := range 64 {
-				mean += of(k) / 64
+			for k := range ladders {
+				mean += of(k) / n
 			}
-			for k := range 64 {
+			for k := range ladders {
 				squares += (of(k) - mean) * (of(k) - mean)
 			}
-			return mean, math.Sqrt(squares / 63 / 64)
+			return mean, math.Sqrt(squares / (n - 1) / n)
 		}
+		moments := func(of func(k int) float64) (mean, standardError float64) { return scatter(64, of) }
+		var deviation float64 // of the energy
 		for _, v := range []struct {
-			of                      [rounds][64]float64
-			scale, got, uncertainty float64
-		}{{energies, beta * beta, got.SpecificHeat, u.specificHeat}, {abs, beta * n, got.Susceptibility, u.susceptibility}} {
-			all, _ := moments(func(k int) (x float64) {
+			of                                       [rounds][64]float64
+			mean, meanError, scale, got, uncertainty float64
+		}{{energies, got.Energy, u.energy, beta * beta, got.SpecificHeat, u.specificHeat}, {abs, got.AbsMagnetisation, u.absMagnetisation, beta * n, got.Susceptibility, u.susceptibility}} {
+			all, off := moments(func(k int) (x float64) {
 				for round := range rounds {
 					x += v.of[round][k] / rounds
 				}
@@ -272,12 +238,22 @@ func TestChainSums(t *testing.T) {
 				}
 				return x
 			})
+			require.InDelta(t, all, v.mean, 1e-12)
+			require.InDelta(t, off, v.meanError, 1e-12)
 			require.InDelta(t, v.scale*variance, v.got, 1e-10)
 			require.InDelta(t, v.scale*e, v.uncertainty, 1e-10)
 			if v.scale == beta*beta {
-				require.InDelta(t, math.Sqrt(variance), got.energyDeviation, 1e-10)
+				deviation = math.Sqrt(variance)
 			}
 		}
+		square, off := scatter(32, func(k int) (x float64) {
+			for round := range rounds {
+				x += overlaps[round][k] * overlaps[round][k] / rounds
+			}
+			return x
+		})
+		require.InDelta(t, square, got.OverlapSquare, 1e-12)
+		require.InDelta(t, off, u.overlapSquare, 1e-12)
 		var spinError, edgeError float64
 		for i := range n {
 			mean, e := moments(func(k int) float64 { return sums[i][k] })
@@ -294,7 +270,11 @@ func TestChainSums(t *testing.T) {
 		}
 		require.InDelta(t, spinError, u.magnetisations, 1e-12)
 		require.InDelta(t, edgeError, u.edgeCorrelations, 1e-12)
-		require.Equal(t, energyBins(g, energies[0][0], got.Energy, got.energyDeviation, math.Inf(-1)), got.energies)
+		var first []float64 // of the first ladder
+		for round := range rounds {
+			first = append(first, energies[round][0])
+		}
+		require.Equal(t, measure.BinsOf(first, got.Energy, deviation), got.energies)
 		for i, e := range got.energyLaw {
 			mean, of := moments(func(k int) (x float64) {
 				for round := range rounds {
@@ -351,7 +331,7 @@ func TestReferenceBySums(t *testing.T) {
 				require.InDelta(t, levels[i]/z, p.Value, 1e-12)
 			}
 		}
-		require.InDelta(t, math.Sqrt(square/z-e*e/z/z), r.energyDeviation, 1e-3)
+		require.InDelta(t, 0.36*(square/z-e*e/z/z), r.SpecificHeat, 1e-9)
 		for config, p := range r.states {
 			require.InDelta(t, math.Exp(-0.6*direct(&h, uint64(config)))/z, p, 1e-12)
 		}

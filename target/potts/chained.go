@@ -2,13 +2,12 @@ package potts
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/internal/stat"
+	"github.com/revgen/revgen/engine/sites"
 )
 
 // The extent of chains. As long as they do not agree there are twice as many rounds, up to
@@ -17,18 +16,15 @@ const (
 	leastRounds = 256
 	mostRounds  = 1 << 12
 	mostWork    = 1 << 31
-	agreement   = 1.01 // R̂ of chains that agree
 )
 
 // chained is newReference by chains: of clusters where the target has them, else of replica
 // exchange, which knows ln Z.
 func (s *measured) chained(ctx context.Context, l *look) (*reference, error) {
 	clusters, none := categories.NewClusters(s.law)
-	first := min(max((1<<18)/s.law.N(), leastRounds), mostRounds)
-	for rounds := first; ; rounds *= 2 {
-		var all []*sums
-		var logZ measure.Estimate
-		var err error
+	var all []*sums
+	var logZ measure.Estimate
+	warnings, err := sites.Settle(min(max((1<<18)/s.law.N(), leastRounds), mostRounds), mostWork, func(rounds int) (work float64, numbers [][][]float64, err error) {
 		levels := 1
 		if none == nil {
 			all, err = s.clustered(ctx, l, clusters, rounds)
@@ -37,23 +33,17 @@ func (s *measured) chained(ctx context.Context, l *look) (*reference, error) {
 			all, logZ, levels, err = s.tempered(ctx, l, rounds)
 		}
 		if err != nil {
-			return nil, err
+			return 0, nil, err
 		}
-		worst := 0.0
-		for k := range moments {
-			worst = max(worst, stat.Chains(stat.Interleaved(drawn(all, k)), groups).RHat)
-		}
-		if work := float64(rounds) * float64(levels*s.law.N()*groups); worst > agreement && 2*work <= mostWork {
-			continue
-		}
-		r := l.reference(all, nil)
-		r.logZ, r.logZError, r.label = logZ.Value, logZ.Uncertainty, "chains"
-		if worst > agreement {
-			r.unsettled = true
-			r.warnings = append(r.warnings, fmt.Sprintf("the reference has not converged: after %d rounds of its chains R̂ is %.3f, so its standard errors are too small", rounds, worst))
-		}
-		return r, nil
+		return float64(rounds) * float64(levels*s.law.N()*groups), [][][]float64{drawn(all, energy), drawn(all, order)}, nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	r := l.reference(all, nil)
+	r.logZ, r.logZError, r.label = logZ.Value, logZ.Uncertainty, "chains"
+	r.warnings, r.unsettled = warnings, warnings != nil
+	return r, nil
 }
 
 // clustered runs chains of clusters, that begin in one state each or by chance.

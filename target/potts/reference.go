@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/measure"
@@ -127,7 +126,6 @@ func (l *look) observe(values []float64, stride int, batch []byte) {
 // by the groups' scatter.
 type sums struct {
 	weight           float64
-	powers           [moments][2]float64 // Σ w x, Σ w x²
 	values           [moments][]float64
 	pairs, marginals []float64
 }
@@ -138,11 +136,7 @@ func (l *look) newSums() *sums {
 
 func (t *sums) add(l *look, s []byte, weight float64) {
 	t.weight += weight
-	for k, x := range [moments]float64{l.law.Energy(s), l.order(s)} {
-		t.powers[k][0] += weight * x
-		t.powers[k][1] += weight * x * x
-		t.values[k] = append(t.values[k], x)
-	}
+	t.values[energy], t.values[order] = append(t.values[energy], l.law.Energy(s)), append(t.values[order], l.order(s))
 	for k := range t.pairs {
 		t.pairs[k] += weight * l.equal(s, k)
 	}
@@ -280,16 +274,6 @@ func (s *measured) logZ(r *reference) {
 // values have the weights p.
 func (l *look) reference(all []*sums, p []float64) *reference {
 	r := &reference{logZ: math.NaN()}
-	scatter := func(of func(t *sums) float64) measure.Estimate {
-		return measure.Scatter(len(all), func(g int) float64 { return of(all[g]) })
-	}
-	for k := range moments {
-		r.moments[k] = scatter(func(t *sums) float64 { return t.powers[k][0] / t.weight })
-		mean := r.moments[k].Value
-		r.variances[k] = scatter(func(t *sums) float64 {
-			return (t.powers[k][1]-2*mean*t.powers[k][0])/t.weight + mean*mean
-		})
-	}
 	r.pairs, r.pairsError = measure.Scatters(len(all), len(l.pairs), func(g, k int) float64 { return all[g].pairs[k] / all[g].weight })
 	r.marginals, r.marginalsError = measure.Scatters(len(all), len(l.sites), func(g, k int) float64 { return all[g].marginals[k] / all[g].weight })
 	if _, even := l.law.Code(); even {
@@ -299,38 +283,12 @@ func (l *look) reference(all []*sums, p []float64) *reference {
 		r.marginalsError = 0
 	}
 	law := func(k int) (measure.Bins, []measure.Estimate) {
-		b := binsOf(all[0].values[k], r.moments[k].Value, math.Sqrt(max(0, r.variances[k].Value)))
-		return b, b.Law(drawn(all, k), p)
+		values := drawn(all, k)
+		r.moments[k], r.variances[k] = measure.Moments(values, p)
+		b := measure.BinsOf(values[0], r.moments[k].Value, math.Sqrt(r.variances[k].Value))
+		return b, b.Law(values, p)
 	}
 	r.energies, r.energyLaw = law(energy)
 	r.orders, r.orderLaw = law(order)
 	return r
-}
-
-// binsOf returns bins of about a quarter of a standard deviation around a mean, where values
-// on a grid lie in the middle of bins that hold as many of its points each.
-func binsOf(values []float64, mean, deviation float64) measure.Bins {
-	const perDeviation, reach = 4, 5
-	if deviation <= 1e-9*(1+math.Abs(mean)) {
-		return measure.Bins{Origin: mean - 0.5, Width: 1, N: 1}
-	}
-	// The least distance of values, if all are multiples of it apart.
-	grid, some := math.Inf(1), slices.Sorted(slices.Values(values[:min(len(values), 1000)]))
-	for i := 1; i < len(some); i++ {
-		if d := some[i] - some[i-1]; d > 1e-6*deviation {
-			grid = min(grid, d)
-		}
-	}
-	for _, x := range some {
-		if d := (x - some[0]) / grid; math.Abs(d-math.Round(d)) > 1e-6 {
-			grid = 0
-			break
-		}
-	}
-	width, low := deviation/perDeviation, mean-reach*deviation
-	if grid > 0 && !math.IsInf(grid, 1) {
-		width = grid * max(1, math.Round(width/grid))
-		low = values[0] - grid*(math.Ceil((values[0]-low)/grid)+0.5)
-	}
-	return measure.Bins{Origin: low, Width: width, N: int(math.Ceil((mean+reach*deviation-low)/width)) + 1}
 }

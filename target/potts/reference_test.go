@@ -8,38 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/categories"
-	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/pool"
 )
-
-// TestBins: about a quarter of a standard deviation, and whole points of a grid.
-func TestBins(t *testing.T) {
-	many := make([]float64, 1001)
-	for i := range many {
-		many[i] = float64(2 * i % 20)
-	}
-	many[1000] = 0.5 // is not looked at any more
-	for _, c := range []struct {
-		values          []float64
-		mean, deviation float64
-		want            measure.Bins
-	}{
-		{[]float64{3, 3}, 3, 0, measure.Bins{Origin: 2.5, Width: 1, N: 1}},
-		{[]float64{3, 3}, 3, 4e-9, measure.Bins{Origin: 2.5, Width: 1, N: 1}},
-		{[]float64{2, 0, 1, 5}, 2, 1.5, measure.Bins{Origin: -6.5, Width: 1, N: 17}},
-		{[]float64{0, 1, 2, 5}, 2, 6, measure.Bins{Origin: -28.5, Width: 2, N: 32}},
-		{[]float64{0, 1, 2.5}, 2, 1.5, measure.Bins{Origin: -5.5, Width: 0.375, N: 41}},
-		{[]float64{0, 1, math.Sqrt2}, 2, 2, measure.Bins{Origin: -8, Width: 0.5, N: 41}},
-		{[]float64{7, 7}, 2, 2, measure.Bins{Origin: -8, Width: 0.5, N: 41}},
-		{many, 10, 4, measure.Bins{Origin: -11, Width: 2, N: 22}},
-		{many[1:], 10, 4, measure.Bins{Origin: -10.25, Width: 1, N: 42}},
-	} {
-		got := binsOf(c.values, c.mean, c.deviation)
-		require.InDelta(t, c.want.Origin, got.Origin, 1e-12, "%v", c.want)
-		require.InDelta(t, c.want.Width, got.Width, 1e-12, "%v", c.want)
-		require.Equal(t, c.want.N, got.N, "%v", c.want)
-	}
-}
 
 // TestLook: no more than 4096 pairs and states of sites are looked at, evenly spread.
 func TestLook(t *testing.T) {
