@@ -16,9 +16,8 @@ type Batch struct {
 	*hierarchy.Gradient
 	room  *room
 	units []*unit // of the model's nets
-	seed  uint64
 
-	moves  *Moves         // of the transition under way
+	moves  *Moves         // of a transition
 	steps  int            // of it
 	moving rng.Counter    // its draws
 	counts []engine.Count // of its proposals, by block
@@ -34,7 +33,7 @@ func (m *Model) NewBatch(samples, moved int, seed uint64, workers *pool.Pool) (*
 		return nil, err
 	}
 	blocks := whole.Blocks()
-	b := &Batch{Batch: whole, room: m.newRoom(blocks, true, workers), seed: seed, counts: make([]engine.Count, blocks)}
+	b := &Batch{Batch: whole, room: m.newRoom(blocks, true, workers), counts: make([]engine.Count, blocks)}
 	b.In(b.room, together, b.move, func(lo, hi int) []pool.Span {
 		r, n, planes, each := b.room, m.Sites()*block, m.planes(), m.learned*m.coding.q
 		return []pool.Span{
@@ -55,19 +54,6 @@ func (m *Model) NewBatch(samples, moved int, seed uint64, workers *pool.Pool) (*
 		return blocks*len(u.sites)*m.nets[net].Derivatives()*u.q/len(u.nets) + otherCost
 	}, b.addGradient, workers)
 	return b, nil
-}
-
-// Move completes the first samples and takes steps with them, and computes R of what they
-// become, with the parameters as they are.
-func (b *Batch) Move(step uint32, moves *Moves, steps int) (acceptance float64) {
-	b.moves, b.steps, b.moving = moves, steps, rng.Stream(b.seed, rng.TrainTransition, step)
-	clear(b.counts)
-	b.ScoreAll()
-	var all engine.Count
-	for _, n := range b.counts {
-		all.Add(n)
-	}
-	return all.Rate()
 }
 
 // move sets block k to what block i becomes.

@@ -189,7 +189,7 @@ func TestSystem(t *testing.T) {
 			n, l := m.Sites(), s.learner
 			require.Equal(t, int(256*(1-partners))/block, l.Scored)
 			for _, step := range []uint32{1, 4, 5, 10} {
-				l.acceptance = 0
+				clear(l.counts)
 				_, err := s.Loss(params, step)
 				require.NoError(t, err)
 				beta := c.Beta // from a quarter of it in 32 levels

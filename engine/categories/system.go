@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
@@ -33,11 +34,11 @@ func NewSystem(m *Model, t *engine.Training, b engine.Balancing, c *spins.Transi
 	if err != nil {
 		return nil, fmt.Errorf("training.%w", err)
 	}
-	moves, err := batch.room.law.moves(c)
-	if err != nil {
+	if batch.moves, err = batch.room.law.moves(c); err != nil {
 		return nil, err
 	}
-	l := &learner{Batch: batch, training: t, config: c, moves: moves}
+	batch.steps = c.Steps
+	l := &learner{batch, t, c}
 	return &System{
 		engine.Densities[*Batch]{Balance: balance, Generator: l, Transition: l, S: batch, Next: batch},
 		sites.Density[byte]{Net: m, Seed: t.Seed, Workers: workers}, m, l,
@@ -47,10 +48,8 @@ func NewSystem(m *Model, t *engine.Training, b engine.Balancing, c *spins.Transi
 // A learner is a batch of a training, which holds both s and s′.
 type learner struct {
 	*Batch
-	training   *engine.Training
-	config     *spins.TransitionConfig
-	moves      *Moves
-	acceptance float64
+	training *engine.Training
+	config   *spins.TransitionConfig
 }
 
 // Draw draws the sites that are learned, at the step's temperature.
@@ -59,16 +58,22 @@ func (l *learner) Draw(_ *Batch, params []float32, step uint32) {
 	l.Generate(params, step)
 }
 
-// Move draws s′ of the samples that move.
+// Move draws s′ of the samples that move, and finds its R with the parameters as they are.
 func (l *learner) Move(_, _ *Batch, step uint32) error {
-	if l.Scored > 0 {
-		l.acceptance = l.Batch.Move(step, l.moves, l.config.Steps)
-	}
+	l.moving = rng.Stream(l.training.Seed, rng.TrainTransition, step)
+	clear(l.counts)
+	l.ScoreAll()
 	return nil
 }
 
 // Acceptance returns the fraction of the last moves that were accepted.
-func (l *learner) Acceptance() float64 { return l.acceptance }
+func (l *learner) Acceptance() float64 {
+	var all engine.Count
+	for _, n := range l.counts {
+		all.Add(n)
+	}
+	return all.Rate()
+}
 
 // Weigh sets R of the samples, and of what some became.
 func (l *learner) Weigh(r, next []float64, _, _ *Batch) {
