@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
@@ -131,7 +132,7 @@ func (s *measured) transfer(ctx context.Context, m *spins.Transfer) (*reference,
 		return nil, err
 	}
 	n, words := s.graph.N(), s.graph.Words()
-	draws := min(max(1<<25/n, 1<<14), 1<<18) / groups * groups
+	draws := min(max(1<<25/n, 1<<14), 1<<18) / (2 * groups) * 2 * groups // an overlap takes two
 	energies, overlaps := make([]float64, draws), make([]float64, draws/2)
 	stream := rng.Stream(s.config.Training.Seed, rng.Reference, 0)
 	s.workers.Run(draws/atOnce, func(piece int) {
@@ -150,18 +151,9 @@ func (s *measured) transfer(ctx context.Context, m *spins.Transfer) (*reference,
 	}
 	r := &reference{Observables: e.Observables, logZ: e.LogZ, label: "exact"}
 	r.energies = measure.BinsOf(energies, r.Energy, stat.MeanOf(energies).Deviation())
-	r.energyLaw = r.energies.Law(dealt(energies, groups), nil)
-	r.overlapLaw = overlapBins(n).Law(dealt(overlaps, groups), nil)
+	r.energyLaw = r.energies.Law(slices.Collect(slices.Chunk(energies, draws/groups)), nil)
+	r.overlapLaw = overlapBins(n).Law(slices.Collect(slices.Chunk(overlaps, draws/groups/2)), nil)
 	return r, nil
-}
-
-// dealt returns groups of numbers, which get one of them in turns.
-func dealt(x []float64, groups int) [][]float64 {
-	to := make([][]float64, groups)
-	for i, v := range x {
-		to[i%groups] = append(to[i%groups], v)
-	}
-	return to
 }
 
 // The extent of parallel tempering. A unit of work is a spin or an edge of one

@@ -418,7 +418,7 @@ func transfers(t *testing.T, s *hierarchical, exact *reference) {
 		mean += e.Value * got.energies.Centre(k)
 	}
 	require.InDelta(t, exact.Energy, mean, got.energies.Width/2+0.01*deviation)
-	// These are 2¹⁸ in 64 groups, one of each in turns; overlaps are of one with the next.
+	// These are 2¹⁸ in 64 groups; overlaps are of one with the next.
 	sums, err := m.Sum(t.Context(), s.config.Target.Beta, 1)
 	require.NoError(t, err)
 	const draws, groups = 1 << 18, 64
@@ -437,7 +437,7 @@ func transfers(t *testing.T, s *hierarchical, exact *reference) {
 			shares[i] = make([]float64, groups)
 		}
 		for k, x := range values {
-			shares[b.Of(x)][k%groups] += groups / float64(len(values))
+			shares[b.Of(x)][k*groups/len(values)] += groups / float64(len(values))
 		}
 		for i, share := range shares {
 			mean, deviation := gonum.MeanStdDev(share, nil)
