@@ -1,7 +1,8 @@
 package chains
 
 import (
-	"github.com/revgen/revgen/asm"
+	"slices"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -67,25 +68,9 @@ func (r *run) collectValues(values []float64) {
 		return
 	}
 	width := len(r.columns)
-	draws := len(values) / (r.Chains * width)
-	byChain, ends := make([]float64, len(values)), make([]int, len(r.ends)) // [chains][draws][columns]
-	for i, end := range r.ends {
-		ends[i] = 8 * end * draws * width
+	var spans []pool.Span
+	for draw := range slices.Chunk(values, r.Chains*width) {
+		spans = append(spans, pool.SpanOf(draw, width).Uneven(r.ends))
 	}
-	at := func(c, t int) (chain, value []float64) {
-		return byChain[(c*draws+t)*width:][:width], values[(t*r.Chains+c)*width:][:width]
-	}
-	for c := r.result.Lo; c < r.result.Hi; c++ {
-		for t := range draws {
-			chain, value := at(c, t)
-			copy(chain, value)
-		}
-	}
-	r.Ranks.Collect(asm.Bytes(byChain), ends)
-	for c := range r.Chains {
-		for t := range draws {
-			chain, value := at(c, t)
-			copy(value, chain)
-		}
-	}
+	r.Ranks.Gather(len(r.ends), spans...)
 }

@@ -136,10 +136,10 @@ func TestChunksOfSums(t *testing.T) {
 func TestLengthsOfRanks(t *testing.T) {
 	eachRank(2, func(p *Pool) {
 		n := 3 + p.Rank()
-		require.PanicsWithValue(t, "pool: ranks gather different lengths", func() { p.Collect(make([]byte, n), []int{1, n}) })
+		require.PanicsWithValue(t, "pool: ranks gather different lengths", func() { p.ranks.Gather(make([]byte, n), []int{1, n}) })
 	})
 	eachRank(2, func(p *Pool) {
-		require.PanicsWithValue(t, "pool: ranks gather different lengths", func() { p.Collect(make([]byte, 4), []int{1 + p.Rank(), 4 - p.Rank()}) })
+		require.PanicsWithValue(t, "pool: ranks gather different lengths", func() { p.ranks.Gather(make([]byte, 4), []int{1 + p.Rank(), 4 - p.Rank()}) })
 	})
 	for _, lengths := range [][2]int{{2, 3}, {3, 2}} {
 		sent := make(chan bool, 1)
@@ -158,7 +158,6 @@ func TestLengthsOfRanks(t *testing.T) {
 	require.Equal(t, []any{0, 1, true}, []any{p.Rank(), p.Size(), p.Joined()})
 	p.Join(nil)
 	require.False(t, p.Joined())
-	p.Collect(nil, nil)
 	p.Gather(3)
 	data := []byte{1}
 	p.Tell(data)

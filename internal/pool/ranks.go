@@ -268,13 +268,6 @@ func (p *Pool) Sum(n int, data []byte, chunk int, add func(chunk int, first bool
 	p.tell(last, data)
 }
 
-// Collect fills data on every rank with what the ranks have of it, up to their ends.
-func (p *Pool) Collect(data []byte, ends []int) {
-	if p.ranks != nil {
-		p.ranks.Gather(data, ends)
-	}
-}
-
 // Tell gives every rank the data of rank 0.
 func (p *Pool) Tell(data []byte) { p.tell(0, data) }
 

@@ -180,7 +180,6 @@ func TestPoolsAlone(t *testing.T) {
 		}
 	}
 	p.Gather(50, SpanOf(x, 1))
-	p.Collect(x, nil)
 	p.Tell(x)
 	require.Equal(t, []any{0, 1, false, true, false, byte(7)}, []any{p.Rank(), p.Size(), p.Joined(), p.Any(true), p.Any(false), p.Worst(7)})
 	lo, hi := p.Rows(53, 10)
