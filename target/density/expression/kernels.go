@@ -293,26 +293,21 @@ func sum(dst []float64, a operand, n, rows int) {
 // logSumExp is m + ln Σ exp(v − m), where m is the largest v, and m itself if it is
 // infinite.
 func logSumExp(dst []float64, a operand, n, rows int) {
-	const some = 256
-	var largest, sums, terms [some]float64
-	for from := 0; from < rows; from += some {
-		to := min(some, rows-from)
-		part := operand{a.data[from:], a.stride}
-		copy(largest[:to], part.coordinate(0, to))
-		for i := 1; i < n; i++ {
-			pairs(opMax, largest[:to], largest[:to], part.coordinate(i, to))
-		}
-		clear(sums[:to])
-		for i := range n {
-			pairs(opSubtract, terms[:to], part.coordinate(i, to), largest[:to])
-			asm.Exp64(terms[:to], terms[:to])
-			pairs(opAdd, sums[:to], sums[:to], terms[:to])
-		}
-		asm.Log64(sums[:to], sums[:to])
-		for r, m := range largest[:to] {
-			if dst[from+r] = m; !math.IsInf(m, 0) {
-				dst[from+r] += sums[r]
-			}
+	var room [3][mostRows]float64
+	largest, sums, terms := room[0][:rows], room[1][:rows], room[2][:rows]
+	copy(largest, a.coordinate(0, rows))
+	for i := 1; i < n; i++ {
+		pairs(opMax, largest, largest, a.coordinate(i, rows))
+	}
+	for i := range n {
+		pairs(opSubtract, terms, a.coordinate(i, rows), largest)
+		asm.Exp64(terms, terms)
+		pairs(opAdd, sums, sums, terms)
+	}
+	asm.Log64(sums, sums)
+	for r, m := range largest {
+		if dst[r] = m; !math.IsInf(m, 0) {
+			dst[r] += sums[r]
 		}
 	}
 }

@@ -66,9 +66,12 @@ func (c *compiler) program(result int, tree ast.Node) *Program {
 	}
 	// Blocks whose registers stay in a core's first cache.
 	const numbers = 2048
-	p.rows = min(max(numbers/widest, 16), 256)
+	p.rows = min(max(numbers/widest, 16), mostRows)
 	return p
 }
+
+// mostRows are those of a block.
+const mostRows = 256
 
 // Operations returns how many numbers an evaluation computes, at least one.
 func (p *Program) Operations() int {
