@@ -5,7 +5,6 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
-	"github.com/revgen/revgen/internal/pool"
 )
 
 // Config determines a run of a Gaussian mixture.
@@ -42,9 +41,6 @@ func (c *Config) targetDemands() []engine.Demand {
 
 // dim returns the dimension of a target that is valid.
 func (t *TargetConfig) dim() int { return len(t.Components[0].Mean) }
-
-// New builds the system.
-func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }
 
 // Describe implements engine.Explainer.
 func (c *Config) Describe() string {

@@ -12,12 +12,12 @@ import (
 // by.
 type system struct {
 	*vectors.System
-	config  *Config
-	target  *Target
-	workers *pool.Pool
+	config *Config
+	target *Target
 }
 
-func newSystem(c *Config, workers *pool.Pool) (*system, error) {
+// New builds the system.
+func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 	target, err := NewTarget(c.Target)
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
@@ -26,7 +26,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &system{s, c, target, workers}, nil
+	return &system{s, c, target}, nil
 }
 
 // A sampler draws from the system's generator, and evaluates the target beside it.
@@ -39,7 +39,7 @@ type sampler struct {
 
 func (s *system) newSampler(params []float32) *sampler {
 	d := &sampler{Sampler: s.NewSampler(params), s: s}
-	d.densities = pool.NewTools(s.workers, func() *density { return newDensity(s.target) })
+	d.densities = pool.NewTools(s.Workers, func() *density { return newDensity(s.target) })
 	if s.Dense && s.target.dim == 2 { // of a product in many dimensions they are too many
 		d.laws = d.Laws()
 	}

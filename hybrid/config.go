@@ -5,7 +5,6 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
-	"github.com/revgen/revgen/internal/pool"
 )
 
 // Config determines a run of the hybrid double wells.
@@ -39,9 +38,6 @@ func (c *Config) Demands() []engine.Demand {
 func (c *Config) targetDemands() []engine.Demand {
 	return []engine.Demand{{Key: "evaluation.samples", Bytes: 48 * float64(c.Evaluation.Samples)}}
 }
-
-// New builds the system.
-func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }
 
 // Describe implements engine.Explainer.
 func (c *Config) Describe() string {

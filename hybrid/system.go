@@ -15,7 +15,8 @@ type system struct {
 	target *Target
 }
 
-func newSystem(c *Config, workers *pool.Pool) (*system, error) {
+// New builds the system.
+func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 	target, err := NewTarget(c.Target.Mu)
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)

@@ -31,15 +31,10 @@ func newSystem(c vectors.Configuration, t vectors.Target, p *problem, workers *p
 	}
 	k.Chart = p
 	s := &system{System: k, problem: p, names: k.Observables()}
-	release(s, p)
-	return s, nil
-}
-
-// release ends the processes of a system that is forgotten without Close.
-func release[T any](system *T, p *problem) {
-	if p.program != nil {
-		runtime.AddCleanup(system, func(p *problem) { _ = p.Close() }, p)
+	if p.program != nil { // whose processes end with a system that is forgotten without Close
+		runtime.AddCleanup(s, func(p *problem) { _ = p.Close() }, p)
 	}
+	return s, nil
 }
 
 // Probe implements engine.Prober.
