@@ -220,7 +220,7 @@ func (d *sampler) modeWeights(ctx context.Context, t *table, x []float32) error 
 	target.Sample(exact, &stream, 0)
 	got, columns := make([]stat.Mean, target.Components()), make([][]float64, target.Components())
 	each := len(got) <= individually
-	if err := d.eachResponsible(ctx, x, func(_, k int, v float64) {
+	if err := d.eachResponsible(ctx, x, func(k int, v float64) {
 		got[k].Add(v)
 		if each && t.weights != nil {
 			columns[k] = append(columns[k], v)
@@ -228,8 +228,8 @@ func (d *sampler) modeWeights(ctx context.Context, t *table, x []float32) error 
 	}); err != nil {
 		return err
 	}
-	reference, err := d.responsibilities(ctx, exact)
-	if err != nil {
+	reference := make([]stat.Mean, len(got))
+	if err := d.eachResponsible(ctx, exact, func(k int, v float64) { reference[k].Add(v) }); err != nil {
 		return err
 	}
 	root := math.Sqrt(float64(t.Samples))
@@ -261,15 +261,8 @@ func (d *sampler) modeWeights(ctx context.Context, t *table, x []float32) error 
 	return nil
 }
 
-// responsibilities returns the means of the components' responsibilities.
-func (d *sampler) responsibilities(ctx context.Context, x []float32) ([]stat.Mean, error) {
-	means := make([]stat.Mean, d.s.target.Components())
-	err := d.eachResponsible(ctx, x, func(row, component int, v float64) { means[component].Add(v) })
-	return means, err
-}
-
 // eachResponsible calls visit with the responsibility of each component for each row.
-func (d *sampler) eachResponsible(ctx context.Context, x []float32, visit func(row, component int, v float64)) error {
+func (d *sampler) eachResponsible(ctx context.Context, x []float32, visit func(component int, v float64)) error {
 	const atOnce = 1 << 13 // rows; a multiple of a piece's
 	dim, components := d.s.target.dim, d.s.target.Components()
 	rows := len(x) / dim
@@ -283,7 +276,7 @@ func (d *sampler) eachResponsible(ctx context.Context, x []float32, visit func(r
 			f.responsibilities(all[lo*components:hi*components], x[(first+lo)*dim:(first+hi)*dim])
 		})
 		for i, v := range all[:(end-first)*components] {
-			visit(first+i/components, i%components, float64(v))
+			visit(i%components, float64(v))
 		}
 	}
 	return nil
