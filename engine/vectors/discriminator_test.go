@@ -68,7 +68,7 @@ func TestDiscriminatorLearnsAMixture(t *testing.T) {
 		require.NoError(t, err)
 		off := func() (worst float64) {
 			x := make([]float32, 2*n)
-			trainer.System().(*System).NewSampler(trainer.Params()).Draw(states(x, 2), nil, 0, 0)
+			trainer.System().(*System).NewSampler(trainer.Params()).Draw(states(x, 2), nil, 0)
 			for j, s := range statistics(x) {
 				worst = max(worst, math.Abs(s-want[j]))
 			}
@@ -138,7 +138,7 @@ func lineError(t *engine.Trainer) (worst float64) {
 	const n = 1 << 15
 	s := t.System().(*System)
 	samples := s.NewStates(n)
-	s.NewSampler(t.Params()).Draw(samples, nil, 0, 0)
+	s.NewSampler(t.Params()).Draw(samples, nil, 0)
 	var got [lineStatistics]float64
 	for i, k := range samples.K {
 		addLine(&got, 1./n, float64(samples.X[2*i]), float64(samples.X[2*i+1]), int(k))

@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -92,27 +91,27 @@ func (e *Ensemble) Sample(dst []byte, format string, params []float32, first uin
 	if err != nil {
 		return fmt.Errorf("format: %q is not one of the samples' formats", format)
 	}
-	if e.Chart == nil {
-		e.NewSampler(params).Draw(s, nil, first, refine)
-		e.write(dst, s, row)
-		return nil
-	}
-	// They are rounded before they move, as those are that come back to Refine, and finite.
-	e.NewSampler(params).Draw(s, nil, first, 0)
-	if refine == 0 {
+	e.NewSampler(params).Draw(s, nil, first)
+	if e.Chart != nil {
+		// They are rounded before they move, as those are that come back to Refine, and finite.
 		s = e.shown(s)
 		if err := s.finite(); err != nil {
 			return err
 		}
-		s.write(dst, row)
-		return nil
+		if refine > 0 {
+			if _, err := e.Chart.Learn(s); err != nil {
+				return err
+			}
+		}
 	}
-	drawn := make([]byte, n*e.row())
-	e.write(drawn, s, e.row())
-	if err := e.Refine(drawn, whole, first, refine); err != nil {
-		return err
+	if refine > 0 {
+		if err := e.move(s, first, refine); err != nil {
+			return err
+		}
+		s = e.shown(s)
 	}
-	return cmp.Or(e.Convert(dst, format, drawn), e.err())
+	s.write(dst, row)
+	return nil
 }
 
 // err returns the first failure of a target that may fail.
@@ -172,15 +171,20 @@ func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int)
 	if err != nil || steps == 0 {
 		return err
 	}
-	e.eachRow(s.Len(), func(m *mover, lo, hi int) {
-		moving := rng.Stream(e.seed, rng.SampleTransition, 0)
-		m.run(s.Part(lo, hi), steps, &moving, first+uint64(lo))
-	})
-	if err := e.err(); err != nil {
+	if err := e.move(s, first, steps); err != nil {
 		return err
 	}
 	e.write(states, s, e.row())
 	return nil
+}
+
+// move takes steps with states, of which the first is that sample's.
+func (e *Ensemble) move(s States, first uint64, steps int) error {
+	e.eachRow(s.Len(), func(m *mover, lo, hi int) {
+		moving := rng.Stream(e.seed, rng.SampleTransition, 0)
+		m.run(s.Part(lo, hi), steps, &moving, first+uint64(lo))
+	})
+	return e.err()
 }
 
 // Score implements engine.Scorer.

@@ -14,10 +14,7 @@ import (
 
 // A Sampler draws states of a trained generator, in pieces of a fixed number of rows
 // that any thread can take.
-type Sampler struct {
-	ensemble *Ensemble
-	tools    *pool.Tools[*Tools]
-}
+type Sampler struct{ tools *pool.Tools[*Tools] }
 
 // Tools are what one thread draws and looks at a piece of states with.
 type Tools struct {
@@ -40,7 +37,7 @@ func (e *Ensemble) NewSampler(params []float32) *Sampler {
 		n.pack(w, part)
 	}
 	from := noise{rng.Stream(e.seed, rng.SampleLatent, 0), rng.Stream(e.seed, rng.SampleHead, 0)}
-	return &Sampler{e, pool.NewTools(e.Workers, func() *Tools {
+	return &Sampler{pool.NewTools(e.Workers, func() *Tools {
 		return &Tools{
 			n, e.generator.newPass(rows, false), w, from, make([]float32, rows*n.latent), make([]float32, n.uniforms(rows)),
 			e.newMover(), make([]float64, rows),
@@ -85,20 +82,14 @@ func (d *Sampler) Each(rows int, body func(t *Tools, lo, hi int)) {
 	d.tools.Rows(rows, nn.BlockRows(), body)
 }
 
-// Draw sets states to samples first, first+1, … after refine steps of the transition
-// kernel. If logQ is not nil, it receives the generator's ln q of the states before
-// refinement.
-func (d *Sampler) Draw(s States, logQ []float64, first uint64, refine int) {
+// Draw sets states to samples first, first+1, …, and logQ, unless it is nil, to their ln q.
+func (d *Sampler) Draw(s States, logQ []float64, first uint64) {
 	d.Each(s.Len(), func(t *Tools, lo, hi int) {
-		part, at, log := s.Part(lo, hi), first+uint64(lo), logQ
+		log := logQ
 		if log != nil {
 			log = log[lo:hi]
 		}
-		t.draw(part, log, at)
-		if refine > 0 {
-			moving := rng.Stream(d.ensemble.seed, rng.SampleTransition, 0)
-			t.mover.run(part, refine, &moving, at)
-		}
+		t.draw(s.Part(lo, hi), log, first+uint64(lo))
 	})
 }
 
@@ -110,7 +101,7 @@ func (d *Sampler) Density(dst []float64, s States) {
 // Weigh sets r to R = ln q − ln π of the samples first, first+1, … as the generator draws
 // them, with which measure.Weigh weighs them, and s to the samples themselves.
 func (d *Sampler) Weigh(r []float64, s States, first uint64) {
-	d.Draw(s, r, first, 0)
+	d.Draw(s, r, first)
 	d.Each(len(r), func(t *Tools, lo, hi int) {
 		logPi := t.log[:hi-lo]
 		t.mover.LogDensity(logPi, s.Part(lo, hi))
@@ -132,7 +123,7 @@ func (d *Sampler) DrawAll(ctx context.Context, s States, logQ []float64) error {
 		if log != nil {
 			log = log[first:end]
 		}
-		d.Draw(s.Part(first, end), log, uint64(first), 0)
+		d.Draw(s.Part(first, end), log, uint64(first))
 	}
 	if !asm.AllFinite(s.X) {
 		return errors.New("a sample of the generator is not finite")

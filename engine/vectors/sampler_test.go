@@ -89,7 +89,7 @@ func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 		s := trainer.System().(*System)
 		batch := s.form.(*pairs).S
 		samples := s.NewStates(batch.Len())
-		s.NewSampler(trainer.Params()).Draw(samples, nil, 0, 0)
+		s.NewSampler(trainer.Params()).Draw(samples, nil, 0)
 		for step := range uint32(4) {
 			s.generator.Draw(batch, trainer.Params(), step)
 			for i, v := range batch.X {

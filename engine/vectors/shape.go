@@ -104,7 +104,7 @@ func (w *walk) Shape(first uint64) {
 		return
 	}
 	samples := w.e.NewStates(n)
-	w.sampler.Draw(samples, nil, first, 0)
+	w.sampler.Draw(samples, nil, first)
 	s := &shaping{plain: plainHalf, last: make([]float64, w.all.Len()), size: make([]float64, w.all.Len()), rests: make([]bool, w.all.Len())}
 	if d >= chains.ManyCoordinates {
 		s.plain = plainPart

@@ -58,7 +58,8 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 
 		for _, refine := range []int{0, 6} {
 			got := s.NewStates(n)
-			s.NewSampler(params).Draw(got, nil, 50, refine)
+			s.NewSampler(params).Draw(got, nil, 50)
+			require.NoError(t, s.move(got, 50, refine))
 			states = generate(rng.SampleLatent, rng.SampleHead, 0, 50)
 			move(states, rng.SampleTransition, 0, 50, refine)
 			require.Equal(t, states, got, name)

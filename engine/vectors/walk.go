@@ -140,7 +140,7 @@ func (e *Ensemble) Walk(params []float32, first uint64, n int) (chains.Walk, err
 		return nil, err
 	}
 	w := e.newWalk(params, rng.WalkTransition, first, n)
-	w.sampler.Draw(w.all, nil, first, 0)
+	w.sampler.Draw(w.all, nil, first)
 	return w, e.err()
 }
 

@@ -256,7 +256,7 @@ func TestLeaps(t *testing.T) {
 	w.Calls = 2
 	x, logPi := slices.Clone(w.all.X), slices.Clone(w.logPi)
 	samples := s.NewStates(n)
-	w.sampler.Draw(samples, nil, first+2*n, 0)
+	w.sampler.Draw(samples, nil, first+2*n)
 	logQ := func(x []float32) float64 { return -square(x)/2 - math.Log(2*math.Pi) } // of a flow that is the identity
 	stream, u := rng.Stream(s.seed, rng.ShapeTransition, 2), make([]float32, 4*n)
 	asm.Uniforms(u, &stream, 1<<63)
