@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/vectors"
 )
 
@@ -26,17 +25,6 @@ func (f *density) Place(int) (center []float64, scale float64) {
 		}
 	}
 	return center, scale
-}
-
-// Width returns the geometric mean of the components' standard deviations.
-func (f *density) Width() float64 {
-	var sum float64
-	for _, g := range f.target.components {
-		for i := range f.dim {
-			sum += g.Weight * math.Log(mixture.Row(g.factor, i)[i]) / float64(f.dim)
-		}
-	}
-	return math.Exp(sum)
 }
 
 // Observables names the components' weights.
@@ -61,6 +49,5 @@ func (f *density) Observe(dst []float64, stride int, _ []float64, x []float32, _
 
 var (
 	_ vectors.Placed   = (*density)(nil)
-	_ vectors.Scaled   = (*density)(nil)
 	_ vectors.Observed = (*density)(nil)
 )

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
@@ -179,7 +180,10 @@ func TestChoice(t *testing.T) {
 		}
 	}
 	require.InDelta(t, want, scale, 1e-12)
-	require.InDelta(t, math.Exp(width), f.Width(), 1e-12)
+	c := &Config{Target: wideMixture(), Config: vectors.Ours("gmm", "best")}
+	_, err := c.Adapt(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, mixture.Lengths(math.Exp(width), 3), c.Transition.Sigma)
 	require.Equal(t, []string{"mode_weight_0", "mode_weight_1", "mode_weight_2"}, f.Observables())
 
 	// Of seventeen components sixteen are observed.

@@ -3,6 +3,7 @@ package gmm
 import (
 	"context"
 
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
 )
@@ -41,5 +42,9 @@ func (c *Config) Adapt(ctx context.Context) (why string, err error) {
 	if c.Preset != "best" && c.Preset != "quick" || wrong != nil {
 		return "", nil
 	}
-	return c.Recipe(ctx, newDensity(target), target.Components(), c.Preset == "quick")
+	var all []mixture.Component
+	for _, g := range target.components {
+		all = append(all, mixture.Component{Weight: g.Weight, Mean: g.Mean, Factor: g.factor})
+	}
+	return c.Recipe(ctx, newDensity(target), vectors.Seen{Components: len(all), Width: mixture.Width(all)}, c.Preset == "quick")
 }

@@ -347,15 +347,13 @@ func TestStates(t *testing.T) {
 	}, descriptions)
 }
 
-// A widthOf target of so many coordinates is known to be as wide as that.
-type widthOf struct {
+// A sized target has so many coordinates.
+type sized struct {
 	gaussians
-	dim   int
-	width float64
+	dim int
 }
 
-func (w widthOf) Dim() int       { return w.dim }
-func (w widthOf) Width() float64 { return w.width }
+func (s sized) Dim() int { return s.dim }
 
 // TestRecipesOfKnownTargets sets what a target asks for that needs no look.
 func TestRecipesOfKnownTargets(t *testing.T) {
@@ -370,7 +368,7 @@ func TestRecipesOfKnownTargets(t *testing.T) {
 	} {
 		of := paperConfig()
 		of.Generator.Kind = "mixture"
-		why, err := of.Recipe(t.Context(), widthOf{dim: c.dim, width: 2}, c.components, c.quick)
+		why, err := of.Recipe(t.Context(), sized{dim: c.dim}, Seen{Components: c.components, Width: 2}, c.quick)
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprintf("a mixture of %d Gaussians, because the target is one", c.components), why)
 		require.Equal(t, GeneratorConfig{
@@ -380,14 +378,8 @@ func TestRecipesOfKnownTargets(t *testing.T) {
 		require.Equal(t, TransitionConfig{Sigma: mixture.Lengths(2, c.dim), Steps: 5, Annealing: engine.Annealing{AnnealFrom: 1}}, of.Transition)
 		require.Equal(t, []any{"balance", 0.75, c.steps, c.rate, "gradient"}, []any{of.Loss.Kind, of.Loss.Partners, of.Training.Steps, of.Training.Optimizer.LearningRate, of.Training.Method})
 	}
-	unknown := paperConfig()
-	unknown.Generator.Kind = "mixture"
-	_, err := unknown.Recipe(t.Context(), plane(0.6), 2, false)
-	require.NoError(t, err)
-	require.Equal(t, mixture.Lengths(1, 2), unknown.Transition.Sigma)
-
 	flow := paperConfig()
-	why, err := flow.Recipe(t.Context(), widthOf{dim: 8}, 0, false)
+	why, err := flow.Recipe(t.Context(), sized{dim: 8}, Seen{}, false)
 	require.NoError(t, err)
 	require.Equal(t, "a RealNVP, as generator.kind asks", why)
 	require.Equal(t, Paper("test").Generator, flow.Generator)
@@ -468,7 +460,7 @@ func TestRecipesOnTheLine(t *testing.T) {
 	} {
 		c := paperConfig()
 		c.Generator.Kind = "mixture"
-		why, err := c.Recipe(t.Context(), onTheLine{wells}, 0, true)
+		why, err := c.Recipe(t.Context(), onTheLine{wells}, Seen{}, true)
 		require.NoError(t, err)
 		require.Equal(t, want.why, why)
 		require.Equal(t, []any{want.components, 0, false, "joint", "parity", want.steps}, []any{c.Generator.Components, c.Generator.Depth, c.Generator.Bent, c.Generator.Base, c.Generator.Partition, c.Training.Steps})
@@ -480,6 +472,6 @@ func TestRecipesOnTheLine(t *testing.T) {
 	end()
 	c := paperConfig()
 	c.Generator.Kind = "mixture"
-	_, err := c.Recipe(ended, onTheLine{}, 0, true)
+	_, err := c.Recipe(ended, onTheLine{}, Seen{}, true)
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -163,7 +163,7 @@ func TestRecipesOfLooks(t *testing.T) {
 		require.NoError(t, asm.Use(use))
 		of := paperConfig()
 		of.Generator.Kind = "mixture"
-		why, err := of.Recipe(t.Context(), c.formula, 0, c.quick)
+		why, err := of.Recipe(t.Context(), c.formula, Seen{}, c.quick)
 		require.NoError(t, err)
 		g, name := of.Generator, fmt.Sprintf("%d coordinates: %s", c.dim, why)
 		require.Equal(t, []any{c.base, c.components, c.depth, []int{c.wide, c.wide}, c.bent, c.partition}, []any{g.Base, g.Components, g.Depth, g.Hidden, g.Bent, g.Partition}, name)
@@ -358,7 +358,7 @@ func TestLooksThatFail(t *testing.T) {
 			err = s.InitializeContext(c.ctx, make([]float32, s.NumParams()))
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "mode 0")
-			_, err = plain.Recipe(c.ctx, c.of, 0, true)
+			_, err = plain.Recipe(c.ctx, c.of, Seen{}, true)
 			require.Error(t, err)
 		}
 		require.NoError(t, wrong)
@@ -472,7 +472,7 @@ func TestSparesEvaluations(t *testing.T) {
 	}{{dearFrom, 3, true, true}, {dearFrom, 14, true, true}, {dearFrom - 1, 3, true, false}, {dearFrom, 3, false, false}} {
 		of, asked := paperConfig(), new(atomic.Int64)
 		of.Generator.Kind, of.Evaluation.Samples = "mixture", 20_000
-		why, err := of.Recipe(t.Context(), laborious{formula{c.dim, gaussian}, c.numbers, asked}, 0, c.quick)
+		why, err := of.Recipe(t.Context(), laborious{formula{c.dim, gaussian}, c.numbers, asked}, Seen{}, c.quick)
 		require.NoError(t, err)
 		require.Equal(t, c.want, strings.HasSuffix(why, "; as few evaluations as will do, because each takes long"), why)
 		require.Equal(t, c.want, of.Generator.Scout == mixture.ScoutConfig{Population: max(512, 40*c.dim), Moves: 5})

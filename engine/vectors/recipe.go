@@ -42,14 +42,20 @@ const (
 	fewLines = 16 // members to a member of the wide Gaussian, from which on modes may be lost
 )
 
+// Seen is what is known of a target, or of its modes, that a recipe would look for otherwise.
+type Seen struct {
+	Components int     // Gaussians that describe it, or a mode; 0 if that is not known
+	Bent       bool    // whether those of modes have to bend
+	Width      float64 // typical standard deviation of a Gaussian
+}
+
 // Recipe sets all but seed and evaluation to what is best for a target: a mixture
 // of Gaussians with a density, trained by balance, with couplings where there
-// are many dimensions; for quick in fewer steps. components is the
-// number of Gaussians that the target is known to be a mixture of; if it is 0, a
-// population of Metropolis chains looks for what the target is like. A generator that is a
+// are many dimensions; for quick in fewer steps. Where it is not known what mixture the
+// target is, a population of Metropolis chains looks for what it is like. A generator that is a
 // RealNVP stays one. Recipe returns what it chose and why.
-func (c *Config) Recipe(ctx context.Context, t Target, components int, quick bool) (why string, err error) {
-	g, d := &c.Generator, t.Dim()
+func (c *Config) Recipe(ctx context.Context, t Target, seen Seen, quick bool) (why string, err error) {
+	g, d, components := &c.Generator, t.Dim(), seen.Components
 	c.Training.Methods = search.ByGradient()
 	if g.Kind == "realnvp" {
 		c.Flow(d, quick)
@@ -73,16 +79,11 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 		g.Scout.Moves = max(g.Scout.Moves, d+d/4)
 	}
 	g.Base, g.Components, g.Depth, g.Hidden, g.Bent, g.Changed = "joint", components, 0, []int{32, 32}, false, nil
-	look := mixture.Look{Width: 1}
+	look := mixture.Look{Width: seen.Width}
 	if components > 0 {
 		why = fmt.Sprintf("a mixture of %d Gaussians, because the target is one", components)
-		if p, ok := t.(Scaled); ok {
-			look.Width = p.Width()
-		}
-	} else {
-		if look, why, err = c.look(ctx, t, spare); err != nil {
-			return "", err
-		}
+	} else if look, why, err = c.look(ctx, t, spare); err != nil {
+		return "", err
 	}
 
 	c.Transition.Sigma, c.Transition.Steps = mixture.Lengths(look.Width, d), 5
@@ -220,13 +221,6 @@ func (g *GeneratorConfig) divide(found *mixture.Found, t Target) {
 	if part := found.Part(t.Dim(), inMode(t, 0)); part != nil {
 		g.Partition, g.Changed = "listed", part
 	}
-}
-
-// Seen is what is known of a target that a recipe would look for otherwise.
-type Seen struct {
-	Components int     // Gaussians that describe a mode; 0 if that is not known
-	Bent       bool    // whether they have to bend
-	Width      float64 // typical standard deviation of a Gaussian
 }
 
 // Recipe sets all but seed and evaluation to what is best for a target: a mixture

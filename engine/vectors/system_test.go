@@ -262,7 +262,7 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 	for name, c := range map[string]*testConfig{"alone": testConfigs()["mixture alone"], "with couplings": testConfigs()["mixture"]} {
 		d := c.target.Dim()
 		depth := c.Generator.Depth
-		why, err := c.Recipe(t.Context(), c.target, 0, true)
+		why, err := c.Recipe(t.Context(), c.target, Seen{}, true)
 		require.NoError(t, err)
 		require.Contains(t, why, "because ")
 		require.GreaterOrEqual(t, c.Generator.Components, len(c.target.(gaussians)))
@@ -316,12 +316,12 @@ func TestRecipeOfWells(t *testing.T) {
 	defer workers.Close()
 	c := &testConfig{paperConfig(), wells{0.4, 0.1}}
 	c.Generator.Kind = "mixture"
-	why, err := c.Recipe(t.Context(), c.target, 0, true)
+	why, err := c.Recipe(t.Context(), c.target, Seen{}, true)
 	require.NoError(t, err)
 	require.Equal(t, "product", c.Generator.Base, why)
 	require.Positive(t, c.Generator.Depth, why)
 	c.target = wells{tilt: 0.4}
-	why, err = c.Recipe(t.Context(), c.target, 0, true)
+	why, err = c.Recipe(t.Context(), c.target, Seen{}, true)
 	require.NoError(t, err)
 	require.Equal(t, "product", c.Generator.Base, why)
 	require.Zero(t, c.Generator.Depth, why)
@@ -362,15 +362,15 @@ func (grid) LogDensity(dst, x []float32, _ []uint8) {
 func TestRecipeOfManyModes(t *testing.T) {
 	long.SkipShort(t)
 	c := paperConfig()
-	why, err := c.Recipe(t.Context(), plane(0.6), 0, true)
+	why, err := c.Recipe(t.Context(), plane(0.6), Seen{}, true)
 	require.NoError(t, err)
 	require.Equal(t, []int{8, 1000}, []int{c.Generator.Depth, c.Training.Steps}, "a RealNVP stays one: %s", why)
 	c.Generator.Kind = "mixture"
-	why, err = c.Recipe(t.Context(), plane(0.6), 0, true)
+	why, err = c.Recipe(t.Context(), plane(0.6), Seen{}, true)
 	require.NoError(t, err)
 	few := c.Generator.Scout.Population
 	require.Equal(t, 1024, few, why)
-	why, err = c.Recipe(t.Context(), grid{}, 0, true)
+	why, err = c.Recipe(t.Context(), grid{}, Seen{}, true)
 	require.NoError(t, err)
 	require.Greater(t, c.Generator.Components, 32, why)
 	require.Equal(t, 4*few, c.Generator.Scout.Population)

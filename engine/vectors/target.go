@@ -70,12 +70,6 @@ type Placed interface {
 	Place(mode int) (center []float64, scale float64)
 }
 
-// A Scaled target knows the standard deviation that is typical of its modes.
-type Scaled interface {
-	Target
-	Width() float64
-}
-
 // An Observed target adds functions of its own to what is measured of a state.
 type Observed interface {
 	Target

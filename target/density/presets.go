@@ -70,7 +70,7 @@ func (c *RealsConfig) Adapt(ctx context.Context) (why string, err error) {
 			c.Flow(c.Target.Dim, quick)
 			return "a RealNVP", nil
 		}
-		return c.Recipe(ctx, realsTarget{e}, 0, quick)
+		return c.Recipe(ctx, realsTarget{e}, vectors.Seen{}, quick)
 	})
 }
 
