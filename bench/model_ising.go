@@ -59,7 +59,7 @@ func (m isingModel) moves(s engine.System, params []float32) (from, to []uint64,
 }
 
 func (m isingModel) known() bool {
-	return m.Generator.Head == "sign" && m.Loss.Kind == "mmd" && m.Loss.Gradient == mmd.Surrogate.String()
+	return m.Generator.Head == "sign" && m.Loss.Kind == "mmd" && m.Loss.Gradient == string(mmd.Surrogate)
 }
 
 func (m isingModel) latent() (dim int, decided bool) { return m.Generator.Latent, false }

@@ -50,7 +50,7 @@ func NewGram(n, dim int, k Kernel, stat Statistic, workers *pool.Pool) (*Gram, e
 	if dim < 1 {
 		return nil, fmt.Errorf("dimension %d: a state has at least one coordinate", dim)
 	}
-	if least := 1 + int(stat); n < least || n > math.MaxInt32 {
+	if least := stat.least(); n < least || n > math.MaxInt32 {
 		return nil, fmt.Errorf("batch size %d: the %v-statistic needs at least %d, and at most %d fit", n, stat, least, math.MaxInt32)
 	}
 	c := cut(n)
@@ -143,7 +143,7 @@ func (g *Gram) LossGradient(s, t, grad []float32) float64 {
 	for _, l := range g.tileLoss[:tiles] {
 		loss += 2 * l
 	}
-	if g.stat == V {
+	if g.stat != U {
 		for _, l := range g.diagLoss[:strips] {
 			loss += l
 		}
@@ -261,7 +261,7 @@ func (g *Gram) gather(strip int) {
 		}
 	}
 	valid := min(width, g.moved-first)
-	if g.stat == V {
+	if g.stat != U {
 		g.ownTerms(strip, first, valid, width, sums)
 	}
 	for c := range g.dim {

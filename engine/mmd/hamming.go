@@ -8,21 +8,16 @@ import (
 )
 
 // A HammingGradient says what Hamming returns as the gradient with respect to a spin.
-type HammingGradient int
+type HammingGradient string
 
 // Surrogate is the derivative of eq. (surrogate_grad) by s_{i,d} as if spins
 // were real numbers, for a generator that passes gradients straight through the
 // sign. Difference is the exact change of the loss, L(spin d of s_i flipped) −
 // L, with s′ and all other samples fixed.
 const (
-	Surrogate HammingGradient = iota
-	Difference
+	Surrogate  HammingGradient = "surrogate"
+	Difference HammingGradient = "difference"
 )
-
-var gradientNames = [...]string{Surrogate: "surrogate", Difference: "difference"}
-
-// String returns "surrogate" or "difference".
-func (g HammingGradient) String() string { return gradientNames[g] }
 
 // Hamming computes the reversibility loss and its gradient on packed spins. The
 // squared distance of two configurations of ±1 spins is four times their

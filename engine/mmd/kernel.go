@@ -9,33 +9,22 @@ import (
 )
 
 // A Statistic says which pairs of samples the double sums run over.
-type Statistic int
+type Statistic string
 
 // The V-statistic of eq. (empirical_loss) sums over all i and j and divides by
 // N². The U-statistic leaves out i = j in both sums and divides by N(N−1); it
 // is unbiased, so the target is a fixed point at any batch size.
 const (
-	V Statistic = iota
-	U
+	V Statistic = "V"
+	U Statistic = "U"
 )
 
-var statisticNames = [...]string{V: "V", U: "U"}
-
-// String returns "V" or "U".
-func (s Statistic) String() string { return statisticNames[s] }
-
-// MarshalText implements encoding.TextMarshaler.
-func (s Statistic) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Statistic) UnmarshalText(text []byte) error {
-	for v, name := range statisticNames {
-		if name == string(text) {
-			*s = Statistic(v)
-			return nil
-		}
+// least returns how many samples it needs.
+func (s Statistic) least() int {
+	if s == U {
+		return 2
 	}
-	return fmt.Errorf("unknown statistic %q; it is V or U", text)
+	return 1
 }
 
 // An IMQ is an inverse multiquadric, Weight·(C²+d²)^(−Beta).

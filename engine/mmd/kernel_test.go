@@ -1,7 +1,6 @@
 package mmd
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -173,17 +172,4 @@ func TestRefusals(t *testing.T) {
 	require.Equal(t, []any{true, true, true}, []any{g.s == nil && g.t == nil && g.grad == nil,
 		m.x == nil && m.y == nil && m.k == nil && m.l == nil && m.gradX == nil && m.gradK == nil,
 		h.s == nil && h.t == nil && h.grad == nil && h.fold.s == nil && h.fold.t == nil})
-
-	for s, name := range map[Statistic]string{V: "V", U: "U"} {
-		text, err := json.Marshal(s)
-		require.NoError(t, err)
-		require.Equal(t, `"`+name+`"`, string(text))
-		back := Statistic(7)
-		require.NoError(t, json.Unmarshal(text, &back))
-		require.Equal(t, s, back)
-		require.Equal(t, name, s.String())
-	}
-	var s Statistic
-	require.EqualError(t, s.UnmarshalText([]byte("W")), `unknown statistic "W"; it is V or U`)
-	require.Equal(t, "surrogate difference", fmt.Sprint(Surrogate, " ", Difference))
 }

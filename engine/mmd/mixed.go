@@ -76,7 +76,7 @@ func NewMixed(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) (
 	if modes < 1 || modes > 256 {
 		return nil, fmt.Errorf("modes: %d is not between 1 and 256", modes)
 	}
-	if least := 1 + int(stat); n < least || n > math.MaxInt32 {
+	if least := stat.least(); n < least || n > math.MaxInt32 {
 		return nil, fmt.Errorf("batch size %d: the %v-statistic needs at least %d, and at most %d fit", n, stat, least, math.MaxInt32)
 	}
 	if dim < 1 {

@@ -69,7 +69,7 @@ func TestBadInput(t *testing.T) {
 		{"train --set training.batch=many", `training.batch: a string ("many") where a whole number is needed`},
 		{"train ising --preset paper --set loss.kernel.bandwidths=-2", `--set "loss.kernel.bandwidths=-2": loss.kernel.bandwidths[0]: -2 is not a positive finite number`},
 		{"train ising --preset paper --set loss.kernel={\"bandwidths\":[0]}", "loss.kernel.bandwidths[0]: 0 is not a positive finite number"},
-		{"train ising --preset paper --set loss.statistic=W", `loss.statistic: unknown statistic "W"; it is V or U`},
+		{"train ising --preset paper --set loss.statistic=W", `loss.statistic: "W" is not one of V, U`},
 		{"train --set training", "training: no value; write key.path=value"},
 		{"train --set training.optimizer.learning_rate=0", "training.optimizer.learning_rate: 0 is not a positive finite number"},
 		{"train --seed -1", `invalid argument "-1" for "--seed"`},
