@@ -1,7 +1,6 @@
 package conf
 
 import (
-	"encoding"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -12,17 +11,8 @@ import (
 
 // assign stores n in v. The path names v in faults.
 func assign(v reflect.Value, n *node, path string) *fault {
-	switch u := v.Addr().Interface().(type) {
-	case json.Unmarshaler:
+	if u, ok := v.Addr().Interface().(json.Unmarshaler); ok {
 		if err := u.UnmarshalJSON(n.raw); err != nil {
-			return &fault{offset: n.offset, path: path, reason: err.Error(), err: err}
-		}
-		return nil
-	case encoding.TextUnmarshaler:
-		if n.kind != text && !(n.bare && n.kind <= number) {
-			return mismatch(n, path, "a string")
-		}
-		if err := u.UnmarshalText([]byte(n.text)); err != nil {
 			return &fault{offset: n.offset, path: path, reason: err.Error(), err: err}
 		}
 		return nil

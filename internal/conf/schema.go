@@ -1,7 +1,6 @@
 package conf
 
 import (
-	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -28,7 +27,7 @@ func describe(t reflect.Type, path, when string) (all []Key) {
 		for _, c := range f.when {
 			here = strings.TrimSpace(here + " " + join(path, c.key) + "=" + strings.Join(c.values, ","))
 		}
-		if f.typ.Kind() == reflect.Struct && !isText(f.typ) {
+		if f.typ.Kind() == reflect.Struct {
 			all = append(all, describe(f.typ, join(path, f.key), here)...)
 			continue
 		}
@@ -54,10 +53,6 @@ func (f *field) owner(t reflect.Type) string {
 	return fmt.Sprintf("%s.%s.%s", t.PkgPath(), t.Name(), t.Field(f.index[len(f.index)-1]).Name)
 }
 
-func isText(t reflect.Type) bool {
-	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
-}
-
 // isOwn reports whether a type reads JSON of a form of its own, which only its
 // comment describes.
 func isOwn(t reflect.Type) bool {
@@ -68,7 +63,7 @@ func typeName(t reflect.Type) string {
 	switch {
 	case isOwn(t):
 		return "value"
-	case isText(t) || t.Kind() == reflect.String:
+	case t.Kind() == reflect.String:
 		return "string"
 	case t.Kind() == reflect.Bool:
 		return "boolean"
@@ -101,7 +96,7 @@ func Schema(c any, title string, doc func(field string) string) map[string]any {
 func excluding(t reflect.Type, path string) (all []any) {
 	for _, f := range listFields(t) {
 		at := join(path, f.key)
-		if f.typ.Kind() == reflect.Struct && !isText(f.typ) {
+		if f.typ.Kind() == reflect.Struct {
 			all = append(all, excluding(f.typ, at)...)
 		}
 		for _, r := range f.only {
@@ -136,7 +131,7 @@ func schema(t reflect.Type, doc func(string) string) map[string]any {
 	switch {
 	case isOwn(t):
 		return map[string]any{}
-	case isText(t) || t.Kind() == reflect.String:
+	case t.Kind() == reflect.String:
 		return map[string]any{"type": "string"}
 	case t.Kind() == reflect.Pointer:
 		return schema(t.Elem(), doc)
