@@ -3,6 +3,8 @@ package ising
 import (
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/num/hyperdual"
 )
 
 // Kaufman returns ln Z, ⟨E⟩ and C_v of the periodic l×l lattice, l ≥ 2,
@@ -31,39 +33,43 @@ func Kaufman(l int, j, beta float64) (Thermodynamics, error) {
 	j = math.Abs(j)
 	k := beta * j
 	f := logPartition(l, k)
-	return Thermodynamics{LogZ: f.v, Energy: -j * f.d, SpecificHeat: k * k * f.dd}, nil
+	return Thermodynamics{LogZ: f.Real, Energy: -j * f.E1mag, SpecificHeat: k * k * f.E1E2mag}, nil
 }
 
-// logPartition returns ln Z as a function of K ≥ 0. Products are taken
-// relative to the first, Z1, whose logarithm neither overflows nor cancels:
-// with x = exp(−|γ|) ≤ 1,
+// logPartition returns ln Z with its first and second derivative by K ≥ 0, E1mag and
+// E1E2mag. Products are taken relative to the first, Z1, whose logarithm neither
+// overflows nor cancels: with x = exp(−|γ|) ≤ 1,
 //
 //	(2S)^½l · 2cosh(½lγ) = (2S e^|γ|)^½l (1 + x^l),  sinh/cosh = ±(1 − x^l)/(1 + x^l),
 //
 // the sign being that of γ, negative only for γ_0 above the critical
 // temperature.
-func logPartition(l int, k float64) jet {
-	half := constant(float64(l) / 2)
-	var log1, log3 jet // ln of the first and third product, less ½N ln 2
-	ratio2, ratio4 := constant(1), constant(1)
+func logPartition(l int, k float64) hyperdual.Number {
+	one := hyperdual.Number{Real: 1}
+	var log1, log3 hyperdual.Number // ln of the first and third product, less ½N ln 2
+	ratio2, ratio4 := one, one
 	for r := range 2 * l {
 		g, x, positive := branch(k, float64(r)*math.Pi/float64(l), r == 0)
-		xl := x.pow(l)
-		log := half.mul(g).add(xl.log1p())
-		tanh := constant(1).sub(xl).div(constant(1).add(xl))
+		xl := hyperdual.PowReal(x, float64(l))
+		above := hyperdual.Add(one, xl)
+		log := hyperdual.Log(above)
+		log.Real = math.Log1p(xl.Real) // all digits of a small one
+		log = hyperdual.Add(hyperdual.Scale(float64(l)/2, g), log)
+		tanh := hyperdual.Mul(hyperdual.Sub(one, xl), hyperdual.Inv(above))
 		if !positive {
-			tanh = tanh.neg()
+			tanh = hyperdual.Scale(-1, tanh)
 		}
 		if r%2 == 1 {
-			log1, ratio2 = log1.add(log), ratio2.mul(tanh)
+			log1, ratio2 = hyperdual.Add(log1, log), hyperdual.Mul(ratio2, tanh)
 		} else {
-			log3, ratio4 = log3.add(log), ratio4.mul(tanh)
+			log3, ratio4 = hyperdual.Add(log3, log), hyperdual.Mul(ratio4, tanh)
 		}
 	}
-	ratio3 := log3.sub(log1).exp()
-	sum := constant(1).add(ratio2).add(ratio3.mul(constant(1).add(ratio4)))
-	n := float64(l * l)
-	return log1.add(sum.log()).add(constant((n/2 - 1) * math.Ln2))
+	ratio3 := hyperdual.Exp(hyperdual.Sub(log3, log1))
+	sum := hyperdual.Add(hyperdual.Add(one, ratio2), hyperdual.Mul(ratio3, hyperdual.Add(one, ratio4)))
+	all := hyperdual.Add(log1, hyperdual.Log(sum))
+	all.Real += (float64(l*l)/2 - 1) * math.Ln2
+	return all
 }
 
 // branch returns g = ln(S e^|γ|) and x = e^(−|γ|) for one angle θ, and whether
@@ -74,26 +80,29 @@ func logPartition(l int, k float64) jet {
 // sums of squares, so that nothing cancels for small K. All are scaled by
 // e^(−4K), so that nothing overflows for large K. At θ = 0 the root is
 // |1−S|·√(1+S²), which is smooth on either side of the critical point.
-func branch(k, theta float64, first bool) (g, x jet, positive bool) {
-	e := jet{k, 1, 0}.scale(-2).exp()                   // e^(−2K)
-	sigma := jet{k, 1, 0}.scale(-4).expm1().scale(-0.5) // S e^(−2K)
-	s := sigma.mul(e)                                   // S e^(−4K)
-	bend := s.scale(2 * math.Pow(math.Sin(theta/2), 2)) // 2S sin²(θ/2) e^(−4K)
-	gap := e.sub(sigma)                                 // (1−S) e^(−2K)
-	difference := gap.mul(gap).add(bend)                // (a−S) e^(−4K)
-	sum := e.mul(e).add(sigma.mul(sigma)).add(bend)     // (a+S) e^(−4K)
-	mean := difference.add(sum).scale(0.5)              // a e^(−4K)
+func branch(k, theta float64, first bool) (g, x hyperdual.Number, positive bool) {
+	e := hyperdual.Exp(hyperdual.Number{Real: -2 * k, E1mag: -2, E2mag: -2}) // e^(−2K)
+	e2 := hyperdual.Mul(e, e)                                                // e^(−4K)
+	sigma := hyperdual.Scale(-0.5, e2)                                       // S e^(−2K) = (1 − e^(−4K))/2
+	sigma.Real = -math.Expm1(-4*k) / 2
+	s := hyperdual.Mul(sigma, e)                                               // S e^(−4K)
+	bend := hyperdual.Scale(2*math.Pow(math.Sin(theta/2), 2), s)               // 2S sin²(θ/2) e^(−4K)
+	gap := hyperdual.Sub(e, sigma)                                             // (1−S) e^(−2K)
+	difference := hyperdual.Add(hyperdual.Mul(gap, gap), bend)                 // (a−S) e^(−4K)
+	sum := hyperdual.Add(hyperdual.Add(e2, hyperdual.Mul(sigma, sigma)), bend) // (a+S) e^(−4K)
+	mean := hyperdual.Scale(0.5, hyperdual.Add(difference, sum))               // a e^(−4K)
 	positive = true
-	var root jet
+	var root hyperdual.Number
 	if first {
-		positive = gap.v < 0
-		root = gap.mul(sum.sqrt())
+		positive = gap.Real < 0
+		root = hyperdual.Mul(gap, hyperdual.Sqrt(sum))
 		if positive {
-			root = root.neg()
+			root = hyperdual.Scale(-1, root)
 		}
 	} else {
-		root = difference.mul(sum).sqrt()
+		root = hyperdual.Sqrt(hyperdual.Mul(difference, sum))
 	}
-	scaled := mean.add(root)
-	return scaled.log().add(jet{4 * k, 4, 0}), s.div(scaled), positive
+	scaled := hyperdual.Add(mean, root)
+	g = hyperdual.Add(hyperdual.Log(scaled), hyperdual.Number{Real: 4 * k, E1mag: 4, E2mag: 4})
+	return g, hyperdual.Mul(s, hyperdual.Inv(scaled)), positive
 }

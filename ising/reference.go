@@ -76,7 +76,7 @@ func (r *reference) approximate(ctx context.Context, workers *pool.Pool) error {
 	exact, frustrated := Kaufman(t.L, t.J, t.Beta)
 	var known []float64 // means of E and E²
 	if t.H == 0 && frustrated == nil {
-		variance := t.J * t.J * logPartition(t.L, math.Abs(t.Beta*t.J)).dd
+		variance := t.J * t.J * logPartition(t.L, math.Abs(t.Beta*t.J)).E1E2mag
 		known = []float64{exact.Energy, exact.Energy*exact.Energy + variance}
 		r.known[energy], r.known[specificHeat] = true, true
 		if t.L > largestChain {
