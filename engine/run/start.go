@@ -3,10 +3,10 @@ package run
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"hash"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/revgen/revgen/asm"
@@ -30,14 +30,8 @@ func (s *Start) Hash() string {
 
 // addParams hashes parameters as files hold them.
 func addParams(h hash.Hash, params []float32) {
-	var b [4096]byte
-	for rest := params; len(rest) > 0; {
-		n := min(len(rest), len(b)/4)
-		if _, err := binary.Encode(b[:], binary.LittleEndian, rest[:n]); err != nil {
-			panic("run: " + err.Error()) // the buffer holds n numbers
-		}
-		h.Write(b[:4*n])
-		rest = rest[n:]
+	for x := range slices.Chunk(params, pieceBytes/4) {
+		h.Write(appendFloat32(nil, x))
 	}
 }
 
