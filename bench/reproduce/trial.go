@@ -109,13 +109,27 @@ func (t *Trial) Outcome(ctx context.Context, old *Outcome) (*Outcome, error) {
 	for n, cfg := range t.Configs {
 		one := t.Run(cfg, n, cfg.Shared().Training.Seed)
 		_, begun := os.Stat(one.Dir)
-		watch := NewStopwatch()
-		result, err := t.Train(ctx, cfg, one, run.Options{})
+		watch, spent := NewStopwatch(), 0.0
+		leave := func(ctx context.Context, trained engine.System, r *run.Result) (err error) {
+			spent = watch.Seconds()
+			if t.Setting.Million && t.Preset == "best" {
+				more, err := trained.(engine.Evaluator).Evaluate(ctx, r.Params, million)
+				if err != nil {
+					return err
+				}
+				larger = append(larger, more)
+			}
+			if n == 0 && t.Figures != "" {
+				o.Figures, err = t.draw(ctx, trained, cfg, r, one.Dir)
+			}
+			return err
+		}
+		result, err := t.Train(ctx, cfg, one, run.Options{Leave: leave})
 		if err != nil {
 			return nil, err
 		}
 		if errors.Is(begun, fs.ErrNotExist) {
-			processors = append(processors, watch.Seconds())
+			processors = append(processors, spent)
 		}
 		if result.Evaluation == nil {
 			return nil, fmt.Errorf("%s: the system cannot be measured", t.Setting.Name)
@@ -130,18 +144,6 @@ func (t *Trial) Outcome(ctx context.Context, old *Outcome) (*Outcome, error) {
 				w = fmt.Sprintf("seed %d: %s", one.Seed, w)
 			}
 			o.Warnings = append(o.Warnings, w)
-		}
-		if t.Setting.Million && t.Preset == "best" {
-			more, err := t.measure(ctx, cfg, result.Params, million)
-			if err != nil {
-				return nil, result.Stop(err)
-			}
-			larger = append(larger, more)
-		}
-		if n == 0 && t.Figures != "" {
-			if o.Figures, err = t.draw(ctx, cfg, result, one.Dir); err != nil {
-				return nil, result.Stop(err)
-			}
 		}
 	}
 	o.Samples, o.Seconds = tables[0].Samples, stat.Median(times)
@@ -158,20 +160,10 @@ func (t *Trial) Outcome(ctx context.Context, old *Outcome) (*Outcome, error) {
 	return o, err
 }
 
-// measure returns the table of a trained generator by another number of samples.
-func (t *Trial) measure(ctx context.Context, cfg engine.Config, params []float32, samples int) (*measure.Evaluation, error) {
-	system, err := cfg.New(t.Workers)
-	if err != nil {
-		return nil, err
-	}
-	defer engine.Release(system)
-	return system.(engine.Evaluator).Evaluate(ctx, params, samples)
-}
-
 // draw writes the figures of a run under names that tell it from the others,
 // and returns these.
-func (t *Trial) draw(ctx context.Context, cfg engine.Config, result *run.Result, dir string) ([]string, error) {
-	figures, err := run.Illustrate(ctx, cfg, result.Params, t.Workers, dir)
+func (t *Trial) draw(ctx context.Context, trained engine.System, cfg engine.Config, result *run.Result, dir string) ([]string, error) {
+	figures, err := run.Illustrate(ctx, trained, cfg, result.Params, dir)
 	if err != nil {
 		return nil, err
 	}

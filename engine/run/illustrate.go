@@ -14,26 +14,13 @@ import (
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
-	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/report"
 )
 
-// Illustrate returns the pictures of a trained generator: those of its system,
+// Illustrate returns the pictures of a trained generator of cfg: those of its system,
 // if it makes any, and the curves of its training from the run directory dir,
 // if it is not empty.
-func Illustrate(ctx context.Context, cfg engine.Config, params []float32, workers *pool.Pool, dir string) ([]figure.Figure, error) {
-	system, err := cfg.New(workers)
-	if err != nil {
-		return nil, err
-	}
-	defer engine.Release(system)
-	defer engine.Interruptible(ctx, system)()
-	return IllustrateSystem(ctx, system, cfg, params, dir)
-}
-
-// IllustrateSystem is Illustrate of a system of cfg that there is, and that hears of ctx's
-// end.
-func IllustrateSystem(ctx context.Context, system engine.System, cfg engine.Config, params []float32, dir string) (all []figure.Figure, err error) {
+func Illustrate(ctx context.Context, system engine.System, cfg engine.Config, params []float32, dir string) (all []figure.Figure, err error) {
 	if i, ok := system.(engine.Illustrator); ok {
 		if all, err = i.Figures(ctx, params, cfg.Shared().Evaluation.Samples); err != nil {
 			return nil, err

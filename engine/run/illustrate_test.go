@@ -22,21 +22,32 @@ func TestIllustrate(t *testing.T) {
 	require.NoError(t, err)
 	workers := pool.New(1)
 	defer workers.Close()
-	figures, err := run.Illustrate(context.Background(), c, result.Params, workers, dir)
+	figures, err := pictures(context.Background(), c, result.Params, workers, dir)
 	require.NoError(t, err)
 	require.Len(t, figures, 2)
 	require.Equal(t, "distributions", figures[0].Name)
 	require.Equal(t, "training", figures[1].Name)
-	figures, err = run.Illustrate(context.Background(), c, result.Params, workers, "")
+	figures, err = pictures(context.Background(), c, result.Params, workers, "")
 	require.NoError(t, err)
 	require.Len(t, figures, 1, "no run, no curves")
-	figures, err = run.Illustrate(context.Background(), c, result.Params, workers, t.TempDir())
+	figures, err = pictures(context.Background(), c, result.Params, workers, t.TempDir())
 	require.NoError(t, err)
 	require.Len(t, figures, 1, "nothing logged, no curves")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = run.Illustrate(ctx, c, result.Params, workers, dir)
+	_, err = pictures(ctx, c, result.Params, workers, dir)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// pictures are those of a generator whose system is made for them.
+func pictures(ctx context.Context, cfg engine.Config, params []float32, workers *pool.Pool, dir string) ([]figure.Figure, error) {
+	system, err := cfg.New(workers)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Release(system)
+	defer engine.Interruptible(ctx, system)()
+	return run.Illustrate(ctx, system, cfg, params, dir)
 }
 
 func TestTrainingCurves(t *testing.T) {

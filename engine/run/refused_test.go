@@ -220,8 +220,6 @@ func TestRunsInDirectories(t *testing.T) {
 		require.NoError(t, os.WriteFile(statusFile(dir), []byte(text), 0o600))
 		require.Equal(t, want, spentIn(dir))
 	}
-	require.Equal(t, &StopError{"d", 7, 7}, (&Result{dir: "d", Steps: 7}).Stop(context.Canceled))
-	require.Equal(t, os.ErrExist, (&Result{dir: "d", Steps: 7}).Stop(os.ErrExist))
 	for e, want := range map[StopError]string{
 		{"", 3, 9}:   "stopped at step 3 of 9",
 		{"d", 0, 9}:  "stopped at step 0 of 9; the same command continues from d",

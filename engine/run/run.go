@@ -89,17 +89,6 @@ type Result struct {
 	// Evaluations of the target until now, nil where they are not counted.
 	Evaluations *engine.Evaluations
 	Diagnosis   any // that of Options.Diagnose
-
-	dir string
-}
-
-// Stop returns the *StopError that err comes to if work on a completed run was
-// cancelled: its last checkpoint is on the disk. Other errors stay as they are.
-func (r *Result) Stop(err error) error {
-	if engine.Cancelled(err) {
-		return &StopError{r.dir, r.Steps, r.Steps}
-	}
-	return err
 }
 
 // ErrStopped is what every *StopError is.
@@ -404,7 +393,7 @@ func (r *run) report(warning string) {
 // finish returns the result, which rank 0 measures.
 func (r *run) finish(ctx context.Context) (*Result, error) {
 	result := &Result{
-		Params: slices.Clone(r.trainer.Params()), Steps: r.trainer.Steps(), Warnings: r.warnings, Seconds: r.seconds(), Setup: r.setup, dir: r.dir,
+		Params: slices.Clone(r.trainer.Params()), Steps: r.trainer.Steps(), Warnings: r.warnings, Seconds: r.seconds(), Setup: r.setup,
 	}
 	if r.workers.Rank() > 0 {
 		return result, nil
