@@ -250,17 +250,16 @@ func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judg
 	}
 	var rows int64
 	err = p.fill(s.output, file, func() (err error) {
-		if rows, err = score.Run(ctx, judge, in, out.Rows); err == nil {
-			err = out.Close()
+		write := func(values []float64) error { return sayWhere(s.output, out.Rows(values)) }
+		if rows, err = score.Run(ctx, judge, in, write); err == nil {
+			err = sayWhere(s.output, out.Close())
 		}
 		return err
 	}, func() string { return "the table on " + outputName(s.output) + " is not complete" })
-	switch {
-	case errors.As(err, new(*table.BadError)):
+	if errors.As(err, new(*table.BadError)) {
 		return usageError{err}
-	case errors.As(err, new(*table.WriteError)):
-		return sayWhere(s.output, err)
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
 	seconds := time.Since(start).Seconds()

@@ -260,10 +260,6 @@ func TestLayouts(t *testing.T) {
 		require.Equal(t, layout == "npy", err != nil, "whose header is longer")
 		if err == nil {
 			err = o.Rows(data)
-			var failed *WriteError
-			require.ErrorAs(t, err, &failed)
-			require.ErrorIs(t, err, io.ErrShortWrite)
-			require.Equal(t, failed.Err.Error(), err.Error())
 		}
 		require.ErrorIs(t, err, io.ErrShortWrite)
 	}
@@ -271,8 +267,7 @@ func TestLayouts(t *testing.T) {
 	o, err := NewOutput(&b, "npy", columns, 2, workers)
 	require.NoError(t, err)
 	require.NoError(t, o.Rows(data[:2]))
-	var failed *WriteError
-	require.ErrorAs(t, o.Close(), &failed, "a row is missing")
+	require.EqualError(t, o.Close(), "npy: 16 bytes fewer than the header promises", "a row is missing")
 	for _, name := range []string{"it's", "a\\b", "a\nb"} {
 		_, err = NewOutput(&b, "npy", []string{name}, 2, workers)
 		require.EqualError(t, err, fmt.Sprintf("column %q: NumPy's header has no room for such a name", name))

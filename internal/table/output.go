@@ -107,19 +107,11 @@ func (o *Output) Rows(table []float64) error {
 			_, err = counted{o}.Write(text)
 		}
 		if err != nil {
-			return &WriteError{err}
+			return err
 		}
 	}
 	return nil
 }
-
-// A WriteError is of the output.
-type WriteError struct{ Err error }
-
-func (e *WriteError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *WriteError) Unwrap() error { return e.Err }
 
 // format appends rows.
 func (o *Output) format(b []byte, table []float64) []byte {
@@ -169,8 +161,5 @@ func (o *Output) Close() error {
 	if o.array == nil {
 		return nil
 	}
-	if err := o.array.Close(); err != nil {
-		return &WriteError{err}
-	}
-	return nil
+	return o.array.Close()
 }
