@@ -144,7 +144,7 @@ func TestSameRun(t *testing.T) {
 		{`{"a": {"alpha": 1, "kind": "x"}}`, `{"a": {"beta": 1, "kind": "y"}}`, false, `a.kind is "x" there and "y" here`},
 		{`{"a": {"alpha": 1}}`, `{"a": {}}`, false, "a.alpha is 1 there and null here"},
 		{`{"a": {}}`, `{"a": {"beta": 2}}`, false, "a.beta is null there and 2 here"},
-		{`{"a": [1, 2]}`, `{"a": {"b": 1}}`, false, `a is [1,2] there and {"b":1} here`},
+		{`{"a": [1, 2]}`, `{"a": {"b": 1}}`, false, `a is [1,2] there and null here`},
 		{`{"a": "` + long[:156] + `"}`, `{"a": "` + long + `"}`, false, `a is "` + long[:156] + `" there and "` + long[:158] + "… here"},
 		{`{`, have, false, "damaged configuration: unexpected EOF"},
 	} {

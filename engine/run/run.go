@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -482,19 +483,30 @@ var freeToDiffer = map[string]bool{
 // sameRun compares the configuration that wrote a checkpoint with the present
 // one.
 func sameRun(path string, written, have []byte, extend bool) error {
-	var a, b any
-	if err := exactly(written, &a); err != nil {
+	there, err := conf.Leaves(written)
+	if err != nil {
 		return &FileError{path, fmt.Sprintf("damaged configuration: %v", err)}
 	}
-	if err := exactly(have, &b); err != nil {
+	here, err := conf.Leaves(have)
+	if err != nil {
 		return err
 	}
-	free := freeToDiffer
-	if extend {
-		free = maps.Clone(free)
-		free["training.steps"] = true
+	all := maps.Clone(there)
+	maps.Copy(all, here)
+	for _, common := range []bool{true, false} { // a choice that differs comes before the keys that come with it
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			if freeToDiffer[key] || extend && key == "training.steps" {
+				continue
+			}
+			w, isThere := there[key]
+			h, isHere := here[key]
+			w, h = cmp.Or(w, "null"), cmp.Or(h, "null")
+			if w != h && (isThere && isHere) == common {
+				return &MismatchError{Path: path, Key: key, Have: shorten(h), Written: shorten(w)}
+			}
+		}
 	}
-	return compare(path, "", a, b, free)
+	return nil
 }
 
 // exactly decodes JSON with its numbers as they are written: a float64 would
@@ -505,47 +517,11 @@ func exactly(text []byte, v any) error {
 	return d.Decode(v)
 }
 
-func compare(path, key string, written, have any, free map[string]bool) error {
-	w, wok := written.(map[string]any)
-	h, hok := have.(map[string]any)
-	if wok && hok {
-		// A choice that differs comes before the keys that come with it.
-		all := maps.Clone(w)
-		maps.Copy(all, h)
-		for _, common := range []bool{true, false} {
-			for _, k := range slices.Sorted(maps.Keys(all)) {
-				_, there := w[k]
-				_, here := h[k]
-				if (there && here) != common {
-					continue
-				}
-				full := k
-				if key != "" {
-					full = key + "." + k
-				}
-				if err := compare(path, full, w[k], h[k], free); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	if free[key] {
-		return nil
-	}
-	x, _ := json.Marshal(written)
-	y, _ := json.Marshal(have)
-	if !bytes.Equal(x, y) {
-		return &MismatchError{Path: path, Key: key, Have: shorten(y), Written: shorten(x)}
-	}
-	return nil
-}
-
 // shorten cuts a value that an error quotes.
-func shorten(text []byte) string {
+func shorten(text string) string {
 	const most = 80
-	if r := []rune(string(text)); len(r) > most {
+	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "…"
 	}
-	return string(text)
+	return text
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/cluster"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/mpi"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/version"
@@ -83,12 +84,15 @@ func (p *program) join(task cluster.Part, launcher string) error {
 // what they say to each other is as long whatever they were started as.
 func (p *program) sameStart(command string, values any) error {
 	path, _, _ := asm.Active()
-	mine := map[string]string{"command": command, "version": version.Read().String(), "kernel path": path.String()}
 	text, err := json.Marshal(values)
 	if err != nil {
 		return err
 	}
-	flatten(mine, "", text)
+	mine, err := conf.Leaves(text)
+	if err != nil {
+		return err
+	}
+	mine["command"], mine["version"], mine["kernel path"] = command, version.Read().String(), path.String()
 	delete(mine, "target.file") // what it held is among the values
 	if text, err = json.Marshal(mine); err != nil {
 		return err
@@ -116,22 +120,6 @@ func (p *program) sameStart(command string, values any) error {
 		which = append(which[:most], fmt.Sprintf("and %d more differ", len(which)-most))
 	}
 	return usagef("ranks were started differently: %s", strings.Join(which, "; "))
-}
-
-// flatten adds the values of a JSON text, as json.Marshal writes it, by their paths.
-func flatten(all map[string]string, path string, text json.RawMessage) {
-	if text[0] != '{' {
-		all[path] = string(text)
-		return
-	}
-	var members map[string]json.RawMessage
-	_ = json.Unmarshal(text, &members)
-	for key, value := range members {
-		if path != "" {
-			key = path + "." + key
-		}
-		flatten(all, key, value)
-	}
 }
 
 // differences says what this rank has otherwise than rank 0.

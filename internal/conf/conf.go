@@ -317,6 +317,30 @@ func (n *node) assignments(all []string, path string) []string {
 	return all
 }
 
+// Leaves returns the values of a JSON text by their paths, without blanks and with numbers as
+// they are written; those of objects by the paths below theirs.
+func Leaves(text []byte) (map[string]string, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var root any
+	if err := d.Decode(&root); err != nil {
+		return nil, err
+	}
+	all := make(map[string]string)
+	var add func(path string, v any)
+	add = func(path string, v any) {
+		object, ok := v.(map[string]any)
+		if !ok {
+			all[path] = string(crash.Must(json.Marshal(v)))
+		}
+		for key, value := range object {
+			add(join(path, key), value)
+		}
+	}
+	add("", root)
+	return all, nil
+}
+
 // At places an error at a key of a file.
 func At(data []byte, file, key string, err error) error {
 	line, column, _ := Position(data, key)

@@ -338,6 +338,14 @@ func TestAssignments(t *testing.T) {
 	require.Error(t, err)
 }
 
+func TestLeaves(t *testing.T) {
+	all, err := Leaves([]byte(`{"a": 1e400, "b": {"c": [1, {"d": 2}], "e": {}}, "f": {"g": {"h": null}}, "": {"i": "<"}}`))
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "1e400", "b.c": `[1,{"d":2}]`, "f.g.h": "null", "i": `"\u003c"`}, all)
+	_, err = Leaves([]byte("{"))
+	require.Error(t, err)
+}
+
 func TestDestinationMustBeAStruct(t *testing.T) {
 	n := 3
 	var none *config
