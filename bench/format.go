@@ -14,14 +14,6 @@ import (
 // Formats lists what Write takes.
 var Formats = []string{"md", "csv", "json", "go"}
 
-// CheckFormat reports a format that Write does not know.
-func CheckFormat(format string) error {
-	if !slices.Contains(Formats, format) {
-		return fmt.Errorf("unknown format %q; the formats are %s", format, strings.Join(Formats, ", "))
-	}
-	return nil
-}
-
 // Write writes the report: md for people, csv with one line per repetition and
 // side, json for programs and as a baseline, go as "go test -bench" writes, for
 // benchstat.
@@ -36,7 +28,7 @@ func (r *Report) Write(w io.Writer, format string) error {
 	case "go":
 		return r.writeGo(w)
 	}
-	return CheckFormat(format)
+	return fmt.Errorf("unknown format %q; the formats are %s", format, strings.Join(Formats, ", "))
 }
 
 // writeMarkdown writes a table for each suite.

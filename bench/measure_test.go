@@ -206,7 +206,7 @@ func TestDefaultOptions(t *testing.T) {
 		_, err := o.resolve()
 		require.EqualError(t, err, want)
 	}
-	require.EqualError(t, CheckFormat("yaml"), `unknown format "yaml"; the formats are md, csv, json, go`)
+	require.EqualError(t, new(Report).Write(io.Discard, "yaml"), `unknown format "yaml"; the formats are md, csv, json, go`)
 	o = Options{Paths: []asm.Path{99}}
 	_, err = o.resolve()
 	require.ErrorContains(t, err, "is not supported here")

@@ -43,9 +43,6 @@ Targets: %s.`, strings.Join(answer.Names(), ", ")),
 			if p.json {
 				format = "json"
 			}
-			if !slices.Contains(answer.Formats, format) {
-				return usagef("--output: unknown format %q; the formats are %s", format, strings.Join(answer.Formats, ", "))
-			}
 			if !(o.Seconds > 0) {
 				return usagef("--seconds: %g is not a positive time", o.Seconds)
 			}
@@ -84,14 +81,13 @@ Targets: %s.`, strings.Join(answer.Names(), ", ")),
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&format, "output", "o", format, "format: "+strings.Join(answer.Formats, ", "))
+	p.addWords(cmd, &format, "output", "o", "format: "+strings.Join(answer.Formats, ", "), answer.Formats...)
 	flags.StringSliceVar(&o.Only, "only", nil, "targets, separated by commas (default all)")
 	flags.Float64Var(&o.Seconds, "seconds", o.Seconds, "processor time, in seconds, that each sampler may use for drawing")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of all samplers")
 	flags.BoolVar(&o.Peers, "peers", true, "compare with other samplers")
 	flags.StringVar(&figures, "figure", "", "directory for a figure of error against time, answer.svg and answer.png")
 	flags.StringVar(&from, "from", "", "measure nothing: convert an earlier output of -o json to another format")
-	p.complete(cmd, "output", func([]string) []string { return answer.Formats })
 	p.complete(cmd, "only", func([]string) []string { return answer.Names() })
 	return cmd
 }

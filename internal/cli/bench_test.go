@@ -92,7 +92,7 @@ func TestBenchMistakes(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "table.md"), []byte("| a | table |"), 0o600))
 	for want, args := range map[string][]string{
 		"nonsense":              {"nonsense"},
-		"the formats are":       {"-o", "yaml"},
+		"not one of md, csv":    {"-o", "yaml"},
 		"exactly one":           {"--sizes", "64"},
 		"ROWSxINxOUT":           {"gemm", "--sizes", "64"},
 		"the paths are generic": {"--isa", "avx1024"},
@@ -101,7 +101,7 @@ func TestBenchMistakes(t *testing.T) {
 		"-o json":               {"--baseline", "table.md"},
 		"--from: table.md":      {"--from", "table.md"},
 		"name no suite":         {"--from", "table.md", "rng"},
-		"unknown verdict":       {"--fail-on", "faster", "--baseline", "table.md"},
+		"not one of slower":     {"--fail-on", "faster", "--baseline", "table.md"},
 		"needs a --baseline":    {"--fail-on", "slower"},
 		"without --threads":     {"--from", "table.md", "--threads", "1"},
 	} {
@@ -150,7 +150,7 @@ func TestBenchAnswer(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--only nothing", `--only: unknown target "nothing"; the targets are ising-16, `},
 		{"--seconds 0", "--seconds: 0 is not a positive time"},
-		{"-o xml", `--output: unknown format "xml"`},
+		{"-o xml", `invalid argument "xml" for "-o, --output" flag`},
 	} {
 		o := revgen(t, dir, append([]string{"bench", "answer"}, strings.Fields(c.args)...)...)
 		require.Equal(t, 2, o.code, c.args)

@@ -84,7 +84,7 @@ func TestBadInput(t *testing.T) {
 		{"sample x -n 1.5", `"1.5" is not a whole number`},
 		{"train --seed x", `"x" is not a whole number such as 200000`},
 		{"sample x -n 10 --shard 3/3", `"3/3" is not i/n with 0 ≤ i < n`},
-		{"sample x -n 10 --refine -1", "--refine: -1 is negative"},
+		{"sample x -n 10 --refine -1", `"-1" is neither a number of steps such as 10 nor auto`},
 		{"verify isnig", `"isnig" is neither a system (` + known + `), all, nor a run directory or model`},
 		{"verify toy none", "none: no such run directory or model"},
 		{"verify isnig none", `unknown system "isnig"`},

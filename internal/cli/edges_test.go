@@ -201,7 +201,7 @@ func TestGridsOfCommands(t *testing.T) {
 		"bench answer --from x.json":                                "--from: x.json: not a report of bench answer -o json: unexpected end of JSON input",
 		"bench answer --seconds 0":                                  "--seconds: 0 is not a positive time",
 		"bench answer --only x":                                     `--only: unknown target "x"; the targets are `,
-		"bench answer -o x":                                         `--output: unknown format "x"; the formats are md, csv, json`,
+		"bench answer -o x":                                         `invalid argument "x" for "-o, --output" flag: not one of md, csv, json`,
 	} {
 		o := revgen(t, dir, strings.Fields(args)...)
 		require.Contains(t, o.stderr, want, args)
@@ -240,7 +240,7 @@ func TestDoubts(t *testing.T) {
 		{diagnose.Refine, 8, 7, warning}, {diagnose.Refine, 8, 8, ""}, {diagnose.Refine, 8, 9, ""},
 	} {
 		keep(model.Hash(), diagnose.Report{Verdict: c.verdict, Sentence: "who knows", Refine: c.needs})
-		s := &sampling{refine: refinement{steps: c.refine}}
+		s := &sampling{refine: stepping{steps: c.refine}}
 		ranks := pool.Local(2)
 		require.Equal(t, c.want, said(s, nil), c)
 		require.Equal(t, c.want, said(s, &room{Ranks: ranks[0]}), c)

@@ -133,7 +133,7 @@ func TestDamagedRuns(t *testing.T) {
 		{"a", "x", "sample run -n 5 -o x.npy --weights --format bits", "--weights: it is --format weighted; leave out one of --weights and --format", exitUsage},
 		{"a", "x", "sample run -n 5 -o x.npy --exact --refine 1", "--refine: exact draws need no refinement; leave out one of --exact and --refine", exitUsage},
 		{"a", "x", "sample run -n 5 -o x.npy --exact --refine auto", "--refine: exact draws need no refinement; leave out one of --exact and --refine", exitUsage},
-		{"a", "x", "sample run -n 5 -o x.npy --refine -1", "--refine: -1 is negative", exitUsage},
+		{"a", "x", "sample run -n 5 -o x.npy --refine -1", `invalid argument "-1" for "--refine" flag: "-1" is neither a number of steps such as 10 nor auto; see revgen sample --help`, exitUsage},
 		{"a", "x", "sample run -n 18446744073709551615 -o x.npy --first 18446744073709551615 --shard 1/2", "--first: sample 18446744073709551615 + 9223372036854775808 is beyond any stream", exitUsage},
 	} {
 		dir := t.TempDir()
@@ -173,7 +173,7 @@ func TestRecordsOfJobs(t *testing.T) {
 		require.Positive(t, r.Threads)
 	}
 	require.Equal(t, []int{exitOK, exitCheck, exitError, exitOK, exitUsage, exitUsage}, exits)
-	require.Equal(t, []string{"", "", "open none: no such file or directory", "", "--refine: -1 is negative", "-n: say how many samples"}, errs)
+	require.Equal(t, []string{"", "", "open none: no such file or directory", "", `refine: invalid argument "-1" for "--refine" flag: "-1" is neither a number of steps such as 10 nor auto`, "-n: say how many samples"}, errs)
 	require.Equal(t, []string{"the diagnosis of these samples is: who knows"}, all[0].Warnings)
 	for _, r := range all[1:] {
 		require.Empty(t, r.Warnings, r.ID)

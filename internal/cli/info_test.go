@@ -90,14 +90,14 @@ func TestLongArguments(t *testing.T) {
 	dir := t.TempDir()
 	word, sum := strings.Repeat("a", 5000), "x[0]"+strings.Repeat(" + x[0]", 1000)+" + y"
 	for want, args := range map[string][]string{
-		"unknown name aaa":           {"train", "reals", "--set", "target.expression=" + word},
-		"unknown name y":             {"train", "reals", "--set", "target.expression=" + sum},
-		"is not a whole number":      {"train", "ising", "--seed", word},
-		"unknown key":                {"train", "ising", "--set", word + "=3"},
-		"; see revgen help":          {word},
-		"file name too long":         {"sample", word, "-n", "3", "-o", "x.npy"},
-		"is not auto, never or must": {"train", "ising", "--resume=" + word},
-		"a string (\"aaa":            {"train", "ising", "--set", "target.beta=" + word},
+		"unknown name aaa":       {"train", "reals", "--set", "target.expression=" + word},
+		"unknown name y":         {"train", "reals", "--set", "target.expression=" + sum},
+		"is not a whole number":  {"train", "ising", "--seed", word},
+		"unknown key":            {"train", "ising", "--set", word + "=3"},
+		"; see revgen help":      {word},
+		"file name too long":     {"sample", word, "-n", "3", "-o", "x.npy"},
+		"not one of auto, never": {"train", "ising", "--resume=" + word},
+		"a string (\"aaa":        {"train", "ising", "--set", "target.beta=" + word},
 	} {
 		o := revgen(t, dir, args...)
 		require.NotZero(t, o.code)

@@ -32,14 +32,14 @@ type walking struct {
 	source
 	chains, draws, burnIn, seed count
 	burns                       bool // burnIn was given
-	spacing                     spacing
+	spacing                     stepping
 	ladder                      ladder
 	output, states, format      string
 	threads                     int
 }
 
 func (p *program) mcmcCommand() *cobra.Command {
-	w := walking{chains: 64, draws: 1000, spacing: 1}
+	w := walking{chains: 64, draws: 1000, spacing: stepping{steps: 1}}
 	cmd := &cobra.Command{
 		Use:   "mcmc [" + strings.Join(p.systems.Names(), "|") + "|FILE|DIR]",
 		Short: "Run Markov chains of a target, to compare a generator with",
@@ -106,30 +106,6 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// spacing is a flag for a number of steps, or auto.
-type spacing int
-
-func (s *spacing) String() string {
-	if *s == chains.AutoSpacing {
-		return "auto"
-	}
-	return strconv.Itoa(int(*s))
-}
-func (s *spacing) Type() string { return "N|auto" }
-
-func (s *spacing) Set(text string) error {
-	if text == "auto" {
-		*s = chains.AutoSpacing
-		return nil
-	}
-	var n count
-	if err := n.Set(text); err != nil {
-		return fmt.Errorf("%q is no number of steps such as 10, nor auto", text)
-	}
-	*s = spacing(min(n, chains.MostSteps+1))
-	return nil
-}
-
 // ladder is a flag for inverse temperatures.
 type ladder []float64
 
@@ -163,11 +139,13 @@ func (l *ladder) Set(text string) error {
 }
 
 func (p *program) mcmc(w *walking) error {
-	bounded := func(n count) int { return int(min(n, math.MaxInt32+1)) }
 	if err := p.joinWalking(w); err != nil {
 		return err
 	}
-	o := chains.Options{Chains: bounded(w.chains), Draws: bounded(w.draws), BurnIn: bounded(w.burnIn), Spacing: int(w.spacing), Ladder: w.ladder}
+	o := chains.Options{Chains: bounded(w.chains), Draws: bounded(w.draws), BurnIn: bounded(w.burnIn), Spacing: w.spacing.steps, Ladder: w.ladder}
+	if w.spacing.auto {
+		o.Spacing = chains.AutoSpacing
+	}
 	if !w.burns {
 		o.BurnIn = chains.HalfBurnIn
 	}

@@ -65,22 +65,22 @@ func TestMCMC(t *testing.T) {
 	require.Equal(t, exitOK, revgen(t, dir, append(args, "-q")...).code)
 
 	for want, args := range map[string][]string{
-		"gmm: the system has no chains of its own at":    {"gmm", "--ladder", "0.1,0.2"},
-		"1 inverse temperatures; give 2 to 256":          {"ising", "--ladder", "0.1"},
-		"0.1 comes after 0.1":                            {"ising", "--ladder", "0.1,0.1"},
-		"\"b\" is not a number":                          {"ising", "--ladder", "0.1,b"},
-		`"0.1:0.2:" is not first:last:step or a,b,c`:     {"ising", "--ladder", "0.1:0.2:"},
-		"β·E reaches 1.6e+19":                            {"ising", "--ladder", "0,1e18", "-s", "target.l=2"},
-		`"often" is no number of steps such as 10`:       {"ising", "--spacing", "often"},
-		`--format: "x" is not one of spins, bits`:        {"ising", "--states", "x.npy", "--format", "x"},
-		"--format is of states":                          {"ising", "--format", "bits"},
-		"x.npy and ./x.npy are one file":                 {"ising", "-o", "x.npy", "--states", "./x.npy"},
-		"x.txt: what is written is a NumPy array":        {"ising", "--states", "x.txt"},
-		"toy: the system has no chains of its own":       {"toy"},
-		"-o: x.csv: what is written is a NumPy array":    {"ising", "-o", "x.csv"},
-		"--draws: 3 are fewer than 4":                    {"ising", "--draws", "3"},
-		"--draws: 2000000000 of 64 chains are more than": {"ising", "--draws", "2e9"},
-		`neither a system`:                               {"nosuch"},
+		"gmm: the system has no chains of its own at":     {"gmm", "--ladder", "0.1,0.2"},
+		"1 inverse temperatures; give 2 to 256":           {"ising", "--ladder", "0.1"},
+		"0.1 comes after 0.1":                             {"ising", "--ladder", "0.1,0.1"},
+		"\"b\" is not a number":                           {"ising", "--ladder", "0.1,b"},
+		`"0.1:0.2:" is not first:last:step or a,b,c`:      {"ising", "--ladder", "0.1:0.2:"},
+		"β·E reaches 1.6e+19":                             {"ising", "--ladder", "0,1e18", "-s", "target.l=2"},
+		`"often" is neither a number of steps such as 10`: {"ising", "--spacing", "often"},
+		`--format: "x" is not one of spins, bits`:         {"ising", "--states", "x.npy", "--format", "x"},
+		"--format is of states":                           {"ising", "--format", "bits"},
+		"x.npy and ./x.npy are one file":                  {"ising", "-o", "x.npy", "--states", "./x.npy"},
+		"x.txt: what is written is a NumPy array":         {"ising", "--states", "x.txt"},
+		"toy: the system has no chains of its own":        {"toy"},
+		"-o: x.csv: what is written is a NumPy array":     {"ising", "-o", "x.csv"},
+		"--draws: 3 are fewer than 4":                     {"ising", "--draws", "3"},
+		"--draws: 2000000000 of 64 chains are more than":  {"ising", "--draws", "2e9"},
+		`neither a system`:                                {"nosuch"},
 	} {
 		o := revgen(t, dir, append([]string{"mcmc"}, args...)...)
 		require.Equal(t, exitUsage, o.code, "%v: %s", args, o.stderr)

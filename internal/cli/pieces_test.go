@@ -32,7 +32,7 @@ import (
 func TestCompletions(t *testing.T) {
 	for command, words := range map[string][]string{
 		"bench --output": bench.Formats, "bench --fail-on": {bench.Slower}, "bench answer --output": answer.Formats, "bench answer --only": answer.Names(),
-		"reproduce --only": reproduce.Names(), "run --resume=": {"auto", "never", "must"}, "train --resume=": {"auto", "never", "must"}, "train --figures": figuresValues,
+		"reproduce --only": reproduce.Names(), "run --resume=": {"auto", "never", "must"}, "train --resume=": {"auto", "never", "must"}, "train --figures": {"svg", "all", "none"},
 		"train --diagnose": {"brief", "none"}, "train gmm --preset": systems[1].Presets, "train --preset": systems[0].Presets, "score --input": append([]string{"auto"}, table.Kinds...), "score --to": table.Layouts,
 		"verify": append(systems.Names(), "toy", "all"),
 	} {
@@ -240,15 +240,17 @@ func TestLimitsOfFlags(t *testing.T) {
 	for _, text := range []string{"00:60:00", "00:00:60", "65536:00:00", "65536-00:00:00", "1:2:3:4", "-1ns"} {
 		require.EqualError(t, d.Set(text), fmt.Sprintf("%q is not a positive time such as 90m, 1h30m, 01:30:00 or 1-12:00:00", text))
 	}
-	var s spacing
+	var s stepping
 	require.NoError(t, s.Set("auto"))
 	require.Equal(t, []string{"auto", "N|auto"}, []string{s.String(), s.Type()})
 	for text, want := range map[string]int{"0": 0, "7": 7, "2147483647": math.MaxInt32, "2147483648": chains.MostSteps + 1, "1e15": chains.MostSteps + 1} {
 		require.NoError(t, s.Set(text))
-		require.EqualValues(t, want, s, text)
+		require.Equal(t, stepping{steps: want}, s, text)
 	}
-	require.Equal(t, "2147483648", (func() *spacing { x := spacing(chains.MostSteps + 1); return &x }()).String())
-	require.EqualError(t, s.Set("x"), `"x" is no number of steps such as 10, nor auto`)
+	require.Equal(t, "2147483648", (&stepping{steps: chains.MostSteps + 1}).String())
+	for _, text := range []string{"", "1.5", "x", "8x", "Auto", "-1"} {
+		require.EqualError(t, s.Set(text), fmt.Sprintf("%q is neither a number of steps such as 10 nor auto", text))
+	}
 	var l ladder
 	require.NoError(t, l.Set("0.5,0.1,0.30000000000000004"))
 	require.Equal(t, []string{"0.1,0.30000000000000004,0.5", "BETAS"}, []string{l.String(), l.Type()})

@@ -138,30 +138,3 @@ func measured(path string, cfg engine.Config) (uint64, error) {
 
 // diagnosisFile is what diagnose leaves in a run directory.
 const diagnosisFile = "diagnosis.json"
-
-// A number of steps after generation, or auto.
-type refinement struct {
-	steps int
-	auto  bool
-}
-
-func (r *refinement) String() string {
-	if r.auto {
-		return "auto"
-	}
-	return fmt.Sprint(r.steps)
-}
-func (r *refinement) Type() string { return "M" }
-
-func (r *refinement) Set(text string) error {
-	if text == "auto" {
-		*r = refinement{auto: true}
-		return nil
-	}
-	var n int
-	if _, err := fmt.Sscanf(text, "%d", &n); err != nil || fmt.Sprint(n) != text {
-		return fmt.Errorf("%q is neither a number of Metropolis steps nor auto", text)
-	}
-	*r = refinement{steps: n}
-	return nil
-}

@@ -68,7 +68,7 @@ type batching struct {
 }
 
 func (p *program) runCommand() *cobra.Command {
-	b := batching{part: shard{0, 1, false}}
+	b := batching{resume: "auto", part: shard{0, 1, false}}
 	cmd := &cobra.Command{
 		Use:   "run JOBS.ndjson|-",
 		Short: "Run a list of jobs in parallel",
@@ -104,13 +104,12 @@ code is 1 if a job failed, 3 if only checks failed, and 75 if the batch was stop
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&b.dir, "output", "o", "", "`directory` of the batch (default runs/NAME, after the list; %t is the number of the shard)")
-	flags.StringVar(&b.resume, "resume", "auto", "continue the directory's batch: auto (if there is one), never or must")
+	p.addWords(cmd, &b.resume, "resume", "", "continue the directory's batch: auto (if there is one), never or must", "auto", "never", "must")
 	flags.Lookup("resume").NoOptDefVal = "auto"
 	flags.BoolVar(&b.outside, "allow-outside", false, "let jobs write outside the batch's directory")
 	flags.Var(&b.part, "shard", "carry out only part i of n, counted from 0; auto takes i/n from Slurm or mpirun")
 	flags.Var(&b.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
 	addThreads(cmd, &b.threads)
-	p.complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
 	return cmd
 }
 
@@ -157,11 +156,6 @@ func (p *program) runList(path string, b *batching) error {
 
 // place settles the directory, by default one of the given name.
 func (b *batching) place(name string) error {
-	switch b.resume {
-	case "auto", "never", "must":
-	default:
-		return usagef("--resume: %q is not auto, never or must", b.resume)
-	}
 	if b.dir == "" {
 		b.dir = name
 		if b.part.count > 1 {

@@ -27,7 +27,7 @@ type sampling struct {
 	seed    count
 	reseed  bool
 	part    shard
-	refine  refinement
+	refine  stepping
 	exact   bool
 	weights bool
 	first   count
@@ -100,9 +100,6 @@ func (p *program) sample(s *sampling) error {
 			return usagef("--weights: it is --format %s; leave out one of --weights and --format", engine.Weighted)
 		}
 		s.format = engine.Weighted
-	}
-	if s.refine.steps < 0 {
-		return usagef("--refine: %d is negative", s.refine.steps)
 	}
 	if err := p.joinSampling(s); err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -70,14 +69,12 @@ then gone to stdout; a file named by -o is not written.`,
 	flags.StringVarP(&s.preset, "preset", "p", "", "preset of the system (default the first)")
 	flags.StringArrayVarP(&s.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
 	flags.StringVar(&s.model, "model", "", "run or `model` whose density to compare with the target's")
-	flags.StringVar(&s.input, "input", s.input, "format of the input: auto, ndjson, npy or raw")
+	p.addWords(cmd, &s.input, "input", "", "format of the input: auto, ndjson, npy or raw", append([]string{"auto"}, table.Kinds...)...)
 	flags.StringVarP(&s.format, "format", "f", "", "layout of a state, one of sample --format ? (default the first; for arrays, that of their type)")
 	flags.StringSliceVar(&s.columns, "columns", nil, "`names` of the columns to write, separated by commas (default all)")
-	flags.StringVar(&s.to, "to", "", "format of the output: ndjson, csv or npy (default by the name of -o, else ndjson)")
+	p.addWords(cmd, &s.to, "to", "", "format of the output: ndjson, csv or npy (default by the name of -o, else ndjson)", table.Layouts...)
 	flags.StringVarP(&s.output, "output", "o", s.output, "`file` to write, - for stdout")
 	addThreads(cmd, &s.threads)
-	p.complete(cmd, "input", func([]string) []string { return append([]string{"auto"}, table.Kinds...) })
-	p.complete(cmd, "to", func([]string) []string { return table.Layouts })
 	return cmd
 }
 
@@ -86,10 +83,6 @@ func (s *scoring) layout() error {
 	suffixes := map[string]string{".ndjson": "ndjson", ".jsonl": "ndjson", ".csv": "csv", ".npy": "npy"}
 	by := suffixes[filepath.Ext(s.output)]
 	switch {
-	case s.input != "auto" && !slices.Contains(table.Kinds, s.input):
-		return usagef("--input: %q is not auto, %s", s.input, strings.Join(table.Kinds, ", "))
-	case s.to != "" && !slices.Contains(table.Layouts, s.to):
-		return usagef("--to: %q is not one of %s", s.to, strings.Join(table.Layouts, ", "))
 	case s.to != "" && by != "" && s.to != by:
 		return usagef("-o: %s: --to %s writes another kind of file; let its name end otherwise", s.output, s.to)
 	case s.to == "" && by == "" && s.output != "-" && filepath.Ext(s.output) != "":

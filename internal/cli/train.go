@@ -40,20 +40,16 @@ type training struct {
 	extend   bool
 	start    *run.Start // that model
 	strict   bool
-	figures  string   // one of figuresValues
+	figures  string   // svg, all or none
 	diagnose string   // brief or none
 	grid     []string // key=values: a batch of runs
 }
-
-// figuresValues are what --figures can be. PNG files take the most of the time, and pages need
-// none.
-var figuresValues = []string{"svg", "all", "none"}
 
 // defaultSampleBytes bounds the samples that train leaves unasked.
 const defaultSampleBytes = 64 << 20
 
 func (p *program) trainCommand() *cobra.Command {
-	var t training
+	t := training{resume: "auto", figures: "svg", diagnose: "brief"}
 	cmd := &cobra.Command{
 		Use:   "train [" + strings.Join(p.systems.Names(), "|") + "|FILE.json]",
 		Short: "Train a generator and measure it",
@@ -99,19 +95,16 @@ result depends neither on interruptions nor on the number of threads.`, p.system
 	flags.StringVarP(&t.dir, "output", "o", "", "run `directory` (default runs/SYSTEM-PRESET-SEED)")
 	flags.StringVar(&t.init, "init", "", "start from the generator of another run or `model`, for example at another temperature or of half the size")
 	flags.BoolVar(&t.extend, "extend", false, "allow a resumed run to have more training.steps than it began with")
-	flags.StringVar(&t.resume, "resume", "auto", "continue from the directory's checkpoint: auto (if there is one), never or must")
+	p.addWords(cmd, &t.resume, "resume", "", "continue from the directory's checkpoint: auto (if there is one), never or must", "auto", "never", "must")
 	flags.Var(&t.maxTime, "max-time", "stop with a checkpoint this long after the start of the process: 90m, 01:30:00 or 1-12:00:00")
 	flags.Var(&t.most, "max-evaluations", "stop with a checkpoint after this many evaluations of the target, the first look at it included; for reals, mixed and targets in Go")
 	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
 	flags.Var(&t.samples, "samples", "number of samples in samples.npy (default as many as were measured, up to 64 MiB)")
 	flags.BoolVar(&t.strict, "strict", false, "exit with 3 unless the verdict of the diagnosis is trustworthy")
-	flags.StringVar(&t.figures, "figures", "svg", "figures and report.html in the run directory: svg, all (PNG too) or none")
-	flags.StringVar(&t.diagnose, "diagnose", "brief", "diagnosis after the training: brief or none")
+	p.addWords(cmd, &t.figures, "figures", "", "figures and report.html in the run directory: svg, all (PNG too) or none", "svg", "all", "none")
+	p.addWords(cmd, &t.diagnose, "diagnose", "", "diagnosis after the training: brief or none", "brief", "none")
 	flags.StringArrayVar(&t.grid, "grid", nil, "train once for each value in `key.path=first:last:step` or key.path=a,b,c; may be repeated, for all combinations; -o is the directory of the batch, as in revgen run")
 	addThreads(cmd, &t.threads)
-	p.complete(cmd, "figures", func([]string) []string { return figuresValues })
-	p.complete(cmd, "diagnose", func([]string) []string { return []string{"brief", "none"} })
-	p.complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
 	p.complete(cmd, "preset", func(args []string) []string { return p.completedSystem(args).Presets })
 	p.complete(cmd, "set", func(args []string) []string {
 		def := p.completedSystem(args)
@@ -149,18 +142,7 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 func (p *program) train(t *training, wantSamples bool) error {
-	switch t.resume {
-	case "auto", "never", "must":
-	default:
-		return usagef("--resume: %q is not auto, never or must", t.resume)
-	}
-	if !slices.Contains(figuresValues, t.figures) {
-		return usagef("--figures: %q is not svg, all or none", t.figures)
-	}
-	switch {
-	case t.diagnose != "brief" && t.diagnose != "none":
-		return usagef("--diagnose: %q is not brief or none", t.diagnose)
-	case t.diagnose == "none" && t.strict:
+	if t.diagnose == "none" && t.strict {
 		return usagef("--strict judges by the diagnosis that --diagnose none leaves out; omit one of them")
 	}
 	if err := checkThreads(t.threads); err != nil {

@@ -144,7 +144,7 @@ func TestTrainWithoutDiagnosis(t *testing.T) {
 	for _, args := range [][]string{{"--diagnose", "no"}, {"--diagnose", "none", "--strict"}} {
 		o := revgen(t, dir, tiny("x", args...)...)
 		require.Equal(t, exitUsage, o.code)
-		require.Regexp(t, "^revgen: --(diagnose: \"no\" is not brief or none|strict judges by the diagnosis)", o.stderr)
+		require.Regexp(t, "^revgen: (invalid argument \"no\" for \"--diagnose\" flag: not one of brief, none|--strict judges by the diagnosis)", o.stderr)
 	}
 	require.NoDirExists(t, filepath.Join(dir, "x"))
 }
@@ -186,7 +186,7 @@ func TestResume(t *testing.T) {
 	ok(t, dir, tiny("run", "--resume", "must")...)
 	o = revgen(t, dir, tiny("run", "--resume", "maybe")...)
 	require.Equal(t, exitUsage, o.code)
-	require.Contains(t, o.stderr, `--resume: "maybe" is not auto, never or must`)
+	require.Contains(t, o.stderr, `invalid argument "maybe" for "--resume" flag: not one of auto, never, must`)
 
 	// What does not change what is computed may change.
 	ok(t, dir, tiny("run", "--set", "training.log_every=7")...)

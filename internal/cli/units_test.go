@@ -344,16 +344,8 @@ func TestRemarks(t *testing.T) {
 		fmt.Fprintln(&b, quoteShell(word))
 	}
 	fmt.Fprintln(&b, number.Count(0, "step"), number.Count(1, "step"), number.Count(2, "step"), csvValue("-1e5"), csvValue("-x"), csvValue("=x"))
-	for _, r := range []refinement{{}, {steps: 8}, {auto: true}} {
+	for _, r := range []stepping{{}, {steps: 8}, {auto: true}} {
 		fmt.Fprintln(&b, r.String())
-	}
-	for text, want := range map[string]refinement{"auto": {auto: true}, "0": {}, "16": {steps: 16}, "-1": {steps: -1}} {
-		var r refinement
-		require.NoError(t, r.Set(text))
-		require.Equal(t, want, r)
-	}
-	for _, text := range []string{"", "1.5", "08", "8x", "Auto"} {
-		require.Error(t, new(refinement).Set(text))
 	}
 	golden(t, "remarks.txt", b.String())
 }

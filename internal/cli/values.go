@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/internal/cluster"
 )
@@ -30,6 +33,36 @@ func (c *count) Set(s string) error {
 	*c = count(x)
 	return nil
 }
+
+// stepping is a flag for a number of steps, or auto.
+type stepping struct {
+	steps int
+	auto  bool
+}
+
+func (s *stepping) String() string {
+	if s.auto {
+		return "auto"
+	}
+	return strconv.Itoa(s.steps)
+}
+func (s *stepping) Type() string { return "N|auto" }
+
+func (s *stepping) Set(text string) error {
+	if text == "auto" {
+		*s = stepping{auto: true}
+		return nil
+	}
+	var n count
+	if n.Set(text) != nil {
+		return fmt.Errorf("%q is neither a number of steps such as 10 nor auto", text)
+	}
+	*s = stepping{steps: bounded(n)}
+	return nil
+}
+
+// bounded is a number that may be more than is allowed, and no more than an int holds.
+func bounded(n count) int { return int(min(n, math.MaxInt32+1)) }
 
 // duration is a flag for times as Go or Slurm write them: 90m, 1h30m,
 // 01:30:00, 1-12:00:00.
@@ -114,6 +147,30 @@ func (s *shard) slice(total uint64) (first, n uint64) {
 		n++
 	}
 	return first, n
+}
+
+// words is a flag for one of some words, or for what it is if it is not given.
+type words struct {
+	value *string
+	usual string
+	all   []string
+}
+
+func (w *words) String() string { return *w.value }
+func (w *words) Type() string   { return "string" }
+
+func (w *words) Set(text string) error {
+	if text != w.usual && !slices.Contains(w.all, text) {
+		return fmt.Errorf("not one of %s", strings.Join(w.all, ", "))
+	}
+	*w.value = text
+	return nil
+}
+
+// addWords adds a flag for one of some words, by default what value is now.
+func (p *program) addWords(cmd *cobra.Command, value *string, name, shorthand, usage string, all ...string) {
+	cmd.Flags().VarP(&words{value, *value, all}, name, shorthand, usage)
+	p.complete(cmd, name, func([]string) []string { return all })
 }
 
 // taskMark stands for the number of the task in the name of a file.
