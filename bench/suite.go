@@ -8,6 +8,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -40,13 +41,7 @@ func Suites() []Suite {
 }
 
 // Names returns the names of all suites.
-func Names() []string {
-	var names []string
-	for _, s := range Suites() {
-		names = append(names, s.Name)
-	}
-	return names
-}
+func Names() []string { return lists.Map(Suites(), func(s Suite) string { return s.Name }) }
 
 // environment is what the rows of one path and number of threads share.
 type environment struct {

@@ -18,6 +18,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -213,12 +214,7 @@ type Options struct {
 }
 
 // Names returns the names of all problems.
-func Names() (names []string) {
-	for _, p := range problems() {
-		names = append(names, p.name)
-	}
-	return names
-}
+func Names() []string { return lists.Map(problems(), func(p problem) string { return p.name }) }
 
 // Run runs the contenders of each problem, one after another on one thread.
 func Run(ctx context.Context, o Options) ([]Answer, error) {

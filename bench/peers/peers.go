@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/revgen/revgen/internal/lists"
 )
 
 //go:embed src/*.h src/*.c src/*.cpp src/*.py src/*.R src/*.stan
@@ -106,10 +108,7 @@ var pytorch = []string{"pytorch_systems.py"}
 func Find(name string) (*Peer, error) {
 	i := slices.IndexFunc(all, func(p Peer) bool { return p.Name == name })
 	if i < 0 {
-		var names []string
-		for _, p := range all {
-			names = append(names, p.Name)
-		}
+		names := lists.Map(all, func(p Peer) string { return p.Name })
 		return nil, fmt.Errorf("unknown peer %q; the peers are %s", name, strings.Join(names, ", "))
 	}
 	return &all[i], nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/lists"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/report"
 )
 
@@ -148,11 +150,7 @@ func (o *Outcome) Others() []string {
 }
 
 func (m *Machine) String() string {
-	threads := "1 thread"
-	if m.Threads != 1 {
-		threads = fmt.Sprintf("%d threads", m.Threads)
-	}
-	return fmt.Sprintf("%s (%s), %s, kernel path %s, revgen %s", m.CPU, m.Platform, threads, m.Path, m.Program)
+	return fmt.Sprintf("%s (%s), %s, kernel path %s, revgen %s", m.CPU, m.Platform, number.Count(m.Threads, "thread"), m.Path, m.Program)
 }
 
 // Markdown returns the outcomes of settings as a document: one line for each setting,
@@ -161,11 +159,7 @@ func (m *Machine) String() string {
 func (r *Results) Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Results\n\n" + resultsIntroduction + "\n")
-	var all []Machine
-	for i := range r.Outcomes {
-		all = append(all, r.Outcomes[i].Machine)
-	}
-	computers := Machines(all)
+	computers := Machines(lists.Map(r.Outcomes, func(o Outcome) Machine { return o.Machine }))
 	if len(computers) == 1 {
 		fmt.Fprintf(&b, "All on %s.\n", computers[0])
 	}
@@ -275,9 +269,7 @@ func (s presets) table() *report.Table {
 		}
 		row[3] = strings.Join(floors, ", ")
 		if larger != nil {
-			for _, text := range larger.millionText(name) {
-				row = append(row, markdownMarks(text))
-			}
+			row = append(row, lists.Map(larger.millionText(name), markdownMarks)...)
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // A Setting is one experiment: a system, and what makes its presets that
@@ -106,13 +108,7 @@ func elsewhere(beta string) []Published {
 }
 
 // Names lists the settings.
-func Names() []string {
-	var names []string
-	for _, s := range Settings {
-		names = append(names, s.Name)
-	}
-	return names
-}
+func Names() []string { return lists.Map(Settings, func(s Setting) string { return s.Name }) }
 
 // Choose returns those of all that have the given names, all if there are none. The error
 // for a name that there is not has a verb for it and one for those that there are.

@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -373,11 +374,8 @@ func (r *run) errors(ctx context.Context) ([]engine.Error, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []engine.Error
-	for _, m := range evaluation.Metrics {
-		all = append(all, engine.Error{Name: m.Name, Error: m.Error, Floor: m.Floor})
-	}
-	return all, nil
+	of := func(m measure.Metric) engine.Error { return engine.Error{Name: m.Name, Error: m.Error, Floor: m.Floor} }
+	return lists.Map(evaluation.Metrics, of), nil
 }
 
 // report tells a warning, once.

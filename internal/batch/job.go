@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/ndjson"
 )
 
@@ -208,10 +209,7 @@ func parse(v *ndjson.Value, verbs []Verb) (job *Origin, grid []ndjson.Member, er
 		}
 	}
 	if job.Verb == "" {
-		var names []string
-		for _, v := range verbs {
-			names = append(names, v.Name)
-		}
+		names := lists.Map(verbs, func(v Verb) string { return v.Name })
 		return nil, nil, fmt.Errorf("no verb; a job has one of %s as a key", strings.Join(names, ", "))
 	}
 	return job, grid, nil

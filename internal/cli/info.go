@@ -20,6 +20,7 @@ import (
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/version"
 )
 
@@ -85,9 +86,7 @@ func (p *program) machine() error {
 	case problem != nil:
 		m.Problem = problem.Error()
 	}
-	for _, supported := range asm.Supported() {
-		m.Paths = append(m.Paths, supported.String())
-	}
+	m.Paths = lists.Map(asm.Supported(), asm.Path.String)
 	for _, f := range asm.Features() {
 		if f.Present {
 			m.Features = append(m.Features, f.Name)

@@ -22,6 +22,7 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/batch"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/report"
@@ -110,11 +111,7 @@ func isDir(path string) bool {
 type ladder []float64
 
 func (l *ladder) String() string {
-	var words []string
-	for _, beta := range *l {
-		words = append(words, strconv.FormatFloat(beta, 'g', -1, 64))
-	}
-	return strings.Join(words, ",")
+	return strings.Join(lists.Map(*l, func(beta float64) string { return strconv.FormatFloat(beta, 'g', -1, 64) }), ",")
 }
 func (l *ladder) Type() string { return "BETAS" }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/npy"
 )
 
@@ -157,11 +158,8 @@ func (p *program) writeArray(ctx context.Context, path string, h npy.Header, wri
 var runFiles = []string{"model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "metrics.jsonl", "status.json", "summary.json", "diagnosis.json"}
 
 // inside are names in a directory.
-func inside(dir string, names []string) (all []string) {
-	for _, name := range names {
-		all = append(all, filepath.Join(dir, name))
-	}
-	return all
+func inside(dir string, names []string) []string {
+	return lists.Map(names, func(name string) string { return filepath.Join(dir, name) })
 }
 
 // apart refuses to write what is read, by whatever name it goes. Reading a directory is

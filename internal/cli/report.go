@@ -24,6 +24,7 @@ import (
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/page"
 	"github.com/revgen/revgen/internal/report"
@@ -278,22 +279,15 @@ func metricTable(s *summarised) *page.Table {
 
 // pageTable is a table of the terminal on a page.
 func pageTable(title string, from *report.Table) *page.Table {
-	t := &page.Table{Title: title, Header: from.Header, Left: from.Left}
-	for _, row := range from.Rows {
-		t.Rows = append(t.Rows, page.Cells(row...))
-	}
-	return t
+	rows := lists.Map(from.Rows, func(row []string) []page.Cell { return page.Cells(row...) })
+	return &page.Table{Title: title, Header: from.Header, Left: from.Left, Rows: rows}
 }
 
 // comparison has a column for each run.
 func comparison(dirs []string, all []*summarised) *page.Table {
 	t := &page.Table{Caption: "Errors, with the sampling floor in brackets. A green error is below the 95 % quantile of the errors of as many exact samples.", Header: []string{""}, Left: 1}
 	add := func(name string, value func(*summarised) page.Cell) {
-		row := page.Cells(name)
-		for _, s := range all {
-			row = append(row, value(s))
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, append(page.Cells(name), lists.Map(all, value)...))
 	}
 	for _, dir := range dirs {
 		t.Header = append(t.Header, filepath.Base(filepath.Clean(dir)))

@@ -20,6 +20,7 @@ import (
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/figure/draw"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/page"
 	"github.com/revgen/revgen/internal/report"
@@ -153,18 +154,12 @@ func (b *batchReport) summary() (counts string, facts [][2]string) {
 }
 
 // values are those by which jobs differ.
-func (b *batchReport) values(i int) (row []page.Cell) {
-	for _, c := range b.columns {
-		row = append(row, page.Cell{Text: c.Texts[i]})
-	}
-	return row
+func (b *batchReport) values(i int) []page.Cell {
+	return lists.Map(b.columns, func(c batch.Column) page.Cell { return page.Cell{Text: c.Texts[i]} })
 }
 
-func (b *batchReport) keys() (names []string) {
-	for _, c := range b.columns {
-		names = append(names, c.Key)
-	}
-	return names
+func (b *batchReport) keys() []string {
+	return lists.Map(b.columns, func(c batch.Column) string { return c.Key })
 }
 
 // reasons lists jobs with what is to be said against them.
@@ -211,9 +206,7 @@ func (b *batchReport) jobs(which []int) *page.Table {
 			t.Caption += fmt.Sprintf(" revgen report --csv has all %d metrics.", len(b.metrics))
 		}
 	}
-	for _, name := range names {
-		t.Header = append(t.Header, report.Label(name))
-	}
+	t.Header = append(t.Header, lists.Map(names, report.Label)...)
 	slices.SortStableFunc(which, func(i, j int) int { return cmp.Compare(b.concern(j), b.concern(i)) })
 	for _, i := range which {
 		s := b.runs[i]

@@ -29,6 +29,7 @@ import (
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/mpi"
 	"github.com/revgen/revgen/internal/version"
 )
@@ -282,13 +283,7 @@ REVGEN_RANK_WAIT=2m sets how long an MPI rank waits for the others to start.`,
 	flags.StringVar(&p.isa, "isa", "", "kernel path: generic, avx2 or avx512 (default the best that the CPU supports)")
 	flags.BoolVar(&p.json, "json", false, "write machine-readable JSON")
 	flags.BoolVarP(&p.quiet, "quiet", "q", false, "print no progress and no messages")
-	p.complete(root, "isa", func([]string) []string {
-		var names []string
-		for _, path := range asm.Supported() {
-			names = append(names, path.String())
-		}
-		return names
-	})
+	p.complete(root, "isa", func([]string) []string { return lists.Map(asm.Supported(), asm.Path.String) })
 	root.AddCommand(p.trainCommand(), p.sampleCommand(), p.diagnoseCommand(), p.mcmcCommand(), p.scoreCommand(), p.verifyCommand(), p.infoCommand(), p.versionCommand(), p.configCommand(), p.runCommand(), p.reportCommand())
 	if p.paper() {
 		root.AddCommand(p.reproduceCommand(), p.benchCommand())

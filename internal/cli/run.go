@@ -20,6 +20,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/ndjson"
 )
@@ -46,11 +47,7 @@ func jobVerbs() []jobVerb {
 }
 
 func verbNames() string {
-	var names []string
-	for _, v := range jobVerbs() {
-		names = append(names, v.Name)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(lists.Map(jobVerbs(), func(v jobVerb) string { return v.Name }), ", ")
 }
 
 // batchFlags are those that the batch itself sets.
@@ -120,11 +117,8 @@ func verbOf(j *batch.Job) *jobVerb {
 }
 
 // verbs are jobVerbs as package batch knows them.
-func verbs() (all []batch.Verb) {
-	for _, v := range jobVerbs() {
-		all = append(all, v.Verb)
-	}
-	return all
+func verbs() []batch.Verb {
+	return lists.Map(jobVerbs(), func(v jobVerb) batch.Verb { return v.Verb })
 }
 
 // runList runs the jobs of a file.

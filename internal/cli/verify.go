@@ -17,6 +17,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -256,10 +257,7 @@ func (b *bounds) parse() error {
 
 // check emits a check for each bound.
 func (b *bounds) check(e *measure.Evaluation, emit func(engine.Check)) error {
-	var names []string
-	for _, m := range e.Metrics {
-		names = append(names, m.Name)
-	}
+	names := lists.Map(e.Metrics, func(m measure.Metric) string { return m.Name })
 	for i, name := range b.metrics {
 		at := slices.Index(names, name)
 		if at < 0 {

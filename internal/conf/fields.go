@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // A field is one key of a struct and the way to it through embedded structs.
@@ -64,11 +66,7 @@ func indexOf(all []field, key string) int {
 }
 
 func keysOf(t reflect.Type) []string {
-	var keys []string
-	for _, f := range listFields(t) {
-		keys = append(keys, f.key)
-	}
-	return keys
+	return lists.Map(listFields(t), func(f field) string { return f.key })
 }
 
 // A Mover is a configuration whose layout has changed. Moved says by the former

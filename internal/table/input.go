@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/ndjson"
 	"github.com/revgen/revgen/internal/npy"
 )
@@ -139,11 +140,8 @@ func find(name string, formats []Format) (Format, error) {
 }
 
 func describe(formats []Format) string {
-	var all []string
-	for _, f := range formats {
-		all = append(all, fmt.Sprintf("%s (dtype %s, shape %v)", f.Name, f.Descr, shape(f.Shape)))
-	}
-	return strings.Join(all, ", ")
+	one := func(f Format) string { return fmt.Sprintf("%s (dtype %s, shape %v)", f.Name, f.Descr, shape(f.Shape)) }
+	return strings.Join(lists.Map(formats, one), ", ")
 }
 
 // shape shows the shape of rows.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/report"
@@ -42,11 +43,7 @@ func NewOutput(w io.Writer, layout string, columns []string, rows int64, workers
 		o.array, err = npy.NewWriter(counted{o}, h)
 		return o, err
 	case "csv":
-		var header []string
-		for _, name := range columns {
-			header = append(header, report.Plain(name))
-		}
-		return o, csv.NewWriter(counted{o}).WriteAll([][]string{header})
+		return o, csv.NewWriter(counted{o}).WriteAll([][]string{lists.Map(columns, report.Plain)})
 	}
 	for i, name := range columns {
 		o.keys = append(o.keys, map[bool]string{true: "{", false: ","}[i == 0]+strconv.Quote(name)+":")

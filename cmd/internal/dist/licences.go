@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strings"
+
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // licenceNames are those of files that have to be passed on with a program.
@@ -17,10 +19,8 @@ var licenceNames = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)(
 // a folder for each.
 func licences(info *debug.BuildInfo) ([]file, error) {
 	args := []string{"list", "-mod=readonly", "-m", "-f", "{{.Path}}\t{{.Dir}}"}
-	for _, m := range info.Deps {
-		args = append(args, m.Path)
-	}
-	list, err := output(args...)
+	args = append(args, lists.Map(info.Deps, func(m *debug.Module) string { return m.Path })...)
+	found, err := output(args...)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func licences(info *debug.BuildInfo) ([]file, error) {
 		return nil, err
 	}
 	var all []file
-	for line := range strings.SplitSeq(list+"\ngo\t"+root, "\n") {
+	for line := range strings.SplitSeq(found+"\ngo\t"+root, "\n") {
 		module, dir, ok := strings.Cut(line, "\t")
 		if !ok || dir == "" {
 			return nil, fmt.Errorf("the sources of %s are not on this machine: go mod download", module)

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // A bill of materials, as SPDX 2.3 names things.
@@ -72,10 +75,7 @@ func (b *built) bill() ([]byte, error) {
 		program.FileName, program.Purpose = libraryName, "LIBRARY"
 	}
 	program.Checksums = []checksum{{"SHA256", fmt.Sprintf("%x", sum)}}
-	var settings []string
-	for _, s := range b.info.Settings {
-		settings = append(settings, s.Key+"="+s.Value)
-	}
+	settings := lists.Map(b.info.Settings, func(s debug.BuildSetting) string { return s.Key + "=" + s.Value })
 	program.Comment = "built by " + b.info.GoVersion + " with " + strings.Join(settings, " ")
 	d := document{
 		Version: "SPDX-2.3", Licence: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: b.name(),

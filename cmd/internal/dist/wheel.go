@@ -18,6 +18,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/revgen/revgen/internal/lists"
 )
 
 const (
@@ -210,10 +212,7 @@ func manylinux(library []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var versions []string
-	for _, s := range symbols {
-		versions = append(versions, s.Version)
-	}
+	versions := lists.Map(symbols, func(s elf.ImportedSymbol) string { return s.Version })
 	tag, err := glibc(needed, versions)
 	return tag + "_" + arch, err
 }

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/plot"
 
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // normalizer places values on an axis. A logarithmic scale takes what is not
@@ -28,11 +29,7 @@ type ticker struct{ figure.Axis }
 // Ticks implements plot.Ticker.
 func (t ticker) Ticks(low, high float64) []plot.Tick {
 	if t.Axis.Ticks != nil {
-		var all []plot.Tick
-		for _, v := range t.Axis.Ticks {
-			all = append(all, plot.Tick{Value: v, Label: number(v)})
-		}
-		return all
+		return lists.Map(t.Axis.Ticks, func(v float64) plot.Tick { return plot.Tick{Value: v, Label: number(v)} })
 	}
 	if t.Scale == figure.Log {
 		return logTicks(low, high)
