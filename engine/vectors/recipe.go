@@ -96,9 +96,10 @@ func (c *Config) Recipe(ctx context.Context, t Target, seen Seen, quick bool) (w
 		rate, steps = 0.005, 4000
 	case d > mixture.InShape && g.Base == "joint":
 		rate, steps = mixture.SettledRate, mixture.SettledSteps
-		if g.Depth > 0 && look.Freedom < free {
-			// Couplings move coordinates in their own units; the others leave little of these.
-			rate = number.Rounded(rate*look.Freedom/free, 2)
+		if g.Depth > 0 {
+			// Couplings move coordinates in their own units, of which the others may leave little.
+			// Noise grows with the numbers of the Gaussian.
+			rate = number.Rounded(rate*min(1, look.Freedom/free)*math.Pow(mixture.InShape/float64(d), 2), 2)
 		}
 	case g.Depth > 0 && d > mostSpace:
 		rate, steps = 0.003, 2000
