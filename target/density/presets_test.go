@@ -171,7 +171,7 @@ func TestManyCoordinates(t *testing.T) {
 		"target.expression=sum(0.4*x[1:]*x[:65] - x[1:]^2/2 - x[1:]^4/20) - x[0]^2/2 - x[0]^4/20")
 	c := cfg.(*RealsConfig) // a Gaussian settles first, and couplings take it further
 	require.Equal(t, []any{1, 4, "parity"}, []any{c.Generator.Components, c.Generator.Depth, c.Generator.Partition})
-	require.Equal(t, mixture.SettledRate, c.Training.Optimizer.LearningRate)
+	require.Equal(t, 0.0028, c.Training.Optimizer.LearningRate) // SettledRate (64/66)²
 	placed(t, cfg, workers, 6000, 0.3, logZOfSites(sites, 1, 0.4, 0.05), 5, 0.02)
 }
 
