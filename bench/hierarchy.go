@@ -1,7 +1,11 @@
 package bench
 
 import (
+	"context"
+
 	"github.com/revgen/revgen/engine/spins/hierarchy"
+	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/ising"
 )
 
 var hierarchySuite = Suite{
@@ -12,9 +16,17 @@ var hierarchySuite = Suite{
 	sized:   hierarchyRows,
 }
 
-// ofBest is the generator of the preset best of critical lattices.
-func ofBest(side int) hierarchy.Square {
-	return hierarchy.Square{Side: side, J: 1, Beta: 0.4407, Neighbours: 28, Hidden: 4, Rotations: true}
+// ofBest returns the generator of the preset best of the critical lattice.
+func ofBest(side int) (*hierarchy.Model, error) {
+	c := crash.Must(ising.Preset("best"))
+	c.Target.L, c.Target.Beta = side, 0.4407
+	if _, err := c.Adapt(context.Background()); err != nil {
+		return nil, err
+	}
+	g := &c.Generator
+	return hierarchy.NewSquare(hierarchy.Square{
+		Side: side, J: c.Target.J, Beta: c.Target.Beta, Neighbours: g.Neighbours, Hidden: g.Units, Rotations: g.Symmetries == "rotations",
+	})
 }
 
 // What 16 hidden units of a sample take at least, in products of numbers: u/√(1+u²) by an
@@ -30,7 +42,7 @@ const reduce, reduceProducts = 15 + 1, 1
 const decide, decideProducts = 11 + 3 + 15, 9 + 2 + 12
 
 func hierarchyRows(e *environment, size string, v []int) ([]*operation, error) {
-	m, err := hierarchy.NewSquare(ofBest(v[0]))
+	m, err := ofBest(v[0])
 	if err != nil {
 		return nil, optionf("size %q: %v", size, err)
 	}
