@@ -378,6 +378,12 @@ func TestRecipesOfKnownTargets(t *testing.T) {
 		require.Equal(t, TransitionConfig{Sigma: mixture.Lengths(2, c.dim), Steps: 5, Annealing: engine.Annealing{AnnealFrom: 1}}, of.Transition)
 		require.Equal(t, []any{"balance", 0.75, c.steps, c.rate, "gradient"}, []any{of.Loss.Kind, of.Loss.Partners, of.Training.Steps, of.Training.Optimizer.LearningRate, of.Training.Method})
 	}
+	unknown := paperConfig()
+	unknown.Generator.Kind = "mixture"
+	_, err := unknown.Recipe(t.Context(), plane(0.6), Seen{Components: 2}, false)
+	require.NoError(t, err)
+	require.Equal(t, mixture.Lengths(1, 2), unknown.Transition.Sigma)
+
 	flow := paperConfig()
 	why, err := flow.Recipe(t.Context(), sized{dim: 8}, Seen{}, false)
 	require.NoError(t, err)

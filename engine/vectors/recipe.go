@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -46,7 +47,7 @@ const (
 type Seen struct {
 	Components int     // Gaussians that describe it, or a mode; 0 if that is not known
 	Bent       bool    // whether those of modes have to bend
-	Width      float64 // typical standard deviation of a Gaussian
+	Width      float64 // typical standard deviation of a Gaussian; of a target 0 stands for 1
 }
 
 // Recipe sets all but seed and evaluation to what is best for a target: a mixture
@@ -79,7 +80,7 @@ func (c *Config) Recipe(ctx context.Context, t Target, seen Seen, quick bool) (w
 		g.Scout.Moves = max(g.Scout.Moves, d+d/4)
 	}
 	g.Base, g.Components, g.Depth, g.Hidden, g.Bent, g.Changed = "joint", components, 0, []int{32, 32}, false, nil
-	look := mixture.Look{Width: seen.Width}
+	look := mixture.Look{Width: cmp.Or(seen.Width, 1)}
 	if components > 0 {
 		why = fmt.Sprintf("a mixture of %d Gaussians, because the target is one", components)
 	} else if look, why, err = c.look(ctx, t, spare); err != nil {
