@@ -129,7 +129,7 @@ func (w *pilotWalk) shear(found *place) error {
 	least := 1.0
 	for i := range d {
 		own := w.shape[i*(i+1)/2:][:i+1]
-		// By chance i others say something of as many chains.
+		// Of so many chains, i coordinates explain i/chains of another's variance by chance.
 		least = min(least, own[i]/floats.Norm(own, 2)/math.Sqrt(1-float64(i)/float64(2*chains)))
 	}
 	if d > chains || least > narrow {
