@@ -16,6 +16,7 @@ type Metropolis struct {
 	model    Model
 	proposer *Proposer
 	accept   acceptance
+	levels   []int16   // of each state, differences of which lead to thresholds; nil beyond tabulatedSites
 	flips    sync.Pool // *flip, for multi-spin proposals on more than 64 sites
 }
 
@@ -33,6 +34,13 @@ func NewMetropolis(model Model, beta float64, proposal Proposal) (*Metropolis, e
 	}
 	m := &Metropolis{model: model, proposer: NewProposer(model.Lattice, proposal)}
 	m.accept.tabulate(model, beta)
+	if model.N <= tabulatedSites {
+		m.levels = make([]int16, 1<<model.N)
+		for s := range m.levels {
+			bonds, magnetisation := model.word.difference(0, uint64(s))
+			m.levels[s] = int16(bonds + m.accept.row*magnetisation)
+		}
+	}
 	m.flips.New = func() any { return &flip{mask: make([]uint64, model.Words)} }
 	return m, nil
 }
@@ -87,7 +95,7 @@ func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, step
 // runNarrow runs lattices of at most 64 sites. A strip of samples stays in the
 // first-level cache for all steps.
 func (m *Metropolis) runNarrow(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, st *Count) {
-	g, table := m.model.word, m.accept.table
+	g, table, levels := m.model.word, m.accept.table, m.levels
 	row, origin := m.accept.row, m.accept.origin
 	var d strip
 	for ; len(batch) > 0; first += stripSize {
@@ -100,8 +108,14 @@ func (m *Metropolis) runNarrow(halted func() bool, batch []uint64, steps int, c 
 			m.proposer.draw(&d, c, first, step, len(s))
 			for i, x := range s {
 				mask := d.masks[i]
-				bonds, magnetisation := g.difference(x, mask)
-				_, yes := bits.Sub64(d.uniform(i), table[origin+bonds+row*magnetisation], 0)
+				var level int
+				if levels != nil {
+					level = int(levels[x^mask]) - int(levels[x])
+				} else {
+					bonds, magnetisation := g.difference(x, mask)
+					level = bonds + row*magnetisation
+				}
+				_, yes := bits.Sub64(d.uniform(i), table[origin+level], 0)
 				s[i] = x ^ mask&-yes
 				accepted += yes
 			}

@@ -6,7 +6,7 @@ import (
 	"github.com/revgen/revgen/asm"
 )
 
-// tabulatedSites is the largest lattice whose flip masks are all tabulated.
+// tabulatedSites is the largest lattice whose states and flip masks are all tabulated.
 const tabulatedSites = 16
 
 // A Proposer draws the flip masks of a proposal on a lattice. It is immutable
