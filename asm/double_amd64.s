@@ -595,7 +595,7 @@ block:
 	VMOVUPD      doubleConstants<>+0(SB), Z1
 	VMINPD       Z0, Z1, Z0
 	VMOVUPD      doubleConstants<>+64(SB), Z1
-	VMAXPD       Z0, Z1, Z0
+	VCMPPD       $0x15, Z1, Z0, K1
 	VMULPD       doubleConstants<>+128(SB), Z0, Z1
 	VRNDSCALEPD  $0x00, Z1, Z1
 	VFNMADD231PD doubleConstants<>+192(SB), Z1, Z0
@@ -614,7 +614,7 @@ block:
 	VFMADD213PD  doubleConstants<>+1024(SB), Z0, Z2
 	VFMADD213PD  doubleConstants<>+1088(SB), Z0, Z2
 	VFMADD213PD  doubleConstants<>+1088(SB), Z0, Z2
-	VSCALEFPD    Z1, Z2, Z2
+	VSCALEFPD.Z  Z1, Z2, K1, Z2
 	VMOVUPD      Z2, (AX)
 	ADDQ         $+64, CX
 	ADDQ         $+64, AX
@@ -819,7 +819,8 @@ block:
 	VMOVUPD      doubleConstants<>+0(SB), Y1
 	VMINPD       Y0, Y1, Y0
 	VMOVUPD      doubleConstants<>+64(SB), Y1
-	VMAXPD       Y0, Y1, Y0
+	VCMPPD       $0x15, Y1, Y0, Y3
+	VANDPD       Y3, Y0, Y0
 	VMULPD       doubleConstants<>+128(SB), Y0, Y1
 	VROUNDPD     $0x00, Y1, Y1
 	VFNMADD231PD doubleConstants<>+192(SB), Y1, Y0
@@ -851,12 +852,14 @@ block:
 	VPADDQ       doubleConstants<>+1792(SB), Y1, Y1
 	VPSLLQ       $0x34, Y1, Y1
 	VMULPD       Y1, Y2, Y2
+	VANDPD       Y3, Y2, Y2
 	VMOVUPD      Y2, (AX)
 	VMOVUPD      32(CX), Y0
 	VMOVUPD      doubleConstants<>+0(SB), Y1
 	VMINPD       Y0, Y1, Y0
 	VMOVUPD      doubleConstants<>+64(SB), Y1
-	VMAXPD       Y0, Y1, Y0
+	VCMPPD       $0x15, Y1, Y0, Y3
+	VANDPD       Y3, Y0, Y0
 	VMULPD       doubleConstants<>+128(SB), Y0, Y1
 	VROUNDPD     $0x00, Y1, Y1
 	VFNMADD231PD doubleConstants<>+192(SB), Y1, Y0
@@ -888,6 +891,7 @@ block:
 	VPADDQ     doubleConstants<>+1792(SB), Y1, Y1
 	VPSLLQ     $0x34, Y1, Y1
 	VMULPD     Y1, Y2, Y2
+	VANDPD     Y3, Y2, Y2
 	VMOVUPD    Y2, 32(AX)
 	ADDQ       $+64, CX
 	ADDQ       $+64, AX

@@ -328,13 +328,13 @@ block:
 	VMOVUPS      128(DX), Z13
 	VMOVUPS      192(DX), Z14
 	VMINPS       Z11, Z2, Z11
+	VCMPPS       $0x15, Z1, Z11, K1
 	VMINPS       Z12, Z2, Z12
+	VCMPPS       $0x15, Z1, Z12, K2
 	VMINPS       Z13, Z2, Z13
+	VCMPPS       $0x15, Z1, Z13, K3
 	VMINPS       Z14, Z2, Z14
-	VMAXPS       Z11, Z1, Z11
-	VMAXPS       Z12, Z1, Z12
-	VMAXPS       Z13, Z1, Z13
-	VMAXPS       Z14, Z1, Z14
+	VCMPPS       $0x15, Z1, Z14, K4
 	VMULPS       Z3, Z11, Z15
 	VMULPS       Z3, Z12, Z16
 	VMULPS       Z3, Z13, Z17
@@ -379,10 +379,10 @@ block:
 	VFMADD213PS  Z0, Z12, Z20
 	VFMADD213PS  Z0, Z13, Z21
 	VFMADD213PS  Z0, Z14, Z22
-	VSCALEFPS    Z15, Z19, Z19
-	VSCALEFPS    Z16, Z20, Z20
-	VSCALEFPS    Z17, Z21, Z21
-	VSCALEFPS    Z18, Z22, Z22
+	VSCALEFPS.Z  Z15, Z19, K1, Z19
+	VSCALEFPS.Z  Z16, Z20, K2, Z20
+	VSCALEFPS.Z  Z17, Z21, K3, Z21
+	VSCALEFPS.Z  Z18, Z22, K4, Z22
 	VMOVUPS      Z19, (AX)
 	VMOVUPS      Z20, 64(AX)
 	VMOVUPS      Z21, 128(AX)
@@ -406,7 +406,7 @@ masked:
 	KMOVW        BX, K1
 	VMOVUPS.Z    (DX), K1, Z11
 	VMINPS       Z11, Z2, Z11
-	VMAXPS       Z11, Z1, Z11
+	VCMPPS       $0x15, Z1, Z11, K2
 	VMULPS       Z3, Z11, Z12
 	VRNDSCALEPS  $0x00, Z12, Z12
 	VFNMADD231PS Z4, Z12, Z11
@@ -418,7 +418,7 @@ masked:
 	VFMADD213PS  Z6, Z11, Z13
 	VFMADD213PS  Z0, Z11, Z13
 	VFMADD213PS  Z0, Z11, Z13
-	VSCALEFPS    Z12, Z13, Z13
+	VSCALEFPS.Z  Z12, Z13, K2, Z13
 	VMOVUPS      Z13, K1, (AX)
 	ADDQ         $+64, DX
 	ADDQ         $+64, AX
@@ -801,13 +801,13 @@ block:
 	VPORD        Z11, Z14, Z18
 	VPORD        Z11, Z15, Z19
 	VMINPS       Z16, Z2, Z16
+	VCMPPS       $0x15, Z1, Z16, K1
 	VMINPS       Z17, Z2, Z17
+	VCMPPS       $0x15, Z1, Z17, K2
 	VMINPS       Z18, Z2, Z18
+	VCMPPS       $0x15, Z1, Z18, K3
 	VMINPS       Z19, Z2, Z19
-	VMAXPS       Z16, Z1, Z16
-	VMAXPS       Z17, Z1, Z17
-	VMAXPS       Z18, Z1, Z18
-	VMAXPS       Z19, Z1, Z19
+	VCMPPS       $0x15, Z1, Z19, K4
 	VMULPS       Z3, Z16, Z20
 	VMULPS       Z3, Z17, Z21
 	VMULPS       Z3, Z18, Z22
@@ -852,10 +852,10 @@ block:
 	VFMADD213PS  Z0, Z17, Z25
 	VFMADD213PS  Z0, Z18, Z26
 	VFMADD213PS  Z0, Z19, Z27
-	VSCALEFPS    Z20, Z24, Z24
-	VSCALEFPS    Z21, Z25, Z25
-	VSCALEFPS    Z22, Z26, Z26
-	VSCALEFPS    Z23, Z27, Z27
+	VSCALEFPS.Z  Z20, Z24, K1, Z24
+	VSCALEFPS.Z  Z21, Z25, K2, Z25
+	VSCALEFPS.Z  Z22, Z26, K3, Z26
+	VSCALEFPS.Z  Z23, Z27, K4, Z27
 	VPMOVD2M     Z12, K1
 	VBLENDMPS    Z24, Z0, K1, Z12
 	VADDPS       Z0, Z24, Z24
@@ -896,7 +896,7 @@ masked:
 	VMOVUPS.Z    (DX), K1, Z12
 	VPORD        Z11, Z12, Z13
 	VMINPS       Z13, Z2, Z13
-	VMAXPS       Z13, Z1, Z13
+	VCMPPS       $0x15, Z1, Z13, K2
 	VMULPS       Z3, Z13, Z14
 	VRNDSCALEPS  $0x00, Z14, Z14
 	VFNMADD231PS Z4, Z14, Z13
@@ -908,7 +908,7 @@ masked:
 	VFMADD213PS  Z6, Z13, Z15
 	VFMADD213PS  Z0, Z13, Z15
 	VFMADD213PS  Z0, Z13, Z15
-	VSCALEFPS    Z14, Z15, Z15
+	VSCALEFPS.Z  Z14, Z15, K2, Z15
 	VPMOVD2M     Z12, K2
 	VBLENDMPS    Z15, Z0, K2, Z12
 	VADDPS       Z0, Z15, Z15
@@ -968,7 +968,7 @@ row:
 	VMOVSS       X12, (DX)
 	VSUBPS       Z12, Z11, Z11
 	VMINPS       Z11, Z2, Z11
-	VMAXPS       Z11, Z1, Z11
+	VCMPPS       $0x15, Z1, Z11, K2
 	VMULPS       Z3, Z11, Z12
 	VRNDSCALEPS  $0x00, Z12, Z12
 	VFNMADD231PS Z4, Z12, Z11
@@ -980,7 +980,7 @@ row:
 	VFMADD213PS  Z6, Z11, Z13
 	VFMADD213PS  Z0, Z11, Z13
 	VFMADD213PS  Z0, Z11, Z13
-	VSCALEFPS    Z12, Z13, Z13
+	VSCALEFPS.Z  Z12, Z13, K2, Z13
 	VMOVAPS      Z13, Z11
 	VSHUFF32X4   $0x4e, Z11, Z11, Z12
 	VADDPS       Z12, Z11, Z11
@@ -1017,53 +1017,57 @@ block:
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
 	VMINPS       Y4, Y2, Y4
+	VCMPPS       $0x15, Y1, Y4, Y6
+	VANDPS       Y6, Y4, Y4
 	VMINPS       Y5, Y2, Y5
-	VMAXPS       Y4, Y1, Y4
-	VMAXPS       Y5, Y1, Y5
-	VMULPS       Y3, Y4, Y6
-	VMULPS       Y3, Y5, Y7
-	VROUNDPS     $0x00, Y6, Y6
-	VROUNDPS     $0x00, Y7, Y7
-	VFNMADD231PS mathConstants<>+64(SB), Y6, Y4
-	VFNMADD231PS mathConstants<>+64(SB), Y7, Y5
-	VFNMADD231PS mathConstants<>+96(SB), Y6, Y4
-	VFNMADD231PS mathConstants<>+96(SB), Y7, Y5
-	VMOVUPS      mathConstants<>+256(SB), Y8
-	VMOVUPS      mathConstants<>+256(SB), Y9
-	VFMADD213PS  mathConstants<>+224(SB), Y4, Y8
-	VFMADD213PS  mathConstants<>+224(SB), Y5, Y9
-	VFMADD213PS  mathConstants<>+192(SB), Y4, Y8
-	VFMADD213PS  mathConstants<>+192(SB), Y5, Y9
-	VFMADD213PS  mathConstants<>+160(SB), Y4, Y8
-	VFMADD213PS  mathConstants<>+160(SB), Y5, Y9
-	VFMADD213PS  mathConstants<>+128(SB), Y4, Y8
-	VFMADD213PS  mathConstants<>+128(SB), Y5, Y9
-	VFMADD213PS  Y0, Y4, Y8
-	VFMADD213PS  Y0, Y5, Y9
-	VFMADD213PS  Y0, Y4, Y8
-	VFMADD213PS  Y0, Y5, Y9
+	VCMPPS       $0x15, Y1, Y5, Y7
+	VANDPS       Y7, Y5, Y5
+	VMULPS       Y3, Y4, Y8
+	VMULPS       Y3, Y5, Y9
+	VROUNDPS     $0x00, Y8, Y8
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS mathConstants<>+64(SB), Y8, Y4
+	VFNMADD231PS mathConstants<>+64(SB), Y9, Y5
+	VFNMADD231PS mathConstants<>+96(SB), Y8, Y4
+	VFNMADD231PS mathConstants<>+96(SB), Y9, Y5
+	VMOVUPS      mathConstants<>+256(SB), Y10
+	VMOVUPS      mathConstants<>+256(SB), Y11
+	VFMADD213PS  mathConstants<>+224(SB), Y4, Y10
+	VFMADD213PS  mathConstants<>+224(SB), Y5, Y11
+	VFMADD213PS  mathConstants<>+192(SB), Y4, Y10
+	VFMADD213PS  mathConstants<>+192(SB), Y5, Y11
+	VFMADD213PS  mathConstants<>+160(SB), Y4, Y10
+	VFMADD213PS  mathConstants<>+160(SB), Y5, Y11
+	VFMADD213PS  mathConstants<>+128(SB), Y4, Y10
+	VFMADD213PS  mathConstants<>+128(SB), Y5, Y11
+	VFMADD213PS  Y0, Y4, Y10
+	VFMADD213PS  Y0, Y5, Y11
+	VFMADD213PS  Y0, Y4, Y10
+	VFMADD213PS  Y0, Y5, Y11
 
 	// 2^n in two factors, as n may be outside of the range of exponents
-	VCVTPS2DQ Y6, Y6
-	VPSRAD    $0x01, Y6, Y4
-	VPSUBD    Y4, Y6, Y6
+	VCVTPS2DQ Y8, Y8
+	VPSRAD    $0x01, Y8, Y4
+	VPSUBD    Y4, Y8, Y8
 	VPADDD    mathConstants<>+896(SB), Y4, Y4
 	VPSLLD    $0x17, Y4, Y4
-	VMULPS    Y4, Y8, Y8
-	VPADDD    mathConstants<>+896(SB), Y6, Y6
-	VPSLLD    $0x17, Y6, Y6
-	VMULPS    Y6, Y8, Y8
-	VCVTPS2DQ Y7, Y7
-	VPSRAD    $0x01, Y7, Y4
-	VPSUBD    Y4, Y7, Y7
+	VMULPS    Y4, Y10, Y10
+	VPADDD    mathConstants<>+896(SB), Y8, Y8
+	VPSLLD    $0x17, Y8, Y8
+	VMULPS    Y8, Y10, Y10
+	VANDPS    Y6, Y10, Y10
+	VCVTPS2DQ Y9, Y9
+	VPSRAD    $0x01, Y9, Y4
+	VPSUBD    Y4, Y9, Y9
 	VPADDD    mathConstants<>+896(SB), Y4, Y4
 	VPSLLD    $0x17, Y4, Y4
-	VMULPS    Y4, Y9, Y9
-	VPADDD    mathConstants<>+896(SB), Y7, Y7
-	VPSLLD    $0x17, Y7, Y7
-	VMULPS    Y7, Y9, Y9
-	VMOVUPS   Y8, (AX)
-	VMOVUPS   Y9, 32(AX)
+	VMULPS    Y4, Y11, Y11
+	VPADDD    mathConstants<>+896(SB), Y9, Y9
+	VPSLLD    $0x17, Y9, Y9
+	VMULPS    Y9, Y11, Y11
+	VANDPS    Y7, Y11, Y11
+	VMOVUPS   Y10, (AX)
+	VMOVUPS   Y11, 32(AX)
 	ADDQ      $+64, DX
 	ADDQ      $+64, AX
 	SUBQ      $+16, CX
@@ -1079,30 +1083,32 @@ masked:
 	VPCMPGTD     mathConstants<>+928(SB), Y5, Y5
 	VMASKMOVPS   (DX), Y5, Y4
 	VMINPS       Y4, Y2, Y4
-	VMAXPS       Y4, Y1, Y4
-	VMULPS       Y3, Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS mathConstants<>+64(SB), Y6, Y4
-	VFNMADD231PS mathConstants<>+96(SB), Y6, Y4
-	VMOVUPS      mathConstants<>+256(SB), Y7
-	VFMADD213PS  mathConstants<>+224(SB), Y4, Y7
-	VFMADD213PS  mathConstants<>+192(SB), Y4, Y7
-	VFMADD213PS  mathConstants<>+160(SB), Y4, Y7
-	VFMADD213PS  mathConstants<>+128(SB), Y4, Y7
-	VFMADD213PS  Y0, Y4, Y7
-	VFMADD213PS  Y0, Y4, Y7
+	VCMPPS       $0x15, Y1, Y4, Y6
+	VANDPS       Y6, Y4, Y4
+	VMULPS       Y3, Y4, Y7
+	VROUNDPS     $0x00, Y7, Y7
+	VFNMADD231PS mathConstants<>+64(SB), Y7, Y4
+	VFNMADD231PS mathConstants<>+96(SB), Y7, Y4
+	VMOVUPS      mathConstants<>+256(SB), Y8
+	VFMADD213PS  mathConstants<>+224(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+192(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+160(SB), Y4, Y8
+	VFMADD213PS  mathConstants<>+128(SB), Y4, Y8
+	VFMADD213PS  Y0, Y4, Y8
+	VFMADD213PS  Y0, Y4, Y8
 
 	// 2^n in two factors, as n may be outside of the range of exponents
-	VCVTPS2DQ  Y6, Y6
-	VPSRAD     $0x01, Y6, Y4
-	VPSUBD     Y4, Y6, Y6
+	VCVTPS2DQ  Y7, Y7
+	VPSRAD     $0x01, Y7, Y4
+	VPSUBD     Y4, Y7, Y7
 	VPADDD     mathConstants<>+896(SB), Y4, Y4
 	VPSLLD     $0x17, Y4, Y4
-	VMULPS     Y4, Y7, Y7
-	VPADDD     mathConstants<>+896(SB), Y6, Y6
-	VPSLLD     $0x17, Y6, Y6
-	VMULPS     Y6, Y7, Y7
-	VMASKMOVPS Y7, Y5, (AX)
+	VMULPS     Y4, Y8, Y8
+	VPADDD     mathConstants<>+896(SB), Y7, Y7
+	VPSLLD     $0x17, Y7, Y7
+	VMULPS     Y7, Y8, Y8
+	VANDPS     Y6, Y8, Y8
+	VMASKMOVPS Y8, Y5, (AX)
 	ADDQ       $+32, DX
 	ADDQ       $+32, AX
 	SUBQ       $+8, CX
@@ -1410,57 +1416,61 @@ block:
 	VORPS        mathConstants<>+0(SB), Y4, Y6
 	VORPS        mathConstants<>+0(SB), Y5, Y7
 	VMINPS       Y6, Y2, Y6
+	VCMPPS       $0x15, Y1, Y6, Y8
+	VANDPS       Y8, Y6, Y6
 	VMINPS       Y7, Y2, Y7
-	VMAXPS       Y6, Y1, Y6
-	VMAXPS       Y7, Y1, Y7
-	VMULPS       Y3, Y6, Y8
-	VMULPS       Y3, Y7, Y9
-	VROUNDPS     $0x00, Y8, Y8
-	VROUNDPS     $0x00, Y9, Y9
-	VFNMADD231PS mathConstants<>+64(SB), Y8, Y6
-	VFNMADD231PS mathConstants<>+64(SB), Y9, Y7
-	VFNMADD231PS mathConstants<>+96(SB), Y8, Y6
-	VFNMADD231PS mathConstants<>+96(SB), Y9, Y7
-	VMOVUPS      mathConstants<>+256(SB), Y10
-	VMOVUPS      mathConstants<>+256(SB), Y11
-	VFMADD213PS  mathConstants<>+224(SB), Y6, Y10
-	VFMADD213PS  mathConstants<>+224(SB), Y7, Y11
-	VFMADD213PS  mathConstants<>+192(SB), Y6, Y10
-	VFMADD213PS  mathConstants<>+192(SB), Y7, Y11
-	VFMADD213PS  mathConstants<>+160(SB), Y6, Y10
-	VFMADD213PS  mathConstants<>+160(SB), Y7, Y11
-	VFMADD213PS  mathConstants<>+128(SB), Y6, Y10
-	VFMADD213PS  mathConstants<>+128(SB), Y7, Y11
-	VFMADD213PS  Y0, Y6, Y10
-	VFMADD213PS  Y0, Y7, Y11
-	VFMADD213PS  Y0, Y6, Y10
-	VFMADD213PS  Y0, Y7, Y11
+	VCMPPS       $0x15, Y1, Y7, Y9
+	VANDPS       Y9, Y7, Y7
+	VMULPS       Y3, Y6, Y10
+	VMULPS       Y3, Y7, Y11
+	VROUNDPS     $0x00, Y10, Y10
+	VROUNDPS     $0x00, Y11, Y11
+	VFNMADD231PS mathConstants<>+64(SB), Y10, Y6
+	VFNMADD231PS mathConstants<>+64(SB), Y11, Y7
+	VFNMADD231PS mathConstants<>+96(SB), Y10, Y6
+	VFNMADD231PS mathConstants<>+96(SB), Y11, Y7
+	VMOVUPS      mathConstants<>+256(SB), Y12
+	VMOVUPS      mathConstants<>+256(SB), Y13
+	VFMADD213PS  mathConstants<>+224(SB), Y6, Y12
+	VFMADD213PS  mathConstants<>+224(SB), Y7, Y13
+	VFMADD213PS  mathConstants<>+192(SB), Y6, Y12
+	VFMADD213PS  mathConstants<>+192(SB), Y7, Y13
+	VFMADD213PS  mathConstants<>+160(SB), Y6, Y12
+	VFMADD213PS  mathConstants<>+160(SB), Y7, Y13
+	VFMADD213PS  mathConstants<>+128(SB), Y6, Y12
+	VFMADD213PS  mathConstants<>+128(SB), Y7, Y13
+	VFMADD213PS  Y0, Y6, Y12
+	VFMADD213PS  Y0, Y7, Y13
+	VFMADD213PS  Y0, Y6, Y12
+	VFMADD213PS  Y0, Y7, Y13
 
 	// 2^n in two factors, as n may be outside of the range of exponents
-	VCVTPS2DQ Y8, Y8
-	VPSRAD    $0x01, Y8, Y6
-	VPSUBD    Y6, Y8, Y8
+	VCVTPS2DQ Y10, Y10
+	VPSRAD    $0x01, Y10, Y6
+	VPSUBD    Y6, Y10, Y10
 	VPADDD    mathConstants<>+896(SB), Y6, Y6
 	VPSLLD    $0x17, Y6, Y6
-	VMULPS    Y6, Y10, Y10
-	VPADDD    mathConstants<>+896(SB), Y8, Y8
-	VPSLLD    $0x17, Y8, Y8
-	VMULPS    Y8, Y10, Y10
-	VCVTPS2DQ Y9, Y9
-	VPSRAD    $0x01, Y9, Y6
-	VPSUBD    Y6, Y9, Y9
+	VMULPS    Y6, Y12, Y12
+	VPADDD    mathConstants<>+896(SB), Y10, Y10
+	VPSLLD    $0x17, Y10, Y10
+	VMULPS    Y10, Y12, Y12
+	VANDPS    Y8, Y12, Y12
+	VCVTPS2DQ Y11, Y11
+	VPSRAD    $0x01, Y11, Y6
+	VPSUBD    Y6, Y11, Y11
 	VPADDD    mathConstants<>+896(SB), Y6, Y6
 	VPSLLD    $0x17, Y6, Y6
-	VMULPS    Y6, Y11, Y11
-	VPADDD    mathConstants<>+896(SB), Y9, Y9
-	VPSLLD    $0x17, Y9, Y9
-	VMULPS    Y9, Y11, Y11
-	VBLENDVPS Y4, Y10, Y0, Y4
-	VADDPS    Y0, Y10, Y10
-	VDIVPS    Y10, Y4, Y4
-	VBLENDVPS Y5, Y11, Y0, Y5
-	VADDPS    Y0, Y11, Y11
-	VDIVPS    Y11, Y5, Y5
+	VMULPS    Y6, Y13, Y13
+	VPADDD    mathConstants<>+896(SB), Y11, Y11
+	VPSLLD    $0x17, Y11, Y11
+	VMULPS    Y11, Y13, Y13
+	VANDPS    Y9, Y13, Y13
+	VBLENDVPS Y4, Y12, Y0, Y4
+	VADDPS    Y0, Y12, Y12
+	VDIVPS    Y12, Y4, Y4
+	VBLENDVPS Y5, Y13, Y0, Y5
+	VADDPS    Y0, Y13, Y13
+	VDIVPS    Y13, Y5, Y5
 	VMOVUPS   Y4, (AX)
 	VMOVUPS   Y5, 32(AX)
 	ADDQ      $+64, DX
@@ -1479,32 +1489,34 @@ masked:
 	VMASKMOVPS   (DX), Y5, Y4
 	VORPS        mathConstants<>+0(SB), Y4, Y6
 	VMINPS       Y6, Y2, Y6
-	VMAXPS       Y6, Y1, Y6
-	VMULPS       Y3, Y6, Y7
-	VROUNDPS     $0x00, Y7, Y7
-	VFNMADD231PS mathConstants<>+64(SB), Y7, Y6
-	VFNMADD231PS mathConstants<>+96(SB), Y7, Y6
-	VMOVUPS      mathConstants<>+256(SB), Y8
-	VFMADD213PS  mathConstants<>+224(SB), Y6, Y8
-	VFMADD213PS  mathConstants<>+192(SB), Y6, Y8
-	VFMADD213PS  mathConstants<>+160(SB), Y6, Y8
-	VFMADD213PS  mathConstants<>+128(SB), Y6, Y8
-	VFMADD213PS  Y0, Y6, Y8
-	VFMADD213PS  Y0, Y6, Y8
+	VCMPPS       $0x15, Y1, Y6, Y7
+	VANDPS       Y7, Y6, Y6
+	VMULPS       Y3, Y6, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS mathConstants<>+64(SB), Y8, Y6
+	VFNMADD231PS mathConstants<>+96(SB), Y8, Y6
+	VMOVUPS      mathConstants<>+256(SB), Y9
+	VFMADD213PS  mathConstants<>+224(SB), Y6, Y9
+	VFMADD213PS  mathConstants<>+192(SB), Y6, Y9
+	VFMADD213PS  mathConstants<>+160(SB), Y6, Y9
+	VFMADD213PS  mathConstants<>+128(SB), Y6, Y9
+	VFMADD213PS  Y0, Y6, Y9
+	VFMADD213PS  Y0, Y6, Y9
 
 	// 2^n in two factors, as n may be outside of the range of exponents
-	VCVTPS2DQ  Y7, Y7
-	VPSRAD     $0x01, Y7, Y6
-	VPSUBD     Y6, Y7, Y7
+	VCVTPS2DQ  Y8, Y8
+	VPSRAD     $0x01, Y8, Y6
+	VPSUBD     Y6, Y8, Y8
 	VPADDD     mathConstants<>+896(SB), Y6, Y6
 	VPSLLD     $0x17, Y6, Y6
-	VMULPS     Y6, Y8, Y8
-	VPADDD     mathConstants<>+896(SB), Y7, Y7
-	VPSLLD     $0x17, Y7, Y7
-	VMULPS     Y7, Y8, Y8
-	VBLENDVPS  Y4, Y8, Y0, Y4
-	VADDPS     Y0, Y8, Y8
-	VDIVPS     Y8, Y4, Y4
+	VMULPS     Y6, Y9, Y9
+	VPADDD     mathConstants<>+896(SB), Y8, Y8
+	VPSLLD     $0x17, Y8, Y8
+	VMULPS     Y8, Y9, Y9
+	VANDPS     Y7, Y9, Y9
+	VBLENDVPS  Y4, Y9, Y0, Y4
+	VADDPS     Y0, Y9, Y9
+	VDIVPS     Y9, Y4, Y4
 	VMASKMOVPS Y4, Y5, (AX)
 	ADDQ       $+32, DX
 	ADDQ       $+32, AX
@@ -1555,58 +1567,61 @@ row:
 	VMOVSS       X4, (DX)
 	VSUBPS       Y4, Y2, Y2
 	VSUBPS       Y4, Y3, Y3
-	VMOVUPS      mathConstants<>+352(SB), Y4
-	VMINPS       Y2, Y4, Y2
-	VMOVUPS      mathConstants<>+352(SB), Y4
-	VMINPS       Y3, Y4, Y3
 	VMOVUPS      mathConstants<>+320(SB), Y4
-	VMAXPS       Y2, Y4, Y2
-	VMOVUPS      mathConstants<>+320(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VMULPS       mathConstants<>+32(SB), Y2, Y4
-	VMULPS       mathConstants<>+32(SB), Y3, Y5
-	VROUNDPS     $0x00, Y4, Y4
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS mathConstants<>+64(SB), Y4, Y2
-	VFNMADD231PS mathConstants<>+64(SB), Y5, Y3
-	VFNMADD231PS mathConstants<>+96(SB), Y4, Y2
-	VFNMADD231PS mathConstants<>+96(SB), Y5, Y3
-	VMOVUPS      mathConstants<>+256(SB), Y6
-	VMOVUPS      mathConstants<>+256(SB), Y7
-	VFMADD213PS  mathConstants<>+224(SB), Y2, Y6
-	VFMADD213PS  mathConstants<>+224(SB), Y3, Y7
-	VFMADD213PS  mathConstants<>+192(SB), Y2, Y6
-	VFMADD213PS  mathConstants<>+192(SB), Y3, Y7
-	VFMADD213PS  mathConstants<>+160(SB), Y2, Y6
-	VFMADD213PS  mathConstants<>+160(SB), Y3, Y7
-	VFMADD213PS  mathConstants<>+128(SB), Y2, Y6
-	VFMADD213PS  mathConstants<>+128(SB), Y3, Y7
-	VFMADD213PS  mathConstants<>+288(SB), Y2, Y6
-	VFMADD213PS  mathConstants<>+288(SB), Y3, Y7
-	VFMADD213PS  mathConstants<>+288(SB), Y2, Y6
-	VFMADD213PS  mathConstants<>+288(SB), Y3, Y7
+	VMOVUPS      mathConstants<>+352(SB), Y5
+	VMINPS       Y2, Y5, Y2
+	VCMPPS       $0x15, Y4, Y2, Y5
+	VANDPS       Y5, Y2, Y2
+	VMOVUPS      mathConstants<>+352(SB), Y6
+	VMINPS       Y3, Y6, Y3
+	VCMPPS       $0x15, Y4, Y3, Y4
+	VANDPS       Y4, Y3, Y3
+	VMULPS       mathConstants<>+32(SB), Y2, Y6
+	VMULPS       mathConstants<>+32(SB), Y3, Y7
+	VROUNDPS     $0x00, Y6, Y6
+	VROUNDPS     $0x00, Y7, Y7
+	VFNMADD231PS mathConstants<>+64(SB), Y6, Y2
+	VFNMADD231PS mathConstants<>+64(SB), Y7, Y3
+	VFNMADD231PS mathConstants<>+96(SB), Y6, Y2
+	VFNMADD231PS mathConstants<>+96(SB), Y7, Y3
+	VMOVUPS      mathConstants<>+256(SB), Y8
+	VMOVUPS      mathConstants<>+256(SB), Y9
+	VFMADD213PS  mathConstants<>+224(SB), Y2, Y8
+	VFMADD213PS  mathConstants<>+224(SB), Y3, Y9
+	VFMADD213PS  mathConstants<>+192(SB), Y2, Y8
+	VFMADD213PS  mathConstants<>+192(SB), Y3, Y9
+	VFMADD213PS  mathConstants<>+160(SB), Y2, Y8
+	VFMADD213PS  mathConstants<>+160(SB), Y3, Y9
+	VFMADD213PS  mathConstants<>+128(SB), Y2, Y8
+	VFMADD213PS  mathConstants<>+128(SB), Y3, Y9
+	VFMADD213PS  mathConstants<>+288(SB), Y2, Y8
+	VFMADD213PS  mathConstants<>+288(SB), Y3, Y9
+	VFMADD213PS  mathConstants<>+288(SB), Y2, Y8
+	VFMADD213PS  mathConstants<>+288(SB), Y3, Y9
 
 	// 2^n in two factors, as n may be outside of the range of exponents
-	VCVTPS2DQ  Y4, Y4
-	VPSRAD     $0x01, Y4, Y2
-	VPSUBD     Y2, Y4, Y4
+	VCVTPS2DQ  Y6, Y6
+	VPSRAD     $0x01, Y6, Y2
+	VPSUBD     Y2, Y6, Y6
 	VPADDD     mathConstants<>+896(SB), Y2, Y2
 	VPSLLD     $0x17, Y2, Y2
-	VMULPS     Y2, Y6, Y6
-	VPADDD     mathConstants<>+896(SB), Y4, Y4
-	VPSLLD     $0x17, Y4, Y4
-	VMULPS     Y4, Y6, Y6
-	VCVTPS2DQ  Y5, Y5
-	VPSRAD     $0x01, Y5, Y2
-	VPSUBD     Y2, Y5, Y5
+	VMULPS     Y2, Y8, Y8
+	VPADDD     mathConstants<>+896(SB), Y6, Y6
+	VPSLLD     $0x17, Y6, Y6
+	VMULPS     Y6, Y8, Y8
+	VANDPS     Y5, Y8, Y8
+	VCVTPS2DQ  Y7, Y7
+	VPSRAD     $0x01, Y7, Y2
+	VPSUBD     Y2, Y7, Y7
 	VPADDD     mathConstants<>+896(SB), Y2, Y2
 	VPSLLD     $0x17, Y2, Y2
-	VMULPS     Y2, Y7, Y7
-	VPADDD     mathConstants<>+896(SB), Y5, Y5
-	VPSLLD     $0x17, Y5, Y5
-	VMULPS     Y5, Y7, Y7
-	VMOVAPS    Y6, Y2
-	VADDPS     Y7, Y2, Y2
+	VMULPS     Y2, Y9, Y9
+	VPADDD     mathConstants<>+896(SB), Y7, Y7
+	VPSLLD     $0x17, Y7, Y7
+	VMULPS     Y7, Y9, Y9
+	VANDPS     Y4, Y9, Y9
+	VMOVAPS    Y8, Y2
+	VADDPS     Y9, Y2, Y2
 	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VPERMILPS  $0x4e, Y2, Y3

@@ -20,17 +20,6 @@ var (
 	logConstants     = append(floats(math.Sqrt2, 0.5, 1, -1, Ln2High, Ln2Low), floats(LogTail...)...)
 )
 
-// clamp limits x to [low, high]; NaN stays, being the second source of both
-// comparisons.
-func (w *isa) clamp(x []VecVirtual, low, high float64) {
-	for _, x := range x {
-		VMINPS(x, w.constant(float(high)), x)
-	}
-	for _, x := range x {
-		VMAXPS(x, w.constant(float(low)), x)
-	}
-}
-
 // split emits n and r with x = n ln 2 + r, |r| ≤ ln 2 / 2. It overwrites x by r.
 func (w *isa) split(x []VecVirtual) (n []VecVirtual) {
 	n = w.Vectors(len(x))
@@ -47,14 +36,32 @@ func (w *isa) split(x []VecVirtual) (n []VecVirtual) {
 	return n
 }
 
-// exp emits 2^n (1 + r + r² tail(r)). Subnormal results and infinity come out
-// of the scaling.
+// exp emits 2^n (1 + r + r² tail(r)). Subnormal results and infinity come out of the scaling.
+// Where the result is zero nothing is scaled: many processors take a hundred cycles to find
+// that a product vanishes. NaN is the second source of the minimum, and not less than anything.
 func (w *isa) exp(x []VecVirtual) []VecVirtual {
-	w.clamp(x, -104, 89)
+	const notLess = 21
+	low := w.constant(float(-104))
+	var masks []Register
+	for _, x := range x {
+		VMINPS(x, w.constant(float(89)), x)
+		if w == avx512 {
+			some := K()
+			VCMPPS(Imm(notLess), low, x, some)
+			masks = append(masks, some)
+		} else {
+			some := w.Vector()
+			VCMPPS(Imm(notLess), low, x, some)
+			VANDPS(some, x, x)
+			masks = append(masks, some)
+		}
+	}
 	n := w.split(x)
 	p := w.horner(x, append([]float64{1, 1}, Expm1Tail...)...)
 	if w == avx512 {
-		Side(VSCALEFPS, n, p, p)
+		for i, p := range p {
+			VSCALEFPS_Z(n[i], p, masks[i], p)
+		}
 		return p
 	}
 	Comment("2^n in two factors, as n may be outside of the range of exponents")
@@ -67,6 +74,7 @@ func (w *isa) exp(x []VecVirtual) []VecVirtual {
 			w.power(e)
 			VMULPS(e, p[i], p[i])
 		}
+		VANDPS(masks[i], p[i], p[i])
 	}
 	return p
 }
