@@ -6,14 +6,18 @@
 
 DATA piecewiseConstants<>+0(SB)/4, $0x3f800000
 DATA piecewiseConstants<>+4(SB)/4, $0x00000000
-DATA piecewiseConstants<>+8(SB)/4, $0x00000001
-DATA piecewiseConstants<>+12(SB)/4, $0x00000002
-DATA piecewiseConstants<>+16(SB)/4, $0x00000003
-DATA piecewiseConstants<>+20(SB)/4, $0x00000004
-DATA piecewiseConstants<>+24(SB)/4, $0x00000005
-DATA piecewiseConstants<>+28(SB)/4, $0x00000006
-DATA piecewiseConstants<>+32(SB)/4, $0x00000007
-GLOBL piecewiseConstants<>(SB), RODATA|NOPTR, $36
+DATA piecewiseConstants<>+8(SB)/4, $0x00000004
+DATA piecewiseConstants<>+12(SB)/4, $0x00000008
+DATA piecewiseConstants<>+16(SB)/4, $0x0000000c
+DATA piecewiseConstants<>+20(SB)/4, $0x00000000
+DATA piecewiseConstants<>+24(SB)/4, $0x00000001
+DATA piecewiseConstants<>+28(SB)/4, $0x00000002
+DATA piecewiseConstants<>+32(SB)/4, $0x00000003
+DATA piecewiseConstants<>+36(SB)/4, $0x00000004
+DATA piecewiseConstants<>+40(SB)/4, $0x00000005
+DATA piecewiseConstants<>+44(SB)/4, $0x00000006
+DATA piecewiseConstants<>+48(SB)/4, $0x00000007
+GLOBL piecewiseConstants<>(SB), RODATA|NOPTR, $52
 
 // func countKnotsAVX512(dst []float32, x []float32, knots []float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
@@ -795,57 +799,212 @@ group4:
 	VMOVUPS 128(CX), Z4
 	VMOVUPS 192(CX), Z5
 
-rows4:
+rows4_4:
+	CMPQ         R10, $0x04
+	JLT          rows4_4_end
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VCVTTSS2SIQ  (R9), R11
+	CMPQ         R11, SI
+	CMOVQHI      SI, R11
+	IMULQ        BX, R11
+	LEAQ         (AX)(R11*2), R11
+	VBROADCASTSS (R8), Z10
+	VCVTTSS2SIQ  4(R9), R12
+	CMPQ         R12, SI
+	CMOVQHI      SI, R12
+	IMULQ        BX, R12
+	LEAQ         (AX)(R12*2), R12
+	VBROADCASTSS 4(R8), Z11
+	VCVTTSS2SIQ  8(R9), R13
+	CMPQ         R13, SI
+	CMOVQHI      SI, R13
+	IMULQ        BX, R13
+	LEAQ         (AX)(R13*2), R13
+	VBROADCASTSS 8(R8), Z12
+	VCVTTSS2SIQ  12(R9), R14
+	CMPQ         R14, SI
+	CMOVQHI      SI, R14
+	IMULQ        BX, R14
+	LEAQ         (AX)(R14*2), R14
+	VBROADCASTSS 12(R8), Z13
+	VMOVUPS      (R11)(BX*1), Z14
+	VMOVUPS      (R11), Z15
+	VFMADD231PS  Z15, Z10, Z14
+	VCMPPS       $0x1a, Z1, Z14, K1
+	VMULPS       Z0, Z14, K1, Z14
+	VFMADD231PS  Z2, Z14, Z6
+	VMOVUPS      (R12)(BX*1), Z14
+	VMOVUPS      (R12), Z15
+	VFMADD231PS  Z15, Z11, Z14
+	VCMPPS       $0x1a, Z1, Z14, K1
+	VMULPS       Z0, Z14, K1, Z14
+	VFMADD231PS  Z2, Z14, Z7
+	VMOVUPS      (R13)(BX*1), Z14
+	VMOVUPS      (R13), Z15
+	VFMADD231PS  Z15, Z12, Z14
+	VCMPPS       $0x1a, Z1, Z14, K1
+	VMULPS       Z0, Z14, K1, Z14
+	VFMADD231PS  Z2, Z14, Z8
+	VMOVUPS      (R14)(BX*1), Z14
+	VMOVUPS      (R14), Z15
+	VFMADD231PS  Z15, Z13, Z14
+	VCMPPS       $0x1a, Z1, Z14, K1
+	VMULPS       Z0, Z14, K1, Z14
+	VFMADD231PS  Z2, Z14, Z9
+	VMOVUPS      64(R11)(BX*1), Z14
+	VMOVUPS      64(R11), Z15
+	VFMADD231PS  Z15, Z10, Z14
+	VCMPPS       $0x1a, Z1, Z14, K1
+	VMULPS       Z0, Z14, K1, Z14
+	VFMADD231PS  Z3, Z14, Z6
+	VMOVUPS      64(R12)(BX*1), Z14
+	VMOVUPS      64(R12), Z15
+	VFMADD231PS  Z15, Z11, Z14
+	VCMPPS       $0x1a, Z1, Z14, K1
+	VMULPS       Z0, Z14, K1, Z14
+	VFMADD231PS  Z3, Z14, Z7
+	VMOVUPS      64(R13)(BX*1), Z14
+	VMOVUPS      64(R13), Z15
+	VFMADD231PS  Z15, Z12, Z14
+	VCMPPS       $0x1a, Z1, Z14, K1
+	VMULPS       Z0, Z14, K1, Z14
+	VFMADD231PS  Z3, Z14, Z8
+	VMOVUPS      64(R14)(BX*1), Z14
+	VMOVUPS      64(R14), Z15
+	VFMADD231PS  Z15, Z13, Z14
+	VCMPPS       $0x1a, Z1, Z14, K1
+	VMULPS       Z0, Z14, K1, Z14
+	VFMADD231PS  Z3, Z14, Z9
+	VMOVUPS      128(R11)(BX*1), Z14
+	VMOVUPS      128(R11), Z15
+	VFMADD231PS  Z15, Z10, Z14
+	VCMPPS       $0x1a, Z1, Z14, K1
+	VMULPS       Z0, Z14, K1, Z14
+	VFMADD231PS  Z4, Z14, Z6
+	VMOVUPS      128(R12)(BX*1), Z14
+	VMOVUPS      128(R12), Z15
+	VFMADD231PS  Z15, Z11, Z14
+	VCMPPS       $0x1a, Z1, Z14, K1
+	VMULPS       Z0, Z14, K1, Z14
+	VFMADD231PS  Z4, Z14, Z7
+	VMOVUPS      128(R13)(BX*1), Z14
+	VMOVUPS      128(R13), Z15
+	VFMADD231PS  Z15, Z12, Z14
+	VCMPPS       $0x1a, Z1, Z14, K1
+	VMULPS       Z0, Z14, K1, Z14
+	VFMADD231PS  Z4, Z14, Z8
+	VMOVUPS      128(R14)(BX*1), Z14
+	VMOVUPS      128(R14), Z15
+	VFMADD231PS  Z15, Z13, Z14
+	VCMPPS       $0x1a, Z1, Z14, K1
+	VMULPS       Z0, Z14, K1, Z14
+	VFMADD231PS  Z4, Z14, Z9
+	VMOVUPS      192(R11)(BX*1), Z14
+	VMOVUPS      192(R11), Z15
+	VFMADD231PS  Z15, Z10, Z14
+	VCMPPS       $0x1a, Z1, Z14, K1
+	VMULPS       Z0, Z14, K1, Z14
+	VFMADD231PS  Z5, Z14, Z6
+	VMOVUPS      192(R12)(BX*1), Z10
+	VMOVUPS      192(R12), Z14
+	VFMADD231PS  Z14, Z11, Z10
+	VCMPPS       $0x1a, Z1, Z10, K1
+	VMULPS       Z0, Z10, K1, Z10
+	VFMADD231PS  Z5, Z10, Z7
+	VMOVUPS      192(R13)(BX*1), Z10
+	VMOVUPS      192(R13), Z11
+	VFMADD231PS  Z11, Z12, Z10
+	VCMPPS       $0x1a, Z1, Z10, K1
+	VMULPS       Z0, Z10, K1, Z10
+	VFMADD231PS  Z5, Z10, Z8
+	VMOVUPS      192(R14)(BX*1), Z10
+	VMOVUPS      192(R14), Z11
+	VFMADD231PS  Z11, Z13, Z10
+	VCMPPS       $0x1a, Z1, Z10, K1
+	VMULPS       Z0, Z10, K1, Z10
+	VFMADD231PS  Z5, Z10, Z9
+	VSHUFF64X2   $0x44, Z7, Z6, Z10
+	VSHUFF64X2   $0xee, Z7, Z6, Z6
+	VADDPS       Z6, Z10, Z10
+	VSHUFF64X2   $0x44, Z9, Z8, Z6
+	VSHUFF64X2   $0xee, Z9, Z8, Z7
+	VADDPS       Z7, Z6, Z6
+	VSHUFF64X2   $0x88, Z6, Z10, Z7
+	VSHUFF64X2   $0xdd, Z6, Z10, Z6
+	VADDPS       Z6, Z7, Z7
+	VPERMILPS    $0x0e, Z7, Z6
+	VADDPS       Z6, Z7, Z7
+	VMOVSHDUP    Z7, Z6
+	VADDPS       Z6, Z7, Z7
+	VMOVUPS      piecewiseConstants<>+4(SB), Z6
+	VPERMPS      Z7, Z6, Z7
+	VADDPS       (DI), X7, X7
+	VMOVUPS      X7, (DI)
+	ADDQ         $0x10, DI
+	ADDQ         $0x10, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x04, R10
+	JMP          rows4_4
+
+rows4_4_end:
+rows4_1:
+	CMPQ          R10, $0x01
+	JLT           rows4_1_end
+	VXORPS        Z6, Z6, Z6
 	VCVTTSS2SIQ   (R9), R11
 	CMPQ          R11, SI
 	CMOVQHI       SI, R11
 	IMULQ         BX, R11
 	LEAQ          (AX)(R11*2), R11
-	VBROADCASTSS  (R8), Z6
-	VXORPS        Z7, Z7, Z7
+	VBROADCASTSS  (R8), Z7
 	VMOVUPS       (R11)(BX*1), Z8
-	VMOVUPS       64(R11)(BX*1), Z9
-	VMOVUPS       128(R11)(BX*1), Z10
-	VMOVUPS       192(R11)(BX*1), Z11
-	VMOVUPS       (R11), Z12
-	VFMADD231PS   Z12, Z6, Z8
+	VMOVUPS       (R11), Z9
+	VFMADD231PS   Z9, Z7, Z8
 	VCMPPS        $0x1a, Z1, Z8, K1
 	VMULPS        Z0, Z8, K1, Z8
-	VFMADD231PS   Z2, Z8, Z7
-	VMOVUPS       64(R11), Z8
-	VFMADD231PS   Z8, Z6, Z9
-	VCMPPS        $0x1a, Z1, Z9, K1
-	VMULPS        Z0, Z9, K1, Z9
-	VFMADD231PS   Z3, Z9, Z7
-	VMOVUPS       128(R11), Z8
-	VFMADD231PS   Z8, Z6, Z10
-	VCMPPS        $0x1a, Z1, Z10, K1
-	VMULPS        Z0, Z10, K1, Z10
-	VFMADD231PS   Z4, Z10, Z7
-	VMOVUPS       192(R11), Z8
-	VFMADD231PS   Z8, Z6, Z11
-	VCMPPS        $0x1a, Z1, Z11, K1
-	VMULPS        Z0, Z11, K1, Z11
-	VFMADD231PS   Z5, Z11, Z7
-	VEXTRACTF64X4 $0x01, Z7, Y6
-	VADDPS        Y6, Y7, Y6
-	VEXTRACTF32X4 $0x01, Y6, X7
-	VADDPS        X7, X6, X7
-	VPERMILPS     $0x0e, X7, X6
-	VADDPS        X6, X7, X7
-	VMOVSHDUP     X7, X6
-	VADDSS        X6, X7, X7
-	VADDSS        (DI), X7, X7
-	VMOVSS        X7, (DI)
+	VFMADD231PS   Z2, Z8, Z6
+	VMOVUPS       64(R11)(BX*1), Z8
+	VMOVUPS       64(R11), Z9
+	VFMADD231PS   Z9, Z7, Z8
+	VCMPPS        $0x1a, Z1, Z8, K1
+	VMULPS        Z0, Z8, K1, Z8
+	VFMADD231PS   Z3, Z8, Z6
+	VMOVUPS       128(R11)(BX*1), Z8
+	VMOVUPS       128(R11), Z9
+	VFMADD231PS   Z9, Z7, Z8
+	VCMPPS        $0x1a, Z1, Z8, K1
+	VMULPS        Z0, Z8, K1, Z8
+	VFMADD231PS   Z4, Z8, Z6
+	VMOVUPS       192(R11)(BX*1), Z8
+	VMOVUPS       192(R11), Z9
+	VFMADD231PS   Z9, Z7, Z8
+	VCMPPS        $0x1a, Z1, Z8, K1
+	VMULPS        Z0, Z8, K1, Z8
+	VFMADD231PS   Z5, Z8, Z6
+	VEXTRACTF64X4 $0x01, Z6, Y7
+	VADDPS        Y7, Y6, Y7
+	VEXTRACTF32X4 $0x01, Y7, X6
+	VADDPS        X6, X7, X6
+	VPERMILPS     $0x0e, X6, X7
+	VADDPS        X7, X6, X6
+	VMOVSHDUP     X6, X7
+	VADDSS        X7, X6, X6
+	VADDSS        (DI), X6, X6
+	VMOVSS        X6, (DI)
 	ADDQ          $0x04, DI
 	ADDQ          $0x04, R8
 	ADDQ          $0x04, R9
-	DECQ          R10
-	JNZ           rows4
-	ADDQ          $+256, CX
-	ADDQ          $+256, AX
-	SUBQ          $+64, DX
-	JMP           group4
+	SUBQ          $0x01, R10
+	JMP           rows4_1
+
+rows4_1_end:
+	ADDQ $+256, CX
+	ADDQ $+256, AX
+	SUBQ $+64, DX
+	JMP  group4
 
 group4_end:
 group1:
@@ -864,39 +1023,122 @@ group1:
 	MOVQ      x_len+32(FP), R10
 	VMOVUPS.Z (CX), K1, Z2
 
-rows1:
+rows1_4:
+	CMPQ         R10, $0x04
+	JLT          rows1_4_end
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VCVTTSS2SIQ  (R9), R11
+	CMPQ         R11, SI
+	CMOVQHI      SI, R11
+	IMULQ        BX, R11
+	LEAQ         (AX)(R11*2), R11
+	VBROADCASTSS (R8), Z7
+	VCVTTSS2SIQ  4(R9), R12
+	CMPQ         R12, SI
+	CMOVQHI      SI, R12
+	IMULQ        BX, R12
+	LEAQ         (AX)(R12*2), R12
+	VBROADCASTSS 4(R8), Z8
+	VCVTTSS2SIQ  8(R9), R13
+	CMPQ         R13, SI
+	CMOVQHI      SI, R13
+	IMULQ        BX, R13
+	LEAQ         (AX)(R13*2), R13
+	VBROADCASTSS 8(R8), Z9
+	VCVTTSS2SIQ  12(R9), R14
+	CMPQ         R14, SI
+	CMOVQHI      SI, R14
+	IMULQ        BX, R14
+	LEAQ         (AX)(R14*2), R14
+	VBROADCASTSS 12(R8), Z10
+	VMOVUPS.Z    (R11)(BX*1), K1, Z11
+	VMOVUPS.Z    (R11), K1, Z12
+	VFMADD231PS  Z12, Z7, Z11
+	VCMPPS       $0x1a, Z1, Z11, K2
+	VMULPS       Z0, Z11, K2, Z11
+	VFMADD231PS  Z2, Z11, Z3
+	VMOVUPS.Z    (R12)(BX*1), K1, Z7
+	VMOVUPS.Z    (R12), K1, Z11
+	VFMADD231PS  Z11, Z8, Z7
+	VCMPPS       $0x1a, Z1, Z7, K2
+	VMULPS       Z0, Z7, K2, Z7
+	VFMADD231PS  Z2, Z7, Z4
+	VMOVUPS.Z    (R13)(BX*1), K1, Z7
+	VMOVUPS.Z    (R13), K1, Z8
+	VFMADD231PS  Z8, Z9, Z7
+	VCMPPS       $0x1a, Z1, Z7, K2
+	VMULPS       Z0, Z7, K2, Z7
+	VFMADD231PS  Z2, Z7, Z5
+	VMOVUPS.Z    (R14)(BX*1), K1, Z7
+	VMOVUPS.Z    (R14), K1, Z8
+	VFMADD231PS  Z8, Z10, Z7
+	VCMPPS       $0x1a, Z1, Z7, K2
+	VMULPS       Z0, Z7, K2, Z7
+	VFMADD231PS  Z2, Z7, Z6
+	VSHUFF64X2   $0x44, Z4, Z3, Z7
+	VSHUFF64X2   $0xee, Z4, Z3, Z3
+	VADDPS       Z3, Z7, Z7
+	VSHUFF64X2   $0x44, Z6, Z5, Z3
+	VSHUFF64X2   $0xee, Z6, Z5, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF64X2   $0x88, Z3, Z7, Z4
+	VSHUFF64X2   $0xdd, Z3, Z7, Z3
+	VADDPS       Z3, Z4, Z4
+	VPERMILPS    $0x0e, Z4, Z3
+	VADDPS       Z3, Z4, Z4
+	VMOVSHDUP    Z4, Z3
+	VADDPS       Z3, Z4, Z4
+	VMOVUPS      piecewiseConstants<>+4(SB), Z3
+	VPERMPS      Z4, Z3, Z4
+	VADDPS       (DI), X4, X4
+	VMOVUPS      X4, (DI)
+	ADDQ         $0x10, DI
+	ADDQ         $0x10, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x04, R10
+	JMP          rows1_4
+
+rows1_4_end:
+rows1_1:
+	CMPQ          R10, $0x01
+	JLT           rows1_1_end
+	VXORPS        Z3, Z3, Z3
 	VCVTTSS2SIQ   (R9), R11
 	CMPQ          R11, SI
 	CMOVQHI       SI, R11
 	IMULQ         BX, R11
 	LEAQ          (AX)(R11*2), R11
-	VBROADCASTSS  (R8), Z3
-	VXORPS        Z4, Z4, Z4
+	VBROADCASTSS  (R8), Z4
 	VMOVUPS.Z     (R11)(BX*1), K1, Z5
 	VMOVUPS.Z     (R11), K1, Z6
-	VFMADD231PS   Z6, Z3, Z5
+	VFMADD231PS   Z6, Z4, Z5
 	VCMPPS        $0x1a, Z1, Z5, K2
 	VMULPS        Z0, Z5, K2, Z5
-	VFMADD231PS   Z2, Z5, Z4
-	VEXTRACTF64X4 $0x01, Z4, Y3
-	VADDPS        Y3, Y4, Y3
-	VEXTRACTF32X4 $0x01, Y3, X4
-	VADDPS        X4, X3, X4
-	VPERMILPS     $0x0e, X4, X3
-	VADDPS        X3, X4, X4
-	VMOVSHDUP     X4, X3
-	VADDSS        X3, X4, X4
-	VADDSS        (DI), X4, X4
-	VMOVSS        X4, (DI)
+	VFMADD231PS   Z2, Z5, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VADDPS        Y4, Y3, Y4
+	VEXTRACTF32X4 $0x01, Y4, X3
+	VADDPS        X3, X4, X3
+	VPERMILPS     $0x0e, X3, X4
+	VADDPS        X4, X3, X3
+	VMOVSHDUP     X3, X4
+	VADDSS        X4, X3, X3
+	VADDSS        (DI), X3, X3
+	VMOVSS        X3, (DI)
 	ADDQ          $0x04, DI
 	ADDQ          $0x04, R8
 	ADDQ          $0x04, R9
-	DECQ          R10
-	JNZ           rows1
-	ADDQ          $+64, CX
-	ADDQ          $+64, AX
-	SUBQ          $+16, DX
-	JMP           group1
+	SUBQ          $0x01, R10
+	JMP           rows1_1
+
+rows1_1_end:
+	ADDQ $+64, CX
+	ADDQ $+64, AX
+	SUBQ $+16, DX
+	JMP  group1
 
 group1_end:
 	VZEROUPPER
@@ -905,212 +1147,639 @@ group1_end:
 // func piecewiseSumBackwardAVX512(sums []float32, dx []float32, dw []float32, x []float32, piece []float32, dy []float32, table []float32, w []float32, last int, slope float32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV
 TEXT ·piecewiseSumBackwardAVX512(SB), NOSPLIT, $0-204
-	MOVQ         sums_base+0(FP), AX
-	MOVQ         table_base+144(FP), CX
-	MOVQ         w_base+168(FP), DX
-	MOVQ         dw_base+48(FP), BX
-	MOVQ         w_len+176(FP), SI
-	MOVQ         last+192(FP), R8
-	MOVQ         SI, DI
-	SHLQ         $0x02, DI
+	MOVQ         table_base+144(FP), AX
+	MOVQ         w_len+176(FP), CX
+	MOVQ         CX, DX
+	SHLQ         $0x02, DX
+	MOVQ         sums_base+0(FP), BX
+	SUBQ         AX, BX
+	LEAQ         (BX)(DX*1), SI
 	VBROADCASTSS slope+200(FP), Z0
 	VXORPS       Z1, Z1, Z1
 
 group4:
-	CMPQ    SI, $+64
+	CMPQ    CX, $+64
 	JLT     group4_end
-	MOVQ    x_base+72(FP), R9
-	MOVQ    dx_base+24(FP), R10
-	MOVQ    dy_base+120(FP), R11
-	MOVQ    piece_base+96(FP), R12
-	MOVQ    x_len+80(FP), R13
-	VMOVUPS (DX), Z2
-	VMOVUPS 64(DX), Z3
-	VMOVUPS 128(DX), Z4
-	VMOVUPS 192(DX), Z5
+	MOVQ    w_len+176(FP), DI
+	SUBQ    CX, DI
+	MOVQ    w_base+168(FP), R8
+	VMOVUPS (R8)(DI*4), Z2
+	VMOVUPS 64(R8)(DI*4), Z3
+	VMOVUPS 128(R8)(DI*4), Z4
+	VMOVUPS 192(R8)(DI*4), Z5
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
+	MOVQ    x_base+72(FP), DI
+	MOVQ    dx_base+24(FP), R8
+	MOVQ    dy_base+120(FP), R9
+	MOVQ    piece_base+96(FP), R10
+	MOVQ    x_len+80(FP), R11
 
-rows4:
-	VCVTTSS2SIQ   (R12), R14
-	CMPQ          R14, R8
-	CMOVQHI       R8, R14
-	IMULQ         DI, R14
-	LEAQ          (CX)(R14*2), R14
-	VBROADCASTSS  (R9), Z10
-	VBROADCASTSS  (R11), Z11
-	MOVQ          R14, R15
-	SUBQ          CX, R15
-	ADDQ          AX, R15
-	VXORPS        Z12, Z12, Z12
-	VMOVUPS       (R14), Z13
-	VMOVUPS       (R14)(DI*1), Z14
-	VFMADD231PS   Z13, Z10, Z14
+rows4_4:
+	CMPQ         R11, $0x04
+	JLT          rows4_4_end
+	VXORPS       Z10, Z10, Z10
+	VXORPS       Z11, Z11, Z11
+	VXORPS       Z12, Z12, Z12
+	VXORPS       Z13, Z13, Z13
+	VCVTTSS2SIQ  (R10), R12
+	CMPQ         R12, last+192(FP)
+	CMOVQHI      last+192(FP), R12
+	IMULQ        DX, R12
+	LEAQ         (AX)(R12*2), R12
+	VBROADCASTSS (DI), Z14
+	VBROADCASTSS (R9), Z15
+	VCVTTSS2SIQ  4(R10), R13
+	CMPQ         R13, last+192(FP)
+	CMOVQHI      last+192(FP), R13
+	IMULQ        DX, R13
+	LEAQ         (AX)(R13*2), R13
+	VBROADCASTSS 4(DI), Z16
+	VBROADCASTSS 4(R9), Z17
+	VCVTTSS2SIQ  8(R10), R14
+	CMPQ         R14, last+192(FP)
+	CMOVQHI      last+192(FP), R14
+	IMULQ        DX, R14
+	LEAQ         (AX)(R14*2), R14
+	VBROADCASTSS 8(DI), Z18
+	VBROADCASTSS 8(R9), Z19
+	VCVTTSS2SIQ  12(R10), R15
+	CMPQ         R15, last+192(FP)
+	CMOVQHI      last+192(FP), R15
+	IMULQ        DX, R15
+	LEAQ         (AX)(R15*2), R15
+	VBROADCASTSS 12(DI), Z20
+	VBROADCASTSS 12(R9), Z21
+	VMOVUPS      (R12), Z22
+	VMOVUPS      (R12)(DX*1), Z23
+	VFMADD231PS  Z22, Z14, Z23
+	VCMPPS       $0x1a, Z1, Z23, K1
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z15, Z23, Z6
+	VMULPS       Z15, Z2, Z23
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z22, Z23, Z10
+	VMOVUPS      (R12)(BX*1), Z22
+	VMOVUPS      (R12)(SI*1), Z24
+	VFMADD231PS  Z14, Z23, Z22
+	VADDPS       Z23, Z24, Z24
+	VMOVUPS      Z22, (R12)(BX*1)
+	VMOVUPS      Z24, (R12)(SI*1)
+	VMOVUPS      (R13), Z22
+	VMOVUPS      (R13)(DX*1), Z23
+	VFMADD231PS  Z22, Z16, Z23
+	VCMPPS       $0x1a, Z1, Z23, K1
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z17, Z23, Z6
+	VMULPS       Z17, Z2, Z23
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z22, Z23, Z11
+	VMOVUPS      (R13)(BX*1), Z22
+	VMOVUPS      (R13)(SI*1), Z24
+	VFMADD231PS  Z16, Z23, Z22
+	VADDPS       Z23, Z24, Z24
+	VMOVUPS      Z22, (R13)(BX*1)
+	VMOVUPS      Z24, (R13)(SI*1)
+	VMOVUPS      (R14), Z22
+	VMOVUPS      (R14)(DX*1), Z23
+	VFMADD231PS  Z22, Z18, Z23
+	VCMPPS       $0x1a, Z1, Z23, K1
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z19, Z23, Z6
+	VMULPS       Z19, Z2, Z23
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z22, Z23, Z12
+	VMOVUPS      (R14)(BX*1), Z22
+	VMOVUPS      (R14)(SI*1), Z24
+	VFMADD231PS  Z18, Z23, Z22
+	VADDPS       Z23, Z24, Z24
+	VMOVUPS      Z22, (R14)(BX*1)
+	VMOVUPS      Z24, (R14)(SI*1)
+	VMOVUPS      (R15), Z22
+	VMOVUPS      (R15)(DX*1), Z23
+	VFMADD231PS  Z22, Z20, Z23
+	VCMPPS       $0x1a, Z1, Z23, K1
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z21, Z23, Z6
+	VMULPS       Z21, Z2, Z23
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z22, Z23, Z13
+	VMOVUPS      (R15)(BX*1), Z22
+	VMOVUPS      (R15)(SI*1), Z24
+	VFMADD231PS  Z20, Z23, Z22
+	VADDPS       Z23, Z24, Z24
+	VMOVUPS      Z22, (R15)(BX*1)
+	VMOVUPS      Z24, (R15)(SI*1)
+	VMOVUPS      64(R12), Z22
+	VMOVUPS      64(R12)(DX*1), Z23
+	VFMADD231PS  Z22, Z14, Z23
+	VCMPPS       $0x1a, Z1, Z23, K1
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z15, Z23, Z7
+	VMULPS       Z15, Z3, Z23
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z22, Z23, Z10
+	VMOVUPS      64(R12)(BX*1), Z22
+	VMOVUPS      64(R12)(SI*1), Z24
+	VFMADD231PS  Z14, Z23, Z22
+	VADDPS       Z23, Z24, Z24
+	VMOVUPS      Z22, 64(R12)(BX*1)
+	VMOVUPS      Z24, 64(R12)(SI*1)
+	VMOVUPS      64(R13), Z22
+	VMOVUPS      64(R13)(DX*1), Z23
+	VFMADD231PS  Z22, Z16, Z23
+	VCMPPS       $0x1a, Z1, Z23, K1
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z17, Z23, Z7
+	VMULPS       Z17, Z3, Z23
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z22, Z23, Z11
+	VMOVUPS      64(R13)(BX*1), Z22
+	VMOVUPS      64(R13)(SI*1), Z24
+	VFMADD231PS  Z16, Z23, Z22
+	VADDPS       Z23, Z24, Z24
+	VMOVUPS      Z22, 64(R13)(BX*1)
+	VMOVUPS      Z24, 64(R13)(SI*1)
+	VMOVUPS      64(R14), Z22
+	VMOVUPS      64(R14)(DX*1), Z23
+	VFMADD231PS  Z22, Z18, Z23
+	VCMPPS       $0x1a, Z1, Z23, K1
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z19, Z23, Z7
+	VMULPS       Z19, Z3, Z23
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z22, Z23, Z12
+	VMOVUPS      64(R14)(BX*1), Z22
+	VMOVUPS      64(R14)(SI*1), Z24
+	VFMADD231PS  Z18, Z23, Z22
+	VADDPS       Z23, Z24, Z24
+	VMOVUPS      Z22, 64(R14)(BX*1)
+	VMOVUPS      Z24, 64(R14)(SI*1)
+	VMOVUPS      64(R15), Z22
+	VMOVUPS      64(R15)(DX*1), Z23
+	VFMADD231PS  Z22, Z20, Z23
+	VCMPPS       $0x1a, Z1, Z23, K1
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z21, Z23, Z7
+	VMULPS       Z21, Z3, Z23
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z22, Z23, Z13
+	VMOVUPS      64(R15)(BX*1), Z22
+	VMOVUPS      64(R15)(SI*1), Z24
+	VFMADD231PS  Z20, Z23, Z22
+	VADDPS       Z23, Z24, Z24
+	VMOVUPS      Z22, 64(R15)(BX*1)
+	VMOVUPS      Z24, 64(R15)(SI*1)
+	VMOVUPS      128(R12), Z22
+	VMOVUPS      128(R12)(DX*1), Z23
+	VFMADD231PS  Z22, Z14, Z23
+	VCMPPS       $0x1a, Z1, Z23, K1
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z15, Z23, Z8
+	VMULPS       Z15, Z4, Z23
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z22, Z23, Z10
+	VMOVUPS      128(R12)(BX*1), Z22
+	VMOVUPS      128(R12)(SI*1), Z24
+	VFMADD231PS  Z14, Z23, Z22
+	VADDPS       Z23, Z24, Z24
+	VMOVUPS      Z22, 128(R12)(BX*1)
+	VMOVUPS      Z24, 128(R12)(SI*1)
+	VMOVUPS      128(R13), Z22
+	VMOVUPS      128(R13)(DX*1), Z23
+	VFMADD231PS  Z22, Z16, Z23
+	VCMPPS       $0x1a, Z1, Z23, K1
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z17, Z23, Z8
+	VMULPS       Z17, Z4, Z23
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z22, Z23, Z11
+	VMOVUPS      128(R13)(BX*1), Z22
+	VMOVUPS      128(R13)(SI*1), Z24
+	VFMADD231PS  Z16, Z23, Z22
+	VADDPS       Z23, Z24, Z24
+	VMOVUPS      Z22, 128(R13)(BX*1)
+	VMOVUPS      Z24, 128(R13)(SI*1)
+	VMOVUPS      128(R14), Z22
+	VMOVUPS      128(R14)(DX*1), Z23
+	VFMADD231PS  Z22, Z18, Z23
+	VCMPPS       $0x1a, Z1, Z23, K1
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z19, Z23, Z8
+	VMULPS       Z19, Z4, Z23
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z22, Z23, Z12
+	VMOVUPS      128(R14)(BX*1), Z22
+	VMOVUPS      128(R14)(SI*1), Z24
+	VFMADD231PS  Z18, Z23, Z22
+	VADDPS       Z23, Z24, Z24
+	VMOVUPS      Z22, 128(R14)(BX*1)
+	VMOVUPS      Z24, 128(R14)(SI*1)
+	VMOVUPS      128(R15), Z22
+	VMOVUPS      128(R15)(DX*1), Z23
+	VFMADD231PS  Z22, Z20, Z23
+	VCMPPS       $0x1a, Z1, Z23, K1
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z21, Z23, Z8
+	VMULPS       Z21, Z4, Z23
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z22, Z23, Z13
+	VMOVUPS      128(R15)(BX*1), Z22
+	VMOVUPS      128(R15)(SI*1), Z24
+	VFMADD231PS  Z20, Z23, Z22
+	VADDPS       Z23, Z24, Z24
+	VMOVUPS      Z22, 128(R15)(BX*1)
+	VMOVUPS      Z24, 128(R15)(SI*1)
+	VMOVUPS      192(R12), Z22
+	VMOVUPS      192(R12)(DX*1), Z23
+	VFMADD231PS  Z22, Z14, Z23
+	VCMPPS       $0x1a, Z1, Z23, K1
+	VMULPS       Z0, Z23, K1, Z23
+	VFMADD231PS  Z15, Z23, Z9
+	VMULPS       Z15, Z5, Z15
+	VMULPS       Z0, Z15, K1, Z15
+	VFMADD231PS  Z22, Z15, Z10
+	VMOVUPS      192(R12)(BX*1), Z22
+	VMOVUPS      192(R12)(SI*1), Z23
+	VFMADD231PS  Z14, Z15, Z22
+	VADDPS       Z15, Z23, Z23
+	VMOVUPS      Z22, 192(R12)(BX*1)
+	VMOVUPS      Z23, 192(R12)(SI*1)
+	VMOVUPS      192(R13), Z14
+	VMOVUPS      192(R13)(DX*1), Z15
+	VFMADD231PS  Z14, Z16, Z15
+	VCMPPS       $0x1a, Z1, Z15, K1
+	VMULPS       Z0, Z15, K1, Z15
+	VFMADD231PS  Z17, Z15, Z9
+	VMULPS       Z17, Z5, Z15
+	VMULPS       Z0, Z15, K1, Z15
+	VFMADD231PS  Z14, Z15, Z11
+	VMOVUPS      192(R13)(BX*1), Z14
+	VMOVUPS      192(R13)(SI*1), Z17
+	VFMADD231PS  Z16, Z15, Z14
+	VADDPS       Z15, Z17, Z17
+	VMOVUPS      Z14, 192(R13)(BX*1)
+	VMOVUPS      Z17, 192(R13)(SI*1)
+	VMOVUPS      192(R14), Z14
+	VMOVUPS      192(R14)(DX*1), Z15
+	VFMADD231PS  Z14, Z18, Z15
+	VCMPPS       $0x1a, Z1, Z15, K1
+	VMULPS       Z0, Z15, K1, Z15
+	VFMADD231PS  Z19, Z15, Z9
+	VMULPS       Z19, Z5, Z15
+	VMULPS       Z0, Z15, K1, Z15
+	VFMADD231PS  Z14, Z15, Z12
+	VMOVUPS      192(R14)(BX*1), Z14
+	VMOVUPS      192(R14)(SI*1), Z16
+	VFMADD231PS  Z18, Z15, Z14
+	VADDPS       Z15, Z16, Z16
+	VMOVUPS      Z14, 192(R14)(BX*1)
+	VMOVUPS      Z16, 192(R14)(SI*1)
+	VMOVUPS      192(R15), Z14
+	VMOVUPS      192(R15)(DX*1), Z15
+	VFMADD231PS  Z14, Z20, Z15
+	VCMPPS       $0x1a, Z1, Z15, K1
+	VMULPS       Z0, Z15, K1, Z15
+	VFMADD231PS  Z21, Z15, Z9
+	VMULPS       Z21, Z5, Z15
+	VMULPS       Z0, Z15, K1, Z15
+	VFMADD231PS  Z14, Z15, Z13
+	VMOVUPS      192(R15)(BX*1), Z14
+	VMOVUPS      192(R15)(SI*1), Z16
+	VFMADD231PS  Z20, Z15, Z14
+	VADDPS       Z15, Z16, Z16
+	VMOVUPS      Z14, 192(R15)(BX*1)
+	VMOVUPS      Z16, 192(R15)(SI*1)
+	VSHUFF64X2   $0x44, Z11, Z10, Z14
+	VSHUFF64X2   $0xee, Z11, Z10, Z10
+	VADDPS       Z10, Z14, Z14
+	VSHUFF64X2   $0x44, Z13, Z12, Z10
+	VSHUFF64X2   $0xee, Z13, Z12, Z11
+	VADDPS       Z11, Z10, Z10
+	VSHUFF64X2   $0x88, Z10, Z14, Z11
+	VSHUFF64X2   $0xdd, Z10, Z14, Z10
+	VADDPS       Z10, Z11, Z11
+	VPERMILPS    $0x0e, Z11, Z10
+	VADDPS       Z10, Z11, Z11
+	VMOVSHDUP    Z11, Z10
+	VADDPS       Z10, Z11, Z11
+	VMOVUPS      piecewiseConstants<>+4(SB), Z10
+	VPERMPS      Z11, Z10, Z11
+	VADDPS       (R8), X11, X11
+	VMOVUPS      X11, (R8)
+	ADDQ         $0x10, DI
+	ADDQ         $0x10, R8
+	ADDQ         $0x10, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x04, R11
+	JMP          rows4_4
+
+rows4_4_end:
+rows4_1:
+	CMPQ          R11, $0x01
+	JLT           rows4_1_end
+	VXORPS        Z10, Z10, Z10
+	VCVTTSS2SIQ   (R10), R12
+	CMPQ          R12, last+192(FP)
+	CMOVQHI       last+192(FP), R12
+	IMULQ         DX, R12
+	LEAQ          (AX)(R12*2), R12
+	VBROADCASTSS  (DI), Z11
+	VBROADCASTSS  (R9), Z12
+	VMOVUPS       (R12), Z13
+	VMOVUPS       (R12)(DX*1), Z14
+	VFMADD231PS   Z13, Z11, Z14
 	VCMPPS        $0x1a, Z1, Z14, K1
 	VMULPS        Z0, Z14, K1, Z14
-	VFMADD231PS   Z11, Z14, Z6
-	VMULPS        Z11, Z2, Z14
+	VFMADD231PS   Z12, Z14, Z6
+	VMULPS        Z12, Z2, Z14
 	VMULPS        Z0, Z14, K1, Z14
-	VFMADD231PS   Z13, Z14, Z12
-	VMOVUPS       (R15), Z13
-	VMOVUPS       (R15)(DI*1), Z15
-	VFMADD231PS   Z10, Z14, Z13
+	VFMADD231PS   Z13, Z14, Z10
+	VMOVUPS       (R12)(BX*1), Z13
+	VMOVUPS       (R12)(SI*1), Z15
+	VFMADD231PS   Z11, Z14, Z13
 	VADDPS        Z14, Z15, Z15
-	VMOVUPS       Z13, (R15)
-	VMOVUPS       Z15, (R15)(DI*1)
-	VMOVUPS       64(R14), Z13
-	VMOVUPS       64(R14)(DI*1), Z14
-	VFMADD231PS   Z13, Z10, Z14
+	VMOVUPS       Z13, (R12)(BX*1)
+	VMOVUPS       Z15, (R12)(SI*1)
+	VMOVUPS       64(R12), Z13
+	VMOVUPS       64(R12)(DX*1), Z14
+	VFMADD231PS   Z13, Z11, Z14
 	VCMPPS        $0x1a, Z1, Z14, K1
 	VMULPS        Z0, Z14, K1, Z14
-	VFMADD231PS   Z11, Z14, Z7
-	VMULPS        Z11, Z3, Z14
+	VFMADD231PS   Z12, Z14, Z7
+	VMULPS        Z12, Z3, Z14
 	VMULPS        Z0, Z14, K1, Z14
-	VFMADD231PS   Z13, Z14, Z12
-	VMOVUPS       64(R15), Z13
-	VMOVUPS       64(R15)(DI*1), Z15
-	VFMADD231PS   Z10, Z14, Z13
+	VFMADD231PS   Z13, Z14, Z10
+	VMOVUPS       64(R12)(BX*1), Z13
+	VMOVUPS       64(R12)(SI*1), Z15
+	VFMADD231PS   Z11, Z14, Z13
 	VADDPS        Z14, Z15, Z15
-	VMOVUPS       Z13, 64(R15)
-	VMOVUPS       Z15, 64(R15)(DI*1)
-	VMOVUPS       128(R14), Z13
-	VMOVUPS       128(R14)(DI*1), Z14
-	VFMADD231PS   Z13, Z10, Z14
+	VMOVUPS       Z13, 64(R12)(BX*1)
+	VMOVUPS       Z15, 64(R12)(SI*1)
+	VMOVUPS       128(R12), Z13
+	VMOVUPS       128(R12)(DX*1), Z14
+	VFMADD231PS   Z13, Z11, Z14
 	VCMPPS        $0x1a, Z1, Z14, K1
 	VMULPS        Z0, Z14, K1, Z14
-	VFMADD231PS   Z11, Z14, Z8
-	VMULPS        Z11, Z4, Z14
+	VFMADD231PS   Z12, Z14, Z8
+	VMULPS        Z12, Z4, Z14
 	VMULPS        Z0, Z14, K1, Z14
-	VFMADD231PS   Z13, Z14, Z12
-	VMOVUPS       128(R15), Z13
-	VMOVUPS       128(R15)(DI*1), Z15
-	VFMADD231PS   Z10, Z14, Z13
+	VFMADD231PS   Z13, Z14, Z10
+	VMOVUPS       128(R12)(BX*1), Z13
+	VMOVUPS       128(R12)(SI*1), Z15
+	VFMADD231PS   Z11, Z14, Z13
 	VADDPS        Z14, Z15, Z15
-	VMOVUPS       Z13, 128(R15)
-	VMOVUPS       Z15, 128(R15)(DI*1)
-	VMOVUPS       192(R14), Z13
-	VMOVUPS       192(R14)(DI*1), Z14
-	VFMADD231PS   Z13, Z10, Z14
+	VMOVUPS       Z13, 128(R12)(BX*1)
+	VMOVUPS       Z15, 128(R12)(SI*1)
+	VMOVUPS       192(R12), Z13
+	VMOVUPS       192(R12)(DX*1), Z14
+	VFMADD231PS   Z13, Z11, Z14
 	VCMPPS        $0x1a, Z1, Z14, K1
 	VMULPS        Z0, Z14, K1, Z14
-	VFMADD231PS   Z11, Z14, Z9
-	VMULPS        Z11, Z5, Z11
-	VMULPS        Z0, Z11, K1, Z11
-	VFMADD231PS   Z13, Z11, Z12
-	VMOVUPS       192(R15), Z13
-	VMOVUPS       192(R15)(DI*1), Z14
-	VFMADD231PS   Z10, Z11, Z13
-	VADDPS        Z11, Z14, Z14
-	VMOVUPS       Z13, 192(R15)
-	VMOVUPS       Z14, 192(R15)(DI*1)
-	VEXTRACTF64X4 $0x01, Z12, Y10
-	VADDPS        Y10, Y12, Y10
-	VEXTRACTF32X4 $0x01, Y10, X11
-	VADDPS        X11, X10, X11
-	VPERMILPS     $0x0e, X11, X10
-	VADDPS        X10, X11, X11
-	VMOVSHDUP     X11, X10
-	VADDSS        X10, X11, X11
-	VADDSS        (R10), X11, X11
-	VMOVSS        X11, (R10)
+	VFMADD231PS   Z12, Z14, Z9
+	VMULPS        Z12, Z5, Z12
+	VMULPS        Z0, Z12, K1, Z12
+	VFMADD231PS   Z13, Z12, Z10
+	VMOVUPS       192(R12)(BX*1), Z13
+	VMOVUPS       192(R12)(SI*1), Z14
+	VFMADD231PS   Z11, Z12, Z13
+	VADDPS        Z12, Z14, Z14
+	VMOVUPS       Z13, 192(R12)(BX*1)
+	VMOVUPS       Z14, 192(R12)(SI*1)
+	VEXTRACTF64X4 $0x01, Z10, Y11
+	VADDPS        Y11, Y10, Y11
+	VEXTRACTF32X4 $0x01, Y11, X10
+	VADDPS        X10, X11, X10
+	VPERMILPS     $0x0e, X10, X11
+	VADDPS        X11, X10, X10
+	VMOVSHDUP     X10, X11
+	VADDSS        X11, X10, X10
+	VADDSS        (R8), X10, X10
+	VMOVSS        X10, (R8)
+	ADDQ          $0x04, DI
+	ADDQ          $0x04, R8
 	ADDQ          $0x04, R9
 	ADDQ          $0x04, R10
-	ADDQ          $0x04, R11
-	ADDQ          $0x04, R12
-	DECQ          R13
-	JNZ           rows4
-	VMOVUPS       (BX), Z2
-	VADDPS        Z2, Z6, Z6
-	VMOVUPS       Z6, (BX)
-	VMOVUPS       64(BX), Z2
-	VADDPS        Z2, Z7, Z7
-	VMOVUPS       Z7, 64(BX)
-	VMOVUPS       128(BX), Z2
-	VADDPS        Z2, Z8, Z8
-	VMOVUPS       Z8, 128(BX)
-	VMOVUPS       192(BX), Z2
-	VADDPS        Z2, Z9, Z9
-	VMOVUPS       Z9, 192(BX)
-	ADDQ          $+256, AX
-	ADDQ          $+256, CX
-	ADDQ          $+256, DX
-	ADDQ          $+256, BX
-	SUBQ          $+64, SI
-	JMP           group4
+	SUBQ          $0x01, R11
+	JMP           rows4_1
+
+rows4_1_end:
+	MOVQ    w_len+176(FP), DI
+	SUBQ    CX, DI
+	MOVQ    dw_base+48(FP), R8
+	VMOVUPS (R8)(DI*4), Z2
+	VADDPS  Z2, Z6, Z6
+	VMOVUPS Z6, (R8)(DI*4)
+	VMOVUPS 64(R8)(DI*4), Z2
+	VADDPS  Z2, Z7, Z7
+	VMOVUPS Z7, 64(R8)(DI*4)
+	VMOVUPS 128(R8)(DI*4), Z2
+	VADDPS  Z2, Z8, Z8
+	VMOVUPS Z8, 128(R8)(DI*4)
+	VMOVUPS 192(R8)(DI*4), Z2
+	VADDPS  Z2, Z9, Z9
+	VMOVUPS Z9, 192(R8)(DI*4)
+	ADDQ    $+256, AX
+	SUBQ    $+64, CX
+	JMP     group4
 
 group4_end:
 group1:
-	CMPQ      SI, $0x00
+	CMPQ      CX, $0x00
 	JLE       group1_end
-	MOVQ      SI, R10
-	MOVQ      $0x00000010, R9
-	CMPQ      R10, R9
-	CMOVQGT   R9, R10
-	MOVQ      $-1, R9
-	BZHIQ     R10, R9, R9
-	KMOVW     R9, K1
-	MOVQ      x_base+72(FP), R9
-	MOVQ      dx_base+24(FP), R10
-	MOVQ      dy_base+120(FP), R11
-	MOVQ      piece_base+96(FP), R12
-	MOVQ      x_len+80(FP), R13
-	VMOVUPS.Z (DX), K1, Z2
+	MOVQ      CX, R8
+	MOVQ      $0x00000010, DI
+	CMPQ      R8, DI
+	CMOVQGT   DI, R8
+	MOVQ      $-1, DI
+	BZHIQ     R8, DI, DI
+	KMOVW     DI, K1
+	MOVQ      w_len+176(FP), DI
+	SUBQ      CX, DI
+	MOVQ      w_base+168(FP), R8
+	VMOVUPS.Z (R8)(DI*4), K1, Z2
 	VXORPS    Z3, Z3, Z3
+	MOVQ      x_base+72(FP), DI
+	MOVQ      dx_base+24(FP), R8
+	MOVQ      dy_base+120(FP), R9
+	MOVQ      piece_base+96(FP), R10
+	MOVQ      x_len+80(FP), R11
 
-rows1:
-	VCVTTSS2SIQ   (R12), R14
-	CMPQ          R14, R8
-	CMOVQHI       R8, R14
-	IMULQ         DI, R14
-	LEAQ          (CX)(R14*2), R14
-	VBROADCASTSS  (R9), Z4
-	VBROADCASTSS  (R11), Z5
-	MOVQ          R14, R15
-	SUBQ          CX, R15
-	ADDQ          AX, R15
-	VXORPS        Z6, Z6, Z6
-	VMOVUPS.Z     (R14), K1, Z7
-	VMOVUPS.Z     (R14)(DI*1), K1, Z8
-	VFMADD231PS   Z7, Z4, Z8
+rows1_4:
+	CMPQ         R11, $0x04
+	JLT          rows1_4_end
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VCVTTSS2SIQ  (R10), R12
+	CMPQ         R12, last+192(FP)
+	CMOVQHI      last+192(FP), R12
+	IMULQ        DX, R12
+	LEAQ         (AX)(R12*2), R12
+	VBROADCASTSS (DI), Z8
+	VBROADCASTSS (R9), Z9
+	VCVTTSS2SIQ  4(R10), R13
+	CMPQ         R13, last+192(FP)
+	CMOVQHI      last+192(FP), R13
+	IMULQ        DX, R13
+	LEAQ         (AX)(R13*2), R13
+	VBROADCASTSS 4(DI), Z10
+	VBROADCASTSS 4(R9), Z11
+	VCVTTSS2SIQ  8(R10), R14
+	CMPQ         R14, last+192(FP)
+	CMOVQHI      last+192(FP), R14
+	IMULQ        DX, R14
+	LEAQ         (AX)(R14*2), R14
+	VBROADCASTSS 8(DI), Z12
+	VBROADCASTSS 8(R9), Z13
+	VCVTTSS2SIQ  12(R10), R15
+	CMPQ         R15, last+192(FP)
+	CMOVQHI      last+192(FP), R15
+	IMULQ        DX, R15
+	LEAQ         (AX)(R15*2), R15
+	VBROADCASTSS 12(DI), Z14
+	VBROADCASTSS 12(R9), Z15
+	VMOVUPS.Z    (R12), K1, Z16
+	VMOVUPS.Z    (R12)(DX*1), K1, Z17
+	VFMADD231PS  Z16, Z8, Z17
+	VCMPPS       $0x1a, Z1, Z17, K2
+	VMULPS       Z0, Z17, K2, Z17
+	VFMADD231PS  Z9, Z17, Z3
+	VMULPS       Z9, Z2, Z9
+	VMULPS       Z0, Z9, K2, Z9
+	VFMADD231PS  Z16, Z9, Z4
+	VMOVUPS.Z    (R12)(BX*1), K1, Z16
+	VMOVUPS.Z    (R12)(SI*1), K1, Z17
+	VFMADD231PS  Z8, Z9, Z16
+	VADDPS       Z9, Z17, Z17
+	VMOVUPS      Z16, K1, (R12)(BX*1)
+	VMOVUPS      Z17, K1, (R12)(SI*1)
+	VMOVUPS.Z    (R13), K1, Z8
+	VMOVUPS.Z    (R13)(DX*1), K1, Z9
+	VFMADD231PS  Z8, Z10, Z9
+	VCMPPS       $0x1a, Z1, Z9, K2
+	VMULPS       Z0, Z9, K2, Z9
+	VFMADD231PS  Z11, Z9, Z3
+	VMULPS       Z11, Z2, Z9
+	VMULPS       Z0, Z9, K2, Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VMOVUPS.Z    (R13)(BX*1), K1, Z8
+	VMOVUPS.Z    (R13)(SI*1), K1, Z11
+	VFMADD231PS  Z10, Z9, Z8
+	VADDPS       Z9, Z11, Z11
+	VMOVUPS      Z8, K1, (R13)(BX*1)
+	VMOVUPS      Z11, K1, (R13)(SI*1)
+	VMOVUPS.Z    (R14), K1, Z8
+	VMOVUPS.Z    (R14)(DX*1), K1, Z9
+	VFMADD231PS  Z8, Z12, Z9
+	VCMPPS       $0x1a, Z1, Z9, K2
+	VMULPS       Z0, Z9, K2, Z9
+	VFMADD231PS  Z13, Z9, Z3
+	VMULPS       Z13, Z2, Z9
+	VMULPS       Z0, Z9, K2, Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VMOVUPS.Z    (R14)(BX*1), K1, Z8
+	VMOVUPS.Z    (R14)(SI*1), K1, Z10
+	VFMADD231PS  Z12, Z9, Z8
+	VADDPS       Z9, Z10, Z10
+	VMOVUPS      Z8, K1, (R14)(BX*1)
+	VMOVUPS      Z10, K1, (R14)(SI*1)
+	VMOVUPS.Z    (R15), K1, Z8
+	VMOVUPS.Z    (R15)(DX*1), K1, Z9
+	VFMADD231PS  Z8, Z14, Z9
+	VCMPPS       $0x1a, Z1, Z9, K2
+	VMULPS       Z0, Z9, K2, Z9
+	VFMADD231PS  Z15, Z9, Z3
+	VMULPS       Z15, Z2, Z9
+	VMULPS       Z0, Z9, K2, Z9
+	VFMADD231PS  Z8, Z9, Z7
+	VMOVUPS.Z    (R15)(BX*1), K1, Z8
+	VMOVUPS.Z    (R15)(SI*1), K1, Z10
+	VFMADD231PS  Z14, Z9, Z8
+	VADDPS       Z9, Z10, Z10
+	VMOVUPS      Z8, K1, (R15)(BX*1)
+	VMOVUPS      Z10, K1, (R15)(SI*1)
+	VSHUFF64X2   $0x44, Z5, Z4, Z8
+	VSHUFF64X2   $0xee, Z5, Z4, Z4
+	VADDPS       Z4, Z8, Z8
+	VSHUFF64X2   $0x44, Z7, Z6, Z4
+	VSHUFF64X2   $0xee, Z7, Z6, Z5
+	VADDPS       Z5, Z4, Z4
+	VSHUFF64X2   $0x88, Z4, Z8, Z5
+	VSHUFF64X2   $0xdd, Z4, Z8, Z4
+	VADDPS       Z4, Z5, Z5
+	VPERMILPS    $0x0e, Z5, Z4
+	VADDPS       Z4, Z5, Z5
+	VMOVSHDUP    Z5, Z4
+	VADDPS       Z4, Z5, Z5
+	VMOVUPS      piecewiseConstants<>+4(SB), Z4
+	VPERMPS      Z5, Z4, Z5
+	VADDPS       (R8), X5, X5
+	VMOVUPS      X5, (R8)
+	ADDQ         $0x10, DI
+	ADDQ         $0x10, R8
+	ADDQ         $0x10, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x04, R11
+	JMP          rows1_4
+
+rows1_4_end:
+rows1_1:
+	CMPQ          R11, $0x01
+	JLT           rows1_1_end
+	VXORPS        Z4, Z4, Z4
+	VCVTTSS2SIQ   (R10), R12
+	CMPQ          R12, last+192(FP)
+	CMOVQHI       last+192(FP), R12
+	IMULQ         DX, R12
+	LEAQ          (AX)(R12*2), R12
+	VBROADCASTSS  (DI), Z5
+	VBROADCASTSS  (R9), Z6
+	VMOVUPS.Z     (R12), K1, Z7
+	VMOVUPS.Z     (R12)(DX*1), K1, Z8
+	VFMADD231PS   Z7, Z5, Z8
 	VCMPPS        $0x1a, Z1, Z8, K2
 	VMULPS        Z0, Z8, K2, Z8
-	VFMADD231PS   Z5, Z8, Z3
-	VMULPS        Z5, Z2, Z5
-	VMULPS        Z0, Z5, K2, Z5
-	VFMADD231PS   Z7, Z5, Z6
-	VMOVUPS.Z     (R15), K1, Z7
-	VMOVUPS.Z     (R15)(DI*1), K1, Z8
-	VFMADD231PS   Z4, Z5, Z7
-	VADDPS        Z5, Z8, Z8
-	VMOVUPS       Z7, K1, (R15)
-	VMOVUPS       Z8, K1, (R15)(DI*1)
-	VEXTRACTF64X4 $0x01, Z6, Y4
-	VADDPS        Y4, Y6, Y4
-	VEXTRACTF32X4 $0x01, Y4, X5
-	VADDPS        X5, X4, X5
-	VPERMILPS     $0x0e, X5, X4
-	VADDPS        X4, X5, X5
-	VMOVSHDUP     X5, X4
-	VADDSS        X4, X5, X5
-	VADDSS        (R10), X5, X5
-	VMOVSS        X5, (R10)
+	VFMADD231PS   Z6, Z8, Z3
+	VMULPS        Z6, Z2, Z6
+	VMULPS        Z0, Z6, K2, Z6
+	VFMADD231PS   Z7, Z6, Z4
+	VMOVUPS.Z     (R12)(BX*1), K1, Z7
+	VMOVUPS.Z     (R12)(SI*1), K1, Z8
+	VFMADD231PS   Z5, Z6, Z7
+	VADDPS        Z6, Z8, Z8
+	VMOVUPS       Z7, K1, (R12)(BX*1)
+	VMOVUPS       Z8, K1, (R12)(SI*1)
+	VEXTRACTF64X4 $0x01, Z4, Y5
+	VADDPS        Y5, Y4, Y5
+	VEXTRACTF32X4 $0x01, Y5, X4
+	VADDPS        X4, X5, X4
+	VPERMILPS     $0x0e, X4, X5
+	VADDPS        X5, X4, X4
+	VMOVSHDUP     X4, X5
+	VADDSS        X5, X4, X4
+	VADDSS        (R8), X4, X4
+	VMOVSS        X4, (R8)
+	ADDQ          $0x04, DI
+	ADDQ          $0x04, R8
 	ADDQ          $0x04, R9
 	ADDQ          $0x04, R10
-	ADDQ          $0x04, R11
-	ADDQ          $0x04, R12
-	DECQ          R13
-	JNZ           rows1
-	VMOVUPS.Z     (BX), K1, Z2
-	VADDPS        Z2, Z3, Z3
-	VMOVUPS       Z3, K1, (BX)
-	ADDQ          $+64, AX
-	ADDQ          $+64, CX
-	ADDQ          $+64, DX
-	ADDQ          $+64, BX
-	SUBQ          $+16, SI
-	JMP           group1
+	SUBQ          $0x01, R11
+	JMP           rows1_1
+
+rows1_1_end:
+	MOVQ      w_len+176(FP), DI
+	SUBQ      CX, DI
+	MOVQ      dw_base+48(FP), R8
+	VMOVUPS.Z (R8)(DI*4), K1, Z2
+	VADDPS    Z2, Z3, Z3
+	VMOVUPS   Z3, K1, (R8)(DI*4)
+	ADDQ      $+64, AX
+	SUBQ      $+16, CX
+	JMP       group1
 
 group1_end:
 	VZEROUPPER
@@ -1158,7 +1827,7 @@ group1:
 	JLE          group1_end
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Y1
-	VPCMPGTD     piecewiseConstants<>+4(SB), Y1, Y1
+	VPCMPGTD     piecewiseConstants<>+20(SB), Y1, Y1
 	VMASKMOVPS   (CX), Y1, Y2
 	VXORPS       Y3, Y3, Y3
 	MOVQ         knots_base+48(FP), BX
@@ -1235,7 +1904,7 @@ group1:
 	JLE          group1_end
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
-	VPCMPGTD     piecewiseConstants<>+4(SB), Y0, Y0
+	VPCMPGTD     piecewiseConstants<>+20(SB), Y0, Y0
 	MOVQ         AX, SI
 	MOVQ         order_base+48(FP), DI
 	MOVQ         factors_base+72(FP), R8
@@ -1325,7 +1994,7 @@ group1:
 	JLE          group1_end
 	VMOVD        DX, X2
 	VPBROADCASTD X2, Y2
-	VPCMPGTD     piecewiseConstants<>+4(SB), Y2, Y2
+	VPCMPGTD     piecewiseConstants<>+20(SB), Y2, Y2
 	MOVQ         AX, DI
 	MOVQ         x_base+24(FP), R8
 	MOVQ         piece_base+48(FP), R9
@@ -1434,7 +2103,7 @@ group1:
 	JLE          group1_end
 	VMOVD        BX, X0
 	VPBROADCASTD X0, Y0
-	VPCMPGTD     piecewiseConstants<>+4(SB), Y0, Y0
+	VPCMPGTD     piecewiseConstants<>+20(SB), Y0, Y0
 	MOVQ         CX, R8
 	MOVQ         x_base+48(FP), R9
 	MOVQ         dx_base+24(FP), R10
@@ -1628,7 +2297,7 @@ group1:
 	JLE          group1_end
 	VMOVD        SI, X0
 	VPBROADCASTD X0, Y0
-	VPCMPGTD     piecewiseConstants<>+4(SB), Y0, Y0
+	VPCMPGTD     piecewiseConstants<>+20(SB), Y0, Y0
 	MOVQ         DX, R8
 	MOVQ         order_len+152(FP), R9
 	VXORPS       Y1, Y1, Y1
@@ -1742,45 +2411,49 @@ group2:
 	VMOVUPS (CX), Y2
 	VMOVUPS 32(CX), Y3
 
-rows2:
+rows2_1:
+	CMPQ         R10, $0x01
+	JLT          rows2_1_end
+	VXORPS       Y4, Y4, Y4
 	VCVTTSS2SIQ  (R9), R11
 	CMPQ         R11, SI
 	CMOVQHI      SI, R11
 	IMULQ        BX, R11
 	LEAQ         (AX)(R11*2), R11
-	VBROADCASTSS (R8), Y4
-	VXORPS       Y5, Y5, Y5
+	VBROADCASTSS (R8), Y5
 	VMOVUPS      (R11)(BX*1), Y6
-	VMOVUPS      32(R11)(BX*1), Y7
-	VMOVUPS      (R11), Y8
-	VFMADD231PS  Y8, Y4, Y6
-	VCMPPS       $0x1e, Y1, Y6, Y8
-	VMULPS       Y0, Y6, Y9
-	VBLENDVPS    Y8, Y6, Y9, Y6
-	VFMADD231PS  Y2, Y6, Y5
-	VMOVUPS      32(R11), Y6
-	VFMADD231PS  Y6, Y4, Y7
-	VCMPPS       $0x1e, Y1, Y7, Y4
-	VMULPS       Y0, Y7, Y6
-	VBLENDVPS    Y4, Y7, Y6, Y7
-	VFMADD231PS  Y3, Y7, Y5
-	VEXTRACTF128 $0x01, Y5, X4
-	VADDPS       X4, X5, X4
-	VPERMILPS    $0x0e, X4, X5
-	VADDPS       X5, X4, X4
-	VMOVSHDUP    X4, X5
-	VADDSS       X5, X4, X4
-	VADDSS       (DI), X4, X4
-	VMOVSS       X4, (DI)
+	VMOVUPS      (R11), Y7
+	VFMADD231PS  Y7, Y5, Y6
+	VCMPPS       $0x1e, Y1, Y6, Y7
+	VMULPS       Y0, Y6, Y8
+	VBLENDVPS    Y7, Y6, Y8, Y6
+	VFMADD231PS  Y2, Y6, Y4
+	VMOVUPS      32(R11)(BX*1), Y6
+	VMOVUPS      32(R11), Y7
+	VFMADD231PS  Y7, Y5, Y6
+	VCMPPS       $0x1e, Y1, Y6, Y5
+	VMULPS       Y0, Y6, Y7
+	VBLENDVPS    Y5, Y6, Y7, Y6
+	VFMADD231PS  Y3, Y6, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VADDPS       X5, X4, X5
+	VPERMILPS    $0x0e, X5, X4
+	VADDPS       X4, X5, X5
+	VMOVSHDUP    X5, X4
+	VADDSS       X4, X5, X5
+	VADDSS       (DI), X5, X5
+	VMOVSS       X5, (DI)
 	ADDQ         $0x04, DI
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
-	DECQ         R10
-	JNZ          rows2
-	ADDQ         $+64, CX
-	ADDQ         $+64, AX
-	SUBQ         $+16, DX
-	JMP          group2
+	SUBQ         $0x01, R10
+	JMP          rows2_1
+
+rows2_1_end:
+	ADDQ $+64, CX
+	ADDQ $+64, AX
+	SUBQ $+16, DX
+	JMP  group2
 
 group2_end:
 group1:
@@ -1788,45 +2461,49 @@ group1:
 	JLE          group1_end
 	VMOVD        DX, X2
 	VPBROADCASTD X2, Y2
-	VPCMPGTD     piecewiseConstants<>+4(SB), Y2, Y2
+	VPCMPGTD     piecewiseConstants<>+20(SB), Y2, Y2
 	MOVQ         y_base+0(FP), DI
 	MOVQ         x_base+24(FP), R8
 	MOVQ         piece_base+48(FP), R9
 	MOVQ         x_len+32(FP), R10
 	VMASKMOVPS   (CX), Y2, Y3
 
-rows1:
+rows1_1:
+	CMPQ         R10, $0x01
+	JLT          rows1_1_end
+	VXORPS       Y4, Y4, Y4
 	VCVTTSS2SIQ  (R9), R11
 	CMPQ         R11, SI
 	CMOVQHI      SI, R11
 	IMULQ        BX, R11
 	LEAQ         (AX)(R11*2), R11
-	VBROADCASTSS (R8), Y4
-	VXORPS       Y5, Y5, Y5
+	VBROADCASTSS (R8), Y5
 	VMASKMOVPS   (R11)(BX*1), Y2, Y6
 	VMASKMOVPS   (R11), Y2, Y7
-	VFMADD231PS  Y7, Y4, Y6
-	VCMPPS       $0x1e, Y1, Y6, Y4
+	VFMADD231PS  Y7, Y5, Y6
+	VCMPPS       $0x1e, Y1, Y6, Y5
 	VMULPS       Y0, Y6, Y7
-	VBLENDVPS    Y4, Y6, Y7, Y6
-	VFMADD231PS  Y3, Y6, Y5
-	VEXTRACTF128 $0x01, Y5, X4
-	VADDPS       X4, X5, X4
-	VPERMILPS    $0x0e, X4, X5
-	VADDPS       X5, X4, X4
-	VMOVSHDUP    X4, X5
-	VADDSS       X5, X4, X4
-	VADDSS       (DI), X4, X4
-	VMOVSS       X4, (DI)
+	VBLENDVPS    Y5, Y6, Y7, Y6
+	VFMADD231PS  Y3, Y6, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VADDPS       X5, X4, X5
+	VPERMILPS    $0x0e, X5, X4
+	VADDPS       X4, X5, X5
+	VMOVSHDUP    X5, X4
+	VADDSS       X4, X5, X5
+	VADDSS       (DI), X5, X5
+	VMOVSS       X5, (DI)
 	ADDQ         $0x04, DI
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
-	DECQ         R10
-	JNZ          rows1
-	ADDQ         $+32, CX
-	ADDQ         $+32, AX
-	SUBQ         $+8, DX
-	JMP          group1
+	SUBQ         $0x01, R10
+	JMP          rows1_1
+
+rows1_1_end:
+	ADDQ $+32, CX
+	ADDQ $+32, AX
+	SUBQ $+8, DX
+	JMP  group1
 
 group1_end:
 	VZEROUPPER
@@ -1835,170 +2512,177 @@ group1_end:
 // func piecewiseSumBackwardAVX2(sums []float32, dx []float32, dw []float32, x []float32, piece []float32, dy []float32, table []float32, w []float32, last int, slope float32)
 // Requires: AVX, AVX2, CMOV, FMA3
 TEXT ·piecewiseSumBackwardAVX2(SB), NOSPLIT, $0-204
-	MOVQ         sums_base+0(FP), AX
-	MOVQ         table_base+144(FP), CX
-	MOVQ         w_base+168(FP), DX
-	MOVQ         dw_base+48(FP), BX
-	MOVQ         w_len+176(FP), SI
-	MOVQ         last+192(FP), R8
-	MOVQ         SI, DI
-	SHLQ         $0x02, DI
+	MOVQ         table_base+144(FP), AX
+	MOVQ         w_len+176(FP), CX
+	MOVQ         CX, DX
+	SHLQ         $0x02, DX
+	MOVQ         sums_base+0(FP), BX
+	SUBQ         AX, BX
+	LEAQ         (BX)(DX*1), SI
 	VBROADCASTSS slope+200(FP), Y0
 	VXORPS       Y1, Y1, Y1
 
 group2:
-	CMPQ    SI, $+16
+	CMPQ    CX, $+16
 	JLT     group2_end
-	MOVQ    x_base+72(FP), R9
-	MOVQ    dx_base+24(FP), R10
-	MOVQ    dy_base+120(FP), R11
-	MOVQ    piece_base+96(FP), R12
-	MOVQ    x_len+80(FP), R13
-	VMOVUPS (DX), Y2
-	VMOVUPS 32(DX), Y3
+	MOVQ    w_len+176(FP), DI
+	SUBQ    CX, DI
+	MOVQ    w_base+168(FP), R8
+	VMOVUPS (R8)(DI*4), Y2
+	VMOVUPS 32(R8)(DI*4), Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
+	MOVQ    x_base+72(FP), DI
+	MOVQ    dx_base+24(FP), R8
+	MOVQ    dy_base+120(FP), R9
+	MOVQ    piece_base+96(FP), R10
+	MOVQ    x_len+80(FP), R11
 
-rows2:
-	VCVTTSS2SIQ  (R12), R14
-	CMPQ         R14, R8
-	CMOVQHI      R8, R14
-	IMULQ        DI, R14
-	LEAQ         (CX)(R14*2), R14
-	VBROADCASTSS (R9), Y6
-	VBROADCASTSS (R11), Y7
-	MOVQ         R14, R15
-	SUBQ         CX, R15
-	ADDQ         AX, R15
-	VXORPS       Y8, Y8, Y8
-	VMOVUPS      (R14), Y9
-	VMOVUPS      (R14)(DI*1), Y10
-	VFMADD231PS  Y9, Y6, Y10
+rows2_1:
+	CMPQ         R11, $0x01
+	JLT          rows2_1_end
+	VXORPS       Y6, Y6, Y6
+	VCVTTSS2SIQ  (R10), R12
+	CMPQ         R12, last+192(FP)
+	CMOVQHI      last+192(FP), R12
+	IMULQ        DX, R12
+	LEAQ         (AX)(R12*2), R12
+	VBROADCASTSS (DI), Y7
+	VBROADCASTSS (R9), Y8
+	VMOVUPS      (R12), Y9
+	VMOVUPS      (R12)(DX*1), Y10
+	VFMADD231PS  Y9, Y7, Y10
 	VCMPPS       $0x1e, Y1, Y10, Y11
 	VMULPS       Y0, Y10, Y12
 	VBLENDVPS    Y11, Y10, Y12, Y10
-	VFMADD231PS  Y7, Y10, Y4
-	VMULPS       Y7, Y2, Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VMULPS       Y8, Y2, Y10
 	VMULPS       Y0, Y10, Y12
 	VBLENDVPS    Y11, Y10, Y12, Y10
-	VFMADD231PS  Y9, Y10, Y8
-	VMOVUPS      (R15), Y9
-	VMOVUPS      (R15)(DI*1), Y11
-	VFMADD231PS  Y6, Y10, Y9
+	VFMADD231PS  Y9, Y10, Y6
+	VMOVUPS      (R12)(BX*1), Y9
+	VMOVUPS      (R12)(SI*1), Y11
+	VFMADD231PS  Y7, Y10, Y9
 	VADDPS       Y10, Y11, Y11
-	VMOVUPS      Y9, (R15)
-	VMOVUPS      Y11, (R15)(DI*1)
-	VMOVUPS      32(R14), Y9
-	VMOVUPS      32(R14)(DI*1), Y10
-	VFMADD231PS  Y9, Y6, Y10
+	VMOVUPS      Y9, (R12)(BX*1)
+	VMOVUPS      Y11, (R12)(SI*1)
+	VMOVUPS      32(R12), Y9
+	VMOVUPS      32(R12)(DX*1), Y10
+	VFMADD231PS  Y9, Y7, Y10
 	VCMPPS       $0x1e, Y1, Y10, Y11
 	VMULPS       Y0, Y10, Y12
 	VBLENDVPS    Y11, Y10, Y12, Y10
-	VFMADD231PS  Y7, Y10, Y5
-	VMULPS       Y7, Y3, Y7
-	VMULPS       Y0, Y7, Y10
-	VBLENDVPS    Y11, Y7, Y10, Y7
-	VFMADD231PS  Y9, Y7, Y8
-	VMOVUPS      32(R15), Y9
-	VMOVUPS      32(R15)(DI*1), Y10
-	VFMADD231PS  Y6, Y7, Y9
-	VADDPS       Y7, Y10, Y10
-	VMOVUPS      Y9, 32(R15)
-	VMOVUPS      Y10, 32(R15)(DI*1)
-	VEXTRACTF128 $0x01, Y8, X6
-	VADDPS       X6, X8, X6
-	VPERMILPS    $0x0e, X6, X7
-	VADDPS       X7, X6, X6
-	VMOVSHDUP    X6, X7
-	VADDSS       X7, X6, X6
-	VADDSS       (R10), X6, X6
-	VMOVSS       X6, (R10)
+	VFMADD231PS  Y8, Y10, Y5
+	VMULPS       Y8, Y3, Y8
+	VMULPS       Y0, Y8, Y10
+	VBLENDVPS    Y11, Y8, Y10, Y8
+	VFMADD231PS  Y9, Y8, Y6
+	VMOVUPS      32(R12)(BX*1), Y9
+	VMOVUPS      32(R12)(SI*1), Y10
+	VFMADD231PS  Y7, Y8, Y9
+	VADDPS       Y8, Y10, Y10
+	VMOVUPS      Y9, 32(R12)(BX*1)
+	VMOVUPS      Y10, 32(R12)(SI*1)
+	VEXTRACTF128 $0x01, Y6, X7
+	VADDPS       X7, X6, X7
+	VPERMILPS    $0x0e, X7, X6
+	VADDPS       X6, X7, X7
+	VMOVSHDUP    X7, X6
+	VADDSS       X6, X7, X7
+	VADDSS       (R8), X7, X7
+	VMOVSS       X7, (R8)
+	ADDQ         $0x04, DI
+	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
-	ADDQ         $0x04, R11
-	ADDQ         $0x04, R12
-	DECQ         R13
-	JNZ          rows2
-	VMOVUPS      (BX), Y2
-	VADDPS       Y2, Y4, Y4
-	VMOVUPS      Y4, (BX)
-	VMOVUPS      32(BX), Y2
-	VADDPS       Y2, Y5, Y5
-	VMOVUPS      Y5, 32(BX)
-	ADDQ         $+64, AX
-	ADDQ         $+64, CX
-	ADDQ         $+64, DX
-	ADDQ         $+64, BX
-	SUBQ         $+16, SI
-	JMP          group2
+	SUBQ         $0x01, R11
+	JMP          rows2_1
+
+rows2_1_end:
+	MOVQ    w_len+176(FP), DI
+	SUBQ    CX, DI
+	MOVQ    dw_base+48(FP), R8
+	VMOVUPS (R8)(DI*4), Y2
+	VADDPS  Y2, Y4, Y4
+	VMOVUPS Y4, (R8)(DI*4)
+	VMOVUPS 32(R8)(DI*4), Y2
+	VADDPS  Y2, Y5, Y5
+	VMOVUPS Y5, 32(R8)(DI*4)
+	ADDQ    $+64, AX
+	SUBQ    $+16, CX
+	JMP     group2
 
 group2_end:
 group1:
-	CMPQ         SI, $0x00
+	CMPQ         CX, $0x00
 	JLE          group1_end
-	VMOVD        SI, X2
+	VMOVD        CX, X2
 	VPBROADCASTD X2, Y2
-	VPCMPGTD     piecewiseConstants<>+4(SB), Y2, Y2
-	MOVQ         x_base+72(FP), R9
-	MOVQ         dx_base+24(FP), R10
-	MOVQ         dy_base+120(FP), R11
-	MOVQ         piece_base+96(FP), R12
-	MOVQ         x_len+80(FP), R13
-	VMASKMOVPS   (DX), Y2, Y3
+	VPCMPGTD     piecewiseConstants<>+20(SB), Y2, Y2
+	MOVQ         w_len+176(FP), DI
+	SUBQ         CX, DI
+	MOVQ         w_base+168(FP), R8
+	VMASKMOVPS   (R8)(DI*4), Y2, Y3
 	VXORPS       Y4, Y4, Y4
+	MOVQ         x_base+72(FP), DI
+	MOVQ         dx_base+24(FP), R8
+	MOVQ         dy_base+120(FP), R9
+	MOVQ         piece_base+96(FP), R10
+	MOVQ         x_len+80(FP), R11
 
-rows1:
-	VCVTTSS2SIQ  (R12), R14
-	CMPQ         R14, R8
-	CMOVQHI      R8, R14
-	IMULQ        DI, R14
-	LEAQ         (CX)(R14*2), R14
-	VBROADCASTSS (R9), Y5
-	VBROADCASTSS (R11), Y6
-	MOVQ         R14, R15
-	SUBQ         CX, R15
-	ADDQ         AX, R15
-	VXORPS       Y7, Y7, Y7
-	VMASKMOVPS   (R14), Y2, Y8
-	VMASKMOVPS   (R14)(DI*1), Y2, Y9
-	VFMADD231PS  Y8, Y5, Y9
+rows1_1:
+	CMPQ         R11, $0x01
+	JLT          rows1_1_end
+	VXORPS       Y5, Y5, Y5
+	VCVTTSS2SIQ  (R10), R12
+	CMPQ         R12, last+192(FP)
+	CMOVQHI      last+192(FP), R12
+	IMULQ        DX, R12
+	LEAQ         (AX)(R12*2), R12
+	VBROADCASTSS (DI), Y6
+	VBROADCASTSS (R9), Y7
+	VMASKMOVPS   (R12), Y2, Y8
+	VMASKMOVPS   (R12)(DX*1), Y2, Y9
+	VFMADD231PS  Y8, Y6, Y9
 	VCMPPS       $0x1e, Y1, Y9, Y10
 	VMULPS       Y0, Y9, Y11
 	VBLENDVPS    Y10, Y9, Y11, Y9
-	VFMADD231PS  Y6, Y9, Y4
-	VMULPS       Y6, Y3, Y6
-	VMULPS       Y0, Y6, Y9
-	VBLENDVPS    Y10, Y6, Y9, Y6
-	VFMADD231PS  Y8, Y6, Y7
-	VMASKMOVPS   (R15), Y2, Y8
-	VMASKMOVPS   (R15)(DI*1), Y2, Y9
-	VFMADD231PS  Y5, Y6, Y8
-	VADDPS       Y6, Y9, Y9
-	VMASKMOVPS   Y8, Y2, (R15)
-	VMASKMOVPS   Y9, Y2, (R15)(DI*1)
-	VEXTRACTF128 $0x01, Y7, X5
-	VADDPS       X5, X7, X5
-	VPERMILPS    $0x0e, X5, X6
-	VADDPS       X6, X5, X5
-	VMOVSHDUP    X5, X6
-	VADDSS       X6, X5, X5
-	VADDSS       (R10), X5, X5
-	VMOVSS       X5, (R10)
+	VFMADD231PS  Y7, Y9, Y4
+	VMULPS       Y7, Y3, Y7
+	VMULPS       Y0, Y7, Y9
+	VBLENDVPS    Y10, Y7, Y9, Y7
+	VFMADD231PS  Y8, Y7, Y5
+	VMASKMOVPS   (R12)(BX*1), Y2, Y8
+	VMASKMOVPS   (R12)(SI*1), Y2, Y9
+	VFMADD231PS  Y6, Y7, Y8
+	VADDPS       Y7, Y9, Y9
+	VMASKMOVPS   Y8, Y2, (R12)(BX*1)
+	VMASKMOVPS   Y9, Y2, (R12)(SI*1)
+	VEXTRACTF128 $0x01, Y5, X6
+	VADDPS       X6, X5, X6
+	VPERMILPS    $0x0e, X6, X5
+	VADDPS       X5, X6, X6
+	VMOVSHDUP    X6, X5
+	VADDSS       X5, X6, X6
+	VADDSS       (R8), X6, X6
+	VMOVSS       X6, (R8)
+	ADDQ         $0x04, DI
+	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
-	ADDQ         $0x04, R11
-	ADDQ         $0x04, R12
-	DECQ         R13
-	JNZ          rows1
-	VMASKMOVPS   (BX), Y2, Y3
-	VADDPS       Y3, Y4, Y4
-	VMASKMOVPS   Y4, Y2, (BX)
-	ADDQ         $+32, AX
-	ADDQ         $+32, CX
-	ADDQ         $+32, DX
-	ADDQ         $+32, BX
-	SUBQ         $+8, SI
-	JMP          group1
+	SUBQ         $0x01, R11
+	JMP          rows1_1
+
+rows1_1_end:
+	MOVQ       w_len+176(FP), DI
+	SUBQ       CX, DI
+	MOVQ       dw_base+48(FP), R8
+	VMASKMOVPS (R8)(DI*4), Y2, Y3
+	VADDPS     Y3, Y4, Y4
+	VMASKMOVPS Y4, Y2, (R8)(DI*4)
+	ADDQ       $+32, AX
+	SUBQ       $+8, CX
+	JMP        group1
 
 group1_end:
 	VZEROUPPER

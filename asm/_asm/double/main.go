@@ -110,7 +110,6 @@ const (
 // nothing is scaled, which takes many processors a hundred cycles. NaN is the second source of
 // the minimum, and not less than anything.
 func (w isa) exp(x VecVirtual) VecVirtual {
-	const notLess = 21
 	n, p, limit := w.Vector(), w.Vector(), w.Vector()
 	var some Register
 	VMOVUPD(number(710), limit)
@@ -118,10 +117,10 @@ func (w isa) exp(x VecVirtual) VecVirtual {
 	VMOVUPD(number(-746), limit)
 	if w.Wide() {
 		some = K()
-		VCMPPD(Imm(notLess), limit, x, some)
+		VCMPPD(Imm(NotLess), limit, x, some)
 	} else {
 		some = w.Vector()
-		VCMPPD(Imm(notLess), limit, x, some)
+		VCMPPD(Imm(NotLess), limit, x, some)
 		VANDPD(some, x, x)
 	}
 	VMULPD(number(math.Log2E), x, n)

@@ -40,18 +40,17 @@ func (w *isa) split(x []VecVirtual) (n []VecVirtual) {
 // Where the result is zero nothing is scaled: many processors take a hundred cycles to find
 // that a product vanishes. NaN is the second source of the minimum, and not less than anything.
 func (w *isa) exp(x []VecVirtual) []VecVirtual {
-	const notLess = 21
 	low := w.constant(float(-104))
 	var masks []Register
 	for _, x := range x {
 		VMINPS(x, w.constant(float(89)), x)
 		if w == avx512 {
 			some := K()
-			VCMPPS(Imm(notLess), low, x, some)
+			VCMPPS(Imm(NotLess), low, x, some)
 			masks = append(masks, some)
 		} else {
 			some := w.Vector()
-			VCMPPS(Imm(notLess), low, x, some)
+			VCMPPS(Imm(NotLess), low, x, some)
 			VANDPS(some, x, x)
 			masks = append(masks, some)
 		}

@@ -83,7 +83,7 @@ func (w *isa) prefixRows() {
 // rowOf returns the address of the two rows of a table of the piece at m. A
 // number of a piece beyond the last is taken for the last, so that nothing
 // outside of the table is touched.
-func rowOf(table, stride, last Register, m Mem) Register {
+func rowOf(table, stride Register, last Op, m Mem) Register {
 	piece := GP64()
 	VCVTTSS2SIQ(m, piece)
 	CMPQ(piece, last)
@@ -143,68 +143,81 @@ func (w *isa) piecewiseSum() {
 	w.eachGroup(left, []Register{weights, table}, func(c group) {
 		y, x, piece, count := Address("y"), Address("x"), Address("piece"), Length("x")
 		weight := c.loads(At(weights, 0))
-		label := fmt.Sprintf("rows%d", c.n)
-		Label(label)
-		row := rowOf(table, stride, last, At(piece, 0))
-		number, dot := broadcast(At(x, 0), w.Vector()), w.Vector()
-		Zero(dot)
-		for v, sum := range c.loads(Mem{Base: row, Index: stride, Scale: 1}) {
-			VFMADD231PS(c.load(At(row, 0), v), number, sum)
-			w.Leaky(w.Positive(sum, none), sum, slope)
-			VFMADD231PS(weight[v], sum, dot)
-		}
-		w.addSum(dot, At(y, 0))
-		for _, p := range []Register{y, x, piece} {
-			ADDQ(Imm(4), p)
-		}
-		DECQ(count)
-		JNZ(LabelRef(label))
+		c.eachRows(count, []Register{y, x, piece}, func(rows int) {
+			var row []Register
+			var number []VecVirtual
+			dot := w.Vectors(rows)
+			Zero(dot...)
+			for r := range rows {
+				row = append(row, rowOf(table, stride, last, At(piece, 4*r)))
+				number = append(number, broadcast(At(x, 4*r), w.Vector()))
+			}
+			for v := range c.n {
+				for r := range rows {
+					sum := c.load(Mem{Base: row[r], Index: stride, Scale: 1}, v)
+					VFMADD231PS(c.load(At(row[r], 0), v), number[r], sum)
+					w.Leaky(w.Positive(sum, none), sum, slope)
+					VFMADD231PS(weight[v], sum, dot[r])
+				}
+			}
+			w.addSums(dot, At(y, 0))
+		})
 	})
 	Leave()
 }
 
 func (w *isa) piecewiseSumBackward() {
 	w.function("piecewiseSumBackward", "func(sums, dx, dw, x, piece, dy, table, w []float32, last int, slope float32)", "one row or more, adding to dx")
-	sums, table, weights, dw := Address("sums"), Address("table"), Address("w"), Address("dw")
-	left, stride, last := Length("w"), GP64(), Number("last")
+	table, left, stride := Address("table"), Length("w"), GP64()
 	MOVQ(left, stride)
 	SHLQ(Imm(2), stride)
+	toFirst, toSecond := Address("sums"), GP64() // from a row of the table to the sums
+	SUBQ(table, toFirst)
+	LEAQ(Within(toFirst, stride, 0), toSecond)
 	slope, none := w.slopeAndZero()
-	w.eachGroup(left, []Register{sums, table, weights, dw}, func(c group) {
-		x, dx, dy, piece, count := Address("x"), Address("dx"), Address("dy"), Address("piece"), Length("x")
-		weight, gradient := c.loads(At(weights, 0)), w.Vectors(c.n)
+	// Few registers are left for what a group begins and ends with.
+	ofGroup := func(name string) Mem {
+		at := Length("w")
+		SUBQ(left, at)
+		return Mem{Base: Address(name), Index: at, Scale: 4}
+	}
+	w.eachGroup(left, []Register{table}, func(c group) {
+		weight, gradient := c.loads(ofGroup("w")), w.Vectors(c.n)
 		Zero(gradient...)
-		label := fmt.Sprintf("rows%d", c.n)
-		Label(label)
-		row := rowOf(table, stride, last, At(piece, 0))
-		number, d := broadcast(At(x, 0), w.Vector()), broadcast(At(dy, 0), w.Vector())
-		to := sumsOf(row, table, sums)
-		dot := w.Zeros()
-		for v := range c.n {
-			second := Mem{Base: to, Index: stride, Scale: 1}
-			slopes, h, g := c.load(At(row, 0), v), c.load(Mem{Base: row, Index: stride, Scale: 1}, v), w.Vector()
-			VFMADD231PS(slopes, number, h)
-			positive := w.Positive(h, none)
-			w.Leaky(positive, h, slope)
-			VFMADD231PS(d, h, gradient[v])
-			VMULPS(d, weight[v], g)
-			w.Leaky(positive, g, slope)
-			VFMADD231PS(slopes, g, dot)
-			moments, totals := c.load(At(to, 0), v), c.load(second, v)
-			VFMADD231PS(number, g, moments)
-			VADDPS(g, totals, totals)
-			c.store(moments, At(to, 0), v)
-			c.store(totals, second, v)
-		}
-		w.addSum(dot, At(dx, 0))
-		for _, p := range []Register{x, dx, dy, piece} {
-			ADDQ(Imm(4), p)
-		}
-		DECQ(count)
-		JNZ(LabelRef(label))
+		x, dx, dy, piece, count := Address("x"), Address("dx"), Address("dy"), Address("piece"), Length("x")
+		c.eachRows(count, []Register{x, dx, dy, piece}, func(rows int) {
+			var row []Register
+			var number, d []VecVirtual
+			dot := w.Vectors(rows)
+			Zero(dot...)
+			for r := range rows {
+				row = append(row, rowOf(table, stride, Argument("last"), At(piece, 4*r)))
+				number, d = append(number, broadcast(At(x, 4*r), w.Vector())), append(d, broadcast(At(dy, 4*r), w.Vector()))
+			}
+			for v := range c.n {
+				for r, row := range row {
+					first, second := Within(row, toFirst, 0), Within(row, toSecond, 0)
+					slopes, h, g := c.load(At(row, 0), v), c.load(Within(row, stride, 0), v), w.Vector()
+					VFMADD231PS(slopes, number[r], h)
+					positive := w.Positive(h, none)
+					w.Leaky(positive, h, slope)
+					VFMADD231PS(d[r], h, gradient[v])
+					VMULPS(d[r], weight[v], g)
+					w.Leaky(positive, g, slope)
+					VFMADD231PS(slopes, g, dot[r])
+					moments, totals := c.load(first, v), c.load(second, v)
+					VFMADD231PS(number[r], g, moments)
+					VADDPS(g, totals, totals)
+					c.store(moments, first, v)
+					c.store(totals, second, v)
+				}
+			}
+			w.addSums(dot, At(dx, 0))
+		})
+		to := ofGroup("dw")
 		for v, g := range gradient {
-			VADDPS(c.load(At(dw, 0), v), g, g)
-			c.store(g, At(dw, 0), v)
+			VADDPS(c.load(to, v), g, g)
+			c.store(g, to, v)
 		}
 	})
 	Leave()

@@ -6,6 +6,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -18,11 +19,12 @@ import (
 type isa struct {
 	*ISA
 	group int // vectors that are worked on side by side
+	rows  int // and rows, where each ends in a sum
 }
 
 var (
-	avx512 = &isa{AVX512, 4}
-	avx2   = &isa{AVX2, 2}
+	avx512 = &isa{AVX512, 4, 4}
+	avx2   = &isa{AVX2, 2, 1}
 )
 
 var constants *Pool
@@ -100,6 +102,53 @@ func (c group) loads(m Mem) []VecVirtual {
 		all[v] = c.load(m, v)
 	}
 	return all
+}
+
+// eachRows emits body for rows as long as the count lasts, several at a time so that their sums
+// do not wait for each other; the pointers advance by a number for each.
+func (c group) eachRows(count Register, pointers []Register, body func(rows int)) {
+	for _, rows := range slices.Compact([]int{c.rows, 1}) {
+		label := fmt.Sprintf("rows%d_%d", c.n, rows)
+		Label(label)
+		CMPQ(count, Imm(uint64(rows)))
+		JLT(LabelRef(label + "_end"))
+		body(rows)
+		for _, p := range pointers {
+			ADDQ(Imm(uint64(4*rows)), p)
+		}
+		SUBQ(Imm(uint64(rows)), count)
+		JMP(LabelRef(label))
+		Label(label + "_end")
+	}
+}
+
+// addSums adds the sums of the lanes of vectors to adjacent numbers. Those of four vectors
+// are added in the order of addSum.
+func (w *isa) addSums(v []VecVirtual, m Mem) {
+	if len(v) < 4 {
+		for i, v := range v {
+			w.addSum(v, m.Offset(4*i))
+		}
+		return
+	}
+	fold := func(low, high uint64, a, b VecVirtual) VecVirtual {
+		sum, other := w.Vector(), w.Vector()
+		VSHUFF64X2(Imm(low), b, a, sum)
+		VSHUFF64X2(Imm(high), b, a, other)
+		VADDPS(other, sum, sum)
+		return sum
+	}
+	sum := fold(0x88, 0xdd, fold(0x44, 0xee, v[0], v[1]), fold(0x44, 0xee, v[2], v[3])) // a quarter of it each
+	t := w.Vector()
+	VPERMILPS(Imm(0b1110), sum, t)
+	VADDPS(t, sum, sum)
+	VMOVSHDUP(sum, t)
+	VADDPS(t, sum, sum)
+	firsts := w.Vector()
+	VMOVUPS(constants.Vector32(0, 4, 8, 12), firsts)
+	VPERMPS(sum, firsts, sum)
+	VADDPS(m, sum.AsX(), sum.AsX())
+	VMOVUPS(sum.AsX(), m)
 }
 
 // addSum adds the sum of the lanes of v to the number at m.
