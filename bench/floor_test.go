@@ -105,17 +105,62 @@ func TestKinksHaveNoProducts(t *testing.T) {
 	for _, units := range []int{8, 64} {
 		forward, backward := perceptron(false, 1, units, 16, 1)
 		// x·P + Q, times slope, the larger one, times the weight into the sum.
-		require.Equal(t, work{FMA: 16 * 3, Float: 16 * 4}, forward)
+		require.Equal(t, work{FMA: 16 * 3, Float: 16 * 4, Read: 16 * 8}, forward)
 		// The first three of these again; dy·w; four sums, one of them without a product.
-		require.Equal(t, work{FMA: 16 * (2 + 1 + 3), Float: 16 * (3 + 1 + 4)}, backward)
+		require.Equal(t, work{FMA: 16 * (2 + 1 + 3), Float: 16 * (3 + 1 + 4), Read: 16 * (8 + 8), Write: 16 * 8}, backward)
 	}
 	// What follows the second layer is dense.
 	forward, backward := perceptron(true, 1, 64, 16, 8, 2)
-	require.Equal(t, work{FMA: 16*2 + 16*8 + 8*2, Float: 16 * 3}, forward)
-	require.Equal(t, work{FMA: 16*2 + 2*(16*8+8*2), Float: 16 * 3}, backward)
+	require.Equal(t, work{FMA: 16*2 + 16*8 + 8*2, Float: 16 * 3, Read: 16 * 8}, forward)
+	require.Equal(t, work{FMA: 16*2 + 2*(16*8+8*2), Float: 16 * 3, Read: 16 * (4 + 8), Write: 16 * 8}, backward)
 	// Two layers have no kinks to gain from.
 	forward, _ = perceptron(true, 1, 64, 1)
 	require.Equal(t, work{FMA: 128}, forward)
+	step, _ := pieces(1, 64, 1)
+	require.Nil(t, step)
+}
+
+// TestPieces holds the count against the loops of prefixRows and piecewiseGradient.
+func TestPieces(t *testing.T) {
+	step, bytes := pieces(1, 6, 5, 1)
+	// Two multiply-adds; two sums below, two products, and two multiply-adds each for those, for
+	// the first layer's unit and for the weight.
+	require.Equal(t, work{FMA: 30 * (2 + 8), Float: 30 * (2 + 2 + 8), Read: 30 * (4 + 8 + 4 + 4), Write: 30 * (8 + 4)}, step)
+	require.Equal(t, 4*2*7*5, bytes)
+	c, err := gmm.Preset("paper")
+	require.NoError(t, err)
+	step, bytes = mixtureModel{c}.pieces()
+	require.Equal(t, 16*64*64*10., step[FMA])
+	require.Equal(t, 4*2*65*64, bytes)
+}
+
+// TestBesides: what a step does beside the generator and the loss, in the paper's settings.
+func TestBesides(t *testing.T) {
+	for name, c := range map[string]struct {
+		words, moves float64 // of a sample: all, and those of moves
+		d            engine.Definition
+	}{
+		"ising": {32 + 4, 4, ising.Definition}, "gmm": {2 + 3*(2+1), 9, gmm.Definition}, "hybrid": {32 + 1 + 3*7, 21, hybrid.Definition},
+	} {
+		config, err := c.d.Preset("paper")
+		require.NoError(t, err)
+		phases := besides(modelOf(config), 10, 7)
+		moves := phases[1].counts[Multiply]
+		if name == "ising" {
+			steps := float64(config.(*ising.Config).Transition.Steps)
+			moves, c.words = moves/steps-10, c.words+4*(steps-1) // a site's choice each
+			c.moves *= steps
+			moves *= steps
+		}
+		require.Equal(t, 10*c.moves*philox[Multiply], moves, name)
+		require.Equal(t, 10*(c.words-c.moves)*philox[Multiply], phases[0].counts[Multiply], name)
+		require.Equal(t, work{FMA: 35, Float: 91, Read: 112, Write: 84}, phases[2].counts)
+	}
+	c, err := gmm.Preset("paper")
+	require.NoError(t, err)
+	// Three steps, four densities of two components in the plane.
+	density := 2*(4+2.+9) + 12
+	require.Equal(t, 4*density+3*(2*12+2+9), mixtureModel{c}.transition()[FMA])
 }
 
 func TestKernelCounts(t *testing.T) {
@@ -397,8 +442,8 @@ func TestMixtureWork(t *testing.T) {
 	config, err := gmm.Preset("paper")
 	require.NoError(t, err)
 	forward, backward := mixtureModel{config}.generator()
-	require.Equal(t, work{FMA: 16 * 64 * 3, Float: 16 * 64 * 4}, forward) // 8 couplings of 2 perceptrons
-	require.Equal(t, work{FMA: 16 * 64 * 6, Float: 16 * 64 * 8}, backward)
+	require.Equal(t, work{FMA: 16 * 64 * 3, Float: 16 * 64 * 4, Read: 16 * 64 * 8}, forward) // 8 couplings of 2 perceptrons
+	require.Equal(t, work{FMA: 16 * 64 * 6, Float: 16 * 64 * 8, Read: 16 * 64 * 16, Write: 16 * 64 * 8}, backward)
 }
 
 func TestHybridWork(t *testing.T) {

@@ -37,9 +37,12 @@ const activate = 16 * 7
 // and the bias is added to their half.
 const reduce, reduceProducts = 15 + 1, 1
 
-// The cost of drawing a learned spin of a sample, with its ln q: an exponential, which
-// both need, a quotient, its product with the random words' range, and a logarithm.
-const decide, decideProducts = 11 + 3 + 15, 9 + 2 + 12
+// What functions take for a number, without looking at numbers that they cannot take.
+var (
+	exponential = work{Float: 11, FMA: 9}
+	quotient    = work{Float: 3, FMA: 2}
+	logarithm   = work{Float: 15, FMA: 12}
+)
 
 func hierarchyRows(e *environment, size string, v []int) ([]*operation, error) {
 	m, err := ofBest(v[0])
@@ -57,10 +60,15 @@ func hierarchyRows(e *environment, size string, v []int) ([]*operation, error) {
 	// The first row of a sum is not added to anything.
 	added := 16 * (rows - vectors)
 	draw := phase{"draw", work{
-		Read: 64 * rows, Float: added + activate*vectors + reduce*perceptrons + decide*learned,
-		FMA: activate*vectors + reduceProducts*perceptrons + decideProducts*learned,
+		Read: 64 * rows, Float: added + activate*vectors + reduce*perceptrons,
+		FMA: activate*vectors + reduceProducts*perceptrons,
 	}, table}
-	random := phase{"random", work{Multiply: philoxProducts * all, Integer: philoxLogic * all}, 0}
+	// A learned spin, with its ln q: an exponential, which both need, a quotient, its product
+	// with the random words' range, and a logarithm.
+	for _, function := range []work{exponential, quotient, logarithm} {
+		draw.counts.add(learned, function)
+	}
+	random := phase{"random", philox.times(all), 0}
 	// A number of a table and a comparison.
 	exact := phase{"exact", work{Read: 4 * (all - learned), Integer: all - learned}, table}
 

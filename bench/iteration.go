@@ -81,10 +81,15 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 	}
 	forward, backward := m.generator()
 	batch := float64(training.Batch)
-	op.need = append(need{
-		{name: "forward", counts: forward.times(batch)},
-		{name: "backward", counts: backward.times(batch)},
-	}, loss...)
+	step, table := m.pieces()
+	op.need = need{
+		{"forward", forward.times(batch), e.threads() * table},
+		{"backward", backward.times(batch), 2 * e.threads() * table}, // and their sums
+	}
+	if len(step) > 0 {
+		op.need = append(op.need, phase{"pieces", step, 4 * e.threads() * table})
+	}
+	op.need = append(op.need, append(loss, besides(m, batch, len(trainer.Params()))...)...)
 	if r, err := referenceOf(m, config, trainer.System()); err != nil {
 		op.note = err.Error()
 	} else {

@@ -41,6 +41,19 @@ func (m hybridModel) discrepancy(s engine.System, params []float32) ([]phase, er
 	}}}, nil
 }
 
+// transition counts, for each step, a normal number, and for the move within a mode and that
+// between modes three words, the density where it leads and the acceptance.
+func (m hybridModel) transition() work {
+	step := work{}
+	step.add(1+2*3, philox)
+	step.add(1, normal)
+	step.add(2, work{FMA: 2, Float: 4})
+	step.add(2, exponential)
+	return step.times(float64(m.Transition.Steps))
+}
+
+func (m hybridModel) pieces() (step work, bytes int) { return nil, 0 } // of many inputs
+
 func (m hybridModel) known() bool { return m.Transition.Order == "paper-order" }
 
 func (m hybridModel) latent() (dim int, decided bool) { return m.Generator.Latent, true }

@@ -29,6 +29,14 @@ func (m isingModel) discrepancy(s engine.System, params []float32) ([]phase, err
 	return []phase{hammingPhase("discrepancy", path, shape, spins)}, nil
 }
 
+// transition counts, for each Metropolis step, a block of random words, the choice of a site and
+// what becomes of its spin: a mask, two levels of small lattices, a threshold of 64 bits.
+func (m isingModel) transition() work {
+	step := work{Multiply: 1, Integer: 8}
+	step.add(4, philox)
+	return step.times(float64(m.Transition.Steps))
+}
+
 // moves returns a batch of samples of the generator and where the transition
 // takes them.
 func (m isingModel) moves(s engine.System, params []float32) (from, to []uint64, err error) {
@@ -57,6 +65,8 @@ func (m isingModel) moves(s engine.System, params []float32) (from, to []uint64,
 	move.Run(nil, to, from, 0, n, m.Transition.Steps, &asm.Counter{Seed: 1}, 0, &stats)
 	return from, to, nil
 }
+
+func (m isingModel) pieces() (step work, bytes int) { return nil, 0 } // of many inputs
 
 func (m isingModel) known() bool {
 	return m.Generator.Head == "sign" && m.Loss.Kind == "mmd" && m.Loss.Gradient == string(mmd.Surrogate)

@@ -21,6 +21,10 @@ type model interface {
 	// discrepancy counts the loss and gradient of a batch of the generator
 	// with the given parameters.
 	discrepancy(s engine.System, params []float32) ([]phase, error)
+	// transition counts the moves of a sample.
+	transition() work
+	// pieces counts what networks of one input take once a step, with the bytes of a table.
+	pieces() (step work, bytes int)
 	// known reports whether peers know the loss and the transition.
 	known() bool
 	// latent returns the dimension of a sample's noise, and whether a uniform number besides
@@ -120,27 +124,29 @@ func (w work) add(n float64, other work) {
 //
 // With one input and three or more layers, the first two layers are a piecewise
 // linear function of the input (package nn, kinks): forward, every unit of the
-// second takes a multiply-add and LeakyReLU's product and maximum; backward, the
-// sums of its gradient and of that times the input, and the input's gradient,
-// which comes with it. If the third layer is a single sum, its product is a
+// second takes a multiply-add of two numbers of the piece, and LeakyReLU's product and
+// maximum; backward, the sums of its gradient and of that times the input, and the input's
+// gradient, which comes with it. If the third layer is a single sum, its product is a
 // multiply-add a unit, the second layer is evaluated again on the way back, and
 // the gradients with respect to the sum's weights and to the unit take another product each.
-// The search for the piece and the table, once a step, are not counted.
+// The search for the piece is not counted, and the table is once a step, by pieces.
 func perceptron(noise bool, sizes ...int) (forward, backward work) {
 	forward, backward = work{}, work{}
 	first := 0
-	if sizes[0] == 1 && len(sizes) > 3 {
+	if kinked(sizes) {
 		first = 2
 		units := float64(sizes[2])
-		evaluation := work{FMA: 2, Float: 3} // the piece, and LeakyReLU
+		evaluation := work{FMA: 2, Float: 3, Read: 8} // the piece, and LeakyReLU
+		sums := work{FMA: 2, Float: 3, Read: 8, Write: 8}
 		forward.add(units, evaluation)
-		backward.add(units, work{FMA: 2, Float: 3})
+		backward.add(units, sums)
 		if len(sizes) == 4 && sizes[3] == 1 {
 			forward.add(units, work{FMA: 1, Float: 1})
 			backward.add(units, evaluation)
 			backward.add(units, work{FMA: 2, Float: 2})
 			return forward, backward
 		}
+		backward.add(units, work{Read: 4})
 	}
 	for i := first; i < len(sizes)-1; i++ {
 		n := float64(sizes[i] * sizes[i+1])
@@ -151,6 +157,43 @@ func perceptron(noise bool, sizes ...int) (forward, backward work) {
 		}
 	}
 	return forward, backward
+}
+
+func kinked(sizes []int) bool { return sizes[0] == 1 && len(sizes) > 3 }
+
+// pieces counts what a perceptron's kinks take once a step, and the bytes of a table of them.
+// Forward, each unit of the second layer adds a weight's multiple to two numbers of the next
+// piece; backward, to that weight's gradient and to two sums for the unit of the first layer
+// comes what two sums over pieces say, by a product and a multiply-add each.
+func pieces(sizes ...int) (step work, bytes int) {
+	if !kinked(sizes) {
+		return nil, 0
+	}
+	n := float64(sizes[1] * sizes[2])
+	step = work{}
+	step.add(n, work{FMA: 2, Float: 2, Read: 4, Write: 8})
+	step.add(n, work{FMA: 8, Float: 10, Read: 16, Write: 4})
+	return step, 8 * (sizes[1] + 1) * sizes[2]
+}
+
+// besides counts what a training step does for the generator and the loss: the noise, the
+// moves, and AdamW's step of the parameters.
+func besides(m model, batch float64, params int) need {
+	noise := work{}
+	dim, decided := m.latent()
+	if decided {
+		noise.add(1, philox)
+	}
+	noise.add(float64(dim), philox)
+	noise.add(float64(dim), normal)
+	// θ, the gradient and its two averages, of which all but the gradient change, and before that
+	// the gradient's norm.
+	optimizer := work{FMA: 5, Float: 13, Read: 16, Write: 12}
+	return need{
+		{name: "noise", counts: noise.times(batch)},
+		{name: "transition", counts: m.transition().times(batch)},
+		{name: "optimizer", counts: optimizer.times(float64(params)), bytes: 16 * params},
+	}
 }
 
 // noiseOf returns what the samples of a configuration's first step are made of: normal

@@ -210,8 +210,8 @@ func TestOtherMixtures(t *testing.T) {
 	// 1-6-5-2 in the first coupling, whose first layers are kinks, and 2-6-5-1 in the second.
 	kinks, dense := 5*2.0, 5*2.0
 	forward, backward := mixtureModel{c}.generator()
-	require.Equal(t, work{FMA: 2 * (kinks + dense + 2*6 + 6*5 + 5), Float: 2 * 5 * 3}, forward)
-	require.Equal(t, work{FMA: 2 * (kinks + 2*dense + 2*(2*6+6*5+5)), Float: 2 * 5 * 3}, backward)
+	require.Equal(t, work{FMA: 2 * (kinks + dense + 2*6 + 6*5 + 5), Float: 2 * 5 * 3, Read: 2 * 5 * 8}, forward)
+	require.Equal(t, work{FMA: 2 * (kinks + 2*dense + 2*(2*6+6*5+5)), Float: 2 * 5 * 3, Read: 2 * 5 * 12, Write: 2 * 5 * 8}, backward)
 	c.Generator.Kind = "residual"
 	for latent, width := range map[int]float64{0: 3, 4: 4} {
 		c.Generator.Latent = latent

@@ -20,31 +20,31 @@ var rngSuite = Suite{
 // time.
 const elementBlock = 1 << 14
 
-// The least cost of a block's four words in each of Philox's ten rounds:
-// two wide products and two exclusive ors of three operands. The key schedule
-// and the way of the products' halves to their places are not counted.
-const (
-	philoxProducts = 10 * 2. / 4 // per word
-	philoxLogic    = 10 * 2. / 4
-)
+// The least cost of a word of Philox: a block's four take two wide products and two exclusive
+// ors of three operands in each of ten rounds. The key schedule and the way of the products'
+// halves to their places are not counted.
+var philox = work{Multiply: 10 * 2. / 4, Integer: 10 * 2. / 4}
+
+// The cost of a normal number besides its word. For each pair: conversions and scalings of both
+// words; a logarithm of degree nine with its exponent, and a root; sine and cosine of an eighth
+// of a turn, four terms each; the choice of the quadrant; two products.
+var normal = work{FMA: 12, Float: 15, Integer: 2}
 
 func rngRows(e *environment, size string, v []int) ([]*operation, error) {
 	n := (v[0] + 3) / 4 * 4
 	c := &asm.Counter{Seed: 1}
 	words, x := make([]uint32, n), make([]float32, n)
-	philox := func(operations work) need {
-		counts := work{Multiply: philoxProducts, Integer: philoxLogic, Write: 4}
+	counted := func(operations work) need {
+		counts := work{Write: 4}
+		counts.add(1, philox)
 		counts.add(1, operations)
 		return need{{counts: counts.times(float64(n)), bytes: 4 * n}}
 	}
 	return []*operation{{
-		name: fmt.Sprintf("philox/%d", n), amount: 4 * float64(n), unit: "B", need: philox(nil),
+		name: fmt.Sprintf("philox/%d", n), amount: 4 * float64(n), unit: "B", need: counted(nil),
 		call: e.split(n, elementBlock, func(lo, hi int) { asm.PhiloxBlocks(words[lo:hi], c, uint64(lo/4)) }),
 	}, {
-		// For each pair: conversions and scalings of both words; a logarithm of
-		// degree nine with its exponent, and a root; sine and cosine of an eighth
-		// of a turn, four terms each; the choice of the quadrant; two products.
-		name: fmt.Sprintf("normals/%d", n), amount: float64(n), unit: "number", need: philox(work{FMA: 12, Float: 15, Integer: 2}),
+		name: fmt.Sprintf("normals/%d", n), amount: float64(n), unit: "number", need: counted(normal),
 		call: e.split(n, elementBlock, func(lo, hi int) { asm.Normals(x[lo:hi], c, uint64(lo/4)) }),
 		rivals: e.pyTorch(rival{prepare: func(p *peers.Process) (agreement, error) {
 			theirs := make([]float32, n)
