@@ -257,6 +257,17 @@ func addMoments(sums []float32, f *Octet, v, y []float64) {
 	}
 }
 
+func addSlope(slope []float64, f *Octet, v, inverse []float64) {
+	switch {
+	case useAVX512:
+		addSlopeAVX512(slope, f, v, inverse)
+	case useAVX2:
+		addSlopeAVX2(slope, f, v, inverse)
+	default:
+		addSlopeGeneric(slope, f, v, inverse)
+	}
+}
+
 func denseForwardVector(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, columns int, slope float32) {
 	switch {
 	case useAVX512:

@@ -74,6 +74,8 @@ func whiten(squares *Octet, y, x, mean, inverse []float64) {
 
 func addMoments(sums []float32, f *Octet, v, y []float64) { addMomentsGeneric(sums, f, v, y) }
 
+func addSlope(slope []float64, f *Octet, v, inverse []float64) { addSlopeGeneric(slope, f, v, inverse) }
+
 func packPanel(panel, w []float32, stride, columns int) { packPanelGeneric(panel, w, stride, columns) }
 
 func hammingTabulate(table *hammingTable, values *hammingValues) {

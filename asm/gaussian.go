@@ -24,3 +24,12 @@ func AddMoments(sums []float32, f *Octet, v, y []float64) {
 	check(len(v) == d*GaussianRows && len(y) == len(v) && len(sums) == d+d*(d+1)/2, "AddMoments")
 	addMoments(sums, f, v, y)
 }
+
+// AddSlope subtracts f_r Σ_i v_ir L⁻¹_ic from each slope_cr, given L⁻¹ as Whiten has it; slope and v
+// are [d][GaussianRows]. With v = y that adds f times the slope of −½|y|² by x. Rows of L⁻¹ come one
+// after the other, and nothing is fused: all paths give the same bits.
+func AddSlope(slope []float64, f *Octet, v, inverse []float64) {
+	d := len(v) / GaussianRows
+	check(len(v) == d*GaussianRows && len(slope) == len(v) && len(inverse) == d*(d+1)/2, "AddSlope")
+	addSlope(slope, f, v, inverse)
+}

@@ -270,6 +270,81 @@ done:
 	VZEROUPPER
 	RET
 
+// func addSlopeAVX512(slope []float64, f *[8]float64, v []float64, inverse []float64)
+// Requires: AVX, AVX512F
+TEXT ·addSlopeAVX512(SB), NOSPLIT, $0-80
+	MOVQ    slope_base+0(FP), AX
+	MOVQ    f+24(FP), CX
+	MOVQ    v_base+32(FP), DX
+	MOVQ    inverse_base+56(FP), BX
+	MOVQ    v_len+40(FP), SI
+	SHLQ    $0x03, SI
+	ADDQ    DX, SI
+	VMOVUPD (CX), Z0
+	MOVQ    AX, CX
+
+row:
+	CMPQ   DX, SI
+	JAE    done
+	VMULPD (DX), Z0, Z1
+	MOVQ   AX, DI
+	MOVQ   AX, R8
+	ADDQ   $0xc0, R8
+
+	// Four columns at once, then one by one.
+	JMP four_columns_next
+
+four_columns:
+	VBROADCASTSD (BX), Z2
+	VMOVUPD      (DI), Z3
+	VMULPD       Z2, Z1, Z2
+	VSUBPD       Z2, Z3, Z3
+	VMOVUPD      Z3, (DI)
+	VBROADCASTSD 8(BX), Z2
+	VMOVUPD      64(DI), Z3
+	VMULPD       Z2, Z1, Z2
+	VSUBPD       Z2, Z3, Z3
+	VMOVUPD      Z3, 64(DI)
+	VBROADCASTSD 16(BX), Z2
+	VMOVUPD      128(DI), Z3
+	VMULPD       Z2, Z1, Z2
+	VSUBPD       Z2, Z3, Z3
+	VMOVUPD      Z3, 128(DI)
+	VBROADCASTSD 24(BX), Z2
+	VMOVUPD      192(DI), Z3
+	VMULPD       Z2, Z1, Z2
+	VSUBPD       Z2, Z3, Z3
+	VMOVUPD      Z3, 192(DI)
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000100, DI
+	ADDQ         $0x00000100, R8
+
+four_columns_next:
+	CMPQ R8, CX
+	JBE  four_columns
+	JMP  column_next
+
+column:
+	VBROADCASTSD (BX), Z2
+	VMOVUPD      (DI), Z3
+	VMULPD       Z2, Z1, Z2
+	VSUBPD       Z2, Z3, Z3
+	VMOVUPD      Z3, (DI)
+	ADDQ         $0x08, BX
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, R8
+
+column_next:
+	CMPQ DI, CX
+	JBE  column
+	ADDQ $0x40, CX
+	ADDQ $0x40, DX
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
 // func whitenAVX2(squares *[8]float64, y []float64, x []float64, mean []float64, inverse []float64)
 // Requires: AVX
 TEXT ·whitenAVX2(SB), NOSPLIT, $0-104
@@ -576,6 +651,103 @@ column_next:
 	ADDQ $0x40, CX
 	ADDQ $0x40, DX
 	ADDQ $0x04, AX
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func addSlopeAVX2(slope []float64, f *[8]float64, v []float64, inverse []float64)
+// Requires: AVX
+TEXT ·addSlopeAVX2(SB), NOSPLIT, $0-80
+	MOVQ    slope_base+0(FP), AX
+	MOVQ    f+24(FP), CX
+	MOVQ    v_base+32(FP), DX
+	MOVQ    inverse_base+56(FP), BX
+	MOVQ    v_len+40(FP), SI
+	SHLQ    $0x03, SI
+	ADDQ    DX, SI
+	VMOVUPD (CX), Y0
+	VMOVUPD 32(CX), Y1
+	MOVQ    AX, CX
+
+row:
+	CMPQ   DX, SI
+	JAE    done
+	VMULPD (DX), Y0, Y2
+	VMULPD 32(DX), Y1, Y3
+	MOVQ   AX, DI
+	MOVQ   AX, R8
+	ADDQ   $0xc0, R8
+
+	// Four columns at once, then one by one.
+	JMP four_columns_next
+
+four_columns:
+	VBROADCASTSD (BX), Y4
+	VMOVUPD      (DI), Y5
+	VMOVUPD      32(DI), Y6
+	VMULPD       Y4, Y2, Y7
+	VSUBPD       Y7, Y5, Y5
+	VMULPD       Y4, Y3, Y4
+	VSUBPD       Y4, Y6, Y6
+	VMOVUPD      Y5, (DI)
+	VMOVUPD      Y6, 32(DI)
+	VBROADCASTSD 8(BX), Y4
+	VMOVUPD      64(DI), Y5
+	VMOVUPD      96(DI), Y6
+	VMULPD       Y4, Y2, Y7
+	VSUBPD       Y7, Y5, Y5
+	VMULPD       Y4, Y3, Y4
+	VSUBPD       Y4, Y6, Y6
+	VMOVUPD      Y5, 64(DI)
+	VMOVUPD      Y6, 96(DI)
+	VBROADCASTSD 16(BX), Y4
+	VMOVUPD      128(DI), Y5
+	VMOVUPD      160(DI), Y6
+	VMULPD       Y4, Y2, Y7
+	VSUBPD       Y7, Y5, Y5
+	VMULPD       Y4, Y3, Y4
+	VSUBPD       Y4, Y6, Y6
+	VMOVUPD      Y5, 128(DI)
+	VMOVUPD      Y6, 160(DI)
+	VBROADCASTSD 24(BX), Y4
+	VMOVUPD      192(DI), Y5
+	VMOVUPD      224(DI), Y6
+	VMULPD       Y4, Y2, Y7
+	VSUBPD       Y7, Y5, Y5
+	VMULPD       Y4, Y3, Y4
+	VSUBPD       Y4, Y6, Y6
+	VMOVUPD      Y5, 192(DI)
+	VMOVUPD      Y6, 224(DI)
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000100, DI
+	ADDQ         $0x00000100, R8
+
+four_columns_next:
+	CMPQ R8, CX
+	JBE  four_columns
+	JMP  column_next
+
+column:
+	VBROADCASTSD (BX), Y4
+	VMOVUPD      (DI), Y5
+	VMOVUPD      32(DI), Y6
+	VMULPD       Y4, Y2, Y7
+	VSUBPD       Y7, Y5, Y5
+	VMULPD       Y4, Y3, Y4
+	VSUBPD       Y4, Y6, Y6
+	VMOVUPD      Y5, (DI)
+	VMOVUPD      Y6, 32(DI)
+	ADDQ         $0x08, BX
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, R8
+
+column_next:
+	CMPQ DI, CX
+	JBE  column
+	ADDQ $0x40, CX
+	ADDQ $0x40, DX
 	JMP  row
 
 done:

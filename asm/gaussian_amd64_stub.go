@@ -14,6 +14,11 @@ func whitenAVX512(squares *[8]float64, y []float64, x []float64, mean []float64,
 //go:noescape
 func addMomentsAVX512(sums []float32, f *[8]float64, v []float64, y []float64)
 
+// addSlopeAVX512 is addSlopeGeneric.
+//
+//go:noescape
+func addSlopeAVX512(slope []float64, f *[8]float64, v []float64, inverse []float64)
+
 // whitenAVX2 is whitenGeneric.
 //
 //go:noescape
@@ -23,3 +28,8 @@ func whitenAVX2(squares *[8]float64, y []float64, x []float64, mean []float64, i
 //
 //go:noescape
 func addMomentsAVX2(sums []float32, f *[8]float64, v []float64, y []float64)
+
+// addSlopeAVX2 is addSlopeGeneric.
+//
+//go:noescape
+func addSlopeAVX2(slope []float64, f *[8]float64, v []float64, inverse []float64)

@@ -1,6 +1,6 @@
 package asm
 
-// In both kernels the conversions keep the compiler from fusing products with sums.
+// In all kernels the conversions keep the compiler from fusing products with sums.
 func whitenGeneric(squares *Octet, y, x, mean, inverse []float64) {
 	d := len(mean)
 	octet := func(of []float64, i int) *Octet { return (*Octet)(of[i*GaussianRows:]) }
@@ -43,6 +43,21 @@ func addMomentsGeneric(sums []float32, f *Octet, v, y []float64) {
 			triangle[c] += float32(sumOfOctet(product))
 		}
 		triangle = triangle[i+1:]
+	}
+}
+
+func addSlopeGeneric(slope []float64, f *Octet, v, inverse []float64) {
+	for i := range len(v) / GaussianRows {
+		var scaled Octet
+		for r := range scaled {
+			scaled[r] = float64(f[r] * v[i*GaussianRows+r])
+		}
+		for c, of := range inverse[i*(i+1)/2:][:i+1] {
+			to := (*Octet)(slope[c*GaussianRows:])
+			for r, x := range scaled {
+				to[r] -= float64(x * of)
+			}
+		}
 	}
 }
 

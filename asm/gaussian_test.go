@@ -71,7 +71,23 @@ func TestGaussian(t *testing.T) {
 			}
 			addMomentsGeneric(before, (*Octet)(f.data), v.data, y.data)
 			require.Equal(t, before, append([]float32{}, sums.data...), "%d coordinates", d)
-			for _, b := range []guarded[float64]{x, y, squares, mean, inverse, f, v} {
+
+			slope := gaussian64(r, d*GaussianRows)
+			was := append([]float64{}, slope.data...)
+			AddSlope(slope.data, (*Octet)(f.data), v.data, inverse.data)
+			for c := range d {
+				for row := range GaussianRows {
+					var sum float64
+					for i := c; i < d; i++ {
+						sum += v.data[i*GaussianRows+row] * inverse.data[i*(i+1)/2+c]
+					}
+					at := c*GaussianRows + row
+					require.InDelta(t, was[at]-f.data[row]*sum, slope.data[at], 1e-12*float64(d))
+				}
+			}
+			addSlopeGeneric(was, (*Octet)(f.data), v.data, inverse.data)
+			require.Equal(t, was, append([]float64{}, slope.data...), "%d coordinates", d)
+			for _, b := range []guarded[float64]{x, y, squares, mean, inverse, f, v, slope} {
 				b.check(t)
 			}
 			sums.check(t)
@@ -86,6 +102,7 @@ func TestGaussianPanics(t *testing.T) {
 	require.Zero(t, alloctest.PerRun(10, func() {
 		Whiten(&octet, x, x, triangle[:2], triangle)
 		AddMoments(sums, &octet, x, x)
+		AddSlope(x, &octet, x, triangle)
 	}))
 	requireRefusal(t, func() { Whiten(&octet, x[:8], x, triangle[:2], triangle) })
 	requireRefusal(t, func() { Whiten(&octet, x, x[:8], triangle[:2], triangle) })
@@ -93,6 +110,9 @@ func TestGaussianPanics(t *testing.T) {
 	requireRefusal(t, func() { AddMoments(sums[:4], &octet, x, x) })
 	requireRefusal(t, func() { AddMoments(sums, &octet, x, x[:8]) })
 	requireRefusal(t, func() { AddMoments(sums, &octet, x[:9], x[:9]) })
+	requireRefusal(t, func() { AddSlope(x[:8], &octet, x, triangle) })
+	requireRefusal(t, func() { AddSlope(x, &octet, x, triangle[:2]) })
+	requireRefusal(t, func() { AddSlope(x[:9], &octet, x[:9], triangle[:1]) })
 }
 
 func BenchmarkGaussian(b *testing.B) {
@@ -109,6 +129,11 @@ func BenchmarkGaussian(b *testing.B) {
 		b.Run("moments", func(b *testing.B) {
 			for b.Loop() {
 				AddMoments(sums, &octet, y, y)
+			}
+		})
+		b.Run("slope", func(b *testing.B) {
+			for b.Loop() {
+				AddSlope(x, &octet, y, inverse)
 			}
 		})
 	})

@@ -681,19 +681,7 @@ func (p *Packed) Slope(dx []float32, w *Work) {
 				continue
 			}
 			inverse := p.inverse[(e*m.labels+b.label)*m.triangle:][:m.triangle]
-			down := p.descend(w, b, e)
-			for i := range d {
-				var scaled asm.Octet
-				for r, share := range shares {
-					scaled[r] = share * down[i*octet+r]
-				}
-				for c, f := range inverse[row(i):][:i+1] {
-					slope := (*asm.Octet)(w.slope[c*octet:])
-					for r, v := range scaled {
-						slope[r] -= v * f
-					}
-				}
-			}
+			asm.AddSlope(w.slope, &shares, p.descend(w, b, e), inverse)
 		}
 		for r, row := range b.rows[:b.n] {
 			for c := range d {

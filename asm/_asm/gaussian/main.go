@@ -1,5 +1,5 @@
 // Command gaussian generates the kernels that evaluate Gaussians of eight rows at once:
-// whitening, and the moments of their gradients. All arithmetic is the generic kernels',
+// whitening, their slopes, and the moments of their gradients. All arithmetic is the generic kernels',
 // operation by operation and without fused multiply-adds, so that all paths give the same bits.
 package main
 
@@ -18,6 +18,7 @@ func main() {
 	for _, w := range []*ISA{AVX512, AVX2} {
 		whiten(w)
 		addMoments(w)
+		addSlope(w)
 	}
 	Generate()
 }
@@ -192,6 +193,50 @@ func addMoments(w *ISA) {
 	ADDQ(Imm(octetBytes), last)
 	ADDQ(Imm(octetBytes), v)
 	ADDQ(Imm(4), sums)
+	JMP(LabelRef("row"))
+	Label("done")
+	Leave()
+}
+
+func addSlope(w *ISA) {
+	w.Kernel("addSlope", "func(slope []float64, f *[8]float64, v, inverse []float64)", "is addSlopeGeneric.")
+	slope, f, v, inverse := Address("slope"), Number("f"), Address("v"), Address("inverse")
+	end := Length("v")
+	SHLQ(Imm(3), end)
+	ADDQ(v, end)
+	factor := newOctet(w)
+	factor.load(w, At(f, 0))
+	last := Copy(slope) // column i of row i
+	Label("row")
+	CMPQ(v, end)
+	JAE(LabelRef("done"))
+	scaled := newOctet(w)
+	for i, f := range factor {
+		VMULPD(At(v, i*w.Bytes), f, scaled[i])
+	}
+	to, ahead := Copy(slope), Copy(slope)
+	ADDQ(Imm(3*octetBytes), ahead)
+	columns := func(n int) {
+		for c := range n {
+			number, value := w.Vector(), newOctet(w)
+			VBROADCASTSD(At(inverse, 8*c), number)
+			value.load(w, At(to, c*octetBytes))
+			for i, s := range scaled {
+				t := w.Vector()
+				VMULPD(number, s, t)
+				VSUBPD(t, value[i], value[i])
+			}
+			value.store(w, At(to, c*octetBytes))
+		}
+		ADDQ(Imm(uint64(8*n)), inverse)
+		ADDQ(U32(uint32(n*octetBytes)), to)
+		ADDQ(U32(uint32(n*octetBytes)), ahead)
+	}
+	Comment("Four columns at once, then one by one.")
+	loopWhile("four_columns", ahead, last, func() { columns(4) })
+	loopWhile("column", to, last, func() { columns(1) })
+	ADDQ(Imm(octetBytes), last)
+	ADDQ(Imm(octetBytes), v)
 	JMP(LabelRef("row"))
 	Label("done")
 	Leave()
