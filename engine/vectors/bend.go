@@ -81,11 +81,13 @@ func (p *flowPass) straighten(l int, g []float32, c []float64, s *scratch) {
 	n := len(g)
 	lean, tail := p.lean[l][:n], p.tail[l][:n]
 	b, left := &p.bends[l], &p.bent[l]
-	for i := range g {
-		h := mixture.MakeShape(b.Epsilon[i], b.Up[i], b.Delta[i])
-		byU, byEpsilon, byTau := h.Differentiate(float64(p.bowed[l][i]), mixture.Bent{W: left.W[i], E: left.E[i]}, float64(g[i]), c[i/width])
-		g[i] = float32(byU)
-		s.lean[i] = float32(byEpsilon) * (1 - lean[i]*lean[i])
-		s.tail[i] = float32(byTau) * (1 - tail[i]*tail[i])
+	for r := range p.rows {
+		for i := r * width; i < (r+1)*width; i++ {
+			h := mixture.MakeShape(b.Epsilon[i], b.Up[i], b.Delta[i])
+			byU, byEpsilon, byTau := h.Differentiate(float64(p.bowed[l][i]), mixture.Bent{W: left.W[i], E: left.E[i]}, float64(g[i]), c[r])
+			g[i] = float32(byU)
+			s.lean[i] = float32(byEpsilon) * (1 - lean[i]*lean[i])
+			s.tail[i] = float32(byTau) * (1 - tail[i]*tail[i])
+		}
 	}
 }

@@ -234,8 +234,10 @@ func (p *flowPass) logDensity(dst []float64) {
 	}
 	for l := range 2 {
 		width := f.width(l)
-		for i, z := range p.versions[l][:p.rows*width] {
-			dst[i/width] -= float64(z) * float64(z) / 2
+		for r := range dst {
+			for _, z := range p.versions[l][r*width : (r+1)*width] {
+				dst[r] -= float64(z) * float64(z) / 2
+			}
 		}
 	}
 	p.volume(dst)
@@ -246,8 +248,10 @@ func (p *flowPass) volume(dst []float64) {
 	f := p.flow
 	for l := range f.depth {
 		width := f.width(l)
-		for i, v := range p.squashed[l][:p.rows*width] {
-			dst[i/width] -= float64(f.clamp) * float64(v)
+		for r := range dst {
+			for _, v := range p.squashed[l][r*width : (r+1)*width] {
+				dst[r] -= float64(f.clamp) * float64(v)
+			}
 		}
 	}
 	if f.bent {
@@ -305,8 +309,10 @@ func (p *flowPass) score(grad []float32, c []float64, w *weights, s *scratch) {
 //	∂/∂v_{l+2} = g ⊙ e^{−σ_l}.
 func (p *flowPass) scoreFrom(grad, slope []float32, c []float64, w *weights, s *scratch) {
 	f, d := p.flow, p.flow.nets.dim
-	for i := range slope {
-		slope[i] *= float32(c[i/d])
+	for r, c := range c {
+		for i := r * d; i < (r+1)*d; i++ {
+			slope[i] *= float32(c)
+		}
 	}
 	for l := range 2 {
 		p.split(s.state[l], slope, l)
@@ -321,9 +327,13 @@ func (p *flowPass) scoreFrom(grad, slope []float32, c []float64, w *weights, s *
 			p.straighten(l, g, c, s)
 			v = p.bowed[l][:n]
 		}
-		for i, q := range squashed {
-			scaleOut[i] = -(g[i]*v[i] + float32(c[i/width])) * (1 - q*q)
-			g[i] /= stretch[i]
+		for r := range p.rows {
+			byVolume := float32(c[r])
+			for i := r * width; i < (r+1)*width; i++ {
+				q := squashed[i]
+				scaleOut[i] = -(g[i]*v[i] + byVolume) * (1 - q*q)
+				g[i] /= stretch[i]
+			}
 		}
 		shiftOut := s.shift[:n]
 		for i, v := range g {
