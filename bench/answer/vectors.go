@@ -155,21 +155,6 @@ func vectorProblems() []problem {
 		}
 		return sum - math.Log(product)
 	}}
-	const side, kappa, lambda = 8, 0.2, 0.02
-	phi4 := density64{side * side, func(x []float64) float64 {
-		sum := 0.0
-		for i, v := range x {
-			right, below := x[i/side*side+(i+1)%side], x[(i+side)%(side*side)]
-			sum += 2*kappa*v*(right+below) - v*v - lambda*(v*v-1)*(v*v-1)
-		}
-		return sum
-	}}
-	field := []function{
-		{"abs magnetisation", func(x []float64) float64 { return math.Abs(floats.Sum(x)) / float64(len(x)) }, unknown},
-		{"magnetisation", func(x []float64) float64 { return floats.Sum(x) / float64(len(x)) }, 0},
-		square(0, unknown),
-		{"ln π", phi4.logPi, unknown},
-	}
 	each := func(d int, f func(i int) function) (all []function) {
 		for i := range d {
 			all = append(all, f(i))
@@ -190,8 +175,33 @@ func vectorProblems() []problem {
 		vectorProblem("two_modes", "two Gaussians 8 standard deviations apart, of weights 0.7 and 0.3, in 5 coordinates", modes, far, none, []function{
 			coordinate(0, 2.4), square(0, 0.3*64+1), coordinate(1, 0), square(1, 1),
 		}),
-		vectorProblem("phi4", "the φ⁴ field of 8×8 sites, κ = 0.2, λ = 0.02", phi4, []float64{kappa, lambda}, none, field),
+		field("phi4", 8), field("phi4-16", 16),
 	}, regressions()...)
+}
+
+// field is φ⁴ on a periodic square lattice.
+func field(name string, side int) problem {
+	const kappa, lambda = 0.2, 0.02
+	logPi := func(x []float64) float64 {
+		sum, above := 0.0, x[len(x)-side:]
+		for y := 0; y < len(x); y += side {
+			row := x[y : y+side]
+			left := row[side-1]
+			for i, v := range row {
+				sum += v*(2*kappa*(left+above[i])-v) - lambda*(v*v-1)*(v*v-1)
+				left = v
+			}
+			above = row
+		}
+		return sum
+	}
+	unknown := math.NaN()
+	return vectorProblem(name, fmt.Sprintf("the φ⁴ field of %d×%d sites, κ = %g, λ = %g", side, side, kappa, lambda), density64{side * side, logPi}, []float64{kappa, lambda}, []float64{}, []function{
+		{"abs magnetisation", func(x []float64) float64 { return math.Abs(floats.Sum(x)) / float64(len(x)) }, unknown},
+		{"magnetisation", func(x []float64) float64 { return floats.Sum(x) / float64(len(x)) }, 0},
+		square(0, unknown),
+		{"ln π", logPi, unknown},
+	})
 }
 
 // regressions are linear ones of posteriordb, which with schools make eight of it. Their peers take

@@ -25,6 +25,20 @@ func TestVectorDensities(t *testing.T) {
 		}
 		return sum
 	}
+	phi4 := func(side int) func(x []float64) float64 {
+		return func(x []float64) (sum float64) {
+			for i := range side {
+				for j := range side {
+					v := x[side*i+j]
+					for _, next := range []float64{x[side*((i+1)%side)+j], x[side*i+(j+1)%side]} {
+						sum += 2 * 0.2 * v * next
+					}
+					sum -= v*v + 0.02*math.Pow(v*v-1, 2)
+				}
+			}
+			return sum
+		}
+	}
 	design, outcomes := regression(10, 200)
 	for name, want := range map[string]func(x []float64) float64{
 		"logistic": func(x []float64) (sum float64) {
@@ -56,18 +70,7 @@ func TestVectorDensities(t *testing.T) {
 		"two_modes": func(x []float64) float64 {
 			return math.Log(0.7*math.Exp(normal(x[0], 0, 1))+0.3*math.Exp(normal(x[0], 8, 1))) + standard(x[1:])
 		},
-		"phi4": func(x []float64) (sum float64) {
-			for i := range 8 {
-				for j := range 8 {
-					v := x[8*i+j]
-					for _, next := range []float64{x[8*((i+1)%8)+j], x[8*i+(j+1)%8]} {
-						sum += 2 * 0.2 * v * next
-					}
-					sum -= v*v + 0.02*math.Pow(v*v-1, 2)
-				}
-			}
-			return sum
-		},
+		"phi4": phi4(8), "phi4-16": phi4(16),
 	} {
 		t.Run(name, func(t *testing.T) {
 			logPi, dim := ofVectors(t, name)
