@@ -44,6 +44,9 @@ var (
 	logarithm   = work{Float: 15, FMA: 12}
 )
 
+// The same of float64, by longer polynomials and in vectors of half as many numbers.
+var exponential64, logarithm64 = work{Float: 2 * 20, FMA: 2 * 16}, work{Float: 2 * 21, FMA: 2 * 13}
+
 func hierarchyRows(e *environment, size string, v []int) ([]*operation, error) {
 	m, err := ofBest(v[0])
 	if err != nil {

@@ -79,17 +79,21 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	forward, backward := m.generator()
-	batch := float64(training.Batch)
-	step, table := m.pieces()
-	op.need = need{
-		{"forward", forward.times(batch), e.threads() * table},
-		{"backward", backward.times(batch), 2 * e.threads() * table}, // and their sums
+	batch, params := float64(training.Batch), len(trainer.Params())
+	if mixture, ok := m.(mixtureModel); ok && mixture.Loss.Kind == "balance" {
+		op.need = mixture.balanced(e.threads())
+	} else {
+		forward, backward := m.generator()
+		_, table := m.pieces()
+		op.need = append(need{
+			{"forward", forward.times(batch), e.threads() * table},
+			{"backward", backward.times(batch), 2 * e.threads() * table}, // and their sums
+		}, append(loss, phase{"transition", m.transition().times(batch), 0})...)
 	}
-	if len(step) > 0 {
+	if step, table := m.pieces(); len(step) > 0 {
 		op.need = append(op.need, phase{"pieces", step, 4 * e.threads() * table})
 	}
-	op.need = append(op.need, append(loss, besides(m, batch, len(trainer.Params()))...)...)
+	op.need = append(op.need, besides(m, batch, params)...)
 	if r, err := referenceOf(m, config, trainer.System()); err != nil {
 		op.note = err.Error()
 	} else {

@@ -68,24 +68,71 @@ func (m mixtureModel) discrepancy(engine.System, []float32) ([]phase, error) {
 	return []phase{pairwise("discrepancy", m.Training.Batch, m.Loss.Kernel, m.dim())}, nil
 }
 
-// transition counts, for each step, a normal number a coordinate, the density where it leads and
-// the acceptance; and the density where the first begins.
-func (m mixtureModel) transition() work {
+// moves counts a proposal, a normal number a coordinate, and its acceptance; and a density.
+func (m mixtureModel) moves() (move, density work) {
 	d, components := float64(m.dim()), float64(len(m.Target.Components))
-	density := work{}
+	move, density = work{}, work{}
 	density.add(components, work{FMA: d*d + d, Float: d*d + d})
 	density.add(components, exponential)
 	density.add(1, logarithm)
-	moves := work{}
-	moves.add(d, philox)
-	moves.add(d, normal)
-	moves.add(d, work{FMA: 1, Float: 1})
-	moves.add(1, density)
-	moves.add(1, philox)
-	moves.add(1, exponential)
-	all := moves.times(float64(m.Transition.Steps))
+	move.add(d, philox)
+	move.add(d, normal)
+	move.add(d, work{FMA: 1, Float: 1})
+	move.add(1, philox)
+	move.add(1, exponential)
+	return move, density
+}
+
+// transition counts the moves, with the density where each leads and where the first begins.
+func (m mixtureModel) transition() work {
+	move, density := m.moves()
+	move.add(1, density)
+	all := move.times(float64(m.Transition.Steps))
 	all.add(1, density)
 	return all
+}
+
+// balanced counts a step by log densities: states are drawn, a part of them moves, and all have
+// their ln π, ln q and its gradient. Flows know ln q of what they draw.
+func (m mixtureModel) balanced(threads int) need {
+	n := m.Training.Batch
+	all, moved := float64(n), float64(engine.NewBalance(m.Loss.Balancing, n, n, 1).Moved())
+	move, density := m.moves()
+	move.add(1, density)
+	transition := move.times(moved * float64(m.Transition.Steps))
+	transition.add(all, density)
+	var draw, logQ, score work
+	weighed, table := all+moved, 0
+	if m.Generator.Kind == "mixture" {
+		draw, logQ, score = m.gaussians()
+	} else {
+		draw, score = m.generator()
+		logQ, weighed = draw, moved
+		_, table = m.pieces()
+	}
+	return need{
+		{"draw", draw.times(all), threads * table},
+		{"transition", transition, 0},
+		{"density", logQ.times(weighed), threads * table},
+		{"score", score.times(all + moved), 2 * threads * table},
+	}
+}
+
+// gaussians counts a state that a mixture of Gaussians draws, ln q of one and its gradient, in
+// float64, of which a vector holds half as many numbers: a product with a triangle for each; of
+// all components an exponential, a sum and a quotient, and a logarithm; and moments of all.
+func (m mixtureModel) gaussians() (draw, logQ, score work) {
+	d, components := float64(m.dim()), float64(m.Generator.Components)
+	triangle := d * (d + 1) / 2
+	draw, logQ, score = work{}, work{}, work{}
+	draw.add(triangle, work{FMA: 2, Float: 2})
+	draw.add(components, work{Float: 2}) // comparisons with shares
+	logQ.add(components*(triangle+d), work{FMA: 2, Float: 2})
+	logQ.add(components, exponential64)
+	logQ.add(components, work{Float: 2 * 4}) // the largest, what is taken from it, the sum, the share
+	logQ.add(1, logarithm64)
+	score.add(components*(2*d+triangle), work{FMA: 2, Float: 2})
+	return draw, logQ, score
 }
 
 func (m mixtureModel) known() bool {
@@ -93,7 +140,12 @@ func (m mixtureModel) known() bool {
 		m.dim() == 2 && m.Loss.Kind == "mmd" && len(m.Transition.Sigma) <= 1
 }
 
-func (m mixtureModel) latent() (dim int, decided bool) { return m.dim(), false }
+func (m mixtureModel) latent() (dim int, decided bool) {
+	if m.Generator.Kind == "mixture" {
+		return m.dim() + 1, false // one chooses the component
+	}
+	return m.dim(), false
+}
 
 func (m mixtureModel) moved(s engine.System) []float32 {
 	_, to := lastMoves[vectors.States](s)

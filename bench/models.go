@@ -73,8 +73,8 @@ func (r *reference) agree(p *peers.Process, words ...any) (agreement, error) {
 	return lossAgreement(r.loss, loss[0], r.grad, grad), nil
 }
 
-// modelOf returns what is known about the system of a configuration, or nil, as of
-// generators with a density but flows, whose work nobody has counted.
+// modelOf returns what is known about the system of a configuration, or nil, as of most
+// generators with a density, whose work nobody has counted.
 func modelOf(config engine.Config) model {
 	switch c := config.(type) {
 	case *ising.Config:
@@ -82,7 +82,7 @@ func modelOf(config engine.Config) model {
 			return isingModel{c}
 		}
 	case *gmm.Config:
-		if c.Generator.Kind != "mixture" {
+		if g := &c.Generator; g.Kind != "mixture" || c.Loss.Kind == "balance" && g.Depth == 0 && !g.Bent && g.Base == "joint" {
 			return mixtureModel{c}
 		}
 	case *hybrid.Config:
@@ -176,8 +176,8 @@ func pieces(sizes ...int) (step work, bytes int) {
 	return step, 8 * (sizes[1] + 1) * sizes[2]
 }
 
-// besides counts what a training step does for the generator and the loss: the noise, the
-// moves, and AdamW's step of the parameters.
+// besides counts what a training step does beside the generator, its moves and the loss: the
+// noise, and AdamW's step of the parameters.
 func besides(m model, batch float64, params int) need {
 	noise := work{}
 	dim, decided := m.latent()
@@ -191,7 +191,6 @@ func besides(m model, batch float64, params int) need {
 	optimizer := work{FMA: 5, Float: 13, Read: 16, Write: 12}
 	return need{
 		{name: "noise", counts: noise.times(batch)},
-		{name: "transition", counts: m.transition().times(batch)},
 		{name: "optimizer", counts: optimizer.times(float64(params)), bytes: 16 * params},
 	}
 }
