@@ -2,19 +2,22 @@ package bench
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"os"
 	"strconv"
 	"strings"
 
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/optim"
 )
 
 var iterationSuite = Suite{
 	Name:    "iteration",
 	Summary: "whole training iterations of every system",
-	Size:    "SYSTEM/PRESET or SYSTEM/PRESET/BATCH; the paper's settings of all systems by default",
+	Size:    "SYSTEM/PRESET, SYSTEM/PRESET/BATCH or a configuration's file, NAME.json; the paper's settings of all systems by default",
 	rows:    iterationRows,
 }
 
@@ -24,6 +27,17 @@ const warmUp = 50
 // parseSystem finds the configuration that a size names, and the number that
 // ends it, 0 without.
 func (e *environment) parseSystem(size string) (engine.Config, int, error) {
+	if strings.HasSuffix(size, ".json") {
+		text, err := os.ReadFile(size)
+		if err != nil {
+			return nil, 0, optionf("size %q: %v", size, err)
+		}
+		config, _, err := e.systems.Resolve(context.Background(), catalogue.Source{Text: text, File: size})
+		if err != nil {
+			return nil, 0, optionf("size %q: %v", size, err)
+		}
+		return config, 0, nil
+	}
 	parts := strings.Split(size, "/")
 	n := 0
 	if len(parts) == 3 {

@@ -1,12 +1,15 @@
 package bench
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
@@ -294,4 +297,20 @@ func TestSizesOfSystems(t *testing.T) {
 			require.ErrorContains(t, err, want)
 		}
 	}
+	// A configuration's own file has its own batch.
+	config, err := ising.Preset("paper")
+	require.NoError(t, err)
+	config.Training.Batch = 30
+	text, err := catalogue.EncodeConfig(config)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "own.json")
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	operations, err := iterationRows(e, file)
+	require.NoError(t, err)
+	require.Equal(t, 30., operations[0].amount)
+	require.NoError(t, os.WriteFile(file, []byte(`{"system": "ising", "training": {"batch": 0}}`), 0o600))
+	_, _, err = e.parseSystem(file)
+	require.ErrorContains(t, err, "batch")
+	_, _, err = e.parseSystem(filepath.Join(t.TempDir(), "none.json"))
+	require.ErrorContains(t, err, "none.json")
 }
