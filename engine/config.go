@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 
 	"github.com/revgen/revgen/engine/nn"
@@ -32,19 +31,19 @@ func (c *Common) Shared() *Common { return c }
 // Training holds the hyperparameters of Algorithm 1 that do not depend on the
 // system.
 type Training struct {
-	Seed           uint64         `json:"seed"`  // of all random numbers
-	Steps          int            `json:"steps"` // total, not additional, iterations N_I
-	Batch          int            `json:"batch"` // N, samples a step
+	Seed           uint64         `json:"seed"`                   // of all random numbers
+	Steps          int            `json:"steps" is:"0.."`         // total, not additional, iterations N_I
+	Batch          int            `json:"batch" is:"2..16777216"` // N, samples a step
 	search.Methods                // how θ is trained
 	Optimizer      optim.AdamW    `json:"optimizer"`
 	Schedule       optim.Schedule `json:"schedule"`
-	ClipNorm       float64        `json:"clip_norm"` // largest gradient norm; 0 means no clipping
-	EMA            float64        `json:"ema"`       // decay of the weight average; 0 means none
+	ClipNorm       float64        `json:"clip_norm" is:"not negative"` // largest gradient norm; 0 means no clipping
+	EMA            float64        `json:"ema" is:"decay"`              // decay of the weight average; 0 means none
 	// Start is the hash of the model whose parameters the run begins with, ""
 	// for parameters that belong to the seed.
 	Start           string `json:"start"`
-	CheckpointEvery int    `json:"checkpoint_every"` // steps between checkpoints; 0 means only at the end
-	LogEvery        int    `json:"log_every"`        // steps between records of metrics.jsonl
+	CheckpointEvery int    `json:"checkpoint_every" is:"0.."` // steps between checkpoints; 0 means only at the end
+	LogEvery        int    `json:"log_every" is:"1.."`        // steps between records of metrics.jsonl
 }
 
 // MostEvaluated bounds the samples of an evaluation. So many determine a mean to
@@ -53,8 +52,8 @@ const MostEvaluated = 1 << 30
 
 // Evaluating says how a trained generator is measured.
 type Evaluating struct {
-	Samples int `json:"samples"` // independent samples behind the final table
-	Every   int `json:"every"`   // steps between evaluations during training; 0 means only at the end
+	Samples int `json:"samples"`        // independent samples behind the final table
+	Every   int `json:"every" is:"0.."` // steps between evaluations during training; 0 means only at the end
 }
 
 // ValidateNames reports a configuration that is not of the named system, or of
@@ -73,17 +72,11 @@ func (c *Common) Validate() error {
 	}
 	t := &c.Training
 	return conf.First(
-		conf.Between("training.steps", t.Steps, 0, math.MaxInt32),
-		conf.Between("training.batch", t.Batch, 2, 1<<24),
-		conf.NotNegative("training.clip_norm", t.ClipNorm),
-		conf.Decay("training.ema", t.EMA),
-		conf.Between("training.checkpoint_every", t.CheckpointEvery, 0, math.MaxInt32),
-		conf.Between("training.log_every", t.LogEvery, 1, math.MaxInt32),
+		conf.Under("training.schedule", t.Schedule.Validate()),
+		conf.Under("training", conf.Check(t)),
 		conf.Between("evaluation.samples", c.Evaluation.Samples, 1, MostEvaluated),
-		conf.Between("evaluation.every", c.Evaluation.Every, 0, math.MaxInt32),
-		conf.Under("training.optimizer", t.Optimizer.Validate()),
-		conf.Under("training", t.Methods.Validate(t.ClipNorm)),
-		conf.Under("training.schedule", t.Schedule.Validate()))
+		conf.Under("evaluation", conf.Check(&c.Evaluation)),
+		conf.Under("training", t.Methods.Validate(t.ClipNorm)))
 }
 
 // Reseeded returns a configuration that differs by its seed alone.

@@ -23,10 +23,10 @@ type Config struct {
 
 // TargetConfig names the distribution π(s) ∝ exp(−βE(s)).
 type TargetConfig struct {
-	L    int     `json:"l"`    // side of the periodic lattice, at least 2
-	Beta float64 `json:"beta"` // inverse temperature β ≥ 0
-	J    float64 `json:"j"`    // coupling; positive is ferromagnetic
-	H    float64 `json:"h"`    // external field
+	L    int     `json:"l"`                      // side of the periodic lattice, at least 2
+	Beta float64 `json:"beta" is:"not negative"` // inverse temperature β ≥ 0
+	J    float64 `json:"j" is:"finite"`          // coupling; positive is ferromagnetic
+	H    float64 `json:"h" is:"finite"`          // external field
 }
 
 // GeneratorConfig describes G_θ.
@@ -54,15 +54,11 @@ const maxSide = 256
 // Validate reports the first value that cannot be used, by its key.
 func (c *Config) Validate() error {
 	c = conf.Chosen(c)
-	if err := conf.First(c.ValidateNames("ising", Presets), conf.Enums(c), c.Common.Validate()); err != nil {
+	if err := conf.First(c.ValidateNames("ising", Presets), conf.Check(c), c.Common.Validate()); err != nil {
 		return err
 	}
 	t := &c.Target
-	if err := conf.First(
-		conf.Between("target.l", t.L, 2, maxSide),
-		conf.NotNegative("target.beta", t.Beta),
-		conf.Finite("target.j", t.J),
-		conf.Finite("target.h", t.H)); err != nil {
+	if err := conf.Between("target.l", t.L, 2, maxSide); err != nil {
 		return err
 	}
 	target, err := c.target()

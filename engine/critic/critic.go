@@ -18,12 +18,12 @@ type Config struct {
 	// Form is "pair" for f = h(s, s′) − h(s′, s), or "difference" for
 	// f = g(s) − g(s′).
 	Form   string `json:"form" enum:"pair,difference"`
-	Hidden []int  `json:"hidden"` // widths of the perceptron's hidden layers
+	Hidden []int  `json:"hidden" is:"widths"` // widths of the perceptron's hidden layers
 	// LearningRate and WeightDecay are those of AdamW.
-	LearningRate float64 `json:"learning_rate"`
-	WeightDecay  float64 `json:"weight_decay"` // of its weights
+	LearningRate float64 `json:"learning_rate" is:"positive"`
+	WeightDecay  float64 `json:"weight_decay" is:"not negative"` // of its weights
 	// Steps of the discriminator, on the same batch, to each of the generator.
-	Steps int `json:"steps"`
+	Steps int `json:"steps" is:"1..1000"`
 }
 
 // Default returns a discriminator of moderate size that learns faster than a
@@ -37,14 +37,7 @@ func Default() Config {
 const slope = 0.2
 
 // Validate reports the first value that cannot be used, by its key.
-func (c *Config) Validate() error {
-	return conf.First(
-		conf.OneOf("form", c.Form, []string{"pair", "difference"}),
-		conf.Positive("learning_rate", c.LearningRate),
-		conf.NotNegative("weight_decay", c.WeightDecay),
-		conf.Between("steps", c.Steps, 1, 1000),
-		conf.Widths("hidden", c.Hidden))
-}
+func (c *Config) Validate() error { return conf.Check(c) }
 
 // A Critic is a discriminator of moves s → t between states of dim numbers,
 // bound to one batch size, and the loss (1/n) Σ f(s_i, t_i). Evaluate comes first; then

@@ -13,8 +13,8 @@ import (
 // ScoutConfig describes the population that finds where a target, or each of its modes,
 // has its weight.
 type ScoutConfig struct {
-	Population int `json:"population"` // of Metropolis chains, of each mode
-	Moves      int `json:"moves"`      // of each at each temperature on the way to the target
+	Population int `json:"population" is:"2..1048576"` // of Metropolis chains, of each mode
+	Moves      int `json:"moves" is:"1..65536"`        // of each at each temperature on the way to the target
 }
 
 // Scout returns a scout of a seed's population, about a centre and a scale if they are
@@ -66,18 +66,10 @@ func Train(t *engine.Training, rate float64, steps int) {
 	t.CheckpointEvery, t.LogEvery = 200, 10
 }
 
-const (
-	maxPopulation = 1 << 20
-	maxMoves      = 1 << 16
-)
-
 // Validate reports the first value that cannot be used to place and train a mixture of
 // at most so many Gaussians, by its key in the configuration.
 func (c ScoutConfig) Validate(components, most int, t *engine.Training) error {
-	if err := conf.First(
-		conf.Between("generator.components", components, 1, most),
-		conf.Between("generator.scout.population", c.Population, 2, maxPopulation),
-		conf.Between("generator.scout.moves", c.Moves, 1, maxMoves)); err != nil {
+	if err := conf.First(conf.Between("generator.components", components, 1, most), conf.Under("generator.scout", conf.Check(&c))); err != nil {
 		return err
 	}
 	switch {

@@ -22,21 +22,17 @@ import (
 // where s is the standard deviation of the losses L_p, so that α has no unit.
 // The generator is that of the consensus point v.
 type Consensus struct {
-	Particles int `json:"particles"` // number of candidates θ_p
+	Particles int `json:"particles" is:"2..4096"` // number of candidates θ_p
 	// Spread is the standard deviation of each parameter over the initial
 	// particles, about the initial θ.
-	Spread    float64 `json:"spread"`
-	Sharpness float64 `json:"sharpness"` // α
-	Noise     float64 `json:"noise"`     // σ
-	TimeStep  float64 `json:"time_step"` // Δt, which the schedule multiplies
+	Spread    float64 `json:"spread" is:"positive"`
+	Sharpness float64 `json:"sharpness" is:"positive"` // α
+	Noise     float64 `json:"noise"`                   // σ
+	TimeStep  float64 `json:"time_step" is:"positive"` // Δt, which the schedule multiplies
 }
 
 func (c *Consensus) validate() error {
-	if err := conf.First(
-		conf.Between("particles", c.Particles, 2, maxCandidates),
-		conf.Positive("spread", c.Spread),
-		conf.Positive("sharpness", c.Sharpness),
-		conf.Positive("time_step", c.TimeStep)); err != nil {
+	if err := conf.Check(c); err != nil {
 		return err
 	}
 	switch {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/state"
 )
 
@@ -17,20 +16,11 @@ import (
 //
 // an estimate of the gradient of the loss smoothed over θ by N(0, σ²).
 type Evolution struct {
-	Pairs int     `json:"pairs"` // P
-	Sigma float64 `json:"sigma"` // σ
+	Pairs int     `json:"pairs" is:"1..2048"`  // P
+	Sigma float64 `json:"sigma" is:"positive"` // σ
 	// Fitness F is "plain", the loss itself, or "rank", the loss's rank among
 	// the 2P candidates' in [−½, ½].
 	Fitness string `json:"fitness" enum:"plain,rank"`
-}
-
-const maxCandidates = 4096
-
-func (e *Evolution) validate() error {
-	return conf.First(
-		conf.Between("pairs", e.Pairs, 1, maxCandidates/2),
-		conf.Positive("sigma", e.Sigma),
-		conf.OneOf("fitness", e.Fitness, []string{"plain", "rank"}))
 }
 
 // pieceLen is the number of parameters that a piece of work handles, a

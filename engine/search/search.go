@@ -46,7 +46,7 @@ func ByGradient() Methods {
 func (m *Methods) Validate(clip float64) error {
 	switch m.Method {
 	case "evolution":
-		return conf.Under("evolution", m.Evolution.validate())
+		return conf.Under("evolution", conf.Check(&m.Evolution))
 	case "consensus":
 		if clip > 0 {
 			return errors.New("clip_norm: consensus-based optimisation has no gradient to clip; set it to 0")

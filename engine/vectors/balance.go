@@ -7,7 +7,6 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -42,7 +41,7 @@ type densities struct {
 type balanceLoss struct{}
 
 func (balanceLoss) validate(l *LossConfig, _ int) error {
-	return conf.First(l.Balancing.Validate(), l.Economy.validate())
+	return l.Balancing.Validate()
 }
 
 // bytes are those of the passes of s′ and of R.

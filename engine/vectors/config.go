@@ -52,7 +52,7 @@ type GeneratorConfig struct {
 	// Bend bounds the bends of couplings softly: ε = b·tanh(s/b) and ln δ = b·tanh(s/b) for
 	// perceptrons' outputs s. 0 stands for the bounds 2 and 1, which models without this
 	// key have.
-	Bend  float64             `json:"bend" when:"kind=mixture"`
+	Bend  float64             `json:"bend" when:"kind=mixture" is:"not negative"`
 	Scout mixture.ScoutConfig `json:"scout" when:"kind=mixture"`
 	// Depth is the number of couplings, 0 if a mixture has none, or of residual
 	// blocks.
@@ -62,11 +62,11 @@ type GeneratorConfig struct {
 	Latent int `json:"latent" when:"kind=residual"`
 	// Hidden lists the widths of the hidden layers: of the scale and of the
 	// translation perceptron of each coupling, or of each residual block's.
-	Hidden []int   `json:"hidden"`
-	Slope  float64 `json:"slope"` // of LeakyReLU for negative values
+	Hidden []int   `json:"hidden" is:"widths"`
+	Slope  float64 `json:"slope" is:"slope"` // of LeakyReLU for negative values
 	// Gain multiplies the initial weights and biases of each perceptron's last
 	// layer; small values start G_θ near the identity.
-	Gain float64 `json:"gain"`
+	Gain float64 `json:"gain" is:"positive"`
 	// Partition says which coordinates a flow's even couplings change, its odd
 	// ones changing the others: "parity", those of even index, or "halves",
 	// the first half, or "listed", those of Changed.
@@ -75,7 +75,7 @@ type GeneratorConfig struct {
 	Changed []int `json:"changed" when:"partition=listed"`
 	// Clamp bounds a flow's log-scales softly: c·tanh(s/c) for a perceptron's
 	// output s.
-	Clamp float64 `json:"clamp" when:"kind=realnvp,mixture"`
+	Clamp float64 `json:"clamp" when:"kind=realnvp,mixture" is:"positive"`
 }
 
 // LossConfig describes the estimator of the discrepancy.
@@ -101,10 +101,10 @@ type LossConfig struct {
 // BoundaryConfig describes the soft penalty of eq. (boundary_penalty),
 // (1/N) Σ sigmoid(c(|s_i − x_0|² − r²)). The paper leaves its constants open.
 type BoundaryConfig struct {
-	Weight    float64   `json:"weight"`    // of the penalty in the loss; 0 leaves it out
-	Sharpness float64   `json:"sharpness"` // c > 0
-	Radius    float64   `json:"radius"`    // r > 0
-	Center    []float64 `json:"center"`    // x_0; empty means the origin
+	Weight    float64   `json:"weight" is:"not negative"` // of the penalty in the loss; 0 leaves it out
+	Sharpness float64   `json:"sharpness"`                // c > 0
+	Radius    float64   `json:"radius"`                   // r > 0
+	Center    []float64 `json:"center" is:"finite"`       // x_0; empty means the origin
 }
 
 // ModalConfig is what a run on states of a real vector and a mode takes besides its
@@ -125,13 +125,13 @@ type ModalTransition struct {
 	// samples is not zero).
 	Order string `json:"order" enum:"random,paper-order"`
 	// Across is the probability of a teleport at a step of random order.
-	Across float64 `json:"across" when:"order=random"`
+	Across float64 `json:"across" when:"order=random" is:"probability"`
 	// Sigma lists the standard deviations of ε. Each move within a mode draws
 	// one of them.
 	Sigma []float64 `json:"sigma"`
 	// Flip is the probability that a move within a mode proposes 2c − x + ε
 	// instead of x + ε, reflected at the mode's centre c.
-	Flip  float64 `json:"flip"`
+	Flip  float64 `json:"flip" is:"probability"`
 	Steps int     `json:"steps"` // m
 	engine.Annealing
 }
@@ -152,13 +152,13 @@ type ModalGenerator struct {
 	Bend   float64             `json:"-"`
 	Scout  mixture.ScoutConfig `json:"scout" when:"kind=mixture"`
 	Depth  int                 `json:"-"`
-	Latent int                 `json:"latent" when:"kind=perceptron"` // dimension of the noise z
-	Hidden []int               `json:"hidden" when:"kind=perceptron"` // widths of the hidden layers
-	Slope  float64             `json:"slope" when:"kind=perceptron"`  // of LeakyReLU for negative values
+	Latent int                 `json:"latent" when:"kind=perceptron"`             // dimension of the noise z
+	Hidden []int               `json:"hidden" when:"kind=perceptron" is:"widths"` // widths of the hidden layers
+	Slope  float64             `json:"slope" when:"kind=perceptron" is:"slope"`   // of LeakyReLU for negative values
 	// Gain multiplies the initial weights of the coordinates' outputs, so that
 	// the first samples reach all wells, and those of a split head's logits, so
 	// that each z has a mode of its own while its x finds a well of that mode.
-	Gain      float64 `json:"gain" when:"kind=perceptron"`
+	Gain      float64 `json:"gain" when:"kind=perceptron" is:"positive"`
 	Partition string  `json:"-"`
 	Changed   []int   `json:"-"`
 	Clamp     float64 `json:"-"`
@@ -214,13 +214,13 @@ const (
 // dimension, by its key. The target's own demands for memory count beside the
 // configuration's.
 func (c *Config) Validate(dim int, target ...engine.Demand) error {
-	return validate(c, conf.Enums(conf.Chosen(c)), dim, 0, target)
+	return validate(c, conf.Check(conf.Chosen(c)), dim, 0, target)
 }
 
 // Validate is Config's for a target of so many modes.
 func (c *ModalConfig) Validate(dim, modes int, target ...engine.Demand) error {
 	return validate(c, conf.First(
-		conf.Enums(conf.Chosen(c)),
+		conf.Check(conf.Chosen(c)),
 		conf.Between("target's coordinates", dim, 1, maxModalDim),
 		conf.Between("target's modes", modes, 1, MaxModes)), dim, modes, target)
 }
@@ -233,8 +233,6 @@ func validate(of Configuration, wrong error, dim, modes int, target []engine.Dem
 		conf.Deviations("transition.sigma", p.Sigma),
 		conf.Between("transition.steps", p.Steps, 1, maxSteps),
 		conf.Under("transition", p.Annealing.Validate()),
-		conf.Probability("transition.across", p.Across),
-		conf.Probability("transition.flip", p.Flip),
 		conf.Under("generator", g.validate(dim, modes))); err != nil {
 		return err
 	}
@@ -297,9 +295,6 @@ func (g *GeneratorConfig) validate(dim, modes int) error {
 	}
 	if err := conf.First(
 		conf.Between("depth", g.Depth, least, maxDepth),
-		conf.Widths("hidden", g.Hidden),
-		conf.Slope("slope", g.Slope),
-		conf.Positive("gain", g.Gain),
 		conf.Between("latent", g.Latent, leastLatent, maxLatent)); err != nil || g.Kind == "perceptron" {
 		return err
 	}
@@ -330,13 +325,10 @@ func (g *GeneratorConfig) validate(dim, modes int) error {
 			return fmt.Errorf("changed: %d of %d coordinates; list some, not all, for the others to depend on", n, dim)
 		}
 	}
-	return conf.First(conf.Positive("clamp", g.Clamp), conf.NotNegative("bend", g.Bend))
+	return nil
 }
 
 func (b *BoundaryConfig) validate(dim int) error {
-	if err := conf.NotNegative("weight", b.Weight); err != nil {
-		return err
-	}
 	if b.Weight > 0 {
 		if err := conf.First(conf.Positive("sharpness", b.Sharpness), conf.Positive("radius", b.Radius)); err != nil {
 			return err
@@ -344,11 +336,6 @@ func (b *BoundaryConfig) validate(dim int) error {
 	}
 	if len(b.Center) != 0 && len(b.Center) != dim {
 		return fmt.Errorf("center: %d coordinates where a state has %d; give as many, or none for the origin", len(b.Center), dim)
-	}
-	for i, x := range b.Center {
-		if err := conf.Finite(fmt.Sprintf("center[%d]", i), x); err != nil {
-			return err
-		}
 	}
 	return nil
 }

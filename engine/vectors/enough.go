@@ -5,30 +5,23 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/measure"
-	"github.com/revgen/revgen/internal/conf"
 )
 
 // Economy says when a loss of densities evaluates ln π, and when no more.
 type Economy struct {
 	// Reuse is how many steps more a batch of states serves. ln π of the states is evaluated
 	// once: each step compares their ln q as it is by then.
-	Reuse int `json:"reuse" when:"kind=balance"`
+	Reuse int `json:"reuse" when:"kind=balance" is:"0..1024"`
 	// Enough is the effective sample size, as a fraction, from which on more steps would
 	// gain nothing: training ends before its steps do when the weights of 16,384 samples as they were
 	// drawn on the way have it, and no tail that would make it a matter of luck. Where batches serve
 	// more than eight steps the samples are so many fewer. 0 takes all steps.
-	Enough float64 `json:"enough" when:"kind=balance"`
+	Enough float64 `json:"enough" when:"kind=balance" is:"fraction"`
 }
 
 // Thrift sets both so that evaluations are spared: training ends at an effective sample size, and
 // batches serve four steps.
 func (e *Economy) Thrift(enough float64) { e.Reuse, e.Enough = 3, enough }
-
-const mostReuse = 1024
-
-func (e *Economy) validate() error {
-	return conf.First(conf.Between("reuse", e.Reuse, 0, mostReuse), conf.Fraction("enough", e.Enough))
-}
 
 // fresh reports whether a step draws a batch.
 func (e *Economy) fresh(step uint32) bool { return (step-1)%uint32(e.Reuse+1) == 0 }

@@ -441,7 +441,7 @@ func TestMovedValues(t *testing.T) {
 	for value, want := range map[string]string{
 		"crimson": `frame.colour: "crimson" is gone; write instead: "red"`, "red": "", "puce": `frame.colour: "puce" is not one of , red, blue`,
 	} {
-		err := Enums(&drawing{Frame: figure{Kind: "circle", Colour: value}})
+		err := Check(&drawing{Frame: figure{Kind: "circle", Colour: value}})
 		if want == "" {
 			require.NoError(t, err)
 		} else {
@@ -518,16 +518,16 @@ func TestOnly(t *testing.T) {
 		{"wall", "oil", "shiny", "two", "paint.coats: two does not go with ground.kind, which is wall; set paint.coats to one, or ground.kind to wood or paper"},
 		{"wall", "oil", "shiny", "three", `paint.coats: "three" is not one of one, two, many`},
 	} {
-		err := Enums(&picture{ground{c.ground}, paint{Kind: c.kind, Gloss: c.gloss, Coats: c.coats}})
+		err := Check(&picture{ground{c.ground}, paint{Kind: c.kind, Gloss: c.gloss, Coats: c.coats}})
 		if c.want == "" {
 			require.NoError(t, err, c)
 		} else {
 			require.EqualError(t, err, c.want)
 		}
 	}
-	require.EqualError(t, Enums(&picture{ground{"paper"}, paint{"oil", "matt", "one", true}}),
+	require.EqualError(t, Check(&picture{ground{"paper"}, paint{"oil", "matt", "one", true}}),
 		"paint.frame: true does not go with ground.kind, which is paper; set paint.frame to false, or ground.kind to wood")
-	require.EqualError(t, Enums(&paint{Kind: "water", Coats: "one"}),
+	require.EqualError(t, Check(&paint{Kind: "water", Coats: "one"}),
 		"kind: water does not go with ground.kind, which is not there; set kind to oil, or ground.kind to paper")
 	keys := Describe(new(picture))
 	require.Equal(t, "many with paint.gloss=shiny; two, many with ground.kind=wood,paper", keys[3].Only)

@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// Enums reports the first string of the struct that c points to that is none of
-// the values its field's tag lists,
+// Check reports the first value of the struct that c points to that its field's tag does not
+// allow, by its path: a string that is none of a list, or a number that is not so,
 //
-//	enum:"sign,bernoulli"
+//	enum:"sign,bernoulli"   is:"positive"   is:"1..4096"
 //
-// by its path, or the first value that other choices exclude. Fields that the struct's
-// choices leave out are not looked at.
-func Enums(c any) error {
+// or the first value that other choices exclude. Fields that the struct's choices leave out are
+// not looked at.
+func Check(c any) error {
 	v := destination(c)
-	if err := enums(v, v, "", false); err != nil {
+	if err := allowed(v, v, "", false); err != nil {
 		return err
 	}
-	return enums(v, v, "", true)
+	return allowed(v, v, "", true)
 }
 
-// enums looks at the values of v, at a path in root: at what they may be, or then at
+// allowed looks at the values of v, at a path in root: at what they may be, or then at
 // what goes together.
-func enums(root, v reflect.Value, path string, together bool) error {
+func allowed(root, v reflect.Value, path string, together bool) error {
 	all := listFields(v.Type())
 	for _, f := range all {
 		if c, _ := f.absent(v, all); c != nil {
@@ -31,12 +31,16 @@ func enums(root, v reflect.Value, path string, together bool) error {
 		}
 		value := v.FieldByIndex(f.index)
 		if f.typ.Kind() == reflect.Struct {
-			if err := enums(root, value, join(path, f.key), together); err != nil {
+			if err := allowed(root, value, join(path, f.key), together); err != nil {
 				return err
 			}
 		}
 		if together {
 			if err := f.restricted(root, value, path); err != nil {
+				return err
+			}
+		} else if f.is != "" {
+			if err := f.number(join(path, f.key), value); err != nil {
 				return err
 			}
 		} else if f.enum != nil && f.typ.Kind() == reflect.String {

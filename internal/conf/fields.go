@@ -17,6 +17,7 @@ type field struct {
 	typ   reflect.Type
 	when  []condition // on which the key is there
 	enum  []string    // what a string may be, nil for anything
+	is    string      // what its numbers must be, "" for anything
 	only  []restriction
 }
 
@@ -46,7 +47,7 @@ func listFields(t reflect.Type) []field {
 			if tag := f.Tag.Get("enum"); tag != "" {
 				enum = strings.Split(tag, ",")
 			}
-			all = append(all, field{cmp.Or(name, f.Name), []int{i}, f.Type, conditions(f.Tag.Get("when")), enum, restrictions(f.Tag.Get("only"))})
+			all = append(all, field{cmp.Or(name, f.Name), []int{i}, f.Type, conditions(f.Tag.Get("when")), enum, f.Tag.Get("is"), restrictions(f.Tag.Get("only"))})
 		}
 	}
 	shallowest := make(map[string]int)

@@ -1,10 +1,15 @@
 package conf
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/revgen/revgen/internal/crash"
 )
 
 // The positive numbers that single precision, in which training computes, holds
@@ -13,6 +18,27 @@ const (
 	leastSingle = 0x1p-126
 	mostSingle  = math.MaxFloat32
 )
+
+// rules are what a tag may say of a number, and of each of a list.
+var rules = map[string]func(key string, x float64) error{
+	"positive": Positive, "not negative": NotNegative, "finite": Finite, "decay": Decay, "slope": Slope, "fraction": Fraction, "probability": Probability,
+}
+
+// number reports a value of the field that is not what its tag says: of an integer low..high,
+// where high is by itself the largest of 32 bits, of the widths of a perceptron's layers "widths",
+// and else one of the rules.
+func (f *field) number(key string, v reflect.Value) error {
+	switch x := v.Interface().(type) {
+	case int:
+		low, high, _ := strings.Cut(f.is, "..")
+		return Between(key, x, crash.Must(strconv.Atoi(low)), crash.Must(strconv.Atoi(cmp.Or(high, "2147483647"))))
+	case []int:
+		return Widths(key, x)
+	case []float64:
+		return each(key, x, rules[f.is])
+	}
+	return rules[f.is](key, v.Float())
+}
 
 const beyondSingle = "%s: %v is beyond single precision, in which it is used and which holds 1.2e-38 to 3.4e38"
 
@@ -103,9 +129,11 @@ func Deviations(key string, sigma []float64) error {
 }
 
 // AllPositive is Positive of each number of a list.
-func AllPositive(key string, list []float64) error {
+func AllPositive(key string, list []float64) error { return each(key, list, Positive) }
+
+func each(key string, list []float64, rule func(key string, x float64) error) error {
 	for i, x := range list {
-		if err := Positive(fmt.Sprintf("%s[%d]", key, i), x); err != nil {
+		if err := rule(fmt.Sprintf("%s[%d]", key, i), x); err != nil {
 			return err
 		}
 	}

@@ -71,3 +71,48 @@ func TestRanges(t *testing.T) {
 	require.NoError(t, First(nil, nil))
 	require.EqualError(t, Positive("a", beyond), "a: 3.402823669209385e+38 is beyond single precision, in which it is used and which holds 1.2e-38 to 3.4e38")
 }
+
+// TestIs: what tags say of numbers is checked at any depth, by path, where the choices leave them.
+func TestIs(t *testing.T) {
+	type rest struct {
+		Kind  string    `json:"kind" enum:"long,short"`
+		Bars  int       `json:"bars" is:"2..8"`
+		Beats int       `json:"beats" is:"1.."`
+		Force float64   `json:"force" is:"not negative" when:"kind=long"`
+		Lines []int     `json:"lines" is:"widths"`
+		Pitch []float64 `json:"pitch" is:"finite"`
+		Free  float64   `json:"free"`
+	}
+	type piece struct {
+		Rest  rest    `json:"rest"`
+		Tempo float64 `json:"tempo" is:"positive"`
+		Fade  float64 `json:"fade" is:"decay"`
+		Slope float64 `json:"slope" is:"slope"`
+		Share float64 `json:"share" is:"fraction"`
+		Odds  float64 `json:"odds" is:"probability"`
+	}
+	for want, change := range map[string]func(p *piece){
+		"":                                    func(p *piece) { p.Rest.Bars, p.Rest.Beats, p.Rest.Free = 8, math.MaxInt32, math.NaN() },
+		"rest.bars: 1 is not between 2 and 8": func(p *piece) { p.Rest.Bars = 1 },
+		"rest.bars: 9 is not between 2 and 8": func(p *piece) { p.Rest.Bars = 9 },
+		"rest.beats: 0 is not between 1 and 2147483647":          func(p *piece) { p.Rest.Beats = 0 },
+		"rest.beats: 2147483648 is not between 1 and 2147483647": func(p *piece) { p.Rest.Beats = math.MaxInt32 + 1 },
+		"rest.force: -1 is not a finite number ≥ 0":              func(p *piece) { p.Rest.Force = -1 },
+		"rest.lines[1]: 0 is not between 1 and 1024":             func(p *piece) { p.Rest.Lines = []int{3, 0} },
+		"rest.pitch[1]: NaN is not finite":                       func(p *piece) { p.Rest.Pitch = []float64{0, math.NaN()} },
+		"tempo: 0 is not a positive finite number":               func(p *piece) { p.Tempo = 0 },
+		"fade: 1 is not in [0, 1)":                               func(p *piece) { p.Fade = 1 },
+		"slope: 2 is not in (0, 1]":                              func(p *piece) { p.Slope = 2 },
+		"share: 2 is not between 0 and 1":                        func(p *piece) { p.Share = 2 },
+		"odds: -1 is not a probability":                          func(p *piece) { p.Odds = -1 },
+	} {
+		p := piece{rest{Kind: "long", Bars: 2, Beats: 1, Lines: []int{1}}, 1, 0, 1, 0, 1}
+		change(&p)
+		if err := Check(&p); want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, want)
+		}
+	}
+	require.NoError(t, Check(&piece{rest{Kind: "short", Bars: 2, Beats: 1, Force: -1}, 1, 0, 1, 0, 1}))
+}

@@ -185,8 +185,8 @@ func TestChosen(t *testing.T) {
 	require.Equal(t, stop{base: base{Name: "x"}, Open: "no", Raw: 4}, Chosen(c).Stop)
 	require.EqualError(t, Decode([]byte(`{"stop": {"open": "no", "far": 1}}`), "f", new(everything)),
 		`f:1:25: stop.far: with stop.open "no" there is no such key; remove it, or set stop.open to yes or maybe`)
-	require.EqualError(t, Enums(&everything{Route: route{"tram"}, Stop: stop{Open: "no"}}), "stop.quiet: false does not go with stop.kind, which is not there; set stop.quiet to true, or stop.kind to near")
-	require.EqualError(t, Enums(&everything{Route: route{"tram"}, Stop: stop{Open: "yes", base: base{Kind: "near"}}}),
+	require.EqualError(t, Check(&everything{Route: route{"tram"}, Stop: stop{Open: "no"}}), "stop.quiet: false does not go with stop.kind, which is not there; set stop.quiet to true, or stop.kind to near")
+	require.EqualError(t, Check(&everything{Route: route{"tram"}, Stop: stop{Open: "yes", base: base{Kind: "near"}}}),
 		"stop.open: yes does not go with route.kind, which is tram; set stop.open to no or maybe, or route.kind to bus")
 }
 

@@ -25,7 +25,7 @@ type Config struct {
 // TargetConfig names the distribution π(s) ∝ exp(−βE(s)) of spins s_i = ±1 with
 // E(s) = −Σ_edges J_ij s_i s_j − Σ_i h_i s_i + offset.
 type TargetConfig struct {
-	Beta float64 `json:"beta"` // inverse temperature β ≥ 0
+	Beta float64 `json:"beta" is:"not negative"` // inverse temperature β ≥ 0
 	spins.Source
 	// SHA256 is that of the file that was read, in hexadecimal. What it holds is kept
 	// in the keys from spins on, and the file is not needed any more; while it is
@@ -116,7 +116,7 @@ func (c *Config) Describe() string {
 // Validate reports the first value that cannot be used, by its key.
 func (c *Config) Validate() error {
 	c = conf.Chosen(c)
-	if err := conf.First(c.ValidateNames(Definition.Name, Presets), conf.Enums(c), c.Common.Validate()); err != nil {
+	if err := conf.First(c.ValidateNames(Definition.Name, Presets), conf.Check(c), c.Common.Validate()); err != nil {
 		return err
 	}
 	t := &c.Target
@@ -132,9 +132,7 @@ func (c *Config) Validate() error {
 	if err != nil {
 		return fmt.Errorf("target.%w", err)
 	}
-	if err := conf.First(
-		conf.Between("target.spins", t.Spins, 1, mostSpins),
-		conf.NotNegative("target.beta", t.Beta)); err != nil {
+	if err := conf.Between("target.spins", t.Spins, 1, mostSpins); err != nil {
 		return err
 	}
 	if len(t.Edges) > mostEdges {

@@ -30,13 +30,13 @@ type Config struct {
 
 // TargetConfig names the law π(s) ∝ e^(−βE(s)) of sites in states 0 … q−1.
 type TargetConfig struct {
-	Beta float64 `json:"beta"` // inverse temperature β ≥ 0
-	Q    int     `json:"q"`    // states of a site, 2 to 16
+	Beta float64 `json:"beta" is:"not negative"` // inverse temperature β ≥ 0
+	Q    int     `json:"q"`                      // states of a site, 2 to 16
 	// Model is what couplings J multiply: "potts", E = −Σ J δ(s_i, s_j), or "clock",
 	// E = −Σ J cos(2π(s_i − s_j)/q).
 	Model string  `json:"model" enum:"potts,clock"`
-	L     int     `json:"l"` // side of the periodic square lattice; 0 for a graph
-	J     float64 `json:"j"` // coupling of the lattice's neighbours; positive favours equal states
+	L     int     `json:"l" is:"0..128"` // side of the periodic square lattice; 0 for a graph
+	J     float64 `json:"j" is:"finite"` // coupling of the lattice's neighbours; positive favours equal states
 	// File is the path of a file that holds a graph (docs/targets.md); "" in a configuration
 	// that holds it itself.
 	File string `json:"file"`
@@ -107,10 +107,7 @@ func (c *Config) perceptron() *perceptron.Config {
 	}
 }
 
-const (
-	mostSide  = 128
-	mostPairs = 1 << 18
-)
+const mostPairs = 1 << 18
 
 // graph are the keys of a file.
 type graph struct {
@@ -327,15 +324,12 @@ func (t *TargetConfig) side() int {
 // Validate reports the first value that cannot be used, by its key.
 func (c *Config) Validate() error {
 	c = conf.Chosen(c)
-	if err := conf.First(c.ValidateNames(Definition.Name, Presets), conf.Enums(c), c.Common.Validate()); err != nil {
+	if err := conf.First(c.ValidateNames(Definition.Name, Presets), conf.Check(c), c.Common.Validate()); err != nil {
 		return err
 	}
 	t := &c.Target
 	if t.File != "" && t.Sites == 0 {
 		return fmt.Errorf("target.file: %s has not been read; Load reads it", t.File)
-	}
-	if err := conf.First(conf.Between("target.l", t.L, 0, mostSide), conf.NotNegative("target.beta", t.Beta), conf.Finite("target.j", t.J)); err != nil {
-		return err
 	}
 	if t.L == 1 {
 		return errors.New("target.l: 1 site is no lattice; take 2 or more, or 0 for a graph")

@@ -19,12 +19,12 @@ type Config struct {
 
 // GeneratorConfig describes G_θ, z ∈ R^Latent → hidden layers → n logits h → spins.
 type GeneratorConfig struct {
-	Latent int         `json:"latent"` // dimension of z
+	Latent int         `json:"latent" is:"1..4096"` // dimension of z
 	Signs  SignsConfig `json:"signs"`
-	Hidden []int       `json:"hidden"` // widths of the hidden layers
-	Slope  float64     `json:"slope"`  // of LeakyReLU for negative values
+	Hidden []int       `json:"hidden" is:"widths"` // widths of the hidden layers
+	Slope  float64     `json:"slope" is:"slope"`   // of LeakyReLU for negative values
 	// Gain multiplies the initial weights of the last layer.
-	Gain float64 `json:"gain"`
+	Gain float64 `json:"gain" is:"positive"`
 	// Head turns logits into spins: "sign" takes their signs; "bernoulli"
 	// draws spin up with probability 1/(1+exp(−2h)), so that ⟨s⟩ = tanh h.
 	Head  string      `json:"head" enum:"sign,bernoulli"`
@@ -35,15 +35,15 @@ type GeneratorConfig struct {
 // normal. A continuous map cannot jump between two sectors; a sign can, if it is
 // large enough not to drown among the normal components.
 type SignsConfig struct {
-	Number int     `json:"number"` // of components
-	Size   float64 `json:"size"`   // their absolute value
+	Number int     `json:"number"`             // of components
+	Size   float64 `json:"size" is:"positive"` // their absolute value
 }
 
 // WidthConfig describes the scale τ of the straight-through estimator that
 // passes gradients through a sign, ds/dh := (1 − tanh²(h/τ))/τ.
 type WidthConfig struct {
-	Start float64 `json:"start"` // at the first step
-	Final float64 `json:"final"` // reached geometrically at the last step
+	Start float64 `json:"start" is:"positive"` // at the first step
+	Final float64 `json:"final" is:"positive"` // reached geometrically at the last step
 	// Unit is "absolute", or "spread" for multiples of the standard deviation
 	// of the batch's logits.
 	Unit string `json:"unit" enum:"absolute,spread"`
@@ -68,9 +68,6 @@ type LossConfig struct {
 	Gradient string `json:"gradient" enum:"surrogate,difference,score,full" when:"kind=mmd,discriminator" only:"full kind=mmd; score generator.head=bernoulli"`
 }
 
-// maxLatent keeps a batch's random numbers within their stream.
-const maxLatent = 4096
-
 // ValidateChoices implements spins.Kind.
 func (c *Config) ValidateChoices(t spins.Target) error {
 	kernel, err := t.Kernel(&c.Transition, 1)
@@ -86,21 +83,7 @@ func (c *Config) ValidateChoices(t spins.Target) error {
 // Validate reports the first value that cannot be used, by its key in the
 // configuration.
 func (g *GeneratorConfig) Validate() error {
-	if err := conf.First(
-		conf.Between("generator.latent", g.Latent, 1, maxLatent),
-		conf.Between("generator.signs.number", g.Signs.Number, 0, g.Latent),
-		conf.Positive("generator.signs.size", g.Signs.Size),
-		conf.Widths("generator.hidden", g.Hidden),
-		conf.Slope("generator.slope", g.Slope),
-		conf.Positive("generator.gain", g.Gain)); err != nil {
-		return err
-	}
-	if g.Head == "bernoulli" {
-		return nil
-	}
-	return conf.First(
-		conf.Positive("generator.width.start", g.Width.Start),
-		conf.Positive("generator.width.final", g.Width.Final))
+	return conf.First(conf.Under("generator", conf.Check(g)), conf.Between("generator.signs.number", g.Signs.Number, 0, g.Latent))
 }
 
 // Validate reports the first value that cannot be used, by its key in the

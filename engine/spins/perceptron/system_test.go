@@ -29,7 +29,7 @@ type testConfig struct {
 
 func (c *testConfig) Validate() error {
 	chosen := conf.Chosen(&c.Config)
-	if err := conf.First(conf.Enums(chosen), c.Common.Validate()); err != nil {
+	if err := conf.First(conf.Check(chosen), c.Common.Validate()); err != nil {
 		return err
 	}
 	return conf.First(chosen.ValidateChoices(c.target), engine.Afford(c.Demands(c.target.Spins())...))
