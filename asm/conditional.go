@@ -28,9 +28,7 @@ const (
 
 func checkSites(size int, sites []int32) {
 	for _, s := range sites {
-		if uint(s) >= uint(size) {
-			panic("asm: a site is not in the state")
-		}
+		refuse(uint(s) >= uint(size), "a site is not in the state")
 	}
 }
 
@@ -86,9 +84,8 @@ func (p *BitPerceptron) Gradient(tables, output []float32, scale, residual *[Bit
 // size, [groups][64], each times K: where its row begins in the group's table.
 func (p *BitPerceptron) index(buffer *[BitInputs / 4 * BitSamples]uint16, size int, sites []int32) []uint16 {
 	k, groups := len(p.Output), len(sites)/4
-	if k == 0 || k%BitLanes != 0 || k > BitHidden || groups == 0 || groups > BitInputs/4 || len(sites) != 4*groups || len(p.Tables) != groups*16*k {
-		panic("asm: BitPerceptron: lengths of tables, output weights and sites do not match")
-	}
+	refuse(k == 0 || k%BitLanes != 0 || k > BitHidden || groups == 0 || groups > BitInputs/4 || len(sites) != 4*groups || len(p.Tables) != groups*16*k,
+		"BitPerceptron: lengths of tables, output weights and sites do not match")
 	checkSites(size, sites)
 	return buffer[:groups*BitSamples]
 }
@@ -172,17 +169,14 @@ func BitSelect(dst [][BitSamples]float32, table []float32, states []uint64, site
 func CategoryDraw(dst *[BitSamples]byte, thresholds []uint32, q int, state []byte, sites, strides []int32, words *[BitSamples]uint32) {
 	levels := bits.Len(uint(q - 1))
 	rows := len(thresholds) / max(1, 1<<levels-1) // of one state, which is refused, there are no thresholds
-	if q < 2 || q > BitNumber || rows == 0 || rows*(1<<levels-1) != len(thresholds) || len(sites) != len(strides) {
-		panic("asm: CategoryDraw: lengths of thresholds, sites and strides do not match")
-	}
+	refuse(q < 2 || q > BitNumber || rows == 0 || rows*(1<<levels-1) != len(thresholds) || len(sites) != len(strides),
+		"CategoryDraw: lengths of thresholds, sites and strides do not match")
 	checkSites(len(state)/BitSamples, sites)
 	categoryDraw(dst, thresholds, rows, levels, q-1, state, sites, strides, words)
 }
 
 func checkNumber(table, size int, sites []int32) {
-	if len(sites) > BitNumber || table != 1<<len(sites) {
-		panic("asm: a table does not have a number for each state of the sites")
-	}
+	refuse(len(sites) > BitNumber || table != 1<<len(sites), "a table does not have a number for each state of the sites")
 	checkSites(size, sites)
 }
 

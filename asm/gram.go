@@ -88,3 +88,9 @@ func check(ok bool, what string) {
 		panic("asm: mismatched lengths in " + what)
 	}
 }
+
+func refuse(wrong bool, why string) {
+	if wrong {
+		panic("asm: " + why)
+	}
+}

@@ -52,9 +52,7 @@ type HammingColumns struct {
 // NewHammingColumns returns an empty list of columns of n spins each with room
 // for the given number of columns.
 func NewHammingColumns(n, capacity int) *HammingColumns {
-	if n < 1 {
-		panic("asm: columns without spins")
-	}
+	refuse(n < 1, "columns without spins")
 	words := (n + 63) / 64
 	c := &HammingColumns{
 		n: n, words: words,
@@ -80,9 +78,7 @@ func (c *HammingColumns) Len() int { return len(c.weights) }
 
 // Append adds a column. It allocates only beyond the list's capacity.
 func (c *HammingColumns) Append(first, second []uint64, weight float32) {
-	if len(first) != c.words || len(second) != c.words {
-		panic("asm: column of the wrong number of words")
-	}
+	refuse(len(first) != c.words || len(second) != c.words, "column of the wrong number of words")
 	if c.words == 1 {
 		c.states = append(c.states, first[0], second[0])
 	} else {
@@ -130,14 +126,9 @@ func (c *HammingColumns) PackPart(i int) {
 // below 1e-6·w·m for up to 10⁵ columns, that of base and loss likewise.
 func HammingSums(loss []float64, base, spin []float32, rows []uint64, c *HammingColumns, t *HammingTables) {
 	entries := 2*c.n + 1
-	switch {
-	case len(loss) != HammingRows || len(base) != HammingRows || len(spin) != c.n*HammingRows:
-		panic("asm: sums of the wrong length")
-	case len(rows) != 2*c.words*HammingRows:
-		panic("asm: rows of the wrong length")
-	case len(t.loss) != entries || len(t.spin) != entries || t.base != nil && len(t.base) != entries:
-		panic("asm: tables of the wrong length")
-	}
+	refuse(len(loss) != HammingRows || len(base) != HammingRows || len(spin) != c.n*HammingRows, "sums of the wrong length")
+	refuse(len(rows) != 2*c.words*HammingRows, "rows of the wrong length")
+	refuse(len(t.loss) != entries || len(t.spin) != entries || t.base != nil && len(t.base) != entries, "tables of the wrong length")
 	if c.n > hammingNarrow {
 		hammingWide(loss, base, spin, rows, c, t)
 	} else {

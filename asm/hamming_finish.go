@@ -10,12 +10,8 @@ package asm
 func HammingGradient(grad, base, spin []float32, rows []uint64, own [][2]float32, scale float32, signed bool) {
 	n := len(spin) / HammingRows
 	words := (n + 63) / 64
-	switch {
-	case len(own) > HammingRows || len(grad) != len(own)*n:
-		panic("asm: gradients of the wrong length")
-	case len(base) != HammingRows || len(spin) != n*HammingRows || len(rows) != 2*words*HammingRows:
-		panic("asm: sums or rows of the wrong length")
-	}
+	refuse(len(own) > HammingRows || len(grad) != len(own)*n, "gradients of the wrong length")
+	refuse(len(base) != HammingRows || len(spin) != n*HammingRows || len(rows) != 2*words*HammingRows, "sums or rows of the wrong length")
 	hammingFinish(grad, base, spin, rows, own, scale, signed, n)
 }
 

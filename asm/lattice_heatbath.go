@@ -36,9 +36,7 @@ func NewSites(list []Neighbourhood) *Sites {
 	}
 	for _, site := range list {
 		for k, i := range site {
-			if k > 0 && own[i] {
-				panic("asm: a site to redraw is a neighbour of another")
-			}
+			refuse(k > 0 && own[i], "a site to redraw is a neighbour of another")
 			s.block = max(s.block, int(i)+1)
 		}
 	}
@@ -50,9 +48,7 @@ func NewSites(list []Neighbourhood) *Sites {
 func NewLatticeHeatBath(up [5]float64) *LatticeHeatBath {
 	var thresholds [5]uint64
 	for k, p := range up {
-		if !(0 <= p && p <= 1) {
-			panic("asm: probability of a spin out of range")
-		}
+		refuse(!(0 <= p && p <= 1), "probability of a spin out of range")
 		scaled := math.RoundToEven(math.Ldexp(p, acceptancePlanes))
 		thresholds[k] = uint64(min(max(scaled, 1), 1<<acceptancePlanes-1))
 	}
@@ -88,9 +84,7 @@ func (*LatticeHeatBath) threshold(plane *latticePlane, ones, twos, fours uint64)
 // output of the generator for each site, eight planes in any case and then as
 // many as leave some replica undecided, at most 32. All paths give the same bits.
 func (h *LatticeHeatBath) Redraw(spins []uint64, sites *Sites, g *Xoshiro) {
-	if len(spins) < sites.block*ReplicaWords {
-		panic("asm: a site outside of the block of replicas")
-	}
+	refuse(len(spins) < sites.block*ReplicaWords, "a site outside of the block of replicas")
 	const most = 1 << 12 // sites in one call, which cannot be interrupted
 	for list := sites.list; len(list) > 0; list = list[min(most, len(list)):] {
 		h.redraw(spins, list[:min(most, len(list))], g)

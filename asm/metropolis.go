@@ -52,9 +52,7 @@ const attempt = 63.0 / 64
 // 0 ≤ none ≤ one ≤ 1. If opposite is set, the satisfied bonds are those between
 // opposite spins. At l = 2 every bond counts twice.
 func NewSweep(l int, one, none float64, opposite bool) *Sweep {
-	if l < 2 || l > maxSweepSide || !(0 <= none && none <= one && one <= 1) {
-		panic("asm: lattice side or acceptance out of range")
-	}
+	refuse(l < 2 || l > maxSweepSide || !(0 <= none && none <= one && one <= 1), "lattice side or acceptance out of range")
 	threshold := func(p float64) uint64 { return uint64(math.RoundToEven(math.Ldexp(attempt*p, acceptancePlanes))) }
 	s := &Sweep{l: l, two: threshold(1), one: threshold(one), none: threshold(none)}
 	if opposite {
@@ -113,9 +111,7 @@ func (h *halfSweep) draw(first, last, total int) []uint32 {
 // rows above and below, and its successor none of the three. So large lattices pass
 // through the cache once, with the same result as one half sweep after the other.
 func (s *Sweep) sharedTogether(spins []uint64, c *Counter, order []halfSweep) {
-	if len(spins)%s.blockLen() != 0 {
-		panic("asm: spins are not whole blocks of replicas")
-	}
+	refuse(len(spins)%s.blockLen() != 0, "spins are not whole blocks of replicas")
 	for i := range order {
 		order[i].stream, order[i].to = *c, 0
 		order[i].stream.Step += uint32(i / s.step())
@@ -170,9 +166,7 @@ func (s *Sweep) together(blocks int) int {
 // first colour of the next row, that of the first row last of all. All paths
 // give the same bits.
 func (s *Sweep) Independent(spins []uint64, g *Xoshiro) {
-	if len(spins) != s.blockLen() {
-		panic("asm: spins are not one block of replicas")
-	}
+	refuse(len(spins) != s.blockLen(), "spins are not one block of replicas")
 	s.rows(func(row, end, colour int) { s.independent(spins, g, row, end, colour) })
 }
 

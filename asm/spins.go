@@ -35,7 +35,5 @@ func spinsPart(rows, n int) int { return min(rows, max(1, 1<<15/n)) }
 func Transpose64(a *[64]uint64) { transpose64(a) }
 
 func checkSpins(words, values, rows, n int) {
-	if rows < 0 || n < 1 || words != rows*((n+63)/64) || values != rows*n {
-		panic("asm: lengths of spins and values do not match rows and n")
-	}
+	refuse(rows < 0 || n < 1 || words != rows*((n+63)/64) || values != rows*n, "lengths of spins and values do not match rows and n")
 }
