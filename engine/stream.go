@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -65,11 +66,7 @@ func (s *Stream) Format(name string) (Format, error) {
 	case i < 0 && name == Weighted:
 		return Format{}, errors.New("format: " + Weighted + ": " + noDensity)
 	case i < 0:
-		var names []string
-		for _, f := range all {
-			names = append(names, f.Name)
-		}
-		return Format{}, fmt.Errorf("format: %q is not one of %v", name, names)
+		return Format{}, fmt.Errorf("format: %q is not one of %v", name, lists.Map(all, func(f Format) string { return f.Name }))
 	}
 	return all[i], nil
 }

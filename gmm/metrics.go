@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -89,11 +90,8 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 
 // isPaper reports whether a target is the paper's.
 func isPaper(t *Target) bool {
-	var own TargetConfig
-	for _, g := range t.components {
-		own.Components = append(own.Components, g.Component)
-	}
-	return reflect.DeepEqual(own, paperTarget())
+	own := lists.Map(t.components, func(g gaussian) Component { return g.Component })
+	return reflect.DeepEqual(TargetConfig{Components: own}, paperTarget())
 }
 
 // A table is an evaluation in the making.

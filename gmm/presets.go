@@ -6,6 +6,7 @@ import (
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // Presets names the ready-made configurations, the default first.
@@ -42,9 +43,8 @@ func (c *Config) Adapt(ctx context.Context) (why string, err error) {
 	if c.Preset != "best" && c.Preset != "quick" || wrong != nil {
 		return "", nil
 	}
-	var all []mixture.Component
-	for _, g := range target.components {
-		all = append(all, mixture.Component{Weight: g.Weight, Mean: g.Mean, Factor: g.factor})
-	}
+	all := lists.Map(target.components, func(g gaussian) mixture.Component {
+		return mixture.Component{Weight: g.Weight, Mean: g.Mean, Factor: g.factor}
+	})
 	return c.Recipe(ctx, newDensity(target), vectors.Seen{Components: len(all), Width: mixture.Width(all)}, c.Preset == "quick")
 }

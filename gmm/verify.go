@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
@@ -78,11 +79,8 @@ func wideMixture() TargetConfig {
 }
 
 // targets are those that the checks run on.
-func targets() (all []*Target) {
-	for _, c := range []TargetConfig{paperTarget(), wideMixture()} {
-		all = append(all, crash.Must(NewTarget(c)))
-	}
-	return all
+func targets() []*Target {
+	return lists.Map([]TargetConfig{paperTarget(), wideMixture()}, func(c TargetConfig) *Target { return crash.Must(NewTarget(c)) })
 }
 
 // checkDensity compares ln π with its formula, in the terms of the covariances'

@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -145,9 +146,7 @@ func newChain(ctx context.Context, t Target, known []float64, workers *pool.Pool
 		with.add(moments[1], known[1])
 	}
 	c.observables = observe(moments, with, t)
-	for _, x := range bonds {
-		c.bonds = append(c.bonds, scatter(x))
-	}
+	c.bonds = lists.Map(bonds, scatter)
 	for r, x := range correlations {
 		e := estimate{Estimate: scatter(with.reduce(x))}
 		e.deviation = math.Sqrt(max(0, squares[r]-e.Value*e.Value))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // Figures shows the distributions of magnetisation and energy, and the
@@ -64,11 +65,7 @@ func marginal(value func(bonds, magnetisation int) float64, distributions ...*jo
 	slices.Sort(values)
 	values = slices.Compact(values)
 	for _, of := range weights {
-		var column []float64
-		for _, v := range values {
-			column = append(column, of[v])
-		}
-		p = append(p, column)
+		p = append(p, lists.Map(values, func(v float64) float64 { return of[v] }))
 	}
 	return values, p
 }

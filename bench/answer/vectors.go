@@ -12,6 +12,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/posteriordb"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/target/density"
 )
 
@@ -225,12 +226,9 @@ func regressions() (all []problem) {
 		}
 		r := vectorProblem("regression-"+name, fmt.Sprintf("posteriordb's %s, of %d coefficients and ln σ", p.Name, dim-1),
 			density64{dim, d.Regression()}, append(a, d.Target...), slices.Concat(d.Means, d.Deviations), each)
-		r.solve = func() (means []float64) {
+		r.solve = func() []float64 {
 			d.Exact(p.Figures)
-			for _, f := range p.Figures {
-				means = append(means, f.Mean)
-			}
-			return means
+			return lists.Map(p.Figures, func(f posteriordb.Figure) float64 { return f.Mean })
 		}
 		all = append(all, r)
 	}

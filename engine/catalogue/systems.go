@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // Systems are what a program can train, the default first.
@@ -15,11 +16,7 @@ type Systems []engine.Definition
 
 // Names returns the names of the systems.
 func (s Systems) Names() []string {
-	var names []string
-	for _, d := range s {
-		names = append(names, d.Name)
-	}
-	return names
+	return lists.Map(s, func(d engine.Definition) string { return d.Name })
 }
 
 // String describes the systems, one a line.

@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 )
 
@@ -42,11 +43,8 @@ func Name(components int, of string, bent bool) string {
 
 // Lengths returns deviations of Metropolis moves for d coordinates of a typical standard
 // deviation.
-func Lengths(width float64, d int) (all []float64) {
-	for _, f := range []float64{0.4, 1, 2.4} {
-		all = append(all, number.Rounded(f*width/math.Sqrt(float64(d)), 2))
-	}
-	return all
+func Lengths(width float64, d int) []float64 {
+	return lists.Map([]float64{0.4, 1, 2.4}, func(f float64) float64 { return number.Rounded(f*width/math.Sqrt(float64(d)), 2) })
 }
 
 // Gaussians that have settled are trained at a lower rate, in fewer steps, than those that

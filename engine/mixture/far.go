@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 )
 
@@ -141,11 +142,7 @@ type regions []region
 
 // logZ returns ln Z of all.
 func (known regions) logZ() float64 {
-	var all []float64
-	for _, g := range known {
-		all = append(all, g.logZ)
-	}
-	return floats.LogSumExp(all)
+	return floats.LogSumExp(lists.Map(known, func(g region) float64 { return g.logZ }))
 }
 
 // ratios returns ln π/q of states of which ln π is known, where q is the sum of the regions'

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -110,14 +111,12 @@ func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multi
 
 // radial compiles the kernel for the assembly.
 func (k *Kernel) radial() *asm.Radial {
-	var multiquadrics []asm.Multiquadric
-	for _, q := range k.IMQ {
-		multiquadrics = append(multiquadrics, asm.Multiquadric{C2: q.C * q.C, Beta: q.Beta, Weight: q.Weight})
-	}
-	var materns []asm.Matern
-	for _, m := range k.Matern {
-		materns = append(materns, asm.Matern{Order: int(m.Nu), Length: m.Length, Weight: m.Weight})
-	}
+	multiquadrics := lists.Map(k.IMQ, func(q IMQ) asm.Multiquadric {
+		return asm.Multiquadric{C2: q.C * q.C, Beta: q.Beta, Weight: q.Weight}
+	})
+	materns := lists.Map(k.Matern, func(m Matern) asm.Matern {
+		return asm.Matern{Order: int(m.Nu), Length: m.Length, Weight: m.Weight}
+	})
 	return asm.NewRadial(k.Gaussians(), multiquadrics, materns)
 }
 

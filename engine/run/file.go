@@ -17,6 +17,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/memory"
 )
 
@@ -78,9 +79,7 @@ func (s sectionHeader) bytes() (int, error) {
 // checksum.
 func encode(w io.Writer, h header, sections []engine.Section) (checksum []byte, err error) {
 	h.Schema = engine.SchemaVersion
-	for i := range sections {
-		h.Sections = append(h.Sections, describe(sections[i]))
-	}
+	h.Sections = lists.Map(sections, describe)
 	head, err := json.Marshal(h)
 	if err != nil {
 		return nil, err

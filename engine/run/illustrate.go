@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/report"
 )
@@ -79,10 +80,7 @@ func TrainingCurves(records []engine.Record, annealed int) figure.Figure {
 		right, byTime := y, slices.Clone(bySteps)
 		right.Label = ""
 		for i := range byTime {
-			byTime[i].X = nil
-			for _, step := range bySteps[i].X {
-				byTime[i].X = append(byTime[i].X, seconds[step])
-			}
+			byTime[i].X = lists.Map(bySteps[i].X, func(step float64) float64 { return seconds[step] })
 		}
 		f.Rows = append(f.Rows, figure.Row{Panels: []figure.Panel{
 			{X: figure.Axis{Label: "iterations"}, Y: y, Layers: bySteps},

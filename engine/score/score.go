@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/table"
 )
 
@@ -165,10 +166,9 @@ func (j *Judge) logModel(format string, states []byte, n int) error {
 
 // Open is table.Open with formats of a sampler.
 func Open(path string, stdin io.Reader, kind, format string, formats []engine.Format, threads int) (*table.Input, error) {
-	var all []table.Format
-	for _, f := range formats {
-		all = append(all, table.Format{Name: f.Name, Descr: f.Descr, Shape: f.Shape, RowBytes: f.RowBytes})
-	}
+	all := lists.Map(formats, func(f engine.Format) table.Format {
+		return table.Format{Name: f.Name, Descr: f.Descr, Shape: f.Shape, RowBytes: f.RowBytes}
+	})
 	return table.Open(path, stdin, kind, format, all, threads)
 }
 

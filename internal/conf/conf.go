@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // An Error says what is wrong with a configuration and where.
@@ -284,11 +285,8 @@ func Text(data []byte, file, key string) (value string, ok bool, err error) {
 
 // Keys returns the paths of all values in the struct that v points to, in
 // order, as Set takes them.
-func Keys(v any) (paths []string) {
-	for _, k := range Describe(v) {
-		paths = append(paths, k.Path)
-	}
-	return paths
+func Keys(v any) []string {
+	return lists.Map(Describe(v), func(k Key) string { return k.Path })
 }
 
 // Assignments returns the values in the struct that v points to as Set takes

@@ -8,6 +8,8 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // A Page is a report of one run, or of several beside each other.
@@ -54,11 +56,8 @@ type Table struct {
 type Cell struct{ Text, Mark string }
 
 // Cells makes a row of texts.
-func Cells(texts ...string) (row []Cell) {
-	for _, t := range texts {
-		row = append(row, Cell{Text: t})
-	}
-	return row
+func Cells(texts ...string) []Cell {
+	return lists.Map(texts, func(t string) Cell { return Cell{Text: t} })
 }
 
 // A Picture is an SVG document.

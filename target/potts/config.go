@@ -17,6 +17,7 @@ import (
 	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // Config determines a run.
@@ -257,11 +258,7 @@ func (t *TargetConfig) law() (*categories.Target, error) {
 		if len(row) != 0 && len(row) != law.States[i] {
 			return nil, fmt.Errorf("fields[%d]: has %d numbers for the %d states of site %d", min(i, len(t.Fields)-1), len(row), law.States[i], i)
 		}
-		var energy []float64
-		for _, h := range row {
-			energy = append(energy, -h)
-		}
-		law.Fields = append(law.Fields, energy)
+		law.Fields = append(law.Fields, lists.Map(row, func(h float64) float64 { return -h }))
 	}
 	if t.Labels != nil {
 		names := map[string]bool{}

@@ -8,6 +8,7 @@ import (
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/ising"
 )
 
@@ -146,11 +147,8 @@ func (t *sums) add(l *look, s []byte, weight float64) {
 }
 
 // drawn returns the values of a number that groups drew.
-func drawn(all []*sums, k int) (values [][]float64) {
-	for _, t := range all {
-		values = append(values, t.values[k])
-	}
-	return values
+func drawn(all []*sums, k int) [][]float64 {
+	return lists.Map(all, func(t *sums) []float64 { return t.values[k] })
 }
 
 // road says in words what the reference is.

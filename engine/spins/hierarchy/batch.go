@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine/sites"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -44,10 +45,7 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 		r.Complete(k, &b.Stream, uint64(k))
 		r.Write(b.completed[k*words:][:words], k, 0)
 	}
-	var sizes []int
-	for i := range m.units {
-		sizes = append(sizes, len(m.units[i].sites))
-	}
+	sizes := lists.Map(m.units, func(u unit) int { return len(u.sites) })
 	b.Gradient = NewGradient(m.nets, sizes, blocks, func(net, blocks int) int {
 		return (blocks*sizes[net] + foldCost) * (m.nets[net].padded*m.nets[net].lanes + otherCost)
 	}, b.addGradient, workers)

@@ -11,6 +11,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
+
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // An Environment is what an expression may name besides functions and the
@@ -275,12 +277,7 @@ func (c *compiler) node(n ast.Node) int {
 	panic(c.fail(n, "%s has no meaning here", n))
 }
 
-func (c *compiler) nodes(all ...ast.Node) (values []int) {
-	for _, n := range all {
-		values = append(values, c.node(n))
-	}
-	return values
-}
+func (c *compiler) nodes(all ...ast.Node) []int { return lists.Map(all, c.node) }
 
 // taken reports a name that has a meaning.
 func (c *compiler) taken(name string) bool {

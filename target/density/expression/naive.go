@@ -6,6 +6,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 )
 
@@ -195,10 +196,7 @@ func alone(f func(dst, x []float64)) func([]float64) float64 {
 }
 
 func (w *walker) call(name string, args []ast.Node) []float64 {
-	var v [][]float64
-	for _, a := range args {
-		v = append(v, w.walk(a))
-	}
+	v := lists.Map(args, w.walk)
 	one := func(x float64) []float64 { return []float64{x} }
 	for _, f := range unary {
 		if f.name == name {
