@@ -2,6 +2,7 @@ package configtest
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"testing"
 
@@ -24,12 +25,7 @@ func Edited(t *testing.T, document []byte, visit func(edited []byte)) {
 	walk = func(v any) {
 		switch v := v.(type) {
 		case map[string]any:
-			keys := make([]string, 0, len(v))
-			for key := range v {
-				keys = append(keys, key)
-			}
-			slices.Sort(keys)
-			for _, key := range keys {
+			for _, key := range slices.Sorted(maps.Keys(v)) {
 				was := v[key]
 				for _, other := range others {
 					v[key] = other

@@ -2,9 +2,7 @@ package systemtest
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
-	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -38,18 +36,11 @@ func Golden(t *testing.T, cfg engine.Config, want string) {
 		sum := sha256.Sum256(data)
 		lines = append(lines, fmt.Sprintf("%s %x", label, sum[:6]))
 	}
-	parameters := func(label string) {
-		var data []byte
-		for _, v := range trainer.Params() {
-			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
-		}
-		hash(label, data)
-	}
-	parameters("start")
+	hash("start", asm.Bytes(trainer.Params()))
 	for range 4 {
 		require.NoError(t, trainer.Step())
 	}
-	parameters("trained")
+	hash("trained", asm.Bytes(trainer.Params()))
 	if s, ok := trainer.System().(engine.Sampler); ok {
 		const n = 100
 		for _, f := range s.Formats() {
