@@ -171,18 +171,21 @@ func (b *block) grow() int {
 // nothing is.
 func (b *block) slow(s span) bool {
 	value, reason := parseLine(b.text[s.start:s.end], b.depth)
-	if reason == "" {
-		at := b.grow()
-		reason = b.layout.fromValue(b.rows[at:], &value)
-		if reason != "" {
-			b.rows = b.rows[:at]
-		}
-	}
 	if reason != "" {
 		b.err = &Error{s.line, reason}
 		return false
 	}
-	b.numbers = append(b.numbers, s.line)
+	return b.take(s.line, &value)
+}
+
+// take stores a line's row, and reports whether it is as the layout says.
+func (b *block) take(line int, v *Value) bool {
+	at := b.grow()
+	if reason := b.layout.fromValue(b.rows[at:], v); reason != "" {
+		b.rows, b.err = b.rows[:at], &Error{line, reason}
+		return false
+	}
+	b.numbers = append(b.numbers, line)
 	return true
 }
 
@@ -194,7 +197,6 @@ func (l Layout) fromValue(dst []byte, v *Value) (reason string) {
 		}
 		return l[0].fromValue(dst, v)
 	}
-	seen := 0
 	for i := range v.Members {
 		m := &v.Members[i]
 		at, field := 0, -1
@@ -211,9 +213,8 @@ func (l Layout) fromValue(dst []byte, v *Value) (reason string) {
 		if reason := l[field].fromValue(dst[at:], &m.Value); reason != "" {
 			return fmt.Sprintf("%s: %s", m.Key, reason)
 		}
-		seen++
 	}
-	if seen < len(l) {
+	if len(v.Members) < len(l) {
 		return "lacks a key; a line is " + l.String()
 	}
 	return ""
@@ -309,14 +310,6 @@ func (f *Field) store(dst []byte, kind Kind, bits uint64) bool {
 func (b *block) parseFast() bool {
 	bad := false
 	return b.fast && len(b.spans) > 0 && b.tape.values(b.text, b.spans, b.depth, func(line int, v *Value) {
-		if bad {
-			return
-		}
-		at := b.grow()
-		if reason := b.layout.fromValue(b.rows[at:], v); reason != "" {
-			b.rows, b.err, bad = b.rows[:at], &Error{line, reason}, true
-			return
-		}
-		b.numbers = append(b.numbers, line)
+		bad = bad || !b.take(line, v)
 	})
 }
