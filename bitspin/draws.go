@@ -6,9 +6,6 @@ import (
 	"github.com/revgen/revgen/asm"
 )
 
-// A Counter names a stream of random numbers: its seed, purpose and step.
-type Counter = asm.Counter
-
 // Randomness is a function of (seed, purpose, step) of the stream and of the
 // sample and the Metropolis step, never of how a batch is split. The latter
 // two are fields of the 64-bit index of a Philox block.

@@ -50,18 +50,3 @@ func ExamplePack() {
 	fmt.Printf("%04b %v\n", batch[0], spins)
 	// Output: 0101 [1 -1 1 -1]
 }
-
-// The masks of a proposal are a function of stream, sample and step.
-func ExampleProposer_Masks() {
-	lattice, err := bitspin.NewLattice(3)
-	if err != nil {
-		panic(err)
-	}
-	proposer := bitspin.NewProposer(lattice, bitspin.SingleSpin())
-	masks := make([]uint64, 4)
-	proposer.Masks(masks, &asm.Counter{Seed: 1}, 0, 0)
-	one := make([]uint64, 1)
-	proposer.Masks(one, &asm.Counter{Seed: 1}, 2, 0)
-	fmt.Println(one[0] == masks[2])
-	// Output: true
-}

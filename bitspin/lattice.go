@@ -124,14 +124,6 @@ func (lat *Lattice) siteDifference(s []uint64, k int) (quarterBonds, halfMagneti
 // spin returns s_i as ±1.
 func spin(s []uint64, i int) int { return int(s[i>>6]>>(i&63)&1)*2 - 1 }
 
-// fill sets all spins to +1.
-func (lat *Lattice) fill(s []uint64) {
-	for w := range s {
-		s[w] = ^uint64(0)
-	}
-	s[len(s)-1] = lat.top
-}
-
 // invert flips all spins.
 func (lat *Lattice) invert(s []uint64) {
 	for w := range s {

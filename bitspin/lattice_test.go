@@ -205,22 +205,18 @@ func FuzzDifference(f *testing.F) {
 func TestModelEnergies(t *testing.T) {
 	m := mustModel(t, 3, -1.5, 0.25)
 	batch := []uint64{0, 511, 1}
-	energies, magnetisations := make([]float64, 3), make([]float64, 3)
+	energies := make([]float64, 3)
 	m.Energies(energies, batch)
-	m.Magnetisations(magnetisations, batch)
 	require.Equal(t, []float64{27 + 2.25, 27 - 2.25, 1.5*10 + 0.25*7}, energies)
-	require.Equal(t, []float64{-9, 9, -7}, magnetisations)
 	require.Equal(t, energies[2]-energies[0], m.EnergyDifference(batch[:1], []uint64{1}))
 	require.PanicsWithValue(t, "bitspin: batch of 2 words for 3 configurations of 1 words", func() { m.Energies(energies, batch[:2]) })
 
 	m = mustModel(t, 9, 1, 0.5) // two words each
 	batch = []uint64{0, 0, ^uint64(0), 1<<17 - 1, 3, 5, 7, 9}
-	energies, magnetisations = make([]float64, 4), make([]float64, 4)
+	energies = make([]float64, 4)
 	m.Energies(energies, batch)
-	m.Magnetisations(magnetisations, batch)
 	for i := range energies {
 		require.Equal(t, m.Energy(batch[2*i:2*i+2]), energies[i])
-		require.EqualValues(t, m.Magnetisation(batch[2*i:2*i+2]), magnetisations[i])
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // immutable and may be used by any number of goroutines.
 type Metropolis struct {
 	model    Model
-	proposer *Proposer
+	proposer *proposer
 	accept   acceptance
 	levels   []int16   // of each state, differences of which lead to thresholds; nil beyond tabulatedSites
 	flips    sync.Pool // *flip, for multi-spin proposals on more than 64 sites
@@ -32,7 +32,7 @@ func NewMetropolis(model Model, beta float64, proposal Proposal) (*Metropolis, e
 	if err := CheckTemperature(beta, model.Reach()); err != nil {
 		return nil, err
 	}
-	m := &Metropolis{model: model, proposer: NewProposer(model.Lattice, proposal)}
+	m := &Metropolis{model: model, proposer: newProposer(model.Lattice, proposal)}
 	m.accept.tabulate(model, beta)
 	if model.N <= tabulatedSites {
 		m.levels = make([]int16, 1<<model.N)
@@ -57,9 +57,6 @@ func CheckTemperature(beta, reach float64) error {
 	return nil
 }
 
-// Proposer returns the source of the proposals.
-func (m *Metropolis) Proposer() *Proposer { return m.proposer }
-
 // MaxSteps returns the number of steps that one stream has draws for.
 func (m *Metropolis) MaxSteps() int { return m.proposer.MaxSteps() }
 
@@ -76,7 +73,7 @@ func (m *Metropolis) Together() int { return 1 }
 //
 // It ends early, with results and counts of no use, soon after halted returns
 // true, if it is not nil.
-func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *Counter, firstSample uint64, st *Count) {
+func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *asm.Counter, firstSample uint64, st *Count) {
 	words := m.model.Words
 	checkStream(m.proposer, firstSample+uint64(lo), hi-lo, steps)
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
@@ -186,7 +183,7 @@ func (m *Metropolis) runSubsets(halted func() bool, batch []uint64, steps int, c
 // ended asks halted before every sixteenth step, the first included.
 func ended(halted func() bool, step int) bool { return step%16 == 0 && halted != nil && halted() }
 
-func checkStream(p *Proposer, first uint64, samples, steps int) {
+func checkStream(p *proposer, first uint64, samples, steps int) {
 	if samples < 0 || first+uint64(samples) > MaxSamples {
 		panic(fmt.Sprintf("bitspin: samples %d to %d exceed the %d of a stream", first, first+uint64(samples), uint64(MaxSamples)))
 	}

@@ -109,7 +109,7 @@ func reference(k *Metropolis, beta float64, batch []uint64, steps int, c *asm.Co
 		s := batch[i*words:][:words]
 		for step := range steps {
 			mask := make([]uint64, words)
-			k.proposer.Masks(mask, c, first+uint64(i), step)
+			k.proposer.propose(mask, c, first+uint64(i), step)
 			before := unpackNaive(k.model.L, s)
 			after := before.flipped(mask)
 			delta := k.model.EnergyOf(after.bondSum()-before.bondSum(), after.magnetisation()-before.magnetisation())
@@ -125,7 +125,7 @@ func reference(k *Metropolis, beta float64, batch []uint64, steps int, c *asm.Co
 }
 
 // acceptanceWords returns the number that decides a step's acceptance.
-func acceptanceWords(p *Proposer, c *asm.Counter, sample uint64, step int) uint64 {
+func acceptanceWords(p *proposer, c *asm.Counter, sample uint64, step int) uint64 {
 	if p.decode == floyd {
 		var r wordReader
 		r.reset(c, p.sequentialIndex(sample, step))
@@ -295,9 +295,9 @@ func TestBadMetropolis(t *testing.T) {
 		return func() { k.Run(nil, batch, batch, 0, 2, steps, &asm.Counter{}, first, new(Count)) }
 	}
 	require.Panics(t, run(MaxSamples-1, 1))
-	require.Panics(t, run(0, k.Proposer().MaxSteps()+1))
+	require.Panics(t, run(0, k.proposer.MaxSteps()+1))
 	require.Panics(t, run(0, -1))
 	require.NotPanics(t, run(MaxSamples-2, 0))
-	wide := NewProposer(mustLattice(t, 64), MultiSpin())
+	wide := newProposer(mustLattice(t, 64), MultiSpin())
 	require.GreaterOrEqual(t, wide.MaxSteps(), 1<<16)
 }

@@ -61,15 +61,6 @@ func (m Model) Energies(dst []float64, batch []uint64) {
 	}
 }
 
-// Magnetisations stores the total magnetisations Σ s_i of the configurations
-// of a batch in dst. The batch holds len(dst)·Words words.
-func (m Model) Magnetisations(dst []float64, batch []uint64) {
-	checkBatch(batch, len(dst), m.Words)
-	for i := range dst {
-		dst[i] = float64(m.Magnetisation(batch[i*m.Words:]))
-	}
-}
-
 func checkBatch(batch []uint64, rows, words int) {
 	if len(batch) != rows*words {
 		panic(fmt.Sprintf("bitspin: batch of %d words for %d configurations of %d words", len(batch), rows, words))

@@ -65,7 +65,7 @@ func TestRejectedDrawsAreRepeated(t *testing.T) {
 	for _, l := range []int{3, 5, 9} {
 		lat := mustLattice(t, l)
 		for _, proposal := range []Proposal{mustMixture(t, 0.25), MultiSpin()} {
-			p := NewProposer(lat, proposal)
+			p := newProposer(lat, proposal)
 			if p.decode == floyd {
 				continue // reads on
 			}
@@ -77,7 +77,7 @@ func TestRejectedDrawsAreRepeated(t *testing.T) {
 				p.ranks[i].reject = 1 << 63
 			}
 			masks := make([]uint64, n*lat.Words)
-			p.Masks(masks, c, first, step)
+			p.propose(masks, c, first, step)
 			for i := range uint64(n) {
 				mask := masks[int(i)*lat.Words:][:lat.Words]
 				at := drawn(first+i, uint32(lat.N), 0)
@@ -252,19 +252,9 @@ func TestLimitsOfKernels(t *testing.T) {
 	require.PanicsWithValue(t, "bitspin: samples 0 to 18446744073709551615 exceed the 68719476736 of a stream", run(-1, 0, 1))
 	require.PanicsWithValue(t, "bitspin: 4194305 steps exceed the 4194304 of a stream", run(1, 0, 1<<22+1))
 	require.NotPanics(t, run(0, 0, 1<<22))
-	require.PanicsWithValue(t, "bitspin: 4194305 steps exceed the 4194304 of a stream", func() {
-		k.Proposer().Masks(batch, &asm.Counter{}, 0, 1<<22)
-	})
-	require.NotPanics(t, func() { k.Proposer().Masks(batch, &asm.Counter{}, MaxSamples-2, 1<<22-1) })
-	require.PanicsWithValue(t, "bitspin: batch of 2 words for 1 configurations of 1 words", func() {
-		model.Magnetisations(make([]float64, 1), batch)
-	})
+	require.NotPanics(t, run(2, MaxSamples-2, 1))
 	require.PanicsWithValue(t, "bitspin: 10 values are no whole number of configurations of 9 spins", func() {
 		Pack(batch, make([]float32, 10), 9)
-	})
-	wide := NewProposer(mustLattice(t, 9), SingleSpin())
-	require.PanicsWithValue(t, "bitspin: batch of 3 words for 1 configurations of 2 words", func() {
-		wide.Masks(make([]uint64, 3), &asm.Counter{}, 0, 0)
 	})
 
 	s, err := NewSweeper(model, 0.2)

@@ -61,7 +61,7 @@ func TestMaskFrequencies(t *testing.T) {
 					sum += q
 				}
 				require.InDelta(t, 1, sum, 1e-14)
-				NewProposer(lat, p).Masks(masks, &asm.Counter{Seed: 7, Purpose: 3}, 0, 0)
+				newProposer(lat, p).propose(masks, &asm.Counter{Seed: 7, Purpose: 3}, 0, 0)
 				for _, m := range masks {
 					counts[m]++
 				}
@@ -85,7 +85,7 @@ func TestSubsetFrequencies(t *testing.T) {
 				draws = 20000
 			}
 			masks := make([]uint64, draws*lat.Words)
-			NewProposer(lat, MultiSpin()).Masks(masks, &asm.Counter{Seed: 11}, 1000, 2)
+			newProposer(lat, MultiSpin()).propose(masks, &asm.Counter{Seed: 11}, 1000, 2)
 			sizes, sites := make([]int, n), make([]int, n)
 			expectedSize, expectedSite := make([]float64, n), make([]float64, n)
 			var pairs, expectedPairs, pairVariance float64
@@ -132,7 +132,7 @@ func TestSubsetFrequencies(t *testing.T) {
 // favour or forget weighs most: with each count within seven standard deviations.
 func TestSmallSubsetsReachEverySite(t *testing.T) {
 	lat := mustLattice(t, 9)
-	p, n := NewProposer(lat, MultiSpin()), lat.N
+	p, n := newProposer(lat, MultiSpin()), lat.N
 	var r wordReader
 	mask, counts, drawn := make([]uint64, lat.Words), map[int][]int{}, map[int]int{}
 	for i := range uint64(400000) {
@@ -167,7 +167,7 @@ func TestSmallSubsetsReachEverySite(t *testing.T) {
 // exactly once.
 func TestUnrankIsBijective(t *testing.T) {
 	lat := mustLattice(t, 5)
-	p := NewProposer(lat, MultiSpin())
+	p := newProposer(lat, MultiSpin())
 	for _, size := range []int{1, 2, 3, 22, 23, 24, 25} {
 		seen := map[uint64]bool{}
 		for rank := range p.ranks[size-1].n {
@@ -181,7 +181,7 @@ func TestUnrankIsBijective(t *testing.T) {
 }
 
 func TestBinomialsUpTo64(t *testing.T) {
-	p := NewProposer(mustLattice(t, 8), MultiSpin())
+	p := newProposer(mustLattice(t, 8), MultiSpin())
 	for size := 1; size <= 64; size++ {
 		exact := new(big.Int).Binomial(64, int64(size))
 		require.Equal(t, exact.Uint64(), p.ranks[size-1].n)
@@ -244,11 +244,11 @@ func TestBound64AgainstBigIntegers(t *testing.T) {
 // any size.
 func TestRanksAreOfSixtyFourBits(t *testing.T) {
 	lat := mustLattice(t, 8)
-	p := NewProposer(lat, MultiSpin())
+	p := newProposer(lat, MultiSpin())
 	const n, first, step = 300, 11, 2
 	masks := make([]uint64, n)
 	c := asm.Counter{Seed: 9, Purpose: 3}
-	p.Masks(masks, &c, first, step)
+	p.propose(masks, &c, first, step)
 	var sizes, ranks [4]uint32
 	taken := 0
 	for i, got := range masks {
@@ -296,20 +296,20 @@ func TestMasksDoNotDependOnTheSplit(t *testing.T) {
 	for _, l := range []int{3, 5, 9} {
 		for _, p := range proposals(t) {
 			lat := mustLattice(t, l)
-			q := NewProposer(lat, p)
+			q := newProposer(lat, p)
 			all := make([]uint64, 300*lat.Words)
-			q.Masks(all, c, 50, 4)
+			q.propose(all, c, 50, 4)
 			again := slices.Repeat([]uint64{^uint64(0)}, len(all))
-			q.Masks(again, c, 50, 4)
+			q.propose(again, c, 50, 4)
 			require.Equal(t, all, again, "what stood there before")
 			for lo := 0; lo < 300; lo += 37 {
 				hi := min(lo+37, 300)
 				part := make([]uint64, (hi-lo)*lat.Words)
-				q.Masks(part, c, 50+uint64(lo), 4)
+				q.propose(part, c, 50+uint64(lo), 4)
 				require.Equal(t, all[lo*lat.Words:hi*lat.Words], part, "L=%d %v", l, p)
 			}
 			other := make([]uint64, len(all))
-			q.Masks(other, c, 50, 5)
+			q.propose(other, c, 50, 5)
 			require.NotEqual(t, all, other, "steps must differ")
 		}
 	}
@@ -320,7 +320,7 @@ func TestMasksDoNotDependOnTheSplit(t *testing.T) {
 // many redraws as draws.
 func TestSequentialStreamsAreDisjoint(t *testing.T) {
 	for _, l := range []int{9, 10, 16, 31, 32, 64, 255, 256} {
-		p := NewProposer(mustLattice(t, l), MultiSpin())
+		p := newProposer(mustLattice(t, l), MultiSpin())
 		n := p.lattice.N
 		room := uint64(1) << p.sequential
 		words := 2 * (1 + n/2 + 2) // the size, the smaller of subset and complement, and the acceptance
@@ -352,12 +352,12 @@ func TestSequentialStreamsAreDisjoint(t *testing.T) {
 func TestSuccessiveMasksAreIndependent(t *testing.T) {
 	for _, l := range []int{4, 8, 9, 12} {
 		lat := mustLattice(t, l)
-		p := NewProposer(lat, MultiSpin())
+		p := newProposer(lat, MultiSpin())
 		const samples = 4000
 		masks := make([][]uint64, 4)
 		for step := range masks {
 			masks[step] = make([]uint64, samples*lat.Words)
-			p.Masks(masks[step], &asm.Counter{Seed: 12}, 0, step)
+			p.propose(masks[step], &asm.Counter{Seed: 12}, 0, step)
 		}
 		size := func(words []uint64) (n float64) {
 			for _, w := range words {
@@ -416,9 +416,9 @@ func TestProposalNames(t *testing.T) {
 // a function of its first random word alone, but for the rare ones that do not decide.
 func TestSingleSpinsAreThoseOfTheFirstWord(t *testing.T) {
 	lat := mustLattice(t, 3)
-	p, c := NewProposer(lat, SingleSpin()), asm.Counter{Seed: 5, Purpose: 1}
+	p, c := newProposer(lat, SingleSpin()), asm.Counter{Seed: 5, Purpose: 1}
 	masks, words := make([]uint64, 100), make([]uint32, 400)
-	p.Masks(masks, &c, 0, 0)
+	p.propose(masks, &c, 0, 0)
 	asm.PhiloxBlocks(words, &c, blockIndex(0, 0, 0))
 	for i, m := range masks {
 		site, ok := p.sites.draw(words[4*i])

@@ -9,9 +9,9 @@ import (
 // tabulatedSites is the largest lattice whose states and flip masks are all tabulated.
 const tabulatedSites = 16
 
-// A Proposer draws the flip masks of a proposal on a lattice. It is immutable
+// A proposer draws the flip masks of a proposal on a lattice. It is immutable
 // and may be shared by any number of goroutines.
-type Proposer struct {
+type proposer struct {
 	lattice  *Lattice
 	proposal Proposal
 	decode   decoder
@@ -42,9 +42,9 @@ const (
 	floyd                    // N > 64: multi-spin
 )
 
-// NewProposer returns a Proposer of a proposal on a lattice.
-func NewProposer(lat *Lattice, proposal Proposal) *Proposer {
-	p := &Proposer{lattice: lat, proposal: proposal, sites: newBound(uint32(lat.N))}
+// newProposer returns a proposer of a proposal on a lattice.
+func newProposer(lat *Lattice, proposal Proposal) *proposer {
+	p := &proposer{lattice: lat, proposal: proposal, sites: newBound(uint32(lat.N))}
 	switch multi := proposal.kind == multiSpin; {
 	case lat.N <= 64 && !multi:
 		p.decode = oneOrAll
@@ -64,7 +64,7 @@ func NewProposer(lat *Lattice, proposal Proposal) *Proposer {
 }
 
 // tabulate lists the non-empty masks by their number of spins.
-func (p *Proposer) tabulate() {
+func (p *proposer) tabulate() {
 	n := p.lattice.N
 	for size := 1; size <= n; size++ {
 		p.start = append(p.start, uint32(len(p.masks)))
@@ -78,7 +78,7 @@ func (p *Proposer) tabulate() {
 }
 
 // binomials fills the tables that turn ranks into subsets.
-func (p *Proposer) binomials() {
+func (p *proposer) binomials() {
 	n := p.lattice.N
 	p.binomial = make([][]uint64, n/2+1)
 	for k := range p.binomial {
@@ -99,7 +99,7 @@ func (p *Proposer) binomials() {
 
 // MaxSteps returns the number of Metropolis steps that have distinct streams
 // under one (seed, purpose, step).
-func (p *Proposer) MaxSteps() int {
+func (p *proposer) MaxSteps() int {
 	if n := p.lattice.N; n > 64 && p.proposal.kind == multiSpin {
 		return 1 << (sequentialBits - sequentialBlock(n))
 	}
@@ -109,37 +109,6 @@ func (p *Proposer) MaxSteps() int {
 // sequentialBlock returns the bits of a block within a step of the multi-spin
 // proposal on more than 64 sites.
 func sequentialBlock(n int) int { return bits.Len(uint(n/4 + len(wordReader{}.buffer))) }
-
-// Masks stores in dst the masks that are proposed in the given Metropolis step
-// to the samples firstSample, firstSample+1, …, len(dst)/Words of them. The
-// samples lie below MaxSamples, the step below MaxSteps.
-func (p *Proposer) Masks(dst []uint64, c *Counter, firstSample uint64, step int) {
-	words := p.lattice.Words
-	checkBatch(dst, len(dst)/words, words)
-	checkStream(p, firstSample, len(dst)/words, step+1)
-	if p.decode == floyd {
-		var r wordReader
-		for ; len(dst) > 0; firstSample++ {
-			r.reset(c, p.sequentialIndex(firstSample, step))
-			p.sample(dst[:words], &r)
-			dst = dst[words:]
-		}
-		return
-	}
-	var d strip
-	for ; len(dst) > 0; firstSample += stripSize {
-		n := min(stripSize, len(dst)/words)
-		p.draw(&d, c, firstSample, step, n)
-		if p.decode == site {
-			for i := range n {
-				p.siteMask(dst[i*words:][:words], d.masks[i])
-			}
-		} else {
-			copy(dst, d.masks[:n])
-		}
-		dst = dst[n*words:]
-	}
-}
 
 // A strip holds what is drawn in one step for up to stripSize samples.
 type strip struct {
@@ -152,7 +121,7 @@ type strip struct {
 func (d *strip) uniform(i int) uint64 { return join(d.words[4*i+2], d.words[4*i+3]) }
 
 // draw fills d for the samples first … first+n−1.
-func (p *Proposer) draw(d *strip, c *asm.Counter, first uint64, step, n int) {
+func (p *proposer) draw(d *strip, c *asm.Counter, first uint64, step, n int) {
 	asm.PhiloxBlocks(d.words[:4*n], c, blockIndex(first, step, 0))
 	sites, global := p.sites, p.proposal.global
 	redraw := func(i int) uint32 { return sites.redraw(c, first+uint64(i), step, 0) }
@@ -214,7 +183,7 @@ func (p *Proposer) draw(d *strip, c *asm.Counter, first uint64, step, n int) {
 // number system: the k-th smallest element is the largest i with
 // (i over k) ≤ what the larger elements leave of the rank. Subsets of more
 // than half of the sites are complements.
-func (p *Proposer) unrank(size int, rank uint64) uint64 {
+func (p *proposer) unrank(size int, rank uint64) uint64 {
 	n := p.lattice.N
 	k := min(size, n-size)
 	var mask uint64
@@ -231,24 +200,14 @@ func (p *Proposer) unrank(size int, rank uint64) uint64 {
 	return mask
 }
 
-// siteMask stores the mask of one site, or of all for site N.
-func (p *Proposer) siteMask(mask []uint64, site uint64) {
-	if site < uint64(p.lattice.N) {
-		clear(mask)
-		mask[site>>6] = 1 << (site & 63)
-		return
-	}
-	p.lattice.fill(mask)
-}
-
-func (p *Proposer) sequentialIndex(sample uint64, step int) uint64 {
+func (p *proposer) sequentialIndex(sample uint64, step int) uint64 {
 	return sample<<sequentialBits | uint64(step)<<p.sequential
 }
 
 // sample draws a mask of the multi-spin proposal by Floyd's algorithm, which
 // takes as many draws as the smaller of the subset and its complement has
 // elements.
-func (p *Proposer) sample(mask []uint64, r *wordReader) {
+func (p *proposer) sample(mask []uint64, r *wordReader) {
 	n := uint32(p.lattice.N)
 	size := r.uniform(n) + 1
 	clear(mask)

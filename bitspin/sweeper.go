@@ -120,7 +120,7 @@ func SweepOrder(colours, n int, update func(colour int)) {
 //
 // It ends early, with results and counts of no use, soon after halted returns
 // true, if it is not nil.
-func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *Counter, firstSample uint64, st *Count) {
+func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *asm.Counter, firstSample uint64, st *Count) {
 	words := s.model.Words
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
 	first := firstSample + uint64(lo)

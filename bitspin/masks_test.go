@@ -1,0 +1,49 @@
+package bitspin
+
+import "github.com/revgen/revgen/asm"
+
+// propose stores in dst the masks that are proposed in the given Metropolis step
+// to the samples firstSample, firstSample+1, …, len(dst)/Words of them.
+func (p *proposer) propose(dst []uint64, c *asm.Counter, firstSample uint64, step int) {
+	words := p.lattice.Words
+	if p.decode == floyd {
+		var r wordReader
+		for ; len(dst) > 0; firstSample++ {
+			r.reset(c, p.sequentialIndex(firstSample, step))
+			p.sample(dst[:words], &r)
+			dst = dst[words:]
+		}
+		return
+	}
+	var d strip
+	for ; len(dst) > 0; firstSample += stripSize {
+		n := min(stripSize, len(dst)/words)
+		p.draw(&d, c, firstSample, step, n)
+		if p.decode == site {
+			for i := range n {
+				p.siteMask(dst[i*words:][:words], d.masks[i])
+			}
+		} else {
+			copy(dst, d.masks[:n])
+		}
+		dst = dst[n*words:]
+	}
+}
+
+// siteMask stores the mask of one site, or of all for site N.
+func (p *proposer) siteMask(mask []uint64, site uint64) {
+	if site < uint64(p.lattice.N) {
+		clear(mask)
+		mask[site>>6] = 1 << (site & 63)
+		return
+	}
+	p.lattice.fill(mask)
+}
+
+// fill sets all spins to +1.
+func (lat *Lattice) fill(s []uint64) {
+	for w := range s {
+		s[w] = ^uint64(0)
+	}
+	s[len(s)-1] = lat.top
+}
