@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // TestVectorDensities holds the targets' densities, up to a constant, against products of those
@@ -85,6 +87,52 @@ func TestVectorDensities(t *testing.T) {
 			}
 			require.Less(t, floats.Max(off)-floats.Min(off), 1e-6*math.Abs(floats.Max(off))+1e-3) // of float32
 		})
+	}
+}
+
+// TestFieldMeans holds the fields' means against sweeps of Metropolis moves, by differences of ln π
+// of a site, whose blocks tell their errors.
+func TestFieldMeans(t *testing.T) {
+	for _, p := range vectorProblems() {
+		_, dim := ofVectors(t, p.name)
+		side := int(math.Sqrt(float64(dim)))
+		if !strings.HasPrefix(p.name, "phi4") {
+			continue
+		}
+		const blocks, sweeps, kappa, lambda = 40, 1000, 0.2, 0.02
+		random := rand.New(rand.NewPCG(3, uint64(side)))
+		phi, row := make([]float64, dim), make([]float64, 2*len(p.observables))
+		means := make([]stat.Mean, len(row))
+		for b := range blocks + 1 {
+			block := make([]float64, len(row))
+			for range sweeps {
+				for i, old := range phi {
+					y, x := i/side, i%side
+					near := phi[y*side+(x+1)%side] + phi[y*side+(x+side-1)%side] + phi[(y+1)%side*side+x] + phi[(y+side-1)%side*side+x]
+					log := func(v float64) float64 { return 2*kappa*v*near - v*v - lambda*(v*v-1)*(v*v-1) }
+					v := old + 3*(random.Float64()-0.5)
+					if math.Log(random.Float64()) < log(v)-log(old) {
+						phi[i] = v
+					}
+				}
+				state := make([]byte, 4*dim)
+				for i, v := range phi {
+					binary.LittleEndian.PutUint32(state[4*i:], math.Float32bits(float32(v)))
+				}
+				p.ours.expand(row, state)
+				floats.AddScaled(block, 1.0/sweeps, row)
+			}
+			for i := range means {
+				if b > 0 { // the first is not in equilibrium
+					means[i].Add(block[i])
+				}
+			}
+		}
+		for i, o := range p.observables {
+			m := means[2*i]
+			require.InDelta(t, o.exact, m.Value(), 4.5*m.StandardError(), "%s %s", p.name, o.name)
+			require.Less(t, m.StandardError(), 0.05*math.Sqrt(means[2*i+1].Value()-m.Value()*m.Value()))
+		}
 	}
 }
 
