@@ -46,3 +46,16 @@ func (b *Bends) apply(kernel func(to, slope, w, e, from, epsilon, up, delta []fl
 		kernel(to[lo:hi], left.Slope[lo:hi], left.W[lo:hi], left.E[lo:hi], from[lo:hi], b.Epsilon[lo:hi], b.Up[lo:hi], b.Delta[lo:hi])
 	}
 }
+
+// Differentiate sets byY, byEpsilon and byTau to the derivatives with respect to y, ε and τ = ln δ of
+// f(z) + c ln ∂z/∂y at the z that Invert has found of the first y, given the slope f′(z) there. No
+// operations are fused: all paths give the same bits.
+func (b *Bends) Differentiate(byY, byEpsilon, byTau, y, slope, c []float64, left *Bent) {
+	n := len(y)
+	check(n%GaussianRows == 0 && min(len(byY), len(byEpsilon), len(byTau), len(slope), len(c)) >= n, "Bends: derivatives")
+	check(min(len(b.Up), len(b.Delta), len(left.W), len(left.E)) >= n, "Bends")
+	for lo := 0; lo < n; lo += mathLimit {
+		hi := min(lo+mathLimit, n)
+		unbendSlopes(byY[lo:hi], byEpsilon[lo:hi], byTau[lo:hi], y[lo:hi], slope[lo:hi], c[lo:hi], left.W[lo:hi], left.E[lo:hi], b.Up[lo:hi], b.Delta[lo:hi])
+	}
+}

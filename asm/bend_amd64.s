@@ -400,6 +400,90 @@ next:
 	VZEROUPPER
 	RET
 
+// func unbendSlopesAVX512(byY []float64, byEpsilon []float64, byTau []float64, y []float64, slope []float64, c []float64, w []float64, e []float64, up []float64, delta []float64)
+// Requires: AVX, AVX512F
+TEXT ·unbendSlopesAVX512(SB), NOSPLIT, $0-240
+	MOVQ byY_base+0(FP), AX
+	MOVQ byEpsilon_base+24(FP), CX
+	MOVQ byTau_base+48(FP), DX
+	MOVQ y_base+72(FP), BX
+	MOVQ slope_base+96(FP), SI
+	MOVQ c_base+120(FP), DI
+	MOVQ w_base+144(FP), R8
+	MOVQ e_base+168(FP), R9
+	MOVQ up_base+192(FP), R10
+	MOVQ delta_base+216(FP), R11
+	MOVQ y_len+80(FP), R12
+	XORQ R13, R13
+	JMP  next
+
+loop:
+	VMOVUPD      (R10)(R13*8), Z0
+	VBROADCASTSD bendConstants<>+0(SB), Z1
+	VDIVPD       Z0, Z1, Z1
+	VSUBPD       Z1, Z0, Z2
+	VBROADCASTSD bendConstants<>+8(SB), Z3
+	VMULPD       Z3, Z2, Z2
+	VADDPD       Z1, Z0, Z0
+	VBROADCASTSD bendConstants<>+8(SB), Z1
+	VMULPD       Z1, Z0, Z0
+	VMOVUPD      (R11)(R13*8), Z1
+	VMOVUPD      (BX)(R13*8), Z3
+	VMULPD       Z0, Z1, Z4
+	VMULPD       Z3, Z4, Z5
+	VADDPD       Z2, Z5, Z5
+	VBROADCASTSD bendConstants<>+0(SB), Z6
+	VMULPD       Z5, Z5, Z7
+	VADDPD       Z7, Z6, Z6
+	VSQRTPD      Z6, Z6
+	VBROADCASTSD bendConstants<>+0(SB), Z7
+	VDIVPD       Z6, Z7, Z6
+	VMOVUPD      (R9)(R13*8), Z7
+	VBROADCASTSD bendConstants<>+0(SB), Z8
+	VDIVPD       Z7, Z8, Z8
+	VSUBPD       Z8, Z7, Z9
+	VBROADCASTSD bendConstants<>+8(SB), Z10
+	VMULPD       Z10, Z9, Z9
+	VADDPD       Z8, Z7, Z7
+	VBROADCASTSD bendConstants<>+8(SB), Z8
+	VMULPD       Z8, Z7, Z7
+	VMOVUPD      (DI)(R13*8), Z8
+	VMOVUPD      (SI)(R13*8), Z10
+	VMULPD       Z7, Z10, Z10
+	VMULPD       Z9, Z8, Z9
+	VDIVPD       Z7, Z9, Z7
+	VADDPD       Z7, Z10, Z7
+	VBROADCASTSD bendConstants<>+0(SB), Z9
+	VDIVPD       Z1, Z9, Z9
+	VMULPD       Z9, Z7, Z9
+	VMULPD       Z5, Z8, Z5
+	VMULPD       Z6, Z5, Z5
+	VSUBPD       Z5, Z9, Z5
+	VMULPD       Z6, Z5, Z5
+	VMULPD       Z4, Z5, Z4
+	VMOVUPD      Z4, (AX)(R13*8)
+	VMULPD       Z3, Z4, Z4
+	VMOVUPD      (R8)(R13*8), Z6
+	VMULPD       Z6, Z7, Z6
+	VSUBPD       Z6, Z4, Z4
+	VMOVUPD      Z4, (DX)(R13*8)
+	VMULPD       Z1, Z3, Z1
+	VMULPD       Z2, Z1, Z1
+	VADDPD       Z0, Z1, Z1
+	VMULPD       Z1, Z5, Z1
+	VSUBPD       Z9, Z1, Z1
+	VMULPD       Z2, Z8, Z2
+	VDIVPD       Z0, Z2, Z0
+	VADDPD       Z0, Z1, Z0
+	VMOVUPD      Z0, (CX)(R13*8)
+	ADDQ         $0x08, R13
+
+next:
+	CMPQ R13, R12
+	JB   loop
+	VZEROUPPER
+	RET
+
 // func bendAVX2(y []float64, slope []float64, w []float64, e []float64, z []float64, epsilon []float64, up []float64, delta []float64)
 // Requires: AVX, AVX2
 TEXT ·bendAVX2(SB), NOSPLIT, $0-192
@@ -734,6 +818,90 @@ loop:
 
 next:
 	CMPQ R11, R10
+	JB   loop
+	VZEROUPPER
+	RET
+
+// func unbendSlopesAVX2(byY []float64, byEpsilon []float64, byTau []float64, y []float64, slope []float64, c []float64, w []float64, e []float64, up []float64, delta []float64)
+// Requires: AVX
+TEXT ·unbendSlopesAVX2(SB), NOSPLIT, $0-240
+	MOVQ byY_base+0(FP), AX
+	MOVQ byEpsilon_base+24(FP), CX
+	MOVQ byTau_base+48(FP), DX
+	MOVQ y_base+72(FP), BX
+	MOVQ slope_base+96(FP), SI
+	MOVQ c_base+120(FP), DI
+	MOVQ w_base+144(FP), R8
+	MOVQ e_base+168(FP), R9
+	MOVQ up_base+192(FP), R10
+	MOVQ delta_base+216(FP), R11
+	MOVQ y_len+80(FP), R12
+	XORQ R13, R13
+	JMP  next
+
+loop:
+	VMOVUPD      (R10)(R13*8), Y0
+	VBROADCASTSD bendConstants<>+0(SB), Y1
+	VDIVPD       Y0, Y1, Y1
+	VSUBPD       Y1, Y0, Y2
+	VBROADCASTSD bendConstants<>+8(SB), Y3
+	VMULPD       Y3, Y2, Y2
+	VADDPD       Y1, Y0, Y0
+	VBROADCASTSD bendConstants<>+8(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      (R11)(R13*8), Y1
+	VMOVUPD      (BX)(R13*8), Y3
+	VMULPD       Y0, Y1, Y4
+	VMULPD       Y3, Y4, Y5
+	VADDPD       Y2, Y5, Y5
+	VBROADCASTSD bendConstants<>+0(SB), Y6
+	VMULPD       Y5, Y5, Y7
+	VADDPD       Y7, Y6, Y6
+	VSQRTPD      Y6, Y6
+	VBROADCASTSD bendConstants<>+0(SB), Y7
+	VDIVPD       Y6, Y7, Y6
+	VMOVUPD      (R9)(R13*8), Y7
+	VBROADCASTSD bendConstants<>+0(SB), Y8
+	VDIVPD       Y7, Y8, Y8
+	VSUBPD       Y8, Y7, Y9
+	VBROADCASTSD bendConstants<>+8(SB), Y10
+	VMULPD       Y10, Y9, Y9
+	VADDPD       Y8, Y7, Y7
+	VBROADCASTSD bendConstants<>+8(SB), Y8
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      (DI)(R13*8), Y8
+	VMOVUPD      (SI)(R13*8), Y10
+	VMULPD       Y7, Y10, Y10
+	VMULPD       Y9, Y8, Y9
+	VDIVPD       Y7, Y9, Y7
+	VADDPD       Y7, Y10, Y7
+	VBROADCASTSD bendConstants<>+0(SB), Y9
+	VDIVPD       Y1, Y9, Y9
+	VMULPD       Y9, Y7, Y9
+	VMULPD       Y5, Y8, Y5
+	VMULPD       Y6, Y5, Y5
+	VSUBPD       Y5, Y9, Y5
+	VMULPD       Y6, Y5, Y5
+	VMULPD       Y4, Y5, Y4
+	VMOVUPD      Y4, (AX)(R13*8)
+	VMULPD       Y3, Y4, Y4
+	VMOVUPD      (R8)(R13*8), Y6
+	VMULPD       Y6, Y7, Y6
+	VSUBPD       Y6, Y4, Y4
+	VMOVUPD      Y4, (DX)(R13*8)
+	VMULPD       Y1, Y3, Y1
+	VMULPD       Y2, Y1, Y1
+	VADDPD       Y0, Y1, Y1
+	VMULPD       Y1, Y5, Y1
+	VSUBPD       Y9, Y1, Y1
+	VMULPD       Y2, Y8, Y2
+	VDIVPD       Y0, Y2, Y0
+	VADDPD       Y0, Y1, Y0
+	VMOVUPD      Y0, (CX)(R13*8)
+	ADDQ         $0x04, R13
+
+next:
+	CMPQ R13, R12
 	JB   loop
 	VZEROUPPER
 	RET

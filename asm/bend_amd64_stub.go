@@ -14,6 +14,11 @@ func bendAVX512(y []float64, slope []float64, w []float64, e []float64, z []floa
 //go:noescape
 func unbendAVX512(z []float64, slope []float64, w []float64, e []float64, y []float64, epsilon []float64, up []float64, delta []float64)
 
+// unbendSlopesAVX512 is unbendSlopesGeneric.
+//
+//go:noescape
+func unbendSlopesAVX512(byY []float64, byEpsilon []float64, byTau []float64, y []float64, slope []float64, c []float64, w []float64, e []float64, up []float64, delta []float64)
+
 // bendAVX2 is bendGeneric.
 //
 //go:noescape
@@ -23,3 +28,8 @@ func bendAVX2(y []float64, slope []float64, w []float64, e []float64, z []float6
 //
 //go:noescape
 func unbendAVX2(z []float64, slope []float64, w []float64, e []float64, y []float64, epsilon []float64, up []float64, delta []float64)
+
+// unbendSlopesAVX2 is unbendSlopesGeneric.
+//
+//go:noescape
+func unbendSlopesAVX2(byY []float64, byEpsilon []float64, byTau []float64, y []float64, slope []float64, c []float64, w []float64, e []float64, up []float64, delta []float64)

@@ -26,6 +26,22 @@ func unbendGeneric(z, slope, w, e, y, epsilon, up, delta []float64) {
 	}
 }
 
+func unbendSlopesGeneric(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta []float64) {
+	for i, v := range y {
+		sinhE, coshE := halvesGeneric(up[i])
+		steep := float64(delta[i] * coshE)
+		x := float64(steep*v) + sinhE
+		inverse := 1 / math.Sqrt(1+float64(x*x))
+		sinh, cosh := halvesGeneric(e[i])
+		byW := float64(slope[i]*cosh) + float64(c[i]*sinh)/cosh
+		byA := float64(byW * (1 / delta[i]))
+		byX := float64((byA - float64(float64(c[i]*x)*inverse)) * inverse)
+		byY[i] = float64(byX * steep)
+		byTau[i] = float64(byY[i]*v) - float64(byW*w[i])
+		byEpsilon[i] = float64(byX*(float64(float64(v*delta[i])*sinhE)+coshE)) - byA + float64(c[i]*sinhE)/coshE
+	}
+}
+
 // asinhGeneric returns asinh x, which is finite, its exponential, and √(1 + x²).
 func asinhGeneric(x float64) (w, e, root float64) {
 	finite := max(min(x, bendArgument), -bendArgument)

@@ -55,6 +55,19 @@ func TestBends(t *testing.T) {
 				b.Invert(y.data, x.data, &left)
 				unbendGeneric(twin, again.Slope, again.W, again.E, x.data, b.Epsilon, b.Up, b.Delta)
 				same()
+				slopes, volume := gaussian64(r, n), gaussian64(r, n)
+				derivatives, wanted := [3]guarded[float64]{}, [3][]float64{}
+				for i := range derivatives {
+					derivatives[i], wanted[i] = gaussian64(r, n), make([]float64, n)
+				}
+				b.Differentiate(derivatives[0].data, derivatives[1].data, derivatives[2].data, x.data, slopes.data, volume.data, &left)
+				unbendSlopesGeneric(wanted[0], wanted[1], wanted[2], x.data, slopes.data, volume.data, left.W, left.E, b.Up, b.Delta)
+				for i, want := range wanted {
+					for k, got := range derivatives[i].data {
+						require.Equal(t, math.Float64bits(want[k])|nanBits(want[k]), math.Float64bits(got)|nanBits(got), "derivative %d at %g", i, x.data[k])
+					}
+					derivatives[i].check(t)
+				}
 				b.Apply(y.data, x.data, &left)
 				bendGeneric(twin, again.Slope, again.W, again.E, x.data, b.Epsilon, b.Up, b.Delta)
 				same()
@@ -114,7 +127,14 @@ func TestBendsPanic(t *testing.T) {
 	require.Zero(t, alloctest.PerRun(10, func() {
 		b.Apply(x, x, &left)
 		b.Invert(x, x, &left)
+		b.Differentiate(x, x, x, x, x, x, &left)
 	}))
+	requireRefusal(t, func() { b.Differentiate(x, x, x, x[:9], x, x, &left) })
+	for i := range 5 {
+		short := [5][]float64{x, x, x, x, x}
+		short[i] = x[:8]
+		requireRefusal(t, func() { b.Differentiate(short[0], short[1], short[2], x, short[3], short[4], &left) })
+	}
 	requireRefusal(t, func() { b.Apply(x[:8], x, &left) })
 	requireRefusal(t, func() { b.Apply(x[:9], x[:9], &left) })
 	requireRefusal(t, func() { b.Invert(x, x[:8], &left) })
@@ -122,6 +142,9 @@ func TestBendsPanic(t *testing.T) {
 		kept := *short
 		*short = kept[:8]
 		requireRefusal(t, func() { b.Apply(x, x, &left) })
+		if short != &b.Epsilon && short != &left.Slope { // which it does not look at
+			requireRefusal(t, func() { b.Differentiate(x, x, x, x, x, x, &left) })
+		}
 		*short = kept
 	}
 }

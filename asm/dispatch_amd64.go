@@ -70,6 +70,17 @@ func unbend(z, slope, w, e, y, epsilon, up, delta []float64) {
 	}
 }
 
+func unbendSlopes(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta []float64) {
+	switch {
+	case useAVX512:
+		unbendSlopesAVX512(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta)
+	case useAVX2:
+		unbendSlopesAVX2(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta)
+	default:
+		unbendSlopesGeneric(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta)
+	}
+}
+
 func bitIndices(dst []uint16, state []uint64, sites []int32, scale int) {
 	switch {
 	case useAVX512:

@@ -20,6 +20,10 @@ func unbend(z, slope, w, e, y, epsilon, up, delta []float64) {
 	unbendGeneric(z, slope, w, e, y, epsilon, up, delta)
 }
 
+func unbendSlopes(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta []float64) {
+	unbendSlopesGeneric(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta)
+}
+
 func bitIndices(dst []uint16, state []uint64, sites []int32, scale int) {
 	bitIndicesGeneric(dst, state, sites, scale)
 }

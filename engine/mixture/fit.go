@@ -139,8 +139,9 @@ func (f *fit) maximise() {
 			}
 			for i, v := range f.x[r*d:][:d] {
 				f.y[i] = float64(v) - c.Mean[i]
+				scaled, own := share*f.y[i], c.Factor[row(i):][:i+1]
 				for b, u := range f.y[:i+1] {
-					c.Factor[row(i)+b] += share * f.y[i] * u
+					own[b] += scaled * u
 				}
 			}
 		}

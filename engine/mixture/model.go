@@ -285,7 +285,7 @@ func (p *Packed) Point(x, z []float32, j int, w *Work) {
 	switch {
 	case m.bent && m.dim < octet/2: // where most of an octet would be left over
 		for i := range x {
-			y[i], _, _ = p.shapes[j*m.dim+i].Apply(y[i])
+			y[i], _ = p.shapes[j*m.dim+i].Apply(y[i])
 		}
 	case m.bent:
 		p.bends[j].Apply(w.point, w.point, &w.bent)
@@ -307,6 +307,7 @@ type Work struct {
 	slope  []float64 // ∂ ln q/∂x of them, likewise
 
 	down, byEpsilon, byTau []float64 // derivatives of one component, [d][octet]
+	pull, ones             []float64 // −z of one, likewise, and ones
 	point                  []float64 // of one row, [d], and what it leaves
 	bent                   asm.Bent
 }
@@ -333,6 +334,10 @@ func (m *Model) NewWork(rows int) *Work {
 		groups: make([]group, max(n, 0)), next: make([]int, m.labels),
 		x: make([]float64, size), slope: make([]float64, size), point: make([]float64, asm.Octets(m.dim)), bent: asm.NewBent(m.dim),
 		down: make([]float64, size), byEpsilon: make([]float64, size), byTau: make([]float64, size),
+		pull: make([]float64, size), ones: make([]float64, size),
+	}
+	for i := range w.ones {
+		w.ones[i] = 1
 	}
 	for i := range w.groups {
 		b := &w.groups[i]
@@ -498,7 +503,7 @@ func (p *Packed) logDensity64(x []float64, label int) float64 {
 				y += f * (x[c] - mean[c])
 			}
 			if m.bent {
-				z, slope, _ := p.shapes[j*m.dim+i].Invert(y)
+				z, slope := p.shapes[j*m.dim+i].Invert(y)
 				y = z
 				terms[e] += math.Log(slope)
 			}
@@ -562,13 +567,17 @@ func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
 	logits := logitsOf(m, grad)
 	for i := range w.groups {
 		b := &w.groups[i]
+		var own asm.Octet
+		for r, row := range b.rows {
+			own[r] = coefficients[row/factors]
+		}
 		for e := range b.share {
 			f, some := b.worth(e)
 			if !some {
 				continue
 			}
-			for r, row := range b.rows {
-				f[r] *= coefficients[row/factors]
+			for r, c := range own {
+				f[r] *= c
 			}
 			j := e*m.labels + b.label
 			logits[j] += float32(sumOf(&f))
@@ -607,15 +616,18 @@ func (p *Packed) descend(w *Work, b *group, e int) []float64 {
 	if !m.bent {
 		return y
 	}
-	j := e*m.labels + b.label
-	for i, v := range y {
-		var byY float64
-		w.byEpsilon[i], w.byTau[i] = 0, 0
-		if !(b.share[e][i%octet] < negligible) {
-			bent := Bent{b.bent[e].W[i], b.bent[e].E[i]}
-			byY, w.byEpsilon[i], w.byTau[i] = p.shapes[j*m.dim+i/octet].Differentiate(v, bent, -bent.Z(), 1)
+	bent := &b.bent[e]
+	for i, up := range bent.E {
+		w.pull[i] = (1/up - up) / 2 // −z
+	}
+	p.octets[e*m.labels+b.label].Differentiate(w.down, w.byEpsilon, w.byTau, y, w.pull, w.ones, bent)
+	for r, share := range b.share[e] {
+		for i := r; share < negligible && i < len(y); i += octet {
+			w.down[i], w.byEpsilon[i], w.byTau[i] = 0, 0, 0
 		}
-		w.down[i] = -byY
+	}
+	for i, v := range w.down {
+		w.down[i] = -v
 	}
 	return w.down
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/long"
 	wide "github.com/revgen/revgen/internal/number"
 )
@@ -236,7 +237,7 @@ func TestDensityIsThatOfThePoints(t *testing.T) {
 			}
 			if bent {
 				for i := range y {
-					y[i], _, _ = p.shapes[j*m.dim+i].Invert(y[i])
+					y[i], _ = p.shapes[j*m.dim+i].Invert(y[i])
 				}
 			}
 			require.InDeltaSlice(t, []float64{float64(z[0]), float64(z[1])}, y, 1e-5)
@@ -266,26 +267,33 @@ func TestShape(t *testing.T) {
 	const step = 1e-5
 	for _, at := range [][2]float64{{0, 0}, {0.4, -0.7}, {-1.2, 0.5}, {0.1, 0.01}} {
 		s := NewShape(at[0], at[1])
-		y, slope, _ := s.Apply(0)
+		y, slope := s.Apply(0)
 		require.InDelta(t, 0, y, 1e-15)
 		require.InDelta(t, 1, slope, 1e-15)
 		for _, z := range []float64{-8, -1.5, -1e-9, 0, 0.3, 2, 40} {
-			y, slope, _ := s.Apply(z)
-			back, inverse, bent := s.Invert(y)
+			y, slope := s.Apply(z)
+			back, inverse := s.Invert(y)
 			require.InDelta(t, z, back, 1e-12*(1+math.Abs(z)))
 			require.InEpsilon(t, 1/slope, inverse, 1e-10)
-			up, _, _ := s.Apply(z + step)
-			down, _, _ := s.Apply(z - step)
+			up, _ := s.Apply(z + step)
+			down, _ := s.Apply(z - step)
 			require.InEpsilon(t, (up-down)/(2*step), slope, 1e-6)
 
 			const c = 0.7
 			f := func(y, epsilon, tau float64) float64 {
 				s := NewShape(epsilon, tau)
-				z, slope, _ := s.Invert(y)
+				z, slope := s.Invert(y)
 				return math.Sin(z) + c*math.Log(slope)
 			}
-			byY, byEpsilon, byTau := s.Differentiate(y, bent, math.Cos(z), c)
-			for i, got := range []float64{byY, byEpsilon, byTau} {
+			bends, left := asm.NewBends(octet), asm.NewBent(octet)
+			var from, to, cosine, volume, byY, byEpsilon, byTau asm.Octet
+			for r := range octet {
+				bends.Epsilon[r], bends.Up[r], bends.Delta[r] = at[0], math.Exp(at[0]), math.Exp(at[1])
+				from[r], cosine[r], volume[r] = y, math.Cos(z), c
+			}
+			bends.Invert(to[:], from[:], &left)
+			bends.Differentiate(byY[:], byEpsilon[:], byTau[:], from[:], cosine[:], volume[:], &left)
+			for i, got := range []float64{byY[0], byEpsilon[0], byTau[0]} {
 				var d [3]float64
 				d[i] = step
 				want := (f(y+d[0], at[0]+d[1], at[1]+d[2]) - f(y-d[0], at[0]-d[1], at[1]-d[2])) / (2 * step)
@@ -293,13 +301,13 @@ func TestShape(t *testing.T) {
 			}
 		}
 		for _, y := range []float64{-1e300, 1e300} {
-			z, slope, _ := s.Invert(y)
+			z, slope := s.Invert(y)
 			require.False(t, math.IsNaN(z) || math.IsNaN(slope) || math.IsInf(z, 0) || math.IsInf(slope, 0))
 		}
 	}
 	s := NewShape(0, 0)
 	for _, z := range []float64{-3, 0.1, 5} {
-		y, slope, _ := s.Apply(z)
+		y, slope := s.Apply(z)
 		require.InDelta(t, z, y, 1e-14)
 		require.InDelta(t, 1, slope, 1e-14)
 	}

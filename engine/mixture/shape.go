@@ -34,63 +34,34 @@ func MakeShape(epsilon, up, delta float64) Shape {
 	return s
 }
 
-// asinh returns asinh x, up to an absolute error of rounding, with its exponential, and
-// root √(1 + x²).
-func asinh(x float64) (at Bent, root float64) {
+// asinh returns asinh x, up to an absolute error of rounding, and √(1 + x²).
+func asinh(x float64) (w, root float64) {
 	root = math.Sqrt(1 + x*x)
 	if x < 0 {
-		e := root - x
-		return Bent{W: -math.Log(e), E: 1 / e}, root
+		return -math.Log(root - x), root
 	}
-	e := root + x
-	return Bent{W: math.Log(e), E: e}, root
+	return math.Log(root + x), root
 }
 
-// sinh returns sinh w and cosh w, and e^w.
-func sinh(w float64) (sinh, cosh, e float64) {
-	if w > far {
-		w = far
-	} else if w < -far {
-		w = -far
-	}
-	e = math.Exp(w)
-	inverse := 1 / e
-	return (e - inverse) / 2, (e + inverse) / 2, e
+// sinh returns sinh w and cosh w.
+func sinh(w float64) (sinh, cosh float64) {
+	up := math.Exp(max(-far, min(w, far)))
+	down := 1 / up
+	return (up - down) / 2, (up + down) / 2
 }
 
-// Apply returns h(z) and its slope, and what Differentiate takes.
-func (s *Shape) Apply(z float64) (y, slope float64, at Bent) {
-	at, root := asinh(z)
-	up, cosh, _ := sinh(s.delta*at.W + s.epsilon)
-	return (up - s.sinh) / s.steep, cosh / (root * s.cosh), at
+// Apply returns h(z) and its slope.
+func (s *Shape) Apply(z float64) (y, slope float64) {
+	w, root := asinh(z)
+	up, cosh := sinh(s.delta*w + s.epsilon)
+	return (up - s.sinh) / s.steep, cosh / (root * s.cosh)
 }
 
-// Bent is a coordinate that has been inverted: W, of which z = sinh W, and E = e^W.
-type Bent struct{ W, E float64 }
-
-// Invert returns z = h⁻¹(y) and its slope, and what Differentiate takes.
-func (s *Shape) Invert(y float64) (z, slope float64, at Bent) {
-	a, root := asinh(s.steep*y + s.sinh)
-	at.W = (a.W - s.epsilon) * s.flat
-	z, slope, at.E = sinh(at.W)
-	return z, slope * s.cosh / root, at
-}
-
-// Z returns z.
-func (b Bent) Z() float64 { return (b.E - 1/b.E) / 2 }
-
-// Differentiate returns the derivatives with respect to y, ε and τ of
-// f(z) + c ln ∂z/∂y at z = h⁻¹(y), given f′(z) there.
-func (s *Shape) Differentiate(y float64, at Bent, slope, c float64) (byY, byEpsilon, byTau float64) {
-	x := s.steep*y + s.sinh
-	inverse, e := 1/math.Sqrt(1+x*x), 1/at.E
-	cosh := (at.E + e) / 2
-	byW := slope*cosh + c*(at.E-e)/(2*cosh)
-	byA := byW * s.flat
-	byX := (byA - c*x*inverse) * inverse
-	return byX * s.steep,
-		byX*(y*s.delta*s.sinh+s.cosh) - byA + c*s.sinh/s.cosh,
-		byX*s.steep*y - byW*at.W
+// Invert returns z = h⁻¹(y) and its slope.
+func (s *Shape) Invert(y float64) (z, slope float64) {
+	w, root := asinh(s.steep*y + s.sinh)
+	z, slope = sinh((w - s.epsilon) * s.flat)
+	return z, slope * s.cosh / root
 }
 
 // A Volume is ln of a product of slopes, of which few logarithms are taken.

@@ -77,17 +77,26 @@ func (p *flowPass) map64(dst, src []float32, l int, apply func(b *asm.Bends, to,
 // straighten takes g, the gradient with respect to v_l, to that of u_l, with the part of ln ∂v/∂u,
 // and leaves those by the perceptrons' outputs in s.
 func (p *flowPass) straighten(l int, g []float32, c []float64, s *scratch) {
+	const most = 256
+	var u, slope, volume, byU, byEpsilon, byTau [most]float64
 	width := p.flow.width(l)
-	n := len(g)
-	lean, tail := p.lean[l][:n], p.tail[l][:n]
+	lean, tail := p.lean[l][:len(g)], p.tail[l][:len(g)]
 	b, left := &p.bends[l], &p.bent[l]
-	for r := range p.rows {
-		for i := r * width; i < (r+1)*width; i++ {
-			h := mixture.MakeShape(b.Epsilon[i], b.Up[i], b.Delta[i])
-			byU, byEpsilon, byTau := h.Differentiate(float64(p.bowed[l][i]), mixture.Bent{W: left.W[i], E: left.E[i]}, float64(g[i]), c[r])
-			g[i] = float32(byU)
-			s.lean[i] = float32(byEpsilon) * (1 - lean[i]*lean[i])
-			s.tail[i] = float32(byTau) * (1 - tail[i]*tail[i])
+	r, end := 0, width // of the row that i is in
+	for lo := 0; lo < len(g); lo += most {
+		n := min(most, len(g)-lo)
+		for i := range n {
+			if lo+i == end {
+				r, end = r+1, end+width
+			}
+			u[i], slope[i], volume[i] = float64(p.bowed[l][lo+i]), float64(g[lo+i]), c[r]
+		}
+		bends := asm.Bends{Epsilon: b.Epsilon[lo:], Up: b.Up[lo:], Delta: b.Delta[lo:]}
+		bends.Differentiate(byU[:], byEpsilon[:], byTau[:], u[:asm.Octets(n)], slope[:], volume[:], &asm.Bent{W: left.W[lo:], E: left.E[lo:]})
+		for i := range n {
+			g[lo+i] = float32(byU[i])
+			s.lean[lo+i] = float32(byEpsilon[i]) * (1 - lean[lo+i]*lean[lo+i])
+			s.tail[lo+i] = float32(byTau[i]) * (1 - tail[lo+i]*tail[lo+i])
 		}
 	}
 }

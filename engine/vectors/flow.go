@@ -383,7 +383,7 @@ func (f *flow) transform64(params, z []float64) (x []float64, logVolume float64)
 		sigma, shift, bends := f.condition64(params, l, v[(l+1)%2])
 		for i := range sigma {
 			if f.bent {
-				u, slope, _ := bends[i].Apply(v[l%2][i])
+				u, slope := bends[i].Apply(v[l%2][i])
 				v[l%2][i] = u
 				logVolume += math.Log(slope)
 			}
@@ -424,7 +424,7 @@ func (f *flow) inverse64(params, x []float64) (z []float64, logVolume float64) {
 			v[l%2][i] = (v[l%2][i] - shift[i]) * math.Exp(-sigma[i])
 			logVolume += sigma[i]
 			if f.bent {
-				z, slope, _ := bends[i].Invert(v[l%2][i])
+				z, slope := bends[i].Invert(v[l%2][i])
 				v[l%2][i] = z
 				logVolume -= math.Log(slope)
 			}

@@ -19,6 +19,7 @@ func main() {
 		k := kernel{w}
 		k.bend()
 		k.unbend()
+		k.unbendSlopes()
 	}
 	Generate()
 }
@@ -194,4 +195,44 @@ func (w kernel) unbend() {
 		z, cosh, e := w.sinh(at)
 		return z, w.div(w.mul(cosh, coshE), root), at, e
 	})
+}
+
+func (w kernel) unbendSlopes() {
+	w.Kernel("unbendSlopes", "func(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta []float64)", "is unbendSlopesGeneric.")
+	pointer := map[string]Register{}
+	for _, s := range []string{"byY", "byEpsilon", "byTau", "y", "slope", "c", "w", "e", "up", "delta"} {
+		pointer[s] = Address(s)
+	}
+	n, i := Length("y"), GP64()
+	XORQ(i, i)
+	JMP(LabelRef("next"))
+	Label("loop")
+	load := func(s string) vec {
+		v := w.Vector()
+		VMOVUPD(Mem{Base: pointer[s], Index: i, Scale: 8}, v)
+		return v
+	}
+	store := func(v vec, s string) { VMOVUPD(v, Mem{Base: pointer[s], Index: i, Scale: 8}) }
+	sinhE, coshE := w.halves(load("up"))
+	delta, y := load("delta"), load("y")
+	steep := w.mul(delta, coshE)
+	x := w.add(w.mul(steep, y), sinhE)
+	root := w.Vector()
+	VSQRTPD(w.add(w.number(1), w.mul(x, x)), root)
+	inverse := w.div(w.number(1), root)
+	sinh, cosh := w.halves(load("e"))
+	c := load("c")
+	byW := w.add(w.mul(load("slope"), cosh), w.div(w.mul(c, sinh), cosh))
+	byA := w.mul(byW, w.div(w.number(1), delta))
+	byX := w.mul(w.sub(byA, w.mul(w.mul(c, x), inverse)), inverse)
+	byY := w.mul(byX, steep)
+	store(byY, "byY")
+	store(w.sub(w.mul(byY, y), w.mul(byW, load("w"))), "byTau")
+	lean := w.mul(byX, w.add(w.mul(w.mul(y, delta), sinhE), coshE))
+	store(w.add(w.sub(lean, byA), w.div(w.mul(c, sinhE), coshE)), "byEpsilon")
+	ADDQ(Imm(uint64(w.Bytes/8)), i)
+	Label("next")
+	CMPQ(i, n)
+	JB(LabelRef("loop"))
+	Leave()
 }
