@@ -116,22 +116,20 @@ func TestKinksHaveNoProducts(t *testing.T) {
 	// Two layers have no kinks to gain from.
 	forward, _ = perceptron(true, 1, 64, 1)
 	require.Equal(t, work{FMA: 128}, forward)
-	step, _ := pieces(1, 64, 1)
-	require.Nil(t, step)
+	require.Empty(t, pieces(1, 64, 1))
 }
 
 // TestPieces holds the count against the loops of prefixRows and piecewiseGradient.
 func TestPieces(t *testing.T) {
-	step, bytes := pieces(1, 6, 5, 1)
 	// Two multiply-adds; two sums below, two products, and two multiply-adds each for those, for
 	// the first layer's unit and for the weight.
-	require.Equal(t, work{FMA: 30 * (2 + 8), Float: 30 * (2 + 2 + 8), Read: 30 * (4 + 8 + 4 + 4), Write: 30 * (8 + 4)}, step)
-	require.Equal(t, 4*2*7*5, bytes)
+	require.Equal(t, work{FMA: 30 * (2 + 8), Float: 30 * (2 + 2 + 8), Read: 30 * (4 + 8 + 4 + 4), Write: 30 * (8 + 4)}, pieces(1, 6, 5, 1))
 	c, err := gmm.Preset("paper")
 	require.NoError(t, err)
-	step, bytes = mixtureModel{c}.pieces()
-	require.Equal(t, 16*64*64*10., step[FMA])
-	require.Equal(t, 4*2*65*64, bytes)
+	phases, err := mixtureModel{c}.step(nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, "pieces", phases[4].name)
+	require.Equal(t, 16*64*64*10., phases[4].counts[FMA])
 }
 
 // TestBesides: what a step does beside the generator and the loss, in the paper's settings.
@@ -173,16 +171,15 @@ func TestBalancedFloor(t *testing.T) {
 	move, density := m.moves()
 	moves := 2*5*(move[FMA]+density[FMA]) + 8*density[FMA]
 	forward, backward := m.generator()
-	phases := m.balanced(3)
+	phases := m.balanced()
 	require.Len(t, phases, 4)
 	require.Equal(t, 8*forward[FMA], phases[0].counts[FMA])
 	require.Equal(t, moves, phases[1].counts[FMA])
 	require.Equal(t, 2*forward[FMA], phases[2].counts[FMA])
 	require.Equal(t, 10*backward[FMA], phases[3].counts[FMA])
-	require.Equal(t, 3*4*2*65*64, phases[0].bytes)
 
 	c.Generator.Kind, c.Generator.Components = "mixture", 7
-	phases = m.balanced(3)
+	phases = m.balanced()
 	// A triangle of three numbers of float64 in the plane, and with the mean five.
 	require.Equal(t, 8*3*2., phases[0].counts[FMA])
 	require.Equal(t, moves, phases[1].counts[FMA])

@@ -89,25 +89,10 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 	if m == nil {
 		return []*operation{op}, nil
 	}
-	loss, err := m.discrepancy(trainer.System(), trainer.Params())
-	if err != nil {
+	if op.need, err = m.step(trainer.System(), trainer.Params()); err != nil {
 		return nil, err
 	}
-	batch, params := float64(training.Batch), len(trainer.Params())
-	if mixture, ok := m.(mixtureModel); ok && mixture.Loss.Kind == "balance" {
-		op.need = mixture.balanced(e.threads())
-	} else {
-		forward, backward := m.generator()
-		_, table := m.pieces()
-		op.need = append(need{
-			{"forward", forward.times(batch), e.threads() * table},
-			{"backward", backward.times(batch), 2 * e.threads() * table}, // and their sums
-		}, append(loss, phase{"transition", m.transition().times(batch), 0})...)
-	}
-	if step, table := m.pieces(); len(step) > 0 {
-		op.need = append(op.need, phase{"pieces", step, 4 * e.threads() * table})
-	}
-	op.need = append(op.need, besides(m, batch, params)...)
+	op.need = append(op.need, besides(m, float64(training.Batch), len(trainer.Params()))...)
 	if r, err := referenceOf(m, config, trainer.System()); err != nil {
 		op.note = err.Error()
 	} else {

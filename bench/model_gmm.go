@@ -22,7 +22,7 @@ func (m mixtureModel) width(part int) int {
 	return m.dim() - half
 }
 
-// networks returns the widths of the perceptrons of each layer, and how many there are.
+// networks returns the widths of the perceptrons of each coupling or layer, and how many it has.
 func (m mixtureModel) networks() (sizes [][]int, each float64) {
 	g := &m.Generator
 	for l := range g.Depth {
@@ -50,15 +50,18 @@ func (m mixtureModel) generator() (forward, backward work) {
 	return forward, backward
 }
 
-func (m mixtureModel) pieces() (step work, bytes int) {
-	step = work{}
+func (m mixtureModel) step(s engine.System, params []float32) (phases need, err error) {
+	if m.Loss.Kind == "balance" {
+		phases = m.balanced()
+	} else if phases, err = byPairs(m, m.Training.Batch, s, params); err != nil {
+		return nil, err
+	}
+	once := work{}
 	networks, each := m.networks()
 	for _, sizes := range networks {
-		s, b := pieces(sizes...)
-		step.add(each, s)
-		bytes = max(bytes, b)
+		once.add(each, pieces(sizes...))
 	}
-	return step, bytes
+	return append(phases, phase{name: "pieces", counts: once}), nil
 }
 
 func (m mixtureModel) discrepancy(engine.System, []float32) ([]phase, error) {
@@ -94,7 +97,7 @@ func (m mixtureModel) transition() work {
 
 // balanced counts a step by log densities: states are drawn, a part of them moves, and all have
 // their ln π, ln q and its gradient. Flows know ln q of what they draw.
-func (m mixtureModel) balanced(threads int) need {
+func (m mixtureModel) balanced() need {
 	n := m.Training.Batch
 	all, moved := float64(n), float64(engine.NewBalance(m.Loss.Balancing, n, n, 1).Moved())
 	move, density := m.moves()
@@ -102,19 +105,18 @@ func (m mixtureModel) balanced(threads int) need {
 	transition := move.times(moved * float64(m.Transition.Steps))
 	transition.add(all, density)
 	var draw, logQ, score work
-	weighed, table := all+moved, 0
+	weighed := all + moved
 	if m.Generator.Kind == "mixture" {
 		draw, logQ, score = m.gaussians()
 	} else {
 		draw, score = m.generator()
 		logQ, weighed = draw, moved
-		_, table = m.pieces()
 	}
 	return need{
-		{"draw", draw.times(all), threads * table},
-		{"transition", transition, 0},
-		{"density", logQ.times(weighed), threads * table},
-		{"score", score.times(all + moved), 2 * threads * table},
+		{name: "draw", counts: draw.times(all)},
+		{name: "transition", counts: transition},
+		{name: "density", counts: logQ.times(weighed)},
+		{name: "score", counts: score.times(all + moved)},
 	}
 }
 

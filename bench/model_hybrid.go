@@ -52,7 +52,9 @@ func (m hybridModel) transition() work {
 	return step.times(float64(m.Transition.Steps))
 }
 
-func (m hybridModel) pieces() (step work, bytes int) { return nil, 0 } // of many inputs
+func (m hybridModel) step(s engine.System, params []float32) (need, error) {
+	return byPairs(m, m.Training.Batch, s, params)
+}
 
 func (m hybridModel) known() bool { return m.Transition.Order == "paper-order" }
 

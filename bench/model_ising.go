@@ -66,7 +66,9 @@ func (m isingModel) moves(s engine.System, params []float32) (from, to []uint64,
 	return from, to, nil
 }
 
-func (m isingModel) pieces() (step work, bytes int) { return nil, 0 } // of many inputs
+func (m isingModel) step(s engine.System, params []float32) (need, error) {
+	return byPairs(m, m.Training.Batch, s, params)
+}
 
 func (m isingModel) known() bool {
 	return m.Generator.Head == "sign" && m.Loss.Kind == "mmd" && m.Loss.Gradient == string(mmd.Surrogate)

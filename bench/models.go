@@ -23,8 +23,8 @@ type model interface {
 	discrepancy(s engine.System, params []float32) ([]phase, error)
 	// transition counts the moves of a sample.
 	transition() work
-	// pieces counts what networks of one input take once a step, with the bytes of a table.
-	pieces() (step work, bytes int)
+	// step counts the generator, its moves and the loss of a training step.
+	step(s engine.System, params []float32) (need, error)
 	// known reports whether peers know the loss and the transition.
 	known() bool
 	// latent returns the dimension of a sample's noise, and whether a uniform number besides
@@ -129,7 +129,8 @@ func (w work) add(n float64, other work) {
 // gradient, which comes with it. If the third layer is a single sum, its product is a
 // multiply-add a unit, the second layer is evaluated again on the way back, and
 // the gradients with respect to the sum's weights and to the unit take another product each.
-// The search for the piece is not counted, and the table is once a step, by pieces.
+// The search for the piece is not counted, and tables are once a step, by pieces. They are read
+// from the innermost cache at best.
 func perceptron(noise bool, sizes ...int) (forward, backward work) {
 	forward, backward = work{}, work{}
 	first := 0
@@ -161,19 +162,27 @@ func perceptron(noise bool, sizes ...int) (forward, backward work) {
 
 func kinked(sizes []int) bool { return sizes[0] == 1 && len(sizes) > 3 }
 
-// pieces counts what a perceptron's kinks take once a step, and the bytes of a table of them.
-// Forward, each unit of the second layer adds a weight's multiple to two numbers of the next
-// piece; backward, to that weight's gradient and to two sums for the unit of the first layer
-// comes what two sums over pieces say, by a product and a multiply-add each.
-func pieces(sizes ...int) (step work, bytes int) {
-	if !kinked(sizes) {
-		return nil, 0
+// pieces counts what a perceptron's kinks take once a step. Forward, each unit of the second layer
+// adds a weight's multiple to two numbers of the next piece; backward, to that weight's gradient
+// and to two sums for the unit of the first layer comes what two sums over pieces say, by a product
+// and a multiply-add each.
+func pieces(sizes ...int) work {
+	step := work{}
+	if kinked(sizes) {
+		n := float64(sizes[1] * sizes[2])
+		step.add(n, work{FMA: 2, Float: 2, Read: 4, Write: 8})
+		step.add(n, work{FMA: 8, Float: 10, Read: 16, Write: 4})
 	}
-	n := float64(sizes[1] * sizes[2])
-	step = work{}
-	step.add(n, work{FMA: 2, Float: 2, Read: 4, Write: 8})
-	step.add(n, work{FMA: 8, Float: 10, Read: 16, Write: 4})
-	return step, 8 * (sizes[1] + 1) * sizes[2]
+	return step
+}
+
+// byPairs counts a step of the paper's form.
+func byPairs(m model, batch int, s engine.System, params []float32) (need, error) {
+	loss, err := m.discrepancy(s, params)
+	forward, backward := m.generator()
+	n := float64(batch)
+	step := append(need{{name: "forward", counts: forward.times(n)}, {name: "backward", counts: backward.times(n)}}, loss...)
+	return append(step, phase{name: "transition", counts: m.transition().times(n)}), err
 }
 
 // besides counts what a training step does beside the generator, its moves and the loss: the
