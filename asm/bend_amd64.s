@@ -413,7 +413,7 @@ TEXT ·unbendSlopesAVX512(SB), NOSPLIT, $0-240
 	MOVQ e_base+168(FP), R9
 	MOVQ up_base+192(FP), R10
 	MOVQ delta_base+216(FP), R11
-	MOVQ y_len+80(FP), R12
+	MOVQ byY_len+8(FP), R12
 	XORQ R13, R13
 	JMP  next
 
@@ -835,7 +835,7 @@ TEXT ·unbendSlopesAVX2(SB), NOSPLIT, $0-240
 	MOVQ e_base+168(FP), R9
 	MOVQ up_base+192(FP), R10
 	MOVQ delta_base+216(FP), R11
-	MOVQ y_len+80(FP), R12
+	MOVQ byY_len+8(FP), R12
 	XORQ R13, R13
 	JMP  next
 

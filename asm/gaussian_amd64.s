@@ -191,13 +191,12 @@ TEXT ·addMomentsAVX512(SB), NOSPLIT, $0-80
 	SHRQ    $0x01, DI
 	ADDQ    AX, DI
 	SHLQ    $0x03, SI
-	MOVQ    DX, R8
-	ADDQ    SI, R8
+	ADDQ    DX, SI
 	VMOVUPD (CX), Z0
 	MOVQ    BX, CX
 
 row:
-	CMPQ          DX, R8
+	CMPQ          DX, SI
 	JAE           done
 	VMULPD        (DX), Z0, Z1
 	VEXTRACTF64X4 $0x01, Z1, Y2
@@ -208,18 +207,16 @@ row:
 	VCVTSD2SS     X2, X2, X2
 	VADDSS        (AX), X2, X2
 	VMOVSS        X2, (AX)
-	MOVQ          BX, SI
-	MOVQ          BX, R9
+	MOVQ          BX, R8
+	MOVQ          R8, R9
 	ADDQ          $0xc0, R9
-
-	// Four columns at once, then one by one.
-	JMP four_columns_next
+	JMP           four_columns_next
 
 four_columns:
-	VMULPD        (SI), Z1, Z2
-	VMULPD        64(SI), Z1, Z3
-	VMULPD        128(SI), Z1, Z4
-	VMULPD        192(SI), Z1, Z5
+	VMULPD        (R8), Z1, Z2
+	VMULPD        64(R8), Z1, Z3
+	VMULPD        128(R8), Z1, Z4
+	VMULPD        192(R8), Z1, Z5
 	VEXTRACTF64X4 $0x01, Z2, Y6
 	VADDPD        Y6, Y2, Y2
 	VEXTRACTF64X4 $0x01, Z3, Y6
@@ -237,7 +234,7 @@ four_columns:
 	VADDPS        (DI), X2, X2
 	VMOVUPS       X2, (DI)
 	ADDQ          $0x10, DI
-	ADDQ          $0x00000100, SI
+	ADDQ          $0x00000100, R8
 	ADDQ          $0x00000100, R9
 
 four_columns_next:
@@ -246,7 +243,7 @@ four_columns_next:
 	JMP  column_next
 
 column:
-	VMULPD        (SI), Z1, Z2
+	VMULPD        (R8), Z1, Z2
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPD        Y3, Y2, Y2
 	VHADDPD       Y2, Y2, Y2
@@ -256,14 +253,15 @@ column:
 	VADDSS        (DI), X2, X2
 	VMOVSS        X2, (DI)
 	ADDQ          $0x04, DI
-	ADDQ          $0x40, SI
+	ADDQ          $0x00000040, R8
+	ADDQ          $0x00000040, R9
 
 column_next:
-	CMPQ SI, CX
+	CMPQ R8, CX
 	JBE  column
+	ADDQ $0x04, AX
 	ADDQ $0x40, CX
 	ADDQ $0x40, DX
-	ADDQ $0x04, AX
 	JMP  row
 
 done:
@@ -288,11 +286,9 @@ row:
 	JAE    done
 	VMULPD (DX), Z0, Z1
 	MOVQ   AX, DI
-	MOVQ   AX, R8
+	MOVQ   DI, R8
 	ADDQ   $0xc0, R8
-
-	// Four columns at once, then one by one.
-	JMP four_columns_next
+	JMP    four_columns_next
 
 four_columns:
 	VBROADCASTSD (BX), Z2
@@ -577,14 +573,13 @@ TEXT ·addMomentsAVX2(SB), NOSPLIT, $0-80
 	SHRQ    $0x01, DI
 	ADDQ    AX, DI
 	SHLQ    $0x03, SI
-	MOVQ    DX, R8
-	ADDQ    SI, R8
+	ADDQ    DX, SI
 	VMOVUPD (CX), Y0
 	VMOVUPD 32(CX), Y1
 	MOVQ    BX, CX
 
 row:
-	CMPQ         DX, R8
+	CMPQ         DX, SI
 	JAE          done
 	VMULPD       (DX), Y0, Y2
 	VMULPD       32(DX), Y1, Y3
@@ -595,22 +590,20 @@ row:
 	VCVTSD2SS    X4, X4, X4
 	VADDSS       (AX), X4, X4
 	VMOVSS       X4, (AX)
-	MOVQ         BX, SI
-	MOVQ         BX, R9
+	MOVQ         BX, R8
+	MOVQ         R8, R9
 	ADDQ         $0xc0, R9
-
-	// Four columns at once, then one by one.
-	JMP four_columns_next
+	JMP          four_columns_next
 
 four_columns:
-	VMULPD     (SI), Y2, Y4
-	VMULPD     32(SI), Y3, Y5
-	VMULPD     64(SI), Y2, Y6
-	VMULPD     96(SI), Y3, Y7
-	VMULPD     128(SI), Y2, Y8
-	VMULPD     160(SI), Y3, Y9
-	VMULPD     192(SI), Y2, Y10
-	VMULPD     224(SI), Y3, Y11
+	VMULPD     (R8), Y2, Y4
+	VMULPD     32(R8), Y3, Y5
+	VMULPD     64(R8), Y2, Y6
+	VMULPD     96(R8), Y3, Y7
+	VMULPD     128(R8), Y2, Y8
+	VMULPD     160(R8), Y3, Y9
+	VMULPD     192(R8), Y2, Y10
+	VMULPD     224(R8), Y3, Y11
 	VADDPD     Y5, Y4, Y4
 	VADDPD     Y7, Y6, Y5
 	VADDPD     Y9, Y8, Y6
@@ -624,7 +617,7 @@ four_columns:
 	VADDPS     (DI), X4, X4
 	VMOVUPS    X4, (DI)
 	ADDQ       $0x10, DI
-	ADDQ       $0x00000100, SI
+	ADDQ       $0x00000100, R8
 	ADDQ       $0x00000100, R9
 
 four_columns_next:
@@ -633,8 +626,8 @@ four_columns_next:
 	JMP  column_next
 
 column:
-	VMULPD       (SI), Y2, Y4
-	VMULPD       32(SI), Y3, Y5
+	VMULPD       (R8), Y2, Y4
+	VMULPD       32(R8), Y3, Y5
 	VADDPD       Y5, Y4, Y4
 	VHADDPD      Y4, Y4, Y4
 	VEXTRACTF128 $0x01, Y4, X5
@@ -643,14 +636,15 @@ column:
 	VADDSS       (DI), X4, X4
 	VMOVSS       X4, (DI)
 	ADDQ         $0x04, DI
-	ADDQ         $0x40, SI
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000040, R9
 
 column_next:
-	CMPQ SI, CX
+	CMPQ R8, CX
 	JBE  column
+	ADDQ $0x04, AX
 	ADDQ $0x40, CX
 	ADDQ $0x40, DX
-	ADDQ $0x04, AX
 	JMP  row
 
 done:
@@ -677,11 +671,9 @@ row:
 	VMULPD (DX), Y0, Y2
 	VMULPD 32(DX), Y1, Y3
 	MOVQ   AX, DI
-	MOVQ   AX, R8
+	MOVQ   DI, R8
 	ADDQ   $0xc0, R8
-
-	// Four columns at once, then one by one.
-	JMP four_columns_next
+	JMP    four_columns_next
 
 four_columns:
 	VBROADCASTSD (BX), Y4

@@ -5,6 +5,7 @@ package main
 
 import (
 	"math"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -149,33 +150,39 @@ func (w kernel) halves(e vec) (sinh, cosh vec) {
 	return w.mul(w.sub(e, down), w.number(0.5)), w.mul(w.add(e, down), w.number(0.5))
 }
 
-// each emits a kernel that maps the numbers of one slice, by the parameters of their maps, to another.
-func (w kernel) each(name, to, from string, body func(value, epsilon, up, delta vec) (result, slope, at, e vec)) {
-	w.Kernel(name, "func("+to+", slope, w, e, "+from+", epsilon, up, delta []float64)", "is "+name+"Generic.")
+// walk emits a kernel of slices of one length, the first of which tells it.
+func (w kernel) walk(name string, slices []string, body func(load func(slice string) vec, store func(v vec, slice string))) {
+	w.Kernel(name, "func("+strings.Join(slices, ", ")+" []float64)", "is "+name+"Generic.")
 	pointer := map[string]Register{}
-	for _, s := range []string{to, "slope", "w", "e", from, "epsilon", "up", "delta"} {
+	for _, s := range slices {
 		pointer[s] = Address(s)
 	}
-	n, i := Length(to), GP64()
+	n, i := Length(slices[0]), GP64()
 	XORQ(i, i)
 	JMP(LabelRef("next"))
 	Label("loop")
-	load := func(s string) vec {
+	at := func(s string) Mem { return Mem{Base: pointer[s], Index: i, Scale: 8} }
+	body(func(s string) vec {
 		v := w.Vector()
-		VMOVUPD(Mem{Base: pointer[s], Index: i, Scale: 8}, v)
+		VMOVUPD(at(s), v)
 		return v
-	}
-	result, slope, at, e := body(load(from), load("epsilon"), load("up"), load("delta"))
-	store := func(v vec, s string) { VMOVUPD(v, Mem{Base: pointer[s], Index: i, Scale: 8}) }
-	store(result, to)
-	store(slope, "slope")
-	store(at, "w")
-	store(e, "e")
+	}, func(v vec, s string) { VMOVUPD(v, at(s)) })
 	ADDQ(Imm(uint64(w.Bytes/8)), i)
 	Label("next")
 	CMPQ(i, n)
 	JB(LabelRef("loop"))
 	Leave()
+}
+
+// each emits a kernel that maps the numbers of one slice, by the parameters of their maps, to another.
+func (w kernel) each(name, to, from string, body func(value, epsilon, up, delta vec) (result, slope, at, e vec)) {
+	w.walk(name, []string{to, "slope", "w", "e", from, "epsilon", "up", "delta"}, func(load func(string) vec, store func(vec, string)) {
+		result, slope, at, e := body(load(from), load("epsilon"), load("up"), load("delta"))
+		store(result, to)
+		store(slope, "slope")
+		store(at, "w")
+		store(e, "e")
+	})
 }
 
 func (w kernel) bend() {
@@ -198,41 +205,23 @@ func (w kernel) unbend() {
 }
 
 func (w kernel) unbendSlopes() {
-	w.Kernel("unbendSlopes", "func(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta []float64)", "is unbendSlopesGeneric.")
-	pointer := map[string]Register{}
-	for _, s := range []string{"byY", "byEpsilon", "byTau", "y", "slope", "c", "w", "e", "up", "delta"} {
-		pointer[s] = Address(s)
-	}
-	n, i := Length("y"), GP64()
-	XORQ(i, i)
-	JMP(LabelRef("next"))
-	Label("loop")
-	load := func(s string) vec {
-		v := w.Vector()
-		VMOVUPD(Mem{Base: pointer[s], Index: i, Scale: 8}, v)
-		return v
-	}
-	store := func(v vec, s string) { VMOVUPD(v, Mem{Base: pointer[s], Index: i, Scale: 8}) }
-	sinhE, coshE := w.halves(load("up"))
-	delta, y := load("delta"), load("y")
-	steep := w.mul(delta, coshE)
-	x := w.add(w.mul(steep, y), sinhE)
-	root := w.Vector()
-	VSQRTPD(w.add(w.number(1), w.mul(x, x)), root)
-	inverse := w.div(w.number(1), root)
-	sinh, cosh := w.halves(load("e"))
-	c := load("c")
-	byW := w.add(w.mul(load("slope"), cosh), w.div(w.mul(c, sinh), cosh))
-	byA := w.mul(byW, w.div(w.number(1), delta))
-	byX := w.mul(w.sub(byA, w.mul(w.mul(c, x), inverse)), inverse)
-	byY := w.mul(byX, steep)
-	store(byY, "byY")
-	store(w.sub(w.mul(byY, y), w.mul(byW, load("w"))), "byTau")
-	lean := w.mul(byX, w.add(w.mul(w.mul(y, delta), sinhE), coshE))
-	store(w.add(w.sub(lean, byA), w.div(w.mul(c, sinhE), coshE)), "byEpsilon")
-	ADDQ(Imm(uint64(w.Bytes/8)), i)
-	Label("next")
-	CMPQ(i, n)
-	JB(LabelRef("loop"))
-	Leave()
+	w.walk("unbendSlopes", []string{"byY", "byEpsilon", "byTau", "y", "slope", "c", "w", "e", "up", "delta"}, func(load func(string) vec, store func(vec, string)) {
+		sinhE, coshE := w.halves(load("up"))
+		delta, y := load("delta"), load("y")
+		steep := w.mul(delta, coshE)
+		x := w.add(w.mul(steep, y), sinhE)
+		root := w.Vector()
+		VSQRTPD(w.add(w.number(1), w.mul(x, x)), root)
+		inverse := w.div(w.number(1), root)
+		sinh, cosh := w.halves(load("e"))
+		c := load("c")
+		byW := w.add(w.mul(load("slope"), cosh), w.div(w.mul(c, sinh), cosh))
+		byA := w.mul(byW, w.div(w.number(1), delta))
+		byX := w.mul(w.sub(byA, w.mul(w.mul(c, x), inverse)), inverse)
+		byY := w.mul(byX, steep)
+		store(byY, "byY")
+		store(w.sub(w.mul(byY, y), w.mul(byW, load("w"))), "byTau")
+		lean := w.mul(byX, w.add(w.mul(w.mul(y, delta), sinhE), coshE))
+		store(w.add(w.sub(lean, byA), w.div(w.mul(c, sinhE), coshE)), "byEpsilon")
+	})
 }

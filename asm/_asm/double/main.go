@@ -111,17 +111,13 @@ const (
 // the minimum, and not less than anything.
 func (w isa) exp(x VecVirtual) VecVirtual {
 	n, p, limit := w.Vector(), w.Vector(), w.Vector()
-	var some Register
+	kept := w.Mask()
 	VMOVUPD(number(710), limit)
 	VMINPD(x, limit, x)
 	VMOVUPD(number(-746), limit)
-	if w.Wide() {
-		some = K()
-		VCMPPD(Imm(NotLess), limit, x, some)
-	} else {
-		some = w.Vector()
-		VCMPPD(Imm(NotLess), limit, x, some)
-		VANDPD(some, x, x)
+	VCMPPD(Imm(NotLess), limit, x, kept)
+	if !w.Wide() {
+		VANDPD(kept, x, x)
 	}
 	VMULPD(number(math.Log2E), x, n)
 	if w.Wide() {
@@ -142,7 +138,7 @@ func (w isa) exp(x VecVirtual) VecVirtual {
 		VFMADD213PD(number(1/factorial), x, p)
 	}
 	if w.Wide() {
-		VSCALEFPD_Z(n, p, some, p)
+		VSCALEFPD_Z(n, p, kept, p)
 		return p
 	}
 	Comment("2ⁿ in two factors, as n may be outside of the range of exponents")
@@ -156,7 +152,7 @@ func (w isa) exp(x VecVirtual) VecVirtual {
 		VPSLLQ(Imm(52), n, n)
 		VMULPD(n, p, p)
 	}
-	VANDPD(some, p, p)
+	VANDPD(kept, p, p)
 	return p
 }
 

@@ -1,6 +1,6 @@
 // Command gaussian generates the kernels that evaluate Gaussians of eight rows at once:
-// whitening, their slopes, and the moments of their gradients. All arithmetic is the generic kernels',
-// operation by operation and without fused multiply-adds, so that all paths give the same bits.
+// whitening, their slopes, and the moments of their gradients. All arithmetic is the generic
+// kernels', operation by operation and without fused multiply-adds, so that all paths give the same bits.
 package main
 
 import (
@@ -147,20 +147,15 @@ func whiten(w *ISA) {
 	Leave()
 }
 
-func addMoments(w *ISA) {
-	w.Kernel("addMoments", "func(sums []float32, f *[8]float64, v, y []float64)", "is addMomentsGeneric.")
-	sums, f, v, y := Address("sums"), Number("f"), Address("v"), Address("y")
-	length := Length("v")
-	triangle, end := GP64(), GP64()
-	MOVQ(length, triangle) // d = length/8 numbers of 4 bytes after sums
-	SHRQ(Imm(1), triangle)
-	ADDQ(sums, triangle)
-	SHLQ(Imm(3), length)
-	MOVQ(v, end)
-	ADDQ(length, end)
+// rows emits body for each row i of v times the factors at f, with the address of column i of
+// another matrix, which is the last of row i of a triangle.
+func rows(w *ISA, v, length, f, columns Register, body func(scaled octet, last Register)) {
+	end := Copy(length)
+	SHLQ(Imm(3), end)
+	ADDQ(v, end)
 	factor := newOctet(w)
 	factor.load(w, At(f, 0))
-	last := Copy(y) // column i of row i
+	last := Copy(columns)
 	Label("row")
 	CMPQ(v, end)
 	JAE(LabelRef("done"))
@@ -168,78 +163,77 @@ func addMoments(w *ISA) {
 	for i, f := range factor {
 		VMULPD(At(v, i*w.Bytes), f, scaled[i])
 	}
-	addSum(w, scaled, At(sums, 0))
-	product := func(from Register, column int) octet {
-		p := newOctet(w)
-		for i, s := range scaled {
-			VMULPD(At(from, column*octetBytes+i*w.Bytes), s, p[i])
-		}
-		return p
-	}
-	from, ahead := Copy(y), Copy(y)
-	ADDQ(Imm(3*octetBytes), ahead)
-	Comment("Four columns at once, then one by one.")
-	loopWhile("four_columns", ahead, last, func() {
-		addSums(w, [4]octet{product(from, 0), product(from, 1), product(from, 2), product(from, 3)}, At(triangle, 0))
-		ADDQ(Imm(4*4), triangle)
-		ADDQ(U32(4*octetBytes), from)
-		ADDQ(U32(4*octetBytes), ahead)
-	})
-	loopWhile("column", from, last, func() {
-		addSum(w, product(from, 0), At(triangle, 0))
-		ADDQ(Imm(4), triangle)
-		ADDQ(Imm(octetBytes), from)
-	})
+	body(scaled, last)
 	ADDQ(Imm(octetBytes), last)
 	ADDQ(Imm(octetBytes), v)
-	ADDQ(Imm(4), sums)
 	JMP(LabelRef("row"))
 	Label("done")
 	Leave()
 }
 
+// columns emits body for four columns at once, then for one after another, from an address as long
+// as the last is not behind it; it advances by so many.
+func columns(from, last Register, body func(n int)) {
+	ahead := Copy(from)
+	ADDQ(Imm(3*octetBytes), ahead)
+	advance := func(n int) {
+		body(n)
+		ADDQ(U32(uint32(n*octetBytes)), from)
+		ADDQ(U32(uint32(n*octetBytes)), ahead)
+	}
+	loopWhile("four_columns", ahead, last, func() { advance(4) })
+	loopWhile("column", from, last, func() { advance(1) })
+}
+
+func addMoments(w *ISA) {
+	w.Kernel("addMoments", "func(sums []float32, f *[8]float64, v, y []float64)", "is addMomentsGeneric.")
+	sums, f, v, y := Address("sums"), Number("f"), Address("v"), Address("y")
+	length := Length("v")
+	triangle := Copy(length) // d = length/8 numbers of 4 bytes after sums
+	SHRQ(Imm(1), triangle)
+	ADDQ(sums, triangle)
+	rows(w, v, length, f, y, func(scaled octet, last Register) {
+		addSum(w, scaled, At(sums, 0))
+		from := Copy(y)
+		product := func(column int) octet {
+			p := newOctet(w)
+			for i, s := range scaled {
+				VMULPD(At(from, column*octetBytes+i*w.Bytes), s, p[i])
+			}
+			return p
+		}
+		columns(from, last, func(n int) {
+			if n == 4 {
+				addSums(w, [4]octet{product(0), product(1), product(2), product(3)}, At(triangle, 0))
+			} else {
+				addSum(w, product(0), At(triangle, 0))
+			}
+			ADDQ(Imm(uint64(4*n)), triangle)
+		})
+		ADDQ(Imm(4), sums)
+	})
+}
+
 func addSlope(w *ISA) {
 	w.Kernel("addSlope", "func(slope []float64, f *[8]float64, v, inverse []float64)", "is addSlopeGeneric.")
 	slope, f, v, inverse := Address("slope"), Number("f"), Address("v"), Address("inverse")
-	end := Length("v")
-	SHLQ(Imm(3), end)
-	ADDQ(v, end)
-	factor := newOctet(w)
-	factor.load(w, At(f, 0))
-	last := Copy(slope) // column i of row i
-	Label("row")
-	CMPQ(v, end)
-	JAE(LabelRef("done"))
-	scaled := newOctet(w)
-	for i, f := range factor {
-		VMULPD(At(v, i*w.Bytes), f, scaled[i])
-	}
-	to, ahead := Copy(slope), Copy(slope)
-	ADDQ(Imm(3*octetBytes), ahead)
-	columns := func(n int) {
-		for c := range n {
-			number, value := w.Vector(), newOctet(w)
-			VBROADCASTSD(At(inverse, 8*c), number)
-			value.load(w, At(to, c*octetBytes))
-			for i, s := range scaled {
-				t := w.Vector()
-				VMULPD(number, s, t)
-				VSUBPD(t, value[i], value[i])
+	rows(w, v, Length("v"), f, slope, func(scaled octet, last Register) {
+		to := Copy(slope)
+		columns(to, last, func(n int) {
+			for c := range n {
+				number, value := w.Vector(), newOctet(w)
+				VBROADCASTSD(At(inverse, 8*c), number)
+				value.load(w, At(to, c*octetBytes))
+				for i, s := range scaled {
+					t := w.Vector()
+					VMULPD(number, s, t)
+					VSUBPD(t, value[i], value[i])
+				}
+				value.store(w, At(to, c*octetBytes))
 			}
-			value.store(w, At(to, c*octetBytes))
-		}
-		ADDQ(Imm(uint64(8*n)), inverse)
-		ADDQ(U32(uint32(n*octetBytes)), to)
-		ADDQ(U32(uint32(n*octetBytes)), ahead)
-	}
-	Comment("Four columns at once, then one by one.")
-	loopWhile("four_columns", ahead, last, func() { columns(4) })
-	loopWhile("column", to, last, func() { columns(1) })
-	ADDQ(Imm(octetBytes), last)
-	ADDQ(Imm(octetBytes), v)
-	JMP(LabelRef("row"))
-	Label("done")
-	Leave()
+			ADDQ(Imm(uint64(8*n)), inverse)
+		})
+	})
 }
 
 // loopWhile emits a body that is repeated while one address is not beyond another.

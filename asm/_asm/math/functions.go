@@ -40,26 +40,20 @@ func (w *isa) split(x []VecVirtual) (n []VecVirtual) {
 // Where the result is zero nothing is scaled: many processors take a hundred cycles to find
 // that a product vanishes. NaN is the second source of the minimum, and not less than anything.
 func (w *isa) exp(x []VecVirtual) []VecVirtual {
-	low := w.constant(float(-104))
-	var masks []Register
-	for _, x := range x {
+	low, kept := w.constant(float(-104)), make([]Register, len(x))
+	for i, x := range x {
 		VMINPS(x, w.constant(float(89)), x)
-		if w == avx512 {
-			some := K()
-			VCMPPS(Imm(NotLess), low, x, some)
-			masks = append(masks, some)
-		} else {
-			some := w.Vector()
-			VCMPPS(Imm(NotLess), low, x, some)
-			VANDPS(some, x, x)
-			masks = append(masks, some)
+		kept[i] = w.Mask()
+		VCMPPS(Imm(NotLess), low, x, kept[i])
+		if w == avx2 {
+			VANDPS(kept[i], x, x)
 		}
 	}
 	n := w.split(x)
 	p := w.horner(x, append([]float64{1, 1}, Expm1Tail...)...)
 	if w == avx512 {
 		for i, p := range p {
-			VSCALEFPS_Z(n[i], p, masks[i], p)
+			VSCALEFPS_Z(n[i], p, kept[i], p)
 		}
 		return p
 	}
@@ -73,7 +67,7 @@ func (w *isa) exp(x []VecVirtual) []VecVirtual {
 			w.power(e)
 			VMULPS(e, p[i], p[i])
 		}
-		VANDPS(masks[i], p[i], p[i])
+		VANDPS(kept[i], p[i], p[i])
 	}
 	return p
 }

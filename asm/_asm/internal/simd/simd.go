@@ -34,6 +34,14 @@ func (w *ISA) Vector() VecVirtual {
 	return YMM()
 }
 
+// Mask returns a register for which lanes to keep.
+func (w *ISA) Mask() Register {
+	if w.Wide() {
+		return K()
+	}
+	return YMM()
+}
+
 // Vectors returns n registers.
 func (w *ISA) Vectors(n int) []VecVirtual {
 	v := make([]VecVirtual, n)
