@@ -307,7 +307,7 @@ type Work struct {
 	slope  []float64 // ∂ ln q/∂x of them, likewise
 
 	down, byEpsilon, byTau []float64 // derivatives of one component, [d][octet]
-	pull, ones             []float64 // −z of one, likewise, and ones
+	pull, ones             []float64 // −z, the slope of −z²/2, of one component, likewise; ones
 	point                  []float64 // of one row, [d], and what it leaves
 	bent                   asm.Bent
 }
@@ -621,13 +621,11 @@ func (p *Packed) descend(w *Work, b *group, e int) []float64 {
 		w.pull[i] = (1/up - up) / 2 // −z
 	}
 	p.octets[e*m.labels+b.label].Differentiate(w.down, w.byEpsilon, w.byTau, y, w.pull, w.ones, bent)
-	for r, share := range b.share[e] {
-		for i := r; share < negligible && i < len(y); i += octet {
+	for i := range w.down {
+		if b.share[e][i%octet] < negligible {
 			w.down[i], w.byEpsilon[i], w.byTau[i] = 0, 0, 0
 		}
-	}
-	for i, v := range w.down {
-		w.down[i] = -v
+		w.down[i] = -w.down[i]
 	}
 	return w.down
 }
