@@ -145,7 +145,7 @@ func (w *isa) addSums(v []VecVirtual, m Mem) {
 	VMOVSHDUP(sum, t)
 	VADDPS(t, sum, sum)
 	firsts := w.Vector()
-	VMOVUPS(constants.Vector32(0, 4, 8, 12), firsts)
+	VMOVUPS(constants.Vector32(0, 4, 8, 12), firsts.AsX())
 	VPERMPS(sum, firsts, sum)
 	VADDPS(m, sum.AsX(), sum.AsX())
 	VMOVUPS(sum.AsX(), m)
