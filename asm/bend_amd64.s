@@ -58,7 +58,13 @@ DATA bendConstants<>+200(SB)/4, $0x16bebd93
 DATA bendConstants<>+204(SB)/4, $0xbf66c16c
 DATA bendConstants<>+208(SB)/4, $0x55555555
 DATA bendConstants<>+212(SB)/4, $0x3fc55555
-GLOBL bendConstants<>(SB), RODATA|NOPTR, $216
+DATA bendConstants<>+216(SB)/4, $0x00000000
+DATA bendConstants<>+220(SB)/4, $0x408ff800
+DATA bendConstants<>+224(SB)/4, $0xfefa39ef
+DATA bendConstants<>+228(SB)/4, $0x3fe62e42
+DATA bendConstants<>+232(SB)/4, $0x00000000
+DATA bendConstants<>+236(SB)/4, $0xfff00000
+GLOBL bendConstants<>(SB), RODATA|NOPTR, $240
 
 // func bendAVX512(y []float64, slope []float64, w []float64, e []float64, z []float64, epsilon []float64, up []float64, delta []float64)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -71,12 +77,12 @@ TEXT ·bendAVX512(SB), NOSPLIT, $0-192
 	MOVQ epsilon_base+120(FP), DI
 	MOVQ up_base+144(FP), R8
 	MOVQ delta_base+168(FP), R9
-	MOVQ y_len+8(FP), R10
+	XORQ R10, R10
 	XORQ R11, R11
 	JMP  next
 
 loop:
-	VMOVUPD      (SI)(R11*8), Z0
+	VMOVUPD      (SI)(R10*8), Z0
 	VMOVUPD      (DI)(R11*8), Z1
 	VMOVUPD      (R8)(R11*8), Z2
 	VMOVUPD      (R9)(R11*8), Z3
@@ -152,31 +158,31 @@ loop:
 	VSUBPD       Z9, Z11, Z9
 	VSUBPD       Z9, Z10, Z9
 	VPXORD       Z8, Z9, Z9
+	VADDPD       Z4, Z9, Z9
+	VADDPD       Z4, Z7, Z7
 	VBROADCASTSD bendConstants<>+0(SB), Z10
 	VDIVPD       Z0, Z10, Z10
 	VPMOVQ2M     Z8, K1
 	VBLENDMPD    Z10, Z0, K1, Z5
-	VADDPD       Z4, Z9, Z0
-	VADDPD       Z4, Z5, Z8
-	VADDPD       Z4, Z7, Z4
-	VMULPD       Z0, Z3, Z7
-	VADDPD       Z1, Z7, Z1
-	VBROADCASTSD bendConstants<>+16(SB), Z7
-	VMINPD       Z1, Z7, Z1
-	VBROADCASTSD bendConstants<>+24(SB), Z7
-	VMAXPD       Z1, Z7, Z1
-	VBROADCASTSD bendConstants<>+160(SB), Z7
-	VMULPD       Z7, Z1, Z7
-	VBROADCASTSD bendConstants<>+168(SB), Z9
-	VADDPD       Z9, Z7, Z7
-	VBROADCASTSD bendConstants<>+168(SB), Z9
-	VSUBPD       Z9, Z7, Z9
+	VADDPD       Z4, Z5, Z0
+	VMULPD       Z9, Z3, Z4
+	VADDPD       Z1, Z4, Z1
+	VBROADCASTSD bendConstants<>+16(SB), Z4
+	VMINPD       Z1, Z4, Z1
+	VBROADCASTSD bendConstants<>+24(SB), Z4
+	VMAXPD       Z1, Z4, Z1
+	VBROADCASTSD bendConstants<>+160(SB), Z4
+	VMULPD       Z4, Z1, Z4
+	VBROADCASTSD bendConstants<>+168(SB), Z8
+	VADDPD       Z8, Z4, Z4
+	VBROADCASTSD bendConstants<>+168(SB), Z8
+	VSUBPD       Z8, Z4, Z8
 	VBROADCASTSD bendConstants<>+152(SB), Z10
-	VMULPD       Z10, Z9, Z10
+	VMULPD       Z10, Z8, Z10
 	VSUBPD       Z10, Z1, Z10
 	VBROADCASTSD bendConstants<>+144(SB), Z11
-	VMULPD       Z11, Z9, Z9
-	VSUBPD       Z9, Z10, Z11
+	VMULPD       Z11, Z8, Z8
+	VSUBPD       Z8, Z10, Z11
 	VMULPD       Z11, Z11, Z12
 	VBROADCASTSD bendConstants<>+176(SB), Z13
 	VMULPD       Z12, Z13, Z13
@@ -198,40 +204,46 @@ loop:
 	VBROADCASTSD bendConstants<>+80(SB), Z14
 	VSUBPD       Z12, Z14, Z12
 	VDIVPD       Z12, Z11, Z11
-	VSUBPD       Z11, Z9, Z9
-	VSUBPD       Z10, Z9, Z9
-	VSUBPD       Z9, Z13, Z9
-	VPSLLQ       $0x34, Z7, Z7
-	VPADDQ       Z7, Z9, Z9
+	VSUBPD       Z11, Z8, Z8
+	VSUBPD       Z10, Z8, Z8
+	VSUBPD       Z8, Z13, Z8
+	VPSLLQ       $0x34, Z4, Z4
+	VPADDQ       Z4, Z8, Z8
 	VSUBPD       Z1, Z1, Z1
-	VADDPD       Z1, Z9, Z1
-	VBROADCASTSD bendConstants<>+0(SB), Z7
-	VDIVPD       Z1, Z7, Z7
-	VSUBPD       Z7, Z1, Z9
+	VADDPD       Z1, Z8, Z1
+	VBROADCASTSD bendConstants<>+0(SB), Z4
+	VDIVPD       Z1, Z4, Z4
+	VSUBPD       Z4, Z1, Z8
 	VBROADCASTSD bendConstants<>+8(SB), Z10
-	VMULPD       Z10, Z9, Z9
-	VADDPD       Z7, Z1, Z1
-	VBROADCASTSD bendConstants<>+8(SB), Z7
-	VMULPD       Z7, Z1, Z1
-	VSUBPD       Z6, Z9, Z6
+	VMULPD       Z10, Z8, Z8
+	VADDPD       Z4, Z1, Z1
+	VBROADCASTSD bendConstants<>+8(SB), Z4
+	VMULPD       Z4, Z1, Z1
+	VSUBPD       Z6, Z8, Z4
 	VMULPD       Z2, Z3, Z3
-	VDIVPD       Z3, Z6, Z3
-	VMULPD       Z2, Z4, Z2
+	VDIVPD       Z3, Z4, Z3
+	VMULPD       Z2, Z7, Z2
 	VDIVPD       Z2, Z1, Z1
-	VMOVUPD      Z3, (AX)(R11*8)
-	VMOVUPD      Z1, (CX)(R11*8)
-	VMOVUPD      Z0, (DX)(R11*8)
-	VMOVUPD      Z8, (BX)(R11*8)
+	VMOVUPD      Z3, (AX)(R10*8)
+	VMOVUPD      Z1, (CX)(R10*8)
+	VMOVUPD      Z9, (DX)(R10*8)
+	VMOVUPD      Z0, (BX)(R10*8)
+	ADDQ         $0x08, R10
 	ADDQ         $0x08, R11
+	MOVQ         up_len+152(FP), R12
+	CMPQ         R11, R12
+	JB           next
+	XORQ         R11, R11
 
 next:
-	CMPQ R11, R10
+	MOVQ y_len+8(FP), R12
+	CMPQ R10, R12
 	JB   loop
 	VZEROUPPER
 	RET
 
 // func unbendAVX512(z []float64, slope []float64, w []float64, e []float64, y []float64, epsilon []float64, up []float64, delta []float64)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512F
 TEXT ·unbendAVX512(SB), NOSPLIT, $0-192
 	MOVQ z_base+0(FP), AX
 	MOVQ slope_base+24(FP), CX
@@ -241,97 +253,92 @@ TEXT ·unbendAVX512(SB), NOSPLIT, $0-192
 	MOVQ epsilon_base+120(FP), DI
 	MOVQ up_base+144(FP), R8
 	MOVQ delta_base+168(FP), R9
-	MOVQ z_len+8(FP), R10
+	XORQ R10, R10
 	XORQ R11, R11
 	JMP  next
 
 loop:
-	VMOVUPD      (SI)(R11*8), Z0
+	VMOVUPD      (SI)(R10*8), Z0
 	VMOVUPD      (DI)(R11*8), Z1
 	VMOVUPD      (R8)(R11*8), Z2
 	VMOVUPD      (R9)(R11*8), Z3
 	VBROADCASTSD bendConstants<>+0(SB), Z4
 	VDIVPD       Z2, Z4, Z4
-	VSUBPD       Z4, Z2, Z6
-	VBROADCASTSD bendConstants<>+8(SB), Z7
-	VMULPD       Z7, Z6, Z6
+	VSUBPD       Z4, Z2, Z5
+	VBROADCASTSD bendConstants<>+8(SB), Z6
+	VMULPD       Z6, Z5, Z5
 	VADDPD       Z4, Z2, Z2
 	VBROADCASTSD bendConstants<>+8(SB), Z4
 	VMULPD       Z4, Z2, Z2
 	VMULPD       Z2, Z3, Z4
 	VMULPD       Z0, Z4, Z0
-	VADDPD       Z6, Z0, Z0
+	VADDPD       Z5, Z0, Z0
 	VBROADCASTSD bendConstants<>+16(SB), Z4
 	VMINPD       Z0, Z4, Z4
-	VBROADCASTSD bendConstants<>+24(SB), Z6
-	VMAXPD       Z4, Z6, Z4
+	VBROADCASTSD bendConstants<>+24(SB), Z5
+	VMAXPD       Z4, Z5, Z4
 	VSUBPD       Z4, Z4, Z4
-	VBROADCASTSD bendConstants<>+0(SB), Z6
-	VMULPD       Z0, Z0, Z7
-	VADDPD       Z7, Z6, Z6
-	VSQRTPD      Z6, Z6
-	VBROADCASTSD bendConstants<>+32(SB), Z7
-	VPANDD       Z7, Z0, Z7
-	VPXORD       Z7, Z0, Z0
-	VADDPD       Z0, Z6, Z0
-	VBROADCASTSD bendConstants<>+40(SB), Z8
-	VPADDQ       Z8, Z0, Z8
-	VPSRLQ       $0x34, Z8, Z9
-	VBROADCASTSD bendConstants<>+48(SB), Z10
-	VPORD        Z10, Z9, Z9
-	VBROADCASTSD bendConstants<>+56(SB), Z10
-	VSUBPD       Z10, Z9, Z9
-	VBROADCASTSD bendConstants<>+64(SB), Z10
-	VPANDD       Z10, Z8, Z8
-	VBROADCASTSD bendConstants<>+72(SB), Z10
-	VPADDQ       Z10, Z8, Z8
-	VBROADCASTSD bendConstants<>+0(SB), Z10
-	VSUBPD       Z10, Z8, Z8
-	VBROADCASTSD bendConstants<>+80(SB), Z10
-	VADDPD       Z8, Z10, Z10
-	VDIVPD       Z10, Z8, Z10
-	VMULPD       Z10, Z10, Z11
-	VBROADCASTSD bendConstants<>+88(SB), Z12
-	VMULPD       Z11, Z12, Z12
-	VBROADCASTSD bendConstants<>+96(SB), Z13
-	VADDPD       Z13, Z12, Z12
-	VMULPD       Z11, Z12, Z12
-	VBROADCASTSD bendConstants<>+104(SB), Z13
-	VADDPD       Z13, Z12, Z12
-	VMULPD       Z11, Z12, Z12
-	VBROADCASTSD bendConstants<>+112(SB), Z13
-	VADDPD       Z13, Z12, Z12
-	VMULPD       Z11, Z12, Z12
-	VBROADCASTSD bendConstants<>+120(SB), Z13
-	VADDPD       Z13, Z12, Z12
-	VMULPD       Z11, Z12, Z12
-	VBROADCASTSD bendConstants<>+128(SB), Z13
-	VADDPD       Z13, Z12, Z12
-	VMULPD       Z11, Z12, Z12
-	VBROADCASTSD bendConstants<>+136(SB), Z13
-	VADDPD       Z13, Z12, Z12
-	VMULPD       Z11, Z12, Z11
-	VMULPD       Z8, Z8, Z12
-	VBROADCASTSD bendConstants<>+8(SB), Z13
-	VMULPD       Z13, Z12, Z12
-	VADDPD       Z11, Z12, Z11
-	VMULPD       Z11, Z10, Z10
-	VBROADCASTSD bendConstants<>+144(SB), Z11
-	VMULPD       Z11, Z9, Z11
+	VBROADCASTSD bendConstants<>+0(SB), Z5
+	VMULPD       Z0, Z0, Z6
+	VADDPD       Z6, Z5, Z5
+	VSQRTPD      Z5, Z5
+	VBROADCASTSD bendConstants<>+32(SB), Z6
+	VPANDD       Z6, Z0, Z6
+	VPXORD       Z6, Z0, Z0
+	VADDPD       Z0, Z5, Z0
+	VBROADCASTSD bendConstants<>+40(SB), Z7
+	VPADDQ       Z7, Z0, Z0
+	VPSRLQ       $0x34, Z0, Z7
+	VBROADCASTSD bendConstants<>+48(SB), Z8
+	VPORD        Z8, Z7, Z7
+	VBROADCASTSD bendConstants<>+56(SB), Z8
+	VSUBPD       Z8, Z7, Z7
+	VBROADCASTSD bendConstants<>+64(SB), Z8
+	VPANDD       Z8, Z0, Z0
+	VBROADCASTSD bendConstants<>+72(SB), Z8
+	VPADDQ       Z8, Z0, Z0
+	VBROADCASTSD bendConstants<>+0(SB), Z8
+	VSUBPD       Z8, Z0, Z0
+	VBROADCASTSD bendConstants<>+80(SB), Z8
+	VADDPD       Z0, Z8, Z8
+	VDIVPD       Z8, Z0, Z8
+	VMULPD       Z8, Z8, Z9
+	VBROADCASTSD bendConstants<>+88(SB), Z10
+	VMULPD       Z9, Z10, Z10
+	VBROADCASTSD bendConstants<>+96(SB), Z11
 	VADDPD       Z11, Z10, Z10
-	VBROADCASTSD bendConstants<>+152(SB), Z11
-	VMULPD       Z11, Z9, Z9
-	VSUBPD       Z10, Z12, Z10
+	VMULPD       Z9, Z10, Z10
+	VBROADCASTSD bendConstants<>+104(SB), Z11
+	VADDPD       Z11, Z10, Z10
+	VMULPD       Z9, Z10, Z10
+	VBROADCASTSD bendConstants<>+112(SB), Z11
+	VADDPD       Z11, Z10, Z10
+	VMULPD       Z9, Z10, Z10
+	VBROADCASTSD bendConstants<>+120(SB), Z11
+	VADDPD       Z11, Z10, Z10
+	VMULPD       Z9, Z10, Z10
+	VBROADCASTSD bendConstants<>+128(SB), Z11
+	VADDPD       Z11, Z10, Z10
+	VMULPD       Z9, Z10, Z10
+	VBROADCASTSD bendConstants<>+136(SB), Z11
+	VADDPD       Z11, Z10, Z10
+	VMULPD       Z9, Z10, Z9
+	VMULPD       Z0, Z0, Z10
+	VBROADCASTSD bendConstants<>+8(SB), Z11
+	VMULPD       Z11, Z10, Z10
+	VADDPD       Z9, Z10, Z9
+	VMULPD       Z9, Z8, Z8
+	VBROADCASTSD bendConstants<>+144(SB), Z9
+	VMULPD       Z9, Z7, Z9
+	VADDPD       Z9, Z8, Z8
+	VBROADCASTSD bendConstants<>+152(SB), Z9
+	VMULPD       Z9, Z7, Z7
 	VSUBPD       Z8, Z10, Z8
-	VSUBPD       Z8, Z9, Z8
-	VPXORD       Z7, Z8, Z8
-	VBROADCASTSD bendConstants<>+0(SB), Z9
-	VDIVPD       Z0, Z9, Z9
-	VPMOVQ2M     Z7, K1
-	VBLENDMPD    Z9, Z0, K1, Z5
-	VADDPD       Z4, Z8, Z0
-	VADDPD       Z4, Z5, Z7
-	VADDPD       Z4, Z6, Z4
+	VSUBPD       Z0, Z8, Z0
+	VSUBPD       Z0, Z7, Z0
+	VPXORD       Z6, Z0, Z0
+	VADDPD       Z4, Z0, Z0
+	VADDPD       Z4, Z5, Z4
 	VSUBPD       Z1, Z0, Z0
 	VDIVPD       Z3, Z0, Z0
 	VBROADCASTSD bendConstants<>+16(SB), Z1
@@ -340,62 +347,68 @@ loop:
 	VMAXPD       Z1, Z3, Z1
 	VBROADCASTSD bendConstants<>+160(SB), Z3
 	VMULPD       Z3, Z1, Z3
-	VBROADCASTSD bendConstants<>+168(SB), Z6
-	VADDPD       Z6, Z3, Z3
-	VBROADCASTSD bendConstants<>+168(SB), Z6
-	VSUBPD       Z6, Z3, Z6
-	VBROADCASTSD bendConstants<>+152(SB), Z7
-	VMULPD       Z7, Z6, Z7
-	VSUBPD       Z7, Z1, Z7
-	VBROADCASTSD bendConstants<>+144(SB), Z8
-	VMULPD       Z8, Z6, Z6
-	VSUBPD       Z6, Z7, Z8
-	VMULPD       Z8, Z8, Z9
-	VBROADCASTSD bendConstants<>+176(SB), Z10
-	VMULPD       Z9, Z10, Z10
-	VBROADCASTSD bendConstants<>+184(SB), Z11
-	VADDPD       Z11, Z10, Z10
-	VMULPD       Z9, Z10, Z10
-	VBROADCASTSD bendConstants<>+192(SB), Z11
-	VADDPD       Z11, Z10, Z10
-	VMULPD       Z9, Z10, Z10
-	VBROADCASTSD bendConstants<>+200(SB), Z11
-	VADDPD       Z11, Z10, Z10
-	VMULPD       Z9, Z10, Z10
-	VBROADCASTSD bendConstants<>+208(SB), Z11
-	VADDPD       Z11, Z10, Z10
-	VMULPD       Z9, Z10, Z9
-	VSUBPD       Z9, Z8, Z9
-	VBROADCASTSD bendConstants<>+0(SB), Z10
-	VMULPD       Z9, Z8, Z8
-	VBROADCASTSD bendConstants<>+80(SB), Z11
-	VSUBPD       Z9, Z11, Z9
-	VDIVPD       Z9, Z8, Z8
-	VSUBPD       Z8, Z6, Z6
-	VSUBPD       Z7, Z6, Z6
-	VSUBPD       Z6, Z10, Z6
+	VBROADCASTSD bendConstants<>+168(SB), Z5
+	VADDPD       Z5, Z3, Z3
+	VBROADCASTSD bendConstants<>+168(SB), Z5
+	VSUBPD       Z5, Z3, Z5
+	VBROADCASTSD bendConstants<>+152(SB), Z6
+	VMULPD       Z6, Z5, Z6
+	VSUBPD       Z6, Z1, Z6
+	VBROADCASTSD bendConstants<>+144(SB), Z7
+	VMULPD       Z7, Z5, Z5
+	VSUBPD       Z5, Z6, Z7
+	VMULPD       Z7, Z7, Z8
+	VBROADCASTSD bendConstants<>+176(SB), Z9
+	VMULPD       Z8, Z9, Z9
+	VBROADCASTSD bendConstants<>+184(SB), Z10
+	VADDPD       Z10, Z9, Z9
+	VMULPD       Z8, Z9, Z9
+	VBROADCASTSD bendConstants<>+192(SB), Z10
+	VADDPD       Z10, Z9, Z9
+	VMULPD       Z8, Z9, Z9
+	VBROADCASTSD bendConstants<>+200(SB), Z10
+	VADDPD       Z10, Z9, Z9
+	VMULPD       Z8, Z9, Z9
+	VBROADCASTSD bendConstants<>+208(SB), Z10
+	VADDPD       Z10, Z9, Z9
+	VMULPD       Z8, Z9, Z8
+	VSUBPD       Z8, Z7, Z8
+	VBROADCASTSD bendConstants<>+0(SB), Z9
+	VMULPD       Z8, Z7, Z7
+	VBROADCASTSD bendConstants<>+80(SB), Z10
+	VSUBPD       Z8, Z10, Z8
+	VDIVPD       Z8, Z7, Z7
+	VSUBPD       Z7, Z5, Z5
+	VSUBPD       Z6, Z5, Z5
+	VSUBPD       Z5, Z9, Z5
 	VPSLLQ       $0x34, Z3, Z3
-	VPADDQ       Z3, Z6, Z6
+	VPADDQ       Z3, Z5, Z5
 	VSUBPD       Z1, Z1, Z1
-	VADDPD       Z1, Z6, Z1
+	VADDPD       Z1, Z5, Z1
 	VBROADCASTSD bendConstants<>+0(SB), Z3
 	VDIVPD       Z1, Z3, Z3
-	VSUBPD       Z3, Z1, Z6
-	VBROADCASTSD bendConstants<>+8(SB), Z7
-	VMULPD       Z7, Z6, Z6
+	VSUBPD       Z3, Z1, Z5
+	VBROADCASTSD bendConstants<>+8(SB), Z6
+	VMULPD       Z6, Z5, Z5
 	VADDPD       Z3, Z1, Z3
-	VBROADCASTSD bendConstants<>+8(SB), Z7
-	VMULPD       Z7, Z3, Z3
+	VBROADCASTSD bendConstants<>+8(SB), Z6
+	VMULPD       Z6, Z3, Z3
 	VMULPD       Z2, Z3, Z2
 	VDIVPD       Z4, Z2, Z2
-	VMOVUPD      Z6, (AX)(R11*8)
-	VMOVUPD      Z2, (CX)(R11*8)
-	VMOVUPD      Z0, (DX)(R11*8)
-	VMOVUPD      Z1, (BX)(R11*8)
+	VMOVUPD      Z5, (AX)(R10*8)
+	VMOVUPD      Z2, (CX)(R10*8)
+	VMOVUPD      Z0, (DX)(R10*8)
+	VMOVUPD      Z1, (BX)(R10*8)
+	ADDQ         $0x08, R10
 	ADDQ         $0x08, R11
+	MOVQ         up_len+152(FP), R12
+	CMPQ         R11, R12
+	JB           next
+	XORQ         R11, R11
 
 next:
-	CMPQ R11, R10
+	MOVQ z_len+8(FP), R12
+	CMPQ R10, R12
 	JB   loop
 	VZEROUPPER
 	RET
@@ -413,12 +426,12 @@ TEXT ·unbendSlopesAVX512(SB), NOSPLIT, $0-240
 	MOVQ e_base+168(FP), R9
 	MOVQ up_base+192(FP), R10
 	MOVQ delta_base+216(FP), R11
-	MOVQ byY_len+8(FP), R12
+	XORQ R12, R12
 	XORQ R13, R13
 	JMP  next
 
 loop:
-	VMOVUPD      (R10)(R13*8), Z0
+	VMOVUPD      (R9)(R12*8), Z0
 	VBROADCASTSD bendConstants<>+0(SB), Z1
 	VDIVPD       Z0, Z1, Z1
 	VSUBPD       Z1, Z0, Z2
@@ -427,60 +440,293 @@ loop:
 	VADDPD       Z1, Z0, Z0
 	VBROADCASTSD bendConstants<>+8(SB), Z1
 	VMULPD       Z1, Z0, Z0
-	VMOVUPD      (R11)(R13*8), Z1
-	VMOVUPD      (BX)(R13*8), Z3
-	VMULPD       Z0, Z1, Z4
-	VMULPD       Z3, Z4, Z5
-	VADDPD       Z2, Z5, Z5
-	VBROADCASTSD bendConstants<>+0(SB), Z6
-	VMULPD       Z5, Z5, Z7
-	VADDPD       Z7, Z6, Z6
-	VSQRTPD      Z6, Z6
-	VBROADCASTSD bendConstants<>+0(SB), Z7
-	VDIVPD       Z6, Z7, Z6
-	VMOVUPD      (R9)(R13*8), Z7
-	VBROADCASTSD bendConstants<>+0(SB), Z8
-	VDIVPD       Z7, Z8, Z8
-	VSUBPD       Z8, Z7, Z9
-	VBROADCASTSD bendConstants<>+8(SB), Z10
-	VMULPD       Z10, Z9, Z9
-	VADDPD       Z8, Z7, Z7
-	VBROADCASTSD bendConstants<>+8(SB), Z8
-	VMULPD       Z8, Z7, Z7
-	VMOVUPD      (DI)(R13*8), Z8
-	VMOVUPD      (SI)(R13*8), Z10
-	VMULPD       Z7, Z10, Z10
-	VMULPD       Z9, Z8, Z9
-	VDIVPD       Z7, Z9, Z7
-	VADDPD       Z7, Z10, Z7
-	VBROADCASTSD bendConstants<>+0(SB), Z9
-	VDIVPD       Z1, Z9, Z9
-	VMULPD       Z9, Z7, Z9
-	VMULPD       Z5, Z8, Z5
-	VMULPD       Z6, Z5, Z5
-	VSUBPD       Z5, Z9, Z5
-	VMULPD       Z6, Z5, Z5
-	VMULPD       Z4, Z5, Z4
-	VMOVUPD      Z4, (AX)(R13*8)
-	VMULPD       Z3, Z4, Z4
-	VMOVUPD      (R8)(R13*8), Z6
-	VMULPD       Z6, Z7, Z6
-	VSUBPD       Z6, Z4, Z4
-	VMOVUPD      Z4, (DX)(R13*8)
-	VMULPD       Z1, Z3, Z1
-	VMULPD       Z2, Z1, Z1
-	VADDPD       Z0, Z1, Z1
-	VMULPD       Z1, Z5, Z1
-	VSUBPD       Z9, Z1, Z1
-	VMULPD       Z2, Z8, Z2
+	VMOVUPD      (DI)(R12*8), Z1
+	VMOVUPD      (SI)(R12*8), Z3
+	VMULPD       Z0, Z3, Z3
+	VMULPD       Z2, Z1, Z2
 	VDIVPD       Z0, Z2, Z0
-	VADDPD       Z0, Z1, Z0
-	VMOVUPD      Z0, (CX)(R13*8)
+	VADDPD       Z0, Z3, Z0
+	VMOVUPD      (R10)(R13*8), Z2
+	VBROADCASTSD bendConstants<>+0(SB), Z3
+	VDIVPD       Z2, Z3, Z3
+	VSUBPD       Z3, Z2, Z4
+	VBROADCASTSD bendConstants<>+8(SB), Z5
+	VMULPD       Z5, Z4, Z4
+	VADDPD       Z3, Z2, Z2
+	VBROADCASTSD bendConstants<>+8(SB), Z3
+	VMULPD       Z3, Z2, Z2
+	VMOVUPD      (R11)(R13*8), Z3
+	VMOVUPD      (BX)(R12*8), Z5
+	VMULPD       Z2, Z3, Z6
+	VMULPD       Z5, Z6, Z7
+	VADDPD       Z4, Z7, Z7
+	VBROADCASTSD bendConstants<>+0(SB), Z8
+	VMULPD       Z7, Z7, Z9
+	VADDPD       Z9, Z8, Z8
+	VSQRTPD      Z8, Z8
+	VBROADCASTSD bendConstants<>+0(SB), Z9
+	VDIVPD       Z8, Z9, Z8
+	VBROADCASTSD bendConstants<>+0(SB), Z9
+	VDIVPD       Z3, Z9, Z9
+	VMULPD       Z9, Z0, Z9
+	VMULPD       Z7, Z1, Z7
+	VMULPD       Z8, Z7, Z7
+	VSUBPD       Z7, Z9, Z7
+	VMULPD       Z8, Z7, Z7
+	VMULPD       Z6, Z7, Z6
+	VMOVUPD      Z6, (AX)(R12*8)
+	VMULPD       Z5, Z6, Z6
+	VMOVUPD      (R8)(R12*8), Z8
+	VMULPD       Z8, Z0, Z0
+	VSUBPD       Z0, Z6, Z0
+	VMOVUPD      Z0, (DX)(R12*8)
+	VMULPD       Z3, Z5, Z0
+	VMULPD       Z4, Z0, Z0
+	VADDPD       Z2, Z0, Z0
+	VMULPD       Z0, Z7, Z0
+	VSUBPD       Z9, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VDIVPD       Z2, Z1, Z1
+	VADDPD       Z1, Z0, Z0
+	VMOVUPD      Z0, (CX)(R12*8)
+	ADDQ         $0x08, R12
 	ADDQ         $0x08, R13
+	MOVQ         up_len+200(FP), R14
+	CMPQ         R13, R14
+	JB           next
+	XORQ         R13, R13
 
 next:
-	CMPQ R13, R12
+	MOVQ byY_len+8(FP), R14
+	CMPQ R12, R14
 	JB   loop
+	VZEROUPPER
+	RET
+
+// func unbendNormalAVX512(byY []float64, byEpsilon []float64, byTau []float64, y []float64, w []float64, e []float64, up []float64, delta []float64)
+// Requires: AVX, AVX512F
+TEXT ·unbendNormalAVX512(SB), NOSPLIT, $0-192
+	MOVQ byY_base+0(FP), AX
+	MOVQ byEpsilon_base+24(FP), CX
+	MOVQ byTau_base+48(FP), DX
+	MOVQ y_base+72(FP), BX
+	MOVQ w_base+96(FP), SI
+	MOVQ e_base+120(FP), DI
+	MOVQ up_base+144(FP), R8
+	MOVQ delta_base+168(FP), R9
+	XORQ R10, R10
+	XORQ R11, R11
+	JMP  next
+
+loop:
+	VMOVUPD      (DI)(R10*8), Z0
+	VBROADCASTSD bendConstants<>+0(SB), Z1
+	VDIVPD       Z0, Z1, Z1
+	VSUBPD       Z1, Z0, Z2
+	VBROADCASTSD bendConstants<>+8(SB), Z3
+	VMULPD       Z3, Z2, Z2
+	VADDPD       Z1, Z0, Z0
+	VBROADCASTSD bendConstants<>+8(SB), Z1
+	VMULPD       Z1, Z0, Z0
+	VDIVPD       Z0, Z2, Z1
+	VMULPD       Z0, Z2, Z0
+	VSUBPD       Z0, Z1, Z0
+	VBROADCASTSD bendConstants<>+0(SB), Z1
+	VMOVUPD      (R8)(R11*8), Z2
+	VBROADCASTSD bendConstants<>+0(SB), Z3
+	VDIVPD       Z2, Z3, Z3
+	VSUBPD       Z3, Z2, Z4
+	VBROADCASTSD bendConstants<>+8(SB), Z5
+	VMULPD       Z5, Z4, Z4
+	VADDPD       Z3, Z2, Z2
+	VBROADCASTSD bendConstants<>+8(SB), Z3
+	VMULPD       Z3, Z2, Z2
+	VMOVUPD      (R9)(R11*8), Z3
+	VMOVUPD      (BX)(R10*8), Z5
+	VMULPD       Z2, Z3, Z6
+	VMULPD       Z5, Z6, Z7
+	VADDPD       Z4, Z7, Z7
+	VBROADCASTSD bendConstants<>+0(SB), Z8
+	VMULPD       Z7, Z7, Z9
+	VADDPD       Z9, Z8, Z8
+	VSQRTPD      Z8, Z8
+	VBROADCASTSD bendConstants<>+0(SB), Z9
+	VDIVPD       Z8, Z9, Z8
+	VBROADCASTSD bendConstants<>+0(SB), Z9
+	VDIVPD       Z3, Z9, Z9
+	VMULPD       Z9, Z0, Z9
+	VMULPD       Z7, Z1, Z7
+	VMULPD       Z8, Z7, Z7
+	VSUBPD       Z7, Z9, Z7
+	VMULPD       Z8, Z7, Z7
+	VMULPD       Z6, Z7, Z6
+	VMOVUPD      Z6, (AX)(R10*8)
+	VMULPD       Z5, Z6, Z6
+	VMOVUPD      (SI)(R10*8), Z8
+	VMULPD       Z8, Z0, Z0
+	VSUBPD       Z0, Z6, Z0
+	VMOVUPD      Z0, (DX)(R10*8)
+	VMULPD       Z3, Z5, Z0
+	VMULPD       Z4, Z0, Z0
+	VADDPD       Z2, Z0, Z0
+	VMULPD       Z0, Z7, Z0
+	VSUBPD       Z9, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VDIVPD       Z2, Z1, Z1
+	VADDPD       Z1, Z0, Z0
+	VMOVUPD      Z0, (CX)(R10*8)
+	ADDQ         $0x08, R10
+	ADDQ         $0x08, R11
+	MOVQ         up_len+152(FP), R12
+	CMPQ         R11, R12
+	JB           next
+	XORQ         R11, R11
+
+next:
+	MOVQ byY_len+8(FP), R12
+	CMPQ R10, R12
+	JB   loop
+	VZEROUPPER
+	RET
+
+// func logNormalsAVX512(log []float64, z []float64, slope []float64, norm float64, d int)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·logNormalsAVX512(SB), NOSPLIT, $0-88
+	MOVQ         log_base+0(FP), AX
+	MOVQ         z_base+24(FP), CX
+	MOVQ         slope_base+48(FP), DX
+	VBROADCASTSD norm+72(FP), Z0
+	MOVQ         AX, BX
+
+group:
+	ADDQ $0x40, BX
+
+rows:
+	VXORPS       Z1, Z1, Z1
+	VBROADCASTSD bendConstants<>+0(SB), Z2
+	VBROADCASTSD bendConstants<>+0(SB), Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         d+80(FP), SI
+	XORQ         DI, DI
+
+coordinate:
+	VMOVUPD      (CX)(DI*1), Z6
+	VMULPD       Z6, Z6, Z6
+	VADDPD       Z6, Z1, Z1
+	TESTQ        DX, DX
+	JZ           straight
+	VMINPD       (DX)(DI*1), Z3, Z3
+	VMULPD       (DX)(DI*1), Z2, Z2
+	VPSRLQ       $0x34, Z2, Z6
+	VPADDQ       Z6, Z4, Z4
+	VBROADCASTSD bendConstants<>+64(SB), Z6
+	VPANDD       Z6, Z2, Z2
+	VBROADCASTSD bendConstants<>+0(SB), Z6
+	VPORD        Z6, Z2, Z2
+
+straight:
+	ADDQ         $0x40, DI
+	DECQ         SI
+	JNZ          coordinate
+	TESTQ        DX, DX
+	JZ           flat
+	ADDQ         $0x40, DX
+	VBROADCASTSD bendConstants<>+48(SB), Z5
+	VPORD        Z5, Z4, Z4
+	VBROADCASTSD bendConstants<>+48(SB), Z5
+	VSUBPD       Z5, Z4, Z4
+	VBROADCASTSD d+80(FP), Z5
+	VBROADCASTSD bendConstants<>+48(SB), Z6
+	VPORD        Z6, Z5, Z5
+	VBROADCASTSD bendConstants<>+48(SB), Z6
+	VSUBPD       Z6, Z5, Z5
+	VBROADCASTSD bendConstants<>+216(SB), Z6
+	VMULPD       Z6, Z5, Z5
+	VSUBPD       Z5, Z4, Z4
+	VBROADCASTSD bendConstants<>+224(SB), Z5
+	VMULPD       Z5, Z4, Z4
+	VBROADCASTSD bendConstants<>+40(SB), Z5
+	VPADDQ       Z5, Z2, Z2
+	VPSRLQ       $0x34, Z2, Z5
+	VBROADCASTSD bendConstants<>+48(SB), Z6
+	VPORD        Z6, Z5, Z5
+	VBROADCASTSD bendConstants<>+56(SB), Z6
+	VSUBPD       Z6, Z5, Z5
+	VBROADCASTSD bendConstants<>+64(SB), Z6
+	VPANDD       Z6, Z2, Z2
+	VBROADCASTSD bendConstants<>+72(SB), Z6
+	VPADDQ       Z6, Z2, Z2
+	VBROADCASTSD bendConstants<>+0(SB), Z6
+	VSUBPD       Z6, Z2, Z2
+	VBROADCASTSD bendConstants<>+80(SB), Z6
+	VADDPD       Z2, Z6, Z6
+	VDIVPD       Z6, Z2, Z6
+	VMULPD       Z6, Z6, Z7
+	VBROADCASTSD bendConstants<>+88(SB), Z8
+	VMULPD       Z7, Z8, Z8
+	VBROADCASTSD bendConstants<>+96(SB), Z9
+	VADDPD       Z9, Z8, Z8
+	VMULPD       Z7, Z8, Z8
+	VBROADCASTSD bendConstants<>+104(SB), Z9
+	VADDPD       Z9, Z8, Z8
+	VMULPD       Z7, Z8, Z8
+	VBROADCASTSD bendConstants<>+112(SB), Z9
+	VADDPD       Z9, Z8, Z8
+	VMULPD       Z7, Z8, Z8
+	VBROADCASTSD bendConstants<>+120(SB), Z9
+	VADDPD       Z9, Z8, Z8
+	VMULPD       Z7, Z8, Z8
+	VBROADCASTSD bendConstants<>+128(SB), Z9
+	VADDPD       Z9, Z8, Z8
+	VMULPD       Z7, Z8, Z8
+	VBROADCASTSD bendConstants<>+136(SB), Z9
+	VADDPD       Z9, Z8, Z8
+	VMULPD       Z7, Z8, Z7
+	VMULPD       Z2, Z2, Z8
+	VBROADCASTSD bendConstants<>+8(SB), Z9
+	VMULPD       Z9, Z8, Z8
+	VADDPD       Z7, Z8, Z7
+	VMULPD       Z7, Z6, Z6
+	VBROADCASTSD bendConstants<>+144(SB), Z7
+	VMULPD       Z7, Z5, Z7
+	VADDPD       Z7, Z6, Z6
+	VBROADCASTSD bendConstants<>+152(SB), Z7
+	VMULPD       Z7, Z5, Z5
+	VSUBPD       Z6, Z8, Z6
+	VSUBPD       Z2, Z6, Z2
+	VSUBPD       Z2, Z5, Z2
+	VADDPD       Z2, Z4, Z2
+	VMOVAPD      Z2, Z5
+	VBROADCASTSD bendConstants<>+232(SB), Z2
+	VXORPS       Z4, Z4, Z4
+	VCMPPD       $0x00, Z4, Z3, K1
+	VMOVAPD.Z    Z2, K1, Z2
+	VADDPD       Z2, Z5, Z5
+
+flat:
+	VBROADCASTSD bendConstants<>+8(SB), Z2
+	VMULPD       Z1, Z2, Z1
+	VSUBPD       Z1, Z5, Z1
+	VADDPD       Z1, Z0, Z1
+	VMOVUPD      Z1, (AX)
+	ADDQ         $0x40, CX
+	ADDQ         $0x40, AX
+
+	// at is what the coordinates of a group take, of which the first has been gone through.
+	CMPQ    AX, BX
+	JB      rows
+	SUBQ    $0x40, DI
+	ADDQ    DI, CX
+	TESTQ   DX, DX
+	CMOVQEQ DX, DI
+	ADDQ    DI, DX
+	MOVQ    log_len+8(FP), SI
+	SHLQ    $0x03, SI
+	MOVQ    log_base+0(FP), DI
+	ADDQ    DI, SI
+	CMPQ    AX, SI
+	JB      group
 	VZEROUPPER
 	RET
 
@@ -495,12 +741,12 @@ TEXT ·bendAVX2(SB), NOSPLIT, $0-192
 	MOVQ epsilon_base+120(FP), DI
 	MOVQ up_base+144(FP), R8
 	MOVQ delta_base+168(FP), R9
-	MOVQ y_len+8(FP), R10
+	XORQ R10, R10
 	XORQ R11, R11
 	JMP  next
 
 loop:
-	VMOVUPD      (SI)(R11*8), Y0
+	VMOVUPD      (SI)(R10*8), Y0
 	VMOVUPD      (DI)(R11*8), Y1
 	VMOVUPD      (R8)(R11*8), Y2
 	VMOVUPD      (R9)(R11*8), Y3
@@ -576,30 +822,30 @@ loop:
 	VSUBPD       Y8, Y10, Y8
 	VSUBPD       Y8, Y9, Y8
 	VPXOR        Y7, Y8, Y8
+	VADDPD       Y4, Y8, Y8
+	VADDPD       Y4, Y6, Y6
 	VBROADCASTSD bendConstants<>+0(SB), Y9
 	VDIVPD       Y0, Y9, Y9
 	VBLENDVPD    Y7, Y9, Y0, Y0
-	VADDPD       Y4, Y8, Y7
 	VADDPD       Y4, Y0, Y0
-	VADDPD       Y4, Y6, Y4
-	VMULPD       Y7, Y3, Y6
-	VADDPD       Y1, Y6, Y1
-	VBROADCASTSD bendConstants<>+16(SB), Y6
-	VMINPD       Y1, Y6, Y1
-	VBROADCASTSD bendConstants<>+24(SB), Y6
-	VMAXPD       Y1, Y6, Y1
-	VBROADCASTSD bendConstants<>+160(SB), Y6
-	VMULPD       Y6, Y1, Y6
-	VBROADCASTSD bendConstants<>+168(SB), Y8
-	VADDPD       Y8, Y6, Y6
-	VBROADCASTSD bendConstants<>+168(SB), Y8
-	VSUBPD       Y8, Y6, Y8
+	VMULPD       Y8, Y3, Y4
+	VADDPD       Y1, Y4, Y1
+	VBROADCASTSD bendConstants<>+16(SB), Y4
+	VMINPD       Y1, Y4, Y1
+	VBROADCASTSD bendConstants<>+24(SB), Y4
+	VMAXPD       Y1, Y4, Y1
+	VBROADCASTSD bendConstants<>+160(SB), Y4
+	VMULPD       Y4, Y1, Y4
+	VBROADCASTSD bendConstants<>+168(SB), Y7
+	VADDPD       Y7, Y4, Y4
+	VBROADCASTSD bendConstants<>+168(SB), Y7
+	VSUBPD       Y7, Y4, Y7
 	VBROADCASTSD bendConstants<>+152(SB), Y9
-	VMULPD       Y9, Y8, Y9
+	VMULPD       Y9, Y7, Y9
 	VSUBPD       Y9, Y1, Y9
 	VBROADCASTSD bendConstants<>+144(SB), Y10
-	VMULPD       Y10, Y8, Y8
-	VSUBPD       Y8, Y9, Y10
+	VMULPD       Y10, Y7, Y7
+	VSUBPD       Y7, Y9, Y10
 	VMULPD       Y10, Y10, Y11
 	VBROADCASTSD bendConstants<>+176(SB), Y12
 	VMULPD       Y11, Y12, Y12
@@ -621,34 +867,40 @@ loop:
 	VBROADCASTSD bendConstants<>+80(SB), Y13
 	VSUBPD       Y11, Y13, Y11
 	VDIVPD       Y11, Y10, Y10
-	VSUBPD       Y10, Y8, Y8
-	VSUBPD       Y9, Y8, Y8
-	VSUBPD       Y8, Y12, Y8
-	VPSLLQ       $0x34, Y6, Y6
-	VPADDQ       Y6, Y8, Y8
+	VSUBPD       Y10, Y7, Y7
+	VSUBPD       Y9, Y7, Y7
+	VSUBPD       Y7, Y12, Y7
+	VPSLLQ       $0x34, Y4, Y4
+	VPADDQ       Y4, Y7, Y7
 	VSUBPD       Y1, Y1, Y1
-	VADDPD       Y1, Y8, Y1
-	VBROADCASTSD bendConstants<>+0(SB), Y6
-	VDIVPD       Y1, Y6, Y6
-	VSUBPD       Y6, Y1, Y8
+	VADDPD       Y1, Y7, Y1
+	VBROADCASTSD bendConstants<>+0(SB), Y4
+	VDIVPD       Y1, Y4, Y4
+	VSUBPD       Y4, Y1, Y7
 	VBROADCASTSD bendConstants<>+8(SB), Y9
-	VMULPD       Y9, Y8, Y8
-	VADDPD       Y6, Y1, Y1
-	VBROADCASTSD bendConstants<>+8(SB), Y6
-	VMULPD       Y6, Y1, Y1
-	VSUBPD       Y5, Y8, Y5
+	VMULPD       Y9, Y7, Y7
+	VADDPD       Y4, Y1, Y1
+	VBROADCASTSD bendConstants<>+8(SB), Y4
+	VMULPD       Y4, Y1, Y1
+	VSUBPD       Y5, Y7, Y4
 	VMULPD       Y2, Y3, Y3
-	VDIVPD       Y3, Y5, Y3
-	VMULPD       Y2, Y4, Y2
+	VDIVPD       Y3, Y4, Y3
+	VMULPD       Y2, Y6, Y2
 	VDIVPD       Y2, Y1, Y1
-	VMOVUPD      Y3, (AX)(R11*8)
-	VMOVUPD      Y1, (CX)(R11*8)
-	VMOVUPD      Y7, (DX)(R11*8)
-	VMOVUPD      Y0, (BX)(R11*8)
+	VMOVUPD      Y3, (AX)(R10*8)
+	VMOVUPD      Y1, (CX)(R10*8)
+	VMOVUPD      Y8, (DX)(R10*8)
+	VMOVUPD      Y0, (BX)(R10*8)
+	ADDQ         $0x04, R10
 	ADDQ         $0x04, R11
+	MOVQ         up_len+152(FP), R12
+	CMPQ         R11, R12
+	JB           next
+	XORQ         R11, R11
 
 next:
-	CMPQ R11, R10
+	MOVQ y_len+8(FP), R12
+	CMPQ R10, R12
 	JB   loop
 	VZEROUPPER
 	RET
@@ -664,12 +916,12 @@ TEXT ·unbendAVX2(SB), NOSPLIT, $0-192
 	MOVQ epsilon_base+120(FP), DI
 	MOVQ up_base+144(FP), R8
 	MOVQ delta_base+168(FP), R9
-	MOVQ z_len+8(FP), R10
+	XORQ R10, R10
 	XORQ R11, R11
 	JMP  next
 
 loop:
-	VMOVUPD      (SI)(R11*8), Y0
+	VMOVUPD      (SI)(R10*8), Y0
 	VMOVUPD      (DI)(R11*8), Y1
 	VMOVUPD      (R8)(R11*8), Y2
 	VMOVUPD      (R9)(R11*8), Y3
@@ -698,77 +950,73 @@ loop:
 	VPXOR        Y6, Y0, Y0
 	VADDPD       Y0, Y5, Y0
 	VBROADCASTSD bendConstants<>+40(SB), Y7
-	VPADDQ       Y7, Y0, Y7
-	VPSRLQ       $0x34, Y7, Y8
-	VBROADCASTSD bendConstants<>+48(SB), Y9
-	VPOR         Y9, Y8, Y8
-	VBROADCASTSD bendConstants<>+56(SB), Y9
-	VSUBPD       Y9, Y8, Y8
-	VBROADCASTSD bendConstants<>+64(SB), Y9
-	VPAND        Y9, Y7, Y7
-	VBROADCASTSD bendConstants<>+72(SB), Y9
-	VPADDQ       Y9, Y7, Y7
-	VBROADCASTSD bendConstants<>+0(SB), Y9
-	VSUBPD       Y9, Y7, Y7
-	VBROADCASTSD bendConstants<>+80(SB), Y9
-	VADDPD       Y7, Y9, Y9
-	VDIVPD       Y9, Y7, Y9
-	VMULPD       Y9, Y9, Y10
-	VBROADCASTSD bendConstants<>+88(SB), Y11
-	VMULPD       Y10, Y11, Y11
-	VBROADCASTSD bendConstants<>+96(SB), Y12
-	VADDPD       Y12, Y11, Y11
-	VMULPD       Y10, Y11, Y11
-	VBROADCASTSD bendConstants<>+104(SB), Y12
-	VADDPD       Y12, Y11, Y11
-	VMULPD       Y10, Y11, Y11
-	VBROADCASTSD bendConstants<>+112(SB), Y12
-	VADDPD       Y12, Y11, Y11
-	VMULPD       Y10, Y11, Y11
-	VBROADCASTSD bendConstants<>+120(SB), Y12
-	VADDPD       Y12, Y11, Y11
-	VMULPD       Y10, Y11, Y11
-	VBROADCASTSD bendConstants<>+128(SB), Y12
-	VADDPD       Y12, Y11, Y11
-	VMULPD       Y10, Y11, Y11
-	VBROADCASTSD bendConstants<>+136(SB), Y12
-	VADDPD       Y12, Y11, Y11
-	VMULPD       Y10, Y11, Y10
-	VMULPD       Y7, Y7, Y11
-	VBROADCASTSD bendConstants<>+8(SB), Y12
-	VMULPD       Y12, Y11, Y11
-	VADDPD       Y10, Y11, Y10
-	VMULPD       Y10, Y9, Y9
-	VBROADCASTSD bendConstants<>+144(SB), Y10
-	VMULPD       Y10, Y8, Y10
-	VADDPD       Y10, Y9, Y9
-	VBROADCASTSD bendConstants<>+152(SB), Y10
-	VMULPD       Y10, Y8, Y8
-	VSUBPD       Y9, Y11, Y9
-	VSUBPD       Y7, Y9, Y7
-	VSUBPD       Y7, Y8, Y7
-	VPXOR        Y6, Y7, Y7
+	VPADDQ       Y7, Y0, Y0
+	VPSRLQ       $0x34, Y0, Y7
+	VBROADCASTSD bendConstants<>+48(SB), Y8
+	VPOR         Y8, Y7, Y7
+	VBROADCASTSD bendConstants<>+56(SB), Y8
+	VSUBPD       Y8, Y7, Y7
+	VBROADCASTSD bendConstants<>+64(SB), Y8
+	VPAND        Y8, Y0, Y0
+	VBROADCASTSD bendConstants<>+72(SB), Y8
+	VPADDQ       Y8, Y0, Y0
 	VBROADCASTSD bendConstants<>+0(SB), Y8
-	VDIVPD       Y0, Y8, Y8
-	VBLENDVPD    Y6, Y8, Y0, Y0
-	VADDPD       Y4, Y7, Y6
+	VSUBPD       Y8, Y0, Y0
+	VBROADCASTSD bendConstants<>+80(SB), Y8
+	VADDPD       Y0, Y8, Y8
+	VDIVPD       Y8, Y0, Y8
+	VMULPD       Y8, Y8, Y9
+	VBROADCASTSD bendConstants<>+88(SB), Y10
+	VMULPD       Y9, Y10, Y10
+	VBROADCASTSD bendConstants<>+96(SB), Y11
+	VADDPD       Y11, Y10, Y10
+	VMULPD       Y9, Y10, Y10
+	VBROADCASTSD bendConstants<>+104(SB), Y11
+	VADDPD       Y11, Y10, Y10
+	VMULPD       Y9, Y10, Y10
+	VBROADCASTSD bendConstants<>+112(SB), Y11
+	VADDPD       Y11, Y10, Y10
+	VMULPD       Y9, Y10, Y10
+	VBROADCASTSD bendConstants<>+120(SB), Y11
+	VADDPD       Y11, Y10, Y10
+	VMULPD       Y9, Y10, Y10
+	VBROADCASTSD bendConstants<>+128(SB), Y11
+	VADDPD       Y11, Y10, Y10
+	VMULPD       Y9, Y10, Y10
+	VBROADCASTSD bendConstants<>+136(SB), Y11
+	VADDPD       Y11, Y10, Y10
+	VMULPD       Y9, Y10, Y9
+	VMULPD       Y0, Y0, Y10
+	VBROADCASTSD bendConstants<>+8(SB), Y11
+	VMULPD       Y11, Y10, Y10
+	VADDPD       Y9, Y10, Y9
+	VMULPD       Y9, Y8, Y8
+	VBROADCASTSD bendConstants<>+144(SB), Y9
+	VMULPD       Y9, Y7, Y9
+	VADDPD       Y9, Y8, Y8
+	VBROADCASTSD bendConstants<>+152(SB), Y9
+	VMULPD       Y9, Y7, Y7
+	VSUBPD       Y8, Y10, Y8
+	VSUBPD       Y0, Y8, Y0
+	VSUBPD       Y0, Y7, Y0
+	VPXOR        Y6, Y0, Y0
 	VADDPD       Y4, Y0, Y0
-	VADDPD       Y4, Y5, Y0
-	VSUBPD       Y1, Y6, Y1
-	VDIVPD       Y3, Y1, Y1
-	VBROADCASTSD bendConstants<>+16(SB), Y3
-	VMINPD       Y1, Y3, Y3
-	VBROADCASTSD bendConstants<>+24(SB), Y4
-	VMAXPD       Y3, Y4, Y3
-	VBROADCASTSD bendConstants<>+160(SB), Y4
-	VMULPD       Y4, Y3, Y4
+	VADDPD       Y4, Y5, Y4
+	VSUBPD       Y1, Y0, Y0
+	VDIVPD       Y3, Y0, Y0
+	VBROADCASTSD bendConstants<>+16(SB), Y1
+	VMINPD       Y0, Y1, Y1
+	VBROADCASTSD bendConstants<>+24(SB), Y3
+	VMAXPD       Y1, Y3, Y1
+	VBROADCASTSD bendConstants<>+160(SB), Y3
+	VMULPD       Y3, Y1, Y3
 	VBROADCASTSD bendConstants<>+168(SB), Y5
-	VADDPD       Y5, Y4, Y4
+	VADDPD       Y5, Y3, Y3
 	VBROADCASTSD bendConstants<>+168(SB), Y5
-	VSUBPD       Y5, Y4, Y5
+	VSUBPD       Y5, Y3, Y5
 	VBROADCASTSD bendConstants<>+152(SB), Y6
 	VMULPD       Y6, Y5, Y6
-	VSUBPD       Y6, Y3, Y6
+	VSUBPD       Y6, Y1, Y6
 	VBROADCASTSD bendConstants<>+144(SB), Y7
 	VMULPD       Y7, Y5, Y5
 	VSUBPD       Y5, Y6, Y7
@@ -796,28 +1044,34 @@ loop:
 	VSUBPD       Y7, Y5, Y5
 	VSUBPD       Y6, Y5, Y5
 	VSUBPD       Y5, Y9, Y5
-	VPSLLQ       $0x34, Y4, Y4
-	VPADDQ       Y4, Y5, Y5
-	VSUBPD       Y3, Y3, Y3
-	VADDPD       Y3, Y5, Y3
-	VBROADCASTSD bendConstants<>+0(SB), Y4
-	VDIVPD       Y3, Y4, Y4
-	VSUBPD       Y4, Y3, Y5
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y3, Y5, Y5
+	VSUBPD       Y1, Y1, Y1
+	VADDPD       Y1, Y5, Y1
+	VBROADCASTSD bendConstants<>+0(SB), Y3
+	VDIVPD       Y1, Y3, Y3
+	VSUBPD       Y3, Y1, Y5
 	VBROADCASTSD bendConstants<>+8(SB), Y6
 	VMULPD       Y6, Y5, Y5
-	VADDPD       Y4, Y3, Y4
+	VADDPD       Y3, Y1, Y3
 	VBROADCASTSD bendConstants<>+8(SB), Y6
-	VMULPD       Y6, Y4, Y4
-	VMULPD       Y2, Y4, Y2
-	VDIVPD       Y0, Y2, Y0
-	VMOVUPD      Y5, (AX)(R11*8)
-	VMOVUPD      Y0, (CX)(R11*8)
-	VMOVUPD      Y1, (DX)(R11*8)
-	VMOVUPD      Y3, (BX)(R11*8)
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y2, Y3, Y2
+	VDIVPD       Y4, Y2, Y2
+	VMOVUPD      Y5, (AX)(R10*8)
+	VMOVUPD      Y2, (CX)(R10*8)
+	VMOVUPD      Y0, (DX)(R10*8)
+	VMOVUPD      Y1, (BX)(R10*8)
+	ADDQ         $0x04, R10
 	ADDQ         $0x04, R11
+	MOVQ         up_len+152(FP), R12
+	CMPQ         R11, R12
+	JB           next
+	XORQ         R11, R11
 
 next:
-	CMPQ R11, R10
+	MOVQ z_len+8(FP), R12
+	CMPQ R10, R12
 	JB   loop
 	VZEROUPPER
 	RET
@@ -835,12 +1089,12 @@ TEXT ·unbendSlopesAVX2(SB), NOSPLIT, $0-240
 	MOVQ e_base+168(FP), R9
 	MOVQ up_base+192(FP), R10
 	MOVQ delta_base+216(FP), R11
-	MOVQ byY_len+8(FP), R12
+	XORQ R12, R12
 	XORQ R13, R13
 	JMP  next
 
 loop:
-	VMOVUPD      (R10)(R13*8), Y0
+	VMOVUPD      (R9)(R12*8), Y0
 	VBROADCASTSD bendConstants<>+0(SB), Y1
 	VDIVPD       Y0, Y1, Y1
 	VSUBPD       Y1, Y0, Y2
@@ -849,59 +1103,292 @@ loop:
 	VADDPD       Y1, Y0, Y0
 	VBROADCASTSD bendConstants<>+8(SB), Y1
 	VMULPD       Y1, Y0, Y0
-	VMOVUPD      (R11)(R13*8), Y1
-	VMOVUPD      (BX)(R13*8), Y3
-	VMULPD       Y0, Y1, Y4
-	VMULPD       Y3, Y4, Y5
-	VADDPD       Y2, Y5, Y5
-	VBROADCASTSD bendConstants<>+0(SB), Y6
-	VMULPD       Y5, Y5, Y7
-	VADDPD       Y7, Y6, Y6
-	VSQRTPD      Y6, Y6
-	VBROADCASTSD bendConstants<>+0(SB), Y7
-	VDIVPD       Y6, Y7, Y6
-	VMOVUPD      (R9)(R13*8), Y7
-	VBROADCASTSD bendConstants<>+0(SB), Y8
-	VDIVPD       Y7, Y8, Y8
-	VSUBPD       Y8, Y7, Y9
-	VBROADCASTSD bendConstants<>+8(SB), Y10
-	VMULPD       Y10, Y9, Y9
-	VADDPD       Y8, Y7, Y7
-	VBROADCASTSD bendConstants<>+8(SB), Y8
-	VMULPD       Y8, Y7, Y7
-	VMOVUPD      (DI)(R13*8), Y8
-	VMOVUPD      (SI)(R13*8), Y10
-	VMULPD       Y7, Y10, Y10
-	VMULPD       Y9, Y8, Y9
-	VDIVPD       Y7, Y9, Y7
-	VADDPD       Y7, Y10, Y7
-	VBROADCASTSD bendConstants<>+0(SB), Y9
-	VDIVPD       Y1, Y9, Y9
-	VMULPD       Y9, Y7, Y9
-	VMULPD       Y5, Y8, Y5
-	VMULPD       Y6, Y5, Y5
-	VSUBPD       Y5, Y9, Y5
-	VMULPD       Y6, Y5, Y5
-	VMULPD       Y4, Y5, Y4
-	VMOVUPD      Y4, (AX)(R13*8)
-	VMULPD       Y3, Y4, Y4
-	VMOVUPD      (R8)(R13*8), Y6
-	VMULPD       Y6, Y7, Y6
-	VSUBPD       Y6, Y4, Y4
-	VMOVUPD      Y4, (DX)(R13*8)
-	VMULPD       Y1, Y3, Y1
-	VMULPD       Y2, Y1, Y1
-	VADDPD       Y0, Y1, Y1
-	VMULPD       Y1, Y5, Y1
-	VSUBPD       Y9, Y1, Y1
-	VMULPD       Y2, Y8, Y2
+	VMOVUPD      (DI)(R12*8), Y1
+	VMOVUPD      (SI)(R12*8), Y3
+	VMULPD       Y0, Y3, Y3
+	VMULPD       Y2, Y1, Y2
 	VDIVPD       Y0, Y2, Y0
-	VADDPD       Y0, Y1, Y0
-	VMOVUPD      Y0, (CX)(R13*8)
+	VADDPD       Y0, Y3, Y0
+	VMOVUPD      (R10)(R13*8), Y2
+	VBROADCASTSD bendConstants<>+0(SB), Y3
+	VDIVPD       Y2, Y3, Y3
+	VSUBPD       Y3, Y2, Y4
+	VBROADCASTSD bendConstants<>+8(SB), Y5
+	VMULPD       Y5, Y4, Y4
+	VADDPD       Y3, Y2, Y2
+	VBROADCASTSD bendConstants<>+8(SB), Y3
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      (R11)(R13*8), Y3
+	VMOVUPD      (BX)(R12*8), Y5
+	VMULPD       Y2, Y3, Y6
+	VMULPD       Y5, Y6, Y7
+	VADDPD       Y4, Y7, Y7
+	VBROADCASTSD bendConstants<>+0(SB), Y8
+	VMULPD       Y7, Y7, Y9
+	VADDPD       Y9, Y8, Y8
+	VSQRTPD      Y8, Y8
+	VBROADCASTSD bendConstants<>+0(SB), Y9
+	VDIVPD       Y8, Y9, Y8
+	VBROADCASTSD bendConstants<>+0(SB), Y9
+	VDIVPD       Y3, Y9, Y9
+	VMULPD       Y9, Y0, Y9
+	VMULPD       Y7, Y1, Y7
+	VMULPD       Y8, Y7, Y7
+	VSUBPD       Y7, Y9, Y7
+	VMULPD       Y8, Y7, Y7
+	VMULPD       Y6, Y7, Y6
+	VMOVUPD      Y6, (AX)(R12*8)
+	VMULPD       Y5, Y6, Y6
+	VMOVUPD      (R8)(R12*8), Y8
+	VMULPD       Y8, Y0, Y0
+	VSUBPD       Y0, Y6, Y0
+	VMOVUPD      Y0, (DX)(R12*8)
+	VMULPD       Y3, Y5, Y0
+	VMULPD       Y4, Y0, Y0
+	VADDPD       Y2, Y0, Y0
+	VMULPD       Y0, Y7, Y0
+	VSUBPD       Y9, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VDIVPD       Y2, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VMOVUPD      Y0, (CX)(R12*8)
+	ADDQ         $0x04, R12
 	ADDQ         $0x04, R13
+	MOVQ         up_len+200(FP), R14
+	CMPQ         R13, R14
+	JB           next
+	XORQ         R13, R13
 
 next:
-	CMPQ R13, R12
+	MOVQ byY_len+8(FP), R14
+	CMPQ R12, R14
 	JB   loop
+	VZEROUPPER
+	RET
+
+// func unbendNormalAVX2(byY []float64, byEpsilon []float64, byTau []float64, y []float64, w []float64, e []float64, up []float64, delta []float64)
+// Requires: AVX
+TEXT ·unbendNormalAVX2(SB), NOSPLIT, $0-192
+	MOVQ byY_base+0(FP), AX
+	MOVQ byEpsilon_base+24(FP), CX
+	MOVQ byTau_base+48(FP), DX
+	MOVQ y_base+72(FP), BX
+	MOVQ w_base+96(FP), SI
+	MOVQ e_base+120(FP), DI
+	MOVQ up_base+144(FP), R8
+	MOVQ delta_base+168(FP), R9
+	XORQ R10, R10
+	XORQ R11, R11
+	JMP  next
+
+loop:
+	VMOVUPD      (DI)(R10*8), Y0
+	VBROADCASTSD bendConstants<>+0(SB), Y1
+	VDIVPD       Y0, Y1, Y1
+	VSUBPD       Y1, Y0, Y2
+	VBROADCASTSD bendConstants<>+8(SB), Y3
+	VMULPD       Y3, Y2, Y2
+	VADDPD       Y1, Y0, Y0
+	VBROADCASTSD bendConstants<>+8(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VDIVPD       Y0, Y2, Y1
+	VMULPD       Y0, Y2, Y0
+	VSUBPD       Y0, Y1, Y0
+	VBROADCASTSD bendConstants<>+0(SB), Y1
+	VMOVUPD      (R8)(R11*8), Y2
+	VBROADCASTSD bendConstants<>+0(SB), Y3
+	VDIVPD       Y2, Y3, Y3
+	VSUBPD       Y3, Y2, Y4
+	VBROADCASTSD bendConstants<>+8(SB), Y5
+	VMULPD       Y5, Y4, Y4
+	VADDPD       Y3, Y2, Y2
+	VBROADCASTSD bendConstants<>+8(SB), Y3
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      (R9)(R11*8), Y3
+	VMOVUPD      (BX)(R10*8), Y5
+	VMULPD       Y2, Y3, Y6
+	VMULPD       Y5, Y6, Y7
+	VADDPD       Y4, Y7, Y7
+	VBROADCASTSD bendConstants<>+0(SB), Y8
+	VMULPD       Y7, Y7, Y9
+	VADDPD       Y9, Y8, Y8
+	VSQRTPD      Y8, Y8
+	VBROADCASTSD bendConstants<>+0(SB), Y9
+	VDIVPD       Y8, Y9, Y8
+	VBROADCASTSD bendConstants<>+0(SB), Y9
+	VDIVPD       Y3, Y9, Y9
+	VMULPD       Y9, Y0, Y9
+	VMULPD       Y7, Y1, Y7
+	VMULPD       Y8, Y7, Y7
+	VSUBPD       Y7, Y9, Y7
+	VMULPD       Y8, Y7, Y7
+	VMULPD       Y6, Y7, Y6
+	VMOVUPD      Y6, (AX)(R10*8)
+	VMULPD       Y5, Y6, Y6
+	VMOVUPD      (SI)(R10*8), Y8
+	VMULPD       Y8, Y0, Y0
+	VSUBPD       Y0, Y6, Y0
+	VMOVUPD      Y0, (DX)(R10*8)
+	VMULPD       Y3, Y5, Y0
+	VMULPD       Y4, Y0, Y0
+	VADDPD       Y2, Y0, Y0
+	VMULPD       Y0, Y7, Y0
+	VSUBPD       Y9, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VDIVPD       Y2, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VMOVUPD      Y0, (CX)(R10*8)
+	ADDQ         $0x04, R10
+	ADDQ         $0x04, R11
+	MOVQ         up_len+152(FP), R12
+	CMPQ         R11, R12
+	JB           next
+	XORQ         R11, R11
+
+next:
+	MOVQ byY_len+8(FP), R12
+	CMPQ R10, R12
+	JB   loop
+	VZEROUPPER
+	RET
+
+// func logNormalsAVX2(log []float64, z []float64, slope []float64, norm float64, d int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·logNormalsAVX2(SB), NOSPLIT, $0-88
+	MOVQ         log_base+0(FP), AX
+	MOVQ         z_base+24(FP), CX
+	MOVQ         slope_base+48(FP), DX
+	VBROADCASTSD norm+72(FP), Y0
+	MOVQ         AX, BX
+
+group:
+	ADDQ $0x40, BX
+
+rows:
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSD bendConstants<>+0(SB), Y2
+	VBROADCASTSD bendConstants<>+0(SB), Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	MOVQ         d+80(FP), SI
+	XORQ         DI, DI
+
+coordinate:
+	VMOVUPD      (CX)(DI*1), Y6
+	VMULPD       Y6, Y6, Y6
+	VADDPD       Y6, Y1, Y1
+	TESTQ        DX, DX
+	JZ           straight
+	VMINPD       (DX)(DI*1), Y3, Y3
+	VMULPD       (DX)(DI*1), Y2, Y2
+	VPSRLQ       $0x34, Y2, Y6
+	VPADDQ       Y6, Y4, Y4
+	VBROADCASTSD bendConstants<>+64(SB), Y6
+	VPAND        Y6, Y2, Y2
+	VBROADCASTSD bendConstants<>+0(SB), Y6
+	VPOR         Y6, Y2, Y2
+
+straight:
+	ADDQ         $0x40, DI
+	DECQ         SI
+	JNZ          coordinate
+	TESTQ        DX, DX
+	JZ           flat
+	ADDQ         $0x20, DX
+	VBROADCASTSD bendConstants<>+48(SB), Y5
+	VPOR         Y5, Y4, Y4
+	VBROADCASTSD bendConstants<>+48(SB), Y5
+	VSUBPD       Y5, Y4, Y4
+	VBROADCASTSD d+80(FP), Y5
+	VBROADCASTSD bendConstants<>+48(SB), Y6
+	VPOR         Y6, Y5, Y5
+	VBROADCASTSD bendConstants<>+48(SB), Y6
+	VSUBPD       Y6, Y5, Y5
+	VBROADCASTSD bendConstants<>+216(SB), Y6
+	VMULPD       Y6, Y5, Y5
+	VSUBPD       Y5, Y4, Y4
+	VBROADCASTSD bendConstants<>+224(SB), Y5
+	VMULPD       Y5, Y4, Y4
+	VBROADCASTSD bendConstants<>+40(SB), Y5
+	VPADDQ       Y5, Y2, Y2
+	VPSRLQ       $0x34, Y2, Y5
+	VBROADCASTSD bendConstants<>+48(SB), Y6
+	VPOR         Y6, Y5, Y5
+	VBROADCASTSD bendConstants<>+56(SB), Y6
+	VSUBPD       Y6, Y5, Y5
+	VBROADCASTSD bendConstants<>+64(SB), Y6
+	VPAND        Y6, Y2, Y2
+	VBROADCASTSD bendConstants<>+72(SB), Y6
+	VPADDQ       Y6, Y2, Y2
+	VBROADCASTSD bendConstants<>+0(SB), Y6
+	VSUBPD       Y6, Y2, Y2
+	VBROADCASTSD bendConstants<>+80(SB), Y6
+	VADDPD       Y2, Y6, Y6
+	VDIVPD       Y6, Y2, Y6
+	VMULPD       Y6, Y6, Y7
+	VBROADCASTSD bendConstants<>+88(SB), Y8
+	VMULPD       Y7, Y8, Y8
+	VBROADCASTSD bendConstants<>+96(SB), Y9
+	VADDPD       Y9, Y8, Y8
+	VMULPD       Y7, Y8, Y8
+	VBROADCASTSD bendConstants<>+104(SB), Y9
+	VADDPD       Y9, Y8, Y8
+	VMULPD       Y7, Y8, Y8
+	VBROADCASTSD bendConstants<>+112(SB), Y9
+	VADDPD       Y9, Y8, Y8
+	VMULPD       Y7, Y8, Y8
+	VBROADCASTSD bendConstants<>+120(SB), Y9
+	VADDPD       Y9, Y8, Y8
+	VMULPD       Y7, Y8, Y8
+	VBROADCASTSD bendConstants<>+128(SB), Y9
+	VADDPD       Y9, Y8, Y8
+	VMULPD       Y7, Y8, Y8
+	VBROADCASTSD bendConstants<>+136(SB), Y9
+	VADDPD       Y9, Y8, Y8
+	VMULPD       Y7, Y8, Y7
+	VMULPD       Y2, Y2, Y8
+	VBROADCASTSD bendConstants<>+8(SB), Y9
+	VMULPD       Y9, Y8, Y8
+	VADDPD       Y7, Y8, Y7
+	VMULPD       Y7, Y6, Y6
+	VBROADCASTSD bendConstants<>+144(SB), Y7
+	VMULPD       Y7, Y5, Y7
+	VADDPD       Y7, Y6, Y6
+	VBROADCASTSD bendConstants<>+152(SB), Y7
+	VMULPD       Y7, Y5, Y5
+	VSUBPD       Y6, Y8, Y6
+	VSUBPD       Y2, Y6, Y2
+	VSUBPD       Y2, Y5, Y2
+	VADDPD       Y2, Y4, Y2
+	VMOVAPD      Y2, Y5
+	VBROADCASTSD bendConstants<>+232(SB), Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x00, Y4, Y3, Y3
+	VANDPD       Y3, Y2, Y2
+	VADDPD       Y2, Y5, Y5
+
+flat:
+	VBROADCASTSD bendConstants<>+8(SB), Y2
+	VMULPD       Y1, Y2, Y1
+	VSUBPD       Y1, Y5, Y1
+	VADDPD       Y1, Y0, Y1
+	VMOVUPD      Y1, (AX)
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, AX
+
+	// at is what the coordinates of a group take, of which the first has been gone through.
+	CMPQ    AX, BX
+	JB      rows
+	SUBQ    $0x40, DI
+	ADDQ    DI, CX
+	TESTQ   DX, DX
+	CMOVQEQ DX, DI
+	ADDQ    DI, DX
+	MOVQ    log_len+8(FP), SI
+	SHLQ    $0x03, SI
+	MOVQ    log_base+0(FP), DI
+	ADDQ    DI, SI
+	CMPQ    AX, SI
+	JB      group
 	VZEROUPPER
 	RET

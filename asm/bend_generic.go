@@ -9,18 +9,20 @@ const bendArgument = 300
 
 func bendGeneric(y, slope, w, e, z, epsilon, up, delta []float64) {
 	for i, v := range z {
-		sinhE, coshE := halvesGeneric(up[i])
+		k := i % len(up)
+		sinhE, coshE := halvesGeneric(up[k])
 		a, exp, root := asinhGeneric(v)
-		sinh, cosh, _ := sinhGeneric(float64(delta[i]*a) + epsilon[i])
-		y[i], slope[i], w[i], e[i] = (sinh-sinhE)/float64(delta[i]*coshE), cosh/float64(root*coshE), a, exp
+		sinh, cosh, _ := sinhGeneric(float64(delta[k]*a) + epsilon[k])
+		y[i], slope[i], w[i], e[i] = (sinh-sinhE)/float64(delta[k]*coshE), cosh/float64(root*coshE), a, exp
 	}
 }
 
 func unbendGeneric(z, slope, w, e, y, epsilon, up, delta []float64) {
 	for i, v := range y {
-		sinhE, coshE := halvesGeneric(up[i])
-		a, _, root := asinhGeneric(float64(float64(delta[i]*coshE)*v) + sinhE)
-		at := (a - epsilon[i]) / delta[i]
+		k := i % len(up)
+		sinhE, coshE := halvesGeneric(up[k])
+		a, _, root := asinhGeneric(float64(float64(delta[k]*coshE)*v) + sinhE)
+		at := (a - epsilon[k]) / delta[k]
 		sinh, cosh, exp := sinhGeneric(at)
 		z[i], slope[i], w[i], e[i] = sinh, float64(cosh*coshE)/root, at, exp
 	}
@@ -28,17 +30,53 @@ func unbendGeneric(z, slope, w, e, y, epsilon, up, delta []float64) {
 
 func unbendSlopesGeneric(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta []float64) {
 	for i, v := range y {
-		sinhE, coshE := halvesGeneric(up[i])
-		steep := float64(delta[i] * coshE)
-		x := float64(steep*v) + sinhE
-		inverse := 1 / math.Sqrt(1+float64(x*x))
 		sinh, cosh := halvesGeneric(e[i])
-		byW := float64(slope[i]*cosh) + float64(c[i]*sinh)/cosh
-		byA := float64(byW * (1 / delta[i]))
-		byX := float64((byA - float64(float64(c[i]*x)*inverse)) * inverse)
-		byY[i] = float64(byX * steep)
-		byTau[i] = float64(byY[i]*v) - float64(byW*w[i])
-		byEpsilon[i] = float64(byX*(float64(float64(v*delta[i])*sinhE)+coshE)) - byA + float64(c[i]*sinhE)/coshE
+		k, byW := i%len(up), float64(slope[i]*cosh)+float64(c[i]*sinh)/cosh
+		byY[i], byEpsilon[i], byTau[i] = slopesGeneric(v, byW, c[i], w[i], up[k], delta[k])
+	}
+}
+
+func unbendNormalGeneric(byY, byEpsilon, byTau, y, w, e, up, delta []float64) {
+	for i, v := range y {
+		sinh, cosh := halvesGeneric(e[i])
+		k, byW := i%len(up), sinh/cosh-float64(sinh*cosh)
+		byY[i], byEpsilon[i], byTau[i] = slopesGeneric(v, byW, 1, w[i], up[k], delta[k])
+	}
+}
+
+// slopesGeneric returns derivatives given that by w = asinh z.
+func slopesGeneric(y, byW, c, w, up, delta float64) (byY, byEpsilon, byTau float64) {
+	sinhE, coshE := halvesGeneric(up)
+	steep := float64(delta * coshE)
+	x := float64(steep*y) + sinhE
+	inverse := 1 / math.Sqrt(1+float64(x*x))
+	byA := float64(byW * (1 / delta))
+	byX := float64((byA - float64(float64(c*x)*inverse)) * inverse)
+	byY = float64(byX * steep)
+	byTau = float64(byY*y) - float64(byW*w)
+	byEpsilon = float64(byX*(float64(float64(y*delta)*sinhE)+coshE)) - byA + float64(c*sinhE)/coshE
+	return byY, byEpsilon, byTau
+}
+
+func logNormalsGeneric(log, z, slope []float64, norm float64, d int) {
+	for at := range log {
+		squares, product, least, exponents, sum := 0.0, 1.0, 1.0, uint64(0), 0.0
+		first := at/GaussianRows*d*GaussianRows + at%GaussianRows
+		for i := first; i < first+d*GaussianRows; i += GaussianRows {
+			if squares += float64(z[i] * z[i]); len(slope) > 0 {
+				least = min(least, slope[i])
+				bits := math.Float64bits(product * slope[i])
+				exponents += bits >> 52
+				product = math.Float64frombits(bits&(1<<52-1) | 1023<<52)
+			}
+		}
+		if len(slope) > 0 {
+			sum = float64((float64(exponents)-float64(d*1023))*math.Ln2) + logGeneric64(product)
+		}
+		if least == 0 {
+			sum = math.Inf(-1)
+		}
+		log[at] = norm + (sum - float64(0.5*squares))
 	}
 }
 
@@ -99,7 +137,7 @@ func expGeneric64(x float64) float64 {
 	return math.Float64frombits(math.Float64bits(y)+math.Float64bits(shifted)<<52) + (x - x) // NaN stays
 }
 
-// logGeneric64 returns ln x of a positive, normal x, and 1024 ln 2 of +∞.
+// logGeneric64 returns ln x of a positive, normal x and 1024 ln 2 of +∞.
 func logGeneric64(x float64) float64 {
 	bits := math.Float64bits(x) + (0x3ff0000000000000 - sqrtHalf)
 	k := float64(int64(bits>>52) - 1023)

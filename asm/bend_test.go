@@ -3,6 +3,7 @@ package asm
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,9 +48,7 @@ func TestBends(t *testing.T) {
 				y, again, twin := gaussian64(r, n), NewBent(n), make([]float64, n)
 				same := func() {
 					for i, want := range [][]float64{twin, again.Slope, again.W, again.E} {
-						for k, got := range [][]float64{y.data, left.Slope, left.W, left.E}[i] {
-							require.Equal(t, math.Float64bits(want[k])|nanBits(want[k]), math.Float64bits(got)|nanBits(got), "output %d of %g", i, x.data[k])
-						}
+						sameBits(t, want, [][]float64{y.data, left.Slope, left.W, left.E}[i], "output %d", i)
 					}
 				}
 				b.Invert(y.data, x.data, &left)
@@ -63,9 +62,23 @@ func TestBends(t *testing.T) {
 				b.Differentiate(derivatives[0].data, derivatives[1].data, derivatives[2].data, x.data, slopes.data, volume.data, &left)
 				unbendSlopesGeneric(wanted[0], wanted[1], wanted[2], x.data, slopes.data, volume.data, left.W, left.E, b.Up, b.Delta)
 				for i, want := range wanted {
+					sameBits(t, want, derivatives[i].data, "derivative %d", i)
+				}
+				for i, z := range y.data {
+					slopes.data[i], volume.data[i] = -z, 1
+				}
+				unbendSlopesGeneric(wanted[0], wanted[1], wanted[2], x.data, slopes.data, volume.data, left.W, left.E, b.Up, b.Delta)
+				b.DifferentiateNormal(derivatives[0].data, derivatives[1].data, derivatives[2].data, x.data, &left)
+				for i, want := range wanted {
 					for k, got := range derivatives[i].data {
-						require.Equal(t, math.Float64bits(want[k])|nanBits(want[k]), math.Float64bits(got)|nanBits(got), "derivative %d at %g", i, x.data[k])
+						if v := x.data[k]; v-v == 0 {
+							require.InDelta(t, want[k], got, 1e-12*(1+math.Abs(want[k])), "derivative %d at %g", i, v)
+						}
 					}
+				}
+				unbendNormalGeneric(wanted[0], wanted[1], wanted[2], x.data, left.W, left.E, b.Up, b.Delta)
+				for i, want := range wanted {
+					sameBits(t, want, derivatives[i].data, "derivative %d", i)
 					derivatives[i].check(t)
 				}
 				b.Apply(y.data, x.data, &left)
@@ -101,6 +114,35 @@ func TestBends(t *testing.T) {
 	})
 }
 
+// TestRepeatedMaps: maps that are fewer than numbers, and more than one call of the assembly takes,
+// are those of as many.
+func TestRepeatedMaps(t *testing.T) {
+	r := rand.New(rand.NewPCG(51, 52))
+	for _, n := range []struct{ maps, numbers int }{{8, 8}, {8, 40}, {24, 60 * 24}, {1 << 14, 5 << 14}, {mathLimit + 8, mathLimit + 8}, {mathLimit + 8, 2*mathLimit + 16}, {64, 16}} {
+		b, _, _, _ := guardedBends(r, n.maps, 1)
+		_, left, x, _ := guardedBends(r, n.numbers, 1)
+		all, again, y, z := NewBends(n.numbers), NewBent(n.numbers), make([]float64, n.numbers), make([]float64, n.numbers)
+		for i := range n.numbers {
+			k := i % n.maps
+			all.Epsilon[i], all.Up[i], all.Delta[i] = b.Epsilon[k], b.Up[k], b.Delta[k]
+		}
+		b.Apply(y, x.data, &left)
+		all.Apply(z, x.data, &again)
+		require.Equal(t, z, y)
+		b.Invert(y, x.data, &left)
+		all.Invert(z, x.data, &again)
+		require.Equal(t, z, y)
+		require.Equal(t, again.Slope, slices.Clone(left.Slope))
+		var wanted, got [3][]float64
+		for i := range wanted {
+			wanted[i], got[i] = make([]float64, n.numbers), make([]float64, n.numbers)
+		}
+		b.DifferentiateNormal(got[0], got[1], got[2], x.data, &left)
+		all.DifferentiateNormal(wanted[0], wanted[1], wanted[2], x.data, &again)
+		require.Equal(t, wanted, got)
+	}
+}
+
 // nanBits are ones for NaN, of which there are several.
 func nanBits(x float64) uint64 {
 	if math.IsNaN(x) {
@@ -128,7 +170,10 @@ func TestBendsPanic(t *testing.T) {
 		b.Apply(x, x, &left)
 		b.Invert(x, x, &left)
 		b.Differentiate(x, x, x, x, x, x, &left)
+		b.DifferentiateNormal(x, x, x, x, &left)
 	}))
+	requireRefusal(t, func() { b.DifferentiateNormal(x, x, x[:8], x, &left) })
+	requireRefusal(t, func() { b.DifferentiateNormal(x[:9], x[:9], x[:9], x[:9], &left) })
 	requireRefusal(t, func() { b.Differentiate(x, x, x, x[:9], x, x, &left) })
 	for i := range 5 {
 		short := [5][]float64{x, x, x, x, x}
@@ -138,15 +183,19 @@ func TestBendsPanic(t *testing.T) {
 	requireRefusal(t, func() { b.Apply(x[:8], x, &left) })
 	requireRefusal(t, func() { b.Apply(x[:9], x[:9], &left) })
 	requireRefusal(t, func() { b.Invert(x, x[:8], &left) })
-	for _, short := range []*[]float64{&b.Epsilon, &b.Up, &b.Delta, &left.Slope, &left.W, &left.E} {
+	for _, short := range []*[]float64{&b.Up, &b.Delta, &left.Slope, &left.W, &left.E} {
 		kept := *short
 		*short = kept[:8]
 		requireRefusal(t, func() { b.Apply(x, x, &left) })
-		if short != &b.Epsilon && short != &left.Slope { // which it does not look at
+		if short != &left.Slope { // which derivatives do not look at
 			requireRefusal(t, func() { b.Differentiate(x, x, x, x, x, x, &left) })
 		}
 		*short = kept
 	}
+	b.Epsilon = b.Epsilon[:9]
+	requireRefusal(t, func() { b.Apply(x, x, &left) })
+	b.Epsilon = nil
+	requireRefusal(t, func() { b.Apply(x, x, &left) })
 }
 
 func BenchmarkBends(b *testing.B) {

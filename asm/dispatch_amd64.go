@@ -81,6 +81,28 @@ func unbendSlopes(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta []float64)
 	}
 }
 
+func unbendNormal(byY, byEpsilon, byTau, y, w, e, up, delta []float64) {
+	switch {
+	case useAVX512:
+		unbendNormalAVX512(byY, byEpsilon, byTau, y, w, e, up, delta)
+	case useAVX2:
+		unbendNormalAVX2(byY, byEpsilon, byTau, y, w, e, up, delta)
+	default:
+		unbendNormalGeneric(byY, byEpsilon, byTau, y, w, e, up, delta)
+	}
+}
+
+func logNormals(log, z, slope []float64, norm float64, d int) {
+	switch {
+	case useAVX512:
+		logNormalsAVX512(log, z, slope, norm, d)
+	case useAVX2:
+		logNormalsAVX2(log, z, slope, norm, d)
+	default:
+		logNormalsGeneric(log, z, slope, norm, d)
+	}
+}
+
 func bitIndices(dst []uint16, state []uint64, sites []int32, scale int) {
 	switch {
 	case useAVX512:
@@ -246,36 +268,58 @@ func combine64(dst, weights, v []float64, stride int) {
 	}
 }
 
-func whiten(squares *Octet, y, x, mean, inverse []float64) {
+func logSumExp64(log, terms []float64) {
 	switch {
 	case useAVX512:
-		whitenAVX512(squares, y, x, mean, inverse)
+		logSumExp64AVX512(log, terms)
 	case useAVX2:
-		whitenAVX2(squares, y, x, mean, inverse)
+		logSumExp64AVX2(log, terms)
 	default:
-		whitenGeneric(squares, y, x, mean, inverse)
+		logSumExp64Generic(log, terms)
 	}
 }
 
-func addMoments(sums []float32, f *Octet, v, y []float64) {
+func whiten(y, x, mean, inverse []float64) {
 	switch {
 	case useAVX512:
-		addMomentsAVX512(sums, f, v, y)
+		whitenAVX512(y, x, mean, inverse)
 	case useAVX2:
-		addMomentsAVX2(sums, f, v, y)
+		whitenAVX2(y, x, mean, inverse)
 	default:
-		addMomentsGeneric(sums, f, v, y)
+		whitenGeneric(y, x, mean, inverse)
 	}
 }
 
-func addSlope(slope []float64, f *Octet, v, inverse []float64) {
+func gather(u, w, share, c, v, y []float64, d int) (groups int) {
 	switch {
 	case useAVX512:
-		addSlopeAVX512(slope, f, v, inverse)
+		return gatherAVX512(u, w, share, c, v, y, d)
 	case useAVX2:
-		addSlopeAVX2(slope, f, v, inverse)
+		return gatherAVX2(u, w, share, c, v, y, d)
 	default:
-		addSlopeGeneric(slope, f, v, inverse)
+		return gatherGeneric(u, w, share, c, v, y, d)
+	}
+}
+
+func addProducts(sums, u, w []float64, n, columns int) {
+	switch {
+	case useAVX512:
+		addProductsAVX512(sums, u, w, n, columns)
+	case useAVX2:
+		addProductsAVX2(sums, u, w, n, columns)
+	default:
+		addProductsGeneric(sums, u, w, n, columns)
+	}
+}
+
+func addSlopes(slope, share, v, inverse []float64, d int) {
+	switch {
+	case useAVX512:
+		addSlopesAVX512(slope, share, v, inverse, d)
+	case useAVX2:
+		addSlopesAVX2(slope, share, v, inverse, d)
+	default:
+		addSlopesGeneric(slope, share, v, inverse, d)
 	}
 }
 

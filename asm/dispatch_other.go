@@ -24,6 +24,14 @@ func unbendSlopes(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta []float64)
 	unbendSlopesGeneric(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta)
 }
 
+func unbendNormal(byY, byEpsilon, byTau, y, w, e, up, delta []float64) {
+	unbendNormalGeneric(byY, byEpsilon, byTau, y, w, e, up, delta)
+}
+
+func logNormals(log, z, slope []float64, norm float64, d int) {
+	logNormalsGeneric(log, z, slope, norm, d)
+}
+
 func bitIndices(dst []uint16, state []uint64, sites []int32, scale int) {
 	bitIndicesGeneric(dst, state, sites, scale)
 }
@@ -72,13 +80,19 @@ func log1p64(dst, x []float64) { log1p64Generic(dst, x) }
 
 func combine64(dst, weights, v []float64, stride int) { combine64Generic(dst, weights, v, stride) }
 
-func whiten(squares *Octet, y, x, mean, inverse []float64) {
-	whitenGeneric(squares, y, x, mean, inverse)
+func logSumExp64(log, terms []float64) { logSumExp64Generic(log, terms) }
+
+func whiten(y, x, mean, inverse []float64) { whitenGeneric(y, x, mean, inverse) }
+
+func gather(u, w, share, c, v, y []float64, d int) (groups int) {
+	return gatherGeneric(u, w, share, c, v, y, d)
 }
 
-func addMoments(sums []float32, f *Octet, v, y []float64) { addMomentsGeneric(sums, f, v, y) }
+func addProducts(sums, u, w []float64, n, columns int) { addProductsGeneric(sums, u, w, n, columns) }
 
-func addSlope(slope []float64, f *Octet, v, inverse []float64) { addSlopeGeneric(slope, f, v, inverse) }
+func addSlopes(slope, share, v, inverse []float64, d int) {
+	addSlopesGeneric(slope, share, v, inverse, d)
+}
 
 func packPanel(panel, w []float32, stride, columns int) { packPanelGeneric(panel, w, stride, columns) }
 

@@ -45,6 +45,15 @@ func Combine64(dst, weights, v []float64, stride int) {
 	}
 }
 
+// LogSumExp64 sets log[i] to ln Σ_j exp terms[j·n+i], n = len(log), a multiple of GaussianRows, and each
+// term to its share of that sum. What is e⁻⁴⁵ of the largest or less is taken as none; all are none
+// where the logarithm is −∞.
+func LogSumExp64(log, terms []float64) {
+	n := len(log)
+	check(n > 0 && n%eight == 0 && len(terms) > 0 && len(terms)%n == 0, "LogSumExp64")
+	logSumExp64(log, terms)
+}
+
 // A function64 is an elementwise function of float64.
 type function64 int
 

@@ -452,135 +452,167 @@ DATA doubleConstants<>+1776(SB)/4, $0x55555593
 DATA doubleConstants<>+1780(SB)/4, $0x3fe55555
 DATA doubleConstants<>+1784(SB)/4, $0x55555593
 DATA doubleConstants<>+1788(SB)/4, $0x3fe55555
-DATA doubleConstants<>+1792(SB)/4, $0x000003ff
-DATA doubleConstants<>+1796(SB)/4, $0x00000000
-DATA doubleConstants<>+1800(SB)/4, $0x000003ff
-DATA doubleConstants<>+1804(SB)/4, $0x00000000
-DATA doubleConstants<>+1808(SB)/4, $0x000003ff
-DATA doubleConstants<>+1812(SB)/4, $0x00000000
-DATA doubleConstants<>+1816(SB)/4, $0x000003ff
-DATA doubleConstants<>+1820(SB)/4, $0x00000000
-DATA doubleConstants<>+1824(SB)/4, $0x000003ff
-DATA doubleConstants<>+1828(SB)/4, $0x00000000
-DATA doubleConstants<>+1832(SB)/4, $0x000003ff
-DATA doubleConstants<>+1836(SB)/4, $0x00000000
-DATA doubleConstants<>+1840(SB)/4, $0x000003ff
-DATA doubleConstants<>+1844(SB)/4, $0x00000000
-DATA doubleConstants<>+1848(SB)/4, $0x000003ff
-DATA doubleConstants<>+1852(SB)/4, $0x00000000
+DATA doubleConstants<>+1792(SB)/4, $0xffffffff
+DATA doubleConstants<>+1796(SB)/4, $0xffefffff
+DATA doubleConstants<>+1800(SB)/4, $0xffffffff
+DATA doubleConstants<>+1804(SB)/4, $0xffefffff
+DATA doubleConstants<>+1808(SB)/4, $0xffffffff
+DATA doubleConstants<>+1812(SB)/4, $0xffefffff
+DATA doubleConstants<>+1816(SB)/4, $0xffffffff
+DATA doubleConstants<>+1820(SB)/4, $0xffefffff
+DATA doubleConstants<>+1824(SB)/4, $0xffffffff
+DATA doubleConstants<>+1828(SB)/4, $0xffefffff
+DATA doubleConstants<>+1832(SB)/4, $0xffffffff
+DATA doubleConstants<>+1836(SB)/4, $0xffefffff
+DATA doubleConstants<>+1840(SB)/4, $0xffffffff
+DATA doubleConstants<>+1844(SB)/4, $0xffefffff
+DATA doubleConstants<>+1848(SB)/4, $0xffffffff
+DATA doubleConstants<>+1852(SB)/4, $0xffefffff
 DATA doubleConstants<>+1856(SB)/4, $0x00000000
-DATA doubleConstants<>+1860(SB)/4, $0x00100000
+DATA doubleConstants<>+1860(SB)/4, $0xc0468000
 DATA doubleConstants<>+1864(SB)/4, $0x00000000
-DATA doubleConstants<>+1868(SB)/4, $0x00100000
+DATA doubleConstants<>+1868(SB)/4, $0xc0468000
 DATA doubleConstants<>+1872(SB)/4, $0x00000000
-DATA doubleConstants<>+1876(SB)/4, $0x00100000
+DATA doubleConstants<>+1876(SB)/4, $0xc0468000
 DATA doubleConstants<>+1880(SB)/4, $0x00000000
-DATA doubleConstants<>+1884(SB)/4, $0x00100000
+DATA doubleConstants<>+1884(SB)/4, $0xc0468000
 DATA doubleConstants<>+1888(SB)/4, $0x00000000
-DATA doubleConstants<>+1892(SB)/4, $0x00100000
+DATA doubleConstants<>+1892(SB)/4, $0xc0468000
 DATA doubleConstants<>+1896(SB)/4, $0x00000000
-DATA doubleConstants<>+1900(SB)/4, $0x00100000
+DATA doubleConstants<>+1900(SB)/4, $0xc0468000
 DATA doubleConstants<>+1904(SB)/4, $0x00000000
-DATA doubleConstants<>+1908(SB)/4, $0x00100000
+DATA doubleConstants<>+1908(SB)/4, $0xc0468000
 DATA doubleConstants<>+1912(SB)/4, $0x00000000
-DATA doubleConstants<>+1916(SB)/4, $0x00100000
-DATA doubleConstants<>+1920(SB)/4, $0x00000000
-DATA doubleConstants<>+1924(SB)/4, $0x43500000
-DATA doubleConstants<>+1928(SB)/4, $0x00000000
-DATA doubleConstants<>+1932(SB)/4, $0x43500000
-DATA doubleConstants<>+1936(SB)/4, $0x00000000
-DATA doubleConstants<>+1940(SB)/4, $0x43500000
-DATA doubleConstants<>+1944(SB)/4, $0x00000000
-DATA doubleConstants<>+1948(SB)/4, $0x43500000
-DATA doubleConstants<>+1952(SB)/4, $0x00000000
-DATA doubleConstants<>+1956(SB)/4, $0x43500000
-DATA doubleConstants<>+1960(SB)/4, $0x00000000
-DATA doubleConstants<>+1964(SB)/4, $0x43500000
-DATA doubleConstants<>+1968(SB)/4, $0x00000000
-DATA doubleConstants<>+1972(SB)/4, $0x43500000
-DATA doubleConstants<>+1976(SB)/4, $0x00000000
-DATA doubleConstants<>+1980(SB)/4, $0x43500000
+DATA doubleConstants<>+1916(SB)/4, $0xc0468000
+DATA doubleConstants<>+1920(SB)/4, $0x000003ff
+DATA doubleConstants<>+1924(SB)/4, $0x00000000
+DATA doubleConstants<>+1928(SB)/4, $0x000003ff
+DATA doubleConstants<>+1932(SB)/4, $0x00000000
+DATA doubleConstants<>+1936(SB)/4, $0x000003ff
+DATA doubleConstants<>+1940(SB)/4, $0x00000000
+DATA doubleConstants<>+1944(SB)/4, $0x000003ff
+DATA doubleConstants<>+1948(SB)/4, $0x00000000
+DATA doubleConstants<>+1952(SB)/4, $0x000003ff
+DATA doubleConstants<>+1956(SB)/4, $0x00000000
+DATA doubleConstants<>+1960(SB)/4, $0x000003ff
+DATA doubleConstants<>+1964(SB)/4, $0x00000000
+DATA doubleConstants<>+1968(SB)/4, $0x000003ff
+DATA doubleConstants<>+1972(SB)/4, $0x00000000
+DATA doubleConstants<>+1976(SB)/4, $0x000003ff
+DATA doubleConstants<>+1980(SB)/4, $0x00000000
 DATA doubleConstants<>+1984(SB)/4, $0x00000000
-DATA doubleConstants<>+1988(SB)/4, $0x404b0000
+DATA doubleConstants<>+1988(SB)/4, $0x00100000
 DATA doubleConstants<>+1992(SB)/4, $0x00000000
-DATA doubleConstants<>+1996(SB)/4, $0x404b0000
+DATA doubleConstants<>+1996(SB)/4, $0x00100000
 DATA doubleConstants<>+2000(SB)/4, $0x00000000
-DATA doubleConstants<>+2004(SB)/4, $0x404b0000
+DATA doubleConstants<>+2004(SB)/4, $0x00100000
 DATA doubleConstants<>+2008(SB)/4, $0x00000000
-DATA doubleConstants<>+2012(SB)/4, $0x404b0000
+DATA doubleConstants<>+2012(SB)/4, $0x00100000
 DATA doubleConstants<>+2016(SB)/4, $0x00000000
-DATA doubleConstants<>+2020(SB)/4, $0x404b0000
+DATA doubleConstants<>+2020(SB)/4, $0x00100000
 DATA doubleConstants<>+2024(SB)/4, $0x00000000
-DATA doubleConstants<>+2028(SB)/4, $0x404b0000
+DATA doubleConstants<>+2028(SB)/4, $0x00100000
 DATA doubleConstants<>+2032(SB)/4, $0x00000000
-DATA doubleConstants<>+2036(SB)/4, $0x404b0000
+DATA doubleConstants<>+2036(SB)/4, $0x00100000
 DATA doubleConstants<>+2040(SB)/4, $0x00000000
-DATA doubleConstants<>+2044(SB)/4, $0x404b0000
-DATA doubleConstants<>+2048(SB)/4, $0x667f3bcd
-DATA doubleConstants<>+2052(SB)/4, $0x3fe6a09e
-DATA doubleConstants<>+2056(SB)/4, $0x667f3bcd
-DATA doubleConstants<>+2060(SB)/4, $0x3fe6a09e
-DATA doubleConstants<>+2064(SB)/4, $0x667f3bcd
-DATA doubleConstants<>+2068(SB)/4, $0x3fe6a09e
-DATA doubleConstants<>+2072(SB)/4, $0x667f3bcd
-DATA doubleConstants<>+2076(SB)/4, $0x3fe6a09e
-DATA doubleConstants<>+2080(SB)/4, $0x667f3bcd
-DATA doubleConstants<>+2084(SB)/4, $0x3fe6a09e
-DATA doubleConstants<>+2088(SB)/4, $0x667f3bcd
-DATA doubleConstants<>+2092(SB)/4, $0x3fe6a09e
-DATA doubleConstants<>+2096(SB)/4, $0x667f3bcd
-DATA doubleConstants<>+2100(SB)/4, $0x3fe6a09e
-DATA doubleConstants<>+2104(SB)/4, $0x667f3bcd
-DATA doubleConstants<>+2108(SB)/4, $0x3fe6a09e
-DATA doubleConstants<>+2112(SB)/4, $0xffffffff
-DATA doubleConstants<>+2116(SB)/4, $0x000fffff
-DATA doubleConstants<>+2120(SB)/4, $0xffffffff
-DATA doubleConstants<>+2124(SB)/4, $0x000fffff
-DATA doubleConstants<>+2128(SB)/4, $0xffffffff
-DATA doubleConstants<>+2132(SB)/4, $0x000fffff
-DATA doubleConstants<>+2136(SB)/4, $0xffffffff
-DATA doubleConstants<>+2140(SB)/4, $0x000fffff
-DATA doubleConstants<>+2144(SB)/4, $0xffffffff
-DATA doubleConstants<>+2148(SB)/4, $0x000fffff
-DATA doubleConstants<>+2152(SB)/4, $0xffffffff
-DATA doubleConstants<>+2156(SB)/4, $0x000fffff
-DATA doubleConstants<>+2160(SB)/4, $0xffffffff
-DATA doubleConstants<>+2164(SB)/4, $0x000fffff
-DATA doubleConstants<>+2168(SB)/4, $0xffffffff
-DATA doubleConstants<>+2172(SB)/4, $0x000fffff
-DATA doubleConstants<>+2176(SB)/4, $0x00000000
-DATA doubleConstants<>+2180(SB)/4, $0x7ff00000
-DATA doubleConstants<>+2184(SB)/4, $0x00000000
-DATA doubleConstants<>+2188(SB)/4, $0x7ff00000
-DATA doubleConstants<>+2192(SB)/4, $0x00000000
-DATA doubleConstants<>+2196(SB)/4, $0x7ff00000
-DATA doubleConstants<>+2200(SB)/4, $0x00000000
-DATA doubleConstants<>+2204(SB)/4, $0x7ff00000
-DATA doubleConstants<>+2208(SB)/4, $0x00000000
-DATA doubleConstants<>+2212(SB)/4, $0x7ff00000
-DATA doubleConstants<>+2216(SB)/4, $0x00000000
-DATA doubleConstants<>+2220(SB)/4, $0x7ff00000
-DATA doubleConstants<>+2224(SB)/4, $0x00000000
-DATA doubleConstants<>+2228(SB)/4, $0x7ff00000
-DATA doubleConstants<>+2232(SB)/4, $0x00000000
-DATA doubleConstants<>+2236(SB)/4, $0x7ff00000
-DATA doubleConstants<>+2240(SB)/4, $0x00000000
-DATA doubleConstants<>+2244(SB)/4, $0xfff00000
-DATA doubleConstants<>+2248(SB)/4, $0x00000000
-DATA doubleConstants<>+2252(SB)/4, $0xfff00000
-DATA doubleConstants<>+2256(SB)/4, $0x00000000
-DATA doubleConstants<>+2260(SB)/4, $0xfff00000
-DATA doubleConstants<>+2264(SB)/4, $0x00000000
-DATA doubleConstants<>+2268(SB)/4, $0xfff00000
-DATA doubleConstants<>+2272(SB)/4, $0x00000000
-DATA doubleConstants<>+2276(SB)/4, $0xfff00000
-DATA doubleConstants<>+2280(SB)/4, $0x00000000
-DATA doubleConstants<>+2284(SB)/4, $0xfff00000
-DATA doubleConstants<>+2288(SB)/4, $0x00000000
-DATA doubleConstants<>+2292(SB)/4, $0xfff00000
-DATA doubleConstants<>+2296(SB)/4, $0x00000000
-DATA doubleConstants<>+2300(SB)/4, $0xfff00000
-GLOBL doubleConstants<>(SB), RODATA|NOPTR, $2304
+DATA doubleConstants<>+2044(SB)/4, $0x00100000
+DATA doubleConstants<>+2048(SB)/4, $0x00000000
+DATA doubleConstants<>+2052(SB)/4, $0x43500000
+DATA doubleConstants<>+2056(SB)/4, $0x00000000
+DATA doubleConstants<>+2060(SB)/4, $0x43500000
+DATA doubleConstants<>+2064(SB)/4, $0x00000000
+DATA doubleConstants<>+2068(SB)/4, $0x43500000
+DATA doubleConstants<>+2072(SB)/4, $0x00000000
+DATA doubleConstants<>+2076(SB)/4, $0x43500000
+DATA doubleConstants<>+2080(SB)/4, $0x00000000
+DATA doubleConstants<>+2084(SB)/4, $0x43500000
+DATA doubleConstants<>+2088(SB)/4, $0x00000000
+DATA doubleConstants<>+2092(SB)/4, $0x43500000
+DATA doubleConstants<>+2096(SB)/4, $0x00000000
+DATA doubleConstants<>+2100(SB)/4, $0x43500000
+DATA doubleConstants<>+2104(SB)/4, $0x00000000
+DATA doubleConstants<>+2108(SB)/4, $0x43500000
+DATA doubleConstants<>+2112(SB)/4, $0x00000000
+DATA doubleConstants<>+2116(SB)/4, $0x404b0000
+DATA doubleConstants<>+2120(SB)/4, $0x00000000
+DATA doubleConstants<>+2124(SB)/4, $0x404b0000
+DATA doubleConstants<>+2128(SB)/4, $0x00000000
+DATA doubleConstants<>+2132(SB)/4, $0x404b0000
+DATA doubleConstants<>+2136(SB)/4, $0x00000000
+DATA doubleConstants<>+2140(SB)/4, $0x404b0000
+DATA doubleConstants<>+2144(SB)/4, $0x00000000
+DATA doubleConstants<>+2148(SB)/4, $0x404b0000
+DATA doubleConstants<>+2152(SB)/4, $0x00000000
+DATA doubleConstants<>+2156(SB)/4, $0x404b0000
+DATA doubleConstants<>+2160(SB)/4, $0x00000000
+DATA doubleConstants<>+2164(SB)/4, $0x404b0000
+DATA doubleConstants<>+2168(SB)/4, $0x00000000
+DATA doubleConstants<>+2172(SB)/4, $0x404b0000
+DATA doubleConstants<>+2176(SB)/4, $0x667f3bcd
+DATA doubleConstants<>+2180(SB)/4, $0x3fe6a09e
+DATA doubleConstants<>+2184(SB)/4, $0x667f3bcd
+DATA doubleConstants<>+2188(SB)/4, $0x3fe6a09e
+DATA doubleConstants<>+2192(SB)/4, $0x667f3bcd
+DATA doubleConstants<>+2196(SB)/4, $0x3fe6a09e
+DATA doubleConstants<>+2200(SB)/4, $0x667f3bcd
+DATA doubleConstants<>+2204(SB)/4, $0x3fe6a09e
+DATA doubleConstants<>+2208(SB)/4, $0x667f3bcd
+DATA doubleConstants<>+2212(SB)/4, $0x3fe6a09e
+DATA doubleConstants<>+2216(SB)/4, $0x667f3bcd
+DATA doubleConstants<>+2220(SB)/4, $0x3fe6a09e
+DATA doubleConstants<>+2224(SB)/4, $0x667f3bcd
+DATA doubleConstants<>+2228(SB)/4, $0x3fe6a09e
+DATA doubleConstants<>+2232(SB)/4, $0x667f3bcd
+DATA doubleConstants<>+2236(SB)/4, $0x3fe6a09e
+DATA doubleConstants<>+2240(SB)/4, $0xffffffff
+DATA doubleConstants<>+2244(SB)/4, $0x000fffff
+DATA doubleConstants<>+2248(SB)/4, $0xffffffff
+DATA doubleConstants<>+2252(SB)/4, $0x000fffff
+DATA doubleConstants<>+2256(SB)/4, $0xffffffff
+DATA doubleConstants<>+2260(SB)/4, $0x000fffff
+DATA doubleConstants<>+2264(SB)/4, $0xffffffff
+DATA doubleConstants<>+2268(SB)/4, $0x000fffff
+DATA doubleConstants<>+2272(SB)/4, $0xffffffff
+DATA doubleConstants<>+2276(SB)/4, $0x000fffff
+DATA doubleConstants<>+2280(SB)/4, $0xffffffff
+DATA doubleConstants<>+2284(SB)/4, $0x000fffff
+DATA doubleConstants<>+2288(SB)/4, $0xffffffff
+DATA doubleConstants<>+2292(SB)/4, $0x000fffff
+DATA doubleConstants<>+2296(SB)/4, $0xffffffff
+DATA doubleConstants<>+2300(SB)/4, $0x000fffff
+DATA doubleConstants<>+2304(SB)/4, $0x00000000
+DATA doubleConstants<>+2308(SB)/4, $0x7ff00000
+DATA doubleConstants<>+2312(SB)/4, $0x00000000
+DATA doubleConstants<>+2316(SB)/4, $0x7ff00000
+DATA doubleConstants<>+2320(SB)/4, $0x00000000
+DATA doubleConstants<>+2324(SB)/4, $0x7ff00000
+DATA doubleConstants<>+2328(SB)/4, $0x00000000
+DATA doubleConstants<>+2332(SB)/4, $0x7ff00000
+DATA doubleConstants<>+2336(SB)/4, $0x00000000
+DATA doubleConstants<>+2340(SB)/4, $0x7ff00000
+DATA doubleConstants<>+2344(SB)/4, $0x00000000
+DATA doubleConstants<>+2348(SB)/4, $0x7ff00000
+DATA doubleConstants<>+2352(SB)/4, $0x00000000
+DATA doubleConstants<>+2356(SB)/4, $0x7ff00000
+DATA doubleConstants<>+2360(SB)/4, $0x00000000
+DATA doubleConstants<>+2364(SB)/4, $0x7ff00000
+DATA doubleConstants<>+2368(SB)/4, $0x00000000
+DATA doubleConstants<>+2372(SB)/4, $0xfff00000
+DATA doubleConstants<>+2376(SB)/4, $0x00000000
+DATA doubleConstants<>+2380(SB)/4, $0xfff00000
+DATA doubleConstants<>+2384(SB)/4, $0x00000000
+DATA doubleConstants<>+2388(SB)/4, $0xfff00000
+DATA doubleConstants<>+2392(SB)/4, $0x00000000
+DATA doubleConstants<>+2396(SB)/4, $0xfff00000
+DATA doubleConstants<>+2400(SB)/4, $0x00000000
+DATA doubleConstants<>+2404(SB)/4, $0xfff00000
+DATA doubleConstants<>+2408(SB)/4, $0x00000000
+DATA doubleConstants<>+2412(SB)/4, $0xfff00000
+DATA doubleConstants<>+2416(SB)/4, $0x00000000
+DATA doubleConstants<>+2420(SB)/4, $0xfff00000
+DATA doubleConstants<>+2424(SB)/4, $0x00000000
+DATA doubleConstants<>+2428(SB)/4, $0xfff00000
+GLOBL doubleConstants<>(SB), RODATA|NOPTR, $2432
 
 // func exp64AVX512(dst []float64, x []float64)
 // Requires: AVX, AVX512F
@@ -806,6 +838,123 @@ eight_next:
 	VZEROUPPER
 	RET
 
+// func logSumExp64AVX512(log []float64, terms []float64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·logSumExp64AVX512(SB), NOSPLIT, $0-48
+	MOVQ log_base+0(FP), AX
+	MOVQ terms_base+24(FP), CX
+	MOVQ log_len+8(FP), DX
+	SHLQ $0x03, DX
+
+columns:
+	VMOVUPD doubleConstants<>+1792(SB), Z0
+	MOVQ    CX, BX
+	MOVQ    terms_len+32(FP), SI
+	SHLQ    $0x03, SI
+	MOVQ    terms_base+24(FP), DI
+	ADDQ    DI, SI
+
+largest:
+	VMAXPD (BX), Z0, Z0
+	ADDQ   DX, BX
+	CMPQ   BX, SI
+	JB     largest
+	VXORPD Z1, Z1, Z1
+	MOVQ   CX, BX
+	MOVQ   terms_len+32(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   terms_base+24(FP), DI
+	ADDQ   DI, SI
+
+exponentials:
+	VMOVUPD      (BX), Z2
+	VSUBPD       Z0, Z2, Z2
+	VMOVUPD      doubleConstants<>+1856(SB), Z3
+	VCMPPD       $0x15, Z3, Z2, K1
+	VMOVUPD      doubleConstants<>+0(SB), Z3
+	VMINPD       Z2, Z3, Z2
+	VMOVUPD      doubleConstants<>+64(SB), Z3
+	VCMPPD       $0x15, Z3, Z2, K2
+	VMULPD       doubleConstants<>+128(SB), Z2, Z3
+	VRNDSCALEPD  $0x00, Z3, Z3
+	VFNMADD231PD doubleConstants<>+192(SB), Z3, Z2
+	VFNMADD231PD doubleConstants<>+256(SB), Z3, Z2
+	VMOVUPD      doubleConstants<>+320(SB), Z4
+	VFMADD213PD  doubleConstants<>+384(SB), Z2, Z4
+	VFMADD213PD  doubleConstants<>+448(SB), Z2, Z4
+	VFMADD213PD  doubleConstants<>+512(SB), Z2, Z4
+	VFMADD213PD  doubleConstants<>+576(SB), Z2, Z4
+	VFMADD213PD  doubleConstants<>+640(SB), Z2, Z4
+	VFMADD213PD  doubleConstants<>+704(SB), Z2, Z4
+	VFMADD213PD  doubleConstants<>+768(SB), Z2, Z4
+	VFMADD213PD  doubleConstants<>+832(SB), Z2, Z4
+	VFMADD213PD  doubleConstants<>+896(SB), Z2, Z4
+	VFMADD213PD  doubleConstants<>+960(SB), Z2, Z4
+	VFMADD213PD  doubleConstants<>+1024(SB), Z2, Z4
+	VFMADD213PD  doubleConstants<>+1088(SB), Z2, Z4
+	VFMADD213PD  doubleConstants<>+1088(SB), Z2, Z4
+	VSCALEFPD.Z  Z3, Z4, K2, Z4
+	VMOVAPD.Z    Z4, K1, Z4
+	VADDPD       Z4, Z1, Z1
+	VMOVUPD      Z4, (BX)
+	ADDQ         DX, BX
+	CMPQ         BX, SI
+	JB           exponentials
+	VMOVUPD      doubleConstants<>+1088(SB), Z2
+	VMAXPD       Z1, Z2, Z2
+	MOVQ         CX, BX
+	MOVQ         terms_len+32(FP), SI
+	SHLQ         $0x03, SI
+	MOVQ         terms_base+24(FP), DI
+	ADDQ         DI, SI
+
+shares:
+	VMOVUPD     (BX), Z3
+	VDIVPD      Z2, Z3, Z3
+	VMOVUPD     Z3, (BX)
+	ADDQ        DX, BX
+	CMPQ        BX, SI
+	JB          shares
+	VGETEXPPD   Z1, Z2
+	VGETMANTPD  $0x08, Z1, Z1
+	VMOVUPD     doubleConstants<>+1152(SB), Z3
+	VMOVUPD     doubleConstants<>+1024(SB), Z4
+	VMOVUPD     doubleConstants<>+1088(SB), Z5
+	VCMPPD      $0x0d, Z3, Z1, K1
+	VMULPD      Z4, Z1, K1, Z1
+	VADDPD      Z5, Z2, K1, Z2
+	VADDPD      doubleConstants<>+1216(SB), Z1, Z1
+	VADDPD      doubleConstants<>+1280(SB), Z1, Z3
+	VDIVPD      Z3, Z1, Z3
+	VMULPD      Z3, Z3, Z4
+	VMULPD      Z1, Z1, Z5
+	VMULPD      doubleConstants<>+1024(SB), Z5, Z5
+	VMOVUPD     doubleConstants<>+1344(SB), Z6
+	VFMADD213PD doubleConstants<>+1408(SB), Z4, Z6
+	VFMADD213PD doubleConstants<>+1472(SB), Z4, Z6
+	VFMADD213PD doubleConstants<>+1536(SB), Z4, Z6
+	VFMADD213PD doubleConstants<>+1600(SB), Z4, Z6
+	VFMADD213PD doubleConstants<>+1664(SB), Z4, Z6
+	VFMADD213PD doubleConstants<>+1728(SB), Z4, Z6
+	VFMADD213PD Z5, Z4, Z6
+	VMULPD      Z6, Z3, Z6
+	VFMADD231PD doubleConstants<>+256(SB), Z2, Z6
+	VSUBPD      Z5, Z6, Z6
+	VADDPD      Z1, Z6, Z6
+	VFMADD231PD doubleConstants<>+192(SB), Z2, Z6
+	VADDPD      Z0, Z6, Z6
+	VMOVUPD     Z6, (AX)
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, CX
+	MOVQ        log_len+8(FP), BX
+	SHLQ        $0x03, BX
+	MOVQ        log_base+0(FP), SI
+	ADDQ        SI, BX
+	CMPQ        AX, BX
+	JB          columns
+	VZEROUPPER
+	RET
+
 // func exp64AVX2(dst []float64, x []float64)
 // Requires: AVX, AVX2, FMA3
 TEXT ·exp64AVX2(SB), NOSPLIT, $0-48
@@ -845,11 +994,11 @@ block:
 	VPSRAD       $0x01, X0, X1
 	VPSUBD       X1, X0, X0
 	VPMOVSXDQ    X1, Y1
-	VPADDQ       doubleConstants<>+1792(SB), Y1, Y1
+	VPADDQ       doubleConstants<>+1920(SB), Y1, Y1
 	VPSLLQ       $0x34, Y1, Y1
 	VMULPD       Y1, Y2, Y2
 	VPMOVSXDQ    X0, Y1
-	VPADDQ       doubleConstants<>+1792(SB), Y1, Y1
+	VPADDQ       doubleConstants<>+1920(SB), Y1, Y1
 	VPSLLQ       $0x34, Y1, Y1
 	VMULPD       Y1, Y2, Y2
 	VANDPD       Y3, Y2, Y2
@@ -884,11 +1033,11 @@ block:
 	VPSRAD     $0x01, X0, X1
 	VPSUBD     X1, X0, X0
 	VPMOVSXDQ  X1, Y1
-	VPADDQ     doubleConstants<>+1792(SB), Y1, Y1
+	VPADDQ     doubleConstants<>+1920(SB), Y1, Y1
 	VPSLLQ     $0x34, Y1, Y1
 	VMULPD     Y1, Y2, Y2
 	VPMOVSXDQ  X0, Y1
-	VPADDQ     doubleConstants<>+1792(SB), Y1, Y1
+	VPADDQ     doubleConstants<>+1920(SB), Y1, Y1
 	VPSLLQ     $0x34, Y1, Y1
 	VMULPD     Y1, Y2, Y2
 	VANDPD     Y3, Y2, Y2
@@ -914,21 +1063,21 @@ block:
 	VMOVUPD (CX), Y0
 
 	// Subnormal numbers are scaled into the normal range.
-	VMOVUPD   doubleConstants<>+1856(SB), Y3
+	VMOVUPD   doubleConstants<>+1984(SB), Y3
 	VCMPPD    $0x01, Y3, Y0, Y3
-	VMULPD    doubleConstants<>+1920(SB), Y0, Y1
+	VMULPD    doubleConstants<>+2048(SB), Y0, Y1
 	VBLENDVPD Y3, Y1, Y0, Y1
-	VANDPD    doubleConstants<>+1984(SB), Y3, Y3
+	VANDPD    doubleConstants<>+2112(SB), Y3, Y3
 
 	// e and m from the bits of m/√½, so that √½ ≤ m < √2; e is in the upper halves
-	VPSUBQ       doubleConstants<>+2048(SB), Y1, Y1
+	VPSUBQ       doubleConstants<>+2176(SB), Y1, Y1
 	VPSRAD       $0x14, Y1, Y2
 	VEXTRACTI128 $0x01, Y2, X4
 	VSHUFPS      $0xdd, X4, X2, X4
 	VCVTDQ2PD    X4, Y2
 	VSUBPD       Y3, Y2, Y2
-	VPAND        doubleConstants<>+2112(SB), Y1, Y1
-	VPADDQ       doubleConstants<>+2048(SB), Y1, Y1
+	VPAND        doubleConstants<>+2240(SB), Y1, Y1
+	VPADDQ       doubleConstants<>+2176(SB), Y1, Y1
 	VADDPD       doubleConstants<>+1216(SB), Y1, Y1
 	VADDPD       doubleConstants<>+1280(SB), Y1, Y3
 	VDIVPD       Y3, Y1, Y3
@@ -950,34 +1099,34 @@ block:
 	VFMADD231PD  doubleConstants<>+192(SB), Y2, Y6
 
 	// Infinity and NaN stay, negative numbers give NaN, zero −Inf.
-	VMOVUPD   doubleConstants<>+2176(SB), Y2
+	VMOVUPD   doubleConstants<>+2304(SB), Y2
 	VCMPPD    $0x05, Y2, Y0, Y1
 	VBLENDVPD Y1, Y0, Y6, Y6
 	VXORPD    Y2, Y2, Y2
 	VCMPPD    $0x01, Y2, Y0, Y1
 	VORPD     Y1, Y6, Y6
 	VCMPPD    $0x00, Y2, Y0, Y1
-	VMOVUPD   doubleConstants<>+2240(SB), Y2
+	VMOVUPD   doubleConstants<>+2368(SB), Y2
 	VBLENDVPD Y1, Y2, Y6, Y6
 	VMOVUPD   Y6, (AX)
 	VMOVUPD   32(CX), Y0
 
 	// Subnormal numbers are scaled into the normal range.
-	VMOVUPD   doubleConstants<>+1856(SB), Y3
+	VMOVUPD   doubleConstants<>+1984(SB), Y3
 	VCMPPD    $0x01, Y3, Y0, Y3
-	VMULPD    doubleConstants<>+1920(SB), Y0, Y1
+	VMULPD    doubleConstants<>+2048(SB), Y0, Y1
 	VBLENDVPD Y3, Y1, Y0, Y1
-	VANDPD    doubleConstants<>+1984(SB), Y3, Y3
+	VANDPD    doubleConstants<>+2112(SB), Y3, Y3
 
 	// e and m from the bits of m/√½, so that √½ ≤ m < √2; e is in the upper halves
-	VPSUBQ       doubleConstants<>+2048(SB), Y1, Y1
+	VPSUBQ       doubleConstants<>+2176(SB), Y1, Y1
 	VPSRAD       $0x14, Y1, Y2
 	VEXTRACTI128 $0x01, Y2, X4
 	VSHUFPS      $0xdd, X4, X2, X4
 	VCVTDQ2PD    X4, Y2
 	VSUBPD       Y3, Y2, Y2
-	VPAND        doubleConstants<>+2112(SB), Y1, Y1
-	VPADDQ       doubleConstants<>+2048(SB), Y1, Y1
+	VPAND        doubleConstants<>+2240(SB), Y1, Y1
+	VPADDQ       doubleConstants<>+2176(SB), Y1, Y1
 	VADDPD       doubleConstants<>+1216(SB), Y1, Y1
 	VADDPD       doubleConstants<>+1280(SB), Y1, Y3
 	VDIVPD       Y3, Y1, Y3
@@ -999,14 +1148,14 @@ block:
 	VFMADD231PD  doubleConstants<>+192(SB), Y2, Y6
 
 	// Infinity and NaN stay, negative numbers give NaN, zero −Inf.
-	VMOVUPD   doubleConstants<>+2176(SB), Y2
+	VMOVUPD   doubleConstants<>+2304(SB), Y2
 	VCMPPD    $0x05, Y2, Y0, Y1
 	VBLENDVPD Y1, Y0, Y6, Y6
 	VXORPD    Y2, Y2, Y2
 	VCMPPD    $0x01, Y2, Y0, Y1
 	VORPD     Y1, Y6, Y6
 	VCMPPD    $0x00, Y2, Y0, Y1
-	VMOVUPD   doubleConstants<>+2240(SB), Y2
+	VMOVUPD   doubleConstants<>+2368(SB), Y2
 	VBLENDVPD Y1, Y2, Y6, Y6
 	VMOVUPD   Y6, 32(AX)
 	ADDQ      $+64, CX
@@ -1036,21 +1185,21 @@ block:
 	VANDPD  Y0, Y2, Y2
 
 	// Subnormal numbers are scaled into the normal range.
-	VMOVUPD   doubleConstants<>+1856(SB), Y4
+	VMOVUPD   doubleConstants<>+1984(SB), Y4
 	VCMPPD    $0x01, Y4, Y1, Y4
-	VMULPD    doubleConstants<>+1920(SB), Y1, Y0
+	VMULPD    doubleConstants<>+2048(SB), Y1, Y0
 	VBLENDVPD Y4, Y0, Y1, Y0
-	VANDPD    doubleConstants<>+1984(SB), Y4, Y4
+	VANDPD    doubleConstants<>+2112(SB), Y4, Y4
 
 	// e and m from the bits of m/√½, so that √½ ≤ m < √2; e is in the upper halves
-	VPSUBQ       doubleConstants<>+2048(SB), Y0, Y0
+	VPSUBQ       doubleConstants<>+2176(SB), Y0, Y0
 	VPSRAD       $0x14, Y0, Y3
 	VEXTRACTI128 $0x01, Y3, X5
 	VSHUFPS      $0xdd, X5, X3, X5
 	VCVTDQ2PD    X5, Y3
 	VSUBPD       Y4, Y3, Y3
-	VPAND        doubleConstants<>+2112(SB), Y0, Y0
-	VPADDQ       doubleConstants<>+2048(SB), Y0, Y0
+	VPAND        doubleConstants<>+2240(SB), Y0, Y0
+	VPADDQ       doubleConstants<>+2176(SB), Y0, Y0
 	VADDPD       doubleConstants<>+1216(SB), Y0, Y0
 	VADDPD       doubleConstants<>+1280(SB), Y0, Y4
 	VDIVPD       Y4, Y0, Y4
@@ -1072,14 +1221,14 @@ block:
 	VFMADD231PD  doubleConstants<>+192(SB), Y3, Y7
 
 	// Infinity and NaN stay, negative numbers give NaN, zero −Inf.
-	VMOVUPD   doubleConstants<>+2176(SB), Y3
+	VMOVUPD   doubleConstants<>+2304(SB), Y3
 	VCMPPD    $0x05, Y3, Y1, Y0
 	VBLENDVPD Y0, Y1, Y7, Y7
 	VXORPD    Y3, Y3, Y3
 	VCMPPD    $0x01, Y3, Y1, Y0
 	VORPD     Y0, Y7, Y7
 	VCMPPD    $0x00, Y3, Y1, Y0
-	VMOVUPD   doubleConstants<>+2240(SB), Y3
+	VMOVUPD   doubleConstants<>+2368(SB), Y3
 	VBLENDVPD Y0, Y3, Y7, Y7
 	VADDPD    Y2, Y7, Y7
 	VMOVUPD   Y7, (AX)
@@ -1092,21 +1241,21 @@ block:
 	VANDPD    Y0, Y2, Y2
 
 	// Subnormal numbers are scaled into the normal range.
-	VMOVUPD   doubleConstants<>+1856(SB), Y4
+	VMOVUPD   doubleConstants<>+1984(SB), Y4
 	VCMPPD    $0x01, Y4, Y1, Y4
-	VMULPD    doubleConstants<>+1920(SB), Y1, Y0
+	VMULPD    doubleConstants<>+2048(SB), Y1, Y0
 	VBLENDVPD Y4, Y0, Y1, Y0
-	VANDPD    doubleConstants<>+1984(SB), Y4, Y4
+	VANDPD    doubleConstants<>+2112(SB), Y4, Y4
 
 	// e and m from the bits of m/√½, so that √½ ≤ m < √2; e is in the upper halves
-	VPSUBQ       doubleConstants<>+2048(SB), Y0, Y0
+	VPSUBQ       doubleConstants<>+2176(SB), Y0, Y0
 	VPSRAD       $0x14, Y0, Y3
 	VEXTRACTI128 $0x01, Y3, X5
 	VSHUFPS      $0xdd, X5, X3, X5
 	VCVTDQ2PD    X5, Y3
 	VSUBPD       Y4, Y3, Y3
-	VPAND        doubleConstants<>+2112(SB), Y0, Y0
-	VPADDQ       doubleConstants<>+2048(SB), Y0, Y0
+	VPAND        doubleConstants<>+2240(SB), Y0, Y0
+	VPADDQ       doubleConstants<>+2176(SB), Y0, Y0
 	VADDPD       doubleConstants<>+1216(SB), Y0, Y0
 	VADDPD       doubleConstants<>+1280(SB), Y0, Y4
 	VDIVPD       Y4, Y0, Y4
@@ -1128,14 +1277,14 @@ block:
 	VFMADD231PD  doubleConstants<>+192(SB), Y3, Y7
 
 	// Infinity and NaN stay, negative numbers give NaN, zero −Inf.
-	VMOVUPD   doubleConstants<>+2176(SB), Y3
+	VMOVUPD   doubleConstants<>+2304(SB), Y3
 	VCMPPD    $0x05, Y3, Y1, Y0
 	VBLENDVPD Y0, Y1, Y7, Y7
 	VXORPD    Y3, Y3, Y3
 	VCMPPD    $0x01, Y3, Y1, Y0
 	VORPD     Y0, Y7, Y7
 	VCMPPD    $0x00, Y3, Y1, Y0
-	VMOVUPD   doubleConstants<>+2240(SB), Y3
+	VMOVUPD   doubleConstants<>+2368(SB), Y3
 	VBLENDVPD Y0, Y3, Y7, Y7
 	VADDPD    Y2, Y7, Y7
 	VMOVUPD   Y7, 32(AX)
@@ -1245,5 +1394,156 @@ eight_next:
 	SUBQ $+8, CX
 	JGE  eight
 	ADDQ $+8, CX
+	VZEROUPPER
+	RET
+
+// func logSumExp64AVX2(log []float64, terms []float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·logSumExp64AVX2(SB), NOSPLIT, $0-48
+	MOVQ log_base+0(FP), AX
+	MOVQ terms_base+24(FP), CX
+	MOVQ log_len+8(FP), DX
+	SHLQ $0x03, DX
+
+columns:
+	VMOVUPD doubleConstants<>+1792(SB), Y0
+	MOVQ    CX, BX
+	MOVQ    terms_len+32(FP), SI
+	SHLQ    $0x03, SI
+	MOVQ    terms_base+24(FP), DI
+	ADDQ    DI, SI
+
+largest:
+	VMAXPD (BX), Y0, Y0
+	ADDQ   DX, BX
+	CMPQ   BX, SI
+	JB     largest
+	VXORPD Y1, Y1, Y1
+	MOVQ   CX, BX
+	MOVQ   terms_len+32(FP), SI
+	SHLQ   $0x03, SI
+	MOVQ   terms_base+24(FP), DI
+	ADDQ   DI, SI
+
+exponentials:
+	VMOVUPD      (BX), Y2
+	VSUBPD       Y0, Y2, Y2
+	VMOVUPD      doubleConstants<>+1856(SB), Y3
+	VCMPPD       $0x15, Y3, Y2, Y3
+	VMOVUPD      doubleConstants<>+0(SB), Y4
+	VMINPD       Y2, Y4, Y2
+	VMOVUPD      doubleConstants<>+64(SB), Y4
+	VCMPPD       $0x15, Y4, Y2, Y6
+	VANDPD       Y6, Y2, Y2
+	VMULPD       doubleConstants<>+128(SB), Y2, Y4
+	VROUNDPD     $0x00, Y4, Y4
+	VFNMADD231PD doubleConstants<>+192(SB), Y4, Y2
+	VFNMADD231PD doubleConstants<>+256(SB), Y4, Y2
+	VMOVUPD      doubleConstants<>+320(SB), Y5
+	VFMADD213PD  doubleConstants<>+384(SB), Y2, Y5
+	VFMADD213PD  doubleConstants<>+448(SB), Y2, Y5
+	VFMADD213PD  doubleConstants<>+512(SB), Y2, Y5
+	VFMADD213PD  doubleConstants<>+576(SB), Y2, Y5
+	VFMADD213PD  doubleConstants<>+640(SB), Y2, Y5
+	VFMADD213PD  doubleConstants<>+704(SB), Y2, Y5
+	VFMADD213PD  doubleConstants<>+768(SB), Y2, Y5
+	VFMADD213PD  doubleConstants<>+832(SB), Y2, Y5
+	VFMADD213PD  doubleConstants<>+896(SB), Y2, Y5
+	VFMADD213PD  doubleConstants<>+960(SB), Y2, Y5
+	VFMADD213PD  doubleConstants<>+1024(SB), Y2, Y5
+	VFMADD213PD  doubleConstants<>+1088(SB), Y2, Y5
+	VFMADD213PD  doubleConstants<>+1088(SB), Y2, Y5
+
+	// 2ⁿ in two factors, as n may be outside of the range of exponents
+	VCVTPD2DQY Y4, X2
+	VPSRAD     $0x01, X2, X4
+	VPSUBD     X4, X2, X2
+	VPMOVSXDQ  X4, Y4
+	VPADDQ     doubleConstants<>+1920(SB), Y4, Y4
+	VPSLLQ     $0x34, Y4, Y4
+	VMULPD     Y4, Y5, Y5
+	VPMOVSXDQ  X2, Y4
+	VPADDQ     doubleConstants<>+1920(SB), Y4, Y4
+	VPSLLQ     $0x34, Y4, Y4
+	VMULPD     Y4, Y5, Y5
+	VANDPD     Y6, Y5, Y5
+	VANDPD     Y3, Y5, Y5
+	VADDPD     Y5, Y1, Y1
+	VMOVUPD    Y5, (BX)
+	ADDQ       DX, BX
+	CMPQ       BX, SI
+	JB         exponentials
+	VMOVUPD    doubleConstants<>+1088(SB), Y2
+	VMAXPD     Y1, Y2, Y2
+	MOVQ       CX, BX
+	MOVQ       terms_len+32(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       terms_base+24(FP), DI
+	ADDQ       DI, SI
+
+shares:
+	VMOVUPD (BX), Y3
+	VDIVPD  Y2, Y3, Y3
+	VMOVUPD Y3, (BX)
+	ADDQ    DX, BX
+	CMPQ    BX, SI
+	JB      shares
+
+	// Subnormal numbers are scaled into the normal range.
+	VMOVUPD   doubleConstants<>+1984(SB), Y4
+	VCMPPD    $0x01, Y4, Y1, Y4
+	VMULPD    doubleConstants<>+2048(SB), Y1, Y2
+	VBLENDVPD Y4, Y2, Y1, Y2
+	VANDPD    doubleConstants<>+2112(SB), Y4, Y4
+
+	// e and m from the bits of m/√½, so that √½ ≤ m < √2; e is in the upper halves
+	VPSUBQ       doubleConstants<>+2176(SB), Y2, Y2
+	VPSRAD       $0x14, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X5
+	VSHUFPS      $0xdd, X5, X3, X5
+	VCVTDQ2PD    X5, Y3
+	VSUBPD       Y4, Y3, Y3
+	VPAND        doubleConstants<>+2240(SB), Y2, Y2
+	VPADDQ       doubleConstants<>+2176(SB), Y2, Y2
+	VADDPD       doubleConstants<>+1216(SB), Y2, Y2
+	VADDPD       doubleConstants<>+1280(SB), Y2, Y4
+	VDIVPD       Y4, Y2, Y4
+	VMULPD       Y4, Y4, Y5
+	VMULPD       Y2, Y2, Y6
+	VMULPD       doubleConstants<>+1024(SB), Y6, Y6
+	VMOVUPD      doubleConstants<>+1344(SB), Y7
+	VFMADD213PD  doubleConstants<>+1408(SB), Y5, Y7
+	VFMADD213PD  doubleConstants<>+1472(SB), Y5, Y7
+	VFMADD213PD  doubleConstants<>+1536(SB), Y5, Y7
+	VFMADD213PD  doubleConstants<>+1600(SB), Y5, Y7
+	VFMADD213PD  doubleConstants<>+1664(SB), Y5, Y7
+	VFMADD213PD  doubleConstants<>+1728(SB), Y5, Y7
+	VFMADD213PD  Y6, Y5, Y7
+	VMULPD       Y7, Y4, Y7
+	VFMADD231PD  doubleConstants<>+256(SB), Y3, Y7
+	VSUBPD       Y6, Y7, Y7
+	VADDPD       Y2, Y7, Y7
+	VFMADD231PD  doubleConstants<>+192(SB), Y3, Y7
+
+	// Infinity and NaN stay, negative numbers give NaN, zero −Inf.
+	VMOVUPD   doubleConstants<>+2304(SB), Y3
+	VCMPPD    $0x05, Y3, Y1, Y2
+	VBLENDVPD Y2, Y1, Y7, Y7
+	VXORPD    Y3, Y3, Y3
+	VCMPPD    $0x01, Y3, Y1, Y2
+	VORPD     Y2, Y7, Y7
+	VCMPPD    $0x00, Y3, Y1, Y2
+	VMOVUPD   doubleConstants<>+2368(SB), Y3
+	VBLENDVPD Y2, Y3, Y7, Y7
+	VADDPD    Y0, Y7, Y7
+	VMOVUPD   Y7, (AX)
+	ADDQ      $0x20, AX
+	ADDQ      $0x20, CX
+	MOVQ      log_len+8(FP), BX
+	SHLQ      $0x03, BX
+	MOVQ      log_base+0(FP), SI
+	ADDQ      SI, BX
+	CMPQ      AX, BX
+	JB        columns
 	VZEROUPPER
 	RET

@@ -29,3 +29,24 @@ func combine64Generic(dst, weights, v []float64, stride int) {
 		dst[i] = sum
 	}
 }
+
+func logSumExp64Generic(log, terms []float64) {
+	n := len(log)
+	for i := range log {
+		highest, sum := -math.MaxFloat64, 0.0
+		for at := i; at < len(terms); at += n {
+			highest = max(highest, terms[at])
+		}
+		for at := i; at < len(terms); at += n {
+			v := terms[at] - highest
+			if terms[at] = math.Exp(v); v < -45 {
+				terms[at] = 0
+			}
+			sum += terms[at]
+		}
+		for at := i; at < len(terms); at += n {
+			terms[at] /= max(1, sum)
+		}
+		log[i] = math.Log(sum) + highest
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -158,6 +159,65 @@ func TestDoubleFunctionsAtEveryLength(t *testing.T) {
 			require.Panics(t, func() { m.f(make([]float64, 3), x) })
 			require.Zero(t, alloctest.PerRun(10, func() { m.f(x, x) }))
 		}
+	})
+}
+
+// TestLogSumExp64 compares sums of columns, and shares of them, with those by math: of terms that
+// are alike, far apart, −∞ and no numbers.
+func TestLogSumExp64(t *testing.T) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		r := rand.New(rand.NewPCG(11, 12))
+		for _, n := range []int{8, 16, 40} {
+			for lines := 1; lines < 40; lines += 1 + lines/3 {
+				terms, log := gaussian64(r, lines*n), gaussian64(r, n)
+				for i := range terms.data {
+					terms.data[i] *= []float64{1, 30, 1e3}[i%3]
+					switch {
+					case i%n == 1 || i%7 == 0:
+						terms.data[i] = math.Inf(-1)
+					case i%n == 2 && i >= n:
+						terms.data[i] = terms.data[2] - 45.5 // of which nothing is left
+					}
+				}
+				terms.data[3] = math.NaN()
+				was := slices.Clone(terms.data)
+				LogSumExp64(log.data, terms.data)
+				for c := range n {
+					highest, sum := math.Inf(-1), 0.0
+					for l := range lines {
+						highest = math.Max(highest, was[l*n+c])
+					}
+					for l := range lines {
+						if was[l*n+c]-highest > -45 {
+							sum += math.Exp(was[l*n+c] - highest)
+						}
+					}
+					for l := range lines {
+						at, want := l*n+c, 0.0
+						if was[at]-highest > -45 {
+							want = math.Exp(was[at]-highest) / sum
+						}
+						if c == 3 {
+							want = math.NaN()
+						}
+						require.InDelta(t, want, terms.data[at], 1e-15+1e-14*want, "%d lines, column %d", lines, c)
+					}
+					if want := highest + math.Log(sum); c == 3 || math.IsInf(highest, -1) {
+						sameBits(t, []float64{map[bool]float64{true: math.NaN(), false: highest}[c == 3]}, log.data[c:c+1], "column %d", c)
+					} else {
+						require.InDelta(t, want, log.data[c], 1e-14*(1+math.Abs(want)))
+					}
+				}
+				terms.check(t)
+				log.check(t)
+			}
+		}
+		x := make([]float64, 24)
+		require.Zero(t, alloctest.PerRun(10, func() { LogSumExp64(x[:8], x) }))
+		requireRefusal(t, func() { LogSumExp64(x[:7], x[:21]) })
+		requireRefusal(t, func() { LogSumExp64(x[:8], x[:23]) })
+		requireRefusal(t, func() { LogSumExp64(x[:8], nil) })
+		requireRefusal(t, func() { LogSumExp64(nil, x) })
 	})
 }
 

@@ -1,35 +1,83 @@
 package asm
 
-// GaussianRows is the number of rows that the kernels for Gaussians take together. Numbers of
-// rows are [...][GaussianRows]; lower triangles are row after row.
+// GaussianRows is the number of rows that the kernels for Gaussians take together, a group. What
+// rows have is [groups][GaussianRows], or [groups][d][GaussianRows] of coordinates; lower triangles
+// are row after row. Sums are one number after the other and nothing is fused: all paths give the
+// same bits.
 const GaussianRows = 8
 
-// An Octet has a number of each of GaussianRows rows.
+// An Octet has a number of each row of a group.
 type Octet = [GaussianRows]float64
 
-// Whiten sets y = L⁻¹(x − μ), [d][GaussianRows] as x, and squares to |y|², given L⁻¹, a lower
-// triangle, and μ, [d]. Sums are one number after the other, and nothing is fused: all paths
-// give the same bits.
-func Whiten(squares *Octet, y, x, mean, inverse []float64) {
+// Negligible is the share below which a row takes no part in moments and slopes.
+const Negligible = 1e-9
+
+// Whiten sets y = L⁻¹(x − μ), given L⁻¹, a lower triangle, and μ, [d].
+func Whiten(y, x, mean, inverse []float64) {
 	d := len(mean)
-	check(len(y) == d*GaussianRows && len(x) == len(y) && len(inverse) == d*(d+1)/2, "Whiten")
-	whiten(squares, y, x, mean, inverse)
+	check(d > 0 && len(y)%(d*GaussianRows) == 0 && len(x) == len(y) && len(inverse) == d*(d+1)/2, "Whiten")
+	for lo, hi := 0, 0; lo < len(y); lo = hi {
+		hi = min(lo+d*rowsAtOnce(d), len(y))
+		whiten(y[lo:hi], x[lo:hi], mean, inverse)
+	}
 }
 
-// AddMoments adds Σ_r f_r v_ri to the first d numbers of sums and Σ_r f_r v_ri y_rc, c ≤ i, to
-// the rest, a lower triangle; v and y are [d][GaussianRows]. The rows' sums are pairwise, in
-// float64, and nothing is fused: all paths give the same bits.
-func AddMoments(sums []float32, f *Octet, v, y []float64) {
-	d := len(v) / GaussianRows
-	check(len(v) == d*GaussianRows && len(y) == len(v) && len(sums) == d+d*(d+1)/2, "AddMoments")
-	addMoments(sums, f, v, y)
+// LogNormals sets log to norm − |z|²/2 + Σ_i ln slope_i; slope may be nil, for slopes of 1.
+func LogNormals(log, z, slope []float64, norm float64) {
+	d := coordinates(z, log, "LogNormals")
+	check(slope == nil || len(slope) == len(z), "LogNormals")
+	for lo, hi := 0, 0; lo < len(log); lo = hi {
+		hi = min(lo+rowsAtOnce(d), len(log))
+		var own []float64
+		if slope != nil {
+			own = slope[lo*d : hi*d]
+		}
+		logNormals(log[lo:hi], z[lo*d:hi*d], own, norm, d)
+	}
 }
 
-// AddSlope subtracts f_r Σ_i v_ir L⁻¹_ic from each slope_cr, given L⁻¹ as Whiten has it; slope and v
-// are [d][GaussianRows]. With v = y that adds f times the slope of −½|y|² by x. Rows of L⁻¹ come one
-// after the other, and nothing is fused: all paths give the same bits.
-func AddSlope(slope []float64, f *Octet, v, inverse []float64) {
-	d := len(v) / GaussianRows
-	check(len(v) == d*GaussianRows && len(slope) == len(v) && len(inverse) == d*(d+1)/2, "AddSlope")
-	addSlope(slope, f, v, inverse)
+// Gather sets u and w, [groups][1+d][GaussianRows], to share·c·(1, v) and (1, y) of rows that take
+// part, and to 0 of others, whose v and y may be anything. It leaves out groups of which no row takes
+// part, and returns the number of the rest.
+func Gather(u, w, share, c, v, y []float64) (groups int) {
+	d := coordinates(v, share, "Gather")
+	check(len(c) == len(share) && len(y) == len(v) && min(len(u), len(w)) >= len(v)+len(share), "Gather")
+	for lo, hi := 0, 0; lo < len(share); lo = hi {
+		hi = min(lo+rowsAtOnce(d), len(share))
+		from, size := groups*(1+d)*GaussianRows, (hi-lo)*(1+d)
+		groups += gather(u[from:from+size], w[from:from+size], share[lo:hi], c[lo:hi], v[lo*d:hi*d], y[lo*d:hi*d], d)
+	}
+	return groups
 }
+
+// AddProducts adds the sums of u_i w_c, c ≤ i and c < columns, over all rows to sums; u and w are
+// [groups][n][GaussianRows]. Those of the places in a group are added last.
+func AddProducts(sums, u, w []float64, n, columns int) {
+	columns = min(n, columns)
+	check(n > 0 && columns > 0 && len(u)%(n*GaussianRows) == 0 && len(w) == len(u) && len(sums) == columns*(columns+1)/2+(n-columns)*columns, "AddProducts")
+	for lo, hi := 0, 0; lo < len(u); lo = hi {
+		hi = min(lo+n*rowsAtOnce(n), len(u))
+		addProducts(sums, u[lo:hi], w[lo:hi], n, columns)
+	}
+}
+
+// AddSlopes adds share Σ_i v_i L⁻¹_ic to slope_c, given L⁻¹ as Whiten has it, of rows that take part.
+// With v = −y that is the slope of share·(−½|y|²) by x.
+func AddSlopes(slope, share, v, inverse []float64) {
+	d := coordinates(v, share, "AddSlopes")
+	check(len(slope) == len(v) && len(inverse) == d*(d+1)/2, "AddSlopes")
+	for lo, hi := 0, 0; lo < len(share); lo = hi {
+		hi = min(lo+rowsAtOnce(d), len(share))
+		addSlopes(slope[lo*d:hi*d], share[lo:hi], v[lo*d:hi*d], inverse, d)
+	}
+}
+
+// coordinates returns the number of coordinates of rows, at least one.
+func coordinates(x, rows []float64, of string) int {
+	n := len(rows)
+	check(n > 0 && n%GaussianRows == 0 && len(x) > 0 && len(x)%n == 0, of)
+	return len(x) / n
+}
+
+// rowsAtOnce returns how many rows of d coordinates one call of the assembly may take.
+func rowsAtOnce(d int) int { return max(1, mathLimit/(d*(d+1)/2)) * GaussianRows }

@@ -4,80 +4,88 @@
 
 #include "textflag.h"
 
-// func whitenAVX512(squares *[8]float64, y []float64, x []float64, mean []float64, inverse []float64)
+DATA gaussianConstants<>+0(SB)/4, $0x00000000
+DATA gaussianConstants<>+4(SB)/4, $0x3ff00000
+DATA gaussianConstants<>+8(SB)/4, $0xe826d695
+DATA gaussianConstants<>+12(SB)/4, $0x3e112e0b
+GLOBL gaussianConstants<>(SB), RODATA|NOPTR, $16
+
+// func whitenAVX512(y []float64, x []float64, mean []float64, inverse []float64)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·whitenAVX512(SB), NOSPLIT, $0-104
-	MOVQ y_base+8(FP), AX
-	MOVQ x_base+32(FP), CX
-	MOVQ mean_base+56(FP), DX
-	MOVQ inverse_base+80(FP), BX
-	MOVQ squares+0(FP), SI
-	MOVQ mean_len+64(FP), DI
+TEXT ·whitenAVX512(SB), NOSPLIT, $0-96
+	MOVQ y_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+
+group:
+	MOVQ mean_base+48(FP), DX
+	MOVQ inverse_base+72(FP), BX
+	MOVQ mean_len+56(FP), SI
 
 	// y = x - mean
-	MOVQ DI, R8
-	MOVQ AX, R9
+	MOVQ SI, DI
+	MOVQ AX, R8
 	JMP  center_next
 
 center:
 	VBROADCASTSD (DX), Z0
 	VMOVUPD      (CX), Z1
 	VSUBPD       Z0, Z1, Z1
-	VMOVUPD      Z1, (R9)
+	VMOVUPD      Z1, (R8)
 	ADDQ         $0x08, DX
 	ADDQ         $0x40, CX
-	ADDQ         $0x40, R9
-	DECQ         R8
+	ADDQ         $0x40, R8
+	DECQ         DI
 
 center_next:
-	CMPQ R8, $0x01
+	CMPQ DI, $0x01
 	JGE  center
 
 	// Rows of the triangle from the last, which n counts: four at once, then one by one.
 	// row is where the last of them begins, and to where its y is.
-	MOVQ  DI, CX
-	MOVQ  DI, DX
-	DECQ  DX
-	IMULQ DI, DX
-	SHLQ  $0x02, DX
-	ADDQ  BX, DX
+	MOVQ  SI, DX
+	MOVQ  SI, DI
+	MOVQ  R8, R9
+	DECQ  DI
+	IMULQ SI, DI
+	SHLQ  $0x02, DI
+	ADDQ  BX, DI
 	SUBQ  $0x40, R9
 	JMP   four_next
 
 four:
 	VXORPS Z0, Z0, Z0
-	MOVQ   DX, BX
-	MOVQ   CX, R8
-	SHLQ   $0x03, R8
-	SUBQ   R8, BX
+	MOVQ   DI, BX
+	MOVQ   DX, SI
+	SHLQ   $0x03, SI
+	SUBQ   SI, BX
 	ADDQ   $0x08, BX
 	VXORPS Z1, Z1, Z1
-	MOVQ   BX, R8
-	MOVQ   CX, R10
+	MOVQ   BX, SI
+	MOVQ   DX, R10
 	SHLQ   $0x03, R10
-	SUBQ   R10, R8
-	ADDQ   $0x10, R8
+	SUBQ   R10, SI
+	ADDQ   $0x10, SI
 	VXORPS Z2, Z2, Z2
-	MOVQ   R8, R10
-	MOVQ   CX, R11
+	MOVQ   SI, R10
+	MOVQ   DX, R11
 	SHLQ   $0x03, R11
 	SUBQ   R11, R10
 	ADDQ   $0x18, R10
 	VXORPS Z3, Z3, Z3
 	MOVQ   AX, R12
-	MOVQ   CX, R13
+	MOVQ   DX, R13
 	XORQ   R11, R11
 	SUBQ   $0x03, R13
 
 four_column:
 	VMOVUPD      (R12), Z4
-	VBROADCASTSD (DX)(R11*8), Z5
+	VBROADCASTSD (DI)(R11*8), Z5
 	VMULPD       Z4, Z5, Z5
 	VADDPD       Z5, Z0, Z0
 	VBROADCASTSD (BX)(R11*8), Z5
 	VMULPD       Z4, Z5, Z5
 	VADDPD       Z5, Z1, Z1
-	VBROADCASTSD (R8)(R11*8), Z5
+	VBROADCASTSD (SI)(R11*8), Z5
 	VMULPD       Z4, Z5, Z5
 	VADDPD       Z5, Z2, Z2
 	VBROADCASTSD (R10)(R11*8), Z5
@@ -88,19 +96,19 @@ four_column:
 	CMPQ         R11, R13
 	JB           four_column
 	VMOVUPD      (R12), Z4
-	VBROADCASTSD (DX)(R11*8), Z5
+	VBROADCASTSD (DI)(R11*8), Z5
 	VMULPD       Z4, Z5, Z5
 	VADDPD       Z5, Z0, Z0
 	VBROADCASTSD (BX)(R11*8), Z5
 	VMULPD       Z4, Z5, Z5
 	VADDPD       Z5, Z1, Z1
-	VBROADCASTSD (R8)(R11*8), Z5
+	VBROADCASTSD (SI)(R11*8), Z5
 	VMULPD       Z4, Z5, Z4
 	VADDPD       Z4, Z2, Z2
 	INCQ         R11
 	ADDQ         $0x40, R12
 	VMOVUPD      (R12), Z4
-	VBROADCASTSD (DX)(R11*8), Z5
+	VBROADCASTSD (DI)(R11*8), Z5
 	VMULPD       Z4, Z5, Z5
 	VADDPD       Z5, Z0, Z0
 	VBROADCASTSD (BX)(R11*8), Z5
@@ -109,7 +117,7 @@ four_column:
 	INCQ         R11
 	ADDQ         $0x40, R12
 	VMOVUPD      (R12), Z4
-	VBROADCASTSD (DX)(R11*8), Z5
+	VBROADCASTSD (DI)(R11*8), Z5
 	VMULPD       Z4, Z5, Z4
 	VADDPD       Z4, Z0, Z0
 	INCQ         R11
@@ -119,241 +127,387 @@ four_column:
 	VMOVUPD      Z2, -128(R9)
 	VMOVUPD      Z3, -192(R9)
 	SUBQ         $0x00000100, R9
-	SUBQ         $0x04, CX
+	SUBQ         $0x04, DX
 
 	// The row before the first of these.
-	MOVQ R10, DX
-	MOVQ CX, BX
+	MOVQ R10, DI
+	MOVQ DX, BX
 	SHLQ $0x03, BX
-	SUBQ BX, DX
+	SUBQ BX, DI
 
 four_next:
-	CMPQ CX, $0x04
+	CMPQ DX, $0x04
 	JGE  four
 	JMP  one_next
 
 one:
 	VXORPS Z0, Z0, Z0
-	MOVQ   AX, R8
-	MOVQ   CX, R10
+	MOVQ   AX, SI
+	MOVQ   DX, R10
 	XORQ   BX, BX
 	SUBQ   $0x00, R10
 
 one_column:
-	VMOVUPD      (R8), Z1
-	VBROADCASTSD (DX)(BX*8), Z2
+	VMOVUPD      (SI), Z1
+	VBROADCASTSD (DI)(BX*8), Z2
 	VMULPD       Z1, Z2, Z1
 	VADDPD       Z1, Z0, Z0
 	INCQ         BX
-	ADDQ         $0x40, R8
+	ADDQ         $0x40, SI
 	CMPQ         BX, R10
 	JB           one_column
 	VMOVUPD      Z0, (R9)
 	SUBQ         $0x00000040, R9
-	SUBQ         $0x01, CX
+	SUBQ         $0x01, DX
 
 	// The row before the first of these.
-	MOVQ CX, BX
+	MOVQ DX, BX
 	SHLQ $0x03, BX
-	SUBQ BX, DX
+	SUBQ BX, DI
 
 one_next:
-	CMPQ CX, $0x01
+	CMPQ DX, $0x01
 	JGE  one
+	MOVQ R8, AX
+	MOVQ y_len+8(FP), DX
+	SHLQ $0x03, DX
+	MOVQ y_base+0(FP), BX
+	ADDQ BX, DX
+	CMPQ AX, DX
+	JB   group
+	VZEROUPPER
+	RET
 
-	// squares
+// func gatherAVX512(u []float64, w []float64, share []float64, c []float64, v []float64, y []float64, d int) (groups int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·gatherAVX512(SB), NOSPLIT, $0-160
+	MOVQ         c_base+72(FP), AX
+	MOVQ         v_base+96(FP), CX
+	MOVQ         y_base+120(FP), DX
+	MOVQ         u_base+0(FP), BX
+	MOVQ         w_base+24(FP), SI
+	XORQ         DI, DI
+	VBROADCASTSD gaussianConstants<>+0(SB), Z0
+	MOVQ         share_base+48(FP), R8
+	MOVQ         d+144(FP), R9
+	SHLQ         $0x06, R9
+	VBROADCASTSD gaussianConstants<>+8(SB), Z1
+
+group:
+	VMOVUPD   (R8), Z2
+	VCMPPD    $0x15, Z1, Z2, K1
+	KORTESTB  K1, K1
+	JZ        next
+	INCQ      DI
+	VMULPD.Z  (AX), Z2, K1, Z3
+	VMOVAPD.Z Z0, K1, Z2
+	MOVQ      d+144(FP), R11
+	XORQ      R10, R10
+	VMOVUPD   Z3, (BX)
+	VMOVUPD   Z2, (SI)
+
+coordinate:
+	ADDQ      $0x40, BX
+	ADDQ      $0x40, SI
+	VMULPD.Z  (CX)(R10*1), Z3, K1, Z2
+	VMOVUPD   Z2, (BX)
+	VMOVUPD.Z (DX)(R10*1), K1, Z2
+	VMOVUPD   Z2, (SI)
+	ADDQ      $0x40, R10
+	DECQ      R11
+	JNZ       coordinate
+	ADDQ      $0x40, BX
+	ADDQ      $0x40, SI
+
+next:
+	ADDQ $0x40, AX
+	ADDQ $0x40, R8
+	ADDQ R9, CX
+	ADDQ R9, DX
+	MOVQ share_len+56(FP), R10
+	SHLQ $0x03, R10
+	MOVQ share_base+48(FP), R11
+	ADDQ R11, R10
+	CMPQ R8, R10
+	JB   group
+	MOVQ DI, groups+152(FP)
+	VZEROUPPER
+	RET
+
+// func addProductsAVX512(sums []float64, u []float64, w []float64, n int, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·addProductsAVX512(SB), NOSPLIT, $0-88
+	MOVQ sums_base+0(FP), AX
+	MOVQ u_base+24(FP), CX
+	MOVQ n+72(FP), DX
+	MOVQ u_len+32(FP), SI
+	SHLQ $0x06, DX
+	SHLQ $0x03, SI
+	ADDQ CX, SI
+	XORQ BX, BX
+
+row:
+	INCQ    BX
+	MOVQ    w_base+48(FP), DI
+	MOVQ    columns+80(FP), R8
+	CMPQ    BX, R8
+	CMOVQLT BX, R8
+	JMP     tile_next
+
+tile:
+	MOVQ   CX, R9
+	MOVQ   DI, R10
 	VXORPS Z0, Z0, Z0
-	JMP    square_next
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 
-square:
-	VMOVUPD (AX), Z1
-	VMULPD  Z1, Z1, Z1
-	VADDPD  Z1, Z0, Z0
-	ADDQ    $0x40, AX
-	DECQ    DI
+groups_4:
+	VMOVUPD       (R9), Z4
+	VMULPD        (R10), Z4, Z5
+	VADDPD        Z5, Z0, Z0
+	VMULPD        64(R10), Z4, Z5
+	VADDPD        Z5, Z1, Z1
+	VMULPD        128(R10), Z4, Z5
+	VADDPD        Z5, Z2, Z2
+	VMULPD        192(R10), Z4, Z4
+	VADDPD        Z4, Z3, Z3
+	ADDQ          DX, R9
+	ADDQ          DX, R10
+	CMPQ          R9, SI
+	JB            groups_4
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPD        Y4, Y0, Y4
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y0
+	VEXTRACTF64X4 $0x01, Z2, Y1
+	VADDPD        Y1, Y2, Y1
+	VEXTRACTF64X4 $0x01, Z3, Y2
+	VADDPD        Y2, Y3, Y2
+	VHADDPD       Y0, Y4, Y4
+	VHADDPD       Y2, Y1, Y1
+	VPERM2F128    $0x20, Y1, Y4, Y0
+	VPERM2F128    $0x31, Y1, Y4, Y4
+	VADDPD        Y4, Y0, Y0
+	VADDPD        (AX), Y0, Y0
+	VMOVUPD       Y0, (AX)
+	ADDQ          $0x20, AX
+	ADDQ          $0x00000100, DI
+	SUBQ          $0x04, R8
 
-square_next:
-	CMPQ    DI, $0x01
-	JGE     square
-	VMOVUPD Z0, (SI)
+tile_next:
+	CMPQ   R8, $0x04
+	JGE    tile
+	CMPQ   R8, $0x03
+	JNE    less_than_3
+	MOVQ   CX, R9
+	MOVQ   DI, R10
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+
+groups_3:
+	VMOVUPD       (R9), Z3
+	VMULPD        (R10), Z3, Z4
+	VADDPD        Z4, Z0, Z0
+	VMULPD        64(R10), Z3, Z4
+	VADDPD        Z4, Z1, Z1
+	VMULPD        128(R10), Z3, Z3
+	VADDPD        Z3, Z2, Z2
+	ADDQ          DX, R9
+	ADDQ          DX, R10
+	CMPQ          R9, SI
+	JB            groups_3
+	VEXTRACTF64X4 $0x01, Z0, Y3
+	VADDPD        Y3, Y0, Y3
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y0
+	VEXTRACTF64X4 $0x01, Z2, Y1
+	VADDPD        Y1, Y2, Y1
+	VHADDPD       Y3, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X2
+	VADDSD        X2, X3, X3
+	VADDSD        (AX), X3, X3
+	VMOVSD        X3, (AX)
+	VHADDPD       Y0, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X2
+	VADDSD        X2, X0, X0
+	VADDSD        8(AX), X0, X0
+	VMOVSD        X0, 8(AX)
+	VHADDPD       Y1, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDSD        X0, X1, X1
+	VADDSD        16(AX), X1, X1
+	VMOVSD        X1, 16(AX)
+	ADDQ          $0x18, AX
+
+less_than_3:
+	CMPQ   R8, $0x02
+	JNE    less_than_2
+	MOVQ   CX, R9
+	MOVQ   DI, R10
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+
+groups_2:
+	VMOVUPD       (R9), Z2
+	VMULPD        (R10), Z2, Z3
+	VADDPD        Z3, Z0, Z0
+	VMULPD        64(R10), Z2, Z2
+	VADDPD        Z2, Z1, Z1
+	ADDQ          DX, R9
+	ADDQ          DX, R10
+	CMPQ          R9, SI
+	JB            groups_2
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VADDPD        Y2, Y0, Y2
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y0
+	VHADDPD       Y2, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X1
+	VADDSD        X1, X2, X2
+	VADDSD        (AX), X2, X2
+	VMOVSD        X2, (AX)
+	VHADDPD       Y0, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDSD        X1, X0, X0
+	VADDSD        8(AX), X0, X0
+	VMOVSD        X0, 8(AX)
+	ADDQ          $0x10, AX
+
+less_than_2:
+	CMPQ   R8, $0x01
+	JNE    less_than_1
+	MOVQ   CX, R8
+	VXORPS Z0, Z0, Z0
+
+groups_1:
+	VMOVUPD       (R8), Z1
+	VMULPD        (DI), Z1, Z1
+	VADDPD        Z1, Z0, Z0
+	ADDQ          DX, R8
+	ADDQ          DX, DI
+	CMPQ          R8, SI
+	JB            groups_1
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y1, Y0, Y1
+	VHADDPD       Y1, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDSD        X0, X1, X1
+	VADDSD        (AX), X1, X1
+	VMOVSD        X1, (AX)
+	ADDQ          $0x08, AX
+
+less_than_1:
+	ADDQ $0x40, CX
+	MOVQ n+72(FP), DI
+	CMPQ BX, DI
+	JB   row
 	VZEROUPPER
 	RET
 
-// func addMomentsAVX512(sums []float32, f *[8]float64, v []float64, y []float64)
-// Requires: AVX, AVX512F
-TEXT ·addMomentsAVX512(SB), NOSPLIT, $0-80
-	MOVQ    sums_base+0(FP), AX
-	MOVQ    f+24(FP), CX
-	MOVQ    v_base+32(FP), DX
-	MOVQ    y_base+56(FP), BX
-	MOVQ    v_len+40(FP), SI
-	MOVQ    SI, DI
-	SHRQ    $0x01, DI
-	ADDQ    AX, DI
-	SHLQ    $0x03, SI
-	ADDQ    DX, SI
-	VMOVUPD (CX), Z0
-	MOVQ    BX, CX
+// func addSlopesAVX512(slope []float64, share []float64, v []float64, inverse []float64, d int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·addSlopesAVX512(SB), NOSPLIT, $0-104
+	MOVQ         slope_base+0(FP), AX
+	MOVQ         v_base+48(FP), CX
+	MOVQ         share_base+24(FP), DX
+	MOVQ         d+96(FP), BX
+	SHLQ         $0x06, BX
+	VBROADCASTSD gaussianConstants<>+8(SB), Z0
+
+group:
+	VMOVUPD  (DX), Z1
+	VCMPPD   $0x15, Z0, Z1, K1
+	KORTESTB K1, K1
+	JZ       next
+	MOVQ     inverse_base+72(FP), SI
+	MOVQ     CX, DI
+	MOVQ     AX, R8
+	MOVQ     d+96(FP), R9
 
 row:
-	CMPQ          DX, SI
-	JAE           done
-	VMULPD        (DX), Z0, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VADDPD        Y2, Y1, Y2
-	VHADDPD       Y2, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X3
-	VADDSD        X3, X2, X2
-	VCVTSD2SS     X2, X2, X2
-	VADDSS        (AX), X2, X2
-	VMOVSS        X2, (AX)
-	MOVQ          BX, R8
-	MOVQ          R8, R9
-	ADDQ          $0xc0, R9
-	JMP           four_columns_next
+	VMULPD.Z (DI), Z1, K1, Z2
+	MOVQ     AX, R10
+	MOVQ     R10, R11
+	ADDQ     $0xc0, R11
+	JMP      four_columns_next
 
 four_columns:
-	VMULPD        (R8), Z1, Z2
-	VMULPD        64(R8), Z1, Z3
-	VMULPD        128(R8), Z1, Z4
-	VMULPD        192(R8), Z1, Z5
-	VEXTRACTF64X4 $0x01, Z2, Y6
-	VADDPD        Y6, Y2, Y2
-	VEXTRACTF64X4 $0x01, Z3, Y6
-	VADDPD        Y6, Y3, Y3
-	VEXTRACTF64X4 $0x01, Z4, Y6
-	VADDPD        Y6, Y4, Y4
-	VEXTRACTF64X4 $0x01, Z5, Y6
-	VADDPD        Y6, Y5, Y5
-	VHADDPD       Y3, Y2, Y2
-	VHADDPD       Y5, Y4, Y4
-	VPERM2F128    $0x20, Y4, Y2, Y3
-	VPERM2F128    $0x31, Y4, Y2, Y2
-	VADDPD        Y2, Y3, Y3
-	VCVTPD2PSY    Y3, X2
-	VADDPS        (DI), X2, X2
-	VMOVUPS       X2, (DI)
-	ADDQ          $0x10, DI
-	ADDQ          $0x00000100, R8
-	ADDQ          $0x00000100, R9
+	VBROADCASTSD (SI), Z3
+	VMOVUPD      (R10), Z4
+	VMULPD       Z3, Z2, Z3
+	VADDPD       Z3, Z4, Z4
+	VMOVUPD      Z4, (R10)
+	VBROADCASTSD 8(SI), Z3
+	VMOVUPD      64(R10), Z4
+	VMULPD       Z3, Z2, Z3
+	VADDPD       Z3, Z4, Z4
+	VMOVUPD      Z4, 64(R10)
+	VBROADCASTSD 16(SI), Z3
+	VMOVUPD      128(R10), Z4
+	VMULPD       Z3, Z2, Z3
+	VADDPD       Z3, Z4, Z4
+	VMOVUPD      Z4, 128(R10)
+	VBROADCASTSD 24(SI), Z3
+	VMOVUPD      192(R10), Z4
+	VMULPD       Z3, Z2, Z3
+	VADDPD       Z3, Z4, Z4
+	VMOVUPD      Z4, 192(R10)
+	ADDQ         $0x20, SI
+	ADDQ         $0x00000100, R10
+	ADDQ         $0x00000100, R11
 
 four_columns_next:
-	CMPQ R9, CX
+	CMPQ R11, R8
 	JBE  four_columns
 	JMP  column_next
 
 column:
-	VMULPD        (R8), Z1, Z2
-	VEXTRACTF64X4 $0x01, Z2, Y3
-	VADDPD        Y3, Y2, Y2
-	VHADDPD       Y2, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X3
-	VADDSD        X3, X2, X2
-	VCVTSD2SS     X2, X2, X2
-	VADDSS        (DI), X2, X2
-	VMOVSS        X2, (DI)
-	ADDQ          $0x04, DI
-	ADDQ          $0x00000040, R8
-	ADDQ          $0x00000040, R9
+	VBROADCASTSD (SI), Z3
+	VMOVUPD      (R10), Z4
+	VMULPD       Z3, Z2, Z3
+	VADDPD       Z3, Z4, Z4
+	VMOVUPD      Z4, (R10)
+	ADDQ         $0x08, SI
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, R11
 
 column_next:
-	CMPQ R8, CX
+	CMPQ R10, R8
 	JBE  column
-	ADDQ $0x04, AX
-	ADDQ $0x40, CX
-	ADDQ $0x40, DX
-	JMP  row
+	ADDQ $0x40, DI
+	ADDQ $0x40, R8
+	DECQ R9
+	JNZ  row
 
-done:
+next:
+	ADDQ $0x40, DX
+	ADDQ BX, AX
+	ADDQ BX, CX
+	MOVQ share_len+32(FP), SI
+	SHLQ $0x03, SI
+	MOVQ share_base+24(FP), DI
+	ADDQ DI, SI
+	CMPQ DX, SI
+	JB   group
 	VZEROUPPER
 	RET
 
-// func addSlopeAVX512(slope []float64, f *[8]float64, v []float64, inverse []float64)
-// Requires: AVX, AVX512F
-TEXT ·addSlopeAVX512(SB), NOSPLIT, $0-80
-	MOVQ    slope_base+0(FP), AX
-	MOVQ    f+24(FP), CX
-	MOVQ    v_base+32(FP), DX
-	MOVQ    inverse_base+56(FP), BX
-	MOVQ    v_len+40(FP), SI
-	SHLQ    $0x03, SI
-	ADDQ    DX, SI
-	VMOVUPD (CX), Z0
-	MOVQ    AX, CX
-
-row:
-	CMPQ   DX, SI
-	JAE    done
-	VMULPD (DX), Z0, Z1
-	MOVQ   AX, DI
-	MOVQ   DI, R8
-	ADDQ   $0xc0, R8
-	JMP    four_columns_next
-
-four_columns:
-	VBROADCASTSD (BX), Z2
-	VMOVUPD      (DI), Z3
-	VMULPD       Z2, Z1, Z2
-	VSUBPD       Z2, Z3, Z3
-	VMOVUPD      Z3, (DI)
-	VBROADCASTSD 8(BX), Z2
-	VMOVUPD      64(DI), Z3
-	VMULPD       Z2, Z1, Z2
-	VSUBPD       Z2, Z3, Z3
-	VMOVUPD      Z3, 64(DI)
-	VBROADCASTSD 16(BX), Z2
-	VMOVUPD      128(DI), Z3
-	VMULPD       Z2, Z1, Z2
-	VSUBPD       Z2, Z3, Z3
-	VMOVUPD      Z3, 128(DI)
-	VBROADCASTSD 24(BX), Z2
-	VMOVUPD      192(DI), Z3
-	VMULPD       Z2, Z1, Z2
-	VSUBPD       Z2, Z3, Z3
-	VMOVUPD      Z3, 192(DI)
-	ADDQ         $0x20, BX
-	ADDQ         $0x00000100, DI
-	ADDQ         $0x00000100, R8
-
-four_columns_next:
-	CMPQ R8, CX
-	JBE  four_columns
-	JMP  column_next
-
-column:
-	VBROADCASTSD (BX), Z2
-	VMOVUPD      (DI), Z3
-	VMULPD       Z2, Z1, Z2
-	VSUBPD       Z2, Z3, Z3
-	VMOVUPD      Z3, (DI)
-	ADDQ         $0x08, BX
-	ADDQ         $0x00000040, DI
-	ADDQ         $0x00000040, R8
-
-column_next:
-	CMPQ DI, CX
-	JBE  column
-	ADDQ $0x40, CX
-	ADDQ $0x40, DX
-	JMP  row
-
-done:
-	VZEROUPPER
-	RET
-
-// func whitenAVX2(squares *[8]float64, y []float64, x []float64, mean []float64, inverse []float64)
+// func whitenAVX2(y []float64, x []float64, mean []float64, inverse []float64)
 // Requires: AVX
-TEXT ·whitenAVX2(SB), NOSPLIT, $0-104
-	MOVQ y_base+8(FP), AX
-	MOVQ x_base+32(FP), CX
-	MOVQ mean_base+56(FP), DX
-	MOVQ inverse_base+80(FP), BX
-	MOVQ squares+0(FP), SI
-	MOVQ mean_len+64(FP), DI
+TEXT ·whitenAVX2(SB), NOSPLIT, $0-96
+	MOVQ y_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+
+group:
+	MOVQ mean_base+48(FP), DX
+	MOVQ inverse_base+72(FP), BX
+	MOVQ mean_len+56(FP), SI
 
 	// y = x - mean
-	MOVQ DI, R8
-	MOVQ AX, R9
+	MOVQ SI, DI
+	MOVQ AX, R8
 	JMP  center_next
 
 center:
@@ -362,61 +516,62 @@ center:
 	VMOVUPD      32(CX), Y2
 	VSUBPD       Y0, Y1, Y1
 	VSUBPD       Y0, Y2, Y2
-	VMOVUPD      Y1, (R9)
-	VMOVUPD      Y2, 32(R9)
+	VMOVUPD      Y1, (R8)
+	VMOVUPD      Y2, 32(R8)
 	ADDQ         $0x08, DX
 	ADDQ         $0x40, CX
-	ADDQ         $0x40, R9
-	DECQ         R8
+	ADDQ         $0x40, R8
+	DECQ         DI
 
 center_next:
-	CMPQ R8, $0x01
+	CMPQ DI, $0x01
 	JGE  center
 
 	// Rows of the triangle from the last, which n counts: four at once, then one by one.
 	// row is where the last of them begins, and to where its y is.
-	MOVQ  DI, CX
-	MOVQ  DI, DX
-	DECQ  DX
-	IMULQ DI, DX
-	SHLQ  $0x02, DX
-	ADDQ  BX, DX
+	MOVQ  SI, DX
+	MOVQ  SI, DI
+	MOVQ  R8, R9
+	DECQ  DI
+	IMULQ SI, DI
+	SHLQ  $0x02, DI
+	ADDQ  BX, DI
 	SUBQ  $0x40, R9
 	JMP   four_next
 
 four:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   DX, BX
-	MOVQ   CX, R8
-	SHLQ   $0x03, R8
-	SUBQ   R8, BX
+	MOVQ   DI, BX
+	MOVQ   DX, SI
+	SHLQ   $0x03, SI
+	SUBQ   SI, BX
 	ADDQ   $0x08, BX
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   BX, R8
-	MOVQ   CX, R10
+	MOVQ   BX, SI
+	MOVQ   DX, R10
 	SHLQ   $0x03, R10
-	SUBQ   R10, R8
-	ADDQ   $0x10, R8
+	SUBQ   R10, SI
+	ADDQ   $0x10, SI
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   R8, R10
-	MOVQ   CX, R11
+	MOVQ   SI, R10
+	MOVQ   DX, R11
 	SHLQ   $0x03, R11
 	SUBQ   R11, R10
 	ADDQ   $0x18, R10
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	MOVQ   AX, R12
-	MOVQ   CX, R13
+	MOVQ   DX, R13
 	XORQ   R11, R11
 	SUBQ   $0x03, R13
 
 four_column:
 	VMOVUPD      (R12), Y8
 	VMOVUPD      32(R12), Y9
-	VBROADCASTSD (DX)(R11*8), Y10
+	VBROADCASTSD (DI)(R11*8), Y10
 	VMULPD       Y8, Y10, Y11
 	VADDPD       Y11, Y0, Y0
 	VMULPD       Y9, Y10, Y10
@@ -426,7 +581,7 @@ four_column:
 	VADDPD       Y11, Y2, Y2
 	VMULPD       Y9, Y10, Y10
 	VADDPD       Y10, Y3, Y3
-	VBROADCASTSD (R8)(R11*8), Y10
+	VBROADCASTSD (SI)(R11*8), Y10
 	VMULPD       Y8, Y10, Y11
 	VADDPD       Y11, Y4, Y4
 	VMULPD       Y9, Y10, Y10
@@ -442,7 +597,7 @@ four_column:
 	JB           four_column
 	VMOVUPD      (R12), Y8
 	VMOVUPD      32(R12), Y9
-	VBROADCASTSD (DX)(R11*8), Y10
+	VBROADCASTSD (DI)(R11*8), Y10
 	VMULPD       Y8, Y10, Y11
 	VADDPD       Y11, Y0, Y0
 	VMULPD       Y9, Y10, Y10
@@ -452,7 +607,7 @@ four_column:
 	VADDPD       Y11, Y2, Y2
 	VMULPD       Y9, Y10, Y10
 	VADDPD       Y10, Y3, Y3
-	VBROADCASTSD (R8)(R11*8), Y10
+	VBROADCASTSD (SI)(R11*8), Y10
 	VMULPD       Y8, Y10, Y8
 	VADDPD       Y8, Y4, Y4
 	VMULPD       Y9, Y10, Y8
@@ -461,7 +616,7 @@ four_column:
 	ADDQ         $0x40, R12
 	VMOVUPD      (R12), Y8
 	VMOVUPD      32(R12), Y9
-	VBROADCASTSD (DX)(R11*8), Y10
+	VBROADCASTSD (DI)(R11*8), Y10
 	VMULPD       Y8, Y10, Y11
 	VADDPD       Y11, Y0, Y0
 	VMULPD       Y9, Y10, Y10
@@ -475,7 +630,7 @@ four_column:
 	ADDQ         $0x40, R12
 	VMOVUPD      (R12), Y8
 	VMOVUPD      32(R12), Y9
-	VBROADCASTSD (DX)(R11*8), Y10
+	VBROADCASTSD (DI)(R11*8), Y10
 	VMULPD       Y8, Y10, Y8
 	VADDPD       Y8, Y0, Y0
 	VMULPD       Y9, Y10, Y8
@@ -491,257 +646,441 @@ four_column:
 	VMOVUPD      Y6, -192(R9)
 	VMOVUPD      Y7, -160(R9)
 	SUBQ         $0x00000100, R9
-	SUBQ         $0x04, CX
+	SUBQ         $0x04, DX
 
 	// The row before the first of these.
-	MOVQ R10, DX
-	MOVQ CX, BX
+	MOVQ R10, DI
+	MOVQ DX, BX
 	SHLQ $0x03, BX
-	SUBQ BX, DX
+	SUBQ BX, DI
 
 four_next:
-	CMPQ CX, $0x04
+	CMPQ DX, $0x04
 	JGE  four
 	JMP  one_next
 
 one:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   AX, R8
-	MOVQ   CX, R10
+	MOVQ   AX, SI
+	MOVQ   DX, R10
 	XORQ   BX, BX
 	SUBQ   $0x00, R10
 
 one_column:
-	VMOVUPD      (R8), Y2
-	VMOVUPD      32(R8), Y3
-	VBROADCASTSD (DX)(BX*8), Y4
+	VMOVUPD      (SI), Y2
+	VMOVUPD      32(SI), Y3
+	VBROADCASTSD (DI)(BX*8), Y4
 	VMULPD       Y2, Y4, Y2
 	VADDPD       Y2, Y0, Y0
 	VMULPD       Y3, Y4, Y2
 	VADDPD       Y2, Y1, Y1
 	INCQ         BX
-	ADDQ         $0x40, R8
+	ADDQ         $0x40, SI
 	CMPQ         BX, R10
 	JB           one_column
 	VMOVUPD      Y0, (R9)
 	VMOVUPD      Y1, 32(R9)
 	SUBQ         $0x00000040, R9
-	SUBQ         $0x01, CX
+	SUBQ         $0x01, DX
 
 	// The row before the first of these.
-	MOVQ CX, BX
+	MOVQ DX, BX
 	SHLQ $0x03, BX
-	SUBQ BX, DX
+	SUBQ BX, DI
 
 one_next:
-	CMPQ CX, $0x01
+	CMPQ DX, $0x01
 	JGE  one
+	MOVQ R8, AX
+	MOVQ y_len+8(FP), DX
+	SHLQ $0x03, DX
+	MOVQ y_base+0(FP), BX
+	ADDQ BX, DX
+	CMPQ AX, DX
+	JB   group
+	VZEROUPPER
+	RET
 
-	// squares
+// func gatherAVX2(u []float64, w []float64, share []float64, c []float64, v []float64, y []float64, d int) (groups int)
+// Requires: AVX
+TEXT ·gatherAVX2(SB), NOSPLIT, $0-160
+	MOVQ         c_base+72(FP), AX
+	MOVQ         v_base+96(FP), CX
+	MOVQ         y_base+120(FP), DX
+	MOVQ         u_base+0(FP), BX
+	MOVQ         w_base+24(FP), SI
+	XORQ         DI, DI
+	VBROADCASTSD gaussianConstants<>+0(SB), Y0
+	MOVQ         share_base+48(FP), R8
+	MOVQ         d+144(FP), R9
+	SHLQ         $0x06, R9
+	VBROADCASTSD gaussianConstants<>+8(SB), Y1
+
+group:
+	VMOVUPD (R8), Y2
+	VMOVUPD 32(R8), Y3
+	VCMPPD  $0x15, Y1, Y2, Y4
+	VCMPPD  $0x15, Y1, Y3, Y5
+	VORPD   Y4, Y5, Y6
+	VPTEST  Y6, Y6
+	JZ      next
+	INCQ    DI
+	VANDPD  Y2, Y4, Y2
+	VMULPD  (AX), Y2, Y6
+	VANDPD  Y6, Y4, Y6
+	VANDPD  Y0, Y4, Y2
+	VANDPD  Y3, Y5, Y3
+	VMULPD  32(AX), Y3, Y7
+	VANDPD  Y7, Y5, Y7
+	VANDPD  Y0, Y5, Y3
+	MOVQ    d+144(FP), R11
+	XORQ    R10, R10
+	VMOVUPD Y6, (BX)
+	VMOVUPD Y7, 32(BX)
+	VMOVUPD Y2, (SI)
+	VMOVUPD Y3, 32(SI)
+
+coordinate:
+	ADDQ    $0x40, BX
+	ADDQ    $0x40, SI
+	VANDPD  (CX)(R10*1), Y4, Y2
+	VMULPD  Y2, Y6, Y2
+	VANDPD  32(CX)(R10*1), Y5, Y3
+	VMULPD  Y3, Y7, Y3
+	VMOVUPD Y2, (BX)
+	VMOVUPD Y3, 32(BX)
+	VANDPD  (DX)(R10*1), Y4, Y2
+	VMOVUPD Y2, (SI)
+	VANDPD  32(DX)(R10*1), Y5, Y2
+	VMOVUPD Y2, 32(SI)
+	ADDQ    $0x40, R10
+	DECQ    R11
+	JNZ     coordinate
+	ADDQ    $0x40, BX
+	ADDQ    $0x40, SI
+
+next:
+	ADDQ $0x40, AX
+	ADDQ $0x40, R8
+	ADDQ R9, CX
+	ADDQ R9, DX
+	MOVQ share_len+56(FP), R10
+	SHLQ $0x03, R10
+	MOVQ share_base+48(FP), R11
+	ADDQ R11, R10
+	CMPQ R8, R10
+	JB   group
+	MOVQ DI, groups+152(FP)
+	VZEROUPPER
+	RET
+
+// func addProductsAVX2(sums []float64, u []float64, w []float64, n int, columns int)
+// Requires: AVX, CMOV
+TEXT ·addProductsAVX2(SB), NOSPLIT, $0-88
+	MOVQ sums_base+0(FP), AX
+	MOVQ u_base+24(FP), CX
+	MOVQ n+72(FP), DX
+	MOVQ u_len+32(FP), SI
+	SHLQ $0x06, DX
+	SHLQ $0x03, SI
+	ADDQ CX, SI
+	XORQ BX, BX
+
+row:
+	INCQ    BX
+	MOVQ    w_base+48(FP), DI
+	MOVQ    columns+80(FP), R8
+	CMPQ    BX, R8
+	CMOVQLT BX, R8
+	JMP     tile_next
+
+tile:
+	MOVQ   CX, R9
+	MOVQ   DI, R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	JMP    square_next
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
 
-square:
-	VMOVUPD (AX), Y2
-	VMOVUPD 32(AX), Y3
-	VMULPD  Y2, Y2, Y2
-	VADDPD  Y2, Y0, Y0
-	VMULPD  Y3, Y3, Y3
-	VADDPD  Y3, Y1, Y1
-	ADDQ    $0x40, AX
-	DECQ    DI
+groups_4:
+	VMOVUPD    (R9), Y8
+	VMOVUPD    32(R9), Y9
+	VMULPD     (R10), Y8, Y10
+	VADDPD     Y10, Y0, Y0
+	VMULPD     32(R10), Y9, Y10
+	VADDPD     Y10, Y1, Y1
+	VMULPD     64(R10), Y8, Y10
+	VADDPD     Y10, Y2, Y2
+	VMULPD     96(R10), Y9, Y10
+	VADDPD     Y10, Y3, Y3
+	VMULPD     128(R10), Y8, Y10
+	VADDPD     Y10, Y4, Y4
+	VMULPD     160(R10), Y9, Y10
+	VADDPD     Y10, Y5, Y5
+	VMULPD     192(R10), Y8, Y8
+	VADDPD     Y8, Y6, Y6
+	VMULPD     224(R10), Y9, Y8
+	VADDPD     Y8, Y7, Y7
+	ADDQ       DX, R9
+	ADDQ       DX, R10
+	CMPQ       R9, SI
+	JB         groups_4
+	VADDPD     Y1, Y0, Y0
+	VADDPD     Y3, Y2, Y1
+	VADDPD     Y5, Y4, Y2
+	VADDPD     Y7, Y6, Y3
+	VHADDPD    Y1, Y0, Y0
+	VHADDPD    Y3, Y2, Y2
+	VPERM2F128 $0x20, Y2, Y0, Y1
+	VPERM2F128 $0x31, Y2, Y0, Y0
+	VADDPD     Y0, Y1, Y1
+	VADDPD     (AX), Y1, Y1
+	VMOVUPD    Y1, (AX)
+	ADDQ       $0x20, AX
+	ADDQ       $0x00000100, DI
+	SUBQ       $0x04, R8
 
-square_next:
-	CMPQ    DI, $0x01
-	JGE     square
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VZEROUPPER
-	RET
+tile_next:
+	CMPQ   R8, $0x04
+	JGE    tile
+	CMPQ   R8, $0x03
+	JNE    less_than_3
+	MOVQ   CX, R9
+	MOVQ   DI, R10
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
 
-// func addMomentsAVX2(sums []float32, f *[8]float64, v []float64, y []float64)
-// Requires: AVX
-TEXT ·addMomentsAVX2(SB), NOSPLIT, $0-80
-	MOVQ    sums_base+0(FP), AX
-	MOVQ    f+24(FP), CX
-	MOVQ    v_base+32(FP), DX
-	MOVQ    y_base+56(FP), BX
-	MOVQ    v_len+40(FP), SI
-	MOVQ    SI, DI
-	SHRQ    $0x01, DI
-	ADDQ    AX, DI
-	SHLQ    $0x03, SI
-	ADDQ    DX, SI
-	VMOVUPD (CX), Y0
-	VMOVUPD 32(CX), Y1
-	MOVQ    BX, CX
+groups_3:
+	VMOVUPD      (R9), Y6
+	VMOVUPD      32(R9), Y7
+	VMULPD       (R10), Y6, Y8
+	VADDPD       Y8, Y0, Y0
+	VMULPD       32(R10), Y7, Y8
+	VADDPD       Y8, Y1, Y1
+	VMULPD       64(R10), Y6, Y8
+	VADDPD       Y8, Y2, Y2
+	VMULPD       96(R10), Y7, Y8
+	VADDPD       Y8, Y3, Y3
+	VMULPD       128(R10), Y6, Y6
+	VADDPD       Y6, Y4, Y4
+	VMULPD       160(R10), Y7, Y6
+	VADDPD       Y6, Y5, Y5
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	CMPQ         R9, SI
+	JB           groups_3
+	VADDPD       Y1, Y0, Y0
+	VADDPD       Y3, Y2, Y1
+	VADDPD       Y5, Y4, Y2
+	VHADDPD      Y0, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X3
+	VADDSD       X3, X0, X0
+	VADDSD       (AX), X0, X0
+	VMOVSD       X0, (AX)
+	VHADDPD      Y1, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       8(AX), X1, X1
+	VMOVSD       X1, 8(AX)
+	VHADDPD      Y2, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       16(AX), X2, X2
+	VMOVSD       X2, 16(AX)
+	ADDQ         $0x18, AX
 
-row:
-	CMPQ         DX, SI
-	JAE          done
-	VMULPD       (DX), Y0, Y2
-	VMULPD       32(DX), Y1, Y3
-	VADDPD       Y3, Y2, Y4
-	VHADDPD      Y4, Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X5
-	VADDSD       X5, X4, X4
-	VCVTSD2SS    X4, X4, X4
-	VADDSS       (AX), X4, X4
-	VMOVSS       X4, (AX)
-	MOVQ         BX, R8
-	MOVQ         R8, R9
-	ADDQ         $0xc0, R9
-	JMP          four_columns_next
+less_than_3:
+	CMPQ   R8, $0x02
+	JNE    less_than_2
+	MOVQ   CX, R9
+	MOVQ   DI, R10
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
 
-four_columns:
-	VMULPD     (R8), Y2, Y4
-	VMULPD     32(R8), Y3, Y5
-	VMULPD     64(R8), Y2, Y6
-	VMULPD     96(R8), Y3, Y7
-	VMULPD     128(R8), Y2, Y8
-	VMULPD     160(R8), Y3, Y9
-	VMULPD     192(R8), Y2, Y10
-	VMULPD     224(R8), Y3, Y11
-	VADDPD     Y5, Y4, Y4
-	VADDPD     Y7, Y6, Y5
-	VADDPD     Y9, Y8, Y6
-	VADDPD     Y11, Y10, Y7
-	VHADDPD    Y5, Y4, Y4
-	VHADDPD    Y7, Y6, Y6
-	VPERM2F128 $0x20, Y6, Y4, Y5
-	VPERM2F128 $0x31, Y6, Y4, Y4
-	VADDPD     Y4, Y5, Y5
-	VCVTPD2PSY Y5, X4
-	VADDPS     (DI), X4, X4
-	VMOVUPS    X4, (DI)
-	ADDQ       $0x10, DI
-	ADDQ       $0x00000100, R8
-	ADDQ       $0x00000100, R9
+groups_2:
+	VMOVUPD      (R9), Y4
+	VMOVUPD      32(R9), Y5
+	VMULPD       (R10), Y4, Y6
+	VADDPD       Y6, Y0, Y0
+	VMULPD       32(R10), Y5, Y6
+	VADDPD       Y6, Y1, Y1
+	VMULPD       64(R10), Y4, Y4
+	VADDPD       Y4, Y2, Y2
+	VMULPD       96(R10), Y5, Y4
+	VADDPD       Y4, Y3, Y3
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	CMPQ         R9, SI
+	JB           groups_2
+	VADDPD       Y1, Y0, Y0
+	VADDPD       Y3, Y2, Y1
+	VHADDPD      Y0, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X2
+	VADDSD       X2, X0, X0
+	VADDSD       (AX), X0, X0
+	VMOVSD       X0, (AX)
+	VHADDPD      Y1, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       8(AX), X1, X1
+	VMOVSD       X1, 8(AX)
+	ADDQ         $0x10, AX
 
-four_columns_next:
-	CMPQ R9, CX
-	JBE  four_columns
-	JMP  column_next
+less_than_2:
+	CMPQ   R8, $0x01
+	JNE    less_than_1
+	MOVQ   CX, R8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
 
-column:
-	VMULPD       (R8), Y2, Y4
-	VMULPD       32(R8), Y3, Y5
-	VADDPD       Y5, Y4, Y4
-	VHADDPD      Y4, Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X5
-	VADDSD       X5, X4, X4
-	VCVTSD2SS    X4, X4, X4
-	VADDSS       (DI), X4, X4
-	VMOVSS       X4, (DI)
-	ADDQ         $0x04, DI
-	ADDQ         $0x00000040, R8
-	ADDQ         $0x00000040, R9
+groups_1:
+	VMOVUPD      (R8), Y2
+	VMOVUPD      32(R8), Y3
+	VMULPD       (DI), Y2, Y2
+	VADDPD       Y2, Y0, Y0
+	VMULPD       32(DI), Y3, Y2
+	VADDPD       Y2, Y1, Y1
+	ADDQ         DX, R8
+	ADDQ         DX, DI
+	CMPQ         R8, SI
+	JB           groups_1
+	VADDPD       Y1, Y0, Y0
+	VHADDPD      Y0, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDSD       X1, X0, X0
+	VADDSD       (AX), X0, X0
+	VMOVSD       X0, (AX)
+	ADDQ         $0x08, AX
 
-column_next:
-	CMPQ R8, CX
-	JBE  column
-	ADDQ $0x04, AX
+less_than_1:
 	ADDQ $0x40, CX
-	ADDQ $0x40, DX
-	JMP  row
-
-done:
+	MOVQ n+72(FP), DI
+	CMPQ BX, DI
+	JB   row
 	VZEROUPPER
 	RET
 
-// func addSlopeAVX2(slope []float64, f *[8]float64, v []float64, inverse []float64)
+// func addSlopesAVX2(slope []float64, share []float64, v []float64, inverse []float64, d int)
 // Requires: AVX
-TEXT ·addSlopeAVX2(SB), NOSPLIT, $0-80
-	MOVQ    slope_base+0(FP), AX
-	MOVQ    f+24(FP), CX
-	MOVQ    v_base+32(FP), DX
-	MOVQ    inverse_base+56(FP), BX
-	MOVQ    v_len+40(FP), SI
-	SHLQ    $0x03, SI
-	ADDQ    DX, SI
-	VMOVUPD (CX), Y0
-	VMOVUPD 32(CX), Y1
-	MOVQ    AX, CX
+TEXT ·addSlopesAVX2(SB), NOSPLIT, $0-104
+	MOVQ         slope_base+0(FP), AX
+	MOVQ         v_base+48(FP), CX
+	MOVQ         share_base+24(FP), DX
+	MOVQ         d+96(FP), BX
+	SHLQ         $0x06, BX
+	VBROADCASTSD gaussianConstants<>+8(SB), Y0
+
+group:
+	VMOVUPD (DX), Y1
+	VMOVUPD 32(DX), Y2
+	VCMPPD  $0x15, Y0, Y1, Y3
+	VCMPPD  $0x15, Y0, Y2, Y4
+	VORPD   Y3, Y4, Y5
+	VPTEST  Y5, Y5
+	JZ      next
+	MOVQ    inverse_base+72(FP), SI
+	MOVQ    CX, DI
+	MOVQ    AX, R8
+	MOVQ    d+96(FP), R9
 
 row:
-	CMPQ   DX, SI
-	JAE    done
-	VMULPD (DX), Y0, Y2
-	VMULPD 32(DX), Y1, Y3
-	MOVQ   AX, DI
-	MOVQ   DI, R8
-	ADDQ   $0xc0, R8
+	VANDPD (DI), Y3, Y5
+	VMULPD Y5, Y1, Y5
+	VANDPD 32(DI), Y4, Y6
+	VMULPD Y6, Y2, Y6
+	MOVQ   AX, R10
+	MOVQ   R10, R11
+	ADDQ   $0xc0, R11
 	JMP    four_columns_next
 
 four_columns:
-	VBROADCASTSD (BX), Y4
-	VMOVUPD      (DI), Y5
-	VMOVUPD      32(DI), Y6
-	VMULPD       Y4, Y2, Y7
-	VSUBPD       Y7, Y5, Y5
-	VMULPD       Y4, Y3, Y4
-	VSUBPD       Y4, Y6, Y6
-	VMOVUPD      Y5, (DI)
-	VMOVUPD      Y6, 32(DI)
-	VBROADCASTSD 8(BX), Y4
-	VMOVUPD      64(DI), Y5
-	VMOVUPD      96(DI), Y6
-	VMULPD       Y4, Y2, Y7
-	VSUBPD       Y7, Y5, Y5
-	VMULPD       Y4, Y3, Y4
-	VSUBPD       Y4, Y6, Y6
-	VMOVUPD      Y5, 64(DI)
-	VMOVUPD      Y6, 96(DI)
-	VBROADCASTSD 16(BX), Y4
-	VMOVUPD      128(DI), Y5
-	VMOVUPD      160(DI), Y6
-	VMULPD       Y4, Y2, Y7
-	VSUBPD       Y7, Y5, Y5
-	VMULPD       Y4, Y3, Y4
-	VSUBPD       Y4, Y6, Y6
-	VMOVUPD      Y5, 128(DI)
-	VMOVUPD      Y6, 160(DI)
-	VBROADCASTSD 24(BX), Y4
-	VMOVUPD      192(DI), Y5
-	VMOVUPD      224(DI), Y6
-	VMULPD       Y4, Y2, Y7
-	VSUBPD       Y7, Y5, Y5
-	VMULPD       Y4, Y3, Y4
-	VSUBPD       Y4, Y6, Y6
-	VMOVUPD      Y5, 192(DI)
-	VMOVUPD      Y6, 224(DI)
-	ADDQ         $0x20, BX
-	ADDQ         $0x00000100, DI
-	ADDQ         $0x00000100, R8
+	VBROADCASTSD (SI), Y7
+	VMOVUPD      (R10), Y8
+	VMOVUPD      32(R10), Y9
+	VMULPD       Y7, Y5, Y10
+	VADDPD       Y10, Y8, Y8
+	VMULPD       Y7, Y6, Y7
+	VADDPD       Y7, Y9, Y9
+	VMOVUPD      Y8, (R10)
+	VMOVUPD      Y9, 32(R10)
+	VBROADCASTSD 8(SI), Y7
+	VMOVUPD      64(R10), Y8
+	VMOVUPD      96(R10), Y9
+	VMULPD       Y7, Y5, Y10
+	VADDPD       Y10, Y8, Y8
+	VMULPD       Y7, Y6, Y7
+	VADDPD       Y7, Y9, Y9
+	VMOVUPD      Y8, 64(R10)
+	VMOVUPD      Y9, 96(R10)
+	VBROADCASTSD 16(SI), Y7
+	VMOVUPD      128(R10), Y8
+	VMOVUPD      160(R10), Y9
+	VMULPD       Y7, Y5, Y10
+	VADDPD       Y10, Y8, Y8
+	VMULPD       Y7, Y6, Y7
+	VADDPD       Y7, Y9, Y9
+	VMOVUPD      Y8, 128(R10)
+	VMOVUPD      Y9, 160(R10)
+	VBROADCASTSD 24(SI), Y7
+	VMOVUPD      192(R10), Y8
+	VMOVUPD      224(R10), Y9
+	VMULPD       Y7, Y5, Y10
+	VADDPD       Y10, Y8, Y8
+	VMULPD       Y7, Y6, Y7
+	VADDPD       Y7, Y9, Y9
+	VMOVUPD      Y8, 192(R10)
+	VMOVUPD      Y9, 224(R10)
+	ADDQ         $0x20, SI
+	ADDQ         $0x00000100, R10
+	ADDQ         $0x00000100, R11
 
 four_columns_next:
-	CMPQ R8, CX
+	CMPQ R11, R8
 	JBE  four_columns
 	JMP  column_next
 
 column:
-	VBROADCASTSD (BX), Y4
-	VMOVUPD      (DI), Y5
-	VMOVUPD      32(DI), Y6
-	VMULPD       Y4, Y2, Y7
-	VSUBPD       Y7, Y5, Y5
-	VMULPD       Y4, Y3, Y4
-	VSUBPD       Y4, Y6, Y6
-	VMOVUPD      Y5, (DI)
-	VMOVUPD      Y6, 32(DI)
-	ADDQ         $0x08, BX
-	ADDQ         $0x00000040, DI
-	ADDQ         $0x00000040, R8
+	VBROADCASTSD (SI), Y7
+	VMOVUPD      (R10), Y8
+	VMOVUPD      32(R10), Y9
+	VMULPD       Y7, Y5, Y10
+	VADDPD       Y10, Y8, Y8
+	VMULPD       Y7, Y6, Y7
+	VADDPD       Y7, Y9, Y9
+	VMOVUPD      Y8, (R10)
+	VMOVUPD      Y9, 32(R10)
+	ADDQ         $0x08, SI
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, R11
 
 column_next:
-	CMPQ DI, CX
+	CMPQ R10, R8
 	JBE  column
-	ADDQ $0x40, CX
-	ADDQ $0x40, DX
-	JMP  row
+	ADDQ $0x40, DI
+	ADDQ $0x40, R8
+	DECQ R9
+	JNZ  row
 
-done:
+next:
+	ADDQ $0x40, DX
+	ADDQ BX, AX
+	ADDQ BX, CX
+	MOVQ share_len+32(FP), SI
+	SHLQ $0x03, SI
+	MOVQ share_base+24(FP), DI
+	ADDQ DI, SI
+	CMPQ DX, SI
+	JB   group
 	VZEROUPPER
 	RET

@@ -7,29 +7,39 @@ package asm
 // whitenAVX512 is whitenGeneric.
 //
 //go:noescape
-func whitenAVX512(squares *[8]float64, y []float64, x []float64, mean []float64, inverse []float64)
+func whitenAVX512(y []float64, x []float64, mean []float64, inverse []float64)
 
-// addMomentsAVX512 is addMomentsGeneric.
+// gatherAVX512 is gatherGeneric.
 //
 //go:noescape
-func addMomentsAVX512(sums []float32, f *[8]float64, v []float64, y []float64)
+func gatherAVX512(u []float64, w []float64, share []float64, c []float64, v []float64, y []float64, d int) (groups int)
 
-// addSlopeAVX512 is addSlopeGeneric.
+// addProductsAVX512 is addProductsGeneric.
 //
 //go:noescape
-func addSlopeAVX512(slope []float64, f *[8]float64, v []float64, inverse []float64)
+func addProductsAVX512(sums []float64, u []float64, w []float64, n int, columns int)
+
+// addSlopesAVX512 is addSlopesGeneric.
+//
+//go:noescape
+func addSlopesAVX512(slope []float64, share []float64, v []float64, inverse []float64, d int)
 
 // whitenAVX2 is whitenGeneric.
 //
 //go:noescape
-func whitenAVX2(squares *[8]float64, y []float64, x []float64, mean []float64, inverse []float64)
+func whitenAVX2(y []float64, x []float64, mean []float64, inverse []float64)
 
-// addMomentsAVX2 is addMomentsGeneric.
+// gatherAVX2 is gatherGeneric.
 //
 //go:noescape
-func addMomentsAVX2(sums []float32, f *[8]float64, v []float64, y []float64)
+func gatherAVX2(u []float64, w []float64, share []float64, c []float64, v []float64, y []float64, d int) (groups int)
 
-// addSlopeAVX2 is addSlopeGeneric.
+// addProductsAVX2 is addProductsGeneric.
 //
 //go:noescape
-func addSlopeAVX2(slope []float64, f *[8]float64, v []float64, inverse []float64)
+func addProductsAVX2(sums []float64, u []float64, w []float64, n int, columns int)
+
+// addSlopesAVX2 is addSlopesGeneric.
+//
+//go:noescape
+func addSlopesAVX2(slope []float64, share []float64, v []float64, inverse []float64, d int)

@@ -1,67 +1,91 @@
 package asm
 
-// In all kernels the conversions keep the compiler from fusing products with sums.
-func whitenGeneric(squares *Octet, y, x, mean, inverse []float64) {
+import "slices"
+
+// In these kernels the conversions keep the compiler from fusing products with sums.
+
+func octetOf(all []float64, i int) *Octet { return (*Octet)(all[i*GaussianRows:]) }
+
+func whitenGeneric(y, x, mean, inverse []float64) {
 	d := len(mean)
-	octet := func(of []float64, i int) *Octet { return (*Octet)(of[i*GaussianRows:]) }
-	for i, m := range mean {
-		from, to := octet(x, i), octet(y, i)
-		for r, v := range from {
-			to[r] = v - m
-		}
-	}
-	for i := d - 1; i >= 0; i-- { // the last first: what is left needs those before
-		var sum Octet
-		for c, f := range inverse[i*(i+1)/2:][:i+1] {
-			for r, v := range octet(y, c) {
-				sum[r] += float64(f * v)
+	for group := d * GaussianRows; len(y) > 0; y, x = y[group:], x[group:] {
+		for i, m := range mean {
+			to := octetOf(y, i)
+			for r, v := range octetOf(x, i) {
+				to[r] = v - m
 			}
 		}
-		*octet(y, i) = sum
-	}
-	*squares = Octet{}
-	for i := range d {
-		for r, v := range octet(y, i) {
-			squares[r] += float64(v * v)
+		for i := d - 1; i >= 0; i-- { // the last first: what is left needs those before
+			var sum Octet
+			for c, f := range inverse[i*(i+1)/2:][:i+1] {
+				for r, v := range octetOf(y, c) {
+					sum[r] += float64(f * v)
+				}
+			}
+			*octetOf(y, i) = sum
 		}
 	}
 }
 
-func addMomentsGeneric(sums []float32, f *Octet, v, y []float64) {
-	d := len(v) / GaussianRows
-	triangle := sums[d:]
-	for i := range d {
-		var scaled, product Octet
-		for r := range scaled {
-			scaled[r] = float64(f[r] * v[i*GaussianRows+r])
-		}
-		sums[i] += float32(sumOfOctet(scaled))
-		for c := range i + 1 {
-			for r := range product {
-				product[r] = float64(scaled[r] * y[c*GaussianRows+r])
-			}
-			triangle[c] += float32(sumOfOctet(product))
-		}
-		triangle = triangle[i+1:]
-	}
-}
+// takesPart reports whether a row takes part in moments and slopes; NaN does.
+func takesPart(share float64) bool { return !(share < Negligible) }
 
-func addSlopeGeneric(slope []float64, f *Octet, v, inverse []float64) {
-	for i := range len(v) / GaussianRows {
-		var scaled Octet
-		for r := range scaled {
-			scaled[r] = float64(f[r] * v[i*GaussianRows+r])
+func gatherGeneric(u, w, share, c, v, y []float64, d int) (groups int) {
+	for g := range len(share) / GaussianRows {
+		own := octetOf(share, g)
+		if !slices.ContainsFunc(own[:], takesPart) {
+			continue
 		}
-		for c, of := range inverse[i*(i+1)/2:][:i+1] {
-			to := (*Octet)(slope[c*GaussianRows:])
-			for r, x := range scaled {
-				to[r] -= float64(x * of)
+		first := groups * (1 + d)
+		groups++
+		for i := range 1 + d {
+			to, other := octetOf(u, first+i), octetOf(w, first+i)
+			for r, s := range own {
+				var f, x, z float64
+				if takesPart(s) {
+					if f, x, z = float64(s*c[g*GaussianRows+r]), 1, 1; i > 0 {
+						x, z = octetOf(v, g*d+i-1)[r], octetOf(y, g*d+i-1)[r]
+					}
+				}
+				to[r], other[r] = f*x, z
 			}
 		}
 	}
+	return groups
 }
 
-// sumOfOctet adds those four apart, then neighbours, then both halves.
-func sumOfOctet(x Octet) float64 {
-	return ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7]))
+func addProductsGeneric(sums, u, w []float64, n, columns int) {
+	for i := range n {
+		for c := range min(i+1, columns) {
+			var sum Octet
+			for at := 0; at < len(u)/GaussianRows; at += n {
+				from := octetOf(w, at+c)
+				for r, x := range octetOf(u, at+i) {
+					sum[r] += float64(x * from[r])
+				}
+			}
+			sums[0] += ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]))
+			sums = sums[1:]
+		}
+	}
+}
+
+func addSlopesGeneric(slope, share, v, inverse []float64, d int) {
+	for g := range len(share) / GaussianRows {
+		own := octetOf(share, g)
+		if !slices.ContainsFunc(own[:], takesPart) {
+			continue
+		}
+		for i := range d {
+			for c, of := range inverse[i*(i+1)/2:][:i+1] {
+				to := octetOf(slope, g*d+c)
+				for r, x := range octetOf(v, g*d+i) {
+					if !takesPart(own[r]) {
+						x = 0
+					}
+					to[r] += float64(float64(own[r]*x) * of)
+				}
+			}
+		}
+	}
 }

@@ -119,7 +119,7 @@ func (f *fit) maximise() {
 		var n float64
 		for r := range f.n {
 			share := f.share[r*k+j]
-			if share < negligible {
+			if share < asm.Negligible {
 				continue
 			}
 			n += share
@@ -134,7 +134,7 @@ func (f *fit) maximise() {
 		}
 		for r := range f.n {
 			share := f.share[r*k+j]
-			if share < negligible {
+			if share < asm.Negligible {
 				continue
 			}
 			for i, v := range f.x[r*d:][:d] {

@@ -3,6 +3,7 @@ package mixture
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -245,7 +246,7 @@ func (p *Packed) normalise(logits []float64, factor int) {
 }
 
 // Row returns row i of a lower triangle.
-func Row(l []float64, i int) []float64 { return l[row(i):row(i+1)] }
+func Row[T float](l []T, i int) []T { return l[row(i):row(i+1)] }
 
 // Invert sets inverse to that of a lower triangle, row by row.
 func Invert(inverse, l []float64, d int) {
@@ -288,7 +289,7 @@ func (p *Packed) Point(x, z []float32, j int, w *Work) {
 			y[i], _ = p.shapes[j*m.dim+i].Apply(y[i])
 		}
 	case m.bent:
-		p.bends[j].Apply(w.point, w.point, &w.bent)
+		p.bends[j].Apply(w.point, w.point, &w.one)
 	}
 	for i := range x {
 		x[i] = float32(dot(p.mean[j*m.dim+i], l[row(i):][:i+1], y))
@@ -301,24 +302,31 @@ const octet = asm.GaussianRows
 // A Work keeps what Score needs of a number of rows, of a product of each coordinate of
 // a row as if it were one.
 type Work struct {
-	groups []group
-	next   []int     // of each label, its last group, or -1
-	x      []float64 // of the rows of one group, [d][octet]
-	slope  []float64 // ∂ ln q/∂x of them, likewise
+	each   int        // components of each label
+	groups []group    // those of each label beside each other
+	first  []int      // of each label and of none, its first group
+	count  []int      // rows of each label
+	x      []float64  // of the rows, [groups][d][octet]
+	y      []float64  // L⁻¹(x − μ), [each][groups][d][octet]
+	share  []float64  // responsibilities, [each][groups][octet]
+	bent   []asm.Bent // of h⁻¹(y), [each], of [groups][d][octet]
+	log    []float64  // ln q, [groups][octet]
+	c      []float64  // coefficients, likewise
+	slope  []float64  // −∂ ln q/∂x, or ∂ ln q/∂x if bent, [groups][d][octet]
+	point  []float64  // of one row, [d], and what it leaves
+	one    asm.Bent
 
-	down, byEpsilon, byTau []float64 // derivatives of one component, [d][octet]
-	pull, ones             []float64 // −z, the slope of −z²/2, of one component, likewise; ones
-	point                  []float64 // of one row, [d], and what it leaves
-	bent                   asm.Bent
+	// Of one component:
+	z                      []float64 // h⁻¹(y), [groups][d][octet]
+	down, byEpsilon, byTau []float64 // derivatives of the logarithm of its law, likewise
+	u, w                   []float64 // 1 and them, and 1 and y, of rows that count, [groups][1+d][octet]
+	sums                   []float64 // of products of these, a triangle
 }
 
 // A group is up to eight rows of one label. Places that are left over repeat the last row.
 type group struct {
-	label, n int
-	rows     [octet]int
-	y        []float64   // L⁻¹(x − μ), [each][d][octet]
-	bent     []asm.Bent  // of h⁻¹(y), [each]
-	share    []asm.Octet // responsibilities, [each]
+	n    int
+	rows [octet]int
 }
 
 // NewWork makes room for a number of rows.
@@ -327,151 +335,132 @@ func (m *Model) NewWork(rows int) *Work {
 	if m.product {
 		n *= m.labels
 	} else {
-		n += min(rows, m.labels) - 1
+		n += max(min(rows, m.labels)-1, 0)
 	}
-	size := m.dim * octet
+	rows = n * octet
+	size := rows * m.dim
+	numbers := func(n int) []float64 { return make([]float64, n) }
 	w := &Work{
-		groups: make([]group, max(n, 0)), next: make([]int, m.labels),
-		x: make([]float64, size), slope: make([]float64, size), point: make([]float64, asm.Octets(m.dim)), bent: asm.NewBent(m.dim),
-		down: make([]float64, size), byEpsilon: make([]float64, size), byTau: make([]float64, size),
-		pull: make([]float64, size), ones: make([]float64, size),
+		each: m.each, groups: make([]group, n), first: make([]int, m.labels+1), count: make([]int, m.labels),
+		x: numbers(size), y: numbers(m.each * size), share: numbers(m.each * rows), log: numbers(rows),
+		c: numbers(rows), slope: numbers(size), point: numbers(asm.Octets(m.dim)), one: asm.NewBent(m.dim),
+		u: numbers(size + rows), w: numbers(size + rows), sums: numbers(row(1 + m.dim)),
 	}
-	for i := range w.ones {
-		w.ones[i] = 1
-	}
-	for i := range w.groups {
-		b := &w.groups[i]
-		b.y, b.share = make([]float64, m.each*size), make([]asm.Octet, m.each)
-		if m.bent {
-			for range m.each {
-				b.bent = append(b.bent, asm.NewBent(size))
-			}
+	if m.bent {
+		w.z, w.down, w.byEpsilon, w.byTau = numbers(size), numbers(size), numbers(size), numbers(size)
+		for range m.each {
+			w.bent = append(w.bent, asm.NewBent(size))
 		}
 	}
-	w.groups = w.groups[:0]
 	return w
 }
 
-// divide divides rows among groups, in their order; of a product those of a coordinate are
-// beside each other.
+// divide divides rows among groups, in their order.
 func (w *Work) divide(factors, rows int, k []uint8) {
-	w.groups = w.groups[:0]
-	for i := range w.next {
-		w.next[i] = -1
-	}
-	for i := range factors {
-		for r := range rows {
-			label := i
-			if k != nil {
-				label = int(k[r])
+	clear(w.count)
+	each := func(do func(label, row int)) {
+		for i := range factors {
+			for r := range rows {
+				label := i
+				if k != nil {
+					label = int(k[r])
+				}
+				do(label, r*factors+i)
 			}
-			if at := w.next[label]; at < 0 || w.groups[at].n == octet {
-				w.next[label] = len(w.groups)
-				w.groups = w.groups[:len(w.groups)+1]
-				b := &w.groups[len(w.groups)-1]
-				b.label, b.n = label, 0
-			}
-			w.groups[w.next[label]].put(r*factors + i)
 		}
+	}
+	each(func(label, _ int) { w.count[label]++ })
+	n := 0
+	for label, rows := range w.count {
+		w.first[label] = n
+		n += (rows + octet - 1) / octet
+	}
+	w.first[len(w.count)] = n
+	w.groups = w.groups[:n]
+	clear(w.count)
+	each(func(label, row int) {
+		at := w.count[label]
+		w.groups[w.first[label]+at/octet].put(at%octet, row)
+		w.count[label]++
+	})
+}
+
+// put puts a row in a place, and in those behind it.
+func (b *group) put(at, row int) {
+	b.n = at + 1
+	for i := at; i < octet; i++ {
+		b.rows[i] = row
 	}
 }
 
-// put adds a row where there is room.
-func (b *group) put(row int) {
-	for i := b.n; i < octet; i++ {
-		b.rows[i] = row
+// of returns what groups from lo to hi have of the numbers of component e of all, n of each group.
+func (w *Work) of(all []float64, e, n, lo, hi int) []float64 {
+	first := e * len(w.groups)
+	return all[(first+lo)*n : (first+hi)*n]
+}
+
+// components calls f for each component j of those labels that rows have, number e of its label, and
+// their groups.
+func (p *Packed) components(w *Work, f func(j, e, lo, hi int)) {
+	m := p.model
+	for label := range m.labels {
+		if lo, hi := w.first[label], w.first[label+1]; lo < hi {
+			for e := range m.each {
+				f(e*m.labels+label, e, lo, hi)
+			}
+		}
 	}
-	b.n++
 }
 
 // LogDensity sets dst[r] = ln q(x_r, k_r) of the rows of x, [len(dst)][d]; k is
 // nil where there is one label, or a product. The rows stay in w.
 func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 	m, factors := p.model, p.model.Factors()
+	size := m.dim * octet
 	w.divide(factors, len(dst), k)
-	clear(dst)
-	var log asm.Octet
 	for i := range w.groups {
-		b := &w.groups[i]
-		for r, row := range b.rows {
+		to := w.x[i*size:][:size]
+		for r, row := range w.groups[i].rows {
 			for c, v := range x[row*m.dim:][:m.dim] {
-				w.x[c*octet+r] = float64(v)
+				to[c*octet+r] = float64(v)
 			}
 		}
-		p.logDensity(&log, b, w)
-		for r, row := range b.rows[:b.n] {
-			dst[row/factors] += log[r]
-		}
 	}
-}
-
-// logDensity sets log to ln q(x, label) of a group's rows.
-func (p *Packed) logDensity(log *asm.Octet, b *group, w *Work) {
-	m, d := p.model, p.model.dim
-	highest, sum := asm.Octet{}, asm.Octet{}
-	for e := range b.share {
-		j, terms := e*m.labels+b.label, &b.share[e]
-		y := b.y[e*d*octet:][:d*octet]
-		asm.Whiten(terms, y, w.x, p.mean[j*d:][:d], p.inverse[j*m.triangle:][:m.triangle])
+	p.components(w, func(j, e, lo, hi int) {
+		y := w.of(w.y, e, size, lo, hi)
+		asm.Whiten(y, w.x[lo*size:hi*size], p.mean[j*m.dim:][:m.dim], p.inverse[j*m.triangle:][:m.triangle])
+		z, slope := y, []float64(nil)
 		if m.bent {
-			p.logBent(terms, w.down, y, &b.bent[e], j)
-			for r, v := range terms {
-				terms[r] = p.logNorm[j] + v
-			}
-		} else {
-			for r, square := range terms {
-				terms[r] = p.logNorm[j] - square/2
-			}
+			bent := bentOf(&w.bent[e], lo*size, hi*size)
+			z, slope = w.z[:len(y)], bent.Slope
+			p.octets[j].Invert(z, y, &bent)
 		}
-		for r, v := range terms {
-			if e == 0 || v > highest[r] || v != v {
-				highest[r] = v
-			}
-		}
+		asm.LogNormals(w.of(w.share, e, octet, lo, hi), z, slope, p.logNorm[j])
+	})
+	n := len(w.groups)
+	if clear(dst); n == 0 {
+		return
 	}
-	for e := range b.share {
-		terms := &b.share[e]
-		for r, v := range terms {
-			if terms[r] = v - highest[r]; terms[r] < lost {
-				terms[r] = math.Inf(-1)
-			}
-		}
-		asm.Exp64(terms[:], terms[:])
-		for r, v := range terms {
-			sum[r] += v
-		}
-	}
-	for e := range b.share {
-		for r, v := range sum {
-			b.share[e][r] /= v
-		}
-	}
-	asm.Log64(log[:], sum[:])
-	for r, v := range highest {
-		if log[r] += v; math.IsInf(v, -1) {
-			log[r] = v
-			b.leave(r)
+	asm.LogSumExp64(w.log[:n*octet], w.share[:m.each*n*octet])
+	for i := range w.groups {
+		for r, row := range w.groups[i].rows[:w.groups[i].n] {
+			dst[row/factors] += w.log[i*octet+r]
 		}
 	}
 }
 
-// leave makes a row one that no component is responsible for.
-func (b *group) leave(r int) {
-	for e := range b.share {
-		b.share[e][r] = 0
-	}
-	for i := r; i < len(b.y); i += octet {
-		b.y[i] = 0
-	}
+// bentOf returns a part of what numbers have left.
+func bentOf(b *asm.Bent, lo, hi int) asm.Bent {
+	return asm.Bent{Slope: b.Slope[lo:hi], W: b.W[lo:hi], E: b.E[lo:hi]}
 }
 
 // shares sets dst, [rows][each], to the responsibilities for the rows of the last LogDensity.
 func (w *Work) shares(dst []float64) {
-	for i := range w.groups {
-		b := &w.groups[i]
+	n := len(w.groups) * octet
+	for i, b := range w.groups {
 		for r, row := range b.rows[:b.n] {
-			for e := range b.share {
-				dst[row*len(b.share)+e] = b.share[e][r]
+			for e := range w.each {
+				dst[row*w.each+e] = w.share[e*n+i*octet+r]
 			}
 		}
 	}
@@ -528,106 +517,83 @@ func dot(start float64, a, b []float64) float64 {
 	return start
 }
 
-// logBent sets log to −|z|²/2 + Σ ln ∂z/∂y of z = h⁻¹(y), y = L⁻¹(x − μ) of component j.
-func (p *Packed) logBent(log *asm.Octet, z, y []float64, bent *asm.Bent, j int) {
-	p.octets[j].Invert(z, y, bent)
-	d := p.model.dim
-	for r := range log {
-		square, volume := 0.0, NewVolume()
-		for i := range d {
-			square += z[i*octet+r] * z[i*octet+r]
-			volume.Times(bent.Slope[i*octet+r])
-		}
-		log[r] = volume.Log() - square/2
+// descend returns −∂/∂y of the logarithm of the law of component j, number e of its label, of groups
+// from lo to hi, which of Gaussians is y. If it is bent it is ∂/∂y, with the other derivatives in w, of
+// groups of which some row has a part in the component, and anything of the rest.
+func (p *Packed) descend(w *Work, j, e, lo, hi int) []float64 {
+	m := p.model
+	size := m.dim * octet
+	if !m.bent {
+		return w.of(w.y, e, size, lo, hi)
 	}
-}
-
-// negligible is the responsibility below which a component's part in a gradient is
-// not worth the time.
-const negligible = 1e-9
-
-// lost is below the logarithm of what a sum of terms, the largest of which is 1, keeps of one.
-const lost = -45
-
-// worth returns the responsibilities of component e that are not negligible, 0 for all others,
-// and whether there are some.
-func (b *group) worth(e int) (shares asm.Octet, some bool) {
-	for r, share := range b.share[e][:b.n] {
-		if !(share < negligible) { // NaN is kept
-			shares[r], some = share, true
+	counts := func(g int) bool {
+		return slices.ContainsFunc(w.of(w.share, e, octet, g, g+1), func(share float64) bool { return !(share < asm.Negligible) })
+	}
+	for g := lo; g < hi; {
+		first := g
+		for g < hi && counts(g) {
+			g++
+		}
+		if first < g {
+			at := (first - lo) * size
+			bent := bentOf(&w.bent[e], first*size, g*size)
+			p.octets[j].DifferentiateNormal(w.down[at:], w.byEpsilon[at:], w.byTau[at:], w.of(w.y, e, size, first, g), &bent)
+		} else {
+			g++
 		}
 	}
-	return shares, some
+	return w.down[:(hi-lo)*size]
 }
 
 // Score adds to grad, of the length of the parameters, the sums from which Finish
 // makes Σ_r C_r ∇ ln q of the rows of the last LogDensity with w.
 func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
-	m, factors := p.model, p.model.Factors()
-	logits := logitsOf(m, grad)
-	for i := range w.groups {
-		b := &w.groups[i]
-		var own asm.Octet
-		for r, row := range b.rows {
-			own[r] = coefficients[row/factors]
+	m, d, factors, sign := p.model, p.model.dim, p.model.Factors(), 1.0
+	if m.bent {
+		sign = -1
+	}
+	for i, b := range w.groups {
+		of := w.c[i*octet:][:octet]
+		clear(of)
+		for r, row := range b.rows[:b.n] {
+			of[r] = coefficients[row/factors]
 		}
-		for e := range b.share {
-			f, some := b.worth(e)
-			if !some {
-				continue
+	}
+	logits := logitsOf(m, grad)
+	p.components(w, func(j, e, lo, hi int) {
+		y, share := w.of(w.y, e, d*octet, lo, hi), w.of(w.share, e, octet, lo, hi)
+		// products returns sums of derivatives times the first columns of 1 and y, and their number.
+		products := func(derivatives []float64, columns int) (sums []float64, rows int) {
+			rows = octet * asm.Gather(w.u, w.w, share, w.c[lo*octet:hi*octet], derivatives[:len(y)], y)
+			sums = w.sums[:columns*(columns+1)/2+(1+d-columns)*columns]
+			clear(sums)
+			asm.AddProducts(sums, w.u[:rows*(1+d)], w.w[:rows*(1+d)], 1+d, columns)
+			return sums, rows
+		}
+		sums, rows := products(p.descend(w, j, e, lo, hi), 1+d)
+		if rows == 0 {
+			return
+		}
+		logits[j] += float32(sums[0])
+		shift, factor := learned(m, grad, j)
+		for i := range d {
+			own := Row(sums, 1+i)
+			shift[i] += float32(sign * own[0])
+			for c, product := range own[1:] {
+				factor[row(i)+c] += float32(sign * product)
 			}
-			for r, c := range own {
-				f[r] *= c
-			}
-			j := e*m.labels + b.label
-			logits[j] += float32(sumOf(&f))
-			down := p.descend(w, b, e)
-			if m.bent {
-				epsilon, tau := shapesOf(m, grad, j)
-				for i := range m.dim {
-					var byEpsilon, byTau float64
-					for r, f := range f {
-						byEpsilon += f * w.byEpsilon[i*octet+r]
-						byTau += f * w.byTau[i*octet+r]
-					}
-					epsilon[i] += float32(byEpsilon)
-					tau[i] += float32(byTau)
+		}
+		if m.bent {
+			epsilon, tau := shapesOf(m, grad, j)
+			for i, derivatives := range [][]float64{w.byEpsilon, w.byTau} {
+				sums, _ := products(derivatives, 1)
+				to := [2][]float32{epsilon, tau}[i]
+				for i, sum := range sums[1:] {
+					to[i] += float32(sum)
 				}
 			}
-			asm.AddMoments(moments(m, grad, j), &f, down, b.whitened(m, e))
 		}
-	}
-}
-
-func sumOf(x *asm.Octet) (sum float64) {
-	for _, v := range x {
-		sum += v
-	}
-	return sum
-}
-
-// whitened returns what is y of a component.
-func (b *group) whitened(m *Model, e int) []float64 { return b.y[e*m.dim*octet:][:m.dim*octet] }
-
-// descend returns −∂/∂y of the logarithm of the law of a group's component e, [d][octet], which
-// of Gaussians is y, and leaves the other derivatives in w. Those of negligible rows are 0.
-func (p *Packed) descend(w *Work, b *group, e int) []float64 {
-	m, y := p.model, b.whitened(p.model, e)
-	if !m.bent {
-		return y
-	}
-	bent := &b.bent[e]
-	for i, up := range bent.E {
-		w.pull[i] = (1/up - up) / 2 // −z
-	}
-	p.octets[e*m.labels+b.label].Differentiate(w.down, w.byEpsilon, w.byTau, y, w.pull, w.ones, bent)
-	for i := range w.down {
-		if b.share[e][i%octet] < negligible {
-			w.down[i], w.byEpsilon[i], w.byTau[i] = 0, 0, 0
-		}
-		w.down[i] = -w.down[i]
-	}
-	return w.down
+	})
 }
 
 // Finish turns the sums of Score over all rows, Σ_r C_r = total, into the gradient:
@@ -682,20 +648,18 @@ func solve(v []float32, t []float64, d int) {
 // Slope sets dx to ∂ ln q/∂x of the rows of the last LogDensity with w.
 func (p *Packed) Slope(dx []float32, w *Work) {
 	m, d := p.model, p.model.dim
-	for i := range w.groups {
-		b := &w.groups[i]
-		clear(w.slope)
-		for e := range b.share {
-			shares, some := b.worth(e)
-			if !some {
-				continue
-			}
-			inverse := p.inverse[(e*m.labels+b.label)*m.triangle:][:m.triangle]
-			asm.AddSlope(w.slope, &shares, p.descend(w, b, e), inverse)
-		}
+	size, sign := d*octet, float32(-1)
+	if m.bent {
+		sign = 1
+	}
+	clear(w.slope)
+	p.components(w, func(j, e, lo, hi int) {
+		asm.AddSlopes(w.slope[lo*size:hi*size], w.of(w.share, e, octet, lo, hi), p.descend(w, j, e, lo, hi), p.inverse[j*m.triangle:][:m.triangle])
+	})
+	for i, b := range w.groups {
 		for r, row := range b.rows[:b.n] {
 			for c := range d {
-				dx[row*d+c] = float32(w.slope[c*octet+r])
+				dx[row*d+c] = sign * float32(w.slope[i*size+c*octet+r])
 			}
 		}
 	}

@@ -233,7 +233,7 @@ func TestDensityIsThatOfThePoints(t *testing.T) {
 			p.Point(x, z, j, w)
 			p.LogDensity(dst[:], x, nil, w)
 			for i := range y {
-				y[i] = w.groups[0].whitened(m, j)[i*octet]
+				y[i] = w.of(w.y, j, m.dim*octet, 0, 1)[i*octet]
 			}
 			if bent {
 				for i := range y {

@@ -36,12 +36,12 @@ func (c *Config) demands(dim, modes int, target []engine.Demand) []engine.Demand
 		if c.Generator.Base == "product" {
 			triangle = d
 		}
-		// Whitened states, in blocks of 8, of which each mode may leave one all but empty; packed
-		// parameters.
+		// Whitened states and shares of each component, states, and what one component needs, in
+		// blocks of 8, of which each mode may leave one all but empty; packed parameters.
 		blocked := rows * (1 + 7*min(1, max(1, m)/float64(min(n, nn.BlockRows()))))
-		batch += blocked*8*(k*(d+float64(nets.base.Factors()))+d) + 8*24*k*max(1, m)*triangle
+		batch += blocked*8*(k+4)*(d+float64(nets.base.Factors())) + 8*24*k*max(1, m)*triangle
 		if c.Generator.Bent {
-			batch += blocked*24*k*d + rows*d*float64(32*c.Generator.Depth+16) + 8*272*k*max(1, m)*d // bent coordinates; couplings'
+			batch += blocked*(24*k+32)*d + rows*d*float64(32*c.Generator.Depth+16) + 8*272*k*max(1, m)*d // bent coordinates; couplings'
 		}
 		all = append(all, engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*k + 12*d + 128)})
 	}

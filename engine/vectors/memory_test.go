@@ -60,9 +60,9 @@ func TestDemands(t *testing.T) {
 		if k := float64(g.Components); c.triangle > 0 {
 			// Blocks of eight rows, one of each mode in a block of rows all but empty.
 			blocked := rows * (1 + 7*max(1, m)/float64(nn.BlockRows()))
-			passes += blocked*8*(k*(d+c.densities)+d) + 8*24*k*max(1, m)*c.triangle
+			passes += blocked*8*(k+4)*(d+c.densities) + 8*24*k*max(1, m)*c.triangle
 			if g.Bent {
-				passes += blocked*24*k*d + rows*d*float64(32*g.Depth+16) + 8*272*k*max(1, m)*d
+				passes += blocked*(24*k+32)*d + rows*d*float64(32*g.Depth+16) + 8*272*k*max(1, m)*d
 			}
 			want = append(want, engine.Demand{Key: "generator.scout.population", Bytes: 100 * (8*k + 12*d + 128)})
 		}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
@@ -21,6 +22,8 @@ func main() {
 		k.bend()
 		k.unbend()
 		k.unbendSlopes()
+		k.unbendNormal()
+		k.logNormals()
 	}
 	Generate()
 }
@@ -113,20 +116,24 @@ func (w kernel) log(x vec) vec {
 	return w.sub(w.mul(k, w.number(ln2High)), w.sub(w.sub(half, correction), f))
 }
 
-// asinh is asinhGeneric.
-func (w kernel) asinh(x vec) (at, e, root vec) {
+// asinh is asinhGeneric without the exponential, of which it leaves the size and the sign.
+func (w kernel) asinh(x vec) (at, up, sign, root, nan vec) {
 	finite := w.within(x)
-	nan := w.sub(finite, finite)
+	nan = w.sub(finite, finite)
 	root = w.Vector()
 	VSQRTPD(w.add(w.number(1), w.mul(x, x)), root)
 	sign, size := w.Vector(), w.Vector()
 	w.And(w.bits(1<<63), x, sign)
 	w.Xor(sign, x, size)
-	up := w.add(root, size)
+	up = w.add(root, size)
 	at = w.log(up)
 	w.Xor(sign, at, at)
-	down := w.div(w.number(1), up)
-	e = w.Vector()
+	return w.add(at, nan), up, sign, w.add(root, nan), nan
+}
+
+// signed returns what up is if the sign is positive, and otherwise 1/up.
+func (w kernel) signed(up, sign vec) vec {
+	down, e := w.div(w.number(1), up), w.Vector()
 	if w.Wide() {
 		negative := K()
 		VPMOVQ2M(sign, negative)
@@ -134,7 +141,7 @@ func (w kernel) asinh(x vec) (at, e, root vec) {
 	} else {
 		VBLENDVPD(sign, down, up, e)
 	}
-	return w.add(at, nan), w.add(e, nan), w.add(root, nan)
+	return e
 }
 
 // sinh is sinhGeneric.
@@ -150,33 +157,47 @@ func (w kernel) halves(e vec) (sinh, cosh vec) {
 	return w.mul(w.sub(e, down), w.number(0.5)), w.mul(w.add(e, down), w.number(0.5))
 }
 
-// walk emits a kernel of slices of one length, the first of which tells it.
-func (w kernel) walk(name string, slices []string, body func(load func(slice string) vec, store func(v vec, slice string))) {
-	w.Kernel(name, "func("+strings.Join(slices, ", ")+" []float64)", "is "+name+"Generic.")
+// maps are the parameters of maps, which are repeated.
+var maps = []string{"epsilon", "up", "delta"}
+
+// walk emits a kernel of slices of one length, the first of which tells it, but for maps, of the
+// length of up.
+func (w kernel) walk(name string, names []string, body func(load func(slice string) vec, store func(v vec, slice string))) {
+	w.Kernel(name, "func("+strings.Join(names, ", ")+" []float64)", "is "+name+"Generic.")
 	pointer := map[string]Register{}
-	for _, s := range slices {
+	for _, s := range names {
 		pointer[s] = Address(s)
 	}
-	n, i := Length(slices[0]), GP64()
+	i, k := GP64(), GP64()
 	XORQ(i, i)
+	XORQ(k, k)
 	JMP(LabelRef("next"))
 	Label("loop")
-	at := func(s string) Mem { return Mem{Base: pointer[s], Index: i, Scale: 8} }
+	at := func(s string) Mem {
+		if slices.Contains(maps, s) {
+			return Mem{Base: pointer[s], Index: k, Scale: 8}
+		}
+		return Mem{Base: pointer[s], Index: i, Scale: 8}
+	}
 	body(func(s string) vec {
 		v := w.Vector()
 		VMOVUPD(at(s), v)
 		return v
 	}, func(v vec, s string) { VMOVUPD(v, at(s)) })
 	ADDQ(Imm(uint64(w.Bytes/8)), i)
+	ADDQ(Imm(uint64(w.Bytes/8)), k)
+	CMPQ(k, Length("up"))
+	JB(LabelRef("next"))
+	XORQ(k, k)
 	Label("next")
-	CMPQ(i, n)
+	CMPQ(i, Length(names[0]))
 	JB(LabelRef("loop"))
 	Leave()
 }
 
 // each emits a kernel that maps the numbers of one slice, by the parameters of their maps, to another.
 func (w kernel) each(name, to, from string, body func(value, epsilon, up, delta vec) (result, slope, at, e vec)) {
-	w.walk(name, []string{to, "slope", "w", "e", from, "epsilon", "up", "delta"}, func(load func(string) vec, store func(vec, string)) {
+	w.walk(name, append([]string{to, "slope", "w", "e", from}, maps...), func(load func(string) vec, store func(vec, string)) {
 		result, slope, at, e := body(load(from), load("epsilon"), load("up"), load("delta"))
 		store(result, to)
 		store(slope, "slope")
@@ -188,7 +209,8 @@ func (w kernel) each(name, to, from string, body func(value, epsilon, up, delta 
 func (w kernel) bend() {
 	w.each("bend", "y", "z", func(z, epsilon, up, delta vec) (y, slope, at, e vec) {
 		sinhE, coshE := w.halves(up)
-		at, e, root := w.asinh(z)
+		at, size, sign, root, nan := w.asinh(z)
+		e = w.add(w.signed(size, sign), nan)
 		sinh, cosh, _ := w.sinh(w.add(w.mul(delta, at), epsilon))
 		return w.div(w.sub(sinh, sinhE), w.mul(delta, coshE)), w.div(cosh, w.mul(root, coshE)), at, e
 	})
@@ -197,7 +219,7 @@ func (w kernel) bend() {
 func (w kernel) unbend() {
 	w.each("unbend", "z", "y", func(y, epsilon, up, delta vec) (z, slope, at, e vec) {
 		sinhE, coshE := w.halves(up)
-		a, _, root := w.asinh(w.add(w.mul(w.mul(delta, coshE), y), sinhE))
+		a, _, _, root, _ := w.asinh(w.add(w.mul(w.mul(delta, coshE), y), sinhE))
 		at = w.div(w.sub(a, epsilon), delta)
 		z, cosh, e := w.sinh(at)
 		return z, w.div(w.mul(cosh, coshE), root), at, e
@@ -205,23 +227,103 @@ func (w kernel) unbend() {
 }
 
 func (w kernel) unbendSlopes() {
-	w.walk("unbendSlopes", []string{"byY", "byEpsilon", "byTau", "y", "slope", "c", "w", "e", "up", "delta"}, func(load func(string) vec, store func(vec, string)) {
-		sinhE, coshE := w.halves(load("up"))
-		delta, y := load("delta"), load("y")
-		steep := w.mul(delta, coshE)
-		x := w.add(w.mul(steep, y), sinhE)
-		root := w.Vector()
-		VSQRTPD(w.add(w.number(1), w.mul(x, x)), root)
-		inverse := w.div(w.number(1), root)
+	names := []string{"byY", "byEpsilon", "byTau", "y", "slope", "c", "w", "e", "up", "delta"}
+	w.walk("unbendSlopes", names, func(load func(string) vec, store func(vec, string)) {
 		sinh, cosh := w.halves(load("e"))
 		c := load("c")
-		byW := w.add(w.mul(load("slope"), cosh), w.div(w.mul(c, sinh), cosh))
-		byA := w.mul(byW, w.div(w.number(1), delta))
-		byX := w.mul(w.sub(byA, w.mul(w.mul(c, x), inverse)), inverse)
-		byY := w.mul(byX, steep)
-		store(byY, "byY")
-		store(w.sub(w.mul(byY, y), w.mul(byW, load("w"))), "byTau")
-		lean := w.mul(byX, w.add(w.mul(w.mul(y, delta), sinhE), coshE))
-		store(w.add(w.sub(lean, byA), w.div(w.mul(c, sinhE), coshE)), "byEpsilon")
+		w.slopes(w.add(w.mul(load("slope"), cosh), w.div(w.mul(c, sinh), cosh)), c, load, store)
 	})
+}
+
+func (w kernel) unbendNormal() {
+	names := []string{"byY", "byEpsilon", "byTau", "y", "w", "e", "up", "delta"}
+	w.walk("unbendNormal", names, func(load func(string) vec, store func(vec, string)) {
+		sinh, cosh := w.halves(load("e"))
+		w.slopes(w.sub(w.div(sinh, cosh), w.mul(sinh, cosh)), w.number(1), load, store)
+	})
+}
+
+// slopes is slopesGeneric.
+func (w kernel) slopes(byW, c vec, load func(string) vec, store func(vec, string)) {
+	sinhE, coshE := w.halves(load("up"))
+	delta, y := load("delta"), load("y")
+	steep := w.mul(delta, coshE)
+	x := w.add(w.mul(steep, y), sinhE)
+	root := w.Vector()
+	VSQRTPD(w.add(w.number(1), w.mul(x, x)), root)
+	inverse := w.div(w.number(1), root)
+	byA := w.mul(byW, w.div(w.number(1), delta))
+	byX := w.mul(w.sub(byA, w.mul(w.mul(c, x), inverse)), inverse)
+	byY := w.mul(byX, steep)
+	store(byY, "byY")
+	store(w.sub(w.mul(byY, y), w.mul(byW, load("w"))), "byTau")
+	lean := w.mul(byX, w.add(w.mul(w.mul(y, delta), sinhE), coshE))
+	store(w.add(w.sub(lean, byA), w.div(w.mul(c, sinhE), coshE)), "byEpsilon")
+}
+
+// logNormals emits the squares of a group, and where there are slopes their product, of which it
+// keeps the mantissa and counts the exponents.
+func (w kernel) logNormals() {
+	w.Kernel("logNormals", "func(log, z, slope []float64, norm float64, d int)", "is logNormalsGeneric.")
+	log, z, slope, norm := Address("log"), Address("z"), Address("slope"), w.Vector()
+	VBROADCASTSD(Argument("norm"), norm)
+	next := Copy(log)
+	Label("group")
+	ADDQ(Imm(8*8), next)
+	Label("rows")
+	squares, product, least, exponents, sum, n, at := w.Zeros(), w.number(1), w.number(1), w.Zeros(), w.Zeros(), Number("d"), GP64()
+	XORQ(at, at)
+	Label("coordinate")
+	v := w.Vector()
+	VMOVUPD(Within(z, at, 0), v)
+	VMULPD(v, v, v)
+	VADDPD(v, squares, squares)
+	TESTQ(slope, slope)
+	JZ(LabelRef("straight"))
+	exponent := w.Vector()
+	VMINPD(Within(slope, at, 0), least, least)
+	VMULPD(Within(slope, at, 0), product, product)
+	VPSRLQ(Imm(52), product, exponent)
+	VPADDQ(exponent, exponents, exponents)
+	w.And(w.bits(1<<52-1), product, product)
+	w.Or(w.number(1), product, product)
+	Label("straight")
+	ADDQ(Imm(8*8), at)
+	DECQ(n)
+	JNZ(LabelRef("coordinate"))
+	TESTQ(slope, slope)
+	JZ(LabelRef("flat"))
+	ADDQ(Imm(uint64(w.Bytes)), slope)
+	w.Or(w.number(1<<52), exponents, exponents)
+	count, bias := w.sub(exponents, w.number(1<<52)), w.Vector()
+	VBROADCASTSD(Argument("d"), bias)
+	w.Or(w.number(1<<52), bias, bias)
+	count = w.sub(count, w.mul(w.sub(bias, w.number(1<<52)), w.number(1023)))
+	VMOVAPD(w.add(w.mul(count, w.number(math.Ln2)), w.log(product)), sum)
+	none, infinite := w.Mask(), w.number(math.Inf(-1))
+	VCMPPD(Imm(0), w.Zeros(), least, none)
+	if w.Wide() {
+		VMOVAPD_Z(infinite, none, infinite)
+	} else {
+		VANDPD(none, infinite, infinite)
+	}
+	VADDPD(infinite, sum, sum)
+	Label("flat")
+	VMOVUPD(w.add(norm, w.sub(sum, w.mul(w.number(0.5), squares))), At(log, 0))
+	ADDQ(Imm(uint64(w.Bytes)), z)
+	ADDQ(Imm(uint64(w.Bytes)), log)
+	Comment("at is what the coordinates of a group take, of which the first has been gone through.")
+	CMPQ(log, next)
+	JB(LabelRef("rows"))
+	SUBQ(Imm(8*8), at)
+	ADDQ(at, z)
+	TESTQ(slope, slope)
+	CMOVQEQ(slope, at)
+	ADDQ(at, slope)
+	end := Length("log")
+	SHLQ(Imm(3), end)
+	ADDQ(Address("log"), end)
+	CMPQ(log, end)
+	JB(LabelRef("group"))
+	Leave()
 }

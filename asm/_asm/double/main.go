@@ -27,6 +27,7 @@ func main() {
 		w.elementwise("log64", "ln x", w.log)
 		w.elementwise("log1p64", "ln(1+x)", w.log1p)
 		w.combine()
+		w.logSumExp()
 	}
 	Generate()
 }
@@ -96,6 +97,65 @@ func (w isa) combine() {
 		JGE(LabelRef(name))
 		ADDQ(I32(size), n)
 	}
+	Leave()
+}
+
+// logSumExp emits, for as many columns at a time as a vector holds, their largest terms, then
+// exponentials and their sum, then quotients. NaN is the second source of a maximum, which is the
+// result then. The largest term is at least the lowest number, so that −Inf of all gives −Inf.
+func (w isa) logSumExp() {
+	w.Kernel("logSumExp64", "func(log, terms []float64)", "is logSumExp64Generic for whole eights of columns.")
+	log, terms, stride := Address("log"), Address("terms"), Length("log")
+	SHLQ(Imm(3), stride)
+	lines := func(name string, body func(line Mem)) {
+		line, end := Copy(terms), Length("terms")
+		SHLQ(Imm(3), end)
+		ADDQ(Address("terms"), end)
+		Label(name)
+		body(At(line, 0))
+		ADDQ(stride, line)
+		CMPQ(line, end)
+		JB(LabelRef(name))
+	}
+	Label("columns")
+	highest, sum := w.Vector(), w.Vector()
+	VMOVUPD(number(-math.MaxFloat64), highest)
+	lines("largest", func(line Mem) { VMAXPD(line, highest, highest) })
+	VXORPD(sum, sum, sum)
+	lines("exponentials", func(line Mem) {
+		v, limit, kept := w.Vector(), w.Vector(), w.Mask()
+		VMOVUPD(line, v)
+		VSUBPD(highest, v, v)
+		VMOVUPD(number(-45), limit)
+		VCMPPD(Imm(NotLess), limit, v, kept)
+		e := w.exp(v)
+		if w.Wide() {
+			VMOVAPD_Z(e, kept, e)
+		} else {
+			VANDPD(kept, e, e)
+		}
+		VADDPD(e, sum, sum)
+		VMOVUPD(e, line)
+	})
+	whole := w.Vector()
+	VMOVUPD(number(1), whole)
+	VMAXPD(sum, whole, whole)
+	lines("shares", func(line Mem) {
+		v := w.Vector()
+		VMOVUPD(line, v)
+		VDIVPD(whole, v, v)
+		VMOVUPD(v, line)
+	})
+	result := w.log(sum)
+	VADDPD(highest, result, result)
+	VMOVUPD(result, At(log, 0))
+	ADDQ(Imm(uint64(w.Bytes)), log)
+	ADDQ(Imm(uint64(w.Bytes)), terms)
+	end := Length("log")
+	SHLQ(Imm(3), end)
+	ADDQ(Address("log"), end)
+	CMPQ(log, end)
+	JB(LabelRef("columns"))
 	Leave()
 }
 

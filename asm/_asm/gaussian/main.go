@@ -4,6 +4,8 @@
 package main
 
 import (
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -17,11 +19,14 @@ func main() {
 	ConstraintExpr("amd64,!purego")
 	for _, w := range []*ISA{AVX512, AVX2} {
 		whiten(w)
-		addMoments(w)
-		addSlope(w)
+		gather(w)
+		addProducts(w)
+		addSlopes(w)
 	}
 	Generate()
 }
+
+var constants = NewPool("gaussianConstants")
 
 // An octet is one number of each row, in one or two registers.
 type octet []VecVirtual
@@ -49,10 +54,10 @@ func loop(name string, number Register, limit int, body func()) {
 }
 
 func whiten(w *ISA) {
-	w.Kernel("whiten", "func(squares *[8]float64, y, x, mean, inverse []float64)", "is whitenGeneric.")
-	y, x, mean, inverse := Address("y"), Address("x"), Address("mean"), Address("inverse")
-	squares, d := Number("squares"), Length("mean")
-
+	w.Kernel("whiten", "func(y, x, mean, inverse []float64)", "is whitenGeneric.")
+	y, x := Address("y"), Address("x")
+	Label("group")
+	mean, inverse, d := Address("mean"), Address("inverse"), Length("mean")
 	Comment("y = x - mean")
 	n, to := Copy(d), Copy(y)
 	loop("center", n, 1, func() {
@@ -68,10 +73,11 @@ func whiten(w *ISA) {
 		ADDQ(Imm(octetBytes), to)
 		DECQ(n)
 	})
+	next := to
 
 	Comment("Rows of the triangle from the last, which n counts: four at once, then one by one.",
 		"row is where the last of them begins, and to where its y is.")
-	n, row := Copy(d), Copy(d)
+	n, row, to := Copy(d), Copy(d), Copy(to)
 	DECQ(row)
 	IMULQ(d, row) // d (d-1)/2 numbers of 8 bytes
 	SHLQ(Imm(2), row)
@@ -130,44 +136,194 @@ func whiten(w *ISA) {
 	loop("four", n, 4, func() { rows(4) })
 	loop("one", n, 1, func() { rows(1) })
 
-	Comment("squares")
-	sum := newOctet(w)
-	Zero(sum...)
-	loop("square", d, 1, func() {
-		value := newOctet(w)
-		value.load(w, At(y, 0))
-		for i, v := range value {
-			VMULPD(v, v, v)
-			VADDPD(v, sum[i], sum[i])
-		}
-		ADDQ(Imm(octetBytes), y)
-		DECQ(d)
-	})
-	sum.store(w, At(squares, 0))
+	MOVQ(next, y)
+	endOf("y", y, "group")
 	Leave()
 }
 
-// rows emits body for each row i of v times the factors at f, with the address of column i of
-// another matrix, which is the last of row i of a triangle.
-func rows(w *ISA, v, length, f, columns Register, body func(scaled octet, last Register)) {
-	end := Copy(length)
+// endOf emits a jump to a label unless an address is behind a slice.
+func endOf(slice string, at Register, again string) {
+	end := Length(slice)
 	SHLQ(Imm(3), end)
-	ADDQ(v, end)
-	factor := newOctet(w)
-	factor.load(w, At(f, 0))
-	last := Copy(columns)
-	Label("row")
-	CMPQ(v, end)
-	JAE(LabelRef("done"))
-	scaled := newOctet(w)
-	for i, f := range factor {
-		VMULPD(At(v, i*w.Bytes), f, scaled[i])
+	ADDQ(Address(slice), end)
+	CMPQ(at, end)
+	JB(LabelRef(again))
+}
+
+// groups emits body for each group of rows of which some take part, given their shares. It
+// advances addresses of numbers of each row, and of d numbers of each, to the next group.
+func groups(w *ISA, numbers, coordinates []Register, body func(share octet, part []Register)) {
+	share, size, least := Address("share"), Number("d"), w.Vector()
+	SHLQ(Imm(6), size) // bytes of a group's coordinates
+	VBROADCASTSD(constants.Vector64(math.Float64bits(1e-9)), least)
+	Label("group")
+	own, part := newOctet(w), make([]Register, octetBytes/w.Bytes)
+	own.load(w, At(share, 0))
+	for i, v := range own {
+		part[i] = w.Mask()
+		VCMPPD(Imm(NotLess), least, v, part[i])
 	}
-	body(scaled, last)
-	ADDQ(Imm(octetBytes), last)
-	ADDQ(Imm(octetBytes), v)
-	JMP(LabelRef("row"))
-	Label("done")
+	if w.Wide() {
+		KORTESTB(part[0], part[0])
+	} else {
+		some := YMM()
+		VORPD(part[0], part[1], some)
+		VPTEST(some, some)
+	}
+	JZ(LabelRef("next"))
+	body(own, part)
+	Label("next")
+	for _, r := range append(numbers, share) {
+		ADDQ(Imm(octetBytes), r)
+	}
+	for _, r := range coordinates {
+		ADDQ(size, r)
+	}
+	endOf("share", share, "group")
+}
+
+// masked emits the product of factors and an octet in memory, 0 of rows that take no part.
+func masked(w *ISA, m Mem, f octet, part []Register) octet {
+	product := newOctet(w)
+	for i, v := range product {
+		if own := m.Offset(i * w.Bytes); w.Wide() {
+			VMULPD_Z(own, f[i], part[i], v)
+		} else {
+			VANDPD(own, part[i], v)
+			VMULPD(v, f[i], v)
+		}
+	}
+	return product
+}
+
+func gather(w *ISA) {
+	w.Kernel("gather", "func(u, w, share, c, v, y []float64, d int) (groups int)", "is gatherGeneric.")
+	c, v, y := Address("c"), Address("v"), Address("y")
+	u, other, taken, one := Address("u"), Address("w"), GP64(), w.Vector()
+	XORQ(taken, taken)
+	VBROADCASTSD(constants.Vector64(math.Float64bits(1)), one)
+	groups(w, []Register{c}, []Register{v, y}, func(share octet, part []Register) {
+		INCQ(taken)
+		f := newOctet(w)
+		for i, s := range share {
+			if m := At(c, i*w.Bytes); w.Wide() {
+				VMULPD_Z(m, s, part[i], f[i])
+				VMOVAPD_Z(one, part[i], s)
+			} else {
+				VANDPD(s, part[i], s)
+				VMULPD(m, s, f[i])
+				VANDPD(f[i], part[i], f[i])
+				VANDPD(one, part[i], s)
+			}
+		}
+		at, n := GP64(), Number("d")
+		XORQ(at, at)
+		f.store(w, At(u, 0))
+		share.store(w, At(other, 0))
+		Label("coordinate")
+		ADDQ(Imm(octetBytes), u)
+		ADDQ(Imm(octetBytes), other)
+		masked(w, Within(v, at, 0), f, part).store(w, At(u, 0))
+		for i, p := range part {
+			value := w.Vector()
+			if m := Within(y, at, i*w.Bytes); w.Wide() {
+				VMOVUPD_Z(m, p, value)
+			} else {
+				VANDPD(m, p, value)
+			}
+			VMOVUPD(value, At(other, i*w.Bytes))
+		}
+		ADDQ(Imm(octetBytes), at)
+		DECQ(n)
+		JNZ(LabelRef("coordinate"))
+		ADDQ(Imm(octetBytes), u)
+		ADDQ(Imm(octetBytes), other)
+	})
+	Store(taken, Return("groups"))
+	Leave()
+}
+
+// addProducts emits, for each row i, sums over all groups of up to four columns at once, and then over rows.
+func addProducts(w *ISA) {
+	w.Kernel("addProducts", "func(sums, u, w []float64, n, columns int)", "is addProductsGeneric.")
+	sums, u, size, row, end := Address("sums"), Address("u"), Number("n"), GP64(), Length("u")
+	SHLQ(Imm(6), size) // bytes of a group
+	SHLQ(Imm(3), end)
+	ADDQ(u, end)
+	XORQ(row, row)
+	Label("row")
+	INCQ(row)
+	from, left := Address("w"), Number("columns")
+	CMPQ(row, left)
+	CMOVQLT(row, left)
+	tile := func(columns int) {
+		acc, a, b := make([]octet, columns), Copy(u), Copy(from)
+		for c := range acc {
+			acc[c] = newOctet(w)
+			Zero(acc[c]...)
+		}
+		name := string("01234"[columns])
+		Label("groups_" + name)
+		x := newOctet(w)
+		x.load(w, At(a, 0))
+		for c, sum := range acc {
+			for i, v := range x {
+				t := w.Vector()
+				VMULPD(At(b, c*octetBytes+i*w.Bytes), v, t)
+				VADDPD(t, sum[i], sum[i])
+			}
+		}
+		ADDQ(size, a)
+		ADDQ(size, b)
+		CMPQ(a, end)
+		JB(LabelRef("groups_" + name))
+		addSums(w, acc, At(sums, 0))
+		ADDQ(Imm(uint64(8*columns)), sums)
+	}
+	loop("tile", left, 4, func() {
+		tile(4)
+		ADDQ(U32(4*octetBytes), from)
+		SUBQ(Imm(4), left)
+	})
+	for columns := 3; columns > 0; columns-- {
+		next := "less_than_" + string("0123"[columns])
+		CMPQ(left, Imm(uint64(columns)))
+		JNE(LabelRef(next))
+		tile(columns)
+		Label(next)
+	}
+	ADDQ(Imm(octetBytes), u)
+	CMPQ(row, Number("n"))
+	JB(LabelRef("row"))
+	Leave()
+}
+
+func addSlopes(w *ISA) {
+	w.Kernel("addSlopes", "func(slope, share, v, inverse []float64, d int)", "is addSlopesGeneric.")
+	slope, v := Address("slope"), Address("v")
+	groups(w, nil, []Register{slope, v}, func(share octet, part []Register) {
+		inverse, from, last, n := Address("inverse"), Copy(v), Copy(slope), Number("d")
+		Label("row")
+		scaled, to := masked(w, At(from, 0), share, part), Copy(slope)
+		columns(to, last, func(n int) {
+			for c := range n {
+				number, value := w.Vector(), newOctet(w)
+				VBROADCASTSD(At(inverse, 8*c), number)
+				value.load(w, At(to, c*octetBytes))
+				for i, s := range scaled {
+					t := w.Vector()
+					VMULPD(number, s, t)
+					VADDPD(t, value[i], value[i])
+				}
+				value.store(w, At(to, c*octetBytes))
+			}
+			ADDQ(Imm(uint64(8*n)), inverse)
+		})
+		ADDQ(Imm(octetBytes), from)
+		ADDQ(Imm(octetBytes), last)
+		DECQ(n)
+		JNZ(LabelRef("row"))
+	})
 	Leave()
 }
 
@@ -185,57 +341,6 @@ func columns(from, last Register, body func(n int)) {
 	loopWhile("column", from, last, func() { advance(1) })
 }
 
-func addMoments(w *ISA) {
-	w.Kernel("addMoments", "func(sums []float32, f *[8]float64, v, y []float64)", "is addMomentsGeneric.")
-	sums, f, v, y := Address("sums"), Number("f"), Address("v"), Address("y")
-	length := Length("v")
-	triangle := Copy(length) // d = length/8 numbers of 4 bytes after sums
-	SHRQ(Imm(1), triangle)
-	ADDQ(sums, triangle)
-	rows(w, v, length, f, y, func(scaled octet, last Register) {
-		addSum(w, scaled, At(sums, 0))
-		from := Copy(y)
-		product := func(column int) octet {
-			p := newOctet(w)
-			for i, s := range scaled {
-				VMULPD(At(from, column*octetBytes+i*w.Bytes), s, p[i])
-			}
-			return p
-		}
-		columns(from, last, func(n int) {
-			if n == 4 {
-				addSums(w, [4]octet{product(0), product(1), product(2), product(3)}, At(triangle, 0))
-			} else {
-				addSum(w, product(0), At(triangle, 0))
-			}
-			ADDQ(Imm(uint64(4*n)), triangle)
-		})
-		ADDQ(Imm(4), sums)
-	})
-}
-
-func addSlope(w *ISA) {
-	w.Kernel("addSlope", "func(slope []float64, f *[8]float64, v, inverse []float64)", "is addSlopeGeneric.")
-	slope, f, v, inverse := Address("slope"), Number("f"), Address("v"), Address("inverse")
-	rows(w, v, Length("v"), f, slope, func(scaled octet, last Register) {
-		to := Copy(slope)
-		columns(to, last, func(n int) {
-			for c := range n {
-				number, value := w.Vector(), newOctet(w)
-				VBROADCASTSD(At(inverse, 8*c), number)
-				value.load(w, At(to, c*octetBytes))
-				for i, s := range scaled {
-					t := w.Vector()
-					VMULPD(number, s, t)
-					VSUBPD(t, value[i], value[i])
-				}
-				value.store(w, At(to, c*octetBytes))
-			}
-			ADDQ(Imm(uint64(8*n)), inverse)
-		})
-	})
-}
-
 // loopWhile emits a body that is repeated while one address is not beyond another.
 func loopWhile(name string, at, last Register, body func()) {
 	JMP(LabelRef(name + "_next"))
@@ -246,42 +351,37 @@ func loopWhile(name string, at, last Register, body func()) {
 	JBE(LabelRef(name))
 }
 
-// fold returns the sums of the rows that are four apart.
-func fold(w *ISA, x octet) VecVirtual {
-	four := YMM()
-	if w.Wide() {
-		other := YMM()
-		VEXTRACTF64X4(Imm(1), x[0], other)
-		VADDPD(other, x[0].AsY(), four)
-	} else {
-		VADDPD(x[1], x[0], four)
+// addSums adds the sums over rows of up to four octets to as many numbers: those four
+// apart, neighbours, and both halves.
+func addSums(w *ISA, x []octet, to Mem) {
+	var four []VecVirtual
+	for _, o := range x {
+		sum := YMM()
+		if w.Wide() {
+			VEXTRACTF64X4(Imm(1), o[0], sum)
+			VADDPD(sum, o[0].AsY(), sum)
+		} else {
+			VADDPD(o[1], o[0], sum)
+		}
+		four = append(four, sum)
 	}
-	return four
-}
-
-// addSum adds the sum over rows to a float32: those four apart, neighbours, and both halves.
-func addSum(w *ISA, x octet, to Mem) {
-	four := fold(w, x)
-	VHADDPD(four, four, four)
-	sum, rest := four.AsX(), XMM()
-	VEXTRACTF128(Imm(1), four, rest)
-	VADDSD(rest, sum, sum)
-	VCVTSD2SS(sum, sum, sum)
-	VADDSS(to, sum, sum)
-	VMOVSS(sum, to)
-}
-
-// addSums is addSum of four at once.
-func addSums(w *ISA, x [4]octet, to Mem) {
-	a, b, c, d := fold(w, x[0]), fold(w, x[1]), fold(w, x[2]), fold(w, x[3])
-	VHADDPD(b, a, a) // a0+a1 b0+b1 a2+a3 b2+b3
-	VHADDPD(d, c, c)
-	low := YMM()
-	VPERM2F128(Imm(0x20), c, a, low)
-	VPERM2F128(Imm(0x31), c, a, a)
-	VADDPD(a, low, low)
-	sum := XMM()
-	VCVTPD2PSY(low, sum)
-	VADDPS(to, sum, sum)
-	VMOVUPS(sum, to)
+	if len(x) == 4 {
+		VHADDPD(four[1], four[0], four[0]) // a0+a1 b0+b1 a2+a3 b2+b3
+		VHADDPD(four[3], four[2], four[2])
+		low := YMM()
+		VPERM2F128(Imm(0x20), four[2], four[0], low)
+		VPERM2F128(Imm(0x31), four[2], four[0], four[0])
+		VADDPD(four[0], low, low)
+		VADDPD(to, low, low)
+		VMOVUPD(low, to)
+		return
+	}
+	for i, v := range four {
+		VHADDPD(v, v, v)
+		sum, rest, m := v.AsX(), XMM(), to.Offset(8*i)
+		VEXTRACTF128(Imm(1), v, rest)
+		VADDSD(rest, sum, sum)
+		VADDSD(m, sum, sum)
+		VMOVSD(sum, m)
+	}
 }
