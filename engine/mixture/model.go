@@ -142,7 +142,7 @@ func (m *Model) Place(params []float32, all [][]Component) {
 type Packed struct {
 	model                 *Model
 	weight, logNorm       []float64   // w; ln w − Σ ln L_ii − (d/2) ln 2π
-	below                 []float64   // Σ of the weights before, of a product of the same label
+	below, normal         []float64   // Σ of the weights before, of a product of the same label; Φ⁻¹ of it
 	mean, factor, inverse []float64   // μ, L, L⁻¹ of each component
 	triangular            []float64   // T
 	shapes                []Shape     // of each component and coordinate, nil for Gaussians
@@ -154,7 +154,7 @@ type Packed struct {
 func (m *Model) NewPacked() *Packed {
 	k := m.components
 	p := &Packed{
-		model: m, weight: make([]float64, k), logNorm: make([]float64, k), below: make([]float64, k),
+		model: m, weight: make([]float64, k), logNorm: make([]float64, k), below: make([]float64, k), normal: make([]float64, k),
 		mean: make([]float64, k*m.dim), factor: make([]float64, k*m.triangle),
 		inverse: make([]float64, k*m.triangle), triangular: make([]float64, k*m.triangle),
 		wide: make([]float64, m.NumParams()),
@@ -238,7 +238,7 @@ func (p *Packed) normalise(logits []float64, factor int) {
 		sum += p.weight[j]
 	}
 	for j := factor; j < len(logits); j += step {
-		p.below[j] = below
+		p.below[j], p.normal[j] = below, math.Sqrt2*math.Erfinv(2*min(below, 1)-1)
 		p.weight[j] /= sum
 		below += p.weight[j]
 		p.logNorm[j] = logits[j] - highest - math.Log(sum)
@@ -267,10 +267,16 @@ func Invert(inverse, l []float64, d int) {
 func (p *Packed) Weight(j int) float64 { return p.weight[j] }
 
 // Choose returns the component of a factor that a uniform number selects.
-func (p *Packed) Choose(factor int, u float64) int {
+func (p *Packed) Choose(factor int, u float64) int { return p.last(p.below, factor, u) }
+
+// ChooseNormal returns the component of a factor that a normal number selects.
+func (p *Packed) ChooseNormal(factor int, z float64) int { return p.last(p.normal, factor, z) }
+
+// last returns the last component of a factor whose bound is not above x, or the first.
+func (p *Packed) last(bounds []float64, factor int, x float64) int {
 	step := p.model.Factors()
-	j := len(p.below) - step + factor
-	for j >= step && p.below[j] > u {
+	j := len(bounds) - step + factor
+	for j >= step && bounds[j] > x {
 		j -= step
 	}
 	return j

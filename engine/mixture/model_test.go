@@ -243,6 +243,10 @@ func TestDensityIsThatOfThePoints(t *testing.T) {
 			require.InDeltaSlice(t, []float64{float64(z[0]), float64(z[1])}, y, 1e-5)
 			require.Equal(t, j, p.Choose(0, p.below[j]))
 			require.Equal(t, j, p.Choose(0, p.below[j]+0.999*p.weight[j]))
+			for range 100 {
+				z := r.NormFloat64()
+				require.Equal(t, p.Choose(0, math.Erfc(-z/math.Sqrt2)/2), p.ChooseNormal(0, z))
+			}
 		}
 	}
 }

@@ -115,11 +115,6 @@ type mixturePass struct {
 	last     *weights // of the last forward or density
 }
 
-// chosen returns the component of a factor that the noise chooses.
-func chosen(p *mixture.Packed, factor int, noise float32) int {
-	return p.Choose(factor, math.Erfc(-float64(noise)/math.Sqrt2)/2)
-}
-
 func (p *mixturePass) forward(s States, z, u []float32, w *weights) {
 	n := &p.flow.nets
 	d, width := n.dim, n.dim/n.base.Factors()
@@ -133,7 +128,7 @@ func (p *mixturePass) forward(s States, z, u []float32, w *weights) {
 		}
 		for f, choice := range noise[d:] {
 			at := f * width
-			w.base.Point(p.y[r*d+at:][:width], noise[at:at+width], chosen(w.base, f, choice), p.work)
+			w.base.Point(p.y[r*d+at:][:width], noise[at:at+width], w.base.ChooseNormal(f, float64(choice)), p.work)
 		}
 	}
 	p.show(s.X, w)
