@@ -256,6 +256,10 @@ func Run(ctx context.Context, o Options) ([]Answer, error) {
 			case errors.As(err, &missing):
 				outcome.Missing = missing.Reason + "; " + missing.Install
 			case err != nil:
+				if len(a.Outcomes) > 0 { // what has been measured is not lost
+					p.judge(a.Outcomes)
+					answers = append(answers, a)
+				}
 				return answers, fmt.Errorf("%s: %s: %w", p.name, c.name(), err)
 			default:
 				outcome.About, outcome.Series = about, *series

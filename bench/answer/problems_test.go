@@ -190,6 +190,21 @@ func TestRunThatStops(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, answers)
 	require.Equal(t, []string{"two_modes: revgen, best"}, said)
+
+	// What has been measured of a problem is kept.
+	long.SkipShort(t)
+	ctx, cancel = context.WithCancel(t.Context())
+	o.Only, o.Log = []string{"glass-8"}, func(_ string, args ...any) {
+		if args[1] == "revgen, quick" {
+			cancel()
+		}
+	}
+	answers, err = Run(ctx, o)
+	require.ErrorContains(t, err, "glass-8: revgen, quick: ")
+	require.Len(t, answers, 1)
+	require.Len(t, answers[0].Outcomes, 1)
+	require.Equal(t, "best", answers[0].Outcomes[0].Preset)
+	require.NotEmpty(t, answers[0].Outcomes[0].Averages)
 }
 
 // TestOurSeries: a trained generator's weights, of which the largest is 1, make its averages

@@ -101,8 +101,11 @@ func (p *program) score(s *scoring) error {
 	if p.batched && s.file == "-" {
 		return usagef("a job of a batch has no stdin; give the file of the states after the target")
 	}
-	if isDir(s.name) {
-		s.name = filepath.Join(s.name, "config.json")
+	if config := filepath.Join(s.name, "config.json"); isDir(s.name) {
+		_, system := p.systems.Find(s.name)
+		if _, run := os.Stat(config); run == nil || system != nil { // a directory that has a system's name may be none of ours
+			s.name = config
+		}
 	}
 	if err := p.apart([]string{p.fileOf(s.name), s.file, s.model}, s.output); err != nil {
 		return err

@@ -76,6 +76,8 @@ func TestScore(t *testing.T) {
 	} {
 		require.Equal(t, want, ok(t, dir, append([]string{"score", "ising", "-q", "--set", "target.beta=0.5"}, args...)...).stdout, args)
 	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "ising"), 0o777)) // which is no run
+	require.Equal(t, want, ok(t, dir, "score", "ising", "-q", "--set", "target.beta=0.5", "bits.npy").stdout)
 	for file, more := range map[string][]string{"bits.npy": nil, "states.ndjson": nil, "bits.bin": {"--input", "raw", "-f", "bits"}} {
 		args := append([]string{"score", "ising", "-q", "--set", "target.beta=0.5"}, more...)
 		require.Equal(t, want, feed(t, dir, content(t, dir, file), args...).stdout, "stdin of %s", file)
