@@ -151,7 +151,7 @@ func (known regions) ratios(x []float32, logPi []float64) []float64 {
 	all, each := make([]float64, len(logPi)), make([][]float64, len(known))
 	for j, g := range known {
 		each[j] = make([]float64, len(logPi))
-		g.fit.packed.LogDensity(each[j], x, nil, g.fit.model.NewWork(len(logPi)))
+		g.fit.packed.logDensities(each[j], x)
 	}
 	logs := make([]float64, len(known))
 	for r, v := range logPi {

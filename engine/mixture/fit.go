@@ -302,7 +302,7 @@ func (f *fit) prune(logPi []float64) (crowd []int) {
 	f.packed.set(wide)
 	ratio, owner := make([]float64, f.n), make([]int, f.n)
 	f.nearest(owner)
-	f.packed.LogDensity(ratio, f.x, nil, f.model.NewWork(f.n))
+	f.packed.logDensities(ratio, f.x)
 	of := make([][]int, k)
 	for r, q := range ratio {
 		ratio[r] = logPi[r] - q

@@ -455,6 +455,16 @@ func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 	}
 }
 
+// logDensities is LogDensity of any number of rows without labels, of which nothing stays.
+func (p *Packed) logDensities(dst []float64, x []float32) {
+	const rows = 256
+	w, d := p.model.NewWork(min(rows, len(dst))), p.model.dim*p.model.Factors()
+	for lo := 0; lo < len(dst); lo += rows {
+		hi := min(lo+rows, len(dst))
+		p.LogDensity(dst[lo:hi], x[lo*d:hi*d], nil, w)
+	}
+}
+
 // bentOf returns a part of what numbers have left.
 func bentOf(b *asm.Bent, lo, hi int) asm.Bent {
 	return asm.Bent{Slope: b.Slope[lo:hi], W: b.W[lo:hi], E: b.E[lo:hi]}

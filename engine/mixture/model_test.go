@@ -208,6 +208,25 @@ func TestRowsDoNotMatterToEachOther(t *testing.T) {
 	}
 }
 
+// TestLogDensities: of more rows than are evaluated at once, and of none.
+func TestLogDensities(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, m := range []*Model{New(3, 1, 4, false), NewProduct(3, 2, true)} {
+		m, params := scattered(m, r)
+		p := m.NewPacked()
+		p.Set(params)
+		for _, n := range []int{0, 1, 256, 600} {
+			x, want, got := make([]float32, 3*n), make([]float64, n), make([]float64, n)
+			for i := range x {
+				x[i] = float32(r.NormFloat64())
+			}
+			p.LogDensity(want, x, nil, m.NewWork(n))
+			p.logDensities(got, x)
+			require.Equal(t, want, got)
+		}
+	}
+}
+
 // TestDensityIsThatOfThePoints: the density has the mass 1, a state made of noise z
 // by component j has that noise, and choices follow the weights.
 func TestDensityIsThatOfThePoints(t *testing.T) {

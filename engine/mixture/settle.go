@@ -488,7 +488,7 @@ func (e *search) gather() (*Found, error) {
 // weigh returns R = ln q − ln π of the population, q the mixture of the Gaussians.
 func (found *Found) weigh(dim int) []float64 {
 	p, r := pack(found.Gaussians, dim), make([]float64, len(found.LogPi))
-	p.LogDensity(r, found.X, nil, p.model.NewWork(len(r)))
+	p.logDensities(r, found.X)
 	floats.Sub(r, found.LogPi)
 	return r
 }
