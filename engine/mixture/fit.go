@@ -42,21 +42,37 @@ type fit struct {
 	packed   *Packed
 	all      []Component
 	variance []float64 // of all points, [d]
-	y        []float64
+
+	z         []float64 // the points in units of all, [groups][d][octet]
+	mean      []float64 // of all points, [d], as their deviation
+	deviation []float64
+	own, ones []float64 // a component's shares, [groups][octet], and ones
+	u, w      []float64 // what piece points of a component make
+	sums      []float64 // of their products
 }
 
+// piece is how many points moments are taken of at once.
+const piece = 32 * octet
+
 func newFit(ctx context.Context, x []float32, dim, components int) *fit {
-	m := New(dim, 1, components, false)
-	f := &fit{ctx: ctx, x: x, n: len(x) / dim, dim: dim, model: m, packed: m.NewPacked(), y: make([]float64, dim)}
-	f.share = make([]float64, f.n*components)
+	m, n := New(dim, 1, components, false), len(x)/dim
+	f := &fit{ctx: ctx, x: x, n: n, dim: dim, model: m, packed: m.NewPacked(), share: make([]float64, n*components)}
 	for range components {
 		f.all = append(f.all, Component{Mean: make([]float64, dim), Factor: make([]float64, m.triangle)})
 	}
-	var mean []float64
-	mean, f.variance = Moments(x, dim)
+	f.mean, f.variance = Moments(x, dim)
+	f.deviation = make([]float64, dim)
 	for i, v := range f.variance {
-		f.variance[i] = max(v, 1e-12*(mean[i]*mean[i]+1e-24))
+		f.variance[i] = max(v, 1e-12*(f.mean[i]*f.mean[i]+1e-24))
+		f.deviation[i] = math.Sqrt(f.variance[i])
 	}
+	f.z, f.own = make([]float64, asm.Octets(n)*dim), make([]float64, asm.Octets(n))
+	for i, v := range x {
+		r, c := i/dim, i%dim
+		f.z[(r/octet*dim+c)*octet+r%octet] = (float64(v) - f.mean[c]) / f.deviation[c]
+	}
+	f.ones, f.sums = slices.Repeat([]float64{1}, piece), make([]float64, row(1+dim))
+	f.u, f.w = make([]float64, piece*(1+dim)), make([]float64, piece*(1+dim))
 	return f
 }
 
@@ -114,35 +130,25 @@ func (f *fit) maximise() {
 	k, d, total := len(f.all), f.dim, 0.0
 	for j := range f.all {
 		c := &f.all[j]
-		clear(c.Mean)
-		clear(c.Factor)
-		var n float64
 		for r := range f.n {
-			share := f.share[r*k+j]
-			if share < asm.Negligible {
-				continue
-			}
-			n += share
-			for i, v := range f.x[r*d:][:d] {
-				c.Mean[i] += share * float64(v)
-			}
+			f.own[r] = f.share[r*k+j]
 		}
-		if n > 0 {
-			for i := range c.Mean {
-				c.Mean[i] /= n
-			}
+		clear(f.sums)
+		for lo := 0; lo < len(f.own); lo += piece {
+			hi := min(lo+piece, len(f.own))
+			z := f.z[lo*d : hi*d]
+			rows := octet * (1 + d) * asm.Gather(f.u, f.w, f.own[lo:hi], f.ones[:hi-lo], z, z)
+			asm.AddProducts(f.sums, f.u[:rows], f.w[:rows], 1+d, 1+d)
 		}
-		for r := range f.n {
-			share := f.share[r*k+j]
-			if share < asm.Negligible {
-				continue
+		n := f.sums[0]
+		for i := range d {
+			products := Row(f.sums, 1+i)
+			c.Mean[i] = 0
+			if n > 0 {
+				c.Mean[i] = f.mean[i] + f.deviation[i]*products[0]/n
 			}
-			for i, v := range f.x[r*d:][:d] {
-				f.y[i] = float64(v) - c.Mean[i]
-				scaled, own := share*f.y[i], c.Factor[row(i):][:i+1]
-				for b, u := range f.y[:i+1] {
-					own[b] += scaled * u
-				}
+			for b := range i + 1 {
+				c.Factor[row(i)+b] = f.deviation[i] * f.deviation[b] * (products[1+b] - products[0]*Row(f.sums, 1+b)[0]/max(n, math.SmallestNonzeroFloat64))
 			}
 		}
 		lean := float64(d)

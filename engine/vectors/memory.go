@@ -43,7 +43,7 @@ func (c *Config) demands(dim, modes int, target []engine.Demand) []engine.Demand
 		if c.Generator.Bent {
 			batch += blocked*(24*k+32)*d + rows*d*float64(32*c.Generator.Depth+16) + 8*272*k*max(1, m)*d // bent coordinates; couplings'
 		}
-		all = append(all, engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*k + 12*d + 128)})
+		all = append(all, engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*k + 20*d + 128)})
 	}
 	batch += losses[c.Loss.Kind].bytes(&c.Loss, n, dim, modes, batch)
 	return append(append(all, engine.Demand{Key: "training.batch", Bytes: batch}), target...)

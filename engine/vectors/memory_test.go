@@ -64,7 +64,7 @@ func TestDemands(t *testing.T) {
 			if g.Bent {
 				passes += blocked*(24*k+32)*d + rows*d*float64(32*g.Depth+16) + 8*272*k*max(1, m)*d
 			}
-			want = append(want, engine.Demand{Key: "generator.scout.population", Bytes: 100 * (8*k + 12*d + 128)})
+			want = append(want, engine.Demand{Key: "generator.scout.population", Bytes: 100 * (8*k + 20*d + 128)})
 		}
 		want = append(want, engine.Demand{Key: "training.batch", Bytes: math.Round(passes + c.loss(passes))})
 		got := slices.Clone(c.demands(d, c.modes, nil))
