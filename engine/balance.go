@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/conf"
 )
 
@@ -163,8 +164,12 @@ func (l *Balance) level(part float64, off func(r float64) bool) float64 {
 		flat = l.Apart * (2*mostOff - l.Apart)
 	}
 	l.rate = 0
+	for i, r := range l.R { // of moves to the neighbour, an independent sample
+		l.C[i] = min(0, r-l.R[(i+1)%len(l.R)])
+	}
+	asm.Exp64(l.C, l.C)
 	for i, r := range l.R {
-		if rate := math.Exp(min(0, r-l.R[(i+1)%len(l.R)])); !math.IsNaN(rate) {
+		if rate := l.C[i]; !math.IsNaN(rate) {
 			l.rate += rate / n
 		}
 		if off(r) {
