@@ -47,12 +47,12 @@ type fit struct {
 	mean      []float64 // of all points, [d], as their deviation
 	deviation []float64
 	own, ones []float64 // a component's shares, [groups][octet], and ones
-	u, w      []float64 // what piece points of a component make
+	u, w      []float64 // what so many points of a component make
 	sums      []float64 // of their products
 }
 
-// piece is how many points moments are taken of at once.
-const piece = 32 * octet
+// together is how many points moments are taken of at once.
+const together = 32 * octet
 
 func newFit(ctx context.Context, x []float32, dim, components int) *fit {
 	m, n := New(dim, 1, components, false), len(x)/dim
@@ -71,8 +71,8 @@ func newFit(ctx context.Context, x []float32, dim, components int) *fit {
 		r, c := i/dim, i%dim
 		f.z[(r/octet*dim+c)*octet+r%octet] = (float64(v) - f.mean[c]) / f.deviation[c]
 	}
-	f.ones, f.sums = slices.Repeat([]float64{1}, piece), make([]float64, row(1+dim))
-	f.u, f.w = make([]float64, piece*(1+dim)), make([]float64, piece*(1+dim))
+	f.ones, f.sums = slices.Repeat([]float64{1}, together), make([]float64, row(1+dim))
+	f.u, f.w = make([]float64, together*(1+dim)), make([]float64, together*(1+dim))
 	return f
 }
 
@@ -134,8 +134,8 @@ func (f *fit) maximise() {
 			f.own[r] = f.share[r*k+j]
 		}
 		clear(f.sums)
-		for lo := 0; lo < len(f.own); lo += piece {
-			hi := min(lo+piece, len(f.own))
+		for lo := 0; lo < len(f.own); lo += together {
+			hi := min(lo+together, len(f.own))
 			z := f.z[lo*d : hi*d]
 			rows := octet * (1 + d) * asm.Gather(f.u, f.w, f.own[lo:hi], f.ones[:hi-lo], z, z)
 			asm.AddProducts(f.sums, f.u[:rows], f.w[:rows], 1+d, 1+d)
