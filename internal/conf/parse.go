@@ -181,36 +181,26 @@ func lineColumn(data []byte, offset int) (line, column int) {
 // indentation.
 func (n *node) appendTo(b []byte, indent string) []byte {
 	inner := indent + "  "
-	separator := "\n" + inner
-	begin := func() {
-		b = append(b, separator...)
-		separator = ",\n" + inner
-	}
+	begin, next, end := "\n"+inner, ",\n"+inner, "\n"+indent
 	switch {
 	case n.kind == object && len(n.members) > 0:
 		b = append(b, '{')
 		for _, m := range n.members {
-			begin()
-			b = append(append(b, quote(m.key)...), ": "...)
+			b = append(b, begin+quote(m.key)+": "...)
 			b = m.value.appendTo(b, inner)
+			begin = next
 		}
-		return append(append(append(b, '\n'), indent...), '}')
-	case n.kind == list && n.nested():
+		return append(b, end+"}"...)
+	case n.kind == list:
+		if !n.nested() {
+			begin, next, end = "", ", ", ""
+		}
 		b = append(b, '[')
 		for _, item := range n.items {
-			begin()
-			b = item.appendTo(b, inner)
+			b = item.appendTo(append(b, begin...), inner)
+			begin = next
 		}
-		return append(append(append(b, '\n'), indent...), ']')
-	case n.kind == list:
-		b = append(b, '[')
-		for i, item := range n.items {
-			if i > 0 {
-				b = append(b, ", "...)
-			}
-			b = append(b, item.raw...)
-		}
-		return append(b, ']')
+		return append(b, end+"]"...)
 	}
 	return append(b, n.raw...)
 }
