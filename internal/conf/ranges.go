@@ -111,12 +111,7 @@ func Widths(key string, widths []int) error {
 	if len(widths) > most {
 		return fmt.Errorf("%s: %d layers are more than %d", key, len(widths), most)
 	}
-	for i, w := range widths {
-		if err := Between(fmt.Sprintf("%s[%d]", key, i), w, 1, widest); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(key, widths, func(key string, w int) error { return Between(key, w, 1, widest) })
 }
 
 // Deviations reports a list of standard deviations of moves that is empty, or the first
@@ -131,7 +126,7 @@ func Deviations(key string, sigma []float64) error {
 // AllPositive is Positive of each number of a list.
 func AllPositive(key string, list []float64) error { return each(key, list, Positive) }
 
-func each(key string, list []float64, rule func(key string, x float64) error) error {
+func each[T any](key string, list []T, rule func(key string, x T) error) error {
 	for i, x := range list {
 		if err := rule(fmt.Sprintf("%s[%d]", key, i), x); err != nil {
 			return err
@@ -173,11 +168,4 @@ func Under(object string, err error) error {
 }
 
 // First returns the first of some errors that is one.
-func First(all ...error) error {
-	for _, err := range all {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func First(all ...error) error { return cmp.Or(all...) }
