@@ -147,11 +147,9 @@ func (t *trial) successes(r *rand.Rand, n float64) float64 {
 // by simulation.
 type Counts struct {
 	Variation, Divergence Null
-	// These are subtracted from CountDistances' estimates of variance, to make them
-	// those of exact samples.
-	variationExcess, divergenceExcess float64
-	variationNull, divergenceNull     float64 // variances for exact samples
-	law                               *folds
+	// Of both: the variance for exact samples, and what estimates of it exceed that by.
+	null, excess [2]float64
+	law          *folds
 }
 
 // A CountDistance is a distance of frequencies from probabilities with its
@@ -198,22 +196,18 @@ func simulateCounts(p []float64, n int) *Counts {
 // newCounts takes the laws from so many simulations.
 func (f *folds) newCounts(repeats int, simulate func(r *rand.Rand) [2]distance) *Counts {
 	r := source(0)
-	variation, divergence := make([]float64, repeats), make([]float64, repeats)
-	var tv, kl, tvVariance, klVariance Mean
-	for i := range repeats {
-		v := simulate(r)
-		variation[i], divergence[i] = v[0].value, v[1].value
-		tv.Add(v[0].value)
-		kl.Add(v[1].value)
-		tvVariance.Add(v[0].variance)
-		klVariance.Add(v[1].variance)
+	var values, variances [2][]float64
+	for range repeats {
+		for k, d := range simulate(r) {
+			values[k], variances[k] = append(values[k], d.value), append(variances[k], d.variance)
+		}
 	}
-	c := &Counts{
-		Variation: NewNull(variation), Divergence: NewNull(divergence), law: f,
-		variationNull: tv.Deviation() * tv.Deviation(), divergenceNull: kl.Deviation() * kl.Deviation(),
+	c := &Counts{Variation: NewNull(values[0]), Divergence: NewNull(values[1]), law: f}
+	for k := range values {
+		deviation := MeanOf(values[k]).Deviation()
+		c.null[k] = deviation * deviation
+		c.excess[k] = MeanOf(variances[k]).Value() - c.null[k]
 	}
-	c.variationExcess = tvVariance.Value() - c.variationNull
-	c.divergenceExcess = klVariance.Value() - c.divergenceNull
 	return c
 }
 
@@ -235,10 +229,10 @@ func chained(p []float64) []trial {
 // differences, whose signs are chance, so that it is right for exact samples.
 func (c *Counts) Distances(counts []float64) (variation, divergence CountDistance) {
 	v := c.law.distances(counts)
-	finish := func(d distance, excess, null float64) CountDistance {
-		return CountDistance{d.value, math.Sqrt(max(d.variance-excess, null/4))}
+	finish := func(k int) CountDistance {
+		return CountDistance{v[k].value, math.Sqrt(max(v[k].variance-c.excess[k], c.null[k]/4))}
 	}
-	return finish(v[0], c.variationExcess, c.variationNull), finish(v[1], c.divergenceExcess, c.divergenceNull)
+	return finish(0), finish(1)
 }
 
 type distance struct{ value, variance float64 }
