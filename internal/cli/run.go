@@ -183,13 +183,13 @@ func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching
 		if cmd.InheritedFlags().Lookup(f.Name) != nil || slices.Contains([]string{"grid", "output", "resume", "max-time", "threads"}, f.Name) {
 			return
 		}
+		texts := []string{f.Value.String()}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
-			for _, s := range list.GetSlice() {
-				template.Given = append(template.Given, ndjson.Member{Key: f.Name, Value: ndjson.Value{Kind: ndjson.String, Text: s}})
-			}
-			return
+			texts = list.GetSlice()
 		}
-		template.Given = append(template.Given, ndjson.Member{Key: f.Name, Value: ndjson.Value{Kind: ndjson.String, Text: f.Value.String()}})
+		for _, text := range texts {
+			template.Given = append(template.Given, ndjson.Member{Key: f.Name, Value: ndjson.Value{Kind: ndjson.String, Text: text}})
+		}
 	})
 	var axes []ndjson.Member
 	for _, g := range grid {
@@ -315,47 +315,38 @@ func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, 
 	q := &program{systems: p.systems, stdout: io.Discard, stderr: io.Discard, json: true, quiet: true, started: true, batched: true}
 	cmd := verb.command(q)
 	flags := cmd.Flags()
-	set := make(map[string]bool)
 	for _, m := range j.Flags() {
 		f := flags.Lookup(m.Key)
 		if f == nil || slices.Contains(batchFlags, m.Key) {
 			return nil, nil, fmt.Errorf("%s: unknown key; %s has %s", m.Key, j.Verb, strings.Join(keysOf(flags), ", "))
 		}
-		if _, many := f.Value.(pflag.SliceValue); set[m.Key] && !many {
+		if _, many := f.Value.(pflag.SliceValue); f.Changed && !many {
 			return nil, nil, fmt.Errorf("%s: stands twice in one job", m.Key)
 		}
 		if err := assignFlag(flags, f, &m.Value); err != nil {
 			return nil, nil, &valueError{m.Key, err}
 		}
-		set[m.Key] = true
 	}
+	var err error
+	set := func(name, value string) { err = cmp.Or(err, flags.Set(name, value)) }
 	for _, m := range j.Set() {
 		if flags.Lookup("set") == nil {
 			return nil, nil, fmt.Errorf("set: %s has no configuration to set", j.Verb)
 		}
-		if err := flags.Set("set", m.Key+"="+m.Value.String()); err != nil {
-			return nil, nil, err
-		}
+		set("set", m.Key+"="+m.Value.String())
 	}
 	for name, value := range verb.batch {
-		if !set[name] {
-			set[name] = true
-			if err := flags.Set(name, value); err != nil {
-				return nil, nil, err
-			}
+		if !flags.Changed(name) {
+			set(name, value)
 		}
 	}
 	if j.Out != "" {
-		if err := flags.Set("output", j.Out); err != nil {
-			return nil, nil, err
-		}
+		set("output", j.Out)
 	}
-	if flags.Lookup("threads") != nil && !set["threads"] {
-		if err := flags.Set("threads", fmt.Sprint(threads)); err != nil {
-			return nil, nil, err
-		}
+	if flags.Lookup("threads") != nil && !flags.Changed("threads") {
+		set("threads", fmt.Sprint(threads))
 	}
-	return q, cmd, cmd.Args(cmd, j.Args)
+	return q, cmd, cmp.Or(err, cmd.Args(cmd, j.Args))
 }
 
 // A valueError reports a value that a key of a job cannot have.
