@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -26,10 +27,8 @@ func (r *run) watchAcceptance() {
 	}
 	mean := r.moved / float64(n)
 	r.moved = 0
-	for _, w := range r.warnings {
-		if strings.Contains(w, stuck) {
-			return
-		}
+	if slices.ContainsFunc(r.warnings, func(w string) bool { return strings.Contains(w, stuck) }) {
+		return
 	}
 	switch {
 	case mean >= leastAcceptance:

@@ -224,10 +224,8 @@ func shared(v *ndjson.Value, verbs []Verb, name string) bool {
 }
 
 func find(verbs []Verb, name string) *Verb {
-	for i := range verbs {
-		if verbs[i].Name == name {
-			return &verbs[i]
-		}
+	if i := slices.IndexFunc(verbs, func(v Verb) bool { return v.Name == name }); i >= 0 {
+		return &verbs[i]
 	}
 	return nil
 }

@@ -247,12 +247,8 @@ const essName = "effective_sample_size"
 // figures show the effective size and errors against each value that differs between jobs
 // and is a number, with the sampling floor.
 func (b *batchReport) figures() (all []figure.Figure) {
-	var names []string
-	for _, name := range b.metrics {
-		if name != essName && len(names) < mostErrors {
-			names = append(names, name)
-		}
-	}
+	names := slices.DeleteFunc(slices.Clone(b.metrics), func(name string) bool { return name == essName })
+	names = names[:min(len(names), mostErrors)]
 	for _, c := range b.columns {
 		places := b.places(c)
 		if len(places) < 2 || len(all) == mostSwept {

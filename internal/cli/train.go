@@ -22,6 +22,7 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure/draw"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -112,11 +113,7 @@ result depends neither on interruptions nor on the number of threads.`, p.system
 		if err != nil {
 			return nil
 		}
-		words := conf.Keys(cfg)
-		for i := range words {
-			words[i] += "="
-		}
-		return words
+		return lists.Map(conf.Keys(cfg), func(key string) string { return key + "=" })
 	})
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -316,13 +317,10 @@ func Sweep(dir string, names ...string) {
 // temporary reports whether a name is that of a temporary file of one of names:
 // a point, the name, and a number.
 func temporary(name string, names []string) bool {
-	for _, target := range names {
+	return slices.ContainsFunc(names, func(target string) bool {
 		number, ok := strings.CutPrefix(name, "."+target)
-		if ok && number != "" && strings.Trim(number, "0123456789") == "" {
-			return true
-		}
-	}
-	return false
+		return ok && number != "" && strings.Trim(number, "0123456789") == ""
+	})
 }
 
 // flock locks an open file, or reports at once that it is locked.
