@@ -163,10 +163,14 @@ func (c *compiler) value(v value) int {
 }
 
 func (c *compiler) number(x float64) int {
-	key := fmt.Sprintf("number %x", x)
+	return c.constant(fmt.Sprintf("number %x", x), value{n: 1, constant: []float64{x}})
+}
+
+// constant returns the value that is known by a key, a new one at first.
+func (c *compiler) constant(key string, v value) int {
 	at, ok := c.known[key]
 	if !ok {
-		at = c.value(value{n: 1, constant: []float64{x}})
+		at = c.value(v)
 		c.known[key] = at
 	}
 	return at
@@ -238,14 +242,7 @@ func (c *compiler) node(n ast.Node) int {
 	case *ast.IdentifierNode:
 		return c.name(n)
 	case *ast.UnaryNode:
-		a := c.node(n.Node)
-		switch n.Operator {
-		case "-":
-			return c.elementwise(n, opNegate, a)
-		case "+":
-			return c.elementwise(n, opSame, a)
-		}
-		return c.elementwise(n, opNot, a)
+		return c.elementwise(n, unaryOperations[n.Operator], c.node(n.Node))
 	case *ast.BinaryNode:
 		return c.binary(n)
 	case *ast.ConditionalNode:
@@ -331,19 +328,15 @@ func (c *compiler) name(n *ast.IdentifierNode) int {
 		}
 	}
 	if p, ok := c.env.Parameters[n.Value]; ok {
-		key := "parameter " + n.Value
-		at, ok := c.known[key]
-		if !ok {
-			at = c.value(value{n: len(p.values), vector: p.kind == vectorKind, constant: p.values, matrix: p.columns})
-			c.known[key] = at
-		}
-		return at
+		return c.constant("parameter "+n.Value, value{n: len(p.values), vector: p.kind == vectorKind, constant: p.values, matrix: p.columns})
 	}
 	if functions[n.Value] != nil {
 		panic(c.fail(n, "%s is a function: %s(…)", n.Value, n.Value))
 	}
 	panic(c.fail(n, "unknown name %s; there are %s", n.Value, strings.Join(c.names(), ", ")))
 }
+
+var unaryOperations = map[string]operation{"-": opNegate, "+": opSame, "!": opNot, "not": opNot}
 
 var binaryOperations = map[string]operation{
 	"+": opAdd, "-": opSubtract, "*": opMultiply, "/": opDivide, "^": opPower, "**": opPower,

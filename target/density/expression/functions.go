@@ -28,16 +28,13 @@ func init() {
 		"min":       {"min(v) or min(a, b, …)", 1, 64, extreme(opMin, opLeast)},
 		"max":       {"max(v) or max(a, b, …)", 1, 64, extreme(opMax, opMost)},
 		"dot":       {"dot(u, v) or dot(matrix, v)", 2, 2, dot},
-		"where":     {"where(condition, a, b)", 3, 3, where},
+		"where":     {"where(condition, a, b)", 3, 3, byCoordinate(opChoose)},
 		"shift":     {"shift(v, by) or shift(v, [sides], [by])", 2, 3, shifted(true)},
 		"slide":     {"slide(v, by) or slide(v, [sides], [by])", 2, 3, shifted(false)},
 		"len":       {"len(v)", 1, 1, length},
 	}
 	for op, f := range unary {
-		functions[f.name] = &function{f.name + "(v)", 1, 1, func(c *compiler, n ast.Node, args []ast.Node) int {
-			a := c.node(args[0])
-			return c.elementwise(n, op, a)
-		}}
+		functions[f.name] = &function{f.name + "(v)", 1, 1, byCoordinate(op)}
 	}
 }
 
@@ -67,6 +64,11 @@ func (c *compiler) vector(n ast.Node) int {
 		panic(c.fail(n, "%v stands where a vector of numbers is needed", v))
 	}
 	return a
+}
+
+// byCoordinate applies an operation to the arguments coordinate by coordinate.
+func byCoordinate(op operation) func(*compiler, ast.Node, []ast.Node) int {
+	return func(c *compiler, n ast.Node, args []ast.Node) int { return c.elementwise(n, op, c.nodes(args...)...) }
 }
 
 func reduction(op operation) func(*compiler, ast.Node, []ast.Node) int {
@@ -104,11 +106,6 @@ func dot(c *compiler, n ast.Node, args []ast.Node) int {
 		panic(c.fail(n, "%v does not go with a vector of %d", &m, v.n))
 	}
 	return c.emit(opProduct, value{n: m.n / m.matrix, vector: true}, nil, a, b)
-}
-
-func where(c *compiler, n ast.Node, args []ast.Node) int {
-	values := c.nodes(args...)
-	return c.elementwise(n, opChoose, values...)
 }
 
 func length(c *compiler, _ ast.Node, args []ast.Node) int {
