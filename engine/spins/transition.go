@@ -42,6 +42,15 @@ func (c *TransitionConfig) Validate(limit int) error {
 		conf.Fraction("transition.anneal_from", c.AnnealFrom))
 }
 
+// ValidateFor is Validate for the kernel of a target, whose errors it reports too.
+func (c *TransitionConfig) ValidateFor(t Target) error {
+	kernel, err := t.Kernel(c, 1)
+	if err != nil {
+		return err
+	}
+	return c.Validate(kernel.MaxSteps())
+}
+
 // AnnealLevels is the number of inverse temperatures on the way to the target's.
 const AnnealLevels = 32
 

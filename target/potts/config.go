@@ -335,11 +335,7 @@ func (c *Config) Validate() error {
 	if err != nil {
 		return fmt.Errorf("target.%w", err)
 	}
-	kernel, err := categories.NewMoves(law, &c.Transition, 1)
-	if err != nil {
-		return err
-	}
-	if err := c.Transition.Validate(kernel.MaxSteps()); err != nil {
+	if err := c.Transition.ValidateFor(categories.OneHot{Target: law}); err != nil {
 		return err
 	}
 	if c.Generator.Kind == "perceptron" {

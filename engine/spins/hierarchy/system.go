@@ -40,14 +40,7 @@ type Config struct {
 
 // ValidateChoices implements spins.Kind.
 func (c *Config) ValidateChoices(t spins.Target) error {
-	kernel, err := t.Kernel(c.Transition, 1)
-	if err != nil {
-		return err
-	}
-	if err := conf.First(c.Transition.Validate(kernel.MaxSteps()), c.Check()); err != nil {
-		return err
-	}
-	return Validate(c.Training, c.Loss)
+	return conf.First(c.Transition.ValidateFor(t), c.Check(), Validate(c.Training, c.Loss))
 }
 
 // Explain implements spins.Kind.

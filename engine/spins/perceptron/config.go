@@ -70,14 +70,7 @@ type LossConfig struct {
 
 // ValidateChoices implements spins.Kind.
 func (c *Config) ValidateChoices(t spins.Target) error {
-	kernel, err := t.Kernel(&c.Transition, 1)
-	if err != nil {
-		return err
-	}
-	return conf.First(
-		c.Transition.Validate(kernel.MaxSteps()),
-		c.Generator.Validate(),
-		c.Loss.Validate())
+	return conf.First(c.Transition.ValidateFor(t), c.Generator.Validate(), c.Loss.Validate())
 }
 
 // Validate reports the first value that cannot be used, by its key in the
