@@ -294,17 +294,17 @@ func (h *heatBath) energies(dst *[Lanes]float64, l *lanes) {
 		}
 		return
 	}
-	var unsatisfied verticalSum
+	var unsatisfied Counts
 	strength := math.Abs(g.Edges()[0].Coupling)
 	for _, e := range g.Edges() {
 		x := l.spins[e.I] ^ l.spins[e.J]
 		if e.Coupling < 0 {
 			x = ^x
 		}
-		unsatisfied.add(x)
+		unsatisfied.Add(x)
 	}
 	for k := range dst {
-		dst[k] = g.Offset() - strength*float64(len(g.Edges())-2*unsatisfied.of(k))
+		dst[k] = g.Offset() - strength*float64(len(g.Edges())-2*unsatisfied.Of(k))
 	}
 	if g.HasFields() {
 		for i, field := range g.hamiltonian.Fields {
@@ -316,21 +316,23 @@ func (h *heatBath) energies(dst *[Lanes]float64, l *lanes) {
 	}
 }
 
-// A verticalSum holds one number for each lane: bit b of all is element b.
-type verticalSum [32]uint64
+// Counts hold one number for each lane: bit b of all is plane b.
+type Counts struct {
+	planes [32]uint64
+	most   int // that a number can be
+}
 
-// add adds one bit to each number.
-func (s *verticalSum) add(x uint64) {
-	for b := range s {
-		s[b], x = s[b]^x, s[b]&x
-		if x == 0 {
-			return
-		}
+// Add adds one bit to each number.
+func (c *Counts) Add(x uint64) {
+	c.most++
+	for b := 0; x != 0; b++ {
+		c.planes[b], x = c.planes[b]^x, c.planes[b]&x
 	}
 }
 
-func (s *verticalSum) of(lane int) (n int) {
-	for b, x := range s {
+// Of returns the number of a lane.
+func (c *Counts) Of(lane int) (n int) {
+	for b, x := range c.planes[:bits.Len(uint(c.most))] {
 		n |= int(x>>lane&1) << b
 	}
 	return n

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/spins"
 )
 
 // Blocks of samples have one word a spin: bit b is the spin of sample b.
@@ -317,10 +318,6 @@ func (x *exact) complete(state []uint64, w *Words) {
 	}
 }
 
-// counterPlanes is the number of binary digits that a counter of words has:
-// enough for 2³² of them.
-const counterPlanes = 32
-
 // addTerms adds scale times the terms' values to dst, counting set bits of all
 // samples at once.
 func addTerms(dst *[block]float64, terms []term, scale float64, state []uint64) {
@@ -337,26 +334,17 @@ func addTerms(dst *[block]float64, terms []term, scale float64, state []uint64) 
 			}
 			continue
 		}
-		var planes [counterPlanes]uint64
+		var equal spins.Counts
 		for n, i := range t.i {
 			word := state[i]
 			if t.j != nil {
 				word = ^(word ^ state[t.j[n]])
 			}
-			for p := 0; word != 0; p++ {
-				planes[p], word = planes[p]^word, planes[p]&word
-			}
+			equal.Add(word)
 		}
 		c := scale * t.coefficient
 		for b := range dst {
-			count := 0
-			for p := range planes {
-				if 1<<p > len(t.i) {
-					break
-				}
-				count |= int(planes[p]>>b&1) << p
-			}
-			dst[b] += c * float64(2*count-len(t.i))
+			dst[b] += c * float64(2*equal.Of(b)-len(t.i))
 		}
 	}
 }
