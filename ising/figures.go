@@ -132,10 +132,7 @@ const shownStates = 100
 // the exact ones as stairs, in a band that holds 95 % of the frequencies of
 // exact samples, and the generated ones as points.
 func likeliest(exact, counts []float64, samples int) figure.Panel {
-	order := make([]int, len(exact))
-	for i := range order {
-		order[i] = i
-	}
+	order := lists.Range(0, len(exact))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(exact[b], exact[a]) })
 	order = order[:min(shownStates, len(order))]
 

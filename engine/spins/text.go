@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 )
 
@@ -186,10 +187,7 @@ func (t *text) complete() error {
 func (t *text) hamiltonian() (*Hamiltonian, error) {
 	var names []int
 	if t.Format == Rudy {
-		names = make([]int, t.spins)
-		for i := range names {
-			names[i] = i + 1
-		}
+		names = lists.Range(1, t.spins+1)
 	} else {
 		for _, e := range t.terms {
 			names = append(names, e.I, e.J)

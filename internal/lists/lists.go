@@ -1,6 +1,15 @@
 // Package lists has what package slices lacks.
 package lists
 
+// Range returns the numbers from low on that are less than high.
+func Range[T int | uint64](low, high T) []T {
+	all := make([]T, high-low)
+	for i := range all {
+		all[i] = low + T(i)
+	}
+	return all
+}
+
 // Map returns what a function makes of each item.
 func Map[S, T any](items []S, of func(S) T) (all []T) {
 	for _, item := range items {

@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -274,10 +275,7 @@ func (s *hierarchical) logDensity(params []float32, logq []float64, batch []uint
 
 // listed returns all configurations and their ln q.
 func listed(n int, logDensity func(logq []float64, batch []uint64)) (all []uint64, logq []float64) {
-	all, logq = make([]uint64, 1<<n), make([]float64, 1<<n)
-	for i := range all {
-		all[i] = uint64(i)
-	}
+	all, logq = lists.Range[uint64](0, 1<<n), make([]float64, 1<<n)
 	logDensity(logq, all)
 	return all, logq
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -40,11 +41,7 @@ func NewNet(m int, images [][]int, hidden int, biased, shifted bool, first int) 
 		return u, fmt.Errorf("neighbours: %d inputs are more than %d", m, asm.BitInputs)
 	}
 	if images == nil {
-		identity := make([]int, m)
-		for j := range identity {
-			identity[j] = j
-		}
-		u.images = [][]int{identity}
+		u.images = [][]int{lists.Range(0, m)}
 	}
 	u.lanes = (u.hidden*len(u.images) + asm.BitLanes - 1) / asm.BitLanes * asm.BitLanes
 	if u.lanes > asm.BitHidden {

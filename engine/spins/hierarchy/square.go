@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/shared"
 )
 
@@ -217,10 +218,7 @@ func base(side, spacing, neighbours int) (layouts []Layout) {
 		return math.Hypot(min(dx, float64(n)-dx), min(dy, float64(n)-dy))
 	}
 	for i := range n * n {
-		before := make([]int, i)
-		for j := range before {
-			before[j] = j
-		}
+		before := lists.Range(0, i)
 		slices.SortStableFunc(before, func(a, b int) int {
 			return cmp.Compare(distance(a, i), distance(b, i))
 		})

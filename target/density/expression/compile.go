@@ -466,11 +466,7 @@ func (c *compiler) index(n *ast.MemberNode) int {
 	}
 	if i.constant != nil {
 		row := c.whole(n.Property, "an index", 0, rows-1)
-		list := make([]int, width)
-		for j := range list {
-			list[j] = row*width + j
-		}
-		return c.selection(args[0], list, v.matrix > 0)
+		return c.selection(args[0], lists.Range(row*width, (row+1)*width), v.matrix > 0)
 	}
 	if args[1] == c.k && c.env.Modes > rows {
 		panic(c.fail(n, "the mode k takes %d values, and there are %d here", c.env.Modes, rows))
@@ -499,9 +495,5 @@ func (c *compiler) slice(n *ast.SliceNode) int {
 	if from >= to {
 		panic(c.fail(n, "the slice from %d to %d is empty", from, to))
 	}
-	list := make([]int, to-from)
-	for i := range list {
-		list[i] = from + i
-	}
-	return c.selection(a, list, true)
+	return c.selection(a, lists.Range(from, to), true)
 }
