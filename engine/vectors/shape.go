@@ -201,18 +201,14 @@ func (w *walk) step(t *Tools, shape *shape, chains []int, steps int, look bool) 
 		if w.all.K != nil {
 			now.K = append(now.K, w.all.K[i])
 		}
-	}
-	to.K = now.K
-	for r, i := range chains {
 		density[r] = w.logPi[i]
-	}
-	for r, i := range chains {
 		if look {
 			// ln π rises within d steps on a chain's way, and at rest in half of the cases.
 			s.rests[i] = s.rests[i] || density[r] < s.last[i]
 			s.last[i] = density[r]
 		}
 	}
+	to.K = now.K
 	for step := range steps {
 		for r, i := range chains {
 			at := uint64(step)<<rowShift | w.first + uint64(i)
