@@ -849,22 +849,18 @@ TEXT ·logSumExp64AVX512(SB), NOSPLIT, $0-48
 columns:
 	VMOVUPD doubleConstants<>+1792(SB), Z0
 	MOVQ    CX, BX
-	MOVQ    terms_len+32(FP), SI
-	SHLQ    $0x03, SI
-	MOVQ    terms_base+24(FP), DI
-	ADDQ    DI, SI
 
 largest:
 	VMAXPD (BX), Z0, Z0
 	ADDQ   DX, BX
-	CMPQ   BX, SI
-	JB     largest
-	VXORPD Z1, Z1, Z1
-	MOVQ   CX, BX
 	MOVQ   terms_len+32(FP), SI
 	SHLQ   $0x03, SI
 	MOVQ   terms_base+24(FP), DI
 	ADDQ   DI, SI
+	CMPQ   BX, SI
+	JB     largest
+	VXORPD Z1, Z1, Z1
+	MOVQ   CX, BX
 
 exponentials:
 	VMOVUPD      (BX), Z2
@@ -898,21 +894,25 @@ exponentials:
 	VADDPD       Z4, Z1, Z1
 	VMOVUPD      Z4, (BX)
 	ADDQ         DX, BX
+	MOVQ         terms_len+32(FP), SI
+	SHLQ         $0x03, SI
+	MOVQ         terms_base+24(FP), DI
+	ADDQ         DI, SI
 	CMPQ         BX, SI
 	JB           exponentials
 	VMOVUPD      doubleConstants<>+1088(SB), Z2
 	VMAXPD       Z1, Z2, Z2
 	MOVQ         CX, BX
-	MOVQ         terms_len+32(FP), SI
-	SHLQ         $0x03, SI
-	MOVQ         terms_base+24(FP), DI
-	ADDQ         DI, SI
 
 shares:
 	VMOVUPD     (BX), Z3
 	VDIVPD      Z2, Z3, Z3
 	VMOVUPD     Z3, (BX)
 	ADDQ        DX, BX
+	MOVQ        terms_len+32(FP), SI
+	SHLQ        $0x03, SI
+	MOVQ        terms_base+24(FP), DI
+	ADDQ        DI, SI
 	CMPQ        BX, SI
 	JB          shares
 	VGETEXPPD   Z1, Z2
@@ -1408,22 +1408,18 @@ TEXT ·logSumExp64AVX2(SB), NOSPLIT, $0-48
 columns:
 	VMOVUPD doubleConstants<>+1792(SB), Y0
 	MOVQ    CX, BX
-	MOVQ    terms_len+32(FP), SI
-	SHLQ    $0x03, SI
-	MOVQ    terms_base+24(FP), DI
-	ADDQ    DI, SI
 
 largest:
 	VMAXPD (BX), Y0, Y0
 	ADDQ   DX, BX
-	CMPQ   BX, SI
-	JB     largest
-	VXORPD Y1, Y1, Y1
-	MOVQ   CX, BX
 	MOVQ   terms_len+32(FP), SI
 	SHLQ   $0x03, SI
 	MOVQ   terms_base+24(FP), DI
 	ADDQ   DI, SI
+	CMPQ   BX, SI
+	JB     largest
+	VXORPD Y1, Y1, Y1
+	MOVQ   CX, BX
 
 exponentials:
 	VMOVUPD      (BX), Y2
@@ -1471,21 +1467,25 @@ exponentials:
 	VADDPD     Y5, Y1, Y1
 	VMOVUPD    Y5, (BX)
 	ADDQ       DX, BX
+	MOVQ       terms_len+32(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       terms_base+24(FP), DI
+	ADDQ       DI, SI
 	CMPQ       BX, SI
 	JB         exponentials
 	VMOVUPD    doubleConstants<>+1088(SB), Y2
 	VMAXPD     Y1, Y2, Y2
 	MOVQ       CX, BX
-	MOVQ       terms_len+32(FP), SI
-	SHLQ       $0x03, SI
-	MOVQ       terms_base+24(FP), DI
-	ADDQ       DI, SI
 
 shares:
 	VMOVUPD (BX), Y3
 	VDIVPD  Y2, Y3, Y3
 	VMOVUPD Y3, (BX)
 	ADDQ    DX, BX
+	MOVQ    terms_len+32(FP), SI
+	SHLQ    $0x03, SI
+	MOVQ    terms_base+24(FP), DI
+	ADDQ    DI, SI
 	CMPQ    BX, SI
 	JB      shares
 

@@ -320,10 +320,6 @@ func (w kernel) logNormals() {
 	TESTQ(slope, slope)
 	CMOVQEQ(slope, at)
 	ADDQ(at, slope)
-	end := Length("log")
-	SHLQ(Imm(3), end)
-	ADDQ(Address("log"), end)
-	CMPQ(log, end)
-	JB(LabelRef("group"))
+	Before("log", log, "group")
 	Leave()
 }

@@ -108,14 +108,11 @@ func (w isa) logSumExp() {
 	log, terms, stride := Address("log"), Address("terms"), Length("log")
 	SHLQ(Imm(3), stride)
 	lines := func(name string, body func(line Mem)) {
-		line, end := Copy(terms), Length("terms")
-		SHLQ(Imm(3), end)
-		ADDQ(Address("terms"), end)
+		line := Copy(terms)
 		Label(name)
 		body(At(line, 0))
 		ADDQ(stride, line)
-		CMPQ(line, end)
-		JB(LabelRef(name))
+		Before("terms", line, name)
 	}
 	Label("columns")
 	highest, sum := w.Vector(), w.Vector()
@@ -151,11 +148,7 @@ func (w isa) logSumExp() {
 	VMOVUPD(result, At(log, 0))
 	ADDQ(Imm(uint64(w.Bytes)), log)
 	ADDQ(Imm(uint64(w.Bytes)), terms)
-	end := Length("log")
-	SHLQ(Imm(3), end)
-	ADDQ(Address("log"), end)
-	CMPQ(log, end)
-	JB(LabelRef("columns"))
+	Before("log", log, "columns")
 	Leave()
 }
 

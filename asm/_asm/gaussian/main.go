@@ -137,17 +137,8 @@ func whiten(w *ISA) {
 	loop("one", n, 1, func() { rows(1) })
 
 	MOVQ(next, y)
-	endOf("y", y, "group")
+	Before("y", y, "group")
 	Leave()
-}
-
-// endOf emits a jump to a label unless an address is behind a slice.
-func endOf(slice string, at Register, again string) {
-	end := Length(slice)
-	SHLQ(Imm(3), end)
-	ADDQ(Address(slice), end)
-	CMPQ(at, end)
-	JB(LabelRef(again))
 }
 
 // groups emits body for each group of rows of which some take part, given their shares. It
@@ -179,7 +170,7 @@ func groups(w *ISA, numbers, coordinates []Register, body func(share octet, part
 	for _, r := range coordinates {
 		ADDQ(size, r)
 	}
-	endOf("share", share, "group")
+	Before("share", share, "group")
 }
 
 // masked emits the product of factors and an octet in memory, 0 of rows that take no part.
@@ -243,7 +234,8 @@ func gather(w *ISA) {
 	Leave()
 }
 
-// addProducts emits, for each row i, sums over all groups of up to four columns at once, and then over rows.
+// addProducts emits, for each row i, sums over all groups of up to four columns at once, and then
+// over rows.
 func addProducts(w *ISA) {
 	w.Kernel("addProducts", "func(sums, u, w []float64, n, columns int)", "is addProductsGeneric.")
 	sums, u, size, row, end := Address("sums"), Address("u"), Number("n"), GP64(), Length("u")

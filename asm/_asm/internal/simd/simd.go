@@ -229,6 +229,15 @@ func AddressOf(m Mem) GPVirtual {
 	return a
 }
 
+// Before emits a jump to a label unless an address is behind a slice of float64.
+func Before(slice string, at Register, again string) {
+	end := Length(slice)
+	SHLQ(Imm(3), end)
+	ADDQ(Address(slice), end)
+	CMPQ(at, end)
+	JB(LabelRef(again))
+}
+
 // At returns the memory that a displacement follows.
 func At(base Register, displacement int) Mem { return Mem{Base: base, Disp: displacement} }
 
