@@ -44,10 +44,10 @@ type fit struct {
 	variance []float64 // of all points, [d]
 
 	z         []float64 // the points in units of all, [groups][d][octet]
-	mean      []float64 // of all points, [d], as their deviation
+	mean      []float64 // of all points, [d], as is their deviation
 	deviation []float64
 	own, ones []float64 // a component's shares, [groups][octet], and ones
-	u, w      []float64 // what so many points of a component make
+	u, w      []float64 // what Gather makes of some of them
 	sums      []float64 // of their products
 }
 
