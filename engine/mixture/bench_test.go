@@ -23,7 +23,7 @@ func BenchmarkDensity(b *testing.B) {
 	})
 	b.Run("score", func(b *testing.B) {
 		for b.Loop() {
-			p.Score(grad, dst, w)
+			p.Score(grad, nil, dst, w)
 		}
 	})
 }

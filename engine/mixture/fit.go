@@ -51,8 +51,8 @@ type fit struct {
 	sums      []float64 // of their products
 }
 
-// together is how many points moments are taken of at once.
-const together = 32 * octet
+// atOnce is how many points moments are taken of at once.
+const atOnce = 32 * octet
 
 func newFit(ctx context.Context, x []float32, dim, components int) *fit {
 	m, n := New(dim, 1, components, false), len(x)/dim
@@ -71,8 +71,8 @@ func newFit(ctx context.Context, x []float32, dim, components int) *fit {
 		r, c := i/dim, i%dim
 		f.z[(r/octet*dim+c)*octet+r%octet] = (float64(v) - f.mean[c]) / f.deviation[c]
 	}
-	f.ones, f.sums = slices.Repeat([]float64{1}, together), make([]float64, row(1+dim))
-	f.u, f.w = make([]float64, together*(1+dim)), make([]float64, together*(1+dim))
+	f.ones, f.sums = slices.Repeat([]float64{1}, atOnce), make([]float64, row(1+dim))
+	f.u, f.w = make([]float64, atOnce*(1+dim)), make([]float64, atOnce*(1+dim))
 	return f
 }
 
@@ -134,13 +134,14 @@ func (f *fit) maximise() {
 			f.own[r] = f.share[r*k+j]
 		}
 		clear(f.sums)
-		for lo := 0; lo < len(f.own); lo += together {
-			hi := min(lo+together, len(f.own))
+		for lo := 0; lo < len(f.own); lo += atOnce {
+			hi := min(lo+atOnce, len(f.own))
 			z := f.z[lo*d : hi*d]
 			rows := octet * (1 + d) * asm.Gather(f.u, f.w, f.own[lo:hi], f.ones[:hi-lo], z, z)
 			asm.AddProducts(f.sums, f.u[:rows], f.w[:rows], 1+d, 1+d)
 		}
 		n := f.sums[0]
+		least := max(n, asm.Negligible) // where there are none, all sums are 0
 		for i := range d {
 			products := Row(f.sums, 1+i)
 			c.Mean[i] = 0
@@ -148,7 +149,7 @@ func (f *fit) maximise() {
 				c.Mean[i] = f.mean[i] + f.deviation[i]*products[0]/n
 			}
 			for b := range i + 1 {
-				c.Factor[row(i)+b] = f.deviation[i] * f.deviation[b] * (products[1+b] - products[0]*Row(f.sums, 1+b)[0]/max(n, math.SmallestNonzeroFloat64))
+				c.Factor[row(i)+b] = f.deviation[i] * f.deviation[b] * (products[1+b] - products[0]*Row(f.sums, 1+b)[0]/least)
 			}
 		}
 		lean := float64(d)

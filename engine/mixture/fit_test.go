@@ -587,9 +587,8 @@ func TestFarRows(t *testing.T) {
 		require.Equal(t, []float64{math.Inf(-1), math.Inf(-1)}, []float64{dst[0], dst[2]})
 		require.Equal(t, []float64{0, 0, 0, 0}, append(shares[:2:2], shares[4:]...))
 		require.InDelta(t, 1, shares[2]+shares[3], 1e-12)
-		p.Score(grad, []float64{1, 0, 1}, w)
+		p.Score(grad, slope, []float64{1, 0, 1}, w)
 		require.Equal(t, make([]float32, len(params)), grad)
-		p.Slope(slope, w)
 		require.Equal(t, []float32{0, 0}, []float32{slope[0], slope[2]})
 	}
 }

@@ -361,34 +361,42 @@ func (m *Model) NewWork(rows int) *Work {
 	return w
 }
 
-// divide divides rows among groups, in their order.
-func (w *Work) divide(factors, rows int, k []uint8) {
-	clear(w.count)
-	each := func(do func(label, row int)) {
-		for i := range factors {
-			for r := range rows {
-				label := i
-				if k != nil {
-					label = int(k[r])
-				}
-				do(label, r*factors+i)
-			}
+// divide divides rows among groups, in their order. Where they have no labels, each label has them all.
+func (w *Work) divide(rows int, k []uint8) {
+	for label := range w.count {
+		w.count[label] = rows
+	}
+	if k != nil {
+		clear(w.count)
+		for _, label := range k[:rows] {
+			w.count[label]++
 		}
 	}
-	each(func(label, _ int) { w.count[label]++ })
 	n := 0
 	for label, rows := range w.count {
 		w.first[label] = n
 		n += (rows + octet - 1) / octet
+		w.count[label] = 0
 	}
 	w.first[len(w.count)] = n
 	w.groups = w.groups[:n]
-	clear(w.count)
-	each(func(label, row int) {
+	put := func(label, row int) {
 		at := w.count[label]
 		w.groups[w.first[label]+at/octet].put(at%octet, row)
 		w.count[label]++
-	})
+	}
+	if k != nil {
+		for r, label := range k[:rows] {
+			put(int(label), r)
+		}
+		return
+	}
+	factors := len(w.count)
+	for i := range factors {
+		for r := range rows {
+			put(i, r*factors+i)
+		}
+	}
 }
 
 // put puts a row in a place, and in those behind it.
@@ -423,7 +431,7 @@ func (p *Packed) components(w *Work, f func(j, e, lo, hi int)) {
 func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 	m, factors := p.model, p.model.Factors()
 	size := m.dim * octet
-	w.divide(factors, len(dst), k)
+	w.divide(len(dst), k)
 	for i := range w.groups {
 		to := w.x[i*size:][:size]
 		for r, row := range w.groups[i].rows {
@@ -562,9 +570,11 @@ func (p *Packed) descend(w *Work, j, e, lo, hi int) []float64 {
 }
 
 // Score adds to grad, of the length of the parameters, the sums from which Finish
-// makes Σ_r C_r ∇ ln q of the rows of the last LogDensity with w.
-func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
+// makes Σ_r C_r ∇ ln q of the rows of the last LogDensity with w, and sets dx, unless it is nil,
+// to ∂ ln q/∂x of them.
+func (p *Packed) Score(grad, dx []float32, coefficients []float64, w *Work) {
 	m, d, factors, sign := p.model, p.model.dim, p.model.Factors(), 1.0
+	size := d * octet
 	if m.bent {
 		sign = -1
 	}
@@ -575,10 +585,14 @@ func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
 			of[r] = coefficients[row/factors]
 		}
 	}
+	if dx != nil {
+		clear(w.slope)
+	}
 	logits := logitsOf(m, grad)
 	p.components(w, func(j, e, lo, hi int) {
-		y, share := w.of(w.y, e, d*octet, lo, hi), w.of(w.share, e, octet, lo, hi)
-		// products returns sums of derivatives times the first columns of 1 and y, and their number.
+		y, share := w.of(w.y, e, size, lo, hi), w.of(w.share, e, octet, lo, hi)
+		// products returns sums of derivatives times the first columns of 1 and y, and the number of
+		// rows that count.
 		products := func(derivatives []float64, columns int) (sums []float64, rows int) {
 			rows = octet * asm.Gather(w.u, w.w, share, w.c[lo*octet:hi*octet], derivatives[:len(y)], y)
 			sums = w.sums[:columns*(columns+1)/2+(1+d-columns)*columns]
@@ -586,7 +600,8 @@ func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
 			asm.AddProducts(sums, w.u[:rows*(1+d)], w.w[:rows*(1+d)], 1+d, columns)
 			return sums, rows
 		}
-		sums, rows := products(p.descend(w, j, e, lo, hi), 1+d)
+		down := p.descend(w, j, e, lo, hi)
+		sums, rows := products(down, 1+d)
 		if rows == 0 {
 			return
 		}
@@ -599,17 +614,31 @@ func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
 				factor[row(i)+c] += float32(sign * product)
 			}
 		}
+		if dx != nil {
+			asm.AddSlopes(w.slope[lo*size:hi*size], share, down, p.inverse[j*m.triangle:][:m.triangle])
+		}
 		if m.bent {
-			epsilon, tau := shapesOf(m, grad, j)
-			for i, derivatives := range [][]float64{w.byEpsilon, w.byTau} {
+			add := func(to []float32, derivatives []float64) {
 				sums, _ := products(derivatives, 1)
-				to := [2][]float32{epsilon, tau}[i]
 				for i, sum := range sums[1:] {
 					to[i] += float32(sum)
 				}
 			}
+			epsilon, tau := shapesOf(m, grad, j)
+			add(epsilon, w.byEpsilon)
+			add(tau, w.byTau)
 		}
 	})
+	if dx == nil {
+		return
+	}
+	for i, b := range w.groups {
+		for r, row := range b.rows[:b.n] {
+			for c := range d {
+				dx[row*d+c] = float32(-sign * w.slope[i*size+c*octet+r])
+			}
+		}
+	}
 }
 
 // Finish turns the sums of Score over all rows, Σ_r C_r = total, into the gradient:
@@ -658,25 +687,5 @@ func solve(v []float32, t []float64, d int) {
 			sum -= t[row(b)+i] * float64(v[b])
 		}
 		v[i] = float32(sum / t[row(i)+i])
-	}
-}
-
-// Slope sets dx to ∂ ln q/∂x of the rows of the last LogDensity with w.
-func (p *Packed) Slope(dx []float32, w *Work) {
-	m, d := p.model, p.model.dim
-	size, sign := d*octet, float32(-1)
-	if m.bent {
-		sign = 1
-	}
-	clear(w.slope)
-	p.components(w, func(j, e, lo, hi int) {
-		asm.AddSlopes(w.slope[lo*size:hi*size], w.of(w.share, e, octet, lo, hi), p.descend(w, j, e, lo, hi), p.inverse[j*m.triangle:][:m.triangle])
-	})
-	for i, b := range w.groups {
-		for r, row := range b.rows[:b.n] {
-			for c := range d {
-				dx[row*d+c] = sign * float32(w.slope[i*size+c*octet+r])
-			}
-		}
 	}
 }

@@ -127,9 +127,8 @@ func TestScoreIsTheDerivative(t *testing.T) {
 		}
 		value()
 		grad, slope := make([]float32, len(params)), make([]float32, len(x))
-		p.Score(grad, c, w)
+		p.Score(grad, slope, c, w)
 		p.Finish(grad, total)
-		p.Slope(slope, w)
 		const h = 1.0 / 256
 		difference := func(at *float32) float64 {
 			old := *at
@@ -187,15 +186,13 @@ func TestRowsDoNotMatterToEachOther(t *testing.T) {
 			slope := make([]float32, len(x))
 			p.LogDensity(dst, x, k, all)
 			all.shares(shares)
-			p.Score(grad, c, all)
-			p.Slope(slope, all)
+			p.Score(grad, slope, c, all)
 			for i := range rows {
 				var log [1]float64
 				own, slopes := make([]float64, m.Factors()*m.each), make([]float32, width)
 				p.LogDensity(log[:], x[i*width:][:width], alone(i), one)
 				one.shares(own)
-				p.Score(want, c[i:i+1], one)
-				p.Slope(slopes, one)
+				p.Score(want, slopes, c[i:i+1], one)
 				require.Equal(t, log[0], dst[i])
 				require.Equal(t, own, shares[i*len(own):][:len(own)])
 				require.Equal(t, slopes, slope[i*width:][:width])

@@ -174,12 +174,12 @@ func (p *mixturePass) logDensity(dst []float64) {
 
 func (p *mixturePass) score(grad []float32, c []float64, w *weights, s *scratch) {
 	n := &p.flow.nets
-	w.base.Score(grad[n.based:], c, p.work)
 	if p.flow.depth == 0 {
+		w.base.Score(grad[n.based:], nil, c, p.work)
 		return
 	}
 	slope := p.slope[:p.rows*n.dim]
-	w.base.Slope(slope, p.work)
+	w.base.Score(grad[n.based:], slope, c, p.work)
 	p.scoreFrom(grad, slope, c, w, s)
 }
 
