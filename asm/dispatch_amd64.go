@@ -268,14 +268,14 @@ func combine64(dst, weights, v []float64, stride int) {
 	}
 }
 
-func logSumExp64(log, terms []float64) {
+func logSumExp64(log, terms []float64, stride int) {
 	switch {
 	case useAVX512:
-		logSumExp64AVX512(log, terms)
+		logSumExp64AVX512(log, terms, stride)
 	case useAVX2:
-		logSumExp64AVX2(log, terms)
+		logSumExp64AVX2(log, terms, stride)
 	default:
-		logSumExp64Generic(log, terms)
+		logSumExp64Generic(log, terms, stride)
 	}
 }
 

@@ -80,7 +80,7 @@ func log1p64(dst, x []float64) { log1p64Generic(dst, x) }
 
 func combine64(dst, weights, v []float64, stride int) { combine64Generic(dst, weights, v, stride) }
 
-func logSumExp64(log, terms []float64) { logSumExp64Generic(log, terms) }
+func logSumExp64(log, terms []float64, stride int) { logSumExp64Generic(log, terms, stride) }
 
 func whiten(y, x, mean, inverse []float64) { whitenGeneric(y, x, mean, inverse) }
 

@@ -51,7 +51,11 @@ func Combine64(dst, weights, v []float64, stride int) {
 func LogSumExp64(log, terms []float64) {
 	n := len(log)
 	check(n > 0 && n%eight == 0 && len(terms) > 0 && len(terms)%n == 0, "LogSumExp64")
-	logSumExp64(log, terms)
+	step := max(eight, mathLimit/(len(terms)/n)&^(eight-1))
+	for lo, hi := 0, 0; lo < n; lo = hi {
+		hi = min(lo+step, n)
+		logSumExp64(log[lo:hi], terms[lo:len(terms)-n+hi], n)
+	}
 }
 
 // A function64 is an elementwise function of float64.

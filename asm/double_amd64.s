@@ -838,12 +838,12 @@ eight_next:
 	VZEROUPPER
 	RET
 
-// func logSumExp64AVX512(log []float64, terms []float64)
+// func logSumExp64AVX512(log []float64, terms []float64, stride int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·logSumExp64AVX512(SB), NOSPLIT, $0-48
+TEXT ·logSumExp64AVX512(SB), NOSPLIT, $0-56
 	MOVQ log_base+0(FP), AX
 	MOVQ terms_base+24(FP), CX
-	MOVQ log_len+8(FP), DX
+	MOVQ stride+48(FP), DX
 	SHLQ $0x03, DX
 
 columns:
@@ -1397,12 +1397,12 @@ eight_next:
 	VZEROUPPER
 	RET
 
-// func logSumExp64AVX2(log []float64, terms []float64)
+// func logSumExp64AVX2(log []float64, terms []float64, stride int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·logSumExp64AVX2(SB), NOSPLIT, $0-48
+TEXT ·logSumExp64AVX2(SB), NOSPLIT, $0-56
 	MOVQ log_base+0(FP), AX
 	MOVQ terms_base+24(FP), CX
-	MOVQ log_len+8(FP), DX
+	MOVQ stride+48(FP), DX
 	SHLQ $0x03, DX
 
 columns:

@@ -27,7 +27,7 @@ func combine64AVX512(dst []float64, weights []float64, v []float64, stride int)
 // logSumExp64AVX512 is logSumExp64Generic for whole eights of columns.
 //
 //go:noescape
-func logSumExp64AVX512(log []float64, terms []float64)
+func logSumExp64AVX512(log []float64, terms []float64, stride int)
 
 // exp64AVX2 sets dst[i] = e^x of x[i]; the lengths are equal, and whole eights.
 //
@@ -52,4 +52,4 @@ func combine64AVX2(dst []float64, weights []float64, v []float64, stride int)
 // logSumExp64AVX2 is logSumExp64Generic for whole eights of columns.
 //
 //go:noescape
-func logSumExp64AVX2(log []float64, terms []float64)
+func logSumExp64AVX2(log []float64, terms []float64, stride int)

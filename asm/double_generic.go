@@ -30,21 +30,20 @@ func combine64Generic(dst, weights, v []float64, stride int) {
 	}
 }
 
-func logSumExp64Generic(log, terms []float64) {
-	n := len(log)
+func logSumExp64Generic(log, terms []float64, stride int) {
 	for i := range log {
 		highest, sum := -math.MaxFloat64, 0.0
-		for at := i; at < len(terms); at += n {
+		for at := i; at < len(terms); at += stride {
 			highest = max(highest, terms[at])
 		}
-		for at := i; at < len(terms); at += n {
+		for at := i; at < len(terms); at += stride {
 			v := terms[at] - highest
 			if terms[at] = math.Exp(v); v < -45 {
 				terms[at] = 0
 			}
 			sum += terms[at]
 		}
-		for at := i; at < len(terms); at += n {
+		for at := i; at < len(terms); at += stride {
 			terms[at] /= max(1, sum)
 		}
 		log[i] = math.Log(sum) + highest

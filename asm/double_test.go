@@ -212,6 +212,22 @@ func TestLogSumExp64(t *testing.T) {
 				log.check(t)
 			}
 		}
+		// What takes several calls of the assembly is what eight columns after others give.
+		const lines, n = 1500, 64
+		terms, log, some := gaussian64(r, lines*n).data, make([]float64, n), make([]float64, 8)
+		part, shares := make([]float64, lines*8), make([]float64, lines*8)
+		whole := slices.Clone(terms)
+		LogSumExp64(log, whole)
+		for lo := 0; lo < n; lo += 8 {
+			for l := range lines {
+				copy(part[l*8:], terms[l*n+lo:][:8])
+				copy(shares[l*8:], whole[l*n+lo:][:8])
+			}
+			LogSumExp64(some, part)
+			require.Equal(t, some, log[lo:lo+8])
+			require.Equal(t, part, shares)
+		}
+
 		x := make([]float64, 24)
 		require.Zero(t, alloctest.PerRun(10, func() { LogSumExp64(x[:8], x) }))
 		requireRefusal(t, func() { LogSumExp64(x[:7], x[:21]) })

@@ -116,32 +116,29 @@ func (w kernel) log(x vec) vec {
 	return w.sub(w.mul(k, w.number(ln2High)), w.sub(w.sub(half, correction), f))
 }
 
-// asinh is asinhGeneric without the exponential, of which it leaves the size and the sign.
-func (w kernel) asinh(x vec) (at, up, sign, root, nan vec) {
+// asinh is asinhGeneric. Its exponential, which takes a division, comes where it is asked for.
+func (w kernel) asinh(x vec) (at, root vec, exp func() vec) {
 	finite := w.within(x)
-	nan = w.sub(finite, finite)
+	nan := w.sub(finite, finite)
 	root = w.Vector()
 	VSQRTPD(w.add(w.number(1), w.mul(x, x)), root)
 	sign, size := w.Vector(), w.Vector()
 	w.And(w.bits(1<<63), x, sign)
 	w.Xor(sign, x, size)
-	up = w.add(root, size)
+	up := w.add(root, size)
 	at = w.log(up)
 	w.Xor(sign, at, at)
-	return w.add(at, nan), up, sign, w.add(root, nan), nan
-}
-
-// signed returns what up is if the sign is positive, and otherwise 1/up.
-func (w kernel) signed(up, sign vec) vec {
-	down, e := w.div(w.number(1), up), w.Vector()
-	if w.Wide() {
-		negative := K()
-		VPMOVQ2M(sign, negative)
-		VBLENDMPD(down, up, negative, e)
-	} else {
-		VBLENDVPD(sign, down, up, e)
+	return w.add(at, nan), w.add(root, nan), func() vec {
+		down, e := w.div(w.number(1), up), w.Vector()
+		if w.Wide() {
+			negative := K()
+			VPMOVQ2M(sign, negative)
+			VBLENDMPD(down, up, negative, e)
+		} else {
+			VBLENDVPD(sign, down, up, e)
+		}
+		return w.add(e, nan)
 	}
-	return e
 }
 
 // sinh is sinhGeneric.
@@ -209,8 +206,8 @@ func (w kernel) each(name, to, from string, body func(value, epsilon, up, delta 
 func (w kernel) bend() {
 	w.each("bend", "y", "z", func(z, epsilon, up, delta vec) (y, slope, at, e vec) {
 		sinhE, coshE := w.halves(up)
-		at, size, sign, root, nan := w.asinh(z)
-		e = w.add(w.signed(size, sign), nan)
+		at, root, exp := w.asinh(z)
+		e = exp()
 		sinh, cosh, _ := w.sinh(w.add(w.mul(delta, at), epsilon))
 		return w.div(w.sub(sinh, sinhE), w.mul(delta, coshE)), w.div(cosh, w.mul(root, coshE)), at, e
 	})
@@ -219,7 +216,7 @@ func (w kernel) bend() {
 func (w kernel) unbend() {
 	w.each("unbend", "z", "y", func(y, epsilon, up, delta vec) (z, slope, at, e vec) {
 		sinhE, coshE := w.halves(up)
-		a, _, _, root, _ := w.asinh(w.add(w.mul(w.mul(delta, coshE), y), sinhE))
+		a, root, _ := w.asinh(w.add(w.mul(w.mul(delta, coshE), y), sinhE))
 		at = w.div(w.sub(a, epsilon), delta)
 		z, cosh, e := w.sinh(at)
 		return z, w.div(w.mul(cosh, coshE), root), at, e

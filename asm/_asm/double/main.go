@@ -104,8 +104,8 @@ func (w isa) combine() {
 // exponentials and their sum, then quotients. NaN is the second source of a maximum, which is the
 // result then. The largest term is at least the lowest number, so that −Inf of all gives −Inf.
 func (w isa) logSumExp() {
-	w.Kernel("logSumExp64", "func(log, terms []float64)", "is logSumExp64Generic for whole eights of columns.")
-	log, terms, stride := Address("log"), Address("terms"), Length("log")
+	w.Kernel("logSumExp64", "func(log, terms []float64, stride int)", "is logSumExp64Generic for whole eights of columns.")
+	log, terms, stride := Address("log"), Address("terms"), Number("stride")
 	SHLQ(Imm(3), stride)
 	lines := func(name string, body func(line Mem)) {
 		line := Copy(terms)
