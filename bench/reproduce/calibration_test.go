@@ -79,7 +79,7 @@ const (
 )
 
 // TestVerdictsAreCalibrated counts how often verdicts are right, too mild and too harsh.
-// -v prints the table of docs/trust.md.
+// -v prints the table of which docs/trust.md has some rows.
 func TestVerdictsAreCalibrated(t *testing.T) {
 	long.Only(t)
 	var rows []string
