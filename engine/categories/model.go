@@ -18,6 +18,7 @@ type Model struct {
 	even    bool // relabelling states leaves π and q as they are
 	units   []unit
 	nets    []*hierarchy.Net // of the units, one after another
+	owners  []int            // the unit of each
 	law     *law
 	learned int // sites that networks draw
 	params  int
@@ -183,7 +184,7 @@ func (m *Model) add(l hierarchy.Layout, known []bool) error {
 		if err != nil {
 			return err
 		}
-		u.nets, m.params = append(u.nets, net), m.params+net.Params()
+		u.nets, m.owners, m.params = append(u.nets, net), append(m.owners, len(m.units)), m.params+net.Params()
 	}
 	for view := range m.coding.views {
 		var inputs []int32
@@ -213,8 +214,12 @@ func (m *Model) add(l hierarchy.Layout, known []bool) error {
 	return nil
 }
 
-// Sites returns the number of sites.
+// unitOf returns the unit of a net.
+func (m *Model) unitOf(net int) *unit { return &m.units[m.owners[net]] }
+
+// Sites returns the number of sites, and Words the same: a configuration has a byte for each.
 func (m *Model) Sites() int { return m.target.N() }
+func (m *Model) Words() int { return m.target.N() }
 
 // Target returns what the model is of.
 func (m *Model) Target() *Target { return &m.target }

@@ -113,7 +113,7 @@ func TestDensity(t *testing.T) {
 					columns(state, s, n)
 					var minus [block]float64
 					l.addLogWeights(&minus, -1, state)
-					require.InDelta(t, m.learned64(wide, func(site int) byte { return s[site] })+minus[3], r[i], 2e-5)
+					require.InDelta(t, m.learned64(wide, s)+minus[3], r[i], 2e-5)
 				}
 			}
 			require.InDelta(t, 1, sum, 1e-5)
@@ -186,31 +186,31 @@ func TestSystem(t *testing.T) {
 			m.Initialize(same, 3)
 			require.Equal(t, same, params)
 			params = wild(m)
-			n, l := m.Sites(), s.learner
-			require.Equal(t, int(256*(1-partners))/block, l.Scored)
+			b := s.Generator.(*hierarchy.Batch[byte])
+			n, l := m.Sites(), b.Room.(*room)
+			require.Equal(t, int(256*(1-partners))/block, b.Scored)
 			for _, step := range []uint32{1, 4, 5, 10} {
-				clear(l.counts)
 				_, err := s.Loss(params, step)
 				require.NoError(t, err)
 				beta := c.Beta // from a quarter of it in 32 levels
 				if step < 5 {
 					beta *= 0.25 + 0.75*(1+math.Floor(float64(step)/5*31))/32
 				}
-				require.InDelta(t, beta, l.room.law.beta, 1e-15, name)
-				require.Equal(t, partners < 1, l.Acceptance() > 0.05, name)
+				require.InDelta(t, beta, l.law.beta, 1e-15, name)
+				require.Equal(t, partners < 1, s.Transition.Acceptance() > 0.05, name)
 				if step < 5 {
 					continue
 				}
-				r, next := make([]float64, l.Samples*block), make([]float64, l.Scored*block)
-				l.Weigh(r, next, nil, nil)
+				r, next := make([]float64, b.Samples*block), make([]float64, b.Scored*block)
+				b.R(r, next)
 				batch, want := make([]byte, len(next)*n), make([]float64, len(next))
-				for k := range l.Scored {
-					rows(batch[k*block*n:][:block*n], l.room.block(l.Samples+k), n, 0)
+				for k := range b.Scored {
+					rows(batch[k*block*n:][:block*n], l.block(b.Samples+k), n, 0)
 				}
 				s.Weigher(params)(want, batch)
 				require.InDeltaSlice(t, want, next, 1e-4, name)
-				for k := range l.Samples {
-					require.Equal(t, l.room.r[k][:], r[k*block:][:block])
+				for k := range b.Samples {
+					require.Equal(t, l.r[k][:], r[k*block:][:block])
 				}
 			}
 			const first, count = 70, 100

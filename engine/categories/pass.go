@@ -6,6 +6,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/sites"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -48,15 +49,20 @@ func (r *room) block(k int) []byte {
 	return r.state[k*n:][:n]
 }
 
-func (r *room) Set(params []float32) { r.weights.Set(params) }
-
-func (r *room) R(k int) *[block]float64 { return &r.r[k] }
-
-func (r *room) Score(lo, hi int) { r.pass(lo, hi, nil) }
-
+func (r *room) Set(params []float32)       { r.weights.Set(params) }
+func (r *room) SetBeta(beta float64)       { r.law.setBeta(beta) }
+func (r *room) R(k int) *[block]float64    { return &r.r[k] }
+func (r *room) LogQ(k int) *[block]float64 { return &r.logq[k] }
+func (r *room) Score(lo, hi int)           { r.pass(lo, hi, nil) }
 func (r *room) Read(k int, configs []byte) { columns(r.block(k), configs, r.model.Sites()) }
+func (r *room) Write(configs []byte, k, from int) {
+	rows(configs, r.block(k), r.model.Sites(), from)
+}
 
-func (r *room) Write(configs []byte, k, from int) { rows(configs, r.block(k), r.model.Sites(), from) }
+// Kernel implements spins.Kernels, at the inverse temperature that the room has when it runs.
+func (r *room) Kernel(c *spins.TransitionConfig, _ float64) (sites.Kernel[byte], error) {
+	return r.law.moves(c)
+}
 
 // spare is how many more random words a block has than sites: the exact ones begin at a
 // multiple of it.

@@ -20,18 +20,19 @@ func TestPieces(t *testing.T) {
 			b, err := m.NewBatch(64*of[0], 64*of[1], 1, workers)
 			require.NoError(t, err)
 			blocks, at := of[0]+of[1], 0
-			require.Equal(t, []int{of[0], of[1], 4, blocks}, []int{b.Samples, b.Scored, b.Together, len(b.counts)})
-			require.Equal(t, []int{blocks * m.Sites() * 64, blocks, blocks, blocks * m.learned * c.Most()}, []int{len(b.room.state), len(b.room.logq), len(b.room.r), len(b.room.residual)}, name)
+			require.Equal(t, []int{of[0], of[1], 4, blocks}, []int{b.Samples, b.Scored, b.Together, b.Blocks()})
+			r := b.Room.(*room)
+			require.Equal(t, []int{blocks * m.Sites() * 64, blocks, blocks, blocks * m.learned * c.Most()}, []int{len(r.state), len(r.logq), len(r.r), len(r.residual)}, name)
 			for i := range m.units {
 				u := &m.units[i]
 				require.Equal(t, at, u.kernel)
 				for k := range u.nets {
-					require.Same(t, u, b.units[at])
+					require.Same(t, u, m.unitOf(at))
 					require.Same(t, u.nets[k], m.nets[at])
 					at++
 				}
 			}
-			require.Len(t, b.units, at)
+			require.Len(t, m.owners, at)
 			require.Len(t, m.nets, at)
 		}
 	}

@@ -14,17 +14,19 @@ const MaxBatch = 1 << 20
 // after them as many configurations as there is room for, which are scored. Nothing is allocated
 // after In.
 //
-// A sample is the learned sites, the others summed out, until the room completes it.
+// A sample is the learned sites, the others summed out, until Complete draws these too.
 type Batch[W uint64 | byte] struct {
-	Samples, Scored int         // blocks
-	Together        int         // blocks of a piece of work
-	Stream          rng.Counter // of the last samples
+	Samples, Scored int // blocks
+	Together        int // blocks of a piece of work
+	Room            Room[W]
 
-	seed          uint64
-	workers       *pool.Pool
-	room          Room[W]
-	draw, score   func(piece int)
-	drawn, scored []pool.Span
+	size                  int         // words of a block's configurations
+	stream                rng.Counter // of the last samples
+	seed                  uint64
+	workers               *pool.Pool
+	configs               []W // of the call under way, that are completed or scored
+	draw, complete, score func(piece int)
+	drawn, scored         []pool.Span
 }
 
 // NewBatch returns a batch of numbers of samples and of configurations, multiples of 64, without
@@ -41,21 +43,24 @@ func NewBatch[W uint64 | byte](samples, scored int, seed uint64, workers *pool.P
 // Blocks returns how many a room needs.
 func (b *Batch[W]) Blocks() int { return b.Samples + b.Scored }
 
-// In gives the batch its room, which takes so many blocks together. read sets block k to the
-// i-th block of configurations, and spans are where pieces of blocks lo … hi−1 leave what is
-// computed of them.
-func (b *Batch[W]) In(room Room[W], together int, read func(k, i int), spans func(lo, hi int) []pool.Span) {
-	b.room, b.Together = room, together
+// In gives the batch its room, which takes so many blocks together, of configurations of so many
+// words. spans are where pieces of blocks lo … hi−1 leave what is computed of them.
+func (b *Batch[W]) In(room Room[W], words, together int, spans func(lo, hi int) []pool.Span) {
+	b.Room, b.size, b.Together = room, words*block, together
 	b.drawn, b.scored = spans(0, b.Samples), spans(b.Samples, b.Blocks())
 	b.draw = func(piece int) {
 		lo := piece * together
-		room.Draw(lo, min(lo+together, b.Samples), &b.Stream, uint64(lo))
+		room.Draw(lo, min(lo+together, b.Samples), &b.stream, uint64(lo))
+	}
+	b.complete = func(k int) {
+		room.Complete(k, &b.stream, uint64(k))
+		room.Write(b.configs[k*b.size:][:b.size], k, 0)
 	}
 	b.score = func(piece int) {
 		lo := b.Samples + piece*together
 		hi := min(lo+together, b.Blocks())
 		for k := lo; k < hi; k++ {
-			read(k, k-b.Samples)
+			room.Read(k, b.configs[(k-b.Samples)*b.size:][:b.size])
 		}
 		room.Score(lo, hi)
 	}
@@ -63,13 +68,31 @@ func (b *Batch[W]) In(room Room[W], together int, read func(k, i int), spans fun
 
 // Generate draws the learned sites of every sample, and finds their R.
 func (b *Batch[W]) Generate(params []float32, step uint32) {
-	b.room.Set(params)
-	b.Stream = rng.Stream(b.seed, rng.TrainHead, step)
+	b.Room.Set(params)
+	b.stream = rng.Stream(b.seed, rng.TrainHead, step)
 	b.share(b.Samples, b.draw, b.drawn)
 }
 
-// ScoreAll reads the configurations, and finds their R, with the parameters of Generate.
-func (b *Batch[W]) ScoreAll() { b.share(b.Scored, b.score, b.scored) }
+// Complete draws the exact sites of the first samples as well, and copies the configurations of
+// whole blocks to dst.
+func (b *Batch[W]) Complete(dst []W) {
+	if len(dst)%b.size != 0 || len(dst) > b.Samples*b.size {
+		panic(fmt.Sprintf("sites: configurations of %d words, not of whole blocks of %d", len(dst), b.size))
+	}
+	b.configs = dst
+	b.workers.Run(len(dst)/b.size, b.complete)
+	b.configs = nil
+}
+
+// ScoreAll finds R of the given configurations, with the parameters of Generate.
+func (b *Batch[W]) ScoreAll(configs []W) {
+	if len(configs) != b.Scored*b.size {
+		panic(fmt.Sprintf("sites: configurations of length %d, not %d", len(configs), b.Scored*b.size))
+	}
+	b.configs = configs
+	b.share(b.Scored, b.score, b.scored)
+	b.configs = nil
+}
 
 func (b *Batch[W]) share(blocks int, body func(piece int), results []pool.Span) {
 	b.workers.Share((blocks+b.Together-1)/b.Together, body, results...)
@@ -81,9 +104,9 @@ func (b *Batch[W]) R(samples, scored []float64) {
 		panic(fmt.Sprintf("sites: R of %d samples and %d configurations, not %d and %d", len(samples), len(scored), b.Samples*block, b.Scored*block))
 	}
 	for k := range b.Samples {
-		copy(samples[k*block:], b.room.R(k)[:])
+		copy(samples[k*block:], b.Room.R(k)[:])
 	}
 	for k := range b.Scored {
-		copy(scored[k*block:], b.room.R(b.Samples + k)[:])
+		copy(scored[k*block:], b.Room.R(b.Samples + k)[:])
 	}
 }

@@ -30,13 +30,15 @@ type Blocks[W uint64 | byte] struct {
 
 // A Room is where blocks of samples are, and what draws, weighs and lays them out.
 type Room[W uint64 | byte] interface {
-	// Set takes the parameters of the generator.
+	// Set takes the parameters of the generator, SetBeta an inverse temperature of the target.
 	Set(params []float32)
+	SetBeta(beta float64)
 	// Draw draws the learned sites of blocks lo … hi−1, which are number first of a stream and
-	// those after it; Score takes those that are there. Both find R.
+	// those after it; Score takes those that are there. Both find R and its part ln q of the learned sites.
 	Draw(lo, hi int, stream *rng.Counter, first uint64)
 	Score(lo, hi int)
 	R(k int) *[block]float64
+	LogQ(k int) *[block]float64
 	// Complete draws the exact sites, too, of block k, which is that of the number in the stream.
 	Complete(k int, stream *rng.Counter, number uint64)
 	// Read sets the samples of block k to configurations; Write sets configurations to its

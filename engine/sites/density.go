@@ -6,15 +6,19 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
+// A Net is a generator with a density.
+type Net[W uint64 | byte] interface {
+	Words() int // of a configuration
+	NumParams() int
+	TensorName(i int) string
+	Initialize(params []float32, seed uint64)
+	NewSampler(params []float32, workers *pool.Pool) *Blocks[W]
+}
+
 // A Density is what the system of a generator with a density is apart from its steps, for
 // systems to embed.
 type Density[W uint64 | byte] struct {
-	Net interface {
-		NumParams() int
-		TensorName(i int) string
-		Initialize(params []float32, seed uint64)
-		NewSampler(params []float32, workers *pool.Pool) *Blocks[W]
-	}
+	Net     Net[W]
 	Seed    uint64 // of the training
 	Workers *pool.Pool
 

@@ -63,7 +63,7 @@ func TestTransitionsByLevel(t *testing.T) {
 	}
 	require.Equal(t, sites.PieceOf(tr.levels[AnnealLevels-1]), tr.rows)
 	require.Equal(t, AnnealLevels, c.Level(0, 10))
-	none, err := NewTransition(c, training, 0, nil, 1, nil)
+	none, err := NewTransition[uint64](c, training, 0, nil, 1, nil)
 	require.NoError(t, err)
 	require.NoError(t, none.Move(nil, nil, 0))
 	require.Zero(t, none.Acceptance())

@@ -78,10 +78,15 @@ type Kernel = sites.Kernel[uint64]
 type Target interface {
 	// Spins returns n, the number of spins.
 	Spins() int
+	Kernels[uint64]
+}
+
+// Kernels are the transition kernels of a law of any sites.
+type Kernels[W uint64 | byte] interface {
 	// Kernel returns the transition kernel of a configuration, one step of it, in
 	// detailed balance with the law at the inverse temperature fraction·β. An error
 	// begins with the key of the configuration that it is about.
-	Kernel(c *TransitionConfig, fraction float64) (Kernel, error)
+	Kernel(c *TransitionConfig, fraction float64) (sites.Kernel[W], error)
 }
 
 // A Boltzmann is the law of a graph at inverse temperature Beta.
@@ -113,29 +118,28 @@ func (t Boltzmann) Kernel(c *TransitionConfig, fraction float64) (Kernel, error)
 
 // A Transition draws one s′ ~ p^m(s, ·) for each s of a batch, step after step of a
 // training.
-type Transition struct {
+type Transition[W uint64 | byte] struct {
 	config   *TransitionConfig
 	training *engine.Training
 	words    int
-	levels   []Kernel // by level of annealing, the target's last
-	rows     int      // of a piece
+	levels   []sites.Kernel[W] // by level of annealing, the target's last
+	rows     int               // of a piece
 	workers  *pool.Pool
 	counts   []bitspin.Count // of proposals, by piece
 	count    bitspin.Count   // of all
 
-	next, states []uint64 // of the call under way
-	kernel       Kernel
+	next, states []W // of the call under way
+	kernel       sites.Kernel[W]
 	stream       rng.Counter
 	move         func(piece int)
 }
 
-// NewTransition returns the transition of n configurations of a target, of so many
-// words.
-func NewTransition(c *TransitionConfig, training *engine.Training, n int, t Target, words int, workers *pool.Pool) (*Transition, error) {
+// NewTransition returns the transition of n configurations of so many words.
+func NewTransition[W uint64 | byte](c *TransitionConfig, training *engine.Training, n int, t Kernels[W], words int, workers *pool.Pool) (*Transition[W], error) {
 	if n == 0 {
-		return &Transition{}, nil
+		return &Transition[W]{}, nil
 	}
-	tr := &Transition{config: c, training: training, words: words, levels: make([]Kernel, AnnealLevels), workers: workers}
+	tr := &Transition[W]{config: c, training: training, words: words, levels: make([]sites.Kernel[W], AnnealLevels), workers: workers}
 	for level := AnnealLevels; level >= 1; level-- {
 		if level < AnnealLevels && c.Anneal == 0 {
 			break
@@ -157,7 +161,7 @@ func NewTransition(c *TransitionConfig, training *engine.Training, n int, t Targ
 
 // Move sets next to what a step's transition makes of the batch s. It implements
 // engine.Transition, without an error.
-func (t *Transition) Move(next, s []uint64, step uint32) error {
+func (t *Transition[W]) Move(next, s []W, step uint32) error {
 	if len(t.counts) == 0 {
 		return nil
 	}
@@ -173,7 +177,7 @@ func (t *Transition) Move(next, s []uint64, step uint32) error {
 }
 
 // Acceptance returns the fraction of the last call's proposals that were accepted.
-func (t *Transition) Acceptance() float64 { return t.count.Rate() }
+func (t *Transition[W]) Acceptance() float64 { return t.count.Rate() }
 
 var _ Target = Boltzmann{}
 

@@ -1,6 +1,10 @@
 package hierarchy
 
-import "github.com/revgen/revgen/internal/pool"
+import (
+	"fmt"
+
+	"github.com/revgen/revgen/internal/pool"
+)
 
 // A Gradient adds up Σ_b c_b ∂ ln q_b/∂θ of nets over blocks of samples. Its pieces, the part
 // that some blocks have in one net, do not depend on the number of threads.
@@ -86,4 +90,10 @@ func (g *Gradient) piece(i int) {
 	tables, output := net.Parts(hist)
 	shift := g.add(p.net, p.lo, p.hi, g.scale, tables, output)
 	net.Fold(g.partial[p.partial:][:net.Params()], hist, shift)
+}
+
+func checkLength(what string, have, want int) {
+	if have != want {
+		panic(fmt.Sprintf("hierarchy: %s of length %d, not %d", what, have, want))
+	}
 }

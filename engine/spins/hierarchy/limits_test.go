@@ -201,12 +201,12 @@ func TestLimits(t *testing.T) {
 	}
 	b, err := m.NewBatch(128, 64, 1, workers)
 	require.NoError(t, err)
-	require.PanicsWithValue(t, "hierarchy: configurations of 63 words, not of whole blocks of 64", func() { b.Complete(make([]uint64, 63)) })
-	require.PanicsWithValue(t, "hierarchy: configurations of 192 words, not of whole blocks of 64", func() { b.Complete(make([]uint64, 192)) })
+	require.PanicsWithValue(t, "sites: configurations of 63 words, not of whole blocks of 64", func() { b.Complete(make([]uint64, 63)) })
+	require.PanicsWithValue(t, "sites: configurations of 192 words, not of whole blocks of 64", func() { b.Complete(make([]uint64, 192)) })
 	require.PanicsWithValue(t, "sites: R of 64 samples and 64 configurations, not 128 and 64", func() { b.R(make([]float64, 64), make([]float64, 64)) })
 	require.PanicsWithValue(t, "sites: R of 128 samples and 128 configurations, not 128 and 64", func() { b.R(make([]float64, 128), make([]float64, 128)) })
 	params := make([]float32, m.NumParams())
-	require.PanicsWithValue(t, "hierarchy: spins of length 128, not 64", func() { b.score(make([]uint64, 128)) })
+	require.PanicsWithValue(t, "sites: configurations of length 128, not 64", func() { b.ScoreAll(make([]uint64, 128)) })
 	require.PanicsWithValue(t, "hierarchy: gradient of length 1, not "+fmt.Sprint(len(params)), func() { b.Backward(params[:1]) })
 	require.PanicsWithValue(t, "hierarchy: coefficients of length 64, not 192", func() { b.Backward(params, make([]float64, 64)) })
 	require.PanicsWithValue(t, "hierarchy: parameters of length 1, not "+fmt.Sprint(len(params)), func() { m.NewSampler(params[:1], workers) })
@@ -225,8 +225,8 @@ func TestScored(t *testing.T) {
 		for i := range configs {
 			configs[i] = r.Uint64() & (1<<m.Spins() - 1)
 		}
-		b.room.weights.Set(params)
-		b.score(configs)
+		b.Room.Set(params)
+		b.ScoreAll(configs)
 		got, want := make([]float64, 128), make([]float64, 128)
 		b.R(make([]float64, 64), got)
 		m.NewSampler(params, workers).R(want, configs)

@@ -86,8 +86,8 @@ func build(t Target, layouts []Layout) (*Model, error) {
 // Spins returns the number of spins n.
 func (m *Model) Spins() int { return m.target.Spins }
 
-// words returns the number of words of a configuration.
-func (m *Model) words() int { return (m.Spins() + 63) / 64 }
+// Words returns the number of words of a configuration.
+func (m *Model) Words() int { return (m.Spins() + 63) / 64 }
 
 // NumParams returns the length of θ.
 func (m *Model) NumParams() int { return m.params }

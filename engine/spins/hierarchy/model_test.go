@@ -229,7 +229,7 @@ func TestPairs(t *testing.T) {
 			require.NoError(t, err)
 			require.Positive(t, s.Acceptance())
 			first := make([]uint64, samples)
-			s.learner.Complete(first)
+			s.batch.Complete(first)
 			require.Equal(t, first[:moved], s.S)
 			require.NotEqual(t, s.S, s.Next)
 			r := make([]float64, samples)

@@ -39,11 +39,19 @@ func (m *Model) newRoom(blocks int, residual bool, workers *pool.Pool) *room {
 	return r
 }
 
-func (r *room) block(k int) []uint64      { return r.state[k*r.size:][:r.size] }
-func (r *room) Set(params []float32)      { r.weights.Set(params) }
-func (r *room) R(k int) *[block]float64   { return &r.r[k] }
-func (r *room) Score(lo, hi int)          { r.pass(lo, hi, nil) }
-func (r *room) Read(k int, from []uint64) { spins.Columns(r.block(k), from, r.model.Spins()) }
+func (r *room) SetBeta(beta float64) {
+	if beta != r.beta {
+		r.beta = beta
+		r.exact.tabulate(beta)
+	}
+}
+
+func (r *room) block(k int) []uint64       { return r.state[k*r.size:][:r.size] }
+func (r *room) Set(params []float32)       { r.weights.Set(params) }
+func (r *room) R(k int) *[block]float64    { return &r.r[k] }
+func (r *room) LogQ(k int) *[block]float64 { return &r.logq[k] }
+func (r *room) Score(lo, hi int)           { r.pass(lo, hi, nil) }
+func (r *room) Read(k int, from []uint64)  { spins.Columns(r.block(k), from, r.model.Spins()) }
 
 // Draw: block k owns n of the stream's spins, from k·n on: the learned ones, then the exact ones.
 func (r *room) Draw(lo, hi int, stream *asm.Counter, first uint64) {
@@ -100,7 +108,7 @@ func (r *room) Write(dst []uint64, k, from int) {
 		spins.Rows(dst, dst, columns)
 		return
 	}
-	words := r.model.words()
+	words := r.model.Words()
 	r.cut = slices.Grow(r.cut[:0], block*words)[:block*words]
 	spins.Rows(r.cut, r.cut, columns)
 	copy(dst, r.cut[from*words:])

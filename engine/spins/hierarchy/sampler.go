@@ -15,5 +15,5 @@ func (m *Model) NewSampler(params []float32, workers *pool.Pool) *sites.Blocks[u
 	r := m.newRoom(samplerBlocks, false, workers)
 	r.weights.Tabulate()
 	r.weights.Set(params)
-	return sites.NewSampler(m.words(), samplerBlocks, together, r, workers)
+	return sites.NewSampler(m.Words(), samplerBlocks, together, r, workers)
 }

@@ -11,18 +11,10 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A System is engine.System for a generator with a density, for systems to
-// embed. Its loss is engine.Balance of
-//
-//	R = ln q(s) + βE(s),
-//
-// a constant where q = π. The samples that move, which stand in S, have s′ by the target's
-// transition.
+// A System is engine.System for a generator with a density, for systems to embed.
 type System struct {
-	engine.Densities[[]uint64]
-	sites.Density[uint64]
-	net     *Model
-	learner *learner
+	Steps[uint64]
+	net *Model
 }
 
 // A Config is what a run with a hierarchy takes besides its target.
@@ -60,55 +52,10 @@ func (c *Config) Build(t spins.Target, e *spins.Ensemble, workers *pool.Pool) (e
 	return s, nil
 }
 
-// system returns the system of a model whose batch is that of the training, with the
-// transition of the target.
-func (c *Config) system(m *Model, target spins.Target, workers *pool.Pool) (*System, error) {
-	t := c.Training
-	balance := engine.NewBalance(c.Loss, t.Batch, t.Batch, block)
-	moved, words := balance.Moved(), (m.Spins()+63)/64
-	batch, err := m.NewBatch(t.Batch, moved, t.Seed, workers)
-	if err != nil {
-		return nil, fmt.Errorf("training.%w", err)
-	}
-	transition, err := spins.NewTransition(c.Transition, t, moved, target, words, workers)
-	if err != nil {
-		return nil, err
-	}
-	s := &System{net: m, learner: &learner{Batch: batch, training: t, config: c.Transition}}
-	s.Density = sites.Density[uint64]{Net: m, Seed: t.Seed, Workers: workers}
-	s.Densities = engine.Densities[[]uint64]{
-		Balance: balance, Generator: s.learner, Transition: transition,
-		S: make([]uint64, moved*words), Next: make([]uint64, moved*words),
-	}
-	return s, nil
-}
-
-// A learner is a batch of a training.
-type learner struct {
-	*Batch
-	training *engine.Training
-	config   *spins.TransitionConfig
-}
-
-// Draw draws the learned spins of the batch, at the step's temperature, and all spins of s,
-// its first samples.
-func (l *learner) Draw(s []uint64, θ []float32, step uint32) {
-	l.SetBeta(l.room.model.target.Beta * l.config.Fraction(l.config.Level(step, l.training.Steps)))
-	l.Generate(θ, step)
-	l.Complete(s)
-}
-
-// Weigh sets R of the batch and of where its first samples have moved.
-func (l *learner) Weigh(r, rNext []float64, _, next []uint64) {
-	if len(next) > 0 {
-		l.score(next)
-	}
-	l.R(r, rNext[:l.Scored*block])
-}
-
-// Score sets grad to Σ c ∇ln q of all states that were weighed.
-func (l *learner) Score(grad, _ []float32, c, cNext []float64) {
-	l.Backward(grad, c, cNext[:l.Scored*block])
+// system returns the system of a model, with the transition of the target.
+func (c *Config) system(m *Model, t spins.Target, workers *pool.Pool) (*System, error) {
+	steps, err := NewSteps(m, m.target.Beta, c.Training, c.Loss, c.Transition, func(sites.Room[uint64]) spins.Kernels[uint64] { return t }, workers)
+	return &System{steps, m}, err
 }
 
 // Demands implements spins.Kind.

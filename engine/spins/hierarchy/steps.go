@@ -1,0 +1,94 @@
+package hierarchy
+
+import (
+	"fmt"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/sites"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// Draw draws the learned sites of the batch, at the step's temperature, and all sites of s,
+// its first samples.
+func (b *Batch[W]) Draw(s []W, θ []float32, step uint32) {
+	b.Room.SetBeta(b.beta(step))
+	b.Generate(θ, step)
+	b.Complete(s)
+}
+
+// Weigh sets R of the batch and of where its first samples have moved.
+func (b *Batch[W]) Weigh(r, rNext []float64, _, next []W) {
+	if len(next) > 0 {
+		b.ScoreAll(next)
+	}
+	b.R(r, rNext[:b.Scored*block])
+}
+
+// Score sets grad to Σ c ∇ln q of all states that were weighed.
+func (b *Batch[W]) Score(grad, _ []float32, c, cNext []float64) {
+	b.Backward(grad, c, cNext[:b.Scored*block])
+}
+
+// Steps are those of a system for a generator with a density, for systems to embed. Its
+// loss is engine.Balance of
+//
+//	R = ln q(s) + βE(s),
+//
+// a constant where q = π. The samples that move, which stand in S, have s′ by the target's
+// transition.
+type Steps[W uint64 | byte] struct {
+	engine.Densities[[]W]
+	sites.Density[W]
+	batch *Batch[W]
+}
+
+// An Architecture is a model that Steps train.
+type Architecture[W uint64 | byte] interface {
+	sites.Net[W]
+	NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (*Batch[W], error)
+}
+
+// NewSteps returns the steps of a training of a model at inverse temperature beta, which is
+// annealed as the configuration of the moves says. kernels returns those of its law, given where
+// the batch is, whose inverse temperature is fraction·β when one runs.
+func NewSteps[W uint64 | byte](m Architecture[W], beta float64, t *engine.Training, loss engine.Balancing, c *spins.TransitionConfig,
+	kernels func(in sites.Room[W]) spins.Kernels[W], workers *pool.Pool) (s Steps[W], err error) {
+	balance := engine.NewBalance(loss, t.Batch, t.Batch, block)
+	moved, words := balance.Moved(), m.Words()
+	batch, err := m.NewBatch(t.Batch, moved, t.Seed, workers)
+	if err != nil {
+		return s, fmt.Errorf("training.%w", err)
+	}
+	transition, err := spins.NewTransition(c, t, moved, kernels(batch.Room), words, workers)
+	if err != nil {
+		return s, err
+	}
+	batch.beta = func(step uint32) float64 { return beta * c.Fraction(c.Level(step, t.Steps)) }
+	return Steps[W]{
+		engine.Densities[[]W]{Balance: balance, Generator: batch, Transition: transition, S: make([]W, moved*words), Next: make([]W, moved*words)},
+		sites.Density[W]{Net: m, Seed: t.Seed, Workers: workers}, batch,
+	}, nil
+}
+
+// Fixed returns the loss of the batch and its s′, held fixed, as a function of θ, given ln q of
+// the learned sites of a configuration.
+func (s *Steps[W]) Fixed(logq func(params []float64, config []W) float64) func(params []float64) float64 {
+	b, words := s.batch, s.Net.Words()
+	configs := make([]W, b.Samples*block*words)
+	b.Complete(configs)
+	configs = append(configs, s.Next...)
+	var exact []float64 // −ln W, which does not depend on θ
+	for k := range b.Blocks() {
+		for i, x := range b.Room.R(k) {
+			exact = append(exact, x-b.Room.LogQ(k)[i])
+		}
+	}
+	return func(params []float64) float64 {
+		all := make([]float64, len(exact))
+		for i, w := range exact {
+			all[i] = w + logq(params, configs[i*words:][:words])
+		}
+		return s.Of(all[:b.Samples*block], all[b.Samples*block:])
+	}
+}
