@@ -116,10 +116,7 @@ func SweepOrder(colours, n int, update func(colour int)) {
 // random numbers of a block of SweepBlock samples, counted from sample 0, come
 // from one generator, and how many are drawn depends on all of the block. So
 // firstSample+lo must be the first of a block, and a block that ends before its
-// last sample is another one than the whole. Run does not allocate.
-//
-// It ends early, with results and counts of no use, soon after halted returns
-// true, if it is not nil.
+// last sample is another one than the whole. The rest is as Metropolis has it.
 func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *asm.Counter, firstSample uint64, st *Count) {
 	words := s.model.Words
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]

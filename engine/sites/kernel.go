@@ -6,7 +6,8 @@ import (
 )
 
 // A Kernel is a transition kernel p(s, s′) in detailed balance with a law, for batches of
-// configurations. It is immutable and may be used by any number of goroutines.
+// configurations. It is immutable, may be used by any number of goroutines, and does not
+// allocate.
 type Kernel[W uint64 | byte] interface {
 	// Run takes a number of steps, at most MaxSteps, with configurations lo … hi−1
 	// of the batch src, stores the results in the batch dst, which may be src, and

@@ -61,16 +61,7 @@ func (m *Metropolis) MaxSteps() int { return maxSteps }
 // Together returns 1: each sample's draws are its own.
 func (m *Metropolis) Together() int { return 1 }
 
-// Run takes the given number of steps with each of the configurations lo … hi−1
-// of the batch src, storing the results in the batch dst, which may be src, and
-// adds what was proposed and accepted to st.
-//
-// Configuration i draws the random numbers of sample firstSample+i of the
-// stream, below MaxSamples, so the same bits result however a batch is split
-// into ranges. steps is at most MaxSteps. Run does not allocate.
-//
-// It ends early, with results and counts of no use, soon after halted returns
-// true, if it is not nil.
+// Run implements Kernel, for samples below MaxSamples.
 func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Count) {
 	words := m.graph.Words()
 	first := firstSample + uint64(lo)

@@ -60,17 +60,9 @@ func (s *Sweeper) MaxSteps() int {
 	return int(min(math.MaxInt32, 1+(most-once)/more))
 }
 
-// Run takes the given number of sweeps with each of the configurations lo … hi−1
-// of the batch src, storing the results in the batch dst, which may be src, and
-// counts the spins that were redrawn and those that ended flipped in st.
-//
-// Configuration i is sample firstSample+i of the stream, below MaxSamples.
-// firstSample+lo must be a multiple of Lanes; then the same bits result however a
-// batch is split into ranges. Draws belong to a number of sweeps: two sweeps are
-// not one and another one. Run does not allocate.
-//
-// It ends early, with results and counts of no use, soon after halted returns
-// true, if it is not nil.
+// Run implements Kernel, for samples below MaxSamples: it counts the spins that were redrawn
+// and those that ended flipped. firstSample+lo must be a multiple of Lanes. Draws belong to a
+// number of sweeps: two sweeps are not one and another one.
 func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *rng.Counter, firstSample uint64, st *bitspin.Count) {
 	words := s.heat.graph.Words()
 	first := firstSample + uint64(lo)
