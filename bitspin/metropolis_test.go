@@ -142,7 +142,7 @@ func TestRunDoesNotDependOnTheSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		model, err := NewModel(rapid.SampledFrom([]int{2, 3, 4, 6, 8, 9, 12}).Draw(t, "L"), 1, rapid.SampledFrom([]float64{0, 0.3}).Draw(t, "h"))
 		require.NoError(t, err)
-		p, err := ParseProposal(rapid.SampledFrom(proposalNames[:]).Draw(t, "proposal"), 0.2)
+		p, err := ParseProposal(rapid.SampledFrom(proposalNames).Draw(t, "proposal"), 0.2)
 		require.NoError(t, err)
 		k, err := NewMetropolis(model, 0.4, p)
 		require.NoError(t, err)

@@ -13,21 +13,6 @@ func Pack(dst []uint64, x []float32, n int) {
 	asm.SignMask(dst, x, checkRows(dst, len(x), n), n)
 }
 
-// PackInt8 is Pack for ±1 bytes: bit = x > 0.
-func PackInt8(dst []uint64, x []int8, n int) {
-	rows := checkRows(dst, len(x), n)
-	words := Words(n)
-	clear(dst)
-	for r := range rows {
-		config := dst[r*words:][:words]
-		for i, v := range x[r*n:][:n] {
-			if v > 0 {
-				config[i>>6] |= 1 << (i & 63)
-			}
-		}
-	}
-}
-
 // Unpack stores the spins of a batch in dst as ±1, row-major [rows][n].
 func Unpack(dst []float32, batch []uint64, n int) {
 	asm.Unpack(dst, batch, checkRows(batch, len(dst), n), n)

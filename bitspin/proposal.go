@@ -22,8 +22,6 @@ const (
 	multiSpin
 )
 
-var proposalNames = [...]string{single: "single", mixture: "mixture", multiSpin: "multi-spin"}
-
 // SingleSpin returns the proposal that flips one uniformly chosen spin.
 func SingleSpin() Proposal { return Proposal{kind: single} }
 
@@ -47,18 +45,15 @@ func MultiSpin() Proposal { return Proposal{kind: multiSpin} }
 // not use global.
 func ParseProposal(name string, global float64) (Proposal, error) {
 	switch name {
-	case proposalNames[mixture]:
+	case "mixture":
 		return Mixture(global)
-	case proposalNames[single]:
+	case "single":
 		return SingleSpin(), nil
-	case proposalNames[multiSpin]:
+	case "multi-spin":
 		return MultiSpin(), nil
 	}
 	return Proposal{}, fmt.Errorf("unknown proposal %q; the proposals are mixture, single and multi-spin", name)
 }
-
-// String returns the name that ParseProposal takes.
-func (p Proposal) String() string { return proposalNames[p.kind] }
 
 // Global returns the probability of the global flip.
 func (p Proposal) Global() float64 { return float64(p.global) / (1 << 32) }

@@ -397,9 +397,12 @@ func TestProbabilities(t *testing.T) {
 	require.Zero(t, SingleSpin().Probability(4, []uint64{15}))
 }
 
+// proposalNames are those of proposals, in its order.
+var proposalNames = []string{"single", "mixture", "multi-spin"}
+
 func TestProposalNames(t *testing.T) {
-	for _, p := range proposals(t) {
-		q, err := ParseProposal(p.String(), p.Global())
+	for i, p := range proposals(t) {
+		q, err := ParseProposal(proposalNames[i], p.Global())
 		require.NoError(t, err)
 		require.Equal(t, p, q)
 	}

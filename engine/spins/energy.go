@@ -7,7 +7,7 @@ import (
 )
 
 // Energy returns E(s) of a packed configuration, exactly if the graph is
-// Integer and to rounding otherwise.
+// of integers and to rounding otherwise.
 func (g *Graph) Energy(config []uint64) float64 {
 	h := &g.hamiltonian
 	var sum float64

@@ -26,7 +26,7 @@ type Graph struct {
 	neighbour   []int32
 	coupling    []float64
 
-	integer bool
+	integer bool // all couplings and fields are, so that differences of energies are exact
 	hash    [sha256.Size]byte
 	sides   []int8 // ±1 by the side of a bipartite graph, nil for others
 }
@@ -169,14 +169,6 @@ func (g *Graph) Label(i int) string {
 	return g.hamiltonian.Labels[i]
 }
 
-// Integer reports whether all couplings and fields are integers, so that the
-// differences of energies are exact.
-func (g *Graph) Integer() bool { return g.integer }
-
-// Bipartite reports whether the spins fall into two sets with no edge inside
-// either.
-func (g *Graph) Bipartite() bool { return g.sides != nil }
-
 // Hamiltonian returns a copy of the energy, in canonical form.
 func (g *Graph) Hamiltonian() Hamiltonian {
 	h := g.hamiltonian
@@ -235,7 +227,7 @@ func (g *Graph) String() string {
 		parts = append(parts, what)
 	}
 	says(g.integer, "all integers")
-	says(g.Bipartite(), "bipartite")
+	says(g.sides != nil, "bipartite")
 	return strings.Join(parts, ", ") + "; hash " + g.Hash()[:12]
 }
 

@@ -48,7 +48,7 @@ func TestEnergiesAgreeWithTheDefinition(t *testing.T) {
 			differences[k] = g.Difference(batch[k*g.Words():][:g.Words()], int(i))
 		}
 		tolerance := 0.0
-		if !g.Integer() {
+		if !g.integer {
 			tolerance = 1e-13 * (1 + g.EnergyBound())
 		}
 		for k, s := range all {
@@ -198,7 +198,7 @@ func TestColours(t *testing.T) {
 			most = max(most, g.Degree(i))
 		}
 		require.LessOrEqual(t, len(sets), most+1, name)
-		if g.Bipartite() {
+		if g.sides != nil {
 			require.LessOrEqual(t, len(sets), 2)
 		}
 	}

@@ -98,13 +98,6 @@ func WriteSigns(dst []byte, spins []uint64, n int) {
 	}
 }
 
-// WriteBits writes packed configurations to dst as little-endian uint64.
-func WriteBits(dst []byte, spins []uint64) {
-	for i, w := range spins {
-		binary.LittleEndian.PutUint64(dst[8*i:], w)
-	}
-}
-
 // Packed are the sites.States of packed spins.
 type Packed struct {
 	Spins int
@@ -138,10 +131,12 @@ func (p Packed) Read(format string, states []byte) ([]uint64, error) {
 
 // Write implements sites.States.
 func (p Packed) Write(dst []byte, format string, batch []uint64) {
-	if format == "bits" {
-		WriteBits(dst, batch)
-	} else {
+	if format == "spins" {
 		WriteSigns(dst, batch, p.Spins)
+		return
+	}
+	for i, w := range batch {
+		binary.LittleEndian.PutUint64(dst[8*i:], w)
 	}
 }
 

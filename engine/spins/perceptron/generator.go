@@ -30,7 +30,7 @@ type generator struct {
 	config GeneratorConfig
 	spins  int   // n
 	words  int   // of a configuration
-	states []int // of a Categorical target's sites
+	states []int // of the target's sites, nil where spins are no states
 }
 
 func newGenerator(c GeneratorConfig, n int) *generator {

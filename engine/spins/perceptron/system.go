@@ -14,11 +14,13 @@ type System struct {
 	learner *learner
 }
 
-// New builds the system that trains a generator of the target.
+// New builds the system that trains a generator of the target. Where that has States, numbers
+// of spins, these are the states of sites: the spins of one follow each other, and the only one
+// that is up says which it is in. Its generators have the head "sign".
 func New(c *Config, t spins.Target, workers *pool.Pool) (*System, error) {
 	c = conf.Chosen(c)
 	l := newLearner(c, t.Spins(), workers)
-	if t, ok := t.(Categorical); ok {
+	if t, ok := t.(interface{ States() []int }); ok {
 		l.states = t.States()
 	}
 	loss, err := newLoss(c, l.batch)
