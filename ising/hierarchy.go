@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -52,11 +53,7 @@ func (c *Config) hierarchy() *hierarchy.Config {
 // LogZ returns the exact ln Z, NaN where it is not known.
 func (s *measured) LogZ(context.Context) (value, standardError float64, err error) {
 	if s.target.L <= MaxCounted {
-		g, err := CountStates(s.target.L)
-		if err != nil {
-			return 0, 0, err
-		}
-		return g.Observables(s.target).LogZ, 0, nil
+		return crash.Must(CountStates(s.target.L)).Observables(s.target).LogZ, 0, nil
 	}
 	k, err := Kaufman(s.target.L, s.target.J, s.target.Beta)
 	if err != nil || s.target.H != 0 { // frustrated, or in a field

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -38,14 +39,10 @@ func newReference(ctx context.Context, t Target, workers *pool.Pool) (*reference
 	if t.L > MaxCounted {
 		return r, r.approximate(ctx, workers)
 	}
-	states, err := CountStates(t.L)
-	if err != nil {
-		return nil, err
-	}
-	r.joint, _ = states.distribution(t)
+	r.joint, _ = crash.Must(CountStates(t.L)).distribution(t)
 	r.observe()
 	if t.L <= countable {
-		r.states, err = t.Probabilities()
+		r.states = crash.Must(t.Probabilities())
 	}
 	if t.L > listed {
 		r.bonds = r.joint.bondLaw()
@@ -53,7 +50,7 @@ func newReference(ctx context.Context, t Target, workers *pool.Pool) (*reference
 			r.warnings = append(r.warnings, "the correlations have no reference: the transfer matrix underflows so near zero temperature")
 		}
 	}
-	return r, err
+	return r, nil
 }
 
 // observe takes the observables from the joint law.

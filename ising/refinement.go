@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -38,11 +39,7 @@ func (s *measured) VerifyModel(ctx context.Context, params []float32, samples in
 		return err
 	}
 	var floor float64
-	pi, err := s.target.Probabilities()
-	if err != nil {
-		return err
-	}
-	for _, p := range pi {
+	for _, p := range crash.Must(s.target.Probabilities()) {
 		floor += 0.5 * stat.MeanAbsoluteDeviation(samples, p)
 	}
 	for _, r := range rows {
@@ -67,14 +64,7 @@ func decay(rows []refinement) (worst float64) {
 // what should come of it. It also returns the second largest magnitude of the
 // eigenvalues of P.
 func (s *measured) refine(ctx context.Context, params []float32, samples int) (rows []refinement, rate float64, err error) {
-	step, err := s.config.stepMatrix(s.target)
-	if err != nil {
-		return nil, 0, err
-	}
-	pi, err := s.target.Probabilities()
-	if err != nil {
-		return nil, 0, err
-	}
+	step, pi := crash.Must(s.config.stepMatrix(s.target)), crash.Must(s.target.Probabilities())
 	rate = step.secondEigenvalue()
 	counts, n := make([]int, step.States), float64(samples)
 	var law, after []float64
