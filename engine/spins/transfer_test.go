@@ -244,7 +244,7 @@ func TestStopsAnywhere(t *testing.T) {
 	}{
 		// Six steps: three passes over them; for the correlations of each spin a loop over
 		// those after it; and for each of three frequencies six again.
-		"sum": {3*6 + 6*2 + 5 + 4 + 3 + 2 + 1 + 3 + 3*6 + 1, func(ctx context.Context) error {
+		"sum": {3*6 + 6 + 1 + 5 + 4 + 3 + 2 + 1 + 3 + 3*6 + 1, func(ctx context.Context) error {
 			_, err := m.Sum(ctx, 0.7, 1)
 			return err
 		}},

@@ -77,10 +77,25 @@ func (t *Transfer) Sum(ctx context.Context, beta float64, threads int) (*Transfe
 // buffer returns room for a table.
 func (s *summation) buffer() []float64 { return make([]float64, 1<<s.widest) }
 
+// A passage is a table on its way through the steps, with room for the next one.
+type passage struct{ table, room []float64 }
+
+// begin returns a passage before the first step.
+func (s *summation) begin() passage { return passage{append(s.buffer()[:0], 1), s.buffer()} }
+
+// enter returns the table in whose upper half a step's spin is up, which leave sums out if
+// it is the last of its bonds.
+func (p *passage) enter(c *crossing) []float64 {
+	p.room = c.advance(p.room[:cap(p.room)], p.table)
+	return p.room
+}
+
+func (p *passage) leave(c *crossing) { p.table, p.room = c.end(p.room), p.table }
+
 // forward finds ln Z and the scale of each step, by which its largest number is 1.
 func (s *summation) forward() error {
 	const range64 = 1e-280 // what remains is far from what float64 holds
-	in, out := append(s.buffer()[:0], 1), s.buffer()
+	p := s.begin()
 	s.LogZ = -s.beta * s.graph.Offset()
 	if s.pinned >= 0 {
 		s.LogZ += math.Ln2
@@ -90,23 +105,23 @@ func (s *summation) forward() error {
 			return err
 		}
 		c, log := s.steps[k].cross(s.beta, 1, true)
-		table := c.end(c.advance(out, in))
+		p.enter(c)
+		p.leave(c)
 		least, most := math.Inf(1), 0.0
-		for _, x := range table {
+		for _, x := range p.table {
 			least, most = min(least, x), max(most, x)
 		}
 		if !(least > range64*most) || !(most > range64) {
 			return fmt.Errorf("β = %v: %w", s.beta, ErrSpread)
 		}
-		for i := range table {
-			table[i] /= most
+		for i := range p.table {
+			p.table[i] /= most
 		}
 		s.LogZ += log + math.Log(most)
 		for _, to := range []*[]*crossing{&s.fused, &s.crossings} {
 			c, _ := s.steps[k].cross(s.beta, 1/most, to == &s.fused)
 			*to = append(*to, c)
 		}
-		in, out = table, in[:cap(in)]
 	}
 	return nil
 }
@@ -160,56 +175,42 @@ func (s *summation) correlate() error {
 	s.local = make([]float64, steps)
 	s.EdgeCorrelations, s.Magnetisations = make([]float64, len(edges)), make([]float64, n)
 	squares := make([]float64, steps) // Σ ⟨s s′⟩² over the later spins
-	tables := make([][2][]float64, s.lanes)
-	rows := make([][]float64, s.lanes)
-	for lane := range tables {
-		tables[lane], rows[lane] = [2][]float64{s.buffer(), s.buffer()}, make([]float64, steps)
+	// Each lane comes to its spins by a passage of its own, and has another for the table into
+	// which the spin is put.
+	type way struct {
+		ahead, on passage
+		at        int // of ahead
+		row       []float64
 	}
-	// Pending spins have their own table.
-	var pending []int
-	flush := func() error {
-		err := s.run(len(pending), func(lane, _ int) {
-			k, row := pending[lane], rows[lane]
-			in, out := tables[lane][0], tables[lane][1]
-			for j := k + 1; j < steps && s.ctx.Err() == nil; j++ {
-				c := s.fused[j]
-				table := c.advance(out[:cap(out)], in)
-				row[j] = c.signed(table, s.after[j])
-				squares[k] += row[j] * row[j]
-				in, out = c.end(table), in
-			}
-			tables[lane] = [2][]float64{in, out}
-			for _, e := range pairs[k] {
-				s.EdgeCorrelations[e] = row[max(came[edges[e].I], came[edges[e].J])]
-			}
-		})
-		pending = pending[:0]
+	ways := make([]way, s.lanes)
+	for lane := range ways {
+		ways[lane] = way{ahead: s.begin(), on: s.begin(), row: make([]float64, steps)}
+	}
+	if err := s.run(steps, func(lane, k int) {
+		w := &ways[lane]
+		for ; w.at < k; w.at++ {
+			w.ahead.enter(s.fused[w.at])
+			w.ahead.leave(s.fused[w.at])
+		}
+		table := w.ahead.enter(s.fused[k])
+		alone[k] = s.fused[k].signed(table, s.after[k])
+		w.on.room = append(w.on.room[:0], table...)
+		for i := range table[:len(table)/2] {
+			w.on.room[i] = -table[i]
+		}
+		w.on.leave(s.fused[k])
+		w.ahead.leave(s.fused[k])
+		w.at++
+		for j := k + 1; j < steps && s.ctx.Err() == nil; j++ {
+			w.row[j] = s.fused[j].signed(w.on.enter(s.fused[j]), s.after[j])
+			w.on.leave(s.fused[j])
+			squares[k] += w.row[j] * w.row[j]
+		}
+		for _, e := range pairs[k] {
+			s.EdgeCorrelations[e] = w.row[max(came[edges[e].I], came[edges[e].J])]
+		}
+	}); err != nil {
 		return err
-	}
-	in, out := append(s.buffer()[:0], 1), s.buffer()
-	for k, c := range s.fused {
-		table := c.advance(out[:cap(out)], in)
-		alone[k] = c.signed(table, s.after[k])
-		source := tables[len(pending)][0][:len(table)]
-		for i, x := range table {
-			source[i] = x
-			if i < len(table)/2 {
-				source[i] = -x
-			}
-		}
-		tables[len(pending)][0] = c.end(source)
-		pending = append(pending, k)
-		if len(pending) == s.lanes || k == steps-1 {
-			if err := flush(); err != nil {
-				return err
-			}
-			for lane := range tables {
-				for i, table := range tables[lane] {
-					tables[lane][i] = table[:cap(table)]
-				}
-			}
-		}
-		in, out = c.end(table), in
 	}
 	overlap := float64(n)
 	for k, step := range s.steps {
@@ -287,32 +288,27 @@ func (s *summation) magnetise() error {
 	values := steps + 1
 	transform := make([][2]float64, values/2+1)
 	transform[0] = [2]float64{1, 0}
-	tables := make([][2][2][]float64, s.lanes)
-	for lane := range tables {
-		for part := range 2 {
-			tables[lane][part] = [2][]float64{s.buffer(), s.buffer()}
-		}
+	lanes := make([][2]passage, s.lanes) // of the real and the imaginary part
+	for lane := range lanes {
+		lanes[lane] = [2]passage{s.begin(), s.begin()}
 	}
 	if err := s.run(values/2, func(lane, k int) {
 		k++
 		sin, cos := math.Sincos(2 * math.Pi * float64(k) / float64(values))
-		in, out := tables[lane][0], tables[lane][1]
-		in[0], in[1] = append(in[0][:0], 1), append(in[1][:0], 0)
+		re, im := &lanes[lane][0], &lanes[lane][1]
+		re.table, im.table = append(re.table[:0], 1), append(im.table[:0], 0)
 		for _, c := range s.fused {
 			if s.ctx.Err() != nil {
 				break
 			}
-			real, imaginary := c.advance(out[0][:cap(out[0])], in[0]), c.advance(out[1][:cap(out[1])], in[1])
-			half := len(real) / 2
-			x, y := real[half:], imaginary[half:]
-			for i, re := range x {
-				im := y[i]
-				x[i], y[i] = cos*re-sin*im, cos*im+sin*re
+			x, y := re.enter(c), im.enter(c)
+			for i := len(x) / 2; i < len(x); i++ {
+				x[i], y[i] = cos*x[i]-sin*y[i], cos*y[i]+sin*x[i]
 			}
-			in, out = [2][]float64{c.end(real), c.end(imaginary)}, in
+			re.leave(c)
+			im.leave(c)
 		}
-		transform[k] = [2]float64{in[0][0], in[1][0]}
-		tables[lane] = [2][2][]float64{in, out}
+		transform[k] = [2]float64{re.table[0], im.table[0]}
 	}); err != nil {
 		return err
 	}
