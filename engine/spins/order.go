@@ -9,6 +9,7 @@ type frontierSearch struct {
 	came []int32   // when each spin did, −1 before
 	left []int32   // neighbours to come
 	seen []int32   // when greedy last looked at each spin
+	sums []float64 // of the states of the order that follow followed, before each step and after the last
 }
 
 func newFrontierSearch(near [][]int32) *frontierSearch {
@@ -74,11 +75,13 @@ func (s *frontierSearch) order(most float64) []int32 {
 // follow returns the states that an order takes, or more than most.
 func (s *frontierSearch) follow(order []int32, most float64) (states float64) {
 	s.reset()
+	s.sums = append(s.sums[:0], 0)
 	frontier := 0
 	for t, i := range order {
 		frontier += s.growth(i)
 		s.enter(i, t)
-		if states += math.Ldexp(1, frontier); states > most {
+		states += math.Ldexp(1, frontier)
+		if s.sums = append(s.sums, states); states > most {
 			break
 		}
 	}

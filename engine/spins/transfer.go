@@ -124,21 +124,14 @@ func (t *Transfer) build(order []int32, near [][]int32) {
 
 // longest returns the spin whose absence would spare most.
 func (s *frontierSearch) longest(order []int32) int {
-	s.reset()
-	sum := make([]float64, len(order)+1) // of tables
-	frontier := 0
-	for t, i := range order {
-		frontier += s.growth(i)
-		s.enter(i, t)
-		sum[t+1] = sum[t] + math.Ldexp(1, frontier)
-	}
+	s.follow(order, math.Inf(1))
 	best, most := 0, -1.0
 	for i, near := range s.near {
 		end := s.came[i]
 		for _, j := range near {
 			end = max(end, s.came[j])
 		}
-		if spared := sum[end] - sum[s.came[i]]; spared > most {
+		if spared := s.sums[end] - s.sums[s.came[i]]; spared > most {
 			best, most = i, spared
 		}
 	}
