@@ -24,12 +24,13 @@ const MaxSamples = 1 << 40
 // An Ensemble is what the configurations of any generator are drawn, refined,
 // weighed and observed by, for systems to embed.
 type Ensemble[W uint64 | byte] struct {
-	States States[W]
-	Beta   float64                               // inverse temperature of the target
-	Energy func(dst []float64, batch []W)        // of configurations
-	Kernel Kernel[W]                             // of refinement
-	Mixing func(beta float64) (Kernel[W], error) // what mixes best at an inverse temperature
-	Draws  func(params []float32) Draws[W]       // of the generator
+	States   States[W]
+	Beta     float64                               // inverse temperature of the target
+	Energy   func(dst []float64, batch []W)        // of configurations
+	Kernel   Kernel[W]                             // of refinement
+	Mixing   func(beta float64) (Kernel[W], error) // what mixes best at an inverse temperature
+	Tempered bool                                  // Chains are those of parallel tempering, a round a step
+	Draws    func(params []float32) Draws[W]       // of the generator
 	// Weigher returns R = ln q + βE as a function of configurations. It is nil for a
 	// generator without a density.
 	Weigher func(params []float32) func(r []float64, batch []W)

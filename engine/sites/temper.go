@@ -140,13 +140,13 @@ type temperedWalk[W uint64 | byte] struct {
 	ladder *Ladder[W] // nil before the first step
 }
 
-// TemperedChains implements chains.Observer: configurations that begin far apart, and from the
-// first step on are those of replica exchange that has chosen its levels.
-func (e *Ensemble[W]) TemperedChains(params []float32, n int) (chains.Walk, error) {
+// temperedChains returns configurations that begin far apart, and from the first step on are
+// those of replica exchange that has chosen its levels.
+func (e *Ensemble[W]) temperedChains(params []float32, n int) chains.Walk {
 	w := &temperedWalk[W]{Observed: e.Observed(params, n)}
 	from := rng.Stream(e.Seed, rng.ChainStart, 0)
 	e.States.Disperse(w.Batch, &from, 0)
-	return w, nil
+	return w
 }
 
 // Levels implements chains.LevelledWalk.

@@ -151,7 +151,8 @@ func TestTemperedWalk(t *testing.T) {
 	defer workers.Close()
 	e := tempered(workers)
 	for _, n := range []int{10, 64, 70} {
-		w, err := e.TemperedChains([]float32{4}, n)
+		e.Tempered = true
+		w, err := e.Chains([]float32{4}, n)
 		require.NoError(t, err)
 		levels := w.(chains.LevelledWalk).Levels
 		require.Equal(t, 1, levels())

@@ -105,9 +105,12 @@ func (w *Walk[W]) Advance(ctx context.Context, steps int) error {
 	return err
 }
 
-// Chains implements chains.Observer: a walk by what mixes best, whose configurations begin far
-// apart.
+// Chains implements chains.Observer: a walk by what mixes best, or replica exchange, whose
+// configurations begin far apart.
 func (e *Ensemble[W]) Chains(params []float32, n int) (chains.Walk, error) {
+	if e.Tempered {
+		return e.temperedChains(params, n), nil
+	}
 	kernel, err := e.Mixing(e.Beta)
 	if err != nil {
 		return nil, fmt.Errorf("target: %w", err)

@@ -55,7 +55,7 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	return &measured{config: c, graph: g, workers: workers, Ensemble: &spins.Ensemble{
 		States: spins.Packed{Spins: g.N(), Shape: []int{g.N()}, Order: order, Even: !g.HasFields()},
 		Beta:   c.Target.Beta, Energy: g.Energies, Kernel: kernel,
-		Mixing: func(beta float64) (spins.Kernel, error) { return spins.NewSweeper(g, beta) },
+		Mixing: func(beta float64) (spins.Kernel, error) { return spins.NewSweeper(g, beta) }, Tempered: true,
 		Names:  []string{"energy", "energy_squared", "magnetisation", "abs_magnetisation", "magnetisation_squared"},
 		Observe: func(values []float64, stride int, batch []uint64) {
 			for i := 0; i*g.Words() < len(batch); i++ {
