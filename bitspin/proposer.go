@@ -219,9 +219,6 @@ func (p *proposer) sample(mask []uint64, r *wordReader) {
 		mask[t>>6] |= 1 << (t & 63)
 	}
 	if 2*size > n {
-		for w := range mask {
-			mask[w] = ^mask[w]
-		}
-		mask[len(mask)-1] &= p.lattice.top
+		p.lattice.invert(mask)
 	}
 }
