@@ -19,20 +19,20 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 	blocks := whole.Blocks()
 	b, r := &hierarchy.Batch[byte]{Batch: whole}, m.newRoom(blocks, true, workers)
 	b.In(r, m.Words(), together, func(lo, hi int) []pool.Span {
-		n, planes, each := m.Sites()*block, m.planes(), m.learned*m.coding.q
+		n, planes, each := m.Sites()*block, m.planes(), m.Learned()*m.coding.q
 		return []pool.Span{
 			pool.SpanOf(r.state[lo*n:hi*n], together*n), pool.SpanOf(r.bits[lo*planes:hi*planes], together*planes),
 			pool.SpanOf(r.logq[lo:hi], together), pool.SpanOf(r.residual[lo*each:hi*each], together*each),
 			pool.SpanOf(r.r[lo:hi], together),
 		}
 	})
-	sizes := make([]int, len(m.nets))
+	sizes := make([]int, len(m.Nets))
 	for net := range sizes {
-		sizes[net] = len(m.unitOf(net).sites)
+		sizes[net] = len(m.Owner(net).Sites)
 	}
-	b.Gradient = hierarchy.NewGradient(m.nets, sizes, blocks, func(net, blocks int) int {
-		u := m.unitOf(net)
-		return blocks*len(u.sites)*m.nets[net].Derivatives()*u.q/len(u.nets) + otherCost
+	b.Gradient = hierarchy.NewGradient(m.Nets, sizes, blocks, func(net, blocks int) int {
+		u := m.Owner(net)
+		return blocks*len(u.Sites)*m.Nets[net].Derivatives()*m.states(u)/len(u.Nets) + otherCost
 	}, r.addGradient, workers)
 	return b, nil
 }
@@ -40,16 +40,16 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 // addGradient adds what blocks have in a net to its derivatives.
 func (r *room) addGradient(net, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64) {
 	m, kernel := r.model, r.weights.Of(net)
-	u, size := m.unitOf(net), m.planes()
+	u, size := m.Owner(net), m.planes()
 	for k := lo; k < hi; k++ {
 		bits, scale := r.bits[k*size:][:size], &scale[k]
-		for s := range u.sites {
-			residual := r.residual[(k*m.learned+u.first+s)*m.coding.q:][:u.q]
+		for s := range u.Sites {
+			residual := r.residual[(k*m.Learned()+u.Begin+s)*m.coding.q:][:m.states(u)]
 			for c := range residual {
-				if u.net(c) != net {
+				if u.NetOf(c) != net {
 					continue
 				}
-				kernel.Gradient(tables, output, scale, &residual[c], bits, u.of(c, s))
+				kernel.Gradient(tables, output, scale, &residual[c], bits, u.InputsOf(c, s))
 				if !m.even {
 					for j, e := range &residual[c] {
 						shift += float64(e * scale[j])

@@ -57,13 +57,13 @@ func naiveDraw(m *Model, params []float64, stream asm.Counter, index int) (x []b
 		state, certain := stateOf(weights, words[index%64])
 		x[site], known[site], sure = state, true, sure && certain
 	}
-	for i := range m.units {
-		u := &m.units[i]
-		for s, site := range u.sites {
+	for i := range m.Units {
+		u := &m.Units[i]
+		for s, site := range u.Sites {
 			var weights []float64
-			for c := range u.q {
-				inputs := u.of(c, s)
-				weights = append(weights, math.Exp(m.nets[u.net(c)].Value64(params, func(j int) float64 {
+			for c := range m.states(u) {
+				inputs := u.InputsOf(c, s)
+				weights = append(weights, math.Exp(m.Nets[u.NetOf(c)].Value64(params, func(j int) float64 {
 					plane, at := int(inputs[j])/(n+1), int(inputs[j])%(n+1)
 					if at < n && m.coding.sees(plane, int(x[at]), m.coding.q) {
 						return 1

@@ -1,7 +1,6 @@
 package categories
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/revgen/revgen/asm"
@@ -9,41 +8,19 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A Model is the architecture of a generator for one target: the order in which sites are
-// drawn, what each sees, which share weights, and which are exact. It is immutable; all
-// numbers that training changes are in a flat vector θ.
+// A Model is the architecture of a generator for one target: its plan, what its networks read
+// of states, and which sites are exact. It is immutable; all numbers that training changes are in
+// a flat vector θ.
 type Model struct {
-	target  Target
-	coding  coding
-	even    bool // relabelling states leaves π and q as they are
-	units   []unit
-	nets    []*hierarchy.Net // of the units, one after another
-	owners  []int            // the unit of each
-	law     *law
-	learned int // sites that networks draw
-	params  int
+	hierarchy.Plan
+	target Target
+	coding coding
+	even   bool // relabelling states leaves π and q as they are
+	law    *law
 }
 
-// A unit is a set of sites that are drawn one after another, independently given all units
-// before, with nets that they share.
-type unit struct {
-	name   string
-	nets   []*hierarchy.Net // one for all states, or one for each
-	kernel int              // number of the first of them
-	q      int              // states of a site
-	sites  []int32
-	inputs [][]int32 // by view, [len(sites)][padded] words of a block's bits
-	first  int       // position of its first site among the learned ones
-}
-
-// net returns the number of the net of a state among those of the model.
-func (u *unit) net(c int) int { return u.kernel + min(c, len(u.nets)-1) }
-
-// of returns the inputs of the net of a state at the k-th site.
-func (u *unit) of(c, k int) []int32 {
-	padded := u.nets[0].Padded()
-	return u.inputs[min(c, len(u.inputs)-1)][k*padded:][:padded]
-}
+// states returns the number of states of a unit's sites.
+func (m *Model) states(u *hierarchy.Unit) int { return m.target.States[u.Sites[0]] }
 
 // A coding makes bits of states: a word for each site and plane, where the view of state c
 // has the planes c·features and those after it.
@@ -163,59 +140,12 @@ func (t *Target) skeleton() hierarchy.Target {
 
 // add adds the unit of a layout.
 func (m *Model) add(l hierarchy.Layout, known []bool) error {
-	f, size := m.coding.features, m.target.N()+1
-	u := unit{name: l.Name, kernel: len(m.nets), first: m.learned, q: m.target.States[l.Sites[0]]}
-	var images [][]int
-	for _, image := range l.Images {
-		var wide []int
-		for _, j := range image {
-			for k := range f {
-				wide = append(wide, j*f+k)
-			}
-		}
-		images = append(images, wide)
+	nets := 1
+	if !m.even {
+		nets = m.target.States[l.Sites[0]]
 	}
-	nets := u.q
-	if m.even {
-		nets = 1
-	}
-	for range nets {
-		net, err := hierarchy.NewNet(len(l.Inputs[0])*f, images, l.Hidden, true, !m.even, m.params)
-		if err != nil {
-			return err
-		}
-		u.nets, m.owners, m.params = append(u.nets, net), append(m.owners, len(m.units)), m.params+net.Params()
-	}
-	for view := range m.coding.views {
-		var inputs []int32
-		for k := range l.Sites {
-			for _, i := range l.Inputs[k] {
-				if !known[i] {
-					panic("categories: a unit looks at a site that is not drawn yet")
-				}
-				for p := range f {
-					inputs = append(inputs, int32((view*f+p)*size+i))
-				}
-			}
-			for len(inputs) < (k+1)*u.nets[0].Padded() {
-				inputs = append(inputs, int32(m.target.N())) // whose bit is never set
-			}
-		}
-		u.inputs = append(u.inputs, inputs)
-	}
-	for _, s := range l.Sites {
-		if known[s] {
-			panic("categories: a site is drawn twice")
-		}
-		known[s], u.sites = true, append(u.sites, int32(s))
-	}
-	m.learned += len(u.sites)
-	m.units, m.nets = append(m.units, u), append(m.nets, u.nets...)
-	return nil
+	return m.Add(l, known, hierarchy.Coding{Nets: nets, Features: m.coding.features, Views: m.coding.views, Biased: true, Shifted: !m.even})
 }
-
-// unitOf returns the unit of a net.
-func (m *Model) unitOf(net int) *unit { return &m.units[m.owners[net]] }
 
 // Sites returns the number of sites, and Words the same: a configuration has a byte for each.
 func (m *Model) Sites() int { return m.target.N() }
@@ -223,30 +153,3 @@ func (m *Model) Words() int { return m.target.N() }
 
 // Target returns what the model is of.
 func (m *Model) Target() *Target { return &m.target }
-
-// NumParams returns the length of θ.
-func (m *Model) NumParams() int { return m.params }
-
-// Initialize fills θ with the starting values that belong to the seed, with which every
-// learned site is fair.
-func (m *Model) Initialize(params []float32, seed uint64) {
-	hierarchy.Initialize(m.nets, params, seed)
-}
-
-// TensorName returns the name of the array that parameter i belongs to.
-func (m *Model) TensorName(i int) string {
-	for k := range m.units {
-		u := &m.units[k]
-		for c := range u.nets {
-			name := u.nets[c].Tensor(i)
-			switch {
-			case name == "":
-			case len(u.nets) == 1:
-				return u.name + "." + name
-			default:
-				return fmt.Sprintf("%s.%d.%s", u.name, c, name)
-			}
-		}
-	}
-	return fmt.Sprintf("parameter %d", i)
-}

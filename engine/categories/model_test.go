@@ -87,7 +87,7 @@ func TestDensity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, err := NewModel(c.Target, c.Network, workers)
 			require.NoError(t, err)
-			require.Less(t, m.learned, m.Sites())
+			require.Less(t, m.Learned(), m.Sites())
 			params := wild(m)
 			sampler := m.NewSampler(params, workers)
 			var all []byte
@@ -137,12 +137,12 @@ func TestDensity(t *testing.T) {
 func TestUnitsInOrder(t *testing.T) {
 	m := &Model{target: Target{States: Uniform(3, 3)}, coding: newCoding(Same, 3), even: true}
 	one := hierarchy.Layout{Name: "one", Sites: []int{1}, Inputs: [][]int{{0}}, Hidden: 2}
-	require.PanicsWithValue(t, "categories: a unit looks at a site that is not drawn yet", func() { _ = m.add(one, make([]bool, 3)) })
-	require.PanicsWithValue(t, "categories: a site is drawn twice", func() { _ = m.add(one, []bool{true, true, false}) })
+	require.PanicsWithValue(t, "hierarchy: a unit looks at a site that is not drawn yet", func() { _ = m.add(one, make([]bool, 3)) })
+	require.PanicsWithValue(t, "hierarchy: a site is drawn twice", func() { _ = m.add(one, []bool{true, true, false}) })
 	known := []bool{true, false, false}
 	require.NoError(t, m.add(one, known))
 	require.Equal(t, []bool{true, true, false}, known)
-	require.Equal(t, 1, m.learned)
+	require.Equal(t, 1, m.Learned())
 }
 
 // TestGradient compares the gradient of the loss with central differences in float64.

@@ -29,12 +29,12 @@ type room struct {
 func (m *Model) newRoom(blocks int, residual bool, workers *pool.Pool) *room {
 	n := m.Sites()
 	r := &room{
-		model: m, weights: hierarchy.NewKernels(m.nets, workers), law: m.law.copy(),
+		model: m, weights: hierarchy.NewKernels(m.Nets, workers), law: m.law.copy(),
 		state: make([]byte, blocks*n*block), bits: make([]uint64, blocks*m.planes()),
 		logq: make([][block]float64, blocks), r: make([][block]float64, blocks),
 	}
 	if residual {
-		r.residual = make([][block]float32, blocks*m.learned*m.coding.q)
+		r.residual = make([][block]float32, blocks*m.Learned()*m.coding.q)
 	}
 	r.law.setBeta(m.target.Beta)
 	return r
@@ -84,7 +84,7 @@ func (r *room) Draw(lo, hi int, stream *rng.Counter, first uint64) {
 // Complete draws the exact sites after the learned ones.
 func (r *room) Complete(k int, stream *rng.Counter, number uint64) {
 	var random hierarchy.Words
-	r.model.start(&random, stream, number, (r.model.learned+spare-1)/spare*spare)
+	r.model.start(&random, stream, number, (r.model.Learned()+spare-1)/spare*spare)
 	r.law.complete(r.block(k), &random)
 }
 
@@ -102,11 +102,11 @@ func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 		}
 	}
 	blocks, at := hi-lo, 0
-	for i := range m.units {
-		u := &m.units[i]
-		for s, site := range u.sites {
-			for c := range u.q {
-				r.weights.Of(u.net(c)).Logits(logits[c][:blocks], r.bits[lo*size:hi*size], u.of(c, s))
+	for i := range m.Units {
+		u := &m.Units[i]
+		for s, site := range u.Sites {
+			for c := range m.states(u) {
+				r.weights.Of(u.NetOf(c)).Logits(logits[c][:blocks], r.bits[lo*size:hi*size], u.InputsOf(c, s))
 			}
 			for k := range blocks {
 				x := (*[block]byte)(r.state[((lo+k)*n+int(site))*block:])
@@ -116,12 +116,12 @@ func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 				}
 				var residual [][block]float32
 				if r.residual != nil {
-					residual = r.residual[((lo+k)*m.learned+at)*q:][:u.q]
+					residual = r.residual[((lo+k)*m.Learned()+at)*q:][:m.states(u)]
 				}
-				choose(x, &r.logq[lo+k], &norms[k], residual, &logits, u.q, k, word)
+				choose(x, &r.logq[lo+k], &norms[k], residual, &logits, m.states(u), k, word)
 				m.coding.write(r.bits[(lo+k)*size:][:size], n+1, int(site), x)
 			}
-			if at++; at%100 == 0 || at == m.learned { // before q to the power of it overflows
+			if at++; at%100 == 0 || at == m.Learned() { // before q to the power of it overflows
 				for k := range blocks {
 					for b, norm := range norms[k] {
 						r.logq[lo+k][b] -= math.Log(norm)

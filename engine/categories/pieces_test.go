@@ -22,18 +22,18 @@ func TestPieces(t *testing.T) {
 			blocks, at := of[0]+of[1], 0
 			require.Equal(t, []int{of[0], of[1], 4, blocks}, []int{b.Samples, b.Scored, b.Together, b.Blocks()})
 			r := b.Room.(*room)
-			require.Equal(t, []int{blocks * m.Sites() * 64, blocks, blocks, blocks * m.learned * c.Most()}, []int{len(r.state), len(r.logq), len(r.r), len(r.residual)}, name)
-			for i := range m.units {
-				u := &m.units[i]
-				require.Equal(t, at, u.kernel)
-				for k := range u.nets {
-					require.Same(t, u, m.unitOf(at))
-					require.Same(t, u.nets[k], m.nets[at])
+			require.Equal(t, []int{blocks * m.Sites() * 64, blocks, blocks, blocks * m.Learned() * c.Most()}, []int{len(r.state), len(r.logq), len(r.r), len(r.residual)}, name)
+			for i := range m.Units {
+				u := &m.Units[i]
+				require.Equal(t, at, u.Kernel)
+				for k := range u.Nets {
+					require.Same(t, u, m.Owner(at))
+					require.Same(t, u.Nets[k], m.Nets[at])
 					at++
 				}
 			}
-			require.Len(t, m.owners, at)
-			require.Len(t, m.nets, at)
+			require.Panics(t, func() { m.Owner(at) }, "there are no more")
+			require.Len(t, m.Nets, at)
 		}
 	}
 	require.Equal(t, 32, samplerBlocks)

@@ -49,14 +49,14 @@ func (s *System) Surrogate() func(params []float64) float64 {
 // float64.
 func (m *Model) learned64(params []float64, x []byte) (logq float64) {
 	size, q := m.Sites()+1, m.coding.q
-	for i := range m.units {
-		u := &m.units[i]
-		for s, site := range u.sites {
+	for i := range m.Units {
+		u := &m.Units[i]
+		for s, site := range u.Sites {
 			var logits [MostStates]float64
 			var sum float64
-			for c := range u.q {
-				inputs := u.of(c, s)
-				logits[c] = m.nets[u.net(c)].Value64(params, func(j int) float64 {
+			for c := range m.states(u) {
+				inputs := u.InputsOf(c, s)
+				logits[c] = m.Nets[u.NetOf(c)].Value64(params, func(j int) float64 {
 					plane, at := int(inputs[j])/size, int(inputs[j])%size
 					if m.coding.sees(plane, int(x[at]), q) {
 						return 1

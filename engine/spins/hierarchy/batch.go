@@ -35,9 +35,9 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 		return []pool.Span{pool.SpanOf(r.state[lo*r.size:hi*r.size], n*r.size), pool.SpanOf(r.residual[lo*m.learned:hi*m.learned], n*m.learned),
 			pool.SpanOf(r.logq[lo:hi], n), pool.SpanOf(r.r[lo:hi], n)}
 	})
-	sizes := lists.Map(m.units, func(u unit) int { return len(u.sites) })
-	b.Gradient = NewGradient(m.nets, sizes, blocks, func(net, blocks int) int {
-		return (blocks*sizes[net] + foldCost) * (m.nets[net].padded*m.nets[net].lanes + otherCost)
+	sizes := lists.Map(m.Units, func(u Unit) int { return len(u.Sites) })
+	b.Gradient = NewGradient(m.Nets, sizes, blocks, func(net, blocks int) int {
+		return (blocks*sizes[net] + foldCost) * (m.Nets[net].padded*m.Nets[net].lanes + otherCost)
 	}, r.addGradient, workers)
 	return b, nil
 }
@@ -45,12 +45,12 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 // addGradient adds what blocks have in a unit to the derivatives of its net.
 func (r *room) addGradient(unit, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64) {
 	m := r.model
-	u, net := &m.units[unit], r.weights.Of(unit)
+	u, net := &m.Units[unit], r.weights.Of(unit)
 	for k := lo; k < hi; k++ {
 		state, scale := r.block(k), &scale[k]
-		residual := r.residual[k*m.learned+u.first:][:len(u.sites)]
-		for s := range u.sites {
-			net.Gradient(tables, output, scale, &residual[s], state, u.inputs[s*u.padded:][:u.padded])
+		residual := r.residual[k*m.learned+u.Begin:][:len(u.Sites)]
+		for s := range u.Sites {
+			net.Gradient(tables, output, scale, &residual[s], state, u.InputsOf(0, s))
 			if m.biased {
 				for j, e := range &residual[s] {
 					shift += float64(e * scale[j])

@@ -33,10 +33,10 @@ func naiveDraw(m *Model, params []float64, stream asm.Counter, index uint64) (dr
 			config[0] |= 1 << site
 		}
 	}
-	for i := range m.units {
-		u := &m.units[i]
-		for k, site := range u.sites {
-			logit := u.Value64(params, func(j int) float64 { return spins.Spin(config, int(u.inputs[k*u.padded+j])) })
+	for i := range m.Units {
+		u := &m.Units[i]
+		for k, site := range u.Sites {
+			logit := u.Value64(params, func(j int) float64 { return spins.Spin(config, int(u.Inputs[0][k*u.padded+j])) })
 			sure = sure && (u.hidden == 0 || math.Abs(logit) > 1e-5)
 			draw(site, logit, true)
 		}

@@ -202,12 +202,12 @@ func TestLayout(t *testing.T) {
 				m, err := NewGraph(g, workers)
 				require.NoError(t, err)
 				want := naiveLayout(&g)
-				require.Len(t, m.units, len(want), name)
+				require.Len(t, m.Units, len(want), name)
 				for k, o := range want {
-					u := &m.units[k]
-					require.Equal(t, int32(o.spin), u.sites[0], name)
+					u := &m.Units[k]
+					require.Equal(t, int32(o.spin), u.Sites[0], name)
 					before := []int{}
-					for _, i := range u.inputs[:u.m] {
+					for _, i := range u.Inputs[0][:u.m] {
 						before = append(before, int(i))
 					}
 					require.Equal(t, append([]int{}, o.before...), before, "%s, %s, unit %d", name, inputs, k)

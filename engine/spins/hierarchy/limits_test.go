@@ -241,8 +241,8 @@ func TestInitialize(t *testing.T) {
 	params := slices.Repeat([]float32{7}, m.NumParams())
 	m.Initialize(params, 5)
 	at := 0
-	for i := range m.units {
-		u := &m.units[i]
+	for i := range m.Units {
+		u := &m.Units[i]
 		stream := rng.Stream(5, rng.Initialization, uint32(i))
 		normals := make([]float32, (u.hidden*u.m+3)/4*4)
 		asm.Normals(normals, &stream, 0)
@@ -259,10 +259,10 @@ func TestInitialize(t *testing.T) {
 	// What a sample takes: rows of tables by four inputs, vectors of hidden units, outputs.
 	rows, vectors, outputs := m.Operations()
 	var wantRows, wantVectors, wantOutputs int
-	for i := range m.units {
-		if u := &m.units[i]; u.m > 0 {
-			v := (u.hidden*len(u.images) + 15) / 16 * len(u.sites)
-			wantRows, wantVectors, wantOutputs = wantRows+v*((u.m+3)/4), wantVectors+v, wantOutputs+len(u.sites)
+	for i := range m.Units {
+		if u := &m.Units[i]; u.m > 0 {
+			v := (u.hidden*len(u.images) + 15) / 16 * len(u.Sites)
+			wantRows, wantVectors, wantOutputs = wantRows+v*((u.m+3)/4), wantVectors+v, wantOutputs+len(u.Sites)
 		}
 	}
 	require.Equal(t, []int{wantRows, wantVectors, wantOutputs}, []int{rows, vectors, outputs})

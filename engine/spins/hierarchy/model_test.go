@@ -588,24 +588,24 @@ func TestTransferOfGraphs(t *testing.T) {
 			dst := make([]float32, to.NumParams())
 			to.Initialize(dst, 1)
 			require.Zero(t, to.Transfer(dst, from, params), name)
-			for i := range to.units {
-				u := &to.units[i]
-				o := from.unitNamed(u.name)
-				require.Equal(t, o.sites, u.sites)
+			for i := range to.Units {
+				u := &to.Units[i]
+				o := from.unitNamed(u.Name)
+				require.Equal(t, o.Sites, u.Sites)
 				for range 5 {
 					at := make([]float64, to.Spins()+1)
 					for k := range to.Spins() {
 						at[k] = float64(2*r.IntN(2) - 1)
 					}
 					theirs := func(j int) float64 {
-						if j < o.m && !slices.Contains(u.inputs[:u.m], o.inputs[j]) {
+						if j < o.m && !slices.Contains(u.Inputs[0][:u.m], o.Inputs[0][j]) {
 							dropped++
 							return 0
 						}
 						kept++
-						return at[o.inputs[j]]
+						return at[o.Inputs[0][j]]
 					}
-					require.InDelta(t, o.Value64(number.Widen(params), theirs), u.Value64(number.Widen(dst), func(j int) float64 { return at[u.inputs[j]] }), 1e-9, name)
+					require.InDelta(t, o.Value64(number.Widen(params), theirs), u.Value64(number.Widen(dst), func(j int) float64 { return at[u.Inputs[0][j]] }), 1e-9, name)
 				}
 			}
 		}
@@ -614,8 +614,8 @@ func TestTransferOfGraphs(t *testing.T) {
 		before := make([]float32, less.NumParams())
 		less.Initialize(before, 1)
 		after := slices.Clone(before)
-		for i := range less.units {
-			if less.units[i].m > 0 {
+		for i := range less.Units {
+			if less.Units[i].m > 0 {
 				without++
 			}
 		}
@@ -630,11 +630,11 @@ func TestTransferOfGraphs(t *testing.T) {
 	plain.Fields = nil
 	from := model(biased, 0.8, 6, 3)
 	to := model(plain, 0.8, 6, 3)
-	require.Equal(t, len(to.units), to.Transfer(make([]float32, to.NumParams()), from, wild(from, 1)))
+	require.Equal(t, len(to.Units), to.Transfer(make([]float32, to.NumParams()), from, wild(from, 1)))
 }
 
-func (m *Model) unitNamed(name string) *unit {
-	return &m.units[slices.IndexFunc(m.units, func(u unit) bool { return u.name == name })]
+func (m *Model) unitNamed(name string) *Unit {
+	return &m.Units[slices.IndexFunc(m.Units, func(u Unit) bool { return u.Name == name })]
 }
 
 func TestTensorNames(t *testing.T) {
@@ -703,24 +703,24 @@ func TestReachedInputs(t *testing.T) {
 		m, err := NewGraph(Graph{Target: g, Neighbours: MostInputs, Inputs: Reached, Hidden: 1}, workers)
 		require.NoError(t, err)
 		known := 0
-		for i := range m.units {
-			u := &m.units[i]
+		for i := range m.Units {
+			u := &m.Units[i]
 			inputs := 0
-			for _, j := range u.inputs[:u.m] {
+			for _, j := range u.Inputs[0][:u.m] {
 				inputs |= 1 << j
 			}
-			given := conditional(&g, known, int(u.sites[0]))
+			given := conditional(&g, known, int(u.Sites[0]))
 			for config, up := range given {
-				require.InDelta(t, given[config&inputs], up, 1e-12, "%s, %s", name, u.name)
+				require.InDelta(t, given[config&inputs], up, 1e-12, "%s, %s", name, u.Name)
 			}
-			for _, j := range u.inputs[:u.m] {
+			for _, j := range u.Inputs[0][:u.m] {
 				needed := false
 				for config, up := range given {
 					needed = needed || math.Abs(given[config^1<<j]-up) > 1e-6
 				}
-				require.True(t, needed, "%s, %s: %d", name, u.name, j)
+				require.True(t, needed, "%s, %s: %d", name, u.Name, j)
 			}
-			known |= 1 << u.sites[0]
+			known |= 1 << u.Sites[0]
 		}
 	}
 }

@@ -20,8 +20,8 @@ func naiveEnergy(t *Target, config []uint64) (e float64) {
 
 // learnedMask marks the learned spins of a target of at most 64.
 func learnedMask(m *Model) (mask uint64) {
-	for i := range m.units {
-		for _, s := range m.units[i].sites {
+	for i := range m.Units {
+		for _, s := range m.Units[i].Sites {
 			mask |= 1 << s
 		}
 	}
@@ -32,9 +32,9 @@ func learnedMask(m *Model) (mask uint64) {
 func wild(m *Model, seed uint64) []float32 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	params := make([]float32, m.NumParams())
-	for i := range m.units {
-		u := &m.units[i]
-		for j := range m.units[i].Params() {
+	for i := range m.Units {
+		u := &m.Units[i]
+		for j := range m.Units[i].Params() {
 			params[u.weights+j] = float32(0.4 * r.NormFloat64())
 		}
 		for h := range u.hidden {

@@ -28,7 +28,7 @@ type room struct {
 
 func (m *Model) newRoom(blocks int, residual bool, workers *pool.Pool) *room {
 	r := &room{
-		model: m, weights: NewKernels(m.nets, workers), exact: m.exact.copy(), beta: m.target.Beta,
+		model: m, weights: NewKernels(m.Nets, workers), exact: m.exact.copy(), beta: m.target.Beta,
 		size: m.Spins() + 1, logq: make([][block]float64, blocks), r: make([][block]float64, blocks),
 	}
 	r.state = make([]uint64, blocks*r.size)
@@ -70,10 +70,10 @@ func (r *room) pass(lo, hi int, random []Words) {
 	clear(r.logq[lo:hi])
 	var all [together][block]float32
 	logits, n := all[:hi-lo], 0
-	for i := range m.units {
-		u, net := &m.units[i], r.weights.Of(i)
-		for s, site := range u.sites {
-			net.Logits(logits, r.state[lo*r.size:hi*r.size], u.inputs[s*u.padded:][:u.padded])
+	for i := range m.Units {
+		u, net := &m.Units[i], r.weights.Of(i)
+		for s, site := range u.Sites {
+			net.Logits(logits, r.state[lo*r.size:hi*r.size], u.InputsOf(0, s))
 			for k := range logits {
 				spin, logq := &r.state[(lo+k)*r.size+int(site)], &r.logq[lo+k]
 				var derivative *[block]float32

@@ -20,9 +20,9 @@ func TestPieces(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, together, b.Together)
 		g, at, cost, partial, hist := b.Gradient, 0, 0, 0, 0
-		for i := range m.units {
-			u := &m.units[i]
-			sites := len(u.sites)
+		for i := range m.Units {
+			u := &m.Units[i]
+			sites := len(u.Sites)
 			for lo := 0; lo < blocks; {
 				hi := min(blocks, lo+max(1, 512/sites))
 				cost += ((hi-lo)*sites + 3) * (u.padded*u.lanes + 256)

@@ -93,7 +93,7 @@ func (s *System) Inherit(params []float32, from engine.System, theirs []float32)
 		return fmt.Errorf("generator.kind: a hierarchy cannot start from a perceptron")
 	}
 	other := h.hierarchy()
-	if left := s.net.Transfer(params, other.net, theirs); left == len(s.net.units) {
+	if left := s.net.Transfer(params, other.net, theirs); left == len(s.net.Units) {
 		return fmt.Errorf("generator: nothing of a hierarchy of %d parameters on %d spins fits this one", other.NumParams(), other.net.Spins())
 	}
 	return nil

@@ -1,0 +1,129 @@
+package hierarchy
+
+import "fmt"
+
+// A Plan is the order in which a model's sites are drawn, what each sees, and which share
+// weights.
+type Plan struct {
+	Units   []Unit
+	Nets    []*Net // of the units, one after another
+	owners  []int  // the unit of each
+	learned int    // sites that nets draw
+	params  int
+}
+
+// A Unit is a set of sites that are drawn one after another, independently given all units
+// before, by nets with shared weights, whose values are logits.
+type Unit struct {
+	*Net   // the first of its nets
+	Name   string
+	Nets   []*Net // one for all states of a site, or one for each
+	Kernel int    // number of the first of them
+	Sites  []int32
+	Inputs [][]int32 // by view, [len(Sites)][padded] words of a block's bits
+	Begin  int       // position of its first site among the learned ones
+}
+
+// NetOf returns the number of the net of a state among those of the plan.
+func (u *Unit) NetOf(state int) int { return u.Kernel + min(state, len(u.Nets)-1) }
+
+// InputsOf returns the inputs of the net of a state at the k-th site.
+func (u *Unit) InputsOf(state, k int) []int32 {
+	return u.Inputs[min(state, len(u.Inputs)-1)][k*u.padded:][:u.padded]
+}
+
+// A Layout says which unit draws which sites.
+type Layout struct {
+	Name   string
+	Sites  []int
+	Inputs [][]int // [site][m]
+	Images [][]int // nil for the identity alone
+	Hidden int
+}
+
+// A Coding says what the nets of a unit read, and have: bits of a block, in planes of a word for
+// each site and one that is never set. Each of the views has Features planes.
+type Coding struct {
+	Nets, Features, Views int
+	Biased, Shifted       bool
+}
+
+// Add adds the unit of a layout, whose sites are known from then on.
+func (p *Plan) Add(l Layout, known []bool, c Coding) error {
+	u := Unit{Name: l.Name, Kernel: len(p.Nets), Begin: p.learned}
+	var images [][]int // of bits
+	for _, image := range l.Images {
+		var wide []int
+		for _, j := range image {
+			for k := range c.Features {
+				wide = append(wide, j*c.Features+k)
+			}
+		}
+		images = append(images, wide)
+	}
+	for range c.Nets {
+		net, err := NewNet(len(l.Inputs[0])*c.Features, images, l.Hidden, c.Biased, c.Shifted, p.params)
+		if err != nil {
+			return err
+		}
+		u.Nets, p.owners, p.params = append(u.Nets, net), append(p.owners, len(p.Units)), p.params+net.Params()
+	}
+	u.Net = u.Nets[0]
+	for view := range c.Views {
+		var inputs []int32
+		for k := range l.Sites {
+			for _, i := range l.Inputs[k] {
+				if !known[i] {
+					panic("hierarchy: a unit looks at a site that is not drawn yet")
+				}
+				for f := range c.Features {
+					inputs = append(inputs, int32((view*c.Features+f)*(len(known)+1)+i))
+				}
+			}
+			for len(inputs) < (k+1)*u.padded {
+				inputs = append(inputs, int32(len(known))) // whose bit is never set
+			}
+		}
+		u.Inputs = append(u.Inputs, inputs)
+	}
+	for _, s := range l.Sites {
+		if known[s] {
+			panic("hierarchy: a site is drawn twice")
+		}
+		known[s], u.Sites = true, append(u.Sites, int32(s))
+	}
+	p.learned += len(u.Sites)
+	p.Units, p.Nets = append(p.Units, u), append(p.Nets, u.Nets...)
+	return nil
+}
+
+// Owner returns the unit of a net.
+func (p *Plan) Owner(net int) *Unit { return &p.Units[p.owners[net]] }
+
+// NumParams returns the length of θ.
+func (p *Plan) NumParams() int { return p.params }
+
+// Learned returns how many sites networks draw; the others are exact.
+func (p *Plan) Learned() int { return p.learned }
+
+// Initialize fills θ with the starting values that belong to the seed, with which every
+// learned site is fair.
+func (p *Plan) Initialize(params []float32, seed uint64) { Initialize(p.Nets, params, seed) }
+
+// TensorName returns the name of the array that parameter i belongs to.
+func (p *Plan) TensorName(i int) string {
+	for k := range p.Units {
+		u := &p.Units[k]
+		for c, net := range u.Nets {
+			name := net.Tensor(i)
+			switch {
+			case name == "":
+			case len(u.Nets) == 1:
+				return u.Name + "." + name
+			default:
+				return fmt.Sprintf("%s.%d.%s", u.Name, c, name)
+			}
+		}
+	}
+	return fmt.Sprintf("parameter %d", i)
+}
