@@ -26,13 +26,8 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 			pool.SpanOf(r.r[lo:hi], together),
 		}
 	})
-	sizes := make([]int, len(m.Nets))
-	for net := range sizes {
-		sizes[net] = len(m.Owner(net).Sites)
-	}
-	b.Gradient = hierarchy.NewGradient(m.Nets, sizes, blocks, func(net, blocks int) int {
-		u := m.Owner(net)
-		return blocks*len(u.Sites)*m.Nets[net].Derivatives()*m.states(u)/len(u.Nets) + otherCost
+	b.Gradient = hierarchy.NewGradient(&m.Plan, blocks, func(u *hierarchy.Unit, net *hierarchy.Net, blocks int) int {
+		return blocks*len(u.Sites)*net.Derivatives()*m.states(u)/len(u.Nets) + otherCost
 	}, r.addGradient, workers)
 	return b, nil
 }

@@ -2,7 +2,6 @@ package hierarchy
 
 import (
 	"github.com/revgen/revgen/engine/sites"
-	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -35,9 +34,8 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 		return []pool.Span{pool.SpanOf(r.state[lo*r.size:hi*r.size], n*r.size), pool.SpanOf(r.residual[lo*m.learned:hi*m.learned], n*m.learned),
 			pool.SpanOf(r.logq[lo:hi], n), pool.SpanOf(r.r[lo:hi], n)}
 	})
-	sizes := lists.Map(m.Units, func(u Unit) int { return len(u.Sites) })
-	b.Gradient = NewGradient(m.Nets, sizes, blocks, func(net, blocks int) int {
-		return (blocks*sizes[net] + foldCost) * (m.Nets[net].padded*m.Nets[net].lanes + otherCost)
+	b.Gradient = NewGradient(&m.Plan, blocks, func(u *Unit, net *Net, blocks int) int {
+		return (blocks*len(u.Sites) + foldCost) * (net.padded*net.lanes + otherCost)
 	}, r.addGradient, workers)
 	return b, nil
 }

@@ -9,8 +9,7 @@ import (
 // A Gradient adds up Σ_b c_b ∂ ln q_b/∂θ of nets over blocks of samples. Its pieces, the part
 // that some blocks have in one net, do not depend on the number of threads.
 type Gradient struct {
-	nets    []*Net
-	params  int // length of θ
+	plan    *Plan
 	add     func(net, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64)
 	workers *pool.Pool
 	scale   [][block]float32 // [blocks] coefficients
@@ -32,24 +31,24 @@ type piece struct {
 // folding tables.
 const pieceSize = 1 << 15
 
-// NewGradient makes room for blocks in which net i has sites[i] sites. cost is that of some of
-// the blocks in a net. add adds what blocks lo … hi−1 have in one to tables and output, with
-// their coefficients scale, and returns what they have in its shift.
-func NewGradient(nets []*Net, sites []int, blocks int, cost func(net, blocks int) int,
+// NewGradient makes room for blocks. cost is that of some of them in a net of a unit. add adds
+// what blocks lo … hi−1 have in one to tables and output, with their coefficients scale, and
+// returns what they have in its shift.
+func NewGradient(plan *Plan, blocks int, cost func(u *Unit, net *Net, blocks int) int,
 	add func(net, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64), workers *pool.Pool) *Gradient {
-	g := &Gradient{nets: nets, add: add, workers: workers, scale: make([][block]float32, blocks)}
+	g := &Gradient{plan: plan, add: add, workers: workers, scale: make([][block]float32, blocks)}
 	partial, hist, all := 0, 0, 0
 	var ends []int
-	for i, net := range nets {
-		g.params = net.end
+	for i, net := range plan.Nets {
 		if net.Params() == 0 {
 			continue
 		}
-		per := max(1, pieceSize/(block*sites[i]))
+		u := plan.Owner(i)
+		per := max(1, pieceSize/(block*len(u.Sites)))
 		for lo := 0; lo < blocks; lo += per {
 			hi := min(lo+per, blocks)
 			g.pieces = append(g.pieces, piece{i, lo, hi, partial, hist})
-			all += cost(i, hi-lo)
+			all += cost(u, net, hi-lo)
 			partial += net.Params()
 			hist += net.Derivatives()
 			g.costs, ends = append(g.costs, all), append(ends, partial)
@@ -62,7 +61,7 @@ func NewGradient(nets []*Net, sites []int, blocks int, cost func(net, blocks int
 
 // Backward sets grad, with the coefficients of all samples in order.
 func (g *Gradient) Backward(grad []float32, coefficients ...[]float64) {
-	checkLength("gradient", len(grad), g.params)
+	checkLength("gradient", len(grad), g.plan.params)
 	at := 0
 	for _, all := range coefficients {
 		for _, c := range all {
@@ -74,8 +73,8 @@ func (g *Gradient) Backward(grad []float32, coefficients ...[]float64) {
 	g.workers.ShareBy(g.costs, g.run, g.sums)
 	clear(grad)
 	for _, p := range g.pieces {
-		net := g.nets[p.net]
-		dst := grad[net.First():][:net.Params()]
+		net := g.plan.Nets[p.net]
+		dst := grad[net.weights:][:net.Params()]
 		for i, x := range g.partial[p.partial:][:len(dst)] {
 			dst[i] += x
 		}
@@ -84,7 +83,7 @@ func (g *Gradient) Backward(grad []float32, coefficients ...[]float64) {
 
 func (g *Gradient) piece(i int) {
 	p := &g.pieces[i]
-	net := g.nets[p.net]
+	net := g.plan.Nets[p.net]
 	hist := g.hist[p.hist:][:net.Derivatives()]
 	clear(hist)
 	tables, output := net.Parts(hist)

@@ -159,12 +159,12 @@ func TestLimits(t *testing.T) {
 		}
 		require.NoError(t, err)
 		require.Equal(t, c.lanes, u.lanes)
-		require.Equal(t, (c.m+3)/4*4, u.Padded())
+		require.Equal(t, (c.m+3)/4*4, u.padded)
 		hidden := c.hidden
 		if c.m == 0 {
 			hidden = 0
 		}
-		require.Equal(t, []int{hidden, 100, hidden*(c.m+2) + 1}, []int{u.hidden, u.First(), u.Params()})
+		require.Equal(t, []int{hidden, 100, hidden*(c.m+2) + 1}, []int{u.hidden, u.weights, u.Params()})
 	}
 
 	// What falls into no star, by whose fault.

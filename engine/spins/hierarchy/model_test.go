@@ -410,7 +410,7 @@ func TestValues(t *testing.T) {
 	for _, m := range []int{1, 3, 6, 10, 13, 16, 17} {
 		net, err := NewNet(m, nil, 5, true, true, 0)
 		require.NoError(t, err)
-		inputs := make([]int32, net.Padded())
+		inputs := make([]int32, net.padded)
 		for j := range inputs {
 			inputs[j] = 19
 			if j < m {

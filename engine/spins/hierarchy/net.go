@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -20,7 +19,7 @@ import (
 // v [H], and if they are wanted b [H] and shift [1].
 type Net struct {
 	m       int     // inputs of a site
-	padded  int     // m, rounded up to a multiple of 4
+	padded  int     // m, rounded up to a multiple of 4: those beyond m are of no weight
 	images  [][]int // [symmetry][m] g(j)
 	hidden  int     // H; 0 if nothing is to be learned
 	lanes   int     // hidden units with their images, rounded up to whole vectors
@@ -63,26 +62,6 @@ func NewNet(m int, images [][]int, hidden int, biased, shifted bool, first int) 
 
 // Params returns the length of the net's parameters.
 func (u *Net) Params() int { return u.end - u.weights }
-
-// First returns where in θ they begin.
-func (u *Net) First() int { return u.weights }
-
-// Padded returns how many inputs its kernels take of a site; those beyond its own are of no
-// weight.
-func (u *Net) Padded() int { return u.padded }
-
-// Initialize fills θ of nets with the starting values that belong to the seed: hidden
-// weights normal with standard deviation 0.7/√m, all others zero, so that values are 0.
-func Initialize(nets []*Net, params []float32, seed uint64) {
-	clear(params)
-	for i, u := range nets {
-		w, stream := params[u.weights:][:u.hidden*u.m], rng.Stream(seed, rng.Initialization, uint32(i))
-		rng.Normals(w, len(w), &stream, 0)
-		for k := range w {
-			w[k] *= 0.7 / float32(math.Sqrt(float64(u.m)))
-		}
-	}
-}
 
 // Tensor returns the name of the array that parameter i belongs to, "" if it is none of the
 // net's.

@@ -1,6 +1,11 @@
 package hierarchy
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine/rng"
+)
 
 // A Plan is the order in which a model's sites are drawn, what each sees, and which share
 // weights.
@@ -106,9 +111,18 @@ func (p *Plan) NumParams() int { return p.params }
 // Learned returns how many sites networks draw; the others are exact.
 func (p *Plan) Learned() int { return p.learned }
 
-// Initialize fills θ with the starting values that belong to the seed, with which every
-// learned site is fair.
-func (p *Plan) Initialize(params []float32, seed uint64) { Initialize(p.Nets, params, seed) }
+// Initialize fills θ with the starting values that belong to the seed: hidden weights normal
+// with standard deviation 0.7/√m, all others zero, so that every learned site is fair.
+func (p *Plan) Initialize(params []float32, seed uint64) {
+	clear(params)
+	for i, u := range p.Nets {
+		w, stream := params[u.weights:][:u.hidden*u.m], rng.Stream(seed, rng.Initialization, uint32(i))
+		rng.Normals(w, len(w), &stream, 0)
+		for k := range w {
+			w[k] *= 0.7 / float32(math.Sqrt(float64(u.m)))
+		}
+	}
+}
 
 // TensorName returns the name of the array that parameter i belongs to.
 func (p *Plan) TensorName(i int) string {
