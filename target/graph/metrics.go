@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -157,10 +158,7 @@ func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 			}))
 	}
 	if r.states != nil {
-		law := make([]measure.Estimate, len(r.states))
-		for i, p := range r.states {
-			law[i].Value = p
-		}
+		law := lists.Map(r.states, func(p float64) measure.Estimate { return measure.Estimate{Value: p} })
 		rows = append(rows, measure.Variation("total_variation", law, t.states))
 	}
 	rows = append(rows, measure.Variation("energy_histogram", r.energyLaw, t.energies))

@@ -56,7 +56,7 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 		States: spins.Packed{Spins: g.N(), Shape: []int{g.N()}, Order: order, Even: !g.HasFields()},
 		Beta:   c.Target.Beta, Energy: g.Energies, Kernel: kernel,
 		Mixing: func(beta float64) (spins.Kernel, error) { return spins.NewSweeper(g, beta) }, Tempered: true,
-		Names:  []string{"energy", "energy_squared", "magnetisation", "abs_magnetisation", "magnetisation_squared"},
+		Names: []string{"energy", "energy_squared", "magnetisation", "abs_magnetisation", "magnetisation_squared"},
 		Observe: func(values []float64, stride int, batch []uint64) {
 			for i := 0; i*g.Words() < len(batch); i++ {
 				config := batch[i*g.Words():][:g.Words()]

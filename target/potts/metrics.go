@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -113,10 +114,7 @@ func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 		rows = append(rows, measure.Averages("pair_agreement", r.pairs, t.sums.pairs, t.samples, r.pairsError, variance, some, of(t.equal)))
 	}
 	if r.states != nil {
-		law := make([]measure.Estimate, len(r.states))
-		for i, p := range r.states {
-			law[i].Value = p
-		}
+		law := lists.Map(r.states, func(p float64) measure.Estimate { return measure.Estimate{Value: p} })
 		rows = append(rows, measure.Variation("total_variation", law, t.states))
 	}
 	return append(rows, measure.Variation("energy_histogram", r.energyLaw, t.energies), measure.Variation("order_histogram", r.orderLaw, t.orders))
