@@ -90,17 +90,7 @@ func (s *Blocks[W]) Sample(batch []W, r []float64, seed, first uint64) error {
 		return err
 	}
 	s.stream = rng.Stream(seed, rng.SampleHead, 0)
-	for len(r) > 0 {
-		s.skip, s.first = int(first%block), first/block
-		take := min(len(r), s.most*block-s.skip)
-		s.r = r[:take]
-		if batch != nil {
-			s.batch, batch = batch[:take*s.words], batch[take*s.words:]
-		}
-		s.share(s.draw)
-		r, first = r[take:], first+uint64(take)
-	}
-	s.r, s.batch = nil, nil
+	s.share(s.draw, batch, r, first)
 	return nil
 }
 
@@ -108,14 +98,7 @@ func (s *Blocks[W]) Sample(batch []W, r []float64, seed, first uint64) error {
 // sites alone.
 func (s *Blocks[W]) R(r []float64, batch []W) {
 	s.check(batch, r)
-	s.skip = 0
-	for len(r) > 0 {
-		take := min(len(r), s.most*block)
-		s.r, s.batch = r[:take], batch[:take*s.words]
-		s.share(s.score)
-		r, batch = r[take:], batch[take*s.words:]
-	}
-	s.r, s.batch = nil, nil
+	s.share(s.score, batch, r, 0)
 }
 
 func (s *Blocks[W]) check(batch []W, r []float64) {
@@ -124,9 +107,20 @@ func (s *Blocks[W]) check(batch []W, r []float64) {
 	}
 }
 
-func (s *Blocks[W]) share(body func(i int)) {
-	s.blocks = (s.skip + len(s.r) + block - 1) / block
-	s.workers.Run((s.blocks+s.together-1)/s.together, body)
+// share gives the threads as many blocks at a time as the room has, of samples first, first+1, ….
+func (s *Blocks[W]) share(body func(piece int), batch []W, r []float64, first uint64) {
+	for len(r) > 0 {
+		s.skip, s.first = int(first%block), first/block
+		take := min(len(r), s.most*block-s.skip)
+		s.r = r[:take]
+		if batch != nil {
+			s.batch, batch = batch[:take*s.words], batch[take*s.words:]
+		}
+		s.blocks = (s.skip + take + block - 1) / block
+		s.workers.Run((s.blocks+s.together-1)/s.together, body)
+		r, first = r[take:], first+uint64(take)
+	}
+	s.r, s.batch = nil, nil
 }
 
 // keep keeps R of the samples of block k that were asked for. It returns where their
