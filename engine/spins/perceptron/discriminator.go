@@ -25,7 +25,6 @@ type discriminator struct {
 	gradient string
 	critic   *critic.Critic
 	from, to []float32 // s and s′, [n][spins]
-	scores   []float32 // of each sample, nil if nobody asks for them
 
 	s, next []uint64 // of the call under way
 	unpack  func(block, lo, hi int, _ []float32)
@@ -36,9 +35,6 @@ func newDiscriminator(c *Config, b *batch) (*discriminator, error) {
 	judge, err := critic.New(b.n, b.spins, c.Loss.Discriminator, c.Training.Seed, b.workers)
 	size := b.n * b.spins
 	o := &discriminator{batch: b, gradient: c.Loss.Gradient, critic: judge, from: make([]float32, size), to: make([]float32, size)}
-	if c.Loss.Gradient == "score" {
-		o.scores = make([]float32, b.n)
-	}
 	o.unpack = func(_, lo, hi int, _ []float32) {
 		b.unpack(o.from, o.s, lo, hi)
 		b.unpack(o.to, o.next, lo, hi)
@@ -60,9 +56,7 @@ func (o *discriminator) LossGradient(ds slopes, s, next []uint64) float64 {
 	case "difference":
 		o.critic.Changes(ds.spins, o.spins, o.flip)
 	case "score":
-		o.critic.Scores(o.scores)
+		o.critic.Scores(ds.values)
 	}
 	return o.critic.Learn()
 }
-
-func (o *discriminator) Contributions(values []float32) { copy(values, o.scores) }

@@ -12,8 +12,11 @@ import (
 
 // slopes are what a loss says of a batch.
 type slopes struct {
-	spins  []float32 // ∂L/∂s with s′ fixed, [n][spins]; Backward makes ∂L/∂h of them
-	values []float32 // for the score function instead: F_i − b_i (see score)
+	spins []float32 // ∂L/∂s with s′ fixed, [n][spins]; Backward makes ∂L/∂h of them
+	// For the score function instead, nil where nobody asks for it: F_i, what each sample
+	// contributes, the derivative of the loss by the share of s_i in the law of the samples;
+	// Backward takes F_i − b_i (see score).
+	values []float32
 }
 
 // A batch is the shape of one: n samples of so many spins, packed in so many words each.
@@ -28,16 +31,9 @@ func (b *batch) unpack(dst []float32, s []uint64, lo, hi int) {
 	bitspin.Unpack(dst[lo*b.spins:hi*b.spins], s[lo*b.words:hi*b.words], b.spins)
 }
 
-// A loss of pairs of samples.
-type loss interface {
-	// LossGradient is engine.Discrepancy's. Where the configuration asks for differences
-	// it sets ds to the change of the loss when a spin of s is flipped.
-	LossGradient(ds slopes, s, next []uint64) float64
-	// Contributions says what each sample of the last LossGradient contributes:
-	// values[i] = F_i, the derivative of the loss by the share of s_i in the law of
-	// the samples.
-	Contributions(values []float32)
-}
+// A loss of pairs of samples. Where the configuration asks for differences it sets ds to the
+// change of the loss when a spin of s is flipped.
+type loss = engine.Discrepancy[[]uint64, slopes]
 
 // A lossKind makes a loss, validates what of the configuration is its own, and bounds the
 // bytes that it allocates for n samples.
@@ -55,7 +51,7 @@ var losses = map[string]lossKind{
 }
 
 // newLoss returns what the configuration chooses.
-func newLoss(c *Config, b *batch) (engine.Discrepancy[[]uint64, slopes], error) {
+func newLoss(c *Config, b *batch) (loss, error) {
 	l, err := losses[c.Loss.Kind].make(c, b)
 	if err != nil {
 		return nil, fmt.Errorf("loss.%w", err)

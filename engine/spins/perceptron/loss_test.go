@@ -18,7 +18,7 @@ func TestScoreIsThatOfTheDraw(t *testing.T) {
 	trainer, s := newTrainer(t, c, 2)
 	loss, n, half := measure(trainer, s), c.Training.Batch, c.Training.Batch/2
 	f := make([]float32, n)
-	s.Discrepancy.(score).Contributions(f)
+	s.Discrepancy.(score).loss.LossGradient(slopes{make([]float32, len(s.DS.spins)), f}, s.S, s.Next)
 	var mean, total float64
 	for i, v := range f {
 		total += float64(v)
@@ -49,7 +49,7 @@ func TestWitnessIsTheDerivativeOfTheLoss(t *testing.T) {
 	c := small(t, "mmd", "score")
 	trainer, s := newTrainer(t, c, 1)
 	loss, f := measure(trainer, s), make([]float32, c.Training.Batch)
-	s.Discrepancy.(score).Contributions(f)
+	s.Discrepancy.(score).loss.LossGradient(slopes{make([]float32, len(s.DS.spins)), f}, s.S, s.Next)
 	n := float64(len(f))
 	for _, i := range []int{0, 5, 77} {
 		naive := func(states, next []uint64) float64 {

@@ -27,10 +27,12 @@ var mmdLoss = lossKind{
 type hamming struct{ *mmd.Hamming }
 
 func (h hamming) LossGradient(ds slopes, s, next []uint64) float64 {
-	return h.Hamming.LossGradient(s, next, ds.spins)
+	value := h.Hamming.LossGradient(s, next, ds.spins)
+	if ds.values != nil {
+		h.Witness(ds.values)
+	}
+	return value
 }
-
-func (h hamming) Contributions(values []float32) { h.Witness(values) }
 
 // fullGradient is the gradient of a loss that is symmetric in s and s′ when s′ follows s
 // through the flips that were accepted.

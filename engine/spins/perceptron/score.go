@@ -19,7 +19,6 @@ type score struct{ loss }
 // LossGradient takes what the loss says of the samples.
 func (o score) LossGradient(ds slopes, s, next []uint64) float64 {
 	value := o.loss.LossGradient(ds, s, next)
-	o.Contributions(ds.values)
 	stat.LeaveOneOut(ds.values)
 	return value
 }
