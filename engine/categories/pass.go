@@ -104,8 +104,9 @@ func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 	blocks, at := hi-lo, 0
 	for i := range m.Units {
 		u := &m.Units[i]
+		states := m.states(u)
 		for s, site := range u.Sites {
-			for c := range m.states(u) {
+			for c := range states {
 				r.weights.Of(u.NetOf(c)).Logits(logits[c][:blocks], r.bits[lo*size:hi*size], u.InputsOf(c, s))
 			}
 			for k := range blocks {
@@ -116,9 +117,9 @@ func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 				}
 				var residual [][block]float32
 				if r.residual != nil {
-					residual = r.residual[((lo+k)*m.Learned()+at)*q:][:m.states(u)]
+					residual = r.residual[((lo+k)*m.Learned()+at)*q:][:states]
 				}
-				choose(x, &r.logq[lo+k], &norms[k], residual, &logits, m.states(u), k, word)
+				choose(x, &r.logq[lo+k], &norms[k], residual, &logits, states, k, word)
 				m.coding.write(r.bits[(lo+k)*size:][:size], n+1, int(site), x)
 			}
 			if at++; at%100 == 0 || at == m.Learned() { // before q to the power of it overflows
