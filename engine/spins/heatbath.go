@@ -5,7 +5,6 @@ import (
 	"math/bits"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/bitspin"
 )
 
 // Lanes is the number of configurations that a heat bath works on together: one
@@ -337,10 +336,6 @@ func (c *Counts) Of(lane int) (n int) {
 	}
 	return n
 }
-
-// Columns turns a batch of at most Lanes packed configurations of n spins into a word
-// for each spin, that of configuration k in bit k. The other lanes are all down.
-func Columns(dst, batch []uint64, n int) { bitspin.Columns(dst, batch, n, 1) }
 
 // exchange swaps the configurations of some lanes of two words.
 func (h *heatBath) exchange(a, b *lanes, mask uint64) {

@@ -2,6 +2,7 @@ package spins
 
 import (
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/sites"
 )
@@ -24,7 +25,7 @@ func (s *Sweeper) Hold(batch []uint64) sites.Level[uint64] {
 	h := &held{Sweeper: s}
 	for whole := Lanes * s.heat.graph.Words(); len(batch) > 0; batch = batch[min(whole, len(batch)):] {
 		l := s.heat.newLanes()
-		Columns(l.spins, batch[:min(whole, len(batch))], len(l.spins))
+		bitspin.Columns(l.spins, batch[:min(whole, len(batch))], len(l.spins), 1)
 		s.heat.tabulate(l)
 		h.lanes, h.flipped = append(h.lanes, l), append(h.flipped, 0)
 	}
@@ -74,7 +75,7 @@ func (h *held) Read(batch []uint64) {
 	words, n := h.heat.graph.Words(), h.heat.graph.N()
 	for k, l := range h.lanes {
 		part := batch[k*Lanes*words : min((k+1)*Lanes*words, len(batch))]
-		Rows(part, part, l.spins)
+		bitspin.Rows(part, part, l.spins, len(l.spins), 1)
 		for i := range len(part) / words {
 			if h.flipped[k]>>i&1 != 0 {
 				Invert(part[i*words:][:words], n)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/sites"
 	"github.com/revgen/revgen/internal/alloctest"
@@ -132,7 +133,7 @@ func TestHeldAreConfigurations(t *testing.T) {
 				for lo := 0; lo < chains; lo += Lanes {
 					part := want[k][lo*words : min(chains, lo+Lanes)*words]
 					x := l.heat.newLanes()
-					Columns(x.spins, part, g.N())
+					bitspin.Columns(x.spins, part, g.N(), 1)
 					flipped := l.flipped[lo/Lanes]
 					for s := range x.spins {
 						x.spins[s] ^= flipped
@@ -148,7 +149,7 @@ func TestHeldAreConfigurations(t *testing.T) {
 					for s := range x.spins {
 						x.spins[s] ^= flipped
 					}
-					Rows(part, part, x.spins)
+					bitspin.Rows(part, part, x.spins, len(x.spins), 1)
 				}
 				g.Energies(exact, want[k])
 				require.InDeltaSlice(t, exact, energies, 1e-12*(1+g.EnergyBound()), name)

@@ -277,7 +277,7 @@ func TestHeatBathWays(t *testing.T) {
 		stream := asm.Counter{Seed: 1}
 		for sweep := range 20 {
 			if sweep == 0 {
-				Columns(l.spins, batch, len(l.spins))
+				bitspin.Columns(l.spins, batch, len(l.spins), 1)
 				heat.tabulate(l)
 			} else {
 				order := make([]int32, g.N())
@@ -286,7 +286,7 @@ func TestHeatBathWays(t *testing.T) {
 				}
 				stream.Step = uint32(sweep)
 				heat.update(l, order, &stream, 0)
-				Rows(batch, batch, l.spins)
+				bitspin.Rows(batch, batch, l.spins, len(l.spins), 1)
 			}
 			g.Energies(want, batch)
 			heat.energies(got, l)
@@ -297,7 +297,7 @@ func TestHeatBathWays(t *testing.T) {
 		// Exchanges leave the rest as it is.
 		other := heat.newLanes()
 		second, _ := randomBatch(rand.New(rand.NewPCG(9, 9)), g.N(), Lanes)
-		Columns(other.spins, second, len(other.spins))
+		bitspin.Columns(other.spins, second, len(other.spins), 1)
 		heat.tabulate(other)
 		const mask = uint64(0x8000_0000_1234_0001)
 		heat.exchange(l, other, mask)
@@ -310,7 +310,7 @@ func TestHeatBathWays(t *testing.T) {
 		}
 		for x, l := range []*lanes{l, other} {
 			configs := make([]uint64, len(batch))
-			Rows(configs, configs, l.spins)
+			bitspin.Rows(configs, configs, l.spins, len(l.spins), 1)
 			require.Equal(t, [][]uint64{batch, second}[x], configs, name)
 			g.Energies(want, configs)
 			heat.energies(got, l)
@@ -330,12 +330,12 @@ func TestHeatBathFollowsItsDraws(t *testing.T) {
 		heat := newHeatBath(g, 0.37)
 		batch, _ := randomBatch(rand.New(rand.NewPCG(8, 8)), g.N(), Lanes)
 		l := heat.newLanes()
-		Columns(l.spins, batch, len(l.spins))
+		bitspin.Columns(l.spins, batch, len(l.spins), 1)
 		heat.tabulate(l)
 		stream := asm.Counter{Seed: 1}
 		for position := range uint64(300) {
 			i := int(position) * 7 % g.N()
-			Rows(batch, batch, l.spins)
+			bitspin.Rows(batch, batch, l.spins, len(l.spins), 1)
 			var u [Lanes]uint64
 			if heat.tables == nil {
 				words := make([]uint32, Lanes)
@@ -501,7 +501,7 @@ func TestDrawsAreIndependent(t *testing.T) {
 		})
 		for block := range 3 {
 			l := s.heat.newLanes()
-			Columns(l.spins, batch[block*Lanes*g.Words():][:Lanes*g.Words()], len(l.spins))
+			bitspin.Columns(l.spins, batch[block*Lanes*g.Words():][:Lanes*g.Words()], len(l.spins), 1)
 			ordered := make([]uint64, position)
 			for i, at := range last {
 				ordered[at] = l.spins[i]

@@ -79,7 +79,7 @@ func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps 
 	over := false
 	for len(src) > 0 {
 		n := min(Lanes*words, len(src))
-		Columns(l.spins, src[:n], len(l.spins))
+		bitspin.Columns(l.spins, src[:n], len(l.spins), 1)
 		s.heat.tabulate(l)
 		position := first / Lanes * updates
 		s.order(sweeps, func(colour int) {
@@ -89,13 +89,7 @@ func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps 
 			s.heat.update(l, s.colours[colour], c, position)
 			position += uint64(len(s.colours[colour]))
 		})
-		st.Add(bitspin.Count{Proposed: uint64(n/words) * updates, Accepted: Rows(dst[:n], src[:n], l.spins)})
+		st.Add(bitspin.Count{Proposed: uint64(n/words) * updates, Accepted: bitspin.Rows(dst[:n], src[:n], l.spins, len(l.spins), 1)})
 		dst, src, first = dst[n:], src[n:], first+Lanes
 	}
-}
-
-// Rows is the inverse of Columns: it stores the configurations in dst, which may be src,
-// and returns how many spins differ from src.
-func Rows(dst, src, columns []uint64) (changed uint64) {
-	return bitspin.Rows(dst, src, columns, len(columns), 1)
 }

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/lists"
@@ -68,7 +69,7 @@ func (t *tally) count(r *reference, batch []uint64) {
 	columns := make([]uint64, g.N())
 	for ; len(batch) > 0; batch = batch[min(spins.Lanes*words, len(batch)):] {
 		rows := min(spins.Lanes, len(batch)/words)
-		spins.Columns(columns, batch[:rows*words], g.N())
+		bitspin.Columns(columns, batch[:rows*words], g.N(), 1)
 		for i := range t.spins {
 			t.spins[i] += float64(2*bits.OnesCount64(columns[i]) - rows)
 		}

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/sites"
-	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -51,7 +51,7 @@ func (r *room) Set(params []float32)       { r.weights.Set(params) }
 func (r *room) R(k int) *[block]float64    { return &r.r[k] }
 func (r *room) LogQ(k int) *[block]float64 { return &r.logq[k] }
 func (r *room) Score(lo, hi int)           { r.pass(lo, hi, nil) }
-func (r *room) Read(k int, from []uint64)  { spins.Columns(r.block(k), from, r.model.Spins()) }
+func (r *room) Read(k int, from []uint64)  { bitspin.Columns(r.block(k), from, r.model.Spins(), 1) }
 
 // Draw: block k owns n of the stream's spins, from k·n on: the learned ones, then the exact ones.
 func (r *room) Draw(lo, hi int, stream *asm.Counter, first uint64) {
@@ -105,12 +105,12 @@ func (r *room) Complete(k int, stream *asm.Counter, number uint64) {
 func (r *room) Write(dst []uint64, k, from int) {
 	columns := r.block(k)[:r.model.Spins()]
 	if from == 0 {
-		spins.Rows(dst, dst, columns)
+		bitspin.Rows(dst, dst, columns, len(columns), 1)
 		return
 	}
 	words := r.model.Words()
 	r.cut = slices.Grow(r.cut[:0], block*words)[:block*words]
-	spins.Rows(r.cut, r.cut, columns)
+	bitspin.Rows(r.cut, r.cut, columns, len(columns), 1)
 	copy(dst, r.cut[from*words:])
 }
 
