@@ -2,6 +2,7 @@ package bitspin
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 )
 
@@ -34,18 +35,23 @@ func NewLattice(l int) (*Lattice, error) {
 	for i := l - 1; i < lat.N; i += l {
 		lat.last[i>>6] |= 1 << (i & 63)
 	}
-	lat.top = ^uint64(0) >> (-lat.N & 63)
+	lat.top = Top(lat.N)
 	lat.word = word{side: uint8(l), rest: uint8(lat.N - l), last: lat.last[0], all: lat.top}
 	return lat, nil
 }
 
 // Magnetisation returns M = Σ s_i of a configuration.
 func (lat *Lattice) Magnetisation(config []uint64) int {
+	return Magnetisation(config[:lat.Words], lat.N)
+}
+
+// Magnetisation returns Σ s_i of a configuration of n spins.
+func Magnetisation(config []uint64, n int) int {
 	up := 0
-	for _, w := range config[:lat.Words] {
+	for _, w := range config {
 		up += bits.OnesCount64(w)
 	}
-	return 2*up - lat.N
+	return 2*up - n
 }
 
 // BondSum returns B = Σ_<ij> s_i s_j over the 2·N bonds of a configuration.
@@ -124,13 +130,16 @@ func (lat *Lattice) siteDifference(s []uint64, k int) (quarterBonds, halfMagneti
 // spin returns s_i as ±1.
 func spin(s []uint64, i int) int { return int(s[i>>6]>>(i&63)&1)*2 - 1 }
 
-// invert flips all spins.
-func (lat *Lattice) invert(s []uint64) {
-	for w := range s {
-		s[w] = ^s[w]
+// Invert flips all spins of a configuration of n spins.
+func Invert(config []uint64, n int) {
+	for w := range config {
+		config[w] = ^config[w]
 	}
-	s[len(s)-1] &= lat.top
+	config[len(config)-1] &= Top(n)
 }
+
+// Top returns the bits that the last word of a configuration of n spins has.
+func Top(n int) uint64 { return math.MaxUint64 >> (-n & 63) }
 
 // neighboursAt returns word w of the right and of the lower neighbours of all
 // sites of a configuration of any size.

@@ -144,7 +144,7 @@ func (m *Metropolis) runSites(halted func() bool, batch []uint64, steps int, c *
 					s[k>>6] ^= yes << (k & 63)
 				} else if d.uniform(i) < m.accept.threshold(0, -lat.Magnetisation(s)) {
 					yes = 1
-					lat.invert(s)
+					Invert(s, lat.N)
 				}
 				st.Add(Count{1, yes})
 			}

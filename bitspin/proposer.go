@@ -219,6 +219,6 @@ func (p *proposer) sample(mask []uint64, r *wordReader) {
 		mask[t>>6] |= 1 << (t & 63)
 	}
 	if 2*size > n {
-		p.lattice.invert(mask)
+		Invert(mask, p.lattice.N)
 	}
 }

@@ -3,7 +3,8 @@ package spins
 import (
 	"fmt"
 	"math"
-	"math/bits"
+
+	"github.com/revgen/revgen/bitspin"
 )
 
 // Energy returns E(s) of a packed configuration, exactly if the graph is
@@ -57,13 +58,7 @@ func (g *Graph) Difference(config []uint64, i int) float64 {
 func Spin(config []uint64, i int) float64 { return float64(2*int(config[i>>6]>>(i&63)&1) - 1) }
 
 // Magnetisation returns Σ s_i.
-func (g *Graph) Magnetisation(config []uint64) int {
-	up := 0
-	for _, w := range config {
-		up += bits.OnesCount64(w)
-	}
-	return 2*up - g.N()
-}
+func (g *Graph) Magnetisation(config []uint64) int { return bitspin.Magnetisation(config, g.N()) }
 
 func (g *Graph) checkBatch(batch []uint64, rows int) {
 	if len(batch) != rows*g.Words() {

@@ -78,7 +78,7 @@ func (h *held) Read(batch []uint64) {
 		bitspin.Rows(part, part, l.spins, len(l.spins), 1)
 		for i := range len(part) / words {
 			if h.flipped[k]>>i&1 != 0 {
-				Invert(part[i*words:][:words], n)
+				bitspin.Invert(part[i*words:][:words], n)
 			}
 		}
 	}

@@ -177,7 +177,7 @@ func TestHeldAreConfigurations(t *testing.T) {
 					flipped := config[0]&1 != want[k][i*words]&1
 					flips[k] = append(flips[k], flipped)
 					if flipped {
-						Invert(config, g.N())
+						bitspin.Invert(config, g.N())
 					}
 				}
 				require.Equal(t, before, want[k], name)

@@ -94,7 +94,7 @@ func (m *Metropolis) step(config []uint64, draw *[4]uint32, c *asm.Counter, samp
 	if uint64(draw[1]) < m.global {
 		if u < m.threshold(m.difference(config)) {
 			st.Accepted++
-			Invert(config, m.graph.N())
+			bitspin.Invert(config, m.graph.N())
 		}
 		return
 	}

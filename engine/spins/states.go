@@ -3,10 +3,10 @@ package spins
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"math/bits"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/sites"
@@ -148,7 +148,7 @@ func (p Packed) Disperse(batch []uint64, from *rng.Counter, first uint64) {
 		switch config := batch[i*words:][:words]; i % 3 {
 		case 0:
 			clear(config)
-			Invert(config, p.Spins)
+			bitspin.Invert(config, p.Spins)
 		case 1:
 			clear(config)
 		case 2:
@@ -169,7 +169,7 @@ func (p Packed) Stir(batch []uint64, c rng.Counter, first uint64) {
 			asm.PhiloxBlocks(draw[:], &c, first+uint64(i/128))
 		}
 		if draw[i/32%4]>>(i%32)&1 != 0 {
-			Invert(batch[i*words:][:words], p.Spins)
+			bitspin.Invert(batch[i*words:][:words], p.Spins)
 		}
 	}
 }
@@ -181,18 +181,7 @@ func Randomize(config []uint64, spins int, c *rng.Counter, block uint64) {
 		asm.PhiloxBlocks(draw[:], c, block+uint64(k))
 		config[k] = uint64(draw[1])<<32 | uint64(draw[0])
 	}
-	config[len(config)-1] &= Top(spins)
-}
-
-// Top returns the bits that a configuration's last word has.
-func Top(spins int) uint64 { return math.MaxUint64 >> (-spins & 63) }
-
-// Invert flips all spins.
-func Invert(config []uint64, spins int) {
-	for k := range config {
-		config[k] = ^config[k]
-	}
-	config[len(config)-1] &= Top(spins)
+	config[len(config)-1] &= bitspin.Top(spins)
 }
 
 var _ sites.States[uint64] = Packed{}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/rng"
 )
 
@@ -48,7 +49,7 @@ func TestPackedStates(t *testing.T) {
 		}
 		inverse := append([]uint64{}, packed...)
 		for c := range rows {
-			Invert(inverse[c*p.Words():][:p.Words()], n)
+			bitspin.Invert(inverse[c*p.Words():][:p.Words()], n)
 		}
 		written := make([]byte, len(signs))
 		WriteSigns(written, inverse, n)
@@ -108,7 +109,7 @@ func TestDispersedStates(t *testing.T) {
 	for i := range rows {
 		was := before[2*i:][:2]
 		if batch[2*i] != was[0] {
-			Invert(was, n)
+			bitspin.Invert(was, n)
 			inverted++
 		}
 		require.Equal(t, was, batch[2*i:][:2])

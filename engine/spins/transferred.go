@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/pool"
@@ -364,7 +365,7 @@ func (s *Transferred) Draw(batch []uint64, stream rng.Counter, first uint64) {
 		if s.pinned >= 0 {
 			config[s.pinned/64] |= 1 << (s.pinned % 64)
 			if draws[len(s.steps)]&1 != 0 {
-				Invert(config, g.N())
+				bitspin.Invert(config, g.N())
 			}
 		}
 	}
