@@ -6,49 +6,21 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/ndjson"
 )
 
-// An axis is the values of a grid's key: those of a list, or of a range.
-type axis struct {
-	key         string
-	n           int
-	values      []ndjson.Value // of a list
-	first, step *big.Rat       // of a range
-	digits      int            // of its decimals
-}
-
-func newAxis(m ndjson.Member) (axis, error) {
-	switch v := m.Value; v.Kind {
+// Axis returns the values of a grid's key: those of a list, or of a range.
+func Axis(v ndjson.Value) ([]ndjson.Value, error) {
+	switch v.Kind {
 	case ndjson.List:
 		if len(v.Items) == 0 {
-			return axis{}, errors.New("the list is empty")
+			return nil, errors.New("the list is empty")
 		}
-		return axis{key: m.Key, n: len(v.Items), values: v.Items}, nil
+		return v.Items, nil
 	case ndjson.String:
-		return span(m.Key, v.Text)
-	default:
-		return axis{}, fmt.Errorf("%s where a list or a range first:last:step is needed", v.Kind)
+		return span(v.Text)
 	}
-}
-
-// at returns value i.
-func (a *axis) at(i int) ndjson.Value {
-	if a.values != nil {
-		return a.values[i]
-	}
-	x := new(big.Rat).SetInt64(int64(i))
-	return crash.Must(ndjson.Number(x.Add(a.first, x.Mul(x, a.step)).FloatString(a.digits))) // as both ends of the range are
-}
-
-// Axis returns the values of a grid's key: a list, or a range.
-func Axis(v ndjson.Value) (all []ndjson.Value, err error) {
-	a, err := newAxis(ndjson.Member{Value: v})
-	for i := range a.n {
-		all = append(all, a.at(i))
-	}
-	return all, err
+	return nil, fmt.Errorf("%s where a list or a range first:last:step is needed", v.Kind)
 }
 
 // ParseGrid reads key=first:last:step or key=a,b,c.
@@ -60,7 +32,7 @@ func ParseGrid(text string) (ndjson.Member, error) {
 	m := ndjson.Member{Key: strings.TrimSpace(key)}
 	if strings.Count(values, ":") == 2 {
 		m.Value = ndjson.Value{Kind: ndjson.String, Text: values}
-		_, err := newAxis(m)
+		_, err := Axis(m.Value)
 		return m, err
 	}
 	m.Value.Kind = ndjson.List
@@ -79,43 +51,44 @@ func word(text string) ndjson.Value {
 	return v.Items[0]
 }
 
-// span is a range first:last:step, in decimal arithmetic: the last is in it if it is a
-// whole number of steps away.
-func span(key, text string) (axis, error) {
+// span returns the values of a range first:last:step, in decimal arithmetic: the last is among
+// them if it is a whole number of steps away.
+func span(text string) ([]ndjson.Value, error) {
 	parts := strings.Split(text, ":")
 	var x [3]*big.Rat
-	a := axis{key: key}
+	digits := 0
 	for i, part := range parts {
 		part = strings.TrimSpace(part)
-		mantissa, _, scaled := strings.Cut(strings.ToLower(part), "e")
+		if len(parts) != 3 || len(part) > 40 || strings.ContainsAny(part, "eE/") {
+			return nil, notRange(text)
+		}
 		var ok bool
-		if len(parts) != 3 || len(part) > 40 || scaled || strings.Contains(part, "/") {
-			return axis{}, notRange(text)
-		}
 		if x[i], ok = new(big.Rat).SetString(part); !ok {
-			return axis{}, notRange(text)
+			return nil, notRange(text)
 		}
-		if _, decimals, found := strings.Cut(mantissa, "."); found {
-			a.digits = max(a.digits, len(decimals))
+		if _, decimals, found := strings.Cut(part, "."); found {
+			digits = max(digits, len(decimals))
 		}
 	}
-	first, last, step := x[0], x[1], x[2]
-	length := new(big.Rat).Sub(last, first)
+	value, last, step := x[0], x[1], x[2]
+	length := new(big.Rat).Sub(last, value)
 	if step.Sign() == 0 || length.Sign()*step.Sign() < 0 {
-		return axis{}, fmt.Errorf("%q never gets from %s to %s", text, parts[0], parts[1])
+		return nil, fmt.Errorf("%q never gets from %s to %s", text, parts[0], parts[1])
 	}
 	steps := new(big.Rat).Quo(length, step)
 	n := new(big.Int).Quo(steps.Num(), steps.Denom())
 	if !n.IsInt64() || n.Int64() >= mostJobs {
-		return axis{}, fmt.Errorf("%q has more than %d values", text, mostJobs)
+		return nil, fmt.Errorf("%q has more than %d values", text, mostJobs)
 	}
-	for _, end := range []*big.Rat{first, last} {
-		if _, err := ndjson.Number(end.FloatString(a.digits)); err != nil {
-			return axis{}, fmt.Errorf("%q: %w", text, err)
+	all := make([]ndjson.Value, n.Int64()+1)
+	for i := range all {
+		var err error
+		if all[i], err = ndjson.Number(value.FloatString(digits)); err != nil {
+			return nil, fmt.Errorf("%q: %w", text, err)
 		}
+		value.Add(value, step)
 	}
-	a.first, a.step, a.n = first, step, int(n.Int64())+1
-	return a, nil
+	return all, nil
 }
 
 func notRange(text string) error {

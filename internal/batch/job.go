@@ -40,8 +40,8 @@ type Origin struct {
 	Given    []ndjson.Member // flags of the verb, by their long names
 	Settings []ndjson.Member // what is set of a configuration, by its path
 	id, out  string
-	files    []string // keys of Verb.Files
-	grid     []axis
+	files    []string        // keys of Verb.Files
+	grid     []ndjson.Member // lists, whose last varies fastest
 }
 
 // A Job is one entry of a batch. There may be a million of them, which have of their own
@@ -56,16 +56,16 @@ type Job struct {
 
 	digest [16]byte
 	after  int // index of the job whose output it reads, -1 for none
-	point  int // of the grid, whose last key varies fastest
+	point  int // of the grid
 }
 
 // Point returns the values of the grid, which are among the others too.
 func (j *Job) Point() []ndjson.Member {
 	point, rest := make([]ndjson.Member, len(j.grid)), j.point
 	for i := len(point) - 1; i >= 0; i-- {
-		a := &j.grid[i]
-		point[i] = ndjson.Member{Key: a.key, Value: a.at(rest % a.n)}
-		rest /= a.n
+		values := j.grid[i].Value.Items
+		point[i] = ndjson.Member{Key: j.grid[i].Key, Value: values[rest%len(values)]}
+		rest /= len(values)
 	}
 	return point
 }
@@ -301,12 +301,12 @@ func Multiply(all []*Job, of *Origin, grid []ndjson.Member, verbs []Verb, dir st
 		if said(of.Settings, m.Key) || said(of.Given, m.Key) {
 			return all, fmt.Errorf("grid: %s: the job says it already", m.Key)
 		}
-		a, err := newAxis(m)
+		values, err := Axis(m.Value)
 		if err != nil {
 			return all, fmt.Errorf("grid: %s: %w", m.Key, err)
 		}
-		of.grid = append(of.grid, a)
-		if total *= a.n; total > mostJobs {
+		of.grid = append(of.grid, ndjson.Member{Key: m.Key, Value: ndjson.Value{Kind: ndjson.List, Items: values}})
+		if total *= len(values); total > mostJobs {
 			return all, fmt.Errorf("grid: more than %d jobs", mostJobs)
 		}
 	}
