@@ -57,8 +57,7 @@ func (s byteTarget) Score(values []float64, params []float32, _ string, states [
 // TestFiguresOfScores: ln π̃ = −βE, and ln q that of the model by its own target, whose
 // difference is the weight.
 func TestFiguresOfScores(t *testing.T) {
-	j, err := NewJudge(byteTarget{beta: 3}, byteTarget{beta: 2}, []float32{1})
-	require.NoError(t, err)
+	j := NewJudge(byteTarget{beta: 3}, byteTarget{beta: 2}, []float32{1})
 	require.Equal(t, []string{"energy", "log_density", "ten", "log_model", "log_weight"}, j.Columns)
 	require.True(t, j.HasModel())
 	states := []byte{0, 9, 8, 9, 4, 9}
@@ -68,8 +67,7 @@ func TestFiguresOfScores(t *testing.T) {
 	require.Equal(t, []float64{0, 0, 0, 0, 0, 4, -12, 80, -6, -6, 2, -6, 40, -3, -3}, values)
 	// Each column by itself asks for all that it needs.
 	for k, name := range j.Columns {
-		one, err := NewJudge(byteTarget{beta: 3}, byteTarget{beta: 2}, []float32{1})
-		require.NoError(t, err)
+		one := NewJudge(byteTarget{beta: 3}, byteTarget{beta: 2}, []float32{1})
 		require.NoError(t, one.Keep([]string{name}))
 		alone, err := one.Score(nil, format.Name, states, len(states)/2)
 		require.NoError(t, err)
@@ -82,8 +80,7 @@ func TestFiguresOfScores(t *testing.T) {
 	require.EqualError(t, j.Keep(nil), "names none of ten, energy")
 	require.EqualError(t, j.Keep([]string{"ten", "ten"}), "names ten twice")
 	require.EqualError(t, j.Keep([]string{"log_model"}), `"log_model" is not one of ten, energy`)
-	hot, err := NewJudge(byteTarget{}, nil, nil)
-	require.NoError(t, err)
+	hot := NewJudge(byteTarget{}, nil, nil)
 	require.False(t, hot.HasModel())
 	values, err = hot.Score(nil, format.Name, states, len(states)/2)
 	require.NoError(t, err)
@@ -94,8 +91,7 @@ func TestFiguresOfScores(t *testing.T) {
 // scored is what Run writes of states that it is given.
 func scored(t *testing.T, layout, kind string, states []byte) (rows int64, text string, err error) {
 	t.Helper()
-	j, err := NewJudge(byteTarget{beta: 1}, nil, nil)
-	require.NoError(t, err)
+	j := NewJudge(byteTarget{beta: 1}, nil, nil)
 	in, err := table.Open("-", bytes.NewReader(states), kind, "", []table.Format{format}, 1)
 	require.NoError(t, err)
 	workers := pool.New(2)
@@ -173,26 +169,22 @@ func (s broken) Score(values []float64, params []float32, format string, states 
 
 // TestErrorsOfScores: whatever a target or a model cannot do is the error, and so is what ends a run.
 func TestErrorsOfScores(t *testing.T) {
-	_, err := NewJudge(struct{ engine.System }{}, nil, nil)
-	require.EqualError(t, err, "the system does not give the energies of states")
 	fine := byteTarget{beta: 1}
 	for _, c := range []struct {
-		target, model engine.System
+		target, model engine.Scorer
 		columns       []string // that need what is broken
 	}{
 		{broken{fine, true, false}, fine, []string{"energy", "log_density", "log_weight"}}, {broken{fine, false, true}, fine, []string{"ten"}},
 		{fine, broken{fine, true, false}, []string{"log_model", "log_weight"}}, {fine, broken{fine, false, true}, []string{"log_model", "log_weight"}},
 	} {
 		for _, name := range []string{"energy", "log_density", "ten", "log_model", "log_weight"} {
-			j, err := NewJudge(c.target, c.model, []float32{1})
-			require.NoError(t, err)
+			j := NewJudge(c.target, c.model, []float32{1})
 			require.NoError(t, j.Keep([]string{name}))
-			_, err = j.Score(nil, format.Name, []byte{4, 9}, 1)
+			_, err := j.Score(nil, format.Name, []byte{4, 9}, 1)
 			require.Equal(t, slices.Contains(c.columns, name), errors.Is(err, errBroken), name)
 		}
 	}
-	j, err := NewJudge(fine, nil, nil)
-	require.NoError(t, err)
+	j := NewJudge(fine, nil, nil)
 	open := func(states []byte) *table.Input {
 		in, err := Open("-", bytes.NewReader(states), "raw", "", []engine.Format{{Name: format.Name, Descr: format.Descr, Shape: format.Shape, RowBytes: 2}}, 1)
 		require.NoError(t, err)
@@ -200,7 +192,7 @@ func TestErrorsOfScores(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	_, err = Run(ended, j, open([]byte{1, 2}), nil)
+	_, err := Run(ended, j, open([]byte{1, 2}), nil)
 	require.ErrorIs(t, err, context.Canceled)
 	for _, states := range [][]byte{{1, 2, 3, 4}, {1, 2, 255, 4}} {
 		_, err = Run(t.Context(), j, open(states), func([]float64) error { return errBroken })
@@ -220,8 +212,7 @@ func (s crowded) Energies(dst []float64, format string, states []byte) (float64,
 
 // TestStatesThatCannotBeBlamed: where each state can be scored alone all are written, and the error is that of all.
 func TestStatesThatCannotBeBlamed(t *testing.T) {
-	j, err := NewJudge(crowded{byteTarget{beta: 1}}, nil, nil)
-	require.NoError(t, err)
+	j := NewJudge(crowded{byteTarget{beta: 1}}, nil, nil)
 	require.NoError(t, j.Keep([]string{"energy"}))
 	in, err := table.Open("-", bytes.NewReader([]byte{2, 0, 8, 0}), "raw", "", []table.Format{format}, 1)
 	require.NoError(t, err)

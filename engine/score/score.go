@@ -3,7 +3,6 @@ package score
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -43,28 +42,21 @@ const (
 )
 
 // NewJudge returns a judge of a target's states. model may be nil; params are its own.
-func NewJudge(target, model engine.System, params []float32) (*Judge, error) {
-	j := &Judge{params: params}
-	var ok bool
-	if j.target, ok = target.(engine.Scorer); !ok {
-		return nil, errors.New("the system does not give the energies of states")
-	}
+func NewJudge(target, model engine.Scorer, params []float32) *Judge {
+	j := &Judge{target: target, names: target.Observables(), params: params}
 	j.add(Energy, fromEnergy)
 	j.add(LogDensity, fromDensity)
-	j.names = j.target.Observables()
 	for i, name := range j.names {
 		if name != engine.LogWeight && !slices.Contains(j.Columns, name) {
 			j.add(name, i)
 		}
 	}
-	if m, ok := model.(engine.Scorer); ok {
-		if names := m.Observables(); names[len(names)-1] == engine.LogWeight {
-			j.model = m
-			j.add(LogModel, fromModel)
-			j.add(engine.LogWeight, fromWeight)
-		}
+	if model != nil && slices.Contains(model.Observables(), engine.LogWeight) {
+		j.model = model
+		j.add(LogModel, fromModel)
+		j.add(engine.LogWeight, fromWeight)
 	}
-	return j, nil
+	return j
 }
 
 func (j *Judge) add(name string, from int) {

@@ -32,8 +32,7 @@ func BenchmarkScore(b *testing.B) {
 	require.NoError(b, err)
 	params := make([]float32, system.NumParams())
 	system.Initialize(params)
-	judge, err := score.NewJudge(system, nil, nil)
-	require.NoError(b, err)
+	judge := score.NewJudge(system.(engine.Scorer), nil, nil)
 	require.NoError(b, judge.Keep([]string{score.Energy}))
 
 	sampler := system.(engine.Sampler)

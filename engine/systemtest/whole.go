@@ -256,8 +256,8 @@ func (w *whole) samples(ctx context.Context, cfg engine.Config, trained engine.S
 			w.add("exact", states)
 			w.add("exactness", exact.Exactness())
 		}
-		if judge, err := score.NewJudge(trained, trained, params); err == nil {
-			if table, err := judge.Score(nil, f.Name, states, n); err == nil {
+		if s, ok := trained.(engine.Scorer); ok {
+			if table, err := score.NewJudge(s, s, params).Score(nil, f.Name, states, n); err == nil {
 				w.add("scores", table)
 			}
 		}

@@ -123,8 +123,9 @@ func (p *program) score(s *scoring) error {
 // A scored system is one that states are scored by.
 type scored struct {
 	engine.System
+	engine.Scorer
 	params  []float32
-	formats []engine.Format
+	formats []engine.Format // of all of a state
 }
 
 // newScored builds a system for its target, and its generator if there are params.
@@ -143,11 +144,11 @@ func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scored
 		return nil, fmt.Errorf("its configuration needs %d parameters and it has %d", n, len(params))
 	}
 	var whole []engine.Format
-	w, ok := system.(engine.Scorer)
+	scorer, ok := system.(engine.Scorer)
 	for _, f := range s.Formats() {
 		if ok && !f.Unrefined {
-			if _, err := w.Energies(nil, f.Name, nil); err == nil {
-				whole = append(whole, f) // all of a state
+			if _, err := scorer.Energies(nil, f.Name, nil); err == nil {
+				whole = append(whole, f)
 			}
 		}
 	}
@@ -155,7 +156,7 @@ func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scored
 		engine.Release(system)
 		return nil, usagef("%s: the system does not give the energies of states", cfg.Shared().System)
 	}
-	return &scored{system, params, whole}, nil
+	return &scored{system, scorer, params, whole}, nil
 }
 
 // scoreStates scores what the input holds.
@@ -170,24 +171,21 @@ func (p *program) scoreStates(ctx context.Context, s *scoring, cfg *resolved) er
 		return err
 	}
 	defer engine.Release(target.System)
-	judge, err := score.NewJudge(target.System, nil, nil)
-	if s.model != "" && err == nil {
-		var model *scored
-		if model, err = p.scoredModel(s.model, target, workers); err != nil {
+	judge := score.NewJudge(target, nil, nil)
+	if s.model != "" {
+		model, err := p.scoredModel(s.model, target, workers)
+		if err != nil {
 			return err
 		}
 		defer engine.Release(model.System)
-		if judge, err = score.NewJudge(target.System, model.System, model.params); err == nil && !judge.HasModel() {
+		if judge = score.NewJudge(target, model, model.params); !judge.HasModel() {
 			p.warn(s.model + ": the density of this generator is not known, and so not written; the presets quick and best train generators with a density, of lattices from 4×4 on")
 		}
 	}
-	if err == nil && s.columns != nil {
-		if err = judge.Keep(s.columns); err != nil {
-			err = usagef("--columns: %w", err)
+	if s.columns != nil {
+		if err := judge.Keep(s.columns); err != nil {
+			return usagef("--columns: %w", err)
 		}
-	}
-	if err != nil {
-		return err
 	}
 	kind := s.input
 	if kind == "auto" {
