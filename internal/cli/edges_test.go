@@ -69,24 +69,12 @@ func TestFullDevices(t *testing.T) {
 // TestRanksOfOtherRequests: ranks that are asked for other samples end together, and a file that
 // one of them does not find as it has to be goes.
 func TestRanksOfOtherRequests(t *testing.T) {
-	cfg, err := systems[0].Preset("paper")
-	require.NoError(t, err)
-	params := []float32{1, 2}
-	whole := request{path: "x.npy", format: engine.Format{Name: "spins"}, first: 1, n: 2, refine: 3}
-	const refused = "it was asked for other samples, or another file, than rank 0; --shard 0/1 lets each process stand alone"
-	for i, change := range []func(r *request, params *[]float32){
-		func(*request, *[]float32) {}, func(r *request, _ *[]float32) { r.path = "y.npy" }, func(r *request, _ *[]float32) { r.format.Name = "bits" }, func(r *request, _ *[]float32) { r.first++ },
-		func(r *request, _ *[]float32) { r.n++ }, func(r *request, _ *[]float32) { r.refine++ }, func(r *request, _ *[]float32) { r.exact = new(engine.Exact) }, func(_ *request, params *[]float32) { *params = params2() },
-	} {
-		said := together(2, func(p *program) error {
-			r, params := whole, params
-			if p.world.Rank() > 0 {
-				change(&r, &params)
-			}
-			return p.sameRequest(r, cfg, params)
-		})
-		require.Equal(t, []string{"", map[bool]string{false: refused}[i == 0]}, said, i)
-	}
+	// Where each would find another number, all take that of rank 0.
+	require.Equal(t, []string{"7", "7"}, together(2, func(p *program) error {
+		n, err := p.agreed(func() (uint64, error) { return uint64(7 + p.world.Rank()), nil })
+		require.NoError(t, err)
+		return errors.New(fmt.Sprint(n))
+	}))
 
 	dir := t.TempDir()
 	said := together(2, func(p *program) error {
@@ -103,8 +91,6 @@ func TestRanksOfOtherRequests(t *testing.T) {
 		return errors.New(string(all[0]))
 	}))
 }
-
-func params2() []float32 { return []float32{1, 3} }
 
 // TestPatience: a process whose work does not end after a signal leaves it to itself, a rank sooner
 // than one that stands alone, and ends the job; and a batch leaves its jobs. Work that ends
@@ -252,7 +238,7 @@ func TestDoubts(t *testing.T) {
 		p := &program{stderr: &b}
 		steps, err := p.autoRefine(t.Context(), s, model, nil)
 		ended := together(2, func(q *program) error {
-			n, err := q.agreedRefine(t.Context(), s, model, nil)
+			n, err := q.agreed(func() (uint64, error) { return q.autoRefine(t.Context(), s, model, nil) })
 			require.Equal(t, steps, n)
 			return err
 		})
@@ -263,7 +249,7 @@ func TestDoubts(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, c.needs, steps)
+		require.EqualValues(t, c.needs, steps)
 		require.Equal(t, fmt.Sprintf("--refine %d: who knows\n", c.needs), b.String())
 		require.Equal(t, []string{"", ""}, ended)
 	}

@@ -136,7 +136,7 @@ func (l *ladder) Set(text string) error {
 }
 
 func (p *program) mcmc(w *walking) error {
-	if err := p.joinWalking(w); err != nil {
+	if err := p.joinWalking(); err != nil {
 		return err
 	}
 	o := chains.Options{Chains: bounded(w.chains), Draws: bounded(w.draws), BurnIn: bounded(w.burnIn), Spacing: w.spacing.steps, Ladder: w.ladder}
@@ -153,6 +153,9 @@ func (p *program) mcmc(w *walking) error {
 		switch file {
 		case "":
 		case "-":
+			if p.world != nil {
+				return usagef("%s -: %d ranks write parts of one file, which stdout is not; name a file", flag, p.world.Size())
+			}
 			if err := p.noTerminal(flag); err != nil {
 				return err
 			}

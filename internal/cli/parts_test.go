@@ -43,7 +43,7 @@ func TestLaunchers(t *testing.T) {
 	started("x", "2")
 	const wrong = `PMI_RANK="x" is no number`
 	_, err := p.joinTraining("run")
-	for _, err := range []error{err, p.joinSampling(new(sampling)), p.joinWalking(new(walking))} {
+	for _, err := range []error{err, p.joinSampling(new(sampling)), p.joinWalking()} {
 		require.EqualError(t, err, wrong)
 		require.ErrorAs(t, err, new(usageError))
 	}
@@ -52,7 +52,7 @@ func TestLaunchers(t *testing.T) {
 	for _, s := range []sampling{{output: "a.npy"}, {output: "-"}, {output: "a%t.npy", parted: true}, {output: "a%t.npy", format: "?"}} {
 		require.NoError(t, p.joinSampling(&s))
 	}
-	require.NoError(t, p.joinWalking(&walking{output: "-"}))
+	require.NoError(t, p.joinWalking())
 	task, err := p.joinTraining("run-%t")
 	require.NoError(t, err)
 	require.Equal(t, cluster.Part{Index: 1, Count: 2}, task)

@@ -14,7 +14,6 @@ import (
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/npy"
-	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -138,7 +137,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 	}
 	defer stream.Close()
 	if s.format == "?" {
-		return p.listFormats(cfg, workers)
+		return p.listFormats(stream.Formats())
 	}
 	format, err := stream.Format(s.format)
 	if err != nil && s.weights {
@@ -174,7 +173,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 		}
 	}
 	first, n := s.part.slice(uint64(s.n))
-	from, err := s.begin(cfg, p.say)
+	from, err := p.agreed(func() (uint64, error) { return s.begin(cfg, p.say) })
 	if err != nil {
 		return err
 	}
@@ -183,9 +182,11 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 	}
 	first += from
 	if s.refine.auto {
-		if s.refine.steps, err = p.agreedRefine(ctx, s, model, cfg); err != nil {
+		steps, err := p.agreed(func() (uint64, error) { return p.autoRefine(ctx, s, model, cfg) })
+		if err != nil {
 			return err
 		}
+		s.refine.steps = int(steps)
 	}
 	if format.Unrefined && s.refine.steps > 0 {
 		return usagef("--refine: the density of refined samples is not known, and neither are their weights; leave out one of --refine and --weights")
@@ -202,7 +203,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 		return usagef("--%w", err)
 	}
 	if p.world != nil {
-		err = p.shareSamples(ctx, stream, r, cfg, model.Params)
+		err = p.shareSamples(ctx, stream, r)
 	} else {
 		err = p.writeSamples(ctx, stream, r)
 	}
@@ -284,7 +285,7 @@ func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) (uint64, e
 
 // autoRefine returns the refinement that a diagnosis found to be needed: one that
 // diagnose has left in the run directory, or one made now.
-func (p *program) autoRefine(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config) (int, error) {
+func (p *program) autoRefine(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config) (uint64, error) {
 	r, err := readDiagnosis(s.model, model)
 	if err == nil && r == nil {
 		if s.part.count > 1 {
@@ -301,17 +302,12 @@ func (p *program) autoRefine(ctx context.Context, s *sampling, model *run.Model,
 		return 0, errCheckFailed
 	}
 	p.say("--refine %d: %s", r.Refine, r.Sentence)
-	return r.Refine, nil
+	return uint64(r.Refine), nil
 }
 
-// listFormats describes the layouts of a system's samples on stdout.
-func (p *program) listFormats(cfg engine.Config, workers *pool.Pool) error {
-	system, err := cfg.New(workers)
-	if err != nil {
-		return err
-	}
-	defer engine.Release(system)
-	for _, f := range system.(engine.Sampler).Formats() {
+// listFormats describes layouts of samples on stdout.
+func (p *program) listFormats(all []engine.Format) error {
+	for _, f := range all {
 		if _, err := fmt.Fprintf(p.stdout, "%-8s dtype %s, shape %v: %s\n", f.Name, f.Descr, f.Shape, f.Doc); err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/cluster"
 	"github.com/revgen/revgen/internal/mpi"
 	"github.com/revgen/revgen/internal/npy"
@@ -47,7 +45,7 @@ func (p *program) joinSampling(s *sampling) error {
 
 // joinWalking makes the process one of several ranks that share chains, where it has MPI
 // and was started as one of several.
-func (p *program) joinWalking(w *walking) error {
+func (p *program) joinWalking() error {
 	task, launcher, err := cluster.Step(os.Getenv)
 	switch {
 	case err != nil:
@@ -55,15 +53,7 @@ func (p *program) joinWalking(w *walking) error {
 	case task.Count == 1 || !mpi.Present || p.batched:
 		return nil
 	}
-	if err := p.join(task, launcher); err != nil {
-		return err
-	}
-	for flag, file := range map[string]string{"-o": w.output, "--states": w.states} {
-		if file == "-" {
-			return usagef("%s -: %d ranks write parts of one file, which stdout is not; name a file", flag, task.Count)
-		}
-	}
-	return nil
+	return p.join(task, launcher)
 }
 
 // others reports whether this is a rank that leaves files and talk to rank 0.
@@ -126,36 +116,22 @@ func (p *program) tell(data []byte) []byte {
 	return data
 }
 
-// agreedRefine is autoRefine, which rank 0 does for all.
-func (p *program) agreedRefine(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config) (steps int, err error) {
+// agreed is a number that rank 0 finds for all.
+func (p *program) agreed(find func() (uint64, error)) (n uint64, err error) {
 	if !p.others() {
-		steps, err = p.autoRefine(ctx, s, model, cfg)
+		n, err = find()
 	}
 	if p.world == nil {
-		return steps, err
+		return n, err
 	}
 	if err := p.settle(err); err != nil {
 		return 0, err
 	}
-	said := p.tell(binary.LittleEndian.AppendUint64(nil, uint64(steps)))
-	return int(binary.LittleEndian.Uint64(said)), nil
-}
-
-// sameRequest refuses ranks that were asked for different samples.
-func (p *program) sameRequest(r request, cfg engine.Config, params []float32) error {
-	start := run.Start{Config: cfg, Params: params}
-	mine := sha256.Sum256(fmt.Append(nil, start.Hash(), cfg.Shared().Training.Seed, "\x00", r.path, "\x00", r.format.Name, r.first, " ", r.n, " ", r.refine, r.exact != nil))
-	if theirs := p.tell(mine[:]); string(theirs) != string(mine[:]) {
-		return usagef("it was asked for other samples, or another file, than rank 0; --shard 0/1 lets each process stand alone")
-	}
-	return nil
+	return binary.LittleEndian.Uint64(p.tell(binary.LittleEndian.AppendUint64(nil, n))), nil
 }
 
 // shareSamples writes this rank's part of a file.
-func (p *program) shareSamples(ctx context.Context, stream *engine.Stream, r request, cfg engine.Config, params []float32) error {
-	if err := p.settle(p.sameRequest(r, cfg, params)); err != nil {
-		return err
-	}
+func (p *program) shareSamples(ctx context.Context, stream *engine.Stream, r request) error {
 	start := time.Now()
 	own := shard{uint64(p.world.Rank()), uint64(p.world.Size()), false}
 	part := r
