@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -30,7 +29,7 @@ type watch struct {
 
 	mutex   sync.Mutex
 	results *disk.Pending      // results.ndjson
-	records map[int]batch.Kept // that wait in the journal until those before them are written
+	records map[int]batch.Kept // of jobs that have ended, in the journal
 	next    int                // of jobs, to be written
 	first   *batch.Record      // of the jobs that failed, without its result
 	done    int                // finished jobs, those before included
@@ -42,7 +41,7 @@ type watch struct {
 }
 
 func (p *program) newWatch(jobs []*batch.Job, have map[int]batch.Kept, dir string, journal *batch.Journal, cancel context.CancelFunc) *watch {
-	w := &watch{p: p, dir: dir, journal: journal, jobs: jobs, before: len(have), begun: time.Now(), stop: make(chan struct{}), cancel: cancel, records: maps.Clone(have)}
+	w := &watch{p: p, dir: dir, journal: journal, jobs: jobs, before: len(have), begun: time.Now(), stop: make(chan struct{}), cancel: cancel, records: have}
 	var err error
 	w.results, err = disk.Create(w.path())
 	w.lost(err)
@@ -162,13 +161,12 @@ func (w *watch) write() {
 	}
 }
 
-// take returns the record of a job, which is needed no more; nil if there is none.
+// take returns the record of a job, nil if there is none.
 func (w *watch) take(j *batch.Job) *batch.Record {
 	kept, ok := w.records[j.Index]
 	if !ok {
 		return nil
 	}
-	delete(w.records, j.Index)
 	r, err := w.journal.Record(j, kept)
 	w.fail(err)
 	return r
