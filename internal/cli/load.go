@@ -87,13 +87,17 @@ func (r *resolved) pristine() bool {
 	return r.from.File == "" && len(r.from.Set)+len(r.from.Target) == 0
 }
 
-// from returns what the configuration is made of.
+// from returns what the configuration is made of. A name that is no system's is that of a file:
+// of a configuration, or of a target.
 func (s source) from(systems catalogue.Systems) (catalogue.Source, error) {
 	from := catalogue.Source{System: s.name}
 	if _, err := systems.Find(s.name); err != nil && s.name != "" {
-		data, err := s.readFile(systems)
-		if err != nil {
-			return from, err
+		data, err := disk.Read(s.name, maxTarget)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(s.name, "./"):
+			return from, usagef("%q is neither a system (%s) nor a file", s.name, strings.Join(systems.Names(), ", "))
+		case err != nil:
+			return from, usageError{err}
 		}
 		recognised := false
 		if from, recognised = systems.Recognise(data, s.name); !recognised {
@@ -104,19 +108,6 @@ func (s source) from(systems catalogue.Systems) (catalogue.Source, error) {
 	}
 	from.Preset, from.Set = s.preset, s.assignments
 	return from, nil
-}
-
-// readFile reads the file that the name must be if it is no system: a
-// configuration, or a target.
-func (s source) readFile(systems catalogue.Systems) ([]byte, error) {
-	data, err := disk.Read(s.name, maxTarget)
-	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(s.name, "./") {
-		return nil, usagef("%q is neither a system (%s) nor a file", s.name, strings.Join(systems.Names(), ", "))
-	}
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return data, nil
 }
 
 // configuration is the source of a configuration file's content.

@@ -47,17 +47,6 @@ func (p *program) newMeter(total int64, noun string) *meter {
 	return m
 }
 
-// of sets another total: a run may have to train others that it starts from.
-func (m *meter) of(total int64) {
-	if total == m.total {
-		return
-	}
-	m.total = total
-	if m.bar != nil {
-		m.bar.ChangeMax64(total)
-	}
-}
-
 // training shows where a run is.
 func (m *meter) training(now run.Progress) {
 	text, spent := fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance), quantity(float64(now.Evaluations))
@@ -72,7 +61,11 @@ func (m *meter) training(now run.Progress) {
 	if now.Predecessors > 0 {
 		text += fmt.Sprintf("  (then %d more runs)", now.Predecessors)
 	}
-	m.of(int64(now.Steps))
+	if total := int64(now.Steps); total != m.total { // a run may have to train others that it starts from
+		if m.total = total; m.bar != nil {
+			m.bar.ChangeMax64(total)
+		}
+	}
 	m.foretell(now)
 	m.update(int64(now.Step), now.StepsPerSecond, text)
 }
