@@ -59,23 +59,17 @@ func (e *Error) Unwrap() error { return e.Err }
 //
 // Beyond encoding/json's rules, whole numbers may be written as 1e5, and lists
 // and maps replace what dst had, with nothing shared.
-func Decode(data []byte, file string, dst any) error { return decode(data, file, dst, inapplicable) }
+func Decode(data []byte, file string, dst any) error { return decode(data, file, dst, false) }
 
-// A check finds the first key of n that v, which has been assigned from it, must not have.
-type check func(v reflect.Value, n *node) *fault
-
-// anyKey is a check that finds none.
-func anyKey(reflect.Value, *node) *fault { return nil }
-
-func decode(data []byte, file string, dst any, wrong check) error {
+func decode(data []byte, file string, dst any, draft bool) error {
 	v := destination(dst)
 	root, fault := parse(data)
 	if fault == nil {
 		forget(root, dst)
 		fault = assign(v, root, "")
 	}
-	if fault == nil {
-		fault = wrong(v, root)
+	if fault == nil && !draft {
+		fault = inapplicable(v, root)
 	}
 	if fault == nil {
 		return nil
@@ -90,7 +84,7 @@ func Image(v any) ([]byte, error) { return json.Marshal(v) }
 
 // Draft is Decode that takes keys of kinds that are not chosen as well: those of an Image,
 // or of a text whose kinds something else is still to choose.
-func Draft(data []byte, file string, dst any) error { return decode(data, file, dst, anyKey) }
+func Draft(data []byte, file string, dst any) error { return decode(data, file, dst, true) }
 
 // Set applies assignments such as
 //
@@ -101,12 +95,12 @@ func Draft(data []byte, file string, dst any) error { return decode(data, file, 
 // it is taken as a string, and for a list as the list's items without their
 // brackets. After the last one, every key that was assigned must be one that
 // there is. All errors are *AssignmentError.
-func Set(dst any, assignments ...string) error { return assignAll(dst, assignments, inapplicable) }
+func Set(dst any, assignments ...string) error { return assignAll(dst, assignments, false) }
 
 // DraftSet is Set that takes keys of kinds that are not chosen as well.
-func DraftSet(dst any, assignments ...string) error { return assignAll(dst, assignments, anyKey) }
+func DraftSet(dst any, assignments ...string) error { return assignAll(dst, assignments, true) }
 
-func assignAll(dst any, assignments []string, wrong check) error {
+func assignAll(dst any, assignments []string, draft bool) error {
 	v := destination(dst)
 	roots := make([]*node, len(assignments))
 	for i, a := range assignments {
@@ -116,8 +110,11 @@ func assignAll(dst any, assignments []string, wrong check) error {
 		}
 		roots[i] = root
 	}
+	if draft {
+		return nil
+	}
 	for i, root := range roots {
-		if f := wrong(v, root); f != nil {
+		if f := inapplicable(v, root); f != nil {
 			return &AssignmentError{assignments[i], f.error(v.Type(), "", 0, 0)}
 		}
 	}
