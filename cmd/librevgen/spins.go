@@ -26,9 +26,6 @@ type law struct {
 	sweeps   func() (spins.Kernel, error)
 }
 
-// kernel makes a kernel of what a constructor returns.
-func kernel[K spins.Kernel](k K, err error) (spins.Kernel, error) { return k, err }
-
 // newLaw reads what the host describes, which is copied.
 func newLaw(t *C.revgen_spins) (*law, error) {
 	switch {
@@ -49,8 +46,8 @@ func newLaw(t *C.revgen_spins) (*law, error) {
 		}
 		return &law{
 			model.N, model.Energies,
-			func() (spins.Kernel, error) { return kernel(bitspin.NewMetropolis(model, beta, bitspin.SingleSpin())) },
-			func() (spins.Kernel, error) { return kernel(bitspin.NewSweeper(model, beta)) },
+			func() (spins.Kernel, error) { return bitspin.NewMetropolis(model, beta, bitspin.SingleSpin()) },
+			func() (spins.Kernel, error) { return bitspin.NewSweeper(model, beta) },
 		}, nil
 	}
 	switch {
@@ -75,8 +72,8 @@ func newLaw(t *C.revgen_spins) (*law, error) {
 	}
 	return &law{
 		g.N(), g.Energies,
-		func() (spins.Kernel, error) { return kernel(spins.NewMetropolis(g, beta, 0)) },
-		func() (spins.Kernel, error) { return kernel(spins.NewSweeper(g, beta)) },
+		func() (spins.Kernel, error) { return spins.NewMetropolis(g, beta, 0) },
+		func() (spins.Kernel, error) { return spins.NewSweeper(g, beta) },
 	}, nil
 }
 
