@@ -15,7 +15,6 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/table"
 )
 
 // A byteTarget has states of one byte b and of another that says nothing. Their energy is b/2,
@@ -25,7 +24,7 @@ type byteTarget struct {
 	beta float64
 }
 
-var format = table.Format{Name: "bytes", Descr: "'|i1'", Shape: []int{2}, RowBytes: 2}
+var format = engine.Format{Name: "bytes", Descr: "'|i1'", Shape: []int{2}, RowBytes: 2}
 
 func (s byteTarget) Energies(dst []float64, _ string, states []byte) (float64, error) {
 	for i := range dst {
@@ -92,12 +91,12 @@ func TestFiguresOfScores(t *testing.T) {
 func scored(t *testing.T, layout, kind string, states []byte) (rows int64, text string, err error) {
 	t.Helper()
 	j := NewJudge(byteTarget{beta: 1}, nil, nil)
-	in, err := table.Open("-", bytes.NewReader(states), kind, "", []table.Format{format}, 1)
+	in, err := Open("-", bytes.NewReader(states), kind, "", []engine.Format{format}, 1)
 	require.NoError(t, err)
 	workers := pool.New(2)
 	defer workers.Close()
 	var b bytes.Buffer
-	out, err := table.NewOutput(&b, layout, j.Columns, int64(len(states)/2), workers)
+	out, err := NewOutput(&b, layout, j.Columns, int64(len(states)/2), workers)
 	require.NoError(t, err)
 	rows, err = Run(t.Context(), j, in, out.Rows)
 	if err == nil {
@@ -185,8 +184,8 @@ func TestErrorsOfScores(t *testing.T) {
 		}
 	}
 	j := NewJudge(fine, nil, nil)
-	open := func(states []byte) *table.Input {
-		in, err := Open("-", bytes.NewReader(states), "raw", "", []engine.Format{{Name: format.Name, Descr: format.Descr, Shape: format.Shape, RowBytes: 2}}, 1)
+	open := func(states []byte) *Input {
+		in, err := Open("-", bytes.NewReader(states), "raw", "", []engine.Format{format}, 1)
 		require.NoError(t, err)
 		return in
 	}
@@ -214,7 +213,7 @@ func (s crowded) Energies(dst []float64, format string, states []byte) (float64,
 func TestStatesThatCannotBeBlamed(t *testing.T) {
 	j := NewJudge(crowded{byteTarget{beta: 1}}, nil, nil)
 	require.NoError(t, j.Keep([]string{"energy"}))
-	in, err := table.Open("-", bytes.NewReader([]byte{2, 0, 8, 0}), "raw", "", []table.Format{format}, 1)
+	in, err := Open("-", bytes.NewReader([]byte{2, 0, 8, 0}), "raw", "", []engine.Format{format}, 1)
 	require.NoError(t, err)
 	var written []float64
 	rows, err := Run(t.Context(), j, in, func(rows []float64) error { written = append(written, rows...); return nil })

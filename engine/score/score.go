@@ -1,17 +1,16 @@
-// Package score evaluates states of a system that come from anywhere.
+// Package score evaluates states of a system that come from anywhere: it reads them in any layout
+// from lines of JSON, arrays or memory as it stands, in constant memory, and writes tables of
+// columns as lines of JSON, CSV or arrays.
 package score
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/internal/lists"
-	"github.com/revgen/revgen/internal/table"
 )
 
 // Names of the columns that do not come from a system's Observables.
@@ -156,17 +155,9 @@ func (j *Judge) logModel(format string, states []byte, n int) error {
 	return err
 }
 
-// Open is table.Open with formats of a sampler.
-func Open(path string, stdin io.Reader, kind, format string, formats []engine.Format, threads int) (*table.Input, error) {
-	all := lists.Map(formats, func(f engine.Format) table.Format {
-		return table.Format{Name: f.Name, Descr: f.Descr, Shape: f.Shape, RowBytes: f.RowBytes}
-	})
-	return table.Open(path, stdin, kind, format, all, threads)
-}
-
 // Run scores all states of an input, gives rows of the columns to write, and returns how
 // many there are.
-func Run(ctx context.Context, j *Judge, in *table.Input, write func(rows []float64) error) (rows int64, err error) {
+func Run(ctx context.Context, j *Judge, in *Input, write func(rows []float64) error) (rows int64, err error) {
 	var scores []float64
 	err = in.Each(func(states []byte, where func(row int) string) error {
 		if err := ctx.Err(); err != nil {
@@ -184,7 +175,7 @@ func Run(ctx context.Context, j *Judge, in *table.Input, write func(rows []float
 }
 
 // blame finds the first state that cannot be scored, and writes those before it.
-func (j *Judge) blame(err error, in *table.Input, states []byte, where func(row int) string, write func(rows []float64) error) error {
+func (j *Judge) blame(err error, in *Input, states []byte, where func(row int) string, write func(rows []float64) error) error {
 	row := in.Format.RowBytes
 	for i := range len(states) / row {
 		scores, bad := j.Score(nil, in.Format.Name, states[i*row:(i+1)*row], 1)
@@ -196,7 +187,7 @@ func (j *Judge) blame(err error, in *table.Input, states []byte, where func(row 
 		}
 		// The state is the only one that it was told of.
 		reason := strings.NewReplacer("states: ", "", " of configuration 0", "", " of state 0", "", "configuration 0", "the configuration").Replace(bad.Error())
-		return &table.BadError{Name: in.Label(), Where: where(i), Reason: reason}
+		return &BadError{Name: in.Label(), Where: where(i), Reason: reason}
 	}
 	return err
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/score"
 	"github.com/revgen/revgen/internal/npy"
-	"github.com/revgen/revgen/internal/table"
 	"github.com/revgen/revgen/ising"
 )
 
@@ -109,7 +108,7 @@ func BenchmarkScore(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(c.bytes))
 			for b.Loop() {
-				out, err := table.NewOutput(io.Discard, "npy", judge.Columns, n, workers)
+				out, err := score.NewOutput(io.Discard, "npy", judge.Columns, n, workers)
 				require.NoError(b, err)
 				require.NoError(b, c.run(out.Rows))
 				require.NoError(b, out.Close())

@@ -23,9 +23,9 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/engine/score"
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/figure"
-	"github.com/revgen/revgen/internal/table"
 )
 
 // TestCompletions: the words that a shell offers for each flag that has some.
@@ -33,7 +33,7 @@ func TestCompletions(t *testing.T) {
 	for command, words := range map[string][]string{
 		"bench --output": bench.Formats, "bench --fail-on": {bench.Slower}, "bench answer --output": answer.Formats, "bench answer --only": answer.Names(),
 		"reproduce --only": reproduce.Names(), "run --resume=": {"auto", "never", "must"}, "train --resume=": {"auto", "never", "must"}, "train --figures": {"svg", "all", "none"},
-		"train --diagnose": {"brief", "none"}, "train gmm --preset": systems[1].Presets, "train --preset": systems[0].Presets, "score --input": append([]string{"auto"}, table.Kinds...), "score --to": table.Layouts,
+		"train --diagnose": {"brief", "none"}, "train gmm --preset": systems[1].Presets, "train --preset": systems[0].Presets, "score --input": append([]string{"auto"}, score.Kinds...), "score --to": score.Layouts,
 		"verify": append(systems.Names(), "toy", "all"),
 	} {
 		args := append([]string{"__complete"}, strings.Fields(command)...)

@@ -17,7 +17,6 @@ import (
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/engine/score"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/table"
 )
 
 // scoring is what the flags of score ask for.
@@ -69,10 +68,10 @@ then gone to stdout; a file named by -o is not written.`,
 	flags.StringVarP(&s.preset, "preset", "p", "", "preset of the system (default the first)")
 	flags.StringArrayVarP(&s.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
 	flags.StringVar(&s.model, "model", "", "run or `model` whose density to compare with the target's")
-	p.addWords(cmd, &s.input, "input", "", "format of the input: auto, ndjson, npy or raw", append([]string{"auto"}, table.Kinds...)...)
+	p.addWords(cmd, &s.input, "input", "", "format of the input: auto, ndjson, npy or raw", append([]string{"auto"}, score.Kinds...)...)
 	flags.StringVarP(&s.format, "format", "f", "", "layout of a state, one of sample --format ? (default the first; for arrays, that of their type)")
 	flags.StringSliceVar(&s.columns, "columns", nil, "`names` of the columns to write, separated by commas (default all)")
-	p.addWords(cmd, &s.to, "to", "", "format of the output: ndjson, csv or npy (default by the name of -o, else ndjson)", table.Layouts...)
+	p.addWords(cmd, &s.to, "to", "", "format of the output: ndjson, csv or npy (default by the name of -o, else ndjson)", score.Layouts...)
 	flags.StringVarP(&s.output, "output", "o", s.output, "`file` to write, - for stdout")
 	addThreads(cmd, &s.threads)
 	return cmd
@@ -223,14 +222,14 @@ func (p *program) scoredModel(path string, target *scored, workers *pool.Pool) (
 }
 
 // writeScores writes a table, and says how fast.
-func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judge, in *table.Input, workers *pool.Pool) error {
+func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judge, in *score.Input, workers *pool.Pool) error {
 	start := time.Now()
 	if s.output == "-" && s.to == "npy" {
 		if err := p.noTerminal("-o"); err != nil {
 			return err
 		}
 	}
-	size, err := table.Size(s.to, judge.Columns, in.Rows)
+	size, err := score.Size(s.to, judge.Columns, in.Rows)
 	if err != nil {
 		return sayWhere(s.output, err)
 	}
@@ -238,7 +237,7 @@ func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judg
 	if err != nil {
 		return err
 	}
-	out, err := table.NewOutput(file, s.to, judge.Columns, in.Rows, workers)
+	out, err := score.NewOutput(file, s.to, judge.Columns, in.Rows, workers)
 	if err != nil {
 		return sayWhere(s.output, errors.Join(err, file.Cleanup()))
 	}
@@ -250,7 +249,7 @@ func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judg
 		}
 		return err
 	}, func() string { return "the table on " + outputName(s.output) + " is not complete" })
-	if errors.As(err, new(*table.BadError)) {
+	if errors.As(err, new(*score.BadError)) {
 		return usageError{err}
 	}
 	if err != nil {

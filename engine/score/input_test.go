@@ -1,4 +1,4 @@
-package table
+package score
 
 import (
 	"bytes"
@@ -15,14 +15,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 var (
-	pair  = Format{Name: "pair", Descr: "'<f4'", Shape: []int{2}, RowBytes: 8}
-	mixed = Format{Name: "mixed", Descr: "[('x', '<f4', (2,)), ('k', '<i4')]", RowBytes: 12}
-	both  = []Format{format, pair}
+	pair  = engine.Format{Name: "pair", Descr: "'<f4'", Shape: []int{2}, RowBytes: 8}
+	mixed = engine.Format{Name: "mixed", Descr: "[('x', '<f4', (2,)), ('k', '<i4')]", RowBytes: 12}
+	both  = []engine.Format{format, pair}
 )
 
 // array returns an array's bytes: a header, and as many of data.
@@ -37,7 +38,7 @@ func array(t *testing.T, descr string, shape []int, data int) string {
 
 // read opens a text as a file and as a stream and returns what is read of both: the kind, the
 // format, and the states with their places, or the error.
-func read(t *testing.T, text, kind, name string, formats []Format) (file, stream string) {
+func read(t *testing.T, text, kind, name string, formats []engine.Format) (file, stream string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "in")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -115,33 +116,33 @@ func TestInputs(t *testing.T) {
 		require.Equal(t, c.stream, stream, "%.60q", c.text)
 	}
 	// Numbers of a state in a row, and structures.
-	square := Format{Name: "square", Descr: "'|i1'", Shape: []int{2, 2}, RowBytes: 4}
+	square := engine.Format{Name: "square", Descr: "'|i1'", Shape: []int{2, 2}, RowBytes: 4}
 	for text, want := range map[string]string{
 		array(t, "'|i1'", []int{2, 2, 2}, 8): "npy square 2:" + states(2, "00000000"), array(t, "'|i1'", []int{3, 4}, 12): "npy square 3:" + states(3, "00000000"), array(t, "'|i1'", []int{4}, 4): "npy square 1:" + states(1, "00000000"),
 		array(t, "'|i1'", []int{2, 2}, 4): "npy square 1:" + states(1, "00000000"), "[1,2,3,4]": "ndjson square -1: line 1 01020304;", "[[1,2],[3,4]]": "ndjson square -1: line 1 01020304;",
 	} {
-		got, _ := read(t, text, "", "", []Format{square})
+		got, _ := read(t, text, "", "", []engine.Format{square})
 		require.Equal(t, want, got)
 	}
 	// Of several formats that an array can be of, with states or without, the first.
-	flat, tall, wide := Format{"flat", "'|i1'", []int{2}, 2}, Format{"tall", "'|i1'", []int{2, 1}, 2}, Format{"wide", "'|i1'", []int{1, 2}, 2}
+	flat, tall, wide := engine.Format{Name: "flat", Descr: "'|i1'", Shape: []int{2}, RowBytes: 2}, engine.Format{Name: "tall", Descr: "'|i1'", Shape: []int{2, 1}, RowBytes: 2}, engine.Format{Name: "wide", Descr: "'|i1'", Shape: []int{1, 2}, RowBytes: 2}
 	for _, c := range []struct {
-		formats []Format
+		formats []engine.Format
 		want    string
-	}{{[]Format{flat, wide}, "flat"}, {[]Format{wide, flat}, "flat"}, {[]Format{wide, tall}, "wide"}, {[]Format{tall, wide}, "tall"}} {
+	}{{[]engine.Format{flat, wide}, "flat"}, {[]engine.Format{wide, flat}, "flat"}, {[]engine.Format{wide, tall}, "wide"}, {[]engine.Format{tall, wide}, "tall"}} {
 		for n, told := range map[int]string{0: ":", 3: ":" + states(3, "0000")} {
 			got, _ := read(t, array(t, "'|i1'", []int{n, 2}, 2*n), "", "", c.formats)
 			require.Equal(t, fmt.Sprintf("npy %s %d%s", c.want, n, told), got)
 		}
 	}
-	got, _ := read(t, array(t, mixed.Descr, []int{2}, 24), "", "", []Format{mixed})
+	got, _ := read(t, array(t, mixed.Descr, []int{2}, 24), "", "", []engine.Format{mixed})
 	require.Equal(t, "npy mixed 2:"+states(2, strings.Repeat("00", 12)), got)
-	got, _ = read(t, array(t, `[ ("x", "<f4", (2,)), ("k", "<i4")]`, []int{1}, 12), "", "", []Format{mixed})
+	got, _ = read(t, array(t, `[ ("x", "<f4", (2,)), ("k", "<i4")]`, []int{1}, 12), "", "", []engine.Format{mixed})
 	require.Equal(t, "npy mixed 1:"+states(1, strings.Repeat("00", 12)), got)
-	got, _ = read(t, `{"k":[1],"x":[0,0]}`, "", "", []Format{mixed})
+	got, _ = read(t, `{"k":[1],"x":[0,0]}`, "", "", []engine.Format{mixed})
 	require.Equal(t, "ndjson mixed -1: line 1 000000000000000001000000;", got)
-	for name, f := range map[string]Format{"types": {Name: "half", Descr: "'<f2'", Shape: []int{2}, RowBytes: 4}, "sizes": {Name: "half", Descr: "'<f4'", Shape: []int{2}, RowBytes: 4}} {
-		got, _ = read(t, "[1,2]", "", "", []Format{f})
+	for name, f := range map[string]engine.Format{"types": {Name: "half", Descr: "'<f2'", Shape: []int{2}, RowBytes: 4}, "sizes": {Name: "half", Descr: "'<f4'", Shape: []int{2}, RowBytes: 4}} {
+		got, _ = read(t, "[1,2]", "", "", []engine.Format{f})
 		require.Equal(t, "format half cannot be written as JSON", got, name)
 	}
 	_, err := Open(t.TempDir(), nil, "", "", both, 1)
@@ -173,13 +174,13 @@ func states(n int, hex string) (text string) {
 // TestParts: states come in parts of 2²⁰ bytes, whose places count on.
 func TestParts(t *testing.T) {
 	const row = 3 << 17 // two are in a part, and the third would not be
-	wide := Format{Name: "wide", Descr: "'|i1'", Shape: []int{row}, RowBytes: row}
+	wide := engine.Format{Name: "wide", Descr: "'|i1'", Shape: []int{row}, RowBytes: row}
 	text := strings.Repeat("a", row) + strings.Repeat("b", row) + strings.Repeat("c", row)
 	lines := strings.Repeat("["+strings.Repeat("0,", row-1)+"0]\n", 3)
 	for kind, of := range map[string]string{"raw": text, "ndjson": lines} {
 		path := filepath.Join(t.TempDir(), "in")
 		require.NoError(t, os.WriteFile(path, []byte(of), 0o600))
-		in, err := Open(path, nil, kind, "", []Format{wide}, 1)
+		in, err := Open(path, nil, kind, "", []engine.Format{wide}, 1)
 		require.NoError(t, err)
 		var got []string
 		total := 0
@@ -197,13 +198,13 @@ func TestParts(t *testing.T) {
 		require.Equal(t, map[string]string{"raw": "state 2", "ndjson": "line 3"}[kind], got[len(got)-1])
 		stop := errors.New("enough")
 		require.NoError(t, in.Close())
-		in, err = Open(path, nil, kind, "", []Format{wide}, 1)
+		in, err = Open(path, nil, kind, "", []engine.Format{wide}, 1)
 		require.NoError(t, err)
 		require.ErrorIs(t, in.Each(func([]byte, func(int) string) error { return stop }), stop)
 		require.NoError(t, in.Close())
 	}
-	huge := Format{Name: "huge", Descr: "'|i1'", Shape: []int{1<<20 + 1}, RowBytes: 1<<20 + 1}
-	in, err := Open("-", strings.NewReader(strings.Repeat("x", 2<<20+2)), "raw", "", []Format{huge}, 1)
+	huge := engine.Format{Name: "huge", Descr: "'|i1'", Shape: []int{1<<20 + 1}, RowBytes: 1<<20 + 1}
+	in, err := Open("-", strings.NewReader(strings.Repeat("x", 2<<20+2)), "raw", "", []engine.Format{huge}, 1)
 	require.NoError(t, err)
 	calls := 0
 	require.NoError(t, in.Each(func(data []byte, _ func(int) string) error { calls++; require.Len(t, data, 1<<20+1); return nil }))

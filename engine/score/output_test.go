@@ -1,4 +1,4 @@
-package table
+package score
 
 import (
 	"bytes"

@@ -1,6 +1,4 @@
-// Package table reads states of any layout from lines of JSON, arrays or memory as it
-// stands, in constant memory, and writes tables of columns as lines of JSON, CSV or arrays.
-package table
+package score
 
 import (
 	"bufio"
@@ -14,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/ndjson"
@@ -23,18 +22,10 @@ import (
 // Kinds are the kinds of input.
 var Kinds = []string{"ndjson", "npy", "raw"}
 
-// A Format is a layout of states.
-type Format struct {
-	Name     string
-	Descr    string // NumPy's description of the dtype
-	Shape    []int  // of one state; empty for a scalar
-	RowBytes int    // of one state
-}
-
 // An Input is states in one of several formats.
 type Input struct {
 	Kind   string // one of Kinds
-	Format Format
+	Format engine.Format
 	Rows   int64 // −1 if that is not known before the end
 	Bytes  int64 // read so far
 
@@ -51,7 +42,7 @@ var limits = ndjson.Limits{Bytes: 1 << 26, Depth: 16}
 // Open opens a file, or stdin for "-", of the given kind, "" to tell by its content, in
 // one of the formats: by its type for arrays, and otherwise the one with the given
 // name, "" for the first.
-func Open(path string, stdin io.Reader, kind, format string, formats []Format, threads int) (*Input, error) {
+func Open(path string, stdin io.Reader, kind, format string, formats []engine.Format, threads int) (*Input, error) {
 	i := &Input{Rows: -1, name: path, Kind: kind, threads: threads}
 	err := i.open(path, stdin, format, formats)
 	if err != nil {
@@ -69,7 +60,7 @@ func (i *Input) Label() string {
 	return i.name
 }
 
-func (i *Input) open(path string, stdin io.Reader, format string, formats []Format) (err error) {
+func (i *Input) open(path string, stdin io.Reader, format string, formats []engine.Format) (err error) {
 	size := int64(-1)
 	if path == "-" {
 		i.in = bufio.NewReaderSize(stdin, 1<<16)
@@ -128,19 +119,21 @@ func tell(in *bufio.Reader) (kind string, err error) {
 }
 
 // find returns the format of a name, the first for "".
-func find(name string, formats []Format) (Format, error) {
+func find(name string, formats []engine.Format) (engine.Format, error) {
 	if name == "" {
 		return formats[0], nil
 	}
-	k := slices.IndexFunc(formats, func(f Format) bool { return f.Name == name })
+	k := slices.IndexFunc(formats, func(f engine.Format) bool { return f.Name == name })
 	if k < 0 {
-		return Format{}, fmt.Errorf("format %q is not one of %s", name, describe(formats))
+		return engine.Format{}, fmt.Errorf("format %q is not one of %s", name, describe(formats))
 	}
 	return formats[k], nil
 }
 
-func describe(formats []Format) string {
-	one := func(f Format) string { return fmt.Sprintf("%s (dtype %s, shape %v)", f.Name, f.Descr, shape(f.Shape)) }
+func describe(formats []engine.Format) string {
+	one := func(f engine.Format) string {
+		return fmt.Sprintf("%s (dtype %s, shape %v)", f.Name, f.Descr, shape(f.Shape))
+	}
 	return strings.Join(lists.Map(formats, one), ", ")
 }
 
@@ -154,13 +147,13 @@ func shape(of []int) string {
 }
 
 // array reads the header of an array.
-func (i *Input) array(size int64, format string, formats []Format) error {
+func (i *Input) array(size int64, format string, formats []engine.Format) error {
 	counted := &counting{r: i.in}
 	h, err := npy.ReadHeader(counted)
 	if err != nil {
 		return err
 	}
-	var fits []Format
+	var fits []engine.Format
 	for _, f := range formats {
 		if same(f.Descr, h.Descr) && (format == "" || format == f.Name) {
 			fits = append(fits, f)
@@ -172,7 +165,7 @@ func (i *Input) array(size int64, format string, formats []Format) error {
 			convert = "a field of a NumPy array d is an array by itself, d[\"NAME\"]"
 		}
 		if f, err := find(format, formats); format != "" && err == nil {
-			formats = []Format{f}
+			formats = []engine.Format{f}
 		}
 		return fmt.Errorf("an array of dtype %s, but states are %s; %s", h.Descr, describe(formats), convert)
 	}
@@ -244,7 +237,7 @@ func (c *counting) Read(b []byte) (int, error) {
 }
 
 // layoutOf returns how lines give a format's states.
-func layoutOf(f Format) (ndjson.Layout, error) {
+func layoutOf(f engine.Format) (ndjson.Layout, error) {
 	types := map[string]ndjson.NumberType{"i1": ndjson.Int8, "i4": ndjson.Int32, "u8": ndjson.Uint64, "f4": ndjson.Float32, "f8": ndjson.Float64}
 	fields, err := npy.Fields(f.Descr)
 	if err != nil {

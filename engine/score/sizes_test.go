@@ -1,4 +1,4 @@
-package table
+package score
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-var format = Format{Name: "bytes", Descr: "'|i1'", Shape: []int{2}, RowBytes: 2}
+	"github.com/revgen/revgen/engine"
+)
 
 // TestNumbers: as JSON and CSV have them.
 func TestNumbers(t *testing.T) {
@@ -41,7 +41,7 @@ func TestCount(t *testing.T) {
 	long := "[" + strings.Repeat(" ", 1<<20) + "3,1]"
 	path := filepath.Join(t.TempDir(), "states.ndjson")
 	require.NoError(t, os.WriteFile(path, []byte("\n[1,1]\r\n \t\n"+long+"\n[2,1]"), 0o600))
-	in, err := Open(path, nil, "", "", []Format{format}, 1)
+	in, err := Open(path, nil, "", "", []engine.Format{format}, 1)
 	require.NoError(t, err)
 	require.EqualValues(t, -1, in.Rows)
 	require.NoError(t, in.Count())
@@ -55,10 +55,10 @@ func TestCount(t *testing.T) {
 	}))
 	require.Equal(t, []string{"line 2 1", "line 4 3", "line 5 2"}, where)
 	require.NoError(t, in.Close())
-	pipe, err := Open("-", strings.NewReader("[1,1]\n"), "", "", []Format{format}, 1)
+	pipe, err := Open("-", strings.NewReader("[1,1]\n"), "", "", []engine.Format{format}, 1)
 	require.NoError(t, err)
 	require.ErrorContains(t, pipe.Count(), "stdin: a NumPy array begins with the number of states, which a stream shows only at its end")
-	known, err := Open("-", strings.NewReader(array(t, "'|i1'", []int{3, 2}, 6)), "", "", []Format{format}, 1)
+	known, err := Open("-", strings.NewReader(array(t, "'|i1'", []int{3, 2}, 6)), "", "", []engine.Format{format}, 1)
 	require.NoError(t, err)
 	require.NoError(t, known.Count(), "the header says it")
 	require.EqualValues(t, 3, known.Rows)
