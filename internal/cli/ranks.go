@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,8 +79,8 @@ func (p *program) join(task cluster.Part, launcher string) error {
 }
 
 // sameStart refuses ranks that were started as another command, program or kernel path, or
-// with other values, which are JSON when encoded. It is the first that ranks do together, and
-// what they say to each other is as long whatever they were started as.
+// with other values than rank 0, which are JSON when encoded. It is the first that ranks do
+// together, and each says as much whatever it was started as.
 func (p *program) sameStart(command string, values any) error {
 	path, _, _ := asm.Active()
 	text, err := json.Marshal(values)
@@ -97,12 +96,6 @@ func (p *program) sameStart(command string, values any) error {
 	if text, err = json.Marshal(mine); err != nil {
 		return err
 	}
-	sum := sha256.Sum256(text)
-	all := pool.Exchange(p.world, sum[:])
-	p.joined()
-	if !slices.ContainsFunc(all, func(other []byte) bool { return !bytes.Equal(other, all[0]) }) {
-		return nil
-	}
 	var theirs map[string]string
 	if err := json.Unmarshal(p.tell(text), &theirs); err != nil {
 		return err
@@ -110,11 +103,16 @@ func (p *program) sameStart(command string, values any) error {
 	const most = 512 // bytes that a rank says of it
 	said := make([]byte, most)
 	copy(said, differences(mine, theirs))
+	all := pool.Exchange(p.world, said)
+	p.joined()
 	var which []string
-	for rank, text := range pool.Exchange(p.world, said) {
+	for rank, text := range all {
 		if text = bytes.TrimRight(text, "\x00"); len(text) > 0 {
 			which = append(which, fmt.Sprintf("rank %d has %s", rank, strings.ToValidUTF8(string(text), "…")))
 		}
+	}
+	if len(which) == 0 {
+		return nil
 	}
 	if most := 3; len(which) > most {
 		which = append(which[:most], fmt.Sprintf("and %d more differ", len(which)-most))
@@ -124,11 +122,11 @@ func (p *program) sameStart(command string, values any) error {
 
 // differences says what this rank has otherwise than rank 0.
 func differences(mine, theirs map[string]string) string {
-	keys := make(map[string]bool)
-	for _, m := range []map[string]string{mine, theirs} {
-		for key := range m {
-			keys[key] = mine[key] != theirs[key]
-		}
+	both := maps.Clone(mine)
+	maps.Copy(both, theirs)
+	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(both)), func(key string) bool { return mine[key] == theirs[key] })
+	if slices.Contains(keys, "command") {
+		keys = []string{"command"} // each has values of its own
 	}
 	short := func(text string) string {
 		const most = 60
@@ -141,15 +139,10 @@ func differences(mine, theirs map[string]string) string {
 		return text
 	}
 	var all []string
-	if keys["command"] {
-		keys = map[string]bool{"command": true} // each has values of its own
+	for _, key := range keys {
+		all = append(all, fmt.Sprintf("%s %s, rank 0 %s", key, short(mine[key]), short(theirs[key])))
 	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if keys[key] {
-			all = append(all, fmt.Sprintf("%s %s, rank 0 %s", key, short(mine[key]), short(theirs[key])))
-		}
-	}
-	if keys["kernel path"] {
+	if slices.Contains(keys, "kernel path") {
 		all = append(all, "whose last bits differ: give all the same --isa")
 	}
 	return strings.Join(all, ", ")

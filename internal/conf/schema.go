@@ -131,8 +131,6 @@ func schema(t reflect.Type, doc func(string) string) map[string]any {
 	switch {
 	case isOwn(t):
 		return map[string]any{}
-	case t.Kind() == reflect.String:
-		return map[string]any{"type": "string"}
 	case t.Kind() == reflect.Pointer:
 		return schema(t.Elem(), doc)
 	case t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
