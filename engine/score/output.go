@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,44 +24,49 @@ type Output struct {
 	Bytes int64 // written so far
 
 	w       io.Writer
-	layout  string
-	columns []string
-	keys    []string // of lines: {"a": and then ,"b":
-	array   *npy.Writer
+	rows    io.Writer // counts, or is an array that does
+	row     func(b []byte, values []float64) []byte
+	width   int
 	workers *pool.Pool
 	pieces  [][]byte
 }
 
 // NewOutput begins a table on w. Rows is their number, which an array needs.
-func NewOutput(w io.Writer, layout string, columns []string, rows int64, workers *pool.Pool) (*Output, error) {
-	o := &Output{w: w, layout: layout, columns: columns, workers: workers}
+func NewOutput(w io.Writer, layout string, columns []string, rows int64, workers *pool.Pool) (o *Output, err error) {
+	o = &Output{w: w, width: len(columns), workers: workers}
+	o.rows = counted{o}
 	switch layout {
 	case "npy":
-		h, err := header(columns, rows)
-		if err != nil {
-			return nil, err
+		var h npy.Header
+		if h, err = header(columns, rows); err == nil {
+			o.rows, err = npy.NewWriter(o.rows, h)
 		}
-		o.array, err = npy.NewWriter(counted{o}, h)
-		return o, err
+		o.row = func(b []byte, values []float64) []byte {
+			for _, x := range values {
+				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+			}
+			return b
+		}
 	case "csv":
-		return o, csv.NewWriter(counted{o}).WriteAll([][]string{lists.Map(columns, report.Plain)})
+		err = csv.NewWriter(o.rows).WriteAll([][]string{lists.Map(columns, report.Plain)})
+		o.row = func(b []byte, values []float64) []byte {
+			for _, x := range values {
+				b = append(appendNumber(b, x, ""), ',')
+			}
+			b[len(b)-1] = '\n'
+			return b
+		}
+	default:
+		keys := lists.Map(columns, func(name string) string { return "," + strconv.Quote(name) + ":" })
+		keys[0] = "{" + keys[0][1:]
+		o.row = func(b []byte, values []float64) []byte {
+			for i, x := range values {
+				b = appendNumber(append(b, keys[i]...), x, `"`)
+			}
+			return append(b, '}', '\n')
+		}
 	}
-	for i, name := range columns {
-		o.keys = append(o.keys, map[bool]string{true: "{", false: ","}[i == 0]+strconv.Quote(name)+":")
-	}
-	return o, nil
-}
-
-// Size returns the bytes of an array's data, 0 for tables of text, of which nobody knows.
-func Size(layout string, columns []string, rows int64) (int64, error) {
-	if layout != "npy" {
-		return 0, nil
-	}
-	h, err := header(columns, rows)
-	if err != nil {
-		return 0, err
-	}
-	return h.Size()
+	return o, err
 }
 
 // header describes the array of a table: a field for each column.
@@ -86,56 +92,23 @@ func (c counted) Write(b []byte) (int, error) {
 
 // Rows writes whole rows.
 func (o *Output) Rows(table []float64) error {
-	const rows = 512
-	width := len(o.columns)
-	n := len(table) / width
-	pieces := (n + rows - 1) / rows
-	for len(o.pieces) < pieces {
+	parts := slices.Collect(slices.Chunk(table, 512*o.width))
+	for len(o.pieces) < len(parts) {
 		o.pieces = append(o.pieces, nil)
 	}
-	o.workers.Run(pieces, func(piece int) {
-		o.pieces[piece] = o.format(o.pieces[piece][:0], table[piece*rows*width:min(n, (piece+1)*rows)*width])
-	})
-	for _, text := range o.pieces[:pieces] {
-		var err error
-		if o.array != nil {
-			_, err = o.array.Write(text)
-		} else {
-			_, err = counted{o}.Write(text)
+	o.workers.Run(len(parts), func(i int) {
+		piece := o.pieces[i][:0]
+		for row := range slices.Chunk(parts[i], o.width) {
+			piece = o.row(piece, row)
 		}
-		if err != nil {
+		o.pieces[i] = piece
+	})
+	for _, text := range o.pieces[:len(parts)] {
+		if _, err := o.rows.Write(text); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// format appends rows.
-func (o *Output) format(b []byte, table []float64) []byte {
-	width := len(o.columns)
-	for ; len(table) > 0; table = table[width:] {
-		for i, x := range table[:width] {
-			switch o.layout {
-			case "npy":
-				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
-			case "csv":
-				if i > 0 {
-					b = append(b, ',')
-				}
-				b = appendNumber(b, x, "")
-			default:
-				b = append(b, o.keys[i]...)
-				b = appendNumber(b, x, `"`)
-			}
-		}
-		switch o.layout {
-		case "ndjson":
-			b = append(b, '}', '\n')
-		case "csv":
-			b = append(b, '\n')
-		}
-	}
-	return b
 }
 
 // appendNumber writes a number as package number does.
@@ -155,8 +128,8 @@ func appendNumber(b []byte, x float64, quote string) []byte {
 
 // Close reports rows that are missing.
 func (o *Output) Close() error {
-	if o.array == nil {
-		return nil
+	if array, ok := o.rows.(*npy.Writer); ok {
+		return array.Close()
 	}
-	return o.array.Close()
+	return nil
 }

@@ -22,20 +22,6 @@ func TestNumbers(t *testing.T) {
 	require.Equal(t, "'NaN'", string(appendNumber(nil, math.NaN(), "'")))
 }
 
-// TestSize: that of an array is known beforehand.
-func TestSize(t *testing.T) {
-	size, err := Size("npy", []string{"a", "b"}, 3)
-	require.NoError(t, err)
-	require.EqualValues(t, 48, size)
-	size, err = Size("csv", []string{"it's"}, 3)
-	require.NoError(t, err)
-	require.Zero(t, size)
-	_, err = Size("npy", []string{"it's"}, 2)
-	require.EqualError(t, err, `column "it's": NumPy's header has no room for such a name`)
-	_, err = Size("npy", []string{"a"}, -1)
-	require.Error(t, err)
-}
-
 // TestCount: lines of a file that are not blank, after which it is read from its beginning.
 func TestCount(t *testing.T) {
 	long := "[" + strings.Repeat(" ", 1<<20) + "3,1]"
