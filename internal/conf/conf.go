@@ -202,6 +202,14 @@ func quote(s string) string { return string(crash.Must(json.Marshal(s))) }
 // of indentation, lists of plain values on one line, keys in the order of the
 // struct and of chosen kinds alone, a newline at the end.
 func Encode(v any) ([]byte, error) {
+	root, err := encode(v)
+	if err != nil {
+		return nil, err
+	}
+	return append(root.appendTo(nil, ""), '\n'), nil
+}
+
+func encode(v any) (*node, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -213,7 +221,7 @@ func Encode(v any) ([]byte, error) {
 		return nil, errors.New("conf: " + fault.reason)
 	}
 	prune(reflect.ValueOf(v), root)
-	return append(root.appendTo(nil, ""), '\n'), nil
+	return root, nil
 }
 
 // Position returns the line and column of the value at a path such as
@@ -289,16 +297,10 @@ func Keys(v any) []string {
 // Assignments returns the values in the struct that v points to as Set takes
 // them, key.path=value, in order.
 func Assignments(v any) ([]string, error) {
-	destination(v)
-	text, err := json.Marshal(v)
+	root, err := encode(v)
 	if err != nil {
-		return nil, fmt.Errorf("conf: %w", err)
+		return nil, err
 	}
-	root, f := parse(text)
-	if f != nil {
-		return nil, errors.New("conf: " + f.reason)
-	}
-	prune(reflect.ValueOf(v), root)
 	return root.assignments(nil, ""), nil
 }
 
