@@ -71,7 +71,7 @@ func TestFullDevices(t *testing.T) {
 func TestRanksOfOtherRequests(t *testing.T) {
 	// Where each would find another number, all take that of rank 0.
 	require.Equal(t, []string{"7", "7"}, together(2, func(p *program) error {
-		n, err := p.agreed(func() (uint64, error) { return uint64(7 + p.world.Rank()), nil })
+		n, err := agreed(p, func() (uint64, error) { return uint64(7 + p.world.Rank()), nil })
 		require.NoError(t, err)
 		return errors.New(fmt.Sprint(n))
 	}))
@@ -238,7 +238,7 @@ func TestDoubts(t *testing.T) {
 		p := &program{stderr: &b}
 		steps, err := p.autoRefine(t.Context(), s, model, nil)
 		ended := together(2, func(q *program) error {
-			n, err := q.agreed(func() (uint64, error) { return q.autoRefine(t.Context(), s, model, nil) })
+			n, err := agreed(q, func() (int, error) { return q.autoRefine(t.Context(), s, model, nil) })
 			require.Equal(t, steps, n)
 			return err
 		})
@@ -249,7 +249,7 @@ func TestDoubts(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		require.EqualValues(t, c.needs, steps)
+		require.Equal(t, c.needs, steps)
 		require.Equal(t, fmt.Sprintf("--refine %d: who knows\n", c.needs), b.String())
 		require.Equal(t, []string{"", ""}, ended)
 	}

@@ -93,11 +93,8 @@ func (p *program) sameStart(command string, values any) error {
 	}
 	mine["command"], mine["version"], mine["kernel path"] = command, version.Read().String(), path.String()
 	delete(mine, "target.file") // what it held is among the values
-	if text, err = json.Marshal(mine); err != nil {
-		return err
-	}
-	var theirs map[string]string
-	if err := json.Unmarshal(p.tell(text), &theirs); err != nil {
+	theirs, err := agreed(p, func() (map[string]string, error) { return mine, nil })
+	if err != nil {
 		return err
 	}
 	const most = 512 // bytes that a rank says of it

@@ -173,7 +173,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 		}
 	}
 	first, n := s.part.slice(uint64(s.n))
-	from, err := p.agreed(func() (uint64, error) { return s.begin(cfg, p.say) })
+	from, err := agreed(p, func() (uint64, error) { return s.begin(cfg, p.say) })
 	if err != nil {
 		return err
 	}
@@ -182,11 +182,9 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 	}
 	first += from
 	if s.refine.auto {
-		steps, err := p.agreed(func() (uint64, error) { return p.autoRefine(ctx, s, model, cfg) })
-		if err != nil {
+		if s.refine.steps, err = agreed(p, func() (int, error) { return p.autoRefine(ctx, s, model, cfg) }); err != nil {
 			return err
 		}
-		s.refine.steps = int(steps)
 	}
 	if format.Unrefined && s.refine.steps > 0 {
 		return usagef("--refine: the density of refined samples is not known, and neither are their weights; leave out one of --refine and --weights")
@@ -285,7 +283,7 @@ func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) (uint64, e
 
 // autoRefine returns the refinement that a diagnosis found to be needed: one that
 // diagnose has left in the run directory, or one made now.
-func (p *program) autoRefine(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config) (uint64, error) {
+func (p *program) autoRefine(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config) (int, error) {
 	r, err := readDiagnosis(s.model, model)
 	if err == nil && r == nil {
 		if s.part.count > 1 {
@@ -302,7 +300,7 @@ func (p *program) autoRefine(ctx context.Context, s *sampling, model *run.Model,
 		return 0, errCheckFailed
 	}
 	p.say("--refine %d: %s", r.Refine, r.Sentence)
-	return uint64(r.Refine), nil
+	return r.Refine, nil
 }
 
 // listFormats describes layouts of samples on stdout.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/cluster"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/mpi"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
@@ -116,18 +118,21 @@ func (p *program) tell(data []byte) []byte {
 	return data
 }
 
-// agreed is a number that rank 0 finds for all.
-func (p *program) agreed(find func() (uint64, error)) (n uint64, err error) {
+// agreed is what rank 0 finds for all, who have it as JSON.
+func agreed[T any](p *program, find func() (T, error)) (found T, err error) {
 	if !p.others() {
-		n, err = find()
+		found, err = find()
 	}
 	if p.world == nil {
-		return n, err
+		return found, err
 	}
 	if err := p.settle(err); err != nil {
-		return 0, err
+		return found, err
 	}
-	return binary.LittleEndian.Uint64(p.tell(binary.LittleEndian.AppendUint64(nil, n))), nil
+	if text := p.tell(crash.Must(json.Marshal(found))); p.others() {
+		err = json.Unmarshal(text, &found)
+	}
+	return found, err
 }
 
 // shareSamples writes this rank's part of a file.
@@ -182,17 +187,15 @@ func (p *program) shareFile(path string, h npy.Header, write func(file *npy.Shar
 
 // openShared returns the file on every rank.
 func (p *program) openShared(path string, h npy.Header) (file *npy.Shared, err error) {
-	var name string
-	if !p.others() {
-		if file, err = npy.CreateShared(path, h); err == nil {
-			name = file.Name()
+	name, err := agreed(p, func() (string, error) {
+		if file, err = npy.CreateShared(path, h); err != nil {
+			return "", sayWhere(path, err)
 		}
-		err = sayWhere(path, err)
-	}
-	if err := p.settle(err); err != nil {
+		return file.Name(), nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	name = string(p.tell([]byte(name)))
 	if p.others() {
 		if file, err = npy.OpenShared(name, h); errors.Is(err, os.ErrNotExist) {
 			host, _ := os.Hostname()

@@ -194,21 +194,19 @@ func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training
 	p.say("%s preset, taking a first look at the target: %s", given.Shared().Preset, t.dir)
 	var setup *run.Setup
 	var cfg *resolved
-	from, err := given.from, ctx.Err()
-	from.Look = new(catalogue.Look)
-	if !p.others() {
+	from := given.from
+	saw, err := agreed(p, func() (_ *catalogue.Look, err error) {
 		if setup, err = run.SetUp(t.dir, t.resume, given.Config, p.warn); err == nil {
 			from.Look = run.ReadLook(t.dir)
 			if cfg, err = look(setup.Noting(ctx), p.systems, from); err == nil {
 				err = setup.Keep(from.Look)
 			}
 		}
-	}
-	if p.world != nil {
-		err = p.settle(err)
-		if err == nil {
-			cfg, err = p.shareLook(ctx, from, cfg)
-		}
+		return from.Look, err
+	})
+	if err == nil && p.others() {
+		from.Look = saw
+		cfg, err = look(context.WithoutCancel(ctx), p.systems, from)
 	}
 	if err == nil {
 		err = p.trainAndMeasure(ctx, cfg, t, wantSamples, setup)
@@ -220,21 +218,6 @@ func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training
 		return &run.StopError{Step: -1}
 	}
 	return err
-}
-
-// shareLook gives all ranks the configuration of rank 0, by what its recipe saw.
-func (p *program) shareLook(ctx context.Context, from catalogue.Source, cfg *resolved) (*resolved, error) {
-	text, err := json.Marshal(from.Look)
-	if err != nil {
-		return nil, err
-	}
-	if text = p.tell(text); !p.others() {
-		return cfg, nil
-	}
-	if err := json.Unmarshal(text, from.Look); err != nil {
-		return nil, err
-	}
-	return look(context.WithoutCancel(ctx), p.systems, from)
 }
 
 // trainAndMeasure trains and leaves what the run directory is to hold, of which setup, if
