@@ -25,16 +25,14 @@ type Plan struct {
 func (p *Plan) Run(ctx context.Context, jobs []*Job, have map[int]Kept) {
 	s := schedule{Plan: p, free: p.Cores, outcome: make(map[int]outcome)}
 	s.changed.L = &s.mutex
-	share := 0.0
 	for _, j := range jobs {
 		if kept, ok := have[j.Index]; ok {
 			s.outcome[j.Index] = outcome{j.ID, kept.Exit, true}
 			continue
 		}
-		share += j.Cost / float64(p.Cores)
+		s.share += j.Cost / float64(p.Cores)
 		s.waiting = append(s.waiting, j)
 	}
-	s.share = share
 	slices.SortStableFunc(s.waiting, func(a, b *Job) int { return cmp.Compare(b.Cost, a.Cost) })
 	stop := context.AfterFunc(ctx, func() {
 		s.mutex.Lock()
@@ -42,31 +40,6 @@ func (p *Plan) Run(ctx context.Context, jobs []*Job, have map[int]Kept) {
 		s.changed.Broadcast()
 	})
 	defer stop()
-	s.run(ctx)
-}
-
-// An outcome is what later jobs need to know of one.
-type outcome struct {
-	id    string
-	exit  int
-	ended bool
-}
-
-// A schedule is a plan that is being carried out.
-type schedule struct {
-	*Plan
-	mutex   sync.Mutex
-	changed sync.Cond
-	waiting []*Job // the costliest first
-	outcome map[int]outcome
-	share   float64 // of the whole cost, of one core
-	free    int     // cores
-	running int
-	bytes   float64 // of what runs
-	ended   sync.WaitGroup
-}
-
-func (s *schedule) run(ctx context.Context) {
 	s.mutex.Lock()
 	for ctx.Err() == nil && len(s.waiting) > 0 {
 		j, threads := s.pick()
@@ -95,6 +68,27 @@ func (s *schedule) run(ctx context.Context) {
 	}
 	s.mutex.Unlock()
 	s.ended.Wait()
+}
+
+// An outcome is what later jobs need to know of one.
+type outcome struct {
+	id    string
+	exit  int
+	ended bool
+}
+
+// A schedule is a plan that is being carried out.
+type schedule struct {
+	*Plan
+	mutex   sync.Mutex
+	changed sync.Cond
+	waiting []*Job // the costliest first
+	outcome map[int]outcome
+	share   float64 // of the whole cost, of one core
+	free    int     // cores
+	running int
+	bytes   float64 // of what runs
+	ended   sync.WaitGroup
 }
 
 // pick takes the next job that can begin, and says on how many threads; nil if
