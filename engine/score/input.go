@@ -212,7 +212,6 @@ func same(a, b string) bool {
 	return plain.Replace(a) == plain.Replace(b)
 }
 
-// raw prepares states as they stand in memory.
 func (i *Input) raw(size int64) error {
 	if size < 0 {
 		return nil
@@ -224,7 +223,6 @@ func (i *Input) raw(size int64) error {
 	return nil
 }
 
-// A counting reader counts.
 type counting struct {
 	r io.Reader
 	n int64

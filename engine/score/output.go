@@ -81,7 +81,6 @@ func header(columns []string, rows int64) (npy.Header, error) {
 	return npy.Header{Descr: "[" + strings.Join(fields, ", ") + "]", Shape: []int{int(rows)}}, nil
 }
 
-// counted writes and counts.
 type counted struct{ o *Output }
 
 func (c counted) Write(b []byte) (int, error) {

@@ -175,7 +175,6 @@ func (p *problems) end() error {
 	return errors.Join(p.first...)
 }
 
-// parse takes a job apart.
 func parse(v *ndjson.Value, verbs []Verb) (job *Origin, grid []ndjson.Member, err error) {
 	if v.Kind != ndjson.Object {
 		return nil, nil, fmt.Errorf("%s where an object is needed", v.Kind)
@@ -453,7 +452,6 @@ func (j *Job) where() string {
 	return fmt.Sprintf("line %d", j.Line)
 }
 
-// outputs are what it writes.
 func (j *Job) outputs() (all []string) {
 	for _, m := range j.Flags() {
 		if m.Value.Kind == ndjson.String && slices.Contains(j.files, m.Key) {

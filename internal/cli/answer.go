@@ -16,7 +16,6 @@ import (
 	"github.com/revgen/revgen/internal/version"
 )
 
-// answerCommand is bench answer.
 func (p *program) answerCommand() *cobra.Command {
 	o, format, from, figures := answer.Options{Seconds: 5, Seed: 11, Peers: true}, "md", "", ""
 	cmd := &cobra.Command{

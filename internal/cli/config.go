@@ -61,7 +61,6 @@ prints the settings before the look.`,
 	return cmd
 }
 
-// showConfig prints a configuration, if there is one.
 func (p *program) showConfig(cfg *resolved, err error) error {
 	if err != nil {
 		return err

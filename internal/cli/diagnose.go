@@ -110,7 +110,6 @@ func (p *program) diagnose(d *diagnosing) error {
 	})
 }
 
-// diagnosis diagnoses a model.
 func (p *program) diagnosis(ctx context.Context, path string, model *run.Model, cfg engine.Config, o diagnose.Options, threads int) (*diagnose.Report, error) {
 	workers, err := p.newPool(threads)
 	if err != nil {
@@ -167,7 +166,6 @@ func lastDiagnosis(dir string, model *run.Model) (*diagnose.Report, error) {
 	return s.Diagnosis, nil
 }
 
-// writeDiagnosis writes a report for people.
 func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
 	fmt.Fprintf(w, "%s\n\n", r.Sentence)
 	if err := diagnosisTable(r).WriteText(w); err != nil {

@@ -224,7 +224,6 @@ type walkedLevel struct {
 	Swaps       *float64            `json:"swaps,omitempty"` // with the next level, the part that succeeded
 }
 
-// runChains runs them and leaves what was asked for.
 func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o chains.Options) error {
 	workers, err := p.newPool(w.threads)
 	if err != nil {
@@ -320,7 +319,6 @@ func at(ladder []float64, level int) string {
 	return fmt.Sprintf(" at β = %g", ladder[level])
 }
 
-// writeChains writes a table for people.
 func writeChains(out io.Writer, r *chains.Result, o chains.Options) error {
 	t := report.Table{Header: []string{"observable", "mean", "± standard error", "deviation", "time", "R̂", "effective size", "s per effective"}, Left: 1}
 	if o.Ladder != nil {

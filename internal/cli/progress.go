@@ -47,7 +47,6 @@ func (p *program) newMeter(total int64, noun string) *meter {
 	return m
 }
 
-// training shows where a run is.
 func (m *meter) training(now run.Progress) {
 	text, spent := fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance), quantity(float64(now.Evaluations))
 	switch counted := now.Evaluations > 0; { // a bar takes what 80 columns have left
@@ -116,7 +115,6 @@ func (m *meter) update(done int64, rate float64, detail string) {
 	}
 }
 
-// end leaves the bar's line.
 func (m *meter) end() {
 	if m.bar != nil && m.shown >= 0 {
 		fmt.Fprintln(m.p.stderr)

@@ -69,7 +69,6 @@ func readRecord(path string) (r sampleRecord, err error) {
 // program names the program and its version.
 func programName() string { return "revgen " + version.Read().String() }
 
-// recordPath returns where the record of an array goes.
 func recordPath(array string) string { return array + ".json" }
 
 // checkSuffix refuses a name that promises something else than a NumPy array. Devices

@@ -115,7 +115,6 @@ func (p *program) reportPage(dirs []string, output string) error {
 	return nil
 }
 
-// writePage writes the page of directories.
 func (p *program) writePage(dirs []string, output string) error {
 	pg := page.Page{Title: "Comparison", Version: programName()}
 	if results, err := readBatch(dirs[0]); len(dirs) == 1 && err == nil {
@@ -155,7 +154,6 @@ func (p *program) putPage(pg *page.Page, output string) error {
 	return p.put(b.Bytes(), output)
 }
 
-// put writes a file, or to stdout.
 func (p *program) put(data []byte, output string) error {
 	if output == "-" {
 		_, err := p.stdout.Write(data)
@@ -164,7 +162,6 @@ func (p *program) put(data []byte, output string) error {
 	return disk.Write(output, data)
 }
 
-// describeRun makes the page's part of one run.
 func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 	config, err := disk.Read(filepath.Join(dir, "config.json"), maxConfig)
 	if err != nil {
@@ -312,7 +309,6 @@ func metricNames(all []*summarised) (names []string) {
 	return names
 }
 
-// verdict is that of the diagnosis.
 func (s *summarised) verdict() page.Cell {
 	if s.Diagnosis == nil {
 		return page.Cell{Text: "–"}

@@ -27,7 +27,6 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// readBatch reads what a batch left.
 func readBatch(dir string) (all []batch.Record, err error) {
 	data, err := disk.Read(filepath.Join(dir, "results.ndjson"), maxReport)
 	if err != nil {

@@ -93,7 +93,6 @@ func (p *program) reproduce(r *reproduction) error {
 	return p.resumable(r.maxTime, 0, func(ctx context.Context) error { return p.execute(ctx, r) })
 }
 
-// execute carries a reproduction out.
 func (p *program) execute(ctx context.Context, r *reproduction) error {
 	workers, err := p.newPool(r.threads)
 	if err != nil {
@@ -122,7 +121,6 @@ func (p *program) execute(ctx context.Context, r *reproduction) error {
 	return p.concludeReproduction(results, r.Dir)
 }
 
-// writeOutcome prints one setting's table.
 func (p *program) writeOutcome(o *reproduce.Outcome) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n%s\n\n", o.Title, o.Summary())

@@ -34,7 +34,6 @@ type jobVerb struct {
 	batch   map[string]string // flags that are others by default in a batch
 }
 
-// jobVerbs are what jobs can do.
 func jobVerbs() []jobVerb {
 	return []jobVerb{
 		{Verb: batch.Verb{Name: "train", Writes: true, Shares: []string{"diagnose"}}, command: (*program).trainCommand, batch: map[string]string{"figures": "none", "samples": "0"}},
@@ -121,7 +120,6 @@ func verbs() []batch.Verb {
 	return lists.Map(jobVerbs(), func(v jobVerb) batch.Verb { return v.Verb })
 }
 
-// runList runs the jobs of a file.
 func (p *program) runList(path string, b *batching) error {
 	name := "stdin"
 	b.list = "/dev/stdin"
@@ -390,7 +388,6 @@ func assignFlag(flags *pflag.FlagSet, f *pflag.Flag, v *ndjson.Value) error {
 	return fmt.Errorf("%s where a plain value is needed", v.Kind)
 }
 
-// do carries a job out.
 func (p *program) do(ctx context.Context, j *batch.Job, threads int) *batch.Record {
 	start := time.Now()
 	r := &batch.Record{Threads: threads}

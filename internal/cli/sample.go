@@ -124,7 +124,6 @@ func (p *program) sample(s *sampling) error {
 	return p.interruptible(func(ctx context.Context) error { return p.sampleModel(ctx, s, model, cfg) })
 }
 
-// sampleModel draws the samples.
 func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config) error {
 	workers, err := p.newPool(s.threads)
 	if err != nil {
@@ -303,7 +302,6 @@ func (p *program) autoRefine(ctx context.Context, s *sampling, model *run.Model,
 	return r.Refine, nil
 }
 
-// listFormats describes layouts of samples on stdout.
 func (p *program) listFormats(all []engine.Format) error {
 	for _, f := range all {
 		if _, err := fmt.Fprintf(p.stdout, "%-8s dtype %s, shape %v: %s\n", f.Name, f.Descr, f.Shape, f.Doc); err != nil {
@@ -345,7 +343,6 @@ func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r req
 	return err
 }
 
-// stream writes samples and shows their progress.
 func (p *program) stream(ctx context.Context, stream *engine.Stream, w io.Writer, r request) error {
 	start := time.Now()
 	m := p.newMeter(int64(r.n), "samples")
@@ -367,7 +364,6 @@ func (p *program) sayRate(r request, start time.Time) {
 		quantity(float64(r.n)*float64(r.format.RowBytes)/seconds))
 }
 
-// header describes the array of a request.
 func (r *request) header() npy.Header {
 	return npy.Header{Descr: r.format.Descr, Shape: append([]int{int(r.n)}, r.format.Shape...)}
 }

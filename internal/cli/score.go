@@ -158,7 +158,6 @@ func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scored
 	return &scored{system, scorer, params, whole}, nil
 }
 
-// scoreStates scores what the input holds.
 func (p *program) scoreStates(ctx context.Context, s *scoring, cfg *resolved) error {
 	workers, err := p.newPool(s.threads)
 	if err != nil {
@@ -221,7 +220,6 @@ func (p *program) scoredModel(path string, target *scored, workers *pool.Pool) (
 	return model, nil
 }
 
-// writeScores writes a table, and says how fast.
 func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judge, in *score.Input, workers *pool.Pool) error {
 	start := time.Now()
 	if s.output == "-" && s.to == "npy" {

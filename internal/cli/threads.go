@@ -13,7 +13,6 @@ import (
 // or GOMAXPROCS takes away.
 func defaultThreads() int { return min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
 
-// addThreads adds --threads.
 func addThreads(cmd *cobra.Command, threads *int) {
 	cmd.Flags().IntVarP(threads, "threads", "t", 0, "threads (default the processors of the affinity mask)")
 }

@@ -375,8 +375,6 @@ func (p *program) leaveSamples(ctx context.Context, trained engine.System, cfg e
 	return path, leaveRecord(r, cfg, model)
 }
 
-// leaveFigures draws the pictures of a trained generator into its run
-// directory.
 func (p *program) leaveFigures(ctx context.Context, trained engine.System, cfg engine.Config, result *run.Result, t *training) error {
 	figures, err := run.Illustrate(ctx, trained, cfg, result.Params, t.dir)
 	if err != nil {

@@ -255,7 +255,6 @@ func (b *bounds) parse() error {
 	return nil
 }
 
-// check emits a check for each bound.
 func (b *bounds) check(e *measure.Evaluation, emit func(engine.Check)) error {
 	names := lists.Map(e.Metrics, func(m measure.Metric) string { return m.Name })
 	for i, name := range b.metrics {

@@ -97,7 +97,6 @@ func (w *watch) fail(err error) {
 	}
 }
 
-// count counts a job that has ended.
 func (w *watch) count(exit int) {
 	switch {
 	case exit == exitCheck:
@@ -116,7 +115,6 @@ func (w *watch) started(*batch.Job) {
 	w.running++
 }
 
-// finished takes a job's record.
 func (w *watch) finished(j *batch.Job, r *batch.Record) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -161,7 +159,6 @@ func (w *watch) write() {
 	}
 }
 
-// take returns the record of a job, nil if there is none.
 func (w *watch) take(j *batch.Job) *batch.Record {
 	kept, ok := w.records[j.Index]
 	if !ok {
@@ -172,7 +169,6 @@ func (w *watch) take(j *batch.Job) *batch.Record {
 	return r
 }
 
-// keep appends a record to results.ndjson.
 func (w *watch) keep(r *batch.Record) {
 	if w.err == nil {
 		w.lost(json.NewEncoder(w.results).Encode(r))

@@ -128,7 +128,6 @@ func lockless(err error) bool {
 	return slices.ContainsFunc(kinds, func(e error) bool { return errors.Is(err, e) })
 }
 
-// sign writes the owner into the file.
 func (l *Lock) sign() error {
 	host, _ := os.Hostname()
 	text, err := json.Marshal(Owner{host, os.Getpid(), time.Now().Truncate(time.Second)})
