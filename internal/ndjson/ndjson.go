@@ -5,9 +5,9 @@
 //
 // Blocks of lines are parsed by simdjson where the processor can. It takes some
 // of what is no JSON for JSON, and says of an error neither the line nor the
-// reason; so it is given only lines that a first look found to be plain, and
-// every block with a line that is not, or that it refuses, goes to the parser
-// over encoding/json, which is the specification.
+// reason; so it is given only lines that are valid to encoding/json, and every
+// block with a line that is not, or that it refuses, goes to the parser over
+// encoding/json, which is the specification.
 package ndjson
 
 import (

@@ -1,8 +1,11 @@
 package ndjson
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"math"
+	"unicode/utf8"
 
 	"github.com/minio/simdjson-go"
 )
@@ -17,7 +20,7 @@ type tape struct{ parsed *simdjson.ParsedJson }
 // whether all lines are plain and gave one value that can be taken.
 func (t *tape) values(block []byte, lines []span, depth int, each func(line int, v *Value)) bool {
 	for _, s := range lines {
-		if !plain(block[s.start:s.end], depth) {
+		if !plain(block[s.start:s.end]) {
 			return false
 		}
 	}
@@ -32,7 +35,7 @@ func (t *tape) values(block []byte, lines []span, depth int, each func(line int,
 		if at == len(lines) {
 			return errUnlike
 		}
-		v, err := fromTape(&i)
+		v, err := fromTape(&i, depth)
 		if err == nil {
 			each(lines[at].line, &v)
 			at++
@@ -42,11 +45,19 @@ func (t *tape) values(block []byte, lines []span, depth int, each func(line int,
 	return err == nil && at == len(lines)
 }
 
+// plain reports whether a line is one list or object, in UTF-8, without escapes of characters by
+// number.
+func plain(line []byte) bool {
+	line = bytes.Trim(line, blanks)
+	return (line[0] == '[' || line[0] == '{') && json.Valid(line) && utf8.Valid(line) && !bytes.Contains(line, []byte(`\u`))
+}
+
 // errUnlike sends a block to the parser that says what is wrong, if anything is.
 var errUnlike = errors.New("ndjson: not as expected")
 
-// fromTape returns the value at which an iterator stands.
-func fromTape(i *simdjson.Iter) (v Value, err error) {
+// fromTape returns the value at which an iterator stands, with at most depth levels of lists and
+// objects.
+func fromTape(i *simdjson.Iter, depth int) (v Value, err error) {
 	switch i.Type() {
 	case simdjson.TypeNull:
 		return v, nil
@@ -74,21 +85,25 @@ func fromTape(i *simdjson.Iter) (v Value, err error) {
 		s, err := i.String()
 		return Value{Kind: String, Text: s}, err
 	case simdjson.TypeArray:
-		return listFromTape(i)
+		if depth > 0 {
+			return listFromTape(i, depth-1)
+		}
 	case simdjson.TypeObject:
-		return objectFromTape(i)
+		if depth > 0 {
+			return objectFromTape(i, depth-1)
+		}
 	}
 	return v, errUnlike
 }
 
-func listFromTape(i *simdjson.Iter) (v Value, err error) {
-	array, err := i.Array(nil)
-	if err != nil {
+func listFromTape(i *simdjson.Iter, depth int) (v Value, err error) {
+	var array simdjson.Array
+	if _, err := i.Array(&array); err != nil {
 		return v, err
 	}
 	v.Kind = List
 	for items := array.Iter(); items.Advance() != simdjson.TypeNone; {
-		item, err := fromTape(&items)
+		item, err := fromTape(&items, depth)
 		if err != nil {
 			return v, err
 		}
@@ -97,14 +112,14 @@ func listFromTape(i *simdjson.Iter) (v Value, err error) {
 	return v, nil
 }
 
-func objectFromTape(i *simdjson.Iter) (v Value, err error) {
-	object, err := i.Object(nil)
-	if err != nil {
+func objectFromTape(i *simdjson.Iter, depth int) (v Value, err error) {
+	var object simdjson.Object
+	if _, err := i.Object(&object); err != nil {
 		return v, err
 	}
 	v.Kind = Object
+	var at simdjson.Iter
 	for {
-		var at simdjson.Iter
 		key, kind, err := object.NextElement(&at)
 		if err != nil {
 			return v, err
@@ -112,7 +127,7 @@ func objectFromTape(i *simdjson.Iter) (v Value, err error) {
 		if kind == simdjson.TypeNone {
 			break
 		}
-		value, err := fromTape(&at)
+		value, err := fromTape(&at, depth)
 		if err != nil {
 			return v, err
 		}
