@@ -237,7 +237,7 @@ func (c *counting) Read(b []byte) (int, error) {
 // layoutOf returns how lines give a format's states.
 func layoutOf(f engine.Format) (ndjson.Layout, error) {
 	types := map[string]ndjson.NumberType{"i1": ndjson.Int8, "i4": ndjson.Int32, "u8": ndjson.Uint64, "f4": ndjson.Float32, "f8": ndjson.Float64}
-	fields, err := npy.Fields(f.Descr)
+	fields, _, err := npy.Fields(f.Descr)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ package conf
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -216,10 +215,7 @@ func encode(v any) (*node, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("conf: %w", err)
 	}
-	root, fault := parse(b.Bytes())
-	if fault != nil {
-		return nil, errors.New("conf: " + fault.reason)
-	}
+	root, _ := parse(b.Bytes()) // what encoding/json writes is valid
 	prune(reflect.ValueOf(v), root)
 	return root, nil
 }

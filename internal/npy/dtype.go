@@ -14,14 +14,9 @@ type Field struct {
 	Count int    // numbers in it
 }
 
-// Fields returns what a dtype, given as in Header.Descr, consists of.
-func Fields(descr string) ([]Field, error) {
-	all, _, err := parseDescr(descr)
-	return all, err
-}
-
-// parseDescr returns the fields of a dtype and the number of bytes of one item.
-func parseDescr(descr string) (all []Field, size int, err error) {
+// Fields returns the fields of a dtype, given as in Header.Descr, and the number of bytes of one
+// item.
+func Fields(descr string) (all []Field, size int, err error) {
 	p := reader{text: descr}
 	l, err := p.literal(0)
 	if err == nil && p.skip() != 0 {

@@ -32,7 +32,7 @@ type Header struct {
 
 // Size returns the number of bytes of the array's data.
 func (h Header) Size() (int64, error) {
-	_, item, err := parseDescr(h.Descr)
+	_, item, err := Fields(h.Descr)
 	if err != nil {
 		return 0, err
 	}

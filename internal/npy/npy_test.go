@@ -26,7 +26,7 @@ func TestItemSize(t *testing.T) {
 		"[('x', '<f4')]": 4, "[('x', '<f4'), ('k', '<i4'),]": 8, structured: 14, "[('x', '<f4', 3)]": 12,
 		"'|S1048576'": 1 << 20, "[('x', '<f4', (268435456,))]": 1 << 30,
 	} {
-		_, size, err := parseDescr(descr)
+		_, size, err := Fields(descr)
 		require.NoError(t, err, descr)
 		require.Equal(t, want, size, descr)
 	}
@@ -36,10 +36,10 @@ func TestItemSize(t *testing.T) {
 		"'<f4", strings.Repeat("[", 100), "[('x', '<f4', (1000000, 1000000))]",
 		"'|S1048577'", "[('x', '<f4', (268435457,))]", "[('p', [('x', '<f8'), ('y', '<f8')], (2,))]",
 	} {
-		_, _, err := parseDescr(descr)
+		_, _, err := Fields(descr)
 		require.Error(t, err, descr)
 	}
-	_, _, err := parseDescr(strings.Repeat("[", 100) + strings.Repeat("]", 100))
+	_, _, err := Fields(strings.Repeat("[", 100) + strings.Repeat("]", 100))
 	require.ErrorContains(t, err, "nested too deeply")
 }
 
@@ -220,17 +220,17 @@ func FuzzReadHeader(f *testing.F) {
 }
 
 func TestFields(t *testing.T) {
-	all, err := Fields("[('x', '<f4', (2, 3)), ('k', '<i4')]")
+	all, _, err := Fields("[('x', '<f4', (2, 3)), ('k', '<i4')]")
 	require.NoError(t, err)
 	require.Equal(t, []Field{{"x", "<f4", 6}, {"k", "<i4", 1}}, all)
-	all, err = Fields("'|i1'")
+	all, _, err = Fields("'|i1'")
 	require.NoError(t, err)
 	require.Equal(t, []Field{{"", "|i1", 1}}, all)
-	all, err = Fields("[('', '<f4', 2)]")
+	all, _, err = Fields("[('', '<f4', 2)]")
 	require.NoError(t, err)
 	require.Equal(t, []Field{{"", "<f4", 2}}, all, "a name may be empty")
 	for _, bad := range []string{"3", "[('x', [('y', '<f4')])]", "[('x',)]", "'f'"} {
-		_, err := Fields(bad)
+		_, _, err := Fields(bad)
 		require.Error(t, err, bad)
 	}
 }
@@ -274,7 +274,7 @@ func TestLimitsOfHeaders(t *testing.T) {
 	}
 	for depth, want := range map[int]string{8: "a field has fields", 9: "nested too deeply"} {
 		descr := strings.Repeat("[('a', ", depth) + "'<f4'" + strings.Repeat(")]", depth)
-		_, _, err := parseDescr(descr)
+		_, _, err := Fields(descr)
 		require.EqualError(t, err, "npy: dtype "+descr+": "+want)
 	}
 	for descr, want := range map[string]string{
@@ -285,10 +285,10 @@ func TestLimitsOfHeaders(t *testing.T) {
 		"[(1, '<f4')]": "field (1, '<f4') has no name", "'<f4": "a string has no end, or an escape", "'<f4\\'": "a string has no end, or an escape", "'<f4' 1": `unexpected "1"`, "nonesuch thing": `unexpected "nonesuch t"`, "no": `unexpected "no"`,
 		"[('a' '<f4')]": "missing )", "('a', '<f4'": "missing )", "['a'": "missing ]",
 	} {
-		_, _, err := parseDescr(descr)
+		_, _, err := Fields(descr)
 		require.EqualError(t, err, "npy: dtype "+descr+": "+want, descr)
 	}
-	_, err = Fields("[('a', [('b', '<f4')])]")
+	_, _, err = Fields("[('a', [('b', '<f4')])]")
 	require.EqualError(t, err, "npy: dtype [('a', [('b', '<f4')])]: a field has fields")
 }
 
