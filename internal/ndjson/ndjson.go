@@ -5,8 +5,8 @@
 //
 // Blocks of lines are parsed by simdjson where the processor can. It takes some
 // of what is no JSON for JSON, and says of an error neither the line nor the
-// reason; so it is given only lines that are valid to encoding/json, and every
-// block with a line that is not, or that it refuses, goes to the parser over
+// reason; so it is given only blocks of lines that are valid to encoding/json. All
+// others, and lines of which it cannot give the value, go to the parser over
 // encoding/json, which is the specification.
 package ndjson
 
@@ -41,11 +41,10 @@ const blockBytes = 1 << 18
 // A Reader reads the values of a stream in order.
 type Reader struct {
 	source
-	fast  bool // simdjson parses plain blocks
+	tape  *tape
 	block lines
 	ready []item // of the present block
 	next  int
-	tape  tape
 }
 
 // A source is read in blocks of whole lines.
@@ -76,7 +75,7 @@ type item struct {
 
 // NewReader returns a reader of r.
 func NewReader(r io.Reader, limits Limits) *Reader {
-	return &Reader{source: newSource(r, limits), fast: simd}
+	return &Reader{source: newSource(r, limits), tape: newTape(simd)}
 }
 
 func newSource(r io.Reader, limits Limits) source {
@@ -146,20 +145,15 @@ func (s *source) left(err error) {
 // parse makes items of the block's lines.
 func (r *Reader) parse() {
 	r.ready, r.next = r.ready[:0], 0
-	keep := func(line int, v *Value) { r.ready = append(r.ready, item{line: line, value: *v}) }
-	b := &r.block
-	if len(b.spans) > 0 && !(r.fast && r.tape.values(b.text, b.spans, r.limits.Depth, keep)) {
-		r.ready = r.ready[:0]
-		for _, s := range b.spans {
-			value, reason := parseLine(b.text[s.start:s.end], r.limits.Depth)
-			i := item{line: s.line, value: value}
-			if reason != "" {
-				i.err = &Error{s.line, reason}
-			}
-			r.ready = append(r.ready, i)
+	r.block.values(r.tape, r.limits.Depth, func(line int, v *Value, reason string) bool {
+		i := item{line: line, value: *v}
+		if reason != "" {
+			i.err = &Error{line, reason}
 		}
-	}
-	if b.long != nil {
-		r.ready = append(r.ready, item{line: b.long.Line, err: b.long})
+		r.ready = append(r.ready, i)
+		return true
+	})
+	if long := r.block.long; long != nil {
+		r.ready = append(r.ready, item{line: long.Line, err: long})
 	}
 }

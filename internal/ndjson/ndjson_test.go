@@ -18,7 +18,7 @@ var limits = Limits{Bytes: 1 << 20, Depth: 32}
 // read returns what a reader makes of a text, one line for each.
 func read(text []byte, l Limits, fast bool) []string {
 	r := NewReader(bytes.NewReader(text), l)
-	r.fast = fast && simd
+	r.tape = newTape(fast && simd)
 	var all []string
 	for {
 		line, v, err := r.Next()
@@ -180,7 +180,7 @@ func BenchmarkRead(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
 				r := NewReader(strings.NewReader(text), limits)
-				r.fast = fast && simd
+				r.tape = newTape(fast && simd)
 				for {
 					if _, _, err := r.Next(); err != nil {
 						break

@@ -63,7 +63,7 @@ func (l Layout) each(in io.Reader, limits Limits, goroutines int, fast bool, do 
 	defer parsing.Wait()
 	defer close(stop)
 	for range ahead {
-		free <- &block{layout: l, depth: limits.Depth, fast: fast, done: make(chan struct{}, 1)}
+		free <- &block{layout: l, depth: limits.Depth, tape: newTape(fast), done: make(chan struct{}, 1)}
 	}
 	for range goroutines {
 		parsing.Go(func() {
@@ -116,8 +116,7 @@ type block struct {
 	after  error // what ends the input after them
 	layout Layout
 	depth  int
-	fast   bool
-	tape   tape
+	tape   *tape
 
 	rows    []byte
 	numbers []int // of the lines of rows
@@ -128,13 +127,8 @@ type block struct {
 // parse sets rows, numbers and err.
 func (b *block) parse() {
 	b.rows, b.numbers, b.err = b.rows[:0], b.numbers[:0], nil
-	if !b.parseLists() && !b.parseFast() {
-		b.rows, b.numbers = b.rows[:0], b.numbers[:0]
-		for _, s := range b.spans {
-			if !b.slow(s) {
-				return
-			}
-		}
+	if !b.parseLists() {
+		b.values(b.tape, b.depth, b.take)
 	}
 	if b.err == nil {
 		b.err = b.after
@@ -143,7 +137,7 @@ func (b *block) parse() {
 
 // parseLists parses lines that are bare lists, and reports whether all are.
 func (b *block) parseLists() bool {
-	if !b.fast || len(b.layout) > 1 {
+	if b.tape == nil || len(b.layout) > 1 {
 		return false
 	}
 	for _, s := range b.spans {
@@ -167,21 +161,13 @@ func (b *block) grow() int {
 	return at
 }
 
-// slow takes one line by the parser that says what is wrong, and reports whether
-// nothing is.
-func (b *block) slow(s span) bool {
-	value, reason := parseLine(b.text[s.start:s.end], b.depth)
-	if reason != "" {
-		b.err = &Error{s.line, reason}
-		return false
-	}
-	return b.take(s.line, &value)
-}
-
 // take stores a line's row, and reports whether it is as the layout says.
-func (b *block) take(line int, v *Value) bool {
+func (b *block) take(line int, v *Value, reason string) bool {
 	at := b.grow()
-	if reason := b.layout.fromValue(b.rows[at:], v); reason != "" {
+	if reason == "" {
+		reason = b.layout.fromValue(b.rows[at:], v)
+	}
+	if reason != "" {
 		b.rows, b.err = b.rows[:at], &Error{line, reason}
 		return false
 	}
@@ -303,13 +289,4 @@ func (f *Field) store(dst []byte, kind Kind, bits uint64) bool {
 	narrow := float32(x)
 	binary.LittleEndian.PutUint32(dst, math.Float32bits(narrow))
 	return !math.IsInf(float64(narrow), 0)
-}
-
-// parseFast parses the lines by simdjson, and reports whether it took them all, up to the
-// first that is not as the layout says.
-func (b *block) parseFast() bool {
-	bad := false
-	return b.fast && len(b.spans) > 0 && b.tape.values(b.text, b.spans, b.depth, func(line int, v *Value) {
-		bad = bad || !b.take(line, v)
-	})
 }

@@ -119,35 +119,58 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestTapes: blocks of plain lines are taken by simdjson, and no others.
+// TestTapes: blocks of plain lines are taken by simdjson, and no others; lines of which it has not
+// the value go to the other parser.
 func TestTapes(t *testing.T) {
 	if !simd {
 		t.Skip("no simdjson on this machine")
 	}
-	var b tape
+	of := func(text string) *lines {
+		at := strings.IndexByte(text, '\n') + 1
+		return &lines{text: []byte(text), spans: []span{{7, 0, at}, {9, at, len(text)}}}
+	}
+	tape := newTape(true)
 	for _, c := range []struct {
-		text string
-		want []string
+		text  string
+		taken bool
+		want  []string
 	}{
-		{"[1,-2,18446744073709551615,0.5,true,false,null,\"a\"]\n{\"a\":{\"b\":[]}}", []string{`7 [1,-2,18446744073709551615,0.5,true,false,null,"a"]`, `9 {"a":{"b":[]}}`}},
-		{"[1.]\n[1]", nil}, {"[1]\n[18446744073709551616]", nil}, {"[1]\n[0.0]", nil}, {"[1]\n{\"a\":1,\"a\":2}", nil}, {"[1]\n[\"\\u0041\"]", nil}, {"[1]\n[[[[1]]]]", nil},
-		{"[2]\n[3]", []string{"7 [2]", "9 [3]"}}, {"[1]\n{\"a\":[[1]]}", []string{"7 [1]", `9 {"a":[[1]]}`}}, {"[1]\n{\"a\":[[{}]]}", nil},
+		{"[1,-2,18446744073709551615,0.5,true,false,null,\"a\"]\n{\"a\":{\"b\":[]}}", true, []string{`7 [1,-2,18446744073709551615,0.5,true,false,null,"a"] `, `9 {"a":{"b":[]}} `}},
+		{"[1.]\n[1]", false, []string{"7 null byte 2: invalid character ']' after decimal point in numeric literal", "9 [1] "}},
+		{"[1]\n[18446744073709551616]", true, []string{"7 [1] ", "9 null 18446744073709551616 is beyond the whole numbers of 64 bits"}},
+		{"[1]\n[0.0]", true, []string{"7 [1] ", "9 [0] "}}, {"[1e-999]\n[1]", true, []string{"7 null 1e-999 is too small for a float64; write 0", "9 [1] "}},
+		{"[1]\n{\"a\":1,\"a\":2}", true, []string{"7 [1] ", `9 null the key "a" stands twice in one object`}}, {"[1]\n[\"\\u0041\"]", false, []string{"7 [1] ", `9 ["A"] `}},
+		{"[1]\n[[[[1]]]]", true, []string{"7 [1] ", "9 null nested too deep"}}, {"[1]\n{\"a\":[[{}]]}", true, []string{"7 [1] ", "9 null nested too deep"}},
+		{"[2]\n[3]", true, []string{"7 [2] ", "9 [3] "}}, {"[1]\n{\"a\":[[1]]}", true, []string{"7 [1] ", `9 {"a":[[1]]} `}},
 	} {
-		at := strings.IndexByte(c.text, '\n') + 1
+		require.Equal(t, c.taken, tape.read(of(c.text)), c.text)
 		var got []string
-		ok := b.values([]byte(c.text), []span{{7, 0, at}, {9, at, len(c.text)}}, 3, func(line int, v *Value) { got = append(got, fmt.Sprint(line, " ", v.String())) })
-		require.Equal(t, c.want != nil, ok, c.text)
-		if ok {
-			require.Equal(t, c.want, got)
+		each := func(line int, v *Value, reason string) bool {
+			if reason != "" {
+				v = new(Value)
+			}
+			got = append(got, fmt.Sprint(line, " ", v.String(), " ", reason))
+			return true
+		}
+		of(c.text).values(tape, 3, each)
+		require.Equal(t, c.want, got, c.text)
+		got = nil
+		of(c.text).values(nil, 3, each)
+		require.Equal(t, c.want, got, "by the other parser: %s", c.text)
+		for _, fast := range []bool{true, false} {
+			calls := 0
+			of(c.text).values(newTape(fast), 3, func(int, *Value, string) bool { calls++; return false })
+			require.Equal(t, 1, calls, "it ends when it is told to")
 		}
 	}
-	require.False(t, b.values([]byte("[1]\n[2]\n"), []span{{1, 0, 4}}, 2, func(int, *Value) {}), "a line more than was said")
-	require.False(t, b.values([]byte("[1]\n"), []span{{1, 0, 4}, {2, 0, 4}}, 2, func(int, *Value) {}), "a line less")
+	require.False(t, tape.read(&lines{text: []byte("[1]\n[2]\n"), spans: []span{{1, 0, 4}}}), "a line more than was said")
+	require.False(t, tape.read(&lines{text: []byte("[1]\n"), spans: []span{{1, 0, 4}, {2, 0, 4}}}), "a line less")
 	one := lines{text: []byte("[1,1,1,1]"), spans: []span{{1, 0, 9}}}
-	require.True(t, (&block{fast: true, layout: signs, depth: limits.Depth, lines: one}).parseLists())
-	require.False(t, (&block{fast: false, layout: signs, depth: limits.Depth, lines: one}).parseLists())
-	require.False(t, (&block{fast: true, layout: states, depth: limits.Depth, lines: one}).parseLists())
-	require.False(t, (&block{fast: true, layout: signs, depth: limits.Depth}).parseFast(), "of no lines")
+	require.True(t, (&block{tape: tape, layout: signs, depth: limits.Depth, lines: one}).parseLists())
+	require.False(t, (&block{layout: signs, depth: limits.Depth, lines: one}).parseLists())
+	require.False(t, (&block{tape: tape, layout: states, depth: limits.Depth, lines: one}).parseLists())
+	require.False(t, tape.read(new(lines)), "of no lines")
+	require.False(t, newTape(false).read(&one), "by none")
 }
 
 // TestLongestLine: a line may have as many bytes as the limit, without its end, whatever comes

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"unicode/utf8"
 
@@ -13,36 +14,56 @@ import (
 // simd says whether the processor can.
 var simd = simdjson.SupportedCPU()
 
-// A tape is what simdjson makes of a block.
+// A tape is what simdjson makes of a block. A nil tape takes none.
 type tape struct{ parsed *simdjson.ParsedJson }
 
-// values calls each for the value of every line of a block, by simdjson, and reports
-// whether all lines are plain and gave one value that can be taken.
-func (t *tape) values(block []byte, lines []span, depth int, each func(line int, v *Value)) bool {
-	for _, s := range lines {
-		if !plain(block[s.start:s.end]) {
+func newTape(fast bool) *tape {
+	if fast {
+		return new(tape)
+	}
+	return nil
+}
+
+// read reports whether all lines of a block are plain and have one value each on the tape.
+func (t *tape) read(b *lines) bool {
+	if t == nil || len(b.spans) == 0 {
+		return false
+	}
+	for _, s := range b.spans {
+		if !plain(b.text[s.start:s.end]) {
 			return false
 		}
 	}
-	parsed, err := simdjson.ParseND(block, t.parsed)
-	if err != nil {
+	var err error
+	if t.parsed, err = simdjson.ParseND(b.text, t.parsed); err != nil {
 		t.parsed = nil // what it left is not to be used again
 		return false
 	}
-	t.parsed = parsed
+	n := 0
+	err = t.parsed.ForEach(func(simdjson.Iter) error { n++; return nil })
+	return err == nil && n == len(b.spans)
+}
+
+// values calls each for every line of a block, with its value or why it has none, until that
+// returns false. The value comes from a tape, if that can give it.
+func (b *lines) values(t *tape, depth int, each func(line int, v *Value, reason string) bool) {
 	at := 0
-	err = parsed.ForEach(func(i simdjson.Iter) error {
-		if at == len(lines) {
-			return errUnlike
+	next := func(v Value, err error) error {
+		s, reason := b.spans[at], ""
+		if err != nil {
+			v, reason = parseLine(b.text[s.start:s.end], depth)
 		}
-		v, err := fromTape(&i, depth)
-		if err == nil {
-			each(lines[at].line, &v)
-			at++
+		if at++; each(s.line, &v, reason) {
+			return nil
 		}
-		return err
-	})
-	return err == nil && at == len(lines)
+		return io.EOF
+	}
+	if t.read(b) {
+		_ = t.parsed.ForEach(func(i simdjson.Iter) error { return next(fromTape(&i, depth)) })
+		return
+	}
+	for at < len(b.spans) && next(Value{}, errUnlike) == nil {
+	}
 }
 
 // plain reports whether a line is one list or object, in UTF-8, without escapes of characters by
@@ -52,7 +73,7 @@ func plain(line []byte) bool {
 	return (line[0] == '[' || line[0] == '{') && json.Valid(line) && utf8.Valid(line) && !bytes.Contains(line, []byte(`\u`))
 }
 
-// errUnlike sends a block to the parser that says what is wrong, if anything is.
+// errUnlike sends a line to the parser that says what is wrong, if anything is.
 var errUnlike = errors.New("ndjson: not as expected")
 
 // fromTape returns the value at which an iterator stands, with at most depth levels of lists and
