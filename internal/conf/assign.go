@@ -3,6 +3,7 @@ package conf
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
 	"reflect"
 	"strconv"
@@ -197,16 +198,12 @@ func assignInteger(v reflect.Value, n *node, path string) *fault {
 	if !whole {
 		return &fault{offset: n.offset, path: path, reason: n.text + " is not a whole number"}
 	}
-	bits := uint(v.Type().Bits())
-	one := big.NewInt(1)
-	low, high := new(big.Int), new(big.Int)
+	spare := 64 - v.Type().Bits()
+	low, high := int64(0), uint64(math.MaxUint64)>>spare
 	if v.CanInt() {
-		high.Sub(high.Lsh(one, bits-1), one)
-		low.Sub(low.Neg(high), one)
-	} else {
-		high.Sub(high.Lsh(one, bits), one)
+		low, high = math.MinInt64>>spare, high>>1
 	}
-	if x == nil || x.Cmp(low) < 0 || x.Cmp(high) > 0 {
+	if x == nil || x.Cmp(big.NewInt(low)) < 0 || x.Cmp(new(big.Int).SetUint64(high)) > 0 {
 		return &fault{offset: n.offset, path: path, reason: fmt.Sprintf("%s is not between %v and %v", n.text, low, high)}
 	}
 	if v.CanInt() {

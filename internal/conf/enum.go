@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -15,15 +16,11 @@ import (
 // not looked at.
 func Check(c any) error {
 	v := destination(c)
-	if err := allowed(v, v, "", false); err != nil {
-		return err
-	}
-	return allowed(v, v, "", true)
+	return cmp.Or(first(v, v, "", (*field).disallowed), first(v, v, "", (*field).restricted))
 }
 
-// allowed looks at the values of v, at a path in root: at what they may be, or then at
-// what goes together.
-func allowed(root, v reflect.Value, path string, together bool) error {
+// first returns the first error of a rule about the values of v, at a path in root.
+func first(root, v reflect.Value, path string, rule func(f *field, root, v reflect.Value, path string) error) error {
 	all := listFields(v.Type())
 	for _, f := range all {
 		if c, _ := f.absent(v, all); c != nil {
@@ -31,29 +28,31 @@ func allowed(root, v reflect.Value, path string, together bool) error {
 		}
 		value := v.FieldByIndex(f.index)
 		if f.typ.Kind() == reflect.Struct {
-			if err := allowed(root, value, join(path, f.key), together); err != nil {
+			if err := first(root, value, join(path, f.key), rule); err != nil {
 				return err
 			}
 		}
-		if together {
-			if err := f.restricted(root, value, path); err != nil {
-				return err
-			}
-		} else if f.is != "" {
-			if err := f.number(join(path, f.key), value); err != nil {
-				return err
-			}
-		} else if f.enum != nil && f.typ.Kind() == reflect.String {
-			key := join(path, f.key)
-			if err := OneOf(key, value.String(), f.enum); err != nil {
-				if now, ok := moved(key+"="+value.String(), root.Type()); ok {
-					return fmt.Errorf("%s: %q is gone; write instead: %s", key, value.String(), now)
-				}
-				return err
-			}
+		if err := rule(&f, root, value, path); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// disallowed reports a value of the field, in the object at a path, that its tag does not allow.
+func (f *field) disallowed(root, v reflect.Value, path string) error {
+	key := join(path, f.key)
+	switch {
+	case f.is != "":
+		return f.number(key, v)
+	case f.enum == nil || f.typ.Kind() != reflect.String:
+		return nil
+	}
+	err := OneOf(key, v.String(), f.enum)
+	if now, ok := moved(key+"="+v.String(), root.Type()); ok && err != nil {
+		return fmt.Errorf("%s: %q is gone; write instead: %s", key, v.String(), now)
+	}
+	return err
 }
 
 // Values returns the values that a configuration's key may have, nil if its tag
