@@ -24,42 +24,51 @@ const (
 type Judge struct {
 	Columns []string
 
-	target engine.Scorer
-	names  []string      // of its scores
-	model  engine.Scorer // nil if the density of no model is known
-	params []float32
-	from   []int // of each column: of the scores, or one of those below
+	target  engine.Scorer
+	model   engine.Scorer // nil if the density of no model is known
+	params  []float32
+	columns []column
+	beta    float64
 
 	energies, values, modelled, modelValues []float64
 }
 
+// A column is a number of state i, of what is known of all states by then.
+type column struct {
+	of    known
+	value func(i int) float64
+}
+
+type known uint8
+
 const (
-	fromEnergy = -1 - iota
-	fromDensity
-	fromModel
-	fromWeight
+	energies known = 1 << iota
+	values
+	modelled
 )
 
 // NewJudge returns a judge of a target's states. model may be nil; params are its own.
 func NewJudge(target, model engine.Scorer, params []float32) *Judge {
-	j := &Judge{target: target, names: target.Observables(), params: params}
-	j.add(Energy, fromEnergy)
-	j.add(LogDensity, fromDensity)
-	for i, name := range j.names {
+	j := &Judge{target: target, params: params}
+	density := func(i int) float64 { return logDensity(j.beta, j.energies[i]) }
+	j.add(Energy, energies, func(i int) float64 { return j.energies[i] })
+	j.add(LogDensity, energies, density)
+	names := target.Observables()
+	for k, name := range names {
 		if name != engine.LogWeight && !slices.Contains(j.Columns, name) {
-			j.add(name, i)
+			j.add(name, values, func(i int) float64 { return j.values[i*len(names)+k] })
 		}
 	}
 	if model != nil && slices.Contains(model.Observables(), engine.LogWeight) {
 		j.model = model
-		j.add(LogModel, fromModel)
-		j.add(engine.LogWeight, fromWeight)
+		j.add(LogModel, modelled, func(i int) float64 { return j.modelled[i] })
+		j.add(engine.LogWeight, energies|modelled, func(i int) float64 { return density(i) - j.modelled[i] })
 	}
 	return j
 }
 
-func (j *Judge) add(name string, from int) {
-	j.Columns, j.from = append(j.Columns, name), append(j.from, from)
+func (j *Judge) add(name string, of known, value func(i int) float64) {
+	j.Columns, j.columns = append(j.Columns, name), append(j.columns, column{of, value})
 }
 
 // HasModel reports whether the model's density is among the columns.
@@ -70,7 +79,7 @@ func (j *Judge) Keep(names []string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("names none of %s", strings.Join(j.Columns, ", "))
 	}
-	var from []int
+	var kept []column
 	for k, name := range names {
 		if slices.Contains(names[:k], name) {
 			return fmt.Errorf("names %s twice", name)
@@ -79,52 +88,41 @@ func (j *Judge) Keep(names []string) error {
 		if i < 0 {
 			return fmt.Errorf("%q is not one of %s", name, strings.Join(j.Columns, ", "))
 		}
-		from = append(from, j.from[i])
+		kept = append(kept, j.columns[i])
 	}
-	j.Columns, j.from = slices.Clone(names), from
+	j.Columns, j.columns = slices.Clone(names), kept
 	return nil
 }
 
 // Score sets table, [n][columns], to what n states of a format have, and returns it; it is
 // good until the next call.
 func (j *Judge) Score(table []float64, format string, states []byte, n int) ([]float64, error) {
-	table = sized(table, n*len(j.Columns))
-	needs := func(some ...int) bool {
-		return slices.ContainsFunc(j.from, func(from int) bool { return slices.Contains(some, from) })
+	table = sized(table, n*len(j.columns))
+	var needed known
+	for _, c := range j.columns {
+		needed |= c.of
 	}
-	var beta float64
 	var err error
-	if needs(fromEnergy, fromDensity, fromWeight) {
+	if needed&energies != 0 {
 		j.energies = sized(j.energies, n)
-		if beta, err = j.target.Energies(j.energies, format, states); err != nil {
+		if j.beta, err = j.target.Energies(j.energies, format, states); err != nil {
 			return nil, err
 		}
 	}
-	if slices.ContainsFunc(j.from, func(from int) bool { return from >= 0 }) {
-		j.values = sized(j.values, n*len(j.names))
-		if err := j.target.Score(j.values, nil, format, states); err != nil {
+	if needed&values != 0 {
+		j.values = sized(j.values, n*len(j.target.Observables()))
+		if err = j.target.Score(j.values, nil, format, states); err != nil {
 			return nil, err
 		}
 	}
-	if needs(fromModel, fromWeight) {
-		if err := j.logModel(format, states, n); err != nil {
+	if needed&modelled != 0 {
+		if err = j.logModel(format, states, n); err != nil {
 			return nil, err
 		}
 	}
-	for k, from := range j.from {
-		value := func(i int) float64 { return j.values[i*len(j.names)+from] }
-		switch from {
-		case fromEnergy:
-			value = func(i int) float64 { return j.energies[i] }
-		case fromDensity:
-			value = func(i int) float64 { return logDensity(beta, j.energies[i]) }
-		case fromModel:
-			value = func(i int) float64 { return j.modelled[i] }
-		case fromWeight:
-			value = func(i int) float64 { return logDensity(beta, j.energies[i]) - j.modelled[i] }
-		}
+	for k, c := range j.columns {
 		for i := range n {
-			table[i*len(j.from)+k] = value(i)
+			table[i*len(j.columns)+k] = c.value(i)
 		}
 	}
 	return table, nil
