@@ -17,6 +17,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/cluster"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/mpi"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/version"
@@ -83,14 +84,7 @@ func (p *program) join(task cluster.Part, launcher string) error {
 // together, and each says as much whatever it was started as.
 func (p *program) sameStart(command string, values any) error {
 	path, _, _ := asm.Active()
-	text, err := json.Marshal(values)
-	if err != nil {
-		return err
-	}
-	mine, err := conf.Leaves(text)
-	if err != nil {
-		return err
-	}
+	mine := crash.Must(conf.Leaves(crash.Must(json.Marshal(values))))
 	mine["command"], mine["version"], mine["kernel path"] = command, version.Read().String(), path.String()
 	delete(mine, "target.file") // what it held is among the values
 	theirs, err := agreed(p, func() (map[string]string, error) { return mine, nil })
