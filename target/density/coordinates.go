@@ -97,6 +97,7 @@ type chart struct {
 	dim     int
 	maps    []coordinate // [modes][dim]
 	volumes []float64    // of each mode, Σ ln s
+	lines   bool         // all coordinates are u = c + s·y
 }
 
 func newChart(dim, modes int) *chart {
@@ -119,9 +120,11 @@ func spacing(x float64) float64 {
 
 // settle computes what follows from the maps.
 func (c *chart) settle() {
+	c.lines = true
 	for i := range c.maps {
 		m := &c.maps[i]
 		m.free = !m.bounded()
+		c.lines = c.lines && m.free && m.shear == nil
 		c.volumes[i/c.dim] += math.Log(m.scale)
 	}
 }
@@ -143,6 +146,13 @@ func (c *chart) place(x []float32, volume []float64, y []float32, k []uint8) {
 			volume[r] = c.volumes[k[r]]
 		}
 		maps, row := c.of(k, r), y[r*c.dim:][:c.dim]
+		if c.lines {
+			to := x[r*c.dim:][:c.dim]
+			for i, v := range row {
+				to[i] = float32(maps[i].center + maps[i].scale*float64(v))
+			}
+			continue
+		}
 		for i := range maps {
 			at, m := r*c.dim+i, &maps[i]
 			u := m.line(row, i)
