@@ -15,7 +15,7 @@ import (
 )
 
 // most rows are kept of a series.
-const most = 1 << 21
+const most = 1 << 20
 
 // presets are ours, in the order of outcomes.
 var presets = []string{"best", "quick"}
