@@ -13,7 +13,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// searched is a system with the loss Σ slope θ, whose acceptance rate may end a context, and which
+// searched is a system with the loss Σ slope θ, which may end a context, and which
 // may carry something.
 type searched struct {
 	linear
@@ -22,18 +22,14 @@ type searched struct {
 }
 
 func (s searched) Loss(params []float32, step uint32) (float64, error) {
+	if s.end != nil {
+		s.end()
+	}
 	return s.Surrogate()(slices.Collect(func(yield func(float64) bool) {
 		for _, x := range params {
 			yield(float64(x))
 		}
 	})), s.err
-}
-
-func (s searched) Acceptance() float64 {
-	if s.end != nil {
-		s.end()
-	}
-	return 0.5
 }
 
 func (s searched) State() []Section { return s.carried }
@@ -113,35 +109,35 @@ func TestSearchesThatEnd(t *testing.T) {
 		require.Zero(t, trainer.Steps())
 	}
 
-	// Of a context that ends between losses and moves: without a trail the move is made all the same, and with
-	// one all is as it was.
-	var end func()
-	trainer := trainerOf(t, searched{linear: two, end: func() { end() }}, func(c *Training) { c.Method = "consensus" })
-	end = func() {}
-	require.NoError(t, trainer.Step())
-	ctx, cancel := context.WithCancel(t.Context())
-	end = cancel
-	require.NoError(t, trainer.StepContext(ctx))
-	require.Equal(t, 2, trainer.Steps())
-	end = func() {}
+	// Of a context that ends between losses and moves: the move is made all the same, but where it would wait
+	// for who reads what it changes, and then all is as it was.
+	losses, cancel := 0, func() {}
+	trainer := trainerOf(t, searched{linear: two, end: func() {
+		if losses++; losses%search.ByGradient().Consensus.Particles == 0 {
+			cancel()
+		}
+	}}, func(c *Training) { c.Method = "consensus" })
+	step := func() error {
+		var ctx context.Context
+		ctx, cancel = context.WithCancel(t.Context())
+		err := trainer.StepContext(ctx)
+		require.ErrorIs(t, ctx.Err(), context.Canceled)
+		return err
+	}
+	require.NoError(t, step())
+	require.Equal(t, 1, trainer.Steps())
 	trail := trainer.Trail(3)
-	require.NoError(t, trainer.Step())
+	require.NoError(t, step())
 	require.Len(t, trail.Rates, 1)
 	require.Equal(t, trainer.params, trail.Last())
 	want, params := trainer.Record(), slices.Clone(trainer.params)
 	require.NotZero(t, want.Loss)
 	require.NotZero(t, want.GradientNorm)
-	for _, reading := range []chan struct{}{nil, make(chan struct{})} {
-		if trail.Reading = nil; reading != nil {
-			trail.Reading = reading
-		}
-		ctx, cancel = context.WithCancel(t.Context())
-		end = cancel
-		require.Equal(t, context.Canceled, trainer.StepContext(ctx))
-		require.Equal(t, want, trainer.Record())
-		require.Equal(t, params, trainer.params)
-		require.Len(t, trail.Rates, 1)
-	}
+	trail.Reading = make(chan struct{})
+	require.Equal(t, context.Canceled, step())
+	require.Equal(t, want, trainer.Record())
+	require.Equal(t, params, trainer.params)
+	require.Len(t, trail.Rates, 1)
 }
 
 // TestParametersThatAreNotFinite after a step by the gradient are the step's error.

@@ -129,21 +129,15 @@ func (t *Trainer) seek(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := t.Record()
+	if err := t.trail.Settle(ctx); err != nil {
+		copy(t.params, t.trail.Last())
+		return err
+	}
 	t.step, t.loss, t.norm = t.step+1, loss, norm
 	if err := t.checkFinite(); err != nil {
 		return err
 	}
-	finite := true
-	if err = t.trail.Settle(ctx); err == nil {
-		finite, err = t.search.Move(t.trail.Moving(ctx), t.step, t.rate())
-	}
-	if err != nil {
-		t.step, t.loss, t.norm = before.Step, before.Loss, before.GradientNorm
-		copy(t.params, t.trail.Last())
-		return err
-	}
-	if !finite {
+	if !t.search.Move(t.step, t.rate()) {
 		if err := t.nonFinite("parameter", t.params); err != nil {
 			return err
 		}

@@ -55,18 +55,16 @@ type consensus struct {
 	weights   []float32
 	spread    []float64 // Σ_p |θ_p − v|² of each piece
 	finite    []bool
-	point     []float32 // v, before it is θ
 	perturbations
 
-	ctx                  context.Context // of the present loop over pieces
-	keep, noise          float32         // of a particle's distance from v
+	keep, noise          float32 // of a particle's distance from v
 	scatter, agree, step func(piece int)
 }
 
 func newConsensus(p Problem, config Consensus) *consensus {
 	n := len(p.Params)
 	c := &consensus{
-		Problem: p, config: config, particles: make([]float32, config.Particles*n), point: make([]float32, n),
+		Problem: p, config: config, particles: make([]float32, config.Particles*n),
 		losses: make([]float64, config.Particles), weights: make([]float32, config.Particles),
 		spread: make([]float64, pieces(n)), finite: make([]bool, pieces(n)), perturbations: newPerturbations(n),
 	}
@@ -79,28 +77,15 @@ func newConsensus(p Problem, config Consensus) *consensus {
 }
 
 // begin scatters the particles about θ.
-func (c *consensus) begin(ctx context.Context) error {
+func (c *consensus) begin() {
 	c.stream = rng.Stream(c.Seed, rng.Perturbation, 0)
-	return c.run(ctx, c.scatter)
+	c.Workers.Run(len(c.draws), c.scatter)
 }
 
-// run calls a body for the pieces, until ctx is done.
-func (c *consensus) run(ctx context.Context, body func(piece int)) error {
-	c.ctx = ctx
-	c.Workers.Run(len(c.draws), body)
-	c.ctx = nil
-	return ctx.Err()
-}
-
-// scatterPiece is the first to touch the memory, which a machine may take its time to
-// find.
 func (c *consensus) scatterPiece(piece int) {
 	lo, hi := c.bounds(piece)
 	n, theta := len(c.Params), c.Params[lo:hi]
 	for p := range c.losses {
-		if c.ctx.Err() != nil {
-			return
-		}
 		particle := c.particles[p*n+lo : p*n+hi]
 		for i, epsilon := range c.draw(piece, p) {
 			particle[i] = theta[i] + float32(c.config.Spread)*epsilon
@@ -114,9 +99,7 @@ func (c *consensus) scatterPiece(piece int) {
 func (c *consensus) Look(ctx context.Context, step int) (loss, norm float64, err error) {
 	n := len(c.Params)
 	if step == 1 {
-		if err := c.begin(ctx); err != nil {
-			return 0, 0, err
-		}
+		c.begin()
 	}
 	for p := range c.losses {
 		if err := ctx.Err(); err != nil {
@@ -125,10 +108,7 @@ func (c *consensus) Look(ctx context.Context, step int) (loss, norm float64, err
 		c.losses[p] = c.Loss(c.particles[p*n:][:n], step)
 	}
 	loss = c.setWeights()
-	if err := c.run(ctx, c.agree); err != nil {
-		return 0, 0, err
-	}
-	copy(c.Params, c.point)
+	c.Workers.Run(len(c.draws), c.agree)
 	for _, s := range c.spread {
 		norm += s
 	}
@@ -164,13 +144,10 @@ func (c *consensus) bounds(piece int) (lo, hi int) {
 	return piece * pieceLen, min((piece+1)*pieceLen, len(c.Params))
 }
 
-// agreePiece computes v and the particles' distance from it.
+// agreePiece sets θ to v, and computes the particles' distance from it.
 func (c *consensus) agreePiece(piece int) {
-	if c.ctx.Err() != nil {
-		return
-	}
 	lo, hi := c.bounds(piece)
-	n, v := len(c.Params), c.point[lo:hi]
+	n, v := len(c.Params), c.Params[lo:hi]
 	clear(v)
 	for p, w := range c.weights {
 		for i, x := range c.particles[p*n+lo : p*n+hi] {
@@ -188,31 +165,31 @@ func (c *consensus) agreePiece(piece int) {
 }
 
 // Move takes a time step, and averages v.
-func (c *consensus) Move(ctx context.Context, step int, rate float64) (finite bool, err error) {
-	finite, err = c.move(ctx, step, rate)
-	if err != nil || c.ema == nil {
-		return finite, err
+func (c *consensus) Move(step int, rate float64) (finite bool) {
+	finite = c.Replay(step, rate)
+	if c.ema != nil {
+		decay := float32(min(c.EMA, float64(step)/float64(step+10)))
+		for i, x := range c.Params {
+			c.ema[i] = decay*c.ema[i] + (1-decay)*x
+		}
 	}
-	decay := float32(min(c.EMA, float64(step)/float64(step+10)))
-	for i, x := range c.Params {
-		c.ema[i] = decay*c.ema[i] + (1-decay)*x
-	}
-	return finite, nil
+	return finite
 }
 
-// move takes the particles through a time step.
-func (c *consensus) move(ctx context.Context, step int, rate float64) (finite bool, err error) {
+// Replay implements Replayer.
+func (c *consensus) Replay(step int, rate float64) (finite bool) {
+	if step == 0 {
+		c.begin()
+		return true
+	}
 	dt := c.config.TimeStep * rate
 	c.keep, c.noise = float32(1-dt), float32(c.config.Noise*math.Sqrt(dt))
 	c.stream = rng.Stream(c.Seed, rng.Perturbation, uint32(step))
-	err = c.run(ctx, c.step)
-	return !slices.Contains(c.finite, false), err
+	c.Workers.Run(len(c.draws), c.step)
+	return !slices.Contains(c.finite, false)
 }
 
 func (c *consensus) stepPiece(piece int) {
-	if c.ctx.Err() != nil {
-		return
-	}
 	lo, hi := c.bounds(piece)
 	n, v := len(c.Params), c.Params[lo:hi]
 	c.finite[piece] = asm.AllFinite(v)
@@ -240,12 +217,4 @@ func (c *consensus) Rest() []state.Section {
 		return nil
 	}
 	return []state.Section{{Name: "ema", Float32: c.ema}}
-}
-
-// Replay implements Replayer.
-func (c *consensus) Replay(ctx context.Context, step int, rate float64) (finite bool, err error) {
-	if step == 0 {
-		return true, c.begin(ctx)
-	}
-	return c.move(ctx, step, rate)
 }

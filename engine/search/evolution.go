@@ -116,8 +116,8 @@ func (e *evolution) Look(ctx context.Context, step int) (loss, norm float64, err
 }
 
 // Move takes a step of AdamW.
-func (e *evolution) Move(_ context.Context, step int, rate float64) (finite bool, err error) {
-	return e.Optimizer.Step(e.Params, e.Grad, e.norm, step, rate), nil
+func (e *evolution) Move(step int, rate float64) (finite bool) {
+	return e.Optimizer.Step(e.Params, e.Grad, e.norm, step, rate)
 }
 
 func (e *evolution) Average() []float32     { return e.Optimizer.EMA }

@@ -8,7 +8,7 @@
 //	s := search.New(config, search.Problem{Params: params, Loss: loss, …})
 //	for step := 1; step <= steps; step++ {
 //		loss, norm, err := s.Look(ctx, step)
-//		finite, err := s.Move(ctx, step, 1)
+//		finite := s.Move(step, 1)
 //	}
 package search
 
@@ -64,9 +64,8 @@ type Search interface {
 	// and then nothing has changed.
 	Look(ctx context.Context, step int) (loss, norm float64, err error)
 	// Move goes there, with the step length multiplied by rate, and reports
-	// whether all parameters are finite. It may return ctx's error, and then only
-	// a Replayer can go on.
-	Move(ctx context.Context, step int, rate float64) (finite bool, err error)
+	// whether all parameters are finite.
+	Move(step int, rate float64) (finite bool)
 	// Average is the exponential average of θ, nil if there is none.
 	Average() []float32
 	// State lists what is carried from step to step besides θ.
@@ -81,8 +80,8 @@ type Replayer interface {
 	Rest() []state.Section // of State
 	// Replay takes the bulk from before Move of a step to after it, where θ and
 	// rate are what they were then, without a loss. Step 0 makes the bulk that
-	// training begins with. After ctx's error the bulk is of no use.
-	Replay(ctx context.Context, step int, rate float64) (finite bool, err error)
+	// training begins with.
+	Replay(step int, rate float64) (finite bool)
 }
 
 // A Problem is what a search searches for, and with what.

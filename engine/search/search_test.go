@@ -99,9 +99,7 @@ func TestConsensusFollowsItsEquation(t *testing.T) {
 		require.InEpsilon(t, loss, gotLoss, 1e-4, "step %d", step)
 		require.InEpsilon(t, math.Sqrt(spread), norm, 1e-4, "step %d", step)
 		rate := 1 / float64(step)
-		finite, err := s.Move(t.Context(), step, rate)
-		require.NoError(t, err)
-		require.True(t, finite)
+		require.True(t, s.Move(step, rate))
 		dt, decay := c.TimeStep*rate, min(0.3, float64(step)/float64(step+10))
 		for i := range v {
 			require.InDelta(t, v[i], params[i], 1e-4, "step %d", step)
@@ -240,8 +238,7 @@ func TestTrails(t *testing.T) {
 	for step := 1; step <= 3; step++ {
 		_, _, err := s.Look(t.Context(), step)
 		require.NoError(t, err)
-		_, err = s.Move(t.Context(), step, 1/float64(step))
-		require.NoError(t, err)
+		require.True(t, s.Move(step, 1/float64(step)))
 		trail.Add(1 / float64(step))
 		points = append(points, slices.Clone(params))
 		require.Equal(t, points[step], trail.Last())
@@ -250,9 +247,7 @@ func TestTrails(t *testing.T) {
 	require.Equal(t, []float64{1, 0.5, 1. / 3}, trail.Rates)
 
 	again, others := begin()
-	finite, err := again.Replay(t.Context(), 0, 0)
-	require.NoError(t, err)
-	require.True(t, finite)
+	require.True(t, again.Replay(0, 0))
 	other := NewTrail(again, others, 0)
 	other.Stretch(3)
 	require.Len(t, other.Points, 4*testSize)
@@ -262,8 +257,7 @@ func TestTrails(t *testing.T) {
 	for step := 1; step <= 3; step++ {
 		other.Set(step)
 		require.Equal(t, points[step], others)
-		_, err := again.Replay(t.Context(), step, other.Rates[step-1])
-		require.NoError(t, err)
+		require.True(t, again.Replay(step, other.Rates[step-1]))
 	}
 	require.True(t, slices.Equal(s.Bulk()[0].Float32, again.Bulk()[0].Float32))
 	var names []string
@@ -275,7 +269,7 @@ func TestTrails(t *testing.T) {
 	require.Equal(t, slices.Concat(points[2:]...), trail.Points)
 	require.Equal(t, []float64{1. / 3}, trail.Rates)
 
-	// A trail waits for who reads, and a move ends early only where there is one.
+	// A trail waits for who reads.
 	ended, end := context.WithCancel(t.Context())
 	end()
 	reading := make(chan struct{})
@@ -283,42 +277,33 @@ func TestTrails(t *testing.T) {
 	require.ErrorIs(t, trail.Settle(ended), context.Canceled)
 	close(reading)
 	require.NoError(t, trail.Settle(t.Context()))
-	require.Equal(t, ended, trail.Moving(ended))
 	var none *Trail
 	none.Add(1)
 	require.NoError(t, none.Settle(ended))
-	require.NoError(t, none.Moving(ended).Err())
 	trail.Reading = nil
 	require.NoError(t, trail.Settle(ended))
 
 	// What has ended changes nothing.
 	before, _ := begin()
-	_, _, err = before.Look(ended, 1)
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = before.Move(ended, 1, 1)
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = before.Replay(ended, 0, 1)
+	_, _, err := before.Look(ended, 1)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Zero(t, slices.Max(before.Average()))
 	_, _, err = New(Methods{Method: "evolution", Evolution: Evolution{1, 1, "plain"}}, Problem{Params: start(), Workers: workers}).Look(ended, 1)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestStopsAnywhere: wherever a look or a move ends early, it says so before it goes on: no
-// loss is computed any more, θ stays, and each of the two pieces asks once more at most.
+// TestStopsAnywhere: before whichever loss a look ends, it computes no loss any more, does not
+// ask again, and θ stays.
 func TestStopsAnywhere(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	for name, c := range map[string]struct {
-		m     Methods
-		moves bool
-		asks  int
+		m    Methods
+		asks int
 	}{
-		// Two pieces of six particles, the end of these, six losses, and two pieces with their end.
-		"a look":            {Methods{Method: "consensus", Consensus: Consensus{6, 0.4, 3, 0.9, 0.2}}, false, 12 + 1 + 6 + 2 + 1},
-		"a move":            {Methods{Method: "consensus", Consensus: Consensus{6, 0.4, 3, 0.9, 0.2}}, true, 2 + 1},
-		"an estimate":       {Methods{Method: "evolution", Evolution: Evolution{3, 1, "plain"}}, false, 6},
-		"a ranked estimate": {Methods{Method: "evolution", Evolution: Evolution{3, 1, "rank"}}, false, 6},
+		"a look":            {Methods{Method: "consensus", Consensus: Consensus{6, 0.4, 3, 0.9, 0.2}}, 6},
+		"an estimate":       {Methods{Method: "evolution", Evolution: Evolution{3, 1, "plain"}}, 6},
+		"a ranked estimate": {Methods{Method: "evolution", Evolution: Evolution{3, 1, "rank"}}, 6},
 	} {
 		for left := range c.asks + 1 {
 			ctx := late.After(t.Context(), left)
@@ -332,12 +317,7 @@ func TestStopsAnywhere(t *testing.T) {
 				},
 				Optimizer: optim.NewOptimizer(optim.AdamW{LearningRate: 1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8}, 0, 0, testSize, workers),
 			})
-			var err error
-			if c.moves {
-				_, err = s.Move(ctx, 1, 1)
-			} else {
-				_, _, err = s.Look(ctx, 1)
-			}
+			_, _, err := s.Look(ctx, 1)
 			asked, ended := ctx.Asked()
 			if left == c.asks {
 				require.NoError(t, err, name)
@@ -345,12 +325,9 @@ func TestStopsAnywhere(t *testing.T) {
 				continue
 			}
 			require.ErrorIs(t, err, context.Canceled, "%s, asked %d times", name, left)
-			require.LessOrEqual(t, ended, 3, "%s, asked %d times", name, left)
+			require.Equal(t, 1, ended, "%s, asked %d times", name, left)
 			require.Zero(t, lately, name)
 			require.Equal(t, start(), params, name)
-			if c.moves {
-				require.Zero(t, slices.Max(s.Average()))
-			}
 		}
 	}
 }
@@ -386,12 +363,8 @@ func TestFarParticles(t *testing.T) {
 		s := newConsensus(Problem{Params: params, Loss: uneven, Seed: testSeed, Workers: workers}, Consensus{6, 0.4, 3, 0.9, 0.2})
 		_, _, err := s.Look(t.Context(), 1)
 		require.NoError(t, err)
-		finite, err := s.Move(t.Context(), 1, 1)
-		require.NoError(t, err)
-		require.True(t, finite)
+		require.True(t, s.Move(1, 1))
 		s.particles[testSize+at] = float32(math.Inf(1))
-		finite, err = s.Move(t.Context(), 2, 1)
-		require.NoError(t, err)
-		require.False(t, finite)
+		require.False(t, s.Move(2, 1))
 	}
 }

@@ -48,15 +48,6 @@ func (t *Trail) Settle(ctx context.Context) error {
 	}
 }
 
-// Moving is the context of a move: one whose outcome nothing but a replay can
-// recover ends only when there is a trail.
-func (t *Trail) Moving(ctx context.Context) context.Context {
-	if t == nil {
-		return context.Background()
-	}
-	return ctx
-}
-
 // Last is θ of the last step that was entered.
 func (t *Trail) Last() []float32 { return t.Points[len(t.Points)-len(t.params):] }
 
