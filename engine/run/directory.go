@@ -53,26 +53,21 @@ func (r *run) open(ctx context.Context) error {
 		}
 		return mayResume("", r.Resume, false)
 	}
-	resume := r.Resume
-	if r.Setup != nil {
-		r.lock, r.Setup.taken, resume = r.Setup.lock, true, ""
-	} else {
+	setup := r.Setup
+	if setup == nil {
 		var err error
-		if r.lock, err = own(r.dir, r.report); err != nil {
+		if setup, err = claim(r.dir, r.Resume, r.report); err != nil {
 			return err
 		}
+		if !setup.run {
+			_ = os.Remove(recipeFile(r.dir)) // of a run that never began
+		}
 	}
-	checkpoint, begun, err := runIn(r.dir)
-	if err == nil {
-		err = mayResume(r.dir, resume, begun)
-	}
-	if err == nil && checkpoint {
-		err = r.restore(ctx, checkpointFile(r.dir))
-	} else if err == nil && r.Setup == nil {
-		_ = os.Remove(recipeFile(r.dir)) // of a run that never began
-	}
-	if err != nil {
-		return err
+	r.lock, setup.taken = setup.lock, true
+	if setup.run {
+		if err := r.restore(ctx, checkpointFile(r.dir)); err != nil {
+			return err
+		}
 	}
 	r.sweepKeyframes()
 	r.tally.Restore(spentIn(r.dir))

@@ -58,37 +58,38 @@ func (s *Setup) Noting(ctx context.Context) context.Context {
 // configuration as it is given, and that the run is being set up. Resume is that of
 // Options. Warn hears of what the user should know.
 func SetUp(dir, resume string, given engine.Config, warn func(string)) (*Setup, error) {
-	lock, err := own(dir, warn)
-	if err != nil {
-		return nil, err
+	s, err := claim(dir, resume, warn)
+	if err != nil || s.run { // of which all this is known
+		return s, err
 	}
-	s := &Setup{dir: dir, given: given, lock: lock}
-	if err := s.begin(resume); err != nil {
+	s.given, s.spent = given, spentIn(dir)
+	text, err := conf.Encode(given)
+	if err == nil {
+		err = disk.Publish(configFile(dir), text)
+	}
+	if err == nil {
+		err = s.tell("setting up", nil)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.lock.Release())
 	}
 	return s, nil
 }
 
-func (s *Setup) begin(resume string) error {
-	checkpoint, begun, err := runIn(s.dir)
+// claim takes possession of a directory, unless what it holds is against what is asked for.
+func claim(dir, resume string, warn func(string)) (*Setup, error) {
+	lock, err := own(dir, warn)
+	if err != nil {
+		return nil, err
+	}
+	checkpoint, begun, err := runIn(dir)
 	if err == nil {
-		err = mayResume(s.dir, resume, begun)
+		err = mayResume(dir, resume, begun)
 	}
 	if err != nil {
-		return err
+		return nil, errors.Join(err, lock.Release())
 	}
-	if s.fresh, s.run = !begun, checkpoint; s.run {
-		return nil // of which all this is known
-	}
-	text, err := conf.Encode(s.given)
-	if err != nil {
-		return err
-	}
-	s.spent = spentIn(s.dir)
-	if err := disk.Publish(configFile(s.dir), text); err != nil {
-		return err
-	}
-	return s.tell("setting up", nil)
+	return &Setup{dir: dir, lock: lock, fresh: !begun, run: checkpoint}, nil
 }
 
 // runIn reports whether a directory holds a checkpoint, and whether a run was begun there.
