@@ -26,7 +26,7 @@ func rewrite(path string, change func(h *header)) error {
 	if err != nil {
 		return err
 	}
-	sections := make([]engine.Section, len(data))
+	sections := make([]engine.Section, len(h.Sections))
 	for i, s := range h.Sections {
 		sections[i] = engine.Section{Name: s.Name, Float32: make([]float32, s.Len)}
 		if s.Type == "float64" {

@@ -8,12 +8,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"io"
+	"iter"
 	"math"
 	"os"
 	"slices"
-	"sync"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/disk"
@@ -75,8 +74,7 @@ func (s sectionHeader) bytes() (int, error) {
 }
 
 // encode writes a container to w, in pieces: checkpoints may be as large as
-// memory. Hashing takes longest and has a thread to itself. It returns the
-// checksum.
+// memory. It returns the checksum.
 func encode(w io.Writer, h header, sections []engine.Section) (checksum []byte, err error) {
 	h.Schema = engine.SchemaVersion
 	h.Sections = lists.Map(sections, describe)
@@ -84,71 +82,53 @@ func encode(w io.Writer, h header, sections []engine.Section) (checksum []byte, 
 	if err != nil {
 		return nil, err
 	}
-	start := append(binary.LittleEndian.AppendUint64([]byte(magic), uint64(len(head))), head...)
-	if _, err := w.Write(start); err != nil {
+	sum := sha256.New()
+	both := io.MultiWriter(w, sum)
+	if _, err := both.Write(append(binary.LittleEndian.AppendUint64([]byte(magic), uint64(len(head))), head...)); err != nil {
 		return nil, err
 	}
-	sum := sha256.New()
-	sum.Write(start)
-	if err := encodeSections(w, sum, sections); err != nil {
-		return nil, err
+	piece := make([]byte, 0, pieceBytes)
+	for numbers := range pieces(sections) {
+		if _, err := both.Write(appendNumbers(piece, numbers)); err != nil {
+			return nil, err
+		}
 	}
 	checksum = sum.Sum(nil)
 	_, err = w.Write(checksum)
 	return checksum, err
 }
 
-// encodeSections writes the sections to w and to sum.
-func encodeSections(w io.Writer, sum hash.Hash, sections []engine.Section) error {
-	const pieces = 4
-	free, full := make(chan []byte, pieces), make(chan []byte, pieces)
-	for range pieces {
-		free <- make([]byte, 0, pieceBytes)
-	}
-	var hashing sync.WaitGroup
-	hashing.Go(func() {
-		for piece := range full {
-			sum.Write(piece)
-			free <- piece[:0]
-		}
-	})
-	defer hashing.Wait()
-	defer close(full)
-	// A piece is free once it is hashed, and asked for once the one before is
-	// written.
-	write := func(piece []byte) error {
-		full <- piece
-		_, err := w.Write(piece)
-		return err
-	}
-	for _, s := range sections {
-		for x := range slices.Chunk(s.Float32, pieceBytes/4) {
-			if err := write(appendFloat32(<-free, x)); err != nil {
-				return err
-			}
-		}
-		for x := range slices.Chunk(s.Float64, pieceBytes/8) {
-			if err := write(appendFloat64(<-free, x)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 const pieceBytes = 1 << 18
 
-// appendFloat32 is binary.Append without its call for each number.
-func appendFloat32(dst []byte, x []float32) []byte {
-	for _, v := range x {
-		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+// pieces are the numbers of sections in their order, slices of as many as pieceBytes hold at most.
+func pieces(sections []engine.Section) iter.Seq[any] {
+	return func(yield func(numbers any) bool) {
+		for _, s := range sections {
+			for x := range slices.Chunk(s.Float32, pieceBytes/4) {
+				if !yield(x) {
+					return
+				}
+			}
+			for x := range slices.Chunk(s.Float64, pieceBytes/8) {
+				if !yield(x) {
+					return
+				}
+			}
+		}
 	}
-	return dst
 }
 
-func appendFloat64(dst []byte, x []float64) []byte {
-	for _, v := range x {
-		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+// appendNumbers is binary.Append without its call for each number.
+func appendNumbers(dst []byte, numbers any) []byte {
+	switch x := numbers.(type) {
+	case []float32:
+		for _, v := range x {
+			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+		}
+	case []float64:
+		for _, v := range x {
+			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+		}
 	}
 	return dst
 }
@@ -178,9 +158,9 @@ const (
 )
 
 // readFile reads and checks a container of the given kind, until ctx is done. It returns
-// the header and the sections' bytes.
-func readFile(ctx context.Context, path, kind string) (*header, [][]byte, error) {
-	bad := func(format string, args ...any) (*header, [][]byte, error) {
+// the header and the bytes of all sections.
+func readFile(ctx context.Context, path, kind string) (*header, []byte, error) {
+	bad := func(format string, args ...any) (*header, []byte, error) {
 		return nil, nil, &FileError{path, fmt.Sprintf(format, args...)}
 	}
 	file, size, err := disk.Open(path)
@@ -220,12 +200,7 @@ func readFile(ctx context.Context, path, kind string) (*header, [][]byte, error)
 		return bad("holds a %s, not a %s", h.Kind, kind)
 	}
 	h.sum = hex.EncodeToString(checksum)
-	var sections [][]byte
-	for _, s := range h.Sections {
-		length, _ := s.bytes()
-		sections, rest = append(sections, rest[:length]), rest[length:]
-	}
-	return h, sections, nil
+	return h, content, nil
 }
 
 // readHeader reads a container up to its sections. It returns the header and the
@@ -279,7 +254,7 @@ func readHeader(path string, file io.Reader, size int64, kind string) (*header, 
 
 // fill copies a container's sections into those that the program expects, until ctx is
 // done.
-func fill(ctx context.Context, path string, h *header, data [][]byte, want []engine.Section) error {
+func fill(ctx context.Context, path string, h *header, data []byte, want []engine.Section) error {
 	if len(want) != len(h.Sections) {
 		return &FileError{path, fmt.Sprintf("holds %d sections where the configuration needs %d", len(h.Sections), len(want))}
 	}
@@ -289,29 +264,12 @@ func fill(ctx context.Context, path string, h *header, data [][]byte, want []eng
 				i, got.Name, got.Len, got.Type, need.Name, need.Len, need.Type)}
 		}
 	}
-	for i := range want {
-		rest := data[i]
-		decode := func(n int, v any) error {
-			piece := rest[:n]
-			rest = rest[n:]
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if _, err := binary.Decode(piece, binary.LittleEndian, v); err != nil {
-				return &FileError{path, err.Error()}
-			}
-			return nil
+	for numbers := range pieces(want) {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		for x := range slices.Chunk(want[i].Float32, pieceBytes/4) {
-			if err := decode(4*len(x), x); err != nil {
-				return err
-			}
-		}
-		for x := range slices.Chunk(want[i].Float64, pieceBytes/8) {
-			if err := decode(8*len(x), x); err != nil {
-				return err
-			}
-		}
+		n, _ := binary.Decode(data, binary.LittleEndian, numbers) // as long as the header says
+		data = data[n:]
 	}
 	return nil
 }

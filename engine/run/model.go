@@ -2,9 +2,7 @@ package run
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
@@ -15,13 +13,12 @@ import (
 func (m *Model) Hash() string {
 	text := []byte(m.Config)
 	var v any
-	if exactly(text, &v) == nil {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // a float64 would take seeds above 2⁵³ for their neighbours
+	if d.Decode(&v) == nil {
 		text, _ = json.Marshal(v) // the same from a file, which has other spaces and escapes
 	}
-	h := sha256.New()
-	h.Write(append(bytes.Clone(text), 0))
-	addParams(h, m.Params)
-	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+	return hashOf(append(bytes.Clone(text), 0), m.Params)
 }
 
 // Write writes a model file, as a run leaves it in its directory.

@@ -92,7 +92,7 @@ func TestFilesRefused(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	want := []engine.Section{{Name: "a", Float32: make([]float32, 1)}, {Name: "b", Float64: make([]float64, 1)}}
-	require.Equal(t, context.Canceled, fill(ended, "f", h, [][]byte{make([]byte, 4), make([]byte, 8)}, want))
+	require.Equal(t, context.Canceled, fill(ended, "f", h, make([]byte, 12), want))
 	require.NoError(t, os.WriteFile(path, good, 0o600))
 	_, _, err = readFile(ended, path, "model")
 	require.Equal(t, context.Canceled, err)

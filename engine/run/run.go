@@ -1,10 +1,8 @@
 package run
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -505,14 +503,6 @@ func sameRun(path string, written, have []byte, extend bool) error {
 		}
 	}
 	return nil
-}
-
-// exactly decodes JSON with its numbers as they are written: a float64 would
-// take seeds above 2⁵³ for their neighbours.
-func exactly(text []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	return d.Decode(v)
 }
 
 // shorten cuts a value that an error quotes.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"hash"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/revgen/revgen/asm"
@@ -23,16 +21,17 @@ type Start struct {
 
 // Hash names the parameters in a configuration, as training.start.
 func (s *Start) Hash() string {
-	h := sha256.New()
-	addParams(h, s.Params)
-	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+	return hashOf(nil, s.Params)
 }
 
-// addParams hashes parameters as files hold them.
-func addParams(h hash.Hash, params []float32) {
-	for x := range slices.Chunk(params, pieceBytes/4) {
-		h.Write(appendFloat32(nil, x))
+// hashOf is that of a text and of parameters as files hold them.
+func hashOf(text []byte, params []float32) string {
+	h := sha256.New()
+	h.Write(text)
+	for numbers := range pieces([]engine.Section{{Float32: params}}) {
+		h.Write(appendNumbers(nil, numbers))
 	}
+	return fmt.Sprintf("sha256:%x", h.Sum(nil))
 }
 
 // A successor is a configuration whose generator starts from that of another,

@@ -181,14 +181,11 @@ func (r *run) sweepKeyframes() {
 }
 
 // replay restores from a checkpoint with a trail what it does not hold.
-func (r *run) replay(ctx context.Context, path string, h *header, data [][]byte) error {
+func (r *run) replay(ctx context.Context, path string, h *header, data []byte) error {
 	t, n := r.trainer, r.trainer.System().NumParams()
 	s := t.Replayer()
-	first, steps, size := h.Keyframe.Step, h.Step-h.Keyframe.Step, 0
-	for _, d := range data {
-		size += len(d)
-	}
-	if s == nil || first < 0 || steps < 0 || steps > size/(4*max(1, n)) || first > 0 && h.Keyframe.File == "" {
+	first, steps := h.Keyframe.Step, h.Step-h.Keyframe.Step
+	if s == nil || first < 0 || steps < 0 || steps > len(data)/(4*max(1, n)) || first > 0 && h.Keyframe.File == "" {
 		return &FileError{path, fmt.Sprintf("a journal from step %d to step %d does not fit", first, h.Step)}
 	}
 	k := newTrail(t, s)
