@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -54,32 +55,46 @@ func (r *run) stepping(ctx context.Context) context.Context {
 
 // share gives all ranks what rank 0 has restored.
 func (r *run) share() {
-	at := []float64{float64(r.trainer.Steps()), float64(r.saved), r.before, r.moved}
-	f := &r.refuge
-	good := []float64{0, float64(f.Step), float64(f.Metrics), f.Moved, f.First, float64(f.Taken), f.Lately, f.Least}
-	if f.sections != nil {
-		good[0] = 1
+	if r.workers.Size() == 1 {
+		return
 	}
-	r.workers.Tell(asm.Bytes(at))
-	r.workers.Tell(asm.Bytes(good))
-	r.trainer.Resume(int(at[0]))
-	r.before, r.moved = at[2], at[3]
-	if r.saved = int(at[1]); r.saved < 0 {
+	at := struct {
+		Step, Saved   int
+		Before, Moved float64
+		Refuge        refuge
+		Good          bool // there is a state to go back to
+	}{r.trainer.Steps(), r.saved, r.before, r.moved, r.refuge, r.refuge.sections != nil}
+	text, _ := json.Marshal(at) // of finite numbers
+	_ = json.Unmarshal(r.tell(text), &at)
+	r.trainer.Resume(at.Step)
+	r.saved, r.before, r.moved = at.Saved, at.Before, at.Moved
+	if r.saved < 0 {
 		return
 	}
 	sections := r.trainer.State()
-	f.Step, f.Metrics, f.Moved, f.First, f.Taken, f.Lately, f.Least = int(good[1]), int64(good[2]), good[3], good[4], int(good[5]), good[6], good[7]
-	r.ease()
-	if good[0] > 0 {
-		if f.sections == nil {
-			f.sections = roomFor(sections)
+	at.Refuge.sections = r.refuge.sections
+	if r.refuge = at.Refuge; at.Good {
+		if r.refuge.sections == nil {
+			r.refuge.sections = roomFor(sections)
 		}
-		sections = slices.Concat(sections, f.sections)
+		sections = slices.Concat(sections, r.refuge.sections)
 	}
+	r.ease()
 	for _, s := range sections {
 		r.workers.Tell(asm.Bytes(s.Float32))
 		r.workers.Tell(asm.Bytes(s.Float64))
 	}
+}
+
+// tell gives all ranks a text of rank 0.
+func (r *run) tell(text []byte) []byte {
+	length := []float64{float64(len(text))}
+	r.workers.Tell(asm.Bytes(length))
+	if r.workers.Rank() > 0 {
+		text = make([]byte, int(length[0]))
+	}
+	r.workers.Tell(text)
+	return text
 }
 
 // count gives the target the context's tally, or one of the run's own, with the limit of the
@@ -161,11 +176,12 @@ func (r *run) probe(ctx context.Context) error {
 			others = append(others, strconv.Itoa(rank))
 		}
 	}
-	switch len(others) {
-	case 0:
+	if len(others) == 0 {
 		return nil
-	case 1:
-		return fmt.Errorf("%s: on rank %s it answers otherwise than on rank 0 to the same questions; all ranks need the same program with the same data", p.Named(), others[0])
 	}
-	return fmt.Errorf("%s: on ranks %s it answers otherwise than on rank 0 to the same questions; all ranks need the same program with the same data", p.Named(), strings.Join(others, ", "))
+	which := "rank"
+	if len(others) > 1 {
+		which = "ranks"
+	}
+	return fmt.Errorf("%s: on %s %s it answers otherwise than on rank 0 to the same questions; all ranks need the same program with the same data", p.Named(), which, strings.Join(others, ", "))
 }

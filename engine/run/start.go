@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/notes"
 )
@@ -85,21 +84,15 @@ func (r *run) noting(ctx context.Context) (context.Context, error) {
 	if !r.setting {
 		return ctx, nil
 	}
-	var text []byte
 	if r.workers.Size() > 1 {
+		var text []byte
 		var err error
-		if r.workers.Rank() == 0 && r.notes != nil {
+		if r.notes != nil { // rank 0's
 			if text, err = r.notes.Text(); err != nil {
 				return nil, err
 			}
 		}
-		length := []float64{float64(len(text))}
-		r.workers.Tell(asm.Bytes(length))
-		if r.workers.Rank() > 0 && length[0] > 0 {
-			text = make([]byte, int(length[0]))
-		}
-		r.workers.Tell(text)
-		if r.workers.Rank() > 0 && len(text) > 0 {
+		if text = r.tell(text); r.workers.Rank() > 0 && len(text) > 0 {
 			if r.notes, err = notes.Read(text); err != nil {
 				return nil, err
 			}
