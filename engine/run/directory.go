@@ -40,8 +40,7 @@ type directory struct {
 	saved   int   // step of the last checkpoint, -1 for none
 	dirty   bool  // there is something that the last checkpoint does not hold
 
-	unsettled bool         // config.json is on its way to the disk
-	opening   <-chan error // of opened, nil once it was heard
+	unsettled bool // config.json is on its way to the disk
 }
 
 // open takes possession of the run directory, if that has not been done, and restores a
@@ -71,41 +70,13 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.sweepKeyframes()
 	r.tally.Restore(spentIn(r.dir))
-	status, err := r.telling(nil)
-	if err != nil {
-		return err
-	}
-	if r.saved >= 0 {
-		return r.beginFiles(status)
-	}
-	opening := make(chan error, 1)
-	r.opening = opening
-	go func() { opening <- r.beginFiles(status) }()
-	return nil
-}
-
-// beginFiles leaves the files that a run has from its beginning on. Those of a run that
-// begins anew hold nothing yet that its first step would need: they are written beside
-// it, so that a job of a batch, which may take a moment in all, does not wait for the
-// disk before it begins.
-func (r *run) beginFiles(status []byte) error {
 	if err := r.writeConfig(); err != nil {
 		return err
 	}
 	if err := r.openMetrics(); err != nil {
 		return err
 	}
-	return disk.Publish(statusFile(r.dir), status)
-}
-
-// opened returns when a run has the files that it begins with.
-func (r *run) opened() error {
-	if r.opening == nil {
-		return nil
-	}
-	err := <-r.opening
-	r.opening = nil
-	return err
+	return r.status(nil)
 }
 
 // own makes a run directory if need be, and this process the only one that writes to it, and
@@ -162,7 +133,7 @@ func (r *run) openMetrics() error {
 	}
 	if end < r.written {
 		r.report(fmt.Sprintf("%s holds %d bytes of the %d that the checkpoint counts: the records between are lost", path, end, r.written))
-		r.written = end // which is read meanwhile where it is 0
+		r.written = end
 	}
 	if err := file.Truncate(end); err != nil {
 		return err
@@ -290,8 +261,8 @@ func (r *run) checkpoint() error {
 
 // settle puts the configuration on the disk.
 func (r *run) settle() error {
-	if err := r.opened(); err != nil || !r.unsettled {
-		return err
+	if !r.unsettled {
+		return nil
 	}
 	r.unsettled = false
 	return disk.Settle(configFile(r.dir))
@@ -371,9 +342,6 @@ func (r *run) log(record engine.Record) error {
 	if r.dir == "" {
 		return nil
 	}
-	if err := r.opened(); err != nil {
-		return err
-	}
 	line, err := json.Marshal(record)
 	if err != nil {
 		return err
@@ -396,7 +364,6 @@ func (r *run) flush() error {
 
 // close gives the directory up. What had to be written has been.
 func (r *run) close() {
-	_ = r.opened()
 	if r.trail != nil {
 		r.trail.abandon()()
 		r.sweepKeyframes()
@@ -445,22 +412,6 @@ func (r *run) status(problem error) error {
 	if r.dir == "" {
 		return nil
 	}
-	if err := r.opened(); err != nil {
-		return err
-	}
-	text, err := r.telling(problem)
-	if err != nil {
-		return err
-	}
-	write := disk.Publish
-	if problem != nil || r.ended {
-		write = disk.Write // nobody will write it again
-	}
-	return write(statusFile(r.dir), text)
-}
-
-// telling is what status.json says now.
-func (r *run) telling(problem error) ([]byte, error) {
 	state, message := "running", ""
 	switch {
 	case problem == nil && r.setting:
@@ -473,7 +424,7 @@ func (r *run) telling(problem error) ([]byte, error) {
 		state = "done"
 	}
 	r.told = time.Now()
-	s := Status{Schema: engine.SchemaVersion, State: state, Step: r.trainer.Steps(), Steps: r.steps(), Checkpoint: r.saved, Seconds: r.before, Threads: r.workers.Threads(), Error: message, Evaluations: r.counted()}
+	s := Status{State: state, Step: r.trainer.Steps(), Steps: r.steps(), Checkpoint: r.saved, Seconds: r.before, Threads: r.workers.Threads(), Error: message, Evaluations: r.counted()}
 	if !r.started.IsZero() {
 		s.Setup = r.setup
 		if elapsed := time.Since(r.started).Seconds(); elapsed > 0 {
@@ -485,5 +436,20 @@ func (r *run) telling(problem error) ([]byte, error) {
 		last := r.trainer.Record()
 		s.Loss, s.Acceptance = &last.Loss, &last.Acceptance
 	}
-	return s.text()
+	write := disk.Publish
+	if problem != nil || r.ended {
+		write = disk.Write // nobody will write it again
+	}
+	return s.write(r.dir, write)
+}
+
+// write writes status.json of a run directory, with time and place.
+func (s *Status) write(dir string, write func(path string, text []byte) error) error {
+	s.Schema, s.Updated, s.Process, s.Path = engine.SchemaVersion, time.Now().UTC(), os.Getpid(), activePath()
+	s.Host, _ = os.Hostname()
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return write(statusFile(dir), append(text, '\n'))
 }

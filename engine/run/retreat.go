@@ -134,7 +134,7 @@ func (r *run) rewind(to int64) error {
 	if to >= r.written { // as without a directory, where nothing is
 		return nil
 	}
-	if err := errors.Join(r.opened(), r.flush()); err != nil {
+	if err := r.flush(); err != nil {
 		return err
 	}
 	r.written = to

@@ -289,11 +289,6 @@ func (r *run) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if r.trainer.Steps() > r.first {
-		if err := r.opened(); err != nil {
-			return err
-		}
-	}
 	return r.keyframes()
 }
 

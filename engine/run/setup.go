@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
@@ -183,26 +182,16 @@ func (s *Setup) End(reason error) error {
 
 // tell writes status.json.
 func (s *Setup) tell(state string, problem error) error {
-	status := Status{Schema: engine.SchemaVersion, State: state, Steps: s.given.Shared().Training.Steps, Checkpoint: -1}
-	if spent := s.tally.Evaluations(); s.tally != nil && spent.Total() > 0 {
+	status := Status{State: state, Steps: s.given.Shared().Training.Steps, Checkpoint: -1}
+	spent := s.spent
+	if s.tally != nil {
+		spent = s.tally.Evaluations() // those and more
+	}
+	if spent.Total() > 0 {
 		status.Evaluations = &spent
-	} else if s.spent.Total() > 0 {
-		status.Evaluations = &s.spent
 	}
 	if problem != nil {
 		status.Error = problem.Error()
 	}
-	text, err := status.text()
-	if err != nil {
-		return err
-	}
-	return disk.Publish(statusFile(s.dir), text)
-}
-
-// text is what status.json holds, with time and place.
-func (s *Status) text() ([]byte, error) {
-	s.Updated, s.Process, s.Path = time.Now().UTC(), os.Getpid(), activePath()
-	s.Host, _ = os.Hostname()
-	text, err := json.MarshalIndent(s, "", "  ")
-	return append(text, '\n'), err
+	return status.write(s.dir, disk.Publish)
 }
