@@ -129,10 +129,6 @@ func (t *Trainer) seek(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.trail.Settle(ctx); err != nil {
-		copy(t.params, t.trail.Last())
-		return err
-	}
 	t.step, t.loss, t.norm = t.step+1, loss, norm
 	if err := t.checkFinite(); err != nil {
 		return err

@@ -365,7 +365,6 @@ func (r *run) flush() error {
 // close gives the directory up. What had to be written has been.
 func (r *run) close() {
 	if r.trail != nil {
-		r.trail.abandon()()
 		r.sweepKeyframes()
 	}
 	if r.buffer != nil {

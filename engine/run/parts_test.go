@@ -69,10 +69,6 @@ func TestSizesOfTrails(t *testing.T) {
 		require.Equal(t, c.limit, k.limit, "%v", c)
 		require.Equal(t, keyframe{Step: trainer.Steps()}, k.base)
 	}
-	var none *trail
-	require.False(t, none.finished() || (&trail{}).finished())
-	none.abandon()()
-	(&trail{}).abandon()()
 }
 
 // TestAxesOfErrors: the first five errors of each record are shown, in units of floors if all of

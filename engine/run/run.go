@@ -289,7 +289,7 @@ func (r *run) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return r.keyframes()
+	return r.keyframes(ctx)
 }
 
 // stop leaves a checkpoint. Only its *StopError says that there is one.
@@ -300,10 +300,6 @@ func (r *run) stop() error {
 		}
 		return &StopError{r.dir, -1, r.common.Training.Steps}
 	}
-	if k := r.trail; k.finished() && k.adopt() == nil {
-		r.dirty = true
-	}
-	r.trail.abandon()
 	if err := r.agree(r.checkpoint()); err != nil {
 		return err
 	}

@@ -19,8 +19,7 @@ import (
 // A search may carry more than can be written in the moment that a stop has. The
 // checkpoints of such a run hold a trail instead: θ of each step since a keyframe,
 // a file of its own, from which Replay computes the rest without a loss. Before the
-// first keyframe it begins with the θ that training begins with. Keyframes are
-// written beside a step's losses, which read what they hold and change nothing.
+// first keyframe it begins with the θ that training begins with.
 const trailLen = 32 << 20 // bytes of θ between keyframes, about
 
 // trailFrom is how many bytes are too many for a checkpoint. Tests replace it.
@@ -45,19 +44,12 @@ type trail struct {
 	search search.Replayer
 	limit  int // steps between keyframes
 	base   keyframe
-
-	// The next keyframe, nil if none is being written. The rest is set once done is
-	// closed.
-	next   *keyframe
-	done   chan struct{}
-	failed error
-	cancel context.CancelFunc
 }
 
 // newTrail returns a trail that begins with the trainer's present θ.
 func newTrail(t *engine.Trainer, s search.Replayer) *trail {
 	limit := max(2, min(bulkBytes(s)/8, trailLen)/max(1, 4*t.System().NumParams()))
-	return &trail{search: s, Trail: t.Trail(limit + 1), limit: limit, base: keyframe{Step: t.Steps()}}
+	return &trail{search: s, Trail: t.Trail(limit), limit: limit, base: keyframe{Step: t.Steps()}}
 }
 
 func bulkBytes(s search.Replayer) (n int) {
@@ -67,88 +59,46 @@ func bulkBytes(s search.Replayer) (n int) {
 	return n
 }
 
-// write begins a keyframe of the present step.
-func (k *trail) write(path string, h header) {
-	ctx, cancel := context.WithCancel(context.Background())
-	next := &keyframe{Step: h.Step, File: filepath.Base(path)}
-	k.next, k.done, k.cancel, k.failed = next, make(chan struct{}), cancel, nil
-	k.Reading = k.done
-	go func(done chan struct{}) {
-		defer close(done)
-		// Rather than fill the disk to find that out.
-		if err := disk.Room(path, int64(bulkBytes(k.search))); err != nil {
-			k.failed = fmt.Errorf("writing %s: %w", path, err)
-			return
-		}
-		k.failed = disk.Gently(ctx, path, func(w io.Writer) error {
-			sum, err := encode(w, h, k.search.Bulk())
-			next.SHA256 = hex.EncodeToString(sum)
-			return err
-		})
-	}(k.done)
-}
-
-// finished reports whether there is a keyframe to adopt, or why not.
-func (k *trail) finished() bool {
-	if k == nil || k.next == nil {
-		return false
+// write leaves a keyframe of the present step, with which the trail begins from now on.
+func (k *trail) write(ctx context.Context, path string, h header) error {
+	// Rather than fill the disk to find that out.
+	if err := disk.Room(path, int64(bulkBytes(k.search))); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	select {
-	case <-k.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// adopt lets the trail begin with the keyframe that was written, and drops what
-// came before.
-func (k *trail) adopt() error {
-	next := k.next
-	k.next, k.Reading = nil, nil
-	k.cancel()
-	if k.failed != nil {
-		return k.failed
+	next := keyframe{Step: h.Step, File: filepath.Base(path)}
+	if err := disk.Gently(ctx, path, func(w io.Writer) error {
+		sum, err := encode(w, h, k.search.Bulk())
+		next.SHA256 = hex.EncodeToString(sum)
+		return err
+	}); err != nil {
+		return err
 	}
 	k.Forget(next.Step - k.base.Step)
-	k.base = *next
+	k.base = next
 	return nil
 }
 
-// abandon ends the writing of a keyframe that nobody waits for any more. What was
-// written of it is gone when wait returns.
-func (k *trail) abandon() (wait func()) {
-	if k == nil || k.next == nil {
-		return func() {}
-	}
-	k.cancel()
-	return func() { <-k.done }
-}
-
-// keyframes adopts one that is written, and begins one that is due.
-func (r *run) keyframes() error {
+// keyframes writes one that is due, and a checkpoint that goes on from there.
+func (r *run) keyframes(ctx context.Context) error {
 	k := r.trail
-	if k.finished() {
-		if err := k.adopt(); err != nil {
-			return errors.Join(err, r.checkpoint()) // which is small
-		}
-		r.dirty = true
-		if err := r.checkpoint(); err != nil {
-			return err
-		}
-		r.sweepKeyframes()
-	}
 	if k == nil || len(k.Rates) < k.limit {
 		return nil
 	}
-	used := r.keyframesInUse()
-	for slot := range keyframeSlots {
-		if name := keyframeName(slot); !used[name] {
-			k.write(filepath.Join(r.dir, name), r.header("keyframe"))
-			return nil
-		}
+	used, slot := r.keyframesInUse(), 0
+	for used[keyframeName(slot)] { // two checkpoints name no more than two
+		slot++
 	}
-	panic("run: two checkpoints name three keyframes")
+	if err := k.write(ctx, filepath.Join(r.dir, keyframeName(slot)), r.header("keyframe")); engine.Cancelled(err) {
+		return err
+	} else if err != nil {
+		return errors.Join(err, r.checkpoint()) // which is small
+	}
+	r.dirty = true
+	if err := r.checkpoint(); err != nil {
+		return err
+	}
+	r.sweepKeyframes()
+	return nil
 }
 
 // keyframesInUse are those that the checkpoints name, and the trail.

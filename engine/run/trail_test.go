@@ -121,7 +121,7 @@ func (c *countdown) Err() error {
 	return c.Context.Err()
 }
 
-// Wherever it is that a run notices that it is to stop: in a move, while it waits for
+// Wherever it is that a run notices that it is to stop: between losses, while it writes
 // a keyframe, or while it resumes.
 func TestTrailedRunStopsAnywhere(t *testing.T) {
 	long.SkipShort(t)

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"context"
 	"slices"
 
 	"github.com/revgen/revgen/internal/state"
@@ -13,9 +12,6 @@ import (
 type Trail struct {
 	Points []float32 // θ of the step that it begins with and of each since
 	Rates  []float64 // of each step since
-	// Reading is closed once nothing reads the bulk of the search, which the next move
-	// changes; nil if nothing does.
-	Reading <-chan struct{}
 
 	search Replayer
 	params []float32
@@ -34,22 +30,6 @@ func (t *Trail) Add(rate float64) {
 		t.Points, t.Rates = append(t.Points, t.params...), append(t.Rates, rate)
 	}
 }
-
-// Settle waits until nothing reads what the next move changes.
-func (t *Trail) Settle(ctx context.Context) error {
-	if t == nil || t.Reading == nil {
-		return nil
-	}
-	select {
-	case <-t.Reading:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Last is θ of the last step that was entered.
-func (t *Trail) Last() []float32 { return t.Points[len(t.Points)-len(t.params):] }
 
 // Forget lets the trail begin so many steps later.
 func (t *Trail) Forget(steps int) {
