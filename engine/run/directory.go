@@ -147,19 +147,11 @@ func (r *run) openMetrics() error {
 
 // lineEnd returns where the last line that ends at or before n ends.
 func lineEnd(file io.ReaderAt, n int64) (int64, error) {
-	block := make([]byte, 1<<12)
-	for n > 0 {
-		first := max(0, n-int64(len(block)))
-		part := block[:n-first]
-		if _, err := file.ReadAt(part, first); err != nil {
-			return 0, err
-		}
-		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
-			return first + int64(i) + 1, nil
-		}
-		n = first
+	text := make([]byte, n)
+	if _, err := file.ReadAt(text, 0); err != nil {
+		return 0, err
 	}
-	return 0, nil
+	return int64(bytes.LastIndexByte(text, '\n') + 1), nil
 }
 
 // restore continues from the checkpoint at path. If ctx is done before it has, the

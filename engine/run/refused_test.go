@@ -98,8 +98,7 @@ func TestFilesRefused(t *testing.T) {
 	require.Equal(t, context.Canceled, err)
 }
 
-// TestLineEnds compares the end of the last whole line with that found byte by byte, about the
-// ends of the blocks that are read.
+// TestLineEnds compares the end of the last whole line with that found byte by byte.
 func TestLineEnds(t *testing.T) {
 	for _, lines := range [][]int{{}, {0}, {5}, {4095}, {4096}, {3, 4095}, {3, 4096}, {3, 9000}, {1, 2, 8192}, {4000, 90, 10}} {
 		var text []byte
