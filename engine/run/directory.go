@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -34,9 +33,7 @@ type directory struct {
 	dir     string // empty: nothing is written
 	lock    *disk.Lock
 	metrics *os.File
-	buffer  *bufio.Writer
-	flushed time.Time
-	written int64 // bytes of metrics.jsonl, buffered ones included
+	written int64 // bytes of metrics.jsonl
 	saved   int   // step of the last checkpoint, -1 for none
 	dirty   bool  // there is something that the last checkpoint does not hold
 
@@ -138,11 +135,8 @@ func (r *run) openMetrics() error {
 	if err := file.Truncate(end); err != nil {
 		return err
 	}
-	if _, err := file.Seek(end, io.SeekStart); err != nil {
-		return err
-	}
-	r.buffer = bufio.NewWriter(file)
-	return nil
+	_, err = file.Seek(end, io.SeekStart)
+	return err
 }
 
 // lineEnd returns where the last line that ends at or before n ends.
@@ -229,9 +223,6 @@ func (r *run) checkpoint() error {
 		return nil
 	}
 	if err := r.settle(); err != nil {
-		return err
-	}
-	if err := r.flush(); err != nil {
 		return err
 	}
 	if err := r.metrics.Sync(); err != nil {
@@ -338,17 +329,9 @@ func (r *run) log(record engine.Record) error {
 	if err != nil {
 		return err
 	}
-	n, err := r.buffer.Write(append(line, '\n'))
+	n, err := r.metrics.Write(append(line, '\n'))
 	r.written += int64(n)
-	if err == nil && time.Since(r.flushed) > time.Second {
-		r.flushed = time.Now() // who watches the file sees it grow
-		return r.flush()
-	}
-	return err
-}
-
-func (r *run) flush() error {
-	if err := r.buffer.Flush(); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing %s: %w", metricsFile(r.dir), disk.Cause(err))
 	}
 	return nil
@@ -358,9 +341,6 @@ func (r *run) flush() error {
 func (r *run) close() {
 	if r.trail != nil {
 		r.sweepKeyframes()
-	}
-	if r.buffer != nil {
-		_ = r.flush()
 	}
 	if r.metrics != nil {
 		_ = r.metrics.Close()

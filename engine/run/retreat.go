@@ -134,9 +134,6 @@ func (r *run) rewind(to int64) error {
 	if to >= r.written { // as without a directory, where nothing is
 		return nil
 	}
-	if err := r.flush(); err != nil {
-		return err
-	}
 	r.written = to
 	if err := r.metrics.Truncate(to); err != nil {
 		return err
