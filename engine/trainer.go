@@ -26,7 +26,6 @@ type Trainer struct {
 	params     []float32 // θ
 	grad       []float32 // ∂L/∂θ or its estimate
 	loss, norm float64
-	err        error // of a candidate's loss
 }
 
 // NewTrainer builds the system that cfg describes and initialises its
@@ -60,7 +59,7 @@ func Prepare(cfg Config, workers *pool.Pool) (*Trainer, error) {
 		}
 	}
 	t.search = search.New(c.Methods, search.Problem{
-		Params: t.params, Grad: t.grad, Loss: t.discrepancy,
+		Params: t.params, Grad: t.grad, Loss: system.Loss,
 		Optimizer: t.optimizer, EMA: c.EMA, Seed: c.Seed, Workers: workers,
 	})
 	return t, nil
@@ -123,11 +122,8 @@ func (t *Trainer) descend() error {
 // seek is a step by losses alone.
 func (t *Trainer) seek(ctx context.Context) error {
 	loss, norm, err := t.search.Look(ctx, t.step+1)
-	if t.err != nil {
-		return t.failed(t.err)
-	}
 	if err != nil {
-		return err
+		return t.failed(err)
 	}
 	t.step, t.loss, t.norm = t.step+1, loss, norm
 	if err := t.checkFinite(); err != nil {
@@ -141,15 +137,6 @@ func (t *Trainer) seek(ctx context.Context) error {
 	}
 	t.trail.Add(t.rate())
 	return nil
-}
-
-// discrepancy returns L of the generator with the given parameters.
-func (t *Trainer) discrepancy(params []float32, step int) float64 {
-	loss, err := t.system.Loss(params, uint32(step))
-	if t.err == nil {
-		t.err = err
-	}
-	return loss
 }
 
 func (t *Trainer) rate() float64 { return t.eased * t.training.Schedule.At(t.step, t.training.Steps) }

@@ -105,7 +105,9 @@ func (c *consensus) Look(ctx context.Context, step int) (loss, norm float64, err
 		if err := ctx.Err(); err != nil {
 			return 0, 0, err
 		}
-		c.losses[p] = c.Loss(c.particles[p*n:][:n], step)
+		if c.losses[p], err = c.Loss(c.particles[p*n:][:n], uint32(step)); err != nil {
+			return 0, 0, err
+		}
 	}
 	loss = c.setWeights()
 	c.Workers.Run(len(c.draws), c.agree)

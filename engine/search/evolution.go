@@ -106,7 +106,9 @@ func (e *evolution) Look(ctx context.Context, step int) (loss, norm float64, err
 			e.shift = -e.shift
 		}
 		e.Workers.Run(len(e.draws), e.perturb)
-		e.losses[i] = e.Loss(e.candidate, step)
+		if e.losses[i], err = e.Loss(e.candidate, uint32(step)); err != nil {
+			return 0, 0, err
+		}
 		loss += e.losses[i] / float64(len(e.losses))
 	}
 	e.setWeights()

@@ -60,8 +60,8 @@ func (m *Methods) Validate(clip float64) error {
 // give the same bits for any number of threads.
 type Search interface {
 	// Look evaluates the loss of the given step at several θ and finds where to
-	// go. It returns the loss and the norm of that direction; or ctx's error,
-	// and then nothing has changed.
+	// go. It returns the loss and the norm of that direction; or the first error of a
+	// loss, or ctx's, and then nothing has changed.
 	Look(ctx context.Context, step int) (loss, norm float64, err error)
 	// Move goes there, with the step length multiplied by rate, and reports
 	// whether all parameters are finite.
@@ -90,7 +90,7 @@ type Problem struct {
 	Grad   []float32 // where evolution strategies put their estimate of ∂L/∂θ
 	// Loss returns L at the given parameters. At one step it draws the same
 	// random numbers for all.
-	Loss      func(params []float32, step int) float64
+	Loss      func(params []float32, step uint32) (float64, error)
 	Optimizer *optim.Optimizer // by which evolution strategies descend
 	EMA       float64          // decay of the average of consensus points, 0 for none
 	Seed      uint64

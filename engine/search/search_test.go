@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -27,6 +28,10 @@ func uneven(params []float32, step int) (loss float64) {
 		loss += d * d / (1 + float64(i%7))
 	}
 	return loss
+}
+
+func unevenLoss(params []float32, step uint32) (float64, error) {
+	return uneven(params, int(step)), nil
 }
 
 // normals returns ε of a candidate of a step: of the step's stream, the candidates
@@ -56,7 +61,7 @@ func TestConsensusFollowsItsEquation(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	params := start()
-	s := New(Methods{Method: "consensus", Consensus: c}, Problem{Params: params, Loss: uneven, EMA: 0.3, Seed: testSeed, Workers: workers})
+	s := New(Methods{Method: "consensus", Consensus: c}, Problem{Params: params, Loss: unevenLoss, EMA: 0.3, Seed: testSeed, Workers: workers})
 
 	particles, narrow := make([][]float64, c.Particles), make([]float32, testSize)
 	for p := range particles {
@@ -123,7 +128,7 @@ func TestEvolutionFollowsItsEquation(t *testing.T) {
 		c := Evolution{Pairs: 5, Sigma: 0.1, Fitness: fitness}
 		params, grad := start(), make([]float32, testSize)
 		s := New(Methods{Method: "evolution", Evolution: c}, Problem{
-			Params: params, Grad: grad, Loss: uneven, Seed: testSeed, Workers: workers,
+			Params: params, Grad: grad, Loss: unevenLoss, Seed: testSeed, Workers: workers,
 			Optimizer: optim.NewOptimizer(optim.AdamW{LearningRate: 1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8}, 0, 0, testSize, workers),
 		})
 		const step = 3
@@ -172,7 +177,7 @@ func TestEvolutionFollowsItsEquation(t *testing.T) {
 func TestNoAverageIsNil(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
-	s := New(Methods{Method: "consensus", Consensus: ByGradient().Consensus}, Problem{Params: start(), Loss: uneven, Workers: workers})
+	s := New(Methods{Method: "consensus", Consensus: ByGradient().Consensus}, Problem{Params: start(), Loss: unevenLoss, Workers: workers})
 	require.Nil(t, s.Average())
 	require.Len(t, s.State(), 1)
 }
@@ -230,7 +235,7 @@ func TestTrails(t *testing.T) {
 	defer workers.Close()
 	begin := func() (Replayer, []float32) {
 		params := start()
-		return New(Methods{Method: "consensus", Consensus: Consensus{6, 0.4, 3, 0.9, 0.2}}, Problem{Params: params, Loss: uneven, EMA: 0.3, Seed: testSeed, Workers: workers}).(Replayer), params
+		return New(Methods{Method: "consensus", Consensus: Consensus{6, 0.4, 3, 0.9, 0.2}}, Problem{Params: params, Loss: unevenLoss, EMA: 0.3, Seed: testSeed, Workers: workers}).(Replayer), params
 	}
 	s, params := begin()
 	trail := NewTrail(s, params, 2)
@@ -300,10 +305,10 @@ func TestStopsAnywhere(t *testing.T) {
 			params, lately := start(), 0
 			s := New(c.m, Problem{
 				Params: params, Grad: make([]float32, testSize), Seed: testSeed, Workers: workers, EMA: 0.5,
-				Loss: func(params []float32, step int) float64 {
+				Loss: func(params []float32, step uint32) (float64, error) {
 					_, ended := ctx.Asked()
 					lately += ended
-					return uneven(params, step)
+					return unevenLoss(params, step)
 				},
 				Optimizer: optim.NewOptimizer(optim.AdamW{LearningRate: 1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8}, 0, 0, testSize, workers),
 			})
@@ -322,12 +327,32 @@ func TestStopsAnywhere(t *testing.T) {
 	}
 }
 
+// TestLossesThatFail: the first error of a loss ends a look, and θ stays.
+func TestLossesThatFail(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	gone := errors.New("gone")
+	for _, m := range []Methods{{Method: "consensus", Consensus: Consensus{6, 0.4, 3, 0.9, 0.2}}, {Method: "evolution", Evolution: Evolution{3, 1, "plain"}}} {
+		params, calls := start(), 0
+		s := New(m, Problem{Params: params, Grad: make([]float32, testSize), Workers: workers, Loss: func([]float32, uint32) (float64, error) {
+			if calls++; calls == 3 {
+				return 0, gone
+			}
+			return 1, nil
+		}})
+		_, _, err := s.Look(t.Context(), 1)
+		require.Equal(t, gone, err)
+		require.Equal(t, 3, calls)
+		require.Equal(t, start(), params)
+	}
+}
+
 // TestEqualParticles: losses that are equal weigh all particles alike.
 func TestEqualParticles(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	params := start()
-	s := newConsensus(Problem{Params: params, Loss: func([]float32, int) float64 { return 7 }, Seed: testSeed, Workers: workers}, Consensus{4, 0.4, 3, 0.9, 0.2})
+	s := newConsensus(Problem{Params: params, Loss: func([]float32, uint32) (float64, error) { return 7, nil }, Seed: testSeed, Workers: workers}, Consensus{4, 0.4, 3, 0.9, 0.2})
 	loss, _, err := s.Look(t.Context(), 1)
 	require.NoError(t, err)
 	require.Equal(t, 7., loss)
@@ -350,7 +375,7 @@ func TestFarParticles(t *testing.T) {
 	defer workers.Close()
 	for _, at := range []int{0, testSize - 1} {
 		params := start()
-		s := newConsensus(Problem{Params: params, Loss: uneven, Seed: testSeed, Workers: workers}, Consensus{6, 0.4, 3, 0.9, 0.2})
+		s := newConsensus(Problem{Params: params, Loss: unevenLoss, Seed: testSeed, Workers: workers}, Consensus{6, 0.4, 3, 0.9, 0.2})
 		_, _, err := s.Look(t.Context(), 1)
 		require.NoError(t, err)
 		require.True(t, s.Move(1, 1))
