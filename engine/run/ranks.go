@@ -12,7 +12,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -141,14 +140,6 @@ func (r *run) evaluations() engine.Evaluations {
 	all := r.tally.Evaluations()
 	all.Add(r.others)
 	return all
-}
-
-// evaluate measures the generator, on rank 0.
-func (r *run) evaluate(ctx context.Context, e engine.Evaluator) (evaluation *measure.Evaluation, err error) {
-	r.workers.Alone(func() {
-		evaluation, err = e.Evaluate(ctx, r.trainer.Params(), r.common.Evaluation.Samples)
-	})
-	return evaluation, err
 }
 
 // probe compares what the targets of all ranks answer, before any of them is believed.

@@ -358,7 +358,11 @@ func (r *run) errors(ctx context.Context) ([]engine.Error, error) {
 		return nil, nil
 	}
 	start := time.Now()
-	evaluation, err := r.evaluate(ctx, e)
+	var evaluation *measure.Evaluation
+	var err error
+	r.workers.Alone(func() {
+		evaluation, err = e.Evaluate(ctx, r.trainer.Params(), r.common.Evaluation.Samples)
+	})
 	r.started = r.started.Add(time.Since(start))
 	if err != nil {
 		return nil, err
@@ -423,8 +427,7 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 	r.tally.Enter(engine.Measuring)
 	if e, ok := t.System().(engine.Evaluator); ok && !r.Unmeasured {
 		var err error
-		result.Evaluation, err = r.evaluate(ctx, e)
-		if err != nil {
+		if result.Evaluation, err = e.Evaluate(ctx, t.Params(), r.common.Evaluation.Samples); err != nil {
 			return err
 		}
 		result.Evaluation.Warn()
