@@ -35,13 +35,6 @@ func (t *Trainer) Replayer() search.Replayer {
 	return s
 }
 
-// Trail lets the trainer enter its steps in a trail of its Replayer, which begins with
-// the present one and has room for so many.
-func (t *Trainer) Trail(steps int) *search.Trail {
-	t.trail = search.NewTrail(t.Replayer(), t.params, steps)
-	return t.trail
-}
-
 // Inherit fills θ, which holds starting values, from the parameters of another system. A
 // system that can start from one of another shape has this method too: it takes what has
 // the same meaning, and reports an error if nothing has.

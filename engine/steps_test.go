@@ -124,10 +124,8 @@ func TestSearchesThatEnd(t *testing.T) {
 	}
 	require.NoError(t, step())
 	require.Equal(t, 1, trainer.Steps())
-	trail := trainer.Trail(3)
 	require.NoError(t, step())
-	require.Len(t, trail.Rates, 1)
-	require.Equal(t, trainer.params, trail.Points[len(trail.Points)-len(trainer.params):])
+	require.Equal(t, 2, trainer.Steps())
 	require.NotZero(t, trainer.Record().Loss)
 	require.NotZero(t, trainer.Record().GradientNorm)
 }

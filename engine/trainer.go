@@ -19,7 +19,6 @@ type Trainer struct {
 	optimizer *optim.Optimizer
 	search    search.Search // nil for the paper's method, the gradient
 	workers   *pool.Pool
-	trail     *search.Trail // nil unless the run keeps one
 
 	step       int
 	eased      float64   // what is left of the learning rate
@@ -113,7 +112,7 @@ func (t *Trainer) descend() error {
 	if err := t.checkFinite(); err != nil {
 		return err
 	}
-	if !t.optimizer.Step(t.params, t.grad, t.norm, t.step, t.rate()) {
+	if !t.optimizer.Step(t.params, t.grad, t.norm, t.step, t.Rate()) {
 		return t.nonFinite("parameter", t.params)
 	}
 	return nil
@@ -129,17 +128,17 @@ func (t *Trainer) seek(ctx context.Context) error {
 	if err := t.checkFinite(); err != nil {
 		return err
 	}
-	if !t.search.Move(t.step, t.rate()) {
+	if !t.search.Move(t.step, t.Rate()) {
 		if err := t.nonFinite("parameter", t.params); err != nil {
 			return err
 		}
 		return &NonFiniteError{Step: t.step, Tensor: "candidate"}
 	}
-	t.trail.Add(t.rate())
 	return nil
 }
 
-func (t *Trainer) rate() float64 { return t.eased * t.training.Schedule.At(t.step, t.training.Steps) }
+// Rate returns what schedule and Ease leave of the learning rate at the last step.
+func (t *Trainer) Rate() float64 { return t.eased * t.training.Schedule.At(t.step, t.training.Steps) }
 
 // Params returns the parameters to sample with: the weight average if there is
 // one, and otherwise the current parameters. The slice is the trainer's own.
@@ -179,7 +178,7 @@ func (t *Trainer) Record() Record {
 		Loss:         t.loss,
 		Acceptance:   t.system.Acceptance(),
 		GradientNorm: t.norm,
-		LearningRate: t.training.StepLength(t.training.Optimizer.LearningRate) * t.rate(),
+		LearningRate: t.training.StepLength(t.training.Optimizer.LearningRate) * t.Rate(),
 	}
 }
 

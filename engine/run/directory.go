@@ -254,7 +254,7 @@ func (r *run) settle() error {
 // kept are a checkpoint's sections.
 func (r *run) kept() []engine.Section {
 	if r.trail != nil {
-		return r.trail.State()
+		return r.trail.state()
 	}
 	all := r.trainer.State()
 	if r.refuge.sections != nil && r.refuge.Step != r.trainer.Steps() {

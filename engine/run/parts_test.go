@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,6 +70,47 @@ func TestSizesOfTrails(t *testing.T) {
 		require.Equal(t, c.limit, k.limit, "%v", c)
 		require.Equal(t, keyframe{Step: trainer.Steps()}, k.base)
 	}
+}
+
+// TestTrails: a trail holds θ and rates of steps, which a keyframe takes off it.
+func TestTrails(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	c := new(flat)
+	c.Schema, c.System = engine.SchemaVersion, "flat"
+	c.Training = engine.Training{Steps: 60, Batch: 2, Methods: search.ByGradient(), LogEvery: 1, EMA: 0.3, Schedule: optim.Schedule{Kind: "constant"}, Optimizer: optim.AdamW{LearningRate: 1, Beta1: 0.9, Beta2: 0.9, Epsilon: 1}}
+	c.Training.Method, c.Evaluation.Samples = "consensus", 1
+	trainer, err := engine.NewTrainer(c, workers)
+	require.NoError(t, err)
+	k := newTrail(trainer, trainer.Replayer())
+	points := [][]float32{slices.Clone(k.params)}
+	for step := 1; step <= 3; step++ {
+		require.NoError(t, trainer.Step())
+		k.add(1 / float64(step))
+		points = append(points, slices.Clone(k.params))
+		require.Equal(t, trainer.State()[0].Float32, k.params)
+	}
+	require.NotEqual(t, points[1], points[3])
+	require.Equal(t, slices.Concat(points...), k.points)
+	require.Equal(t, []float64{1, 0.5, 1. / 3}, k.rates)
+	for step := range points {
+		k.set(step)
+		require.Equal(t, points[step], k.params)
+	}
+	var names []string
+	for _, section := range k.state() {
+		names = append(names, section.Name)
+	}
+	require.Equal(t, []string{"params", "ema", "journal.points", "journal.rates"}, names)
+	path := filepath.Join(t.TempDir(), "keyframe.0.rvg")
+	require.NoError(t, k.write(t.Context(), path, header{Kind: "keyframe", Step: 2}))
+	require.Equal(t, slices.Concat(points[2:]...), k.points)
+	require.Equal(t, []float64{1. / 3}, k.rates)
+	h, _, err := readFile(t.Context(), path, "keyframe")
+	require.NoError(t, err)
+	require.Equal(t, keyframe{Step: 2, File: "keyframe.0.rvg", SHA256: h.sum}, k.base)
+	var none *trail
+	none.add(1)
 }
 
 // TestAxesOfErrors: the first five errors of each record are shown, in units of floors if all of

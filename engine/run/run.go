@@ -251,6 +251,7 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 			}
 			continue
 		}
+		r.trail.add(t.Rate())
 		r.gather()
 		r.dirty = true
 		if time.Since(r.told) >= statusEvery {

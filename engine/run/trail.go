@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/search"
@@ -38,18 +39,40 @@ type keyframe struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// A trail is search.Trail with its keyframes.
+// A trail is θ of each step since a keyframe. A nil trail keeps nothing.
 type trail struct {
-	*search.Trail
-	search search.Replayer
-	limit  int // steps between keyframes
+	points []float32 // θ of the keyframe's step and of each since
+	rates  []float64 // of each step since
+	limit  int       // steps between keyframes
 	base   keyframe
+	search search.Replayer
+	params []float32 // θ, which the search moves
 }
 
-// newTrail returns a trail that begins with the trainer's present θ.
+// newTrail returns a trail that begins with the trainer's present θ, with room for its steps.
 func newTrail(t *engine.Trainer, s search.Replayer) *trail {
-	limit := max(2, min(bulkBytes(s)/8, trailLen)/max(1, 4*t.System().NumParams()))
-	return &trail{search: s, Trail: t.Trail(limit), limit: limit, base: keyframe{Step: t.Steps()}}
+	params := t.State()[0].Float32
+	limit := max(2, min(bulkBytes(s)/8, trailLen)/max(1, 4*len(params)))
+	k := &trail{rates: make([]float64, 0, limit), limit: limit, base: keyframe{Step: t.Steps()}, search: s, params: params}
+	k.points = append(make([]float32, 0, (limit+1)*len(params)), params...)
+	return k
+}
+
+// add enters the step that was taken last.
+func (k *trail) add(rate float64) {
+	if k != nil {
+		k.points, k.rates = append(k.points, k.params...), append(k.rates, rate)
+	}
+}
+
+// set sets the search's θ to that after so many steps of the trail.
+func (k *trail) set(steps int) { copy(k.params, k.points[steps*len(k.params):]) }
+
+// state lists what a checkpoint holds in place of the search's bulk: θ, the rest, and the
+// trail, whose sections have the names that files gave them first.
+func (k *trail) state() []engine.Section {
+	all := append([]engine.Section{{Name: "params", Float32: k.params}}, k.search.Rest()...)
+	return append(all, engine.Section{Name: "journal.points", Float32: k.points}, engine.Section{Name: "journal.rates", Float64: k.rates})
 }
 
 func bulkBytes(s search.Replayer) (n int) {
@@ -73,7 +96,8 @@ func (k *trail) write(ctx context.Context, path string, h header) error {
 	}); err != nil {
 		return err
 	}
-	k.Forget(next.Step - k.base.Step)
+	steps := next.Step - k.base.Step
+	k.points, k.rates = slices.Delete(k.points, 0, steps*len(k.params)), slices.Delete(k.rates, 0, steps)
 	k.base = next
 	return nil
 }
@@ -81,7 +105,7 @@ func (k *trail) write(ctx context.Context, path string, h header) error {
 // keyframes writes one that is due, and a checkpoint that goes on from there.
 func (r *run) keyframes(ctx context.Context) error {
 	k := r.trail
-	if k == nil || len(k.Rates) < k.limit {
+	if k == nil || len(k.rates) < k.limit {
 		return nil
 	}
 	used, slot := r.keyframesInUse(), 0
@@ -140,20 +164,21 @@ func (r *run) replay(ctx context.Context, path string, h *header, data []byte) e
 	}
 	k := newTrail(t, s)
 	k.base = *h.Keyframe
-	k.Stretch(steps)
-	if err := fill(context.Background(), path, h, data, k.State()); err != nil {
+	k.points = slices.Grow(k.points[:0], (steps+2)*n)[:(steps+1)*n]
+	k.rates = slices.Grow(k.rates[:0], steps+2)[:steps]
+	if err := fill(context.Background(), path, h, data, k.state()); err != nil {
 		return err
 	}
-	k.Set(0)
+	k.set(0)
 	if err := r.startReplay(ctx, path, s, &k.base); err != nil {
 		return err
 	}
 	debug.FreeOSMemory() // what the keyframe was read into, before steps that allocate nothing
-	for i, rate := range k.Rates {
+	for i, rate := range k.rates {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		k.Set(i + 1)
+		k.set(i + 1)
 		if !s.Replay(k.base.Step+i+1, rate) {
 			return &FileError{path, fmt.Sprintf("its journal leads to numbers that are not finite at step %d", k.base.Step+i+1)}
 		}

@@ -228,9 +228,8 @@ func TestLimits(t *testing.T) {
 	require.Equal(t, Methods{"consensus", Evolution{32, 0.03, "rank"}, Consensus{64, 0.3, 20, 1, 0.02}}, usual)
 }
 
-// TestTrails: a trail holds θ and rates of steps, and a search that is replayed along it has what
-// it had.
-func TestTrails(t *testing.T) {
+// TestReplays: a search that is replayed along θ and the rates of steps has what it had.
+func TestReplays(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	begin := func() (Replayer, []float32) {
@@ -238,47 +237,24 @@ func TestTrails(t *testing.T) {
 		return New(Methods{Method: "consensus", Consensus: Consensus{6, 0.4, 3, 0.9, 0.2}}, Problem{Params: params, Loss: unevenLoss, EMA: 0.3, Seed: testSeed, Workers: workers}).(Replayer), params
 	}
 	s, params := begin()
-	trail := NewTrail(s, params, 2)
-	points := [][]float32{slices.Clone(params)}
+	var points [][]float32
 	for step := 1; step <= 3; step++ {
 		_, _, err := s.Look(t.Context(), step)
 		require.NoError(t, err)
 		require.True(t, s.Move(step, 1/float64(step)))
-		trail.Add(1 / float64(step))
 		points = append(points, slices.Clone(params))
 	}
-	require.Equal(t, slices.Concat(points...), trail.Points)
-	require.Equal(t, []float64{1, 0.5, 1. / 3}, trail.Rates)
-
 	again, others := begin()
 	require.True(t, again.Replay(0, 0))
-	other := NewTrail(again, others, 0)
-	other.Stretch(3)
-	require.Len(t, other.Points, 4*testSize)
-	require.Len(t, other.Rates, 3)
-	copy(other.Points, trail.Points)
-	copy(other.Rates, trail.Rates)
 	for step := 1; step <= 3; step++ {
-		other.Set(step)
-		require.Equal(t, points[step], others)
-		require.True(t, again.Replay(step, other.Rates[step-1]))
+		copy(others, points[step-1])
+		require.True(t, again.Replay(step, 1/float64(step)))
 	}
 	require.True(t, slices.Equal(s.Bulk()[0].Float32, again.Bulk()[0].Float32))
-	var names []string
-	for _, section := range trail.State() {
-		names = append(names, section.Name)
-	}
-	require.Equal(t, []string{"params", "ema", "journal.points", "journal.rates"}, names)
-	trail.Forget(2)
-	require.Equal(t, slices.Concat(points[2:]...), trail.Points)
-	require.Equal(t, []float64{1. / 3}, trail.Rates)
 
-	var none *Trail
-	none.Add(1)
-
+	// What has ended changes nothing.
 	ended, end := context.WithCancel(t.Context())
 	end()
-	// What has ended changes nothing.
 	before, _ := begin()
 	_, _, err := before.Look(ended, 1)
 	require.ErrorIs(t, err, context.Canceled)
