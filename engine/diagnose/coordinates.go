@@ -17,9 +17,12 @@ import (
 // fewCoordinates are all observables themselves.
 const fewCoordinates = 8
 
-// A profile is the means of all coordinates, and then of their squared distances, with
-// their standard errors and the standard deviations of single states.
-type profile struct{ mean, standardError, deviation []float64 }
+// A moment is a mean with its standard error and the standard deviation of single states. A
+// profile is those of all coordinates, and then of their squared distances.
+type (
+	moment  struct{ mean, standardError, deviation float64 }
+	profile []moment
+)
 
 // coordinates returns those of a walk's states, nil if they are no vectors or of few
 // coordinates.
@@ -75,16 +78,10 @@ func (d *diagnosis) locate() {
 		all[dim+j].Add(from * from)
 	}
 	var p profile
-	for j := range all {
-		p.add(&all[j], all[j].Deviation())
+	for _, m := range all {
+		p = append(p, moment{m.Value(), m.StandardError(), m.Deviation()})
 	}
 	d.profiles = append(d.profiles, p)
-}
-
-func (p *profile) add(m *stat.Mean, deviation float64) {
-	p.mean = append(p.mean, m.Value())
-	p.standardError = append(p.standardError, m.StandardError())
-	p.deviation = append(p.deviation, deviation)
 }
 
 // A located sums the coordinates of chains over their draws.
@@ -118,7 +115,7 @@ func (l *located) profile() (p profile) {
 		for i := j; i < len(l.sums); i += width {
 			means.Add(l.sums[i] / float64(l.draws))
 		}
-		p.add(&means, l.all[j].Deviation())
+		p = append(p, moment{means.Value(), means.StandardError(), l.all[j].Deviation()})
 	}
 	return p
 }
@@ -134,15 +131,14 @@ type gap struct {
 // away returns the largest of the coordinates' at a stage, and whether it is too far for
 // chance.
 func (d *diagnosis) away(stage int) (worst gap, beyond bool) {
-	if d.chain == nil || d.chain.coordinates.mean == nil {
+	if d.chain == nil || d.chain.coordinates == nil {
 		return worst, false
 	}
-	c, s := d.chain.coordinates, d.profiles[stage]
 	dim := len(d.center)
-	for j, mean := range s.mean {
-		se := math.Hypot(s.standardError[j], c.standardError[j])
-		if z := (mean - c.mean[j]) / se; math.Abs(z) > math.Abs(worst.z) {
-			worst = gap{fmt.Sprintf("coordinate %d", j), mean, c.mean[j], c.standardError[j], s.deviation[j], c.deviation[j], z}
+	for j, s := range d.profiles[stage] {
+		c := d.chain.coordinates[j]
+		if z := (s.mean - c.mean) / math.Hypot(s.standardError, c.standardError); math.Abs(z) > math.Abs(worst.z) {
+			worst = gap{fmt.Sprintf("coordinate %d", j), s.mean, c.mean, c.standardError, s.deviation, c.deviation, z}
 			if j >= dim {
 				worst.name = fmt.Sprintf("the spread of coordinate %d", j-dim)
 			}

@@ -501,9 +501,9 @@ func TestFiguresOfCoordinates(t *testing.T) {
 			if stage == 0 && j < dim {
 				center[j] = mean
 			}
-			require.InDelta(t, mean, d.profiles[stage].mean[j], 1e-10)
-			require.InDelta(t, deviation, d.profiles[stage].deviation[j], 1e-10)
-			require.InDelta(t, deviation/math.Sqrt(n), d.profiles[stage].standardError[j], 1e-10)
+			require.InDelta(t, mean, d.profiles[stage][j].mean, 1e-10)
+			require.InDelta(t, deviation, d.profiles[stage][j].deviation, 1e-10)
+			require.InDelta(t, deviation/math.Sqrt(n), d.profiles[stage][j].standardError, 1e-10)
 		}
 	}
 	var l located
@@ -520,9 +520,9 @@ func TestFiguresOfCoordinates(t *testing.T) {
 	}
 	p := l.profile()
 	for j := range all {
-		require.InDelta(t, gonum.Mean(all[j], nil), p.mean[j], 1e-10)
-		require.InDelta(t, gonum.StdDev(all[j], nil), p.deviation[j], 1e-10)
-		require.InDelta(t, gonum.StdErr(gonum.StdDev(means[j][:], nil), chains), p.standardError[j], 1e-10)
+		require.InDelta(t, gonum.Mean(all[j], nil), p[j].mean, 1e-10)
+		require.InDelta(t, gonum.StdDev(all[j], nil), p[j].deviation, 1e-10)
+		require.InDelta(t, gonum.StdErr(gonum.StdDev(means[j][:], nil), chains), p[j].standardError, 1e-10)
 	}
 
 	// One that is as far off as the level allows, or by a little more.
@@ -531,14 +531,16 @@ func TestFiguresOfCoordinates(t *testing.T) {
 		name := map[int]string{4: "coordinate 4", dim + 5: "the spread of coordinate 5"}[j]
 		for _, by := range []float64{-1.001, -0.999, 0.999, 1.001} {
 			s := d.profiles[1]
-			p.mean = slices.Clone(s.mean)
-			p.mean[j] -= by * bound * math.Hypot(s.standardError[j], p.standardError[j])
+			for i := range p {
+				p[i].mean = s[i].mean
+			}
+			p[j].mean -= by * bound * math.Hypot(s[j].standardError, p[j].standardError)
 			d.chain = &chainResult{coordinates: p}
 			worst, beyond := d.away(1)
 			require.Equal(t, math.Abs(by) > 1, beyond)
 			require.InEpsilon(t, by*bound, worst.z, 1e-6)
 			worst.z = 0
-			require.Equal(t, gap{name, s.mean[j], p.mean[j], p.standardError[j], s.deviation[j], p.deviation[j], 0}, worst)
+			require.Equal(t, gap{name, s[j].mean, p[j].mean, p[j].standardError, s[j].deviation, p[j].deviation, 0}, worst)
 		}
 	}
 }
