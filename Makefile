@@ -85,10 +85,10 @@ cover:
 	$(GO) test -coverprofile=coverage.out ./...
 	$(GO) tool cover -func=coverage.out | tail -n 1
 
-# Which changes of the lines changed since REV, the commit before the last if not given,
-# no test notices.
+# Which changes of the lines changed since REV, the commit before the last if not given, no test
+# of their package notices: below the folder IN, everywhere if not given, after all tests there.
 mutate:
-	$(GO) run ./internal/mutate -diff $(or $(REV),HEAD~)
+	cd $(or $(IN),.) && GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.relative GIT_CONFIG_VALUE_0=true $(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --diff $(or $(REV),HEAD~)
 
 golangci:
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
