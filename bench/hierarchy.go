@@ -62,15 +62,13 @@ func hierarchyRows(e *environment, size string, v []int) ([]*operation, error) {
 	table := e.threads() * int(16*64*rows/learned)
 	// The first row of a sum is not added to anything.
 	added := 16 * (rows - vectors)
-	draw := phase{"draw", work{
+	layers := work{
 		Read: 64 * rows, Float: added + activate*vectors + reduce*perceptrons,
 		FMA: activate*vectors + reduceProducts*perceptrons,
-	}, table}
+	}
 	// A learned spin, with its ln q: an exponential, which both need, a quotient, its product
 	// with the random words' range, and a logarithm.
-	for _, function := range []work{exponential, quotient, logarithm} {
-		draw.counts.add(learned, function)
-	}
+	draw := phase{"draw", total(layers, total(exponential, quotient, logarithm).times(learned)), table}
 	random := phase{"random", philox.times(all), 0}
 	// A number of a table and a comparison.
 	exact := phase{"exact", work{Read: 4 * (all - learned), Integer: all - learned}, table}

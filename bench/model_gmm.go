@@ -74,25 +74,15 @@ func (m mixtureModel) discrepancy(engine.System, []float32) ([]phase, error) {
 // moves counts a proposal, a normal number a coordinate, and its acceptance; and a density.
 func (m mixtureModel) moves() (move, density work) {
 	d, components := float64(m.dim()), float64(len(m.Target.Components))
-	move, density = work{}, work{}
-	density.add(components, work{FMA: d*d + d, Float: d*d + d})
-	density.add(components, exponential)
-	density.add(1, logarithm)
-	move.add(d, philox)
-	move.add(d, normal)
-	move.add(d, work{FMA: 1, Float: 1})
-	move.add(1, philox)
-	move.add(1, exponential)
+	move = total(total(philox, normal, work{FMA: 1, Float: 1}).times(d), philox, exponential)
+	density = total(total(work{FMA: d*d + d, Float: d*d + d}, exponential).times(components), logarithm)
 	return move, density
 }
 
 // transition counts the moves, with the density where each leads and where the first begins.
 func (m mixtureModel) transition() work {
 	move, density := m.moves()
-	move.add(1, density)
-	all := move.times(float64(m.Transition.Steps))
-	all.add(1, density)
-	return all
+	return total(total(move, density).times(float64(m.Transition.Steps)), density)
 }
 
 // balanced counts a step by log densities: states are drawn, a part of them moves, and all have
@@ -101,9 +91,7 @@ func (m mixtureModel) balanced() need {
 	n := m.Training.Batch
 	all, moved := float64(n), float64(engine.NewBalance(m.Loss.Balancing, n, n, 1).Moved())
 	move, density := m.moves()
-	move.add(1, density)
-	transition := move.times(moved * float64(m.Transition.Steps))
-	transition.add(all, density)
+	transition := total(total(move, density).times(moved*float64(m.Transition.Steps)), density.times(all))
 	var draw, logQ, score work
 	weighed := all + moved
 	if m.Generator.Kind == "mixture" {
@@ -126,15 +114,11 @@ func (m mixtureModel) balanced() need {
 func (m mixtureModel) gaussians() (draw, logQ, score work) {
 	d, components := float64(m.dim()), float64(m.Generator.Components)
 	triangle := d * (d + 1) / 2
-	draw, logQ, score = work{}, work{}, work{}
-	draw.add(triangle, work{FMA: 2, Float: 2})
-	draw.add(components, work{Float: 2}) // comparisons with shares
-	logQ.add(components*(triangle+d), work{FMA: 2, Float: 2})
-	logQ.add(components, exponential64)
-	logQ.add(components, work{Float: 2 * 4}) // the largest, what is taken from it, the sum, the share
-	logQ.add(1, logarithm64)
-	score.add(components*(2*d+triangle), work{FMA: 2, Float: 2})
-	return draw, logQ, score
+	product, comparison := work{FMA: 2, Float: 2}, work{Float: 2}
+	shares := work{Float: 2 * 4} // the largest, what is taken from it, the sum, the share
+	draw = total(product.times(triangle), comparison.times(components))
+	logQ = total(total(product.times(triangle+d), exponential64, shares).times(components), logarithm64)
+	return draw, logQ, product.times(components * (2*d + triangle))
 }
 
 func (m mixtureModel) known() bool {

@@ -44,11 +44,7 @@ func (m hybridModel) discrepancy(s engine.System, params []float32) ([]phase, er
 // transition counts, for each step, a normal number, and for the move within a mode and that
 // between modes three words, the density where it leads and the acceptance.
 func (m hybridModel) transition() work {
-	step := work{}
-	step.add(1+2*3, philox)
-	step.add(1, normal)
-	step.add(2, work{FMA: 2, Float: 4})
-	step.add(2, exponential)
+	step := total(philox.times(1+2*3), normal, work{FMA: 2, Float: 4}.times(2), exponential.times(2))
 	return step.times(float64(m.Transition.Steps))
 }
 

@@ -32,9 +32,7 @@ func (m isingModel) discrepancy(s engine.System, params []float32) ([]phase, err
 // transition counts, for each Metropolis step, a block of random words, the choice of a site and
 // what becomes of its spin: a mask, two levels of small lattices, a threshold of 64 bits.
 func (m isingModel) transition() work {
-	step := work{Multiply: 1, Integer: 8}
-	step.add(4, philox)
-	return step.times(float64(m.Transition.Steps))
+	return total(work{Multiply: 1, Integer: 8}, philox.times(4)).times(float64(m.Transition.Steps))
 }
 
 // moves returns a batch of samples of the generator and where the transition

@@ -117,6 +117,15 @@ func (w work) add(n float64, other work) {
 	}
 }
 
+// total returns the sum of some work.
+func total(parts ...work) work {
+	sum := work{}
+	for _, w := range parts {
+		sum.add(1, w)
+	}
+	return sum
+}
+
 // perceptron counts the work per row of a perceptron of the given widths, as the
 // package nn does it. Forward a layer is one product; backward one for the
 // weights' gradients and, but for the first layer, whose input is noise unless
@@ -167,13 +176,10 @@ func kinked(sizes []int) bool { return sizes[0] == 1 && len(sizes) > 3 }
 // and to two sums for the unit of the first layer comes what two sums over pieces say, by a product
 // and a multiply-add each.
 func pieces(sizes ...int) work {
-	step := work{}
-	if kinked(sizes) {
-		n := float64(sizes[1] * sizes[2])
-		step.add(n, work{FMA: 2, Float: 2, Read: 4, Write: 8})
-		step.add(n, work{FMA: 8, Float: 10, Read: 16, Write: 4})
+	if !kinked(sizes) {
+		return work{}
 	}
-	return step
+	return total(work{FMA: 2, Float: 2, Read: 4, Write: 8}, work{FMA: 8, Float: 10, Read: 16, Write: 4}).times(float64(sizes[1] * sizes[2]))
 }
 
 // byPairs counts a step of the paper's form.
@@ -188,13 +194,11 @@ func byPairs(m model, batch int, s engine.System, params []float32) (need, error
 // besides counts what a training step does beside the generator, its moves and the loss: the
 // noise, and AdamW's step of the parameters.
 func besides(m model, batch float64, params int) need {
-	noise := work{}
 	dim, decided := m.latent()
+	noise := total(philox, normal).times(float64(dim))
 	if decided {
 		noise.add(1, philox)
 	}
-	noise.add(float64(dim), philox)
-	noise.add(float64(dim), normal)
 	// θ, the gradient and its two averages, of which all but the gradient change, and before that
 	// the gradient's norm.
 	optimizer := work{FMA: 5, Float: 13, Read: 16, Write: 12}

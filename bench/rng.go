@@ -35,10 +35,7 @@ func rngRows(e *environment, size string, v []int) ([]*operation, error) {
 	c := &asm.Counter{Seed: 1}
 	words, x := make([]uint32, n), make([]float32, n)
 	counted := func(operations work) need {
-		counts := work{Write: 4}
-		counts.add(1, philox)
-		counts.add(1, operations)
-		return need{{counts: counts.times(float64(n)), bytes: 4 * n}}
+		return need{{counts: total(work{Write: 4}, philox, operations).times(float64(n)), bytes: 4 * n}}
 	}
 	return []*operation{{
 		name: fmt.Sprintf("philox/%d", n), amount: 4 * float64(n), unit: "B", need: counted(nil),
