@@ -12,32 +12,40 @@ func problems() []problem {
 	}, vectorProblems()...)
 }
 
-// cubicGraph is a periodic cubic lattice of couplings 1, and two pairs of spins.
-func cubicGraph(side int) (edges [][3]int32, pairs [][2]int32) {
-	at := func(z, y, x int) int32 { return int32((z%side*side+y%side)*side + x%side) }
-	for z := range side {
-		for y := range side {
-			for x := range side {
-				for _, other := range []int32{at(z, y, x+1), at(z, y+1, x), at(z+1, y, x)} {
-					edges = append(edges, [3]int32{at(z, y, x), other, 1})
-				}
+// Bonds returns the bonds of a periodic lattice, those of each site to the next along every axis.
+func Bonds(dimensions, side int) (bonds [][2]int32) {
+	sites := 1
+	for range dimensions {
+		sites *= side
+	}
+	for i := range sites {
+		for step := 1; step < sites; step *= side {
+			next := i + step
+			if i/step%side == side-1 {
+				next -= step * side
 			}
+			bonds = append(bonds, [2]int32{int32(i), int32(next)})
 		}
 	}
-	return edges, [][2]int32{{0, at(0, 0, side/2)}, {0, at(side/2, side/2, side/2)}}
+	return bonds
+}
+
+// cubicGraph is a periodic cubic lattice of couplings 1, and two pairs of spins.
+func cubicGraph(side int) (edges [][3]int32, pairs [][2]int32) {
+	for _, b := range Bonds(3, side) {
+		edges = append(edges, [3]int32{b[0], b[1], 1})
+	}
+	half := int32(side / 2)
+	return edges, [][2]int32{{0, half}, {0, half * int32(side*side+side+1)}}
 }
 
 // glassGraph draws couplings, and four pairs of spins that are far from each other.
 func glassGraph(side int, seed uint64) (edges [][3]int32, pairs [][2]int32) {
 	r := rand.New(rand.NewPCG(seed, 0x676c617373))
-	at := func(y, x int) int32 { return int32(y%side*side + x%side) }
-	for y := range side {
-		for x := range side {
-			for _, other := range []int32{at(y, x+1), at(y+1, x)} {
-				edges = append(edges, [3]int32{at(y, x), other, int32(2*r.IntN(2) - 1)})
-			}
-		}
+	for _, b := range Bonds(2, side) {
+		edges = append(edges, [3]int32{b[0], b[1], int32(2*r.IntN(2) - 1)})
 	}
+	at := func(y, x int) int32 { return int32(y%side*side + x%side) }
 	for range 4 {
 		y, x := r.IntN(side), r.IntN(side)
 		pairs = append(pairs, [2]int32{at(y, x), at(y+side/2, x+side/2)})

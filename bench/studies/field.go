@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/revgen/revgen/bench/answer"
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
@@ -46,10 +47,10 @@ var FieldTargets = slices.Concat([]FieldTarget{
 	ferromagnet(16, "0.4407", "0.1", ""), ferromagnet(16, "0.6", "0.1", ""),
 },
 	// Each glass at ever lower temperatures, to where it stops working.
-	glasses("ea-8x8", "±J glass, 8×8", 64, lattice2(8), "1", "2", "3"),
-	glasses("ea-16x16", "±J glass, 16×16", 256, lattice2(16), "1", "1.5", "2"),
-	glasses("ea-4x4x4", "±J glass, 4×4×4", 64, lattice3(4), "1", "1.5", "2"),
-	glasses("ea-6x6x6", "±J glass, 6×6×6", 216, lattice3(6), "0.5", "0.7", "0.9"),
+	glasses("ea-8x8", "±J glass, 8×8", 64, answer.Bonds(2, 8), "1", "2", "3"),
+	glasses("ea-16x16", "±J glass, 16×16", 256, answer.Bonds(2, 16), "1", "1.5", "2"),
+	glasses("ea-4x4x4", "±J glass, 4×4×4", 64, answer.Bonds(3, 4), "1", "1.5", "2"),
+	glasses("ea-6x6x6", "±J glass, 6×6×6", 216, answer.Bonds(3, 6), "0.5", "0.7", "0.9"),
 	glasses("sk-64", "Sherrington–Kirkpatrick, 64 spins", 64, complete(64), "1", "1.5", "2"),
 	continuous())
 
@@ -80,7 +81,7 @@ func ferromagnet(l int, beta, h, published string) FieldTarget {
 
 // glasses are targets of the same couplings, ±1, or normal ones of deviation 1/√n, at
 // several temperatures.
-func glasses(name, title string, n int, edges [][2]int, betas ...string) (all []FieldTarget) {
+func glasses(name, title string, n int, edges [][2]int32, betas ...string) (all []FieldTarget) {
 	r := rand.New(rand.NewPCG(uint64(n), uint64(len(edges))))
 	couplings := make([]string, len(edges))
 	for i, e := range edges {
@@ -97,26 +98,10 @@ func glasses(name, title string, n int, edges [][2]int, betas ...string) (all []
 	return all
 }
 
-func lattice2(l int) (edges [][2]int) {
-	for i := range l * l {
-		edges = append(edges, [2]int{i, i/l*l + (i+1)%l}, [2]int{i, (i + l) % (l * l)})
-	}
-	return edges
-}
-
-func lattice3(l int) (edges [][2]int) {
-	for i := range l * l * l {
-		x, y, z := i%l, i/l%l, i/l/l
-		at := func(x, y, z int) int { return z%l*l*l + y%l*l + x%l }
-		edges = append(edges, [2]int{i, at(x+1, y, z)}, [2]int{i, at(x, y+1, z)}, [2]int{i, at(x, y, z+1)})
-	}
-	return edges
-}
-
-func complete(n int) (edges [][2]int) {
+func complete(n int) (edges [][2]int32) {
 	for i := range n {
 		for j := range i {
-			edges = append(edges, [2]int{j, i})
+			edges = append(edges, [2]int32{int32(j), int32(i)})
 		}
 	}
 	return edges
