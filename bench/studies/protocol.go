@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,7 +12,6 @@ import (
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/categories"
-	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/report"
@@ -177,24 +177,41 @@ func (e *execution) pool() *Pool {
 // come before and between states; their correlation time is below five.
 const pottsSpacing = 8
 
-// pottsReference is protocolReference of a Potts model.
-func (e *execution) pottsReference(ctx context.Context, c *potts.TargetConfig) (blocks []*Pool, err error) {
-	n := c.L * c.L
+// protocolReference runs Swendsen's and Wang's chains and returns their states, by blocks. Spins are
+// sites of two states, of which equal neighbours have 2J less energy than others.
+func (e *execution) protocolReference(ctx context.Context) ([]*Pool, error) {
+	burnIn, spacing := protocol.burnIn, protocol.spacing
+	l, q := e.pool().l, e.pool().q
+	var coupling, beta float64
+	switch c := e.Configs[0].(type) {
+	case *potts.Config:
+		coupling, beta = c.Target.J, c.Target.Beta
+		burnIn, spacing = 1+(burnIn-1)/pottsSpacing, 1+(spacing-1)/pottsSpacing
+	case *ising.Config:
+		if c.Target.H != 0 {
+			return nil, errors.New("clusters are of a lattice without a field")
+		}
+		coupling, beta = 2*c.Target.J, c.Target.Beta
+		if l > protocolSide {
+			spacing /= 4
+		}
+	}
+	n := l * l
 	moves, err := categories.NewClusters(&categories.Target{
-		States: categories.Uniform(n, c.Q), Pairs: categories.Lattice(c.L, categories.Potts(c.Q, c.J)), Beta: c.Beta,
+		States: categories.Uniform(n, q), Pairs: categories.Lattice(l, categories.Potts(q, coupling)), Beta: beta,
 	})
 	if err != nil {
 		return nil, err
 	}
 	draws := protocol.samples / protocol.chains
-	blocks = make([]*Pool, protocol.samples/protocolBlock)
+	blocks := make([]*Pool, protocol.samples/protocolBlock)
 	e.Workers.Run(protocol.chains, func(chain int) {
 		stream, at, state := rng.Stream(protocolSeed, rng.ClusterTransition, uint32(chain)), uint64(0), make([]byte, n)
 		var part []byte
 		for k := 0; k < draws && ctx.Err() == nil; k++ {
-			steps := 1 + (protocol.spacing-1)/pottsSpacing
+			steps := spacing
 			if k == 0 {
-				steps = 1 + (protocol.burnIn-1)/pottsSpacing
+				steps = burnIn
 			}
 			moves.Move(state, &stream, at, steps)
 			at += uint64(steps)
@@ -208,47 +225,6 @@ func (e *execution) pottsReference(ctx context.Context, c *potts.TargetConfig) (
 		}
 	})
 	return blocks, ctx.Err()
-}
-
-// protocolReference runs Swendsen's and Wang's chains and returns their states, by blocks.
-func (e *execution) protocolReference(ctx context.Context) (blocks []*Pool, err error) {
-	const format = "bits"
-	if c, ok := e.Configs[0].(*potts.Config); ok {
-		return e.pottsReference(ctx, &c.Target)
-	}
-	cfg, err := engine.Reseeded(e.Configs[0], protocolSeed)
-	if err != nil {
-		return nil, err
-	}
-	system, err := cfg.New(e.Workers)
-	if err != nil {
-		return nil, err
-	}
-	defer engine.Release(system)
-	peers := clustersOf(cfg, system, e.Workers)
-	i := slices.IndexFunc(peers, func(p cluster) bool { return p.name == "Swendsen-Wang" })
-	if i < 0 {
-		return nil, chains.ErrNone
-	}
-	spacing := protocol.spacing
-	if e.pool().l > protocolSide {
-		spacing /= 4
-	}
-	r, err := chains.Run(ctx, system, chains.Options{
-		Chains: protocol.chains, Draws: protocol.samples / protocol.chains, BurnIn: protocol.burnIn, Spacing: spacing,
-		Start: peers[i].start, States: format,
-	}, nil)
-	if err != nil {
-		return nil, err
-	}
-	for part := range slices.Chunk(r.Levels[0].States, protocolBlock*r.Format.RowBytes) {
-		b := e.pool()
-		if err := b.Add(format, part, nil); err != nil {
-			return nil, err
-		}
-		blocks = append(blocks, b)
-	}
-	return blocks, nil
 }
 
 // protocolSamples returns fresh samples of a generator, as drawn and by weights.

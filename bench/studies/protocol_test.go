@@ -28,7 +28,7 @@ func shrinkProtocol(t *testing.T, samples, published, chains, burnIn, spacing, r
 // what these give, and the others, that scatter as the size of one normal number does,
 // within what 400 pairs of pools give.
 func TestProtocolFloors(t *testing.T) {
-	shrinkProtocol(t, 8192, 4096, 128, 200, 6, 400)
+	shrinkProtocol(t, 8192, 4096, 128, 600, 6, 400)
 	workers := pool.New(2)
 	defer workers.Close()
 	p := Plan{Studies: []string{ProtocolStudy}, Only: []string{"ising-l16-0.4407"}, Seed: 1, Seeds: 1}
