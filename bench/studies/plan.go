@@ -197,7 +197,8 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 // The observer is told when the study's last is complete.
 func (e *execution) recordVariant(ctx context.Context, results *Results) error {
 	study := results.study(e.study)
-	o, err := e.Outcome(ctx, study.find(e.Setting.Name))
+	old := reproduce.Find(study.Variants, func(v reproduce.Outcome) bool { return v.Setting == e.Setting.Name })
+	o, err := e.Outcome(ctx, old)
 	if err != nil {
 		return err
 	}

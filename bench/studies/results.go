@@ -103,24 +103,15 @@ func (r *Results) study(s *Study) *StudyOutcome {
 	return r.study(s)
 }
 
-func (o *StudyOutcome) find(label string) *reproduce.Outcome {
-	return reproduce.Find(o.Variants, func(v reproduce.Outcome) bool { return v.Setting == label })
-}
-
 // put replaces a variant or adds it in its place. Variants that the study no
 // longer has go.
 func (o *StudyOutcome) put(s *Study, v reproduce.Outcome) {
 	o.Title, o.Preset, o.Assignments = s.Title, s.Preset, s.Assignments
-	if old := o.find(v.Setting); old != nil {
-		*old = v
-	} else {
-		o.Variants = append(o.Variants, v)
+	rank := func(label string) int {
+		return slices.IndexFunc(s.Variants, func(d Variant) bool { return d.Label == label })
 	}
-	rank := func(v reproduce.Outcome) int {
-		return slices.IndexFunc(s.Variants, func(d Variant) bool { return d.Label == v.Setting })
-	}
-	o.Variants = slices.DeleteFunc(o.Variants, func(v reproduce.Outcome) bool { return rank(v) < 0 })
-	slices.SortStableFunc(o.Variants, func(a, b reproduce.Outcome) int { return rank(a) - rank(b) })
+	o.Variants = replaced(o.Variants, v, func(v *reproduce.Outcome) string { return v.Setting }, rank)
+	o.Variants = slices.DeleteFunc(o.Variants, func(v reproduce.Outcome) bool { return rank(v.Setting) < 0 })
 }
 
 // Write writes studies.json and studies.md.
