@@ -15,37 +15,46 @@ import (
 
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A counter is a rank that notes its processor time before each message, and the
-// messages' bytes.
+// A call is a collective one, or the end of a step.
+type call struct {
+	before float64 // processor seconds since the one before it
+	bytes  int     // of all ranks
+	pieces int     // of the loop that it belongs to
+	sum    bool    // whether it ends a sum along the ranks
+}
+
+// A counter is a rank that notes its calls.
 type counter struct {
 	pool.Ranks
-	since  float64
-	before []float64
-	bytes  []int
-	pieces []int // of the loop that a message belongs to
-	loop   int
+	steps    [][]call
+	since    float64
+	pieces   int  // of the present loop
+	chained  bool // since the last call
+	received int  // bytes of others
+	messages int  // between two ranks
+}
 
-	received, messages int    // bytes of others, and messages between two ranks
-	chained            bool   // since the last call
-	chain              []bool // whether a call ends a sum along the ranks
+// note ends what was before a call.
+func (c *counter) note(bytes, pieces int) {
+	step := &c.steps[len(c.steps)-1]
+	*step = append(*step, call{processor() - c.since, bytes, pieces, c.chained})
+	c.chained = false
 }
 
 // Loop implements pool.Watcher.
-func (c *counter) Loop(pieces int) { c.loop = pieces }
+func (c *counter) Loop(pieces int) { c.pieces = pieces }
 
 func (c *counter) Gather(data []byte, ends []int) {
-	now := processor()
-	c.before, c.bytes = append(c.before, now-c.since), append(c.bytes, len(data))
-	c.pieces = append(c.pieces, c.loop)
+	c.note(len(data), c.pieces)
 	own := ends[c.Rank()]
 	if r := c.Rank(); r > 0 {
 		own -= ends[r-1]
 	}
 	c.received += len(data) - own
-	c.chain, c.chained = append(c.chain, c.chained), false
 	c.Ranks.Gather(data, ends)
 	c.since = processor()
 }
@@ -62,7 +71,8 @@ func (c *counter) Receive(from int, data []byte) {
 	c.Ranks.Receive(from, data)
 }
 
-// processor returns the processor seconds of the calling thread.
+// processor returns the processor seconds of the calling thread, to which a thread that
+// waits adds nothing: other work on the machine does not count.
 func processor() float64 {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
@@ -71,80 +81,70 @@ func processor() float64 {
 	return float64(t.Nano()) / 1e9
 }
 
-// onRanks lets n ranks in this process, each on a thread of its own, do something with a
-// trainer whose messages a counter notes.
-func onRanks(set []string, n int, do func(rank int, c *counter, trainer *engine.Trainer) error) error {
-	errs := make([]error, n)
+// train takes steps on n ranks of this process, each on a thread of its own, and returns what
+// they noted, in each step its calls and its end.
+func train(set []string, n, steps int) ([]*counter, error) {
+	all, errs := make([]*counter, n), make([]error, n)
 	var group sync.WaitGroup
 	for i, rank := range pool.Local(n) {
 		group.Go(func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			errs[i] = func() error {
-				cfg, err := revgen.Configure(set[0], set[1], set[2:]...)
-				if err != nil {
-					return err
-				}
-				workers := pool.New(1)
-				defer workers.Close()
-				c := &counter{Ranks: rank}
-				workers.Join(c)
-				trainer, err := engine.NewTrainer(cfg, workers)
-				if err != nil {
-					return err
-				}
-				defer engine.Release(trainer.System())
-				return do(i, c, trainer)
-			}()
+			all[i] = &counter{Ranks: rank}
+			errs[i] = all[i].train(set, steps)
 		})
 	}
 	group.Wait()
-	return errors.Join(errs...)
+	return all, errors.Join(errs...)
 }
 
-// cost trains on n ranks, and returns the processor seconds before each message of a
-// step, of every rank the median over steps and of those the mean, and what follows the
-// last; the slowest ranks' sum; and the messages' bytes, loops' pieces and whether a
-// message ends a sum along the ranks. A thread that waits takes no processor time, so that
-// other work on the machine does not count.
-func cost(set []string, n, steps int) (before []float64, slowest float64, bytes, loops []int, sums []bool, err error) {
-	all := make([][]float64, n)
-	err = onRanks(set, n, func(i int, c *counter, trainer *engine.Trainer) error {
-		var times [][]float64 // [stage][step]
-		for range steps {
-			c.before, c.bytes, c.since = c.before[:0], c.bytes[:0], processor()
-			c.pieces, c.chain = c.pieces[:0], c.chain[:0]
-			if err := trainer.Step(); err != nil {
-				return err
-			}
-			c.before = append(c.before, processor()-c.since)
-			if times == nil {
-				times = make([][]float64, len(c.before))
-			}
-			for k, t := range c.before {
-				times[k] = append(times[k], t)
-			}
-		}
-		for _, t := range times {
-			slices.Sort(t)
-			all[i] = append(all[i], t[len(t)/2])
-		}
-		if i == 0 {
-			bytes, loops, sums = slices.Clone(c.bytes), slices.Clone(c.pieces), slices.Clone(c.chain)
-		}
-		return nil
-	})
+func (c *counter) train(set []string, steps int) error {
+	cfg, err := revgen.Configure(set[0], set[1], set[2:]...)
 	if err != nil {
-		return nil, 0, nil, nil, nil, err
+		return err
 	}
-	for k := range all[0] {
-		mean, most := 0.0, 0.0
-		for _, rank := range all {
-			mean, most = mean+rank[k]/float64(n), max(most, rank[k])
+	workers := pool.New(1)
+	defer workers.Close()
+	workers.Join(c)
+	c.steps = make([][]call, 1) // for what comes before the first
+	trainer, err := engine.NewTrainer(cfg, workers)
+	if err != nil {
+		return err
+	}
+	defer engine.Release(trainer.System())
+	c.steps, c.received, c.messages = nil, 0, 0
+	for range steps {
+		c.steps = append(c.steps, nil)
+		c.since = processor()
+		if err := trainer.Step(); err != nil {
+			return err
 		}
-		before, slowest = append(before, mean), slowest+most
+		c.note(0, 0)
 	}
-	return before, slowest, bytes, loops, sums, nil
+	return nil
+}
+
+// cost trains on n ranks, and returns the calls of a step and its end, with the processor seconds
+// before each, of every rank the median over steps and of those the mean; and the slowest ranks' sum.
+func cost(set []string, n, steps int) (all []call, slowest float64, err error) {
+	ranks, err := train(set, n, steps)
+	if err != nil {
+		return nil, 0, err
+	}
+	all = slices.Clone(ranks[0].steps[0])
+	for k := range all {
+		all[k].before = 0
+		most := 0.0
+		for _, c := range ranks {
+			before := lists.Map(c.steps, func(step []call) float64 { return step[k].before })
+			slices.Sort(before)
+			median := before[len(before)/2]
+			all[k].before += median / float64(n)
+			most = max(most, median)
+		}
+		slowest += most
+	}
+	return all, slowest, nil
 }
 
 // subjects are the paper's settings, and one of them with a batch for many ranks.
@@ -168,35 +168,32 @@ func measureAll() error {
 			return err
 		}
 		run := Run{Name: s.name, Batch: cfg.Shared().Training.Batch}
-		one, _, bytes, loops, _, err := cost(s.set, 1, s.steps)
+		one, _, err := cost(s.set, 1, s.steps)
 		if err != nil {
 			return err
 		}
-		four, _, _, _, sums, err := cost(s.set, 4, s.steps)
+		four, _, err := cost(s.set, 4, s.steps)
 		if err != nil {
 			return err
 		}
-		for k := range one {
-			stage := Stage{Whole: one[k]}
-			if k < len(loops) { // T(n) = Whole + Shared ⌈Pieces/n⌉ / Pieces
-				stage.Pieces, stage.Bytes = loops[k], bytes[k]
-			}
-			if k < len(sums) && sums[k] {
+		for k, c := range one {
+			stage := Stage{Whole: c.before, Pieces: c.pieces, Bytes: c.bytes} // T(n) = Whole + Shared ⌈Pieces/n⌉ / Pieces
+			if four[k].sum {
 				stage.Chunk = 4 * 8192
 			}
 			if stage.Pieces > 1 {
-				quarter := math.Ceil(float64(loops[k])/4) / float64(loops[k])
-				stage.Shared = min(one[k], max(0, (one[k]-four[k])/(1-quarter)))
-				stage.Whole = one[k] - stage.Shared
+				quarter := math.Ceil(float64(c.pieces)/4) / float64(c.pieces)
+				stage.Shared = min(c.before, max(0, (c.before-four[k].before)/(1-quarter)))
+				stage.Whole = c.before - stage.Shared
 			}
-			if k == len(loops) { // a run agrees on every step
+			if k == len(one)-1 { // a run agrees on every step
 				stage.Bytes, stage.EachRank = 1, true
 			}
 			run.Stages = append(run.Stages, stage)
 		}
 		runs = append(runs, run)
 		for _, n := range []int{1, 2, 4, 8, 16} {
-			_, slowest, bytes, _, _, err := cost(s.set, n, s.steps)
+			all, slowest, err := cost(s.set, n, s.steps)
 			if err != nil {
 				return err
 			}
@@ -204,10 +201,10 @@ func measureAll() error {
 			for i := range run.Stages {
 				model += run.Stages[i].seconds(n)
 			}
-			for _, b := range bytes {
-				total += b
+			for _, c := range all {
+				total += c.bytes
 			}
-			fmt.Fprintf(os.Stderr, "| %s, batch %s | %d | %.2f | %.2f | %d | %d |\n", s.name, thousands(run.Batch), n, slowest*1e3, model*1e3, len(bytes), total)
+			fmt.Fprintf(os.Stderr, "| %s, batch %s | %d | %.2f | %.2f | %d | %d |\n", s.name, thousands(run.Batch), n, slowest*1e3, model*1e3, len(all)-1, total)
 		}
 	}
 	out := json.NewEncoder(os.Stdout)
@@ -252,24 +249,16 @@ type averaged struct{ calls, messages, bytes, seconds float64 }
 // average trains on n ranks, and returns the mean step of the rank that
 // takes the most processor time.
 func average(set []string, n, steps int) (most averaged, err error) {
-	all := make([]averaged, n)
-	err = onRanks(set, n, func(i int, c *counter, trainer *engine.Trainer) error {
-		c.before, c.received, c.messages = nil, 0, 0
-		c.since = processor()
-		for range steps {
-			if err := trainer.Step(); err != nil {
-				return err
+	ranks, err := train(set, n, steps)
+	for _, c := range ranks {
+		s := float64(steps)
+		a := averaged{messages: float64(c.messages) / s, bytes: float64(c.received) / s}
+		for _, step := range c.steps {
+			a.calls += float64(len(step)-1) / s
+			for _, c := range step {
+				a.seconds += c.before / s
 			}
 		}
-		c.before = append(c.before, processor()-c.since)
-		s := float64(steps)
-		for _, t := range c.before {
-			all[i].seconds += t / s
-		}
-		all[i].calls, all[i].messages, all[i].bytes = float64(len(c.before)-1)/s, float64(c.messages)/s, float64(c.received)/s
-		return nil
-	})
-	for _, a := range all {
 		most = averaged{max(most.calls, a.calls), max(most.messages, a.messages), max(most.bytes, a.bytes), max(most.seconds, a.seconds)}
 	}
 	return most, err
