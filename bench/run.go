@@ -325,6 +325,7 @@ func (r *Row) limit(p *peaks, n need) {
 type side struct {
 	run    func(calls int) (time.Duration, error)
 	times  *Times
+	rival  *Rival // nil for ours
 	failed error
 	// fastest is the shortest call of the last run, math.MaxInt64 if they are not timed
 	// one by one.
@@ -380,16 +381,14 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 		return nil, err
 	}
 	row.Rivals = make([]Rival, len(rivals))
-	results := make([]*side, len(rivals))
 	for i := range rivals {
 		amount := rivals[i].amount
 		if rivals[i].each {
 			amount *= float64(rivals[i].threads)
 		}
 		row.Rivals[i].Amount = cmp.Or(amount, op.amount)
-		results[i] = r.challenge(&rivals[i], &row.Rivals[i])
-		if results[i] != nil {
-			sides = append(sides, results[i])
+		if s := r.challenge(&rivals[i], &row.Rivals[i]); s != nil {
+			sides = append(sides, s)
 		}
 	}
 	memory := memoryOf(threads, 1<<17)
@@ -422,19 +421,18 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 	row.Rate = row.Amount / row.Median
 	limits.sampleAll(op.need)
 	row.limit(limits, op.need)
-	for i, s := range results {
-		switch rival := &row.Rivals[i]; {
-		case s == nil:
-		case s.failed != nil:
+	for _, s := range sides[1:] {
+		rival := s.rival
+		if s.failed != nil {
 			rival.Status, rival.Detail, rival.Times = Failed, s.failed.Error(), nil
-		default:
-			rival.Times.summarize()
-			work := row.Amount / rival.Amount
-			rival.Ratio = rival.Median / row.Median * work
-			rival.RatioInterval, _ = ratioInterval(row.Nanoseconds, rival.Nanoseconds)
-			rival.RatioInterval[0] *= work
-			rival.RatioInterval[1] *= work
+			continue
 		}
+		rival.Times.summarize()
+		work := row.Amount / rival.Amount
+		rival.Ratio = rival.Median / row.Median * work
+		rival.RatioInterval, _ = ratioInterval(row.Nanoseconds, rival.Nanoseconds)
+		rival.RatioInterval[0] *= work
+		rival.RatioInterval[1] *= work
 	}
 	row.markBest()
 	return row, nil
@@ -520,7 +518,7 @@ func (r *runner) challenge(rv *rival, result *Rival) *side {
 		result.Status, result.Detail, result.Times = status, err.Error(), nil
 		return nil
 	}
-	s := &side{times: result.Times}
+	s := &side{times: result.Times, rival: result}
 	var process *peers.Process
 	if rv.call == nil {
 		var err error
