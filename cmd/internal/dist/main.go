@@ -80,13 +80,8 @@ func release(out, version string, platforms []string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	work, err := os.MkdirTemp("", "revgen-dist-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(work)
 	for _, platform := range platforms {
-		b, err := build(filepath.Join(work, "revgen"), version, platform)
+		b, err := build(version, platform)
 		if err != nil {
 			return fmt.Errorf("%s: %w", platform, err)
 		}
@@ -126,12 +121,7 @@ func writeWheel(out, version, library string) error {
 	var b *built
 	var err error
 	if library == "" {
-		work, failed := os.MkdirTemp("", "revgen-dist-")
-		if failed != nil {
-			return failed
-		}
-		defer os.RemoveAll(work)
-		b, err = buildLibrary(filepath.Join(work, libraryName), version)
+		b, err = buildLibrary(version)
 	} else {
 		b, err = here(library, version)
 	}
@@ -156,17 +146,17 @@ type built struct {
 
 func (b *built) name() string { return "revgen-" + b.version + "-" + b.os + "-" + b.arch }
 
-// build compiles the program to a file.
-func build(path, version, platform string) (*built, error) {
-	b, err := compile(path, version, platform, command, "", []string{"CGO_ENABLED=0"})
+// build compiles the program.
+func build(version, platform string) (*built, error) {
+	b, err := compile("revgen", version, platform, command, "", []string{"CGO_ENABLED=0"})
 	if err != nil {
 		return nil, err
 	}
 	return b, static(b.program)
 }
 
-// compile compiles a command to a file.
-func compile(path, version, platform, command, link string, env []string, args ...string) (*built, error) {
+// compile compiles a command to a file of the given name, and reads that.
+func compile(name, version, platform, command, link string, env []string, args ...string) (*built, error) {
 	system, arch, ok := strings.Cut(platform, "/")
 	if !ok {
 		return nil, errors.New("a platform is like linux/amd64")
@@ -175,6 +165,12 @@ func compile(path, version, platform, command, link string, env []string, args .
 	if version != "" {
 		link += " -X github.com/revgen/revgen/internal/version.stamp=" + version
 	}
+	work, err := os.MkdirTemp("", "revgen-dist-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	path := filepath.Join(work, name)
 	c := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=auto", "-ldflags", link, "-o", path}, append(args, command)...)...)
 	// Nothing of the environment may change the program.
 	c.Env = append(append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off", "GOFIPS140=off"), env...)

@@ -28,9 +28,9 @@ const (
 	pythonSources  = "cmd/librevgen/python/revgen"
 )
 
-// buildLibrary compiles the library for Python to a file, for this machine's platform.
-func buildLibrary(path, version string) (*built, error) {
-	return compile(path, version, runtime.GOOS+"/"+runtime.GOARCH, libraryCommand, " -extldflags=-Wl,-z,nodelete,-soname,"+libraryName,
+// buildLibrary compiles the library for Python, for this machine's platform.
+func buildLibrary(version string) (*built, error) {
+	return compile(libraryName, version, runtime.GOOS+"/"+runtime.GOARCH, libraryCommand, " -extldflags=-Wl,-z,nodelete,-soname,"+libraryName,
 		[]string{"CGO_ENABLED=1", "CGO_CFLAGS=", "CGO_CPPFLAGS=", "CGO_LDFLAGS="}, "-buildmode=c-shared")
 }
 
