@@ -505,10 +505,6 @@ func FieldTable(rows []FieldRow) *report.Table {
 		if len(r.Seeds) > 1 {
 			ess += fmt.Sprintf(" (%.4f–%.4f)", r.Range[0], r.Range[1])
 		}
-		off := "–"
-		if !math.IsNaN(r.LogZOff) {
-			off = fmt.Sprintf("%.1g", r.LogZOff)
-		}
 		se := fmt.Sprintf("%.1g", r.LogZError)
 		if r.Reference > 0 {
 			se += fmt.Sprintf(" (reference %.1g)", r.Reference)
@@ -540,11 +536,10 @@ func FieldTable(rows []FieldRow) *report.Table {
 		for _, rival := range r.Rivals {
 			others = append(others, rival.String())
 		}
-		published := "–"
-		if len(others) > 0 {
-			published = strings.Join(others, "; ")
-		}
-		t.Rows = append(t.Rows, []string{r.Title, report.Seeds(r.Seeds), ess, stat.ShapeText(r.ParetoK), off, se, report.Seconds(r.Seconds), fmt.Sprintf("%.2f", r.Time), microseconds(own), strings.Join(peers, "; "), pays, published})
+		t.Rows = append(t.Rows, []string{
+			r.Title, report.Seeds(r.Seeds), ess, stat.ShapeText(r.ParetoK), orDash(!math.IsNaN(r.LogZOff), "%.1g", r.LogZOff), se, report.Seconds(r.Seconds),
+			fmt.Sprintf("%.2f", r.Time), microseconds(own), strings.Join(peers, "; "), pays, orDash(len(others) > 0, "%s", strings.Join(others, "; ")),
+		})
 	}
 	return t
 }

@@ -41,6 +41,14 @@ func (r *Results) Markdown() string {
 // studiesIntroduction heads the document of studies.
 const studiesIntroduction = "What the parts of the recipes are for, what the preset best makes of targets drawn at random, and generators beside chains on targets of the literature. `make studies` writes this file; each part names the revision and the machine that it was computed by. The paper's experiments are in [results.md](results.md)."
 
+// orDash writes a cell, a dash where there is nothing to write.
+func orDash(something bool, format string, args ...any) string {
+	if !something {
+		return "–"
+	}
+	return fmt.Sprintf(format, args...)
+}
+
 // machines returns those that rows were computed by.
 func machines[T any](rows []T, of func(*T) reproduce.Machine) (all []reproduce.Machine) {
 	for i := range rows {
@@ -65,11 +73,8 @@ func (r *Results) writeStudies(b *strings.Builder) {
 		t := s.Table()
 		t.Header = append(t.Header, "what it changes")
 		for j := range s.Variants {
-			changes := "–"
-			if c := s.Variants[j].Changed; len(c) > 0 {
-				changes = "`" + strings.Join(c, "` `") + "`"
-			}
-			t.Rows[j] = append(t.Rows[j], changes)
+			c := s.Variants[j].Changed
+			t.Rows[j] = append(t.Rows[j], orDash(len(c) > 0, "`%s`", strings.Join(c, "` `")))
 		}
 		for j := len(s.Variants); j < len(t.Rows); j++ {
 			t.Rows[j] = append(t.Rows[j], "")

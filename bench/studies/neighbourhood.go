@@ -220,23 +220,17 @@ func (all Neighbours) Table() *report.Table {
 	t := &report.Table{Header: []string{"seed", "target", "worst row", "× floor", "95 %", "worst row of " + all.many(), "× floor", "warned", "effective size", "diagnosis", "steps", "trained in"}, Left: 3}
 	for i := range all {
 		o := &all[i]
-		warned, size, of, worst := "no", "–", "–", "–"
+		warned, title := "no", o.Title
 		if o.Warned() {
 			warned = "yes"
 		}
-		if number.Finite(o.EffectiveSampleSize) {
-			size = fmt.Sprintf("%.4f", o.EffectiveSampleSize)
-		}
-		if o.Many > 0 {
-			of, worst = report.Label(o.MetricOfMany), fmt.Sprintf("%.2f", o.WorstOfMany)
-		}
-		title := o.Title
 		if len(o.Changed) > 0 {
 			title += ", with " + strings.Join(o.Changed, " ")
 		}
 		t.Rows = append(t.Rows, []string{
-			fmt.Sprint(o.Seed), title, report.Label(o.Metric), fmt.Sprintf("%.2f", o.Worst), fmt.Sprintf("%.2f", ofExact(o.Rows)), of, worst, warned, size,
-			string(o.Verdict), figure.Count(o.Steps), report.Seconds(o.Seconds),
+			fmt.Sprint(o.Seed), title, report.Label(o.Metric), fmt.Sprintf("%.2f", o.Worst), fmt.Sprintf("%.2f", ofExact(o.Rows)),
+			orDash(o.Many > 0, "%s", report.Label(o.MetricOfMany)), orDash(o.Many > 0, "%.2f", o.WorstOfMany),
+			warned, orDash(number.Finite(o.EffectiveSampleSize), "%.4f", o.EffectiveSampleSize), string(o.Verdict), figure.Count(o.Steps), report.Seconds(o.Seconds),
 		})
 	}
 	return t

@@ -349,14 +349,10 @@ func (all Verdicts) Table() *report.Table {
 		if o.Learned {
 			continue
 		}
-		farthest, size := "–", "–"
-		if o.Intervals > 0 {
-			farthest = fmt.Sprintf("%.3g", o.Farthest)
-		}
-		if number.Finite(o.EffectiveSize) {
-			size = fmt.Sprintf("%.4f", o.EffectiveSize)
-		}
-		t.Rows = append(t.Rows, []string{o.Title, o.Preset, o.Figure, fmt.Sprintf("%.1f", o.Worst), size, o.class(o.Verdict), o.class(o.Full), fmt.Sprintf("%d of %d", o.Held, o.Intervals), farthest})
+		t.Rows = append(t.Rows, []string{
+			o.Title, o.Preset, o.Figure, fmt.Sprintf("%.1f", o.Worst), orDash(number.Finite(o.EffectiveSize), "%.4f", o.EffectiveSize),
+			o.class(o.Verdict), o.class(o.Full), fmt.Sprintf("%d of %d", o.Held, o.Intervals), orDash(o.Intervals > 0, "%.3g", o.Farthest),
+		})
 	}
 	return t
 }
