@@ -11,6 +11,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/ising"
 	"github.com/revgen/revgen/target/density"
 )
@@ -327,50 +328,44 @@ func length(x []float64, _ int) float64 { return math.Sqrt(dot(x, x)) }
 
 func (r draws) shell() *Known {
 	d, radius, w := 2+r.IntN(5), r.between(1, 6), r.ratio(.1, .8)
-	logZ, moment := radial(d, radius, w)
-	n := float64(d)
-	f := func(x []float64, k int) float64 { u := (length(x, k) - radius) / w; return -u * u / 2 }
-	log, spread := derivatives(func(e float64) float64 { l, _ := radial(d, radius, w/math.Sqrt(1+e)); return l })
-	figures := []Known1{
-		{Name: "|x|", Value: moment(1), Deviation: math.Sqrt(moment(2) - moment(1)*moment(1)), Of: length},
-		logOf(f, log, spread), meanSquare(d, moment(2)/n, (moment(4)-moment(2)*moment(2))/(n*n)),
-	}
-	for i := range d {
-		figures = append(figures, coordinate(i, 0, moment(2)/n), squareOf(i, moment(2)/n, 3*moment(4)/(n*(n+2))))
-	}
-	return overReals(fmt.Sprintf("shell of radius %v, width %v, in %s", radius, w, dimensions(d)), d, 0, logZ, f, figures)
+	return inShells(fmt.Sprintf("shell of radius %v, width %v, in %s", radius, w, dimensions(d)), d, 0, w, radius)
 }
 
 func (r draws) shells() *Known {
 	n, d, w := 2+r.IntN(4), 2+r.IntN(2), r.ratio(.08, .4)
-	radii, logs := make([]float64, n), make([]float64, n)
-	var first, second, fourth float64
-	for k := range n {
+	radii := make([]float64, n)
+	for k := range radii {
 		radii[k] = float64(k+1) * r.between(.8, 1.2)
-		logs[k], _ = radial(d, radii[k], w)
 	}
-	logZ := floats.LogSumExp(logs)
+	return inShells(fmt.Sprintf("%d shells of radii %s, width %v, in %s", n, numbers(radii), w, dimensions(d)), d, n, w, radii...)
+}
+
+// inShells makes a Known of a shell for each mode, or of one without modes.
+func inShells(title string, d, modes int, w float64, radii ...float64) *Known {
+	logs := func(w float64) []float64 {
+		return lists.Map(radii, func(radius float64) float64 { l, _ := radial(d, radius, w); return l })
+	}
+	own := logs(w)
+	logZ := floats.LogSumExp(own)
 	var figures []Known1
-	for k := range n {
-		p := math.Exp(logs[k] - logZ)
-		_, moment := radial(d, radii[k], w)
+	var first, second, fourth float64
+	for k, radius := range radii {
+		p := math.Exp(own[k] - logZ)
+		_, moment := radial(d, radius, w)
 		first, second, fourth = first+p*moment(1), second+p*moment(2), fourth+p*moment(4)
-		figures = append(figures, share(fmt.Sprintf("mode %d", k), p, func(_ []float64, at int) float64 { return step(.5 - math.Abs(float64(at-k))) }))
+		if modes > 0 {
+			figures = append(figures, share(fmt.Sprintf("mode %d", k), p, func(_ []float64, at int) float64 { return step(.5 - math.Abs(float64(at-k))) }))
+		}
 	}
 	f := func(x []float64, k int) float64 { u := (length(x, k) - radii[k]) / w; return -u * u / 2 }
-	log, spread := derivatives(func(e float64) float64 {
-		each := make([]float64, n)
-		for k := range each {
-			each[k], _ = radial(d, radii[k], w/math.Sqrt(1+e))
-		}
-		return floats.LogSumExp(each)
-	})
+	log, spread := derivatives(func(e float64) float64 { return floats.LogSumExp(logs(w / math.Sqrt(1+e))) })
+	n := float64(d)
 	figures = append(figures, Known1{Name: "|x|", Value: first, Deviation: math.Sqrt(second - first*first), Of: length},
-		logOf(f, log, spread), meanSquare(d, second/float64(d), (fourth-second*second)/float64(d*d)))
+		logOf(f, log, spread), meanSquare(d, second/n, (fourth-second*second)/(n*n)))
 	for i := range d {
-		figures = append(figures, coordinate(i, 0, second/float64(d)), squareOf(i, second/float64(d), 3*fourth/float64(d*(d+2))))
+		figures = append(figures, coordinate(i, 0, second/n), squareOf(i, second/n, 3*fourth/(n*(n+2))))
 	}
-	return overReals(fmt.Sprintf("%d shells of radii %s, width %v, in %s", n, numbers(radii), w, dimensions(d)), d, n, logZ, f, figures)
+	return overReals(title, d, modes, logZ, f, figures)
 }
 
 func (r draws) banana() *Known {
@@ -601,47 +596,44 @@ func energyOf(edges [][3]float64, fields []float64) func(s []float64, _ int) flo
 	}
 }
 
+// settle sets figures to their averages over states whose ln weights are given, and returns ln Z.
+func settle(figures []Known1, logs []float64, value func(state, figure int) float64) (logZ float64) {
+	logZ = floats.LogSumExp(logs)
+	for f := range figures {
+		var mean, square float64
+		for i, l := range logs {
+			w, v := math.Exp(l-logZ), value(i, f)
+			mean, square = mean+w*v, square+w*v*v
+		}
+		figures[f].Value, figures[f].Deviation = mean, math.Sqrt(max(0, square-mean*mean))
+	}
+	return logZ
+}
+
 // enumerated makes a Known of few spins.
 func enumerated(title string, n int, edges [][3]float64, fields []float64, beta float64) *Known {
 	energy := energyOf(edges, fields)
-	s, all, least := make([]float64, n), make([]float64, 1<<n), math.Inf(1)
-	set := func(c int) {
+	s, logs := make([]float64, n), make([]float64, 1<<n)
+	state := func(c int) []float64 {
 		for i := range s {
 			s[i] = float64(1 - 2*(c>>i&1))
 		}
+		return s
 	}
-	for c := range all {
-		set(c)
-		all[c] = energy(s, 0)
-		least = min(least, all[c])
+	for c := range logs {
+		logs[c] = -beta * energy(state(c), 0)
 	}
-	var z, mean float64
-	for _, e := range all {
-		w := math.Exp(-beta * (e - least))
-		z, mean = z+w, mean+w*e
-	}
-	mean /= z
-	figures := []Known1{{Name: "energy", Of: energy},
-		{Name: "variance of the energy", Of: func(s []float64, _ int) float64 { return (energy(s, 0) - mean) * (energy(s, 0) - mean) }}}
+	figures := []Known1{{Name: "energy", Of: energy}}
+	value := func(c, f int) float64 { return figures[f].Of(state(c), 0) }
+	settle(figures, logs, value)
+	mean := figures[0].Value
+	figures = append(figures, Known1{Name: "variance of the energy", Of: func(s []float64, _ int) float64 { return (energy(s, 0) - mean) * (energy(s, 0) - mean) }})
 	for i := range 3 {
 		figures = append(figures, Known1{Name: fmt.Sprintf("s%d", i), Of: func(s []float64, _ int) float64 { return s[i] }},
 			Known1{Name: fmt.Sprintf("s%d s%d", i, i+1), Of: func(s []float64, _ int) float64 { return s[i] * s[i+1] }})
 	}
-	for c, e := range all {
-		w := math.Exp(-beta * (e - least))
-		set(c)
-		for i := range figures {
-			v := figures[i].Of(s, 0)
-			figures[i].Value += w * v
-			figures[i].Deviation += w * v * v
-		}
-	}
-	for i := range figures {
-		f := &figures[i]
-		f.Value /= z
-		f.Deviation = math.Sqrt(max(0, f.Deviation/z-f.Value*f.Value))
-	}
-	return overSpins(title, n, edges, fields, beta, math.Log(z)-beta*least, figures)
+	logZ := settle(figures, logs, value)
+	return overSpins(title, n, edges, fields, beta, logZ, figures)
 }
 
 // someFields are fields of a deviation, or none.
@@ -744,16 +736,7 @@ func (r draws) blocks() *Known {
 		logs = append(logs, l-beta*e)
 		values = append(values, [7]float64{e, m[0], m[0] * m[0], m[1], m[1] * m[1], m[2], m[2] * m[2]})
 	}
-	logZ := floats.LogSumExp(logs)
-	for f := range figures {
-		var second float64
-		for i, l := range logs {
-			w, v := math.Exp(l-logZ), values[i][f]
-			figures[f].Value += w * v
-			second += w * v * v
-		}
-		figures[f].Deviation = math.Sqrt(second - figures[f].Value*figures[f].Value)
-	}
+	logZ := settle(figures, logs, func(state, figure int) float64 { return values[state][figure] })
 	return overSpins(fmt.Sprintf("three groups of %d, %d and %d spins, β = %v", sizes[0], sizes[1], sizes[2], beta), n, edges, fields, beta, logZ, figures)
 }
 
