@@ -103,7 +103,7 @@ func (p *Plan) neighbourJobs(systems []engine.Definition) (all []job) {
 		n := NewNeighbour(p.Seed+uint64(i), kinds)
 		if slices.ContainsFunc(systems, func(d engine.Definition) bool { return d.Name == n.System }) {
 			setting := reproduce.Setting{Name: n.Title, Title: n.Title, System: n.System, Assignments: n.Assignments}
-			all = append(all, job{neighbour: &n, systems: systems, record: (*execution).recordNeighbour, Trial: p.trial(NeighboursStudy, neighbourPreset, setting)})
+			all = append(all, job{neighbour: &n, record: (*execution).recordNeighbour, Trial: p.trial(NeighboursStudy, neighbourPreset, setting)})
 		}
 	}
 	return all
@@ -125,7 +125,7 @@ func (e *execution) recordNeighbour(ctx context.Context, results *Results) error
 // neighbourhood trains, measures and diagnoses the target of a job.
 func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error) {
 	n := e.neighbour
-	cfg, _, err := catalogue.Systems(e.systems).Resolve(ctx, catalogue.Source{System: n.System, Preset: e.Preset, Set: slices.Concat(n.Assignments, e.Assignments)})
+	cfg, _, err := e.systems.Resolve(ctx, catalogue.Source{System: n.System, Preset: e.Preset, Set: slices.Concat(n.Assignments, e.Assignments)})
 	if err != nil {
 		return nil, fmt.Errorf("seed %d: %s: %w", n.Seed, n.Title, err)
 	}

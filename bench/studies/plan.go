@@ -12,6 +12,7 @@ import (
 
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -51,9 +52,8 @@ type job struct {
 	field   *FieldTarget // of a study of targets
 
 	neighbour *Neighbour
-	known     *Known              // a target whose answers are known
-	learned   bool                // and on which rules of the judge were chosen
-	systems   []engine.Definition // of a neighbour or of what is known
+	known     *Known // a target whose answers are known
+	learned   bool   // and on which rules of the judge were chosen
 
 	// record carries the job out, puts what it gave into the results, and writes these.
 	record func(e *execution, ctx context.Context, results *Results) error
@@ -68,20 +68,15 @@ func (p *Plan) jobs(ctx context.Context, systems []engine.Definition) ([]job, er
 	if err := reproduce.CheckSeeds(p.Seed, p.Seeds); err != nil {
 		return nil, err
 	}
-	if slices.Equal(p.Studies, []string{VerdictsStudy}) {
-		all, err := p.verdictJobs()
-		for i := range all {
-			all[i].systems = systems
-		}
-		return all, err
+	switch {
+	case !OfTargets(p.Studies):
+		return p.studyJobs(ctx, systems)
+	case p.Studies[0] == VerdictsStudy:
+		return p.verdictJobs()
+	case p.Studies[0] == ProtocolStudy:
+		return p.targetJobs(ctx, systems, ProtocolStudy, ProtocolTargets, (*execution).recordProtocol)
 	}
-	if OfTargets(p.Studies) {
-		if p.Studies[0] == ProtocolStudy {
-			return p.targetJobs(ctx, systems, ProtocolStudy, ProtocolTargets, (*execution).recordProtocol)
-		}
-		return p.targetJobs(ctx, systems, FieldStudy, FieldTargets, (*execution).recordField)
-	}
-	return p.studyJobs(ctx, systems)
+	return p.targetJobs(ctx, systems, FieldStudy, FieldTargets, (*execution).recordField)
 }
 
 // studyJobs is jobs for studies. Those of systems that are not among the
@@ -155,7 +150,8 @@ func (p *Plan) Check(systems []engine.Definition) error {
 type execution struct {
 	*Plan
 	*job
-	watch Observer
+	systems catalogue.Systems
+	watch   Observer
 }
 
 // Execute runs a plan. After each variant and each target it writes studies.json and
@@ -180,7 +176,7 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 		j := &jobs[i]
 		j.Workers, j.Watch, j.First, j.Count = workers, watch.Observer, first, count
 		first += j.runs()
-		if err := j.record(&execution{p, j, watch}, ctx, results); err != nil {
+		if err := j.record(&execution{p, j, systems, watch}, ctx, results); err != nil {
 			return results, err
 		}
 	}

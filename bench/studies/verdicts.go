@@ -159,7 +159,7 @@ func (e *execution) recordVerdict(ctx context.Context, results *Results) error {
 
 // judged trains a target, holds samples against what is known, and asks for the verdicts.
 func (e *execution) judged(ctx context.Context) (*VerdictOutcome, error) {
-	k, systems := e.known, catalogue.Systems(e.systems)
+	k, systems := e.known, e.systems
 	if k.Definition != nil {
 		systems = catalogue.Systems{*k.Definition}
 	}
