@@ -73,6 +73,53 @@ func TestMarkdown(t *testing.T) {
 	require.Equal(t, "", markdown(""))
 }
 
+// A bill of materials as SPDX 2.3 has it.
+type (
+	document struct {
+		Version       string         `json:"spdxVersion"`
+		Licence       string         `json:"dataLicense"`
+		ID            string         `json:"SPDXID"`
+		Name          string         `json:"name"`
+		Namespace     string         `json:"documentNamespace"`
+		Creation      creation       `json:"creationInfo"`
+		Packages      []material     `json:"packages"`
+		Relationships []relationship `json:"relationships"`
+	}
+	creation struct {
+		Created  string   `json:"created"`
+		Creators []string `json:"creators"`
+	}
+	material struct {
+		Name       string      `json:"name"`
+		ID         string      `json:"SPDXID"`
+		Version    string      `json:"versionInfo"`
+		FileName   string      `json:"packageFileName,omitempty"`
+		Purpose    string      `json:"primaryPackagePurpose"`
+		Location   string      `json:"downloadLocation"`
+		Analyzed   bool        `json:"filesAnalyzed"`
+		Checksums  []checksum  `json:"checksums,omitempty"`
+		Concluded  string      `json:"licenseConcluded"`
+		Declared   string      `json:"licenseDeclared"`
+		Copyright  string      `json:"copyrightText"`
+		Comment    string      `json:"comment,omitempty"`
+		References []reference `json:"externalRefs"`
+	}
+	checksum struct {
+		Algorithm string `json:"algorithm"`
+		Value     string `json:"checksumValue"`
+	}
+	reference struct {
+		Category string `json:"referenceCategory"`
+		Type     string `json:"referenceType"`
+		Locator  string `json:"referenceLocator"`
+	}
+	relationship struct {
+		Element string `json:"spdxElementId"`
+		Type    string `json:"relationshipType"`
+		Related string `json:"relatedSpdxElement"`
+	}
+)
+
 // What SPDX 2.3 asks for, and that nothing of the build's information is left out.
 func TestBill(t *testing.T) {
 	b := &built{version: "v1.2.3", os: "linux", arch: "arm64", program: []byte("program"), date: date, info: &debug.BuildInfo{
