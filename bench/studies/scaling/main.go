@@ -16,6 +16,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+
+	"github.com/revgen/revgen/internal/stat"
 )
 
 //go:embed calibration.json
@@ -72,7 +74,7 @@ func table(runs []Run, steps int) string {
 		one := 0.0
 		for _, n := range []int{1, 2, 4, 16, 64, 256, 1024} {
 			r := rand.New(rand.NewPCG(7, uint64(n)))
-			step := Mean(Steps(&run, &cluster, n, steps, r))
+			step := stat.MeanOf(Steps(&run, &cluster, n, steps, r)).Value()
 			if n == 1 {
 				one = step
 			}

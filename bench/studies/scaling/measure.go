@@ -17,6 +17,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // A call is a collective one, or the end of a step.
@@ -136,9 +137,7 @@ func cost(set []string, n, steps int) (all []call, slowest float64, err error) {
 		all[k].before = 0
 		most := 0.0
 		for _, c := range ranks {
-			before := lists.Map(c.steps, func(step []call) float64 { return step[k].before })
-			slices.Sort(before)
-			median := before[len(before)/2]
+			median := stat.Median(lists.Map(c.steps, func(step []call) float64 { return step[k].before }))
 			all[k].before += median / float64(n)
 			most = max(most, median)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/internal/mpi"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // pingpong prints what messages between two ranks take: the fastest and the median of
@@ -44,8 +45,7 @@ func trip(r pool.Ranks, size int) (fast, median, gathered, usual float64) {
 			call()
 			all = append(all, time.Since(start).Seconds())
 		}
-		slices.Sort(all)
-		return all[0], all[len(all)/2]
+		return slices.Min(all), stat.Median(all)
 	}
 	fast, median = timed(func() {
 		if r.Rank() == 0 {

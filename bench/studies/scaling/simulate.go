@@ -113,14 +113,6 @@ func Steps(run *Run, m *Machine, n, steps int, r *rand.Rand) []float64 {
 	return took
 }
 
-// Mean returns the mean of x.
-func Mean(x []float64) (mean float64) {
-	for _, v := range x {
-		mean += v / float64(len(x))
-	}
-	return mean
-}
-
 // Job simulates a run of so many steps that take step seconds each and are saved every
 // so many, on n ranks that fail, and returns its seconds and the number of failures. A
 // failure of any rank ends the job, which goes on from its last checkpoint.

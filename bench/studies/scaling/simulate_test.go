@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/stat"
 )
 
 func generator() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
@@ -14,7 +16,7 @@ func generator() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 func TestStepsWithoutNoise(t *testing.T) {
 	run := &Run{Stages: []Stage{{Shared: 6e-3, Pieces: 16, Bytes: 1000}, {Shared: 2e-3, Pieces: 12}, {Whole: 1e-3, Bytes: 500}, {Bytes: 1, EachRank: true}}}
 	m := &Machine{Near: Link{2e-6, 1e9}}
-	require.InDelta(t, 9e-3, Mean(Steps(run, m, 1, 3, generator())), 1e-12)
+	require.InDelta(t, 9e-3, stat.MeanOf(Steps(run, m, 1, 3, generator())).Value(), 1e-12)
 	want := 6e-3/8 + 2e-3/6 + 1e-3 + 4*3*2e-6 + 1508*7.0/8/1e9 // 12 pieces take two turns of 8 ranks
 	for _, seconds := range Steps(run, m, 8, 3, generator()) {
 		require.InDelta(t, want, seconds, 1e-12)
@@ -22,10 +24,10 @@ func TestStepsWithoutNoise(t *testing.T) {
 	// A sum in ten chunks along six ranks that have pieces, and from the last to all eight.
 	run = &Run{Stages: []Stage{{Shared: 6e-3, Pieces: 6, Bytes: 9500, Chunk: 1000}}}
 	want = 1e-3 + 14*(2e-6+1e-6) + 3*2e-6 + 2*9.5e-6
-	require.InDelta(t, want, Mean(Steps(run, m, 8, 3, generator())), 1e-12)
+	require.InDelta(t, want, stat.MeanOf(Steps(run, m, 8, 3, generator())).Value(), 1e-12)
 	// More ranks than a node has.
 	m.Node, m.Far = 4, Link{1e-5, 1e8}
-	require.InDelta(t, 1e-3+14*2e-5+3e-5+2*9.5e-5, Mean(Steps(run, m, 8, 3, generator())), 1e-12)
+	require.InDelta(t, 1e-3+14*2e-5+3e-5+2*9.5e-5, stat.MeanOf(Steps(run, m, 8, 3, generator())).Value(), 1e-12)
 }
 
 // A call waits for the last: if a hiccup slows a loop with probability p, n ranks are slowed
@@ -47,8 +49,8 @@ func TestStepsWaitForTheLast(t *testing.T) {
 	}
 	// A spread alone leaves the mean of one rank as it is: five standard errors.
 	m = &Machine{Near: Link{Bandwidth: 1}, Spread: 0.3}
-	require.InDelta(t, 1, Mean(Steps(run, m, 1, 20000, generator())), 5*0.31/math.Sqrt(20000))
-	require.Greater(t, Mean(Steps(run, m, 16, 2000, generator())), 1.4, "of 16, the last")
+	require.InDelta(t, 1, stat.MeanOf(Steps(run, m, 1, 20000, generator())).Value(), 5*0.31/math.Sqrt(20000))
+	require.Greater(t, stat.MeanOf(Steps(run, m, 16, 2000, generator())).Value(), 1.4, "of 16, the last")
 }
 
 // A block of τ seconds and a checkpoint succeeds between failures of mean M with
