@@ -214,10 +214,7 @@ func (r draws) direction(d int, length float64) []float64 {
 func (r draws) modesApart() *Known {
 	d, apart := []int{2, 3, 5, 10}[r.IntN(4)], r.ratio(5, 50)
 	weights := r.weights(2 + r.IntN(2))
-	var all []bell
-	for _, w := range weights {
-		all = append(all, bell{w, 1, r.direction(d, apart*r.between(.5, 1))})
-	}
+	all := lists.Map(weights, func(w float64) bell { return bell{w, 1, r.direction(d, apart*r.between(.5, 1))} })
 	return bells(fmt.Sprintf("%d modes, weights %s, up to %v σ from the centre, in %s", len(all), numbers(weights), apart, dimensions(d)), all, false)
 }
 
@@ -235,10 +232,9 @@ func (r draws) unlike() *Known {
 
 func (r draws) switches() *Known {
 	d, weights := 1+r.IntN(4), r.weights(2+r.IntN(5))
-	var all []bell
-	for _, w := range weights {
-		all = append(all, bell{w, r.ratio(.3, 3), vector(d, func() float64 { return rounded(4 * r.NormFloat64()) })})
-	}
+	all := lists.Map(weights, func(w float64) bell {
+		return bell{w, r.ratio(.3, 3), vector(d, func() float64 { return rounded(4 * r.NormFloat64()) })}
+	})
 	return bells(fmt.Sprintf("%d modes beside %s, weights %s", len(all), dimensions(d), numbers(weights)), all, true)
 }
 

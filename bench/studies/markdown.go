@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/report"
 )
 
@@ -18,7 +19,7 @@ func (r *Results) Markdown() string {
 	b.WriteString("# Studies\n\n" + studiesIntroduction + "\n")
 	r.writeStudies(&b)
 	if all := r.Neighbours; len(all) > 0 {
-		section(&b, NeighboursTitle, NeighboursStudy, all.Summary(), machines(all, func(o *NeighbourOutcome) reproduce.Machine { return o.Machine }), NeighboursLegend+"\n\n", all.Table())
+		section(&b, NeighboursTitle, NeighboursStudy, all.Summary(), lists.Map(all, func(o NeighbourOutcome) reproduce.Machine { return o.Machine }), NeighboursLegend+"\n\n", all.Table())
 		all.writeBeyond(&b)
 	}
 	if all := r.Verdicts; len(all) > 0 {
@@ -28,12 +29,12 @@ func (r *Results) Markdown() string {
 		var computers []reproduce.Machine
 		for i := range r.Field {
 			row := &r.Field[i]
-			computers = append(append(computers, row.Machine), machines(row.Runs, func(run *FieldRun) reproduce.Machine { return run.Machine })...)
+			computers = append(append(computers, row.Machine), lists.Map(row.Runs, func(run FieldRun) reproduce.Machine { return run.Machine })...)
 		}
 		section(&b, "The field's own targets", FieldStudy, "best preset", computers, FieldLegend+"\n\n", FieldTable(r.Field))
 	}
 	if len(r.Protocol) > 0 {
-		section(&b, "The distances of masked diffusion samplers", ProtocolStudy, "best preset", machines(r.Protocol, func(row *ProtocolRow) reproduce.Machine { return row.Machine }), ProtocolLegend+"\n\n", ProtocolTable(r.Protocol))
+		section(&b, "The distances of masked diffusion samplers", ProtocolStudy, "best preset", lists.Map(r.Protocol, func(row ProtocolRow) reproduce.Machine { return row.Machine }), ProtocolLegend+"\n\n", ProtocolTable(r.Protocol))
 	}
 	return b.String()
 }
@@ -47,14 +48,6 @@ func orDash(something bool, format string, args ...any) string {
 		return "–"
 	}
 	return fmt.Sprintf(format, args...)
-}
-
-// machines returns those that rows were computed by.
-func machines[T any](rows []T, of func(*T) reproduce.Machine) (all []reproduce.Machine) {
-	for i := range rows {
-		all = append(all, of(&rows[i]))
-	}
-	return all
 }
 
 // section writes that of a study, computed by those machines.
@@ -79,7 +72,7 @@ func (r *Results) writeStudies(b *strings.Builder) {
 		for j := len(s.Variants); j < len(t.Rows); j++ {
 			t.Rows[j] = append(t.Rows[j], "")
 		}
-		section(b, s.Title, s.Name, s.Summary(), machines(s.Variants, func(o *reproduce.Outcome) reproduce.Machine { return o.Machine }), "", t)
+		section(b, s.Title, s.Name, s.Summary(), lists.Map(s.Variants, func(o reproduce.Outcome) reproduce.Machine { return o.Machine }), "", t)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // A Neighbour is a target near those of the presets, on which no recipe was chosen:
@@ -324,9 +325,5 @@ func dimensions(d int) string {
 
 // numbers writes a list.
 func numbers(v []float64) string {
-	var all []string
-	for _, x := range v {
-		all = append(all, strconv.FormatFloat(x, 'g', 3, 64))
-	}
-	return strings.Join(all, ", ")
+	return strings.Join(lists.Map(v, func(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }), ", ")
 }

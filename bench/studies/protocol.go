@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen/engine/categories"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/report"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/ising"
@@ -311,16 +312,10 @@ func ProtocolTable(rows []ProtocolRow) *report.Table {
 	t.Header = append(t.Header, "their floor (95 %)")
 	for i := range rows {
 		r := &rows[i]
-		var seeds []uint64
-		for _, run := range r.Runs {
-			seeds = append(seeds, run.Seed)
-		}
+		seeds := lists.Map(r.Runs, func(run ProtocolRun) uint64 { return run.Seed })
 		for k, name := range r.Distances {
 			over := func(of func(ProtocolRun) Distances) string {
-				var x []float64
-				for _, run := range r.Runs {
-					x = append(x, of(run)[k])
-				}
+				x := lists.Map(r.Runs, func(run ProtocolRun) float64 { return of(run)[k] })
 				m := reproduce.Metric{Error: stat.Median(x), Range: [2]float64{slices.Min(x), slices.Max(x)}}
 				return m.ErrorText(len(x))
 			}

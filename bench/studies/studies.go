@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/bench/reproduce"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // A Study compares variants of one experiment, all trained alike but for what
@@ -141,11 +142,7 @@ var (
 
 // StudyNames lists the studies, that of neighbours, and those of targets.
 func StudyNames() []string {
-	var names []string
-	for _, s := range Studies {
-		names = append(names, s.Name)
-	}
-	return append(names, NeighboursStudy, VerdictsStudy, FieldStudy, ProtocolStudy)
+	return append(lists.Map(Studies, func(s Study) string { return s.Name }), NeighboursStudy, VerdictsStudy, FieldStudy, ProtocolStudy)
 }
 
 // OfTargets reports whether studies are one of targets, which takes Plan.Only.
