@@ -5,132 +5,39 @@
 //		sum += w
 //	}
 //
-// It type-checks the packages that its arguments name to go list, tests
-// included, and exits with 1 if it finds any:
+// It takes the packages that its arguments name, tests included, and exits with 3 if it
+// finds any:
 //
 //	go run ./internal/lint ./...
 package main
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
-	"fmt"
 	"go/ast"
-	"go/importer"
-	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/singlechecker"
 )
 
-func main() {
-	findings, err := lint(os.Args[1:]...)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "lint:", err)
-		os.Exit(2)
-	}
-	for _, f := range findings {
-		fmt.Println(f)
-	}
-	if len(findings) > 0 {
-		os.Exit(1)
-	}
-}
+func main() { singlechecker.Main(analyzer) }
 
-// A listed package is what go list says of it.
-type listed struct {
-	ImportPath string
-	Dir        string
-	Export     string // file of its export data
-	GoFiles    []string
-	CgoFiles   []string
-	ImportMap  map[string]string
-	ForTest    string
-	DepOnly    bool
-	Standard   bool
-}
-
-// lint returns what is wrong with the packages, by position.
-func lint(patterns ...string) ([]string, error) {
-	command := exec.Command("go", append([]string{"list", "-test", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles,CgoFiles,ImportMap,ForTest,DepOnly,Standard", "--"}, patterns...)...)
-	command.Stderr = os.Stderr
-	out, err := command.Output()
-	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
-	}
-	var packages []listed
-	export := map[string]string{}
-	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
-		var p listed
-		if err := decoder.Decode(&p); err != nil {
-			return nil, err
-		}
-		export[p.ImportPath] = p.Export
-		packages = append(packages, p)
-	}
-	var found []token.Position
-	for _, p := range packages {
-		if p.DepOnly && p.ForTest == "" || p.Standard || len(p.CgoFiles) > 0 {
-			continue
-		}
-		positions, err := check(p, export)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, positions...)
-	}
-	slices.SortFunc(found, func(a, b token.Position) int {
-		return cmp.Or(cmp.Compare(a.Filename, b.Filename), cmp.Compare(a.Offset, b.Offset))
-	})
-	var findings []string
-	for _, at := range slices.Compact(found) { // a package and its variant for tests share files
-		findings = append(findings, fmt.Sprintf("%s: a sum of floating-point numbers in the order of a map; take the keys in order", at))
-	}
-	return findings, nil
-}
-
-// check type-checks a package and returns where it sums in the order of a map.
-func check(p listed, export map[string]string) ([]token.Position, error) {
-	files := token.NewFileSet()
-	var syntax []*ast.File
-	for _, name := range p.GoFiles {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(p.Dir, name)
-		}
-		f, err := parser.ParseFile(files, name, nil, 0)
-		if err != nil {
-			return nil, err
-		}
-		syntax = append(syntax, f)
-	}
-	lookup := func(path string) (io.ReadCloser, error) {
-		if mapped, ok := p.ImportMap[path]; ok {
-			path = mapped
-		}
-		return os.Open(export[path])
-	}
-	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
-	config := types.Config{Importer: importer.ForCompiler(files, "gc", lookup)}
-	if _, err := config.Check(p.ImportPath, files, syntax, info); err != nil {
-		return nil, err
-	}
-	var found []token.Position
-	for _, f := range syntax {
-		ast.Inspect(f, func(n ast.Node) bool {
-			if loop, ok := n.(*ast.RangeStmt); ok && unordered(info, loop.X) {
-				for _, at := range sums(info, loop) {
-					found = append(found, files.Position(at))
+var analyzer = &analysis.Analyzer{
+	Name: "mapsum",
+	Doc:  "find sums of floating-point numbers in the order of a map",
+	Run: func(pass *analysis.Pass) (any, error) {
+		for _, f := range pass.Files {
+			ast.Inspect(f, func(n ast.Node) bool {
+				if loop, ok := n.(*ast.RangeStmt); ok && unordered(pass.TypesInfo, loop.X) {
+					for _, at := range sums(pass.TypesInfo, loop) {
+						pass.Reportf(at, "a sum of floating-point numbers in the order of a map; take the keys in order")
+					}
 				}
-			}
-			return true
-		})
-	}
-	return found, nil
+				return true
+			})
+		}
+		return nil, nil
+	},
 }
 
 // unordered reports whether ranging over x has no order: x is a map, or an
