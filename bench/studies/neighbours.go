@@ -101,13 +101,6 @@ func (r draws) lattice() Neighbour {
 		Assignments: []string{assign("l", l), assign("j", j), assign("beta", beta), assign("h", h)}}
 }
 
-// A normal is one component of a mixture.
-type normal struct {
-	Weight     float64     `json:"weight"`
-	Mean       []float64   `json:"mean"`
-	Covariance [][]float64 `json:"covariance"`
-}
-
 // mixture draws 2 to 6 Gaussians in 1 to 16 dimensions, of weights up to ten times each
 // other's, with standard deviations along their axes between 0.4 and 1.6, whose means
 // are at distances of about 2 to 8, and no two of them nearer than half of that.
@@ -115,9 +108,9 @@ func (r draws) mixture() Neighbour {
 	d, weights := 1+r.IntN(16), r.weights(2+r.IntN(5))
 	separation := r.between(2, 8)
 	means := r.apart(len(weights), d, separation)
-	var components []normal
+	var components []map[string]any
 	for k, w := range weights {
-		components = append(components, normal{w, means[k], r.covariance(d)})
+		components = append(components, map[string]any{"weight": w, "mean": means[k], "covariance": r.covariance(d)})
 	}
 	return Neighbour{System: "gmm", Assignments: []string{assign("components", components)},
 		Title: fmt.Sprintf("mixture of %d Gaussians about %v apart in %s", len(weights), separation, dimensions(d))}
