@@ -113,10 +113,7 @@ func finiteDensity(p densePass, dst []float64, s States, w *weights) {
 	}
 	for i, l := range dst {
 		if !number.Finite(l) {
-			copy(s.X[i*s.Dim:(i+1)*s.Dim], s.X[good*s.Dim:])
-			if s.K != nil {
-				s.K[i] = s.K[good]
-			}
+			s.Part(i, i+1).take(s.Part(good, good+1))
 		}
 	}
 	p.density(dst, s, w)
@@ -160,13 +157,7 @@ func (b *densities) surrogate(_ *LossConfig, l *learner) func(params []float64) 
 			copy(params[l.nets.placed:l.nets.learned()], was[l.nets.placed:])
 		}
 		log := density.logDensity64(params)
-		of := func(s States, i int) float64 {
-			k := 0
-			if s.K != nil {
-				k = int(s.K[i])
-			}
-			return log(number.Widen(s.X[i*d:(i+1)*d]), k)
-		}
+		of := func(s States, i int) float64 { return log(number.Widen(s.X[i*d:(i+1)*d]), s.mode(i)) }
 		r, next = make([]float64, n), make([]float64, n)
 		for i := range r {
 			r[i] = of(b.S, i)

@@ -38,8 +38,7 @@ func newKernel(c *Config, e *Ensemble, lanes *nn.Lanes) *kernel {
 		m, end := k.movers[b], k.moving(lo, hi)
 		copy(k.logPi[lo:hi], m.start(k.s.Part(lo, hi)))
 		from, to := k.s.Part(lo, end), k.next.Part(lo, end)
-		copy(to.X, from.X)
-		copy(to.K, from.K)
+		to.take(from)
 		k.counts[b] = engine.Count{}
 		if end > lo {
 			m.advance(to, k.config.Transition.Steps, &k.stream, uint64(lo), &k.counts[b])

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -85,11 +86,7 @@ func (d *Sampler) Each(rows int, body func(t *Tools, lo, hi int)) {
 // Draw sets states to samples first, first+1, …, and logQ, unless it is nil, to their ln q.
 func (d *Sampler) Draw(s States, logQ []float64, first uint64) {
 	d.Each(s.Len(), func(t *Tools, lo, hi int) {
-		log := logQ
-		if log != nil {
-			log = log[lo:hi]
-		}
-		t.draw(s.Part(lo, hi), log, first+uint64(lo))
+		t.draw(s.Part(lo, hi), lists.Part(logQ, lo, hi), first+uint64(lo))
 	})
 }
 
@@ -119,11 +116,8 @@ func (d *Sampler) DrawAll(ctx context.Context, s States, logQ []float64) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		end, log := min(first+drawnAtOnce, s.Len()), logQ
-		if log != nil {
-			log = log[first:end]
-		}
-		d.Draw(s.Part(first, end), log, uint64(first))
+		end := min(first+drawnAtOnce, s.Len())
+		d.Draw(s.Part(first, end), lists.Part(logQ, first, end), uint64(first))
 	}
 	if !asm.AllFinite(s.X) {
 		return errors.New("a sample of the generator is not finite")

@@ -8,6 +8,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // Isotropic steps mix in d times as many as the largest variance has of the smallest: on a ridge
@@ -136,10 +137,8 @@ func (w *walk) Shape(first uint64) {
 func (w *walk) about(samples States, mode int) (center, about []float64) {
 	d := samples.Dim
 	for i := range samples.Len() {
-		if samples.K == nil || int(samples.K[i]) == mode {
-			for _, v := range samples.X[i*d : (i+1)*d] {
-				about = append(about, float64(v))
-			}
+		if samples.mode(i) == mode {
+			about = append(about, number.Widen(samples.X[i*d:(i+1)*d])...)
 		}
 	}
 	if len(about) == 0 {
@@ -176,7 +175,7 @@ func (w *walk) advance(stream *rng.Counter, steps int) {
 		for mode, shape := range s.shapes {
 			var chains []int
 			for i := lo; i < hi; i++ {
-				if part.K == nil || int(w.all.K[i]) == mode {
+				if w.all.mode(i) == mode {
 					chains = append(chains, i)
 				}
 			}

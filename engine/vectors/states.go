@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // States are a batch of real vectors, each with a mode where their law has modes.
@@ -21,11 +22,21 @@ func (s States) Len() int { return len(s.X) / s.Dim }
 
 // Part returns the states lo … hi−1.
 func (s States) Part(lo, hi int) States {
-	s.X = s.X[lo*s.Dim : hi*s.Dim]
-	if s.K != nil {
-		s.K = s.K[lo:hi]
+	return States{s.Dim, s.X[lo*s.Dim : hi*s.Dim], lists.Part(s.K, lo, hi)}
+}
+
+// mode returns that of state i, 0 where there are none.
+func (s States) mode(i int) int {
+	if s.K == nil {
+		return 0
 	}
-	return s
+	return int(s.K[i])
+}
+
+// take makes the states others of the same number.
+func (s States) take(from States) {
+	copy(s.X, from.X)
+	copy(s.K, from.K)
 }
 
 // shown returns states in the coordinates that they have outside.

@@ -167,8 +167,7 @@ func (c cells) of(x []float32, k uint8) int {
 func (v *subject) moved(t *transition, n int, seed uint64, step uint32) (s, next States) {
 	s, next = newStates(n, t.dim, t.modes), newStates(n, t.dim, t.modes)
 	v.known[0].Sample(s.X, s.K, &asm.Counter{Seed: seed, Purpose: 1, Step: step}, 0)
-	copy(next.X, s.X)
-	copy(next.K, s.K)
+	next.take(s)
 	t.newMover(strip).run(next, t.config.Steps, &asm.Counter{Seed: seed, Purpose: 2, Step: step}, 0)
 	return s, next
 }

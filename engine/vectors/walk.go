@@ -209,18 +209,13 @@ func (w *walk) enter() {
 			return
 		}
 		at, found := w.e.NewStates(hi-lo), make([]float64, hi-lo)
-		copy(at.X, part.X)
-		copy(at.K, part.K)
+		at.take(part)
 		for range halvings {
 			for r, v := range logPi {
 				if !outside(v) {
 					continue
 				}
-				mode := 0
-				if at.K != nil {
-					mode = int(at.K[r])
-				}
-				center, _ := place(w.e.target, mode)
+				center, _ := place(w.e.target, at.mode(r))
 				for j, c := range center {
 					x := &at.X[r*at.Dim+j]
 					*x = float32((c + float64(*x)) / 2)
@@ -230,7 +225,7 @@ func (w *walk) enter() {
 			for r, v := range logPi {
 				if outside(v) && !outside(found[r]) {
 					logPi[r] = found[r]
-					copy(part.X[r*part.Dim:][:part.Dim], at.X[r*at.Dim:])
+					part.Part(r, r+1).take(at.Part(r, r+1))
 				}
 			}
 		}
@@ -274,8 +269,7 @@ func (w *walk) leap(t *Tools, lo, hi int) {
 	asm.Uniforms(uniforms, &c, upperHalf|uint64(lo))
 	for r, v := range next {
 		if math.Log(float64(uniforms[4*r])) < v-nextQ[r]-w.logPi[lo+r]+logQ[r] { // never for NaN
-			copy(part.Part(r, r+1).X, to.Part(r, r+1).X)
-			copy(part.Part(r, r+1).K, to.Part(r, r+1).K)
+			part.Part(r, r+1).take(to.Part(r, r+1))
 			w.logPi[lo+r] = v
 		}
 	}

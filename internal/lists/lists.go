@@ -10,6 +10,14 @@ func Range[T int | uint64](low, high T) []T {
 	return all
 }
 
+// Part returns items lo … hi−1, nil of nil.
+func Part[T any](items []T, lo, hi int) []T {
+	if items == nil {
+		return nil
+	}
+	return items[lo:hi]
+}
+
 // Map returns what a function makes of each item.
 func Map[S, T any](items []S, of func(S) T) (all []T) {
 	for _, item := range items {

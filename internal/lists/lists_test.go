@@ -12,6 +12,11 @@ func TestMap(t *testing.T) {
 	require.Nil(t, Map([]int{}, strconv.Itoa))
 }
 
+func TestPart(t *testing.T) {
+	require.Nil(t, Part([]uint8(nil), 1, 2))
+	require.Equal(t, []uint8{2}, Part([]uint8{1, 2, 3}, 1, 2))
+}
+
 func TestRange(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2}, Range(0, 3))
 	require.Equal(t, []uint64{2, 3}, Range[uint64](2, 4))

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/target/density/program"
@@ -328,7 +329,7 @@ func (w *pilotWalk) step() error {
 		if math.Abs(float64(v)) > farthest {
 			row := i / d
 			return fmt.Errorf("%s: π cannot be normalised: chains drift away without end, after %d steps to %s, where ln π is %v; bound the coordinates with target.support",
-				w.e.key, w.taken, program.State(w.x[row*d:(row+1)*d], program.Modes(w.k, row, row+1)), w.current[row])
+				w.e.key, w.taken, program.State(w.x[row*d:(row+1)*d], lists.Part(w.k, row, row+1)), w.current[row])
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/target/density/program"
 )
 
@@ -91,10 +92,10 @@ func (w *pilotWalk) improper(where string, start, step []float64, r, power int) 
 	d := w.e.dim
 	near, far := make([]float64, len(w.current)), make([]float64, len(w.current))
 	w.e.probe(near, w.line(start, step, tailDoublings-tailLast), w.k)
-	first := program.State(w.to[r*d:(r+1)*d], program.Modes(w.k, r, r+1))
+	first := program.State(w.to[r*d:(r+1)*d], lists.Part(w.k, r, r+1))
 	w.e.probe(far, w.line(start, step, tailDoublings), w.k)
 	return fmt.Errorf("%s: π cannot be normalised, as far as can be seen: %s its weight does not fall with the distance; ln π is %.6g at %s and %.6g at %s, %d times as far, where it would have to be %.6g less; bound the coordinates with target.support, or say where the weight is with target.center and target.scale",
-		w.e.key, where, near[r], first, far[r], program.State(w.to[r*d:(r+1)*d], program.Modes(w.k, r, r+1)), 1<<tailLast, float64(power*tailLast)*math.Ln2)
+		w.e.key, where, near[r], first, far[r], program.State(w.to[r*d:(r+1)*d], lists.Part(w.k, r, r+1)), 1<<tailLast, float64(power*tailLast)*math.Ln2)
 }
 
 // probe sets dst to ln π of the states y as logDensity does, but for failures of the

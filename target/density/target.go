@@ -8,6 +8,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/target/density/program"
 )
@@ -139,7 +140,7 @@ func (e *evaluation) Dim() int { return e.dim }
 func (e *evaluation) logDensity(dst []float64, y []float32, k []uint8) {
 	for lo := 0; lo < len(dst); lo += blockRows {
 		hi := min(lo+blockRows, len(dst))
-		e.part(dst[lo:hi], y[lo*e.dim:hi*e.dim], program.Modes(k, lo, hi))
+		e.part(dst[lo:hi], y[lo*e.dim:hi*e.dim], lists.Part(k, lo, hi))
 	}
 }
 
@@ -153,7 +154,7 @@ func (e *evaluation) part(dst []float64, y []float32, k []uint8) {
 		case err != nil || !asm.AllFinite(state):
 			v = math.Inf(-1) // a state beyond float32, which is not the target's fault
 		case !(v < math.Inf(1)):
-			err = fmt.Errorf("%s: ln π is %v at %s; return −∞ where the density is zero, or bound the coordinates with target.support", e.key, v, program.State(state, program.Modes(k, r, r+1)))
+			err = fmt.Errorf("%s: ln π is %v at %s; return −∞ where the density is zero, or bound the coordinates with target.support", e.key, v, program.State(state, lists.Part(k, r, r+1)))
 			e.fail(err)
 			v = math.Inf(-1)
 		default:
@@ -199,7 +200,7 @@ func (e *evaluation) watch(logPi []float64, x []float32, k []uint8) {
 	}
 	for r, v := range logPi {
 		if e.seen.states == 0 {
-			e.seen.first = program.State(x[r*e.dim:(r+1)*e.dim], program.Modes(k, r, r+1))
+			e.seen.first = program.State(x[r*e.dim:(r+1)*e.dim], lists.Part(k, r, r+1))
 		}
 		if math.IsInf(v, -1) {
 			e.seen.add(values{states: 1})
@@ -275,7 +276,7 @@ func (t realsTarget) LogDensity(dst, y []float32, k []uint8) {
 	for lo := 0; lo < len(dst); lo += blockRows {
 		hi := min(lo+blockRows, len(dst))
 		wide := t.value[:hi-lo]
-		t.logDensity(wide, y[lo*t.dim:hi*t.dim], program.Modes(k, lo, hi))
+		t.logDensity(wide, y[lo*t.dim:hi*t.dim], lists.Part(k, lo, hi))
 		for r, v := range wide {
 			dst[lo+r] = float32(v - level)
 		}
@@ -326,7 +327,7 @@ func (e *evaluation) Observe(dst []float64, stride int, logPi []float64, y []flo
 	for lo := 0; lo < len(logPi); lo += blockRows {
 		hi := min(lo+blockRows, len(logPi))
 		x, volume := e.x[:(hi-lo)*e.dim], e.volume[:hi-lo]
-		e.chart.place(x, volume, y[lo*e.dim:hi*e.dim], program.Modes(k, lo, hi))
+		e.chart.place(x, volume, y[lo*e.dim:hi*e.dim], lists.Part(k, lo, hi))
 		for r, v := range logPi[lo:hi] {
 			row := dst[(lo+r)*stride:]
 			var squares float64

@@ -8,10 +8,10 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/target/density/expression"
-	"github.com/revgen/revgen/target/density/program"
 )
 
 // verify checks what a target says of states about where its weight is. The mathematics of
@@ -55,7 +55,7 @@ func (p *problem) checkAlone(emit func(engine.Check)) {
 	e.logDensity(all, y, k)
 	different := 0
 	for r := range n {
-		e.logDensity(alone, y[r*p.dim:(r+1)*p.dim], program.Modes(k, r, r+1))
+		e.logDensity(alone, y[r*p.dim:(r+1)*p.dim], lists.Part(k, r, r+1))
 		if math.Float64bits(alone[0]) != math.Float64bits(all[r]) {
 			different++
 		}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // A process is one running program. Its methods are for one goroutine, but for kill.
@@ -48,7 +50,7 @@ func (f *failure) describe(w *Workers, number int, x []float32, k []uint8) error
 		return f.what
 	}
 	d := w.config.Dim
-	text = fmt.Sprintf("%s %s; it was asked about %d states, the first of them %s", w.name(number), text, len(x)/d, State(x[:d], Modes(k, 0, 1)))
+	text = fmt.Sprintf("%s %s; it was asked about %d states, the first of them %s", w.name(number), text, len(x)/d, State(x[:d], lists.Part(k, 0, 1)))
 	if f.tail != "" {
 		text += "; the end of its standard error:\n" + f.tail
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // Version is that of the protocol.
@@ -94,7 +96,7 @@ func (w *Workers) Evaluate(dst []float64, x []float32, k []uint8) error {
 	d := w.config.Dim
 	for lo := 0; lo < len(dst); lo += mostRows {
 		hi := min(lo+mostRows, len(dst))
-		if err := one.evaluate(dst[lo:hi], x[lo*d:hi*d], Modes(k, lo, hi)); err != nil {
+		if err := one.evaluate(dst[lo:hi], x[lo*d:hi*d], lists.Part(k, lo, hi)); err != nil {
 			return err
 		}
 	}
@@ -238,7 +240,7 @@ func (o *worker) repeat(question, answer []byte, x []float32, k []uint8) *failur
 	for r := range (len(answer) - 4) / 8 {
 		if p, q := number(answer, r), number(again, r); math.Float64bits(p) != math.Float64bits(q) && (p == p || q == q) {
 			return &failure{unequal: true, what: fmt.Errorf("%s: two answers to one question, %v and %v, at %s; ln π must be a function of the state alone, whichever process is asked and whenever",
-				o.of.name(o.number), p, q, State(x[r*d:(r+1)*d], Modes(k, r, r+1)))}
+				o.of.name(o.number), p, q, State(x[r*d:(r+1)*d], lists.Part(k, r, r+1)))}
 		}
 	}
 	return nil
@@ -263,14 +265,6 @@ func (o *worker) encode(x []float32, k []uint8) []byte {
 
 func number(answer []byte, r int) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(answer[4+8*r:]))
-}
-
-// Modes returns those of rows lo … hi−1, nil if there are none.
-func Modes(k []uint8, lo, hi int) []uint8 {
-	if k == nil {
-		return nil
-	}
-	return k[lo:hi]
 }
 
 // remember returns the question that every process is asked: the first, or the first to

@@ -17,8 +17,6 @@ func TestStateText(t *testing.T) {
 	require.Equal(t, "x = [1 2.5], k = 3", State(x[:2], []uint8{3, 4}))
 	require.Equal(t, "x = [1 2.5 3 4 5 6 7 8]", State(x[:8], nil))
 	require.Equal(t, "x = [1 2.5 3 4 5 6 7 8 … 9 coordinates], k = 0", State(x, []uint8{0}))
-	require.Nil(t, Modes(nil, 1, 2))
-	require.Equal(t, []uint8{2}, Modes([]uint8{1, 2, 3}, 1, 2))
 }
 
 // TestQuestions are written as the protocol has them, and the one that all processes are asked is
