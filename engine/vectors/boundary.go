@@ -5,46 +5,30 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/number"
-	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
 )
 
-// bounded adds the penalty to a loss.
+// bounded adds the penalty to a loss. It is short of what the loss computes, so that every rank
+// takes all of the batch.
 type bounded struct {
 	discrepancy
-	lanes     *nn.Lanes
-	penalties []float64 // of each block
-	penalised pool.Span // these
-
-	ds       slopes // of the call under way
-	s        States
-	penalise func(block, lo, hi int, _ []float32)
+	*boundary
+	rows     int // that are summed up together
+	sigmoids []float32
 }
 
-func newBounded(loss discrepancy, b *boundary, n int, lanes *nn.Lanes) *bounded {
-	l := &bounded{discrepancy: loss, lanes: lanes, penalties: make([]float64, lanes.Blocks())}
-	l.penalised = nn.BlockSpan(lanes, l.penalties)
-	sigmoids := make([]float32, n)
-	l.penalise = func(block, lo, hi int, _ []float32) {
-		l.penalties[block] = b.add(l.ds.part(lo, hi).x, l.s.Part(lo, hi).X, sigmoids[lo:hi], n)
-	}
-	return l
-}
-
-func (l *bounded) LossGradient(ds slopes, s, next States) float64 {
-	loss := l.discrepancy.LossGradient(ds, s, next)
-	l.ds, l.s = ds, s
-	l.lanes.Share(l.penalise, l.penalised)
-	for _, p := range l.penalties {
-		loss += p
+func (l bounded) LossGradient(ds slopes, s, next States) float64 {
+	loss, n := l.discrepancy.LossGradient(ds, s, next), s.Len()
+	for lo := 0; lo < n; lo += l.rows {
+		hi := min(lo+l.rows, n)
+		loss += l.add(ds.part(lo, hi).x, s.Part(lo, hi).X, l.sigmoids, n)
 	}
 	return loss
 }
 
 // State lists what the loss carries from step to step.
-func (l *bounded) State() []engine.Section { return state.Of(l.discrepancy) }
+func (l bounded) State() []engine.Section { return state.Of(l.discrepancy) }
 
 // A boundary is the soft penalty of eq. (boundary_penalty), which keeps early
 // samples from wandering off.

@@ -55,7 +55,8 @@ func (o *pairLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 		return nil, fmt.Errorf("loss.%w", err)
 	}
 	if c.Loss.Boundary.Weight > 0 {
-		loss = newBounded(loss, newBoundary(c.Loss.Boundary, e.Dim), n, l.lanes)
+		rows := l.lanes.BlockRows()
+		loss = bounded{loss, newBoundary(c.Loss.Boundary, e.Dim), rows, make([]float32, rows)}
 	}
 	p := &pairs{loss: o}
 	p.Generator, p.Transition, p.Discrepancy = l, k, loss
