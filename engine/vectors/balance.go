@@ -21,9 +21,7 @@ type weigher struct {
 	r, rNext []float64 // of the call under way
 	c, cNext []float64
 	moved    States
-	stale    bool                   // the batch is of an earlier step
-	fresh    func(step uint32) bool // a step draws its own
-	recall   func(s, next States)   // the modes of a batch that a checkpoint has brought
+	stale    bool // the batch is of an earlier step
 
 	weighBlock func(block, lo, hi int, _ []float32)
 	scoreBlock func(lane, lo, hi int, grad []float32)
@@ -33,6 +31,7 @@ type weigher struct {
 type densities struct {
 	engine.Densities[States]
 	config      *Config
+	weigher     *weigher
 	kernel      *kernel
 	convergence *convergence // nil where training takes all steps
 }
@@ -60,7 +59,7 @@ const mostApart = 20
 
 func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, error) {
 	n, rows := c.Training.Batch, l.lanes.BlockRows()
-	b, w := engine.NewBalance(c.Loss.Balancing, n, rows, 1), &weigher{learner: l, fresh: c.Loss.fresh}
+	b, w := engine.NewBalance(c.Loss.Balancing, n, rows, 1), &weigher{learner: l}
 	b.Apart = mostApart
 	k.moving = b.Moving
 	w.weighed = []pool.Span{nn.RowSpan(l.lanes, b.R, 1), nn.RowSpan(l.lanes, b.RNext, 1), nn.BlockSpan(l.lanes, k.counts)}
@@ -82,7 +81,7 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 		}
 	}
 	if c.Loss.Reuse > 0 && e.Modes > 0 {
-		k.modes, w.recall = make([]float32, n), k.recall
+		k.modes = make([]float32, n)
 	}
 	w.scoreBlock = func(lane, lo, hi int, grad []float32) {
 		block := lo / rows
@@ -91,7 +90,7 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 			w.after[block].score(grad, w.cNext[lo:end], l.weights, l.scratch[lane])
 		}
 	}
-	d := &densities{Densities: engine.Densities[States]{Balance: b, Generator: w, Transition: k, S: e.NewStates(n), Next: e.NewStates(n)}, config: c, kernel: k}
+	d := &densities{Densities: engine.Densities[States]{Balance: b, Generator: w, Transition: k, S: e.NewStates(n), Next: e.NewStates(n)}, config: c, weigher: w, kernel: k}
 	if c.Loss.Reuse > 0 { // all ranks go on with all of the batch
 		k.shared = append(spans(l.lanes, d.S), spans(l.lanes, d.Next)...)
 		k.shared = append(k.shared, nn.RowSpan(l.lanes, k.logPi, 1), nn.RowSpan(l.lanes, k.logNext, 1), nn.BlockSpan(l.lanes, k.counts))
@@ -119,22 +118,9 @@ func finiteDensity(p densePass, dst []float64, s States, w *weights) {
 	p.density(dst, s, w)
 }
 
-// Draw sets s_i = G_θ(z_i), or leaves the batch of an earlier step.
-func (w *weigher) Draw(s States, θ []float32, step uint32) {
-	if w.stale = !w.fresh(step); !w.stale {
-		w.learner.Draw(s, θ, step)
-		return
-	}
-	w.s, w.weights.params = s, θ
-	w.workers.Run(w.nets.parts(), w.pack)
-}
-
 // Weigh sets R of the states that were drawn, and of where they have moved.
 func (w *weigher) Weigh(r, rNext []float64, s, next States) {
 	w.r, w.rNext, w.s, w.moved = r, rNext, s, next
-	if w.stale && w.recall != nil {
-		w.recall(s, next)
-	}
 	w.lanes.Share(w.weighBlock, w.weighed...)
 }
 

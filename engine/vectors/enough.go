@@ -64,10 +64,18 @@ func (s *convergence) forget() { s.state = [2]float64{} }
 // Converged implements engine.Converging.
 func (b *densities) Converged() bool { return b.convergence != nil && b.convergence.state[1] > 0 }
 
-// Loss is engine.Densities.Loss, after which the weights of a batch that is new are judged.
+// Loss is engine.Densities.Loss of a new batch, whose weights are then judged, or that of an earlier
+// step's batch by now.
 func (b *densities) Loss(θ []float32, step uint32) (float64, error) {
+	w := b.weigher
+	if w.stale = !b.config.Loss.fresh(step); w.stale {
+		b.kernel.recall(b.S, b.Next)
+		w.take(θ)
+		w.Weigh(b.R, b.RNext, b.S, b.Next)
+		return b.Measure(), nil
+	}
 	loss, err := b.Densities.Loss(θ, step)
-	if b.convergence != nil && err == nil && b.config.Loss.fresh(step) {
+	if b.convergence != nil && err == nil {
 		if b.config.Transition.At(int(step), b.config.Training.Steps) == 1 {
 			b.convergence.see(b.R)
 		} else {

@@ -51,9 +51,6 @@ func newKernel(c *Config, e *Ensemble, lanes *nn.Lanes) *kernel {
 // Move draws s′_i ~ p^m(s_i, ·), at the step's temperature. The error is the target's.
 func (k *kernel) Move(next, s States, step uint32) error {
 	k.s, k.next = s, next
-	if !k.config.Loss.fresh(step) {
-		return nil // they have moved
-	}
 	k.stream = rng.Stream(k.config.Training.Seed, rng.TrainTransition, step)
 	beta := k.config.Transition.At(int(step), k.config.Training.Steps)
 	for _, m := range k.movers {

@@ -50,10 +50,15 @@ func newLearner(c *Config, g generator, workers *pool.Pool) *learner {
 
 // Draw sets s_i = G_θ(z_i) for a rank's own rows of the batch.
 func (l *learner) Draw(s States, θ []float32, step uint32) {
-	l.s, l.weights.params = s, θ
-	l.from = noise{rng.Stream(l.seed, rng.TrainLatent, step), rng.Stream(l.seed, rng.TrainHead, step)}
-	l.workers.Run(l.nets.parts(), l.pack)
+	l.s, l.from = s, noise{rng.Stream(l.seed, rng.TrainLatent, step), rng.Stream(l.seed, rng.TrainHead, step)}
+	l.take(θ)
 	l.lanes.Own(l.drawBlock)
+}
+
+// take makes θ the generator's parameters.
+func (l *learner) take(θ []float32) {
+	l.weights.params = θ
+	l.workers.Run(l.nets.parts(), l.pack)
 }
 
 // Backward sets grad to ∂L/∂θ, given ∂L/∂s of the batch that was drawn.
