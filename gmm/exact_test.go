@@ -228,6 +228,6 @@ func TestWhatATargetRefuses(t *testing.T) {
 	require.EqualError(t, c.Validate(), want)
 	c = crash.Must(Preset("paper"))
 	c.Generator.Kind, c.Loss.Kernel.Bandwidths, c.Loss.Kernel.IMQ = "realnvp", nil, nil
-	_, err = c.New(workers)
-	require.ErrorContains(t, err, "loss.")
+	require.ErrorContains(t, c.Validate(), "loss.")
+	require.Panics(t, func() { _, _ = c.New(workers) })
 }

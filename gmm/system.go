@@ -22,11 +22,7 @@ func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
 	}
-	s, err := vectors.New(&c.Config, newDensity(target), workers)
-	if err != nil {
-		return nil, err
-	}
-	return &system{s, c, target}, nil
+	return &system{vectors.New(&c.Config, newDensity(target), workers), c, target}, nil
 }
 
 // A sampler draws from the system's generator, and evaluates the target beside it.

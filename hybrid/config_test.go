@@ -40,8 +40,8 @@ func TestPresetsAreValid(t *testing.T) {
 	c.Loss.Kernel.Bandwidths = nil
 	workers := pool.New(1)
 	defer workers.Close()
-	_, err = c.New(workers)
-	require.ErrorContains(t, err, "loss.bandwidths: the kernel is empty")
+	require.ErrorContains(t, c.Validate(), "loss.kernel.bandwidths: the kernel is empty")
+	require.PanicsWithError(t, "bandwidths: the kernel is empty; give at least one bandwidth or one term of imq, matern or, for spins, diffusion", func() { _, _ = c.New(workers) })
 	c.Target.Mu = []float64{1, -9}
 	_, err = c.New(workers)
 	require.EqualError(t, err, "target.mu[1]: -9 is not between 1e-06 and 10000")

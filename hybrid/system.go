@@ -21,11 +21,7 @@ func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
 	}
-	s, err := vectors.New(&c.ModalConfig, newDensity(target), workers)
-	if err != nil {
-		return nil, err
-	}
-	return &system{s, target}, nil
+	return &system{vectors.New(&c.ModalConfig, newDensity(target), workers), target}, nil
 }
 
 var _ engine.Evaluator = (*system)(nil)

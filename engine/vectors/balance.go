@@ -57,7 +57,7 @@ func (balanceLoss) explain(c *Config, move string) (string, int) {
 // bounded: one far out on an arm would decide the step, and the next ones never mend it.
 const mostApart = 20
 
-func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, error) {
+func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) form {
 	n, rows := c.Training.Batch, l.lanes.BlockRows()
 	b, w := engine.NewBalance(c.Loss.Balancing, n, rows, 1), &weigher{learner: l}
 	b.Apart = mostApart
@@ -98,7 +98,7 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 	if c.Loss.Enough > 0 {
 		d.convergence = newConvergence(&c.Loss.Economy)
 	}
-	return d, nil
+	return d
 }
 
 // finiteDensity sets dst to ln q of states. A state so far from all others that its noise overflows

@@ -3,15 +3,15 @@ package vectors
 import (
 	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 // discriminatorLoss is learned.
 var discriminatorLoss = pairLoss{
 	name: "a learned discriminator",
-	make: func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (discrepancy, error) {
-		loss, err := newDiscriminator(n, dim, modes, l.Discriminator, seed, workers)
-		return loss, conf.Under("discriminator", err)
+	make: func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) discrepancy {
+		return newDiscriminator(n, dim, modes, l.Discriminator, seed, workers)
 	},
 	check: func(l *LossConfig) error { return conf.Under("discriminator", l.Discriminator.Validate()) },
 	room: func(l *LossConfig, n, dim, modes int) float64 {
@@ -28,15 +28,14 @@ type discriminator struct {
 	alter          func(state []float32, _, mode int)
 }
 
-func newDiscriminator(n, dim, modes int, c critic.Config, seed uint64, workers *pool.Pool) (*discriminator, error) {
-	judge, err := critic.New(n, dim+modes, c, seed, workers)
+func newDiscriminator(n, dim, modes int, c critic.Config, seed uint64, workers *pool.Pool) *discriminator {
 	size := n * (dim + modes)
 	o := &discriminator{
-		Critic: judge, dim: dim, modes: modes,
+		Critic: crash.Must(critic.New(n, dim+modes, c, seed, workers)), dim: dim, modes: modes,
 		from: make([]float32, size), to: make([]float32, size), grad: make([]float32, size),
 	}
 	o.alter = func(state []float32, _, mode int) { setMode(state[dim:], mode) }
-	return o, err
+	return o
 }
 
 func setMode(unit []float32, mode int) {

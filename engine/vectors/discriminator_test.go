@@ -23,8 +23,7 @@ func TestGradientOfTheDiscriminator(t *testing.T) {
 	for _, name := range []string{"discriminator", "discriminator of pairs"} {
 		c := testConfigs()[name]
 		c.Training.Batch = 200
-		s, err := New(&c.Config, c.target, workers)
-		require.NoError(t, err)
+		s := New(&c.Config, c.target, workers)
 		require.NotEmpty(t, s.State(), "a checkpoint must hold the discriminator")
 		params := make([]float32, s.NumParams())
 		s.Initialize(params)
@@ -103,8 +102,7 @@ func TestGradientOfTheModalDiscriminator(t *testing.T) {
 		require.Less(t, worst, 1e-4)
 
 		const n, d, modes, width = 300, 2, 3, 5
-		o, err := newDiscriminator(n, d, modes, c.Loss.Discriminator, 3, s.Workers)
-		require.NoError(t, err)
+		o := newDiscriminator(n, d, modes, c.Loss.Discriminator, 3, s.Workers)
 		from, next := exactTwins(threeTwins(d), n, 1), exactTwins(threeTwins(d), n, 2)
 		evaluate := func(k []uint8) (loss float64, f []float32) {
 			o.embed(o.from, States{d, from.X, k})

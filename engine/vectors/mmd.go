@@ -3,22 +3,22 @@ package vectors
 import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 // mmdLoss is the paper's: the MMD between the laws of (s, s′) and (s′, s).
 var mmdLoss = pairLoss{
 	name: "MMD²",
-	make: func(l *LossConfig, n, dim, modes int, _ uint64, workers *pool.Pool) (discrepancy, error) {
+	make: func(l *LossConfig, n, dim, modes int, _ uint64, workers *pool.Pool) discrepancy {
 		if modes > 0 {
-			loss, err := mmd.NewMixed(n, dim, modes, l.Kernel, l.Statistic, workers)
-			return modalGram{loss}, err
+			return modalGram{crash.Must(mmd.NewMixed(n, dim, modes, l.Kernel, l.Statistic, workers))}
 		}
-		loss, err := mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers)
+		loss := gram{crash.Must(mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers))}
 		if l.Gradient == "full" {
-			return fullGradient{gram{loss}, newSlopes(n, dim, modes)}, err
+			return fullGradient{loss, newSlopes(n, dim, modes)}
 		}
-		return gram{loss}, err
+		return loss
 	},
 	check: func(l *LossConfig) error { return conf.Under("kernel", l.Kernel.ValidateReal()) },
 	room: func(_ *LossConfig, n, dim, modes int) float64 {

@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"fmt"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -15,7 +14,7 @@ import (
 
 // A lossKind is what loss.kind names: one of the two forms of reversibility, with its loss.
 type lossKind interface {
-	build(c *Config, e *Ensemble, l *learner, k *kernel) (form, error)
+	build(c *Config, e *Ensemble, l *learner, k *kernel) form
 	validate(l *LossConfig, dim int) error // what of the configuration is its own
 	// bytes bounds what it allocates for batches of n states, given what the generator's passes take.
 	bytes(l *LossConfig, n, dim, modes int, passes float64) float64
@@ -42,18 +41,15 @@ type pairs struct {
 // A pairLoss is a lossKind of pairs of samples.
 type pairLoss struct {
 	name  string // of the discrepancy, in a sentence
-	make  func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (discrepancy, error)
+	make  func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) discrepancy
 	check func(l *LossConfig) error
 	room  func(l *LossConfig, n, dim, modes int) float64
 	naive naiveLoss // of vectors without modes, in float64; nil of a loss that is learned
 }
 
-func (o *pairLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, error) {
+func (o *pairLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) form {
 	n := c.Training.Batch
-	loss, err := o.make(&c.Loss, n, e.Dim, e.Modes, c.Training.Seed, e.Workers)
-	if err != nil {
-		return nil, fmt.Errorf("loss.%w", err)
-	}
+	loss := o.make(&c.Loss, n, e.Dim, e.Modes, c.Training.Seed, e.Workers)
 	if c.Loss.Boundary.Weight > 0 {
 		rows := l.lanes.BlockRows()
 		loss = bounded{loss, newBoundary(c.Loss.Boundary, e.Dim), rows, make([]float32, rows)}
@@ -63,7 +59,7 @@ func (o *pairLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) (form, e
 	p.S, p.Next, p.DS = e.NewStates(n), e.NewStates(n), newSlopes(n, e.Dim, e.Modes)
 	k.moving = func(_, hi int) int { return hi }
 	k.shared = append(spans(l.lanes, p.S), append(spans(l.lanes, p.Next), nn.BlockSpan(l.lanes, k.counts))...)
-	return p, nil
+	return p
 }
 
 func (o *pairLoss) validate(l *LossConfig, dim int) error {

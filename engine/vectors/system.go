@@ -27,18 +27,17 @@ type form interface {
 	surrogate(l *LossConfig, generator *learner) func(params []float64) float64
 }
 
-// New builds the system that trains a generator of the target.
-func New(c Configuration, target Target, workers *pool.Pool) (*System, error) {
+// New builds the system that trains a generator of the target, of a configuration that is valid.
+func New(c Configuration, target Target, workers *pool.Pool) *System {
 	return build(c.settings(), target, workers)
 }
 
-func build(c *Config, target Target, workers *pool.Pool) (*System, error) {
+func build(c *Config, target Target, workers *pool.Pool) *System {
 	e := newEnsemble(c, target, workers)
 	s := &System{Ensemble: e, config: c, generator: newLearner(c, e.generator, workers)}
 	s.kernel = newKernel(c, e, s.generator.lanes)
-	var err error
-	s.form, err = losses[c.Loss.Kind].build(c, e, s.generator, s.kernel)
-	return s, err
+	s.form = losses[c.Loss.Kind].build(c, e, s.generator, s.kernel)
+	return s
 }
 
 // Moves returns s of the last Loss, and s′. The loss must be one of pairs of samples.

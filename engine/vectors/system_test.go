@@ -155,8 +155,7 @@ func BenchmarkParts(b *testing.B) {
 	workers := pool.New(0)
 	defer workers.Close()
 	c := paperConfig()
-	s, err := New(&c, plane(0.6), workers)
-	require.NoError(b, err)
+	s := New(&c, plane(0.6), workers)
 	params, grad := make([]float32, s.NumParams()), make([]float32, s.NumParams())
 	s.Initialize(params)
 	p := s.form.(*pairs)
@@ -186,8 +185,7 @@ func TestFullGradient(t *testing.T) {
 	c.Loss.Gradient = "full"
 	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.5, 1}}
 	require.NoError(t, c.Validate(dim))
-	loss, err := mmdLoss.make(&c.Loss, n, dim, 0, 1, workers)
-	require.NoError(t, err)
+	loss := mmdLoss.make(&c.Loss, n, dim, 0, 1, workers)
 	r := rand.New(rand.NewPCG(3, 4))
 	s, moved := make([]float32, n*dim), make([]float32, n*dim)
 	for i := range s {
@@ -217,8 +215,7 @@ func TestFullGradientByTheParameters(t *testing.T) {
 	for _, weight := range []float64{0, 2} {
 		c := testConfigs()["full"]
 		c.Training.Batch, c.Loss.Boundary.Weight, c.Loss.Boundary.Radius, c.Transition.Sigma = 24, weight, 1.5, []float64{1}
-		s, err := New(&c.Config, c.target, workers)
-		require.NoError(t, err)
+		s := New(&c.Config, c.target, workers)
 		params := make([]float32, s.NumParams())
 		s.Initialize(params)
 		worst, tensors := engine.GradientError(s, params, s.Backward)
@@ -237,8 +234,7 @@ func TestThePenaltyIsPartOfTheLoss(t *testing.T) {
 	loss := func(weight float64) (float64, *System) {
 		d := *c
 		d.Loss.Boundary.Weight = weight
-		s, err := New(&d.Config, d.target, workers)
-		require.NoError(t, err)
+		s := New(&d.Config, d.target, workers)
 		params := make([]float32, s.NumParams())
 		s.Initialize(params)
 		value, err := s.Loss(params, 1)
@@ -392,8 +388,7 @@ func TestGradientOfBalance(t *testing.T) {
 		}
 		for _, c.Loss.Partners = range each {
 			c.Training.Batch = 16
-			s, err := New(&c.Config, c.target, workers)
-			require.NoError(t, err)
+			s := New(&c.Config, c.target, workers)
 			params := make([]float32, s.NumParams())
 			s.Initialize(params)
 			away(s, params)

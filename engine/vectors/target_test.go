@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -153,7 +152,7 @@ type testConfig struct {
 func (c *testConfig) Validate() error { return c.Config.Validate(c.target.Dim()) }
 
 func (c *testConfig) New(workers *pool.Pool) (engine.System, error) {
-	return New(&c.Config, c.target, workers)
+	return New(&c.Config, c.target, workers), nil
 }
 
 // paperConfig has the paper's architecture, loss and moves.
@@ -185,10 +184,7 @@ func paperConfig() Config {
 func newTestSystem(target gaussians, workers *pool.Pool) (*System, []float32) {
 	c := paperConfig()
 	c.Generator.Gain, c.Generator.Depth, c.Generator.Hidden = math.SmallestNonzeroFloat32, 2, []int{4}
-	s, err := New(&c, target, workers)
-	if err != nil {
-		panic(fmt.Sprint("vectors: ", err))
-	}
+	s := New(&c, target, workers)
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
 	return s, params

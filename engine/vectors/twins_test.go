@@ -177,7 +177,7 @@ func (c *modalConfig) Validate() error {
 }
 
 func (c *modalConfig) New(workers *pool.Pool) (engine.System, error) {
-	return New(&c.ModalConfig, c.target, workers)
+	return New(&c.ModalConfig, c.target, workers), nil
 }
 
 // modalPaper has the paper's architecture, loss and moves.

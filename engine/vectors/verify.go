@@ -9,7 +9,6 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -66,7 +65,7 @@ type subject struct {
 	flowDensity func(p *flowPass, dst []float64)
 	naive       naiveLoss
 	modalNaive  func(k *mmd.Kernel, stat mmd.Statistic, x, y, e, f []float64, dim, modes int, gradX, gradE []float64) float64
-	estimator   func(l *LossConfig, n, dim, modes int) (discrepancy, error)
+	estimator   func(l *LossConfig, n, dim, modes int) discrepancy
 	penalty     func(b *boundary, grad, x, sigmoids []float32, n int) float64
 	backward    func(s *System, params, grad []float32)
 	checks      func() []engine.Checker
@@ -86,7 +85,7 @@ func newSubject(c *Config, known []Known, other Known, workers *pool.Pool) *subj
 		flowDensity: (*flowPass).logDensity,
 		naive:       mmd.Naive,
 		modalNaive:  mmd.MixedNaive,
-		estimator: func(l *LossConfig, n, dim, modes int) (discrepancy, error) {
+		estimator: func(l *LossConfig, n, dim, modes int) discrepancy {
 			return mmdLoss.make(l, n, dim, modes, 1, workers)
 		},
 		penalty:  (*boundary).add,
@@ -208,7 +207,7 @@ func (v *subject) checkBackpropagation(emit func(engine.Check), c *Config) {
 	if v.modal() {
 		name = "backward"
 	}
-	s := crash.Must(build(c, v.known[0].Target, v.workers))
+	s := build(c, v.known[0].Target, v.workers)
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
 	worst, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })

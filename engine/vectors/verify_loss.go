@@ -6,7 +6,6 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -64,7 +63,7 @@ func (v *subject) checkEstimators(emit func(engine.Check)) {
 	for i, l := range v.losses() {
 		dim := 2 + i%2
 		s, t := walked(n, dim, 21)
-		estimator := crash.Must(v.estimator(&l, n, dim, 0))
+		estimator := v.estimator(&l, n, dim, 0)
 		got, want := newSlopes(n, dim, 0), make([]float64, n*dim)
 		gotLoss := estimator.LossGradient(got, states(s, dim), states(t, dim))
 		wantLoss := v.naive(&l.Kernel, l.Statistic, number.Widen(s), number.Widen(t), n, dim, want)
@@ -128,7 +127,7 @@ func (v *subject) checkPopulation(emit func(engine.Check)) {
 func (v *subject) population(law Known, l *LossConfig) (loss stat.Mean, slopes [4]stat.Mean) {
 	const n, steps = 512, 10
 	m := v.transition(v.known[0].Target, TransitionConfig{Sigma: []float64{0.3, 1, 2}}).newMover(strip)
-	estimator := crash.Must(v.estimator(l, n, 2, 0))
+	estimator := v.estimator(l, n, 2, 0)
 	s, t, grad := newStates(n, 2, 0), newStates(n, 2, 0), newSlopes(n, 2, 0)
 	for b := range v.batches {
 		law.Sample(s.X, nil, &asm.Counter{Seed: 6, Step: uint32(b)}, 0)

@@ -12,7 +12,6 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
-	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
@@ -260,7 +259,7 @@ func (v *subject) checkModalLoss(emit func(engine.Check)) {
 		for i := range s.X { // away from the target, where gradients do not vanish
 			s.X[i] *= 0.9
 		}
-		loss := crash.Must(v.estimator(&LossConfig{Kernel: verifyKernel, Statistic: stat}, n, d, modes))
+		loss := v.estimator(&LossConfig{Kernel: verifyKernel, Statistic: stat}, n, d, modes)
 		ds := newSlopes(n, d, modes)
 		got := loss.LossGradient(ds, s, next)
 
@@ -293,7 +292,7 @@ func (v *subject) checkModalPopulation(emit func(engine.Check)) {
 	const n = 2048
 	v.orders(func(t *transition, reversible bool, name string) {
 		kernel := mmd.Kernel{Bandwidths: []float64{v.known[0].Width}}
-		loss := crash.Must(v.estimator(&LossConfig{Kernel: kernel, Statistic: mmd.U}, n, t.dim, t.modes))
+		loss := v.estimator(&LossConfig{Kernel: kernel, Statistic: mmd.U}, n, t.dim, t.modes)
 		ds := newSlopes(n, t.dim, t.modes)
 		var mean stat.Mean
 		for b := range v.batches {

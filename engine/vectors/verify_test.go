@@ -78,9 +78,8 @@ func (w wrongLoss) LossGradient(ds slopes, s, next States) float64 {
 func wrongEstimator(spoil func(loss *float64, ds slopes)) func(*subject) {
 	return func(v *subject) {
 		right := v.estimator
-		v.estimator = func(l *LossConfig, n, dim, modes int) (discrepancy, error) {
-			e, err := right(l, n, dim, modes)
-			return wrongLoss{e, spoil}, err
+		v.estimator = func(l *LossConfig, n, dim, modes int) discrepancy {
+			return wrongLoss{right(l, n, dim, modes), spoil}
 		}
 	}
 }

@@ -112,8 +112,7 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 	if err := p.chart.bounds(t.Support, t.Link); err != nil {
 		return nil, err
 	}
-	inGo := of != nil && of.target != nil
-	if inGo != (t.Kind == "go") {
+	if inGo := of.target != nil; inGo != (t.Kind == "go") {
 		if inGo {
 			return nil, fmt.Errorf("kind: %s is a target in Go; leave it at go", of.name)
 		}
@@ -261,10 +260,7 @@ func (c *RealsConfig) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSystem(&c.Config, realsTarget{p.evaluation()}, p, workers)
-	if err != nil {
-		return nil, err
-	}
+	s := newSystem(&c.Config, realsTarget{p.evaluation()}, p, workers)
 	s.spare = p.program != nil && c.Preset == "quick"
 	return s, nil
 }
@@ -275,7 +271,7 @@ func (c *MixedConfig) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSystem(&c.ModalConfig, mixedTarget{realsTarget{p.evaluation()}}, p, workers)
+	return newSystem(&c.ModalConfig, mixedTarget{realsTarget{p.evaluation()}}, p, workers), nil
 }
 
 // Describe implements engine.Explainer.

@@ -24,17 +24,14 @@ type system struct {
 	spare     bool       // evaluations are spared, each of which is another program's work
 }
 
-func newSystem(c vectors.Configuration, t vectors.Target, p *problem, workers *pool.Pool) (*system, error) {
-	k, err := vectors.New(c, t, workers)
-	if err != nil {
-		return nil, err
-	}
+func newSystem(c vectors.Configuration, t vectors.Target, p *problem, workers *pool.Pool) *system {
+	k := vectors.New(c, t, workers)
 	k.Chart = p
 	s := &system{System: k, problem: p, names: k.Observables()}
 	if p.program != nil { // whose processes end with a system that is forgotten without Close
 		runtime.AddCleanup(s, func(p *problem) { _ = p.Close() }, p)
 	}
-	return s, nil
+	return s
 }
 
 // Probe implements engine.Prober.
