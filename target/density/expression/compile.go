@@ -328,7 +328,7 @@ func (c *compiler) name(n *ast.IdentifierNode) int {
 		}
 	}
 	if p, ok := c.env.Parameters[n.Value]; ok {
-		return c.constant("parameter "+n.Value, value{n: len(p.values), vector: p.kind == vectorKind, constant: p.values, matrix: p.columns})
+		return c.constant("parameter "+n.Value, value{n: len(p.values), vector: p.vector, constant: p.values, matrix: p.columns})
 	}
 	if functions[n.Value] != nil {
 		panic(c.fail(n, "%s is a function: %s(…)", n.Value, n.Value))

@@ -156,7 +156,7 @@ func TestLimits(t *testing.T) {
 	const length = 1 << 20
 	env := Environment{Dim: 6, Modes: 2, Parameters: map[string]Parameter{
 		"most": Vector(make([]float64, length)...), "less": Vector(make([]float64, length-1)...),
-		"B": {kind: matrixKind, values: []float64{2, 3, 4, 5}, columns: 2},
+		"B": {values: []float64{2, 3, 4, 5}, columns: 2},
 	}}
 	numbers := func(additions int) string { // 16 vectors of 2²⁰ − 1 numbers, their sum, and one number each
 		return "sum(" + strings.Repeat("exp(", 15) + "less*k" + strings.Repeat(")", 16) + strings.Repeat("+k", additions)
@@ -520,10 +520,10 @@ func TestFolding(t *testing.T) {
 }
 
 func TestParameters(t *testing.T) {
-	for text, kind := range map[string]parameterKind{"1.5": numberKind, "[1,2]": vectorKind, "[[1,2],[3,4]]": matrixKind} {
+	for text, want := range map[string]Parameter{"1.5": Number(1.5), "[1,2]": Vector(1, 2), "[[1,2],[3,4]]": {values: []float64{1, 2, 3, 4}, columns: 2}} {
 		var p Parameter
 		require.NoError(t, json.Unmarshal([]byte(text), &p))
-		require.Equal(t, kind, p.kind)
+		require.Equal(t, want, p)
 		back, err := json.Marshal(p)
 		require.NoError(t, err)
 		require.Equal(t, text, string(back))

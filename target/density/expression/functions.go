@@ -33,8 +33,8 @@ func init() {
 		"slide":     {"slide(v, by) or slide(v, [sides], [by])", 2, 3, shifted(false)},
 		"len":       {"len(v)", 1, 1, length},
 	}
-	for op, f := range unary {
-		functions[f.name] = &function{f.name + "(v)", 1, 1, byCoordinate(op)}
+	for i, f := range unary {
+		functions[f.name] = &function{f.name + "(v)", 1, 1, byCoordinate(opUnary + operation(i))}
 	}
 }
 

@@ -41,19 +41,17 @@ const (
 	opUnary // and the functions of one number after it
 )
 
-// unary are the functions of one number, as they are applied to many.
-var unary = map[operation]struct {
+// unary are the functions of one number, as they are applied to many, from opUnary on.
+var unary = []struct {
 	name string
 	of   func(dst, x []float64)
 }{
-	opUnary + 0: {"exp", asm.Exp64}, opUnary + 1: {"expm1", pointwise(math.Expm1)},
-	opUnary + 2: {"log", asm.Log64}, opUnary + 3: {"log1p", asm.Log1p64},
-	opUnary + 4: {"sqrt", pointwise(math.Sqrt)}, opUnary + 5: {"abs", pointwise(math.Abs)},
-	opUnary + 6: {"sin", pointwise(math.Sin)}, opUnary + 7: {"cos", pointwise(math.Cos)}, opUnary + 8: {"tan", pointwise(math.Tan)},
-	opUnary + 9: {"asin", pointwise(math.Asin)}, opUnary + 10: {"acos", pointwise(math.Acos)}, opUnary + 11: {"atan", pointwise(math.Atan)},
-	opUnary + 12: {"sinh", pointwise(math.Sinh)}, opUnary + 13: {"cosh", pointwise(math.Cosh)}, opUnary + 14: {"tanh", pointwise(math.Tanh)},
-	opUnary + 15: {"erf", pointwise(math.Erf)}, opUnary + 16: {"erfc", pointwise(math.Erfc)}, opUnary + 17: {"lgamma", pointwise(lgamma)},
-	opUnary + 18: {"softplus", asm.Softplus64}, opUnary + 19: {"sign", pointwise(sign)}, opUnary + 20: {"floor", pointwise(math.Floor)},
+	{"exp", asm.Exp64}, {"expm1", pointwise(math.Expm1)}, {"log", asm.Log64}, {"log1p", asm.Log1p64},
+	{"sqrt", roots}, {"abs", sizes}, {"sign", pointwise(sign)}, {"floor", pointwise(math.Floor)},
+	{"sin", pointwise(math.Sin)}, {"cos", pointwise(math.Cos)}, {"tan", pointwise(math.Tan)},
+	{"asin", pointwise(math.Asin)}, {"acos", pointwise(math.Acos)}, {"atan", pointwise(math.Atan)},
+	{"sinh", pointwise(math.Sinh)}, {"cosh", pointwise(math.Cosh)}, {"tanh", pointwise(math.Tanh)},
+	{"erf", pointwise(math.Erf)}, {"erfc", pointwise(math.Erfc)}, {"lgamma", pointwise(lgamma)}, {"softplus", asm.Softplus64},
 }
 
 func pointwise(f func(float64) float64) func(dst, x []float64) {
@@ -61,6 +59,19 @@ func pointwise(f func(float64) float64) func(dst, x []float64) {
 		for i, v := range x {
 			dst[i] = f(v)
 		}
+	}
+}
+
+// roots and sizes are instructions, which a call for each number would be slower than.
+func roots(dst, x []float64) {
+	for i, v := range x {
+		dst[i] = math.Sqrt(v)
+	}
+}
+
+func sizes(dst, x []float64) {
+	for i, v := range x {
+		dst[i] = math.Abs(v)
 	}
 }
 
@@ -200,17 +211,9 @@ func (in *instruction) each(dst operand, args []operand, n, rows int) {
 					to[r] = b[r]
 				}
 			}
-		case opUnary + 4:
-			for r, v := range a {
-				to[r] = math.Sqrt(v)
-			}
-		case opUnary + 5:
-			for r, v := range a {
-				to[r] = math.Abs(v)
-			}
 		default:
 			if in.op >= opUnary {
-				unary[in.op].of(to, a)
+				unary[in.op-opUnary].of(to, a)
 				continue
 			}
 			pairs(in.op, to, a, args[1].coordinate(i, rows))
@@ -238,10 +241,6 @@ func pairs(op operation, dst, a, b []float64) {
 		for r := range dst {
 			dst[r] = a[r] / b[r]
 		}
-	case opPower:
-		for r := range dst {
-			dst[r] = power(a[r], b[r])
-		}
 	case opMin:
 		for r := range dst {
 			dst[r] = min(a[r], b[r])
@@ -252,32 +251,47 @@ func pairs(op operation, dst, a, b []float64) {
 		}
 	default:
 		for r := range dst {
-			dst[r] = 0
-			if holds(op, a[r], b[r]) {
-				dst[r] = 1
-			}
+			dst[r] = op.of(a[r], b[r])
 		}
 	}
 }
 
-func holds(op operation, a, b float64) bool {
+// of is a op b.
+func (op operation) of(a, b float64) float64 {
 	switch op {
+	case opAdd:
+		return a + b
+	case opSubtract:
+		return a - b
+	case opMultiply:
+		return a * b
+	case opDivide:
+		return a / b
+	case opPower:
+		return power(a, b)
 	case opLess:
-		return a < b
+		return truth(a < b)
 	case opLessEqual:
-		return a <= b
+		return truth(a <= b)
 	case opMore:
-		return a > b
+		return truth(a > b)
 	case opMoreEqual:
-		return a >= b
+		return truth(a >= b)
 	case opEqual:
-		return a == b
+		return truth(a == b)
 	case opUnequal:
-		return a != b
+		return truth(a != b)
 	case opAnd:
-		return a != 0 && b != 0
+		return truth(a != 0 && b != 0)
 	}
-	return a != 0 || b != 0
+	return truth(a != 0 || b != 0)
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // sum adds coordinates in their order.

@@ -2,6 +2,7 @@ package expression
 
 import (
 	"math"
+	"slices"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -51,7 +52,7 @@ func (w *walker) walk(n ast.Node) []float64 {
 			return 1 - v[0]
 		}, w.walk(n.Node))
 	case *ast.BinaryNode:
-		return w.binary(n)
+		return each(func(v []float64) float64 { return binaryOperations[n.Operator].of(v[0], v[1]) }, w.walk(n.Left), w.walk(n.Right))
 	case *ast.ConditionalNode:
 		return each(choice, w.walk(n.Cond), w.walk(n.Exp1), w.walk(n.Exp2))
 	case *ast.VariableDeclaratorNode:
@@ -129,13 +130,6 @@ func choice(v []float64) float64 {
 	return v[2]
 }
 
-func truth(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // each applies f to the values' coordinates, those of one number repeated.
 func each(f func([]float64) float64, values ...[]float64) []float64 {
 	n := 1
@@ -150,40 +144,6 @@ func each(f func([]float64) float64, values ...[]float64) []float64 {
 		all[i] = f(at)
 	}
 	return all
-}
-
-func (w *walker) binary(n *ast.BinaryNode) []float64 {
-	a, b := w.walk(n.Left), w.walk(n.Right)
-	return each(func(v []float64) float64 {
-		a, b := v[0], v[1]
-		switch n.Operator {
-		case "+":
-			return a + b
-		case "-":
-			return a - b
-		case "*":
-			return a * b
-		case "/":
-			return a / b
-		case "^", "**":
-			return power(a, b)
-		case "<":
-			return truth(a < b)
-		case "<=":
-			return truth(a <= b)
-		case ">":
-			return truth(a > b)
-		case ">=":
-			return truth(a >= b)
-		case "==":
-			return truth(a == b)
-		case "!=":
-			return truth(a != b)
-		case "and", "&&":
-			return truth(a != 0 && b != 0)
-		}
-		return truth(a != 0 || b != 0)
-	}, a, b)
 }
 
 // alone returns a function of many numbers as one of a single one.
@@ -211,21 +171,21 @@ func (w *walker) call(name string, args []ast.Node) []float64 {
 	case "len":
 		return one(float64(len(v[0])))
 	case "logsumexp":
-		largest := fold(larger, v[0])
+		largest := slices.Max(v[0]) // NaN if a number is
 		if math.IsInf(largest, 0) {
 			return one(largest)
 		}
 		exps := each(func(v []float64) float64 { return alone(asm.Exp64)([]float64{v[0] - largest}) }, v[0])
 		return one(largest + alone(asm.Log64)([]float64{total(exps)}))
 	case "min", "max":
-		f := smaller
+		of := slices.Min[[]float64]
 		if name == "max" {
-			f = larger
+			of = slices.Max
 		}
 		if len(v) == 1 {
-			return one(fold(f, v[0]))
+			return one(of(v[0]))
 		}
-		return each(func(v []float64) float64 { return fold(f, v) }, v...)
+		return each(of, v...)
 	case "where":
 		return each(choice, v...)
 	case "dot":
@@ -239,19 +199,14 @@ func (w *walker) call(name string, args []ast.Node) []float64 {
 	return w.shift(name == "shift", v)
 }
 
-// smaller and larger are NaN if either argument is.
-func smaller(a, b float64) float64 { return min(a, b) }
-func larger(a, b float64) float64  { return max(a, b) }
-
-func fold(f func(a, b float64) float64, v []float64) float64 {
-	result := v[0]
+// total adds numbers up in their order.
+func total(v []float64) float64 {
+	sum := v[0]
 	for _, x := range v[1:] {
-		result = f(result, x)
+		sum += x
 	}
-	return result
+	return sum
 }
-
-func total(v []float64) float64 { return fold(func(a, b float64) float64 { return a + b }, v) }
 
 // shift finds each site's neighbour by its place on the lattice.
 func (w *walker) shift(periodic bool, v [][]float64) []float64 {

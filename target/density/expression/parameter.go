@@ -5,40 +5,31 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-)
-
-type parameterKind uint8
-
-const (
-	numberKind parameterKind = iota
-	vectorKind
-	matrixKind
+	"slices"
 )
 
 // A Parameter is a constant of an expression: in JSON a number, a list of numbers,
 // which is a vector, or a list of lists of equal length, which is a matrix. Its zero
 // value is the number 0 once it is read.
 type Parameter struct {
-	kind    parameterKind
 	values  []float64 // of a matrix row by row
-	columns int       // of a matrix
+	vector  bool
+	columns int // of a matrix, 0 of others
 }
 
 // Number returns a number.
 func Number(x float64) Parameter { return Parameter{values: []float64{x}} }
 
 // Vector returns a vector.
-func Vector(x ...float64) Parameter { return Parameter{kind: vectorKind, values: x} }
+func Vector(x ...float64) Parameter { return Parameter{values: x, vector: true} }
 
 // Matrix returns a matrix of rows of equal length.
 func Matrix(rows ...[]float64) (Parameter, error) {
-	p := Parameter{kind: matrixKind}
+	p := Parameter{values: slices.Concat(rows...)}
 	for i, row := range rows {
-		if len(row) != len(rows[0]) {
-			return Parameter{}, fmt.Errorf("row %d has %d numbers, and the first has %d", i, len(row), len(rows[0]))
+		if p.columns = len(rows[0]); len(row) != p.columns {
+			return Parameter{}, fmt.Errorf("row %d has %d numbers, and the first has %d", i, len(row), p.columns)
 		}
-		p.columns = len(row)
-		p.values = append(p.values, row...)
 	}
 	return p, p.Validate()
 }
@@ -77,18 +68,13 @@ func (p *Parameter) UnmarshalJSON(text []byte) error {
 
 // MarshalJSON implements json.Marshaler.
 func (p Parameter) MarshalJSON() ([]byte, error) {
-	switch p.kind {
-	case numberKind:
-		if len(p.values) == 0 {
-			return []byte("0"), nil
-		}
-		return json.Marshal(p.values[0])
-	case vectorKind:
+	switch {
+	case p.columns > 0:
+		return json.Marshal(slices.Collect(slices.Chunk(p.values, p.columns)))
+	case p.vector:
 		return json.Marshal(p.values)
+	case len(p.values) == 0:
+		return []byte("0"), nil
 	}
-	var rows [][]float64
-	for lo := 0; lo < len(p.values); lo += p.columns {
-		rows = append(rows, p.values[lo:lo+p.columns])
-	}
-	return json.Marshal(rows)
+	return json.Marshal(p.values[0])
 }

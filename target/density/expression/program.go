@@ -95,11 +95,7 @@ type Evaluator struct {
 	results [][]float64
 	args    [][]operand
 	dst     []operand
-	varying []reference
 }
-
-// A reference is an argument whose stride is the number of rows of the block.
-type reference struct{ instruction, arg int }
 
 // NewEvaluator returns an evaluator.
 func (p *Program) NewEvaluator() *Evaluator {
@@ -108,7 +104,7 @@ func (p *Program) NewEvaluator() *Evaluator {
 		e.results = append(e.results, make([]float64, width*p.rows))
 	}
 	constants := map[int][]float64{}
-	for at, in := range p.code {
+	for _, in := range p.code {
 		operands := make([]operand, len(in.args))
 		for i, a := range in.args {
 			v := &p.values[a]
@@ -116,7 +112,6 @@ func (p *Program) NewEvaluator() *Evaluator {
 			switch {
 			case v.constant != nil && raw:
 				operands[i] = operand{v.constant, 1}
-				continue
 			case v.constant != nil:
 				if constants[a] == nil {
 					constants[a] = make([]float64, v.n*p.rows)
@@ -125,16 +120,12 @@ func (p *Program) NewEvaluator() *Evaluator {
 					}
 				}
 				operands[i] = operand{constants[a], stride(v, p.rows)}
-				continue
 			case a == p.x:
 				operands[i].data = e.x
 			case a == p.k:
 				operands[i].data = e.k
 			default:
 				operands[i].data = e.results[p.home[a]]
-			}
-			if v.vector {
-				e.varying = append(e.varying, reference{at, i})
 			}
 		}
 		e.args = append(e.args, operands)
@@ -164,12 +155,14 @@ func (e *Evaluator) Evaluate(dst []float64, x []float32, k []uint8) {
 
 func (e *Evaluator) block(dst []float64, rows int) {
 	p := e.p
-	for _, at := range e.varying {
-		e.args[at.instruction][at.arg].stride = rows
-	}
 	for i := range p.code {
 		in := &p.code[i]
 		e.dst[i].stride = rows
+		for j, a := range in.args {
+			if v := &p.values[a]; v.vector && v.constant == nil {
+				e.args[i][j].stride = rows
+			}
+		}
 		in.run(e.dst[i], e.args[i], &p.values[in.dst], p.values, rows)
 	}
 	switch v := &p.values[p.result]; {
