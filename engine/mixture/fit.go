@@ -38,7 +38,6 @@ type fit struct {
 	x        []float32
 	n, dim   int
 	share    []float64 // [n][components]
-	model    *Model
 	packed   *Packed
 	all      []Component
 	variance []float64 // of all points, [d]
@@ -55,11 +54,12 @@ type fit struct {
 const atOnce = 32 * octet
 
 func newFit(ctx context.Context, x []float32, dim, components int) *fit {
-	m, n := New(dim, 1, components, false), len(x)/dim
-	f := &fit{ctx: ctx, x: x, n: n, dim: dim, model: m, packed: m.NewPacked(), share: make([]float64, n*components)}
+	n := len(x) / dim
+	f := &fit{ctx: ctx, x: x, n: n, dim: dim}
 	for range components {
-		f.all = append(f.all, Component{Mean: make([]float64, dim), Factor: make([]float64, m.triangle)})
+		f.all = append(f.all, Component{Mean: make([]float64, dim), Factor: make([]float64, row(dim))})
 	}
+	f.resize()
 	f.mean, f.variance = Moments(x, dim)
 	f.deviation = make([]float64, dim)
 	for i, v := range f.variance {
@@ -226,7 +226,7 @@ func pack(all []Component, dim int) *Packed {
 func (f *fit) expect() (likelihood float64) {
 	f.packed.set(f.all)
 	const rows = 32
-	w := f.model.NewWork(rows)
+	w := f.packed.model.NewWork(rows)
 	var dst [rows]float64
 	for lo := 0; lo < f.n; lo += rows {
 		hi := min(f.n, lo+rows)

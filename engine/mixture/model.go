@@ -75,13 +75,8 @@ func logitsOf[T float](m *Model, params []T) []T {
 }
 
 func learned[T float](m *Model, params []T, j int) (shift, factor []T) {
-	own := moments(m, params, j)
+	own := params[m.components*(m.dim+m.triangle+1)+j*(m.dim+m.triangle):][:m.dim+m.triangle]
 	return own[:m.dim], own[m.dim:]
-}
-
-// moments returns a and T beside each other.
-func moments[T float](m *Model, params []T, j int) []T {
-	return params[m.components*(m.dim+m.triangle+1)+j*(m.dim+m.triangle):][:m.dim+m.triangle]
 }
 
 func shapesOf[T float](m *Model, params []T, j int) (epsilon, tau []T) {

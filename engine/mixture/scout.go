@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -367,9 +368,7 @@ func (e *search) anneal() *Found {
 // begin draws the population from p_0.
 func (e *search) begin() {
 	e.B = 0
-	for r := range e.Line {
-		e.Line[r] = r
-	}
+	e.Line = lists.Range(0, len(e.Line))
 	e.normals(e.X)
 	for i := range e.X {
 		e.X[i] = float32(e.Center[i%e.dim] + e.Scale[i%e.dim]*float64(e.X[i]))

@@ -387,7 +387,7 @@ func TestShapesOfPopulations(t *testing.T) {
 		require.Equal(t, f.mixture(), g.fit.mixture(), "%+v", c)
 		require.EqualValues(t, 7, e.Round)
 		q, ratios := make([]float64, c.n), make([]float64, c.n)
-		g.fit.packed.LogDensity(q, e.X, nil, g.fit.model.NewWork(c.n))
+		g.fit.packed.LogDensity(q, e.X, nil, g.fit.packed.model.NewWork(c.n))
 		for i, v := range q {
 			ratios[i] = logPi[i] - v
 		}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/notes"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
@@ -48,10 +49,7 @@ type settled struct {
 // settle returns Gaussians that have settled about the best of the walkers, and about the
 // best of those in other basins. An error says that ln π has no end in a direction.
 func (e *search) settle() (all []settled, err error) {
-	left := make([]int, len(e.Now))
-	for r := range left {
-		left[r] = r
-	}
+	left := lists.Range(0, len(e.Now))
 	for range attempts {
 		if len(left) == 0 || e.ctx.Err() != nil {
 			break
@@ -521,17 +519,8 @@ func (found *Found) settledLook(dim int) Look {
 // divided returns so many Gaussians, the heaviest or halves of them.
 func divided(all []Component, n int) []Component {
 	all = slices.Clone(all)
-	heaviest := func() int {
-		best := 0
-		for k := range all {
-			if all[k].Weight > all[best].Weight {
-				best = k
-			}
-		}
-		return best
-	}
 	for len(all) < n {
-		k := heaviest()
+		k := floats.MaxIdx(lists.Map(all, func(c Component) float64 { return c.Weight }))
 		parts := all[k].halves()
 		all[k] = parts[0]
 		all = append(all, parts[1])

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/notes"
 )
 
@@ -32,13 +33,8 @@ func (f *fit) grow(logPi []float64, most int, level float64, c *rng.Counter, fir
 		at.All = f.all
 		page.Keep(&at)
 		domains := f.domains(logPi)
-		order := make([]int, len(domains))
-		for j := range order {
-			order[j] = j
-		}
-		slices.SortStableFunc(order, func(a, b int) int {
-			return cmp.Compare(domains[b].left, domains[a].left)
-		})
+		order := lists.Range(0, len(domains))
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(domains[b].left, domains[a].left) })
 		worst := domains[order[0]].left
 		var more []Component
 		for _, j := range order {
@@ -66,8 +62,7 @@ func (f *fit) grow(logPi []float64, most int, level float64, c *rng.Counter, fir
 
 // resize makes room for as many components as there are.
 func (f *fit) resize() {
-	f.model = New(f.dim, 1, len(f.all), false)
-	f.packed, f.share = f.model.NewPacked(), make([]float64, f.n*len(f.all))
+	f.packed, f.share = New(f.dim, 1, len(f.all), false).NewPacked(), make([]float64, f.n*len(f.all))
 }
 
 // A domain is the points that are most likely a component's.
