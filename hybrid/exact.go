@@ -6,6 +6,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -84,13 +85,7 @@ func (t *Target) CDFIntegral(x float64) float64 {
 // Mean returns ⟨x⟩ = 0.
 func (t *Target) Mean() float64 { return 0 }
 
-func (t *Target) edge() float64 {
-	var edge float64
-	for _, w := range t.wells {
-		edge = max(edge, w.edge())
-	}
-	return edge
-}
+func (t *Target) edge() float64 { return slices.Max(lists.Map(t.wells, (*Well).edge)) }
 
 // Quantile returns an x with CDF(x) = u, 0 < u < 1, such that |CDF(x) − u| is
 // at most 1e-12.

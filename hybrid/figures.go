@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // Sizes of the figure.
@@ -52,11 +54,7 @@ func illustrate(t *Target, byMode [][]float64, samples int) figure.Figure {
 
 // peak returns the largest of the wells' maxima, each in its mode's share.
 func (t *Target) peak() float64 {
-	var peak float64
-	for _, w := range t.wells {
-		peak = max(peak, w.Density(math.Sqrt(w.mu))/float64(len(t.wells)))
-	}
-	return peak
+	return slices.Max(lists.Map(t.wells, func(w *Well) float64 { return w.Density(math.Sqrt(w.mu)) / float64(len(t.wells)) }))
 }
 
 // wellPanels shows the law of x in a mode: in one panel, or in one about each

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -114,17 +115,12 @@ func compare(ctx context.Context, target *Target, x []float32, k []uint8) (*meas
 // paperErrors returns the figures of the paper's table, by metric, where the
 // target is the paper's.
 func paperErrors(target *Target) map[string]*float64 {
-	mu := make([]float64, target.Modes())
-	for k := range mu {
-		mu[k] = target.Well(k).Mu()
-	}
-	if !slices.Equal(mu, []float64{1, 9, 25}) {
+	if !slices.Equal(lists.Map(target.wells, (*Well).Mu), []float64{1, 9, 25}) {
 		return nil
 	}
-	l1, conditional, marginal, mmd := 0.0382, 0.0399, 0.0886, 3.9324e-3
 	return map[string]*float64{
-		"mode_l1": &l1, "conditional_w1": &conditional, "marginal_w1": &marginal,
-		"joint_mmd2": &mmd, "joint_mmd": &mmd,
+		"mode_l1": new(0.0382), "conditional_w1": new(0.0399), "marginal_w1": new(0.0886),
+		"joint_mmd2": new(3.9324e-3), "joint_mmd": new(3.9324e-3),
 	}
 }
 
