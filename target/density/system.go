@@ -40,18 +40,9 @@ func (p *problem) Probe() ([]float64, error) {
 	if p.program == nil {
 		return nil, nil
 	}
-	d := p.dim
-	y, x, k := make([]float32, states*d), make([]float32, states*d), []uint8(nil)
-	c := rng.Stream(pilotSeed, rng.ChainStart, 1<<31)
-	rng.Normals(y, d, &c, 0)
-	if p.modes > 0 {
-		k = make([]uint8, states)
-		for r := range k {
-			k[r] = uint8(r % p.modes)
-		}
-	}
+	y, k := p.states(states, rng.ChainStart, 1<<31)
+	x, answers := make([]float32, len(y)), make([]float64, states)
 	p.chart.place(x, make([]float64, states), y, k)
-	answers := make([]float64, states)
 	return answers, p.evaluate(answers, x, k)
 }
 
@@ -64,7 +55,7 @@ func (p *problem) Volume() float64 {
 	if p.modes > 0 {
 		return 0 // modes have volumes of their own, which are in the kit's ln π
 	}
-	return p.chart.volumes[0] + p.fromLevel()
+	return p.chart.volumes[0] + p.Level()
 }
 
 // Show implements vectors.Chart.
@@ -103,14 +94,6 @@ func (p *problem) Learn(s vectors.States) (energies []float64, err error) {
 		}
 	}
 	return energies, nil
-}
-
-// Level implements vectors.Chart.
-func (p *problem) Level() float64 {
-	if p.modes > 0 {
-		return 0
-	}
-	return p.fromLevel()
 }
 
 // Judge implements vectors.Chart.

@@ -253,10 +253,14 @@ func (p *problem) judge(step uint32, workers *pool.Pool) {
 	}
 }
 
-// fromLevel returns what is taken off ln π before it is rounded to float32: nothing, or its
-// value in the middle of where the weight is, if that is so large that rounding would show.
-func (p *problem) fromLevel() float64 {
+// Level implements vectors.Chart: what is taken off ln π before it is rounded to float32, nothing, or its
+// value in the middle of where the weight is, if that is so large that rounding would show. With modes
+// nothing is rounded.
+func (p *problem) Level() float64 {
 	const large = 1 << 12 // float32 numbers are 0.0005 apart there
+	if p.modes > 0 {
+		return 0
+	}
 	p.measure.Do(func() {
 		middle := make([]float64, 1)
 		p.evaluation().logDensity(middle, make([]float32, p.dim), nil)

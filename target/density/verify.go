@@ -5,11 +5,10 @@ import (
 	"context"
 	"math"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/target/density/expression"
 )
@@ -31,17 +30,13 @@ func (s *system) VerifyModel(ctx context.Context, _ []float32, _ int, emit func(
 	return cmp.Or(engine.RunChecks(ctx, emit, s.checkAlone, s.checkCoordinates), s.Err())
 }
 
-// states are some about where the weight is, in the coordinates of a generator.
-func (p *problem) states(n int) (y []float32, k []uint8) {
+// states are some about where the weight is, in the coordinates of a generator, of each mode in turn.
+func (p *problem) states(n int, purpose rng.Purpose, step uint32) (y []float32, k []uint8) {
 	y = make([]float32, n*p.dim)
-	c := rng.Stream(pilotSeed, rng.Reference, 0)
+	c := rng.Stream(pilotSeed, purpose, step)
 	rng.Normals(y, p.dim, &c, 0)
-	if p.modes > 0 {
-		words := make([]uint32, 4*rng.Blocks(n))
-		asm.PhiloxBlocks(words, &c, 1<<63)
-		for r := range n {
-			k = append(k, uint8(words[r]%uint32(p.modes)))
-		}
+	for r := 0; p.modes > 0 && r < n; r++ {
+		k = append(k, uint8(r%p.modes))
 	}
 	return y, k
 }
@@ -50,7 +45,7 @@ func (p *problem) states(n int) (y []float32, k []uint8) {
 func (p *problem) checkAlone(emit func(engine.Check)) {
 	const n = 64
 	e := p.evaluation()
-	y, k := p.states(n)
+	y, k := p.states(n, rng.Reference, 0)
 	all, alone := make([]float64, n), make([]float64, 1)
 	e.logDensity(all, y, k)
 	different := 0
@@ -101,7 +96,7 @@ func (p *problem) checkExpression(emit func(engine.Check)) {
 	}
 	compiled := crash.Must(expression.Compile(c.Expression, expression.Environment{Dim: c.Dim, Modes: p.modes, Parameters: c.Parameters}))
 	const n = 256
-	x, k := p.states(n)
+	x, k := p.states(n, rng.Reference, 0)
 	got := make([]float64, n)
 	compiled.NewEvaluator().Evaluate(got, x, k)
 	different := 0
