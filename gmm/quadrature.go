@@ -143,7 +143,7 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 	r := newRuler(points)
 	square := points * points
 	components := d.s.target.Components()
-	laws := d.laws
+	laws := d.Laws()
 	// Nodes of each component, and then those of the noise.
 	nodes := (components + len(laws)) * square
 	parts := make([]sublattices, (nodes+nn.BlockRows()-1)/nn.BlockRows())

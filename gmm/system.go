@@ -29,17 +29,11 @@ func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 type sampler struct {
 	*vectors.Sampler
 	s         *system
-	laws      []float64             // vectors.Sampler.Laws in the plane, for the quadrature
 	densities *pool.Tools[*density] // of the target, for each thread
 }
 
 func (s *system) newSampler(params []float32) *sampler {
-	d := &sampler{Sampler: s.NewSampler(params), s: s}
-	d.densities = pool.NewTools(s.Workers, func() *density { return newDensity(s.target) })
-	if s.Dense && s.target.dim == 2 { // of a product in many dimensions they are too many
-		d.laws = d.Laws()
-	}
-	return d
+	return &sampler{s.NewSampler(params), s, pool.NewTools(s.Workers, func() *density { return newDensity(s.target) })}
 }
 
 // states are rows of x as a batch.
