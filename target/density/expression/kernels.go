@@ -226,32 +226,36 @@ func pairs(op operation, dst, a, b []float64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	switch op {
 	case opAdd:
-		for r := range dst {
-			dst[r] = a[r] + b[r]
+		for r, v := range a {
+			dst[r] = v + b[r]
 		}
 	case opSubtract:
-		for r := range dst {
-			dst[r] = a[r] - b[r]
+		for r, v := range a {
+			dst[r] = v - b[r]
 		}
 	case opMultiply:
-		for r := range dst {
-			dst[r] = a[r] * b[r]
+		for r, v := range a {
+			dst[r] = v * b[r]
 		}
 	case opDivide:
-		for r := range dst {
-			dst[r] = a[r] / b[r]
+		for r, v := range a {
+			dst[r] = v / b[r]
+		}
+	case opPower:
+		for r, v := range a {
+			dst[r] = power(v, b[r])
 		}
 	case opMin:
-		for r := range dst {
-			dst[r] = min(a[r], b[r])
+		for r, v := range a {
+			dst[r] = min(v, b[r])
 		}
 	case opMax:
-		for r := range dst {
-			dst[r] = max(a[r], b[r])
+		for r, v := range a {
+			dst[r] = max(v, b[r])
 		}
 	default:
-		for r := range dst {
-			dst[r] = op.of(a[r], b[r])
+		for r, v := range a {
+			dst[r] = op.of(v, b[r])
 		}
 	}
 }

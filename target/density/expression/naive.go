@@ -52,7 +52,8 @@ func (w *walker) walk(n ast.Node) []float64 {
 			return 1 - v[0]
 		}, w.walk(n.Node))
 	case *ast.BinaryNode:
-		return each(func(v []float64) float64 { return binaryOperations[n.Operator].of(v[0], v[1]) }, w.walk(n.Left), w.walk(n.Right))
+		op := binaryOperations[n.Operator]
+		return each(func(v []float64) float64 { return op.of(v[0], v[1]) }, w.walk(n.Left), w.walk(n.Right))
 	case *ast.ConditionalNode:
 		return each(choice, w.walk(n.Cond), w.walk(n.Exp1), w.walk(n.Exp2))
 	case *ast.VariableDeclaratorNode:
