@@ -8,8 +8,8 @@
 // Begin with reversibility.go of package engine: Algorithm 1, in its two forms.
 //
 //	target.go                            π
-//	generator.go                         z → s and ∂L/∂s → ∂L/∂θ: perceptron.go with modes, flow.go and
-//	                                     residual.go without, mixture.go both
+//	generator.go                         z → s and ∂L/∂s → ∂L/∂θ: flow.go without modes, perceptron.go
+//	                                     and mixture.go with and without
 //	transition.go                        s → s′
 //	learner.go, kernel.go                both for a batch, in parallel
 //	system.go                            what engine.System asks for

@@ -288,8 +288,8 @@ func TestGeneratorDrawsFromSoftmax(t *testing.T) {
 	s.generator.Draw(batch, params, 1)
 	expected, variance, seen := make([]float64, g.modes), make([]float64, g.modes), make([]float64, g.modes)
 	for i, k := range batch.K {
-		p, row := s.generator.passes[i/nn.BlockRows()].(*perceptronPass), i%nn.BlockRows()
-		out, probabilities := p.out[row*width:][:width], p.probabilities[row*g.modes:]
+		p, row := s.generator.passes[i/nn.BlockRows()].(*chainPass), i%nn.BlockRows()
+		out, probabilities := p.versions[1][row*width:][:width], p.probabilities[row*g.modes:]
 		var total float64
 		for _, h := range out[g.dim:] {
 			total += math.Exp(float64(h))
