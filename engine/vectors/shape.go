@@ -190,16 +190,13 @@ func (w *walk) advance(stream *rng.Counter, steps int) {
 func (w *walk) step(t *Tools, shape *shape, chains []int, steps int, look bool) {
 	d, n, s := w.e.Dim, len(chains), w.shaped
 	from := rng.Stream(w.Seed, rng.ShapeTransition, w.Calls)
-	now, to := States{Dim: d, X: make([]float32, n*d)}, States{Dim: d, X: make([]float32, n*d)}
+	now, to := w.e.NewStates(n), w.e.NewStates(n)
 	z, y, noise := make([]float32, n*d), make([]float32, n*d), make([]float32, d)
 	density, next, wide := make([]float64, n), make([]float64, n), make([]bool, n)
 	uniforms := make([]float32, 4*n)
 	for r, i := range chains {
-		copy(now.X[r*d:(r+1)*d], w.all.X[i*d:])
+		now.Part(r, r+1).take(w.all.Part(i, i+1))
 		shape.inverse(z[r*d:(r+1)*d], now.X[r*d:(r+1)*d])
-		if w.all.K != nil {
-			now.K = append(now.K, w.all.K[i])
-		}
 		density[r] = w.logPi[i]
 		if look {
 			// ln π rises within d steps on a chain's way, and at rest in half of the cases.
@@ -207,7 +204,7 @@ func (w *walk) step(t *Tools, shape *shape, chains []int, steps int, look bool) 
 			s.last[i] = density[r]
 		}
 	}
-	to.K = now.K
+	copy(to.K, now.K)
 	for step := range steps {
 		for r, i := range chains {
 			at := uint64(step)<<rowShift | w.first + uint64(i)
