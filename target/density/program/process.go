@@ -45,12 +45,11 @@ type failure struct {
 
 // describe makes the error of a question about some states.
 func (f *failure) describe(w *Workers, number int, x []float32, k []uint8) error {
-	text := f.what.Error()
-	if strings.HasPrefix(text, "target.command: ") {
+	if f.unequal {
 		return f.what
 	}
 	d := w.config.Dim
-	text = fmt.Sprintf("%s %s; it was asked about %d states, the first of them %s", w.name(number), text, len(x)/d, State(x[:d], lists.Part(k, 0, 1)))
+	text := fmt.Sprintf("%s %v; it was asked about %d states, the first of them %s", w.name(number), f.what, len(x)/d, State(x[:d], lists.Part(k, 0, 1)))
 	if f.tail != "" {
 		text += "; the end of its standard error:\n" + f.tail
 	}
@@ -62,10 +61,7 @@ func (f *failure) describe(w *Workers, number int, x []float32, k []uint8) error
 const helloLen = 20
 
 func hello(dim, modes int) []byte {
-	b := []byte("RVGD")
-	for _, v := range []int{Version, dim, modes, 64} {
-		b = binary.LittleEndian.AppendUint32(b, uint32(v))
-	}
+	b, _ := binary.Append([]byte("RVGD"), binary.LittleEndian, []int32{Version, int32(dim), int32(modes), 64}) // of a fixed size
 	return b
 }
 
