@@ -119,24 +119,28 @@ func (f *flow) newPass(rows int, backward bool) pass {
 	return p
 }
 
-// split copies the columns of x, [rows][dim], that belong to v_l.
-func (p *flowPass) split(v, x []float32, l int) {
-	columns, d := p.flow.part[l%2], p.flow.nets.dim
-	for r := range p.rows {
-		row := x[r*d : (r+1)*d]
-		for i, column := range columns {
-			v[r*len(columns)+i] = row[column]
+// split sets v_l and v_{l+1}, which v begins with, to their columns of x, [rows][dim].
+func (p *flowPass) split(v [][]float32, x []float32, l int) {
+	for part := range 2 {
+		columns, d := p.flow.part[(l+part)%2], p.flow.nets.dim
+		for r := range p.rows {
+			row, own := x[r*d:(r+1)*d], v[part][r*len(columns):]
+			for i, column := range columns {
+				own[i] = row[column]
+			}
 		}
 	}
 }
 
 // join is the inverse of split.
-func (p *flowPass) join(x, v []float32, l int) {
-	columns, d := p.flow.part[l%2], p.flow.nets.dim
-	for r := range p.rows {
-		row := x[r*d : (r+1)*d]
-		for i, column := range columns {
-			row[column] = v[r*len(columns)+i]
+func (p *flowPass) join(x []float32, v [][]float32, l int) {
+	for part := range 2 {
+		columns, d := p.flow.part[(l+part)%2], p.flow.nets.dim
+		for r := range p.rows {
+			row, own := x[r*d:(r+1)*d], v[part][r*len(columns):]
+			for i, column := range columns {
+				row[column] = own[i]
+			}
 		}
 	}
 }
@@ -172,9 +176,7 @@ func (p *flowPass) transform(x, z []float32, w *weights) {
 	f := p.flow
 	p.rows = len(z) / f.nets.dim
 	clear(p.bowing)
-	for l := range 2 {
-		p.split(p.versions[l], z, l)
-	}
+	p.split(p.versions, z, 0)
 	for l := range f.depth {
 		p.condition(l, w)
 		v, next := p.versions[l], p.versions[l+2]
@@ -187,9 +189,7 @@ func (p *flowPass) transform(x, z []float32, w *weights) {
 			next[i] = v[i]*e + shift[i]
 		}
 	}
-	for l := f.depth; l < f.depth+2; l++ {
-		p.join(x, p.versions[l], l)
-	}
+	p.join(x, p.versions[f.depth:], f.depth)
 }
 
 // inverse sets z to the noise from which transform makes x.
@@ -197,9 +197,7 @@ func (p *flowPass) inverse(z, x []float32, w *weights) {
 	f := p.flow
 	p.rows = len(x) / f.nets.dim
 	clear(p.bowing)
-	for l := f.depth; l < f.depth+2; l++ {
-		p.split(p.versions[l], x, l)
-	}
+	p.split(p.versions[f.depth:], x, f.depth)
 	for l := f.depth - 1; l >= 0; l-- {
 		p.condition(l, w)
 		v, next := p.versions[l], p.versions[l+2]
@@ -214,9 +212,7 @@ func (p *flowPass) inverse(z, x []float32, w *weights) {
 			p.unbend(l)
 		}
 	}
-	for l := range 2 {
-		p.join(z, p.versions[l], l)
-	}
+	p.join(z, p.versions, 0)
 }
 
 // density implements densePass.
@@ -268,9 +264,7 @@ func (p *flowPass) volume(dst []float64) {
 // and both perceptrons add what they have for v_{l+1} to its gradient.
 func (p *flowPass) backward(grad []float32, ds slopes, w *weights, s *scratch) {
 	f := p.flow
-	for l := f.depth; l < f.depth+2; l++ {
-		p.split(s.state[l%2], ds.x, l)
-	}
+	p.split(s.state[:], ds.x, 0)
 	for l := f.depth - 1; l >= 0; l-- {
 		n := p.rows * f.width(l)
 		g, other := s.state[l%2][:n], s.state[(l+1)%2][:p.rows*f.width(l+1)]
@@ -292,9 +286,7 @@ func (p *flowPass) backward(grad []float32, ds slopes, w *weights, s *scratch) {
 // score implements densePass: the slope of ln N(z | 0, I) is −z.
 func (p *flowPass) score(grad []float32, c []float64, w *weights, s *scratch) {
 	slope := p.noise[:p.rows*p.flow.nets.dim]
-	for l := range 2 {
-		p.join(slope, p.versions[l], l)
-	}
+	p.join(slope, p.versions, 0)
 	for i, z := range slope {
 		slope[i] = -z
 	}
@@ -314,9 +306,7 @@ func (p *flowPass) scoreFrom(grad, slope []float32, c []float64, w *weights, s *
 			slope[i] *= float32(c)
 		}
 	}
-	for l := range 2 {
-		p.split(s.state[l], slope, l)
-	}
+	p.split(s.state[:], slope, 0)
 	for l := range f.depth {
 		width := f.width(l)
 		n := p.rows * width
