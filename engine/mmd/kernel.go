@@ -135,17 +135,14 @@ func (k *Kernel) weight(i int) float64 {
 	return k.Weights[i]
 }
 
-// A Gaussian is a term Weight·exp(−Exponent·d²) of a kernel.
-type Gaussian = asm.Gaussian
-
 // Gaussians returns the terms of the form Weight·exp(−Exponent·d²), heat kernels
 // among them.
-func (k *Kernel) Gaussians() (all []Gaussian) {
+func (k *Kernel) Gaussians() (all []asm.Gaussian) {
 	for i, s := range k.Bandwidths {
-		all = append(all, Gaussian{Exponent: 1 / (2 * s * s), Weight: k.weight(i)})
+		all = append(all, asm.Gaussian{Exponent: 1 / (2 * s * s), Weight: k.weight(i)})
 	}
 	for _, t := range k.Diffusion {
-		all = append(all, Gaussian{Exponent: -math.Log(math.Tanh(t)) / 4, Weight: 1})
+		all = append(all, asm.Gaussian{Exponent: -math.Log(math.Tanh(t)) / 4, Weight: 1})
 	}
 	return all
 }
