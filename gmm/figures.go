@@ -8,6 +8,8 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/lists"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // Sizes of the figure.
@@ -118,9 +120,7 @@ func marginalPanels(t *Target, x []float32) []figure.Panel {
 		law := t.Marginal(axis)
 		low, high := shownRange(law)
 		h := figure.NewHistogram(low, high, marginalBins)
-		for i := axis; i < len(x); i += t.dim {
-			h.Add(float64(x[i]))
-		}
+		h.Add(number.Widen(lists.Column(x, axis, t.dim))...)
 		area := figure.Layer{Mark: figure.Area, Role: figure.Target, Label: "target"}
 		area.X, area.Y = figure.Sample(low, high, curvePoints, law.Density)
 		points := figure.Samples(len(x) / t.dim)

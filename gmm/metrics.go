@@ -284,12 +284,9 @@ func (d *sampler) eachResponsible(ctx context.Context, x []float32, visit func(c
 // takes the coordinates as fully correlated.
 func (s *system) marginals(ctx context.Context, t *table, x []float32) error {
 	dim := s.target.dim
-	column := make([]float64, t.Samples)
 	var distance, se, floor float64
 	for i := range dim {
-		for r := range column {
-			column[r] = float64(x[r*dim+i])
-		}
+		column := number.Widen(lists.Column(x, i, dim))
 		slices.Sort(column)
 		law := s.target.Marginal(i)
 		w, e, err := stat.Wasserstein(ctx, column, law)
@@ -313,9 +310,7 @@ func (s *system) marginalLaw(floor float64) stat.Null {
 	s.target.Sample(x, &stream, 0)
 	columns := make([][]float64, min(dim, most))
 	for i := range columns {
-		for r := range points {
-			columns[i] = append(columns[i], float64(x[r*dim+i]))
-		}
+		columns[i] = number.Widen(lists.Column(x, i, dim))
 	}
 	distances := stat.Bridges(columns, 1, 0)
 	// The points' own scatter makes the mean uncertain, but that is known.

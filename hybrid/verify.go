@@ -3,6 +3,7 @@ package hybrid
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
@@ -23,17 +24,13 @@ func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) er
 
 // known says of the target what checks of the kit need.
 func known(t *Target) vectors.Known {
-	k := vectors.Known{
+	return vectors.Known{
 		Target: newDensity(t), Sample: t.Sample,
 		Log:       func(x []float64, k int) float64 { return -t.Energy(x[0], k) - t.Well(k).LogZ() },
 		Rank:      func(x []float32, k uint8) float64 { return t.Well(int(k)).CDF(float64(x[0])) },
 		Deviation: func(x []float32, k []uint8) float64 { return moments(t, x, k) },
-		Width:     0.1,
+		Width:     0.1, Weights: slices.Repeat([]float64{1 / float64(t.Modes())}, t.Modes()),
 	}
-	for range t.Modes() {
-		k.Weights = append(k.Weights, 1/float64(t.Modes()))
-	}
-	return k
 }
 
 // moments returns by how many standard errors P(k), ⟨sign x⟩, ⟨|x|⟩ and ⟨x²⟩ in

@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/notes"
 )
 
@@ -239,13 +240,7 @@ func (f *fit) expect() (likelihood float64) {
 	return likelihood
 }
 
-func (f *fit) mixture() []Component {
-	var all []Component
-	for _, c := range f.all {
-		all = append(all, Component{c.Weight, append([]float64(nil), c.Mean...), append([]float64(nil), c.Factor...)})
-	}
-	return all
-}
+func (f *fit) mixture() []Component { return lists.Map(f.all, Component.clone) }
 
 // nearest returns the component that is most likely that of each point.
 func (f *fit) nearest(dst []int) {
@@ -391,7 +386,7 @@ func (found *Found) In(center, scale []float32) *Found {
 		other.X[i] = (v - center[i%d]) / scale[i%d]
 	}
 	for _, c := range found.Gaussians {
-		c.Mean, c.Factor = slices.Clone(c.Mean), slices.Clone(c.Factor)
+		c = c.clone()
 		for i := range d {
 			c.Mean[i] = (c.Mean[i] - float64(center[i])) / float64(scale[i])
 			for b := range i + 1 {
@@ -411,7 +406,7 @@ func PlaceEach(ctx context.Context, x []float32, dim, components int, c *rng.Cou
 		if ctx.Err() != nil {
 			break
 		}
-		column := coordinate(x, dim, i)
+		column := lists.Column(x, i, dim)
 		whole := newFit(ctx, column, 1, 1)
 		whole.run(1, c, 0)
 		own := whole.mixture()
@@ -432,15 +427,6 @@ func PlaceEach(ctx context.Context, x []float32, dim, components int, c *rng.Cou
 
 // iterationsEach are those of a fit to one coordinate.
 const iterationsEach = 30
-
-// coordinate returns one of the coordinates of the points x, [n][d].
-func coordinate(x []float32, dim, i int) []float32 {
-	column := make([]float32, 0, len(x)/dim)
-	for ; i < len(x); i += dim {
-		column = append(column, x[i])
-	}
-	return column
-}
 
 // run fits from the seeds that the uniforms of c from first on give, and returns the mean
 // log-likelihood per point.

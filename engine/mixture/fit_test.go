@@ -15,6 +15,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/notes"
 )
 
@@ -227,7 +228,7 @@ func TestFiguresOfPoints(t *testing.T) {
 	excess := 0.0
 	for i := range d {
 		var m, m2, m4 float64
-		column := coordinate(found.X, d, i)
+		column := lists.Column(found.X, i, d)
 		require.Len(t, column, n)
 		for k, v := range column {
 			require.Equal(t, found.X[k*d+i], v)

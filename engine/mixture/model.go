@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // A Model says what the parameters of a mixture mean. It is immutable.
@@ -114,6 +115,10 @@ type Component struct {
 	Factor []float64 // lower triangle of L, Σ = L Lᵀ, row after row
 }
 
+func (c Component) clone() Component {
+	return Component{c.Weight, slices.Clone(c.Mean), slices.Clone(c.Factor)}
+}
+
 // Place sets params to a mixture of the given components, those of one label
 // beside each other: component i of label k is all[k][i]. Weights of all labels
 // sum to 1, of a product those of each.
@@ -123,12 +128,8 @@ func (m *Model) Place(params []float32, all [][]Component) {
 	for j := range m.components {
 		c := all[j%m.labels][j/m.labels]
 		center, spread := placement(m, params, j)
-		for i, v := range c.Mean {
-			center[i] = float32(v)
-		}
-		for i, v := range c.Factor {
-			spread[i] = float32(v)
-		}
+		copy(center, number.Narrow(c.Mean))
+		copy(spread, number.Narrow(c.Factor))
 		logits[j] = float32(math.Log(c.Weight))
 	}
 }

@@ -117,7 +117,8 @@ func (d *domain) halves(dim int, whole Component, c *rng.Counter, first uint64) 
 // halves returns two components beside each other in place of one.
 func (c Component) halves() (parts [2]Component) {
 	for i, side := range []float64{-0.5, 0.5} {
-		parts[i] = Component{c.Weight / 2, slices.Clone(c.Mean), slices.Clone(c.Factor)}
+		parts[i] = c.clone()
+		parts[i].Weight /= 2
 		for b := range c.Mean {
 			parts[i].Mean[b] += side * c.Factor[row(b)]
 		}

@@ -18,6 +18,15 @@ func Part[T any](items []T, lo, hi int) []T {
 	return items[lo:hi]
 }
 
+// Column returns item i of each row of so many.
+func Column[T any](items []T, i, width int) []T {
+	column := make([]T, 0, len(items)/width)
+	for ; i < len(items); i += width {
+		column = append(column, items[i])
+	}
+	return column
+}
+
 // Map returns what a function makes of each item.
 func Map[S, T any](items []S, of func(S) T) (all []T) {
 	for _, item := range items {

@@ -17,6 +17,11 @@ func TestPart(t *testing.T) {
 	require.Equal(t, []uint8{2}, Part([]uint8{1, 2, 3}, 1, 2))
 }
 
+func TestColumn(t *testing.T) {
+	require.Equal(t, []int{2, 5}, Column([]int{1, 2, 3, 4, 5, 6}, 1, 3))
+	require.Empty(t, Column([]int{}, 1, 3))
+}
+
 func TestRange(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2}, Range(0, 3))
 	require.Equal(t, []uint64{2, 3}, Range[uint64](2, 4))

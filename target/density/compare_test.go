@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -38,7 +39,7 @@ func TestComparison(t *testing.T) {
 		}
 		return values
 	}
-	chain := stat.Chains(every(of.values, 0, 3), kept)
+	chain := stat.Chains(lists.Column(of.values, 0, 3), kept)
 	for _, sign := range []float64{-1, 1} {
 		for by, warned := range map[float64]int{0.999: 0, 1.001: 1} {
 			for _, n := range []int{100, 5 * kept * draws} {
@@ -94,7 +95,7 @@ func TestComparison(t *testing.T) {
 			for i := range kept * draws {
 				apart.values[3*i] += by * float64(i%2)
 			}
-			if stat.Chains(every(apart.values, 0, 3), kept).RHat < rHat {
+			if stat.Chains(lists.Column(apart.values, 0, 3), kept).RHat < rHat {
 				low = by
 			} else {
 				high = by
@@ -116,7 +117,7 @@ func TestComparison(t *testing.T) {
 	}
 
 	highest := 0.0
-	for _, v := range every(of.values, 2, 3) {
+	for _, v := range lists.Column(of.values, 2, 3) {
 		highest = max(highest, v)
 	}
 	for beyond, unknown := range map[int]bool{87: false, 88: true} { // less 18/24,576, of 8,192

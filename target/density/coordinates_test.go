@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -38,7 +39,7 @@ func TestLikelihoodAtWall(t *testing.T) {
 	asked := new(engine.Tally)
 	s.(engine.Counted).Count(asked)
 	stride := len(s.(*system).names)
-	_, again, err := s.(*system).Likelihoods(make([]float64, len(values)), params, s.(*system).Formats()[0].Name, asm.Bytes(x), every(values, s.(*system).column("log_density"), stride))
+	_, again, err := s.(*system).Likelihoods(make([]float64, len(values)), params, s.(*system).Formats()[0].Name, asm.Bytes(x), lists.Column(values, s.(*system).column("log_density"), stride))
 	require.NoError(t, err)
 	require.InDeltaSlice(t, logs, again, 1e-9)
 	require.Zero(t, asked.Evaluations())

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // Figures shows the marginal laws of the first coordinates, and the law of ln π, beside
@@ -38,7 +39,7 @@ func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]
 func (s *system) panel(name, label string) figure.Panel {
 	const bins, tail = 64, 2e-3
 	column := s.column(name)
-	generated, reference := known(every(s.values, column, len(s.names))), known(every(s.reference.values, column, s.reference.width))
+	generated, reference := known(lists.Column(s.values, column, len(s.names))), known(lists.Column(s.reference.values, column, s.reference.width))
 	both := slices.Sorted(slices.Values(append(slices.Clone(reference), generated...)))
 	low, high := -1.0, 1.0
 	if len(both) > 0 {

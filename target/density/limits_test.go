@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/vectors"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/target/density/expression"
@@ -507,7 +508,7 @@ func TestComparisons(t *testing.T) {
 				break
 			}
 			column, centre := []int{0, 1, 2, 2, 3, 3}[i], 0.0
-			chain, sample := every(s.reference.values, column, width), every(s.values, column, width)
+			chain, sample := lists.Column(s.reference.values, column, width), lists.Column(s.values, column, width)
 			if i == 3 || i == 5 {
 				centre = stat.Chains(chain, c.kept).Mean
 				for _, list := range [][]float64{chain, sample} {
@@ -526,10 +527,10 @@ func TestComparisons(t *testing.T) {
 			require.InDelta(t, math.Abs(want.Mean-mean.Value()), m.Error, 1e-12)
 		}
 		if c.name == "far, and seen" {
-			chain := stat.Chains(every(s.reference.values, 2, width), c.kept)
+			chain := stat.Chains(lists.Column(s.reference.values, 2, width), c.kept)
 			m := out.Metrics[2]
 			var mean stat.Mean
-			for _, v := range every(s.values, 2, width) {
+			for _, v := range lists.Column(s.values, 2, width) {
 				mean.Add(v)
 			}
 			require.Equal(t, fmt.Sprintf("mean_x0 is %.3g where the chains have %.3g: off by %.2g standard errors, and by %.2g of the deviation of a state",

@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/vectors"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -136,7 +137,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	var weights *measure.Reweighing
 	var r []float64
 	if weight := s.column(engine.LogWeight); weight >= 0 {
-		r = every(values, weight, len(s.names))
+		r = lists.Column(values, weight, len(s.names))
 		floats.Scale(-1, r)
 		weights = measure.NewReweighing(r)
 	}
@@ -184,7 +185,7 @@ func (s *system) tabulate(r []float64, weights *measure.Reweighing) (*measure.Ev
 		warn("%d of %d reference chains found no state where ln π is finite; they are left out", ofReference-s.reference.kept, ofReference)
 	}
 	outside := 0
-	for _, v := range every(values, s.column("log_density"), len(s.names)) {
+	for _, v := range lists.Column(values, s.column("log_density"), len(s.names)) {
 		if math.IsInf(v, -1) {
 			outside++
 		}
@@ -228,7 +229,7 @@ func (s *system) compare(out *measure.Evaluation, values []float64, weights *mea
 	var far []string
 	for _, r := range s.rows() {
 		column := s.column(r.of)
-		reference, sample := every(s.reference.values, column, s.reference.width), every(values, column, width)
+		reference, sample := lists.Column(s.reference.values, column, s.reference.width), lists.Column(values, column, width)
 		if !r.square {
 			centre = stat.Chains(reference, s.reference.kept).Mean
 		} else {
@@ -382,9 +383,7 @@ func (s *system) places(states vectors.States, logPi, values []float64, there []
 			if !there[i] {
 				continue
 			}
-			for _, x := range states.X[i*states.Dim:][:states.Dim] {
-				p.X = append(p.X, float64(x))
-			}
+			p.X = append(p.X, number.Widen(states.X[i*states.Dim:][:states.Dim])...)
 			p.LogPi = append(p.LogPi, logPi[i]+math.Log(float64(max(1, s.Modes))))
 			p.Above = max(p.Above, values[i*width+density]-moments[density].Value())
 			for j, name := range s.names {
@@ -405,7 +404,7 @@ func (s *system) places(states vectors.States, logPi, values []float64, there []
 func (s *system) likely(values, samples []float64) (logs []float64) {
 	const rare = 0.01
 	width, density, weight := len(s.names), s.column("log_density"), s.column(engine.LogWeight)
-	heights := every(samples, density, width)
+	heights := lists.Column(samples, density, width)
 	slices.Sort(heights)
 	draws := len(values) / width / ofReference
 	for i := draws - 1; i < draws*ofReference; i += draws {
@@ -455,12 +454,4 @@ func importance(out *measure.Evaluation, r []float64, weights *measure.Reweighin
 	if ess := rows[0].Generated; ess < fewest {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the effective size of %d weighted samples is %.2g: the generator is far from the target, or lacks its tails", out.Samples, ess*float64(out.Samples)))
 	}
-}
-
-// every returns one of the columns of values.
-func every(values []float64, column, width int) (all []float64) {
-	for i := column; i < len(values); i += width {
-		all = append(all, values[i])
-	}
-	return all
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
@@ -112,7 +113,7 @@ func TestChainsThatStay(t *testing.T) {
 	_, err = s.Evaluate(t.Context(), params, 10_000)
 	require.NoError(t, err)
 	chains := s.reference
-	r := every(s.values, s.column(engine.LogWeight), len(s.names))
+	r := lists.Column(s.values, s.column(engine.LogWeight), len(s.names))
 	for i, w := range r {
 		r[i] = -w
 	}

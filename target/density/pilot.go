@@ -218,10 +218,7 @@ const spread = 2 * 1.2816
 
 // quantiles returns those at 10 % and 90 % of a coordinate.
 func quantiles(x []float32, i, d int) (low, high float64) {
-	var column []float32
-	for ; i < len(x); i += d {
-		column = append(column, x[i])
-	}
+	column := lists.Column(x, i, d)
 	slices.Sort(column)
 	n := len(column)
 	return float64(column[n/10]), float64(column[n-1-n/10])

@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/lists"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/target/density/program"
 )
 
@@ -35,9 +36,7 @@ func (w *pilotWalk) endless(at place) error {
 	if rows := w.unfallen(start, step, d); tailRays*len(rows) >= chains {
 		return w.improper(fmt.Sprintf("in %d of %d directions", len(rows), chains), start, step, rows[0], d)
 	}
-	for i, v := range w.x {
-		start[i] = float64(v)
-	}
+	start = number.Widen(w.x)
 	for lo := 0; lo < d; lo += chains / 2 {
 		clear(step)
 		for r := range chains {

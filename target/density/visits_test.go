@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/vectors"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -96,7 +97,7 @@ func TestVisitsOfChains(t *testing.T) {
 	s.Initialize(params)
 	values, err := s.samplesOf(t.Context(), params, samples)
 	require.NoError(t, err)
-	r := every(values, s.column(engine.LogWeight), len(s.names))
+	r := lists.Column(values, s.column(engine.LogWeight), len(s.names))
 	for i, w := range r {
 		r[i] = -w
 	}
