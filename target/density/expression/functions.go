@@ -137,17 +137,13 @@ func shifted(periodic bool) func(*compiler, ast.Node, []ast.Node) int {
 		case len(by) != len(sides):
 			panic(c.fail(args[2], "%d shifts for %d sides", len(by), len(sides)))
 		}
-		return c.selection(a, neighbours(sides, by, periodic), true)
+		return c.selection(a, neighbours(sites, sides, by, periodic), true)
 	}
 }
 
 // neighbours returns the site r + by of each site r, −1 beyond an open lattice. The
 // last side's neighbours stand beside each other.
-func neighbours(sides, by []int, periodic bool) []int {
-	sites := 1
-	for _, s := range sides {
-		sites *= s
-	}
+func neighbours(sites int, sides, by []int, periodic bool) []int {
 	list := make([]int, sites)
 	for site := range list {
 		at, rest, unit := 0, site, 1

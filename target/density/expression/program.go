@@ -9,11 +9,11 @@ import (
 
 // A Program is a compiled expression. It is immutable.
 type Program struct {
-	dim, x, k int
+	dim       int
 	values    []value
 	code      []instruction
 	result    int
-	home      []int // register of each value that instructions compute, −1 for none
+	home      []int // register of each value that instructions compute or a state has, −1 for none
 	registers []int // numbers of a row that each holds
 	rows      int   // of a block
 
@@ -25,7 +25,7 @@ type Program struct {
 // registers, those of values that have been read for the last time again.
 func (c *compiler) program(result int, tree ast.Node) *Program {
 	p := &Program{
-		dim: c.env.Dim, x: c.x, k: c.k, values: c.values, result: result,
+		dim: c.env.Dim, values: c.values, result: result,
 		home: slices.Repeat([]int{-1}, len(c.values)), tree: tree, env: c.env,
 	}
 	needed := make([]bool, len(c.values))
@@ -64,6 +64,7 @@ func (c *compiler) program(result int, tree ast.Node) *Program {
 			}
 		}
 	}
+	p.home[c.x], p.home[c.k] = len(p.registers), len(p.registers)+1
 	// Blocks whose registers stay in a core's first cache.
 	const numbers = 2048
 	p.rows = min(max(numbers/widest, 16), mostRows)
@@ -91,8 +92,8 @@ func (p *Program) Operations() int {
 // An Evaluator evaluates a program. It is for one thread at a time.
 type Evaluator struct {
 	p       *Program
-	x, k    []float64 // of a block, coordinate by coordinate
-	results [][]float64
+	x, k    []float64   // of a block, coordinate by coordinate
+	results [][]float64 // in registers, the last two of which are x and k
 	args    [][]operand
 	dst     []operand
 }
@@ -103,6 +104,7 @@ func (p *Program) NewEvaluator() *Evaluator {
 	for _, width := range p.registers {
 		e.results = append(e.results, make([]float64, width*p.rows))
 	}
+	e.results = append(e.results, e.x, e.k)
 	constants := map[int][]float64{}
 	for _, in := range p.code {
 		operands := make([]operand, len(in.args))
@@ -120,10 +122,6 @@ func (p *Program) NewEvaluator() *Evaluator {
 					}
 				}
 				operands[i] = operand{constants[a], stride(v, p.rows)}
-			case a == p.x:
-				operands[i].data = e.x
-			case a == p.k:
-				operands[i].data = e.k
 			default:
 				operands[i].data = e.results[p.home[a]]
 			}
@@ -165,15 +163,12 @@ func (e *Evaluator) block(dst []float64, rows int) {
 		}
 		in.run(e.dst[i], e.args[i], &p.values[in.dst], p.values, rows)
 	}
-	switch v := &p.values[p.result]; {
-	case v.constant != nil:
+	if v := &p.values[p.result]; v.constant == nil {
+		copy(dst, e.results[p.home[p.result]])
+	} else {
 		for r := range dst {
 			dst[r] = v.constant[0]
 		}
-	case p.result == p.k:
-		copy(dst, e.k)
-	default:
-		copy(dst, e.results[p.home[p.result]])
 	}
 	for r, v := range dst {
 		if v == 0 {
