@@ -46,18 +46,16 @@ type Hamming struct {
 	loss    []float64 // by rows, then summed
 	sums    []float32 // gradient of each distinct row, row-major
 
-	self []rowTerms // by the number of spins that a move flips
+	self [][2]float32 // what corrects the term j = i of a row, by how many spins its move flips and by bit d of a ⊕ b
 
-	s, t            []uint64 // of the call under way
-	grad            []float32
-	packPart        func(int)
-	block, scatter  func(int)
-	samplesPerPiece int
+	s, t           []uint64 // of the call under way
+	grad           []float32
+	packPart       func(int)
+	block, scatter func(int)
 }
 
-// rowTerms holds what corrects the term j = i of a row, by the value
-// of bit d of a ⊕ b.
-type rowTerms [2]float32
+// scattered are the samples of a piece to which gradients are copied.
+const scattered = 256
 
 // NewHamming returns the loss for batches of n configurations of the given
 // number of spins. The kernel and the workers must not change while it is in
@@ -85,8 +83,6 @@ func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, wo
 		spin:    make([]float32, blocks*asm.HammingRows*spins),
 		loss:    make([]float64, blocks*asm.HammingRows),
 		sums:    make([]float32, n*spins),
-
-		samplesPerPiece: 256,
 	}
 	h.value, h.slope, h.tables = hammingTables(&k, spins, mode)
 	for moved := range spins + 1 {
@@ -154,7 +150,7 @@ func (h *Hamming) LossGradient(s, t []uint64, grad []float32) float64 {
 	distinct := len(h.fold.sample)
 	h.workers.Share((distinct+asm.HammingRows-1)/asm.HammingRows, h.block,
 		pool.SpanOf(h.sums, asm.HammingRows*h.spins), pool.SpanOf(h.loss, asm.HammingRows))
-	h.workers.Run((h.n+h.samplesPerPiece-1)/h.samplesPerPiece, h.scatter)
+	h.workers.Run((h.n+scattered-1)/scattered, h.scatter)
 	h.s, h.t, h.grad = nil, nil, nil
 
 	var loss float64
@@ -229,19 +225,19 @@ func (h *Hamming) scale() float64 {
 // selfTerms returns what to add to the sums over columns, which contain j = i,
 // of a row whose move flipped the given number of spins: first where bit d of
 // a ⊕ b is 0, then where it is 1.
-func (h *Hamming) selfTerms(moved int) rowTerms {
+func (h *Hamming) selfTerms(moved int) [2]float32 {
 	xy := 2 * moved
 	switch {
 	case h.mode == Surrogate && h.stat == U:
 		// The columns hold −k′(d²_xy,ii)(a_i − b_i), signed by a_i in finish.
-		return rowTerms{0, float32(2 * h.slope[xy])}
+		return [2]float32{0, float32(2 * h.slope[xy])}
 	case h.mode == Surrogate:
-		return rowTerms{}
+		return [2]float32{}
 	}
 	// The columns hold the change of K(p_i, p_j) − K(p_i, q_j) at j = i with
 	// p_i changed in the first argument alone, and count it twice like every
 	// pair. What changes in truth is K(0) − K(p_i, q_i), once, in V only.
-	var self rowTerms
+	var self [2]float32
 	for bit := range self {
 		columns := h.value[1] - h.value[0]
 		truth := 0.0
@@ -279,8 +275,8 @@ func (h *Hamming) Witness(values []float32) {
 
 // runScatter copies the gradients of distinct rows to the samples.
 func (h *Hamming) runScatter(piece int) {
-	from := piece * h.samplesPerPiece
-	for i := from; i < min(from+h.samplesPerPiece, h.n); i++ {
+	from := piece * scattered
+	for i := from; i < min(from+scattered, h.n); i++ {
 		id := h.fold.id[i]
 		copy(h.grad[i*h.spins:(i+1)*h.spins], h.sums[id*h.spins:(id+1)*h.spins])
 	}
