@@ -321,10 +321,7 @@ func (s *system) visit(out *measure.Evaluation, params []float32, weights *measu
 	if err != nil {
 		return err
 	}
-	var ends []float64
-	for c := draws - 1; c < n; c += draws {
-		ends = append(ends, values[c*width+weight])
-	}
+	ends := lists.Column(lists.Column(values, weight, width), draws-1, draws)
 	slices.Sort(ends)
 	beyond, heaviest, bound := make([]bool, n), 0, weights.LogZ-math.Log(weights.EffectiveSize)+math.Log(measure.TooRare*float64(n))
 	if m := weights.Beyond(ends); m > 1 {
