@@ -35,7 +35,7 @@ type MixedHints struct {
 // catalogue.Systems.
 func Reals(name, summary string, t vectors.Target, hints ...Hints) engine.Definition {
 	return definition(&origin{name: name, target: t}, summary, func() RealsTarget {
-		c := RealsTarget{TargetConfig: inGo(t.Dim()), Center: []float64{}, Scale: []float64{}, Shear: [][]float64{}}
+		c := RealsTarget{TargetConfig: newTarget("go", t.Dim()), Center: []float64{}, Scale: []float64{}, Shear: [][]float64{}}
 		for _, h := range hints {
 			c.Center, c.Scale, c.Support = append(c.Center, h.Center...), append(c.Scale, h.Scale...), append(c.Support, pairs(h.Support)...)
 		}
@@ -47,7 +47,7 @@ func Reals(name, summary string, t vectors.Target, hints ...Hints) engine.Defini
 // catalogue.Systems.
 func Mixed(name, summary string, t vectors.Modal, hints ...MixedHints) engine.Definition {
 	return definition(&origin{name: name, target: t}, summary, func() MixedTarget {
-		c := MixedTarget{TargetConfig: inGo(t.Dim()), Modes: t.Modes(), Center: [][]float64{}, Scale: [][]float64{}, Shear: [][][]float64{}}
+		c := MixedTarget{TargetConfig: newTarget("go", t.Dim()), Modes: t.Modes(), Center: [][]float64{}, Scale: [][]float64{}, Shear: [][][]float64{}}
 		for _, h := range hints {
 			c.Center, c.Scale, c.Support = append(c.Center, h.Center...), append(c.Scale, h.Scale...), append(c.Support, pairs(h.Support)...)
 		}
@@ -55,8 +55,9 @@ func Mixed(name, summary string, t vectors.Modal, hints ...MixedHints) engine.De
 	}, mixedPreset)
 }
 
-func inGo(dim int) TargetConfig {
-	return TargetConfig{Kind: "go", Dim: dim, TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{}, Link: "probit"}
+// newTarget is a target of which only the kind and the coordinates are known.
+func newTarget(kind string, dim int) TargetConfig {
+	return TargetConfig{Kind: kind, Dim: dim, TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{}, Link: "probit"}
 }
 
 // pairs writes bounds as a configuration has them.

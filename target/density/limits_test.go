@@ -200,7 +200,7 @@ func TestLimits(t *testing.T) {
 		{plain, func(c *TargetConfig) { c.Kind = "expression" }, "kind: mine is a target in Go; leave it at go"},
 		{plain, func(c *TargetConfig) { c.Dim = 3 }, "dim: 3, and the states of mine have 2 coordinates"}, {modal, func(*TargetConfig) {}, "modes: 0, and mine has 3"},
 	} {
-		of := inGo(2)
+		of := newTarget("go", 2)
 		c.change(&of)
 		_, err := of.problem(0, 1, &origin{name: "mine", target: c.target})
 		require.EqualError(t, err, c.want)
@@ -363,7 +363,7 @@ func TestPilotFigures(t *testing.T) {
 
 // walking is a pilot of a target in Go at its beginning.
 func walking(t *testing.T, f formula, mode int) *pilotWalk {
-	of := inGo(f.dim)
+	of := newTarget("go", f.dim)
 	p, err := of.problem(f.modes, 1, &origin{name: "mine", target: f})
 	require.NoError(t, err)
 	p.chart.settle()

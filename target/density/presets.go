@@ -15,20 +15,17 @@ var Presets = []string{"quick", "paper", "best"}
 
 // ring is the target of a configuration that has none: a ring in the plane.
 func ring() RealsTarget {
-	return RealsTarget{TargetConfig: TargetConfig{
-		Kind: "expression", Dim: 2, Expression: "-(sqrt(sum(x^2)) - radius)^2/(2*width^2)",
-		Parameters:     map[string]expression.Parameter{"radius": expression.Number(2), "width": expression.Number(0.4)},
-		TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{}, Link: "probit",
-	}, Center: []float64{}, Scale: []float64{}, Shear: [][]float64{}}
+	t := newTarget("expression", 2)
+	t.Expression = "-(sqrt(sum(x^2)) - radius)^2/(2*width^2)"
+	t.Parameters = map[string]expression.Parameter{"radius": expression.Number(2), "width": expression.Number(0.4)}
+	return RealsTarget{TargetConfig: t, Center: []float64{}, Scale: []float64{}, Shear: [][]float64{}}
 }
 
 // wells is the same with modes: a pair of wells in each.
 func wells() MixedTarget {
-	return MixedTarget{TargetConfig: TargetConfig{
-		Kind: "expression", Dim: 1, Expression: "-(x[0]^2 - mu[k])^2",
-		Parameters:     map[string]expression.Parameter{"mu": expression.Vector(1, 4, 9)},
-		TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{}, Link: "probit",
-	}, Modes: 3, Center: [][]float64{}, Scale: [][]float64{}, Shear: [][][]float64{}}
+	t := newTarget("expression", 1)
+	t.Expression, t.Parameters = "-(x[0]^2 - mu[k])^2", map[string]expression.Parameter{"mu": expression.Vector(1, 4, 9)}
+	return MixedTarget{TargetConfig: t, Modes: 3, Center: [][]float64{}, Scale: [][]float64{}, Shear: [][][]float64{}}
 }
 
 // realsPreset returns a fresh copy of a preset of a system over real vectors: the
