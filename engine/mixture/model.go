@@ -189,9 +189,7 @@ func (p *Packed) Set64(params []float64) {
 		mean := p.mean[j*d:][:d]
 		p.logNorm[j] -= float64(d) / 2 * math.Log(2*math.Pi)
 		for i := range d {
-			for c := range i {
-				t[row(i)+c] = factor[row(i)+c]
-			}
+			copy(t[row(i):], factor[row(i):][:i])
 			t[row(i)+i] = math.Exp(factor[row(i)+i])
 		}
 		clear(l)
@@ -500,7 +498,7 @@ func (p *Packed) LogDensity64(x []float64, label int) float64 {
 }
 
 func (p *Packed) logDensity64(x []float64, label int) float64 {
-	m, highest, sum := p.model, math.Inf(-1), 0.0
+	m := p.model
 	terms := make([]float64, m.each)
 	for e := range terms {
 		j := e*m.labels + label
@@ -518,12 +516,8 @@ func (p *Packed) logDensity64(x []float64, label int) float64 {
 			}
 			terms[e] -= y * y / 2
 		}
-		highest = max(highest, terms[e])
 	}
-	for _, v := range terms {
-		sum += math.Exp(v - highest)
-	}
-	return highest + math.Log(sum)
+	return floats.LogSumExp(terms)
 }
 
 // dot returns start + Σ_i a_i b_i, one after the other where there are few.

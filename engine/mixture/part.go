@@ -146,13 +146,9 @@ func (found *Found) bonds(d int, density Density) []float64 {
 				bond := math.Abs(log[0] - log[1+i] - log[1+j] + log[1+d+row(i-1)+j])
 				if bond > rounding { // not where it is no number
 					w[i*d+j] += min(bond, most) / pairs
+					w[j*d+i] = w[i*d+j]
 				}
 			}
-		}
-	}
-	for i := range d {
-		for j := range i {
-			w[j*d+i] = w[i*d+j]
 		}
 	}
 	return w

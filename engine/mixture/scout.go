@@ -267,10 +267,7 @@ func (e *search) find() {
 	d := e.dim
 	e.depart([...]float64{0.3, 3, 30, 300}, make([]float64, d), slices.Repeat([]float64{1}, d), func(reach float64) float64 { return reach })
 	e.walk("find", 200+20*d)
-	low, high := make([]float64, d), make([]float64, d)
-	for i := range d {
-		low[i], high[i] = math.Inf(1), math.Inf(-1)
-	}
+	low, high := slices.Repeat([]float64{math.Inf(1)}, d), slices.Repeat([]float64{math.Inf(-1)}, d)
 	for _, r := range e.arrived() {
 		for i, v := range e.X[r*d:][:d] {
 			low[i], high[i] = min(low[i], float64(v)), max(high[i], float64(v))

@@ -456,10 +456,7 @@ func (e *search) gather() (*Found, error) {
 		}
 		return found, nil
 	}
-	lowest := math.Inf(1)
-	for _, s := range all {
-		lowest = min(lowest, s.Divergence)
-	}
+	lowest := slices.Min(lists.Map(all, func(s settled) float64 { return s.Divergence }))
 	var sum float64
 	for _, s := range all {
 		s.Weight = math.Exp(lowest - s.Divergence)
