@@ -17,7 +17,7 @@ import (
 )
 
 func (p *program) answerCommand() *cobra.Command {
-	o, format, from, figures := answer.Options{Seconds: 3, Seed: 11, Peers: true}, "md", "", ""
+	o, format, from, figures := answer.Options{Seconds: 5, Seed: 11, Peers: true}, "md", "", ""
 	cmd := &cobra.Command{
 		Use:   "answer",
 		Short: "Measure the time from a target to averages, training included, against other samplers",
