@@ -224,7 +224,10 @@ func TestMPISampleErrors(t *testing.T) {
 
 	// A signal to the job.
 	cmd = ranks(t, dir, "2", "sample", run, "-t", "1", "-n", "1e9", "-o", "y.npy", "-q", "--format", "bits", "--refine", "300000")
-	o, took := interrupt(t, cmd, after(2*time.Second))
+	o, took := interrupt(t, cmd, func() bool { // once the ranks have met, and write
+		begun, err := filepath.Glob(filepath.Join(dir, "*y.npy*"))
+		return err == nil && len(begun) > 0
+	})
 	require.NotZero(t, o.code)
 	require.Contains(t, o.stderr, "revgen: stopped by SIGTERM")
 	require.Less(t, took, 30*time.Second)
