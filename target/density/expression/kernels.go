@@ -255,40 +255,29 @@ func pairs(op operation, dst, a, b []float64) {
 		}
 	default:
 		for r, v := range a {
-			dst[r] = op.of(v, b[r])
+			dst[r] = truth(holds(op, v, b[r]))
 		}
 	}
 }
 
-// of is a op b.
-func (op operation) of(a, b float64) float64 {
+func holds(op operation, a, b float64) bool {
 	switch op {
-	case opAdd:
-		return a + b
-	case opSubtract:
-		return a - b
-	case opMultiply:
-		return a * b
-	case opDivide:
-		return a / b
-	case opPower:
-		return power(a, b)
 	case opLess:
-		return truth(a < b)
+		return a < b
 	case opLessEqual:
-		return truth(a <= b)
+		return a <= b
 	case opMore:
-		return truth(a > b)
+		return a > b
 	case opMoreEqual:
-		return truth(a >= b)
+		return a >= b
 	case opEqual:
-		return truth(a == b)
+		return a == b
 	case opUnequal:
-		return truth(a != b)
+		return a != b
 	case opAnd:
-		return truth(a != 0 && b != 0)
+		return a != 0 && b != 0
 	}
-	return truth(a != 0 || b != 0)
+	return a != 0 || b != 0
 }
 
 func truth(b bool) float64 {

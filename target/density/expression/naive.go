@@ -52,8 +52,7 @@ func (w *walker) walk(n ast.Node) []float64 {
 			return 1 - v[0]
 		}, w.walk(n.Node))
 	case *ast.BinaryNode:
-		op := binaryOperations[n.Operator]
-		return each(func(v []float64) float64 { return op.of(v[0], v[1]) }, w.walk(n.Left), w.walk(n.Right))
+		return each(func(v []float64) float64 { return binary(n.Operator, v[0], v[1]) }, w.walk(n.Left), w.walk(n.Right))
 	case *ast.ConditionalNode:
 		return each(choice, w.walk(n.Cond), w.walk(n.Exp1), w.walk(n.Exp2))
 	case *ast.VariableDeclaratorNode:
@@ -145,6 +144,37 @@ func each(f func([]float64) float64, values ...[]float64) []float64 {
 		all[i] = f(at)
 	}
 	return all
+}
+
+// binary is a op b, by the operator as it is written: what is compiled has a table of its own.
+func binary(op string, a, b float64) float64 {
+	switch op {
+	case "+":
+		return a + b
+	case "-":
+		return a - b
+	case "*":
+		return a * b
+	case "/":
+		return a / b
+	case "^", "**":
+		return power(a, b)
+	case "<":
+		return truth(a < b)
+	case "<=":
+		return truth(a <= b)
+	case ">":
+		return truth(a > b)
+	case ">=":
+		return truth(a >= b)
+	case "==":
+		return truth(a == b)
+	case "!=":
+		return truth(a != b)
+	case "and", "&&":
+		return truth(a != 0 && b != 0)
+	}
+	return truth(a != 0 || b != 0)
 }
 
 // alone returns a function of many numbers as one of a single one.
