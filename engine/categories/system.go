@@ -20,7 +20,7 @@ type System struct {
 // transition that the configuration names.
 func NewSystem(m *Model, t *engine.Training, b engine.Balancing, c *spins.TransitionConfig, workers *pool.Pool) (*System, error) {
 	if _, err := m.law.moves(c); err != nil {
-		return nil, err
+		return nil, err // where no sample moves, too
 	}
 	steps, err := hierarchy.NewSteps(m, m.target.Beta, t, b, c, func(in sites.Room[byte]) spins.Kernels[byte] { return in.(*room) }, workers)
 	return &System{steps, m}, err

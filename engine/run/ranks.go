@@ -12,6 +12,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -63,8 +64,8 @@ func (r *run) share() {
 		Refuge        refuge
 		Good          bool // there is a state to go back to
 	}{r.trainer.Steps(), r.saved, r.before, r.moved, r.refuge, r.refuge.sections != nil}
-	text, _ := json.Marshal(at) // of finite numbers
-	_ = json.Unmarshal(r.tell(text), &at)
+	text := r.tell(crash.Must(json.Marshal(at))) // of finite numbers
+	crash.Must(&at, json.Unmarshal(text, &at))
 	r.trainer.Resume(at.Step)
 	r.saved, r.before, r.moved = at.Saved, at.Before, at.Moved
 	if r.saved < 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/revgen/revgen/internal/state"
 )
 
-// bounded adds the penalty to a loss. It is short of what the loss computes, so that every rank
-// takes all of the batch.
+// bounded adds the penalty to a loss. Beside the loss it takes so little that one thread of each
+// rank computes it for the whole batch.
 type bounded struct {
 	discrepancy
 	*boundary

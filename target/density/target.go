@@ -253,9 +253,9 @@ func (p *problem) judge(step uint32, workers *pool.Pool) {
 	}
 }
 
-// Level implements vectors.Chart: what is taken off ln π before it is rounded to float32, nothing, or its
-// value in the middle of where the weight is, if that is so large that rounding would show. With modes
-// nothing is rounded.
+// Level implements vectors.Chart: what is taken off ln π before it is rounded to float32. It is nothing,
+// or without modes the value in the middle of where the weight is, if that is so large that rounding
+// would show.
 func (p *problem) Level() float64 {
 	const large = 1 << 12 // float32 numbers are 0.0005 apart there
 	if p.modes > 0 {
