@@ -855,8 +855,9 @@ of4Block:
 	LEAQ (SP), BX
 
 of4:
-	// Of two pairs of samples, the rows of one are added up while the other is activated.
+	// Rows of some samples are added up while others are activated.
 	LEAQ    2(DX), R8
+	ANDQ    $0x3f, R8
 	LEAQ    (SI)(R8*2), R8
 	MOVQ    CX, R9
 	MOVQ    DI, R10
@@ -978,8 +979,8 @@ of4OddDone:
 	VMULPS       Z10, Z13, Z13
 	VMULPS       Z8, Z13, Z13
 	VFMADD231PS  Z3, Z13, Z23
-	ADDQ         $0x04, DX
-	MOVQ         DX, R8
+	ADDQ         $0x02, DX
+	LEAQ         2(DX), R8
 	ANDQ         $0x3f, R8
 	LEAQ         (SI)(R8*2), R8
 	MOVQ         CX, R9
@@ -1113,6 +1114,7 @@ of4EvenDone:
 	VADDPS       Z15, Z14, Z14
 	VMOVUPS      Z14, (BX)
 	ADDQ         $0x40, BX
+	ADDQ         $0x02, DX
 	TESTQ        $0x0000000f, DX
 	JNZ          of4
 
@@ -1201,8 +1203,9 @@ of3Block:
 	LEAQ (SP), BX
 
 of3:
-	// Of two pairs of samples, the rows of one are added up while the other is activated.
+	// Rows of some samples are added up while others are activated.
 	LEAQ    2(DX), R8
+	ANDQ    $0x3f, R8
 	LEAQ    (SI)(R8*2), R8
 	MOVQ    CX, R9
 	MOVQ    DI, R10
@@ -1300,8 +1303,8 @@ of3OddDone:
 	VMULPS       Z9, Z10, Z10
 	VMULPS       Z8, Z10, Z10
 	VFMADD231PS  Z2, Z10, Z18
-	ADDQ         $0x04, DX
-	MOVQ         DX, R8
+	ADDQ         $0x02, DX
+	LEAQ         2(DX), R8
 	ANDQ         $0x3f, R8
 	LEAQ         (SI)(R8*2), R8
 	MOVQ         CX, R9
@@ -1411,6 +1414,7 @@ of3EvenDone:
 	VADDPS       Z12, Z11, Z11
 	VMOVUPS      Z11, (BX)
 	ADDQ         $0x40, BX
+	ADDQ         $0x02, DX
 	TESTQ        $0x0000000f, DX
 	JNZ          of3
 
@@ -1490,8 +1494,9 @@ of2Block:
 	LEAQ (SP), BX
 
 of2:
-	// Of two pairs of samples, the rows of one are added up while the other is activated.
+	// Rows of some samples are added up while others are activated.
 	LEAQ    2(DX), R8
+	ANDQ    $0x3f, R8
 	LEAQ    (SI)(R8*2), R8
 	MOVQ    CX, R9
 	MOVQ    DI, R10
@@ -1565,8 +1570,8 @@ of2OddDone:
 	VMULPS       Z15, Z7, Z7
 	VMULPS       Z14, Z7, Z7
 	VFMADD231PS  Z1, Z7, Z13
-	ADDQ         $0x04, DX
-	MOVQ         DX, R8
+	ADDQ         $0x02, DX
+	LEAQ         2(DX), R8
 	ANDQ         $0x3f, R8
 	LEAQ         (SI)(R8*2), R8
 	MOVQ         CX, R9
@@ -1652,6 +1657,7 @@ of2EvenDone:
 	VADDPS       Z9, Z8, Z8
 	VMOVUPS      Z8, (BX)
 	ADDQ         $0x40, BX
+	ADDQ         $0x02, DX
 	TESTQ        $0x0000000f, DX
 	JNZ          of2
 
@@ -1692,6 +1698,10 @@ lines1:
 	VMOVUPS (R8)(R10*4), Z3
 	MOVWQZX 2(BX), R10
 	VMOVUPS (R8)(R10*4), Z4
+	MOVWQZX 4(BX), R10
+	VMOVUPS (R8)(R10*4), Z5
+	MOVWQZX 6(BX), R10
+	VMOVUPS (R8)(R10*4), Z6
 	SUBQ    $0x03, R9
 	JL      of1FirstLast
 
@@ -1700,10 +1710,18 @@ of1First:
 	VADDPS  1024(R8)(R10*4), Z3, Z3
 	MOVWQZX 130(BX), R10
 	VADDPS  1024(R8)(R10*4), Z4, Z4
+	MOVWQZX 132(BX), R10
+	VADDPS  1024(R8)(R10*4), Z5, Z5
+	MOVWQZX 134(BX), R10
+	VADDPS  1024(R8)(R10*4), Z6, Z6
 	MOVWQZX 256(BX), R10
 	VADDPS  2048(R8)(R10*4), Z3, Z3
 	MOVWQZX 258(BX), R10
 	VADDPS  2048(R8)(R10*4), Z4, Z4
+	MOVWQZX 260(BX), R10
+	VADDPS  2048(R8)(R10*4), Z5, Z5
+	MOVWQZX 262(BX), R10
+	VADDPS  2048(R8)(R10*4), Z6, Z6
 	ADDQ    $0x00000100, BX
 	ADDQ    $0x00000800, R8
 	SUBQ    $0x02, R9
@@ -1714,35 +1732,52 @@ of1FirstLast:
 	JNE     of1FirstDone
 	MOVWQZX 128(BX), R9
 	VADDPS  1024(R8)(R9*4), Z3, Z3
-	MOVWQZX 130(BX), BX
-	VADDPS  1024(R8)(BX*4), Z4, Z4
+	MOVWQZX 130(BX), R9
+	VADDPS  1024(R8)(R9*4), Z4, Z4
+	MOVWQZX 132(BX), R9
+	VADDPS  1024(R8)(R9*4), Z5, Z5
+	MOVWQZX 134(BX), BX
+	VADDPS  1024(R8)(BX*4), Z6, Z6
 
 of1FirstDone:
 of1Block:
 	LEAQ (SP), BX
 
 of1:
-	// Of two pairs of samples, the rows of one are added up while the other is activated.
-	LEAQ    2(DX), R8
+	// Rows of some samples are added up while others are activated.
+	LEAQ    4(DX), R8
+	ANDQ    $0x3f, R8
 	LEAQ    (SI)(R8*2), R8
 	MOVQ    CX, R9
 	MOVQ    DI, R10
 	MOVWQZX (R8), R11
-	VMOVUPS (R9)(R11*4), Z5
+	VMOVUPS (R9)(R11*4), Z7
 	MOVWQZX 2(R8), R11
-	VMOVUPS (R9)(R11*4), Z6
+	VMOVUPS (R9)(R11*4), Z8
+	MOVWQZX 4(R8), R11
+	VMOVUPS (R9)(R11*4), Z9
+	MOVWQZX 6(R8), R11
+	VMOVUPS (R9)(R11*4), Z10
 	SUBQ    $0x03, R10
 	JL      of1OddLast
 
 of1Odd:
 	MOVWQZX 128(R8), R11
-	VADDPS  1024(R9)(R11*4), Z5, Z5
+	VADDPS  1024(R9)(R11*4), Z7, Z7
 	MOVWQZX 130(R8), R11
-	VADDPS  1024(R9)(R11*4), Z6, Z6
+	VADDPS  1024(R9)(R11*4), Z8, Z8
+	MOVWQZX 132(R8), R11
+	VADDPS  1024(R9)(R11*4), Z9, Z9
+	MOVWQZX 134(R8), R11
+	VADDPS  1024(R9)(R11*4), Z10, Z10
 	MOVWQZX 256(R8), R11
-	VADDPS  2048(R9)(R11*4), Z5, Z5
+	VADDPS  2048(R9)(R11*4), Z7, Z7
 	MOVWQZX 258(R8), R11
-	VADDPS  2048(R9)(R11*4), Z6, Z6
+	VADDPS  2048(R9)(R11*4), Z8, Z8
+	MOVWQZX 260(R8), R11
+	VADDPS  2048(R9)(R11*4), Z9, Z9
+	MOVWQZX 262(R8), R11
+	VADDPS  2048(R9)(R11*4), Z10, Z10
 	ADDQ    $0x00000100, R8
 	ADDQ    $0x00000800, R9
 	SUBQ    $0x02, R10
@@ -1752,29 +1787,60 @@ of1OddLast:
 	CMPQ    R10, $-1
 	JNE     of1OddDone
 	MOVWQZX 128(R8), R10
-	VADDPS  1024(R9)(R10*4), Z5, Z5
-	MOVWQZX 130(R8), R8
-	VADDPS  1024(R9)(R8*4), Z6, Z6
+	VADDPS  1024(R9)(R10*4), Z7, Z7
+	MOVWQZX 130(R8), R10
+	VADDPS  1024(R9)(R10*4), Z8, Z8
+	MOVWQZX 132(R8), R10
+	VADDPS  1024(R9)(R10*4), Z9, Z9
+	MOVWQZX 134(R8), R8
+	VADDPS  1024(R9)(R8*4), Z10, Z10
 
 of1OddDone:
-	VMOVAPS      Z1, Z7
-	VFMADD231PS  Z3, Z3, Z7
-	VRSQRT14PS   Z7, Z8
-	VMULPS       Z8, Z7, Z7
-	VFNMADD213PS Z2, Z8, Z7
-	VMOVAPS      Z1, Z9
-	VFMADD231PS  Z4, Z4, Z9
-	VRSQRT14PS   Z9, Z10
-	VMULPS       Z10, Z9, Z9
-	VFNMADD213PS Z2, Z10, Z9
-	VMULPS       Z8, Z3, Z3
-	VMULPS       Z7, Z3, Z3
-	VMULPS       Z0, Z3, Z7
-	VMULPS       Z10, Z4, Z4
-	VMULPS       Z9, Z4, Z4
-	VMULPS       Z0, Z4, Z8
+	VMOVAPS      Z1, Z11
+	VFMADD231PS  Z3, Z3, Z11
+	VRSQRT14PS   Z11, Z12
+	VMULPS       Z12, Z11, Z11
+	VFNMADD213PS Z2, Z12, Z11
+	VMOVAPS      Z1, Z13
+	VFMADD231PS  Z4, Z4, Z13
+	VRSQRT14PS   Z13, Z14
+	VMULPS       Z14, Z13, Z13
+	VFNMADD213PS Z2, Z14, Z13
+	VMOVAPS      Z1, Z15
+	VFMADD231PS  Z5, Z5, Z15
+	VRSQRT14PS   Z15, Z16
+	VMULPS       Z16, Z15, Z15
+	VFNMADD213PS Z2, Z16, Z15
+	VMOVAPS      Z1, Z17
+	VFMADD231PS  Z6, Z6, Z17
+	VRSQRT14PS   Z17, Z18
+	VMULPS       Z18, Z17, Z17
+	VFNMADD213PS Z2, Z18, Z17
+	VMULPS       Z12, Z3, Z3
+	VMULPS       Z11, Z3, Z3
+	VMULPS       Z0, Z3, Z3
+	VMULPS       Z14, Z4, Z4
+	VMULPS       Z13, Z4, Z4
+	VMULPS       Z0, Z4, Z4
+	VMULPS       Z16, Z5, Z5
+	VMULPS       Z15, Z5, Z5
+	VMULPS       Z0, Z5, Z5
+	VMULPS       Z18, Z6, Z6
+	VMULPS       Z17, Z6, Z6
+	VMULPS       Z0, Z6, Z6
+	VSHUFF64X2   $0x44, Z4, Z3, Z11
+	VSHUFF64X2   $0xee, Z4, Z3, Z3
+	VADDPS       Z11, Z3, Z3
+	VSHUFF64X2   $0x44, Z6, Z5, Z4
+	VSHUFF64X2   $0xee, Z6, Z5, Z5
+	VADDPS       Z4, Z5, Z5
+	VSHUFF64X2   $0x88, Z5, Z3, Z4
+	VSHUFF64X2   $0xdd, Z5, Z3, Z3
+	VADDPS       Z4, Z3, Z3
+	VMOVUPS      Z3, (BX)
+	ADDQ         $0x40, BX
 	ADDQ         $0x04, DX
-	MOVQ         DX, R8
+	LEAQ         4(DX), R8
 	ANDQ         $0x3f, R8
 	LEAQ         (SI)(R8*2), R8
 	MOVQ         CX, R9
@@ -1783,6 +1849,10 @@ of1OddDone:
 	VMOVUPS      (R9)(R11*4), Z3
 	MOVWQZX      2(R8), R11
 	VMOVUPS      (R9)(R11*4), Z4
+	MOVWQZX      4(R8), R11
+	VMOVUPS      (R9)(R11*4), Z5
+	MOVWQZX      6(R8), R11
+	VMOVUPS      (R9)(R11*4), Z6
 	SUBQ         $0x03, R10
 	JL           of1EvenLast
 
@@ -1791,10 +1861,18 @@ of1Even:
 	VADDPS  1024(R9)(R11*4), Z3, Z3
 	MOVWQZX 130(R8), R11
 	VADDPS  1024(R9)(R11*4), Z4, Z4
+	MOVWQZX 132(R8), R11
+	VADDPS  1024(R9)(R11*4), Z5, Z5
+	MOVWQZX 134(R8), R11
+	VADDPS  1024(R9)(R11*4), Z6, Z6
 	MOVWQZX 256(R8), R11
 	VADDPS  2048(R9)(R11*4), Z3, Z3
 	MOVWQZX 258(R8), R11
 	VADDPS  2048(R9)(R11*4), Z4, Z4
+	MOVWQZX 260(R8), R11
+	VADDPS  2048(R9)(R11*4), Z5, Z5
+	MOVWQZX 262(R8), R11
+	VADDPS  2048(R9)(R11*4), Z6, Z6
 	ADDQ    $0x00000100, R8
 	ADDQ    $0x00000800, R9
 	SUBQ    $0x02, R10
@@ -1805,59 +1883,80 @@ of1EvenLast:
 	JNE     of1EvenDone
 	MOVWQZX 128(R8), R10
 	VADDPS  1024(R9)(R10*4), Z3, Z3
-	MOVWQZX 130(R8), R8
-	VADDPS  1024(R9)(R8*4), Z4, Z4
+	MOVWQZX 130(R8), R10
+	VADDPS  1024(R9)(R10*4), Z4, Z4
+	MOVWQZX 132(R8), R10
+	VADDPS  1024(R9)(R10*4), Z5, Z5
+	MOVWQZX 134(R8), R8
+	VADDPS  1024(R9)(R8*4), Z6, Z6
 
 of1EvenDone:
-	VMOVAPS      Z1, Z9
-	VFMADD231PS  Z5, Z5, Z9
-	VRSQRT14PS   Z9, Z10
-	VMULPS       Z10, Z9, Z9
-	VFNMADD213PS Z2, Z10, Z9
 	VMOVAPS      Z1, Z11
-	VFMADD231PS  Z6, Z6, Z11
+	VFMADD231PS  Z7, Z7, Z11
 	VRSQRT14PS   Z11, Z12
 	VMULPS       Z12, Z11, Z11
 	VFNMADD213PS Z2, Z12, Z11
-	VMULPS       Z10, Z5, Z5
-	VMULPS       Z9, Z5, Z5
-	VMULPS       Z0, Z5, Z5
-	VMULPS       Z12, Z6, Z6
-	VMULPS       Z11, Z6, Z6
-	VMULPS       Z0, Z6, Z6
-	VSHUFF64X2   $0x44, Z8, Z7, Z9
+	VMOVAPS      Z1, Z13
+	VFMADD231PS  Z8, Z8, Z13
+	VRSQRT14PS   Z13, Z14
+	VMULPS       Z14, Z13, Z13
+	VFNMADD213PS Z2, Z14, Z13
+	VMOVAPS      Z1, Z15
+	VFMADD231PS  Z9, Z9, Z15
+	VRSQRT14PS   Z15, Z16
+	VMULPS       Z16, Z15, Z15
+	VFNMADD213PS Z2, Z16, Z15
+	VMOVAPS      Z1, Z17
+	VFMADD231PS  Z10, Z10, Z17
+	VRSQRT14PS   Z17, Z18
+	VMULPS       Z18, Z17, Z17
+	VFNMADD213PS Z2, Z18, Z17
+	VMULPS       Z12, Z7, Z7
+	VMULPS       Z11, Z7, Z7
+	VMULPS       Z0, Z7, Z7
+	VMULPS       Z14, Z8, Z8
+	VMULPS       Z13, Z8, Z8
+	VMULPS       Z0, Z8, Z8
+	VMULPS       Z16, Z9, Z9
+	VMULPS       Z15, Z9, Z9
+	VMULPS       Z0, Z9, Z9
+	VMULPS       Z18, Z10, Z10
+	VMULPS       Z17, Z10, Z10
+	VMULPS       Z0, Z10, Z10
+	VSHUFF64X2   $0x44, Z8, Z7, Z11
 	VSHUFF64X2   $0xee, Z8, Z7, Z7
-	VADDPS       Z9, Z7, Z7
-	VSHUFF64X2   $0x44, Z6, Z5, Z8
-	VSHUFF64X2   $0xee, Z6, Z5, Z5
-	VADDPS       Z8, Z5, Z5
-	VSHUFF64X2   $0x88, Z5, Z7, Z6
-	VSHUFF64X2   $0xdd, Z5, Z7, Z5
-	VADDPS       Z6, Z5, Z5
-	VMOVUPS      Z5, (BX)
+	VADDPS       Z11, Z7, Z7
+	VSHUFF64X2   $0x44, Z10, Z9, Z8
+	VSHUFF64X2   $0xee, Z10, Z9, Z9
+	VADDPS       Z8, Z9, Z9
+	VSHUFF64X2   $0x88, Z9, Z7, Z8
+	VSHUFF64X2   $0xdd, Z9, Z7, Z7
+	VADDPS       Z8, Z7, Z7
+	VMOVUPS      Z7, (BX)
 	ADDQ         $0x40, BX
+	ADDQ         $0x04, DX
 	TESTQ        $0x0000000f, DX
 	JNZ          of1
 
 	// Each four numbers sum to twice the logit without its bias.
-	VMOVUPS      (SP), Z5
-	VMOVUPS      64(SP), Z6
-	VMOVUPS      128(SP), Z7
-	VMOVUPS      192(SP), Z8
-	VSHUFPS      $0x88, Z6, Z5, Z9
-	VSHUFPS      $0xdd, Z6, Z5, Z5
-	VADDPS       Z9, Z5, Z5
-	VSHUFPS      $0x88, Z8, Z7, Z6
+	VMOVUPS      (SP), Z7
+	VMOVUPS      64(SP), Z8
+	VMOVUPS      128(SP), Z9
+	VMOVUPS      192(SP), Z10
+	VSHUFPS      $0x88, Z8, Z7, Z11
 	VSHUFPS      $0xdd, Z8, Z7, Z7
-	VADDPS       Z6, Z7, Z7
-	VSHUFPS      $0x88, Z7, Z5, Z6
-	VSHUFPS      $0xdd, Z7, Z5, Z5
-	VADDPS       Z6, Z5, Z5
-	VMOVUPS      conditionalConstants<>+128(SB), Z6
-	VPERMPS      Z5, Z6, Z5
-	VBROADCASTSS bias+80(FP), Z6
-	VFMADD132PS  conditionalConstants<>+192(SB), Z6, Z5
-	VMOVUPS      Z5, (AX)
+	VADDPS       Z11, Z7, Z7
+	VSHUFPS      $0x88, Z10, Z9, Z8
+	VSHUFPS      $0xdd, Z10, Z9, Z9
+	VADDPS       Z8, Z9, Z9
+	VSHUFPS      $0x88, Z9, Z7, Z8
+	VSHUFPS      $0xdd, Z9, Z7, Z7
+	VADDPS       Z8, Z7, Z7
+	VMOVUPS      conditionalConstants<>+128(SB), Z8
+	VPERMPS      Z7, Z8, Z7
+	VBROADCASTSS bias+80(FP), Z8
+	VFMADD132PS  conditionalConstants<>+192(SB), Z8, Z7
+	VMOVUPS      Z7, (AX)
 	ADDQ         $0x40, AX
 	CMPQ         DX, $0x40
 	JB           of1Block
@@ -1895,7 +1994,7 @@ TEXT ·bitGradientAVX512(SB), NOSPLIT, $0-136
 	VMOVUPS 192(BX), Z9
 	XORQ    DI, DI
 
-	// Of two pairs of samples, the rows of one are added up before the other's derivatives
+	// The rows of some samples are added up before the derivatives of others
 	// go to the histograms: rows that are stored hold up the loads that follow.
 	LEAQ    (R9)(DI*2), R8
 	MOVQ    SI, R11
@@ -2493,7 +2592,7 @@ lines3:
 	VMOVUPS 128(BX), Z7
 	XORQ    DI, DI
 
-	// Of two pairs of samples, the rows of one are added up before the other's derivatives
+	// The rows of some samples are added up before the derivatives of others
 	// go to the histograms: rows that are stored hold up the loads that follow.
 	LEAQ    (R9)(DI*2), R8
 	MOVQ    SI, R11
@@ -2980,7 +3079,7 @@ lines2:
 	VMOVUPS 64(BX), Z5
 	XORQ    DI, DI
 
-	// Of two pairs of samples, the rows of one are added up before the other's derivatives
+	// The rows of some samples are added up before the derivatives of others
 	// go to the histograms: rows that are stored hold up the loads that follow.
 	LEAQ    (R9)(DI*2), R8
 	MOVQ    SI, R11
@@ -3356,7 +3455,7 @@ lines1:
 	VMOVUPS (BX), Z3
 	XORQ    DI, DI
 
-	// Of two pairs of samples, the rows of one are added up before the other's derivatives
+	// The rows of some samples are added up before the derivatives of others
 	// go to the histograms: rows that are stored hold up the loads that follow.
 	LEAQ    (R9)(DI*2), R8
 	MOVQ    SI, R11
@@ -3365,6 +3464,10 @@ lines1:
 	VMOVUPS (R11)(R13*4), Z4
 	MOVWQZX 2(R8), R13
 	VMOVUPS (R11)(R13*4), Z5
+	MOVWQZX 4(R8), R13
+	VMOVUPS (R11)(R13*4), Z6
+	MOVWQZX 6(R8), R13
+	VMOVUPS (R11)(R13*4), Z7
 	SUBQ    $0x03, R12
 	JL      of1FirstLast
 
@@ -3373,10 +3476,18 @@ of1First:
 	VADDPS  1024(R11)(R13*4), Z4, Z4
 	MOVWQZX 130(R8), R13
 	VADDPS  1024(R11)(R13*4), Z5, Z5
+	MOVWQZX 132(R8), R13
+	VADDPS  1024(R11)(R13*4), Z6, Z6
+	MOVWQZX 134(R8), R13
+	VADDPS  1024(R11)(R13*4), Z7, Z7
 	MOVWQZX 256(R8), R13
 	VADDPS  2048(R11)(R13*4), Z4, Z4
 	MOVWQZX 258(R8), R13
 	VADDPS  2048(R11)(R13*4), Z5, Z5
+	MOVWQZX 260(R8), R13
+	VADDPS  2048(R11)(R13*4), Z6, Z6
+	MOVWQZX 262(R8), R13
+	VADDPS  2048(R11)(R13*4), Z7, Z7
 	ADDQ    $0x00000100, R8
 	ADDQ    $0x00000800, R11
 	SUBQ    $0x02, R12
@@ -3387,64 +3498,112 @@ of1FirstLast:
 	JNE     of1FirstDone
 	MOVWQZX 128(R8), R12
 	VADDPS  1024(R11)(R12*4), Z4, Z4
-	MOVWQZX 130(R8), R8
-	VADDPS  1024(R11)(R8*4), Z5, Z5
+	MOVWQZX 130(R8), R12
+	VADDPS  1024(R11)(R12*4), Z5, Z5
+	MOVWQZX 132(R8), R12
+	VADDPS  1024(R11)(R12*4), Z6, Z6
+	MOVWQZX 134(R8), R8
+	VADDPS  1024(R11)(R8*4), Z7, Z7
 
 of1FirstDone:
 of1:
-	LEAQ         2(DI), R8
+	LEAQ         4(DI), R8
 	ANDQ         $0x3f, R8
-	VBROADCASTSS (DX)(DI*4), Z6
-	VBROADCASTSS (CX)(DI*4), Z7
-	VMULPS       Z7, Z6, Z6
-	VMOVAPS      Z1, Z7
-	VFMADD231PS  Z4, Z4, Z7
-	VRSQRT14PS   Z7, Z8
-	VMULPS       Z8, Z7, Z7
-	VFNMADD213PS Z2, Z8, Z7
-	VMULPS       conditionalConstants<>+192(SB), Z8, Z8
-	VMULPS       Z7, Z8, Z8
-	VMULPS       Z8, Z4, Z4
-	VFMADD231PS  Z6, Z4, Z3
-	VMULPS       Z0, Z6, Z4
-	VMULPS       Z8, Z4, Z4
-	VMULPS       Z8, Z8, Z8
-	VMULPS       Z8, Z4, Z4
-	VBROADCASTSS 4(DX)(DI*4), Z6
-	VBROADCASTSS 4(CX)(DI*4), Z7
-	VMULPS       Z7, Z6, Z6
-	VMOVAPS      Z1, Z7
-	VFMADD231PS  Z5, Z5, Z7
-	VRSQRT14PS   Z7, Z8
-	VMULPS       Z8, Z7, Z7
-	VFNMADD213PS Z2, Z8, Z7
-	VMULPS       conditionalConstants<>+192(SB), Z8, Z8
-	VMULPS       Z7, Z8, Z8
-	VMULPS       Z8, Z5, Z5
-	VFMADD231PS  Z6, Z5, Z3
-	VMULPS       Z0, Z6, Z5
-	VMULPS       Z8, Z5, Z5
-	VMULPS       Z8, Z8, Z8
-	VMULPS       Z8, Z5, Z5
+	VBROADCASTSS (DX)(DI*4), Z8
+	VBROADCASTSS (CX)(DI*4), Z9
+	VMULPS       Z9, Z8, Z8
+	VMOVAPS      Z1, Z9
+	VFMADD231PS  Z4, Z4, Z9
+	VRSQRT14PS   Z9, Z10
+	VMULPS       Z10, Z9, Z9
+	VFNMADD213PS Z2, Z10, Z9
+	VMULPS       conditionalConstants<>+192(SB), Z10, Z10
+	VMULPS       Z9, Z10, Z10
+	VMULPS       Z10, Z4, Z4
+	VFMADD231PS  Z8, Z4, Z3
+	VMULPS       Z0, Z8, Z4
+	VMULPS       Z10, Z4, Z4
+	VMULPS       Z10, Z10, Z10
+	VMULPS       Z10, Z4, Z4
+	VBROADCASTSS 4(DX)(DI*4), Z8
+	VBROADCASTSS 4(CX)(DI*4), Z9
+	VMULPS       Z9, Z8, Z8
+	VMOVAPS      Z1, Z9
+	VFMADD231PS  Z5, Z5, Z9
+	VRSQRT14PS   Z9, Z10
+	VMULPS       Z10, Z9, Z9
+	VFNMADD213PS Z2, Z10, Z9
+	VMULPS       conditionalConstants<>+192(SB), Z10, Z10
+	VMULPS       Z9, Z10, Z10
+	VMULPS       Z10, Z5, Z5
+	VFMADD231PS  Z8, Z5, Z3
+	VMULPS       Z0, Z8, Z5
+	VMULPS       Z10, Z5, Z5
+	VMULPS       Z10, Z10, Z10
+	VMULPS       Z10, Z5, Z5
+	VBROADCASTSS 8(DX)(DI*4), Z8
+	VBROADCASTSS 8(CX)(DI*4), Z9
+	VMULPS       Z9, Z8, Z8
+	VMOVAPS      Z1, Z9
+	VFMADD231PS  Z6, Z6, Z9
+	VRSQRT14PS   Z9, Z10
+	VMULPS       Z10, Z9, Z9
+	VFNMADD213PS Z2, Z10, Z9
+	VMULPS       conditionalConstants<>+192(SB), Z10, Z10
+	VMULPS       Z9, Z10, Z10
+	VMULPS       Z10, Z6, Z6
+	VFMADD231PS  Z8, Z6, Z3
+	VMULPS       Z0, Z8, Z6
+	VMULPS       Z10, Z6, Z6
+	VMULPS       Z10, Z10, Z10
+	VMULPS       Z10, Z6, Z6
+	VBROADCASTSS 12(DX)(DI*4), Z8
+	VBROADCASTSS 12(CX)(DI*4), Z9
+	VMULPS       Z9, Z8, Z8
+	VMOVAPS      Z1, Z9
+	VFMADD231PS  Z7, Z7, Z9
+	VRSQRT14PS   Z9, Z10
+	VMULPS       Z10, Z9, Z9
+	VFNMADD213PS Z2, Z10, Z9
+	VMULPS       conditionalConstants<>+192(SB), Z10, Z10
+	VMULPS       Z9, Z10, Z10
+	VMULPS       Z10, Z7, Z7
+	VFMADD231PS  Z8, Z7, Z3
+	VMULPS       Z0, Z8, Z7
+	VMULPS       Z10, Z7, Z7
+	VMULPS       Z10, Z10, Z10
+	VMULPS       Z10, Z7, Z7
 	LEAQ         (R9)(R8*2), R11
 	MOVQ         SI, R12
 	MOVQ         R10, R13
 	MOVWQZX      (R11), R14
-	VMOVUPS      (R12)(R14*4), Z6
+	VMOVUPS      (R12)(R14*4), Z8
 	MOVWQZX      2(R11), R14
-	VMOVUPS      (R12)(R14*4), Z7
+	VMOVUPS      (R12)(R14*4), Z9
+	MOVWQZX      4(R11), R14
+	VMOVUPS      (R12)(R14*4), Z10
+	MOVWQZX      6(R11), R14
+	VMOVUPS      (R12)(R14*4), Z11
 	SUBQ         $0x03, R13
 	JL           of1OddLast
 
 of1Odd:
 	MOVWQZX 128(R11), R14
-	VADDPS  1024(R12)(R14*4), Z6, Z6
+	VADDPS  1024(R12)(R14*4), Z8, Z8
 	MOVWQZX 130(R11), R14
-	VADDPS  1024(R12)(R14*4), Z7, Z7
+	VADDPS  1024(R12)(R14*4), Z9, Z9
+	MOVWQZX 132(R11), R14
+	VADDPS  1024(R12)(R14*4), Z10, Z10
+	MOVWQZX 134(R11), R14
+	VADDPS  1024(R12)(R14*4), Z11, Z11
 	MOVWQZX 256(R11), R14
-	VADDPS  2048(R12)(R14*4), Z6, Z6
+	VADDPS  2048(R12)(R14*4), Z8, Z8
 	MOVWQZX 258(R11), R14
-	VADDPS  2048(R12)(R14*4), Z7, Z7
+	VADDPS  2048(R12)(R14*4), Z9, Z9
+	MOVWQZX 260(R11), R14
+	VADDPS  2048(R12)(R14*4), Z10, Z10
+	MOVWQZX 262(R11), R14
+	VADDPS  2048(R12)(R14*4), Z11, Z11
 	ADDQ    $0x00000100, R11
 	ADDQ    $0x00000800, R12
 	SUBQ    $0x02, R13
@@ -3454,36 +3613,58 @@ of1OddLast:
 	CMPQ    R13, $-1
 	JNE     of1OddDone
 	MOVWQZX 128(R11), R13
-	VADDPS  1024(R12)(R13*4), Z6, Z6
-	MOVWQZX 130(R11), R11
-	VADDPS  1024(R12)(R11*4), Z7, Z7
+	VADDPS  1024(R12)(R13*4), Z8, Z8
+	MOVWQZX 130(R11), R13
+	VADDPS  1024(R12)(R13*4), Z9, Z9
+	MOVWQZX 132(R11), R13
+	VADDPS  1024(R12)(R13*4), Z10, Z10
+	MOVWQZX 134(R11), R11
+	VADDPS  1024(R12)(R11*4), Z11, Z11
 
 of1OddDone:
 	LEAQ    (R9)(DI*2), DI
 	MOVQ    AX, R11
 	MOVQ    R10, R12
 	MOVWQZX (DI), R13
-	VADDPS  (R11)(R13*4), Z4, Z8
-	VMOVUPS Z8, (R11)(R13*4)
+	VADDPS  (R11)(R13*4), Z4, Z12
+	VMOVUPS Z12, (R11)(R13*4)
 	MOVWQZX 2(DI), R13
-	VADDPS  (R11)(R13*4), Z5, Z8
-	VMOVUPS Z8, (R11)(R13*4)
+	VADDPS  (R11)(R13*4), Z5, Z12
+	VMOVUPS Z12, (R11)(R13*4)
+	MOVWQZX 4(DI), R13
+	VADDPS  (R11)(R13*4), Z6, Z12
+	VMOVUPS Z12, (R11)(R13*4)
+	MOVWQZX 6(DI), R13
+	VADDPS  (R11)(R13*4), Z7, Z12
+	VMOVUPS Z12, (R11)(R13*4)
 	SUBQ    $0x03, R12
 	JL      of1OddHistogramsLast
 
 of1OddHistograms:
 	MOVWQZX 128(DI), R13
-	VADDPS  1024(R11)(R13*4), Z4, Z8
-	VMOVUPS Z8, 1024(R11)(R13*4)
+	VADDPS  1024(R11)(R13*4), Z4, Z12
+	VMOVUPS Z12, 1024(R11)(R13*4)
 	MOVWQZX 130(DI), R13
-	VADDPS  1024(R11)(R13*4), Z5, Z8
-	VMOVUPS Z8, 1024(R11)(R13*4)
+	VADDPS  1024(R11)(R13*4), Z5, Z12
+	VMOVUPS Z12, 1024(R11)(R13*4)
+	MOVWQZX 132(DI), R13
+	VADDPS  1024(R11)(R13*4), Z6, Z12
+	VMOVUPS Z12, 1024(R11)(R13*4)
+	MOVWQZX 134(DI), R13
+	VADDPS  1024(R11)(R13*4), Z7, Z12
+	VMOVUPS Z12, 1024(R11)(R13*4)
 	MOVWQZX 256(DI), R13
-	VADDPS  2048(R11)(R13*4), Z4, Z8
-	VMOVUPS Z8, 2048(R11)(R13*4)
+	VADDPS  2048(R11)(R13*4), Z4, Z12
+	VMOVUPS Z12, 2048(R11)(R13*4)
 	MOVWQZX 258(DI), R13
-	VADDPS  2048(R11)(R13*4), Z5, Z8
-	VMOVUPS Z8, 2048(R11)(R13*4)
+	VADDPS  2048(R11)(R13*4), Z5, Z12
+	VMOVUPS Z12, 2048(R11)(R13*4)
+	MOVWQZX 260(DI), R13
+	VADDPS  2048(R11)(R13*4), Z6, Z12
+	VMOVUPS Z12, 2048(R11)(R13*4)
+	MOVWQZX 262(DI), R13
+	VADDPS  2048(R11)(R13*4), Z7, Z12
+	VMOVUPS Z12, 2048(R11)(R13*4)
 	ADDQ    $0x00000100, DI
 	ADDQ    $0x00000800, R11
 	SUBQ    $0x02, R12
@@ -3495,46 +3676,84 @@ of1OddHistogramsLast:
 	MOVWQZX 128(DI), R12
 	VADDPS  1024(R11)(R12*4), Z4, Z4
 	VMOVUPS Z4, 1024(R11)(R12*4)
-	MOVWQZX 130(DI), DI
-	VADDPS  1024(R11)(DI*4), Z5, Z4
+	MOVWQZX 130(DI), R12
+	VADDPS  1024(R11)(R12*4), Z5, Z4
+	VMOVUPS Z4, 1024(R11)(R12*4)
+	MOVWQZX 132(DI), R12
+	VADDPS  1024(R11)(R12*4), Z6, Z4
+	VMOVUPS Z4, 1024(R11)(R12*4)
+	MOVWQZX 134(DI), DI
+	VADDPS  1024(R11)(DI*4), Z7, Z4
 	VMOVUPS Z4, 1024(R11)(DI*4)
 
 of1OddHistogramsDone:
 	MOVQ         R8, DI
-	LEAQ         2(DI), R8
+	LEAQ         4(DI), R8
 	ANDQ         $0x3f, R8
 	VBROADCASTSS (DX)(DI*4), Z4
 	VBROADCASTSS (CX)(DI*4), Z5
 	VMULPS       Z5, Z4, Z4
 	VMOVAPS      Z1, Z5
-	VFMADD231PS  Z6, Z6, Z5
-	VRSQRT14PS   Z5, Z8
-	VMULPS       Z8, Z5, Z5
-	VFNMADD213PS Z2, Z8, Z5
-	VMULPS       conditionalConstants<>+192(SB), Z8, Z8
-	VMULPS       Z5, Z8, Z8
-	VMULPS       Z8, Z6, Z6
-	VFMADD231PS  Z4, Z6, Z3
-	VMULPS       Z0, Z4, Z6
-	VMULPS       Z8, Z6, Z6
-	VMULPS       Z8, Z8, Z8
-	VMULPS       Z8, Z6, Z6
+	VFMADD231PS  Z8, Z8, Z5
+	VRSQRT14PS   Z5, Z6
+	VMULPS       Z6, Z5, Z5
+	VFNMADD213PS Z2, Z6, Z5
+	VMULPS       conditionalConstants<>+192(SB), Z6, Z6
+	VMULPS       Z5, Z6, Z6
+	VMULPS       Z6, Z8, Z8
+	VFMADD231PS  Z4, Z8, Z3
+	VMULPS       Z0, Z4, Z8
+	VMULPS       Z6, Z8, Z8
+	VMULPS       Z6, Z6, Z6
+	VMULPS       Z6, Z8, Z8
 	VBROADCASTSS 4(DX)(DI*4), Z4
 	VBROADCASTSS 4(CX)(DI*4), Z5
 	VMULPS       Z5, Z4, Z4
 	VMOVAPS      Z1, Z5
-	VFMADD231PS  Z7, Z7, Z5
-	VRSQRT14PS   Z5, Z8
-	VMULPS       Z8, Z5, Z5
-	VFNMADD213PS Z2, Z8, Z5
-	VMULPS       conditionalConstants<>+192(SB), Z8, Z8
-	VMULPS       Z5, Z8, Z8
-	VMULPS       Z8, Z7, Z7
-	VFMADD231PS  Z4, Z7, Z3
-	VMULPS       Z0, Z4, Z7
-	VMULPS       Z8, Z7, Z7
-	VMULPS       Z8, Z8, Z8
-	VMULPS       Z8, Z7, Z7
+	VFMADD231PS  Z9, Z9, Z5
+	VRSQRT14PS   Z5, Z6
+	VMULPS       Z6, Z5, Z5
+	VFNMADD213PS Z2, Z6, Z5
+	VMULPS       conditionalConstants<>+192(SB), Z6, Z6
+	VMULPS       Z5, Z6, Z6
+	VMULPS       Z6, Z9, Z9
+	VFMADD231PS  Z4, Z9, Z3
+	VMULPS       Z0, Z4, Z9
+	VMULPS       Z6, Z9, Z9
+	VMULPS       Z6, Z6, Z6
+	VMULPS       Z6, Z9, Z9
+	VBROADCASTSS 8(DX)(DI*4), Z4
+	VBROADCASTSS 8(CX)(DI*4), Z5
+	VMULPS       Z5, Z4, Z4
+	VMOVAPS      Z1, Z5
+	VFMADD231PS  Z10, Z10, Z5
+	VRSQRT14PS   Z5, Z6
+	VMULPS       Z6, Z5, Z5
+	VFNMADD213PS Z2, Z6, Z5
+	VMULPS       conditionalConstants<>+192(SB), Z6, Z6
+	VMULPS       Z5, Z6, Z6
+	VMULPS       Z6, Z10, Z10
+	VFMADD231PS  Z4, Z10, Z3
+	VMULPS       Z0, Z4, Z10
+	VMULPS       Z6, Z10, Z10
+	VMULPS       Z6, Z6, Z6
+	VMULPS       Z6, Z10, Z10
+	VBROADCASTSS 12(DX)(DI*4), Z4
+	VBROADCASTSS 12(CX)(DI*4), Z5
+	VMULPS       Z5, Z4, Z4
+	VMOVAPS      Z1, Z5
+	VFMADD231PS  Z11, Z11, Z5
+	VRSQRT14PS   Z5, Z6
+	VMULPS       Z6, Z5, Z5
+	VFNMADD213PS Z2, Z6, Z5
+	VMULPS       conditionalConstants<>+192(SB), Z6, Z6
+	VMULPS       Z5, Z6, Z6
+	VMULPS       Z6, Z11, Z11
+	VFMADD231PS  Z4, Z11, Z3
+	VMULPS       Z0, Z4, Z11
+	VMULPS       Z6, Z11, Z11
+	VMULPS       Z6, Z6, Z6
+	VMULPS       Z6, Z11, Z11
 	LEAQ         (R9)(R8*2), R11
 	MOVQ         SI, R12
 	MOVQ         R10, R13
@@ -3542,6 +3761,10 @@ of1OddHistogramsDone:
 	VMOVUPS      (R12)(R14*4), Z4
 	MOVWQZX      2(R11), R14
 	VMOVUPS      (R12)(R14*4), Z5
+	MOVWQZX      4(R11), R14
+	VMOVUPS      (R12)(R14*4), Z6
+	MOVWQZX      6(R11), R14
+	VMOVUPS      (R12)(R14*4), Z7
 	SUBQ         $0x03, R13
 	JL           of1EvenLast
 
@@ -3550,10 +3773,18 @@ of1Even:
 	VADDPS  1024(R12)(R14*4), Z4, Z4
 	MOVWQZX 130(R11), R14
 	VADDPS  1024(R12)(R14*4), Z5, Z5
+	MOVWQZX 132(R11), R14
+	VADDPS  1024(R12)(R14*4), Z6, Z6
+	MOVWQZX 134(R11), R14
+	VADDPS  1024(R12)(R14*4), Z7, Z7
 	MOVWQZX 256(R11), R14
 	VADDPS  2048(R12)(R14*4), Z4, Z4
 	MOVWQZX 258(R11), R14
 	VADDPS  2048(R12)(R14*4), Z5, Z5
+	MOVWQZX 260(R11), R14
+	VADDPS  2048(R12)(R14*4), Z6, Z6
+	MOVWQZX 262(R11), R14
+	VADDPS  2048(R12)(R14*4), Z7, Z7
 	ADDQ    $0x00000100, R11
 	ADDQ    $0x00000800, R12
 	SUBQ    $0x02, R13
@@ -3564,35 +3795,57 @@ of1EvenLast:
 	JNE     of1EvenDone
 	MOVWQZX 128(R11), R13
 	VADDPS  1024(R12)(R13*4), Z4, Z4
-	MOVWQZX 130(R11), R11
-	VADDPS  1024(R12)(R11*4), Z5, Z5
+	MOVWQZX 130(R11), R13
+	VADDPS  1024(R12)(R13*4), Z5, Z5
+	MOVWQZX 132(R11), R13
+	VADDPS  1024(R12)(R13*4), Z6, Z6
+	MOVWQZX 134(R11), R11
+	VADDPS  1024(R12)(R11*4), Z7, Z7
 
 of1EvenDone:
 	LEAQ    (R9)(DI*2), DI
 	MOVQ    AX, R11
 	MOVQ    R10, R12
 	MOVWQZX (DI), R13
-	VADDPS  (R11)(R13*4), Z6, Z8
-	VMOVUPS Z8, (R11)(R13*4)
+	VADDPS  (R11)(R13*4), Z8, Z12
+	VMOVUPS Z12, (R11)(R13*4)
 	MOVWQZX 2(DI), R13
-	VADDPS  (R11)(R13*4), Z7, Z8
-	VMOVUPS Z8, (R11)(R13*4)
+	VADDPS  (R11)(R13*4), Z9, Z12
+	VMOVUPS Z12, (R11)(R13*4)
+	MOVWQZX 4(DI), R13
+	VADDPS  (R11)(R13*4), Z10, Z12
+	VMOVUPS Z12, (R11)(R13*4)
+	MOVWQZX 6(DI), R13
+	VADDPS  (R11)(R13*4), Z11, Z12
+	VMOVUPS Z12, (R11)(R13*4)
 	SUBQ    $0x03, R12
 	JL      of1EvenHistogramsLast
 
 of1EvenHistograms:
 	MOVWQZX 128(DI), R13
-	VADDPS  1024(R11)(R13*4), Z6, Z8
-	VMOVUPS Z8, 1024(R11)(R13*4)
+	VADDPS  1024(R11)(R13*4), Z8, Z12
+	VMOVUPS Z12, 1024(R11)(R13*4)
 	MOVWQZX 130(DI), R13
-	VADDPS  1024(R11)(R13*4), Z7, Z8
-	VMOVUPS Z8, 1024(R11)(R13*4)
+	VADDPS  1024(R11)(R13*4), Z9, Z12
+	VMOVUPS Z12, 1024(R11)(R13*4)
+	MOVWQZX 132(DI), R13
+	VADDPS  1024(R11)(R13*4), Z10, Z12
+	VMOVUPS Z12, 1024(R11)(R13*4)
+	MOVWQZX 134(DI), R13
+	VADDPS  1024(R11)(R13*4), Z11, Z12
+	VMOVUPS Z12, 1024(R11)(R13*4)
 	MOVWQZX 256(DI), R13
-	VADDPS  2048(R11)(R13*4), Z6, Z8
-	VMOVUPS Z8, 2048(R11)(R13*4)
+	VADDPS  2048(R11)(R13*4), Z8, Z12
+	VMOVUPS Z12, 2048(R11)(R13*4)
 	MOVWQZX 258(DI), R13
-	VADDPS  2048(R11)(R13*4), Z7, Z8
-	VMOVUPS Z8, 2048(R11)(R13*4)
+	VADDPS  2048(R11)(R13*4), Z9, Z12
+	VMOVUPS Z12, 2048(R11)(R13*4)
+	MOVWQZX 260(DI), R13
+	VADDPS  2048(R11)(R13*4), Z10, Z12
+	VMOVUPS Z12, 2048(R11)(R13*4)
+	MOVWQZX 262(DI), R13
+	VADDPS  2048(R11)(R13*4), Z11, Z12
+	VMOVUPS Z12, 2048(R11)(R13*4)
 	ADDQ    $0x00000100, DI
 	ADDQ    $0x00000800, R11
 	SUBQ    $0x02, R12
@@ -3602,11 +3855,17 @@ of1EvenHistogramsLast:
 	CMPQ    R12, $-1
 	JNE     of1EvenHistogramsDone
 	MOVWQZX 128(DI), R12
-	VADDPS  1024(R11)(R12*4), Z6, Z6
-	VMOVUPS Z6, 1024(R11)(R12*4)
-	MOVWQZX 130(DI), DI
-	VADDPS  1024(R11)(DI*4), Z7, Z6
-	VMOVUPS Z6, 1024(R11)(DI*4)
+	VADDPS  1024(R11)(R12*4), Z8, Z8
+	VMOVUPS Z8, 1024(R11)(R12*4)
+	MOVWQZX 130(DI), R12
+	VADDPS  1024(R11)(R12*4), Z9, Z8
+	VMOVUPS Z8, 1024(R11)(R12*4)
+	MOVWQZX 132(DI), R12
+	VADDPS  1024(R11)(R12*4), Z10, Z8
+	VMOVUPS Z8, 1024(R11)(R12*4)
+	MOVWQZX 134(DI), DI
+	VADDPS  1024(R11)(DI*4), Z11, Z8
+	VMOVUPS Z8, 1024(R11)(DI*4)
 
 of1EvenHistogramsDone:
 	MOVQ    R8, DI

@@ -126,6 +126,16 @@ type layer struct {
 // hidden returns registers for a row.
 func (l *layer) hidden() []VecVirtual { return l.Vectors(l.lines * 16 / l.Lanes()) }
 
+// rows returns registers for the rows of samples whose sums are made beside each other: more of
+// them where a row is a single vector, as each sum waits for its last number.
+func (l *layer) rows() [][]VecVirtual {
+	all := [][]VecVirtual{l.hidden(), l.hidden()}
+	if l.lines == 1 {
+		all = append(all, l.hidden(), l.hidden())
+	}
+	return all
+}
+
 // root emits y, an estimate of 1/√s with s = 1+u², and g = 3 − s y²: ½ y g is
 // the root after one Newton step.
 func (l *layer) root(u VecVirtual) (y, g VecVirtual) {
@@ -181,27 +191,28 @@ func (w *isa) logits() {
 	w.perceptron(func(l *layer, name string) {
 		b, at := GP64(), GP64()
 		XORQ(b, b)
-		var pairs [2][][]VecVirtual // of samples, the hidden layer's inputs
+		var inputs [2][][]VecVirtual // of the hidden layer
 		if w == avx512 {
-			for i := range pairs {
-				pairs[i] = [][]VecVirtual{l.hidden(), l.hidden()}
-			}
-			l.groups(name+"First", l.tables, b, gather, pairs[0]...)
+			inputs = [2][][]VecVirtual{l.rows(), l.rows()}
+			l.groups(name+"First", l.tables, b, gather, inputs[0]...)
 		}
 		Label(name + "Block")
 		LEAQ(quarters, at)
 		Label(name)
 		if w == avx512 {
-			Comment("Of two pairs of samples, the rows of one are added up while the other is activated.")
-			next := AddressOf(Mem{Base: b, Disp: 2})
-			l.groups(name+"Odd", l.tables, next, gather, pairs[1]...)
-			sums := l.activate(pairs[0][0], pairs[0][1])
-			ADDQ(Imm(4), b)
-			MOVQ(b, next) // after the last samples once more the first
-			ANDQ(Imm(samples-1), next)
-			l.groups(name+"Even", l.tables, next, gather, pairs[0]...)
-			VMOVUPS(quarter(append(sums, l.activate(pairs[1][0], pairs[1][1])...)), Mem{Base: at})
-			ADDQ(Imm(64), at)
+			Comment("Rows of some samples are added up while others are activated.")
+			var sums []VecVirtual
+			for i, of := range []string{"Odd", "Even"} {
+				next := AddressOf(Mem{Base: b, Disp: len(inputs[i])})
+				ANDQ(Imm(samples-1), next) // after the last samples once more the first
+				l.groups(name+of, l.tables, next, gather, inputs[1-i]...)
+				if sums = append(sums, l.activate(inputs[i]...)...); len(sums) == 4 {
+					VMOVUPS(quarter(sums), Mem{Base: at})
+					ADDQ(Imm(64), at)
+					sums = nil
+				}
+				ADDQ(Imm(uint64(len(inputs[i]))), b)
+			}
 		} else {
 			u := l.hidden()
 			l.groups(name+"Groups", l.tables, b, gather, u)
@@ -305,7 +316,7 @@ func (l *layer) groups(name string, base, b GPVirtual, what int, u ...[]VecVirtu
 func (l *layer) activate(u ...[]VecVirtual) []VecVirtual {
 	sums := make([]VecVirtual, len(u))
 	for i := range u[0] {
-		var y, g [2]VecVirtual
+		y, g := make([]VecVirtual, len(u)), make([]VecVirtual, len(u))
 		for s := range u {
 			y[s], g[s] = l.root(u[s][i])
 		}
@@ -379,18 +390,19 @@ func (w *isa) gradient() {
 		b := GP64()
 		XORQ(b, b)
 		if w == avx512 {
-			Comment("Of two pairs of samples, the rows of one are added up before the other's derivatives",
+			Comment("The rows of some samples are added up before the derivatives of others",
 				"go to the histograms: rows that are stored hold up the loads that follow.")
-			pairs := [2][][]VecVirtual{{l.hidden(), l.hidden()}, {l.hidden(), l.hidden()}}
-			l.groups(name+"First", l.tables, b, gather, pairs[0]...)
+			u := [2][][]VecVirtual{l.rows(), l.rows()}
+			l.groups(name+"First", l.tables, b, gather, u[0]...)
 			Label(name)
 			for i, of := range []string{"Odd", "Even"} {
-				next := AddressOf(Mem{Base: b, Disp: 2})
+				next := AddressOf(Mem{Base: b, Disp: len(u[i])})
 				ANDQ(Imm(samples-1), next) // after the last samples once more the first
-				derive(pairs[i][0], b, 0)
-				derive(pairs[i][1], b, 1)
-				l.groups(name+of, l.tables, next, gather, pairs[1-i]...)
-				l.groups(name+of+"Histograms", histograms, b, scatter, pairs[i]...)
+				for s := range u[i] {
+					derive(u[i][s], b, s)
+				}
+				l.groups(name+of, l.tables, next, gather, u[1-i]...)
+				l.groups(name+of+"Histograms", histograms, b, scatter, u[i]...)
 				MOVQ(next, b)
 			}
 			TESTQ(b, b)
