@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,26 +102,33 @@ func TestConfigurationDocs(t *testing.T) {
 	require.Equal(t, want, string(have), "go test ./internal/cli -run ConfigurationDocs -update writes it")
 }
 
-// configurationPage is docs/configuration.md.
+// configurationPage is docs/configuration.md: a table for each part of a configuration, where a
+// key that several systems have stands once.
 func configurationPage(systems catalogue.Systems) (string, error) {
 	doc := fieldDoc()
 	var b strings.Builder
 	b.WriteString(`# Configurations
 
 Written from the program's own types and comments; ` + "`revgen config schema SYSTEM`" + ` is
-the same as a JSON Schema, and ` + "`revgen config show`" + ` prints a complete configuration.
+the same of one system as a JSON Schema, and ` + "`revgen config show`" + ` prints a complete configuration.
 A key that comes with a choice is there only where that choice is made: given
 elsewhere it is refused, and it is not written. Values that go with other choices
-alone say so after a semicolon.
+alone say so after a semicolon. Where no systems are named, all have the key.
+
+| system | what it is | presets |
+|---|---|---|
 `)
+	type row struct{ key, rest string }
+	var parts []string          // in the order of the systems' own keys
+	rows := map[string][]row{}  // of a part
+	named := map[row][]string{} // the systems that have one
 	for i := range systems {
 		def := &systems[i]
 		cfg, err := def.Preset(def.Presets[0])
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s. Presets: %s.\n\n| key | value | comes with | meaning |\n|---|---|---|---|\n",
-			def.Name, strings.ToUpper(def.Summary[:1])+def.Summary[1:], strings.Join(def.Presets, ", "))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", def.Name, def.Summary, strings.Join(def.Presets, ", "))
 		for _, k := range conf.Describe(cfg) {
 			value := k.Type
 			if k.Enum != nil {
@@ -129,7 +137,34 @@ alone say so after a semicolon.
 			if k.Only != "" {
 				value += "; " + k.Only
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, value, k.When, strings.ReplaceAll(doc(k.Field), "|", `\|`))
+			part, _, nested := strings.Cut(k.Path, ".")
+			if !nested {
+				part = "system"
+			}
+			if !slices.Contains(parts, part) {
+				parts = append(parts, part)
+			}
+			r := row{k.Path, fmt.Sprintf("%s | %s | %s", value, k.When, strings.ReplaceAll(doc(k.Field), "|", `\|`))}
+			if named[r] == nil { // beside others of its key
+				at := len(rows[part])
+				for i, other := range rows[part] {
+					if other.key == r.key {
+						at = i + 1
+					}
+				}
+				rows[part] = slices.Insert(rows[part], at, r)
+			}
+			named[r] = append(named[r], def.Name)
+		}
+	}
+	for _, part := range parts {
+		fmt.Fprintf(&b, "\n## %s\n\n| key | systems | value | comes with | meaning |\n|---|---|---|---|---|\n", part)
+		for _, r := range rows[part] {
+			of := named[r]
+			if len(of) == len(systems) {
+				of = nil
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.key, strings.Join(of, ", "), r.rest)
 		}
 	}
 	return b.String(), nil
