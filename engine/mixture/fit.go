@@ -589,13 +589,13 @@ func (m *Model) divergence(all [][]Component, density Density, c *rng.Counter) (
 	p.Set(params)
 	factors := m.Factors()
 	d := m.dim * factors
-	z, x, uniforms := make([]float32, n*d), make([]float32, n*d), make([]float32, 4*n*factors)
+	z, x, uniforms, own := make([]float32, n*d), make([]float32, n*d), make([]float32, 4*n*factors), make([]int32, n*factors)
 	rng.Normals(z, d, c, 1<<40)
 	asm.Uniforms(uniforms, c, 1<<41)
-	for i := range n * factors {
-		at := i * m.dim
-		p.Point(x[at:at+m.dim], z[at:at+m.dim], p.Choose(i%factors, float64(uniforms[4*i])), w)
+	for i := range own {
+		own[i] = int32(p.Choose(i%factors, float64(uniforms[4*i])))
 	}
+	p.Points(x, z, d, own, w)
 	logQ, logPi := make([]float64, n), make([]float64, n)
 	p.LogDensity(logQ, x, nil, w)
 	density(logPi, x)

@@ -141,8 +141,9 @@ type Packed struct {
 	below, normal         []float64   // Σ of the weights before, of a product of the same label; Φ⁻¹ of it
 	mean, factor, inverse []float64   // μ, L, L⁻¹ of each component
 	triangular            []float64   // T
+	affine                []float64   // rows (1), (μ_i, L_i0 … L_ii) of each component, a triangle
 	shapes                []Shape     // of each component and coordinate, nil for Gaussians
-	bends, octets         []asm.Bends // of each component, of [d] and [d][octet] coordinates
+	bends                 []asm.Bends // of each component, of [d][octet] coordinates
 	wide                  []float64   // the parameters, and room for Finish
 }
 
@@ -153,12 +154,12 @@ func (m *Model) NewPacked() *Packed {
 		model: m, weight: make([]float64, k), logNorm: make([]float64, k), below: make([]float64, k), normal: make([]float64, k),
 		mean: make([]float64, k*m.dim), factor: make([]float64, k*m.triangle),
 		inverse: make([]float64, k*m.triangle), triangular: make([]float64, k*m.triangle),
-		wide: make([]float64, m.NumParams()),
+		affine: make([]float64, k*row(1+m.dim)), wide: make([]float64, m.NumParams()),
 	}
 	if m.bent {
 		p.shapes = make([]Shape, k*m.dim)
 		for range k {
-			p.bends, p.octets = append(p.bends, asm.NewBends(m.dim)), append(p.octets, asm.NewBends(m.dim*octet))
+			p.bends = append(p.bends, asm.NewBends(m.dim*octet))
 		}
 	}
 	return p
@@ -205,15 +206,21 @@ func (p *Packed) Set64(params []float64) {
 			p.logNorm[j] -= math.Log(math.Abs(l[row(i)+i]))
 		}
 		Invert(p.inverse[j*m.triangle:][:m.triangle], l, d)
+		affine := p.affine[j*row(1+d):][:row(1+d)]
+		affine[0] = 1
+		for i := range d {
+			own := affine[row(1+i):]
+			own[0] = mean[i]
+			copy(own[1:], Row(l, i))
+		}
 		if m.bent {
 			epsilon, tau := shapesOf(m, params, j)
 			for i := range d {
 				up, delta := math.Exp(epsilon[i]), math.Exp(tau[i])
 				p.shapes[j*d+i] = MakeShape(epsilon[i], up, delta)
-				one, all := &p.bends[j], &p.octets[j]
-				one.Epsilon[i], one.Up[i], one.Delta[i] = epsilon[i], up, delta
+				b := &p.bends[j]
 				for r := i * octet; r < (i+1)*octet; r++ {
-					all.Epsilon[r], all.Up[r], all.Delta[r] = epsilon[i], up, delta
+					b.Epsilon[r], b.Up[r], b.Delta[r] = epsilon[i], up, delta
 				}
 			}
 		}
@@ -276,24 +283,51 @@ func (p *Packed) last(bounds []float64, factor int, x float64) int {
 	return j
 }
 
-// Point sets x to μ_j + L_j h(z), of a product the coordinate that component j is of.
-func (p *Packed) Point(x, z []float32, j int, w *Work) {
-	m, y := p.model, w.point
-	l := p.factor[j*m.triangle:][:m.triangle]
-	for i := range x {
-		y[i] = float64(z[i])
-	}
-	switch {
-	case m.bent && m.dim < octet/2: // where most of an octet would be left over
-		for i := range x {
-			y[i], _ = p.shapes[j*m.dim+i].Apply(y[i])
+// Points sets the rows of x, [len(own)][d], to μ_j + L_j h(z), where j is a row's own component; of a
+// product rows are coordinates, one after the other. The noise of a state begins stride after that
+// of the state before.
+func (p *Packed) Points(x, z []float32, stride int, own []int32, w *Work) {
+	m, d, factors := p.model, p.model.dim, p.model.Factors()
+	noise := w.noise[octet:]
+	for lo, hi, order := 0, 0, w.sort(own); lo < len(order); lo = hi {
+		j := own[order[lo]]
+		for hi = lo + 1; hi < min(lo+octet, len(order)) && own[order[hi]] == j; {
+			hi++
 		}
-	case m.bent:
-		p.bends[j].Apply(w.point, w.point, &w.one)
+		for r := range octet { // places that are left over repeat the last row
+			row := int(order[min(lo+r, hi-1)])
+			for c, v := range z[row/factors*stride+row%factors*d:][:d] {
+				noise[c*octet+r] = float64(v)
+			}
+		}
+		if m.bent {
+			p.bends[j].Apply(noise, noise, &w.one)
+		}
+		asm.Whiten(w.point, w.noise, w.origin, p.affine[int(j)*row(1+d):][:row(1+d)])
+		for r, row := range order[lo:hi] {
+			to := x[int(row)*d:][:d]
+			for c := range to {
+				to[c] = float32(w.point[(1+c)*octet+r])
+			}
+		}
 	}
-	for i := range x {
-		x[i] = float32(dot(p.mean[j*m.dim+i], l[row(i):][:i+1], y))
+}
+
+// sort returns the numbers of rows, those of one component after those of another.
+func (w *Work) sort(own []int32) []int32 {
+	clear(w.begin)
+	for _, j := range own {
+		w.begin[j+1]++
 	}
+	for j, n := range w.begin[1:] {
+		w.begin[j+1] = w.begin[j] + n
+	}
+	order := w.order[:len(own)]
+	for i, j := range own {
+		order[w.begin[j]] = int32(i)
+		w.begin[j]++
+	}
+	return order
 }
 
 // octet is the number of rows that are evaluated together.
@@ -313,8 +347,11 @@ type Work struct {
 	log    []float64  // ln q, [groups][octet]
 	c      []float64  // coefficients, likewise
 	slope  []float64  // −∂ ln q/∂x, or ∂ ln q/∂x if bent, [groups][d][octet]
-	point  []float64  // of one row, [d], and what it leaves
-	one    asm.Bent
+
+	// Of Points:
+	order, begin         []int32   // rows by component; where those of each begin
+	noise, point, origin []float64 // of a group, [1+d][octet], the first of which are 1; zeros, [1+d]
+	one                  asm.Bent  // what a group's noise leaves
 
 	// Of one component:
 	z                      []float64 // h⁻¹(y), [groups][d][octet]
@@ -337,16 +374,23 @@ func (m *Model) NewWork(rows int) *Work {
 	} else {
 		n += max(min(rows, m.labels)-1, 0)
 	}
+	points := rows * m.Factors()
 	rows = n * octet
 	size := rows * m.dim
 	numbers := func(n int) []float64 { return make([]float64, n) }
 	w := &Work{
 		each: m.each, groups: make([]group, n), first: make([]int, m.labels+1), count: make([]int, m.labels),
 		x: numbers(size), y: numbers(m.each * size), share: numbers(m.each * rows), log: numbers(rows),
-		c: numbers(rows), slope: numbers(size), point: numbers(asm.Octets(m.dim)), one: asm.NewBent(m.dim),
+		c: numbers(rows), slope: numbers(size),
 		u: numbers(size + rows), w: numbers(size + rows), sums: numbers(row(1 + m.dim)),
 	}
+	w.order, w.begin = make([]int32, points), make([]int32, m.components+1)
+	w.noise, w.point, w.origin = numbers((1+m.dim)*octet), numbers((1+m.dim)*octet), numbers(1+m.dim)
+	for r := range octet {
+		w.noise[r] = 1
+	}
 	if m.bent {
+		w.one = asm.NewBent(m.dim * octet)
 		w.z, w.down, w.byEpsilon, w.byTau = numbers(size), numbers(size), numbers(size), numbers(size)
 		for range m.each {
 			w.bent = append(w.bent, asm.NewBent(size))
@@ -441,7 +485,7 @@ func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 		if m.bent {
 			bent := bentOf(&w.bent[e], lo*size, hi*size)
 			z, slope = w.z[:len(y)], bent.Slope
-			p.octets[j].Invert(z, y, &bent)
+			p.bends[j].Invert(z, y, &bent)
 		}
 		asm.LogNormals(w.of(w.share, e, octet, lo, hi), z, slope, p.logNorm[j])
 	})
@@ -551,7 +595,7 @@ func (p *Packed) descend(w *Work, j, e, lo, hi int) []float64 {
 		if first < g {
 			at := (first - lo) * size
 			bent := bentOf(&w.bent[e], first*size, g*size)
-			p.octets[j].DifferentiateNormal(w.down[at:], w.byEpsilon[at:], w.byTau[at:], w.of(w.y, e, size, first, g), &bent)
+			p.bends[j].DifferentiateNormal(w.down[at:], w.byEpsilon[at:], w.byTau[at:], w.of(w.y, e, size, first, g), &bent)
 		} else {
 			g++
 		}

@@ -81,8 +81,8 @@ func TestProduct(t *testing.T) {
 				require.Equal(t, j, p.Choose(i, p.below[j]))
 				require.Equal(t, j, p.Choose(i, p.below[j]+0.999*p.weight[j]))
 				var a, b [1]float32
-				p.Point(a[:], []float32{0.7}, j, w)
-				alone.Point(b[:], []float32{0.7}, e, w)
+				p.Points(a[:], []float32{0.7}, 1, []int32{int32(j)}, w)
+				alone.Points(b[:], []float32{0.7}, 1, []int32{int32(e)}, w)
 				require.Equal(t, b, a)
 			}
 		}
@@ -246,7 +246,7 @@ func TestDensityIsThatOfThePoints(t *testing.T) {
 		require.InDelta(t, p.LogDensity64([]float64{0.25, -1.5}, 0), dst[0], 1e-12)
 		z, x, y := []float32{0.3, -1.1}, make([]float32, 2), make([]float64, 2)
 		for j := range m.components {
-			p.Point(x, z, j, w)
+			p.Points(x, z, 2, []int32{int32(j)}, w)
 			p.LogDensity(dst[:], x, nil, w)
 			for i := range y {
 				y[i] = w.of(w.y, j, m.dim*octet, 0, 1)[i*octet]
@@ -263,6 +263,31 @@ func TestDensityIsThatOfThePoints(t *testing.T) {
 				z := r.NormFloat64()
 				require.Equal(t, p.Choose(0, math.Erfc(-z/math.Sqrt2)/2), p.ChooseNormal(0, z))
 			}
+		}
+	}
+}
+
+// TestPointsDoNotDependOnOthers: a row is made of its own noise by its own component, whatever rows
+// are beside it and however far apart their noise is.
+func TestPointsDoNotDependOnOthers(t *testing.T) {
+	for _, m := range []*Model{New(3, 1, 1, false), New(3, 2, 3, true), New(20, 1, 2, true), NewProduct(5, 3, false), NewProduct(5, 3, true)} {
+		r := rand.New(rand.NewPCG(5, uint64(m.components)))
+		m, params := scattered(m, r)
+		p, states, factors := m.NewPacked(), 37, m.Factors()
+		p.Set(params)
+		dim, w, own := m.dim*factors, m.NewWork(states), make([]int32, states*factors)
+		stride := dim + 3
+		x, z, alone := make([]float32, states*dim), make([]float32, states*stride), make([]float32, m.dim)
+		for i := range z {
+			z[i] = float32(r.NormFloat64())
+		}
+		for i := range own {
+			own[i] = int32(r.IntN(m.components/factors)*factors + i%factors)
+		}
+		p.Points(x, z, stride, own, w)
+		for i, j := range own {
+			p.Points(alone, z[i/factors*stride+i%factors*m.dim:], stride, []int32{j}, w)
+			require.Equal(t, alone, x[i*m.dim:][:m.dim], "row %d", i)
 		}
 	}
 }
@@ -412,7 +437,7 @@ func TestPoints(t *testing.T) {
 						want[k] += float64(spread[row(k)+i]) * inner
 					}
 				}
-				p.Point(x, z, j, w)
+				p.Points(x, z, d, []int32{int32(j)}, w)
 				for i := range x {
 					require.InDelta(t, want[i], x[i], 1e-5*(1+math.Abs(want[i])), "%d of %d, %v", i, d, bent)
 				}

@@ -71,7 +71,7 @@ func (g *mixtureFlow) newPass(rows int, backward bool) pass {
 	d := g.nets.dim
 	return &mixturePass{
 		flowPass: g.flow.newPass(rows, backward).(*flowPass),
-		y:        make([]float32, rows*d), slope: make([]float32, rows*d),
+		y:        make([]float32, rows*d), slope: make([]float32, rows*d), own: make([]int32, rows*g.nets.base.Factors()),
 		work: g.nets.base.NewWork(rows),
 	}
 }
@@ -111,26 +111,25 @@ type mixturePass struct {
 	*flowPass
 	y, slope []float32 // [rows][d]
 	k        []uint8   // modes of the last forward or density
+	own      []int32   // components of points, [rows][factors]
 	work     *mixture.Work
 	last     *weights // of the last forward or density
 }
 
 func (p *mixturePass) forward(s States, z, u []float32, w *weights) {
 	n := &p.flow.nets
-	d, width := n.dim, n.dim/n.base.Factors()
+	own := p.own[:s.Len()*n.base.Factors()]
 	p.k = s.K
-	for r := range s.Len() {
-		noise := z[r*n.latent : (r+1)*n.latent]
+	for i := range own {
 		if s.K != nil {
-			j := w.base.Choose(0, float64(u[4*r]))
-			w.base.Point(p.y[r*d:][:d], noise, j, p.work)
-			s.K[r] = uint8(j % n.modes)
+			own[i] = int32(w.base.Choose(0, float64(u[4*i])))
+			s.K[i] = uint8(int(own[i]) % n.modes)
+			continue
 		}
-		for f, choice := range noise[d:] {
-			at := f * width
-			w.base.Point(p.y[r*d+at:][:width], noise[at:at+width], w.base.ChooseNormal(f, float64(choice)), p.work)
-		}
+		r, f := i/n.base.Factors(), i%n.base.Factors()
+		own[i] = int32(w.base.ChooseNormal(f, float64(z[r*n.latent+n.dim+f])))
 	}
+	w.base.Points(p.y, z, n.latent, own, p.work)
 	p.show(s.X, w)
 }
 
@@ -204,15 +203,15 @@ func (p *mixturePass) weight(law int, w *weights) float64 {
 
 func (p *mixturePass) image(x, z []float32, law int, w *weights) {
 	b, d := p.flow.nets.base, p.flow.nets.dim
-	width := d / b.Factors()
-	for r := 0; r*d < len(x); r++ {
-		rest := law
-		for f := range b.Factors() {
-			at := r*d + f*width
-			w.base.Point(p.y[at:at+width], z[at:at+width], rest%b.Each()*b.Factors()+f, p.work)
-			rest /= b.Each()
+	own, rest := p.own[:len(x)/d*b.Factors()], law
+	for i := range own {
+		f := i % b.Factors()
+		if f == 0 {
+			rest = law
 		}
+		own[i], rest = int32(rest%b.Each()*b.Factors()+f), rest/b.Each()
 	}
+	w.base.Points(p.y, z, d, own, p.work)
 	p.k = nil
 	p.show(x, w)
 }
