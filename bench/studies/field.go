@@ -14,13 +14,16 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/bench/answer"
+	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/run"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/report"
 	"github.com/revgen/revgen/internal/stat"
+	"github.com/revgen/revgen/ising"
 )
 
 // FieldStudy names the study of the field's own targets: generators with a density by
@@ -439,7 +442,7 @@ func (e *execution) logZ(ctx context.Context, cfg engine.Config) (value, standar
 	return math.NaN(), 0
 }
 
-// peers runs the target's own chains, and others that the system knows.
+// peers runs the target's own chains, and those of clusters.
 func (e *execution) peers(ctx context.Context, cfg engine.Config) (all []FieldPeer, err error) {
 	system, err := cfg.New(e.Workers)
 	if err != nil {
@@ -447,37 +450,79 @@ func (e *execution) peers(ctx context.Context, cfg engine.Config) (all []FieldPe
 	}
 	defer engine.Release(system)
 	name := cmp.Or(map[string]string{"ising": "heat bath", "spins": "parallel tempering"}[cfg.Shared().System], "Metropolis")
-	for _, p := range append([]cluster{{name, nil}}, clustersOf(cfg, system, e.Workers)...) {
-		peer, err := e.peer(ctx, system, p)
-		if errors.Is(err, chains.ErrNone) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, peer)
-	}
-	return all, nil
-}
-
-// peer runs chains with ever more steps between their draws, until they mix and more
-// steps no longer make an independent draw cheaper, which it is where measuring costs
-// little and a step does not pass unmeasured.
-func (e *execution) peer(ctx context.Context, system engine.System, p cluster) (FieldPeer, error) {
-	all := reproduce.NewStopwatch()
-	best := FieldPeer{Name: p.name, RHat: math.Inf(1)}
-	for spacing := 1; ; spacing *= 4 {
-		o := chains.Options{Chains: fieldChains, Draws: fieldDraws, BurnIn: fieldDraws / 4 * spacing, Spacing: spacing, Start: p.start}
+	own, err := cheapest(name, func(spacing int) (float64, []stat.ChainSummary, error) {
 		watch := reproduce.NewStopwatch()
-		r, err := chains.Run(ctx, system, o, nil)
+		r, err := chains.Run(ctx, system, chains.Options{Chains: fieldChains, Draws: fieldDraws, BurnIn: fieldDraws / 4 * spacing, Spacing: spacing}, nil)
 		if err != nil {
-			return best, err
+			return 0, nil, err
 		}
 		// Without the part of the burn-in.
 		took := watch.Seconds() * r.Seconds / (r.Seconds + r.BurnIn)
-		now := FieldPeer{Name: p.name}
-		for _, x := range r.Levels[0].Observables {
-			now.Seconds, now.RHat = max(now.Seconds, took/x.EffectiveSize), max(now.RHat, x.RHat)
+		return took, lists.Map(r.Levels[0].Observables, func(o chains.Observable) stat.ChainSummary { return o.ChainSummary }), nil
+	})
+	if errors.Is(err, chains.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	clusters, err := e.clusters(ctx, cfg)
+	return append([]FieldPeer{own}, clusters...), err
+}
+
+// clusters runs one chain each of Wolff's and of Swendsen's and Wang's moves in C, of
+// ferromagnets without a field, where there is a compiler. Energy and |m| are observed.
+func (e *execution) clusters(ctx context.Context, cfg engine.Config) (all []FieldPeer, err error) {
+	c, ok := cfg.(*ising.Config)
+	if !ok || c.Target.H != 0 || c.Target.J <= 0 || c.Target.L < 3 {
+		return nil, nil
+	}
+	inC, err := peers.Find("c-chains")
+	if err != nil {
+		return nil, err
+	}
+	err = e.beside(ctx, inC, func(process *peers.Process) error {
+		for _, name := range []string{"Wolff", "Swendsen-Wang"} {
+			peer, err := cheapest(name, func(spacing int) (float64, []stat.ChainSummary, error) {
+				const draws, burnIn = fieldChains * fieldDraws, fieldDraws
+				series, took := make([]float64, 2*(burnIn+draws)), process.Processor()
+				err := process.Select(strings.ToLower(name), c.Target.L, c.Target.Beta*c.Target.J, e.Configs[0].Shared().Training.Seed, spacing)
+				for _, rows := range []int{burnIn, draws} {
+					if err == nil {
+						took = process.Processor()
+						_, err = process.Run(rows)
+					}
+				}
+				took = process.Processor() - took
+				if err == nil {
+					err = process.Store("series", series)
+				}
+				return took.Seconds(), stat.Columns(series[2*burnIn:], 1, 2), err
+			})
+			if err != nil {
+				return err
+			}
+			all = append(all, peer)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// cheapest runs chains with ever more steps between their draws, until they mix and more
+// steps no longer make an independent draw cheaper, which it is where measuring costs
+// little and a step does not pass unmeasured. The run of a spacing returns the seconds of all
+// draws, and what they tell.
+func cheapest(name string, run func(spacing int) (float64, []stat.ChainSummary, error)) (FieldPeer, error) {
+	spent, best := 0.0, FieldPeer{Name: name, RHat: math.Inf(1)}
+	for spacing := 1; ; spacing *= 4 {
+		seconds, observables, err := run(spacing)
+		if err != nil {
+			return best, err
+		}
+		now := FieldPeer{Name: name}
+		for _, x := range observables {
+			now.Seconds, now.RHat = max(now.Seconds, seconds/x.EffectiveSize), max(now.RHat, x.RHat)
 		}
 		mixed := now.RHat <= chains.MixedRHat
 		switch {
@@ -487,7 +532,7 @@ func (e *execution) peer(ctx context.Context, system engine.System, p cluster) (
 			best = now
 		}
 		// The next run takes four times as long.
-		if all.Seconds() > fieldSeconds/4 {
+		if spent += seconds; spent > fieldSeconds/4 {
 			return best, nil
 		}
 	}

@@ -2,16 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/bench/reproduce"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/ising"
 	"github.com/revgen/revgen/target/density"
 	"github.com/revgen/revgen/target/graph"
@@ -89,9 +92,67 @@ func TestFieldStudy(t *testing.T) {
 	require.True(t, r.ESS > 0.5 && r.ESS < 1, "%v", r.ESS)
 	require.Less(t, r.LogZOff, 6*r.LogZError)
 	require.True(t, r.Time > 1 && r.Time < 10, "%v", r.Time)
-	require.Len(t, r.Peers, 3)
+	if len(r.Peers) != 3 {
+		require.Len(t, r.Peers, 1)
+		require.Contains(t, strings.Join(warnings, "\n"), "c-chains is missing")
+	}
 	require.Equal(t, []uint64{3, 4}, r.Seeds)
 	require.Contains(t, results.Markdown(), "| Ising, 8×8, β = 0.4407 | 3–4 |")
+}
+
+// TestClusters: chains of clusters have the exact energy, however many moves lie between their
+// rows.
+func TestClusters(t *testing.T) {
+	workshop, err := peers.NewWorkshop(context.Background())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, workshop.Close()) }()
+	inC, err := peers.Find("c-chains")
+	require.NoError(t, err)
+	process, err := workshop.Start(inC, peers.Setting{Threads: 1})
+	if errors.As(err, new(*peers.MissingError)) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	const draws = 1 << 14
+	exact, err := ising.Kaufman(8, 1, 0.4407)
+	require.NoError(t, err)
+	for _, move := range []string{"wolff", "swendsen-wang"} {
+		var times []float64
+		for _, spacing := range []int{1, 4} {
+			require.NoError(t, process.Select(move, 8, 0.4407, 3, spacing))
+			_, err := process.Run(draws)
+			require.NoError(t, err)
+			series := make([]float64, 2*draws)
+			require.NoError(t, process.Store("series", series))
+			energy := stat.Columns(series, 1, 2)[0]
+			require.InDelta(t, exact.Energy, energy.Mean, 6*energy.StandardError, "%s %d", move, spacing)
+			times = append(times, energy.Time)
+		}
+		require.Less(t, times[1], times[0]/2, "more moves between rows")
+	}
+}
+
+// TestCheapest: of chains that mix it is the spacing whose independent draws cost least, and of
+// others the last that there is time for.
+func TestCheapest(t *testing.T) {
+	defer func(old float64) { fieldSeconds = old }(fieldSeconds)
+	fieldSeconds = 1000
+	cost := map[int]float64{1: 3, 4: 2, 16: 5}
+	peer, err := cheapest("a", func(spacing int) (float64, []stat.ChainSummary, error) {
+		return cost[spacing], []stat.ChainSummary{{EffectiveSize: 4, RHat: 1}, {EffectiveSize: 2, RHat: 1.001}}, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, FieldPeer{"a", 1, 1.001}, peer)
+	var spacings []int
+	peer, err = cheapest("b", func(spacing int) (float64, []stat.ChainSummary, error) {
+		spacings = append(spacings, spacing)
+		return 200, []stat.ChainSummary{{EffectiveSize: 1, RHat: 2}}, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, FieldPeer{"b", 200, 2}, peer)
+	require.Equal(t, []int{1, 4}, spacings)
+	_, err = cheapest("c", func(int) (float64, []stat.ChainSummary, error) { return 0, nil, context.Canceled })
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 // TestFieldSeedBySeed: a row holds the seeds of all executions, of each what it gave then,

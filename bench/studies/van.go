@@ -52,7 +52,7 @@ const (
 // rivals trains variational autoregressive networks for a critical lattice, each anew for
 // each length of time, and calls keep after each of those that the row has not. It does
 // none of this, and says so, where PyTorch is not installed.
-func (e *execution) rivals(ctx context.Context, row *FieldRow, keep func() error) (err error) {
+func (e *execution) rivals(ctx context.Context, row *FieldRow, keep func() error) error {
 	type task struct {
 		kind    string
 		seconds float64
@@ -70,15 +70,35 @@ func (e *execution) rivals(ctx context.Context, row *FieldRow, keep func() error
 	if len(row.Rivals) >= len(tasks) {
 		return nil
 	}
+	peer, err := networks()
+	if err != nil {
+		return err
+	}
+	return e.beside(ctx, peer, func(process *peers.Process) error {
+		exact, _ := e.logZ(ctx, e.Configs[0])
+		for _, x := range tasks[len(row.Rivals):] {
+			r, err := rival(process, x.kind, e.field.Rival, row.Seeds[0], x.seconds)
+			if err != nil {
+				return err
+			}
+			r.LogZOff = math.Abs(r.LogZ - exact)
+			row.Rivals = append(row.Rivals, r)
+			if err := keep(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// beside starts a peer on one thread for what is done with it. It does nothing, and says so,
+// where the peer is missing.
+func (e *execution) beside(ctx context.Context, peer *peers.Peer, do func(*peers.Process) error) (err error) {
 	workshop, err := peers.NewWorkshop(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, workshop.Close()) }()
-	peer, err := networks()
-	if err != nil {
-		return err
-	}
 	process, err := workshop.Start(peer, peers.Setting{Threads: 1})
 	if missing, ok := errors.AsType[*peers.MissingError](err); ok {
 		if e.Watch.Warning != nil {
@@ -89,19 +109,7 @@ func (e *execution) rivals(ctx context.Context, row *FieldRow, keep func() error
 	if err != nil {
 		return err
 	}
-	exact, _ := e.logZ(ctx, e.Configs[0])
-	for _, x := range tasks[len(row.Rivals):] {
-		r, err := rival(process, x.kind, e.field.Rival, row.Seeds[0], x.seconds)
-		if err != nil {
-			return err
-		}
-		r.LogZOff = math.Abs(r.LogZ - exact)
-		row.Rivals = append(row.Rivals, r)
-		if err := keep(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return do(process)
 }
 
 // rival trains one network for so many seconds of processors, or for one step.

@@ -2,7 +2,7 @@
  * Swendsen and Wang's clusters of the square lattice, and replica exchange of 64 lanes of
  * bit-coded Metropolis for couplings ±1 on any graph of even degrees up to 6.
  *
- * select wolff|swendsen-wang L BETA SEED            row: E, |m|
+ * select wolff|swendsen-wang L BETA SEED [MOVES]    row: E, |m| after so many moves, 1 if not said
  * select tempering N SEED LEVELS, after load        row: means over 64 lanes of E, E² and each pair's s_i s_j
  *        edges (i j J)*, pairs (i j)*, levels BETA*, the first of which is observed
  * Each call adds a row to the array series; forget empties it. */
@@ -69,6 +69,8 @@ static uint32_t bond; /* 2³² (1 − exp(−2β)) */
 static int8_t *spin;
 static int32_t (*near)[4], *stack, *root;
 static int8_t *face;
+static int moves; /* of a call */
+static void (*move)(void);
 
 static void observe(void)
 {
@@ -103,7 +105,6 @@ static void wolff(void)
 			}
 		}
 	}
-	observe();
 }
 
 static int find(int i)
@@ -136,16 +137,22 @@ static void swendsen_wang(void)
 		}
 		spin[i] *= face[r];
 	}
+}
+
+static void clusters(void)
+{
+	for (int i = 0; i < moves; i++) move();
 	observe();
 }
 
 static const char *square(int argc, char **argv)
 {
-	if (argc != 4) return "select wolff|swendsen-wang L BETA SEED";
+	if (argc != 4 && argc != 5) return "select wolff|swendsen-wang L BETA SEED [MOVES]";
 	side = atoi(argv[1]);
 	if (side < 3 || side > 4096) return "L is not between 3 and 4096";
 	sites = side * side;
 	bond = (uint32_t)(-expm1(-2 * atof(argv[2])) * 4294967296.0);
+	moves = argc == 5 ? atoi(argv[4]) : 1;
 	seed(strtoull(argv[3], NULL, 10));
 	spin = realloc(spin, sites);
 	face = realloc(face, sites);
@@ -162,7 +169,8 @@ static const char *square(int argc, char **argv)
 		spin[i] = 1;
 	}
 	width = 2;
-	update = strcmp(argv[0], "wolff") ? swendsen_wang : wolff;
+	move = strcmp(argv[0], "wolff") ? swendsen_wang : wolff;
+	update = clusters;
 	return NULL;
 }
 
