@@ -1,7 +1,6 @@
 // Command scaling says what trainings cost on more ranks than are at hand.
 //
 //	go run -C bench/studies ./scaling measure     processor time and messages of ranks in one process
-//	go run -C bench/studies ./scaling messages    calls, bytes and processor time of a step on two ranks
 //	mpirun -n 2 scaling pingpong                  latency and bandwidth of messages, built with -tags mpi
 //	go run -C bench/studies ./scaling simulate    the table of docs/scaling.md, from calibration.json
 //
@@ -39,15 +38,13 @@ func main() {
 		err = measureAll()
 	case "pingpong":
 		err = pingpong()
-	case "messages":
-		err = countMessages(16)
 	case "simulate":
 		var runs []Run
 		if runs, err = calibration(); err == nil {
 			fmt.Print(table(runs, 300))
 		}
 	default:
-		fmt.Fprintln(os.Stderr, "usage: scaling measure|messages|pingpong|simulate")
+		fmt.Fprintln(os.Stderr, "usage: scaling measure|pingpong|simulate")
 		os.Exit(2)
 	}
 	if err != nil {
@@ -61,15 +58,13 @@ func main() {
 var cluster = Machine{
 	Near: Link{Latency: 2e-6, Bandwidth: 14e9}, Far: Link{Latency: 2e-6, Bandwidth: 2e9}, Node: 64,
 	Spread: 0.02, Hiccups: 1e-4, Hiccup: 1e-3,
-	Lifetime: 2 * 365 * 24 * 3600, Restart: 120, Write: 0.1,
 }
 
 // table simulates all runs.
 func table(runs []Run, steps int) string {
 	var b strings.Builder
-	const job = 1 << 20
-	fmt.Fprintln(&b, "| run | ranks | a step, ms | of that messages | efficiency | 2²⁰ steps, hours | failures |")
-	fmt.Fprintln(&b, "|---|--:|--:|--:|--:|--:|--:|")
+	fmt.Fprintln(&b, "| run | ranks | a step, ms | of that messages | efficiency |")
+	fmt.Fprintln(&b, "|---|--:|--:|--:|--:|")
 	for _, run := range runs {
 		one := 0.0
 		for _, n := range []int{1, 2, 4, 16, 64, 256, 1024} {
@@ -82,14 +77,8 @@ func table(runs []Run, steps int) string {
 			for i := range run.Stages {
 				messages += cluster.call(n, &run.Stages[i])
 			}
-			seconds, failures := 0.0, 0.0
-			const jobs = 20
-			for range jobs {
-				s, f := Job(&cluster, n, job, min(job, cluster.Interval(n, step)), step, r)
-				seconds, failures = seconds+s/jobs, failures+float64(f)/jobs
-			}
-			fmt.Fprintf(&b, "| %s, batch %s | %d | %s | %.0f %% | %.0f %% | %.2g | %.2g |\n", run.Name, thousands(run.Batch), n,
-				digits(step*1e3), 100*messages/step, 100*one/step/float64(n), seconds/3600, failures)
+			fmt.Fprintf(&b, "| %s, batch %s | %d | %s | %.0f %% | %.0f %% |\n", run.Name, thousands(run.Batch), n,
+				digits(step*1e3), 100*messages/step, 100*one/step/float64(n))
 		}
 	}
 	return b.String()

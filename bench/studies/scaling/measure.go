@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -31,12 +30,10 @@ type call struct {
 // A counter is a rank that notes its calls.
 type counter struct {
 	pool.Ranks
-	steps    [][]call
-	since    float64
-	pieces   int  // of the present loop
-	chained  bool // since the last call
-	received int  // bytes of others
-	messages int  // between two ranks
+	steps   [][]call
+	since   float64
+	pieces  int  // of the present loop
+	chained bool // since the last call
 }
 
 // note ends what was before a call.
@@ -51,11 +48,6 @@ func (c *counter) Loop(pieces int) { c.pieces = pieces }
 
 func (c *counter) Gather(data []byte, ends []int) {
 	c.note(len(data), c.pieces)
-	own := ends[c.Rank()]
-	if r := c.Rank(); r > 0 {
-		own -= ends[r-1]
-	}
-	c.received += len(data) - own
 	c.Ranks.Gather(data, ends)
 	c.since = processor()
 }
@@ -68,8 +60,8 @@ func (c *counter) Send(to int, data []byte) {
 
 // Receive implements pool.Ranks.
 func (c *counter) Receive(from int, data []byte) {
-	c.received, c.messages, c.chained = c.received+len(data), c.messages+1, true
 	c.Ranks.Receive(from, data)
+	c.chained = true
 }
 
 // processor returns the processor seconds of the calling thread, to which a thread that
@@ -113,7 +105,7 @@ func (c *counter) train(set []string, steps int) error {
 		return err
 	}
 	defer engine.Release(trainer.System())
-	c.steps, c.received, c.messages = nil, 0, 0
+	c.steps = nil
 	for range steps {
 		c.steps = append(c.steps, nil)
 		c.since = processor()
@@ -209,56 +201,4 @@ func measureAll() error {
 	out := json.NewEncoder(os.Stdout)
 	out.SetIndent("", "  ")
 	return out.Encode(runs)
-}
-
-// settings are those whose messages the table of docs/scaling.md counts.
-var settings = [][]string{
-	{"ising", "paper"},
-	{"ising", "best"},
-	{"ising", "best", "target.l=16", "target.beta=0.4407"},
-	{"ising", "paper", "loss.kind=discriminator"},
-	{"gmm", "paper"},
-	{"gmm", "best"},
-	{"hybrid", "paper"},
-	{"hybrid", "best"},
-}
-
-// countMessages prints what each of two ranks receives in a step, the mean over steps,
-// and its processor time beside half of one rank's.
-func countMessages(steps int) error {
-	fmt.Println("| run | calls a step | messages between two | bytes that a rank receives | processor time of a rank, of half of one rank's |")
-	fmt.Println("|---|--:|--:|--:|--:|")
-	for _, set := range settings {
-		alone, err := average(set, 1, steps)
-		if err != nil {
-			return fmt.Errorf("%v: %w", set, err)
-		}
-		two, err := average(set, 2, steps)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("| %s --preset %s | %.4g | %.4g | %s | %.2f |\n", set[0], strings.Join(set[1:], " "), two.calls, two.messages, thousands(int(two.bytes)), 2*two.seconds/alone.seconds)
-	}
-	return nil
-}
-
-// An averaged step of a rank.
-type averaged struct{ calls, messages, bytes, seconds float64 }
-
-// average trains on n ranks, and returns the mean step of the rank that
-// takes the most processor time.
-func average(set []string, n, steps int) (most averaged, err error) {
-	ranks, err := train(set, n, steps)
-	for _, c := range ranks {
-		s := float64(steps)
-		a := averaged{messages: float64(c.messages) / s, bytes: float64(c.received) / s}
-		for _, step := range c.steps {
-			a.calls += float64(len(step)-1) / s
-			for _, c := range step {
-				a.seconds += c.before / s
-			}
-		}
-		most = averaged{max(most.calls, a.calls), max(most.messages, a.messages), max(most.bytes, a.bytes), max(most.seconds, a.seconds)}
-	}
-	return most, err
 }

@@ -45,9 +45,6 @@ type Machine struct {
 	Spread    float64 // standard deviation of ln of a loop's time, of its own on every rank
 	Hiccups   float64 // of a rank's loops, the part in which somebody else has the processor
 	Hiccup    float64 // for so many seconds
-	Lifetime  float64 // mean seconds until a rank fails; 0 for never
-	Restart   float64 // seconds from a failure to the first step after it
-	Write     float64 // seconds of a checkpoint, for which all wait
 }
 
 // A Link is how messages pass between two ranks.
@@ -111,38 +108,4 @@ func Steps(run *Run, m *Machine, n, steps int, r *rand.Rand) []float64 {
 		took[step], began = clock-began, clock
 	}
 	return took
-}
-
-// Job simulates a run of so many steps that take step seconds each and are saved every
-// so many, on n ranks that fail, and returns its seconds and the number of failures. A
-// failure of any rank ends the job, which goes on from its last checkpoint.
-func Job(m *Machine, n, steps, every int, step float64, r *rand.Rand) (seconds float64, failures int) {
-	next := func(from float64) float64 {
-		if m.Lifetime == 0 {
-			return math.Inf(1)
-		}
-		return from + r.ExpFloat64()*m.Lifetime/float64(n)
-	}
-	fails := next(0)
-	for saved := 0; saved < steps; {
-		block := min(every, steps-saved)
-		end := seconds + float64(block)*step + m.Write
-		if fails < end {
-			failures++
-			seconds = fails + m.Restart
-			fails = next(seconds)
-			continue
-		}
-		seconds, saved = end, saved+block
-	}
-	return seconds, failures
-}
-
-// Interval returns how many steps of so many seconds between checkpoints lose the
-// least (Young): √(2·Write·Lifetime/n).
-func (m *Machine) Interval(n int, step float64) int {
-	if m.Lifetime == 0 {
-		return math.MaxInt32
-	}
-	return int(max(1, math.Sqrt(2*m.Write*m.Lifetime/float64(n))/step))
 }

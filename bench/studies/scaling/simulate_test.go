@@ -53,30 +53,6 @@ func TestStepsWaitForTheLast(t *testing.T) {
 	require.Greater(t, stat.MeanOf(Steps(run, m, 16, 2000, generator())).Value(), 1.4, "of 16, the last")
 }
 
-// A block of τ seconds and a checkpoint succeeds between failures of mean M with
-// probability e^{−τ/M}, and until it does it takes (M+R)(e^{τ/M}−1) seconds: mean of 200
-// jobs of 100 blocks, within five standard errors, as are its failures.
-func TestJobs(t *testing.T) {
-	m := &Machine{Lifetime: 4000, Restart: 30, Write: 5}
-	const n, steps, every, step, jobs = 4, 10000, 100, 1.0, 200
-	var sum, squares float64
-	r := generator()
-	for range jobs {
-		seconds, failures := Job(m, n, steps, every, step, r)
-		require.NotZero(t, failures)
-		sum, squares = sum+seconds, squares+seconds*seconds
-	}
-	mean := sum / jobs
-	deviation := math.Sqrt(squares/jobs - mean*mean)
-	life := m.Lifetime / n
-	want := steps / every * (life + m.Restart) * (math.Exp((every*step+m.Write)/life) - 1)
-	require.InDelta(t, want, mean, 5*deviation/math.Sqrt(jobs))
-
-	seconds, failures := Job(&Machine{Write: 5}, n, steps, every, step, r)
-	require.InDelta(t, steps*step+steps/every*5, seconds, 1e-6)
-	require.Zero(t, failures)
-}
-
 // The table is made of what is committed.
 func TestTable(t *testing.T) {
 	runs, err := calibration()
