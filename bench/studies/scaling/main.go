@@ -1,7 +1,6 @@
 // Command scaling says what trainings cost on more ranks than are at hand.
 //
 //	go run -C bench/studies ./scaling measure     processor time and messages of ranks in one process
-//	mpirun -n 2 scaling pingpong                  latency and bandwidth of messages, built with -tags mpi
 //	go run -C bench/studies ./scaling simulate    the table of docs/scaling.md, from calibration.json
 //
 // calibration.json holds what measure prints.
@@ -36,15 +35,13 @@ func main() {
 	switch verb {
 	case "measure":
 		err = measureAll()
-	case "pingpong":
-		err = pingpong()
 	case "simulate":
 		var runs []Run
 		if runs, err = calibration(); err == nil {
 			fmt.Print(table(runs, 300))
 		}
 	default:
-		fmt.Fprintln(os.Stderr, "usage: scaling measure|pingpong|simulate")
+		fmt.Fprintln(os.Stderr, "usage: scaling measure|simulate")
 		os.Exit(2)
 	}
 	if err != nil {
@@ -53,8 +50,8 @@ func main() {
 	}
 }
 
-// cluster is a machine of today's. Messages in a node take what pingpong measures here; the
-// rest are assumptions.
+// cluster is a machine of today's. Messages in a node take what they took between two ranks of
+// Open MPI on one machine; the rest are assumptions.
 var cluster = Machine{
 	Near: Link{Latency: 2e-6, Bandwidth: 14e9}, Far: Link{Latency: 2e-6, Bandwidth: 2e9}, Node: 64,
 	Spread: 0.02, Hiccups: 1e-4, Hiccup: 1e-3,
