@@ -2,7 +2,6 @@ package peers
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -30,8 +28,7 @@ type Process struct {
 	command *exec.Cmd
 	stdin   io.WriteCloser
 	stdout  *bufio.Reader
-	stderr  talk
-	dir     string // of the files that arrays travel in
+	dir     string // of the files that arrays travel in, and of what it says on stderr
 	closed  bool
 }
 
@@ -50,9 +47,13 @@ func (w *Workshop) Start(p *Peer, s Setting) (*Process, error) {
 	r.command = exec.CommandContext(w.ctx, words[0], words[1:]...)
 	r.command.Dir = dir
 	r.command.Env = p.environment(os.Environ(), s)
-	r.command.Stderr = &r.stderr
 	prepare(r.command)
-	r.stdin, err = r.command.StdinPipe()
+	said, err := os.Create(r.said())
+	if err == nil {
+		defer said.Close() // the process has it by then
+		r.command.Stderr = said
+		r.stdin, err = r.command.StdinPipe()
+	}
 	if err == nil {
 		var out io.ReadCloser
 		if out, err = r.command.StdoutPipe(); err == nil {
@@ -99,26 +100,12 @@ func (r *Process) ask(words ...any) (string, error) {
 }
 
 func (r *Process) failure(err error) error {
-	return fmt.Errorf("%s ended unexpectedly: %s", r.Peer.Name, lastLine(r.stderr.bytes(), err))
+	said, _ := os.ReadFile(r.said())
+	return fmt.Errorf("%s ended unexpectedly: %s", r.Peer.Name, lastLine(said, err))
 }
 
-// talk is what a process says, which is copied while it runs.
-type talk struct {
-	lock sync.Mutex
-	text bytes.Buffer
-}
-
-func (t *talk) Write(p []byte) (int, error) {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	return t.text.Write(p)
-}
-
-func (t *talk) bytes() []byte {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	return bytes.Clone(t.text.Bytes())
-}
+// said is the file of what the process says on standard error.
+func (r *Process) said() string { return filepath.Join(r.dir, "stderr") }
 
 // About describes the peer: versions, settings, threads.
 func (r *Process) About() (string, error) { return r.ask("about") }

@@ -182,10 +182,8 @@ func TestWhatIsMissing(t *testing.T) {
 	require.Equal(t, "last", lastLine([]byte("first\nlast\n"), nil))
 	require.Equal(t, "only", lastLine([]byte("only"), nil))
 	require.Equal(t, "EOF", lastLine([]byte(" \n"), io.EOF))
-	var dead Process
-	dead.Peer = &c
-	_, err = dead.stderr.Write([]byte("first\nlast words\n"))
-	require.NoError(t, err)
+	dead := Process{Peer: &c, dir: t.TempDir()}
+	require.NoError(t, os.WriteFile(dead.said(), []byte("first\nlast words\n"), 0o600))
 	require.EqualError(t, dead.failure(io.EOF), "of-c ended unexpectedly: last words")
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
