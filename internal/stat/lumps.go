@@ -110,7 +110,7 @@ func (l *lumpOf) prepare(f *folds) {
 	var second [5][5]float64
 	binomial(f.n, p, func(x, w float64) {
 		var s termSums
-		s.add(f.newTerm(l.state, x))
+		s.add(f.term(l.state, x))
 		v := [5]float64{s.variation, s.signed, s.near, s.divergence, s.squares}
 		mass += w
 		for i := range v {

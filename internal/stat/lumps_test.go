@@ -137,7 +137,7 @@ func TestLumpsHaveTheMomentsOfTheirStates(t *testing.T) {
 		l.prepare(f)
 		require.InEpsilon(t, 70*float64(c.n)*c.p, l.count, 1e-14)
 		values := func(x int) (v [6]float64) {
-			term := f.newTerm(1, float64(x))
+			term := f.term(1, float64(x))
 			v = [6]float64{math.Abs(term.d) / 2, -term.q, -term.near, term.q * term.log, term.q * term.log * term.log, float64(x)}
 			if term.d > 0 {
 				v[1] = term.q

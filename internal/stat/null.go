@@ -185,10 +185,6 @@ func simulateCounts(p []float64, n int) *Counts {
 		least = len(p) + 1
 	}
 	s := newLumped(law, least)
-	if len(s.lumps) == 0 {
-		law.remember()
-		defer func() { law.terms = nil }()
-	}
 	const budget, fewest, most = 1 << 23, 128, 2000
 	return law.newCounts(min(max(budget/s.work(), fewest), most), s.distances)
 }
@@ -244,46 +240,15 @@ type folds struct {
 	// For each state: the variance of X/n, and E|X/n − p|²/E[exp(−2t²)] where t is
 	// X/n − p in standard deviations.
 	variance, deficit []float64
-	// The contributions of a state's small counts, by its probability; nil if they are not
-	// remembered.
-	terms [][]term
 }
 
 // A term is what a state contributes to the distances.
-type term struct {
-	q, d, near, log float64
-	known           bool
-}
-
-// remember prepares for many calls of distances by one goroutine: few probabilities
-// are distinct, and so are counts.
-func (f *folds) remember() {
-	const counts, most = 1 << 10, 1 << 6
-	f.terms = make([][]term, len(f.p))
-	shared := map[float64][]term{}
-	for i, p := range f.p {
-		if shared[p] == nil && len(shared) < most {
-			shared[p] = make([]term, min(counts, int(f.n)+1))
-		}
-		f.terms[i] = shared[p]
-	}
-}
+type term struct{ q, d, near, log float64 }
 
 // term returns what a count of state i contributes.
 func (f *folds) term(i int, x float64) term {
-	if f.terms == nil || x >= float64(len(f.terms[i])) {
-		return f.newTerm(i, x)
-	}
-	t := &f.terms[i][int(x)]
-	if !t.known {
-		*t = f.newTerm(i, x)
-	}
-	return *t
-}
-
-func (f *folds) newTerm(i int, x float64) term {
 	q, p := x/f.n, f.p[i]
-	t := term{q: q, d: q - p, known: true}
+	t := term{q: q, d: q - p}
 	if s := f.variance[i]; s > 0 {
 		t.near = f.deficit[i] * math.Exp(-2*t.d*t.d/s)
 	}

@@ -184,24 +184,6 @@ func TestBinomial(t *testing.T) {
 	}
 }
 
-// TestRememberedDistances: the same bits, whether terms are computed or remembered.
-func TestRememberedDistances(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for _, states := range []int{2, 40, 300} {
-		p := gibbs(states, 4)
-		p[1] = p[0]
-		fresh, remembering := newFolds(p, 50_000), newFolds(p, 50_000)
-		remembering.remember()
-		counts := make([]float64, states)
-		for range 20 {
-			draw(r, counts, p, 50_000)
-			want := fresh.distances(counts)
-			require.Equal(t, want, remembering.distances(counts))
-			require.Equal(t, want, remembering.distances(counts), "known now")
-		}
-	}
-}
-
 // exactBinomial returns the probabilities of 0, 1, …, n successes.
 func exactBinomial(n int, p float64) []float64 {
 	mass := make([]float64, n+1)
@@ -319,49 +301,12 @@ func TestSimulationsOfCounts(t *testing.T) {
 	few := gibbs(20, 1)
 	f := newFolds(few, 300)
 	require.Equal(t, f.newCounts(2000, newLumped(f, 1<<10).distances).Variation, simulateCounts(few, 300).Variation)
-	require.Nil(t, simulateCounts(few, 300).law.terms)
 	alike := slices.Repeat([]float64{1. / 64}, 64) // few, though there are enough for a lump
 	f = newFolds(alike, 10)
 	require.Equal(t, f.newCounts(2000, newLumped(f, 1<<10).distances).Divergence, simulateCounts(alike, 10).Divergence)
 	equal := slices.Repeat([]float64{1. / (1<<13 + 1)}, 1<<13+1)
 	f = newFolds(equal, 10)
 	require.Equal(t, f.newCounts(2000, newLumped(f, leastLump).distances).Divergence, simulateCounts(equal, 10).Divergence)
-}
-
-// TestRememberedTerms: states that are equally likely share what is remembered, of at most
-// 1,024 counts and 64 probabilities.
-func TestRememberedTerms(t *testing.T) {
-	p := make([]float64, 70)
-	for i := range p {
-		p[i] = float64(i/2+1) / 2000
-	}
-	p = append(p, p...)
-	for i := range p[:70] {
-		p[i] += 0.3
-	}
-	for n, remembered := range map[int]int{0: 1, 1022: 1023, 1023: 1024, 5000: 1024} {
-		f := newFolds(p, n)
-		f.remember()
-		require.Len(t, f.terms, len(p))
-		known := map[float64]*term{}
-		for i, terms := range f.terms {
-			if _, seen := known[p[i]]; !seen && len(known) == 64 {
-				require.Nil(t, terms)
-				continue
-			}
-			require.Len(t, terms, remembered)
-			if known[p[i]] == nil {
-				known[p[i]] = &terms[0]
-			}
-			require.Same(t, known[p[i]], &terms[0])
-		}
-	}
-	f := newFolds([]float64{0.5, 0.5}, 2)
-	f.remember()
-	require.False(t, f.terms[0][2].known)
-	require.Equal(t, f.newTerm(0, 2), f.term(0, 2))
-	require.Equal(t, f.newTerm(0, 2), f.terms[0][2])
-	require.Equal(t, f.newTerm(1, 3), f.term(1, 3), "beyond what is remembered")
 }
 
 // TestBinomialDraws: up to a mean of 30, of successes or of failures, what is rarer, a draw is
