@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +23,7 @@ func Varied(all []Record) ([]Column, error) {
 		if len(r.Values) == 0 {
 			continue
 		}
-		_, v, err := ndjson.NewReader(bytes.NewReader(r.Values), lineLimits).Next()
+		v, err := ndjson.Parse(r.Values, lineLimits.Depth)
 		if err != nil {
 			return nil, fmt.Errorf("%s: values: %w", r.ID, err)
 		}

@@ -44,8 +44,8 @@ func ParseGrid(text string) (ndjson.Member, error) {
 
 // word is the JSON value that a text is, or a string.
 func word(text string) ndjson.Value {
-	line, v, err := ndjson.NewReader(strings.NewReader("["+text+"]"), lineLimits).Next()
-	if err != nil || line != 1 || len(v.Items) != 1 {
+	v, err := ndjson.Parse([]byte("["+text+"]"), lineLimits.Depth)
+	if err != nil || len(v.Items) != 1 {
 		return ndjson.Value{Kind: ndjson.String, Text: text}
 	}
 	return v.Items[0]

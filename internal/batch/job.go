@@ -124,23 +124,14 @@ const (
 // with their reasons.
 func Read(r io.Reader, verbs []Verb, dir string) ([]*Job, error) {
 	limited := &io.LimitedReader{R: r, N: mostBytes + 1}
-	lines := ndjson.NewReader(limited, lineLimits)
 	var all []*Job
 	var wrong problems
-	for {
-		line, v, err := lines.Next()
-		switch {
-		case limited.N == 0:
-			return nil, fmt.Errorf("longer than %d bytes; let grids stand for their jobs, or divide the list", mostBytes)
-		case errors.Is(err, io.EOF):
-			return all, wrong.end()
-		case errors.As(err, new(*ndjson.Error)):
-			wrong.add(err)
-			continue
-		case err != nil:
-			return nil, err
+	err := ndjson.Each(limited, lineLimits, func(line int, v *ndjson.Value, reason string) {
+		if reason != "" {
+			wrong.add(&ndjson.Error{Line: line, Reason: reason})
+			return
 		}
-		origin, grid, err := parse(&v, verbs)
+		origin, grid, err := parse(v, verbs)
 		if err == nil {
 			origin.Line = line
 			if origin.id == "" {
@@ -151,7 +142,14 @@ func Read(r io.Reader, verbs []Verb, dir string) ([]*Job, error) {
 		if err != nil {
 			wrong.add(fmt.Errorf("line %d: %w", line, err))
 		}
+	})
+	switch {
+	case limited.N == 0:
+		return nil, fmt.Errorf("longer than %d bytes; let grids stand for their jobs, or divide the list", mostBytes)
+	case err != nil:
+		return nil, err
 	}
+	return all, wrong.end()
 }
 
 // problems are what is wrong with a list.

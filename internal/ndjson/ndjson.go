@@ -38,13 +38,37 @@ const blanks = " \t\r\n"
 // blockBytes is how many bytes are read before they are parsed.
 const blockBytes = 1 << 18
 
-// A Reader reads the values of a stream in order.
-type Reader struct {
-	source
-	tape  *tape
-	block lines
-	ready []item // of the present block
-	next  int
+// Each calls do for the lines of in that are not blank, in order: with a line's number and its value,
+// or the reason why it has none. It returns an error of reading, once do has had the lines before.
+func Each(in io.Reader, limits Limits, do func(line int, v *Value, reason string)) error {
+	return each(in, limits, simd, do)
+}
+
+func each(in io.Reader, limits Limits, fast bool, do func(line int, v *Value, reason string)) error {
+	s, t := newSource(in, limits), newTape(fast)
+	for b := (lines{}); s.ended == nil; {
+		s.fill(&b, blockBytes)
+		b.values(t, limits.Depth, func(line int, v *Value, reason string) bool {
+			do(line, v, reason)
+			return true
+		})
+		if b.long != nil {
+			do(b.long.Line, nil, b.long.Reason)
+		}
+	}
+	if errors.Is(s.ended, io.EOF) {
+		return nil
+	}
+	return s.ended
+}
+
+// Parse returns the value of a line that stands alone.
+func Parse(line []byte, depth int) (v Value, err error) {
+	v, reason := parseLine(line, depth)
+	if reason != "" {
+		err = &Error{1, reason}
+	}
+	return v, err
 }
 
 // A source is read in blocks of whole lines.
@@ -66,39 +90,8 @@ type lines struct {
 // A span is a line of a block that is not blank.
 type span struct{ line, start, end int }
 
-// An item is what a line holds.
-type item struct {
-	line  int
-	value Value
-	err   *Error
-}
-
-// NewReader returns a reader of r.
-func NewReader(r io.Reader, limits Limits) *Reader {
-	return &Reader{source: newSource(r, limits), tape: newTape(simd)}
-}
-
 func newSource(r io.Reader, limits Limits) source {
 	return source{in: bufio.NewReaderSize(r, 1<<16), limits: limits}
-}
-
-// Next returns the value of the next line that is not blank, and the line's
-// number. After an *Error, which is about this line alone, the line that follows
-// can be read; io.EOF is the end.
-func (r *Reader) Next() (line int, v Value, err error) {
-	for r.next == len(r.ready) {
-		if r.ended != nil {
-			return 0, Value{}, r.ended
-		}
-		r.fill(&r.block, blockBytes)
-		r.parse()
-	}
-	i := &r.ready[r.next]
-	r.next++
-	if i.err != nil {
-		return i.line, Value{}, i.err
-	}
-	return i.line, i.value, nil
 }
 
 // fill sets a block to lines of at least so many bytes, or all up to one that is too long, or to
@@ -139,21 +132,5 @@ func (s *source) add(b *lines) {
 func (s *source) left(err error) {
 	if s.within = errors.Is(err, bufio.ErrBufferFull); !s.within {
 		s.ended = err
-	}
-}
-
-// parse makes items of the block's lines.
-func (r *Reader) parse() {
-	r.ready, r.next = r.ready[:0], 0
-	r.block.values(r.tape, r.limits.Depth, func(line int, v *Value, reason string) bool {
-		i := item{line: line, value: *v}
-		if reason != "" {
-			i.err = &Error{line, reason}
-		}
-		r.ready = append(r.ready, i)
-		return true
-	})
-	if long := r.block.long; long != nil {
-		r.ready = append(r.ready, item{line: long.Line, err: long})
 	}
 }

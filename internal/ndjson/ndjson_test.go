@@ -15,25 +15,19 @@ import (
 
 var limits = Limits{Bytes: 1 << 20, Depth: 32}
 
-// read returns what a reader makes of a text, one line for each.
-func read(text []byte, l Limits, fast bool) []string {
-	r := NewReader(bytes.NewReader(text), l)
-	r.tape = newTape(fast && simd)
-	var all []string
-	for {
-		line, v, err := r.Next()
-		var bad *Error
-		switch {
-		case errors.Is(err, io.EOF):
-			return all
-		case errors.As(err, &bad):
-			all = append(all, bad.Error())
-		case err != nil:
-			return append(all, err.Error())
-		default:
-			all = append(all, fmt.Sprintf("%d %s", line, v.String()))
+// read returns what is read of a text, one line for each.
+func read(text []byte, l Limits, fast bool) (all []string) {
+	err := each(bytes.NewReader(text), l, fast && simd, func(line int, v *Value, reason string) {
+		if reason != "" {
+			all = append(all, (&Error{line, reason}).Error())
+			return
 		}
+		all = append(all, fmt.Sprintf("%d %s", line, v.String()))
+	})
+	if err != nil {
+		all = append(all, err.Error())
 	}
+	return all
 }
 
 func TestMain(m *testing.M) {
@@ -55,7 +49,7 @@ func TestValues(t *testing.T) {
 	for _, fast := range []bool{false, true} {
 		require.Equal(t, want, read([]byte(text), limits, fast))
 	}
-	_, v, err := NewReader(strings.NewReader("[-2, 18446744073709551615, 0.25, true]"), limits).Next()
+	v, err := Parse([]byte("[-2, 18446744073709551615, 0.25, true]"), limits.Depth)
 	require.NoError(t, err)
 	minusTwo := int64(-2)
 	require.Equal(t, []uint64{uint64(minusTwo), math.MaxUint64, math.Float64bits(0.25), 1}, []uint64{v.Items[0].bits, v.Items[1].bits, v.Items[2].bits, v.Items[3].bits})
@@ -144,11 +138,11 @@ func TestManyKeys(t *testing.T) {
 }
 
 func TestReadError(t *testing.T) {
-	r := NewReader(io.MultiReader(strings.NewReader("{}\n"), failing{}), limits)
-	line, v, err := r.Next()
-	require.NoError(t, err)
-	require.Equal(t, "1 {}", fmt.Sprint(line, " ", v.String()))
-	_, _, err = r.Next()
+	var all []string
+	err := Each(io.MultiReader(strings.NewReader("{}\n"), failing{}), limits, func(line int, v *Value, reason string) {
+		all = append(all, fmt.Sprint(line, " ", v.String(), reason))
+	})
+	require.Equal(t, []string{"1 {}"}, all)
 	require.EqualError(t, err, "disk on fire")
 }
 
@@ -179,13 +173,7 @@ func BenchmarkRead(b *testing.B) {
 		b.Run(map[bool]string{true: "simdjson", false: "standard"}[fast], func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				r := NewReader(strings.NewReader(text), limits)
-				r.tape = newTape(fast && simd)
-				for {
-					if _, _, err := r.Next(); err != nil {
-						break
-					}
-				}
+				require.NoError(b, each(strings.NewReader(text), limits, fast && simd, func(int, *Value, string) {}))
 			}
 		})
 	}
