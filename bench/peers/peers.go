@@ -35,17 +35,6 @@ type Peer struct {
 	libs     []string
 	imports  string   // module that Python must find, or package that R must
 	env      []string // beside the numbers of threads
-
-	extension string // a module of operations beside those of source, and its own source
-	extended  []byte
-}
-
-// Extended returns a peer in Python with operations of one's own beside those it has. The
-// module of the given name and source has a function register(operations, arrays) that adds
-// them.
-func (p Peer) Extended(module string, source []byte) *Peer {
-	p.extension, p.extended = module, source
-	return &p
 }
 
 // The compilers' packages are part of every installation hint.

@@ -93,7 +93,7 @@ func checkPrivate(dir string) error {
 
 // command returns the command line of a peer, after compiling it if need be.
 func (w *Workshop) command(p *Peer) ([]string, error) {
-	key := fmt.Sprint(p.compiler, p.source, p.libs, p.imports, p.extension)
+	key := fmt.Sprint(p.compiler, p.source, p.libs, p.imports)
 	if words, ok := w.commands[key]; ok {
 		return words, nil
 	}
@@ -137,12 +137,6 @@ func (w *Workshop) script(p *Peer, dir string) ([]string, error) {
 		return nil, err
 	}
 	words := []string{filepath.Join(dir, p.source)}
-	if p.extension != "" {
-		if err := os.WriteFile(filepath.Join(dir, p.extension+".py"), p.extended, 0o600); err != nil {
-			return nil, err
-		}
-		words = append(words, p.extension)
-	}
 	interpreters, test := []string{"python3", "/usr/bin/python3"}, []string{"-c", "import numpy, " + p.imports}
 	if filepath.Ext(p.source) == ".R" {
 		interpreters, test = []string{"Rscript"}, []string{"--vanilla", "-e", "library(" + p.imports + ")"}

@@ -37,7 +37,6 @@ type FieldTarget struct {
 	Assignments []string
 	LogZ        float64 // exact, NaN where the system tells it or nobody does
 	Published   string  // what others have, and who
-	Rival       int     // side of the critical lattice for which others are trained, or 0
 }
 
 // FieldTargets are the study's rows.
@@ -57,18 +56,10 @@ var FieldTargets = slices.Concat([]FieldTarget{
 	glasses("sk-64", "Sherrington–Kirkpatrick, 64 spins", 64, complete(64), "1", "1.5", "2"),
 	continuous())
 
-// Lattices of up to largestRival sites a side have rivals.
-const (
-	criticalBeta = "0.4407"
-	largestRival = 16
-)
+const criticalBeta = "0.4407"
 
 func critical(l int, published string) FieldTarget {
-	t := ferromagnet(l, criticalBeta, "0", published)
-	if l <= largestRival {
-		t.Rival = l
-	}
-	return t
+	return ferromagnet(l, criticalBeta, "0", published)
 }
 
 func ferromagnet(l int, beta, h, published string) FieldTarget {
@@ -182,23 +173,21 @@ func continuous() []FieldTarget {
 // A FieldRow is what one target gave: medians over the seeds that were measured, in
 // one execution or several.
 type FieldRow struct {
-	Name      string      `json:"target"`
-	Title     string      `json:"title"`
-	Changed   []string    `json:"changed,omitempty"` // assignments that the user added
-	Runs      []FieldRun  `json:"runs"`              // by seed
-	Seeds     []uint64    `json:"seeds"`             // of the runs that ended
-	ESS       float64     `json:"effective_size"`
-	Range     [2]float64  `json:"effective_size_range"`
-	ParetoK   float64     `json:"pareto_k"`    // the largest
-	LogZError float64     `json:"log_z_error"` // standard error of ln Z
-	LogZOff   float64     `json:"log_z_off"`   // |ln Z − exact|, NaN where that is not known
-	Reference float64     `json:"reference_error,omitempty"`
-	Seconds   float64     `json:"seconds"`              // of training
-	Time      float64     `json:"autocorrelation_time"` // of exact draws
-	Draw      float64     `json:"seconds_per_draw"`     // of a sample as proposed
-	Peers     []FieldPeer `json:"peers"`
-	// Rivals are other generators, at as much time and with more.
-	Rivals    []FieldRival      `json:"rivals,omitempty"`
+	Name      string            `json:"target"`
+	Title     string            `json:"title"`
+	Changed   []string          `json:"changed,omitempty"` // assignments that the user added
+	Runs      []FieldRun        `json:"runs"`              // by seed
+	Seeds     []uint64          `json:"seeds"`             // of the runs that ended
+	ESS       float64           `json:"effective_size"`
+	Range     [2]float64        `json:"effective_size_range"`
+	ParetoK   float64           `json:"pareto_k"`    // the largest
+	LogZError float64           `json:"log_z_error"` // standard error of ln Z
+	LogZOff   float64           `json:"log_z_off"`   // |ln Z − exact|, NaN where that is not known
+	Reference float64           `json:"reference_error,omitempty"`
+	Seconds   float64           `json:"seconds"`              // of training
+	Time      float64           `json:"autocorrelation_time"` // of exact draws
+	Draw      float64           `json:"seconds_per_draw"`     // of a sample as proposed
+	Peers     []FieldPeer       `json:"peers"`
 	Published string            `json:"published,omitempty"`
 	Machine   reproduce.Machine `json:"machine"` // of the peers
 }
@@ -330,11 +319,6 @@ func (e *execution) recordField(ctx context.Context, results *Results) error {
 	}
 	if err := keep(); err != nil {
 		return err
-	}
-	if e.field.Rival > 0 {
-		if err := e.rivals(ctx, &row, keep); err != nil {
-			return err
-		}
 	}
 	return e.watch.done(&Results{Field: []FieldRow{row}})
 }
@@ -509,6 +493,27 @@ func (e *execution) clusters(ctx context.Context, cfg engine.Config) (all []Fiel
 	return all, err
 }
 
+// beside starts a peer on one thread for what is done with it. It does nothing, and says so,
+// where the peer is missing.
+func (e *execution) beside(ctx context.Context, peer *peers.Peer, do func(*peers.Process) error) (err error) {
+	workshop, err := peers.NewWorkshop(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, workshop.Close()) }()
+	process, err := workshop.Start(peer, peers.Setting{Threads: 1})
+	if missing, ok := errors.AsType[*peers.MissingError](err); ok {
+		if e.Watch.Warning != nil {
+			e.Watch.Warning(missing.Error())
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return do(process)
+}
+
 // cheapest runs chains with ever more steps between their draws, until they mix and more
 // steps no longer make an independent draw cheaper, which it is where measuring costs
 // little and a step does not pass unmeasured. The run of a spacing returns the seconds of all
@@ -574,16 +579,9 @@ func FieldTable(rows []FieldRow) *report.Table {
 		case len(r.Peers) > 0:
 			pays = fmt.Sprintf("%.1g draws", r.Seconds/(best-own))
 		}
-		var others []string
-		if r.Published != "" {
-			others = append(others, r.Published)
-		}
-		for _, rival := range r.Rivals {
-			others = append(others, rival.String())
-		}
 		t.Rows = append(t.Rows, []string{
 			r.Title, report.Seeds(r.Seeds), ess, stat.ShapeText(r.ParetoK), orDash(!math.IsNaN(r.LogZOff), "%.1g", r.LogZOff), se, report.Seconds(r.Seconds),
-			fmt.Sprintf("%.2f", r.Time), microseconds(own), strings.Join(peers, "; "), pays, orDash(len(others) > 0, "%s", strings.Join(others, "; ")),
+			fmt.Sprintf("%.2f", r.Time), microseconds(own), strings.Join(peers, "; "), pays, orDash(r.Published != "", "%s", r.Published),
 		})
 	}
 	return t
@@ -604,4 +602,4 @@ func microseconds(s float64) string {
 }
 
 // FieldLegend explains the table.
-const FieldLegend = "Medians over the seeds. ESS is the effective size of the weights of 65 536 fresh samples, k̂ the largest of Pareto's shapes, ln Z off the distance from the exact or the reference's value. τ is the autocorrelation time of exact draws, the larger of that of runs and of the energy. Training, exact draws and chains are in seconds of processors (on the wall for runs that were killed); the latter two are those of an independent draw: of a generator τ times that of a sample, of chains that of the slowest observable at the spacing that makes it cheapest, without burn-in. A generator pays from so many independent draws on, its training included. An effective size is judged by the generator's own samples and does not see what they leave out: where ln Z is off by far more than its error, a mode is missing. The variational autoregressive networks (VAN) are the shallow dense and the convolutional one of their authors' repository, and FAB's figures are medians of three seeds in the files of results of its own."
+const FieldLegend = "Medians over the seeds. ESS is the effective size of the weights of 65 536 fresh samples, k̂ the largest of Pareto's shapes, ln Z off the distance from the exact or the reference's value. τ is the autocorrelation time of exact draws, the larger of that of runs and of the energy. Training, exact draws and chains are in seconds of processors (on the wall for runs that were killed); the latter two are those of an independent draw: of a generator τ times that of a sample, of chains that of the slowest observable at the spacing that makes it cheapest, without burn-in. A generator pays from so many independent draws on, its training included. An effective size is judged by the generator's own samples and does not see what they leave out: where ln Z is off by far more than its error, a mode is missing. FAB's figures are medians of three seeds in the files of results of its own."

@@ -8,12 +8,10 @@
   select iteration CONFIG          the training loop of the paper; a call is a step
 
 KERNEL and CONFIG are files of JSON in the program's own format. The loops are
-in pytorch_systems.py. Modules named on the command line add operations by their
-register(operations, arrays).
+in pytorch_systems.py.
 """
 
 import ctypes
-import importlib
 import json
 import os
 import sys
@@ -101,8 +99,6 @@ def main():
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     torch.set_flush_denormal(True)
     torch.manual_seed(1)
-    for module in sys.argv[1:]:
-        importlib.import_module(module).register(operations, arrays)
     call = None
     for line in sys.stdin:
         words = line.split()
