@@ -31,7 +31,11 @@ func NewStream(cfg Config, params []float32, workers *pool.Pool) (*Stream, error
 	if err != nil {
 		return nil, err
 	}
-	return StreamOf(system, cfg, params, workers)
+	s, err := StreamOf(system, cfg, params, workers)
+	if err != nil {
+		Release(system)
+	}
+	return s, err
 }
 
 // StreamOf is NewStream of a system of cfg that there is.

@@ -367,6 +367,9 @@ func TestInterruptions(t *testing.T) {
 	(&Stream{sampler: drawnLent{l}}).Close()
 	require.Equal(t, 2, *l.closed)
 	(&Stream{sampler: counting{1}}).Close()
+	_, err := NewStream(&systemConfig{Common: Common{System: "lent"}, system: l}, nil, nil)
+	require.EqualError(t, err, "lent: the system has no samples to write")
+	require.Equal(t, 3, *l.closed)
 }
 
 // heard says when it was interrupted.
