@@ -45,8 +45,8 @@ func ExamplePack() {
 	logits := []float32{0.3, -1.2, 0.1, -0.5} // one configuration of the 2×2 lattice
 	batch := make([]uint64, 1)
 	bitspin.Pack(batch, logits, 4)
-	spins := make([]int8, 4)
-	bitspin.UnpackInt8(spins, batch, 4)
+	spins := make([]float32, 4)
+	bitspin.Unpack(spins, batch, 4)
 	fmt.Printf("%04b %v\n", batch[0], spins)
 	// Output: 0101 [1 -1 1 -1]
 }

@@ -18,18 +18,6 @@ func Unpack(dst []float32, batch []uint64, n int) {
 	asm.Unpack(dst, batch, checkRows(batch, len(dst), n), n)
 }
 
-// UnpackInt8 stores the spins of a batch in dst as ±1, row-major [rows][n].
-func UnpackInt8(dst []int8, batch []uint64, n int) {
-	rows := checkRows(batch, len(dst), n)
-	words := Words(n)
-	for r := range rows {
-		config := batch[r*words:][:words]
-		for i := range n {
-			dst[r*n+i] = int8(spin(config, i))
-		}
-	}
-}
-
 // checkRows returns the number of rows of n spins in size values and panics
 // unless the batch has as many configurations.
 func checkRows(batch []uint64, size, n int) int {

@@ -24,13 +24,11 @@ func TestPackUnpackRoundTrip(t *testing.T) {
 		for range rows {
 			batch = append(batch, anyConfig(lat).Draw(t, "config")...)
 		}
-		floats, bytes := make([]float32, rows*lat.N), make([]int8, rows*lat.N)
+		floats := make([]float32, rows*lat.N)
 		Unpack(floats, batch, lat.N)
-		UnpackInt8(bytes, batch, lat.N)
 		for r := range rows {
 			for i, x := range unpackNaive(lat.L, batch[r*lat.Words:]).spins {
 				require.Equal(t, float32(x), floats[r*lat.N+i])
-				require.Equal(t, int8(x), bytes[r*lat.N+i])
 			}
 		}
 		back := make([]uint64, len(batch))
@@ -53,9 +51,9 @@ func TestPackLengthsPanic(t *testing.T) {
 		{1, 65, 65, "bitspin: batch of 1 words for 1 configurations of 2 words"}, {3, 65, 65, "bitspin: batch of 3 words for 1 configurations of 2 words"},
 		{1, 18, 9, "bitspin: batch of 1 words for 2 configurations of 1 words"}, {1, 0, 9, "bitspin: batch of 1 words for 0 configurations of 1 words"},
 	} {
-		batch, floats, bytes := make([]uint64, c.words), make([]float32, c.values), make([]int8, c.values)
+		batch, floats := make([]uint64, c.words), make([]float32, c.values)
 		for _, call := range []func(){
-			func() { Pack(batch, floats, c.n) }, func() { Unpack(floats, batch, c.n) }, func() { UnpackInt8(bytes, batch, c.n) },
+			func() { Pack(batch, floats, c.n) }, func() { Unpack(floats, batch, c.n) },
 		} {
 			if c.want == "" {
 				require.NotPanics(t, call)
