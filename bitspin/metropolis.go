@@ -32,8 +32,7 @@ func NewMetropolis(model Model, beta float64, proposal Proposal) (*Metropolis, e
 	if err := CheckTemperature(beta, model.Reach()); err != nil {
 		return nil, err
 	}
-	m := &Metropolis{model: model, proposer: newProposer(model.Lattice, proposal)}
-	m.accept.tabulate(model, beta)
+	m := &Metropolis{model: model, proposer: newProposer(model.Lattice, proposal), accept: newAcceptance(model, beta)}
 	if model.N <= tabulatedSites {
 		m.levels = make([]int16, 1<<model.N)
 		for s := range m.levels {

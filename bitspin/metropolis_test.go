@@ -229,8 +229,7 @@ func TestAcceptanceTables(t *testing.T) {
 	for _, l := range []int{2, 3, 8, 9, 16} {
 		for _, set := range settings {
 			model := mustModel(t, l, set.j, set.h)
-			var a acceptance
-			a.tabulate(model, set.beta)
+			a := newAcceptance(model, set.beta)
 			r := rand.New(rand.NewPCG(5, 0))
 			for i := range 2000 {
 				b, m := r.IntN(2*model.N+1)-model.N, r.IntN(2*model.N+1)-model.N
@@ -243,7 +242,7 @@ func TestAcceptanceTables(t *testing.T) {
 					got = a.table[a.origin+b+a.row*m]
 				} else {
 					got = a.threshold(b, m)
-					require.Equal(t, a.multiplied(b, m), got)
+					require.Equal(t, a.compute(b, m), got)
 				}
 				if x >= 1e-12 {
 					require.EqualValues(t, uint64(math.MaxUint64), got)
@@ -256,18 +255,17 @@ func TestAcceptanceTables(t *testing.T) {
 	}
 }
 
-func TestScaledExp(t *testing.T) {
-	for _, x := range []float64{0, 1, -1, 0.3, -44, 700, -700, 0.5 * math.Ln2} {
-		s := scaledExp(x)
-		require.InEpsilon(t, math.Exp(x), math.Ldexp(s.mantissa, s.exponent), 1e-13)
+// TestAcceptanceFarApart: differences of bonds and of the field that cancel, and such as float64
+// has no weight for.
+func TestAcceptanceFarApart(t *testing.T) {
+	for _, l := range []int{8, 9} {
+		model := mustModel(t, l, 250, 499.9995)
+		a := newAcceptance(model, 1000)
+		require.InEpsilon(t, math.Exp(-1), float64(a.compute(-1, 1))/(1<<64), 1e-9)
+		require.Zero(t, a.compute(-1, 0))
+		require.EqualValues(t, uint64(math.MaxUint64), a.compute(1, 0))
+		require.EqualValues(t, uint64(math.MaxUint64), a.compute(model.N, -1))
 	}
-	huge := scaledExp(1e6)
-	tiny := scaledExp(-1e6 - 1)
-	product := scaled{huge.mantissa * tiny.mantissa, huge.exponent + tiny.exponent}
-	require.InEpsilon(t, math.Exp(-1), float64(product.threshold())/(1<<64), 1e-9)
-	require.Zero(t, tiny.threshold())
-	require.EqualValues(t, uint64(math.MaxUint64), huge.threshold())
-	require.EqualValues(t, uint64(math.MaxUint64), scaled{mantissa: math.Inf(1)}.threshold())
 }
 
 func TestRunDoesNotAllocate(t *testing.T) {
