@@ -75,23 +75,17 @@ func firstRows(l int) []int {
 // A growth counts the configurations of a lattice under construction, whose last
 // l spins, one for each column, are its front. Counts are by the number of spins
 // up less those of the front, and by half the number of unequal bonds, rounded
-// down: of a front that number is always even or always odd. Rows of counts have
-// zeros before and after.
+// down: of a front that number is always even or always odd.
 type growth struct {
 	l, n      int
-	stride    int        // of rows
-	now, next [][]uint64 // by front, [up][margin + pairs]
-	none      []uint64   // a row of zeros
+	now, next [][]uint64 // by front, [up][pairs of unequal bonds]
 }
-
-const margin = 2 // more pairs than a site can add
 
 func newGrowth(l int) *growth {
 	n := l * l
-	g := &growth{l: l, n: n, stride: margin + n + 1 + margin, now: make([][]uint64, 1<<l), next: make([][]uint64, 1<<l)}
-	g.none = make([]uint64, g.stride)
+	g := &growth{l: l, n: n, now: make([][]uint64, 1<<l), next: make([][]uint64, 1<<l)}
 	for front := range g.now {
-		g.now[front], g.next[front] = make([]uint64, (n-l+1)*g.stride), make([]uint64, (n-l+1)*g.stride)
+		g.now[front], g.next[front] = make([]uint64, (n-l+1)*(n+1)), make([]uint64, (n-l+1)*(n+1))
 	}
 	return g
 }
@@ -113,21 +107,12 @@ func (g *growth) odd(first, front, column int) int {
 func (g *growth) count(first int, visit func(up, pairs int, count uint64)) {
 	for front := range g.now {
 		clear(g.now[front])
-		clear(g.next[front])
 	}
 	unequal := bits.OnesCount(uint(first ^ (first<<1&(1<<g.l-1) | first>>(g.l-1))))
-	g.now[first][margin+unequal/2] = 1
-	most := unequal // unequal bonds so far
+	g.now[first][unequal/2] = 1
 	for site := g.l; site < g.n; site++ {
-		most += 2
-		switch site % g.l {
-		case 0:
-			most--
-		case g.l - 1:
-			most++
-		}
 		for front := range g.next {
-			g.add(first, front, site, most/2+1)
+			g.add(first, front, site)
 		}
 		g.now, g.next = g.next, g.now
 	}
@@ -136,45 +121,34 @@ func (g *growth) count(first int, visit func(up, pairs int, count uint64)) {
 		pairs := (bits.OnesCount(uint(front^first)) + g.odd(first, front, g.l-1)) / 2
 		for i, c := range of {
 			if c > 0 {
-				visit(bits.OnesCount(uint(front))+i/g.stride, pairs+i%g.stride-margin, c)
+				visit(bits.OnesCount(uint(front))+i/(g.n+1), pairs+i%(g.n+1), c)
 			}
 		}
 	}
 }
 
-// add sets the counts, of the given width, of a front whose newest spin is that
-// of a site, from those of the two fronts before it, which differ in the spin
-// above.
-func (g *growth) add(first, front, site, width int) {
+// add sets the counts of a front whose newest spin is that of a site, from those
+// of the two fronts before it, which differ in the spin above. It counts as up
+// where it has left the front.
+func (g *growth) add(first, front, site int) {
 	column := site % g.l
 	before := (column + g.l - 1) % g.l
 	spin := front >> column & 1
-	var from [2][]uint64
-	var start [2]int
-	for above := range from {
+	clear(g.next[front][:(site-g.l+2)*(g.n+1)])
+	for above := range 2 {
 		old := front&^(1<<column) | above<<column
-		broken := above ^ spin
+		unequal := g.odd(first, old, before) + (above ^ spin)
 		if column > 0 {
-			broken += spin ^ front>>before&1
+			unequal += spin ^ front>>before&1
 		}
 		if column == g.l-1 {
-			broken += spin ^ front&1
+			unequal += spin ^ front&1
 		}
-		from[above], start[above] = g.now[old], margin-(g.odd(first, old, before)+broken)/2
-	}
-	// The spin above counts as up where it has left the front.
-	for up := range site - g.l + 2 {
-		below, above := g.none, g.none
-		if up <= site-g.l {
-			below = from[0][up*g.stride:]
-		}
-		if up > 0 {
-			above = from[1][(up-1)*g.stride:]
-		}
-		below, above = below[start[0]:][:width], above[start[1]:][:width]
-		to := g.next[front][up*g.stride+margin:][:width]
-		for i := range to {
-			to[i] = below[i] + above[i]
+		for up := range site - g.l + 1 {
+			from, to := g.now[old][up*(g.n+1):][:site], g.next[front][(up+above)*(g.n+1)+unequal/2:][:site]
+			for i, c := range from {
+				to[i] += c
+			}
 		}
 	}
 }
