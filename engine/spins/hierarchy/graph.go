@@ -2,6 +2,7 @@ package hierarchy
 
 import (
 	"cmp"
+	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -256,12 +257,12 @@ func independentSet(adjacent [][]int, eligible []bool) (best []bool) {
 		}
 		for i := range n {
 			if !done[i] {
-				q.push(vertex{float64(degree[i]), int32(priority[i]), int32(i)})
+				heap.Push(&q, vertex{float64(degree[i]), int32(priority[i]), int32(i)})
 			}
 		}
 		in, size := make([]bool, n), 0
 		for len(q) > 0 {
-			v := q.pop()
+			v := heap.Pop(&q).(vertex)
 			if done[v.index] || int(v.key) != degree[v.index] {
 				continue
 			}
@@ -274,7 +275,7 @@ func independentSet(adjacent [][]int, eligible []bool) (best []bool) {
 				done[j] = true
 				for _, k := range adjacent[j] {
 					if degree[k]--; !done[k] {
-						q.push(vertex{float64(degree[k]), int32(priority[k]), int32(k)})
+						heap.Push(&q, vertex{float64(degree[k]), int32(priority[k]), int32(k)})
 					}
 				}
 			}
@@ -293,47 +294,22 @@ type vertex struct {
 	index  int32
 }
 
-func (v vertex) before(o vertex) bool { return v.key < o.key || v.key == o.key && v.second < o.second }
-
-// A vertexQueue is a heap.
+// A vertexQueue is a heap of package container/heap.
 type vertexQueue []vertex
 
-func (q *vertexQueue) push(v vertex) {
-	*q = append(*q, v)
-	h, i := *q, len(*q)-1
-	for i > 0 {
-		up := (i - 1) / 2
-		if !v.before(h[up]) {
-			break
-		}
-		h[i], i = h[up], up
-	}
-	h[i] = v
+func (q vertexQueue) Len() int      { return len(q) }
+func (q vertexQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *vertexQueue) Push(v any)   { *q = append(*q, v.(vertex)) }
+
+func (q vertexQueue) Less(i, j int) bool {
+	return q[i].key < q[j].key || q[i].key == q[j].key && q[i].second < q[j].second
 }
 
-func (q *vertexQueue) pop() vertex {
-	h := *q
-	top, v := h[0], h[len(h)-1]
-	h = h[:len(h)-1]
-	*q = h
-	i := 0
-	for {
-		down := 2*i + 1
-		if down >= len(h) {
-			break
-		}
-		if down+1 < len(h) && h[down+1].before(h[down]) {
-			down++
-		}
-		if !h[down].before(v) {
-			break
-		}
-		h[i], i = h[down], down
-	}
-	if len(h) > 0 {
-		h[i] = v
-	}
-	return top
+func (q *vertexQueue) Pop() any {
+	last := len(*q) - 1
+	v := (*q)[last]
+	*q = (*q)[:last]
+	return v
 }
 
 // spinUnit begins the names of units of one spin of a graph.

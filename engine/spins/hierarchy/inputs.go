@@ -2,6 +2,7 @@ package hierarchy
 
 import (
 	"cmp"
+	"container/heap"
 	"math"
 	"slices"
 	"sync"
@@ -75,14 +76,14 @@ func (s *wave) begin(from int32) {
 func (s *wave) offer(i int32, way float64) {
 	if way < s.distance[i] {
 		s.distance[i], s.met = way, append(s.met, i)
-		s.queue.push(vertex{way, i, i})
+		heap.Push(&s.queue, vertex{way, i, i})
 	}
 }
 
 // next returns the next spin, or none.
 func (s *wave) next() (i int32, ok bool) {
 	for len(s.queue) > 0 {
-		v := s.queue.pop()
+		v := heap.Pop(&s.queue).(vertex)
 		if v.key > s.distance[v.index] {
 			continue
 		}
@@ -108,15 +109,15 @@ func (w *web) farthestFirst(exact []bool) (order []int32) {
 	slices.SortStableFunc(spins, func(a, b int32) int { return cmp.Compare(degree(b), degree(a)) })
 	var far vertexQueue
 	for k, i := range spins {
-		far.push(vertex{math.Inf(-1), int32(k), i})
+		heap.Push(&far, vertex{math.Inf(-1), int32(k), i})
 	}
 	// Distances to the nearest of those ordered so far: as roundings keep the order of
 	// numbers, a wave may end where another came as near.
 	s := newWave(w)
 	for len(far) > 0 {
-		v := far.pop()
+		v := heap.Pop(&far).(vertex)
 		if d := s.distance[v.index]; d < -v.key { // it has become less
-			far.push(vertex{-d, v.second, v.index})
+			heap.Push(&far, vertex{-d, v.second, v.index})
 			continue
 		}
 		order = append(order, v.index)
