@@ -1,7 +1,5 @@
 package bitspin
 
-import "math"
-
 // An acceptance holds the probability min{1, exp(−β·ΔE)} (eq. (mh-accept) for
 // a symmetric proposal) as a threshold: a proposal is accepted if a uniform
 // 64-bit integer lies below probability·2⁶⁴. Certain acceptance is realised
@@ -51,20 +49,16 @@ func newAcceptance(model Model, beta float64) (a acceptance) {
 	return a
 }
 
-// threshold returns the threshold for ΔB/4 = b and ΔM/2 = m on more than 64
-// sites.
-func (a *acceptance) threshold(b, m int) uint64 {
-	if uint(b+2) < 5 && uint(m+1) < 3 {
-		return a.near[b+2][m+1]
-	}
-	return a.compute(b, m)
+// compute returns a threshold that is not tabulated.
+func (a *acceptance) compute(b, m int) uint64 { return Threshold(-a.beta * a.model.EnergyOf(4*b, 2*m)) }
+
+// FlipOne implements Flippable, on more than 64 sites.
+func (a *acceptance) FlipOne(config []uint64, k int) uint64 {
+	b, m := a.model.siteDifference(config, k)
+	return a.near[b+2][m+1]
 }
 
-// compute returns a threshold that is not tabulated, at most 2⁶⁴−1.
-func (a *acceptance) compute(b, m int) uint64 {
-	p := math.Exp(-a.beta*a.model.EnergyOf(4*b, 2*m)) * (1 << 64)
-	if p >= 1<<64 {
-		return math.MaxUint64
-	}
-	return uint64(p)
+// FlipAll implements Flippable.
+func (a *acceptance) FlipAll(config []uint64) uint64 {
+	return a.compute(0, -a.model.Magnetisation(config))
 }

@@ -16,8 +16,8 @@ import (
 //	index = (step·2⁶ + block)·2³⁶ + sample
 //
 // The words 2 and 3 of block 0 decide the acceptance; words 0 and 1, and those
-// of block 1 where a rank needs 64 bits, make the mask. Blocks 2 to 63 serve
-// draws that were rejected for uniformity.
+// of block 1 where a rank needs 64 bits, make the mask. Blocks 2 to 63, of graphs
+// 1 to 63, serve draws that were rejected for uniformity.
 //
 // The multi-spin proposal on more than 64 sites reads as many words as it
 // needs from consecutive blocks, with b bits enough for twice the largest
@@ -69,13 +69,13 @@ func blockIndex(sample uint64, step, block int) uint64 {
 	return (uint64(step)<<blockBits|uint64(block))<<sampleBits | sample
 }
 
-// redraw repeats a rejected draw with the given word of the retry blocks of a
+// redraw repeats a rejected draw with the given word of the blocks from one on of a
 // sample's step. It is outlined because fewer than n in 2³² draws need it.
 //
 //go:noinline
-func (b bound) redraw(c *asm.Counter, sample uint64, step, word int) uint32 {
+func (b bound) redraw(c *asm.Counter, sample uint64, step, word, block int) uint32 {
 	var words [4]uint32
-	for block := retryBlock; ; block++ {
+	for ; ; block++ {
 		asm.PhiloxBlocks(words[:], c, blockIndex(sample, step, block))
 		if v, ok := b.draw(words[word]); ok {
 			return v

@@ -15,17 +15,27 @@ func (p *proposer) propose(dst []uint64, c *asm.Counter, firstSample uint64, ste
 		}
 		return
 	}
+	if p.decode == site {
+		for ; len(dst) > 0; firstSample++ {
+			var draw [4]uint32
+			asm.PhiloxBlocks(draw[:], c, blockIndex(firstSample, step, 0))
+			i, ok := p.sites.draw(draw[0])
+			if !ok {
+				i = p.sites.redraw(c, firstSample, step, 0, retryBlock)
+			}
+			if draw[1] < p.proposal.global {
+				i = p.sites.n
+			}
+			p.siteMask(dst[:words], uint64(i))
+			dst = dst[words:]
+		}
+		return
+	}
 	var d strip
 	for ; len(dst) > 0; firstSample += stripSize {
 		n := min(stripSize, len(dst)/words)
 		p.draw(&d, c, firstSample, step, n)
-		if p.decode == site {
-			for i := range n {
-				p.siteMask(dst[i*words:][:words], d.masks[i])
-			}
-		} else {
-			copy(dst, d.masks[:n])
-		}
+		copy(dst, d.masks[:n])
 		dst = dst[n*words:]
 	}
 }

@@ -17,12 +17,13 @@ type Metropolis struct {
 	proposer *proposer
 	accept   acceptance
 	levels   []int16   // of each state, differences of which lead to thresholds; nil beyond tabulatedSites
-	flips    sync.Pool // *flip, for multi-spin proposals on more than 64 sites
+	masks    sync.Pool // *mask, for multi-spin proposals on more than 64 sites
+	flips    *Flips    // for the others there
 }
 
-// A flip is a mask under construction.
-type flip struct {
-	mask   []uint64
+// A mask is one under construction.
+type mask struct {
+	sites  []uint64
 	reader wordReader
 }
 
@@ -40,7 +41,8 @@ func NewMetropolis(model Model, beta float64, proposal Proposal) (*Metropolis, e
 			m.levels[s] = int16(bonds + m.accept.row*magnetisation)
 		}
 	}
-	m.flips.New = func() any { return &flip{mask: make([]uint64, model.Words)} }
+	m.masks.New = func() any { return &mask{sites: make([]uint64, model.Words)} }
+	m.flips = &Flips{&m.accept, model.N, model.Words, m.proposer.sites, uint64(proposal.global), retryBlock}
 	return m, nil
 }
 
@@ -74,18 +76,19 @@ func (m *Metropolis) Together() int { return 1 }
 // true, if it is not nil.
 func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *asm.Counter, firstSample uint64, st *Count) {
 	words := m.model.Words
-	checkStream(m.proposer, firstSample+uint64(lo), hi-lo, steps)
+	checkStream(firstSample+uint64(lo), hi-lo, steps, m.MaxSteps())
+	if m.proposer.decode == site {
+		m.flips.Run(halted, dst, src, lo, hi, steps, c, firstSample, st)
+		return
+	}
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
 	copy(dst, src)
 	firstSample += uint64(lo)
-	switch m.proposer.decode {
-	case oneOrAll, tabulated, ranked:
-		m.runNarrow(halted, dst, steps, c, firstSample, st)
-	case site:
-		m.runSites(halted, dst, steps, c, firstSample, st)
-	case floyd:
+	if m.proposer.decode == floyd {
 		m.runSubsets(halted, dst, steps, c, firstSample, st)
+		return
 	}
+	m.runNarrow(halted, dst, steps, c, firstSample, st)
 }
 
 // runNarrow runs lattices of at most 64 sites. A strip of samples stays in the
@@ -121,42 +124,11 @@ func (m *Metropolis) runNarrow(halted func() bool, batch []uint64, steps int, c 
 	}
 }
 
-// runSites runs single-spin and global flips of more than 64 sites.
-func (m *Metropolis) runSites(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, st *Count) {
-	lat := m.model.Lattice
-	var d strip
-	for ; len(batch) > 0; first += stripSize {
-		n := min(stripSize, len(batch)/lat.Words)
-		for step := range steps {
-			if ended(halted, step) {
-				return
-			}
-			m.proposer.draw(&d, c, first, step, n)
-			for i := range n {
-				s := batch[i*lat.Words:][:lat.Words]
-				yes := uint64(0)
-				if k := int(d.masks[i]); k < lat.N {
-					bonds, magnetisation := lat.siteDifference(s, k)
-					if d.uniform(i) < m.accept.threshold(bonds, magnetisation) {
-						yes = 1
-					}
-					s[k>>6] ^= yes << (k & 63)
-				} else if d.uniform(i) < m.accept.threshold(0, -lat.Magnetisation(s)) {
-					yes = 1
-					Invert(s, lat.N)
-				}
-				st.Add(Count{1, yes})
-			}
-		}
-		batch = batch[n*lat.Words:]
-	}
-}
-
 // runSubsets runs the multi-spin proposal on more than 64 sites.
 func (m *Metropolis) runSubsets(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, st *Count) {
 	lat := m.model.Lattice
-	f := m.flips.Get().(*flip)
-	defer m.flips.Put(f)
+	f := m.masks.Get().(*mask)
+	defer m.masks.Put(f)
 	for ; len(batch) > 0; first++ {
 		s := batch[:lat.Words]
 		for step := range steps {
@@ -164,12 +136,12 @@ func (m *Metropolis) runSubsets(halted func() bool, batch []uint64, steps int, c
 				return
 			}
 			f.reader.reset(c, m.proposer.sequentialIndex(first, step))
-			m.proposer.sample(f.mask, &f.reader)
-			bonds, magnetisation := lat.Difference(s, f.mask)
+			m.proposer.sample(f.sites, &f.reader)
+			bonds, magnetisation := lat.Difference(s, f.sites)
 			yes := uint64(0)
-			if join(f.reader.word(), f.reader.word()) < m.accept.threshold(bonds/4, magnetisation/2) {
+			if join(f.reader.word(), f.reader.word()) < m.accept.compute(bonds/4, magnetisation/2) {
 				yes = 1
-				for w, x := range f.mask {
+				for w, x := range f.sites {
 					s[w] ^= x
 				}
 			}
@@ -182,11 +154,11 @@ func (m *Metropolis) runSubsets(halted func() bool, batch []uint64, steps int, c
 // ended asks halted before every sixteenth step, the first included.
 func ended(halted func() bool, step int) bool { return step%16 == 0 && halted != nil && halted() }
 
-func checkStream(p *proposer, first uint64, samples, steps int) {
+func checkStream(first uint64, samples, steps, most int) {
 	if samples < 0 || first+uint64(samples) > MaxSamples {
 		panic(fmt.Sprintf("bitspin: samples %d to %d exceed the %d of a stream", first, first+uint64(samples), uint64(MaxSamples)))
 	}
-	if steps < 0 || steps > p.MaxSteps() {
-		panic(fmt.Sprintf("bitspin: %d steps exceed the %d of a stream", steps, p.MaxSteps()))
+	if steps < 0 || steps > most {
+		panic(fmt.Sprintf("bitspin: %d steps exceed the %d of a stream", steps, most))
 	}
 }

@@ -275,7 +275,7 @@ func TestRedrawsStayUniform(t *testing.T) {
 	counts, wideCounts := make([]int, 3), make([]int, 3)
 	const draws = 30000
 	for i := range uint64(draws) {
-		counts[b.redraw(&asm.Counter{Seed: 5}, i, 9, int(i%2))>>30]++
+		counts[b.redraw(&asm.Counter{Seed: 5}, i, 9, int(i%2), retryBlock)>>30]++
 		wideCounts[wide.redraw(&asm.Counter{Seed: 5}, i, 9)>>62]++
 	}
 	expected := []float64{draws / 3, draws / 3, draws / 3}

@@ -38,7 +38,7 @@ const (
 	oneOrAll  decoder = iota // N ≤ 64: single spins and the global flip
 	tabulated                // N ≤ tabulatedSites: multi-spin
 	ranked                   // N ≤ 64: multi-spin
-	site                     // N > 64: single spins and the global flip
+	site                     // N > 64: single spins and the global flip, which Flips draw
 	floyd                    // N > 64: multi-spin
 )
 
@@ -114,17 +114,17 @@ func sequentialBlock(n int) int { return bits.Len(uint(n/4 + len(wordReader{}.bu
 type strip struct {
 	words [4 * stripSize]uint32 // block 0 of each sample; words 2 and 3 are for the acceptance
 	ranks [4 * stripSize]uint32 // block 1, if used
-	masks [stripSize]uint64     // for more than 64 sites the index of the site, N for all
+	masks [stripSize]uint64
 }
 
 // uniform returns the 64-bit uniform number that decides sample i's acceptance.
 func (d *strip) uniform(i int) uint64 { return join(d.words[4*i+2], d.words[4*i+3]) }
 
-// draw fills d for the samples first … first+n−1.
+// draw fills d for the samples first … first+n−1, on at most 64 sites.
 func (p *proposer) draw(d *strip, c *asm.Counter, first uint64, step, n int) {
 	asm.PhiloxBlocks(d.words[:4*n], c, blockIndex(first, step, 0))
 	sites, global := p.sites, p.proposal.global
-	redraw := func(i int) uint32 { return sites.redraw(c, first+uint64(i), step, 0) }
+	redraw := func(i int) uint32 { return sites.redraw(c, first+uint64(i), step, 0, retryBlock) }
 	switch p.decode {
 	case oneOrAll:
 		all := p.lattice.top
@@ -139,17 +139,6 @@ func (p *proposer) draw(d *strip, c *asm.Counter, first uint64, step, n int) {
 			}
 			d.masks[i] = m
 		}
-	case site:
-		for i := range d.masks[:n] {
-			site, ok := sites.draw(d.words[4*i])
-			if !ok {
-				site = redraw(i)
-			}
-			if d.words[4*i+1] < global {
-				site = sites.n
-			}
-			d.masks[i] = uint64(site)
-		}
 	case tabulated:
 		masks, start, subsets := p.masks, p.start, p.subsets
 		for i := range d.masks[:n] {
@@ -159,7 +148,7 @@ func (p *proposer) draw(d *strip, c *asm.Counter, first uint64, step, n int) {
 			}
 			rank, ok := subsets[size].draw(d.words[4*i+1])
 			if !ok {
-				rank = subsets[size].redraw(c, first+uint64(i), step, 1)
+				rank = subsets[size].redraw(c, first+uint64(i), step, 1, retryBlock)
 			}
 			d.masks[i] = uint64(masks[start[size]+rank])
 		}

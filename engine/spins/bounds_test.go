@@ -146,7 +146,6 @@ func TestBoundsOfKernels(t *testing.T) {
 	}
 	m, err := NewMetropolis(g, 1, 1)
 	require.NoError(t, err)
-	require.EqualValues(t, 1<<32, m.global)
 	require.Equal(t, 1<<22, m.MaxSteps())
 	require.Equal(t, 1, m.Together())
 	batch := make([]uint64, 2)
@@ -157,10 +156,10 @@ func TestBoundsOfKernels(t *testing.T) {
 	require.NotPanics(t, run(m, 0, 2, 1, MaxSamples-2))
 	require.NotPanics(t, run(m, 0, 0, 1<<22, MaxSamples))
 	require.Equal(t, bitspin.Count{Proposed: 2, Accepted: 2}, st, "all flips are of all spins, at no cost")
-	require.PanicsWithValue(t, "spins: 1 steps of samples 68719476735 to 68719476737 exceed a stream", run(m, 0, 2, 1, MaxSamples-1))
-	require.PanicsWithValue(t, "spins: 4194305 steps of samples 0 to 2 exceed a stream", run(m, 0, 2, 1<<22+1, 0))
-	require.PanicsWithValue(t, "spins: -1 steps of samples 0 to 2 exceed a stream", run(m, 0, 2, -1, 0))
-	require.PanicsWithValue(t, "spins: 1 steps of samples 1 to 0 exceed a stream", run(m, 1, 0, 1, 0))
+	require.PanicsWithValue(t, "bitspin: samples 68719476735 to 68719476737 exceed the 68719476736 of a stream", run(m, 0, 2, 1, MaxSamples-1))
+	require.PanicsWithValue(t, "bitspin: 4194305 steps exceed the 4194304 of a stream", run(m, 0, 2, 1<<22+1, 0))
+	require.PanicsWithValue(t, "bitspin: -1 steps exceed the 4194304 of a stream", run(m, 0, 2, -1, 0))
+	require.PanicsWithValue(t, "bitspin: samples 1 to 0 exceed the 68719476736 of a stream", run(m, 1, 0, 1, 0))
 
 	s, err := NewSweeper(g, 1)
 	require.NoError(t, err)

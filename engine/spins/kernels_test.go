@@ -63,16 +63,15 @@ func TestDetailedBalance(t *testing.T) {
 		for _, beta := range []float64{0, 0.4, 3} {
 			_, pi, _ := naive(&h, beta)
 			// Metropolis.
-			m, err := NewMetropolis(g, beta, 0.25)
-			require.NoError(t, err)
+			m := &Boltzmann{g, beta}
 			p := make([][]float64, states)
 			for s := range p {
 				p[s] = make([]float64, states)
 				config := []uint64{uint64(s)}
 				for i := range g.N() {
-					p[s][s^1<<i] += 0.75 / float64(g.N()) * math.Ldexp(float64(m.threshold(g.Difference(config, i))), -64)
+					p[s][s^1<<i] += 0.75 / float64(g.N()) * math.Ldexp(float64(m.FlipOne(config, i)), -64)
 				}
-				p[s][states-1-s] += 0.25 * math.Ldexp(float64(m.threshold(m.difference(config))), -64)
+				p[s][states-1-s] += 0.25 * math.Ldexp(float64(m.FlipAll(config)), -64)
 			}
 			requireBalance(t, name, pi, p, 1e-15)
 
@@ -140,7 +139,7 @@ func TestKernelsTakeTheirProbabilities(t *testing.T) {
 		for i := range g.N() {
 			want[start^1<<i] += 0.75 / float64(g.N()) * math.Min(1, math.Exp(-beta*g.Difference([]uint64{start}, i)))
 		}
-		want[uint64(states-1)^start] += 0.25 * math.Min(1, math.Exp(-beta*m.difference([]uint64{start})))
+		want[uint64(states-1)^start] += 0.25 * math.Min(1, math.Exp(-beta*(g.Energy([]uint64{start ^ uint64(states-1)})-g.Energy([]uint64{start}))))
 		moved := 0.0
 		for _, w := range want {
 			moved += w
@@ -370,101 +369,51 @@ func TestHeatBathFollowsItsDraws(t *testing.T) {
 	}
 }
 
-// TestMetropolisFollowsItsDraws: steps are what the definition makes of the draws,
-// rejected ones included, which happen so seldom that more are rejected here.
+// TestMetropolisFollowsItsDraws: steps are what the definition makes of the draws, of which
+// bitspin's TestFlipsFollowTheirDraws rejects more.
 func TestMetropolisFollowsItsDraws(t *testing.T) {
 	for name, h := range graphs() {
 		g := build(t, h)
 		const rows, steps, beta = 70, 30, 0.4
-		for _, reject := range []uint32{0, 1 << 31} {
-			m, err := NewMetropolis(g, beta, 0.1)
-			require.NoError(t, err)
-			require.Equal(t, uint32((1<<32)%g.N()), m.reject)
-			m.reject = max(m.reject, reject)
-			batch, all := randomBatch(rand.New(rand.NewPCG(5, 8)), g.N(), rows)
-			var st bitspin.Count
-			stream := asm.Counter{Seed: 8}
-			m.Run(nil, batch, batch, 0, rows, steps, &stream, 100, &st)
-			for k, s := range all {
-				sample := uint64(100 + k)
-				for step := range uint64(steps) {
-					draw := make([]uint32, 4)
-					asm.PhiloxBlocks(draw, &stream, step<<42|sample)
-					product := uint64(draw[0]) * uint64(g.N())
-					for block := uint64(1); uint32(product) < m.reject; block++ {
-						again := make([]uint32, 4)
-						asm.PhiloxBlocks(again, &stream, step<<42|block<<36|sample)
-						product = uint64(again[0]) * uint64(g.N())
-					}
-					before := energyOf(&h, s)
-					flip := func() {
-						i := int(product >> 32)
-						s[i] = -s[i]
-					}
-					if float64(draw[1]) < math.RoundToEven(0.1*(1<<32)) {
-						flip = func() {
-							for i := range s {
-								s[i] = -s[i]
-							}
+		m, err := NewMetropolis(g, beta, 0.1)
+		require.NoError(t, err)
+		batch, all := randomBatch(rand.New(rand.NewPCG(5, 8)), g.N(), rows)
+		var st bitspin.Count
+		stream := asm.Counter{Seed: 8}
+		m.Run(nil, batch, batch, 0, rows, steps, &stream, 100, &st)
+		for k, s := range all {
+			sample := uint64(100 + k)
+			for step := range uint64(steps) {
+				draw := make([]uint32, 4)
+				asm.PhiloxBlocks(draw, &stream, step<<42|sample)
+				product := uint64(draw[0]) * uint64(g.N())
+				for block := uint64(1); uint32(product) < uint32((1<<32)%g.N()); block++ {
+					again := make([]uint32, 4)
+					asm.PhiloxBlocks(again, &stream, step<<42|block<<36|sample)
+					product = uint64(again[0]) * uint64(g.N())
+				}
+				before := energyOf(&h, s)
+				flip := func() {
+					i := int(product >> 32)
+					s[i] = -s[i]
+				}
+				if float64(draw[1]) < math.RoundToEven(0.1*(1<<32)) {
+					flip = func() {
+						for i := range s {
+							s[i] = -s[i]
 						}
 					}
-					flip()
-					u := (float64(draw[2])*(1<<32) + float64(draw[3])) / (1 << 64)
-					if difference := energyOf(&h, s) - before; difference > 1e-9 && u >= math.Exp(-beta*difference) {
-						flip()
-					}
 				}
-				for i, x := range s {
-					require.Equal(t, x > 0, batch[k*g.Words()+i/64]>>(i%64)&1 == 1, "%s, sample %d, spin %d", name, k, i)
+				flip()
+				u := (float64(draw[2])*(1<<32) + float64(draw[3])) / (1 << 64)
+				if difference := energyOf(&h, s) - before; difference > 1e-9 && u >= math.Exp(-beta*difference) {
+					flip()
 				}
 			}
+			for i, x := range s {
+				require.Equal(t, x > 0, batch[k*g.Words()+i/64]>>(i%64)&1 == 1, "%s, sample %d, spin %d", name, k, i)
+			}
 		}
-	}
-}
-
-// TestStepsAtTheirBounds: draws that equal a bound are those above it. A word below the
-// rejection of products is drawn again, one at it is not, in the first block and in the next;
-// all spins flip below their probability, and a move is accepted below its own.
-func TestStepsAtTheirBounds(t *testing.T) {
-	m, err := NewMetropolis(build(t, Hamiltonian{Spins: 3, Fields: []float64{1, 2, 4}}), 0.5, 0.25)
-	require.NoError(t, err)
-	var c asm.Counter
-	blocks := make([]uint32, 12)
-	for b := range uint64(3) {
-		asm.PhiloxBlocks(blocks[4*b:4*b+4], &c, (5<<6|b)<<36|9)
-	}
-	product := func(block int) uint64 { return 3 * uint64(blocks[4*block]) }
-	low := uint32(product(1))
-	require.Less(t, low, uint32(product(2)), "the second serves where the first is rejected")
-	require.NotEqual(t, product(1)>>32, product(2)>>32)
-	m.reject = low
-	require.Equal(t, product(1), m.redraw(&c, 9, 5))
-	m.reject = low + 1
-	require.Equal(t, product(2), m.redraw(&c, 9, 5))
-
-	const all, up = 0b111, 0b110 // spin 0 is down
-	m.reject = 0
-	e := func(difference float64) uint64 { return uint64(math.Exp(-0.5*difference) * (1 << 64)) }
-	for _, s := range []struct {
-		draw   [4]uint32
-		u      uint64
-		reject uint32
-		want   uint64
-		stats  bitspin.Count
-	}{
-		{draw: [4]uint32{0, 1<<30 - 1}, u: e(14) - 1, want: 0, stats: bitspin.Count{Proposed: 1, Accepted: 1}},
-		{draw: [4]uint32{0, 1<<30 - 1}, u: e(14), want: all, stats: bitspin.Count{Proposed: 1}},
-		{draw: [4]uint32{0, 1 << 30}, u: e(2) - 1, want: up, stats: bitspin.Count{Proposed: 1, Accepted: 1}},
-		{draw: [4]uint32{0, 1 << 30}, u: e(2), want: all, stats: bitspin.Count{Proposed: 1}},
-		{draw: [4]uint32{1, 1 << 30}, reject: 3, want: up, stats: bitspin.Count{Proposed: 1, Accepted: 1}},
-		{draw: [4]uint32{1, 1 << 30}, reject: 4, want: all &^ (1 << (product(1) >> 32)), stats: bitspin.Count{Proposed: 1, Accepted: 1}},
-	} {
-		m.reject = s.reject
-		s.draw[2], s.draw[3] = uint32(s.u>>32), uint32(s.u)
-		config, stats := []uint64{all}, bitspin.Count{}
-		m.step(config, &s.draw, &c, 9, 5, &stats)
-		require.Equal(t, s.want, config[0], "%+v", s)
-		require.Equal(t, s.stats, stats)
 	}
 }
 

@@ -69,8 +69,8 @@ func (c *TransitionConfig) Fraction(level int) float64 {
 	return c.AnnealFrom + (1-c.AnnealFrom)*float64(level)/AnnealLevels
 }
 
-// A Kernel is a transition kernel of packed configurations: a Metropolis or a Sweeper, of
-// this package or of bitspin. It does not allocate.
+// A Kernel is a transition kernel of packed configurations: a Metropolis or Flips of package
+// bitspin, or a Sweeper of either. It does not allocate.
 type Kernel = sites.Kernel[uint64]
 
 // A Target is a law π(s) ∝ e^(−βE(s)) of spins, known by kernels that leave it as it is.
