@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -35,21 +37,17 @@ type Law struct {
 const (
 	mostLevels = 1 << 14
 	lawBins    = 1 << 12
-	pieceSpins = 17 // of a piece of the enumeration, at most
+	pieceSpins = 17 // of a piece of all configurations, at most
 )
 
 // Enumerate sums over all configurations of at most MaxEnumerated spins at
 // inverse temperature beta ≥ 0. The result is the same bits for any number of
 // threads, of which 0 means all. The error is ctx's or says what is wrong.
 //
-// Configurations follow each other in the order of a Gray code, by one flip at a
-// time, which changes the fields of the others. With W_t the sum of the weights
-// before step t, which flips spin i, summation by parts gives correlations
-//
-//	Σ_t w_t s_i s_j = W s_i s_j (last) − Σ_flips 2 W_t s_i s_j (flipped)
-//
-// at one operation for each other spin. Weights are relative to that of the
-// ground state, which a first pass finds.
+// A function of the spins is a polynomial Σ_A c_A Π_{i∈A} s_i over sets A of spins,
+// and its values are the Walsh–Hadamard transform of its coefficients. So that of
+// couplings and fields has all energies, and that of the weights w all sums
+// Σ_s w(s) Π_{i∈A} s_i. Weights are relative to that of the ground state.
 func Enumerate(ctx context.Context, g *Graph, beta float64, threads int) (*Exact, error) {
 	n := g.N()
 	if n > MaxEnumerated {
@@ -58,216 +56,162 @@ func Enumerate(ctx context.Context, g *Graph, beta float64, threads int) (*Exact
 	if err := g.CheckTemperature(beta); err != nil {
 		return nil, err
 	}
-	low := min(n, max(10, n-8), pieceSpins)
-	e := &enumeration{graph: g, beta: beta, low: low, pieces: make([]enumerationPiece, 1<<(n-low))}
-	for _, edge := range g.Edges() {
-		e.twice[edge.I][edge.J], e.twice[edge.J][edge.I] = 2*edge.Coupling, 2*edge.Coupling
+	x := make([]float64, 1<<n) // by the set of the spins that are down, or in a product
+	for i := range n {
+		x[1<<i] = -g.Field(i)
 	}
-	workers := pool.New(threads)
-	defer workers.Close()
-	run := func(body func(p *enumerationPiece, w *walk)) error {
-		workers.Run(len(e.pieces), func(piece int) {
-			if ctx.Err() == nil {
-				body(&e.pieces[piece], e.start(piece))
-			}
-		})
-		return ctx.Err()
+	for _, e := range g.Edges() {
+		x[1<<e.I|1<<e.J] = -e.Coupling
 	}
-	if err := run(e.bound); err != nil {
+	e := &enumeration{beta: beta, size: 1 << min(n, pieceSpins), x: x, workers: pool.New(threads)}
+	defer e.workers.Close()
+	if err := e.transform(ctx); err != nil {
 		return nil, err
 	}
-	least, largest := math.Inf(1), math.Inf(-1)
-	for i := range e.pieces {
-		least, largest = min(least, e.pieces[i].least), max(largest, e.pieces[i].largest)
-	}
-	e.least = least
-	e.width, e.bins = 2, int((largest-least)/2)+1
+	e.least = slices.Min(x)
+	reach := slices.Max(x) - e.least
+	e.width, e.bins = 2, int(reach/2)+1
 	// An integer graph's energies differ by multiples of 2.
-	if e.levels = g.integer && largest-least < 2*mostLevels; !e.levels {
-		e.bins, e.width = lawBins, max(largest-least, math.SmallestNonzeroFloat64*lawBins)/lawBins
+	if e.levels = g.integer && reach < 2*mostLevels; !e.levels {
+		e.bins, e.width = lawBins, max(reach, math.SmallestNonzeroFloat64*lawBins)/lawBins
 	}
-	if err := run(e.sum); err != nil {
+	pieces := make([]sums, len(x)/e.size)
+	e.workers.Run(len(pieces), func(k int) {
+		if ctx.Err() == nil {
+			pieces[k] = e.weigh(k, n)
+		}
+	})
+	if err := e.transform(ctx); err != nil {
 		return nil, err
 	}
-	return e.result(), nil
+	all := &pieces[0]
+	for k := range pieces[1:] {
+		all.add(&pieces[k+1])
+	}
+	return e.result(g, all), nil
+}
+
+// EnumerationBytes returns the memory that Enumerate takes for n spins, 0 for too many.
+func EnumerationBytes(n int) float64 {
+	if n > MaxEnumerated {
+		return 0
+	}
+	return 8 * math.Exp2(float64(n))
 }
 
 // An enumeration is one under way. Energies are without offset.
 type enumeration struct {
-	graph  *Graph
-	beta   float64
-	low    int                                   // spins that flip within a piece, the first
-	twice  [MaxEnumerated][MaxEnumerated]float64 // 2 J
-	pieces []enumerationPiece
+	beta    float64
+	size    int       // configurations of a piece
+	x       []float64 // energies, then weights, then their sums with products of spins
+	workers *pool.Pool
 
 	least, width float64
 	bins         int
 	levels       bool
 }
 
-type enumerationPiece struct {
-	least, largest float64
-
-	weight, energy, square float64 // Σ w, Σ w (E − least), Σ w (E − least)²
-	up                     [MaxEnumerated + 1]float64
-	spins                  [MaxEnumerated]float64
-	pairs                  [MaxEnumerated][MaxEnumerated]float64 // both [i][j] and [j][i] have parts
-	states                 []float64                             // configurations in each bin
-	mass, binEnergy        []float64                             // of these, nil of levels
+// sums are those of a piece, with the weights w.
+type sums struct {
+	energy, square float64   // Σ w (E − least), Σ w (E − least)²
+	up             []float64 // Σ w, by the number of spins up
+	states         []float64 // configurations in each bin
+	mass, energies []float64 // Σ w and Σ w (E − least) there, nil of levels
 }
 
-// A walk is at one configuration.
-type walk struct {
-	*enumeration
-	energy float64
-	up     int
-	spin   [MaxEnumerated]float64
-	field  [MaxEnumerated]float64
+func (s *sums) add(p *sums) {
+	s.energy += p.energy
+	s.square += p.square
+	floats.Add(s.up, p.up)
+	floats.Add(s.states, p.states)
+	floats.Add(s.mass, p.mass)
+	floats.Add(s.energies, p.energies)
 }
 
-// start returns the first configuration of a piece: the last spins are up as
-// the bits of its number are, the others down.
-func (e *enumeration) start(piece int) *walk {
-	w := &walk{enumeration: e}
-	n := e.graph.N()
-	config := make([]uint64, 1)
-	for k := range n {
-		w.spin[k] = -1
-		if k >= e.low && piece>>(k-e.low)&1 != 0 {
-			w.spin[k] = 1
-			w.up++
-			config[0] |= 1 << k
-		}
+// transform is the Walsh–Hadamard transform of x.
+func (e *enumeration) transform(ctx context.Context) error {
+	run := func(pieces int, body func(k int)) {
+		e.workers.Run(pieces, func(k int) {
+			if ctx.Err() == nil {
+				body(k)
+			}
+		})
 	}
-	var sum float64
-	for i := range n {
-		w.field[i] = e.graph.LocalField(config, i)
-		sum += w.spin[i] * (w.field[i] + e.graph.Field(i))
+	run(len(e.x)/e.size, func(k int) { number.WalshHadamard(e.x[k*e.size:][:e.size]) })
+	for half := e.size; half < len(e.x); half *= 2 {
+		run(len(e.x)/e.size/2, func(k int) {
+			at := k * e.size
+			at = at&^(half-1)<<1 | at&(half-1)
+			lo, hi := e.x[at:][:e.size], e.x[at+half:][:e.size]
+			for i, a := range lo {
+				lo[i], hi[i] = a+hi[i], a-hi[i]
+			}
+		})
 	}
-	w.energy = -sum / 2
-	return w
+	return ctx.Err()
 }
 
-// flip turns one spin over.
-func (w *walk) flip(k int) {
-	s := w.spin[k]
-	w.energy += 2 * s * w.field[k]
-	w.up -= int(s)
-	w.spin[k] = -s
-	for j, c := range w.twice[k][:w.graph.N()] {
-		w.field[j] -= s * c
-	}
-}
-
-// steps calls visit with every configuration of a piece, and between them before
-// with the spin that flips next.
-func (w *walk) steps(visit func(), before func(k int)) {
-	visit()
-	for t := 1; t < 1<<w.low; t++ {
-		k := bits.TrailingZeros(uint(t))
-		before(k)
-		w.flip(k)
-		visit()
-	}
-}
-
-// bound finds the range of the energies.
-func (e *enumeration) bound(p *enumerationPiece, w *walk) {
-	p.least, p.largest = math.Inf(1), math.Inf(-1)
-	w.steps(func() { p.least, p.largest = min(p.least, w.energy), max(p.largest, w.energy) }, func(int) {})
-}
-
-// sum makes all sums over a piece.
-func (e *enumeration) sum(p *enumerationPiece, w *walk) {
-	n := e.graph.N()
-	p.states = make([]float64, e.bins)
+// weigh makes weights of the energies of a piece, and sums them.
+func (e *enumeration) weigh(piece, n int) sums {
+	p := sums{up: make([]float64, n+1), states: make([]float64, e.bins)}
 	if !e.levels {
-		p.mass, p.binEnergy = make([]float64, e.bins), make([]float64, e.bins)
+		p.mass, p.energies = make([]float64, e.bins), make([]float64, e.bins)
 	}
-	w.steps(func() {
-		above := w.energy - e.least
-		weight := math.Exp(-e.beta * above)
-		p.weight += weight
-		p.energy += weight * above
-		p.square += weight * above * above
-		p.up[w.up] += weight
+	first := piece * e.size
+	part := e.x[first:][:e.size]
+	for i, energy := range part {
+		above := energy - e.least
+		w := math.Exp(-e.beta * above)
+		p.energy += w * above
+		p.square += w * above * above
+		p.up[n-bits.OnesCount(uint(first+i))] += w
 		bin := min(int(above/e.width), e.bins-1)
 		p.states[bin]++
 		if !e.levels {
-			p.mass[bin] += weight
-			p.binEnergy[bin] += weight * above
+			p.mass[bin] += w
+			p.energies[bin] += w * above
 		}
-	}, func(k int) {
-		c := 2 * p.weight * w.spin[k] // less 2 W times the flipped spin
-		p.spins[k] += c
-		row := p.pairs[k][:n]
-		for j, s := range w.spin[:n] {
-			row[j] += c * s
-		}
-	})
-	for i, s := range w.spin[:n] {
-		p.spins[i] += p.weight * s
-		for j, r := range w.spin[:i] {
-			p.pairs[i][j] += p.weight * s * r
-		}
+		part[i] = w
 	}
+	return p
 }
 
-// result adds the pieces up, in order.
-func (e *enumeration) result() *Exact {
-	n := e.graph.N()
-	all := &e.pieces[0]
-	for k := range e.pieces[1:] {
-		p := &e.pieces[k+1]
-		all.weight += p.weight
-		all.energy += p.energy
-		all.square += p.square
-		floats.Add(all.up[:], p.up[:])
-		floats.Add(all.spins[:], p.spins[:])
-		for i := range all.pairs {
-			floats.Add(all.pairs[i][:], p.pairs[i][:])
-		}
-		floats.Add(all.states, p.states)
-		floats.Add(all.mass, p.mass)
-		floats.Add(all.binEnergy, p.binEnergy)
-	}
-	offset := e.graph.Offset()
-	mean := all.energy / all.weight
-	abs, absVariance := absMoments(all.up[:n+1])
+func (e *enumeration) result(g *Graph, all *sums) *Exact {
+	n, total := g.N(), e.x[0]
+	average := func(set int) float64 { return e.x[set] / total }
+	mean := all.energy / total
+	abs, absVariance := absMoments(all.up)
 	result := &Exact{
-		LogZ:         math.Log(all.weight) - e.beta*(e.least+offset),
-		GroundEnergy: e.least + offset,
+		LogZ:         math.Log(total) - e.beta*(e.least+g.Offset()),
+		GroundEnergy: e.least + g.Offset(),
 		Observables: Observables{
-			Energy: e.least + mean + offset,
+			Energy: e.least + mean + g.Offset(),
 			// The ground state is subtracted, so nothing cancels at low temperatures.
-			SpecificHeat:     e.beta * e.beta * max(0, all.square/all.weight-mean*mean),
+			SpecificHeat:     e.beta * e.beta * max(0, all.square/total-mean*mean),
 			AbsMagnetisation: abs, Susceptibility: e.beta * float64(n) * absVariance,
 			Magnetisations: make([]float64, n),
 		},
 	}
-	correlation := func(i, j int) float64 {
-		return (all.pairs[i][j] + all.pairs[j][i]) / all.weight
-	}
-	var overlap float64
+	overlap := float64(n)
 	for i := range n {
 		// Without fields the sums are rounding.
-		if e.graph.HasFields() {
-			result.Magnetisations[i] = all.spins[i] / all.weight
+		if g.HasFields() {
+			result.Magnetisations[i] = average(1 << i)
 		}
 		for j := range i {
-			c := correlation(i, j)
+			c := average(1<<i | 1<<j)
 			overlap += 2 * c * c
 		}
 	}
-	result.OverlapSquare = (overlap + float64(n)) / float64(n*n)
-	for _, edge := range e.graph.Edges() {
-		result.EdgeCorrelations = append(result.EdgeCorrelations, correlation(edge.I, edge.J))
+	result.OverlapSquare = overlap / float64(n*n)
+	for _, edge := range g.Edges() {
+		result.EdgeCorrelations = append(result.EdgeCorrelations, average(1<<edge.I|1<<edge.J))
 	}
-	result.Law = e.law(all, offset)
+	result.Law = e.law(all, g.Offset())
 	return result
 }
 
-func (e *enumeration) law(all *enumerationPiece, offset float64) (l Law) {
+func (e *enumeration) law(all *sums, offset float64) (l Law) {
 	if !e.levels {
 		l.Width = e.width
 	}
@@ -280,11 +224,11 @@ func (e *enumeration) law(all *enumerationPiece, offset float64) (l Law) {
 		if !e.levels {
 			mass, above = all.mass[k], (float64(k)+0.5)*e.width
 			if mass > 0 {
-				above = all.binEnergy[k] / mass
+				above = all.energies[k] / mass
 			}
 		}
 		l.Energies = append(l.Energies, e.least+above+offset)
-		l.Mass = append(l.Mass, mass/all.weight)
+		l.Mass = append(l.Mass, mass/e.x[0])
 	}
 	return l
 }

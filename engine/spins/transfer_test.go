@@ -248,7 +248,8 @@ func TestStopsAnywhere(t *testing.T) {
 			_, err := m.Sum(ctx, 0.7, 1)
 			return err
 		}},
-		"enumeration": {2 * 2, func(ctx context.Context) error {
+		// The one piece is transformed, weighed and transformed.
+		"enumeration": {2 + 1 + 2, func(ctx context.Context) error {
 			_, err := Enumerate(ctx, g, 0.7, 1)
 			return err
 		}},

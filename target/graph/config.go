@@ -197,7 +197,7 @@ func (c *Config) Demands() []engine.Demand {
 	n, edges := float64(c.Target.Spins), float64(len(c.Target.Edges))
 	// The reference needs the chains' fields and sums over them.
 	return append(c.kind().Demands(c.Target.Spins),
-		engine.Demand{Key: "target.spins", Bytes: 64 * spins.Lanes * 8 * n},
+		engine.Demand{Key: "target.spins", Bytes: max(64*spins.Lanes*8*n, spins.EnumerationBytes(c.Target.Spins))},
 		engine.Demand{Key: "target.edges", Bytes: 8*spins.Lanes*edges + 200*edges})
 }
 
