@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 
-	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/internal/state"
 )
 
@@ -27,13 +26,6 @@ func (t *Trainer) Ease(fraction float64) { t.eased = fraction }
 
 // Eased returns that fraction.
 func (t *Trainer) Eased() float64 { return t.eased }
-
-// Replayer returns the trainer's search if what it carries can be replayed, and nil
-// otherwise.
-func (t *Trainer) Replayer() search.Replayer {
-	s, _ := t.search.(search.Replayer)
-	return s
-}
 
 // Inherit fills θ, which holds starting values, from the parameters of another system. A
 // system that can start from one of another shape has this method too: it takes what has

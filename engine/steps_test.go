@@ -69,7 +69,6 @@ func TestStateOfTrainers(t *testing.T) {
 		}
 		require.Equal(t, want, names)
 		require.Same(t, &trainer.params[0], &trainer.State()[0].Float32[0])
-		require.Equal(t, method == "consensus", trainer.Replayer() != nil)
 	}
 	c := &systemConfig{system: searched{linear: linear{slope: []float64{1}}, carried: carried}}
 	c.Training.Method = "consensus"

@@ -265,7 +265,6 @@ func TestTrainersEnd(t *testing.T) {
 	trainer.Ease(0.25)
 	require.Equal(t, 0.25, trainer.Eased())
 	require.Equal(t, 0.25, trainer.Record().LearningRate)
-	require.Nil(t, trainer.Replayer())
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,7 +41,7 @@ type directory struct {
 
 // open takes possession of the run directory, if that has not been done, and restores a
 // checkpoint if there is one.
-func (r *run) open(ctx context.Context) error {
+func (r *run) open() error {
 	if r.dir == "" {
 		if r.Resume == "must" {
 			return errors.New("resume: there is no run directory to resume from")
@@ -61,11 +60,10 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.lock, setup.taken = setup.lock, true
 	if setup.run {
-		if err := r.restore(ctx, checkpointFile(r.dir)); err != nil {
+		if err := r.restore(checkpointFile(r.dir)); err != nil {
 			return err
 		}
 	}
-	r.sweepKeyframes()
 	r.tally.Restore(spentIn(r.dir))
 	if err := r.writeConfig(); err != nil {
 		return err
@@ -82,11 +80,7 @@ func own(dir string, warn func(string)) (*disk.Lock, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("run directory %s: %w", dir, disk.Cause(err))
 	}
-	names := []string{"model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "metrics.jsonl", "status.json", "summary.json"}
-	for slot := range keyframeSlots {
-		names = append(names, keyframeName(slot))
-	}
-	lock, err := disk.Own(dir, names...)
+	lock, err := disk.Own(dir, "model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "metrics.jsonl", "status.json", "summary.json")
 	switch {
 	case errors.Is(err, disk.ErrNoLocks):
 		warn(err.Error())
@@ -148,12 +142,11 @@ func lineEnd(file io.ReaderAt, n int64) (int64, error) {
 	return int64(bytes.LastIndexByte(text, '\n') + 1), nil
 }
 
-// restore continues from the checkpoint at path. If ctx is done before it has, the
-// step is that of the checkpoint.
-func (r *run) restore(ctx context.Context, path string) error {
-	h, err := r.load(ctx, path)
+// restore continues from the checkpoint at path.
+func (r *run) restore(path string) error {
+	h, err := r.load(path)
 	if bad, ok := errors.AsType[*FileError](err); ok {
-		if step, ok := intact(r.dir, previousFile(r.dir)); ok {
+		if step, ok := intact(previousFile(r.dir)); ok {
 			bad.Reason += fmt.Sprintf("; %s, of step %d, is intact: rename it to %s to continue from there",
 				previousFile(r.dir), step, filepath.Base(path))
 		}
@@ -176,8 +169,8 @@ func (r *run) restore(ctx context.Context, path string) error {
 }
 
 // load fills the trainer from the checkpoint at path.
-func (r *run) load(ctx context.Context, path string) (*header, error) {
-	h, data, err := readFile(context.Background(), path, "checkpoint")
+func (r *run) load(path string) (*header, error) {
+	h, data, err := readFile(path, "checkpoint")
 	if err != nil {
 		return nil, err
 	}
@@ -187,10 +180,10 @@ func (r *run) load(ctx context.Context, path string) (*header, error) {
 	if h.Step > r.common.Training.Steps {
 		return nil, fmt.Errorf("training.steps: the run in %s has taken %d steps already, more than %d", r.dir, h.Step, r.common.Training.Steps)
 	}
-	r.trainer.Resume(h.Step)
-	if h.Keyframe != nil {
-		return h, r.replay(ctx, path, h, data)
+	if slices.ContainsFunc(h.Sections, func(s sectionHeader) bool { return s.Name == "journal.points" }) {
+		return nil, fmt.Errorf("%s: holds the steps of many particles since a keyframe, as former versions wrote them; finish the run with one of these, or begin anew in another directory", path)
 	}
+	r.trainer.Resume(h.Step)
 	want := r.trainer.State()
 	if f := h.Refuge; f != nil {
 		if f.Step != h.Step {
@@ -200,18 +193,14 @@ func (r *run) load(ctx context.Context, path string) (*header, error) {
 		r.refuge = *f
 		r.ease()
 	}
-	return h, fill(context.Background(), path, h, data, want)
+	return h, fill(path, h, data, want)
 }
 
 // intact returns the step of the checkpoint at path if a run can go on from it.
-func intact(dir, path string) (step int, ok bool) {
-	h, _, err := readFile(context.Background(), path, "checkpoint")
+func intact(path string) (step int, ok bool) {
+	h, _, err := readFile(path, "checkpoint")
 	if err != nil {
 		return 0, false
-	}
-	if k := h.Keyframe; k != nil && k.File != "" {
-		key, _, err := readFile(context.Background(), filepath.Join(dir, filepath.Base(k.File)), "keyframe")
-		return h.Step, err == nil && key.sum == k.SHA256
 	}
 	return h.Step, true
 }
@@ -229,10 +218,7 @@ func (r *run) checkpoint() error {
 		return fmt.Errorf("writing %s: %w", metricsFile(r.dir), disk.Cause(err))
 	}
 	path := checkpointFile(r.dir)
-	write := func(w io.Writer) error {
-		_, err := encode(w, r.checkpointHeader(), r.kept())
-		return err
-	}
+	write := func(w io.Writer) error { return encode(w, r.checkpointHeader(), r.kept()) }
 	if err := disk.Replace(path, write, func() error { return keep(path, previousFile(r.dir)) }); err != nil {
 		return err
 	}
@@ -253,9 +239,6 @@ func (r *run) settle() error {
 
 // kept are a checkpoint's sections.
 func (r *run) kept() []engine.Section {
-	if r.trail != nil {
-		return r.trail.state()
-	}
 	all := r.trainer.State()
 	if r.refuge.sections != nil && r.refuge.Step != r.trainer.Steps() {
 		all = slices.Concat(all, r.refuge.sections)
@@ -289,9 +272,6 @@ func (r *run) checkpointHeader() header {
 	h := r.header("checkpoint")
 	h.Counted = r.counted()
 	h.Seconds, h.Metrics, h.Moved, h.Pending, h.Warnings = r.before, r.written, r.moved, r.pending, r.warnings
-	if r.trail != nil {
-		h.Keyframe = &r.trail.base
-	}
 	if r.canRetreat() {
 		h.Refuge = &r.refuge
 	}
@@ -339,9 +319,6 @@ func (r *run) log(record engine.Record) error {
 
 // close gives the directory up. What had to be written has been.
 func (r *run) close() {
-	if r.trail != nil {
-		r.sweepKeyframes()
-	}
 	if r.metrics != nil {
 		_ = r.metrics.Close()
 	}

@@ -10,5 +10,5 @@
 //
 // Train is the way in (run.go). What a run begins with is found in setup.go and start.go,
 // and what it goes on from in directory.go; file.go has the container of models and
-// checkpoints, trail.go what stands in place of a state that is too large for one.
+// checkpoints.
 package run

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"time"
 
 	"github.com/revgen/revgen/engine"
@@ -22,7 +21,7 @@ func ActivePath() string { return activePath() }
 
 // rewrite changes the header of a checkpoint.
 func rewrite(path string, change func(h *header)) error {
-	h, data, err := readFile(context.Background(), path, "checkpoint")
+	h, data, err := readFile(path, "checkpoint")
 	if err != nil {
 		return err
 	}
@@ -33,7 +32,7 @@ func rewrite(path string, change func(h *header)) error {
 			sections[i] = engine.Section{Name: s.Name, Float64: make([]float64, s.Len)}
 		}
 	}
-	if err := fill(context.Background(), path, h, data, sections); err != nil {
+	if err := fill(path, h, data, sections); err != nil {
 		return err
 	}
 	h.Sections = nil
@@ -43,7 +42,7 @@ func rewrite(path string, change func(h *header)) error {
 
 // Seconds returns the time of training in a checkpoint.
 func Seconds(path string) (float64, error) {
-	h, _, err := readFile(context.Background(), path, "checkpoint")
+	h, _, err := readFile(path, "checkpoint")
 	if err != nil {
 		return 0, err
 	}
@@ -55,13 +54,6 @@ func SetStatusEvery(d time.Duration) (undo func()) {
 	before := statusEvery
 	statusEvery = d
 	return func() { statusEvery = before }
-}
-
-// SetTrailFrom sets what is too much for a checkpoint, and returns what sets it back.
-func SetTrailFrom(bytes int) (undo func()) {
-	before := trailFrom
-	trailFrom = bytes
-	return func() { trailFrom = before }
 }
 
 // Reports returns what a run tells of warnings, and what it keeps.

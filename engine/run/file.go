@@ -2,10 +2,8 @@ package run
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,7 +32,7 @@ const magic = "RevGen\x00\x01"
 
 type header struct {
 	Schema   int                 `json:"schema"`
-	Kind     string              `json:"kind"` // "model", "checkpoint" or "keyframe"
+	Kind     string              `json:"kind"` // "model" or "checkpoint"
 	System   string              `json:"system"`
 	Step     int                 `json:"step"`
 	Seconds  float64             `json:"seconds,omitempty"`       // of training, in a checkpoint
@@ -44,12 +42,9 @@ type header struct {
 	Warnings []string            `json:"warnings,omitempty"`
 	Moved    float64             `json:"acceptance_sum,omitempty"` // over the first steps
 	Pending  *engine.Record      `json:"pending,omitempty"`        // of that step, where it is not in metrics.jsonl
-	Keyframe *keyframe           `json:"keyframe,omitempty"`       // that a checkpoint's trail begins with
 	Refuge   *refuge             `json:"good,omitempty"`           // state to go back to
 	Config   json.RawMessage     `json:"config"`
 	Sections []sectionHeader     `json:"sections"`
-
-	sum string // the file's checksum, once it is read
 }
 
 type sectionHeader struct {
@@ -74,28 +69,27 @@ func (s sectionHeader) bytes() (int, error) {
 }
 
 // encode writes a container to w, in pieces: checkpoints may be as large as
-// memory. It returns the checksum.
-func encode(w io.Writer, h header, sections []engine.Section) (checksum []byte, err error) {
+// memory.
+func encode(w io.Writer, h header, sections []engine.Section) error {
 	h.Schema = engine.SchemaVersion
 	h.Sections = lists.Map(sections, describe)
 	head, err := json.Marshal(h)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	sum := sha256.New()
 	both := io.MultiWriter(w, sum)
 	if _, err := both.Write(append(binary.LittleEndian.AppendUint64([]byte(magic), uint64(len(head))), head...)); err != nil {
-		return nil, err
+		return err
 	}
 	piece := make([]byte, 0, pieceBytes)
 	for numbers := range pieces(sections) {
 		if _, err := both.Write(appendNumbers(piece, numbers)); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	checksum = sum.Sum(nil)
-	_, err = w.Write(checksum)
-	return checksum, err
+	_, err = w.Write(sum.Sum(nil))
+	return err
 }
 
 const pieceBytes = 1 << 18
@@ -135,11 +129,7 @@ func appendNumbers(dst []byte, numbers any) []byte {
 
 // writeFile writes a container under path.
 func writeFile(path string, h header, sections []engine.Section) error {
-	write := func(w io.Writer) error {
-		_, err := encode(w, h, sections)
-		return err
-	}
-	return disk.Replace(path, write, func() error { return nil })
+	return disk.Replace(path, func(w io.Writer) error { return encode(w, h, sections) }, func() error { return nil })
 }
 
 // A FileError reports a model or checkpoint file that cannot be used.
@@ -157,9 +147,9 @@ const (
 	maxHeader = 1 << 26
 )
 
-// readFile reads and checks a container of the given kind, until ctx is done. It returns
-// the header and the bytes of all sections.
-func readFile(ctx context.Context, path, kind string) (*header, []byte, error) {
+// readFile reads and checks a container of the given kind. It returns the header and the
+// bytes of all sections.
+func readFile(path, kind string) (*header, []byte, error) {
 	bad := func(format string, args ...any) (*header, []byte, error) {
 		return nil, nil, &FileError{path, fmt.Sprintf(format, args...)}
 	}
@@ -178,9 +168,6 @@ func readFile(ctx context.Context, path, kind string) (*header, []byte, error) {
 	sum.Write(start)
 	content := rest[:len(rest)-sha256.Size]
 	for piece := range slices.Chunk(content, pieceBytes) {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
 		if _, err := io.ReadFull(file, piece); err != nil {
 			return bad("%v", disk.Cause(err))
 		}
@@ -199,7 +186,6 @@ func readFile(ctx context.Context, path, kind string) (*header, []byte, error) {
 	if h.Kind != kind {
 		return bad("holds a %s, not a %s", h.Kind, kind)
 	}
-	h.sum = hex.EncodeToString(checksum)
 	return h, content, nil
 }
 
@@ -252,9 +238,8 @@ func readHeader(path string, file io.Reader, size int64, kind string) (*header, 
 	return h, append(start, head...), nil
 }
 
-// fill copies a container's sections into those that the program expects, until ctx is
-// done.
-func fill(ctx context.Context, path string, h *header, data []byte, want []engine.Section) error {
+// fill copies a container's sections into those that the program expects.
+func fill(path string, h *header, data []byte, want []engine.Section) error {
 	if len(want) != len(h.Sections) {
 		return &FileError{path, fmt.Sprintf("holds %d sections where the configuration needs %d", len(h.Sections), len(want))}
 	}
@@ -265,9 +250,6 @@ func fill(ctx context.Context, path string, h *header, data []byte, want []engin
 		}
 	}
 	for numbers := range pieces(want) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		n, _ := binary.Decode(data, binary.LittleEndian, numbers) // as long as the header says
 		data = data[n:]
 	}
@@ -288,8 +270,7 @@ func ReadModel(path string) (*Model, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = modelFile(path)
 	}
-	ctx := context.Background()
-	h, data, err := readFile(ctx, path, "model")
+	h, data, err := readFile(path, "model")
 	if err != nil {
 		return nil, err
 	}
@@ -297,5 +278,5 @@ func ReadModel(path string) (*Model, error) {
 		return nil, &FileError{path, fmt.Sprintf("a model has one section, not %d", len(h.Sections))}
 	}
 	m := &Model{System: h.System, Config: h.Config, Step: h.Step, Path: h.Path, Params: make([]float32, h.Sections[0].Len)}
-	return m, fill(ctx, path, h, data, []engine.Section{{Name: "params", Float32: m.Params}})
+	return m, fill(path, h, data, []engine.Section{{Name: "params", Float32: m.Params}})
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -47,7 +46,7 @@ func TestContainer(t *testing.T) {
 		require.NoError(t, binary.Write(&want, binary.LittleEndian, double))
 	}
 	whole := failing{n: math.MaxInt}
-	_, err := encode(&whole, header{Kind: "checkpoint"}, sections)
+	err := encode(&whole, header{Kind: "checkpoint"}, sections)
 	require.NoError(t, err)
 	writes := math.MaxInt - whole.n
 	data := whole.Bytes()
@@ -59,7 +58,7 @@ func TestContainer(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, writeFile(path, header{Kind: "checkpoint"}, sections))
-	h, read, err := readFile(context.Background(), path, "checkpoint")
+	h, read, err := readFile(path, "checkpoint")
 	require.NoError(t, err)
 	got := make([]engine.Section, len(sections))
 	for i, s := range sections {
@@ -70,11 +69,11 @@ func TestContainer(t *testing.T) {
 			got[i].Float64 = make([]float64, len(s.Float64))
 		}
 	}
-	require.NoError(t, fill(context.Background(), path, h, read, got))
+	require.NoError(t, fill(path, h, read, got))
 	require.Equal(t, sections, got)
 
 	for _, n := range []int{0, 1, 7, writes - 1} {
-		_, err := encode(&failing{n: n}, header{}, sections)
+		err := encode(&failing{n: n}, header{}, sections)
 		require.ErrorIs(t, err, errFull, "write %d of %d", n, writes)
 	}
 }

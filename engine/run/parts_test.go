@@ -7,14 +7,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/optim"
-	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -33,14 +30,6 @@ func TestHashesOfStarts(t *testing.T) {
 	}
 }
 
-// bulky is a search that carries much.
-type bulky struct {
-	search.Replayer
-	of []engine.Section
-}
-
-func (b bulky) Bulk() []engine.Section { return b.of }
-
 // A flat system has five parameters, and the same loss everywhere.
 type flat struct{ engine.Common }
 
@@ -51,67 +40,6 @@ func (*flat) Acceptance() float64                     { return 1 }
 func (*flat) TensorName(int) string                   { return "all" }
 func (*flat) Loss([]float32, uint32) (float64, error) { return 0, nil }
 func (*flat) Backward(_, _ []float32)                 {}
-
-// TestSizesOfTrails: θ of as many steps as an eighth of what a search carries has room for, and of
-// two at least.
-func TestSizesOfTrails(t *testing.T) {
-	workers := pool.New(1)
-	defer workers.Close()
-	c := new(flat)
-	c.Schema, c.System = engine.SchemaVersion, "flat"
-	c.Training = engine.Training{Steps: 60, Batch: 2, Methods: search.ByGradient(), LogEvery: 1, Optimizer: optim.AdamW{LearningRate: 1, Beta1: 0.9, Beta2: 0.9, Epsilon: 1}, Schedule: optim.Schedule{Kind: "constant"}}
-	c.Evaluation.Samples = 1
-	trainer, err := engine.NewTrainer(c, workers)
-	require.NoError(t, err)
-	for _, c := range []struct{ single, double, bytes, limit int }{{0, 0, 0, 2}, {40, 100, 960, 6}, {39, 100, 956, 5}, {0, 60, 480, 3}, {0, 59, 472, 2}, {118, 0, 472, 2}, {120, 0, 480, 3}} {
-		b := bulky{of: []engine.Section{{Float32: make([]float32, c.single)}, {Float64: make([]float64, c.double)}}}
-		require.Equal(t, c.bytes, bulkBytes(b))
-		k := newTrail(trainer, b)
-		require.Equal(t, c.limit, k.limit, "%v", c)
-		require.Equal(t, keyframe{Step: trainer.Steps()}, k.base)
-	}
-}
-
-// TestTrails: a trail holds θ and rates of steps, which a keyframe takes off it.
-func TestTrails(t *testing.T) {
-	workers := pool.New(1)
-	defer workers.Close()
-	c := new(flat)
-	c.Schema, c.System = engine.SchemaVersion, "flat"
-	c.Training = engine.Training{Steps: 60, Batch: 2, Methods: search.ByGradient(), LogEvery: 1, EMA: 0.3, Schedule: optim.Schedule{Kind: "constant"}, Optimizer: optim.AdamW{LearningRate: 1, Beta1: 0.9, Beta2: 0.9, Epsilon: 1}}
-	c.Training.Method, c.Evaluation.Samples = "consensus", 1
-	trainer, err := engine.NewTrainer(c, workers)
-	require.NoError(t, err)
-	k := newTrail(trainer, trainer.Replayer())
-	points := [][]float32{slices.Clone(k.params)}
-	for step := 1; step <= 3; step++ {
-		require.NoError(t, trainer.Step())
-		k.add(1 / float64(step))
-		points = append(points, slices.Clone(k.params))
-		require.Equal(t, trainer.State()[0].Float32, k.params)
-	}
-	require.NotEqual(t, points[1], points[3])
-	require.Equal(t, slices.Concat(points...), k.points)
-	require.Equal(t, []float64{1, 0.5, 1. / 3}, k.rates)
-	for step := range points {
-		k.set(step)
-		require.Equal(t, points[step], k.params)
-	}
-	var names []string
-	for _, section := range k.state() {
-		names = append(names, section.Name)
-	}
-	require.Equal(t, []string{"params", "ema", "journal.points", "journal.rates"}, names)
-	path := filepath.Join(t.TempDir(), "keyframe.0.rvg")
-	require.NoError(t, k.write(t.Context(), path, header{Kind: "keyframe", Step: 2}))
-	require.Equal(t, slices.Concat(points[2:]...), k.points)
-	require.Equal(t, []float64{1. / 3}, k.rates)
-	h, _, err := readFile(t.Context(), path, "keyframe")
-	require.NoError(t, err)
-	require.Equal(t, keyframe{Step: 2, File: "keyframe.0.rvg", SHA256: h.sum}, k.base)
-	var none *trail
-	none.add(1)
-}
 
 // TestAxesOfErrors: the first five errors of each record are shown, in units of floors if all of
 // these are known, on an axis as high as ten or the largest, and a little more.
@@ -179,7 +107,7 @@ func TestAxesOfErrors(t *testing.T) {
 // of no other.
 func TestLeftoversGo(t *testing.T) {
 	dir := t.TempDir()
-	names := []string{"model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "metrics.jsonl", "status.json", "summary.json", "keyframe.0.rvg", "keyframe.1.rvg", "keyframe.2.rvg"}
+	names := []string{"model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "metrics.jsonl", "status.json", "summary.json"}
 	for _, name := range append(names, "other.json") {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "."+name+"123"), nil, 0o600))
 	}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -88,14 +87,17 @@ func TestFilesRefused(t *testing.T) {
 	require.EqualError(t, err, "f: unexpected EOF")
 
 	h := &header{Sections: []sectionHeader{{"a", "float32", 1}, {"b", "float64", 1}}}
-	require.EqualError(t, fill(t.Context(), "f", h, nil, make([]engine.Section, 1)), "f: holds 2 sections where the configuration needs 1")
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	want := []engine.Section{{Name: "a", Float32: make([]float32, 1)}, {Name: "b", Float64: make([]float64, 1)}}
-	require.Equal(t, context.Canceled, fill(ended, "f", h, make([]byte, 12), want))
-	require.NoError(t, os.WriteFile(path, good, 0o600))
-	_, _, err = readFile(ended, path, "model")
-	require.Equal(t, context.Canceled, err)
+	require.EqualError(t, fill("f", h, nil, make([]engine.Section, 1)), "f: holds 2 sections where the configuration needs 1")
+}
+
+// TestFormerTrails: a checkpoint that holds the steps of many particles in their place is refused.
+func TestFormerTrails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "checkpoint.rvg")
+	require.NoError(t, writeFile(path, header{Kind: "checkpoint", Config: []byte("{}")}, []engine.Section{{Name: "params", Float32: []float32{1}}, {Name: "journal.points", Float32: []float32{1, 2}}}))
+	c := new(flat)
+	r := &run{config: []byte("{}"), cfg: c, common: &c.Common}
+	_, err := r.load(path)
+	require.EqualError(t, err, path+": holds the steps of many particles since a keyframe, as former versions wrote them; finish the run with one of these, or begin anew in another directory")
 }
 
 // TestLineEnds compares the end of the last whole line with that found byte by byte.

@@ -132,7 +132,6 @@ type run struct {
 	Options
 	config   []byte // canonical JSON
 	trainer  *engine.Trainer
-	trail    *trail // nil unless the run keeps one
 	workers  *pool.Pool
 	common   *engine.Common
 	before   float64 // seconds of training before this process
@@ -194,9 +193,7 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 		return nil, err
 	}
 	_, r.setting = trainer.System().(engine.Initializer)
-	if err := r.agree(r.open(ctx)); engine.Cancelled(err) {
-		return nil, &StopError{r.dir, trainer.Steps(), r.common.Training.Steps} // of the checkpoint that is there
-	} else if err != nil {
+	if err := r.agree(r.open()); err != nil {
 		return nil, err
 	}
 	r.share()
@@ -242,7 +239,7 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 		r.keepRefuge()
 	}
 	for !t.Done() {
-		if err := r.agree(r.ready(ctx)); err != nil {
+		if err := r.agree(ctx.Err()); err != nil {
 			return nil, err
 		}
 		if err := t.StepContext(stepping); err != nil {
@@ -251,7 +248,6 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 			}
 			continue
 		}
-		r.trail.add(t.Rate())
 		r.gather()
 		r.dirty = true
 		if time.Since(r.told) >= statusEvery {
@@ -283,14 +279,6 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 	}
 	result, err := r.finish(ctx)
 	return result, r.agree(err)
-}
-
-// ready comes before each step.
-func (r *run) ready(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return r.keyframes(ctx)
 }
 
 // stop leaves a checkpoint. Only its *StopError says that there is one.

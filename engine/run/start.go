@@ -65,9 +65,6 @@ func (r *run) setUp(ctx context.Context) error {
 	if err := r.agree(r.begin(ctx)); err != nil {
 		return err
 	}
-	if s := t.Replayer(); s != nil && r.dir != "" && bulkBytes(s) >= trailFrom { // too much for a checkpoint
-		r.trail = newTrail(t, s)
-	}
 	placed := r.workers.Any(r.setting && time.Since(begun) >= worthKeeping)
 	if r.setting = false; placed {
 		return r.agree(r.checkpoint())

@@ -76,12 +76,7 @@ func newConsensus(p Problem, config Consensus) *consensus {
 	return c
 }
 
-// begin scatters the particles about θ.
-func (c *consensus) begin() {
-	c.stream = rng.Stream(c.Seed, rng.Perturbation, 0)
-	c.Workers.Run(len(c.draws), c.scatter)
-}
-
+// scatterPiece scatters the particles about θ.
 func (c *consensus) scatterPiece(piece int) {
 	lo, hi := c.bounds(piece)
 	n, theta := len(c.Params), c.Params[lo:hi]
@@ -99,7 +94,8 @@ func (c *consensus) scatterPiece(piece int) {
 func (c *consensus) Look(ctx context.Context, step int) (loss, norm float64, err error) {
 	n := len(c.Params)
 	if step == 1 {
-		c.begin()
+		c.stream = rng.Stream(c.Seed, rng.Perturbation, 0)
+		c.Workers.Run(len(c.draws), c.scatter)
 	}
 	for p := range c.losses {
 		if err := ctx.Err(); err != nil {
@@ -168,26 +164,16 @@ func (c *consensus) agreePiece(piece int) {
 
 // Move takes a time step, and averages v.
 func (c *consensus) Move(step int, rate float64) (finite bool) {
-	finite = c.Replay(step, rate)
+	dt := c.config.TimeStep * rate
+	c.keep, c.noise = float32(1-dt), float32(c.config.Noise*math.Sqrt(dt))
+	c.stream = rng.Stream(c.Seed, rng.Perturbation, uint32(step))
+	c.Workers.Run(len(c.draws), c.step)
 	if c.ema != nil {
 		decay := float32(min(c.EMA, float64(step)/float64(step+10)))
 		for i, x := range c.Params {
 			c.ema[i] = decay*c.ema[i] + (1-decay)*x
 		}
 	}
-	return finite
-}
-
-// Replay implements Replayer.
-func (c *consensus) Replay(step int, rate float64) (finite bool) {
-	if step == 0 {
-		c.begin()
-		return true
-	}
-	dt := c.config.TimeStep * rate
-	c.keep, c.noise = float32(1-dt), float32(c.config.Noise*math.Sqrt(dt))
-	c.stream = rng.Stream(c.Seed, rng.Perturbation, uint32(step))
-	c.Workers.Run(len(c.draws), c.step)
 	return !slices.Contains(c.finite, false)
 }
 
@@ -206,17 +192,10 @@ func (c *consensus) stepPiece(piece int) {
 
 func (c *consensus) Average() []float32 { return c.ema }
 
-func (c *consensus) State() []state.Section { return append(c.Bulk(), c.Rest()...) }
-
-// Bulk implements Replayer: the particles.
-func (c *consensus) Bulk() []state.Section {
-	return []state.Section{{Name: "consensus.particles", Float32: c.particles}}
-}
-
-// Rest implements Replayer.
-func (c *consensus) Rest() []state.Section {
-	if c.ema == nil {
-		return nil
+func (c *consensus) State() []state.Section {
+	all := []state.Section{{Name: "consensus.particles", Float32: c.particles}}
+	if c.ema != nil {
+		all = append(all, state.Section{Name: "ema", Float32: c.ema})
 	}
-	return []state.Section{{Name: "ema", Float32: c.ema}}
+	return all
 }

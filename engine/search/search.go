@@ -72,18 +72,6 @@ type Search interface {
 	State() []state.Section
 }
 
-// A Replayer is a Search most of whose state follows from θ alone: from that with
-// which training began and that of each step.
-type Replayer interface {
-	Search
-	Bulk() []state.Section // what Replay computes
-	Rest() []state.Section // of State
-	// Replay takes the bulk from before Move of a step to after it, where θ and
-	// rate are what they were then, without a loss. Step 0 makes the bulk that
-	// training begins with.
-	Replay(step int, rate float64) (finite bool)
-}
-
 // A Problem is what a search searches for, and with what.
 type Problem struct {
 	Params []float32 // θ, which the search moves

@@ -228,34 +228,13 @@ func TestLimits(t *testing.T) {
 	require.Equal(t, Methods{"consensus", Evolution{32, 0.03, "rank"}, Consensus{64, 0.3, 20, 1, 0.02}}, usual)
 }
 
-// TestReplays: a search that is replayed along θ and the rates of steps has what it had.
-func TestReplays(t *testing.T) {
+// TestEndedLooks: a look in a context that has ended changes nothing.
+func TestEndedLooks(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	begin := func() (Replayer, []float32) {
-		params := start()
-		return New(Methods{Method: "consensus", Consensus: Consensus{6, 0.4, 3, 0.9, 0.2}}, Problem{Params: params, Loss: unevenLoss, EMA: 0.3, Seed: testSeed, Workers: workers}).(Replayer), params
-	}
-	s, params := begin()
-	var points [][]float32
-	for step := 1; step <= 3; step++ {
-		_, _, err := s.Look(t.Context(), step)
-		require.NoError(t, err)
-		require.True(t, s.Move(step, 1/float64(step)))
-		points = append(points, slices.Clone(params))
-	}
-	again, others := begin()
-	require.True(t, again.Replay(0, 0))
-	for step := 1; step <= 3; step++ {
-		copy(others, points[step-1])
-		require.True(t, again.Replay(step, 1/float64(step)))
-	}
-	require.True(t, slices.Equal(s.Bulk()[0].Float32, again.Bulk()[0].Float32))
-
-	// What has ended changes nothing.
 	ended, end := context.WithCancel(t.Context())
 	end()
-	before, _ := begin()
+	before := New(Methods{Method: "consensus", Consensus: Consensus{6, 0.4, 3, 0.9, 0.2}}, Problem{Params: start(), Loss: unevenLoss, EMA: 0.3, Seed: testSeed, Workers: workers})
 	_, _, err := before.Look(ended, 1)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Zero(t, slices.Max(before.Average()))

@@ -5,7 +5,6 @@
 package disk
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -239,33 +238,6 @@ func Replace(path string, write func(io.Writer) error, ready func() error) error
 		return named(path, err)
 	}
 	return nil
-}
-
-// Gently is Write of what write writes, of a gigabyte beside which others work: at no
-// time does more of it wait for the disk than goes there in a moment, so that they
-// need not wait for more when they sync files of their own, and neither does this
-// process when it ends. It returns ctx's error, and writes nothing, soon after that
-// is done.
-func Gently(ctx context.Context, path string, write func(io.Writer) error) error {
-	return Replace(path, func(w io.Writer) error { return write(&gentle{Pending: w.(*Pending), ctx: ctx}) }, ctx.Err)
-}
-
-type gentle struct {
-	*Pending
-	ctx    context.Context
-	synced int64
-}
-
-func (g *gentle) Write(data []byte) (int, error) {
-	if err := g.ctx.Err(); err != nil {
-		return 0, err
-	}
-	n, err := g.Pending.Write(data)
-	if err == nil && g.written-g.synced >= writebackLen {
-		g.synced = g.written
-		err = g.Sync()
-	}
-	return n, err
 }
 
 // named names the file of an error, in place of the temporary file.

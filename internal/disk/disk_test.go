@@ -2,7 +2,6 @@ package disk
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -142,47 +141,6 @@ func TestLongFilesAreWhole(t *testing.T) {
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, got))
-}
-
-// TestGentlyWritesAllOrNothing, wherever it is told to stop.
-func TestGentlyWritesAllOrNothing(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "file")
-	data := make([]byte, 2*writebackLen+writebackLen/2)
-	for i := range data {
-		data[i] = byte(i >> 10)
-	}
-	const piece = writebackLen / 4
-	for _, pieces := range []int{0, 1, 5, 10, 11} { // before it stops; there are 10
-		ctx, cancel := context.WithCancel(t.Context())
-		err := Gently(ctx, path, func(w io.Writer) error {
-			for n := range len(data) / piece {
-				if n == pieces {
-					cancel()
-				}
-				if _, err := w.Write(data[n*piece:][:piece]); err != nil {
-					return err
-				}
-			}
-			if pieces == 10 { // with all in the file but not its name
-				cancel()
-			}
-			return nil
-		})
-		cancel()
-		entries, dirErr := os.ReadDir(dir)
-		require.NoError(t, dirErr)
-		if pieces <= 10 {
-			require.ErrorIs(t, err, context.Canceled, "%d pieces", pieces)
-			require.Empty(t, entries, "%d pieces", pieces)
-			continue
-		}
-		require.NoError(t, err)
-		require.Len(t, entries, 1)
-		got, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.True(t, bytes.Equal(data, got))
-	}
 }
 
 func TestSweepRemovesWhatIsNotBeingWritten(t *testing.T) {
