@@ -47,9 +47,9 @@ func Prepare(cfg Config, workers *pool.Pool) (*Trainer, error) {
 		return nil, err
 	}
 	c, n := cfg.Shared().Training, system.NumParams()
-	t := &Trainer{system: system, training: c, workers: workers, params: workers.Float32s(n), eased: 1}
+	t := &Trainer{system: system, training: c, workers: workers, params: make([]float32, n), eased: 1}
 	if c.Method != "consensus" {
-		t.grad = workers.Float32s(n)
+		t.grad = make([]float32, n)
 		t.optimizer = optim.NewOptimizer(c.Optimizer, c.ClipNorm, c.EMA, n, workers)
 	}
 	if c.Method != "gradient" {

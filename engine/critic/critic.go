@@ -96,18 +96,18 @@ func New(n, dim int, config Config, seed uint64, workers *pool.Pool) (*Critic, e
 	c.net.Initialize(c.Params, &stream, 0)
 	adam := optim.AdamW{LearningRate: config.LearningRate, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: config.WeightDecay}
 	c.optimizer = optim.NewOptimizer(adam, 0, 0, params, workers)
-	c.packed = c.net.NewPacked(true, nil)
+	c.packed = c.net.NewPacked(true)
 	for side := range c.sides {
-		c.sides[side] = c.net.NewActivations(n, nil)
+		c.sides[side] = c.net.NewActivations(n)
 	}
 	c.values, c.gains = make([]float32, n), make([]float64, c.lanes.Blocks())
 	c.measured = []pool.Span{nn.BlockSpan(c.lanes, c.gains)}
 	rows := nn.BlockRows()
 	c.dout = nn.PerLane(c.lanes, func() []float32 { return make([]float32, rows) })
 	c.din = nn.PerLane(c.lanes, func() [2][]float32 { return [2][]float32{make([]float32, rows*in), make([]float32, rows*in)} })
-	c.scratch = nn.PerLane(c.lanes, func() *nn.Scratch { return nn.NewScratch(rows, nil, c.net) })
+	c.scratch = nn.PerLane(c.lanes, func() *nn.Scratch { return nn.NewScratch(rows, c.net) })
 	for range c.lanes.Blocks() {
-		c.alternative = append(c.alternative, [2]nn.Activations{c.net.NewActivations(rows, nil), c.net.NewActivations(rows, nil)})
+		c.alternative = append(c.alternative, [2]nn.Activations{c.net.NewActivations(rows), c.net.NewActivations(rows)})
 	}
 	c.pack = func(part int) { c.net.PackPart(c.packed, c.Params, part) }
 	c.evaluate, c.vary, c.descend, c.ascend = c.evaluateBlock, c.varyBlock, c.descendBlock, c.ascendBlock

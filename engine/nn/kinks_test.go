@@ -28,11 +28,11 @@ func TestKinksOfSpecialUnits(t *testing.T) {
 	a[4], b[4] = 0.5, 0.25
 	a[5], b[5] = -1, -0.5
 	a[6], b[6] = float32(math.Copysign(0, -1)), 1
-	x := m.NewActivations(rows, nil)
+	x := m.NewActivations(rows)
 	for i := range x[0] {
 		x[0][i] = float32(i-rows/2)/4 + 0.1 // at no kink
 	}
-	p := m.NewPacked(true, nil)
+	p := m.NewPacked(true)
 	m.Pack(p, params)
 	m.Forward(x, p, params, 0, rows)
 	dout := make([]float32, 2*rows)
@@ -40,7 +40,7 @@ func TestKinksOfSpecialUnits(t *testing.T) {
 		dout[i] = 1
 	}
 	grad, din := make([]float32, m.NumParams()), make([]float32, rows)
-	m.Backward(grad, din, dout, x, p, 0, rows, NewScratch(rows, nil, m))
+	m.Backward(grad, din, dout, x, p, 0, rows, NewScratch(rows, m))
 	p64 := number.Widen(params)
 	total := func() (sum float64) {
 		for _, v := range x[0] {
@@ -78,14 +78,14 @@ func testKinksPassNaN(t *testing.T, m *MLP) {
 	for i := -1; i < m.NumParams(); i++ {
 		params := make([]float32, m.NumParams())
 		m.Initialize(params, &asm.Counter{Seed: 1}, 0)
-		x := m.NewActivations(1, nil)
+		x := m.NewActivations(1)
 		x[0][0] = 0.5
 		if i < 0 {
 			x[0][0] = nan
 		} else {
 			params[i] = nan
 		}
-		p := m.NewPacked(false, nil)
+		p := m.NewPacked(false)
 		m.Pack(p, params)
 		m.Forward(x, p, params, 0, 1)
 		require.True(t, slices.ContainsFunc(x.Output(), func(y float32) bool { return y != y }), "parameter %d", i)
@@ -99,7 +99,7 @@ func TestKinksForgetTheLastStep(t *testing.T) {
 	before, params := random(r, m.NumParams()), random(r, m.NumParams())
 	m.Biases(params, 0)[7] = 0
 	m.Biases(params, 0)[3] = 0
-	fresh, used := m.NewPacked(true, nil), m.NewPacked(true, nil)
+	fresh, used := m.NewPacked(true), m.NewPacked(true)
 	m.Pack(used, before)
 	m.Pack(used, params)
 	m.Pack(fresh, params)

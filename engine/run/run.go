@@ -172,9 +172,7 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 		ctx, cancel = context.WithDeadline(ctx, opt.Asked.Add(opt.MaxTime))
 		defer cancel()
 	}
-	var trainer *engine.Trainer
-	var err error
-	defer workers.Lending(func() { trainer, err = engine.Prepare(cfg, workers) })()
+	trainer, err := engine.Prepare(cfg, workers)
 	if trainer != nil {
 		defer engine.Release(trainer.System())
 	}

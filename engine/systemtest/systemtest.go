@@ -28,8 +28,6 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-func init() { pool.SpoilLent = true }
-
 // steps is how many steps each part of the contract is tried for.
 const steps = 3
 
@@ -108,9 +106,9 @@ func sameForAnyThreads(t *testing.T, cfg engine.Config) (params []float32, recor
 	t.Helper()
 	for _, threads := range []int{1, 3} { // ranks have 1 and 2
 		workers := pool.New(threads)
-		trainer, giveBack, err := lent(cfg, workers)
+		trainer, err := engine.NewTrainer(cfg, workers)
 		require.NoError(t, err)
-		defer giveBack() // after all, so that ranks at once find it
+		defer engine.Release(trainer.System())
 		for range steps {
 			require.NoError(t, trainer.Step())
 		}
@@ -137,37 +135,29 @@ func sameForAnyRanks(t *testing.T, cfg engine.Config, want []float32, record eng
 	t.Helper()
 	const size = 3
 	var trainers [size]*engine.Trainer
-	var giveBack [size]func()
 	var errs [size]error
 	var all sync.WaitGroup
 	for i, rank := range pool.Local(size) {
 		workers := pool.New(1 + i%2)
 		defer workers.Close()
 		workers.Join(rank)
-		all.Go(func() { trainers[i], giveBack[i], errs[i] = train(cfg, workers) })
+		all.Go(func() { trainers[i], errs[i] = train(cfg, workers) })
 	}
 	all.Wait()
 	for i, trainer := range trainers {
 		require.NoError(t, errs[i])
-		defer giveBack[i]()
+		defer engine.Release(trainer.System())
 		require.Equal(t, want, trainer.Params(), "parameters on rank %d of %d", i, size)
 		require.Equal(t, record, trainer.Record(), "record on rank %d of %d", i, size)
 	}
 }
 
-func train(cfg engine.Config, workers *pool.Pool) (trainer *engine.Trainer, giveBack func(), err error) {
-	trainer, giveBack, err = lent(cfg, workers)
+func train(cfg engine.Config, workers *pool.Pool) (*engine.Trainer, error) {
+	trainer, err := engine.NewTrainer(cfg, workers)
 	for i := 0; i < steps && err == nil; i++ {
 		err = trainer.Step()
 	}
-	return trainer, giveBack, err
-}
-
-// lent returns a trainer in a loan of its own. It gives back what was lent to it, full of NaN,
-// for those that come after it to use.
-func lent(cfg engine.Config, workers *pool.Pool) (trainer *engine.Trainer, giveBack func(), err error) {
-	end := workers.Lending(func() { trainer, err = engine.NewTrainer(cfg, workers) })
-	return trainer, func() { engine.Release(trainer.System()); end() }, err
+	return trainer, err
 }
 
 // resumes stops a run on other threads after every step, and returns what one that was never

@@ -156,7 +156,7 @@ type weights struct {
 func (n *networks) newWeights(backward bool) *weights {
 	w := &weights{}
 	for _, net := range n.nets {
-		w.packed = append(w.packed, net.NewPacked(backward, nil))
+		w.packed = append(w.packed, net.NewPacked(backward))
 	}
 	if n.base != nil {
 		w.base = n.base.NewPacked()
@@ -205,7 +205,7 @@ func (n *networks) newScratch(rows int) *scratch {
 		return &scratch{}
 	}
 	width := rows * max(n.nets[0].In(), n.nets[0].Out())
-	s := &scratch{net: nn.NewScratch(rows, nil, n.nets...), out: make([]float32, width), shift: make([]float32, width), in: make([]float32, width),
+	s := &scratch{net: nn.NewScratch(rows, n.nets...), out: make([]float32, width), shift: make([]float32, width), in: make([]float32, width),
 		lean: make([]float32, width), tail: make([]float32, width)}
 	for part := range s.state {
 		s.state[part] = make([]float32, width)

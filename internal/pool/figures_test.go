@@ -163,26 +163,3 @@ func TestLengthsOfRanks(t *testing.T) {
 	p.Tell(data)
 	require.EqualValues(t, 9, p.Worst(9))
 }
-
-// Arrays from 2048 numbers on are lent, of lengths of eight between powers of two.
-func TestWhatIsLent(t *testing.T) {
-	p := New(1)
-	defer p.Close()
-	p.Lending(func() {
-		for n, lent := range map[int]int{0: 0, 2047: 0, 2048: 2048, 2049: 2304, 2304: 2304, 2305: 2560, 4095: 4096, 4097: 4608} {
-			p.loan.out = nil
-			require.Len(t, p.Float32s(n), n)
-			require.Len(t, p.loan.out, min(1, lent))
-			if lent > 0 {
-				require.Len(t, *p.loan.out[0], lent)
-			}
-		}
-		outer := p.loan
-		p.Lending(func() { require.NotSame(t, outer, p.loan) })
-		require.Same(t, outer, p.loan)
-	})
-	require.Nil(t, p.loan)
-	for n, want := range map[int]int{1: 1, 8: 8, 9: 9, 15: 15, 16: 16, 17: 18, 31: 32, 33: 36} {
-		require.Equal(t, want, capacity(n), n)
-	}
-}

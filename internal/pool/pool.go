@@ -43,7 +43,6 @@ type Pool struct {
 	closed  atomic.Bool
 
 	heeded atomic.Pointer[atomic.Bool] // whether the context of Heed has ended; nil without
-	loan   *loan                       // that goes on, nil for none
 
 	caller patient
 	body   func(piece int)

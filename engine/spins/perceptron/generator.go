@@ -17,9 +17,9 @@ type headScratch struct {
 	odds     []float32 // exp(−2h), likewise
 }
 
-func (g *generator) newHeadScratch(rows int, floats func(n int) []float32) *headScratch {
+func (g *generator) newHeadScratch(rows int) *headScratch {
 	uniforms := rows * 4 * rng.Blocks(g.spins)
-	both := floats(uniforms + rows*g.spins)
+	both := make([]float32, uniforms+rows*g.spins)
 	return &headScratch{uniforms: both[:uniforms], odds: both[uniforms:]}
 }
 

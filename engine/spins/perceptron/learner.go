@@ -37,12 +37,12 @@ func newLearner(c *Config, n int, workers *pool.Pool) *learner {
 	lanes := nn.NewLanes(rows, g.net.NumParams(), workers)
 	l := &learner{
 		generator: g, batch: &batch{rows, n, g.words, lanes, workers}, seed: c.Training.Seed, steps: c.Training.Steps,
-		packed: g.net.NewPacked(true, workers), activations: g.net.NewActivations(rows, workers),
-		scratch: nn.PerLane(lanes, func() *nn.Scratch { return nn.NewScratch(nn.BlockRows(), workers, g.net) }),
+		packed: g.net.NewPacked(true), activations: g.net.NewActivations(rows),
+		scratch: nn.PerLane(lanes, func() *nn.Scratch { return nn.NewScratch(nn.BlockRows(), g.net) }),
 	}
 	l.logits = l.activations.Output()
 	for range lanes.Blocks() {
-		l.heads = append(l.heads, g.newHeadScratch(nn.BlockRows(), workers.Float32s))
+		l.heads = append(l.heads, g.newHeadScratch(nn.BlockRows()))
 	}
 	if c.Generator.Width.Unit == "spread" {
 		l.moments = make([][2]float64, lanes.Blocks())

@@ -241,7 +241,7 @@ func TestHeads(t *testing.T) {
 
 	// A bernoulli head is up where a uniform number is below its probability.
 	b := &generator{spins: 70, words: 2}
-	scratch := b.newHeadScratch(rows, allocate)
+	scratch := b.newHeadScratch(rows)
 	h := make([]float32, rows*70)
 	for i := range h {
 		h[i] = float32(r.NormFloat64())

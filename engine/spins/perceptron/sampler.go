@@ -28,16 +28,14 @@ type drawing struct {
 func (s *System) NewDraws(params []float32) sites.Draws[uint64] {
 	g, net, workers := s.learner.generator, s.learner.net, s.learner.batch.workers
 	d := &draws{
-		generator: g, seed: s.config.Training.Seed, params: params, packed: net.NewPacked(false, nil),
+		generator: g, seed: s.config.Training.Seed, params: params, packed: net.NewPacked(false),
 		tools: pool.NewTools(workers, func() drawing {
-			return drawing{net.NewActivations(nn.BlockRows(), nil), g.newHeadScratch(nn.BlockRows(), allocate)}
+			return drawing{net.NewActivations(nn.BlockRows()), g.newHeadScratch(nn.BlockRows())}
 		}),
 	}
 	net.Pack(d.packed, params)
 	return d
 }
-
-func allocate(n int) []float32 { return make([]float32, n) }
 
 // Generate fills dst with samples first, first+1, …, packed.
 func (d *draws) Generate(dst []uint64, _ []float64, first uint64) {

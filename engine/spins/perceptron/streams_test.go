@@ -22,14 +22,14 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 		c.Training.Seed, c.Generator.Head = 17, head
 		trainer, s := newTrainer(t, c, 2)
 		g, params := s.learner.generator, trainer.Params()
-		packed := g.net.NewPacked(false, nil)
+		packed := g.net.NewPacked(false)
 		g.net.Pack(packed, params)
 		const n = 600
 		generate := func(from streams, first uint64) []uint64 {
 			out := make([]uint64, n)
 			for lo := 0; lo < n; lo += nn.BlockRows() {
 				rows := min(nn.BlockRows(), n-lo)
-				g.forward(g.net.NewActivations(rows, nil), out[lo:], packed, params, 0, rows, &from, first+uint64(lo), g.newHeadScratch(rows, allocate))
+				g.forward(g.net.NewActivations(rows), out[lo:], packed, params, 0, rows, &from, first+uint64(lo), g.newHeadScratch(rows))
 			}
 			return out
 		}

@@ -35,7 +35,7 @@ func New(c *Config, t spins.Target, workers *pool.Pool) (*System, error) {
 	s := &System{config: c, learner: l}
 	s.Generator, s.Transition, s.Discrepancy = l, transition, loss
 	s.S, s.Next = make([]uint64, rows*words), make([]uint64, rows*words)
-	s.DS.spins = workers.Float32s(rows * l.spins)
+	s.DS.spins = make([]float32, rows*l.spins)
 	if c.Loss.Gradient == "score" {
 		s.DS.values = make([]float32, rows)
 	}
