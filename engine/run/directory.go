@@ -35,8 +35,6 @@ type directory struct {
 	written int64 // bytes of metrics.jsonl
 	saved   int   // step of the last checkpoint, -1 for none
 	dirty   bool  // there is something that the last checkpoint does not hold
-
-	unsettled bool // config.json is on its way to the disk
 }
 
 // open takes possession of the run directory, if that has not been done, and restores a
@@ -94,12 +92,10 @@ func own(dir string, warn func(string)) (*disk.Lock, error) {
 // writeConfig keeps config.json that of the run, whose keys that do not change
 // its numbers may change on resumption.
 func (r *run) writeConfig() error {
-	config := r.config
-	if have, err := disk.Read(configFile(r.dir), int64(len(config))); err == nil && bytes.Equal(have, config) {
+	if have, err := disk.Read(configFile(r.dir), int64(len(r.config))); err == nil && bytes.Equal(have, r.config) {
 		return nil
 	}
-	r.unsettled = true
-	return disk.Publish(configFile(r.dir), config)
+	return disk.Write(configFile(r.dir), r.config)
 }
 
 // openMetrics opens metrics.jsonl where the checkpoint was: what an interrupted
@@ -211,9 +207,6 @@ func (r *run) checkpoint() error {
 	if r.dir == "" || !r.dirty {
 		return nil
 	}
-	if err := r.settle(); err != nil {
-		return err
-	}
 	if err := r.metrics.Sync(); err != nil {
 		return fmt.Errorf("writing %s: %w", metricsFile(r.dir), disk.Cause(err))
 	}
@@ -226,15 +219,6 @@ func (r *run) checkpoint() error {
 	r.notes.Remove()
 	r.notes = nil
 	return r.status(nil)
-}
-
-// settle puts the configuration on the disk.
-func (r *run) settle() error {
-	if !r.unsettled {
-		return nil
-	}
-	r.unsettled = false
-	return disk.Settle(configFile(r.dir))
 }
 
 // kept are a checkpoint's sections.

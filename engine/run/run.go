@@ -282,9 +282,6 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 // stop leaves a checkpoint. Only its *StopError says that there is one.
 func (r *run) stop() error {
 	if r.started.IsZero() { // before its first step
-		if err := r.agree(r.settle()); err != nil {
-			return err
-		}
 		return &StopError{r.dir, -1, r.common.Training.Steps}
 	}
 	if err := r.agree(r.checkpoint()); err != nil {

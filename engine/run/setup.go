@@ -64,7 +64,7 @@ func SetUp(dir, resume string, given engine.Config, warn func(string)) (*Setup, 
 	s.given, s.spent = given, spentIn(dir)
 	text, err := conf.Encode(given)
 	if err == nil {
-		err = disk.Publish(configFile(dir), text)
+		err = disk.Write(configFile(dir), text)
 	}
 	if err == nil {
 		err = s.tell("setting up", nil)
@@ -160,7 +160,7 @@ func (s *Setup) End(reason error) error {
 	case engine.Cancelled(reason):
 		err = &StopError{Dir: s.dir, Step: -1}
 		if !s.run {
-			if failed := errors.Join(disk.Settle(configFile(s.dir)), s.tell("stopped", nil), disk.SyncDir(s.dir)); failed != nil {
+			if failed := s.tell("stopped", nil); failed != nil {
 				err = errors.Join(reason, failed)
 			}
 		}
@@ -193,5 +193,8 @@ func (s *Setup) tell(state string, problem error) error {
 	if problem != nil {
 		status.Error = problem.Error()
 	}
-	return status.write(s.dir, disk.Publish)
+	if state == "setting up" {
+		return status.write(s.dir, disk.Publish)
+	}
+	return status.write(s.dir, disk.Write) // nobody will write it again
 }

@@ -186,8 +186,8 @@ func WriteJSON(path string, v any) error {
 }
 
 // Publish is Write, but does not wait for the disk: for what tells others of work that
-// goes on, and what Settle settles before anything rests on it. Whoever reads path finds
-// the old content or the new, but after a loss of power perhaps neither.
+// goes on. Whoever reads path finds the old content or the new, but after a loss of power
+// perhaps neither.
 func Publish(path string, data []byte) error {
 	p, err := Create(path)
 	if err != nil {
@@ -201,19 +201,6 @@ func Publish(path string, data []byte) error {
 		return named(path, err)
 	}
 	return p.Close()
-}
-
-// Settle puts a file on the disk that was published. Its name follows with those of
-// its directory (SyncDir).
-func Settle(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(file.Sync(), file.Close()); err != nil {
-		return named(path, err)
-	}
-	return nil
 }
 
 // Replace is Write of what write writes, and calls ready when that is on the
