@@ -145,7 +145,7 @@ func TestLengthsOfRanks(t *testing.T) {
 		sent := make(chan bool, 1)
 		ranks := Local(2)
 		go func() {
-			ranks[0].(*local).between(0, 1) <- make([]byte, lengths[0])
+			ranks[0].Send(1, make([]byte, lengths[0]))
 			sent <- true
 		}()
 		require.PanicsWithValue(t, "pool: ranks send and receive different lengths", func() { ranks[1].Receive(0, make([]byte, lengths[1])) })

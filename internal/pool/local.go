@@ -1,85 +1,69 @@
 package pool
 
-import "sync"
+import "bytes"
 
 // Local returns ranks that are goroutines of one process, for tests of what ranks
 // compute: each calls Gather on its own.
 func Local(size int) []Ranks {
-	m := &meeting{data: make([][]byte, size), ends: make([][]int, size)}
-	m.cond.L = &m.mutex
-	m.sent = make([]chan []byte, size*size)
-	for i := range m.sent {
-		m.sent[i] = make(chan []byte)
+	sent := make([]chan message, size*size)
+	for i := range sent {
+		sent[i] = make(chan message, 1)
 	}
 	var all []Ranks
 	for r := range size {
-		all = append(all, &local{m, r})
+		all = append(all, &local{r, size, sent})
 	}
 	return all
 }
 
-// A meeting is where local ranks wait for each other.
-type meeting struct {
-	mutex sync.Mutex
-	cond  sync.Cond
-	here  int
-	round int
-	data  [][]byte
-	ends  [][]int
-	sent  []chan []byte // from one rank to another, and back when it was read
-}
-
-// wait returns when all ranks have called it.
-func (m *meeting) wait() {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.here++
-	if round := m.round; m.here < len(m.data) {
-		for round == m.round {
-			m.cond.Wait()
-		}
-		return
-	}
-	m.here = 0
-	m.round++
-	m.cond.Broadcast()
-}
-
 type local struct {
-	*meeting
-	rank int
+	rank, size int
+	sent       []chan message // from one rank to another
+}
+
+// A message is a part of so many bytes, or all.
+type message struct {
+	part []byte
+	of   int
 }
 
 func (l *local) Rank() int { return l.rank }
-func (l *local) Size() int { return len(l.data) }
+func (l *local) Size() int { return l.size }
 
 func (l *local) Gather(data []byte, ends []int) {
-	l.data[l.rank], l.ends[l.rank] = data, ends
-	l.wait()
-	lo := 0
-	for r, hi := range ends {
-		if len(l.data[r]) != len(data) || l.ends[r][r] != hi {
+	part := func(r int) []byte {
+		if r == 0 {
+			return data[:ends[0]]
+		}
+		return data[ends[r-1]:ends[r]]
+	}
+	for r := range l.size {
+		if r != l.rank {
+			l.between(l.rank, r) <- message{bytes.Clone(part(l.rank)), len(data)}
+		}
+	}
+	for r := range l.size {
+		if r == l.rank {
+			continue
+		}
+		m := <-l.between(r, l.rank)
+		if len(m.part) != len(part(r)) || m.of != len(data) {
 			panic("pool: ranks gather different lengths")
 		}
-		if r != l.rank {
-			copy(data[lo:hi], l.data[r][lo:hi])
-		}
-		lo = hi
+		copy(part(r), m.part)
 	}
-	l.wait()
 }
 
-func (l *local) between(from, to int) chan []byte { return l.sent[from*l.Size()+to] }
+func (l *local) between(from, to int) chan message { return l.sent[from*l.size+to] }
 
 func (l *local) Send(to int, data []byte) {
-	l.between(l.rank, to) <- data
-	<-l.between(to, l.rank)
+	l.between(l.rank, to) <- message{bytes.Clone(data), len(data)}
 }
 
 func (l *local) Receive(from int, data []byte) {
-	sent := <-l.between(from, l.rank)
-	if copy(data, sent) != len(data) || len(sent) != len(data) {
+	m := <-l.between(from, l.rank)
+	if len(m.part) != len(data) {
 		panic("pool: ranks send and receive different lengths")
 	}
-	l.between(l.rank, from) <- nil
+	copy(data, m.part)
 }
