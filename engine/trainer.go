@@ -96,23 +96,17 @@ func (t *Trainer) StepContext(ctx context.Context) error {
 	if t.search != nil {
 		return t.seek(ctx)
 	}
-	step := uint32(t.step + 1)
-	loss, err := t.system.Loss(t.params, step) // s = G_θ(z), s′ ~ p^m(s, ·), L((s, s′), (s′, s))
+	loss, err := t.system.Loss(t.params, uint32(t.step+1)) // s = G_θ(z), s′ ~ p^m(s, ·), L((s, s′), (s′, s))
 	if err != nil {
 		return t.failed(err)
 	}
 	t.step, t.loss = t.step+1, loss
 	t.system.Backward(t.params, t.grad) // ∂L/∂θ
-	return t.descend()
-}
-
-// descend takes θ along −∂L/∂θ by AdamW.
-func (t *Trainer) descend() error {
 	t.norm = t.optimizer.Norm(t.grad)
 	if err := t.checkFinite(); err != nil {
 		return err
 	}
-	if !t.optimizer.Step(t.params, t.grad, t.norm, t.step, t.Rate()) {
+	if !t.optimizer.Step(t.params, t.grad, t.norm, t.step, t.Rate()) { // θ along −∂L/∂θ by AdamW
 		return t.nonFinite("parameter", t.params)
 	}
 	return nil
