@@ -15,7 +15,6 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/lists"
-	"github.com/revgen/revgen/internal/memory"
 )
 
 // Models and checkpoints share one container, the .rvg file:
@@ -163,7 +162,6 @@ func readFile(path, kind string) (*header, []byte, error) {
 		return nil, nil, err
 	}
 	rest := make([]byte, size-int64(len(start)))
-	memory.Huge(rest)
 	sum := sha256.New()
 	sum.Write(start)
 	content := rest[:len(rest)-sha256.Size]

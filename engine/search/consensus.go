@@ -9,7 +9,6 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/conf"
-	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/state"
 )
 
@@ -68,7 +67,6 @@ func newConsensus(p Problem, config Consensus) *consensus {
 		losses: make([]float64, config.Particles), weights: make([]float32, config.Particles),
 		spread: make([]float64, pieces(n)), finite: make([]bool, pieces(n)), perturbations: newPerturbations(n),
 	}
-	memory.Huge(asm.Bytes(c.particles))
 	if p.EMA > 0 {
 		c.ema = make([]float32, n)
 	}

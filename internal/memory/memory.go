@@ -1,4 +1,4 @@
-// Package memory knows how much memory there is, and asks for it in large pages.
+// Package memory knows how much memory there is.
 package memory
 
 import (
