@@ -13,14 +13,10 @@ type fold struct {
 	table   []int32 // open addressing: id+1, or 0
 	shift   int     // of a hash to a slot of the table
 	s, t    []uint64
-	pair    []uint64 // by id+1, each distinct pair in one word, where it fits
 }
 
 func (f *fold) init(n, spins int) {
 	f.words = (spins + 63) / 64
-	if spins <= 32 {
-		f.pair = make([]uint64, n+1)
-	}
 	f.id = make([]int, n)
 	f.sample = make([]int, 0, n)
 	f.count = make([]int, 0, n)
@@ -33,16 +29,13 @@ func (f *fold) init(n, spins int) {
 func (f *fold) run(s, t []uint64) {
 	clear(f.table)
 	f.sample, f.count, f.reverse = f.sample[:0], f.count[:0], f.reverse[:0]
-	if f.pair != nil {
-		f.runNarrow(s, t)
-		return
-	}
 	f.s, f.t = s, t
 	w := f.words
 	for i := range f.id {
 		slot, id := f.find(s[i*w:(i+1)*w], t[i*w:(i+1)*w])
 		if id < 0 {
-			id = f.add(i)
+			id = len(f.sample)
+			f.sample, f.count, f.reverse = append(f.sample, i), append(f.count, 0), append(f.reverse, -1)
 			f.table[slot] = int32(id + 1)
 		}
 		f.id[i] = id
@@ -54,65 +47,7 @@ func (f *fold) run(s, t []uint64) {
 	f.s, f.t = nil, nil
 }
 
-// add begins a distinct pair with its first sample.
-func (f *fold) add(sample int) (id int) {
-	id = len(f.sample)
-	f.sample = append(f.sample, sample)
-	f.count = append(f.count, 0)
-	f.reverse = append(f.reverse, -1)
-	return id
-}
-
 const hashMultiplier = 0x9E3779B97F4A7C15 // 2⁶⁴ divided by the golden ratio
-
-// slot returns where the search for a hash begins.
-func (f *fold) slot(hash uint64) int { return int(hash >> f.shift) }
-
-// runNarrow is run for pairs that fit a word, a in its low half: exchanging a
-// and b is a rotation. Whether a pair is new is as good as random, so nothing
-// branches on it.
-func (f *fold) runNarrow(s, t []uint64) {
-	n := len(f.id)
-	sample, count, distinct := f.sample[:n], f.count[:n], 0
-	clear(count)
-	for i, a := range s[:n] {
-		pair := a | t[i]<<32
-		slot := f.slotNarrow(pair)
-		entry := int(f.table[slot])
-		if entry == 0 {
-			distinct++
-		}
-		id, first := entry-1, i
-		if entry == 0 {
-			id = distinct - 1
-		}
-		if entry != 0 {
-			first = sample[id]
-		}
-		f.table[slot] = int32(id + 1)
-		f.pair[id+1] = pair
-		sample[id] = first
-		count[id]++
-		f.id[i] = id
-	}
-	f.sample, f.count, f.reverse = sample[:distinct], count[:distinct], f.reverse[:distinct]
-	for id := range f.reverse {
-		f.reverse[id] = int(f.table[f.slotNarrow(bits.RotateLeft64(f.pair[id+1], 32))]) - 1
-	}
-}
-
-// slotNarrow returns the slot of a pair in one word, or the free one where it
-// belongs.
-func (f *fold) slotNarrow(pair uint64) int {
-	slot := f.slot(pair * hashMultiplier)
-	for ; ; slot = (slot + 1) & (len(f.table) - 1) {
-		entry := uint64(f.table[slot])
-		other := f.pair[entry] ^ pair
-		if free, same := (entry-1)>>63, (other|-other)>>63^1; free|same != 0 {
-			return slot
-		}
-	}
-}
 
 // find returns the id of the pair (a, b), or -1 and the slot where it belongs.
 func (f *fold) find(a, b []uint64) (slot, id int) {
@@ -122,7 +57,7 @@ func (f *fold) find(a, b []uint64) (slot, id int) {
 		hash = (bits.RotateLeft64(hash, 32) ^ b[k]) * hashMultiplier
 	}
 	w := f.words
-	slot = f.slot(hash)
+	slot = int(hash >> f.shift)
 probe:
 	for ; f.table[slot] != 0; slot = (slot + 1) & (len(f.table) - 1) {
 		id = int(f.table[slot]) - 1
