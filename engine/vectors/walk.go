@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // How many modes and coordinates are measured one by one.
@@ -25,39 +26,56 @@ const (
 // the scale.
 const wideCoordinates = 16
 
-// observed returns how many modes have a weight of their own.
-func (e *Ensemble) observed() int {
-	if e.Modes > 1 {
-		return min(e.Modes, observedModes)
-	}
-	return 0
+// An observable is a function of a state (x, k) and its ln π.
+type observable struct {
+	name string
+	of   func(x []float32, k int, logPi float64) float64
 }
 
-// Observables returns the weights of modes (the first of many), the coordinates (the first
-// of many), the mean square of all, the first coordinate in each of those modes, ln π, the
-// target's own functions, and the density's weight. With a chart the target's own functions
-// follow the modes.
-func (e *Ensemble) Observables() []string {
-	var names []string
-	for k := range e.observed() {
-		names = append(names, fmt.Sprintf("mode_weight_%d", k))
+// observables are the weights of modes (the first of many), the coordinates (the first of
+// many), the mean square of all, the first coordinate in each of those modes, and ln π. With a
+// chart they are those of modes alone.
+func (e *Ensemble) observables() (all []observable) {
+	add := func(name string, of func(x []float32, k int, logPi float64) float64) {
+		all = append(all, observable{name, of})
+	}
+	modes := min(e.Modes, observedModes)
+	if modes == 1 {
+		modes = 0
+	}
+	within := func(mode int, of func(x []float32) float64) func(x []float32, k int, _ float64) float64 {
+		return func(x []float32, k int, _ float64) float64 {
+			if k != mode {
+				return 0
+			}
+			return of(x)
+		}
+	}
+	for mode := range modes {
+		add(fmt.Sprintf("mode_weight_%d", mode), within(mode, func([]float32) float64 { return 1 }))
 	}
 	if e.Modes > observedModes {
-		names = append(names, "mode")
+		add("mode", func(_ []float32, k int, _ float64) float64 { return float64(k) })
 	}
-	if e.Chart == nil {
-		for i := range min(e.Dim, observedCoordinates) {
-			names = append(names, fmt.Sprintf("x%d", i))
-		}
-		if e.Dim > 1 {
-			names = append(names, "mean_square")
-		}
-		for k := range e.observed() {
-			names = append(names, fmt.Sprintf("x0_in_mode_%d", k))
-		}
-		names = append(names, "log_density")
+	if e.Chart != nil {
+		return all
 	}
-	names = append(names, e.names...)
+	for i := range min(e.Dim, observedCoordinates) {
+		add(fmt.Sprintf("x%d", i), func(x []float32, _ int, _ float64) float64 { return float64(x[i]) })
+	}
+	if e.Dim > 1 {
+		add("mean_square", func(x []float32, _ int, _ float64) float64 { return square(x) / float64(e.Dim) })
+	}
+	for mode := range modes {
+		add(fmt.Sprintf("x0_in_mode_%d", mode), within(mode, func(x []float32) float64 { return float64(x[0]) }))
+	}
+	add("log_density", func(_ []float32, _ int, logPi float64) float64 { return logPi })
+	return all
+}
+
+// Observables names the observables, the target's own functions, and the density's weight.
+func (e *Ensemble) Observables() []string {
+	names := append(lists.Map(e.observables(), func(o observable) string { return o.name }), e.names...)
 	if e.Dense {
 		names = append(names, engine.LogWeight)
 	}
@@ -67,49 +85,15 @@ func (e *Ensemble) Observables() []string {
 // observe sets values, [rows][observables], of up to a piece's states, but for the
 // density's weight, and ln π of what is learned, unless logPi has it.
 func (e *Ensemble) observe(m *mover, values, logPi []float64, s States) {
-	rows, modes := s.Len(), e.observed()
-	stride, each := len(values)/rows, min(e.Dim, observedCoordinates)
+	all, stride := e.observables(), len(values)/s.Len()
 	m.know(logPi, s)
-	if own := len(e.names); own > 0 { // of the last columns, but for the weight's
-		if e.Dense {
-			own++
-		}
-		m.own.(Observed).Observe(values[stride-own:], stride, logPi, s.X, s.K)
+	if len(e.names) > 0 {
+		m.own.(Observed).Observe(values[len(all):], stride, logPi, s.X, s.K)
 	}
-	for r := range rows {
-		row := values[r*stride:][:stride]
-		at := modes
-		clear(row[:at])
-		if e.Modes > observedModes {
-			row[at] = float64(s.K[r])
-			at++
+	for r, v := range logPi {
+		for i, o := range all {
+			values[r*stride+i] = o.of(s.X[r*s.Dim:(r+1)*s.Dim], s.mode(r), v)
 		}
-		known := modes > 0 && int(s.K[r]) < modes
-		if known {
-			row[s.K[r]] = 1
-		}
-		if e.Chart != nil {
-			continue
-		}
-		x := s.X[r*s.Dim:][:s.Dim]
-		var squares float64
-		for i, v := range x {
-			v := float64(v)
-			squares += v * v
-			if i < each {
-				row[at+i] = v
-			}
-		}
-		at += each
-		if e.Dim > 1 {
-			row[at] = squares / float64(e.Dim)
-			at++
-		}
-		clear(row[at:][:modes])
-		if known {
-			row[at+int(s.K[r])] = float64(x[0])
-		}
-		row[at+modes] = logPi[r]
 	}
 }
 
