@@ -355,8 +355,7 @@ func (p *flowPass) propagate(grad []float32, l int, other []float32, w *weights,
 	}
 }
 
-func (p *flowPass) laws() int                               { return 1 }
-func (p *flowPass) weight(int, *weights) float64            { return 1 }
+func (p *flowPass) laws(*weights) []float64                 { return []float64{1} }
 func (p *flowPass) image(x, z []float32, _ int, w *weights) { p.transform(x, z, w) }
 
 func (f *flow) forward64(params, z []float64) (x, _ []float64) {

@@ -25,11 +25,9 @@ type densePass interface {
 	// of the last forward or density. What base parameters get are sums that
 	// weights.finish completes.
 	score(grad []float32, c []float64, w *weights, s *scratch)
-	// laws returns how many maps of standard normal noise, z ∈ R^d, make up the
-	// generator, each with its weight, and image sets x to the states that one of
-	// them makes of z.
-	laws() int
-	weight(law int, w *weights) float64
+	// laws returns the weights of the maps of standard normal noise, z ∈ R^d, that make up
+	// the generator, and image sets x to the states that one of them makes of z.
+	laws(w *weights) []float64
 	image(x, z []float32, law int, w *weights)
 }
 
@@ -184,21 +182,18 @@ func (p *mixturePass) score(grad []float32, c []float64, w *weights, s *scratch)
 
 // The laws of a product are all choices of a component for each coordinate, those of the
 // first changing fastest: of use in few coordinates.
-func (p *mixturePass) laws() int {
-	n := 1
-	for range p.flow.nets.base.Factors() {
-		n *= p.flow.nets.base.Each()
-	}
-	return n
-}
-
-func (p *mixturePass) weight(law int, w *weights) float64 {
-	b, weight := p.flow.nets.base, 1.0
+func (p *mixturePass) laws(w *weights) []float64 {
+	b, all := p.flow.nets.base, []float64{1}
 	for f := range b.Factors() {
-		weight *= w.base.Weight(law%b.Each()*b.Factors() + f)
-		law /= b.Each()
+		var more []float64
+		for e := range b.Each() {
+			for _, weight := range all {
+				more = append(more, weight*w.base.Weight(e*b.Factors()+f))
+			}
+		}
+		all = more
 	}
-	return weight
+	return all
 }
 
 func (p *mixturePass) image(x, z []float32, law int, w *weights) {

@@ -69,12 +69,7 @@ func (t *Tools) Image(x, z []float32, law int, logQ []float64) {
 // make up a generator without modes whose density is known: one of a flow, one for each
 // component of a mixture.
 func (d *Sampler) Laws() (all []float64) {
-	d.tools.Lend(func(t *Tools) {
-		p := t.pass.(densePass)
-		for law := range p.laws() {
-			all = append(all, p.weight(law, t.weights))
-		}
-	})
+	d.tools.Lend(func(t *Tools) { all = t.pass.(densePass).laws(t.weights) })
 	return all
 }
 
