@@ -22,10 +22,7 @@ var gramSuite = Suite{
 func gramRows(e *environment, size string, v []int) ([]*operation, error) {
 	n, dim := v[0], v[1]
 	kernel := crash.Must(gmm.Preset("paper")).Loss.Kernel
-	g, err := mmd.NewGram(n, dim, kernel, mmd.V, e.workers)
-	if err != nil {
-		return nil, err
-	}
+	g := mmd.NewGram(n, dim, kernel, mmd.V, e.workers)
 	// Moves of the paper's step size, none of them rejected.
 	s, t := noise(n*dim, 1), noise(n*dim, 2)
 	for i := range t {

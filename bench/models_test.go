@@ -10,7 +10,6 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
-	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/internal/pool"
@@ -245,8 +244,6 @@ func TestRivalsOfSizes(t *testing.T) {
 	}
 	_, err := hammingRows(e, "x", []int{2, 1025})
 	require.ErrorContains(t, err, `size "x": N is at most 1048576 and L at most 1024`)
-	_, err = e.hamming("x", mmd.Kernel{}, nil, nil, 4, 3)
-	require.Error(t, err, "of a kernel without bandwidths")
 	_, err = hammingRows(e, "y", []int{1<<20 + 1, 3})
 	require.ErrorContains(t, err, `size "y": N is at most`)
 	_, err = metropolisRows(e, "x", []int{1026})

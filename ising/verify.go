@@ -32,7 +32,7 @@ type subject struct {
 	matrix      func(t Target, p bitspin.Proposal) (*TransitionMatrix, error)
 	metropolis  func(t Target, p bitspin.Proposal) (spins.Kernel, error)
 	surrogate   func(k *mmd.Kernel, stat mmd.Statistic, s, t []float64, n, dim int, grad []float64) float64
-	hamming     func(n, spins int, k mmd.Kernel, mode mmd.HammingGradient, stat mmd.Statistic) (lossGradient, error)
+	hamming     func(n, spins int, k mmd.Kernel, mode mmd.HammingGradient, stat mmd.Statistic) lossGradient
 	backward    func(s *system, params, grad []float32)
 }
 
@@ -60,7 +60,7 @@ func newSubject(workers *pool.Pool) *subject {
 			return bitspin.NewMetropolis(t.Model, t.Beta, p)
 		},
 		surrogate: mmd.Naive,
-		hamming: func(n, spins int, k mmd.Kernel, mode mmd.HammingGradient, stat mmd.Statistic) (lossGradient, error) {
+		hamming: func(n, spins int, k mmd.Kernel, mode mmd.HammingGradient, stat mmd.Statistic) lossGradient {
 			return mmd.NewHamming(n, spins, k, mode, stat, workers)
 		},
 		backward: (*system).Backward,

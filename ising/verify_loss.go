@@ -138,7 +138,7 @@ var batchReferences = sync.OnceValue(func() (all []batchReference) {
 func (v *subject) batches() (loss, gradient float64) {
 	for _, r := range batchReferences() {
 		got := make([]float32, r.n*r.spins)
-		h := crash.Must(v.hamming(r.n, r.spins, r.kernel, r.mode, r.stat))
+		h := v.hamming(r.n, r.spins, r.kernel, r.mode, r.stat)
 		gotLoss := h.LossGradient(r.s, r.t, got)
 		loss = max(loss, math.Abs(gotLoss-r.loss)/r.kernel.Value(0))
 		scale := number.Largest(r.gradient)

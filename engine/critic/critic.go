@@ -78,11 +78,8 @@ type Critic struct {
 }
 
 // New returns a discriminator for batches of n moves between states of dim
-// numbers. Its initial weights belong to the seed.
-func New(n, dim int, config Config, seed uint64, workers *pool.Pool) (*Critic, error) {
-	if err := config.Validate(); err != nil {
-		return nil, err
-	}
+// numbers, of a valid configuration. Its initial weights belong to the seed.
+func New(n, dim int, config Config, seed uint64, workers *pool.Pool) *Critic {
 	c := &Critic{n: n, dim: dim, paired: config.Form == "pair", config: config, workers: workers}
 	in := dim
 	if c.paired {
@@ -111,7 +108,7 @@ func New(n, dim int, config Config, seed uint64, workers *pool.Pool) (*Critic, e
 	}
 	c.pack = func(part int) { c.net.PackPart(c.packed, c.Params, part) }
 	c.evaluate, c.vary, c.descend, c.ascend = c.evaluateBlock, c.varyBlock, c.descendBlock, c.ascendBlock
-	return c, nil
+	return c
 }
 
 // net returns the perceptron of so many inputs.

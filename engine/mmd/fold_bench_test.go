@@ -24,10 +24,7 @@ func BenchmarkFold(b *testing.B) {
 				t[i] ^= 1 << r.IntN(spins)
 			}
 		}
-		h, err := NewHamming(n, spins, paperKernel(), Surrogate, V, workers)
-		if err != nil {
-			b.Fatal(err)
-		}
+		h := NewHamming(n, spins, paperKernel(), Surrogate, V, workers)
 		b.Run(fmt.Sprintf("spins=%d", spins), func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				from := i % batches * n

@@ -43,17 +43,9 @@ type Gram struct {
 	sumPiece, gatherPiece func(piece int)
 }
 
-// NewGram prepares the loss of batches of n states of the given dimension.
-func NewGram(n, dim int, k Kernel, stat Statistic, workers *pool.Pool) (*Gram, error) {
-	if err := k.Validate(); err != nil {
-		return nil, err
-	}
-	if dim < 1 {
-		return nil, fmt.Errorf("dimension %d: a state has at least one coordinate", dim)
-	}
-	if least := stat.least(); n < least || n > math.MaxInt32 {
-		return nil, fmt.Errorf("batch size %d: the %v-statistic needs at least %d, and at most %d fit", n, stat, least, math.MaxInt32)
-	}
+// NewGram prepares the loss of batches of n states of the given dimension, by a valid kernel. Of the
+// U-statistic n is 2 at least.
+func NewGram(n, dim int, k Kernel, stat Statistic, workers *pool.Pool) *Gram {
 	c := cut(n)
 	stride, strip, strips, tiles := c.stride, c.strip, c.strips, tilesOf(c.strips)
 	g := &Gram{
@@ -74,7 +66,7 @@ func NewGram(n, dim int, k Kernel, stat Statistic, workers *pool.Pool) (*Gram, e
 		g.scratch[i] = make([]float32, asm.GramScratch(2*dim))
 	}
 	g.sumPiece, g.gatherPiece = g.sum, g.gather
-	return g, nil
+	return g
 }
 
 // A batch is cut into strips of pairs, and the pairs of pairs into tiles, one

@@ -125,8 +125,7 @@ func TestGramAgainstNaive(t *testing.T) {
 		t.Helper()
 		k := testKernels[name]
 		r := rand.New(rand.NewPCG(uint64(n), uint64(dim)))
-		g, err := NewGram(n, dim, k, stat, workers)
-		require.NoError(t, err)
+		g := NewGram(n, dim, k, stat, workers)
 		s, u := moves(r, n, dim, rejected, 1)
 		grad := make([]float32, n*dim)
 		loss := g.LossGradient(s, u, grad)
@@ -168,8 +167,7 @@ func TestGramSameBitsForAnyThreads(t *testing.T) {
 		for _, threads := range []int{1, 2, 3, 5} {
 			workers := pool.New(threads)
 			defer workers.Close()
-			g, err := NewGram(n, dim, paperKernel(), V, workers)
-			require.NoError(t, err)
+			g := NewGram(n, dim, paperKernel(), V, workers)
 			grad := make([]float32, n*dim)
 			for range 3 {
 				loss := g.LossGradient(s, u, grad)
@@ -189,8 +187,7 @@ func TestGramDoesNotAllocate(t *testing.T) {
 	forEachPath(t, func(t *testing.T) {
 		for _, stat := range []Statistic{V, U} {
 			const n, dim = 150, 3
-			g, err := NewGram(n, dim, testKernels["power"], stat, workers)
-			require.NoError(t, err)
+			g := NewGram(n, dim, testKernels["power"], stat, workers)
 			s, u := moves(rand.New(rand.NewPCG(5, 6)), n, dim, .3, 1)
 			grad := make([]float32, n*dim)
 			require.Zero(t, alloctest.PerRun(5, func() { g.LossGradient(s, u, grad) }))
@@ -205,8 +202,7 @@ func TestGramReportsNonFiniteStates(t *testing.T) {
 	forEachPath(t, func(t *testing.T) {
 		const n, dim = 21, 2
 		for _, stat := range []Statistic{V, U} {
-			g, err := NewGram(n, dim, paperKernel(), stat, workers)
-			require.NoError(t, err)
+			g := NewGram(n, dim, paperKernel(), stat, workers)
 			s, u := moves(rand.New(rand.NewPCG(7, 8)), n, dim, .5, 1)
 			grad := make([]float32, n*dim)
 			for i := range s {
@@ -234,8 +230,7 @@ func TestGramOfFarStates(t *testing.T) {
 	forEachPath(t, func(t *testing.T) {
 		const n, dim = 33, 2
 		for _, spread := range []float64{1e-30, 1e-6, 1e3, 1e10, 1e18} {
-			g, err := NewGram(n, dim, paperKernel(), V, workers)
-			require.NoError(t, err)
+			g := NewGram(n, dim, paperKernel(), V, workers)
 			s, u := moves(rand.New(rand.NewPCG(9, 10)), n, dim, .3, spread)
 			grad := make([]float32, n*dim)
 			k := paperKernel()
@@ -248,8 +243,7 @@ func TestGramOfRejectedMovesIsZero(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	forEachPath(t, func(t *testing.T) {
-		g, err := NewGram(40, 2, paperKernel(), V, workers)
-		require.NoError(t, err)
+		g := NewGram(40, 2, paperKernel(), V, workers)
 		s, _ := moves(rand.New(rand.NewPCG(11, 12)), 40, 2, 1, 1)
 		grad := []float32{79: 1}
 		require.Zero(t, g.LossGradient(s, s, grad))
@@ -300,33 +294,26 @@ func TestNaive(t *testing.T) {
 	}
 }
 
-func TestNewGramRejectsBadArguments(t *testing.T) {
+func TestBadArguments(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	for _, c := range []struct {
-		n, dim int
-		k      Kernel
-		stat   Statistic
-		want   string
+		k    Kernel
+		want string
 	}{
-		{0, 1, paperKernel(), V, "batch size 0"},
-		{1, 1, paperKernel(), U, "batch size 1: the U-statistic needs at least 2"},
-		{4, 0, paperKernel(), V, "dimension 0"},
-		{4, 1, Kernel{}, V, "bandwidths"},
-		{4, 1, Kernel{Bandwidths: []float64{-1}}, V, "bandwidths[0]"},
-		{4, 1, Kernel{Bandwidths: []float64{1, 1e-16}}, V, "bandwidths[1]: 1e-16 with weight 1 makes the kernel too steep"},
-		{4, 1, Kernel{IMQ: []IMQ{{C: 1e-12, Beta: 1, Weight: 1}}}, V, "imq[0]: c = 1e-12, beta = 1"},
-		{4, 1, Kernel{Matern: []Matern{{Nu: 1, Length: 1, Weight: 1}}}, V, "matern[0].nu: 1 is not 0.5, 1.5 or 2.5"},
-		{4, 1, Kernel{Matern: []Matern{{Nu: .5, Weight: 1}}}, V, "matern[0].length: 0"},
-		{4, 1, Kernel{Matern: []Matern{{Nu: .5, Length: 1}}}, V, "matern[0].weight: 0"},
-		{4, 1, Kernel{Matern: []Matern{{Nu: .5, Length: 1e-13, Weight: 1}}}, V, "matern[0]: length = 1e-13"},
-		{4, 1, Kernel{Diffusion: []float64{9}}, V, "diffusion[0]: 9"},
+		{Kernel{}, "bandwidths"},
+		{Kernel{Bandwidths: []float64{-1}}, "bandwidths[0]"},
+		{Kernel{Bandwidths: []float64{1, 1e-16}}, "bandwidths[1]: 1e-16 with weight 1 makes the kernel too steep"},
+		{Kernel{IMQ: []IMQ{{C: 1e-12, Beta: 1, Weight: 1}}}, "imq[0]: c = 1e-12, beta = 1"},
+		{Kernel{Matern: []Matern{{Nu: 1, Length: 1, Weight: 1}}}, "matern[0].nu: 1 is not 0.5, 1.5 or 2.5"},
+		{Kernel{Matern: []Matern{{Nu: .5, Weight: 1}}}, "matern[0].length: 0"},
+		{Kernel{Matern: []Matern{{Nu: .5, Length: 1}}}, "matern[0].weight: 0"},
+		{Kernel{Matern: []Matern{{Nu: .5, Length: 1e-13, Weight: 1}}}, "matern[0]: length = 1e-13"},
+		{Kernel{Diffusion: []float64{9}}, "diffusion[0]: 9"},
 	} {
-		_, err := NewGram(c.n, c.dim, c.k, c.stat, workers)
-		require.ErrorContains(t, err, c.want)
+		require.ErrorContains(t, c.k.Validate(), c.want)
 	}
-	g, err := NewGram(3, 2, paperKernel(), V, workers)
-	require.NoError(t, err)
+	g := NewGram(3, 2, paperKernel(), V, workers)
 	require.Panics(t, func() { g.LossGradient(make([]float32, 6), make([]float32, 6), make([]float32, 5)) })
 	require.Panics(t, func() { Naive(&Kernel{}, V, make([]float64, 6), make([]float64, 5), 3, 2, nil) })
 }

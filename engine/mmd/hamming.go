@@ -1,8 +1,6 @@
 package mmd
 
 import (
-	"fmt"
-
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -58,20 +56,10 @@ type Hamming struct {
 const scattered = 256
 
 // NewHamming returns the loss for batches of n configurations of the given
-// number of spins. The kernel and the workers must not change while it is in
-// use; LossGradient must be called from one goroutine at a time.
-func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, workers *pool.Pool) (*Hamming, error) {
-	switch {
-	case n < 1:
-		return nil, fmt.Errorf("batch size: %d is not positive", n)
-	case stat == U && n < 2:
-		return nil, fmt.Errorf("batch size: the U-statistic needs at least 2 samples, not %d", n)
-	case spins < 1:
-		return nil, fmt.Errorf("spins: %d is not positive", spins)
-	}
-	if err := k.Validate(); err != nil {
-		return nil, err
-	}
+// number of spins, by a valid kernel. Of the U-statistic n is 2 at least. The kernel
+// and the workers must not change while it is in use; LossGradient must be called
+// from one goroutine at a time.
+func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, workers *pool.Pool) *Hamming {
 	words := (spins + 63) / 64
 	blocks := (n + asm.HammingRows - 1) / asm.HammingRows
 	h := &Hamming{
@@ -90,7 +78,7 @@ func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, wo
 	}
 	h.fold.init(n, spins)
 	h.packPart, h.block, h.scatter = h.columns.PackPart, h.runBlock, h.runScatter
-	return h, nil
+	return h
 }
 
 // hammingTables returns a kernel of two pairs of configurations and its

@@ -19,14 +19,6 @@ const (
 	U Statistic = "U"
 )
 
-// least returns how many samples it needs.
-func (s Statistic) least() int {
-	if s == U {
-		return 2
-	}
-	return 1
-}
-
 // An IMQ is an inverse multiquadric, Weight·(C²+d²)^(−Beta).
 type IMQ struct {
 	C      float64 `json:"c"`

@@ -2,7 +2,6 @@ package mmd
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/pool"
@@ -68,20 +67,8 @@ type mixedScratch struct {
 }
 
 // NewMixed prepares the reversibility loss of batches of n states of dim coordinates
-// in the given number of modes, 1 to 256.
-func NewMixed(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) (*Mixed, error) {
-	if err := k.Validate(); err != nil {
-		return nil, err
-	}
-	if modes < 1 || modes > 256 {
-		return nil, fmt.Errorf("modes: %d is not between 1 and 256", modes)
-	}
-	if least := stat.least(); n < least || n > math.MaxInt32 {
-		return nil, fmt.Errorf("batch size %d: the %v-statistic needs at least %d, and at most %d fit", n, stat, least, math.MaxInt32)
-	}
-	if dim < 1 {
-		return nil, fmt.Errorf("coordinates: %d is not positive", dim)
-	}
+// in the given number of modes, 1 to 256, by a valid kernel. Of the U-statistic n is 2 at least.
+func NewMixed(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) *Mixed {
 	groups := modes * modes
 	pieces := min(n, groups) + n/mixedTile
 	m := &Mixed{
@@ -104,7 +91,7 @@ func NewMixed(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) (
 	m.outX, m.outK = make([]float32, n*dim), make([]float32, n*modes)
 	m.ends = make([]int, pieces)
 	m.runPiece, m.unpack = m.piece, m.unpackPiece
-	return m, nil
+	return m
 }
 
 // LossGradient returns the loss of the moves (x_i, k_i) → (y_i, l_i) and sets

@@ -3,7 +3,6 @@ package vectors
 import (
 	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/internal/conf"
-	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -31,7 +30,7 @@ type discriminator struct {
 func newDiscriminator(n, dim, modes int, c critic.Config, seed uint64, workers *pool.Pool) *discriminator {
 	size := n * (dim + modes)
 	o := &discriminator{
-		Critic: crash.Must(critic.New(n, dim+modes, c, seed, workers)), dim: dim, modes: modes,
+		Critic: critic.New(n, dim+modes, c, seed, workers), dim: dim, modes: modes,
 		from: make([]float32, size), to: make([]float32, size), grad: make([]float32, size),
 	}
 	o.alter = func(state []float32, _, mode int) { setMode(state[dim:], mode) }

@@ -3,7 +3,6 @@ package vectors
 import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
-	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -12,9 +11,9 @@ var mmdLoss = pairLoss{
 	name: "MMD²",
 	make: func(l *LossConfig, n, dim, modes int, _ uint64, workers *pool.Pool) discrepancy {
 		if modes > 0 {
-			return modalGram{crash.Must(mmd.NewMixed(n, dim, modes, l.Kernel, l.Statistic, workers))}
+			return modalGram{mmd.NewMixed(n, dim, modes, l.Kernel, l.Statistic, workers)}
 		}
-		loss := gram{crash.Must(mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers))}
+		loss := gram{mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers)}
 		if l.Gradient == "full" {
 			return fullGradient{loss, newSlopes(n, dim, modes)}
 		}

@@ -8,11 +8,8 @@ import (
 
 // discriminatorLoss is learned.
 var discriminatorLoss = lossKind{
-	name: "a learned discriminator",
-	make: func(c *Config, b *batch) (loss, error) {
-		l, err := newDiscriminator(c, b)
-		return l, conf.Under("discriminator", err)
-	},
+	name:     "a learned discriminator",
+	make:     func(c *Config, b *batch) loss { return newDiscriminator(c, b) },
 	validate: func(l *LossConfig) error { return conf.Under("discriminator", l.Discriminator.Validate()) },
 	bytes: func(l *LossConfig, n, spins int) float64 {
 		return l.Discriminator.Bytes(n, spins) + 4*3*float64(n*spins)
@@ -31,16 +28,18 @@ type discriminator struct {
 	flip    func(state []float32, _, spin int)
 }
 
-func newDiscriminator(c *Config, b *batch) (*discriminator, error) {
-	judge, err := critic.New(b.n, b.spins, c.Loss.Discriminator, c.Training.Seed, b.workers)
+func newDiscriminator(c *Config, b *batch) *discriminator {
 	size := b.n * b.spins
-	o := &discriminator{batch: b, gradient: c.Loss.Gradient, critic: judge, from: make([]float32, size), to: make([]float32, size)}
+	o := &discriminator{
+		batch: b, gradient: c.Loss.Gradient, critic: critic.New(b.n, b.spins, c.Loss.Discriminator, c.Training.Seed, b.workers),
+		from: make([]float32, size), to: make([]float32, size),
+	}
 	o.unpack = func(_, lo, hi int, _ []float32) {
 		b.unpack(o.from, o.s, lo, hi)
 		b.unpack(o.to, o.next, lo, hi)
 	}
 	o.flip = func(state []float32, _, spin int) { state[spin] = -state[spin] }
-	return o, err
+	return o
 }
 
 // State lists what a checkpoint must hold of the discriminator.

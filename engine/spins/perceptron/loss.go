@@ -1,8 +1,6 @@
 package perceptron
 
 import (
-	"fmt"
-
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
@@ -39,7 +37,7 @@ type loss = engine.Discrepancy[[]uint64, slopes]
 // bytes that it allocates for n samples.
 type lossKind struct {
 	name     string // of the discrepancy, in a sentence
-	make     func(c *Config, b *batch) (loss, error)
+	make     func(c *Config, b *batch) loss
 	validate func(l *LossConfig) error
 	bytes    func(l *LossConfig, n, spins int) float64
 }
@@ -51,18 +49,15 @@ var losses = map[string]lossKind{
 }
 
 // newLoss returns what the configuration chooses.
-func newLoss(c *Config, b *batch) (loss, error) {
-	l, err := losses[c.Loss.Kind].make(c, b)
-	if err != nil {
-		return nil, fmt.Errorf("loss.%w", err)
-	}
+func newLoss(c *Config, b *batch) loss {
+	l := losses[c.Loss.Kind].make(c, b)
 	switch c.Loss.Gradient {
 	case "difference":
-		return newDifferences(l, b), nil
+		return newDifferences(l, b)
 	case "score":
-		return score{l}, nil
+		return score{l}
 	}
-	return l, nil
+	return l
 }
 
 // differences makes the discrete ∂L/∂s of changes of the loss: half the difference between

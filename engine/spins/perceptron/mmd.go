@@ -9,16 +9,16 @@ import (
 // distances.
 var mmdLoss = lossKind{
 	name: "MMD²",
-	make: func(c *Config, b *batch) (loss, error) {
+	make: func(c *Config, b *batch) loss {
 		mode := mmd.Surrogate
 		if c.Loss.Gradient == "difference" {
 			mode = mmd.Difference
 		}
-		l, err := mmd.NewHamming(b.n, b.spins, c.Loss.Kernel, mode, c.Loss.Statistic, b.workers)
+		l := hamming{mmd.NewHamming(b.n, b.spins, c.Loss.Kernel, mode, c.Loss.Statistic, b.workers)}
 		if c.Loss.Gradient == "full" {
-			return fullGradient{hamming{l}, b, make([]float32, b.n*b.spins)}, err
+			return fullGradient{l, b, make([]float32, b.n*b.spins)}
 		}
-		return hamming{l}, err
+		return l
 	},
 	validate: func(l *LossConfig) error { return conf.Under("kernel", l.Kernel.Validate()) },
 	bytes:    func(_ *LossConfig, n, spins int) float64 { return mmd.HammingBytes(n, spins) },

@@ -23,17 +23,13 @@ func New(c *Config, t spins.Target, workers *pool.Pool) (*System, error) {
 	if t, ok := t.(interface{ States() []int }); ok {
 		l.states = t.States()
 	}
-	loss, err := newLoss(c, l.batch)
-	if err != nil {
-		return nil, err
-	}
 	rows, words := c.Training.Batch, l.words
 	transition, err := spins.NewTransition(&c.Transition, &c.Training, rows, t, words, workers)
 	if err != nil {
 		return nil, err
 	}
 	s := &System{config: c, learner: l}
-	s.Generator, s.Transition, s.Discrepancy = l, transition, loss
+	s.Generator, s.Transition, s.Discrepancy = l, transition, newLoss(c, l.batch)
 	s.S, s.Next = make([]uint64, rows*words), make([]uint64, rows*words)
 	s.DS.spins = make([]float32, rows*l.spins)
 	if c.Loss.Gradient == "score" {
