@@ -135,7 +135,7 @@ func (v *value) String() string {
 
 // An instruction sets value dst from others.
 type instruction struct {
-	op   operation
+	op   *operation
 	dst  int
 	args []int
 	list []int // coordinates that a selection takes, −1 for a 0
@@ -178,8 +178,8 @@ func (c *compiler) constant(key string, v value) int {
 
 // emit returns the value that an operation makes, an earlier one if it has been
 // made, a constant if its arguments are.
-func (c *compiler) emit(op operation, result value, list []int, args ...int) int {
-	key := fmt.Sprint(op, result, list, args)
+func (c *compiler) emit(op *operation, result value, list []int, args ...int) int {
+	key := fmt.Sprintf("%p %v %v %v", op, result, list, args)
 	if at, ok := c.known[key]; ok {
 		return at
 	}
@@ -190,11 +190,11 @@ func (c *compiler) emit(op operation, result value, list []int, args ...int) int
 	}
 	if fold {
 		result.constant = make([]float64, result.n)
-		operands := make([]operand, len(args))
-		for i, a := range args {
-			operands[i] = operand{c.values[a].constant, stride(&c.values[a], 1)}
-		}
-		in.run(operand{result.constant, 1}, operands, &result, c.values, 1)
+		operands := lists.Map(args, func(a int) operand {
+			v := &c.values[a]
+			return operand{v.constant, stride(v, 1), v.n}
+		})
+		op.run(operand{result.constant, 1, result.n}, operands, list, 1)
 	}
 	in.dst = c.value(result)
 	if !fold {
@@ -246,7 +246,7 @@ func (c *compiler) node(n ast.Node) int {
 	case *ast.BinaryNode:
 		return c.binary(n)
 	case *ast.ConditionalNode:
-		return c.elementwise(n.Cond, opChoose, c.nodes(n.Cond, n.Exp1, n.Exp2)...)
+		return c.elementwise(n.Cond, choose, c.nodes(n.Cond, n.Exp1, n.Exp2)...)
 	case *ast.VariableDeclaratorNode:
 		a := c.node(n.Value)
 		if c.taken(n.Name) {
@@ -336,12 +336,17 @@ func (c *compiler) name(n *ast.IdentifierNode) int {
 	panic(c.fail(n, "unknown name %s; there are %s", n.Value, strings.Join(c.names(), ", ")))
 }
 
-var unaryOperations = map[string]operation{"-": opNegate, "+": opSame, "!": opNot, "not": opNot}
+var unaryOperations = map[string]*operation{"-": negate, "+": same, "!": not, "not": not}
 
-var binaryOperations = map[string]operation{
-	"+": opAdd, "-": opSubtract, "*": opMultiply, "/": opDivide, "^": opPower, "**": opPower,
-	"<": opLess, "<=": opLessEqual, ">": opMore, ">=": opMoreEqual, "==": opEqual, "!=": opUnequal,
-	"and": opAnd, "&&": opAnd, "or": opOr, "||": opOr,
+var binaryOperations = map[string]*operation{
+	"+": add, "-": subtract, "*": multiply, "/": divide, "^": raise, "**": raise,
+	"and": both, "&&": both, "or": either, "||": either,
+	"<":  comparison(func(a, b float64) bool { return a < b }),
+	"<=": comparison(func(a, b float64) bool { return a <= b }),
+	">":  comparison(func(a, b float64) bool { return a > b }),
+	">=": comparison(func(a, b float64) bool { return a >= b }),
+	"==": comparison(func(a, b float64) bool { return a == b }),
+	"!=": comparison(func(a, b float64) bool { return a != b }),
 }
 
 func (c *compiler) binary(n *ast.BinaryNode) int {
@@ -350,7 +355,7 @@ func (c *compiler) binary(n *ast.BinaryNode) int {
 		panic(c.fail(n, "the operator %s has no meaning here; there are + - * / ^, comparisons, and, or and not", n.Operator))
 	}
 	args := c.nodes(n.Left, n.Right)
-	if p, ok := c.exponent(args[1]); ok && op == opPower && !c.values[args[0]].truth && c.values[args[0]].matrix == 0 {
+	if p, ok := c.exponent(args[1]); ok && op == raise && !c.values[args[0]].truth && c.values[args[0]].matrix == 0 {
 		return c.power(args[0], p)
 	}
 	return c.elementwise(n, op, args...)
@@ -378,18 +383,18 @@ func (c *compiler) power(a, p int) int {
 		a = c.power(a, p-1)
 	}
 	v := c.values[a]
-	return c.emit(opMultiply, value{n: v.n, vector: v.vector}, nil, a, b)
+	return c.emit(multiply, value{n: v.n, vector: v.vector}, nil, a, b)
 }
 
 // elementwise applies an operation to each coordinate.
-func (c *compiler) elementwise(n ast.Node, op operation, args ...int) int {
-	result := value{n: 1, truth: op.compares()}
+func (c *compiler) elementwise(n ast.Node, op *operation, args ...int) int {
+	result := value{n: 1, truth: op.truth}
 	for i, a := range args {
 		v := &c.values[a]
 		if v.matrix > 0 {
 			panic(c.fail(n, "%v stands here; it goes into dot(matrix, vector) or matrix[index]", v))
 		}
-		if wants := op.wantsTruth(i); wants != v.truth && !(op == opSame || op == opChoose && i > 0) {
+		if wants := i < op.truths; wants != v.truth && !(op == same || op == choose && i > 0) {
 			if wants {
 				panic(c.fail(n, "%v stands where a condition is needed, x > 0 say", v))
 			}
@@ -404,9 +409,9 @@ func (c *compiler) elementwise(n ast.Node, op operation, args ...int) int {
 		result.n, result.vector = v.n, true
 	}
 	switch op {
-	case opSame:
+	case same:
 		return args[0]
-	case opChoose:
+	case choose:
 		if c.values[args[1]].truth || c.values[args[2]].truth {
 			panic(c.fail(n, "a choice between truth values; use and, or and not"))
 		}
@@ -427,7 +432,7 @@ func (c *compiler) array(n *ast.ArrayNode) int {
 	if total == 0 || total > maxLength {
 		panic(c.fail(n, "a list of %d numbers; it may have 1 to %d", total, maxLength))
 	}
-	return c.emit(opJoin, value{n: total, vector: true}, nil, args...)
+	return c.emit(join, value{n: total, vector: true}, nil, args...)
 }
 
 // whole returns a constant whole number between bounds.
@@ -445,7 +450,7 @@ func (c *compiler) whole(n ast.Node, what string, low, high int) int {
 
 // selection takes coordinates of a vector.
 func (c *compiler) selection(a int, list []int, vector bool) int {
-	return c.emit(opSelect, value{n: len(list), vector: vector, truth: c.values[a].truth}, list, a)
+	return c.emit(take, value{n: len(list), vector: vector, truth: c.values[a].truth}, list, a)
 }
 
 func (c *compiler) index(n *ast.MemberNode) int {
@@ -471,7 +476,7 @@ func (c *compiler) index(n *ast.MemberNode) int {
 	if args[1] == c.k && c.env.Modes > rows {
 		panic(c.fail(n, "the mode k takes %d values, and there are %d here", c.env.Modes, rows))
 	}
-	return c.emit(opGather, value{n: width, vector: v.matrix > 0}, nil, args...)
+	return c.emit(gather, value{n: width, vector: v.matrix > 0}, nil, args...)
 }
 
 func (c *compiler) slice(n *ast.SliceNode) int {

@@ -22,19 +22,19 @@ var functions map[string]*function
 
 func init() {
 	functions = map[string]*function{
-		"sum":       {"sum(v)", 1, 1, reduction(opSum)},
-		"mean":      {"mean(v)", 1, 1, reduction(opMean)},
-		"logsumexp": {"logsumexp(v)", 1, 1, reduction(opLogSumExp)},
-		"min":       {"min(v) or min(a, b, …)", 1, 64, extreme(opMin, opLeast)},
-		"max":       {"max(v) or max(a, b, …)", 1, 64, extreme(opMax, opMost)},
+		"sum":       {"sum(v)", 1, 1, reduction(sum)},
+		"mean":      {"mean(v)", 1, 1, reduction(mean)},
+		"logsumexp": {"logsumexp(v)", 1, 1, reduction(logSum)},
+		"min":       {"min(v) or min(a, b, …)", 1, 64, extreme(smaller, least)},
+		"max":       {"max(v) or max(a, b, …)", 1, 64, extreme(larger, most)},
 		"dot":       {"dot(u, v) or dot(matrix, v)", 2, 2, dot},
-		"where":     {"where(condition, a, b)", 3, 3, byCoordinate(opChoose)},
+		"where":     {"where(condition, a, b)", 3, 3, byCoordinate(choose)},
 		"shift":     {"shift(v, by) or shift(v, [sides], [by])", 2, 3, shifted(true)},
 		"slide":     {"slide(v, by) or slide(v, [sides], [by])", 2, 3, shifted(false)},
 		"len":       {"len(v)", 1, 1, length},
 	}
-	for i, f := range unary {
-		functions[f.name] = &function{f.name + "(v)", 1, 1, byCoordinate(opUnary + operation(i))}
+	for _, f := range unary {
+		functions[f.name] = &function{f.name + "(v)", 1, 1, byCoordinate(&operation{run: single(f.of)})}
 	}
 }
 
@@ -67,11 +67,11 @@ func (c *compiler) vector(n ast.Node) int {
 }
 
 // byCoordinate applies an operation to the arguments coordinate by coordinate.
-func byCoordinate(op operation) func(*compiler, ast.Node, []ast.Node) int {
+func byCoordinate(op *operation) func(*compiler, ast.Node, []ast.Node) int {
 	return func(c *compiler, n ast.Node, args []ast.Node) int { return c.elementwise(n, op, c.nodes(args...)...) }
 }
 
-func reduction(op operation) func(*compiler, ast.Node, []ast.Node) int {
+func reduction(op *operation) func(*compiler, ast.Node, []ast.Node) int {
 	return func(c *compiler, _ ast.Node, args []ast.Node) int {
 		a := c.vector(args[0])
 		return c.emit(op, value{n: 1}, nil, a)
@@ -79,7 +79,7 @@ func reduction(op operation) func(*compiler, ast.Node, []ast.Node) int {
 }
 
 // extreme is that of a vector's coordinates, or of several values by coordinate.
-func extreme(of, over operation) func(*compiler, ast.Node, []ast.Node) int {
+func extreme(of, over *operation) func(*compiler, ast.Node, []ast.Node) int {
 	return func(c *compiler, n ast.Node, args []ast.Node) int {
 		if len(args) == 1 {
 			return reduction(over)(c, n, args)
@@ -99,13 +99,13 @@ func dot(c *compiler, n ast.Node, args []ast.Node) int {
 	m := c.values[a]
 	if m.matrix == 0 {
 		a = c.vector(args[0])
-		product := c.elementwise(n, opMultiply, a, b)
-		return c.emit(opSum, value{n: 1}, nil, product)
+		product := c.elementwise(n, multiply, a, b)
+		return c.emit(sum, value{n: 1}, nil, product)
 	}
 	if v := &c.values[b]; v.n != m.matrix {
 		panic(c.fail(n, "%v does not go with a vector of %d", &m, v.n))
 	}
-	return c.emit(opProduct, value{n: m.n / m.matrix, vector: true}, nil, a, b)
+	return c.emit(matrixVector, value{n: m.n / m.matrix, vector: true}, nil, a, b)
 }
 
 func length(c *compiler, _ ast.Node, args []ast.Node) int {

@@ -3,45 +3,68 @@ package expression
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/asm"
 )
 
-// An operation is what an instruction does.
-type operation uint8
+// An operation is what an instruction does. Its address tells it from others.
+type operation struct {
+	truths int  // of its arguments, the first, that are truth values
+	truth  bool // so is the result
+	run    kernel
+}
 
-const (
-	opSame operation = iota // nothing, of which no instruction is made
-	opNegate
-	opNot
-	opAdd
-	opSubtract
-	opMultiply
-	opDivide
-	opPower
-	opMin
-	opMax
-	opLess
-	opLessEqual
-	opMore
-	opMoreEqual
-	opEqual
-	opUnequal
-	opAnd
-	opOr
-	opChoose
-	opSum
-	opMean
-	opLogSumExp
-	opLeast
-	opMost
-	opProduct // matrix times vector
-	opJoin
-	opSelect
-	opGather
-	opUnary // and the functions of one number after it
+// A kernel sets dst for a number of rows. Matrices, and whatever a gather takes from that
+// is constant, are operands of one row, which serves all. A selection has a list.
+type kernel func(dst operand, args []operand, list []int, rows int)
+
+// An operand is a value for a number of rows: coordinate i of n of row r is
+// data[i·stride + r]. The stride of a number is 0, which makes it a vector whose
+// coordinates are the same.
+type operand struct {
+	data   []float64
+	stride int
+	n      int
+}
+
+func (o operand) coordinate(i, rows int) []float64 { return o.data[i*o.stride:][:rows] }
+
+// Operations by coordinate.
+var (
+	same     = &operation{} // nothing, of which no instruction is made
+	negate   = &operation{run: single(func(dst, x []float64) { floats.ScaleTo(dst, -1, x) })}
+	not      = &operation{truths: 1, truth: true, run: single(pointwise(func(x float64) float64 { return 1 - x }))}
+	add      = &operation{run: pairwise(func(dst, a, b []float64) { floats.AddTo(dst, a, b) })}
+	subtract = &operation{run: pairwise(func(dst, a, b []float64) { floats.SubTo(dst, a, b) })}
+	multiply = &operation{run: pairwise(func(dst, a, b []float64) { floats.MulTo(dst, a, b) })}
+	divide   = &operation{run: pairwise(func(dst, a, b []float64) { floats.DivTo(dst, a, b) })}
+	raise    = &operation{run: pairwise(powers)}
+	smaller  = &operation{run: pairwise(smallerOf)}
+	larger   = &operation{run: pairwise(largerOf)}
+	choose   = &operation{truths: 1, run: choices}
+	both     = &operation{truths: 2, truth: true, run: compared(func(a, b float64) bool { return a != 0 && b != 0 })}
+	either   = &operation{truths: 2, truth: true, run: compared(func(a, b float64) bool { return a != 0 || b != 0 })}
 )
 
-// unary are the functions of one number, as they are applied to many, from opUnary on.
+// Operations of vectors as wholes.
+var (
+	sum          = &operation{run: sums}
+	mean         = &operation{run: means}
+	logSum       = &operation{run: logSumExp}
+	least        = &operation{run: overall(smallerOf)}
+	most         = &operation{run: overall(largerOf)}
+	matrixVector = &operation{run: product}
+	join         = &operation{run: joined}
+	take         = &operation{run: selected}
+	gather       = &operation{run: gathered}
+)
+
+func comparison(holds func(a, b float64) bool) *operation {
+	return &operation{truth: true, run: compared(holds)}
+}
+
+// unary are the functions of one number, as they are applied to many.
 var unary = []struct {
 	name string
 	of   func(dst, x []float64)
@@ -115,169 +138,75 @@ func multiplied(a float64, p int) float64 {
 	return multiplied(a, p-1) * a
 }
 
-// compares reports whether the result is a truth value.
-func (op operation) compares() bool { return op == opNot || op >= opLess && op <= opOr }
-
-// wantsTruth reports whether argument i is a truth value.
-func (op operation) wantsTruth(i int) bool {
-	return op == opNot || op == opAnd || op == opOr || op == opChoose && i == 0
-}
-
-// An operand is a value for a number of rows: coordinate i of row r is
-// data[i·stride + r]. The stride of a number is 0, which makes it a vector whose
-// coordinates are the same.
-type operand struct {
-	data   []float64
-	stride int
-}
-
-func (o operand) coordinate(i, rows int) []float64 { return o.data[i*o.stride:][:rows] }
-
-// run sets dst for a number of rows. Matrices, and whatever a gather takes from that
-// is constant, are operands of one row, which serves all.
-func (in *instruction) run(dst operand, args []operand, result *value, values []value, rows int) {
-	n := result.n
-	switch in.op {
-	case opSum, opMean:
-		sum(dst.data[:rows], args[0], values[in.args[0]].n, rows)
-		if in.op == opMean {
-			count := float64(values[in.args[0]].n)
-			for r := range rows {
-				dst.data[r] /= count
-			}
-		}
-	case opLogSumExp:
-		logSumExp(dst.data[:rows], args[0], values[in.args[0]].n, rows)
-	case opLeast, opMost:
-		copy(dst.data[:rows], args[0].coordinate(0, rows))
-		op := opMin
-		if in.op == opMost {
-			op = opMax
-		}
-		for i := 1; i < values[in.args[0]].n; i++ {
-			pairs(op, dst.data[:rows], dst.data[:rows], args[0].coordinate(i, rows))
-		}
-	case opProduct:
-		product(dst, args[0].data, args[1], n, rows)
-	case opJoin:
-		i := 0
-		for a, arg := range args {
-			for j := range values[in.args[a]].n {
-				copy(dst.coordinate(i, rows), arg.coordinate(j, rows))
-				i++
-			}
-		}
-	case opSelect:
-		for i, from := range in.list {
-			if from < 0 {
-				clear(dst.coordinate(i, rows))
-				continue
-			}
-			copy(dst.coordinate(i, rows), args[0].coordinate(from, rows))
-		}
-	case opGather:
-		in.gather(dst, args, n, &values[in.args[0]], rows)
-	default:
-		in.each(dst, args, n, rows)
-	}
-}
-
-// each applies an operation to every coordinate. Where all lie without gaps, they
-// are one long row.
-func (in *instruction) each(dst operand, args []operand, n, rows int) {
-	long := true // as the result does
+// gapless returns the coordinates and the rows by which an operation goes. Where all lie without gaps,
+// they are one long row.
+func gapless(dst operand, args []operand, rows int) (int, int) {
 	for _, a := range args {
-		long = long && (a.stride == rows || n == 1)
+		if a.stride != rows && dst.n > 1 {
+			return dst.n, rows
+		}
 	}
-	if long {
-		n, rows = 1, n*rows
+	return 1, dst.n * rows
+}
+
+// single applies a function to every coordinate.
+func single(of func(dst, x []float64)) kernel {
+	return func(dst operand, args []operand, _ []int, rows int) {
+		n, rows := gapless(dst, args, rows)
+		for i := range n {
+			of(dst.coordinate(i, rows), args[0].coordinate(i, rows))
+		}
 	}
+}
+
+// pairwise applies a function to every coordinate of two.
+func pairwise(of func(dst, a, b []float64)) kernel {
+	return func(dst operand, args []operand, _ []int, rows int) {
+		n, rows := gapless(dst, args, rows)
+		for i := range n {
+			of(dst.coordinate(i, rows), args[0].coordinate(i, rows), args[1].coordinate(i, rows))
+		}
+	}
+}
+
+func choices(dst operand, args []operand, _ []int, rows int) {
+	n, rows := gapless(dst, args, rows)
 	for i := range n {
-		to, a := dst.coordinate(i, rows), args[0].coordinate(i, rows)
-		switch in.op {
-		case opNegate:
-			for r, v := range a {
-				to[r] = -v
+		to, b, c := dst.coordinate(i, rows), args[1].coordinate(i, rows), args[2].coordinate(i, rows)
+		for r, v := range args[0].coordinate(i, rows) {
+			to[r] = c[r]
+			if v != 0 {
+				to[r] = b[r]
 			}
-		case opNot:
-			for r, v := range a {
-				to[r] = 1 - v
-			}
-		case opChoose:
-			b, c := args[1].coordinate(i, rows), args[2].coordinate(i, rows)
-			for r, v := range a {
-				to[r] = c[r]
-				if v != 0 {
-					to[r] = b[r]
-				}
-			}
-		default:
-			if in.op >= opUnary {
-				unary[in.op-opUnary].of(to, a)
-				continue
-			}
-			pairs(in.op, to, a, args[1].coordinate(i, rows))
 		}
 	}
 }
 
-// pairs sets dst[r] to a[r] op b[r].
-func pairs(op operation, dst, a, b []float64) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	switch op {
-	case opAdd:
+// compared sets 1 where a pair of coordinates is as it is asked for, and 0 elsewhere.
+func compared(holds func(a, b float64) bool) kernel {
+	return pairwise(func(dst, a, b []float64) {
 		for r, v := range a {
-			dst[r] = v + b[r]
+			dst[r] = truth(holds(v, b[r]))
 		}
-	case opSubtract:
-		for r, v := range a {
-			dst[r] = v - b[r]
-		}
-	case opMultiply:
-		for r, v := range a {
-			dst[r] = v * b[r]
-		}
-	case opDivide:
-		for r, v := range a {
-			dst[r] = v / b[r]
-		}
-	case opPower:
-		for r, v := range a {
-			dst[r] = power(v, b[r])
-		}
-	case opMin:
-		for r, v := range a {
-			dst[r] = min(v, b[r])
-		}
-	case opMax:
-		for r, v := range a {
-			dst[r] = max(v, b[r])
-		}
-	default:
-		for r, v := range a {
-			dst[r] = truth(holds(op, v, b[r]))
-		}
+	})
+}
+
+func powers(dst, a, b []float64) {
+	for r, v := range a {
+		dst[r] = power(v, b[r])
 	}
 }
 
-func holds(op operation, a, b float64) bool {
-	switch op {
-	case opLess:
-		return a < b
-	case opLessEqual:
-		return a <= b
-	case opMore:
-		return a > b
-	case opMoreEqual:
-		return a >= b
-	case opEqual:
-		return a == b
-	case opUnequal:
-		return a != b
-	case opAnd:
-		return a != 0 && b != 0
+func smallerOf(dst, a, b []float64) {
+	for r, v := range a {
+		dst[r] = min(v, b[r])
 	}
-	return a != 0 || b != 0
+}
+
+func largerOf(dst, a, b []float64) {
+	for r, v := range a {
+		dst[r] = max(v, b[r])
+	}
 }
 
 func truth(b bool) float64 {
@@ -287,57 +216,98 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// sum adds coordinates in their order.
-func sum(dst []float64, a operand, n, rows int) {
-	copy(dst, a.coordinate(0, rows))
-	for i := 1; i < n; i++ {
-		for r, v := range a.coordinate(i, rows) {
-			dst[r] += v
+// sums adds coordinates in their order.
+func sums(dst operand, args []operand, _ []int, rows int) {
+	copy(dst.data[:rows], args[0].coordinate(0, rows))
+	for i := 1; i < args[0].n; i++ {
+		floats.Add(dst.data[:rows], args[0].coordinate(i, rows))
+	}
+}
+
+func means(dst operand, args []operand, _ []int, rows int) {
+	sums(dst, args, nil, rows)
+	count := float64(args[0].n)
+	for r := range rows {
+		dst.data[r] /= count
+	}
+}
+
+// overall takes one of the coordinates after the other.
+func overall(of func(dst, a, b []float64)) kernel {
+	return func(dst operand, args []operand, _ []int, rows int) {
+		copy(dst.data[:rows], args[0].coordinate(0, rows))
+		for i := 1; i < args[0].n; i++ {
+			of(dst.data[:rows], dst.data[:rows], args[0].coordinate(i, rows))
 		}
 	}
 }
 
 // logSumExp is m + ln Σ exp(v − m), where m is the largest v, and m itself if it is
 // infinite.
-func logSumExp(dst []float64, a operand, n, rows int) {
+func logSumExp(dst operand, args []operand, _ []int, rows int) {
 	var room [3][mostRows]float64
 	largest, sums, terms := room[0][:rows], room[1][:rows], room[2][:rows]
-	copy(largest, a.coordinate(0, rows))
-	for i := 1; i < n; i++ {
-		pairs(opMax, largest, largest, a.coordinate(i, rows))
+	copy(largest, args[0].coordinate(0, rows))
+	for i := 1; i < args[0].n; i++ {
+		largerOf(largest, largest, args[0].coordinate(i, rows))
 	}
-	for i := range n {
-		pairs(opSubtract, terms, a.coordinate(i, rows), largest)
+	for i := range args[0].n {
+		for r, v := range args[0].coordinate(i, rows) {
+			terms[r] = v - largest[r]
+		}
 		asm.Exp64(terms, terms)
-		pairs(opAdd, sums, sums, terms)
+		for r, v := range terms {
+			sums[r] += v
+		}
 	}
 	asm.Log64(sums, sums)
 	for r, m := range largest {
-		if dst[r] = m; !math.IsInf(m, 0) {
-			dst[r] += sums[r]
+		if dst.data[r] = m; !math.IsInf(m, 0) {
+			dst.data[r] += sums[r]
 		}
 	}
 }
 
 // product multiplies a matrix, [n][columns], with vectors: Σ_j in the order of j.
-func product(dst operand, matrix []float64, v operand, n, rows int) {
-	columns := len(matrix) / n
-	for i := range n {
+func product(dst operand, args []operand, _ []int, rows int) {
+	matrix, v := args[0].data, args[1]
+	columns := len(matrix) / dst.n
+	for i := range dst.n {
 		asm.Combine64(dst.coordinate(i, rows), matrix[i*columns:][:columns], v.data, v.stride)
 	}
 }
 
-// gather takes coordinate number args[1] of a vector, or row of a matrix, which is
+func joined(dst operand, args []operand, _ []int, rows int) {
+	i := 0
+	for _, a := range args {
+		for j := range a.n {
+			copy(dst.coordinate(i, rows), a.coordinate(j, rows))
+			i++
+		}
+	}
+}
+
+func selected(dst operand, args []operand, list []int, rows int) {
+	for i, from := range list {
+		if from < 0 {
+			clear(dst.coordinate(i, rows))
+			continue
+		}
+		copy(dst.coordinate(i, rows), args[0].coordinate(from, rows))
+	}
+}
+
+// gathered takes coordinate number args[1] of a vector, or row of a matrix, which is
 // NaN where there is none.
-func (in *instruction) gather(dst operand, args []operand, width int, of *value, rows int) {
-	from, index := args[0], args[1].data
+func gathered(dst operand, args []operand, _ []int, rows int) {
+	from, index, width := args[0], args[1].data, dst.n
 	step := 1 // between the rows of what is not constant
-	if of.constant != nil {
+	if from.stride == 1 {
 		step = 0
 	}
 	for r := range rows {
 		at := index[r]
-		ok := at == math.Trunc(at) && at >= 0 && at < float64(of.n/width)
+		ok := at == math.Trunc(at) && at >= 0 && at < float64(from.n/width)
 		for j := range width {
 			v := math.NaN()
 			if ok {

@@ -80,7 +80,7 @@ func (p *Program) Operations() int {
 	for _, in := range p.code {
 		most := p.values[in.dst].n
 		for _, a := range in.args {
-			if v := &p.values[a]; v.constant == nil || in.op == opProduct {
+			if v := &p.values[a]; v.constant == nil || in.op == matrixVector {
 				most = max(most, v.n)
 			}
 		}
@@ -110,10 +110,10 @@ func (p *Program) NewEvaluator() *Evaluator {
 		operands := make([]operand, len(in.args))
 		for i, a := range in.args {
 			v := &p.values[a]
-			raw := i == 0 && (in.op == opGather || in.op == opProduct)
+			raw := i == 0 && (in.op == gather || in.op == matrixVector)
 			switch {
 			case v.constant != nil && raw:
-				operands[i] = operand{v.constant, 1}
+				operands[i] = operand{v.constant, 1, v.n}
 			case v.constant != nil:
 				if constants[a] == nil {
 					constants[a] = make([]float64, v.n*p.rows)
@@ -121,13 +121,13 @@ func (p *Program) NewEvaluator() *Evaluator {
 						constants[a][j] = v.constant[j/p.rows]
 					}
 				}
-				operands[i] = operand{constants[a], stride(v, p.rows)}
+				operands[i] = operand{constants[a], stride(v, p.rows), v.n}
 			default:
-				operands[i].data = e.results[p.home[a]]
+				operands[i] = operand{data: e.results[p.home[a]], n: v.n}
 			}
 		}
 		e.args = append(e.args, operands)
-		e.dst = append(e.dst, operand{data: e.results[p.home[in.dst]]})
+		e.dst = append(e.dst, operand{data: e.results[p.home[in.dst]], n: p.values[in.dst].n})
 	}
 	return e
 }
@@ -161,7 +161,7 @@ func (e *Evaluator) block(dst []float64, rows int) {
 				e.args[i][j].stride = rows
 			}
 		}
-		in.run(e.dst[i], e.args[i], &p.values[in.dst], p.values, rows)
+		in.op.run(e.dst[i], e.args[i], in.list, rows)
 	}
 	if v := &p.values[p.result]; v.constant == nil {
 		copy(dst, e.results[p.home[p.result]])
