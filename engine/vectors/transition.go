@@ -268,10 +268,6 @@ func (m *mover) propose(s States, c *rng.Counter, first uint64, index int, acros
 	}
 }
 
-// fewCoordinates is up to how many coordinates masks are faster than a branch, which is
-// mispredicted in a good part of the moves.
-const fewCoordinates = 4
-
 // settle accepts proposals or not.
 func (m *mover) settle(s States, count *engine.Count) {
 	m.logDensity(m.next[:s.Len()], m.to.Part(0, s.Len()))
@@ -296,24 +292,14 @@ func (m *mover) accept(s States, ratio []float32, count *engine.Count) {
 	d := m.dim
 	var accepted uint64
 	for i, p := range ratio {
-		yes := uint32(0)
-		if m.uniforms[4*i+m.decides] < p { // never for NaN
-			yes = 1
+		if !(m.uniforms[4*i+m.decides] < p) { // never for NaN
+			continue
 		}
-		accepted += uint64(yes)
-		x, to := s.X[i*d:][:d], m.to.X[i*d:][:d]
-		if d <= fewCoordinates {
-			for j, v := range x {
-				from := math.Float32bits(v)
-				x[j] = math.Float32frombits(from ^ (from^math.Float32bits(to[j]))&-yes)
-			}
-		} else if yes == 1 {
-			copy(x, to)
-		}
-		from := math.Float64bits(m.current[i])
-		m.current[i] = math.Float64frombits(from ^ (from^math.Float64bits(m.next[i]))&-uint64(yes))
+		accepted++
+		copy(s.X[i*d:][:d], m.to.X[i*d:])
+		m.current[i] = m.next[i]
 		if s.K != nil {
-			s.K[i] ^= (s.K[i] ^ m.to.K[i]) & -uint8(yes)
+			s.K[i] = m.to.K[i]
 		}
 	}
 	count.Add(engine.Count{Proposed: uint64(len(ratio)), Accepted: accepted})
