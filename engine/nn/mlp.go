@@ -266,28 +266,6 @@ func NewScratch(rows int, nets ...*MLP) *Scratch {
 // those rows, [hi−lo][Out]. If din is not nil it receives the gradient with respect to their
 // inputs, [hi−lo][In].
 func (m *MLP) Backward(grad, din, dout []float32, a Activations, p *Packed, lo, hi int, s *Scratch) {
-	if m.kinked() { // each call has a price of its own there
-		m.backwardStrip(grad, din, dout, a, p, lo, hi, s)
-		return
-	}
-	in, out := m.In(), m.Out()
-	for first := lo; first < hi; first += stripRows {
-		last := min(first+stripRows, hi)
-		var strip []float32
-		if din != nil {
-			strip = din[(first-lo)*in : (last-lo)*in]
-		}
-		m.backwardStrip(grad, strip, dout[(first-lo)*out:(last-lo)*out], a, p, first, last, s)
-	}
-}
-
-// stripRows is the number of rows that go back through all layers at a time: so
-// few that their gradients leave room in L2 for their activations, weights and
-// the gradient with respect to the parameters, and so many that adding to the latter is a
-// small part of the work.
-const stripRows = 128
-
-func (m *MLP) backwardStrip(grad, din, dout []float32, a Activations, p *Packed, lo, hi int, s *Scratch) {
 	rows := hi - lo
 	dy, spare := dout, s.a
 	for l := m.Layers() - 1; l >= 0; l-- {

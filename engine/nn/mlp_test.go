@@ -244,11 +244,11 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestStrips: a block of more rows than go back at a time, with the gradient of inputs and without it, has the
-// gradients of its parts.
-func TestStrips(t *testing.T) {
+// TestBlocks: a block of rows, with the gradient of inputs and without it, has the gradients of its
+// parts.
+func TestBlocks(t *testing.T) {
 	for _, sizes := range [][]int{{3, 5, 2}, {1, 6, 4, 1}, {1, 6, 4, 2}} {
-		for _, rows := range []int{stripRows, stripRows + 1, 2*stripRows + 40} {
+		for _, rows := range []int{blockRows, blockRows + 1, 2*blockRows + 40} {
 			m := NewMLP(0.1, sizes...)
 			r := rand.New(rand.NewPCG(9, uint64(rows)))
 			params := random(r, m.NumParams())
