@@ -46,6 +46,7 @@ type Gram struct {
 // NewGram prepares the loss of batches of n states of the given dimension, by a valid kernel. Of the
 // U-statistic n is 2 at least.
 func NewGram(n, dim int, k Kernel, stat Statistic, workers *pool.Pool) *Gram {
+	k.mustBeValid()
 	c := cut(n)
 	stride, strip, strips, tiles := c.stride, c.strip, c.strips, tilesOf(c.strips)
 	g := &Gram{

@@ -60,6 +60,7 @@ const scattered = 256
 // and the workers must not change while it is in use; LossGradient must be called
 // from one goroutine at a time.
 func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, workers *pool.Pool) *Hamming {
+	k.mustBeValid()
 	words := (spins + 63) / 64
 	blocks := (n + asm.HammingRows - 1) / asm.HammingRows
 	h := &Hamming{

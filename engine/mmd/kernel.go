@@ -111,6 +111,13 @@ func (k *Kernel) Validate() error {
 	return nil
 }
 
+// mustBeValid panics at what Validate reports, which is no user's any more.
+func (k *Kernel) mustBeValid() {
+	if err := k.Validate(); err != nil {
+		panic(err)
+	}
+}
+
 // ValidateReal is Validate for states of real coordinates, on which heat kernels
 // of spins are not defined.
 func (k *Kernel) ValidateReal() error {

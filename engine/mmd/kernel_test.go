@@ -97,6 +97,11 @@ func TestRefusals(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	k := Kernel{Bandwidths: []float64{1}}
+	for _, make := range []func(){
+		func() { NewGram(3, 2, Kernel{}, V, workers) }, func() { NewMixed(3, 2, 4, Kernel{}, V, workers) }, func() { NewHamming(3, 70, Kernel{}, Surrogate, V, workers) },
+	} {
+		require.Panics(t, make)
+	}
 	g := NewGram(3, 2, k, V, workers)
 	m := NewMixed(3, 2, 4, k, V, workers)
 	h := NewHamming(3, 70, k, Surrogate, V, workers)

@@ -69,6 +69,7 @@ type mixedScratch struct {
 // NewMixed prepares the reversibility loss of batches of n states of dim coordinates
 // in the given number of modes, 1 to 256, by a valid kernel. Of the U-statistic n is 2 at least.
 func NewMixed(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) *Mixed {
+	k.mustBeValid()
 	groups := modes * modes
 	pieces := min(n, groups) + n/mixedTile
 	m := &Mixed{
