@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 )
 
@@ -153,29 +156,14 @@ func (g *gaussian) logTerm(x []float64) float64 {
 	return g.logNorm - square/2
 }
 
-// negligible is how far below the largest term a logarithm is for the term to be
-// less than half the last place of the sum.
-const negligible = 38
+// logTerms returns those of all components.
+func (t *Target) logTerms(x []float64) []float64 {
+	return lists.Map(t.components, func(g gaussian) float64 { return g.logTerm(x) })
+}
 
 // LogDensity returns ln π(x) for a state of d coordinates, −Inf where no
 // component has a weight that float64 can hold.
-func (t *Target) LogDensity(x []float64) float64 {
-	// A running maximum keeps exp from overflowing and one pass enough.
-	highest, sum := math.Inf(-1), 0.0
-	for k := range t.components {
-		v := t.components[k].logTerm(x)
-		if v > highest {
-			sum = sum*math.Exp(highest-v) + 1
-			highest = v
-		} else if !(v <= highest-negligible) {
-			sum += math.Exp(v - highest)
-		}
-	}
-	if sum == 0 {
-		return math.Inf(-1)
-	}
-	return highest + math.Log(sum)
-}
+func (t *Target) LogDensity(x []float64) float64 { return floats.LogSumExp(t.logTerms(x)) }
 
 // Density returns π(x).
 func (t *Target) Density(x []float64) float64 { return math.Exp(t.LogDensity(x)) }
@@ -183,16 +171,10 @@ func (t *Target) Density(x []float64) float64 { return math.Exp(t.LogDensity(x))
 // Responsibilities sets dst[k] to the probability that x came from component
 // k, w_k N(x | μ_k, Σ_k) / π(x). Their means over the target are the weights.
 func (t *Target) Responsibilities(dst, x []float64) {
-	highest, sum := math.Inf(-1), 0.0
-	for k := range t.components {
-		dst[k] = t.components[k].logTerm(x)
-		highest = max(highest, dst[k])
-	}
-	for k, v := range dst {
+	terms := t.logTerms(x)
+	highest := floats.Max(terms)
+	for k, v := range terms {
 		dst[k] = math.Exp(v - highest)
-		sum += dst[k]
 	}
-	for k := range dst {
-		dst[k] /= sum
-	}
+	floats.Scale(1/floats.Sum(dst), dst)
 }
