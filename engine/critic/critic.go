@@ -8,7 +8,6 @@ import (
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
 )
@@ -35,9 +34,6 @@ func Default() Config {
 
 // slope is LeakyReLU's: the gradient with respect to a state must not vanish.
 const slope = 0.2
-
-// Validate reports the first value that cannot be used, by its key.
-func (c *Config) Validate() error { return conf.Check(c) }
 
 // A Critic is a discriminator of moves s → t between states of dim numbers,
 // bound to one batch size, and the loss (1/n) Σ f(s_i, t_i). Evaluate comes first; then

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
@@ -182,9 +183,9 @@ func TestValidate(t *testing.T) {
 		"steps":         func(c *Config) { c.Steps = 0 },
 	} {
 		c := Default()
-		require.NoError(t, c.Validate())
+		require.NoError(t, conf.Check(&c))
 		change(&c)
-		require.ErrorContains(t, c.Validate(), key+":")
+		require.ErrorContains(t, conf.Check(&c), key+":")
 	}
 }
 
@@ -241,7 +242,7 @@ func TestScores(t *testing.T) {
 	for steps, want := range map[int]string{1: "", 1000: "", 0: "steps: 0 is not between 1 and 1000", 1001: "steps: 1001 is not between 1 and 1000"} {
 		c := Default()
 		c.Steps = steps
-		if err := c.Validate(); want == "" {
+		if err := conf.Check(&c); want == "" {
 			require.NoError(t, err)
 		} else {
 			require.EqualError(t, err, want)

@@ -2,8 +2,6 @@
 // gradient clipping, weight averaging and learning-rate schedules.
 package optim
 
-import "github.com/revgen/revgen/internal/conf"
-
 // AdamW holds the hyperparameters of Loshchilov and Hutter's optimiser.
 type AdamW struct {
 	LearningRate float64 `json:"learning_rate" is:"positive"`    // α, which the schedule multiplies
@@ -12,6 +10,3 @@ type AdamW struct {
 	Epsilon      float64 `json:"epsilon" is:"positive"`          // added to the root of the latter
 	WeightDecay  float64 `json:"weight_decay" is:"not negative"` // λ of the decoupled decay of θ
 }
-
-// Validate reports the first value that cannot be used, by its key.
-func (a *AdamW) Validate() error { return conf.Check(a) }

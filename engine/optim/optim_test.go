@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -152,7 +153,7 @@ func TestSchedule(t *testing.T) {
 
 func TestAdamWValidate(t *testing.T) {
 	good := AdamW{1e-3, 0.9, 0.999, 1e-8, 0}
-	require.NoError(t, good.Validate())
+	require.NoError(t, conf.Check(&good))
 	for key, change := range map[string]func(*AdamW){
 		"learning_rate: 0 ":   func(a *AdamW) { a.LearningRate = 0 },
 		"learning_rate: NaN ": func(a *AdamW) { a.LearningRate = math.NaN() },
@@ -164,7 +165,7 @@ func TestAdamWValidate(t *testing.T) {
 	} {
 		bad := good
 		change(&bad)
-		require.ErrorContains(t, bad.Validate(), key)
+		require.ErrorContains(t, conf.Check(&bad), key)
 	}
 }
 

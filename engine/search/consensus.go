@@ -8,7 +8,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/state"
 )
 
@@ -31,9 +30,6 @@ type Consensus struct {
 }
 
 func (c *Consensus) validate() error {
-	if err := conf.Check(c); err != nil {
-		return err
-	}
 	switch {
 	case c.TimeStep > 1:
 		return fmt.Errorf("time_step: %v is not in (0, 1]", c.TimeStep)

@@ -42,18 +42,15 @@ func ByGradient() Methods {
 }
 
 // Validate reports the first value of the chosen method that cannot be used, by
-// its key. clip is the largest norm of a gradient, 0 for none.
+// its key, where conf.Check has none. clip is the largest norm of a gradient, 0 for none.
 func (m *Methods) Validate(clip float64) error {
-	switch m.Method {
-	case "evolution":
-		return conf.Under("evolution", conf.Check(&m.Evolution))
-	case "consensus":
-		if clip > 0 {
-			return errors.New("clip_norm: consensus-based optimisation has no gradient to clip; set it to 0")
-		}
-		return conf.Under("consensus", m.Consensus.validate())
+	switch {
+	case m.Method != "consensus":
+		return nil
+	case clip > 0:
+		return errors.New("clip_norm: consensus-based optimisation has no gradient to clip; set it to 0")
 	}
-	return conf.OneOf("method", m.Method, []string{"gradient", "evolution", "consensus"})
+	return conf.Under("consensus", m.Consensus.validate())
 }
 
 // A Search takes θ from one step to the next. Its methods allocate nothing and

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/late"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -213,7 +215,7 @@ func TestLimits(t *testing.T) {
 		{consensus(2, 1, 1, 1.23, 0.5), 0, "consensus.noise: 1.23 is not in [0, √(2 − time_step)] = [0, 1.225], within which the particles contract"},
 		{consensus(2, 1, 1, -0.1, 1), 0, "consensus.noise: -0.1 is not in"},
 	} {
-		err := c.m.Validate(c.clip)
+		err := cmp.Or(conf.Check(&c.m), c.m.Validate(c.clip))
 		if c.want == "" {
 			require.NoError(t, err)
 			continue

@@ -3,14 +3,13 @@ package perceptron
 import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/critic"
-	"github.com/revgen/revgen/internal/conf"
 )
 
 // discriminatorLoss is learned.
 var discriminatorLoss = lossKind{
 	name:     "a learned discriminator",
 	make:     func(c *Config, b *batch) loss { return newDiscriminator(c, b) },
-	validate: func(l *LossConfig) error { return conf.Under("discriminator", l.Discriminator.Validate()) },
+	validate: func(*LossConfig) error { return nil },
 	bytes: func(l *LossConfig, n, spins int) float64 {
 		return l.Discriminator.Bytes(n, spins) + 4*3*float64(n*spins)
 	},
