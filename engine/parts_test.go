@@ -115,7 +115,7 @@ func TestParts(t *testing.T) {
 	c := &systemConfig{Common: Common{System: "toy"}}
 	_, err = StreamOf(linear{}, c, nil, nil)
 	require.EqualError(t, err, "toy: the system has no samples to write")
-	c.system = drawnLent{lent{linear: linear{slope: make([]float64, 3)}}}
+	c.system = drawnLent{lent{linear: linear{slope: make([]float64, 3)}, closed: new(int)}}
 	_, err = NewStream(c, make([]float32, 2), nil)
 	require.EqualError(t, err, "toy: the configuration needs 3 parameters and the model has 2")
 	c.Training.Seed = 9
