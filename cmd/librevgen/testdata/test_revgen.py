@@ -115,7 +115,7 @@ class Training(unittest.TestCase):
 
         def hangs(_):
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.2)
+            time.sleep(2)  # in which Python's main thread hears it, and not both as one
             os.kill(os.getpid(), signal.SIGINT)
             ends.wait(60)
 
