@@ -1,6 +1,6 @@
 package bitspin
 
-// An acceptance holds the probability min{1, exp(−β·ΔE)} (eq. (mh-accept) for
+// An acceptance holds the probability min{1, exp(−β·ΔE)} (eq. (2.6) for
 // a symmetric proposal) as a threshold: a proposal is accepted if a uniform
 // 64-bit integer lies below probability·2⁶⁴. Certain acceptance is realised
 // with probability 1 − 2⁻⁶⁴.

@@ -9,7 +9,7 @@ import (
 //
 //	E(s) = −J Σ_<ij> s_i s_j − h Σ_i s_i
 //
-// (eq. (ising_hamiltonian)). J may have either sign.
+// (eq. (5.6)). J may have either sign.
 type Model struct {
 	*Lattice
 	J float64 // coupling; positive is ferromagnetic

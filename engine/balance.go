@@ -38,8 +38,8 @@ func (b *Balancing) Validate() error { return conf.Fraction("partners", b.Partne
 //
 //	E [(R(s) − R(s′)) ∇(ln q(s) − ln q(s′))],
 //
-// has no noise there. Some of the N samples s of a batch have moved, each to its own s′. In
-// place of the others' moves stand all pairs of two samples of the batch, over which L is the
+// has no noise there. Some of the N samples s of a batch have moved, each to its own s′.
+// Those that have not are compared with one another: over all pairs of the batch L is the
 // variance of R.
 type Balance struct {
 	R     []float64 // of each s

@@ -22,12 +22,11 @@ type Place struct {
 	lack              float64
 }
 
-// Missing estimates what averages lack by places that the generator hardly draws, in standard
-// deviations of a sample: the share of Z of each, of which stat.LogMass knows by the chain's own
-// states, times the square of how far it is away, if that is more than one deviation. Chains at
-// the same place count once. The result is NaN if one that does not tell its mass stays at no place
-// of one that does, and could have any if that place were wide times as wide as the samples' in every
-// coordinate.
+// Missing estimates how far averages are off because of places that the generator hardly draws, in
+// standard deviations of a sample: the sum over places of the share of Z, which stat.LogMass finds by
+// the chain's own states, times max(1, Away²). Chains near each other count as one place. It is NaN if
+// a place of unknown mass is near none of known mass, and would matter if it were wide times as wide as
+// the samples in every coordinate.
 func (w *Weights) Missing(places []Place) (lack float64) {
 	var known, silent, found []Place
 	for _, p := range places {

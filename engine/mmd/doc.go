@@ -1,10 +1,10 @@
 // Package mmd estimates the reversibility loss, the squared maximum mean
 // discrepancy between the laws of (s, s′) and (s′, s), and its gradient in s
 // with s′ held fixed (the stop-gradient surrogate of the paper's eq.
-// (surrogate_grad)).
+// (3.5)).
 //
 // With a_i = s_i, b_i = s′_i and a kernel k(d²) of the squared distance between
-// pairs, the four sums of eq. (empirical_loss) reduce to two,
+// pairs, the four sums of eq. (3.4) reduce to two,
 //
 //	L = (2/N²) Σ_ij [k(|a_i−a_j|² + |b_i−b_j|²) − k(|a_i−b_j|² + |b_i−a_j|²)],
 //

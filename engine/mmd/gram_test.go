@@ -252,7 +252,7 @@ func TestGramOfRejectedMovesIsZero(t *testing.T) {
 }
 
 // Naive is an oracle: its gradient is that of its loss with t fixed, and its
-// loss that of the four sums of the paper's eq. (empirical_loss).
+// loss that of the four sums of the paper's eq. (3.4).
 func TestNaive(t *testing.T) {
 	const n, dim = 9, 2
 	narrow, wide := moves(rand.New(rand.NewPCG(13, 14)), n, dim, .2, 1)

@@ -8,7 +8,7 @@ import (
 // A HammingGradient says what Hamming returns as the gradient with respect to a spin.
 type HammingGradient string
 
-// Surrogate is the derivative of eq. (surrogate_grad) by s_{i,d} as if spins
+// Surrogate is the derivative of eq. (3.5) by s_{i,d} as if spins
 // were real numbers, for a generator that passes gradients straight through the
 // sign. Difference is the exact change of the loss, L(spin d of s_i flipped) −
 // L, with s′ and all other samples fixed.

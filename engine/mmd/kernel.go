@@ -11,7 +11,7 @@ import (
 // A Statistic says which pairs of samples the double sums run over.
 type Statistic string
 
-// The V-statistic of eq. (empirical_loss) sums over all i and j and divides by
+// The V-statistic of eq. (3.4) sums over all i and j and divides by
 // N². The U-statistic leaves out i = j in both sums and divides by N(N−1); it
 // is unbiased, so the target is a fixed point at any batch size.
 const (

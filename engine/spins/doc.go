@@ -29,11 +29,11 @@
 //
 //	Source ──► Reading ─┐
 //	Hamiltonian ────────┴► Graph ─┬─► Enumerate                ──► Exact     up to 25 spins
-//	                              ├─► Transfer                 ──► Transferred  few spins at any cut
+//	                              ├─► Transfer                 ──► TransferSums few spins at any cut
 //	                              ├─► Sweeper ──► Ensemble     ──► Temper       many, at low temperatures
 //	                              └─► Metropolis, Sweeper      (batches that others own)
 //
-// Exact and Transferred give the same Observables. Package stat says of the averages of
+// Exact and TransferSums give the same Observables. Package stat says of the averages of
 // tempered chains how far they are to be trusted: standard errors from autocorrelation
 // times, and the agreement of the chains.
 //

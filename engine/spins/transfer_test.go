@@ -20,7 +20,7 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-func transfer(t testing.TB, h Hamiltonian, beta float64) *Transferred {
+func transfer(t testing.TB, h Hamiltonian, beta float64) *TransferSums {
 	t.Helper()
 	m, err := NewTransfer(build(t, h))
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ func (l bounded) LossGradient(ds slopes, s, next States) float64 {
 // State lists what the loss carries from step to step.
 func (l bounded) State() []engine.Section { return state.Of(l.discrepancy) }
 
-// A boundary is the soft penalty of eq. (boundary_penalty), which keeps early
+// A boundary is the soft penalty of eq. (5.2), which keeps early
 // samples from wandering off.
 type boundary struct {
 	dim                     int

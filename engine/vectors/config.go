@@ -90,7 +90,7 @@ type LossConfig struct {
 	Kernel        mmd.Kernel    `json:"kernel" when:"kind=mmd"`
 	// Statistic of the MMD.
 	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd" enum:"V,U"`
-	// Gradient of the MMD is "surrogate", with s′ fixed (eq. (surrogate_grad)), or
+	// Gradient of the MMD is "surrogate", with s′ fixed (eq. (3.5)), or
 	// "full", with s′ following s through the moves that were accepted: s′ = s + Σ σε.
 	Gradient string         `json:"gradient" enum:"surrogate,full" when:"kind=mmd"`
 	Boundary BoundaryConfig `json:"boundary" when:"kind=mmd,discriminator"`
@@ -98,7 +98,7 @@ type LossConfig struct {
 	Economy
 }
 
-// BoundaryConfig describes the soft penalty of eq. (boundary_penalty),
+// BoundaryConfig describes the soft penalty of eq. (5.2),
 // (1/N) Σ sigmoid(c(|s_i − x_0|² − r²)). The paper leaves its constants open.
 type BoundaryConfig struct {
 	Weight    float64   `json:"weight" is:"not negative"` // of the penalty in the loss; 0 leaves it out
@@ -173,7 +173,7 @@ type ModalLoss struct {
 	Kind          string        `json:"kind" enum:"mmd,discriminator,balance" only:"mmd,discriminator generator.kind=perceptron; balance generator.kind=mixture"`
 	Discriminator critic.Config `json:"discriminator" when:"kind=discriminator"`
 	// Kernel of the MMD is a function of the distance between pairs (x, x′), times 1
-	// where both modes k and both k′ agree and 0 elsewhere (eq. (product_kernel)).
+	// where both modes k and both k′ agree and 0 elsewhere (eq. (5.5)).
 	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd"`
 	// Statistic of the MMD.
 	Statistic mmd.Statistic  `json:"statistic" when:"kind=mmd" enum:"V,U"`

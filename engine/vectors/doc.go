@@ -15,7 +15,7 @@
 //	system.go                            what engine.System asks for
 //	pairs.go, balance.go                 the loss of each form, and ∂L/∂s or the coefficients of ∇ln q
 //	mmd.go, discriminator.go             losses of pairs: the paper's, and a learned one
-//	boundary.go                          the penalty of eq. (boundary_penalty)
+//	boundary.go                          the penalty of eq. (5.2)
 //	config.go, presets.go, recipe.go     the configuration, and what is best for a target
 //	states.go                            a batch of states, and their layouts in files
 //	ensemble.go, sampler.go              samples of a trained generator, energies, refinement and scores

@@ -49,10 +49,10 @@ func newEnsemble(c *Config, target Target, workers *pool.Pool) *Ensemble {
 // those of the target.
 type Chart interface {
 	// Show replaces coordinates that are learned by the target's.
-	Show(s States)
+	ToTarget(s States)
 	// Learn is the inverse of Show. It returns what is to be added to −ln π of the states,
 	// and does not ask the target.
-	Learn(s States) (energies []float64, err error)
+	ToLearned(s States) (energies []float64, err error)
 	// Level returns what is to be added to ln π of any state that is learned.
 	Level() float64
 	// Volume returns what is to be added to ln π − ln q of any state.
@@ -99,7 +99,7 @@ func (e *Ensemble) Sample(dst []byte, format string, params []float32, first uin
 			return err
 		}
 		if refine > 0 {
-			if _, err := e.Chart.Learn(s); err != nil {
+			if _, err := e.Chart.ToLearned(s); err != nil {
 				return err
 			}
 		}

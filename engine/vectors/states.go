@@ -43,7 +43,7 @@ func (s States) take(from States) {
 func (e *Ensemble) shown(s States) States {
 	if e.Chart != nil {
 		s.X = slices.Clone(s.X)
-		e.Chart.Show(s)
+		e.Chart.ToTarget(s)
 	}
 	return s
 }
@@ -140,7 +140,7 @@ func (e *Ensemble) described() string {
 // chart adds to their energies.
 func (e *Ensemble) learn(format string, states []byte) (s States, added []float64, err error) {
 	if s, err = e.parse(format, states); err == nil && e.Chart != nil {
-		added, err = e.Chart.Learn(s)
+		added, err = e.Chart.ToLearned(s)
 	}
 	return s, added, err
 }

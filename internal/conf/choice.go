@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// A choice is a string in a struct whose value says which of its other keys
-// there are: a field with the tag
+// A condition is a part of a tag
 //
 //	when:"kind=a,b"
 //
-// belongs to the kinds a and b alone; of several conditions, separated by
-// spaces, all must hold. On an embedded struct the tag is one of all its keys. Keys that there are not are refused where they are
-// given, and not written; their fields keep what they had, so that a preset may
-// hold usable values for what it does not choose.
+// There is the key of the field only if the key kind, a choice, is a or b; of several
+// conditions, separated by spaces, all must hold. On an embedded struct the tag is one of
+// all its keys. A key whose conditions do not hold is refused where it is given, and not
+// written; its field keeps its value, so that a preset may hold usable ones for what it
+// does not choose.
 type condition struct {
 	key    string // of the choice
 	values []string

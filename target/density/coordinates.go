@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mathext"
 
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
 )
 
@@ -258,4 +259,42 @@ func (c *chart) hint(key string, mode int, center, scale []float64, shear [][]fl
 		}
 	}
 	return nil
+}
+
+// ToTarget implements vectors.Chart.
+func (p *problem) ToTarget(s vectors.States) {
+	for r := range s.Len() {
+		maps, x := p.chart.of(s.K, r), s.X[r*p.dim:][:p.dim]
+		for i := len(maps) - 1; i >= 0; i-- { // the last depends on those before it
+			m := &maps[i]
+			u := m.line(x, i)
+			if !m.free {
+				u, _ = m.bend(u)
+			}
+			x[i] = float32(u)
+		}
+	}
+}
+
+// ToLearned implements vectors.Chart. What the volume of the coordinates that are learned adds
+// to ln π does not count as energy.
+func (p *problem) ToLearned(s vectors.States) (energies []float64, err error) {
+	energies = make([]float64, s.Len())
+	for r := range energies {
+		row := s.X[r*p.dim:][:p.dim]
+		for i, m := range p.chart.of(s.K, r) {
+			x := row[i]
+			y := float32(m.invert(float64(x), row))
+			if y-y != 0 {
+				return nil, fmt.Errorf("states: coordinate %d of state %d is %v, outside the target's support", i, r, x)
+			}
+			row[i] = y
+			_, slope := m.bend(m.line(row, i))
+			energies[r] += slope
+			if p.modes > 0 {
+				energies[r] += math.Log(m.scale)
+			}
+		}
+	}
+	return energies, nil
 }

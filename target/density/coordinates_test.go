@@ -97,7 +97,7 @@ func TestShear(t *testing.T) {
 	}
 	learned := vectors.States{Dim: 3, X: slices.Clone(x), K: []uint8{0, 1, 1, 0}}
 	p := s.(*system).problem
-	_, err = p.Learn(learned)
+	_, err = p.ToLearned(learned)
 	require.NoError(t, err)
 	for _, c := range []struct {
 		at   int
@@ -106,10 +106,10 @@ func TestShear(t *testing.T) {
 	}{{1, -1, "states: coordinate 1 of state 0 is -1, outside the target's support"}, {8, 1.5, "states: coordinate 2 of state 2 is 1.5, outside the target's support"}} {
 		outside := vectors.States{Dim: 3, X: slices.Clone(x), K: []uint8{0, 1, 1, 0}}
 		outside.X[c.at] = c.x
-		_, err = p.Learn(outside)
+		_, err = p.ToLearned(outside)
 		require.EqualError(t, err, c.want)
 	}
-	p.Show(learned)
+	p.ToTarget(learned)
 	for i, v := range x {
 		require.InDelta(t, v, learned.X[i], 1e-5)
 	}

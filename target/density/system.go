@@ -1,8 +1,6 @@
 package density
 
 import (
-	"fmt"
-	"math"
 	"runtime"
 
 	"github.com/revgen/revgen/engine"
@@ -56,44 +54,6 @@ func (p *problem) Volume() float64 {
 		return 0 // modes have volumes of their own, which are in the kit's ln π
 	}
 	return p.chart.volumes[0] + p.Level()
-}
-
-// Show implements vectors.Chart.
-func (p *problem) Show(s vectors.States) {
-	for r := range s.Len() {
-		maps, x := p.chart.of(s.K, r), s.X[r*p.dim:][:p.dim]
-		for i := len(maps) - 1; i >= 0; i-- { // the last depends on those before it
-			m := &maps[i]
-			u := m.line(x, i)
-			if !m.free {
-				u, _ = m.bend(u)
-			}
-			x[i] = float32(u)
-		}
-	}
-}
-
-// Learn implements vectors.Chart. What the volume of the coordinates that are learned adds
-// to ln π does not count as energy.
-func (p *problem) Learn(s vectors.States) (energies []float64, err error) {
-	energies = make([]float64, s.Len())
-	for r := range energies {
-		row := s.X[r*p.dim:][:p.dim]
-		for i, m := range p.chart.of(s.K, r) {
-			x := row[i]
-			y := float32(m.invert(float64(x), row))
-			if y-y != 0 {
-				return nil, fmt.Errorf("states: coordinate %d of state %d is %v, outside the target's support", i, r, x)
-			}
-			row[i] = y
-			_, slope := m.bend(m.line(row, i))
-			energies[r] += slope
-			if p.modes > 0 {
-				energies[r] += math.Log(m.scale)
-			}
-		}
-	}
-	return energies, nil
 }
 
 // Judge implements vectors.Chart.

@@ -61,7 +61,7 @@ type LossConfig struct {
 	// Statistic of the MMD.
 	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd" enum:"V,U"`
 	// Gradient is "surrogate", the derivative of the kernel continued to real
-	// spins with s′ fixed (eq. (surrogate_grad)); "difference", half the change
+	// spins with s′ fixed (eq. (3.5)); "difference", half the change
 	// of the loss between the two values of a spin with s′ fixed; "score", the
 	// score function of the spins that a bernoulli head drew; or "full", the
 	// surrogate's with s′ following s through the flips that were accepted.

@@ -16,8 +16,8 @@ import (
 // ErrSpread is the error of temperatures too low for a transfer matrix.
 var ErrSpread = errors.New("weights are further apart than the transfer matrix holds in float64")
 
-// Transferred is what a transfer matrix gives, exact to rounding.
-type Transferred struct {
+// TransferSums are what a transfer matrix gives, exact to rounding.
+type TransferSums struct {
 	LogZ float64 // ln Σ_s e^(−βE(s))
 	Observables
 
@@ -28,9 +28,9 @@ type Transferred struct {
 	after [][]float64
 }
 
-// A summation is one under way.
+// A summation is a call of Sum under way.
 type summation struct {
-	*Transferred
+	*TransferSums
 	ctx   context.Context
 	beta  float64
 	fused []*crossing
@@ -49,13 +49,13 @@ type summation struct {
 // The variance of the energy is that of weights carried along with their first two
 // derivatives with respect to β, and the law of Σ s_i is the Fourier transform of
 // Z(iθ), of a field in which a spin up weighs e^iθ.
-func (t *Transfer) Sum(ctx context.Context, beta float64, threads int) (*Transferred, error) {
+func (t *Transfer) Sum(ctx context.Context, beta float64, threads int) (*TransferSums, error) {
 	if err := t.graph.CheckTemperature(beta); err != nil {
 		return nil, err
 	}
 	workers := pool.New(threads)
 	defer workers.Close()
-	s := &summation{Transferred: &Transferred{Transfer: t}, ctx: ctx, beta: beta, lanes: workers.Threads()}
+	s := &summation{TransferSums: &TransferSums{Transfer: t}, ctx: ctx, beta: beta, lanes: workers.Threads()}
 	for s.lanes > 1 && t.memory(s.lanes) > memory.Limit()/2 {
 		s.lanes--
 	}
@@ -72,7 +72,7 @@ func (t *Transfer) Sum(ctx context.Context, beta float64, threads int) (*Transfe
 			return nil, err
 		}
 	}
-	return s.Transferred, nil
+	return s.TransferSums, nil
 }
 
 // buffer returns room for a table.
@@ -335,7 +335,7 @@ func (s *summation) magnetise() error {
 
 // Draw fills a batch with independent configurations of the Boltzmann law, numbers
 // first, first+1, … of the stream.
-func (s *Transferred) Draw(batch []uint64, stream rng.Counter, first uint64) {
+func (s *TransferSums) Draw(batch []uint64, stream rng.Counter, first uint64) {
 	g := s.graph
 	words := g.Words()
 	g.checkBatch(batch, len(batch)/words)
