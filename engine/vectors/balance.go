@@ -32,7 +32,7 @@ type densities struct {
 	engine.Densities[States]
 	config      *Config
 	weigher     *weigher
-	kernel      *kernel
+	transition  *transition
 	convergence *convergence // nil where training takes all steps
 }
 
@@ -57,12 +57,12 @@ func (balanceLoss) explain(c *Config, move string) (string, int) {
 // bounded: one far out on an arm would decide the step, and the next ones never mend it.
 const mostApart = 20
 
-func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) form {
+func (balanceLoss) build(c *Config, e *Ensemble, l *learner, t *transition) form {
 	n, rows := c.Training.Batch, l.lanes.BlockRows()
 	b, w := engine.NewBalance(c.Loss.Balancing, n, rows, 1), &weigher{learner: l}
 	b.Apart = mostApart
-	k.moving = b.Moving
-	w.weighed = []pool.Span{nn.RowSpan(l.lanes, b.R, 1), nn.RowSpan(l.lanes, b.RNext, 1), nn.BlockSpan(l.lanes, k.counts)}
+	t.moving = b.Moving
+	w.weighed = []pool.Span{nn.RowSpan(l.lanes, b.R, 1), nn.RowSpan(l.lanes, b.RNext, 1), nn.BlockSpan(l.lanes, t.counts)}
 	if moving := b.Moving(0, rows); moving > 0 {
 		for range l.passes {
 			w.after = append(w.after, l.newPass(moving, true).(densePass))
@@ -74,14 +74,14 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) form {
 		} else {
 			p.logDensity(w.r[lo:hi])
 		}
-		floats.Sub(w.r[lo:hi], k.logPi[lo:hi])
+		floats.Sub(w.r[lo:hi], t.logPi[lo:hi])
 		if end := b.Moving(lo, hi); end > lo {
 			finiteDensity(w.after[block], w.rNext[lo:end], w.moved.Part(lo, end), l.weights)
-			floats.Sub(w.rNext[lo:end], k.logNext[lo:end])
+			floats.Sub(w.rNext[lo:end], t.logNext[lo:end])
 		}
 	}
 	if c.Loss.Reuse > 0 && e.Modes > 0 {
-		k.modes = make([]float32, n)
+		t.modes = make([]float32, n)
 	}
 	w.scoreBlock = func(lane, lo, hi int, grad []float32) {
 		block := lo / rows
@@ -90,10 +90,10 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) form {
 			w.after[block].score(grad, w.cNext[lo:end], l.weights, l.scratch[lane])
 		}
 	}
-	d := &densities{Densities: engine.Densities[States]{Balance: b, Generator: w, Transition: k, S: e.NewStates(n), Next: e.NewStates(n)}, config: c, weigher: w, kernel: k}
+	d := &densities{Densities: engine.Densities[States]{Balance: b, Generator: w, Transition: t, S: e.NewStates(n), Next: e.NewStates(n)}, config: c, weigher: w, transition: t}
 	if c.Loss.Reuse > 0 { // all ranks go on with all of the batch
-		k.shared = append(spans(l.lanes, d.S), spans(l.lanes, d.Next)...)
-		k.shared = append(k.shared, nn.RowSpan(l.lanes, k.logPi, 1), nn.RowSpan(l.lanes, k.logNext, 1), nn.BlockSpan(l.lanes, k.counts))
+		t.shared = append(spans(l.lanes, d.S), spans(l.lanes, d.Next)...)
+		t.shared = append(t.shared, nn.RowSpan(l.lanes, t.logPi, 1), nn.RowSpan(l.lanes, t.logNext, 1), nn.BlockSpan(l.lanes, t.counts))
 	}
 	if c.Loss.Enough > 0 {
 		d.convergence = newConvergence(&c.Loss.Economy)

@@ -10,8 +10,8 @@
 //	target.go                            π
 //	generator.go                         z → s and ∂L/∂s → ∂L/∂θ: flow.go without modes, perceptron.go
 //	                                     and mixture.go with and without
-//	transition.go                        s → s′
-//	learner.go, kernel.go                both for a batch, in parallel
+//	kernel.go                            s → s′
+//	learner.go, transition.go            both for a batch, in parallel
 //	system.go                            what engine.System asks for
 //	pairs.go, balance.go                 the loss of each form, and ∂L/∂s or the coefficients of ∇ln q
 //	mmd.go, discriminator.go             losses of pairs: the paper's, and a learned one

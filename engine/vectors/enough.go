@@ -69,7 +69,7 @@ func (b *densities) Converged() bool { return b.convergence != nil && b.converge
 func (b *densities) Loss(θ []float32, step uint32) (float64, error) {
 	w := b.weigher
 	if w.stale = !b.config.Loss.fresh(step); w.stale {
-		b.kernel.recall(b.S, b.Next)
+		b.transition.recall(b.S, b.Next)
 		w.take(θ)
 		w.Weigh(b.R, b.RNext, b.S, b.Next)
 		return b.Measure(), nil
@@ -87,11 +87,11 @@ func (b *densities) Loss(θ []float32, step uint32) (float64, error) {
 
 // State is what a checkpoint holds of a batch that serves several steps, and of its judgement.
 func (b *densities) State() (all []engine.Section) {
-	if k := b.kernel; b.config.Loss.Reuse > 0 {
+	if t := b.transition; b.config.Loss.Reuse > 0 {
 		all = append(all, engine.Section{Name: "batch.states", Float32: b.S.X}, engine.Section{Name: "batch.next", Float32: b.Next.X},
-			engine.Section{Name: "batch.log_density", Float64: k.logPi}, engine.Section{Name: "batch.next_log_density", Float64: k.logNext})
+			engine.Section{Name: "batch.log_density", Float64: t.logPi}, engine.Section{Name: "batch.next_log_density", Float64: t.logNext})
 		if b.S.K != nil {
-			all = append(all, engine.Section{Name: "batch.modes", Float32: k.modes})
+			all = append(all, engine.Section{Name: "batch.modes", Float32: t.modes})
 		}
 	}
 	if b.convergence != nil {
@@ -101,14 +101,14 @@ func (b *densities) State() (all []engine.Section) {
 }
 
 // recall and remember keep the modes of a batch where a checkpoint finds them.
-func (k *kernel) remember() {
-	for i := range k.modes {
-		k.modes[i] = float32(int(k.s.K[i])<<8 | int(k.next.K[i]))
+func (t *transition) remember() {
+	for i := range t.modes {
+		t.modes[i] = float32(int(t.s.K[i])<<8 | int(t.next.K[i]))
 	}
 }
 
-func (k *kernel) recall(s, next States) {
-	for i, v := range k.modes {
+func (t *transition) recall(s, next States) {
+	for i, v := range t.modes {
 		s.K[i], next.K[i] = uint8(int(v)>>8), uint8(int(v)&math.MaxUint8)
 	}
 }

@@ -25,17 +25,17 @@ type Ensemble struct {
 	// target's own observables then take the place of those of what is learned.
 	Chart Chart
 
-	target     Target
-	transition *transition
-	generator  generator
-	names      []string // of the target's own observables
-	seed       uint64   // of the training
+	target    Target
+	kernel    *kernel
+	generator generator
+	names     []string // of the target's own observables
+	seed      uint64   // of the training
 }
 
 func newEnsemble(c *Config, target Target, workers *pool.Pool) *Ensemble {
 	e := &Ensemble{
 		Dim: target.Dim(), Modes: modesOf(target), Workers: workers, target: target, seed: c.Training.Seed,
-		transition: newTransition(target, c.Transition),
+		kernel: newKernel(target, c.Transition),
 	}
 	e.generator = newGenerator(c.Generator, e.Dim, e.Modes)
 	e.Dense = c.Generator.Kind == "realnvp" || c.Generator.Kind == "mixture"
@@ -66,7 +66,7 @@ type Chart interface {
 
 // Reach implements engine.Sampler.
 func (e *Ensemble) Reach(first, n uint64, refine int) error {
-	return engine.SampleRange(first, e.transition.most(), n, refine, maxSteps)
+	return engine.SampleRange(first, e.kernel.most(), n, refine, maxSteps)
 }
 
 // Sample implements engine.Sampler.
@@ -124,7 +124,7 @@ func (e *Ensemble) err() error {
 
 // newMover returns a mover that ends early where the workers are halted.
 func (e *Ensemble) newMover() *mover {
-	m := e.transition.newMover(nn.BlockRows())
+	m := e.kernel.newMover(nn.BlockRows())
 	m.halted = e.Workers.Halted
 	return m
 }

@@ -248,7 +248,7 @@ func TestStatesThatOverflow(t *testing.T) {
 		for j := range dim {
 			d.S.X[dim*5+j], d.Next.X[dim*2+j] = far, -far
 		}
-		d.kernel.logPi[5], d.kernel.logNext[2] = -1e40, -1e40
+		d.transition.logPi[5], d.transition.logNext[2] = -1e40, -1e40
 		off, err := s.Loss(params, 3)
 		require.NoError(t, err)
 		s.Backward(params, grad)

@@ -42,7 +42,7 @@ func TestModalTransitionLeavesTargetInvariant(t *testing.T) {
 		target := threeTwins(d)
 		after := func(of Target, c TransitionConfig, steps int) float64 {
 			s := exactTwins(target, n, 3)
-			newTransition(of, c).newMover(strip).run(s, steps, &asm.Counter{Seed: 4}, 0)
+			newKernel(of, c).newMover(strip).run(s, steps, &asm.Counter{Seed: 4}, 0)
 			return target.deviation(s.X, s.K)
 		}
 		for name, c := range testTransitions {
@@ -64,7 +64,7 @@ func TestModalTransitionAcceptance(t *testing.T) {
 	const n = 1 << 15
 	for _, d := range dims {
 		target := threeTwins(d)
-		tr := newTransition(target, testTransitions["random"])
+		tr := newKernel(target, testTransitions["random"])
 		var counts [moves]engine.Count
 		m, all := tr.newMover(strip), exactTwins(target, n, 7)
 		for lo := 0; lo < n; lo += strip {
@@ -129,7 +129,7 @@ func TestModalTransitionIsIndependentOfCuts(t *testing.T) {
 	for _, d := range []int{1, 2, 3, 5} {
 		target := threeTwins(d)
 		for name, c := range testTransitions {
-			tr := newTransition(target, c)
+			tr := newKernel(target, c)
 			m := tr.newMover(strip)
 			const n = 1000
 			s, cuts := exactTwins(target, n, 1), exactTwins(target, n, 1)
@@ -148,7 +148,7 @@ func TestModalTransitionIsIndependentOfCuts(t *testing.T) {
 // TestTransitionIsHalted in the middle of its steps.
 func TestTransitionIsHalted(t *testing.T) {
 	halted := func(target Target, c TransitionConfig, s States) {
-		m, asked := newTransition(target, c).newMover(strip), 0
+		m, asked := newKernel(target, c).newMover(strip), 0
 		m.halted = func() bool { asked++; return asked > 100 }
 		m.run(s, 1<<20, &asm.Counter{}, 0)
 		require.Equal(t, 101, asked)
@@ -163,7 +163,7 @@ func TestTransitionIsHalted(t *testing.T) {
 // standard normal numbers, independent between steps and coordinates.
 func TestModalTransitionDrawsEachNormalOnce(t *testing.T) {
 	const n, d, steps = 300, 3, 9
-	tr := newTransition(flat{d}, TransitionConfig{Order: "random", Sigma: []float64{1}})
+	tr := newKernel(flat{d}, TransitionConfig{Order: "random", Sigma: []float64{1}})
 	seen := map[float32]int{}
 	before, s := make([]float32, n*d), newStates(n, d, 1)
 	x := s.X
@@ -193,7 +193,7 @@ func TestModalTransitionOfOneMode(t *testing.T) {
 	target := threeTwins(2)[:1]
 	for name, c := range testTransitions {
 		s := exactTwins(target, 100, 1)
-		m := newTransition(target, c).newMover(strip)
+		m := newKernel(target, c).newMover(strip)
 		for step := range 5 {
 			m.run(s, 1, &asm.Counter{Step: uint32(step)}, 0)
 			var counts [moves]engine.Count
@@ -207,7 +207,7 @@ func TestModalTransitionOfOneMode(t *testing.T) {
 // TestModalTransitionRejectsUndefined keeps states that are not finite where they
 // are instead of spreading them over modes.
 func TestModalTransitionRejectsUndefined(t *testing.T) {
-	tr := newTransition(threeTwins(1), testTransitions["best"])
+	tr := newKernel(threeTwins(1), testTransitions["best"])
 	x := []float32{float32(math.NaN()), float32(math.Inf(1)), 3e38}
 	k := []uint8{0, 1, 2}
 	tr.newMover(strip).run(States{1, x, k}, 20, &asm.Counter{}, 0)
@@ -220,7 +220,7 @@ func BenchmarkModalTransition(b *testing.B) {
 	target := threeTwins(1)
 	for _, name := range []string{"paper", "random", "best"} {
 		b.Run(name, func(b *testing.B) {
-			tr := newTransition(target, testTransitions[name])
+			tr := newKernel(target, testTransitions[name])
 			m, s := tr.newMover(strip), exactTwins(target, 2048, 1)
 			var count engine.Count
 			c := asm.Counter{Seed: 1}
@@ -293,7 +293,7 @@ func followsItsStreams(t *testing.T, name string, target twins, c TransitionConf
 			move(2*step+1, step, 1)
 		}
 	}
-	count := newTransition(target, c).newMover(strip).run(s, steps, &stream, uint64(first))
+	count := newKernel(target, c).newMover(strip).run(s, steps, &stream, uint64(first))
 	require.Equal(t, wantK, s.K, name)
 	for i := range s.X {
 		require.InDelta(t, wantX[i], s.X[i], 1e-4, fmt.Sprintf("%s, sample %d", name, i/d))

@@ -14,7 +14,7 @@ import (
 
 // A lossKind is what loss.kind names: one of the two forms of reversibility, with its loss.
 type lossKind interface {
-	build(c *Config, e *Ensemble, l *learner, k *kernel) form
+	build(c *Config, e *Ensemble, l *learner, t *transition) form
 	validate(l *LossConfig, dim int) error // what of the configuration is its own
 	// bytes bounds what it allocates for batches of n states, given what the generator's passes take.
 	bytes(l *LossConfig, n, dim, modes int, passes float64) float64
@@ -47,7 +47,7 @@ type pairLoss struct {
 	naive naiveLoss // of vectors without modes, in float64; nil of a loss that is learned
 }
 
-func (o *pairLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) form {
+func (o *pairLoss) build(c *Config, e *Ensemble, l *learner, t *transition) form {
 	n := c.Training.Batch
 	loss := o.make(&c.Loss, n, e.Dim, e.Modes, c.Training.Seed, e.Workers)
 	if c.Loss.Boundary.Weight > 0 {
@@ -55,10 +55,10 @@ func (o *pairLoss) build(c *Config, e *Ensemble, l *learner, k *kernel) form {
 		loss = bounded{loss, newBoundary(c.Loss.Boundary, e.Dim), rows, make([]float32, rows)}
 	}
 	p := &pairs{loss: o}
-	p.Generator, p.Transition, p.Discrepancy = l, k, loss
+	p.Generator, p.Transition, p.Discrepancy = l, t, loss
 	p.S, p.Next, p.DS = e.NewStates(n), e.NewStates(n), newSlopes(n, e.Dim, e.Modes)
-	k.moving = func(_, hi int) int { return hi }
-	k.shared = append(spans(l.lanes, p.S), append(spans(l.lanes, p.Next), nn.BlockSpan(l.lanes, k.counts))...)
+	t.moving = func(_, hi int) int { return hi }
+	t.shared = append(spans(l.lanes, p.S), append(spans(l.lanes, p.Next), nn.BlockSpan(l.lanes, t.counts))...)
 	return p
 }
 

@@ -45,7 +45,7 @@ func TestRefinementApproachesTheTarget(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	s, params := newTestSystem(plane(0.6), workers)
-	s.Ensemble.transition.sigma = []float32{1}
+	s.Ensemble.kernel.sigma = []float32{1}
 	const n = 1 << 14
 	energy := func(refine int) (mean float64) {
 		dst := make([]byte, 8*n)

@@ -27,7 +27,7 @@ const (
 	shapeNumbers = 1 << 23
 	shapeLeast   = 4 // times d samples, of which a covariance is known well enough
 
-	plainPart = 8    // one step in so many is the transition's own, in many coordinates
+	plainPart = 8    // one step in so many is the kernel's own, in many coordinates
 	plainHalf = 2    // and in few, where it may be that which crosses
 	typical   = 2.4  // /√d: steps ε in which a Gaussian mixes best
 	adaptedTo = 0.25 // acceptance that steps ε are adapted to while a chain is on its way
@@ -89,7 +89,7 @@ func (s *shape) inverse(z, x []float32) {
 // A shaping is what chains have that take such steps.
 type shaping struct {
 	shapes []*shape  // of the modes
-	plain  int       // one step in so many is the transition's own
+	plain  int       // one step in so many is the kernel's own
 	steps  int       // of each chain so far
 	looked int       // how many they were when it was last asked whether chains rest
 	last   []float64 // ln π then
@@ -155,7 +155,7 @@ func (w *walk) about(samples States, mode int) (center, about []float64) {
 	return center, about
 }
 
-// advance takes a slice's steps, those of the transition first.
+// advance takes a slice's steps, those of the kernel first.
 func (w *walk) advance(stream *rng.Counter, steps int) {
 	s := w.shaped
 	plain := (steps + int(w.Calls)%s.plain) / s.plain // in the long run, however few at once

@@ -42,18 +42,18 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 		}
 		move := func(states States, purpose rng.Purpose, step uint32, first uint64, steps int) {
 			stream := rng.Stream(17, purpose, step)
-			s.transition.newMover(strip).run(states, steps, &stream, first)
+			s.kernel.newMover(strip).run(states, steps, &stream, first)
 		}
 
 		_, err := s.Loss(params, 7)
 		require.NoError(t, err)
 		states := generate(rng.TrainLatent, rng.TrainHead, 7, 0)
-		require.Equal(t, states, s.kernel.s, name)
+		require.Equal(t, states, s.transition.s, name)
 		move(states, rng.TrainTransition, 7, 0, s.config.Transition.Steps)
 		rows := s.generator.lanes.BlockRows()
 		for lo := 0; lo < n; lo += rows {
-			hi := s.kernel.moving(lo, min(lo+rows, n))
-			require.Equal(t, states.Part(lo, hi), s.kernel.next.Part(lo, hi), name)
+			hi := s.transition.moving(lo, min(lo+rows, n))
+			require.Equal(t, states.Part(lo, hi), s.transition.next.Part(lo, hi), name)
 		}
 
 		for _, refine := range []int{0, 6} {

@@ -13,9 +13,9 @@ import (
 type System struct {
 	*Ensemble
 	form
-	config    *Config
-	generator *learner
-	kernel    *kernel
+	config     *Config
+	generator  *learner
+	transition *transition
 }
 
 // A form of reversibility: engine.Pairs or engine.Densities.
@@ -35,8 +35,8 @@ func New(c Configuration, target Target, workers *pool.Pool) *System {
 func build(c *Config, target Target, workers *pool.Pool) *System {
 	e := newEnsemble(c, target, workers)
 	s := &System{Ensemble: e, config: c, generator: newLearner(c, e.generator, workers)}
-	s.kernel = newKernel(c, e, s.generator.lanes)
-	s.form = losses[c.Loss.Kind].build(c, e, s.generator, s.kernel)
+	s.transition = newTransition(c, e, s.generator.lanes)
+	s.form = losses[c.Loss.Kind].build(c, e, s.generator, s.transition)
 	return s
 }
 

@@ -413,7 +413,7 @@ func TestGradientOfModalBalance(t *testing.T) {
 		t.Logf("%s: %.1e", name, worst)
 		require.Less(t, worst, 1e-3, name)
 		require.Greater(t, tensors, 5)
-		require.Equal(t, c.Loss.Partners == 1, s.kernel.total().Proposed == 0, name)
+		require.Equal(t, c.Loss.Partners == 1, s.transition.total().Proposed == 0, name)
 		require.Equal(t, c.Loss.Partners == 1, s.form.(*densities).Generator.(*weigher).after == nil, name)
 	}
 }

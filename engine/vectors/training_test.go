@@ -107,7 +107,7 @@ func findsAPosterior(t *testing.T, name string, within float64) {
 		require.NoError(t, trainer.Step())
 	}
 	require.Less(t, lineError(trainer), min(within, before/3))
-	require.Equal(t, name != "partners", s.kernel.Acceptance() > 0.05)
+	require.Equal(t, name != "partners", s.transition.Acceptance() > 0.05)
 }
 
 // TestEveryMoveIsAccepted: where modes are alike, a fair part of each kind of
@@ -119,7 +119,7 @@ func TestEveryMoveIsAccepted(t *testing.T) {
 		var counts [moves]engine.Count // of the last move of each step
 		for range c.Training.Steps {
 			require.NoError(t, trainer.Step())
-			for _, m := range trainer.System().(*System).kernel.movers {
+			for _, m := range trainer.System().(*System).transition.movers {
 				m.countKinds(&counts)
 			}
 		}

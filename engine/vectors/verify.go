@@ -57,7 +57,7 @@ type subject struct {
 	samples int // exact ones that move, with modes
 	summed  int // by double sums, with modes
 
-	transition  func(t Target, c TransitionConfig) *transition
+	kernel      func(t Target, c TransitionConfig) *kernel
 	acceptance  func(m *mover, rows int) []float32
 	run         func(m *mover, s States, steps int, c *rng.Counter, first uint64) engine.Count
 	transform64 func(f *flow, params, z []float64) (x []float64, logVolume float64)
@@ -77,7 +77,7 @@ type naiveLoss func(k *mmd.Kernel, stat mmd.Statistic, s, t []float64, n, dim in
 func newSubject(c *Config, known []Known, other Known, workers *pool.Pool) *subject {
 	v := &subject{
 		config: c, known: known, other: other, workers: workers, chains: 1 << 15, steps: 400, batches: 300,
-		transition:  newTransition,
+		kernel:      newKernel,
 		acceptance:  (*mover).acceptance,
 		run:         (*mover).run,
 		transform64: (*flow).transform64,
@@ -121,7 +121,7 @@ func (v *subject) checkDetailedBalance(emit func(engine.Check)) {
 		var worst float64
 		for _, t := range v.known {
 			d := t.Dim()
-			tr := v.transition(t.Target, TransitionConfig{Sigma: []float64{sigma}})
+			tr := v.kernel(t.Target, TransitionConfig{Sigma: []float64{sigma}})
 			x, y := make([]float32, pairs*d), make([]float32, pairs*d)
 			asm.Normals(x, &asm.Counter{Seed: 2}, 0)
 			asm.Normals(y, &asm.Counter{Seed: 3}, 0)
@@ -146,7 +146,7 @@ func (v *subject) checkDetailedBalance(emit func(engine.Check)) {
 }
 
 // both returns the acceptance of moves x → y and of those back.
-func (v *subject) both(tr *transition, x, y []float32) (forward, backward []float32) {
+func (v *subject) both(tr *kernel, x, y []float32) (forward, backward []float32) {
 	m := tr.newMover(strip)
 	for lo := 0; lo < len(x); lo += strip * tr.dim {
 		hi := min(lo+strip*tr.dim, len(x))
@@ -183,7 +183,7 @@ func (v *subject) checkLongRun(emit func(engine.Check)) {
 	}
 	var worst float64
 	for _, t := range v.known {
-		tr := v.transition(t.Target, c)
+		tr := v.kernel(t.Target, c)
 		s := newStates(v.chains, tr.dim, tr.modes)
 		center, scale := place(t.Target, 0)
 		for i := range s.X {

@@ -126,7 +126,7 @@ func (v *subject) checkPopulation(emit func(engine.Check)) {
 // shears.
 func (v *subject) population(law Known, l *LossConfig) (loss stat.Mean, slopes [4]stat.Mean) {
 	const n, steps = 512, 10
-	m := v.transition(v.known[0].Target, TransitionConfig{Sigma: []float64{0.3, 1, 2}}).newMover(strip)
+	m := v.kernel(v.known[0].Target, TransitionConfig{Sigma: []float64{0.3, 1, 2}}).newMover(strip)
 	estimator := v.estimator(l, n, 2, 0)
 	s, t, grad := newStates(n, 2, 0), newStates(n, 2, 0), newSlopes(n, 2, 0)
 	for b := range v.batches {

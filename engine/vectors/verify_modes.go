@@ -33,10 +33,10 @@ func newModalSubject(c *Config, known Known, workers *pool.Pool) *subject {
 }
 
 // order returns the configured moves in the given order.
-func (v *subject) order(order string) *transition {
+func (v *subject) order(order string) *kernel {
 	c := v.config.Transition
 	c.Order = order
-	return v.transition(v.known[0].Target, c)
+	return v.kernel(v.known[0].Target, c)
 }
 
 // checkModalBalance compares the two sides of
@@ -118,7 +118,7 @@ func (v *subject) checkModalBalance(emit func(engine.Check)) {
 
 // inverse returns the proposal of p's kind from where p leads to where it came
 // from.
-func (t *transition) inverse(p *proposal) *proposal {
+func (t *kernel) inverse(p *proposal) *proposal {
 	return &t.proposals[slices.IndexFunc(t.proposals, func(q proposal) bool {
 		return q.kind == p.kind && q.from == p.to && q.to == p.from
 	})]
@@ -126,7 +126,7 @@ func (t *transition) inverse(p *proposal) *proposal {
 
 // logNoise returns the logarithm of the density at y of a Gaussian about x with one
 // of the listed standard deviations.
-func (t *transition) logNoise(y, x []float64) float64 {
+func (t *kernel) logNoise(y, x []float64) float64 {
 	var square float64
 	for i, v := range y {
 		square += (v - x[i]) * (v - x[i])
@@ -162,8 +162,8 @@ func (c cells) of(x []float32, k uint8) int {
 	return int(k)*c.bins + min(c.bins-1, int(c.known.Rank(x, k)*float64(c.bins)))
 }
 
-// moved returns exact samples and where the transition takes them.
-func (v *subject) moved(t *transition, n int, seed uint64, step uint32) (s, next States) {
+// moved returns exact samples and where the kernel takes them.
+func (v *subject) moved(t *kernel, n int, seed uint64, step uint32) (s, next States) {
 	s, next = newStates(n, t.dim, t.modes), newStates(n, t.dim, t.modes)
 	v.known[0].Sample(s.X, s.K, &asm.Counter{Seed: seed, Purpose: 1, Step: step}, 0)
 	next.take(s)
@@ -173,7 +173,7 @@ func (v *subject) moved(t *transition, n int, seed uint64, step uint32) (s, next
 
 // orders calls visit with the moves in each order that there is, of which only the random one is
 // reversible, and the order's name in checks.
-func (v *subject) orders(visit func(t *transition, reversible bool, name string)) {
+func (v *subject) orders(visit func(t *kernel, reversible bool, name string)) {
 	for _, order := range conf.Values(new(ModalConfig), "transition.order") {
 		visit(v.order(order), order == "random", strings.ReplaceAll(order, "-", "_"))
 	}
@@ -182,7 +182,7 @@ func (v *subject) orders(visit func(t *transition, reversible bool, name string)
 // checkInvariance moves exact samples and compares them with the target.
 func (v *subject) checkInvariance(emit func(engine.Check)) {
 	n := v.samples
-	v.orders(func(t *transition, _ bool, name string) {
+	v.orders(func(t *kernel, _ bool, name string) {
 		_, s := v.moved(t, n, 11, 0)
 		c := cells{v.known[0], 32}
 		count := make([]float64, c.count())
@@ -203,7 +203,7 @@ func (v *subject) checkInvariance(emit func(engine.Check)) {
 // compares each flow with the opposite one by Bowker's test of symmetry. It
 // shows that a kernel that is not reversible is none.
 func (v *subject) checkReversible(emit func(engine.Check)) {
-	v.orders(func(t *transition, reversible bool, name string) {
+	v.orders(func(t *kernel, reversible bool, name string) {
 		s, next := v.moved(t, v.samples, 13, 0)
 		c := cells{v.known[0], 8}
 		size, d := c.count(), t.dim
@@ -290,7 +290,7 @@ func (v *subject) checkModalLoss(emit func(engine.Check)) {
 // random order it is zero within its standard error; in the paper's order it is not.
 func (v *subject) checkModalPopulation(emit func(engine.Check)) {
 	const n = 2048
-	v.orders(func(t *transition, reversible bool, name string) {
+	v.orders(func(t *kernel, reversible bool, name string) {
 		kernel := mmd.Kernel{Bandwidths: []float64{v.known[0].Width}}
 		loss := v.estimator(&LossConfig{Kernel: kernel, Statistic: mmd.U}, n, t.dim, t.modes)
 		ds := newSlopes(n, t.dim, t.modes)

@@ -24,8 +24,8 @@ func newModalTestSubject(workers *pool.Pool, dim int) *subject {
 // wrongProposals changes the proposals of both orders of moves.
 func wrongProposals(change func(p *proposal)) func(*subject) {
 	return func(v *subject) {
-		v.transition = func(target Target, c TransitionConfig) *transition {
-			t := newTransition(target, c)
+		v.kernel = func(target Target, c TransitionConfig) *kernel {
+			t := newKernel(target, c)
 			for i := range t.proposals {
 				change(&t.proposals[i])
 			}
@@ -37,8 +37,8 @@ func wrongProposals(change func(p *proposal)) func(*subject) {
 // wrongTarget moves as if towards another target.
 func wrongTarget(change func(m *twin)) func(*subject) {
 	return func(v *subject) {
-		v.transition = func(target Target, c TransitionConfig) *transition {
-			return newTransition(target.(twins).changed(change), c)
+		v.kernel = func(target Target, c TransitionConfig) *kernel {
+			return newKernel(target.(twins).changed(change), c)
 		}
 	}
 }
@@ -73,13 +73,13 @@ func modalFaults() []fault {
 		{"a scale is off by a thousandth", []string{"detailed_balance_walk", "detailed_balance_flip", "detailed_balance_teleport"}, wrongTarget(func(m *twin) { m.scale *= 1.001 })},
 		{"a weight is another", append([]string{"detailed_balance_teleport"}, atTarget...), wrongTarget(func(m *twin) { m.weight *= 1.5 })},
 		{"the orders are exchanged", []string{"reversible_random", "not_reversible_paper_order", "population_loss_random", "population_loss_paper_order"}, func(v *subject) {
-			v.transition = func(target Target, c TransitionConfig) *transition {
+			v.kernel = func(target Target, c TransitionConfig) *kernel {
 				if c.Order == "random" {
 					c.Order = "paper-order"
 				} else {
 					c.Order = "random"
 				}
-				return newTransition(target, c)
+				return newKernel(target, c)
 			}
 		}},
 		{"the loss is off by 1e-4", []string{"loss_against_naive"}, wrongEstimator(func(loss *float64, _ slopes) { *loss *= 1.0001 })},
@@ -112,7 +112,7 @@ func TestCentralDifferencesAreChecked(t *testing.T) {
 // a constant, also where that is too small for a float64.
 func TestNoiseIsAMixtureOfGaussians(t *testing.T) {
 	const d = 3
-	tr := &transition{dim: d, config: TransitionConfig{Sigma: []float64{0.1, 2, 0.7}}}
+	tr := &kernel{dim: d, config: TransitionConfig{Sigma: []float64{0.1, 2, 0.7}}}
 	at := func(distance float64) float64 {
 		return tr.logNoise([]float64{1, 1 + 0.6*distance, 2 - 0.8*distance}, []float64{1, 1, 2})
 	}

@@ -90,7 +90,7 @@ func wrongRun(change func(m gaussians, tr *TransitionConfig) gaussians) func(*su
 		v.run = func(m *mover, s States, steps int, c *asm.Counter, first uint64) engine.Count {
 			moves := TransitionConfig{Sigma: []float64{0.3, 1, 2}}
 			other := change(m.target.(gaussians), &moves)
-			return newTransition(other, moves).newMover(strip).run(s, steps, c, first)
+			return newKernel(other, moves).newMover(strip).run(s, steps, c, first)
 		}
 	}
 }

@@ -144,7 +144,7 @@ func TestShapes(t *testing.T) {
 }
 
 // TestShapedSteps replays the steps of chains in a shape, on their way and at rest, and a slice of
-// them beside the transition's own.
+// them beside the kernel's own.
 func TestShapedSteps(t *testing.T) {
 	const n, d, steps = 40, 2, 5
 	workers := pool.New(1)
@@ -225,7 +225,7 @@ func TestShapedSteps(t *testing.T) {
 	require.Equal(t, before, w.shaped.last)
 	require.True(t, n < accepted && accepted < n*steps && wide > 10, fmt.Sprint(accepted, wide))
 
-	// A slice takes the transition's own steps first, one in two.
+	// A slice takes the kernel's own steps first, one in two.
 	for _, taken := range []int{1, 2, 5, 8} {
 		a, b := begin(), begin()
 		stream := rng.Stream(s.seed, rng.ChainTransition, 3)

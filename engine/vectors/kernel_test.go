@@ -25,7 +25,7 @@ func TestTransitionLeavesTargetInvariant(t *testing.T) {
 	for _, target := range []gaussians{plane(0.6), randomMixture(1, 3, 4), randomMixture(6, 3, 5)} {
 		after := func(of gaussians, steps int) float64 {
 			x := exact(target, n, 3)
-			newTransition(of, moves).newMover(strip).run(states(x, of.Dim()), steps, &asm.Counter{Seed: 4}, 0)
+			newKernel(of, moves).newMover(strip).run(states(x, of.Dim()), steps, &asm.Counter{Seed: 4}, 0)
 			return target.deviation(x, nil)
 		}
 		require.Less(t, after(target, 4), bound)
@@ -39,7 +39,7 @@ func TestTransitionAcceptance(t *testing.T) {
 	target := plane(0.6)
 	const n = 1 << 14
 	for _, sigma := range [][]float64{{0.1}, {2}, {0.1, 2}} {
-		tr := newTransition(target, TransitionConfig{Sigma: sigma})
+		tr := newKernel(target, TransitionConfig{Sigma: sigma})
 		x := exact(target, n, 5)
 		y := append([]float32(nil), x...)
 		count := tr.newMover(strip).run(states(y, 2), 1, &asm.Counter{Seed: 6}, 0)
@@ -73,7 +73,7 @@ func TestTransitionAcceptance(t *testing.T) {
 // TestTransitionSplitsIntoAnyRows cuts a batch at several places and steps.
 func TestTransitionSplitsIntoAnyRows(t *testing.T) {
 	for _, target := range []gaussians{plane(0.6), randomMixture(3, 2, 1), randomMixture(9, 2, 1)} {
-		tr := newTransition(target, TransitionConfig{Sigma: []float64{0.3, 1}})
+		tr := newKernel(target, TransitionConfig{Sigma: []float64{0.3, 1}})
 		const n = 400
 		d := target.Dim()
 		m := tr.newMover(strip)
@@ -94,7 +94,7 @@ func TestTransitionSplitsIntoAnyRows(t *testing.T) {
 // are left where they are, and nothing becomes NaN.
 func TestTransitionFarFromTheTarget(t *testing.T) {
 	target := plane(0.6)
-	tr := newTransition(target, TransitionConfig{Sigma: []float64{0.1}})
+	tr := newKernel(target, TransitionConfig{Sigma: []float64{0.1}})
 	nan := float32(math.NaN())
 	x := []float32{1e25, 1e25, 1000, -1000, nan, 0, 0, 0}
 	y := append([]float32(nil), x...)
@@ -113,7 +113,7 @@ func TestAcceptance(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	special := []float32{0, 1, 0x1p-149, float32(math.NaN()), float32(math.Copysign(math.NaN(), -1)), math.Nextafter32(1, 0)}
 	for d := 1; d <= 5; d++ {
-		m := newTransition(unplaced{randomMixture(d, 1, 1)}, TransitionConfig{Sigma: []float64{1}}).newMover(strip)
+		m := newKernel(unplaced{randomMixture(d, 1, 1)}, TransitionConfig{Sigma: []float64{1}}).newMover(strip)
 		x, ratio := make([]float32, strip*d), make([]float32, strip)
 		for _, values := range [][]float32{x, m.to.X} {
 			for i := range values {
@@ -155,7 +155,7 @@ func TestTemperedDensity(t *testing.T) {
 		target Target
 		s      States
 	}{{plane(0.6), states(exact(plane(0.6), n, 1), 2)}, {threeTwins(3), exactTwins(threeTwins(3), n, 1)}} {
-		m := newTransition(c.target, TransitionConfig{Sigma: []float64{1}}).newMover(strip)
+		m := newKernel(c.target, TransitionConfig{Sigma: []float64{1}}).newMover(strip)
 		plain, got := make([]float64, n), make([]float64, n)
 		densityOf(c.target)(plain, c.s.X, c.s.K)
 		m.logDensity(got, c.s)
