@@ -91,12 +91,13 @@ func Enumerate(ctx context.Context, g *Graph, beta float64, threads int) (*Exact
 	return e.result(g, all), nil
 }
 
-// EnumerationBytes returns the memory that Enumerate takes for n spins, 0 for too many.
+// EnumerationBytes bounds the memory that Enumerate takes for n spins, with what comes before it is
+// collected; 0 for too many.
 func EnumerationBytes(n int) float64 {
 	if n > MaxEnumerated {
 		return 0
 	}
-	return 8 * math.Exp2(float64(n))
+	return 2 * 8 * math.Exp2(float64(n))
 }
 
 // An enumeration is one under way. Energies are without offset.
