@@ -111,7 +111,7 @@ func (k *Kernel) Validate() error {
 	return nil
 }
 
-// mustBeValid panics at what Validate reports, which is no user's any more.
+// mustBeValid panics at what Validate reports: a configuration has been validated by then.
 func (k *Kernel) mustBeValid() {
 	if err := k.Validate(); err != nil {
 		panic(err)

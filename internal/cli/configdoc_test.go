@@ -109,8 +109,8 @@ func configurationPage(systems catalogue.Systems) (string, error) {
 	var b strings.Builder
 	b.WriteString(`# Configurations
 
-Written from the program's own types and comments; ` + "`revgen config schema SYSTEM`" + ` is
-the same of one system as a JSON Schema, and ` + "`revgen config show`" + ` prints a complete configuration.
+Written from the program's own types and comments; ` + "`revgen config schema SYSTEM`" + ` prints
+one system's keys as a JSON Schema, and ` + "`revgen config show`" + ` a complete configuration.
 A key that comes with a choice is there only where that choice is made: given
 elsewhere it is refused, and it is not written. Values that go with other choices
 alone say so after a semicolon. Where no systems are named, all have the key.
