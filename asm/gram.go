@@ -4,6 +4,14 @@ package asm
 // rounded up, and on which its tiles start and end.
 const GramPad = 16
 
+// gramWork bounds the blocks of one assembly call times their steps, and with
+// it the time that the goroutine cannot be preempted, to some 20 µs.
+const gramWork = 2048
+
+// kernelColumns is the most columns that are summed up in float32 one after the
+// other.
+const kernelColumns = 512
+
 // A GramBatch holds n pairs (a, b) of dim-dimensional states for GramTile: 3·dim
 // planes of Stride floats, Planes[p·Stride+i] belonging to pair i. The first
 // dim planes hold u = (a+b)/√2, the next dim v = (a−b)/√2, the last dim
@@ -47,12 +55,24 @@ func GramTile(k *Radial, x *GramBatch, t GramRange, rows, cols, scratch []float3
 	check((t.Row0|t.Row1|t.Col0|t.Col1)%GramPad == 0 && t.Row0 >= 0 && t.Col0 >= 0 && nr >= 0 && nc >= 0 &&
 		t.Row1 <= x.Stride && t.Col1 <= x.Stride, "GramTile: range")
 	check(len(rows) == x.Dim*nr && len(cols) == x.Dim*nc && len(scratch) >= GramScratch(x.Dim), "GramTile: sums")
+	clear(rows)
 	clear(cols)
-	if nr == 0 || nc == 0 || x.Dim == 0 {
-		clear(rows)
+	row1, col1 := min(t.Row1, x.N), min(t.Col1, x.N)
+	if nr == 0 || col1 <= t.Col0 || x.Dim == 0 {
 		return 0
 	}
-	return gramTile(k, x, t, rows, cols, scratch)
+	if !useAVX2 {
+		return gramTileGeneric(k, x, t, rows, cols)
+	}
+	cost := (nc + 15) / 16 * (len(k.steps) + x.Dim + 2)
+	step := max(4, gramWork/cost*4)
+	var loss float64
+	for row := t.Row0; row < row1; row += step {
+		end := min(row+step, row1)
+		loss += gramTileVector(&k.steps[0].kind, len(k.steps), &x.Planes[0], x.Stride, x.Dim, x.N,
+			row, end, t.Col0, col1, &rows[row-t.Row0], nr, &cols[0], nc, &scratch[0])
+	}
+	return loss
 }
 
 // KernelSums adds the sums of a kernel and of its gradient over columns of
@@ -73,14 +93,59 @@ func KernelSums(k *Radial, value, grad []float32, gradStride int, x []float32, x
 	check(cols > 0 && len(y) >= (dim-1)*yStride+cols && cols <= yStride, "KernelSums: columns")
 	check(gradDim == 0 || 0 < gradDim && gradDim <= dim && len(grad) >= (gradDim-1)*gradStride+rows && rows <= gradStride, "KernelSums: gradients")
 	check(len(scratch) >= GramScratch(dim), "KernelSums: scratch")
-	kernelSums(k, value, grad, gradStride, x, xStride, rows, y, yStride, cols, dim, gradDim, scratch)
+	if !useAVX2 {
+		kernelSumsGeneric(k, value, grad, gradStride, x, xStride, rows, y, yStride, cols, dim, gradDim)
+		return
+	}
+	if gradDim == 0 {
+		grad = value // of which nothing is touched
+	}
+	cost := len(k.steps) + dim + 2
+	most := min(kernelColumns, max(1, gramWork/cost)*4)
+	sum := func(y []float32, yStride, cols, valid int) {
+		step := max(1, gramWork/(cost*cols/4)) * 32
+		for row := 0; row < rows; row += step {
+			n := min(rows-row, step)
+			kernelSumsVector(&k.steps[0].kind, len(k.steps), &value[row], &grad[row], gradStride, &x[row], xStride, n, &y[0], yStride, cols, valid, dim, gradDim, &scratch[0])
+		}
+	}
+	full := cols &^ 3
+	for col := 0; col < full; col += most {
+		sum(y[col:], yStride, min(full-col, most), 4)
+	}
+	if full == cols {
+		return
+	}
+	// The last one to three columns, as four in scratch space.
+	block := scratch[gramVectors+64*dim:][:4*dim]
+	clear(block)
+	for c := range dim {
+		copy(block[4*c:][:4], y[c*yStride+full:][:cols-full])
+	}
+	sum(block, 4, 4, cols-full)
 }
 
 // RadialValues sets value[i] = k(d2[i]) and derivative[i] = k′(d2[i]). The
 // slices have one length and may alias.
 func RadialValues(k *Radial, value, derivative, d2 []float32) {
 	check(len(value) == len(d2) && len(derivative) == len(d2), "RadialValues")
-	radialValues(k, value, derivative, d2)
+	if !useAVX2 {
+		radialValuesGeneric(k, value, derivative, d2)
+		return
+	}
+	const most = gramWork * 8
+	for len(d2) >= 64 {
+		n := min(len(d2)&^63, most)
+		radialValuesVector(&k.steps[0].kind, len(k.steps), value[:n], derivative[:n], d2[:n])
+		value, derivative, d2 = value[n:], derivative[n:], d2[n:]
+	}
+	if len(d2) > 0 {
+		var block [3][64]float32
+		copy(block[0][:], d2)
+		radialValuesVector(&k.steps[0].kind, len(k.steps), block[1][:], block[2][:], block[0][:])
+		copy(value, block[1][:])
+		copy(derivative, block[2][:])
+	}
 }
 
 func check(ok bool, what string) {

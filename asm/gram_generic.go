@@ -85,11 +85,10 @@ func radialValuesGeneric(k *Radial, value, derivative, d2 []float32) {
 	}
 }
 
-func gramTileGeneric(k *Radial, x *GramBatch, t GramRange, rows, cols, _ []float32) float64 {
+func gramTileGeneric(k *Radial, x *GramBatch, t GramRange, rows, cols []float32) float64 {
 	var loss float64
 	dim, nr, nc := x.Dim, t.Row1-t.Row0, t.Col1-t.Col0
 	plane := func(c int) []float32 { return x.Planes[c*x.Stride:][:x.Stride] }
-	clear(rows)
 	for i := t.Row0; i < min(t.Row1, x.N); i++ {
 		for j := max(t.Col0, i+1); j < min(t.Col1, x.N); j++ {
 			var du2, minus2, plus2 float32
@@ -114,7 +113,7 @@ func gramTileGeneric(k *Radial, x *GramBatch, t GramRange, rows, cols, _ []float
 	return loss
 }
 
-func kernelSumsGeneric(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim, gradDim int, _ []float32) {
+func kernelSumsGeneric(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim, gradDim int) {
 	for i := range rows {
 		var sum float64
 		for j := range cols {

@@ -129,10 +129,17 @@ func HammingSums(loss []float64, base, spin []float32, rows []uint64, c *Hamming
 	refuse(len(loss) != HammingRows || len(base) != HammingRows || len(spin) != c.n*HammingRows, "sums of the wrong length")
 	refuse(len(rows) != 2*c.words*HammingRows, "rows of the wrong length")
 	refuse(len(t.loss) != entries || len(t.spin) != entries || t.base != nil && len(t.base) != entries, "tables of the wrong length")
-	if c.n > hammingNarrow {
+	switch {
+	case c.n > hammingNarrow:
 		hammingWide(loss, base, spin, rows, c, t)
-	} else {
-		hammingSums(loss, base, spin, rows, c, t)
+	case !useAVX2 || !c.packed.ready:
+		hammingSumsGeneric(loss, base, spin, rows, c, t)
+	case c.n <= 15:
+		var buckets [hammingSmall*HammingRows + cacheLine/4]float32
+		hammingSumsPacked(loss, base, spin, rows, c, t, aligned(buckets[:]))
+	default:
+		var buckets [hammingLarge*HammingRows + cacheLine/4]float32
+		hammingSumsPacked(loss, base, spin, rows, c, t, aligned(buckets[:]))
 	}
 }
 

@@ -12,16 +12,25 @@ func HammingGradient(grad, base, spin []float32, rows []uint64, own [][2]float32
 	words := (n + 63) / 64
 	refuse(len(own) > HammingRows || len(grad) != len(own)*n, "gradients of the wrong length")
 	refuse(len(base) != HammingRows || len(spin) != n*HammingRows || len(rows) != 2*words*HammingRows, "sums or rows of the wrong length")
-	hammingFinish(grad, base, spin, rows, own, scale, signed, n)
+	const block = 16 // rows, and spins
+	done := 0
+	if blocks := n / block; useAVX512 && blocks > 0 {
+		done = blocks * block
+		signs := 0
+		if signed {
+			signs = -1
+		}
+		for lane := 0; lane < len(own); lane += block {
+			hammingFinishAVX512(&grad[lane*n], &base[lane], &spin[lane], &rows[lane], &own[lane][0],
+				scale, signs, 4*n, words, blocks, len(own)-lane)
+		}
+	}
+	hammingFinishGeneric(done, grad, base, spin, rows, own, scale, signed, n)
 }
 
-func hammingFinishGeneric(grad, base, spin []float32, rows []uint64, own [][2]float32, scale float32, signed bool, n int) {
-	hammingFinishFrom(0, grad, base, spin, rows, own, scale, signed, n)
-}
-
-// hammingFinishFrom is HammingGradient from spin first on. It takes some spins of
+// hammingFinishGeneric is HammingGradient from spin first on. It takes some spins of
 // all rows at a time, whose sums stay in the innermost cache.
-func hammingFinishFrom(first int, grad, base, spin []float32, rows []uint64, own [][2]float32, scale float32, signed bool, n int) {
+func hammingFinishGeneric(first int, grad, base, spin []float32, rows []uint64, own [][2]float32, scale float32, signed bool, n int) {
 	const block = 16
 	words := (n + 63) / 64
 	for ; first < n; first += block {

@@ -206,3 +206,78 @@ func (c *HammingColumns) packRun(r run) {
 	}
 	p.stream = stream
 }
+
+// hammingLanes returns the number of rows that a call of the assembly takes.
+func hammingLanes() int {
+	if useAVX512 {
+		return HammingRows
+	}
+	return HammingRows / 2
+}
+
+// hammingLookup is the length of the tables of the kernels for up to 64 spins:
+// 129 entries and the rest of a vector.
+const hammingLookup = 144
+
+func hammingSumsPacked(loss []float64, base, spin []float32, rows []uint64, c *HammingColumns, t *HammingTables, buckets []float32) {
+	p := &c.packed
+	clear(loss)
+	clear(base)
+	var words [4*HammingRows + cacheLine/4]uint32
+	narrow := (*[4 * HammingRows]uint32)(aligned(words[:]))
+	var space [3*hammingLookup + cacheLine/4]float32
+	tables := aligned(space[:])
+	lossTable, spinTable, baseTable := tables, tables[hammingLookup:], tables[2*hammingLookup:]
+	copy(lossTable, t.loss)
+	copy(spinTable, t.spin)
+	var baseAt *float32
+	if t.base != nil {
+		copy(baseTable, t.base)
+		baseAt = &baseTable[0]
+	}
+	p.narrowRows(narrow, rows)
+	lanes := hammingLanes()
+	for lane := 0; lane < HammingRows; lane += lanes {
+		if lane > 0 {
+			clear(buckets)
+		}
+		for _, chunk := range p.chunks {
+			stream, stride := &p.stream[chunk], 4*p.groups
+			switch {
+			case c.n <= 15:
+				hamming15Vector(&loss[lane], &base[lane], &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], p.groups, 0, stride)
+			case c.n <= 16:
+				hamming16Vector(&loss[lane], &base[lane], &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], p.groups, 0, stride)
+			case c.n <= 31:
+				hamming31Vector(&loss[lane], &base[lane], &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], p.groups, 0, stride)
+			default:
+				hamming64Vector(&loss[lane], &base[lane], &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], p.groups, 0, stride)
+			}
+		}
+		for g := range p.groups {
+			first := g * p.groupBits
+			if bits := min(p.groupBits, c.n-first); bits > 0 {
+				hammingSignedVector(&spin[first*HammingRows+lane], &buckets[g<<p.groupBits*lanes], bits)
+			}
+		}
+		if t.base == nil {
+			copy(base[lane:lane+lanes], buckets)
+		}
+	}
+}
+
+// narrowRows lays rows out like columns of up to 64 spins, in words of 32 bits.
+func (p *hammingPacked) narrowRows(dst *[4 * HammingRows]uint32, rows []uint64) {
+	for r := range HammingRows {
+		a, b := rows[r], rows[HammingRows+r]
+		switch p.words {
+		case 1:
+			dst[r] = uint32(a) | uint32(b)<<16
+		case 2:
+			dst[r], dst[HammingRows+r] = uint32(a), uint32(b)
+		default:
+			dst[r], dst[HammingRows+r] = uint32(a), uint32(a>>32)
+			dst[2*HammingRows+r], dst[3*HammingRows+r] = uint32(b), uint32(b>>32)
+		}
+	}
+}

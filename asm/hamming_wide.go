@@ -1,6 +1,9 @@
 package asm
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // Beyond hammingNarrow spins columns are taken in tiles. The values w_c Spin(h_rc)
 // of a tile are found once; all signed sums of every five columns' values are
@@ -96,6 +99,35 @@ func (c *HammingColumns) tileDistances(distances *hammingCounts, rows []uint64, 
 		}
 	}
 	return true
+}
+
+func hammingDistances(distances *hammingCounts, rows, states []uint64, columns, words, stride int, add bool) (least uint64) {
+	if !useAVX2 {
+		return hammingDistancesGeneric(distances, rows, states, columns, words, stride, add)
+	}
+	adds := 0
+	if add {
+		adds = 1
+	}
+	least = math.MaxUint64
+	for row := 0; row < HammingRows; row += hammingLanes() {
+		least = min(least, hammingDistancesVector(&distances[row], &rows[row], &states[0], columns, words, stride, adds))
+	}
+	return least
+}
+
+func hammingWeigh(values *hammingValues, loss []float64, base []float32, distances *hammingCounts, weights []float32, t *HammingTables) {
+	if !useAVX2 {
+		hammingWeighGeneric(values, loss, base, distances, weights, t)
+		return
+	}
+	var baseTable *float32
+	if t.base != nil {
+		baseTable = &t.base[0]
+	}
+	for row := 0; row < HammingRows; row += hammingLanes() {
+		hammingWeighVector(&values[row], &loss[row], &base[row], &distances[row], &weights[0], &t.pairs[0], baseTable, len(weights))
+	}
 }
 
 const cacheLine = 64

@@ -51,8 +51,6 @@ var (
 	active Path   // the path in use
 	reason string // why it is in use
 	envErr error  // what was wrong with REVGEN_ISA
-
-	useAVX2, useAVX512 bool // what the dispatching functions branch on, AVX-512 first
 )
 
 func init() {
@@ -73,7 +71,7 @@ func init() {
 
 func set(p Path, why string) {
 	active, reason = p, why
-	useAVX2, useAVX512 = p >= AVX2, p >= AVX512
+	branch(p)
 }
 
 // Active returns the path in use and why it was chosen. The error reports a

@@ -16,6 +16,11 @@ var (
 // AVX-512 path; machines without it count by byte shuffles.
 var hasVPOPCNTDQ = cpuid.CPU.Supports(cpuid.AVX512VPOPCNTDQ)
 
+// useAVX2 and useAVX512 are what the dispatching functions branch on, AVX-512 first.
+var useAVX2, useAVX512 bool
+
+func branch(p Path) { useAVX2, useAVX512 = p >= AVX2, p >= AVX512 }
+
 func detect() Path {
 	switch {
 	case !cpuid.CPU.Supports(avx2Needs...):

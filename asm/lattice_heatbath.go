@@ -90,3 +90,11 @@ func (h *LatticeHeatBath) Redraw(spins []uint64, sites *Sites, g *Xoshiro) {
 		h.redraw(spins, list[:min(most, len(list))], g)
 	}
 }
+
+func (h *LatticeHeatBath) redraw(spins []uint64, sites []Neighbourhood, g *Xoshiro) {
+	if useAVX2 {
+		latticeHeatBathVector(&spins[0], (*[5]uint32)(&sites[0]), len(sites), (*[4][8]uint64)(g), &h.planes)
+	} else {
+		h.redrawGeneric(spins, sites, g)
+	}
+}

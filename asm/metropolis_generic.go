@@ -26,7 +26,7 @@ func (s *Sweep) bonds(spins []uint64, row, col int) (two, one replicas) {
 	return two, one
 }
 
-func (s *Sweep) sharedGeneric(spins []uint64, draws []uint32, first, end, colour int, _ bool) {
+func (s *Sweep) sharedGeneric(spins []uint64, draws []uint32, first, end, colour int) {
 	step := s.step()
 	for row := first; row < end; row++ {
 		col := (row + colour) % step

@@ -153,7 +153,7 @@ func sweepShared(s *Sweep, spins []uint64, c *Counter) {
 	perColour := s.l * s.l / s.step()
 	for ; len(spins) > 0; spins = spins[s.blockLen():] {
 		for colour := range s.step() {
-			s.sharedGeneric(spins, draws[colour*perColour:], 0, s.l, colour, false)
+			s.sharedGeneric(spins, draws[colour*perColour:], 0, s.l, colour)
 		}
 	}
 }

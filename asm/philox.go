@@ -1,5 +1,7 @@
 package asm
 
+import "math/bits"
+
 // A Counter names a stream of Philox 4x32-10 blocks, the counter-based
 // generator of Salmon et al. (Random123). Block c of the stream is the
 // encryption of the counter {low word of c, high word of c, Step, Purpose}
@@ -14,7 +16,11 @@ type Counter struct {
 // words each. len(dst) must be a multiple of 4. All paths give the same bits.
 func PhiloxBlocks(dst []uint32, c *Counter, first uint64) {
 	wholeBlocks(len(dst))
-	philoxBlocks(dst, c, first)
+	if useAVX2 {
+		philoxDraw(drawWords, dst, c, first)
+	} else {
+		philoxBlocksGeneric(dst, c, first)
+	}
 }
 
 // Uniforms writes uniform numbers in the open interval (0, 1), one for each
@@ -26,7 +32,11 @@ func PhiloxBlocks(dst []uint32, c *Counter, first uint64) {
 // len(dst) must be a multiple of 4.
 func Uniforms(dst []float32, c *Counter, first uint64) {
 	wholeBlocks(len(dst))
-	uniforms(dst, c, first)
+	if useAVX2 {
+		philoxDraw(drawUniforms, floatWords(dst), c, first)
+	} else {
+		uniformsGeneric(dst, c, first)
+	}
 }
 
 // Normals writes standard normal numbers by the Box–Muller transform of words
@@ -40,7 +50,11 @@ func Uniforms(dst []float32, c *Counter, first uint64) {
 // the float64 result; the others stay within NormalsError of the definition.
 func Normals(dst []float32, c *Counter, first uint64) {
 	wholeBlocks(len(dst))
-	normals(dst, c, first)
+	if useAVX2 {
+		philoxDraw(drawNormals, floatWords(dst), c, first)
+	} else {
+		normalsGeneric(dst, c, first)
+	}
 }
 
 // NormalsError bounds the absolute error of Normals on every path.
@@ -49,5 +63,84 @@ const NormalsError = 1e-6
 func wholeBlocks(n int) {
 	if n%4 != 0 {
 		panic("asm: the length of a Philox draw must be a multiple of 4")
+	}
+}
+
+// The assembly fills whole groups of blocks. What remains of a draw is cut from
+// one more group, so that an element has the same bits whichever call draws it.
+const (
+	philoxGroup512 = 128     // words
+	philoxGroup256 = 32      // words
+	philoxLimit    = 1 << 14 // words in one call, which cannot be preempted
+)
+
+// philoxSchedule holds what all blocks of a call share: two keys for each round.
+// Their counters differ in the first word alone. So after one round x0 and x1 are
+// the same in all blocks, and x3 after two; in place of the keys that are
+// combined with these words there is what they combine to, and the first key is
+// not needed.
+type philoxSchedule = [2 * philoxRounds]uint32
+
+// schedule returns the schedule of blocks whose numbers have the same upper half
+// as first.
+func (c *Counter) schedule(first uint64) (s philoxSchedule) {
+	k0, k1 := uint32(c.Seed), uint32(c.Seed>>32)
+	for r := range philoxRounds {
+		s[2*r], s[2*r+1] = k0, k1
+		k0 += philoxW0
+		k1 += philoxW1
+	}
+	h1, l1 := bits.Mul32(philoxM1, c.Step)
+	h0, l0 := bits.Mul32(philoxM0, h1^uint32(first>>32)^s[0])
+	s[1] ^= c.Purpose
+	s[2] ^= l1
+	s[3] ^= h0
+	s[5] ^= l0
+	return s
+}
+
+// untilCarry returns the number of words before the upper half of the blocks'
+// numbers changes.
+func untilCarry(first uint64) int { return 4 * int(1<<32-first%(1<<32)) }
+
+// philoxGroup returns the number of words in a group.
+func philoxGroup() int {
+	if useAVX512 {
+		return philoxGroup512
+	}
+	return philoxGroup256
+}
+
+// What a draw makes of the words of the stream.
+const (
+	drawWords = iota
+	drawUniforms
+	drawNormals
+)
+
+// philoxDraw fills dst with words, or with numbers in their place.
+func philoxDraw(kind int, dst []uint32, c *Counter, first uint64) {
+	for len(dst) > 0 {
+		s, n := c.schedule(first), min(len(dst), untilCarry(first))
+		if groups := min(n, philoxLimit) &^ (philoxGroup() - 1); groups > 0 {
+			n = groups
+			philoxDrawGroups(kind, dst[:n], first, &s)
+		} else {
+			var rest [philoxGroup512]uint32
+			philoxDrawGroups(kind, rest[:philoxGroup()], first, &s)
+			copy(dst[:n], rest[:])
+		}
+		dst, first = dst[n:], first+uint64(n/4)
+	}
+}
+
+func philoxDrawGroups(kind int, dst []uint32, first uint64, s *philoxSchedule) {
+	switch kind {
+	case drawWords:
+		philoxBlocksVector(dst, first, s)
+	case drawUniforms:
+		uniformsVector(dst, first, s)
+	case drawNormals:
+		normalsVector(dst, first, s)
 	}
 }
