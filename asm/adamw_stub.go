@@ -22,22 +22,14 @@ func accumulateAVX512(dst []float32, src []float32)
 //go:noescape
 func allFiniteAVX512(x []float32) bool
 
-// adamWStepAVX2 is adamWStepGeneric for a multiple of 16 parameters.
-//
 //go:noescape
 func adamWStepAVX2(p []float32, g []float32, m []float32, v []float32, ema []float32, f *[11]float32)
 
-// sumSquaresAVX2 is sumSquaresGeneric for a multiple of 32 elements.
-//
 //go:noescape
 func sumSquaresAVX2(lanes *[32]float64, x []float32)
 
-// accumulateAVX2 is accumulateGeneric for a multiple of 16 elements.
-//
 //go:noescape
 func accumulateAVX2(dst []float32, src []float32)
 
-// allFiniteAVX2 is allFiniteGeneric for a multiple of 16 elements.
-//
 //go:noescape
 func allFiniteAVX2(x []float32) bool

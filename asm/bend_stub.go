@@ -27,27 +27,17 @@ func unbendNormalAVX512(byY []float64, byEpsilon []float64, byTau []float64, y [
 //go:noescape
 func logNormalsAVX512(log []float64, z []float64, slope []float64, norm float64, d int)
 
-// bendAVX2 is bendGeneric.
-//
 //go:noescape
 func bendAVX2(y []float64, slope []float64, w []float64, e []float64, z []float64, epsilon []float64, up []float64, delta []float64)
 
-// unbendAVX2 is unbendGeneric.
-//
 //go:noescape
 func unbendAVX2(z []float64, slope []float64, w []float64, e []float64, y []float64, epsilon []float64, up []float64, delta []float64)
 
-// unbendSlopesAVX2 is unbendSlopesGeneric.
-//
 //go:noescape
 func unbendSlopesAVX2(byY []float64, byEpsilon []float64, byTau []float64, y []float64, slope []float64, c []float64, w []float64, e []float64, up []float64, delta []float64)
 
-// unbendNormalAVX2 is unbendNormalGeneric.
-//
 //go:noescape
 func unbendNormalAVX2(byY []float64, byEpsilon []float64, byTau []float64, y []float64, w []float64, e []float64, up []float64, delta []float64)
 
-// logNormalsAVX2 is logNormalsGeneric.
-//
 //go:noescape
 func logNormalsAVX2(log []float64, z []float64, slope []float64, norm float64, d int)

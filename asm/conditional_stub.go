@@ -57,57 +57,35 @@ func bitScoreAVX512(logq *[64]float64, residual *[64]float32, logits *[64]float3
 //go:noescape
 func heatBathAVX512(logq *[64]float64, residual *[64]float32, logits *[64]float32, words *[64]uint32) (spins uint64)
 
-// bitIndicesAVX2 is bitIndicesGeneric for at least one group of sites.
-//
 //go:noescape
 func bitIndicesAVX2(dst []uint16, state []uint64, sites []int32, scale int)
 
-// bitLogitsAVX2 is bitLogitsGeneric for at least one group of spins.
-//
 //go:noescape
 func bitLogitsAVX2(dst *[64]float32, tables []float32, output []float32, index []uint16, bias float32)
 
-// bitGradientAVX2 is bitGradientGeneric for at least one group of spins.
-//
 //go:noescape
 func bitGradientAVX2(dTables []float32, dOutput []float32, tables []float32, output []float32, index []uint16, scale *[64]float32, residual *[64]float32)
 
-// bitTablesAVX2 is bitTablesGeneric for at least one group.
-//
 //go:noescape
 func bitTablesAVX2(tables []float32, weights []float32, bias []float32)
 
-// bitFoldAVX2 is bitFoldGeneric for at least one group.
-//
 //go:noescape
 func bitFoldAVX2(weights []float32, tables []float32, k int)
 
-// bitDrawAVX2 is bitDrawGeneric.
-//
 //go:noescape
 func bitDrawAVX2(thresholds []uint32, state []uint64, sites []int32, words *[64]uint32) (spins uint64)
 
-// bitLookupAVX2 is bitLookupGeneric.
-//
 //go:noescape
 func bitLookupAVX2(dst *[64]float64, table []float64, scale float64, state []uint64, sites []int32)
 
-// bitSelectAVX2 is bitSelectGeneric.
-//
 //go:noescape
 func bitSelectAVX2(dst *[64]float32, table []float32, state []uint64, sites []int32)
 
-// categoryDrawAVX2 is categoryDrawGeneric.
-//
 //go:noescape
 func categoryDrawAVX2(dst *[64]byte, thresholds []uint32, rows int, levels int, last int, state []byte, sites []int32, strides []int32, words *[64]uint32)
 
-// bitScoreAVX2 is bitScoreGeneric up to rounding.
-//
 //go:noescape
 func bitScoreAVX2(logq *[64]float64, residual *[64]float32, logits *[64]float32, spins uint64)
 
-// heatBathAVX2 is heatBathGeneric up to rounding.
-//
 //go:noescape
 func heatBathAVX2(logq *[64]float64, residual *[64]float32, logits *[64]float32, words *[64]uint32) (spins uint64)

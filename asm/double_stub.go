@@ -27,27 +27,17 @@ func combine64AVX512(dst []float64, weights []float64, v []float64, stride int)
 //go:noescape
 func logSumExp64AVX512(log []float64, terms []float64, stride int)
 
-// exp64AVX2 sets dst[i] = e^x of x[i]; the lengths are equal, and whole eights.
-//
 //go:noescape
 func exp64AVX2(dst []float64, x []float64)
 
-// log64AVX2 sets dst[i] = ln x of x[i]; the lengths are equal, and whole eights.
-//
 //go:noescape
 func log64AVX2(dst []float64, x []float64)
 
-// log1p64AVX2 sets dst[i] = ln(1+x) of x[i]; the lengths are equal, and whole eights.
-//
 //go:noescape
 func log1p64AVX2(dst []float64, x []float64)
 
-// combine64AVX2 is combine64Generic for whole eights of elements, and at least one weight.
-//
 //go:noescape
 func combine64AVX2(dst []float64, weights []float64, v []float64, stride int)
 
-// logSumExp64AVX2 is logSumExp64Generic for whole eights of columns.
-//
 //go:noescape
 func logSumExp64AVX2(log []float64, terms []float64, stride int)

@@ -22,22 +22,14 @@ func addProductsAVX512(sums []float64, u []float64, w []float64, n int, columns 
 //go:noescape
 func addSlopesAVX512(slope []float64, share []float64, v []float64, inverse []float64, d int)
 
-// whitenAVX2 is whitenGeneric.
-//
 //go:noescape
 func whitenAVX2(y []float64, x []float64, mean []float64, inverse []float64)
 
-// gatherAVX2 is gatherGeneric.
-//
 //go:noescape
 func gatherAVX2(u []float64, w []float64, share []float64, c []float64, v []float64, y []float64, d int) (groups int)
 
-// addProductsAVX2 is addProductsGeneric.
-//
 //go:noescape
 func addProductsAVX2(sums []float64, u []float64, w []float64, n int, columns int)
 
-// addSlopesAVX2 is addSlopesGeneric.
-//
 //go:noescape
 func addSlopesAVX2(slope []float64, share []float64, v []float64, inverse []float64, d int)

@@ -53,53 +53,20 @@ func columnSumsAVX512(db []float32, dy []float32, rows int, out int)
 //go:noescape
 func packPanelAVX512(panel []float32, w []float32, stride int, columns int)
 
-// denseForwardAVX2 computes the first columns of y, as many as given, where y
-// and the others begin at the same column. All numbers are positive.
-//
 //go:noescape
 func denseForwardAVX2(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, columns int, slope float32)
 
-// denseBackwardInputAVX2 computes the first columns of dx, as many as given,
-// where dx, packedT and act, which is not nil, begin at the same column. All
-// numbers are positive.
-//
 //go:noescape
 func denseBackwardInputAVX2(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, columns int, slope float32)
 
-// denseWeightsAVX2 adds to count rows and columns of dw, where x and dw
-// begin at the same row, dy and dw at the same column:
-//
-//	dw[i*out+o] += x[r*in+i] * dy[r*out+o] for r < rows, i < count, o < columns
-//
-// All numbers are positive.
-//
 //go:noescape
 func denseWeightsAVX2(dw []float32, x []float32, dy []float32, rows int, in int, out int, count int, columns int)
 
-// denseNarrowAVX2 computes a product of 1 to 9 columns:
-//
-//	sum = bias[o] + sum_i a[r*k+i] * b[o*k+i]
-//	if act == nil { c[r*n+o] = leaky(sum) } else { c[r*n+o] = sum · leaky'(act[r*n+o]) }
-//
-// bias repeats itself after n elements. rows and k are positive.
-//
 //go:noescape
 func denseNarrowAVX2(c []float32, a []float32, b []float32, bias *[32]float32, act []float32, rows int, k int, n int, slope float32)
 
-// columnSumsAVX2 adds the sums of the columns of dy:
-//
-//	for r := range rows { for o := range out { db[o] += dy[r*out+o] } }
-//
-// out is positive.
-//
 //go:noescape
 func columnSumsAVX2(db []float32, dy []float32, rows int, out int)
 
-// packPanelAVX2 transposes 16 rows of w, stride apart:
-//
-//	panel[c*16+r] = w[r*stride+c] for r < 16, c < columns
-//
-// columns is a multiple of 16.
-//
 //go:noescape
 func packPanelAVX2(panel []float32, w []float32, stride int, columns int)

@@ -17,17 +17,11 @@ func kernelSumsAVX512(steps *uint32, count int, value *float32, grad *float32, g
 //go:noescape
 func radialValuesAVX512(steps *uint32, count int, value []float32, derivative []float32, d2 []float32)
 
-// gramTileAVX2 is gramTileGeneric for row0 ≤ i < row1 ≤ n, col0 ≤ j < col1 ≤ n with row0 and col0 multiples of GramPad, adding to cols.
-//
 //go:noescape
 func gramTileAVX2(steps *uint32, count int, planes *float32, stride int, dim int, n int, row0 int, row1 int, col0 int, col1 int, rows *float32, rowStride int, cols *float32, colStride int, scratch *float32) float64
 
-// kernelSumsAVX2 is kernelSumsGeneric for a multiple of 4 columns, of each four of which the first valid ones count.
-//
 //go:noescape
 func kernelSumsAVX2(steps *uint32, count int, value *float32, grad *float32, gradStride int, x *float32, xStride int, rows int, y *float32, yStride int, cols int, valid int, dim int, gradDim int, scratch *float32)
 
-// radialValuesAVX2 is radialValuesGeneric for a multiple of 64 distances.
-//
 //go:noescape
 func radialValuesAVX2(steps *uint32, count int, value []float32, derivative []float32, d2 []float32)

@@ -26,51 +26,27 @@ func hamming31VPOPCNT(loss *float64, base *float32, buckets *float32, rows *uint
 //go:noescape
 func hamming64VPOPCNT(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 
-// hamming15AVX512 adds one chunk of a stream of columns of at most 15 spins to the loss,
-// the base (unless baseTable is nil) and the buckets of a block of rows.
-//
 //go:noescape
 func hamming15AVX512(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 
-// hamming16AVX512 adds one chunk of a stream of columns of at most 16 spins to the loss,
-// the base (unless baseTable is nil) and the buckets of a block of rows.
-//
 //go:noescape
 func hamming16AVX512(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 
-// hamming31AVX512 adds one chunk of a stream of columns of at most 31 spins to the loss,
-// the base (unless baseTable is nil) and the buckets of a block of rows.
-//
 //go:noescape
 func hamming31AVX512(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 
-// hamming64AVX512 adds one chunk of a stream of columns of at most 64 spins to the loss,
-// the base (unless baseTable is nil) and the buckets of a block of rows.
-//
 //go:noescape
 func hamming64AVX512(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 
-// hamming15AVX2 adds one chunk of a stream of columns of at most 15 spins to the loss,
-// the base (unless baseTable is nil) and the buckets of a block of rows.
-//
 //go:noescape
 func hamming15AVX2(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 
-// hamming16AVX2 adds one chunk of a stream of columns of at most 16 spins to the loss,
-// the base (unless baseTable is nil) and the buckets of a block of rows.
-//
 //go:noescape
 func hamming16AVX2(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 
-// hamming31AVX2 adds one chunk of a stream of columns of at most 31 spins to the loss,
-// the base (unless baseTable is nil) and the buckets of a block of rows.
-//
 //go:noescape
 func hamming31AVX2(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 
-// hamming64AVX2 adds one chunk of a stream of columns of at most 64 spins to the loss,
-// the base (unless baseTable is nil) and the buckets of a block of rows.
-//
 //go:noescape
 func hamming64AVX2(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 
@@ -80,15 +56,9 @@ func hamming64AVX2(loss *float64, base *float32, buckets *float32, rows *uint32,
 //go:noescape
 func hammingDistancesVPOPCNT(distances *uint64, rows *uint64, states *uint64, columns int, words int, stride int, add int) (least uint64)
 
-// hammingDistancesAVX512 is hammingDistancesGeneric for as many rows as four vectors have
-// lanes of 64 bits, with at least one column and word.
-//
 //go:noescape
 func hammingDistancesAVX512(distances *uint64, rows *uint64, states *uint64, columns int, words int, stride int, add int) (least uint64)
 
-// hammingDistancesAVX2 is hammingDistancesGeneric for as many rows as four vectors have
-// lanes of 64 bits, with at least one column and word.
-//
 //go:noescape
 func hammingDistancesAVX2(distances *uint64, rows *uint64, states *uint64, columns int, words int, stride int, add int) (least uint64)
 
@@ -114,25 +84,15 @@ func hammingTabulateAVX512(table *[8192]float32, values *[1280]float32)
 //go:noescape
 func hammingGatherAVX512(sums []float32, table *[8192]float32, patterns [][8]uint8)
 
-// hammingWeighAVX2 is hammingWeighGeneric for as many rows as two vectors have lanes,
-// with entries of Loss and Spin side by side in pairTable.
-//
 //go:noescape
 func hammingWeighAVX2(values *float32, loss *float64, base *float32, distances *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int)
 
-// hammingSignedAVX2 writes the sums signed by each of the spins of one group, whose
-// buckets it uses up: the sum over all columns remains in the first.
-//
 //go:noescape
 func hammingSignedAVX2(spin *float32, buckets *float32, bits int)
 
-// hammingTabulateAVX2 is hammingTabulateGeneric.
-//
 //go:noescape
 func hammingTabulateAVX2(table *[8192]float32, values *[1280]float32)
 
-// hammingGatherAVX2 is hammingGatherGeneric.
-//
 //go:noescape
 func hammingGatherAVX2(sums []float32, table *[8192]float32, patterns [][8]uint8)
 

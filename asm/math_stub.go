@@ -27,27 +27,17 @@ func sigmoidAVX512(dst []float32, x []float32)
 //go:noescape
 func expSumRowsAVX512(sums []float32, shifts []float32, x []float32, cols int)
 
-// expAVX2 sets dst[i] = e^x of x[i]; the lengths are equal.
-//
 //go:noescape
 func expAVX2(dst []float32, x []float32)
 
-// logAVX2 sets dst[i] = ln x of x[i]; the lengths are equal.
-//
 //go:noescape
 func logAVX2(dst []float32, x []float32)
 
-// tanhAVX2 sets dst[i] = tanh x of x[i]; the lengths are equal.
-//
 //go:noescape
 func tanhAVX2(dst []float32, x []float32)
 
-// sigmoidAVX2 sets dst[i] = 1/(1+e^−x) of x[i]; the lengths are equal.
-//
 //go:noescape
 func sigmoidAVX2(dst []float32, x []float32)
 
-// expSumRowsAVX2 is expSumRowsGeneric for rows of 1 to 16 elements, with sums in float32.
-//
 //go:noescape
 func expSumRowsAVX2(sums []float32, shifts []float32, x []float32, cols int)

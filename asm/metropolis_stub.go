@@ -18,9 +18,6 @@ func metropolisIndependentAVX512(spins *uint64, state *[4][8]uint64, planes *[32
 //go:noescape
 func latticeHeatBathAVX512(spins *uint64, sites *[5]uint32, n int, state *[4][8]uint64, planes *[32][5]uint64)
 
-// metropolisSharedAVX2 is sharedGeneric. It reads up to seven draws more than there are sites,
-// in vain.
-//
 //go:noescape
 func metropolisSharedAVX2(spins *uint64, draws *uint32, l int, first int, end int, colour int, step int, ifTwo uint64, ifOne uint64, ifNone uint64, opposite uint64)
 
@@ -29,8 +26,6 @@ func metropolisSharedAVX2(spins *uint64, draws *uint32, l int, first int, end in
 //go:noescape
 func metropolisIndependentAVX2(spins *uint64, state *[4][8]uint64, planes *[32][3]uint64, l int, first int, end int, colour int, step int, opposite uint64)
 
-// latticeHeatBathAVX2 is redrawGeneric.
-//
 //go:noescape
 func latticeHeatBathAVX2(spins *uint64, sites *[5]uint32, n int, state *[4][8]uint64, planes *[32][5]uint64)
 

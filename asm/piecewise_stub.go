@@ -37,37 +37,23 @@ func piecewiseSumAVX512(y []float32, x []float32, piece []float32, table []float
 //go:noescape
 func piecewiseSumBackwardAVX512(sums []float32, dx []float32, dw []float32, x []float32, piece []float32, dy []float32, table []float32, w []float32, last int, slope float32)
 
-// countKnotsAVX2 is countKnotsGeneric for one knot or more.
-//
 //go:noescape
 func countKnotsAVX2(dst []float32, x []float32, knots []float32)
 
-// prefixRowsAVX2 is prefixRowsGeneric for one row or more.
-//
 //go:noescape
 func prefixRowsAVX2(dst []float32, w []float32, order []int32, factors []float32, out int, columns int)
 
-// piecewiseForwardAVX2 is piecewiseForwardGeneric for one row or more.
-//
 //go:noescape
 func piecewiseForwardAVX2(y []float32, x []float32, piece []float32, table []float32, last int, out int, slope float32)
 
-// piecewiseBackwardAVX2 is piecewiseBackwardGeneric for one row or more, adding to dx.
-//
 //go:noescape
 func piecewiseBackwardAVX2(sums []float32, dx []float32, x []float32, piece []float32, dy []float32, table []float32, last int, out int)
 
-// piecewiseGradientAVX2 is piecewiseGradientGeneric for one unit or more.
-//
 //go:noescape
 func piecewiseGradientAVX2(da []float32, db []float32, dw []float32, dc []float32, sums []float32, w []float32, order []int32, factors []float32, out int, columns int)
 
-// piecewiseSumAVX2 is piecewiseSumGeneric for one row or more, adding to y.
-//
 //go:noescape
 func piecewiseSumAVX2(y []float32, x []float32, piece []float32, table []float32, w []float32, last int, slope float32)
 
-// piecewiseSumBackwardAVX2 is piecewiseSumBackwardGeneric for one row or more, adding to dx.
-//
 //go:noescape
 func piecewiseSumBackwardAVX2(sums []float32, dx []float32, dw []float32, x []float32, piece []float32, dy []float32, table []float32, w []float32, last int, slope float32)

@@ -32,32 +32,20 @@ func probeLookupAVX512(start uint64, constant uint64, rounds int) uint64
 //go:noescape
 func readWordsAVX512(x []uint64) uint64
 
-// probeFMAAVX2 accumulates ones by fused multiply-adds.
-//
 //go:noescape
 func probeFMAAVX2(start uint64, constant uint64, rounds int) uint64
 
-// probeFloatAVX2 accumulates ones by fused multiply-adds and additions in turn.
-//
 //go:noescape
 func probeFloatAVX2(start uint64, constant uint64, rounds int) uint64
 
-// probeIntegerAVX2 accumulates by additions of 32-bit integers.
-//
 //go:noescape
 func probeIntegerAVX2(start uint64, constant uint64, rounds int) uint64
 
-// probeMultiplyAVX2 takes powers by products of 32-bit integers.
-//
 //go:noescape
 func probeMultiplyAVX2(start uint64, constant uint64, rounds int) uint64
 
-// probeLookupAVX2 looks numbers up in a table of their successors modulo 8, plus a constant.
-//
 //go:noescape
 func probeLookupAVX2(start uint64, constant uint64, rounds int) uint64
 
-// readWordsAVX2 is readWordsGeneric for a multiple of 64 words.
-//
 //go:noescape
 func readWordsAVX2(x []uint64) uint64

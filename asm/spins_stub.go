@@ -17,17 +17,11 @@ func unpackAVX512(dst []float32, spins []uint64, rows int, n int)
 //go:noescape
 func transpose64AVX512(a *[64]uint64)
 
-// signMaskAVX2 is signMaskGeneric for at least one row.
-//
 //go:noescape
 func signMaskAVX2(dst []uint64, logits []float32, rows int, n int)
 
-// unpackAVX2 is unpackGeneric for at least one row.
-//
 //go:noescape
 func unpackAVX2(dst []float32, spins []uint64, rows int, n int)
 
-// transpose64AVX2 is transpose64Generic.
-//
 //go:noescape
 func transpose64AVX2(a *[64]uint64)

@@ -3,6 +3,8 @@
 package simd
 
 import (
+	"strings"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -51,11 +53,17 @@ func (w *ISA) Vectors(n int) []VecVirtual {
 	return v
 }
 
-// Kernel begins a function whose doc comment is its name and what it does.
+// said are the kernels' doc comments so far, without the suffixes.
+var said = map[string]bool{}
+
+// Kernel begins a function whose doc comment is its name and what it does. That is not said
+// again of the other paths' kernels.
 func (w *ISA) Kernel(name, signature string, does ...string) {
-	name += w.Suffix
-	TEXT(name, NOSPLIT, signature)
-	Doc(append([]string{name + " " + does[0]}, does[1:]...)...)
+	TEXT(name+w.Suffix, NOSPLIT, signature)
+	if words := strings.Join(does, "\n"); !said[name+words] {
+		said[name+words] = true
+		Doc(append([]string{name + w.Suffix + " " + does[0]}, does[1:]...)...)
+	}
 	Pragma("noescape")
 }
 
