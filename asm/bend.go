@@ -1,5 +1,7 @@
 package asm
 
+import "math"
+
 // Bends are monotone maps of numbers, those of Jones and Pewsey's sinh-arcsinh laws, in units
 // in which they leave the origin and the slope there as they are:
 //
@@ -78,4 +80,155 @@ func (b *Bends) DifferentiateNormal(byY, byEpsilon, byTau, y []float64, left *Be
 	b.each(n, left, func(lo, hi, from, to int) {
 		unbendNormal(byY[lo:hi], byEpsilon[lo:hi], byTau[lo:hi], y[lo:hi], left.W[lo:hi], left.E[lo:hi], b.Up[from:to], b.Delta[from:to])
 	})
+}
+
+// In these kernels the conversions keep the compiler from fusing products with sums.
+
+// bendArgument bounds the arguments of sinh: beyond, numbers of samples overflow.
+const bendArgument = 300
+
+func bendGeneric(y, slope, w, e, z, epsilon, up, delta []float64) {
+	for i, v := range z {
+		k := i % len(up)
+		sinhE, coshE := halvesGeneric(up[k])
+		a, exp, root := asinhGeneric(v)
+		sinh, cosh, _ := sinhGeneric(float64(delta[k]*a) + epsilon[k])
+		y[i], slope[i], w[i], e[i] = (sinh-sinhE)/float64(delta[k]*coshE), cosh/float64(root*coshE), a, exp
+	}
+}
+
+func unbendGeneric(z, slope, w, e, y, epsilon, up, delta []float64) {
+	for i, v := range y {
+		k := i % len(up)
+		sinhE, coshE := halvesGeneric(up[k])
+		a, _, root := asinhGeneric(float64(float64(delta[k]*coshE)*v) + sinhE)
+		at := (a - epsilon[k]) / delta[k]
+		sinh, cosh, exp := sinhGeneric(at)
+		z[i], slope[i], w[i], e[i] = sinh, float64(cosh*coshE)/root, at, exp
+	}
+}
+
+func unbendSlopesGeneric(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta []float64) {
+	for i, v := range y {
+		sinh, cosh := halvesGeneric(e[i])
+		k, byW := i%len(up), float64(slope[i]*cosh)+float64(c[i]*sinh)/cosh
+		byY[i], byEpsilon[i], byTau[i] = slopesGeneric(v, byW, c[i], w[i], up[k], delta[k])
+	}
+}
+
+func unbendNormalGeneric(byY, byEpsilon, byTau, y, w, e, up, delta []float64) {
+	for i, v := range y {
+		sinh, cosh := halvesGeneric(e[i])
+		k, byW := i%len(up), sinh/cosh-float64(sinh*cosh)
+		byY[i], byEpsilon[i], byTau[i] = slopesGeneric(v, byW, 1, w[i], up[k], delta[k])
+	}
+}
+
+// slopesGeneric returns derivatives given that by w = asinh z.
+func slopesGeneric(y, byW, c, w, up, delta float64) (byY, byEpsilon, byTau float64) {
+	sinhE, coshE := halvesGeneric(up)
+	steep := float64(delta * coshE)
+	x := float64(steep*y) + sinhE
+	inverse := 1 / math.Sqrt(1+float64(x*x))
+	byA := float64(byW * (1 / delta))
+	byX := float64((byA - float64(float64(c*x)*inverse)) * inverse)
+	byY = float64(byX * steep)
+	byTau = float64(byY*y) - float64(byW*w)
+	byEpsilon = float64(byX*(float64(float64(y*delta)*sinhE)+coshE)) - byA + float64(c*sinhE)/coshE
+	return byY, byEpsilon, byTau
+}
+
+func logNormalsGeneric(log, z, slope []float64, norm float64, d int) {
+	for at := range log {
+		squares, product, least, exponents, sum := 0.0, 1.0, 1.0, uint64(0), 0.0
+		first := at/GaussianRows*d*GaussianRows + at%GaussianRows
+		for i := first; i < first+d*GaussianRows; i += GaussianRows {
+			if squares += float64(z[i] * z[i]); len(slope) > 0 {
+				least = min(least, slope[i])
+				bits := math.Float64bits(product * slope[i])
+				exponents += bits >> 52
+				product = math.Float64frombits(bits&(1<<52-1) | 1023<<52)
+			}
+		}
+		if len(slope) > 0 {
+			sum = float64((float64(exponents)-float64(d*1023))*math.Ln2) + logGeneric64(product)
+		}
+		if least == 0 {
+			sum = math.Inf(-1)
+		}
+		log[at] = norm + (sum - float64(0.5*squares))
+	}
+}
+
+// asinhGeneric returns asinh x, which is finite, its exponential, and √(1 + x²).
+func asinhGeneric(x float64) (w, e, root float64) {
+	finite := max(min(x, bendArgument), -bendArgument)
+	nan := finite - finite // NaN of NaN, and 0
+	root = math.Sqrt(1 + float64(x*x))
+	e = root + math.Abs(x)
+	w = logGeneric64(e)
+	if math.Signbit(x) {
+		w, e = -w, 1/e
+	}
+	return w + nan, e + nan, root + nan
+}
+
+// sinhGeneric returns sinh w, cosh w and e^w.
+func sinhGeneric(w float64) (sinh, cosh, e float64) {
+	e = expGeneric64(max(min(w, bendArgument), -bendArgument))
+	sinh, cosh = halvesGeneric(e)
+	return sinh, cosh, e
+}
+
+// halvesGeneric returns sinh and cosh of the logarithm of e.
+func halvesGeneric(e float64) (sinh, cosh float64) {
+	down := 1 / e
+	return (e - down) * 0.5, (e + down) * 0.5
+}
+
+// Cody and Waite's reduction x = k ln 2 + r, with ln 2 in two parts, and the rational functions
+// of FreeBSD's libm (e_exp.c, e_log.c; Copyright © 1993 Sun Microsystems).
+const (
+	log2e    = 1.44269504088896338700
+	ln2High  = 6.93147180369123816490e-01
+	ln2Low   = 1.90821492927058770002e-10
+	shifter  = 3 << 51            // x + shifter has round(x) in its lowest bits
+	sqrtHalf = 0x3fe6a09e667f3bcd // bits of √½
+)
+
+var (
+	expP = [5]float64{1.66666666666666657415e-01, -2.77777777770155933842e-03, 6.61375632143793436117e-05, -1.65339022054652515390e-06, 4.13813679705723846039e-08}
+	logL = [7]float64{6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01}
+)
+
+// expGeneric64 returns e^x of |x| ≤ 300.
+func expGeneric64(x float64) float64 {
+	shifted := float64(x*log2e) + shifter
+	k := shifted - shifter
+	high, low := x-float64(k*ln2High), float64(k*ln2Low)
+	r := high - low
+	t := float64(r * r)
+	p := expP[4]
+	for i := 3; i >= 0; i-- {
+		p = float64(p*t) + expP[i]
+	}
+	c := r - float64(p*t)
+	y := 1 - ((low - float64(r*c)/(2-c)) - high)
+	return math.Float64frombits(math.Float64bits(y)+math.Float64bits(shifted)<<52) + (x - x) // NaN stays
+}
+
+// logGeneric64 returns ln x of a positive, normal x and 1024 ln 2 of +∞.
+func logGeneric64(x float64) float64 {
+	bits := math.Float64bits(x) + (0x3ff0000000000000 - sqrtHalf)
+	k := float64(int64(bits>>52) - 1023)
+	f := math.Float64frombits(bits&(1<<52-1)+sqrtHalf) - 1
+	s := f / (2 + f)
+	z := float64(s * s)
+	r := logL[6]
+	for i := 5; i >= 0; i-- {
+		r = float64(r*z) + logL[i]
+	}
+	r = float64(r * z)
+	half := float64(float64(f*f) * 0.5)
+	return float64(k*ln2High) - ((half - (float64(s*(half+r)) + float64(k*ln2Low))) - f)
 }

@@ -4,8 +4,7 @@
 // Each exported function is one kernel over caller-owned slices. It
 // dispatches with a plain branch, in a generated function, to an AVX-512, an
 // AVX2+FMA or a generic Go implementation. The generic function, named with the
-// suffix Generic in its own file, is the kernel's specification and the oracle
-// of its tests.
+// suffix Generic, is the kernel's specification and the oracle of its tests.
 //
 // Kernels are single-threaded, allocate nothing and keep no state. Splitting
 // work among threads is the caller's business, in pieces that do not depend

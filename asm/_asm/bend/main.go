@@ -73,7 +73,7 @@ func (w kernel) horner(x vec, c ...float64) vec {
 	return p
 }
 
-// Those of bend_generic.go.
+// Those of asm/bend.go.
 const (
 	log2e    = 1.44269504088896338700
 	ln2High  = 6.93147180369123816490e-01
