@@ -3,783 +3,709 @@
 package asm
 
 func adamWStep(p, g, m, v, ema []float32, f *adamWFactors) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		adamWStepAVX512(p, g, m, v, ema, f)
-	case useAVX2:
+	} else if useAVX2 {
 		adamWStepAVX2(p, g, m, v, ema, f)
-	default:
+	} else {
 		adamWStepGeneric(p, g, m, v, ema, f)
 	}
 }
 
 func sumSquares(lanes *squareLanes, x []float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		sumSquaresAVX512(lanes, x)
-	case useAVX2:
+	} else if useAVX2 {
 		sumSquaresAVX2(lanes, x)
-	default:
+	} else {
 		sumSquaresGeneric(lanes, x)
 	}
 }
 
 func accumulate(dst, src []float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		accumulateAVX512(dst, src)
-	case useAVX2:
+	} else if useAVX2 {
 		accumulateAVX2(dst, src)
-	default:
+	} else {
 		accumulateGeneric(dst, src)
 	}
 }
 
 func allFinite(x []float32) bool {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		return allFiniteAVX512(x)
-	case useAVX2:
+	} else if useAVX2 {
 		return allFiniteAVX2(x)
-	default:
+	} else {
 		return allFiniteGeneric(x)
 	}
 }
 
 func bend(y, slope, w, e, z, epsilon, up, delta []float64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		bendAVX512(y, slope, w, e, z, epsilon, up, delta)
-	case useAVX2:
+	} else if useAVX2 {
 		bendAVX2(y, slope, w, e, z, epsilon, up, delta)
-	default:
+	} else {
 		bendGeneric(y, slope, w, e, z, epsilon, up, delta)
 	}
 }
 
 func unbend(z, slope, w, e, y, epsilon, up, delta []float64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		unbendAVX512(z, slope, w, e, y, epsilon, up, delta)
-	case useAVX2:
+	} else if useAVX2 {
 		unbendAVX2(z, slope, w, e, y, epsilon, up, delta)
-	default:
+	} else {
 		unbendGeneric(z, slope, w, e, y, epsilon, up, delta)
 	}
 }
 
 func unbendSlopes(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta []float64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		unbendSlopesAVX512(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta)
-	case useAVX2:
+	} else if useAVX2 {
 		unbendSlopesAVX2(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta)
-	default:
+	} else {
 		unbendSlopesGeneric(byY, byEpsilon, byTau, y, slope, c, w, e, up, delta)
 	}
 }
 
 func unbendNormal(byY, byEpsilon, byTau, y, w, e, up, delta []float64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		unbendNormalAVX512(byY, byEpsilon, byTau, y, w, e, up, delta)
-	case useAVX2:
+	} else if useAVX2 {
 		unbendNormalAVX2(byY, byEpsilon, byTau, y, w, e, up, delta)
-	default:
+	} else {
 		unbendNormalGeneric(byY, byEpsilon, byTau, y, w, e, up, delta)
 	}
 }
 
 func logNormals(log, z, slope []float64, norm float64, d int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		logNormalsAVX512(log, z, slope, norm, d)
-	case useAVX2:
+	} else if useAVX2 {
 		logNormalsAVX2(log, z, slope, norm, d)
-	default:
+	} else {
 		logNormalsGeneric(log, z, slope, norm, d)
 	}
 }
 
 func bitIndices(dst []uint16, state []uint64, sites []int32, scale int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		bitIndicesAVX512(dst, state, sites, scale)
-	case useAVX2:
+	} else if useAVX2 {
 		bitIndicesAVX2(dst, state, sites, scale)
-	default:
+	} else {
 		bitIndicesGeneric(dst, state, sites, scale)
 	}
 }
 
 func bitLogits(dst *[BitSamples]float32, tables, output []float32, index []uint16, bias float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		bitLogitsAVX512(dst, tables, output, index, bias)
-	case useAVX2:
+	} else if useAVX2 {
 		bitLogitsAVX2(dst, tables, output, index, bias)
-	default:
+	} else {
 		bitLogitsGeneric(dst, tables, output, index, bias)
 	}
 }
 
 func bitGradient(dTables, dOutput, tables, output []float32, index []uint16, scale, residual *[BitSamples]float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		bitGradientAVX512(dTables, dOutput, tables, output, index, scale, residual)
-	case useAVX2:
+	} else if useAVX2 {
 		bitGradientAVX2(dTables, dOutput, tables, output, index, scale, residual)
-	default:
+	} else {
 		bitGradientGeneric(dTables, dOutput, tables, output, index, scale, residual)
 	}
 }
 
 func bitTables(tables, weights, bias []float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		bitTablesAVX512(tables, weights, bias)
-	case useAVX2:
+	} else if useAVX2 {
 		bitTablesAVX2(tables, weights, bias)
-	default:
+	} else {
 		bitTablesGeneric(tables, weights, bias)
 	}
 }
 
 func bitFold(weights, tables []float32, k int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		bitFoldAVX512(weights, tables, k)
-	case useAVX2:
+	} else if useAVX2 {
 		bitFoldAVX2(weights, tables, k)
-	default:
+	} else {
 		bitFoldGeneric(weights, tables, k)
 	}
 }
 
 func bitDraw(thresholds []uint32, state []uint64, sites []int32, words *[BitSamples]uint32) (spins uint64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		return bitDrawAVX512(thresholds, state, sites, words)
-	case useAVX2:
+	} else if useAVX2 {
 		return bitDrawAVX2(thresholds, state, sites, words)
-	default:
+	} else {
 		return bitDrawGeneric(thresholds, state, sites, words)
 	}
 }
 
 func bitLookup(dst *[BitSamples]float64, table []float64, scale float64, state []uint64, sites []int32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		bitLookupAVX512(dst, table, scale, state, sites)
-	case useAVX2:
+	} else if useAVX2 {
 		bitLookupAVX2(dst, table, scale, state, sites)
-	default:
+	} else {
 		bitLookupGeneric(dst, table, scale, state, sites)
 	}
 }
 
 func bitSelect(dst *[BitSamples]float32, table []float32, state []uint64, sites []int32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		bitSelectAVX512(dst, table, state, sites)
-	case useAVX2:
+	} else if useAVX2 {
 		bitSelectAVX2(dst, table, state, sites)
-	default:
+	} else {
 		bitSelectGeneric(dst, table, state, sites)
 	}
 }
 
 func categoryDraw(dst *[BitSamples]byte, thresholds []uint32, rows, levels, last int, state []byte, sites, strides []int32, words *[BitSamples]uint32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		categoryDrawAVX512(dst, thresholds, rows, levels, last, state, sites, strides, words)
-	case useAVX2:
+	} else if useAVX2 {
 		categoryDrawAVX2(dst, thresholds, rows, levels, last, state, sites, strides, words)
-	default:
+	} else {
 		categoryDrawGeneric(dst, thresholds, rows, levels, last, state, sites, strides, words)
 	}
 }
 
 func bitScore(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, spins uint64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		bitScoreAVX512(logq, residual, logits, spins)
-	case useAVX2:
+	} else if useAVX2 {
 		bitScoreAVX2(logq, residual, logits, spins)
-	default:
+	} else {
 		bitScoreGeneric(logq, residual, logits, spins)
 	}
 }
 
 func heatBath(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, words *[BitSamples]uint32) (spins uint64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		return heatBathAVX512(logq, residual, logits, words)
-	case useAVX2:
+	} else if useAVX2 {
 		return heatBathAVX2(logq, residual, logits, words)
-	default:
+	} else {
 		return heatBathGeneric(logq, residual, logits, words)
 	}
 }
 
 func exp64(dst, x []float64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		exp64AVX512(dst, x)
-	case useAVX2:
+	} else if useAVX2 {
 		exp64AVX2(dst, x)
-	default:
+	} else {
 		exp64Generic(dst, x)
 	}
 }
 
 func log64(dst, x []float64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		log64AVX512(dst, x)
-	case useAVX2:
+	} else if useAVX2 {
 		log64AVX2(dst, x)
-	default:
+	} else {
 		log64Generic(dst, x)
 	}
 }
 
 func log1p64(dst, x []float64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		log1p64AVX512(dst, x)
-	case useAVX2:
+	} else if useAVX2 {
 		log1p64AVX2(dst, x)
-	default:
+	} else {
 		log1p64Generic(dst, x)
 	}
 }
 
 func combine64(dst, weights, v []float64, stride int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		combine64AVX512(dst, weights, v, stride)
-	case useAVX2:
+	} else if useAVX2 {
 		combine64AVX2(dst, weights, v, stride)
-	default:
+	} else {
 		combine64Generic(dst, weights, v, stride)
 	}
 }
 
 func logSumExp64(log, terms []float64, stride int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		logSumExp64AVX512(log, terms, stride)
-	case useAVX2:
+	} else if useAVX2 {
 		logSumExp64AVX2(log, terms, stride)
-	default:
+	} else {
 		logSumExp64Generic(log, terms, stride)
 	}
 }
 
 func whiten(y, x, mean, inverse []float64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		whitenAVX512(y, x, mean, inverse)
-	case useAVX2:
+	} else if useAVX2 {
 		whitenAVX2(y, x, mean, inverse)
-	default:
+	} else {
 		whitenGeneric(y, x, mean, inverse)
 	}
 }
 
 func gather(u, w, share, c, v, y []float64, d int) (groups int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		return gatherAVX512(u, w, share, c, v, y, d)
-	case useAVX2:
+	} else if useAVX2 {
 		return gatherAVX2(u, w, share, c, v, y, d)
-	default:
+	} else {
 		return gatherGeneric(u, w, share, c, v, y, d)
 	}
 }
 
 func addProducts(sums, u, w []float64, n, columns int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		addProductsAVX512(sums, u, w, n, columns)
-	case useAVX2:
+	} else if useAVX2 {
 		addProductsAVX2(sums, u, w, n, columns)
-	default:
+	} else {
 		addProductsGeneric(sums, u, w, n, columns)
 	}
 }
 
 func addSlopes(slope, share, v, inverse []float64, d int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		addSlopesAVX512(slope, share, v, inverse, d)
-	case useAVX2:
+	} else if useAVX2 {
 		addSlopesAVX2(slope, share, v, inverse, d)
-	default:
+	} else {
 		addSlopesGeneric(slope, share, v, inverse, d)
 	}
 }
 
 func denseForwardVector(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, columns int, slope float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		denseForwardAVX512(y, x, packed, bias, rows, in, out, columns, slope)
-	default:
+	} else {
 		denseForwardAVX2(y, x, packed, bias, rows, in, out, columns, slope)
 	}
 }
 
 func denseBackwardInputVector(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, columns int, slope float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		denseBackwardInputAVX512(dx, dy, packedT, act, rows, in, out, columns, slope)
-	default:
+	} else {
 		denseBackwardInputAVX2(dx, dy, packedT, act, rows, in, out, columns, slope)
 	}
 }
 
 func denseWeightsVector(dw []float32, x []float32, dy []float32, rows int, in int, out int, count int, columns int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		denseWeightsAVX512(dw, x, dy, rows, in, out, count, columns)
-	default:
+	} else {
 		denseWeightsAVX2(dw, x, dy, rows, in, out, count, columns)
 	}
 }
 
 func denseNarrowVector(c []float32, a []float32, b []float32, bias *[32]float32, act []float32, rows int, k int, n int, slope float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		denseNarrowAVX512(c, a, b, bias, act, rows, k, n, slope)
-	default:
+	} else {
 		denseNarrowAVX2(c, a, b, bias, act, rows, k, n, slope)
 	}
 }
 
 func columnSumsVector(db []float32, dy []float32, rows int, out int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		columnSumsAVX512(db, dy, rows, out)
-	default:
+	} else {
 		columnSumsAVX2(db, dy, rows, out)
 	}
 }
 
 func packPanel(panel, w []float32, stride, columns int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		packPanelAVX512(panel, w, stride, columns)
-	case useAVX2:
+	} else if useAVX2 {
 		packPanelAVX2(panel, w, stride, columns)
-	default:
+	} else {
 		packPanelGeneric(panel, w, stride, columns)
 	}
 }
 
 func gramTileVector(steps *uint32, count int, planes *float32, stride int, dim int, n int, row0 int, row1 int, col0 int, col1 int, rows *float32, rowStride int, cols *float32, colStride int, scratch *float32) float64 {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		return gramTileAVX512(steps, count, planes, stride, dim, n, row0, row1, col0, col1, rows, rowStride, cols, colStride, scratch)
-	default:
+	} else {
 		return gramTileAVX2(steps, count, planes, stride, dim, n, row0, row1, col0, col1, rows, rowStride, cols, colStride, scratch)
 	}
 }
 
 func kernelSumsVector(steps *uint32, count int, value *float32, grad *float32, gradStride int, x *float32, xStride int, rows int, y *float32, yStride int, cols int, valid int, dim int, gradDim int, scratch *float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		kernelSumsAVX512(steps, count, value, grad, gradStride, x, xStride, rows, y, yStride, cols, valid, dim, gradDim, scratch)
-	default:
+	} else {
 		kernelSumsAVX2(steps, count, value, grad, gradStride, x, xStride, rows, y, yStride, cols, valid, dim, gradDim, scratch)
 	}
 }
 
 func radialValuesVector(steps *uint32, count int, value []float32, derivative []float32, d2 []float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		radialValuesAVX512(steps, count, value, derivative, d2)
-	default:
+	} else {
 		radialValuesAVX2(steps, count, value, derivative, d2)
 	}
 }
 
 func hamming15Vector(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int) {
-	switch {
-	case useAVX512 && hasVPOPCNTDQ:
+	if useAVX512 && hasVPOPCNTDQ {
 		hamming15VPOPCNT(loss, base, buckets, rows, stream, lossTable, baseTable, spinTable, groups, skip, stride)
-	case useAVX512:
+	} else if useAVX512 {
 		hamming15AVX512(loss, base, buckets, rows, stream, lossTable, baseTable, spinTable, groups, skip, stride)
-	default:
+	} else {
 		hamming15AVX2(loss, base, buckets, rows, stream, lossTable, baseTable, spinTable, groups, skip, stride)
 	}
 }
 
 func hamming16Vector(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int) {
-	switch {
-	case useAVX512 && hasVPOPCNTDQ:
+	if useAVX512 && hasVPOPCNTDQ {
 		hamming16VPOPCNT(loss, base, buckets, rows, stream, lossTable, baseTable, spinTable, groups, skip, stride)
-	case useAVX512:
+	} else if useAVX512 {
 		hamming16AVX512(loss, base, buckets, rows, stream, lossTable, baseTable, spinTable, groups, skip, stride)
-	default:
+	} else {
 		hamming16AVX2(loss, base, buckets, rows, stream, lossTable, baseTable, spinTable, groups, skip, stride)
 	}
 }
 
 func hamming31Vector(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int) {
-	switch {
-	case useAVX512 && hasVPOPCNTDQ:
+	if useAVX512 && hasVPOPCNTDQ {
 		hamming31VPOPCNT(loss, base, buckets, rows, stream, lossTable, baseTable, spinTable, groups, skip, stride)
-	case useAVX512:
+	} else if useAVX512 {
 		hamming31AVX512(loss, base, buckets, rows, stream, lossTable, baseTable, spinTable, groups, skip, stride)
-	default:
+	} else {
 		hamming31AVX2(loss, base, buckets, rows, stream, lossTable, baseTable, spinTable, groups, skip, stride)
 	}
 }
 
 func hamming64Vector(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int) {
-	switch {
-	case useAVX512 && hasVPOPCNTDQ:
+	if useAVX512 && hasVPOPCNTDQ {
 		hamming64VPOPCNT(loss, base, buckets, rows, stream, lossTable, baseTable, spinTable, groups, skip, stride)
-	case useAVX512:
+	} else if useAVX512 {
 		hamming64AVX512(loss, base, buckets, rows, stream, lossTable, baseTable, spinTable, groups, skip, stride)
-	default:
+	} else {
 		hamming64AVX2(loss, base, buckets, rows, stream, lossTable, baseTable, spinTable, groups, skip, stride)
 	}
 }
 
 func hammingDistancesVector(distances *uint64, rows *uint64, states *uint64, columns int, words int, stride int, add int) (least uint64) {
-	switch {
-	case useAVX512 && hasVPOPCNTDQ:
+	if useAVX512 && hasVPOPCNTDQ {
 		return hammingDistancesVPOPCNT(distances, rows, states, columns, words, stride, add)
-	case useAVX512:
+	} else if useAVX512 {
 		return hammingDistancesAVX512(distances, rows, states, columns, words, stride, add)
-	default:
+	} else {
 		return hammingDistancesAVX2(distances, rows, states, columns, words, stride, add)
 	}
 }
 
 func hammingWeighVector(values *float32, loss *float64, base *float32, distances *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		hammingWeighAVX512(values, loss, base, distances, weights, pairTable, baseTable, columns)
-	default:
+	} else {
 		hammingWeighAVX2(values, loss, base, distances, weights, pairTable, baseTable, columns)
 	}
 }
 
 func hammingSignedVector(spin *float32, buckets *float32, bits int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		hammingSignedAVX512(spin, buckets, bits)
-	default:
+	} else {
 		hammingSignedAVX2(spin, buckets, bits)
 	}
 }
 
 func hammingTabulate(table *hammingTable, values *hammingValues) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		hammingTabulateAVX512(table, values)
-	case useAVX2:
+	} else if useAVX2 {
 		hammingTabulateAVX2(table, values)
-	default:
+	} else {
 		hammingTabulateGeneric(table, values)
 	}
 }
 
 func hammingGather(sums []float32, table *hammingTable, patterns [][tileGroups]uint8) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		hammingGatherAVX512(sums, table, patterns)
-	case useAVX2:
+	} else if useAVX2 {
 		hammingGatherAVX2(sums, table, patterns)
-	default:
+	} else {
 		hammingGatherGeneric(sums, table, patterns)
 	}
 }
 
 func exp(dst, x []float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		expAVX512(dst, x)
-	case useAVX2:
+	} else if useAVX2 {
 		expAVX2(dst, x)
-	default:
+	} else {
 		expGeneric(dst, x)
 	}
 }
 
 func log(dst, x []float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		logAVX512(dst, x)
-	case useAVX2:
+	} else if useAVX2 {
 		logAVX2(dst, x)
-	default:
+	} else {
 		logGeneric(dst, x)
 	}
 }
 
 func tanh(dst, x []float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		tanhAVX512(dst, x)
-	case useAVX2:
+	} else if useAVX2 {
 		tanhAVX2(dst, x)
-	default:
+	} else {
 		tanhGeneric(dst, x)
 	}
 }
 
 func sigmoid(dst, x []float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		sigmoidAVX512(dst, x)
-	case useAVX2:
+	} else if useAVX2 {
 		sigmoidAVX2(dst, x)
-	default:
+	} else {
 		sigmoidGeneric(dst, x)
 	}
 }
 
 func expSumRows(sums, shifts, x []float32, cols int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		expSumRowsAVX512(sums, shifts, x, cols)
-	case useAVX2:
+	} else if useAVX2 {
 		expSumRowsAVX2(sums, shifts, x, cols)
-	default:
+	} else {
 		expSumRowsGeneric(sums, shifts, x, cols)
 	}
 }
 
 func metropolisSharedVector(spins *uint64, draws *uint32, l int, first int, end int, colour int, step int, ifTwo uint64, ifOne uint64, ifNone uint64, opposite uint64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		metropolisSharedAVX512(spins, draws, l, first, end, colour, step, ifTwo, ifOne, ifNone, opposite)
-	default:
+	} else {
 		metropolisSharedAVX2(spins, draws, l, first, end, colour, step, ifTwo, ifOne, ifNone, opposite)
 	}
 }
 
 func metropolisIndependentVector(spins *uint64, state *[4][8]uint64, planes *[32][3]uint64, l int, first int, end int, colour int, step int, opposite uint64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		metropolisIndependentAVX512(spins, state, planes, l, first, end, colour, step, opposite)
-	default:
+	} else {
 		metropolisIndependentAVX2(spins, state, planes, l, first, end, colour, step, opposite)
 	}
 }
 
 func latticeHeatBathVector(spins *uint64, sites *[5]uint32, n int, state *[4][8]uint64, planes *[32][5]uint64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		latticeHeatBathAVX512(spins, sites, n, state, planes)
-	default:
+	} else {
 		latticeHeatBathAVX2(spins, sites, n, state, planes)
 	}
 }
 
 func philoxBlocksVector(dst []uint32, first uint64, s *[20]uint32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		philoxBlocksAVX512(dst, first, s)
-	default:
+	} else {
 		philoxBlocksAVX2(dst, first, s)
 	}
 }
 
 func uniformsVector(dst []uint32, first uint64, s *[20]uint32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		uniformsAVX512(dst, first, s)
-	default:
+	} else {
 		uniformsAVX2(dst, first, s)
 	}
 }
 
 func normalsVector(dst []uint32, first uint64, s *[20]uint32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		normalsAVX512(dst, first, s)
-	default:
+	} else {
 		normalsAVX2(dst, first, s)
 	}
 }
 
 func countKnots(dst, x, knots []float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		countKnotsAVX512(dst, x, knots)
-	case useAVX2:
+	} else if useAVX2 {
 		countKnotsAVX2(dst, x, knots)
-	default:
+	} else {
 		countKnotsGeneric(dst, x, knots)
 	}
 }
 
 func prefixRows(dst, w []float32, order []int32, factors []float32, out, columns int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		prefixRowsAVX512(dst, w, order, factors, out, columns)
-	case useAVX2:
+	} else if useAVX2 {
 		prefixRowsAVX2(dst, w, order, factors, out, columns)
-	default:
+	} else {
 		prefixRowsGeneric(dst, w, order, factors, out, columns)
 	}
 }
 
 func piecewiseForward(y, x, piece, table []float32, last, out int, slope float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		piecewiseForwardAVX512(y, x, piece, table, last, out, slope)
-	case useAVX2:
+	} else if useAVX2 {
 		piecewiseForwardAVX2(y, x, piece, table, last, out, slope)
-	default:
+	} else {
 		piecewiseForwardGeneric(y, x, piece, table, last, out, slope)
 	}
 }
 
 func piecewiseBackward(sums, dx, x, piece, dy, table []float32, last, out int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		piecewiseBackwardAVX512(sums, dx, x, piece, dy, table, last, out)
-	case useAVX2:
+	} else if useAVX2 {
 		piecewiseBackwardAVX2(sums, dx, x, piece, dy, table, last, out)
-	default:
+	} else {
 		piecewiseBackwardGeneric(sums, dx, x, piece, dy, table, last, out)
 	}
 }
 
 func piecewiseGradient(da, db, dw, dc, sums, w []float32, order []int32, factors []float32, out, columns int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		piecewiseGradientAVX512(da, db, dw, dc, sums, w, order, factors, out, columns)
-	case useAVX2:
+	} else if useAVX2 {
 		piecewiseGradientAVX2(da, db, dw, dc, sums, w, order, factors, out, columns)
-	default:
+	} else {
 		piecewiseGradientGeneric(da, db, dw, dc, sums, w, order, factors, out, columns)
 	}
 }
 
 func piecewiseSum(y, x, piece, table, w []float32, last int, slope float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		piecewiseSumAVX512(y, x, piece, table, w, last, slope)
-	case useAVX2:
+	} else if useAVX2 {
 		piecewiseSumAVX2(y, x, piece, table, w, last, slope)
-	default:
+	} else {
 		piecewiseSumGeneric(y, x, piece, table, w, last, slope)
 	}
 }
 
 func piecewiseSumBackward(sums, dx, dw, x, piece, dy, table, w []float32, last int, slope float32) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		piecewiseSumBackwardAVX512(sums, dx, dw, x, piece, dy, table, w, last, slope)
-	case useAVX2:
+	} else if useAVX2 {
 		piecewiseSumBackwardAVX2(sums, dx, dw, x, piece, dy, table, w, last, slope)
-	default:
+	} else {
 		piecewiseSumBackwardGeneric(sums, dx, dw, x, piece, dy, table, w, last, slope)
 	}
 }
 
 func probeFMA(start, constant uint64, rounds int) uint64 {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		return probeFMAAVX512(start, constant, rounds)
-	case useAVX2:
+	} else if useAVX2 {
 		return probeFMAAVX2(start, constant, rounds)
-	default:
+	} else {
 		return probeFMAGeneric(start, constant, rounds)
 	}
 }
 
 func probeFloat(start, constant uint64, rounds int) uint64 {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		return probeFloatAVX512(start, constant, rounds)
-	case useAVX2:
+	} else if useAVX2 {
 		return probeFloatAVX2(start, constant, rounds)
-	default:
+	} else {
 		return probeFloatGeneric(start, constant, rounds)
 	}
 }
 
 func probeInteger(start, constant uint64, rounds int) (x uint64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		return probeIntegerAVX512(start, constant, rounds)
-	case useAVX2:
+	} else if useAVX2 {
 		return probeIntegerAVX2(start, constant, rounds)
-	default:
+	} else {
 		return probeIntegerGeneric(start, constant, rounds)
 	}
 }
 
 func probeMultiply(start, constant uint64, rounds int) (x uint64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		return probeMultiplyAVX512(start, constant, rounds)
-	case useAVX2:
+	} else if useAVX2 {
 		return probeMultiplyAVX2(start, constant, rounds)
-	default:
+	} else {
 		return probeMultiplyGeneric(start, constant, rounds)
 	}
 }
 
 func probeLookup(start, constant uint64, rounds int) (x uint64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		return probeLookupAVX512(start, constant, rounds)
-	case useAVX2:
+	} else if useAVX2 {
 		return probeLookupAVX2(start, constant, rounds)
-	default:
+	} else {
 		return probeLookupGeneric(start, constant, rounds)
 	}
 }
 
 func readWords(x []uint64) (sum uint64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		return readWordsAVX512(x)
-	case useAVX2:
+	} else if useAVX2 {
 		return readWordsAVX2(x)
-	default:
+	} else {
 		return readWordsGeneric(x)
 	}
 }
 
 func signMask(dst []uint64, logits []float32, rows, n int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		signMaskAVX512(dst, logits, rows, n)
-	case useAVX2:
+	} else if useAVX2 {
 		signMaskAVX2(dst, logits, rows, n)
-	default:
+	} else {
 		signMaskGeneric(dst, logits, rows, n)
 	}
 }
 
 func unpack(dst []float32, spins []uint64, rows, n int) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		unpackAVX512(dst, spins, rows, n)
-	case useAVX2:
+	} else if useAVX2 {
 		unpackAVX2(dst, spins, rows, n)
-	default:
+	} else {
 		unpackGeneric(dst, spins, rows, n)
 	}
 }
 
 func transpose64(a *[64]uint64) {
-	switch {
-	case useAVX512:
+	if useAVX512 {
 		transpose64AVX512(a)
-	case useAVX2:
+	} else if useAVX2 {
 		transpose64AVX2(a)
-	default:
+	} else {
 		transpose64Generic(a)
 	}
 }

@@ -76,14 +76,14 @@ func main() {
 			name, like, rest = x+"Vector", stub, x+"AVX2"
 			paths = paths[:1]
 		}
-		fmt.Fprintf(all, "%s {\nswitch {\n", head(name, like))
 		if declared[x+"VPOPCNT"] != nil {
-			fmt.Fprintf(all, "case useAVX512 && hasVPOPCNTDQ:\n%s\n", call(x+"VPOPCNT", like))
+			paths = slices.Insert(paths, 0, [2]string{"useAVX512 && hasVPOPCNTDQ", x + "VPOPCNT"})
 		}
+		fmt.Fprintf(all, "%s {\n", head(name, like))
 		for _, path := range paths {
-			fmt.Fprintf(all, "case %s:\n%s\n", path[0], call(path[1], like))
+			fmt.Fprintf(all, "if %s {\n%s\n} else ", path[0], call(path[1], like))
 		}
-		fmt.Fprintf(all, "default:\n%s\n}\n}\n\n", call(rest, like))
+		fmt.Fprintf(all, "{\n%s\n}\n}\n\n", call(rest, like))
 	}
 	source, err := format.Source(all.Bytes())
 	check(err)
