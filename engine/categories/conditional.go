@@ -128,7 +128,7 @@ type memo struct {
 	sizes   []int // q of the sites
 	strides []int32
 	draw    []uint32
-	logW    []float64 // nil for a site
+	logW    []float64 // nil where it is not wanted
 	of      *star     // whose it is, or one that shares it
 }
 
@@ -164,18 +164,18 @@ func (m *memo) numbers(index *[block]int32, state []byte, around []int32) {
 
 // draw draws the centre of a star for a block.
 func (l *law) draw(s *star, state []byte, words *[block]uint32) {
-	dst := (*[block]byte)(state[s.centre.site*block:])
+	q, dst := s.centre.q, (*[block]byte)(state[s.centre.site*block:])
 	if s.table >= 0 {
 		m := &l.memos[s.table]
-		asm.CategoryDraw(dst, m.draw, s.q, state, s.around, m.strides, words)
+		asm.CategoryDraw(dst, m.draw, q, state, s.around, m.strides, words)
 		return
 	}
 	var w [MostStates]float64
 	var t [MostStates]uint32
 	for b := range dst {
 		s.weigh(&w, &l.factors, sample(state, b))
-		thresholds(t[:s.q-1], w[:s.q])
-		dst[b] = chosen(t[:s.q-1], words[b])
+		thresholds(t[:q-1], w[:q])
+		dst[b] = chosen(t[:q-1], words[b])
 	}
 }
 
@@ -184,46 +184,34 @@ func sample(state []byte, b int) func(site int32) byte {
 	return func(site int32) byte { return state[int(site)*block+b] }
 }
 
-// A star is what the sites weigh that no network draws: at most one centre and its
-// neighbours, the leaves, that touch drawn sites alone. A site given all its neighbours is one
-// without leaves.
+// A star is a site with some of its neighbours, the leaves, that are summed out. A site given
+// all its neighbours is one without leaves.
 type star struct {
-	centre *conditional // nil for a leaf without a centre; its pairs are those with drawn sites
+	centre conditional // its pairs are those with sites around
 	leaves []leaf
 	around []int32 // sites that the star touches
-	q      int     // states of the centre, 1 without one
+	weighs bool    // ln W is wanted
 	table  int     // −1 where there is none
 }
 
-// A leaf is tied to drawn sites, and with one factor to the centre.
+// A leaf is tied to sites around, and with one factor to the centre.
 type leaf struct {
 	conditional
-	centre int // of factors, [states of the centre][states of the leaf], −1 without one
+	centre int // of factors, [states of the centre][states of the leaf]
 }
 
 // weigh sets w to the weights of the centre's states, the leaves summed out, and returns
 // ln W.
 func (s *star) weigh(w *[MostStates]float64, f *factors, x func(site int32) byte) (logW float64) {
-	w[0] = 1
-	var low float64
-	if s.centre != nil {
-		low = s.centre.weigh(w, f, x)
-	}
+	q := s.centre.q
+	low := s.centre.weigh(w, f, x)
 	for k := range s.leaves {
 		l := &s.leaves[k]
 		var v [MostStates]float64
 		low += l.weigh(&v, f, x)
-		if l.centre < 0 {
-			var sum float64
-			for _, y := range v[:l.q] {
-				sum += y
-			}
-			w[0] *= sum
-			continue
-		}
 		a := &f.all[l.centre]
 		low += a.low
-		for c := range s.q {
+		for c := range q {
 			var sum float64
 			for t, y := range a.weight[c*l.q:][:l.q] {
 				sum += y * v[t]
@@ -231,15 +219,15 @@ func (s *star) weigh(w *[MostStates]float64, f *factors, x func(site int32) byte
 			w[c] *= sum
 		}
 		// A product of many may vanish.
-		if largest := slices.Max(w[:s.q]); largest < 1e-100 {
-			for c := range s.q {
+		if largest := slices.Max(w[:q]); largest < 1e-100 {
+			for c := range q {
 				w[c] /= largest
 			}
 			logW += math.Log(largest)
 		}
 	}
 	var sum float64
-	for _, y := range w[:s.q] {
+	for _, y := range w[:q] {
 		sum += y
 	}
 	return logW + math.Log(sum) - f.beta*low

@@ -76,14 +76,12 @@ func naiveDraw(m *Model, params []float64, stream asm.Counter, index int) (x []b
 	}
 	position = (position + 7) / 8 * 8
 	for _, s := range m.law.stars {
-		if s.centre != nil {
+		if s.leaves != nil {
 			draw(s.centre.site, lawOf(t, s.centre.site, known, x))
 		}
 	}
-	for _, s := range m.law.stars {
-		for _, l := range s.leaves {
-			draw(l.site, lawOf(t, l.site, known, x))
-		}
+	for _, i := range m.law.last {
+		draw(i, lawOf(t, i, known, x))
 	}
 	return x, sure
 }

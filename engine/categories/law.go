@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine/spins/hierarchy"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // A law is a target at one β as blocks of samples are drawn and weighed by it.
@@ -14,6 +15,7 @@ type law struct {
 	factors
 	sites  []star // all sites, given all their neighbours
 	stars  []star // of the sites that are not learned
+	last   []int  // of these, those that are no centres with leaves
 	memos  []memo
 	pairs  []term // between learned sites
 	single []term // fields of learned sites
@@ -50,62 +52,43 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 	}
 	for i := range near {
 		c := among(i, func(int) bool { return true })
-		l.sites = append(l.sites, star{centre: &c, around: c.around, q: c.q})
+		l.sites = append(l.sites, star{centre: c, around: c.around})
 	}
 	if learned == nil {
 		l.memorize()
 		return l, nil
 	}
-	isLearned := func(j int) bool { return learned[j] }
-	exactNear := func(i int) (all []neighbour) {
-		for _, n := range near[i] {
-			if !learned[n.site] {
-				all = append(all, n)
-			}
-		}
-		return all
-	}
 	for i, list := range near {
-		switch exact := exactNear(i); {
-		case learned[i]:
-			for _, n := range list {
-				if n.site > i && learned[n.site] {
-					// [states of n][states of i]
-					l.pairs = append(l.pairs, term{n.site, i, t.States[i], n.energy})
-				}
+		if !learned[i] {
+			continue
+		}
+		for _, n := range list {
+			if n.site > i && learned[n.site] {
+				// [states of n][states of i]
+				l.pairs = append(l.pairs, term{n.site, i, t.States[i], n.energy})
 			}
-			if f := field(i); f != nil {
-				l.single = append(l.single, term{i, -1, 0, f})
-			}
-		case len(exact) == 0:
-			l.stars = append(l.stars, star{q: 1, leaves: []leaf{{among(i, isLearned), -1}}})
-		case len(exact) > 1 || len(exactNear(exact[0].site)) == 1 && i < exact[0].site:
-			centre := among(i, isLearned)
-			s := star{centre: &centre, q: t.States[i]}
-			for _, n := range exact {
-				if len(exactNear(n.site)) > 1 {
-					return nil, fmt.Errorf("categories: exact sites %d and %d are both centres of stars", i, n.site)
-				}
-				s.leaves = append(s.leaves, leaf{among(n.site, isLearned), l.of(energyTo(near[n.site], i))})
-			}
-			l.stars = append(l.stars, s)
+		}
+		if f := field(i); f != nil {
+			l.single = append(l.single, term{i, -1, 0, f})
 		}
 	}
-	for k := range l.stars {
-		s := &l.stars[k]
-		add := func(c *conditional) {
-			for _, j := range c.around {
-				if !slices.Contains(s.around, j) {
-					s.around = append(s.around, j)
-				}
-			}
+	stars, err := hierarchy.Stars(lists.Map(near, func(list []neighbour) []int32 {
+		return lists.Map(list, func(n neighbour) int32 { return int32(n.site) })
+	}), learned)
+	if err != nil {
+		return nil, err
+	}
+	isLearned := func(j int) bool { return learned[j] }
+	for _, of := range stars {
+		s := star{centre: among(of.Centre, isLearned), around: of.Around, weighs: true}
+		for _, j := range of.Leaves {
+			s.leaves = append(s.leaves, leaf{among(j, isLearned), l.of(energyTo(near[j], of.Centre))})
+			l.last = append(l.last, j)
 		}
-		if s.centre != nil {
-			add(s.centre)
+		if of.Leaves == nil {
+			l.last = append(l.last, of.Centre)
 		}
-		for k := range s.leaves {
-			add(&s.leaves[k].conditional)
-		}
+		l.stars = append(l.stars, s)
 	}
 	l.memorize()
 	return l, nil
@@ -141,9 +124,7 @@ func (l *law) memorize() {
 	}
 	keys, sharers, tables := make([]string, len(all)), map[string]int{}, map[string]int{}
 	for k, s := range all {
-		if s.centre != nil {
-			keys[k] = key(s.centre, s.around)
-		}
+		keys[k] = fmt.Sprint(s.weighs, key(&s.centre, s.around))
 		for i := range s.leaves {
 			keys[k] += fmt.Sprint(";", key(&s.leaves[i].conditional, s.around), s.leaves[i].centre)
 		}
@@ -172,8 +153,8 @@ func (l *law) newMemo(s *star, most int) (m memo, ok bool) {
 			return m, false
 		}
 	}
-	m.draw = make([]uint32, entries*thresholdsOf(s.q))
-	if len(s.leaves) > 0 {
+	m.draw = make([]uint32, entries*thresholdsOf(s.centre.q))
+	if s.weighs {
 		m.logW = make([]float64, entries)
 	}
 	return m, true
@@ -211,7 +192,8 @@ func (l *law) setBeta(beta float64) {
 // fill computes a table.
 func (l *law) fill(m *memo) {
 	var w [MostStates]float64
-	s, each := m.of, thresholdsOf(m.of.q)
+	s, q := m.of, m.of.centre.q
+	each := thresholdsOf(q)
 	x := make([]byte, len(s.around))
 	at := func(site int32) byte { return x[slices.Index(s.around, site)] }
 	for n := range m.entries() {
@@ -222,7 +204,7 @@ func (l *law) fill(m *memo) {
 		if logW := s.weigh(&w, &l.factors, at); m.logW != nil {
 			m.logW[n] = logW
 		}
-		thresholds(m.draw[n*each:][:each], w[:s.q])
+		thresholds(m.draw[n*each:][:each], w[:q])
 	}
 }
 
@@ -263,16 +245,15 @@ func (l *law) addLogWeights(dst *[block]float64, scale float64, state []byte) {
 	}
 }
 
-// complete draws the sites that are not learned: centres, then leaves.
+// complete draws the sites that are not learned: centres with their leaves summed out, and then
+// the others given all their neighbours.
 func (l *law) complete(state []byte, random *hierarchy.Words) {
 	for k := range l.stars {
-		if s := &l.stars[k]; s.centre != nil {
+		if s := &l.stars[k]; s.leaves != nil {
 			l.draw(s, state, random.Next())
 		}
 	}
-	for k := range l.stars {
-		for j := range l.stars[k].leaves {
-			l.draw(&l.sites[l.stars[k].leaves[j].site], state, random.Next())
-		}
+	for _, i := range l.last {
+		l.draw(&l.sites[i], state, random.Next())
 	}
 }

@@ -121,20 +121,17 @@ func TestLaw(t *testing.T) {
 			again.Start(&stream, 16, math.MaxInt)
 			moved := slices.Clone(state)
 			l.complete(moved, &w)
-			var order, leaves []int
+			var order []int
 			for _, s := range l.stars {
-				if s.centre != nil {
+				if s.leaves != nil {
 					order = append(order, s.centre.site)
-				}
-				for _, f := range s.leaves {
-					leaves = append(leaves, f.site)
 				}
 			}
 			summed := make([]bool, n)
-			for _, i := range leaves {
+			for _, i := range l.last {
 				summed[i] = true
 			}
-			for k, i := range append(order, leaves...) {
+			for k, i := range append(order, l.last...) {
 				if k == len(order) {
 					summed = nil
 				}
@@ -205,7 +202,7 @@ func TestSharedTables(t *testing.T) {
 		require.Len(t, l.memos, c.memos, "%v", c)
 	}
 	_, err := newLaw(&Target{States: Uniform(4, 2), Pairs: []Pair{{0, 1, Potts(2, 1)}, {1, 2, Potts(2, 1)}, {2, 3, Potts(2, 1)}}, Beta: 1}, make([]bool, 4))
-	require.EqualError(t, err, "categories: exact sites 1 and 2 are both centres of stars")
+	require.EqualError(t, err, "hierarchy: exact sites 1 and 2 are both centres of stars")
 }
 
 // TestMetropolis compares steps with the definition: another state of a random site, or other

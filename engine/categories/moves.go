@@ -135,7 +135,7 @@ func (m *Moves) propose(state []byte, kind, where, which, accept *[block]uint32,
 			count.Accepted++
 			continue
 		}
-		c := l.sites[uint64(where[b])*n>>32].centre
+		c := &l.sites[uint64(where[b])*n>>32].centre
 		x := &state[c.site*block+b]
 		other := (uint64(*x) + 1 + uint64(which[b])*uint64(c.q-1)>>32) % uint64(c.q)
 		c.weigh(&w, &l.factors, sample(state, b))

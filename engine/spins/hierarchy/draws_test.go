@@ -48,13 +48,11 @@ func naiveDraw(m *Model, params []float64, stream asm.Counter, index uint64) (dr
 		}
 		return h
 	}
-	for _, s := range m.exact.stars {
-		if s.centre < 0 {
-			continue
-		}
+	known := learnedMask(m)
+	for _, s := range m.exact.drawn {
 		logit := 2 * t.Beta * t.field(int(s.centre))
 		for _, b := range near[s.centre] {
-			if learnedMask(m)>>b.spin&1 == 1 {
+			if known>>b.spin&1 == 1 {
 				logit += 2 * t.Beta * b.coupling * spins.Spin(config, b.spin)
 				continue
 			}
@@ -62,9 +60,7 @@ func naiveDraw(m *Model, params []float64, stream asm.Counter, index uint64) (dr
 			logit += math.Log(math.Cosh(t.Beta*(h+b.coupling)) / math.Cosh(t.Beta*(h-b.coupling)))
 		}
 		draw(s.centre, logit, false)
-	}
-	for _, l := range m.exact.leaves {
-		draw(l.centre, 2*t.Beta*field(int(l.centre)), false)
+		known |= 1 << s.centre
 	}
 	return config[0], sure
 }

@@ -1,7 +1,6 @@
 package hierarchy
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,27 +17,24 @@ const (
 	leafInputs = 8  // most neighbours of a leaf, whose logits are tabulated
 )
 
-// exact holds the spins that no perceptron draws. They fall apart into stars
-// that touch only learned spins: at most one centre and its neighbours, the
-// leaves, no two of which are coupled. So the sum of the Boltzmann weights over
-// a star's spins is a number for every state of the learned spins around it,
-// and so is the probability of its centre; the leaves are drawn last, by the
-// heat bath.
+// exact holds the spins that no perceptron draws, in stars. The sum of the Boltzmann
+// weights over a star's spins is a number for every state of the learned spins around it,
+// and so is the probability of its centre; the leaves are drawn last, by the heat bath.
 //
 // ln W is the logarithm of the Boltzmann weight of the learned spins, all
 // others summed out.
 type exact struct {
 	target *Target
 	stars  []star
-	leaves []star // alone, given all their neighbours
+	drawn  []star // centres with the leaves summed out, then all others given all their neighbours
 	tables []starTable
 	bonds  []term // between learned spins
 	fields []term // of learned spins
 }
 
 type star struct {
-	centre int32   // −1 for a leaf without a centre
-	around []int32 // spins that the star touches: learned ones, unless it is a leaf alone
+	centre int32
+	around []int32 // spins that it depends on
 	table  int
 }
 
@@ -47,8 +43,9 @@ type starTable struct {
 	inputs int
 	// Every leaf adds 2cosh β(h + Σ c_j x_j + c s_centre) to the weight.
 	leaves []starLeaf
-	own    []float64 // the centre's couplings and field, nil without one
-	logW   []float64 // [2^inputs], nil without leaves
+	own    []float64 // the centre's couplings and field
+	weighs bool      // ln W is wanted
+	logW   []float64 // [2^inputs], nil if it is not
 	centre []uint32  // [2^inputs] threshold of the centre
 }
 
@@ -69,27 +66,13 @@ type term struct {
 func newExact(t *Target, learned []bool) (*exact, error) {
 	x := &exact{target: t}
 	near := t.neighbours()
-	exactNear := func(i int) (all []int) {
-		for _, n := range near[i] {
-			if !learned[n.spin] {
-				all = append(all, n.spin)
-			}
-		}
-		return all
-	}
-	// A spin with more than one exact neighbour is a centre; of a coupled pair it is the one
-	// with more neighbours, or the first.
-	isCentre := func(i int) bool {
-		all := exactNear(i)
-		if len(all) != 1 {
-			return len(all) > 1
-		}
-		j := all[0]
-		return len(exactNear(j)) == 1 && cmp.Or(cmp.Compare(len(near[i]), len(near[j])), j-i) > 0
+	stars, err := Stars(adjacent(near), learned)
+	if err != nil {
+		return nil, err
 	}
 	tables := map[string]int{}
 	share := func(t starTable) int { // a new table, unless there is one with the same couplings
-		key := fmt.Sprint(t.own)
+		key := fmt.Sprint(t.weighs, t.own)
 		for _, l := range t.leaves {
 			key += fmt.Sprint(l.at, l.couplings, l.centre)
 		}
@@ -101,80 +84,54 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 		}
 		return k
 	}
-	for i := range t.Spins {
-		if learned[i] {
-			continue
-		}
-		centre, members := int32(-1), exactNear(i) // leaves
-		switch {
-		case isCentre(i):
-			centre = int32(i)
-			if k := slices.IndexFunc(members, isCentre); k >= 0 {
-				return nil, fmt.Errorf("hierarchy: exact spins %d and %d are both centres of stars", i, members[k])
-			}
-		case len(members) > 0:
-			continue // with its centre
-		default:
-			members = []int{i}
-		}
-		s := star{centre: centre}
-		at := func(spin int) int {
-			k := slices.Index(s.around, int32(spin))
-			if k < 0 {
-				k = len(s.around)
-				s.around = append(s.around, int32(spin))
-			}
-			return k
-		}
-		// First the order of the spins around, then the rows of that length.
-		for _, l := range append([]int{i}, members...) {
-			for _, n := range near[l] {
-				if learned[n.spin] {
-					at(n.spin)
-				}
-			}
-		}
-		d := len(s.around)
+	var last []star // to be drawn
+	for _, of := range stars {
+		d := len(of.Around)
 		if d > starInputs {
-			return nil, fmt.Errorf("hierarchy: the exact spins at %d touch %d learned spins, more than %d", i, d, starInputs)
+			return nil, fmt.Errorf("hierarchy: the exact spins at %d touch %d learned spins, more than %d", of.Centre, d, starInputs)
 		}
-		table := starTable{inputs: d}
-		for _, l := range members {
+		at := func(spin int) int { return slices.Index(of.Around, int32(spin)) }
+		table := starTable{inputs: d, weighs: true, own: make([]float64, d+1)}
+		table.own[d] = t.field(of.Centre)
+		for _, n := range near[of.Centre] {
+			if learned[n.spin] {
+				table.own[at(n.spin)] = n.coupling
+			}
+		}
+		given := of.Leaves // whose neighbours are all drawn before
+		if given == nil {
+			given = []int{of.Centre}
+		}
+		for _, l := range given {
+			if len(near[l]) > leafInputs {
+				return nil, fmt.Errorf("hierarchy: exact spin %d has %d neighbours, more than %d", l, len(near[l]), leafInputs)
+			}
+		}
+		for _, l := range of.Leaves {
 			var leaf starLeaf
+			alone, own := star{centre: int32(l)}, starTable{inputs: len(near[l])}
 			for _, n := range near[l] {
-				if n.spin == i {
+				alone.around, own.own = append(alone.around, int32(n.spin)), append(own.own, n.coupling)
+				if n.spin == of.Centre {
 					leaf.centre = n.coupling
 				} else {
 					leaf.at, leaf.couplings = append(leaf.at, at(n.spin)), append(leaf.couplings, n.coupling)
 				}
 			}
-			leaf.couplings = append(leaf.couplings, t.field(l))
+			leaf.couplings, own.own = append(leaf.couplings, t.field(l)), append(own.own, t.field(l))
 			table.leaves = append(table.leaves, leaf)
+			alone.table = share(own)
+			last = append(last, alone)
 		}
-		if centre >= 0 {
-			table.own = make([]float64, d+1)
-			for _, n := range near[i] {
-				if learned[n.spin] {
-					table.own[at(n.spin)] = n.coupling
-				}
-			}
-			table.own[d] = t.field(i)
-		}
-		s.table = share(table)
+		s := star{int32(of.Centre), of.Around, share(table)}
 		x.stars = append(x.stars, s)
-		for _, l := range members {
-			if len(near[l]) > leafInputs {
-				return nil, fmt.Errorf("hierarchy: exact spin %d has %d neighbours, more than %d", l, len(near[l]), leafInputs)
-			}
-			alone, table := star{centre: int32(l)}, starTable{inputs: len(near[l])}
-			for _, n := range near[l] {
-				alone.around, table.own = append(alone.around, int32(n.spin)), append(table.own, n.coupling)
-			}
-			table.own = append(table.own, t.field(l))
-			alone.table = share(table)
-			x.leaves = append(x.leaves, alone)
+		if of.Leaves == nil {
+			last = append(last, s)
+		} else {
+			x.drawn = append(x.drawn, s)
 		}
 	}
+	x.drawn = append(x.drawn, last...)
 	var bonds, fields terms
 	for i, list := range near {
 		if !learned[i] {
@@ -224,7 +181,7 @@ func (x *exact) copy() exact {
 	for k := range c.tables {
 		t := &c.tables[k]
 		t.centre, t.leaves = make([]uint32, 1<<t.inputs), slices.Clone(t.leaves)
-		if len(t.leaves) > 0 {
+		if t.weighs {
 			t.logW = make([]float64, 1<<t.inputs)
 		}
 		for l := range t.leaves {
@@ -262,10 +219,6 @@ func (t *starTable) tabulate(beta float64) {
 			}
 			down += leaf.log[0][number]
 			up += leaf.log[1][number]
-		}
-		if t.own == nil {
-			t.logW[n] = up
-			continue
 		}
 		own := beta * fieldOf(t.own, n, t.inputs)
 		down, up = down-own, up+own
@@ -305,15 +258,10 @@ func (x *exact) logWeights(dst *[block]float64, scale, beta float64, state []uin
 	}
 }
 
-// complete draws the centres, then the leaves.
+// complete draws the exact spins.
 func (x *exact) complete(state []uint64, w *Words) {
-	for k := range x.stars {
-		if s := &x.stars[k]; s.centre >= 0 {
-			state[s.centre] = asm.BitDraw(x.tables[s.table].centre, state, s.around, w.Next())
-		}
-	}
-	for k := range x.leaves {
-		s := &x.leaves[k]
+	for k := range x.drawn {
+		s := &x.drawn[k]
 		state[s.centre] = asm.BitDraw(x.tables[s.table].centre, state, s.around, w.Next())
 	}
 }

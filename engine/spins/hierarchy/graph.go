@@ -86,7 +86,7 @@ func (g Graph) Layouts(workers *pool.Pool) ([]Layout, error) {
 	w := newWeb(g.Beta, near)
 	var order []int32
 	if g.Order == Swept {
-		if order = sweep(near); order == nil {
+		if order = spins.Sweep(adjacent(near), MostInputs); order == nil {
 			return nil, fmt.Errorf("order: in every sweep that was tried more than %d known spins have neighbours that are not; set it to %s", MostInputs, Farthest)
 		}
 		order = slices.DeleteFunc(order, func(i int32) bool { return exact[i] })
@@ -99,17 +99,6 @@ func (g Graph) Layouts(workers *pool.Pool) ([]Layout, error) {
 		layouts = append(layouts, Layout{Name: fmt.Sprint(spinUnit, spin), Sites: []int{spin}, Inputs: [][]int{inputs}, Hidden: g.Hidden})
 	}
 	return layouts, nil
-}
-
-// sweep returns an order of all spins for Swept, nil if none was found.
-func sweep(near [][]neighbour) []int32 {
-	all := make([][]int32, len(near))
-	for i, list := range near {
-		for _, b := range list {
-			all[i] = append(all[i], int32(b.spin))
-		}
-	}
-	return spins.Sweep(all, MostInputs)
 }
 
 // frustrated reports whether half of the bonds, or more, are of triangles that leave one of their
@@ -138,26 +127,22 @@ func frustrated(near [][]neighbour) bool {
 // exactSpins marks the leaves and centres.
 func exactSpins(near [][]neighbour) []bool {
 	n := len(near)
-	adjacent := make([][]int, n)
-	eligible := make([]bool, n)
+	adjacent, eligible := adjacent(near), make([]bool, n)
 	for i, list := range near {
 		eligible[i] = len(list) <= leafInputs
-		for _, k := range list {
-			adjacent[i] = append(adjacent[i], k.spin)
-		}
 	}
 	leaf := bipartiteHalf(adjacent, eligible)
 	if other := independentSet(adjacent, eligible); count(other) > count(leaf) {
 		leaf = other
 	}
 	// Centres conflict where they are coupled or share a leaf.
-	conflicts := make([][]int, n)
+	conflicts := make([][]int32, n)
 	candidate := make([]bool, n)
 	for i, list := range adjacent {
 		if leaf[i] {
 			continue
 		}
-		around, own := map[int]bool{}, 0
+		around, own := map[int32]bool{}, 0
 		for _, k := range list {
 			around[k] = !leaf[k]
 			if !leaf[k] {
@@ -166,7 +151,7 @@ func exactSpins(near [][]neighbour) []bool {
 			}
 			own++
 			for _, j := range adjacent[k] {
-				if j != i {
+				if int(j) != i {
 					around[j] = true
 					conflicts[i] = append(conflicts[i], j)
 				}
@@ -199,7 +184,7 @@ func count(set []bool) (n int) {
 
 // bipartiteHalf returns the larger colour class of every component that has two
 // colours, without the vertices that are not eligible.
-func bipartiteHalf(adjacent [][]int, eligible []bool) []bool {
+func bipartiteHalf(adjacent [][]int32, eligible []bool) []bool {
 	in := make([]bool, len(adjacent))
 	colour := make([]int, len(adjacent))
 	for root := range adjacent {
@@ -207,7 +192,7 @@ func bipartiteHalf(adjacent [][]int, eligible []bool) []bool {
 			continue
 		}
 		colour[root] = 1
-		component, proper := []int{root}, true
+		component, proper := []int32{int32(root)}, true
 		for k := 0; k < len(component); k++ {
 			for _, j := range adjacent[component[k]] {
 				if colour[j] == 0 {
@@ -237,7 +222,7 @@ func bipartiteHalf(adjacent [][]int, eligible []bool) []bool {
 // independentSet returns the largest set of eligible vertices, no two adjacent,
 // that some greedy searches find: each takes the vertices with the fewest
 // neighbours left, the first of equals in a random order.
-func independentSet(adjacent [][]int, eligible []bool) (best []bool) {
+func independentSet(adjacent [][]int32, eligible []bool) (best []bool) {
 	const searches = 16
 	n := len(adjacent)
 	best = make([]bool, n)

@@ -169,7 +169,7 @@ func TestLimits(t *testing.T) {
 
 	// What falls into no star, by whose fault.
 	_, err := build(Target{Spins: 4, Bonds: []Bond{{I: 0, J: 1, Coupling: 1}, {I: 1, J: 2, Coupling: 1}, {I: 2, J: 3, Coupling: 1}}}, nil)
-	require.EqualError(t, err, "hierarchy: exact spins 1 and 2 are both centres of stars")
+	require.EqualError(t, err, "hierarchy: exact sites 1 and 2 are both centres of stars")
 	star := func(n int) (Target, []Layout) { // n learned spins around one that is exact
 		all := Target{Spins: n + 1, Beta: 1}
 		var layouts []Layout

@@ -96,7 +96,7 @@ func GraphRecipe(t Target) (g Graph, learned int) {
 	g = Graph{Target: t, Neighbours: 24, Inputs: Reached, Order: Farthest, Hidden: 16}
 	if learned > g.Neighbours && frustrated(near) { // and not all known ones are looked at
 		g.Neighbours, g.Hidden = MostInputs, 32
-		if sweep(near) != nil {
+		if spins.Sweep(adjacent(near), MostInputs) != nil {
 			g.Order = Swept
 		}
 	}

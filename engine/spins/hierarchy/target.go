@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/lists"
 )
 
 // A Bond couples spins I and J with energy −Coupling·s_I·s_J.
@@ -60,6 +61,13 @@ func (t *Target) neighbours() [][]neighbour {
 		all[i] = kept
 	}
 	return all
+}
+
+// adjacent returns the neighbours alone.
+func adjacent(near [][]neighbour) [][]int32 {
+	return lists.Map(near, func(list []neighbour) []int32 {
+		return lists.Map(list, func(n neighbour) int32 { return int32(n.spin) })
+	})
 }
 
 // square returns the periodic square lattice with the bonds of package

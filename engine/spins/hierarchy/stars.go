@@ -1,0 +1,55 @@
+package hierarchy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// A Star is a site that no network draws, its centre, with the leaves, the others of these
+// that it is tied to. No two leaves are tied to each other, so that a star touches learned sites
+// alone.
+type Star struct {
+	Centre int
+	Leaves []int   // nil for none
+	Around []int32 // the learned sites that it touches
+}
+
+// Stars returns those that the sites fall apart into that are not learned, by their centres, given
+// each site's neighbours, or says which sites are in none. A site with more than one exact
+// neighbour is a centre; of a tied pair it is the one with more neighbours, or the first.
+func Stars(near [][]int32, learned []bool) (all []Star, err error) {
+	exact := make([][]int, len(near)) // neighbours
+	for i, list := range near {
+		for _, j := range list {
+			if !learned[j] {
+				exact[i] = append(exact[i], int(j))
+			}
+		}
+	}
+	isCentre := func(i int) bool {
+		if len(exact[i]) != 1 {
+			return true
+		}
+		j := exact[i][0]
+		return len(exact[j]) == 1 && cmp.Or(cmp.Compare(len(near[i]), len(near[j])), j-i) > 0
+	}
+	for i := range near {
+		if learned[i] || !isCentre(i) {
+			continue
+		}
+		s := Star{Centre: i, Leaves: exact[i]}
+		if k := slices.IndexFunc(s.Leaves, isCentre); k >= 0 {
+			return nil, fmt.Errorf("hierarchy: exact sites %d and %d are both centres of stars", i, s.Leaves[k])
+		}
+		for _, j := range append([]int{i}, s.Leaves...) {
+			for _, k := range near[j] {
+				if learned[k] && !slices.Contains(s.Around, k) {
+					s.Around = append(s.Around, k)
+				}
+			}
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
