@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine/categories"
 )
 
 // MaxCounted is the largest side whose configurations can be counted by bond sum
@@ -42,7 +43,7 @@ func countStates(l int) []uint64 {
 	n := l * l
 	total := make([]uint64, (n+1)*(n+1))
 	g := newGrowth(l)
-	for first, size := range firstRows(l) {
+	for first, size := range categories.Orbits(l, 2, true, true) {
 		if size > 0 {
 			half := uint64(size / 2)
 			g.count(first, func(up, pairs int, c uint64) {
@@ -52,24 +53,6 @@ func countStates(l int) []uint64 {
 		}
 	}
 	return total
-}
-
-// firstRows returns the sizes of the orbits of rows of l spins under rotations,
-// the reflection and the flip, each at its smallest row, and 0 elsewhere.
-func firstRows(l int) []int {
-	size := make([]int, 1<<l)
-	full := uint(1)<<l - 1
-	for row := range uint(1) << l {
-		least := row
-		for _, x := range [4]uint{row, row ^ full, bits.Reverse(row) >> (bits.UintSize - l), bits.Reverse(row^full) >> (bits.UintSize - l)} {
-			for range l {
-				x = x<<1&full | x>>(l-1)
-				least = min(least, x)
-			}
-		}
-		size[least]++
-	}
-	return size
 }
 
 // A growth counts the configurations of a lattice under construction, whose last

@@ -251,106 +251,143 @@ func (s *Sum) Draw(batch []byte, stream *rng.Counter, first uint64) {
 	}
 }
 
-// Torus returns ln Z of the periodic square lattice with an energy of pairs that is the same
-// to the right and downwards, and of fields on every site, nil for none, as the trace of a
-// power of the transfer matrix from row to row of q^l states, at most 8192.
-func Torus(l, q int, energy, field []float64, beta float64) (logZ float64, err error) {
-	ring := Target{States: Uniform(l, q)}
+// Rows is the transfer matrix T of the periodic square lattice from row to row as a product of
+// sparse factors. T(x, y) is the weight of row y below row x: that of y's horizontal bonds and
+// fields and of the bonds between the two,
+//
+//	T(x, y) = Π_c w(x_c, y_c) · d(y),
+//
+// so that Tr T^l is Z up to a factor. A row is numbered as a configuration is.
+type Rows struct {
+	ring      Target
+	q         int
+	pair, row []float64 // w and d, relative to the largest
+	log       float64   // ln of what T lacks by that
+}
+
+// NewRows returns that of l sites a row, of q^l states, at most 8192, with an energy of pairs
+// that is the same to the right and downwards, and of fields on every site, nil for none.
+func NewRows(l, q int, energy, field []float64, beta float64) (*Rows, error) {
+	r := &Rows{ring: Target{States: Uniform(l, q)}, q: q}
 	for i := range l {
-		ring.Pairs = append(ring.Pairs, Pair{i, (i + 1) % l, energy})
+		r.ring.Pairs = append(r.ring.Pairs, Pair{i, (i + 1) % l, energy})
 		if field != nil {
-			ring.Fields = append(ring.Fields, field)
+			r.ring.Fields = append(r.ring.Fields, field)
 		}
 	}
-	states := ring.Configurations()
+	states := r.ring.Configurations()
 	if states > 1<<13 {
-		return 0, fmt.Errorf("a row of %d sites of %d states has more than %d states", l, q, 1<<13)
+		return nil, fmt.Errorf("a row of %d sites of %d states has more than %d states", l, q, 1<<13)
 	}
-	low, _, _ := extremes(energy)
-	pair := make([]float64, q*q)
-	for k, e := range energy {
-		pair[k] = math.Exp(-beta * (e - low))
+	r.row = make([]float64, states)
+	r.ring.Each(func(k int, s []byte) { r.row[k] = -beta * r.ring.Energy(s) })
+	low, largest := slices.Min(energy), slices.Max(r.row)
+	for _, e := range energy {
+		r.pair = append(r.pair, math.Exp(-beta*(e-low)))
 	}
-	row := make([]float64, states) // of the bonds and fields within a row
-	ring.Each(func(k int, s []byte) { row[k] = math.Exp(-beta * (ring.Energy(s) - float64(l)*low)) })
-	code, even := ring.Code()
-	seen := make([]bool, states)
-	v, w := make([]float64, states), make([]float64, states)
+	for k, log := range r.row {
+		r.row[k] = math.Exp(log - largest)
+	}
+	r.log = largest - beta*float64(l)*low
+	return r, nil
+}
+
+// Times returns the product of a row-major matrix with T: one pass for each site of a row, which
+// takes that of the next row in its place.
+func (r *Rows) Times(matrix []float64) []float64 {
+	matrix = slices.Clone(matrix)
+	var of [MostStates]float64
+	for v := range slices.Chunk(matrix, len(r.row)) {
+		for stride := 1; stride < len(v); stride *= r.q {
+			for base := 0; base < len(v); base += stride * r.q {
+				for k := base; k < base+stride; k++ {
+					for from := range r.q {
+						of[from] = v[k+from*stride]
+					}
+					for to := range r.q {
+						var sum float64
+						for from, x := range of[:r.q] {
+							sum += x * r.pair[from*r.q+to]
+						}
+						v[k+to*stride] = sum
+					}
+				}
+			}
+		}
+		floats.Mul(v, r.row)
+	}
+	return matrix
+}
+
+// Torus returns ln Z of the lattice of NewRows.
+func Torus(l, q int, energy, field []float64, beta float64) (logZ float64, err error) {
+	r, err := NewRows(l, q, energy, field, beta)
+	if err != nil {
+		return 0, err
+	}
+	code, even := r.ring.Code()
+	v := make([]float64, len(r.row))
 	var logs []float64 // of the parts of the trace
-	for start := range states {
-		if seen[start] {
+	for start, orbit := range Orbits(l, q, code != States, code == Same && even) {
+		if orbit == 0 {
 			continue
 		}
-		orbit := ring.orbit(start, code == Same && even, seen)
 		clear(v)
 		v[start] = 1
 		var log float64
 		for range l {
-			stride := 1
-			for range l { // a site of the next row in place of this row's
-				for base := range states {
-					if base/stride%q != 0 {
-						continue
-					}
-					for to := range q {
-						var sum float64
-						for from := range q {
-							sum += v[base+from*stride] * pair[from*q+to]
-						}
-						w[base+to*stride] = sum
-					}
-				}
-				v, w = w, v
-				stride *= q
-			}
-			var largest float64
-			for k := range v {
-				v[k] *= row[k]
-				largest = max(largest, v[k])
-			}
-			for k := range v {
-				v[k] /= largest
-			}
+			v = r.Times(v)
+			largest := slices.Max(v)
+			floats.Scale(1/largest, v)
 			log += math.Log(largest)
 		}
 		logs = append(logs, log+math.Log(float64(orbit)*v[start]))
 	}
-	return floats.LogSumExp(logs) - 2*float64(l*l)*beta*low, nil
+	return floats.LogSumExp(logs) + float64(l)*r.log, nil
 }
 
-// orbit marks the configurations of a ring that are a given one turned and, where states may be
-// relabelled, with other names, and returns their number.
-func (t *Target) orbit(start int, relabel bool, seen []bool) int {
-	n, q := t.N(), t.Most()
-	var queue []int
-	reach := func(k int) {
-		if !seen[k] {
-			seen[k] = true
-			queue = append(queue, k)
-		}
-	}
-	reach(start)
-	s, other := make([]byte, n), make([]byte, n)
-	for at := 0; at < len(queue); at++ {
-		for i, rest := 0, queue[at]; i < n; i, rest = i+1, rest/q {
-			s[i], other[(i+1)%n] = byte(rest%q), byte(rest%q)
-		}
-		reach(t.Number(other))
-		if !relabel {
-			continue
-		}
-		for a := range byte(q - 1) {
-			for i, x := range s {
-				switch x {
-				case a:
-					x = a + 1
-				case a + 1:
-					x = a
-				}
-				other[i] = x
+// Orbits returns how many rows of l sites of q states are one that is turned and, if told,
+// mirrored and with other names of the states: at the first of them, and 0 at the others.
+func Orbits(l, q int, mirror, relabel bool) (sizes []int) {
+	ring := Target{States: Uniform(l, q)}
+	sizes = make([]int, ring.Configurations())
+	seen := make([]bool, len(sizes))
+	s, other := make([]byte, l), make([]byte, l)
+	for start := range sizes {
+		var queue []int
+		reach := func(k int) {
+			if !seen[k] {
+				seen[k] = true
+				queue = append(queue, k)
 			}
-			reach(t.Number(other))
 		}
+		reach(start)
+		for at := 0; at < len(queue); at++ {
+			for i, rest := 0, queue[at]; i < l; i, rest = i+1, rest/q {
+				s[i], other[(i+1)%l] = byte(rest%q), byte(rest%q)
+			}
+			reach(ring.Number(other))
+			if mirror {
+				slices.Reverse(other)
+				reach(ring.Number(other))
+			}
+			for a := range byte(q - 1) {
+				if !relabel {
+					break
+				}
+				for i, x := range s {
+					switch x {
+					case a:
+						x = a + 1
+					case a + 1:
+						x = a
+					}
+					other[i] = x
+				}
+				reach(ring.Number(other))
+			}
+		}
+		sizes[start] = len(queue)
 	}
-	return len(queue)
+	return sizes
 }
