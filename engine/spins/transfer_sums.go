@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/dsp/fourier"
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/rng"
@@ -287,8 +290,8 @@ func (s *summation) vary() error {
 func (s *summation) magnetise() error {
 	steps := len(s.steps)
 	values := steps + 1
-	transform := make([][2]float64, values/2+1)
-	transform[0] = [2]float64{1, 0}
+	transform := make([]complex128, values/2+1)
+	transform[0] = 1
 	lanes := make([][2]passage, s.lanes) // of the real and the imaginary part
 	for lane := range lanes {
 		lanes[lane] = [2]passage{s.begin(), s.begin()}
@@ -309,25 +312,14 @@ func (s *summation) magnetise() error {
 			re.leave(c)
 			im.leave(c)
 		}
-		transform[k] = [2]float64{re.table[0], im.table[0]}
+		transform[k] = complex(re.table[0], -im.table[0])
 	}); err != nil {
 		return err
 	}
 	mass := make([]float64, s.graph.N()+1)
-	shift := s.graph.N() - steps // the pinned spin is up
-	for up := range values {
-		var sum float64
-		for k, z := range transform {
-			// θ = 2πk·up/values, reduced.
-			sin, cos := math.Sincos(2 * math.Pi * float64(k*up%values) / float64(values))
-			x := z[0]*cos + z[1]*sin
-			if k > 0 && 2*k != values {
-				x *= 2
-			}
-			sum += x
-		}
-		mass[up+shift] = sum / float64(values)
-	}
+	up := mass[s.graph.N()-steps:] // the pinned spin is up
+	fourier.NewFFT(values).Sequence(up, transform)
+	floats.Scale(1/float64(values), up)
 	abs, variance := absMoments(mass)
 	s.AbsMagnetisation, s.Susceptibility = abs, s.beta*float64(s.graph.N())*variance
 	return nil
