@@ -16,48 +16,26 @@ import (
 // are words of 2N bits, s in the upper half. With D(s, s′) = μ(s, s′) − μ(s′, s)
 // and a kernel k that depends on the Hamming distance of pairs,
 //
-//	L = Σ_x Σ_y D(x) k(x ⊕ y) D(y) = 2^(−2N) Σ_w λ(|w|) D̂(w)²,
+//	L = Σ_x Σ_y D(x) k(x ⊕ y) D(y) = 2^(−2N) Σ_w λ(w) D̂(w)²,
 //
-// where D̂ is the Walsh–Hadamard transform and λ, a function of the number of
-// bits, that of k.
+// where D̂ and λ are the Walsh–Hadamard transforms of D and of k.
 type population struct {
 	sites  int
-	kernel []float64 // λ of k, by number of bits
+	kernel []float64 // λ of k
 	slope  []float64 // λ of dk/d(d²)
 }
 
 func newPopulation(sites int, k mmd.Kernel) *population {
-	p := &population{sites: sites}
-	p.kernel = eigenvalues(2*sites, k.Value)
-	p.slope = eigenvalues(2*sites, k.Derivative)
-	return p
+	return &population{sites: sites, kernel: eigenvalues(2*sites, k.Value), slope: eigenvalues(2*sites, k.Derivative)}
 }
 
-// eigenvalues returns the Walsh–Hadamard transform of x ↦ f(4|x|) on n bits,
-// by the number w of bits of its argument: the coefficient of z^h in
-// (1−z)^w (1+z)^(n−w) says how often distance h occurs, with its sign.
+// eigenvalues returns the Walsh–Hadamard transform of x ↦ f(4|x|) on n bits.
 func eigenvalues(n int, f func(d2 float64) float64) []float64 {
-	lambda := make([]float64, n+1)
-	for w := range lambda {
-		coefficients := []float64{1}
-		for i := range n {
-			sign := 1.0
-			if i < w {
-				sign = -1
-			}
-			next := make([]float64, len(coefficients)+1)
-			for h, c := range coefficients {
-				next[h] += c
-				next[h+1] += sign * c
-			}
-			coefficients = next
-		}
-		terms := make([]float64, n+1)
-		for h, c := range coefficients {
-			terms[h] = c * f(4*float64(h))
-		}
-		lambda[w] = floats.SumCompensated(terms)
+	lambda := make([]float64, 1<<n)
+	for x := range lambda {
+		lambda[x] = f(4 * float64(bits.OnesCount(uint(x))))
 	}
+	number.WalshHadamard(lambda)
 	return lambda
 }
 
@@ -78,7 +56,7 @@ func (p *population) loss(d []float64) float64 {
 	d = append([]float64(nil), d...)
 	number.WalshHadamard(d)
 	for w, x := range d {
-		d[w] = p.kernel[bits.OnesCount(uint(w))] * x * x
+		d[w] = p.kernel[w] * x * x
 	}
 	return floats.SumCompensated(d) / float64(len(d))
 }
@@ -106,7 +84,7 @@ func (p *population) convolve(d []float64, f func(int) float64) []float64 {
 	}
 	number.WalshHadamard(c)
 	for w := range c {
-		c[w] *= p.slope[bits.OnesCount(uint(w))] / float64(len(c))
+		c[w] *= p.slope[w] / float64(len(c))
 	}
 	number.WalshHadamard(c)
 	return c
