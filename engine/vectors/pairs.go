@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/number"
@@ -44,7 +45,8 @@ type pairLoss struct {
 	make  func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) discrepancy
 	check func(l *LossConfig) error
 	room  func(l *LossConfig, n, dim, modes int) float64
-	naive naiveLoss // of vectors without modes, in float64; nil of a loss that is learned
+	// naive is that of vectors without modes by double sums in float64, nil of a loss that is learned.
+	naive func(k *mmd.Kernel, stat mmd.Statistic, s, t []float64, n, dim int, grad []float64) float64
 }
 
 func (o *pairLoss) build(c *Config, e *Ensemble, l *learner, t *transition) form {

@@ -55,7 +55,7 @@ type subject struct {
 	steps   int // of each
 	batches int // of the population loss
 	samples int // exact ones that move, with modes
-	summed  int // by double sums, with modes
+	summed  int // by double sums
 
 	kernel      func(t Target, c TransitionConfig) *kernel
 	acceptance  func(m *mover, rows int) []float32
@@ -63,28 +63,23 @@ type subject struct {
 	transform64 func(f *flow, params, z []float64) (x []float64, logVolume float64)
 	inverse     func(p *flowPass, z, x []float32, w *weights)
 	flowDensity func(p *flowPass, dst []float64)
-	naive       naiveLoss
-	modalNaive  func(k *mmd.Kernel, stat mmd.Statistic, x, y, e, f []float64, dim, modes int, gradX, gradE []float64) float64
+	naive       func(k *mmd.Kernel, stat mmd.Statistic, x, y, e, f []float64, dim, modes int, gradX, gradE []float64) float64
 	estimator   func(l *LossConfig, n, dim, modes int) discrepancy
 	penalty     func(b *boundary, grad, x, sigmoids []float32, n int) float64
 	backward    func(s *System, params, grad []float32)
 	checks      func() []engine.Checker
 }
 
-// A naiveLoss is a loss and its gradient by double sums in float64.
-type naiveLoss func(k *mmd.Kernel, stat mmd.Statistic, s, t []float64, n, dim int, grad []float64) float64
-
 func newSubject(c *Config, known []Known, other Known, workers *pool.Pool) *subject {
 	v := &subject{
-		config: c, known: known, other: other, workers: workers, chains: 1 << 15, steps: 400, batches: 300,
+		config: c, known: known, other: other, workers: workers, chains: 1 << 15, steps: 400, batches: 300, summed: 301,
 		kernel:      newKernel,
 		acceptance:  (*mover).acceptance,
 		run:         (*mover).run,
 		transform64: (*flow).transform64,
 		inverse:     (*flowPass).inverse,
 		flowDensity: (*flowPass).logDensity,
-		naive:       mmd.Naive,
-		modalNaive:  mmd.MixedNaive,
+		naive:       mmd.MixedNaive,
 		estimator: func(l *LossConfig, n, dim, modes int) discrepancy {
 			return mmdLoss.make(l, n, dim, modes, 1, workers)
 		},
@@ -94,7 +89,7 @@ func newSubject(c *Config, known []Known, other Known, workers *pool.Pool) *subj
 	v.checks = func() []engine.Checker {
 		list := []engine.Checker{
 			v.checkDetailedBalance, v.checkLongRun, v.checkFlow,
-			v.checkNaiveGradients, v.checkEstimators, v.checkPenalty, v.checkPopulation,
+			v.checkLosses, v.checkPenalty, v.checkPopulation,
 		}
 		residual := GeneratorConfig{Kind: "residual", Depth: 3, Hidden: []int{32, 24}, Slope: 0.01, Gain: 1, Latent: 4}
 		for _, g := range []GeneratorConfig{v.config.Generator, residual} {

@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
@@ -23,58 +24,65 @@ func (v *subject) losses() (all []LossConfig) {
 	return all
 }
 
-// walked returns n states and where random walks take them, of which every third
-// is rejected.
-func walked(n, dim int, seed uint64) (s, t []float32) {
-	a, step := random(n*dim, 1, seed), random(n*dim, 0.3, seed+1)
-	b := append([]float64(nil), a...)
-	for i := range a {
-		if i/dim%3 != 0 {
-			b[i] += step[i]
+// checkLosses compares the losses and gradients of training with the plain double sums, and the
+// gradients of those, of few samples, with central differences with s′ fixed.
+func (v *subject) checkLosses(emit func(engine.Check)) {
+	const few = 17
+	var loss, gradient, difference float64
+	for _, known := range v.known {
+		t := v.order(known, "random")
+		modes := max(1, t.modes)
+		for _, l := range v.losses() {
+			for _, n := range []int{few, v.summed} {
+				s, next := v.moved(t, known, n, 14, 0)
+				for i := range s.X { // away from the target, where gradients do not vanish
+					s.X[i] *= 0.9
+				}
+				ds := newSlopes(n, t.dim, t.modes)
+				got := v.estimator(&l, n, t.dim, t.modes).LossGradient(ds, s, next)
+
+				x, y, e, f := number.Widen(s.X), number.Widen(next.X), oneHot(s.K, n, modes), oneHot(next.K, n, modes)
+				wantX, wantK := make([]float64, n*t.dim), make([]float64, n*modes)
+				naive := func(gradX, gradK []float64) float64 {
+					return v.naive(&l.Kernel, l.Statistic, x, y, e, f, t.dim, modes, gradX, gradK)
+				}
+				loss = max(loss, math.Abs(got-naive(wantX, wantK))/l.Kernel.Value(0))
+				for _, c := range []struct {
+					at, want []float64
+					got      []float32
+				}{{x, wantX, ds.x}, {e, wantK, ds.k}} {
+					scale := number.Largest(c.want)
+					for i, g := range c.got {
+						gradient = max(gradient, math.Abs(float64(g)-c.want[i])/scale)
+					}
+					for i := 0; n == few && i < len(c.want); i++ {
+						numerical := number.CentralDifference(&c.at[i], 1e-5, func() float64 { return naive(nil, nil) })
+						difference = max(difference, math.Abs(numerical-c.want[i])/scale)
+					}
+				}
+			}
 		}
 	}
-	return number.Narrow(a), number.Narrow(b)
+	names := [3]string{"gradient/mmd", "batch-loss/mmd", "batch-gradient/mmd"}
+	if v.modal() {
+		names = [3]string{"gradient_against_differences", "loss_against_naive", "gradient_against_naive"}
+	}
+	emit(engine.AtMost(names[0], difference, 1e-6,
+		"gradient of double sums in float64 against central differences with s′ fixed, relative to its largest element, V- and U-statistic, two kernels"))
+	emit(engine.AtMost(names[1], loss, 1e-7, "loss of training against double sums in float64, relative to k(0), likewise"))
+	emit(engine.AtMost(names[2], gradient, 1e-5, "gradient of training likewise, relative to its largest element"))
 }
 
-// checkNaiveGradients differentiates the double sums with s′ fixed.
-func (v *subject) checkNaiveGradients(emit func(engine.Check)) {
-	const n, dim = 17, 3
-	var worst float64
-	for _, l := range v.losses() {
-		s32, t32 := walked(n, dim, 11)
-		s, t := number.Widen(s32), number.Widen(t32)
-		grad := make([]float64, n*dim)
-		v.naive(&l.Kernel, l.Statistic, s, t, n, dim, grad)
-		scale := number.Largest(grad)
-		for i := range s {
-			want := number.CentralDifference(&s[i], 1e-5, func() float64 { return v.naive(&l.Kernel, l.Statistic, s, t, n, dim, nil) })
-			worst = max(worst, math.Abs(want-grad[i])/scale)
-		}
+// oneHot returns the modes of n states as vectors. Without modes all have the same.
+func oneHot(k []uint8, n, modes int) []float64 {
+	if k == nil {
+		return slices.Repeat([]float64{1}, n)
 	}
-	emit(engine.AtMost("gradient/mmd", worst, 1e-6,
-		"gradient in s of double sums in float64 against central differences with s′ fixed, relative to its largest element, V- and U-statistic"))
-}
-
-// checkEstimators compares the losses and gradients of training with the double
-// sums.
-func (v *subject) checkEstimators(emit func(engine.Check)) {
-	const n = 301
-	var loss, gradient float64
-	for i, l := range v.losses() {
-		dim := 2 + i%2
-		s, t := walked(n, dim, 21)
-		estimator := v.estimator(&l, n, dim, 0)
-		got, want := newSlopes(n, dim, 0), make([]float64, n*dim)
-		gotLoss := estimator.LossGradient(got, states(s, dim), states(t, dim))
-		wantLoss := v.naive(&l.Kernel, l.Statistic, number.Widen(s), number.Widen(t), n, dim, want)
-		loss = max(loss, math.Abs(gotLoss-wantLoss)/l.Kernel.Value(0))
-		scale := number.Largest(want)
-		for i, g := range want {
-			gradient = max(gradient, math.Abs(float64(got.x[i])-g)/scale)
-		}
+	e := make([]float64, n*modes)
+	for i, c := range k {
+		e[i*modes+int(c)] = 1
 	}
-	emit(engine.AtMost("batch-loss/mmd", loss, 1e-7, "loss of training against double sums in float64, relative to k(0), V- and U-statistic"))
-	emit(engine.AtMost("batch-gradient/mmd", gradient, 1e-5, "gradient of training likewise, relative to its largest element"))
+	return e
 }
 
 // checkPenalty compares the boundary penalty with its formula and its gradient
@@ -102,38 +110,13 @@ func (v *subject) checkPenalty(emit func(engine.Check)) {
 
 // checkPopulation estimates losses in the limit of infinite batches by means over
 // batches of U-statistics, which are unbiased: zero for exact samples, and so
-// is the gradient along any displacement, and positive for samples of another
+// is the gradient along a translation, a dilation and two shears, and positive for samples of another
 // law.
 func (v *subject) checkPopulation(emit func(engine.Check)) {
-	// A wide kernel lets batches of this size tell the two laws apart.
-	l := LossConfig{Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{1}}}
-	loss, slopes := v.population(v.known[0], &l)
-	elsewhere, _ := v.population(v.other, &l)
-	slope := 0.0
-	for _, m := range slopes {
-		slope = max(slope, math.Abs(m.Value())/m.StandardError())
-	}
-	emit(engine.AtMost("loss-at-target/mmd", math.Abs(loss.Value())/loss.StandardError(), sixSigma,
-		"standard errors of the mean loss of %d batches of exact samples from 0; it is %.1e ± %.1e", v.batches, loss.Value(), loss.StandardError()))
-	emit(engine.AtMost("gradient-at-target/mmd", slope, sixSigma,
-		"standard errors of the mean gradient along four displacements from 0, likewise"))
-	emit(engine.AtLeast("loss-elsewhere/mmd", elsewhere.Value()/elsewhere.StandardError(), sixSigma,
-		"standard errors of the mean loss of as many samples of another law above 0; it is %.1e ± %.1e", elsewhere.Value(), elsewhere.StandardError()))
-}
-
-// population returns the loss of samples of a law in the plane that move towards
-// the first target, and its gradient along a translation, a dilation and two
-// shears.
-func (v *subject) population(law Known, l *LossConfig) (loss stat.Mean, slopes [4]stat.Mean) {
-	const n, steps = 512, 10
-	m := v.kernel(v.known[0].Target, TransitionConfig{Sigma: []float64{0.3, 1, 2}}).newMover(strip)
-	estimator := v.estimator(l, n, 2, 0)
-	s, t, grad := newStates(n, 2, 0), newStates(n, 2, 0), newSlopes(n, 2, 0)
-	for b := range v.batches {
-		law.Sample(s.X, nil, &asm.Counter{Seed: 6, Step: uint32(b)}, 0)
-		copy(t.X, s.X)
-		v.run(m, t, steps, &asm.Counter{Seed: 7, Step: uint32(b)}, 0)
-		loss.Add(estimator.LossGradient(grad, s, t))
+	const n, bandwidth = 512, 1 // a wide kernel lets batches of this size tell the two laws apart
+	t := v.kernel(v.known[0].Target, TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 10})
+	var means [4]stat.Mean
+	loss := v.population(t, v.known[0], n, bandwidth, func(s States, grad slopes) {
 		var along [4]float64
 		for i := range n {
 			x, y := float64(s.X[2*i]), float64(s.X[2*i+1])
@@ -144,8 +127,42 @@ func (v *subject) population(law Known, l *LossConfig) (loss stat.Mean, slopes [
 			along[3] += gy * math.Cos(2*x)
 		}
 		for k, a := range along {
-			slopes[k].Add(a)
+			means[k].Add(a)
+		}
+	})
+	elsewhere := v.population(t, v.other, n, bandwidth, nil)
+	slope := 0.0
+	for _, m := range means {
+		slope = max(slope, math.Abs(m.Value())/m.StandardError())
+	}
+	emit(engine.AtMost("loss-at-target/mmd", math.Abs(loss.Value())/loss.StandardError(), sixSigma,
+		"standard errors of the mean loss of %d batches of exact samples from 0; it is %.1e ± %.1e", v.batches, loss.Value(), loss.StandardError()))
+	emit(engine.AtMost("gradient-at-target/mmd", slope, sixSigma,
+		"standard errors of the mean gradient along four displacements from 0, likewise"))
+	emit(engine.AtLeast("loss-elsewhere/mmd", elsewhere.Value()/elsewhere.StandardError(), sixSigma,
+		"standard errors of the mean loss of as many samples of another law above 0; it is %.1e ± %.1e", elsewhere.Value(), elsewhere.StandardError()))
+}
+
+// population returns the unbiased loss of batches of samples of a law, which the kernel moves, and
+// shows each with its gradient.
+func (v *subject) population(t *kernel, law Known, n int, bandwidth float64, show func(s States, grad slopes)) (loss stat.Mean) {
+	estimator := v.estimator(&LossConfig{Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{bandwidth}}}, n, t.dim, t.modes)
+	grad := newSlopes(n, t.dim, t.modes)
+	for b := range v.batches {
+		s, next := v.moved(t, law, n, 15, uint32(b))
+		loss.Add(estimator.LossGradient(grad, s, next))
+		if show != nil {
+			show(s, grad)
 		}
 	}
-	return loss, slopes
+	return loss
+}
+
+// moved returns exact samples of a law and where the kernel takes them.
+func (v *subject) moved(t *kernel, law Known, n int, seed uint64, step uint32) (s, next States) {
+	s, next = newStates(n, t.dim, t.modes), newStates(n, t.dim, t.modes)
+	law.Sample(s.X, s.K, &asm.Counter{Seed: seed, Purpose: 1, Step: step}, 0)
+	next.take(s)
+	v.run(t.newMover(strip), next, t.config.Steps, &asm.Counter{Seed: seed, Purpose: 2, Step: step}, 0)
+	return s, next
 }

@@ -6,15 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/stat"
 )
 
 func newModalSubject(c *Config, known Known, workers *pool.Pool) *subject {
@@ -26,17 +22,17 @@ func newModalSubject(c *Config, known Known, workers *pool.Pool) *subject {
 		c.Generator.Latent, c.Generator.Hidden, c.Generator.Gain = 5, []int{9, 8}, 3
 		return []engine.Checker{
 			v.checkModalBalance, v.checkInvariance, v.checkLongRun, v.checkReversible,
-			v.checkModalLoss, func(emit func(engine.Check)) { v.checkBackpropagation(emit, &c) }, v.checkModalPopulation,
+			v.checkLosses, func(emit func(engine.Check)) { v.checkBackpropagation(emit, &c) }, v.checkModalPopulation,
 		}
 	}
 	return v
 }
 
-// order returns the configured moves in the given order.
-func (v *subject) order(order string) *kernel {
+// order returns the configured moves towards a target in the given order.
+func (v *subject) order(known Known, order string) *kernel {
 	c := v.config.Transition
 	c.Order = order
-	return v.kernel(v.known[0].Target, c)
+	return v.kernel(known.Target, c)
 }
 
 // checkModalBalance compares the two sides of
@@ -46,7 +42,7 @@ func (v *subject) order(order string) *kernel {
 // determinant of the map, taken numerically.
 func (v *subject) checkModalBalance(emit func(engine.Check)) {
 	const pairs = 5000
-	t, r := v.order("random"), rand.New(rand.NewPCG(1, 0))
+	t, r := v.order(v.known[0], "random"), rand.New(rand.NewPCG(1, 0))
 	d, m, known := t.dim, t.newMover(strip), v.known[0]
 	bound := 4e-6 // of the logarithms' size
 	_, precise := t.target.(Precise)
@@ -162,20 +158,11 @@ func (c cells) of(x []float32, k uint8) int {
 	return int(k)*c.bins + min(c.bins-1, int(c.known.Rank(x, k)*float64(c.bins)))
 }
 
-// moved returns exact samples and where the kernel takes them.
-func (v *subject) moved(t *kernel, n int, seed uint64, step uint32) (s, next States) {
-	s, next = newStates(n, t.dim, t.modes), newStates(n, t.dim, t.modes)
-	v.known[0].Sample(s.X, s.K, &asm.Counter{Seed: seed, Purpose: 1, Step: step}, 0)
-	next.take(s)
-	t.newMover(strip).run(next, t.config.Steps, &asm.Counter{Seed: seed, Purpose: 2, Step: step}, 0)
-	return s, next
-}
-
 // orders calls visit with the moves in each order that there is, of which only the random one is
 // reversible, and the order's name in checks.
 func (v *subject) orders(visit func(t *kernel, reversible bool, name string)) {
 	for _, order := range conf.Values(new(ModalConfig), "transition.order") {
-		visit(v.order(order), order == "random", strings.ReplaceAll(order, "-", "_"))
+		visit(v.order(v.known[0], order), order == "random", strings.ReplaceAll(order, "-", "_"))
 	}
 }
 
@@ -183,7 +170,7 @@ func (v *subject) orders(visit func(t *kernel, reversible bool, name string)) {
 func (v *subject) checkInvariance(emit func(engine.Check)) {
 	n := v.samples
 	v.orders(func(t *kernel, _ bool, name string) {
-		_, s := v.moved(t, n, 11, 0)
+		_, s := v.moved(t, v.known[0], n, 11, 0)
 		c := cells{v.known[0], 32}
 		count := make([]float64, c.count())
 		for i, k := range s.K {
@@ -204,7 +191,7 @@ func (v *subject) checkInvariance(emit func(engine.Check)) {
 // shows that a kernel that is not reversible is none.
 func (v *subject) checkReversible(emit func(engine.Check)) {
 	v.orders(func(t *kernel, reversible bool, name string) {
-		s, next := v.moved(t, v.samples, 13, 0)
+		s, next := v.moved(t, v.known[0], v.samples, 13, 0)
 		c := cells{v.known[0], 8}
 		size, d := c.count(), t.dim
 		flow := make([]float64, size*size)
@@ -232,73 +219,12 @@ func (v *subject) checkReversible(emit func(engine.Check)) {
 	})
 }
 
-func oneHot(k []uint8, modes int) []float64 {
-	e := make([]float64, len(k)*modes)
-	for i, c := range k {
-		e[i*modes+int(c)] = 1
-	}
-	return e
-}
-
-// relativeError returns the norm of a − b divided by the norm of b.
-func relativeError(a, b []float64) float64 {
-	return floats.Distance(a, b, 2) / floats.Norm(b, 2)
-}
-
-// verifyKernel has one term of each kind.
-var verifyKernel = mmd.Kernel{Bandwidths: []float64{0.5, 1}, IMQ: []mmd.IMQ{{C: 0.1, Beta: 0.5, Weight: 0.1}}}
-
-// checkModalLoss compares the loss and its gradients with the plain double sum, and
-// the gradients of that with central differences.
-func (v *subject) checkModalLoss(emit func(engine.Check)) {
-	t := v.order("random")
-	n, d, modes := v.summed, t.dim, t.modes
-	var lossError, gradError, difference float64
-	for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
-		s, next := v.moved(t, n, 14, 0)
-		for i := range s.X { // away from the target, where gradients do not vanish
-			s.X[i] *= 0.9
-		}
-		loss := v.estimator(&LossConfig{Kernel: verifyKernel, Statistic: stat}, n, d, modes)
-		ds := newSlopes(n, d, modes)
-		got := loss.LossGradient(ds, s, next)
-
-		x64, y64, e, f := number.Widen(s.X), number.Widen(next.X), oneHot(s.K, modes), oneHot(next.K, modes)
-		wantX, wantK := make([]float64, n*d), make([]float64, n*modes)
-		naive := func(gradX, gradK []float64) float64 {
-			return v.modalNaive(&verifyKernel, stat, x64, y64, e, f, d, modes, gradX, gradK)
-		}
-		want := naive(wantX, wantK)
-		lossError = max(lossError, math.Abs(got-want)/want)
-		gradError = max(gradError, relativeError(number.Widen(ds.x), wantX), relativeError(number.Widen(ds.k), wantK))
-
-		for _, c := range []struct{ at, grad []float64 }{{x64, wantX}, {e, wantK}} {
-			var numerical, analytic []float64
-			for i := 0; i < len(c.at); i += 7 {
-				numerical = append(numerical, number.CentralDifference(&c.at[i], 2e-5, func() float64 { return naive(nil, nil) }))
-				analytic = append(analytic, c.grad[i])
-			}
-			difference = max(difference, relativeError(analytic, numerical))
-		}
-	}
-	emit(engine.AtMost("loss_against_naive", lossError, 1e-5, "relative difference to the plain double sum in float64, V and U"))
-	emit(engine.AtMost("gradient_against_naive", gradError, 1e-4, "by coordinates and modes, relative to the norm"))
-	emit(engine.AtMost("gradient_against_differences", difference, 1e-6, "of the multilinear extension in float64, relative to the norm"))
-}
-
 // checkModalPopulation averages the unbiased loss of exact samples over many batches. In
 // random order it is zero within its standard error; in the paper's order it is not.
 func (v *subject) checkModalPopulation(emit func(engine.Check)) {
 	const n = 2048
 	v.orders(func(t *kernel, reversible bool, name string) {
-		kernel := mmd.Kernel{Bandwidths: []float64{v.known[0].Width}}
-		loss := v.estimator(&LossConfig{Kernel: kernel, Statistic: mmd.U}, n, t.dim, t.modes)
-		ds := newSlopes(n, t.dim, t.modes)
-		var mean stat.Mean
-		for b := range v.batches {
-			s, next := v.moved(t, n, 15, uint32(b))
-			mean.Add(loss.LossGradient(ds, s, next))
-		}
+		mean := v.population(t, v.known[0], n, v.known[0].Width, nil)
 		if reversible {
 			emit(engine.AtMost("population_loss_"+name, math.Abs(mean.Value())/mean.StandardError(), 6,
 				"U-statistic of exact samples in standard errors, %.2e ± %.1e over %d batches", mean.Value(), mean.StandardError(), v.batches))
