@@ -52,6 +52,14 @@ func newAcceptance(model Model, beta float64) (a acceptance) {
 // compute returns a threshold that is not tabulated.
 func (a *acceptance) compute(b, m int) uint64 { return Threshold(-a.beta * a.model.EnergyOf(4*b, 2*m)) }
 
+// of returns the threshold of differences.
+func (a *acceptance) of(b, m int) uint64 {
+	if a.table != nil {
+		return a.table[a.origin+b+a.row*m]
+	}
+	return a.compute(b, m)
+}
+
 // FlipOne implements Flippable, on more than 64 sites.
 func (a *acceptance) FlipOne(config []uint64, k int) uint64 {
 	b, m := a.model.siteDifference(config, k)

@@ -1,10 +1,6 @@
 package bitspin
 
-import (
-	"math/bits"
-
-	"github.com/revgen/revgen/asm"
-)
+import "github.com/revgen/revgen/asm"
 
 // Randomness is a function of (seed, purpose, step) of the stream and of the
 // sample and the Metropolis step, never of how a batch is split. The latter
@@ -15,22 +11,19 @@ import (
 //
 //	index = (step·2⁶ + block)·2³⁶ + sample
 //
-// The words 2 and 3 of block 0 decide the acceptance; words 0 and 1, and those
-// of block 1 where a rank needs 64 bits, make the mask. Blocks 2 to 63, of graphs
-// 1 to 63, serve draws that were rejected for uniformity.
+// The words 2 and 3 of block 0 decide the acceptance; words 0 and 1 make the mask.
+// Blocks 1 to 63 serve draws that were rejected for uniformity.
 //
-// The multi-spin proposal on more than 64 sites reads as many words as it
-// needs from consecutive blocks, with b bits enough for twice the largest
-// number of words:
+// The multi-spin proposal on more than 16 sites reads as many words as it needs, for
+// one step after the other, from consecutive blocks of the sample:
 //
-//	index = sample·2²⁸ + step·2ᵇ + block
+//	index = sample·2²⁸ + block
 const (
 	sampleBits = 36
 	blockBits  = 6
-	retryBlock = 2 // first block of redraws
 	stripSize  = 64
 
-	sequentialBits = 64 - sampleBits // of step and block together
+	sequentialBits = 64 - sampleBits // of a block
 )
 
 // MaxSamples bounds the sample indices that name distinct streams.
@@ -51,47 +44,20 @@ func (b bound) draw(x uint32) (v uint32, ok bool) {
 	return uint32(product >> 32), uint32(product) >= b.reject
 }
 
-// A bound64 is a bound for 64-bit draws.
-type bound64 struct {
-	n      uint64
-	reject uint64 // 2⁶⁴ mod n
-}
-
-func newBound64(n uint64) bound64 { return bound64{n: n, reject: -n % n} }
-
-func (b bound64) draw(x uint64) (v uint64, ok bool) {
-	hi, lo := bits.Mul64(x, b.n)
-	return hi, lo >= b.reject
-}
-
 // blockIndex returns the index of a block of the strip layout.
 func blockIndex(sample uint64, step, block int) uint64 {
 	return (uint64(step)<<blockBits|uint64(block))<<sampleBits | sample
 }
 
-// redraw repeats a rejected draw with the given word of the blocks from one on of a
+// redraw repeats a rejected draw with the given word of the retry blocks of a
 // sample's step. It is outlined because fewer than n in 2³² draws need it.
 //
 //go:noinline
-func (b bound) redraw(c *asm.Counter, sample uint64, step, word, block int) uint32 {
+func (b bound) redraw(c *asm.Counter, sample uint64, step, word int) uint32 {
 	var words [4]uint32
-	for ; ; block++ {
+	for block := 1; ; block++ {
 		asm.PhiloxBlocks(words[:], c, blockIndex(sample, step, block))
 		if v, ok := b.draw(words[word]); ok {
-			return v
-		}
-	}
-}
-
-// redraw repeats a rejected draw with words 2 and 3 of the retry blocks of a
-// sample's step.
-//
-//go:noinline
-func (b bound64) redraw(c *asm.Counter, sample uint64, step int) uint64 {
-	var words [4]uint32
-	for block := retryBlock; ; block++ {
-		asm.PhiloxBlocks(words[:], c, blockIndex(sample, step, block))
-		if v, ok := b.draw(join(words[2], words[3])); ok {
 			return v
 		}
 	}
@@ -107,8 +73,9 @@ type wordReader struct {
 	buffer  [64]uint32
 }
 
-func (r *wordReader) reset(c *asm.Counter, first uint64) {
-	r.counter, r.next, r.used = c, first, len(r.buffer)
+// reset goes to the first word of a sample.
+func (r *wordReader) reset(c *asm.Counter, sample uint64) {
+	r.counter, r.next, r.used = c, sample<<sequentialBits, len(r.buffer)
 }
 
 func (r *wordReader) word() uint32 {

@@ -15,7 +15,6 @@ type Flips struct {
 	n, words int
 	spin     bound
 	global   uint64 // probability of a flip of all, in units of 2⁻³²
-	retry    int    // first block of redraws
 }
 
 // Flippable is a law that gives the probabilities with which flips are accepted, as
@@ -45,7 +44,7 @@ func NewFlips(n int, global float64, law Flippable) (*Flips, error) {
 	if !(global >= 0 && global <= 1) {
 		return nil, fmt.Errorf("the probability of flipping all spins, %v, is not in [0, 1]", global)
 	}
-	return &Flips{law, n, Words(n), newBound(uint32(n)), uint64(math.RoundToEven(math.Ldexp(global, 32))), 1}, nil
+	return &Flips{law, n, Words(n), newBound(uint32(n)), uint64(math.RoundToEven(math.Ldexp(global, 32)))}, nil
 }
 
 // MaxSteps returns the number of steps that one stream has draws for.
@@ -89,7 +88,7 @@ func (f *Flips) step(config []uint64, draw *[4]uint32, c *asm.Counter, sample ui
 	}
 	i, ok := f.spin.draw(draw[0])
 	if !ok {
-		i = f.spin.redraw(c, sample, step, 0, f.retry)
+		i = f.spin.redraw(c, sample, step, 0)
 	}
 	if u < f.law.FlipOne(config, int(i)) {
 		yes = 1

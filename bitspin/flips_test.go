@@ -123,9 +123,9 @@ func TestStepsAtTheirBounds(t *testing.T) {
 	require.Less(t, low, uint32(product(2)), "the second serves where the first is rejected")
 	require.NotEqual(t, product(1)>>32, product(2)>>32)
 	m.spin.reject = low
-	require.EqualValues(t, product(1)>>32, m.spin.redraw(&c, 9, 5, 0, 1))
+	require.EqualValues(t, product(1)>>32, m.spin.redraw(&c, 9, 5, 0))
 	m.spin.reject = low + 1
-	require.EqualValues(t, product(2)>>32, m.spin.redraw(&c, 9, 5, 0, 1))
+	require.EqualValues(t, product(2)>>32, m.spin.redraw(&c, 9, 5, 0))
 
 	const all, up = 0b111, 0b110 // spin 0 is down
 	m.spin.reject = 0

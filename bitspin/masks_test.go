@@ -7,10 +7,8 @@ import "github.com/revgen/revgen/asm"
 func (p *proposer) propose(dst []uint64, c *asm.Counter, firstSample uint64, step int) {
 	words := p.lattice.Words
 	if p.decode == floyd {
-		var r wordReader
 		for ; len(dst) > 0; firstSample++ {
-			r.reset(c, p.sequentialIndex(firstSample, step))
-			p.sample(dst[:words], &r)
+			p.read(dst[:words], c, firstSample, step)
 			dst = dst[words:]
 		}
 		return
@@ -21,7 +19,7 @@ func (p *proposer) propose(dst []uint64, c *asm.Counter, firstSample uint64, ste
 			asm.PhiloxBlocks(draw[:], c, blockIndex(firstSample, step, 0))
 			i, ok := p.sites.draw(draw[0])
 			if !ok {
-				i = p.sites.redraw(c, firstSample, step, 0, retryBlock)
+				i = p.sites.redraw(c, firstSample, step, 0)
 			}
 			if draw[1] < p.proposal.global {
 				i = p.sites.n
@@ -38,6 +36,20 @@ func (p *proposer) propose(dst []uint64, c *asm.Counter, firstSample uint64, ste
 		copy(dst, d.masks[:n])
 		dst = dst[n*words:]
 	}
+}
+
+// read stores the mask of a step of the multi-spin proposal on more than tabulatedSites
+// sites, and returns what reads the words of its acceptance.
+func (p *proposer) read(mask []uint64, c *asm.Counter, sample uint64, step int) *wordReader {
+	r := new(wordReader)
+	r.reset(c, sample)
+	for range step {
+		p.sample(mask, r)
+		r.word()
+		r.word()
+	}
+	p.sample(mask, r)
+	return r
 }
 
 // siteMask stores the mask of one site, or of all for site N.

@@ -17,8 +17,8 @@ type Metropolis struct {
 	proposer *proposer
 	accept   acceptance
 	levels   []int16   // of each state, differences of which lead to thresholds; nil beyond tabulatedSites
-	masks    sync.Pool // *mask, for multi-spin proposals on more than 64 sites
-	flips    *Flips    // for the others there
+	masks    sync.Pool // *mask, for multi-spin proposals on more than tabulatedSites sites
+	flips    *Flips    // for the other proposals on more than 64 sites
 }
 
 // A mask is one under construction.
@@ -42,7 +42,7 @@ func NewMetropolis(model Model, beta float64, proposal Proposal) (*Metropolis, e
 		}
 	}
 	m.masks.New = func() any { return &mask{sites: make([]uint64, model.Words)} }
-	m.flips = &Flips{&m.accept, model.N, model.Words, m.proposer.sites, uint64(proposal.global), retryBlock}
+	m.flips = &Flips{&m.accept, model.N, model.Words, m.proposer.sites, uint64(proposal.global)}
 	return m, nil
 }
 
@@ -124,22 +124,22 @@ func (m *Metropolis) runNarrow(halted func() bool, batch []uint64, steps int, c 
 	}
 }
 
-// runSubsets runs the multi-spin proposal on more than 64 sites.
+// runSubsets runs the multi-spin proposal on more than tabulatedSites sites.
 func (m *Metropolis) runSubsets(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, st *Count) {
 	lat := m.model.Lattice
 	f := m.masks.Get().(*mask)
 	defer m.masks.Put(f)
 	for ; len(batch) > 0; first++ {
 		s := batch[:lat.Words]
+		f.reader.reset(c, first)
 		for step := range steps {
 			if ended(halted, step) {
 				return
 			}
-			f.reader.reset(c, m.proposer.sequentialIndex(first, step))
 			m.proposer.sample(f.sites, &f.reader)
 			bonds, magnetisation := lat.Difference(s, f.sites)
 			yes := uint64(0)
-			if join(f.reader.word(), f.reader.word()) < m.accept.compute(bonds/4, magnetisation/2) {
+			if join(f.reader.word(), f.reader.word()) < m.accept.of(bonds/4, magnetisation/2) {
 				yes = 1
 				for w, x := range f.sites {
 					s[w] ^= x

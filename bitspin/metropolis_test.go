@@ -127,9 +127,7 @@ func reference(k *Metropolis, beta float64, batch []uint64, steps int, c *asm.Co
 // acceptanceWords returns the number that decides a step's acceptance.
 func acceptanceWords(p *proposer, c *asm.Counter, sample uint64, step int) uint64 {
 	if p.decode == floyd {
-		var r wordReader
-		r.reset(c, p.sequentialIndex(sample, step))
-		p.sample(make([]uint64, p.lattice.Words), &r)
+		r := p.read(make([]uint64, p.lattice.Words), c, sample, step)
 		hi := r.word()
 		return join(hi, r.word())
 	}

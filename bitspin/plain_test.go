@@ -51,7 +51,7 @@ func TestRejectedDrawsAreRepeated(t *testing.T) {
 	// drawn repeats a draw in [0, n) by one word of block 0 or of the retry blocks.
 	drawn := func(sample uint64, n uint32, word int) uint32 {
 		var words [4]uint32
-		for block := 0; ; block = max(block+1, 2) {
+		for block := 0; ; block++ {
 			asm.PhiloxBlocks(words[:], c, blockIndex(sample, step, block))
 			if product := uint64(words[word]) * uint64(n); product&math.MaxUint32 >= half {
 				return uint32(product >> 32)
@@ -72,9 +72,6 @@ func TestRejectedDrawsAreRepeated(t *testing.T) {
 			p.sites.reject = half
 			for i := range p.subsets {
 				p.subsets[i].reject = half
-			}
-			for i := range p.ranks {
-				p.ranks[i].reject = 1 << 63
 			}
 			masks := make([]uint64, n*lat.Words)
 			p.propose(masks, c, first, step)
@@ -99,19 +96,6 @@ func TestRejectedDrawsAreRepeated(t *testing.T) {
 							break
 						}
 						rank--
-					}
-				case ranked:
-					var words [4]uint32
-					asm.PhiloxBlocks(words[:], c, blockIndex(first+i, step, 1))
-					x := uint64(words[0])<<32 | uint64(words[1])
-					for block := 2; ; block++ {
-						rank, low := bits.Mul64(x, uint64(Choose(lat.N, int(at)+1)))
-						if low >= 1<<63 {
-							want[0] = p.unrank(int(at)+1, rank)
-							break
-						}
-						asm.PhiloxBlocks(words[:], c, blockIndex(first+i, step, block))
-						x = uint64(words[2])<<32 | uint64(words[3])
 					}
 				}
 				require.Equal(t, want, mask, "L = %d, %v, sample %d", l, proposal, i)
@@ -243,7 +227,7 @@ func TestLimitsOfKernels(t *testing.T) {
 	k := mustMetropolis(t, model, 0.2, SingleSpin())
 	require.Equal(t, 1, k.Together())
 	require.Equal(t, 1<<22, k.MaxSteps())
-	require.Equal(t, 1<<21, mustMetropolis(t, mustModel(t, 9, 1, 0), 0.2, MultiSpin()).MaxSteps(), "128 blocks hold a step")
+	require.Equal(t, 1<<22, mustMetropolis(t, mustModel(t, 9, 1, 0), 0.2, MultiSpin()).MaxSteps(), "64 blocks hold a step")
 	batch := make([]uint64, 2)
 	run := func(hi int, first uint64, steps int) func() {
 		return func() { k.Run(nil, batch, batch, 0, hi, steps, &asm.Counter{}, first, new(Count)) }

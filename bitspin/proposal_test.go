@@ -136,12 +136,12 @@ func TestSmallSubsetsReachEverySite(t *testing.T) {
 	var r wordReader
 	mask, counts, drawn := make([]uint64, lat.Words), map[int][]int{}, map[int]int{}
 	for i := range uint64(400000) {
-		r.reset(&asm.Counter{Seed: 5}, i<<sequentialBits)
+		r.reset(&asm.Counter{Seed: 5}, i)
 		size := 1 + int(r.uniform(uint32(n)))
 		if small := min(size, n-size); small == 0 || small > 3 {
 			continue // as the mask's size will be
 		}
-		r.reset(&asm.Counter{Seed: 5}, i<<sequentialBits)
+		r.reset(&asm.Counter{Seed: 5}, i)
 		p.sample(mask, &r)
 		if counts[size] == nil {
 			counts[size] = make([]int, n)
@@ -163,32 +163,11 @@ func TestSmallSubsetsReachEverySite(t *testing.T) {
 	}
 }
 
-// TestUnrankIsBijective checks that the ranks of each size name each subset
-// exactly once.
-func TestUnrankIsBijective(t *testing.T) {
-	lat := mustLattice(t, 5)
-	p := newProposer(lat, MultiSpin())
-	for _, size := range []int{1, 2, 3, 22, 23, 24, 25} {
-		seen := map[uint64]bool{}
-		for rank := range p.ranks[size-1].n {
-			m := p.unrank(size, rank)
-			require.Equal(t, size, bits.OnesCount64(m))
-			require.Zero(t, m&^lat.top)
-			seen[m] = true
-		}
-		require.Equal(t, new(big.Int).Binomial(25, int64(size)).Uint64(), uint64(len(seen)))
-	}
-}
-
 func TestBinomialsUpTo64(t *testing.T) {
-	p := newProposer(mustLattice(t, 8), MultiSpin())
 	for size := 1; size <= 64; size++ {
 		exact := new(big.Int).Binomial(64, int64(size))
-		require.Equal(t, exact.Uint64(), p.ranks[size-1].n)
 		approx, _ := new(big.Float).SetInt(exact).Float64()
 		require.InEpsilon(t, approx, Choose(64, size), 1e-14)
-		require.Equal(t, size, bits.OnesCount64(p.unrank(size, p.ranks[size-1].n-1)))
-		require.Equal(t, size, bits.OnesCount64(p.unrank(size, 0)))
 	}
 }
 
@@ -224,63 +203,16 @@ func TestBoundIsUniform(t *testing.T) {
 	}
 }
 
-func TestBound64AgainstBigIntegers(t *testing.T) {
-	for _, n := range []uint64{1, 3, 9, 1832624140942590534, 1<<63 + 1, math.MaxUint64} {
-		b := newBound64(n)
-		two64 := new(big.Int).Lsh(big.NewInt(1), 64)
-		mod := new(big.Int).Mod(two64, new(big.Int).SetUint64(n))
-		require.Equal(t, mod.Uint64(), b.reject)
-		for _, x := range []uint64{0, 1, n - 1, n, 1 << 63, math.MaxUint64, 0x9E3779B97F4A7C15} {
-			hi, lo := new(big.Int).DivMod(new(big.Int).Mul(new(big.Int).SetUint64(x), new(big.Int).SetUint64(n)), two64, new(big.Int))
-			v, ok := b.draw(x)
-			require.Equal(t, hi.Uint64(), v)
-			require.Equal(t, lo.Cmp(mod) >= 0, ok)
-		}
-	}
-}
-
-// TestRanksAreOfSixtyFourBits: subsets of 64 sites by size are more than 32 bits tell
-// apart, so both words of a rank count. Expected masks are unranked from integers of
-// any size.
-func TestRanksAreOfSixtyFourBits(t *testing.T) {
-	lat := mustLattice(t, 8)
-	p := newProposer(lat, MultiSpin())
-	const n, first, step = 300, 11, 2
-	masks := make([]uint64, n)
-	c := asm.Counter{Seed: 9, Purpose: 3}
-	p.propose(masks, &c, first, step)
-	var sizes, ranks [4]uint32
-	taken := 0
-	for i, got := range masks {
-		asm.PhiloxBlocks(sizes[:], &c, blockIndex(first+uint64(i), step, 0))
-		asm.PhiloxBlocks(ranks[:], &c, blockIndex(first+uint64(i), step, 1))
-		size := 1 + int(uint64(sizes[0])*64>>32)
-		subsets := new(big.Int).Binomial(64, int64(size))
-		rank := new(big.Int).SetUint64(uint64(ranks[0])<<32 | uint64(ranks[1]))
-		rank.Mul(rank, subsets)
-		two64 := new(big.Int).Lsh(big.NewInt(1), 64)
-		if new(big.Int).Mod(rank, two64).Cmp(new(big.Int).Mod(two64, subsets)) < 0 {
-			continue // drawn again
-		}
-		taken++
-		require.Equal(t, p.unrank(size, rank.Rsh(rank, 64).Uint64()), got, "sample %d", i)
-	}
-	require.Greater(t, taken, n*9/10)
-}
-
 // TestRedrawsStayUniform uses a bound that rejects a quarter of all draws, so
 // that the retry blocks are read.
 func TestRedrawsStayUniform(t *testing.T) {
-	b, wide := newBound(3<<30), newBound64(3<<62)
-	counts, wideCounts := make([]int, 3), make([]int, 3)
+	b, counts := newBound(3<<30), make([]int, 3)
 	const draws = 30000
 	for i := range uint64(draws) {
-		counts[b.redraw(&asm.Counter{Seed: 5}, i, 9, int(i%2), retryBlock)>>30]++
-		wideCounts[wide.redraw(&asm.Counter{Seed: 5}, i, 9)>>62]++
+		counts[b.redraw(&asm.Counter{Seed: 5}, i, 9, int(i%2))>>30]++
 	}
 	expected := []float64{draws / 3, draws / 3, draws / 3}
 	require.Greater(t, chiSquare(counts, expected), significance)
-	require.Greater(t, chiSquare(wideCounts, expected), significance)
 
 	var r wordReader
 	r.reset(&asm.Counter{Seed: 6}, 0)
@@ -315,33 +247,27 @@ func TestMasksDoNotDependOnTheSplit(t *testing.T) {
 	}
 }
 
-// TestSequentialStreamsAreDisjoint: on more than 64 sites a step reads as many
-// words as it needs, and never those of the next step or sample, with room for as
+// TestSequentialStreamsAreDisjoint: on more than 16 sites a step reads as many
+// words as it needs, and never those of the next sample, with room for as
 // many redraws as draws.
 func TestSequentialStreamsAreDisjoint(t *testing.T) {
-	for _, l := range []int{9, 10, 16, 31, 32, 64, 255, 256} {
+	for _, l := range []int{5, 8, 9, 10, 16, 31, 32, 64, 255, 256} {
 		p := newProposer(mustLattice(t, l), MultiSpin())
 		n := p.lattice.N
-		room := uint64(1) << p.sequential
 		words := 2 * (1 + n/2 + 2) // the size, the smaller of subset and complement, and the acceptance
 		var r wordReader
 		buffer := len(r.buffer)
-		require.LessOrEqual(t, uint64((words+buffer-1)/buffer*buffer/4), room, "L=%d", l)
-		require.Equal(t, uint64(1)<<sequentialBits, room*uint64(p.MaxSteps()))
+		require.LessOrEqual(t, p.MaxSteps()*words+buffer, 4<<sequentialBits, "L=%d", l)
 		mask := make([]uint64, p.lattice.Words)
 		for _, sample := range []uint64{0, 1, 77, MaxSamples - 2} {
-			for _, step := range []int{0, 1, 2, p.MaxSteps() - 1} {
-				first := p.sequentialIndex(sample, step)
-				next := p.sequentialIndex(sample, step+1)
-				if step == p.MaxSteps()-1 {
-					next = p.sequentialIndex(sample+1, 0)
-				}
-				require.Equal(t, first+room, next, "L=%d: sample %d, step %d", l, sample, step)
-				r.reset(&asm.Counter{Seed: uint64(l)}, first)
+			r.reset(&asm.Counter{Seed: uint64(l)}, sample)
+			require.Equal(t, sample<<sequentialBits, r.next, "L=%d", l)
+			for step := range 4 {
+				before := 4*int(r.next-sample<<sequentialBits) - (buffer - r.used)
 				p.sample(mask, &r)
 				r.word()
 				r.word()
-				require.LessOrEqual(t, r.next, next)
+				require.LessOrEqual(t, 4*int(r.next-sample<<sequentialBits)-(buffer-r.used)-before, words, "L=%d: sample %d, step %d", l, sample, step)
 			}
 		}
 	}
