@@ -184,8 +184,13 @@ func (s *broken) Chains(params []float32, n int) (Walk, error) {
 }
 
 func (s *broken) Ladder(betas []float64, n int) (Ladder, error) {
-	return single{brokenWalk{s, n}}, s.call("ladder")
+	return brokenLadder{brokenWalk{s, n}}, s.call("ladder")
 }
+
+type brokenLadder struct{ brokenWalk }
+
+func (l brokenLadder) Level(int) Observed                    { return l.brokenWalk }
+func (l brokenLadder) Swaps(int) (accepted, proposed uint64) { return 0, 0 }
 
 type brokenWalk struct {
 	s *broken

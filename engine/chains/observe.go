@@ -31,9 +31,14 @@ type Observer interface {
 // bits result for any number of threads. What it is, and what it takes of memory,
 // is its System's: of one system no two methods may be called at once.
 type Walk interface {
+	Observed
 	// Advance takes that many more steps with every state; they are drawn anew by
 	// every call. The error is ctx's, or says why the states cannot be had.
 	Advance(ctx context.Context, steps int) error
+}
+
+// Observed are states that are looked at.
+type Observed interface {
 	// Observe sets values, [states][len(Observables())], row-major.
 	Observe(values []float64)
 	// ObserveUnweighted is Observe that leaves LogWeight as it is, whose computing may cost
@@ -120,17 +125,14 @@ type Tempered interface {
 
 // A Ladder is replica exchange: chains at a ladder of inverse temperatures, of which
 // chain i of a level swaps states with chain i of the next, and with no other. The same
-// bits result for any number of threads.
+// bits result for any number of threads, and the same rank has chain i of all levels.
 type Ladder interface {
 	// Advance takes that many more steps with every chain. After each of them every
 	// other pair of neighbouring levels, in turns, may swap.
 	Advance(ctx context.Context, steps int) error
-	// Observe sets values, [chains][len(Observables())], of a level, but for LogWeight.
-	Observe(level int, values []float64)
-	// States is that of a Walk, of a level.
-	States(level int, dst []byte, format string) error
-	// Own is that of a Walk, of each level.
-	Own() (lo, hi int)
+	// Level returns the chains of a level, until they advance. LogWeight is not among
+	// what they show.
+	Level(level int) Observed
 	// Swaps returns how many swaps of a level with the next were accepted so far, of
 	// how many.
 	Swaps(level int) (accepted, proposed uint64)

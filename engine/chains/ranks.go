@@ -17,7 +17,7 @@ func (r *run) own() {
 		return
 	}
 	rank, size := r.Ranks.Rank(), r.Ranks.Size()
-	lo, hi := r.walk.Own()
+	lo, hi := r.level(0).Own()
 	bounds := make([]struct{ lo, hi int }, size)
 	bounds[rank].lo, bounds[rank].hi = lo, min(hi, r.Chains)
 	r.Ranks.Gather(size, pool.SpanOf(bounds, 1))

@@ -16,7 +16,9 @@ import (
 type run struct {
 	Options
 	ctx      context.Context
-	walk     Ladder          // of one or several levels
+	advance  func(ctx context.Context, steps int) error
+	level    func(level int) Observed // of a ladder, or a walk as its only one
+	swaps    func(level int) (accepted, proposed uint64)
 	fallible engine.Fallible // or nil
 	ends     []int           // of each rank's chains, nil where none are shared
 	columns  []int           // of the system's observables, those that are kept
@@ -24,20 +26,6 @@ type run struct {
 	state    []byte          // of a level's chains, if they are kept
 	result   Result
 }
-
-// single is a Walk as the only level of a ladder.
-type single struct{ Walk }
-
-// Observe implements Ladder.
-func (s single) Observe(_ int, values []float64) { s.ObserveUnweighted(values) }
-
-// States implements Ladder.
-func (s single) States(_ int, dst []byte, format string) error {
-	return s.Walk.States(dst, format)
-}
-
-// Swaps implements Ladder.
-func (s single) Swaps(int) (accepted, proposed uint64) { return 0, 0 }
 
 func newRun(ctx context.Context, system engine.System, o Options) (*run, error) {
 	observer, ok := system.(Observer)
@@ -70,7 +58,7 @@ func newRun(ctx context.Context, system engine.System, o Options) (*run, error) 
 		if err != nil {
 			return nil, &OptionError{fmt.Errorf("ladder: %w", err)}
 		}
-		r.walk = l
+		r.advance, r.level, r.swaps = l.Advance, l.Level, l.Swaps
 	} else {
 		params := make([]float32, system.NumParams()) // on which chains do not depend
 		start := observer.Chains
@@ -81,7 +69,8 @@ func newRun(ctx context.Context, system engine.System, o Options) (*run, error) 
 		if err != nil {
 			return nil, err
 		}
-		r.walk = single{w}
+		r.advance, r.level = w.Advance, func(int) Observed { return w }
+		r.swaps = func(int) (accepted, proposed uint64) { return 0, 0 }
 	}
 	r.row = make([]float64, o.Chains*len(all))
 	for range levels {
@@ -130,16 +119,16 @@ func (r *run) keep(system engine.System, levels int) error {
 	return nil
 }
 
-// advance takes steps that are no draws.
-func (r *run) advance(steps int) error {
+// burn takes steps that are no draws.
+func (r *run) burn(steps int) error {
 	r.result.BurnedIn += steps
-	return r.walk.Advance(r.ctx, steps)
+	return r.advance(r.ctx, steps)
 }
 
 // burnIn takes the steps before the first draw, and chooses what was left open.
 func (r *run) burnIn() error {
 	if r.BurnIn != HalfBurnIn {
-		if err := r.agree(r.advance(r.BurnIn)); err != nil {
+		if err := r.agree(r.burn(r.BurnIn)); err != nil {
 			return err
 		}
 	}
@@ -150,7 +139,7 @@ func (r *run) burnIn() error {
 	}
 	r.result.Spacing = r.Spacing
 	if r.BurnIn == HalfBurnIn {
-		return r.agree(r.advance(int(min(float64(r.Draws)*float64(r.Spacing)/2, MostSteps))))
+		return r.agree(r.burn(int(min(float64(r.Draws)*float64(r.Spacing)/2, MostSteps))))
 	}
 	return nil
 }
@@ -203,16 +192,16 @@ func (r *run) pilot() error {
 // stage makes the pilot's draws at a spacing.
 func (r *run) stage(values [][]float64, spacing int) error {
 	// The first half brings the chains nearer to their law.
-	if err := r.advance(pilotDraws * spacing); err != nil {
+	if err := r.burn(pilotDraws * spacing); err != nil {
 		return err
 	}
 	for range pilotDraws {
-		if err := r.advance(spacing); err != nil {
+		if err := r.burn(spacing); err != nil {
 			return err
 		}
 		for level := range values {
 			var err error
-			if values[level], err = r.observe(values[level], level); err != nil {
+			if values[level], err = r.observe(values[level], r.level(level)); err != nil {
 				return err
 			}
 		}
@@ -220,9 +209,9 @@ func (r *run) stage(values [][]float64, spacing int) error {
 	return nil
 }
 
-// observe appends what a level shows.
-func (r *run) observe(values []float64, level int) ([]float64, error) {
-	r.walk.Observe(level, r.row)
+// observe appends what a level's chains show.
+func (r *run) observe(values []float64, level Observed) ([]float64, error) {
+	level.ObserveUnweighted(r.row)
 	if r.fallible != nil {
 		if err := r.fallible.Err(); err != nil {
 			return nil, err
@@ -241,22 +230,22 @@ func (r *run) observe(values []float64, level int) ([]float64, error) {
 func (r *run) draw(progress func(draws int)) error {
 	levels := r.result.Levels
 	for k := range levels {
-		levels[k].Accepted, levels[k].Proposed = r.walk.Swaps(k)
+		levels[k].Accepted, levels[k].Proposed = r.swaps(k)
 	}
 	for t := range r.Draws {
-		if err := r.walk.Advance(r.ctx, r.Spacing); err != nil {
+		if err := r.advance(r.ctx, r.Spacing); err != nil {
 			return err
 		}
 		for k := range levels {
-			l := &levels[k]
+			l, level := &levels[k], r.level(k)
 			var err error
-			if l.Values, err = r.observe(l.Values, k); err != nil {
+			if l.Values, err = r.observe(l.Values, level); err != nil {
 				return err
 			}
 			if l.States == nil {
 				continue
 			}
-			if err := r.walk.States(k, r.state, r.States); err != nil {
+			if err := level.States(r.state, r.States); err != nil {
 				return err
 			}
 			row := r.result.Format.RowBytes
@@ -269,7 +258,7 @@ func (r *run) draw(progress func(draws int)) error {
 		}
 	}
 	for k := range levels {
-		accepted, proposed := r.walk.Swaps(k)
+		accepted, proposed := r.swaps(k)
 		levels[k].Accepted, levels[k].Proposed = accepted-levels[k].Accepted, proposed-levels[k].Proposed
 	}
 	return nil

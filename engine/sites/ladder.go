@@ -144,7 +144,7 @@ func (l *Ladder[W]) Advance(ctx context.Context, steps int) error {
 
 func (l *Ladder[W]) step() {
 	workers, n := l.ensemble.Workers, len(l.energies[0])
-	first, end := l.Own()
+	first, end := l.levels[0].Own()
 	pieces := (end - first + l.rows - 1) / l.rows
 	stream := l.stream(rng.ChainTransition)
 	workers.Run(len(l.levels)*pieces, func(piece int) {
@@ -167,7 +167,7 @@ func (l *Ladder[W]) swap(level int) {
 	c := l.stream(rng.LadderSwap)
 	asm.PhiloxBlocks(draws, &c, uint64(level)*uint64(len(draws)/4))
 	x, y := l.energies[level], l.energies[level+1]
-	lo, hi := l.Own()
+	lo, hi := l.levels[0].Own()
 	for from := lo; from < hi; from += 64 {
 		var mask uint64
 		for i := from; i < min(hi, from+64); i++ {
@@ -182,22 +182,11 @@ func (l *Ladder[W]) swap(level int) {
 	l.proposed[level] += uint64(hi - lo)
 }
 
-// Own returns the chains of each level that are a rank's, as a chains.Walk does.
-func (l *Ladder[W]) Own() (lo, hi int) { return l.levels[0].Own() }
-
-// read returns the configurations of a level.
-func (l *Ladder[W]) read(level int) *Observed[W] {
+// Level implements chains.Ladder.
+func (l *Ladder[W]) Level(level int) chains.Observed {
 	o := &l.levels[level]
 	l.held[level].Read(o.Batch)
 	return o
-}
-
-// Observe implements chains.Ladder.
-func (l *Ladder[W]) Observe(level int, values []float64) { l.read(level).ObserveUnweighted(values) }
-
-// States implements chains.Ladder.
-func (l *Ladder[W]) States(level int, dst []byte, format string) error {
-	return l.read(level).States(dst, format)
 }
 
 // Swaps implements chains.Ladder.

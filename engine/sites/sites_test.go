@@ -509,13 +509,13 @@ func TestLadder(t *testing.T) {
 				bytes3{}.Stir(want[k], rng.Stream(7, rng.ChainStart, round+1), uint64(k*512))
 			}
 		}
-		lo, hi := l.Own()
+		lo, hi := l.Level(0).Own()
 		require.Equal(t, []int{0, n}, []int{lo, hi})
 		for k := range betas {
 			states, values := make([]byte, 3*n), slices.Repeat([]float64{-1}, 3*n)
-			require.NoError(t, l.States(k, states, "plain"))
+			require.NoError(t, l.Level(k).States(states, "plain"))
 			require.Equal(t, want[k], states, "level %d", k)
-			l.Observe(k, values)
+			l.Level(k).ObserveUnweighted(values)
 			require.Equal(t, []float64{float64(want[k][3*n-3]), number(want[k][3*n-3:]), -1}, values[3*n-3:])
 			a, p := l.Swaps(k)
 			require.Equal(t, []uint64{accepted[k], proposed[k]}, []uint64{a, p})

@@ -130,7 +130,8 @@ func (l *Ladder[W]) Betas() []float64 { return l.betas }
 // Coldest returns the configurations of the last level, and their energies.
 func (l *Ladder[W]) Coldest() (batch []W, energies []float64) {
 	last := len(l.levels) - 1
-	return l.read(last).Batch, l.energies[last]
+	l.Level(last)
+	return l.levels[last].Batch, l.energies[last]
 }
 
 // A temperedWalk is of the chains at the target of replica exchange, a step of all levels a

@@ -103,9 +103,9 @@ func TestTemper(t *testing.T) {
 		require.InDeltaSlice(t, l.betas, got.Betas(), 1e-9)
 		require.EqualValues(t, steps, got.calls)
 		for k := range l.levels {
-			require.Equal(t, l.read(k).Batch, got.read(k).Batch)
+			require.Equal(t, l.Level(k).(*Observed[byte]).Batch, got.Level(k).(*Observed[byte]).Batch)
 		}
-		lo, hi := got.Own()
+		lo, hi := got.Level(0).Own()
 		require.Equal(t, []int{0, n}, []int{lo, hi})
 		batch, energies := got.Coldest()
 		require.Equal(t, l.levels[len(l.levels)-1].Batch, batch)

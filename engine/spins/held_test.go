@@ -291,7 +291,7 @@ func TestLevels(t *testing.T) {
 	for range rounds {
 		require.NoError(t, l.Advance(t.Context(), 1))
 		for k := range betas {
-			l.Observe(k, values)
+			l.Level(k).ObserveUnweighted(values)
 			for _, x := range values {
 				moments[k].Add(x)
 			}
