@@ -17,11 +17,10 @@ import (
 
 var errFaulty = errors.New("out of order")
 
-// A faulty system has so many losses and samples, and no more.
+// A faulty system has so many losses, and no more.
 type faulty struct {
 	engine.System
-	engine.Sampler
-	losses, samples *int
+	losses *int
 }
 
 func (f faulty) Loss(params []float32, step uint32) (float64, error) {
@@ -31,18 +30,11 @@ func (f faulty) Loss(params []float32, step uint32) (float64, error) {
 	return f.System.Loss(params, step)
 }
 
-func (f faulty) Sample(dst []byte, format string, params []float32, first uint64, n, moves int) error {
-	if *f.samples--; *f.samples < 0 {
-		return errFaulty
-	}
-	return f.Sampler.Sample(dst, format, params, first, n, moves)
-}
-
 // faultyConfig is of such a system, or of none.
 type faultyConfig struct {
 	engine.Config
-	losses, samples *int
-	none            error
+	losses *int
+	none   error
 }
 
 func (c faultyConfig) New(workers *engine.Workers) (engine.System, error) {
@@ -50,17 +42,17 @@ func (c faultyConfig) New(workers *engine.Workers) (engine.System, error) {
 		return nil, c.none
 	}
 	s, err := c.Config.New(workers)
-	return faulty{s, s.(engine.Sampler), c.losses, c.samples}, err
+	return faulty{s, c.losses}, err
 }
 
 // faultySystems are of one that its preset can change.
-func faultySystems(t *testing.T, losses, samples *int, none, missing error, change func(c *gmm.Config)) []engine.Definition {
+func faultySystems(t *testing.T, losses *int, none, missing error, change func(c *gmm.Config)) []engine.Definition {
 	d := gmm.Definition
 	d.Preset = func(string) (engine.Config, error) {
 		c, err := gmm.Preset("paper")
 		require.NoError(t, err)
 		change(c)
-		return faultyConfig{c, losses, samples, none}, missing
+		return faultyConfig{c, losses, none}, missing
 	}
 	return []engine.Definition{d}
 }
@@ -72,27 +64,27 @@ func TestSystemsThatFail(t *testing.T) {
 	same := func(*gmm.Config) {}
 	wrong := func(c *gmm.Config) { c.Training.Optimizer.LearningRate = -1 }
 	for name, c := range map[string]struct {
-		rows            func(e *environment, size string) ([]*operation, error)
-		size            string
-		losses, samples int
-		none, missing   error
-		change          func(c *gmm.Config)
-		want            string
+		rows          func(e *environment, size string) ([]*operation, error)
+		size          string
+		losses        int
+		none, missing error
+		change        func(c *gmm.Config)
+		want          string
 	}{
-		"no loss":               {iterationRows, "gmm/paper/8", 0, 0, nil, nil, same, "step 1: out of order"},
-		"a loss too few":        {iterationRows, "gmm/paper/8", 49, 0, nil, nil, same, "step 50: out of order"},
-		"a configuration":       {iterationRows, "gmm/paper/8", 0, 0, nil, nil, wrong, "training.optimizer.learning_rate: -1 "},
-		"no system":             {iterationRows, "gmm/paper/8", 0, 0, errFaulty, nil, same, "out of order"},
-		"no preset":             {iterationRows, "gmm/paper/8", 0, 0, nil, errFaulty, same, `size "gmm/paper/8": out of order`},
-		"a system nobody knows": {iterationRows, "none/paper/8", 0, 0, nil, nil, same, `size "none/paper/8": the systems are gmm`},
+		"no loss":               {iterationRows, "gmm/paper/8", 0, nil, nil, same, "step 1: out of order"},
+		"a loss too few":        {iterationRows, "gmm/paper/8", 49, nil, nil, same, "step 50: out of order"},
+		"a configuration":       {iterationRows, "gmm/paper/8", 0, nil, nil, wrong, "training.optimizer.learning_rate: -1 "},
+		"no system":             {iterationRows, "gmm/paper/8", 0, errFaulty, nil, same, "out of order"},
+		"no preset":             {iterationRows, "gmm/paper/8", 0, nil, errFaulty, same, `size "gmm/paper/8": out of order`},
+		"a system nobody knows": {iterationRows, "none/paper/8", 0, nil, nil, same, `size "none/paper/8": the systems are gmm`},
 	} {
-		e.systems = faultySystems(t, &c.losses, &c.samples, c.none, c.missing, c.change)
+		e.systems = faultySystems(t, &c.losses, c.none, c.missing, c.change)
 		operations, err := c.rows(e, c.size)
 		require.ErrorContains(t, err, c.want, name)
 		require.Empty(t, operations, name)
 	}
-	losses, samples := 51, 0
-	e.systems = faultySystems(t, &losses, &samples, nil, nil, same)
+	losses := 51
+	e.systems = faultySystems(t, &losses, nil, nil, same)
 	operations, err := iterationRows(e, "gmm/paper/8")
 	require.NoError(t, err)
 	r, _, err := newRunner(t.Context(), quick("rng"))
@@ -116,40 +108,23 @@ func TestSystemsThatFail(t *testing.T) {
 	require.Empty(t, r.report.Rows)
 }
 
-// TestModelsThatFail: what a model asks a system for and does not get is its error, and so is a target that is none.
+// TestModelsThatFail: what a model asks a system for and does not get is its error.
 func TestModelsThatFail(t *testing.T) {
-	losses, samples := 0, 0
-	lattice := func(change func(c *ising.Config)) *ising.Config {
-		c, err := ising.Preset("paper")
-		require.NoError(t, err)
-		change(c)
-		return c
-	}
+	losses := 0
+	lattice, err := ising.Preset("paper")
+	require.NoError(t, err)
 	modes, err := hybrid.Preset("paper")
 	require.NoError(t, err)
 	plane, err := gmm.Preset("paper")
 	require.NoError(t, err)
 	of := func(config engine.Config) engine.System {
-		s, err := faultyConfig{config, &losses, &samples, nil}.New(testEnvironment(t).workers)
+		s, err := faultyConfig{config, &losses, nil}.New(testEnvironment(t).workers)
 		require.NoError(t, err)
 		return s
 	}
-	for _, config := range []engine.Config{lattice(func(*ising.Config) {}), modes, plane} {
-		m, s := modelOf(config), of(config)
-		params := make([]float32, s.NumParams())
-		if config != plane {
-			_, err := m.discrepancy(s, params)
-			require.Equal(t, errFaulty, err)
-		}
-		_, err := referenceOf(m, config, s)
+	for _, config := range []engine.Config{lattice, modes, plane} {
+		_, err := referenceOf(modelOf(config), config, of(config))
 		require.Equal(t, errFaulty, err)
-	}
-	for want, change := range map[string]func(c *ising.Config){
-		"lattice side 1 is outside": func(c *ising.Config) { c.Target.L = 1 }, `"wolff"`: func(c *ising.Config) { c.Transition.Proposal = "wolff" },
-		"inverse temperature": func(c *ising.Config) { c.Target.Beta = -1 },
-	} {
-		_, err := isingModel{lattice(change)}.discrepancy(nil, nil)
-		require.ErrorContains(t, err, want)
 	}
 	for _, format := range Formats {
 		require.NoError(t, new(Report).Write(io.Discard, format))

@@ -126,8 +126,7 @@ func TestPieces(t *testing.T) {
 	require.Equal(t, work{FMA: 30 * (2 + 8), Float: 30 * (2 + 2 + 8), Read: 30 * (4 + 8 + 4 + 4), Write: 30 * (8 + 4)}, pieces(1, 6, 5, 1))
 	c, err := gmm.Preset("paper")
 	require.NoError(t, err)
-	phases, err := mixtureModel{c}.step(nil, nil)
-	require.NoError(t, err)
+	phases := mixture{c}.model().step(nil, 2)
 	require.Equal(t, "pieces", phases[4].name)
 	require.Equal(t, 16*64*64*10., phases[4].counts[FMA])
 }
@@ -143,7 +142,7 @@ func TestBesides(t *testing.T) {
 		config, err := c.d.Preset("paper")
 		require.NoError(t, err)
 		m := modelOf(config)
-		moves := m.transition()[Multiply]
+		moves := m.transition[Multiply]
 		if name == "ising" {
 			steps := float64(config.(*ising.Config).Transition.Steps)
 			moves -= steps // the choice of a site
@@ -158,7 +157,7 @@ func TestBesides(t *testing.T) {
 	require.NoError(t, err)
 	// Three steps, four densities of two components in the plane.
 	density := 2*(4+2.+9) + 12
-	require.Equal(t, 4*density+3*(2*12+2+9), mixtureModel{c}.transition()[FMA])
+	require.Equal(t, 4*density+3*(2*12+2+9), mixture{c}.model().transition[FMA])
 }
 
 // TestBalancedFloor: of eight states two move; flows know ln q of what they draw, Gaussians do not.
@@ -167,7 +166,7 @@ func TestBalancedFloor(t *testing.T) {
 	require.NoError(t, err)
 	c.Training.Batch, c.Transition.Steps = 8, 5
 	c.Loss.Kind, c.Loss.Partners = "balance", 0.75
-	m := mixtureModel{c}
+	m := mixture{c}
 	move, density := m.moves()
 	moves := 2*5*(move[FMA]+density[FMA]) + 8*density[FMA]
 	forward, backward := m.generator()
@@ -185,27 +184,27 @@ func TestBalancedFloor(t *testing.T) {
 	require.Equal(t, moves, phases[1].counts[FMA])
 	require.Equal(t, 10*(7*(5*2+32)+26.), phases[2].counts[FMA])
 	require.Equal(t, 10*7*(2*2+3)*2., phases[3].counts[FMA])
-	dim, _ := m.latent()
-	require.Equal(t, 3, dim)
+	require.Equal(t, 3, m.model().latent)
+	require.Equal(t, phases, m.model().step(nil, 8)[:4])
 }
 
 func TestKernelCounts(t *testing.T) {
 	one := kernelCounts(mmd.Kernel{Bandwidths: []float64{2}})
-	require.Equal(t, map[Resource]float64{FMA: 5, Float: 10}, one) // 4 for the exponential, 1 for k′; 4 and 1 more
+	require.Equal(t, work{FMA: 5, Float: 10}, one) // 4 for the exponential, 1 for k′; 4 and 1 more
 	// Exponents 50, 2, ½, ⅛ and 1/50: ½ and 2 are fourth powers of ⅛ and ½.
 	ladder := kernelCounts(mmd.Kernel{Bandwidths: []float64{0.1, 0.5, 1, 2, 5}})
 	require.Equal(t, 3*4+2*2+5., ladder[FMA])
 	require.Equal(t, ladder[FMA]+3*4+5, ladder[Float])
 	// Exponents 1/2 and 1/32: the first is a sixteenth power.
 	two := kernelCounts(mmd.Kernel{Bandwidths: []float64{1, 4}})
-	require.Equal(t, map[Resource]float64{FMA: 4 + 4 + 2, Float: 4 + 4 + 2 + 4 + 2}, two)
+	require.Equal(t, work{FMA: 4 + 4 + 2, Float: 4 + 4 + 2 + 4 + 2}, two)
 	for wider, fma := range map[float64]float64{math.Sqrt2: 4 + 1, 4 * math.Sqrt2: 4 + 4, 1: 4 + 4, 3: 4 + 4} { // a square; a 32nd power; the same; none
 		require.Equal(t, fma+2, kernelCounts(mmd.Kernel{Bandwidths: []float64{1, wider}})[FMA], "%v", wider)
 	}
 	steep := kernelCounts(mmd.Kernel{IMQ: []mmd.IMQ{{C: 1, Beta: 1, Weight: 2}}})
-	require.Equal(t, map[Resource]float64{FMA: 6, Float: 9}, steep)
+	require.Equal(t, work{FMA: 6, Float: 9}, steep)
 	multiquadric := kernelCounts(mmd.Kernel{IMQ: []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}}})
-	require.Equal(t, map[Resource]float64{FMA: 5, Float: 8}, multiquadric)
+	require.Equal(t, work{FMA: 5, Float: 8}, multiquadric)
 }
 
 func TestPairwiseCounts(t *testing.T) {
@@ -467,7 +466,7 @@ func TestMetropolisFloor(t *testing.T) {
 func TestMixtureWork(t *testing.T) {
 	config, err := gmm.Preset("paper")
 	require.NoError(t, err)
-	forward, backward := mixtureModel{config}.generator()
+	forward, backward := mixture{config}.generator()
 	require.Equal(t, work{FMA: 16 * 64 * 3, Float: 16 * 64 * 4, Read: 16 * 64 * 8}, forward) // 8 couplings of 2 perceptrons
 	require.Equal(t, work{FMA: 16 * 64 * 6, Float: 16 * 64 * 8, Read: 16 * 64 * 16, Write: 16 * 64 * 8}, backward)
 }
@@ -475,10 +474,10 @@ func TestMixtureWork(t *testing.T) {
 func TestHybridWork(t *testing.T) {
 	config, err := hybrid.Preset("paper")
 	require.NoError(t, err)
-	forward, backward := hybridModel{config}.generator()
+	m := hybridModel(config)
 	products := 32*128 + 2*128*128 + 128*4. // x and three logits
-	require.Equal(t, work{FMA: products}, forward)
-	require.Equal(t, work{FMA: 2*products - 32*128}, backward)
+	require.Equal(t, work{FMA: products}, m.forward)
+	require.Equal(t, work{FMA: 2*products - 32*128}, m.backward)
 }
 
 // The floor of a recipe's generator is not that of the paper's, and is counted of mixtures

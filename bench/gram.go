@@ -94,14 +94,14 @@ func pairwise(name string, n int, k mmd.Kernel, dim int) phase {
 	// both distances start from |Δu|².
 	fma := 2*kernel[FMA] + d*(3+4)
 	all := 2*kernel[Float] + d*(6+5) + 2
-	return phase{name: name, counts: map[Resource]float64{FMA: pairs * fma, Float: pairs * all}}
+	return phase{name: name, counts: work{FMA: pairs * fma, Float: pairs * all}}
 }
 
 // kernelCounts counts one evaluation of a kernel and its derivative. Gaussians
 // whose exponents differ by a factor of 2, 4, 8 or 16 are powers of each other;
 // an exponential by table is the exponent twice, rounded and shifted, the
 // reduction, the lookup, a square, a product and the scaling.
-func kernelCounts(k mmd.Kernel) map[Resource]float64 {
+func kernelCounts(k mmd.Kernel) work {
 	var fma, other float64
 	sigmas := slices.Sorted(slices.Values(k.Bandwidths))
 	slices.Reverse(sigmas)
@@ -126,5 +126,5 @@ func kernelCounts(k mmd.Kernel) map[Resource]float64 {
 		fma += 3 + 1 + 2*q.Beta // a Newton step, the derivative's weight, powers
 		other += 3              // c²+d², the estimate, the value's sum
 	}
-	return map[Resource]float64{FMA: fma, Float: fma + other}
+	return work{FMA: fma, Float: fma + other}
 }

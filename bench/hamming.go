@@ -118,7 +118,11 @@ func (e *environment) trainingMoves(n, side int) (s, t []uint64, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return isingModel{config}.moves(trainer.System(), trainer.Params())
+	if _, err := trainer.System().Loss(trainer.Params(), 0); err != nil {
+		return nil, nil, err
+	}
+	s, t = lastMoves[[]uint64](trainer.System())
+	return s, t, nil
 }
 
 // A hammingShape is what the loss of a batch of moves reduces to: its distinct
@@ -227,7 +231,7 @@ func hammingPhase(name string, path asm.Path, shape hammingShape, spins int) pha
 	near := 1 - shape.far
 	all, words := float64(shape.rows)*float64(shape.columns), float64((2*spins+31)/32)
 	pairs := near * all
-	p := phase{name: name, counts: map[Resource]float64{
+	p := phase{name: name, counts: work{
 		Integer: 2*words*pairs + 2*shape.farWords*shape.far*all,
 		FMA:     2 * pairs,
 		Float:   2*pairs + near*float64(shape.rows)*float64(shape.firsts)*float64((spins+patternBits-1)/patternBits),

@@ -89,10 +89,7 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 	if m == nil {
 		return []*operation{op}, nil
 	}
-	if op.need, err = m.step(trainer.System(), trainer.Params()); err != nil {
-		return nil, err
-	}
-	op.need = append(op.need, besides(m, float64(training.Batch), len(trainer.Params()))...)
+	op.need = append(m.step(trainer.System(), training.Batch), besides(m, float64(training.Batch), len(trainer.Params()))...)
 	if r, err := referenceOf(m, config, trainer.System()); err != nil {
 		op.note = err.Error()
 	} else {

@@ -69,7 +69,7 @@ func metropolisRows(e *environment, size string, v []int) ([]*operation, error) 
 			name: name + "/" + size, amount: flips, unit: "flip", call: call,
 			need: need{{
 				// All sites pass through the processor once a call.
-				counts: map[Resource]float64{Integer: flips / 32 * operations, Read: float64(side*side) * replicas / 8, Write: float64(side*side) * replicas / 8},
+				counts: work{Integer: flips / 32 * operations, Read: float64(side*side) * replicas / 8, Write: float64(side*side) * replicas / 8},
 				bytes:  8 * len(blocks) * len(blocks[0]),
 			}},
 			rivals: []rival{{

@@ -9,12 +9,46 @@ import (
 	"github.com/revgen/revgen/gmm"
 )
 
-type mixtureModel struct{ *gmm.Config }
+// mixture is what counting the work of a configuration goes by.
+type mixture struct{ *gmm.Config }
 
-func (m mixtureModel) dim() int { return len(m.Target.Components[0].Mean) }
+func (m mixture) model() *model {
+	w := &model{
+		latent: m.dim(), once: work{},
+		known: m.Generator.Kind == "realnvp" && m.Generator.Partition == "parity" &&
+			m.dim() == 2 && m.Loss.Kind == "mmd" && len(m.Transition.Sigma) <= 1,
+		discrepancy: func(engine.System) phase {
+			return pairwise("discrepancy", m.Training.Batch, m.Loss.Kernel, m.dim())
+		},
+		moved: func(s engine.System) []float32 {
+			_, to := lastMoves[vectors.States](s)
+			return slices.Clone(to.X)
+		},
+	}
+	w.forward, w.backward = m.generator()
+	// The moves, with the density where each leads and where the first begins.
+	move, density := m.moves()
+	w.transition = total(total(move, density).times(float64(m.Transition.Steps)), density)
+	networks, each := m.networks()
+	for _, sizes := range networks {
+		w.once.add(each, pieces(sizes...))
+	}
+	if m.Generator.Kind == "mixture" {
+		w.latent++ // one chooses the component
+	}
+	switch m.Loss.Kind {
+	case "balance":
+		w.balanced = m.balanced()
+	case "discriminator":
+		w.discrepancy = nil
+	}
+	return w
+}
+
+func (m mixture) dim() int { return len(m.Target.Components[0].Mean) }
 
 // width returns the number of coordinates of one of the two parts of a flow.
-func (m mixtureModel) width(part int) int {
+func (m mixture) width(part int) int {
 	half := (m.dim() + 1) / 2
 	if part%2 == 0 {
 		return half
@@ -23,7 +57,7 @@ func (m mixtureModel) width(part int) int {
 }
 
 // networks returns the widths of the perceptrons of each coupling or layer, and how many it has.
-func (m mixtureModel) networks() (sizes [][]int, each float64) {
+func (m mixture) networks() (sizes [][]int, each float64) {
 	g := &m.Generator
 	for l := range g.Depth {
 		in, out := m.width(l+1), m.width(l)
@@ -39,7 +73,7 @@ func (m mixtureModel) networks() (sizes [][]int, each float64) {
 	return sizes, 1
 }
 
-func (m mixtureModel) generator() (forward, backward work) {
+func (m mixture) generator() (forward, backward work) {
 	forward, backward = work{}, work{}
 	networks, each := m.networks()
 	for l, sizes := range networks {
@@ -50,44 +84,17 @@ func (m mixtureModel) generator() (forward, backward work) {
 	return forward, backward
 }
 
-func (m mixtureModel) step(s engine.System, params []float32) (phases need, err error) {
-	if m.Loss.Kind == "balance" {
-		phases = m.balanced()
-	} else if phases, err = byPairs(m, m.Training.Batch, s, params); err != nil {
-		return nil, err
-	}
-	once := work{}
-	networks, each := m.networks()
-	for _, sizes := range networks {
-		once.add(each, pieces(sizes...))
-	}
-	return append(phases, phase{name: "pieces", counts: once}), nil
-}
-
-func (m mixtureModel) discrepancy(engine.System, []float32) ([]phase, error) {
-	if m.Loss.Kind != "mmd" {
-		return nil, nil
-	}
-	return []phase{pairwise("discrepancy", m.Training.Batch, m.Loss.Kernel, m.dim())}, nil
-}
-
 // moves counts a proposal, a normal number a coordinate, and its acceptance; and a density.
-func (m mixtureModel) moves() (move, density work) {
+func (m mixture) moves() (move, density work) {
 	d, components := float64(m.dim()), float64(len(m.Target.Components))
 	move = total(total(philox, normal, work{FMA: 1, Float: 1}).times(d), philox, exponential)
 	density = total(total(work{FMA: d*d + d, Float: d*d + d}, exponential).times(components), logarithm)
 	return move, density
 }
 
-// transition counts the moves, with the density where each leads and where the first begins.
-func (m mixtureModel) transition() work {
-	move, density := m.moves()
-	return total(total(move, density).times(float64(m.Transition.Steps)), density)
-}
-
 // balanced counts a step by log densities: states are drawn, a part of them moves, and all have
 // their ln π, ln q and its gradient. Flows know ln q of what they draw.
-func (m mixtureModel) balanced() need {
+func (m mixture) balanced() need {
 	n := m.Training.Batch
 	all, moved := float64(n), float64(engine.NewBalance(m.Loss.Balancing, n, n, 1).Moved())
 	move, density := m.moves()
@@ -111,7 +118,7 @@ func (m mixtureModel) balanced() need {
 // gaussians counts a state that a mixture of Gaussians draws, ln q of one and its gradient, in
 // float64, of which a vector holds half as many numbers: a product with a triangle for each; of
 // all components an exponential, a sum and a quotient, and a logarithm; and moments of all.
-func (m mixtureModel) gaussians() (draw, logQ, score work) {
+func (m mixture) gaussians() (draw, logQ, score work) {
 	d, components := float64(m.dim()), float64(m.Generator.Components)
 	triangle := d * (d + 1) / 2
 	product, comparison := work{FMA: 2, Float: 2}, work{Float: 2}
@@ -119,21 +126,4 @@ func (m mixtureModel) gaussians() (draw, logQ, score work) {
 	draw = total(product.times(triangle), comparison.times(components))
 	logQ = total(total(product.times(triangle+d), exponential64, shares).times(components), logarithm64)
 	return draw, logQ, product.times(components * (2*d + triangle))
-}
-
-func (m mixtureModel) known() bool {
-	return m.Generator.Kind == "realnvp" && m.Generator.Partition == "parity" &&
-		m.dim() == 2 && m.Loss.Kind == "mmd" && len(m.Transition.Sigma) <= 1
-}
-
-func (m mixtureModel) latent() (dim int, decided bool) {
-	if m.Generator.Kind == "mixture" {
-		return m.dim() + 1, false // one chooses the component
-	}
-	return m.dim(), false
-}
-
-func (m mixtureModel) moved(s engine.System) []float32 {
-	_, to := lastMoves[vectors.States](s)
-	return slices.Clone(to.X)
 }

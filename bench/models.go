@@ -12,26 +12,26 @@ import (
 	"github.com/revgen/revgen/ising"
 )
 
-// A model is what a suite knows about a system beyond its contract: how much
-// work its parts are, and how to check a peer. Systems without a model are
-// timed alone.
-type model interface {
-	// generator counts the generator's work per sample, forward and backward.
-	generator() (forward, backward work)
-	// discrepancy counts the loss and gradient of a batch of the generator
-	// with the given parameters.
-	discrepancy(s engine.System, params []float32) ([]phase, error)
-	// transition counts the moves of a sample.
-	transition() work
-	// step counts the generator, its moves and the loss of a training step.
-	step(s engine.System, params []float32) (need, error)
+// A model is what a suite knows about a system of one configuration beyond its contract: how
+// much work its parts are, and how to check a peer. Systems without a model are timed alone.
+type model struct {
+	// The generator's work per sample, and that of the moves of a sample.
+	forward, backward, transition work
+	// discrepancy counts the loss and gradient of the batch of the system's last loss; nil if
+	// nobody has counted it.
+	discrepancy func(s engine.System) phase
+	// balanced is a step in place of these: by log densities.
+	balanced need
+	// once is what a step takes besides that does not grow with the batch.
+	once work
 	// known reports whether peers know the loss and the transition.
-	known() bool
-	// latent returns the dimension of a sample's noise, and whether a uniform number besides
+	known bool
+	// latent is the dimension of a sample's noise, and decided whether a uniform number besides
 	// decides its discrete part.
-	latent() (dim int, decided bool)
+	latent  int
+	decided bool
 	// moved returns where the samples of the last loss have moved, as peers hold states.
-	moved(s engine.System) []float32
+	moved func(s engine.System) []float32
 }
 
 // A reference is one iteration from given inputs.
@@ -42,8 +42,8 @@ type reference struct {
 }
 
 // referenceOf returns the first step of a training, of freshly initialized parameters.
-func referenceOf(m model, config engine.Config, s engine.System) (*reference, error) {
-	if !m.known() {
+func referenceOf(m *model, config engine.Config, s engine.System) (*reference, error) {
+	if !m.known {
 		return nil, errOwnRecipe
 	}
 	params := make([]float32, s.NumParams())
@@ -75,19 +75,19 @@ func (r *reference) agree(p *peers.Process, words ...any) (agreement, error) {
 
 // modelOf returns what is known about the system of a configuration, or nil, as of most
 // generators with a density, whose work nobody has counted.
-func modelOf(config engine.Config) model {
+func modelOf(config engine.Config) *model {
 	switch c := config.(type) {
 	case *ising.Config:
 		if c.Generator.Kind == "perceptron" {
-			return isingModel{c}
+			return isingModel(c)
 		}
 	case *gmm.Config:
 		if g := &c.Generator; g.Kind != "mixture" || c.Loss.Kind == "balance" && g.Depth == 0 && !g.Bent && g.Base == "joint" {
-			return mixtureModel{c}
+			return mixture{c}.model()
 		}
 	case *hybrid.Config:
 		if c.Generator.Kind == "perceptron" {
-			return hybridModel{c}
+			return hybridModel(c)
 		}
 	}
 	return nil
@@ -182,21 +182,29 @@ func pieces(sizes ...int) work {
 	return total(work{FMA: 2, Float: 2, Read: 4, Write: 8}, work{FMA: 8, Float: 10, Read: 16, Write: 4}).times(float64(sizes[1] * sizes[2]))
 }
 
-// byPairs counts a step of the paper's form.
-func byPairs(m model, batch int, s engine.System, params []float32) (need, error) {
-	loss, err := m.discrepancy(s, params)
-	forward, backward := m.generator()
-	n := float64(batch)
-	step := append(need{{name: "forward", counts: forward.times(n)}, {name: "backward", counts: backward.times(n)}}, loss...)
-	return append(step, phase{name: "transition", counts: m.transition().times(n)}), err
+// step counts the generator, its moves and the loss of a training step of so many samples, of
+// which the system has taken one.
+func (m *model) step(s engine.System, batch int) need {
+	step := m.balanced
+	if step == nil {
+		n := float64(batch)
+		step = need{{name: "forward", counts: m.forward.times(n)}, {name: "backward", counts: m.backward.times(n)}}
+		if m.discrepancy != nil {
+			step = append(step, m.discrepancy(s))
+		}
+		step = append(step, phase{name: "transition", counts: m.transition.times(n)})
+	}
+	if m.once != nil {
+		step = append(step, phase{name: "pieces", counts: m.once})
+	}
+	return step
 }
 
 // besides counts what a training step does beside the generator, its moves and the loss: the
 // noise, and AdamW's step of the parameters.
-func besides(m model, batch float64, params int) need {
-	dim, decided := m.latent()
-	noise := total(philox, normal).times(float64(dim))
-	if decided {
+func besides(m *model, batch float64, params int) need {
+	noise := total(philox, normal).times(float64(m.latent))
+	if m.decided {
 		noise.add(1, philox)
 	}
 	// θ, the gradient and its two averages, of which all but the gradient change, and before that
@@ -211,14 +219,13 @@ func besides(m model, batch float64, params int) need {
 // noiseOf returns what the samples of a configuration's first step are made of: normal
 // numbers z and, where a sample has a discrete part, the uniform number u that decides it,
 // the first of its block.
-func noiseOf(m model, config engine.Config) map[string][]float32 {
+func noiseOf(m *model, config engine.Config) map[string][]float32 {
 	n, seed := config.Shared().Training.Batch, config.Shared().Training.Seed
-	dim, decided := m.latent()
-	z := make([]float32, n*dim)
+	z := make([]float32, n*m.latent)
 	stream := rng.Stream(seed, rng.TrainLatent, 0)
-	rng.Normals(z, dim, &stream, 0)
+	rng.Normals(z, m.latent, &stream, 0)
 	noise := map[string][]float32{"z": z}
-	if decided {
+	if m.decided {
 		blocks, u := make([]float32, 4*n), make([]float32, n)
 		stream := rng.Stream(seed, rng.TrainHead, 0)
 		asm.Uniforms(blocks, &stream, 0)

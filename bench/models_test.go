@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/internal/pool"
@@ -127,23 +128,22 @@ func TestReferences(t *testing.T) {
 		require.InEpsilon(t, want.loss, r.loss, 1e-4)
 		require.Len(t, r.grad, want.grad)
 		require.Len(t, r.inputs["params"], want.grad)
-		phases, err := m.discrepancy(system, trainer.Params())
-		require.NoError(t, err)
-		require.Len(t, phases, 1)
-		require.Equal(t, "discrepancy", phases[0].name)
+		loss := m.discrepancy(system)
+		require.Equal(t, "discrepancy", loss.name)
 		if i > 0 {
 			continue
 		}
-		states, counts, pairs := make([]byte, 8*n), [3]int{}, 0.0
-		require.NoError(t, system.(engine.Sampler).Sample(states, "states", trainer.Params(), 0, n, 0))
-		for k := 4; k < len(states); k += 8 {
-			counts[states[k]]++
+		counts, pairs := [3]int{}, 0.0
+		from, _ := lastMoves[vectors.States](system)
+		require.Len(t, from.K, n)
+		for _, k := range from.K {
+			counts[k]++
 		}
 		for _, c := range counts {
 			pairs += float64(c * c)
 		}
 		one := kernelCounts(config.(*hybrid.Config).Loss.Kernel)
-		require.Equal(t, work{FMA: pairs * (one[FMA] + 4), Float: pairs * (one[Float] + 6)}, phases[0].counts)
+		require.Equal(t, work{FMA: pairs * (one[FMA] + 4), Float: pairs * (one[Float] + 6)}, loss.counts)
 	}
 }
 
@@ -161,6 +161,7 @@ func TestOwnRecipes(t *testing.T) {
 		func(c *gmm.Config) { c.Generator.Kind = "residual" },
 		func(c *gmm.Config) { c.Generator.Partition = "halves" },
 		func(c *gmm.Config) { c.Loss.Kind = "balance" },
+		func(c *gmm.Config) { c.Loss.Kind = "discriminator" },
 		func(c *gmm.Config) { c.Transition.Sigma = []float64{0.1, 0.2} },
 		func(c *gmm.Config) { c.Target.Components[0].Mean = []float64{1, 1, 1} },
 	} {
@@ -168,9 +169,8 @@ func TestOwnRecipes(t *testing.T) {
 		require.NoError(t, err)
 		change(c)
 		hold(c)
-		phases, err := mixtureModel{c}.discrepancy(nil, nil)
-		require.NoError(t, err)
-		require.Equal(t, c.Loss.Kind == "mmd", phases != nil)
+		third := map[string]string{"mmd": "discrepancy", "balance": "density", "discriminator": "transition"}
+		require.Equal(t, third[c.Loss.Kind], modelOf(c).step(nil, 8)[2].name)
 	}
 	for _, change := range []func(c *ising.Config){
 		func(c *ising.Config) { c.Generator.Head = "bernoulli" },
@@ -211,13 +211,13 @@ func TestOtherMixtures(t *testing.T) {
 	}
 	// 1-6-5-2 in the first coupling, whose first layers are kinks, and 2-6-5-1 in the second.
 	kinks, dense := 5*2.0, 5*2.0
-	forward, backward := mixtureModel{c}.generator()
+	forward, backward := mixture{c}.generator()
 	require.Equal(t, work{FMA: 2 * (kinks + dense + 2*6 + 6*5 + 5), Float: 2 * 5 * 3, Read: 2 * 5 * 8}, forward)
 	require.Equal(t, work{FMA: 2 * (kinks + 2*dense + 2*(2*6+6*5+5)), Float: 2 * 5 * 3, Read: 2 * 5 * 12, Write: 2 * 5 * 8}, backward)
 	c.Generator.Kind = "residual"
 	for latent, width := range map[int]float64{0: 3, 4: 4} {
 		c.Generator.Latent = latent
-		forward, backward = mixtureModel{c}.generator()
+		forward, backward = mixture{c}.generator()
 		one := width*6 + 6*5 + 5*width
 		require.Equal(t, work{FMA: 2 * one}, forward)
 		require.Equal(t, work{FMA: 2*2*one - 6*width}, backward, "no gradient with respect to the noise")
