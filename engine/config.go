@@ -72,8 +72,8 @@ func (c *Common) Validate() error {
 	}
 	t := &c.Training
 	return conf.First(
-		conf.Under("training.schedule", t.Schedule.Validate()),
 		conf.Under("training", conf.Check(t)),
+		conf.Under("training.schedule", t.Schedule.Validate()),
 		conf.Between("evaluation.samples", c.Evaluation.Samples, 1, MostEvaluated),
 		conf.Under("evaluation", conf.Check(&c.Evaluation)),
 		conf.Under("training", t.Methods.Validate(t.ClipNorm)))

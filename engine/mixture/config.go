@@ -6,7 +6,6 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/optim"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
 )
@@ -64,12 +63,9 @@ func Train(t *engine.Training, rate float64, steps int) {
 	t.CheckpointEvery, t.LogEvery = 200, 10
 }
 
-// Validate reports the first value that cannot be used to place and train a mixture of
-// at most so many Gaussians, by its key in the configuration.
-func (c ScoutConfig) Validate(components, most int, t *engine.Training) error {
-	if err := conf.First(conf.Between("generator.components", components, 1, most), conf.Under("generator.scout", conf.Check(&c))); err != nil {
-		return err
-	}
+// ValidateTraining reports the first value with which a mixture that has been placed cannot be
+// trained, by its key in the configuration.
+func ValidateTraining(t *engine.Training) error {
 	switch {
 	case t.Method != "gradient":
 		return fmt.Errorf("training.method: a mixture that has been placed is trained by the gradient; set it to gradient, or generator.kind to another")

@@ -15,6 +15,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/notes"
 )
@@ -515,24 +516,22 @@ func TestSettings(t *testing.T) {
 	require.Equal(t, []any{700, 1024, 2.0, 0.0, 200, 10}, []any{to.Steps, to.Batch, to.ClipNorm, to.EMA, to.CheckpointEvery, to.LogEvery})
 
 	for _, c := range []struct {
-		components, population, moves int
-		method                        string
-		decay                         float64
-		want                          string
+		population, moves int
+		method            string
+		decay             float64
+		want              string
 	}{
-		{1, 2, 1, "gradient", 0, ""}, {7, 1 << 20, 1 << 16, "gradient", 0, ""},
-		{0, 2, 1, "gradient", 0, "generator.components: 0 is not between 1 and 7"},
-		{8, 2, 1, "gradient", 0, "generator.components: 8 is not between 1 and 7"},
-		{1, 1, 1, "gradient", 0, "generator.scout.population: 1 is not between 2 and 1048576"},
-		{1, 1<<20 + 1, 1, "gradient", 0, "generator.scout.population: 1048577 is not between 2 and 1048576"},
-		{1, 2, 0, "gradient", 0, "generator.scout.moves: 0 is not between 1 and 65536"},
-		{1, 2, 1<<16 + 1, "gradient", 0, "generator.scout.moves: 65537 is not between 1 and 65536"},
-		{1, 2, 1, "evolution", 0, "training.method: a mixture that has been placed is trained by the gradient; set it to gradient, or generator.kind to another"},
-		{1, 2, 1, "gradient", 1e-9, "training.optimizer.weight_decay: it would move a mixture away from where it has been placed; set it to 0, or generator.kind to another"},
+		{2, 1, "gradient", 0, ""}, {1 << 20, 1 << 16, "gradient", 0, ""},
+		{1, 1, "gradient", 0, "population: 1 is not between 2 and 1048576"},
+		{1<<20 + 1, 1, "gradient", 0, "population: 1048577 is not between 2 and 1048576"},
+		{2, 0, "gradient", 0, "moves: 0 is not between 1 and 65536"},
+		{2, 1<<16 + 1, "gradient", 0, "moves: 65537 is not between 1 and 65536"},
+		{2, 1, "evolution", 0, "training.method: a mixture that has been placed is trained by the gradient; set it to gradient, or generator.kind to another"},
+		{2, 1, "gradient", 1e-9, "training.optimizer.weight_decay: it would move a mixture away from where it has been placed; set it to 0, or generator.kind to another"},
 	} {
 		of := engine.Training{}
 		of.Method, of.Optimizer.WeightDecay = c.method, c.decay
-		err := ScoutConfig{Population: c.population, Moves: c.moves}.Validate(c.components, 7, &of)
+		err := conf.First(conf.Check(&ScoutConfig{Population: c.population, Moves: c.moves}), ValidateTraining(&of))
 		require.Equal(t, c.want, map[bool]string{true: "", false: fmt.Sprint(err)}[err == nil])
 	}
 	// Two coordinates have no parts, and fewer than 24 points do not tell.

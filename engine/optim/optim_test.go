@@ -116,30 +116,31 @@ func TestStepReportsNonFinite(t *testing.T) {
 }
 
 func TestSchedule(t *testing.T) {
+	validate := func(s *Schedule) error { return conf.First(conf.Check(s), s.Validate()) }
 	step := Schedule{Kind: "step", Milestones: []int{10, 20}, Factor: 0.5, Warmup: 4}
-	require.NoError(t, step.Validate())
+	require.NoError(t, validate(&step))
 	for at, want := range map[int]float64{1: 0.25, 2: 0.5, 4: 1, 10: 1, 11: 0.5, 20: 0.5, 21: 0.25} {
 		require.Equal(t, want, step.At(at, 30), "step %d", at)
 	}
 	cosine := Schedule{Kind: "cosine", Final: 0.1}
-	require.NoError(t, cosine.Validate())
+	require.NoError(t, validate(&cosine))
 	require.Equal(t, 1.0, cosine.At(1, 100))
 	require.InDelta(t, 0.55, cosine.At(51, 100), 1e-12)
 	require.InDelta(t, 0.1, cosine.At(101, 100), 1e-12)
 	require.Equal(t, 1.0, (&Schedule{Kind: "constant"}).At(5, 10))
 	for want, bad := range map[string]Schedule{
-		`kind: "linear" is not constant, step or cosine`:         {Kind: "linear"},
+		`kind: "linear" is not one of constant, step, cosine`:    {Kind: "linear"},
 		"factor: 0 is not in (0, 1]":                             {Kind: "step"},
 		"factor: 1.001 is not in (0, 1]":                         {Kind: "step", Factor: 1.001},
 		"milestones[1]: 3; milestones are positive and increase": {Kind: "step", Factor: 0.5, Milestones: []int{3, 3}},
 		"milestones[0]: 0; milestones are positive and increase": {Kind: "step", Factor: 0.5, Milestones: []int{0, 3}},
 		"milestones[2]: 3; milestones are positive and increase": {Kind: "step", Factor: 0.5, Milestones: []int{3, 4, 3}},
-		"final: 1.001 is not in [0, 1]":                          {Kind: "cosine", Final: 1.001},
-		"final: -0.001 is not in [0, 1]":                         {Kind: "cosine", Final: -0.001},
-		"final: NaN is not in [0, 1]":                            {Kind: "cosine", Final: math.NaN()},
-		"warmup: -1 is negative":                                 {Kind: "constant", Warmup: -1},
+		"final: 1.001 is not between 0 and 1":                    {Kind: "cosine", Final: 1.001},
+		"final: -0.001 is not between 0 and 1":                   {Kind: "cosine", Final: -0.001},
+		"final: NaN is not between 0 and 1":                      {Kind: "cosine", Final: math.NaN()},
+		"warmup: -1 is not between 0 and 2147483647":             {Kind: "constant", Warmup: -1},
 	} {
-		require.EqualError(t, bad.Validate(), want)
+		require.EqualError(t, validate(&bad), want)
 	}
 	warm := Schedule{Kind: "cosine", Final: 0.5, Warmup: 4}
 	require.InDelta(t, 0.5*(0.5+0.25*(1+math.Cos(math.Pi/8))), warm.At(2, 8), 1e-12)
@@ -147,7 +148,7 @@ func TestSchedule(t *testing.T) {
 	for _, good := range []Schedule{ // at the bounds
 		{Kind: "step", Factor: 1, Milestones: []int{1, 2}}, {Kind: "cosine"}, {Kind: "cosine", Final: 1}, {Kind: "constant", Warmup: 1},
 	} {
-		require.NoError(t, good.Validate(), "%+v", good)
+		require.NoError(t, validate(&good), "%+v", good)
 	}
 }
 

@@ -13,35 +13,20 @@ type Schedule struct {
 	// Milestones are the steps after which a step decay multiplies the rate
 	// by Factor once more.
 	Milestones []int   `json:"milestones" when:"kind=step"`
-	Factor     float64 `json:"factor" when:"kind=step"` // of the rate at each milestone
+	Factor     float64 `json:"factor" when:"kind=step" is:"slope"` // of the rate at each milestone
 	// Final is the fraction of the initial rate that a cosine schedule ends at.
-	Final float64 `json:"final" when:"kind=cosine"`
+	Final float64 `json:"final" when:"kind=cosine" is:"fraction"`
 	// Warmup is the number of first steps over which the rate rises linearly.
-	Warmup int `json:"warmup"`
+	Warmup int `json:"warmup" is:"0.."`
 }
 
-// Validate reports the first value that cannot be used, by its key.
+// Validate reports the first milestone that cannot be used, by its key, where conf.Check has
+// nothing to report.
 func (s *Schedule) Validate() error {
-	switch s.Kind {
-	case "constant":
-	case "step":
-		if !(s.Factor > 0 && s.Factor <= 1) {
-			return fmt.Errorf("factor: %v is not in (0, 1]", s.Factor)
+	for i, m := range s.Milestones {
+		if s.Kind == "step" && (m < 1 || i > 0 && m <= s.Milestones[i-1]) {
+			return fmt.Errorf("milestones[%d]: %d; milestones are positive and increase", i, m)
 		}
-		for i, m := range s.Milestones {
-			if m < 1 || i > 0 && m <= s.Milestones[i-1] {
-				return fmt.Errorf("milestones[%d]: %d; milestones are positive and increase", i, m)
-			}
-		}
-	case "cosine":
-		if !(s.Final >= 0 && s.Final <= 1) {
-			return fmt.Errorf("final: %v is not in [0, 1]", s.Final)
-		}
-	default:
-		return fmt.Errorf("kind: %q is not constant, step or cosine", s.Kind)
-	}
-	if s.Warmup < 0 {
-		return fmt.Errorf("warmup: %d is negative", s.Warmup)
 	}
 	return nil
 }

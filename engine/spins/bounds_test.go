@@ -83,19 +83,39 @@ func TestTransitionsByLevel(t *testing.T) {
 	}
 	require.Equal(t, 5, Boltzmann{g, 1}.Spins())
 
+	limited := func(steps int) stepsOf { return stepsOf{Boltzmann{g, 1}, steps} }
 	for want, c := range map[string]TransitionConfig{
 		"": {Steps: 100, Anneal: 1, AnnealFrom: 1}, "transition.steps: 0 ": {}, "transition.steps: 101 ": {Steps: 101},
 		"transition.anneal: ": {Steps: 1, Anneal: 1.1}, "transition.anneal_from: ": {Steps: 1, AnnealFrom: -0.1},
 	} {
-		if err := c.Validate(100); want == "" {
+		c.Proposal = "single"
+		if err := c.ValidateFor(limited(100)); want == "" {
 			require.NoError(t, err)
 		} else {
 			require.ErrorContains(t, err, want)
 		}
 	}
-	require.NoError(t, (&TransitionConfig{Steps: 1 << 16}).Validate(math.MaxInt32))
-	require.Error(t, (&TransitionConfig{Steps: 1<<16 + 1}).Validate(math.MaxInt32))
+	require.NoError(t, (&TransitionConfig{Proposal: "single", Steps: 1 << 16}).ValidateFor(limited(math.MaxInt32)))
+	require.Error(t, (&TransitionConfig{Proposal: "single", Steps: 1<<16 + 1}).ValidateFor(limited(math.MaxInt32)))
 }
+
+// stepsOf is a target whose kernels have random numbers for so many steps.
+type stepsOf struct {
+	Boltzmann
+	most int
+}
+
+func (t stepsOf) Kernel(c *TransitionConfig, fraction float64) (Kernel, error) {
+	k, err := t.Boltzmann.Kernel(c, fraction)
+	return fewSteps{k, t.most}, err
+}
+
+type fewSteps struct {
+	Kernel
+	most int
+}
+
+func (k fewSteps) MaxSteps() int { return k.most }
 
 // TestWaysOfTheHeatBath: equal strengths are sliced up to so many neighbours and kinds of spins.
 func TestWaysOfTheHeatBath(t *testing.T) {

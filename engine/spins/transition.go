@@ -19,36 +19,26 @@ type TransitionConfig struct {
 	Proposal string `json:"proposal" enum:"single,mixture,multi-spin,sweep"`
 	// GlobalFlip is the probability p_g of proposing to flip all spins.
 	GlobalFlip float64 `json:"global_flip" when:"proposal=mixture"`
-	Steps      int     `json:"steps"` // m
+	Steps      int     `json:"steps" is:"1..65536"` // m
 	// Anneal is the fraction of the training over which the kernel's inverse
 	// temperature rises from AnnealFrom·target.beta to target.beta, in 32 levels of
 	// which the first is one above AnnealFrom. A generator that meets a cold target at
 	// once rushes to its states of lowest energy.
-	Anneal     float64 `json:"anneal"`
-	AnnealFrom float64 `json:"anneal_from"` // fraction of target.beta that annealing begins with
+	Anneal     float64 `json:"anneal" is:"fraction"`
+	AnnealFrom float64 `json:"anneal_from" is:"fraction"` // fraction of target.beta that annealing begins with
 }
 
 // Sweeping is the proposal of transitions that are no Metropolis steps.
 const Sweeping = "sweep"
 
-const mostSteps = 1 << 16 // of a transition
-
-// Validate reports the first value that cannot be used, by its key in the
-// configuration. A stream has random numbers for limit steps.
-func (c *TransitionConfig) Validate(limit int) error {
-	return conf.First(
-		conf.Between("transition.steps", c.Steps, 1, min(mostSteps, limit)),
-		conf.Fraction("transition.anneal", c.Anneal),
-		conf.Fraction("transition.anneal_from", c.AnnealFrom))
-}
-
-// ValidateFor is Validate for the kernel of a target, whose errors it reports too.
+// ValidateFor reports the first value that cannot be used for the target, by its key in the
+// configuration. A stream has random numbers for so many steps of the target's kernel.
 func (c *TransitionConfig) ValidateFor(t Target) error {
 	kernel, err := t.Kernel(c, 1)
 	if err != nil {
 		return err
 	}
-	return c.Validate(kernel.MaxSteps())
+	return conf.First(conf.Under("transition", conf.Check(c)), conf.Between("transition.steps", c.Steps, 1, kernel.MaxSteps()))
 }
 
 // AnnealLevels is the number of inverse temperatures on the way to the target's.

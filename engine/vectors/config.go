@@ -27,7 +27,7 @@ type TransitionConfig struct {
 	// of them at each step.
 	Sigma []float64 `json:"sigma"`
 	Flip  float64   `json:"-"`
-	Steps int       `json:"steps"` // m
+	Steps int       `json:"steps" is:"1..65536"` // m
 	engine.Annealing
 }
 
@@ -44,7 +44,7 @@ type GeneratorConfig struct {
 	// choices of one for each coordinate.
 	Base string `json:"base" enum:"joint,product" when:"kind=mixture"`
 	// Components is the number of Gaussians, of a product those of each coordinate.
-	Components int `json:"components" when:"kind=mixture"`
+	Components int `json:"components" when:"kind=mixture" is:"1..1024"`
 	// Bent says that each coordinate of the Gaussians is bent by a sinh-arcsinh map,
 	// which makes its tails lighter or heavier and lets it lean, and what each
 	// coupling changes by one that depends on the other coordinates.
@@ -132,7 +132,7 @@ type ModalTransition struct {
 	// Flip is the probability that a move within a mode proposes 2c − x + ε
 	// instead of x + ε, reflected at the mode's centre c.
 	Flip  float64 `json:"flip" is:"probability"`
-	Steps int     `json:"steps"` // m
+	Steps int     `json:"steps" is:"1..65536"` // m
 	engine.Annealing
 }
 
@@ -145,7 +145,7 @@ type ModalGenerator struct {
 	Kind string `json:"kind" enum:"perceptron,mixture"`
 	Base string `json:"-"`
 	// Components is the number of Gaussians of each mode.
-	Components int `json:"components" when:"kind=mixture"`
+	Components int `json:"components" when:"kind=mixture" is:"1..256"`
 	// Bent says that each coordinate of the Gaussians is bent by a sinh-arcsinh map,
 	// which makes its tails lighter or heavier and lets it lean.
 	Bent   bool                `json:"bent" when:"kind=mixture"`
@@ -200,12 +200,9 @@ func (c *ModalConfig) converted() *Config {
 // Limits that keep a batch's random numbers within their stream and its memory
 // within reason.
 const (
-	maxSteps  = 1 << 16
+	maxSteps  = 1 << 16 // of a sample's moves, and of a transition
 	maxDepth  = 256
 	maxLatent = 4096
-
-	maxComponents      = 1024
-	maxModalComponents = 256
 
 	maxModalDim = 1 << (63 - moveShift) * 4 / maxSteps // of d/4 blocks of normals a step
 )
@@ -231,17 +228,12 @@ func validate(of Configuration, wrong error, dim, modes int, target []engine.Dem
 	if err := conf.First(
 		wrong, c.Common.Validate(),
 		conf.Deviations("transition.sigma", p.Sigma),
-		conf.Between("transition.steps", p.Steps, 1, maxSteps),
 		conf.Under("transition", p.Annealing.Validate()),
 		conf.Under("generator", g.validate(dim, modes))); err != nil {
 		return err
 	}
 	if g.Kind == "mixture" {
-		most := maxComponents
-		if modes > 0 {
-			most = maxModalComponents
-		}
-		if err := g.Scout.Validate(g.Components, most, &c.Training); err != nil {
+		if err := mixture.ValidateTraining(&c.Training); err != nil {
 			return err
 		}
 	}
