@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -109,12 +110,38 @@ func (s Systems) Given(from Source) (cfg engine.Config, why string, looks bool, 
 	return cfg, "", true, nil
 }
 
-// base returns the preset that a source begins with.
-func (s Systems) base(from *Source) (engine.Config, error) {
+// base returns the preset that a source begins with. A text says which system's it is and, if
+// it likes, of which preset the missing keys are.
+func (s Systems) base(from *Source) (cfg engine.Config, err error) {
+	system, preset := from.System, from.Preset
 	if from.written() {
-		return s.Base(from.Text, from.File)
+		var there bool
+		if system, there, err = conf.Text(from.Text, from.File, "system"); err != nil {
+			return nil, err
+		}
+		if !there {
+			return nil, &conf.Error{File: from.File, Path: "system", Reason: "missing; it is one of " + strings.Join(s.Names(), ", ")}
+		}
+		if preset, _, err = conf.Text(from.Text, from.File, "preset"); err != nil {
+			return nil, err
+		}
+	} else if system == "" && len(s) > 0 {
+		system = s[0].Name
 	}
-	return s.preset(from.System, from.Preset)
+	def, err := s.Find(system)
+	if err != nil {
+		return nil, conf.At(from.Text, from.File, "system", err)
+	}
+	if cfg, err = def.Preset(cmp.Or(preset, def.Presets[0])); err != nil {
+		return nil, conf.At(from.Text, from.File, "preset", err)
+	}
+	return cfg, nil
+}
+
+// Base returns the preset that the text of a configuration begins with. Errors name the file and
+// the place in it.
+func (s Systems) Base(data []byte, file string) (engine.Config, error) {
+	return s.base(&Source{Text: data, File: file})
 }
 
 func (from *Source) written() bool { return from.Text != nil || from.File != "" }
@@ -173,18 +200,6 @@ func load(cfg engine.Config) error {
 		return l.Load()
 	}
 	return nil
-}
-
-// preset returns the configuration of a preset as it stands.
-func (s Systems) preset(system, name string) (engine.Config, error) {
-	if system == "" && len(s) > 0 {
-		system = s[0].Name
-	}
-	def, err := s.Find(system)
-	if err != nil {
-		return nil, conf.At(nil, "", "system", err)
-	}
-	return presetOf(def, name, nil, "")
 }
 
 // target sets what the source says of the target, of the kind of generator and of the seed, by which
