@@ -12,16 +12,41 @@ import (
 	"github.com/revgen/revgen/internal/crash"
 )
 
-// The positive numbers that single precision, in which training computes, holds
-// with all its digits.
-const (
-	leastSingle = 0x1p-126
-	mostSingle  = math.MaxFloat32
-)
+// A rule is what a tag may say of a number, and of each of a list.
+type rule struct {
+	wrong  string // what is said of a number that is not so
+	right  func(x float64) bool
+	beyond string // and of one that is not so in single precision, in which training computes
+	single func(x float64) bool
+}
 
-// rules are what a tag may say of a number, and of each of a list.
-var rules = map[string]func(key string, x float64) error{
-	"positive": Positive, "not negative": NotNegative, "finite": Finite, "decay": Decay, "slope": Slope, "fraction": Fraction, "probability": Probability,
+const beyondSingle = "is beyond single precision, in which it is used and which holds 1.2e-38 to 3.4e38"
+
+// allDigits reports whether single precision holds x with all its digits.
+func allDigits(x float64) bool { return x == 0 || x >= 0x1p-126 && x <= math.MaxFloat32 }
+
+// always is of numbers that are used in double precision.
+func always(float64) bool { return true }
+
+var rules = map[string]rule{
+	"positive":     {"is not a positive finite number", func(x float64) bool { return x > 0 && x <= math.MaxFloat64 }, beyondSingle, allDigits},
+	"not negative": {"is not a finite number ≥ 0", func(x float64) bool { return x >= 0 && x <= math.MaxFloat64 }, beyondSingle, allDigits},
+	// It may be so small that it is taken as 0.
+	"finite":      {"is not finite", func(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }, beyondSingle, func(x float64) bool { return math.Abs(x) <= math.MaxFloat32 }},
+	"decay":       {"is not in [0, 1)", func(x float64) bool { return x >= 0 && x < 1 }, "is 1 in single precision, in which it is used", func(x float64) bool { return float32(x) < 1 }},
+	"slope":       {"is not in (0, 1]", func(x float64) bool { return x > 0 && x <= 1 }, beyondSingle, allDigits},
+	"fraction":    {"is not between 0 and 1", func(x float64) bool { return x >= 0 && x <= 1 }, "", always},
+	"probability": {"is not a probability", func(x float64) bool { return x >= 0 && x <= 1 }, "", always},
+}
+
+func (r rule) check(key string, x float64) error {
+	switch {
+	case !r.right(x):
+		return fmt.Errorf("%s: %v %s", key, x, r.wrong)
+	case !r.single(x):
+		return fmt.Errorf("%s: %v %s", key, x, r.beyond)
+	}
+	return nil
 }
 
 // number reports a value of the field that is not what its tag says: of an integer low..high,
@@ -35,66 +60,16 @@ func (f *field) number(key string, v reflect.Value) error {
 	case []int:
 		return Widths(key, x)
 	case []float64:
-		return each(key, x, rules[f.is])
+		return each(key, x, rules[f.is].check)
 	}
-	return rules[f.is](key, v.Float())
+	return rules[f.is].check(key, v.Float())
 }
-
-const beyondSingle = "%s: %v is beyond single precision, in which it is used and which holds 1.2e-38 to 3.4e38"
 
 // Positive reports a value that is not a positive number of single precision.
-func Positive(key string, x float64) error {
-	switch {
-	case !(x > 0 && x <= math.MaxFloat64):
-		return fmt.Errorf("%s: %v is not a positive finite number", key, x)
-	case x < leastSingle || x > mostSingle:
-		return fmt.Errorf(beyondSingle, key, x)
-	}
-	return nil
-}
+func Positive(key string, x float64) error { return rules["positive"].check(key, x) }
 
-// NotNegative is Positive with 0 allowed.
-func NotNegative(key string, x float64) error {
-	switch {
-	case x == 0:
-		return nil
-	case !(x > 0 && x <= math.MaxFloat64):
-		return fmt.Errorf("%s: %v is not a finite number ≥ 0", key, x)
-	}
-	return Positive(key, x)
-}
-
-// Finite reports a value that is not a number of single precision. It may be so
-// small that it is taken as 0.
-func Finite(key string, x float64) error {
-	switch {
-	case math.IsNaN(x) || math.IsInf(x, 0):
-		return fmt.Errorf("%s: %v is not finite", key, x)
-	case math.Abs(x) > mostSingle:
-		return fmt.Errorf(beyondSingle, key, x)
-	}
-	return nil
-}
-
-// Decay reports a value that is not in [0, 1), or that single precision takes as
-// 1.
-func Decay(key string, x float64) error {
-	switch {
-	case !(x >= 0 && x < 1):
-		return fmt.Errorf("%s: %v is not in [0, 1)", key, x)
-	case float32(x) == 1:
-		return fmt.Errorf("%s: %v is 1 in single precision, in which it is used", key, x)
-	}
-	return nil
-}
-
-// Slope reports a value that is not in (0, 1], for LeakyReLU.
-func Slope(key string, x float64) error {
-	if !(x > 0 && x <= 1) {
-		return fmt.Errorf("%s: %v is not in (0, 1]", key, x)
-	}
-	return Positive(key, x)
-}
+// Fraction reports a number that is not between 0 and 1.
+func Fraction(key string, x float64) error { return rules["fraction"].check(key, x) }
 
 // Between reports a number that is not between two others.
 func Between(key string, x, low, high int) error {
@@ -131,22 +106,6 @@ func each[T any](key string, list []T, rule func(key string, x T) error) error {
 		if err := rule(fmt.Sprintf("%s[%d]", key, i), x); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// Probability reports a value that is not between 0 and 1.
-func Probability(key string, x float64) error {
-	if !(x >= 0 && x <= 1) {
-		return fmt.Errorf("%s: %v is not a probability", key, x)
-	}
-	return nil
-}
-
-// Fraction reports a number that is not between 0 and 1.
-func Fraction(key string, x float64) error {
-	if !(x >= 0 && x <= 1) {
-		return fmt.Errorf("%s: %v is not between 0 and 1", key, x)
 	}
 	return nil
 }
