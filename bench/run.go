@@ -18,6 +18,7 @@ import (
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/internal/version"
@@ -158,15 +159,9 @@ func (r *runner) within(f func() error) error {
 
 // resolve fills in defaults and finds mistakes.
 func (o *Options) resolve() ([]Suite, error) {
-	suites := Suites()
-	names := Names()
-	for _, name := range o.Suites {
-		if !slices.Contains(names, name) {
-			return nil, optionf("unknown suite %q; the suites are %s", name, strings.Join(names, ", "))
-		}
-	}
-	if len(o.Suites) > 0 {
-		suites = slices.DeleteFunc(suites, func(s Suite) bool { return !slices.Contains(o.Suites, s.Name) })
+	suites, err := lists.Choose(Suites(), o.Suites, func(s Suite) string { return s.Name }, "unknown suite %q; the suites are %s")
+	if err != nil {
+		return nil, optionf("%v", err)
 	}
 	if len(o.Sizes) > 0 {
 		if len(suites) != 1 {

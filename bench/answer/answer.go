@@ -223,16 +223,12 @@ func Run(ctx context.Context, o Options) ([]Answer, error) {
 		return nil, err
 	}
 	defer workshop.Close()
-	for _, name := range o.Only {
-		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("unknown problem %q; the problems are %v", name, Names())
-		}
+	chosen, err := lists.Choose(problems(), o.Only, func(p problem) string { return p.name }, "unknown problem %q; the problems are %s")
+	if err != nil {
+		return nil, err
 	}
 	var answers []Answer
-	for _, p := range problems() {
-		if len(o.Only) > 0 && !slices.Contains(o.Only, p.name) {
-			continue
-		}
+	for _, p := range chosen {
 		p.know()
 		a := Answer{Problem: p.name, About: p.about}
 		var contenders []contender

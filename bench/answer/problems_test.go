@@ -181,7 +181,7 @@ func TestRunThatStops(t *testing.T) {
 	var said []string
 	o := Options{Only: []string{"none"}, Seconds: 0.02, Seed: 2, Peers: true, Log: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
 	_, err := Run(t.Context(), o)
-	require.ErrorContains(t, err, `unknown problem "none"; the problems are [ising-16 ising-32 ising-64 glass-8 `)
+	require.ErrorContains(t, err, `unknown problem "none"; the problems are ising-16, ising-32, ising-64, glass-8, `)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	o.Only = []string{"two_modes"}

@@ -95,12 +95,11 @@ var pytorch = []string{"pytorch_systems.py"}
 
 // Find returns the peer of the given name.
 func Find(name string) (*Peer, error) {
-	i := slices.IndexFunc(all, func(p Peer) bool { return p.Name == name })
-	if i < 0 {
-		names := lists.Map(all, func(p Peer) string { return p.Name })
-		return nil, fmt.Errorf("unknown peer %q; the peers are %s", name, strings.Join(names, ", "))
+	found, err := lists.Choose(all, []string{name}, func(p Peer) string { return p.Name }, "unknown peer %q; the peers are %s")
+	if err != nil {
+		return nil, err
 	}
-	return &all[i], nil
+	return &found[0], nil
 }
 
 // A MissingError says why a peer cannot be run and what would make it run.

@@ -72,14 +72,6 @@ func TestLimits(t *testing.T) {
 	for _, at := range []bool{false, true} {
 		require.Equal(t, at, (&Outcome{Metrics: []Metric{{}, {AtFloor: at}}}).AtFloor())
 	}
-	chosen, err := Choose([]int{1, 2, 3}, []string{"3", "1"}, func(i int) string { return fmt.Sprint(i) }, "no %s among %s")
-	require.NoError(t, err)
-	require.Equal(t, []int{1, 3}, chosen)
-	chosen, err = Choose([]int{1, 2}, nil, func(i int) string { return fmt.Sprint(i) }, "")
-	require.NoError(t, err)
-	require.Equal(t, []int{1, 2}, chosen)
-	_, err = Choose([]int{1, 2}, []string{"1", "5"}, func(i int) string { return fmt.Sprint(i) }, "no %s among %s")
-	require.EqualError(t, err, "no 5 among 1, 2")
 
 	// Curves have at most so many points as there are steps, and figures are of the paper's settings.
 	p := &Plan{Dir: "d", Presets: []string{"quick"}, Seed: 4, Seeds: 2}

@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -40,7 +41,7 @@ func (p *Plan) trials(ctx context.Context, systems []engine.Definition) ([]Trial
 	if err := CheckSeeds(p.Seed, p.Seeds); err != nil {
 		return nil, err
 	}
-	settings, err := Choose(Settings, p.Only, func(s Setting) string { return s.Name }, "unknown setting %q; the settings are %s")
+	settings, err := lists.Choose(Settings, p.Only, func(s Setting) string { return s.Name }, "unknown setting %q; the settings are %s")
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,6 @@ package reproduce
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/revgen/revgen/internal/lists"
 )
@@ -109,21 +107,3 @@ func elsewhere(beta string) []Published {
 
 // Names lists the settings.
 func Names() []string { return lists.Map(Settings, func(s Setting) string { return s.Name }) }
-
-// Choose returns those of all that have the given names, all if there are none. The error
-// for a name that there is not has a verb for it and one for those that there are.
-func Choose[T any](all []T, names []string, nameOf func(T) string, unknown string) (chosen []T, err error) {
-	var known []string
-	for _, one := range all {
-		known = append(known, nameOf(one))
-		if len(names) == 0 || slices.Contains(names, nameOf(one)) {
-			chosen = append(chosen, one)
-		}
-	}
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf(unknown, name, strings.Join(known, ", "))
-		}
-	}
-	return chosen, nil
-}

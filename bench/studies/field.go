@@ -252,7 +252,7 @@ func (r *FieldRow) UnmarshalJSON(text []byte) error { return number.Unmarshal(te
 
 // targetJobs returns the trainings of a study of targets.
 func (p *Plan) targetJobs(ctx context.Context, systems []engine.Definition, study string, targets []FieldTarget, record func(*execution, context.Context, *Results) error) (all []job, err error) {
-	chosen, err := reproduce.Choose(targets, p.Only, func(t FieldTarget) string { return t.Name },
+	chosen, err := lists.Choose(targets, p.Only, func(t FieldTarget) string { return t.Name },
 		"unknown target %q of the study "+study+"; its targets are %s")
 	if err != nil {
 		return nil, err

@@ -1,6 +1,12 @@
 // Package lists has what package slices lacks.
 package lists
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // Range returns the numbers from low on that are less than high.
 func Range[T int | uint64](low, high T) []T {
 	all := make([]T, high-low)
@@ -33,4 +39,22 @@ func Map[S, T any](items []S, of func(S) T) (all []T) {
 		all = append(all, of(item))
 	}
 	return all
+}
+
+// Choose returns those of all that have the given names, all if there are none. The error
+// for a name that there is not has a verb for it and one for those that there are.
+func Choose[T any](all []T, names []string, nameOf func(T) string, unknown string) (chosen []T, err error) {
+	var known []string
+	for _, one := range all {
+		known = append(known, nameOf(one))
+		if len(names) == 0 || slices.Contains(names, nameOf(one)) {
+			chosen = append(chosen, one)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf(unknown, name, strings.Join(known, ", "))
+		}
+	}
+	return chosen, nil
 }

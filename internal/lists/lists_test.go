@@ -27,3 +27,15 @@ func TestRange(t *testing.T) {
 	require.Equal(t, []uint64{2, 3}, Range[uint64](2, 4))
 	require.Equal(t, []int{}, Range(5, 5))
 }
+
+// TestChoose: in the order of all, and an unknown name is an error.
+func TestChoose(t *testing.T) {
+	chosen, err := Choose([]int{1, 2, 3}, []string{"3", "1"}, strconv.Itoa, "no %s among %s")
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 3}, chosen)
+	chosen, err = Choose([]int{1, 2}, nil, strconv.Itoa, "")
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2}, chosen)
+	_, err = Choose([]int{1, 2}, []string{"1", "5"}, strconv.Itoa, "no %s among %s")
+	require.EqualError(t, err, "no 5 among 1, 2")
+}
