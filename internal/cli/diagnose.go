@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -88,8 +89,8 @@ func (p *program) diagnose(d *diagnosing) error {
 	if d.reseed {
 		cfg.Shared().Training.Seed = uint64(d.seed)
 	}
-	return p.interruptible(func(ctx context.Context) error {
-		r, err := p.diagnosis(ctx, d.model, model, cfg, o, d.threads)
+	return p.onThreads(d.threads, func(ctx context.Context, workers *pool.Pool) error {
+		r, err := diagnosis(ctx, d.model, model, cfg, o, workers)
 		if err != nil {
 			return err
 		}
@@ -110,12 +111,7 @@ func (p *program) diagnose(d *diagnosing) error {
 	})
 }
 
-func (p *program) diagnosis(ctx context.Context, path string, model *run.Model, cfg engine.Config, o diagnose.Options, threads int) (*diagnose.Report, error) {
-	workers, err := p.newPool(threads)
-	if err != nil {
-		return nil, err
-	}
-	defer workers.Close()
+func diagnosis(ctx context.Context, path string, model *run.Model, cfg engine.Config, o diagnose.Options, workers *pool.Pool) (*diagnose.Report, error) {
 	system, err := cfg.New(workers)
 	if err != nil {
 		return nil, err

@@ -236,9 +236,9 @@ func TestDoubts(t *testing.T) {
 
 		var b bytes.Buffer
 		p := &program{stderr: &b}
-		steps, err := p.autoRefine(t.Context(), s, model, nil)
+		steps, err := p.autoRefine(t.Context(), s, model, nil, nil)
 		ended := together(2, func(q *program) error {
-			n, err := agreed(q, func() (int, error) { return q.autoRefine(t.Context(), s, model, nil) })
+			n, err := agreed(q, func() (int, error) { return q.autoRefine(t.Context(), s, model, nil, nil) })
 			require.Equal(t, steps, n)
 			return err
 		})

@@ -25,6 +25,7 @@ import (
 	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/report"
 )
 
@@ -186,13 +187,13 @@ func (p *program) mcmc(w *walking) error {
 			return err
 		}
 	}
-	return p.interruptible(func(ctx context.Context) error {
+	return p.onThreads(w.threads, func(ctx context.Context, workers *pool.Pool) error {
 		cfg, err := w.load(ctx, p.systems)
 		if err != nil {
 			return err
 		}
 		p.describeTarget(cfg)
-		return p.runChains(ctx, w, cfg, o)
+		return p.runChains(ctx, w, cfg, o, workers)
 	})
 }
 
@@ -224,12 +225,7 @@ type walkedLevel struct {
 	Swaps       *float64            `json:"swaps,omitempty"` // with the next level, the part that succeeded
 }
 
-func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o chains.Options) error {
-	workers, err := p.newPool(w.threads)
-	if err != nil {
-		return err
-	}
-	defer workers.Close()
+func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o chains.Options, workers *pool.Pool) error {
 	if p.world != nil {
 		workers.Join(p.world)
 		o.Ranks = workers

@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/npy"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -121,15 +122,10 @@ func (p *program) sample(s *sampling) error {
 			return err
 		}
 	}
-	return p.interruptible(func(ctx context.Context) error { return p.sampleModel(ctx, s, model, cfg) })
+	return p.onThreads(s.threads, func(ctx context.Context, workers *pool.Pool) error { return p.sampleModel(ctx, s, model, cfg, workers) })
 }
 
-func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config) error {
-	workers, err := p.newPool(s.threads)
-	if err != nil {
-		return err
-	}
-	defer workers.Close()
+func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config, workers *pool.Pool) error {
 	stream, err := engine.NewStream(cfg, model.Params, workers)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.model, err)
@@ -181,7 +177,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 	}
 	first += from
 	if s.refine.auto {
-		if s.refine.steps, err = agreed(p, func() (int, error) { return p.autoRefine(ctx, s, model, cfg) }); err != nil {
+		if s.refine.steps, err = agreed(p, func() (int, error) { return p.autoRefine(ctx, s, model, cfg, workers) }); err != nil {
 			return err
 		}
 	}
@@ -282,14 +278,14 @@ func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) (uint64, e
 
 // autoRefine returns the refinement that a diagnosis found to be needed: one that
 // diagnose has left in the run directory, or one made now.
-func (p *program) autoRefine(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config) (int, error) {
+func (p *program) autoRefine(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config, workers *pool.Pool) (int, error) {
 	r, err := readDiagnosis(s.model, model)
 	if err == nil && r == nil {
 		if s.part.count > 1 {
 			return 0, usagef("--refine auto: all shards need the same diagnosis; run revgen diagnose %s first", s.model)
 		}
 		p.say("--refine auto needs a diagnosis, which takes a while; revgen diagnose %s keeps one for the next time", s.model)
-		r, err = p.diagnosis(ctx, s.model, model, cfg, diagnose.Full(), s.threads)
+		r, err = diagnosis(ctx, s.model, model, cfg, diagnose.Full(), workers)
 	}
 	if err != nil {
 		return 0, err

@@ -109,13 +109,13 @@ func (p *program) score(s *scoring) error {
 	if err := p.apart([]string{p.fileOf(s.name), s.file, s.model}, s.output); err != nil {
 		return err
 	}
-	return p.interruptible(func(ctx context.Context) error {
+	return p.onThreads(s.threads, func(ctx context.Context, workers *pool.Pool) error {
 		cfg, err := s.load(ctx, p.systems)
 		if err != nil {
 			return err
 		}
 		p.describeTarget(cfg)
-		return p.scoreStates(ctx, s, cfg)
+		return p.scoreStates(ctx, s, cfg, workers)
 	})
 }
 
@@ -158,12 +158,7 @@ func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scored
 	return &scored{system, scorer, params, whole}, nil
 }
 
-func (p *program) scoreStates(ctx context.Context, s *scoring, cfg *resolved) error {
-	workers, err := p.newPool(s.threads)
-	if err != nil {
-		return err
-	}
-	defer workers.Close()
+func (p *program) scoreStates(ctx context.Context, s *scoring, cfg *resolved, workers *pool.Pool) error {
 	target, err := newScored(cfg.Config, nil, workers)
 	if err != nil {
 		return err

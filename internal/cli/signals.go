@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A stopRequest is the cause of a context that a signal cancelled.
@@ -147,6 +148,18 @@ func (p *program) interruptible(work func(ctx context.Context) error) error {
 	case <-time.After(patience):
 		return p.ended(p.ctx, p.ctx.Err())
 	}
+}
+
+// onThreads is interruptible work on as many threads as --threads asks for.
+func (p *program) onThreads(threads int, work func(ctx context.Context, workers *pool.Pool) error) error {
+	return p.interruptible(func(ctx context.Context) error {
+		workers, err := p.newPool(threads)
+		if err != nil {
+			return err
+		}
+		defer workers.Close()
+		return work(ctx, workers)
+	})
 }
 
 // resumable runs work that leaves a checkpoint when its context is cancelled, for which it

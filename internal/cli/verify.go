@@ -89,16 +89,11 @@ func (p *program) verify(args []string, b bounds, threads int) error {
 	if path == "" && (b.floor > 0 || len(b.max) > 0) {
 		return usagef("--max and --max-floor need a trained model; name its run directory or file")
 	}
-	return p.interruptible(func(ctx context.Context) error { return p.check(ctx, chosen, path, b, threads) })
+	return p.onThreads(threads, func(ctx context.Context, workers *pool.Pool) error { return p.check(ctx, chosen, path, b, workers) })
 }
 
 // check checks systems and, if path is not empty, a model.
-func (p *program) check(ctx context.Context, chosen []engine.Definition, path string, b bounds, threads int) error {
-	workers, err := p.newPool(threads)
-	if err != nil {
-		return err
-	}
-	defer workers.Close()
+func (p *program) check(ctx context.Context, chosen []engine.Definition, path string, b bounds, workers *pool.Pool) error {
 	r := &records{p: p, start: time.Now()}
 	for _, def := range chosen {
 		if def.Verify == nil {
