@@ -45,12 +45,23 @@ func (e *TargetError) Error() string { return fmt.Sprintf("step %d: %v", e.Step,
 // Unwrap returns the failure.
 func (e *TargetError) Unwrap() error { return e.Err }
 
-// Failure returns the first failure of a target, and ErrElsewhere where it is another
-// rank's, whose rows are missing.
-func Failure(f Fallible, workers *pool.Pool) error {
-	err := f.Err()
-	if workers.Any(err != nil) && err == nil {
+// Agree returns err, and where another rank has an error, that the work ends here
+// too: either all ranks go on or none does.
+func Agree(workers *pool.Pool, err error) error {
+	const stopped, failed = 1, 2
+	state := byte(0)
+	switch {
+	case err == nil:
+	case Cancelled(err):
+		state = stopped
+	default:
+		state = failed
+	}
+	switch worst := workers.Worst(state); {
+	case worst == failed && state != failed:
 		return ErrElsewhere
+	case worst == stopped && state == 0:
+		return context.Canceled
 	}
 	return err
 }

@@ -44,7 +44,7 @@ func TestFailuresOfTargets(t *testing.T) {
 		go func() {
 			workers := pool.New(1)
 			workers.Join(rank)
-			said[i] = Failure(fallible{map[int]error{1: broken}[i]}, workers)
+			said[i] = Agree(workers, fallible{map[int]error{1: broken}[i]}.Err())
 			workers.Close()
 			done <- i
 		}()

@@ -19,31 +19,7 @@ import (
 // If several ranks train, each goes through the same steps, with its part of the
 // work and all of the result. Rank 0 alone reads, writes, measures and talks.
 
-func (r *run) agree(err error) error { return agree(r.workers, err) }
-
-// agree returns err, and where another rank has an error, that the run ends here
-// too: either all ranks go on or none does.
-func agree(workers *pool.Pool, err error) error {
-	if workers.Size() == 1 {
-		return err
-	}
-	const stopped, failed = 1, 2
-	state := byte(0)
-	switch {
-	case err == nil:
-	case engine.Cancelled(err):
-		state = stopped
-	default:
-		state = failed
-	}
-	switch worst := workers.Worst(state); {
-	case worst == failed && state != failed:
-		return engine.ErrElsewhere
-	case worst == stopped && state == 0:
-		return context.Canceled
-	}
-	return err
-}
+func (r *run) agree(err error) error { return engine.Agree(r.workers, err) }
 
 // stepping is the context of a step, which all ranks take to its end.
 func (r *run) stepping(ctx context.Context) context.Context {
@@ -64,7 +40,7 @@ func (r *run) share() {
 		Refuge        refuge
 		Good          bool // there is a state to go back to
 	}{r.trainer.Steps(), r.saved, r.before, r.moved, r.refuge, r.refuge.sections != nil}
-	text := r.tell(crash.Must(json.Marshal(at))) // of finite numbers
+	text := r.workers.Text(crash.Must(json.Marshal(at))) // of finite numbers
 	crash.Must(&at, json.Unmarshal(text, &at))
 	r.trainer.Resume(at.Step)
 	r.saved, r.before, r.moved = at.Saved, at.Before, at.Moved
@@ -84,17 +60,6 @@ func (r *run) share() {
 		r.workers.Tell(asm.Bytes(s.Float32))
 		r.workers.Tell(asm.Bytes(s.Float64))
 	}
-}
-
-// tell gives all ranks a text of rank 0.
-func (r *run) tell(text []byte) []byte {
-	length := []float64{float64(len(text))}
-	r.workers.Tell(asm.Bytes(length))
-	if r.workers.Rank() > 0 {
-		text = make([]byte, int(length[0]))
-	}
-	r.workers.Tell(text)
-	return text
 }
 
 // count gives the target the context's tally, or one of the run's own, with the limit of the

@@ -176,7 +176,7 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 	if trainer != nil {
 		defer engine.Release(trainer.System())
 	}
-	if err := agree(workers, err); err != nil {
+	if err := engine.Agree(workers, err); err != nil {
 		return nil, err
 	}
 	if workers.Rank() > 0 { // these are rank 0's

@@ -89,7 +89,7 @@ func (r *run) noting(ctx context.Context) (context.Context, error) {
 				return nil, err
 			}
 		}
-		if text = r.tell(text); r.workers.Rank() > 0 && len(text) > 0 {
+		if text = r.workers.Text(text); r.workers.Rank() > 0 && len(text) > 0 {
 			if r.notes, err = notes.Read(text); err != nil {
 				return nil, err
 			}

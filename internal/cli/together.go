@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,19 +104,6 @@ func (p *program) settle(err error) error {
 	return settled{fmt.Errorf("rank %d: %w", first, err)}
 }
 
-// tell gives all ranks the bytes of rank 0.
-func (p *program) tell(data []byte) []byte {
-	ranks := pool.New(1)
-	ranks.Join(p.world)
-	length := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
-	ranks.Tell(length)
-	if p.others() {
-		data = make([]byte, binary.LittleEndian.Uint64(length))
-	}
-	ranks.Tell(data)
-	return data
-}
-
 // agreed is what rank 0 finds for all, who have it as JSON.
 func agreed[T any](p *program, find func() (T, error)) (found T, err error) {
 	if !p.others() {
@@ -129,7 +115,9 @@ func agreed[T any](p *program, find func() (T, error)) (found T, err error) {
 	if err := p.settle(err); err != nil {
 		return found, err
 	}
-	if text := p.tell(crash.Must(json.Marshal(found))); p.others() {
+	ranks := pool.New(1)
+	ranks.Join(p.world)
+	if text := ranks.Text(crash.Must(json.Marshal(found))); p.others() {
 		err = json.Unmarshal(text, &found)
 	}
 	return found, err

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/revgen/revgen/asm"
@@ -270,6 +271,17 @@ func (p *Pool) Sum(n int, data []byte, chunk int, add func(chunk int, first bool
 
 // Tell gives every rank the data of rank 0.
 func (p *Pool) Tell(data []byte) { p.tell(0, data) }
+
+// Text gives every rank the text of rank 0.
+func (p *Pool) Text(text []byte) []byte {
+	length := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
+	p.Tell(length)
+	if p.Rank() > 0 {
+		text = make([]byte, binary.LittleEndian.Uint64(length))
+	}
+	p.Tell(text)
+	return text
+}
 
 func (p *Pool) tell(from int, data []byte) {
 	if p.ranks == nil {

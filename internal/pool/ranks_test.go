@@ -138,6 +138,7 @@ func TestTellAndAny(t *testing.T) {
 		data := []byte{byte(p.Rank()), 7}
 		p.Tell(data)
 		require.Equal(t, []byte{0, 7}, data)
+		require.Equal(t, "same", string(p.Text([]byte([]string{"same", "", "longer than that"}[p.Rank()]))))
 		for holder := range 3 {
 			require.True(t, p.Any(p.Rank() == holder))
 		}

@@ -59,7 +59,7 @@ func (p *problem) Volume() float64 {
 // Judge implements vectors.Chart.
 func (p *problem) Judge(step uint32, workers *pool.Pool) error {
 	p.judge(step, workers)
-	return engine.Failure(p, workers)
+	return engine.Agree(workers, p.Err())
 }
 
 var (
