@@ -124,7 +124,7 @@ func TestLeftoversGo(t *testing.T) {
 func TestModelsAreReadAsWritten(t *testing.T) {
 	c := new(flat)
 	c.Schema, c.System, c.Training.Steps = engine.SchemaVersion, "flat", 60
-	made, err := NewModel(c, &Result{Params: []float32{1, 2.5}, Steps: 9})
+	made, err := NewModel(c, &Result{Summary: Summary{Steps: 9}, Params: []float32{1, 2.5}})
 	require.NoError(t, err)
 	require.Equal(t, []any{"flat", []float32{1, 2.5}, 9, activePath()}, []any{made.System, made.Params, made.Step, made.Path})
 	require.Contains(t, string(made.Config), `"steps"`)

@@ -80,15 +80,9 @@ type Progress struct {
 
 // A Result is what a completed run leaves.
 type Result struct {
-	Evaluation *measure.Evaluation // nil if the system cannot be evaluated
-	Params     []float32
-	Steps      int
-	Seconds    float64 // of training, earlier parts included
-	Setup      float64 // seconds of this process before its first step
-	Warnings   []string
-	// Evaluations of the target until now, nil where they are not counted.
-	Evaluations *engine.Evaluations
-	Diagnosis   any // that of Options.Diagnose
+	Summary
+	Params []float32
+	Setup  float64 // seconds of this process before its first step
 }
 
 // ErrStopped is what every *StopError is.
@@ -368,9 +362,14 @@ func (r *run) report(warning string) {
 
 // finish returns the result, which rank 0 measures.
 func (r *run) finish(ctx context.Context) (*Result, error) {
-	result := &Result{
-		Params: slices.Clone(r.trainer.Params()), Steps: r.trainer.Steps(), Warnings: r.warnings, Seconds: r.seconds(), Setup: r.setup,
+	summary := Summary{
+		Schema: engine.SchemaVersion, System: r.common.System, Preset: r.common.Preset, Seed: r.common.Training.Seed,
+		Steps: r.trainer.Steps(), Seconds: r.seconds(), Threads: r.workers.Threads(), Path: activePath(), Warnings: r.warnings,
 	}
+	if d, ok := r.cfg.(engine.Explainer); ok {
+		summary.Target = d.Describe()
+	}
+	result := &Result{summary, slices.Clone(r.trainer.Params()), r.setup}
 	if r.workers.Rank() > 0 {
 		return result, nil
 	}
@@ -390,12 +389,14 @@ type Summary struct {
 	Preset      string              `json:"preset"`
 	Seed        uint64              `json:"seed"`
 	Steps       int                 `json:"steps"`
-	Seconds     float64             `json:"seconds"`
-	Evaluations *engine.Evaluations `json:"evaluations,omitempty"`
+	Seconds     float64             `json:"seconds"`               // of training, earlier parts included
+	Evaluations *engine.Evaluations `json:"evaluations,omitempty"` // of the target, where they are counted
 	Threads     int                 `json:"threads"`
 	Path        string              `json:"path"`
 	Provenance
-	Training []string `json:"training_warnings,omitempty"`
+	Warnings []string `json:"training_warnings,omitempty"` // of the training
+	// Evaluation is nil if the system cannot be evaluated, and Diagnosis that of
+	// Options.Diagnose.
 	*measure.Evaluation
 	Diagnosis any `json:"diagnosis,omitempty"`
 }
@@ -425,15 +426,9 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 	}
 	result.Evaluations = r.counted()
 	r.tally.Enter(engine.Illustrating)
+	result.Provenance = Here(r.Program)
 	if r.dir != "" {
-		var target string
-		if d, ok := r.cfg.(engine.Explainer); ok {
-			target = d.Describe()
-		}
-		summary := Summary{engine.SchemaVersion, r.common.System, target, r.common.Preset,
-			r.common.Training.Seed, t.Steps(), result.Seconds, result.Evaluations,
-			r.workers.Threads(), activePath(), Here(r.Program), r.warnings, result.Evaluation, result.Diagnosis}
-		if err := disk.WriteJSON(summaryFile(r.dir), summary); err != nil {
+		if err := disk.WriteJSON(summaryFile(r.dir), result.Summary); err != nil {
 			return err
 		}
 	}

@@ -167,7 +167,7 @@ func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &page.Run{Name: filepath.Clean(dir), Target: s.Target, Config: string(config), Warnings: append(s.Training, s.Warnings...),
+	run := &page.Run{Name: filepath.Clean(dir), Target: s.Target, Config: string(config), Warnings: append(s.Summary.Warnings, s.Evaluation.Warnings...),
 		Command: fmt.Sprintf("revgen train %s -o again", quoteShell(filepath.Join(dir, "config.json")))}
 	if d := s.Diagnosis; d != nil {
 		run.Verdict, run.Sentence, run.Seen = string(d.Verdict), d.Sentence, pageTable("Diagnosis", diagnosisTable(d))

@@ -106,7 +106,7 @@ func describeBatch(pg *page.Page, records []batch.Record) (err error) {
 // warned reports whether a job ended well, but not without a word of caution.
 func (b *batchReport) warned(i int) bool {
 	s := b.runs[i]
-	return len(b.records[i].Warnings)+len(s.Warnings)+len(s.Training) > 0
+	return len(b.records[i].Warnings)+len(s.Summary.Warnings)+len(s.Evaluation.Warnings) > 0
 }
 
 // summary says in a sentence how jobs ended, and what they took.
@@ -181,7 +181,7 @@ func (b *batchReport) failure(i int) string {
 
 // warning is the first of a job's warnings, and how many more there are.
 func (b *batchReport) warning(i int) string {
-	all := slices.Concat(b.records[i].Warnings, b.runs[i].Training, b.runs[i].Warnings)
+	all := slices.Concat(b.records[i].Warnings, b.runs[i].Summary.Warnings, b.runs[i].Evaluation.Warnings)
 	slices.Sort(all)
 	if all = slices.Compact(all); len(all) > 1 {
 		return fmt.Sprintf("%s (and %d more)", all[0], len(all)-1)

@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +17,6 @@ import (
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/conf"
-	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure/draw"
 	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
@@ -393,24 +389,15 @@ func (p *program) leaveFigures(ctx context.Context, trained engine.System, cfg e
 // conclude prints the table, or the summary as one JSON object.
 func (p *program) conclude(dir, samples, preset string, result *run.Result) error {
 	if p.json {
-		data, err := disk.Read(filepath.Join(dir, "summary.json"), maxSummary)
-		if err != nil {
-			return err
+		summary := result.Summary
+		if r, ok := summary.Diagnosis.(*diagnose.Report); ok && p.batched { // whose records are many
+			summary.Diagnosis = map[string]any{"verdict": r.Verdict, "sentence": r.Sentence, "refine": r.Refine}
 		}
-		summary := make(map[string]any) // with numbers as they are written
-		decoder := json.NewDecoder(bytes.NewReader(data))
-		decoder.UseNumber()
-		if err := decoder.Decode(&summary); err != nil {
-			return err
-		}
-		summary["directory"] = dir
-		if seen, ok := summary["diagnosis"].(map[string]any); ok && p.batched { // whose records are many
-			maps.DeleteFunc(seen, func(key string, _ any) bool { return !slices.Contains([]string{"verdict", "sentence", "refine"}, key) })
-		}
-		if samples != "" {
-			summary["samples_file"] = samples
-		}
-		return json.NewEncoder(p.stdout).Encode(summary)
+		return json.NewEncoder(p.stdout).Encode(struct {
+			run.Summary
+			Directory string `json:"directory"`
+			Samples   string `json:"samples_file,omitempty"`
+		}{summary, dir, samples})
 	}
 	if e := result.Evaluation; e != nil {
 		for _, warning := range e.Warnings {

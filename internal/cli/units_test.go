@@ -300,8 +300,8 @@ func TestRemarks(t *testing.T) {
 	p.sayExact(exact)
 	spent := &engine.Evaluations{Look: 1000, Training: 2e6, Table: 30, Diagnosis: 4}
 	for _, r := range []*run.Result{
-		{Steps: 12, Seconds: 3.46, Evaluations: spent, Evaluation: &measure.Evaluation{Samples: 99, Warnings: []string{"thin"}}, Diagnosis: &diagnose.Report{Verdict: diagnose.Unknown, Sentence: "Who knows."}},
-		{Diagnosis: &diagnose.Report{Verdict: diagnose.Wrong, Sentence: "No."}},
+		{Summary: run.Summary{Steps: 12, Seconds: 3.46, Evaluations: spent, Evaluation: &measure.Evaluation{Samples: 99, Warnings: []string{"thin"}}, Diagnosis: &diagnose.Report{Verdict: diagnose.Unknown, Sentence: "Who knows."}}},
+		{Summary: run.Summary{Diagnosis: &diagnose.Report{Verdict: diagnose.Wrong, Sentence: "No."}}},
 	} {
 		require.NoError(t, p.conclude("dir", "dir/samples.npy", "paper", r))
 	}
