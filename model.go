@@ -116,16 +116,9 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	defer s.Close()
-	type format struct {
-		Name     string `json:"name"`
-		Dtype    string `json:"dtype"` // a Python literal, as NumPy takes it
-		Shape    []int  `json:"shape"` // of one state
-		RowBytes int    `json:"row_bytes"`
-		Doc      string `json:"doc"`
-	}
-	var formats []format
-	for _, f := range s.formats {
-		formats = append(formats, format{f.Name, f.Descr, append([]int{}, f.Shape...), f.RowBytes, f.Doc})
+	formats := s.Formats()
+	for i := range formats {
+		formats[i].Shape = append([]int{}, formats[i].Shape...) // that of a scalar is a list without lengths
 	}
 	return json.Marshal(struct {
 		System     string              `json:"system"`
@@ -135,7 +128,7 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 		Steps      int                 `json:"steps"`
 		Path       string              `json:"path"`
 		Seed       uint64              `json:"seed"`
-		Formats    []format            `json:"formats"`
+		Formats    []engine.Format     `json:"formats"`
 		Config     json.RawMessage     `json:"config"`
 		Evaluation *measure.Evaluation `json:"evaluation,omitempty"`
 		Warnings   []string            `json:"warnings,omitempty"`

@@ -50,14 +50,14 @@ const LogWeight = "log_weight"
 
 // A Format is the layout of one sample in a NumPy file.
 type Format struct {
-	Name     string // as --format takes it
-	Descr    string // NumPy dtype description: a Python literal such as '|i1' or [('x', '<f4'), ('k', '<i4')]
-	Shape    []int  // shape of one sample; empty for a scalar
-	RowBytes int    // bytes of one sample
-	Doc      string // what the numbers mean, bit order included
+	Name     string `json:"name"`      // as --format takes it
+	Descr    string `json:"dtype"`     // NumPy dtype description: a Python literal such as '|i1' or [('x', '<f4'), ('k', '<i4')]
+	Shape    []int  `json:"shape"`     // shape of one sample; empty for a scalar
+	RowBytes int    `json:"row_bytes"` // bytes of one sample
+	Doc      string `json:"doc"`       // what the numbers mean, bit order included
 	// Unrefined says that it holds what is known of samples only as the
 	// generator draws them.
-	Unrefined bool
+	Unrefined bool `json:"-"`
 }
 
 // RefineBlock is a multiple of all numbers of samples that draw together.

@@ -161,6 +161,7 @@ func PresetOf[C Config](preset func(name string) (C, error)) func(name string) (
 // A Check is the outcome of one verification. Value and Bound need not be
 // finite; package number says how JSON holds such.
 type Check struct {
+	System string  `json:"system,omitempty"` // where checks of several are reported
 	Name   string  `json:"check"`
 	OK     bool    `json:"ok"`
 	Value  float64 `json:"value"`

@@ -18,7 +18,6 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
 	"github.com/revgen/revgen/internal/lists"
-	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -133,14 +132,8 @@ func (r *records) add(system string, c engine.Check) {
 		return
 	}
 	if r.p.json {
-		r.err = json.NewEncoder(r.p.stdout).Encode(struct {
-			System string       `json:"system"`
-			Check  string       `json:"check"`
-			OK     bool         `json:"ok"`
-			Value  number.Float `json:"value"`
-			Bound  number.Float `json:"bound"`
-			Detail string       `json:"detail,omitempty"`
-		}{system, c.Name, c.OK, number.Float(c.Value), number.Float(c.Bound), c.Detail})
+		c.System = system
+		r.err = json.NewEncoder(r.p.stdout).Encode(c)
 		return
 	}
 	outcome := "ok  "
