@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/npy"
@@ -37,10 +36,11 @@ func NewOutput(w io.Writer, layout string, columns []string, rows int64, workers
 	o.rows = counted{o}
 	switch layout {
 	case "npy":
-		var h npy.Header
-		if h, err = header(columns, rows); err == nil {
-			o.rows, err = npy.NewWriter(o.rows, h)
+		var descr string
+		if descr, err = npy.Columns(columns); err != nil {
+			return o, fmt.Errorf("column %w", err)
 		}
+		o.rows, err = npy.NewWriter(o.rows, npy.Header{Descr: descr, Shape: []int{int(rows)}})
 		o.row = func(b []byte, values []float64) []byte {
 			for _, x := range values {
 				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
@@ -67,18 +67,6 @@ func NewOutput(w io.Writer, layout string, columns []string, rows int64, workers
 		}
 	}
 	return o, err
-}
-
-// header describes the array of a table: a field for each column.
-func header(columns []string, rows int64) (npy.Header, error) {
-	var fields []string
-	for _, name := range columns {
-		if strings.ContainsAny(name, "'\\\n") {
-			return npy.Header{}, fmt.Errorf("column %q: NumPy's header has no room for such a name", name)
-		}
-		fields = append(fields, "('"+name+"', '<f8')")
-	}
-	return npy.Header{Descr: "[" + strings.Join(fields, ", ") + "]", Shape: []int{int(rows)}}, nil
 }
 
 type counted struct{ o *Output }

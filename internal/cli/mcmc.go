@@ -354,15 +354,13 @@ func writeChains(out io.Writer, r *chains.Result, o chains.Options) error {
 // writeDraws writes a structured array of shape (chain, draw), a field for each
 // observable, after an axis of the ladder if there is one.
 func (p *program) writeDraws(ctx context.Context, path string, r *chains.Result, o chains.Options) error {
-	var fields []string
-	for _, x := range r.Levels[0].Observables {
-		if strings.ContainsAny(x.Name, "'\\\n") {
-			return fmt.Errorf("-o: observable %q: NumPy's header has no room for such a name", x.Name)
-		}
-		fields = append(fields, "('"+x.Name+"', '<f8')")
+	names := lists.Map(r.Levels[0].Observables, func(x chains.Observable) string { return x.Name })
+	descr, err := npy.Columns(names)
+	if err != nil {
+		return fmt.Errorf("-o: observable %w", err)
 	}
-	width := len(fields)
-	return p.writeByChain(ctx, path, "["+strings.Join(fields, ", ")+"]", nil, r, o, func(chain []byte, level, c int) []byte {
+	width := len(names)
+	return p.writeByChain(ctx, path, descr, nil, r, o, func(chain []byte, level, c int) []byte {
 		for t := range o.Draws {
 			for _, v := range r.Levels[level].Values[(t*o.Chains+c)*width:][:width] {
 				chain = binary.LittleEndian.AppendUint64(chain, math.Float64bits(v))

@@ -75,6 +75,18 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 	return append(dst, '\n'), nil
 }
 
+// Columns is the dtype of a row of numbers with names.
+func Columns(names []string) (descr string, err error) {
+	fields := make([]string, len(names))
+	for i, name := range names {
+		if strings.ContainsAny(name, "'\\\n") {
+			return "", fmt.Errorf("%q: NumPy's header has no room for such a name", name)
+		}
+		fields[i] = "('" + name + "', '<f8')"
+	}
+	return "[" + strings.Join(fields, ", ") + "]", nil
+}
+
 // Tuple returns a shape in Python's notation.
 func Tuple(shape []int) string {
 	lengths := strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ")
