@@ -49,6 +49,13 @@ type Metric struct {
 	Reweighted *Reweighted `json:"reweighted,omitempty"`
 }
 
+// Unsettle says of the rows that are compared with chains that these do not agree with each other.
+func (e *Evaluation) Unsettle() {
+	for i := range e.Metrics {
+		e.Metrics[i].Unsettled = e.Metrics[i].Uncertainty > 0
+	}
+}
+
 // Average returns the row of an average with its standard error, and the error that as many
 // exact samples are expected to have, both relative to the exact value if asked for.
 func Average(name string, exact Estimate, generated, standardError, floor float64, relative bool) Metric {

@@ -80,8 +80,12 @@ func (e *Ensemble[W]) Observables() []string {
 
 // Reweigh adds to a table of the generator's samples what its density says: the rows of
 // measure.ImportanceMetrics, with the reference's ln Z and its standard error; and by weights
-// the averages and variances of the energy, and of an order parameter, in the rows of these.
+// the averages and variances of the energy, and of an order parameter, in the rows of these. A
+// generator without a density adds nothing.
 func (e *Ensemble[W]) Reweigh(ctx context.Context, params []float32, out *measure.Evaluation, logZ, logZError float64, order func(config []W) float64) error {
+	if e.Weigher == nil {
+		return nil
+	}
 	const atOnce = 1 << 14
 	r, energies, orders := make([]float64, out.Samples), make([]float64, out.Samples), make([]float64, out.Samples)
 	at, words := 0, e.Words()

@@ -33,7 +33,7 @@ type reference struct {
 	energyLaw  []measure.Estimate // probabilities of the measure.Bins
 	overlapLaw []measure.Estimate // of overlapBins, nil if they are not known
 	label      string             // what it is
-	warnings   []string
+	warnings   []string           // that chains do not agree
 }
 
 // countable is the largest number of spins whose configurations are listed.

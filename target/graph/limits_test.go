@@ -450,3 +450,48 @@ func TestNew(t *testing.T) {
 		require.Nil(t, built)
 	}
 }
+
+// TestUnsettled: where the reference's chains do not agree, the rows that are compared with them
+// judge nothing, those with an exact value do.
+func TestUnsettled(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for _, preset := range []string{"quick", "paper"} {
+		for _, warnings := range [][]string{nil, {"the reference has not converged"}} {
+			c := configured(t, preset, glass(2, 3, 3), 0.5)
+			built, err := c.New(workers)
+			require.NoError(t, err)
+			var s *measured
+			switch of := built.(type) {
+			case *hierarchical:
+				s = of.measured
+			case *system:
+				s = of.measured
+			}
+			_, err = s.exact.Get(func() (*reference, error) {
+				r, err := s.newReference(t.Context())
+				r.warnings, r.logZError, r.uncertainty.energy = warnings, 0.1, 0.2
+				return r, err
+			})
+			require.NoError(t, err)
+			params := make([]float32, built.NumParams())
+			built.Initialize(params)
+			e, err := s.Evaluate(t.Context(), params, 1000)
+			require.NoError(t, err)
+			for _, warning := range warnings {
+				require.Contains(t, e.Warnings, warning)
+			}
+			var unsettled []string
+			for _, m := range e.Metrics {
+				if m.Unsettled {
+					unsettled = append(unsettled, m.Name)
+				}
+			}
+			want := map[string][]string{"quick": {"energy", "log_z", "kl_by_density"}, "paper": {"energy"}}[preset]
+			if warnings == nil {
+				want = nil
+			}
+			require.Equal(t, want, unsettled, preset)
+		}
+	}
+}

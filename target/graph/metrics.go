@@ -115,12 +115,15 @@ func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) 
 		return nil, err
 	}
 	e := &measure.Evaluation{Samples: samples, Metrics: t.compare(r, s.config.Target.Beta), Warnings: slices.Clone(r.warnings)}
-	if s.Weigher == nil {
-		return e, nil
-	}
-	return e, s.Reweigh(ctx, params, e, r.logZ, r.logZError, func(config []uint64) float64 {
+	if err := s.Reweigh(ctx, params, e, r.logZ, r.logZError, func(config []uint64) float64 {
 		return math.Abs(float64(s.graph.Magnetisation(config))) / float64(s.graph.N())
-	})
+	}); err != nil {
+		return nil, err
+	}
+	if r.warnings != nil {
+		e.Unsettle()
+	}
+	return e, nil
 }
 
 // LogZ returns the ln Z of the reference and its standard error, NaN where it is not known.

@@ -42,7 +42,7 @@ func (s *measured) chained(ctx context.Context, l *look) (*reference, error) {
 	}
 	r := l.reference(all, nil)
 	r.logZ, r.logZError, r.label = logZ.Value, logZ.Uncertainty, "chains"
-	r.warnings, r.unsettled = warnings, warnings != nil
+	r.warnings = warnings
 	return r, nil
 }
 

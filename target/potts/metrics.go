@@ -74,13 +74,11 @@ func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) 
 		return nil, err
 	}
 	e := &measure.Evaluation{Samples: samples, Metrics: t.compare(r, s.law.Beta), Warnings: slices.Clone(r.warnings)}
-	if s.Weigher != nil {
-		if err := s.Reweigh(ctx, params, e, r.logZ, r.logZError, t.order); err != nil {
-			return nil, err
-		}
+	if err := s.Reweigh(ctx, params, e, r.logZ, r.logZError, t.order); err != nil {
+		return nil, err
 	}
-	for i := range e.Metrics {
-		e.Metrics[i].Unsettled = r.unsettled && e.Metrics[i].Uncertainty > 0
+	if r.warnings != nil {
+		e.Unsettle()
 	}
 	return e, nil
 }

@@ -24,8 +24,7 @@ type reference struct {
 	energies, orders           measure.Bins
 	energyLaw, orderLaw        []measure.Estimate
 	label                      string
-	warnings                   []string
-	unsettled                  bool
+	warnings                   []string // that chains do not agree
 }
 
 // The mean and the variance of these are compared.

@@ -124,3 +124,38 @@ func TestLatticeFigures(t *testing.T) {
 	want, _ := s.law.Enumerate()
 	require.Equal(t, want, value)
 }
+
+// TestUnsettled: where the reference's chains do not agree, the rows that are compared with them
+// judge nothing.
+func TestUnsettled(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for _, warnings := range [][]string{nil, {"the reference has not converged"}} {
+		built, err := configure(t, "target.l=4", "target.q=3").New(workers)
+		require.NoError(t, err)
+		s := built.(*system)
+		_, err = s.exact.Get(func() (*reference, error) {
+			r, err := s.summed(t.Context(), s.look)
+			r.warnings = warnings
+			return r, err
+		})
+		require.NoError(t, err)
+		params := make([]float32, s.NumParams())
+		s.Initialize(params)
+		e, err := s.Evaluate(t.Context(), params, 1000)
+		require.NoError(t, err)
+		require.Subset(t, e.Warnings, warnings)
+		var unsettled []string
+		for _, m := range e.Metrics {
+			if m.Unsettled {
+				unsettled = append(unsettled, m.Name)
+			}
+		}
+		if warnings == nil {
+			require.Empty(t, unsettled)
+			continue
+		}
+		// The energy's moments, ln Z and by symmetry marginals are exact.
+		require.Equal(t, []string{"order", "susceptibility", "pair_agreement", "energy_histogram", "order_histogram"}, unsettled)
+	}
+}
