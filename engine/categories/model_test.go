@@ -210,7 +210,7 @@ func TestSystem(t *testing.T) {
 				s.Weigher(params)(want, batch)
 				require.InDeltaSlice(t, want, next, 1e-4, name)
 				for k := range b.Samples {
-					require.Equal(t, l.r[k][:], r[k*block:][:block])
+					require.Equal(t, l.Rs[k][:], r[k*block:][:block])
 				}
 			}
 			const first, count = 70, 100

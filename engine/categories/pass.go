@@ -17,31 +17,21 @@ const together = 4
 
 // A room is where blocks of samples are. It implements sites.Room.
 type room struct {
-	model    *Model
-	weights  *hierarchy.Kernels
-	law      *law
-	state    []byte           // [blocks][sites][64]
-	bits     []uint64         // [blocks][planes][sites + 1]
-	logq, r  [][block]float64 // [blocks] ln q of the learned sites, and R = ln q − ln W
-	residual [][block]float32 // [blocks][learned][q] ∂ ln q/∂ logit, nil if they are not wanted
+	hierarchy.Record // whose bits are [planes][sites + 1] of each block
+	model            *Model
+	law              *law
+	state            []byte // [blocks][sites][64]
 }
 
 func (m *Model) newRoom(blocks int, residual bool, workers *pool.Pool) *room {
 	n := m.Sites()
 	r := &room{
-		model: m, weights: hierarchy.NewKernels(m.Nets, workers), law: m.law.copy(),
-		state: make([]byte, blocks*n*block), bits: make([]uint64, blocks*m.planes()),
-		logq: make([][block]float64, blocks), r: make([][block]float64, blocks),
-	}
-	if residual {
-		r.residual = make([][block]float32, blocks*m.Learned()*m.coding.q)
+		Record: m.NewRecord(blocks, m.coding.planes()*(n+1), m.coding.q, residual, workers),
+		model:  m, law: m.law.copy(), state: make([]byte, blocks*n*block),
 	}
 	r.law.setBeta(m.target.Beta)
 	return r
 }
-
-// planes returns the number of words of a block's bits.
-func (m *Model) planes() int { return m.coding.planes() * (m.Sites() + 1) }
 
 // block returns the states of a block.
 func (r *room) block(k int) []byte {
@@ -49,10 +39,7 @@ func (r *room) block(k int) []byte {
 	return r.state[k*n:][:n]
 }
 
-func (r *room) Set(params []float32)       { r.weights.Set(params) }
 func (r *room) SetBeta(beta float64)       { r.law.setBeta(beta) }
-func (r *room) R(k int) *[block]float64    { return &r.r[k] }
-func (r *room) LogQ(k int) *[block]float64 { return &r.logq[k] }
 func (r *room) Score(lo, hi int)           { r.pass(lo, hi, nil) }
 func (r *room) Read(k int, configs []byte) { columns(r.block(k), configs, r.model.Sites()) }
 func (r *room) Write(configs []byte, k, from int) {
@@ -92,8 +79,8 @@ func (r *room) Complete(k int, stream *rng.Counter, number uint64) {
 // where these are nil takes the states that are there, and sets bits, ln q, R and residual.
 func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 	m := r.model
-	n, q, size := m.Sites(), m.coding.q, m.planes()
-	clear(r.logq[lo:hi])
+	n, q, size := m.Sites(), r.States, r.Size
+	clear(r.LogQs[lo:hi])
 	var logits [MostStates][together][block]float32
 	var norms [together][block]float64
 	for k := range norms {
@@ -107,7 +94,7 @@ func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 		states := m.states(u)
 		for s, site := range u.Sites {
 			for c := range states {
-				r.weights.Of(u.NetOf(c)).Logits(logits[c][:blocks], r.bits[lo*size:hi*size], u.InputsOf(c, s))
+				r.Weights.Of(u.NetOf(c)).Logits(logits[c][:blocks], r.Bits[lo*size:hi*size], u.InputsOf(c, s))
 			}
 			for k := range blocks {
 				x := (*[block]byte)(r.state[((lo+k)*n+int(site))*block:])
@@ -116,16 +103,16 @@ func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 					word = random[k].Next()
 				}
 				var residual [][block]float32
-				if r.residual != nil {
-					residual = r.residual[((lo+k)*m.Learned()+at)*q:][:states]
+				if r.Residual != nil {
+					residual = r.Residual[((lo+k)*m.Learned()+at)*q:][:states]
 				}
-				choose(x, &r.logq[lo+k], &norms[k], residual, &logits, states, k, word)
-				m.coding.write(r.bits[(lo+k)*size:][:size], n+1, int(site), x)
+				choose(x, &r.LogQs[lo+k], &norms[k], residual, &logits, states, k, word)
+				m.coding.write(r.Bits[(lo+k)*size:][:size], n+1, int(site), x)
 			}
 			if at++; at%100 == 0 || at == m.Learned() { // before q to the power of it overflows
 				for k := range blocks {
 					for b, norm := range norms[k] {
-						r.logq[lo+k][b] -= math.Log(norm)
+						r.LogQs[lo+k][b] -= math.Log(norm)
 						norms[k][b] = 1
 					}
 				}
@@ -133,8 +120,8 @@ func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 		}
 	}
 	for k := lo; k < hi; k++ {
-		r.r[k] = r.logq[k]
-		r.law.addLogWeights(&r.r[k], -1, r.block(k))
+		r.Rs[k] = r.LogQs[k]
+		r.law.addLogWeights(&r.Rs[k], -1, r.block(k))
 	}
 }
 

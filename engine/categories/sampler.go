@@ -12,7 +12,7 @@ const samplerBlocks = 32
 // a copy in its own form, and computes its density.
 func (m *Model) NewSampler(params []float32, workers *pool.Pool) *sites.Blocks[byte] {
 	r := m.newRoom(samplerBlocks, false, workers)
-	r.weights.Tabulate()
-	r.weights.Set(params)
+	r.Weights.Tabulate()
+	r.Weights.Set(params)
 	return sites.NewSampler(m.Sites(), samplerBlocks, together, r, workers)
 }

@@ -9,8 +9,7 @@ import (
 // A Gradient adds up Σ_b c_b ∂ ln q_b/∂θ of nets over blocks of samples. Its pieces, the part
 // that some blocks have in one net, do not depend on the number of threads.
 type Gradient struct {
-	plan    *Plan
-	add     func(net, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64)
+	record  *Record
 	workers *pool.Pool
 	scale   [][block]float32 // [blocks] coefficients
 	pieces  []piece
@@ -31,12 +30,10 @@ type piece struct {
 // folding tables.
 const pieceSize = 1 << 15
 
-// NewGradient makes room for blocks. cost is that of some of them in a net of a unit. add adds
-// what blocks lo … hi−1 have in one to tables and output, with their coefficients scale, and
-// returns what they have in its shift.
-func NewGradient(plan *Plan, blocks int, cost func(u *Unit, net *Net, blocks int) int,
-	add func(net, lo, hi int, scale [][block]float32, tables, output []float32) (shift float64), workers *pool.Pool) *Gradient {
-	g := &Gradient{plan: plan, add: add, workers: workers, scale: make([][block]float32, blocks)}
+// NewGradient returns that of a record's blocks. cost is that of some of them in a net of a unit.
+func (r *Record) NewGradient(cost func(u *Unit, net *Net, blocks int) int, workers *pool.Pool) *Gradient {
+	plan, blocks := r.plan, len(r.Rs)
+	g := &Gradient{record: r, workers: workers, scale: make([][block]float32, blocks)}
 	partial, hist, all := 0, 0, 0
 	var ends []int
 	for i, net := range plan.Nets {
@@ -61,7 +58,7 @@ func NewGradient(plan *Plan, blocks int, cost func(u *Unit, net *Net, blocks int
 
 // Backward sets grad, with the coefficients of all samples in order.
 func (g *Gradient) Backward(grad []float32, coefficients ...[]float64) {
-	checkLength("gradient", len(grad), g.plan.params)
+	checkLength("gradient", len(grad), g.record.plan.params)
 	at := 0
 	for _, all := range coefficients {
 		for _, c := range all {
@@ -73,7 +70,7 @@ func (g *Gradient) Backward(grad []float32, coefficients ...[]float64) {
 	g.workers.ShareBy(g.costs, g.run, g.sums)
 	clear(grad)
 	for _, p := range g.pieces {
-		net := g.plan.Nets[p.net]
+		net := g.record.plan.Nets[p.net]
 		dst := grad[net.weights:][:net.Params()]
 		for i, x := range g.partial[p.partial:][:len(dst)] {
 			dst[i] += x
@@ -82,12 +79,32 @@ func (g *Gradient) Backward(grad []float32, coefficients ...[]float64) {
 }
 
 func (g *Gradient) piece(i int) {
-	p := &g.pieces[i]
-	net := g.plan.Nets[p.net]
+	p, r := &g.pieces[i], g.record
+	u, kernel := r.plan.Owner(p.net), r.Weights.Of(p.net)
+	net := kernel.net
+	first, end := p.net-u.Kernel, p.net-u.Kernel+1 // states whose logits are the net's
+	if len(u.Nets) == 1 {
+		first, end = 0, r.States
+	}
 	hist := g.hist[p.hist:][:net.Derivatives()]
 	clear(hist)
 	tables, output := net.Parts(hist)
-	shift := g.add(p.net, p.lo, p.hi, g.scale, tables, output)
+	var shift float64
+	for k := p.lo; k < p.hi; k++ {
+		bits, scale := r.Bits[k*r.Size:][:r.Size], &g.scale[k]
+		for s := range u.Sites {
+			residual := r.Residual[(k*r.plan.learned+u.Begin+s)*r.States:][:r.States]
+			for c := first; c < end; c++ {
+				kernel.Gradient(tables, output, scale, &residual[c], bits, u.InputsOf(c, s))
+				if !net.shifted {
+					continue
+				}
+				for j, e := range &residual[c] {
+					shift += float64(e * scale[j])
+				}
+			}
+		}
+	}
 	net.Fold(g.partial[p.partial:][:net.Params()], hist, shift)
 }
 

@@ -13,28 +13,18 @@ import (
 // tables are read from memory once for all of them.
 const together = 4
 
-// A room is where blocks of samples are. It implements sites.Room.
+// A room is where blocks of samples are, whose bits are a word of each spin and a zero. It
+// implements sites.Room.
 type room struct {
-	model    *Model
-	weights  *Kernels
-	exact    exact // with its own tables, which depend on β
-	beta     float64
-	size     int              // words of a block's state: one a spin, and a zero
-	state    []uint64         // [blocks][size]
-	logq, r  [][block]float64 // [blocks] ln q of the learned spins, and R = ln q − ln W
-	residual [][block]float32 // [blocks][learned] ∂ ln q/∂ logit, nil if they are not wanted
-	cut      []uint64         // all configurations of the first block, of which fewer are wanted
+	Record
+	model *Model
+	exact exact // with its own tables, which depend on β
+	beta  float64
+	cut   []uint64 // all configurations of the first block, of which fewer are wanted
 }
 
 func (m *Model) newRoom(blocks int, residual bool, workers *pool.Pool) *room {
-	r := &room{
-		model: m, weights: NewKernels(m.Nets, workers), exact: m.exact.copy(), beta: m.target.Beta,
-		size: m.Spins() + 1, logq: make([][block]float64, blocks), r: make([][block]float64, blocks),
-	}
-	r.state = make([]uint64, blocks*r.size)
-	if residual {
-		r.residual = make([][block]float32, blocks*m.learned)
-	}
+	r := &room{Record: m.NewRecord(blocks, m.Spins()+1, 1, residual, workers), model: m, exact: m.exact.copy(), beta: m.target.Beta}
 	r.exact.tabulate(r.beta)
 	return r
 }
@@ -46,16 +36,13 @@ func (r *room) SetBeta(beta float64) {
 	}
 }
 
-func (r *room) block(k int) []uint64       { return r.state[k*r.size:][:r.size] }
-func (r *room) Set(params []float32)       { r.weights.Set(params) }
-func (r *room) R(k int) *[block]float64    { return &r.r[k] }
-func (r *room) LogQ(k int) *[block]float64 { return &r.logq[k] }
-func (r *room) Score(lo, hi int)           { r.pass(lo, hi, nil) }
-func (r *room) Read(k int, from []uint64)  { bitspin.Columns(r.block(k), from, r.model.Spins(), 1) }
+func (r *room) block(k int) []uint64      { return r.Bits[k*r.Size:][:r.Size] }
+func (r *room) Score(lo, hi int)          { r.pass(lo, hi, nil) }
+func (r *room) Read(k int, from []uint64) { bitspin.Columns(r.block(k), from, r.model.Spins(), 1) }
 
 // Draw: block k owns n of the stream's spins, from k·n on: the learned ones, then the exact ones.
 func (r *room) Draw(lo, hi int, stream *asm.Counter, first uint64) {
-	clear(r.state[lo*r.size : hi*r.size])
+	clear(r.Bits[lo*r.Size : hi*r.Size])
 	var random [together]Words
 	for k := range hi - lo {
 		random[k].Start(stream, (first+uint64(k))*uint64(r.model.Spins()), r.model.learned)
@@ -67,18 +54,18 @@ func (r *room) Draw(lo, hi int, stream *asm.Counter, first uint64) {
 // where these are nil, takes those that are there, and sets ln q, R and derivatives.
 func (r *room) pass(lo, hi int, random []Words) {
 	m := r.model
-	clear(r.logq[lo:hi])
+	clear(r.LogQs[lo:hi])
 	var all [together][block]float32
 	logits, n := all[:hi-lo], 0
 	for i := range m.Units {
-		u, net := &m.Units[i], r.weights.Of(i)
+		u, net := &m.Units[i], r.Weights.Of(i)
 		for s, site := range u.Sites {
-			net.Logits(logits, r.state[lo*r.size:hi*r.size], u.InputsOf(0, s))
+			net.Logits(logits, r.Bits[lo*r.Size:hi*r.Size], u.InputsOf(0, s))
 			for k := range logits {
-				spin, logq := &r.state[(lo+k)*r.size+int(site)], &r.logq[lo+k]
+				spin, logq := &r.Bits[(lo+k)*r.Size+int(site)], &r.LogQs[lo+k]
 				var derivative *[block]float32
-				if r.residual != nil {
-					derivative = &r.residual[(lo+k)*m.learned+n]
+				if r.Residual != nil {
+					derivative = &r.Residual[(lo+k)*m.learned+n]
 				}
 				if random != nil {
 					*spin = asm.HeatBath(logq, derivative, &logits[k], random[k].Next())
@@ -90,8 +77,8 @@ func (r *room) pass(lo, hi int, random []Words) {
 		}
 	}
 	for k := lo; k < hi; k++ {
-		r.r[k] = r.logq[k]
-		r.exact.logWeights(&r.r[k], -1, r.beta, r.block(k))
+		r.Rs[k] = r.LogQs[k]
+		r.exact.logWeights(&r.Rs[k], -1, r.beta, r.block(k))
 	}
 }
 

@@ -13,7 +13,7 @@ const samplerBlocks = 64
 func (m *Model) NewSampler(params []float32, workers *pool.Pool) *sites.Blocks[uint64] {
 	checkLength("parameters", len(params), m.params)
 	r := m.newRoom(samplerBlocks, false, workers)
-	r.weights.Tabulate()
-	r.weights.Set(params)
+	r.Weights.Tabulate()
+	r.Weights.Set(params)
 	return sites.NewSampler(m.Words(), samplerBlocks, together, r, workers)
 }
