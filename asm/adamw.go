@@ -143,12 +143,6 @@ func AllFinite(x []float32) bool {
 	return allFiniteGeneric(x)
 }
 
-func checkSame(kernel, arg string, have, need int) {
-	if have != need {
-		panic(lengthError(kernel, arg, have, need))
-	}
-}
-
 // The conversions keep the compiler from fusing products with sums.
 func adamWStepGeneric(p, g, m, v, ema []float32, f *adamWFactors) {
 	for i := range p {

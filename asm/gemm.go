@@ -297,16 +297,6 @@ func checkRows(kernel string, rows int) {
 	}
 }
 
-func checkLen(kernel, arg string, have, need int) {
-	if have < need {
-		panic(lengthError(kernel, arg, have, need))
-	}
-}
-
-func lengthError(kernel, arg string, have, need int) string {
-	return fmt.Sprintf("asm: %s: %s has %d elements, needs %d", kernel, arg, have, need)
-}
-
 func denseForwardGeneric(y, x, packed, bias []float32, rows, in, out int, slope float32) {
 	var acc [Panel]float32
 	for r := range rows {

@@ -150,18 +150,6 @@ func RadialValues(k *Radial, value, derivative, d2 []float32) {
 	}
 }
 
-func check(ok bool, what string) {
-	if !ok {
-		panic("asm: mismatched lengths in " + what)
-	}
-}
-
-func refuse(wrong bool, why string) {
-	if wrong {
-		panic("asm: " + why)
-	}
-}
-
 // exp2Generic returns 2^t for t ≤ 0 with relative error at most 2e-7, and 0
 // below the normal range. NaN propagates.
 func exp2Generic(t float32) float32 {

@@ -7,7 +7,7 @@ import (
 
 // hammingPacked holds columns as a stream for the assembly, see packNarrow.
 type hammingPacked struct {
-	ready             bool
+	ready             bool     // since the last column was appended
 	groups, groupBits int      // spins share groups; each group has 1<<groupBits buckets
 	words             int      // of 32 bits in a column, without the weight
 	stream            []uint32 // chunks
@@ -58,8 +58,6 @@ func (p *hammingPacked) init(n, capacity int) {
 	p.key, p.spare = make([]uint64, 0, capacity), make([]uint64, 0, capacity)
 	p.runs, p.sorted = make([]run, 0, capacity), make([]run, 0, capacity)
 }
-
-func (p *hammingPacked) invalidate() { p.ready = false }
 
 // packNarrow writes the stream of columns of up to hammingNarrow spins.
 //

@@ -3,7 +3,6 @@ package asm
 import (
 	"math"
 	"math/bits"
-	"unsafe"
 )
 
 // Beyond hammingNarrow spins columns are taken in tiles. The values w_c Spin(h_rc)
@@ -129,14 +128,6 @@ func hammingWeigh(values *hammingValues, loss []float64, base []float32, distanc
 	for row := 0; row < HammingRows; row += hammingLanes() {
 		hammingWeighVector(&values[row], &loss[row], &base[row], &distances[row], &weights[0], &t.pairs[0], baseTable, len(weights))
 	}
-}
-
-const cacheLine = 64
-
-// aligned returns the part of an array that begins with a cache line. A vector
-// that straddles two lines costs two accesses.
-func aligned[T float32 | uint32 | uint64](x []T) []T {
-	return x[-uintptr(unsafe.Pointer(unsafe.SliceData(x)))%cacheLine/unsafe.Sizeof(x[0]):]
 }
 
 // hammingDistancesGeneric sets the Hamming distances of a tile's columns: of the

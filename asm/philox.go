@@ -102,10 +102,6 @@ func (c *Counter) schedule(first uint64) (s philoxSchedule) {
 	return s
 }
 
-// untilCarry returns the number of words before the upper half of the blocks'
-// numbers changes.
-func untilCarry(first uint64) int { return 4 * int(1<<32-first%(1<<32)) }
-
 // philoxGroup returns the number of words in a group.
 func philoxGroup() int {
 	if useAVX512 {
@@ -124,7 +120,8 @@ const (
 // philoxDraw fills dst with words, or with numbers in their place.
 func philoxDraw(kind int, dst []uint32, c *Counter, first uint64) {
 	for len(dst) > 0 {
-		s, n := c.schedule(first), min(len(dst), untilCarry(first))
+		carry := 4 * int(1<<32-first%(1<<32)) // words before the upper half of the blocks' numbers changes
+		s, n := c.schedule(first), min(len(dst), carry)
 		if groups := min(n, philoxLimit) &^ (philoxGroup() - 1); groups > 0 {
 			n = groups
 			philoxDrawGroups(kind, dst[:n], first, &s)
