@@ -29,6 +29,7 @@ const (
 type Hamming struct {
 	n, spins, words int
 	stat            Statistic
+	pairs           float64 // that the statistic averages over
 	mode            HammingGradient
 	workers         *pool.Pool
 
@@ -43,6 +44,7 @@ type Hamming struct {
 	spin    []float32 // by blocks, spin-major inside
 	loss    []float64 // by rows, then summed
 	sums    []float32 // gradient of each distinct row, row-major
+	scale   float32   // of the gradient
 
 	self [][2]float32 // what corrects the term j = i of a row, by how many spins its move flips and by bit d of a ⊕ b
 
@@ -65,13 +67,17 @@ func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, wo
 	blocks := (n + asm.HammingRows - 1) / asm.HammingRows
 	h := &Hamming{
 		n: n, spins: spins, words: words,
-		stat: stat, mode: mode, workers: workers,
+		stat: stat, pairs: pairs(stat, n), mode: mode, workers: workers,
 		columns: asm.NewHammingColumns(spins, 2*n),
 		rows:    make([]uint64, blocks*asm.HammingRows*2*words),
 		base:    make([]float32, blocks*asm.HammingRows),
 		spin:    make([]float32, blocks*asm.HammingRows*spins),
 		loss:    make([]float64, blocks*asm.HammingRows),
 		sums:    make([]float32, n*spins),
+	}
+	h.scale = float32(4 / h.pairs)
+	if mode == Surrogate {
+		h.scale = float32(8 / h.pairs)
 	}
 	h.value, h.slope, h.tables = hammingTables(&k, spins, mode)
 	for moved := range spins + 1 {
@@ -146,7 +152,7 @@ func (h *Hamming) LossGradient(s, t []uint64, grad []float32) float64 {
 	for id := range distinct {
 		loss += float64(h.fold.count[id]) * h.loss[id]
 	}
-	return 2 / pairs(h.stat, h.n) * loss
+	return 2 / h.pairs * loss
 }
 
 // pack lays out the signed columns for the kernels.
@@ -201,14 +207,7 @@ func (h *Hamming) runBlock(piece int) {
 		}
 		own[lane] = h.self[moved]
 	}
-	asm.HammingGradient(h.sums[first*h.spins:(first+count)*h.spins], base, spin, rows, own[:count], float32(h.scale()), h.mode == Surrogate)
-}
-
-func (h *Hamming) scale() float64 {
-	if h.mode == Surrogate {
-		return 8 / pairs(h.stat, h.n)
-	}
-	return 4 / pairs(h.stat, h.n)
+	asm.HammingGradient(h.sums[first*h.spins:(first+count)*h.spins], base, spin, rows, own[:count], h.scale, h.mode == Surrogate)
 }
 
 // selfTerms returns what to add to the sums over columns, which contain j = i,
@@ -256,7 +255,7 @@ func (h *Hamming) Witness(values []float32) {
 	if len(values) != h.n {
 		panic("mmd: a witness of the wrong length")
 	}
-	scale := 4 * float64(h.n) / pairs(h.stat, h.n)
+	scale := 4 * float64(h.n) / h.pairs
 	for i, id := range h.fold.id {
 		values[i] = float32(scale * h.loss[id])
 	}

@@ -19,6 +19,17 @@ const (
 	U Statistic = "U"
 )
 
+// pairs returns the number of ordered pairs that the statistic averages over.
+func pairs(stat Statistic, n int) float64 {
+	if stat == U {
+		return float64(n) * float64(n-1)
+	}
+	return float64(n) * float64(n)
+}
+
+// pairNorm returns one over that.
+func pairNorm(stat Statistic, n int) float64 { return 1 / pairs(stat, n) }
+
 // An IMQ is an inverse multiquadric, Weight·(C²+d²)^(−Beta).
 type IMQ struct {
 	C      float64 `json:"c"`

@@ -68,14 +68,3 @@ func MixedNaive(k *Kernel, stat Statistic, x, y, e, f []float64, dim, modes int,
 }
 
 func square(x float64) float64 { return x * x }
-
-// pairs returns the number of ordered pairs that the statistic averages over.
-func pairs(stat Statistic, n int) float64 {
-	if stat == U {
-		return float64(n) * float64(n-1)
-	}
-	return float64(n) * float64(n)
-}
-
-// pairNorm returns one over that.
-func pairNorm(stat Statistic, n int) float64 { return 1 / pairs(stat, n) }
