@@ -21,10 +21,6 @@ type kinks struct {
 	last    []float32 // of the third layer, within the parameters
 }
 
-// kinked reports whether the perceptron's first two layers are computed from
-// their kinks.
-func (m *MLP) kinked() bool { return m.sizes[0] == 1 && m.Layers() > 2 }
-
 func (m *MLP) newKinks() *kinks {
 	units, out := m.sizes[1], m.sizes[2]
 	k := &kinks{
@@ -98,17 +94,13 @@ func knotOf(a, b float32) float32 {
 	return knot
 }
 
-// summed reports whether the perceptron is all kinks and one sum: its third
-// layer is the last and has one output.
-func (m *MLP) summed() bool { return m.kinked() && m.Layers() == 3 && m.Out() == 1 }
-
 // forwardKinks computes the piece that each of rows lo … hi−1 is in, which stands
 // in place of layer 1, and from it the output or layer 2. It returns the number
 // of layers computed.
 func (m *MLP) forwardKinks(a Activations, k *kinks, params []float32, lo, hi int) int {
 	x, piece := a[0][lo:hi], a[1][lo:hi]
 	asm.CountKnots(piece, x, k.knots)
-	if m.summed() {
+	if m.summed {
 		asm.PiecewiseSum(a[3][lo:hi], x, piece, k.table, m.Weights(params, 2), m.Biases(params, 2)[0], m.slope)
 		return 3
 	}
@@ -128,7 +120,7 @@ func (m *MLP) secondFromKinks(a Activations, k *kinks, lo, hi int) {
 func (m *MLP) backwardKinks(grad, din, dy, sums []float32, a Activations, k *kinks, lo, hi int) {
 	sums = sums[:len(k.table)]
 	x, piece, out := a[0][lo:hi], a[1][lo:hi], m.sizes[2]
-	if m.summed() {
+	if m.summed {
 		asm.PiecewiseSumBackward(sums, din, m.Weights(grad, 2), x, piece, dy, k.table, k.last, m.slope)
 		m.Biases(grad, 2)[0] += total(dy)
 	} else {

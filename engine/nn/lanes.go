@@ -23,8 +23,9 @@ const (
 type Lanes struct {
 	rows    int
 	block   int // rows of a block
-	stretch int // blocks of a lane
-	count   int
+	blocks  int
+	stretch int         // blocks of a lane
+	count   int         // of lanes
 	alone   bool        // one thread takes all lanes
 	buffers [][]float32 // of lanes, or one for all
 	workers *pool.Pool
@@ -49,7 +50,7 @@ func NewWideLanes(rows, params int, workers *pool.Pool) *Lanes {
 }
 
 func newLanes(rows, block, stretch, params int, workers *pool.Pool) *Lanes {
-	l := &Lanes{rows: rows, block: block, stretch: stretch, count: LanesOf(rows), workers: workers}
+	l := &Lanes{rows: rows, block: block, blocks: ceil(rows, block), stretch: stretch, count: LanesOf(rows), workers: workers}
 	l.alone = workers.Threads() == 1 && !workers.Joined()
 	l.buffers = make([][]float32, l.count)
 	if l.alone {
@@ -93,14 +94,14 @@ func PerLane[T any](l *Lanes, of func() T) []T {
 // backward sets grad to a lane's gradient.
 func (l *Lanes) backward(lane int, grad []float32) {
 	clear(grad)
-	for b := lane * l.stretch; b < min((lane+1)*l.stretch, l.Blocks()); b++ {
+	for b := lane * l.stretch; b < min((lane+1)*l.stretch, l.blocks); b++ {
 		l.body(lane, b*l.block, min((b+1)*l.block, l.rows), grad)
 	}
 }
 
 // own returns the lanes lo … hi−1 that are this rank's.
 func (l *Lanes) own() (lo, hi int) {
-	return pool.Stretch(l.Count(), l.workers.Rank(), l.workers.Size())
+	return pool.Stretch(l.count, l.workers.Rank(), l.workers.Size())
 }
 
 // BlockRows returns the largest number of rows that a body of NewLanes's is called with.
@@ -135,7 +136,7 @@ func ceil(n, parts int) int { return (n + parts - 1) / parts }
 func (l *Lanes) Count() int { return l.count }
 
 // Blocks returns the number of blocks.
-func (l *Lanes) Blocks() int { return ceil(l.rows, l.block) }
+func (l *Lanes) Blocks() int { return l.blocks }
 
 // RowSpan is where blocks leave results, so many elements for each row.
 func RowSpan[T any](l *Lanes, s []T, each int) pool.Span {
@@ -151,17 +152,17 @@ func BlockSpan[T any](l *Lanes, s []T) pool.Span { return pool.SpanOf(s, l.stret
 func (l *Lanes) Own(body func(block, lo, hi int, _ []float32)) {
 	l.body = body
 	lo, hi := l.own()
-	lo, hi = lo*l.stretch, min(hi*l.stretch, l.Blocks())
+	lo, hi = lo*l.stretch, min(hi*l.stretch, l.blocks)
 	l.workers.RunFrom(lo, hi-lo, l.runForward)
 }
 
 // Gather gives every rank the results of the others' lanes.
-func (l *Lanes) Gather(results ...pool.Span) { l.workers.Gather(l.Count(), results...) }
+func (l *Lanes) Gather(results ...pool.Span) { l.workers.Gather(l.count, results...) }
 
 // Share is Own, with the results on all ranks.
 func (l *Lanes) Share(body func(block, lo, hi int, _ []float32), results ...pool.Span) {
 	l.Own(body)
-	l.Gather(results...)
+	l.workers.Gather(l.count, results...)
 }
 
 // Each calls body as Backward does, for a rank's own lanes, and forgets their gradients:
@@ -188,7 +189,7 @@ func (l *Lanes) Backward(grad []float32, body func(lane, lo, hi int, g []float32
 	}
 	l.Each(body)
 	if l.workers.Joined() {
-		l.workers.Sum(l.Count(), asm.Bytes(grad), 4*pieceLen, l.addOwn)
+		l.workers.Sum(l.count, asm.Bytes(grad), 4*pieceLen, l.addOwn)
 		return
 	}
 	l.workers.Run((len(grad)+pieceLen-1)/pieceLen, l.runReduce)

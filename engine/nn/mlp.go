@@ -27,6 +27,8 @@ type MLP struct {
 	slope   float32
 	offsets []int // of each layer's weights in the parameter vector
 	params  int
+	kinked  bool // the first two layers are computed from their kinks
+	summed  bool // all is kinks and one sum: the third layer is the last and has one output
 }
 
 // NewMLP returns a perceptron whose layers have the given widths, the input's
@@ -36,6 +38,8 @@ func NewMLP(slope float32, sizes ...int) *MLP {
 		panic("nn: a perceptron needs an input, an output and a positive slope")
 	}
 	m := &MLP{sizes: append([]int(nil), sizes...), slope: slope}
+	m.kinked = m.In() == 1 && m.Layers() > 2
+	m.summed = m.kinked && m.Layers() == 3 && m.Out() == 1
 	for l := range m.Layers() {
 		m.offsets = append(m.offsets, m.params)
 		m.params += (sizes[l] + 1) * sizes[l+1]
@@ -123,7 +127,7 @@ type Packed struct {
 func (m *MLP) NewPacked(backward bool) *Packed {
 	p := &Packed{forward: make([][]float32, m.Layers()), backward: make([][]float32, m.Layers())}
 	first := 0
-	if m.kinked() {
+	if m.kinked {
 		p.kinks, first = m.newKinks(), 2
 	}
 	for l := first; l < m.Layers(); l++ {
@@ -143,7 +147,7 @@ func (m *MLP) PackParts() int { return 2 * m.Layers() }
 // the backward products. Parts are independent of each other.
 func (m *MLP) PackPart(p *Packed, params []float32, part int) {
 	l, backward := part/2, part%2 == 1
-	if m.kinked() && l < 2 {
+	if m.kinked && l < 2 {
 		if part == 0 { // both layers
 			p.kinks.refresh(m, params)
 		}
@@ -187,7 +191,7 @@ func (a Activations) Output() []float32 { return a[len(a)-1] }
 // Forward computes the layers of rows lo … hi−1 from their input a[0].
 func (m *MLP) Forward(a Activations, p *Packed, params []float32, lo, hi int) {
 	first := 0
-	if m.kinked() {
+	if m.kinked {
 		first = m.forwardKinks(a, p.kinks, params, lo, hi)
 	}
 	for l := first; l < m.Layers(); l++ {
@@ -204,9 +208,9 @@ const cheapInput = 8
 // Forward and Recall.
 func (m *MLP) Kept(l int) int {
 	switch {
-	case m.kinked() && l == 1:
+	case m.kinked && l == 1:
 		return 1
-	case m.kinked() && l == 2:
+	case m.kinked && l == 2:
 		return 0
 	case l == 1 && m.sizes[0] <= cheapInput && m.Layers() > 1:
 		return 0
@@ -218,8 +222,8 @@ func (m *MLP) Kept(l int) int {
 // find.
 func (m *MLP) Recall(a Activations, p *Packed, params []float32, lo, hi int) {
 	switch {
-	case m.summed():
-	case m.kinked():
+	case m.summed:
+	case m.kinked:
 		m.secondFromKinks(a, p.kinks, lo, hi)
 	case m.Kept(1) == 0:
 		m.forwardLayer(a, p, params, 0, lo, hi)
@@ -250,7 +254,7 @@ func NewScratch(rows int, nets ...*MLP) *Scratch {
 		for _, w := range m.sizes {
 			width = max(width, w)
 		}
-		if m.kinked() {
+		if m.kinked {
 			sums = max(sums, 2*(m.sizes[1]+1)*m.sizes[2])
 		}
 	}
@@ -270,7 +274,7 @@ func (m *MLP) Backward(grad, din, dout []float32, a Activations, p *Packed, lo, 
 	dy, spare := dout, s.a
 	for l := m.Layers() - 1; l >= 0; l-- {
 		in, out := m.sizes[l], m.sizes[l+1]
-		if l == 1 && m.kinked() || m.summed() {
+		if l == 1 && m.kinked || m.summed {
 			if din == nil {
 				din = s.din[:rows]
 			}
