@@ -156,6 +156,9 @@ func (t *Trainer) System() System { return t.system }
 // Steps returns the number of steps taken.
 func (t *Trainer) Steps() int { return t.step }
 
+// Loss returns that of the last step.
+func (t *Trainer) Loss() float64 { return t.loss }
+
 // Done reports whether no step is left to take: all have been, or the system has learned
 // enough.
 func (t *Trainer) Done() bool {

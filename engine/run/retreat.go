@@ -40,13 +40,12 @@ func (r *run) canRetreat() bool { return r.common.Training.Method == "gradient" 
 
 // haven keeps the state after certain steps, unless the loss has grown out of all proportion.
 func (r *run) haven() {
-	t, f := r.trainer, &r.refuge
-	record := t.Record()
-	size := math.Abs(record.Loss)
-	if record.Step == 1 {
+	f, step := &r.refuge, r.trainer.Steps()
+	size := math.Abs(r.trainer.Loss())
+	if step == 1 {
 		f.First = size
 	}
-	if r.canRetreat() && record.Step%refugeEvery == 0 && (f.First == 0 || size <= wild*f.First) {
+	if r.canRetreat() && step%refugeEvery == 0 && (f.First == 0 || size <= wild*f.First) {
 		r.keepRefuge()
 	}
 }
@@ -56,7 +55,7 @@ func (r *run) haven() {
 // R is in nats: a loss below 1, which is small, is taken for 1.
 func (r *run) astray() (why string) {
 	f, step := &r.refuge, r.trainer.Steps()
-	size := math.Abs(r.trainer.Record().Loss)
+	size := math.Abs(r.trainer.Loss())
 	if step%watched != 1 {
 		size = min(size, f.Lately)
 	}

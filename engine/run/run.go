@@ -166,17 +166,17 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 		ctx, cancel = context.WithDeadline(ctx, opt.Asked.Add(opt.MaxTime))
 		defer cancel()
 	}
-	trainer, err := engine.Prepare(cfg, workers)
-	if trainer != nil {
-		defer engine.Release(trainer.System())
-	}
-	if err := engine.Agree(workers, err); err != nil {
-		return nil, err
-	}
 	if workers.Rank() > 0 { // these are rank 0's
 		opt.Dir, opt.Resume, opt.Progress, opt.Warning = "", "", nil, nil
 	}
-	r := &run{directory: directory{dir: opt.Dir, saved: -1, dirty: true}, Options: opt, cfg: cfg, trainer: trainer, workers: workers, common: cfg.Shared()}
+	r := &run{directory: directory{dir: opt.Dir, saved: -1, dirty: true}, Options: opt, cfg: cfg, workers: workers, common: cfg.Shared()}
+	var err error
+	if r.trainer, err = engine.Prepare(cfg, workers); err == nil {
+		defer engine.Release(r.trainer.System())
+	}
+	if err = r.agree(err); err != nil {
+		return nil, err
+	}
 	if r.config, err = conf.Encode(cfg); err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 	if err := r.count(&ctx); err != nil {
 		return nil, err
 	}
-	_, r.setting = trainer.System().(engine.Initializer)
+	_, r.setting = r.trainer.System().(engine.Initializer)
 	if err := r.agree(r.open()); err != nil {
 		return nil, err
 	}
@@ -195,8 +195,8 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 	}
 	if err == nil {
 		r.tally.Enter(engine.Learning)
-		defer engine.Interruptible(r.stepping(ctx), trainer.System())()
-		r.started, r.first = time.Now(), trainer.Steps()
+		defer engine.Interruptible(r.stepping(ctx), r.trainer.System())()
+		r.started, r.first = time.Now(), r.trainer.Steps()
 		r.setup = r.started.Sub(opt.Asked).Seconds()
 		result, err = r.toTheEnd(ctx)
 	}
