@@ -68,7 +68,6 @@ type Critic struct {
 	target          []float32 // of the call in progress
 	count           int
 	alter           func(state []float32, i, a int)
-	pack            func(part int)
 	evaluate, vary  func(block, lo, hi int, _ []float32)
 	descend, ascend func(lane, lo, hi int, grad []float32)
 }
@@ -102,7 +101,6 @@ func New(n, dim int, config Config, seed uint64, workers *pool.Pool) *Critic {
 	for range c.lanes.Blocks() {
 		c.alternative = append(c.alternative, [2]nn.Activations{c.net.NewActivations(rows), c.net.NewActivations(rows)})
 	}
-	c.pack = func(part int) { c.net.PackPart(c.packed, c.Params, part) }
 	c.evaluate, c.vary, c.descend, c.ascend = c.evaluateBlock, c.varyBlock, c.descendBlock, c.ascendBlock
 	return c
 }
@@ -189,7 +187,7 @@ func (c *Critic) Learn() float64 {
 }
 
 func (c *Critic) forward() {
-	c.workers.Run(c.net.PackParts(), c.pack)
+	c.net.PackOn(c.workers, c.packed, c.Params)
 	c.lanes.Own(c.evaluate)
 }
 

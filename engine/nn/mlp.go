@@ -13,6 +13,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // An MLP is a multilayer perceptron with LeakyReLU between its layers and a
@@ -120,6 +121,9 @@ func (m *MLP) Initialize(params []float32, c *rng.Counter, block uint64) uint64 
 type Packed struct {
 	forward, backward [][]float32 // of each layer; nil of those that kinks stand for
 	kinks             *kinks
+
+	params   []float32 // of PackOn under way
+	packPart func(part int)
 }
 
 // NewPacked makes room for the forward products' weights and, if backward is set, for the
@@ -137,15 +141,26 @@ func (m *MLP) NewPacked(backward bool) *Packed {
 			p.backward[l] = make([]float32, asm.PackedLen(out, in))
 		}
 	}
+	p.packPart = func(part int) { m.packPart(p, p.params, part) }
 	return p
 }
 
-// PackParts returns the number of parts that a Packed is refreshed in.
-func (m *MLP) PackParts() int { return 2 * m.Layers() }
+// Pack refreshes p from the parameters.
+func (m *MLP) Pack(p *Packed, params []float32) {
+	for part := range 2 * m.Layers() {
+		m.packPart(p, params, part)
+	}
+}
 
-// PackPart refreshes one part of p: a layer's weights for the forward or for
+// PackOn is Pack by all of the workers.
+func (m *MLP) PackOn(workers *pool.Pool, p *Packed, params []float32) {
+	p.params = params
+	workers.Run(2*m.Layers(), p.packPart)
+}
+
+// packPart refreshes one part of p: a layer's weights for the forward or for
 // the backward products. Parts are independent of each other.
-func (m *MLP) PackPart(p *Packed, params []float32, part int) {
+func (m *MLP) packPart(p *Packed, params []float32, part int) {
 	l, backward := part/2, part%2 == 1
 	if m.kinked && l < 2 {
 		if part == 0 { // both layers
@@ -160,13 +175,6 @@ func (m *MLP) PackPart(p *Packed, params []float32, part int) {
 		asm.PackWeights(p.forward[l], w, in, out)
 	case p.backward[l] != nil:
 		asm.PackWeightsTransposed(p.backward[l], w, in, out)
-	}
-}
-
-// Pack refreshes all parts of p.
-func (m *MLP) Pack(p *Packed, params []float32) {
-	for part := range m.PackParts() {
-		m.PackPart(p, params, part)
 	}
 }
 

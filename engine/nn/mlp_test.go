@@ -215,7 +215,7 @@ func TestRecall(t *testing.T) {
 // TestShapes: widths of layers, and what is allocated for them.
 func TestShapes(t *testing.T) {
 	m := NewMLP(0.01, 3, 7, 5, 2)
-	require.Equal(t, []int{3, 3, 2, 7, 5, 6}, []int{m.Layers(), m.In(), m.Out(), m.Width(1), m.Width(2), m.PackParts()})
+	require.Equal(t, []int{3, 3, 2, 7, 5}, []int{m.Layers(), m.In(), m.Out(), m.Width(1), m.Width(2)})
 	sum, widest := m.Widths()
 	require.Equal(t, []int{17, 7}, []int{sum, widest})
 	require.Equal(t, 4*7+8*5+6*2, m.NumParams())

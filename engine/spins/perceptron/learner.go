@@ -27,7 +27,6 @@ type learner struct {
 	from   streams
 	width  float64 // τ of the straight-through estimator
 
-	pack      func(part int)
 	drawBlock func(block, lo, hi int, _ []float32)
 	backBlock func(lane, lo, hi int, grad []float32)
 }
@@ -47,7 +46,6 @@ func newLearner(c *Config, n int, workers *pool.Pool) *learner {
 	if c.Generator.Width.Unit == "spread" {
 		l.moments = make([][2]float64, lanes.Blocks())
 	}
-	l.pack = func(part int) { g.net.PackPart(l.packed, l.params, part) }
 	l.drawBlock, l.backBlock = l.drawRows, l.backRows
 	return l
 }
@@ -56,7 +54,7 @@ func newLearner(c *Config, n int, workers *pool.Pool) *learner {
 func (l *learner) Draw(s []uint64, θ []float32, step uint32) {
 	l.s, l.params = s, θ
 	l.from = streams{rng.Stream(l.seed, rng.TrainLatent, step), rng.Stream(l.seed, rng.TrainHead, step)}
-	l.batch.workers.Run(l.net.PackParts(), l.pack)
+	l.net.PackOn(l.batch.workers, l.packed, θ)
 	lanes := l.batch.lanes
 	lanes.Share(l.drawBlock, nn.RowSpan(lanes, s, l.words), nn.BlockSpan(lanes, l.moments))
 	l.width = l.generator.width(int(step), l.steps, l.spread())
