@@ -15,11 +15,8 @@ import (
 // learning rate. Neither depends on where checkpoints are, so that a run that is resumed
 // goes back as one that was never stopped.
 const (
-	refugeEvery = 200  // steps between states that a run can go back to
 	mostRefuges = 4    // times that it does
 	lowered     = 0.25 // what each leaves of the learning rate
-	wild        = 10   // times the first step's loss, or the least, from which on a state is not good
-	watched     = 50   // steps of which the least loss is compared with that of those before
 )
 
 // A refuge is the last state that was good.
@@ -33,43 +30,6 @@ type refuge struct {
 	Taken   int     `json:"taken"`      // times that the run has gone back
 
 	sections []engine.Section
-}
-
-// canRetreat reports whether the run keeps states that it can go back to.
-func (r *run) canRetreat() bool { return r.common.Training.Method == "gradient" }
-
-// haven keeps the state after certain steps, unless the loss has grown out of all proportion.
-func (r *run) haven() {
-	f, step := &r.refuge, r.trainer.Steps()
-	size := math.Abs(r.trainer.Loss())
-	if step == 1 {
-		f.First = size
-	}
-	if r.canRetreat() && step%refugeEvery == 0 && (f.First == 0 || size <= wild*f.First) {
-		r.keepRefuge()
-	}
-}
-
-// astray says so if even the least loss of the last steps is far more than it was before, as
-// where a step that was too long has led the generator to where the target is next to nothing.
-// R is in nats: a loss below 1, which is small, is taken for 1.
-func (r *run) astray() (why string) {
-	f, step := &r.refuge, r.trainer.Steps()
-	size := math.Abs(r.trainer.Loss())
-	if step%watched != 1 {
-		size = min(size, f.Lately)
-	}
-	f.Lately = size
-	switch {
-	case step%watched != 0:
-	case f.Least == 0 || size <= wild*max(1, f.Least):
-		if f.Least == 0 || size < f.Least {
-			f.Least = size
-		}
-	case r.canRetreat() && f.Taken < mostRefuges:
-		return fmt.Sprintf("step %d: the loss is at least %.2g for %d steps, and was %.2g before", step, size, watched, f.Least)
-	}
-	return ""
 }
 
 // keepRefuge keeps the present state.
