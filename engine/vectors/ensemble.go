@@ -21,8 +21,8 @@ type Ensemble struct {
 	Modes   int  // 0 for laws without them
 	Dense   bool // whether the generator's density is known
 	Workers *pool.Pool
-	// Chart, unless it is nil, has the coordinates that all states have outside. The
-	// target's own observables then take the place of those of what is learned.
+	// Chart, unless it is nil, has the coordinates that all states have outside, in which they
+	// are observed.
 	Chart Chart
 
 	target    Target
@@ -48,10 +48,11 @@ func newEnsemble(c *Config, target Target, workers *pool.Pool) *Ensemble {
 // A Chart is between the coordinates that a generator learns, in which a Mover moves, and
 // those of the target.
 type Chart interface {
-	// Show replaces coordinates that are learned by the target's.
-	ToTarget(s States)
-	// Learn is the inverse of Show. It returns what is to be added to −ln π of the states,
-	// and does not ask the target.
+	// ToTarget returns states in the target's coordinates, and ln |∂x/∂y| of each, as far as it
+	// is in ln π of what is learned.
+	ToTarget(s States) (to States, volume []float64)
+	// ToLearned is the inverse of ToTarget, in place. It returns what is to be added to −ln π of
+	// the states, and does not ask the target.
 	ToLearned(s States) (energies []float64, err error)
 	// Level returns what is to be added to ln π of any state that is learned.
 	Level() float64

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/lists"
@@ -42,8 +41,7 @@ func (s States) take(from States) {
 // shown returns states in the coordinates that they have outside.
 func (e *Ensemble) shown(s States) States {
 	if e.Chart != nil {
-		s.X = slices.Clone(s.X)
-		e.Chart.ToTarget(s)
+		s, _ = e.Chart.ToTarget(s)
 	}
 	return s
 }

@@ -19,7 +19,7 @@ import (
 // How many modes and coordinates are measured one by one.
 const (
 	observedModes       = 16
-	observedCoordinates = 8
+	ObservedCoordinates = 8
 )
 
 // wideCoordinates are those of chains.ManyCoordinates in which a chain begins with thrice
@@ -34,7 +34,7 @@ type observable struct {
 
 // observables are the weights of modes (the first of many), the coordinates (the first of
 // many), the mean square of all, the first coordinate in each of those modes, and ln π. With a
-// chart they are those of modes alone.
+// chart the squares of the coordinates take the place of that in each mode.
 func (e *Ensemble) observables() (all []observable) {
 	add := func(name string, of func(x []float32, k int, logPi float64) float64) {
 		all = append(all, observable{name, of})
@@ -57,11 +57,15 @@ func (e *Ensemble) observables() (all []observable) {
 	if e.Modes > observedModes {
 		add("mode", func(_ []float32, k int, _ float64) float64 { return float64(k) })
 	}
-	if e.Chart != nil {
-		return all
-	}
-	for i := range min(e.Dim, observedCoordinates) {
+	each := min(e.Dim, ObservedCoordinates)
+	for i := range each {
 		add(fmt.Sprintf("x%d", i), func(x []float32, _ int, _ float64) float64 { return float64(x[i]) })
+	}
+	if e.Chart != nil {
+		modes = 0
+		for i := range each {
+			add(fmt.Sprintf("x%d_squared", i), func(x []float32, _ int, _ float64) float64 { return square(x[i : i+1]) })
+		}
 	}
 	if e.Dim > 1 {
 		add("mean_square", func(x []float32, _ int, _ float64) float64 { return square(x) / float64(e.Dim) })
@@ -90,7 +94,14 @@ func (e *Ensemble) observe(m *mover, values, logPi []float64, s States) {
 	if len(e.names) > 0 {
 		m.own.(Observed).Observe(values[len(all):], stride, logPi, s.X, s.K)
 	}
+	var volume []float64
+	if e.Chart != nil {
+		s, volume = e.Chart.ToTarget(s)
+	}
 	for r, v := range logPi {
+		if e.Chart != nil && !math.IsInf(v, -1) { // which the volume may be too
+			v = v + e.Chart.Level() - volume[r]
+		}
 		for i, o := range all {
 			values[r*stride+i] = o.of(s.X[r*s.Dim:(r+1)*s.Dim], s.mode(r), v)
 		}

@@ -242,7 +242,7 @@ func (c *MixedConfig) Demands() []engine.Demand {
 // evaluations take besides what the kits know of.
 func (p *problem) demand(c *engine.Common) engine.Demand {
 	clones, observed := float64(c.Training.Batch/64+64), float64(observedAtOnce+c.Evaluation.Samples/16)
-	return engine.Demand{Key: "training.batch", Bytes: clones*blockRows*(8*float64(p.dim)+24) + observed*8*(3*observedCoordinates+24)}
+	return engine.Demand{Key: "training.batch", Bytes: clones*blockRows*(8*float64(p.dim)+24) + observed*8*(3*vectors.ObservedCoordinates+24)}
 }
 
 // Validate reports the first value that cannot be used, by its key.

@@ -262,18 +262,10 @@ func (c *chart) hint(key string, mode int, center, scale []float64, shear [][]fl
 }
 
 // ToTarget implements vectors.Chart.
-func (p *problem) ToTarget(s vectors.States) {
-	for r := range s.Len() {
-		maps, x := p.chart.of(s.K, r), s.X[r*p.dim:][:p.dim]
-		for i := len(maps) - 1; i >= 0; i-- { // the last depends on those before it
-			m := &maps[i]
-			u := m.line(x, i)
-			if !m.free {
-				u, _ = m.bend(u)
-			}
-			x[i] = float32(u)
-		}
-	}
+func (p *problem) ToTarget(s vectors.States) (to vectors.States, volume []float64) {
+	to, volume = vectors.States{Dim: s.Dim, X: make([]float32, len(s.X)), K: s.K}, make([]float64, s.Len())
+	p.chart.place(to.X, volume, s.X, s.K)
+	return to, volume
 }
 
 // ToLearned implements vectors.Chart. What the volume of the coordinates that are learned adds

@@ -109,8 +109,8 @@ func TestShear(t *testing.T) {
 		_, err = p.ToLearned(outside)
 		require.EqualError(t, err, c.want)
 	}
-	p.ToTarget(learned)
+	shown, _ := p.ToTarget(learned)
 	for i, v := range x {
-		require.InDelta(t, v, learned.X[i], 1e-5)
+		require.InDelta(t, v, shown.X[i], 1e-5)
 	}
 }

@@ -394,7 +394,7 @@ func TestProbes(t *testing.T) {
 // of the samples and of the chains.
 func TestPanels(t *testing.T) {
 	s := &system{System: new(vectors.System), problem: &problem{dim: 7, modes: 3}, params: []float32{1}}
-	s.names = (&evaluation{problem: s.problem}).Observables()
+	s.names = (&vectors.Ensemble{Dim: 7, Chart: s.problem}).Observables()
 	width := len(s.names)
 	require.Equal(t, []string{"x0", "x6", "x0_squared", "x6_squared", "mean_square", "log_density"}, []string{s.names[0], s.names[6], s.names[7], s.names[13], s.names[14], s.names[15]})
 	const samples, draws = 600, 900
