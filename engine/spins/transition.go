@@ -1,8 +1,6 @@
 package spins
 
 import (
-	"fmt"
-
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
@@ -57,53 +55,6 @@ func (c *TransitionConfig) Level(step uint32, steps int) int {
 // Fraction returns which fraction of the target's inverse temperature a level has.
 func (c *TransitionConfig) Fraction(level int) float64 {
 	return c.AnnealFrom + (1-c.AnnealFrom)*float64(level)/AnnealLevels
-}
-
-// A Kernel is a transition kernel of packed configurations: a Metropolis or Flips of package
-// bitspin, or a Sweeper of either. It does not allocate.
-type Kernel = sites.Kernel[uint64]
-
-// A Target is a law π(s) ∝ e^(−βE(s)) of spins, known by kernels that leave it as it is.
-// It is all that training needs.
-type Target interface {
-	// Spins returns n, the number of spins.
-	Spins() int
-	Kernels[uint64]
-}
-
-// Kernels are the transition kernels of a law of any sites.
-type Kernels[W uint64 | byte] interface {
-	// Kernel returns the transition kernel of a configuration, one step of it, in
-	// detailed balance with the law at the inverse temperature fraction·β. An error
-	// begins with the key of the configuration that it is about.
-	Kernel(c *TransitionConfig, fraction float64) (sites.Kernel[W], error)
-}
-
-// A Boltzmann is the law of a graph at inverse temperature Beta.
-type Boltzmann struct {
-	*Graph
-	Beta float64
-}
-
-// Spins returns n, their number.
-func (t Boltzmann) Spins() int { return t.N() }
-
-// Kernel implements Target, with flips of single spins, of all spins too, or
-// heat-bath sweeps.
-func (t Boltzmann) Kernel(c *TransitionConfig, fraction float64) (Kernel, error) {
-	switch beta := fraction * t.Beta; c.Proposal {
-	case "single":
-		return NewMetropolis(t.Graph, beta, 0)
-	case "mixture":
-		m, err := NewMetropolis(t.Graph, beta, c.GlobalFlip)
-		if err != nil {
-			return nil, fmt.Errorf("transition.global_flip: %w", err)
-		}
-		return m, nil
-	case Sweeping:
-		return NewSweeper(t.Graph, beta)
-	}
-	return nil, fmt.Errorf("transition.proposal: %q is for lattices; a graph takes single, mixture or %s", c.Proposal, Sweeping)
 }
 
 // A Transition draws one s′ ~ p^m(s, ·) for each s of a batch, step after step of a
