@@ -27,9 +27,13 @@ func (p *Plan) NewRecord(blocks, size, states int, residual bool, workers *pool.
 	return r
 }
 
-// Set, R and LogQ are those of sites.Room.
-func (r *Record) Set(params []float32)       { r.Weights.Set(params) }
-func (r *Record) R(k int) *[block]float64    { return &r.Rs[k] }
+// Set implements sites.Room.
+func (r *Record) Set(params []float32) { r.Weights.Set(params) }
+
+// R implements sites.Room.
+func (r *Record) R(k int) *[block]float64 { return &r.Rs[k] }
+
+// LogQ implements sites.Room.
 func (r *Record) LogQ(k int) *[block]float64 { return &r.LogQs[k] }
 
 // Spans are where pieces of so many of the blocks lo … hi−1 leave what a pass finds.
