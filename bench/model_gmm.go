@@ -9,7 +9,7 @@ import (
 	"github.com/revgen/revgen/gmm"
 )
 
-// mixture is what counting the work of a configuration goes by.
+// A mixture counts the work of a configuration of gmm.
 type mixture struct{ *gmm.Config }
 
 func (m mixture) model() *model {

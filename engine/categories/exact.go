@@ -265,8 +265,9 @@ type Rows struct {
 	log       float64   // ln of what T lacks by that
 }
 
-// NewRows returns that of l sites a row, of q^l states, at most 8192, with an energy of pairs
-// that is the same to the right and downwards, and of fields on every site, nil for none.
+// NewRows returns the transfer matrix of rows of l sites, of which there are q^l, at most 8192. The
+// energy of pairs is the same to the right and downwards, and that of fields, nil for none, on
+// every site.
 func NewRows(l, q int, energy, field []float64, beta float64) (*Rows, error) {
 	r := &Rows{ring: Target{States: Uniform(l, q)}, q: q}
 	for i := range l {
@@ -319,7 +320,7 @@ func (r *Rows) Times(matrix []float64) []float64 {
 	return matrix
 }
 
-// Torus returns ln Z of the lattice of NewRows.
+// Torus returns ln Z of the periodic l×l lattice of NewRows.
 func Torus(l, q int, energy, field []float64, beta float64) (logZ float64, err error) {
 	r, err := NewRows(l, q, energy, field, beta)
 	if err != nil {
@@ -346,8 +347,8 @@ func Torus(l, q int, energy, field []float64, beta float64) (logZ float64, err e
 	return floats.LogSumExp(logs) + float64(l)*r.log, nil
 }
 
-// Orbits returns how many rows of l sites of q states are one that is turned and, if told,
-// mirrored and with other names of the states: at the first of them, and 0 at the others.
+// Orbits sorts the rows of l sites of q states into orbits of turning and, if told, of mirroring
+// and of renaming the states. It returns an orbit's size at its first row, and 0 at its others.
 func Orbits(l, q int, mirror, relabel bool) (sizes []int) {
 	ring := Target{States: Uniform(l, q)}
 	sizes = make([]int, ring.Configurations())

@@ -37,7 +37,7 @@ type Walk interface {
 	Advance(ctx context.Context, steps int) error
 }
 
-// Observed are states that are looked at.
+// Observed are states whose observables can be measured.
 type Observed interface {
 	// Observe sets values, [states][len(Observables())], row-major.
 	Observe(values []float64)

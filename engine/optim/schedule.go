@@ -20,8 +20,8 @@ type Schedule struct {
 	Warmup int `json:"warmup" is:"0.."`
 }
 
-// Validate reports the first milestone that cannot be used, by its key, where conf.Check has
-// nothing to report.
+// Validate reports the first milestone that cannot be used, by its key. Tags say what the other
+// values may be.
 func (s *Schedule) Validate() error {
 	for i, m := range s.Milestones {
 		if s.Kind == "step" && (m < 1 || i > 0 && m <= s.Milestones[i-1]) {

@@ -130,7 +130,7 @@ func (l *Ladder[W]) Betas() []float64 { return l.betas }
 // Coldest returns the configurations of the last level, and their energies.
 func (l *Ladder[W]) Coldest() (batch []W, energies []float64) {
 	last := len(l.levels) - 1
-	l.Level(last)
+	l.Level(last) // which reads them
 	return l.levels[last].Batch, l.energies[last]
 }
 

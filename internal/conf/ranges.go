@@ -12,11 +12,12 @@ import (
 	"github.com/revgen/revgen/internal/crash"
 )
 
-// A rule is what a tag may say of a number, and of each of a list.
+// A rule is what a tag may say of a number, and of each of a list. It holds of a number by right, and
+// in single precision, in which training computes, by single; wrong and beyond are what an error says.
 type rule struct {
-	wrong  string // what is said of a number that is not so
+	wrong  string
 	right  func(x float64) bool
-	beyond string // and of one that is not so in single precision, in which training computes
+	beyond string
 	single func(x float64) bool
 }
 

@@ -30,7 +30,8 @@ type piece struct {
 // folding tables.
 const pieceSize = 1 << 15
 
-// NewGradient returns that of a record's blocks. cost is that of some of them in a net of a unit.
+// NewGradient makes room for the gradients of a record's blocks. cost is that of some blocks in a net
+// of a unit.
 func (r *Record) NewGradient(cost func(u *Unit, net *Net, blocks int) int, workers *pool.Pool) *Gradient {
 	plan, blocks := r.plan, len(r.Rs)
 	g := &Gradient{record: r, workers: workers, scale: make([][block]float32, blocks)}

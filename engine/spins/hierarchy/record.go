@@ -2,8 +2,8 @@ package hierarchy
 
 import "github.com/revgen/revgen/internal/pool"
 
-// A Record is what a room of spins and one of sites of several states have alike, for them to
-// embed: the bits of blocks of samples as nets read them, and what a pass over the sites finds.
+// A Record is the part that rooms of spins and of sites of several states share: the bits of blocks
+// of samples, as nets read them, and what a pass over the sites finds.
 type Record struct {
 	Weights   *Kernels
 	Size      int              // words of a block's bits
@@ -36,7 +36,7 @@ func (r *Record) R(k int) *[block]float64 { return &r.Rs[k] }
 // LogQ implements sites.Room.
 func (r *Record) LogQ(k int) *[block]float64 { return &r.LogQs[k] }
 
-// Spans are where pieces of so many of the blocks lo … hi−1 leave what a pass finds.
+// Spans says where a pass over the blocks lo … hi−1 leaves what it finds, in pieces of so many blocks.
 func (r *Record) Spans(lo, hi, together int) []pool.Span {
 	each := r.plan.learned * r.States
 	return []pool.Span{

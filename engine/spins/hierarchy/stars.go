@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// A Star is a site that no network draws, its centre, with the leaves, the others of these
-// that it is tied to. No two leaves are tied to each other, so that a star touches learned sites
-// alone.
+// A Star is a group of sites that no network draws: a centre and its leaves. Leaves have no
+// neighbours but the centre and learned sites, so that a star touches learned sites alone.
 type Star struct {
 	Centre int
 	Leaves []int   // nil for none
 	Around []int32 // the learned sites that it touches
 }
 
-// Stars returns those that the sites fall apart into that are not learned, by their centres, given
-// each site's neighbours, or says which sites are in none. A site with more than one exact
-// neighbour is a centre; of a tied pair it is the one with more neighbours, or the first.
+// Stars groups the sites that are not learned, in the order of their centres; near lists the
+// neighbours of each site. A site with more than one exact neighbour is a centre; of two that have
+// only each other it is the one with more neighbours, or the first. The error names two centres
+// that are neighbours.
 func Stars(near [][]int32, learned []bool) (all []Star, err error) {
 	exact := make([][]int, len(near)) // neighbours
 	for i, list := range near {
