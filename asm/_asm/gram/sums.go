@@ -29,145 +29,181 @@ const (
 	slotGrad    = slotMemory + 2*rowVectors*columns
 )
 
-// kernelSums emits the one-sided sums.
+// An oneSided is where the emitters of kernelSums find the rows of a block, two vectors of
+// them, and its four columns.
+type oneSided struct {
+	*isa
+	rowPoint, xStride Register // x_i, and bytes to the next plane
+	colPoint, yStride Register
+	left              Register // rows that are to be done
+	scratch           Register
+	mask              []Register // of the rows, with AVX-512
+	weights           []Mem      // of the columns: 1, or 0 beyond the valid ones
+}
+
+// kernelSums emits the one-sided sums
+//
+//	value[i]   += Σ_j k(d²),  d² = |x_i − y_j|²
+//	grad[c][i] += Σ_j k′(d²) (x_i[c] − y_j[c])
+//
+// which stay in scratch space until a block of rows has met all columns.
 func (w *isa) kernelSums() {
 	w.Kernel("kernelSums", "func(steps *uint32, count int, value, grad *float32, gradStride int, x *float32, xStride, rows int, y *float32, yStride, cols, valid, dim, gradDim int, scratch *float32)",
 		"is kernelSumsGeneric for a multiple of 4 columns, of each four of which the first valid ones count.")
 	restore := flushSubnormals()
-	rowPoint, xStride, yStride := Number("x"), Bytes("xStride"), Bytes("yStride")
-	scratch, left := Number("scratch"), Number("rows")
-	slot := func(i int) Mem { return At(scratch, i*w.Bytes) }
-	masks := slot(slotMasks)
-	weights := make([]Mem, columns)
-	{
-		valid, weight, none := Number("valid"), w.Vector(), w.Vector()
-		w.constant(splat(1), weight)
-		Zero(none)
-		for c := range weights {
-			weights[c] = slot(slotWeights + c)
-			VMOVUPS(weight, weights[c])
-			CMPQ(valid, Imm(uint64(c)))
-			JG(LabelRef(fmt.Sprintf("valid%d", c)))
-			VMOVUPS(none, weights[c])
-			Label(fmt.Sprintf("valid%d", c))
-		}
-	}
+	o := &oneSided{isa: w, rowPoint: Number("x"), xStride: Bytes("xStride"), yStride: Bytes("yStride"), scratch: Number("scratch"), left: Number("rows")}
+	o.weigh()
 
 	Label("row")
-	mask := w.tailMasks(left, masks)
-	maskOf := func(v int) Register {
-		if w == avx512 {
-			return mask[v]
-		}
-		return w.Loaded(masks.Offset(v * w.Bytes))
-	}
-	loadRow := func(i Register, v int) VecVirtual {
-		x := w.Vector()
-		w.LoadFirst(At(i, v*w.Bytes), maskOf(v), x)
-		return x
-	}
-	values := w.inMemory(slot(slotValues), rowVectors)
-	gradients := func(base Register) []Op { return w.inMemory(At(base, slotGrad*w.Bytes), rowVectors) }
-	{
-		p := Copy(scratch)
-		zero := w.Zeros()
-		for _, v := range values {
-			VMOVUPS(zero, v)
-		}
-		forPlanes("clear", "gradDim", func() {
-			for _, g := range gradients(p) {
-				VMOVUPS(zero, g)
-			}
-		}, func() { ADDQ(I32(rowVectors*w.Bytes), p) })
-	}
-	colPoint, colsLeft := Number("y"), Number("cols")
+	o.mask = w.tailMasks(o.left, o.slot(slotMasks))
+	o.clear()
+	var colsLeft Register
+	o.colPoint, colsLeft = Number("y"), Number("cols")
 
 	Label("block")
-	s := w.newSums(rowVectors*columns, 0, slot(slotMemory))
+	s := w.newSums(rowVectors*columns, 0, o.slot(slotMemory))
+	o.distances(s)
+	s.zeroSlopes()
+	s.value = w.valuesOf(o.values(), o.weights)
+	s.interpret()
+	o.gradients(s)
+	ADDQ(I32(4*columns), o.colPoint)
+	SUBQ(I32(columns), colsLeft)
+	JGT(LabelRef("block"))
+
+	o.store()
+	ADDQ(I32(rowVectors*w.Bytes), o.rowPoint)
+	SUBQ(I32(rowVectors*w.Lanes()), o.left)
+	JGT(LabelRef("row"))
+	restore()
+	Leave()
+}
+
+func (o *oneSided) slot(i int) Mem { return At(o.scratch, i*o.Bytes) }
+
+// values returns the sums of values, and sums those of gradients at the plane that p points to.
+func (o *oneSided) values() []Op         { return o.inMemory(o.slot(slotValues), rowVectors) }
+func (o *oneSided) sums(p Register) []Op { return o.inMemory(At(p, slotGrad*o.Bytes), rowVectors) }
+
+// maskOf selects the rows of vector v that there are.
+func (o *oneSided) maskOf(v int) Register {
+	if o.isa == avx512 {
+		return o.mask[v]
+	}
+	return o.Loaded(o.slot(slotMasks).Offset(v * o.Bytes))
+}
+
+// rows loads vector v of rows, at i.
+func (o *oneSided) rows(i Register, v int) VecVirtual {
+	x := o.Vector()
+	o.LoadFirst(At(i, v*o.Bytes), o.maskOf(v), x)
+	return x
+}
+
+// weigh sets the columns' weights.
+func (o *oneSided) weigh() {
+	o.weights = make([]Mem, columns)
+	valid, weight, none := Number("valid"), o.Vector(), o.Vector()
+	o.constant(splat(1), weight)
+	Zero(none)
+	for c := range o.weights {
+		o.weights[c] = o.slot(slotWeights + c)
+		VMOVUPS(weight, o.weights[c])
+		CMPQ(valid, Imm(uint64(c)))
+		JG(LabelRef(fmt.Sprintf("valid%d", c)))
+		VMOVUPS(none, o.weights[c])
+		Label(fmt.Sprintf("valid%d", c))
+	}
+}
+
+// clear clears the sums of a block of rows.
+func (o *oneSided) clear() {
+	p := Copy(o.scratch)
+	zero := o.Zeros()
+	for _, v := range o.values() {
+		VMOVUPS(zero, v)
+	}
+	forPlanes("clear", "gradDim", func() {
+		for _, g := range o.sums(p) {
+			VMOVUPS(zero, g)
+		}
+	}, func() { ADDQ(I32(rowVectors*o.Bytes), p) })
+}
+
+// distances emits d² of a block.
+func (o *oneSided) distances(s *sums) {
 	d := s.y
-	if w == avx512 {
-		d = w.inRegisters(s.d)
+	if o.isa == avx512 {
+		d = o.inRegisters(s.d)
 	}
 	Zero(d...)
-	{
-		i, j := Copy(rowPoint), Copy(colPoint)
-		forPlanes("distance", "dim", func() {
-			for v := range rowVectors {
-				x := loadRow(i, v)
-				for c := range columns {
-					t := w.Vector()
-					w.withPoint(VSUBPS, VSUBPS_BCST, At(j, 4*c), x, t)
-					VFMADD231PS(t, t, d[columns*v+c])
-				}
+	i, j := Copy(o.rowPoint), Copy(o.colPoint)
+	forPlanes("distance", "dim", func() {
+		for v := range rowVectors {
+			x := o.rows(i, v)
+			for c := range columns {
+				t := o.Vector()
+				o.withPoint(VSUBPS, VSUBPS_BCST, At(j, 4*c), x, t)
+				VFMADD231PS(t, t, d[columns*v+c])
 			}
-		}, func() { ADDQ(xStride, i); ADDQ(yStride, j) })
-	}
-	w.limited(d)
-	if w == avx2 {
+		}
+	}, func() { ADDQ(o.xStride, i); ADDQ(o.yStride, j) })
+	o.limited(d)
+	if o.isa == avx2 {
 		for k, d := range d {
 			VMOVUPS(d, s.d[k])
 		}
 	}
-	s.zeroSlopes()
-	s.value = w.valuesOf(values, weights)
-	s.interpret()
-	{
-		i, j, acc := Copy(rowPoint), Copy(colPoint), Copy(scratch)
-		slope := w.inRegisters(s.slope)
-		CMPQ(Argument("valid"), Imm(columns))
-		JE(LabelRef("all"))
-		for k, p := range slope {
-			VMULPS(weights[k%columns], p, p)
-		}
-		Label("all")
-		forPlanes("gradient", "gradDim", func() {
-			for v, g := range gradients(acc) {
-				x, sum := loadRow(i, v), w.Vector()
-				VMOVUPS(g, sum)
-				for c := range columns {
-					t := w.Vector()
-					w.withPoint(VSUBPS, VSUBPS_BCST, At(j, 4*c), x, t)
-					VFMADD231PS(slope[columns*v+c], t, sum)
-				}
-				VMOVUPS(sum, g)
-			}
-		}, func() {
-			ADDQ(xStride, i)
-			ADDQ(yStride, j)
-			ADDQ(I32(rowVectors*w.Bytes), acc)
-		})
-	}
-	ADDQ(I32(4*columns), colPoint)
-	SUBQ(I32(columns), colsLeft)
-	JGT(LabelRef("block"))
+}
 
-	store := func(from []Op, to Register) {
+// gradients adds those of a block.
+func (o *oneSided) gradients(s *sums) {
+	i, j, p := Copy(o.rowPoint), Copy(o.colPoint), Copy(o.scratch)
+	slope := o.inRegisters(s.slope)
+	CMPQ(Argument("valid"), Imm(columns))
+	JE(LabelRef("all"))
+	for k, p := range slope {
+		VMULPS(o.weights[k%columns], p, p)
+	}
+	Label("all")
+	forPlanes("gradient", "gradDim", func() {
+		for v, g := range o.sums(p) {
+			x, sum := o.rows(i, v), o.Vector()
+			VMOVUPS(g, sum)
+			for c := range columns {
+				t := o.Vector()
+				o.withPoint(VSUBPS, VSUBPS_BCST, At(j, 4*c), x, t)
+				VFMADD231PS(slope[columns*v+c], t, sum)
+			}
+			VMOVUPS(sum, g)
+		}
+	}, func() {
+		ADDQ(o.xStride, i)
+		ADDQ(o.yStride, j)
+		ADDQ(I32(rowVectors*o.Bytes), p)
+	})
+}
+
+// store adds the sums of a block of rows to value and grad.
+func (o *oneSided) store() {
+	add := func(from []Op, to Register) {
 		for v, m := range from {
-			sum := w.Loaded(m)
-			VADDPS(loadRow(to, v), sum, sum)
-			w.StoreFirst(sum, maskOf(v), At(to, v*w.Bytes))
+			sum := o.Loaded(m)
+			VADDPS(o.rows(to, v), sum, sum)
+			o.StoreFirst(sum, o.maskOf(v), At(to, v*o.Bytes))
 		}
 	}
 	done := Number("rows")
-	SUBQ(left, done)
-	{
-		out := Number("value")
-		LEAQ(indexed(out, done, 4, 0), out)
-		store(values, out)
-	}
-	{
-		p, out, gradStride := Copy(scratch), Number("grad"), Bytes("gradStride")
-		LEAQ(indexed(out, done, 4, 0), out)
-		forPlanes("store", "gradDim", func() { store(gradients(p), out) }, func() {
-			ADDQ(I32(rowVectors*w.Bytes), p)
-			ADDQ(gradStride, out)
-		})
-	}
-	ADDQ(I32(rowVectors*w.Bytes), rowPoint)
-	SUBQ(I32(rowVectors*w.Lanes()), left)
-	JGT(LabelRef("row"))
-	restore()
-	Leave()
+	SUBQ(o.left, done)
+	value := Number("value")
+	LEAQ(indexed(value, done, 4, 0), value)
+	add(o.values(), value)
+	p, grad, gradStride := Copy(o.scratch), Number("grad"), Bytes("gradStride")
+	LEAQ(indexed(grad, done, 4, 0), grad)
+	forPlanes("store", "gradDim", func() { add(o.sums(p), grad) }, func() {
+		ADDQ(I32(rowVectors*o.Bytes), p)
+		ADDQ(gradStride, grad)
+	})
 }
 
 // valuesOf adds the values of each vector of rows, by the weights of their

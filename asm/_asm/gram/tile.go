@@ -13,159 +13,189 @@ import (
 // lossBlocks is the number of blocks whose losses are added up in float32.
 const lossBlocks = 4
 
-// gramTile emits the tile of the reversibility loss. Distance 2r is d²_xx of
-// row r of the block, distance 2r+1 is d²_xy.
+// A tile is where the emitters of gramTile find its rows, of which a block has w.rows, and
+// columns, of which it has a vector of lanes.
+type tile struct {
+	*isa
+	stride, toV            Register // bytes between planes; from planes u to v, and from v to w
+	row, rowPoint, scratch Register // row i, u_i, and what is added up for the rows
+	col, colPoint, colSums Register // column j, u_j, and cols[j]
+	mask                   []Register
+	partial                Register // not 0 where a block lacks pairs
+	masks, memory          Mem
+	total                  Mem // the loss in float64
+	loss                   Op  // that of at most lossBlocks blocks in float32
+}
+
+// gramTile emits the tile of the reversibility loss,
+//
+//	loss    += k(d²_xx) − k(d²_xy)            p = k′(d²_xx), q = k′(d²_xy), m = p − q
+//	rows[i] += m (w_i − w_j) − q v_j
+//	cols[j] += m (w_j − w_i) − q v_i
+//
+// for the pairs i < j < n. Distance 2r is d²_xx of row r of a block, distance 2r+1 is d²_xy.
 func (w *isa) gramTile() {
 	w.Kernel("gramTile", "func(steps *uint32, count int, planes *float32, stride, dim, n, row0, row1, col0, col1 int, rows *float32, rowStride int, cols *float32, colStride int, scratch *float32) float64",
 		"is gramTileGeneric for row0 ≤ i < row1 ≤ n, col0 ≤ j < col1 ≤ n with row0 and col0 multiples of GramPad, adding to cols.")
 	restore := flushSubnormals()
-	rowPoint, stride, toV := Number("planes"), Bytes("stride"), Number("dim")
-	IMULQ(stride, toV)
-	row := Number("row0")
-	LEAQ(indexed(rowPoint, row, 4, 0), rowPoint)
-	rowScratch := Number("scratch")
-	slot := func(i int) Mem { return At(rowScratch, i*w.Bytes) }
-	total, blockLoss, masks, memory := slot(0), slot(1), slot(w.rows), slot(2*w.rows)
+	t := &tile{isa: w, rowPoint: Number("planes"), stride: Bytes("stride"), toV: Number("dim")}
+	IMULQ(t.stride, t.toV)
+	t.row = Number("row0")
+	LEAQ(indexed(t.rowPoint, t.row, 4, 0), t.rowPoint)
+	t.scratch = Number("scratch")
+	slot := func(i int) Mem { return At(t.scratch, i*w.Bytes) }
+	t.total, t.loss, t.masks, t.memory = slot(0), slot(1), slot(w.rows), slot(2*w.rows)
 	zero := w.Zeros()
-	VMOVUPS(zero, total)
+	VMOVUPS(zero, t.total)
 
 	Label("row")
-	var loss Op = blockLoss
-	clearLoss := func() {
-		r, ok := loss.(VecVirtual)
-		if !ok {
-			r = w.Vector()
-		}
-		Zero(r)
-		if !ok {
-			VMOVUPS(r, loss)
-		}
-	}
 	if w == avx512 {
-		loss = w.Vector()
+		t.loss = w.Vector()
 	}
-	clearLoss()
-	{
-		p := Copy(rowScratch)
-		zero := w.Zeros()
-		forDim("clear", func() {
-			for r := range w.rows {
-				VMOVUPS(zero, At(p, w.rowSums()+r*w.Bytes))
-			}
-		}, func() { ADDQ(I32(w.rows*w.Bytes), p) })
-	}
-	Comment("The first block of columns that has a pair i < j.")
-	col := Copy(row)
-	ANDQ(I32(-w.Lanes()), col)
-	CMPQ(col, Argument("col0"))
-	CMOVQLT(Argument("col0"), col)
-	colPoint, colSums := GP64(), GP64()
-	{
-		t := Number("planes")
-		LEAQ(indexed(t, col, 4, 0), colPoint)
-		MOVQ(col, colSums)
-		SUBQ(Argument("col0"), colSums)
-		MOVQ(Argument("cols"), t)
-		LEAQ(indexed(t, colSums, 4, 0), colSums)
-	}
-	CMPQ(col, Argument("col1"))
+	t.clearLoss()
+	t.clearRows()
+	t.firstColumns()
+	CMPQ(t.col, Argument("col1"))
 	JGE(LabelRef("row_end"))
 
 	Label("block")
-	mask, partial := w.pairMasks(row, col, masks)
-	s := w.newSums(2*w.rows, 1, memory)
-	w.distances(s, rowPoint, colPoint, stride, toV, mask, partial, masks)
+	t.mask, t.partial = w.pairMasks(t.row, t.col, t.masks)
+	s := w.newSums(2*w.rows, 1, t.memory)
+	t.distances(s)
 	s.zeroSlopes()
-	s.value = w.lossOf(loss)
+	s.value = w.lossOf(t.loss)
 	s.interpret()
-
-	Comment("Gradients of both sides, from m = p-q and q.")
-	slope := w.inRegisters(s.slope)
-	for r := range w.rows {
-		m, q := slope[2*r], slope[2*r+1]
-		VSUBPS(q, m, m)
-		if w == avx2 {
-			VANDPS(masks.Offset(r*w.Bytes), q, q)
-		}
-	}
-	if w == avx512 {
-		ifPartial("gradients_masked", partial, func() {
-			for r, m := range mask {
-				VMOVAPS_Z(slope[2*r+1], m, slope[2*r+1])
-			}
-		})
-	}
-	{
-		i, j, rowSums, out := Copy(rowPoint), Copy(colPoint), Copy(rowScratch), Copy(colSums)
-		colStride := Bytes("colStride")
-		forDim("gradient", func() {
-			v, wj := w.Vector(), w.Vector()
-			VMOVUPS(indexed(j, toV, 1, 0), v)
-			VMOVUPS(indexed(j, toV, 2, 0), wj)
-			sum := w.Loaded(At(out, 0))
-			for r := range w.rows {
-				m, q := slope[2*r], slope[2*r+1]
-				e, acc := w.Vector(), w.Vector()
-				w.withPoint(VSUBPS, VSUBPS_BCST, indexed(i, toV, 2, 4*r), wj, e) // w_j - w_i
-				VMOVUPS(At(rowSums, w.rowSums()+r*w.Bytes), acc)
-				VFNMADD231PS(q, v, acc)
-				VFNMADD231PS(m, e, acc)
-				VMOVUPS(acc, At(rowSums, w.rowSums()+r*w.Bytes))
-				VFMADD231PS(m, e, sum)
-				w.withPoint(VFNMADD231PS, VFNMADD231PS_BCST, indexed(i, toV, 1, 4*r), q, sum)
-			}
-			VMOVUPS(sum, At(out, 0))
-		}, func() {
-			ADDQ(stride, i)
-			ADDQ(stride, j)
-			ADDQ(I32(w.rows*w.Bytes), rowSums)
-			ADDQ(colStride, out)
-		})
-	}
-	ADDQ(I32(w.Lanes()), col)
-	TESTQ(U32(lossBlocks*w.Lanes()-1), col)
+	t.gradients(s)
+	ADDQ(I32(w.Lanes()), t.col)
+	TESTQ(U32(lossBlocks*w.Lanes()-1), t.col)
 	JNZ(LabelRef("summed"))
-	w.flush(loss, total)
-	clearLoss()
+	w.flush(t.loss, t.total)
+	t.clearLoss()
 	Label("summed")
-	ADDQ(I32(w.Bytes), colPoint)
-	ADDQ(I32(w.Bytes), colSums)
-	CMPQ(col, Argument("col1"))
+	ADDQ(I32(w.Bytes), t.colPoint)
+	ADDQ(I32(w.Bytes), t.colSums)
+	CMPQ(t.col, Argument("col1"))
 	JLT(LabelRef("block"))
 
 	Label("row_end")
-	w.flush(loss, total)
-	{
-		p, out, rowStride := Copy(rowScratch), GP64(), Bytes("rowStride")
-		t := Copy(row)
-		SUBQ(Argument("row0"), t)
-		MOVQ(Argument("rows"), out)
-		LEAQ(indexed(out, t, 4, 0), out)
-		forDim("store", func() {
-			acc := w.Vectors(w.rows)
-			for r, v := range acc {
-				VMOVUPS(At(p, w.rowSums()+r*w.Bytes), v)
-			}
-			VMOVUPS(w.sumRows(acc), At(out, 0))
-		}, func() {
-			ADDQ(I32(w.rows*w.Bytes), p)
-			ADDQ(rowStride, out)
-		})
-	}
-	ADDQ(I32(w.rows), row)
-	ADDQ(I32(4*w.rows), rowPoint)
-	CMPQ(row, Argument("row1"))
+	w.flush(t.loss, t.total)
+	t.storeRows()
+	ADDQ(I32(w.rows), t.row)
+	ADDQ(I32(4*w.rows), t.rowPoint)
+	CMPQ(t.row, Argument("row1"))
 	JLT(LabelRef("row"))
 
-	sum := w.sumDoubles(total)
+	sum := w.sumDoubles(t.total)
 	restore()
 	Store(sum, ReturnIndex(0))
 	Leave()
 }
 
+func (t *tile) clearLoss() {
+	if r, ok := t.loss.(VecVirtual); ok {
+		Zero(r)
+		return
+	}
+	VMOVUPS(t.Zeros(), t.loss)
+}
+
+// rowSum returns where the gradient of row r is added up, at the plane that p points to.
+func (t *tile) rowSum(p Register, r int) Mem { return At(p, t.rowSums()+r*t.Bytes) }
+
+func (t *tile) clearRows() {
+	p := Copy(t.scratch)
+	zero := t.Zeros()
+	forDim("clear", func() {
+		for r := range t.rows {
+			VMOVUPS(zero, t.rowSum(p, r))
+		}
+	}, func() { ADDQ(I32(t.rows*t.Bytes), p) })
+}
+
+// firstColumns goes to the first block of columns that has a pair i < j.
+func (t *tile) firstColumns() {
+	Comment("The first block of columns that has a pair i < j.")
+	t.col = Copy(t.row)
+	ANDQ(I32(-t.Lanes()), t.col)
+	CMPQ(t.col, Argument("col0"))
+	CMOVQLT(Argument("col0"), t.col)
+	t.colPoint, t.colSums = GP64(), GP64()
+	from := Number("planes")
+	LEAQ(indexed(from, t.col, 4, 0), t.colPoint)
+	MOVQ(t.col, t.colSums)
+	SUBQ(Argument("col0"), t.colSums)
+	MOVQ(Argument("cols"), from)
+	LEAQ(indexed(from, t.colSums, 4, 0), t.colSums)
+}
+
+// gradients adds those of a block's pairs to both sides.
+func (t *tile) gradients(s *sums) {
+	Comment("Gradients of both sides, from m = p-q and q.")
+	slope := t.inRegisters(s.slope)
+	for r := range t.rows {
+		m, q := slope[2*r], slope[2*r+1]
+		VSUBPS(q, m, m)
+		if t.isa == avx2 {
+			VANDPS(t.masks.Offset(r*t.Bytes), q, q)
+		}
+	}
+	if t.isa == avx512 {
+		ifPartial("gradients_masked", t.partial, func() {
+			for r, m := range t.mask {
+				VMOVAPS_Z(slope[2*r+1], m, slope[2*r+1])
+			}
+		})
+	}
+	i, j, rows, cols := Copy(t.rowPoint), Copy(t.colPoint), Copy(t.scratch), Copy(t.colSums)
+	colStride := Bytes("colStride")
+	forDim("gradient", func() {
+		v, wj := t.Vector(), t.Vector()
+		VMOVUPS(indexed(j, t.toV, 1, 0), v)
+		VMOVUPS(indexed(j, t.toV, 2, 0), wj)
+		sum := t.Loaded(At(cols, 0))
+		for r := range t.rows {
+			m, q := slope[2*r], slope[2*r+1]
+			e, acc := t.Vector(), t.Vector()
+			t.withPoint(VSUBPS, VSUBPS_BCST, indexed(i, t.toV, 2, 4*r), wj, e) // w_j - w_i
+			VMOVUPS(t.rowSum(rows, r), acc)
+			VFNMADD231PS(q, v, acc)
+			VFNMADD231PS(m, e, acc)
+			VMOVUPS(acc, t.rowSum(rows, r))
+			VFMADD231PS(m, e, sum)
+			t.withPoint(VFNMADD231PS, VFNMADD231PS_BCST, indexed(i, t.toV, 1, 4*r), q, sum)
+		}
+		VMOVUPS(sum, At(cols, 0))
+	}, func() {
+		ADDQ(t.stride, i)
+		ADDQ(t.stride, j)
+		ADDQ(I32(t.rows*t.Bytes), rows)
+		ADDQ(colStride, cols)
+	})
+}
+
+// storeRows sets rows[i] for the rows of a block.
+func (t *tile) storeRows() {
+	p, out, rowStride := Copy(t.scratch), GP64(), Bytes("rowStride")
+	from := Copy(t.row)
+	SUBQ(Argument("row0"), from)
+	MOVQ(Argument("rows"), out)
+	LEAQ(indexed(out, from, 4, 0), out)
+	forDim("store", func() {
+		acc := t.Vectors(t.rows)
+		for r, v := range acc {
+			VMOVUPS(t.rowSum(p, r), v)
+		}
+		VMOVUPS(t.sumRows(acc), At(out, 0))
+	}, func() {
+		ADDQ(I32(t.rows*t.Bytes), p)
+		ADDQ(rowStride, out)
+	})
+}
+
 // distances emits the squared distances of a block. A pair outside of the sum
 // gets equal distances, and so adds nothing to the loss and to p−q.
-func (w *isa) distances(s *sums, rowPoint, colPoint, stride, toV Register, mask []Register, partial Register, masks Mem) {
+func (t *tile) distances(s *sums) {
+	w := t.isa
 	rows := w.rows // of one pass over the planes
 	if w == avx2 {
 		rows = 2
@@ -173,7 +203,7 @@ func (w *isa) distances(s *sums, rowPoint, colPoint, stride, toV Register, mask 
 	for first := 0; first < w.rows; first += rows {
 		shared := w.Vectors(rows) // |du|² is common to both distances
 		Zero(shared...)
-		i, j := Copy(rowPoint), Copy(colPoint)
+		i, j := Copy(t.rowPoint), Copy(t.colPoint)
 		forDim(fmt.Sprintf("shared%d", first), func() {
 			u := w.Loaded(At(j, 0))
 			for r := range rows {
@@ -181,7 +211,7 @@ func (w *isa) distances(s *sums, rowPoint, colPoint, stride, toV Register, mask 
 				w.withPoint(VSUBPS, VSUBPS_BCST, At(i, 4*(first+r)), u, du)
 				VFMADD231PS(du, du, shared[r])
 			}
-		}, func() { ADDQ(stride, i); ADDQ(stride, j) })
+		}, func() { ADDQ(t.stride, i); ADDQ(t.stride, j) })
 		var d []VecVirtual
 		if w == avx512 {
 			d = w.inRegisters(s.d)
@@ -201,18 +231,18 @@ func (w *isa) distances(s *sums, rowPoint, colPoint, stride, toV Register, mask 
 				VFMADD231PS(minus, minus, d[2*r])
 				VFMADD231PS(plus, plus, d[2*r+1])
 			}
-		}, func() { ADDQ(stride, i); ADDQ(stride, j) })
+		}, func() { ADDQ(t.stride, i); ADDQ(t.stride, j) })
 		if w == avx2 {
 			for k, d := range d {
-				VANDPS(masks.Offset((first+k/2)*w.Bytes), d, d)
+				VANDPS(t.masks.Offset((first+k/2)*w.Bytes), d, d)
 				VMOVUPS(d, s.d[2*first+k])
 			}
 			continue
 		}
 		w.limited(d)
-		ifPartial("distances_masked", partial, func() {
+		ifPartial("distances_masked", t.partial, func() {
 			for k, d := range d {
-				VMOVAPS_Z(d, mask[k/2], d)
+				VMOVAPS_Z(d, t.mask[k/2], d)
 			}
 		})
 	}
