@@ -11,24 +11,25 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// weigher is a learner of a density, with what R and its gradient need. Some of each
-// block's states move.
+// A weigher is a learner whose density q is known. It evaluates R = ln q − ln π of a batch and of
+// the states s′ to which the first samples of each block have moved, and the gradient of R.
 type weigher struct {
 	*learner
-	after   []densePass // of the states of each block that move, none where none do
-	weighed []pool.Span
+	nextPasses []densePass // of each block's s′; nil where no states move
+	weighed    []pool.Span // what ranks give each other of R
+	reused     bool        // whether the batch was drawn at an earlier step, with other parameters
 
-	r, rNext []float64 // of the call under way
+	// Arguments of the call under way.
+	r, rNext []float64
 	c, cNext []float64
-	moved    States
-	stale    bool // the batch is of an earlier step
+	next     States
 
 	weighBlock func(block, lo, hi int, _ []float32)
 	scoreBlock func(lane, lo, hi int, grad []float32)
 }
 
-// densities is the form of log densities.
-type densities struct {
+// balance is the form of reversibility that compares log densities. A batch may serve several steps.
+type balance struct {
 	engine.Densities[States]
 	config      *Config
 	weigher     *weigher
@@ -36,14 +37,14 @@ type densities struct {
 	convergence *convergence // nil where training takes all steps
 }
 
-// balanceLoss is its lossKind.
+// balanceLoss is the lossKind of balance.
 type balanceLoss struct{}
 
 func (balanceLoss) validate(l *LossConfig, _ int) error {
 	return l.Balancing.Validate()
 }
 
-// bytes are those of the passes of s′ and of R.
+// bytes counts the passes of s′, and R.
 func (balanceLoss) bytes(l *LossConfig, n, _, _ int, passes float64) float64 {
 	return (1-l.Partners)*passes + 64*float64(n+nn.WideBlockRows(n))
 }
@@ -53,30 +54,31 @@ func (balanceLoss) explain(c *Config, move string) (string, int) {
 	return c.Loss.Explain(move), n + engine.NewBalance(c.Loss.Balancing, n, n, 1).Moved()*c.Transition.Steps
 }
 
-// mostApart is how far from its mean R of an independent sample may be before its slope is
-// bounded: one far out on an arm would decide the step, and the next ones never mend it.
-const mostApart = 20
+// maxApart is how far from its mean R of an independent sample may be before its slope is
+// bounded. Without a bound one sample far out on an arm would decide the step, and later steps
+// would not mend that.
+const maxApart = 20
 
 func (balanceLoss) build(c *Config, e *Ensemble, l *learner, t *transition) form {
 	n, rows := c.Training.Batch, l.lanes.BlockRows()
 	b, w := engine.NewBalance(c.Loss.Balancing, n, rows, 1), &weigher{learner: l}
-	b.Apart = mostApart
+	b.Apart = maxApart
 	t.moving = b.Moving
 	w.weighed = []pool.Span{nn.RowSpan(l.lanes, b.R, 1), nn.RowSpan(l.lanes, b.RNext, 1), nn.BlockSpan(l.lanes, t.counts)}
 	if moving := b.Moving(0, rows); moving > 0 {
 		for range l.passes {
-			w.after = append(w.after, l.newPass(moving, true).(densePass))
+			w.nextPasses = append(w.nextPasses, l.newPass(moving, true).(densePass))
 		}
 	}
 	w.weighBlock = func(block, lo, hi int, _ []float32) {
-		if p := l.passes[block].(densePass); w.stale {
+		if p := l.passes[block].(densePass); w.reused {
 			finiteDensity(p, w.r[lo:hi], w.s.Part(lo, hi), l.weights)
 		} else {
 			p.logDensity(w.r[lo:hi])
 		}
 		floats.Sub(w.r[lo:hi], t.logPi[lo:hi])
 		if end := b.Moving(lo, hi); end > lo {
-			finiteDensity(w.after[block], w.rNext[lo:end], w.moved.Part(lo, end), l.weights)
+			finiteDensity(w.nextPasses[block], w.rNext[lo:end], w.next.Part(lo, end), l.weights)
 			floats.Sub(w.rNext[lo:end], t.logNext[lo:end])
 		}
 	}
@@ -87,11 +89,14 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, t *transition) form
 		block := lo / rows
 		l.passes[block].(densePass).score(grad, w.c[lo:hi], l.weights, l.scratch[lane])
 		if end := b.Moving(lo, hi); end > lo {
-			w.after[block].score(grad, w.cNext[lo:end], l.weights, l.scratch[lane])
+			w.nextPasses[block].score(grad, w.cNext[lo:end], l.weights, l.scratch[lane])
 		}
 	}
-	d := &densities{Densities: engine.Densities[States]{Balance: b, Generator: w, Transition: t, S: e.NewStates(n), Next: e.NewStates(n)}, config: c, weigher: w, transition: t}
-	if c.Loss.Reuse > 0 { // all ranks go on with all of the batch
+	d := &balance{
+		Densities: engine.Densities[States]{Balance: b, Generator: w, Transition: t, S: e.NewStates(n), Next: e.NewStates(n)},
+		config:    c, weigher: w, transition: t,
+	}
+	if c.Loss.Reuse > 0 { // every rank needs the whole batch at later steps
 		t.shared = append(spans(l.lanes, d.S), spans(l.lanes, d.Next)...)
 		t.shared = append(t.shared, nn.RowSpan(l.lanes, t.logPi, 1), nn.RowSpan(l.lanes, t.logNext, 1), nn.BlockSpan(l.lanes, t.counts))
 	}
@@ -101,26 +106,26 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, t *transition) form
 	return d
 }
 
-// finiteDensity sets dst to ln q of states. A state so far from all others that its noise overflows
-// would make every gradient NaN, though its coefficient is 0: a copy of another state takes its
-// place. Its ln π stays, by which R is far off, so that the copy does not count.
+// finiteDensity sets dst to ln q of states. The noise of a state far from all others may overflow.
+// That would make every gradient NaN, although the state's coefficient is 0, so a copy of another
+// state replaces it. The copy does not count: with ln π of the replaced state, its R is far off.
 func finiteDensity(p densePass, dst []float64, s States, w *weights) {
 	p.density(dst, s, w)
-	good := slices.IndexFunc(dst, number.Finite)
-	if good < 0 || !slices.ContainsFunc(dst, func(l float64) bool { return !number.Finite(l) }) {
+	replacement := slices.IndexFunc(dst, number.Finite)
+	if replacement < 0 || !slices.ContainsFunc(dst, func(l float64) bool { return !number.Finite(l) }) {
 		return
 	}
 	for i, l := range dst {
 		if !number.Finite(l) {
-			s.Part(i, i+1).take(s.Part(good, good+1))
+			s.Part(i, i+1).set(s.Part(replacement, replacement+1))
 		}
 	}
 	p.density(dst, s, w)
 }
 
-// Weigh sets R of the states that were drawn, and of where they have moved.
+// Weigh sets r and rNext to R of the states s that were drawn, and of the s′ that they moved to.
 func (w *weigher) Weigh(r, rNext []float64, s, next States) {
-	w.r, w.rNext, w.s, w.moved = r, rNext, s, next
+	w.r, w.rNext, w.s, w.next = r, rNext, s, next
 	w.lanes.Share(w.weighBlock, w.weighed...)
 }
 
@@ -131,36 +136,77 @@ func (w *weigher) Score(grad, θ []float32, c, cNext []float64) {
 	w.nets.finish(grad, w.weights)
 }
 
-func (b *densities) surrogate(_ *LossConfig, l *learner) func(params []float64) float64 {
+// Converged implements engine.Converging.
+func (b *balance) Converged() bool { return b.convergence != nil && b.convergence.state[1] > 0 }
+
+// Loss is engine.Densities.Loss where the step draws a batch, whose weights are then judged.
+// Other steps evaluate R of the last batch again with the present parameters.
+func (b *balance) Loss(θ []float32, step uint32) (float64, error) {
+	w := b.weigher
+	if w.reused = !b.config.Loss.fresh(step); w.reused {
+		b.transition.restoreModes(b.S, b.Next)
+		w.pack(θ)
+		w.Weigh(b.R, b.RNext, b.S, b.Next)
+		return b.Measure(), nil
+	}
+	loss, err := b.Densities.Loss(θ, step)
+	if b.convergence != nil && err == nil {
+		if b.config.Transition.At(int(step), b.config.Training.Steps) == 1 {
+			b.convergence.add(b.R)
+		} else {
+			b.convergence.reset()
+		}
+	}
+	return loss, err
+}
+
+// State returns the batch, if it serves several steps, and the state of the convergence, if training
+// may end early.
+func (b *balance) State() (all []engine.Section) {
+	if t := b.transition; b.config.Loss.Reuse > 0 {
+		all = append(all, engine.Section{Name: "batch.states", Float32: b.S.X}, engine.Section{Name: "batch.next", Float32: b.Next.X},
+			engine.Section{Name: "batch.log_density", Float64: t.logPi}, engine.Section{Name: "batch.next_log_density", Float64: t.logNext})
+		if b.S.K != nil {
+			all = append(all, engine.Section{Name: "batch.modes", Float32: t.modes})
+		}
+	}
+	if b.convergence != nil {
+		all = append(all, engine.Section{Name: "enough.log_ratios", Float64: b.convergence.r}, engine.Section{Name: "enough.state", Float64: b.convergence.state[:]})
+	}
+	return all
+}
+
+func (b *balance) surrogate(_ *LossConfig, l *learner) func(params []float64) float64 {
 	n := len(b.R)
-	d, rows, was := l.nets.dim, l.lanes.BlockRows(), number.Widen(l.weights.params)
+	d, rows, initial := l.nets.dim, l.lanes.BlockRows(), number.Widen(l.weights.params)
 	density := l.generator.(interface {
 		logDensity64(params []float64) func(x []float64, k int) float64
 	})
-	at := func(params []float64) (r, next []float64) {
+	logQ := func(params []float64) (logQ, nextLogQ []float64) {
 		params = slices.Clone(params)
-		if l.nets.base != nil { // of whose place nothing is learned
-			copy(params[l.nets.placed:l.nets.learned()], was[l.nets.placed:])
+		if l.nets.base != nil { // its place is not learned
+			copy(params[l.nets.placeStart:l.nets.learnedStart()], initial[l.nets.placeStart:])
 		}
 		log := density.logDensity64(params)
-		of := func(s States, i int) float64 { return log(number.Widen(s.X[i*d:(i+1)*d]), s.mode(i)) }
-		r, next = make([]float64, n), make([]float64, n)
-		for i := range r {
-			r[i] = of(b.S, i)
+		row := func(s States, i int) float64 { return log(number.Widen(s.X[i*d:(i+1)*d]), s.mode(i)) }
+		logQ, nextLogQ = make([]float64, n), make([]float64, n)
+		for i := range logQ {
+			logQ[i] = row(b.S, i)
 			if lo := i / rows * rows; i < b.Moving(lo, min(lo+rows, n)) {
-				next[i] = of(b.Next, i)
+				nextLogQ[i] = row(b.Next, i)
 			}
 		}
-		return r, next
+		return logQ, nextLogQ
 	}
-	before, beforeNext := at(was)
-	now, nowNext := slices.Clone(b.R), slices.Clone(b.RNext)
+	// R at other parameters is R of the last step and the change of ln q in float64.
+	initialLogQ, initialNext := logQ(initial)
+	initialR, initialRNext := slices.Clone(b.R), slices.Clone(b.RNext)
 	return func(params []float64) float64 {
-		r, next := at(params)
+		r, rNext := logQ(params)
 		for i := range r {
-			r[i] += now[i] - before[i]
-			next[i] += nowNext[i] - beforeNext[i]
+			r[i] += initialR[i] - initialLogQ[i]
+			rNext[i] += initialRNext[i] - initialNext[i]
 		}
-		return b.Of(r, next)
+		return b.Of(r, rNext)
 	}
 }

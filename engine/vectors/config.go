@@ -98,6 +98,25 @@ type LossConfig struct {
 	Economy
 }
 
+// Economy limits how often the loss of detailed balance evaluates ln π.
+type Economy struct {
+	// Reuse is how many steps more a batch of states serves. ln π of the states is evaluated
+	// once: each step compares their ln q as it is by then.
+	Reuse int `json:"reuse" when:"kind=balance" is:"0..1024"`
+	// Enough is the effective sample size, as a fraction, from which on more steps would
+	// gain nothing: training ends before its steps do when the weights of 16,384 samples as they were
+	// drawn on the way have it, and no tail that would make it a matter of luck. Where batches serve
+	// more than eight steps the samples are so many fewer. 0 takes all steps.
+	Enough float64 `json:"enough" when:"kind=balance" is:"fraction"`
+}
+
+// Thrift spares evaluations: training ends at the given effective sample size, and each batch serves
+// four steps.
+func (e *Economy) Thrift(enough float64) { e.Reuse, e.Enough = 3, enough }
+
+// fresh reports whether a step draws a batch.
+func (e *Economy) fresh(step uint32) bool { return (step-1)%uint32(e.Reuse+1) == 0 }
+
 // BoundaryConfig describes the soft penalty of eq. (5.2),
 // (1/N) Σ sigmoid(c(|s_i − x_0|² − r²)). The paper leaves its constants open.
 type BoundaryConfig struct {

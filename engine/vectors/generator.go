@@ -82,10 +82,8 @@ type networks struct {
 	offsets            []int
 	params             int
 
-	// A mixtureFlow's place has the parameters from placed on, and its base those from based
-	// on.
-	base          *mixture.Model
-	placed, based int
+	base                  *mixture.Model // of a mixtureFlow
+	placeStart, baseStart int            // first parameters of its place and of its base
 }
 
 // newLanes splits a batch of rows rows.
@@ -110,9 +108,9 @@ func (n *networks) of(params []float32, net int) []float32 {
 
 func (n *networks) tensorName(i int) string {
 	switch {
-	case n.base != nil && i >= n.based:
-		return n.base.TensorName(i - n.based)
-	case n.base != nil && i >= n.placed:
+	case n.base != nil && i >= n.baseStart:
+		return n.base.TensorName(i - n.baseStart)
+	case n.base != nil && i >= n.placeStart:
 		return "place"
 	}
 	net := len(n.nets) - 1
@@ -164,16 +162,15 @@ func (n *networks) newWeights(backward bool) *weights {
 	return w
 }
 
-// parts returns the number of parts that pack refreshes, which are independent of
-// each other.
-func (n *networks) parts() int {
+// packs returns how many nets pack can refresh, independently of each other.
+func (n *networks) packs() int {
 	if n.base != nil {
 		return len(n.nets) + 1
 	}
 	return len(n.nets)
 }
 
-// pack refreshes one perceptron's weights from w.params, or those of the base.
+// pack refreshes the weights of one perceptron from w.params, or after the last one those of the base.
 func (n *networks) pack(w *weights, net int) {
 	if net == len(n.nets) {
 		_, scale, base := n.place(w.params)

@@ -78,13 +78,13 @@ func newTestPass(c GeneratorConfig, dim, rows int, backward bool) *testPass {
 			points[i] = 3*points[i] + 1
 		}
 		g.place(context.Background(), t.weights.params, &mixture.Found{X: points, LogPi: make([]float64, len(points)/dim)}, 1)
-		learned := t.weights.params[t.nets.learned():]
+		learned := t.weights.params[t.nets.learnedStart():]
 		rng.Normals(learned, 1, &stream, 1<<40)
 		for i := range learned {
 			learned[i] *= 0.2
 		}
 	}
-	for part := range t.nets.parts() {
+	for part := range t.nets.packs() {
 		t.nets.pack(t.weights, part)
 	}
 	t.z, t.x = make([]float32, rows*t.nets.latent), make([]float32, rows*dim)
@@ -218,7 +218,7 @@ func TestTensorNames(t *testing.T) {
 		for _, net := range p.nets.nets {
 			n += net.NumParams()
 		}
-		require.Equal(t, []int{n, n + 2*c.dim, p.nets.params}, []int{p.nets.placed, p.nets.based, p.nets.based + p.nets.base.NumParams()})
+		require.Equal(t, []int{n, n + 2*c.dim, p.nets.params}, []int{p.nets.placeStart, p.nets.baseStart, p.nets.baseStart + p.nets.base.NumParams()})
 		for i := range p.nets.params {
 			name := p.nets.tensorName(i)
 			switch {

@@ -22,7 +22,7 @@ type learner struct {
 	ds   slopes
 	from noise
 
-	pack      func(part int)
+	packNet   func(net int)
 	drawBlock func(block, lo, hi int, _ []float32)
 	backBlock func(lane, lo, hi int, grad []float32)
 }
@@ -38,7 +38,7 @@ func newLearner(c *Config, g generator, workers *pool.Pool) *learner {
 		l.passes = append(l.passes, g.newPass(rows, true))
 	}
 	l.scratch = nn.PerLane(l.lanes, func() *scratch { return nets.newScratch(rows) })
-	l.pack = func(part int) { nets.pack(l.weights, part) }
+	l.packNet = func(net int) { nets.pack(l.weights, net) }
 	l.drawBlock = func(b, lo, hi int, _ []float32) {
 		nets.draw(l.passes[b], l.s.Part(lo, hi), &l.from, uint64(lo), l.z[lo*nets.latent:hi*nets.latent], l.u[nets.uniforms(lo):nets.uniforms(hi)], l.weights)
 	}
@@ -51,14 +51,14 @@ func newLearner(c *Config, g generator, workers *pool.Pool) *learner {
 // Draw sets s_i = G_θ(z_i) for a rank's own rows of the batch.
 func (l *learner) Draw(s States, θ []float32, step uint32) {
 	l.s, l.from = s, noise{rng.Stream(l.seed, rng.TrainLatent, step), rng.Stream(l.seed, rng.TrainHead, step)}
-	l.take(θ)
+	l.pack(θ)
 	l.lanes.Own(l.drawBlock)
 }
 
-// take makes θ the generator's parameters.
-func (l *learner) take(θ []float32) {
+// pack makes θ the generator's parameters.
+func (l *learner) pack(θ []float32) {
 	l.weights.params = θ
-	l.workers.Run(l.nets.parts(), l.pack)
+	l.workers.Run(l.nets.packs(), l.packNet)
 }
 
 // Backward sets grad to ∂L/∂θ, given ∂L/∂s of the batch that was drawn.

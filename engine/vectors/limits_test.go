@@ -129,7 +129,7 @@ func TestConvergence(t *testing.T) {
 		return r
 	}
 	c := newConvergence(&Economy{Enough: 0.9, Reuse: 7})
-	b := &densities{}
+	b := &balance{}
 	require.False(t, b.Converged(), "all steps")
 	b.convergence = c
 	for i := range 8 { // the first quarter is rough
@@ -139,13 +139,13 @@ func TestConvergence(t *testing.T) {
 		}
 		require.Zero(t, c.state[1])
 		require.Equal(t, float64(i%4*n/4), c.state[0])
-		c.see(weights(deviation))
+		c.add(weights(deviation))
 	}
 	require.True(t, b.Converged())
-	c.forget()
+	c.reset()
 	require.False(t, b.Converged())
-	c.see(weights(0.1))
-	c.forget()
+	c.add(weights(0.1))
+	c.reset()
 	require.Zero(t, c.state[0])
 	// Fewer where batches serve more steps.
 	for reuse, want := range map[int]int{0: n, 7: n, 15: n / 2, 31: n / 4} {
@@ -159,8 +159,8 @@ func TestConvergence(t *testing.T) {
 		}
 	}
 	tail := newConvergence(&Economy{Enough: 0.001})
-	tail.see(r)
-	require.False(t, (&densities{convergence: tail}).Converged())
+	tail.add(r)
+	require.False(t, (&balance{convergence: tail}).Converged())
 }
 
 // many is normal in each of so many modes.

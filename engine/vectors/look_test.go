@@ -237,7 +237,7 @@ func TestStatesThatOverflow(t *testing.T) {
 	params := make([]float32, built.NumParams())
 	built.Initialize(params)
 	s := built.(*System)
-	d, dim := s.form.(*densities), s.Dim
+	d, dim := s.form.(*balance), s.Dim
 	grad := make([]float32, len(params))
 	var loss float64
 	for step := range uint32(2) {
@@ -271,7 +271,7 @@ func TestReusedBatches(t *testing.T) {
 	params := make([]float32, built.NumParams())
 	built.Initialize(params)
 	s := built.(*System)
-	d := s.form.(*densities)
+	d := s.form.(*balance)
 	step := func(k uint32) (x []float32, modes []uint8, r, next []float64) {
 		_, err := s.Loss(params, k)
 		require.NoError(t, err)
@@ -309,7 +309,7 @@ func TestAnnealedBatches(t *testing.T) {
 	require.NoError(t, err)
 	s, params := built.(*System), make([]float32, built.NumParams())
 	s.Initialize(params)
-	d := s.form.(*densities)
+	d := s.form.(*balance)
 	for step := range uint32(c.Training.Steps) {
 		d.convergence.state = [2]float64{100, 1}
 		_, err := s.Loss(params, step+1)

@@ -51,7 +51,7 @@ type mixtureFlow struct{ *flow }
 func newMixtureFlow(c GeneratorConfig, dim, modes int) *mixtureFlow {
 	f := newFlow(c, dim)
 	n := &f.nets
-	n.modes, n.placed, n.based = modes, n.params, n.params
+	n.modes, n.placeStart, n.baseStart = modes, n.params, n.params
 	if c.Base == "product" {
 		n.base = mixture.NewProduct(dim, c.Components, c.Bent)
 	} else {
@@ -59,9 +59,9 @@ func newMixtureFlow(c GeneratorConfig, dim, modes int) *mixtureFlow {
 	}
 	if modes == 0 {
 		n.latent += n.base.Factors()
-		n.based += 2 * dim
+		n.baseStart += 2 * dim
 	}
-	n.params = n.based + n.base.NumParams()
+	n.params = n.baseStart + n.base.NumParams()
 	return &mixtureFlow{f}
 }
 
@@ -77,8 +77,8 @@ func (g *mixtureFlow) newPass(rows int, backward bool) pass {
 // logDensity64 is a flow's of a mixture for its noise.
 func (g *mixtureFlow) logDensity64(params []float64) func(x []float64, k int) float64 {
 	d, n := g.nets.dim, &g.nets
-	place, base := params[n.placed:n.based], n.base.NewPacked()
-	base.Set64(params[n.based:])
+	place, base := params[n.placeStart:n.baseStart], n.base.NewPacked()
+	base.Set64(params[n.baseStart:])
 	return func(x []float64, k int) float64 {
 		if len(place) == 0 {
 			return base.LogDensity64(x, k)
@@ -94,14 +94,14 @@ func (g *mixtureFlow) logDensity64(params []float64) func(x []float64, k int) fl
 	}
 }
 
-// learned returns the first parameter after those of the couplings and of the placement,
+// learnedStart returns the first parameter after those of the couplings and of the placement,
 // of which nothing is learned.
-func (n *networks) learned() int { return n.based + n.base.Placement() }
+func (n *networks) learnedStart() int { return n.baseStart + n.base.Placement() }
 
 // place returns c and s, both empty with modes, and the parameters of the base.
 func (n *networks) place(params []float32) (center, scale, base []float32) {
-	place := params[n.placed:n.based]
-	return place[:len(place)/2], place[len(place)/2:], params[n.based:]
+	place := params[n.placeStart:n.baseStart]
+	return place[:len(place)/2], place[len(place)/2:], params[n.baseStart:]
 }
 
 // A mixturePass is a flow's whose noise y is a mixture.
@@ -172,11 +172,11 @@ func (p *mixturePass) logDensity(dst []float64) {
 func (p *mixturePass) score(grad []float32, c []float64, w *weights, s *scratch) {
 	n := &p.flow.nets
 	if p.flow.depth == 0 {
-		w.base.Score(grad[n.based:], nil, c, p.work)
+		w.base.Score(grad[n.baseStart:], nil, c, p.work)
 		return
 	}
 	slope := p.slope[:p.rows*n.dim]
-	w.base.Score(grad[n.based:], slope, c, p.work)
+	w.base.Score(grad[n.baseStart:], slope, c, p.work)
 	p.scoreFrom(grad, slope, c, w, s)
 }
 
@@ -215,7 +215,7 @@ func (p *mixturePass) image(x, z []float32, law int, w *weights) {
 // is 0.
 func (n *networks) finish(grad []float32, w *weights) {
 	if n.base != nil {
-		w.base.Finish(grad[n.based:], 0)
+		w.base.Finish(grad[n.baseStart:], 0)
 	}
 }
 

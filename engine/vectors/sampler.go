@@ -34,7 +34,7 @@ func (e *Ensemble) NewSampler(params []float32) *Sampler {
 	n, rows := e.generator.networks(), nn.BlockRows()
 	w := n.newWeights(false)
 	w.params = params
-	for part := range n.parts() {
+	for part := range n.packs() {
 		n.pack(w, part)
 	}
 	from := noise{rng.Stream(e.seed, rng.SampleLatent, 0), rng.Stream(e.seed, rng.SampleHead, 0)}

@@ -195,7 +195,7 @@ func (w *walk) step(t *Tools, shape *shape, chains []int, steps int, look bool) 
 	density, next, wide := make([]float64, n), make([]float64, n), make([]bool, n)
 	uniforms := make([]float32, 4*n)
 	for r, i := range chains {
-		now.Part(r, r+1).take(w.all.Part(i, i+1))
+		now.Part(r, r+1).set(w.all.Part(i, i+1))
 		shape.inverse(z[r*d:(r+1)*d], now.X[r*d:(r+1)*d])
 		density[r] = w.logPi[i]
 		if look {

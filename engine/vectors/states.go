@@ -32,10 +32,10 @@ func (s States) mode(i int) int {
 	return int(s.K[i])
 }
 
-// take makes the states others of the same number.
-func (s States) take(from States) {
-	copy(s.X, from.X)
-	copy(s.K, from.K)
+// set sets the states to others of the same number.
+func (s States) set(t States) {
+	copy(s.X, t.X)
+	copy(s.K, t.K)
 }
 
 // shown returns states in the coordinates that they have outside.

@@ -27,7 +27,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 		s, params := trainer.System().(*System), trainer.Params()
 		w := s.generator.nets.newWeights(false)
 		w.params = params
-		for part := range s.generator.nets.parts() {
+		for part := range s.generator.nets.packs() {
 			s.generator.nets.pack(w, part)
 		}
 		const n = 600

@@ -414,7 +414,7 @@ func TestGradientOfModalBalance(t *testing.T) {
 		require.Less(t, worst, 1e-3, name)
 		require.Greater(t, tensors, 5)
 		require.Equal(t, c.Loss.Partners == 1, s.transition.total().Proposed == 0, name)
-		require.Equal(t, c.Loss.Partners == 1, s.form.(*densities).Generator.(*weigher).after == nil, name)
+		require.Equal(t, c.Loss.Partners == 1, s.form.(*balance).Generator.(*weigher).nextPasses == nil, name)
 	}
 }
 
@@ -424,7 +424,7 @@ func away(s *System, params []float32) {
 		return
 	}
 	r := rand.New(rand.NewPCG(5, 6))
-	for i := s.generator.nets.learned(); i < len(params); i++ {
+	for i := s.generator.nets.learnedStart(); i < len(params); i++ {
 		params[i] += float32(0.2 * r.NormFloat64())
 	}
 }

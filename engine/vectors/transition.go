@@ -1,6 +1,8 @@
 package vectors
 
 import (
+	"math"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
@@ -38,7 +40,7 @@ func newTransition(c *Config, e *Ensemble, lanes *nn.Lanes) *transition {
 		m, end := t.movers[b], t.moving(lo, hi)
 		copy(t.logPi[lo:hi], m.start(t.s.Part(lo, hi)))
 		from, to := t.s.Part(lo, end), t.next.Part(lo, end)
-		to.take(from)
+		to.set(from)
 		t.counts[b] = engine.Count{}
 		if end > lo {
 			m.advance(to, t.config.Transition.Steps, &t.stream, uint64(lo), &t.counts[b])
@@ -57,11 +59,25 @@ func (t *transition) Move(next, s States, step uint32) error {
 		m.beta = beta
 	}
 	t.lanes.Share(t.moveBlock, t.shared...)
-	t.remember()
+	t.saveModes()
 	if e := t.ensemble; e.Chart != nil {
 		return e.Chart.Judge(step, e.Workers)
 	}
 	return nil
+}
+
+// saveModes writes the modes of s and s′ to t.modes, which a checkpoint holds as float32.
+func (t *transition) saveModes() {
+	for i := range t.modes {
+		t.modes[i] = float32(int(t.s.K[i])<<8 | int(t.next.K[i]))
+	}
+}
+
+// restoreModes sets the modes of s and s′ from t.modes.
+func (t *transition) restoreModes(s, next States) {
+	for i, v := range t.modes {
+		s.K[i], next.K[i] = uint8(int(v)>>8), uint8(int(v)&math.MaxUint8)
+	}
 }
 
 // Acceptance implements engine.Transition.

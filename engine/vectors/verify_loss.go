@@ -162,7 +162,7 @@ func (v *subject) population(t *kernel, law Known, n int, bandwidth float64, sho
 func (v *subject) moved(t *kernel, law Known, n int, seed uint64, step uint32) (s, next States) {
 	s, next = newStates(n, t.dim, t.modes), newStates(n, t.dim, t.modes)
 	law.Sample(s.X, s.K, &asm.Counter{Seed: seed, Purpose: 1, Step: step}, 0)
-	next.take(s)
+	next.set(s)
 	v.run(t.newMover(strip), next, t.config.Steps, &asm.Counter{Seed: seed, Purpose: 2, Step: step}, 0)
 	return s, next
 }

@@ -204,7 +204,7 @@ func (w *walk) enter() {
 			return
 		}
 		at, found := w.e.NewStates(hi-lo), make([]float64, hi-lo)
-		at.take(part)
+		at.set(part)
 		for range halvings {
 			for r, v := range logPi {
 				if !outside(v) {
@@ -220,7 +220,7 @@ func (w *walk) enter() {
 			for r, v := range logPi {
 				if outside(v) && !outside(found[r]) {
 					logPi[r] = found[r]
-					part.Part(r, r+1).take(at.Part(r, r+1))
+					part.Part(r, r+1).set(at.Part(r, r+1))
 				}
 			}
 		}
@@ -264,7 +264,7 @@ func (w *walk) leap(t *Tools, lo, hi int) {
 	asm.Uniforms(uniforms, &c, upperHalf|uint64(lo))
 	for r, v := range next {
 		if math.Log(float64(uniforms[4*r])) < v-nextQ[r]-w.logPi[lo+r]+logQ[r] { // never for NaN
-			part.Part(r, r+1).take(to.Part(r, r+1))
+			part.Part(r, r+1).set(to.Part(r, r+1))
 			w.logPi[lo+r] = v
 		}
 	}
