@@ -18,7 +18,7 @@ type bounded struct {
 	sigmoids []float32
 }
 
-func (l bounded) LossGradient(ds slopes, s, next States) float64 {
+func (l bounded) LossGradient(ds stateGradient, s, next States) float64 {
 	loss, n := l.discrepancy.LossGradient(ds, s, next), s.Len()
 	for lo := 0; lo < n; lo += l.rows {
 		hi := min(lo+l.rows, n)

@@ -53,7 +53,7 @@ func (o *discriminator) embed(dst []float32, s States) {
 	}
 }
 
-func (o *discriminator) LossGradient(ds slopes, s, next States) float64 {
+func (o *discriminator) LossGradient(ds stateGradient, s, next States) float64 {
 	o.embed(o.from, s)
 	o.embed(o.to, next)
 	o.Evaluate(o.from, o.to)

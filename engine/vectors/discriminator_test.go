@@ -118,7 +118,7 @@ func TestGradientOfTheModalDiscriminator(t *testing.T) {
 		grad := make([]float32, n*width)
 		o.Critic.Gradient(grad)
 
-		ds := newSlopes(n, d, modes)
+		ds := newStateGradient(n, d, modes)
 		require.Equal(t, loss, o.LossGradient(ds, from, next))
 		for i := range n {
 			require.Equal(t, grad[i*width:][:d], ds.x[i*d:][:d])

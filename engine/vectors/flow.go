@@ -15,32 +15,33 @@ import (
 // A flow is a RealNVP: depth affine couplings, each of which changes one part
 // of the coordinates by a map that depends on the other part,
 //
-//	v_{l+2} = v_l ⊙ e^{σ_l} + t_l,   σ_l = c tanh(s_l / c),
+//	v_{l+2} = v_l ⊙ e^{σ_l} + t_l,   σ_l = κ tanh(s_l / κ),
 //
-// where the perceptrons s_l and t_l see v_{l+1}. The parts take turns: v_0 and
-// v_1 are the parts of the noise z, and v_{depth} and v_{depth+1} those of the
+// where v_{l+1} is the input of the perceptrons s_l and t_l, and the clamp κ bounds σ_l. The parts
+// take turns: v_0 and v_1 are the parts of the noise z, and v_{depth} and v_{depth+1} those of the
 // state x. So
 //
 //	v_l = (v_{l+2} − t_l) ⊙ e^{−σ_l}   and   ln |∂x/∂z| = Σ_l Σ_i σ_l,i.
 type flow struct {
-	nets  networks // scale and translation of each coupling
-	depth int
-	clamp float32
-	bent  bool     // couplings bend
-	lean  float32  // bounds of the bends' ε
-	tail  float32  // and ln δ
-	each  int      // perceptrons of a coupling
-	part  [2][]int // coordinates of v_l for even and odd l
+	nets  networks // netsPerCoupling for each coupling
+	depth int      // number of couplings
+	clamp float32  // κ
+	parts [2][]int // coordinates of v_l for even and for odd l
+
+	netsPerCoupling int // scale and translation; lean and tail where couplings bend
+	bent            bool
+	maxEpsilon      float32 // a, the bound of the bends' ε
+	maxLogDelta     float32 // b, the bound of their ln δ
 }
 
 func newFlow(c GeneratorConfig, dim int) *flow {
 	f := &flow{nets: networks{dim: dim, latent: dim}, depth: c.Depth, clamp: float32(c.Clamp), bent: c.Bent}
 	names := []string{"scale", "translation"}
 	if f.bent {
-		f.lean, f.tail = c.bounds()
+		f.maxEpsilon, f.maxLogDelta = c.bendBounds()
 		names = append(names, "lean", "tail")
 	}
-	f.each = len(names)
+	f.netsPerCoupling = len(names)
 	for i := range dim {
 		part := i % 2
 		switch c.Partition {
@@ -52,11 +53,10 @@ func newFlow(c GeneratorConfig, dim int) *flow {
 				part = 0
 			}
 		}
-		f.part[part] = append(f.part[part], i)
+		f.parts[part] = append(f.parts[part], i)
 	}
 	for l := range f.depth {
-		sizes := append([]int{len(f.part[(l+1)%2])}, c.Hidden...)
-		sizes = append(sizes, len(f.part[l%2]))
+		sizes := slices.Concat([]int{f.width(l + 1)}, c.Hidden, []int{f.width(l)})
 		for _, name := range names {
 			f.nets.add(fmt.Sprintf("coupling %d, %s: ", l+1, name), nn.NewMLP(float32(c.Slope), sizes...))
 		}
@@ -67,36 +67,35 @@ func newFlow(c GeneratorConfig, dim int) *flow {
 func (f *flow) networks() *networks { return &f.nets }
 
 // width returns the number of coordinates of v_l.
-func (f *flow) width(l int) int { return len(f.part[l%2]) }
+func (f *flow) width(l int) int { return len(f.parts[l%2]) }
 
-// A flowPass holds the rows that the last forward or inverse took through a
-// flow.
+// A flowPass holds the rows that the last forward or inverse took through a flow.
 type flowPass struct {
 	flow     *flow
 	rows     int
-	versions [][]float32 // v_l, [rows][width(l)]
-	squashed [][]float32 // tanh(s_l/c)
+	v        [][]float32 // v_l, [rows][width(l)]
+	squashed [][]float32 // tanh(s_l/κ)
 	stretch  [][]float32 // e^{σ_l}
 	shift    []float32   // t_l of the present coupling
-	noise    []float32   // [rows][dim], of states whose density is asked for
+	noise    []float32   // of states whose density is asked for, [rows][dim]
 	recorder recorder
+	layers   []nn.Activations // of the perceptrons
 
 	// For couplings that bend:
-	lean, tail [][]float32 // tanh(s_ε/a) and tanh(s_δ/b)
-	raised     []float32   // their exponentials, of the present coupling
-	bends      []asm.Bends // h
-	bent       []asm.Bent
-	bowed      [][]float32 // u_l = h(v_l)
-	wide       []float64   // what is bent
-	bowing     []float64   // Σ ln h′ of each row
-	layers     []nn.Activations
+	lean, tail    [][]float32 // tanh(s_ε/a) and tanh(s_δ/b)
+	exponents     []float32   // ε, and then ln δ, of the present coupling, and their exponentials
+	bends         []asm.Bends // h
+	intermediates []asm.Bent  // of h, for its gradient
+	u             [][]float32 // u_l = h(v_l)
+	x64           []float64   // argument of h, and then its value
+	logSlopes     []float64   // Σ ln h′ of each row
 }
 
 func (f *flow) newPass(rows int, backward bool) pass {
 	widest := max(f.width(0), f.width(1))
 	p := &flowPass{flow: f, recorder: recorder{rows: rows, backward: backward}, shift: make([]float32, rows*widest), noise: make([]float32, rows*f.nets.dim)}
 	for l := range f.depth + 2 {
-		p.versions = append(p.versions, make([]float32, rows*f.width(l)))
+		p.v = append(p.v, make([]float32, rows*f.width(l)))
 	}
 	for l := range f.depth {
 		p.squashed = append(p.squashed, make([]float32, rows*f.width(l)))
@@ -105,28 +104,28 @@ func (f *flow) newPass(rows int, backward bool) pass {
 		if f.bent {
 			n := rows * f.width(l)
 			p.lean, p.tail = append(p.lean, make([]float32, n)), append(p.tail, make([]float32, n))
-			p.bowed, p.bends, p.bent = append(p.bowed, make([]float32, n)), append(p.bends, asm.NewBends(n)), append(p.bent, asm.NewBent(n))
+			p.u, p.bends, p.intermediates = append(p.u, make([]float32, n)), append(p.bends, asm.NewBends(n)), append(p.intermediates, asm.NewBent(n))
 			outs = append(outs, p.lean[l], p.tail[l])
 		}
 		for i, out := range outs {
-			p.layers = append(p.layers, p.recorder.activations(f.nets.nets[f.each*l+i], p.versions[l+1], out))
+			p.layers = append(p.layers, p.recorder.activations(f.nets.nets[f.netsPerCoupling*l+i], p.v[l+1], out))
 		}
 	}
 	if f.bent {
-		p.raised, p.wide = make([]float32, rows*widest), make([]float64, asm.Octets(rows*widest))
-		p.bowing = make([]float64, rows)
+		p.exponents, p.x64 = make([]float32, rows*widest), make([]float64, asm.Octets(rows*widest))
+		p.logSlopes = make([]float64, rows)
 	}
 	return p
 }
 
-// split sets v_l and v_{l+1}, which v begins with, to their columns of x, [rows][dim].
+// split sets v[0] and v[1] to the columns of v_l and v_{l+1} in x, [rows][dim].
 func (p *flowPass) split(v [][]float32, x []float32, l int) {
-	for part := range 2 {
-		columns, d := p.flow.part[(l+part)%2], p.flow.nets.dim
+	for i := range 2 {
+		columns, d := p.flow.parts[(l+i)%2], p.flow.nets.dim
 		for r := range p.rows {
-			row, own := x[r*d:(r+1)*d], v[part][r*len(columns):]
-			for i, column := range columns {
-				own[i] = row[column]
+			row, part := x[r*d:(r+1)*d], v[i][r*len(columns):]
+			for j, column := range columns {
+				part[j] = row[column]
 			}
 		}
 	}
@@ -134,23 +133,23 @@ func (p *flowPass) split(v [][]float32, x []float32, l int) {
 
 // join is the inverse of split.
 func (p *flowPass) join(x []float32, v [][]float32, l int) {
-	for part := range 2 {
-		columns, d := p.flow.part[(l+part)%2], p.flow.nets.dim
+	for i := range 2 {
+		columns, d := p.flow.parts[(l+i)%2], p.flow.nets.dim
 		for r := range p.rows {
-			row, own := x[r*d:(r+1)*d], v[part][r*len(columns):]
-			for i, column := range columns {
-				row[column] = own[i]
+			row, part := x[r*d:(r+1)*d], v[i][r*len(columns):]
+			for j, column := range columns {
+				row[column] = part[j]
 			}
 		}
 	}
 }
 
-// condition evaluates the perceptrons of coupling l: squashed, stretch and
-// shift.
+// condition evaluates the perceptrons of coupling l at v_{l+1}. It sets squashed, stretch and shift,
+// and the bends.
 func (p *flowPass) condition(l int, w *weights) {
 	f := p.flow
-	for i := f.each * l; i < f.each*(l+1); i++ {
-		f.nets.nets[i].Forward(p.layers[i], w.packed[i], f.nets.of(w.params, i), 0, p.rows)
+	for i := f.netsPerCoupling * l; i < f.netsPerCoupling*(l+1); i++ {
+		f.nets.nets[i].Forward(p.layers[i], w.packed[i], f.nets.slice(w.params, i), 0, p.rows)
 	}
 	n := p.rows * f.width(l)
 	squashed, stretch := p.squashed[l][:n], p.stretch[l][:n]
@@ -165,7 +164,7 @@ func (p *flowPass) condition(l int, w *weights) {
 	}
 	asm.Exp(stretch, stretch)
 	if f.bent {
-		p.measure(l)
+		p.setBends(l)
 	}
 }
 
@@ -175,34 +174,34 @@ func (p *flowPass) forward(s States, z, _ []float32, w *weights) { p.transform(s
 func (p *flowPass) transform(x, z []float32, w *weights) {
 	f := p.flow
 	p.rows = len(z) / f.nets.dim
-	clear(p.bowing)
-	p.split(p.versions, z, 0)
+	clear(p.logSlopes)
+	p.split(p.v, z, 0)
 	for l := range f.depth {
 		p.condition(l, w)
-		v, next := p.versions[l], p.versions[l+2]
+		v, next := p.v[l], p.v[l+2]
 		if f.bent {
 			p.bend(l)
-			v = p.bowed[l]
+			v = p.u[l]
 		}
 		shift := p.shift[:len(v)]
 		for i, e := range p.stretch[l][:p.rows*f.width(l)] {
 			next[i] = v[i]*e + shift[i]
 		}
 	}
-	p.join(x, p.versions[f.depth:], f.depth)
+	p.join(x, p.v[f.depth:], f.depth)
 }
 
 // inverse sets z to the noise from which transform makes x.
 func (p *flowPass) inverse(z, x []float32, w *weights) {
 	f := p.flow
 	p.rows = len(x) / f.nets.dim
-	clear(p.bowing)
-	p.split(p.versions[f.depth:], x, f.depth)
+	clear(p.logSlopes)
+	p.split(p.v[f.depth:], x, f.depth)
 	for l := f.depth - 1; l >= 0; l-- {
 		p.condition(l, w)
-		v, next := p.versions[l], p.versions[l+2]
+		v, next := p.v[l], p.v[l+2]
 		if f.bent {
-			v = p.bowed[l]
+			v = p.u[l]
 		}
 		shift := p.shift[:len(v)]
 		for i, e := range p.stretch[l][:p.rows*f.width(l)] {
@@ -212,7 +211,7 @@ func (p *flowPass) inverse(z, x []float32, w *weights) {
 			p.unbend(l)
 		}
 	}
-	p.join(z, p.versions, 0)
+	p.join(z, p.v, 0)
 }
 
 // density implements densePass.
@@ -231,7 +230,7 @@ func (p *flowPass) logDensity(dst []float64) {
 	for l := range 2 {
 		width := f.width(l)
 		for r := range dst {
-			for _, z := range p.versions[l][r*width : (r+1)*width] {
+			for _, z := range p.v[l][r*width : (r+1)*width] {
 				dst[r] -= float64(z) * float64(z) / 2
 			}
 		}
@@ -251,106 +250,107 @@ func (p *flowPass) volume(dst []float64) {
 		}
 	}
 	if f.bent {
-		floats.Sub(dst, p.bowing[:len(dst)])
+		floats.Sub(dst, p.logSlopes[:len(dst)])
 	}
 }
 
 // backward goes through the couplings in reverse. With g the gradient with respect to
 // v_{l+2},
 //
-//	∂L/∂t_l = g,   ∂L/∂s_l = g ⊙ v_l ⊙ e^{σ_l} (1 − tanh²(s_l/c)),
+//	∂L/∂t_l = g,   ∂L/∂s_l = g ⊙ v_l ⊙ e^{σ_l} (1 − tanh²(s_l/κ)),
 //	∂L/∂v_l = g ⊙ e^{σ_l},
 //
-// and both perceptrons add what they have for v_{l+1} to its gradient.
-func (p *flowPass) backward(grad []float32, ds slopes, w *weights, s *scratch) {
+// and both perceptrons add their share to the gradient with respect to v_{l+1}.
+func (p *flowPass) backward(grad []float32, ds stateGradient, w *weights, s *scratch) {
 	f := p.flow
-	p.split(s.state[:], ds.x, 0)
+	p.split(s.dv[:], ds.x, 0)
 	for l := f.depth - 1; l >= 0; l-- {
 		n := p.rows * f.width(l)
-		g, other := s.state[l%2][:n], s.state[(l+1)%2][:p.rows*f.width(l+1)]
-		v, stretch, squashed := p.versions[l][:n], p.stretch[l][:n], p.squashed[l][:n]
-		scaleOut := s.out[:n]
+		g, dInput := s.dv[l%2][:n], s.dv[(l+1)%2][:p.rows*f.width(l+1)]
+		v, stretch, squashed := p.v[l][:n], p.stretch[l][:n], p.squashed[l][:n]
+		dScale := s.dScale[:n]
 		for i, q := range squashed {
-			scaleOut[i] = g[i] * v[i] * stretch[i] * (1 - q*q)
+			dScale[i] = g[i] * v[i] * stretch[i] * (1 - q*q)
 		}
 		if l == 0 { // v_1 is noise
-			other = nil
+			dInput = nil
 		}
-		p.propagate(grad, l, other, w, s, scaleOut, g)
+		p.propagate(grad, l, dInput, w, s, dScale, g)
 		for i, e := range stretch {
 			g[i] *= e
 		}
 	}
 }
 
-// score implements densePass: the slope of ln N(z | 0, I) is −z.
+// score implements densePass. The gradient of ln N(z | 0, I) is −z.
 func (p *flowPass) score(grad []float32, c []float64, w *weights, s *scratch) {
-	slope := p.noise[:p.rows*p.flow.nets.dim]
-	p.join(slope, p.versions, 0)
-	for i, z := range slope {
-		slope[i] = -z
+	dz := p.noise[:p.rows*p.flow.nets.dim]
+	p.join(dz, p.v, 0)
+	for i, z := range dz {
+		dz[i] = -z
 	}
-	p.scoreFrom(grad, slope, c, w, s)
+	p.scoreFrom(grad, dz, c, w, s)
 }
 
-// scoreFrom goes through the couplings of the inverse, given the slope of the
-// base's ln density at the noise. With g the gradient with respect to v_l of Σ_r c_r ln q, the
+// scoreFrom goes through the couplings of the inverse, given dz, the gradient of the base's ln density
+// with respect to the noise. With g the gradient of Σ_r c_r ln q(x_r) with respect to v_l, the
 // states held fixed,
 //
-//	∂/∂t_l = −g ⊙ e^{−σ_l},   ∂/∂s_l = −(g ⊙ v_l + c) (1 − tanh²(s_l/c)),
+//	∂/∂t_l = −g ⊙ e^{−σ_l},   ∂/∂s_l = −(g ⊙ v_l + c_r) (1 − tanh²(s_l/κ)),
 //	∂/∂v_{l+2} = g ⊙ e^{−σ_l}.
-func (p *flowPass) scoreFrom(grad, slope []float32, c []float64, w *weights, s *scratch) {
+func (p *flowPass) scoreFrom(grad, dz []float32, c []float64, w *weights, s *scratch) {
 	f, d := p.flow, p.flow.nets.dim
-	for r, c := range c {
+	for r, coefficient := range c {
 		for i := r * d; i < (r+1)*d; i++ {
-			slope[i] *= float32(c)
+			dz[i] *= float32(coefficient)
 		}
 	}
-	p.split(s.state[:], slope, 0)
+	p.split(s.dv[:], dz, 0)
 	for l := range f.depth {
 		width := f.width(l)
 		n := p.rows * width
-		g, other := s.state[l%2][:n], s.state[(l+1)%2][:p.rows*f.width(l+1)]
-		v, stretch, squashed := p.versions[l][:n], p.stretch[l][:n], p.squashed[l][:n]
-		scaleOut := s.out[:n]
+		g, dInput := s.dv[l%2][:n], s.dv[(l+1)%2][:p.rows*f.width(l+1)]
+		v, stretch, squashed := p.v[l][:n], p.stretch[l][:n], p.squashed[l][:n]
+		dScale := s.dScale[:n]
 		if f.bent {
-			p.straighten(l, g, c, s)
-			v = p.bowed[l][:n]
+			p.backwardBend(l, g, c, s)
+			v = p.u[l][:n]
 		}
 		for r := range p.rows {
-			byVolume := float32(c[r])
+			coefficient := float32(c[r])
 			for i := r * width; i < (r+1)*width; i++ {
 				q := squashed[i]
-				scaleOut[i] = -(g[i]*v[i] + byVolume) * (1 - q*q)
+				dScale[i] = -(g[i]*v[i] + coefficient) * (1 - q*q)
 				g[i] /= stretch[i]
 			}
 		}
-		shiftOut := s.shift[:n]
+		dShift := s.dShift[:n]
 		for i, v := range g {
-			shiftOut[i] = -v
+			dShift[i] = -v
 		}
 		if l+1 == f.depth { // v_{depth} is the state
-			other = nil
+			dInput = nil
 		}
-		outs := [...][]float32{scaleOut, shiftOut, s.lean, s.tail}
-		p.propagate(grad, l, other, w, s, outs[:f.each]...)
+		outs := [...][]float32{dScale, dShift, s.dLean, s.dTail}
+		p.propagate(grad, l, dInput, w, s, outs[:f.netsPerCoupling]...)
 	}
 }
 
-// propagate takes gradients with respect to the outputs of coupling l's perceptrons to grad, and adds
-// those by what they see to other, unless it is nil.
-func (p *flowPass) propagate(grad []float32, l int, other []float32, w *weights, s *scratch, outs ...[]float32) {
+// propagate takes the gradients douts with respect to the outputs of coupling l's perceptrons back. It
+// adds the gradient with respect to their parameters to grad, and that with respect to their
+// input v_{l+1} to dInput unless it is nil.
+func (p *flowPass) propagate(grad []float32, l int, dInput []float32, w *weights, s *scratch, douts ...[]float32) {
 	f, n := p.flow, p.rows*p.flow.width(l)
-	for i, dout := range outs {
-		net := f.each*l + i
-		var din []float32
-		if other != nil {
-			din = s.in[:len(other)]
+	for i, dout := range douts {
+		net := f.netsPerCoupling*l + i
+		din := s.dInput[:len(dInput)]
+		if dInput == nil {
+			din = nil
 		}
-		p.recorder.backprop(f.nets.nets[net], f.nets.of(grad, net), din, dout[:n], f.nets.of(w.params, net),
+		p.recorder.backprop(f.nets.nets[net], f.nets.slice(grad, net), din, dout[:n], f.nets.slice(w.params, net),
 			p.layers[net], w.packed[net], p.rows, s.net)
-		if other != nil {
-			asm.Accumulate(other, din)
+		if dInput != nil {
+			asm.Accumulate(dInput, din)
 		}
 	}
 }
@@ -363,9 +363,8 @@ func (f *flow) forward64(params, z []float64) (x, _ []float64) {
 	return x, nil
 }
 
-// transform64 returns the state of the noise z and ln |∂x/∂z| in float64: the
-// specification of transform, and the function that gradients are checked against
-// by central differences.
+// transform64 returns the state of the noise z and ln |∂x/∂z| in float64. It is the specification of
+// transform, and gradients are checked against its central differences.
 func (f *flow) transform64(params, z []float64) (x []float64, logVolume float64) {
 	v := f.split64(z)
 	for l := range f.depth {
@@ -383,9 +382,9 @@ func (f *flow) transform64(params, z []float64) (x []float64, logVolume float64)
 	return f.join64(v), logVolume
 }
 
-// split64 returns the parts v_l of a row, by the parity of l.
+// split64 returns the parts of a row: v[0] has v_l of even l, v[1] those of odd l.
 func (f *flow) split64(x []float64) (v [2][]float64) {
-	for part, columns := range f.part {
+	for part, columns := range f.parts {
 		for _, i := range columns {
 			v[part] = append(v[part], x[i])
 		}
@@ -396,7 +395,7 @@ func (f *flow) split64(x []float64) (v [2][]float64) {
 // join64 is the inverse of split64.
 func (f *flow) join64(v [2][]float64) []float64 {
 	x := make([]float64, f.nets.dim)
-	for part, columns := range f.part {
+	for part, columns := range f.parts {
 		for i, column := range columns {
 			x[column] = v[part][i]
 		}
@@ -413,8 +412,8 @@ func (f *flow) inverse64(params, x []float64) (z []float64, logVolume float64) {
 			v[l%2][i] = (v[l%2][i] - shift[i]) * math.Exp(-sigma[i])
 			logVolume += sigma[i]
 			if f.bent {
-				z, slope := bends[i].Invert(v[l%2][i])
-				v[l%2][i] = z
+				unbent, slope := bends[i].Invert(v[l%2][i])
+				v[l%2][i] = unbent
 				logVolume -= math.Log(slope)
 			}
 		}
@@ -422,8 +421,8 @@ func (f *flow) inverse64(params, x []float64) (z []float64, logVolume float64) {
 	return f.join64(v), logVolume
 }
 
-// logDensity64 returns a function that gives ln q(x) in float64 for the given
-// parameters: the specification of logDensity.
+// logDensity64 returns the function ln q(x) in float64 for the given parameters. It is the
+// specification of logDensity.
 func (f *flow) logDensity64(params []float64) func(x []float64, k int) float64 {
 	return func(x []float64, _ int) float64 {
 		z, logVolume := f.inverse64(params, x)
@@ -435,18 +434,22 @@ func (f *flow) logDensity64(params []float64) func(x []float64, k int) float64 {
 	}
 }
 
-// condition64 returns σ_l and t_l, and the maps of couplings that bend.
-func (f *flow) condition64(params []float64, l int, u []float64) (sigma, shift []float64, bends []mixture.Shape) {
+// condition64 returns σ_l and t_l, and the bends if there are any, given the perceptrons' input
+// v_{l+1}.
+func (f *flow) condition64(params []float64, l int, input []float64) (sigma, shift []float64, bends []mixture.Shape) {
 	n := &f.nets
-	of := func(i int) []float64 { return n.nets[f.each*l+i].Forward64(params[n.offsets[f.each*l+i]:], u) }
-	sigma, shift = of(0), of(1)
-	c := float64(f.clamp)
+	output := func(i int) []float64 {
+		net := f.netsPerCoupling*l + i
+		return n.nets[net].Forward64(params[n.offsets[net]:], input)
+	}
+	sigma, shift = output(0), output(1)
+	clamp := float64(f.clamp)
 	for i, s := range sigma {
-		sigma[i] = c * math.Tanh(s/c)
+		sigma[i] = clamp * math.Tanh(s/clamp)
 	}
 	if f.bent {
-		lean, tail := of(2), of(3)
-		a, b := float64(f.lean), float64(f.tail)
+		lean, tail := output(2), output(3)
+		a, b := float64(f.maxEpsilon), float64(f.maxLogDelta)
 		for i, s := range lean {
 			bends = append(bends, mixture.NewShape(a*math.Tanh(s/a), b*math.Tanh(tail[i]/b)))
 		}

@@ -11,52 +11,51 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A generator is G_θ: noise z ~ N(0, I) of latent coordinates, and with modes a uniform
-// number, to states. It is immutable; a pass holds what one evaluation needs.
+// A generator is G_θ. It takes noise z ~ N(0, I), [latent], to a state, with modes also a uniform
+// number. It is immutable; a pass holds the buffers of one evaluation.
 type generator interface {
 	networks() *networks
-	// newPass makes room for up to the given number of rows, and for their
-	// backward pass if backward is set.
+	// newPass makes room for up to the given number of rows, and for their backward pass if
+	// backward is true.
 	newPass(rows int, backward bool) pass
 }
 
-// A pass takes rows of a batch through a generator and back. Its buffers stay
-// in a core's caches, but for what the backward pass reads again.
+// A pass takes rows of a batch through a generator. Its buffers stay in a core's caches, except for
+// those that the backward pass reads again.
 type pass interface {
-	// forward sets states to those of the noise z, [rows][latent], and of uniform numbers
-	// u, four a row of which it takes the first, nil without modes.
+	// forward sets s to the states of the noise z, [rows][latent]. With modes u, [rows][4], has
+	// a uniform number first in each row; without it is nil.
 	forward(s States, z, u []float32, w *weights)
 }
 
-// A pathPass takes the gradient with respect to its states back.
+// A pathPass also takes ∂L/∂s back to ∂L/∂θ.
 type pathPass interface {
 	pass
-	// backward adds to grad the gradient with respect to the parameters, given that by the states of
-	// the last forward.
-	backward(grad []float32, ds slopes, w *weights, s *scratch)
+	// backward adds ∂L/∂θ to grad, given ∂L/∂s of the states of the last forward.
+	backward(grad []float32, ds stateGradient, w *weights, s *scratch)
 }
 
-// slopes are ∂L/∂s of a batch: by x, [n][d], and with modes what each in place of k adds
-// to L, [n][M], up to a constant of each state.
-type slopes struct {
+// A stateGradient is ∂L/∂s of a batch of n states.
+type stateGradient struct {
 	dim, modes int
-	x, k       []float32
+	x          []float32 // ∂L/∂x, [n][dim]
+	k          []float32 // L with each mode in place of a state's own, up to a constant of the state, [n][modes]
 }
 
-func newSlopes(n, dim, modes int) slopes {
-	return slopes{dim, modes, make([]float32, n*dim), make([]float32, n*modes)}
+func newStateGradient(n, dim, modes int) stateGradient {
+	return stateGradient{dim: dim, modes: modes, x: make([]float32, n*dim), k: make([]float32, n*modes)}
 }
 
-// part returns those of the states lo … hi−1.
-func (s slopes) part(lo, hi int) slopes {
+// part returns the gradient of the states lo … hi−1.
+func (s stateGradient) part(lo, hi int) stateGradient {
 	s.x, s.k = s.x[lo*s.dim:hi*s.dim], s.k[lo*s.modes:hi*s.modes]
 	return s
 }
 
-// noise names the streams of a batch's random numbers.
+// noise holds the streams of a batch's random numbers: normal z and uniform u.
 type noise struct{ latent, head rng.Counter }
 
-// uniforms returns how many uniform numbers some rows have.
+// uniforms returns the length of u for a number of rows.
 func (n *networks) uniforms(rows int) int {
 	if n.modes == 0 {
 		return 0
@@ -64,29 +63,28 @@ func (n *networks) uniforms(rows int) int {
 	return 4 * rows
 }
 
-// draw sets states to those of the streams from first on. z and u are room for their noise.
-func (n *networks) draw(p pass, s States, from *noise, first uint64, z, u []float32, w *weights) {
-	rng.Normals(z, n.latent, &from.latent, first)
+// draw sets s to the samples first, first+1, … of the streams. z and u are buffers for their noise.
+func (n *networks) draw(p pass, s States, streams *noise, first uint64, z, u []float32, w *weights) {
+	rng.Normals(z, n.latent, &streams.latent, first)
 	if n.modes > 0 {
-		asm.Uniforms(u, &from.head, first)
+		asm.Uniforms(u, &streams.head, first)
 	}
 	p.forward(s, z, u, w)
 }
 
-// networks are the perceptrons that a generator consists of. Their parameters
-// stand one after the other in the flat vector θ.
+// networks are the perceptrons of a generator. Their parameters stand one after the other in θ.
 type networks struct {
 	dim, modes, latent int
 	nets               []*nn.MLP
-	names              []string
-	offsets            []int
-	params             int
+	names              []string // prefixes of their tensors' names
+	offsets            []int    // of their parameters in θ
+	params             int      // length of θ
 
 	base                  *mixture.Model // of a mixtureFlow
 	placeStart, baseStart int            // first parameters of its place and of its base
 }
 
-// newLanes splits a batch of rows rows.
+// newLanes splits a batch into lanes, wide ones where a perceptron has one input.
 func (n *networks) newLanes(rows int, workers *pool.Pool) *nn.Lanes {
 	if n.modes == 0 && slices.ContainsFunc(n.nets, func(net *nn.MLP) bool { return net.In() == 1 }) {
 		return nn.NewWideLanes(rows, n.params, workers)
@@ -101,8 +99,8 @@ func (n *networks) add(name string, net *nn.MLP) {
 	n.params += net.NumParams()
 }
 
-// of returns the part of params, θ or a gradient, that belongs to a perceptron.
-func (n *networks) of(params []float32, net int) []float32 {
+// slice returns the part of params, θ or a gradient, that belongs to a perceptron.
+func (n *networks) slice(params []float32, net int) []float32 {
 	return params[n.offsets[net]:][:n.nets[net].NumParams()]
 }
 
@@ -120,16 +118,16 @@ func (n *networks) tensorName(i int) string {
 	return n.names[net] + n.nets[net].TensorName(i-n.offsets[net])
 }
 
-// initialize draws PyTorch's default for linear layers and multiplies last
-// layers by gain, with modes their weights alone.
+// initialize draws PyTorch's default for linear layers, and multiplies the weights of last layers by
+// gain, and without modes their biases.
 func (n *networks) initialize(params []float32, seed uint64, gain float64) {
 	c := rng.Stream(seed, rng.Initialization, 0)
 	var block uint64
 	for i, net := range n.nets {
-		own := n.of(params, i)
-		block = net.Initialize(own, &c, block)
+		params := n.slice(params, i)
+		block = net.Initialize(params, &c, block)
 		last := net.Layers() - 1
-		tensors := [][]float32{net.Weights(own, last), net.Biases(own, last)}
+		tensors := [][]float32{net.Weights(params, last), net.Biases(params, last)}
 		if n.modes > 0 {
 			tensors = tensors[:1]
 		}
@@ -141,8 +139,7 @@ func (n *networks) initialize(params []float32, seed uint64, gain float64) {
 	}
 }
 
-// weights are a generator's parameters in the order in which products consume
-// them.
+// weights are a generator's parameters, packed in the order in which matrix products read them.
 type weights struct {
 	params []float32
 	packed []*nn.Packed
@@ -181,31 +178,27 @@ func (n *networks) pack(w *weights, net int) {
 		}
 		return
 	}
-	n.nets[net].Pack(w.packed[net], n.of(w.params, net))
+	n.nets[net].Pack(w.packed[net], n.slice(w.params, net))
 }
 
-// A scratch holds the gradients between layers and between perceptrons of up to
-// a number of rows. What the first perceptron of a generator sees and changes is as
-// much as any other's.
+// A scratch holds gradients between the layers and perceptrons of a backward pass.
 type scratch struct {
-	net   *nn.Scratch
-	state [2][]float32 // ∂L by the parts of the state
-	out   []float32    // ∂L by a perceptron's output
-	shift []float32    // ∂L by a translation, of a score
-	in    []float32    // ∂L by a perceptron's input
+	net    *nn.Scratch
+	dv     [2][]float32 // with respect to both parts of the state, or the h of a chain
+	dInput []float32    // with respect to a perceptron's input
 
-	lean, tail []float32 // ∂L by a bend
+	// With respect to the outputs of a coupling's perceptrons:
+	dScale, dShift, dLean, dTail []float32
 }
 
 func (n *networks) newScratch(rows int) *scratch {
 	if len(n.nets) == 0 {
 		return &scratch{}
 	}
-	width := rows * max(n.nets[0].In(), n.nets[0].Out())
-	s := &scratch{net: nn.NewScratch(rows, n.nets...), out: make([]float32, width), shift: make([]float32, width), in: make([]float32, width),
-		lean: make([]float32, width), tail: make([]float32, width)}
-	for part := range s.state {
-		s.state[part] = make([]float32, width)
+	size := rows * max(n.nets[0].In(), n.nets[0].Out()) // as for any other of the nets
+	s := &scratch{net: nn.NewScratch(rows, n.nets...)}
+	for _, buffer := range []*[]float32{&s.dv[0], &s.dv[1], &s.dInput, &s.dScale, &s.dShift, &s.dLean, &s.dTail} {
+		*buffer = make([]float32, size)
 	}
 	return s
 }
@@ -222,35 +215,32 @@ func newGenerator(c GeneratorConfig, dim, modes int) generator {
 	return newFlow(c, dim)
 }
 
-// A recorder lays out the activations of a pass's perceptrons. Layers that the
-// backward pass computes again for next to nothing share buffers, so that less
-// of a block leaves the core's caches.
+// A recorder lays out the activations of a pass's perceptrons. Layers that the backward pass can
+// compute again at little cost share buffers, so that more of a block stays in the core's caches.
 type recorder struct {
 	rows     int
 	backward bool
 	shared   [2][]float32
 }
 
-// activations returns room for the layers of net, whose input and output have
-// their places already.
+// activations returns buffers for the layers of net between the given input and output.
 func (r *recorder) activations(net *nn.MLP, in, out []float32) nn.Activations {
 	a := nn.Activations{in}
 	for l := range net.Layers() - 1 {
-		switch n := r.rows * net.Width(l+1); {
-		case !r.backward, net.Kept(l+1) == 0:
-			if shared := &r.shared[l%2]; len(*shared) < n {
-				*shared = make([]float32, n)
-			}
-			a = append(a, r.shared[l%2])
-		default:
-			a = append(a, make([]float32, r.rows*net.Kept(l+1)))
+		if kept := net.Kept(l + 1); r.backward && kept > 0 {
+			a = append(a, make([]float32, r.rows*kept))
+			continue
 		}
+		shared := &r.shared[l%2]
+		if n := r.rows * net.Width(l+1); len(*shared) < n {
+			*shared = make([]float32, n)
+		}
+		a = append(a, *shared)
 	}
 	return append(a, out)
 }
 
-// backprop is net.Backward of the first rows of a, after what was not kept of
-// them.
+// backprop is net.Backward of the first rows, after activations that were not kept are recomputed.
 func (r *recorder) backprop(net *nn.MLP, grad, din, dout, params []float32, a nn.Activations, p *nn.Packed, rows int, s *nn.Scratch) {
 	net.Recall(a, p, params, 0, rows)
 	net.Backward(grad, din, dout, a, p, 0, rows, s)

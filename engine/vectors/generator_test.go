@@ -131,7 +131,7 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 			dx[i] = float32(r.NormFloat64())
 		}
 		grad := make([]float32, p.nets.params)
-		p.pass.(pathPass).backward(grad, slopes{dim: c.dim, x: dx}, p.weights, p.nets.newScratch(p.rows+3))
+		p.pass.(pathPass).backward(grad, stateGradient{dim: c.dim, x: dx}, p.weights, p.nets.newScratch(p.rows+3))
 
 		params, z := number.Widen(p.weights.params), number.Widen(p.z)
 		objective := func() (sum float64) {
@@ -256,7 +256,7 @@ func BenchmarkFlow(b *testing.B) {
 	})
 	b.Run("backward", func(b *testing.B) {
 		for b.Loop() {
-			p.pass.(pathPass).backward(grad, slopes{dim: c.dim, x: p.x}, p.weights, s)
+			p.pass.(pathPass).backward(grad, stateGradient{dim: c.dim, x: p.x}, p.weights, s)
 		}
 	})
 }
@@ -289,7 +289,7 @@ func TestGeneratorDrawsFromSoftmax(t *testing.T) {
 	expected, variance, seen := make([]float64, g.modes), make([]float64, g.modes), make([]float64, g.modes)
 	for i, k := range batch.K {
 		p, row := s.generator.passes[i/nn.BlockRows()].(*chainPass), i%nn.BlockRows()
-		out, probabilities := p.versions[1][row*width:][:width], p.probabilities[row*g.modes:]
+		out, probabilities := p.h[1][row*width:][:width], p.probabilities[row*g.modes:]
 		var total float64
 		for _, h := range out[g.dim:] {
 			total += math.Exp(float64(h))
@@ -312,7 +312,7 @@ func TestGeneratorDrawsFromSoftmax(t *testing.T) {
 func TestDrawAtTheEdges(t *testing.T) {
 	for u, want := range map[float32]int{0: 1, 0.2: 1, 0.25: 2, 0.999: 2, 0x1p-24: 1, 1 - 0x1p-24: 2} {
 		weights := []float32{0, 1, 3}
-		require.Equal(t, want, draw(weights, u), "u=%v", u)
+		require.Equal(t, want, chooseIndex(weights, u), "u=%v", u)
 		require.Equal(t, []float32{0, 0.25, 0.75}, weights)
 	}
 }

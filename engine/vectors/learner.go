@@ -19,7 +19,7 @@ type learner struct {
 	z, u    []float32  // [n][latent]; [n][4] with modes
 
 	s    States // of the call under way
-	ds   slopes
+	ds   stateGradient
 	from noise
 
 	packNet   func(net int)
@@ -62,7 +62,7 @@ func (l *learner) pack(θ []float32) {
 }
 
 // Backward sets grad to ∂L/∂θ, given ∂L/∂s of the batch that was drawn.
-func (l *learner) Backward(grad, θ []float32, ds slopes) {
+func (l *learner) Backward(grad, θ []float32, ds stateGradient) {
 	l.weights.params, l.ds = θ, ds
 	l.lanes.Backward(grad, l.backBlock)
 }

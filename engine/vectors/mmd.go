@@ -15,7 +15,7 @@ var mmdLoss = pairLoss{
 		}
 		loss := gram{mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers)}
 		if l.Gradient == "full" {
-			return fullGradient{loss, newSlopes(n, dim, modes)}
+			return fullGradient{loss, newStateGradient(n, dim, modes)}
 		}
 		return loss
 	},
@@ -32,14 +32,14 @@ var mmdLoss = pairLoss{
 // gram is the loss of vectors alone.
 type gram struct{ *mmd.Gram }
 
-func (g gram) LossGradient(ds slopes, s, next States) float64 {
+func (g gram) LossGradient(ds stateGradient, s, next States) float64 {
 	return g.Gram.LossGradient(s.X, next.X, ds.x)
 }
 
 // modalGram is the same with modes.
 type modalGram struct{ *mmd.Mixed }
 
-func (g modalGram) LossGradient(ds slopes, s, next States) float64 {
+func (g modalGram) LossGradient(ds stateGradient, s, next States) float64 {
 	return g.Mixed.LossGradient(s.X, next.X, s.K, next.K, ds.x, ds.k)
 }
 
@@ -47,10 +47,10 @@ func (g modalGram) LossGradient(ds slopes, s, next States) float64 {
 // s′ − s, the sum of the moves that were accepted, is held fixed rather than s′.
 type fullGradient struct {
 	discrepancy
-	byNext slopes
+	byNext stateGradient
 }
 
-func (f fullGradient) LossGradient(ds slopes, s, next States) float64 {
+func (f fullGradient) LossGradient(ds stateGradient, s, next States) float64 {
 	loss := f.discrepancy.LossGradient(ds, s, next)
 	f.discrepancy.LossGradient(f.byNext, next, s)
 	for i, g := range f.byNext.x {

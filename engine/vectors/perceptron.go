@@ -9,18 +9,18 @@ import (
 	"github.com/revgen/revgen/engine/nn"
 )
 
-// A chain takes Gaussian noise z = h_0 through perceptrons f_b. A residual generator adds each to its
-// input, h_{b+1} = h_b + f_b(h_b); with modes there is one alone, h_1 = f_0(z). The first d
-// coordinates of the last h are x, and those after them, with modes, a logit for each, of which
-// softmax draws k. The density is not known.
+// A chain takes Gaussian noise z = h_0 through perceptrons f_b. A residual generator has
+// h_{b+1} = h_b + f_b(h_b). With modes there is one perceptron, h_1 = f_0(z). The first d coordinates of
+// the last h are x. With modes a logit for each mode follows, and softmax of the logits draws k. The
+// density is not known.
 type chain struct {
-	nets networks
-	adds bool
+	nets     networks
+	residual bool // whether each f_b is added to its input
 }
 
 func newResidual(c GeneratorConfig, dim int) *chain {
 	latent := max(c.Latent, dim)
-	g := &chain{networks{dim: dim, latent: latent}, true}
+	g := &chain{nets: networks{dim: dim, latent: latent}, residual: true}
 	for b := range c.Depth {
 		g.nets.add(fmt.Sprintf("block %d: ", b+1), nn.NewMLP(float32(c.Slope), slices.Concat([]int{latent}, c.Hidden, []int{latent})...))
 	}
@@ -28,7 +28,7 @@ func newResidual(c GeneratorConfig, dim int) *chain {
 }
 
 func newPerceptron(c GeneratorConfig, dim, modes int) *chain {
-	g := &chain{networks{dim: dim, modes: modes, latent: c.Latent}, false}
+	g := &chain{nets: networks{dim: dim, modes: modes, latent: c.Latent}}
 	g.nets.add("", nn.NewMLP(float32(c.Slope), slices.Concat([]int{c.Latent}, c.Hidden, []int{dim + modes})...))
 	return g
 }
@@ -39,9 +39,9 @@ func (g *chain) networks() *networks { return &g.nets }
 type chainPass struct {
 	*networks
 	rows          int
-	versions      [][]float32 // h_b, [rows][its width]
-	added         []float32   // f_b(h_b), if they are added
-	probabilities []float32   // [rows][M], softmax of the logits
+	h             [][]float32 // h_b, [rows][width]
+	added         []float32   // f_b(h_b), nil unless the chain is residual
+	probabilities []float32   // softmax of the logits, [rows][M]
 	recorder      recorder
 	layers        []nn.Activations
 }
@@ -49,36 +49,36 @@ type chainPass struct {
 func (g *chain) newPass(rows int, backward bool) pass {
 	n := &g.nets
 	p := &chainPass{networks: n, recorder: recorder{rows: rows, backward: backward}, probabilities: make([]float32, rows*n.modes)}
-	if g.adds {
+	if g.residual {
 		p.added = make([]float32, rows*n.latent)
 	}
-	p.versions = append(p.versions, make([]float32, rows*n.latent))
+	p.h = append(p.h, make([]float32, rows*n.latent))
 	for b, net := range n.nets {
 		next := make([]float32, rows*net.Out())
-		p.versions = append(p.versions, next)
-		if g.adds {
+		p.h = append(p.h, next)
+		if g.residual {
 			next = p.added
 		}
-		p.layers = append(p.layers, p.recorder.activations(net, p.versions[b], next))
+		p.layers = append(p.layers, p.recorder.activations(net, p.h[b], next))
 	}
 	return p
 }
 
-// width is that of the last h.
+// width returns the width of the last h.
 func (p *chainPass) width() int { return p.nets[len(p.nets)-1].Out() }
 
 func (p *chainPass) forward(s States, z, u []float32, w *weights) {
 	p.rows = s.Len()
-	copy(p.versions[0], z)
+	copy(p.h[0], z)
 	for b, net := range p.nets {
-		net.Forward(p.layers[b], w.packed[b], p.of(w.params, b), 0, p.rows)
+		net.Forward(p.layers[b], w.packed[b], p.slice(w.params, b), 0, p.rows)
 		if p.added != nil {
-			next := p.versions[b+1][:len(z)]
-			copy(next, p.versions[b])
+			next := p.h[b+1][:len(z)]
+			copy(next, p.h[b])
 			asm.Accumulate(next, p.added[:len(z)])
 		}
 	}
-	last, width := p.versions[len(p.nets)], p.width()
+	last, width := p.h[len(p.nets)], p.width()
 	for r := range p.rows {
 		copy(s.X[r*p.dim:(r+1)*p.dim], last[r*width:])
 	}
@@ -87,7 +87,7 @@ func (p *chainPass) forward(s States, z, u []float32, w *weights) {
 	}
 }
 
-// choose draws modes by the logits of the last h.
+// choose draws modes k by the logits in the last h and the uniform numbers u, [rows][4].
 func (p *chainPass) choose(k []uint8, last, u []float32) {
 	width, prob := p.width(), p.probabilities[:p.rows*p.modes]
 	for r := range p.rows {
@@ -100,13 +100,13 @@ func (p *chainPass) choose(k []uint8, last, u []float32) {
 	}
 	asm.Exp(prob, prob)
 	for r := range p.rows {
-		k[r] = uint8(draw(prob[r*p.modes:][:p.modes], u[4*r]))
+		k[r] = uint8(chooseIndex(prob[r*p.modes:][:p.modes], u[4*r]))
 	}
 }
 
-// draw normalises weights to probabilities and returns the index that the
+// chooseIndex normalises weights to probabilities and returns the index that the
 // uniform number u selects.
-func draw(weights []float32, u float32) int {
+func chooseIndex(weights []float32, u float32) int {
 	var sum float32
 	for _, w := range weights {
 		sum += w
@@ -123,12 +123,12 @@ func draw(weights []float32, u float32) int {
 	return choice
 }
 
-// backward passes the witness F straight through the draw of a mode, as if the loss saw the
-// probabilities p_c themselves: ∂L/∂logit_c = p_c (F_c − Σ p F). Where f_b is added, ∂L/∂h_b is
-// ∂L/∂h_{b+1} plus what comes through f_b.
-func (p *chainPass) backward(grad []float32, ds slopes, w *weights, s *scratch) {
+// backward passes the witness F straight through the draw of a mode, as if the loss were a function of
+// the probabilities p_c: ∂L/∂logit_c = p_c (F_c − Σ p F). In a residual chain ∂L/∂h_b is ∂L/∂h_{b+1}
+// plus the gradient through f_b.
+func (p *chainPass) backward(grad []float32, ds stateGradient, w *weights, s *scratch) {
 	width := p.width()
-	g := s.state[0][:p.rows*width]
+	g := s.dv[0][:p.rows*width] // ∂L/∂h_{b+1}
 	clear(g)
 	for r := range p.rows {
 		row := g[r*width:][:width]
@@ -145,23 +145,23 @@ func (p *chainPass) backward(grad []float32, ds slopes, w *weights, s *scratch) 
 	for b := len(p.nets) - 1; b >= 0; b-- {
 		var din []float32
 		if b > 0 { // h_0 is noise
-			din = s.in[:len(g)]
+			din = s.dInput[:len(g)]
 		}
-		p.recorder.backprop(p.nets[b], p.of(grad, b), din, g, p.of(w.params, b), p.layers[b], w.packed[b], p.rows, s.net)
+		p.recorder.backprop(p.nets[b], p.slice(grad, b), din, g, p.slice(w.params, b), p.layers[b], w.packed[b], p.rows, s.net)
 		if din != nil {
 			asm.Accumulate(g, din)
 		}
 	}
 }
 
-// forward64 returns x and the modes' probabilities of the noise z in float64: the specification of
-// forward.
+// forward64 returns x and the modes' probabilities of the noise z in float64. It is the specification
+// of forward.
 func (g *chain) forward64(params, z []float64) (x, probabilities []float64) {
 	h := z
 	for b, net := range g.nets.nets {
 		next := net.Forward64(params[g.nets.offsets[b]:], h)
 		for i := range next {
-			if g.adds {
+			if g.residual {
 				next[i] += h[i]
 			}
 		}

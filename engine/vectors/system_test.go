@@ -192,7 +192,7 @@ func TestFullGradient(t *testing.T) {
 		s[i] = float32(r.NormFloat64())
 		moved[i] = s[i] + 0.3*float32(r.NormFloat64())
 	}
-	ds, other := newSlopes(n, dim, 0), newSlopes(n, dim, 0)
+	ds, other := newStateGradient(n, dim, 0), newStateGradient(n, dim, 0)
 	from, to := states(s, dim), states(moved, dim)
 	loss.LossGradient(ds, from, to)
 	for i := range s {

@@ -38,7 +38,7 @@ func (v *subject) checkLosses(emit func(engine.Check)) {
 				for i := range s.X { // away from the target, where gradients do not vanish
 					s.X[i] *= 0.9
 				}
-				ds := newSlopes(n, t.dim, t.modes)
+				ds := newStateGradient(n, t.dim, t.modes)
 				got := v.estimator(&l, n, t.dim, t.modes).LossGradient(ds, s, next)
 
 				x, y, e, f := number.Widen(s.X), number.Widen(next.X), oneHot(s.K, n, modes), oneHot(next.K, n, modes)
@@ -116,7 +116,7 @@ func (v *subject) checkPopulation(emit func(engine.Check)) {
 	const n, bandwidth = 512, 1 // a wide kernel lets batches of this size tell the two laws apart
 	t := v.kernel(v.known[0].Target, TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 10})
 	var means [4]stat.Mean
-	loss := v.population(t, v.known[0], n, bandwidth, func(s States, grad slopes) {
+	loss := v.population(t, v.known[0], n, bandwidth, func(s States, grad stateGradient) {
 		var along [4]float64
 		for i := range n {
 			x, y := float64(s.X[2*i]), float64(s.X[2*i+1])
@@ -145,9 +145,9 @@ func (v *subject) checkPopulation(emit func(engine.Check)) {
 
 // population returns the unbiased loss of batches of samples of a law, which the kernel moves, and
 // shows each with its gradient.
-func (v *subject) population(t *kernel, law Known, n int, bandwidth float64, show func(s States, grad slopes)) (loss stat.Mean) {
+func (v *subject) population(t *kernel, law Known, n int, bandwidth float64, show func(s States, grad stateGradient)) (loss stat.Mean) {
 	estimator := v.estimator(&LossConfig{Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{bandwidth}}}, n, t.dim, t.modes)
-	grad := newSlopes(n, t.dim, t.modes)
+	grad := newStateGradient(n, t.dim, t.modes)
 	for b := range v.batches {
 		s, next := v.moved(t, law, n, 15, uint32(b))
 		loss.Add(estimator.LossGradient(grad, s, next))

@@ -65,10 +65,10 @@ func modalFaults() []fault {
 				return newKernel(target, c)
 			}
 		}},
-		{"the loss is off by 1e-4", []string{"loss_against_naive"}, wrongEstimator(func(loss *float64, _ slopes) { *loss *= 1.0001 })},
-		{"the gradient is not a number", []string{"gradient_against_naive"}, wrongEstimator(func(_ *float64, ds slopes) { ds.x[7] = float32(math.NaN()) })},
-		{"coordinates are exchanged", []string{"gradient_against_naive"}, wrongEstimator(func(_ *float64, ds slopes) { slices.Reverse(ds.x[:4]) })},
-		{"one mode's gradient is twice as large", []string{"gradient_against_naive"}, wrongEstimator(func(_ *float64, ds slopes) { ds.k[5] *= 2 })},
+		{"the loss is off by 1e-4", []string{"loss_against_naive"}, wrongEstimator(func(loss *float64, _ stateGradient) { *loss *= 1.0001 })},
+		{"the gradient is not a number", []string{"gradient_against_naive"}, wrongEstimator(func(_ *float64, ds stateGradient) { ds.x[7] = float32(math.NaN()) })},
+		{"coordinates are exchanged", []string{"gradient_against_naive"}, wrongEstimator(func(_ *float64, ds stateGradient) { slices.Reverse(ds.x[:4]) })},
+		{"one mode's gradient is twice as large", []string{"gradient_against_naive"}, wrongEstimator(func(_ *float64, ds stateGradient) { ds.k[5] *= 2 })},
 		{"the oracle's gradient by coordinates is off by 1e-5", []string{"gradient_against_differences"}, wrongNaive(func(_ *float64, _, gradX, _ []float64) { increase(gradX) })},
 		{"the oracle's gradient by modes is off by 1e-5", []string{"gradient_against_differences"}, wrongNaive(func(_ *float64, _, _, gradE []float64) { increase(gradE) })},
 	}

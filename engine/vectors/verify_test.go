@@ -66,16 +66,16 @@ func TestChecks(t *testing.T) {
 // A wrongLoss spoils the loss or the gradient of a batch.
 type wrongLoss struct {
 	discrepancy
-	spoil func(loss *float64, ds slopes)
+	spoil func(loss *float64, ds stateGradient)
 }
 
-func (w wrongLoss) LossGradient(ds slopes, s, next States) float64 {
+func (w wrongLoss) LossGradient(ds stateGradient, s, next States) float64 {
 	loss := w.discrepancy.LossGradient(ds, s, next)
 	w.spoil(&loss, ds)
 	return loss
 }
 
-func wrongEstimator(spoil func(loss *float64, ds slopes)) func(*subject) {
+func wrongEstimator(spoil func(loss *float64, ds stateGradient)) func(*subject) {
 	return func(v *subject) {
 		right := v.estimator
 		v.estimator = func(l *LossConfig, n, dim, modes int) discrepancy {
@@ -180,7 +180,7 @@ func faults() []fault {
 		{"the inverse stops a coupling early", []string{"flow-inverse"}, func(v *subject) {
 			v.inverse = func(p *flowPass, z, x []float32, w *weights) {
 				p.inverse(z, x, w)
-				p.join(z, p.versions[1:], 1)
+				p.join(z, p.v[1:], 1)
 			}
 		}},
 		{"the volume is off by 1e-4", []string{"flow-volume"}, func(v *subject) {
@@ -211,25 +211,25 @@ func faults() []fault {
 			}
 		}},
 		{"one scale perceptron's gradient is off by a thousandth", []string{"backpropagation/realnvp"}, wrongBackward("realnvp", func(s *System, grad []float32) {
-			for i := range s.generator.nets.of(grad, 14) {
-				s.generator.nets.of(grad, 14)[i] *= 1.001
+			for i := range s.generator.nets.slice(grad, 14) {
+				s.generator.nets.slice(grad, 14)[i] *= 1.001
 			}
 		})},
 		{"a bias of the last layer has the wrong sign", []string{"backpropagation/realnvp"}, wrongBackward("realnvp", func(_ *System, grad []float32) { grad[len(grad)-1] *= -1 })},
 		{"one block's gradient is off by a thousandth", []string{"backpropagation/residual"}, wrongBackward("residual", func(s *System, grad []float32) {
-			for i := range s.generator.nets.of(grad, 0) {
-				s.generator.nets.of(grad, 0)[i] *= 0.999
+			for i := range s.generator.nets.slice(grad, 0) {
+				s.generator.nets.slice(grad, 0)[i] *= 0.999
 			}
 		})},
 	}
 	list = append(list,
 		fault{"a factor of the gradient is off by 1e-5", []string{"gradient/mmd"}, wrongNaive(func(_ *float64, _, gradX, _ []float64) { increase(gradX) })},
 		fault{"the loss depends on s elsewhere", []string{"gradient/mmd"}, wrongNaive(func(loss *float64, x, _, _ []float64) { *loss += 1e-5 * x[3] })},
-		fault{"the loss is off by a hundredth and 1e-5", []string{"batch-loss/mmd"}, wrongEstimator(func(loss *float64, _ slopes) { *loss += *loss/100 + 1e-5 })},
-		fault{"one element of the gradient is off by a hundredth", []string{"batch-gradient/mmd"}, wrongEstimator(func(_ *float64, ds slopes) { ds.x[7] *= 1.01 })},
-		fault{"not a number", []string{"batch-gradient/mmd", "gradient-at-target/mmd"}, wrongEstimator(func(_ *float64, ds slopes) { ds.x[7] = float32(math.NaN()) })},
-		fault{"the loss is biased", []string{"loss-at-target/mmd"}, wrongEstimator(func(loss *float64, _ slopes) { *loss += 0.03 })},
-		fault{"the gradient is biased", []string{"gradient-at-target/mmd"}, wrongEstimator(func(_ *float64, ds slopes) {
+		fault{"the loss is off by a hundredth and 1e-5", []string{"batch-loss/mmd"}, wrongEstimator(func(loss *float64, _ stateGradient) { *loss += *loss/100 + 1e-5 })},
+		fault{"one element of the gradient is off by a hundredth", []string{"batch-gradient/mmd"}, wrongEstimator(func(_ *float64, ds stateGradient) { ds.x[7] *= 1.01 })},
+		fault{"not a number", []string{"batch-gradient/mmd", "gradient-at-target/mmd"}, wrongEstimator(func(_ *float64, ds stateGradient) { ds.x[7] = float32(math.NaN()) })},
+		fault{"the loss is biased", []string{"loss-at-target/mmd"}, wrongEstimator(func(loss *float64, _ stateGradient) { *loss += 0.03 })},
+		fault{"the gradient is biased", []string{"gradient-at-target/mmd"}, wrongEstimator(func(_ *float64, ds stateGradient) {
 			for i := range ds.x {
 				ds.x[i] += 1e-3
 			}
@@ -237,7 +237,7 @@ func faults() []fault {
 		fault{"the chain never moves", []string{"loss-elsewhere/mmd"}, func(v *subject) {
 			v.run = func(*mover, States, int, *asm.Counter, uint64) (none engine.Count) { return none }
 		}},
-		fault{"the loss has the wrong sign", []string{"loss-elsewhere/mmd"}, wrongEstimator(func(loss *float64, _ slopes) { *loss = -*loss })},
+		fault{"the loss has the wrong sign", []string{"loss-elsewhere/mmd"}, wrongEstimator(func(loss *float64, _ stateGradient) { *loss = -*loss })},
 	)
 	return list
 }
