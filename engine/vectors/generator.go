@@ -170,7 +170,7 @@ func (n *networks) packs() int {
 // pack refreshes the weights of one perceptron from w.params, or after the last one those of the base.
 func (n *networks) pack(w *weights, net int) {
 	if net == len(n.nets) {
-		_, scale, base := n.place(w.params)
+		_, scale, base := n.placeAndBase(w.params)
 		w.base.Set(base)
 		w.logScale = 0
 		for _, v := range scale {

@@ -77,7 +77,7 @@ func newTestPass(c GeneratorConfig, dim, rows int, backward bool) *testPass {
 		for i := range points {
 			points[i] = 3*points[i] + 1
 		}
-		g.place(context.Background(), t.weights.params, &mixture.Found{X: points, LogPi: make([]float64, len(points)/dim)}, 1)
+		g.placeBase(context.Background(), t.weights.params, &mixture.Found{X: points, LogPi: make([]float64, len(points)/dim)}, 1)
 		learned := t.weights.params[t.nets.learnedStart():]
 		rng.Normals(learned, 1, &stream, 1<<40)
 		for i := range learned {

@@ -69,8 +69,8 @@ func newKernel(target Target, c TransitionConfig) *kernel {
 			case i >= int(teleport):
 				p.to, p.kind, p.noise = uint8((k+i-1)%m), teleport, 0
 			}
-			from, width := place(target, k)
-			to, newWidth := place(target, int(p.to))
+			from, width := placeOf(target, k)
+			to, newWidth := placeOf(target, int(p.to))
 			p.factor *= newWidth / width
 			p.logVolume = float64(d) * math.Log(math.Abs(p.factor))
 			for c := range d {

@@ -404,11 +404,11 @@ func TestRecipesOfKnownTargets(t *testing.T) {
 		steps      int
 	}{
 		{2, 1, Seen{1, false, 2}, false, 2048, 0, 0.9, 0.02, 3000}, {2, 3, Seen{3, true, 2}, true, 1024, 0.5, 0.5, 0.02, 1000},
-		{2, someModes, Seen{3, true, 2}, false, 2048, 0.5, 0.5, 0.02, 3000}, {2, someModes + 1, Seen{3, false, 2}, false, 1024, 0.5, 0.9, 0.02, 3000},
-		{16, 1, Seen{3, true, 2}, false, 2048, 0, 0.5, 0.02, 3000}, {6, someModes + 1, Seen{3, true, 2}, false, 1024, 0.5, 0.5, 0.02, 3000},
+		{2, manyModes, Seen{3, true, 2}, false, 2048, 0.5, 0.5, 0.02, 3000}, {2, manyModes + 1, Seen{3, false, 2}, false, 1024, 0.5, 0.9, 0.02, 3000},
+		{16, 1, Seen{3, true, 2}, false, 2048, 0, 0.5, 0.02, 3000}, {6, manyModes + 1, Seen{3, true, 2}, false, 1024, 0.5, 0.5, 0.02, 3000},
 		{17, 1, Seen{3, true, 2}, false, 512, 0, 0.5, 0.003, 1000}, {17, 5, Seen{3, true, 2}, true, 409, 0.5, 0.5, 0.003, 400}, // each mode has walkers of its own
 		{64, 16, Seen{3, false, 2}, false, 128, 0.5, 0.9, 0.0001, 400}, {128, 3, Seen{3, false, 2}, true, 512, 0.5, 0.9, 0.000025, 400},
-		{7, someModes + 1, Seen{3, true, 2}, false, 128, 0.5, 0.5, 0.003, 1000},
+		{7, manyModes + 1, Seen{3, true, 2}, false, 128, 0.5, 0.5, 0.003, 1000},
 	} {
 		of := modalPaper()
 		why, err := of.Recipe(t.Context(), many{c.dim, c.modes}, c.seen, c.quick)

@@ -21,13 +21,13 @@ type densePass interface {
 	logDensity(dst []float64)
 	// density sets dst[r] = ln q of any states.
 	density(dst []float64, s States, w *weights)
-	// score adds to grad Σ_r c_r ∇_θ ln q(x_r), the states held fixed, of the rows
-	// of the last forward or density. What base parameters get are sums that
-	// weights.finish completes.
+	// score adds to grad Σ_r c_r ∇_θ ln q(x_r), the states held fixed, of the rows of the last
+	// forward or density. For parameters of a base it adds sums that networks.finish completes.
 	score(grad []float32, c []float64, w *weights, s *scratch)
-	// laws returns the weights of the maps of standard normal noise, z ∈ R^d, that make up
-	// the generator, and image sets x to the states that one of them makes of z.
+	// laws returns the weights of the laws of which q is a mixture. Each is a map of standard
+	// normal noise z ∈ R^d.
 	laws(w *weights) []float64
+	// image sets x to the map of z of one law.
 	image(x, z []float32, law int, w *weights)
 }
 
@@ -36,12 +36,11 @@ type densePass interface {
 //
 //	x = c + s ⊙ f(y),   y ~ Σ_j w_j N(μ_j, L_j L_jᵀ)   or   y_i ~ Σ_j w_ij N(μ_ij, σ_ij²).
 //
-// The first d coordinates of the noise make y, the last chooses j, or one for each
-// coordinate of y does. c and s are not
-// learned; without couplings they are 0 and 1, so that nothing is rounded on the
-// way.
+// The first d coordinates of the noise make y. The last one chooses j, or the last d choose j for each
+// coordinate of y. The place, c and s, is not learned. Without couplings it is 0 and 1, so that y is
+// not rounded again.
 //
-// With modes there are neither couplings nor a place, Gaussians have a mode,
+// With modes there are neither couplings nor a place. Each Gaussian has a mode,
 //
 //	q(x, k) = Σ_{j of mode k} w_j N(x | μ_j, Σ_j),
 //
@@ -69,12 +68,12 @@ func (g *mixtureFlow) newPass(rows int, backward bool) pass {
 	d := g.nets.dim
 	return &mixturePass{
 		flowPass: g.flow.newPass(rows, backward).(*flowPass),
-		y:        make([]float32, rows*d), slope: make([]float32, rows*d), own: make([]int32, rows*g.nets.base.Factors()),
+		y:        make([]float32, rows*d), dy: make([]float32, rows*d), components: make([]int32, rows*g.nets.base.Factors()),
 		work: g.nets.base.NewWork(rows),
 	}
 }
 
-// logDensity64 is a flow's of a mixture for its noise.
+// logDensity64 returns the function ln q(x, k) in float64 for the given parameters.
 func (g *mixtureFlow) logDensity64(params []float64) func(x []float64, k int) float64 {
 	d, n := g.nets.dim, &g.nets
 	place, base := params[n.placeStart:n.baseStart], n.base.NewPacked()
@@ -94,54 +93,56 @@ func (g *mixtureFlow) logDensity64(params []float64) func(x []float64, k int) fl
 	}
 }
 
-// learnedStart returns the first parameter after those of the couplings and of the placement,
-// of which nothing is learned.
+// learnedStart returns the first parameter after the place and the base's placement, which are not
+// learned.
 func (n *networks) learnedStart() int { return n.baseStart + n.base.Placement() }
 
-// place returns c and s, both empty with modes, and the parameters of the base.
-func (n *networks) place(params []float32) (center, scale, base []float32) {
+// placeAndBase returns the place, c and s, both empty with modes, and the parameters of the base.
+func (n *networks) placeAndBase(params []float32) (center, scale, base []float32) {
 	place := params[n.placeStart:n.baseStart]
 	return place[:len(place)/2], place[len(place)/2:], params[n.baseStart:]
 }
 
-// A mixturePass is a flow's whose noise y is a mixture.
+// A mixturePass is the pass of a flow whose noise y is a mixture.
 type mixturePass struct {
 	*flowPass
-	y, slope []float32 // [rows][d]
-	k        []uint8   // modes of the last forward or density
-	own      []int32   // components of points, [rows][factors]
-	work     *mixture.Work
-	last     *weights // of the last forward or density
+	y, dy      []float32 // and the gradient with respect to y, [rows][d]
+	components []int32   // of y, [rows][factors]
+	work       *mixture.Work
+
+	// Of the last forward or density:
+	k       []uint8
+	weights *weights
 }
 
 func (p *mixturePass) forward(s States, z, u []float32, w *weights) {
 	n := &p.flow.nets
-	own := p.own[:s.Len()*n.base.Factors()]
+	components := p.components[:s.Len()*n.base.Factors()]
 	p.k = s.K
-	for i := range own {
+	for i := range components {
 		if s.K != nil {
-			own[i] = int32(w.base.Choose(0, float64(u[4*i])))
-			s.K[i] = uint8(int(own[i]) % n.modes)
+			components[i] = int32(w.base.Choose(0, float64(u[4*i])))
+			s.K[i] = uint8(int(components[i]) % n.modes)
 			continue
 		}
 		r, f := i/n.base.Factors(), i%n.base.Factors()
-		own[i] = int32(w.base.ChooseNormal(f, float64(z[r*n.latent+n.dim+f])))
+		components[i] = int32(w.base.ChooseNormal(f, float64(z[r*n.latent+n.dim+f])))
 	}
-	w.base.Points(p.y, z, n.latent, own, p.work)
-	p.show(s.X, w)
+	w.base.Points(p.y, z, n.latent, components, p.work)
+	p.transformPoints(s.X, w)
 }
 
-// show sets x to the states of the base's points y.
-func (p *mixturePass) show(x []float32, w *weights) {
+// transformPoints sets x to the states of the base's points y.
+func (p *mixturePass) transformPoints(x []float32, w *weights) {
 	n := &p.flow.nets
-	p.last = w
+	p.weights = w
 	if p.flow.depth == 0 {
 		p.rows = len(x) / n.dim
 		copy(x, p.y)
 		return
 	}
 	p.transform(x, p.y[:len(x)], w)
-	center, scale, _ := n.place(w.params)
+	center, scale, _ := n.placeAndBase(w.params)
 	for i, v := range x {
 		x[i] = center[i%n.dim] + scale[i%n.dim]*v
 	}
@@ -149,24 +150,25 @@ func (p *mixturePass) show(x []float32, w *weights) {
 
 func (p *mixturePass) density(dst []float64, s States, w *weights) {
 	n, x := &p.flow.nets, s.X
-	p.k, p.last = s.K, w
+	p.k, p.weights = s.K, w
 	if p.flow.depth == 0 {
 		p.rows = len(dst)
 		copy(p.y, x)
 	} else {
-		center, scale, _ := n.place(w.params)
+		center, scale, _ := n.placeAndBase(w.params)
+		placed := p.dy[:len(x)] // free until score
 		for i, v := range x {
-			p.slope[i] = (v - center[i%n.dim]) / scale[i%n.dim]
+			placed[i] = (v - center[i%n.dim]) / scale[i%n.dim]
 		}
-		p.inverse(p.y[:len(x)], p.slope[:len(x)], w)
+		p.inverse(p.y[:len(x)], placed, w)
 	}
 	p.logDensity(dst)
 }
 
 func (p *mixturePass) logDensity(dst []float64) {
-	p.last.base.LogDensity(dst, p.y[:p.rows*p.flow.nets.dim], p.k, p.work)
+	p.weights.base.LogDensity(dst, p.y[:p.rows*p.flow.nets.dim], p.k, p.work)
 	p.volume(dst)
-	floats.AddConst(-p.last.logScale, dst)
+	floats.AddConst(-p.weights.logScale, dst)
 }
 
 func (p *mixturePass) score(grad []float32, c []float64, w *weights, s *scratch) {
@@ -175,69 +177,69 @@ func (p *mixturePass) score(grad []float32, c []float64, w *weights, s *scratch)
 		w.base.Score(grad[n.baseStart:], nil, c, p.work)
 		return
 	}
-	slope := p.slope[:p.rows*n.dim]
-	w.base.Score(grad[n.baseStart:], slope, c, p.work)
-	p.scoreFrom(grad, slope, c, w, s)
+	dy := p.dy[:p.rows*n.dim]
+	w.base.Score(grad[n.baseStart:], dy, c, p.work)
+	p.scoreFrom(grad, dy, c, w, s)
 }
 
-// The laws of a product are all choices of a component for each coordinate, those of the
-// first changing fastest: of use in few coordinates.
+// laws implements densePass. A product has a law for each choice of a component for every coordinate,
+// those of the first coordinate changing fastest: too many unless there are few coordinates.
 func (p *mixturePass) laws(w *weights) []float64 {
-	b, all := p.flow.nets.base, []float64{1}
+	b, products := p.flow.nets.base, []float64{1}
 	for f := range b.Factors() {
-		var more []float64
+		var next []float64
 		for e := range b.Each() {
-			for _, weight := range all {
-				more = append(more, weight*w.base.Weight(e*b.Factors()+f))
+			for _, weight := range products {
+				next = append(next, weight*w.base.Weight(e*b.Factors()+f))
 			}
 		}
-		all = more
+		products = next
 	}
-	return all
+	return products
 }
 
 func (p *mixturePass) image(x, z []float32, law int, w *weights) {
 	b, d := p.flow.nets.base, p.flow.nets.dim
-	own, rest := p.own[:len(x)/d*b.Factors()], law
-	for i := range own {
+	components, digits := p.components[:len(x)/d*b.Factors()], law // whose digits are the choices
+	for i := range components {
 		f := i % b.Factors()
 		if f == 0 {
-			rest = law
+			digits = law
 		}
-		own[i], rest = int32(rest%b.Each()*b.Factors()+f), rest/b.Each()
+		components[i], digits = int32(digits%b.Each()*b.Factors()+f), digits/b.Each()
 	}
-	w.base.Points(p.y, z, d, own, p.work)
+	w.base.Points(p.y, z, d, components, p.work)
 	p.k = nil
-	p.show(x, w)
+	p.transformPoints(x, w)
 }
 
-// finish completes the sums that score has left of the base, of coefficients whose total
-// is 0.
+// finish completes the sums of the base that score has left, for coefficients that sum to 0.
 func (n *networks) finish(grad []float32, w *weights) {
 	if n.base != nil {
 		w.base.Finish(grad[n.baseStart:], 0)
 	}
 }
 
-// With modes a population takes their shape up to inShape coordinates, and of more than
-// someModes in reasonable time up to inTime coordinates. On all others Gaussians settle.
+// A population of walkers finds the shape of modes up to maxShapeDim coordinates. With more than
+// manyModes that takes reasonable time up to maxManyModesDim coordinates. On all other modes
+// Gaussians settle.
 const (
-	inShape   = 16
-	inTime    = 6
-	someModes = 16
+	maxShapeDim     = 16
+	maxManyModesDim = 6
+	manyModes       = 16
 )
 
-// settles reports whether Gaussians settle on a target, or on its modes.
-func settles(t Target) bool {
+// gaussiansSettle reports whether Gaussians settle on a target, or on its modes.
+func gaussiansSettle(t Target) bool {
 	d, modes := t.Dim(), modesOf(t)
 	if modes == 0 {
 		return d > mixture.InShape
 	}
-	return d > inShape || d > inTime && modes > someModes
+	return d > maxShapeDim || d > maxManyModesDim && modes > manyModes
 }
 
-// scout looks for where a target, or one of its modes, has its weight. A target that says
-// where it is Placed is believed.
+// scout finds where a target, or one of its modes, has its weight. It starts from the place of a
+// Placed target.
 func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode int, seed uint64, workers *pool.Pool) (*mixture.Found, error) {
 	var center []float64
 	var scale float64
@@ -246,20 +248,20 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode int, seed ui
 	}
 	modes := modesOf(t)
 	s := g.Scout.Scout(center, scale, seed)
-	s.Stream, s.Settle, s.Sums = 2*uint32(mode), settles(t), modes == 0
+	s.Stream, s.Settle, s.Sums = 2*uint32(mode), gaussiansSettle(t), modes == 0
 	switch {
 	case modes == 0 && g.Base == "joint":
 		s.Far, s.Spare = true, g.Scout.Moves == fewMoves
 	case modes == 0:
 		s.Sweeps = 10
 	}
-	own := func() mixture.Density { return inMode(t, mode) }
+	newDensity := func() mixture.Density { return modeDensity(t, mode) }
 	path, _, _ := asm.Active()
-	again := notes.AboutOnly(ctx, path, signature(own(), center, scale, t.Dim(), seed))
-	page, found := notes.PageOf(again, "found", s), new(mixture.Found)
+	about := notes.AboutOnly(ctx, path, signature(newDensity(), center, scale, t.Dim(), seed))
+	page, found := notes.PageOf(about, "found", s), new(mixture.Found)
 	var err error
 	if !page.Recall(found) {
-		if found, err = s.Run(ctx, t.Dim(), own, workers); err == nil {
+		if found, err = s.Run(ctx, t.Dim(), newDensity, workers); err == nil {
 			page.Leave(found)
 		}
 	}
@@ -276,8 +278,8 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode int, seed ui
 	return found, nil
 }
 
-// signature returns ln π of some states about a place, by which a target is known again.
-func signature(own mixture.Density, center []float64, scale float64, dim int, seed uint64) []float64 {
+// signature returns ln π of some states about a place, by which notes recognise a target.
+func signature(density mixture.Density, center []float64, scale float64, dim int, seed uint64) []float64 {
 	const states = 16
 	x, c := make([]float32, states*dim), rng.Stream(seed, rng.Scouting, math.MaxUint32)
 	rng.Normals(x, dim, &c, 0)
@@ -287,12 +289,12 @@ func signature(own mixture.Density, center []float64, scale float64, dim int, se
 		}
 	}
 	logPi := make([]float64, states)
-	own(logPi, x)
+	density(logPi, x)
 	return logPi
 }
 
-// inMode returns one thread's ln π of the vectors of a mode, or of all if there are none.
-func inMode(t Target, mode int) mixture.Density {
+// modeDensity returns ln π of the vectors of a mode, or of all vectors without modes, for one thread.
+func modeDensity(t Target, mode int) mixture.Density {
 	density, k := Evaluator(t), []uint8(nil)
 	if modesOf(t) == 0 {
 		return func(dst []float64, x []float32) { density(dst, x, nil) }
@@ -315,14 +317,14 @@ func (g *mixtureFlow) initialize(ctx context.Context, params []float32, c *Confi
 	if err != nil {
 		return err
 	}
-	g.place(ctx, params, found, seed)
+	g.placeBase(ctx, params, found, seed)
 	return ctx.Err()
 }
 
-// place places the base of a generator without modes on what has been found.
-func (g *mixtureFlow) place(ctx context.Context, params []float32, found *mixture.Found, seed uint64) {
+// placeBase places the base of a generator without modes where a scout has found weight.
+func (g *mixtureFlow) placeBase(ctx context.Context, params []float32, found *mixture.Found, seed uint64) {
 	n := &g.nets
-	center, scale, base := n.place(params)
+	center, scale, base := n.placeAndBase(params)
 	d := n.dim
 	for i := range d {
 		center[i], scale[i] = 0, 1
@@ -341,20 +343,20 @@ func (g *mixtureFlow) place(ctx context.Context, params []float32, found *mixtur
 	} else {
 		all = [][]mixture.Component{found.Place(ctx, d, n.base.Each(), &c)}
 	}
-	if ctx.Err() == nil { // otherwise all may be few
+	if ctx.Err() == nil { // otherwise components may be missing
 		n.base.Place(base, all)
 	}
 }
 
-// placeModes places Gaussians on each mode, with the weights that populations say.
+// placeModes places Gaussians on each mode, with the weights that populations of walkers estimate.
 func (g *mixtureFlow) placeModes(ctx context.Context, params []float32, c *Config, t Target, workers *pool.Pool) error {
 	seed, modes := c.Training.Seed, g.nets.modes
 	all := make([][]mixture.Component, modes)
-	logZ, least := make([]float64, modes), make([]float64, modes)
+	logZ, minWeight := make([]float64, modes), make([]float64, modes)
 	highest := math.Inf(-1)
-	// A mode that seems to have nothing starts with little, and can still gain; but where
+	// A mode that seems to have no weight starts with a little, and can still gain. But where
 	// Gaussians have settled its ln Z is known, and samples of it would be of no use.
-	const little, next = 1e-3, 1e-30
+	const estimated, known = 1e-3, 1e-30 // relative to the heaviest mode
 	for mode := range all {
 		found, err := c.Generator.scout(ctx, t, mode, seed, workers)
 		if err != nil {
@@ -365,22 +367,23 @@ func (g *mixtureFlow) placeModes(ctx context.Context, params []float32, c *Confi
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		logZ[mode], least[mode] = found.LogZ, little
+		logZ[mode], minWeight[mode] = found.LogZ, estimated
 		if len(found.Gaussians) > 0 {
-			least[mode] = next
+			minWeight[mode] = known
 		}
 		highest = max(highest, found.LogZ)
 	}
 	for mode, components := range all {
 		for i := range components {
-			components[i].Weight *= max(least[mode], math.Exp(logZ[mode]-highest))
+			components[i].Weight *= max(minWeight[mode], math.Exp(logZ[mode]-highest))
 		}
 	}
 	g.nets.base.Place(params, all)
 	return nil
 }
 
-// spread returns the mean and the standard deviation of each coordinate.
+// spread returns the mean and the standard deviation of each coordinate, which is at least a tiny
+// fraction of the mean.
 func spread(x []float32, d int) (mean, deviation []float64) {
 	mean, deviation = mixture.Moments(x, d)
 	for i, v := range deviation {

@@ -160,7 +160,7 @@ func (c *Config) look(ctx context.Context, t Target, spare bool) (look mixture.L
 	const sum = "ln π is a sum of functions of one coordinate each"
 	because := "ln π is not quadratic"
 	switch {
-	case d > mixture.InShape && len(found.Gaussians) == 0 && found.Separable(d, inMode(t, 0)):
+	case d > mixture.InShape && len(found.Gaussians) == 0 && found.Separable(d, modeDensity(t, 0)):
 		g.Base, g.Components = "product", ofEach
 		because = sum
 	case d > mixture.InShape:
@@ -173,10 +173,10 @@ func (c *Config) look(ctx context.Context, t Target, spare bool) (look mixture.L
 		g.divide(found, t)
 	case d == 1:
 		g.Components = onLine
-	case d > onlySpace && found.Factorises(ctx, d, inMode(t, 0), &stream):
+	case d > onlySpace && found.Factorises(ctx, d, modeDensity(t, 0), &stream):
 		g.Base, g.Components = "product", ofEach
 		because = "that comes nearer to the target than joint ones"
-		if found.Separable(d, inMode(t, 0)) {
+		if found.Separable(d, modeDensity(t, 0)) {
 			because = sum
 			break
 		}
@@ -220,7 +220,7 @@ func (c *Config) look(ctx context.Context, t Target, spare bool) (look mixture.L
 // divide lists the coordinates of one part where a population shows which have most to
 // do with those of the other.
 func (g *GeneratorConfig) divide(found *mixture.Found, t Target) {
-	if part := found.Part(t.Dim(), inMode(t, 0)); part != nil {
+	if part := found.Part(t.Dim(), modeDensity(t, 0)); part != nil {
 		g.Partition, g.Changed = "listed", part
 	}
 }
@@ -234,10 +234,10 @@ func (c *ModalConfig) Recipe(ctx context.Context, t Target, seen Seen, quick boo
 	g.Kind = "mixture"
 	g.Scout = mixture.ScoutConfig{Population: 2048, Moves: 10}
 	switch {
-	case settles(t):
+	case gaussiansSettle(t):
 		// Each mode has walkers of its own, however many there are.
 		g.Scout.Population = min(max(4*mixture.SettledPopulation/modes, fewestWalkers), mixture.SettledPopulation)
-	case quick || modes > someModes:
+	case quick || modes > manyModes:
 		g.Scout.Population = 1024
 	}
 	if seen.Components == 0 {
@@ -262,7 +262,7 @@ func (c *ModalConfig) Recipe(ctx context.Context, t Target, seen Seen, quick boo
 	if quick {
 		steps /= 3
 	}
-	if settles(t) {
+	if gaussiansSettle(t) {
 		rate, steps = mixture.SettledRate, mixture.SettledSteps
 		if !g.Bent {
 			// Nothing is left to be learned, and noise grows with the numbers of a Gaussian.

@@ -135,11 +135,11 @@ func (c cloned) Clone() Target { *c.clones++; return c }
 // TestWhatTargetsSay: a target has the place that it says or one by default, and an evaluator of its
 // own for each thread, of any number of states, in float64 where it can be had.
 func TestWhatTargetsSay(t *testing.T) {
-	center, scale := place(unplaced{plane(0.6)}, 0)
+	center, scale := placeOf(unplaced{plane(0.6)}, 0)
 	require.Equal(t, []any{[]float64{0, 0}, 3.0}, []any{center, scale})
-	center, scale = place(flat{3}, 0)
+	center, scale = placeOf(flat{3}, 0)
 	require.Equal(t, []any{[]float64{0, 0, 0}, 1.0}, []any{center, scale})
-	center, scale = place(threeTwins(2), 2)
+	center, scale = placeOf(threeTwins(2), 2)
 	require.Equal(t, []any{threeTwins(2)[2].center, threeTwins(2)[2].scale}, []any{center, scale})
 	require.Equal(t, []int{0, 1, 3}, []int{modesOf(plane(0.6)), modesOf(flat{3}), modesOf(threeTwins(2))})
 

@@ -142,7 +142,7 @@ func (w *walk) about(samples States, mode int) (center, about []float64) {
 		}
 	}
 	if len(about) == 0 {
-		center, _ = place(w.e.target, mode)
+		center, _ = placeOf(w.e.target, mode)
 		return center, nil
 	}
 	center = make([]float64, d)

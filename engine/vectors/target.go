@@ -108,8 +108,8 @@ func densityOf(t Target) func(dst []float64, x []float32, k []uint8) {
 	}
 }
 
-// place returns the centre and the scale of a mode.
-func place(t Target, mode int) (center []float64, scale float64) {
+// placeOf returns the centre and the scale of a mode.
+func placeOf(t Target, mode int) (center []float64, scale float64) {
 	if p, ok := t.(Placed); ok {
 		return p.Place(mode)
 	}

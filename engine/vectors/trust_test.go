@@ -95,7 +95,7 @@ func (s series) generator(t *testing.T, target series, workers *pool.Pool) (*Sys
 	k := system.(*System)
 	params := make([]float32, k.NumParams())
 	nets := k.generator.nets
-	_, scale, base := nets.place(params)
+	_, scale, base := nets.placeAndBase(params)
 	for i := range scale {
 		scale[i] = 1
 	}
@@ -263,7 +263,7 @@ func TestTrustOnRidge(t *testing.T) {
 		require.NoError(t, err)
 		s := system.(*System)
 		params := make([]float32, s.NumParams())
-		_, scale, base := s.generator.nets.place(params)
+		_, scale, base := s.generator.nets.placeAndBase(params)
 		for i := range scale {
 			scale[i] = 1
 		}

@@ -180,7 +180,7 @@ func (v *subject) checkLongRun(emit func(engine.Check)) {
 	for _, t := range v.known {
 		tr := v.kernel(t.Target, c)
 		s := newStates(v.chains, tr.dim, tr.modes)
-		center, scale := place(t.Target, 0)
+		center, scale := placeOf(t.Target, 0)
 		for i := range s.X {
 			s.X[i] = float32(center[i%tr.dim] + scale)
 		}

@@ -168,7 +168,7 @@ func (e *Ensemble) begin(params []float32, epoch uint32, n int, scales []float64
 	from := rng.Stream(e.seed, rng.ChainStart, epoch)
 	rng.Normals(s.X, s.Dim, &from, 0)
 	for mode := range modes {
-		center, scale := place(e.target, mode)
+		center, scale := placeOf(e.target, mode)
 		for i := mode; i < n; i += modes {
 			turn := i / modes
 			wide := s.Dim
@@ -210,7 +210,7 @@ func (w *walk) enter() {
 				if !outside(v) {
 					continue
 				}
-				center, _ := place(w.e.target, at.mode(r))
+				center, _ := placeOf(w.e.target, at.mode(r))
 				for j, c := range center {
 					x := &at.X[r*at.Dim+j]
 					*x = float32((c + float64(*x)) / 2)

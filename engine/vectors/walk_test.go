@@ -46,7 +46,7 @@ func TestWhereChainsBegin(t *testing.T) {
 			rng.Normals(z, d, &stream, 0)
 			for i := range n {
 				require.Equal(t, uint8(i%modes), w.all.K[i])
-				center, scale := place(c.target, i%modes)
+				center, scale := placeOf(c.target, i%modes)
 				turn := i / modes
 				for j := range d {
 					spread := scale
