@@ -63,7 +63,7 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, t *transition) form
 	n, rows := c.Training.Batch, l.lanes.BlockRows()
 	b, w := engine.NewBalance(c.Loss.Balancing, n, rows, 1), &weigher{learner: l}
 	b.Apart = maxApart
-	t.moving = b.Moving
+	t.movingEnd = b.Moving
 	w.weighed = []pool.Span{nn.RowSpan(l.lanes, b.R, 1), nn.RowSpan(l.lanes, b.RNext, 1), nn.BlockSpan(l.lanes, t.counts)}
 	if moving := b.Moving(0, rows); moving > 0 {
 		for range l.passes {

@@ -67,7 +67,7 @@ type Chart interface {
 
 // Reach implements engine.Sampler.
 func (e *Ensemble) Reach(first, n uint64, refine int) error {
-	return engine.SampleRange(first, e.kernel.most(), n, refine, maxSteps)
+	return engine.SampleRange(first, e.kernel.maxSamples(), n, refine, maxSteps)
 }
 
 // Sample implements engine.Sampler.

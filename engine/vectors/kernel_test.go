@@ -115,13 +115,13 @@ func TestAcceptance(t *testing.T) {
 	for d := 1; d <= 5; d++ {
 		m := newKernel(unplaced{randomMixture(d, 1, 1)}, TransitionConfig{Sigma: []float64{1}}).newMover(strip)
 		x, ratio := make([]float32, strip*d), make([]float32, strip)
-		for _, values := range [][]float32{x, m.to.X} {
+		for _, values := range [][]float32{x, m.next.X} {
 			for i := range values {
 				values[i] = float32(r.NormFloat64())
 			}
 		}
 		for i := range strip {
-			m.current[i], m.next[i] = r.NormFloat64(), r.NormFloat64()
+			m.logPi[i], m.logNext[i] = r.NormFloat64(), r.NormFloat64()
 			m.uniforms[4*i] = (float32(r.IntN(1<<23)) + 0.5) / (1 << 23)
 			switch ratio[i] = r.Float32(); {
 			case i < len(special):
@@ -130,12 +130,12 @@ func TestAcceptance(t *testing.T) {
 				ratio[i] = m.uniforms[4*i]
 			}
 		}
-		m.next[9], m.to.X[0] = math.Inf(-1), float32(math.Inf(1))
-		wantX, wantCurrent, want := slices.Clone(x), slices.Clone(m.current), uint64(0)
+		m.logNext[9], m.next.X[0] = math.Inf(-1), float32(math.Inf(1))
+		wantX, wantCurrent, want := slices.Clone(x), slices.Clone(m.logPi), uint64(0)
 		for i, p := range ratio {
 			if m.uniforms[4*i] < p {
-				copy(wantX[i*d:(i+1)*d], m.to.X[i*d:])
-				wantCurrent[i] = m.next[i]
+				copy(wantX[i*d:(i+1)*d], m.next.X[i*d:])
+				wantCurrent[i] = m.logNext[i]
 				want++
 			}
 		}
@@ -143,7 +143,7 @@ func TestAcceptance(t *testing.T) {
 		m.accept(states(x, d), ratio, &count)
 		require.Equal(t, engine.Count{Proposed: strip, Accepted: want}, count)
 		require.Equal(t, wantX, x)
-		require.Equal(t, wantCurrent, m.current)
+		require.Equal(t, wantCurrent, m.logPi)
 	}
 }
 

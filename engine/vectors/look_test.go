@@ -465,7 +465,7 @@ func TestSparesEvaluations(t *testing.T) {
 	for _, c := range []struct {
 		numbers, dim int
 		quick, want  bool
-	}{{dearFrom, 3, true, true}, {dearFrom, 14, true, true}, {dearFrom - 1, 3, true, false}, {dearFrom, 3, false, false}} {
+	}{{dearOperations, 3, true, true}, {dearOperations, 14, true, true}, {dearOperations - 1, 3, true, false}, {dearOperations, 3, false, false}} {
 		of, asked := paperConfig(), new(atomic.Int64)
 		of.Generator.Kind, of.Evaluation.Samples = "mixture", 20_000
 		why, err := of.Recipe(t.Context(), laborious{formula{c.dim, gaussian}, c.numbers, asked}, Seen{}, c.quick)

@@ -65,7 +65,7 @@ func TestModalTransitionAcceptance(t *testing.T) {
 	for _, d := range dims {
 		target := threeTwins(d)
 		tr := newKernel(target, testTransitions["random"])
-		var counts [moves]engine.Count
+		var counts [numMoves]engine.Count
 		m, all := tr.newMover(strip), exactTwins(target, n, 7)
 		for lo := 0; lo < n; lo += strip {
 			count := m.run(all.Part(lo, lo+strip), 1, &asm.Counter{Seed: 8}, uint64(lo))
@@ -85,7 +85,7 @@ func TestModalTransitionAcceptance(t *testing.T) {
 		s := exactTwins(target, n, 17)
 		e := make([]float32, 4*n)
 		asm.Normals(e, &asm.Counter{Seed: 9}, 0)
-		var want [moves]stat.Mean
+		var want [numMoves]stat.Mean
 		for i, mode := range s.K {
 			from := number.Widen(s.X[i*d : (i+1)*d])
 			m, to := target[mode], make([]float64, d)
@@ -114,11 +114,11 @@ func TestModalTransitionAcceptance(t *testing.T) {
 }
 
 // countKinds adds the proposals of the last step, by their kinds.
-func (m *mover) countKinds(counts *[moves]engine.Count) {
+func (m *mover) countKinds(counts *[numMoves]engine.Count) {
 	for i, choice := range m.choice {
 		c := &counts[m.proposals[choice].kind]
 		c.Proposed++
-		if m.uniforms[4*i+m.decides] < m.ratio[i] {
+		if m.uniforms[4*i+m.acceptIndex] < m.ratio[i] {
 			c.Accepted++
 		}
 	}
@@ -196,7 +196,7 @@ func TestModalTransitionOfOneMode(t *testing.T) {
 		m := newKernel(target, c).newMover(strip)
 		for step := range 5 {
 			m.run(s, 1, &asm.Counter{Step: uint32(step)}, 0)
-			var counts [moves]engine.Count
+			var counts [numMoves]engine.Count
 			m.countKinds(&counts)
 			require.Zero(t, counts[teleport].Proposed, name)
 		}

@@ -59,7 +59,7 @@ func (o *pairLoss) build(c *Config, e *Ensemble, l *learner, t *transition) form
 	p := &pairs{loss: o}
 	p.Generator, p.Transition, p.Discrepancy = l, t, loss
 	p.S, p.Next, p.DS = e.NewStates(n), e.NewStates(n), newStateGradient(n, e.Dim, e.Modes)
-	t.moving = func(_, hi int) int { return hi }
+	t.movingEnd = func(_, hi int) int { return hi }
 	t.shared = append(spans(l.lanes, p.S), append(spans(l.lanes, p.Next), nn.BlockSpan(l.lanes, t.counts))...)
 	return p
 }

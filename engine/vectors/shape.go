@@ -167,7 +167,7 @@ func (w *walk) advance(stream *rng.Counter, steps int) {
 	w.each(func(t *Tools, lo, hi int) {
 		c, part := *stream, w.all.Part(lo, hi)
 		if plain > 0 {
-			t.mover.keep(w.logPi[lo:hi], part, plain, &c, w.first+uint64(lo))
+			t.mover.resume(w.logPi[lo:hi], part, plain, &c, w.first+uint64(lo))
 		}
 		if plain == steps {
 			return

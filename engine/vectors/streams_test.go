@@ -52,7 +52,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 		move(states, rng.TrainTransition, 7, 0, s.config.Transition.Steps)
 		rows := s.generator.lanes.BlockRows()
 		for lo := 0; lo < n; lo += rows {
-			hi := s.transition.moving(lo, min(lo+rows, n))
+			hi := s.transition.movingEnd(lo, min(lo+rows, n))
 			require.Equal(t, states.Part(lo, hi), s.transition.next.Part(lo, hi), name)
 		}
 

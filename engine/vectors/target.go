@@ -7,30 +7,30 @@ import "slices"
 type Target interface {
 	// Dim returns d, the number of coordinates of x.
 	Dim() int
-	// LogDensity sets dst[r] = ln π(x_r, k_r) + const, the constant that of all modes, for
-	// the rows of x, [len(dst)][d], row-major; −Inf where π vanishes. Where there are no
-	// modes k is nil. Unless the target is a Cloner, calls may be concurrent.
+	// LogDensity sets dst[r] = ln π(x_r, k_r) + const for the rows of x, [len(dst)][d], row-major,
+	// and −Inf where π vanishes. The constant is the same for all modes; without modes k is nil.
+	// Unless the target is a Cloner, calls may be concurrent.
 	LogDensity(dst, x []float32, k []uint8)
 }
 
 // A Modal target has modes.
 type Modal interface {
 	Target
-	// Modes returns M, at most MaxModes; k = 0 … M−1. Without modes it is 0.
+	// Modes returns M, at most MaxModes: k = 0 … M−1. It is 0 for a target without modes.
 	Modes() int
 }
 
-// A Laborious target says how many numbers an evaluation computes, a nanosecond's work each. The look
-// that follows a training takes the fewer steps the more they are; without it they are taken for few.
+// A Laborious target says how many operations of a nanosecond an evaluation takes. The more there are,
+// the fewer steps the look after a training takes. Other targets are assumed to take few.
 type Laborious interface{ Operations() int }
 
-// dearFrom is from how many numbers on an evaluation is dear.
-const dearFrom = 1 << 14
+// dearOperations is how many operations make an evaluation dear.
+const dearOperations = 1 << 14
 
 // Dear reports whether quick is to evaluate a target as seldom as it can.
 func Dear(target any) bool {
 	l, ok := target.(Laborious)
-	return ok && l.Operations() >= dearFrom
+	return ok && l.Operations() >= dearOperations
 }
 
 // MaxModes is the largest number of modes.
@@ -59,41 +59,42 @@ type Precise interface {
 	LogDensity64(dst []float64, x []float32, k []uint8)
 }
 
-// A Placed target says where the weight of its modes is, or its own, as far as that is
-// known: chains begin about the centre, within once and within thrice the scale. A teleport
-// from mode k to mode l leads from x to c_l + (σ_l/σ_k)(x − c_k), and a flip in mode k
-// reflects at c_k. Any other target has all centres at 0, and scales of 1 with modes
-// and 3 without.
+// A Placed target says where the weight of each mode is, or without modes its own, as far as that is
+// known. Chains begin normally distributed about the centre c, with standard deviations of once
+// and of three times the scale σ. A teleport from mode k to mode l leads from x to
+// c_l + (σ_l/σ_k)(x − c_k), and a flip in mode k reflects at c_k. Any other target has all centres
+// at 0, and scales of 1 with modes and 3 without.
 type Placed interface {
 	Target
-	// Place returns the centre, [d], and the scale > 0 of a mode, 0 if there are none.
+	// Place returns the centre, [d], and the scale > 0 of a mode; mode is 0 without modes.
 	Place(mode int) (center []float64, scale float64)
 }
 
-// An Observed target adds functions of its own to what is measured of a state.
+// An Observed target adds observables of its own to those of the kit.
 type Observed interface {
 	Target
 	// Observables names them.
 	Observables() []string
-	// Observe sets dst[r·stride + i] to function i of the state (x_r, k_r), whose layout is
-	// LogDensity's, which has said that ln π is logPi[r]. Unless the target is a Cloner, calls
-	// may be concurrent.
+	// Observe sets dst[r·stride + i] to observable i of the state (x_r, k_r). The layout of x and k,
+	// and logPi, are those of LogDensity. Unless the target is a Cloner, calls may be concurrent.
 	Observe(dst []float64, stride int, logPi []float64, x []float32, k []uint8)
 }
 
-// Evaluator returns ln π of a target for one thread, in float64 as a Precise target has it.
-func Evaluator(t Target) func(dst []float64, x []float32, k []uint8) { return densityOf(own(t)) }
+// Evaluator returns ln π of a target for one thread, in float64.
+func Evaluator(t Target) func(dst []float64, x []float32, k []uint8) {
+	return densityOf(threadTarget(t))
+}
 
-// own returns what one thread may call.
-func own(t Target) Target {
+// threadTarget returns the target that one thread may call: a clone of a Cloner.
+func threadTarget(t Target) Target {
 	if c, ok := t.(Cloner); ok {
 		return c.Clone()
 	}
 	return t
 }
 
-// densityOf returns what one thread evaluates: ln π in float64, as a Precise target has
-// it.
+// densityOf returns ln π of a target that one thread may call, in float64: to full precision for a
+// Precise target, otherwise converted.
 func densityOf(t Target) func(dst []float64, x []float32, k []uint8) {
 	if p, ok := t.(Precise); ok {
 		return p.LogDensity64
@@ -108,7 +109,7 @@ func densityOf(t Target) func(dst []float64, x []float32, k []uint8) {
 	}
 }
 
-// placeOf returns the centre and the scale of a mode.
+// placeOf returns the centre and the scale of a mode, as Placed describes them.
 func placeOf(t Target, mode int) (center []float64, scale float64) {
 	if p, ok := t.(Placed); ok {
 		return p.Place(mode)

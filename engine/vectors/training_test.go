@@ -116,7 +116,7 @@ func TestEveryMoveIsAccepted(t *testing.T) {
 	for name, c := range bothKinds(threeTwins(1)) {
 		c.Transition.Order = "random"
 		trainer := newTrainer(t, c, 2)
-		var counts [moves]engine.Count // of the last move of each step
+		var counts [numMoves]engine.Count // of the last move of each step
 		for range c.Training.Steps {
 			require.NoError(t, trainer.Step())
 			for _, m := range trainer.System().(*System).transition.movers {

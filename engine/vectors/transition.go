@@ -9,20 +9,21 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A transition moves a batch by a kernel, and has room for that.
+// A transition moves a batch by a kernel, in parallel.
 type transition struct {
-	config   *Config
-	ensemble *Ensemble
-	lanes    *nn.Lanes
-	movers   []*mover             // of blocks
-	counts   []engine.Count       // likewise
-	moving   func(lo, hi int) int // the end of the states of a block that move
-	shared   []pool.Span          // what ranks give each other of a batch that has moved
+	config    *Config
+	ensemble  *Ensemble
+	lanes     *nn.Lanes
+	movers    []*mover             // of blocks
+	counts    []engine.Count       // of each block's proposals
+	movingEnd func(lo, hi int) int // the first states lo … movingEnd−1 of a block move, the others do not
+	shared    []pool.Span          // what ranks give each other of a batch that has moved
 
-	modes          []float32 // of a batch that serves several steps, if it has some
-	logPi, logNext []float64 // β ln π of each s, and of each s′ that there is
+	modes          []float32 // modes of s and s′ of a batch that serves several steps; nil without modes
+	logPi, logNext []float64 // β ln π of each s, and of each s′ that has moved
 
-	s, next   States // of the call under way
+	// Arguments of the call under way.
+	s, next   States
 	stream    rng.Counter
 	moveBlock func(block, lo, hi int, _ []float32)
 }
@@ -37,15 +38,15 @@ func newTransition(c *Config, e *Ensemble, lanes *nn.Lanes) *transition {
 		t.movers = append(t.movers, e.kernel.newMover(lanes.BlockRows()))
 	}
 	t.moveBlock = func(b, lo, hi int, _ []float32) {
-		m, end := t.movers[b], t.moving(lo, hi)
-		copy(t.logPi[lo:hi], m.start(t.s.Part(lo, hi)))
-		from, to := t.s.Part(lo, end), t.next.Part(lo, end)
-		to.set(from)
+		m, end := t.movers[b], t.movingEnd(lo, hi)
+		copy(t.logPi[lo:hi], m.setLogPi(t.s.Part(lo, hi)))
+		next := t.next.Part(lo, end)
+		next.set(t.s.Part(lo, end))
 		t.counts[b] = engine.Count{}
 		if end > lo {
-			m.advance(to, t.config.Transition.Steps, &t.stream, uint64(lo), &t.counts[b])
+			m.advance(next, t.config.Transition.Steps, &t.stream, uint64(lo), &t.counts[b])
 		}
-		copy(t.logNext[lo:end], m.current)
+		copy(t.logNext[lo:end], m.logPi)
 	}
 	return t
 }

@@ -237,5 +237,5 @@ func TestTwins(t *testing.T) {
 		}
 	}
 	require.InDelta(t, 1, total, 1e-9)
-	require.Equal(t, [moves]string{walking: "walk", flip: "flip", teleport: "teleport"}, moveNames)
+	require.Equal(t, [numMoves]string{walking: "walk", flip: "flip", teleport: "teleport"}, moveNames)
 }

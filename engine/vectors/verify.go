@@ -146,10 +146,10 @@ func (v *subject) both(tr *kernel, x, y []float32) (forward, backward []float32)
 	for lo := 0; lo < len(x); lo += strip * tr.dim {
 		hi := min(lo+strip*tr.dim, len(x))
 		from, to := states(x[lo:hi], tr.dim), states(y[lo:hi], tr.dim)
-		m.logDensity(m.current[:from.Len()], from)
-		m.logDensity(m.next[:from.Len()], to)
+		m.logDensity(m.logPi[:from.Len()], from)
+		m.logDensity(m.logNext[:from.Len()], to)
 		forward = append(forward, v.acceptance(m, from.Len())...)
-		m.current, m.next = m.next, m.current
+		m.logPi, m.logNext = m.logNext, m.logPi
 		backward = append(backward, v.acceptance(m, from.Len())...)
 	}
 	return forward, backward

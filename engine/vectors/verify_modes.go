@@ -68,7 +68,7 @@ func (v *subject) checkModalBalance(emit func(engine.Check)) {
 		}
 		return to
 	}
-	var worst [moves]float64
+	var worst [numMoves]float64
 	var astray float64
 	for i := range t.proposals {
 		p := &t.proposals[i]
@@ -93,8 +93,8 @@ func (v *subject) checkModalBalance(emit func(engine.Check)) {
 				to := number.Widen(b)
 				forward, backward = t.logNoise(to, there), t.logNoise(from, image(back, to))
 			}
-			logFrom, logTo := known.Log(from, int(p.from)), known.Log(number.Widen(b), int(p.to))
-			current, next := density(a, p.from), density(b, p.to)
+			logFrom, logTo := known.Log(from, int(p.fromMode)), known.Log(number.Widen(b), int(p.toMode))
+			current, next := density(a, p.fromMode), density(b, p.toMode)
 			forward += logFrom + math.Min(0, p.logRatio(current, next))
 			backward += logTo + math.Min(0, back.logRatio(next, current))
 			off := math.Abs(forward - backward)
@@ -116,7 +116,7 @@ func (v *subject) checkModalBalance(emit func(engine.Check)) {
 // from.
 func (t *kernel) inverse(p *proposal) *proposal {
 	return &t.proposals[slices.IndexFunc(t.proposals, func(q proposal) bool {
-		return q.kind == p.kind && q.from == p.to && q.to == p.from
+		return q.kind == p.kind && q.fromMode == p.toMode && q.toMode == p.fromMode
 	})]
 }
 

@@ -49,7 +49,7 @@ func modalFaults() []fault {
 		{"teleports forget their Jacobian", append([]string{"detailed_balance_teleport", "population_loss_random"}, atTarget...), wrongProposals(noVolume)},
 		{"teleports have their Jacobian twice", append([]string{"detailed_balance_teleport"}, atTarget...), wrongProposals(func(p *proposal) { p.logVolume *= 2 })},
 		{"the way back of a teleport is another", []string{"teleport_returns"}, wrongProposals(func(p *proposal) {
-			if p.from < p.to {
+			if p.fromMode < p.toMode {
 				p.factor *= 1 + 1e-8
 			}
 		})},

@@ -139,7 +139,7 @@ func faults() []fault {
 		{"the acceptance is the inverse ratio's", []string{"detailed-balance/sigma=0.1", "detailed-balance/sigma=0.3", "detailed-balance/sigma=1", "detailed-balance/sigma=2"}, func(v *subject) {
 			v.acceptance = func(m *mover, rows int) []float32 {
 				other := *m
-				other.current, other.next = m.next, m.current
+				other.logPi, other.logNext = m.logNext, m.logPi
 				return other.acceptance(rows)
 			}
 		}},
@@ -156,7 +156,7 @@ func faults() []fault {
 		{"the acceptance has the root of the ratio", []string{"detailed-balance/sigma=1"}, func(v *subject) {
 			v.acceptance = func(m *mover, rows int) (ratio []float32) {
 				for i := range rows {
-					ratio = append(ratio, min(1, float32(math.Exp((m.next[i]-m.current[i])/2))))
+					ratio = append(ratio, min(1, float32(math.Exp((m.logNext[i]-m.logPi[i])/2))))
 				}
 				return ratio
 			}

@@ -90,9 +90,9 @@ func (e *Ensemble) Observables() []string {
 // density's weight, and ln π of what is learned, unless logPi has it.
 func (e *Ensemble) observe(m *mover, values, logPi []float64, s States) {
 	all, stride := e.observables(), len(values)/s.Len()
-	m.know(logPi, s)
+	m.ensureLogPi(logPi, s)
 	if len(e.names) > 0 {
-		m.own.(Observed).Observe(values[len(all):], stride, logPi, s.X, s.K)
+		m.clone.(Observed).Observe(values[len(all):], stride, logPi, s.X, s.K)
 	}
 	var volume []float64
 	if e.Chart != nil {
@@ -244,7 +244,7 @@ func (w *walk) Advance(ctx context.Context, steps int) error {
 		}
 		w.each(func(t *Tools, lo, hi int) {
 			c := stream
-			t.mover.keep(w.logPi[lo:hi], w.all.Part(lo, hi), steps, &c, w.first+uint64(lo))
+			t.mover.resume(w.logPi[lo:hi], w.all.Part(lo, hi), steps, &c, w.first+uint64(lo))
 			if w.leaps > 0 {
 				w.leap(t, lo, hi)
 			}

@@ -233,7 +233,7 @@ func TestShapedSteps(t *testing.T) {
 		plain := (taken + 1) / 2 // of the call of number 3
 		b.each(func(tools *Tools, lo, hi int) {
 			c := stream
-			tools.mover.keep(b.logPi, b.all, plain, &c, 0)
+			tools.mover.resume(b.logPi, b.all, plain, &c, 0)
 			b.step(tools, b.shaped.shapes[0], chains, taken-plain, false)
 		})
 		require.Equal(t, b.all.X, a.all.X, taken)
