@@ -207,14 +207,16 @@ func (e *Ensemble) Likelihoods(values []float64, params []float32, format string
 		return s, nil, err
 	}
 	if params != nil && e.Dense {
-		w := &walk{e: e, all: s, sampler: e.NewSampler(params), hi: s.Len(), logPi: unknown(s.Len())}
+		w := &walk{e: e, states: s, sampler: e.NewSampler(params), hi: s.Len(), logPi: unknownLogPi(s.Len())}
 		for i, v := range observed {
 			w.logPi[i] = v + added[i] - e.Chart.Level()
 		}
 		w.Observe(values)
 		return s, w.LogDensities(), e.err()
 	}
-	e.eachRow(s.Len(), func(m *mover, lo, hi int) { e.observe(m, values[lo*stride:hi*stride], unknown(hi-lo), s.Part(lo, hi)) })
+	e.eachRow(s.Len(), func(m *mover, lo, hi int) {
+		e.observe(m, values[lo*stride:hi*stride], unknownLogPi(hi-lo), s.Part(lo, hi))
+	})
 	for i := stride - 1; e.Dense && i < len(values); i += stride {
 		values[i] = math.NaN()
 	}

@@ -375,16 +375,16 @@ func TestShapesOfCoordinates(t *testing.T) {
 		w := s.newWalk(make([]float32, s.NumParams()), rng.ChainTransition, 0, 3)
 		w.Shape(0)
 		if plain == 0 {
-			require.Nil(t, w.shaped)
+			require.Nil(t, w.shaping)
 			continue
 		}
-		require.Equal(t, plain, w.shaped.plain)
-		require.InDeltaSlice(t, slices.Repeat([]float64{2.4 / math.Sqrt(float64(d))}, 3), w.shaped.size, 1e-12)
-		require.Equal(t, slices.Repeat([]float64{math.Inf(-1)}, 3), w.shaped.last)
+		require.Equal(t, plain, w.shaping.plainEvery)
+		require.InDeltaSlice(t, slices.Repeat([]float64{2.4 / math.Sqrt(float64(d))}, 3), w.shaping.stepSize, 1e-12)
+		require.Equal(t, slices.Repeat([]float64{math.Inf(-1)}, 3), w.shaping.lastLogPi)
 		// The generator is the identity, of 16,384 samples.
 		for i := range d {
 			for j := range d {
-				require.InDelta(t, map[bool]float64{true: 1}[i == j], w.shaped.shapes[0].lower[i*d+j], 6./math.Sqrt(1<<14))
+				require.InDelta(t, map[bool]float64{true: 1}[i == j], w.shaping.shapes[0].lower[i*d+j], 6./math.Sqrt(1<<14))
 			}
 		}
 	}

@@ -40,12 +40,12 @@ func TestWhereChainsBegin(t *testing.T) {
 				require.NoError(t, err)
 				w = got.(*walk)
 			}
-			require.Equal(t, []any{uint64(epoch) << 32, 0, n, uint64(0)}, []any{w.first, w.lo, w.hi, w.leaps})
+			require.Equal(t, []any{uint64(epoch) << 32, 0, n, uint64(0)}, []any{w.first, w.lo, w.hi, w.firstLeap})
 			z := make([]float32, n*d)
 			stream := rng.Stream(e.seed, rng.ChainStart, epoch)
 			rng.Normals(z, d, &stream, 0)
 			for i := range n {
-				require.Equal(t, uint8(i%modes), w.all.K[i])
+				require.Equal(t, uint8(i%modes), w.states.K[i])
 				center, scale := placeOf(c.target, i%modes)
 				turn := i / modes
 				for j := range d {
@@ -53,11 +53,11 @@ func TestWhereChainsBegin(t *testing.T) {
 					if c.wide == d || ((j+16*(turn/len(scales)))%d < 16) {
 						spread *= scales[turn%len(scales)]
 					}
-					require.InDelta(t, center[j]+spread*float64(z[i*d+j]), w.all.X[i*d+j], 1e-4*spread, "chain %d, coordinate %d of %d", i, j, d)
+					require.InDelta(t, center[j]+spread*float64(z[i*d+j]), w.states.X[i*d+j], 1e-4*spread, "chain %d, coordinate %d of %d", i, j, d)
 				}
 			}
 			logs := make([]float64, n)
-			densityOf(c.target)(logs, w.all.X, w.all.K)
+			densityOf(c.target)(logs, w.states.X, w.states.K)
 			require.Equal(t, logs, w.LogDensities())
 		}
 	}
@@ -86,9 +86,9 @@ func TestChainsEnter(t *testing.T) {
 	e := newEnsemble(c.settings(), walled{}, workers)
 	x := []float32{3.5, 3, 5, 3, 3, -5, 3 + 60_000, 3, 3 + 70_000, 3, 3, 3.999}
 	w := e.newWalk(make([]float32, e.generator.networks().params), rng.ChainTransition, 0, 6)
-	copy(w.all.X, x)
-	w.enter()
-	require.InDeltaSlice(t, []float32{3.5, 3, 3.5, 3, 3, 2.5, 3 + 60_000./(1<<16), 3, 3 + 70_000, 3, 3, 3.999}, w.all.X, 1e-3)
+	copy(w.states.X, x)
+	w.enterSupport()
+	require.InDeltaSlice(t, []float32{3.5, 3, 3.5, 3, 3, 2.5, 3 + 60_000./(1<<16), 3, 3 + 70_000, 3, 3, 3.999}, w.states.X, 1e-3)
 	inf := math.Inf(-1)
 	require.Equal(t, []float64{0, 0, 0, 0, inf, 0}, w.logPi)
 }
@@ -131,16 +131,16 @@ func TestShapes(t *testing.T) {
 	require.Nil(t, newShape(make([]float64, d), about[:11*d]))
 	require.Nil(t, newShape(make([]float64, d), make([]float64, n*d)), "states that are all the same")
 
-	steps := &shaping{size: []float64{1, 1, 0.015}}
+	steps := &shaping{stepSize: []float64{1, 1, 0.015}}
 	steps.adapt(0, true, 4)
 	steps.adapt(1, false, 4)
 	steps.adapt(2, false, 4)
 	steps.adapt(2, false, 4)
-	require.InDeltaSlice(t, []float64{math.Exp(0.075), math.Exp(-0.025), 0.015 * math.Exp(-0.05)}, steps.size, 1e-12)
+	require.InDeltaSlice(t, []float64{math.Exp(0.075), math.Exp(-0.025), 0.015 * math.Exp(-0.05)}, steps.stepSize, 1e-12)
 	for range 100 {
 		steps.adapt(2, false, 4)
 	}
-	require.InDelta(t, 0.012, steps.size[2], 1e-12, "a hundredth of 2.4/√d")
+	require.InDelta(t, 0.012, steps.stepSize[2], 1e-12, "a hundredth of 2.4/√d")
 }
 
 // TestShapedSteps replays the steps of chains in a shape, on their way and at rest, and a slice of
@@ -157,22 +157,22 @@ func TestShapedSteps(t *testing.T) {
 		w := got.(*walk)
 		w.Calls = 3
 		w.Shape(0)
-		require.Equal(t, plainHalf, w.shaped.plain)
-		require.InDelta(t, 2.4/math.Sqrt2, w.shaped.size[n-1], 1e-12)
-		require.True(t, math.IsInf(w.shaped.last[0], -1))
+		require.Equal(t, plainEvery, w.shaping.plainEvery)
+		require.InDelta(t, 2.4/math.Sqrt2, w.shaping.stepSize[n-1], 1e-12)
+		require.True(t, math.IsInf(w.shaping.lastLogPi[0], -1))
 		for i := range n {
-			w.shaped.rests[i] = i%3 == 0
+			w.shaping.atRest[i] = i%3 == 0
 		}
 		return w
 	}
 	w := begin()
-	shape := w.shaped.shapes[0]
+	shape := w.shaping.shapes[0]
 	log := densityOf(target)
-	x, density := slices.Clone(w.all.X), slices.Clone(w.logPi)
-	size, last := slices.Clone(w.shaped.size), slices.Clone(w.shaped.last)
+	x, density := slices.Clone(w.states.X), slices.Clone(w.logPi)
+	size, last := slices.Clone(w.shaping.stepSize), slices.Clone(w.shaping.lastLogPi)
 	last[1] = density[1] + 1 // ln π has fallen since
-	w.shaped.last[1] = last[1]
-	rests := slices.Clone(w.shaped.rests)
+	w.shaping.lastLogPi[1] = last[1]
+	rests := slices.Clone(w.shaping.atRest)
 	rests[1] = true
 	stream := rng.Stream(s.seed, rng.ShapeTransition, 3)
 	accepted, wide := 0, 0
@@ -217,12 +217,12 @@ func TestShapedSteps(t *testing.T) {
 		chains[i] = i
 	}
 	before := slices.Clone(w.logPi)
-	w.each(func(tools *Tools, lo, hi int) { w.step(tools, shape, chains, steps, true) })
-	require.Equal(t, x, w.all.X)
+	w.eachPiece(func(tools *Tools, lo, hi int) { w.shapedSteps(tools, shape, chains, steps, true) })
+	require.Equal(t, x, w.states.X)
 	require.Equal(t, density, w.logPi)
-	require.InDeltaSlice(t, size, w.shaped.size, 1e-12)
-	require.Equal(t, rests, w.shaped.rests)
-	require.Equal(t, before, w.shaped.last)
+	require.InDeltaSlice(t, size, w.shaping.stepSize, 1e-12)
+	require.Equal(t, rests, w.shaping.atRest)
+	require.Equal(t, before, w.shaping.lastLogPi)
 	require.True(t, n < accepted && accepted < n*steps && wide > 10, fmt.Sprint(accepted, wide))
 
 	// A slice takes the kernel's own steps first, one in two.
@@ -231,15 +231,15 @@ func TestShapedSteps(t *testing.T) {
 		stream := rng.Stream(s.seed, rng.ChainTransition, 3)
 		a.advance(&stream, taken)
 		plain := (taken + 1) / 2 // of the call of number 3
-		b.each(func(tools *Tools, lo, hi int) {
+		b.eachPiece(func(tools *Tools, lo, hi int) {
 			c := stream
-			tools.mover.resume(b.logPi, b.all, plain, &c, 0)
-			b.step(tools, b.shaped.shapes[0], chains, taken-plain, false)
+			tools.mover.resume(b.logPi, b.states, plain, &c, 0)
+			b.shapedSteps(tools, b.shaping.shapes[0], chains, taken-plain, false)
 		})
-		require.Equal(t, b.all.X, a.all.X, taken)
-		require.Equal(t, []int{taken, 0}, []int{a.shaped.steps, a.shaped.looked})
+		require.Equal(t, b.states.X, a.states.X, taken)
+		require.Equal(t, []int{taken, 0}, []int{a.shaping.steps, a.shaping.lookedAt})
 		a.advance(&stream, 1)
-		require.Equal(t, map[bool]int{true: taken}[taken >= d], a.shaped.looked, "it looks after d steps")
+		require.Equal(t, map[bool]int{true: taken}[taken >= d], a.shaping.lookedAt, "it looks after d steps")
 	}
 }
 
@@ -254,7 +254,7 @@ func TestLeaps(t *testing.T) {
 	require.NoError(t, err)
 	w := got.(*walk)
 	w.Calls = 2
-	x, logPi := slices.Clone(w.all.X), slices.Clone(w.logPi)
+	x, logPi := slices.Clone(w.states.X), slices.Clone(w.logPi)
 	samples := s.NewStates(n)
 	w.sampler.Draw(samples, nil, first+2*n)
 	logQ := func(x []float32) float64 { return -square(x)/2 - math.Log(2*math.Pi) } // of a flow that is the identity
@@ -271,8 +271,8 @@ func TestLeaps(t *testing.T) {
 			leapt++
 		}
 	}
-	w.each(func(tools *Tools, lo, hi int) { w.leap(tools, lo, hi) })
-	require.Equal(t, x, w.all.X)
+	w.eachPiece(func(tools *Tools, lo, hi int) { w.leap(tools, lo, hi) })
+	require.Equal(t, x, w.states.X)
 	require.Equal(t, logPi, w.logPi)
 	require.True(t, 5 < leapt && leapt < n-1, leapt)
 }
