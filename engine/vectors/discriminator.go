@@ -5,7 +5,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// discriminatorLoss is learned.
+// discriminatorLoss is the learned loss of package critic.
 var discriminatorLoss = pairLoss{
 	name: "a learned discriminator",
 	make: func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) discrepancy {
@@ -17,25 +17,25 @@ var discriminatorLoss = pairLoss{
 	},
 }
 
-// discriminator is the learned loss of package critic, for which a state is the vector
-// (x, e_k), with a unit vector for the mode.
+// A discriminator shows a critic states as vectors (x, e_k), with a unit vector e_k for the mode.
 type discriminator struct {
 	*critic.Critic
-	dim, modes     int
-	from, to, grad []float32 // s, s′ and ∂L/∂s, [n][dim + modes]
-	alter          func(state []float32, _, mode int)
+	dim, modes    int
+	s, next, grad []float32 // s, s′ and ∂L/∂s, [n][dim + modes]
+	alter         func(state []float32, _, mode int)
 }
 
 func newDiscriminator(n, dim, modes int, c critic.Config, seed uint64, workers *pool.Pool) *discriminator {
 	size := n * (dim + modes)
 	o := &discriminator{
 		Critic: critic.New(n, dim+modes, c, seed, workers), dim: dim, modes: modes,
-		from: make([]float32, size), to: make([]float32, size), grad: make([]float32, size),
+		s: make([]float32, size), next: make([]float32, size), grad: make([]float32, size),
 	}
 	o.alter = func(state []float32, _, mode int) { setMode(state[dim:], mode) }
 	return o
 }
 
+// setMode sets a vector to the unit vector of a mode.
 func setMode(unit []float32, mode int) {
 	clear(unit)
 	unit[mode] = 1
@@ -54,9 +54,9 @@ func (o *discriminator) embed(dst []float32, s States) {
 }
 
 func (o *discriminator) LossGradient(ds stateGradient, s, next States) float64 {
-	o.embed(o.from, s)
-	o.embed(o.to, next)
-	o.Evaluate(o.from, o.to)
+	o.embed(o.s, s)
+	o.embed(o.next, next)
+	o.Evaluate(o.s, o.next)
 	o.Gradient(o.grad)
 	for i := range s.Len() {
 		copy(ds.x[i*o.dim:][:o.dim], o.grad[i*(o.dim+o.modes):])

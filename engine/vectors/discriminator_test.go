@@ -105,9 +105,9 @@ func TestGradientOfTheModalDiscriminator(t *testing.T) {
 		o := newDiscriminator(n, d, modes, c.Loss.Discriminator, 3, s.Workers)
 		from, next := exactTwins(threeTwins(d), n, 1), exactTwins(threeTwins(d), n, 2)
 		evaluate := func(k []uint8) (loss float64, f []float32) {
-			o.embed(o.from, States{d, from.X, k})
-			o.embed(o.to, next)
-			loss = o.Evaluate(o.from, o.to)
+			o.embed(o.s, States{d, from.X, k})
+			o.embed(o.next, next)
+			loss = o.Evaluate(o.s, o.next)
 			return loss, slices.Clone(o.Values())
 		}
 		var ofMode [modes][]float32

@@ -14,15 +14,14 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// An Ensemble is a generator with its target and moves: what states are drawn, refined,
-// weighed and observed by.
+// An Ensemble is a generator with its target and moves. It draws, refines, weighs and observes states.
 type Ensemble struct {
 	Dim     int
-	Modes   int  // 0 for laws without them
+	Modes   int  // 0 without modes
 	Dense   bool // whether the generator's density is known
 	Workers *pool.Pool
-	// Chart, unless it is nil, has the coordinates that all states have outside, in which they
-	// are observed.
+	// Chart is nil if the target's coordinates are learned. Otherwise states are read, written and
+	// observed in the target's coordinates, and drawn and moved in the learned ones.
 	Chart Chart
 
 	target    Target
@@ -45,23 +44,23 @@ func newEnsemble(c *Config, target Target, workers *pool.Pool) *Ensemble {
 	return e
 }
 
-// A Chart is between the coordinates that a generator learns, in which a Mover moves, and
-// those of the target.
+// A Chart is a map between the coordinates y that a generator learns and the coordinates x of the
+// target.
 type Chart interface {
-	// ToTarget returns states in the target's coordinates, and ln |∂x/∂y| of each, as far as it
-	// is in ln π of what is learned.
-	ToTarget(s States) (to States, volume []float64)
-	// ToLearned is the inverse of ToTarget, in place. It returns what is to be added to −ln π of
-	// the states, and does not ask the target.
+	// ToTarget returns states in the target's coordinates. The volume of each is ln |∂x/∂y| as far
+	// as ln π of the learned coordinates contains it.
+	ToTarget(s States) (x States, volume []float64)
+	// ToLearned is the inverse of ToTarget, in place. It returns the energies to add to −ln π of the
+	// states, and does not evaluate the target.
 	ToLearned(s States) (energies []float64, err error)
-	// Level returns what is to be added to ln π of any state that is learned.
+	// Level returns the constant to add to ln π in the learned coordinates.
 	Level() float64
-	// Volume returns what is to be added to ln π − ln q of any state.
+	// Volume returns the constant to add to ln π − ln q.
 	Volume() float64
 	// Err returns the first failure of the target.
 	Err() error
-	// Judge looks at what the target has said by the end of a step's moves. It returns its
-	// failure, on all ranks if on any.
+	// Judge checks the target's results at the end of a step's moves. If any rank has a failure, it
+	// returns one on all ranks.
 	Judge(step uint32, workers *pool.Pool) error
 }
 
@@ -80,23 +79,23 @@ func (e *Ensemble) Sample(dst []byte, format string, params []float32, first uin
 		if refine > 0 {
 			return fmt.Errorf("refine: the density of refined samples is not known, and neither are their weights; leave it 0, or take another format")
 		}
-		r, row := make([]float64, n), e.row()+8
+		r, rowBytes := make([]float64, n), e.stateBytes()+8
 		e.NewSampler(params).Weigh(r, s, first)
-		e.write(dst, s, row)
+		e.write(dst, s, rowBytes)
 		for i, v := range r {
-			binary.LittleEndian.PutUint64(dst[(i+1)*row-8:], math.Float64bits(e.volume()-v))
+			binary.LittleEndian.PutUint64(dst[(i+1)*rowBytes-8:], math.Float64bits(e.volume()-v))
 		}
 		return e.err()
 	}
-	row, err := e.rowBytes(format)
+	rowBytes, err := e.rowBytes(format)
 	if err != nil {
 		return fmt.Errorf("format: %q is not one of the samples' formats", format)
 	}
 	e.NewSampler(params).Draw(s, nil, first)
 	if e.Chart != nil {
-		// They are rounded before they move, as those are that come back to Refine, and finite.
-		s = e.shown(s)
-		if err := s.finite(); err != nil {
+		// Samples are rounded to the target's coordinates before they move, as in a file that Refine reads.
+		s = e.toTarget(s)
+		if err := s.checkFinite(); err != nil {
 			return err
 		}
 		if refine > 0 {
@@ -109,9 +108,9 @@ func (e *Ensemble) Sample(dst []byte, format string, params []float32, first uin
 		if err := e.move(s, first, refine); err != nil {
 			return err
 		}
-		s = e.shown(s)
+		s = e.toTarget(s)
 	}
-	s.write(dst, row)
+	s.write(dst, rowBytes)
 	return nil
 }
 
@@ -130,7 +129,7 @@ func (e *Ensemble) newMover() *mover {
 	return m
 }
 
-// volume returns what ln π − ln q of what is learned lacks.
+// volume returns the constant to add to ln π − ln q of learned states.
 func (e *Ensemble) volume() float64 {
 	if e.Chart == nil {
 		return 0
@@ -138,34 +137,34 @@ func (e *Ensemble) volume() float64 {
 	return e.Chart.Volume()
 }
 
-// eachRow calls body for pieces lo … hi−1 of a number of states, concurrently.
-func (e *Ensemble) eachRow(rows int, body func(m *mover, lo, hi int)) {
+// eachPiece calls body for pieces lo … hi−1 of a number of states, concurrently.
+func (e *Ensemble) eachPiece(rows int, body func(m *mover, lo, hi int)) {
 	pool.NewTools(e.Workers, e.newMover).Rows(rows, nn.BlockRows(), body)
 }
 
 // Energies implements engine.Scorer: E = −ln π + const, and β = 1.
 func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
-	s, added, err := e.learn(format, states)
+	s, energies, err := e.toLearned(format, states)
 	if err == nil && s.Len() != len(dst) {
 		err = fmt.Errorf("states: there are %d for %d energies", s.Len(), len(dst))
 	}
 	if err != nil {
 		return 0, err
 	}
-	e.eachRow(len(dst), func(m *mover, lo, hi int) {
+	e.eachPiece(len(dst), func(m *mover, lo, hi int) {
 		m.LogDensity(dst[lo:hi], s.Part(lo, hi))
 		floats.Scale(-1, dst[lo:hi])
 	})
 	if e.Chart != nil {
-		floats.AddConst(-e.Chart.Level(), added)
-		floats.Add(dst, added)
+		floats.AddConst(-e.Chart.Level(), energies)
+		floats.Add(dst, energies)
 	}
 	return 1, e.err()
 }
 
 // Refine implements engine.Scorer.
 func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int) error {
-	s, _, err := e.learn(format, states)
+	s, _, err := e.toLearned(format, states)
 	if err == nil {
 		err = e.Reach(first, uint64(s.Len()), steps)
 	}
@@ -175,15 +174,15 @@ func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int)
 	if err := e.move(s, first, steps); err != nil {
 		return err
 	}
-	e.write(states, s, e.row())
+	e.write(states, s, e.stateBytes())
 	return nil
 }
 
-// move takes steps with states, of which the first is that sample's.
+// move takes steps with the states of samples first, first+1, ….
 func (e *Ensemble) move(s States, first uint64, steps int) error {
-	e.eachRow(s.Len(), func(m *mover, lo, hi int) {
-		moving := rng.Stream(e.seed, rng.SampleTransition, 0)
-		m.run(s.Part(lo, hi), steps, &moving, first+uint64(lo))
+	e.eachPiece(s.Len(), func(m *mover, lo, hi int) {
+		stream := rng.Stream(e.seed, rng.SampleTransition, 0)
+		m.run(s.Part(lo, hi), steps, &stream, first+uint64(lo))
 	})
 	return e.err()
 }
@@ -194,12 +193,12 @@ func (e *Ensemble) Score(values []float64, params []float32, format string, stat
 	return err
 }
 
-// Likelihoods is Score that also returns the states in the coordinates that are learned, and
-// where the density is known their ln π, in the units of ln Z. Where a chart's states have been
-// observed before, the log_density of then is not evaluated again.
-func (e *Ensemble) Likelihoods(values []float64, params []float32, format string, states []byte, observed []float64) (s States, logPi []float64, err error) {
+// Likelihoods is Score that also returns the states in the learned coordinates, and if the density is
+// known their ln π in the units of ln Z. If the states of a chart have been observed before, their
+// log_density is given, and ln π is not evaluated again.
+func (e *Ensemble) Likelihoods(values []float64, params []float32, format string, states []byte, logDensity []float64) (s States, logPi []float64, err error) {
 	stride := len(e.Observables())
-	s, added, err := e.learn(format, states)
+	s, energies, err := e.toLearned(format, states)
 	if err == nil && s.Len()*stride != len(values) {
 		err = fmt.Errorf("states: there are %d for %d values of %d each", s.Len(), len(values), stride)
 	}
@@ -208,13 +207,13 @@ func (e *Ensemble) Likelihoods(values []float64, params []float32, format string
 	}
 	if params != nil && e.Dense {
 		w := &walk{e: e, states: s, sampler: e.NewSampler(params), hi: s.Len(), logPi: unknownLogPi(s.Len())}
-		for i, v := range observed {
-			w.logPi[i] = v + added[i] - e.Chart.Level()
+		for i, v := range logDensity {
+			w.logPi[i] = v + energies[i] - e.Chart.Level()
 		}
 		w.Observe(values)
 		return s, w.LogDensities(), e.err()
 	}
-	e.eachRow(s.Len(), func(m *mover, lo, hi int) {
+	e.eachPiece(s.Len(), func(m *mover, lo, hi int) {
 		e.observe(m, values[lo*stride:hi*stride], unknownLogPi(hi-lo), s.Part(lo, hi))
 	})
 	for i := stride - 1; e.Dense && i < len(values); i += stride {

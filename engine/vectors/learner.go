@@ -6,7 +6,8 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A learner is a generator with room for the passes of a batch.
+// A learner is a generator with buffers for a batch. It draws the batch and goes back through it in
+// parallel.
 type learner struct {
 	generator
 	nets    *networks
@@ -16,11 +17,12 @@ type learner struct {
 	workers *pool.Pool
 	passes  []pass     // of blocks
 	scratch []*scratch // of lanes
-	z, u    []float32  // [n][latent]; [n][4] with modes
+	z, u    []float32  // noise, [n][latent], and with modes [n][4]
 
-	s    States // of the call under way
-	ds   stateGradient
-	from noise
+	// Arguments of the call under way.
+	s       States
+	ds      stateGradient
+	streams noise
 
 	packNet   func(net int)
 	drawBlock func(block, lo, hi int, _ []float32)
@@ -40,7 +42,7 @@ func newLearner(c *Config, g generator, workers *pool.Pool) *learner {
 	l.scratch = nn.PerLane(l.lanes, func() *scratch { return nets.newScratch(rows) })
 	l.packNet = func(net int) { nets.pack(l.weights, net) }
 	l.drawBlock = func(b, lo, hi int, _ []float32) {
-		nets.draw(l.passes[b], l.s.Part(lo, hi), &l.from, uint64(lo), l.z[lo*nets.latent:hi*nets.latent], l.u[nets.uniforms(lo):nets.uniforms(hi)], l.weights)
+		nets.draw(l.passes[b], l.s.Part(lo, hi), &l.streams, uint64(lo), l.z[lo*nets.latent:hi*nets.latent], l.u[nets.uniforms(lo):nets.uniforms(hi)], l.weights)
 	}
 	l.backBlock = func(lane, lo, hi int, grad []float32) {
 		l.passes[lo/rows].(pathPass).backward(grad, l.ds.part(lo, hi), l.weights, l.scratch[lane])
@@ -50,7 +52,7 @@ func newLearner(c *Config, g generator, workers *pool.Pool) *learner {
 
 // Draw sets s_i = G_θ(z_i) for a rank's own rows of the batch.
 func (l *learner) Draw(s States, θ []float32, step uint32) {
-	l.s, l.from = s, noise{rng.Stream(l.seed, rng.TrainLatent, step), rng.Stream(l.seed, rng.TrainHead, step)}
+	l.s, l.streams = s, noise{rng.Stream(l.seed, rng.TrainLatent, step), rng.Stream(l.seed, rng.TrainHead, step)}
 	l.pack(θ)
 	l.lanes.Own(l.drawBlock)
 }

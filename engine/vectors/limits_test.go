@@ -275,7 +275,7 @@ func TestStates(t *testing.T) {
 	}
 	one, nan := math.Float32bits(1.5), uint32(0x7fc00000)
 	inf := math.Float32bits(float32(math.Inf(-1)))
-	s, _, err := modal.learn("states", bytes(one, 0, 2, 0, one, 0))
+	s, _, err := modal.toLearned("states", bytes(one, 0, 2, 0, one, 0))
 	require.NoError(t, err)
 	require.Equal(t, States{2, []float32{1.5, 0, 0, 1.5}, []uint8{2, 0}}, s)
 	back := make([]byte, 24)
@@ -299,7 +299,7 @@ func TestStates(t *testing.T) {
 		{modal, "states", bytes(one, one, 0, one, nan, 0), "states: coordinate 1 of state 1 is NaN"},
 		{plain.Ensemble, "states", bytes(inf, one), "states: coordinate 0 of state 0 is -Inf"},
 	} {
-		_, _, err := c.e.learn(c.format, c.states)
+		_, _, err := c.e.toLearned(c.format, c.states)
 		require.EqualError(t, err, c.want)
 		require.EqualError(t, c.e.Refine(c.states, c.format, 0, 1), c.want)
 		_, err = c.e.Energies(nil, c.format, c.states)

@@ -6,7 +6,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// mmdLoss is the paper's: the MMD between the laws of (s, s′) and (s′, s).
+// mmdLoss is the paper's loss, the MMD between the laws of (s, s′) and (s′, s).
 var mmdLoss = pairLoss{
 	name: "MMD²",
 	make: func(l *LossConfig, n, dim, modes int, _ uint64, workers *pool.Pool) discrepancy {
@@ -29,31 +29,31 @@ var mmdLoss = pairLoss{
 	naive: mmd.Naive,
 }
 
-// gram is the loss of vectors alone.
+// gram is the MMD of vectors without modes.
 type gram struct{ *mmd.Gram }
 
 func (g gram) LossGradient(ds stateGradient, s, next States) float64 {
 	return g.Gram.LossGradient(s.X, next.X, ds.x)
 }
 
-// modalGram is the same with modes.
+// modalGram is the MMD of vectors with modes.
 type modalGram struct{ *mmd.Mixed }
 
 func (g modalGram) LossGradient(ds stateGradient, s, next States) float64 {
 	return g.Mixed.LossGradient(s.X, next.X, s.K, next.K, ds.x, ds.k)
 }
 
-// fullGradient is the gradient of a loss that is symmetric in s and s′ when
-// s′ − s, the sum of the moves that were accepted, is held fixed rather than s′.
+// fullGradient is the gradient of a loss that is symmetric in s and s′, with s′ − s held fixed instead of
+// s′: the sum of the moves that were accepted.
 type fullGradient struct {
 	discrepancy
-	byNext stateGradient
+	dNext stateGradient // ∂L/∂s′
 }
 
 func (f fullGradient) LossGradient(ds stateGradient, s, next States) float64 {
 	loss := f.discrepancy.LossGradient(ds, s, next)
-	f.discrepancy.LossGradient(f.byNext, next, s)
-	for i, g := range f.byNext.x {
+	f.discrepancy.LossGradient(f.dNext, next, s)
+	for i, g := range f.dNext.x {
 		ds.x[i] += g
 	}
 	return loss

@@ -16,15 +16,15 @@ import (
 // A lossKind is what loss.kind names: one of the two forms of reversibility, with its loss.
 type lossKind interface {
 	build(c *Config, e *Ensemble, l *learner, t *transition) form
-	validate(l *LossConfig, dim int) error // what of the configuration is its own
-	// bytes bounds what it allocates for batches of n states, given what the generator's passes take.
+	validate(l *LossConfig, dim int) error // checks the settings of this kind alone
+	// bytes bounds the memory of the loss for batches of n states, given that of the generator's passes.
 	bytes(l *LossConfig, n, dim, modes int, passes float64) float64
-	// explain is the end of Explainer's sentence, and how often a step evaluates ln π.
+	// explain returns the end of Explainer's sentence, and how often a step evaluates ln π.
 	explain(c *Config, move string) (by string, evaluations int)
 }
 
-// losses are those by their loss.kind: one more of pairs of samples is a file beside mmd.go,
-// and a line here.
+// losses maps loss.kind to losses. Another loss of pairs of samples is a file beside mmd.go, and a line
+// here.
 var losses = map[string]lossKind{
 	"mmd":           &mmdLoss,
 	"discriminator": &discriminatorLoss,
@@ -43,9 +43,9 @@ type pairs struct {
 type pairLoss struct {
 	name  string // of the discrepancy, in a sentence
 	make  func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) discrepancy
-	check func(l *LossConfig) error
-	room  func(l *LossConfig, n, dim, modes int) float64
-	// naive is that of vectors without modes by double sums in float64, nil of a loss that is learned.
+	check func(l *LossConfig) error                      // validates its own settings
+	room  func(l *LossConfig, n, dim, modes int) float64 // bytes for batches of n states
+	// naive is the loss of vectors without modes by double sums in float64, nil for a learned loss.
 	naive func(k *mmd.Kernel, stat mmd.Statistic, s, t []float64, n, dim int, grad []float64) float64
 }
 
@@ -54,7 +54,7 @@ func (o *pairLoss) build(c *Config, e *Ensemble, l *learner, t *transition) form
 	loss := o.make(&c.Loss, n, e.Dim, e.Modes, c.Training.Seed, e.Workers)
 	if c.Loss.Boundary.Weight > 0 {
 		rows := l.lanes.BlockRows()
-		loss = bounded{loss, newBoundary(c.Loss.Boundary, e.Dim), rows, make([]float32, rows)}
+		loss = bounded{discrepancy: loss, boundary: newBoundary(c.Loss.Boundary, e.Dim), rows: rows, sigmoids: make([]float32, rows)}
 	}
 	p := &pairs{loss: o}
 	p.Generator, p.Transition, p.Discrepancy = l, t, loss
@@ -76,13 +76,13 @@ func (o *pairLoss) explain(c *Config, move string) (string, int) {
 	return engine.ByPairs(o.name, move), c.Training.Batch * (1 + c.Transition.Steps)
 }
 
-// spans are where blocks leave states.
+// spans returns the spans in which the blocks of a batch leave its states.
 func spans(l *nn.Lanes, s States) []pool.Span {
-	all := []pool.Span{nn.RowSpan(l, s.X, s.Dim)}
+	spans := []pool.Span{nn.RowSpan(l, s.X, s.Dim)}
 	if s.K != nil {
-		all = append(all, nn.RowSpan(l, s.K, 1))
+		spans = append(spans, nn.RowSpan(l, s.K, 1))
 	}
-	return all
+	return spans
 }
 
 func (p *pairs) surrogate(l *LossConfig, generator *learner) func(params []float64) float64 {
@@ -90,25 +90,25 @@ func (p *pairs) surrogate(l *LossConfig, generator *learner) func(params []float
 	g := generator.generator.(interface {
 		forward64(params, z []float64) (x, probabilities []float64)
 	})
-	z, before, moved := number.Widen(generator.z), number.Widen(p.S.X), number.Widen(p.Next.X)
-	byX, byK := number.Widen(p.DS.x), number.Widen(p.DS.k)
+	z, initial, next := number.Widen(generator.z), number.Widen(p.S.X), number.Widen(p.Next.X)
+	dx, dk := number.Widen(p.DS.x), number.Widen(p.DS.k)
 	return func(params []float64) float64 {
-		var x, e []float64
+		var x, probabilities []float64
 		for r := range n {
-			xs, probabilities := g.forward64(params, z[r*nets.latent:(r+1)*nets.latent])
-			x, e = append(x, xs...), append(e, probabilities...)
+			row, rowProbabilities := g.forward64(params, z[r*nets.latent:(r+1)*nets.latent])
+			x, probabilities = append(x, row...), append(probabilities, rowProbabilities...)
 		}
 		if p.loss.naive == nil || nets.modes > 0 { // modes are drawn
-			return floats.Dot(byX, x) + floats.Dot(byK, e)
+			return floats.Dot(dx, x) + floats.Dot(dk, probabilities)
 		}
-		to := moved
+		moved := next
 		if l.Gradient == "full" {
-			to = slices.Clone(moved)
+			moved = slices.Clone(next)
 			for i, v := range x {
-				to[i] += v - before[i]
+				moved[i] += v - initial[i]
 			}
 		}
-		loss := p.loss.naive(&l.Kernel, l.Statistic, x, to, n, nets.dim, nil)
+		loss := p.loss.naive(&l.Kernel, l.Statistic, x, moved, n, nets.dim, nil)
 		if l.Boundary.Weight > 0 {
 			loss += newBoundary(l.Boundary, nets.dim).penalty64(x)
 		}

@@ -13,19 +13,18 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A Sampler draws states of a trained generator, in pieces of a fixed number of rows
-// that any thread can take.
+// A Sampler draws samples of a trained generator. Any thread can take any piece of them.
 type Sampler struct{ tools *pool.Tools[*Tools] }
 
-// Tools are what one thread draws and looks at a piece of states with.
+// Tools hold what one thread needs to draw and evaluate a piece of states.
 type Tools struct {
 	nets    *networks
 	pass    pass
 	weights *weights
-	from    noise
+	streams noise
 	z, u    []float32
 	mover   *mover
-	log     []float64 // ln π or ln q
+	log     []float64 // buffer for ln π or ln q
 }
 
 // NewSampler returns a sampler of the generator with the given parameters, which must not
@@ -34,43 +33,43 @@ func (e *Ensemble) NewSampler(params []float32) *Sampler {
 	n, rows := e.generator.networks(), nn.BlockRows()
 	w := n.newWeights(false)
 	w.params = params
-	for part := range n.packs() {
-		n.pack(w, part)
+	for net := range n.packs() {
+		n.pack(w, net)
 	}
-	from := noise{rng.Stream(e.seed, rng.SampleLatent, 0), rng.Stream(e.seed, rng.SampleHead, 0)}
+	streams := noise{rng.Stream(e.seed, rng.SampleLatent, 0), rng.Stream(e.seed, rng.SampleHead, 0)}
 	return &Sampler{pool.NewTools(e.Workers, func() *Tools {
 		return &Tools{
-			n, e.generator.newPass(rows, false), w, from, make([]float32, rows*n.latent), make([]float32, n.uniforms(rows)),
-			e.newMover(), make([]float64, rows),
+			nets: n, pass: e.generator.newPass(rows, false), weights: w, streams: streams, mover: e.newMover(),
+			z: make([]float32, rows*n.latent), u: make([]float32, n.uniforms(rows)), log: make([]float64, rows),
 		}
 	})}
 }
 
 // draw sets states to samples first, first+1, …, and logQ, unless it is nil, to their ln q.
 func (t *Tools) draw(s States, logQ []float64, first uint64) {
-	t.nets.draw(t.pass, s, &t.from, first, t.z[:s.Len()*t.nets.latent], t.u[:t.nets.uniforms(s.Len())], t.weights)
+	t.nets.draw(t.pass, s, &t.streams, first, t.z[:s.Len()*t.nets.latent], t.u[:t.nets.uniforms(s.Len())], t.weights)
 	if logQ != nil {
 		t.pass.(densePass).logDensity(logQ)
 	}
 }
 
-// LogDensity sets dst to ln q of up to a piece's states, where it is known.
+// LogDensity sets dst to ln q of up to a piece's states. The density must be known.
 func (t *Tools) LogDensity(dst []float64, s States) { t.pass.(densePass).density(dst, s, t.weights) }
 
-// Image sets x to the states that one of the Laws makes of up to a piece's rows of
-// noise z, [rows][dim], and logQ to their log-densities.
+// Image sets x to the map of z by one of the Laws, for up to a piece's rows of noise z, [rows][dim]. It
+// sets logQ to ln q of the states x.
 func (t *Tools) Image(x, z []float32, law int, logQ []float64) {
 	p := t.pass.(densePass)
 	p.image(x, z, law, t.weights)
 	p.logDensity(logQ)
 }
 
-// Laws returns the weights of the maps of standard normal noise, z ∈ R^d, that
-// make up a generator without modes whose density is known: one of a flow, one for each
-// component of a mixture.
-func (d *Sampler) Laws() (all []float64) {
-	d.tools.Lend(func(t *Tools) { all = t.pass.(densePass).laws(t.weights) })
-	return all
+// Laws returns the weights of the laws that make up a generator without modes whose density is known:
+// one of a flow, one for each component of a mixture. Each law is a map of standard normal noise
+// z ∈ R^d.
+func (d *Sampler) Laws() (weights []float64) {
+	d.tools.Lend(func(t *Tools) { weights = t.pass.(densePass).laws(t.weights) })
+	return weights
 }
 
 // Each calls body for the pieces lo … hi−1 of a number of rows, concurrently.
@@ -90,8 +89,8 @@ func (d *Sampler) Density(dst []float64, s States) {
 	d.Each(len(dst), func(t *Tools, lo, hi int) { t.LogDensity(dst[lo:hi], s.Part(lo, hi)) })
 }
 
-// Weigh sets r to R = ln q − ln π of the samples first, first+1, … as the generator draws
-// them, with which measure.Weigh weighs them, and s to the samples themselves.
+// Weigh sets s to the samples first, first+1, … as the generator draws them, and r to their
+// R = ln q − ln π, from which measure.Weigh gets weights.
 func (d *Sampler) Weigh(r []float64, s States, first uint64) {
 	d.Draw(s, r, first)
 	d.Each(len(r), func(t *Tools, lo, hi int) {
@@ -101,11 +100,11 @@ func (d *Sampler) Weigh(r []float64, s States, first uint64) {
 	})
 }
 
-// drawnAtOnce is the number of samples after which DrawAll looks whether to stop.
+// drawnAtOnce is the number of samples after which DrawAll looks whether its context has ended.
 const drawnAtOnce = 1 << 16
 
-// DrawAll sets states to samples from the first on, and logQ, if not nil, to their ln q.
-// All samples must come out finite.
+// DrawAll sets states to samples 0, 1, …, and logQ, unless it is nil, to their ln q. A sample that is not
+// finite is an error.
 func (d *Sampler) DrawAll(ctx context.Context, s States, logQ []float64) error {
 	for first := 0; first < s.Len(); first += drawnAtOnce {
 		if err := ctx.Err(); err != nil {

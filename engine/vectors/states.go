@@ -9,7 +9,7 @@ import (
 	"github.com/revgen/revgen/internal/lists"
 )
 
-// States are a batch of real vectors, each with a mode where their law has modes.
+// States are a batch of n real vectors x, each with a mode k where the target has modes.
 type States struct {
 	Dim int       // d
 	X   []float32 // [n][d], row-major
@@ -24,7 +24,7 @@ func (s States) Part(lo, hi int) States {
 	return States{s.Dim, s.X[lo*s.Dim : hi*s.Dim], lists.Part(s.K, lo, hi)}
 }
 
-// mode returns that of state i, 0 where there are none.
+// mode returns the mode of state i, 0 without modes.
 func (s States) mode(i int) int {
 	if s.K == nil {
 		return 0
@@ -38,34 +38,34 @@ func (s States) set(t States) {
 	copy(s.K, t.K)
 }
 
-// shown returns states in the coordinates that they have outside.
-func (e *Ensemble) shown(s States) States {
+// toTarget returns states in the target's coordinates.
+func (e *Ensemble) toTarget(s States) States {
 	if e.Chart != nil {
 		s, _ = e.Chart.ToTarget(s)
 	}
 	return s
 }
 
-// write writes states in rows of so many bytes, with their modes where the rows have
-// room for them.
-func (e *Ensemble) write(dst []byte, s States, row int) { e.shown(s).write(dst, row) }
+// write writes learned states in the target's coordinates.
+func (e *Ensemble) write(dst []byte, s States, rowBytes int) { e.toTarget(s).write(dst, rowBytes) }
 
-func (s States) write(dst []byte, row int) {
+// write writes states in rows of the given length, with their modes where the rows have room.
+func (s States) write(dst []byte, rowBytes int) {
 	for i := range s.Len() {
-		at := dst[i*row:]
+		row := dst[i*rowBytes:]
 		for j, v := range s.X[i*s.Dim : (i+1)*s.Dim] {
-			binary.LittleEndian.PutUint32(at[4*j:], math.Float32bits(v))
+			binary.LittleEndian.PutUint32(row[4*j:], math.Float32bits(v))
 		}
-		if s.K != nil && row > 4*s.Dim {
-			binary.LittleEndian.PutUint32(at[4*s.Dim:], uint32(s.K[i]))
+		if s.K != nil && rowBytes > 4*s.Dim {
+			binary.LittleEndian.PutUint32(row[4*s.Dim:], uint32(s.K[i]))
 		}
 	}
 }
 
 // Names of formats.
 const (
-	whole = "states"
-	alone = "x" // without modes
+	statesFormat = "states" // x, and with modes k
+	xFormat      = "x"      // of states with modes, x alone
 )
 
 // NewStates returns n states, all 0.
@@ -83,21 +83,21 @@ func newStates(n, dim, modes int) States {
 func (e *Ensemble) Formats() []engine.Format {
 	d, shape := e.Dim, []int{e.Dim}
 	columns, doc := fmt.Sprintf("('x', '<f4', (%d,))", d), "the coordinates of x as float32"
-	all := []engine.Format{{Name: whole, Descr: "'<f4'", Shape: shape, RowBytes: e.row(), Doc: doc}}
+	all := []engine.Format{{Name: statesFormat, Descr: "'<f4'", Shape: shape, RowBytes: e.stateBytes(), Doc: doc}}
 	if e.Modes > 0 {
 		if d == 1 {
 			columns, shape = "('x', '<f4')", nil
 		}
 		columns += ", ('k', '<i4')"
 		all = []engine.Format{
-			{Name: whole, Descr: "[" + columns + "]", RowBytes: e.row(), Doc: doc + " and the mode k = 0 … M−1 as int32"},
-			{Name: alone, Descr: "'<f4'", Shape: shape, RowBytes: 4 * d, Doc: "the coordinates of x alone as float32"},
+			{Name: statesFormat, Descr: "[" + columns + "]", RowBytes: e.stateBytes(), Doc: doc + " and the mode k = 0 … M−1 as int32"},
+			{Name: xFormat, Descr: "'<f4'", Shape: shape, RowBytes: 4 * d, Doc: "the coordinates of x alone as float32"},
 		}
 		doc += ", the mode k as int32"
 	}
 	if e.Dense {
 		all = append(all, engine.Format{
-			Name: engine.Weighted, Descr: "[" + columns + ", ('log_weight', '<f8')]", RowBytes: e.row() + 8,
+			Name: engine.Weighted, Descr: "[" + columns + ", ('log_weight', '<f8')]", RowBytes: e.stateBytes() + 8,
 			Doc:       doc + ", and ln w = ln π − ln q as float64: means over π are Σ w f / Σ w, and Z is the mean of w",
 			Unrefined: true,
 		})
@@ -105,66 +105,66 @@ func (e *Ensemble) Formats() []engine.Format {
 	return all
 }
 
-// row returns the bytes of a state.
-func (e *Ensemble) row() int {
+// stateBytes returns the bytes of a state in the format "states".
+func (e *Ensemble) stateBytes() int {
 	if e.Modes > 0 {
 		return 4*e.Dim + 4
 	}
 	return 4 * e.Dim
 }
 
-// rowBytes returns those of a state in a format that holds no weights.
+// rowBytes returns the bytes of a state in a format without weights.
 func (e *Ensemble) rowBytes(format string) (int, error) {
 	switch {
-	case format == whole:
-		return e.row(), nil
+	case format == statesFormat:
+		return e.stateBytes(), nil
 	case e.Modes == 0:
 		return 0, fmt.Errorf("format: %q is not states", format)
-	case format == alone:
+	case format == xFormat:
 		return 4 * e.Dim, nil
 	}
 	return 0, fmt.Errorf("format: %q is not states or x", format)
 }
 
-// described says what a state is, as the end of a sentence.
-func (e *Ensemble) described() string {
+// stateName says what states are, as the end of a sentence.
+func (e *Ensemble) stateName() string {
 	if e.Modes > 0 {
 		return fmt.Sprintf("states of %d coordinates and a mode", e.Dim)
 	}
 	return fmt.Sprintf("states of %d coordinates", e.Dim)
 }
 
-// learn reads finite states in a format of Formats that has their modes, and returns what a
-// chart adds to their energies.
-func (e *Ensemble) learn(format string, states []byte) (s States, added []float64, err error) {
+// toLearned reads finite states in the format "states", in the learned coordinates, and the energies that
+// a chart adds.
+func (e *Ensemble) toLearned(format string, states []byte) (s States, energies []float64, err error) {
 	if s, err = e.parse(format, states); err == nil && e.Chart != nil {
-		added, err = e.Chart.ToLearned(s)
+		energies, err = e.Chart.ToLearned(s)
 	}
-	return s, added, err
+	return s, energies, err
 }
 
-// parse reads states as they are outside.
+// parse reads finite states in the format "states", in the target's coordinates.
 func (e *Ensemble) parse(format string, states []byte) (s States, err error) {
-	d, row := e.Dim, e.row()
+	d, rowBytes := e.Dim, e.stateBytes()
 	switch {
-	case format == alone && e.Modes > 0:
+	case format == xFormat && e.Modes > 0:
 		return s, fmt.Errorf("format: x says nothing of the modes; take states")
-	case format != whole:
+	case format != statesFormat:
 		return s, fmt.Errorf("format: %q is not states", format)
-	case len(states)%row != 0:
-		return s, fmt.Errorf("states: %d bytes are not a number of %s", len(states), e.described())
+	case len(states)%rowBytes != 0:
+		return s, fmt.Errorf("states: %d bytes are not a number of %s", len(states), e.stateName())
 	}
-	s = e.NewStates(len(states) / row)
+	s = e.NewStates(len(states) / rowBytes)
 	for i := range s.Len() {
 		for j := range d {
-			s.X[i*d+j] = math.Float32frombits(binary.LittleEndian.Uint32(states[i*row+4*j:]))
+			s.X[i*d+j] = math.Float32frombits(binary.LittleEndian.Uint32(states[i*rowBytes+4*j:]))
 		}
 	}
-	if err := s.finite(); err != nil {
+	if err := s.checkFinite(); err != nil {
 		return s, err
 	}
 	for i := range s.K {
-		mode := int32(binary.LittleEndian.Uint32(states[i*row+4*d:]))
+		mode := int32(binary.LittleEndian.Uint32(states[i*rowBytes+4*d:]))
 		if mode < 0 || int(mode) >= e.Modes {
 			return s, fmt.Errorf("states: the mode of state %d is %d; there are modes 0 to %d", i, mode, e.Modes-1)
 		}
@@ -173,8 +173,8 @@ func (e *Ensemble) parse(format string, states []byte) (s States, err error) {
 	return s, nil
 }
 
-// finite reports the first coordinate that is not.
-func (s States) finite() error {
+// checkFinite reports the first coordinate that is not finite.
+func (s States) checkFinite() error {
 	for i, v := range s.X {
 		if v-v != 0 {
 			return fmt.Errorf("states: coordinate %d of state %d is %v", i%s.Dim, i/s.Dim, v)
@@ -185,16 +185,16 @@ func (s States) finite() error {
 
 // Convert implements engine.Scorer.
 func (e *Ensemble) Convert(dst []byte, format string, states []byte) error {
-	row, err := e.rowBytes(format)
+	dstBytes, err := e.rowBytes(format)
 	if err != nil {
 		return err
 	}
-	from := e.row()
-	if len(states)%from != 0 || len(dst) != len(states)/from*row {
-		return fmt.Errorf("states: %d bytes are not %d %s", len(states), len(dst)/row, e.described())
+	srcBytes := e.stateBytes()
+	if len(states)%srcBytes != 0 || len(dst) != len(states)/srcBytes*dstBytes {
+		return fmt.Errorf("states: %d bytes are not %d %s", len(states), len(dst)/dstBytes, e.stateName())
 	}
-	for i := range len(states) / from {
-		copy(dst[i*row:(i+1)*row], states[i*from:])
+	for i := range len(states) / srcBytes {
+		copy(dst[i*dstBytes:(i+1)*dstBytes], states[i*srcBytes:])
 	}
 	return nil
 }

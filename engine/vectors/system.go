@@ -8,8 +8,8 @@ import (
 	"github.com/revgen/revgen/internal/state"
 )
 
-// A System is engine.System for real vectors, with a mode or without: a generator of a
-// target that learns by one of the two forms.
+// A System is the engine.System of real vectors, with or without modes: a generator that learns a target
+// by one of the two forms of reversibility.
 type System struct {
 	*Ensemble
 	form
@@ -27,7 +27,7 @@ type form interface {
 	surrogate(l *LossConfig, generator *learner) func(params []float64) float64
 }
 
-// New builds the system that trains a generator of the target, of a configuration that is valid.
+// New builds the system that trains a generator of the target. The configuration must be valid.
 func New(c Configuration, target Target, workers *pool.Pool) *System {
 	return build(c.settings(), target, workers)
 }
@@ -41,7 +41,7 @@ func build(c *Config, target Target, workers *pool.Pool) *System {
 }
 
 // Moves returns s of the last Loss, and s′. The loss must be one of pairs of samples.
-func (s *System) Moves() (from, to States) { return s.form.(*pairs).Moves() }
+func (s *System) Moves() (drawn, next States) { return s.form.(*pairs).Moves() }
 
 // NumParams implements engine.System.
 func (s *System) NumParams() int { return s.generator.nets.params }
@@ -58,9 +58,9 @@ func (s *System) Converged() bool {
 	return ok && f.Converged()
 }
 
-// Surrogate implements engine.Differentiable: the loss of the states, with s′ fixed or
-// moved by as much, of modes or a discriminator its first-order change, and of densities
-// with both fixed and where a mixture has been placed.
+// Surrogate implements engine.Differentiable. For the MMD it is the loss with s′ fixed, or moved by as
+// much as s. With modes or a discriminator it is the loss's first-order change. For densities it is
+// the loss with s, s′ and a mixture's place fixed.
 func (s *System) Surrogate() func(params []float64) float64 {
 	return s.surrogate(&s.config.Loss, s.generator)
 }
@@ -68,7 +68,7 @@ func (s *System) Surrogate() func(params []float64) float64 {
 // Initialize draws the perceptrons' parameters, and places a mixture where
 // populations of Metropolis chains find the target's weight.
 func (s *System) Initialize(params []float32) {
-	_ = s.InitializeContext(context.Background(), params) // which does not end
+	_ = s.InitializeContext(context.Background(), params) // the context does not end
 }
 
 // InitializeContext implements engine.Initializer.

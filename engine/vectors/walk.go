@@ -274,7 +274,7 @@ func (w *walk) leap(t *Tools, lo, hi int) {
 }
 
 // Coordinates implements chains.VectorWalk.
-func (w *walk) Coordinates() []float32 { return w.e.shown(w.states).X }
+func (w *walk) Coordinates() []float32 { return w.e.toTarget(w.states).X }
 
 // Moving implements chains.VectorWalk.
 func (w *walk) Moving() []float32 { return w.states.X }
