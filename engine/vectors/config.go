@@ -204,7 +204,7 @@ type ModalLoss struct {
 
 // A Configuration is *Config or *ModalConfig.
 type Configuration interface {
-	// settings returns a copy in which what is not chosen is zero.
+	// settings returns a copy in which settings of choices that are not taken are zero.
 	settings() *Config
 }
 
@@ -216,14 +216,13 @@ func (c *ModalConfig) converted() *Config {
 	return &Config{c.Common, TransitionConfig(c.Transition), GeneratorConfig(c.Generator), LossConfig(c.Loss)}
 }
 
-// Limits that keep a batch's random numbers within their stream and its memory
-// within reason.
+// Limits that keep a batch's random numbers within their streams, and its memory reasonable.
 const (
-	maxSteps  = 1 << 16 // of a sample's moves, and of a transition
+	maxSteps  = 1 << 16 // of refinement and of a transition
 	maxDepth  = 256
 	maxLatent = 4096
 
-	maxModalDim = 1 << (63 - moveShift) * 4 / maxSteps // of d/4 blocks of normals a step
+	maxModalDim = 1 << (63 - moveShift) * 4 / maxSteps // a step takes d/4 blocks of normals in half of a stream
 )
 
 // Validate reports the first value that cannot be used for a target of the given
@@ -233,7 +232,7 @@ func (c *Config) Validate(dim int, target ...engine.Demand) error {
 	return validate(c, conf.Check(conf.Chosen(c)), dim, 0, target)
 }
 
-// Validate is Config's for a target of so many modes.
+// Validate is Config.Validate for a target with modes.
 func (c *ModalConfig) Validate(dim, modes int, target ...engine.Demand) error {
 	return validate(c, conf.First(
 		conf.Check(conf.Chosen(c)),
@@ -241,11 +240,12 @@ func (c *ModalConfig) Validate(dim, modes int, target ...engine.Demand) error {
 		conf.Between("target's modes", modes, 1, MaxModes)), dim, modes, target)
 }
 
-func validate(of Configuration, wrong error, dim, modes int, target []engine.Demand) error {
-	c := of.settings()
+// validate reports invalid, or the first value that cannot be used.
+func validate(configuration Configuration, invalid error, dim, modes int, target []engine.Demand) error {
+	c := configuration.settings()
 	p, g := &c.Transition, &c.Generator
 	if err := conf.First(
-		wrong, c.Common.Validate(),
+		invalid, c.Common.Validate(),
 		conf.Deviations("transition.sigma", p.Sigma),
 		conf.Under("transition", p.Annealing.Validate()),
 		conf.Under("generator", g.validate(dim, modes))); err != nil {
@@ -262,21 +262,21 @@ func validate(of Configuration, wrong error, dim, modes int, target []engine.Dem
 	return engine.Afford(c.demands(dim, modes, target)...)
 }
 
-// Moved says where keys of former layouts have gone.
+// Moved maps each key of former layouts to what replaces it.
 func (*Config) Moved() map[string]string {
-	const dense = `loss.kind "balance" learns from moves what the witness of least squares and the stationarity loss did`
+	const balanceInstead = `loss.kind "balance" learns from moves what the witness of least squares and the stationarity loss did`
 	return map[string]string{
 		"loss.objective":         `loss.kind, which is "mmd" for what was "reversibility"`,
 		"loss.kind=divergence":   `"balance" with loss.partners 1`,
-		"loss.kind=kfd":          dense,
-		"loss.kind=stationarity": dense,
-		"loss.witness":           "none: " + dense,
-		"loss.density_weight":    "none: " + dense,
+		"loss.kind=kfd":          balanceInstead,
+		"loss.kind=stationarity": balanceInstead,
+		"loss.witness":           "none: " + balanceInstead,
+		"loss.density_weight":    "none: " + balanceInstead,
 		"loss.forward":           "none: local moves reach what the generator draws too seldom; see loss.partners",
 	}
 }
 
-// Moved says where keys of former layouts have gone.
+// Moved maps each key of former layouts to what replaces it.
 func (*ModalConfig) Moved() map[string]string {
 	return map[string]string{
 		"loss.objective":         `loss.kind, which is "mmd" for what was "reversibility"`,
@@ -289,24 +289,24 @@ func (*ModalConfig) Moved() map[string]string {
 	}
 }
 
-// Settled says of what keys of former layouts the value goes without saying.
+// Settled maps each key of former layouts that may still be given to its only value.
 func (*ModalConfig) Settled() map[string]string {
 	return map[string]string{"loss.gradient": `"surrogate"`, "generator.head": `"split"`}
 }
 
 func (g *GeneratorConfig) validate(dim, modes int) error {
-	least, leastLatent := 0, 0
+	minDepth, minLatent := 0, 0
 	switch {
 	case g.Kind == "mixture" && modes > 0:
 		return nil
 	case g.Kind == "perceptron":
-		leastLatent = 1
+		minLatent = 1
 	case g.Kind != "mixture":
-		least = 1
+		minDepth = 1
 	}
 	if err := conf.First(
-		conf.Between("depth", g.Depth, least, maxDepth),
-		conf.Between("latent", g.Latent, leastLatent, maxLatent)); err != nil || g.Kind == "perceptron" {
+		conf.Between("depth", g.Depth, minDepth, maxDepth),
+		conf.Between("latent", g.Latent, minLatent, maxLatent)); err != nil || g.Kind == "perceptron" {
 		return err
 	}
 	if g.Kind == "residual" {
@@ -322,15 +322,15 @@ func (g *GeneratorConfig) validate(dim, modes int) error {
 		return fmt.Errorf("kind: couplings need two coordinates or more: in one, a realnvp is an affine map, and its states are Gaussian; use residual or mixture")
 	}
 	if g.Partition == "listed" {
-		seen := make([]bool, dim)
+		listed := make([]bool, dim)
 		for i, c := range g.Changed {
 			if err := conf.Between(fmt.Sprintf("changed[%d]", i), c, 0, dim-1); err != nil {
 				return err
 			}
-			if seen[c] {
+			if listed[c] {
 				return fmt.Errorf("changed[%d]: coordinate %d is listed twice", i, c)
 			}
-			seen[c] = true
+			listed[c] = true
 		}
 		if n := len(g.Changed); n == 0 && dim > 1 || n >= dim {
 			return fmt.Errorf("changed: %d of %d coordinates; list some, not all, for the others to depend on", n, dim)

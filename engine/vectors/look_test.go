@@ -497,7 +497,7 @@ func TestSpare(t *testing.T) {
 	} {
 		of := paperConfig()
 		of.Training.Batch, of.Training.Steps, of.Training.Optimizer.LearningRate, of.Transition.Steps = 100, 40, 0.01, 5
-		of.spare(c.dim, c.look)
+		of.spareEvaluations(c.dim, c.look)
 		require.Equal(t, Economy{Reuse: c.reuse, Enough: 0.99}, of.Loss.Economy, c)
 		require.Equal(t, []int{c.moves, c.batch, 20 * c.half}, []int{of.Transition.Steps, of.Training.Batch, of.Training.Steps}, c)
 		require.Equal(t, c.rate, of.Training.Optimizer.LearningRate, c)

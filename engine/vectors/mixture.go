@@ -251,7 +251,7 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode int, seed ui
 	s.Stream, s.Settle, s.Sums = 2*uint32(mode), gaussiansSettle(t), modes == 0
 	switch {
 	case modes == 0 && g.Base == "joint":
-		s.Far, s.Spare = true, g.Scout.Moves == fewMoves
+		s.Far, s.Spare = true, g.Scout.Moves == sparingMoves
 	case modes == 0:
 		s.Sweeps = 10
 	}

@@ -72,8 +72,8 @@ func ModalPaper(system string) ModalConfig {
 	}
 }
 
-// Ours returns the settings of quick and best of a system before they have a recipe for
-// its target: a mixture of Gaussians by its log density.
+// Ours returns the settings of the presets quick and best before a recipe adapts them to the target: a
+// mixture of Gaussians, trained on the loss of detailed balance.
 func Ours(system, preset string) Config {
 	c := Paper(system)
 	c.Preset, c.Generator.Kind, c.Generator.Depth, c.Loss.Kind = preset, "mixture", 0, "balance"
@@ -81,9 +81,9 @@ func Ours(system, preset string) Config {
 	return c
 }
 
-// Flow sets all but seed and evaluation to the recipe of the paper's generator by its log
-// density, for any target of d ≥ 2 coordinates: nobody has to look at it before. For
-// quick it takes fewer steps.
+// Flow sets all but seed and evaluation to a recipe for the paper's generator, trained on the loss of
+// detailed balance, for any target of d ≥ 2 coordinates. It does not scout the target. For quick it
+// takes fewer steps.
 func (c *Config) Flow(d int, quick bool) {
 	c.Generator = Paper(c.System).Generator
 	mixture.Train(&c.Training, 0.004, 3000)
@@ -91,7 +91,7 @@ func (c *Config) Flow(d int, quick bool) {
 	if quick {
 		c.Training.Steps = 1000
 	}
-	ratio := math.Sqrt(2 / float64(d)) // steps that are accepted as often as in the plane
+	ratio := math.Sqrt(2 / float64(d)) // so that steps are accepted as often as in the plane
 	c.Transition.Sigma = []float64{number.Rounded(0.3*ratio, 3), number.Rounded(ratio, 3), number.Rounded(2*ratio, 3)}
 	c.Transition.Steps = 10
 	c.Loss.Kind, c.Loss.Partners = "balance", 0.25
