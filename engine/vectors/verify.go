@@ -13,49 +13,48 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A Known is a target with all that checks of the kit need to know.
+// A Known is a target with all that the checks of the kit need to know of it.
 type Known struct {
 	Target
-	// Log is ln π(x, k) in float64, up to the constant of Target's.
+	// Log returns ln π(x, k) in float64, up to the constant of Target.LogDensity.
 	Log func(x []float64, k int) float64
 	// Sample fills x, [rows][d], and k, nil without modes, with exact samples.
 	Sample func(x []float32, k []uint8, c *rng.Counter, first uint64)
-	// Deviation returns by how many standard errors statistics of the states (x, k)
-	// are off their exact values, at most.
+	// Deviation returns the largest deviation of statistics of the states (x, k) from their exact
+	// values, in standard errors.
 	Deviation func(x []float32, k []uint8) float64
 
 	// With modes:
-	Weights []float64                          // the probabilities of the modes
-	Rank    func(x []float32, k uint8) float64 // a function of the exact x of a mode that is uniform on [0, 1]
+	Weights []float64                          // probabilities of the modes
+	Rank    func(x []float32, k uint8) float64 // uniform on [0, 1] for exact x of mode k
 	Width   float64                            // of the narrowest parts of the law of x
 }
 
-// Checks returns the checks of the kit's mathematics, each against an independent
-// computation: for the architecture and the loss of c, and moves towards the
-// known targets. The first of these is one in the plane, as is other, whose law
-// is another.
+// Checks returns the checks of the kit's mathematics, each against an independent computation. They
+// are for the architecture and the loss of c, and moves towards the known targets. The first of
+// these is in the plane, and so is other, which has another law.
 func Checks(c Config, known []Known, other Known, workers *pool.Pool) []engine.Checker {
 	return newSubject(c.settings(), known, other, workers).checks()
 }
 
-// ModalChecks are Checks for the moves, the network and the kernel of c, towards a known
-// target.
+// ModalChecks returns the checks for the moves, the network and the kernel of c, towards a known target
+// with modes.
 func ModalChecks(c ModalConfig, known Known, workers *pool.Pool) []engine.Checker {
 	return newModalSubject(c.converted(), known, workers).checks()
 }
 
-// A subject is what Checks examines. Tests replace a part by a wrong one and
-// expect the check of that part to fail.
+// A subject holds the parts that Checks examines. Tests replace a part by a wrong one and expect the
+// check of that part to fail.
 type subject struct {
 	config  *Config
-	known   []Known // one with modes
+	known   []Known // a single one with modes
 	other   Known
 	workers *pool.Pool
 	chains  int // of the long run
-	steps   int // of each
+	steps   int // of each chain
 	batches int // of the population loss
-	samples int // exact ones that move, with modes
-	summed  int // by double sums
+	samples int // exact samples that move, with modes
+	summed  int // size of the larger batches of which losses are double sums
 
 	kernel      func(t Target, c TransitionConfig) *kernel
 	acceptance  func(m *mover, rows int) []float32
@@ -104,7 +103,7 @@ func newSubject(c *Config, known []Known, other Known, workers *pool.Pool) *subj
 	return v
 }
 
-// states are rows of vectors alone.
+// states returns rows of vectors without modes.
 func states(x []float32, dim int) States { return States{Dim: dim, X: x} }
 
 // checkDetailedBalance compares the two sides of
@@ -116,23 +115,23 @@ func (v *subject) checkDetailedBalance(emit func(engine.Check)) {
 		var worst float64
 		for _, t := range v.known {
 			d := t.Dim()
-			tr := v.kernel(t.Target, TransitionConfig{Sigma: []float64{sigma}})
+			kernel := v.kernel(t.Target, TransitionConfig{Sigma: []float64{sigma}})
 			x, y := make([]float32, pairs*d), make([]float32, pairs*d)
 			asm.Normals(x, &asm.Counter{Seed: 2}, 0)
 			asm.Normals(y, &asm.Counter{Seed: 3}, 0)
 			for i := range x {
 				x[i] *= 2
 			}
-			tr.shift(y, x, make([]float32, 4*pairs))
-			forward, backward := v.both(tr, x, y)
+			kernel.shift(y, x, make([]float32, 4*pairs))
+			forward, backward := v.acceptances(kernel, x, y)
 			for r := range pairs {
 				if min(forward[r], backward[r]) < vanishing {
 					continue
 				}
 				a, b := number.Widen(x[r*d:(r+1)*d]), number.Widen(y[r*d:(r+1)*d])
-				there := t.Log(a, 0) + logWalk(a, b, sigma) + math.Log(float64(forward[r]))
-				back := t.Log(b, 0) + logWalk(b, a, sigma) + math.Log(float64(backward[r]))
-				worst = max(worst, math.Abs(there-back)/(1+math.Abs(t.Log(a, 0))+math.Abs(t.Log(b, 0))))
+				left := t.Log(a, 0) + logWalk(a, b, sigma) + math.Log(float64(forward[r]))
+				right := t.Log(b, 0) + logWalk(b, a, sigma) + math.Log(float64(backward[r]))
+				worst = max(worst, math.Abs(left-right)/(1+math.Abs(t.Log(a, 0))+math.Abs(t.Log(b, 0))))
 			}
 		}
 		emit(engine.AtMost(fmt.Sprintf("detailed-balance/sigma=%g", sigma), worst, 4e-6,
@@ -140,17 +139,17 @@ func (v *subject) checkDetailedBalance(emit func(engine.Check)) {
 	}
 }
 
-// both returns the acceptance of moves x → y and of those back.
-func (v *subject) both(tr *kernel, x, y []float32) (forward, backward []float32) {
-	m := tr.newMover(strip)
-	for lo := 0; lo < len(x); lo += strip * tr.dim {
-		hi := min(lo+strip*tr.dim, len(x))
-		from, to := states(x[lo:hi], tr.dim), states(y[lo:hi], tr.dim)
-		m.logDensity(m.logPi[:from.Len()], from)
-		m.logDensity(m.logNext[:from.Len()], to)
-		forward = append(forward, v.acceptance(m, from.Len())...)
+// acceptances returns the acceptance of moves x → y and y → x.
+func (v *subject) acceptances(t *kernel, x, y []float32) (forward, backward []float32) {
+	m := t.newMover(strip)
+	for lo := 0; lo < len(x); lo += strip * t.dim {
+		hi := min(lo+strip*t.dim, len(x))
+		s, next := states(x[lo:hi], t.dim), states(y[lo:hi], t.dim)
+		m.logDensity(m.logPi[:s.Len()], s)
+		m.logDensity(m.logNext[:s.Len()], next)
+		forward = append(forward, v.acceptance(m, s.Len())...)
 		m.logPi, m.logNext = m.logNext, m.logPi
-		backward = append(backward, v.acceptance(m, from.Len())...)
+		backward = append(backward, v.acceptance(m, s.Len())...)
 	}
 	return forward, backward
 }
@@ -168,8 +167,8 @@ func logWalk(x, y []float64, sigma float64) float64 {
 // the chance that chance alone exceeds it is below 10⁻⁷.
 const sixSigma = 6
 
-// checkLongRun starts chains at one point, a scale from the centre of the first mode, and
-// compares where they end with the exact moments.
+// checkLongRun starts all chains at one point, a scale away from the centre of the first mode. It compares
+// the moments of the states where they end with the exact ones.
 func (v *subject) checkLongRun(emit func(engine.Check)) {
 	name, c := "long-run", TransitionConfig{Sigma: []float64{0.3, 1, 2}}
 	if v.modal() {
@@ -178,15 +177,15 @@ func (v *subject) checkLongRun(emit func(engine.Check)) {
 	}
 	var worst float64
 	for _, t := range v.known {
-		tr := v.kernel(t.Target, c)
-		s := newStates(v.chains, tr.dim, tr.modes)
+		kernel := v.kernel(t.Target, c)
+		s := newStates(v.chains, kernel.dim, kernel.modes)
 		center, scale := placeOf(t.Target, 0)
 		for i := range s.X {
-			s.X[i] = float32(center[i%tr.dim] + scale)
+			s.X[i] = float32(center[i%kernel.dim] + scale)
 		}
 		const piece = 512
 		v.workers.Run(v.chains/piece, func(i int) {
-			v.run(tr.newMover(strip), s.Part(i*piece, (i+1)*piece), v.steps, &asm.Counter{Seed: 5}, uint64(i*piece))
+			v.run(kernel.newMover(strip), s.Part(i*piece, (i+1)*piece), v.steps, &asm.Counter{Seed: 5}, uint64(i*piece))
 		})
 		worst = max(worst, t.Deviation(s.X, s.K))
 	}
@@ -194,9 +193,8 @@ func (v *subject) checkLongRun(emit func(engine.Check)) {
 		"standard errors between statistics of %d chains after %d steps and of the target, the largest of all targets", v.chains, v.steps))
 }
 
-// checkBackpropagation compares a training step's gradient with respect to the parameters
-// with central differences, in float64, of what it differentiates, along random directions
-// of each tensor.
+// checkBackpropagation compares a training step's gradient with respect to the parameters with central
+// differences of the surrogate, in float64, along random directions of each tensor.
 func (v *subject) checkBackpropagation(emit func(engine.Check), c *Config) {
 	name := "backpropagation/" + c.Generator.Kind
 	if v.modal() {
@@ -213,7 +211,7 @@ func (v *subject) checkBackpropagation(emit func(engine.Check), c *Config) {
 // modal reports whether states have modes.
 func (v *subject) modal() bool { return modesOf(v.known[0].Target) > 0 }
 
-// random returns normal numbers of a generator that nothing else here uses.
+// random returns normal numbers from another generator than rng's.
 func random(n int, scale float64, seed uint64) []float64 {
 	r := rand.New(rand.NewPCG(seed, 0))
 	x := make([]float64, n)

@@ -11,29 +11,28 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// losses are one with the configured kernel and one with a narrow one, each with both
-// statistics.
-func (v *subject) losses() (all []LossConfig) {
+// losses returns the losses of the configured kernel and of a narrow one, each with both statistics.
+func (v *subject) losses() (losses []LossConfig) {
 	narrow := LossConfig{Kernel: mmd.Kernel{IMQ: []mmd.IMQ{{C: 0.2, Beta: 1.5, Weight: 1}}}}
 	for _, l := range []LossConfig{{Kind: "mmd", Kernel: v.config.Loss.Kernel}, narrow} {
 		for _, s := range []mmd.Statistic{mmd.V, mmd.U} {
 			l.Statistic = s
-			all = append(all, l)
+			losses = append(losses, l)
 		}
 	}
-	return all
+	return losses
 }
 
-// checkLosses compares the losses and gradients of training with the plain double sums, and the
-// gradients of those, of few samples, with central differences with s′ fixed.
+// checkLosses compares the losses and gradients of training with double sums. For a small batch it also
+// compares the gradients of the double sums with central differences, with s′ fixed.
 func (v *subject) checkLosses(emit func(engine.Check)) {
-	const few = 17
+	const smallBatch = 17
 	var loss, gradient, difference float64
 	for _, known := range v.known {
 		t := v.order(known, "random")
 		modes := max(1, t.modes)
 		for _, l := range v.losses() {
-			for _, n := range []int{few, v.summed} {
+			for _, n := range []int{smallBatch, v.summed} {
 				s, next := v.moved(t, known, n, 14, 0)
 				for i := range s.X { // away from the target, where gradients do not vanish
 					s.X[i] *= 0.9
@@ -48,15 +47,15 @@ func (v *subject) checkLosses(emit func(engine.Check)) {
 				}
 				loss = max(loss, math.Abs(got-naive(wantX, wantK))/l.Kernel.Value(0))
 				for _, c := range []struct {
-					at, want []float64
-					got      []float32
+					argument, want []float64
+					got            []float32
 				}{{x, wantX, ds.x}, {e, wantK, ds.k}} {
 					scale := number.Largest(c.want)
 					for i, g := range c.got {
 						gradient = max(gradient, math.Abs(float64(g)-c.want[i])/scale)
 					}
-					for i := 0; n == few && i < len(c.want); i++ {
-						numerical := number.CentralDifference(&c.at[i], 1e-5, func() float64 { return naive(nil, nil) })
+					for i := 0; n == smallBatch && i < len(c.want); i++ {
+						numerical := number.CentralDifference(&c.argument[i], 1e-5, func() float64 { return naive(nil, nil) })
 						difference = max(difference, math.Abs(numerical-c.want[i])/scale)
 					}
 				}
@@ -73,7 +72,7 @@ func (v *subject) checkLosses(emit func(engine.Check)) {
 	emit(engine.AtMost(names[2], gradient, 1e-5, "gradient of training likewise, relative to its largest element"))
 }
 
-// oneHot returns the modes of n states as vectors. Without modes all have the same.
+// oneHot returns the modes of n states as unit vectors, [n][modes]. Without modes all states have one mode.
 func oneHot(k []uint8, n, modes int) []float64 {
 	if k == nil {
 		return slices.Repeat([]float64{1}, n)
@@ -91,7 +90,7 @@ func (v *subject) checkPenalty(emit func(engine.Check)) {
 	const n, dim = 100, 2
 	b := newBoundary(BoundaryConfig{Weight: 0.5, Sharpness: 0.4, Radius: 3, Center: []float64{1, -0.5}}, dim)
 	x := number.Narrow(random(n*dim, 3, 31))
-	// It adds to a gradient that there is already.
+	// The penalty adds its gradient to that of the loss, here 1.
 	grad := make([]float32, n*dim)
 	for i := range grad {
 		grad[i] = 1
@@ -108,10 +107,9 @@ func (v *subject) checkPenalty(emit func(engine.Check)) {
 	emit(engine.AtMost("boundary-gradient", slope, 2e-5, "its gradient against central differences, by the share of one sample"))
 }
 
-// checkPopulation estimates losses in the limit of infinite batches by means over
-// batches of U-statistics, which are unbiased: zero for exact samples, and so
-// is the gradient along a translation, a dilation and two shears, and positive for samples of another
-// law.
+// checkPopulation estimates the loss of infinite batches by means of U-statistics over batches, which are
+// unbiased. For exact samples the loss is zero, and so is its gradient along a translation, a
+// dilation and two shears. For samples of another law the loss is positive.
 func (v *subject) checkPopulation(emit func(engine.Check)) {
 	const n, bandwidth = 512, 1 // a wide kernel lets batches of this size tell the two laws apart
 	t := v.kernel(v.known[0].Target, TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 10})
@@ -143,8 +141,8 @@ func (v *subject) checkPopulation(emit func(engine.Check)) {
 		"standard errors of the mean loss of as many samples of another law above 0; it is %.1e ± %.1e", elsewhere.Value(), elsewhere.StandardError()))
 }
 
-// population returns the unbiased loss of batches of samples of a law, which the kernel moves, and
-// shows each with its gradient.
+// population returns the mean U-statistic of batches of a law's samples, which the kernel moves. It calls
+// show, unless that is nil, with each batch and its gradient.
 func (v *subject) population(t *kernel, law Known, n int, bandwidth float64, show func(s States, grad stateGradient)) (loss stat.Mean) {
 	estimator := v.estimator(&LossConfig{Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{bandwidth}}}, n, t.dim, t.modes)
 	grad := newStateGradient(n, t.dim, t.modes)
@@ -158,7 +156,7 @@ func (v *subject) population(t *kernel, law Known, n int, bandwidth float64, sho
 	return loss
 }
 
-// moved returns exact samples of a law and where the kernel takes them.
+// moved returns exact samples s of a law, and the s′ to which the kernel moves them.
 func (v *subject) moved(t *kernel, law Known, n int, seed uint64, step uint32) (s, next States) {
 	s, next = newStates(n, t.dim, t.modes), newStates(n, t.dim, t.modes)
 	law.Sample(s.X, s.K, &asm.Counter{Seed: seed, Purpose: 1, Step: step}, 0)

@@ -37,14 +37,14 @@ func (v *subject) order(known Known, order string) *kernel {
 
 // checkModalBalance compares the two sides of
 // π(s) q(s→s′) α(s→s′) = π(s′) q(s′→s) α(s′→s) for each move, with the density that
-// the moves use, on pairs of exact samples that are stretched. The teleport is
-// deterministic: there the element dx′ of the second side is dx times the
-// determinant of the map, taken numerically.
+// the moves use, on pairs of exact samples whose coordinates are scaled at random. A teleport is
+// deterministic, so the volume element dx′ of the right side is dx times the determinant of the
+// map, which is computed numerically.
 func (v *subject) checkModalBalance(emit func(engine.Check)) {
 	const pairs = 5000
 	t, r := v.order(v.known[0], "random"), rand.New(rand.NewPCG(1, 0))
 	d, m, known := t.dim, t.newMover(strip), v.known[0]
-	bound := 4e-6 // of the logarithms' size
+	bound := 4e-6 // relative to the logarithms
 	_, precise := t.target.(Precise)
 	if precise {
 		bound = 1e-9
@@ -62,27 +62,27 @@ func (v *subject) checkModalBalance(emit func(engine.Check)) {
 		return log[0]
 	}
 	image := func(p *proposal, x []float64) []float64 {
-		to := make([]float64, d)
+		y := make([]float64, d)
 		for i, v := range x {
-			to[i] = p.factor*v + p.shift[i]
+			y[i] = p.factor*v + p.shift[i]
 		}
-		return to
+		return y
 	}
 	var worst [numMoves]float64
-	var astray float64
+	var worstReturn float64 // distance of a state from where a teleport and its inverse lead
 	for i := range t.proposals {
 		p := &t.proposals[i]
 		back := t.inverse(p)
 		for pair := range pairs {
 			a, b := x[pair*d:(pair+1)*d], y[pair*d:(pair+1)*d]
 			from := number.Widen(a)
-			there := image(p, from)
+			mean := image(p, from) // of the proposed state
 			var forward, backward float64
 			if p.noise == 0 {
-				for j, v := range image(back, there) {
-					astray = max(astray, math.Abs(v-from[j])/(1+math.Abs(from[j])))
+				for j, v := range image(back, mean) {
+					worstReturn = max(worstReturn, math.Abs(v-from[j])/(1+math.Abs(from[j])))
 				}
-				b = number.Narrow(there)
+				b = number.Narrow(mean)
 				const h = 1e-3
 				for j := range d { // the map acts on each coordinate alone
 					up, down := slices.Clone(from), slices.Clone(from)
@@ -91,43 +91,42 @@ func (v *subject) checkModalBalance(emit func(engine.Check)) {
 				}
 			} else {
 				to := number.Widen(b)
-				forward, backward = t.logNoise(to, there), t.logNoise(from, image(back, to))
+				forward, backward = t.logNoise(to, mean), t.logNoise(from, image(back, to))
 			}
 			logFrom, logTo := known.Log(from, int(p.fromMode)), known.Log(number.Widen(b), int(p.toMode))
-			current, next := density(a, p.fromMode), density(b, p.toMode)
-			forward += logFrom + math.Min(0, p.logRatio(current, next))
-			backward += logTo + math.Min(0, back.logRatio(next, current))
-			off := math.Abs(forward - backward)
+			logPi, logNext := density(a, p.fromMode), density(b, p.toMode)
+			forward += logFrom + math.Min(0, p.logRatio(logPi, logNext))
+			backward += logTo + math.Min(0, back.logRatio(logNext, logPi))
+			difference := math.Abs(forward - backward)
 			if !precise {
-				off /= 1 + math.Abs(logFrom) + math.Abs(logTo)
+				difference /= 1 + math.Abs(logFrom) + math.Abs(logTo)
 			}
-			worst[p.kind] = max(worst[p.kind], off)
+			worst[p.kind] = max(worst[p.kind], difference)
 		}
 	}
 	for kind, w := range worst {
 		emit(engine.AtMost("detailed_balance_"+moveNames[kind], w, bound,
 			"largest difference of the logarithms of both sides on %d pairs of states of each two modes", pairs))
 	}
-	emit(engine.AtMost("teleport_returns", astray, 1e-12,
+	emit(engine.AtMost("teleport_returns", worstReturn, 1e-12,
 		"largest difference of a state from where a teleport and the one back lead, relative to 1 + |x|"))
 }
 
-// inverse returns the proposal of p's kind from where p leads to where it came
-// from.
+// inverse returns the proposal of p's kind from p's toMode to its fromMode.
 func (t *kernel) inverse(p *proposal) *proposal {
 	return &t.proposals[slices.IndexFunc(t.proposals, func(q proposal) bool {
 		return q.kind == p.kind && q.fromMode == p.toMode && q.toMode == p.fromMode
 	})]
 }
 
-// logNoise returns the logarithm of the density at y of a Gaussian about x with one
-// of the listed standard deviations.
+// logNoise returns the logarithm of the density at y of Gaussians about x, summed over the listed standard
+// deviations, up to a constant.
 func (t *kernel) logNoise(y, x []float64) float64 {
 	var square float64
 	for i, v := range y {
 		square += (v - x[i]) * (v - x[i])
 	}
-	// Factored by the widest Gaussian, so that it does not vanish far out.
+	// The widest Gaussian is factored out, so that the sum does not vanish far from x.
 	var widest, sum float64
 	for _, s := range t.config.Sigma {
 		widest = max(widest, s)
@@ -154,12 +153,13 @@ type cells struct {
 
 func (c cells) count() int { return c.bins * len(c.known.Weights) }
 
-func (c cells) of(x []float32, k uint8) int {
+// cell returns the index of a state's cell.
+func (c cells) cell(x []float32, k uint8) int {
 	return int(k)*c.bins + min(c.bins-1, int(c.known.Rank(x, k)*float64(c.bins)))
 }
 
-// orders calls visit with the moves in each order that there is, of which only the random one is
-// reversible, and the order's name in checks.
+// orders calls visit with the moves in each order, and the order's name in checks. Only the random order is
+// reversible.
 func (v *subject) orders(visit func(t *kernel, reversible bool, name string)) {
 	for _, order := range conf.Values(new(ModalConfig), "transition.order") {
 		visit(v.order(v.known[0], order), order == "random", strings.ReplaceAll(order, "-", "_"))
@@ -174,7 +174,7 @@ func (v *subject) checkInvariance(emit func(engine.Check)) {
 		c := cells{v.known[0], 32}
 		count := make([]float64, c.count())
 		for i, k := range s.K {
-			count[c.of(s.X[i*t.dim:(i+1)*t.dim], k)]++
+			count[c.cell(s.X[i*t.dim:(i+1)*t.dim], k)]++
 		}
 		var chi float64
 		for cell, got := range count {
@@ -186,9 +186,8 @@ func (v *subject) checkInvariance(emit func(engine.Check)) {
 	})
 }
 
-// checkReversible counts how many exact samples move from cell to cell and
-// compares each flow with the opposite one by Bowker's test of symmetry. It
-// shows that a kernel that is not reversible is none.
+// checkReversible counts how many exact samples move from cell to cell, and compares each flow with the
+// opposite one by Bowker's test of symmetry. For moves that are not reversible the flows must differ.
 func (v *subject) checkReversible(emit func(engine.Check)) {
 	v.orders(func(t *kernel, reversible bool, name string) {
 		s, next := v.moved(t, v.known[0], v.samples, 13, 0)
@@ -196,7 +195,7 @@ func (v *subject) checkReversible(emit func(engine.Check)) {
 		size, d := c.count(), t.dim
 		flow := make([]float64, size*size)
 		for i, k := range s.K {
-			flow[c.of(s.X[i*d:(i+1)*d], k)*size+c.of(next.X[i*d:(i+1)*d], next.K[i])]++
+			flow[c.cell(s.X[i*d:(i+1)*d], k)*size+c.cell(next.X[i*d:(i+1)*d], next.K[i])]++
 		}
 		var chi, pairs float64
 		for i := range size {
