@@ -2,29 +2,28 @@ package pool
 
 import "bytes"
 
-// Local returns ranks that are goroutines of one process, for tests of what ranks
-// compute: each calls Gather on its own.
+// Local returns ranks in one process, for tests: each belongs to a goroutine.
 func Local(size int) []Ranks {
-	sent := make([]chan message, size*size)
-	for i := range sent {
-		sent[i] = make(chan message, 1)
+	channels := make([]chan message, size*size)
+	for i := range channels {
+		channels[i] = make(chan message, 1)
 	}
-	var all []Ranks
+	var ranks []Ranks
 	for r := range size {
-		all = append(all, &local{r, size, sent})
+		ranks = append(ranks, &local{rank: r, size: size, channels: channels})
 	}
-	return all
+	return ranks
 }
 
 type local struct {
 	rank, size int
-	sent       []chan message // from one rank to another
+	channels   []chan message // [from][to]
 }
 
-// A message is a part of so many bytes, or all.
+// A message is a rank's part of data of the given length.
 type message struct {
-	part []byte
-	of   int
+	part   []byte
+	length int
 }
 
 func (l *local) Rank() int { return l.rank }
@@ -39,29 +38,29 @@ func (l *local) Gather(data []byte, ends []int) {
 	}
 	for r := range l.size {
 		if r != l.rank {
-			l.between(l.rank, r) <- message{bytes.Clone(part(l.rank)), len(data)}
+			l.channel(l.rank, r) <- message{bytes.Clone(part(l.rank)), len(data)}
 		}
 	}
 	for r := range l.size {
 		if r == l.rank {
 			continue
 		}
-		m := <-l.between(r, l.rank)
-		if len(m.part) != len(part(r)) || m.of != len(data) {
+		m := <-l.channel(r, l.rank)
+		if len(m.part) != len(part(r)) || m.length != len(data) {
 			panic("pool: ranks gather different lengths")
 		}
 		copy(part(r), m.part)
 	}
 }
 
-func (l *local) between(from, to int) chan message { return l.sent[from*l.size+to] }
+func (l *local) channel(from, to int) chan message { return l.channels[from*l.size+to] }
 
 func (l *local) Send(to int, data []byte) {
-	l.between(l.rank, to) <- message{bytes.Clone(data), len(data)}
+	l.channel(l.rank, to) <- message{bytes.Clone(data), len(data)}
 }
 
 func (l *local) Receive(from int, data []byte) {
-	m := <-l.between(from, l.rank)
+	m := <-l.channel(from, l.rank)
 	if len(m.part) != len(data) {
 		panic("pool: ranks send and receive different lengths")
 	}

@@ -1,11 +1,10 @@
 // Package pool runs loops over independent pieces of work on a fixed set of
 // goroutines that live as long as the run.
 //
-// The pieces, not the threads, decide what is computed: a body receives the
-// index of its piece, writes only to that piece's buffers, and reductions walk
-// the pieces in order. Results are therefore the same bits for any number of
-// threads. Run allocates nothing when its body is a function value that the
-// caller keeps.
+// A loop's body receives the index of a piece and writes only to that piece's
+// buffers, and reductions walk the pieces in order. Results are therefore the same
+// bits for any number of threads. Run allocates nothing when its body is a function
+// value that the caller keeps.
 package pool
 
 import (
@@ -19,53 +18,53 @@ import (
 	"github.com/revgen/revgen/internal/crash"
 )
 
-// Idle threads poll before they block, because to be woken takes some fifty
-// microseconds and on virtual machines much longer: patience bridges the serial
-// phases of a training step and other threads' last pieces, but does not burn a
-// core that nobody feeds. A thread that looks at its clock every few
-// microseconds and finds that it stood still for as long as preempted had to
-// leave its processor to somebody else. Where that happens polling takes time
-// from those it waits for, so the thread hardly polls for crowded times as long
-// as it stood still.
+// Idle threads poll before they block, because waking a thread takes some fifty
+// microseconds, and on virtual machines much longer. They poll for as long as the
+// serial phases of a training step and other threads' last pieces take, and then
+// leave the core. A thread that polls looks at the clock every few microseconds. If
+// much more time has passed, it was preempted. Then the processors are crowded, and
+// polling takes time from the threads that it waits for, so the thread hardly polls
+// for a multiple of the time that it stood still.
 const (
-	patience  = 250 * time.Microsecond
-	polls     = 1 << 10 // between looks at the clock
-	preempted = 200 * time.Microsecond
-	crowded   = 10
+	pollTime      = 250 * time.Microsecond
+	crowdedTime   = pollTime / 32          // to poll where processors are crowded
+	polls         = 1 << 10                // between looks at the clock
+	preempted     = 200 * time.Microsecond // between looks at the clock of a thread that was preempted
+	crowdedFactor = 10                     // how long processors count as crowded, in times that a thread stood still
 )
 
 // A Pool executes loops on a fixed number of threads. Its methods must be
 // called from one goroutine at a time.
 type Pool struct {
-	threads int
-	workers []worker
-	ended   sync.WaitGroup
-	closed  atomic.Bool
+	threads     int
+	workers     []worker
+	workersDone sync.WaitGroup
+	closed      atomic.Bool
 
-	heeded atomic.Pointer[atomic.Bool] // whether the context of Heed has ended; nil without
+	contextEnded atomic.Pointer[atomic.Bool] // of the context of Heed; nil without one
 
-	caller patient
+	caller poller
 	body   func(piece int)
-	first  int // number of the loop's first piece
+	first  int // index of the loop's first piece
 
-	ranks   Ranks // nil for a process that stands alone
-	ends    []int
-	flags   []byte
-	message []byte // of several spans
+	ranks   Ranks  // nil for a process that stands alone
+	ends    []int  // of the ranks' parts of a message
+	flags   []byte // buffer of Worst
+	message []byte // buffer for several spans
 
 	// open holds the loop's number in its high half and the number of pieces
 	// not yet handed out in its low half, so that taking a piece also checks
 	// that its loop is still the present one.
-	open     atomic.Uint64
-	left     atomic.Int64 // pieces not yet finished
-	waiting  atomic.Bool  // the caller blocks on finished
-	finished chan struct{}
-	raised   atomic.Pointer[crash.Panic] // first panic of the loop
+	open       atomic.Uint64
+	unfinished atomic.Int64 // number of pieces
+	waiting    atomic.Bool  // whether the caller blocks on finished
+	finished   chan struct{}
+	raised     atomic.Pointer[crash.Panic] // first panic of the loop
 }
 
 // A worker is one of the pool's own goroutines.
 type worker struct {
-	idle atomic.Bool // it blocks on wake
+	idle atomic.Bool // whether it blocks on wake
 	wake chan struct{}
 	_    [64]byte // keeps workers on separate cache lines
 }
@@ -80,7 +79,7 @@ func New(threads int) *Pool {
 	for i := range p.workers {
 		w := &p.workers[i]
 		w.wake = make(chan struct{}, 1)
-		p.ended.Go(func() { p.work(w) })
+		p.workersDone.Go(func() { p.work(w) })
 	}
 	return p
 }
@@ -89,8 +88,8 @@ func New(threads int) *Pool {
 func (p *Pool) Threads() int { return p.threads }
 
 // Run calls body(0) … body(n-1), each once, in any order and concurrently,
-// and returns when all have returned. A panic in a body is raised again
-// here, with its place.
+// and returns when all calls have returned. It raises a panic in a body again,
+// with its place.
 func (p *Pool) Run(n int, body func(piece int)) { p.RunFrom(0, n, body) }
 
 // RunFrom is Run for body(first) … body(first+n-1).
@@ -105,9 +104,9 @@ func (p *Pool) RunFrom(first, n int, body func(piece int)) {
 		return
 	}
 	p.body, p.first = body, first
-	p.left.Store(int64(n))
+	p.unfinished.Store(int64(n))
 	p.open.Store((p.open.Load()>>32+1)<<32 | uint64(n))
-	p.rouse(n - 1)
+	p.wake(n - 1)
 	for p.step() {
 	}
 	p.wait()
@@ -117,39 +116,39 @@ func (p *Pool) RunFrom(first, n int, body func(piece int)) {
 	}
 }
 
-// Heed lets loops hear the end of ctx until release is called: pieces that have not
-// begun then are left out, and long ones ask Halted. What such loops leave is worth
-// nothing, so whoever calls Heed looks at ctx after each.
+// Heed halts loops when ctx ends, until release is called. A halted loop skips the
+// pieces that have not begun, and long pieces ask Halted. Its results are of no use,
+// so the caller of Heed checks ctx after each loop.
 func (p *Pool) Heed(ctx context.Context) (release func()) {
 	ended := new(atomic.Bool)
-	before := p.heeded.Swap(ended)
+	outer := p.contextEnded.Swap(ended)
 	stop := context.AfterFunc(ctx, func() { ended.Store(true) })
 	return func() {
 		stop()
-		p.heeded.Store(before)
+		p.contextEnded.Store(outer)
 	}
 }
 
-// Halted reports, to any goroutine, whether the context that is heeded has ended.
+// Halted reports, to any goroutine, whether the context of Heed has ended.
 func (p *Pool) Halted() bool {
-	ended := p.heeded.Load()
+	ended := p.contextEnded.Load()
 	return ended != nil && ended.Load()
 }
 
 // wait returns when all pieces have finished.
 func (p *Pool) wait() {
-	if p.caller.wait(func() bool { return p.left.Load() == 0 }) {
+	if p.caller.poll(func() bool { return p.unfinished.Load() == 0 }) {
 		return
 	}
 	p.waiting.Store(true)
-	if p.left.Load() == 0 && p.waiting.CompareAndSwap(true, false) {
+	if p.unfinished.Load() == 0 && p.waiting.CompareAndSwap(true, false) {
 		return
 	}
 	<-p.finished
 }
 
-// rouse wakes up to n workers that block.
-func (p *Pool) rouse(n int) {
+// wake wakes up to n workers that block.
+func (p *Pool) wake(n int) {
 	for i := range p.workers {
 		if w := &p.workers[i]; n > 0 && w.idle.CompareAndSwap(true, false) {
 			w.wake <- struct{}{}
@@ -164,20 +163,19 @@ func (p *Pool) Close() {
 		return
 	}
 	p.open.Add(1 << 32) // a loop without pieces, for workers about to block
-	p.rouse(len(p.workers))
-	p.ended.Wait()
+	p.wake(len(p.workers))
+	p.workersDone.Wait()
 }
 
-// A patient is a thread that waits.
-type patient struct{ crowded time.Time } // until when it hardly polls
+// A poller is a thread that waits.
+type poller struct{ crowdedUntil time.Time }
 
-// wait polls until a condition holds, and reports whether it did before the
-// thread's patience ended.
-func (t *patient) wait(done func() bool) bool {
-	limit := patience
+// poll polls until a condition holds. It reports false if that takes too long.
+func (t *poller) poll(done func() bool) bool {
+	limit := pollTime
 	start := time.Now()
-	if start.Before(t.crowded) {
-		limit = patience / 32
+	if start.Before(t.crowdedUntil) {
+		limit = crowdedTime
 	}
 	for last := start; ; runtime.Gosched() {
 		for range polls {
@@ -187,7 +185,7 @@ func (t *patient) wait(done func() bool) bool {
 		}
 		now := time.Now()
 		if still := now.Sub(last); still > preempted {
-			t.crowded = now.Add(crowded * still)
+			t.crowdedUntil = now.Add(crowdedFactor * still)
 			return false
 		}
 		if now.Sub(start) > limit {
@@ -198,7 +196,7 @@ func (t *patient) wait(done func() bool) bool {
 }
 
 func (p *Pool) work(w *worker) {
-	var t patient
+	var t poller
 	for {
 		for p.step() {
 		}
@@ -209,7 +207,7 @@ func (p *Pool) work(w *worker) {
 		if p.closed.Load() {
 			return
 		}
-		if t.wait(func() bool { return p.open.Load() != v }) {
+		if t.poll(func() bool { return p.open.Load() != v }) {
 			continue
 		}
 		// Announce the sleep before looking once more, so that a loop started in
@@ -228,8 +226,8 @@ func (p *Pool) step() bool {
 		if v&math.MaxUint32 == 0 {
 			return false
 		}
-		// From here to the decrement of left the loop cannot end, so body is
-		// that of the piece's own loop.
+		// From here to the decrement of unfinished the loop cannot end, so
+		// p.body is the body of the piece's loop.
 		if p.open.CompareAndSwap(v, v-1) {
 			p.call(int(v&math.MaxUint32) - 1)
 			return true
@@ -242,7 +240,7 @@ func (p *Pool) call(piece int) {
 		if v := recover(); v != nil {
 			p.raised.CompareAndSwap(nil, crash.Recovered(v)) // only a panic allocates
 		}
-		if p.left.Add(-1) == 0 && p.waiting.CompareAndSwap(true, false) {
+		if p.unfinished.Add(-1) == 0 && p.waiting.CompareAndSwap(true, false) {
 			p.finished <- struct{}{}
 		}
 	}()

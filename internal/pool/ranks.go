@@ -7,86 +7,84 @@ import (
 	"github.com/revgen/revgen/asm"
 )
 
-// Ranks are processes that go through the same program side by side, each with a
-// pool of its own, and have no memory in common. A loop that is shared leaves
-// every rank with the same bits as if it had run all pieces itself, which it does
-// of all other loops.
+// Ranks are processes that run the same program side by side, each with a pool of its own and without
+// common memory. A shared loop leaves every rank with the same bits as if it had run all pieces
+// itself. All other loops every rank runs whole.
 type Ranks interface {
 	// Rank returns this process's number, 0 … Size−1.
 	Rank() int
 	// Size returns the number of processes.
 	Size() int
-	// Gather fills data on every rank with what the ranks have of it: rank r has
-	// bytes ends[r−1] … ends[r]−1, rank 0 those from 0 on. All ranks call it with
-	// the same lengths.
+	// Gather completes data on every rank. Before the call rank r has bytes ends[r−1] … ends[r]−1,
+	// and rank 0 those from 0 on. All ranks call it with the same lengths.
 	Gather(data []byte, ends []int)
 	// Send gives data to another rank, which calls Receive for as many bytes. It may
 	// return before or after that.
 	Send(to int, data []byte)
-	// Receive fills data with what another rank sends.
+	// Receive fills data from another rank's Send.
 	Receive(from int, data []byte)
 }
 
-// Exchange returns what each rank says, in as many bytes.
-func Exchange(ranks Ranks, mine []byte) [][]byte {
+// Exchange returns the messages of all ranks, given the rank's own. All have one length.
+func Exchange(ranks Ranks, message []byte) [][]byte {
 	n := ranks.Size()
-	data, ends, all := make([]byte, n*len(mine)), make([]int, n), make([][]byte, n)
+	data, ends, messages := make([]byte, n*len(message)), make([]int, n), make([][]byte, n)
 	for r := range n {
-		ends[r] = (r + 1) * len(mine)
-		all[r] = data[r*len(mine) : ends[r]]
+		ends[r] = (r + 1) * len(message)
+		messages[r] = data[r*len(message) : ends[r]]
 	}
-	copy(all[ranks.Rank()], mine)
+	copy(messages[ranks.Rank()], message)
 	ranks.Gather(data, ends)
-	return all
+	return messages
 }
 
 // A Watcher is Ranks that are told the number of pieces of each loop before its results
 // are gathered: for measurements.
 type Watcher interface{ Loop(pieces int) }
 
-// A Span is where the pieces of a loop leave results: piece first+i in bytes i·each
-// … (i+1)·each−1, or as many of them as there are, and those before first nothing.
+// A Span is where the pieces of a loop leave results. It consists of parts of one length, of which the
+// last may be shorter. Piece first+i owns part i, and pieces before first own nothing.
 type Span struct {
-	data        []byte
-	first, each int
-	ends        []int // of each piece's parts of each bytes, if it is not one
+	data      []byte
+	first     int
+	partBytes int
+	ends      []int // if not nil, piece i owns parts ends[i−1] … ends[i]−1
 }
 
-// SpanOf returns the span of a slice of which every piece owns each elements. T
-// holds no pointers.
-func SpanOf[T any](s []T, each int) Span {
+// SpanOf returns the span of a slice whose parts are partLength elements. T holds no pointers.
+func SpanOf[T any](s []T, partLength int) Span {
 	data := asm.Bytes(s)
 	if len(s) == 0 {
 		return Span{}
 	}
-	return Span{data: data, each: each * (len(data) / len(s))}
+	return Span{data: data, partBytes: partLength * (len(data) / len(s))}
 }
 
-// From is the span of a slice of which piece first+i owns part i.
+// From returns the span in which piece first+i owns part i.
 func (s Span) From(first int) Span {
 	s.first = first
 	return s
 }
 
-// Uneven is the span of which piece i owns parts ends[i−1] … ends[i]−1. The ends are read
-// when the span is.
+// Uneven returns the span in which piece i owns parts ends[i−1] … ends[i]−1. The ends are read
+// when results are gathered.
 func (s Span) Uneven(ends []int) Span {
 	s.ends = ends
 	return s
 }
 
-// before returns how many bytes the pieces before a piece own.
-func (s *Span) before(piece int) int {
+// bytesBefore returns how many bytes the pieces before a piece own.
+func (s *Span) bytesBefore(piece int) int {
 	switch {
 	case s.ends == nil:
-		return min(len(s.data), max(0, (piece-s.first)*s.each))
+		return min(len(s.data), max(0, (piece-s.first)*s.partBytes))
 	case piece == 0:
 		return 0
 	}
-	return s.ends[piece-1] * s.each
+	return s.ends[piece-1] * s.partBytes
 }
 
-// Join makes the pool one of several ranks', or with nil one that stands alone.
+// Join makes the pool that of one of several ranks, or with nil of a process that stands alone.
 func (p *Pool) Join(r Ranks) {
 	if p.ranks = r; r != nil {
 		p.ends = make([]int, r.Size())
@@ -109,11 +107,10 @@ func (p *Pool) Size() int {
 	return p.ranks.Size()
 }
 
-// Joined reports whether the pool is one of several ranks', be it the only one.
+// Joined reports whether the pool has joined ranks, even if there is only one.
 func (p *Pool) Joined() bool { return p.ranks != nil }
 
-// Alone calls f, in which loops that are shared are not: for what one rank does
-// while others wait or have left.
+// Alone calls f, in which no loop is shared: for work of one rank while others wait or have left.
 func (p *Pool) Alone(f func()) {
 	r := p.ranks
 	p.ranks = nil
@@ -121,17 +118,17 @@ func (p *Pool) Alone(f func()) {
 	f()
 }
 
-// Stretch returns the pieces lo … hi−1 of n that are a rank's own.
+// Stretch returns the pieces lo … hi−1 of n that one rank runs.
 func Stretch(n, rank, size int) (lo, hi int) { return n * rank / size, n * (rank + 1) / size }
 
-// stretch is Stretch of pieces of unequal cost: costs[i] is that of pieces 0 … i, or nil
-// where all cost the same.
-func stretch(n int, costs []int, rank, size int) (lo, hi int) {
+// stretchByCost is Stretch for pieces of unequal cost: costs[i] is the cost of pieces 0 … i together. With
+// nil all cost the same.
+func stretchByCost(n int, costs []int, rank, size int) (lo, hi int) {
 	if costs == nil {
 		return Stretch(n, rank, size)
 	}
 	for i, before := 0, 0; i < n; i++ {
-		middle := (before + costs[i]) * size // twice the middle of the piece, in ranks' parts of the cost
+		middle := (before + costs[i]) * size // twice the cost up to the piece's middle, times size
 		if middle < 2*costs[n-1]*rank {
 			lo = i + 1
 		}
@@ -143,21 +140,21 @@ func stretch(n int, costs []int, rank, size int) (lo, hi int) {
 	return lo, hi
 }
 
-// Rows returns the rows lo … hi−1 of n that are the rank's own, whole groups of so many.
-func (p *Pool) Rows(n, together int) (lo, hi int) {
-	lo, hi = Stretch((n+together-1)/together, p.Rank(), p.Size())
-	return min(n, lo*together), min(n, hi*together)
+// Rows returns the rows lo … hi−1 of n that are the rank's own. A group of rows is never divided.
+func (p *Pool) Rows(n, group int) (lo, hi int) {
+	lo, hi = Stretch((n+group-1)/group, p.Rank(), p.Size())
+	return min(n, lo*group), min(n, hi*group)
 }
 
-// Share is Run where each rank runs its own stretch of the pieces and has the
-// others' results from them. The spans are all that the loop writes and anybody
-// reads, but for what the same rank's pieces read in a later loop of as many.
+// Share is Run where each rank runs its own stretch of the pieces and gets the results of the others. The
+// spans must be all results, except for those that only the rank's own pieces of a later loop of as many
+// pieces read.
 func (p *Pool) Share(n int, body func(piece int), results ...Span) {
 	p.share(n, nil, body, results)
 }
 
-// ShareBy is Share of pieces of unequal cost, of which each rank runs its part of it:
-// costs[i] is that of pieces 0 … i together, in any unit, all positive.
+// ShareBy is Share of pieces of unequal cost, which it divides evenly among the ranks: costs[i] is the cost
+// of pieces 0 … i together, in any unit. All costs are positive.
 func (p *Pool) ShareBy(costs []int, body func(piece int), results ...Span) {
 	p.share(len(costs), costs, body, results)
 }
@@ -167,7 +164,7 @@ func (p *Pool) share(n int, costs []int, body func(piece int), results []Span) {
 		p.Run(n, body)
 		return
 	}
-	lo, hi := stretch(n, costs, p.ranks.Rank(), p.ranks.Size())
+	lo, hi := stretchByCost(n, costs, p.ranks.Rank(), p.ranks.Size())
 	p.RunFrom(lo, hi-lo, body)
 	p.gather(n, costs, results)
 }
@@ -183,17 +180,17 @@ func (p *Pool) gather(n int, costs []int, results []Span) {
 	if w, ok := p.ranks.(Watcher); ok {
 		w.Loop(n)
 	}
-	total, filled, last := 0, 0, 0
+	total, filled, last := 0, 0, 0 // bytes; spans that are not empty, and the last of these
 	for i := range results {
-		if size := results[i].before(n); size > 0 {
+		if size := results[i].bytesBefore(n); size > 0 {
 			total, filled, last = total+size, filled+1, i
 		}
 	}
 	for r := range p.ends {
-		_, hi := stretch(n, costs, r, len(p.ends))
+		_, hi := stretchByCost(n, costs, r, len(p.ends))
 		p.ends[r] = 0
 		for i := range results {
-			p.ends[r] += results[i].before(hi)
+			p.ends[r] += results[i].bytesBefore(hi)
 		}
 	}
 	switch {
@@ -204,21 +201,20 @@ func (p *Pool) gather(n int, costs []int, results []Span) {
 		if len(p.message) < total {
 			p.message = make([]byte, total)
 		}
-		p.parts(n, costs, results, true)
+		p.copyParts(n, costs, results, true)
 		p.ranks.Gather(p.message[:total], p.ends)
-		p.parts(n, costs, results, false)
+		p.copyParts(n, costs, results, false)
 	}
 }
 
-// parts copies a rank's own parts of the spans to its place in the message, or the
-// others' out of theirs.
-func (p *Pool) parts(n int, costs []int, results []Span, own bool) {
+// copyParts copies the rank's own parts of the spans into the message, or the other ranks' parts out of it.
+func (p *Pool) copyParts(n int, costs []int, results []Span, own bool) {
 	at := 0
 	for r := range p.ends {
-		lo, hi := stretch(n, costs, r, len(p.ends))
+		lo, hi := stretchByCost(n, costs, r, len(p.ends))
 		for i := range results {
 			s := &results[i]
-			part := s.data[s.before(lo):s.before(hi)]
+			part := s.data[s.bytesBefore(lo):s.bytesBefore(hi)]
 			message := p.message[at:][:len(part)]
 			switch mine := r == p.ranks.Rank(); {
 			case own && mine:
@@ -231,17 +227,16 @@ func (p *Pool) parts(n int, costs []int, results []Span, own bool) {
 	}
 }
 
-// Sum is a sum over n pieces in their order, of which each rank has its stretch, as
-// Share left them: chunk by chunk of so many bytes, the rank of the first pieces sets
-// the data by add(chunk, true), the next has it from there and goes on with
-// add(chunk, false), and all ranks get what the last makes of it. The bits are those of
-// one rank that has all pieces.
-func (p *Pool) Sum(n int, data []byte, chunk int, add func(chunk int, first bool)) {
+// Sum sums n pieces into data in their order, where each rank has its stretch of the pieces, as Share left
+// them. It goes through the data in chunks of the given number of bytes. The rank of the first pieces sets a
+// chunk by add(chunk, true), the next rank receives it and continues by add(chunk, false), and all
+// ranks get the result of the last one. The bits are those of one rank that has all pieces.
+func (p *Pool) Sum(n int, data []byte, chunkBytes int, add func(chunk int, first bool)) {
 	rank, size := p.Rank(), p.Size()
 	if w, ok := p.ranks.(Watcher); ok {
 		w.Loop(n)
 	}
-	before, after, last := -1, -1, 0 // ranks that have pieces
+	before, after, last := -1, -1, 0 // the nearest ranks that have pieces, and the last one
 	for r := range size {
 		if lo, hi := Stretch(n, r, size); lo == hi {
 			continue
@@ -255,8 +250,8 @@ func (p *Pool) Sum(n int, data []byte, chunk int, add func(chunk int, first bool
 		}
 	}
 	if lo, hi := Stretch(n, rank, size); lo < hi {
-		for c := 0; c*chunk < len(data); c++ {
-			part := data[c*chunk : min((c+1)*chunk, len(data))]
+		for c := 0; c*chunkBytes < len(data); c++ {
+			part := data[c*chunkBytes : min((c+1)*chunkBytes, len(data))]
 			if before >= 0 {
 				p.ranks.Receive(before, part)
 			}
@@ -266,11 +261,11 @@ func (p *Pool) Sum(n int, data []byte, chunk int, add func(chunk int, first bool
 			}
 		}
 	}
-	p.tell(last, data)
+	p.broadcast(last, data)
 }
 
 // Tell gives every rank the data of rank 0.
-func (p *Pool) Tell(data []byte) { p.tell(0, data) }
+func (p *Pool) Tell(data []byte) { p.broadcast(0, data) }
 
 // Text gives every rank the text of rank 0.
 func (p *Pool) Text(text []byte) []byte {
@@ -283,7 +278,8 @@ func (p *Pool) Text(text []byte) []byte {
 	return text
 }
 
-func (p *Pool) tell(from int, data []byte) {
+// broadcast gives every rank the data of one rank.
+func (p *Pool) broadcast(from int, data []byte) {
 	if p.ranks == nil {
 		return
 	}
