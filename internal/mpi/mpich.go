@@ -42,12 +42,13 @@ static void revgen_linger(void) {
 */
 import "C"
 
-// orderly says that ranks that come to their end together are to end MPI: where one exits
-// without, MPICH's mpirun kills the others, whose codes it takes.
-const orderly = true
+// finalizes tells Abort to end MPI if all ranks end at the same time. If one exits without doing so,
+// MPICH's mpirun kills the others, and takes their codes.
+const finalizes = true
 
-// linger comes before an exit with another code than 0. Once it has passed on a signal,
-// the proxy of MPICH's mpirun takes 0 for the code of a process that it waits for after
-// stdout and stderr of all of a node's have closed (HYD_pmcd_pmip.downstream.forced_cleanup
-// in hydra's pmip.c), so they close one after the other, and later than the process ends.
+// linger is called before an exit with a code other than 0. Once the proxy of MPICH's mpirun has passed on
+// a signal, it may take 0 for the code of a process: namely if it waits for the process after
+// stdout and stderr of all processes of a node have closed (HYD_pmcd_pmip.downstream.forced_cleanup
+// in hydra's pmip.c). So stdout and stderr are to close one after the other, and after the process
+// has ended.
 func linger() { C.revgen_linger() }

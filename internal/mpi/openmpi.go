@@ -5,8 +5,8 @@ package mpi
 // #cgo pkg-config: ompi
 import "C"
 
-// orderly says no: what ranks write is passed on more reliably by an mpirun that is asked
-// to abort than by one that a signal ends when ranks have exited.
-const orderly = false
+// finalizes is false because Open MPI's mpirun passes on what ranks write more reliably if MPI_Abort
+// ends it than if a signal does after ranks have exited.
+const finalizes = false
 
 func linger() {}

@@ -127,42 +127,42 @@ import (
 // Present tells whether the program has MPI.
 const Present = true
 
-// most is the largest count of one call.
-const most = math.MaxInt32
+// maxCount is the largest number of bytes of one call of MPI.
+const maxCount = math.MaxInt32
 
 // A job is the ranks of a communicator.
 type job struct {
 	comm       C.MPI_Comm
 	rank, size int
-	counts     []C.int
-	starts     []C.int
+	counts     []C.int // of each rank's bytes in a gathered message
+	starts     []C.int // of the same bytes
 }
 
-// A world is a job whose MPI is the program's own.
+// A world is a job of a program that begins and ends MPI itself.
 type world struct {
 	job
-	thread C.pthread_t // which makes all calls
-	end    C.MPI_Comm  // where ranks meet that leave, whatever others wait for in comm
+	thread  C.pthread_t // the thread of Init, which makes all calls
+	meeting C.MPI_Comm  // where ranks meet at their end, while others may still wait in comm
 }
 
-// A hosted job is one whose MPI is its host's.
+// A hosted job is the job of a program whose host begins and ends MPI.
 type hosted struct{ job }
 
-// takers are what keeps libraries under MPI from taking signals that Go uses
-// itself, such as that of a nil pointer.
-var takers = []string{"UCX_ERROR_SIGNALS=", "IPATH_NO_BACKTRACE=1", "HFI_NO_BACKTRACE=1"}
+// signalSettings are environment variables. They keep libraries under MPI from handling signals that Go
+// handles itself, such as that of a nil pointer.
+var signalSettings = []string{"UCX_ERROR_SIGNALS=", "IPATH_NO_BACKTRACE=1", "HFI_NO_BACKTRACE=1"}
 
-// Prepare begins a program that a launcher started as one of several processes anew, with an
-// environment that is read when libraries are loaded. It comes before signals are heard, which
-// the program would forget.
+// Prepare restarts a program that a launcher started as one of several processes, with signalSettings in
+// its environment, because libraries read them when they are loaded. It must be called before the
+// program listens for signals, because the restart would lose them.
 func Prepare() error {
 	if task, _, err := cluster.Step(os.Getenv); err != nil || task.Count == 1 {
 		return nil
 	}
 	env := os.Environ()
-	for _, t := range takers {
-		if name, _, _ := strings.Cut(t, "="); !slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
-			env = append(env, t)
+	for _, setting := range signalSettings {
+		if name, _, _ := strings.Cut(setting, "="); !slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
+			env = append(env, setting)
 		}
 	}
 	if len(env) == len(os.Environ()) {
@@ -175,20 +175,20 @@ func Prepare() error {
 	return err
 }
 
-// Init joins the job, after Prepare, and locks the goroutine to its thread, the one that MPI is to
-// hear from.
+// Init joins the job, after Prepare. It locks the goroutine to its thread, from which all calls of MPI must
+// come.
 func Init() (World, error) {
 	runtime.LockOSThread()
 	var provided C.int
-	if err := wrong(C.revgen_init(&provided)); err != nil {
+	if err := mpiError(C.revgen_init(&provided)); err != nil {
 		return nil, err
 	}
 	if provided < C.revgen_funneled {
 		return nil, fmt.Errorf("MPI: it allows a process no threads (level %d, MPI_THREAD_FUNNELED is %d)", provided, C.revgen_funneled)
 	}
 	w := &world{thread: C.revgen_self()}
-	for _, c := range []*C.MPI_Comm{&w.comm, &w.end} {
-		if err := wrong(C.revgen_dup_world(c)); err != nil {
+	for _, c := range []*C.MPI_Comm{&w.comm, &w.meeting} {
+		if err := mpiError(C.revgen_dup_world(c)); err != nil {
 			return nil, err
 		}
 	}
@@ -202,7 +202,7 @@ func Host(communicator int32) (Hosted, error) {
 		return nil, err
 	}
 	h := new(hosted)
-	if err := wrong(C.revgen_dup_host(C.int(communicator), &h.comm)); err != nil {
+	if err := mpiError(C.revgen_dup_host(C.int(communicator), &h.comm)); err != nil {
 		return nil, fmt.Errorf("%w; a communicator's number is that of MPI_Comm_c2f", err)
 	}
 	return h, h.place()
@@ -211,7 +211,7 @@ func Host(communicator int32) (Hosted, error) {
 // callable returns why the host's thread cannot call MPI now.
 func callable() error {
 	var usable, here C.int
-	err := wrong(C.revgen_usable(&usable, &here))
+	err := mpiError(C.revgen_usable(&usable, &here))
 	switch {
 	case err != nil:
 	case usable == 0:
@@ -222,10 +222,10 @@ func callable() error {
 	return err
 }
 
-// place learns the rank and the size of a job.
+// place asks MPI for the rank and the size of a job.
 func (j *job) place() error {
 	var rank, size C.int
-	if err := wrong(C.revgen_place(j.comm, &rank, &size)); err != nil {
+	if err := mpiError(C.revgen_place(j.comm, &rank, &size)); err != nil {
 		return err
 	}
 	j.rank, j.size = int(rank), int(size)
@@ -240,21 +240,21 @@ func (j *job) gather(data []byte, ends []int) error {
 	if len(data) == 0 {
 		return nil
 	}
-	start, one := 0, true // whether one rank has all
+	start, broadcast := 0, true // if one rank has all data
 	for _, end := range ends {
-		one = one && (end == 0 || end == len(data))
+		broadcast = broadcast && (end == 0 || end == len(data))
 	}
-	if len(data) <= most && !one {
+	if len(data) <= maxCount && !broadcast {
 		for r, end := range ends {
 			j.starts[r], j.counts[r] = C.int(start), C.int(end-start)
 			start = end
 		}
-		return wrong(C.revgen_gather(j.comm, unsafe.Pointer(&data[0]), &j.counts[0], &j.starts[0]))
+		return mpiError(C.revgen_gather(j.comm, unsafe.Pointer(&data[0]), &j.counts[0], &j.starts[0]))
 	}
 	for r, end := range ends {
 		for start < end {
-			n := min(most, end-start)
-			if err := wrong(C.revgen_tell(j.comm, unsafe.Pointer(&data[start]), C.int(n), C.int(r))); err != nil {
+			n := min(maxCount, end-start)
+			if err := mpiError(C.revgen_tell(j.comm, unsafe.Pointer(&data[start]), C.int(n), C.int(r))); err != nil {
 				return err
 			}
 			start += n
@@ -263,17 +263,17 @@ func (j *job) gather(data []byte, ends []int) error {
 	return nil
 }
 
-// pass gives data to another rank, or has it from there.
+// pass sends data to another rank, or receives data from it.
 func (j *job) pass(data []byte, rank int, sends bool) error {
 	for len(data) > 0 {
-		n := min(most, len(data))
+		n := min(maxCount, len(data))
 		code := C.int(0)
 		if sends {
 			code = C.revgen_send(j.comm, unsafe.Pointer(&data[0]), C.int(n), C.int(rank))
 		} else {
 			code = C.revgen_receive(j.comm, unsafe.Pointer(&data[0]), C.int(n), C.int(rank))
 		}
-		if err := wrong(code); err != nil {
+		if err := mpiError(code); err != nil {
 			return err
 		}
 		data = data[n:]
@@ -281,16 +281,15 @@ func (j *job) pass(data []byte, rank int, sends bool) error {
 	return nil
 }
 
-// here panics on another thread than Init's.
-func (w *world) here() {
+// checkThread panics on another thread than Init's.
+func (w *world) checkThread() {
 	if C.revgen_is(w.thread) == 0 {
 		panic("mpi: called from another thread than Init was")
 	}
 }
 
-// ends ends the job for what went wrong in the middle of a step, which cannot be mended
-// on one rank.
-func (w *world) ends(err error) {
+// check ends the job if MPI failed. In the middle of a step one rank alone cannot mend that.
+func (w *world) check(err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "revgen: rank %d of %d: %v\n", w.rank, w.size, err)
 		w.Abort(1)
@@ -299,37 +298,37 @@ func (w *world) ends(err error) {
 
 // Gather implements pool.Ranks.
 func (w *world) Gather(data []byte, ends []int) {
-	w.here()
-	w.ends(w.gather(data, ends))
+	w.checkThread()
+	w.check(w.gather(data, ends))
 }
 
 // Send implements pool.Ranks.
 func (w *world) Send(to int, data []byte) {
-	w.here()
-	w.ends(w.pass(data, to, true))
+	w.checkThread()
+	w.check(w.pass(data, to, true))
 }
 
 // Receive implements pool.Ranks.
 func (w *world) Receive(from int, data []byte) {
-	w.here()
-	w.ends(w.pass(data, from, false))
+	w.checkThread()
+	w.check(w.pass(data, from, false))
 }
 
-// ends panics, where the host's step cannot go on.
-func (h *hosted) ends(err error) {
+// check panics if MPI failed, because the host's step cannot continue.
+func (h *hosted) check(err error) {
 	if err != nil {
 		panic(&Failure{err})
 	}
 }
 
 // Gather implements pool.Ranks.
-func (h *hosted) Gather(data []byte, ends []int) { h.ends(h.gather(data, ends)) }
+func (h *hosted) Gather(data []byte, ends []int) { h.check(h.gather(data, ends)) }
 
 // Send implements pool.Ranks.
-func (h *hosted) Send(to int, data []byte) { h.ends(h.pass(data, to, true)) }
+func (h *hosted) Send(to int, data []byte) { h.check(h.pass(data, to, true)) }
 
 // Receive implements pool.Ranks.
-func (h *hosted) Receive(from int, data []byte) { h.ends(h.pass(data, from, false)) }
+func (h *hosted) Receive(from int, data []byte) { h.check(h.pass(data, from, false)) }
 
 func (h *hosted) Ready() error { return callable() }
 
@@ -337,14 +336,14 @@ func (h *hosted) Free() error {
 	if err := callable(); err != nil {
 		return err
 	}
-	return wrong(C.revgen_free(&h.comm))
+	return mpiError(C.revgen_free(&h.comm))
 }
 
 func (w *world) Meet(patience time.Duration) bool {
-	w.here()
+	w.checkThread()
 	var met C.int
 	for end := time.Now().Add(patience); met == 0; time.Sleep(time.Millisecond) {
-		_ = C.revgen_meet(w.end, &met) // what fails is tried until then
+		_ = C.revgen_meet(w.meeting, &met) // a failure is tried again
 		if met == 0 && time.Now().After(end) {
 			return false
 		}
@@ -354,18 +353,18 @@ func (w *world) Meet(patience time.Duration) bool {
 
 func (w *world) Finalize(code int) error {
 	w.Meet(math.MaxInt64)
-	err := wrong(C.revgen_finalize())
+	err := mpiError(C.revgen_finalize())
 	if code != 0 {
 		linger()
 	}
 	return err
 }
 
-// Times of an end that is not all ranks' success.
+// Times of Abort.
 const (
-	// forwarding is how long a launcher is given to pass on what was written to stderr:
-	// Open MPI's drops what it has not read when the job is aborted. So long the other
-	// ranks are waited for.
+	// forwarding is how long a launcher is given to pass on what was written to stderr, because Open
+	// MPI's drops what it has not read when the job is aborted. For as long Abort waits for the
+	// other ranks.
 	forwarding = 500 * time.Millisecond
 	// finalizing is how long MPI may take to end.
 	finalizing = 2 * time.Second
@@ -374,7 +373,7 @@ const (
 func (w *world) Abort(code int) {
 	forwarded := time.After(forwarding)
 	here := C.revgen_is(w.thread) != 0
-	if here && orderly && w.Meet(forwarding) {
+	if here && finalizes && w.Meet(forwarding) {
 		time.AfterFunc(finalizing, func() { os.Exit(code) })
 		_ = w.Finalize(code)
 		os.Exit(code)
@@ -387,8 +386,8 @@ func (w *world) Abort(code int) {
 	os.Exit(code) // which the launcher sees, as well as an MPI whose Abort returns
 }
 
-// wrong describes what an MPI function returned, nil for success.
-func wrong(code C.int) error {
+// mpiError returns the error of an MPI function by its return code, nil for success.
+func mpiError(code C.int) error {
 	if code == C.MPI_SUCCESS {
 		return nil
 	}
