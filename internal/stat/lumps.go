@@ -6,87 +6,86 @@ import (
 )
 
 const (
-	lumpedBeyond = 1 << 13 // states, whose simulation one by one has to be a short one
-	leastLump    = 1 << 6  // equally likely states whose terms add up to nearly normal numbers
+	maxSeparate = 1 << 13 // states that are all simulated one by one
+	minLump     = 1 << 6  // equally likely states whose terms add up to nearly normal numbers
 )
 
-// lump returns the states of which so many at least are equally likely, one of
-// each kind with the number of them, and the others.
-func lump(p []float64, least int) (lumps []lumpOf, rest []int) {
-	number := make(map[float64]int)
+// findLumps returns the lumps of at least so many states, and the states in none.
+func findLumps(p []float64, smallest int) (lumps []lump, singles []int) {
+	number := make(map[float64]int) // of states, by probability; negative once their lump is there
 	for _, x := range p {
 		number[x]++
 	}
 	for i, x := range p {
 		switch k := number[x]; {
-		case k < 0: // seen
-		case k < least:
-			rest = append(rest, i)
+		case k < 0:
+		case k < smallest:
+			singles = append(singles, i)
 		default:
-			lumps = append(lumps, lumpOf{state: i, number: float64(k)})
+			lumps = append(lumps, lump{state: i, number: float64(k)})
 			number[x] = -k
 		}
 	}
-	return lumps, rest
+	return lumps, singles
 }
 
-// A lumpOf is a number of equally likely states. Given how many of the samples are
-// in them, what their terms add up to is taken for normal: independent terms
-// add up to nearly normal numbers, together with the counts themselves, and so do
-// they given the sum of the counts.
-type lumpOf struct {
-	state  int // one of them
-	number float64
-	mean   [5]float64    // of the sums, at the expected count …
-	count  float64       // … which is this,
-	slope  [5]float64    // what one sample more adds to them,
-	factor [5][5]float64 // and the Cholesky factor of their covariance given the count
+// A lump is a number of equally likely states. Their terms, summed, are taken for normal
+// numbers given the lump's total count: sums of many independent terms and of the counts are
+// jointly nearly normal, and so they are given the total.
+type lump struct {
+	state  int           // one of them
+	number float64       // of states
+	count  float64       // expected samples in all of them
+	mean   [5]float64    // of the sums, at the expected count
+	slope  [5]float64    // what one sample more adds to them
+	factor [5][5]float64 // Cholesky factor of their covariance given the count
 }
 
-// lumped simulates the sums over states that distances follow from, those of the rest one by one.
-type lumped struct {
-	*folds
-	lumps []lumpOf
-	rest  []int
-	given []trial // the lumps' counts, then those of the rest
+// A simulation draws counts and sums the terms of states: those in lumps together, single ones
+// one by one.
+type simulation struct {
+	*multinomial
+	lumps       []lump
+	singles     []int
+	conditional []binomial // counts of the lumps, then of the single states
 }
 
-func newLumped(f *folds, least int) *lumped {
-	s := &lumped{folds: f}
-	s.lumps, s.rest = lump(f.p, least)
+func newSimulation(m *multinomial, smallest int) *simulation {
+	s := &simulation{multinomial: m}
+	s.lumps, s.singles = findLumps(m.p, smallest)
 	var p []float64
 	for i := range s.lumps {
 		l := &s.lumps[i]
-		l.prepare(f)
-		p = append(p, l.number*f.p[l.state])
+		l.prepare(m)
+		p = append(p, l.number*m.p[l.state])
 	}
-	for _, i := range s.rest {
-		p = append(p, f.p[i])
+	for _, i := range s.singles {
+		p = append(p, m.p[i])
 	}
-	s.given = chained(p)
+	s.conditional = conditionals(p)
 	return s
 }
 
 // work is what a simulation costs, in states that are simulated one by one.
-func (s *lumped) work() int { return 4*len(s.lumps) + len(s.rest) }
+func (s *simulation) work() int { return 4*len(s.lumps) + len(s.singles) }
 
-func (s *lumped) distances(r *rand.Rand) [2]distance {
+func (s *simulation) distances(r *rand.Rand) [2]distance {
 	left := s.n
 	var sums termSums
 	for i := range s.lumps {
-		k := s.given[i].draw(r, left)
+		k := s.conditional[i].draw(r, left)
 		left -= k
 		s.lumps[i].addTo(&sums, k, r)
 	}
-	for j, i := range s.rest {
-		x := s.given[len(s.lumps)+j].draw(r, left)
+	for j, i := range s.singles {
+		x := s.conditional[len(s.lumps)+j].draw(r, left)
 		left -= x
 		sums.add(s.term(i, x))
 	}
 	return sums.distances(s.n)
 }
 
-func (l *lumpOf) addTo(s *termSums, count float64, r *rand.Rand) {
+func (l *lump) addTo(s *termSums, count float64, r *rand.Rand) {
 	var z [5]float64
 	for i, v := range []*float64{&s.variation, &s.signed, &s.near, &s.divergence, &s.squares} {
 		z[i] = r.NormFloat64()
@@ -97,25 +96,25 @@ func (l *lumpOf) addTo(s *termSums, count float64, r *rand.Rand) {
 	}
 }
 
-// prepare sums over the binomial law of a state's count.
-func (l *lumpOf) prepare(f *folds) {
-	p := f.p[l.state]
-	l.count = l.number * f.n * p
+// prepare finds the moments of the sums, by summing over the binomial law of one state's count.
+func (l *lump) prepare(m *multinomial) {
+	p := m.p[l.state]
+	l.count = l.number * m.n * p
 	if p == 0 {
 		return
 	}
-	variance := f.n * p * (1 - p)
+	variance := m.n * p * (1 - p)
 	var mass float64
 	var first, withCount [5]float64
 	var second [5][5]float64
-	binomial(f.n, p, func(x, w float64) {
+	eachBinomial(m.n, p, func(x, w float64) {
 		var s termSums
-		s.add(f.term(l.state, x))
+		s.add(m.term(l.state, x))
 		v := [5]float64{s.variation, s.signed, s.near, s.divergence, s.squares}
 		mass += w
 		for i := range v {
 			first[i] += w * v[i]
-			withCount[i] += w * v[i] * (x - f.n*p)
+			withCount[i] += w * v[i] * (x - m.n*p)
 			for j := range i + 1 {
 				second[i][j] += w * v[i] * v[j]
 			}
@@ -134,8 +133,8 @@ func (l *lumpOf) prepare(f *folds) {
 	l.factor = cholesky(second)
 }
 
-// cholesky returns the lower factor of a covariance, given its lower triangle, in which
-// numbers that follow from others have no part of their own.
+// cholesky returns the lower factor of a covariance that is given by its lower triangle. A number
+// that others determine gets a zero column.
 func cholesky(a [5][5]float64) (l [5][5]float64) {
 	for i := range l {
 		for j := range i + 1 {
@@ -154,11 +153,11 @@ func cholesky(a [5][5]float64) (l [5][5]float64) {
 	return l
 }
 
-// binomial visits the counts of n trials that have some weight, with weights
-// that have an unknown sum.
-func binomial(n, p float64, visit func(x, weight float64)) {
+// eachBinomial visits the counts of n trials with their probabilities, up to a common factor.
+// It leaves out counts that are hardly possible.
+func eachBinomial(n, p float64, visit func(x, weight float64)) {
 	mean := n * p
-	width := 12*math.Sqrt(mean) + 40 // what lies beyond has less than 1e-20
+	width := 12*math.Sqrt(mean) + 40 // beyond it lies a probability below 1e-20
 	first, last := max(0, math.Floor(mean-width)), min(n, math.Ceil(mean+width))
 	top := min(math.Floor((n+1)*p), n) // the likeliest, of weight 1
 	weights := make([]float64, int(last-first)+1)

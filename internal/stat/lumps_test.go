@@ -41,14 +41,14 @@ func TestLumpsHaveTheLawsOfTheirStates(t *testing.T) {
 	const repeats = 1000
 	for _, fall := range []float64{0.9, 0.2} {
 		p := steps(fall)
-		lumps, rest := lump(p, leastLump)
+		lumps, rest := findLumps(p, minLump)
 		require.Len(t, lumps, 6)
 		require.Len(t, rest, 32)
 		for _, n := range []int{300, 20_000, 1_000_000} {
-			f := newFolds(p, n)
+			f := newMultinomial(p, n)
 			var laws [2][2][]float64
 			var variances [2][2]Mean
-			one, lumped := newLumped(f, len(p)+1).distances, newLumped(f, leastLump).distances
+			one, lumped := newSimulation(f, len(p)+1).distances, newSimulation(f, minLump).distances
 			for k, simulate := range []func(*rand.Rand) [2]distance{one, lumped} {
 				r := source(uint64(k))
 				for range repeats {
@@ -89,7 +89,7 @@ func TestLumpsHaveTheLawsOfTheirStates(t *testing.T) {
 func TestBinomialWeights(t *testing.T) {
 	for _, c := range []struct{ n, p float64 }{{1, 0.01}, {10, 0.3}, {1e6, 1e-7}, {1e6, 0.01}, {5, 0.99}} {
 		var sum, mean, square float64
-		binomial(c.n, c.p, func(x, w float64) {
+		eachBinomial(c.n, c.p, func(x, w float64) {
 			sum += w
 			mean += w * x
 			square += w * x * x
@@ -117,12 +117,12 @@ func TestCountsAreSharedByLaw(t *testing.T) {
 // TestLumps: 64 equally likely states are a lump, 63 are not.
 func TestLumps(t *testing.T) {
 	p := slices.Concat([]float64{9}, slices.Repeat([]float64{1}, 63), slices.Repeat([]float64{2}, 64), []float64{7}, slices.Repeat([]float64{3}, 65))
-	lumps, rest := lump(p, leastLump)
-	require.Equal(t, []lumpOf{{state: 64, number: 64}, {state: 129, number: 65}}, lumps)
+	lumps, rest := findLumps(p, minLump)
+	require.Equal(t, []lump{{state: 64, number: 64}, {state: 129, number: 65}}, lumps)
 	require.Len(t, rest, 65)
 	require.Equal(t, []int{0, 1, 2}, rest[:3])
 	require.Equal(t, []int{63, 128}, rest[63:])
-	require.Equal(t, 4*2+65, (&lumped{lumps: lumps, rest: rest}).work())
+	require.Equal(t, 4*2+65, (&simulation{lumps: lumps, singles: rest}).work())
 }
 
 // TestLumpsHaveTheMomentsOfTheirStates holds a lump's mean, slope and covariance against sums
@@ -132,8 +132,8 @@ func TestLumpsHaveTheMomentsOfTheirStates(t *testing.T) {
 		n int
 		p float64
 	}{{50, 0.004}, {400, 0.004}, {400, 0.1}, {3000, 0.2}} {
-		f := newFolds([]float64{0, c.p}, c.n)
-		l := lumpOf{state: 1, number: 70}
+		f := newMultinomial([]float64{0, c.p}, c.n)
+		l := lump{state: 1, number: 70}
 		l.prepare(f)
 		require.InEpsilon(t, 70*float64(c.n)*c.p, l.count, 1e-14)
 		values := func(x int) (v [6]float64) {
@@ -174,15 +174,15 @@ func TestLumpsHaveTheMomentsOfTheirStates(t *testing.T) {
 			}
 		}
 	}
-	l := lumpOf{number: 70}
-	l.prepare(newFolds([]float64{0, 1}, 10))
-	require.Equal(t, lumpOf{number: 70}, l, "no sample is in it")
+	l := lump{number: 70}
+	l.prepare(newMultinomial([]float64{0, 1}, 10))
+	require.Equal(t, lump{number: 70}, l, "no sample is in it")
 }
 
 // TestLumpsAddNormalNumbers: what a lump adds is its mean at the count, and its factor times
 // normal numbers.
 func TestLumpsAddNormalNumbers(t *testing.T) {
-	l := lumpOf{mean: [5]float64{1, 2, 3, 4, 5}, count: 10, slope: [5]float64{0.1, 0.2, 0.3, 0.4, 0.5}}
+	l := lump{mean: [5]float64{1, 2, 3, 4, 5}, count: 10, slope: [5]float64{0.1, 0.2, 0.3, 0.4, 0.5}}
 	for i := range 5 {
 		for j := range i + 1 {
 			l.factor[i][j] = float64(1 + i*j)

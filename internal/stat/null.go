@@ -12,9 +12,8 @@ import (
 	"github.com/revgen/revgen/internal/shared"
 )
 
-// A Null is the law of an error under exact sampling: its quantiles at the levels
-// (i+½)/len, ascending. An empty one is half-normal, which is that of an average's
-// error, with a given mean.
+// A Null is the law of an error under exact sampling: its quantiles at the levels (i+½)/len,
+// ascending. An empty one is half-normal, the law of an average's error.
 type Null []float64
 
 const nullLevels = 40
@@ -40,8 +39,8 @@ func between(quantiles []float64, level float64) float64 {
 	return quantiles[i] + (at-float64(i))*(quantiles[i+1]-quantiles[i])
 }
 
-// Quantile returns the error that a share level of exact samples do not exceed;
-// mean is that of the errors.
+// Quantile returns the quantile of the error at a level. mean is the mean error, which only a
+// half-normal law needs.
 func (l Null) Quantile(level, mean float64) float64 {
 	if len(l) > 0 {
 		return between(l, level)
@@ -54,9 +53,8 @@ func (l Null) Scale(factor float64) Null {
 	return floats.ScaleTo(make(Null, len(l)), factor, l)
 }
 
-// MedianQuantile returns what the median of the errors of several exact samples
-// does not exceed with a probability of level, when what all of them are compared
-// with is off itself by a normal number of standard deviation off.
+// MedianQuantile returns the quantile at a level of the median error of several exact samples.
+// They are compared with one reference, whose own error is normal with standard deviation off.
 func (l Null) MedianQuantile(level, mean, off float64, samples int) float64 {
 	if samples <= 1 && off == 0 {
 		return l.Quantile(level, mean)
@@ -78,8 +76,8 @@ func (l Null) MedianQuantile(level, mean, off float64, samples int) float64 {
 	return between(medians, level)
 }
 
-// shift makes errors those that are seen from a place off by a distance: averages
-// are wrong in either direction, distances from a law in none.
+// shift replaces errors by those beside a reference that is itself off by a number. An average's
+// error has either sign; a distance from a law has none.
 func (l Null) shift(errors []float64, by float64, r *rand.Rand) {
 	for i, e := range errors {
 		if len(l) == 0 && r.Uint64()&1 == 0 {
@@ -89,81 +87,82 @@ func (l Null) shift(errors []float64, by float64, r *rand.Rand) {
 	}
 }
 
-// source returns a stream for simulations. Its seed is fixed, so that the same
-// samples are always judged alike.
+// source returns a stream for simulations. The seed is fixed: equal samples get equal verdicts.
 func source(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(0x6e756c6c, stream)) }
 
-// A trial has a probability, and what binomial draws need of it.
-type trial struct {
-	p, odds, none float64 // p ≤ ½; ln(1 − p)
-	failure       bool    // p is that of a failure
+// A binomial draws the number of successes of independent trials.
+type binomial struct {
+	p          float64 // probability of the rarer outcome, at most ½
+	odds       float64 // p/(1 − p)
+	logNone    float64 // ln(1 − p)
+	complement bool    // the rarer outcome is a failure
 }
 
-func newTrial(p float64) trial {
-	t := trial{p: p}
+func newBinomial(p float64) binomial {
+	b := binomial{p: p}
 	if p > 0.5 && p < 1 {
-		t.p, t.failure = 1-p, true
+		b.p, b.complement = 1-p, true
 	}
-	t.odds, t.none = t.p/(1-t.p), math.Log1p(-t.p)
-	return t
+	b.odds, b.logNone = b.p/(1-b.p), math.Log1p(-b.p)
+	return b
 }
 
-// draw draws from the binomial law of n trials. Beyond a mean of 30 it is a rounded
-// normal number with the law's skewness.
-func (t *trial) draw(r *rand.Rand, n float64) float64 {
+// draw draws the number of successes of n trials.
+func (b *binomial) draw(r *rand.Rand, n float64) float64 {
 	switch {
-	case n <= 0 || t.p <= 0 && !t.failure:
+	case n <= 0 || b.p <= 0 && !b.complement:
 		return 0
-	case t.p >= 1:
+	case b.p >= 1:
 		return n
 	}
-	k := t.successes(r, n)
-	if t.failure {
+	k := b.rarer(r, n)
+	if b.complement {
 		return n - k
 	}
 	return k
 }
 
-func (t *trial) successes(r *rand.Rand, n float64) float64 {
-	p := t.p
+// rarer draws how often the rarer outcome occurs: by inverting the law, and from a mean of 30 on
+// by rounding a normal number that is given the law's skewness.
+func (b *binomial) rarer(r *rand.Rand, n float64) float64 {
+	p := b.p
 	if mean := n * p; mean > 30 {
 		z := r.NormFloat64()
 		x := mean + math.Sqrt(mean*(1-p))*z + (1-2*p)*(z*z-1)/6
 		return min(max(math.Round(x), 0), n)
 	}
-	mass := math.Exp(n * t.none)
+	mass := math.Exp(n * b.logNone)
 	u := r.Float64()
 	var k float64
 	for u > mass && k < n {
 		u -= mass
-		mass *= t.odds * (n - k) / (k + 1)
+		mass *= b.odds * (n - k) / (k + 1)
 		k++
 	}
 	return k
 }
 
-// Counts are exact samples' distances from their law when they are counted: the
-// total variation and the divergence of the frequencies from the probabilities,
-// by simulation.
+// Counts holds the simulated laws of two distances between the frequencies of exact samples and
+// their probabilities: the total variation and the Kullback–Leibler divergence.
 type Counts struct {
 	Variation, Divergence Null
-	// Of both: the variance for exact samples, and what estimates of it exceed that by.
-	null, excess [2]float64
-	law          *folds
+
+	law      *multinomial
+	variance [2]float64 // of each distance, for exact samples
+	excess   [2]float64 // mean of multinomial's estimates of it, less it
 }
 
 // A CountDistance is a distance of frequencies from probabilities with its
 // standard error.
 type CountDistance struct{ Value, StandardError float64 }
 
-// Share is Interval of a distance that lies between 0 and 1, as variations do.
+// Share returns the 95 % interval of a distance that lies between 0 and 1, such as a total variation.
 func (d CountDistance) Share() [2]float64 {
 	i := Interval(d.Value, d.StandardError)
 	return [2]float64{max(0, i[0]), min(1, i[1])}
 }
 
-// NewCounts returns the laws of n samples of the law p, which runs that ask for them
-// again share.
+// NewCounts returns the laws for n samples of probabilities p. Equal arguments share one result.
 func NewCounts(p []float64, n int) *Counts {
 	hash := sha256.New()
 	_ = binary.Write(hash, binary.LittleEndian, p)
@@ -177,20 +176,20 @@ type countsKey struct {
 
 var counts shared.Cache[countsKey, *Counts]
 
-// simulateCounts simulates n samples of the law p. If many of many states
-// are equally likely, these are taken together, in lumps.
+// simulateCounts simulates n samples of probabilities p. Where there are many states, those that
+// are equally likely are drawn together, in lumps.
 func simulateCounts(p []float64, n int) *Counts {
-	law, least := newFolds(p, n), leastLump
-	if len(p) <= lumpedBeyond {
-		least = len(p) + 1
+	law, smallest := newMultinomial(p, n), minLump
+	if len(p) <= maxSeparate {
+		smallest = len(p) + 1
 	}
-	s := newLumped(law, least)
-	const budget, fewest, most = 1 << 23, 128, 2000
-	return law.newCounts(min(max(budget/s.work(), fewest), most), s.distances)
+	s := newSimulation(law, smallest)
+	const maxWork, minRepeats, maxRepeats = 1 << 23, 128, 2000
+	return law.newCounts(min(max(maxWork/s.work(), minRepeats), maxRepeats), s.distances)
 }
 
-// newCounts takes the laws from so many simulations.
-func (f *folds) newCounts(repeats int, simulate func(r *rand.Rand) [2]distance) *Counts {
+// newCounts takes the laws from a number of simulations.
+func (m *multinomial) newCounts(repeats int, simulate func(r *rand.Rand) [2]distance) *Counts {
 	r := source(0)
 	var values, variances [2][]float64
 	for range repeats {
@@ -198,59 +197,64 @@ func (f *folds) newCounts(repeats int, simulate func(r *rand.Rand) [2]distance) 
 			values[k], variances[k] = append(values[k], d.value), append(variances[k], d.variance)
 		}
 	}
-	c := &Counts{Variation: NewNull(values[0]), Divergence: NewNull(values[1]), law: f}
+	c := &Counts{Variation: NewNull(values[0]), Divergence: NewNull(values[1]), law: m}
 	for k := range values {
 		deviation := MeanOf(values[k]).Deviation()
-		c.null[k] = deviation * deviation
-		c.excess[k] = MeanOf(variances[k]).Value() - c.null[k]
+		c.variance[k] = deviation * deviation
+		c.excess[k] = MeanOf(variances[k]).Value() - c.variance[k]
 	}
 	return c
 }
 
-// chained returns the trials of a multinomial law: a count is binomial given those
-// before it.
-func chained(p []float64) []trial {
-	given := make([]trial, len(p))
+// conditionals returns the laws by which multinomial counts are drawn one after the other: each
+// count is binomial given those before it.
+func conditionals(p []float64) []binomial {
+	laws := make([]binomial, len(p))
 	mass := 1.0
 	for j, pj := range p {
-		given[j] = newTrial(pj / mass)
+		laws[j] = newBinomial(pj / mass)
 		mass = max(mass-pj, 1e-300)
 	}
-	return given
+	return laws
 }
 
 // Distances returns the total variation and the divergence of the frequencies of
-// n samples from p. Standard errors are those of the distances' scatter about
-// their means: what is known of it to first order, corrected for small
-// differences, whose signs are chance, so that it is right for exact samples.
+// n samples from p. The variances are first-order estimates less their excess for exact samples:
+// there the differences are small and their signs are chance.
 func (c *Counts) Distances(counts []float64) (variation, divergence CountDistance) {
 	v := c.law.distances(counts)
 	finish := func(k int) CountDistance {
-		return CountDistance{v[k].value, math.Sqrt(max(v[k].variance-c.excess[k], c.null[k]/4))}
+		return CountDistance{v[k].value, math.Sqrt(max(v[k].variance-c.excess[k], c.variance[k]/4))}
 	}
 	return finish(0), finish(1)
 }
 
 type distance struct{ value, variance float64 }
 
-// folds say how much less |X/n − p| scatters than X/n does.
-type folds struct {
-	n float64
-	p []float64
-	// For each state: the variance of X/n, and E|X/n − p|²/E[exp(−2t²)] where t is
-	// X/n − p in standard deviations.
-	variance, deficit []float64
+// A multinomial is the law of the counts X of n samples, with what the variances of distances need.
+type multinomial struct {
+	n        float64
+	p        []float64
+	variance []float64 // of X/n, by state
+	// deficit is (E|X/n − p|)²/E[exp(−2t²)] of each state, where t is X/n − p in standard
+	// deviations: |X/n − p| has a smaller variance than X/n has.
+	deficit []float64
 }
 
 // A term is what a state contributes to the distances.
-type term struct{ q, d, near, log float64 }
+type term struct {
+	q    float64 // frequency
+	d    float64 // q − p
+	near float64 // estimate of (E|d|)², by which |d| varies less than d
+	log  float64 // ln(q/p), 0 where q is
+}
 
 // term returns what a count of state i contributes.
-func (f *folds) term(i int, x float64) term {
-	q, p := x/f.n, f.p[i]
+func (m *multinomial) term(i int, x float64) term {
+	q, p := x/m.n, m.p[i]
 	t := term{q: q, d: q - p}
-	if s := f.variance[i]; s > 0 {
-		t.near = f.deficit[i] * math.Exp(-2*t.d*t.d/s)
+	if s := m.variance[i]; s > 0 {
+		t.near = m.deficit[i] * math.Exp(-2*t.d*t.d/s)
 	}
 	if x > 0 {
 		t.log = math.Log(q / p)
@@ -258,51 +262,57 @@ func (f *folds) term(i int, x float64) term {
 	return t
 }
 
-func newFolds(p []float64, n int) *folds {
-	f := &folds{n: float64(n), p: p, variance: make([]float64, len(p)), deficit: make([]float64, len(p))}
-	known := map[float64]float64{} // few probabilities are distinct
+func newMultinomial(p []float64, n int) *multinomial {
+	m := &multinomial{n: float64(n), p: p, variance: make([]float64, len(p)), deficit: make([]float64, len(p))}
+	deficits := map[float64]float64{} // by probability: few are distinct
 	for i, pi := range p {
-		f.variance[i] = pi * (1 - pi) / f.n
-		d, seen := known[pi]
-		if !seen && f.variance[i] > 0 {
+		m.variance[i] = pi * (1 - pi) / m.n
+		d, seen := deficits[pi]
+		if !seen && m.variance[i] > 0 {
 			mad := MeanAbsoluteDeviation(n, pi)
-			d = mad * mad / f.meanNearness(pi)
-			known[pi] = d
+			d = mad * mad / m.meanNearness(pi)
+			deficits[pi] = d
 		}
-		f.deficit[i] = d
+		m.deficit[i] = d
 	}
-	return f
+	return m
 }
 
 // meanNearness returns E[exp(−2t²)].
-func (f *folds) meanNearness(p float64) float64 {
-	mean := f.n * p
-	if mean > 30 || f.n*(1-p) < 30 {
-		return 1 / math.Sqrt(5)
+func (m *multinomial) meanNearness(p float64) float64 {
+	mean := m.n * p
+	if mean > 30 || m.n*(1-p) < 30 {
+		return 1 / math.Sqrt(5) // of a normal t
 	}
 	var sum float64
-	mass := math.Exp(f.n * math.Log1p(-p))
-	for k := 0.0; k < mean+12*math.Sqrt(mean)+12 && k <= f.n; k++ {
+	mass := math.Exp(m.n * math.Log1p(-p))
+	for k := 0.0; k < mean+12*math.Sqrt(mean)+12 && k <= m.n; k++ {
 		sum += mass * math.Exp(-2*(k-mean)*(k-mean)/(mean*(1-p)))
-		mass *= p / (1 - p) * (f.n - k) / (k + 1)
+		mass *= p / (1 - p) * (m.n - k) / (k + 1)
 	}
 	return sum
 }
 
-// distances returns both with first estimates of their variance. That of Σ|D_i|,
-// D_i = X_i/n − p_i, is less than that of Σ±D_i where D_i is small against its
-// scatter σ_i, by E|D_i|² if it is that of exact samples. E[exp(−2D²/σ²)] falls
-// off nearly as that does.
-func (f *folds) distances(counts []float64) [2]distance {
+// distances returns the total variation and the divergence with first-order estimates of their
+// variances. The variance of Σ|D_i|, D_i = X_i/n − p_i, is less than that of Σ±D_i where D_i is
+// small against its standard deviation σ_i: by (E|D_i|)² for exact samples. The difference falls
+// off with |D_i| nearly as exp(−2D_i²/σ_i²) does.
+func (m *multinomial) distances(counts []float64) [2]distance {
 	var s termSums
 	for i, x := range counts {
-		s.add(f.term(i, x))
+		s.add(m.term(i, x))
 	}
-	return s.distances(f.n)
+	return s.distances(m.n)
 }
 
-// termSums are sums over states that both distances and their variances follow from.
-type termSums struct{ variation, signed, near, divergence, squares float64 }
+// termSums are the sums over states from which both distances and their variances follow.
+type termSums struct {
+	variation  float64 // Σ |d|/2
+	signed     float64 // Σ ±q, by the sign of d
+	near       float64 // −Σ near
+	divergence float64 // Σ q ln(q/p)
+	squares    float64 // Σ q ln²(q/p)
+}
 
 func (s *termSums) add(t term) {
 	s.variation += math.Abs(t.d) / 2
@@ -335,10 +345,10 @@ func MeanAbsoluteDeviation(n int, p float64) float64 {
 	return 2 * (k + 1) * math.Exp(log) / float64(n)
 }
 
-// Bridges simulates W₁ of n exact samples from their own law, ∫|F_n − F| dx. It
-// takes points of the law, of several coordinates whose distances are averaged:
-// rows of them belong together. F_n − F is a sum of normal numbers, one for each
-// row, in the order of the coordinate's points. Different streams are independent.
+// Bridges simulates W₁ of n exact samples from their own law, ∫|F_n − F| dx, averaged over
+// coordinates. columns holds many points of the law by coordinate; entries of one index are one
+// point. F_n − F is taken for a Brownian bridge: each point has a normal number, less their mean,
+// and these are summed in the order of the coordinate. Different streams are independent.
 func Bridges(columns [][]float64, n float64, stream uint64) []float64 {
 	const repeats = 500
 	rows := len(columns[0])
@@ -347,42 +357,41 @@ func Bridges(columns [][]float64, n float64, stream uint64) []float64 {
 		order[c] = ascending(x)
 	}
 	r := source(1<<32 + stream)
-	xi, all := make([]float64, rows), make([]float64, repeats)
-	for repeat := range all {
+	z, errors := make([]float64, rows), make([]float64, repeats)
+	for repeat := range errors {
 		var mean float64
-		for i := range xi {
-			xi[i] = r.NormFloat64()
-			mean += xi[i] / float64(rows)
+		for i := range z {
+			z[i] = r.NormFloat64()
+			mean += z[i] / float64(rows)
 		}
 		for c, x := range columns {
 			var level, area float64
 			for k, i := range order[c][:rows-1] {
-				level += xi[i] - mean
+				level += z[i] - mean
 				area += math.Abs(level) * (x[order[c][k+1]] - x[i])
 			}
-			all[repeat] += area / math.Sqrt(float64(rows)*n) / float64(len(columns))
+			errors[repeat] += area / math.Sqrt(float64(rows)*n) / float64(len(columns))
 		}
 	}
-	return all
+	return errors
 }
 
-// AbsoluteSums simulates Σ|x_i| of n numbers that draw sets: errors of averages,
-// say, that are normal.
+// AbsoluteSums simulates Σ|x_i| of n numbers that draw sets, such as normal errors of averages.
 func AbsoluteSums(n int, draw func(r *rand.Rand, x []float64)) []float64 {
 	const repeats = 1000
 	r := source(1 << 33)
-	x, all := make([]float64, n), make([]float64, repeats)
-	for i := range all {
+	x, sums := make([]float64, n), make([]float64, repeats)
+	for i := range sums {
 		draw(r, x)
 		for _, v := range x {
-			all[i] += math.Abs(v)
+			sums[i] += math.Abs(v)
 		}
 	}
-	return all
+	return sums
 }
 
-// Independent is the draw of AbsoluteSums for independent normal numbers of the
-// given standard deviations.
+// Independent returns a draw function for AbsoluteSums: independent normal numbers of the given
+// standard deviations.
 func Independent(deviations []float64) func(r *rand.Rand, x []float64) {
 	return func(r *rand.Rand, x []float64) {
 		for i, d := range deviations {

@@ -37,7 +37,7 @@ func draw(r *rand.Rand, counts, p []float64, n int) {
 			counts[j] = left
 			break
 		}
-		t := newTrial(pj / mass)
+		t := newBinomial(pj / mass)
 		counts[j] = t.draw(r, left)
 		left -= counts[j]
 		mass = max(mass-pj, 1e-300)
@@ -171,7 +171,7 @@ func TestBinomial(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, c := range [][2]float64{{10, 0.3}, {1e6, 1e-6}, {1e6, 0.4}, {500, 0.9}, {400, 0.07}, {5, 1}, {5, 0}, {0, 0.5}} {
 		var m Mean
-		trial := newTrial(c[1])
+		trial := newBinomial(c[1])
 		const repeats = 40_000
 		for range repeats {
 			x := trial.draw(r, c[0])
@@ -201,7 +201,7 @@ func exactBinomial(n int, p float64) []float64 {
 func TestDistancesOfCounts(t *testing.T) {
 	for _, n := range []int{1, 20, 40, 1000, 3000} {
 		p := []float64{0.03, 0.25, 0.03, 0, 0.5, 0.19, 1e-3}
-		f := newFolds(p, n)
+		f := newMultinomial(p, n)
 		counts := make([]float64, len(p))
 		draw(rand.New(rand.NewPCG(1, uint64(n))), counts, p, n)
 		var variation, signed, near, divergence, squares float64
@@ -253,7 +253,7 @@ func TestDistancesOfCounts(t *testing.T) {
 // TestCountsAreThoseOfTheirSimulations: laws are the simulated values', and standard errors
 // those of the estimates less what these exceed the scatter by, at least half of the scatter.
 func TestCountsAreThoseOfTheirSimulations(t *testing.T) {
-	f := newFolds([]float64{0.25, 0.75}, 400)
+	f := newMultinomial([]float64{0.25, 0.75}, 400)
 	var tv, kl, tvVariance, klVariance []float64
 	c := f.newCounts(40, func(r *rand.Rand) [2]distance {
 		d := [2]distance{{1 + r.Float64()/50, 1e-3 * r.Float64()}, {2 + r.Float64()/200, 1e-4 * r.Float64()}}
@@ -299,21 +299,21 @@ func TestCountsAreThoseOfTheirSimulations(t *testing.T) {
 // TestSimulationsOfCounts: laws of few states, and of many in lumps, take 2,000 simulations.
 func TestSimulationsOfCounts(t *testing.T) {
 	few := gibbs(20, 1)
-	f := newFolds(few, 300)
-	require.Equal(t, f.newCounts(2000, newLumped(f, 1<<10).distances).Variation, simulateCounts(few, 300).Variation)
+	f := newMultinomial(few, 300)
+	require.Equal(t, f.newCounts(2000, newSimulation(f, 1<<10).distances).Variation, simulateCounts(few, 300).Variation)
 	alike := slices.Repeat([]float64{1. / 64}, 64) // few, though there are enough for a lump
-	f = newFolds(alike, 10)
-	require.Equal(t, f.newCounts(2000, newLumped(f, 1<<10).distances).Divergence, simulateCounts(alike, 10).Divergence)
+	f = newMultinomial(alike, 10)
+	require.Equal(t, f.newCounts(2000, newSimulation(f, 1<<10).distances).Divergence, simulateCounts(alike, 10).Divergence)
 	equal := slices.Repeat([]float64{1. / (1<<13 + 1)}, 1<<13+1)
-	f = newFolds(equal, 10)
-	require.Equal(t, f.newCounts(2000, newLumped(f, leastLump).distances).Divergence, simulateCounts(equal, 10).Divergence)
+	f = newMultinomial(equal, 10)
+	require.Equal(t, f.newCounts(2000, newSimulation(f, minLump).distances).Divergence, simulateCounts(equal, 10).Divergence)
 }
 
 // TestBinomialDraws: up to a mean of 30, of successes or of failures, what is rarer, a draw is
 // the quantile of one uniform number; beyond, a rounded normal number with the law's skewness.
 func TestBinomialDraws(t *testing.T) {
 	for _, c := range []struct{ n, p float64 }{{10, 0.3}, {60, 0.5}, {100, 0.3}, {40, 0.75}, {120, 0.75}, {1, 0.5}, {121, 0.75}, {101, 0.3}, {1e4, 0.2}, {1e4, 0.8}, {31, 0.99}} {
-		trial := newTrial(c.p)
+		trial := newBinomial(c.p)
 		r, twin := rand.New(rand.NewPCG(5, 5)), rand.New(rand.NewPCG(5, 5))
 		p := min(c.p, 1-c.p)
 		for range 200 {
@@ -341,13 +341,13 @@ func TestBinomialDraws(t *testing.T) {
 	most := rand.New(ones{}) // no number leads beyond n, however the masses are rounded
 	for n := 1.0; n < 60; n++ {
 		for p := 0.05; p < 0.5; p += 0.05 {
-			trial := newTrial(p)
+			trial := newBinomial(p)
 			require.LessOrEqual(t, trial.draw(most, n), n)
 		}
 	}
 	r, twin := rand.New(rand.NewPCG(5, 5)), rand.New(rand.NewPCG(5, 5))
 	for _, c := range [][3]float64{{0, 0.5, 0}, {-1, 0.5, 0}, {7, 0, 0}, {7, 1, 7}, {7, 1.5, 7}, {7, -1e-9, 0}} {
-		trial := newTrial(c[1])
+		trial := newBinomial(c[1])
 		require.Equal(t, c[2], trial.draw(r, c[0]), "%v", c)
 	}
 	require.Equal(t, twin.Uint64(), r.Uint64(), "what is certain takes no random number")
