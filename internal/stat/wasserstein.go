@@ -6,7 +6,6 @@ package stat
 import (
 	"context"
 	"math"
-	"slices"
 )
 
 // A Law is a distribution on the real line.
@@ -21,7 +20,7 @@ type Law interface {
 
 // Wasserstein returns the distance W₁ = ∫ |F_n − F| dx between the empirical
 // law of the sorted, finite numbers x and an exact one, to rounding, and its
-// standard error to first order in 1/√n. The error is ctx's.
+// standard error to first order in 1/√n. An error is ctx's.
 func Wasserstein(ctx context.Context, x []float64, l Law) (distance, standardError float64, err error) {
 	n := float64(len(x))
 	// Moving the sample at x_i to the right changes the distance at the rate
@@ -58,8 +57,8 @@ func Wasserstein(ctx context.Context, x []float64, l Law) (distance, standardErr
 	return distance, math.Sqrt(variance / n), nil
 }
 
-// interruptible is how many evaluations of a law, each of which may be a sum of
-// thousands of terms, go on after a cancellation.
+// interruptible is how many evaluations of a law pass between looks at the context. Each may be
+// a sum of thousands of terms.
 const interruptible = 1 << 10
 
 // WassersteinFloor returns the mean W₁ of n exact samples from their own law,
@@ -106,57 +105,4 @@ func Root(l Smooth, u, a, b, x float64) float64 {
 		x = next
 	}
 	return x
-}
-
-// A Mean is a running mean and what its variance needs.
-type Mean struct{ n, mean, squares float64 }
-
-// Add adds a sample.
-func (m *Mean) Add(x float64) {
-	m.n++
-	d := x - m.mean
-	m.mean += d / m.n
-	m.squares += d * (x - m.mean)
-}
-
-// MeanOf returns that of samples.
-func MeanOf(samples []float64) (m Mean) {
-	for _, x := range samples {
-		m.Add(x)
-	}
-	return m
-}
-
-// Value returns the mean of the samples.
-func (m Mean) Value() float64 { return m.mean }
-
-// Deviation returns the samples' standard deviation.
-func (m Mean) Deviation() float64 { return math.Sqrt(m.squares / max(1, m.n-1)) }
-
-// StandardError returns that of the mean.
-func (m Mean) StandardError() float64 { return m.Deviation() / math.Sqrt(max(1, m.n)) }
-
-// z95 is the two-sided 95 % quantile of the standard normal law.
-const z95 = 1.959963984540054
-
-// Median returns that of x, which is not a number if x is empty or one of it is not.
-func Median(x []float64) float64 {
-	if len(x) == 0 || slices.ContainsFunc(x, math.IsNaN) {
-		return math.NaN()
-	}
-	x = slices.Sorted(slices.Values(x))
-	n := len(x)
-	return (x[(n-1)/2] + x[n/2]) / 2
-}
-
-// Interval returns the 95 % confidence interval of an estimate with the given
-// standard error.
-func Interval(value, standardError float64) [2]float64 {
-	return [2]float64{value - z95*standardError, value + z95*standardError}
-}
-
-// MeanAbsolute returns the mean absolute error of an unbiased normal estimate
-// with the given standard error: the floor of a statistical figure.
-func MeanAbsolute(standardError float64) float64 {
-	return math.Sqrt(2/math.Pi) * standardError
 }

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A ChainSummary is what several Markov chains of equal length tell of one
-// number's mean.
+// A ChainSummary is the mean of one number over several Markov chains of equal length, and how
+// well they determine it.
 type ChainSummary struct {
 	Mean          float64 `json:"mean"`
 	StandardError float64 `json:"standard_error"` // of the mean, with the draws' correlations
@@ -14,8 +14,8 @@ type ChainSummary struct {
 	// Time is the integrated autocorrelation time 1 + 2 Σ ρ_t in draws: 1 for
 	// independent ones.
 	Time float64 `json:"autocorrelation_time"`
-	// RHat is the potential scale reduction of halves of chains: near 1 where all
-	// halves of all chains tell the same.
+	// RHat is the potential scale reduction of halves of chains: near 1 where all halves of all
+	// chains have the same law.
 	RHat          float64 `json:"r_hat"`
 	EffectiveSize float64 `json:"effective_size"` // draws of all chains, divided by Time
 }
@@ -31,8 +31,8 @@ func Interleaved(chains [][]float64) []float64 {
 	return x
 }
 
-// Chains summarizes chains whose draw t of chain c is x[t·chains + c]. There must
-// be four draws of each at least.
+// Chains summarizes chains whose draw t of chain c is x[t·chains + c]. Each must have at least
+// four draws.
 //
 // Chains are cut into halves, N draws of each of M. With W the mean variance
 // within them, B/N the variance of their means and V = (N−1)/N·W + B/N,
@@ -46,7 +46,7 @@ func Chains(x []float64, chains int) ChainSummary {
 	if chains < 1 || len(x)%chains != 0 || len(x)/chains < 4 {
 		panic(fmt.Sprintf("stat: %d draws of %d chains", len(x), chains))
 	}
-	n := len(x) / chains / 2 // of a half; an odd draw in the middle is left out
+	n := len(x) / chains / 2 // draws of a half; an odd one in the middle is left out
 	second := len(x)/chains - n
 	halves := make([][]float64, 2*chains)
 	means := make([]float64, len(halves))
@@ -73,7 +73,7 @@ func Chains(x []float64, chains int) ChainSummary {
 	draws := float64(n * len(halves))
 	s := ChainSummary{Mean: mean.Value(), Deviation: math.Sqrt(variance), Time: 1, RHat: 1, EffectiveSize: draws}
 	if variance <= 1e-28*s.Mean*s.Mean || variance == 0 {
-		s.Deviation = 0 // the numbers do not vary but for rounding
+		s.Deviation = 0 // all variation is rounding
 		return s
 	}
 	s.RHat = math.Sqrt(variance / within)
@@ -99,7 +99,7 @@ func Chains(x []float64, chains int) ChainSummary {
 		last = min(last, pair)
 		time += 2 * last
 	}
-	// Antithetic chains may do better than independent draws, within reason.
+	// Antithetic draws may do better than independent ones, within reason.
 	s.Time = max(time, 1/math.Log10(max(draws, 10)))
 	s.EffectiveSize = draws / s.Time
 	s.StandardError = s.Deviation / math.Sqrt(s.EffectiveSize)
