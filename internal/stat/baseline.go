@@ -1,8 +1,8 @@
 package stat
 
-// LeaveOneOut subtracts from each value of a batch the mean of the others of its
-// half, of which the first has one more if there is an odd number: what the score
-// function's weights take as baseline, which a sample must not have a part in.
+// LeaveOneOut subtracts from each value of a batch the mean of the other values in its half. If
+// their number is odd, the first half has one more. It is the baseline of the score function's
+// weights: a sample must have no part in its own.
 func LeaveOneOut(values []float32) {
 	middle := (len(values) + 1) / 2
 	for _, half := range [2][]float32{values[:middle], values[middle:]} {

@@ -8,23 +8,23 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// fewestStates are those that tell of a chain's surroundings.
-const fewestStates = 16
+// minStates is the number of states from which on LogMass gives an estimate.
+const minStates = 16
 
-// LogMass estimates ln ∫π over the surroundings of the states x, [n][d], of a Markov chain of π,
-// where ln π is logs. With A the ellipsoid that holds half of the states and V its volume,
+// LogMass estimates ln ∫π over the region that a Markov chain of π stays in, by its states x,
+// [n][d], and their ln π. With A the ellipsoid that holds half of the states and V its volume,
 //
 //	1/∫π = E[1_A(x)/π(x)]/V
 //
-// (Gelfand and Dey, 1994; Robert and Wraith, 2009). It is NaN where states do not tell: they are
-// few, do not vary, or the second half is elsewhere than the first, as of a chain on its way.
-func LogMass(x []float64, logs []float64) float64 {
-	n := len(logs)
-	if n < fewestStates || len(x) < n {
+// (Gelfand and Dey, 1994; Robert and Wraith, 2009). It is NaN where there are too few states, they
+// do not vary, or the chain is still on its way: its two halves are in different places.
+func LogMass(x, logPi []float64) float64 {
+	n := len(logPi)
+	if n < minStates || len(x) < n {
 		return math.NaN()
 	}
 	d := len(x) / n
-	center, deviation, half := make([]float64, d), make([]float64, d), make([]float64, d)
+	center := make([]float64, d)
 	for i := range d {
 		var all, first Mean
 		for t := range n {
@@ -33,13 +33,13 @@ func LogMass(x []float64, logs []float64) float64 {
 				first.Add(x[t*d+i])
 			}
 		}
-		center[i], deviation[i], half[i] = all.Value(), all.Deviation(), first.Value()
-		if !(2*math.Abs(half[i]-center[i]) < deviation[i]) {
+		center[i] = all.Value()
+		if !(2*math.Abs(first.Value()-center[i]) < all.Deviation()) {
 			return math.NaN()
 		}
 	}
 	covariance := mat.NewSymDense(d, nil)
-	full := n >= 4*d // of fewer states the scales alone are known
+	full := n >= 4*d // fewer states determine variances alone
 	for i := range d {
 		for j := i; j < d; j++ {
 			var sum float64
@@ -67,7 +67,7 @@ func LogMass(x []float64, logs []float64) float64 {
 	var inside []float64
 	for t, s := range squares {
 		if s <= radius {
-			inside = append(inside, -logs[t])
+			inside = append(inside, -logPi[t])
 		}
 	}
 	size, _ := math.Lgamma(float64(d)/2 + 1)

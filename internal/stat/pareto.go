@@ -13,7 +13,7 @@ import (
 func ParetoK(logWeights []float64) (k, share float64) {
 	top := math.Inf(-1)
 	for _, l := range logWeights {
-		if l > top {
+		if l > top { // unlike max, which keeps NaN
 			top = l
 		}
 	}
@@ -25,12 +25,13 @@ func ParetoK(logWeights []float64) (k, share float64) {
 }
 
 // ParetoTail returns the shape k̂ of the generalized Pareto law that fits the largest of some
-// numbers, none of which is negative: their moments of order 1/k̂ and above do not exist. It is
-// −Inf where the largest do not vary, and NaN where fewer than 5 are above the others. share is
-// what those largest have above the next one, of the sum of all.
+// numbers ≥ 0: their moments of order 1/k̂ and above do not exist. It is −Inf where the largest do
+// not vary, and NaN where fewer than 5 stand above the others. share is the sum of how far the
+// largest are above the next one, divided by the sum of all numbers.
 func ParetoTail(values []float64) (k, share float64) {
+	const minTail = 5
 	tail := TailSize(len(values))
-	if tail < 5 {
+	if tail < minTail {
 		return math.NaN(), math.NaN()
 	}
 	sorted := Largest(values, tail+1)
@@ -51,42 +52,42 @@ func ParetoTail(values []float64) (k, share float64) {
 	switch {
 	case len(excess) == 0 || excess[len(excess)-1] < 1e-12:
 		return math.Inf(-1), share
-	case len(excess) < 5:
+	case len(excess) < minTail:
 		return math.NaN(), share
 	}
 	return paretoShape(excess), share
 }
 
-// TailSize returns how many of n weights are the largest, whose law tells of the tail.
+// TailSize returns how many of n weights make up the tail that ParetoTail fits.
 func TailSize(n int) int {
 	return int(math.Ceil(min(0.2*float64(n), 3*math.Sqrt(float64(n)))))
 }
 
-// Largest returns the n ≥ 1 largest of at least as many values, in ascending order; NaN is less than
-// all others.
+// Largest returns the n ≥ 1 largest of at least n values, in ascending order. NaN is less than any
+// number.
 func Largest(values []float64, n int) []float64 {
-	least := slices.Sorted(slices.Values(values[:n])) // a heap
+	heap := slices.Sorted(slices.Values(values[:n])) // the least is first
 	for _, v := range values[n:] {
-		if !cmp.Less(least[0], v) {
+		if !cmp.Less(heap[0], v) {
 			continue
 		}
 		i := 0
 		for c := 1; c < n; c = 2*i + 1 {
-			if c+1 < n && cmp.Less(least[c+1], least[c]) {
+			if c+1 < n && cmp.Less(heap[c+1], heap[c]) {
 				c++
 			}
-			if !cmp.Less(least[c], v) {
+			if !cmp.Less(heap[c], v) {
 				break
 			}
-			least[i], i = least[c], c
+			heap[i], i = heap[c], c
 		}
-		least[i] = v
+		heap[i] = v
 	}
-	slices.Sort(least)
-	return least
+	slices.Sort(heap)
+	return heap
 }
 
-// ShapeText writes a shape for people: weights that do not vary have no tail.
+// ShapeText writes Pareto's k̂ for people. Weights that do not vary have none.
 func ShapeText(k float64) string {
 	switch {
 	case math.IsNaN(k):
@@ -99,7 +100,7 @@ func ShapeText(k float64) string {
 
 // paretoShape fits the generalized Pareto law to sorted positive numbers by the
 // profile posterior mean of Zhang and Stephens, Technometrics 51 (2009), drawn towards
-// ½ by ten observations' worth as in the paper above.
+// ½ with the weight of ten observations, as Vehtari et al. do.
 func paretoShape(x []float64) float64 {
 	const priorScale, priorWeight = 3, 10
 	n := float64(len(x))

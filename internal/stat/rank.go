@@ -1,16 +1,20 @@
 package stat
 
-import "math"
+import (
+	"math"
 
-// ascending returns the places of the numbers, from the smallest number to the largest, NaN
-// first: a radix sort by bytes, since chains are long.
+	"github.com/revgen/revgen/internal/lists"
+)
+
+// ascending returns the indices of x in the order of its numbers, NaN first. It is a radix sort by
+// bytes, since chains are long.
 func ascending(x []float64) []int {
 	type keyed struct {
 		key   uint64
-		place int
+		index int
 	}
 	from, to := make([]keyed, len(x)), make([]keyed, len(x))
-	var ends [8][256]int // by byte and its value, how many keys have it
+	var next [8][256]int // by byte and its value: how many keys have it, then where the next goes
 	for i, v := range x {
 		var key uint64
 		if !math.IsNaN(v) {
@@ -18,32 +22,32 @@ func ascending(x []float64) []int {
 			key ^= uint64(int64(key)>>63) | 1<<63
 		}
 		from[i] = keyed{key, i}
-		for b := range ends {
-			ends[b][byte(key>>(8*b))]++
+		for b := range next {
+			next[b][byte(key>>(8*b))]++
 		}
 	}
-	for b := range ends {
-		next := 0
-		for v, count := range ends[b] {
-			ends[b][v], next = next, next+count
+	for b := range next {
+		first := 0
+		for v, count := range next[b] {
+			next[b][v], first = first, first+count
 		}
 		for _, k := range from {
-			at := &ends[b][byte(k.key>>(8*b))]
+			at := &next[b][byte(k.key>>(8*b))]
 			to[*at] = k
 			*at++
 		}
 		from, to = to, from
 	}
-	places := make([]int, len(x))
+	order := make([]int, len(x))
 	for i, k := range from {
-		places[i] = k.place
+		order[i] = k.index
 	}
-	return places
+	return order
 }
 
-// normalScores replaces the numbers, in an order that is ascending, by the normal scores
-// Φ⁻¹((r − 3/8)/(n + 1/4)) of their ranks r, equal numbers by that of their mean rank. What
-// chains tell by these does not need a variance.
+// normalScores returns the normal scores Φ⁻¹((r − 3/8)/(n + 1/4)) of the numbers' ranks r. Equal
+// numbers share their mean rank. order is ascending(x). Scores have a finite variance
+// whatever the law of the numbers.
 func normalScores(x []float64, order []int) []float64 {
 	n := len(x)
 	z := make([]float64, n)
@@ -65,10 +69,9 @@ func normalScores(x []float64, order []int) []float64 {
 // NormalQuantile returns Φ⁻¹(u).
 func NormalQuantile(u float64) float64 { return math.Sqrt2 * math.Erfinv(2*u-1) }
 
-// RankChains is Chains of the normal scores of ranks. Its RHat is the larger of that
-// and of the scores of distances from the median, which sees chains that differ in
-// their spread alone (Vehtari et al., Bayesian Analysis 16 (2021)); its EffectiveSize
-// is their bulk ESS.
+// RankChains is Chains of the normal scores of ranks, as in Vehtari et al., Bayesian Analysis 16
+// (2021). RHat is the larger of that of the numbers and that of their distances from the median,
+// which sees chains that differ in their spread alone. EffectiveSize is the bulk ESS.
 func RankChains(x []float64, chains int) ChainSummary {
 	order, n := ascending(x), len(x)
 	s := Chains(normalScores(x, order), chains)
@@ -81,17 +84,15 @@ func RankChains(x []float64, chains int) ChainSummary {
 	return s
 }
 
-// Columns summarizes chains of several numbers each, number j of chain c's draw t at
-// x[(t·chains + c)·columns + j]: means as Chains, with the R̂ of RankChains and the
-// smaller of the two effective sizes.
+// Columns summarizes several numbers of chains. Number j of chain c's draw t is at
+// x[(t·chains + c)·columns + j]. Means are those of Chains, R̂ is that of RankChains, and the
+// effective size is the smaller of the two.
 func Columns(x []float64, chains, columns int) []ChainSummary {
-	all, one := make([]ChainSummary, columns), make([]float64, len(x)/columns)
+	all := make([]ChainSummary, columns)
 	for j := range all {
-		for i := range one {
-			one[i] = x[i*columns+j]
-		}
-		ranks := RankChains(one, chains)
-		all[j] = Chains(one, chains)
+		column := lists.Column(x, j, columns)
+		ranks := RankChains(column, chains)
+		all[j] = Chains(column, chains)
 		all[j].RHat, all[j].EffectiveSize = ranks.RHat, min(all[j].EffectiveSize, ranks.EffectiveSize)
 	}
 	return all
