@@ -67,18 +67,18 @@ func TestFiguresOfScores(t *testing.T) {
 	// Each column by itself asks for all that it needs.
 	for k, name := range j.Columns {
 		one := NewJudge(byteTarget{beta: 3}, byteTarget{beta: 2}, []float32{1})
-		require.NoError(t, one.Keep([]string{name}))
+		require.NoError(t, one.Select([]string{name}))
 		alone, err := one.Score(nil, format.Name, states, len(states)/2)
 		require.NoError(t, err)
 		require.Equal(t, []float64{values[k], values[5+k], values[10+k]}, alone, name)
 	}
-	require.NoError(t, j.Keep([]string{"ten", "energy"}))
+	require.NoError(t, j.Select([]string{"ten", "energy"}))
 	values, err = j.Score(values, format.Name, states, len(states)/2)
 	require.NoError(t, err)
 	require.Equal(t, []float64{0, 0, 80, 4, 40, 2}, values)
-	require.EqualError(t, j.Keep(nil), "names none of ten, energy")
-	require.EqualError(t, j.Keep([]string{"ten", "ten"}), "names ten twice")
-	require.EqualError(t, j.Keep([]string{"log_model"}), `"log_model" is not one of ten, energy`)
+	require.EqualError(t, j.Select(nil), "names none of ten, energy")
+	require.EqualError(t, j.Select([]string{"ten", "ten"}), "names ten twice")
+	require.EqualError(t, j.Select([]string{"log_model"}), `"log_model" is not one of ten, energy`)
 	hot := NewJudge(byteTarget{}, nil, nil)
 	require.False(t, hot.HasModel())
 	values, err = hot.Score(nil, format.Name, states, len(states)/2)
@@ -98,7 +98,7 @@ func scored(t *testing.T, layout, kind string, states []byte) (rows int64, text 
 	var b bytes.Buffer
 	out, err := NewOutput(&b, layout, j.Columns, int64(len(states)/2), workers)
 	require.NoError(t, err)
-	rows, err = Run(t.Context(), j, in, out.Rows)
+	rows, err = Run(t.Context(), j, in, out.WriteRows)
 	if err == nil {
 		require.NoError(t, out.Close())
 		require.EqualValues(t, len(states), in.Bytes)
@@ -178,7 +178,7 @@ func TestErrorsOfScores(t *testing.T) {
 	} {
 		for _, name := range []string{"energy", "log_density", "ten", "log_model", "log_weight"} {
 			j := NewJudge(c.target, c.model, []float32{1})
-			require.NoError(t, j.Keep([]string{name}))
+			require.NoError(t, j.Select([]string{name}))
 			_, err := j.Score(nil, format.Name, []byte{4, 9}, 1)
 			require.Equal(t, slices.Contains(c.columns, name), errors.Is(err, errBroken), name)
 		}
@@ -212,7 +212,7 @@ func (s crowded) Energies(dst []float64, format string, states []byte) (float64,
 // TestStatesThatCannotBeBlamed: where each state can be scored alone all are written, and the error is that of all.
 func TestStatesThatCannotBeBlamed(t *testing.T) {
 	j := NewJudge(crowded{byteTarget{beta: 1}}, nil, nil)
-	require.NoError(t, j.Keep([]string{"energy"}))
+	require.NoError(t, j.Select([]string{"energy"}))
 	in, err := Open("-", bytes.NewReader([]byte{2, 0, 8, 0}), "raw", "", []engine.Format{format}, 1)
 	require.NoError(t, err)
 	var written []float64

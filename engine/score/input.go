@@ -22,7 +22,7 @@ import (
 // Kinds are the kinds of input.
 var Kinds = []string{"ndjson", "npy", "raw"}
 
-// An Input is states in one of several formats.
+// An Input reads states in one of several formats.
 type Input struct {
 	Kind   string // one of Kinds
 	Format engine.Format
@@ -30,45 +30,44 @@ type Input struct {
 	Bytes  int64 // read so far
 
 	name    string
-	in      *bufio.Reader
+	reader  *bufio.Reader
 	file    *os.File
 	layout  ndjson.Layout
 	threads int
 }
 
-// limits of lines: a configuration of the largest lattice has a few hundred kilobytes.
+// limits bound a line: a configuration of the largest lattice has a few hundred kilobytes.
 var limits = ndjson.Limits{Bytes: 1 << 26, Depth: 16}
 
-// Open opens a file, or stdin for "-", of the given kind, "" to tell by its content, in
-// one of the formats: by its type for arrays, and otherwise the one with the given
-// name, "" for the first.
+// Open opens a file of states, or stdin for "-". If kind is "" the content tells the kind. If
+// format is "", the dtype of an array tells the format, and other kinds have the first one.
 func Open(path string, stdin io.Reader, kind, format string, formats []engine.Format, threads int) (*Input, error) {
-	i := &Input{Rows: -1, name: path, Kind: kind, threads: threads}
-	err := i.open(path, stdin, format, formats)
+	in := &Input{Rows: -1, name: path, Kind: kind, threads: threads}
+	err := in.open(path, stdin, format, formats)
 	if err != nil {
-		_ = i.Close()
-		return nil, fmt.Errorf("%s: %w", i.Label(), disk.Cause(err))
+		_ = in.Close()
+		return nil, fmt.Errorf("%s: %w", in.Label(), disk.Cause(err))
 	}
-	return i, nil
+	return in, nil
 }
 
 // Label names the input.
-func (i *Input) Label() string {
-	if i.name == "-" {
+func (in *Input) Label() string {
+	if in.name == "-" {
 		return "stdin"
 	}
-	return i.name
+	return in.name
 }
 
-func (i *Input) open(path string, stdin io.Reader, format string, formats []engine.Format) (err error) {
+func (in *Input) open(path string, stdin io.Reader, format string, formats []engine.Format) (err error) {
 	size := int64(-1)
 	if path == "-" {
-		i.in = bufio.NewReaderSize(stdin, 1<<16)
+		in.reader = bufio.NewReaderSize(stdin, 1<<16)
 	} else {
-		if i.file, err = os.Open(path); err != nil {
+		if in.file, err = os.Open(path); err != nil {
 			return err
 		}
-		info, err := i.file.Stat()
+		info, err := in.file.Stat()
 		switch {
 		case err != nil:
 			return err
@@ -77,31 +76,31 @@ func (i *Input) open(path string, stdin io.Reader, format string, formats []engi
 		case info.Mode().IsRegular():
 			size = info.Size()
 		}
-		i.in = bufio.NewReaderSize(i.file, 1<<16)
+		in.reader = bufio.NewReaderSize(in.file, 1<<16)
 	}
-	if i.Kind == "" && size == 0 && filepath.Ext(path) == ".npy" {
-		i.Kind = "npy" // of which even one without states has a header
+	if in.Kind == "" && size == 0 && filepath.Ext(path) == ".npy" {
+		in.Kind = "npy" // an array without states has a header: this one is truncated
 	}
-	if i.Kind == "" {
-		if i.Kind, err = tell(i.in); err != nil {
+	if in.Kind == "" {
+		if in.Kind, err = detectKind(in.reader); err != nil {
 			return err
 		}
 	}
-	if i.Kind == "npy" {
-		return i.array(size, format, formats)
+	if in.Kind == "npy" {
+		return in.openArray(size, format, formats)
 	}
-	if i.Format, err = find(format, formats); err != nil {
+	if in.Format, err = formatNamed(format, formats); err != nil {
 		return err
 	}
-	if i.Kind == "raw" {
-		return i.raw(size)
+	if in.Kind == "raw" {
+		return in.openRaw(size)
 	}
-	i.layout, err = layoutOf(i.Format)
+	in.layout, err = layoutOf(in.Format)
 	return err
 }
 
-// tell says what an input is by how it begins.
-func tell(in *bufio.Reader) (kind string, err error) {
+// detectKind tells the kind of an input by how it begins.
+func detectKind(in *bufio.Reader) (kind string, err error) {
 	for n := 6; ; n *= 2 {
 		start, err := in.Peek(n)
 		text := bytes.TrimLeft(start, " \t\r\n")
@@ -118,8 +117,8 @@ func tell(in *bufio.Reader) (kind string, err error) {
 	}
 }
 
-// find returns the format of a name, the first for "".
-func find(name string, formats []engine.Format) (engine.Format, error) {
+// formatNamed returns the format with a name, the first for "".
+func formatNamed(name string, formats []engine.Format) (engine.Format, error) {
 	if name == "" {
 		return formats[0], nil
 	}
@@ -131,31 +130,31 @@ func find(name string, formats []engine.Format) (engine.Format, error) {
 }
 
 func describe(formats []engine.Format) string {
-	one := func(f engine.Format) string {
-		return fmt.Sprintf("%s (dtype %s, shape %v)", f.Name, f.Descr, shape(f.Shape))
+	text := func(f engine.Format) string {
+		return fmt.Sprintf("%s (dtype %s, shape %s)", f.Name, f.Descr, shapeText(f.Shape))
 	}
-	return strings.Join(lists.Map(formats, one), ", ")
+	return strings.Join(lists.Map(formats, text), ", ")
 }
 
-// shape shows the shape of rows.
-func shape(of []int) string {
+// shapeText shows the shapeText of rows.
+func shapeText(shape []int) string {
 	text := "(…"
-	for _, n := range of {
+	for _, n := range shape {
 		text += fmt.Sprintf(", %d", n)
 	}
 	return text + ")"
 }
 
-// array reads the header of an array.
-func (i *Input) array(size int64, format string, formats []engine.Format) error {
-	counted := &counting{r: i.in}
+// openArray reads the header of an openArray.
+func (in *Input) openArray(size int64, format string, formats []engine.Format) error {
+	counted := &countingReader{r: in.reader}
 	h, err := npy.ReadHeader(counted)
 	if err != nil {
 		return err
 	}
 	var fits []engine.Format
 	for _, f := range formats {
-		if same(f.Descr, h.Descr) && (format == "" || format == f.Name) {
+		if sameType(f.Descr, h.Descr) && (format == "" || format == f.Name) {
 			fits = append(fits, f)
 		}
 	}
@@ -164,32 +163,32 @@ func (i *Input) array(size int64, format string, formats []engine.Format) error 
 		if strings.HasPrefix(h.Descr, "[") {
 			convert = "a field of a NumPy array d is an array by itself, d[\"NAME\"]"
 		}
-		if f, err := find(format, formats); format != "" && err == nil {
+		if f, err := formatNamed(format, formats); format != "" && err == nil {
 			formats = []engine.Format{f}
 		}
 		return fmt.Errorf("an array of dtype %s, but states are %s; %s", h.Descr, describe(formats), convert)
 	}
-	// Leading lengths count states: of chains, say, and draws. A state's numbers may be in a row,
-	// too, as NDJSON may have them.
-	i.Rows = -1
+	// Leading lengths count states, for example chains and draws. A state may also be flat, as in
+	// NDJSON.
+	in.Rows = -1
 	for _, flat := range [...]bool{false, true} {
 		for _, f := range fits {
-			one := f.Shape
+			state := f.Shape
 			if flat {
-				one = []int{volume(f.Shape)}
+				state = []int{volume(f.Shape)}
 			}
-			if cut := len(h.Shape) - len(one); i.Rows < 0 && cut >= 0 && slices.Equal(h.Shape[cut:], one) {
-				i.Format, i.Rows = f, int64(volume(h.Shape[:cut]))
+			if cut := len(h.Shape) - len(state); in.Rows < 0 && cut >= 0 && slices.Equal(h.Shape[cut:], state) {
+				in.Format, in.Rows = f, int64(volume(h.Shape[:cut]))
 			}
 		}
 	}
-	if i.Rows < 0 {
+	if in.Rows < 0 {
 		return fmt.Errorf("an array of shape %v, but states are %s", h.Shape, describe(fits))
 	}
 	if size < 0 {
 		return nil
 	}
-	data := i.Rows * int64(i.Format.RowBytes)
+	data := in.Rows * int64(in.Format.RowBytes)
 	if have := size - counted.n; have != data {
 		return fmt.Errorf("%s: its shape needs %d bytes of data and it has %d", map[bool]string{true: "truncated", false: "longer than it says"}[have < data], data, have)
 	}
@@ -205,36 +204,35 @@ func volume(shape []int) int {
 	return n
 }
 
-// same compares dtypes without spaces and kinds of quotes, and the ways to write a
-// byte's order.
-func same(a, b string) bool {
+// sameType compares dtypes up to spaces, quotes and the byte order of single bytes.
+func sameType(a, b string) bool {
 	plain := strings.NewReplacer(" ", "", `"`, "'", "<i1", "|i1", "=i1", "|i1")
 	return plain.Replace(a) == plain.Replace(b)
 }
 
-func (i *Input) raw(size int64) error {
+func (in *Input) openRaw(size int64) error {
 	if size < 0 {
 		return nil
 	}
-	if row := int64(i.Format.RowBytes); size%row != 0 {
-		return fmt.Errorf("%d bytes are not a number of states of %d bytes, which those of format %s have", size, row, i.Format.Name)
+	if row := int64(in.Format.RowBytes); size%row != 0 {
+		return fmt.Errorf("%d bytes are not a number of states of %d bytes, which those of format %s have", size, row, in.Format.Name)
 	}
-	i.Rows = size / int64(i.Format.RowBytes)
+	in.Rows = size / int64(in.Format.RowBytes)
 	return nil
 }
 
-type counting struct {
+type countingReader struct {
 	r io.Reader
 	n int64
 }
 
-func (c *counting) Read(b []byte) (int, error) {
+func (c *countingReader) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n += int64(n)
 	return n, err
 }
 
-// layoutOf returns how lines give a format's states.
+// layoutOf returns the layout of a format's states in lines of JSON.
 func layoutOf(f engine.Format) (ndjson.Layout, error) {
 	types := map[string]ndjson.NumberType{"i1": ndjson.Int8, "i4": ndjson.Int32, "u8": ndjson.Uint64, "f4": ndjson.Float32, "f8": ndjson.Float64}
 	fields, _, err := npy.Fields(f.Descr)
@@ -259,29 +257,29 @@ func layoutOf(f engine.Format) (ndjson.Layout, error) {
 	return l, nil
 }
 
-// Count finds out how many states there are, if that can be had beforehand.
-func (i *Input) Count() error {
-	if i.Rows >= 0 {
+// Count sets Rows to the number of states, if it can be known before they are read.
+func (in *Input) Count() error {
+	if in.Rows >= 0 {
 		return nil
 	}
-	if i.file != nil && i.Kind == "ndjson" {
-		if info, err := i.file.Stat(); err == nil && info.Mode().IsRegular() {
-			return i.countLines()
+	if in.file != nil && in.Kind == "ndjson" {
+		if info, err := in.file.Stat(); err == nil && info.Mode().IsRegular() {
+			return in.countLines()
 		}
 	}
-	return fmt.Errorf("%s: a NumPy array begins with the number of states, which a stream shows only at its end; write .ndjson or .csv, or read the states from a file", i.Label())
+	return fmt.Errorf("%s: a NumPy array begins with the number of states, which a stream shows only at its end; write .ndjson or .csv, or read the states from a file", in.Label())
 }
 
 // countLines counts lines that are not blank, and returns to the beginning.
-func (i *Input) countLines() error {
-	in, n, blank := bufio.NewReaderSize(i.file, 1<<20), int64(0), true
-	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
+func (in *Input) countLines() error {
+	lines, n, blank := bufio.NewReaderSize(in.file, 1<<20), int64(0), true
+	if _, err := in.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	for {
-		part, err := in.ReadSlice('\n')
-		blank = blank && len(bytes.Trim(part, " \t\r\n")) == 0
-		if errors.Is(err, bufio.ErrBufferFull) {
+		text, err := lines.ReadSlice('\n')
+		blank = blank && len(bytes.Trim(text, " \t\r\n")) == 0
+		if errors.Is(err, bufio.ErrBufferFull) { // the line goes on
 			continue
 		}
 		if !blank {
@@ -295,56 +293,57 @@ func (i *Input) countLines() error {
 			return err
 		}
 	}
-	i.Rows = n
-	_, err := i.file.Seek(0, io.SeekStart)
-	i.in.Reset(i.file)
+	in.Rows = n
+	_, err := in.file.Seek(0, io.SeekStart)
+	in.reader.Reset(in.file)
 	return err
 }
 
-// partBytes is how many bytes of states are given at once.
-const partBytes = 1 << 20
+// chunkBytes bounds the states of one call of Each's function.
+const chunkBytes = 1 << 20
 
-// Each calls do for parts of the states, in order, with what says where each is.
-func (i *Input) Each(do func(states []byte, where func(row int) string) error) error {
-	if i.Kind == "ndjson" {
-		in := &counting{r: i.in}
-		err := i.layout.Each(in, limits, i.threads, func(rows []byte, lines []int) error {
-			for from, step := 0, max(1, partBytes/i.Format.RowBytes); from < len(lines); from += step {
+// Each calls do for consecutive chunks of the states. where names the place of a chunk's row in the
+// input, for error messages.
+func (in *Input) Each(do func(states []byte, where func(row int) string) error) error {
+	if in.Kind == "ndjson" {
+		counted := &countingReader{r: in.reader}
+		err := in.layout.Each(counted, limits, in.threads, func(rows []byte, lines []int) error {
+			for from, step := 0, max(1, chunkBytes/in.Format.RowBytes); from < len(lines); from += step {
 				to := min(from+step, len(lines))
-				err := do(rows[from*i.Format.RowBytes:to*i.Format.RowBytes], func(row int) string { return "line " + strconv.Itoa(lines[from+row]) })
+				err := do(rows[from*in.Format.RowBytes:to*in.Format.RowBytes], func(row int) string { return "line " + strconv.Itoa(lines[from+row]) })
 				if err != nil {
 					return err
 				}
 			}
 			return nil
 		})
-		i.Bytes = in.n
+		in.Bytes = counted.n
 		if bad, ok := errors.AsType[*ndjson.Error](err); ok {
-			err = &BadError{i.Label(), fmt.Sprintf("line %d", bad.Line), bad.Reason}
+			err = &BadError{in.Label(), fmt.Sprintf("line %d", bad.Line), bad.Reason}
 		}
 		return err
 	}
-	row := int64(i.Format.RowBytes)
-	step := max(1, partBytes/row)
+	row := int64(in.Format.RowBytes)
+	step := max(1, chunkBytes/row)
 	buffer := make([]byte, step*row)
-	for done := int64(0); i.Rows < 0 || done < i.Rows; {
+	for done := int64(0); in.Rows < 0 || done < in.Rows; {
 		n := step
-		if i.Rows >= 0 {
-			n = min(n, i.Rows-done)
+		if in.Rows >= 0 {
+			n = min(n, in.Rows-done)
 		}
-		got, err := io.ReadFull(i.in, buffer[:n*row])
-		i.Bytes += int64(got)
+		got, err := io.ReadFull(in.reader, buffer[:n*row])
+		in.Bytes += int64(got)
 		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		n = int64(got) / row
 		switch {
-		case ended && i.Rows >= 0:
-			return &BadError{i.Label(), fmt.Sprintf("state %d", done+n), fmt.Sprintf("truncated: there are to be %d states", i.Rows)}
+		case ended && in.Rows >= 0:
+			return &BadError{in.Label(), fmt.Sprintf("state %d", done+n), fmt.Sprintf("truncated: there are to be %d states", in.Rows)}
 		case ended && int64(got)%row != 0:
-			return &BadError{i.Label(), fmt.Sprintf("state %d", done+n), fmt.Sprintf("ends after %d of its %d bytes", int64(got)%row, row)}
+			return &BadError{in.Label(), fmt.Sprintf("state %d", done+n), fmt.Sprintf("ends after %d of its %d bytes", int64(got)%row, row)}
 		case ended:
-			i.Rows = done + n
+			in.Rows = done + n
 		case err != nil:
-			return fmt.Errorf("%s: %w", i.Label(), err)
+			return fmt.Errorf("%s: %w", in.Label(), err)
 		}
 		if n > 0 {
 			if err := do(buffer[:got], func(r int) string { return "state " + strconv.FormatInt(done+int64(r), 10) }); err != nil {
@@ -353,21 +352,21 @@ func (i *Input) Each(do func(states []byte, where func(row int) string) error) e
 		}
 		done += n
 	}
-	if _, err := i.in.ReadByte(); err == nil {
-		return &BadError{i.Label(), fmt.Sprintf("state %d", i.Rows), fmt.Sprintf("there are to be %d states, and more follows", i.Rows)}
+	if _, err := in.reader.ReadByte(); err == nil {
+		return &BadError{in.Label(), fmt.Sprintf("state %d", in.Rows), fmt.Sprintf("there are to be %d states, and more follows", in.Rows)}
 	}
 	return nil
 }
 
-// Close closes what Open opened.
-func (i *Input) Close() error {
-	if i.file == nil {
+// Close closes the file that Open opened.
+func (in *Input) Close() error {
+	if in.file == nil {
 		return nil
 	}
-	return i.file.Close()
+	return in.file.Close()
 }
 
-// A BadError is about one state.
+// A BadError says why one state, or its text, cannot be used. Name is the input's.
 type BadError struct{ Name, Where, Reason string }
 
 func (e *BadError) Error() string { return e.Name + ": " + e.Where + ": " + e.Reason }

@@ -244,7 +244,7 @@ func TestLayouts(t *testing.T) {
 		o, err := NewOutput(&b, layout, columns, n, workers)
 		require.NoError(t, err)
 		for _, part := range [][2]int{{0, 511}, {511, 512}, {512, 512}, {512, n}} {
-			require.NoError(t, o.Rows(data[2*part[0]:2*part[1]]))
+			require.NoError(t, o.WriteRows(data[2*part[0]:2*part[1]]))
 		}
 		require.NoError(t, o.Close())
 		require.EqualValues(t, b.Len(), o.Bytes)
@@ -260,14 +260,14 @@ func TestLayouts(t *testing.T) {
 		o, err = NewOutput(full, layout, columns, n, workers)
 		require.Equal(t, layout == "npy", err != nil, "whose header is longer")
 		if err == nil {
-			err = o.Rows(data)
+			err = o.WriteRows(data)
 		}
 		require.ErrorIs(t, err, io.ErrShortWrite)
 	}
 	var b bytes.Buffer
 	o, err := NewOutput(&b, "npy", columns, 2, workers)
 	require.NoError(t, err)
-	require.NoError(t, o.Rows(data[:2]))
+	require.NoError(t, o.WriteRows(data[:2]))
 	require.EqualError(t, o.Close(), "npy: 16 bytes fewer than the header promises", "a row is missing")
 	for _, name := range []string{"it's", "a\\b", "a\nb"} {
 		_, err = NewOutput(&b, "npy", []string{name}, 2, workers)

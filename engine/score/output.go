@@ -22,34 +22,34 @@ var Layouts = []string{"ndjson", "csv", "npy"}
 type Output struct {
 	Bytes int64 // written so far
 
-	w       io.Writer
-	rows    io.Writer // counts, or is an array that does
-	row     func(b []byte, values []float64) []byte
-	width   int
-	workers *pool.Pool
-	pieces  [][]byte
+	w         io.Writer
+	out       io.Writer                               // counts Bytes on the way to w; an array's writer above that
+	appendRow func(b []byte, values []float64) []byte // appends a row's text to b
+	width     int
+	workers   *pool.Pool
+	pieces    [][]byte // text of consecutive rows, kept for the next call
 }
 
-// NewOutput begins a table on w. Rows is their number, which an array needs.
+// NewOutput begins a table on w. rows is the number of rows, which an array's header holds.
 func NewOutput(w io.Writer, layout string, columns []string, rows int64, workers *pool.Pool) (o *Output, err error) {
 	o = &Output{w: w, width: len(columns), workers: workers}
-	o.rows = counted{o}
+	o.out = countingWriter{o}
 	switch layout {
 	case "npy":
 		var descr string
 		if descr, err = npy.Columns(columns); err != nil {
 			return o, fmt.Errorf("column %w", err)
 		}
-		o.rows, err = npy.NewWriter(o.rows, npy.Header{Descr: descr, Shape: []int{int(rows)}})
-		o.row = func(b []byte, values []float64) []byte {
+		o.out, err = npy.NewWriter(o.out, npy.Header{Descr: descr, Shape: []int{int(rows)}})
+		o.appendRow = func(b []byte, values []float64) []byte {
 			for _, x := range values {
 				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
 			}
 			return b
 		}
 	case "csv":
-		err = csv.NewWriter(o.rows).WriteAll([][]string{lists.Map(columns, report.Plain)})
-		o.row = func(b []byte, values []float64) []byte {
+		err = csv.NewWriter(o.out).WriteAll([][]string{lists.Map(columns, report.Plain)})
+		o.appendRow = func(b []byte, values []float64) []byte {
 			for _, x := range values {
 				b = append(appendNumber(b, x, ""), ',')
 			}
@@ -59,7 +59,7 @@ func NewOutput(w io.Writer, layout string, columns []string, rows int64, workers
 	default:
 		keys := lists.Map(columns, func(name string) string { return "," + strconv.Quote(name) + ":" })
 		keys[0] = "{" + keys[0][1:]
-		o.row = func(b []byte, values []float64) []byte {
+		o.appendRow = func(b []byte, values []float64) []byte {
 			for i, x := range values {
 				b = appendNumber(append(b, keys[i]...), x, `"`)
 			}
@@ -69,41 +69,42 @@ func NewOutput(w io.Writer, layout string, columns []string, rows int64, workers
 	return o, err
 }
 
-type counted struct{ o *Output }
+type countingWriter struct{ o *Output }
 
-func (c counted) Write(b []byte) (int, error) {
+func (c countingWriter) Write(b []byte) (int, error) {
 	n, err := c.o.w.Write(b)
 	c.o.Bytes += int64(n)
 	return n, err
 }
 
-// Rows writes whole rows.
-func (o *Output) Rows(table []float64) error {
-	parts := slices.Collect(slices.Chunk(table, 512*o.width))
-	for len(o.pieces) < len(parts) {
+// WriteRows writes whole rows, whose text the workers make in pieces.
+func (o *Output) WriteRows(table []float64) error {
+	const pieceRows = 512
+	pieces := slices.Collect(slices.Chunk(table, pieceRows*o.width))
+	for len(o.pieces) < len(pieces) {
 		o.pieces = append(o.pieces, nil)
 	}
-	o.workers.Run(len(parts), func(i int) {
+	o.workers.Run(len(pieces), func(i int) {
 		piece := o.pieces[i][:0]
-		for row := range slices.Chunk(parts[i], o.width) {
-			piece = o.row(piece, row)
+		for row := range slices.Chunk(pieces[i], o.width) {
+			piece = o.appendRow(piece, row)
 		}
 		o.pieces[i] = piece
 	})
-	for _, text := range o.pieces[:len(parts)] {
-		if _, err := o.rows.Write(text); err != nil {
+	for _, text := range o.pieces[:len(pieces)] {
+		if _, err := o.out.Write(text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// appendNumber writes a number as package number does.
+// appendNumber writes a number as package number does, with quotes if it is not finite.
 func appendNumber(b []byte, x float64, quote string) []byte {
 	switch {
 	case x == math.Trunc(x) && math.Abs(x) < 1<<53:
 		return strconv.AppendInt(b, int64(x), 10)
-	case x-x == 0:
+	case x-x == 0: // finite
 		return strconv.AppendFloat(b, x, 'g', -1, 64)
 	case x > 0:
 		return append(append(append(b, quote...), "Infinity"...), quote...)
@@ -113,9 +114,9 @@ func appendNumber(b []byte, x float64, quote string) []byte {
 	return append(append(append(b, quote...), "NaN"...), quote...)
 }
 
-// Close reports rows that are missing.
+// Close ends the table. It reports rows that an array's header promised and nobody wrote.
 func (o *Output) Close() error {
-	if array, ok := o.rows.(*npy.Writer); ok {
+	if array, ok := o.out.(*npy.Writer); ok {
 		return array.Close()
 	}
 	return nil

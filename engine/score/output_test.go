@@ -17,6 +17,6 @@ func TestHeaderOfCSV(t *testing.T) {
 	defer workers.Close()
 	o, err := NewOutput(&b, "csv", []string{"energy", "=1+1", "a,b"}, -1, workers)
 	require.NoError(t, err)
-	require.NoError(t, o.Rows([]float64{1, -2, 3}))
+	require.NoError(t, o.WriteRows([]float64{1, -2, 3}))
 	require.Equal(t, "energy,'=1+1,\"a,b\"\n1,-2,3\n", b.String())
 }

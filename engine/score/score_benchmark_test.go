@@ -32,7 +32,7 @@ func BenchmarkScore(b *testing.B) {
 	params := make([]float32, system.NumParams())
 	system.Initialize(params)
 	judge := score.NewJudge(system.(engine.Scorer), nil, nil)
-	require.NoError(b, judge.Keep([]string{score.Energy}))
+	require.NoError(b, judge.Select([]string{score.Energy}))
 
 	sampler := system.(engine.Sampler)
 	spins, bits := make([]byte, n*sites), make([]byte, n*sites/8)
@@ -110,7 +110,7 @@ func BenchmarkScore(b *testing.B) {
 			for b.Loop() {
 				out, err := score.NewOutput(io.Discard, "npy", judge.Columns, n, workers)
 				require.NoError(b, err)
-				require.NoError(b, c.run(out.Rows))
+				require.NoError(b, c.run(out.WriteRows))
 				require.NoError(b, out.Close())
 			}
 		})

@@ -176,7 +176,7 @@ func (p *program) scoreStates(ctx context.Context, s *scoring, cfg *resolved, wo
 		}
 	}
 	if s.columns != nil {
-		if err := judge.Keep(s.columns); err != nil {
+		if err := judge.Select(s.columns); err != nil {
 			return usagef("--columns: %w", err)
 		}
 	}
@@ -236,7 +236,7 @@ func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judg
 	}
 	var rows int64
 	err = p.fill(s.output, file, func() (err error) {
-		write := func(values []float64) error { return sayWhere(s.output, out.Rows(values)) }
+		write := func(values []float64) error { return sayWhere(s.output, out.WriteRows(values)) }
 		if rows, err = score.Run(ctx, judge, in, write); err == nil {
 			err = sayWhere(s.output, out.Close())
 		}

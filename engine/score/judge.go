@@ -22,60 +22,65 @@ const (
 
 // A Judge scores states of a target, and of a model if one is given.
 type Judge struct {
-	Columns []string
+	Columns []string // names of the table's columns
 
 	target  engine.Scorer
-	model   engine.Scorer // nil if the density of no model is known
-	params  []float32
+	model   engine.Scorer // nil where no density of a model is known
+	params  []float32     // the model's
 	columns []column
-	beta    float64
 
-	energies, values, modelled, modelValues []float64
+	// Of the states of the last Score:
+	beta        float64   // the target's
+	energies    []float64 // the target's
+	scores      []float64 // the target's observables, [n][observables]
+	logModels   []float64 // ln q of the model
+	modelScores []float64 // the model's observables
 }
 
-// A column is a number of state i, of what is known of all states by then.
+// A column computes a number of state i from the quantities that it needs of all states.
 type column struct {
-	of    known
+	needs quantities
 	value func(i int) float64
 }
 
-type known uint8
+// quantities is a set of what is computed of all states at once.
+type quantities uint8
 
 const (
-	energies known = 1 << iota
-	values
-	modelled
+	needsEnergies quantities = 1 << iota
+	needsScores
+	needsLogModel
 )
 
-// NewJudge returns a judge of a target's states. model may be nil; params are its own.
+// NewJudge returns a judge of a target's states. model may be nil; params are the model's.
 func NewJudge(target, model engine.Scorer, params []float32) *Judge {
 	j := &Judge{target: target, params: params}
 	density := func(i int) float64 { return logDensity(j.beta, j.energies[i]) }
-	j.add(Energy, energies, func(i int) float64 { return j.energies[i] })
-	j.add(LogDensity, energies, density)
+	j.add(Energy, needsEnergies, func(i int) float64 { return j.energies[i] })
+	j.add(LogDensity, needsEnergies, density)
 	names := target.Observables()
 	for k, name := range names {
 		if name != engine.LogWeight && !slices.Contains(j.Columns, name) {
-			j.add(name, values, func(i int) float64 { return j.values[i*len(names)+k] })
+			j.add(name, needsScores, func(i int) float64 { return j.scores[i*len(names)+k] })
 		}
 	}
 	if model != nil && slices.Contains(model.Observables(), engine.LogWeight) {
 		j.model = model
-		j.add(LogModel, modelled, func(i int) float64 { return j.modelled[i] })
-		j.add(engine.LogWeight, energies|modelled, func(i int) float64 { return density(i) - j.modelled[i] })
+		j.add(LogModel, needsLogModel, func(i int) float64 { return j.logModels[i] })
+		j.add(engine.LogWeight, needsEnergies|needsLogModel, func(i int) float64 { return density(i) - j.logModels[i] })
 	}
 	return j
 }
 
-func (j *Judge) add(name string, of known, value func(i int) float64) {
-	j.Columns, j.columns = append(j.Columns, name), append(j.columns, column{of, value})
+func (j *Judge) add(name string, needs quantities, value func(i int) float64) {
+	j.Columns, j.columns = append(j.Columns, name), append(j.columns, column{needs, value})
 }
 
-// HasModel reports whether the model's density is among the columns.
+// HasModel reports whether the model's density is known.
 func (j *Judge) HasModel() bool { return j.model != nil }
 
-// Keep drops all columns but those of the given names, in that order.
-func (j *Judge) Keep(names []string) error {
+// Select drops all columns but those of the given names, in that order.
+func (j *Judge) Select(names []string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("names none of %s", strings.Join(j.Columns, ", "))
 	}
@@ -94,29 +99,28 @@ func (j *Judge) Keep(names []string) error {
 	return nil
 }
 
-// Score sets table, [n][columns], to what n states of a format have, and returns it; it is
-// good until the next call.
+// Score returns the columns of n states in a format, [n][columns], in table where it has room.
 func (j *Judge) Score(table []float64, format string, states []byte, n int) ([]float64, error) {
 	table = sized(table, n*len(j.columns))
-	var needed known
+	var needs quantities
 	for _, c := range j.columns {
-		needed |= c.of
+		needs |= c.needs
 	}
 	var err error
-	if needed&energies != 0 {
+	if needs&needsEnergies != 0 {
 		j.energies = sized(j.energies, n)
 		if j.beta, err = j.target.Energies(j.energies, format, states); err != nil {
 			return nil, err
 		}
 	}
-	if needed&values != 0 {
-		j.values = sized(j.values, n*len(j.target.Observables()))
-		if err = j.target.Score(j.values, nil, format, states); err != nil {
+	if needs&needsScores != 0 {
+		j.scores = sized(j.scores, n*len(j.target.Observables()))
+		if err = j.target.Score(j.scores, nil, format, states); err != nil {
 			return nil, err
 		}
 	}
-	if needed&modelled != 0 {
-		if err = j.logModel(format, states, n); err != nil {
+	if needs&needsLogModel != 0 {
+		if err = j.scoreModel(format, states, n); err != nil {
 			return nil, err
 		}
 	}
@@ -128,10 +132,10 @@ func (j *Judge) Score(table []float64, format string, states []byte, n int) ([]f
 	return table, nil
 }
 
-// sized returns room for n numbers, that of x if there is enough.
+// sized returns a slice of n numbers, in the memory of x if that suffices.
 func sized(x []float64, n int) []float64 { return slices.Grow(x[:0], n)[:n] }
 
-// logDensity is −βE, which is 0 and not −0 at infinite temperature.
+// logDensity returns −βE, which at infinite temperature is 0 and not −0.
 func logDensity(beta, energy float64) float64 {
 	if beta == 0 && !math.IsInf(energy, 0) {
 		return 0
@@ -139,22 +143,22 @@ func logDensity(beta, energy float64) float64 {
 	return 0 - beta*energy
 }
 
-// logModel sets modelled to ln q of the model: its weights are of its own target.
-func (j *Judge) logModel(format string, states []byte, n int) error {
+// scoreModel sets logModels to ln q = ln π − LogWeight, where π is the model's own target.
+func (j *Judge) scoreModel(format string, states []byte, n int) error {
 	stride := len(j.model.Observables())
-	j.modelled, j.modelValues = sized(j.modelled, n), sized(j.modelValues, n*stride)
-	beta, err := j.model.Energies(j.modelled, format, states)
+	j.logModels, j.modelScores = sized(j.logModels, n), sized(j.modelScores, n*stride)
+	beta, err := j.model.Energies(j.logModels, format, states)
 	if err == nil {
-		err = j.model.Score(j.modelValues, j.params, format, states)
+		err = j.model.Score(j.modelScores, j.params, format, states)
 	}
-	for i := range j.modelled {
-		j.modelled[i] = logDensity(beta, j.modelled[i]) - j.modelValues[(i+1)*stride-1]
+	for i := range j.logModels {
+		j.logModels[i] = logDensity(beta, j.logModels[i]) - j.modelScores[(i+1)*stride-1]
 	}
 	return err
 }
 
-// Run scores all states of an input, gives rows of the columns to write, and returns how
-// many there are.
+// Run scores all states of an input, passes the rows of their table to write, and returns the
+// number of rows.
 func Run(ctx context.Context, j *Judge, in *Input, write func(rows []float64) error) (rows int64, err error) {
 	var scores []float64
 	err = in.Each(func(states []byte, where func(row int) string) error {
@@ -172,7 +176,7 @@ func Run(ctx context.Context, j *Judge, in *Input, write func(rows []float64) er
 	return rows, err
 }
 
-// blame finds the first state that cannot be scored, and writes those before it.
+// blame writes the scores before the first state that cannot be scored, and returns its error.
 func (j *Judge) blame(err error, in *Input, states []byte, where func(row int) string, write func(rows []float64) error) error {
 	row := in.Format.RowBytes
 	for i := range len(states) / row {
@@ -183,7 +187,7 @@ func (j *Judge) blame(err error, in *Input, states []byte, where func(row int) s
 			}
 			continue
 		}
-		// The state is the only one that it was told of.
+		// Score saw a single state, so its number 0 says nothing.
 		reason := strings.NewReplacer("states: ", "", " of configuration 0", "", " of state 0", "", "configuration 0", "the configuration").Replace(bad.Error())
 		return &BadError{Name: in.Label(), Where: where(i), Reason: reason}
 	}
