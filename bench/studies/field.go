@@ -529,11 +529,11 @@ func cheapest(name string, run func(spacing int) (float64, []stat.ChainSummary, 
 		for _, x := range observables {
 			now.Seconds, now.RHat = max(now.Seconds, seconds/x.EffectiveSize), max(now.RHat, x.RHat)
 		}
-		mixed := now.RHat <= chains.MixedRHat
+		mixed := now.RHat <= chains.MaxRHat
 		switch {
-		case mixed && best.RHat <= chains.MixedRHat && now.Seconds >= best.Seconds:
+		case mixed && best.RHat <= chains.MaxRHat && now.Seconds >= best.Seconds:
 			return best, nil
-		case mixed || best.RHat > chains.MixedRHat:
+		case mixed || best.RHat > chains.MaxRHat:
 			best = now
 		}
 		// The next run takes four times as long.
@@ -563,7 +563,7 @@ func FieldTable(rows []FieldRow) *report.Table {
 		best, peers := math.Inf(1), []string{}
 		for _, p := range r.Peers {
 			text := p.Name + " " + microseconds(p.Seconds)
-			if p.RHat > chains.MixedRHat {
+			if p.RHat > chains.MaxRHat {
 				text += fmt.Sprintf(" (not mixed, R̂ %.2f)", p.RHat)
 			} else {
 				best = min(best, p.Seconds)

@@ -47,34 +47,34 @@ const (
 
 // Limits of Options.
 const (
-	MostChains = 1 << 16
-	LeastDraws = 4
-	MostDraws  = 1 << 24 // of all chains together, which are kept
-	MostSteps  = math.MaxInt32
-	MostLevels = 256
+	MaxChains = 1 << 16
+	MinDraws  = 4
+	MaxDraws  = 1 << 24 // of all chains together, which are kept
+	MaxSteps  = math.MaxInt32
+	MaxLevels = 256
 )
 
 // Validate reports what cannot be run; errors begin with the option's name.
 func (o *Options) Validate() error {
 	levels := max(1, len(o.Ladder))
 	switch {
-	case o.Chains < 1 || o.Chains > MostChains:
-		return fmt.Errorf("chains: %d is not between 1 and %d", o.Chains, MostChains)
-	case o.Draws < LeastDraws:
-		return fmt.Errorf("draws: %d are fewer than %d", o.Draws, LeastDraws)
+	case o.Chains < 1 || o.Chains > MaxChains:
+		return fmt.Errorf("chains: %d is not between 1 and %d", o.Chains, MaxChains)
+	case o.Draws < MinDraws:
+		return fmt.Errorf("draws: %d are fewer than %d", o.Draws, MinDraws)
 	case o.Start != nil && len(o.Ladder) > 0:
 		return fmt.Errorf("ladder: chains that are given have none")
-	case len(o.Ladder) == 1 || levels > MostLevels:
-		return fmt.Errorf("ladder: %d inverse temperatures; give 2 to %d", len(o.Ladder), MostLevels)
-	case o.Draws > MostDraws/o.Chains/levels:
+	case len(o.Ladder) == 1 || levels > MaxLevels:
+		return fmt.Errorf("ladder: %d inverse temperatures; give 2 to %d", len(o.Ladder), MaxLevels)
+	case o.Draws > MaxDraws/o.Chains/levels:
 		if levels > 1 {
-			return fmt.Errorf("draws: %d of %d chains at %d temperatures are more than %d together; let the spacing be larger", o.Draws, o.Chains, levels, MostDraws)
+			return fmt.Errorf("draws: %d of %d chains at %d temperatures are more than %d together; let the spacing be larger", o.Draws, o.Chains, levels, MaxDraws)
 		}
-		return fmt.Errorf("draws: %d of %d chains are more than %d together; let the spacing be larger", o.Draws, o.Chains, MostDraws)
-	case (o.BurnIn < 0 || o.BurnIn > MostSteps) && o.BurnIn != HalfBurnIn:
-		return fmt.Errorf("burn-in: %d is not between 0 and %d", o.BurnIn, MostSteps)
-	case (o.Spacing < 1 || o.Spacing > MostSteps) && o.Spacing != AutoSpacing:
-		return fmt.Errorf("spacing: %d is not between 1 and %d", o.Spacing, MostSteps)
+		return fmt.Errorf("draws: %d of %d chains are more than %d together; let the spacing be larger", o.Draws, o.Chains, MaxDraws)
+	case (o.BurnIn < 0 || o.BurnIn > MaxSteps) && o.BurnIn != HalfBurnIn:
+		return fmt.Errorf("burn-in: %d is not between 0 and %d", o.BurnIn, MaxSteps)
+	case (o.Spacing < 1 || o.Spacing > MaxSteps) && o.Spacing != AutoSpacing:
+		return fmt.Errorf("spacing: %d is not between 1 and %d", o.Spacing, MaxSteps)
 	}
 	for i, beta := range o.Ladder {
 		switch {
@@ -90,8 +90,8 @@ func (o *Options) Validate() error {
 // Averages of chains that reach these can be trusted, as Vehtari et al., Bayesian
 // Analysis 16 (2021), recommend.
 const (
-	MixedRHat = 1.01
-	LeastSize = 400
+	MaxRHat          = 1.01
+	MinEffectiveSize = 400
 )
 
 // An Observable is what the chains tell of one. R̂ is the larger of that of ranks and
@@ -111,7 +111,7 @@ func (o Observable) MarshalJSON() ([]byte, error) { return number.Marshal(o) }
 // Doubtful reports whether the chains have not mixed, or not long enough, for this
 // average to be trusted.
 func (o *Observable) Doubtful() bool {
-	return !(o.RHat <= MixedRHat && o.EffectiveSize >= LeastSize)
+	return !(o.RHat <= MaxRHat && o.EffectiveSize >= MinEffectiveSize)
 }
 
 // A Level is what the chains of a temperature were seen to do: those of the target,

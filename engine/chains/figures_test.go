@@ -135,11 +135,11 @@ func TestFiguresOfChains(t *testing.T) {
 	require.Equal(t, 5, independent(1, 5))
 	require.Equal(t, 1, independent(1+1e-12, 1))
 	require.Equal(t, 512_000_000, independent(1e6, 256))
-	require.Equal(t, MostSteps, independent(1e7, 256))
+	require.Equal(t, MaxSteps, independent(1e7, 256))
 	far := &remembering{rho: 0.5}
-	r, err := Run(t.Context(), far, Options{Chains: 1, Draws: 4, BurnIn: HalfBurnIn, Spacing: MostSteps}, nil)
+	r, err := Run(t.Context(), far, Options{Chains: 1, Draws: 4, BurnIn: HalfBurnIn, Spacing: MaxSteps}, nil)
 	require.NoError(t, err)
-	require.Equal(t, MostSteps, r.BurnedIn, "and not twice as many")
+	require.Equal(t, MaxSteps, r.BurnedIn, "and not twice as many")
 	require.Equal(t, 0.25, *(&Level{Accepted: 2, Proposed: 8}).Swaps())
 	for _, c := range []struct {
 		rHat, size float64

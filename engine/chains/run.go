@@ -139,7 +139,7 @@ func (r *run) burnIn() error {
 	}
 	r.result.Spacing = r.Spacing
 	if r.BurnIn == HalfBurnIn {
-		return r.agree(r.burn(int(min(float64(r.Draws)*float64(r.Spacing)/2, MostSteps))))
+		return r.agree(r.burn(int(min(float64(r.Draws)*float64(r.Spacing)/2, MaxSteps))))
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func independent(time float64, spacing int) int {
 	if time <= 1 {
 		return spacing
 	}
-	return max(1, int(math.Ceil(min(4*float64(spacing)/math.Log((time+1)/(time-1)), MostSteps))))
+	return max(1, int(math.Ceil(min(4*float64(spacing)/math.Log((time+1)/(time-1)), MaxSteps))))
 }
 
 // pilot sets the spacing by the longest of the observables' autocorrelation times.

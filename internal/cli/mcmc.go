@@ -272,7 +272,7 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 		for i := range l.Observables {
 			if x := &l.Observables[i]; x.Doubtful() {
 				warn("%s is not reliable yet: R̂ is %.3f (at most %g is needed), effective size %.0f (at least %d is needed); take more draws, a larger --spacing or a larger --burn-in",
-					x.Name+at(o.Ladder, k), x.RHat, chains.MixedRHat, x.EffectiveSize, chains.LeastSize)
+					x.Name+at(o.Ladder, k), x.RHat, chains.MaxRHat, x.EffectiveSize, chains.MinEffectiveSize)
 			}
 		}
 	}

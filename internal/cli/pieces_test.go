@@ -243,11 +243,11 @@ func TestLimitsOfFlags(t *testing.T) {
 	var s stepping
 	require.NoError(t, s.Set("auto"))
 	require.Equal(t, []string{"auto", "N|auto"}, []string{s.String(), s.Type()})
-	for text, want := range map[string]int{"0": 0, "7": 7, "2147483647": math.MaxInt32, "2147483648": chains.MostSteps + 1, "1e15": chains.MostSteps + 1} {
+	for text, want := range map[string]int{"0": 0, "7": 7, "2147483647": math.MaxInt32, "2147483648": chains.MaxSteps + 1, "1e15": chains.MaxSteps + 1} {
 		require.NoError(t, s.Set(text))
 		require.Equal(t, stepping{steps: want}, s, text)
 	}
-	require.Equal(t, "2147483648", (&stepping{steps: chains.MostSteps + 1}).String())
+	require.Equal(t, "2147483648", (&stepping{steps: chains.MaxSteps + 1}).String())
 	for _, text := range []string{"", "1.5", "x", "8x", "Auto", "-1"} {
 		require.EqualError(t, s.Set(text), fmt.Sprintf("%q is neither a number of steps such as 10 nor auto", text))
 	}
