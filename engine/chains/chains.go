@@ -1,5 +1,5 @@
 // Package chains runs a target's own Markov chains, and measures averages and how far the
-// chains have mixed. They owe nothing to a generator, so its samples are compared with them.
+// chains have mixed. They are independent of the generator: its samples are compared with them.
 package chains
 
 import (
@@ -18,38 +18,34 @@ import (
 // ErrNone says that a system has no chains of its own.
 var ErrNone = errors.New("the system has no chains of its own")
 
-// Options say how much is run. Steps are those of Observer's Chains, or of
-// Tempered's Ladder.
+// Options say how much is run. Steps are those of Observer.Chains, or of Tempered.Ladder.
 type Options struct {
 	Chains  int
 	Draws   int // of each chain
-	BurnIn  int // steps before the first draw's; HalfBurnIn for half of those after it
-	Spacing int // steps between draws; AutoSpacing for what makes draws all but independent
-	// Ladder, if it is not empty, holds ascending inverse temperatures: replica
-	// exchange, with every level observed.
+	BurnIn  int // steps before those of the first draw, or HalfBurnIn
+	Spacing int // steps between draws, or AutoSpacing
+	// Ladder, if it is not empty, holds ascending inverse temperatures of replica exchange. Every
+	// level is observed.
 	Ladder []float64
-	// Start, if not nil, gives the chains in place of the system's own, as Observer's
-	// Chains does.
+	// Start, if not nil, replaces Observer.Chains.
 	Start func(params []float32, n int) (Walk, error) `json:"-"`
-	// Ranks, if not nil, is the pool of the system where several ranks share the chains, or
-	// each runs all where these cannot be shared. All call Run with the same options.
+	// Ranks, if not nil, is the system's pool. Its ranks share the chains, or each runs them all
+	// where they cannot be shared. All ranks call Run with the same options.
 	Ranks *pool.Pool
-	// States names a format of the system's Sampler in which states are kept, "" for
-	// none.
+	// States names a format of the system's Sampler in which states are kept, "" for none.
 	States string
 }
 
-// Values of Options that are chosen.
 const (
-	HalfBurnIn  = -1
-	AutoSpacing = -1
+	HalfBurnIn  = -1 // as BurnIn: half as many steps as the draws take
+	AutoSpacing = -1 // as Spacing: the least at which draws are all but independent
 )
 
 // Limits of Options.
 const (
 	MaxChains = 1 << 16
 	MinDraws  = 4
-	MaxDraws  = 1 << 24 // of all chains together, which are kept
+	MaxDraws  = 1 << 24 // of all chains together: their values are kept
 	MaxSteps  = math.MaxInt32
 	MaxLevels = 256
 )
@@ -87,83 +83,78 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// Averages of chains that reach these can be trusted, as Vehtari et al., Bayesian
+// Averages of chains within these limits can be trusted, as Vehtari et al., Bayesian
 // Analysis 16 (2021), recommend.
 const (
 	MaxRHat          = 1.01
 	MinEffectiveSize = 400
 )
 
-// An Observable is what the chains tell of one. R̂ is the larger of that of ranks and
-// of folded ranks, and the effective size the smaller of that of the mean and of
-// ranks.
+// An Observable is what the chains tell of one observable, as stat.Columns summarizes it.
 type Observable struct {
 	Name string `json:"name"`
 	stat.ChainSummary
-	// SecondsPerEffective is the time of all draws, without burn-in, divided by
-	// EffectiveSize.
+	// SecondsPerEffective is the time of all draws, without burn-in, over EffectiveSize.
 	SecondsPerEffective float64 `json:"seconds_per_effective_sample"`
 }
 
 // MarshalJSON writes figures that need not be finite.
 func (o Observable) MarshalJSON() ([]byte, error) { return number.Marshal(o) }
 
-// Doubtful reports whether the chains have not mixed, or not long enough, for this
-// average to be trusted.
+// Doubtful reports whether the chains have not mixed, or are too short, for this average to be
+// trusted.
 func (o *Observable) Doubtful() bool {
 	return !(o.RHat <= MaxRHat && o.EffectiveSize >= MinEffectiveSize)
 }
 
-// A Level is what the chains of a temperature were seen to do: those of the target,
-// or of a level of a ladder.
+// A Level holds the draws of the chains at one temperature: the target's, or that of a level of
+// a ladder.
 type Level struct {
 	Observables []Observable
 	// Values has number j of chain c's draw t at [(t·chains + c)·len(Observables) + j].
 	Values []float64
-	// States has the state of chain c's draw t at row (c−Lo)·draws + t, if it was asked
-	// for.
+	// States has the state of chain c's draw t at row (c−Lo)·draws + t. It is nil if none are kept.
 	States []byte
-	// Swaps with the next level of a ladder, among the draws.
+	// Swaps with the next level of a ladder, from the first draw to the last.
 	Accepted, Proposed uint64
 }
 
-// Swaps returns the part of the swaps with the next level that succeeded, nil where
-// there is none.
+// Swaps returns the share of swaps with the next level that were accepted, nil where none were
+// proposed.
 func (l *Level) Swaps() *float64 {
 	if l.Proposed == 0 {
 		return nil
 	}
-	part := float64(l.Accepted) / float64(l.Proposed)
-	return &part
+	share := float64(l.Accepted) / float64(l.Proposed)
+	return &share
 }
 
-// An OptionError says of an option, by its name, why this system cannot have it.
+// An OptionError names an option that this system cannot have, and says why.
 type OptionError struct{ err error }
 
 func (e *OptionError) Error() string { return e.err.Error() }
 func (e *OptionError) Unwrap() error { return e.err }
 
-// A Result is what chains were seen to do.
+// A Result holds the draws of all chains.
 type Result struct {
-	Levels   []Level        // of the ladder, or one
-	Lo, Hi   int            // the rank's chains are Lo … Hi−1, all of them without ranks
-	BurnedIn int            // steps before the first draw's, those that measured the spacing too
+	Levels   []Level        // of the ladder, ascending; one without a ladder
+	Lo, Hi   int            // the rank keeps states of chains Lo … Hi−1; of all without ranks
+	BurnedIn int            // steps before those of the first draw, a pilot's included
 	Spacing  int            // steps between draws
-	Format   *engine.Format // of States
-	// Unresolved is a lower bound of the autocorrelation time in steps, if that was
-	// too long to be measured.
+	Format   *engine.Format // of States, nil if none are kept
+	// Unresolved is a lower bound of the autocorrelation time in steps. It is 0 if that time
+	// could be measured.
 	Unresolved int
-	BurnIn     float64 // seconds of it
-	Seconds    float64 // of the draws
+	BurnIn     float64 // seconds that burn-in took
+	Seconds    float64 // seconds that the draws took
 }
 
-// Run runs chains of a system, which has to be an Observer: else the error is
-// ErrNone, as it is for states of one whose chains give none, and for a ladder of one
-// that is not Tempered. The weight of a generator's density is none of the
-// chains' affair and left out. Progress, if not nil, is called with the number of draws
-// made. The values are the same for any number of threads, and of ranks, which all have
-// them; states are those of a rank's own chains. After an error elsewhere that is
-// engine.ErrElsewhere.
+// Run runs chains of a system, and returns the values of all its observables but LogWeight,
+// which is a matter of the generator. The error wraps ErrNone if the system is no Observer, if
+// its chains cannot give the states that are asked for, or if there is a ladder and the system
+// is not Tempered. progress, if not nil, is called with the number of draws made. Values do not
+// depend on the number of threads or ranks, and all ranks have them; states are those of a rank's
+// own chains. The error is engine.ErrElsewhere where only another rank failed.
 func Run(ctx context.Context, system engine.System, o Options, progress func(draws int)) (*Result, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -172,7 +163,7 @@ func Run(ctx context.Context, system engine.System, o Options, progress func(dra
 	if err := o.agree(err); err != nil {
 		return nil, err
 	}
-	r.own()
+	r.shareChains()
 	r.allocate()
 	if fallible, ok := system.(engine.Fallible); ok {
 		defer context.AfterFunc(ctx, func() { fallible.Interrupt(ctx.Err()) })()
@@ -186,7 +177,7 @@ func Run(ctx context.Context, system engine.System, o Options, progress func(dra
 	if err := r.agree(r.draw(progress)); err != nil {
 		return nil, err
 	}
-	r.collect()
+	r.gather()
 	r.result.Seconds = time.Since(begun).Seconds()
 	r.summarize()
 	return &r.result, nil

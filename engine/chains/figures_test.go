@@ -132,10 +132,10 @@ func TestFiguresOfChains(t *testing.T) {
 			require.Nil(t, l.Swaps())
 		})
 	}
-	require.Equal(t, 5, independent(1, 5))
-	require.Equal(t, 1, independent(1+1e-12, 1))
-	require.Equal(t, 512_000_000, independent(1e6, 256))
-	require.Equal(t, MaxSteps, independent(1e7, 256))
+	require.Equal(t, 5, independentSpacing(1, 5))
+	require.Equal(t, 1, independentSpacing(1+1e-12, 1))
+	require.Equal(t, 512_000_000, independentSpacing(1e6, 256))
+	require.Equal(t, MaxSteps, independentSpacing(1e7, 256))
 	far := &remembering{rho: 0.5}
 	r, err := Run(t.Context(), far, Options{Chains: 1, Draws: 4, BurnIn: HalfBurnIn, Spacing: MaxSteps}, nil)
 	require.NoError(t, err)

@@ -15,16 +15,16 @@ import (
 // A run is chains under way.
 type run struct {
 	Options
-	ctx      context.Context
-	advance  func(ctx context.Context, steps int) error
-	level    func(level int) Observed // of a ladder, or a walk as its only one
-	swaps    func(level int) (accepted, proposed uint64)
-	fallible engine.Fallible // or nil
-	ends     []int           // of each rank's chains, nil where none are shared
-	columns  []int           // of the system's observables, those that are kept
-	row      []float64       // of what a level's chains show
-	state    []byte          // of a level's chains, if they are kept
-	result   Result
+	ctx        context.Context
+	advance    func(ctx context.Context, steps int) error
+	states     func(level int) Observed // the chains of a ladder's level, or of the walk
+	swaps      func(level int) (accepted, proposed uint64)
+	fallible   engine.Fallible // nil where the system cannot fail
+	rankEnds   []int           // where the chains of each rank end; nil where ranks share none
+	indices    []int           // of the observables that are kept, among the system's
+	observed   []float64       // all observables of a level's chains, [chains][observables]
+	stateBytes []byte          // a level's states, nil where they are not kept
+	result     Result
 }
 
 func newRun(ctx context.Context, system engine.System, o Options) (*run, error) {
@@ -38,7 +38,7 @@ func newRun(ctx context.Context, system engine.System, o Options) (*run, error) 
 	var names []Observable
 	for j, name := range all {
 		if name != engine.LogWeight {
-			r.columns = append(r.columns, j)
+			r.indices = append(r.indices, j)
 			names = append(names, Observable{Name: name})
 		}
 	}
@@ -46,7 +46,7 @@ func newRun(ctx context.Context, system engine.System, o Options) (*run, error) 
 		return nil, ErrNone
 	}
 	levels := max(1, len(o.Ladder))
-	if err := r.keep(system, levels); err != nil {
+	if err := r.chooseFormat(system, levels); err != nil {
 		return nil, err
 	}
 	if len(o.Ladder) > 0 {
@@ -58,9 +58,9 @@ func newRun(ctx context.Context, system engine.System, o Options) (*run, error) 
 		if err != nil {
 			return nil, &OptionError{fmt.Errorf("ladder: %w", err)}
 		}
-		r.advance, r.level, r.swaps = l.Advance, l.Level, l.Swaps
+		r.advance, r.states, r.swaps = l.Advance, l.Level, l.Swaps
 	} else {
-		params := make([]float32, system.NumParams()) // on which chains do not depend
+		params := make([]float32, system.NumParams()) // chains do not depend on them
 		start := observer.Chains
 		if o.Start != nil {
 			start = o.Start
@@ -69,17 +69,17 @@ func newRun(ctx context.Context, system engine.System, o Options) (*run, error) 
 		if err != nil {
 			return nil, err
 		}
-		r.advance, r.level = w.Advance, func(int) Observed { return w }
+		r.advance, r.states = w.Advance, func(int) Observed { return w }
 		r.swaps = func(int) (accepted, proposed uint64) { return 0, 0 }
 	}
-	r.row = make([]float64, o.Chains*len(all))
+	r.observed = make([]float64, o.Chains*len(all))
 	for range levels {
 		r.result.Levels = append(r.result.Levels, Level{Observables: slices.Clone(names)})
 	}
 	return r, nil
 }
 
-// allocate makes room for the draws, of states for those of the rank's own chains.
+// allocate makes room for the values of all draws, and for the states of the rank's own chains.
 func (r *run) allocate() {
 	for k := range r.result.Levels {
 		l := &r.result.Levels[k]
@@ -90,8 +90,8 @@ func (r *run) allocate() {
 	}
 }
 
-// keep finds the format of the states that are kept, and whether there is room.
-func (r *run) keep(system engine.System, levels int) error {
+// chooseFormat finds the format in which states are kept, and checks that memory suffices.
+func (r *run) chooseFormat(system engine.System, levels int) error {
 	if r.States == "" {
 		return nil
 	}
@@ -99,33 +99,33 @@ func (r *run) keep(system engine.System, levels int) error {
 	if !ok {
 		return fmt.Errorf("%w that give their states", ErrNone)
 	}
-	var known []string
+	var names []string
 	for _, f := range s.Formats() {
 		if f.Unrefined {
 			continue
 		}
-		if known = append(known, f.Name); f.Name == r.States {
+		if names = append(names, f.Name); f.Name == r.States {
 			r.result.Format = &f
 		}
 	}
 	if r.result.Format == nil {
-		return &OptionError{fmt.Errorf("format: %q is not one of %s", r.States, strings.Join(known, ", "))}
+		return &OptionError{fmt.Errorf("format: %q is not one of %s", r.States, strings.Join(names, ", "))}
 	}
-	states := float64(levels) * float64(r.Draws) * float64(r.Chains)
-	if bytes, limit := states*float64(r.result.Format.RowBytes), memory.Limit(); bytes > 0.5*limit {
-		return &OptionError{fmt.Errorf("draws: %.0f states take %.3g GiB, and there are %.3g; take fewer, or a larger spacing", states, bytes/(1<<30), limit/(1<<30))}
+	n := float64(levels) * float64(r.Draws) * float64(r.Chains)
+	if bytes, limit := n*float64(r.result.Format.RowBytes), memory.Limit(); bytes > 0.5*limit {
+		return &OptionError{fmt.Errorf("draws: %.0f states take %.3g GiB, and there are %.3g; take fewer, or a larger spacing", n, bytes/(1<<30), limit/(1<<30))}
 	}
-	r.state = make([]byte, r.Chains*r.result.Format.RowBytes)
+	r.stateBytes = make([]byte, r.Chains*r.result.Format.RowBytes)
 	return nil
 }
 
-// burn takes steps that are no draws.
+// burn takes steps without drawing.
 func (r *run) burn(steps int) error {
 	r.result.BurnedIn += steps
 	return r.advance(r.ctx, steps)
 }
 
-// burnIn takes the steps before the first draw, and chooses what was left open.
+// burnIn takes the steps before the first draw, and chooses the spacing if that was left open.
 func (r *run) burnIn() error {
 	if r.BurnIn != HalfBurnIn {
 		if err := r.agree(r.burn(r.BurnIn)); err != nil {
@@ -144,18 +144,18 @@ func (r *run) burnIn() error {
 	return nil
 }
 
-// The pilot that measures autocorrelation times: stages of draws, each spaced four times
-// as far as the one before, until the time is a fraction of the stage.
+// A pilot measures autocorrelation times by stages of draws. Each stage has four times the spacing
+// of the one before, until a stage is long against the time that it shows.
 const (
-	pilotDraws = 256
-	longTime   = pilotDraws / 16
-	pilotMost  = 1 << 8 // spacing
+	pilotDraws      = 256 // of a stage
+	maxPilotTime    = pilotDraws / 16
+	maxPilotSpacing = 1 << 8
 )
 
-// independent returns the spacing at which draws are all but independent, if those at a
-// spacing have an integrated autocorrelation time τ and correlations that decay
-// exponentially: where ρ = (τ−1)/(τ+1) has become e⁻⁴, which is after 2τ if that is long.
-func independent(time float64, spacing int) int {
+// independentSpacing returns the spacing at which draws are all but independent: where their
+// correlation has fallen to e⁻⁴. It takes the correlation at the given spacing for
+// ρ = (τ−1)/(τ+1), with τ the integrated autocorrelation time, and lets it decay exponentially.
+func independentSpacing(time float64, spacing int) int {
 	if time <= 1 {
 		return spacing
 	}
@@ -166,31 +166,31 @@ func independent(time float64, spacing int) int {
 func (r *run) pilot() error {
 	for spacing := 1; ; spacing *= 4 {
 		values := make([][]float64, len(r.result.Levels))
-		if err := r.agree(r.stage(values, spacing)); err != nil {
+		if err := r.agree(r.pilotStage(values, spacing)); err != nil {
 			return err
 		}
 		for _, v := range values {
-			r.collectValues(v)
+			r.gatherValues(v)
 		}
 		longest := 1.0
 		for _, v := range values {
-			for _, s := range stat.Columns(v, r.Chains, len(r.columns)) {
+			for _, s := range stat.Columns(v, r.Chains, len(r.indices)) {
 				longest = max(longest, s.Time)
 			}
 		}
-		if longest > longTime && spacing < pilotMost {
+		if longest > maxPilotTime && spacing < maxPilotSpacing {
 			continue
 		}
-		if longest > longTime {
+		if longest > maxPilotTime {
 			r.result.Unresolved = int(longest) * spacing
 		}
-		r.Spacing = independent(longest, spacing)
+		r.Spacing = independentSpacing(longest, spacing)
 		return nil
 	}
 }
 
-// stage makes the pilot's draws at a spacing.
-func (r *run) stage(values [][]float64, spacing int) error {
+// pilotStage appends the draws of a stage to each level's values.
+func (r *run) pilotStage(values [][]float64, spacing int) error {
 	// The first half brings the chains nearer to their law.
 	if err := r.burn(pilotDraws * spacing); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (r *run) stage(values [][]float64, spacing int) error {
 		}
 		for level := range values {
 			var err error
-			if values[level], err = r.observe(values[level], r.level(level)); err != nil {
+			if values[level], err = r.observe(values[level], r.states(level)); err != nil {
 				return err
 			}
 		}
@@ -209,24 +209,24 @@ func (r *run) stage(values [][]float64, spacing int) error {
 	return nil
 }
 
-// observe appends what a level's chains show.
-func (r *run) observe(values []float64, level Observed) ([]float64, error) {
-	level.ObserveUnweighted(r.row)
+// observe appends the kept observables of a level's chains, [chains][indices].
+func (r *run) observe(values []float64, w Observed) ([]float64, error) {
+	w.ObserveUnweighted(r.observed)
 	if r.fallible != nil {
 		if err := r.fallible.Err(); err != nil {
 			return nil, err
 		}
 	}
-	width := len(r.row) / r.Chains
+	width := len(r.observed) / r.Chains
 	for c := range r.Chains {
-		for _, j := range r.columns {
-			values = append(values, r.row[c*width+j])
+		for _, j := range r.indices {
+			values = append(values, r.observed[c*width+j])
 		}
 	}
 	return values, nil
 }
 
-// draw makes the draws.
+// draw takes the draws, with their states if these are kept, and counts the swaps among them.
 func (r *run) draw(progress func(draws int)) error {
 	levels := r.result.Levels
 	for k := range levels {
@@ -237,20 +237,20 @@ func (r *run) draw(progress func(draws int)) error {
 			return err
 		}
 		for k := range levels {
-			l, level := &levels[k], r.level(k)
+			l, w := &levels[k], r.states(k)
 			var err error
-			if l.Values, err = r.observe(l.Values, level); err != nil {
+			if l.Values, err = r.observe(l.Values, w); err != nil {
 				return err
 			}
 			if l.States == nil {
 				continue
 			}
-			if err := level.States(r.state, r.States); err != nil {
+			if err := w.States(r.stateBytes, r.States); err != nil {
 				return err
 			}
 			row := r.result.Format.RowBytes
 			for c := r.result.Lo; c < r.result.Hi; c++ {
-				copy(l.States[((c-r.result.Lo)*r.Draws+t)*row:][:row], r.state[c*row:])
+				copy(l.States[((c-r.result.Lo)*r.Draws+t)*row:][:row], r.stateBytes[c*row:])
 			}
 		}
 		if progress != nil {
@@ -267,7 +267,7 @@ func (r *run) draw(progress func(draws int)) error {
 func (r *run) summarize() {
 	for k := range r.result.Levels {
 		l := &r.result.Levels[k]
-		for j, s := range stat.Columns(l.Values, r.Chains, len(r.columns)) {
+		for j, s := range stat.Columns(l.Values, r.Chains, len(r.indices)) {
 			l.Observables[j].ChainSummary = s
 			l.Observables[j].SecondsPerEffective = r.result.Seconds / s.EffectiveSize
 		}
