@@ -5,10 +5,10 @@ package bitspin
 // 64-bit integer lies below probability·2⁶⁴. Certain acceptance is realised
 // with probability 1 − 2⁻⁶⁴.
 //
-// Up to 64 sites there is one threshold for each pair of differences, without
-// a field for each ΔB. Beyond, where such a table would outgrow the caches,
-// those of single spins are tabulated and the others computed when they are
-// needed.
+// Up to 64 sites a table holds the threshold of every pair (ΔB, ΔM), or of every
+// ΔB if there is no field. On larger lattices such a table would outgrow the
+// caches: flips of one spin are tabulated, and other thresholds are computed when
+// they are needed.
 type acceptance struct {
 	model Model
 	beta  float64
@@ -17,16 +17,16 @@ type acceptance struct {
 	origin int
 	row    int // 2N+1, or 0 without a field
 
-	near [5][3]uint64 // thresholds of ΔB/4 = −2 … 2, ΔM/2 = −1 … 1: single spins
+	oneFlip [5][3]uint64 // thresholds of ΔB/4 = −2 … 2, ΔM/2 = −1 … 1
 }
 
 func newAcceptance(model Model, beta float64) (a acceptance) {
 	a.model, a.beta = model, beta
 	n := model.N
 	if n > 64 {
-		for b := range a.near {
-			for m := range a.near[b] {
-				a.near[b][m] = a.compute(b-2, m-1)
+		for b := range a.oneFlip {
+			for m := range a.oneFlip[b] {
+				a.oneFlip[b][m] = a.compute(b-2, m-1)
 			}
 		}
 		return a
@@ -49,11 +49,11 @@ func newAcceptance(model Model, beta float64) (a acceptance) {
 	return a
 }
 
-// compute returns a threshold that is not tabulated.
+// compute returns the threshold of ΔB/4 = b, ΔM/2 = m.
 func (a *acceptance) compute(b, m int) uint64 { return Threshold(-a.beta * a.model.EnergyOf(4*b, 2*m)) }
 
-// of returns the threshold of differences.
-func (a *acceptance) of(b, m int) uint64 {
+// threshold is compute by the table, if there is one.
+func (a *acceptance) threshold(b, m int) uint64 {
 	if a.table != nil {
 		return a.table[a.origin+b+a.row*m]
 	}
@@ -62,8 +62,8 @@ func (a *acceptance) of(b, m int) uint64 {
 
 // FlipOne implements Flippable, on more than 64 sites.
 func (a *acceptance) FlipOne(config []uint64, k int) uint64 {
-	b, m := a.model.siteDifference(config, k)
-	return a.near[b+2][m+1]
+	b, m := a.model.differenceOne(config, k)
+	return a.oneFlip[b+2][m+1]
 }
 
 // FlipAll implements Flippable.

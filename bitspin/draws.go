@@ -3,8 +3,8 @@ package bitspin
 import "github.com/revgen/revgen/asm"
 
 // Randomness is a function of (seed, purpose, step) of the stream and of the
-// sample and the Metropolis step, never of how a batch is split. The latter
-// two are fields of the 64-bit index of a Philox block.
+// sample and the Metropolis step, never of how a batch is split. Sample and
+// Metropolis step are fields of the 64-bit index of a Philox block.
 //
 // Proposals that need a fixed number of blocks keep the sample in the low
 // bits, so that one call generates a block for each of a strip of samples:
@@ -23,15 +23,15 @@ const (
 	blockBits  = 6
 	stripSize  = 64
 
-	sequentialBits = 64 - sampleBits // of a block
+	perSampleBits = 64 - sampleBits // number the blocks of one sample
 )
 
 // MaxSamples bounds the sample indices that name distinct streams.
 const MaxSamples = 1 << sampleBits
 
 // A bound draws uniform integers in [0, n) by Lemire's multiplication: the
-// high word of x·n, unless the low word falls among the first 2³² mod n
-// values, which would make some results more likely than others.
+// high word of x·n. It rejects x if the low word is less than 2³² mod n, since
+// some results would be more likely than others.
 type bound struct {
 	n      uint32
 	reject uint32 // 2³² mod n
@@ -49,7 +49,7 @@ func blockIndex(sample uint64, step, block int) uint64 {
 	return (uint64(step)<<blockBits|uint64(block))<<sampleBits | sample
 }
 
-// redraw repeats a rejected draw with the given word of the retry blocks of a
+// redraw repeats a rejected draw with the given word of blocks 1, 2, … of a
 // sample's step. It is outlined because fewer than n in 2³² draws need it.
 //
 //go:noinline
@@ -75,7 +75,7 @@ type wordReader struct {
 
 // reset goes to the first word of a sample.
 func (r *wordReader) reset(c *asm.Counter, sample uint64) {
-	r.counter, r.next, r.used = c, sample<<sequentialBits, len(r.buffer)
+	r.counter, r.next, r.used = c, sample<<perSampleBits, len(r.buffer)
 }
 
 func (r *wordReader) word() uint32 {

@@ -8,21 +8,21 @@ import (
 )
 
 // Flips are the transition kernel p(s, s′) of the Metropolis–Hastings algorithm for
-// any law of n spins: a step proposes to flip one of them, any with the same
-// probability, or with another probability all. They are immutable.
+// any law of n spins. A step proposes to flip all spins, with a fixed probability, or
+// else one spin, chosen uniformly. Flips are immutable.
 type Flips struct {
 	law      Flippable
 	n, words int
 	spin     bound
-	global   uint64 // probability of a flip of all, in units of 2⁻³²
+	global   uint64 // probability of proposing to flip all, in units of 2⁻³²
 }
 
 // Flippable is a law that gives the probabilities with which flips are accepted, as
 // Threshold does.
 type Flippable interface {
-	// FlipOne gives that of spin i.
+	// FlipOne returns the probability for spin i.
 	FlipOne(config []uint64, i int) uint64
-	// FlipAll gives that of all spins together.
+	// FlipAll returns the probability for all spins together.
 	FlipAll(config []uint64) uint64
 }
 
@@ -48,12 +48,12 @@ func NewFlips(n int, global float64, law Flippable) (*Flips, error) {
 }
 
 // MaxSteps returns the number of steps that one stream has draws for.
-func (f *Flips) MaxSteps() int { return 1 << (sequentialBits - blockBits) }
+func (f *Flips) MaxSteps() int { return 1 << (perSampleBits - blockBits) }
 
 // Together returns 1: each sample's draws are its own.
 func (f *Flips) Together() int { return 1 }
 
-// Run is that of Metropolis.
+// Run takes steps as Metropolis.Run does.
 func (f *Flips) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *asm.Counter, firstSample uint64, st *Count) {
 	first := firstSample + uint64(lo)
 	checkStream(first, hi-lo, steps, f.MaxSteps())
@@ -77,13 +77,13 @@ func (f *Flips) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int
 
 // step takes one step with one configuration.
 func (f *Flips) step(config []uint64, draw *[4]uint32, c *asm.Counter, sample uint64, step int, st *Count) {
-	u, yes := join(draw[2], draw[3]), uint64(0)
+	u, accepted := join(draw[2], draw[3]), uint64(0)
 	if uint64(draw[1]) < f.global {
 		if u < f.law.FlipAll(config) {
-			yes = 1
+			accepted = 1
 			Invert(config, f.n)
 		}
-		st.Add(Count{1, yes})
+		st.Add(Count{1, accepted})
 		return
 	}
 	i, ok := f.spin.draw(draw[0])
@@ -91,8 +91,8 @@ func (f *Flips) step(config []uint64, draw *[4]uint32, c *asm.Counter, sample ui
 		i = f.spin.redraw(c, sample, step, 0)
 	}
 	if u < f.law.FlipOne(config, int(i)) {
-		yes = 1
+		accepted = 1
 	}
-	config[i>>6] ^= yes << (i & 63)
-	st.Add(Count{1, yes})
+	config[i>>6] ^= accepted << (i & 63)
+	st.Add(Count{1, accepted})
 }

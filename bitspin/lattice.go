@@ -20,9 +20,9 @@ type Lattice struct {
 	N     int // number of sites, L²
 	Words int // words per configuration
 
-	last []uint64 // sites of the last column
-	top  uint64   // valid bits of the last word
-	word word     // of up to 64 sites
+	lastColumn []uint64  // mask of the sites of the last column
+	lastWord   uint64    // mask of the sites in the last word
+	small      lattice64 // the same for up to 64 sites
 }
 
 // NewLattice returns the periodic lattice of the given side, 2 ≤ l ≤ MaxSide.
@@ -31,12 +31,12 @@ func NewLattice(l int) (*Lattice, error) {
 		return nil, fmt.Errorf("lattice side %d is outside 2 to %d", l, MaxSide)
 	}
 	lat := &Lattice{L: l, N: l * l, Words: Words(l * l)}
-	lat.last = make([]uint64, lat.Words)
+	lat.lastColumn = make([]uint64, lat.Words)
 	for i := l - 1; i < lat.N; i += l {
-		lat.last[i>>6] |= 1 << (i & 63)
+		lat.lastColumn[i>>6] |= 1 << (i & 63)
 	}
-	lat.top = Top(lat.N)
-	lat.word = word{side: uint8(l), rest: uint8(lat.N - l), last: lat.last[0], all: lat.top}
+	lat.lastWord = Top(lat.N)
+	lat.small = lattice64{side: uint8(l), lastRow: uint8(lat.N - l), lastColumn: lat.lastColumn[0], sites: lat.lastWord}
 	return lat, nil
 }
 
@@ -57,7 +57,7 @@ func Magnetisation(config []uint64, n int) int {
 // BondSum returns B = Σ_<ij> s_i s_j over the 2·N bonds of a configuration.
 func (lat *Lattice) BondSum(config []uint64) int {
 	if lat.Words == 1 {
-		right, down := lat.word.boundaries(config[0])
+		right, down := lat.small.boundaries(config[0])
 		return 2*lat.N - 2*(bits.OnesCount64(right)+bits.OnesCount64(down))
 	}
 	config = config[:lat.Words]
@@ -84,7 +84,7 @@ func (lat *Lattice) BondSum(config []uint64) int {
 // times; that makes ΔB a multiple of 4.
 func (lat *Lattice) Difference(config, mask []uint64) (bonds, magnetisation int) {
 	if lat.Words == 1 {
-		quarter, half := lat.word.difference(config[0], mask[0])
+		quarter, half := lat.small.difference(config[0], mask[0])
 		return 4 * quarter, 2 * half
 	}
 	config, mask = config[:lat.Words], mask[:lat.Words]
@@ -105,8 +105,8 @@ func (lat *Lattice) Difference(config, mask []uint64) (bonds, magnetisation int)
 	return 4*crossing - 2*cut, 2*size - 4*up
 }
 
-// siteDifference returns ΔB/4 and ΔM/2 when site k is flipped.
-func (lat *Lattice) siteDifference(s []uint64, k int) (quarterBonds, halfMagnetisation int) {
+// differenceOne returns ΔB/4 and ΔM/2 when the spin of site k is flipped.
+func (lat *Lattice) differenceOne(s []uint64, k int) (quarterBonds, halfMagnetisation int) {
 	l, n := lat.L, lat.N
 	col := k % l
 	left, right, up, down := k-1, k+1, k-l, k+l
@@ -138,17 +138,17 @@ func Invert(config []uint64, n int) {
 	config[len(config)-1] &= Top(n)
 }
 
-// Top returns the bits that the last word of a configuration of n spins has.
+// Top returns the mask of the spins in the last word of a configuration of n spins.
 func Top(n int) uint64 { return math.MaxUint64 >> (-n & 63) }
 
 // neighboursAt returns word w of the right and of the lower neighbours of all
 // sites of a configuration of any size.
 func (lat *Lattice) neighboursAt(s []uint64, w int) (right, down uint64) {
-	last := lat.last[w]
+	last := lat.lastColumn[w]
 	right = shiftedDown(s, w, 1)&^last | shiftedUp(s, w, lat.L-1)&last
 	down = shiftedDown(s, w, lat.L) | shiftedUp(s, w, lat.N-lat.L)
 	if w == lat.Words-1 {
-		down &= lat.top
+		down &= lat.lastWord
 	}
 	return right, down
 }

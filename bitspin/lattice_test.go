@@ -71,7 +71,7 @@ func randomConfig(r *rand.Rand, lat *Lattice) []uint64 {
 	for w := range s {
 		s[w] = r.Uint64()
 	}
-	s[len(s)-1] &= lat.top
+	s[len(s)-1] &= lat.lastWord
 	return s
 }
 
@@ -144,7 +144,7 @@ func TestSiteDifferenceOfEverySite(t *testing.T) {
 			clear(mask)
 			mask[k/64] = 1 << (k % 64)
 			db, dm := lat.Difference(s, mask)
-			quarter, half := lat.siteDifference(s, k)
+			quarter, half := lat.differenceOne(s, k)
 			require.Equal(t, [2]int{db, dm}, [2]int{4 * quarter, 2 * half}, "L=%d site %d", l, k)
 		}
 	}
@@ -153,7 +153,7 @@ func TestSiteDifferenceOfEverySite(t *testing.T) {
 func anyConfig(lat *Lattice) *rapid.Generator[[]uint64] {
 	return rapid.Custom(func(t *rapid.T) []uint64 {
 		s := rapid.SliceOfN(rapid.Uint64(), lat.Words, lat.Words).Draw(t, "words")
-		s[lat.Words-1] &= lat.top
+		s[lat.Words-1] &= lat.lastWord
 		return s
 	})
 }

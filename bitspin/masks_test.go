@@ -13,7 +13,7 @@ func (p *proposer) propose(dst []uint64, c *asm.Counter, firstSample uint64, ste
 		}
 		return
 	}
-	if p.decode == site {
+	if p.decode == byFlips {
 		for ; len(dst) > 0; firstSample++ {
 			var draw [4]uint32
 			asm.PhiloxBlocks(draw[:], c, blockIndex(firstSample, step, 0))
@@ -32,7 +32,7 @@ func (p *proposer) propose(dst []uint64, c *asm.Counter, firstSample uint64, ste
 	var d strip
 	for ; len(dst) > 0; firstSample += stripSize {
 		n := min(stripSize, len(dst)/words)
-		p.draw(&d, c, firstSample, step, n)
+		p.drawStrip(&d, c, firstSample, step, n)
 		copy(dst, d.masks[:n])
 		dst = dst[n*words:]
 	}
@@ -44,11 +44,11 @@ func (p *proposer) read(mask []uint64, c *asm.Counter, sample uint64, step int) 
 	r := new(wordReader)
 	r.reset(c, sample)
 	for range step {
-		p.sample(mask, r)
+		p.drawSubset(mask, r)
 		r.word()
 		r.word()
 	}
-	p.sample(mask, r)
+	p.drawSubset(mask, r)
 	return r
 }
 
@@ -67,5 +67,5 @@ func (lat *Lattice) fill(s []uint64) {
 	for w := range s {
 		s[w] = ^uint64(0)
 	}
-	s[len(s)-1] = lat.top
+	s[len(s)-1] = lat.lastWord
 }

@@ -16,14 +16,16 @@ type Metropolis struct {
 	model    Model
 	proposer *proposer
 	accept   acceptance
-	levels   []int16   // of each state, differences of which lead to thresholds; nil beyond tabulatedSites
-	masks    sync.Pool // *mask, for multi-spin proposals on more than tabulatedSites sites
-	flips    *Flips    // for the other proposals on more than 64 sites
+	// levels has a number for each state, nil beyond tabulatedSites. Entry
+	// origin + levels[s′] − levels[s] of the acceptance table is for a move s → s′.
+	levels  []int16
+	scratch sync.Pool // *maskScratch, for multi-spin proposals on more than tabulatedSites sites
+	flips   *Flips    // for the other proposals on more than 64 sites
 }
 
-// A mask is one under construction.
-type mask struct {
-	sites  []uint64
+// A maskScratch has room for the mask of a step, and reads a sample's random words.
+type maskScratch struct {
+	mask   []uint64
 	reader wordReader
 }
 
@@ -37,17 +39,17 @@ func NewMetropolis(model Model, beta float64, proposal Proposal) (*Metropolis, e
 	if model.N <= tabulatedSites {
 		m.levels = make([]int16, 1<<model.N)
 		for s := range m.levels {
-			bonds, magnetisation := model.word.difference(0, uint64(s))
+			bonds, magnetisation := model.small.difference(0, uint64(s))
 			m.levels[s] = int16(bonds + m.accept.row*magnetisation)
 		}
 	}
-	m.masks.New = func() any { return &mask{sites: make([]uint64, model.Words)} }
+	m.scratch.New = func() any { return &maskScratch{mask: make([]uint64, model.Words)} }
 	m.flips = &Flips{&m.accept, model.N, model.Words, m.proposer.sites, uint64(proposal.global)}
 	return m, nil
 }
 
-// CheckTemperature reports why there is no kernel at inverse temperature beta of
-// energies that reach so far.
+// CheckTemperature reports why there is no kernel at inverse temperature beta, of
+// energies that differ by reach at most.
 func CheckTemperature(beta, reach float64) error {
 	if !(beta >= 0) || math.IsInf(beta, 0) {
 		return fmt.Errorf("inverse temperature β = %v is not a finite number ≥ 0", beta)
@@ -77,7 +79,7 @@ func (m *Metropolis) Together() int { return 1 }
 func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *asm.Counter, firstSample uint64, st *Count) {
 	words := m.model.Words
 	checkStream(firstSample+uint64(lo), hi-lo, steps, m.MaxSteps())
-	if m.proposer.decode == site {
+	if m.proposer.decode == byFlips {
 		m.flips.Run(halted, dst, src, lo, hi, steps, c, firstSample, st)
 		return
 	}
@@ -94,9 +96,9 @@ func (m *Metropolis) Run(halted func() bool, dst, src []uint64, lo, hi int, step
 // runNarrow runs lattices of at most 64 sites. A strip of samples stays in the
 // first-level cache for all steps.
 func (m *Metropolis) runNarrow(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, st *Count) {
-	g, table, levels := m.model.word, m.accept.table, m.levels
+	g, table, levels := m.model.small, m.accept.table, m.levels
 	row, origin := m.accept.row, m.accept.origin
-	var d strip
+	var drawn strip
 	for ; len(batch) > 0; first += stripSize {
 		s := batch[:min(stripSize, len(batch))]
 		var accepted uint64
@@ -104,9 +106,9 @@ func (m *Metropolis) runNarrow(halted func() bool, batch []uint64, steps int, c 
 			if ended(halted, step) {
 				return
 			}
-			m.proposer.draw(&d, c, first, step, len(s))
+			m.proposer.drawStrip(&drawn, c, first, step, len(s))
 			for i, x := range s {
-				mask := d.masks[i]
+				mask := drawn.masks[i]
 				var level int
 				if levels != nil {
 					level = int(levels[x^mask]) - int(levels[x])
@@ -114,9 +116,9 @@ func (m *Metropolis) runNarrow(halted func() bool, batch []uint64, steps int, c 
 					bonds, magnetisation := g.difference(x, mask)
 					level = bonds + row*magnetisation
 				}
-				_, yes := bits.Sub64(d.uniform(i), table[origin+level], 0)
-				s[i] = x ^ mask&-yes
-				accepted += yes
+				_, accept := bits.Sub64(drawn.uniform(i), table[origin+level], 0) // the borrow, 0 or 1
+				s[i] = x ^ mask&-accept
+				accepted += accept
 			}
 		}
 		st.Add(Count{uint64(steps * len(s)), accepted})
@@ -127,8 +129,8 @@ func (m *Metropolis) runNarrow(halted func() bool, batch []uint64, steps int, c 
 // runSubsets runs the multi-spin proposal on more than tabulatedSites sites.
 func (m *Metropolis) runSubsets(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, st *Count) {
 	lat := m.model.Lattice
-	f := m.masks.Get().(*mask)
-	defer m.masks.Put(f)
+	f := m.scratch.Get().(*maskScratch)
+	defer m.scratch.Put(f)
 	for ; len(batch) > 0; first++ {
 		s := batch[:lat.Words]
 		f.reader.reset(c, first)
@@ -136,35 +138,36 @@ func (m *Metropolis) runSubsets(halted func() bool, batch []uint64, steps int, c
 			if ended(halted, step) {
 				return
 			}
-			m.proposer.sample(f.sites, &f.reader)
-			bonds, magnetisation := lat.Difference(s, f.sites)
-			yes := uint64(0)
-			if join(f.reader.word(), f.reader.word()) < m.accept.of(bonds/4, magnetisation/2) {
-				yes = 1
-				for w, x := range f.sites {
+			m.proposer.drawSubset(f.mask, &f.reader)
+			bonds, magnetisation := lat.Difference(s, f.mask)
+			accepted := uint64(0)
+			if join(f.reader.word(), f.reader.word()) < m.accept.threshold(bonds/4, magnetisation/2) {
+				accepted = 1
+				for w, x := range f.mask {
 					s[w] ^= x
 				}
 			}
-			st.Add(Count{1, yes})
+			st.Add(Count{1, accepted})
 		}
 		batch = batch[lat.Words:]
 	}
 }
 
-// ended asks halted before every sixteenth step, the first included.
+// ended reports whether a run has been halted. It asks before every sixteenth step, from
+// step 0 on.
 func ended(halted func() bool, step int) bool { return step%16 == 0 && halted != nil && halted() }
 
-func checkStream(first uint64, samples, steps, most int) {
+func checkStream(first uint64, samples, steps, maxSteps int) {
 	if samples < 0 || first+uint64(samples) > MaxSamples {
 		panic(fmt.Sprintf("bitspin: samples %d to %d exceed the %d of a stream", first, first+uint64(samples), uint64(MaxSamples)))
 	}
-	if steps < 0 || steps > most {
-		panic(fmt.Sprintf("bitspin: %d steps exceed the %d of a stream", steps, most))
+	if steps < 0 || steps > maxSteps {
+		panic(fmt.Sprintf("bitspin: %d steps exceed the %d of a stream", steps, maxSteps))
 	}
 }
 
-// A Count says how many proposals were made and how many accepted; of sweeps, how many
-// spins were redrawn and how many ended flipped.
+// A Count says how many proposals were made and how many accepted. Sweeps count the spins
+// that were redrawn as proposed, and those that ended flipped as accepted.
 type Count struct{ Proposed, Accepted uint64 }
 
 // Add adds d to c.
@@ -173,5 +176,5 @@ func (c *Count) Add(d Count) {
 	c.Accepted += d.Accepted
 }
 
-// Rate returns the fraction accepted, 0 of none.
+// Rate returns the fraction accepted, 0 if nothing was proposed.
 func (c Count) Rate() float64 { return float64(c.Accepted) / max(1, float64(c.Proposed)) }

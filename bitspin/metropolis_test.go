@@ -147,7 +147,7 @@ func TestRunDoesNotDependOnTheSplit(t *testing.T) {
 		const samples = 150
 		src := rapid.SliceOfN(rapid.Uint64(), samples*model.Words, samples*model.Words).Draw(t, "batch")
 		for i := range samples {
-			src[(i+1)*model.Words-1] &= model.top
+			src[(i+1)*model.Words-1] &= model.lastWord
 		}
 		c := &asm.Counter{Seed: rapid.Uint64().Draw(t, "seed")}
 		whole, parts := make([]uint64, len(src)), append([]uint64(nil), src...)
@@ -240,7 +240,7 @@ func TestAcceptanceTables(t *testing.T) {
 				case a.table != nil:
 					require.Equal(t, a.table[a.origin+b+a.row*m], got)
 				case i < 15:
-					require.Equal(t, a.near[b+2][m+1], got)
+					require.Equal(t, a.oneFlip[b+2][m+1], got)
 				}
 				if x >= 1e-12 {
 					require.EqualValues(t, uint64(math.MaxUint64), got)

@@ -32,7 +32,7 @@ func NewModel(l int, j, h float64) (Model, error) {
 	return Model{Lattice: lat, J: j, H: h}, nil
 }
 
-// Reach returns how far energies are apart at most.
+// Reach bounds the difference of two energies.
 func (m Model) Reach() float64 { return (4*math.Abs(m.J) + 2*math.Abs(m.H)) * float64(m.N) }
 
 // EnergyOf returns −J·bonds − h·magnetisation, the energy, or the energy

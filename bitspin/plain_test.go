@@ -80,7 +80,7 @@ func TestRejectedDrawsAreRepeated(t *testing.T) {
 				at := drawn(first+i, uint32(lat.N), 0)
 				want := make([]uint64, lat.Words)
 				switch p.decode {
-				case oneOrAll, site:
+				case oneOrAll, byFlips:
 					want[at/64] = 1 << (at % 64)
 					if firstWords(first + i)[1] < 1<<30 {
 						lat.fill(want)

@@ -142,7 +142,7 @@ func TestSmallSubsetsReachEverySite(t *testing.T) {
 			continue // as the mask's size will be
 		}
 		r.reset(&asm.Counter{Seed: 5}, i)
-		p.sample(mask, &r)
+		p.drawSubset(mask, &r)
 		if counts[size] == nil {
 			counts[size] = make([]int, n)
 		}
@@ -257,17 +257,17 @@ func TestSequentialStreamsAreDisjoint(t *testing.T) {
 		words := 2 * (1 + n/2 + 2) // the size, the smaller of subset and complement, and the acceptance
 		var r wordReader
 		buffer := len(r.buffer)
-		require.LessOrEqual(t, p.MaxSteps()*words+buffer, 4<<sequentialBits, "L=%d", l)
+		require.LessOrEqual(t, p.MaxSteps()*words+buffer, 4<<perSampleBits, "L=%d", l)
 		mask := make([]uint64, p.lattice.Words)
 		for _, sample := range []uint64{0, 1, 77, MaxSamples - 2} {
 			r.reset(&asm.Counter{Seed: uint64(l)}, sample)
-			require.Equal(t, sample<<sequentialBits, r.next, "L=%d", l)
+			require.Equal(t, sample<<perSampleBits, r.next, "L=%d", l)
 			for step := range 4 {
-				before := 4*int(r.next-sample<<sequentialBits) - (buffer - r.used)
-				p.sample(mask, &r)
+				before := 4*int(r.next-sample<<perSampleBits) - (buffer - r.used)
+				p.drawSubset(mask, &r)
 				r.word()
 				r.word()
-				require.LessOrEqual(t, 4*int(r.next-sample<<sequentialBits)-(buffer-r.used)-before, words, "L=%d: sample %d, step %d", l, sample, step)
+				require.LessOrEqual(t, 4*int(r.next-sample<<perSampleBits)-(buffer-r.used)-before, words, "L=%d: sample %d, step %d", l, sample, step)
 			}
 		}
 	}

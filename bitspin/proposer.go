@@ -16,23 +16,22 @@ type proposer struct {
 	proposal Proposal
 	decode   decoder
 
-	sites bound // [0, N)
+	sites bound // draws a site or, less one, a number of sites
 
-	// Multi-spin proposal, up to tabulatedSites sites: the masks ordered by
-	// their number of spins, those of n+1 spins from start[n] on.
-	masks   []uint16
-	start   []uint32
-	subsets []bound
+	// Multi-spin proposal, up to tabulatedSites sites.
+	masks   []uint16 // by their number of spins
+	start   []uint32 // where masks of n+1 spins begin
+	subsets []bound  // draws one of them
 }
 
 // A decoder says how words become masks.
 type decoder uint8
 
 const (
-	oneOrAll  decoder = iota // N ≤ 64: single spins and the global flip
-	site                     // N > 64: the same, which Flips draw
-	tabulated                // N ≤ tabulatedSites: multi-spin
-	floyd                    // N > tabulatedSites: multi-spin
+	oneOrAll  decoder = iota // single spins and the global flip, N ≤ 64
+	byFlips                  // the same for N > 64, drawn by Flips
+	tabulated                // multi-spin, N ≤ tabulatedSites
+	floyd                    // multi-spin, N > tabulatedSites
 )
 
 // newProposer returns a proposer of a proposal on a lattice.
@@ -42,7 +41,7 @@ func newProposer(lat *Lattice, proposal Proposal) *proposer {
 	case !multi && lat.N <= 64:
 		p.decode = oneOrAll
 	case !multi:
-		p.decode = site
+		p.decode = byFlips
 	case lat.N <= tabulatedSites:
 		p.decode = tabulated
 		p.tabulate()
@@ -70,9 +69,9 @@ func (p *proposer) tabulate() {
 // under one (seed, purpose, step).
 func (p *proposer) MaxSteps() int {
 	if p.decode == floyd {
-		return 1 << (sequentialBits - bits.Len(uint(p.lattice.N/4+16))) // twice the blocks that masks take at most
+		return 1 << (perSampleBits - bits.Len(uint(p.lattice.N/4+16))) // twice the blocks that masks take at most
 	}
-	return 1 << (sequentialBits - blockBits)
+	return 1 << (perSampleBits - blockBits)
 }
 
 // A strip holds what is drawn in one step for up to stripSize samples.
@@ -84,14 +83,14 @@ type strip struct {
 // uniform returns the 64-bit uniform number that decides sample i's acceptance.
 func (d *strip) uniform(i int) uint64 { return join(d.words[4*i+2], d.words[4*i+3]) }
 
-// draw fills d for the samples first … first+n−1, whose masks are words.
-func (p *proposer) draw(d *strip, c *asm.Counter, first uint64, step, n int) {
+// drawStrip fills d for the samples first … first+n−1 of a lattice of at most 64 sites.
+func (p *proposer) drawStrip(d *strip, c *asm.Counter, first uint64, step, n int) {
 	asm.PhiloxBlocks(d.words[:4*n], c, blockIndex(first, step, 0))
 	sites, global := p.sites, p.proposal.global
 	redraw := func(i int) uint32 { return sites.redraw(c, first+uint64(i), step, 0) }
 	switch p.decode {
 	case oneOrAll:
-		all := p.lattice.top
+		all := p.lattice.lastWord
 		for i := range d.masks[:n] {
 			site, ok := sites.draw(d.words[4*i])
 			if !ok {
@@ -119,10 +118,10 @@ func (p *proposer) draw(d *strip, c *asm.Counter, first uint64, step, n int) {
 	}
 }
 
-// sample draws a mask of the multi-spin proposal by Floyd's algorithm, which
+// drawSubset draws a mask of the multi-spin proposal by Floyd's algorithm. It
 // takes as many draws as the smaller of the subset and its complement has
 // elements.
-func (p *proposer) sample(mask []uint64, r *wordReader) {
+func (p *proposer) drawSubset(mask []uint64, r *wordReader) {
 	n := uint32(p.lattice.N)
 	size := r.uniform(n) + 1
 	clear(mask)

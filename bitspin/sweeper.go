@@ -34,11 +34,11 @@ type Sweeper struct {
 	model   Model
 	heat    *asm.LatticeHeatBath
 	colours []*asm.Sites
-	free    sync.Pool // *sweepSpace
+	scratch sync.Pool // *replicas
 }
 
-// A sweepSpace is one block of replicas under way.
-type sweepSpace struct {
+// replicas are the samples of a block, which are swept together.
+type replicas struct {
 	spins     []uint64
 	generator asm.Xoshiro
 }
@@ -57,7 +57,7 @@ func NewSweeper(model Model, beta float64) (*Sweeper, error) {
 	for _, sites := range Colours(model.L) {
 		s.colours = append(s.colours, asm.NewSites(neighbourhoods(model.L, sites)))
 	}
-	s.free.New = func() any { return &sweepSpace{spins: make([]uint64, model.N*asm.ReplicaWords)} }
+	s.scratch.New = func() any { return &replicas{spins: make([]uint64, model.N*asm.ReplicaWords)} }
 	return s, nil
 }
 
@@ -65,7 +65,7 @@ func NewSweeper(model Model, beta float64) (*Sweeper, error) {
 // odd row takes three colours, 0 1 0 1 … 2, and a site the sum of those of its row
 // and column modulo 3.
 func Colours(l int) [][]int {
-	all := make([][]int, 2+l%2)
+	colours := make([][]int, 2+l%2)
 	colour := func(i int) int {
 		if i == l-1 && l%2 == 1 {
 			return 2
@@ -73,10 +73,10 @@ func Colours(l int) [][]int {
 		return i % 2
 	}
 	for site := range l * l {
-		k := (colour(site/l) + colour(site%l)) % len(all)
-		all[k] = append(all[k], site)
+		k := (colour(site/l) + colour(site%l)) % len(colours)
+		colours[k] = append(colours[k], site)
 	}
-	return all
+	return colours
 }
 
 // neighbourhoods returns the given sites with their neighbours.
@@ -115,8 +115,8 @@ func SweepOrder(colours, n int, update func(colour int)) {
 // Configuration i is sample firstSample+i of the stream, below MaxSamples. The
 // random numbers of a block of SweepBlock samples, counted from sample 0, come
 // from one generator, and how many are drawn depends on all of the block. So
-// firstSample+lo must be the first of a block, and a block that ends before its
-// last sample is another one than the whole. The rest is as Metropolis has it.
+// firstSample+lo must be the first of a block, and a block that is cut short gives
+// other bits than the whole one. Otherwise Run is as Metropolis.Run.
 func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *asm.Counter, firstSample uint64, st *Count) {
 	words := s.model.Words
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
@@ -127,16 +127,16 @@ func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps 
 	if sweeps < 0 {
 		panic(fmt.Sprintf("bitspin: %d sweeps", sweeps))
 	}
-	space := s.free.Get().(*sweepSpace)
-	defer s.free.Put(space)
-	over := false
+	space := s.scratch.Get().(*replicas)
+	defer s.scratch.Put(space)
+	stopped := false
 	for len(src) > 0 {
 		n := min(SweepBlock*words, len(src))
 		const seed = 16 // blocks of the stream that a generator's state takes
 		space.generator.Seed(c, first/SweepBlock*seed)
 		Columns(space.spins, src[:n], s.model.N, asm.ReplicaWords)
 		SweepOrder(len(s.colours), sweeps, func(colour int) {
-			if over = over || halted != nil && halted(); !over {
+			if stopped = stopped || halted != nil && halted(); !stopped {
 				s.heat.Redraw(space.spins, s.colours[colour], &space.generator)
 			}
 		})
@@ -145,14 +145,14 @@ func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps 
 	}
 }
 
-// MaxSteps is without limit: a block's generator draws for any number of sweeps.
+// MaxSteps returns no real limit: a block's generator draws for any number of sweeps.
 func (s *Sweeper) MaxSteps() int { return math.MaxInt32 }
 
 // Together returns SweepBlock, the number of samples that draw from one generator.
 func (s *Sweeper) Together() int { return SweepBlock }
 
-// Columns lays packed configurations of n spins out by spins: bit k of the wide words of a
-// spin is that of configuration k. Those beyond the batch are all down.
+// Columns transposes packed configurations of n spins. dst has wide words for each spin, bit
+// k of which is the spin of configuration k; bits beyond the batch are 0.
 func Columns(dst, batch []uint64, n, wide int) {
 	words := Words(n)
 	rows := len(batch) / words
