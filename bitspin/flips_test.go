@@ -69,7 +69,7 @@ func TestFlipsFollowTheirDraws(t *testing.T) {
 			for i := range batch {
 				batch[i] = r.Uint64()
 				if i%Words(n) == Words(n)-1 {
-					batch[i] &= Top(n)
+					batch[i] &= LastWordMask(n)
 				}
 			}
 			want, accepted := append([]uint64(nil), batch...), uint64(0)

@@ -35,7 +35,7 @@ func NewLattice(l int) (*Lattice, error) {
 	for i := l - 1; i < lat.N; i += l {
 		lat.lastColumn[i>>6] |= 1 << (i & 63)
 	}
-	lat.lastWord = Top(lat.N)
+	lat.lastWord = LastWordMask(lat.N)
 	lat.small = lattice64{side: uint8(l), lastRow: uint8(lat.N - l), lastColumn: lat.lastColumn[0], sites: lat.lastWord}
 	return lat, nil
 }
@@ -135,11 +135,11 @@ func Invert(config []uint64, n int) {
 	for w := range config {
 		config[w] = ^config[w]
 	}
-	config[len(config)-1] &= Top(n)
+	config[len(config)-1] &= LastWordMask(n)
 }
 
-// Top returns the mask of the spins in the last word of a configuration of n spins.
-func Top(n int) uint64 { return math.MaxUint64 >> (-n & 63) }
+// LastWordMask returns the mask of the spins in the last word of a configuration of n spins.
+func LastWordMask(n int) uint64 { return math.MaxUint64 >> (-n & 63) }
 
 // neighboursAt returns word w of the right and of the lower neighbours of all
 // sites of a configuration of any size.

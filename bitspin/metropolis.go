@@ -32,7 +32,7 @@ type maskScratch struct {
 // NewMetropolis returns the transition kernel of a model at inverse
 // temperature beta ≥ 0.
 func NewMetropolis(model Model, beta float64, proposal Proposal) (*Metropolis, error) {
-	if err := CheckTemperature(beta, model.Reach()); err != nil {
+	if err := CheckTemperature(beta, model.EnergyRange()); err != nil {
 		return nil, err
 	}
 	m := &Metropolis{model: model, proposer: newProposer(model.Lattice, proposal), accept: newAcceptance(model, beta)}

@@ -32,8 +32,8 @@ func NewModel(l int, j, h float64) (Model, error) {
 	return Model{Lattice: lat, J: j, H: h}, nil
 }
 
-// Reach bounds the difference of two energies.
-func (m Model) Reach() float64 { return (4*math.Abs(m.J) + 2*math.Abs(m.H)) * float64(m.N) }
+// EnergyRange bounds the difference of two energies.
+func (m Model) EnergyRange() float64 { return (4*math.Abs(m.J) + 2*math.Abs(m.H)) * float64(m.N) }
 
 // EnergyOf returns −J·bonds − h·magnetisation, the energy, or the energy
 // difference, that belongs to a bond sum and a magnetisation.

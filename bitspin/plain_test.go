@@ -206,7 +206,7 @@ func TestLimitsOfKernels(t *testing.T) {
 			require.EqualError(t, err, c.says)
 		}
 	}
-	require.Equal(t, 9*(4*1.5+2*0.25), mustModel(t, 3, -1.5, -0.25).Reach())
+	require.Equal(t, 9*(4*1.5+2*0.25), mustModel(t, 3, -1.5, -0.25).EnergyRange())
 	_, err := NewSweeper(mustModel(t, 3, 1, 0), 1e9/36)
 	require.NoError(t, err)
 	_, err = NewSweeper(mustModel(t, 3, 1, 0), 1e9/35)

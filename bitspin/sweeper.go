@@ -45,7 +45,7 @@ type replicas struct {
 
 // NewSweeper returns the sweeps of a model at inverse temperature beta ≥ 0.
 func NewSweeper(model Model, beta float64) (*Sweeper, error) {
-	if err := CheckTemperature(beta, model.Reach()); err != nil {
+	if err := CheckTemperature(beta, model.EnergyRange()); err != nil {
 		return nil, err
 	}
 	var up [5]float64

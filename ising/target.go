@@ -34,7 +34,7 @@ func (t Target) Spins() int { return t.N }
 // Kernel implements spins.Target.
 func (t Target) Kernel(c *spins.TransitionConfig, fraction float64) (spins.Kernel, error) {
 	beta := fraction * t.Beta
-	if err := bitspin.CheckTemperature(beta, t.Reach()); err != nil {
+	if err := bitspin.CheckTemperature(beta, t.EnergyRange()); err != nil {
 		return nil, fmt.Errorf("target.beta: %w", err)
 	}
 	if c.Proposal == spins.Sweeping {

@@ -181,7 +181,7 @@ func Randomize(config []uint64, spins int, c *rng.Counter, block uint64) {
 		asm.PhiloxBlocks(draw[:], c, block+uint64(k))
 		config[k] = uint64(draw[1])<<32 | uint64(draw[0])
 	}
-	config[len(config)-1] &= bitspin.Top(spins)
+	config[len(config)-1] &= bitspin.LastWordMask(spins)
 }
 
 var _ sites.States[uint64] = Packed{}
