@@ -15,50 +15,57 @@ const block = asm.BitSamples
 // Blocks gives all threads blocks of samples to draw or to score.
 type Blocks[W uint64 | byte] struct {
 	room        Room[W]
-	words, most int // of a configuration, and blocks at once
-	together    int // blocks of a piece
+	words       int // of a configuration
+	maxBlocks   int // of the room
+	pieceBlocks int
 	workers     *pool.Pool
 
+	// The call under way.
 	stream      rng.Counter
-	batch       []W // configurations to write or to read, nil if they are not wanted
+	batch       []W // configurations to write or to read; nil if they are not wanted
 	r           []float64
-	blocks      int    // that are drawn or scored
+	blocks      int    // to draw or score
 	skip        int    // samples of the first block that were not asked for
-	first       uint64 // number of the first block
+	first       uint64 // number of the first block in the stream
 	draw, score func(piece int)
 }
 
-// A Room is where blocks of samples are, and what draws, weighs and lays them out.
+// A Room holds blocks of samples. It draws them, weighs them, and converts them to and from
+// configurations.
 type Room[W uint64 | byte] interface {
-	// Set takes the parameters of the generator, SetBeta an inverse temperature of the target.
+	// Set sets the parameters of the generator.
 	Set(params []float32)
+	// SetBeta sets the inverse temperature of the target.
 	SetBeta(beta float64)
-	// Draw draws the learned sites of blocks lo … hi−1, which are number first of a stream and
-	// those after it; Score takes those that are there. Both find R and its part ln q of the learned sites.
+	// Draw draws the learned sites of blocks lo … hi−1, which have the numbers first, first+1, …
+	// in the stream, and computes R and LogQ.
 	Draw(lo, hi int, stream *rng.Counter, first uint64)
+	// Score computes R and LogQ of the samples in blocks lo … hi−1.
 	Score(lo, hi int)
+	// R returns R = ln q(s) + βE(s) of the samples in block k.
 	R(k int) *[block]float64
+	// LogQ returns ln q of the learned sites of the samples in block k.
 	LogQ(k int) *[block]float64
-	// Complete draws the exact sites, too, of block k, which is that of the number in the stream.
+	// Complete draws the exact sites of block k, whose number in the stream is given.
 	Complete(k int, stream *rng.Counter, number uint64)
-	// Read sets the samples of block k to configurations; Write sets configurations to its
-	// samples from a number on.
+	// Read stores configurations in block k.
 	Read(k int, configs []W)
+	// Write stores samples from, from+1, … of block k in configs.
 	Write(configs []W, k, from int)
 }
 
-// NewSampler returns Blocks of configurations of so many words, in a room with most blocks, of
-// which it takes so many together.
-func NewSampler[W uint64 | byte](words, most, together int, room Room[W], workers *pool.Pool) *Blocks[W] {
-	s := &Blocks[W]{room: room, words: words, most: most, together: together, workers: workers}
-	bounds := func(piece int) (lo, hi int) { return piece * together, min((piece+1)*together, s.blocks) }
+// NewSampler returns Blocks of configurations of the given number of words, in a room with
+// maxBlocks blocks. A thread draws or scores pieceBlocks of them at a time.
+func NewSampler[W uint64 | byte](words, maxBlocks, pieceBlocks int, room Room[W], workers *pool.Pool) *Blocks[W] {
+	s := &Blocks[W]{room: room, words: words, maxBlocks: maxBlocks, pieceBlocks: pieceBlocks, workers: workers}
+	bounds := func(piece int) (lo, hi int) { return piece * pieceBlocks, min((piece+1)*pieceBlocks, s.blocks) }
 	s.draw = func(piece int) {
 		lo, hi := bounds(piece)
 		room.Draw(lo, hi, &s.stream, s.first+uint64(lo))
 		for k := lo; k < hi; k++ {
-			if batch, before := s.keep(k); batch != nil {
+			if configs, from := s.copyR(k); configs != nil {
 				room.Complete(k, &s.stream, s.first+uint64(k))
-				room.Write(batch, k, before)
+				room.Write(configs, k, from)
 			}
 		}
 	}
@@ -69,7 +76,7 @@ func NewSampler[W uint64 | byte](words, most, together int, room Room[W], worker
 		}
 		room.Score(lo, hi)
 		for k := lo; k < hi; k++ {
-			s.keep(k)
+			s.copyR(k)
 		}
 	}
 	return s
@@ -84,7 +91,7 @@ func (s *Blocks[W]) Words() int { return s.words }
 // then.
 func (s *Blocks[W]) Sample(batch []W, r []float64, seed, first uint64) error {
 	if batch != nil {
-		s.check(batch, r)
+		s.checkLengths(batch, r)
 	}
 	if err := engine.SampleRange(first, MaxSamples, uint64(len(r)), 0, 0); err != nil {
 		return err
@@ -97,40 +104,40 @@ func (s *Blocks[W]) Sample(batch []W, r []float64, seed, first uint64) error {
 // R sets r to ln q(s) + βE(s) of the given configurations, which depends on the learned
 // sites alone.
 func (s *Blocks[W]) R(r []float64, batch []W) {
-	s.check(batch, r)
+	s.checkLengths(batch, r)
 	s.share(s.score, batch, r, 0)
 }
 
-func (s *Blocks[W]) check(batch []W, r []float64) {
+func (s *Blocks[W]) checkLengths(batch []W, r []float64) {
 	if len(batch) != len(r)*s.words {
 		panic(fmt.Sprintf("sites: configurations of length %d, not %d", len(batch), len(r)*s.words))
 	}
 }
 
-// share gives the threads as many blocks at a time as the room has, of samples first, first+1, ….
+// share runs body for samples first, first+1, …, as many blocks at a time as the room has.
 func (s *Blocks[W]) share(body func(piece int), batch []W, r []float64, first uint64) {
 	for len(r) > 0 {
 		s.skip, s.first = int(first%block), first/block
-		take := min(len(r), s.most*block-s.skip)
-		s.r = r[:take]
+		n := min(len(r), s.maxBlocks*block-s.skip)
+		s.r = r[:n]
 		if batch != nil {
-			s.batch, batch = batch[:take*s.words], batch[take*s.words:]
+			s.batch, batch = batch[:n*s.words], batch[n*s.words:]
 		}
-		s.blocks = (s.skip + take + block - 1) / block
-		s.workers.Run((s.blocks+s.together-1)/s.together, body)
-		r, first = r[take:], first+uint64(take)
+		s.blocks = (s.skip + n + block - 1) / block
+		s.workers.Run((s.blocks+s.pieceBlocks-1)/s.pieceBlocks, body)
+		r, first = r[n:], first+uint64(n)
 	}
 	s.r, s.batch = nil, nil
 }
 
-// keep keeps R of the samples of block k that were asked for. It returns where their
-// configurations belong, nil if they are not wanted, and how many samples come before them.
-func (s *Blocks[W]) keep(k int) (batch []W, before int) {
+// copyR copies R of the samples of block k that were asked for. It returns where their
+// configurations belong, nil if they are not wanted, and the first of them in the block.
+func (s *Blocks[W]) copyR(k int) (configs []W, from int) {
 	lo, hi := k*block-s.skip, min((k+1)*block-s.skip, len(s.r))
-	before = max(0, -lo)
-	copy(s.r[lo+before:hi], s.room.R(k)[before:])
+	from = max(0, -lo)
+	copy(s.r[lo+from:hi], s.room.R(k)[from:])
 	if s.batch != nil {
-		batch = s.batch[(lo+before)*s.words : hi*s.words]
+		configs = s.batch[(lo+from)*s.words : hi*s.words]
 	}
-	return batch, before
+	return configs, from
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// Measure takes steps, with a visit after each, and returns ln Z of the last level, given that
-// of the first.
+// Measure takes steps, calls visit after each, and returns ln Z of the last level, given ln Z of
+// the first.
 func (l *Ladder[W]) Measure(ctx context.Context, steps int, first float64, visit func(step int)) (measure.Estimate, error) {
 	n := len(l.energies[0])
 	b := newBridge(l.betas, n)
@@ -31,13 +31,14 @@ func (l *Ladder[W]) Measure(ctx context.Context, steps int, first float64, visit
 //
 //	Z′/Z = ⟨exp(−(β′−β)E/2)⟩ / ⟨exp(+(β′−β)E/2)⟩′,
 //
-// from sums over ladders that are independent of each other, whose scatter gives the error. It
-// has the sums over each half of the steps for each ladder apart.
+// from ladders that are independent of each other, whose scatter gives the error. Each ladder has
+// a sum for either half of the steps.
 type bridge struct {
-	betas    []float64
-	ladders  int
-	origin   []float64   // of the energies, by level: of the pair with the next
-	up, down [][]float64 // by level, half and ladder
+	betas   []float64
+	ladders int
+	origin  []float64   // [level] subtracted from the energies of this level and the next
+	up      [][]float64 // [level][half·ladders + ladder] sums of the numerator, with the next level
+	down    [][]float64 // the same of the denominator, with the level before
 }
 
 func newBridge(betas []float64, ladders int) *bridge {
@@ -49,7 +50,7 @@ func newBridge(betas []float64, ladders int) *bridge {
 	return b
 }
 
-// add adds an energy at a level to a sum. Energies of all ladders count from the first there.
+// add adds an energy at a level to a sum. The first energy of a level becomes its origin.
 func (b *bridge) add(level, sum int, energy float64) {
 	if math.IsNaN(b.origin[level]) {
 		b.origin[level] = energy
@@ -62,23 +63,23 @@ func (b *bridge) add(level, sum int, energy float64) {
 	}
 }
 
-// estimate returns ln Z of the last level by the sums low … high−1, given that of the first, and
-// its standard error by the jackknife, without one ladder after the other.
+// estimate returns ln Z of the last level by the sums low … high−1, given ln Z of the first. Its
+// standard error is that of the jackknife, which omits one ladder after the other.
 func (b *bridge) estimate(first float64, low, high int) measure.Estimate {
-	total := func(sums []float64, without int) (sum float64) {
+	total := func(sums []float64, omitted int) (sum float64) {
 		for i := low; i < high; i++ {
-			if i%b.ladders != without {
+			if i%b.ladders != omitted {
 				sum += sums[i]
 			}
 		}
 		return sum
 	}
-	estimate := func(without int) float64 {
-		z := first
+	estimate := func(omitted int) float64 {
+		logZ := first
 		for k := range len(b.betas) - 1 {
-			z += math.Log(total(b.up[k], without)/total(b.down[k+1], without)) - (b.betas[k+1]-b.betas[k])*b.origin[k]
+			logZ += math.Log(total(b.up[k], omitted)/total(b.down[k+1], omitted)) - (b.betas[k+1]-b.betas[k])*b.origin[k]
 		}
-		return z
+		return logZ
 	}
 	var spread stat.Mean
 	for ladder := range b.ladders {
@@ -88,13 +89,13 @@ func (b *bridge) estimate(first float64, low, high int) measure.Estimate {
 	return measure.Estimate{Value: estimate(-1), Uncertainty: spread.Deviation() * (n - 1) / math.Sqrt(n)}
 }
 
-// logZ returns ln Z of the last level. Halves that differ by more than their scatter says are of
-// ladders that are all on their way together, and widen it.
+// logZ returns ln Z of the last level. If the halves of the steps differ by more than their
+// errors, all ladders drift alike, and the difference adds to the error.
 func (b *bridge) logZ(first float64) measure.Estimate {
-	const drifting = 3 // errors
-	all, one, other := b.estimate(first, 0, 2*b.ladders), b.estimate(first, 0, b.ladders), b.estimate(first, b.ladders, 2*b.ladders)
-	if apart := math.Abs(other.Value - one.Value); apart > drifting*math.Hypot(one.Uncertainty, other.Uncertainty) {
-		all.Uncertainty = math.Hypot(all.Uncertainty, apart)
+	const drift = 3 // standard errors of the difference
+	whole, firstHalf, secondHalf := b.estimate(first, 0, 2*b.ladders), b.estimate(first, 0, b.ladders), b.estimate(first, b.ladders, 2*b.ladders)
+	if difference := math.Abs(secondHalf.Value - firstHalf.Value); difference > drift*math.Hypot(firstHalf.Uncertainty, secondHalf.Uncertainty) {
+		whole.Uncertainty = math.Hypot(whole.Uncertainty, difference)
 	}
-	return all
+	return whole
 }

@@ -15,7 +15,7 @@ type Net[W uint64 | byte] interface {
 	NewSampler(params []float32, workers *pool.Pool) *Blocks[W]
 }
 
-// A Density is what the system of a generator with a density is apart from its steps, for
+// A Density implements the parameters and samples of a system whose generator has a density, for
 // systems to embed.
 type Density[W uint64 | byte] struct {
 	Net     Net[W]
@@ -24,16 +24,16 @@ type Density[W uint64 | byte] struct {
 
 	kept struct {
 		params []float32
-		blocks *Blocks[W] // of these parameters, with the tables that it has made
+		blocks *Blocks[W] // with tables for these parameters
 	}
 }
 
-// sampler returns the Blocks of the generator with the given parameters, which one goroutine
-// may use.
+// sampler returns the Blocks of the generator with the given parameters. One goroutine may use
+// them.
 func (d *Density[W]) sampler(params []float32) *Blocks[W] {
 	kept := &d.kept
 	if kept.blocks == nil || !slices.Equal(kept.params, params) {
-		kept.blocks = nil // that its room may go before there is another
+		kept.blocks = nil // free its room before another is made
 		kept.params, kept.blocks = slices.Clone(params), d.Net.NewSampler(params, d.Workers)
 	}
 	return kept.blocks
@@ -48,25 +48,25 @@ func (d *Density[W]) TensorName(i int) string { return d.Net.TensorName(i) }
 // Initialize implements engine.System.
 func (d *Density[W]) Initialize(params []float32) { d.Net.Initialize(params, d.Seed) }
 
-// NewDraws returns the samples of the generator with the given parameters that belong to the
-// seed of its training.
+// NewDraws returns samples of the generator with the given parameters, by the seed of its
+// training.
 func (d *Density[W]) NewDraws(params []float32) Draws[W] {
-	return &seeded[W]{Blocks: d.sampler(params), seed: d.Seed}
+	return &seededDraws[W]{Blocks: d.sampler(params), seed: d.Seed}
 }
 
-// Weigher is that of an Ensemble.
+// Weigher returns R as a function of configurations, as Ensemble.Weigher.
 func (d *Density[W]) Weigher(params []float32) func(r []float64, batch []W) {
 	return d.sampler(params).R
 }
 
-type seeded[W uint64 | byte] struct {
+type seededDraws[W uint64 | byte] struct {
 	*Blocks[W]
 	seed uint64
 	r    []float64
 }
 
-// Generate implements Draws, for samples among the MaxSamples of a seed.
-func (d *seeded[W]) Generate(dst []W, r []float64, first uint64) {
+// Generate implements Draws. It panics beyond sample MaxSamples.
+func (d *seededDraws[W]) Generate(dst []W, r []float64, first uint64) {
 	if n := len(dst) / d.words; r == nil {
 		d.r = slices.Grow(d.r[:0], n)
 		r = d.r[:n]

@@ -21,21 +21,21 @@ import (
 // MaxSamples is the number of samples of a seed's stream.
 const MaxSamples = 1 << 40
 
-// An Ensemble is what the configurations of any generator are drawn, refined,
-// weighed and observed by, for systems to embed.
+// An Ensemble draws, refines, weighs and observes the configurations of any generator, for
+// systems to embed.
 type Ensemble[W uint64 | byte] struct {
 	States   States[W]
 	Beta     float64                               // inverse temperature of the target
 	Energy   func(dst []float64, batch []W)        // of configurations
-	Kernel   Kernel[W]                             // of refinement
-	Mixing   func(beta float64) (Kernel[W], error) // what mixes best at an inverse temperature
-	Tempered bool                                  // Chains are those of parallel tempering, a round a step
-	Draws    func(params []float32) Draws[W]       // of the generator
+	Kernel   Kernel[W]                             // refines samples
+	Mixing   func(beta float64) (Kernel[W], error) // the kernel that mixes best at an inverse temperature
+	Tempered bool                                  // Chains returns chains of replica exchange
+	Draws    func(params []float32) Draws[W]       // samples of the generator
 	// Weigher returns R = ln q + βE as a function of configurations. It is nil for a
 	// generator without a density.
 	Weigher func(params []float32) func(r []float64, batch []W)
-	Names   []string                                      // of observables
-	Observe func(values []float64, stride int, batch []W) // sets them, [configurations][stride]
+	Names   []string                                      // of the observables
+	Observe func(values []float64, stride int, batch []W) // sets the observables, [configurations][stride]
 
 	Seed    uint64 // of the training
 	Workers *pool.Pool
@@ -43,33 +43,35 @@ type Ensemble[W uint64 | byte] struct {
 	kept struct {
 		params []float32 // of the generator
 		states []W       // its samples 0, 1, …
-		r      []float64 // their R, of a density
+		r      []float64 // their R, if the generator has a density
 	}
 }
 
 // States says what configurations are.
 type States[W uint64 | byte] interface {
-	// Words returns the number of words of a configuration, Sites that of its sites.
+	// Words returns the number of words of a configuration.
 	Words() int
+	// Sites returns the number of sites of a configuration.
 	Sites() int
 	// MaxSamples returns how many samples of a seed kernels have random numbers for.
 	MaxSamples() uint64
 	// Formats lists the layouts that hold all of a configuration, the default first.
 	Formats() []engine.Format
-	// Read returns configurations in one of them, which Write writes.
+	// Read returns configurations that are written in one of the Formats.
 	Read(format string, states []byte) ([]W, error)
+	// Write writes configurations in one of the Formats.
 	Write(dst []byte, format string, batch []W)
-	// Disperse sets configurations first, first+1, … to begin far apart.
+	// Disperse sets configurations first, first+1, … to states that are far apart.
 	Disperse(batch []W, from *rng.Counter, first uint64)
-	// Stir moves configurations by chance where that costs no energy, with the numbers
-	// first, first+1, … of a call of the stream.
+	// Stir applies random symmetries of the energy to configurations, with the random numbers
+	// first, first+1, … of the stream.
 	Stir(batch []W, c rng.Counter, first uint64)
 }
 
 // Draws are configurations of a trained generator, the same for any number of threads.
 type Draws[W uint64 | byte] interface {
-	// Generate fills dst, unless it is nil, with samples first, first+1, …, and r, unless it
-	// is nil, with their R = ln q + βE; of a generator without a density r is nil.
+	// Generate fills dst with samples first, first+1, …, and r with their R = ln q + βE. Either
+	// may be nil; r is nil if the generator has no density.
 	Generate(dst []W, r []float64, first uint64)
 }
 
@@ -172,11 +174,11 @@ func (e *Ensemble[W]) Draw(dst []W, params []float32, first uint64, refine int) 
 	e.draw(dst, nil, e.Draws(params), params, first, refine)
 }
 
-// draw is Draw of draws with those parameters, and sets r, unless it is nil, to the R of
-// samples that are not refined.
-func (e *Ensemble[W]) draw(dst []W, r []float64, of Draws[W], params []float32, first uint64, refine int) {
+// draw is Draw, given the Draws of the parameters. Unless r is nil it sets r to R of the samples,
+// which are not refined then.
+func (e *Ensemble[W]) draw(dst []W, r []float64, draws Draws[W], params []float32, first uint64, refine int) {
 	if refine > 0 {
-		e.refined(dst, first, refine, func(whole []W, start uint64, _ int) { e.draw(whole, nil, of, params, start, 0) })
+		e.refined(dst, first, refine, func(whole []W, start uint64, _ int) { e.draw(whole, nil, draws, params, start, 0) })
 		return
 	}
 	kept, words := &e.kept, uint64(e.Words())
@@ -187,20 +189,20 @@ func (e *Ensemble[W]) draw(dst []W, r []float64, of Draws[W], params []float32, 
 		}
 		return
 	}
-	of.Generate(dst, r, first)
+	draws.Generate(dst, r, first)
 }
 
-// mostKept is how many bytes of samples are kept.
-const mostKept = 64 << 20
+// maxKeptBytes bounds the samples that Measure keeps.
+const maxKeptBytes = 64 << 20
 
 // Measure calls visit with the generator's samples 0 … samples−1 after refine steps of the
-// kernel, at most atOnce at a time, and their R if the density has one and they are not
-// refined. It keeps those that are not refined, unless they are too many or kept already:
-// what measures a generator, what shows it and what writes its samples all ask for the same.
-func (e *Ensemble[W]) Measure(ctx context.Context, params []float32, samples, refine, atOnce int, visit func(batch []W, r []float64)) error {
-	of, words, rows := e.Draws(params), e.Words(), min(samples, atOnce)
-	known := len(e.kept.states) >= samples*words && slices.Equal(e.kept.params, params)
-	keep := refine == 0 && samples <= mostKept/(words*binary.Size(W(0))) && !known
+// kernel, at most maxRows at a time, and with their R if the generator has a density and they are
+// not refined. It keeps samples that are not refined, unless they are too many, since tables,
+// figures and files all ask for the same ones.
+func (e *Ensemble[W]) Measure(ctx context.Context, params []float32, samples, refine, maxRows int, visit func(batch []W, r []float64)) error {
+	draws, words, rows := e.Draws(params), e.Words(), min(samples, maxRows)
+	isKept := len(e.kept.states) >= samples*words && slices.Equal(e.kept.params, params)
+	keep := refine == 0 && samples <= maxKeptBytes/(words*binary.Size(W(0))) && !isKept
 	if keep {
 		rows = samples
 	}
@@ -209,11 +211,11 @@ func (e *Ensemble[W]) Measure(ctx context.Context, params []float32, samples, re
 	if e.Weigher != nil && refine == 0 {
 		r = make([]float64, rows)
 	}
-	for first := 0; first < samples; first += atOnce {
+	for first := 0; first < samples; first += maxRows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		at, n := 0, min(atOnce, samples-first)
+		at, n := 0, min(maxRows, samples-first)
 		if keep {
 			at = first
 		}
@@ -221,7 +223,7 @@ func (e *Ensemble[W]) Measure(ctx context.Context, params []float32, samples, re
 		if r != nil {
 			weights = r[at:][:n]
 		}
-		e.draw(part, weights, of, params, uint64(first), refine)
+		e.draw(part, weights, draws, params, uint64(first), refine)
 		visit(part, weights)
 	}
 	if keep {
@@ -230,33 +232,32 @@ func (e *Ensemble[W]) Measure(ctx context.Context, params []float32, samples, re
 	return nil
 }
 
-// refined takes steps with samples first, first+1, … of the stream, which set
-// gives from start on, with those before and after them that draw together with
-// them.
-func (e *Ensemble[W]) refined(dst []W, first uint64, steps int, set func(whole []W, start uint64, before int)) {
+// refined sets dst to samples first, first+1, … of the stream after steps of the kernel. It moves
+// whole blocks of the kernel, since samples of a block draw together: fill sets their samples
+// start, start+1, …, of which dst begins at word before.
+func (e *Ensemble[W]) refined(dst []W, first uint64, steps int, fill func(whole []W, start uint64, before int)) {
 	words, block := uint64(e.Words()), uint64(e.Kernel.Together())
-	start := e.together(first)
+	start := e.firstOfBlock(first)
 	end := (first + uint64(len(dst))/words + block - 1) / block * block
 	before, whole := int((first-start)*words), dst
 	if block > 1 {
 		whole = make([]W, (end-start)*words)
 	}
-	set(whole, start, before)
+	fill(whole, start, before)
 	e.move(whole, 0, len(whole)/int(words), start, steps, e.Kernel, rng.Stream(e.Seed, rng.SampleTransition, 0))
 	if block > 1 {
 		copy(dst, whole[before:])
 	}
 }
 
-// together returns the first of the samples that draw together with one.
-func (e *Ensemble[W]) together(sample uint64) uint64 {
+// firstOfBlock returns the first of the samples that draw together with the given one.
+func (e *Ensemble[W]) firstOfBlock(sample uint64) uint64 {
 	block := uint64(e.Kernel.Together())
 	return sample / block * block
 }
 
-// move takes steps of a kernel with configurations from … to−1 of a batch, that of those
-// first, first+1, … of a stream, where first and from are the first of those that draw
-// together.
+// move takes steps of a kernel with configurations from … to−1 of a batch. Configuration i draws
+// the random numbers of sample first+i of the stream; first and from begin blocks of the kernel.
 func (e *Ensemble[W]) move(batch []W, from, to int, first uint64, steps int, k Kernel[W], stream rng.Counter) {
 	halted := e.Workers.Halted
 	e.byRows(to-from, PieceOf(k), func(lo, hi int) {

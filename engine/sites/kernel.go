@@ -11,19 +11,19 @@ import (
 type Kernel[W uint64 | byte] interface {
 	// Run takes a number of steps, at most MaxSteps, with configurations lo … hi−1
 	// of the batch src, stores the results in the batch dst, which may be src, and
-	// counts in st. Configuration i draws the random numbers of sample
-	// firstSample+i of the stream. Run ends early, with results of no use, soon
-	// after halted returns true, if it is not nil.
+	// adds its proposals to st. Configuration i draws the random numbers of sample
+	// firstSample+i of the stream. If halted is not nil, Run ends soon after it
+	// returns true, with results of no use.
 	Run(halted func() bool, dst, src []W, lo, hi, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Count)
 	// MaxSteps returns how many steps a stream has random numbers for.
 	MaxSteps() int
-	// Together returns how many samples draw together: where samples are split into
-	// ranges, at multiples of it the same bits result.
+	// Together returns how many samples draw together. A batch that is split at its
+	// multiples gives the same bits.
 	Together() int
 }
 
 // PieceOf returns how many samples of a kernel a thread takes at a time.
 func PieceOf[W uint64 | byte](k Kernel[W]) int {
-	const least = 128
-	return (least + k.Together() - 1) / k.Together() * k.Together()
+	const minSamples = 128
+	return (minSamples + k.Together() - 1) / k.Together() * k.Together()
 }

@@ -78,18 +78,18 @@ func (e *Ensemble[W]) Observables() []string {
 	return append(e.Names[:len(e.Names):len(e.Names)], engine.LogWeight)
 }
 
-// Reweigh adds to a table of the generator's samples what its density says: the rows of
-// measure.ImportanceMetrics, with the reference's ln Z and its standard error; and by weights
-// the averages and variances of the energy, and of an order parameter, in the rows of these. A
+// Reweigh adds what the generator's density says to a table of its samples: the rows of
+// measure.ImportanceMetrics, given the reference's ln Z and its standard error, and the weighted
+// averages and variances of the energy and of an order parameter to the rows of these. A
 // generator without a density adds nothing.
 func (e *Ensemble[W]) Reweigh(ctx context.Context, params []float32, out *measure.Evaluation, logZ, logZError float64, order func(config []W) float64) error {
 	if e.Weigher == nil {
 		return nil
 	}
-	const atOnce = 1 << 14
+	const maxRows = 1 << 14
 	r, energies, orders := make([]float64, out.Samples), make([]float64, out.Samples), make([]float64, out.Samples)
 	at, words := 0, e.Words()
-	if err := e.Measure(ctx, params, out.Samples, 0, atOnce, func(batch []W, part []float64) {
+	if err := e.Measure(ctx, params, out.Samples, 0, maxRows, func(batch []W, part []float64) {
 		copy(r[at:], part)
 		e.Energy(energies[at:][:len(part)], batch)
 		for i := range part {

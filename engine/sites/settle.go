@@ -6,24 +6,25 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// Settle runs chains of a reference for a number of rounds, and for twice as many as long as they
-// do not agree and the work stays within most. run returns what it did of that, and the numbers
-// that chains of equal length drew. There is a warning of chains that do not agree at last.
-func Settle(rounds int, most float64, run func(rounds int) (work float64, numbers [][][]float64, err error)) (warnings []string, err error) {
+// Settle runs the chains of a reference, and doubles the number of rounds until they agree or
+// the next run would take more than maxWork. run returns its work, and of each observable the
+// values of all chains, which have equal lengths. If the chains do not agree, Settle returns a
+// warning.
+func Settle(rounds int, maxWork float64, run func(rounds int) (work float64, observables [][][]float64, err error)) (warnings []string, err error) {
 	const agreement = 1.01 // R̂ of chains that agree
 	for ; ; rounds *= 2 {
-		work, numbers, err := run(rounds)
+		work, observables, err := run(rounds)
 		if err != nil {
 			return nil, err
 		}
 		worst := 0.0
-		for _, chains := range numbers {
+		for _, chains := range observables {
 			worst = max(worst, stat.Chains(stat.Interleaved(chains), len(chains)).RHat)
 		}
 		switch {
 		case worst <= agreement:
 			return nil, nil
-		case 2*work > most:
+		case 2*work > maxWork:
 			return []string{fmt.Sprintf("the reference has not converged: after %d rounds of its chains R̂ is %.3f, so its standard errors are too small", rounds, worst)}, nil
 		}
 	}

@@ -327,7 +327,7 @@ func TestMeasured(t *testing.T) {
 			require.Len(t, batch, len(r)<<20)
 		}))
 		require.Equal(t, []float32{64}, e.kept.params)
-		require.Len(t, e.kept.states, mostKept)
+		require.Len(t, e.kept.states, maxKeptBytes)
 	}
 }
 
@@ -525,7 +525,7 @@ func TestLadder(t *testing.T) {
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
 		require.Equal(t, context.Canceled, l.Advance(ended, 1))
-		l.(*Ladder[byte]).calls = math.MaxUint32
+		l.(*Ladder[byte]).steps = math.MaxUint32
 		require.EqualError(t, l.Advance(ctx, 1), "the chains' random numbers have come to their end")
 		require.NoError(t, l.Advance(ctx, 0))
 
@@ -628,7 +628,7 @@ func TestBlocks(t *testing.T) {
 	require.ErrorContains(t, b.Sample(nil, make([]float64, 4), 1, MaxSamples-3), "are not all among the 1099511627776 of a seed")
 	require.PanicsWithValue(t, "sites: configurations of length 3, not 4", func() { b.R(make([]float64, 2), make([]uint64, 3)) })
 	require.PanicsWithValue(t, "sites: configurations of length 3, not 4", func() { _ = b.Sample(make([]uint64, 3), make([]float64, 2), 1, 0) })
-	d := &seeded[uint64]{Blocks: b, seed: 3}
+	d := &seededDraws[uint64]{Blocks: b, seed: 3}
 	batch, r := make([]uint64, 6), make([]float64, 3)
 	d.Generate(batch, nil, 4)
 	require.Equal(t, []uint64{43, 44, 53, 54, 63, 64}, batch)

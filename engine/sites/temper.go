@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	mostRungs = 256
-	stages    = 4   // of the adaptation of a ladder
-	spacing   = 1.2 // Δβ·σ(E) of neighbouring levels that are chosen
+	maxLevels = 256
+	stages    = 4   // how often a ladder's levels are chosen anew
+	spacing   = 1.2 // Δβ·σ(E) between neighbouring levels
 )
 
 // Temper returns replica exchange, also called parallel tempering: n chains at each of a
 // ladder of inverse temperatures, from 0, where sites are independent, to the target's. Levels
-// are so far apart, by the energy's variance, that swaps of all neighbours succeed equally
-// often, about half of the time. Of the steps half are spent to find them, the others to bring
-// the chains nearer to their law. Every rank has all of the chains. of is 0, or
-// rng.OfReference for draws that no other chains have.
-func (e *Ensemble[W]) Temper(ctx context.Context, of rng.Purpose, n, steps int) (*Ladder[W], error) {
+// are spaced by the energy's standard deviation, so that swaps of all neighbours succeed equally
+// often, about half of the time. Half of the steps find the levels, the others bring the chains
+// nearer to their law. Every rank has all of the chains. purpose is 0, or rng.OfReference for
+// draws that no other chains have.
+func (e *Ensemble[W]) Temper(ctx context.Context, purpose rng.Purpose, n, steps int) (*Ladder[W], error) {
 	betas := []float64{0}
 	if e.Beta > 0 {
 		betas = make([]float64, min(max(4, int(math.Sqrt(float64(e.States.Sites())))), 32))
@@ -31,8 +31,8 @@ func (e *Ensemble[W]) Temper(ctx context.Context, of rng.Purpose, n, steps int) 
 			betas[k] = e.Beta * float64(k) / float64(len(betas)-1)
 		}
 	}
-	start := rng.Stream(e.Seed, rng.ChainStart|of, 0)
-	l, err := e.newLadder(betas, n, of, func(level int, batch []W) { e.States.Disperse(batch, &start, uint64(level*n)) })
+	start := rng.Stream(e.Seed, rng.ChainStart|purpose, 0)
+	l, err := e.newLadder(betas, n, purpose, func(level int, batch []W) { e.States.Disperse(batch, &start, uint64(level*n)) })
 	if err != nil {
 		return nil, err
 	}
@@ -41,11 +41,11 @@ func (e *Ensemble[W]) Temper(ctx context.Context, of rng.Purpose, n, steps int) 
 			return nil, err
 		}
 	}
-	return l, l.Advance(ctx, steps-int(l.calls))
+	return l, l.Advance(ctx, steps-int(l.steps))
 }
 
-// respaced takes steps, measures the energy's variance in the second half of them, and returns
-// the chains at levels that are chosen by it.
+// respaced takes steps, measures the energy's standard deviation in the second half of them, and
+// returns a ladder whose levels are spaced by it.
 func (l *Ladder[W]) respaced(ctx context.Context, steps int) (*Ladder[W], error) {
 	moments := make([]stat.Mean, len(l.betas))
 	for k := range steps {
@@ -69,19 +69,18 @@ func (l *Ladder[W]) respaced(ctx context.Context, steps int) (*Ladder[W], error)
 		deviations[k] = moments[k].Deviation()
 	}
 	length := ladderLength(l.betas, deviations)
-	betas := ladder(l.betas, length, min(max(2, 1+int(math.Ceil(length[len(length)-1]/spacing))), mostRungs))
-	from := nearest(l.betas, betas)
-	next, err := l.ensemble.newLadder(betas, len(l.energies[0]), l.of, func(level int, batch []W) { l.held[from[level]].Read(batch) })
+	betas := equidistant(l.betas, length, min(max(2, 1+int(math.Ceil(length[len(length)-1]/spacing))), maxLevels))
+	from := nearestLevels(l.betas, betas)
+	next, err := l.ensemble.newLadder(betas, len(l.energies[0]), l.purpose, func(level int, batch []W) { l.levels[from[level]].Read(batch) })
 	if err != nil {
 		return nil, err
 	}
-	next.calls = l.calls
+	next.steps = l.steps
 	return next, nil
 }
 
-// nearest returns the level of the old ladder that is nearest to each of the new
-// one.
-func nearest(old, betas []float64) []int {
+// nearestLevels returns for each of betas the index of the nearest one in old.
+func nearestLevels(old, betas []float64) []int {
 	from := make([]int, len(betas))
 	for k, beta := range betas {
 		for i, b := range old {
@@ -93,27 +92,26 @@ func nearest(old, betas []float64) []int {
 	return from
 }
 
-// ladder returns inverse temperatures between the first and the last of betas,
-// ascending, that are equally far apart in the length to each of betas: so neighbours
-// swap equally often.
-func ladder(betas, length []float64, levels int) []float64 {
+// equidistant returns inverse temperatures from the first to the last of betas whose lengths are
+// equally far apart, so that neighbours swap equally often. It interpolates the lengths of betas.
+func equidistant(betas, length []float64, levels int) []float64 {
 	last := len(betas) - 1
 	ladder := make([]float64, levels)
 	i := 0
 	for k := range ladder {
-		at := length[last] * float64(k) / float64(levels-1)
-		for i < last-1 && length[i+1] < at {
+		position := length[last] * float64(k) / float64(levels-1)
+		for i < last-1 && length[i+1] < position {
 			i++
 		}
-		ladder[k] = betas[i] + (betas[i+1]-betas[i])*min(1, (at-length[i])/(length[i+1]-length[i]))
+		ladder[k] = betas[i] + (betas[i+1]-betas[i])*min(1, (position-length[i])/(length[i+1]-length[i]))
 	}
 	ladder[0], ladder[levels-1] = betas[0], betas[last]
 	return ladder
 }
 
 // ladderLength returns ∫ σ(E) dβ from the first of betas to each, given the standard
-// deviations of the energy there. Where the energy hardly varies levels are still not
-// further apart than a fiftieth of the largest deviation makes them.
+// deviations of the energy there. Deviations count as at least a fiftieth of the largest, so that
+// levels are not too far apart where the energy hardly varies.
 func ladderLength(betas, deviations []float64) []float64 {
 	largest := cmp.Or(slices.Max(deviations), 1)
 	length := make([]float64, len(betas))
@@ -129,20 +127,20 @@ func (l *Ladder[W]) Betas() []float64 { return l.betas }
 
 // Coldest returns the configurations of the last level, and their energies.
 func (l *Ladder[W]) Coldest() (batch []W, energies []float64) {
-	last := len(l.levels) - 1
-	l.Level(last) // which reads them
-	return l.levels[last].Batch, l.energies[last]
+	last := len(l.observed) - 1
+	l.Level(last) // reads the configurations
+	return l.observed[last].Batch, l.energies[last]
 }
 
-// A temperedWalk is of the chains at the target of replica exchange, a step of all levels a
-// step.
+// A temperedWalk is the chains of replica exchange at the target's temperature. Its steps are
+// those of the ladder.
 type temperedWalk[W uint64 | byte] struct {
 	Observed[W]
 	ladder *Ladder[W] // nil before the first step
 }
 
-// temperedChains returns configurations that begin far apart, and from the first step on are
-// those of replica exchange that has chosen its levels.
+// temperedChains returns a walk whose configurations begin far apart. The first step chooses the
+// levels of the ladder, whose chains they are from then on.
 func (e *Ensemble[W]) temperedChains(params []float32, n int) chains.Walk {
 	w := &temperedWalk[W]{Observed: e.Observed(params, n)}
 	from := rng.Stream(e.Seed, rng.ChainStart, 0)

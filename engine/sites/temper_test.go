@@ -22,12 +22,12 @@ func TestLadders(t *testing.T) {
 		betas[k] = float64(k) / 100
 		deviations[k] = 1 - betas[k]/2
 	}
-	for k, b := range ladder(betas, ladderLength(betas, deviations), 6) {
+	for k, b := range equidistant(betas, ladderLength(betas, deviations), 6) {
 		require.InDelta(t, 0.75*float64(k)/5, b-b*b/4, 1e-4)
 	}
 	ends := []float64{0, 1}
-	require.Equal(t, []float64{0, 0.5, 1}, ladder(ends, ladderLength(ends, []float64{0, 0}), 3))
-	require.Equal(t, []int{0, 0, 1, 2, 2}, nearest([]float64{0, 0.5, 1}, []float64{0, 0.2, 0.4, 0.9, 2}))
+	require.Equal(t, []float64{0, 0.5, 1}, equidistant(ends, ladderLength(ends, []float64{0, 0}), 3))
+	require.Equal(t, []int{0, 0, 1, 2, 2}, nearestLevels([]float64{0, 0.5, 1}, []float64{0, 0.2, 0.4, 0.9, 2}))
 }
 
 // tempered is an ensemble whose energies vary by some.
@@ -82,7 +82,7 @@ func TestTemper(t *testing.T) {
 					}
 				}
 			}
-			require.EqualValues(t, 11*(stage+1), l.calls)
+			require.EqualValues(t, 11*(stage+1), l.steps)
 			length, sigma := []float64{0}, []float64{}
 			for k := range l.betas {
 				sigma = append(sigma, gonum.StdDev(seen[k], nil))
@@ -91,25 +91,25 @@ func TestTemper(t *testing.T) {
 			for k := 1; k < len(l.betas); k++ {
 				length = append(length, length[k-1]+(max(sigma[k], least)+max(sigma[k-1], least))/2*(l.betas[k]-l.betas[k-1]))
 			}
-			next := ladder(l.betas, length, max(2, 1+int(math.Ceil(length[len(length)-1]/1.2))))
+			next := equidistant(l.betas, length, max(2, 1+int(math.Ceil(length[len(length)-1]/1.2))))
 			old := l
 			l, err = e.newLadder(next, n, c.of, func(level int, batch []byte) {
-				copy(batch, old.levels[nearest(old.betas, next)[level]].Batch)
+				copy(batch, old.observed[nearestLevels(old.betas, next)[level]].Batch)
 			})
 			require.NoError(t, err)
-			l.calls = old.calls
+			l.steps = old.steps
 		}
 		require.NoError(t, l.Advance(t.Context(), 46))
 		require.InDeltaSlice(t, l.betas, got.Betas(), 1e-9)
-		require.EqualValues(t, steps, got.calls)
-		for k := range l.levels {
+		require.EqualValues(t, steps, got.steps)
+		for k := range l.observed {
 			require.Equal(t, l.Level(k).(*Observed[byte]).Batch, got.Level(k).(*Observed[byte]).Batch)
 		}
 		lo, hi := got.Level(0).Own()
 		require.Equal(t, []int{0, n}, []int{lo, hi})
 		batch, energies := got.Coldest()
-		require.Equal(t, l.levels[len(l.levels)-1].Batch, batch)
-		require.Equal(t, l.energies[len(l.levels)-1], energies)
+		require.Equal(t, l.observed[len(l.observed)-1].Batch, batch)
+		require.Equal(t, l.energies[len(l.observed)-1], energies)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -132,7 +132,7 @@ func TestTemperAtInfiniteTemperature(t *testing.T) {
 	l, err := e.Temper(t.Context(), 0, 64, 64)
 	require.NoError(t, err)
 	require.Equal(t, []float64{0}, l.Betas())
-	require.EqualValues(t, 64, l.calls)
+	require.EqualValues(t, 64, l.steps)
 	steps := 0
 	z, err := l.Measure(t.Context(), 3, 7, func(step int) {
 		require.Equal(t, steps, step)
@@ -140,7 +140,7 @@ func TestTemperAtInfiniteTemperature(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, 3, steps)
-	require.EqualValues(t, 67, l.calls)
+	require.EqualValues(t, 67, l.steps)
 	require.Equal(t, []float64{7, 0}, []float64{z.Value, z.Uncertainty})
 }
 

@@ -8,17 +8,17 @@ import (
 	"github.com/revgen/revgen/engine/rng"
 )
 
-// Observed are configurations that are observed. In a walk that ranks share they are the
-// rank's own.
+// Observed are configurations that are observed: all of a batch or, in a walk that ranks share,
+// the rank's own.
 type Observed[W uint64 | byte] struct {
-	Batch    []W // states, of all ranks
-	lo, hi   int // which are observed
+	Batch    []W // of all ranks
+	lo, hi   int // configurations lo … hi−1 are observed
 	ensemble *Ensemble[W]
 	weigh    func(r []float64, batch []W) // nil without a density
 }
 
-// Observed returns n configurations, all zero. Those of a generator with a
-// density are weighed as samples of it.
+// Observed returns n configurations, all zero. If the generator has a density, they are weighed
+// as its samples.
 func (e *Ensemble[W]) Observed(params []float32, n int) Observed[W] {
 	o := Observed[W]{Batch: make([]W, n*e.Words()), hi: n, ensemble: e}
 	if e.Weigher != nil {
@@ -62,8 +62,8 @@ func (o *Observed[W]) States(dst []byte, format string) error {
 // Own implements chains.Walk.
 func (o *Observed[W]) Own() (lo, hi int) { return o.lo, o.hi }
 
-// share leaves a rank those of its own, of whole pieces of a kernel's rows.
-func (o *Observed[W]) share(rows int) {
+// restrictToRank leaves a rank its own configurations, in whole pieces of so many rows.
+func (o *Observed[W]) restrictToRank(rows int) {
 	o.lo, o.hi = o.ensemble.Workers.Rows(len(o.Batch)/o.ensemble.Words(), rows)
 }
 
@@ -71,14 +71,14 @@ func (o *Observed[W]) share(rows int) {
 type Walk[W uint64 | byte] struct {
 	Observed[W]
 	chains.Strides
-	kernel  Kernel[W]
-	first   uint64
-	stirred bool // after each call
+	kernel Kernel[W]
+	first  uint64 // sample of configuration 0 in the streams
+	stirs  bool   // every Advance ends with States.Stir
 }
 
 // NewWalk returns n configurations, all zero, that walk with a kernel.
 func (e *Ensemble[W]) NewWalk(params []float32, k Kernel[W], purpose rng.Purpose, n int) *Walk[W] {
-	const flips = 1 << 26
+	const flips = 1 << 26 // of a slice, after which the context is asked
 	slice := min(k.MaxSteps(), max(1, flips/(max(n, 1)*e.States.Sites())))
 	return &Walk[W]{Observed: e.Observed(params, n), kernel: k, Strides: chains.Strides{Seed: e.Seed, Purpose: purpose, Slice: slice}}
 }
@@ -89,7 +89,7 @@ func (e *Ensemble[W]) Walk(params []float32, first uint64, n int) (chains.Walk, 
 		return nil, err
 	}
 	w := e.NewWalk(params, e.Kernel, rng.WalkTransition, n)
-	w.first = e.together(first)
+	w.first = e.firstOfBlock(first)
 	e.Draw(w.Batch, params, first, 0)
 	return w, nil
 }
@@ -99,14 +99,14 @@ func (w *Walk[W]) Advance(ctx context.Context, steps int) error {
 	err := w.Take(ctx, steps, func(stream rng.Counter, steps int) {
 		w.ensemble.move(w.Batch, w.lo, w.hi, w.first, steps, w.kernel, stream)
 	})
-	if err == nil && w.stirred {
+	if err == nil && w.stirs {
 		w.ensemble.States.Stir(w.Batch, rng.Stream(w.Seed, rng.ChainStart, w.Calls), 0)
 	}
 	return err
 }
 
-// Chains implements chains.Observer: a walk by what mixes best, or replica exchange, whose
-// configurations begin far apart.
+// Chains implements chains.Observer: a walk by the Mixing kernel, or replica exchange, from
+// configurations that are far apart.
 func (e *Ensemble[W]) Chains(params []float32, n int) (chains.Walk, error) {
 	if e.Tempered {
 		return e.temperedChains(params, n), nil
@@ -116,10 +116,10 @@ func (e *Ensemble[W]) Chains(params []float32, n int) (chains.Walk, error) {
 		return nil, fmt.Errorf("target: %w", err)
 	}
 	w := e.NewWalk(params, kernel, rng.ChainTransition, n)
-	w.stirred = true
+	w.stirs = true
 	from := rng.Stream(e.Seed, rng.ChainStart, 0)
 	e.States.Disperse(w.Batch, &from, 0)
-	w.share(PieceOf(kernel))
+	w.restrictToRank(PieceOf(kernel))
 	return w, nil
 }
 
