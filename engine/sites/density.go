@@ -12,7 +12,7 @@ type Net[W uint64 | byte] interface {
 	NumParams() int
 	TensorName(i int) string
 	Initialize(params []float32, seed uint64)
-	NewSampler(params []float32, workers *pool.Pool) *Blocks[W]
+	NewSampler(params []float32, workers *pool.Pool) *Sampler[W]
 }
 
 // A Density implements the parameters and samples of a system whose generator has a density, for
@@ -24,13 +24,13 @@ type Density[W uint64 | byte] struct {
 
 	kept struct {
 		params []float32
-		blocks *Blocks[W] // with tables for these parameters
+		blocks *Sampler[W] // with tables for these parameters
 	}
 }
 
-// sampler returns the Blocks of the generator with the given parameters. One goroutine may use
-// them.
-func (d *Density[W]) sampler(params []float32) *Blocks[W] {
+// sampler returns the Sampler of the generator with the given parameters. One goroutine may use
+// it.
+func (d *Density[W]) sampler(params []float32) *Sampler[W] {
 	kept := &d.kept
 	if kept.blocks == nil || !slices.Equal(kept.params, params) {
 		kept.blocks = nil // free its room before another is made
@@ -51,7 +51,7 @@ func (d *Density[W]) Initialize(params []float32) { d.Net.Initialize(params, d.S
 // NewDraws returns samples of the generator with the given parameters, by the seed of its
 // training.
 func (d *Density[W]) NewDraws(params []float32) Draws[W] {
-	return &seededDraws[W]{Blocks: d.sampler(params), seed: d.Seed}
+	return &seededDraws[W]{Sampler: d.sampler(params), seed: d.Seed}
 }
 
 // Weigher returns R as a function of configurations, as Ensemble.Weigher.
@@ -60,7 +60,7 @@ func (d *Density[W]) Weigher(params []float32) func(r []float64, batch []W) {
 }
 
 type seededDraws[W uint64 | byte] struct {
-	*Blocks[W]
+	*Sampler[W]
 	seed uint64
 	r    []float64
 }

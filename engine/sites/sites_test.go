@@ -628,7 +628,7 @@ func TestBlocks(t *testing.T) {
 	require.ErrorContains(t, b.Sample(nil, make([]float64, 4), 1, MaxSamples-3), "are not all among the 1099511627776 of a seed")
 	require.PanicsWithValue(t, "sites: configurations of length 3, not 4", func() { b.R(make([]float64, 2), make([]uint64, 3)) })
 	require.PanicsWithValue(t, "sites: configurations of length 3, not 4", func() { _ = b.Sample(make([]uint64, 3), make([]float64, 2), 1, 0) })
-	d := &seededDraws[uint64]{Blocks: b, seed: 3}
+	d := &seededDraws[uint64]{Sampler: b, seed: 3}
 	batch, r := make([]uint64, 6), make([]float64, 3)
 	d.Generate(batch, nil, 4)
 	require.Equal(t, []uint64{43, 44, 53, 54, 63, 64}, batch)

@@ -261,7 +261,7 @@ func TestVerify(t *testing.T) {
 		},
 		"potts sums": func(v *subject) { v.sum = func(*categories.Target) float64 { return 1 } },
 		"potts density": func(v *subject) {
-			v.density = func(s *sites.Blocks[byte], r []float64, batch []byte) {
+			v.density = func(s *sites.Sampler[byte], r []float64, batch []byte) {
 				s.R(r, batch)
 				r[3] += 1
 			}

@@ -32,7 +32,7 @@ type subject struct {
 	sum      func(t *categories.Target) float64
 	torus    func(l, q int, energy, field []float64, beta float64) (float64, error)
 	moves    func(t *categories.Target, kind string) (*categories.Moves, error)
-	density  func(s *sites.Blocks[byte], r []float64, batch []byte)
+	density  func(s *sites.Sampler[byte], r []float64, batch []byte)
 	gradient func(s *categories.System, params, grad []float32)
 	oneHot   func(t categories.OneHot, c *spins.TransitionConfig) (spins.Kernel, error)
 }
@@ -46,7 +46,7 @@ func newSubject(workers *pool.Pool) *subject {
 		moves: func(t *categories.Target, kind string) (*categories.Moves, error) {
 			return categories.NewMoves(t, &spins.TransitionConfig{Proposal: kind, GlobalFlip: 0.25}, 1)
 		},
-		density:  (*sites.Blocks[byte]).R,
+		density:  (*sites.Sampler[byte]).R,
 		gradient: (*categories.System).Backward,
 		oneHot:   func(t categories.OneHot, c *spins.TransitionConfig) (spins.Kernel, error) { return t.Kernel(c, 1) },
 	}

@@ -10,7 +10,7 @@ const samplerBlocks = 64
 
 // NewSampler returns what draws from the generator with the given parameters, of which it keeps
 // a copy in its own form, and computes its density.
-func (m *Model) NewSampler(params []float32, workers *pool.Pool) *sites.Blocks[uint64] {
+func (m *Model) NewSampler(params []float32, workers *pool.Pool) *sites.Sampler[uint64] {
 	checkLength("parameters", len(params), m.params)
 	r := m.newRoom(samplerBlocks, false, workers)
 	r.Weights.Tabulate()

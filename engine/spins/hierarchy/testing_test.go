@@ -83,7 +83,7 @@ func Follow(t testing.TB, c Square, seed uint64, change func(*Training), workers
 }
 
 // logDensity sets logq to ln q = R − βE of configurations.
-func logDensity(s *sites.Blocks[uint64], m *Model, logq []float64, configs []uint64) {
+func logDensity(s *sites.Sampler[uint64], m *Model, logq []float64, configs []uint64) {
 	s.R(logq, configs)
 	for i := range logq {
 		logq[i] -= m.target.Beta * naiveEnergy(&m.target, configs[i*s.Words():][:s.Words()])

@@ -12,8 +12,8 @@ import (
 // block is the number of samples that are drawn together.
 const block = asm.BitSamples
 
-// Blocks gives all threads blocks of samples to draw or to score.
-type Blocks[W uint64 | byte] struct {
+// A Sampler gives all threads blocks of samples to draw or to score.
+type Sampler[W uint64 | byte] struct {
 	room        Room[W]
 	words       int // of a configuration
 	maxBlocks   int // of the room
@@ -54,10 +54,10 @@ type Room[W uint64 | byte] interface {
 	Write(configs []W, k, from int)
 }
 
-// NewSampler returns Blocks of configurations of the given number of words, in a room with
+// NewSampler returns a Sampler of configurations of the given number of words, in a room with
 // maxBlocks blocks. A thread draws or scores pieceBlocks of them at a time.
-func NewSampler[W uint64 | byte](words, maxBlocks, pieceBlocks int, room Room[W], workers *pool.Pool) *Blocks[W] {
-	s := &Blocks[W]{room: room, words: words, maxBlocks: maxBlocks, pieceBlocks: pieceBlocks, workers: workers}
+func NewSampler[W uint64 | byte](words, maxBlocks, pieceBlocks int, room Room[W], workers *pool.Pool) *Sampler[W] {
+	s := &Sampler[W]{room: room, words: words, maxBlocks: maxBlocks, pieceBlocks: pieceBlocks, workers: workers}
 	bounds := func(piece int) (lo, hi int) { return piece * pieceBlocks, min((piece+1)*pieceBlocks, s.blocks) }
 	s.draw = func(piece int) {
 		lo, hi := bounds(piece)
@@ -83,13 +83,13 @@ func NewSampler[W uint64 | byte](words, maxBlocks, pieceBlocks int, room Room[W]
 }
 
 // Words returns the number of words of a configuration.
-func (s *Blocks[W]) Words() int { return s.words }
+func (s *Sampler[W]) Words() int { return s.words }
 
 // Sample draws samples first … first+n−1 of the stream that belongs to the seed, with
 // n = len(r): configurations to batch, and R = ln q(s) + βE(s) to r. A sample does not
 // depend on the slice that it is drawn in. batch may be nil; the exact sites are not drawn
 // then.
-func (s *Blocks[W]) Sample(batch []W, r []float64, seed, first uint64) error {
+func (s *Sampler[W]) Sample(batch []W, r []float64, seed, first uint64) error {
 	if batch != nil {
 		s.checkLengths(batch, r)
 	}
@@ -103,19 +103,19 @@ func (s *Blocks[W]) Sample(batch []W, r []float64, seed, first uint64) error {
 
 // R sets r to ln q(s) + βE(s) of the given configurations, which depends on the learned
 // sites alone.
-func (s *Blocks[W]) R(r []float64, batch []W) {
+func (s *Sampler[W]) R(r []float64, batch []W) {
 	s.checkLengths(batch, r)
 	s.share(s.score, batch, r, 0)
 }
 
-func (s *Blocks[W]) checkLengths(batch []W, r []float64) {
+func (s *Sampler[W]) checkLengths(batch []W, r []float64) {
 	if len(batch) != len(r)*s.words {
 		panic(fmt.Sprintf("sites: configurations of length %d, not %d", len(batch), len(r)*s.words))
 	}
 }
 
 // share runs body for samples first, first+1, …, as many blocks at a time as the room has.
-func (s *Blocks[W]) share(body func(piece int), batch []W, r []float64, first uint64) {
+func (s *Sampler[W]) share(body func(piece int), batch []W, r []float64, first uint64) {
 	for len(r) > 0 {
 		s.skip, s.first = int(first%block), first/block
 		n := min(len(r), s.maxBlocks*block-s.skip)
@@ -132,7 +132,7 @@ func (s *Blocks[W]) share(body func(piece int), batch []W, r []float64, first ui
 
 // copyR copies R of the samples of block k that were asked for. It returns where their
 // configurations belong, nil if they are not wanted, and the first of them in the block.
-func (s *Blocks[W]) copyR(k int) (configs []W, from int) {
+func (s *Sampler[W]) copyR(k int) (configs []W, from int) {
 	lo, hi := k*block-s.skip, min((k+1)*block-s.skip, len(s.r))
 	from = max(0, -lo)
 	copy(s.r[lo+from:hi], s.room.R(k)[from:])
