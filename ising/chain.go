@@ -17,61 +17,51 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A chain is what long heat-bath runs say about a target whose configurations
-// can be neither listed nor counted. Replicas are independent of each other, so
-// that the scatter of their averages gives the statistical errors.
-type chain struct {
-	joint       *joint
+// chainAverages are averages over long heat-bath runs of a target whose configurations can be
+// neither listed nor counted. The runs, called replicas, are independent of each other, so that
+// the scatter of their averages gives the standard errors.
+type chainAverages struct {
+	joint       *jointLaw
 	observables [4]measure.Estimate
-	// bonds holds the probability of each bond sum, by (2N − B)/4, and
-	// correlation G(r) = ⟨s_i s_{i+r}⟩ along the axes, r = 1, 2, …: both up to
-	// largestChain.
-	bonds       []measure.Estimate
-	correlation []estimate
-	// In standard errors: how far the energy is from its exact value, if that is known, and
-	// its drift between the run's halves.
-	off, drift float64
+	bonds       []measure.Estimate // probability of each bond sum, by (2N − B)/4; nil beyond maxChainSide
+	correlation []estimate         // G(r) = ⟨s_i s_{i+r}⟩ along the axes, r = 1, 2, …; nil likewise
+	energyError float64            // distance from ⟨E⟩ where that is given, in standard errors
+	drift       float64            // change of the energy between the runs' halves, in standard errors
 }
 
-// An estimate is a mean with its standard error and the standard deviation of a
-// single sample.
-type estimate struct {
-	measure.Estimate
-	deviation float64
-}
-
-// The chain's extent: replicas start aligned, take chainBurn·L² sweeps, and are measured
-// every L²/8 sweeps, as often as chainFlips allow up to mostMeasurements times, and
-// leastMeasurements at least. If the lattice is larger than largestChain, all numbers are
-// less, but for leastBurn, so that startFlips suffice to start.
+// Replicas start aligned and take chainBurn·L² sweeps. Then they are measured every L²/8 sweeps:
+// as often as measuringFlips allow, but minMeasurements to maxMeasurements times. On lattices
+// larger than maxChainSide they take fewer sweeps, as many as burnFlips allow but at least minBurn,
+// and minMeasurements in the time of as many sweeps.
 const (
-	largestChain      = 32 // side
-	chainBlocks       = 2
-	chainReplicas     = chainBlocks * bitspin.SweepBlock
-	chainBurn         = 3
-	leastMeasurements = 128
-	mostMeasurements  = 1024
-	largestDistance   = 16
+	maxChainSide    = 32
+	chainBlocks     = 2
+	chainReplicas   = chainBlocks * bitspin.SweepBlock
+	chainBurn       = 3
+	minMeasurements = 128
+	maxMeasurements = 1024
+	maxDistance     = 16 // of correlations
 
-	chainFlips = 1 << 33
-	startFlips = 1 << 32
-	leastBurn  = 600
+	measuringFlips = 1 << 33
+	burnFlips      = 1 << 32
+	minBurn        = 600
 )
 
-// extent returns the numbers of sweeps before the first measurement and between
-// two, and that of measurements.
-func extent(model bitspin.Model) (burn, between, measurements int) {
+// schedule returns the number of sweeps before the first measurement, of those between two
+// measurements, and the number of measurements.
+func schedule(model bitspin.Model) (burn, between, measurements int) {
 	burn, between = chainBurn*model.N, max(1, model.N/8)
-	flips := model.N * chainReplicas // of a sweep
-	if model.L <= largestChain {
-		return burn, between, max(leastMeasurements, min(mostMeasurements, chainFlips/(between*flips)))
+	sweepFlips := model.N * chainReplicas
+	if model.L <= maxChainSide {
+		return burn, between, max(minMeasurements, min(maxMeasurements, measuringFlips/(between*sweepFlips)))
 	}
-	burn = min(burn, max(leastBurn, startFlips/flips))
-	return burn, min(between, (burn+leastMeasurements-1)/leastMeasurements), leastMeasurements
+	burn = min(burn, max(minBurn, burnFlips/sweepFlips))
+	return burn, min(between, (burn+minMeasurements-1)/minMeasurements), minMeasurements
 }
 
-// newChain runs the chain of a target, of which the means of E and E² may be known.
-func newChain(ctx context.Context, t Target, known []float64, workers *pool.Pool) (*chain, error) {
+// runChains runs the replicas. If ⟨E⟩ and ⟨E²⟩ are known, energyMoments, they serve as control
+// variates.
+func runChains(ctx context.Context, t Target, energyMoments []float64, workers *pool.Pool) (*chainAverages, error) {
 	sweeper, err := bitspin.NewSweeper(t.Model, t.Beta)
 	if err != nil {
 		return nil, err
@@ -80,7 +70,7 @@ func newChain(ctx context.Context, t Target, known []float64, workers *pool.Pool
 	states, stream := make([]uint64, n*t.Words), rng.Stream(0, rng.Reference, 0)
 	if t.H > 0 {
 		for i := range states {
-			states[i] = math.MaxUint64 // sweeps clear what is beyond the spins
+			states[i] = math.MaxUint64 // sweeps clear the bits beyond the spins
 		}
 	}
 	halted := func() bool { return ctx.Err() != nil }
@@ -92,27 +82,28 @@ func newChain(ctx context.Context, t Target, known []float64, workers *pool.Pool
 		stream.Step++
 		return ctx.Err()
 	}
-	burn, between, measurements := extent(t.Model)
+	burn, between, measurements := schedule(t.Model)
 	if err := sweep(burn); err != nil {
 		return nil, err
 	}
 
 	distances, levels := axialDistances(t.L), t.N+1
-	if t.L > largestChain {
+	if t.L > maxChainSide {
 		distances, levels = 0, 0
 	}
-	// Averages of each replica: of E, E², |m| and m², of bond sums and of G(r); and ΣE of
-	// the second half less that of the first.
-	moments, bonds, correlations := columns(4, n), columns(levels, n), columns(distances, n)
-	drift := make([]float64, n)
-	squares, g, rows := make([]float64, distances), make([]float64, distances), make([]uint32, t.L)
-	c := &chain{joint: newJoint(t.Model)}
+	moments := zeroColumns(4, n)              // each replica's averages of E, E², |m| and m²
+	bonds := zeroColumns(levels, n)           // its frequencies of bond sums
+	correlations := zeroColumns(distances, n) // its averages of G(r)
+	drift := make([]float64, n)               // its ΣE over the second half less that over the first
+	squares := make([]float64, distances)     // averages of G(r)² over all replicas
+	g, rows := make([]float64, distances), make([]uint32, t.L)
+	averages := &chainAverages{joint: newJointLaw(t.Model)}
 	share := 1 / float64(measurements)
-	for part := range measurements {
+	for k := range measurements {
 		if err := sweep(between); err != nil {
 			return nil, err
 		}
-		sign := float64(2*(2*part/measurements) - 1)
+		sign := float64(2*(2*k/measurements) - 1) // −1 in the first half, 1 in the second
 		for i := range n {
 			config := states[i*t.Words:][:t.Words]
 			sum, magnetisation := t.BondSum(config), t.Magnetisation(config)
@@ -121,15 +112,15 @@ func newChain(ctx context.Context, t Target, known []float64, workers *pool.Pool
 				moments[k][i] += v * share
 			}
 			drift[i] += sign * e
-			c.joint.add(sum, magnetisation, 1)
+			averages.joint.add(sum, magnetisation, 1)
 			if t.H == 0 { // both signs are as likely, whatever the start
-				c.joint.add(sum, -magnetisation, 1)
+				averages.joint.add(sum, -magnetisation, 1)
 			}
 			if levels > 0 {
 				bonds[(2*t.N-sum)/4][i] += share
 			}
 			if distances > 0 {
-				axial(g, config, rows)
+				axialCorrelations(g, config, rows)
 			}
 			for r, v := range g {
 				correlations[r][i] += v * share
@@ -137,36 +128,36 @@ func newChain(ctx context.Context, t Target, known []float64, workers *pool.Pool
 			}
 		}
 	}
-	c.joint.normalise()
-	c.drift = apart(drift, 0)
-	var with controls
-	if known != nil {
-		c.off = apart(moments[0], known[0])
-		with.add(moments[0], known[0])
-		with.add(moments[1], known[1])
+	averages.joint.normalise()
+	averages.drift = distanceFrom(0, drift)
+	var controls controlVariates
+	if energyMoments != nil {
+		averages.energyError = distanceFrom(energyMoments[0], moments[0])
+		controls.add(moments[0], energyMoments[0])
+		controls.add(moments[1], energyMoments[1])
 	}
-	c.observables = observe(moments, with, t)
-	c.bonds = lists.Map(bonds, scatter)
+	averages.observables = estimateObservables(moments, controls, t)
+	averages.bonds = lists.Map(bonds, scatter)
 	for r, x := range correlations {
-		e := estimate{Estimate: scatter(with.reduce(x))}
+		e := estimate{Estimate: scatter(controls.reduce(x))}
 		e.deviation = math.Sqrt(max(0, squares[r]-e.Value*e.Value))
-		c.correlation = append(c.correlation, e)
+		averages.correlation = append(averages.correlation, e)
 	}
-	return c, nil
+	return averages, nil
 }
 
-// columns returns n columns of zeros.
-func columns(n, rows int) [][]float64 {
-	all := make([][]float64, n)
-	for i := range all {
-		all[i] = make([]float64, rows)
+// zeroColumns returns n columns of zeros.
+func zeroColumns(n, rows int) [][]float64 {
+	columns := make([][]float64, n)
+	for i := range columns {
+		columns[i] = make([]float64, rows)
 	}
-	return all
+	return columns
 }
 
-// source says what the chain is.
-func (c *chain) source(model bitspin.Model) string {
-	burn, between, measurements := extent(model)
+// source describes the runs.
+func (c *chainAverages) source(model bitspin.Model) string {
+	burn, between, measurements := schedule(model)
 	return fmt.Sprintf("%d heat-bath runs of %d sweeps", chainReplicas, burn+measurements*between)
 }
 
@@ -175,34 +166,34 @@ func scatter(x []float64) measure.Estimate {
 	return measure.Scatter(len(x), func(i int) float64 { return x[i] })
 }
 
-// apart returns how many standard errors a mean is from a number: 0 of replicas that all
-// agree, as near zero temperature.
-func apart(x []float64, from float64) float64 {
+// distanceFrom returns how many standard errors the mean of x is from a value. It is 0 if all x
+// agree, as they do near zero temperature.
+func distanceFrom(value float64, x []float64) float64 {
 	e := scatter(x)
 	if e.Uncertainty == 0 {
 		return 0
 	}
-	return math.Abs(e.Value-from) / e.Uncertainty
+	return math.Abs(e.Value-value) / e.Uncertainty
 }
 
-// controls are control variates: averages of the replicas whose mean is known, less that
-// mean and uncorrelated with each other. Without them |m| of a critical lattice would be
-// twice as uncertain.
-type controls [][]float64
+// controlVariates are averages of the replicas whose expectation is known, less the expectation
+// and uncorrelated with each other. Without them |m| of a critical lattice would be twice as
+// uncertain.
+type controlVariates [][]float64
 
-// add adds averages of a known mean, unless they are a combination of those there are.
-func (c *controls) add(x []float64, mean float64) {
+// add adds averages of a known expectation, unless they are a combination of the variates so far.
+func (c *controlVariates) add(x []float64, expectation float64) {
 	const rounding = 1e-12
-	off := slices.Clone(x)
-	floats.AddConst(-mean, off)
-	variance := gonum.Variance(off, nil)
-	if off = c.reduce(off); gonum.Variance(off, nil) > rounding*variance {
-		*c = append(*c, off)
+	centred := slices.Clone(x)
+	floats.AddConst(-expectation, centred)
+	variance := gonum.Variance(centred, nil)
+	if centred = c.reduce(centred); gonum.Variance(centred, nil) > rounding*variance {
+		*c = append(*c, centred)
 	}
 }
 
-// reduce subtracts from averages their regression on the controls, which leaves the mean.
-func (c controls) reduce(x []float64) []float64 {
+// reduce subtracts from averages their regression on the controls, which leaves the expectation.
+func (c controlVariates) reduce(x []float64) []float64 {
 	x = slices.Clone(x)
 	for _, v := range c {
 		floats.AddScaled(x, -gonum.Covariance(v, x, nil)/gonum.Variance(v, nil), v)
@@ -210,44 +201,44 @@ func (c controls) reduce(x []float64) []float64 {
 	return x
 }
 
-// observe returns the observables, with standard errors to first order, from the
+// estimateObservables returns the observables, with standard errors to first order, from the
 // replicas' averages of E, E², |m| and m².
-func observe(moments [][]float64, with controls, t Target) (all [4]measure.Estimate) {
+func estimateObservables(moments [][]float64, controls controlVariates, t Target) (estimates [4]measure.Estimate) {
 	for k, scale := range [2]float64{energy: t.Beta * t.Beta, absMagnetisation: t.Beta * float64(t.N)} {
-		x, influence := with.reduce(moments[2*k]), with.reduce(moments[2*k+1])
-		all[k] = scatter(x)
-		mean := all[k].Value
+		x, influence := controls.reduce(moments[2*k]), controls.reduce(moments[2*k+1])
+		estimates[k] = scatter(x)
+		mean := estimates[k].Value
 		floats.AddScaled(influence, -2*mean, x)
 		e := scatter(influence)
-		all[k+specificHeat] = measure.Estimate{Value: scale * max(0, e.Value+mean*mean), Uncertainty: scale * e.Uncertainty}
+		estimates[k+specificHeat] = measure.Estimate{Value: scale * max(0, e.Value+mean*mean), Uncertainty: scale * e.Uncertainty}
 	}
-	return all
+	return estimates
 }
 
-// axialDistances returns how many distances correlations are taken at.
-func axialDistances(l int) int { return min(l/2, largestDistance) }
+// axialDistances returns the number of distances r at which G(r) is taken.
+func axialDistances(l int) int { return min(l/2, maxDistance) }
 
-// rowsOf sets bit c of rows[r] to the spin there, on a lattice of len(rows) ≤ 32
-// rows.
-func rowsOf(rows []uint32, config []uint64) {
+// unpackRows sets bit c of rows[r] to the spin in row r and column c, on a lattice of
+// len(rows) ≤ 32 rows.
+func unpackRows(rows []uint32, config []uint64) {
 	l := len(rows)
-	full := uint32(1)<<l - 1
+	mask := uint32(1)<<l - 1
 	for r := range rows {
 		at := r * l
 		x := config[at>>6] >> (at & 63)
 		if at&63+l > 64 {
 			x |= config[at>>6+1] << (64 - at&63)
 		}
-		rows[r] = uint32(x) & full
+		rows[r] = uint32(x) & mask
 	}
 }
 
-// axial sets g[r−1] to the mean of s_i s_{i+r} over the sites of a configuration
-// and both axes. It needs scratch of one number for each row.
-func axial(g []float64, config []uint64, rows []uint32) {
+// axialCorrelations sets g[r−1] to the mean of s_i s_{i+r} over the sites of a configuration
+// and both axes. Its scratch has one number for each row of the lattice.
+func axialCorrelations(g []float64, config []uint64, rows []uint32) {
 	l := len(rows)
-	full := uint32(1)<<l - 1
-	rowsOf(rows, config)
+	mask := uint32(1)<<l - 1
+	unpackRows(rows, config)
 	for i := range g {
 		r, unequal := i+1, 0
 		for k, x := range rows {
@@ -255,7 +246,7 @@ func axial(g []float64, config []uint64, rows []uint32) {
 			if below >= l {
 				below -= l
 			}
-			unequal += bits.OnesCount32(x^(x>>r|x<<(l-r)&full)) + bits.OnesCount32(x^rows[below])
+			unequal += bits.OnesCount32(x^(x>>r|x<<(l-r)&mask)) + bits.OnesCount32(x^rows[below])
 		}
 		g[i] = 1 - float64(unequal)/float64(l*l)
 	}

@@ -126,7 +126,7 @@ func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 // that is valid otherwise.
 func (c *Config) Demands() []engine.Demand {
 	n := c.Target.L * c.Target.L
-	return append(c.kind().Demands(n), engine.Demand{Key: "target.l", Bytes: atOnce / 8 * float64(n)})
+	return append(c.kind().Demands(n), engine.Demand{Key: "target.l", Bytes: batchSamples / 8 * float64(n)})
 }
 
 // Describe implements engine.Explainer.

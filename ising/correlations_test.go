@@ -24,7 +24,7 @@ func TestCorrelationsAreCalibrated(t *testing.T) {
 	require.Len(t, r.correlation, 2)
 	g := make([][2]float64, 1<<16)
 	for s := range g {
-		axial(g[s][:], []uint64{uint64(s)}, make([]uint32, 4))
+		axialCorrelations(g[s][:], []uint64{uint64(s)}, make([]uint32, 4))
 	}
 	for _, beta := range []float64{0.35, 0.32} {
 		law, err := Target{target.Model, beta}.Probabilities()
@@ -49,7 +49,7 @@ func TestCorrelationsAreCalibrated(t *testing.T) {
 					}
 				}
 			}
-			m := r.correlations(drawn, samples)
+			m := r.compareCorrelations(drawn, samples)
 			mean.Add(m.Error)
 			intervals, floor = append(intervals, m.Interval), m.Floor
 		}

@@ -2,6 +2,7 @@ package ising
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"sync"
 
@@ -13,32 +14,80 @@ import (
 // and magnetisation.
 const MaxCounted = 8
 
-// CountStates counts the configurations of the periodic l×l lattice,
-// 2 ≤ l ≤ MaxCounted, exactly, without visiting each: for a given first row it
-// adds the others site by site, keeping how many configurations of what has been
-// added have each number of unequal bonds and of spins up, by the last l spins.
-// First rows that the lattice's symmetry takes to each other give the same
-// counts, and those of a flipped one follow from the flip. The result is computed
-// once in a process.
+// A DensityOfStates counts the configurations of a lattice by bond sum
+// B = Σ_<ij> s_i s_j and magnetisation M = Σ_i s_i. It determines every
+// observable of the paper's table for any coupling, field and temperature.
+//
+// Bond sums are 2N less a multiple of 4, because flipping any spins of a
+// periodic lattice changes them by one.
+type DensityOfStates struct {
+	lattice *bitspin.Lattice
+	count   []uint64 // [(B+2N)/4][(M+N)/2], both from 0 to N
+}
+
+// Observables returns the exact observables of a target of the same side.
+func (g *DensityOfStates) Observables(t Target) Observables {
+	law, logZ := g.jointLaw(t)
+	v := law.observables(t.Beta)
+	return Observables{
+		Thermodynamics:   Thermodynamics{LogZ: logZ, Energy: v[energy].Value, SpecificHeat: v[specificHeat].Value},
+		AbsMagnetisation: v[absMagnetisation].Value, Susceptibility: v[susceptibility].Value,
+	}
+}
+
+// jointLaw returns the law of B and M under a target, and ln Z.
+func (g *DensityOfStates) jointLaw(t Target) (p *jointLaw, logZ float64) {
+	n := g.lattice.N
+	if t.N != n {
+		panic(fmt.Sprintf("ising: a density of states of %d sites for a target of %d", n, t.N))
+	}
+	ground := math.Inf(1)
+	g.each(func(b, m int, _ uint64) { ground = min(ground, t.EnergyOf(b, m)) })
+	p = newJointLaw(t.Model)
+	var z float64
+	g.each(func(b, m int, count uint64) {
+		w := float64(count) * math.Exp(-t.Beta*(t.EnergyOf(b, m)-ground))
+		p.add(b, m, w)
+		z += w
+	})
+	p.normalise()
+	return p, math.Log(z) - t.Beta*ground
+}
+
+// each calls visit with every pair of a bond sum and a magnetisation that occurs.
+func (g *DensityOfStates) each(visit func(b, m int, count uint64)) {
+	n := g.lattice.N
+	for i, c := range g.count {
+		if c > 0 {
+			visit(i/(n+1)*4-2*n, i%(n+1)*2-n, c)
+		}
+	}
+}
+
+// CountStates counts the configurations of the periodic l×l lattice, 2 ≤ l ≤ MaxCounted, exactly,
+// without visiting each. It fixes the first row and adds the other sites one by one (growth). First
+// rows that a symmetry of the lattice takes to each other have the same counts, and the counts of
+// a flipped row follow from the flip. The result is computed once in a process.
 func CountStates(l int) (*DensityOfStates, error) {
 	if l > MaxCounted {
 		return nil, fmt.Errorf("counting the 2^%d configurations of the %d×%d lattice is not feasible; the largest side is %d", l*l, l, l, MaxCounted)
 	}
-	lat, err := bitspin.NewLattice(l)
+	lattice, err := bitspin.NewLattice(l)
 	if err != nil {
 		return nil, err
 	}
-	return &DensityOfStates{lat, counted[l]()}, nil
+	return &DensityOfStates{lattice, stateCounts[l]()}, nil
 }
 
-var counted = func() (of [MaxCounted + 1]func() []uint64) {
-	for l := range of {
-		of[l] = sync.OnceValue(func() []uint64 { return countStates(l) })
+// stateCounts computes the counts of each side when they are first asked for.
+var stateCounts = func() (counts [MaxCounted + 1]func() []uint64) {
+	for l := range counts {
+		counts[l] = sync.OnceValue(func() []uint64 { return countStates(l) })
 	}
-	return of
+	return counts
 }()
 
-// countStates returns [(B+2N)/4][(M+N)/2].
+// countStates returns the counts [(B+2N)/4][(M+N)/2].
 func countStates(l int) []uint64 {
 	n := l * l
 	total := make([]uint64, (n+1)*(n+1))
@@ -55,29 +104,27 @@ func countStates(l int) []uint64 {
 	return total
 }
 
-// A growth counts the configurations of a lattice under construction, whose last
-// l spins, one for each column, are its front. Counts are by the number of spins
-// up less those of the front, and by half the number of unequal bonds, rounded
-// down: of a front that number is always even or always odd.
+// A growth counts the configurations of a lattice under construction. Its front are the last l
+// spins, one for each column. Counts are by the number of spins up behind the front, and by half
+// the number of unequal bonds, rounded down: the front determines whether that number is odd.
 type growth struct {
-	l, n      int
-	now, next [][]uint64 // by front, [up][pairs of unequal bonds]
+	l, n         int
+	counts, next [][]uint64 // by front, [up][pairs of unequal bonds]; next after one more site
 }
 
 func newGrowth(l int) *growth {
 	n := l * l
-	g := &growth{l: l, n: n, now: make([][]uint64, 1<<l), next: make([][]uint64, 1<<l)}
-	for front := range g.now {
-		g.now[front], g.next[front] = make([]uint64, (n-l+1)*(n+1)), make([]uint64, (n-l+1)*(n+1))
+	g := &growth{l: l, n: n, counts: make([][]uint64, 1<<l), next: make([][]uint64, 1<<l)}
+	for front := range g.counts {
+		g.counts[front], g.next[front] = make([]uint64, (n-l+1)*(n+1)), make([]uint64, (n-l+1)*(n+1))
 	}
 	return g
 }
 
-// odd returns the parity of the number of unequal bonds where the newest spin of
-// the front is in the given column: unequal bonds of a column come in pairs if
-// its last spin is that of the first row, and those of a row if it ends as it
-// began.
-func (g *growth) odd(first, front, column int) int {
+// parity returns the parity of the number of unequal bonds if the newest spin of the front is in
+// the given column. The unequal bonds of a column come in pairs if its last spin equals that of
+// the first row, and those of a row if it ends as it began.
+func (g *growth) parity(first, front, column int) int {
 	parity := bits.OnesCount(uint(first ^ front))
 	if column < g.l-1 {
 		parity += front ^ front>>column
@@ -85,24 +132,24 @@ func (g *growth) odd(first, front, column int) int {
 	return parity & 1
 }
 
-// count calls visit with how many configurations with the given first row have
-// each number of spins up and of pairs of unequal bonds.
+// count calls visit with the number of configurations with the given first row for each number of
+// spins up and of pairs of unequal bonds.
 func (g *growth) count(first int, visit func(up, pairs int, count uint64)) {
-	for front := range g.now {
-		clear(g.now[front])
+	for front := range g.counts {
+		clear(g.counts[front])
 	}
 	unequal := bits.OnesCount(uint(first ^ (first<<1&(1<<g.l-1) | first>>(g.l-1))))
-	g.now[first][unequal/2] = 1
+	g.counts[first][unequal/2] = 1
 	for site := g.l; site < g.n; site++ {
 		for front := range g.next {
-			g.add(first, front, site)
+			g.addSite(first, front, site)
 		}
-		g.now, g.next = g.next, g.now
+		g.counts, g.next = g.next, g.counts
 	}
-	for front, of := range g.now {
-		// The bonds between the last row and the first.
-		pairs := (bits.OnesCount(uint(front^first)) + g.odd(first, front, g.l-1)) / 2
-		for i, c := range of {
+	for front, counts := range g.counts {
+		// The bonds between the last row and the first:
+		pairs := (bits.OnesCount(uint(front^first)) + g.parity(first, front, g.l-1)) / 2
+		for i, c := range counts {
 			if c > 0 {
 				visit(bits.OnesCount(uint(front))+i/(g.n+1), pairs+i%(g.n+1), c)
 			}
@@ -110,25 +157,25 @@ func (g *growth) count(first int, visit func(up, pairs int, count uint64)) {
 	}
 }
 
-// add sets the counts of a front whose newest spin is that of a site, from those
-// of the two fronts before it, which differ in the spin above. It counts as up
-// where it has left the front.
-func (g *growth) add(first, front, site int) {
+// addSite sets the counts of a front whose newest spin is that of the site, from the counts of the
+// two fronts before it. These differ in the spin above, which leaves the front and is counted if
+// it is up.
+func (g *growth) addSite(first, front, site int) {
 	column := site % g.l
-	before := (column + g.l - 1) % g.l
+	previous := (column + g.l - 1) % g.l // column of the newest spin before
 	spin := front >> column & 1
 	clear(g.next[front][:(site-g.l+2)*(g.n+1)])
 	for above := range 2 {
 		old := front&^(1<<column) | above<<column
-		unequal := g.odd(first, old, before) + (above ^ spin)
+		unequal := g.parity(first, old, previous) + (above ^ spin)
 		if column > 0 {
-			unequal += spin ^ front>>before&1
+			unequal += spin ^ front>>previous&1
 		}
 		if column == g.l-1 {
 			unequal += spin ^ front&1
 		}
 		for up := range site - g.l + 1 {
-			from, to := g.now[old][up*(g.n+1):][:site], g.next[front][(up+above)*(g.n+1)+unequal/2:][:site]
+			from, to := g.counts[old][up*(g.n+1):][:site], g.next[front][(up+above)*(g.n+1)+unequal/2:][:site]
 			for i, c := range from {
 				to[i] += c
 			}

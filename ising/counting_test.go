@@ -82,7 +82,7 @@ func TestTransferAgainstEnumeration(t *testing.T) {
 		n := axialDistances(c.L)
 		sum, squares, g, rows := make([]float64, n), make([]float64, n), make([]float64, n), make([]uint32, c.L)
 		for s, p := range pi {
-			axial(g, []uint64{uint64(s)}, rows)
+			axialCorrelations(g, []uint64{uint64(s)}, rows)
 			for i, v := range g {
 				sum[i] += p * v
 				squares[i] += p * v * v

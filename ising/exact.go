@@ -1,55 +1,121 @@
 package ising
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"strings"
 
-	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine/measure"
+	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/pool"
 )
 
-// A DensityOfStates counts the configurations of a lattice by bond sum
-// B = Σ_<ij> s_i s_j and magnetisation M = Σ_i s_i. It determines every
-// observable of the paper's table for any coupling, field and temperature.
-//
-// Bond sums are 2N less a multiple of 4, because flipping any spins of a
-// periodic lattice changes them by one.
-type DensityOfStates struct {
-	lattice *bitspin.Lattice
-	count   []uint64 // [(B+2N)/4][(M+N)/2], both from 0 to N
+// A reference holds the values that samples are compared with: exact ones, or those of long
+// heat-bath runs with their standard errors.
+type reference struct {
+	target      Target
+	joint       *jointLaw // nil where it is neither counted nor estimated
+	known       [4]bool   // which observables have values
+	observables [4]estimate
+	states      []float64           // π of every configuration, nil beyond maxListedSide
+	bonds       []measure.Estimate  // probabilities of the bond sums, by (2N − B)/4; nil where the table has no row for them
+	correlation []estimate          // G(r) at r = 1, 2, …; nil likewise
+	label       string              // where the values come from: "exact" or "heat bath"
+	paper       map[string]*float64 // errors in the paper's table, by metric
+	warnings    []string
 }
 
-// Observables returns the exact observables of a target of the same side.
-func (g *DensityOfStates) Observables(t Target) Observables {
-	p, logZ := g.distribution(t)
-	v := p.moments(t.Beta).value
-	return Observables{Thermodynamics{logZ, v[0], v[2]}, v[1], v[3]}
-}
-
-// distribution returns the joint law of B and M under a target, and ln Z.
-func (g *DensityOfStates) distribution(t Target) (p *joint, logZ float64) {
-	n := g.lattice.N
-	if t.N != n {
-		panic(fmt.Sprintf("ising: a density of states of %d sites for a target of %d", n, t.N))
+// newReference takes the observables from the density of states, and G(r) from the transfer
+// matrix, on lattices up to MaxCounted. On larger ones Kaufman's formula gives energy and
+// specific heat if there is no field, and long heat-bath runs give the others.
+func newReference(ctx context.Context, t Target, workers *pool.Pool) (*reference, error) {
+	r := &reference{target: t, label: "exact", paper: paperErrors(t)}
+	if t.L > MaxCounted {
+		return r, r.approximate(ctx, workers)
 	}
-	ground := math.Inf(1)
-	g.each(func(b, m int, _ uint64) { ground = min(ground, t.EnergyOf(b, m)) })
-	p = newJoint(t.Model)
-	var z float64
-	g.each(func(b, m int, count uint64) {
-		w := float64(count) * math.Exp(-t.Beta*(t.EnergyOf(b, m)-ground))
-		p.add(b, m, w)
-		z += w
-	})
-	p.normalise()
-	return p, math.Log(z) - t.Beta*ground
-}
-
-// each calls visit with every bond sum and magnetisation that occur.
-func (g *DensityOfStates) each(visit func(b, m int, count uint64)) {
-	n := g.lattice.N
-	for i, c := range g.count {
-		if c > 0 {
-			visit(i/(n+1)*4-2*n, i%(n+1)*2-n, c)
+	r.joint, _ = crash.Must(CountStates(t.L)).jointLaw(t)
+	r.known, r.observables = [4]bool{true, true, true, true}, r.joint.observables(t.Beta)
+	if t.L <= maxListedSide {
+		r.states = crash.Must(t.Probabilities())
+	}
+	if t.L >= minHistogramSide {
+		r.bonds = r.joint.bondLaw()
+		if r.correlation = exactCorrelations(t); r.correlation == nil {
+			r.warnings = append(r.warnings, "the correlations have no reference: the transfer matrix underflows so near zero temperature")
 		}
 	}
+	return r, nil
+}
+
+// approximate is newReference for lattices too large to count.
+func (r *reference) approximate(ctx context.Context, workers *pool.Pool) error {
+	t := r.target
+	r.label = "heat bath"
+	exact, err := Kaufman(t.L, t.J, t.Beta)
+	solved := t.H == 0 && err == nil // without a field, and not frustrated
+	var energyMoments []float64      // ⟨E⟩ and ⟨E²⟩
+	if solved {
+		variance := t.J * t.J * logPartition(t.L, math.Abs(t.Beta*t.J)).E1E2mag
+		energyMoments = []float64{exact.Energy, exact.Energy*exact.Energy + variance}
+		if t.L > maxChainSide {
+			r.known[energy], r.known[specificHeat] = true, true
+			// The energy of a large lattice is nearly Gaussian.
+			r.observables[energy] = estimate{measure.Estimate{Value: exact.Energy}, math.Sqrt(exact.SpecificHeat) / max(t.Beta, math.SmallestNonzeroFloat64)}
+			r.observables[specificHeat] = estimate{measure.Estimate{Value: exact.SpecificHeat}, math.Sqrt2 * exact.SpecificHeat}
+			r.warnings = append(r.warnings, fmt.Sprintf("there is no reference of abs_magnetisation and susceptibility on lattices of more than %d rows", maxChainSide))
+			return nil
+		}
+	}
+	c, err := runChains(ctx, t, energyMoments, workers)
+	if err != nil {
+		return err
+	}
+	r.joint, r.bonds, r.correlation = c.joint, c.bonds, c.correlation
+	r.known, r.observables = [4]bool{true, true, true, true}, c.joint.observables(t.Beta)
+	for i, e := range c.observables {
+		r.observables[i].Estimate = e
+	}
+	if solved {
+		if c.energyError > 5 {
+			r.warnings = append(r.warnings, fmt.Sprintf("the heat-bath runs of the reference are not in equilibrium: their energy is %.1f standard errors from Kaufman's", c.energyError))
+		}
+		r.observables[energy].Estimate = measure.Estimate{Value: exact.Energy}
+		r.observables[specificHeat].Estimate = measure.Estimate{Value: exact.SpecificHeat}
+	} else if c.drift > 5.5 {
+		r.warnings = append(r.warnings, fmt.Sprintf("the heat-bath runs of the reference are not in equilibrium: their energy drifts by %.1f standard errors from the first half to the second", c.drift))
+	}
+	r.warnings = append(r.warnings, r.describeInexact(c))
+	return nil
+}
+
+// describeInexact says which values are not exact, and where they come from.
+func (r *reference) describeInexact(c *chainAverages) string {
+	var names []string
+	for i, name := range observableNames {
+		if u := r.observables[i].Uncertainty; u > 0 {
+			names = append(names, fmt.Sprintf("%s ± %.2g", name, u))
+		}
+	}
+	if r.correlation != nil {
+		names = append(names, "correlation", histogramName(r.target))
+	}
+	return fmt.Sprintf(measure.Inexact+"of %s: they are compared with %s (± is the standard error)", strings.Join(names, ", "), c.source(r.target.Model))
+}
+
+// paperErrors returns the errors of the paper's table, by metric, nil for targets that it does not
+// have.
+func paperErrors(t Target) map[string]*float64 {
+	if t.L != 3 || t.J != 1 || t.H != 0 {
+		return nil
+	}
+	table := map[float64]map[string]float64{
+		0.2: {"energy": 0.0045, "abs_magnetisation": 0.0028, "specific_heat": 0.0056, "susceptibility": 0.0047, "total_variation": 0.0331},
+		0.5: {"energy": 0.0101, "abs_magnetisation": 0.007, "specific_heat": 0.1529, "susceptibility": 0.1770, "total_variation": 0.0305},
+	}
+	errors := map[string]*float64{}
+	for name, v := range table[t.Beta] {
+		errors[name] = &v
+	}
+	return errors
 }

@@ -52,7 +52,7 @@ func illustrate(t Target, r *reference, generated *tally, samples int) figure.Fi
 
 // marginal returns the values of a function of bond sum and magnetisation that
 // occur in either distribution, in order, and their probabilities.
-func marginal(value func(bonds, magnetisation int) float64, distributions ...*joint) (values []float64, p [][]float64) {
+func marginal(value func(bonds, magnetisation int) float64, distributions ...*jointLaw) (values []float64, p [][]float64) {
 	weights := make([]map[float64]float64, len(distributions))
 	for i, d := range distributions {
 		weights[i] = map[float64]float64{}
@@ -72,8 +72,8 @@ func marginal(value func(bonds, magnetisation int) float64, distributions ...*jo
 
 // histogram shows the law of a quantity: that of the reference as bars, if there
 // is one, and the generated one as points with their 95 % intervals.
-func histogram(r *reference, generated *joint, samples int, value func(bonds, magnetisation int) float64, x, y figure.Axis) figure.Panel {
-	distributions := []*joint{generated}
+func histogram(r *reference, generated *jointLaw, samples int, value func(bonds, magnetisation int) float64, x, y figure.Axis) figure.Panel {
+	distributions := []*jointLaw{generated}
 	if r.joint != nil {
 		distributions = append(distributions, r.joint)
 	}

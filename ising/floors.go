@@ -10,8 +10,8 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// correlationLaw returns the law of the mean of |ΔG(r)| for n exact samples, whose
-// G(r) depend on each other as the generated ones'.
+// correlationLaw returns the law of the mean of |ΔG(r)| for n exact samples, where the G(r) have
+// the correlation matrix of the generated samples.
 func (r *reference) correlationLaw(generated *tally, n float64) stat.Null {
 	distances := len(r.correlation)
 	covariance := mat.NewSymDense(distances, nil)
@@ -50,16 +50,16 @@ func (r *reference) correlationLaw(generated *tally, n float64) stat.Null {
 	}))
 }
 
-// countDistances returns the total variation and KL(p‖π) of the law p of the
-// samples, counted. Exact samples have a divergence of about (2^N − 1)/2n, as long
-// as n is large against the number of configurations; it is infinite where
-// float64 has no weight left for a state that occurred.
+// countDistances returns the rows of the total variation and of KL(p‖π), where p are the
+// frequencies of the configurations. Exact samples have a divergence of about (2^N − 1)/2n, as long
+// as n is large against the number of configurations. The divergence is infinite if π of a
+// configuration that occurred has underflowed to 0.
 func (r *reference) countDistances(counts []float64, samples int) []measure.Metric {
 	var floors [2]float64
-	terms := map[float64][2]float64{} // few probabilities are distinct
+	terms := map[float64][2]float64{} // of the floors, by π: few probabilities are distinct
 	for _, pi := range r.states {
-		f, known := terms[pi]
-		if !known {
+		f, ok := terms[pi]
+		if !ok {
 			f = [2]float64{0.5 * stat.MeanAbsoluteDeviation(samples, pi), pi * meanLogarithm(samples, pi)}
 			terms[pi] = f
 		}

@@ -100,13 +100,13 @@ func TestHistogramIsCalibrated(t *testing.T) {
 		var floor float64
 		above, covered := 0, 0
 		for range repeats {
-			drawn := newJoint(r.target.Model)
+			drawn := newJointLaw(r.target.Model)
 			for range samples {
 				level, _ := slices.BinarySearch(cumulative, source.Float64()*sum)
 				drawn.add(2*r.target.N-4*level, 0, 1)
 			}
 			drawn.normalise()
-			m := r.histogram(drawn, samples)
+			m := r.compareBonds(drawn, samples)
 			require.Zero(t, m.Uncertainty)
 			mean.Add(m.Error)
 			intervals, floor = append(intervals, m.Interval), m.Floor
@@ -138,7 +138,9 @@ func TestUncertaintyIsThatOfTheErrors(t *testing.T) {
 	for _, m := range compare(r, drawn, 6).Metrics {
 		require.Zero(t, m.Uncertainty, m.Name)
 	}
-	r.uncertainty = [4]float64{energy: 0.3, absMagnetisation: 0.02, specificHeat: 0.5, susceptibility: 0.7}
+	for i, u := range [4]float64{energy: 0.3, absMagnetisation: 0.02, specificHeat: 0.5, susceptibility: 0.7} {
+		r.observables[i].Uncertainty = u
+	}
 	for i := range r.bonds {
 		r.bonds[i].Uncertainty = 0.001 * float64(1+i%2)
 	}
@@ -148,8 +150,8 @@ func TestUncertaintyIsThatOfTheErrors(t *testing.T) {
 	require.Len(t, r.bonds, 37)
 	require.Len(t, r.correlation, 3)
 	want := map[string]float64{
-		"energy": 0.3 / -r.value[energy], "abs_magnetisation": 0.02,
-		"specific_heat": 0.5 / r.value[specificHeat], "susceptibility": 0.7 / r.value[susceptibility],
+		"energy": 0.3 / -r.observables[energy].Value, "abs_magnetisation": 0.02,
+		"specific_heat": 0.5 / r.observables[specificHeat].Value, "susceptibility": 0.7 / r.observables[susceptibility].Value,
 		"energy_histogram": 0.5 * (19*0.001 + 18*0.002), "correlation": (0.01 + 0.02 + 0.03) / 3,
 	}
 	for _, m := range compare(r, drawn, 6).Metrics {

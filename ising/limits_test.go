@@ -155,9 +155,9 @@ func TestExtent(t *testing.T) {
 	} {
 		model, err := bitspin.NewModel(c.l, 1, c.h)
 		require.NoError(t, err)
-		burn, between, measurements := extent(model)
+		burn, between, measurements := schedule(model)
 		require.Equal(t, c.want, [3]int{burn, between, measurements}, "%d at %v; %d replicas", c.l, c.h, bitspin.SweepBlock)
-		require.Equal(t, fmt.Sprintf("%d heat-bath runs of %d sweeps", 2*bitspin.SweepBlock, burn+measurements*between), (&chain{}).source(model))
+		require.Equal(t, fmt.Sprintf("%d heat-bath runs of %d sweeps", 2*bitspin.SweepBlock, burn+measurements*between), (&chainAverages{}).source(model))
 	}
 }
 
@@ -251,7 +251,7 @@ func TestPictures(t *testing.T) {
 	// A law of one value alone, without a reference.
 	model, err := bitspin.NewModel(3, 1, 0)
 	require.NoError(t, err)
-	one := newJoint(model)
+	one := newJointLaw(model)
 	one.add(18, 9, 1)
 	panel := histogram(&reference{}, one, 5, func(b, _ int) float64 { return float64(b) }, figure.Axis{}, figure.Axis{})
 	require.Len(t, panel.Layers, 1)
@@ -272,11 +272,13 @@ func TestWarningsOfReferences(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"there is no reference of abs_magnetisation and susceptibility on lattices of more than 32 rows"}, r.warnings)
 	require.Equal(t, [4]bool{energy: true, specificHeat: true}, r.known)
-	require.Equal(t, [4]float64{energy: exact.Energy, specificHeat: exact.SpecificHeat}, r.value)
-	require.InDelta(t, math.Sqrt(exact.SpecificHeat)/0.3, r.deviation[energy], 1e-12)
-	require.InDelta(t, math.Sqrt2*exact.SpecificHeat, r.deviation[specificHeat], 1e-12)
+	for i, want := range [4]float64{energy: exact.Energy, specificHeat: exact.SpecificHeat} {
+		require.Equal(t, want, r.observables[i].Value)
+	}
+	require.InDelta(t, math.Sqrt(exact.SpecificHeat)/0.3, r.observables[energy].deviation, 1e-12)
+	require.InDelta(t, math.Sqrt2*exact.SpecificHeat, r.observables[specificHeat].deviation, 1e-12)
 	require.Equal(t, "heat bath", r.label)
-	require.Nil(t, r.collapse(newJoint(r.target.Model)), "of which nothing is known")
+	require.Nil(t, r.collapse(newJointLaw(r.target.Model)), "of which nothing is known")
 
 	r, err = newReference(ctx, mustTarget(t, 7, -1, 0, 200), workers)
 	require.NoError(t, err)
@@ -288,17 +290,18 @@ func TestWarningsOfReferences(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, r.warnings, 1, "chains that are frozen in the ground state are in equilibrium")
 		require.Contains(t, r.warnings[0], "no exact reference of ")
-		require.GreaterOrEqual(t, r.value[specificHeat], 0.0)
-		require.Positive(t, apart([]float64{1, 2}, 0))
+		require.GreaterOrEqual(t, r.observables[specificHeat].Value, 0.0)
+		require.Positive(t, distanceFrom(0, []float64{1, 2}))
 	}
 
-	c := &reference{target: mustTarget(t, 9, 1, 0, 0.3), uncertainty: [4]float64{energy: 0.123, susceptibility: 4.56e-3}}
+	c := &reference{target: mustTarget(t, 9, 1, 0, 0.3)}
+	c.observables[energy].Uncertainty, c.observables[susceptibility].Uncertainty = 0.123, 4.56e-3
 	want := "energy ± 0.12, susceptibility ± 0.0046: they are compared with 1024 heat-bath runs of 10483 sweeps (± is the standard error)"
-	require.Contains(t, c.confess(&chain{}), want)
+	require.Contains(t, c.describeInexact(&chainAverages{}), want)
 	c.correlation = make([]estimate, 1)
-	require.Contains(t, c.confess(&chain{}), "susceptibility ± 0.0046, correlation, energy_histogram: they are compared")
+	require.Contains(t, c.describeInexact(&chainAverages{}), "susceptibility ± 0.0046, correlation, energy_histogram: they are compared")
 	c.target = mustTarget(t, 9, 1, 0.5, 0.3)
-	require.Contains(t, c.confess(&chain{}), "bond_histogram")
+	require.Contains(t, c.describeInexact(&chainAverages{}), "bond_histogram")
 
 	for name, paper := range map[string]map[float64]float64{
 		"energy": {0.2: 0.0045, 0.5: 0.0101}, "abs_magnetisation": {0.2: 0.0028, 0.5: 0.007}, "specific_heat": {0.2: 0.0056, 0.5: 0.1529},
@@ -320,8 +323,8 @@ func TestCollapseBounds(t *testing.T) {
 	model, err := bitspin.NewModel(3, 1, 0)
 	require.NoError(t, err)
 	// Of plus and minus ground states and an excited one with M < 0.
-	law := func(plus, minus, rest float64) *joint {
-		p := newJoint(model)
+	law := func(plus, minus, rest float64) *jointLaw {
+		p := newJointLaw(model)
 		p.add(18, 9, plus)
 		p.add(18, -9, minus)
 		p.add(2, -1, rest)
@@ -329,7 +332,7 @@ func TestCollapseBounds(t *testing.T) {
 	}
 	const sector, ground = "one sector of the magnetisation prevails: P(M > 0) is ", "the generator has collapsed to its states of lowest energy: their weight is "
 	for _, c := range []struct {
-		target, got *joint
+		target, got *jointLaw
 		want        []string
 	}{
 		{law(0.25, 0.25, 0.5), law(0.25, 0.25, 0.5), nil},
@@ -347,7 +350,7 @@ func TestCollapseBounds(t *testing.T) {
 	model, err = bitspin.NewModel(3, -1, 0.5)
 	require.NoError(t, err)
 	for i, want := range [4]float64{energy: 2.5 * 9, absMagnetisation: 1, specificHeat: 0.09 * 22.5 * 22.5, susceptibility: 0.3 * 9} {
-		require.InDelta(t, want, sizes(model, 0.3)[i], 1e-12)
+		require.InDelta(t, want, largestMagnitudes(model, 0.3)[i], 1e-12)
 	}
 	require.Zero(t, meanLogarithm(5, 0))
 	require.Zero(t, meanLogarithm(5, 1))

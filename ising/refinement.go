@@ -108,7 +108,7 @@ func (s *measured) refine(ctx context.Context, params []float32, samples int) (r
 // countStates counts the configurations of samples after refinement.
 func (s *measured) countStates(ctx context.Context, counts []int, params []float32, samples, refine int) error {
 	clear(counts)
-	return s.Measure(ctx, params, samples, refine, atOnce, func(batch []uint64, _ []float64) {
+	return s.Measure(ctx, params, samples, refine, batchSamples, func(batch []uint64, _ []float64) {
 		for _, state := range batch {
 			counts[state]++
 		}

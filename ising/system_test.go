@@ -194,13 +194,13 @@ func TestMetricsOfExactSamples(t *testing.T) {
 // with a single state, by differences.
 func TestDeviationsAreThoseOfTheInfluence(t *testing.T) {
 	for _, target := range []Target{mustTarget(t, 3, 1, 0, 0.2), mustTarget(t, 3, 1, 0, 0.5), mustTarget(t, 4, -0.5, 0.3, 1.7)} {
-		p, _ := mustEnumerate(t, target.L).distribution(target)
-		got := p.moments(target.Beta)
+		p, _ := mustEnumerate(t, target.L).jointLaw(target)
+		got := p.observables(target.Beta)
 		var want [4]float64
 		for i, w := range p.weight {
 			const step = 1e-6
-			mixed := func(share float64) [4]float64 {
-				q := newJoint(target.Model)
+			mixed := func(share float64) [4]estimate {
+				q := newJointLaw(target.Model)
 				for k, v := range p.weight {
 					v *= 1 - share
 					if k == i {
@@ -209,16 +209,16 @@ func TestDeviationsAreThoseOfTheInfluence(t *testing.T) {
 					q.add(p.sums[k].bonds, p.sums[k].magnetisation, v)
 				}
 				// Unlike p, q may have a negative weight, which each leaves out.
-				return q.moments(target.Beta).value
+				return q.observables(target.Beta)
 			}
 			above := mixed(step)
 			for k := range want {
-				influence := (above[k] - got.value[k]) / step
+				influence := (above[k].Value - got[k].Value) / step
 				want[k] += w * influence * influence
 			}
 		}
 		for k, name := range observableNames {
-			require.InEpsilon(t, math.Sqrt(want[k]), got.deviation[k], 1e-3, "%s, %+v", name, target)
+			require.InEpsilon(t, math.Sqrt(want[k]), got[k].deviation, 1e-3, "%s, %+v", name, target)
 		}
 	}
 }

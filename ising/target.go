@@ -28,7 +28,7 @@ func NewTarget(l int, j, h, beta float64) (Target, error) {
 	return Target{model, beta}, err
 }
 
-// Spins returns their number.
+// Spins returns the number of spins.
 func (t Target) Spins() int { return t.N }
 
 // Kernel implements spins.Target.
@@ -74,7 +74,7 @@ func (t Target) energies() []float64 {
 // Probabilities returns π(s) of all configurations, indexed by their word. The
 // lattice must have at most 4×4 sites.
 func (t Target) Probabilities() ([]float64, error) {
-	if t.L > countable {
+	if t.L > maxListedSide {
 		return nil, fmt.Errorf("the %d×%d lattice has too many configurations to list; the largest is 4×4", t.L, t.L)
 	}
 	p := t.energies()
