@@ -60,7 +60,7 @@ func TestCountsGiveThePartitionFunction(t *testing.T) {
 				for i := range l {
 					up += x >> i & 1
 				}
-				largest = max(largest, -c.Beta*c.EnergyOf(along(l, x, 1), 2*up-l))
+				largest = max(largest, -c.Beta*c.EnergyOf(rowCorrelation(l, x, 1), 2*up-l))
 			}
 			require.InEpsilon(t, math.Log(z)+float64(l)*(largest+math.Abs(c.Beta*c.J)*float64(l)), logZ, 1e-12, "%+v", c)
 			if k, err := Kaufman(l, c.J, c.Beta); err == nil && c.H == 0 {

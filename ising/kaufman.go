@@ -14,8 +14,7 @@ import (
 //	Z = ½ (2S)^(l²/2) [ Π 2cosh(½lγ_2r+1) + Π 2sinh(½lγ_2r+1) + Π 2cosh(½lγ_2r) + Π 2sinh(½lγ_2r) ],
 //	cosh γ_j = (cosh² 2K)/S − cos(jπ/l),  γ_0 = 2K + ln tanh K,
 //
-// all products over r = 0 … l−1. Its derivatives by K are carried along
-// exactly.
+// all products over r = 0 … l−1. Derivatives with respect to K are exact, by hyperdual numbers.
 //
 // On the 2×2 lattice each pair of neighbours has two bonds, as in package
 // bitspin. A negative coupling maps to a positive one by flipping one
@@ -36,7 +35,7 @@ func Kaufman(l int, j, beta float64) (Thermodynamics, error) {
 	return Thermodynamics{LogZ: f.Real, Energy: -j * f.E1mag, SpecificHeat: k * k * f.E1E2mag}, nil
 }
 
-// logPartition returns ln Z with its first and second derivative by K ≥ 0, E1mag and
+// logPartition returns ln Z with its first and second derivatives with respect to K ≥ 0, E1mag and
 // E1E2mag. Products are taken relative to the first, Z1, whose logarithm neither
 // overflows nor cancels: with x = exp(−|γ|) ≤ 1,
 //
@@ -49,13 +48,13 @@ func logPartition(l int, k float64) hyperdual.Number {
 	var log1, log3 hyperdual.Number // ln of the first and third product, less ½N ln 2
 	ratio2, ratio4 := one, one
 	for r := range 2 * l {
-		g, x, positive := branch(k, float64(r)*math.Pi/float64(l), r == 0)
+		g, x, positive := angleTerms(k, float64(r)*math.Pi/float64(l))
 		xl := hyperdual.PowReal(x, float64(l))
-		above := hyperdual.Add(one, xl)
-		log := hyperdual.Log(above)
-		log.Real = math.Log1p(xl.Real) // all digits of a small one
+		onePlus := hyperdual.Add(one, xl)
+		log := hyperdual.Log(onePlus)
+		log.Real = math.Log1p(xl.Real) // accurate where x^l is small
 		log = hyperdual.Add(hyperdual.Scale(float64(l)/2, g), log)
-		tanh := hyperdual.Mul(hyperdual.Sub(one, xl), hyperdual.Inv(above))
+		tanh := hyperdual.Mul(hyperdual.Sub(one, xl), hyperdual.Inv(onePlus))
 		if !positive {
 			tanh = hyperdual.Scale(-1, tanh)
 		}
@@ -67,20 +66,20 @@ func logPartition(l int, k float64) hyperdual.Number {
 	}
 	ratio3 := hyperdual.Exp(hyperdual.Sub(log3, log1))
 	sum := hyperdual.Add(hyperdual.Add(one, ratio2), hyperdual.Mul(ratio3, hyperdual.Add(one, ratio4)))
-	all := hyperdual.Add(log1, hyperdual.Log(sum))
-	all.Real += (float64(l*l)/2 - 1) * math.Ln2
-	return all
+	logZ := hyperdual.Add(log1, hyperdual.Log(sum))
+	logZ.Real += (float64(l*l)/2 - 1) * math.Ln2
+	return logZ
 }
 
-// branch returns g = ln(S e^|γ|) and x = e^(−|γ|) for one angle θ, and whether
+// angleTerms returns g = ln(S e^|γ|) and x = e^(−|γ|) for one angle θ, and whether
 // γ > 0. With a = S cosh γ = 1 + S² − S cos θ,
 //
 //	S e^|γ| = a + √((a−S)(a+S)),  a−S = (1−S)² + 2S sin²(θ/2),  a+S = 1+S² + 2S sin²(θ/2),
 //
-// sums of squares, so that nothing cancels for small K. All are scaled by
+// sums of squares, so that nothing cancels for small K. All terms are scaled by
 // e^(−4K), so that nothing overflows for large K. At θ = 0 the root is
 // |1−S|·√(1+S²), which is smooth on either side of the critical point.
-func branch(k, theta float64, first bool) (g, x hyperdual.Number, positive bool) {
+func angleTerms(k, theta float64) (g, x hyperdual.Number, positive bool) {
 	e := hyperdual.Exp(hyperdual.Number{Real: -2 * k, E1mag: -2, E2mag: -2}) // e^(−2K)
 	e2 := hyperdual.Mul(e, e)                                                // e^(−4K)
 	sigma := hyperdual.Scale(-0.5, e2)                                       // S e^(−2K) = (1 − e^(−4K))/2
@@ -93,7 +92,7 @@ func branch(k, theta float64, first bool) (g, x hyperdual.Number, positive bool)
 	mean := hyperdual.Scale(0.5, hyperdual.Add(difference, sum))               // a e^(−4K)
 	positive = true
 	var root hyperdual.Number
-	if first {
+	if theta == 0 {
 		positive = gap.Real < 0
 		root = hyperdual.Mul(gap, hyperdual.Sqrt(sum))
 		if positive {

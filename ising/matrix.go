@@ -14,11 +14,10 @@ import (
 // are built.
 const MaxMatrixSites = 12
 
-// A TransitionMatrix holds P[s][s′], the probability that a Metropolis step, or
-// several, lead from s to s′, for all configurations of a lattice, indexed by
-// their words.
+// A TransitionMatrix holds P(s, s′), the probability that a transition leads from s to s′, for
+// all configurations of a lattice. Their words are the indices.
 type TransitionMatrix struct {
-	States int
+	States int       // 2^N
 	P      []float64 // row-major [States][States]
 }
 
@@ -85,7 +84,7 @@ func NewSweepMatrix(t Target) (*TransitionMatrix, error) {
 	return m, nil
 }
 
-// newMatrix returns room for a matrix, and the energies of all configurations.
+// newMatrix returns a matrix of zeros, and the energies of all configurations.
 func (t Target) newMatrix() (m *TransitionMatrix, energy []float64, err error) {
 	if t.N > MaxMatrixSites {
 		return nil, nil, fmt.Errorf("the transition matrix of the %d×%d lattice is too large; the largest lattice is 3×3", t.L, t.L)
@@ -99,7 +98,7 @@ func (m *TransitionMatrix) Row(s int) []float64 {
 	return m.P[s*m.States:][:m.States]
 }
 
-// dense is the matrix as gonum takes it.
+// dense returns the matrix in gonum's form.
 func (m *TransitionMatrix) dense() *mat.Dense { return mat.NewDense(m.States, m.States, m.P) }
 
 // Power returns the matrix of n ≥ 0 steps.
@@ -109,12 +108,12 @@ func (m *TransitionMatrix) Power(n int) *TransitionMatrix {
 	return &TransitionMatrix{m.States, power.RawMatrix().Data}
 }
 
-// Apply returns the distribution after the transition of a distribution p,
+// Apply returns the distribution pP to which the transition takes a distribution p,
 // (pP)(s′) = Σ_s p(s) P(s, s′).
 func (m *TransitionMatrix) Apply(p []float64) []float64 {
-	var after mat.VecDense
-	after.MulVec(m.dense().T(), mat.NewVecDense(m.States, p))
-	return after.RawVector().Data
+	var pP mat.VecDense
+	pP.MulVec(m.dense().T(), mat.NewVecDense(m.States, p))
+	return pP.RawVector().Data
 }
 
 // rowSumError returns the largest |Σ_s′ P(s, s′) − 1|.
@@ -135,10 +134,10 @@ func (m *TransitionMatrix) detailedBalanceError(pi []float64) (worst float64) {
 	return worst
 }
 
-// unreachable returns the number of configurations that the first one does
-// not reach, or that do not reach it, with positive probability.
+// unreachable returns the number of configurations that configuration 0 does not reach with
+// positive probability, plus the number of those that do not reach it.
 func (m *TransitionMatrix) unreachable() int {
-	visited := func(positive func(from, to int) bool) int {
+	reached := func(positive func(from, to int) bool) int {
 		seen := make([]bool, m.States)
 		seen[0] = true
 		queue := []int{0}
@@ -152,7 +151,7 @@ func (m *TransitionMatrix) unreachable() int {
 		}
 		return len(queue)
 	}
-	forward := visited(func(from, to int) bool { return m.P[from*m.States+to] > 0 })
-	backward := visited(func(from, to int) bool { return m.P[to*m.States+from] > 0 })
+	forward := reached(func(from, to int) bool { return m.P[from*m.States+to] > 0 })
+	backward := reached(func(from, to int) bool { return m.P[to*m.States+from] > 0 })
 	return 2*m.States - forward - backward
 }

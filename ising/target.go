@@ -62,7 +62,7 @@ type Observables struct {
 	Susceptibility   float64 // χ = βN(⟨m²⟩ − ⟨|m|⟩²)
 }
 
-// energies returns E(s) of all configurations, indexed by their word.
+// energies returns E(s) of all configurations, indexed by their words.
 func (t Target) energies() []float64 {
 	e := make([]float64, 1<<t.N)
 	for s := range e {
@@ -71,7 +71,7 @@ func (t Target) energies() []float64 {
 	return e
 }
 
-// Probabilities returns π(s) of all configurations, indexed by their word. The
+// Probabilities returns π(s) of all configurations, indexed by their words. The
 // lattice must have at most 4×4 sites.
 func (t Target) Probabilities() ([]float64, error) {
 	if t.L > maxListedSide {
