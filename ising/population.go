@@ -3,6 +3,7 @@ package ising
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -12,8 +13,8 @@ import (
 )
 
 // A population evaluates the reversibility loss in the limit of infinitely
-// many samples, from the joint law μ(s, s′) of pairs of configurations. Pairs
-// are words of 2N bits, s in the upper half. With D(s, s′) = μ(s, s′) − μ(s′, s)
+// many samples, from the joint law μ(s, s′) of pairs of configurations. A pair
+// is a word of 2N bits, s in the upper half. With D(s, s′) = μ(s, s′) − μ(s′, s)
 // and a kernel k that depends on the Hamming distance of pairs,
 //
 //	L = Σ_x Σ_y D(x) k(x ⊕ y) D(y) = 2^(−2N) Σ_w λ(w) D̂(w)²,
@@ -22,7 +23,7 @@ import (
 type population struct {
 	sites  int
 	kernel []float64 // λ of k
-	slope  []float64 // λ of dk/d(d²)
+	slope  []float64 // λ of k′ = dk/d(d²)
 }
 
 func newPopulation(sites int, k mmd.Kernel) *population {
@@ -39,8 +40,7 @@ func eigenvalues(n int, f func(d2 float64) float64) []float64 {
 	return lambda
 }
 
-// asymmetry returns D for samples of the distribution p that take the given
-// transition.
+// asymmetry returns D for samples of the distribution p that take one step of the matrix.
 func asymmetry(p []float64, m *TransitionMatrix) []float64 {
 	d := make([]float64, len(m.P))
 	for s := range m.States {
@@ -53,7 +53,7 @@ func asymmetry(p []float64, m *TransitionMatrix) []float64 {
 
 // loss returns L of an asymmetry D.
 func (p *population) loss(d []float64) float64 {
-	d = append([]float64(nil), d...)
+	d = slices.Clone(d)
 	number.WalshHadamard(d)
 	for w, x := range d {
 		d[w] = p.kernel[w] * x * x
@@ -61,22 +61,22 @@ func (p *population) loss(d []float64) float64 {
 	return floats.SumCompensated(d) / float64(len(d))
 }
 
-// gradient returns the surrogate gradient with respect to spin i of s, with s′ fixed, of
-// each pair (s, s′): N times that of a batch of N samples as N grows,
+// gradient returns the surrogate gradient with respect to spin i of s, with s′ fixed, for each
+// pair x = (s, s′). It is the limit of N times the gradient of a batch of N samples,
 //
 //	8 Σ_y k′(x ⊕ y) D(y) (s_i − y_i).
 func (p *population) gradient(d []float64, i int) []float64 {
 	spin := func(x int) float64 { return float64(x>>(p.sites+i)&1)*2 - 1 }
-	all, signed := p.convolve(d, nil), p.convolve(d, spin)
-	for x := range all {
-		all[x] = 8 * (spin(x)*all[x] - signed[x])
+	grad, signed := p.convolve(d, nil), p.convolve(d, spin)
+	for x := range grad {
+		grad[x] = 8 * (spin(x)*grad[x] - signed[x])
 	}
-	return all
+	return grad
 }
 
 // convolve returns Σ_y k′(x ⊕ y) D(y) f(y), with f = 1 if nil.
 func (p *population) convolve(d []float64, f func(int) float64) []float64 {
-	c := append([]float64(nil), d...)
+	c := slices.Clone(d)
 	if f != nil {
 		for y := range c {
 			c[y] *= f(y)
@@ -99,16 +99,16 @@ func (p *population) convolve(d []float64, f func(int) float64) []float64 {
 func lossForm(m *TransitionMatrix, k *mmd.Kernel) *mat.SymDense {
 	n := m.States
 	q, p, r := mat.NewSymDense(n, nil), m.dense(), mat.NewDense(n, n, nil)
-	var a, both mat.Dense
+	var a, prp mat.Dense // A and M
 	for _, g := range k.Gaussians() {
 		r.Apply(func(s, t int, _ float64) float64 {
 			return math.Exp(-4 * float64(bits.OnesCount(uint(s^t))) * g.Exponent)
 		}, r)
 		a.Mul(p, r)
-		both.Mul(&a, p.T())
+		prp.Mul(&a, p.T())
 		for s := range n {
 			for t := range s + 1 {
-				q.SetSym(s, t, q.At(s, t)+2*g.Weight*(r.At(s, t)*both.At(s, t)-a.At(s, t)*a.At(t, s)))
+				q.SetSym(s, t, q.At(s, t)+2*g.Weight*(r.At(s, t)*prp.At(s, t)-a.At(s, t)*a.At(t, s)))
 			}
 		}
 	}

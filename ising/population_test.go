@@ -25,8 +25,8 @@ func TestPopulationOfABatch(t *testing.T) {
 		d[s[i]<<sites|next[i]] += 1.0 / n
 		d[next[i]<<sites|s[i]] -= 1.0 / n
 	}
-	p := newPopulation(sites, mixedKernel)
-	want, gradient := mmd.HammingNaive(s, next, n, sites, mixedKernel, mmd.Surrogate, mmd.V)
+	p := newPopulation(sites, compositeKernel)
+	want, gradient := mmd.HammingNaive(s, next, n, sites, compositeKernel, mmd.Surrogate, mmd.V)
 	require.InEpsilon(t, want, p.loss(d), 1e-12)
 	for site := range sites {
 		g := p.gradient(d, site)

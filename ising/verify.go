@@ -13,14 +13,14 @@ import (
 )
 
 // Verify checks the mathematics of the package exhaustively on the 3×3
-// lattice, each part against an independent computation, and reports every
-// check through emit. The error is that of ctx.
+// lattice, each function against an independent computation, and reports every
+// check through emit. It returns the error of ctx.
 func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
 	return newSubject(workers).verify(ctx, emit)
 }
 
-// A subject is what Verify examines. Tests replace a part by a wrong one and
-// expect the check of that part to fail.
+// A subject holds the functions that Verify examines. Tests replace one by a wrong one and
+// expect its check to fail.
 type subject struct {
 	workers *pool.Pool
 	samples int // Metropolis samples from each configuration
@@ -67,13 +67,13 @@ func newSubject(workers *pool.Pool) *subject {
 	}
 }
 
-// A check computes a value and the bound that it is held against.
+// A check computes a value and compares it with a bound.
 type check struct {
 	name string
 	run  func(v *subject) engine.Check
 }
 
-// checks lists what Verify does, in order.
+// checks lists the checks of Verify, in order.
 func checks() []check {
 	list := []check{
 		{"energies", (*subject).checkEnergies},
@@ -83,19 +83,19 @@ func checks() []check {
 	}
 	for _, name := range []string{"mixture", "multi-spin"} {
 		p := crash.Must(bitspin.ParseProposal(name, 0.1))
-		on := func(f func(*subject, bitspin.Proposal) engine.Check) func(*subject) engine.Check {
+		with := func(f func(*subject, bitspin.Proposal) engine.Check) func(*subject) engine.Check {
 			return func(v *subject) engine.Check { return f(v, p) }
 		}
 		list = append(list,
-			check{"row-sums/" + name, on(largest(1e-15, "largest |Σ_s′ P(s, s′) − 1| at", func(m *TransitionMatrix, _ []float64) float64 { return m.rowSumError() }))},
-			check{"detailed-balance/" + name, on(largest(1e-15, "largest |π(s)P(s, s′) − π(s′)P(s′, s)| at", (*TransitionMatrix).detailedBalanceError))},
-			check{"irreducibility/" + name, on(largest(0, "configurations not connected to the first in both directions, at", func(m *TransitionMatrix, _ []float64) float64 { return float64(m.unreachable()) }))},
-			check{"metropolis-rows/" + name, on((*subject).checkMetropolis)},
-			check{"loss-at-target/" + name, on(largest(1e-15, "population loss at p = π,", func(m *TransitionMatrix, pi []float64) float64 {
+			check{"row-sums/" + name, with(largestOver(1e-15, "largest |Σ_s′ P(s, s′) − 1| at", func(m *TransitionMatrix, _ []float64) float64 { return m.rowSumError() }))},
+			check{"detailed-balance/" + name, with(largestOver(1e-15, "largest |π(s)P(s, s′) − π(s′)P(s′, s)| at", (*TransitionMatrix).detailedBalanceError))},
+			check{"irreducibility/" + name, with(largestOver(0, "configurations not connected to the first in both directions, at", func(m *TransitionMatrix, _ []float64) float64 { return float64(m.unreachable()) }))},
+			check{"metropolis-rows/" + name, with((*subject).checkMetropolis)},
+			check{"loss-at-target/" + name, with(largestOver(1e-15, "population loss at p = π,", func(m *TransitionMatrix, pi []float64) float64 {
 				return newPopulation(9, verifiedKernel).loss(asymmetry(pi, m))
 			}))},
-			check{"loss-elsewhere/" + name, on((*subject).checkLossElsewhere)},
-			check{"gradient-at-target/" + name, on(largest(1e-15, "largest element of the surrogate gradient at p = π over all pairs and spins,", gradientAtTarget))},
+			check{"loss-elsewhere/" + name, with((*subject).checkLossElsewhere)},
+			check{"gradient-at-target/" + name, with(largestOver(1e-15, "largest element of the surrogate gradient at p = π over all pairs and spins,", gradientAtTarget))},
 		)
 	}
 	return append(list,
@@ -107,22 +107,22 @@ func checks() []check {
 }
 
 func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
-	var all []engine.Checker
+	var checkers []engine.Checker
 	for _, c := range checks() {
-		all = append(all, func(emit func(engine.Check)) {
+		checkers = append(checkers, func(emit func(engine.Check)) {
 			result := c.run(v)
 			result.Name = c.name
 			emit(result)
 		})
 	}
-	return engine.RunChecks(ctx, emit, all...)
+	return engine.RunChecks(ctx, emit, checkers...)
 }
 
-// verified are the models whose energies are checked. Their couplings are
+// verifiedModels are the models whose energies are checked. Their couplings are
 // dyadic, so that sums of ±J and ±h are exact in any order.
-var verified = []struct{ j, h float64 }{{1, 0}, {-1.5, 0.25}}
+var verifiedModels = []struct{ j, h float64 }{{1, 0}, {-1.5, 0.25}}
 
-// sumOverBonds is the definition of the energy, site by site.
+// sumOverBonds returns the energy by its definition, site by site.
 func sumOverBonds(l int, j, h float64, s uint64) (energy float64) {
 	spin := func(row, col int) float64 { return float64(s>>(row%l*l+col%l)&1)*2 - 1 }
 	for row := range l {
@@ -136,7 +136,7 @@ func sumOverBonds(l int, j, h float64, s uint64) (energy float64) {
 
 func (v *subject) checkEnergies() engine.Check {
 	var worst float64
-	for _, c := range verified {
+	for _, c := range verifiedModels {
 		m := crash.Must(bitspin.NewModel(3, c.j, c.h))
 		for s := range uint64(512) {
 			worst = max(worst, math.Abs(v.energy(m, []uint64{s})-sumOverBonds(3, c.j, c.h, s)))
@@ -147,7 +147,7 @@ func (v *subject) checkEnergies() engine.Check {
 
 func (v *subject) checkDifferences() engine.Check {
 	var worst float64
-	for _, c := range verified {
+	for _, c := range verifiedModels {
 		m := crash.Must(bitspin.NewModel(3, c.j, c.h))
 		var energy [512]float64
 		for s := range energy {

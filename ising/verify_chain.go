@@ -12,20 +12,19 @@ import (
 	"github.com/revgen/revgen/internal/crash"
 )
 
-// chains calls visit with the targets of the paper, their one-step matrices
-// and probabilities.
-func (v *subject) chains(p bitspin.Proposal, visit func(m *TransitionMatrix, pi []float64)) {
+// eachChain calls visit with the one-step matrix and the probabilities of the paper's two targets.
+func (v *subject) eachChain(p bitspin.Proposal, visit func(m *TransitionMatrix, pi []float64)) {
 	for _, beta := range []float64{0.2, 0.5} {
 		t := crash.Must(NewTarget(3, 1, 0, beta))
 		visit(crash.Must(v.matrix(t, p)), crash.Must(t.Probabilities()))
 	}
 }
 
-// largest is a check of the largest value of the chains.
-func largest(bound float64, detail string, value func(m *TransitionMatrix, pi []float64) float64) func(*subject, bitspin.Proposal) engine.Check {
+// largestOver returns the check that a value is at most bound for each chain.
+func largestOver(bound float64, detail string, value func(m *TransitionMatrix, pi []float64) float64) func(*subject, bitspin.Proposal) engine.Check {
 	return func(v *subject, p bitspin.Proposal) engine.Check {
 		var worst float64
-		v.chains(p, func(m *TransitionMatrix, pi []float64) { worst = max(worst, math.Abs(value(m, pi))) })
+		v.eachChain(p, func(m *TransitionMatrix, pi []float64) { worst = max(worst, math.Abs(value(m, pi))) })
 		return engine.AtMost("", worst, bound, "%s β = 0.2 and 0.5", detail)
 	}
 }
@@ -33,37 +32,37 @@ func largest(bound float64, detail string, value func(m *TransitionMatrix, pi []
 // familywise is the false-alarm probability of the χ² test of one proposal.
 const familywise = 1e-6
 
-// checkMetropolis starts samples from every configuration and holds where the
-// packed engine takes them against the rows of the matrix. A setting passes at
-// the stated level if no row, nor the sum of the rows' statistics, stands out
-// among 513 tests (Bonferroni). Forbidden transitions must not occur, and the
-// engine must report as many acceptances as samples have moved.
+// checkMetropolis starts samples from every configuration and compares where the packed engine
+// takes them with the rows of the matrix. The 512 rows of a setting are tested one by one, and
+// their statistics' sum once; all p-values are corrected for the number of tests (Bonferroni).
+// Forbidden transitions must not occur, and the engine must report as many acceptances as samples
+// have moved.
 func (v *subject) checkMetropolis(p bitspin.Proposal) engine.Check {
 	settings := []struct {
 		j, h, beta float64
 		steps      int
 	}{{1, 0, 0.2, 1}, {1, 0, 0.5, 1}, {-1, 0.25, 0.3, 1}, {1, 0, 0.2, 3}}
-	least := 1.0
+	minP := 1.0
 	for i, set := range settings {
 		t := crash.Must(NewTarget(3, set.j, set.h, set.beta))
 		m := crash.Must(v.matrix(t, p))
-		engineSteps := crash.Must(v.metropolis(t, p))
+		kernel := crash.Must(v.metropolis(t, p))
 		m = m.Power(set.steps)
 		rows := make([]rowTest, m.States)
 		v.workers.Run(m.States, func(s int) {
 			c := asm.Counter{Seed: 1, Step: uint32(i)}
-			rows[s] = testRow(engineSteps, m.Row(s), s, v.samples, set.steps, &c)
+			rows[s] = testRow(kernel, m.Row(s), s, v.samples, set.steps, &c)
 		})
-		var all rowTest
+		var sum rowTest
 		for _, r := range rows {
-			all.statistic += r.statistic
-			all.freedom += r.freedom
-			least = min(least, r.pValue())
+			sum.statistic += r.statistic
+			sum.freedom += r.freedom
+			minP = min(minP, r.pValue())
 		}
-		least = min(least, all.pValue())
+		minP = min(minP, sum.pValue())
 	}
 	tests := float64(len(settings) * (512 + 1))
-	return engine.AtLeast("", min(1, least*tests), familywise,
+	return engine.AtLeast("", min(1, minP*tests), familywise,
 		"smallest p-value of %g χ² tests, times their number: %d samples from each of 512 configurations, %d settings of J, h, β and m",
 		tests, v.samples, len(settings))
 }
@@ -75,23 +74,23 @@ type rowTest struct {
 }
 
 func (r rowTest) pValue() float64 {
-	if r.freedom < 1 { // too few samples to be held against anything
+	if r.freedom < 1 { // too few samples for a test
 		return 1
 	}
 	return mathext.GammaIncRegComp(float64(r.freedom)/2, r.statistic/2)
 }
 
-// testRow counts where samples go from configuration s.
+// testRow compares where steps take samples from configuration s with the row of the matrix.
 func testRow(k spins.Kernel, row []float64, s, samples, steps int, c *asm.Counter) rowTest {
-	const atOnce = 1 << 12
+	const batchSamples = 1 << 12
 	counts := make([]int, len(row))
-	from, batch := make([]uint64, atOnce), make([]uint64, atOnce)
+	from, batch := make([]uint64, batchSamples), make([]uint64, batchSamples)
 	for i := range from {
 		from[i] = uint64(s)
 	}
 	var st bitspin.Count
-	for first := 0; first < samples; first += atOnce {
-		k.Run(nil, batch, from, 0, atOnce, steps, c, uint64(s*samples+first), &st)
+	for first := 0; first < samples; first += batchSamples {
+		k.Run(nil, batch, from, 0, batchSamples, steps, c, uint64(s*samples+first), &st)
 		for _, x := range batch {
 			counts[x]++
 		}
@@ -106,31 +105,31 @@ func testRow(k spins.Kernel, row []float64, s, samples, steps int, c *asm.Counte
 	return chiSquare(counts, expected)
 }
 
-// impossible is the outcome of a test that cannot be by chance.
+// impossible is the outcome where a count cannot occur by chance.
 var impossible = rowTest{math.MaxFloat64, 1}
 
-// chiSquare holds counts against their expectations. Those below ten are taken
-// together.
+// chiSquare compares counts with their expectations. Cells with expectations below minExpected are
+// pooled.
 func chiSquare(counts []int, expected []float64) (r rowTest) {
-	const fewest = 10
+	const minExpected = 10
 	add := func(count, expected float64) {
 		r.statistic += (count - expected) * (count - expected) / expected
 		r.freedom++
 	}
-	var restCount, restExpected float64
+	var pooledCount, pooledExpected float64
 	for i, e := range expected {
 		switch {
 		case e == 0 && counts[i] > 0:
 			return impossible
-		case e >= fewest:
+		case e >= minExpected:
 			add(float64(counts[i]), e)
 		default:
-			restCount += float64(counts[i])
-			restExpected += e
+			pooledCount += float64(counts[i])
+			pooledExpected += e
 		}
 	}
-	if restExpected >= fewest {
-		add(restCount, restExpected)
+	if pooledExpected >= minExpected {
+		add(pooledCount, pooledExpected)
 	}
 	r.freedom--
 	return r

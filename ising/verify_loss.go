@@ -22,16 +22,16 @@ var verifiedKernel = mmd.Kernel{Bandwidths: []float64{1.5, 2}}
 // eigenvalue of Q says that it contains nothing else.
 func (v *subject) checkLossElsewhere(p bitspin.Proposal) engine.Check {
 	limit := newPopulation(9, verifiedKernel)
-	least := math.Inf(1)
+	smallest := math.Inf(1)
 	var agreement float64
-	v.chains(p, func(m *TransitionMatrix, pi []float64) {
+	v.eachChain(p, func(m *TransitionMatrix, pi []float64) {
 		q := lossForm(m, &verifiedKernel)
 		var eigen mat.EigenSym
 		if !eigen.Factorize(q, false) {
-			least = math.Inf(-1)
+			smallest = math.Inf(-1)
 			return
 		}
-		least = min(least, eigen.Values(nil)[1])
+		smallest = min(smallest, eigen.Values(nil)[1])
 		// The form and the transform must agree away from π.
 		corner := make([]float64, len(pi))
 		corner[0] = 1
@@ -41,7 +41,7 @@ func (v *subject) checkLossElsewhere(p bitspin.Proposal) engine.Check {
 	if agreement > 1e-10 {
 		return engine.AtMost("", agreement, 1e-10, "relative difference of the population loss by quadratic form and by Walsh–Hadamard transform")
 	}
-	return engine.AtLeast("", least, 1e-9, "smallest loss of a distribution's component orthogonal to π, by its squared norm, β = 0.2 and 0.5")
+	return engine.AtLeast("", smallest, 1e-9, "smallest loss of a distribution's component orthogonal to π, by its squared norm, β = 0.2 and 0.5")
 }
 
 // gradientAtTarget returns the largest element of the surrogate gradient at p = π.
@@ -53,9 +53,9 @@ func gradientAtTarget(m *TransitionMatrix, pi []float64) (worst float64) {
 	return worst
 }
 
-// pairs returns n pairs of packed configurations: where a dozen single-spin
-// and global flips take the ground state, close enough to each other for
-// kernels to matter on any lattice, and where three more take them.
+// pairs returns n pairs (s, t) of packed configurations. Twelve steps of single-spin and global
+// flips take the ground state to s, and three more take s to t. Samples stay so close to each other
+// that kernels matter on any lattice.
 func pairs(l, n int, seed uint64) (s, t []uint64) {
 	target := crash.Must(NewTarget(l, 1, 0, 0.1))
 	proposal := crash.Must(bitspin.Mixture(0.1))
@@ -74,8 +74,8 @@ func realSpins(batch []uint64, n, spins int) []float64 {
 	return number.Widen(narrow)
 }
 
-// mixedKernel exercises every kind of kernel.
-var mixedKernel = mmd.Kernel{
+// compositeKernel has a summand of every kind.
+var compositeKernel = mmd.Kernel{
 	Bandwidths: []float64{1, 2, 4},
 	Weights:    []float64{0.5, 1, 2},
 	IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
@@ -88,10 +88,10 @@ func (v *subject) checkSurrogate() engine.Check {
 	var worst float64
 	for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
 		grad := make([]float64, n*dim)
-		v.surrogate(&mixedKernel, stat, s, t, n, dim, grad)
+		v.surrogate(&compositeKernel, stat, s, t, n, dim, grad)
 		scale := number.Largest(grad)
 		for i := range s {
-			want := number.CentralDifference(&s[i], 1e-4, func() float64 { return v.surrogate(&mixedKernel, stat, s, t, n, dim, nil) })
+			want := number.CentralDifference(&s[i], 1e-4, func() float64 { return v.surrogate(&compositeKernel, stat, s, t, n, dim, nil) })
 			worst = max(worst, math.Abs(want-grad[i])/scale)
 		}
 	}
@@ -110,13 +110,14 @@ type batchReference struct {
 	gradient []float64
 }
 
-// batchReferences are those of verified batches, which take long and are always the same.
-var batchReferences = sync.OnceValue(func() (all []batchReference) {
+// batchReferences returns the references of the verified batches. They take long, and are computed
+// once.
+var batchReferences = sync.OnceValue(func() (references []batchReference) {
 	for _, c := range []struct{ l, n int }{{3, 301}, {9, 67}} {
 		spins := c.l * c.l
 		s, t := pairs(c.l, c.n, 5)
 		rs, rt := realSpins(s, c.n, spins), realSpins(t, c.n, spins)
-		for _, k := range []mmd.Kernel{verifiedKernel, mixedKernel} {
+		for _, k := range []mmd.Kernel{verifiedKernel, compositeKernel} {
 			for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
 				for _, mode := range []mmd.HammingGradient{mmd.Surrogate, mmd.Difference} {
 					r := batchReference{n: c.n, spins: spins, s: s, t: t, kernel: k, stat: stat, mode: mode}
@@ -124,18 +125,18 @@ var batchReferences = sync.OnceValue(func() (all []batchReference) {
 					if mode == mmd.Surrogate {
 						r.loss = mmd.Naive(&k, stat, rs, rt, c.n, spins, r.gradient)
 					}
-					all = append(all, r)
+					references = append(references, r)
 				}
 			}
 		}
 	}
-	return all
+	return references
 })
 
-// batches compares the packed loss with the references and returns the largest errors:
-// of the loss, relative to the kernel's largest value, and of the gradient, relative to
-// its largest element.
-func (v *subject) batches() (loss, gradient float64) {
+// batchErrors compares the packed loss with the references. It returns the largest errors of the
+// loss, relative to the kernel's largest value, and of the gradient, relative to its largest
+// element.
+func (v *subject) batchErrors() (loss, gradient float64) {
 	for _, r := range batchReferences() {
 		got := make([]float32, r.n*r.spins)
 		h := v.hamming(r.n, r.spins, r.kernel, r.mode, r.stat)
@@ -150,12 +151,12 @@ func (v *subject) batches() (loss, gradient float64) {
 }
 
 func (v *subject) checkBatchLoss() engine.Check {
-	loss, _ := v.batches()
+	loss, _ := v.batchErrors()
 	return engine.AtMost("", loss, 1e-7, "packed loss against O(N²) sums in float64, by k(0): 9 and 81 spins, V- and U-statistic, two kernels")
 }
 
 func (v *subject) checkBatchGradient() engine.Check {
-	_, gradient := v.batches()
+	_, gradient := v.batchErrors()
 	return engine.AtMost("", gradient, 1e-5, "packed gradients against O(N²) sums in float64, by the largest element: 9 and 81 spins, V- and U-statistic, surrogate and difference, two kernels")
 }
 
