@@ -32,20 +32,20 @@ type TargetConfig struct {
 // GeneratorConfig describes G_θ.
 type GeneratorConfig struct {
 	// Kind is "perceptron", z ∈ R^Latent → hidden layers → N logits h → spins; or
-	// "hierarchy", spins drawn one group after another from coarse to fine, each
-	// given the nearest ones that are known, and the last ones exactly, so that
-	// the density of a configuration is known (package hierarchy).
+	// "hierarchy", which draws spins one group after another from coarse to fine, each given
+	// the nearest drawn ones, and the last group exactly. Its density is known (package
+	// hierarchy).
 	Kind                       string `json:"kind" enum:"perceptron,hierarchy"`
 	perceptron.GeneratorConfig `when:"kind=perceptron"`
-	// Neighbours is about how many known spins a spin is drawn given: whole
+	// Neighbours is the approximate number of drawn spins that a spin is drawn given: whole
 	// shells of equal distance, the nearest first.
 	Neighbours int `json:"neighbours" when:"kind=hierarchy"`
-	Units      int `json:"units" when:"kind=hierarchy"` // hidden ones of a group's perceptron
-	// Symmetries are those of the square under which a hidden unit has images: "all"
-	// eight, or the four "rotations". A lattice whose side is not a multiple of four has none.
+	Units      int `json:"units" when:"kind=hierarchy"` // number of hidden units of a group's perceptron
+	// Symmetries are the symmetries of the square under which a hidden unit has images: "all"
+	// eight, or the four "rotations". If the side is not a multiple of four, there are none.
 	Symmetries string `json:"symmetries" enum:"all,rotations" when:"kind=hierarchy"`
-	// From is "scratch", or "half" to start from the generator of the lattice of
-	// half the side, which is trained first by its own recipe.
+	// From is "scratch", or "half" to start from the generator for half the side, which is
+	// trained first by its own recipe.
 	From string `json:"from" enum:"scratch,half" when:"kind=hierarchy"`
 }
 
@@ -71,10 +71,10 @@ func (c *Config) Validate() error {
 	return engine.Afford(c.Demands()...)
 }
 
-// Moved says where keys of former layouts have gone.
+// Moved implements conf.Mover.
 func (*Config) Moved() map[string]string { return new(perceptron.Config).Moved() }
 
-// Settled says of what keys of former layouts the value goes without saying.
+// Settled implements conf.Settler.
 func (*Config) Settled() map[string]string { return new(perceptron.Config).Settled() }
 
 // stepMatrix returns the transition matrix of one step.
@@ -108,22 +108,22 @@ func (c *Config) kind() spins.Kind {
 // New builds the system.
 func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 	c = conf.Chosen(c)
-	m, err := newMeasured(c, workers)
+	e, err := newEvaluator(c, workers)
 	if err != nil {
 		return nil, err
 	}
-	built, err := c.kind().Build(m.target, m.Ensemble, workers)
+	built, err := c.kind().Build(e.target, e.Ensemble, workers)
 	switch s := built.(type) {
 	case *perceptron.System:
-		return &system{m, s}, nil
+		return &system{e, s}, nil
 	case *hierarchy.System:
-		return &hierarchical{m, s}, nil
+		return &hierarchical{e, s}, nil
 	}
 	return nil, err
 }
 
-// Demands implements engine.Explainer: it bounds the memory of a run with a configuration
-// that is valid otherwise.
+// Demands implements engine.Explainer: it bounds the memory of a run. Everything else about the
+// configuration must be valid.
 func (c *Config) Demands() []engine.Demand {
 	n := c.Target.L * c.Target.L
 	return append(c.kind().Demands(n), engine.Demand{Key: "target.l", Bytes: batchSamples / 8 * float64(n)})

@@ -66,7 +66,7 @@ func TestReferenceIsShared(t *testing.T) {
 	of := func(seed uint64, beta float64) *reference {
 		c := paper()
 		c.Training.Seed, c.Target.Beta = seed, beta
-		m, err := newMeasured(c, workers)
+		m, err := newEvaluator(c, workers)
 		require.NoError(t, err)
 		r, err := m.reference(context.Background())
 		require.NoError(t, err)

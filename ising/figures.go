@@ -12,10 +12,9 @@ import (
 	"github.com/revgen/revgen/internal/lists"
 )
 
-// Figures shows the distributions of magnetisation and energy, and the
-// probabilities of the most likely configurations, exact and generated, each
-// as far as it is known exactly.
-func (s *measured) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
+// Figures shows the laws of magnetisation and energy, G(r), and the probabilities of the likeliest
+// configurations, each beside the reference where that has it.
+func (s *evaluator) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
 	generated, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
@@ -36,27 +35,27 @@ func illustrate(t Target, r *reference, generated *tally, samples int) figure.Fi
 	n := float64(t.N)
 	magnetisation := func(_, m int) float64 { return float64(m) / n }
 	f := figure.Figure{Name: "distributions", Title: title, Rows: []figure.Row{{Panels: []figure.Panel{
-		histogram(r, generated.joint, samples, magnetisation,
+		histogramPanel(r, generated.joint, samples, magnetisation,
 			figure.Axis{Label: "magnetisation *m*"}, figure.Axis{Label: "probability *P*(*m*)"}),
-		histogram(r, generated.joint, samples, t.EnergyOf,
+		histogramPanel(r, generated.joint, samples, t.EnergyOf,
 			figure.Axis{Label: "energy *E*"}, figure.Axis{Label: "*P*(*E*)"}),
 	}}}}
 	if r.correlation != nil {
 		f.Rows = append(f.Rows, figure.Row{Panels: []figure.Panel{correlationPanel(r.correlation, generated, samples)}})
 	}
 	if r.states != nil {
-		f.Rows = append(f.Rows, figure.Row{Height: 1.15, Panels: []figure.Panel{likeliest(r.states, generated.states, samples)}})
+		f.Rows = append(f.Rows, figure.Row{Height: 1.15, Panels: []figure.Panel{likeliestPanel(r.states, generated.states, samples)}})
 	}
 	return f
 }
 
-// marginal returns the values of a function of bond sum and magnetisation that
-// occur in either distribution, in order, and their probabilities.
-func marginal(value func(bonds, magnetisation int) float64, distributions ...*jointLaw) (values []float64, p [][]float64) {
-	weights := make([]map[float64]float64, len(distributions))
-	for i, d := range distributions {
+// marginals returns the values of a function of bond sum and magnetisation that occur in any of the
+// laws, in order, and their probabilities in each.
+func marginals(value func(bonds, magnetisation int) float64, laws ...*jointLaw) (values []float64, p [][]float64) {
+	weights := make([]map[float64]float64, len(laws))
+	for i, law := range laws {
 		weights[i] = map[float64]float64{}
-		d.each(func(b, m int, w float64) {
+		law.each(func(b, m int, w float64) {
 			v := value(b, m)
 			weights[i][v] += w
 			values = append(values, v)
@@ -64,20 +63,20 @@ func marginal(value func(bonds, magnetisation int) float64, distributions ...*jo
 	}
 	slices.Sort(values)
 	values = slices.Compact(values)
-	for _, of := range weights {
-		p = append(p, lists.Map(values, func(v float64) float64 { return of[v] }))
+	for _, weight := range weights {
+		p = append(p, lists.Map(values, func(v float64) float64 { return weight[v] }))
 	}
 	return values, p
 }
 
-// histogram shows the law of a quantity: that of the reference as bars, if there
-// is one, and the generated one as points with their 95 % intervals.
-func histogram(r *reference, generated *jointLaw, samples int, value func(bonds, magnetisation int) float64, x, y figure.Axis) figure.Panel {
-	distributions := []*jointLaw{generated}
+// histogramPanel shows the law of a quantity: of the reference as bars, if it has one, and of the
+// samples as points with their 95 % intervals.
+func histogramPanel(r *reference, generated *jointLaw, samples int, value func(bonds, magnetisation int) float64, x, y figure.Axis) figure.Panel {
+	laws := []*jointLaw{generated}
 	if r.joint != nil {
-		distributions = append(distributions, r.joint)
+		laws = append(laws, r.joint)
 	}
-	values, p := marginal(value, distributions...)
+	values, p := marginals(value, laws...)
 	spacing := math.Inf(1)
 	for i := range len(values) - 1 {
 		spacing = min(spacing, values[i+1]-values[i])
@@ -101,8 +100,8 @@ func histogram(r *reference, generated *jointLaw, samples int, value func(bonds,
 	return panel
 }
 
-// correlationPanel shows G(r) of the reference as a line, in a band of its 95 %
-// interval if it is not exact, and that of the samples as points with theirs.
+// correlationPanel shows G(r) of the reference as a line, in a band of its 95 % interval if it is
+// not exact, and G(r) of the samples as points with their 95 % intervals.
 func correlationPanel(reference []estimate, generated *tally, samples int) figure.Panel {
 	n, distances := float64(samples), len(reference)
 	line := figure.Layer{Mark: figure.Line, Role: figure.Target}
@@ -125,13 +124,13 @@ func correlationPanel(reference []estimate, generated *tally, samples int) figur
 	}
 }
 
-// shownStates is the number of configurations that likeliest shows.
+// shownStates is the number of configurations that likeliestPanel shows.
 const shownStates = 100
 
-// likeliest shows the probabilities of the likeliest configurations in order:
+// likeliestPanel shows the probabilities of the likeliest configurations in order:
 // the exact ones as stairs, in a band that holds 95 % of the frequencies of
 // exact samples, and the generated ones as points.
-func likeliest(exact, counts []float64, samples int) figure.Panel {
+func likeliestPanel(exact, counts []float64, samples int) figure.Panel {
 	order := lists.Range(0, len(exact))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(exact[b], exact[a]) })
 	order = order[:min(shownStates, len(order))]
@@ -155,4 +154,4 @@ func likeliest(exact, counts []float64, samples int) figure.Panel {
 	}
 }
 
-var _ engine.Illustrator = (*measured)(nil)
+var _ engine.Illustrator = (*evaluator)(nil)

@@ -11,15 +11,15 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// largestIrregular is the largest side that is no multiple of four. Such a
-// lattice is a graph to the generator, with weights for every site.
-const largestIrregular = 31
+// maxIrregularSide is the largest side that need not be a multiple of four. The generator treats
+// an irregular lattice as a graph, with weights for every site.
+const maxIrregularSide = 31
 
 // hierarchy returns the hierarchy that the configuration describes.
 func (c *Config) hierarchy() *hierarchy.Config {
 	t, g := &c.Target, &c.Generator
 	sites := float64(t.L * t.L)
-	params := 64 * sites // of a lattice that is a graph, and more than of others
+	params := 64 * sites // more than enough for weights that the sites share
 	if t.L%4 != 0 {
 		params = sites * float64(8*g.Units*(g.Neighbours+2))
 	}
@@ -35,8 +35,8 @@ func (c *Config) hierarchy() *hierarchy.Config {
 			switch {
 			case g.From == "half" && t.L%8 != 0:
 				return fmt.Errorf("generator.from: half of target.l = %d is not a multiple of 4; set it to scratch", t.L)
-			case t.L%4 != 0 && t.L > largestIrregular:
-				return fmt.Errorf("generator.kind: a hierarchy's groups halve the lattice, so that target.l = %d must be a multiple of 4, or at most %d; set it so, or generator.kind to perceptron with loss.kind mmd", t.L, largestIrregular)
+			case t.L%4 != 0 && t.L > maxIrregularSide:
+				return fmt.Errorf("generator.kind: a hierarchy's groups halve the lattice, so that target.l = %d must be a multiple of 4, or at most %d; set it so, or generator.kind to perceptron with loss.kind mmd", t.L, maxIrregularSide)
 			}
 			return nil
 		},
@@ -51,7 +51,7 @@ func (c *Config) hierarchy() *hierarchy.Config {
 }
 
 // LogZ returns the exact ln Z, NaN where it is not known.
-func (s *measured) LogZ(context.Context) (value, standardError float64, err error) {
+func (s *evaluator) LogZ(context.Context) (value, standardError float64, err error) {
 	if s.target.L <= MaxCounted {
 		return crash.Must(CountStates(s.target.L)).Observables(s.target).LogZ, 0, nil
 	}

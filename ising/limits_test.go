@@ -119,7 +119,7 @@ func TestLogZ(t *testing.T) {
 		known   bool
 	}{{4, 1, 0.3, true, true}, {7, -1, 0, true, true}, {9, 1, 0, false, true}, {10, -1, 0, false, true}, {9, -1, 0, false, false}, {10, 1, 0.1, false, false}} {
 		target := mustTarget(t, c.l, c.j, c.h, 0.3)
-		got, standardError, err := (&measured{target: target}).LogZ(ctx)
+		got, standardError, err := (&evaluator{target: target}).LogZ(ctx)
 		require.NoError(t, err)
 		require.Zero(t, standardError)
 		switch {
@@ -253,10 +253,10 @@ func TestPictures(t *testing.T) {
 	require.NoError(t, err)
 	one := newJointLaw(model)
 	one.add(18, 9, 1)
-	panel := histogram(&reference{}, one, 5, func(b, _ int) float64 { return float64(b) }, figure.Axis{}, figure.Axis{})
+	panel := histogramPanel(&reference{}, one, 5, func(b, _ int) float64 { return float64(b) }, figure.Axis{}, figure.Axis{})
 	require.Len(t, panel.Layers, 1)
 	require.Equal(t, []float64{18}, panel.Layers[0].X)
-	panel = histogram(&reference{joint: one, label: "heat bath"}, one, 5, func(b, _ int) float64 { return float64(b) }, figure.Axis{}, figure.Axis{})
+	panel = histogramPanel(&reference{joint: one, label: "heat bath"}, one, 5, func(b, _ int) float64 { return float64(b) }, figure.Axis{}, figure.Axis{})
 	require.Equal(t, 0.8, panel.Layers[0].Width)
 	require.Equal(t, "heat bath", panel.Layers[0].Label)
 }

@@ -63,7 +63,7 @@ func (t *tally) count(batch []uint64) {
 // Evaluate draws samples and compares them with the reference (newReference). If the generator
 // has a density, it adds the effective sample size and ln Z, which is compared with the exact
 // one of LogZ.
-func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
+func (s *evaluator) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	generated, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) 
 }
 
 // sample counts samples of the generator.
-func (s *measured) sample(ctx context.Context, params []float32, samples int) (*tally, error) {
+func (s *evaluator) sample(ctx context.Context, params []float32, samples int) (*tally, error) {
 	generated := newTally(s.target.Model)
 	err := s.Measure(ctx, params, samples, 0, batchSamples, func(batch []uint64, _ []float64) { generated.count(batch) })
 	return generated, err

@@ -54,4 +54,4 @@ func chessboard(model bitspin.Model) []uint64 {
 	return board
 }
 
-var _ chains.Tempered = (*measured)(nil)
+var _ chains.Tempered = (*evaluator)(nil)

@@ -48,7 +48,7 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 	case c.Preset == "paper" && l > 1 && l <= maxSide:
 		p := c.Target.paper()
 		return p.Adapt(&c.Training, &c.Transition, &c.Loss), nil
-	case c.Preset == "paper", l%4 != 0 && l > largestIrregular:
+	case c.Preset == "paper", l%4 != 0 && l > maxIrregularSide:
 		return "", nil // Validate says why
 	}
 	c.recipe(c.Preset == "quick")
@@ -62,7 +62,7 @@ func (c *Config) recipe(quick bool) {
 	g := &c.Generator
 	g.Neighbours, g.Units, g.Symmetries = 28, 4, "rotations"
 	switch {
-	case quick && c.Target.L < 48: // tables of all states of twelve neighbours are drawn from at twice the speed
+	case quick && c.Target.L < 48: // sampling from tables, which hold all states of twelve neighbours, is twice as fast
 		g.Neighbours, g.Units, g.Symmetries = 12, 2, "all"
 	case quick:
 		g.Neighbours = 24
@@ -72,10 +72,10 @@ func (c *Config) recipe(quick bool) {
 		Neighbours: g.Neighbours, Hidden: g.Units,
 	})
 	if c.Target.L%4 != 0 {
-		// A lattice that is a graph has more to learn: its sites share nothing.
+		// A lattice that is a graph takes longer to learn, because its sites share no weights.
 		t.Steps, t.Batch, t.LearningRate, t.Anneal = min(20_000, 3000+20*c.Target.L*c.Target.L), 512, 0.01, 0.5
-		// Presets begin with such a side, so that configurations without the key, which were
-		// written before there was a choice, have all symmetries.
+		// Presets begin with such a side. A configuration that was written before the key existed
+		// takes the key's value from there, and was trained with all symmetries.
 		g.Symmetries = "all"
 	}
 	c.Generator.From = "scratch"
@@ -85,7 +85,7 @@ func (c *Config) recipe(quick bool) {
 	switch {
 	case quick && half:
 		t.Steps, t.Batch, t.LearningRate = 200, 256, 0.014
-		if c.Target.L%16 != 0 { // there are weights that half the side has not
+		if c.Target.L%16 != 0 { // half the side lacks some of the weights
 			t.Steps = 1000
 		}
 	case quick:
@@ -103,7 +103,7 @@ func (c *Config) Predecessor() engine.Config {
 	p := *c
 	p.Target.L /= 2
 	p.recipe(c.Preset == "quick")
-	from := p.Generator.From
+	from := p.Generator.From // by the recipe for half the side
 	p.Generator, p.Loss = c.Generator, c.Loss
 	p.Generator.From = from
 	return &p

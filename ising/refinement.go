@@ -12,25 +12,23 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// refinements are the numbers M of Metropolis steps after generation whose
-// effect is checked.
+// refinements are the numbers M of Metropolis steps after generation that are checked.
 var refinements = []int{0, 1, 2, 5, 10, 20, 50}
 
-// A refinement is what M Metropolis steps make of a sample.
+// A refinement is the effect of M Metropolis steps on samples with frequencies p.
 type refinement struct {
-	steps     int
-	predicted float64 // TV of the sample's law times P^M
-	measured  float64 // TV of the sample after M steps
-	bound     float64 // ½ |λ|^M √χ² of the sample's law
-	rounding  float64 // bound of the error of predicted
-	outcome   rowTest // of the refined sample against the prediction
+	steps     int     // M
+	predicted float64 // TV(pP^M, π)
+	measured  float64 // TV to π of the frequencies after M steps
+	bound     float64 // of predicted: ½ λ^M √χ²(p, π)
+	rounding  float64 // bounds the rounding error of predicted
+	outcome   rowTest // of the frequencies after M steps against pP^M
 }
 
-// VerifyModel holds refined samples of a trained generator against the exact
-// effect of refinement: with the law p of n samples, P^M takes it to pP^M, and
-// the same samples after M Metropolis steps have that for their mean. It needs
-// the transition matrix, and checks nothing on lattices too large for it.
-func (s *measured) VerifyModel(ctx context.Context, params []float32, samples int, emit func(engine.Check)) error {
+// VerifyModel compares refined samples of a trained generator with the exact effect of refinement:
+// if samples have the frequencies p, the expected frequencies after M Metropolis steps are pP^M.
+// It needs the transition matrix, and checks nothing on lattices too large for it.
+func (s *evaluator) VerifyModel(ctx context.Context, params []float32, samples int, emit func(engine.Check)) error {
 	if s.target.N > MaxMatrixSites {
 		return nil
 	}
@@ -51,8 +49,8 @@ func (s *measured) VerifyModel(ctx context.Context, params []float32, samples in
 	return nil
 }
 
-// decay returns the largest of the predicted variations by their bounds. Those
-// of fast chains soon vanish in rounding, which is then all that is left.
+// decay returns the largest ratio of a predicted variation to its bound. Variations of fast chains
+// soon vanish in rounding, so that rounding is part of the bound.
 func decay(rows []refinement) (worst float64) {
 	for _, r := range rows {
 		worst = max(worst, r.predicted/(r.bound+r.rounding))
@@ -60,16 +58,15 @@ func decay(rows []refinement) (worst float64) {
 	return worst
 }
 
-// refine draws samples, counts them after each number of steps, and computes
-// what should come of it. It also returns the second largest magnitude of the
-// eigenvalues of P.
-func (s *measured) refine(ctx context.Context, params []float32, samples int) (rows []refinement, rate float64, err error) {
+// refine draws samples, counts them after each number of steps, and computes the expected counts.
+// It also returns λ, the second largest magnitude of the eigenvalues of P.
+func (s *evaluator) refine(ctx context.Context, params []float32, samples int) (rows []refinement, rate float64, err error) {
 	step, pi := crash.Must(s.config.stepMatrix(s.target)), crash.Must(s.target.Probabilities())
 	rate = step.secondEigenvalue()
 	counts, n := make([]int, step.States), float64(samples)
-	var law, after []float64
-	var chi float64
-	done := 0
+	var law, after []float64 // p and pP^M
+	var chi2 float64         // χ²(p, π)
+	done := 0                // M of after
 	for _, steps := range refinements {
 		if err := s.countStates(ctx, counts, params, samples, steps); err != nil {
 			return nil, 0, err
@@ -82,7 +79,7 @@ func (s *measured) refine(ctx context.Context, params []float32, samples int) (r
 			law, after = measured, measured
 			for i, p := range law {
 				if p != pi[i] { // both may have underflowed to 0
-					chi += (p - pi[i]) * (p - pi[i]) / pi[i]
+					chi2 += (p - pi[i]) * (p - pi[i]) / pi[i]
 				}
 			}
 		}
@@ -95,9 +92,8 @@ func (s *measured) refine(ctx context.Context, params []float32, samples int) (r
 		}
 		rows = append(rows, refinement{
 			steps: steps, predicted: TotalVariation(after, pi), measured: TotalVariation(measured, pi),
-			bound: math.Pow(max(rate, math.SmallestNonzeroFloat64), float64(steps)) * math.Sqrt(chi) / 2,
-			// π, and sums of as many positive terms as there are states, once for
-			// each step.
+			bound: math.Pow(max(rate, math.SmallestNonzeroFloat64), float64(steps)) * math.Sqrt(chi2) / 2,
+			// π and each step add the rounding of a sum of States positive terms.
 			rounding: 0.5 * float64(steps+1) * float64(step.States+4) * unitRoundoff,
 			outcome:  chiSquare(counts, expected),
 		})
@@ -106,7 +102,7 @@ func (s *measured) refine(ctx context.Context, params []float32, samples int) (r
 }
 
 // countStates counts the configurations of samples after refinement.
-func (s *measured) countStates(ctx context.Context, counts []int, params []float32, samples, refine int) error {
+func (s *evaluator) countStates(ctx context.Context, counts []int, params []float32, samples, refine int) error {
 	clear(counts)
 	return s.Measure(ctx, params, samples, refine, batchSamples, func(batch []uint64, _ []float64) {
 		for _, state := range batch {
@@ -135,4 +131,4 @@ func (m *TransitionMatrix) secondEigenvalue() float64 {
 	return max(math.Abs(values[0]), math.Abs(values[len(values)-2]))
 }
 
-var _ engine.SelfChecker = (*measured)(nil)
+var _ engine.SelfChecker = (*evaluator)(nil)

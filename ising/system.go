@@ -13,30 +13,29 @@ import (
 	"github.com/revgen/revgen/internal/shared"
 )
 
-// system and hierarchical train a perceptron and a hierarchy of the lattice's
-// configurations, and know what there is to measure them by.
+// system and hierarchical are the engine.System of a perceptron and of a hierarchy.
 type (
 	system struct {
-		*measured
+		*evaluator
 		*perceptron.System
 	}
 	hierarchical struct {
-		*measured
+		*evaluator
 		*hierarchy.System
 	}
 )
 
-// measured is what any generator of the lattice's configurations is sampled and
-// measured by. The kind of generator sets its Draws, and its Weigher of a density.
-type measured struct {
+// An evaluator samples and measures generators of any kind. The kind of generator sets Draws of
+// the ensemble, and Weigher if it has a density.
+type evaluator struct {
 	*spins.Ensemble
-	config  *Config
-	target  Target
-	workers *pool.Pool
-	exact   *shared.Once[reference]
+	config         *Config
+	target         Target
+	workers        *pool.Pool
+	referenceCache *shared.Once[reference]
 }
 
-func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
+func newEvaluator(c *Config, workers *pool.Pool) (*evaluator, error) {
 	target, err := c.target()
 	if err != nil {
 		return nil, err
@@ -46,8 +45,8 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 		return nil, err
 	}
 	names, observe := observables(target.Model)
-	known := references.Get(c.Target, func() *shared.Once[reference] { return new(shared.Once[reference]) })
-	return &measured{config: c, target: target, workers: workers, exact: known, Ensemble: &spins.Ensemble{
+	cache := references.Get(c.Target, func() *shared.Once[reference] { return new(shared.Once[reference]) })
+	return &evaluator{config: c, target: target, workers: workers, referenceCache: cache, Ensemble: &spins.Ensemble{
 		States: spins.Packed{Spins: target.N, Shape: []int{target.L, target.L}, Order: "; spin i is that of row i div L and column i mod L", Even: target.H == 0},
 		Beta:   target.Beta, Energy: target.Energies, Kernel: kernel,
 		Mixing: func(beta float64) (spins.Kernel, error) { return bitspin.NewSweeper(target.Model, beta) },
@@ -55,17 +54,18 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	}}, nil
 }
 
-// references are those of the last targets, which take minutes, for runs of other seeds too.
+// references keeps the references of the last targets for runs with other seeds, because one can
+// take minutes.
 var references = shared.Cache[TargetConfig, *shared.Once[reference]]{Most: 4}
 
 // reference returns what samples are compared with, computed once.
-func (s *measured) reference(ctx context.Context) (*reference, error) {
-	return s.exact.Get(func() (*reference, error) { return newReference(ctx, s.target, s.workers) })
+func (s *evaluator) reference(ctx context.Context) (*reference, error) {
+	return s.referenceCache.Get(func() (*reference, error) { return newReference(ctx, s.target, s.workers) })
 }
 
 // absMagnetisation returns |m| of a configuration.
-func (s *measured) absMagnetisation(config []uint64) float64 {
+func (s *evaluator) absMagnetisation(config []uint64) float64 {
 	return math.Abs(float64(s.target.Magnetisation(config))) / float64(s.target.N)
 }
 
-var _ engine.Evaluator = (*measured)(nil)
+var _ engine.Evaluator = (*evaluator)(nil)

@@ -177,16 +177,16 @@ func (c *Config) kind() spins.Kind {
 // New builds the system.
 func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 	c = conf.Chosen(c)
-	m, err := newMeasured(c, workers)
+	e, err := newEvaluator(c, workers)
 	if err != nil {
 		return nil, err
 	}
-	built, err := c.kind().Build(spins.Boltzmann{Graph: m.graph, Beta: c.Target.Beta}, m.Ensemble, workers)
+	built, err := c.kind().Build(spins.Boltzmann{Graph: e.graph, Beta: c.Target.Beta}, e.Ensemble, workers)
 	switch s := built.(type) {
 	case *perceptron.System:
-		return &system{m, s}, nil
+		return &system{e, s}, nil
 	case *hierarchy.System:
-		return &hierarchical{m, s}, nil
+		return &hierarchical{e, s}, nil
 	}
 	return nil, err
 }

@@ -48,7 +48,7 @@ func overlapBins(n int) measure.Bins {
 
 // newReference sums over all configurations where these are few, by a transfer matrix
 // where the graph has one of moderate size, and runs parallel tempering otherwise.
-func (s *measured) newReference(ctx context.Context) (*reference, error) {
+func (s *evaluator) newReference(ctx context.Context) (*reference, error) {
 	if s.graph.N() > spins.MaxEnumerated {
 		m, err := spins.NewTransfer(s.graph)
 		if err != nil {
@@ -125,7 +125,7 @@ func road(g *spins.Graph) string {
 // transfer is newReference by a transfer matrix. What is not a sum over
 // configurations, the laws of the energy and of the overlap, is that of independent
 // draws.
-func (s *measured) transfer(ctx context.Context, m *spins.Transfer) (*reference, error) {
+func (s *evaluator) transfer(ctx context.Context, m *spins.Transfer) (*reference, error) {
 	const groups, atOnce = 64, 64
 	e, err := m.Sum(ctx, s.config.Target.Beta, s.workers.Threads())
 	if err != nil {
@@ -168,7 +168,7 @@ const (
 var firstWork = float64(1 << 30) // less in tests
 
 // temper is newReference by parallel tempering.
-func (s *measured) temper(ctx context.Context) (r *reference, err error) {
+func (s *evaluator) temper(ctx context.Context) (r *reference, err error) {
 	const every = 4                                                  // rounds after which spins and edges are looked at
 	round := spins.Lanes * float64(s.graph.N()+len(s.graph.Edges())) // a level's
 	first := firstWork / (round * math.Sqrt(float64(s.graph.N())))
@@ -289,6 +289,6 @@ func (c *chainSums) reference(beta float64) *reference {
 }
 
 // reference returns what samples are compared with, computed once.
-func (s *measured) reference(ctx context.Context) (*reference, error) {
-	return s.exact.Get(func() (*reference, error) { return s.newReference(ctx) })
+func (s *evaluator) reference(ctx context.Context) (*reference, error) {
+	return s.referenceCache.Get(func() (*reference, error) { return s.newReference(ctx) })
 }

@@ -10,7 +10,7 @@ import (
 
 // Figures shows the laws of the energy and of the overlap of two configurations
 // beside those of the reference.
-func (s *measured) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
+func (s *evaluator) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
 	r, t, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
@@ -24,4 +24,4 @@ func (s *measured) Figures(ctx context.Context, params []float32, samples int) (
 	return []figure.Figure{{Name: "distributions", Title: title, Rows: []figure.Row{{Panels: panels}}}}, nil
 }
 
-var _ engine.Illustrator = (*measured)(nil)
+var _ engine.Illustrator = (*evaluator)(nil)

@@ -461,14 +461,14 @@ func TestUnsettled(t *testing.T) {
 			c := configured(t, preset, glass(2, 3, 3), 0.5)
 			built, err := c.New(workers)
 			require.NoError(t, err)
-			var s *measured
+			var s *evaluator
 			switch of := built.(type) {
 			case *hierarchical:
-				s = of.measured
+				s = of.evaluator
 			case *system:
-				s = of.measured
+				s = of.evaluator
 			}
-			_, err = s.exact.Get(func() (*reference, error) {
+			_, err = s.referenceCache.Get(func() (*reference, error) {
 				r, err := s.newReference(t.Context())
 				r.warnings, r.logZError, r.uncertainty.energy = warnings, 0.1, 0.2
 				return r, err

@@ -80,7 +80,7 @@ func (t *tally) count(r *reference, batch []uint64) {
 }
 
 // sample counts samples of the generator, for the reference.
-func (s *measured) sample(ctx context.Context, params []float32, samples int) (*reference, *tally, error) {
+func (s *evaluator) sample(ctx context.Context, params []float32, samples int) (*reference, *tally, error) {
 	r, err := s.reference(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -109,7 +109,7 @@ func (s *measured) sample(ctx context.Context, params []float32, samples int) (*
 //     20 spins.
 //
 // If the generator has a density, it adds what that says.
-func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
+func (s *evaluator) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	r, t, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) 
 }
 
 // LogZ returns the ln Z of the reference and its standard error, NaN where it is not known.
-func (s *measured) LogZ(ctx context.Context) (value, standardError float64, err error) {
+func (s *evaluator) LogZ(ctx context.Context) (value, standardError float64, err error) {
 	r, err := s.reference(ctx)
 	if err != nil {
 		return 0, 0, err

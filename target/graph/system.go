@@ -12,26 +12,26 @@ import (
 	"github.com/revgen/revgen/internal/shared"
 )
 
-// system and hierarchical train a perceptron and a hierarchy of the configurations.
+// system and hierarchical are the engine.System of a perceptron and of a hierarchy.
 type (
 	system struct {
-		*measured
+		*evaluator
 		*perceptron.System
 	}
 	hierarchical struct {
-		*measured
+		*evaluator
 		*hierarchy.System
 	}
 )
 
-// measured is what any generator of a graph's configurations is sampled and
-// measured by. The kind of generator sets its Draws, and its Weigher of a density.
-type measured struct {
+// An evaluator samples and measures generators of any kind. The kind of generator sets Draws of
+// the ensemble, and Weigher if it has a density.
+type evaluator struct {
 	*spins.Ensemble
-	config  *Config
-	graph   *spins.Graph
-	workers *pool.Pool
-	exact   shared.Once[reference]
+	config         *Config
+	graph          *spins.Graph
+	workers        *pool.Pool
+	referenceCache shared.Once[reference]
 }
 
 // law returns the target as a hierarchy takes it.
@@ -39,7 +39,7 @@ func (t *TargetConfig) law() hierarchy.Target {
 	return hierarchy.Target{Spins: t.Spins, Bonds: t.Edges, Fields: t.Fields, Offset: t.Offset, Beta: t.Beta}
 }
 
-func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
+func newEvaluator(c *Config, workers *pool.Pool) (*evaluator, error) {
 	g, err := c.Target.graph()
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
@@ -52,7 +52,7 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	if c.Target.Labels != nil {
 		order = "; spin i has the label target.labels[i], the first " + g.Label(0)
 	}
-	return &measured{config: c, graph: g, workers: workers, Ensemble: &spins.Ensemble{
+	return &evaluator{config: c, graph: g, workers: workers, Ensemble: &spins.Ensemble{
 		States: spins.Packed{Spins: g.N(), Shape: []int{g.N()}, Order: order, Even: !g.HasFields()},
 		Beta:   c.Target.Beta, Energy: g.Energies, Kernel: kernel,
 		Mixing: func(beta float64) (spins.Kernel, error) { return spins.NewSweeper(g, beta) }, Tempered: true,
@@ -69,13 +69,13 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 }
 
 // Operations returns how many numbers a sweep computes.
-func (s *measured) Operations() int { return len(s.config.Target.Edges) }
+func (s *evaluator) Operations() int { return len(s.config.Target.Edges) }
 
 var (
 	_ engine.Adapter   = (*Config)(nil)
 	_ engine.Loader    = (*Config)(nil)
 	_ engine.Explainer = (*Config)(nil)
-	_ engine.Sampler   = (*measured)(nil)
+	_ engine.Sampler   = (*evaluator)(nil)
 	_ engine.Evaluator = (*hierarchical)(nil)
-	_ engine.Scorer    = (*measured)(nil)
+	_ engine.Scorer    = (*evaluator)(nil)
 )

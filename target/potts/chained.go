@@ -20,7 +20,7 @@ const (
 
 // chained is newReference by chains: of clusters where the target has them, else of replica
 // exchange, which knows ln Z.
-func (s *measured) chained(ctx context.Context, l *look) (*reference, error) {
+func (s *evaluator) chained(ctx context.Context, l *look) (*reference, error) {
 	clusters, none := categories.NewClusters(s.law)
 	var all []*sums
 	var logZ measure.Estimate
@@ -47,7 +47,7 @@ func (s *measured) chained(ctx context.Context, l *look) (*reference, error) {
 }
 
 // clustered runs chains of clusters, that begin in one state each or by chance.
-func (s *measured) clustered(ctx context.Context, l *look, c *categories.Clusters, rounds int) ([]*sums, error) {
+func (s *evaluator) clustered(ctx context.Context, l *look, c *categories.Clusters, rounds int) ([]*sums, error) {
 	const every = 2
 	all := make([]*sums, groups)
 	s.workers.Run(groups, func(g int) {
@@ -74,7 +74,7 @@ func (s *measured) clustered(ctx context.Context, l *look, c *categories.Cluster
 }
 
 // tempered runs replica exchange from β = 0 on, and returns the number of its levels too.
-func (s *measured) tempered(ctx context.Context, l *look, rounds int) ([]*sums, measure.Estimate, int, error) {
+func (s *evaluator) tempered(ctx context.Context, l *look, rounds int) ([]*sums, measure.Estimate, int, error) {
 	run, err := s.Temper(ctx, rng.OfReference, groups, rounds/2)
 	if err != nil {
 		return nil, measure.Estimate{}, 0, err

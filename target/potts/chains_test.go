@@ -69,7 +69,7 @@ func TestManyPairs(t *testing.T) {
 func TestClusteredChains(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	m, err := newMeasured(configure(t, "target.l=3", "target.q=3", "training.seed=7"), workers)
+	m, err := newEvaluator(configure(t, "target.l=3", "target.q=3", "training.seed=7"), workers)
 	require.NoError(t, err)
 	clusters, err := categories.NewClusters(m.law)
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestExchangedChains(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	for _, beta := range []string{"1.5", "0"} {
-		m, err := newMeasured(configure(t, "target.l=3", "target.q=5", "target.model=clock", "target.beta="+beta, "target.j=2", "training.seed=7"), workers)
+		m, err := newEvaluator(configure(t, "target.l=3", "target.q=5", "target.model=clock", "target.beta="+beta, "target.j=2", "training.seed=7"), workers)
 		require.NoError(t, err)
 		l, ctx := newLook(m.law, "clock"), t.Context()
 		const rounds = 301

@@ -29,7 +29,7 @@ type tally struct {
 }
 
 // sample counts samples of the generator, for the reference.
-func (s *measured) sample(ctx context.Context, params []float32, samples int) (*reference, *tally, error) {
+func (s *evaluator) sample(ctx context.Context, params []float32, samples int) (*reference, *tally, error) {
 	r, err := s.reference(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -68,7 +68,7 @@ func (s *measured) sample(ctx context.Context, params []float32, samples int) (*
 //   - energy_histogram and order_histogram, the total variation of their laws in bins, and
 //     total_variation that of the laws of configurations, where these are few;
 //   - effective_sample_size, log_z and kl_by_density, of a generator with a density.
-func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
+func (s *evaluator) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	r, t, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 
 // Figures shows the laws of the energy and of the order parameter beside those of the
 // reference, and some configurations of a lattice.
-func (s *measured) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
+func (s *evaluator) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
 	r, t, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
@@ -148,4 +148,4 @@ func (s *measured) Figures(ctx context.Context, params []float32, samples int) (
 	return []figure.Figure{f}, nil
 }
 
-var _ engine.Illustrator = (*measured)(nil)
+var _ engine.Illustrator = (*evaluator)(nil)

@@ -165,14 +165,14 @@ func road(law *categories.Target) string {
 }
 
 // reference returns what samples are compared with, computed once.
-func (s *measured) reference(ctx context.Context) (*reference, error) {
-	return s.exact.Get(func() (*reference, error) { return s.newReference(ctx) })
+func (s *evaluator) reference(ctx context.Context) (*reference, error) {
+	return s.referenceCache.Get(func() (*reference, error) { return s.newReference(ctx) })
 }
 
 // groups is the number of independent chains, or of parts of independent draws.
 const groups = 64
 
-func (s *measured) newReference(ctx context.Context) (*reference, error) {
+func (s *evaluator) newReference(ctx context.Context) (*reference, error) {
 	l := s.look
 	if s.law.Configurations() <= categories.MostConfigurations {
 		logZ, p := s.law.Enumerate()
@@ -193,7 +193,7 @@ func (s *measured) newReference(ctx context.Context) (*reference, error) {
 }
 
 // summed is newReference by exact draws.
-func (s *measured) summed(ctx context.Context, l *look) (*reference, error) {
+func (s *evaluator) summed(ctx context.Context, l *look) (*reference, error) {
 	const each = 1 << 11
 	sum, err := categories.NewSum(ctx, s.law)
 	if err != nil {
@@ -222,7 +222,7 @@ func (s *measured) summed(ctx context.Context, l *look) (*reference, error) {
 }
 
 // differentiate replaces mean and variance of the energy by derivatives of ln Z.
-func (s *measured) differentiate(ctx context.Context, r *reference) error {
+func (s *evaluator) differentiate(ctx context.Context, r *reference) error {
 	const h = 1e-3
 	var f [5]float64 // ln Z
 	for k := range f {
@@ -241,7 +241,7 @@ func (s *measured) differentiate(ctx context.Context, r *reference) error {
 
 // logZ sets the reference's ln Z where a lattice's is known: of two states by Kaufman's
 // formula, of few states a row by a transfer matrix.
-func (s *measured) logZ(r *reference) {
+func (s *evaluator) logZ(r *reference) {
 	t := &s.config.Target
 	if t.L == 0 || t.Fields != nil {
 		return

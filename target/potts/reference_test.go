@@ -72,16 +72,16 @@ func TestLogZ(t *testing.T) {
 		s, err := categories.NewSum(context.Background(), law)
 		require.NoError(t, err)
 		r := reference{logZ: math.NaN(), logZError: 1}
-		(&measured{config: c, law: law}).logZ(&r)
+		(&evaluator{config: c, law: law}).logZ(&r)
 		require.InDelta(t, s.LogZ, r.logZ, 1e-10)
 		require.Zero(t, r.logZError)
 		r = reference{logZ: 7, logZError: 1}
 		c.Target.Fields = [][]float64{{}}
-		(&measured{config: c, law: law}).logZ(&r)
+		(&evaluator{config: c, law: law}).logZ(&r)
 		c.Target.Fields, c.Target.L = nil, 0
-		(&measured{config: c, law: law}).logZ(&r)
+		(&evaluator{config: c, law: law}).logZ(&r)
 		c.Target.Q, c.Target.L = 16, 4 // more than the transfer matrix takes
-		(&measured{config: c, law: law}).logZ(&r)
+		(&evaluator{config: c, law: law}).logZ(&r)
 		require.Equal(t, reference{logZ: 7, logZError: 1}, r)
 	}
 }
@@ -134,7 +134,7 @@ func TestUnsettled(t *testing.T) {
 		built, err := configure(t, "target.l=4", "target.q=3").New(workers)
 		require.NoError(t, err)
 		s := built.(*system)
-		_, err = s.exact.Get(func() (*reference, error) {
+		_, err = s.referenceCache.Get(func() (*reference, error) {
 			r, err := s.summed(t.Context(), s.look)
 			r.warnings = warnings
 			return r, err

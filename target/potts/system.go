@@ -13,17 +13,18 @@ import (
 	"github.com/revgen/revgen/internal/shared"
 )
 
-// measured is what any generator of configurations is sampled and measured by.
-type measured struct {
+// An evaluator samples and measures generators of any kind. The kind of generator sets Draws of
+// the ensemble, and Weigher if it has a density.
+type evaluator struct {
 	*categories.Ensemble
-	config  *Config
-	law     *categories.Target
-	look    *look
-	workers *pool.Pool
-	exact   shared.Once[reference]
+	config         *Config
+	law            *categories.Target
+	look           *look
+	workers        *pool.Pool
+	referenceCache shared.Once[reference]
 }
 
-func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
+func newEvaluator(c *Config, workers *pool.Pool) (*evaluator, error) {
 	law, err := c.Target.law()
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
@@ -40,7 +41,7 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 		order = "; site i has the label target.labels[i], the first " + c.Target.Labels[0]
 	}
 	of := newLook(law, c.Target.Model)
-	return &measured{config: c, law: law, look: of, workers: workers, Ensemble: &categories.Ensemble{
+	return &evaluator{config: c, law: law, look: of, workers: workers, Ensemble: &categories.Ensemble{
 		States: categories.Bytes{Target: law, Shape: shape, Order: order},
 		Beta:   law.Beta, Energy: law.Energies, Kernel: moves, Mixing: categories.MixingOf(law),
 		Names:   []string{"energy", "energy_squared", "order", "order_squared", "agreement"},
@@ -51,33 +52,33 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 
 // system is engine.System for a generator with a density.
 type system struct {
-	*measured
+	*evaluator
 	*categories.System
 }
 
 // paper is engine.System for the paper's generator, of sites as one-hot spins.
 type paper struct {
-	*measured
+	*evaluator
 	*perceptron.System
 }
 
 // New builds the system.
 func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 	c = conf.Chosen(c)
-	m, err := newMeasured(c, workers)
+	e, err := newEvaluator(c, workers)
 	if err != nil {
 		return nil, err
 	}
 	if c.Generator.Kind == "perceptron" {
-		t := categories.OneHot{Target: m.law}
+		t := categories.OneHot{Target: e.law}
 		s, err := perceptron.New(c.perceptron(), t, workers)
 		if err != nil {
 			return nil, err
 		}
-		m.Draws = func(params []float32) sites.Draws[byte] { return t.Draws(s.NewDraws(params)) }
-		return &paper{m, s}, nil
+		e.Draws = func(params []float32) sites.Draws[byte] { return t.Draws(s.NewDraws(params)) }
+		return &paper{e, s}, nil
 	}
-	net, err := categories.NewModel(*m.law, categories.Network{Side: c.Target.side(), Neighbours: c.Generator.Neighbours, Hidden: c.Generator.Units}, workers)
+	net, err := categories.NewModel(*e.law, categories.Network{Side: c.Target.side(), Neighbours: c.Generator.Neighbours, Hidden: c.Generator.Units}, workers)
 	if err != nil {
 		return nil, fmt.Errorf("generator.%w", err)
 	}
@@ -85,12 +86,12 @@ func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Draws, m.Weigher = s.NewDraws, s.Weigher
-	return &system{m, s}, nil
+	e.Draws, e.Weigher = s.NewDraws, s.Weigher
+	return &system{e, s}, nil
 }
 
 // LogZ returns the ln Z of the reference and its standard error, NaN where it is not known.
-func (s *measured) LogZ(ctx context.Context) (value, standardError float64, err error) {
+func (s *evaluator) LogZ(ctx context.Context) (value, standardError float64, err error) {
 	r, err := s.reference(ctx)
 	if err != nil {
 		return 0, 0, err

@@ -152,7 +152,7 @@ func TestTwoStates(t *testing.T) {
 		s, err := categories.NewSum(context.Background(), law)
 		require.NoError(t, err)
 		r := reference{}
-		(&measured{config: c, law: law}).logZ(&r)
+		(&evaluator{config: c, law: law}).logZ(&r)
 		require.InDelta(t, s.LogZ, r.logZ, 1e-10)
 	}
 }
@@ -197,7 +197,7 @@ func TestReferences(t *testing.T) {
 		"clusters": configure(t, "target.l=3", "target.q=3"), "exchange": configure(t, "target.l=2", "target.q=5", "target.model=clock"),
 		"frustrated": configure(t, "target.l=0", "target.q=3", "target.sites=6", "target.edges=[[0,1,-1],[1,2,-1],[2,0,-1],[2,3,1],[3,4,1.5],[4,5,-1],[5,3,-1]]", "target.beta=1.5"),
 	} {
-		m, err := newMeasured(c, workers)
+		m, err := newEvaluator(c, workers)
 		require.NoError(t, err)
 		exact, err := m.newReference(context.Background())
 		require.NoError(t, err)
