@@ -11,50 +11,50 @@ import (
 
 const block = 64 // samples that are drawn together
 
-// Tables of what a conditional or a star says are kept where they have at most so many
-// entries, and few for each site that shares them.
+// A table of a star is kept if it has at most maxEntries, and at most maxEntriesPerSharer for each
+// star that shares it.
 const (
-	mostEntries = 1 << 16
-	ownEntries  = 1 << 10
+	maxEntries          = 1 << 16
+	maxEntriesPerSharer = 1 << 10
 )
 
-// A factor is e^(−β(e − low)) of a pair, [states of the neighbour][states of the site], or of
-// a field.
+// A factor holds the weights e^(−β(e − low)) of a pair, [states of the neighbour][states of the
+// site], or of a field.
 type factor struct {
-	energy []float64 // as neighbours share it
+	energy []float64 // pairs with equal energies share the slice, and the factor
 	weight []float64
-	low    float64 // the lowest of a pair, the first of a field
+	low    float64 // the lowest energy of a pair, the first of a field
 }
 
-// factors are those of all pairs at one β, shared as the energies are, and of fields.
+// factors hold the factors of all pairs and fields at one β.
 type factors struct {
-	all  []factor
-	at   map[*float64]int // of pairs
-	beta float64
+	all       []factor
+	pairIndex map[*float64]int // index of a pair's factor, by the first entry of its energies
+	beta      float64
 }
 
-// add returns the number of a new factor.
-func (f *factors) add(e []float64, low float64) int {
+// addFactor returns the index of a new factor.
+func (f *factors) addFactor(e []float64, low float64) int {
 	f.all = append(f.all, factor{e, make([]float64, len(e)), low})
 	return len(f.all) - 1
 }
 
-// of returns the number of a pair's.
-func (f *factors) of(e []float64) int {
-	k, ok := f.at[&e[0]]
+// pairFactor returns the index of a pair's factor, which it adds if there is none.
+func (f *factors) pairFactor(e []float64) int {
+	k, ok := f.pairIndex[&e[0]]
 	if !ok {
-		if f.at == nil {
-			f.at = map[*float64]int{}
+		if f.pairIndex == nil {
+			f.pairIndex = map[*float64]int{}
 		}
 		low, _, _ := extremes(e)
-		k = f.add(e, low)
-		f.at[&e[0]] = k
+		k = f.addFactor(e, low)
+		f.pairIndex[&e[0]] = k
 	}
 	return k
 }
 
-// set computes the weights at inverse temperature β.
-func (f *factors) set(beta float64) {
+// setWeights computes the weights at inverse temperature β.
+func (f *factors) setWeights(beta float64) {
 	f.beta = beta
 	for k := range f.all {
 		a := &f.all[k]
@@ -64,18 +64,17 @@ func (f *factors) set(beta float64) {
 	}
 }
 
-// A conditional is the law of one site given its neighbours: its weights are
-// e^(−βf(s)) Π_j factor_j(x_j, s).
+// A conditional is the law of one site given some of its neighbours j. The weight of state s is
+// e^(−βf(s)) Π_j e^(−βe_j(x_j, s)).
 type conditional struct {
-	site   int
-	q      int
-	around []int32
-	pairs  []int // of factors
-	field  int   // of factors, −1 for none
+	site       int
+	q          int // number of its states
+	neighbours []int32
+	pairs      []int // indices of the neighbours' factors
+	field      int   // index of the field's factor, −1 for none
 }
 
-// weigh sets w to the weights of the site's states and returns −ln of what they were divided
-// by, in units of energy.
+// weigh sets w to the weights e^(−β(E(s) − low)) of the site's states, and returns low.
 func (c *conditional) weigh(w *[MostStates]float64, f *factors, x func(site int32) byte) (low float64) {
 	for s := range c.q {
 		w[s] = 1
@@ -85,7 +84,7 @@ func (c *conditional) weigh(w *[MostStates]float64, f *factors, x func(site int3
 		copy(w[:], a.weight)
 		low = a.low
 	}
-	for k, j := range c.around {
+	for k, j := range c.neighbours {
 		a := &f.all[c.pairs[k]]
 		low += a.low
 		for s, v := range a.weight[int(x(j))*c.q:][:c.q] {
@@ -95,9 +94,9 @@ func (c *conditional) weigh(w *[MostStates]float64, f *factors, x func(site int3
 	return low
 }
 
-// thresholds sets dst, of at least len(w)−1, so that the state is the number of those that are
-// at most a random word, and no more than len(w)−1.
-func thresholds(dst []uint32, w []float64) {
+// setThresholds sets dst to the len(w)−1 thresholds by which drawState draws states with weights w.
+// If dst is longer, the other thresholds are MaxUint32.
+func setThresholds(dst []uint32, w []float64) {
 	var sum float64
 	for _, v := range w {
 		sum += v
@@ -112,9 +111,9 @@ func thresholds(dst []uint32, w []float64) {
 	}
 }
 
-// chosen is the state that thresholds and a word make.
-func chosen(t []uint32, word uint32) (s byte) {
-	for _, x := range t {
+// drawState returns the number of thresholds that are at most a random word.
+func drawState(thresholds []uint32, word uint32) (s byte) {
+	for _, x := range thresholds {
 		if x <= word {
 			s++
 		}
@@ -122,86 +121,87 @@ func chosen(t []uint32, word uint32) (s byte) {
 	return s
 }
 
-// A memo holds what is a function of the states of a few sites, whose number is
-// Σ_j x_j strides_j: thresholds of a draw, as asm.CategoryDraw takes them, and ln W.
-type memo struct {
-	sizes   []int // q of the sites
-	strides []int32
-	draw    []uint32
-	logW    []float64 // nil where it is not wanted
-	of      *star     // whose it is, or one that shares it
+// A table holds a star's thresholds and ln W for all states x of the sites that it touches. Entry
+// Σ_j x_j strides_j is that of x.
+type table struct {
+	star       *star // one of the stars that share the table
+	sizes      []int // number of states of each site
+	strides    []int32
+	thresholds []uint32  // as asm.CategoryDraw takes them
+	logW       []float64 // nil where it is not needed
 }
 
-// thresholdsOf is how many thresholds of q states there are.
-func thresholdsOf(q int) int { return 1<<bits.Len(uint(q-1)) - 1 }
+// thresholdCount returns the number of thresholds of an entry for q states.
+func thresholdCount(q int) int { return 1<<bits.Len(uint(q-1)) - 1 }
 
-func (m *memo) entries() (n int) {
+// entries returns the number of entries.
+func (t *table) entries() (n int) {
 	n = 1
-	for _, q := range m.sizes {
+	for _, q := range t.sizes {
 		n *= q
 	}
 	return n
 }
 
-// numbers sets index to the samples' numbers, which fit 16 bits: those of eight samples are
-// summed up in two words.
-func (m *memo) numbers(index *[block]int32, state []byte, around []int32) {
+// indices sets the samples' entries. They fit 16 bits, so that two words sum up those of eight
+// samples.
+func (t *table) indices(index *[block]int32, state []byte, sites []int32) {
 	const bytes, half = 0x00ff00ff00ff00ff, 0xffff
 	for b := 0; b < block; b += 8 {
 		var even, odd uint64
-		for j, site := range around {
-			x, stride := binary.LittleEndian.Uint64(state[int(site)*block+b:]), uint64(m.strides[j])
+		for j, site := range sites {
+			x, stride := binary.LittleEndian.Uint64(state[int(site)*block+b:]), uint64(t.strides[j])
 			even += (x & bytes) * stride
 			odd += (x >> 8 & bytes) * stride
 		}
-		part := (*[8]int32)(index[b:])
+		eight := (*[8]int32)(index[b:])
 		for k := 0; k < 8; k += 2 {
-			part[k], part[k+1] = int32(even&half), int32(odd&half)
+			eight[k], eight[k+1] = int32(even&half), int32(odd&half)
 			even, odd = even>>16, odd>>16
 		}
 	}
 }
 
-// draw draws the centre of a star for a block.
+// draw draws the centre of a star, the leaves summed out, for a block.
 func (l *law) draw(s *star, state []byte, words *[block]uint32) {
 	q, dst := s.centre.q, (*[block]byte)(state[s.centre.site*block:])
 	if s.table >= 0 {
-		m := &l.memos[s.table]
-		asm.CategoryDraw(dst, m.draw, q, state, s.around, m.strides, words)
+		t := &l.tables[s.table]
+		asm.CategoryDraw(dst, t.thresholds, q, state, s.around, t.strides, words)
 		return
 	}
 	var w [MostStates]float64
-	var t [MostStates]uint32
+	var thresholds [MostStates]uint32
 	for b := range dst {
-		s.weigh(&w, &l.factors, sample(state, b))
-		thresholds(t[:q-1], w[:q])
-		dst[b] = chosen(t[:q-1], words[b])
+		s.weigh(&w, &l.factors, statesOf(state, b))
+		setThresholds(thresholds[:q-1], w[:q])
+		dst[b] = drawState(thresholds[:q-1], words[b])
 	}
 }
 
-// sample returns the states of the b-th sample of a block.
-func sample(state []byte, b int) func(site int32) byte {
+// statesOf returns the states of sample b of a block, by site.
+func statesOf(state []byte, b int) func(site int32) byte {
 	return func(site int32) byte { return state[int(site)*block+b] }
 }
 
-// A star is a site with some of its neighbours, the leaves, that are summed out. A site given
-// all its neighbours is one without leaves.
+// A star is a site, the centre, with some of its neighbours, the leaves, which are summed out. A
+// site given all its neighbours is a star without leaves.
 type star struct {
-	centre conditional // its pairs are those with sites around
+	centre conditional // given the sites around
 	leaves []leaf
-	around []int32 // sites that the star touches
-	weighs bool    // ln W is wanted
-	table  int     // −1 where there is none
+	around []int32 // the sites that the star touches
+	needsW bool    // tables of the star hold ln W
+	table  int     // index of its table, −1 for none
 }
 
-// A leaf is tied to sites around, and with one factor to the centre.
+// A leaf is given sites around the star, and tied to the centre.
 type leaf struct {
 	conditional
-	centre int // of factors, [states of the centre][states of the leaf]
+	centre int // index of the factor [states of the centre][states of the leaf]
 }
 
-// weigh sets w to the weights of the centre's states, the leaves summed out, and returns
-// ln W.
+// weigh sets w to the weights of the centre's states, the leaves summed out, up to a common
+// factor. It returns ln W, the logarithm of the sum of the weights without that factor.
 func (s *star) weigh(w *[MostStates]float64, f *factors, x func(site int32) byte) (logW float64) {
 	q := s.centre.q
 	low := s.centre.weigh(w, f, x)
@@ -218,7 +218,7 @@ func (s *star) weigh(w *[MostStates]float64, f *factors, x func(site int32) byte
 			}
 			w[c] *= sum
 		}
-		// A product of many may vanish.
+		// A product over many leaves may underflow.
 		if largest := slices.Max(w[:q]); largest < 1e-100 {
 			for c := range q {
 				w[c] /= largest

@@ -80,7 +80,7 @@ func naiveDraw(m *Model, params []float64, stream asm.Counter, index int) (x []b
 			draw(s.centre.site, lawOf(t, s.centre.site, known, x))
 		}
 	}
-	for _, i := range m.law.last {
+	for _, i := range m.law.lastExact {
 		draw(i, lawOf(t, i, known, x))
 	}
 	return x, sure

@@ -9,26 +9,33 @@ import (
 	"github.com/revgen/revgen/internal/lists"
 )
 
-// A law is a target at one β as blocks of samples are drawn and weighed by it.
+// A law is a target at one β, compiled to draw and weigh blocks of samples. Sites that are not
+// learned are exact: they are drawn from π given the learned ones.
 type law struct {
 	target *Target
 	factors
-	sites  []star // all sites, given all their neighbours
-	stars  []star // of the sites that are not learned
-	last   []int  // of these, those that are no centres with leaves
-	memos  []memo
-	pairs  []term // between learned sites
-	single []term // fields of learned sites
+	sites     []star // each site given all its neighbours
+	stars     []star // groups of the exact sites
+	lastExact []int  // leaves, and centres without leaves, which are drawn given all their neighbours
+	tables    []table
+	pairs     []pairTerm  // pairs of learned sites
+	fields    []fieldTerm // fields of learned sites
 }
 
-// A term is an energy of one or two sites.
-type term struct {
-	i, j   int // j is −1 of one site
-	q      int // states of j
+// A pairTerm is the energy [states of i][q states of j] of two sites.
+type pairTerm struct {
+	i, j   int
+	q      int
 	energy []float64
 }
 
-// newLaw compiles a target. Sites that are not learned, if any, fall into stars.
+// A fieldTerm is the energy of a site, [states].
+type fieldTerm struct {
+	site   int
+	energy []float64
+}
+
+// newLaw compiles a target. If learned is nil, there are no stars.
 func newLaw(t *Target, learned []bool) (*law, error) {
 	l := &law{target: t, factors: factors{beta: math.NaN()}}
 	near := t.neighbours()
@@ -38,24 +45,25 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 		}
 		return t.Fields[i]
 	}
-	among := func(i int, wanted func(j int) bool) conditional {
+	// given returns the law of site i given those neighbours that are wanted.
+	given := func(i int, wanted func(j int) bool) conditional {
 		c := conditional{site: i, q: t.States[i], field: -1}
 		if f := field(i); f != nil {
-			c.field = l.add(f, f[0])
+			c.field = l.addFactor(f, f[0])
 		}
 		for _, n := range near[i] {
 			if wanted(n.site) {
-				c.around, c.pairs = append(c.around, int32(n.site)), append(c.pairs, l.of(n.energy))
+				c.neighbours, c.pairs = append(c.neighbours, int32(n.site)), append(c.pairs, l.pairFactor(n.energy))
 			}
 		}
 		return c
 	}
 	for i := range near {
-		c := among(i, func(int) bool { return true })
-		l.sites = append(l.sites, star{centre: c, around: c.around})
+		c := given(i, func(int) bool { return true })
+		l.sites = append(l.sites, star{centre: c, around: c.neighbours})
 	}
 	if learned == nil {
-		l.memorize()
+		l.addTables()
 		return l, nil
 	}
 	for i, list := range near {
@@ -64,12 +72,11 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 		}
 		for _, n := range list {
 			if n.site > i && learned[n.site] {
-				// [states of n][states of i]
-				l.pairs = append(l.pairs, term{n.site, i, t.States[i], n.energy})
+				l.pairs = append(l.pairs, pairTerm{i: n.site, j: i, q: t.States[i], energy: n.energy})
 			}
 		}
 		if f := field(i); f != nil {
-			l.single = append(l.single, term{i, -1, 0, f})
+			l.fields = append(l.fields, fieldTerm{i, f})
 		}
 	}
 	stars, err := hierarchy.Stars(lists.Map(near, func(list []neighbour) []int32 {
@@ -79,22 +86,22 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 		return nil, err
 	}
 	isLearned := func(j int) bool { return learned[j] }
-	for _, of := range stars {
-		s := star{centre: among(of.Centre, isLearned), around: of.Around, weighs: true}
-		for _, j := range of.Leaves {
-			s.leaves = append(s.leaves, leaf{among(j, isLearned), l.of(energyTo(near[j], of.Centre))})
-			l.last = append(l.last, j)
+	for _, group := range stars {
+		s := star{centre: given(group.Centre, isLearned), around: group.Around, needsW: true}
+		for _, j := range group.Leaves {
+			s.leaves = append(s.leaves, leaf{given(j, isLearned), l.pairFactor(energyTo(near[j], group.Centre))})
+			l.lastExact = append(l.lastExact, j)
 		}
-		if of.Leaves == nil {
-			l.last = append(l.last, of.Centre)
+		if group.Leaves == nil {
+			l.lastExact = append(l.lastExact, group.Centre)
 		}
 		l.stars = append(l.stars, s)
 	}
-	l.memorize()
+	l.addTables()
 	return l, nil
 }
 
-// energyTo returns the energies of a pair, nil if the site is no neighbour.
+// energyTo returns the energies of the pair with a site, nil if it is not among the neighbours.
 func energyTo(list []neighbour, site int) []float64 {
 	for _, n := range list {
 		if n.site == site {
@@ -104,63 +111,63 @@ func energyTo(list []neighbour, site int) []float64 {
 	return nil
 }
 
-// memorize makes tables where these are worth it.
-func (l *law) memorize() {
+// addTables gives stars tables of a moderate size, which stars with the same law share.
+func (l *law) addTables() {
 	key := func(c *conditional, around []int32) string {
 		text := fmt.Sprint(c.q, c.pairs)
 		if c.field >= 0 {
 			text += fmt.Sprint(l.factors.all[c.field].energy)
 		}
-		for _, j := range c.around {
+		for _, j := range c.neighbours {
 			text += fmt.Sprint(",", slices.Index(around, j), ":", l.target.States[j])
 		}
 		return text
 	}
-	var all []*star
+	var stars []*star
 	for _, list := range [][]star{l.sites, l.stars} {
 		for k := range list {
-			all = append(all, &list[k])
+			stars = append(stars, &list[k])
 		}
 	}
-	keys, sharers, tables := make([]string, len(all)), map[string]int{}, map[string]int{}
-	for k, s := range all {
-		keys[k] = fmt.Sprint(s.weighs, key(&s.centre, s.around))
+	keys, sharers, tables := make([]string, len(stars)), map[string]int{}, map[string]int{}
+	for k, s := range stars {
+		keys[k] = fmt.Sprint(s.needsW, key(&s.centre, s.around))
 		for i := range s.leaves {
 			keys[k] += fmt.Sprint(";", key(&s.leaves[i].conditional, s.around), s.leaves[i].centre)
 		}
 		sharers[keys[k]]++
 	}
-	for k, s := range all {
-		table, known := tables[keys[k]]
-		if !known {
-			table = -1
-			if m, ok := l.newMemo(s, min(mostEntries, ownEntries*sharers[keys[k]])); ok {
-				table, l.memos = len(l.memos), append(l.memos, m)
+	for k, s := range stars {
+		index, ok := tables[keys[k]]
+		if !ok {
+			index = -1
+			if t, ok := l.newTable(s, min(maxEntries, maxEntriesPerSharer*sharers[keys[k]])); ok {
+				index, l.tables = len(l.tables), append(l.tables, t)
 			}
-			tables[keys[k]] = table
+			tables[keys[k]] = index
 		}
-		s.table = table
+		s.table = index
 	}
 }
 
-// newMemo returns a star's table, unless it takes more entries than most.
-func (l *law) newMemo(s *star, most int) (m memo, ok bool) {
-	m.of = s
+// newTable returns a star's table, unless it takes more than limit entries.
+func (l *law) newTable(s *star, limit int) (t table, ok bool) {
+	t.star = s
 	entries := 1
 	for _, j := range s.around {
-		m.sizes, m.strides = append(m.sizes, l.target.States[j]), append(m.strides, int32(entries))
-		if entries *= l.target.States[j]; entries > most {
-			return m, false
+		t.sizes, t.strides = append(t.sizes, l.target.States[j]), append(t.strides, int32(entries))
+		if entries *= l.target.States[j]; entries > limit {
+			return t, false
 		}
 	}
-	m.draw = make([]uint32, entries*thresholdsOf(s.centre.q))
-	if s.weighs {
-		m.logW = make([]float64, entries)
+	t.thresholds = make([]uint32, entries*thresholdCount(s.centre.q))
+	if s.needsW {
+		t.logW = make([]float64, entries)
 	}
-	return m, true
+	return t, true
 }
 
-// copy returns the same law with numbers of its own, of no β yet.
+// copy returns the same law with weights and tables of its own, which await setBeta.
 func (l *law) copy() *law {
 	c := *l
 	c.factors.all = slices.Clone(l.factors.all)
@@ -168,11 +175,12 @@ func (l *law) copy() *law {
 		c.factors.all[k].weight = make([]float64, len(c.factors.all[k].weight))
 	}
 	c.beta = math.NaN()
-	c.memos = slices.Clone(l.memos)
-	for k := range c.memos {
-		c.memos[k].draw = make([]uint32, len(c.memos[k].draw))
-		if c.memos[k].logW != nil {
-			c.memos[k].logW = make([]float64, len(c.memos[k].logW))
+	c.tables = slices.Clone(l.tables)
+	for k := range c.tables {
+		t := &c.tables[k]
+		t.thresholds = make([]uint32, len(t.thresholds))
+		if t.logW != nil {
+			t.logW = make([]float64, len(t.logW))
 		}
 	}
 	return &c
@@ -183,48 +191,48 @@ func (l *law) setBeta(beta float64) {
 	if beta == l.beta {
 		return
 	}
-	l.factors.set(beta)
-	for k := range l.memos {
-		l.fill(&l.memos[k])
+	l.setWeights(beta)
+	for k := range l.tables {
+		l.fill(&l.tables[k])
 	}
 }
 
 // fill computes a table.
-func (l *law) fill(m *memo) {
+func (l *law) fill(t *table) {
 	var w [MostStates]float64
-	s, q := m.of, m.of.centre.q
-	each := thresholdsOf(q)
+	s, q := t.star, t.star.centre.q
+	width := thresholdCount(q)
 	x := make([]byte, len(s.around))
-	at := func(site int32) byte { return x[slices.Index(s.around, site)] }
-	for n := range m.entries() {
+	stateOf := func(site int32) byte { return x[slices.Index(s.around, site)] }
+	for n := range t.entries() {
 		rest := n
-		for j, size := range m.sizes {
+		for j, size := range t.sizes {
 			x[j], rest = byte(rest%size), rest/size
 		}
-		if logW := s.weigh(&w, &l.factors, at); m.logW != nil {
-			m.logW[n] = logW
+		if logW := s.weigh(&w, &l.factors, stateOf); t.logW != nil {
+			t.logW[n] = logW
 		}
-		thresholds(m.draw[n*each:][:each], w[:q])
+		setThresholds(t.thresholds[n*width:][:width], w[:q])
 	}
 }
 
-// addLogWeights adds scale times ln W of the learned sites of a block, all others summed
-// out.
+// addLogWeights adds scale times ln W of the learned sites of a block, the sum of e^(−βE) over the
+// exact sites.
 func (l *law) addLogWeights(dst *[block]float64, scale float64, state []byte) {
 	var index [block]int32
 	var w [MostStates]float64
 	for k := range l.stars {
 		s := &l.stars[k]
 		if s.table >= 0 {
-			m := &l.memos[s.table]
-			m.numbers(&index, state, s.around)
+			t := &l.tables[s.table]
+			t.indices(&index, state, s.around)
 			for b := range dst {
-				dst[b] += scale * m.logW[index[b]]
+				dst[b] += scale * t.logW[index[b]]
 			}
 			continue
 		}
 		for b := range dst {
-			dst[b] += scale * s.weigh(&w, &l.factors, sample(state, b))
+			dst[b] += scale * s.weigh(&w, &l.factors, statesOf(state, b))
 		}
 	}
 	c := -scale * l.beta
@@ -234,8 +242,8 @@ func (l *law) addLogWeights(dst *[block]float64, scale float64, state []byte) {
 			dst[b] += c * p.energy[int(x[b])*p.q+int(y[b])]
 		}
 	}
-	for _, f := range l.single {
-		x := (*[block]byte)(state[f.i*block:])
+	for _, f := range l.fields {
+		x := (*[block]byte)(state[f.site*block:])
 		for b := range dst {
 			dst[b] += c * f.energy[x[b]]
 		}
@@ -245,15 +253,15 @@ func (l *law) addLogWeights(dst *[block]float64, scale float64, state []byte) {
 	}
 }
 
-// complete draws the sites that are not learned: centres with their leaves summed out, and then
-// the others given all their neighbours.
+// complete draws the exact sites: first the centres that have leaves, the leaves summed out, and then
+// the other sites given all their neighbours.
 func (l *law) complete(state []byte, random *hierarchy.Words) {
 	for k := range l.stars {
 		if s := &l.stars[k]; s.leaves != nil {
 			l.draw(s, state, random.Next())
 		}
 	}
-	for _, i := range l.last {
+	for _, i := range l.lastExact {
 		l.draw(&l.sites[i], state, random.Next())
 	}
 }

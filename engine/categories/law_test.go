@@ -73,7 +73,7 @@ func TestLaw(t *testing.T) {
 		require.NoError(t, c.Validate())
 		original, err := newLaw(&c.Target, c.learned)
 		require.NoError(t, err)
-		require.Len(t, original.memos, c.tables, name)
+		require.Len(t, original.tables, c.tables, name)
 		n := c.N()
 		original.setBeta(c.Beta)
 		copied := original.copy()
@@ -128,10 +128,10 @@ func TestLaw(t *testing.T) {
 				}
 			}
 			summed := make([]bool, n)
-			for _, i := range l.last {
+			for _, i := range l.lastExact {
 				summed[i] = true
 			}
-			for k, i := range append(order, l.last...) {
+			for k, i := range append(order, l.lastExact...) {
 				if k == len(order) {
 					summed = nil
 				}
@@ -196,10 +196,10 @@ func drawnOf(t *Target, x []byte, i int, summed []bool, word uint32) byte {
 
 // TestSharedTables: sites of a lattice share tables of up to 2¹⁶ entries.
 func TestSharedTables(t *testing.T) {
-	for _, c := range []struct{ l, q, memos int }{{8, 3, 1}, {8, 16, 1}, {6, 16, 0}, {4, 4, 1}} {
+	for _, c := range []struct{ l, q, tables int }{{8, 3, 1}, {8, 16, 1}, {6, 16, 0}, {4, 4, 1}} {
 		l, err := newLaw(&Target{States: Uniform(c.l*c.l, c.q), Pairs: Lattice(c.l, Potts(c.q, 1)), Beta: 1}, nil)
 		require.NoError(t, err)
-		require.Len(t, l.memos, c.memos, "%v", c)
+		require.Len(t, l.tables, c.tables, "%v", c)
 	}
 	_, err := newLaw(&Target{States: Uniform(4, 2), Pairs: []Pair{{0, 1, Potts(2, 1)}, {1, 2, Potts(2, 1)}, {2, 3, Potts(2, 1)}}, Beta: 1}, make([]bool, 4))
 	require.EqualError(t, err, "hierarchy: exact sites 1 and 2 are both centres of stars")

@@ -138,7 +138,7 @@ func (m *Moves) propose(state []byte, kind, where, which, accept *[block]uint32,
 		c := &l.sites[uint64(where[b])*n>>32].centre
 		x := &state[c.site*block+b]
 		other := (uint64(*x) + 1 + uint64(which[b])*uint64(c.q-1)>>32) % uint64(c.q)
-		c.weigh(&w, &l.factors, sample(state, b))
+		c.weigh(&w, &l.factors, statesOf(state, b))
 		if (float64(accept[b])+0.5)*0x1p-32*w[*x] < w[other] {
 			*x = byte(other)
 			count.Accepted++

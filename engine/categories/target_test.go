@@ -244,7 +244,7 @@ func TestSummable(t *testing.T) {
 		}
 		largest, all = max(largest, table*just.States[row[0]]), all+table
 	}
-	require.Equal(t, mostTable, largest)
+	require.Equal(t, maxTable, largest)
 	require.Equal(t, 2<<16+2<<12+2<<8+2<<4+2+1, all)
 	large := complete(16, 16, 16, 16, 16, 3)
 	require.False(t, Summable(large))
