@@ -16,8 +16,8 @@ type Ensemble = sites.Ensemble[byte]
 // Bytes are the sites.States of a target, one byte a site.
 type Bytes struct {
 	*Target
-	Shape []int  // of an array of a configuration's sites
-	Order string // which site is which, as the end of a sentence
+	Shape []int  // of the array of a configuration's sites
+	Order string // which site is which: the end of a sentence
 }
 
 // Words implements sites.States.
@@ -46,13 +46,13 @@ func (t Bytes) Read(format string, states []byte) ([]byte, error) {
 		packed := make([]byte, len(states)/q)
 		for i := range packed {
 			x := states[i*q:][:q]
-			at := slices.Index(x, 1)
+			state := slices.Index(x, 1)
 			for s, v := range x {
-				if at < 0 || v != 0 && s != at {
+				if state < 0 || v != 0 && s != state {
 					return nil, fmt.Errorf("states: of site %d of configuration %d not exactly one of the %d numbers is 1 and the others 0", i%n, i/n, q)
 				}
 			}
-			packed[i] = byte(at)
+			packed[i] = byte(state)
 		}
 		states = packed
 	}
@@ -76,15 +76,15 @@ func (t Bytes) Write(dst []byte, format string, batch []byte) {
 	}
 }
 
-// Disperse implements sites.States: every other configuration has all sites in one state, each
-// of the states in turns, and the rest are drawn by chance.
-func (t Bytes) Disperse(batch []byte, from *rng.Counter, first uint64) {
+// Disperse implements sites.States. Every other configuration has all sites in one state, each
+// state in turn. The others are random.
+func (t Bytes) Disperse(batch []byte, stream *rng.Counter, first uint64) {
 	n := t.N()
-	draw := make([]uint32, (n+3)/4*4)
+	words := make([]uint32, (n+3)/4*4)
 	for i := range len(batch) / n {
-		asm.PhiloxBlocks(draw, from, (first+uint64(i))*uint64(len(draw)/4))
+		asm.PhiloxBlocks(words, stream, (first+uint64(i))*uint64(len(words)/4))
 		for k, q := range t.Target.States {
-			x := byte(uint64(draw[k]) * uint64(q) >> 32)
+			x := byte(uint64(words[k]) * uint64(q) >> 32)
 			if i%2 == 0 {
 				x = byte(i / 2 % q)
 			}
@@ -93,41 +93,53 @@ func (t Bytes) Disperse(batch []byte, from *rng.Counter, first uint64) {
 	}
 }
 
-// Stir implements sites.States: where states are alike it renames those of every configuration
-// by chance.
+// Stir implements sites.States. If the target has a symmetry of states, it relabels the states of
+// every configuration by a random one.
 func (t Bytes) Stir(batch []byte, c rng.Counter, first uint64) {
-	code, even := t.Code()
-	if !even {
+	code, symmetric := t.Code()
+	if !symmetric {
 		return
 	}
 	n, q := t.N(), t.Most()
-	draw := make([]uint32, 16)
+	words := make([]uint32, MostStates)
 	for i := range len(batch) / n {
-		asm.PhiloxBlocks(draw, &c, (first+uint64(i))*4)
-		var to [MostStates]byte
-		for s := range q {
-			to[s] = byte(s)
-		}
-		shift, reflect := int(uint64(draw[0])*uint64(q)>>32), draw[1]>>31 == 1
-		for s := q - 1; s >= 0; s-- {
-			if code == Same {
-				k := int(uint64(draw[s]) * uint64(s+1) >> 32)
-				to[s], to[k] = to[k], to[s]
-				continue
-			}
-			to[s] = byte((s + shift) % q)
-			if reflect {
-				to[s] = byte((q - s + shift) % q)
-			}
+		asm.PhiloxBlocks(words, &c, (first+uint64(i))*uint64(len(words)/4))
+		labels := randomPermutation(q, words)
+		if code == Distance {
+			labels = randomRotation(q, words)
 		}
 		for k, s := range batch[i*n:][:n] {
-			batch[i*n+k] = to[s]
+			batch[i*n+k] = labels[s]
 		}
 	}
 }
 
-// columns sets a block's states, [site][64], to those of up to 64 configurations, one after
-// another; the last fills up.
+// randomPermutation returns a permutation of q states (Fisher and Yates).
+func randomPermutation(q int, words []uint32) (labels [MostStates]byte) {
+	for s := range q {
+		labels[s] = byte(s)
+	}
+	for s := q - 1; s >= 0; s-- {
+		k := int(uint64(words[s]) * uint64(s+1) >> 32)
+		labels[s], labels[k] = labels[k], labels[s]
+	}
+	return labels
+}
+
+// randomRotation returns a rotation of the circle of q states, or a reflection as likely.
+func randomRotation(q int, words []uint32) (labels [MostStates]byte) {
+	shift, reflect := int(uint64(words[0])*uint64(q)>>32), words[1]>>31 == 1
+	for s := range q {
+		labels[s] = byte((s + shift) % q)
+		if reflect {
+			labels[s] = byte((q - s + shift) % q)
+		}
+	}
+	return labels
+}
+
+// columns sets a block's states, [site][64], to those of up to 64 configurations. If there are fewer,
+// the last one repeats.
 func columns(dst, batch []byte, n int) {
 	rows := len(batch) / n
 	for b := range block {
@@ -137,7 +149,7 @@ func columns(dst, batch []byte, n int) {
 	}
 }
 
-// rows sets configurations to those of a block from sample first on.
+// rows sets configurations to samples first, first+1, … of a block.
 func rows(dst, state []byte, n, first int) {
 	for b := first; len(dst) > 0; b, dst = b+1, dst[n:] {
 		for i := range dst[:n] {
