@@ -11,13 +11,13 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// together is the largest number of blocks that a pass takes at once: a unit's tables are
-// read from memory once for all of them.
-const together = 4
+// maxBlocks is the largest number of blocks of a pass, which reads the weights of a unit from memory
+// once for all of them.
+const maxBlocks = 4
 
-// A room is where blocks of samples are. It implements sites.Room.
+// A room holds blocks of samples. It implements sites.Room.
 type room struct {
-	hierarchy.Record // whose bits are [planes][sites + 1] of each block
+	hierarchy.Record // its Bits are [blocks][planes][sites + 1]
 	model            *Model
 	law              *law
 	state            []byte // [blocks][sites][64]
@@ -46,24 +46,24 @@ func (r *room) Write(configs []byte, k, from int) {
 	rows(configs, r.block(k), r.model.Sites(), from)
 }
 
-// Kernel implements spins.Kernels, at the inverse temperature that the room has when it runs.
+// Kernel implements spins.Kernels. The kernel takes the inverse temperature of the room while it runs.
 func (r *room) Kernel(c *spins.TransitionConfig, _ float64) (sites.Kernel[byte], error) {
 	return r.law.moves(c)
 }
 
-// spare is how many more random words a block has than sites: the exact ones begin at a
-// multiple of it.
-const spare = 8
+// spareWords is how many more random words a block has than sites, so that the words of the exact
+// sites can begin at a multiple of it.
+const spareWords = 8
 
-// start prepares the words of block number k of a stream, from the given one on.
-func (m *Model) start(w *hierarchy.Words, stream *rng.Counter, k uint64, from int) {
-	w.Start(stream, k*uint64(m.Sites()+spare)+uint64(from), math.MaxInt)
+// startWords prepares the random words of block number k of a stream, from word first on.
+func (m *Model) startWords(w *hierarchy.Words, stream *rng.Counter, k uint64, first int) {
+	w.Start(stream, k*uint64(m.Sites()+spareWords)+uint64(first), math.MaxInt)
 }
 
 func (r *room) Draw(lo, hi int, stream *rng.Counter, first uint64) {
-	var random [together]hierarchy.Words
+	var random [maxBlocks]hierarchy.Words
 	for k := range hi - lo {
-		r.model.start(&random[k], stream, first+uint64(k), 0)
+		r.model.startWords(&random[k], stream, first+uint64(k), 0)
 	}
 	r.pass(lo, hi, random[:hi-lo])
 }
@@ -71,18 +71,18 @@ func (r *room) Draw(lo, hi int, stream *rng.Counter, first uint64) {
 // Complete draws the exact sites after the learned ones.
 func (r *room) Complete(k int, stream *rng.Counter, number uint64) {
 	var random hierarchy.Words
-	r.model.start(&random, stream, number, (r.model.Learned()+spare-1)/spare*spare)
+	r.model.startWords(&random, stream, number, (r.model.Learned()+spareWords-1)/spareWords*spareWords)
 	r.law.complete(r.block(k), &random)
 }
 
-// pass draws the learned sites of at most together blocks, with the random words of each, or
-// where these are nil takes the states that are there, and sets bits, ln q, R and residual.
+// pass draws the learned sites of at most maxBlocks blocks, each with its random words. If random is
+// nil, it keeps the states that are there. It sets bits, ln q, R and residual.
 func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 	m := r.model
 	n, q, size := m.Sites(), r.States, r.Size
 	clear(r.LogQs[lo:hi])
-	var logits [MostStates][together][block]float32
-	var norms [together][block]float64
+	var logits [MostStates][maxBlocks][block]float32
+	var norms [maxBlocks][block]float64 // products of softmax sums whose logarithms LogQs still lacks
 	for k := range norms {
 		for b := range norms[k] {
 			norms[k][b] = 1
@@ -109,7 +109,7 @@ func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 				choose(x, &r.LogQs[lo+k], &norms[k], residual, &logits, states, k, word)
 				m.coding.write(r.Bits[(lo+k)*size:][:size], n+1, int(site), x)
 			}
-			if at++; at%100 == 0 || at == m.Learned() { // before q to the power of it overflows
+			if at++; at%100 == 0 || at == m.Learned() { // a product of 100 norms, each at most 16, does not overflow
 				for k := range blocks {
 					for b, norm := range norms[k] {
 						r.LogQs[lo+k][b] -= math.Log(norm)
@@ -128,10 +128,10 @@ func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 var _ sites.Room[byte] = (*room)(nil)
 
 // choose draws the states of a site of block k from the softmax of its logits, unless words is
-// nil and they are there. The logarithm of a state's probability is what it adds to logq, less
-// that of what it multiplies norm with. It sets residual, unless it is nil, to the
-// derivatives with respect to the logits.
-func choose(x *[block]byte, logq, norm *[block]float64, residual [][block]float32, logits *[MostStates][together][block]float32, q, k int, words *[block]uint32) {
+// nil: then it keeps the states that are there. ln p of a state is what it adds to logq, less the
+// logarithm of the factor by which it multiplies norm. It sets residual, unless that is nil, to the
+// derivatives of ln p with respect to the logits.
+func choose(x *[block]byte, logq, norm *[block]float64, residual [][block]float32, logits *[MostStates][maxBlocks][block]float32, q, k int, words *[block]uint32) {
 	var largest, sum [block]float32
 	var e [MostStates][block]float32
 	largest = logits[0][k]
@@ -150,15 +150,15 @@ func choose(x *[block]byte, logq, norm *[block]float64, residual [][block]float3
 		}
 	}
 	if words != nil {
-		var left [block]float64
+		var rest [block]float64 // of a uniform number times the sum; negative once the state is found
 		for b, w := range words {
-			left[b] = float64(sum[b]) * (float64(w) * 0x1p-32)
+			rest[b] = float64(sum[b]) * (float64(w) * 0x1p-32)
 			x[b] = 0
 		}
 		for c := range q - 1 {
 			for b, v := range &e[c] {
-				left[b] -= float64(v)
-				x[b] += byte(1 - math.Float64bits(left[b])>>63)
+				rest[b] -= float64(v)
+				x[b] += byte(1 - math.Float64bits(rest[b])>>63)
 			}
 		}
 	}

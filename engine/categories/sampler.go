@@ -5,14 +5,14 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// samplerBlocks is how many blocks are drawn at once, by all threads.
+// samplerBlocks is the number of blocks that all threads draw in one call.
 const samplerBlocks = 32
 
-// NewSampler returns what draws from the generator with the given parameters, of which it keeps
-// a copy in its own form, and computes its density.
+// NewSampler returns a Sampler of the generator with the given parameters, which computes its
+// density too. It keeps a copy of the parameters.
 func (m *Model) NewSampler(params []float32, workers *pool.Pool) *sites.Sampler[byte] {
 	r := m.newRoom(samplerBlocks, false, workers)
 	r.Weights.Tabulate()
 	r.Weights.Set(params)
-	return sites.NewSampler(m.Sites(), samplerBlocks, together, r, workers)
+	return sites.NewSampler(m.Sites(), samplerBlocks, maxBlocks, r, workers)
 }
