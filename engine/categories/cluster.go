@@ -8,19 +8,19 @@ import (
 	"github.com/revgen/revgen/engine/rng"
 )
 
-// Clusters are moves of Swendsen and Wang of a Potts model without fields whose couplings are
-// ferromagnetic: neighbours in the same state are bonded with probability 1 − e^(−βJ), and each
-// cluster of bonded sites is given a state by chance. They hardly slow down where heat bath
-// does, and leave π as it is.
+// Clusters are the moves of Swendsen and Wang for a ferromagnetic Potts model without fields. They
+// bond neighbours in the same state with probability 1 − e^(−βJ), and give each cluster of bonded
+// sites a random state. They leave π invariant, and hardly slow down near the critical point, where
+// heat bath does.
 type Clusters struct {
 	target *Target
-	bond   []uint32 // threshold of each pair
+	bond   []uint32 // threshold of a random word below which a pair of equal states is bonded
 }
 
 // NewClusters returns the moves, or says why the target has none.
 func NewClusters(t *Target) (*Clusters, error) {
-	code, even := t.Code()
-	if code != Same || !even {
+	code, symmetric := t.Code()
+	if code != Same || !symmetric {
 		return nil, fmt.Errorf("clusters need energies that depend on whether states are equal, and no field")
 	}
 	c := &Clusters{target: t}
@@ -34,10 +34,10 @@ func NewClusters(t *Target) (*Clusters, error) {
 	return c, nil
 }
 
-// Move takes moves first, first+1, … of a stream with a configuration.
+// Move changes a configuration by moves first, first+1, … of a stream.
 func (c *Clusters) Move(s []byte, stream *rng.Counter, first uint64, moves int) {
-	bonds := (len(c.bond) + 3) / 4 * 4 // words drawn for them, before those for states
-	draw, root := make([]uint32, bonds+(c.target.N()+3)/4*4), make([]int32, len(s))
+	bondWords := (len(c.bond) + 3) / 4 * 4
+	words, root := make([]uint32, bondWords+(c.target.N()+3)/4*4), make([]int32, len(s))
 	find := func(i int32) int32 {
 		for root[i] != i {
 			root[i] = root[root[i]]
@@ -45,20 +45,20 @@ func (c *Clusters) Move(s []byte, stream *rng.Counter, first uint64, moves int) 
 		}
 		return i
 	}
-	states := draw[bonds:]
+	stateWords := words[bondWords:]
 	for move := range moves {
-		asm.PhiloxBlocks(draw, stream, (first+uint64(move))*uint64(len(draw)/4))
+		asm.PhiloxBlocks(words, stream, (first+uint64(move))*uint64(len(words)/4))
 		for i := range root {
 			root[i] = int32(i)
 		}
 		for k := range c.target.Pairs {
 			p := &c.target.Pairs[k]
-			if s[p.I] == s[p.J] && draw[k] < c.bond[k] {
+			if s[p.I] == s[p.J] && words[k] < c.bond[k] {
 				root[find(int32(p.I))] = find(int32(p.J))
 			}
 		}
 		for i := range s {
-			s[i] = byte(uint64(states[find(int32(i))]) * uint64(c.target.States[i]) >> 32)
+			s[i] = byte(uint64(stateWords[find(int32(i))]) * uint64(c.target.States[i]) >> 32)
 		}
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 )
 
-// A OneHot is a target as packed spins: one for each state of each site, site by site, of
-// which that of the site's state is up. Configurations that differ in h sites differ in 2h
-// spins, so that losses by Hamming distances of spins are losses by those of sites.
+// A OneHot is a target in packed spins, site by site one for each state. The spin of the site's
+// state is up. Configurations that differ in h sites differ in 2h spins, so that losses by Hamming
+// distances of spins are losses by those of sites.
 type OneHot struct{ *Target }
 
-// States returns the numbers of spins that stand for a site each.
+// States returns the number of spins of each site.
 func (t OneHot) States() []int { return t.Target.States }
 
-// Spins returns their sum.
+// Spins returns the number of all spins.
 func (t OneHot) Spins() (n int) {
 	for _, q := range t.Target.States {
 		n += q
@@ -27,27 +27,27 @@ func (t OneHot) Spins() (n int) {
 
 func (t OneHot) words() int { return (t.Spins() + 63) / 64 }
 
-// Pack sets a packed configuration to that whose site i is in state s[i·stride].
+// Pack packs the configuration whose site i is in state s[i·stride].
 func (t OneHot) Pack(dst []uint64, s []byte, stride int) {
 	clear(dst)
-	at := 0
+	first := 0 // spin of the site
 	for i, q := range t.Target.States {
-		up := at + int(s[i*stride])
+		up := first + int(s[i*stride])
 		dst[up>>6] |= 1 << (up & 63)
-		at += q
+		first += q
 	}
 }
 
-// Unpack sets the states s[i·stride] to those of a packed configuration.
+// Unpack sets s[i·stride] to the state of site i of a packed configuration.
 func (t OneHot) Unpack(s []byte, stride int, src []uint64) {
-	at := 0
+	spin := 0
 	for i, q := range t.Target.States {
 		for k := range q {
-			if src[(at+k)>>6]>>((at+k)&63)&1 != 0 {
+			if src[spin>>6]>>(spin&63)&1 != 0 {
 				s[i*stride] = byte(k)
 			}
+			spin++
 		}
-		at += q
 	}
 }
 
@@ -64,7 +64,7 @@ type oneHotMoves struct {
 
 func (m oneHotMoves) Run(halted func() bool, dst, src []uint64, lo, hi, steps int, c *rng.Counter, first uint64, st *bitspin.Count) {
 	words := m.oneHot.words()
-	m.blocks(halted, lo, hi, steps, c, first, st, func(state []byte, lo, hi int) {
+	m.runBlocks(halted, lo, hi, steps, c, first, st, func(state []byte, lo, hi int) {
 		for b := range block {
 			m.oneHot.Unpack(state[b:], block, src[min(lo+b, hi-1)*words:])
 		}
@@ -75,12 +75,14 @@ func (m oneHotMoves) Run(halted func() bool, dst, src []uint64, lo, hi, steps in
 	})
 }
 
-// Draws returns the configurations that packed ones stand for.
-func (t OneHot) Draws(of sites.Draws[uint64]) sites.Draws[byte] { return &oneHotDraws{t, of, nil} }
+// Draws returns the unpacked configurations of packed draws.
+func (t OneHot) Draws(packed sites.Draws[uint64]) sites.Draws[byte] {
+	return &oneHotDraws{OneHot: t, draws: packed}
+}
 
 type oneHotDraws struct {
 	OneHot
-	of     sites.Draws[uint64]
+	draws  sites.Draws[uint64]
 	packed []uint64
 }
 
@@ -88,7 +90,7 @@ func (d *oneHotDraws) Generate(dst []byte, _ []float64, first uint64) {
 	n, words := d.N(), d.words()
 	size := len(dst) / n * words
 	d.packed = slices.Grow(d.packed[:0], size)[:size]
-	d.of.Generate(d.packed, nil, first)
+	d.draws.Generate(d.packed, nil, first)
 	for i := range len(dst) / n {
 		d.Unpack(dst[i*n:], 1, d.packed[i*words:])
 	}
