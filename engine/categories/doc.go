@@ -10,20 +10,20 @@
 // # The generator
 //
 // Sites are drawn one group after another, in the order, with the neighbours and with the
-// symmetries of package hierarchy. The logit of state c of a site is a perceptron of bits,
-// that say of each neighbour how it looks from c:
+// symmetries of package hierarchy. The logit of state c of a site is a perceptron. Its inputs are
+// bits that say how each neighbour x looks from c:
 //
-//   - Same, where energies depend on whether states are equal: x = c. All states share one
+//   - Same, if energies depend on whether states are equal: x = c. All states share one
 //     net if no field tells them apart, so that the law has all symmetries of the target.
-//   - Distance, where they depend on the distance of states on a circle: |x − c| ≤ k for
+//   - Distance, if energies depend on the distance of states on a circle: |x − c| ≤ k for
 //     every k below half of q. All states share one net, likewise.
-//   - States, for any other target: the states themselves. Each state has its own net.
+//   - States, for any other target: x itself. Each state has its own net.
 //
-// The sites that are left fall into stars that touch drawn sites alone, as those of package
-// hierarchy; their weights are summed out, so that they are drawn from π itself.
+// The other sites are exact: they fall into stars that touch drawn sites alone (hierarchy.Star).
+// Their weights are summed out, so that they are drawn from π itself.
 //
 // # Blocks
 //
-// A block is 64 samples, one byte a site and sample, [site][64], and what networks read of
-// it, one word for 64 samples and each bit.
+// A block is 64 samples: states [site][64] of one byte each, and for each bit that networks read a
+// word of the 64 samples.
 package categories

@@ -65,7 +65,7 @@ func naiveDraw(m *Model, params []float64, stream asm.Counter, index int) (x []b
 				inputs := u.InputsOf(c, s)
 				weights = append(weights, math.Exp(m.Nets[u.NetOf(c)].Value64(params, func(j int) float64 {
 					plane, at := int(inputs[j])/(n+1), int(inputs[j])%(n+1)
-					if at < n && m.coding.sees(plane, int(x[at]), m.coding.q) {
+					if at < n && m.coding.bit(plane, int(x[at]), m.coding.q) {
 						return 1
 					}
 					return -1

@@ -135,12 +135,12 @@ func TestDensity(t *testing.T) {
 // TestUnitsInOrder: a model takes no unit that looks at what is not drawn yet, nor one of sites
 // that are.
 func TestUnitsInOrder(t *testing.T) {
-	m := &Model{target: Target{States: Uniform(3, 3)}, coding: newCoding(Same, 3), even: true}
+	m := &Model{target: Target{States: Uniform(3, 3)}, coding: newCoding(Same, 3), symmetric: true}
 	one := hierarchy.Layout{Name: "one", Sites: []int{1}, Inputs: [][]int{{0}}, Hidden: 2}
-	require.PanicsWithValue(t, "hierarchy: a unit looks at a site that is not drawn yet", func() { _ = m.add(one, make([]bool, 3)) })
-	require.PanicsWithValue(t, "hierarchy: a site is drawn twice", func() { _ = m.add(one, []bool{true, true, false}) })
+	require.PanicsWithValue(t, "hierarchy: a unit looks at a site that is not drawn yet", func() { _ = m.addUnit(one, make([]bool, 3)) })
+	require.PanicsWithValue(t, "hierarchy: a site is drawn twice", func() { _ = m.addUnit(one, []bool{true, true, false}) })
 	known := []bool{true, false, false}
-	require.NoError(t, m.add(one, known))
+	require.NoError(t, m.addUnit(one, known))
 	require.Equal(t, []bool{true, true, false}, known)
 	require.Equal(t, 1, m.Learned())
 }

@@ -16,11 +16,10 @@ type System struct {
 	net *Model
 }
 
-// NewSystem returns the system of a model whose batch is that of the training, with the
-// transition that the configuration names.
+// NewSystem returns the system that trains a model, with the transition that the configuration names.
 func NewSystem(m *Model, t *engine.Training, b engine.Balancing, c *spins.TransitionConfig, workers *pool.Pool) (*System, error) {
 	if _, err := m.law.moves(c); err != nil {
-		return nil, err // where no sample moves, too
+		return nil, err // even if no sample moves
 	}
 	steps, err := hierarchy.NewSteps(m, m.target.Beta, t, b, c, func(in sites.Room[byte]) spins.Kernels[byte] { return in.(*room) }, workers)
 	return &System{steps, m}, err
@@ -32,20 +31,20 @@ func Demands(t *engine.Training, b engine.Balancing, target *Target, params floa
 	code, _ := target.Code()
 	c := newCoding(code, target.Most())
 	moved := math.Ceil((1-b.Partners)*float64(t.Batch)/block+0.5) * block
-	// A byte of each site, the bits that networks read and the derivatives of the learned.
-	rows := (float64(t.Batch) + moved + samplerBlocks*block) * float64(target.N()) * (1 + float64(c.planes())/8 + 4*float64(c.q))
-	return append(t.Demands(int(params)), engine.Demand{Key: "training.batch", Bytes: rows})
+	// The state of each site, the bits that networks read, and the derivatives of the logits.
+	bytes := (float64(t.Batch) + moved + samplerBlocks*block) * float64(target.N()) * (1 + float64(c.planes())/8 + 4*float64(c.q))
+	return append(t.Demands(int(params)), engine.Demand{Key: "training.batch", Bytes: bytes})
 }
 
-// Model returns the architecture.
+// Model returns the model.
 func (s *System) Model() *Model { return s.net }
 
-// Surrogate implements engine.Differentiable: the loss of the batch and its s′, held fixed.
+// Surrogate implements engine.Differentiable. It returns the loss of the batch, whose s′ are held fixed.
 func (s *System) Surrogate() func(params []float64) float64 {
 	return s.Fixed(s.net.learned64)
 }
 
-// learned64 is ln q of the learned sites of a configuration by the definition of a unit, in
+// learned64 returns ln q of the learned sites of a configuration by the definition of a unit, in
 // float64.
 func (m *Model) learned64(params []float64, x []byte) (logq float64) {
 	size, q := m.Sites()+1, m.coding.q
@@ -57,8 +56,8 @@ func (m *Model) learned64(params []float64, x []byte) (logq float64) {
 			for c := range m.states(u) {
 				inputs := u.InputsOf(c, s)
 				logits[c] = m.Nets[u.NetOf(c)].Value64(params, func(j int) float64 {
-					plane, at := int(inputs[j])/size, int(inputs[j])%size
-					if m.coding.sees(plane, int(x[at]), q) {
+					plane, site := int(inputs[j])/size, int(inputs[j])%size
+					if m.coding.bit(plane, int(x[site]), q) {
 						return 1
 					}
 					return -1
@@ -71,13 +70,13 @@ func (m *Model) learned64(params []float64, x []byte) (logq float64) {
 	return logq
 }
 
-// sees is the bit of a plane for a state, by its definition.
-func (c *coding) sees(plane, x, q int) bool {
+// bit returns the bit of a plane for state x, by its definition.
+func (c *coding) bit(plane, x, q int) bool {
 	view, k := plane/c.features, plane%c.features
 	if c.Code == Distance {
 		return min((x-view+q)%q, (view-x+q)%q) <= k
 	}
-	return x == plane // the view of one plane, or the state itself
+	return x == plane // Same has one plane a view; States has one view
 }
 
 var (

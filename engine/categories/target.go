@@ -19,21 +19,21 @@ const MostSites = 1 << 15
 //
 //	E(s) = Σ_pairs e(s_i, s_j) + Σ_i f_i(s_i) + offset.
 type Target struct {
-	States []int // of each site, 2 to MostStates
+	States []int // number of states of each site, 2 to MostStates
 	Pairs  []Pair
-	Fields [][]float64 // f_i of each site, [sites][states]; nil for none, as is that of a site
+	Fields [][]float64 // f_i of each site, [sites][states]; nil for no field, for all sites or one
 	Offset float64
 	Beta   float64
 }
 
-// A Pair of different sites has the energy Energy[s_I·q_J + s_J]. Pairs that share the slice
-// share tables. Pairs of the same two sites add up.
+// A Pair of different sites has the energy Energy[s_I·q_J + s_J]. Pairs with equal energies should
+// share the slice, so that they share tables. Energies of several pairs of two sites add up.
 type Pair struct {
 	I, J   int
 	Energy []float64
 }
 
-// Uniform returns n times q, the States of sites that have the same number.
+// Uniform returns the States of n sites of q states each.
 func Uniform(n, q int) []int {
 	return slices.Repeat([]int{q}, n)
 }
@@ -52,17 +52,17 @@ func Clock(q int, j float64) []float64 {
 	table := make([]float64, q*q)
 	for s := range q {
 		for t := range q {
-			d := min((s-t+q)%q, (t-s+q)%q) // so that equal distances have equal numbers
+			d := min((s-t+q)%q, (t-s+q)%q) // equal distances have equal energies, bit for bit
 			table[s*q+t] = -j * math.Cos(2*math.Pi*float64(d)/float64(q))
 		}
 	}
 	return table
 }
 
-// Lattice returns the pairs of the periodic square lattice, sites row·l + column: from each
-// site to the right and downwards. At l = 2 each pair of neighbours is bonded twice. Those of
-// even columns come first, then those of odd ones, likewise by rows: the order in which a
-// site's neighbours come depends on no more, so that sites share tables.
+// Lattice returns the pairs of the periodic square lattice, from each site row·l + column to the
+// right and downwards. At l = 2 each pair of neighbours is bonded twice. Horizontal pairs from even
+// columns come first, then those from odd columns; vertical pairs follow, ordered by rows likewise.
+// So the order of a site's neighbours depends on parities alone, and sites share tables.
 func Lattice(l int, energy []float64) (pairs []Pair) {
 	for parity := range 2 {
 		for r := range l {
@@ -92,7 +92,7 @@ func (t *Target) Validate() error {
 			return fmt.Errorf("states: site %d has %d, not 2 to %d", i, q, MostStates)
 		}
 	}
-	reach := make([]float64, n) // by how much a site's energies differ, at most
+	reach := make([]float64, n) // bounds the energy differences of a site's states
 	for k, p := range t.Pairs {
 		switch {
 		case p.I < 0 || p.I >= n || p.J < 0 || p.J >= n:
@@ -128,7 +128,7 @@ func (t *Target) Validate() error {
 		return fmt.Errorf("beta: %v is not a number from 0", t.Beta)
 	}
 	for i, r := range reach {
-		// Products of Boltzmann factors must not vanish all at once.
+		// The products of Boltzmann factors of all but one state must not underflow.
 		if t.Beta*r > 600 {
 			return fmt.Errorf("beta: β times the energies that site %d can lose is %.3g, more than 600, and only one of its states has weight; take a lower β", i, t.Beta*r)
 		}
@@ -136,6 +136,7 @@ func (t *Target) Validate() error {
 	return nil
 }
 
+// extremes returns the smallest and the largest energy, 0 and 0 of none.
 func extremes(x []float64) (low, high float64, err error) {
 	if len(x) == 0 {
 		return 0, 0, nil
@@ -179,41 +180,42 @@ func (t *Target) Energies(dst []float64, batch []byte) {
 	}
 }
 
-// A Code says how a state looks from another.
+// A Code says which function of two states determines the energy of a pair.
 type Code int
 
-// The codes.
+// The codes, each of which includes those before it.
 const (
-	Same     Code = iota // whether it is equal
-	Distance             // how far it is on the circle of states
-	States               // which it is
+	Same     Code = iota // whether the states are equal
+	Distance             // the distance of the states on a circle
+	States               // the two states
 )
 
-// Code returns the one that the energies of pairs are functions of, and whether no field
-// and no number of states tells states apart, so that relabelling them leaves π as it is.
-func (t *Target) Code() (code Code, even bool) {
+// Code returns the code of all pairs, and whether relabelling states leaves π as it is: all sites have
+// the same number of states, pairs have code Same or Distance, and fields tell no states apart.
+func (t *Target) Code() (code Code, symmetric bool) {
 	q := t.States[0]
-	even = true
+	symmetric = true
 	for i, s := range t.States {
-		even = even && s == q
+		symmetric = symmetric && s == q
 		if t.Fields != nil && t.Fields[i] != nil {
 			low, high, _ := extremes(t.Fields[i])
-			even = even && low == high
+			symmetric = symmetric && low == high
 		}
 	}
-	known := map[*float64]Code{}
+	codes := map[*float64]Code{} // by the first entry of the energies
 	for i := range t.Pairs {
 		p := &t.Pairs[i]
-		c, ok := known[&p.Energy[0]]
+		c, ok := codes[&p.Energy[0]]
 		if !ok {
 			c = codeOf(p.Energy, t.States[p.I], t.States[p.J])
-			known[&p.Energy[0]] = c
+			codes[&p.Energy[0]] = c
 		}
 		code = max(code, c)
 	}
-	return code, even && code != States
+	return code, symmetric && code != States
 }
 
+// codeOf returns the first code that the energies of q by r states are a function of.
 func codeOf(e []float64, q, r int) Code {
 	at := func(s, t int) float64 { return e[s*r+t] }
 	same, distance := true, q == r
@@ -236,40 +238,40 @@ func codeOf(e []float64, q, r int) Code {
 	return States
 }
 
-// A neighbour of a site, with the energies [its states][states of the site].
+// A neighbour of a site, with the energies of their pair, [states of the neighbour][states of the site].
 type neighbour struct {
 	site   int
 	energy []float64
 }
 
-// neighbours lists every site's neighbours in the order of the pairs, several pairs of two
-// sites added up. Equal tables are the same slice.
+// neighbours lists every site's neighbours in the order of the pairs. Several pairs of two sites
+// are added up. Energies that are equal because pairs share them are one slice.
 func (t *Target) neighbours() [][]neighbour {
-	turned := map[*float64][]float64{}
-	turn := func(e []float64, q, r int) []float64 {
+	transposes := map[*float64][]float64{}
+	transpose := func(e []float64, q, r int) []float64 {
 		key := &e[0]
-		if turned[key] == nil {
+		if transposes[key] == nil {
 			x := make([]float64, len(e))
-			same := q == r
+			symmetric := q == r
 			for s := range q {
 				for u := range r {
 					x[u*q+s] = e[s*r+u]
-					same = same && e[s*r+u] == e[u*q+s]
+					symmetric = symmetric && e[s*r+u] == e[u*q+s]
 				}
 			}
-			if same {
+			if symmetric {
 				x = e
 			}
-			turned[key] = x
+			transposes[key] = x
 		}
-		return turned[key]
+		return transposes[key]
 	}
 	sums := map[[2]*float64][]float64{}
-	all := make([][]neighbour, t.N())
+	lists := make([][]neighbour, t.N())
 	add := func(i, j int, e []float64) {
-		for k := range all[i] {
-			if all[i][k].site == j {
-				old := all[i][k].energy
+		for k := range lists[i] {
+			if lists[i][k].site == j {
+				old := lists[i][k].energy
 				key := [2]*float64{&old[0], &e[0]}
 				if sums[key] == nil {
 					x := make([]float64, len(e))
@@ -278,23 +280,24 @@ func (t *Target) neighbours() [][]neighbour {
 					}
 					sums[key] = x
 				}
-				all[i][k].energy = sums[key]
+				lists[i][k].energy = sums[key]
 				return
 			}
 		}
-		all[i] = append(all[i], neighbour{j, e})
+		lists[i] = append(lists[i], neighbour{j, e})
 	}
 	for _, p := range t.Pairs {
 		add(p.J, p.I, p.Energy)
-		add(p.I, p.J, turn(p.Energy, t.States[p.I], t.States[p.J]))
+		add(p.I, p.J, transpose(p.Energy, t.States[p.I], t.States[p.J]))
 	}
-	return all
+	return lists
 }
 
-// strength returns how strongly a pair ties its sites at inverse temperature β, from 0 to
-// below 1: the largest of |e^(−βΔ) − 1|/(e^(−βΔ) + q − 1) by the energy Δ of a state against
-// the others' mean. It is the correlation along a bond of a Potts pair, and tanh β|J| of Ising's.
-func strength(e []float64, q, r int, beta float64) (most float64) {
+// strength returns how strongly a pair ties its sites at inverse temperature β, from 0 to below 1.
+// It is the largest |e^(−βΔ) − 1|/(e^(−βΔ) + q − 1) over all states, where Δ is the energy of a state
+// less the mean of the other states. For a Potts pair it is the correlation along the bond, for an
+// Ising pair tanh β|J|.
+func strength(e []float64, q, r int, beta float64) (largest float64) {
 	for s := range q {
 		row := e[s*r : (s+1)*r]
 		var mean float64
@@ -302,10 +305,10 @@ func strength(e []float64, q, r int, beta float64) (most float64) {
 			mean += x / float64(r)
 		}
 		for _, x := range row {
-			others := (mean*float64(r) - x) / float64(r-1)
-			w := math.Expm1(-beta * (x - others))
-			most = max(most, math.Abs(w)/(w+float64(r)))
+			otherMean := (mean*float64(r) - x) / float64(r-1)
+			w := math.Expm1(-beta * (x - otherMean))
+			largest = max(largest, math.Abs(w)/(w+float64(r)))
 		}
 	}
-	return min(most, 1-1e-9)
+	return min(largest, 1-1e-9) // atanh of it is finite
 }

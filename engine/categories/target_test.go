@@ -106,7 +106,7 @@ func TestBits(t *testing.T) {
 		c.write(bits, size, site, &x)
 		for p := range c.planes() {
 			for b, s := range x {
-				require.Equal(t, c.sees(p, int(s), c.q), bits[p*size+site]>>b&1 == 1, "%v: plane %d of state %d", c, p, s)
+				require.Equal(t, c.bit(p, int(s), c.q), bits[p*size+site]>>b&1 == 1, "%v: plane %d of state %d", c, p, s)
 			}
 			require.Zero(t, bits[p*size])
 			require.Zero(t, bits[p*size+2])

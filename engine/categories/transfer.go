@@ -84,10 +84,10 @@ func Torus(l, q int, energy, field []float64, beta float64) (logZ float64, err e
 	if err != nil {
 		return 0, err
 	}
-	code, even := r.ring.Code()
+	code, symmetric := r.ring.Code()
 	v := make([]float64, len(r.row))
 	var logs []float64 // of the summands of the trace, one for each orbit
-	for start, size := range Orbits(l, q, code != States, code == Same && even) {
+	for start, size := range Orbits(l, q, code != States, code == Same && symmetric) {
 		if size == 0 {
 			continue
 		}
