@@ -51,7 +51,7 @@ func TestManyPairs(t *testing.T) {
 	target := TargetConfig{Model: "potts", Q: 2, Sites: 730, Beta: 0.1}
 	for i := range 730 {
 		for j := range i {
-			if len(target.Edges) <= mostPairs {
+			if len(target.Edges) <= maxPairs {
 				target.Edges = append(target.Edges, spins.Edge{I: i, J: j, Coupling: 0.1})
 			}
 		}
@@ -61,7 +61,7 @@ func TestManyPairs(t *testing.T) {
 	target.Edges = target.Edges[1:]
 	law, err := target.law()
 	require.NoError(t, err)
-	require.Len(t, law.Pairs, mostPairs)
+	require.Len(t, law.Pairs, maxPairs)
 }
 
 // TestClusteredChains: 64 chains that begin in one state each or mixed, take half as many rounds
@@ -74,8 +74,8 @@ func TestClusteredChains(t *testing.T) {
 	clusters, err := categories.NewClusters(m.law)
 	require.NoError(t, err)
 	const rounds = 7
-	l := newLook(m.law, "potts")
-	all, err := m.clustered(t.Context(), l, clusters, rounds)
+	l := newObservables(m.law, "potts")
+	all, err := m.runClusters(t.Context(), clusters, rounds)
 	require.NoError(t, err)
 	require.Len(t, all, 64)
 	for g, of := range all {
@@ -105,9 +105,9 @@ func TestExchangedChains(t *testing.T) {
 	for _, beta := range []string{"1.5", "0"} {
 		m, err := newEvaluator(configure(t, "target.l=3", "target.q=5", "target.model=clock", "target.beta="+beta, "target.j=2", "training.seed=7"), workers)
 		require.NoError(t, err)
-		l, ctx := newLook(m.law, "clock"), t.Context()
+		l, ctx := newObservables(m.law, "clock"), t.Context()
 		const rounds = 301
-		all, logZ, levels, err := m.tempered(ctx, l, rounds)
+		all, logZ, levels, err := m.runTempering(ctx, rounds)
 		require.NoError(t, err)
 		require.Len(t, all, 64)
 		run, err := m.Temper(ctx, rng.OfReference, 64, rounds/2)

@@ -33,26 +33,25 @@ type Config struct {
 type TargetConfig struct {
 	Beta float64 `json:"beta" is:"not negative"` // inverse temperature β ≥ 0
 	Q    int     `json:"q"`                      // states of a site, 2 to 16
-	// Model is what couplings J multiply: "potts", E = −Σ J δ(s_i, s_j), or "clock",
+	// Model says how couplings J enter: "potts", E = −Σ J δ(s_i, s_j), or "clock",
 	// E = −Σ J cos(2π(s_i − s_j)/q).
 	Model string  `json:"model" enum:"potts,clock"`
 	L     int     `json:"l" is:"0..128"` // side of the periodic square lattice; 0 for a graph
 	J     float64 `json:"j" is:"finite"` // coupling of the lattice's neighbours; positive favours equal states
-	// File is the path of a file that holds a graph (docs/targets.md); "" in a configuration
-	// that holds it itself.
+	// File is the path of a file with a graph (docs/targets.md). It is "" if the configuration
+	// holds the graph itself.
 	File string `json:"file"`
-	// SHA256 is that of the file that was read, in hexadecimal. What it holds is kept in the
-	// keys from sites on, and the file is not needed any more; while it is there, it must be
-	// this one.
+	// SHA256 is the hash of the file that was read, in hexadecimal. The keys from sites on hold its
+	// content, so that the file is no longer needed. If it still exists, it must have this hash.
 	SHA256 string       `json:"sha256"`
-	Sites  int          `json:"sites"`  // of a graph; they are numbered from 0
-	States []int        `json:"states"` // of each site of a graph, or none where all have q
+	Sites  int          `json:"sites"`  // number of sites of a graph; they are numbered from 0
+	States []int        `json:"states"` // number of states of each site of a graph, or none if all have q
 	Edges  []spins.Edge `json:"edges"`  // [i, j, J], each pair of sites at most once
-	Tables []Table      `json:"tables"` // energies of pairs, besides
-	// Fields are the energies −h(s) that favour states: one row of h for all sites, or one
-	// for each, of its states; or none.
+	Tables []Table      `json:"tables"` // energies of other pairs
+	// Fields are rows of h, by state, with energies −h(s): one row for all sites, or one for each
+	// site, or none.
 	Fields [][]float64 `json:"fields"`
-	Offset float64     `json:"offset"` // of every energy
+	Offset float64     `json:"offset"` // constant added to E
 	Labels []string    `json:"labels"` // names of the sites, all different, or none
 }
 
@@ -65,34 +64,31 @@ type Table struct {
 
 // GeneratorConfig describes G_θ.
 type GeneratorConfig struct {
-	// Kind is "hierarchy", sites drawn one after another from coarse to fine, each given the
-	// nearest ones that are known, and the last ones exactly, so that the density of a
-	// configuration is known (package categories); or "perceptron", the paper's: normal
-	// z ∈ R^Latent → hidden layers → a logit for each state of each site, whose state is that
-	// of the largest (package perceptron).
+	// Kind is "hierarchy", which draws sites one after another from coarse to fine, each given the
+	// nearest drawn ones, and the last ones exactly. Its density is known (package categories).
+	// Or it is "perceptron", the paper's: normal z ∈ R^Latent → hidden layers → a logit for each
+	// state of each site, which takes the state of the largest (package perceptron).
 	Kind       string `json:"kind" enum:"hierarchy,perceptron"`
-	Neighbours int    `json:"neighbours" when:"kind=hierarchy"` // known sites that a site is drawn given, at most
-	Units      int    `json:"units" when:"kind=hierarchy"`      // hidden ones of a site's networks
+	Neighbours int    `json:"neighbours" when:"kind=hierarchy"` // largest number of drawn sites that a site is drawn given
+	Units      int    `json:"units" when:"kind=hierarchy"`      // number of hidden units of a site's networks
 
 	Latent int     `json:"latent" when:"kind=perceptron"` // dimension of z
 	Hidden []int   `json:"hidden" when:"kind=perceptron"` // widths of the hidden layers
-	Slope  float64 `json:"slope" when:"kind=perceptron"`  // of LeakyReLU for negative values
-	Gain   float64 `json:"gain" when:"kind=perceptron"`   // of the initial weights of the last layer
-	// Width is the scale τ of the straight-through estimator, by which states count as
-	// softmax(h/τ).
+	Slope  float64 `json:"slope" when:"kind=perceptron"`  // slope of LeakyReLU for negative values
+	Gain   float64 `json:"gain" when:"kind=perceptron"`   // scale of the initial weights of the last layer
+	// Width is the scale τ of the straight-through estimator, which takes states for softmax(h/τ).
 	Width perceptron.WidthConfig `json:"width" when:"kind=perceptron"`
 }
 
 // LossConfig describes the loss.
 type LossConfig struct {
-	// Kind is "balance", how far a hierarchy violates detailed balance (engine.Balance); or of
-	// a perceptron "mmd", the paper's, or "discriminator", the witness that package critic
-	// learns, of sites as vectors that are +1 in their state and −1 elsewhere.
+	// Kind is "balance", how far a hierarchy violates detailed balance (engine.Balance). For a
+	// perceptron it is "mmd", the paper's, or "discriminator", the learned loss of package critic,
+	// which takes a site for a vector that is +1 in its state and −1 elsewhere.
 	Kind string `json:"kind" enum:"balance,mmd,discriminator" only:"balance generator.kind=hierarchy; mmd,discriminator generator.kind=perceptron"`
 	engine.Balancing
-	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd"`
-	// Statistic of the MMD.
-	Statistic     mmd.Statistic `json:"statistic" when:"kind=mmd" enum:"V,U"`
+	Kernel        mmd.Kernel    `json:"kernel" when:"kind=mmd"`
+	Statistic     mmd.Statistic `json:"statistic" when:"kind=mmd" enum:"V,U"` // of the MMD
 	Discriminator critic.Config `json:"discriminator" when:"kind=discriminator"`
 }
 
@@ -108,9 +104,9 @@ func (c *Config) perceptron() *perceptron.Config {
 	}
 }
 
-const mostPairs = 1 << 18
+const maxPairs = 1 << 18
 
-// graph are the keys of a file.
+// A graph holds the keys of a file.
 type graph struct {
 	Q      int          `json:"q"`
 	Model  string       `json:"model" enum:"potts,clock"`
@@ -166,7 +162,7 @@ func (t *TargetConfig) pair(q, r int, j float64) []float64 {
 	return table
 }
 
-// law returns the target as the kit takes it.
+// law returns the target in the form of package categories.
 func (t *TargetConfig) law() (*categories.Target, error) {
 	n := t.Sites
 	if t.L > 0 {
@@ -199,33 +195,34 @@ func (t *TargetConfig) law() (*categories.Target, error) {
 	if t.L > 0 {
 		law.Pairs = categories.Lattice(t.L, t.pair(t.Q, t.Q, t.J))
 	}
-	seen := map[[2]int]bool{}
+	joined := map[[2]int]bool{}
+	// join checks that the pair of a key is new.
 	join := func(key string, i, j int) error {
 		switch {
 		case i < 0 || i >= n || j < 0 || j >= n:
 			return fmt.Errorf("%s: there are no two sites %d and %d; they are 0 to %d", key, i, j, n-1)
 		case i == j:
 			return fmt.Errorf("%s: joins site %d with itself", key, i)
-		case seen[[2]int{min(i, j), max(i, j)}]:
+		case joined[[2]int{min(i, j), max(i, j)}]:
 			return fmt.Errorf("%s: sites %d and %d are joined twice", key, i, j)
 		}
-		seen[[2]int{min(i, j), max(i, j)}] = true
+		joined[[2]int{min(i, j), max(i, j)}] = true
 		return nil
 	}
 	type kind struct {
-		q, r int
-		j    float64
+		q, r     int // numbers of states
+		coupling float64
 	}
-	shared := map[kind][]float64{}
+	energies := map[kind][]float64{} // shared by edges of a kind
 	for k, e := range t.Edges {
 		if err := join(fmt.Sprintf("edges[%d]", k), e.I, e.J); err != nil {
 			return nil, err
 		}
-		of := kind{law.States[e.I], law.States[e.J], e.Coupling}
-		if shared[of] == nil {
-			shared[of] = t.pair(of.q, of.r, of.j)
+		edge := kind{law.States[e.I], law.States[e.J], e.Coupling}
+		if energies[edge] == nil {
+			energies[edge] = t.pair(edge.q, edge.r, edge.coupling)
 		}
-		law.Pairs = append(law.Pairs, categories.Pair{I: e.I, J: e.J, Energy: shared[of]})
+		law.Pairs = append(law.Pairs, categories.Pair{I: e.I, J: e.J, Energy: energies[edge]})
 	}
 	for k, e := range t.Tables {
 		key := fmt.Sprintf("tables[%d]", k)
@@ -244,8 +241,8 @@ func (t *TargetConfig) law() (*categories.Target, error) {
 		}
 		law.Pairs = append(law.Pairs, categories.Pair{I: e.I, J: e.J, Energy: flat})
 	}
-	if len(law.Pairs) > mostPairs {
-		return nil, fmt.Errorf("edges: %d pairs are more than %d", len(law.Pairs), mostPairs)
+	if len(law.Pairs) > maxPairs {
+		return nil, fmt.Errorf("edges: %d pairs are more than %d", len(law.Pairs), maxPairs)
 	}
 	if t.Fields != nil && len(t.Fields) != 1 && len(t.Fields) != n {
 		return nil, fmt.Errorf("fields: there are %d rows, not one or %d", len(t.Fields), n)
@@ -310,7 +307,7 @@ func (c *Config) Explain() string {
 	return "a hierarchy of sites, from coarse to fine, " + c.Loss.Explain(c.Transition.Explain())
 }
 
-// side returns the side of a lattice whose sites share weights, 0 of other targets.
+// side returns the side of a lattice whose sites share weights, 0 for other targets.
 func (t *TargetConfig) side() int {
 	if t.L%4 == 0 {
 		return t.L
@@ -345,12 +342,12 @@ func (c *Config) Validate() error {
 		}
 		return engine.Afford(c.Demands()...)
 	}
-	least := 1
+	minNeighbours := 1
 	if t.side() > 0 {
-		least = hierarchy.LeastNeighbours
+		minNeighbours = hierarchy.LeastNeighbours
 	}
 	if err := conf.First(
-		conf.Between("generator.neighbours", c.Generator.Neighbours, least, categories.MostNeighbours(law, t.side())),
+		conf.Between("generator.neighbours", c.Generator.Neighbours, minNeighbours, categories.MostNeighbours(law, t.side())),
 		conf.Between("generator.units", c.Generator.Units, 1, categories.MostHidden(t.side())),
 		hierarchy.Validate(&c.Training, c.Loss.Balancing)); err != nil {
 		return err

@@ -70,7 +70,7 @@ func TestFiguresOfTables(t *testing.T) {
 
 	r, err := s.reference(context.Background())
 	require.NoError(t, err)
-	r.moments[energy].Uncertainty, r.variances[energy].Uncertainty, r.moments[order].Uncertainty, r.variances[order].Uncertainty = 0.1, 0.2, 0.3, 0.4
+	r.means[energy].Uncertainty, r.variances[energy].Uncertainty, r.means[order].Uncertainty, r.variances[order].Uncertainty = 0.1, 0.2, 0.3, 0.4
 	r.marginalsError, r.pairsError, r.logZError = 0.5, 0.6, 0.7
 	for i := range r.energyLaw {
 		r.energyLaw[i].Uncertainty = 0.01

@@ -13,40 +13,39 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// kept is how many configurations a tally keeps, to tell the law of sums of errors that
-// depend on each other.
-const kept = 256
+// maxKept is the number of configurations that a tally keeps, by which measure.Averages estimates the
+// law of a sum of dependent errors.
+const maxKept = 256
 
 // A tally counts samples.
 type tally struct {
-	*look
-	sums
+	*observables
+	groupSums
 	samples  int
-	energies []float64 // counts of bins
-	orders   []float64
-	states   []float64 // counts of configurations, nil where they are too many
+	energies []float64 // counts of the reference's bins
+	orders   []float64 // counts of the reference's bins
+	states   []float64 // counts of configurations, nil if these are too many
 	first    []byte    // the first configurations
 }
 
-// sample counts samples of the generator, for the reference.
+// sample counts samples of the generator in the bins of the reference, which it also returns.
 func (s *evaluator) sample(ctx context.Context, params []float32, samples int) (*reference, *tally, error) {
 	r, err := s.reference(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &tally{look: s.look, energies: make([]float64, r.energies.N), orders: make([]float64, r.orders.N)}
-	t.sums = *t.newSums()
+	t := &tally{observables: s.observables, groupSums: *s.observables.newSums(), energies: make([]float64, r.energies.N), orders: make([]float64, r.orders.N)}
 	if r.states != nil {
 		t.states = make([]float64, len(r.states))
 	}
 	n := s.law.N()
 	err = s.Measure(ctx, params, samples, 0, max(64, min(1<<15, 1<<22/n)), func(batch []byte, _ []float64) {
-		if room := kept*n - len(t.first); room > 0 {
+		if room := maxKept*n - len(t.first); room > 0 {
 			t.first = append(t.first, batch[:min(room, len(batch))]...)
 		}
 		for ; len(batch) > 0; batch = batch[n:] {
 			x := batch[:n]
-			t.sums.add(t.look, x, 1)
+			t.add(t.observables, x, 1)
 			k := len(t.values[energy]) - 1
 			t.energies[r.energies.Of(t.values[energy][k])]++
 			t.orders[r.orders.Of(t.values[order][k])]++
@@ -61,13 +60,12 @@ func (s *evaluator) sample(ctx context.Context, params []float32, samples int) (
 
 // Evaluate draws samples and compares them with the reference:
 //
-//   - energy, specific_heat (β² Var E), order and susceptibility (βn Var of it), with the order
-//     parameter of a look;
+//   - energy, specific_heat (β² Var E), order and susceptibility (βn Var of the order parameter);
 //   - marginal and pair_agreement, the means of |Δ⟨δ(s_i, c)⟩| over sites and states, and of
 //     |Δ⟨δ(s_i, s_j)⟩| over pairs;
-//   - energy_histogram and order_histogram, the total variation of their laws in bins, and
-//     total_variation that of the laws of configurations, where these are few;
-//   - effective_sample_size, log_z and kl_by_density, of a generator with a density.
+//   - energy_histogram and order_histogram, the total variation of the laws in bins, and
+//     total_variation, that of the laws of configurations, if these are few;
+//   - effective_sample_size, log_z and kl_by_density, if the generator has a density.
 func (s *evaluator) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	r, t, err := s.sample(ctx, params, samples)
 	if err != nil {
@@ -86,10 +84,10 @@ func (s *evaluator) Evaluate(ctx context.Context, params []float32, samples int)
 // compare makes the rows of observables.
 func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 	n := float64(t.law.N())
-	mean := func(name string, exact measure.Estimate, of *stat.Mean, scale float64, relative bool) {
+	mean := func(name string, exact measure.Estimate, generated *stat.Mean, scale float64, relative bool) {
 		exact.Value, exact.Uncertainty = scale*exact.Value, scale*exact.Uncertainty
-		standardError := scale * of.StandardError()
-		rows = append(rows, measure.Average(name, exact, scale*of.Value(), standardError, stat.MeanAbsolute(standardError),
+		standardError := scale * generated.StandardError()
+		rows = append(rows, measure.Average(name, exact, scale*generated.Value(), standardError, stat.MeanAbsolute(standardError),
 			relative && math.Abs(exact.Value) > 1e-9*scale*n))
 	}
 	for k, name := range [moments][2]string{{"energy", "specific_heat"}, {"order", "susceptibility"}} {
@@ -98,18 +96,18 @@ func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 			spread.Add((x - average.Value()) * (x - average.Value()))
 		}
 		scale := [moments]float64{beta * beta, beta * n}[k]
-		mean(name[0], r.moments[k], &average, 1, k == energy)
+		mean(name[0], r.means[k], &average, 1, k == energy)
 		mean(name[1], r.variances[k], &spread, scale, true)
 	}
 	sites := t.law.N()
 	variance := func(p float64) float64 { return p * (1 - p) }
-	of := func(value func(s []byte, k int) float64) func(sample, i int) float64 {
+	ofKept := func(value func(s []byte, k int) float64) func(sample, i int) float64 {
 		return func(sample, i int) float64 { return value(t.first[sample*sites:][:sites], i) }
 	}
-	some := len(t.first) / sites
-	rows = append(rows, measure.Averages("marginal", r.marginals, t.marginals, t.samples, r.marginalsError, variance, some, of(t.in)))
-	if len(t.look.pairs) > 0 {
-		rows = append(rows, measure.Averages("pair_agreement", r.pairs, t.sums.pairs, t.samples, r.pairsError, variance, some, of(t.equal)))
+	kept := len(t.first) / sites
+	rows = append(rows, measure.Averages("marginal", r.marginals, t.marginals, t.samples, r.marginalsError, variance, kept, ofKept(t.occupied)))
+	if len(t.observables.pairs) > 0 {
+		rows = append(rows, measure.Averages("pair_agreement", r.pairs, t.groupSums.pairs, t.samples, r.pairsError, variance, kept, ofKept(t.equal)))
 	}
 	if r.states != nil {
 		law := lists.Map(r.states, func(p float64) measure.Estimate { return measure.Estimate{Value: p} })
@@ -140,8 +138,8 @@ func (s *evaluator) Figures(ctx context.Context, params []float32, samples int) 
 				return float64(x[int(row)*c.L+int(column)])
 			})
 			grid.States, grid.Max = c.Q, float64(c.Q-1)
-			none := figure.Axis{Max: l, Ticks: []float64{}}
-			shown = append(shown, figure.Panel{Square: true, X: none, Y: none, Layers: []figure.Layer{{Mark: figure.Heat, Role: figure.Generated, Grid: grid}}})
+			bare := figure.Axis{Max: l, Ticks: []float64{}}
+			shown = append(shown, figure.Panel{Square: true, X: bare, Y: bare, Layers: []figure.Layer{{Mark: figure.Heat, Role: figure.Generated, Grid: grid}}})
 		}
 		f.Rows = append(f.Rows, figure.Row{Panels: shown})
 	}

@@ -49,24 +49,24 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 		p := c.perceptron()
 		return p.Adapt(&c.Training, &c.Transition, &p.Loss), nil
 	}
-	what := "each site of the graph has a network of its own"
+	why = "each site of the graph has a network of its own"
 	if c.Target.side() > 0 {
-		what = "the sites of the lattice share networks that have the symmetries of the square"
+		why = "the sites of the lattice share networks that have the symmetries of the square"
 	}
-	code, even := law.Code()
-	if even {
-		what += map[categories.Code]string{
+	code, symmetric := law.Code()
+	if symmetric {
+		why += map[categories.Code]string{
 			categories.Same:     "; the states share them too",
 			categories.Distance: "; the states of the circle share them too",
 		}[code]
 	}
-	return fmt.Sprintf("%s; reference: %s", what, road(law)), nil
+	return fmt.Sprintf("%s; reference: %s", why, describeReference(law)), nil
 }
 
-// recipe sets all but target, seed and evaluation to what was found good for the target.
+// recipe sets all but target, seed and evaluation to the best settings known for the target.
 //
-// β rises where the target is ordered: below the critical temperature of the lattice, and from
-// 0 on any graph, as nothing is known of its order. One sample in four moves.
+// On a lattice below its critical temperature, β rises during training from nine tenths of the critical
+// one. On a graph it always rises, from 0, because the order is not known. One sample in four moves.
 func (c *Config) recipe(law *categories.Target) {
 	quick, seed, side := c.Preset == "quick", c.Training.Seed, c.Target.side()
 	p := c.paper(law)
@@ -98,8 +98,8 @@ func (c *Config) recipe(law *categories.Target) {
 	h.Configure(&c.Training, &c.Transition, &c.Loss.Balancing)
 }
 
-// paper returns the settings of the paper's method. Kernels are as wide against the distances
-// of one-hot spins as those of Paper against the distances of spins, each for states by chance.
+// paper returns the settings of the paper's method. The kernels of perceptron.Paper are scaled by the
+// ratio of distances between random configurations, as one-hot spins and as spins.
 func (c *Config) paper(law *categories.Target) perceptron.Config {
 	t, coupling := &c.Target, perceptron.Coupled
 	if t.L > 0 && t.Model == "potts" {
@@ -109,7 +109,7 @@ func (c *Config) paper(law *categories.Target) perceptron.Config {
 	for i := range p.Loss.Kernel.Bandwidths {
 		p.Loss.Kernel.Bandwidths[i] *= 2 * math.Sqrt(1-1/float64(t.Q))
 	}
-	if _, even := law.Code(); !even {
+	if _, symmetric := law.Code(); !symmetric {
 		p.Transition.Proposal = "single"
 	}
 	return p

@@ -19,7 +19,7 @@ type evaluator struct {
 	*categories.Ensemble
 	config         *Config
 	law            *categories.Target
-	look           *look
+	observables    *observables
 	workers        *pool.Pool
 	referenceCache shared.Once[reference]
 }
@@ -40,23 +40,23 @@ func newEvaluator(c *Config, workers *pool.Pool) (*evaluator, error) {
 	case c.Target.Labels != nil:
 		order = "; site i has the label target.labels[i], the first " + c.Target.Labels[0]
 	}
-	of := newLook(law, c.Target.Model)
-	return &evaluator{config: c, law: law, look: of, workers: workers, Ensemble: &categories.Ensemble{
+	observables := newObservables(law, c.Target.Model)
+	return &evaluator{config: c, law: law, observables: observables, workers: workers, Ensemble: &categories.Ensemble{
 		States: categories.Bytes{Target: law, Shape: shape, Order: order},
 		Beta:   law.Beta, Energy: law.Energies, Kernel: moves, Mixing: categories.MixingOf(law),
 		Names:   []string{"energy", "energy_squared", "order", "order_squared", "agreement"},
-		Observe: of.observe,
+		Observe: observables.observe,
 		Seed:    c.Training.Seed, Workers: workers,
 	}}, nil
 }
 
-// system is engine.System for a generator with a density.
+// system is the engine.System of a generator with a density.
 type system struct {
 	*evaluator
 	*categories.System
 }
 
-// paper is engine.System for the paper's generator, of sites as one-hot spins.
+// paper is the engine.System of the paper's generator, of sites as one-hot spins.
 type paper struct {
 	*evaluator
 	*perceptron.System

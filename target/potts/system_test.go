@@ -152,7 +152,7 @@ func TestTwoStates(t *testing.T) {
 		s, err := categories.NewSum(context.Background(), law)
 		require.NoError(t, err)
 		r := reference{}
-		(&evaluator{config: c, law: law}).logZ(&r)
+		(&evaluator{config: c, law: law}).setLogZ(&r)
 		require.InDelta(t, s.LogZ, r.logZ, 1e-10)
 	}
 }
@@ -201,8 +201,8 @@ func TestReferences(t *testing.T) {
 		require.NoError(t, err)
 		exact, err := m.newReference(context.Background())
 		require.NoError(t, err)
-		l := newLook(m.law, c.Target.Model)
-		drawn, err := m.summed(context.Background(), l)
+		l := newObservables(m.law, c.Target.Model)
+		drawn, err := m.drawReference(context.Background())
 		require.NoError(t, err)
 		// Means of 64 groups of 2048 draws each.
 		sum, err := categories.NewSum(context.Background(), m.law)
@@ -214,12 +214,12 @@ func TestReferences(t *testing.T) {
 			means[k/2048] += l.order(draws[k*m.law.N():][:m.law.N()]) / 2048
 		}
 		mean, deviation := gonum.MeanStdDev(means, nil)
-		require.InDelta(t, mean, drawn.moments[order].Value, 1e-10)
-		require.InDelta(t, deviation/8, drawn.moments[order].Uncertainty, 1e-10)
-		chained, err := m.chained(context.Background(), l)
+		require.InDelta(t, mean, drawn.means[order].Value, 1e-10)
+		require.InDelta(t, deviation/8, drawn.means[order].Uncertainty, 1e-10)
+		chained, err := m.chainReference(context.Background())
 		require.NoError(t, err)
 		require.InDelta(t, exact.logZ, drawn.logZ, 1e-10)
-		require.InDelta(t, exact.moments[energy].Value, drawn.moments[energy].Value, 1e-6)
+		require.InDelta(t, exact.means[energy].Value, drawn.means[energy].Value, 1e-6)
 		require.InDelta(t, exact.variances[energy].Value, drawn.variances[energy].Value, 1e-5)
 		require.Equal(t, name == "clusters", math.IsNaN(chained.logZ))
 		if name != "clusters" {
@@ -228,7 +228,7 @@ func TestReferences(t *testing.T) {
 		}
 		for of, r := range map[string]*reference{"draws": drawn, "chains": chained} {
 			for k := range moments {
-				require.InDelta(t, exact.moments[k].Value, r.moments[k].Value, 5*r.moments[k].Uncertainty+1e-6, "%s, %s", name, of)
+				require.InDelta(t, exact.means[k].Value, r.means[k].Value, 5*r.means[k].Uncertainty+1e-6, "%s, %s", name, of)
 				require.InDelta(t, exact.variances[k].Value, r.variances[k].Value, 5*r.variances[k].Uncertainty+1e-5, "%s, %s", name, of)
 			}
 			for i, p := range exact.pairs {

@@ -11,21 +11,21 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// TestLook: no more than 4096 pairs and states of sites are looked at, evenly spread.
-func TestLook(t *testing.T) {
+// TestObserved: no more than 4096 pairs and states of sites are looked at, evenly spread.
+func TestObserved(t *testing.T) {
 	for n, want := range map[int]int{4096: 4096, 4097: 2049, 8192: 4096, 8193: 2731} {
 		law := &categories.Target{States: categories.Uniform(max(n, n/2+1), 2)}
 		for i := range n {
 			law.Pairs = append(law.Pairs, categories.Pair{I: i % len(law.States), J: (i + 1) % len(law.States), Energy: categories.Potts(2, 1)})
 		}
-		l := newLook(law, "potts")
+		l := newObservables(law, "potts")
 		require.Len(t, l.pairs, want)
 		for k, p := range l.pairs {
 			require.Equal(t, k*l.pairs[1], p)
 		}
 		law.States = law.States[:n/2+n%2]
 		law.Pairs = nil
-		l = newLook(law, "potts")
+		l = newObservables(law, "potts")
 		stride := 1
 		for (n+n%2+stride-1)/stride > 4096 {
 			stride++
@@ -46,7 +46,7 @@ func TestObservables(t *testing.T) {
 		// 4, then 2 + 1·e^(2πi/3) + 1·e^(4πi/3) = 1, then 3 + e^(4πi/3).
 		"clock": {1, 0.25, math.Hypot(3-0.5, math.Sqrt(3)/2) / 4},
 	} {
-		o := &look{law: law, q: 3, model: model}
+		o := &observables{law: law, q: 3, model: model}
 		batch := []byte{1, 1, 1, 1, 0, 0, 1, 2, 2, 0, 0, 0}
 		energies, agreements := []float64{-3.5, -1.5, -1.5}, []float64{1, 1.0 / 3, 2.0 / 3}
 		values := make([]float64, 3*6)
@@ -59,7 +59,7 @@ func TestObservables(t *testing.T) {
 		o.observe(values, 6, batch[:4])
 		require.InDelta(t, 1, values[4], 1e-15)
 	}
-	require.Zero(t, (&look{law: &categories.Target{States: categories.Uniform(2, 3)}}).agreement([]byte{0, 0}))
+	require.Zero(t, (&observables{law: &categories.Target{States: categories.Uniform(2, 3)}}).agreement([]byte{0, 0}))
 }
 
 // TestLogZ: that of lattices by closed forms and transfer matrices is that of sums, with an
@@ -72,16 +72,16 @@ func TestLogZ(t *testing.T) {
 		s, err := categories.NewSum(context.Background(), law)
 		require.NoError(t, err)
 		r := reference{logZ: math.NaN(), logZError: 1}
-		(&evaluator{config: c, law: law}).logZ(&r)
+		(&evaluator{config: c, law: law}).setLogZ(&r)
 		require.InDelta(t, s.LogZ, r.logZ, 1e-10)
 		require.Zero(t, r.logZError)
 		r = reference{logZ: 7, logZError: 1}
 		c.Target.Fields = [][]float64{{}}
-		(&evaluator{config: c, law: law}).logZ(&r)
+		(&evaluator{config: c, law: law}).setLogZ(&r)
 		c.Target.Fields, c.Target.L = nil, 0
-		(&evaluator{config: c, law: law}).logZ(&r)
+		(&evaluator{config: c, law: law}).setLogZ(&r)
 		c.Target.Q, c.Target.L = 16, 4 // more than the transfer matrix takes
-		(&evaluator{config: c, law: law}).logZ(&r)
+		(&evaluator{config: c, law: law}).setLogZ(&r)
 		require.Equal(t, reference{logZ: 7, logZError: 1}, r)
 	}
 }
@@ -135,7 +135,7 @@ func TestUnsettled(t *testing.T) {
 		require.NoError(t, err)
 		s := built.(*system)
 		_, err = s.referenceCache.Get(func() (*reference, error) {
-			r, err := s.summed(t.Context(), s.look)
+			r, err := s.drawReference(t.Context())
 			r.warnings = warnings
 			return r, err
 		})
