@@ -3,7 +3,7 @@
 //
 // The generator is that of package categories, whose density is known. The reference is the
 // sum over all configurations if these are few. It is a sum site by site, which draws exact
-// samples, if few sites stand between those summed out and those left. Beyond it is chains,
-// with standard errors that the table states: of clusters for ferromagnetic Potts models, of
-// replica exchange for others.
+// samples, if tables stay small (categories.Summable). Otherwise it is chains, with standard errors
+// that the table states: of cluster moves for ferromagnetic Potts models, of replica exchange for
+// others.
 package potts

@@ -13,8 +13,8 @@ import (
 	"github.com/revgen/revgen/internal/number"
 )
 
-// parse reads a graph: JSON with the keys of graph, or lines "i j J" after a first line
-// "# q=3", with "model=clock" if it is one.
+// parse reads a graph: JSON with the keys of graph, or a first line "# q=3", to which "model=clock"
+// may be added, and lines "i j J".
 func parse(file string, data []byte) (*graph, error) {
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n\ufeff"), []byte("{")) {
 		g := &graph{Model: "potts"}
@@ -51,11 +51,11 @@ func parse(file string, data []byte) (*graph, error) {
 			return nil, fmt.Errorf("%s:1: %w", file, err)
 		}
 	}
-	at := 0
+	lineNumber := 0
 	for line := range bytes.Lines(data) {
-		at++
+		lineNumber++
 		fail := func(format string, args ...any) error {
-			return fmt.Errorf("%s:%d: %s", file, at, fmt.Sprintf(format, args...))
+			return fmt.Errorf("%s:%d: %s", file, lineNumber, fmt.Sprintf(format, args...))
 		}
 		f := strings.Fields(string(line))
 		if len(f) == 0 || f[0][0] == '#' {
@@ -66,11 +66,11 @@ func parse(file string, data []byte) (*graph, error) {
 		}
 		var e spins.Edge
 		var err error
-		for k, to := range []*int{&e.I, &e.J} {
-			if *to, err = strconv.Atoi(f[k]); err != nil || *to < 0 {
+		for k, site := range []*int{&e.I, &e.J} {
+			if *site, err = strconv.Atoi(f[k]); err != nil || *site < 0 {
 				return nil, fail("%q is not the number of a site", f[k])
 			}
-			g.Sites = max(g.Sites, *to+1)
+			g.Sites = max(g.Sites, *site+1)
 		}
 		if e.Coupling, err = strconv.ParseFloat(f[2], 64); err != nil || !number.Finite(e.Coupling) {
 			return nil, fail("%q is not a finite number", f[2])
@@ -87,7 +87,8 @@ var models = []string{"potts", "clock"}
 
 var header = regexp.MustCompile(`(?m)\A[ \t]*#[ \t]*q[ \t]*=[ \t]*([0-9]+)(?:[ \t]+model[ \t]*=[ \t]*(\S+))?[ \t]*\r?$`)
 
-// recognise reports whether a file holds a graph of sites with states.
+// recognise reports whether a file holds a graph of sites with states, and returns the settings that
+// make it the target.
 func recognise(data []byte, path string) (set []string, ok bool) {
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		var keys struct{ System, Q, States json.RawMessage }

@@ -18,14 +18,14 @@ import (
 )
 
 // Verify checks the mathematics of sites of a few states exhaustively, over all 19,683
-// configurations of three states on the 3×3 lattice and over those of small graphs, each part
-// against an independent computation, and reports every check through emit.
+// configurations of three states on the 3×3 lattice and over those of a small graph, each function
+// against an independent computation. It reports every check through emit.
 func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
 	return newSubject(workers).verify(ctx, emit)
 }
 
-// A subject is what Verify examines. Tests replace a part by a wrong one and expect the check
-// of that part to fail.
+// A subject holds the functions that Verify examines. Tests replace one by a wrong one and expect
+// its check to fail.
 type subject struct {
 	workers  *pool.Pool
 	energy   func(t *categories.Target, s []byte) float64
@@ -59,12 +59,12 @@ func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
 		v.checkDensity, v.checkGradient, v.checkOneHot)
 }
 
-// lattice is the 3×3 lattice of three states.
+// lattice returns the 3×3 lattice of three states with a field.
 func lattice(model string) *TargetConfig {
 	return &TargetConfig{Beta: 0.8, Q: 3, Model: model, L: 3, J: 1.1, Fields: [][]float64{{0.2, 0, -0.1}}}
 }
 
-// example is a random graph of sites of 2 to 4 states with tables and fields.
+// example returns a random graph of sites of 2 to 4 states with tables and fields.
 func example() *TargetConfig {
 	r := rand.New(rand.NewPCG(8, 0))
 	t := &TargetConfig{Beta: 0.7, Q: 4, Model: "potts", Sites: 7, States: []int{2, 4, 3, 3, 4, 2, 3}, Offset: 0.4}
@@ -94,8 +94,8 @@ func example() *TargetConfig {
 	return t
 }
 
-// direct returns the energy by its definition.
-func (t *TargetConfig) direct(s []byte) float64 {
+// definedEnergy returns the energy by its definition.
+func (t *TargetConfig) definedEnergy(s []byte) float64 {
 	e := t.Offset
 	couple := func(i, j int, coupling float64) {
 		switch {
@@ -125,7 +125,7 @@ func (t *TargetConfig) direct(s []byte) float64 {
 	return e
 }
 
-// rounding is a bound of errors of numbers of order one.
+// rounding bounds the errors of numbers of order one.
 const rounding = 1e-11
 
 func (v *subject) checkEnergies(emit func(engine.Check)) {
@@ -134,7 +134,7 @@ func (v *subject) checkEnergies(emit func(engine.Check)) {
 	for _, t := range []*TargetConfig{lattice("potts"), lattice("clock"), example()} {
 		law := crash.Must(t.law())
 		law.Each(func(_ int, s []byte) {
-			worst = max(worst, math.Abs(v.energy(law, s)-t.direct(s)))
+			worst = max(worst, math.Abs(v.energy(law, s)-t.definedEnergy(s)))
 			count++
 		})
 	}
@@ -162,8 +162,7 @@ func (v *subject) checkSums(emit func(engine.Check)) {
 	emit(engine.AtMost("potts sums", worst, rounding, "ln Z site by site and by transfer matrices, less sums over all configurations"))
 }
 
-// checkKernel compares the law of the energy after steps from exact draws with the law
-// itself.
+// checkKernel compares the mean energy of exact draws after steps with the exact mean.
 func (v *subject) checkKernel(emit func(engine.Check), kind string, steps int) {
 	t := &TargetConfig{Beta: 0.9, Q: 3, Model: "clock", L: 3, J: 1}
 	law := crash.Must(t.law())
@@ -182,8 +181,8 @@ func (v *subject) checkKernel(emit func(engine.Check), kind string, steps int) {
 	for i := range samples {
 		got += law.Energy(batch[i*law.N():][:law.N()]) / samples
 	}
-	error := math.Sqrt((square - mean*mean) / samples)
-	emit(engine.AtMost("potts "+kind, math.Abs(got-mean)/error, 5, "standard errors between the mean energy of %d exact draws after %d steps and the exact one", samples, steps))
+	standardError := math.Sqrt((square - mean*mean) / samples)
+	emit(engine.AtMost("potts "+kind, math.Abs(got-mean)/standardError, 5, "standard errors between the mean energy of %d exact draws after %d steps and the exact one", samples, steps))
 }
 
 // checkDensity compares q, summed over all configurations, with 1.
@@ -192,21 +191,21 @@ func (v *subject) checkDensity(emit func(engine.Check)) {
 	for _, t := range []*TargetConfig{{Beta: 0.8, Q: 3, Model: "potts", L: 3, J: 1.1}, lattice("clock"), example()} {
 		s, params := v.model(t)
 		m := s.Model()
-		var all []byte
-		m.Target().Each(func(_ int, s []byte) { all = append(all, s...) })
+		var configs []byte
+		m.Target().Each(func(_ int, s []byte) { configs = append(configs, s...) })
 		n := m.Sites()
-		r := make([]float64, len(all)/n)
-		v.density(m.NewSampler(params, v.workers), r, all)
+		r := make([]float64, len(configs)/n)
+		v.density(m.NewSampler(params, v.workers), r, configs)
 		var sum float64
 		for i, r := range r {
-			sum += math.Exp(r - t.Beta*t.direct(all[i*n:][:n]))
+			sum += math.Exp(r - t.Beta*t.definedEnergy(configs[i*n:][:n]))
 		}
 		worst = max(worst, math.Abs(sum-1))
 	}
 	emit(engine.AtMost("potts density", worst, 2e-5, "q summed over all configurations, less 1"))
 }
 
-// model returns a generator with parameters far from where it begins.
+// model returns a generator and parameters far from the initial ones.
 func (v *subject) model(t *TargetConfig) (*categories.System, []float32) {
 	m := crash.Must(categories.NewModel(*crash.Must(t.law()), categories.Network{Neighbours: 4, Hidden: 3}, v.workers))
 	r := rand.New(rand.NewPCG(9, 0))
@@ -223,55 +222,55 @@ func (v *subject) checkGradient(emit func(engine.Check)) {
 	count := 0
 	for _, t := range []*TargetConfig{{Beta: 0.8, Q: 3, Model: "potts", L: 3, J: 1.1}, lattice("clock"), example()} {
 		s, params := v.model(t)
-		off, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.gradient(s, params, grad) })
-		worst, count = max(worst, off), count+tensors
+		relative, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.gradient(s, params, grad) })
+		worst, count = max(worst, relative), count+tensors
 	}
 	emit(engine.AtMost("potts gradient", worst, 2e-3, "of %d tensors, against central differences", count))
 }
 
-// checkOneHot moves all configurations as one-hot spins and as states.
+// checkOneHot compares distances and moves of all configurations as one-hot spins with those as states.
 func (v *subject) checkOneHot(emit func(engine.Check)) {
-	wrong, count := 0, 0
+	failures, count := 0, 0
 	for _, t := range []*TargetConfig{{Beta: 0.8, Q: 3, Model: "potts", L: 3, J: 1.1}, example()} {
 		law := crash.Must(t.law())
 		n, oneHot := law.N(), categories.OneHot{Target: law}
 		words := (oneHot.Spins() + 63) / 64
-		var all, back []byte
-		law.Each(func(_ int, s []byte) { all = append(all, s...) })
-		rows := len(all) / n
-		packed, moved := make([]uint64, rows*words), make([]byte, len(all))
+		var configs []byte
+		law.Each(func(_ int, s []byte) { configs = append(configs, s...) })
+		rows := len(configs) / n
+		packed, moved := make([]uint64, rows*words), make([]byte, len(configs))
 		for i := range rows {
 			x, first := packed[i*words:][:words], packed[:words]
-			oneHot.Pack(x, all[i*n:], 1)
-			differ, distance := 0, 0
-			for k, s := range all[i*n:][:n] {
-				if s != all[k] {
-					differ++
+			oneHot.Pack(x, configs[i*n:], 1)
+			sites, distance := 0, 0 // that differ, and spins
+			for k, s := range configs[i*n:][:n] {
+				if s != configs[k] {
+					sites++
 				}
 			}
 			for k := range x {
 				distance += bits.OnesCount64(x[k] ^ first[k])
 			}
-			if distance != 2*differ {
-				wrong++
+			if distance != 2*sites {
+				failures++
 			}
 		}
 		for _, c := range []*spins.TransitionConfig{{Proposal: "single"}, {Proposal: spins.Sweeping}} {
 			kernel, m := crash.Must(v.oneHot(oneHot, c)), crash.Must(categories.NewMoves(law, c, 1))
-			stream, next := rng.Stream(1, rng.SampleTransition, 0), make([]uint64, len(packed))
-			m.Run(nil, moved, all, 0, rows, 3, &stream, 0, new(bitspin.Count))
-			kernel.Run(nil, next, packed, 0, rows, 3, &stream, 0, new(bitspin.Count))
-			back = make([]byte, len(all))
+			stream, movedPacked := rng.Stream(1, rng.SampleTransition, 0), make([]uint64, len(packed))
+			m.Run(nil, moved, configs, 0, rows, 3, &stream, 0, new(bitspin.Count))
+			kernel.Run(nil, movedPacked, packed, 0, rows, 3, &stream, 0, new(bitspin.Count))
+			unpacked := make([]byte, len(configs))
 			for i := range rows {
-				oneHot.Unpack(back[i*n:], 1, next[i*words:])
+				oneHot.Unpack(unpacked[i*n:], 1, movedPacked[i*words:])
 			}
-			for i := range back {
-				if back[i] != moved[i] {
-					wrong++
+			for i := range unpacked {
+				if unpacked[i] != moved[i] {
+					failures++
 				}
 			}
 			count += rows
 		}
 	}
-	emit(engine.AtMost("potts one-hot", float64(wrong), 0, "configurations whose distance by one-hot spins is not twice that by sites, or sites that moves of one-hot spins move elsewhere than those of states, of %d moves", count))
+	emit(engine.AtMost("potts one-hot", float64(failures), 0, "configurations whose distance by one-hot spins is not twice that by sites, or sites that moves of one-hot spins move elsewhere than those of states, of %d moves", count))
 }
