@@ -46,9 +46,11 @@ func BenchmarkSources(b *testing.B) {
 		b.ReportMetric((cpu(syscall.RUSAGE_SELF)-start)/float64(b.N*blockRows), "cpu-ns/state")
 	}
 	b.Run("expression", func(b *testing.B) {
-		measure(b, newLent(1, func() evaluator { return compiled.NewEvaluator().Evaluate }))
+		measure(b, newEvaluators(1, func() evaluator { return compiled.NewEvaluator().Evaluate }))
 	})
-	b.Run("go", func(b *testing.B) { measure(b, newLent(1, func() evaluator { return vectors.Evaluator(field{}) })) })
+	b.Run("go", func(b *testing.B) {
+		measure(b, newEvaluators(1, func() evaluator { return vectors.Evaluator(field{}) }))
+	})
 	run := func(name string, command ...string) {
 		b.Run(name, func(b *testing.B) {
 			begin := func() *program.Workers {

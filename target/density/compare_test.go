@@ -19,7 +19,7 @@ import (
 func TestComparison(t *testing.T) {
 	const kept, draws = 32, 256
 	random := rand.New(rand.NewPCG(1, 2))
-	of := &reference{width: 3, kept: kept}
+	of := &reference{width: 3, chains: kept}
 	for i := range draws {
 		for c := range kept {
 			of.values = append(of.values, random.NormFloat64(), float64((i+c)%2), random.NormFloat64())

@@ -20,8 +20,8 @@ type RealsConfig struct {
 	vectors.Config
 	Target RealsTarget `json:"target"`
 
-	of      *origin
-	verdict error // of the pilot
+	origin  *origin
+	failure error // of the target while Adapt looked at it
 }
 
 // MixedConfig determines a run on a target over a mode beside a vector.
@@ -29,14 +29,14 @@ type MixedConfig struct {
 	vectors.ModalConfig
 	Target MixedTarget `json:"target"`
 
-	of      *origin
-	verdict error
+	origin  *origin
+	failure error // of the target while Adapt looked at it
 }
 
 // An origin is where a configuration's system comes from.
 type origin struct {
 	name   string
-	target vectors.Target // in Go, if it is
+	target vectors.Target // nil unless the target is written in Go
 }
 
 // TargetConfig says how ln π is computed.
@@ -60,9 +60,9 @@ type TargetConfig struct {
 	// Support bounds the coordinates: [low, high] for each, or once for all, null
 	// where there is no bound; empty for none. ln π is only asked for inside.
 	Support [][2]*float64 `json:"support"`
-	// Link is how a coordinate with two bounds lies on the line: "probit", its share of
-	// the way from low to high is the normal distribution function there; or "logit", it
-	// is 1/(1 + exp(−u)), as all models had it that say nothing of it.
+	// Link maps u on the line to a coordinate between two bounds, low + (high − low)·F(u).
+	// F is the normal distribution function for "probit", and 1/(1 + exp(−u)) for "logit",
+	// the link of all models that name none.
 	Link string `json:"link" enum:"probit,logit"`
 }
 
@@ -70,15 +70,15 @@ type TargetConfig struct {
 type RealsTarget struct {
 	TargetConfig
 	// Center is where the weight is, for each coordinate, or once for all; empty for
-	// 0. A coordinate with one bound has that of ln |x − bound|, one with two bounds
-	// that of Link.
+	// 0. A coordinate with one bound has the centre of ln |x − bound|, a coordinate
+	// with two bounds the centre of u, which Link maps to it.
 	Center []float64 `json:"center"`
 	// Scale is how far the weight reaches about the centre, a standard deviation say;
 	// empty for 1. A preset finds both where neither is set.
 	Scale []float64 `json:"scale"`
-	// Shear is how coordinates go together on a ridge: what is below the diagonal of L, row by
-	// row, in x = center + L (scale·y), where y is about 1 and L a lower triangle with ones on
-	// its diagonal; empty for none. A preset finds it with center and scale.
+	// Shear is how coordinates depend on each other on a ridge. It has the rows below the
+	// diagonal of L in x = center + L (scale·y), where y is about 1 and L is a lower triangle
+	// with ones on its diagonal; empty for none. A preset finds it with center and scale.
 	Shear [][]float64 `json:"shear"`
 }
 
@@ -92,8 +92,8 @@ type MixedTarget struct {
 	// Scale is how far the weight reaches about the centre, likewise; empty for 1. A
 	// preset finds both where neither is set.
 	Scale [][]float64 `json:"scale"`
-	// Shear is how coordinates go together on a ridge, for each mode as in a target over real
-	// vectors; empty for none.
+	// Shear is how coordinates depend on each other on a ridge, for each mode as in a target
+	// over real vectors; empty for none.
 	Shear [][][]float64 `json:"shear"`
 }
 
@@ -104,19 +104,19 @@ const (
 )
 
 // problem returns the target for a number of threads.
-func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error) {
+func (t *TargetConfig) problem(modes, threads int, from *origin) (*problem, error) {
 	if err := conf.First(conf.OneOf("kind", t.Kind, []string{"expression", "program", "go"}), conf.Between("dim", t.Dim, 1, maxDim)); err != nil {
 		return nil, err
 	}
 	p := &problem{config: t, dim: t.Dim, modes: modes, chart: newChart(t.Dim, max(1, modes))}
-	if err := p.chart.bounds(t.Support, t.Link); err != nil {
+	if err := p.chart.setBounds(t.Support, t.Link); err != nil {
 		return nil, err
 	}
-	if inGo := of.target != nil; inGo != (t.Kind == "go") {
+	if inGo := from.target != nil; inGo != (t.Kind == "go") {
 		if inGo {
-			return nil, fmt.Errorf("kind: %s is a target in Go; leave it at go", of.name)
+			return nil, fmt.Errorf("kind: %s is a target in Go; leave it at go", from.name)
 		}
-		return nil, fmt.Errorf("kind: this program was built without a target in Go for %s; take expression or program", of.name)
+		return nil, fmt.Errorf("kind: this program was built without a target in Go for %s; take expression or program", from.name)
 	}
 	switch t.Kind {
 	case "expression":
@@ -130,7 +130,7 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 		if err != nil {
 			return nil, fmt.Errorf("expression: %w", err)
 		}
-		p.key, p.source = "target.expression", newLent(threads, func() evaluator { return compiled.NewEvaluator().Evaluate })
+		p.key, p.source = "target.expression", newEvaluators(threads, func() evaluator { return compiled.NewEvaluator().Evaluate })
 		p.operations = compiled.Operations()
 	case "program":
 		if len(t.Command) == 0 || t.Command[0] == "" {
@@ -139,25 +139,25 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 		if !(t.TimeoutSeconds > 0 && t.TimeoutSeconds <= maxSeconds) {
 			return nil, fmt.Errorf("timeout_seconds: %v is not between 0 and %v", t.TimeoutSeconds, float64(maxSeconds))
 		}
-		p.key, p.operations = "target.command", asking
+		p.key, p.operations = "target.command", programOperations
 		p.program = program.New(program.Config{
 			Command: slices.Clone(t.Command), Dim: t.Dim, Modes: modes, Processes: threads,
 			Timeout: time.Duration(t.TimeoutSeconds * float64(time.Second)),
 		})
 		p.source = p.program
 	default:
-		dim, have := of.target.Dim(), 0
-		if m, ok := of.target.(vectors.Modal); ok {
-			have = m.Modes()
+		dim, haveModes := from.target.Dim(), 0
+		if m, ok := from.target.(vectors.Modal); ok {
+			haveModes = m.Modes()
 		}
 		if dim != t.Dim {
-			return nil, fmt.Errorf("dim: %d, and the states of %s have %d coordinates", t.Dim, of.name, dim)
+			return nil, fmt.Errorf("dim: %d, and the states of %s have %d coordinates", t.Dim, from.name, dim)
 		}
-		if have != modes {
-			return nil, fmt.Errorf("modes: %d, and %s has %d", modes, of.name, have)
+		if haveModes != modes {
+			return nil, fmt.Errorf("modes: %d, and %s has %d", modes, from.name, haveModes)
 		}
-		p.key, p.source = "target", newLent(threads, func() evaluator { return vectors.Evaluator(of.target) })
-		if l, ok := of.target.(vectors.Laborious); ok {
+		p.key, p.source = "target", newEvaluators(threads, func() evaluator { return vectors.Evaluator(from.target) })
+		if l, ok := from.target.(vectors.Laborious); ok {
 			p.operations = l.Operations()
 		}
 	}
@@ -168,14 +168,14 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 // begin with the path of a value.
 func (c *RealsConfig) problem(threads int) (*problem, error) {
 	t := &c.Target
-	p, err := t.TargetConfig.problem(0, threads, c.of)
+	p, err := t.TargetConfig.problem(0, threads, c.origin)
 	if err == nil {
-		err = p.chart.hint("", 0, t.Center, t.Scale, t.Shear)
+		err = p.chart.setHints("", 0, t.Center, t.Scale, t.Shear)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
 	}
-	p.chart.settle()
+	p.chart.derive()
 	return p, nil
 }
 
@@ -185,26 +185,26 @@ func (c *MixedConfig) problem(threads int) (*problem, error) {
 	if err := conf.Between("target.modes", t.Modes, 1, vectors.MaxModes); err != nil {
 		return nil, err
 	}
-	p, err := t.TargetConfig.problem(t.Modes, threads, c.of)
+	p, err := t.TargetConfig.problem(t.Modes, threads, c.origin)
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
 	}
-	for what, n := range map[string]int{"center": len(t.Center), "scale": len(t.Scale), "shear": len(t.Shear)} {
+	for name, n := range map[string]int{"center": len(t.Center), "scale": len(t.Scale), "shear": len(t.Shear)} {
 		if n != 0 && n != t.Modes {
-			return nil, fmt.Errorf("target.%s: %d lists for %d modes", what, n, t.Modes)
+			return nil, fmt.Errorf("target.%s: %d lists for %d modes", name, n, t.Modes)
 		}
 	}
 	for k := range t.Modes {
-		if err := p.chart.hint(fmt.Sprintf("[%d]", k), k, of(t.Center, k), of(t.Scale, k), of(t.Shear, k)); err != nil {
+		if err := p.chart.setHints(fmt.Sprintf("[%d]", k), k, modeRow(t.Center, k), modeRow(t.Scale, k), modeRow(t.Shear, k)); err != nil {
 			return nil, fmt.Errorf("target.%w", err)
 		}
 	}
-	p.chart.settle()
+	p.chart.derive()
 	return p, nil
 }
 
-// of returns what a list has for a mode, nil of an empty one.
-func of[T any](list [][]T, mode int) []T {
+// modeRow returns a mode's row of a list, nil if the list is empty.
+func modeRow[T any](list [][]T, mode int) []T {
 	if len(list) == 0 {
 		return nil
 	}
@@ -214,7 +214,7 @@ func of[T any](list [][]T, mode int) []T {
 // Validate reports the first value that cannot be used, by its key.
 func (c *RealsConfig) Validate() error {
 	p, err := c.problem(1)
-	if err := conf.First(c.ValidateNames(c.of.name, Presets), err, c.verdict); err != nil {
+	if err := conf.First(c.ValidateNames(c.origin.name, Presets), err, c.failure); err != nil {
 		return err
 	}
 	return c.Config.Validate(p.dim, p.demand(&c.Common))
@@ -238,17 +238,16 @@ func (c *MixedConfig) Demands() []engine.Demand {
 	return c.ModalConfig.Demands(p.dim, p.modes, p.demand(&c.Common))
 }
 
-// demand is what the target adds to the kits' demands: a bound of the memory that
-// evaluations take besides what the kits know of.
+// demand returns an upper bound of the memory that evaluations take, which the kits do not know.
 func (p *problem) demand(c *engine.Common) engine.Demand {
-	clones, observed := float64(c.Training.Batch/64+64), float64(observedAtOnce+c.Evaluation.Samples/16)
+	clones, observed := float64(c.Training.Batch/64+64), float64(observeRows+c.Evaluation.Samples/16)
 	return engine.Demand{Key: "training.batch", Bytes: clones*blockRows*(8*float64(p.dim)+24) + observed*8*(3*vectors.ObservedCoordinates+24)}
 }
 
 // Validate reports the first value that cannot be used, by its key.
 func (c *MixedConfig) Validate() error {
 	p, err := c.problem(1)
-	if err := conf.First(c.ValidateNames(c.of.name, Presets), err, c.verdict); err != nil {
+	if err := conf.First(c.ValidateNames(c.origin.name, Presets), err, c.failure); err != nil {
 		return err
 	}
 	return c.ModalConfig.Validate(p.dim, p.modes, p.demand(&c.Common))
@@ -261,7 +260,7 @@ func (c *RealsConfig) New(workers *pool.Pool) (engine.System, error) {
 		return nil, err
 	}
 	s := newSystem(&c.Config, realsTarget{p.evaluation()}, p, workers)
-	s.spare = p.program != nil && c.Preset == "quick"
+	s.frugal = p.program != nil && c.Preset == "quick"
 	return s, nil
 }
 
@@ -275,10 +274,10 @@ func (c *MixedConfig) New(workers *pool.Pool) (engine.System, error) {
 }
 
 // Describe implements engine.Explainer.
-func (c *RealsConfig) Describe() string { return c.Target.describe(c.of.name, 0) }
+func (c *RealsConfig) Describe() string { return c.Target.describe(c.origin.name, 0) }
 
 // Describe implements engine.Explainer.
-func (c *MixedConfig) Describe() string { return c.Target.describe(c.of.name, c.Target.Modes) }
+func (c *MixedConfig) Describe() string { return c.Target.describe(c.origin.name, c.Target.Modes) }
 
 func (t *TargetConfig) describe(name string, modes int) string {
 	states := fmt.Sprintf("%d coordinates", t.Dim)

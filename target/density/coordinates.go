@@ -10,16 +10,16 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 )
 
-// A coordinate is the map x = f(u), u = c + s·y + Σ a·y of those before it, from the line to
-// a coordinate's support: f(u) is u without a bound, low + eᵘ or high − eᵘ with one, and
-// low + (high − low)·F(u) with two, where F is the normal distribution function, so that a
-// density that is finite at the bounds has the tails of a Gaussian; or 1/(1 + e⁻ᵘ).
+// A coordinate is the map of coordinate i from a state y to x = f(u) in its support, where
+// u = c + s·yᵢ + Σ_{j<i} aⱼ·yⱼ is on the line. f(u) is u without a bound, low + eᵘ or high − eᵘ
+// with one bound, and low + (high − low)·F(u) with two. F is the normal distribution function,
+// by which a density that is finite at the bounds has the tails of a Gaussian, or 1/(1 + e⁻ᵘ).
 type coordinate struct {
-	center, scale float64
-	low, high     float64   // infinite without a bound
+	center, scale float64   // c and s
+	low, high     float64   // bounds, infinite if there are none
 	logit         bool      // F(u) = 1/(1 + e⁻ᵘ)
-	free          bool      // without any
-	least, most   float32   // states between them, infinite without a bound
+	unbounded     bool      // has no bound
+	minX, maxX    float32   // least and largest number inside the bounds
 	shear         []float64 // a, for each coordinate before it, or nil
 }
 
@@ -33,13 +33,13 @@ func (c *coordinate) sheared(y []float32) (sum float64) {
 	return sum
 }
 
-// line returns u of coordinate i of the state y.
-func (c *coordinate) line(y []float32, i int) float64 {
+// linear returns u of coordinate i of the state y.
+func (c *coordinate) linear(y []float32, i int) float64 {
 	return c.center + c.sheared(y) + c.scale*float64(y[i])
 }
 
-// bend returns x of u, and ln |df/du|.
-func (c *coordinate) bend(u float64) (x, logSlope float64) {
+// toSupport returns x = f(u) and ln |df/du|.
+func (c *coordinate) toSupport(u float64) (x, logSlope float64) {
 	below, above := !math.IsInf(c.low, 0), !math.IsInf(c.high, 0)
 	switch {
 	case below && above && !c.logit:
@@ -50,8 +50,8 @@ func (c *coordinate) bend(u float64) (x, logSlope float64) {
 		return c.high - (c.high-c.low)*math.Erfc(u/math.Sqrt2)/2, logSlope
 	case below && above:
 		// 1/(1 + e⁻ᵘ) and its complement, each without cancellation.
-		share, rest := 1/(1+math.Exp(-u)), 1/(1+math.Exp(u))
-		return c.low + (c.high-c.low)*share, math.Log(c.high-c.low) + math.Log(share) + math.Log(rest)
+		share, complement := 1/(1+math.Exp(-u)), 1/(1+math.Exp(u))
+		return c.low + (c.high-c.low)*share, math.Log(c.high-c.low) + math.Log(share) + math.Log(complement)
 	case below:
 		return c.low + math.Exp(u), u
 	case above:
@@ -60,20 +60,20 @@ func (c *coordinate) bend(u float64) (x, logSlope float64) {
 	return u, 0
 }
 
-// straighten returns u of x, NaN outside the support. An x that has been rounded to a bound
-// is one of the u that are.
-func (c *coordinate) straighten(x float64) float64 {
-	u, beyond := x, 700.0 // whose exponential is next to 0 or infinity
+// fromSupport returns u of x, NaN outside the support. At a bound, to which many u round, it
+// returns one of them.
+func (c *coordinate) fromSupport(x float64) float64 {
+	u, maxU := x, 700.0 // eᵘ is next to 0 or infinity there
 	below, above := !math.IsInf(c.low, 0), !math.IsInf(c.high, 0)
 	switch {
 	case !(x >= c.low && x <= c.high):
 		return math.NaN()
 	case below && above && !c.logit:
-		beyond = 37 // whose share is next to 0 or 1
-		if share, rest := (x-c.low)/(c.high-c.low), (c.high-x)/(c.high-c.low); share < rest {
+		maxU = 37 // F(u) is next to 0 or 1 there
+		if share, complement := (x-c.low)/(c.high-c.low), (c.high-x)/(c.high-c.low); share < complement {
 			u = mathext.NormalQuantile(share)
 		} else {
-			u = -mathext.NormalQuantile(rest)
+			u = -mathext.NormalQuantile(complement)
 		}
 	case below && above:
 		u = math.Log((x - c.low) / (c.high - x))
@@ -83,35 +83,35 @@ func (c *coordinate) straighten(x float64) float64 {
 		u = math.Log(c.high - x)
 	}
 	if c.bounded() {
-		u = min(max(u, -beyond), beyond)
+		u = min(max(u, -maxU), maxU)
 	}
 	return u
 }
 
 // invert returns y of coordinate i of a state whose coordinates before it are y.
 func (c *coordinate) invert(x float64, y []float32) float64 {
-	return (c.straighten(x) - c.center - c.sheared(y)) / c.scale
+	return (c.fromSupport(x) - c.center - c.sheared(y)) / c.scale
 }
 
-// A chart is the coordinates of every mode, one of them where there are no modes.
+// A chart is the coordinates of every mode. It has one mode where the target has none.
 type chart struct {
-	dim     int
-	maps    []coordinate // [modes][dim]
-	volumes []float64    // of each mode, Σ ln s
-	lines   bool         // all coordinates are u = c + s·y
+	dim      int
+	maps     []coordinate // [modes][dim]
+	volumes  []float64    // Σ ln s of each mode
+	diagonal bool         // x = c + s·y in all coordinates
 }
 
 func newChart(dim, modes int) *chart {
 	c := &chart{dim: dim, maps: make([]coordinate, dim*modes), volumes: make([]float64, modes)}
 	for i := range c.maps {
 		inf := math.Inf(1)
-		c.maps[i] = coordinate{scale: 1, low: -inf, high: inf, least: float32(-inf), most: float32(inf)}
+		c.maps[i] = coordinate{scale: 1, low: -inf, high: inf, minX: float32(-inf), maxX: float32(inf)}
 	}
 	return c
 }
 
-// coarsest is how many times the distance between states a scale must be.
-const coarsest = 2
+// minScaleSpacings is the least scale, in distances between float32 numbers.
+const minScaleSpacings = 2
 
 // spacing returns the distance of float32 numbers about x.
 func spacing(x float64) float64 {
@@ -119,18 +119,18 @@ func spacing(x float64) float64 {
 	return float64(math.Nextafter32(near, math.MaxFloat32)) - float64(near)
 }
 
-// settle computes what follows from the maps.
-func (c *chart) settle() {
-	c.lines = true
+// derive sets the fields that follow from centers, scales and bounds.
+func (c *chart) derive() {
+	c.diagonal = true
 	for i := range c.maps {
 		m := &c.maps[i]
-		m.free = !m.bounded()
-		c.lines = c.lines && m.free && m.shear == nil
+		m.unbounded = !m.bounded()
+		c.diagonal = c.diagonal && m.unbounded && m.shear == nil
 		c.volumes[i/c.dim] += math.Log(m.scale)
 	}
 }
 
-func (c *chart) of(k []uint8, r int) []coordinate {
+func (c *chart) coordinates(k []uint8, r int) []coordinate {
 	mode := 0
 	if k != nil {
 		mode = int(k[r])
@@ -138,39 +138,39 @@ func (c *chart) of(k []uint8, r int) []coordinate {
 	return c.maps[mode*c.dim:][:c.dim]
 }
 
-// place sets x to the states y, rounded to float32, and volume to ln |∂x/∂y| without
-// the part that is the same for all.
-func (c *chart) place(x []float32, volume []float64, y []float32, k []uint8) {
+// toTarget sets x to the states y in the target's coordinates, rounded to float32, and volume
+// to ln |∂x/∂y| without the part that is the same for all states.
+func (c *chart) toTarget(x []float32, volume []float64, y []float32, k []uint8) {
 	for r := range volume {
 		volume[r] = 0
 		if k != nil {
 			volume[r] = c.volumes[k[r]]
 		}
-		maps, row := c.of(k, r), y[r*c.dim:][:c.dim]
-		if c.lines {
-			to := x[r*c.dim:][:c.dim]
+		maps, row := c.coordinates(k, r), y[r*c.dim:][:c.dim]
+		if c.diagonal {
+			dst := x[r*c.dim:][:c.dim]
 			for i, v := range row {
-				to[i] = float32(maps[i].center + maps[i].scale*float64(v))
+				dst[i] = float32(maps[i].center + maps[i].scale*float64(v))
 			}
 			continue
 		}
 		for i := range maps {
-			at, m := r*c.dim+i, &maps[i]
-			u := m.line(row, i)
-			if m.free {
-				x[at] = float32(u)
+			j, m := r*c.dim+i, &maps[i]
+			u := m.linear(row, i)
+			if m.unbounded {
+				x[j] = float32(u)
 				continue
 			}
-			v, slope := m.bend(u)
-			x[at] = min(max(float32(v), m.least), m.most) // what rounds to a bound is the next number inside
+			v, slope := m.toSupport(u)
+			x[j] = min(max(float32(v), m.minX), m.maxX) // a number that rounds to a bound moves inside
 			volume[r] += slope
 		}
 	}
 }
 
-// bounds sets those of coordinates: a pair for each, or one for all; nil stands for
-// none. The link is how those with two lie on the line.
-func (c *chart) bounds(support [][2]*float64, link string) error {
+// setBounds sets the bounds of coordinates: a pair for each, or one for all; nil stands for
+// no bound. The link is F of coordinates with two bounds.
+func (c *chart) setBounds(support [][2]*float64, link string) error {
 	if err := conf.OneOf("link", link, []string{"probit", "logit"}); err != nil {
 		return err
 	}
@@ -194,20 +194,20 @@ func (c *chart) bounds(support [][2]*float64, link string) error {
 			return fmt.Errorf("support[%d]: %v is not below %v", i%c.dim%len(support), m.low, m.high)
 		}
 		if pair[0] != nil {
-			m.least = above(m.low)
+			m.minX = nextAbove(m.low)
 		}
 		if pair[1] != nil {
-			m.most = -above(-m.high)
+			m.maxX = -nextAbove(-m.high)
 		}
-		if m.least > m.most {
+		if m.minX > m.maxX {
 			return fmt.Errorf("support[%d]: states are float32, of which none is between %v and %v", i%c.dim%len(support), m.low, m.high)
 		}
 	}
 	return nil
 }
 
-// above returns the least float32 that is more than low.
-func above(low float64) float32 {
+// nextAbove returns the least float32 that is more than low.
+func nextAbove(low float64) float32 {
 	x := float32(low)
 	if float64(x) <= low {
 		x = math.Nextafter32(x, float32(math.Inf(1)))
@@ -215,12 +215,12 @@ func above(low float64) float32 {
 	return x
 }
 
-// hint sets centre and scale of a mode's coordinates: one for each, or one for all; and the
-// shear, a row for each but the first.
-func (c *chart) hint(key string, mode int, center, scale []float64, shear [][]float64) error {
-	for what, list := range map[string][]float64{"center": center, "scale": scale} {
+// setHints sets centre and scale of a mode's coordinates, one for each or one for all, and the
+// shear, a row for each but the first. Errors name the mode by key, "[k]" or "".
+func (c *chart) setHints(key string, mode int, center, scale []float64, shear [][]float64) error {
+	for name, list := range map[string][]float64{"center": center, "scale": scale} {
 		if n := len(list); n != 0 && n != 1 && n != c.dim {
-			return fmt.Errorf("%s%s: %d numbers for %d coordinates; give one for each, or one for all", what, key, n, c.dim)
+			return fmt.Errorf("%s%s: %d numbers for %d coordinates; give one for each, or one for all", name, key, n, c.dim)
 		}
 	}
 	for i := range c.dim {
@@ -235,7 +235,7 @@ func (c *chart) hint(key string, mode int, center, scale []float64, shear [][]fl
 			continue
 		}
 		m.scale = scale[i%len(scale)]
-		if step := spacing(m.center); !m.bounded() && m.scale > 0 && m.scale < coarsest*step {
+		if step := spacing(m.center); !m.bounded() && m.scale > 0 && m.scale < minScaleSpacings*step {
 			return fmt.Errorf("scale%s[%d]: %v is too little about %v: states are float32, which are %.2g apart there; let the coordinate be the distance from %[4]v, and add that in ln π",
 				key, i%len(scale), m.scale, m.center, step)
 		}
@@ -264,24 +264,24 @@ func (c *chart) hint(key string, mode int, center, scale []float64, shear [][]fl
 // ToTarget implements vectors.Chart.
 func (p *problem) ToTarget(s vectors.States) (to vectors.States, volume []float64) {
 	to, volume = vectors.States{Dim: s.Dim, X: make([]float32, len(s.X)), K: s.K}, make([]float64, s.Len())
-	p.chart.place(to.X, volume, s.X, s.K)
+	p.chart.toTarget(to.X, volume, s.X, s.K)
 	return to, volume
 }
 
-// ToLearned implements vectors.Chart. What the volume of the coordinates that are learned adds
-// to ln π does not count as energy.
+// ToLearned implements vectors.Chart. The energies that it returns cancel ln |∂x/∂y|, which −ln π
+// of learned coordinates contains.
 func (p *problem) ToLearned(s vectors.States) (energies []float64, err error) {
 	energies = make([]float64, s.Len())
 	for r := range energies {
 		row := s.X[r*p.dim:][:p.dim]
-		for i, m := range p.chart.of(s.K, r) {
+		for i, m := range p.chart.coordinates(s.K, r) {
 			x := row[i]
 			y := float32(m.invert(float64(x), row))
 			if y-y != 0 {
 				return nil, fmt.Errorf("states: coordinate %d of state %d is %v, outside the target's support", i, r, x)
 			}
 			row[i] = y
-			_, slope := m.bend(m.line(row, i))
+			_, slope := m.toSupport(m.linear(row, i))
 			energies[r] += slope
 			if p.modes > 0 {
 				energies[r] += math.Log(m.scale)

@@ -55,10 +55,10 @@ func TestInside(t *testing.T) {
 	} {
 		for _, link := range []string{"probit", "logit"} {
 			c := newChart(1, 1)
-			require.NoError(t, c.bounds([][2]*float64{pair}, link))
+			require.NoError(t, c.setBounds([][2]*float64{pair}, link))
 			for y := -1000.0; y <= 1000; y += 0.37 {
 				x, volume := []float32{0}, []float64{0}
-				c.place(x, volume, []float32{float32(y)}, nil)
+				c.toTarget(x, volume, []float32{float32(y)}, nil)
 				require.True(t, pair[0] == nil || float64(x[0]) > *pair[0], y)
 				require.True(t, pair[1] == nil || float64(x[0]) < *pair[1], y)
 				require.True(t, volume[0] <= 1000, y) // a number, or −∞

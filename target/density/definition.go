@@ -17,15 +17,13 @@ var RealsDefinition = definition(&origin{name: "reals"}, "a target of one's own 
 // describes.
 var MixedDefinition = definition(&origin{name: "mixed"}, "a target of one's own over a mode and a vector: an expression, or a program", wells, mixedPreset)
 
-// Hints say where a target's weight is: center and scale for each coordinate, or one
-// number for all, and its support, a pair for each or one for all, infinite where there
-// is no bound. What is left out, the presets find.
+// Hints say where a target's weight is. The presets find a center and scale that are left out.
 type Hints struct {
-	Center, Scale []float64
-	Support       [][2]float64
+	Center, Scale []float64    // for each coordinate, or one number for all
+	Support       [][2]float64 // a pair for each coordinate or one for all, infinite where there is no bound
 }
 
-// MixedHints are Hints for each mode, with the support of all.
+// MixedHints are Hints for each mode. All modes have the same support.
 type MixedHints struct {
 	Center, Scale [][]float64
 	Support       [][2]float64
@@ -55,12 +53,12 @@ func Mixed(name, summary string, t vectors.Modal, hints ...MixedHints) engine.De
 	}, mixedPreset)
 }
 
-// newTarget is a target of which only the kind and the coordinates are known.
+// newTarget returns a target's configuration with a kind, a number of coordinates and defaults.
 func newTarget(kind string, dim int) TargetConfig {
 	return TargetConfig{Kind: kind, Dim: dim, TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{}, Link: "probit"}
 }
 
-// pairs writes bounds as a configuration has them.
+// pairs returns bounds in the form of a configuration, where nil stands for infinity.
 func pairs(support [][2]float64) (all [][2]*float64) {
 	for _, pair := range support {
 		var p [2]*float64
@@ -74,21 +72,21 @@ func pairs(support [][2]float64) (all [][2]*float64) {
 	return all
 }
 
-// definition registers targets, of which preset makes the configurations.
+// definition registers a system whose configurations preset makes.
 func definition[T any, C interface {
 	engine.Config
 	problem(threads int) (*problem, error)
-}](of *origin, summary string, target func() T, preset func(of *origin, target T, name string) C) engine.Definition {
+}](from *origin, summary string, target func() T, preset func(of *origin, target T, name string) C) engine.Definition {
 	return engine.Definition{
-		Name: of.name, Summary: summary, Presets: Presets,
+		Name: from.name, Summary: summary, Presets: Presets,
 		Preset: func(name string) (engine.Config, error) {
 			if err := conf.OneOf("preset", name, Presets); err != nil {
 				return nil, err
 			}
-			return preset(of, target(), name), nil
+			return preset(from, target(), name), nil
 		},
 		Verify: func(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
-			return verify(ctx, preset(of, target(), Presets[0]).problem, workers, emit)
+			return verify(ctx, preset(from, target(), Presets[0]).problem, workers, emit)
 		},
 	}
 }

@@ -5,15 +5,18 @@
 // RealsDefinition and MixedDefinition are the systems that the configuration's
 // target describes. docs/targets.md says how each is written.
 //
-//	config.go       the configuration, and the recipe for a target
-//	target.go       ln π of batches, and what is wrong with it
+//	config.go       the configuration
+//	presets.go      the presets, and their adaptation to a target
+//	target.go       ln π of batches, and errors about its values
 //	coordinates.go  the coordinates in which a generator learns
-//	pilot.go        where a target's weight is, by short chains
-//	system.go       what the kits' systems lack: samples in the target's coordinates
-//	metrics.go      the table: averages beside those of chains
-//	figures.go      marginal laws, ln π
+//	pilot.go        short chains that find where the probability mass is
+//	tails.go        rays and lines that show whether π can be normalised
+//	system.go       the system, whose samples are in the target's coordinates
+//	verify.go       checks of a target near its probability mass
+//	metrics.go      the table, which compares averages with those of chains
+//	figures.go      marginal laws, and the law of ln π
 //	definition.go   registration
 //
-// A generator learns y of the map x = f(c + s·y), coordinate by coordinate, in which
-// the weight is about 0 with a scale of about 1 and no coordinate has a bound.
+// A generator learns the coordinates y of the map x = f(c + s·y). In them the
+// probability mass is around 0 with a scale of about 1, and no coordinate has a bound.
 package density

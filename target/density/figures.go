@@ -35,16 +35,16 @@ func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]
 	return []figure.Figure{f}, nil
 }
 
-// panel shows the law of an observable.
+// panel shows the law of an observable, of the generator and of the reference chains.
 func (s *system) panel(name, label string) figure.Panel {
 	const bins, tail = 64, 2e-3
 	column := s.column(name)
-	generated, reference := known(lists.Column(s.values, column, len(s.names))), known(lists.Column(s.reference.values, column, s.reference.width))
-	both := slices.Sorted(slices.Values(append(slices.Clone(reference), generated...)))
+	generated, reference := finite(lists.Column(s.values, column, len(s.names))), finite(lists.Column(s.reference.values, column, s.reference.width))
+	pooled := slices.Sorted(slices.Values(append(slices.Clone(reference), generated...)))
 	low, high := -1.0, 1.0
-	if len(both) > 0 {
-		cut := int(tail * float64(len(both)))
-		low, high = both[cut], both[len(both)-1-cut]
+	if len(pooled) > 0 {
+		cut := int(tail * float64(len(pooled)))
+		low, high = pooled[cut], pooled[len(pooled)-1-cut]
 	}
 	margin := max((high-low)/20, 1e-9*max(1, math.Abs(low)))
 	low, high = low-margin, high+margin
@@ -52,7 +52,7 @@ func (s *system) panel(name, label string) figure.Panel {
 	if len(reference) > 0 {
 		h := figure.NewHistogram(low, high, bins)
 		h.Add(reference...)
-		area := figure.Layer{Mark: figure.Area, Role: figure.Target, Label: fmt.Sprintf("%d chains", s.reference.kept)}
+		area := figure.Layer{Mark: figure.Area, Role: figure.Target, Label: fmt.Sprintf("%d chains", s.reference.chains)}
 		area.X, area.Y, _, _ = h.Density()
 		panel.Layers = append(panel.Layers, area)
 	}
@@ -66,6 +66,7 @@ func (s *system) panel(name, label string) figure.Panel {
 	return panel
 }
 
-func known(values []float64) []float64 {
+// finite returns the finite values, in the same slice.
+func finite(values []float64) []float64 {
 	return slices.DeleteFunc(values, func(v float64) bool { return math.IsInf(v, 0) })
 }

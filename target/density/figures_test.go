@@ -40,9 +40,9 @@ func TestFiguresOfTables(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = s.samplesOf(t.Context(), slices.Repeat([]float32{float32(math.NaN())}, len(params)), samples)
 	require.EqualError(t, err, "a sample of the generator is not finite: its x0 is NaN")
-	require.Equal(t, ofReference, s.reference.kept)
+	require.Equal(t, referenceChains, s.reference.chains)
 	// 16 steps of the chains for each sample, half as many again before.
-	require.Len(t, s.reference.values, samples*16/ofReference*ofReference*s.reference.width)
+	require.Len(t, s.reference.values, samples*16/referenceChains*referenceChains*s.reference.width)
 	rows := map[string]measure.Metric{}
 	for _, m := range e.Metrics {
 		rows[m.Name] = m
@@ -71,7 +71,7 @@ func TestFiguresOfTables(t *testing.T) {
 		require.InDelta(t, exact, m.Exact, 1e-9, name)
 		require.InDelta(t, math.Abs(mean-exact), m.Error, 1e-9, name)
 		require.InDeltaSlice(t, []float64{mean - half, mean + half}, m.Interval[:], 1e-6*half, name)
-		chain := stat.Chains(draws, ofReference)
+		chain := stat.Chains(draws, referenceChains)
 		require.InEpsilon(t, chain.StandardError, m.Uncertainty, 1e-6, name)
 		require.InEpsilon(t, math.Sqrt(2/math.Pi/samples)*chain.Deviation, m.Floor, 1e-6, name)
 		require.InEpsilon(t, gonum.StdDev(draws, nil), chain.Deviation, 0.01, name)

@@ -68,15 +68,15 @@ func TestCoordinates(t *testing.T) {
 
 func testCoordinates(t *testing.T, link string, between func(u float64) (share, slope float64), beyond float64) {
 	c := newChart(4, 2)
-	require.NoError(t, c.bounds([][2]*float64{{}, {bound(1), nil}, {nil, bound(-2)}, {bound(-1), bound(5)}}, link))
+	require.NoError(t, c.setBounds([][2]*float64{{}, {bound(1), nil}, {nil, bound(-2)}, {bound(-1), bound(5)}}, link))
 	shears := [][][]float64{nil, {{3}, {-2, 0.5}, {0, 1, -7}}}
-	require.NoError(t, c.hint("[0]", 0, []float64{0.5, 1, -1, 2}, []float64{2, 0.5, 3, 1.5}, shears[0]))
-	require.NoError(t, c.hint("[1]", 1, []float64{4}, []float64{0.25}, shears[1]))
-	c.settle()
+	require.NoError(t, c.setHints("[0]", 0, []float64{0.5, 1, -1, 2}, []float64{2, 0.5, 3, 1.5}, shears[0]))
+	require.NoError(t, c.setHints("[1]", 1, []float64{4}, []float64{0.25}, shears[1]))
+	c.derive()
 	require.InDeltaSlice(t, []float64{math.Log(2 * 0.5 * 3 * 1.5), 4 * math.Log(0.25)}, c.volumes, 1e-12)
 	y := []float32{0.3, -0.7, 1.1, 0.2, -0.5, 0.6, 0.1, -2}
 	x, volume := make([]float32, 8), make([]float64, 2)
-	c.place(x, volume, y, []uint8{1, 0})
+	c.toTarget(x, volume, y, []uint8{1, 0})
 	for r, mode := range []int{1, 0} {
 		center, scale := [][]float64{{0.5, 1, -1, 2}, {4, 4, 4, 4}}[mode], [][]float64{{2, 0.5, 3, 1.5}, {0.25, 0.25, 0.25, 0.25}}[mode]
 		var u [4]float64
@@ -92,12 +92,12 @@ func testCoordinates(t *testing.T, link string, between func(u float64) (share, 
 		want := []float64{u[0], 1 + math.Exp(u[1]), -2 - math.Exp(u[2]), -1 + 6*share}
 		for i, v := range want {
 			require.InEpsilon(t, v, x[4*r+i], 1e-6)
-			m := c.of([]uint8{uint8(mode)}, 0)[i]
+			m := c.coordinates([]uint8{uint8(mode)}, 0)[i]
 			require.InDelta(t, y[4*r+i], m.invert(v, y[4*r:]), 1e-9)
 		}
 		require.InDelta(t, c.volumes[mode]+u[1]+u[2]+math.Log(6*slope), volume[r], 1e-9)
 	}
-	maps := c.of(nil, 0)
+	maps := c.coordinates(nil, 0)
 	invert := func(i int, x float64) float64 { return maps[i].invert(x, nil) }
 	require.True(t, math.IsNaN(invert(1, 0.5)) && math.IsNaN(invert(2, 0)) && math.IsNaN(invert(3, 6)))
 	require.InDelta(t, (-700-1)/0.5, invert(1, 1), 1e-9)
@@ -106,7 +106,7 @@ func testCoordinates(t *testing.T, link string, between func(u float64) (share, 
 	require.InDelta(t, (-beyond-2)/1.5, invert(3, -1), 1e-9)
 	require.InDelta(t, (700-1)/0.5, invert(1, math.Inf(1)), 1e-9)
 
-	require.Equal(t, []float32{1, math.Nextafter32(1, 2), math.Nextafter32(1, 2)}, []float32{above(1 - 1e-12), above(1), above(1 + 1e-12)})
+	require.Equal(t, []float32{1, math.Nextafter32(1, 2), math.Nextafter32(1, 2)}, []float32{nextAbove(1 - 1e-12), nextAbove(1), nextAbove(1 + 1e-12)})
 	require.Equal(t, []float64{1. / (1 << 23), 1. / 1024, math.SmallestNonzeroFloat32}, []float64{spacing(-1), spacing(1e4), spacing(0)})
 }
 
@@ -272,20 +272,20 @@ func TestPilotFigures(t *testing.T) {
 		u := random.NormFloat64()
 		for i := range d {
 			v := float64(float32(float64(i) + float64(i+1)*(u+random.NormFloat64())))
-			w.seen, columns[i] = append(w.seen, float32(v)), append(columns[i], v)
+			w.lastRound, columns[i] = append(w.lastRound, float32(v)), append(columns[i], v)
 		}
 	}
 	var scales []float64
 	for i, column := range columns {
 		sorted := slices.Sorted(slices.Values(column))
-		low, high := quantiles(w.seen, i, d)
+		low, high := quantiles(w.lastRound, i, d)
 		require.Equal(t, []float64{sorted[4], sorted[35]}, []float64{low, high})
 		scales = append(scales, (high-low)/(2*1.2816))
 	}
-	at := w.place()
+	at := w.locate()
 	for i := range d {
 		require.InDelta(t, scales[i], at.scale[i], 1e-12)
-		low, high := quantiles(w.seen, i, d)
+		low, high := quantiles(w.lastRound, i, d)
 		require.InDelta(t, (low+high)/2, at.center[i], 1e-12)
 	}
 	growth, fall := w.adapt()
@@ -339,22 +339,22 @@ func TestPilotFigures(t *testing.T) {
 			}
 		}
 	}
-	w.stretch(z)
+	w.applyShape(z)
 	for i, v := range want {
 		require.InDelta(t, v, z[i], 1e-6)
 	}
 
 	for _, c := range []struct {
-		at            place
+		at            location
 		center, scale []float64
 	}{
-		{place{center: []float64{0.29, -0.29}, scale: []float64{1, 1.3}}, []float64{}, []float64{1.14}},
-		{place{center: []float64{0.31, 0}, scale: []float64{1, 1.31}}, []float64{0.31, 0}, []float64{1, 1.31}},
-		{place{center: []float64{12345.678, 0}, scale: []float64{1e4, 1e4}}, []float64{12300, 0}, []float64{10000}},
-		{place{center: []float64{12345.678, 0}, scale: []float64{0.1, 1}}, []float64{12345.7, 0}, []float64{0.1, 1}},
-		{place{center: []float64{1234.5678}, scale: []float64{1.23456}}, []float64{1234.6}, []float64{1.23}},
+		{location{center: []float64{0.29, -0.29}, scale: []float64{1, 1.3}}, []float64{}, []float64{1.14}},
+		{location{center: []float64{0.31, 0}, scale: []float64{1, 1.31}}, []float64{0.31, 0}, []float64{1, 1.31}},
+		{location{center: []float64{12345.678, 0}, scale: []float64{1e4, 1e4}}, []float64{12300, 0}, []float64{10000}},
+		{location{center: []float64{12345.678, 0}, scale: []float64{0.1, 1}}, []float64{12345.7, 0}, []float64{0.1, 1}},
+		{location{center: []float64{1234.5678}, scale: []float64{1.23456}}, []float64{1234.6}, []float64{1.23}},
 	} {
-		center, scale := c.at.describe()
+		center, scale := c.at.rounded()
 		require.InDeltaSlice(t, c.center, center, 1e-9)
 		require.Len(t, center, len(c.center))
 		require.InDeltaSlice(t, c.scale, scale, 1e-9)
@@ -366,10 +366,10 @@ func walking(t *testing.T, f formula, mode int) *pilotWalk {
 	of := newTarget("go", f.dim)
 	p, err := of.problem(f.modes, 1, &origin{name: "mine", target: f})
 	require.NoError(t, err)
-	p.chart.settle()
+	p.chart.derive()
 	w := &pilotWalk{
-		e: p.evaluation(), mode: mode, x: make([]float32, pilotChains*f.dim), to: make([]float32, pilotChains*f.dim), scale: make([]float64, f.dim), factor: [2]float64{0.5, 0.7},
-		current: make([]float64, pilotChains), next: make([]float64, pilotChains), uniforms: make([]float32, pilotChains),
+		e: p.evaluation(), mode: mode, x: make([]float32, pilotChains*f.dim), proposal: make([]float32, pilotChains*f.dim), scale: make([]float64, f.dim), stepFactor: [2]float64{0.5, 0.7},
+		logPi: make([]float64, pilotChains), proposalLogPi: make([]float64, pilotChains), uniforms: make([]float32, pilotChains),
 	}
 	if f.modes > 0 {
 		w.k = slices.Repeat([]uint8{uint8(mode)}, pilotChains)
@@ -407,19 +407,19 @@ func TestPilotSteps(t *testing.T) {
 			from = inside[r%len(inside)]
 		}
 		require.Equal(t, z[from*d:(from+1)*d], w.x[r*d:(r+1)*d])
-		require.InDelta(t, ring(z[from*d:], 0), w.current[r], 1e-5)
+		require.InDelta(t, ring(z[from*d:], 0), w.logPi[r], 1e-5)
 	}
 	require.Equal(t, []float64{10, 10}, w.scale)
 	w.shape = []float64{1, 0.5, 2}
 	for taken := range 4 {
-		x, current, factor := slices.Clone(w.x), slices.Clone(w.current), w.factor
+		x, current, factor := slices.Clone(w.x), slices.Clone(w.logPi), w.stepFactor
 		c := rng.Stream(0x70, rng.ChainTransition, mode<<16|uint32(taken))
 		z, u := make([]float32, pilotChains*d), make([]float32, pilotChains)
 		rng.Normals(z, d, &c, 0)
 		asm.Uniforms(u, &c, 1<<63)
 		kind := taken % 2
 		if kind == 1 {
-			w.stretch(z)
+			w.applyShape(z)
 		}
 		accepted := 0
 		for r := range pilotChains {
@@ -437,7 +437,7 @@ func TestPilotSteps(t *testing.T) {
 		factor[kind] *= math.Exp(0.5 * (float64(accepted)/64 - 0.3))
 		require.NoError(t, w.step())
 		require.Equal(t, x, w.x)
-		require.InDeltaSlice(t, factor[:], w.factor[:], 1e-12)
+		require.InDeltaSlice(t, factor[:], w.stepFactor[:], 1e-12)
 		require.True(t, 0 < accepted && accepted < pilotChains)
 	}
 	none := walking(t, formula{dim: d, modes: 3, of: func([]float32, int) float64 { return math.Inf(-1) }}, mode)
@@ -445,7 +445,7 @@ func TestPilotSteps(t *testing.T) {
 	endless := walking(t, formula{dim: d, of: func([]float32, int) float64 { return 0 }}, 0)
 	require.NoError(t, endless.begin())
 	endless.scale = []float64{1e14, 1}
-	endless.factor[0] = 9
+	endless.stepFactor[0] = 9
 	require.ErrorContains(t, endless.step(), "target: π cannot be normalised: chains drift away without end, after 1 steps to x = [")
 	_, err := endless.e.pilot(context.Background(), 0, false)
 	require.ErrorContains(t, err, "cannot be normalised")
@@ -476,17 +476,17 @@ func TestComparisons(t *testing.T) {
 		warnings        []string
 		lost, unsettled bool
 	}{
-		{"the same", 0.5, 0, same, ofReference, nil, false, false},
-		{"fewer chains", 0.5, 0, same, ofReference / 2, nil, false, false},
-		{"few chains", 0.5, 0, same, ofReference/2 - 1, []string{"65 of 128 reference chains found no state where ln π is finite; they are left out"}, false, false},
-		{"a mode that is lost", 0.09, 0, same, ofReference, []string{"mode 1 is all but lost: its weight is 0.", "mode_weight_0 is 0.9", "mode_weight_1 is 0."}, true, false},
-		{"a mode that is hardly lost", 0.11, 0, same, ofReference, []string{"mode_weight_0 is 0.8", "mode_weight_1 is 0.1"}, false, false},
-		{"far, and seen", 0.5, 0.12, same, ofReference, []string{"mean_x0 is 0.1"}, false, false},
-		{"far, but little", 0.5, 0.08, same, ofReference, nil, false, false},
-		{"chains apart", 0.5, 9, func(r int) float64 { return 3 * float64(r%2) }, ofReference, []string{"no reference: the reference chains have not converged (R̂ = "}, false, true},
+		{"the same", 0.5, 0, same, referenceChains, nil, false, false},
+		{"fewer chains", 0.5, 0, same, referenceChains / 2, nil, false, false},
+		{"few chains", 0.5, 0, same, referenceChains/2 - 1, []string{"65 of 128 reference chains found no state where ln π is finite; they are left out"}, false, false},
+		{"a mode that is lost", 0.09, 0, same, referenceChains, []string{"mode 1 is all but lost: its weight is 0.", "mode_weight_0 is 0.9", "mode_weight_1 is 0."}, true, false},
+		{"a mode that is hardly lost", 0.11, 0, same, referenceChains, []string{"mode_weight_0 is 0.8", "mode_weight_1 is 0.1"}, false, false},
+		{"far, and seen", 0.5, 0.12, same, referenceChains, []string{"mean_x0 is 0.1"}, false, false},
+		{"far, but little", 0.5, 0.08, same, referenceChains, nil, false, false},
+		{"chains apart", 0.5, 9, func(r int) float64 { return 3 * float64(r%2) }, referenceChains, []string{"no reference: the reference chains have not converged (R̂ = "}, false, true},
 	} {
 		s := &system{System: &vectors.System{Ensemble: &vectors.Ensemble{}}, names: []string{"mode_weight_0", "mode_weight_1", "x0", "log_density"}}
-		s.reference = &reference{kept: c.kept, width: width, values: fill(c.kept*draws, 0.5, 0, c.split)}
+		s.reference = &reference{chains: c.kept, width: width, values: fill(c.kept*draws, 0.5, 0, c.split)}
 		s.values = fill(n, c.upper, c.mean, same)
 		out, err := s.tabulate(nil, nil)
 		require.NoError(t, err)
@@ -540,7 +540,7 @@ func TestComparisons(t *testing.T) {
 		for i := range n / 4 {
 			s.values[width*i+3] = math.Inf(-1)
 		}
-		s.reference.kept = 0
+		s.reference.chains = 0
 		out, err = s.tabulate(nil, nil)
 		require.NoError(t, err)
 		require.Empty(t, out.Metrics)
@@ -551,7 +551,7 @@ func TestComparisons(t *testing.T) {
 	}
 	// The share of samples beyond what chains ever had, of any observable.
 	s := &system{names: []string{"a", "b", engine.LogWeight}, reference: &reference{width: 2, values: []float64{0, 5, 1, 6, 0.5, 7}}}
-	require.Equal(t, 0.5, s.beyond([]float64{0, 5, 99, 1, 7, -99, -0.1, 6, 0, 0.5, 7.1, 0}))
+	require.Equal(t, 0.5, s.shareOutside([]float64{0, 5, 99, 1, 7, -99, -0.1, 6, 0, 0.5, 7.1, 0}))
 
 	// Weights that are worth less than a tenth of the samples are warned of.
 	for _, c := range []struct {
@@ -566,7 +566,7 @@ func TestComparisons(t *testing.T) {
 		}
 		weights := measure.NewReweighing(r)
 		out := &measure.Evaluation{Samples: 1000}
-		importance(out, r, weights)
+		addImportance(out, r, weights)
 		require.Equal(t, &weights.Weights, out.Weights)
 		require.Len(t, out.Metrics, 2)
 		if c.warns {

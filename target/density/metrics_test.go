@@ -249,7 +249,7 @@ func TestNeed(t *testing.T) {
 		e, err := of.Evaluate(t.Context(), params, samples)
 		require.NoError(t, err)
 		require.True(t, e.Weights.Level())
-		require.Equal(t, ofReference*leapDraws, len(of.reference.values)/of.reference.width, "%v", e.Warnings)
+		require.Equal(t, referenceChains*leapDraws, len(of.reference.values)/of.reference.width, "%v", e.Warnings)
 		tally.Enter(engine.Diagnosing)
 		o := diagnose.Brief(1 << 20)
 		o.Evaluation = e
@@ -280,7 +280,7 @@ func TestSpares(t *testing.T) {
 			cfg := realsPreset(&origin{name: "reals"}, RealsTarget{TargetConfig: TargetConfig{Kind: kind, Dim: 2, Command: []string{"none"}, TimeoutSeconds: 1, Expression: "-sum(x^2)", Link: "probit"}, Center: []float64{0, 0}, Scale: []float64{1}}, preset)
 			s, err := cfg.New(workers)
 			require.NoError(t, err)
-			require.Equal(t, want && program, s.(*system).spare)
+			require.Equal(t, want && program, s.(*system).frugal)
 		}
 	}
 	const samples = 2000
@@ -291,11 +291,11 @@ func TestSpares(t *testing.T) {
 			made, err := cfg.New(workers)
 			require.NoError(t, err)
 			s, params := made.(*system), make([]float32, made.NumParams())
-			s.spare = spare
+			s.frugal = spare
 			s.Initialize(params)
 			e, err := s.Evaluate(t.Context(), params, samples)
 			require.NoError(t, err)
-			draws := len(s.reference.values) / s.reference.width / ofReference
+			draws := len(s.reference.values) / s.reference.width / referenceChains
 			if leaps {
 				require.Equal(t, leapDraws, draws, "%s: %v", text, e.Warnings)
 				continue

@@ -54,13 +54,13 @@ func TestNearest(t *testing.T) {
 	for _, c := range []struct{ x, loose, want float64 }{
 		{1234.5678, 100, 1230}, {1234, 4, 1230}, {1234, 3.99, 1234}, {1234.5678, 0.5, 1235}, {1234.5678, 0.4, 1234.6}, {1234.5678, 0.03, 1234.57}, {-1234.5678, 0, -1234.5678}, {1. / 3, 0, third}, {0, 0, 0},
 	} {
-		require.Equal(t, c.want, nearest(c.x, c.loose), "%v", c)
+		require.Equal(t, c.want, roundWithin(c.x, c.loose), "%v", c)
 	}
-	ridge := place{center: []float64{10.04, 5.3}, scale: []float64{1, 0.1}, shear: [][]float64{{2}}}
-	center, _ := ridge.describe() // the second moves with the first, twice as far
+	ridge := location{center: []float64{10.04, 5.3}, scale: []float64{1, 0.1}, shear: [][]float64{{2}}}
+	center, _ := ridge.rounded() // the second moves with the first, twice as far
 	require.InDeltaSlice(t, []float64{10, 5.22}, center, 1e-12)
-	require.Equal(t, ", on a ridge", ridge.ridge())
-	require.Empty(t, (&place{}).ridge())
+	require.Equal(t, ", on a ridge", ridge.ridgeNote())
+	require.Empty(t, (&location{}).ridgeNote())
 }
 
 // TestCull: chains more than ten times the dimension below the median go where others are, with
@@ -73,18 +73,18 @@ func TestCull(t *testing.T) {
 	}
 	for range 2 {
 		for i := range w.x {
-			w.seen = append(w.seen, float32(len(w.seen)+1000+i))
+			w.lastRound = append(w.lastRound, float32(len(w.lastRound)+1000+i))
 		}
 	}
-	for r := range w.current {
-		w.current[r] = float64(4 + r) // of half of them from 5 on
+	for r := range w.logPi {
+		w.logPi[r] = float64(4 + r) // of half of them from 5 on
 		if r == 0 || r >= 32 && r < 63 {
-			w.current[r] = 1
+			w.logPi[r] = 1
 		}
 	}
-	w.current[0], w.current[40], w.current[41] = math.Inf(-1), 5-10*d, 5-10*d-0.001
-	x, seen, current := slices.Clone(w.x), slices.Clone(w.seen), slices.Clone(w.current)
-	w.cull()
+	w.logPi[0], w.logPi[40], w.logPi[41] = math.Inf(-1), 5-10*d, 5-10*d-0.001
+	x, seen, current := slices.Clone(w.x), slices.Clone(w.lastRound), slices.Clone(w.logPi)
+	w.moveStragglers()
 	for to, from := range map[int]int{0: 1, 41: 43} { // of those that stay, the 0th and the 41st
 		current[to] = current[from]
 		copy(x[to*d:], x[from*d:][:d])
@@ -92,9 +92,9 @@ func TestCull(t *testing.T) {
 			copy(seen[first+to*d:], seen[first+from*d:][:d])
 		}
 	}
-	require.Equal(t, current, w.current)
+	require.Equal(t, current, w.logPi)
 	require.Equal(t, x, w.x)
-	require.Equal(t, seen, w.seen)
+	require.Equal(t, seen, w.lastRound)
 }
 
 // TestRidges: the shape of chains is one where it is narrow, and narrower than by chance, ln π
@@ -108,9 +108,9 @@ func TestRidges(t *testing.T) {
 	}{{3, 4, 0.68, true}, {3, 5, 0.68, false}, {3, 0, 0.7, false}, {32, 0, 0.48, true}, {32, 0, 0.52, false}, {33, 0, 0.1, false}} {
 		d := c.d
 		w := walkingBy(t, d, told(func([]float32, int) float64 { return 0 }))
-		for r := range w.current {
-			if w.current[r] = 1; r%32 < c.lower || r == 20 { // of one pair, one alone
-				w.current[r] = 1.001
+		for r := range w.logPi {
+			if w.logPi[r] = 1; r%32 < c.lower || r == 20 { // of one pair, one alone
+				w.logPi[r] = 1.001
 			}
 		}
 		w.mean = make([]float64, d)
@@ -122,8 +122,8 @@ func TestRidges(t *testing.T) {
 		last := w.shape[(d-1)*d/2:]
 		last[0], last[d-2], last[d-1] = -math.Sqrt(0.64-c.narrow*c.narrow), 0.6, c.narrow
 		w.mean[1] = 1e7 // where states are one apart
-		at := place{center: make([]float64, d), scale: make([]float64, d)}
-		require.NoError(t, w.shear(&at))
+		at := location{center: make([]float64, d), scale: make([]float64, d)}
+		require.NoError(t, w.findShear(&at))
 		if !c.want {
 			require.Nil(t, at.shear)
 			require.Zero(t, at.center[1])
@@ -140,12 +140,12 @@ func TestRidges(t *testing.T) {
 		for j, v := range row {
 			exact := float64(d) * last[j] / float64(j+1)
 			require.InDelta(t, exact, v, 0.03*width/at.scale[j])
-			require.Equal(t, nearest(exact, 0.03*width/at.scale[j]), v)
+			require.Equal(t, roundWithin(exact, 0.03*width/at.scale[j]), v)
 		}
 	}
 	broken := walkingBy(t, 2, refusing{})
 	broken.shape, broken.mean = []float64{1, 1, 0.01}, make([]float64, 2)
-	require.EqualError(t, broken.shear(new(place)), "no answer")
+	require.EqualError(t, broken.findShear(new(location)), "no answer")
 }
 
 // TestRoundsOfAPilot counts them, and what is kept of the last, of chains whose every step is
@@ -167,7 +167,7 @@ func TestRoundsOfAPilot(t *testing.T) {
 		require.NoError(t, w.settle(c.least, c.most))
 		require.Equal(t, c.rounds*40*pilotChains, asked, "%v", c)
 		require.Equal(t, c.rounds*40, w.taken)
-		require.Len(t, w.seen, 20*pilotChains)
+		require.Len(t, w.lastRound, 20*pilotChains)
 		require.InDelta(t, apart, w.scale[0], 1e-12)
 	}
 	require.EqualError(t, walkingBy(t, 1, refusing{}).settle(1, 1), "no answer")
@@ -197,18 +197,20 @@ func TestUnfallenLines(t *testing.T) {
 		for r := range pilotChains {
 			start[2*r+1], step[2*r] = float64(r), 1
 		}
-		require.Equal(t, []int{0, 1, 3, 6, 7, 9, 63}, w.unfallen(start, step, power))
-		require.EqualError(t, w.improper("somewhere", start, step, 9, power), fmt.Sprintf("target: π cannot be normalised, as far as can be seen: somewhere its weight does not fall with the distance; ln π is %.6g at %s and %.6g at %s, 1024 times as far, where it would have to be %.6g less; bound the coordinates with target.support, or say where the weight is with target.center and target.scale",
+		require.Equal(t, []int{0, 1, 3, 6, 7, 9, 63}, w.flatTails(start, step, power))
+		require.EqualError(t, w.flatTailError("somewhere", start, step, 9, power), fmt.Sprintf("target: π cannot be normalised, as far as can be seen: somewhere its weight does not fall with the distance; ln π is %.6g at %s and %.6g at %s, 1024 times as far, where it would have to be %.6g less; bound the coordinates with target.support, or say where the weight is with target.center and target.scale",
 			-float64(power)*10*math.Ln2, program.State([]float32{1024, 9}, nil), 7-float64(power)*20*math.Ln2, program.State([]float32{1 << 20, 9}, nil), float64(power)*10*math.Ln2))
 	}
 	broken := walkingBy(t, 2, refusing{})
-	require.Nil(t, broken.unfallen(make([]float64, 2*pilotChains), make([]float64, 2*pilotChains), 1))
+	require.Nil(t, broken.flatTails(make([]float64, 2*pilotChains), make([]float64, 2*pilotChains), 1))
 	require.NoError(t, broken.e.Err(), "of so far out nothing is said")
 }
 
 // TestEndlessTargets: eight of the rays are needed, and one line of any coordinate.
 func TestEndlessTargets(t *testing.T) {
-	unit := func(d int) place { return place{center: make([]float64, d), scale: slices.Repeat([]float64{1}, d)} }
+	unit := func(d int) location {
+		return location{center: make([]float64, d), scale: slices.Repeat([]float64{1}, d)}
+	}
 	rays := make([]float32, 2*pilotChains)
 	c := rng.Stream(0x70, rng.ChainStart, uint32(len(pilotReaches)))
 	rng.Normals(rays, 2, &c, 0)
@@ -226,7 +228,7 @@ func TestEndlessTargets(t *testing.T) {
 			}
 			return -r * r
 		}))
-		err := w.endless(unit(2))
+		err := w.checkTails(unit(2))
 		if want == "" {
 			require.NoError(t, err)
 		} else {
@@ -249,7 +251,7 @@ func TestEndlessTargets(t *testing.T) {
 				}
 				return sum
 			}))
-			require.ErrorContains(t, w.endless(unit(d)), fmt.Sprintf(": along coordinate %d its weight", at))
+			require.ErrorContains(t, w.checkTails(unit(d)), fmt.Sprintf(": along coordinate %d its weight", at))
 		}
 	}
 }
@@ -260,56 +262,56 @@ func TestJudgements(t *testing.T) {
 	defer workers.Close()
 	broken := errors.New("broken")
 	for _, c := range []struct {
-		seen   seen
+		seen   firstValues
 		step   uint32
 		err    error
 		want   string
 		judged bool
 	}{
-		{seen{values{5, 0, 0, 0}, "x = [1]"}, 19, nil, "", false},
-		{seen{values{5, 0, 0, 0}, "x = [1]"}, 20, nil, "t: ln π is −∞ at each of 5 states, the first of them x = [1]; say where it is finite with target.center and target.scale", false},
-		{seen{values{5, 2, 3, 3}, "x = [1]"}, 19, nil, "", false},
-		{seen{values{5, 2, 3, 3}, "x = [1]"}, 20, nil, "t: ln π is 3 at each of 5 states, the first of them x = [1], and a constant cannot be normalised; bound the coordinates with target.support", false},
-		{seen{values{5, 2, 3, 4}, "x = [1]"}, 0, nil, "", true},
-		{seen{values{5, 2, 3, 4}, "x = [1]"}, 20, broken, "broken", false},
+		{firstValues{valueRange{5, 0, 0, 0}, "x = [1]"}, 19, nil, "", false},
+		{firstValues{valueRange{5, 0, 0, 0}, "x = [1]"}, 20, nil, "t: ln π is −∞ at each of 5 states, the first of them x = [1]; say where it is finite with target.center and target.scale", false},
+		{firstValues{valueRange{5, 2, 3, 3}, "x = [1]"}, 19, nil, "", false},
+		{firstValues{valueRange{5, 2, 3, 3}, "x = [1]"}, 20, nil, "t: ln π is 3 at each of 5 states, the first of them x = [1], and a constant cannot be normalised; bound the coordinates with target.support", false},
+		{firstValues{valueRange{5, 2, 3, 4}, "x = [1]"}, 0, nil, "", true},
+		{firstValues{valueRange{5, 2, 3, 4}, "x = [1]"}, 20, broken, "broken", false},
 	} {
-		p := &problem{key: "t", seen: c.seen, err: c.err}
-		p.judge(c.step, workers)
-		require.Equal(t, c.judged, p.judged)
+		p := &problem{key: "t", firstValues: c.seen, err: c.err}
+		p.judgeValues(c.step, workers)
+		require.Equal(t, c.judged, p.learnable)
 		if c.want == "" {
 			require.NoError(t, p.err)
 		} else {
 			require.EqualError(t, p.err, c.want)
 		}
-		require.Equal(t, c.seen, p.seen.all(workers))
+		require.Equal(t, c.seen, p.firstValues.ofAllRanks(workers))
 	}
-	done := &problem{judged: true, seen: seen{values: values{states: 5}}}
-	done.judge(99, workers)
+	done := &problem{learnable: true, firstValues: firstValues{valueRange: valueRange{states: 5}}}
+	done.judgeValues(99, workers)
 	require.NoError(t, done.err)
 
 	e := &evaluation{problem: &problem{dim: 2}}
-	e.watch([]float64{math.Inf(-1), 3, 5}, []float32{1, 2, 3, 4, 5, 6}, []uint8{4, 0, 0})
-	e.watch([]float64{-2}, []float32{7, 8}, nil)
-	require.Equal(t, seen{values{4, 3, -2, 5}, program.State([]float32{1, 2}, []uint8{4})}, e.seen)
-	e.judged = true
-	e.watch([]float64{9}, []float32{7, 8}, nil)
-	require.Equal(t, 4, e.seen.states)
+	e.recordFirstValues([]float64{math.Inf(-1), 3, 5}, []float32{1, 2, 3, 4, 5, 6}, []uint8{4, 0, 0})
+	e.recordFirstValues([]float64{-2}, []float32{7, 8}, nil)
+	require.Equal(t, firstValues{valueRange{4, 3, -2, 5}, program.State([]float32{1, 2}, []uint8{4})}, e.firstValues)
+	e.learnable = true
+	e.recordFirstValues([]float64{9}, []float32{7, 8}, nil)
+	require.Equal(t, 4, e.firstValues.states)
 
 	const size = 4
-	of := [size]seen{{}, {values{3, 2, -1, 4}, "b"}, {values{2, 1, -5, 0}, "c"}, {values{7, 0, -99, 99}, "d"}}
-	var all [size]seen
+	of := [size]firstValues{{}, {valueRange{3, 2, -1, 4}, "b"}, {valueRange{2, 1, -5, 0}, "c"}, {valueRange{7, 0, -99, 99}, "d"}}
+	var all [size]firstValues
 	var group sync.WaitGroup
 	for i, rank := range pool.Local(size) {
 		group.Go(func() {
 			workers := pool.New(1)
 			defer workers.Close()
 			workers.Join(rank)
-			all[i] = of[i].all(workers)
+			all[i] = of[i].ofAllRanks(workers)
 		})
 	}
 	group.Wait()
 	for i, first := range []string{"another rank's", "b", "c", "d"} {
-		require.Equal(t, seen{values{12, 3, -5, 4}, first}, all[i])
+		require.Equal(t, firstValues{valueRange{12, 3, -5, 4}, first}, all[i])
 	}
 }
 
@@ -347,10 +349,10 @@ func TestSizesOfTargets(t *testing.T) {
 		{1, 0, ""}, {512, 0, ""}, {512, 4, ""}, {512, 5, "in 512 coordinates a mixture is learned of up to 4 modes"},
 		{513, 0, "a mixture is learned in up to 512 coordinates"}, {400, 8, ""}, {400, 9, "in 400 coordinates a mixture is learned of up to 8 modes"},
 	} {
-		require.Equal(t, c.want, (&problem{dim: c.dim, modes: c.modes}).limit())
+		require.Equal(t, c.want, (&problem{dim: c.dim, modes: c.modes}).recipeLimit())
 	}
-	require.Equal(t, []string{"0", "1.5", "[1 2]", "[1 2 3 4]", "[1 2 3 4] … 5 numbers"}, []string{list(nil), list([]float64{1.5}), list([]float64{1, 2}), list([]float64{1, 2, 3, 4}), list([]float64{1, 2, 3, 4, 5})})
-	require.Equal(t, []string{"b", "a; b"}, []string{and("", "b"), and("a", "b")})
+	require.Equal(t, []string{"0", "1.5", "[1 2]", "[1 2 3 4]", "[1 2 3 4] … 5 numbers"}, []string{listText(nil), listText([]float64{1.5}), listText([]float64{1, 2}), listText([]float64{1, 2, 3, 4}), listText([]float64{1, 2, 3, 4, 5})})
+	require.Equal(t, []string{"b", "a; b"}, []string{join("", "b"), join("a", "b")})
 }
 
 // TestProbes: a program is asked for states about where weight is, of each mode in turn, and
@@ -399,7 +401,7 @@ func TestPanels(t *testing.T) {
 	require.Equal(t, []string{"x0", "x6", "x0_squared", "x6_squared", "mean_square", "log_density"}, []string{s.names[0], s.names[6], s.names[7], s.names[13], s.names[14], s.names[15]})
 	const samples, draws = 600, 900
 	s.values = make([]float64, samples*width)
-	s.reference = &reference{width: width, kept: 90, values: make([]float64, draws*width)}
+	s.reference = &reference{width: width, chains: 90, values: make([]float64, draws*width)}
 	for i := range s.values {
 		s.values[i] = float64(i / width)
 	}

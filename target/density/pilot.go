@@ -17,206 +17,206 @@ import (
 	"github.com/revgen/revgen/target/density/program"
 )
 
-// A place is where a mode's weight is, coordinate by coordinate, and on a ridge how they go
-// together.
-type place struct {
-	center, scale []float64
-	shear         [][]float64
+// A location is where a mode's weight is.
+type location struct {
+	center, scale []float64   // of each coordinate
+	shear         [][]float64 // as in RealsTarget, nil unless the weight is on a ridge
 }
 
 // Sizes of the pilot, which takes fewer evaluations than one step of training.
 const (
-	pilotChains = 64
-	pilotRounds = 10 // at least, and as many as go on until the scales have settled
-	fewChains   = 32 // where evaluations are dear, in up to half as many coordinates
-	fewRounds   = 5  // there
-	mostRounds  = 60
-	settled     = 1.25 // growth of a scale in a round that may be chance
-	shrunk      = 0.5  // and a fall that is none
-	pilotAgain  = 3    // rounds after which it shows what other steps find
-	stretched   = 2    // by how much these change scales that were not settled
-	pilotSteps  = 40   // of a round, the second half of which is looked at
-	pilotSeed   = 0x70 // any
-	farthest    = 1e15 // of a coordinate, beyond which the chains have no hold
-	shrink      = 0.05 // steps that are all refused leave the scale at this factor a round
+	pilotChains     = 64
+	pilotMinRounds  = 10
+	pilotMaxRounds  = 60   // for scales that have not settled
+	pilotSteps      = 40   // of a round, whose second half is recorded
+	pilotSeed       = 0x70 // any
+	frugalChains    = 32   // of a frugal pilot, in up to half as many coordinates
+	frugalMinRounds = 5    // of a frugal pilot, likewise
+	maxChanceGrowth = 1.25 // factor by which a settled scale may grow in a round, by chance
+	minChanceFall   = 0.5  // factor by which a settled scale may fall in a round, by chance
+	extraRounds     = 3    // rounds after steps have changed, which show whether scales change
+	unsettledFactor = 2    // change of a scale in extra rounds that shows that it was not settled
+	minShrink       = 0.05 // least factor of a scale in a round, where all steps are refused
+	maxCoordinate   = 1e15 // a chain beyond it has drifted away
 )
 
 // pilot finds where the weight of each mode is: chains of random-walk Metropolis
 // begin around the origin and adapt their steps to what they find. An error says that
-// they have found no weight, or that it has no end. It is the same for any number of
-// threads. A pilot that spares evaluations has fewer chains, which settle in fewer rounds.
-func (p *problem) pilot(ctx context.Context, spare bool) ([]place, error) {
-	all := make([]place, max(1, p.modes))
-	for k := range all {
+// they have found no weight, or that π cannot be normalised. The result is the same for any
+// number of threads. A frugal pilot has fewer chains, which settle in fewer rounds.
+func (p *problem) pilot(ctx context.Context, frugal bool) ([]location, error) {
+	found := make([]location, max(1, p.modes))
+	for k := range found {
 		e := p.evaluation()
 		var err error
-		if all[k], err = e.pilot(ctx, k, spare); err != nil {
+		if found[k], err = e.pilot(ctx, k, frugal); err != nil {
 			return nil, err
 		}
 	}
-	return all, p.Err()
+	return found, p.Err()
 }
 
 // pilot runs the chains of one mode.
-func (e *evaluation) pilot(ctx context.Context, k int, spare bool) (place, error) {
-	d, chains, rounds := e.dim, pilotChains, pilotRounds
-	if spare && d <= fewChains/2 {
-		chains, rounds = fewChains, fewRounds
+func (e *evaluation) pilot(ctx context.Context, k int, frugal bool) (location, error) {
+	d, chains, rounds := e.dim, pilotChains, pilotMinRounds
+	if frugal && d <= frugalChains/2 {
+		chains, rounds = frugalChains, frugalMinRounds
 	}
 	states := chains * d
 	w := pilotWalk{
-		e: e, mode: k, rounds: rounds, x: make([]float32, states), to: make([]float32, states),
-		scale: make([]float64, d), factor: [2]float64{2.4 / math.Sqrt(float64(d)), 2.4 / math.Sqrt(float64(d))},
-		current: make([]float64, chains), next: make([]float64, chains),
+		e: e, mode: k, minRounds: rounds, x: make([]float32, states), proposal: make([]float32, states),
+		scale: make([]float64, d), stepFactor: [2]float64{2.4 / math.Sqrt(float64(d)), 2.4 / math.Sqrt(float64(d))},
+		logPi: make([]float64, chains), proposalLogPi: make([]float64, chains),
 		uniforms: make([]float32, rng.Blocks(chains)*4),
 		page:     notes.PageOf(ctx, "pilot", k),
 	}
-	w.page.Recall(&w.known)
+	w.page.Recall(&w.recorded)
 	if e.modes > 0 {
 		w.k = slices.Repeat([]uint8{uint8(k)}, chains)
 	}
 	found, err := w.find()
 	if err == nil {
-		err = w.endless(found)
+		err = w.checkTails(found)
 	}
-	w.page.Done(&w.known)
+	w.page.Done(&w.recorded)
 	return found, err
 }
 
-// find lets the chains move until they have settled, and returns where.
-func (w *pilotWalk) find() (place, error) {
+// find lets the chains move until their scales have settled, and returns where they are.
+func (w *pilotWalk) find() (location, error) {
 	d := w.e.dim
 	if err := w.begin(); err != nil {
-		return place{}, err
+		return location{}, err
 	}
-	if err := w.settle(w.rounds, mostRounds); err != nil {
-		return place{}, err
+	if err := w.settle(w.minRounds, pilotMaxRounds); err != nil {
+		return location{}, err
 	}
-	found := w.place()
+	found := w.locate()
 	if d == 1 || d > mixture.InShape {
 		return found, nil
 	}
-	w.cull()
+	w.moveStragglers()
 	// Coordinates that depend on each other hide how far moves along all of them would go.
 	w.shape = make([]float64, d*(d+1)/2)
 	w.adapt()
-	if err := w.settle(pilotAgain, pilotAgain); err != nil {
-		return place{}, err
+	if err := w.settle(extraRounds, extraRounds); err != nil {
+		return location{}, err
 	}
-	further := w.place()
+	further := w.locate()
 	for i, s := range further.scale {
-		if s > stretched*found.scale[i] || s < found.scale[i]/stretched {
-			if err := w.settle(w.rounds, mostRounds); err != nil {
-				return place{}, err
+		if s > unsettledFactor*found.scale[i] || s < found.scale[i]/unsettledFactor {
+			if err := w.settle(w.minRounds, pilotMaxRounds); err != nil {
+				return location{}, err
 			}
-			found = w.place()
+			found = w.locate()
 			break
 		}
 	}
-	return found, w.shear(&found)
+	return found, w.findShear(&found)
 }
 
-// shear says how coordinates go together in the shape of the chains, if that is a ridge:
-// narrow in a direction that is no coordinate's, and straight, so that ln π between two chains
-// is no lower than at both. Modes that are apart, and what is bent, are no ridge.
-func (w *pilotWalk) shear(found *place) error {
+// findShear sets the shear of a location, and its center and scale along the shear, if the chains
+// are on a ridge: their shape is narrow in a direction that is no coordinate's, and straight, so
+// that ln π midway between two chains is no lower than at the lower one. Separate modes and bent
+// shapes are no ridge.
+func (w *pilotWalk) findShear(found *location) error {
 	const (
-		narrow = 0.7  // of a coordinate's deviation, what those before it leave
-		fall   = 1    // of ln π between two
-		few    = 8    // pairs, of which one may be no part of a ridge
-		loose  = 0.03 // of what is left, to which it is rounded
+		maxNarrowness = 0.7  // share of a coordinate's deviation that the coordinates before it do not explain
+		maxFall       = 1    // of ln π midway between two chains
+		pairsPerLower = 8    // one pair of so many may be lower midway
+		roundTo       = 0.03 // tolerance of rounding, in scales
 	)
-	d, chains := w.e.dim, len(w.current)/2 // of which there are pairs, and more than coordinates
-	least := 1.0
+	d, pairs := w.e.dim, len(w.logPi)/2
+	narrowness := 1.0
 	for i := range d {
-		own := w.shape[i*(i+1)/2:][:i+1]
-		// Of so many chains, i coordinates explain i/chains of another's variance by chance.
-		least = min(least, own[i]/floats.Norm(own, 2)/math.Sqrt(1-float64(i)/float64(2*chains)))
+		factor := w.shape[i*(i+1)/2:][:i+1]
+		// With n chains, i coordinates explain i/n of another one's variance by chance.
+		narrowness = min(narrowness, factor[i]/floats.Norm(factor, 2)/math.Sqrt(1-float64(i)/float64(2*pairs)))
 	}
-	if d > chains || least > narrow {
+	if d > pairs || narrowness > maxNarrowness {
 		return nil
 	}
-	between := w.to[:chains*d]
-	for i := range between {
-		between[i] = w.x[i]/2 + w.x[chains*d+i]/2
+	middle := w.proposal[:pairs*d]
+	for i := range middle {
+		middle[i] = w.x[i]/2 + w.x[pairs*d+i]/2
 	}
-	w.logDensity(w.next[:chains], between)
+	w.logDensity(w.proposalLogPi[:pairs], middle)
 	lower := 0
-	for r, v := range w.next[:chains] {
-		if v < min(w.current[r], w.current[r+chains])-fall {
+	for r, v := range w.proposalLogPi[:pairs] {
+		if v < min(w.logPi[r], w.logPi[r+pairs])-maxFall {
 			lower++
 		}
 	}
-	if err := w.e.Err(); err != nil || few*lower > chains {
+	if err := w.e.Err(); err != nil || pairsPerLower*lower > pairs {
 		return err
 	}
 	copy(found.center, w.mean)
 	for i := range d {
-		own := w.shape[i*(i+1)/2:][:i+1]
-		found.scale[i] = max(w.scale[i]*own[i], 2*coarsest*spacing(math.Abs(w.mean[i])+w.scale[i]))
+		factor := w.shape[i*(i+1)/2:][:i+1]
+		found.scale[i] = max(w.scale[i]*factor[i], 2*minScaleSpacings*spacing(math.Abs(w.mean[i])+w.scale[i]))
 		if i == 0 {
 			continue
 		}
 		row := make([]float64, i)
 		for j := range row {
-			above := w.shape[j*(j+1)/2+j]
-			row[j] = w.scale[i] * own[j] / (w.scale[j] * above)
-			row[j] = nearest(row[j], loose*found.scale[i]/found.scale[j])
+			diagonal := w.shape[j*(j+1)/2+j]
+			row[j] = w.scale[i] * factor[j] / (w.scale[j] * diagonal)
+			row[j] = roundWithin(row[j], roundTo*found.scale[i]/found.scale[j])
 		}
 		found.shear = append(found.shear, row)
 	}
 	return nil
 }
 
-// nearest returns x by as few digits as leave it where it is, but for so much.
-func nearest(x, loose float64) float64 {
+// roundWithin returns x with as few digits as change it by at most the tolerance, but at least 3.
+func roundWithin(x, tolerance float64) float64 {
 	rounded := number.Rounded(x, 3)
-	for digits := 4; math.Abs(rounded-x) > loose && digits < 16; digits++ {
+	for digits := 4; math.Abs(rounded-x) > tolerance && digits < 16; digits++ {
 		rounded = number.Rounded(x, digits)
 	}
 	return rounded
 }
 
-// settle lets the chains move in so many rounds, and in further ones, to so many in all,
-// until no scale grows any more, and none has fallen lately: steps that were too long for
-// one coordinate have kept all others where they were.
-func (w *pilotWalk) settle(least, most int) error {
+// settle lets the chains move for minRounds, and then up to maxRounds until no scale grows and
+// none has fallen in the last rounds. A scale that falls was too long for its coordinate, and
+// has kept the chains where they were.
+func (w *pilotWalk) settle(minRounds, maxRounds int) error {
 	growing := true
-	for round := 0; round < least || growing && round < most; round++ {
-		w.seen = w.seen[:0]
+	for round := 0; round < minRounds || growing && round < maxRounds; round++ {
+		w.lastRound = w.lastRound[:0]
 		for step := range pilotSteps {
 			if err := w.step(); err != nil {
 				return err
 			}
 			if step >= pilotSteps/2 {
-				w.seen = append(w.seen, w.x...)
+				w.lastRound = append(w.lastRound, w.x...)
 			}
 		}
 		growth, fall := w.adapt()
-		growing = growth > settled
-		if fall < shrunk {
-			least = min(max(least, round+1+pilotAgain), most)
+		growing = growth > maxChanceGrowth
+		if fall < minChanceFall {
+			minRounds = min(max(minRounds, round+1+extraRounds), maxRounds)
 		}
 	}
 	return nil
 }
 
-// place returns where the states of the last round were.
-func (w *pilotWalk) place() place {
+// locate returns where the states of the last round were.
+func (w *pilotWalk) locate() location {
 	d := w.e.dim
-	found := place{center: make([]float64, d), scale: make([]float64, d)}
+	found := location{center: make([]float64, d), scale: make([]float64, d)}
 	for i := range d {
-		low, high := quantiles(w.seen, i, d)
+		low, high := quantiles(w.lastRound, i, d)
 		found.center[i] = (low + high) / 2
-		found.scale[i] = max((high-low)/spread, spacing(found.center[i])/2) // of states that are rounded to one number
+		found.scale[i] = max((high-low)/spread, spacing(found.center[i])/2) // states may round to one number
 	}
 	return found
 }
 
-// spread is the distance between the quantiles of a normal law in its deviations.
+// spread is the distance between the two quantiles of a normal law, in its standard deviations.
 const spread = 2 * 1.2816
 
-// quantiles returns those at 10 % and 90 % of a coordinate.
+// quantiles returns the quantiles of coordinate i at 10 % and 90 %.
 func quantiles(x []float32, i, d int) (low, high float64) {
 	column := lists.Column(x, i, d)
 	slices.Sort(column)
@@ -226,45 +226,46 @@ func quantiles(x []float32, i, d int) (low, high float64) {
 
 // A pilotWalk is some chains that move together.
 type pilotWalk struct {
-	e             *evaluation
-	mode          int
-	rounds        int // in which scales settle, at least
-	x, to         []float32
-	k             []uint8
-	seen          []float32  // states of the last round
-	scale         []float64  // of a coordinate's steps
-	mean          []float64  // of the states of the last round, where steps have a shape
-	shape         []float64  // of every other step in units of the scales, a triangle by rows, nil if all are spheres
-	factor        [2]float64 // common to all, of steps that are spheres and of the others
-	taken         int        // steps
-	current, next []float64
-	uniforms      []float32
+	e                    *evaluation
+	mode                 int
+	minRounds            int
+	k                    []uint8    // mode of each chain, nil without modes
+	x, proposal          []float32  // [chains][dim]
+	logPi, proposalLogPi []float64  // [chains]
+	uniforms             []float32  // of acceptance
+	lastRound            []float32  // states of the last round, [steps][chains][dim]
+	scale                []float64  // of each coordinate's steps
+	mean                 []float64  // of the last round's states, nil until steps have a shape
+	shape                []float64  // lower triangle by rows that every other step has, in units of the scales; or nil
+	stepFactor           [2]float64 // of all steps, for spherical steps and for those with a shape
+	taken                int        // number of steps
 
-	page  *notes.Page
-	known []float64 // values of ln π, one call after the other
-	told  int       // of them, in this walk
+	page     *notes.Page
+	recorded []float64 // ln π of all calls, also of an earlier walk that was interrupted
+	replayed int       // number of recorded values that this walk has used
 }
 
-// logDensity sets dst to ln π of the states x, if an earlier walk has not done so.
+// logDensity sets dst to ln π of the states x. It takes the values that an earlier walk has
+// recorded, and evaluates the others.
 func (w *pilotWalk) logDensity(dst []float64, x []float32) {
-	if w.told+len(dst) <= len(w.known) {
-		copy(dst, w.known[w.told:])
+	if w.replayed+len(dst) <= len(w.recorded) {
+		copy(dst, w.recorded[w.replayed:])
 	} else {
 		w.e.logDensity(dst, x, w.k)
-		w.known = append(w.known[:w.told], dst...)
-		w.page.Keep(&w.known)
+		w.recorded = append(w.recorded[:w.replayed], dst...)
+		w.page.Keep(&w.recorded)
 	}
-	w.told += len(dst)
+	w.replayed += len(dst)
 }
 
 func (w *pilotWalk) stream(purpose rng.Purpose, step int) asm.Counter {
 	return rng.Stream(pilotSeed, purpose, uint32(w.mode)<<16|uint32(step))
 }
 
-// pilotReaches are how far from the origin weight is looked for.
+// pilotReaches are the distances from the origin at which begin looks for weight.
 var pilotReaches = [...]float64{1, 0.1, 10, 0.01, 100, 1e-3, 1e3, 1e-4, 1e4, 1e-5, 1e5, 1e-6, 1e6}
 
-// begin looks for weight about the origin, near and far.
+// begin puts the chains where there is weight about the origin, near or far.
 func (w *pilotWalk) begin() error {
 	d := w.e.dim
 	for i, reach := range pilotReaches {
@@ -273,11 +274,11 @@ func (w *pilotWalk) begin() error {
 		for j := range w.x {
 			w.x[j] *= float32(reach)
 		}
-		w.logDensity(w.current, w.x)
+		w.logDensity(w.logPi, w.x)
 		if err := w.e.Err(); err != nil {
 			return err
 		}
-		if !w.fetch(-math.MaxFloat64) { // those outside begin where others do
+		if !w.moveLost(-math.MaxFloat64) {
 			continue
 		}
 		for j := range w.scale {
@@ -289,7 +290,7 @@ func (w *pilotWalk) begin() error {
 	if w.e.modes > 0 {
 		where = fmt.Sprintf(" in mode %d", w.mode)
 	}
-	return fmt.Errorf("%s: ln π is −∞ at all of %d states about the origin, near and far%s; say where it is finite with target.center and target.scale, or bound the coordinates with target.support", w.e.key, len(pilotReaches)*len(w.current), where)
+	return fmt.Errorf("%s: ln π is −∞ at all of %d states about the origin, near and far%s; say where it is finite with target.center and target.scale, or bound the coordinates with target.support", w.e.key, len(pilotReaches)*len(w.logPi), where)
 }
 
 // step moves every chain once, and makes the next steps longer if more than three in
@@ -298,114 +299,113 @@ func (w *pilotWalk) step() error {
 	d := w.e.dim
 	c := w.stream(rng.ChainTransition, w.taken)
 	w.taken++
-	rng.Normals(w.to, d, &c, 0)
+	rng.Normals(w.proposal, d, &c, 0)
 	kind := 0
 	if w.shape != nil && w.taken%2 == 0 {
 		kind = 1
-		w.stretch(w.to)
+		w.applyShape(w.proposal)
 	}
-	for i, v := range w.to {
-		w.to[i] = w.x[i] + float32(w.factor[kind]*w.scale[i%d])*v
+	for i, v := range w.proposal {
+		w.proposal[i] = w.x[i] + float32(w.stepFactor[kind]*w.scale[i%d])*v
 	}
 	asm.Uniforms(w.uniforms, &c, 1<<63)
-	w.logDensity(w.next, w.to)
+	w.logDensity(w.proposalLogPi, w.proposal)
 	if err := w.e.Err(); err != nil {
 		return err
 	}
 	accepted := 0
-	for r := range w.current {
-		if math.Log(float64(w.uniforms[r])) < w.next[r]-w.current[r] {
+	for r := range w.logPi {
+		if math.Log(float64(w.uniforms[r])) < w.proposalLogPi[r]-w.logPi[r] {
 			accepted++
-			copy(w.x[r*d:(r+1)*d], w.to[r*d:])
-			w.current[r] = w.next[r]
+			copy(w.x[r*d:(r+1)*d], w.proposal[r*d:])
+			w.logPi[r] = w.proposalLogPi[r]
 		}
 	}
-	const wanted, rate = 0.3, 0.5
-	w.factor[kind] *= math.Exp(rate * (float64(accepted)/float64(len(w.current)) - wanted))
+	const targetAcceptance, rate = 0.3, 0.5
+	w.stepFactor[kind] *= math.Exp(rate * (float64(accepted)/float64(len(w.logPi)) - targetAcceptance))
 	for i, v := range w.x {
-		if math.Abs(float64(v)) > farthest {
+		if math.Abs(float64(v)) > maxCoordinate {
 			row := i / d
 			return fmt.Errorf("%s: π cannot be normalised: chains drift away without end, after %d steps to %s, where ln π is %v; bound the coordinates with target.support",
-				w.e.key, w.taken, program.State(w.x[row*d:(row+1)*d], lists.Part(w.k, row, row+1)), w.current[row])
+				w.e.key, w.taken, program.State(w.x[row*d:(row+1)*d], lists.Part(w.k, row, row+1)), w.logPi[row])
 		}
 	}
 	return nil
 }
 
-// adapt gives each coordinate the scale that its states have, and steps the shape of their
-// correlations, if they have one. It returns the largest growth of a scale and its largest
-// fall.
+// adapt sets the scale of each coordinate, and the shape of steps if they have one, from the states
+// of the last round. It returns the largest and the least factor by which a scale changed.
 func (w *pilotWalk) adapt() (growth, fall float64) {
 	fall = math.Inf(1)
 	for i, before := range w.scale {
-		low, high := quantiles(w.seen, i, w.e.dim)
-		w.scale[i] = max((high-low)/spread, before*shrink)
+		low, high := quantiles(w.lastRound, i, w.e.dim)
+		w.scale[i] = max((high-low)/spread, before*minShrink)
 		growth, fall = max(growth, w.scale[i]/before), min(fall, w.scale[i]/before)
 	}
 	if w.shape != nil {
-		w.correlate()
+		w.fitShape()
 	}
 	return growth, fall
 }
 
-// cull puts chains that have been left behind where others are: few of them would make a
-// ridge as wide as they are away.
-func (w *pilotWalk) cull() {
-	const behind = 10 // times the dimension below the median of ln π
-	w.fetch(slices.Sorted(slices.Values(w.current))[len(w.current)/2] - behind*float64(w.e.dim))
+// moveStragglers moves chains that have been left behind to where others are: a few stragglers
+// would make a ridge appear as wide as they are far away.
+func (w *pilotWalk) moveStragglers() {
+	const maxFallPerDim = 10 // below the median of ln π
+	w.moveLost(slices.Sorted(slices.Values(w.logPi))[len(w.logPi)/2] - maxFallPerDim*float64(w.e.dim))
 }
 
-// fetch puts chains whose ln π is below the lowest, with all that was seen of them, where
-// others are, and reports whether there are others.
-func (w *pilotWalk) fetch(lowest float64) bool {
+// moveLost moves chains whose ln π is below the lowest, with their states of the last round, to
+// where others are. It reports whether there are others.
+func (w *pilotWalk) moveLost(lowest float64) bool {
 	d := w.e.dim
-	var others []int
-	for r, v := range w.current {
+	var found []int
+	for r, v := range w.logPi {
 		if v >= lowest {
-			others = append(others, r)
+			found = append(found, r)
 		}
 	}
-	for r, v := range w.current {
-		if v >= lowest || len(others) == 0 {
+	for r, v := range w.logPi {
+		if v >= lowest || len(found) == 0 {
 			continue
 		}
-		from := others[r%len(others)]
-		w.current[r] = w.current[from]
+		from := found[r%len(found)]
+		w.logPi[r] = w.logPi[from]
 		copy(w.x[r*d:(r+1)*d], w.x[from*d:])
-		for seen := w.seen; len(seen) > 0; seen = seen[len(w.x):] {
+		for seen := w.lastRound; len(seen) > 0; seen = seen[len(w.x):] {
 			copy(seen[r*d:(r+1)*d], seen[from*d:])
 		}
 	}
-	return len(others) > 0
+	return len(found) > 0
 }
 
-// correlate gives steps the shape of the states of the last round in units of the scales,
-// the Cholesky factor of their covariance.
-func (w *pilotWalk) correlate() {
-	const reach = 4     // beyond which a state counts as if it were on the way there
-	const least = 1e-12 // of a square: float32 holds no more
+// fitShape sets the shape of steps to the Cholesky factor of the covariance of the last round's
+// states, in units of the scales.
+func (w *pilotWalk) fitShape() {
+	const maxDeviation = 4 // a state farther away is moved towards the mean, to this distance
+	const minPivot = 1e-12 // of a square: float32 holds no more
 	d := w.e.dim
-	rows := float64(len(w.seen) / d)
-	w.mean, _ = mixture.Moments(w.seen, d)
+	rows := float64(len(w.lastRound) / d)
+	w.mean, _ = mixture.Moments(w.lastRound, d)
 	clear(w.shape)
-	off := make([]float64, d)
-	for seen := w.seen; len(seen) > 0; seen = seen[d:] {
-		far := 1.0
+	z := make([]float64, d)
+	for seen := w.lastRound; len(seen) > 0; seen = seen[d:] {
+		shrink := 1.0
 		for i, v := range seen[:d] {
-			off[i] = (float64(v) - w.mean[i]) / w.scale[i]
-			far = max(far, math.Abs(off[i])/reach)
+			z[i] = (float64(v) - w.mean[i]) / w.scale[i]
+			shrink = max(shrink, math.Abs(z[i])/maxDeviation)
 		}
-		for i, v := range off {
-			for j, u := range off[:i+1] {
-				w.shape[i*(i+1)/2+j] += v * u / (far * far * rows)
+		for i, v := range z {
+			for j, u := range z[:i+1] {
+				w.shape[i*(i+1)/2+j] += v * u / (shrink * shrink * rows)
 			}
 		}
 	}
-	mixture.Factorise(w.shape, d, 0, least)
+	mixture.Factorise(w.shape, d, 0, minPivot)
 }
 
-// stretch replaces the normals z of each state by those of the shape.
-func (w *pilotWalk) stretch(z []float32) {
+// applyShape replaces the normals z of each state by shape·z.
+func (w *pilotWalk) applyShape(z []float32) {
 	for d := w.e.dim; len(z) > 0; z = z[d:] {
 		for i := d - 1; i >= 0; i-- {
 			var sum float64
@@ -417,36 +417,37 @@ func (w *pilotWalk) stretch(z []float32) {
 	}
 }
 
-// ridge says whether there is one.
-func (f *place) ridge() string {
+// ridgeNote returns a note for messages if the weight is on a ridge.
+func (f *location) ridgeNote() string {
 	if f.shear == nil {
 		return ""
 	}
 	return ", on a ridge"
 }
 
-// describe rounds what a pilot has found: one number where the coordinates are alike.
-func (f *place) describe() (center, scale []float64) {
-	const alike, centred = 1.3, 0.3
+// rounded returns center and scale, rounded: one scale where the coordinates' scales are alike, and
+// no center where all are 0.
+func (f *location) rounded() (center, scale []float64) {
+	const maxScaleRatio, tolerance = 1.3, 0.3
 	low, high := slices.Min(f.scale), slices.Max(f.scale)
-	same := true
-	off := make([]float64, len(f.center)) // what rounding adds to each, but for what those before it bring
+	centred := true
+	roundingError := make([]float64, len(f.center)) // what rounding adds, beyond the shear of errors before it
 	for i, c := range f.center {
 		if i > 0 && f.shear != nil {
-			c += floats.Dot(off[:i], f.shear[i-1])
+			c += floats.Dot(roundingError[:i], f.shear[i-1])
 		}
-		rounded := nearest(c, centred*f.scale[i])
-		if math.Abs(c) < centred*f.scale[i] {
+		rounded := roundWithin(c, tolerance*f.scale[i])
+		if math.Abs(c) < tolerance*f.scale[i] {
 			rounded = 0
 		}
-		off[i] = rounded - c
+		roundingError[i] = rounded - c
 		center, scale = append(center, rounded), append(scale, number.Rounded(f.scale[i], 3))
-		same = same && rounded == 0
+		centred = centred && rounded == 0
 	}
-	if same {
+	if centred {
 		center = []float64{}
 	}
-	if high <= alike*low {
+	if high <= maxScaleRatio*low {
 		scale = []float64{number.Rounded(math.Sqrt(low*high), 3)}
 	}
 	return center, scale

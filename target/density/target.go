@@ -22,59 +22,58 @@ type source interface {
 // An evaluator sets dst to ln π for one thread, as a source does.
 type evaluator func(dst []float64, x []float32, k []uint8)
 
-// lent are evaluators for as many threads as there are.
-type lent chan evaluator
+// evaluators are a source that lends each caller an evaluator; there is one for each thread.
+type evaluators chan evaluator
 
-func newLent(threads int, one func() evaluator) lent {
-	l := make(lent, threads)
+func newEvaluators(threads int, newEvaluator func() evaluator) evaluators {
+	l := make(evaluators, threads)
 	for range threads {
-		l <- one()
+		l <- newEvaluator()
 	}
 	return l
 }
 
 // Evaluate implements source.
-func (l lent) Evaluate(dst []float64, x []float32, k []uint8) error {
+func (l evaluators) Evaluate(dst []float64, x []float32, k []uint8) error {
 	evaluate := <-l
 	defer func() { l <- evaluate }()
 	evaluate(dst, x, k)
 	return nil
 }
 
-// A problem is a target in the coordinates in which it is learned, shared by all who
-// evaluate it.
+// A problem is a target in the coordinates in which it is learned. All threads share it.
 type problem struct {
 	config     *TargetConfig
-	dim, modes int // no modes for real vectors
-	key        string
+	dim, modes int    // 0 modes for real vectors
+	key        string // of the configuration, with which errors of the target begin
 	chart      *chart
 	source     source
 	operations int              // of an evaluation
 	tally      *engine.Tally    // of evaluations
-	program    *program.Workers // the source, if it is one
+	program    *program.Workers // the source, nil unless that is a program
 
-	measure sync.Once
-	level   float64 // of ln π, which the kit, whose ln π of vectors alone is float32, sees from there
+	levelOnce sync.Once
+	level     float64 // of ln π, see Level
 
-	mutex  sync.Mutex
-	err    error
-	seen   seen
-	judged bool // the first values have been found sound
+	mutex       sync.Mutex
+	err         error
+	firstValues firstValues
+	learnable   bool // the first values show that there is something to learn
 }
 
-// seen are the values of the first steps.
-type seen struct {
-	values
-	first string // state
+// firstValues are ln π at the states of the first steps.
+type firstValues struct {
+	valueRange
+	firstState string // the first of the states, for a message
 }
 
-// values are how many there were, and the finite ones.
-type values struct {
-	states, finite int
-	low, high      float64
+// A valueRange counts values of ln π, and bounds those that are finite.
+type valueRange struct {
+	states, finite int     // number of values, and of finite values
+	low, high      float64 // least and largest finite value
 }
 
-func (s *values) add(other values) {
+func (s *valueRange) add(other valueRange) {
 	switch {
 	case other.finite == 0:
 	case s.finite == 0:
@@ -116,15 +115,15 @@ func (p *problem) Close() error {
 	return p.program.Close()
 }
 
-// blockRows is how many states are evaluated together.
+// blockRows is how many states are evaluated in one call at most.
 const blockRows = 256
 
-// An evaluation is what one thread evaluates with.
+// An evaluation is a problem with the buffers of one thread.
 type evaluation struct {
 	*problem
-	x      []float32
-	volume []float64
-	value  []float64
+	x      []float32 // states in the target's coordinates, [blockRows][dim]
+	volume []float64 // ln |∂x/∂y|, [blockRows]
+	logPi  []float64 // of realsTarget, [blockRows]
 }
 
 func (p *problem) evaluation() *evaluation {
@@ -134,25 +133,24 @@ func (p *problem) evaluation() *evaluation {
 // Dim returns the number of coordinates of a state.
 func (e *evaluation) Dim() int { return e.dim }
 
-// logDensity sets dst to ln π of the states y, in whose coordinates the volume
-// counts. What is not a number, or infinite, is the failure of the target, after
-// which the density vanishes everywhere.
+// logDensity sets dst to ln π of the states y, as a density with respect to y. A value of NaN
+// or +∞ is a failure of the target, after which the density vanishes everywhere.
 func (e *evaluation) logDensity(dst []float64, y []float32, k []uint8) {
 	for lo := 0; lo < len(dst); lo += blockRows {
 		hi := min(lo+blockRows, len(dst))
-		e.part(dst[lo:hi], y[lo*e.dim:hi*e.dim], lists.Part(k, lo, hi))
+		e.logDensityBlock(dst[lo:hi], y[lo*e.dim:hi*e.dim], lists.Part(k, lo, hi))
 	}
 }
 
-func (e *evaluation) part(dst []float64, y []float32, k []uint8) {
+func (e *evaluation) logDensityBlock(dst []float64, y []float32, k []uint8) {
 	x := e.x[:len(y)]
-	e.chart.place(x, e.volume[:len(dst)], y, k)
+	e.chart.toTarget(x, e.volume[:len(dst)], y, k)
 	err := e.evaluate(dst, x, k)
 	for r, v := range dst {
 		state := x[r*e.dim : (r+1)*e.dim]
 		switch {
 		case err != nil || !asm.AllFinite(state):
-			v = math.Inf(-1) // a state beyond float32, which is not the target's fault
+			v = math.Inf(-1) // an infinite state is beyond float32, which is not the target's fault
 		case !(v < math.Inf(1)):
 			err = fmt.Errorf("%s: ln π is %v at %s; return −∞ where the density is zero, or bound the coordinates with target.support", e.key, v, program.State(state, lists.Part(k, r, r+1)))
 			e.fail(err)
@@ -162,22 +160,22 @@ func (e *evaluation) part(dst []float64, y []float32, k []uint8) {
 		}
 		dst[r] = v
 	}
-	e.watch(dst, x, k)
+	e.recordFirstValues(dst, x, k)
 }
 
-// evaluate asks the source, unless the target has failed.
+// evaluate evaluates the source, unless the target has failed.
 func (p *problem) evaluate(dst []float64, x []float32, k []uint8) error {
 	err := p.Err()
 	if err == nil {
-		if err = p.ask(dst, x, k); err != nil {
+		if err = p.evaluateSource(dst, x, k); err != nil {
 			p.fail(err)
 		}
 	}
 	return err
 }
 
-// ask is the one place that a source is asked at.
-func (p *problem) ask(dst []float64, x []float32, k []uint8) error {
+// evaluateSource counts an evaluation. Nothing else calls the source.
+func (p *problem) evaluateSource(dst []float64, x []float32, k []uint8) error {
 	p.tally.Add(len(dst))
 	return p.source.Evaluate(dst, x, k)
 }
@@ -185,86 +183,87 @@ func (p *problem) ask(dst []float64, x []float32, k []uint8) error {
 // Count implements engine.Counted.
 func (p *problem) Count(t *engine.Tally) { p.tally = t }
 
-// asking is how many numbers are computed in the time that another process takes to answer, at least.
-const asking = 1 << 14
+// programOperations is how many numbers are computed in the time that another process takes to
+// answer, at least.
+const programOperations = 1 << 14
 
 // Operations implements engine.Counted.
 func (p *problem) Operations() int { return p.operations }
 
-// watch notes values until they have been judged.
-func (e *evaluation) watch(logPi []float64, x []float32, k []uint8) {
+// recordFirstValues records values until judgeValues has seen that the target is learnable.
+func (e *evaluation) recordFirstValues(logPi []float64, x []float32, k []uint8) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
-	if e.judged {
+	if e.learnable {
 		return
 	}
 	for r, v := range logPi {
-		if e.seen.states == 0 {
-			e.seen.first = program.State(x[r*e.dim:(r+1)*e.dim], lists.Part(k, r, r+1))
+		if e.firstValues.states == 0 {
+			e.firstValues.firstState = program.State(x[r*e.dim:(r+1)*e.dim], lists.Part(k, r, r+1))
 		}
 		if math.IsInf(v, -1) {
-			e.seen.add(values{states: 1})
+			e.firstValues.add(valueRange{states: 1})
 		} else {
-			e.seen.add(values{1, 1, v, v})
+			e.firstValues.add(valueRange{1, 1, v, v})
 		}
 	}
 }
 
-// all returns what all ranks have seen.
-func (s seen) all(workers *pool.Pool) seen {
+// ofAllRanks returns the first values of all ranks together.
+func (s firstValues) ofAllRanks(workers *pool.Pool) firstValues {
 	n := workers.Size()
 	if n == 1 {
 		return s
 	}
-	every := make([]values, n)
-	every[workers.Rank()] = s.values
-	workers.Gather(n, pool.SpanOf(every, 1))
-	sum := seen{first: s.first}
-	for _, r := range every {
+	perRank := make([]valueRange, n)
+	perRank[workers.Rank()] = s.valueRange
+	workers.Gather(n, pool.SpanOf(perRank, 1))
+	sum := firstValues{firstState: s.firstState}
+	for _, r := range perRank {
 		sum.add(r)
 	}
 	if s.states == 0 {
-		sum.first = "another rank's"
+		sum.firstState = "another rank's"
 	}
 	return sum
 }
 
-// judge looks at the values of the first steps, those of all ranks, and fails the
-// target if nothing can be learned from them.
-func (p *problem) judge(step uint32, workers *pool.Pool) {
-	const steps = 20
+// judgeValues fails the target if nothing can be learned from the values of the first steps on
+// all ranks: if none is finite, or all are equal.
+func (p *problem) judgeValues(step uint32, workers *pool.Pool) {
+	const patience = 20 // steps
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if p.judged {
+	if p.learnable {
 		return
 	}
-	s := p.seen.all(workers)
+	s := p.firstValues.ofAllRanks(workers)
 	switch {
 	case p.err != nil:
 	case s.finite > 0 && s.low < s.high:
-		p.judged = true
-	case step < steps:
+		p.learnable = true
+	case step < patience:
 	case s.finite == 0:
 		p.err = fmt.Errorf("%s: ln π is −∞ at each of %d states, the first of them %s; say where it is finite with target.center and target.scale",
-			p.key, s.states, s.first)
+			p.key, s.states, s.firstState)
 	default:
 		p.err = fmt.Errorf("%s: ln π is %v at each of %d states, the first of them %s, and a constant cannot be normalised; bound the coordinates with target.support",
-			p.key, s.low, s.states, s.first)
+			p.key, s.low, s.states, s.firstState)
 	}
 }
 
-// Level implements vectors.Chart: what is taken off ln π before it is rounded to float32. It is nothing,
-// or without modes the value in the middle of where the weight is, if that is so large that rounding
-// would show.
+// Level implements vectors.Chart. It is subtracted from ln π before the kit rounds ln π of vectors to
+// float32: the value at y = 0, if that is so large that rounding would show, and 0 otherwise. With
+// modes the kit keeps float64, and the level is 0.
 func (p *problem) Level() float64 {
-	const large = 1 << 12 // float32 numbers are 0.0005 apart there
+	const exactRange = 1 << 12 // float32 numbers are 0.0005 apart at its end
 	if p.modes > 0 {
 		return 0
 	}
-	p.measure.Do(func() {
+	p.levelOnce.Do(func() {
 		middle := make([]float64, 1)
 		p.evaluation().logDensity(middle, make([]float32, p.dim), nil)
-		if math.Abs(middle[0]) > large && !math.IsInf(middle[0], 0) {
+		if math.Abs(middle[0]) > exactRange && !math.IsInf(middle[0], 0) {
 			p.level = middle[0]
 		}
 	})
@@ -279,9 +278,9 @@ func (t realsTarget) LogDensity(dst, y []float32, k []uint8) {
 	level := t.Level()
 	for lo := 0; lo < len(dst); lo += blockRows {
 		hi := min(lo+blockRows, len(dst))
-		wide := t.value[:hi-lo]
-		t.logDensity(wide, y[lo*t.dim:hi*t.dim], lists.Part(k, lo, hi))
-		for r, v := range wide {
+		logPi := t.logPi[:hi-lo]
+		t.logDensity(logPi, y[lo*t.dim:hi*t.dim], lists.Part(k, lo, hi))
+		for r, v := range logPi {
 			dst[lo+r] = float32(v - level)
 		}
 	}

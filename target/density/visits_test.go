@@ -47,7 +47,7 @@ func TestVisits(t *testing.T) {
 		if len(c.there) > 1 {
 			likelihood[c.there[0]] = -4 // less likely than all others
 		}
-		chains, share, mode := visits(there, likelihood, draws)
+		chains, share, mode := countVisits(there, likelihood, draws)
 		require.Equal(t, c.chains, chains)
 		require.InDelta(t, c.share, share, 1e-12)
 		require.Equal(t, c.mode, mode)
@@ -62,21 +62,21 @@ func TestPlaces(t *testing.T) {
 	s := &system{System: &vectors.System{Ensemble: &vectors.Ensemble{}}, names: []string{"x0", "log_density", engine.LogWeight}}
 	s.Modes = 2
 	samples := []float64{-1, -1, 0, 1, -2, 0, -1, -3, 0, 1, -4, 0}
-	values, logPi, there := make([]float64, 3*ofReference*draws), make([]float64, ofReference*draws), make([]bool, ofReference*draws)
-	states := vectors.States{X: make([]float32, 2*ofReference*draws), Dim: 2}
+	values, logPi, there := make([]float64, 3*referenceChains*draws), make([]float64, referenceChains*draws), make([]bool, referenceChains*draws)
+	states := vectors.States{X: make([]float32, 2*referenceChains*draws), Dim: 2}
 	for i := range there {
 		states.X[2*i], logPi[i] = float32(i), float64(-i)
 		copy(values[3*i:], []float64{float64(10 * i), -5, 99})
 	}
 	there[4], there[5] = true, true // of the second chain
-	places := s.places(states, logPi, values, there, samples)
+	places := s.undrawnPlaces(states, logPi, values, there, samples)
 	require.Len(t, places, 1)
 	require.Equal(t, []float64{4, 0, 5, 0}, places[0].X)
 	require.InDeltaSlice(t, []float64{math.Ln2 - 4, math.Ln2 - 5}, places[0].LogPi, 1e-12)
 	require.InDelta(t, 50/math.Sqrt(4./3), places[0].Away, 1e-12)
 	values[3*5+1] = -4
-	logs := s.likely(values, samples)
-	require.Len(t, logs, ofReference)
+	logs := s.lastLogWeights(values, samples)
+	require.Len(t, logs, referenceChains)
 	for c, l := range logs {
 		require.Equal(t, map[bool]float64{true: 99, false: math.Inf(-1)}[c == 1], l)
 	}
@@ -85,7 +85,7 @@ func TestPlaces(t *testing.T) {
 // TestVisitsOfChains: what is said of states that chains came to and the generator hardly draws,
 // and whether they are lost.
 func TestVisitsOfChains(t *testing.T) {
-	const samples, draws, n = 1000, 4, 4 * ofReference
+	const samples, draws, n = 1000, 4, 4 * referenceChains
 	workers := pool.New(1)
 	defer workers.Close()
 	cfg := configure(t, RealsDefinition, "paper", "target.dim=2", "target.parameters={}", "target.center=[0]", "target.scale=[1]", "generator.gain=1e-9",
@@ -128,9 +128,9 @@ func TestVisitsOfChains(t *testing.T) {
 			}
 			x = append(x, at[:]...)
 		}
-		s.reference = &reference{states: asm.Bytes(x), kept: ofReference}
+		s.reference = &reference{states: asm.Bytes(x), chains: referenceChains}
 		out := &measure.Evaluation{Samples: samples, Metrics: []measure.Metric{{}, {Unsettled: c.unsettled}}}
-		require.NoError(t, s.visit(out, params, &weights.Weights, values))
+		require.NoError(t, s.checkCoverage(out, params, &weights.Weights, values))
 		if c.chains == 0 {
 			require.Empty(t, out.Warnings)
 			continue
