@@ -122,7 +122,7 @@ func (t *TargetConfig) problem(modes, threads int, from *origin) (*problem, erro
 	case "expression":
 		env := expression.Environment{Dim: t.Dim, Modes: modes, Parameters: t.Parameters}
 		for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
-			if err := conf.First(env.Usable(name), t.Parameters[name].Validate()); err != nil {
+			if err := conf.First(env.CheckName(name), t.Parameters[name].Validate()); err != nil {
 				return nil, fmt.Errorf("parameters.%s: %w", name, err)
 			}
 		}

@@ -20,14 +20,14 @@ import (
 type Environment struct {
 	Dim        int                  // of the state x
 	Modes      int                  // M of a mode k = 0 … M−1; 0 if there is none
-	Parameters map[string]Parameter // constants of its own
+	Parameters map[string]Parameter // constants by name
 }
 
 // Limits of an expression.
 const (
 	maxText   = 1 << 16 // bytes
 	maxLength = 1 << 20 // of a vector
-	maxNumber = 1 << 24 // numbers that the registers of one row hold
+	maxNumber = 1 << 24 // numbers that instructions compute for one row
 )
 
 // An Error says what is wrong with an expression and where.
@@ -37,21 +37,21 @@ type Error struct {
 	Reason       string
 }
 
-// Error returns the place, what stands there, and the reason.
+// Error returns the place, the text there, and the reason.
 func (e *Error) Error() string {
-	at := fmt.Sprintf("column %d", e.Column)
+	place := fmt.Sprintf("column %d", e.Column)
 	if e.Line > 1 {
-		at = fmt.Sprintf("line %d, %s", e.Line, at)
+		place = fmt.Sprintf("line %d, %s", e.Line, place)
 	}
 	const shown = 20
-	rest := []rune(strings.Split(e.Text, "\n")[e.Line-1])[e.Column-1:]
+	source := []rune(strings.Split(e.Text, "\n")[e.Line-1])[e.Column-1:]
 	switch {
-	case len(rest) > shown:
-		at += fmt.Sprintf(", at %s…", string(rest[:shown]))
-	case len(rest) > 0:
-		at += ", at " + string(rest)
+	case len(source) > shown:
+		place += fmt.Sprintf(", at %s…", string(source[:shown]))
+	case len(source) > 0:
+		place += ", at " + string(source)
 	}
-	return at + ": " + e.Reason
+	return place + ": " + e.Reason
 }
 
 // Compile translates an expression. Its error is an *Error.
@@ -60,9 +60,9 @@ func Compile(text string, env Environment) (p *Program, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{env: env, text: text, known: map[string]int{}}
+	c := &compiler{env: env, text: text, valueOf: map[string]int{}}
 	defer func() {
-		// What fails ends the translation, however deep.
+		// An error ends the translation by a panic, however deep.
 		switch e := recover().(type) {
 		case nil:
 		case *Error:
@@ -73,30 +73,30 @@ func Compile(text string, env Environment) (p *Program, err error) {
 	}()
 	c.x = c.value(value{n: env.Dim, vector: true})
 	c.k = c.value(value{n: 1})
-	return c.program(c.tree(tree), tree), nil
+	return c.program(c.root(tree), tree), nil
 }
 
 func parse(text string) (root ast.Node, err error) {
-	at := func(offset int, reason string) error { return located(text, offset, reason) }
+	errorAt := func(offset int, reason string) error { return located(text, offset, reason) }
 	if strings.TrimSpace(text) == "" {
-		return nil, at(0, "the expression is empty; write ln π of the state x, -sum(x^2)/2 say")
+		return nil, errorAt(0, "the expression is empty; write ln π of the state x, -sum(x^2)/2 say")
 	}
 	if len(text) > maxText {
-		return nil, at(0, fmt.Sprintf("%d bytes are more than %d", len(text), maxText))
+		return nil, errorAt(0, fmt.Sprintf("%d bytes are more than %d", len(text), maxText))
 	}
 	if i := strings.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError }); i >= 0 {
-		return nil, at(utf8.RuneCountInString(text[:i]), "the text is not UTF-8")
+		return nil, errorAt(utf8.RuneCountInString(text[:i]), "the text is not UTF-8")
 	}
 	tree, err := parser.Parse(text)
 	if err != nil {
 		e, ok := err.(*file.Error)
 		if ok && strings.Contains(e.Message, "EOF") {
-			return nil, at(utf8.RuneCountInString(text), "the expression ends too early")
+			return nil, errorAt(utf8.RuneCountInString(text), "the expression ends too early")
 		}
 		if ok {
-			return nil, at(e.From, e.Message)
+			return nil, errorAt(e.From, e.Message)
 		}
-		return nil, at(0, err.Error())
+		return nil, errorAt(0, err.Error())
 	}
 	return tree.Node, nil
 }
@@ -109,19 +109,19 @@ func located(text string, offset int, reason string) *Error {
 	return &Error{line + 1, 1 + utf8.RuneCountInString(before[1+strings.LastIndexByte(before, '\n'):]), text, reason}
 }
 
-// A value is what one instruction computes, or a constant, or what comes with a
-// state: n numbers of each row.
+// A value is the result of an instruction, a constant, or the state's x or k: n numbers for each
+// row.
 type value struct {
 	n        int
 	vector   bool
-	truth    bool      // 1 for true and 0 for false
-	constant []float64 // [n]
-	matrix   int       // columns of a constant matrix of n/matrix rows, which is neither number nor vector
+	boolean  bool      // truth values, 1 for true and 0 for false
+	constant []float64 // [n], nil if the value depends on the state
+	matrix   int       // number of columns of a matrix of n/matrix rows; 0 for numbers and vectors
 }
 
 func (v *value) String() string {
 	what := "number"
-	if v.truth {
+	if v.boolean {
 		what = "truth value"
 	}
 	switch {
@@ -141,17 +141,19 @@ type instruction struct {
 	list []int // coordinates that a selection takes, −1 for a 0
 }
 
+// A compiler translates an expression. It refers to a value by its index in values.
 type compiler struct {
-	env    Environment
-	text   string
-	x, k   int
-	values []value
-	code   []instruction
-	scope  []binding
-	known  map[string]int // values by what computes them
-	size   int
+	env     Environment
+	text    string
+	x, k    int
+	values  []value
+	code    []instruction
+	scope   []binding      // names that let defines
+	valueOf map[string]int // values by a key of what computes them
+	size    int            // numbers that code computes for one row
 }
 
+// A binding is a name that let defines.
 type binding struct {
 	name  string
 	value int
@@ -166,22 +168,22 @@ func (c *compiler) number(x float64) int {
 	return c.constant(fmt.Sprintf("number %x", x), value{n: 1, constant: []float64{x}})
 }
 
-// constant returns the value that is known by a key, a new one at first.
+// constant returns the constant with a key, which it adds if it is new.
 func (c *compiler) constant(key string, v value) int {
-	at, ok := c.known[key]
+	id, ok := c.valueOf[key]
 	if !ok {
-		at = c.value(v)
-		c.known[key] = at
+		id = c.value(v)
+		c.valueOf[key] = id
 	}
-	return at
+	return id
 }
 
-// emit returns the value that an operation makes, an earlier one if it has been
-// made, a constant if its arguments are.
+// emit returns the value of an operation. It is an earlier value if the same operation has been
+// emitted, and a constant if the arguments are.
 func (c *compiler) emit(op *operation, result value, list []int, args ...int) int {
 	key := fmt.Sprintf("%p %v %v %v", op, result, list, args)
-	if at, ok := c.known[key]; ok {
-		return at
+	if id, ok := c.valueOf[key]; ok {
+		return id
 	}
 	in := instruction{op: op, args: args, list: list}
 	fold := true
@@ -201,11 +203,11 @@ func (c *compiler) emit(op *operation, result value, list []int, args ...int) in
 		c.code = append(c.code, in)
 		c.size += result.n
 	}
-	c.known[key] = in.dst
+	c.valueOf[key] = in.dst
 	return in.dst
 }
 
-// stride is how far apart the coordinates of a value of so many rows are.
+// stride returns the distance between the coordinates of a value for so many rows.
 func stride(v *value, rows int) int {
 	if v.vector || v.matrix > 0 {
 		return rows
@@ -213,16 +215,16 @@ func stride(v *value, rows int) int {
 	return 0
 }
 
-// fail returns the error of a node, with which a translation panics and Compile returns.
+// fail returns an error about a node. Translation panics with it, and Compile returns it.
 func (c *compiler) fail(n ast.Node, format string, args ...any) *Error {
 	return located(c.text, n.Location().From, fmt.Sprintf(format, args...))
 }
 
-// tree translates the whole expression.
-func (c *compiler) tree(root ast.Node) int {
-	result := c.node(root)
+// root translates the whole expression, which must be a number.
+func (c *compiler) root(root ast.Node) int {
+	result := c.translate(root)
 	switch v := &c.values[result]; {
-	case v.truth:
+	case v.boolean:
 		panic(c.fail(root, "the expression is a truth value, and ln π is a number: write (condition ? a : b)"))
 	case v.vector || v.matrix > 0:
 		panic(c.fail(root, "the expression is %v, and ln π is one number: sum(…) adds a vector up", v))
@@ -230,7 +232,7 @@ func (c *compiler) tree(root ast.Node) int {
 	return result
 }
 
-func (c *compiler) node(n ast.Node) int {
+func (c *compiler) translate(n ast.Node) int {
 	if c.size > maxNumber {
 		panic(c.fail(n, "the expression needs more than %d numbers for each state", maxNumber))
 	}
@@ -240,16 +242,16 @@ func (c *compiler) node(n ast.Node) int {
 	case *ast.FloatNode:
 		return c.number(n.Value)
 	case *ast.IdentifierNode:
-		return c.name(n)
+		return c.identifier(n)
 	case *ast.UnaryNode:
-		return c.elementwise(n, unaryOperations[n.Operator], c.node(n.Node))
+		return c.elementwise(n, unaryOperations[n.Operator], c.translate(n.Node))
 	case *ast.BinaryNode:
 		return c.binary(n)
 	case *ast.ConditionalNode:
-		return c.elementwise(n.Cond, choose, c.nodes(n.Cond, n.Exp1, n.Exp2)...)
+		return c.elementwise(n.Cond, where, c.translateAll(n.Cond, n.Exp1, n.Exp2)...)
 	case *ast.VariableDeclaratorNode:
-		a := c.node(n.Value)
-		if c.taken(n.Name) {
+		a := c.translate(n.Value)
+		if c.nameTaken(n.Name) {
 			panic(c.fail(n, "%s has a meaning already; take another name", n.Name))
 		}
 		if v := &c.values[a]; v.matrix > 0 {
@@ -257,7 +259,7 @@ func (c *compiler) node(n ast.Node) int {
 		}
 		c.scope = append(c.scope, binding{n.Name, a})
 		defer func() { c.scope = c.scope[:len(c.scope)-1] }()
-		return c.node(n.Expr)
+		return c.translate(n.Expr)
 	case *ast.ArrayNode:
 		return c.array(n)
 	case *ast.MemberNode:
@@ -274,17 +276,17 @@ func (c *compiler) node(n ast.Node) int {
 	panic(c.fail(n, "%s has no meaning here", n))
 }
 
-func (c *compiler) nodes(all ...ast.Node) []int { return lists.Map(all, c.node) }
+func (c *compiler) translateAll(nodes ...ast.Node) []int { return lists.Map(nodes, c.translate) }
 
-// taken reports a name that has a meaning.
-func (c *compiler) taken(name string) bool {
+// nameTaken reports whether a name has a meaning.
+func (c *compiler) nameTaken(name string) bool {
 	return slices.Contains(c.names(), name) || functions[name] != nil
 }
 
-// Usable reports a name of a parameter that an expression could not mean it by.
-func (e *Environment) Usable(name string) error {
+// CheckName reports a name that a parameter cannot have.
+func (e *Environment) CheckName(name string) error {
 	c := compiler{env: Environment{Modes: e.Modes}}
-	if c.taken(name) {
+	if c.nameTaken(name) {
 		return fmt.Errorf("%q has a meaning of its own in expressions; take another name", name)
 	}
 	tree, err := parser.Parse(name)
@@ -296,20 +298,20 @@ func (e *Environment) Usable(name string) error {
 	return fmt.Errorf("%q is no name that an expression can have; take another word, of letters, digits and _", name)
 }
 
-// names lists what an identifier may be, but for functions.
+// names lists the names of an expression, without functions.
 func (c *compiler) names() []string {
-	all := []string{"x", "pi", "inf"}
+	names := []string{"x", "pi", "inf"}
 	if c.env.Modes > 0 {
-		all = append(all, "k")
+		names = append(names, "k")
 	}
-	all = append(all, slices.Sorted(maps.Keys(c.env.Parameters))...)
+	names = append(names, slices.Sorted(maps.Keys(c.env.Parameters))...)
 	for _, b := range c.scope {
-		all = append(all, b.name)
+		names = append(names, b.name)
 	}
-	return all
+	return names
 }
 
-func (c *compiler) name(n *ast.IdentifierNode) int {
+func (c *compiler) identifier(n *ast.IdentifierNode) int {
 	for _, b := range slices.Backward(c.scope) {
 		if b.name == n.Value {
 			return b.value
@@ -336,11 +338,11 @@ func (c *compiler) name(n *ast.IdentifierNode) int {
 	panic(c.fail(n, "unknown name %s; there are %s", n.Value, strings.Join(c.names(), ", ")))
 }
 
-var unaryOperations = map[string]*operation{"-": negate, "+": same, "!": not, "not": not}
+var unaryOperations = map[string]*operation{"-": negate, "+": identity, "!": not, "not": not}
 
 var binaryOperations = map[string]*operation{
 	"+": add, "-": subtract, "*": multiply, "/": divide, "^": raise, "**": raise,
-	"and": both, "&&": both, "or": either, "||": either,
+	"and": and, "&&": and, "or": or, "||": or,
 	"<":  comparison(func(a, b float64) bool { return a < b }),
 	"<=": comparison(func(a, b float64) bool { return a <= b }),
 	">":  comparison(func(a, b float64) bool { return a > b }),
@@ -354,23 +356,23 @@ func (c *compiler) binary(n *ast.BinaryNode) int {
 	if !ok {
 		panic(c.fail(n, "the operator %s has no meaning here; there are + - * / ^, comparisons, and, or and not", n.Operator))
 	}
-	args := c.nodes(n.Left, n.Right)
-	if p, ok := c.exponent(args[1]); ok && op == raise && !c.values[args[0]].truth && c.values[args[0]].matrix == 0 {
+	args := c.translateAll(n.Left, n.Right)
+	if p, ok := c.exponent(args[1]); ok && op == raise && !c.values[args[0]].boolean && c.values[args[0]].matrix == 0 {
 		return c.power(args[0], p)
 	}
 	return c.elementwise(n, op, args...)
 }
 
-// exponent returns a whole number that does not depend on the state.
+// exponent returns a constant exponent that power can emit as multiplications.
 func (c *compiler) exponent(a int) (p int, ok bool) {
 	v := &c.values[a]
-	if v.constant == nil || v.vector || v.matrix > 0 || !multiplies(v.constant[0]) { // as a truth value, 0 or 1, does not
+	if v.constant == nil || v.vector || v.matrix > 0 || !isSmallInteger(v.constant[0]) { // a truth value is less than 2
 		return 0, false
 	}
 	return int(v.constant[0]), true
 }
 
-// power emits the multiplications of the function power.
+// power emits the multiplications of integerPower.
 func (c *compiler) power(a, p int) int {
 	if p == 1 {
 		return a
@@ -388,13 +390,13 @@ func (c *compiler) power(a, p int) int {
 
 // elementwise applies an operation to each coordinate.
 func (c *compiler) elementwise(n ast.Node, op *operation, args ...int) int {
-	result := value{n: 1, truth: op.truth}
+	result := value{n: 1, boolean: op.boolResult}
 	for i, a := range args {
 		v := &c.values[a]
 		if v.matrix > 0 {
 			panic(c.fail(n, "%v stands here; it goes into dot(matrix, vector) or matrix[index]", v))
 		}
-		if wants := i < op.truths; wants != v.truth && !(op == same || op == choose && i > 0) {
+		if wants := i < op.boolArguments; wants != v.boolean && !(op == identity || op == where && i > 0) {
 			if wants {
 				panic(c.fail(n, "%v stands where a condition is needed, x > 0 say", v))
 			}
@@ -409,37 +411,37 @@ func (c *compiler) elementwise(n ast.Node, op *operation, args ...int) int {
 		result.n, result.vector = v.n, true
 	}
 	switch op {
-	case same:
+	case identity:
 		return args[0]
-	case choose:
-		if c.values[args[1]].truth || c.values[args[2]].truth {
+	case where:
+		if c.values[args[1]].boolean || c.values[args[2]].boolean {
 			panic(c.fail(n, "a choice between truth values; use and, or and not"))
 		}
 	}
 	return c.emit(op, result, nil, args...)
 }
 
-// array makes a vector of numbers and vectors.
+// array concatenates numbers and vectors.
 func (c *compiler) array(n *ast.ArrayNode) int {
-	args := c.nodes(n.Nodes...)
-	total := 0
+	args := c.translateAll(n.Nodes...)
+	length := 0
 	for i, a := range args {
-		if v := &c.values[a]; v.truth || v.matrix > 0 {
+		if v := &c.values[a]; v.boolean || v.matrix > 0 {
 			panic(c.fail(n.Nodes[i], "%v in a list of numbers", v))
 		}
-		total += c.values[a].n
+		length += c.values[a].n
 	}
-	if total == 0 || total > maxLength {
-		panic(c.fail(n, "a list of %d numbers; it may have 1 to %d", total, maxLength))
+	if length == 0 || length > maxLength {
+		panic(c.fail(n, "a list of %d numbers; it may have 1 to %d", length, maxLength))
 	}
-	return c.emit(join, value{n: total, vector: true}, nil, args...)
+	return c.emit(join, value{n: length, vector: true}, nil, args...)
 }
 
-// whole returns a constant whole number between bounds.
-func (c *compiler) whole(n ast.Node, what string, low, high int) int {
-	a := c.node(n)
+// integer returns a constant whole number between bounds.
+func (c *compiler) integer(n ast.Node, what string, low, high int) int {
+	a := c.translate(n)
 	v := &c.values[a]
-	if v.constant == nil || v.vector || v.truth || v.matrix > 0 || v.constant[0] != math.Trunc(v.constant[0]) {
+	if v.constant == nil || v.vector || v.boolean || v.matrix > 0 || v.constant[0] != math.Trunc(v.constant[0]) {
 		panic(c.fail(n, "%s must be a whole number that does not depend on the state", what))
 	}
 	if x := v.constant[0]; x < float64(low) || x > float64(high) {
@@ -450,19 +452,19 @@ func (c *compiler) whole(n ast.Node, what string, low, high int) int {
 
 // selection takes coordinates of a vector.
 func (c *compiler) selection(a int, list []int, vector bool) int {
-	return c.emit(take, value{n: len(list), vector: vector, truth: c.values[a].truth}, list, a)
+	return c.emit(take, value{n: len(list), vector: vector, boolean: c.values[a].boolean}, list, a)
 }
 
 func (c *compiler) index(n *ast.MemberNode) int {
 	if _, ok := n.Property.(*ast.StringNode); ok {
 		panic(c.fail(n, "names have no parts here; v[i] is coordinate i of a vector, counted from 0"))
 	}
-	args := c.nodes(n.Node, n.Property)
+	args := c.translateAll(n.Node, n.Property)
 	v, i := &c.values[args[0]], &c.values[args[1]]
 	switch {
 	case !v.vector && v.matrix == 0:
 		panic(c.fail(n, "%v has no coordinates", v))
-	case v.truth || i.truth || i.matrix > 0 || i.vector:
+	case v.boolean || i.boolean || i.matrix > 0 || i.vector:
 		panic(c.fail(n, "an index is a number"))
 	}
 	rows, width := v.n, 1
@@ -470,7 +472,7 @@ func (c *compiler) index(n *ast.MemberNode) int {
 		rows, width = v.n/v.matrix, v.matrix
 	}
 	if i.constant != nil {
-		row := c.whole(n.Property, "an index", 0, rows-1)
+		row := c.integer(n.Property, "an index", 0, rows-1)
 		return c.selection(args[0], lists.Range(row*width, (row+1)*width), v.matrix > 0)
 	}
 	if args[1] == c.k && c.env.Modes > rows {
@@ -480,17 +482,17 @@ func (c *compiler) index(n *ast.MemberNode) int {
 }
 
 func (c *compiler) slice(n *ast.SliceNode) int {
-	a := c.node(n.Node)
+	a := c.translate(n.Node)
 	v := &c.values[a]
 	if !v.vector {
 		panic(c.fail(n, "%v has no coordinates", v))
 	}
 	length := v.n
-	bound := func(n ast.Node, otherwise int) int {
+	bound := func(n ast.Node, absent int) int {
 		if n == nil {
-			return otherwise
+			return absent
 		}
-		i := c.whole(n, "the bound of a slice", -length, length)
+		i := c.integer(n, "the bound of a slice", -length, length)
 		if i < 0 {
 			i += length
 		}

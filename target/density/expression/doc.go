@@ -10,12 +10,13 @@
 // functions act on vectors coordinate by coordinate, a number going with each of
 // them. What does not depend on the state is evaluated once.
 //
-//	compile.go  text → instructions; all errors
-//	program.go  instructions over blocks of rows
-//	kernels.go  what an instruction does
-//	naive.go    the specification: a walk of the syntax tree for one state
+//	compile.go     text → instructions; all errors
+//	program.go     instructions over blocks of rows
+//	functions.go   functions, their arguments, and the operations that they compile to
+//	operations.go  what an instruction does
+//	naive.go       the specification: a walk of the syntax tree for one state
 //
 // Every operation is one rounding in float64 and every sum is taken in the order
-// of its terms, so that the same bits come out whatever a batch looks like, and out
-// of another language that does the same.
+// of its terms. The same bits come out whatever a batch looks like, and in another
+// language that does the same.
 package expression

@@ -233,10 +233,10 @@ func TestBlocks(t *testing.T) {
 	// Registers are used again once what they hold has been read for the last time.
 	chain, err := Compile("sum(exp(sin(cos(exp(x*x)))))", Environment{Dim: 3})
 	require.NoError(t, err)
-	require.Equal(t, []int{3, 3, 1}, chain.registers)
+	require.Equal(t, []int{3, 3, 1}, chain.widths)
 	held, err := Compile("let a = exp(x); sum(a*sin(cos(sin(a))))", Environment{Dim: 3})
 	require.NoError(t, err)
-	require.Equal(t, []int{3, 3, 3, 1}, held.registers)
+	require.Equal(t, []int{3, 3, 3, 1}, held.widths)
 }
 
 // TestUsage: every function says how it is written when it has an argument too few or too many.
@@ -266,21 +266,21 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestUsable: a parameter's name is a word without a meaning.
-func TestUsable(t *testing.T) {
+// TestCheckName: a parameter's name is a word without a meaning.
+func TestCheckName(t *testing.T) {
 	for name, reason := range map[string]string{
 		"a_1": "", "κ": "", "k": "", "x": "has a meaning of its own", "pi": "has a meaning of its own", "inf": "has a meaning of its own",
 		"exp": "has a meaning of its own", "slide": "has a meaning of its own",
 		"let": "is no name", "a b": "is no name", "a.b": "is no name", "1": "is no name", " a": "is no name", "": "is no name", "true": "is no name",
 	} {
-		err := (&Environment{}).Usable(name)
+		err := (&Environment{}).CheckName(name)
 		if reason == "" {
 			require.NoError(t, err, name)
 			continue
 		}
 		require.ErrorContains(t, err, fmt.Sprintf("%q %s", name, reason))
 	}
-	require.EqualError(t, (&Environment{Modes: 1}).Usable("k"), `"k" has a meaning of its own in expressions; take another name`)
+	require.EqualError(t, (&Environment{Modes: 1}).CheckName("k"), `"k" has a meaning of its own in expressions; take another name`)
 }
 
 func TestErrors(t *testing.T) {
@@ -456,9 +456,9 @@ func TestFunctions(t *testing.T) {
 		"softplus": func(x float64) float64 { return math.Log1p(math.Exp(x)) },
 		"sign":     func(x float64) float64 { return math.Copysign(1, x) },
 	}
-	require.Len(t, of, len(unary))
+	require.Len(t, of, len(unaryFunctions))
 	env := environment(t)
-	for _, f := range unary {
+	for _, f := range unaryFunctions {
 		require.Contains(t, of, f.name)
 		p, err := Compile(f.name+"(x[2]) + 0*sum(x)", env) // a number that nothing folds
 		require.NoError(t, err, f.name)

@@ -9,15 +9,15 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// A function is what a name with arguments stands for.
+// A function is a function of the language. compile emits its instructions for a call n and
+// returns the value.
 type function struct {
-	usage string
-	least int // arguments
-	most  int
-	make  func(c *compiler, n ast.Node, args []ast.Node) int
+	usage            string
+	minArgs, maxArgs int
+	compile          func(c *compiler, n ast.Node, args []ast.Node) int
 }
 
-// functions are all that there are, by name.
+// functions has all functions by name.
 var functions map[string]*function
 
 func init() {
@@ -25,16 +25,16 @@ func init() {
 		"sum":       {"sum(v)", 1, 1, reduction(sum)},
 		"mean":      {"mean(v)", 1, 1, reduction(mean)},
 		"logsumexp": {"logsumexp(v)", 1, 1, reduction(logSum)},
-		"min":       {"min(v) or min(a, b, …)", 1, 64, extreme(smaller, least)},
-		"max":       {"max(v) or max(a, b, …)", 1, 64, extreme(larger, most)},
+		"min":       {"min(v) or min(a, b, …)", 1, 64, extreme(minimum, minCoordinate)},
+		"max":       {"max(v) or max(a, b, …)", 1, 64, extreme(maximum, maxCoordinate)},
 		"dot":       {"dot(u, v) or dot(matrix, v)", 2, 2, dot},
-		"where":     {"where(condition, a, b)", 3, 3, byCoordinate(choose)},
+		"where":     {"where(condition, a, b)", 3, 3, byCoordinate(where)},
 		"shift":     {"shift(v, by) or shift(v, [sides], [by])", 2, 3, shifted(true)},
 		"slide":     {"slide(v, by) or slide(v, [sides], [by])", 2, 3, shifted(false)},
 		"len":       {"len(v)", 1, 1, length},
 	}
-	for _, f := range unary {
-		functions[f.name] = &function{f.name + "(v)", 1, 1, byCoordinate(&operation{run: single(f.of)})}
+	for _, f := range unaryFunctions {
+		functions[f.name] = &function{f.name + "(v)", 1, 1, byCoordinate(&operation{run: runUnary(f.apply)})}
 	}
 }
 
@@ -51,16 +51,16 @@ func (c *compiler) call(n ast.Node, name string, args []ast.Node) int {
 			panic(c.fail(n, "%s is written %s", name, f.usage))
 		}
 	}
-	if len(args) < f.least || len(args) > f.most {
+	if len(args) < f.minArgs || len(args) > f.maxArgs {
 		panic(c.fail(n, "%s is written %s; it has %d arguments here", name, f.usage, len(args)))
 	}
-	return f.make(c, n, args)
+	return f.compile(c, n, args)
 }
 
 // vector returns an argument that must be a vector of numbers.
 func (c *compiler) vector(n ast.Node) int {
-	a := c.node(n)
-	if v := &c.values[a]; !v.vector || v.truth {
+	a := c.translate(n)
+	if v := &c.values[a]; !v.vector || v.boolean {
 		panic(c.fail(n, "%v stands where a vector of numbers is needed", v))
 	}
 	return a
@@ -68,7 +68,9 @@ func (c *compiler) vector(n ast.Node) int {
 
 // byCoordinate applies an operation to the arguments coordinate by coordinate.
 func byCoordinate(op *operation) func(*compiler, ast.Node, []ast.Node) int {
-	return func(c *compiler, n ast.Node, args []ast.Node) int { return c.elementwise(n, op, c.nodes(args...)...) }
+	return func(c *compiler, n ast.Node, args []ast.Node) int {
+		return c.elementwise(n, op, c.translateAll(args...)...)
+	}
 }
 
 func reduction(op *operation) func(*compiler, ast.Node, []ast.Node) int {
@@ -78,23 +80,23 @@ func reduction(op *operation) func(*compiler, ast.Node, []ast.Node) int {
 	}
 }
 
-// extreme is that of a vector's coordinates, or of several values by coordinate.
-func extreme(of, over *operation) func(*compiler, ast.Node, []ast.Node) int {
+// extreme applies ofVector to one argument, and ofPair to several, coordinate by coordinate.
+func extreme(ofPair, ofVector *operation) func(*compiler, ast.Node, []ast.Node) int {
 	return func(c *compiler, n ast.Node, args []ast.Node) int {
 		if len(args) == 1 {
-			return reduction(over)(c, n, args)
+			return reduction(ofVector)(c, n, args)
 		}
-		values := c.nodes(args...)
+		values := c.translateAll(args...)
 		a := values[0]
 		for _, b := range values[1:] {
-			a = c.elementwise(n, of, a, b)
+			a = c.elementwise(n, ofPair, a, b)
 		}
 		return a
 	}
 }
 
 func dot(c *compiler, n ast.Node, args []ast.Node) int {
-	a := c.node(args[0])
+	a := c.translate(args[0])
 	b := c.vector(args[1])
 	m := c.values[a]
 	if m.matrix == 0 {
@@ -113,19 +115,19 @@ func length(c *compiler, _ ast.Node, args []ast.Node) int {
 	return c.number(float64(c.values[a].n))
 }
 
-// shifted takes each coordinate's neighbour at a distance: coordinate i of the
-// result is number i + by, on a lattice site r + by. Beyond the ends the vector
-// repeats, if it is periodic, and is 0 if not.
+// shifted takes each coordinate's neighbour at an offset: coordinate i of the result is
+// coordinate i + offset of the vector, and on a lattice site r is site r + offset. Beyond its
+// ends a vector repeats if it is periodic, and is 0 otherwise.
 func shifted(periodic bool) func(*compiler, ast.Node, []ast.Node) int {
 	return func(c *compiler, n ast.Node, args []ast.Node) int {
 		a := c.vector(args[0])
 		length := c.values[a].n
-		sides, by := []int{length}, []int{0}
+		sides, offsets := []int{length}, []int{0}
 		if len(args) == 2 {
-			by[0] = c.whole(args[1], "a shift", -maxLength, maxLength)
+			offsets[0] = c.integer(args[1], "a shift", -maxLength, maxLength)
 		} else {
-			sides = c.wholes(args[1], "the side of a lattice", 1, maxLength)
-			by = c.wholes(args[2], "a shift", -maxLength, maxLength)
+			sides = c.integers(args[1], "the side of a lattice", 1, maxLength)
+			offsets = c.integers(args[2], "a shift", -maxLength, maxLength)
 		}
 		sites := 1
 		for _, s := range sides {
@@ -134,45 +136,45 @@ func shifted(periodic bool) func(*compiler, ast.Node, []ast.Node) int {
 		switch {
 		case sites != length:
 			panic(c.fail(args[1], "a lattice of sides %v has not the %d sites of the vector", sides, length))
-		case len(by) != len(sides):
-			panic(c.fail(args[2], "%d shifts for %d sides", len(by), len(sides)))
+		case len(offsets) != len(sides):
+			panic(c.fail(args[2], "%d shifts for %d sides", len(offsets), len(sides)))
 		}
-		return c.selection(a, neighbours(sites, sides, by, periodic), true)
+		return c.selection(a, neighbours(sites, sides, offsets, periodic), true)
 	}
 }
 
-// neighbours returns the site r + by of each site r, −1 beyond an open lattice. The
-// last side's neighbours stand beside each other.
-func neighbours(sites int, sides, by []int, periodic bool) []int {
+// neighbours returns the site r + offset of each site r, −1 outside an open lattice. The last
+// coordinate of r varies fastest.
+func neighbours(sites int, sides, offsets []int, periodic bool) []int {
 	list := make([]int, sites)
 	for site := range list {
-		at, rest, unit := 0, site, 1
+		neighbour, quotient, stride := 0, site, 1
 		for axis := len(sides) - 1; axis >= 0; axis-- {
 			side := sides[axis]
-			r := rest%side + by[axis]
-			rest /= side
+			r := quotient%side + offsets[axis]
+			quotient /= side
 			if periodic {
 				r = (r%side + side) % side
 			} else if r < 0 || r >= side {
-				at = -1
+				neighbour = -1
 				break
 			}
-			at += r * unit
-			unit *= side
+			neighbour += r * stride
+			stride *= side
 		}
-		list[site] = at
+		list[site] = neighbour
 	}
 	return list
 }
 
 // wholes returns a list of constant whole numbers between bounds.
-func (c *compiler) wholes(n ast.Node, what string, low, high int) (all []int) {
-	list, ok := n.(*ast.ArrayNode)
-	if !ok || len(list.Nodes) == 0 {
+func (c *compiler) integers(n ast.Node, what string, low, high int) (list []int) {
+	array, ok := n.(*ast.ArrayNode)
+	if !ok || len(array.Nodes) == 0 {
 		panic(c.fail(n, "a list such as [8, 8] is needed here"))
 	}
-	for i, item := range list.Nodes {
-		all = append(all, c.whole(item, fmt.Sprintf("%s (number %d)", what, i+1), low, high))
+	for i, item := range array.Nodes {
+		list = append(list, c.integer(item, fmt.Sprintf("%s (number %d)", what, i+1), low, high))
 	}
-	return all
+	return list
 }

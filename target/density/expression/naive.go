@@ -24,8 +24,8 @@ func (p *Program) Naive(x []float32, k uint8) float64 {
 	return v
 }
 
-// A walker knows a state and the names that let defines. A number is a list of one,
-// as is a vector of one coordinate; a matrix, a list of all its numbers.
+// A walker has a state and the names that let defines. Its values are lists: a number has one
+// element, and a matrix has all its numbers, row by row.
 type walker struct {
 	p     *Program
 	x     []float64
@@ -56,14 +56,14 @@ func (w *walker) walk(n ast.Node) []float64 {
 	case *ast.ConditionalNode:
 		return each(choice, w.walk(n.Cond), w.walk(n.Exp1), w.walk(n.Exp2))
 	case *ast.VariableDeclaratorNode:
-		w.names[n.Name] = w.walk(n.Value) // which has no meaning elsewhere
+		w.names[n.Name] = w.walk(n.Value) // the compiler lets no other expression use the name
 		return w.walk(n.Expr)
 	case *ast.ArrayNode:
-		var all []float64
+		var list []float64
 		for _, item := range n.Nodes {
-			all = append(all, w.walk(item)...)
+			list = append(list, w.walk(item)...)
 		}
-		return all
+		return list
 	case *ast.MemberNode:
 		v, i, width := w.walk(n.Node), w.walk(n.Property)[0], max(1, w.columns(n.Node))
 		row := make([]float64, width)
@@ -95,7 +95,7 @@ func (w *walker) walk(n ast.Node) []float64 {
 	panic("expression: the compiler takes what the specification does not")
 }
 
-// columns returns those of a matrix, 0 of anything else.
+// columns returns the number of columns of a matrix, 0 for anything else.
 func (w *walker) columns(n ast.Node) int {
 	name, ok := n.(*ast.IdentifierNode)
 	if !ok {
@@ -130,23 +130,23 @@ func choice(v []float64) float64 {
 	return v[2]
 }
 
-// each applies f to the values' coordinates, those of one number repeated.
+// each applies f to the values' coordinates. A number stands for a vector of equal coordinates.
 func each(f func([]float64) float64, values ...[]float64) []float64 {
 	n := 1
 	for _, v := range values {
 		n = max(n, len(v))
 	}
-	all, at := make([]float64, n), make([]float64, len(values))
-	for i := range all {
+	result, args := make([]float64, n), make([]float64, len(values))
+	for i := range result {
 		for j, v := range values {
-			at[j] = v[min(i, len(v)-1)]
+			args[j] = v[min(i, len(v)-1)]
 		}
-		all[i] = f(at)
+		result[i] = f(args)
 	}
-	return all
+	return result
 }
 
-// binary is a op b, by the operator as it is written: what is compiled has a table of its own.
+// binary is a op b. It does not use the compiler's table of operators.
 func binary(op string, a, b float64) float64 {
 	switch op {
 	case "+":
@@ -160,25 +160,25 @@ func binary(op string, a, b float64) float64 {
 	case "^", "**":
 		return power(a, b)
 	case "<":
-		return truth(a < b)
+		return indicator(a < b)
 	case "<=":
-		return truth(a <= b)
+		return indicator(a <= b)
 	case ">":
-		return truth(a > b)
+		return indicator(a > b)
 	case ">=":
-		return truth(a >= b)
+		return indicator(a >= b)
 	case "==":
-		return truth(a == b)
+		return indicator(a == b)
 	case "!=":
-		return truth(a != b)
+		return indicator(a != b)
 	case "and", "&&":
-		return truth(a != 0 && b != 0)
+		return indicator(a != 0 && b != 0)
 	}
-	return truth(a != 0 || b != 0)
+	return indicator(a != 0 || b != 0)
 }
 
-// alone returns a function of many numbers as one of a single one.
-func alone(f func(dst, x []float64)) func([]float64) float64 {
+// scalar returns a function of one number that calls a function of many.
+func scalar(f func(dst, x []float64)) func([]float64) float64 {
 	return func(v []float64) float64 {
 		var y [1]float64
 		f(y[:], v[:1])
@@ -189,9 +189,9 @@ func alone(f func(dst, x []float64)) func([]float64) float64 {
 func (w *walker) call(name string, args []ast.Node) []float64 {
 	v := lists.Map(args, w.walk)
 	one := func(x float64) []float64 { return []float64{x} }
-	for _, f := range unary {
+	for _, f := range unaryFunctions {
 		if f.name == name {
-			return each(alone(f.of), v[0])
+			return each(scalar(f.apply), v[0])
 		}
 	}
 	switch name {
@@ -206,17 +206,17 @@ func (w *walker) call(name string, args []ast.Node) []float64 {
 		if math.IsInf(largest, 0) {
 			return one(largest)
 		}
-		exps := each(func(v []float64) float64 { return alone(asm.Exp64)([]float64{v[0] - largest}) }, v[0])
-		return one(largest + alone(asm.Log64)([]float64{total(exps)}))
+		exps := each(func(v []float64) float64 { return scalar(asm.Exp64)([]float64{v[0] - largest}) }, v[0])
+		return one(largest + scalar(asm.Log64)([]float64{total(exps)}))
 	case "min", "max":
-		of := slices.Min[[]float64]
+		extreme := slices.Min[[]float64]
 		if name == "max" {
-			of = slices.Max
+			extreme = slices.Max
 		}
 		if len(v) == 1 {
-			return one(of(v[0]))
+			return one(extreme(v[0]))
 		}
-		return each(of, v...)
+		return each(extreme, v...)
 	case "where":
 		return each(choice, v...)
 	case "dot":
@@ -239,30 +239,30 @@ func total(v []float64) float64 {
 	return sum
 }
 
-// shift finds each site's neighbour by its place on the lattice.
+// shift finds each site's neighbour by its coordinates on the lattice.
 func (w *walker) shift(periodic bool, v [][]float64) []float64 {
-	sides, by := []float64{float64(len(v[0]))}, v[len(v)-1]
+	sides, offsets := []float64{float64(len(v[0]))}, v[len(v)-1]
 	if len(v) == 3 {
 		sides = v[1]
 	}
 	result := make([]float64, len(v[0]))
-	place := make([]int, len(sides))
+	position := make([]int, len(sides))
 	for site := range result {
-		inside, to := true, 0
+		inside, neighbour := true, 0
 		for axis, side := range sides {
-			r := place[axis] + int(by[axis])
+			r := position[axis] + int(offsets[axis])
 			wrapped := ((r % int(side)) + int(side)) % int(side)
 			inside = inside && (periodic || r == wrapped)
-			to = to*int(side) + wrapped
+			neighbour = neighbour*int(side) + wrapped
 		}
 		if inside {
-			result[site] = v[0][to]
+			result[site] = v[0][neighbour]
 		}
 		for axis := len(sides) - 1; axis >= 0; axis-- {
-			if place[axis]++; place[axis] < int(sides[axis]) {
+			if position[axis]++; position[axis] < int(sides[axis]) {
 				break
 			}
-			place[axis] = 0
+			position[axis] = 0
 		}
 	}
 	return result

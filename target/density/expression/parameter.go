@@ -10,11 +10,11 @@ import (
 
 // A Parameter is a constant of an expression: in JSON a number, a list of numbers,
 // which is a vector, or a list of lists of equal length, which is a matrix. Its zero
-// value is the number 0 once it is read.
+// value is written as the number 0.
 type Parameter struct {
 	values  []float64 // of a matrix row by row
 	vector  bool
-	columns int // of a matrix, 0 of others
+	columns int // of a matrix, 0 for a number or a vector
 }
 
 // Number returns a number.
@@ -34,7 +34,7 @@ func Matrix(rows ...[]float64) (Parameter, error) {
 	return p, p.Validate()
 }
 
-// Validate reports what no expression can use.
+// Validate reports a parameter that is empty or too long.
 func (p Parameter) Validate() error {
 	if n := len(p.values); n == 0 || n > maxLength {
 		return fmt.Errorf("%d numbers; there may be 1 to %d", n, maxLength)

@@ -9,24 +9,24 @@ import (
 
 // A Program is a compiled expression. It is immutable.
 type Program struct {
-	dim       int
-	values    []value
-	code      []instruction
-	result    int
-	home      []int // register of each value that instructions compute or a state has, −1 for none
-	registers []int // numbers of a row that each holds
-	rows      int   // of a block
+	dim      int
+	values   []value
+	code     []instruction
+	result   int
+	register []int // register of each value that depends on the state, −1 for others
+	widths   []int // numbers of a row in each register
+	rows     int   // of a block
 
 	tree ast.Node // for the specification
 	env  Environment
 }
 
-// program keeps the instructions that the result needs and gives their values
-// registers, those of values that have been read for the last time again.
+// program keeps the instructions that the result needs and gives their values registers. A
+// register is used again once its value has been read for the last time.
 func (c *compiler) program(result int, tree ast.Node) *Program {
 	p := &Program{
 		dim: c.env.Dim, values: c.values, result: result,
-		home: slices.Repeat([]int{-1}, len(c.values)), tree: tree, env: c.env,
+		register: slices.Repeat([]int{-1}, len(c.values)), tree: tree, env: c.env,
 	}
 	needed := make([]bool, len(c.values))
 	needed[result] = true
@@ -37,54 +37,53 @@ func (c *compiler) program(result int, tree ast.Node) *Program {
 			}
 		}
 	}
-	last := make([]int, len(c.values))
+	lastUse := make([]int, len(c.values))
 	for _, in := range c.code {
 		if needed[in.dst] {
 			for _, a := range in.args {
-				last[a] = len(p.code)
+				lastUse[a] = len(p.code)
 			}
 			p.code = append(p.code, in)
 		}
 	}
-	last[result] = len(p.code)
+	lastUse[result] = len(p.code)
 	widest := c.env.Dim
-	idle := map[int][]int{} // registers by their width
-	for at, in := range p.code {
+	idle := map[int][]int{} // registers that are free, by width
+	for i, in := range p.code {
 		n := c.values[in.dst].n
 		widest = max(widest, n)
 		if free := idle[n]; len(free) > 0 {
-			p.home[in.dst], idle[n] = free[len(free)-1], free[:len(free)-1]
+			p.register[in.dst], idle[n] = free[len(free)-1], free[:len(free)-1]
 		} else {
-			p.home[in.dst] = len(p.registers)
-			p.registers = append(p.registers, n)
+			p.register[in.dst] = len(p.widths)
+			p.widths = append(p.widths, n)
 		}
-		for i, a := range in.args {
-			if home := p.home[a]; home >= 0 && last[a] == at && !slices.Contains(in.args[:i], a) {
-				idle[c.values[a].n] = append(idle[c.values[a].n], home)
+		for j, a := range in.args {
+			if register := p.register[a]; register >= 0 && lastUse[a] == i && !slices.Contains(in.args[:j], a) {
+				idle[c.values[a].n] = append(idle[c.values[a].n], register)
 			}
 		}
 	}
-	p.home[c.x], p.home[c.k] = len(p.registers), len(p.registers)+1
-	// Blocks whose registers stay in a core's first cache.
-	const numbers = 2048
-	p.rows = min(max(numbers/widest, 16), mostRows)
+	p.register[c.x], p.register[c.k] = len(p.widths), len(p.widths)+1
+	const blockNumbers = 2048 // in the widest register: blocks stay in a core's first cache
+	p.rows = min(max(blockNumbers/widest, 16), maxBlockRows)
 	return p
 }
 
-// mostRows are those of a block.
-const mostRows = 256
+// maxBlockRows is the largest number of rows of a block.
+const maxBlockRows = 256
 
 // Operations returns how many numbers an evaluation computes, at least one.
 func (p *Program) Operations() int {
 	n := 1
 	for _, in := range p.code {
-		most := p.values[in.dst].n
+		width := p.values[in.dst].n
 		for _, a := range in.args {
 			if v := &p.values[a]; v.constant == nil || in.op == matrixVector {
-				most = max(most, v.n)
+				width = max(width, v.n)
 			}
 		}
-		n += most
+		n += width
 	}
 	return n
 }
@@ -93,15 +92,15 @@ func (p *Program) Operations() int {
 type Evaluator struct {
 	p       *Program
 	x, k    []float64   // of a block, coordinate by coordinate
-	results [][]float64 // in registers, the last two of which are x and k
-	args    [][]operand
-	dst     []operand
+	results [][]float64 // values of the registers; the last two are x and k
+	args    [][]operand // of each instruction
+	dst     []operand   // of each instruction
 }
 
 // NewEvaluator returns an evaluator.
 func (p *Program) NewEvaluator() *Evaluator {
 	e := &Evaluator{p: p, x: make([]float64, p.dim*p.rows), k: make([]float64, p.rows)}
-	for _, width := range p.registers {
+	for _, width := range p.widths {
 		e.results = append(e.results, make([]float64, width*p.rows))
 	}
 	e.results = append(e.results, e.x, e.k)
@@ -110,9 +109,9 @@ func (p *Program) NewEvaluator() *Evaluator {
 		operands := make([]operand, len(in.args))
 		for i, a := range in.args {
 			v := &p.values[a]
-			raw := i == 0 && (in.op == gather || in.op == matrixVector)
+			once := i == 0 && (in.op == gather || in.op == matrixVector) // not repeated for each row
 			switch {
-			case v.constant != nil && raw:
+			case v.constant != nil && once:
 				operands[i] = operand{v.constant, 1, v.n}
 			case v.constant != nil:
 				if constants[a] == nil {
@@ -123,11 +122,11 @@ func (p *Program) NewEvaluator() *Evaluator {
 				}
 				operands[i] = operand{constants[a], stride(v, p.rows), v.n}
 			default:
-				operands[i] = operand{data: e.results[p.home[a]], n: v.n}
+				operands[i] = operand{data: e.results[p.register[a]], n: v.n}
 			}
 		}
 		e.args = append(e.args, operands)
-		e.dst = append(e.dst, operand{data: e.results[p.home[in.dst]], n: p.values[in.dst].n})
+		e.dst = append(e.dst, operand{data: e.results[p.register[in.dst]], n: p.values[in.dst].n})
 	}
 	return e
 }
@@ -147,11 +146,11 @@ func (e *Evaluator) Evaluate(dst []float64, x []float32, k []uint8) {
 				e.k[r] = float64(k[lo+r])
 			}
 		}
-		e.block(dst[lo:hi], rows)
+		e.evaluateBlock(dst[lo:hi], rows)
 	}
 }
 
-func (e *Evaluator) block(dst []float64, rows int) {
+func (e *Evaluator) evaluateBlock(dst []float64, rows int) {
 	p := e.p
 	for i := range p.code {
 		in := &p.code[i]
@@ -164,7 +163,7 @@ func (e *Evaluator) block(dst []float64, rows int) {
 		in.op.run(e.dst[i], e.args[i], in.list, rows)
 	}
 	if v := &p.values[p.result]; v.constant == nil {
-		copy(dst, e.results[p.home[p.result]])
+		copy(dst, e.results[p.register[p.result]])
 	} else {
 		for r := range dst {
 			dst[r] = v.constant[0]
