@@ -3,6 +3,6 @@
 // densities to its standard output; docs/targets.md specifies the protocol.
 //
 // Answers must be a function of the state alone, so that it does not matter which
-// process gives them. Questions are asked again now and then, and of every new
-// process, and two answers are an error.
+// process gives them. Questions are repeated now and then, and one question is put to
+// every new process. Two different answers are an error.
 package program

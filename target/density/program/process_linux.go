@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// inherit keeps a terminal's signals from the program, so that the run can end in
+// setProcessGroup keeps a terminal's signals from the program, so that the run can end in
 // order, and ends the program when this process does.
-func inherit(cmd *exec.Cmd) {
+func setProcessGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// endMarked ends all processes whose environment has a mark: what a program has started,
+// killMarked ends all processes whose environment has a mark. It finds what a program has started,
 // whatever group, session or parent that has by now.
-func endMarked(mark string) {
-	const rounds = 10 // for what starts others meanwhile
+func killMarked(mark string) {
+	const rounds = 10 // processes may start others meanwhile
 	for range rounds {
 		found := false
-		all, _ := filepath.Glob("/proc/[0-9]*/environ")
-		for _, path := range all {
-			text, err := os.ReadFile(path) // empty of a process that has ended, an error of another user's
+		environments, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, path := range environments {
+			text, err := os.ReadFile(path) // empty if the process has ended, an error if it is another user's
 			if err != nil || !bytes.Contains(text, []byte(mark)) {
 				continue
 			}
@@ -39,8 +39,8 @@ func endMarked(mark string) {
 	}
 }
 
-// guard starts a shell that ends what has a mark when this process ends, by SIGKILL too:
-// then it reads the end of a pipe. The function that is returned ends the shell.
+// guard starts a shell that kills processes with a mark when this process ends, also by SIGKILL:
+// the shell waits for the end of a pipe. The function that is returned ends the shell.
 func guard(mark string) func() {
 	const script = `read -r end
 for round in 1 2 3; do for file in $(grep -lsF -- "$1" /proc/[0-9]*/environ); do file=${file%/environ}; kill -9 "${file#/proc/}"; done; done`

@@ -14,74 +14,74 @@ import (
 	"github.com/revgen/revgen/internal/lists"
 )
 
-// Version is that of the protocol.
+// Version is the version of the protocol.
 const Version = 1
 
-// A Config names a program and what it is asked.
+// A Config names a program and its states.
 type Config struct {
-	Command    []string // and arguments
+	Command    []string // the program and its arguments
 	Dim, Modes int      // of a state; 0 modes if it has none
 	Timeout    time.Duration
 	Processes  int
 }
 
 const (
-	mostRows   = 256 // of a question
-	checkEvery = 256 // questions of a process, after which one is asked twice
-	beginning  = 60 * time.Second
+	maxRows             = 256 // of a question
+	checkEvery          = 256 // one of so many questions of a process is asked twice
+	defaultStartTimeout = 60 * time.Second
 )
 
 // Workers are the processes of one program. They begin with the first question and
 // end with Close or Interrupt.
 type Workers struct {
-	config   Config
-	born     int64
-	patience time.Duration // with a process that comes up, if its answers may not take longer
-	free     chan *worker
-	all      []*worker
-	begin    sync.Once
+	config       Config
+	created      int64         // time, part of marks
+	startTimeout time.Duration // of a greeting, unless Config.Timeout is longer
+	idle         chan *worker
+	workers      []*worker
+	startOnce    sync.Once
 
-	mutex   sync.Mutex
-	ended   error     // why no question is answered any more
-	first   *question // which every process answers before it is believed
-	unguard func()
+	mutex         sync.Mutex
+	stopped       error     // why no question is answered any more
+	checkQuestion *question // every process must give the same answer to it
+	stopGuard     func()
 }
 
-// A worker is one process, and what takes its place if it dies.
+// A worker has one process at a time. It replaces a process that dies.
 type worker struct {
-	of       *Workers
-	number   int
-	process  *process
-	believed *question // to which the process has given the answer of another
-	late     *failure  // of the first process, which did not come up in time
-	asked    int
-	question []byte
-	answer   []byte
-	again    []byte
+	owner        *Workers
+	index        int
+	process      *process
+	checked      *question // the checkQuestion that the process has answered correctly
+	startFailure *failure  // of a first process that did not come up in time
+	answers      int       // number of questions that have been answered
+
+	// Buffers.
+	question, answer, repeated []byte
 }
 
-// A question is some states and what a process has answered.
+// A question is some states and the answer of a process.
 type question struct {
-	x             []float32
-	k             []uint8
-	asked, answer []byte
-	empty         bool // −∞ at all of them, which tells little of a process
+	x               []float32
+	k               []uint8
+	request, answer []byte
+	allZero         bool // the density is 0 at all states, which says little about a process
 }
 
-// New returns workers that have not begun.
+// New returns workers whose processes have not begun.
 func New(c Config) *Workers {
-	w := &Workers{config: c, born: time.Now().UnixNano(), patience: beginning, free: make(chan *worker, c.Processes), unguard: func() {}}
+	w := &Workers{config: c, created: time.Now().UnixNano(), startTimeout: defaultStartTimeout, idle: make(chan *worker, c.Processes), stopGuard: func() {}}
 	row := 8 * c.Dim
 	if c.Modes > 0 {
 		row += 4
 	}
 	for i := range c.Processes {
-		one := &worker{
-			of: w, number: i, question: make([]byte, 4+mostRows*row),
-			answer: make([]byte, 4+8*mostRows), again: make([]byte, 4+8*mostRows),
+		o := &worker{
+			owner: w, index: i, question: make([]byte, 4+maxRows*row),
+			answer: make([]byte, 4+8*maxRows), repeated: make([]byte, 4+8*maxRows),
 		}
-		w.all = append(w.all, one)
-		w.free <- one
+		w.workers = append(w.workers, o)
+		w.idle <- o
 	}
 	return w
 }
@@ -90,98 +90,99 @@ func New(c Config) *Workers {
 // if there are none. It may be called concurrently. Once all processes run it
 // allocates nothing.
 func (w *Workers) Evaluate(dst []float64, x []float32, k []uint8) error {
-	w.begin.Do(w.startAll)
-	one := <-w.free
-	defer func() { w.free <- one }()
+	w.startOnce.Do(w.startAll)
+	o := <-w.idle
+	defer func() { w.idle <- o }()
 	d := w.config.Dim
-	for lo := 0; lo < len(dst); lo += mostRows {
-		hi := min(lo+mostRows, len(dst))
-		if err := one.evaluate(dst[lo:hi], x[lo*d:hi*d], lists.Part(k, lo, hi)); err != nil {
+	for lo := 0; lo < len(dst); lo += maxRows {
+		hi := min(lo+maxRows, len(dst))
+		if err := o.evaluate(dst[lo:hi], x[lo*d:hi*d], lists.Part(k, lo, hi)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// startAll starts every process at once, for interpreters take their time. What goes
-// wrong is reported by the first question, which tries again, but not what has already
-// cost the whole time that a process has to come up.
+// startAll starts all processes at the same time, since interpreters start slowly. The first
+// question starts a process again if that fails, and reports a second failure. A process that
+// did not come up in time is not started again.
 func (w *Workers) startAll() {
 	w.mutex.Lock()
-	if w.ended == nil {
-		w.unguard = guard(w.mark(-1))
+	if w.stopped == nil {
+		w.stopGuard = guard(w.mark(-1))
 	}
 	w.mutex.Unlock()
-	w.each(func(one *worker) {
-		if f := w.start(one); f != nil && f.late {
-			one.late = f
+	w.forEach(func(o *worker) {
+		if f := w.start(o); f != nil && f.timedOut {
+			o.startFailure = f
 		}
 	})
 }
 
-// each calls body for all workers at once, as soon as they are free.
-func (w *Workers) each(body func(one *worker)) {
-	var all sync.WaitGroup
-	for range w.all {
-		one := <-w.free
-		all.Go(func() {
-			body(one)
-			w.free <- one
+// forEach calls body for all workers concurrently, as soon as they are idle.
+func (w *Workers) forEach(body func(o *worker)) {
+	var group sync.WaitGroup
+	for range w.workers {
+		o := <-w.idle
+		group.Go(func() {
+			body(o)
+			w.idle <- o
 		})
 	}
-	all.Wait()
+	group.Wait()
 }
 
-// Interrupt ends the processes, at once and for good: questions, that under way
-// included, fail with the given error.
+// Interrupt ends the processes at once and for good. All questions, also those under way, fail
+// with the given error.
 func (w *Workers) Interrupt(err error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if w.ended == nil {
-		w.ended = err
+	if w.stopped == nil {
+		w.stopped = err
 	}
-	for _, one := range w.all {
-		if one.process != nil {
-			one.process.kill()
+	for _, o := range w.workers {
+		if o.process != nil {
+			o.process.kill()
 		}
 	}
 }
 
-// Close ends the processes, and what they have started. Later questions fail.
+// Close ends the processes, and all that they have started. Later questions fail.
 func (w *Workers) Close() error {
 	w.Interrupt(context.Canceled)
-	w.each(func(one *worker) {
-		if one.process != nil {
-			one.process.end()
+	w.forEach(func(o *worker) {
+		if o.process != nil {
+			o.process.wait()
 		}
-		one.set(nil)
+		o.setProcess(nil)
 	})
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.unguard()
-	w.unguard = func() {}
+	w.stopGuard()
+	w.stopGuard = func() {}
 	return nil
 }
 
-// mark is what the environment of a worker's process has. It begins with that of the
-// number −1, which is what all of them have.
-func (w *Workers) mark(number int) string {
-	mark := fmt.Sprintf("REVGEN_PROGRAM=%d-%d-", os.Getpid(), w.born)
-	if number >= 0 {
-		mark += fmt.Sprintf("%d.", number)
+// mark returns the mark in the environment of a worker's process. The mark of index −1 is the
+// part that all processes share.
+func (w *Workers) mark(index int) string {
+	mark := fmt.Sprintf("REVGEN_PROGRAM=%d-%d-", os.Getpid(), w.created)
+	if index >= 0 {
+		mark += fmt.Sprintf("%d.", index)
 	}
 	return mark
 }
 
-func (w *Workers) interrupted() error {
+// stopCause returns why no question is answered any more, nil if questions are answered.
+func (w *Workers) stopCause() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return w.ended
+	return w.stopped
 }
 
-// name says which process something is about.
-func (w *Workers) name(number int) string {
-	return fmt.Sprintf("target.command: worker %d (%s)", number, strings.Join(w.config.Command, " "))
+// name returns the name of a worker in errors.
+func (w *Workers) name(index int) string {
+	return fmt.Sprintf("target.command: worker %d (%s)", index, strings.Join(w.config.Command, " "))
 }
 
 // evaluate asks up to mostRows states. A process that dies is replaced once.
@@ -190,119 +191,119 @@ func (o *worker) evaluate(dst []float64, x []float32, k []uint8) error {
 	for attempt := 0; ; attempt++ {
 		err := o.ask(question, answer, len(dst))
 		if err == nil {
-			err = o.agree(question, answer, x, k)
+			err = o.checkAnswers(question, answer, x, k)
 		}
-		if ended := o.of.interrupted(); ended != nil {
-			return ended
+		if stopped := o.owner.stopCause(); stopped != nil {
+			return stopped
 		}
 		if err == nil {
 			break
 		}
-		if !err.unequal {
-			o.set(nil)
+		if !err.contradicts {
+			o.setProcess(nil)
 		}
 		if attempt > 0 || !err.died {
-			return err.describe(o.of, o.number, x, k)
+			return err.describe(o.owner, o.index, x, k)
 		}
 	}
-	o.asked++
+	o.answers++
 	for r := range dst {
-		dst[r] = number(answer, r)
+		dst[r] = answerAt(answer, r)
 	}
 	return nil
 }
 
-// agree asks the process again now and then, and before it is believed what the first that
-// was has answered; from two answers follows an error.
-func (o *worker) agree(question, answer []byte, x []float32, k []uint8) *failure {
-	first := o.of.remember(question, answer, x, k)
-	if o.asked%checkEvery == 0 {
-		if f := o.repeat(question, answer, x, k); f != nil {
+// checkAnswers repeats a question now and then, and puts the checkQuestion to a process that has
+// not answered it. Two different answers are an error.
+func (o *worker) checkAnswers(question, answer []byte, x []float32, k []uint8) *failure {
+	first := o.owner.recordQuestion(question, answer, x, k)
+	if o.answers%checkEvery == 0 {
+		if f := o.askAgain(question, answer, x, k); f != nil {
 			return f
 		}
 	}
-	if o.believed != first {
-		if f := o.repeat(first.asked, first.answer, first.x, first.k); f != nil {
+	if o.checked != first {
+		if f := o.askAgain(first.request, first.answer, first.x, first.k); f != nil {
 			return f
 		}
-		o.believed = first
+		o.checked = first
 	}
 	return nil
 }
 
-// repeat asks what has been answered already.
-func (o *worker) repeat(question, answer []byte, x []float32, k []uint8) *failure {
-	again := o.again[:len(answer)]
-	if f := o.ask(question, again, (len(answer)-4)/8); f != nil {
+// askAgain repeats a question that has been answered, and compares the answers.
+func (o *worker) askAgain(question, answer []byte, x []float32, k []uint8) *failure {
+	repeated := o.repeated[:len(answer)]
+	if f := o.ask(question, repeated, (len(answer)-4)/8); f != nil {
 		return f
 	}
-	d := o.of.config.Dim
+	d := o.owner.config.Dim
 	for r := range (len(answer) - 4) / 8 {
-		if p, q := number(answer, r), number(again, r); math.Float64bits(p) != math.Float64bits(q) && (p == p || q == q) {
-			return &failure{unequal: true, what: fmt.Errorf("%s: two answers to one question, %v and %v, at %s; ln π must be a function of the state alone, whichever process is asked and whenever",
-				o.of.name(o.number), p, q, State(x[r*d:(r+1)*d], lists.Part(k, r, r+1)))}
+		if p, q := answerAt(answer, r), answerAt(repeated, r); math.Float64bits(p) != math.Float64bits(q) && (p == p || q == q) {
+			return &failure{contradicts: true, cause: fmt.Errorf("%s: two answers to one question, %v and %v, at %s; ln π must be a function of the state alone, whichever process is asked and whenever",
+				o.owner.name(o.index), p, q, State(x[r*d:(r+1)*d], lists.Part(k, r, r+1)))}
 		}
 	}
 	return nil
 }
 
-// encode writes the question about some states.
+// encode writes the question about states into the worker's buffer.
 func (o *worker) encode(x []float32, k []uint8) []byte {
-	rows := len(x) / o.of.config.Dim
+	rows := len(x) / o.owner.config.Dim
 	b := o.question
 	binary.LittleEndian.PutUint32(b, uint32(rows))
-	at := 4
+	end := 4
 	for _, v := range x {
-		binary.LittleEndian.PutUint64(b[at:], math.Float64bits(float64(v)))
-		at += 8
+		binary.LittleEndian.PutUint64(b[end:], math.Float64bits(float64(v)))
+		end += 8
 	}
 	for _, mode := range k {
-		binary.LittleEndian.PutUint32(b[at:], uint32(mode))
-		at += 4
+		binary.LittleEndian.PutUint32(b[end:], uint32(mode))
+		end += 4
 	}
-	return b[:at]
+	return b[:end]
 }
 
-func number(answer []byte, r int) float64 {
+func answerAt(answer []byte, r int) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(answer[4+8*r:]))
 }
 
-// remember returns the question that every process is asked: the first, or the first to
-// which an answer was not −∞.
-func (w *Workers) remember(asked, answer []byte, x []float32, k []uint8) *question {
+// recordQuestion returns the question that every process must answer: the first whose density is
+// not 0 everywhere, or the first of all until there is one.
+func (w *Workers) recordQuestion(request, answer []byte, x []float32, k []uint8) *question {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if w.first == nil || w.first.empty {
-		empty := true
+	if w.checkQuestion == nil || w.checkQuestion.allZero {
+		allZero := true
 		for r := range (len(answer) - 4) / 8 {
-			empty = empty && math.IsInf(number(answer, r), -1)
+			allZero = allZero && math.IsInf(answerAt(answer, r), -1)
 		}
-		if w.first == nil || !empty {
-			w.first = &question{slices.Clone(x), slices.Clone(k), slices.Clone(asked), slices.Clone(answer), empty}
+		if w.checkQuestion == nil || !allZero {
+			w.checkQuestion = &question{slices.Clone(x), slices.Clone(k), slices.Clone(request), slices.Clone(answer), allZero}
 		}
 	}
-	return w.first
+	return w.checkQuestion
 }
 
-// ask sends a question to the process, a new one if there is none, and waits for the
-// answer about so many rows.
+// ask sends a question to the process, and waits for the answer about a number of rows. It starts
+// a process if there is none.
 func (o *worker) ask(question, answer []byte, rows int) *failure {
-	if o.late != nil {
-		return o.late
+	if o.startFailure != nil {
+		return o.startFailure
 	}
 	if o.process == nil {
-		o.believed = nil
-		if err := o.of.start(o); err != nil {
+		o.checked = nil
+		if err := o.owner.start(o); err != nil {
 			return err
 		}
 	}
-	return o.process.exchange(question, answer, rows, o.of.config.Timeout)
+	return o.process.exchange(question, answer, rows, o.owner.config.Timeout)
 }
 
-// set changes the process, which Interrupt may be about to kill.
-func (o *worker) set(p *process) {
-	o.of.mutex.Lock()
-	defer o.of.mutex.Unlock()
+// setProcess changes the process under the mutex, since Interrupt reads it.
+func (o *worker) setProcess(p *process) {
+	o.owner.mutex.Lock()
+	defer o.owner.mutex.Unlock()
 	o.process = p
 }
 

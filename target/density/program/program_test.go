@@ -172,7 +172,7 @@ func TestAnswers(t *testing.T) {
 		})
 	}
 	all.Wait()
-	many := make([]float64, 3*mostRows+1)
+	many := make([]float64, 3*maxRows+1)
 	long := make([]float32, 3*len(many))
 	for i := range long {
 		long[i] = float32(i)
@@ -221,7 +221,7 @@ func TestSilence(t *testing.T) {
 	long.SkipShort(t)
 	t.Parallel()
 	w := workers(t, "silent", 1)
-	w.config.Timeout, w.patience = time.Second, 3*time.Second
+	w.config.Timeout, w.startTimeout = time.Second, 3*time.Second
 	for range 2 {
 		require.ErrorContains(t, w.Evaluate(make([]float64, 3), x, k), "did not answer within 3s of its start to the greeting")
 	}
@@ -240,7 +240,7 @@ func TestRestart(t *testing.T) {
 
 	w = workers(t, "personal", 1)
 	require.NoError(t, w.Evaluate(got, x, k))
-	w.all[0].process.kill()
+	w.workers[0].process.kill()
 	require.ErrorContains(t, w.Evaluate(got, x, k), "two answers to one question")
 }
 
@@ -356,7 +356,7 @@ func TestClose(t *testing.T) {
 	w := workers(t, "well", 2)
 	require.NoError(t, w.Evaluate(make([]float64, 3), x, k))
 	var processes []*os.Process
-	for _, one := range w.all {
+	for _, one := range w.workers {
 		processes = append(processes, one.process.cmd.Process)
 	}
 	require.NoError(t, w.Close())

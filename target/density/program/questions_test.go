@@ -24,7 +24,7 @@ func TestStateText(t *testing.T) {
 func TestQuestions(t *testing.T) {
 	w := New(Config{Command: []string{"python3", "target.py"}, Dim: 2, Modes: 5, Processes: 2})
 	defer w.Close()
-	o := w.all[1]
+	o := w.workers[1]
 	require.Equal(t, "target.command: worker 1 (python3 target.py)", w.name(1))
 	require.True(t, strings.HasPrefix(w.mark(3), w.mark(-1)) && strings.HasSuffix(w.mark(3), "-3."))
 	require.Contains(t, w.mark(-1), "REVGEN_PROGRAM=")
@@ -36,10 +36,10 @@ func TestQuestions(t *testing.T) {
 	want = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(want, 4), 0)
 	require.Equal(t, want, encoded)
 	require.Len(t, o.question, 4+256*(16+4))
-	require.Equal(t, []int{4 + 8*256, 4 + 8*256}, []int{len(o.answer), len(o.again)})
+	require.Equal(t, []int{4 + 8*256, 4 + 8*256}, []int{len(o.answer), len(o.repeated)})
 	plain := New(Config{Command: []string{"x"}, Dim: 3, Processes: 1})
 	defer plain.Close()
-	require.Len(t, plain.all[0].question, 4+256*24)
+	require.Len(t, plain.workers[0].question, 4+256*24)
 
 	answer := func(values ...float64) []byte {
 		b := binary.LittleEndian.AppendUint32(nil, uint32(len(values)))
@@ -52,15 +52,15 @@ func TestQuestions(t *testing.T) {
 	x, k := []float32{1, 2, 3, 4}, []uint8{1, 2}
 	var kept []*question
 	for _, c := range [][]byte{answer(inf, inf), answer(inf, inf), answer(inf, 3), answer(1, 2), answer(inf, inf)} {
-		kept = append(kept, w.remember([]byte{byte(len(kept))}, c, x, k))
+		kept = append(kept, w.recordQuestion([]byte{byte(len(kept))}, c, x, k))
 	}
-	require.Equal(t, []byte{0}, kept[0].asked)
-	require.True(t, kept[0].empty && kept[1] == kept[0])
+	require.Equal(t, []byte{0}, kept[0].request)
+	require.True(t, kept[0].allZero && kept[1] == kept[0])
 	require.Equal(t, &question{x, k, []byte{2}, answer(inf, 3), false}, kept[2])
 	require.True(t, kept[3] == kept[2] && kept[4] == kept[2])
 	x[0], k[0] = 9, 9
 	require.Equal(t, []any{float32(1), uint8(1)}, []any{kept[2].x[0], kept[2].k[0]}, "a copy")
-	require.Equal(t, 3.0, number(kept[2].answer, 1))
+	require.Equal(t, 3.0, answerAt(kept[2].answer, 1))
 }
 
 // TestProgramsThatDoNotStart: a command that is none is an error that names it and the states.
