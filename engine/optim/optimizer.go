@@ -1,3 +1,5 @@
+// Package optim updates flat parameter vectors: AdamW as PyTorch defines it,
+// gradient clipping, weight averaging and learning-rate schedules.
 package optim
 
 import (
@@ -11,26 +13,34 @@ import (
 
 const pieceLen = 8192 // parameters that one piece of an update handles
 
-// An Optimizer holds the state that AdamW carries from step to step. Its
-// slices are what State lists; EMA is nil without weight averaging.
+// AdamW holds the hyperparameters of Loshchilov and Hutter's optimiser.
+type AdamW struct {
+	LearningRate float64 `json:"learning_rate" is:"positive"`    // α, which the schedule multiplies
+	Beta1        float64 `json:"beta1" is:"decay"`               // decay of the average gradient
+	Beta2        float64 `json:"beta2" is:"decay"`               // decay of the average squared gradient
+	Epsilon      float64 `json:"epsilon" is:"positive"`          // added to the root of the average squared gradient
+	WeightDecay  float64 `json:"weight_decay" is:"not negative"` // λ of the decoupled decay of θ
+}
+
+// An Optimizer holds the state that AdamW carries from step to step.
 type Optimizer struct {
-	M, V, EMA []float32
+	M, V, EMA []float32 // what State lists; EMA is nil without weight averaging
 
 	config    AdamW
 	clip, ema float64
 	workers   *pool.Pool
 
-	params, grad   []float32 // of the update under way
-	update         asm.AdamW
-	sums           []float64
-	finite         []bool
-	runSum, runAll func(int)
+	params, grad    []float32 // of the update under way
+	update          asm.AdamW
+	sums            []float64
+	finite          []bool
+	runSum, runStep func(int)
 }
 
 // NewOptimizer returns the state before the first step for a vector of n
-// parameters. Gradients are scaled down to the norm clip if that is positive
-// and exceeded. With ema > 0 the weights are averaged with that decay, reached
-// gradually so that the first steps are forgotten.
+// parameters. With clip > 0, longer gradients are scaled down to the norm clip.
+// With ema > 0 the parameters are averaged with that decay, which rises from
+// small values so that the average forgets the first steps.
 func NewOptimizer(config AdamW, clip, ema float64, n int, workers *pool.Pool) *Optimizer {
 	pieces := (n + pieceLen - 1) / pieceLen
 	o := &Optimizer{
@@ -41,36 +51,36 @@ func NewOptimizer(config AdamW, clip, ema float64, n int, workers *pool.Pool) *O
 	if ema > 0 {
 		o.EMA = make([]float32, n)
 	}
-	o.runSum = func(c int) {
-		lo, hi := o.bounds(c)
-		o.sums[c] = asm.SumSquares(o.grad[lo:hi])
+	o.runSum = func(piece int) {
+		lo, hi := o.bounds(piece)
+		o.sums[piece] = asm.SumSquares(o.grad[lo:hi])
 	}
-	o.runAll = func(c int) {
-		lo, hi := o.bounds(c)
+	o.runStep = func(piece int) {
+		lo, hi := o.bounds(piece)
 		var average []float32
 		if o.EMA != nil {
 			average = o.EMA[lo:hi]
 		}
 		asm.AdamWStep(o.params[lo:hi], o.grad[lo:hi], o.M[lo:hi], o.V[lo:hi], average, &o.update)
-		o.finite[c] = asm.AllFinite(o.params[lo:hi])
+		o.finite[piece] = asm.AllFinite(o.params[lo:hi])
 	}
 	return o
 }
 
 // State lists what a checkpoint must hold of the optimiser.
 func (o *Optimizer) State() []state.Section {
-	all := []state.Section{{Name: "adam.m", Float32: o.M}, {Name: "adam.v", Float32: o.V}}
+	sections := []state.Section{{Name: "adam.m", Float32: o.M}, {Name: "adam.v", Float32: o.V}}
 	if o.EMA != nil {
-		all = append(all, state.Section{Name: "ema", Float32: o.EMA})
+		sections = append(sections, state.Section{Name: "ema", Float32: o.EMA})
 	}
-	return all
+	return sections
 }
 
-func (o *Optimizer) bounds(c int) (lo, hi int) {
-	return c * pieceLen, min((c+1)*pieceLen, len(o.M))
+func (o *Optimizer) bounds(piece int) (lo, hi int) {
+	return piece * pieceLen, min((piece+1)*pieceLen, len(o.M))
 }
 
-// Norm returns the Euclidean norm of grad, infinite or NaN if an element is.
+// Norm returns the Euclidean norm of grad. It is infinite or NaN if an element is.
 func (o *Optimizer) Norm(grad []float32) float64 {
 	o.grad = grad
 	o.workers.Run(len(o.sums), o.runSum)
@@ -102,6 +112,6 @@ func (o *Optimizer) Step(params, grad []float32, norm float64, step int, rate fl
 		GradScale:    float32(scale),
 		EMADecay:     float32(min(o.ema, t/(t+10))),
 	}
-	o.workers.Run(len(o.finite), o.runAll)
+	o.workers.Run(len(o.finite), o.runStep)
 	return !slices.Contains(o.finite, false)
 }

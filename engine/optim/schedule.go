@@ -31,8 +31,8 @@ func (s *Schedule) Validate() error {
 	return nil
 }
 
-// At returns the multiple of the learning rate that step uses, of steps in
-// all. Steps count from 1.
+// At returns the multiple of the learning rate at a step, counted from 1, of a
+// training of the given number of steps.
 func (s *Schedule) At(step, steps int) float64 {
 	rate := 1.0
 	switch s.Kind {

@@ -26,10 +26,10 @@ const (
 	Reference                            // exact samples and bootstrap of evaluations
 	Features                             // random features of witnesses
 	_                                    // not used any more
-	_                                    // nor this
+	_                                    // not used any more
 	Perturbation                         // candidate parameters of training without gradients
 	WalkTransition                       // steps of samples that are diagnosed
-	ChainStart                           // where chains begin that owe nothing to a generator
+	ChainStart                           // start of chains that do not depend on a generator
 	ChainTransition                      // steps of those chains
 	Scouting                             // the population that looks for where a target has its weight
 	SampleAcceptance                     // decisions of chains whose proposals are drawn samples
@@ -38,8 +38,8 @@ const (
 	ShapeTransition                      // steps of chains in the shape of a generator's samples
 )
 
-// OfReference is added to the purpose of chains that a reference is taken from, which share
-// no draws with those that tell how far a generator can be trusted.
+// OfReference is added to the purpose of chains whose draws are a reference. They share no draws
+// with the chains of a diagnosis.
 const OfReference Purpose = 1 << 8
 
 // A Counter names a stream: its seed, purpose and step.
@@ -62,12 +62,12 @@ func Normals(dst []float32, dim int, c *Counter, first uint64) {
 		asm.Normals(dst, c, first*perSample)
 		return
 	}
-	// The last block of a sample is cut; many samples share one draw.
-	var draw [drawn]float32
+	// A sample uses only a part of its last block; many samples are drawn at once.
+	var draw [drawLen]float32
 	stride := int(4 * perSample)
 	whole := dim &^ 3
 	for rows := len(dst) / dim; rows > 0; {
-		n := min(rows, drawn/stride)
+		n := min(rows, drawLen/stride)
 		if n == 0 {
 			asm.Normals(dst[:whole], c, first*perSample)
 			asm.Normals(draw[:4], c, (first+1)*perSample-1)
@@ -83,4 +83,4 @@ func Normals(dst []float32, dim int, c *Counter, first uint64) {
 	}
 }
 
-const drawn = 512 // normals of one draw of short samples
+const drawLen = 512 // normals of one draw of short samples
