@@ -52,8 +52,8 @@ type consensus struct {
 	finite    []bool
 	perturbations
 
-	keep, noise          float32 // of a particle's distance from v
-	scatter, agree, step func(piece int)
+	keep, noise            float32 // factors of a particle's distance from v
+	scatter, average, step func(piece int)
 }
 
 func newConsensus(p Problem, config Consensus) *consensus {
@@ -66,7 +66,7 @@ func newConsensus(p Problem, config Consensus) *consensus {
 	if p.EMA > 0 {
 		c.ema = make([]float32, n)
 	}
-	c.scatter, c.agree, c.step = c.scatterPiece, c.agreePiece, c.stepPiece
+	c.scatter, c.average, c.step = c.scatterPiece, c.averagePiece, c.stepPiece
 	return c
 }
 
@@ -82,8 +82,8 @@ func (c *consensus) scatterPiece(piece int) {
 	}
 }
 
-// Look moves θ to the consensus point, at the first step of particles scattered
-// about it. It returns the particles' loss under their weights, and the root mean
+// Look moves θ to the consensus point. The first step scatters the particles about θ
+// before that. It returns the particles' loss under their weights, and the root mean
 // square of their distance from θ.
 func (c *consensus) Look(ctx context.Context, step int) (loss, norm float64, err error) {
 	n := len(c.Params)
@@ -100,7 +100,7 @@ func (c *consensus) Look(ctx context.Context, step int) (loss, norm float64, err
 		}
 	}
 	loss = c.setWeights()
-	c.Workers.Run(len(c.draws), c.agree)
+	c.Workers.Run(len(c.draws), c.average)
 	for _, s := range c.spread {
 		norm += s
 	}
@@ -109,23 +109,23 @@ func (c *consensus) Look(ctx context.Context, step int) (loss, norm float64, err
 
 // setWeights sets the Laplace weights and returns the mean loss under them.
 func (c *consensus) setWeights() (loss float64) {
-	var mean, square float64
+	var mean, variance float64
 	for _, l := range c.losses {
 		mean += l / float64(len(c.losses))
 	}
 	for _, l := range c.losses {
-		square += (l - mean) * (l - mean) / float64(len(c.losses))
+		variance += (l - mean) * (l - mean) / float64(len(c.losses))
 	}
-	least, scale := slices.Min(c.losses), 0.0
-	if square > 0 {
-		scale = c.config.Sharpness / math.Sqrt(square)
+	minLoss, scale := slices.Min(c.losses), 0.0
+	if variance > 0 {
+		scale = c.config.Sharpness / math.Sqrt(variance)
 	}
 	var sum float64
 	for _, l := range c.losses {
-		sum += math.Exp(-scale * (l - least))
+		sum += math.Exp(-scale * (l - minLoss))
 	}
 	for p, l := range c.losses {
-		w := math.Exp(-scale*(l-least)) / sum
+		w := math.Exp(-scale*(l-minLoss)) / sum
 		c.weights[p] = float32(w)
 		loss += w * l
 	}
@@ -136,8 +136,8 @@ func (c *consensus) bounds(piece int) (lo, hi int) {
 	return piece * pieceLen, min((piece+1)*pieceLen, len(c.Params))
 }
 
-// agreePiece sets θ to v, and computes the particles' distance from it.
-func (c *consensus) agreePiece(piece int) {
+// averagePiece sets θ to v, and computes the particles' squared distances from it.
+func (c *consensus) averagePiece(piece int) {
 	lo, hi := c.bounds(piece)
 	n, v := len(c.Params), c.Params[lo:hi]
 	clear(v)
@@ -187,9 +187,9 @@ func (c *consensus) stepPiece(piece int) {
 func (c *consensus) Average() []float32 { return c.ema }
 
 func (c *consensus) State() []state.Section {
-	all := []state.Section{{Name: "consensus.particles", Float32: c.particles}}
+	sections := []state.Section{{Name: "consensus.particles", Float32: c.particles}}
 	if c.ema != nil {
-		all = append(all, state.Section{Name: "ema", Float32: c.ema})
+		sections = append(sections, state.Section{Name: "ema", Float32: c.ema})
 	}
-	return all
+	return sections
 }

@@ -30,8 +30,8 @@ const pieceLen = 2048
 func pieces(n int) int { return (n + pieceLen - 1) / pieceLen }
 
 // evolution estimates ∂L/∂θ by losses at perturbed θ, for AdamW to descend. The
-// candidates of a step share its random numbers, and the perturbations are drawn
-// again rather than kept.
+// candidates of a step share its random numbers. Perturbations are not kept but drawn
+// again.
 type evolution struct {
 	Problem
 	config    Evolution
@@ -39,11 +39,11 @@ type evolution struct {
 	candidate []float32
 	losses    []float64 // at θ + σε and at θ − σε, pair by pair
 	weights   []float32 // of each ε in the estimate
-	order     []int32   // of the losses
+	order     []int32   // indices of the losses, ascending
 	perturbations
 
-	pair             int
-	shift            float32
+	pair             int     // of the candidate
+	shift            float32 // σ or −σ
 	perturb, combine func(piece int)
 }
 

@@ -42,7 +42,7 @@ func ByGradient() Methods {
 }
 
 // Validate reports the first value of the chosen method that cannot be used, by
-// its key, where conf.Check has none. clip is the largest norm of a gradient, 0 for none.
+// its key, after conf.Check has checked the tags. clip is the largest norm of a gradient, 0 for none.
 func (m *Methods) Validate(clip float64) error {
 	switch {
 	case m.Method != "consensus":
@@ -56,27 +56,27 @@ func (m *Methods) Validate(clip float64) error {
 // A Search takes θ from one step to the next. Its methods allocate nothing and
 // give the same bits for any number of threads.
 type Search interface {
-	// Look evaluates the loss of the given step at several θ and finds where to
-	// go. It returns the loss and the norm of that direction; or the first error of a
-	// loss, or ctx's, and then nothing has changed.
+	// Look evaluates the loss of the given step at several θ and finds a direction.
+	// It returns the loss and the direction's norm. After an error, of a loss or of
+	// ctx, nothing has changed.
 	Look(ctx context.Context, step int) (loss, norm float64, err error)
-	// Move goes there, with the step length multiplied by rate, and reports
-	// whether all parameters are finite.
+	// Move takes a step in that direction, its length multiplied by rate, and
+	// reports whether all parameters are finite.
 	Move(step int, rate float64) (finite bool)
 	// Average is the exponential average of θ, nil if there is none.
 	Average() []float32
-	// State lists what is carried from step to step besides θ.
+	// State lists what a search carries from step to step besides θ.
 	State() []state.Section
 }
 
-// A Problem is what a search searches for, and with what.
+// A Problem is a loss to minimise, and what a search needs for that.
 type Problem struct {
 	Params []float32 // θ, which the search moves
-	Grad   []float32 // where evolution strategies put their estimate of ∂L/∂θ
-	// Loss returns L at the given parameters. At one step it draws the same
-	// random numbers for all.
+	Grad   []float32 // buffer for the estimate of ∂L/∂θ by evolution strategies
+	// Loss returns L at the given parameters. All losses of a step draw the same
+	// random numbers.
 	Loss      func(params []float32, step uint32) (float64, error)
-	Optimizer *optim.Optimizer // by which evolution strategies descend
+	Optimizer *optim.Optimizer // of evolution strategies
 	EMA       float64          // decay of the average of consensus points, 0 for none
 	Seed      uint64
 	Workers   *pool.Pool
@@ -93,8 +93,8 @@ func New(m Methods, p Problem) Search {
 	return nil
 }
 
-// StepLength returns what the schedule multiplies: the optimiser's learning
-// rate or the time step.
+// StepLength returns the step length that the schedule multiplies: the
+// optimiser's learning rate or the time step.
 func (m *Methods) StepLength(learningRate float64) float64 {
 	if m.Method == "consensus" {
 		return m.Consensus.TimeStep
