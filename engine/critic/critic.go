@@ -20,13 +20,13 @@ type Config struct {
 	Hidden []int  `json:"hidden" is:"widths"` // widths of the perceptron's hidden layers
 	// LearningRate and WeightDecay are those of AdamW.
 	LearningRate float64 `json:"learning_rate" is:"positive"`
-	WeightDecay  float64 `json:"weight_decay" is:"not negative"` // of its weights
+	WeightDecay  float64 `json:"weight_decay" is:"not negative"`
 	// Steps of the discriminator, on the same batch, to each of the generator.
 	Steps int `json:"steps" is:"1..1000"`
 }
 
-// Default returns a discriminator of moderate size that learns faster than a
-// generator at a usual learning rate, as it must: the gradient of one that lags
+// Default returns a discriminator of moderate size. It learns faster than a generator
+// at a usual learning rate, since the gradient of a discriminator that lags behind
 // sends the generator into a corner.
 func Default() Config {
 	return Config{Form: "difference", Hidden: []int{64, 64}, LearningRate: 3e-3, WeightDecay: 1e-2, Steps: 4}
@@ -36,13 +36,13 @@ func Default() Config {
 const slope = 0.2
 
 // A Critic is a discriminator of moves s → t between states of dim numbers,
-// bound to one batch size, and the loss (1/n) Σ f(s_i, t_i). Evaluate comes first; then
-// what the generator wants of Values, Scores, Gradient and Changes; and last Learn. None
+// bound to one batch size, and the loss (1/n) Σ f(s_i, t_i). A step calls Evaluate; then
+// Values, Scores, Gradient and Changes as the generator needs them; and then Learn. None
 // of them allocates, none may be called concurrently, and all give the same bits for any
 // number of threads.
 type Critic struct {
 	n, dim  int
-	paired  bool // of form h(s, t) − h(t, s)
+	paired  bool // f is h(s, t) − h(t, s)
 	config  Config
 	net     *nn.MLP
 	lanes   *nn.Lanes
@@ -54,26 +54,28 @@ type Critic struct {
 	grad      []float32
 	packed    *nn.Packed
 
-	s, t        []float32           // the batch, [n][dim]
-	gain        float64             // J of it
-	sides       [2]nn.Activations   // of (s, t) and of (t, s), or of s and of t
-	values      []float32           // f of each pair
-	gains       []float64           // sums of f − ½f² of each block
-	measured    []pool.Span         // these
-	dout        [][]float32         // of each lane
-	din         [][2][]float32      // of each lane and side
-	scratch     []*nn.Scratch       // of each lane
-	alternative [][2]nn.Activations // of each block
+	s, t         []float32           // the batch, [n][dim]
+	gain         float64             // J of the batch
+	sides        [2]nn.Activations   // of (s, t) and of (t, s), or of s and of t
+	values       []float32           // f of each pair
+	gains        []float64           // Σ (f − ½f²) of each block
+	gainSpans    []pool.Span         // gains, shared among ranks
+	dout         [][]float32         // ∂/∂f of each lane
+	din          [][2][]float32      // gradient with respect to inputs, of each lane and side
+	scratch      []*nn.Scratch       // of each lane
+	alternatives [][2]nn.Activations // of each block
 
-	target          []float32 // of the call in progress
-	count           int
-	alter           func(state []float32, i, a int)
+	// Arguments of the call in progress.
+	dst   []float32
+	count int
+	alter func(state []float32, i, a int)
+
 	evaluate, vary  func(block, lo, hi int, _ []float32)
 	descend, ascend func(lane, lo, hi int, grad []float32)
 }
 
 // New returns a discriminator for batches of n moves between states of dim
-// numbers, of a valid configuration. Its initial weights belong to the seed.
+// numbers, of a valid configuration. Its initial weights follow from the seed.
 func New(n, dim int, config Config, seed uint64, workers *pool.Pool) *Critic {
 	c := &Critic{n: n, dim: dim, paired: config.Form == "pair", config: config, workers: workers}
 	in := dim
@@ -93,31 +95,31 @@ func New(n, dim int, config Config, seed uint64, workers *pool.Pool) *Critic {
 		c.sides[side] = c.net.NewActivations(n)
 	}
 	c.values, c.gains = make([]float32, n), make([]float64, c.lanes.Blocks())
-	c.measured = []pool.Span{nn.BlockSpan(c.lanes, c.gains)}
+	c.gainSpans = []pool.Span{nn.BlockSpan(c.lanes, c.gains)}
 	rows := nn.BlockRows()
 	c.dout = nn.PerLane(c.lanes, func() []float32 { return make([]float32, rows) })
 	c.din = nn.PerLane(c.lanes, func() [2][]float32 { return [2][]float32{make([]float32, rows*in), make([]float32, rows*in)} })
 	c.scratch = nn.PerLane(c.lanes, func() *nn.Scratch { return nn.NewScratch(rows, c.net) })
 	for range c.lanes.Blocks() {
-		c.alternative = append(c.alternative, [2]nn.Activations{c.net.NewActivations(rows), c.net.NewActivations(rows)})
+		c.alternatives = append(c.alternatives, [2]nn.Activations{c.net.NewActivations(rows), c.net.NewActivations(rows)})
 	}
 	c.evaluate, c.vary, c.descend, c.ascend = c.evaluateBlock, c.varyBlock, c.descendBlock, c.ascendBlock
 	return c
 }
 
-// net returns the perceptron of so many inputs.
+// net returns the perceptron for a number of inputs.
 func (c *Config) net(in int) *nn.MLP {
 	return nn.NewMLP(slope, slices.Concat([]int{in}, c.Hidden, []int{1})...)
 }
 
 // State lists what a checkpoint must hold of the discriminator.
 func (c *Critic) State() []state.Section {
-	all := []state.Section{{Name: "critic.params", Float32: c.Params}}
+	sections := []state.Section{{Name: "critic.params", Float32: c.Params}}
 	for _, s := range c.optimizer.State() {
 		s.Name = "critic." + strings.TrimPrefix(s.Name, "adam.")
-		all = append(all, s)
+		sections = append(sections, s)
 	}
-	return append(all, state.Section{Name: "critic.taken", Float64: c.Taken})
+	return append(sections, state.Section{Name: "critic.taken", Float64: c.Taken})
 }
 
 // Evaluate returns J of the batch of moves s → t, [n][dim] row-major each, which
@@ -128,7 +130,7 @@ func (c *Critic) Evaluate(s, t []float32) float64 {
 	}
 	c.s, c.t = s, t
 	c.forward()
-	c.lanes.Gather(c.measured...)
+	c.lanes.Gather(c.gainSpans...)
 	var sum float64
 	for _, g := range c.gains {
 		sum += g
@@ -143,13 +145,12 @@ func (c *Critic) Values() []float32 { return c.values }
 // Gradient sets grad, [n][dim], to the gradient of the loss with respect to s, with t and
 // f fixed, in a rank's own rows.
 func (c *Critic) Gradient(grad []float32) {
-	c.target = grad
+	c.dst = grad
 	c.lanes.Each(c.descend)
 }
 
-// Scores sets values, [n], to what descends when s_i becomes less likely with
-// its move t_i: f(s_i, t_i). For the form g(s) − g(t) it is g(s_i), as t is a
-// constant elsewhere.
+// Scores sets values, [n], to the coefficients of the score function: f(s_i, t_i), or
+// g(s_i) for the form g(s) − g(t), whose second term does not depend on s.
 func (c *Critic) Scores(values []float32) {
 	if c.paired {
 		copy(values, c.values)
@@ -159,19 +160,19 @@ func (c *Critic) Scores(values []float32) {
 	c.lanes.Gather(nn.RowSpan(c.lanes, values, 1))
 }
 
-// Changes sets changes[i·count + a] to the change of the loss, f(s̃, t_i) − f(s_i, t_i)
-// over n, where s̃ is what alter makes of a copy of s_i for the alternative a, of a rank's
-// own rows. Keep alter: a new function value each step would allocate.
+// Changes sets changes[i·count + a] to the change of the loss, (f(s̃, t_i) − f(s_i, t_i))/n,
+// for a rank's own rows. s̃ is a copy of s_i that alter has changed to alternative a.
+// Pass the same alter in every step: a new function value would allocate.
 func (c *Critic) Changes(changes []float32, count int, alter func(state []float32, i, a int)) {
 	if len(changes) != c.n*count {
 		panic("critic: alternatives of the wrong number")
 	}
-	c.target, c.count, c.alter = changes, count, alter
+	c.dst, c.count, c.alter = changes, count, alter
 	c.lanes.Own(c.vary)
 }
 
-// Learn takes the discriminator's steps on the batch. It returns what Evaluate did, or
-// NaN unless all parameters stay finite.
+// Learn takes the discriminator's steps on the batch. It returns J as Evaluate did, or
+// NaN if a parameter is not finite.
 func (c *Critic) Learn() float64 {
 	for step := range c.config.Steps {
 		if step > 0 {
@@ -191,8 +192,8 @@ func (c *Critic) forward() {
 	c.lanes.Own(c.evaluate)
 }
 
-// place writes the inputs of the two sides for one move.
-func (c *Critic) place(sides *[2]nn.Activations, row int, s, t []float32) {
+// setInputs writes the inputs of the two sides for one move.
+func (c *Critic) setInputs(sides *[2]nn.Activations, row int, s, t []float32) {
 	in := c.net.In()
 	a, b := sides[0][0][row*in:][:in], sides[1][0][row*in:][:in]
 	copy(a, s)
@@ -203,11 +204,11 @@ func (c *Critic) place(sides *[2]nn.Activations, row int, s, t []float32) {
 	}
 }
 
-func (c *Critic) state(of []float32, i int) []float32 { return of[i*c.dim:][:c.dim] }
+func (c *Critic) state(states []float32, i int) []float32 { return states[i*c.dim:][:c.dim] }
 
 func (c *Critic) evaluateBlock(block, lo, hi int, _ []float32) {
 	for i := lo; i < hi; i++ {
-		c.place(&c.sides, i, c.state(c.s, i), c.state(c.t, i))
+		c.setInputs(&c.sides, i, c.state(c.s, i), c.state(c.t, i))
 	}
 	for _, side := range c.sides {
 		c.net.Forward(side, c.packed, c.Params, lo, hi)
@@ -223,12 +224,12 @@ func (c *Critic) evaluateBlock(block, lo, hi int, _ []float32) {
 
 // varyBlock evaluates all alternatives of rows lo … hi−1, a block at a time.
 func (c *Critic) varyBlock(block, lo, hi int, _ []float32) {
-	sides := &c.alternative[block]
+	sides := &c.alternatives[block]
 	for first := lo * c.count; first < hi*c.count; first += nn.BlockRows() {
 		rows := min(nn.BlockRows(), hi*c.count-first)
 		for row := range rows {
 			i, a := (first+row)/c.count, (first+row)%c.count
-			c.place(sides, row, c.state(c.s, i), c.state(c.t, i))
+			c.setInputs(sides, row, c.state(c.s, i), c.state(c.t, i))
 			in := c.net.In()
 			altered := sides[0][0][row*in:][:c.dim]
 			c.alter(altered, i, a)
@@ -246,38 +247,38 @@ func (c *Critic) varyBlock(block, lo, hi int, _ []float32) {
 			if c.paired {
 				change -= sides[1].Output()[row] - c.sides[1].Output()[i]
 			}
-			c.target[first+row] = change * (1 / float32(c.n))
+			c.dst[first+row] = change * (1 / float32(c.n))
 		}
 	}
 }
 
-// back takes the gradient dout by f through one side of the perceptron.
-func (c *Critic) back(side, lane, lo, hi int, grad []float32) []float32 {
+// backward takes dout, the gradient with respect to one side's output, through the perceptron.
+func (c *Critic) backward(side, lane, lo, hi int, grad []float32) []float32 {
 	din := c.din[lane][side][:(hi-lo)*c.net.In()]
 	c.net.Backward(grad, din, c.dout[lane][:hi-lo], c.sides[side], c.packed, lo, hi, c.scratch[lane])
 	return din
 }
 
-// descendBlock sets the gradient with respect to s. That of the parameters has no use.
+// descendBlock sets the gradient with respect to s. Nobody uses the gradient of the parameters.
 func (c *Critic) descendBlock(lane, lo, hi int, grad []float32) {
 	dout := c.dout[lane][:hi-lo]
 	for r := range dout {
 		dout[r] = 1
 	}
-	first := c.back(0, lane, lo, hi, grad)
-	var second []float32 // of h(t, s); g(t) is held fixed
+	dinForward := c.backward(0, lane, lo, hi, grad)
+	var dinReversed []float32 // of h(t, s); there is none of g(t), since t is fixed
 	if c.paired {
-		second = c.back(1, lane, lo, hi, grad)
+		dinReversed = c.backward(1, lane, lo, hi, grad)
 	}
 	share := 1 / float32(c.n)
 	for i := lo; i < hi; i++ {
 		row := (i - lo) * c.net.In()
 		for d := range c.dim {
-			g := first[row+d]
+			g := dinForward[row+d]
 			if c.paired {
-				g -= second[row+c.dim+d]
+				g -= dinReversed[row+c.dim+d]
 			}
-			c.target[i*c.dim+d] = g * share
+			c.dst[i*c.dim+d] = g * share
 		}
 	}
 }
@@ -289,7 +290,7 @@ func (c *Critic) ascendBlock(lane, lo, hi int, grad []float32) {
 		for r := range dout {
 			dout[r] = sign * (1 - c.values[lo+r]) / float32(c.n)
 		}
-		c.back(side, lane, lo, hi, grad)
+		c.backward(side, lane, lo, hi, grad)
 	}
 }
 

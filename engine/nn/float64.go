@@ -1,8 +1,7 @@
 package nn
 
-// Forward64 is the perceptron in float64, one row at a time: the specification
-// of Forward, and the function that gradients are checked against by central
-// differences. It returns the output for the input x.
+// Forward64 returns the output for the input x, in float64. It is the specification of Forward,
+// and central differences of it check gradients.
 func (m *MLP) Forward64(params, x []float64) []float64 {
 	for l := range m.Layers() {
 		in, out := m.sizes[l], m.sizes[l+1]

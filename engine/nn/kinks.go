@@ -7,18 +7,18 @@ import (
 )
 
 // kinks hold the first two layers of a perceptron of one input x. Each unit
-// h_i = leaky(a_i x + b_i) has its kink at the knot −b_i/a_i, and between the
-// knots what the second layer makes of all of them is linear in x: a table of
-// slopes and intercepts, refreshed from the parameters once per step, takes the
-// place of the product with the second layer's weights, forward and backward.
+// h_i = leaky(a_i x + b_i) has its kink at the knot −b_i/a_i. On the segments
+// between knots the second layer is linear in x: a table of slopes and
+// intercepts, refreshed from the parameters once per step, replaces the product
+// with the second layer's weights, forward and backward.
 type kinks struct {
-	knots   []float32 // ascending, +Inf for units without
-	order   []int32   // unit of each knot
-	table   []float32 // [units+1][2][out]
-	pairs   []float32 // [units][2], see asm.PrefixRows
-	factors []float32 // [units][4], see asm.PiecewiseGradient
-	weights []float32 // of the second layer, within the parameters
-	last    []float32 // of the third layer, within the parameters
+	knots    []float32 // ascending, +Inf for units without a knot
+	order    []int32   // unit of each knot
+	table    []float32 // [units+1][2][out]
+	pairs    []float32 // [units][2], see asm.PrefixRows
+	factors  []float32 // [units][4], see asm.PiecewiseGradient
+	weights2 []float32 // of the second layer, within the parameters
+	weights3 []float32 // of the third layer, within the parameters
 }
 
 func (m *MLP) newKinks() *kinks {
@@ -36,8 +36,8 @@ func (m *MLP) newKinks() *kinks {
 	return k
 }
 
-// refresh sets the table. From left to right, unit i begins with the slope 1 if
-// a_i < 0, else that of leaky, and changes to the other at its knot.
+// refresh sets the table. From left to right, the leaky of unit i has slope 1 before its
+// knot and m.slope after it if a_i < 0, and the reverse otherwise.
 func (k *kinks) refresh(m *MLP, params []float32) {
 	a, b := m.Weights(params, 0), m.Biases(params, 0)
 	w, c := m.Weights(params, 1), m.Biases(params, 1)
@@ -46,20 +46,20 @@ func (k *kinks) refresh(m *MLP, params []float32) {
 	for p, i := range k.order {
 		f := k.factors[4*p:][:4]
 		f[2], f[3] = a[i], b[i]
-		switch above := 1 - m.slope; {
-		case math.IsInf(float64(k.knots[p]), 1): // of the same sign everywhere
+		switch change := 1 - m.slope; {
+		case math.IsInf(float64(k.knots[p]), 1): // a_i x + b_i has one sign everywhere
 			f[0], f[1] = m.slope, 0
 			if b[i] > 0 {
 				f[0] = 1
 			}
 		case a[i] > 0:
-			f[0], f[1] = 1, -above
+			f[0], f[1] = 1, -change
 		default:
-			f[0], f[1] = m.slope, above
+			f[0], f[1] = m.slope, change
 		}
 		k.pairs[2*p], k.pairs[2*p+1] = (f[0]+f[1])*a[i], (f[0]+f[1])*b[i]
 	}
-	k.weights, k.last = w, m.Weights(params, 2)
+	k.weights2, k.weights3 = w, m.Weights(params, 2)
 	first, last := k.table[:2*out], k.table[len(k.table)-2*out:]
 	clear(first[:out])
 	copy(first[out:], c)
@@ -72,9 +72,8 @@ func (k *kinks) refresh(m *MLP, params []float32) {
 	asm.PrefixRows(k.table, w, k.order, k.pairs, out)
 }
 
-// sort puts the knots in order, by insertion as few have moved since the last
-// step. Equal knots stand in the order of their units, so that the same table
-// results whatever the order before.
+// sort sorts the knots by insertion, since few have moved in the last step. Equal knots
+// are in the order of their units, so that the table does not depend on the order before.
 func (k *kinks) sort(a, b []float32) {
 	for p, i := range k.order {
 		knot := knotOf(a[i], b[i])
@@ -85,7 +84,7 @@ func (k *kinks) sort(a, b []float32) {
 	}
 }
 
-// knotOf returns where a·x + b changes its sign, +Inf if that is nowhere.
+// knotOf returns the x at which a·x + b changes its sign, +Inf if there is none.
 func knotOf(a, b float32) float32 {
 	knot := -b / a
 	if knot-knot != 0 {
@@ -94,45 +93,45 @@ func knotOf(a, b float32) float32 {
 	return knot
 }
 
-// forwardKinks computes the piece that each of rows lo … hi−1 is in, which stands
-// in place of layer 1, and from it the output or layer 2. It returns the number
-// of layers computed.
+// forwardKinks computes the segment of each of rows lo … hi−1, which is stored in place of
+// layer 1, and from it layer 2 or, of a summed perceptron, the output. It returns the number of
+// layers computed.
 func (m *MLP) forwardKinks(a Activations, k *kinks, params []float32, lo, hi int) int {
-	x, piece := a[0][lo:hi], a[1][lo:hi]
-	asm.CountKnots(piece, x, k.knots)
+	x, segment := a[0][lo:hi], a[1][lo:hi]
+	asm.CountKnots(segment, x, k.knots)
 	if m.summed {
-		asm.PiecewiseSum(a[3][lo:hi], x, piece, k.table, m.Weights(params, 2), m.Biases(params, 2)[0], m.slope)
+		asm.PiecewiseSum(a[3][lo:hi], x, segment, k.table, m.Weights(params, 2), m.Biases(params, 2)[0], m.slope)
 		return 3
 	}
-	m.secondFromKinks(a, k, lo, hi)
+	m.layer2FromKinks(a, k, lo, hi)
 	return 2
 }
 
-// secondFromKinks computes layer 2 of rows whose pieces are known.
-func (m *MLP) secondFromKinks(a Activations, k *kinks, lo, hi int) {
+// layer2FromKinks computes layer 2 of rows whose segments are known.
+func (m *MLP) layer2FromKinks(a Activations, k *kinks, lo, hi int) {
 	out := m.sizes[2]
 	asm.PiecewiseForward(a[2][lo*out:hi*out], a[0][lo:hi], a[1][lo:hi], k.table, out, m.slope)
 }
 
-// backwardKinks is the last part of Backward, given the gradient dy by layer 2
-// before its LeakyReLU or, of a summed perceptron, by the output. din is not
-// nil, and sums are zero before and after.
+// backwardKinks is the last part of Backward. dy is the gradient with respect to layer 2
+// before its LeakyReLU or, of a summed perceptron, to the output. din is not nil, and sums are
+// zero before and after.
 func (m *MLP) backwardKinks(grad, din, dy, sums []float32, a Activations, k *kinks, lo, hi int) {
 	sums = sums[:len(k.table)]
-	x, piece, out := a[0][lo:hi], a[1][lo:hi], m.sizes[2]
+	x, segment, out := a[0][lo:hi], a[1][lo:hi], m.sizes[2]
 	if m.summed {
-		asm.PiecewiseSumBackward(sums, din, m.Weights(grad, 2), x, piece, dy, k.table, k.last, m.slope)
+		asm.PiecewiseSumBackward(sums, din, m.Weights(grad, 2), x, segment, dy, k.table, k.weights3, m.slope)
 		m.Biases(grad, 2)[0] += total(dy)
 	} else {
-		asm.PiecewiseBackward(sums, din, x, piece, dy, k.table, out)
+		asm.PiecewiseBackward(sums, din, x, segment, dy, k.table, out)
 	}
 	asm.PiecewiseGradient(m.Weights(grad, 0), m.Biases(grad, 0), m.Weights(grad, 1), m.Biases(grad, 1),
-		sums, k.weights, k.order, k.factors, out)
+		sums, k.weights2, k.order, k.factors, out)
 }
 
 // total returns the sum of x.
 func total(x []float32) float32 {
-	var sums [4]float32 // as chains that do not wait for each other
+	var sums [4]float32 // four sums do not wait for each other's additions
 	for ; len(x) >= 4; x = x[4:] {
 		for i := range sums {
 			sums[i] += x[i]

@@ -28,8 +28,8 @@ type MLP struct {
 	slope   float32
 	offsets []int // of each layer's weights in the parameter vector
 	params  int
-	kinked  bool // the first two layers are computed from their kinks
-	summed  bool // all is kinks and one sum: the third layer is the last and has one output
+	kinked  bool // one input: the first two layers are computed from their kinks
+	summed  bool // kinked, with a third and last layer of one output
 }
 
 // NewMLP returns a perceptron whose layers have the given widths, the input's
@@ -99,7 +99,7 @@ func (m *MLP) TensorName(i int) string {
 // and biases uniform on ±1/√in. It draws from the stream c starting at the
 // given block and returns the first block that it did not use.
 func (m *MLP) Initialize(params []float32, c *rng.Counter, block uint64) uint64 {
-	draws := make([]float32, (min(m.params, 1<<10)+3)&^3) // of whole blocks
+	draws := make([]float32, (min(m.params, 1<<10)+3)&^3) // whole blocks of random numbers
 	for l := range m.Layers() {
 		bound := float32(1 / math.Sqrt(float64(m.sizes[l])))
 		tensor := params[m.offsets[l]:][:(m.sizes[l]+1)*m.sizes[l+1]]
@@ -119,15 +119,15 @@ func (m *MLP) Initialize(params []float32, c *rng.Counter, block uint64) uint64 
 // Packed holds a perceptron's weights in the order in which the products
 // consume them. It is refreshed from the parameters once per step.
 type Packed struct {
-	forward, backward [][]float32 // of each layer; nil of those that kinks stand for
-	kinks             *kinks
+	forward, backward [][]float32 // of each layer; nil for layers that kinks replace
+	kinks             *kinks      // nil unless the perceptron is kinked
 
-	params   []float32 // of PackOn under way
+	params   []float32 // of the call of PackOn in progress
 	packPart func(part int)
 }
 
-// NewPacked makes room for the forward products' weights and, if backward is set, for the
-// backward products' as well.
+// NewPacked allocates the weights of the forward products and, if backward is set, those of
+// the backward products.
 func (m *MLP) NewPacked(backward bool) *Packed {
 	p := &Packed{forward: make([][]float32, m.Layers()), backward: make([][]float32, m.Layers())}
 	first := 0
@@ -179,9 +179,8 @@ func (m *MLP) packPart(p *Packed, params []float32, part int) {
 }
 
 // Activations holds the values of every layer for a number of rows, [rows][width]
-// row-major: element 0 is the input and the last element the output. The
-// first hidden elements of a perceptron of one input and three or more layers
-// are its own affair.
+// row-major: element 0 is the input and the last element the output. In a
+// perceptron of one input and three or more layers, elements 1 and 2 are internal.
 type Activations [][]float32
 
 // NewActivations returns activations of the given number of rows.
@@ -207,13 +206,12 @@ func (m *MLP) Forward(a Activations, p *Packed, params []float32, lo, hi int) {
 	}
 }
 
-// cheapInput is the width of an input up to which the first layer costs next to
-// nothing.
+// cheapInput is the largest width of an input at which the first layer costs next to nothing.
 const cheapInput = 8
 
-// Kept returns how many numbers per row of layer l's values Backward needs. The
-// values of hidden layers that cost next to nothing need not be kept between
-// Forward and Recall.
+// Kept returns how many numbers of each row of layer l must be kept between Forward and
+// Backward. Recall computes the values that need not be kept, of hidden layers that cost next
+// to nothing.
 func (m *MLP) Kept(l int) int {
 	switch {
 	case m.kinked && l == 1:
@@ -226,13 +224,13 @@ func (m *MLP) Kept(l int) int {
 	return m.sizes[l]
 }
 
-// Recall computes again what Kept says that Backward of rows lo … hi−1 does not
-// find.
+// Recall computes again the values of rows lo … hi−1 that need not be kept. It comes before
+// Backward.
 func (m *MLP) Recall(a Activations, p *Packed, params []float32, lo, hi int) {
 	switch {
 	case m.summed:
 	case m.kinked:
-		m.secondFromKinks(a, p.kinks, lo, hi)
+		m.layer2FromKinks(a, p.kinks, lo, hi)
 	case m.Kept(1) == 0:
 		m.forwardLayer(a, p, params, 0, lo, hi)
 	}
@@ -250,12 +248,12 @@ func (m *MLP) forwardLayer(a Activations, p *Packed, params []float32, l, lo, hi
 // Scratch holds one block's gradients between two layers.
 type Scratch struct {
 	a, b []float32
-	sums []float32 // of the pieces between kinks
-	din  []float32 // by an input whose gradient nobody wants
+	sums []float32 // of the segments between kinks
+	din  []float32 // gradient with respect to the input, where the caller wants none
 }
 
-// NewScratch returns scratch for blocks of up to rows rows of each of the perceptrons, one
-// at a time.
+// NewScratch returns scratch for blocks of up to rows rows of any of the perceptrons, one
+// perceptron at a time.
 func NewScratch(rows int, nets ...*MLP) *Scratch {
 	width, sums := 0, 0
 	for _, m := range nets {
@@ -273,13 +271,13 @@ func NewScratch(rows int, nets ...*MLP) *Scratch {
 	return s
 }
 
-// Backward adds to grad the parameters' gradient over rows lo … hi−1 of a
-// batch whose activations are a, given the gradient dout by the outputs of
-// those rows, [hi−lo][Out]. If din is not nil it receives the gradient with respect to their
-// inputs, [hi−lo][In].
+// Backward adds to grad the parameters' gradient over rows lo … hi−1 of a batch whose
+// activations are a. dout is the gradient with respect to the outputs of those rows,
+// [hi−lo][Out]. If din is not nil it is set to the gradient with respect to their inputs,
+// [hi−lo][In].
 func (m *MLP) Backward(grad, din, dout []float32, a Activations, p *Packed, lo, hi int, s *Scratch) {
 	rows := hi - lo
-	dy, spare := dout, s.a
+	dy, free := dout, s.a
 	for l := m.Layers() - 1; l >= 0; l-- {
 		in, out := m.sizes[l], m.sizes[l+1]
 		if l == 1 && m.kinked || m.summed {
@@ -297,14 +295,14 @@ func (m *MLP) Backward(grad, din, dout []float32, a Activations, p *Packed, lo, 
 			}
 			return
 		}
-		dx := spare[:rows*in]
+		dx := free[:rows*in]
 		// This product comes first because it fetches x ahead of its use.
 		asm.DenseBackwardInput(dx, dy, p.backward[l], x, rows, in, out, m.slope)
 		asm.DenseBackwardWeights(m.Weights(grad, l), m.Biases(grad, l), x, dy, rows, in, out)
-		if &spare[0] == &s.a[0] {
-			dy, spare = dx, s.b
+		if &free[0] == &s.a[0] {
+			dy, free = dx, s.b
 		} else {
-			dy, spare = dx, s.a
+			dy, free = dx, s.a
 		}
 	}
 }
