@@ -11,7 +11,7 @@ type fold struct {
 	count   []int   // samples with that pair
 	reverse []int   // id of the pair (b, a), or -1
 	table   []int32 // open addressing: id+1, or 0
-	shift   int     // of a hash to a slot of the table
+	shift   int     // hash >> shift is a slot of the table
 	s, t    []uint64
 }
 
@@ -21,12 +21,12 @@ func (f *fold) init(n, spins int) {
 	f.sample = make([]int, 0, n)
 	f.count = make([]int, 0, n)
 	f.reverse = make([]int, 0, n)
-	size := bits.Len(uint(8*n - 1)) // a pair rarely finds its slot taken
+	size := bits.Len(uint(8*n - 1)) // large enough that few pairs collide
 	f.table, f.shift = make([]int32, 1<<size), 64-size
 }
 
-// run folds the pairs (s_i, t_i).
-func (f *fold) run(s, t []uint64) {
+// foldPairs numbers the pairs (s_i, t_i).
+func (f *fold) foldPairs(s, t []uint64) {
 	clear(f.table)
 	f.sample, f.count, f.reverse = f.sample[:0], f.count[:0], f.reverse[:0]
 	f.s, f.t = s, t
@@ -49,7 +49,7 @@ func (f *fold) run(s, t []uint64) {
 
 const hashMultiplier = 0x9E3779B97F4A7C15 // 2⁶⁴ divided by the golden ratio
 
-// find returns the id of the pair (a, b), or -1 and the slot where it belongs.
+// find returns the slot and the id of the pair (a, b). A new pair has id -1 and belongs in the slot.
 func (f *fold) find(a, b []uint64) (slot, id int) {
 	var hash uint64
 	for k := range a {

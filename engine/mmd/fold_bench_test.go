@@ -29,7 +29,7 @@ func BenchmarkFold(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				from := i % batches * n
 				h.s, h.t = s[from:from+n], t[from:from+n]
-				h.fold.run(h.s, h.t)
+				h.fold.foldPairs(h.s, h.t)
 				h.pack()
 			}
 		})

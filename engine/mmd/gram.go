@@ -11,9 +11,9 @@ import (
 
 // Gram computes the reversibility loss of real-valued states and its gradient,
 // without ever holding an n×n matrix. It evaluates unordered pairs only, as the
-// loss is symmetric in i and j, and leaves out the columns whose move was
-// rejected, s′_j = s_j, which contribute exactly nothing; the rows of rejected
-// moves still feel the others.
+// loss is symmetric in i and j. It leaves out the columns whose move was rejected,
+// s′_j = s_j, which contribute exactly nothing. Rows of rejected moves have
+// gradients from the moved columns.
 //
 // A Gram is bound to one batch size and reuses its buffers: LossGradient
 // allocates nothing and must not be called concurrently. The result has the
@@ -26,47 +26,47 @@ type Gram struct {
 
 	s, t, grad []float32 // the arguments of the call in progress
 
-	order []int32 // batch index of each packed pair: moved ones first
-	batch asm.GramBatch
-	moved int
+	order []int32       // batch index of each packed pair, moved pairs first
+	batch asm.GramBatch // the packed pairs
+	moved int           // number of moved pairs
 
-	strip    int // pairs of a strip
-	tileLoss []float64
-	rowSums  []float32   // [tiles][dim][strip]
-	colSums  []float32   // [tiles][dim][wide·strip]
-	still    []float32   // [strips][2·dim+1][strip], kernel sums of rejected rows
-	sums     []float64   // [strips][dim][strip]
-	diagonal []float32   // [strips][3][strip+1]: squared distances, k, k′
-	diagLoss []float64   // [strips]
-	scratch  [][]float32 // [pieces]
+	strip        int         // pairs of a strip
+	tileLoss     []float64   // [tiles]
+	rowSums      []float32   // [tiles][dim][strip]
+	colSums      []float32   // [tiles][dim][tileStrips·strip]
+	rejectedSums []float32   // [strips][2·dim+1][strip], kernel sums of rejected rows
+	sums         []float64   // [strips][dim][strip]
+	diagonal     []float32   // [strips][3][strip+1]: squared distances, k, k′
+	diagLoss     []float64   // [strips]
+	scratch      [][]float32 // [pieces]
 
 	sumPiece, gatherPiece func(piece int)
 }
 
-// NewGram prepares the loss of batches of n states of the given dimension, by a valid kernel. Of the
-// U-statistic n is 2 at least.
+// NewGram prepares the loss of batches of n states of the given dimension, for a valid kernel. The
+// U-statistic needs n ≥ 2.
 func NewGram(n, dim int, k Kernel, stat Statistic, workers *pool.Pool) *Gram {
 	k.mustBeValid()
-	c := cut(n)
+	c := layoutOf(n)
 	stride, strip, strips, tiles := c.stride, c.strip, c.strips, tilesOf(c.strips)
 	g := &Gram{
 		n: n, dim: dim, stat: stat, workers: workers, kernel: k.radial(),
-		order:    make([]int32, n),
-		batch:    asm.GramBatch{Planes: make([]float32, 3*dim*stride), Stride: stride, Dim: dim},
-		strip:    strip,
-		tileLoss: make([]float64, tiles),
-		rowSums:  make([]float32, tiles*dim*strip),
-		colSums:  make([]float32, tiles*dim*wide*strip),
-		still:    make([]float32, strips*(2*dim+1)*strip),
-		sums:     make([]float64, strips*dim*strip),
-		diagonal: make([]float32, strips*3*(strip+1)),
-		diagLoss: make([]float64, strips),
-		scratch:  make([][]float32, tiles+strips),
+		order:        make([]int32, n),
+		batch:        asm.GramBatch{Planes: make([]float32, 3*dim*stride), Stride: stride, Dim: dim},
+		strip:        strip,
+		tileLoss:     make([]float64, tiles),
+		rowSums:      make([]float32, tiles*dim*strip),
+		colSums:      make([]float32, tiles*dim*tileStrips*strip),
+		rejectedSums: make([]float32, strips*(2*dim+1)*strip),
+		sums:         make([]float64, strips*dim*strip),
+		diagonal:     make([]float32, strips*3*(strip+1)),
+		diagLoss:     make([]float64, strips),
+		scratch:      make([][]float32, tiles+strips),
 	}
 	for i := range g.scratch {
 		g.scratch[i] = make([]float32, asm.GramScratch(2*dim))
 	}
-	g.sumPiece, g.gatherPiece = g.sum, g.gather
+	g.sumPiece, g.gatherPiece = g.sumTile, g.gatherStrip
 	return g
 }
 
@@ -75,29 +75,29 @@ func NewGram(n, dim int, k Kernel, stat Statistic, workers *pool.Pool) *Gram {
 // threads, wide enough for the kernel's inner loop, and few enough that the
 // tiles' own buffers stay small.
 const (
-	minStrip  = 32
-	maxStrips = 32
-	wide      = 4 // strips of a tile's columns
+	minStrip   = 32
+	maxStrips  = 32
+	tileStrips = 4 // strips of a tile's columns
 )
 
-// cuts are how a batch is: its length in memory, the pairs of a strip, and the strips.
-type cuts struct{ stride, strip, strips int }
+// A layout has the padded length of a batch, the pairs of a strip, and the number of strips.
+type layout struct{ stride, strip, strips int }
 
-func cut(n int) cuts {
+func layoutOf(n int) layout {
 	strip := max(minStrip, roundUp((n+maxStrips-1)/maxStrips, asm.GramPad))
-	return cuts{roundUp(n, asm.GramPad), strip, (n + strip - 1) / strip}
+	return layout{roundUp(n, asm.GramPad), strip, (n + strip - 1) / strip}
 }
 
-// Tile (row, column) covers strip row and the strips from wide·column on; only
-// tiles with pairs i < j count, row < wide·(column+1).
-func tileIndex(row, column int) int { return wide*column*(column+1)/2 + row }
+// tileIndex numbers the tiles. Tile (row, column) covers strip row and tileStrips strips from
+// tileStrips·column on. Only tiles with pairs i < j exist, row < tileStrips·(column+1).
+func tileIndex(row, column int) int { return tileStrips*column*(column+1)/2 + row }
 
 // tilesOf returns the number of tiles of a number of strips.
 func tilesOf(strips int) int {
 	if strips == 0 {
 		return 0
 	}
-	return tileIndex(strips, (strips-1)/wide)
+	return tileIndex(strips, (strips-1)/tileStrips)
 }
 
 func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
@@ -123,13 +123,13 @@ func (g *Gram) LossGradient(s, t, grad []float32) float64 {
 	g.s, g.t, g.grad = s, t, grad
 	loss := g.pack()
 
-	strips, stillStrips := g.strips(g.moved), g.strips(g.n-g.moved)
+	strips, rejectedStrips := g.strips(g.moved), g.strips(g.n-g.moved)
 	tiles := tilesOf(strips)
 	size := g.dim * g.strip
-	g.workers.Share(stillStrips+tiles, g.sumPiece,
-		pool.SpanOf(g.tileLoss[:tiles], 1), pool.SpanOf(g.rowSums[:tiles*size], size), pool.SpanOf(g.colSums[:tiles*wide*size], wide*size),
-		pool.SpanOf(g.still, 2*size+g.strip).From(tiles))
-	g.workers.Run(strips+stillStrips, g.gatherPiece)
+	g.workers.Share(rejectedStrips+tiles, g.sumPiece,
+		pool.SpanOf(g.tileLoss[:tiles], 1), pool.SpanOf(g.rowSums[:tiles*size], size), pool.SpanOf(g.colSums[:tiles*tileStrips*size], tileStrips*size),
+		pool.SpanOf(g.rejectedSums, 2*size+g.strip).From(tiles))
+	g.workers.Run(strips+rejectedStrips, g.gatherPiece)
 	g.s, g.t, g.grad = nil, nil, nil
 
 	for _, l := range g.tileLoss[:tiles] {
@@ -151,8 +151,8 @@ func (g *Gram) width(first, strips int) int {
 	return min(strips*g.strip, roundUp(g.moved, asm.GramPad)-first*g.strip)
 }
 
-// pack orders the pairs, moved ones first, and writes their planes. It returns
-// zero, or NaN when a value is not finite.
+// pack orders the pairs, moved pairs first, and writes their planes. It returns
+// zero, or NaN if a value is not finite.
 func (g *Gram) pack() (poison float64) {
 	dim, front, back := g.dim, 0, g.n
 	for i := range g.n {
@@ -186,13 +186,13 @@ func (g *Gram) pack() (poison float64) {
 	return poison
 }
 
-// sum computes one tile of the moved pairs or the rows of one strip of the
-// rejected ones. These are the longest pieces and have the highest numbers, with
-// which a pool begins.
-func (g *Gram) sum(tile int) {
+// sumTile computes one tile of the moved pairs or the rows of one strip of the rejected
+// pairs. The strips of rejected pairs are the longest pieces. They have the highest numbers,
+// since a pool begins with these.
+func (g *Gram) sumTile(tile int) {
 	scratch := g.scratch[tile]
 	if tiles := tilesOf(g.strips(g.moved)); tile >= tiles {
-		g.sumStill(tile-tiles, scratch)
+		g.sumRejected(tile-tiles, scratch)
 		return
 	}
 	column := 0
@@ -200,37 +200,37 @@ func (g *Gram) sum(tile int) {
 		column++
 	}
 	row := tile - tileIndex(0, column)
-	height, width := g.width(row, 1), g.width(column*wide, wide)
+	height, width := g.width(row, 1), g.width(column*tileStrips, tileStrips)
 	r := asm.GramRange{
 		Row0: row * g.strip, Row1: row*g.strip + height,
-		Col0: column * wide * g.strip, Col1: column*wide*g.strip + width,
+		Col0: column * tileStrips * g.strip, Col1: column*tileStrips*g.strip + width,
 	}
 	size := g.dim * g.strip
 	g.tileLoss[tile] = asm.GramTile(g.kernel, &g.batch, r,
-		g.rowSums[tile*size:][:g.dim*height], g.colSums[tile*wide*size:][:g.dim*width], scratch)
+		g.rowSums[tile*size:][:g.dim*height], g.colSums[tile*tileStrips*size:][:g.dim*width], scratch)
 }
 
-// sumStill sums k′·(v_i − v_j) = −k′·v_j over the moved columns j for the rows i
-// of one strip of rejected pairs, for which v_i = 0 and d²_xx = d²_xy.
-func (g *Gram) sumStill(strip int, scratch []float32) {
+// sumRejected sums k′·(v_i − v_j) = −k′·v_j over the moved columns j, for the rows i of one
+// strip of rejected pairs. They have v_i = 0 and d²_xx = d²_xy.
+func (g *Gram) sumRejected(strip int, scratch []float32) {
 	first := g.moved + strip*g.strip
 	rows := min(g.strip, g.n-first)
-	out := g.still[strip*(2*g.dim+1)*g.strip:][:(2*g.dim+1)*g.strip]
+	out := g.rejectedSums[strip*(2*g.dim+1)*g.strip:][:(2*g.dim+1)*g.strip]
 	clear(out)
 	planes, stride := g.batch.Planes, g.batch.Stride
 	asm.KernelSums(g.kernel, out[2*g.dim*g.strip:], out, g.strip, planes[first:], stride, rows, planes, stride, g.moved, 2*g.dim, 2*g.dim, scratch)
 }
 
-// gather adds up the tiles of one strip of pairs in a fixed order, adds the
-// pairs' own terms i = j of the V-statistic, and writes the gradient.
-func (g *Gram) gather(strip int) {
+// gatherStrip adds up the tiles of one strip of pairs in a fixed order, adds the terms i = j of
+// the V-statistic, and writes the gradient.
+func (g *Gram) gatherStrip(strip int) {
 	movedStrips := g.strips(g.moved)
 	scale := 8 * pairNorm(g.stat, g.n) * math.Sqrt2
 	if strip >= movedStrips {
 		strip -= movedStrips
 		first := g.moved + strip*g.strip
 		for c := range g.dim {
-			sums := g.still[(strip*(2*g.dim+1)+g.dim+c)*g.strip:]
+			sums := g.rejectedSums[(strip*(2*g.dim+1)+g.dim+c)*g.strip:]
 			for k, i := range g.order[first:min(first+g.strip, g.n)] {
 				g.grad[int(i)*g.dim+c] = float32(scale * float64(sums[k]))
 			}
@@ -241,20 +241,20 @@ func (g *Gram) gather(strip int) {
 	width, size := g.width(strip, 1), g.dim*g.strip
 	sums := g.sums[strip*size:][:g.dim*width]
 	clear(sums)
-	group := strip / wide
-	for column := group; column*wide < movedStrips; column++ {
-		addTo(sums, g.rowSums[tileIndex(strip, column)*size:])
+	group := strip / tileStrips
+	for column := group; column*tileStrips < movedStrips; column++ {
+		accumulate(sums, g.rowSums[tileIndex(strip, column)*size:])
 	}
-	groupWidth := g.width(group*wide, wide)
-	for row := range min(movedStrips, wide*(group+1)) {
-		cols := g.colSums[tileIndex(row, group)*wide*size:][strip%wide*g.strip:]
+	groupWidth := g.width(group*tileStrips, tileStrips)
+	for row := range min(movedStrips, tileStrips*(group+1)) {
+		cols := g.colSums[tileIndex(row, group)*tileStrips*size:][strip%tileStrips*g.strip:]
 		for c := range g.dim {
-			addTo(sums[c*width:][:width], cols[c*groupWidth:])
+			accumulate(sums[c*width:][:width], cols[c*groupWidth:])
 		}
 	}
 	valid := min(width, g.moved-first)
 	if g.stat != U {
-		g.ownTerms(strip, first, valid, width, sums)
+		g.addOwnTerms(strip, first, valid, width, sums)
 	}
 	for c := range g.dim {
 		for k, i := range g.order[first:][:valid] {
@@ -263,9 +263,9 @@ func (g *Gram) gather(strip int) {
 	}
 }
 
-// ownTerms adds the pairs i = j: k(0) − k(|2v_i|²) to the loss and
+// addOwnTerms adds the terms i = j: k(0) − k(|2v_i|²) to the loss and
 // −k′(|2v_i|²)·v_i to the sums.
-func (g *Gram) ownTerms(strip, first, valid, width int, sums []float64) {
+func (g *Gram) addOwnTerms(strip, first, valid, width int, sums []float64) {
 	d := g.diagonal[strip*3*(g.strip+1):]
 	d2 := d[:valid+1]
 	value := d[g.strip+1:][:valid+1]
@@ -290,7 +290,7 @@ func (g *Gram) ownTerms(strip, first, valid, width int, sums []float64) {
 	}
 }
 
-func addTo(sums []float64, terms []float32) {
+func accumulate(sums []float64, terms []float32) {
 	for i, x := range terms[:len(sums)] {
 		sums[i] += float64(x)
 	}

@@ -29,7 +29,7 @@ const (
 type Hamming struct {
 	n, spins, words int
 	stat            Statistic
-	pairs           float64 // that the statistic averages over
+	pairs           float64 // number of pairs that the statistic averages over
 	mode            HammingGradient
 	workers         *pool.Pool
 
@@ -42,24 +42,24 @@ type Hamming struct {
 	rows    []uint64  // by blocks of asm.HammingRows rows, word-major inside
 	base    []float32 // by blocks
 	spin    []float32 // by blocks, spin-major inside
-	loss    []float64 // by rows, then summed
+	loss    []float64 // of each distinct row
 	sums    []float32 // gradient of each distinct row, row-major
 	scale   float32   // of the gradient
 
-	self [][2]float32 // what corrects the term j = i of a row, by how many spins its move flips and by bit d of a ⊕ b
+	selfTerms [][2]float32 // see selfTerm, by the number of spins that a move flips
 
-	s, t           []uint64 // of the call under way
-	grad           []float32
+	s, t           []uint64  // arguments of the call in progress
+	grad           []float32 // likewise
 	packPart       func(int)
 	block, scatter func(int)
 }
 
-// scattered are the samples of a piece to which gradients are copied.
-const scattered = 256
+// scatterSamples is the number of samples of a piece that copies gradients.
+const scatterSamples = 256
 
 // NewHamming returns the loss for batches of n configurations of the given
-// number of spins, by a valid kernel. Of the U-statistic n is 2 at least. The kernel
-// and the workers must not change while it is in use; LossGradient must be called
+// number of spins, for a valid kernel. The U-statistic needs n ≥ 2. The kernel
+// and the workers must not change while it is in use. LossGradient must be called
 // from one goroutine at a time.
 func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, workers *pool.Pool) *Hamming {
 	k.mustBeValid()
@@ -81,24 +81,24 @@ func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, wo
 	}
 	h.value, h.slope, h.tables = hammingTables(&k, spins, mode)
 	for moved := range spins + 1 {
-		h.self = append(h.self, h.selfTerms(moved))
+		h.selfTerms = append(h.selfTerms, h.selfTerm(moved))
 	}
 	h.fold.init(n, spins)
-	h.packPart, h.block, h.scatter = h.columns.PackPart, h.runBlock, h.runScatter
+	h.packPart, h.block, h.scatter = h.columns.PackPart, h.computeBlock, h.scatterPiece
 	return h
 }
 
-// hammingTables returns a kernel of two pairs of configurations and its
-// derivative by d², by their Hamming distance, and what the kernels need. The
-// gradient of row i is made of the sums
+// hammingTables returns k and its derivative dk/d(d²) by the Hamming distance of two pairs of
+// configurations, and the tables of asm.HammingSums. The gradient of row i consists of the sums
 //
 //	base = Σ_j ± Base(h),  spin_d = Σ_j ± Spin(h) s_{j,d}
 //
 // over the columns. The surrogate's k′(s_i − s_j) has Base = Spin = k′. In the
 // difference, flipping spin d changes h by +1 where s_i and s_j agree in d and
-// by −1 where they do not: K(h±1) − K(h) is Base(h) − s_{i,d} s_{j,d} Spin(h)
-// with the mean of the two as Base and half of what they differ by as Spin. At
-// h = 0 and h = 2·spins one of the two does not occur, and the other stands in.
+// by −1 where they do not: K(h±1) − K(h) is Base(h) − s_{i,d} s_{j,d} Spin(h),
+// where Base is the mean of the two changes and Spin half of their difference. At
+// h = 0 and h = 2·spins one of the two changes does not occur, and the other
+// replaces it.
 func hammingTables(k *Kernel, spins int, mode HammingGradient) (value, slope []float64, t *asm.HammingTables) {
 	top := 2 * spins
 	value, slope = make([]float64, top+2), make([]float64, top+1)
@@ -140,12 +140,12 @@ func (h *Hamming) LossGradient(s, t []uint64, grad []float32) float64 {
 		panic("mmd: batch of the wrong size")
 	}
 	h.s, h.t, h.grad = s, t, grad
-	h.fold.run(s, t)
+	h.fold.foldPairs(s, t)
 	h.pack()
 	distinct := len(h.fold.sample)
 	h.workers.Share((distinct+asm.HammingRows-1)/asm.HammingRows, h.block,
 		pool.SpanOf(h.sums, asm.HammingRows*h.spins), pool.SpanOf(h.loss, asm.HammingRows))
-	h.workers.Run((h.n+scattered-1)/scattered, h.scatter)
+	h.workers.Run((h.n+scatterSamples-1)/scatterSamples, h.scatter)
 	h.s, h.t, h.grad = nil, nil, nil
 
 	var loss float64
@@ -179,8 +179,8 @@ func (h *Hamming) pack() {
 	h.workers.Run(h.columns.Parts(), h.packPart)
 }
 
-// runBlock computes one block of distinct rows.
-func (h *Hamming) runBlock(piece int) {
+// computeBlock computes the sums and gradients of one block of distinct rows.
+func (h *Hamming) computeBlock(piece int) {
 	const lanes = asm.HammingRows
 	first := piece * lanes
 	rows := h.rows[first*2*h.words : (first+lanes)*2*h.words]
@@ -196,7 +196,7 @@ func (h *Hamming) runBlock(piece int) {
 	}
 	asm.HammingSums(loss, base, spin, rows, h.columns, h.tables)
 
-	var own [lanes][2]float32
+	var selfTerms [lanes][2]float32
 	count := min(lanes, distinct-first)
 	for lane := range count {
 		moved := h.fold.distance(rows, lane, lanes)
@@ -205,41 +205,41 @@ func (h *Hamming) runBlock(piece int) {
 		} else if h.stat == U {
 			loss[lane] -= h.value[0] - h.value[2*moved]
 		}
-		own[lane] = h.self[moved]
+		selfTerms[lane] = h.selfTerms[moved]
 	}
-	asm.HammingGradient(h.sums[first*h.spins:(first+count)*h.spins], base, spin, rows, own[:count], h.scale, h.mode == Surrogate)
+	asm.HammingGradient(h.sums[first*h.spins:(first+count)*h.spins], base, spin, rows, selfTerms[:count], h.scale, h.mode == Surrogate)
 }
 
-// selfTerms returns what to add to the sums over columns, which contain j = i,
-// of a row whose move flipped the given number of spins: first where bit d of
-// a ⊕ b is 0, then where it is 1.
-func (h *Hamming) selfTerms(moved int) [2]float32 {
+// selfTerm returns the correction of the term j = i, which the sums over columns contain, of a
+// row whose move flipped the given number of spins. Element 0 is for spins d where bit d of
+// a ⊕ b is 0, element 1 for the others.
+func (h *Hamming) selfTerm(moved int) [2]float32 {
 	xy := 2 * moved
 	switch {
 	case h.mode == Surrogate && h.stat == U:
-		// The columns hold −k′(d²_xy,ii)(a_i − b_i), signed by a_i in finish.
+		// The columns hold −k′(d²_xy,ii)(a_i − b_i), times a_i as in HammingGradient.
 		return [2]float32{0, float32(2 * h.slope[xy])}
 	case h.mode == Surrogate:
 		return [2]float32{}
 	}
 	// The columns hold the change of K(p_i, p_j) − K(p_i, q_j) at j = i with
 	// p_i changed in the first argument alone, and count it twice like every
-	// pair. What changes in truth is K(0) − K(p_i, q_i), once, in V only.
+	// pair. The exact change is that of K(0) − K(p_i, q_i), once, in V only.
 	var self [2]float32
 	for bit := range self {
-		columns := h.value[1] - h.value[0]
-		truth := 0.0
+		counted := h.value[1] - h.value[0]
+		exact := 0.0
 		if bit == 0 {
-			columns -= h.value[xy+1] - h.value[xy]
-			truth -= h.value[min(xy+2, len(h.value)-1)] - h.value[xy]
+			counted -= h.value[xy+1] - h.value[xy]
+			exact -= h.value[min(xy+2, len(h.value)-1)] - h.value[xy]
 		} else if moved > 0 {
-			columns -= h.value[xy-1] - h.value[xy]
-			truth -= h.value[xy-2] - h.value[xy]
+			counted -= h.value[xy-1] - h.value[xy]
+			exact -= h.value[xy-2] - h.value[xy]
 		}
 		if h.stat == U {
-			truth = 0
+			exact = 0
 		}
-		self[bit] = float32(truth/2 - columns)
+		self[bit] = float32(exact/2 - counted)
 	}
 	return self
 }
@@ -261,10 +261,10 @@ func (h *Hamming) Witness(values []float32) {
 	}
 }
 
-// runScatter copies the gradients of distinct rows to the samples.
-func (h *Hamming) runScatter(piece int) {
-	from := piece * scattered
-	for i := from; i < min(from+scattered, h.n); i++ {
+// scatterPiece copies the gradients of distinct rows to the samples.
+func (h *Hamming) scatterPiece(piece int) {
+	from := piece * scatterSamples
+	for i := from; i < min(from+scatterSamples, h.n); i++ {
 		id := h.fold.id[i]
 		copy(h.grad[i*h.spins:(i+1)*h.spins], h.sums[id*h.spins:(id+1)*h.spins])
 	}

@@ -19,7 +19,7 @@ func HammingNaive(s, t []uint64, n, spins int, k Kernel, mode HammingGradient, s
 		}
 		return h
 	}
-	at := func(batch []uint64, i int) []uint64 { return batch[i*w : (i+1)*w] }
+	state := func(batch []uint64, i int) []uint64 { return batch[i*w : (i+1)*w] }
 	spin := func(x []uint64, d int) float64 { return float64(2*int(x[d/64]>>(d%64)&1) - 1) }
 	term := func(a, b, c, d []uint64) float64 {
 		return value[distance(a, c)+distance(b, d)] - value[distance(a, d)+distance(b, c)]
@@ -28,13 +28,13 @@ func HammingNaive(s, t []uint64, n, spins int, k Kernel, mode HammingGradient, s
 	grad = make([]float64, n*spins)
 	flipped := make([]uint64, w)
 	for i := range n {
-		a, b := at(s, i), at(t, i)
+		a, b := state(s, i), state(t, i)
 		g := grad[i*spins : (i+1)*spins]
 		for j := range n {
 			if i == j && stat == U {
 				continue
 			}
-			c, d := at(s, j), at(t, j)
+			c, d := state(s, j), state(t, j)
 			loss += 2 / pairs * term(a, b, c, d)
 			if mode == Surrogate {
 				xx := slope[distance(a, c)+distance(b, d)]
@@ -44,14 +44,14 @@ func HammingNaive(s, t []uint64, n, spins int, k Kernel, mode HammingGradient, s
 				}
 				continue
 			}
-			before := term(a, b, c, d)
+			unflipped := term(a, b, c, d)
 			for e := range g {
 				copy(flipped, a)
 				flipped[e/64] ^= 1 << (e % 64)
 				if i == j {
-					g[e] += 2 / pairs * (term(flipped, b, flipped, b) - before)
+					g[e] += 2 / pairs * (term(flipped, b, flipped, b) - unflipped)
 				} else { // in row i and, by symmetry, in column i
-					g[e] += 4 / pairs * (term(flipped, b, c, d) - before)
+					g[e] += 4 / pairs * (term(flipped, b, c, d) - unflipped)
 				}
 			}
 		}

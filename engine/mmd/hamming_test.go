@@ -327,7 +327,7 @@ func TestFoldProbesOnward(t *testing.T) {
 			}
 		}
 		s = append(s, s[1])
-		f.run(s, []uint64{1, 1, 1, 1, 1})
+		f.foldPairs(s, []uint64{1, 1, 1, 1, 1})
 		require.Equal(t, []int32{1, 2, 3, 4, 0}, []int32{f.table[last], f.table[0], f.table[1], f.table[2], f.table[3]})
 		require.Equal(t, []int{0, 1, 2, 3, 1}, f.id)
 		require.Equal(t, []int{1, 2, 1, 1}, f.count)

@@ -27,7 +27,7 @@ func pairs(stat Statistic, n int) float64 {
 	return float64(n) * float64(n)
 }
 
-// pairNorm returns one over that.
+// pairNorm returns one over the number of pairs.
 func pairNorm(stat Statistic, n int) float64 { return 1 / pairs(stat, n) }
 
 // An IMQ is an inverse multiquadric, Weight·(C²+d²)^(−Beta).
@@ -44,7 +44,7 @@ type IMQ struct {
 //	e^−a,   (1+a) e^−a   and   (1 + a + a²/3) e^−a.
 //
 // For ν = ½ it is the Laplacian kernel e^(−d/ℓ). Its gradient has no limit where
-// two states meet, so that nothing is added there.
+// two states meet, and is taken as 0 there.
 type Matern struct {
 	Nu     float64 `json:"nu"`
 	Length float64 `json:"length"`
@@ -64,8 +64,8 @@ type Kernel struct {
 	IMQ        []IMQ     `json:"imq,omitzero"`      // inverse multiquadrics, weight·(c² + d²)^−β each
 	Matern     []Matern  `json:"matern,omitzero"`   // Matérn kernels of half-integer ν
 	// Diffusion lists times t of the heat kernel of the hypercube of spins
-	// (Kondor and Lafferty 2002), tanh(t)^h at the Hamming distance h = d²/4, in
-	// which it is the Gaussian of bandwidth (−2/ln tanh t)^½.
+	// (Kondor and Lafferty 2002), tanh(t)^h at the Hamming distance h = d²/4. As
+	// a function of d² it is the Gaussian of bandwidth (−2/ln tanh t)^½.
 	Diffusion []float64 `json:"diffusion,omitempty"`
 }
 
@@ -83,11 +83,10 @@ func (k *Kernel) Validate() error {
 	if err := conf.AllPositive("weights", k.Weights); err != nil {
 		return err
 	}
-	// A term's value and slope at the origin, where both are largest, must be within reach of
-	// single precision.
-	const most = 1e30 // leaves room for sums
+	// A term's value and slope are largest at the origin. They must not overflow float32 there.
+	const maxValue = 1e30 // leaves room for sums
 	for i, s := range k.Bandwidths {
-		if e := 1 / (2 * s * s); !(max(1, e)*max(1, k.weight(i)) < most) {
+		if e := 1 / (2 * s * s); !(max(1, e)*max(1, k.weight(i)) < maxValue) {
 			return fmt.Errorf("bandwidths[%d]: %v with weight %v makes the kernel too steep for single precision", i, s, k.weight(i))
 		}
 	}
@@ -97,7 +96,7 @@ func (k *Kernel) Validate() error {
 			return conf.Under(fmt.Sprintf("imq[%d]", i), err)
 		}
 		value := q.Weight * math.Pow(q.C, -2*q.Beta)
-		if !(value < most && value*q.Beta/(q.C*q.C) < most) {
+		if !(value < maxValue && value*q.Beta/(q.C*q.C) < maxValue) {
 			return fmt.Errorf("imq[%d]: c = %v, beta = %v and weight = %v make the kernel too steep for single precision", i, q.C, q.Beta, q.Weight)
 		}
 	}
@@ -109,12 +108,12 @@ func (k *Kernel) Validate() error {
 			return conf.Under(fmt.Sprintf("matern[%d]", i), err)
 		}
 		const pole = 1 << 20 // how much a Laplacian's slope grows towards 0
-		if !(max(1, m.rate()*pole)*m.Weight < most) {
+		if !(max(1, m.rate()*pole)*m.Weight < maxValue) {
 			return fmt.Errorf("matern[%d]: length = %v and weight = %v make the kernel too steep for single precision", i, m.Length, m.Weight)
 		}
 	}
 	for i, t := range k.Diffusion {
-		// Beyond, tanh t or its logarithm is 0 in single precision.
+		// At other times tanh t or its logarithm is 0 in single precision.
 		if !(t >= 1e-30 && t <= 8) {
 			return fmt.Errorf("diffusion[%d]: %v is not a time between 1e-30 and 8", i, t)
 		}
@@ -122,14 +121,14 @@ func (k *Kernel) Validate() error {
 	return nil
 }
 
-// mustBeValid panics at what Validate reports: a configuration has been validated by then.
+// mustBeValid panics with an error of Validate, since configurations are validated earlier.
 func (k *Kernel) mustBeValid() {
 	if err := k.Validate(); err != nil {
 		panic(err)
 	}
 }
 
-// ValidateReal is Validate for states of real coordinates, on which heat kernels
+// ValidateReal is Validate for states of real coordinates, for which heat kernels
 // of spins are not defined.
 func (k *Kernel) ValidateReal() error {
 	if len(k.Diffusion) > 0 {
@@ -145,16 +144,15 @@ func (k *Kernel) weight(i int) float64 {
 	return k.Weights[i]
 }
 
-// Gaussians returns the terms of the form Weight·exp(−Exponent·d²), heat kernels
-// among them.
-func (k *Kernel) Gaussians() (all []asm.Gaussian) {
+// Gaussians returns the terms of the form Weight·exp(−Exponent·d²), including heat kernels.
+func (k *Kernel) Gaussians() (gaussians []asm.Gaussian) {
 	for i, s := range k.Bandwidths {
-		all = append(all, asm.Gaussian{Exponent: 1 / (2 * s * s), Weight: k.weight(i)})
+		gaussians = append(gaussians, asm.Gaussian{Exponent: 1 / (2 * s * s), Weight: k.weight(i)})
 	}
 	for _, t := range k.Diffusion {
-		all = append(all, asm.Gaussian{Exponent: -math.Log(math.Tanh(t)) / 4, Weight: 1})
+		gaussians = append(gaussians, asm.Gaussian{Exponent: -math.Log(math.Tanh(t)) / 4, Weight: 1})
 	}
-	return all
+	return gaussians
 }
 
 // Value returns k(d²).
@@ -173,7 +171,7 @@ func (k *Kernel) Value(d2 float64) float64 {
 	return sum
 }
 
-// Derivative returns dk/d(d²). That of a Laplacian term is taken as 0 at 0.
+// Derivative returns dk/d(d²). The derivative of a Laplacian term at 0 is taken as 0.
 func (k *Kernel) Derivative(d2 float64) float64 {
 	var sum float64
 	for _, g := range k.Gaussians() {

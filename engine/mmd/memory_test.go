@@ -43,8 +43,8 @@ func TestBytesBoundWhatIsAllocated(t *testing.T) {
 // blocks more; and of 128 states in four modes, which are two tiles and a piece for each pair of
 // modes.
 func TestBytes(t *testing.T) {
-	for n, want := range map[int]cuts{1: {16, 32, 1}, 32: {32, 32, 1}, 33: {48, 32, 2}, 70: {80, 32, 3}, 1024: {1024, 32, 32}, 1025: {1040, 48, 22}, 1536: {1536, 48, 32}, 1537: {1552, 64, 25}} {
-		require.Equal(t, want, cut(n))
+	for n, want := range map[int]layout{1: {16, 32, 1}, 32: {32, 32, 1}, 33: {48, 32, 2}, 70: {80, 32, 3}, 1024: {1024, 32, 32}, 1025: {1040, 48, 22}, 1536: {1536, 48, 32}, 1537: {1552, 64, 25}} {
+		require.Equal(t, want, layoutOf(n))
 	}
 	require.Equal(t, []float64{1. / 49, 1. / 42}, []float64{pairNorm(V, 7), pairNorm(U, 7)})
 	scratch := func(dim float64) float64 { return 24*16 + 64*dim + math.Ceil(4*dim/16)*16 }

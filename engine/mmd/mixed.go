@@ -18,11 +18,10 @@ import (
 // It is a polynomial in the e_i, whose derivative by e_{i,c} is the multilinear
 // extension of the loss to modes: the witness of state i in mode c.
 //
-// It is a sum over points: the pairs (s_i, s′_i) with the planes of x, x′ and once
-// more x, of which the second to last are those of (s′_i, s_i). Points are grouped
-// by their two modes, so that only those pairs of points are evaluated whose kernel
-// is not zero, and those whose move was rejected are left out as columns, as they
-// contribute exactly nothing.
+// It is a sum over points, the pairs (s_i, s′_i). A point has planes of x, of x′ and again of
+// x: the first two are (s_i, s′_i), and the last two are (s′_i, s_i). Points are grouped by
+// their two modes, and only pairs of points whose kernel is not zero are evaluated. Points
+// whose move was rejected are no columns, as they contribute exactly nothing.
 //
 // A Mixed is bound to one batch size and reuses its buffers: its methods
 // allocate nothing and must not be called concurrently. The results have the
@@ -34,17 +33,17 @@ type Mixed struct {
 	atZero        float64 // k(0)
 	workers       *pool.Pool
 
-	x, y, gradX, gradK []float32 // the arguments of the call in progress
-	k, l               []uint8
+	x, y, gradX, gradK []float32 // arguments of the call in progress
+	k, l               []uint8   // likewise
 	order              []int32   // batch index of each packed point, group by group, columns first
 	planes             []float32 // of the packed points, [3·dim][n]
-	start, columns     []int32   // of each group: its first point; how many are columns
-	fill               []int32   // of each group, where the next column and the next other point go
+	start, columns     []int32   // first point and number of columns of each group
+	next               []int32   // [groups][2]: where the next column and the next other point go
 	pieces             []mixedPiece
 	scratch            []mixedScratch
 	pieceLoss          []float64
-	outX, outK         []float32 // gradX and gradK of the packed points, in their order
-	ends               []int     // of each piece's points
+	outX, outK         []float32 // gradX and gradK in the order of the packed points
+	pieceEnds          []int     // end of each piece's points
 	runPiece, unpack   func(int)
 }
 
@@ -56,8 +55,7 @@ const (
 	mixedColumns = 256 // columns between two additions to the float64 sums
 )
 
-// mixedScratch holds the sums over columns of one piece, those by coordinates
-// [d][mixedTile].
+// mixedScratch holds the sums over columns of one piece; gradient and slope are [dim][mixedTile].
 type mixedScratch struct {
 	value    [mixedTile]float32
 	gradient []float32
@@ -67,7 +65,7 @@ type mixedScratch struct {
 }
 
 // NewMixed prepares the reversibility loss of batches of n states of dim coordinates
-// in the given number of modes, 1 to 256, by a valid kernel. Of the U-statistic n is 2 at least.
+// in the given number of modes, 1 to 256, for a valid kernel. The U-statistic needs n ≥ 2.
 func NewMixed(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) *Mixed {
 	k.mustBeValid()
 	groups := modes * modes
@@ -79,7 +77,7 @@ func NewMixed(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) *
 		planes:    make([]float32, 3*dim*n),
 		start:     make([]int32, groups),
 		columns:   make([]int32, groups),
-		fill:      make([]int32, 2*groups),
+		next:      make([]int32, 2*groups),
 		pieces:    make([]mixedPiece, 0, pieces),
 		scratch:   make([]mixedScratch, pieces),
 		pieceLoss: make([]float64, pieces),
@@ -90,16 +88,15 @@ func NewMixed(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) *
 		s.gradient, s.slope = make([]float32, dim*mixedTile), make([]float64, dim*mixedTile)
 	}
 	m.outX, m.outK = make([]float32, n*dim), make([]float32, n*modes)
-	m.ends = make([]int, pieces)
-	m.runPiece, m.unpack = m.piece, m.unpackPiece
+	m.pieceEnds = make([]int, pieces)
+	m.runPiece, m.unpack = m.computePiece, m.unpackPiece
 	return m
 }
 
-// LossGradient returns the loss of the moves (x_i, k_i) → (y_i, l_i) and sets
-// gradX to its derivative by x, [n][dim] row-major as x and y are, and gradK to its
-// derivative by the unit vectors of k, [n][modes], with y and l held fixed. A NaN or
-// an infinity anywhere in x or y makes the loss NaN; modes are below the number
-// given to NewMixed.
+// LossGradient returns the loss of the moves (x_i, k_i) → (y_i, l_i). With y and l fixed, it sets
+// gradX to the gradient with respect to x, and gradK to the gradient with respect to the unit
+// vectors of k, [n][modes]. x, y and gradX are [n][dim], row-major. A NaN or an infinity anywhere
+// in x or y makes the loss NaN. Modes are below the number given to NewMixed.
 func (m *Mixed) LossGradient(x, y []float32, k, l []uint8, gradX, gradK []float32) float64 {
 	if n, d := m.n, m.dim; len(x) != n*d || len(y) != n*d || len(k) != n || len(l) != n || len(gradX) != n*d || len(gradK) != n*m.modes {
 		panic(fmt.Sprintf("mmd: slices of length %d, %d, %d, %d, %d and %d for %d states of %d coordinates", len(x), len(y), len(k), len(l), len(gradX), len(gradK), n, d))
@@ -108,9 +105,9 @@ func (m *Mixed) LossGradient(x, y []float32, k, l []uint8, gradX, gradK []float3
 	loss := m.pack()
 	count := len(m.pieces)
 	for p, piece := range m.pieces {
-		m.ends[p] = piece.hi
+		m.pieceEnds[p] = piece.hi
 	}
-	m.workers.Share(count, m.runPiece, pool.SpanOf(m.pieceLoss, 1), pool.SpanOf(m.outX, m.dim).Uneven(m.ends), pool.SpanOf(m.outK, m.modes).Uneven(m.ends))
+	m.workers.Share(count, m.runPiece, pool.SpanOf(m.pieceLoss, 1), pool.SpanOf(m.outX, m.dim).Uneven(m.pieceEnds), pool.SpanOf(m.outK, m.modes).Uneven(m.pieceEnds))
 	m.workers.Run(count, m.unpack)
 	m.x, m.y, m.k, m.l, m.gradX, m.gradK = nil, nil, nil, nil, nil, nil
 	for _, v := range m.pieceLoss[:len(m.pieces)] {
@@ -122,8 +119,8 @@ func (m *Mixed) LossGradient(x, y []float32, k, l []uint8, gradX, gradK []float3
 // norm returns the factor before the sum over i and j.
 func (m *Mixed) norm() float64 { return 2 * pairNorm(m.stat, m.n) }
 
-// of returns the group of the point of sample i, and whether it is a column.
-func (m *Mixed) of(i int) (group int, column bool) {
+// groupOf returns the group of the point of sample i, and whether the point is a column.
+func (m *Mixed) groupOf(i int) (group int, column bool) {
 	group = int(m.k[i])*m.modes + int(m.l[i])
 	if m.k[i] != m.l[i] {
 		return group, true
@@ -136,16 +133,16 @@ func (m *Mixed) of(i int) (group int, column bool) {
 	return group, false
 }
 
-// pack sorts the points into groups and cuts these into pieces. It returns
-// zero, or NaN when a value is not finite.
+// pack sorts the points into groups and cuts the groups into pieces. It returns
+// zero, or NaN if a value is not finite.
 func (m *Mixed) pack() (poison float64) {
 	for i, v := range m.x {
 		poison += 0 * (float64(v) + float64(m.y[i]))
 	}
-	count := m.fill // of each group's columns and others
+	count := m.next // number of columns, and of other points, of each group
 	clear(count)
 	for i := range m.n {
-		group, column := m.of(i)
+		group, column := m.groupOf(i)
 		if column {
 			count[2*group]++
 		} else {
@@ -153,37 +150,37 @@ func (m *Mixed) pack() (poison float64) {
 		}
 	}
 	m.pieces = m.pieces[:0]
-	var next int32
+	var start int32
 	for g := range m.start {
-		m.start[g], m.columns[g] = next, count[2*g]
-		end := next + count[2*g] + count[2*g+1]
-		m.fill[2*g], m.fill[2*g+1] = next, next+count[2*g]
-		for lo := int(next); lo < int(end); lo += mixedTile {
+		m.start[g], m.columns[g] = start, count[2*g]
+		end := start + count[2*g] + count[2*g+1]
+		m.next[2*g], m.next[2*g+1] = start, start+count[2*g]
+		for lo := int(start); lo < int(end); lo += mixedTile {
 			m.pieces = append(m.pieces, mixedPiece{g, lo, min(lo+mixedTile, int(end))})
 		}
-		next = end
+		start = end
 	}
 	for i := range m.n {
-		group, column := m.of(i)
+		group, column := m.groupOf(i)
 		slot := 2 * group
 		if !column {
 			slot++
 		}
-		at := int(m.fill[slot])
-		m.fill[slot]++
-		m.order[at] = int32(i)
+		p := int(m.next[slot])
+		m.next[slot]++
+		m.order[p] = int32(i)
 		for copy := range 3 {
 			states := [2][]float32{m.x, m.y}[copy%2]
 			for c, v := range states[i*m.dim : (i+1)*m.dim] {
-				m.planes[(copy*m.dim+c)*m.n+at] = v
+				m.planes[(copy*m.dim+c)*m.n+p] = v
 			}
 		}
 	}
 	return poison
 }
 
-// piece computes the rows of one piece in every mode c.
-func (m *Mixed) piece(p int) {
+// computePiece computes the rows of one piece in every mode c.
+func (m *Mixed) computePiece(p int) {
 	piece, s := m.pieces[p], &m.scratch[p]
 	rows := piece.hi - piece.lo
 	k, l := piece.group/m.modes, piece.group%m.modes
@@ -193,14 +190,14 @@ func (m *Mixed) piece(p int) {
 	for c := range m.modes {
 		clear(witness)
 		clear(s.slope)
-		gradDim := 0 // only in its own mode does a state move
+		gradDim := 0 // coordinates have a gradient only in the state's own mode
 		if c == k {
 			gradDim = m.dim
 		}
-		m.sum(s, 1, piece, c*m.modes+l, 0, gradDim)
-		m.sum(s, -1, piece, l*m.modes+c, m.dim, gradDim)
+		m.addSums(s, 1, piece, c*m.modes+l, 0, gradDim)
+		m.addSums(s, -1, piece, l*m.modes+c, m.dim, gradDim)
 		if m.stat == U && c == k {
-			m.dropOwn(s, piece)
+			m.dropOwnTerms(s, piece)
 		}
 		if c == k {
 			for i, v := range witness {
@@ -217,19 +214,18 @@ func (m *Mixed) piece(p int) {
 	m.pieceLoss[p] = loss
 }
 
-// unpackPiece gives a piece's points their gradients.
+// unpackPiece copies the gradients of a piece's points to their samples.
 func (m *Mixed) unpackPiece(p int) {
-	for at := m.pieces[p].lo; at < m.pieces[p].hi; at++ {
-		i := int(m.order[at])
-		copy(m.gradX[i*m.dim:][:m.dim], m.outX[at*m.dim:])
-		copy(m.gradK[i*m.modes:][:m.modes], m.outK[at*m.modes:])
+	for point := m.pieces[p].lo; point < m.pieces[p].hi; point++ {
+		i := int(m.order[point])
+		copy(m.gradX[i*m.dim:][:m.dim], m.outX[point*m.dim:])
+		copy(m.gradK[i*m.modes:][:m.modes], m.outK[point*m.modes:])
 	}
 }
 
-// sum adds sign times k(d²) and, for gradDim coordinates, k′(d²)·(x_i − x_j) over
-// the columns of a group, whose planes begin with the given one, to the rows of a
-// piece.
-func (m *Mixed) sum(s *mixedScratch, sign float64, piece mixedPiece, group, plane, gradDim int) {
+// addSums adds sign·k(d²) and, for gradDim coordinates, sign·k′(d²)·(x_i − x_j) to the rows of a
+// piece, summed over the columns of a group. The columns' planes begin at the given plane.
+func (m *Mixed) addSums(s *mixedScratch, sign float64, piece mixedPiece, group, plane, gradDim int) {
 	rows := piece.hi - piece.lo
 	value := s.value[:rows]
 	first, end := int(m.start[group]), int(m.start[group]+m.columns[group])
@@ -249,10 +245,10 @@ func (m *Mixed) sum(s *mixedScratch, sign float64, piece mixedPiece, group, plan
 	}
 }
 
-// dropOwn takes the terms i = j out of the sums of a piece's rows in their own
-// mode. Rejected moves have none, as they are no columns, and other modes' groups
-// hold other samples' columns.
-func (m *Mixed) dropOwn(s *mixedScratch, piece mixedPiece) {
+// dropOwnTerms subtracts the terms i = j from the sums of a piece's rows in their own mode.
+// Rejected moves have no such terms, as they are no columns. The groups of other modes have none
+// either, since their columns are of other samples.
+func (m *Mixed) dropOwnTerms(s *mixedScratch, piece mixedPiece) {
 	rows := min(piece.hi, int(m.start[piece.group]+m.columns[piece.group])) - piece.lo
 	if rows <= 0 {
 		return
@@ -261,13 +257,13 @@ func (m *Mixed) dropOwn(s *mixedScratch, piece mixedPiece) {
 		s.witness[i] -= m.atZero
 	}
 	if piece.group/m.modes != piece.group%m.modes {
-		return // the pair backward is no column of theirs
+		return // the pair (s′_i, s_i) is in another group
 	}
 	d2, value, slope := s.value[:rows], s.gradient[:rows], s.asm[:rows]
 	order := m.order[piece.lo : piece.lo+rows]
-	for i, at := range order {
+	for i, sample := range order {
 		d2[i] = 0
-		for j := int(at) * m.dim; j < (int(at)+1)*m.dim; j++ {
+		for j := int(sample) * m.dim; j < (int(sample)+1)*m.dim; j++ {
 			d := m.x[j] - m.y[j]
 			d2[i] += d * d
 		}

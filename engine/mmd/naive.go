@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// Naive returns the loss and sets grad to its surrogate gradient by the plain
-// double sum over ordered pairs in float64, from the definition in the
-// package's doc comment, which is MixedNaive's of a single mode: the oracle of
-// verification. s, t and grad are row-major [n][dim]; grad may be nil.
+// Naive returns the loss and sets grad to its surrogate gradient by the plain double sum over
+// ordered pairs in float64, as the package's doc comment defines it. It is MixedNaive with a
+// single mode, and the oracle of verification. s, t and grad are row-major [n][dim]; grad may
+// be nil.
 func Naive(k *Kernel, stat Statistic, s, t []float64, n, dim int, grad []float64) float64 {
-	one := slices.Repeat([]float64{1}, n) // mode
-	return MixedNaive(k, stat, s, t, one, one, dim, 1, grad, nil)
+	modes := slices.Repeat([]float64{1}, n)
+	return MixedNaive(k, stat, s, t, modes, modes, dim, 1, grad, nil)
 }
 
-// MixedNaive returns the loss of Mixed and sets its gradients by the plain
-// double sum over ordered pairs in float64, from the definition in Mixed's doc
-// comment: the oracle of verification. x and y are row-major [n][dim]. The modes of s and of s′ are vectors, e
-// and f, row-major [n][modes]; other than unit vectors give the loss's
-// multilinear extension. gradX, [n][dim], and gradE, [n][modes], may be nil.
+// MixedNaive returns the loss of Mixed and sets its gradients by the plain double sum over
+// ordered pairs in float64, as Mixed's doc comment defines it. It is the oracle of verification.
+// x and y are row-major [n][dim]. The modes of s and of s′ are vectors, e and f, row-major
+// [n][modes]; vectors that are not unit vectors give the loss's multilinear extension. gradX,
+// [n][dim], and gradE, [n][modes], may be nil.
 func MixedNaive(k *Kernel, stat Statistic, x, y, e, f []float64, dim, modes int, gradX, gradE []float64) float64 {
 	n := len(x) / dim
 	if len(x) != n*dim || len(y) != n*dim || len(e) != n*modes || len(f) != n*modes || gradX != nil && len(gradX) != n*dim || gradE != nil && len(gradE) != n*modes {
