@@ -381,8 +381,8 @@ func TestFilesOfConfigurations(t *testing.T) {
 	require.ErrorContains(t, err, fmt.Sprintf("f: unknown kind of file (it begins with %q); known are a configuration, which is a JSON object in braces, or ", strings.Repeat("x", 40)))
 	_, err = s.configuration(systems, []byte("ab\r\ny"))
 	require.ErrorContains(t, err, `(it begins with "ab")`)
-	require.NoError(t, spare(0))
-	require.NoError(t, spare(4))
+	require.NoError(t, checkFiles(0))
+	require.NoError(t, checkFiles(4))
 	require.NoError(t, (&unfinishedOf{}).check())
 }
 

@@ -82,7 +82,7 @@ type program struct {
 // Run executes one command line for the given systems, the default first, and
 // returns its exit code.
 func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) int {
-	for _, check := range []func() error{enough, mpi.Prepare} { // the second may begin the program anew
+	for _, check := range []func() error{checkLimits, mpi.Prepare} { // the second may begin the program anew
 		if err := check(); err != nil {
 			fmt.Fprintf(stderr, "revgen: %v\n", err)
 			return exitError
