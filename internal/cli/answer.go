@@ -51,7 +51,7 @@ Targets: %s.`, strings.Join(answer.Names(), ", ")),
 				}
 			}
 			o.Log = p.say
-			return p.interruptible(func(ctx context.Context) (err error) {
+			return p.runInterruptible(func(ctx context.Context) (err error) {
 				r := &answer.Report{Schema: 1, CPU: asm.CPUName(), Version: version.Read().String(), Seed: o.Seed}
 				if from != "" {
 					data, err := os.ReadFile(from)

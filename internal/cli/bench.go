@@ -102,7 +102,7 @@ func (p *program) bench(b *benchmark, suites []string) error {
 		}
 		b.Paths = append(b.Paths, path)
 	}
-	return p.interruptible(func(ctx context.Context) error {
+	return p.runInterruptible(func(ctx context.Context) error {
 		report, err := bench.Run(ctx, b.Options)
 		switch {
 		case errors.As(err, new(*bench.OptionError)):

@@ -31,7 +31,7 @@ prints the settings before the look.`,
 				s.name = args[0]
 			}
 			if looks {
-				return p.interruptible(func(ctx context.Context) error { return p.showConfig(s.load(ctx, p.systems)) })
+				return p.runInterruptible(func(ctx context.Context) error { return p.showConfig(s.load(ctx, p.systems)) })
 			}
 			return p.showConfig(s.given(p.systems))
 		},

@@ -89,7 +89,7 @@ func (p *program) diagnose(d *diagnosing) error {
 	if d.reseed {
 		cfg.Shared().Training.Seed = uint64(d.seed)
 	}
-	return p.onThreads(d.threads, func(ctx context.Context, workers *pool.Pool) error {
+	return p.runOnThreads(d.threads, func(ctx context.Context, workers *pool.Pool) error {
 		r, err := diagnosis(ctx, d.model, model, cfg, o, workers)
 		if err != nil {
 			return err

@@ -103,13 +103,13 @@ func TestPatience(t *testing.T) {
 			var said bytes.Buffer
 			w := &room{Ranks: pool.Local(2)[0]}
 			p := &program{world: w, stderr: &said}
-			p.ctx, p.stop = context.WithCancelCause(context.Background())
+			p.ctx, p.cancel = context.WithCancelCause(context.Background())
 			p.signals = make(chan os.Signal, 2)
-			p.ranked.Store(ranked)
+			p.isRank.Store(ranked)
 			p.signals <- syscall.SIGTERM
 			p.signals <- syscall.SIGTERM // the same request once more
 			begun := time.Now()
-			assert.Equal(t, exitStopped, p.watch(make(chan int)))
+			assert.Equal(t, exitStopped, p.awaitCommand(make(chan int)))
 			assert.GreaterOrEqual(t, time.Since(begun), least)
 			assert.Equal(t, map[bool][]string{true: {"abort 75"}}[ranked], w.left)
 			assert.Equal(t, stopRequest{syscall.SIGTERM}, context.Cause(p.ctx))
@@ -117,12 +117,12 @@ func TestPatience(t *testing.T) {
 		})
 	}
 	p := &program{batched: true}
-	p.ctx, p.stop = context.WithCancelCause(context.Background())
-	p.stop(stopRequest{syscall.SIGHUP})
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	p.cancel(stopRequest{syscall.SIGHUP})
 	begun := time.Now()
-	require.EqualError(t, p.interruptible(func(context.Context) error { select {} }), "stopped by SIGHUP; the same command begins anew")
+	require.EqualError(t, p.runInterruptible(func(context.Context) error { select {} }), "stopped by SIGHUP; the same command begins anew")
 	require.GreaterOrEqual(t, time.Since(begun), 1500*time.Millisecond)
-	require.NoError(t, p.interruptible(func(ctx context.Context) error { <-ctx.Done(); return nil }))
+	require.NoError(t, p.runInterruptible(func(ctx context.Context) error { <-ctx.Done(); return nil }))
 }
 
 // TestDamagedBatches: what is said of a batch whose results cannot be read, and what pages have of

@@ -52,7 +52,7 @@ func TestVerifyChooses(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		p := &program{systems: c.systems, stdout: &out, stderr: io.Discard}
-		deaf := p.hear()
+		deaf := p.catchSignals()
 		err := p.verify(c.args, c.bounds, 1)
 		deaf()
 		if c.err == "" {

@@ -66,7 +66,7 @@ func TestMain(m *testing.M) {
 		systems = append(systems, lookoutDefinition)
 	}
 	if path := os.Getenv(envHeeds); path != "" {
-		signalsHeeded = func() {
+		onSignalsCaught = func() {
 			if err := os.WriteFile(path, nil, 0o600); err != nil {
 				panic(err)
 			}
@@ -222,7 +222,7 @@ func (s *signalled) send() {
 		}
 	}
 	seen := make(chan struct{})
-	stopSeen = sync.OnceFunc(func() { close(seen) })
+	onStop = sync.OnceFunc(func() { close(seen) })
 	_ = syscall.Kill(os.Getpid(), s.signal)
 	<-seen
 	if again, err := time.ParseDuration(os.Getenv(envAgain)); err == nil {

@@ -187,7 +187,7 @@ func (p *program) mcmc(w *walking) error {
 			return err
 		}
 	}
-	return p.onThreads(w.threads, func(ctx context.Context, workers *pool.Pool) error {
+	return p.runOnThreads(w.threads, func(ctx context.Context, workers *pool.Pool) error {
 		cfg, err := w.load(ctx, p.systems)
 		if err != nil {
 			return err

@@ -70,7 +70,7 @@ func TestLaunchers(t *testing.T) {
 	require.EqualError(t, p.join(task, "mpiexec"), `REVGEN_RANK_WAIT: "soon" is not a positive time such as 90m, 1h30m, 01:30:00 or 1-12:00:00`)
 	t.Setenv("REVGEN_RANK_WAIT", "1h")
 	require.ErrorIs(t, p.join(task, "mpiexec"), mpi.ErrAbsent)
-	require.False(t, p.ranked.Load() || p.others())
+	require.False(t, p.isRank.Load() || p.others())
 }
 
 // TestWholeRecords: a record has what its samples are of, where they were made and by what.

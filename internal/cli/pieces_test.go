@@ -387,7 +387,7 @@ func TestFilesOfConfigurations(t *testing.T) {
 }
 
 // unfinishedOf holds what an output says before and after it is finished.
-type unfinishedOf struct{ u unfinished }
+type unfinishedOf struct{ u pendingOutput }
 
 func (o *unfinishedOf) check() error {
 	if err := o.u.finish(func() error { return io.ErrUnexpectedEOF }); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -69,7 +69,7 @@ func (p *program) join(task cluster.Part, launcher string) error {
 		return err
 	}
 	p.world = world
-	p.ranked.Store(true)
+	p.isRank.Store(true)
 	if world.Rank() > 0 {
 		p.quiet, p.stdout = true, io.Discard
 	}
@@ -147,7 +147,7 @@ func (p *program) leave(err error, code int) {
 	case errors.Is(err, engine.ErrElsewhere):
 		p.world.Meet(math.MaxInt64) // or be ended by the other rank
 		p.world.Abort(code)
-	case err == nil || errors.As(err, new(stopped)) || code == exitStopped && errors.As(err, new(settled)):
+	case err == nil || errors.As(err, new(resumableStop)) || code == exitStopped && errors.As(err, new(settled)):
 		if err := p.world.Finalize(code); err != nil {
 			p.report(err, exitError)
 		}

@@ -29,7 +29,7 @@ func ranksRun(t *testing.T, size int, args func(rank int) []string) (ended []str
 		} else {
 			p.quiet = true
 		}
-		defer p.hear()()
+		defer p.catchSignals()()
 		root := p.root()
 		root.SetArgs(args(p.world.Rank()))
 		root.SetOut(p.stdout)

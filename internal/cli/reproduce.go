@@ -90,7 +90,7 @@ func (p *program) reproduce(r *reproduction) error {
 	if err := r.Check(p.systems); err != nil {
 		return usageError{err}
 	}
-	return p.resumable(r.maxTime, 0, func(ctx context.Context) error { return p.execute(ctx, r) })
+	return p.runResumable(r.maxTime, 0, func(ctx context.Context) error { return p.execute(ctx, r) })
 }
 
 func (p *program) execute(ctx context.Context, r *reproduction) error {

@@ -64,12 +64,12 @@ type program struct {
 	quiet          bool
 	args           []string // of the command line
 	started        bool     // a command's own work has begun, so errors are not of usage
-	output         unfinished
+	output         pendingOutput
 	asked          time.Time // when it or its job was
 	setup          float64   // seconds from then to the first step of a training
 
 	ctx context.Context // ends when the program is to stop, or the batch that it is a job of
-	hearing
+	stopSignals
 
 	// For a job of a batch:
 	batched bool         // its command is that of one
@@ -89,12 +89,12 @@ func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) 
 		}
 	}
 	p := &program{systems: systems, stdout: data{stdout}, stderr: talk{stderr}, args: args, asked: time.Now()}
-	defer p.hear()()
+	defer p.catchSignals()()
 	// Without this a write to a closed stdout or stderr would end the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	done := make(chan int, 1)
 	go func() { done <- p.carryOut(args) }() // MPI hears from this goroutine alone
-	return p.watch(done)
+	return p.awaitCommand(done)
 }
 
 // carryOut carries a command out, says what is to be said of its end, and returns its exit
@@ -105,9 +105,9 @@ func (p *program) carryOut(args []string) int {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	err := attempt(root.Execute)
-	p.lasting.Store(true) // what is left to do takes no time
-	if p.ranked.Load() {
-		signal.Stop(p.signals) // or waits for the other ranks
+	p.noDeadline.Store(true) // the work has ended, and only its message is left to write
+	if p.isRank.Load() {
+		signal.Stop(p.signals) // so that a signal ends a rank that waits for the others
 	}
 	code := p.exitCode(err)
 	if err != nil && code != exitCheck && code != exitPipe && !p.saidElsewhere(err, code) && !p.saidBefore(err) {
@@ -136,15 +136,15 @@ func attempt(f func() error) error {
 }
 
 func (p *program) exitCode(err error) int {
-	if _, ok := err.(stopped); ok { // and nothing else beside it
+	if _, ok := err.(resumableStop); ok { // and nothing else beside it
 		return exitStopped
 	}
-	var c cut
+	var c discardedWork
 	switch {
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
 		return exitError // whatever file it was
 	case errors.As(err, &c):
-		if c.lost {
+		if c.truncated {
 			return exitError
 		}
 		return exitStopped

@@ -236,7 +236,7 @@ func (p *program) runJobs(source string, jobs []*batch.Job, b *batching) error {
 		return usagef("%s: %w", source, errors.Join(wrong...))
 	}
 	jobs = batch.Shard(jobs, b.part.index, b.part.count)
-	return p.resumable(b.maxTime, 0, func(ctx context.Context) error { return p.runBatch(ctx, jobs, b) })
+	return p.runResumable(b.maxTime, 0, func(ctx context.Context) error { return p.runBatch(ctx, jobs, b) })
 }
 
 // A batchStop reports a batch that stopped before its end, resumably.

@@ -122,7 +122,7 @@ func (p *program) sample(s *sampling) error {
 			return err
 		}
 	}
-	return p.onThreads(s.threads, func(ctx context.Context, workers *pool.Pool) error { return p.sampleModel(ctx, s, model, cfg, workers) })
+	return p.runOnThreads(s.threads, func(ctx context.Context, workers *pool.Pool) error { return p.sampleModel(ctx, s, model, cfg, workers) })
 }
 
 func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config, workers *pool.Pool) error {

@@ -109,7 +109,7 @@ func (p *program) score(s *scoring) error {
 	if err := p.apart([]string{p.fileOf(s.name), s.file, s.model}, s.output); err != nil {
 		return err
 	}
-	return p.onThreads(s.threads, func(ctx context.Context, workers *pool.Pool) error {
+	return p.runOnThreads(s.threads, func(ctx context.Context, workers *pool.Pool) error {
 		cfg, err := s.load(ctx, p.systems)
 		if err != nil {
 			return err

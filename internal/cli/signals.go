@@ -19,7 +19,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A stopRequest is the cause of a context that a signal cancelled.
+// A stopRequest is the cause of a context that a signal has cancelled.
 type stopRequest struct{ signal os.Signal }
 
 func (s stopRequest) Error() string { return signalName(s.signal) }
@@ -28,78 +28,75 @@ func signalName(s os.Signal) string { return unix.SignalName(s.(syscall.Signal))
 
 // Times after the first signal.
 const (
-	// oneSignal is how long further signals count as the same: a batch system
+	// repeatWindow is how long a further signal counts as the same request: batch systems
 	// and the shell's process group deliver one request more than once.
-	oneSignal = time.Second
-	// patience is how long work that cannot be continued anyway may take to end
-	// by itself.
+	repeatWindow = time.Second
+	// patience is how long work without a checkpoint may take to end by itself.
 	patience = 1500 * time.Millisecond
-	// rankPatience is that of a rank, which mpirun kills a second after SIGTERM.
+	// rankPatience is the patience with an MPI rank, which mpirun kills a second after SIGTERM.
 	rankPatience = 700 * time.Millisecond
 )
 
-// stopped is the error of a command that the same command continues. Only
-// ended makes one, and only of an *run.StopError or a *batchStop, which say that
-// all that is needed is on the disk.
-type stopped struct{ text string }
+// A resumableStop is the error of a stopped command that the same command continues. Only
+// commandError makes one, of a *run.StopError or a *batchStop, which say that the disk has
+// all that is needed.
+type resumableStop struct{ text string }
 
-func (s stopped) Error() string { return s.text }
+func (s resumableStop) Error() string { return s.text }
 
-// spent is the cause of a context that --max-time has ended.
-type spent duration
+// A timeLimit is the cause of a context that --max-time has ended.
+type timeLimit duration
 
-func (s spent) Error() string { return "--max-time " + (*duration)(&s).String() }
+func (s timeLimit) Error() string { return "--max-time " + (*duration)(&s).String() }
 
-// hearing is how a process hears that it is to stop: by the first SIGINT, SIGTERM, SIGHUP
-// or SIGUSR1, with which people and batch systems announce the end. They are heard from
-// the first instant on, whatever the process does by then.
-type hearing struct {
-	signals chan os.Signal
-	stop    context.CancelCauseFunc // of the program's context
-	lasting atomic.Bool             // the work leaves a checkpoint, for which it has the time that it takes
-	ranked  atomic.Bool             // the process is one of several ranks
+// stopSignals receives SIGINT, SIGTERM, SIGHUP and SIGUSR1, with which people and batch systems
+// ask a process to stop. The first one cancels the program's context.
+type stopSignals struct {
+	signals    chan os.Signal
+	cancel     context.CancelCauseFunc // of the program's context
+	noDeadline atomic.Bool             // the first signal sets no deadline, since the work leaves a checkpoint or has ended
+	isRank     atomic.Bool             // the process is one of several MPI ranks
 }
 
-// Signals is where a process hears them. Who fills it before Run loses none.
+// Signals receives the process's signals. A caller that subscribes it before Run loses none.
 var Signals = make(chan os.Signal, 8)
 
-// hear begins to hear signals, until the function that it returns is called.
-func (p *program) hear() (deaf func()) {
-	p.ctx, p.stop = context.WithCancelCause(context.Background())
+// catchSignals catches signals until the function that it returns is called.
+func (p *program) catchSignals() (restore func()) {
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.signals = Signals
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1} {
-		if !signal.Ignored(s) { // as nohup arranges it
+		if !signal.Ignored(s) { // as nohup has it
 			signal.Notify(p.signals, s)
 		}
 	}
-	signalsHeeded()
-	return func() { signal.Stop(p.signals); p.stop(nil) }
+	onSignalsCaught()
+	return func() { signal.Stop(p.signals); p.cancel(nil) }
 }
 
-// watch waits for a command to end, and returns its exit code. The first signal cancels
-// the program's context; one that comes more than a second later ends the process at once.
-// Work that leaves no checkpoint, and has not ended by itself when patience is over, is left
-// to itself.
-func (p *program) watch(done <-chan int) int {
-	var first time.Time
-	var late <-chan time.Time
+// awaitCommand waits for a command to end, and returns its exit code. The first signal cancels
+// the program's context. A signal more than repeatWindow later ends the process at once. Work
+// without a checkpoint is abandoned if it has not ended when patience is over.
+func (p *program) awaitCommand(done <-chan int) int {
+	var firstSignal time.Time
+	var deadline <-chan time.Time
 	for {
 		select {
 		case code := <-done:
 			return code
 		case s := <-p.signals:
 			switch {
-			case first.IsZero():
-				first = time.Now()
+			case firstSignal.IsZero():
+				firstSignal = time.Now()
 				wait := patience
-				if p.ranked.Load() {
+				if p.isRank.Load() {
 					wait = rankPatience
 				}
-				late = time.After(wait)
-				p.stop(stopRequest{s})
-				stopSeen()
+				deadline = time.After(wait)
+				p.cancel(stopRequest{s})
+				onStop()
 				p.say("\n%s: stopping; once more to quit at once", signalName(s))
-			case time.Since(first) >= oneSignal:
+			case time.Since(firstSignal) >= repeatWindow:
 				fmt.Fprintf(p.stderr, "revgen: %s again: quitting\n", signalName(s))
 				code := exitError
 				if number, ok := s.(syscall.Signal); ok {
@@ -107,14 +104,14 @@ func (p *program) watch(done <-chan int) int {
 				}
 				os.Exit(code)
 			}
-		case <-late:
-			if p.lasting.Load() {
+		case <-deadline:
+			if p.noDeadline.Load() {
 				continue
 			}
-			err := p.ended(p.ctx, p.ctx.Err())
+			err := p.commandError(p.ctx, p.ctx.Err())
 			code := p.exitCode(err)
 			p.report(err, code)
-			if p.ranked.Load() { // its thread is in work
+			if p.isRank.Load() { // MPI cannot be finalized, since its thread is still at work
 				p.world.Abort(code)
 			}
 			return code
@@ -122,37 +119,36 @@ func (p *program) watch(done <-chan int) int {
 	}
 }
 
-// For tests: signalsHeeded is called when a signal no longer ends the process, and
-// stopSeen once one has cancelled the context.
-var signalsHeeded, stopSeen = func() {}, func() {}
+// Hooks for tests: catchSignals calls onSignalsCaught, and awaitCommand calls onStop when a signal
+// has cancelled the context.
+var onSignalsCaught, onStop = func() {}, func() {}
 
-// interruptible runs work that nothing continues: when the program is to stop, what it has
-// not finished is discarded. Everything that a command does happens in work, and how it
-// ended is what work returned: that a signal came makes no error another one.
+// runInterruptible runs work that cannot be resumed: when the program stops, its unfinished output
+// is discarded. The outcome is what work returned, whether or not a signal came.
 //
-// A job of a batch is stopped with the batch, and left to itself when patience is over.
-func (p *program) interruptible(work func(ctx context.Context) error) error {
+// A job of a batch is stopped with the batch, and abandoned when patience is over.
+func (p *program) runInterruptible(work func(ctx context.Context) error) error {
 	if !p.batched {
-		return p.ended(p.ctx, crash.Catch(func() error { return work(p.ctx) }))
+		return p.commandError(p.ctx, crash.Catch(func() error { return work(p.ctx) }))
 	}
 	done := make(chan error, 1)
 	go func() { done <- crash.Catch(func() error { return work(p.ctx) }) }()
 	select {
 	case err := <-done:
-		return p.ended(p.ctx, err)
+		return p.commandError(p.ctx, err)
 	case <-p.ctx.Done():
 	}
 	select {
 	case err := <-done:
-		return p.ended(p.ctx, err)
+		return p.commandError(p.ctx, err)
 	case <-time.After(patience):
-		return p.ended(p.ctx, p.ctx.Err())
+		return p.commandError(p.ctx, p.ctx.Err())
 	}
 }
 
-// onThreads is interruptible work on as many threads as --threads asks for.
-func (p *program) onThreads(threads int, work func(ctx context.Context, workers *pool.Pool) error) error {
-	return p.interruptible(func(ctx context.Context) error {
+// runOnThreads is runInterruptible with a pool of as many threads as --threads asks for.
+func (p *program) runOnThreads(threads int, work func(ctx context.Context, workers *pool.Pool) error) error {
+	return p.runInterruptible(func(ctx context.Context) error {
 		workers, err := p.newPool(threads)
 		if err != nil {
 			return err
@@ -162,94 +158,94 @@ func (p *program) onThreads(threads int, work func(ctx context.Context, workers 
 	})
 }
 
-// resumable runs work that leaves a checkpoint when its context is cancelled, for which it
-// has the time that it takes. Limit is the --max-time that may stop it as well, counted
-// from the start of the process, or of the job of a batch, and a number of evaluations of the
-// target may stop a run; 0 of either is no limit.
-func (p *program) resumable(limit duration, evaluations count, work func(ctx context.Context) error) error {
-	p.lasting.Store(true)
+// runResumable runs work that leaves a checkpoint when its context is cancelled, however long that
+// takes. The context ends after limit, counted from the start of the process or of the job, and
+// after a number of evaluations of the target; 0 is no limit.
+func (p *program) runResumable(limit duration, maxEvaluations count, work func(ctx context.Context) error) error {
+	p.noDeadline.Store(true)
 	tally := new(engine.Tally)
 	ctx := engine.WithTally(p.ctx, tally)
-	if evaluations > 0 {
-		ctx = tally.Within(ctx, int64(evaluations))
+	if maxEvaluations > 0 {
+		ctx = tally.Within(ctx, int64(maxEvaluations))
 	}
 	if limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, p.asked.Add(time.Duration(limit)), spent(limit))
+		ctx, cancel = context.WithDeadlineCause(ctx, p.asked.Add(time.Duration(limit)), timeLimit(limit))
 		defer cancel()
 	}
-	return p.ended(ctx, crash.Catch(func() error { return work(ctx) }))
+	return p.commandError(ctx, crash.Catch(func() error { return work(ctx) }))
 }
 
-// A cut reports work that was stopped and leaves nothing to go on from: the same command
-// begins anew. What it has lost cannot be had again, such as half of an array on stdout.
-type cut struct {
+// A discardedWork is the error of a stopped command that left nothing to resume, so that the same
+// command begins anew.
+type discardedWork struct {
 	error
-	lost bool
+	truncated bool // a part of the output has been read already, such as half of an array on stdout
 }
 
-// ended returns the error of a command from that of its work, which ctx has stopped.
-func (p *program) ended(ctx context.Context, err error) error {
-	remark, lost := p.output.discard()
-	why, cause := "a signal to another rank", context.Cause(ctx)
+// commandError discards a command's unfinished output, and returns the command's error, given that
+// of its work. ctx is what may have stopped the work.
+func (p *program) commandError(ctx context.Context, err error) error {
+	remark, truncated := p.output.discard()
+	reason, cause := "a signal to another rank", context.Cause(ctx)
 	if cause != nil {
-		why = cause.Error()
+		reason = cause.Error()
 	}
 	switch err.(type) {
 	case *batchStop:
-		if cause == nil { // but jobs were, by their own max-time
-			return stopped{err.Error()}
+		if cause == nil { // only jobs were stopped, by a max-time of their own
+			return resumableStop{err.Error()}
 		}
-		return stopped{why + ": " + err.Error()}
+		return resumableStop{reason + ": " + err.Error()}
 	case *run.StopError:
-		return stopped{why + ": " + err.Error()}
+		return resumableStop{reason + ": " + err.Error()}
 	}
 	if !engine.Cancelled(err) {
 		return err
 	}
-	text := "stopped by " + why
+	text := "stopped by " + reason
 	if remark != "" {
 		text += "; " + remark
 	}
-	if !lost {
+	if !truncated {
 		text += "; the same command begins anew"
 	}
-	stop := cut{errors.New(text), lost}
+	stop := discardedWork{errors.New(text), truncated}
 	if errors.As(err, new(settled)) {
 		return settled{stop}
 	}
 	return stop
 }
 
-// unfinished is the output that a command is about to write, which must not
-// look like a finished one if the command ends before.
-type unfinished struct {
+// A pendingOutput is the output that a command is writing. If the command ends early, it must not
+// look finished.
+type pendingOutput struct {
 	mutex sync.Mutex
 	undo  func() (remark string, lost bool)
 }
 
-// begin notes how to discard the output and what to say of it then.
-func (u *unfinished) begin(undo func() (remark string, lost bool)) {
+// begin sets what discards the output. undo returns a remark about what is left of the output, and
+// whether readers have got only a part of it.
+func (u *pendingOutput) begin(undo func() (remark string, truncated bool)) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
 	u.undo = undo
 }
 
-// discard undoes what has begun, if that has not been done, and tells what there is to say of
-// it and whether it can be had again.
-func (u *unfinished) discard() (remark string, lost bool) {
+// discard calls undo, unless the output is finished or discarded already.
+func (u *pendingOutput) discard() (remark string, truncated bool) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
 	if u.undo != nil {
-		remark, lost = u.undo()
+		remark, truncated = u.undo()
 		u.undo = nil
 	}
-	return remark, lost
+	return remark, truncated
 }
 
-// finish calls complete, after which there is nothing to discard, unless the
-// output has been discarded.
-func (u *unfinished) finish(complete func() error) error {
+// finish calls complete, after which there is nothing to discard. If the output has been
+// discarded, it returns context.Canceled.
+func (u *pendingOutput) finish(complete func() error) error {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
 	if u.undo == nil {

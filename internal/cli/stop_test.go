@@ -24,16 +24,16 @@ import (
 func TestExitCodeOfAStop(t *testing.T) {
 	p := &program{started: true}
 	stop := &run.StopError{Dir: "run", Step: 1, Steps: 2}
-	defer p.hear()()
+	defer p.catchSignals()()
 	end := func(err error) error {
-		return p.resumable(0, 0, func(context.Context) error { return err })
+		return p.runResumable(0, 0, func(context.Context) error { return err })
 	}
 	require.Equal(t, exitStopped, p.exitCode(end(stop)))
 	for _, err := range []error{errors.Join(stop, errors.New("disk full")), fmt.Errorf("after it: %w", stop), run.ErrStopped} {
 		require.Equal(t, exitError, p.exitCode(end(err)), "%v", err)
 	}
 	require.NoError(t, end(nil))
-	err := p.resumable(0, 0, func(context.Context) error { panic("out of range") })
+	err := p.runResumable(0, 0, func(context.Context) error { panic("out of range") })
 	require.Regexp(t, `^out of range \(internal/cli/stop_test.go:\d+\)$`, err.Error())
 	require.Equal(t, exitDefect, p.exitCode(err))
 }

@@ -207,7 +207,7 @@ func TestLeave(t *testing.T) {
 		elsewhere, first bool // what rank 1 leaves to others; and to rank 0, if that is there
 	}{
 		{nil, exitOK, "finalize 0", false, true},
-		{stopped{"stopped"}, exitStopped, "finalize 75", true, true},
+		{resumableStop{"stopped"}, exitStopped, "finalize 75", true, true},
 		{settled{context.Canceled}, exitStopped, "finalize 75", true, false},
 		{settled{errors.New("rank 1: full")}, exitError, "abort 1", false, false},
 		{errors.New("full"), exitError, "abort 1", false, true},

@@ -176,7 +176,7 @@ func (p *program) train(t *training, wantSamples bool) error {
 	if err := p.ownRun(t); err != nil {
 		return err
 	}
-	return p.resumable(t.maxTime, t.most, func(ctx context.Context) error {
+	return p.runResumable(t.maxTime, t.most, func(ctx context.Context) error {
 		if !given.looks {
 			return p.trainAndMeasure(ctx, given, t, wantSamples, nil)
 		}

@@ -274,13 +274,13 @@ func TestExitCodes(t *testing.T) {
 		{&engine.MethodError{}, exitUsage, exitUsage},
 		{errCheckFailed, exitCheck, exitCheck},
 		{errReaderGone, exitPipe, exitPipe},
-		{stopped{"x"}, exitStopped, exitStopped},
-		{errors.Join(stopped{"x"}, fault), exitError, exitUsage},
+		{resumableStop{"x"}, exitStopped, exitStopped},
+		{errors.Join(resumableStop{"x"}, fault), exitError, exitUsage},
 		{usageError{syscall.EMFILE}, exitError, exitError},
 		{usageError{syscall.ENFILE}, exitError, exitError},
 		{usageError{syscall.ENOMEM}, exitError, exitError},
-		{errors.Join(fault, cut{lost: true}), exitError, exitError},
-		{errors.Join(fault, cut{}), exitStopped, exitStopped},
+		{errors.Join(fault, discardedWork{truncated: true}), exitError, exitError},
+		{errors.Join(fault, discardedWork{}), exitStopped, exitStopped},
 		{attempt(func() error { panic("x") }), exitDefect, exitDefect},
 	} {
 		require.Equal(t, c.started, (&program{started: true}).exitCode(c.err), "%v", c.err)
@@ -324,7 +324,7 @@ func TestRemarks(t *testing.T) {
 		for _, err := range []error{&batchStop{"dir", 3, 7}, &run.StopError{}, errors.New("fault"), context.Canceled, settled{context.Canceled}} {
 			for _, lost := range []bool{false, true} {
 				p.output.begin(func() (string, bool) { return "something is left", lost })
-				err := p.ended(stop, err)
+				err := p.commandError(stop, err)
 				fmt.Fprintf(&b, "%T %v %d\n", err, err, p.exitCode(err))
 			}
 		}

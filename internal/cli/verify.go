@@ -88,7 +88,7 @@ func (p *program) verify(args []string, b bounds, threads int) error {
 	if path == "" && (b.floor > 0 || len(b.max) > 0) {
 		return usagef("--max and --max-floor need a trained model; name its run directory or file")
 	}
-	return p.onThreads(threads, func(ctx context.Context, workers *pool.Pool) error { return p.check(ctx, chosen, path, b, workers) })
+	return p.runOnThreads(threads, func(ctx context.Context, workers *pool.Pool) error { return p.check(ctx, chosen, path, b, workers) })
 }
 
 // check checks systems and, if path is not empty, a model.
