@@ -70,14 +70,14 @@ func TestFullDevices(t *testing.T) {
 // one of them does not find as it has to be goes.
 func TestRanksOfOtherRequests(t *testing.T) {
 	// Where each would find another number, all take that of rank 0.
-	require.Equal(t, []string{"7", "7"}, together(2, func(p *program) error {
-		n, err := agreed(p, func() (uint64, error) { return uint64(7 + p.world.Rank()), nil })
+	require.Equal(t, []string{"7", "7"}, onRanks(2, func(p *program) error {
+		n, err := fromRankZero(p, func() (uint64, error) { return uint64(7 + p.world.Rank()), nil })
 		require.NoError(t, err)
 		return errors.New(fmt.Sprint(n))
 	}))
 
 	dir := t.TempDir()
-	said := together(2, func(p *program) error {
+	said := onRanks(2, func(p *program) error {
 		_, err := p.openShared(filepath.Join(dir, "x.npy"), npy.Header{Descr: "'|i1'", Shape: []int{2 + p.world.Rank()}})
 		return err
 	})
@@ -86,7 +86,7 @@ func TestRanksOfOtherRequests(t *testing.T) {
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, files)
-	require.Equal(t, []string{"7", "7"}, together(2, func(p *program) error {
+	require.Equal(t, []string{"7", "7"}, onRanks(2, func(p *program) error {
 		all := pool.Exchange(p.world, []byte{byte('0' + 7*(1-p.world.Rank()))})
 		return errors.New(string(all[0]))
 	}))
@@ -116,7 +116,7 @@ func TestPatience(t *testing.T) {
 			assert.Equal(t, "\nSIGTERM: stopping; once more to quit at once\nrevgen: stopped by SIGTERM; the same command begins anew\n", said.String())
 		})
 	}
-	p := &program{batched: true}
+	p := &program{inBatch: true}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.cancel(stopRequest{syscall.SIGHUP})
 	begun := time.Now()
@@ -237,8 +237,8 @@ func TestDoubts(t *testing.T) {
 		var b bytes.Buffer
 		p := &program{stderr: &b}
 		steps, err := p.autoRefine(t.Context(), s, model, nil, nil)
-		ended := together(2, func(q *program) error {
-			n, err := agreed(q, func() (int, error) { return q.autoRefine(t.Context(), s, model, nil, nil) })
+		ended := onRanks(2, func(q *program) error {
+			n, err := fromRankZero(q, func() (int, error) { return q.autoRefine(t.Context(), s, model, nil, nil) })
 			require.Equal(t, steps, n)
 			return err
 		})

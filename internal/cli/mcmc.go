@@ -137,7 +137,7 @@ func (l *ladder) Set(text string) error {
 }
 
 func (p *program) mcmc(w *walking) error {
-	if err := p.joinWalking(); err != nil {
+	if err := p.joinChains(); err != nil {
 		return err
 	}
 	o := chains.Options{Chains: bounded(w.chains), Draws: bounded(w.draws), BurnIn: bounded(w.burnIn), Spacing: w.spacing.steps, Ladder: w.ladder}
@@ -181,7 +181,7 @@ func (p *program) mcmc(w *walking) error {
 	if p.world != nil {
 		given, err := w.given(p.systems)
 		if err == nil {
-			err = p.sameStart("mcmc", map[string]any{"": given.Config, "-o": w.output, "states": w.states, "format": w.format, "flags": o})
+			err = p.checkSameStart("mcmc", map[string]any{"": given.Config, "-o": w.output, "states": w.states, "format": w.format, "flags": o})
 		}
 		if err != nil {
 			return err
@@ -250,7 +250,7 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 	m.end()
 	shared := cfg.Shared()
 	if err != nil && p.world != nil {
-		err = p.settle(err) // which all ranks come to
+		err = p.agreeOnError(err) // which all ranks come to
 	}
 	switch {
 	case errors.Is(err, chains.ErrNone):
@@ -404,7 +404,7 @@ func (p *program) writeByChain(ctx context.Context, path, descr string, shape []
 	if p.world == nil {
 		return p.writeArray(ctx, path, h, func(w io.Writer) error { return write(w, func(int64, int64) {}) })
 	}
-	return p.shareFile(path, h, func(file *npy.Shared) error {
+	return p.writeShared(path, h, func(file *npy.Shared) error {
 		if err := write(file, file.Part); err != nil {
 			return err
 		}

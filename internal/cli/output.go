@@ -168,7 +168,7 @@ func (p *program) apart(reads []string, writes ...string) error {
 	var in, out []string
 	for _, path := range reads {
 		switch {
-		case path == "-" && !p.batched:
+		case path == "-" && !p.inBatch:
 			in = append(in, "/dev/stdin")
 		case isDir(path):
 			in = append(in, inside(path, slices.Concat(runFiles, batchFiles))...)
@@ -178,7 +178,7 @@ func (p *program) apart(reads []string, writes ...string) error {
 	}
 	for _, path := range writes {
 		switch {
-		case path == "-" && !p.batched:
+		case path == "-" && !p.inBatch:
 			out = append(out, "/dev/stdout")
 		case path != "":
 			out = append(out, path)

@@ -43,7 +43,7 @@ func TestLaunchers(t *testing.T) {
 	started("x", "2")
 	const wrong = `PMI_RANK="x" is no number`
 	_, err := p.joinTraining("run")
-	for _, err := range []error{err, p.joinSampling(new(sampling)), p.joinWalking()} {
+	for _, err := range []error{err, p.joinSampling(new(sampling)), p.joinChains()} {
 		require.EqualError(t, err, wrong)
 		require.ErrorAs(t, err, new(usageError))
 	}
@@ -52,13 +52,13 @@ func TestLaunchers(t *testing.T) {
 	for _, s := range []sampling{{output: "a.npy"}, {output: "-"}, {output: "a%t.npy", parted: true}, {output: "a%t.npy", format: "?"}} {
 		require.NoError(t, p.joinSampling(&s))
 	}
-	require.NoError(t, p.joinWalking())
+	require.NoError(t, p.joinChains())
 	task, err := p.joinTraining("run-%t")
 	require.NoError(t, err)
 	require.Equal(t, cluster.Part{Index: 1, Count: 2}, task)
 	_, err = p.joinTraining("run")
 	require.EqualError(t, err, "this is one of 2 processes that mpiexec started, and a run is one process: start one, or give each a run of its own with %t, its number, in -o; "+mpi.ErrAbsent.Error())
-	_, err = (&program{batched: true}).joinTraining("run")
+	_, err = (&program{inBatch: true}).joinTraining("run")
 	require.NoError(t, err)
 	started("0", "1")
 	task, err = p.joinTraining("run")
@@ -70,7 +70,7 @@ func TestLaunchers(t *testing.T) {
 	require.EqualError(t, p.join(task, "mpiexec"), `REVGEN_RANK_WAIT: "soon" is not a positive time such as 90m, 1h30m, 01:30:00 or 1-12:00:00`)
 	t.Setenv("REVGEN_RANK_WAIT", "1h")
 	require.ErrorIs(t, p.join(task, "mpiexec"), mpi.ErrAbsent)
-	require.False(t, p.isRank.Load() || p.others())
+	require.False(t, p.isRank.Load() || p.isOtherRank())
 }
 
 // TestWholeRecords: a record has what its samples are of, where they were made and by what.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,15 +24,18 @@ import (
 	"github.com/revgen/revgen/internal/version"
 )
 
-// joinTraining makes the process one of several ranks if a launcher started it as
-// one, unless each has a run of its own, and returns which it is. A batch shares its list
-// among ranks, not its runs.
+// Ranks agree before they do what one of them must not do alone: all begin to write, or none
+// does, and a file gets its name after all have written.
+
+// joinTraining makes the process one of several ranks if a launcher started it as one, and returns
+// which it is. It does not if output has taskMark, so that each has a run of its own, nor in a
+// batch, whose list the ranks share.
 func (p *program) joinTraining(output string) (cluster.Part, error) {
 	task, launcher, err := cluster.Step(os.Getenv)
 	switch {
 	case err != nil:
 		return task, usageError{err}
-	case p.batched || task.Count == 1 || strings.Contains(output, taskMark):
+	case p.inBatch || task.Count == 1 || strings.Contains(output, taskMark):
 		return task, nil
 	}
 	err = p.join(task, launcher)
@@ -41,14 +45,49 @@ func (p *program) joinTraining(output string) (cluster.Part, error) {
 	return task, err
 }
 
-// rankWait is how long a rank waits for all others to begin, unless the environment says
-// otherwise.
+// joinSampling makes the process one of several ranks that write one file, if it has MPI and was
+// started as one of several, unless --shard gives it a file of its own.
+func (p *program) joinSampling(s *sampling) error {
+	task, launcher, err := cluster.Step(os.Getenv)
+	switch {
+	case err != nil:
+		return usageError{err}
+	case task.Count == 1 || s.parted || s.format == "?":
+		return nil
+	case strings.Contains(s.output, taskMark):
+		return usagef("-o: %s is the number of a part; ask for parts with --shard auto", taskMark)
+	case !mpi.Present || p.inBatch:
+		return nil
+	}
+	if err := p.join(task, launcher); err != nil {
+		return err
+	}
+	if s.output == "-" {
+		return usagef("-o -: %d ranks write parts of one file, which stdout is not; name a file, or let one process write (--shard 0/1)", task.Count)
+	}
+	return nil
+}
+
+// joinChains makes the process one of several ranks that share chains, if it has MPI and was
+// started as one of several.
+func (p *program) joinChains() error {
+	task, launcher, err := cluster.Step(os.Getenv)
+	switch {
+	case err != nil:
+		return usageError{err}
+	case task.Count == 1 || !mpi.Present || p.inBatch:
+		return nil
+	}
+	return p.join(task, launcher)
+}
+
+// rankWait is how long a rank waits for all others to begin, unless envRankWait is set.
 const (
 	rankWait    = 2 * time.Minute
 	envRankWait = "REVGEN_RANK_WAIT"
 )
 
-// join makes the process one of several ranks. sameStart has to follow.
+// join makes the process one of several ranks. checkSameStart has to follow.
 func (p *program) join(task cluster.Part, launcher string) error {
 	wait := duration(rankWait)
 	if text := os.Getenv(envRankWait); text != "" {
@@ -56,16 +95,16 @@ func (p *program) join(task cluster.Part, launcher string) error {
 			return usagef("%s: %w", envRankWait, err)
 		}
 	}
-	// MPI itself waits for ever, and not only in calls that could be asked again.
-	late := time.AfterFunc(time.Duration(wait), func() {
+	// MPI waits for ever, in Init too, which cannot be interrupted.
+	timer := time.AfterFunc(time.Duration(wait), func() {
 		p.report(fmt.Errorf("rank %d of %d has waited %s for the others to begin, and gives up: was every process started as a rank of the same command? %s sets another time",
 			task.Index, task.Count, wait.String(), envRankWait), exitError)
 		os.Exit(exitError)
 	})
-	p.joined = func() { late.Stop() }
+	p.stopRankTimer = func() { timer.Stop() }
 	world, err := mpi.Init()
 	if err != nil {
-		p.joined()
+		p.stopRankTimer()
 		return err
 	}
 	p.world = world
@@ -79,75 +118,142 @@ func (p *program) join(task cluster.Part, launcher string) error {
 	return nil
 }
 
-// sameStart refuses ranks that were started as another command, program or kernel path, or
-// with other values than rank 0, which are JSON when encoded. It is the first that ranks do
-// together, and each says as much whatever it was started as.
-func (p *program) sameStart(command string, values any) error {
+// checkSameStart refuses ranks whose command, version, kernel path or values, encoded as JSON,
+// differ from rank 0's. It is the first exchange of all ranks, and has the same messages of the
+// same sizes whatever a rank was started as.
+func (p *program) checkSameStart(command string, values any) error {
 	path, _, _ := asm.Active()
-	mine := crash.Must(conf.Leaves(crash.Must(json.Marshal(values))))
-	mine["command"], mine["version"], mine["kernel path"] = command, version.Read().String(), path.String()
-	delete(mine, "target.file") // what it held is among the values
-	theirs, err := agreed(p, func() (map[string]string, error) { return mine, nil })
+	own := crash.Must(conf.Leaves(crash.Must(json.Marshal(values))))
+	own["command"], own["version"], own["kernel path"] = command, version.Read().String(), path.String()
+	delete(own, "target.file") // its content is among the values
+	zero, err := fromRankZero(p, func() (map[string]string, error) { return own, nil })
 	if err != nil {
 		return err
 	}
-	const most = 512 // bytes that a rank says of it
-	said := make([]byte, most)
-	copy(said, differences(mine, theirs))
-	all := pool.Exchange(p.world, said)
-	p.joined()
-	var which []string
-	for rank, text := range all {
+	const maxText = 512 // bytes of a rank's message
+	text := make([]byte, maxText)
+	copy(text, differences(own, zero))
+	texts := pool.Exchange(p.world, text)
+	p.stopRankTimer()
+	var lines []string
+	for rank, text := range texts {
 		if text = bytes.TrimRight(text, "\x00"); len(text) > 0 {
-			which = append(which, fmt.Sprintf("rank %d has %s", rank, strings.ToValidUTF8(string(text), "…")))
+			lines = append(lines, fmt.Sprintf("rank %d has %s", rank, strings.ToValidUTF8(string(text), "…")))
 		}
 	}
-	if len(which) == 0 {
+	if len(lines) == 0 {
 		return nil
 	}
-	if most := 3; len(which) > most {
-		which = append(which[:most], fmt.Sprintf("and %d more differ", len(which)-most))
+	if maxLines := 3; len(lines) > maxLines {
+		lines = append(lines[:maxLines], fmt.Sprintf("and %d more differ", len(lines)-maxLines))
 	}
-	return usagef("ranks were started differently: %s", strings.Join(which, "; "))
+	return usagef("ranks were started differently: %s", strings.Join(lines, "; "))
 }
 
-// differences says what this rank has otherwise than rank 0.
-func differences(mine, theirs map[string]string) string {
-	both := maps.Clone(mine)
-	maps.Copy(both, theirs)
-	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(both)), func(key string) bool { return mine[key] == theirs[key] })
+// differences says in which values this rank differs from rank 0.
+func differences(own, zero map[string]string) string {
+	keyed := maps.Clone(own)
+	maps.Copy(keyed, zero)
+	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(keyed)), func(key string) bool { return own[key] == zero[key] })
 	if slices.Contains(keys, "command") {
-		keys = []string{"command"} // each has values of its own
+		keys = []string{"command"} // other commands have other values
 	}
-	short := func(text string) string {
-		const most = 60
+	quote := func(text string) string {
+		const maxValue = 60
 		switch r := []rune(text); {
 		case text == "":
 			return "nothing"
-		case len(r) > most:
-			return string(r[:most]) + "…"
+		case len(r) > maxValue:
+			return string(r[:maxValue]) + "…"
 		}
 		return text
 	}
-	var all []string
+	var texts []string
 	for _, key := range keys {
-		all = append(all, fmt.Sprintf("%s %s, rank 0 %s", key, short(mine[key]), short(theirs[key])))
+		texts = append(texts, fmt.Sprintf("%s %s, rank 0 %s", key, quote(own[key]), quote(zero[key])))
 	}
 	if slices.Contains(keys, "kernel path") {
-		all = append(all, "whose last bits differ: give all the same --isa")
+		texts = append(texts, "whose last bits differ: give all the same --isa")
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(texts, ", ")
 }
 
-// leave ends a rank's part in its job, with the code that it exits with. Where
-// something went wrong the job ends, and rank 0 is the first to say so.
-func (p *program) leave(err error, code int) {
+// isOtherRank reports whether this is an MPI rank that leaves names of files, messages and stdout
+// to rank 0.
+func (p *program) isOtherRank() bool { return p.world != nil && p.world.Rank() > 0 }
+
+// An agreedError is one that all ranks know of, and that this rank reports.
+type agreedError struct{ error }
+
+func (e agreedError) Unwrap() error { return e.error }
+
+// The states of ranks, in ascending order of their weight in agreeOnError.
+const (
+	rankOK = iota
+	rankStopped
+	rankFailed
+)
+
+// agreeOnError, which all ranks call, returns err if no rank failed or was stopped. If one failed,
+// the first that did returns its own error, and the others engine.ErrElsewhere. If none failed
+// but one was stopped, all are.
+func (p *program) agreeOnError(err error) error {
+	state := byte(rankOK)
+	switch {
+	case err == nil, errors.Is(err, engine.ErrElsewhere):
+	case engine.Cancelled(err):
+		state = rankStopped
+	default:
+		state = rankFailed
+	}
+	states := pool.Exchange(p.world, []byte{state})
+	failedRank, worst := 0, byte(rankOK)
+	for r, state := range states {
+		if state[0] > worst {
+			failedRank, worst = r, state[0]
+		}
+	}
+	switch {
+	case worst == rankOK:
+		return err
+	case worst == rankStopped:
+		return agreedError{context.Canceled}
+	case failedRank != p.world.Rank():
+		return engine.ErrElsewhere
+	case failedRank == 0:
+		return err
+	}
+	return agreedError{fmt.Errorf("rank %d: %w", failedRank, err)}
+}
+
+// fromRankZero returns on every rank what compute returns on rank 0, sent as JSON.
+func fromRankZero[T any](p *program, compute func() (T, error)) (result T, err error) {
+	if !p.isOtherRank() {
+		result, err = compute()
+	}
+	if p.world == nil {
+		return result, err
+	}
+	if err := p.agreeOnError(err); err != nil {
+		return result, err
+	}
+	ranks := pool.New(1)
+	ranks.Join(p.world)
+	if text := ranks.Text(crash.Must(json.Marshal(result))); p.isOtherRank() {
+		err = json.Unmarshal(text, &result)
+	}
+	return result, err
+}
+
+// leaveRanks ends the process's use of MPI before it exits with code. After an error it ends the
+// processes of all ranks.
+func (p *program) leaveRanks(err error, code int) {
 	switch {
 	case p.world == nil:
 	case errors.Is(err, engine.ErrElsewhere):
-		p.world.Meet(math.MaxInt64) // or be ended by the other rank
+		p.world.Meet(math.MaxInt64) // until the rank that failed aborts all
 		p.world.Abort(code)
-	case err == nil || errors.As(err, new(resumableStop)) || code == exitStopped && errors.As(err, new(settled)):
+	case err == nil || errors.As(err, new(resumableStop)) || code == exitStopped && errors.As(err, new(agreedError)):
 		if err := p.world.Finalize(code); err != nil {
 			p.report(err, exitError)
 		}
@@ -156,16 +262,16 @@ func (p *program) leave(err error, code int) {
 	}
 }
 
-// saidElsewhere reports whether another rank says what ended the run.
-func (p *program) saidElsewhere(err error, code int) bool {
+// otherRankReports reports whether another rank reports the error.
+func (p *program) otherRankReports(err error, code int) bool {
 	return errors.Is(err, engine.ErrElsewhere) || code == exitStopped && p.world != nil && p.world.Rank() > 0
 }
 
-// otherPatience is how long a rank waits for rank 0 to end the job.
-const otherPatience = 10 * time.Second
+// rankZeroPatience is how long another rank waits for rank 0 to report an error and end the job.
+const rankZeroPatience = 10 * time.Second
 
-// saidBefore lets rank 0 say first what other ranks, too, have come to, and reports
-// whether it has.
-func (p *program) saidBefore(err error) bool {
-	return p.others() && !errors.As(err, new(settled)) && p.world.Meet(otherPatience)
+// rankZeroReported lets rank 0 report first an error that all ranks may have, and returns whether
+// all have come to their end since.
+func (p *program) rankZeroReported(err error) bool {
+	return p.isOtherRank() && !errors.As(err, new(agreedError)) && p.world.Meet(rankZeroPatience)
 }

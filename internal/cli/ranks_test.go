@@ -22,7 +22,7 @@ func ranksRun(t *testing.T, size int, args func(rank int) []string) (ended []str
 		t.Skip("runs the program")
 	}
 	var out, talk bytes.Buffer
-	ended = together(size, func(p *program) error {
+	ended = onRanks(size, func(p *program) error {
 		p.systems, p.stdout, p.stderr = systems, io.Discard, io.Discard
 		if p.world.Rank() == 0 {
 			p.stdout, p.stderr = &out, &talk
@@ -131,5 +131,5 @@ func TestRanksRefuseTogether(t *testing.T) {
 
 	// What one rank alone does not say.
 	p := &program{}
-	require.False(t, p.saidBefore(context.Canceled))
+	require.False(t, p.rankZeroReported(context.Canceled))
 }

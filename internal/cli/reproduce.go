@@ -90,10 +90,10 @@ func (p *program) reproduce(r *reproduction) error {
 	if err := r.Check(p.systems); err != nil {
 		return usageError{err}
 	}
-	return p.runResumable(r.maxTime, 0, func(ctx context.Context) error { return p.execute(ctx, r) })
+	return p.runResumable(r.maxTime, 0, func(ctx context.Context) error { return p.reproduceAll(ctx, r) })
 }
 
-func (p *program) execute(ctx context.Context, r *reproduction) error {
+func (p *program) reproduceAll(ctx context.Context, r *reproduction) error {
 	workers, err := p.newPool(r.threads)
 	if err != nil {
 		return err

@@ -1,8 +1,8 @@
-// Package cli is the command line of RevGen for any systems, those of package cmd's
-// callers too.
+// Package cli is the command line of RevGen for any list of systems, to which callers of package
+// cmd add their own.
 //
-// The suites of bench and the settings of reproduce are those of the systems that
-// come with RevGen, and these two verbs are there where those are.
+// bench measures the systems that come with RevGen, and reproduce trains them. These two verbs
+// exist only where those systems are in the list.
 package cli
 
 import (
@@ -41,7 +41,7 @@ const (
 	exitUsage   = 2             // arguments or configuration that cannot be used
 	exitCheck   = 3             // a check of verify failed
 	exitDefect  = 70            // a defect of the program itself; EX_SOFTWARE
-	exitStopped = batch.Stopped // 75: stopped early, and resumable from what is on the disk; EX_TEMPFAIL
+	exitStopped = batch.Stopped // 75: stopped early, and the same command continues; EX_TEMPFAIL
 )
 
 // A usageError is a mistake in the arguments or the configuration.
@@ -51,83 +51,81 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// errCheckFailed ends a verification that was run to its end.
+// errCheckFailed is the error of a command that worked and whose check failed.
 var errCheckFailed = errors.New("check failed")
 
-// program is what every command has: where it writes and what the flags that
-// all commands share ask for.
+// A program is one run of the command line, or one job of a batch: where it writes, and the flags
+// that all commands share.
 type program struct {
 	systems        catalogue.Systems
 	stdout, stderr io.Writer
-	isa            string
+	isa            string // --isa
 	json           bool
 	quiet          bool
-	args           []string // of the command line
-	started        bool     // a command's own work has begun, so errors are not of usage
+	args           []string // the command line
+	parsed         bool     // the command line is accepted, so that later errors are not of usage
 	output         pendingOutput
-	asked          time.Time // when it or its job was
-	setup          float64   // seconds from then to the first step of a training
+	startTime      time.Time // of the process, or of the job
+	setupSeconds   float64   // from startTime to the first step of a training
 
-	ctx context.Context // ends when the program is to stop, or the batch that it is a job of
+	ctx context.Context // ends when the program stops, or the batch of the job
 	stopSignals
 
-	// For a job of a batch:
-	batched bool         // its command is that of one
-	warned  func(string) // hears its warnings
+	inBatch   bool         // the program is a job of a batch
+	onWarning func(string) // takes the warnings of a job
 
-	world  mpi.World // nil for a process that stands alone
-	joined func()    // ends the wait for the other ranks
+	world         mpi.World // nil for a process that stands alone
+	stopRankTimer func()    // stops the timer that ends a rank whose peers never start
 }
 
 // Run executes one command line for the given systems, the default first, and
 // returns its exit code.
 func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) int {
-	for _, check := range []func() error{checkLimits, mpi.Prepare} { // the second may begin the program anew
+	for _, check := range []func() error{checkLimits, mpi.Prepare} { // mpi.Prepare may start the program anew
 		if err := check(); err != nil {
 			fmt.Fprintf(stderr, "revgen: %v\n", err)
 			return exitError
 		}
 	}
-	p := &program{systems: systems, stdout: data{stdout}, stderr: talk{stderr}, args: args, asked: time.Now()}
+	p := &program{systems: systems, stdout: data{stdout}, stderr: talk{stderr}, args: args, startTime: time.Now()}
 	defer p.catchSignals()()
-	// Without this a write to a closed stdout or stderr would end the process.
+	// Without this, a write to a closed stdout or stderr would end the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	done := make(chan int, 1)
-	go func() { done <- p.carryOut(args) }() // MPI hears from this goroutine alone
+	go func() { done <- p.execute(args) }() // the only goroutine that calls MPI
 	return p.awaitCommand(done)
 }
 
-// carryOut carries a command out, says what is to be said of its end, and returns its exit
-// code.
-func (p *program) carryOut(args []string) int {
+// execute runs a command, reports its error, and returns its exit code.
+func (p *program) execute(args []string) int {
 	root := p.root()
 	root.SetArgs(args)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	err := attempt(root.Execute)
+	err := catchPanic(root.Execute)
 	p.noDeadline.Store(true) // the work has ended, and only its message is left to write
 	if p.isRank.Load() {
 		signal.Stop(p.signals) // so that a signal ends a rank that waits for the others
 	}
 	code := p.exitCode(err)
-	if err != nil && code != exitCheck && code != exitPipe && !p.saidElsewhere(err, code) && !p.saidBefore(err) {
+	if err != nil && code != exitCheck && code != exitPipe && !p.otherRankReports(err, code) && !p.rankZeroReported(err) {
 		p.report(err, code)
 	}
-	p.leave(err, code)
+	p.leaveRanks(err, code)
 	return code
 }
 
-// Command returns the program's command line for the given systems, for manual pages
-// and completions that are made of it.
+// Command returns the program's command line for the given systems, of which manual pages and
+// completions are made.
 func Command(systems ...engine.Definition) *cobra.Command {
 	root := (&program{systems: systems, stdout: io.Discard, stderr: io.Discard}).root()
 	root.InitDefaultCompletionCmd()
 	return root
 }
 
-// attempt calls f and returns its panic as an error, because the exit code that Go gives to a
-// panic is that of wrong usage.
-func attempt(f func() error) error {
+// catchPanic calls f and returns its panic as an error. Go would end the process with 2, the exit
+// code of wrong usage.
+func catchPanic(f func() error) error {
 	err := crash.Catch(f)
 	if p, ok := errors.AsType[*crash.Panic](err); ok {
 		return fmt.Errorf("a defect of revgen: %w; please report it with the command that led to it", p)
@@ -136,13 +134,13 @@ func attempt(f func() error) error {
 }
 
 func (p *program) exitCode(err error) int {
-	if _, ok := err.(resumableStop); ok { // and nothing else beside it
+	if _, ok := err.(resumableStop); ok { // joined with another error, it is a failure
 		return exitStopped
 	}
 	var c discardedWork
 	switch {
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
-		return exitError // whatever file it was
+		return exitError // a limit of the machine, though the file may be an argument
 	case errors.As(err, &c):
 		if c.truncated {
 			return exitError
@@ -156,7 +154,7 @@ func (p *program) exitCode(err error) int {
 		return exitCheck
 	case errors.Is(err, errReaderGone):
 		return exitPipe
-	case !p.started, errors.As(err, new(usageError)), errors.As(err, new(*conf.Error)), errors.As(err, new(*run.MismatchError)), errors.As(err, new(*engine.MethodError)):
+	case !p.parsed, errors.As(err, new(usageError)), errors.As(err, new(*conf.Error)), errors.As(err, new(*run.MismatchError)), errors.As(err, new(*engine.MethodError)):
 		return exitUsage
 	}
 	return exitError
@@ -168,7 +166,7 @@ func (p *program) report(err error, code int) {
 	for _, arg := range p.args {
 		_, value, _ := strings.Cut(arg, "=")
 		for _, text := range []string{arg, value} {
-			if short := curtail(text); short != text {
+			if short := elide(text); short != text {
 				quoted := strconv.Quote(text)
 				message = strings.NewReplacer(text, short, quoted[1:len(quoted)-1], short).Replace(message)
 			}
@@ -185,35 +183,35 @@ func (p *program) report(err error, code int) {
 	fmt.Fprintf(p.stderr, "revgen: %s\n", message)
 }
 
-// oneLine is an error's text as one line, without the middle of words that nobody reads.
+// oneLine returns an error's text as one line, in which very long words are elided.
 func oneLine(err error) string {
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
-	return endless.ReplaceAllStringFunc(strings.Join(lines, "; "), curtail)
+	return longWord.ReplaceAllStringFunc(strings.Join(lines, "; "), elide)
 }
 
-var endless = regexp.MustCompile(`\S{300,}`)
+var longWord = regexp.MustCompile(`\S{300,}`)
 
-// curtail leaves out the middle of a text that is too long for a message.
-func curtail(text string) string {
-	const most, head, tail = 200, 80, 40 // characters
+// elide leaves out the middle of a text that is too long for a message.
+func elide(text string) string {
+	const maxLength, head, tail = 200, 80, 40 // characters
 	r := []rune(text)
-	if len(r) <= most {
+	if len(r) <= maxLength {
 		return text
 	}
 	return fmt.Sprintf("%s… (%d characters) …%s", string(r[:head]), len(r), string(r[len(r)-tail:]))
 }
 
-// say writes a remark for people, unless --quiet.
+// say writes a remark to stderr, unless --quiet.
 func (p *program) say(format string, args ...any) {
 	if !p.quiet {
 		fmt.Fprintf(p.stderr, format+"\n", args...)
 	}
 }
 
-// warn tells of something that the user should know of.
+// warn reports a warning to onWarning, and says it.
 func (p *program) warn(text string) {
-	if p.warned != nil {
-		p.warned(text)
+	if p.onWarning != nil {
+		p.onWarning(text)
 	}
 	p.say("warning: %s", text)
 }
@@ -272,7 +270,7 @@ REVGEN_RANK_WAIT=2m sets how long an MPI rank waits for the others to start.`,
 			} else if _, _, err := asm.Active(); err != nil && cmd.Name() != "info" {
 				return usageError{err}
 			}
-			p.started = true
+			p.parsed = true
 			return nil
 		},
 	}
@@ -285,35 +283,34 @@ REVGEN_RANK_WAIT=2m sets how long an MPI rank waits for the others to start.`,
 	flags.BoolVarP(&p.quiet, "quiet", "q", false, "print no progress and no messages")
 	p.complete(root, "isa", func([]string) []string { return lists.Map(asm.Supported(), asm.Path.String) })
 	root.AddCommand(p.trainCommand(), p.sampleCommand(), p.diagnoseCommand(), p.mcmcCommand(), p.scoreCommand(), p.verifyCommand(), p.infoCommand(), p.versionCommand(), p.configCommand(), p.runCommand(), p.reportCommand())
-	if p.paper() {
+	if p.hasPaperSystems() {
 		root.AddCommand(p.reproduceCommand(), p.benchCommand())
 	}
 	return root
 }
 
-// flagError says what of a command's flags or arguments is wrong, and where they are described.
+// flagError is the usage error of a mistake in flags or arguments. It names the command's --help.
 func flagError(cmd *cobra.Command, err error) error {
 	return usagef("%w; see %s --help", err, cmd.CommandPath())
 }
 
-// complete offers words for the value of a flag, given the arguments. The library keeps
-// them until the process ends, so that commands of jobs, which no shell completes, go
-// without.
+// complete offers words, which depend on the arguments, as values of a flag. cobra keeps such a
+// function until the process ends, so the commands of jobs, which no shell completes, set none.
 func (p *program) complete(cmd *cobra.Command, flag string, words func(args []string) []string) {
-	if p.batched {
+	if p.inBatch {
 		return
 	}
 	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return words(args), cobra.ShellCompDirectiveNoFileComp
 	})
 	if err != nil {
-		panic(err) // no such flag
+		panic(err) // the flag does not exist
 	}
 }
 
-// paper reports whether the paper's systems are among the program's, which bench
-// and reproduce are about.
-func (p *program) paper() bool {
+// hasPaperSystems reports whether the program has the paper's systems, which bench and reproduce
+// need.
+func (p *program) hasPaperSystems() bool {
 	names := p.systems.Names()
 	return slices.Contains(names, "ising") && slices.Contains(names, "gmm") && slices.Contains(names, "hybrid")
 }

@@ -310,7 +310,7 @@ func closing(what func() error, err *error) {
 // that it belongs to.
 func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, error) {
 	verb := verbOf(j)
-	q := &program{systems: p.systems, stdout: io.Discard, stderr: io.Discard, json: true, quiet: true, started: true, batched: true}
+	q := &program{systems: p.systems, stdout: io.Discard, stderr: io.Discard, json: true, quiet: true, parsed: true, inBatch: true}
 	cmd := verb.command(q)
 	flags := cmd.Flags()
 	for _, m := range j.Flags() {
@@ -394,9 +394,9 @@ func (p *program) do(ctx context.Context, j *batch.Job, threads int) *batch.Reco
 	var out bytes.Buffer
 	q, cmd, err := p.prepare(j, threads)
 	if err == nil {
-		q.ctx, q.stdout, q.asked = ctx, &out, start
-		q.warned = func(text string) { r.Warnings = append(r.Warnings, text) }
-		err = attempt(func() error { return cmd.RunE(cmd, j.Args) })
+		q.ctx, q.stdout, q.startTime = ctx, &out, start
+		q.onWarning = func(text string) { r.Warnings = append(r.Warnings, text) }
+		err = catchPanic(func() error { return cmd.RunE(cmd, j.Args) })
 		r.Exit = q.exitCode(err)
 	} else {
 		r.Exit = exitUsage
@@ -406,7 +406,7 @@ func (p *program) do(ctx context.Context, j *batch.Job, threads int) *batch.Reco
 	}
 	r.Seconds = time.Since(start).Seconds()
 	if q != nil {
-		r.Setup = q.setup
+		r.Setup = q.setupSeconds
 	}
 	r.Describe(j)
 	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))

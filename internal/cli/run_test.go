@@ -491,7 +491,7 @@ func BenchmarkRun(b *testing.B) {
 
 // What package batch is told of verbs is what their flags say.
 func TestVerbsHaveTheFlagsThatTheySay(t *testing.T) {
-	p := &program{systems: systems, batched: true}
+	p := &program{systems: systems, inBatch: true}
 	for _, v := range jobVerbs() {
 		flags := v.command(p).Flags()
 		require.Equal(t, flags.Lookup("output") != nil, v.Writes, v.Name)

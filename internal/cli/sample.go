@@ -116,7 +116,7 @@ func (p *program) sample(s *sampling) error {
 		cfg.Shared().Training.Seed = uint64(s.seed)
 	}
 	if p.world != nil {
-		err := p.sameStart("sample", map[string]any{"model": model.Hash(), "seed": cfg.Shared().Training.Seed, "number": s.n, "-o": s.output,
+		err := p.checkSameStart("sample", map[string]any{"model": model.Hash(), "seed": cfg.Shared().Training.Seed, "number": s.n, "-o": s.output,
 			"format": s.format, "first": s.first, "first is given": s.placed, "refine": s.refine.String(), "exact": s.exact})
 		if err != nil {
 			return err
@@ -168,7 +168,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 		}
 	}
 	first, n := s.part.slice(uint64(s.n))
-	from, err := agreed(p, func() (uint64, error) { return s.begin(cfg, p.say) })
+	from, err := fromRankZero(p, func() (uint64, error) { return s.begin(cfg, p.say) })
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 	}
 	first += from
 	if s.refine.auto {
-		if s.refine.steps, err = agreed(p, func() (int, error) { return p.autoRefine(ctx, s, model, cfg, workers) }); err != nil {
+		if s.refine.steps, err = fromRankZero(p, func() (int, error) { return p.autoRefine(ctx, s, model, cfg, workers) }); err != nil {
 			return err
 		}
 	}
@@ -196,14 +196,14 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 		return usagef("--%w", err)
 	}
 	if p.world != nil {
-		err = p.shareSamples(ctx, stream, r)
+		err = p.writeSharedSamples(ctx, stream, r)
 	} else {
 		err = p.writeSamples(ctx, stream, r)
 	}
 	if err == nil && exact != nil && n > 0 {
 		p.sayExact(exact.Exactness())
 	}
-	if err != nil || s.output == "-" || p.others() {
+	if err != nil || s.output == "-" || p.isOtherRank() {
 		return err
 	}
 	if err := leaveRecord(r, cfg, model); err != nil || !p.json {
@@ -224,7 +224,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 
 // doubt warns of samples that a diagnosis of the run has not found trustworthy.
 func (p *program) doubt(s *sampling, model *run.Model) {
-	if s.exact || p.others() {
+	if s.exact || p.isOtherRank() {
 		return
 	}
 	r, err := lastDiagnosis(s.model, model)

@@ -97,7 +97,7 @@ func (p *program) score(s *scoring) error {
 	if err := s.layout(); err != nil {
 		return err
 	}
-	if p.batched && s.file == "-" {
+	if p.inBatch && s.file == "-" {
 		return usagef("a job of a batch has no stdin; give the file of the states after the target")
 	}
 	if config := filepath.Join(s.name, "config.json"); isDir(s.name) {

@@ -128,7 +128,7 @@ var onSignalsCaught, onStop = func() {}, func() {}
 //
 // A job of a batch is stopped with the batch, and abandoned when patience is over.
 func (p *program) runInterruptible(work func(ctx context.Context) error) error {
-	if !p.batched {
+	if !p.inBatch {
 		return p.commandError(p.ctx, crash.Catch(func() error { return work(p.ctx) }))
 	}
 	done := make(chan error, 1)
@@ -170,7 +170,7 @@ func (p *program) runResumable(limit duration, maxEvaluations count, work func(c
 	}
 	if limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, p.asked.Add(time.Duration(limit)), timeLimit(limit))
+		ctx, cancel = context.WithDeadlineCause(ctx, p.startTime.Add(time.Duration(limit)), timeLimit(limit))
 		defer cancel()
 	}
 	return p.commandError(ctx, crash.Catch(func() error { return work(ctx) }))
@@ -211,8 +211,8 @@ func (p *program) commandError(ctx context.Context, err error) error {
 		text += "; the same command begins anew"
 	}
 	stop := discardedWork{errors.New(text), truncated}
-	if errors.As(err, new(settled)) {
-		return settled{stop}
+	if errors.As(err, new(agreedError)) {
+		return agreedError{stop}
 	}
 	return stop
 }

@@ -22,7 +22,7 @@ import (
 
 // The exit code 75 is that of a checkpoint on the disk and of nothing else.
 func TestExitCodeOfAStop(t *testing.T) {
-	p := &program{started: true}
+	p := &program{parsed: true}
 	stop := &run.StopError{Dir: "run", Step: 1, Steps: 2}
 	defer p.catchSignals()()
 	end := func(err error) error {

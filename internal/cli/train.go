@@ -163,7 +163,7 @@ func (p *program) train(t *training, wantSamples bool) error {
 		return err
 	}
 	if p.world != nil {
-		if err := p.sameStart("train", given.Config); err != nil {
+		if err := p.checkSameStart("train", given.Config); err != nil {
 			return err
 		}
 	}
@@ -191,7 +191,7 @@ func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training
 	var setup *run.Setup
 	var cfg *resolved
 	from := given.from
-	saw, err := agreed(p, func() (_ *catalogue.Look, err error) {
+	saw, err := fromRankZero(p, func() (_ *catalogue.Look, err error) {
 		if setup, err = run.SetUp(t.dir, t.resume, given.Config, p.warn); err == nil {
 			from.Look = run.ReadLook(t.dir)
 			if cfg, err = look(setup.Noting(ctx), p.systems, from); err == nil {
@@ -200,7 +200,7 @@ func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training
 		}
 		return from.Look, err
 	})
-	if err == nil && p.others() {
+	if err == nil && p.isOtherRank() {
 		from.Look = saw
 		cfg, err = look(context.WithoutCancel(ctx), p.systems, from)
 	}
@@ -210,7 +210,7 @@ func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training
 	switch {
 	case setup != nil:
 		return setup.End(err)
-	case p.others() && engine.Cancelled(err):
+	case p.isOtherRank() && engine.Cancelled(err):
 		return &run.StopError{Step: -1}
 	}
 	return err
@@ -322,7 +322,7 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	defer m.end()
 	opt := run.Options{
 		Start: t.start, Extend: t.extend,
-		Dir: t.dir, Resume: t.resume, Setup: setup, Program: programName(), Asked: p.asked, Leave: leave,
+		Dir: t.dir, Resume: t.resume, Setup: setup, Program: programName(), Asked: p.startTime, Leave: leave,
 		Warning:  p.warn,
 		Progress: m.training,
 	}
@@ -331,7 +331,7 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	}
 	result, err := run.Train(ctx, cfg, workers, opt)
 	if err == nil {
-		p.setup = result.Setup
+		p.setupSeconds = result.Setup
 	}
 	return result, err
 }
@@ -390,7 +390,7 @@ func (p *program) leaveFigures(ctx context.Context, trained engine.System, cfg e
 func (p *program) conclude(dir, samples, preset string, result *run.Result) error {
 	if p.json {
 		summary := result.Summary
-		if r, ok := summary.Diagnosis.(*diagnose.Report); ok && p.batched { // whose records are many
+		if r, ok := summary.Diagnosis.(*diagnose.Report); ok && p.inBatch { // whose records are many
 			summary.Diagnosis = map[string]any{"verdict": r.Verdict, "sentence": r.Sentence, "refine": r.Refine}
 		}
 		return json.NewEncoder(p.stdout).Encode(struct {

@@ -281,9 +281,9 @@ func TestExitCodes(t *testing.T) {
 		{usageError{syscall.ENOMEM}, exitError, exitError},
 		{errors.Join(fault, discardedWork{truncated: true}), exitError, exitError},
 		{errors.Join(fault, discardedWork{}), exitStopped, exitStopped},
-		{attempt(func() error { panic("x") }), exitDefect, exitDefect},
+		{catchPanic(func() error { panic("x") }), exitDefect, exitDefect},
 	} {
-		require.Equal(t, c.started, (&program{started: true}).exitCode(c.err), "%v", c.err)
+		require.Equal(t, c.started, (&program{parsed: true}).exitCode(c.err), "%v", c.err)
 		require.Equal(t, c.before, (&program{}).exitCode(c.err), "%v", c.err)
 	}
 	require.Equal(t, [...]int{0, 1, 2, 3, 70, 75, 141}, [...]int{exitOK, exitError, exitUsage, exitCheck, exitDefect, exitStopped, exitPipe})
@@ -321,7 +321,7 @@ func TestRemarks(t *testing.T) {
 		if cause != nil {
 			cancel(cause)
 		}
-		for _, err := range []error{&batchStop{"dir", 3, 7}, &run.StopError{}, errors.New("fault"), context.Canceled, settled{context.Canceled}} {
+		for _, err := range []error{&batchStop{"dir", 3, 7}, &run.StopError{}, errors.New("fault"), context.Canceled, agreedError{context.Canceled}} {
 			for _, lost := range []bool{false, true} {
 				p.output.begin(func() (string, bool) { return "something is left", lost })
 				err := p.commandError(stop, err)
@@ -331,7 +331,7 @@ func TestRemarks(t *testing.T) {
 	}
 	for _, n := range []int{199, 200, 201, 299, 300} {
 		word := strings.Repeat("é", n)
-		fmt.Fprintln(&b, n, len(curtail(word)), len(oneLine(errors.New("\n"+word+"\n\nx\n"))))
+		fmt.Fprintln(&b, n, len(elide(word)), len(oneLine(errors.New("\n"+word+"\n\nx\n"))))
 		p.args = []string{"--set=" + word}
 		p.report(fmt.Errorf("of %s and %q", word, word), n)
 		p.json = n == 299

@@ -80,7 +80,7 @@ func TestDefect(t *testing.T) {
 
 	// So does what panics in a command that no signal interrupts.
 	wrong := &cobra.Command{RunE: func(*cobra.Command, []string) error { panic("wrong") }, Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true}
-	err := attempt(wrong.Execute)
+	err := catchPanic(wrong.Execute)
 	require.Equal(t, exitDefect, (&program{}).exitCode(err))
 	require.Regexp(t, `^a defect of revgen: wrong \(internal/cli/verify_test\.go:\d+\); please report it`, err.Error())
 }

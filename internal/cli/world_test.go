@@ -41,13 +41,13 @@ func (r *room) Finalize(code int) error {
 
 func (r *room) Abort(code int) { r.left = append(r.left, fmt.Sprint("abort ", code)) }
 
-// together calls f on each of size ranks and returns their errors, nil as "".
-func together(size int, f func(p *program) error) []string {
+// onRanks calls f on each of size ranks and returns their errors, nil as "".
+func onRanks(size int, f func(p *program) error) []string {
 	var all sync.WaitGroup
 	said := make([]string, size)
 	for rank, r := range pool.Local(size) {
 		all.Go(func() {
-			p := &program{world: &room{Ranks: r}, stdout: io.Discard, stderr: io.Discard, joined: func() {}}
+			p := &program{world: &room{Ranks: r}, stdout: io.Discard, stderr: io.Discard, stopRankTimer: func() {}}
 			if err := f(p); err != nil {
 				said[rank] = err.Error()
 			}
@@ -58,7 +58,7 @@ func together(size int, f func(p *program) error) []string {
 }
 
 // The first rank that fails says so, and all others that it does.
-func TestSettle(t *testing.T) {
+func TestAgreeOnError(t *testing.T) {
 	a, b, elsewhere, stop := errors.New("a"), errors.New("b"), engine.ErrElsewhere, context.Canceled
 	for _, c := range [][2][]error{
 		{{nil, nil, nil}, {nil, nil, nil}},
@@ -76,17 +76,17 @@ func TestSettle(t *testing.T) {
 			}
 			want = append(want, text)
 		}
-		require.Equal(t, want, together(3, func(p *program) error { return p.settle(c[0][p.world.Rank()]) }))
+		require.Equal(t, want, onRanks(3, func(p *program) error { return p.agreeOnError(c[0][p.world.Rank()]) }))
 	}
 }
 
 // A rank that was started as another says what it has, if it is among the first three.
 func TestSameStart(t *testing.T) {
 	start := func(size int, values func(rank int) map[string]any) []string {
-		return together(size, func(p *program) error {
+		return onRanks(size, func(p *program) error {
 			joined := false
-			p.joined = func() { joined = true }
-			err := p.sameStart("train", values(p.world.Rank()))
+			p.stopRankTimer = func() { joined = true }
+			err := p.checkSameStart("train", values(p.world.Rank()))
 			require.True(t, joined)
 			return err
 		})
@@ -142,7 +142,7 @@ func TestRanksShareAFile(t *testing.T) {
 			return errors.Join(p.writeDraws(t.Context(), path+"-draws.npy", r, o), p.writeStates(t.Context(), path+"-states.npy", r, o))
 		}
 		require.NoError(t, write(&program{stdout: io.Discard, stderr: io.Discard}, "one", of(0, o.Chains)))
-		require.Equal(t, []string{"", "", ""}, together(3, func(p *program) error {
+		require.Equal(t, []string{"", "", ""}, onRanks(3, func(p *program) error {
 			return write(p, "all", of(pool.Stretch(o.Chains, p.world.Rank(), 3)))
 		}))
 		for _, kind := range []string{"-draws.npy", "-states.npy"} {
@@ -158,8 +158,8 @@ func TestRanksShareAFile(t *testing.T) {
 
 	for failing := range 3 {
 		path := filepath.Join(dir, "none.npy")
-		said := together(3, func(p *program) error {
-			return p.shareFile(path, npy.Header{Descr: "'|u1'", Shape: []int{3}}, func(file *npy.Shared) error {
+		said := onRanks(3, func(p *program) error {
+			return p.writeShared(path, npy.Header{Descr: "'|u1'", Shape: []int{3}}, func(file *npy.Shared) error {
 				file.Part(int64(p.world.Rank()), 1)
 				if p.world.Rank() == failing {
 					return errors.New("no more")
@@ -199,7 +199,7 @@ func floatOf(data []byte) (x float64) {
 
 // A rank leaves its job in the way that its error asks for, and rank 0 speaks for those
 // that have come to the same.
-func TestLeave(t *testing.T) {
+func TestLeaveRanks(t *testing.T) {
 	for _, c := range []struct {
 		err              error
 		code             int
@@ -208,24 +208,24 @@ func TestLeave(t *testing.T) {
 	}{
 		{nil, exitOK, "finalize 0", false, true},
 		{resumableStop{"stopped"}, exitStopped, "finalize 75", true, true},
-		{settled{context.Canceled}, exitStopped, "finalize 75", true, false},
-		{settled{errors.New("rank 1: full")}, exitError, "abort 1", false, false},
+		{agreedError{context.Canceled}, exitStopped, "finalize 75", true, false},
+		{agreedError{errors.New("rank 1: full")}, exitError, "abort 1", false, false},
 		{errors.New("full"), exitError, "abort 1", false, true},
 		{engine.ErrElsewhere, exitError, "meet abort 1", true, true},
 	} {
 		for rank, r := range pool.Local(2) {
 			w := &room{Ranks: r, meets: true}
 			p := &program{world: w, stderr: new(bytes.Buffer)}
-			p.leave(c.err, c.code)
+			p.leaveRanks(c.err, c.code)
 			require.Equal(t, c.left, strings.Join(w.left, " "), c.err)
-			require.Equal(t, c.elsewhere && (rank > 0 || c.code != exitStopped), p.saidElsewhere(c.err, c.code), c.err)
-			require.Equal(t, c.first && rank > 0, p.saidBefore(c.err), c.err)
+			require.Equal(t, c.elsewhere && (rank > 0 || c.code != exitStopped), p.otherRankReports(c.err, c.code), c.err)
+			require.Equal(t, c.first && rank > 0, p.rankZeroReported(c.err), c.err)
 			w.meets = false
-			require.False(t, p.saidBefore(c.err))
-			require.Equal(t, rank > 0, p.others())
+			require.False(t, p.rankZeroReported(c.err))
+			require.Equal(t, rank > 0, p.isOtherRank())
 		}
 	}
 	alone := &program{}
-	alone.leave(nil, 0)
-	require.False(t, alone.others() || alone.saidBefore(nil) || alone.saidElsewhere(nil, exitStopped))
+	alone.leaveRanks(nil, 0)
+	require.False(t, alone.isOtherRank() || alone.rankZeroReported(nil) || alone.otherRankReports(nil, exitStopped))
 }
