@@ -14,15 +14,15 @@ import (
 	"github.com/revgen/revgen/internal/disk"
 )
 
-// benchmark is what the flags of bench ask for.
-type benchmark struct {
+// benchOptions are the flags of bench.
+type benchOptions struct {
 	bench.Options
 	paths                          []string
 	format, baseline, from, failOn string
 }
 
 func (p *program) benchCommand() *cobra.Command {
-	b := benchmark{format: "md"}
+	b := benchOptions{format: "md"}
 	var about strings.Builder
 	for _, s := range bench.Suites() {
 		fmt.Fprintf(&about, "  %-10s %s; sizes %s\n", s.Name, s.Summary, s.Size)
@@ -60,7 +60,7 @@ for the machine's own variation; on a busy machine all rows are inconclusive. Wi
 	}
 	cmd.AddCommand(p.answerCommand())
 	flags := cmd.Flags()
-	p.addWords(cmd, &b.format, "output", "o", "format: "+strings.Join(bench.Formats, ", "), bench.Formats...)
+	p.addChoice(cmd, &b.format, "output", "o", "format: "+strings.Join(bench.Formats, ", "), bench.Formats...)
 	flags.StringSliceVar(&b.paths, "isa", nil, "kernel paths, separated by commas (default the best one)")
 	flags.IntSliceVarP(&b.Threads, "threads", "t", nil, "numbers of threads (default 1 and all)")
 	flags.StringSliceVar(&b.Sizes, "sizes", nil, "sizes of one suite")
@@ -69,11 +69,11 @@ for the machine's own variation; on a busy machine all rows are inconclusive. Wi
 	flags.BoolVar(&b.Peers, "peers", true, "compare with other programs")
 	flags.StringVar(&b.baseline, "baseline", "", "compare with an earlier output of -o json")
 	flags.StringVar(&b.from, "from", "", "measure nothing: convert an earlier output of -o json to another format")
-	p.addWords(cmd, &b.failOn, "fail-on", "", "exit with 3 if a row has this verdict against the baseline: slower", bench.Slower)
+	p.addChoice(cmd, &b.failOn, "fail-on", "", "exit with 3 if a row has this verdict against the baseline: slower", bench.Slower)
 	return cmd
 }
 
-func (p *program) bench(b *benchmark, suites []string) error {
+func (p *program) bench(b *benchOptions, suites []string) error {
 	if p.json {
 		b.format = "json"
 	}
@@ -121,7 +121,7 @@ func (p *program) bench(b *benchmark, suites []string) error {
 
 // writeReport writes a report, compared with a former one if there is one, and
 // fails if it was asked to over a row that is slower.
-func (p *program) writeReport(report, former *bench.Report, b *benchmark) error {
+func (p *program) writeReport(report, former *bench.Report, b *benchOptions) error {
 	if former != nil {
 		report.Compare(former)
 	}

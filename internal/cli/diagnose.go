@@ -20,21 +20,21 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// diagnosing is what the flags of diagnose ask for.
-type diagnosing struct {
-	model   string
-	samples count
-	refine  count
-	maxTime duration
-	seed    count
-	reseed  bool
-	strict  bool
-	threads int
+// diagnoseOptions are the flags of diagnose.
+type diagnoseOptions struct {
+	model     string
+	samples   count
+	refine    count
+	maxTime   duration
+	seed      count
+	seedGiven bool
+	strict    bool
+	threads   int
 }
 
 func (p *program) diagnoseCommand() *cobra.Command {
 	full := diagnose.Full()
-	d := diagnosing{samples: count(full.Samples), refine: count(full.Refine), maxTime: duration(full.Time)}
+	d := diagnoseOptions{samples: count(full.Samples), refine: count(full.Refine), maxTime: duration(full.Time)}
 	cmd := &cobra.Command{
 		Use:   "diagnose DIR|MODEL",
 		Short: "Tell how far the samples of a trained generator can be trusted",
@@ -59,7 +59,7 @@ directory they are kept in diagnosis.json, which sample --refine auto reads. Wit
 the verdicts and their limits.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d.model, d.reseed = args[0], cmd.Flags().Changed("seed")
+			d.model, d.seedGiven = args[0], cmd.Flags().Changed("seed")
 			return p.diagnose(&d)
 		},
 	}
@@ -73,7 +73,7 @@ the verdicts and their limits.`,
 	return cmd
 }
 
-func (p *program) diagnose(d *diagnosing) error {
+func (p *program) diagnose(d *diagnoseOptions) error {
 	o := diagnose.Full()
 	o.Samples, o.Refine, o.Time = int(min(d.samples, math.MaxInt32)), int(min(d.refine, math.MaxInt32)), time.Duration(d.maxTime)
 	if err := o.Validate(); err != nil {
@@ -86,7 +86,7 @@ func (p *program) diagnose(d *diagnosing) error {
 	if err != nil {
 		return err
 	}
-	if d.reseed {
+	if d.seedGiven {
 		cfg.Shared().Training.Seed = uint64(d.seed)
 	}
 	return p.runOnThreads(d.threads, func(ctx context.Context, workers *pool.Pool) error {

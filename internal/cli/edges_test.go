@@ -205,7 +205,7 @@ func TestDoubts(t *testing.T) {
 	keep := func(hash string, r diagnose.Report) {
 		require.NoError(t, disk.WriteJSON(filepath.Join(dir, diagnosisFile), kept{Model: hash, Report: &r}))
 	}
-	said := func(s *sampling, world *room) string {
+	said := func(s *sampleOptions, world *room) string {
 		var b bytes.Buffer
 		p := &program{stderr: &b}
 		if world != nil {
@@ -215,7 +215,7 @@ func TestDoubts(t *testing.T) {
 		p.doubt(s, model)
 		return b.String()
 	}
-	require.Empty(t, said(&sampling{}, nil), "of which nothing is known")
+	require.Empty(t, said(&sampleOptions{}, nil), "of which nothing is known")
 	const warning = "warning: the diagnosis of these samples is: who knows\n"
 	for _, c := range []struct {
 		verdict       diagnose.Verdict
@@ -226,7 +226,7 @@ func TestDoubts(t *testing.T) {
 		{diagnose.Refine, 8, 7, warning}, {diagnose.Refine, 8, 8, ""}, {diagnose.Refine, 8, 9, ""},
 	} {
 		keep(model.Hash(), diagnose.Report{Verdict: c.verdict, Sentence: "who knows", Refine: c.needs})
-		s := &sampling{refine: stepping{steps: c.refine}}
+		s := &sampleOptions{refine: stepCount{n: c.refine}}
 		ranks := pool.Local(2)
 		require.Equal(t, c.want, said(s, nil), c)
 		require.Equal(t, c.want, said(s, &room{Ranks: ranks[0]}), c)
@@ -254,9 +254,9 @@ func TestDoubts(t *testing.T) {
 		require.Equal(t, []string{"", ""}, ended)
 	}
 	keep("sha256:another", diagnose.Report{Verdict: diagnose.Wrong})
-	require.Empty(t, said(&sampling{}, nil))
+	require.Empty(t, said(&sampleOptions{}, nil))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, diagnosisFile), []byte("{"), 0o600))
-	require.Equal(t, "warning: "+filepath.Join(dir, diagnosisFile)+": unexpected end of JSON input\n", said(&sampling{}, nil))
+	require.Equal(t, "warning: "+filepath.Join(dir, diagnosisFile)+": unexpected end of JSON input\n", said(&sampleOptions{}, nil))
 }
 
 // TestFirstSamples: fresh ones of the training's seed begin after those that were measured, exact
@@ -267,16 +267,16 @@ func TestFirstSamples(t *testing.T) {
 	require.NoError(t, err)
 	const after = (2000 + engine.ExactDraws - 1) / engine.ExactDraws * engine.ExactDraws
 	for _, c := range []struct {
-		s     sampling
+		s     sampleOptions
 		first uint64
 		said  string
 	}{
-		{sampling{trained: 2, first: 7}, 7, ""},
-		{sampling{trained: 1, first: 7}, 2000, "the training run has used the first 2000 samples of seed 1; these start at number 2000 (--first 0 starts at the first)"},
-		{sampling{trained: 1, exact: true}, after, fmt.Sprintf("the training run has used the first 2000 samples of seed 1; these start at number %d (--first 0 starts at the first)", after)},
-		{sampling{trained: 1, first: 1999, placed: true}, 1999, "the training run has used the first 2000 samples of seed 1; these start at number 1999 and may repeat some of them"},
-		{sampling{trained: 1, first: 2000, placed: true}, 2000, ""},
-		{sampling{trained: 1, first: 2000, placed: true, exact: true}, 2000, "the training run has used the first 2000 samples of seed 1; these start at number 2000 and may repeat some of them"},
+		{sampleOptions{trainedSeed: 2, first: 7}, 7, ""},
+		{sampleOptions{trainedSeed: 1, first: 7}, 2000, "the training run has used the first 2000 samples of seed 1; these start at number 2000 (--first 0 starts at the first)"},
+		{sampleOptions{trainedSeed: 1, exact: true}, after, fmt.Sprintf("the training run has used the first 2000 samples of seed 1; these start at number %d (--first 0 starts at the first)", after)},
+		{sampleOptions{trainedSeed: 1, first: 1999, firstGiven: true}, 1999, "the training run has used the first 2000 samples of seed 1; these start at number 1999 and may repeat some of them"},
+		{sampleOptions{trainedSeed: 1, first: 2000, firstGiven: true}, 2000, ""},
+		{sampleOptions{trainedSeed: 1, first: 2000, firstGiven: true, exact: true}, 2000, "the training run has used the first 2000 samples of seed 1; these start at number 2000 and may repeat some of them"},
 	} {
 		c.s.model = dir
 		said := ""
@@ -287,7 +287,7 @@ func TestFirstSamples(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(recordPath(filepath.Join(dir, "samples.npy")), []byte("{"), 0o600))
 	for placed, want := range map[bool]string{false: "is no longer what was written beside the samples", true: ""} {
-		s := sampling{trained: 1, model: dir, placed: placed, first: 9999}
+		s := sampleOptions{trainedSeed: 1, model: dir, firstGiven: placed, first: 9999}
 		_, err := s.begin(cfg, func(string, ...any) {})
 		if want == "" {
 			require.NoError(t, err)

@@ -29,19 +29,19 @@ import (
 	"github.com/revgen/revgen/internal/report"
 )
 
-// walking is what the flags of mcmc ask for.
-type walking struct {
+// mcmcOptions are the flags of mcmc.
+type mcmcOptions struct {
 	source
 	chains, draws, burnIn, seed count
-	burns                       bool // burnIn was given
-	spacing                     stepping
+	burnInGiven                 bool // burnIn was given
+	spacing                     stepCount
 	ladder                      ladder
 	output, states, format      string
 	threads                     int
 }
 
 func (p *program) mcmcCommand() *cobra.Command {
-	w := walking{chains: 64, draws: 1000, spacing: stepping{steps: 1}}
+	w := mcmcOptions{chains: 64, draws: 1000, spacing: stepCount{n: 1}}
 	cmd := &cobra.Command{
 		Use:   "mcmc [" + strings.Join(p.systems.Names(), "|") + "|FILE|DIR]",
 		Short: "Run Markov chains of a target, to compare a generator with",
@@ -83,7 +83,7 @@ of the files.`,
 			if cmd.Flags().Changed("seed") {
 				w.assignments = append(w.assignments, "training.seed="+w.seed.String())
 			}
-			w.burns = cmd.Flags().Changed("burn-in")
+			w.burnInGiven = cmd.Flags().Changed("burn-in")
 			return p.mcmc(&w)
 		},
 	}
@@ -136,15 +136,15 @@ func (l *ladder) Set(text string) error {
 	return nil
 }
 
-func (p *program) mcmc(w *walking) error {
+func (p *program) mcmc(w *mcmcOptions) error {
 	if err := p.joinChains(); err != nil {
 		return err
 	}
-	o := chains.Options{Chains: bounded(w.chains), Draws: bounded(w.draws), BurnIn: bounded(w.burnIn), Spacing: w.spacing.steps, Ladder: w.ladder}
+	o := chains.Options{Chains: clampInt(w.chains), Draws: clampInt(w.draws), BurnIn: clampInt(w.burnIn), Spacing: w.spacing.n, Ladder: w.ladder}
 	if w.spacing.auto {
 		o.Spacing = chains.AutoSpacing
 	}
-	if !w.burns {
+	if !w.burnInGiven {
 		o.BurnIn = chains.HalfBurnIn
 	}
 	if err := o.Validate(); err != nil {
@@ -225,7 +225,7 @@ type walkedLevel struct {
 	Swaps       *float64            `json:"swaps,omitempty"` // with the next level, the part that succeeded
 }
 
-func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o chains.Options, workers *pool.Pool) error {
+func (p *program) runChains(ctx context.Context, w *mcmcOptions, cfg *resolved, o chains.Options, workers *pool.Pool) error {
 	if p.world != nil {
 		workers.Join(p.world)
 		o.Ranks = workers

@@ -192,7 +192,7 @@ func (p *program) apart(reads []string, writes ...string) error {
 
 // ownRun refuses a run's directory where the run would write over what it reads, or through
 // links. A run goes on with the configuration that it has left there.
-func (p *program) ownRun(t *training) error {
+func (p *program) ownRun(t *trainOptions) error {
 	names := append(runFiles[:len(runFiles):len(runFiles)], "samples.npy", "samples.npy.json", "report.html")
 	if err := disk.Unlinked(t.dir, names...); err != nil {
 		return usagef("-o: %w", err)

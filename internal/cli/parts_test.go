@@ -43,13 +43,13 @@ func TestLaunchers(t *testing.T) {
 	started("x", "2")
 	const wrong = `PMI_RANK="x" is no number`
 	_, err := p.joinTraining("run")
-	for _, err := range []error{err, p.joinSampling(new(sampling)), p.joinChains()} {
+	for _, err := range []error{err, p.joinSampling(new(sampleOptions)), p.joinChains()} {
 		require.EqualError(t, err, wrong)
 		require.ErrorAs(t, err, new(usageError))
 	}
 	started("1", "2")
-	require.EqualError(t, p.joinSampling(&sampling{output: "a%t.npy"}), "-o: %t is the number of a part; ask for parts with --shard auto")
-	for _, s := range []sampling{{output: "a.npy"}, {output: "-"}, {output: "a%t.npy", parted: true}, {output: "a%t.npy", format: "?"}} {
+	require.EqualError(t, p.joinSampling(&sampleOptions{output: "a%t.npy"}), "-o: %t is the number of a part; ask for parts with --shard auto")
+	for _, s := range []sampleOptions{{output: "a.npy"}, {output: "-"}, {output: "a%t.npy", shardGiven: true}, {output: "a%t.npy", format: "?"}} {
 		require.NoError(t, p.joinSampling(&s))
 	}
 	require.NoError(t, p.joinChains())
@@ -64,7 +64,7 @@ func TestLaunchers(t *testing.T) {
 	task, err = p.joinTraining("run")
 	require.NoError(t, err)
 	require.Equal(t, cluster.Part{Count: 1}, task)
-	require.NoError(t, p.joinSampling(&sampling{output: "a%t.npy"}))
+	require.NoError(t, p.joinSampling(&sampleOptions{output: "a%t.npy"}))
 
 	t.Setenv("REVGEN_RANK_WAIT", "soon")
 	require.EqualError(t, p.join(task, "mpiexec"), `REVGEN_RANK_WAIT: "soon" is not a positive time such as 90m, 1h30m, 01:30:00 or 1-12:00:00`)

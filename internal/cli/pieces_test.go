@@ -240,14 +240,14 @@ func TestLimitsOfFlags(t *testing.T) {
 	for _, text := range []string{"00:60:00", "00:00:60", "65536:00:00", "65536-00:00:00", "1:2:3:4", "-1ns"} {
 		require.EqualError(t, d.Set(text), fmt.Sprintf("%q is not a positive time such as 90m, 1h30m, 01:30:00 or 1-12:00:00", text))
 	}
-	var s stepping
+	var s stepCount
 	require.NoError(t, s.Set("auto"))
 	require.Equal(t, []string{"auto", "N|auto"}, []string{s.String(), s.Type()})
 	for text, want := range map[string]int{"0": 0, "7": 7, "2147483647": math.MaxInt32, "2147483648": chains.MaxSteps + 1, "1e15": chains.MaxSteps + 1} {
 		require.NoError(t, s.Set(text))
-		require.Equal(t, stepping{steps: want}, s, text)
+		require.Equal(t, stepCount{n: want}, s, text)
 	}
-	require.Equal(t, "2147483648", (&stepping{steps: chains.MaxSteps + 1}).String())
+	require.Equal(t, "2147483648", (&stepCount{n: chains.MaxSteps + 1}).String())
 	for _, text := range []string{"", "1.5", "x", "8x", "Auto", "-1"} {
 		require.EqualError(t, s.Set(text), fmt.Sprintf("%q is neither a number of steps such as 10 nor auto", text))
 	}
@@ -258,7 +258,7 @@ func TestLimitsOfFlags(t *testing.T) {
 	require.EqualError(t, new(ladder).Set("a,b"), `"a,b": "a" is not a number`)
 	for text, want := range map[string]string{"%t.npy": "3.npy", "a.npy": "", "-": "-", "x%t%t": "x33"} {
 		part := shard{3, 8, true}
-		got, err := part.file(text)
+		got, err := part.path(text)
 		if want == "" {
 			require.EqualError(t, err, "-o: all 8 tasks would write a.npy; put %t, the number of the task, into the name")
 			continue
@@ -267,7 +267,7 @@ func TestLimitsOfFlags(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	for _, part := range []shard{{0, 1, true}, {3, 8, false}} {
-		got, err := part.file("a.npy")
+		got, err := part.path("a.npy")
 		require.NoError(t, err)
 		require.Equal(t, "a.npy", got)
 	}

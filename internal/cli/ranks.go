@@ -47,12 +47,12 @@ func (p *program) joinTraining(output string) (cluster.Part, error) {
 
 // joinSampling makes the process one of several ranks that write one file, if it has MPI and was
 // started as one of several, unless --shard gives it a file of its own.
-func (p *program) joinSampling(s *sampling) error {
+func (p *program) joinSampling(s *sampleOptions) error {
 	task, launcher, err := cluster.Step(os.Getenv)
 	switch {
 	case err != nil:
 		return usageError{err}
-	case task.Count == 1 || s.parted || s.format == "?":
+	case task.Count == 1 || s.shardGiven || s.format == "?":
 		return nil
 	case strings.Contains(s.output, taskMark):
 		return usagef("-o: %s is the number of a part; ask for parts with --shard auto", taskMark)

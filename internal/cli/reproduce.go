@@ -19,8 +19,8 @@ import (
 	"github.com/revgen/revgen/internal/version"
 )
 
-// reproduction is what the flags of reproduce ask for.
-type reproduction struct {
+// reproduceOptions are the flags of reproduce.
+type reproduceOptions struct {
 	reproduce.Plan
 	seed    count
 	maxTime duration
@@ -28,7 +28,7 @@ type reproduction struct {
 }
 
 func (p *program) reproduceCommand() *cobra.Command {
-	r := reproduction{seed: 1}
+	r := reproduceOptions{seed: 1}
 	cmd := &cobra.Command{
 		Use:   "reproduce",
 		Short: "Repeat the paper's experiments and compare with its figures",
@@ -82,7 +82,7 @@ func (p *program) presets() (all []string) {
 	return all
 }
 
-func (p *program) reproduce(r *reproduction) error {
+func (p *program) reproduce(r *reproduceOptions) error {
 	if err := disk.Unlinked(r.Dir, "results.json", "results.md"); err != nil {
 		return usagef("-o: %w", err)
 	}
@@ -93,7 +93,7 @@ func (p *program) reproduce(r *reproduction) error {
 	return p.runResumable(r.maxTime, 0, func(ctx context.Context) error { return p.reproduceAll(ctx, r) })
 }
 
-func (p *program) reproduceAll(ctx context.Context, r *reproduction) error {
+func (p *program) reproduceAll(ctx context.Context, r *reproduceOptions) error {
 	workers, err := p.newPool(r.threads)
 	if err != nil {
 		return err

@@ -25,23 +25,23 @@ import (
 	"github.com/revgen/revgen/internal/ndjson"
 )
 
-// A jobVerb is a command that jobs can name: its argument and its long flags are
-// the keys of the job, and its result is what --json prints.
+// A jobVerb is a command that jobs can name. Its argument and its long flags are the keys of the
+// job, and what it prints with --json is the job's result.
 type jobVerb struct {
 	batch.Verb
-	command func(*program) *cobra.Command
-	lines   bool              // --json prints a list, one item a line
-	batch   map[string]string // flags that are others by default in a batch
+	command       func(*program) *cobra.Command
+	jsonLines     bool              // --json prints a list, one item a line
+	batchDefaults map[string]string // values of flags that have another default in a batch
 }
 
 func jobVerbs() []jobVerb {
 	return []jobVerb{
-		{Verb: batch.Verb{Name: "train", Writes: true, Shares: []string{"diagnose"}}, command: (*program).trainCommand, batch: map[string]string{"figures": "none", "samples": "0"}},
+		{Verb: batch.Verb{Name: "train", Writes: true, Shares: []string{"diagnose"}}, command: (*program).trainCommand, batchDefaults: map[string]string{"figures": "none", "samples": "0"}},
 		{Verb: batch.Verb{Name: "sample", Writes: true, Suffix: ".npy"}, command: (*program).sampleCommand},
 		{Verb: batch.Verb{Name: "diagnose"}, command: (*program).diagnoseCommand},
 		{Verb: batch.Verb{Name: "mcmc", Writes: true, Suffix: ".npy", Files: []string{"states"}}, command: (*program).mcmcCommand},
 		{Verb: batch.Verb{Name: "score", Writes: true, Suffix: ".ndjson"}, command: (*program).scoreCommand},
-		{Verb: batch.Verb{Name: "verify"}, command: (*program).verifyCommand, lines: true},
+		{Verb: batch.Verb{Name: "verify"}, command: (*program).verifyCommand, jsonLines: true},
 	}
 }
 
@@ -49,22 +49,22 @@ func verbNames() string {
 	return strings.Join(lists.Map(jobVerbs(), func(v jobVerb) string { return v.Name }), ", ")
 }
 
-// batchFlags are those that the batch itself sets.
-var batchFlags = []string{"output", "grid"}
+// reservedFlags are the flags that the batch sets, and jobs cannot.
+var reservedFlags = []string{"output", "grid"}
 
-// batching is what the flags of run ask for.
-type batching struct {
-	dir     string
-	list    string // of jobs, which no job writes; empty for none
-	outside bool   // jobs may write outside dir
-	resume  string
-	part    shard
-	threads int
-	maxTime duration
+// batchOptions are the flags of run.
+type batchOptions struct {
+	dir          string
+	listPath     string // the list of jobs, which no job writes; empty for none
+	allowOutside bool   // jobs may write outside dir
+	resume       string
+	shard        shard
+	threads      int
+	maxTime      duration
 }
 
 func (p *program) runCommand() *cobra.Command {
-	b := batching{resume: "auto", part: shard{0, 1, false}}
+	b := batchOptions{resume: "auto", shard: shard{count: 1}}
 	cmd := &cobra.Command{
 		Use:   "run JOBS.ndjson|-",
 		Short: "Run a list of jobs in parallel",
@@ -100,29 +100,29 @@ code is 1 if a job failed, 3 if only checks failed, and 75 if the batch was stop
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&b.dir, "output", "o", "", "`directory` of the batch (default runs/NAME, after the list; %t is the number of the shard)")
-	p.addWords(cmd, &b.resume, "resume", "", "continue the directory's batch: auto (if there is one), never or must", "auto", "never", "must")
+	p.addChoice(cmd, &b.resume, "resume", "", "continue the directory's batch: auto (if there is one), never or must", "auto", "never", "must")
 	flags.Lookup("resume").NoOptDefVal = "auto"
-	flags.BoolVar(&b.outside, "allow-outside", false, "let jobs write outside the batch's directory")
-	flags.Var(&b.part, "shard", "carry out only part i of n, counted from 0; auto takes i/n from Slurm or mpirun")
+	flags.BoolVar(&b.allowOutside, "allow-outside", false, "let jobs write outside the batch's directory")
+	flags.Var(&b.shard, "shard", "carry out only part i of n, counted from 0; auto takes i/n from Slurm or mpirun")
 	flags.Var(&b.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
 	addThreads(cmd, &b.threads)
 	return cmd
 }
 
-// verbOf is the verb of a job that was read.
+// verbOf returns the verb of a job. It exists, since batch.Read has checked it.
 func verbOf(j *batch.Job) *jobVerb {
 	all := jobVerbs()
 	return &all[slices.IndexFunc(all, func(v jobVerb) bool { return v.Name == j.Verb })]
 }
 
-// verbs are jobVerbs as package batch knows them.
+// verbs returns jobVerbs as package batch knows them.
 func verbs() []batch.Verb {
 	return lists.Map(jobVerbs(), func(v jobVerb) batch.Verb { return v.Verb })
 }
 
-func (p *program) runList(path string, b *batching) error {
+func (p *program) runList(path string, b *batchOptions) error {
 	name := "stdin"
-	b.list = "/dev/stdin"
+	b.listPath = "/dev/stdin"
 	var in io.Reader = os.Stdin
 	if path != "-" {
 		file, _, err := disk.Open(path)
@@ -130,10 +130,10 @@ func (p *program) runList(path string, b *batching) error {
 			return usageError{err}
 		}
 		defer file.Close()
-		in, b.list = file, path
+		in, b.listPath = file, path
 		name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	}
-	if err := b.place(filepath.Join("runs", name)); err != nil {
+	if err := b.setDir(filepath.Join("runs", name)); err != nil {
 		return err
 	}
 	jobs, err := batch.Read(in, verbs(), b.dir)
@@ -146,36 +146,36 @@ func (p *program) runList(path string, b *batching) error {
 	return p.runJobs(path, jobs, b)
 }
 
-// place settles the directory, by default one of the given name.
-func (b *batching) place(name string) error {
+// setDir settles the directory, by default the given one, with the number of the shard in it.
+func (b *batchOptions) setDir(fallback string) error {
 	if b.dir == "" {
-		b.dir = name
-		if b.part.count > 1 {
+		b.dir = fallback
+		if b.shard.count > 1 {
 			b.dir += "-" + taskMark
 		}
 	}
-	if b.part.count > 1 && !strings.Contains(b.dir, taskMark) {
-		return usagef("-o: all %d shards would use %s; put %s, the number of the shard, into the name", b.part.count, b.dir, taskMark)
+	if b.shard.count > 1 && !strings.Contains(b.dir, taskMark) {
+		return usagef("-o: all %d shards would use %s; put %s, the number of the shard, into the name", b.shard.count, b.dir, taskMark)
 	}
-	b.dir = strings.ReplaceAll(b.dir, taskMark, fmt.Sprint(b.part.index))
+	b.dir = strings.ReplaceAll(b.dir, taskMark, fmt.Sprint(b.shard.index))
 	return nil
 }
 
-// batchFiles are those of a batch itself.
+// batchFiles are the files that a batch keeps in its directory.
 var batchFiles = []string{"journal.ndjson", "results.ndjson", "status.json", "lock"}
 
-// at is where the batch is at home.
-func (b *batching) at() batch.Place {
-	at := batch.Place{Dir: b.dir, Own: append(inside(b.dir, batchFiles), b.dir), Outside: b.outside}
-	if b.list != "" {
-		at.Own = append(at.Own, b.list)
+// place returns where the jobs may write.
+func (b *batchOptions) place() batch.Place {
+	place := batch.Place{Dir: b.dir, Own: append(inside(b.dir, batchFiles), b.dir), Outside: b.allowOutside}
+	if b.listPath != "" {
+		place.Own = append(place.Own, b.listPath)
 	}
-	return at
+	return place
 }
 
 // trainGrid runs the jobs that a train command with --grid stands for: one for
 // each point, with the command's other flags.
-func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching) error {
+func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batchOptions) error {
 	template := &batch.Origin{Verb: "train", Args: args}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if cmd.InheritedFlags().Lookup(f.Name) != nil || slices.Contains([]string{"grid", "output", "resume", "max-time", "threads"}, f.Name) {
@@ -197,7 +197,7 @@ func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching
 		}
 		axes = append(axes, axis)
 	}
-	if err := b.place(filepath.Join("runs", fmt.Sprintf("grid-%x", sha256.Sum256(fmt.Append(nil, args, template.Given, grid)))[:13])); err != nil {
+	if err := b.setDir(filepath.Join("runs", fmt.Sprintf("grid-%x", sha256.Sum256(fmt.Append(nil, args, template.Given, grid)))[:13])); err != nil {
 		return err
 	}
 	jobs, err := batch.Multiply(nil, template, axes, verbs(), b.dir)
@@ -208,15 +208,15 @@ func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching
 }
 
 // runJobs runs the shard's part of jobs, if nothing is wrong with any of them.
-func (p *program) runJobs(source string, jobs []*batch.Job, b *batching) error {
+func (p *program) runJobs(source string, jobs []*batch.Job, b *batchOptions) error {
 	err := disk.Unlinked(b.dir, batchFiles...)
-	if err == nil && b.list != "" {
-		err = disk.Apart([]string{b.list}, inside(b.dir, batchFiles))
+	if err == nil && b.listPath != "" {
+		err = disk.Apart([]string{b.listPath}, inside(b.dir, batchFiles))
 	}
 	if err != nil {
 		return usagef("-o: %w", err)
 	}
-	if err := batch.Link(jobs, b.at()); err != nil {
+	if err := batch.Link(jobs, b.place()); err != nil {
 		return usagef("%s: %w", source, err)
 	}
 	var wrong []error
@@ -235,7 +235,7 @@ func (p *program) runJobs(source string, jobs []*batch.Job, b *batching) error {
 	if len(wrong) > 0 {
 		return usagef("%s: %w", source, errors.Join(wrong...))
 	}
-	jobs = batch.Shard(jobs, b.part.index, b.part.count)
+	jobs = batch.Shard(jobs, b.shard.index, b.shard.count)
 	return p.runResumable(b.maxTime, 0, func(ctx context.Context) error { return p.runBatch(ctx, jobs, b) })
 }
 
@@ -256,7 +256,7 @@ func finished(r *batch.Record) bool { return answered(r.Exit) }
 func answered(exit int) bool { return exit == exitOK || exit == exitCheck }
 
 // runBatch carries jobs out that the directory's journal does not have.
-func (p *program) runBatch(ctx context.Context, jobs []*batch.Job, b *batching) (err error) {
+func (p *program) runBatch(ctx context.Context, jobs []*batch.Job, b *batchOptions) (err error) {
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return fmt.Errorf("directory %s: %w", b.dir, disk.Cause(err))
 	}
@@ -315,7 +315,7 @@ func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, 
 	flags := cmd.Flags()
 	for _, m := range j.Flags() {
 		f := flags.Lookup(m.Key)
-		if f == nil || slices.Contains(batchFlags, m.Key) {
+		if f == nil || slices.Contains(reservedFlags, m.Key) {
 			return nil, nil, fmt.Errorf("%s: unknown key; %s has %s", m.Key, j.Verb, strings.Join(keysOf(flags), ", "))
 		}
 		if _, many := f.Value.(pflag.SliceValue); f.Changed && !many {
@@ -333,7 +333,7 @@ func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, 
 		}
 		set("set", m.Key+"="+m.Value.String())
 	}
-	for name, value := range verb.batch {
+	for name, value := range verb.batchDefaults {
 		if !flags.Changed(name) {
 			set(name, value)
 		}
@@ -359,7 +359,7 @@ func (e *valueError) Unwrap() error { return e.err }
 // keysOf lists the flags that a job can have.
 func keysOf(flags *pflag.FlagSet) (names []string) {
 	flags.VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains(batchFlags, f.Name) && f.Name != "help" {
+		if !slices.Contains(reservedFlags, f.Name) && f.Name != "help" {
 			names = append(names, f.Name)
 		}
 	})
@@ -411,7 +411,7 @@ func (p *program) do(ctx context.Context, j *batch.Job, threads int) *batch.Reco
 	r.Describe(j)
 	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
 	switch {
-	case verbOf(j).lines:
+	case verbOf(j).jsonLines:
 		r.Result = slices.Concat([]byte("["), bytes.Join(lines, []byte(",")), []byte("]"))
 	case len(lines[0]) > 0:
 		r.Result = lines[0]

@@ -18,27 +18,27 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// sampling is what the flags of sample ask for.
-type sampling struct {
-	model   string
-	n       count
-	output  string
-	format  string
-	seed    count
-	reseed  bool
-	part    shard
-	refine  stepping
-	exact   bool
-	weights bool
-	first   count
-	placed  bool   // first was given
-	parted  bool   // part was given
-	trained uint64 // seed of the training
-	threads int
+// sampleOptions are the flags of sample.
+type sampleOptions struct {
+	model       string
+	n           count
+	output      string
+	format      string
+	seed        count
+	seedGiven   bool
+	shard       shard
+	shardGiven  bool
+	refine      stepCount
+	exact       bool
+	weights     bool
+	first       count
+	firstGiven  bool
+	trainedSeed uint64 // seed of the training
+	threads     int
 }
 
 func (p *program) sampleCommand() *cobra.Command {
-	s := sampling{part: shard{0, 1, false}}
+	s := sampleOptions{shard: shard{count: 1}}
 	cmd := &cobra.Command{
 		Use:   "sample DIR|MODEL -n N -o FILE.npy",
 		Short: "Draw independent samples from a trained generator",
@@ -76,7 +76,7 @@ samples, the version and the kernel path.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			changed := cmd.Flags().Changed
-			s.model, s.reseed, s.placed, s.parted = args[0], changed("seed"), changed("first"), changed("shard")
+			s.model, s.seedGiven, s.firstGiven, s.shardGiven = args[0], changed("seed"), changed("first"), changed("shard")
 			return p.sample(&s)
 		},
 	}
@@ -85,7 +85,7 @@ samples, the version and the kernel path.`,
 	flags.StringVarP(&s.output, "output", "o", "", "`file` to write, - for stdout")
 	flags.StringVarP(&s.format, "format", "f", "", "layout of a sample, ? lists them (default the system's)")
 	flags.Var(&s.seed, "seed", "seed of the samples (default that of the training run)")
-	flags.Var(&s.part, "shard", "write only part i of n, counted from 0; auto takes i/n from a Slurm step or array, or from mpirun")
+	flags.Var(&s.shard, "shard", "write only part i of n, counted from 0; auto takes i/n from a Slurm step or array, or from mpirun")
 	flags.Var(&s.first, "first", "number of the first sample in the seed's stream (default after those that train has used)")
 	flags.Var(&s.refine, "refine", "Metropolis steps after generation; auto takes as many as diagnose finds necessary")
 	flags.BoolVar(&s.exact, "exact", false, "make asymptotically exact draws, by independence Metropolis")
@@ -94,7 +94,7 @@ samples, the version and the kernel path.`,
 	return cmd
 }
 
-func (p *program) sample(s *sampling) error {
+func (p *program) sample(s *sampleOptions) error {
 	if s.weights {
 		if s.format != "" {
 			return usagef("--weights: it is --format %s; leave out one of --weights and --format", engine.Weighted)
@@ -104,20 +104,20 @@ func (p *program) sample(s *sampling) error {
 	if err := p.joinSampling(s); err != nil {
 		return err
 	}
-	if s.exact && (s.refine.auto || s.refine.steps > 0) {
+	if s.exact && (s.refine.auto || s.refine.n > 0) {
 		return usagef("--refine: exact draws need no refinement; leave out one of --exact and --refine")
 	}
 	model, cfg, err := run.Read(p.systems, s.model)
 	if err != nil {
 		return err
 	}
-	s.trained = cfg.Shared().Training.Seed
-	if s.reseed {
+	s.trainedSeed = cfg.Shared().Training.Seed
+	if s.seedGiven {
 		cfg.Shared().Training.Seed = uint64(s.seed)
 	}
 	if p.world != nil {
 		err := p.checkSameStart("sample", map[string]any{"model": model.Hash(), "seed": cfg.Shared().Training.Seed, "number": s.n, "-o": s.output,
-			"format": s.format, "first": s.first, "first is given": s.placed, "refine": s.refine.String(), "exact": s.exact})
+			"format": s.format, "first": s.first, "first is given": s.firstGiven, "refine": s.refine.String(), "exact": s.exact})
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (p *program) sample(s *sampling) error {
 	return p.runOnThreads(s.threads, func(ctx context.Context, workers *pool.Pool) error { return p.sampleModel(ctx, s, model, cfg, workers) })
 }
 
-func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config, workers *pool.Pool) error {
+func (p *program) sampleModel(ctx context.Context, s *sampleOptions, model *run.Model, cfg engine.Config, workers *pool.Pool) error {
 	stream, err := engine.NewStream(cfg, model.Params, workers)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.model, err)
@@ -147,7 +147,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 	case s.output == "":
 		return usagef("-o: say where to write the samples; -o - is stdout")
 	}
-	if s.output, err = s.part.file(s.output); err != nil {
+	if s.output, err = s.shard.path(s.output); err != nil {
 		return err
 	}
 	if s.output != "-" {
@@ -167,7 +167,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 			return usagef("--%w", err)
 		}
 	}
-	first, n := s.part.slice(uint64(s.n))
+	first, n := s.shard.slice(uint64(s.n))
 	from, err := fromRankZero(p, func() (uint64, error) { return s.begin(cfg, p.say) })
 	if err != nil {
 		return err
@@ -177,20 +177,20 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 	}
 	first += from
 	if s.refine.auto {
-		if s.refine.steps, err = fromRankZero(p, func() (int, error) { return p.autoRefine(ctx, s, model, cfg, workers) }); err != nil {
+		if s.refine.n, err = fromRankZero(p, func() (int, error) { return p.autoRefine(ctx, s, model, cfg, workers) }); err != nil {
 			return err
 		}
 	}
-	if format.Unrefined && s.refine.steps > 0 {
+	if format.Unrefined && s.refine.n > 0 {
 		return usagef("--refine: the density of refined samples is not known, and neither are their weights; leave out one of --refine and --weights")
 	}
 	p.doubt(s, model)
 	start := time.Now()
-	r := request{s.output, format, first, n, s.refine.steps, exact}
+	r := request{path: s.output, format: format, first: first, n: n, refine: s.refine.n, exact: exact}
 	if exact != nil {
 		err = exact.Reach(first, n)
 	} else {
-		err = stream.Reach(first, n, s.refine.steps)
+		err = stream.Reach(first, n, s.refine.n)
 	}
 	if err != nil {
 		return usagef("--%w", err)
@@ -219,11 +219,11 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *run.Model
 
 		Exact   *engine.Exactness `json:"exact,omitempty"`
 		Seconds float64           `json:"seconds"`
-	}{s.output, format.Name, cfg.Shared().Training.Seed, first, n, s.refine.steps, r.exactness(), time.Since(start).Seconds()})
+	}{s.output, format.Name, cfg.Shared().Training.Seed, first, n, s.refine.n, r.exactness(), time.Since(start).Seconds()})
 }
 
 // doubt warns of samples that a diagnosis of the run has not found trustworthy.
-func (p *program) doubt(s *sampling, model *run.Model) {
+func (p *program) doubt(s *sampleOptions, model *run.Model) {
 	if s.exact || p.isOtherRank() {
 		return
 	}
@@ -231,7 +231,7 @@ func (p *program) doubt(s *sampling, model *run.Model) {
 	switch {
 	case err != nil:
 		p.warn(oneLine(err))
-	case r == nil || r.Verdict == diagnose.Trustworthy || r.Verdict == diagnose.Refine && s.refine.steps >= r.Refine:
+	case r == nil || r.Verdict == diagnose.Trustworthy || r.Verdict == diagnose.Refine && s.refine.n >= r.Refine:
 	default:
 		p.warn("the diagnosis of these samples is: " + r.Sentence)
 	}
@@ -252,13 +252,13 @@ func (p *program) sayExact(x engine.Exactness) {
 
 // begin returns the number of the first sample of the whole, and says if that is not
 // 0, or if samples that were measured are among them after all.
-func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) (uint64, error) {
-	seed, trained := cfg.Shared().Training.Seed, s.trained
+func (s *sampleOptions) begin(cfg engine.Config, say func(string, ...any)) (uint64, error) {
+	seed, trained := cfg.Shared().Training.Seed, s.trainedSeed
 	if seed != trained {
 		return uint64(s.first), nil
 	}
 	known, err := measured(s.model, cfg)
-	if err != nil && !s.placed {
+	if err != nil && !s.firstGiven {
 		return 0, err
 	}
 	used := known
@@ -267,7 +267,7 @@ func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) (uint64, e
 		known = (known + engine.ExactDraws - 1) / engine.ExactDraws * engine.ExactDraws
 	}
 	switch {
-	case !s.placed:
+	case !s.firstGiven:
 		say("the training run has used the first %d samples of seed %d; these start at number %d (--first 0 starts at the first)", used, seed, known)
 		return known, nil
 	case uint64(s.first) < known:
@@ -278,10 +278,10 @@ func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) (uint64, e
 
 // autoRefine returns the refinement that a diagnosis found to be needed: one that
 // diagnose has left in the run directory, or one made now.
-func (p *program) autoRefine(ctx context.Context, s *sampling, model *run.Model, cfg engine.Config, workers *pool.Pool) (int, error) {
+func (p *program) autoRefine(ctx context.Context, s *sampleOptions, model *run.Model, cfg engine.Config, workers *pool.Pool) (int, error) {
 	r, err := readDiagnosis(s.model, model)
 	if err == nil && r == nil {
-		if s.part.count > 1 {
+		if s.shard.count > 1 {
 			return 0, usagef("--refine auto: all shards need the same diagnosis; run revgen diagnose %s first", s.model)
 		}
 		p.say("--refine auto needs a diagnosis, which takes a while; revgen diagnose %s keeps one for the next time", s.model)

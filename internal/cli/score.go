@@ -19,21 +19,21 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// scoring is what the flags of score ask for.
-type scoring struct {
+// scoreOptions are the flags of score.
+type scoreOptions struct {
 	source
 	file    string
 	model   string
-	input   string // a kind of input, or auto
+	input   string // kind of the input, or auto
 	format  string
 	columns []string
-	to      string // a layout of the output; empty for that of its name
+	to      string // layout of the output; empty for the layout that its name says
 	output  string
 	threads int
 }
 
 func (p *program) scoreCommand() *cobra.Command {
-	s := scoring{file: "-", input: "auto", output: "-"}
+	s := scoreOptions{file: "-", input: "auto", output: "-"}
 	cmd := &cobra.Command{
 		Use:   "score " + strings.Join(p.systems.Names(), "|") + "|FILE|DIR [STATES]",
 		Short: "Evaluate energies, densities and observables of states",
@@ -68,17 +68,17 @@ then gone to stdout; a file named by -o is not written.`,
 	flags.StringVarP(&s.preset, "preset", "p", "", "preset of the system (default the first)")
 	flags.StringArrayVarP(&s.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
 	flags.StringVar(&s.model, "model", "", "run or `model` whose density to compare with the target's")
-	p.addWords(cmd, &s.input, "input", "", "format of the input: auto, ndjson, npy or raw", append([]string{"auto"}, score.Kinds...)...)
+	p.addChoice(cmd, &s.input, "input", "", "format of the input: auto, ndjson, npy or raw", append([]string{"auto"}, score.Kinds...)...)
 	flags.StringVarP(&s.format, "format", "f", "", "layout of a state, one of sample --format ? (default the first; for arrays, that of their type)")
 	flags.StringSliceVar(&s.columns, "columns", nil, "`names` of the columns to write, separated by commas (default all)")
-	p.addWords(cmd, &s.to, "to", "", "format of the output: ndjson, csv or npy (default by the name of -o, else ndjson)", score.Layouts...)
+	p.addChoice(cmd, &s.to, "to", "", "format of the output: ndjson, csv or npy (default by the name of -o, else ndjson)", score.Layouts...)
 	flags.StringVarP(&s.output, "output", "o", s.output, "`file` to write, - for stdout")
 	addThreads(cmd, &s.threads)
 	return cmd
 }
 
 // layout settles what is written.
-func (s *scoring) layout() error {
+func (s *scoreOptions) layout() error {
 	suffixes := map[string]string{".ndjson": "ndjson", ".jsonl": "ndjson", ".csv": "csv", ".npy": "npy"}
 	by := suffixes[filepath.Ext(s.output)]
 	switch {
@@ -93,7 +93,7 @@ func (s *scoring) layout() error {
 	return nil
 }
 
-func (p *program) score(s *scoring) error {
+func (p *program) score(s *scoreOptions) error {
 	if err := s.layout(); err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scored
 	return &scored{system, scorer, params, whole}, nil
 }
 
-func (p *program) scoreStates(ctx context.Context, s *scoring, cfg *resolved, workers *pool.Pool) error {
+func (p *program) scoreStates(ctx context.Context, s *scoreOptions, cfg *resolved, workers *pool.Pool) error {
 	target, err := newScored(cfg.Config, nil, workers)
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func (p *program) scoredModel(path string, target *scored, workers *pool.Pool) (
 	return model, nil
 }
 
-func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judge, in *score.Input, workers *pool.Pool) error {
+func (p *program) writeScores(ctx context.Context, s *scoreOptions, judge *score.Judge, in *score.Input, workers *pool.Pool) error {
 	start := time.Now()
 	if s.output == "-" && s.to == "npy" {
 		if err := p.noTerminal("-o"); err != nil {

@@ -34,9 +34,9 @@ func (p *program) newPool(threads int) (*pool.Pool, error) {
 
 // checkThreads is for those who do something before they make a pool.
 func checkThreads(threads int) error {
-	const most = 1 << 12
-	if threads < 0 || threads > most {
-		return usagef("--threads: %d is not between 1 and %d", threads, most)
+	const maxThreads = 1 << 12
+	if threads < 0 || threads > maxThreads {
+		return usagef("--threads: %d is not between 1 and %d", threads, maxThreads)
 	}
 	return nil
 }

@@ -23,30 +23,30 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// training is what the flags of train ask for.
-type training struct {
+// trainOptions are the flags of train.
+type trainOptions struct {
 	source
-	dir      string
-	resume   string
-	maxTime  duration
-	most     count // evaluations of the target
-	seed     count
-	threads  int
-	samples  count
-	init     string // model to start from
-	extend   bool
-	start    *run.Start // that model
-	strict   bool
-	figures  string   // svg, all or none
-	diagnose string   // brief or none
-	grid     []string // key=values: a batch of runs
+	dir            string
+	resume         string
+	maxTime        duration
+	maxEvaluations count // of the target
+	seed           count
+	threads        int
+	samples        count
+	init           string // path of the model to start from
+	extend         bool
+	start          *run.Start // the model at init
+	strict         bool
+	figures        string   // svg, all or none
+	diagnose       string   // brief or none
+	grid           []string // key=values, which make the command a batch of runs
 }
 
 // defaultSampleBytes bounds the samples that train leaves unasked.
 const defaultSampleBytes = 64 << 20
 
 func (p *program) trainCommand() *cobra.Command {
-	t := training{resume: "auto", figures: "svg", diagnose: "brief"}
+	t := trainOptions{resume: "auto", figures: "svg", diagnose: "brief"}
 	cmd := &cobra.Command{
 		Use:   "train [" + strings.Join(p.systems.Names(), "|") + "|FILE.json]",
 		Short: "Train a generator and measure it",
@@ -81,7 +81,7 @@ result depends neither on interruptions nor on the number of threads.`, p.system
 				t.assignments = append(t.assignments, "training.seed="+t.seed.String())
 			}
 			if len(t.grid) > 0 {
-				return p.trainGrid(cmd, args, t.grid, &batching{dir: t.dir, resume: t.resume, part: shard{0, 1, false}, threads: t.threads, maxTime: t.maxTime})
+				return p.trainGrid(cmd, args, t.grid, &batchOptions{dir: t.dir, resume: t.resume, shard: shard{count: 1}, threads: t.threads, maxTime: t.maxTime})
 			}
 			return p.train(&t, cmd.Flags().Changed("samples"))
 		},
@@ -92,14 +92,14 @@ result depends neither on interruptions nor on the number of threads.`, p.system
 	flags.StringVarP(&t.dir, "output", "o", "", "run `directory` (default runs/SYSTEM-PRESET-SEED)")
 	flags.StringVar(&t.init, "init", "", "start from the generator of another run or `model`, for example at another temperature or of half the size")
 	flags.BoolVar(&t.extend, "extend", false, "allow a resumed run to have more training.steps than it began with")
-	p.addWords(cmd, &t.resume, "resume", "", "continue from the directory's checkpoint: auto (if there is one), never or must", "auto", "never", "must")
+	p.addChoice(cmd, &t.resume, "resume", "", "continue from the directory's checkpoint: auto (if there is one), never or must", "auto", "never", "must")
 	flags.Var(&t.maxTime, "max-time", "stop with a checkpoint this long after the start of the process: 90m, 01:30:00 or 1-12:00:00")
-	flags.Var(&t.most, "max-evaluations", "stop with a checkpoint after this many evaluations of the target, the first look at it included; for reals, mixed and targets in Go")
+	flags.Var(&t.maxEvaluations, "max-evaluations", "stop with a checkpoint after this many evaluations of the target, the first look at it included; for reals, mixed and targets in Go")
 	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
 	flags.Var(&t.samples, "samples", "number of samples in samples.npy (default as many as were measured, up to 64 MiB)")
 	flags.BoolVar(&t.strict, "strict", false, "exit with 3 unless the verdict of the diagnosis is trustworthy")
-	p.addWords(cmd, &t.figures, "figures", "", "figures and report.html in the run directory: svg, all (PNG too) or none", "svg", "all", "none")
-	p.addWords(cmd, &t.diagnose, "diagnose", "", "diagnosis after the training: brief or none", "brief", "none")
+	p.addChoice(cmd, &t.figures, "figures", "", "figures and report.html in the run directory: svg, all (PNG too) or none", "svg", "all", "none")
+	p.addChoice(cmd, &t.diagnose, "diagnose", "", "diagnosis after the training: brief or none", "brief", "none")
 	flags.StringArrayVar(&t.grid, "grid", nil, "train once for each value in `key.path=first:last:step` or key.path=a,b,c; may be repeated, for all combinations; -o is the directory of the batch, as in revgen run")
 	addThreads(cmd, &t.threads)
 	p.complete(cmd, "preset", func(args []string) []string { return p.completedSystem(args).Presets })
@@ -134,7 +134,7 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-func (p *program) train(t *training, wantSamples bool) error {
+func (p *program) train(t *trainOptions, wantSamples bool) error {
 	if t.diagnose == "none" && t.strict {
 		return usagef("--strict judges by the diagnosis that --diagnose none leaves out; omit one of them")
 	}
@@ -176,7 +176,7 @@ func (p *program) train(t *training, wantSamples bool) error {
 	if err := p.ownRun(t); err != nil {
 		return err
 	}
-	return p.runResumable(t.maxTime, t.most, func(ctx context.Context) error {
+	return p.runResumable(t.maxTime, t.maxEvaluations, func(ctx context.Context) error {
 		if !given.looks {
 			return p.trainAndMeasure(ctx, given, t, wantSamples, nil)
 		}
@@ -186,7 +186,7 @@ func (p *program) train(t *training, wantSamples bool) error {
 
 // lookAndTrain is trainAndMeasure of a target that the preset's recipe has to look at first,
 // which rank 0 does for all.
-func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training, wantSamples bool) error {
+func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *trainOptions, wantSamples bool) error {
 	p.say("%s preset, taking a first look at the target: %s", given.Shared().Preset, t.dir)
 	var setup *run.Setup
 	var cfg *resolved
@@ -218,7 +218,7 @@ func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training
 
 // trainAndMeasure trains and leaves what the run directory is to hold, of which setup, if
 // there is one, has taken possession.
-func (p *program) trainAndMeasure(ctx context.Context, from *resolved, t *training, wantSamples bool, setup *run.Setup) error {
+func (p *program) trainAndMeasure(ctx context.Context, from *resolved, t *trainOptions, wantSamples bool, setup *run.Setup) error {
 	cfg := from.Config
 	p.describeTarget(from)
 	if e, ok := cfg.(engine.Explainer); ok {
@@ -310,7 +310,7 @@ func defaultDir(given *resolved) (string, error) {
 	return filepath.Join("runs", strings.ReplaceAll(name, string(filepath.Separator), "_")), nil
 }
 
-func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *training, setup *run.Setup, leave func(context.Context, engine.System, *run.Result) error) (*run.Result, error) {
+func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *trainOptions, setup *run.Setup, leave func(context.Context, engine.System, *run.Result) error) (*run.Result, error) {
 	if s, _ := readStatus(t.dir); s != nil && s.Checkpoint >= 0 {
 		if more := t.extend && s.Checkpoint < cfg.Shared().Training.Steps; s.Checkpoint == s.Steps && !more {
 			p.say("this run is complete: measuring it again")
@@ -337,7 +337,7 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 }
 
 // leaveSamples writes samples.npy and returns its path, "" if it wrote none.
-func (p *program) leaveSamples(ctx context.Context, trained engine.System, cfg engine.Config, params []float32, workers *pool.Pool, t *training, asked bool) (string, error) {
+func (p *program) leaveSamples(ctx context.Context, trained engine.System, cfg engine.Config, params []float32, workers *pool.Pool, t *trainOptions, asked bool) (string, error) {
 	if asked && t.samples == 0 {
 		return "", nil
 	}
@@ -371,7 +371,7 @@ func (p *program) leaveSamples(ctx context.Context, trained engine.System, cfg e
 	return path, leaveRecord(r, cfg, model)
 }
 
-func (p *program) leaveFigures(ctx context.Context, trained engine.System, cfg engine.Config, result *run.Result, t *training) error {
+func (p *program) leaveFigures(ctx context.Context, trained engine.System, cfg engine.Config, result *run.Result, t *trainOptions) error {
 	figures, err := run.Illustrate(ctx, trained, cfg, result.Params, t.dir)
 	if err != nil {
 		return err

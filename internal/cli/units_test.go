@@ -344,7 +344,7 @@ func TestRemarks(t *testing.T) {
 		fmt.Fprintln(&b, quoteShell(word))
 	}
 	fmt.Fprintln(&b, number.Count(0, "step"), number.Count(1, "step"), number.Count(2, "step"), csvValue("-1e5"), csvValue("-x"), csvValue("=x"))
-	for _, r := range []stepping{{}, {steps: 8}, {auto: true}} {
+	for _, r := range []stepCount{{}, {n: 8}, {auto: true}} {
 		fmt.Fprintln(&b, r.String())
 	}
 	golden(t, "remarks.txt", b.String())

@@ -34,35 +34,36 @@ func (c *count) Set(s string) error {
 	return nil
 }
 
-// stepping is a flag for a number of steps, or auto.
-type stepping struct {
-	steps int
-	auto  bool
+// stepCount is a flag for a number of steps, or auto.
+type stepCount struct {
+	n    int
+	auto bool
 }
 
-func (s *stepping) String() string {
+func (s *stepCount) String() string {
 	if s.auto {
 		return "auto"
 	}
-	return strconv.Itoa(s.steps)
+	return strconv.Itoa(s.n)
 }
-func (s *stepping) Type() string { return "N|auto" }
+func (s *stepCount) Type() string { return "N|auto" }
 
-func (s *stepping) Set(text string) error {
+func (s *stepCount) Set(text string) error {
 	if text == "auto" {
-		*s = stepping{auto: true}
+		*s = stepCount{auto: true}
 		return nil
 	}
 	var n count
 	if n.Set(text) != nil {
 		return fmt.Errorf("%q is neither a number of steps such as 10 nor auto", text)
 	}
-	*s = stepping{steps: bounded(n)}
+	*s = stepCount{n: clampInt(n)}
 	return nil
 }
 
-// bounded is a number that may be more than is allowed, and no more than an int holds.
-func bounded(n count) int { return int(min(n, math.MaxInt32+1)) }
+// clampInt makes an int of a count. A count beyond an int of 32 bits becomes MaxInt32+1, which no
+// option allows.
+func clampInt(n count) int { return int(min(n, math.MaxInt32+1)) }
 
 // duration is a flag for times as Go or Slurm write them: 90m, 1h30m,
 // 01:30:00, 1-12:00:00.
@@ -77,10 +78,10 @@ func (d *duration) String() string {
 func (d *duration) Type() string { return "D" }
 
 func (d *duration) Set(s string) error {
-	bad := fmt.Errorf("%q is not a positive time such as 90m, 1h30m, 01:30:00 or 1-12:00:00", s)
+	invalid := fmt.Errorf("%q is not a positive time such as 90m, 1h30m, 01:30:00 or 1-12:00:00", s)
 	if t, err := time.ParseDuration(s); err == nil {
 		if t <= 0 {
-			return bad
+			return invalid
 		}
 		*d = duration(t)
 		return nil
@@ -89,31 +90,31 @@ func (d *duration) Set(s string) error {
 	if before, after, ok := strings.Cut(s, "-"); ok {
 		n, err := strconv.ParseUint(before, 10, 16)
 		if err != nil {
-			return bad
+			return invalid
 		}
 		rest, days = after, n
 	}
 	parts := strings.Split(rest, ":")
 	if len(parts) != 3 {
-		return bad
+		return invalid
 	}
 	seconds := days * 86400
 	for i, unit := range []uint64{3600, 60, 1} {
 		n, err := strconv.ParseUint(parts[i], 10, 16)
 		if err != nil || i > 0 && n > 59 {
-			return bad
+			return invalid
 		}
 		seconds += n * unit
 	}
 	if seconds == 0 {
-		return bad
+		return invalid
 	}
 	*d = duration(time.Duration(seconds) * time.Second)
 	return nil
 }
 
-// shard is a flag for one of several equal parts: i/n with 0 ≤ i < n, or auto for
-// the rank and the number of tasks of a batch job.
+// shard is a flag for one of several nearly equal parts: i/n with 0 ≤ i < n, or auto for the
+// rank and the number of tasks of a cluster's job.
 type shard struct {
 	index, count uint64
 	auto         bool
@@ -125,60 +126,59 @@ func (s *shard) Type() string   { return "i/n" }
 func (s *shard) Set(text string) error {
 	if text == "auto" {
 		p, err := cluster.Shard(os.Getenv)
-		*s = shard{uint64(p.Index), uint64(p.Count), true}
+		*s = shard{index: uint64(p.Index), count: uint64(p.Count), auto: true}
 		return err
 	}
-	index, of, ok := strings.Cut(text, "/")
+	index, total, ok := strings.Cut(text, "/")
 	i, err := strconv.ParseUint(index, 10, 32)
-	n, err2 := strconv.ParseUint(of, 10, 32)
+	n, err2 := strconv.ParseUint(total, 10, 32)
 	if !ok || err != nil || err2 != nil || i >= n {
 		return fmt.Errorf("%q is not i/n with 0 ≤ i < n, such as 0/4, nor auto", text)
 	}
-	*s = shard{i, n, false}
+	*s = shard{index: i, count: n}
 	return nil
 }
 
-// slice returns the first sample of the part and the number of samples in it,
-// of total in all.
+// slice returns the first sample of the part and the number of its samples, of total samples.
 func (s *shard) slice(total uint64) (first, n uint64) {
-	each, extra := total/s.count, total%s.count
-	first = s.index*each + min(s.index, extra)
-	if n = each; s.index < extra {
+	base, extra := total/s.count, total%s.count
+	first = s.index*base + min(s.index, extra)
+	if n = base; s.index < extra {
 		n++
 	}
 	return first, n
 }
 
-// words is a flag for one of some words, or for what it is if it is not given.
-type words struct {
-	value *string
-	usual string
-	all   []string
+// choice is a flag for one of the allowed words, or for its default.
+type choice struct {
+	value    *string
+	fallback string
+	allowed  []string
 }
 
-func (w *words) String() string { return *w.value }
-func (w *words) Type() string   { return "string" }
+func (w *choice) String() string { return *w.value }
+func (w *choice) Type() string   { return "string" }
 
-func (w *words) Set(text string) error {
-	if text != w.usual && !slices.Contains(w.all, text) {
-		return fmt.Errorf("not one of %s", strings.Join(w.all, ", "))
+func (w *choice) Set(text string) error {
+	if text != w.fallback && !slices.Contains(w.allowed, text) {
+		return fmt.Errorf("not one of %s", strings.Join(w.allowed, ", "))
 	}
 	*w.value = text
 	return nil
 }
 
-// addWords adds a flag for one of some words, by default what value is now.
-func (p *program) addWords(cmd *cobra.Command, value *string, name, shorthand, usage string, all ...string) {
-	cmd.Flags().VarP(&words{value, *value, all}, name, shorthand, usage)
-	p.complete(cmd, name, func([]string) []string { return all })
+// addChoice adds a flag for one of the allowed words. Its default is the present value.
+func (p *program) addChoice(cmd *cobra.Command, value *string, name, shorthand, usage string, allowed ...string) {
+	cmd.Flags().VarP(&choice{value, *value, allowed}, name, shorthand, usage)
+	p.complete(cmd, name, func([]string) []string { return allowed })
 }
 
-// taskMark stands for the number of the task in the name of a file.
+// taskMark stands for the number of the task, or of the shard, in the name of a file.
 const taskMark = "%t"
 
-// file returns the path of a part's file. Parts that would all write the same
-// file are refused.
-func (s *shard) file(path string) (string, error) {
+// path returns the path of the shard's file. With auto, shards that would all write the same file
+// are refused.
+func (s *shard) path(path string) (string, error) {
 	if s.auto && s.count > 1 && path != "-" && !strings.Contains(path, taskMark) {
 		return "", usagef("-o: all %d tasks would write %s; put %s, the number of the task, into the name", s.count, path, taskMark)
 	}

@@ -80,7 +80,7 @@ Targets: %s.`, strings.Join(answer.Names(), ", ")),
 		},
 	}
 	flags := cmd.Flags()
-	p.addWords(cmd, &format, "output", "o", "format: "+strings.Join(answer.Formats, ", "), answer.Formats...)
+	p.addChoice(cmd, &format, "output", "o", "format: "+strings.Join(answer.Formats, ", "), answer.Formats...)
 	flags.StringSliceVar(&o.Only, "only", nil, "targets, separated by commas (default all)")
 	flags.Float64Var(&o.Seconds, "seconds", o.Seconds, "processor time, in seconds, that each sampler may use for drawing")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of all samplers")
