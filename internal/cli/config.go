@@ -33,7 +33,7 @@ prints the settings before the look.`,
 			if looks {
 				return p.runInterruptible(func(ctx context.Context) error { return p.showConfig(s.load(ctx, p.systems)) })
 			}
-			return p.showConfig(s.given(p.systems))
+			return p.showConfig(s.loadWithoutLook(p.systems))
 		},
 	}
 	show.Flags().BoolVar(&looks, "look", false, "let the preset's recipe take its first look at the target")
@@ -61,16 +61,16 @@ prints the settings before the look.`,
 	return cmd
 }
 
-func (p *program) showConfig(cfg *resolved, err error) error {
+func (p *program) showConfig(cfg *resolvedConfig, err error) error {
 	if err != nil {
 		return err
 	}
 	p.describeTarget(cfg)
 	switch {
-	case cfg.looks:
+	case cfg.needsLook:
 		p.say("the %s preset has not looked at this target, though its choices depend on such a look; --look takes it", cfg.Shared().Preset)
-	case cfg.why != "":
-		p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.why)
+	case cfg.reason != "":
+		p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.reason)
 	}
 	text, err := conf.Encode(cfg.Config)
 	if err != nil {

@@ -117,7 +117,7 @@ func TestFilesOverridePresets(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(`{"system": "ising", "preset": "paper", "target": {"beta": 0.5}}`), 0o600))
 	got, err := source{name: path, assignments: []string{"training.steps=10", "training.steps=20"}}.load(t.Context(), systems)
 	require.NoError(t, err)
-	require.False(t, got.pristine())
+	require.False(t, got.isPreset())
 	want, err := source{name: "ising", preset: "paper", assignments: []string{"target.beta=0.5", "training.steps=20"}}.load(t.Context(), systems)
 	require.NoError(t, err)
 	require.Equal(t, want.Config, got.Config)

@@ -95,7 +95,7 @@ func (p *program) diagnose(d *diagnoseOptions) error {
 			return err
 		}
 		if isDir(d.model) {
-			if err := disk.WriteJSON(filepath.Join(d.model, diagnosisFile), kept{model.Hash(), run.Here(programName()), r}); err != nil {
+			if err := disk.WriteJSON(filepath.Join(d.model, diagnosisFile), keptDiagnosis{model.Hash(), run.Here(programName()), r}); err != nil {
 				return err
 			}
 		}
@@ -133,7 +133,7 @@ func diagnosis(ctx context.Context, path string, model *run.Model, cfg engine.Co
 }
 
 // A kept diagnosis says of which model it is.
-type kept struct {
+type keptDiagnosis struct {
 	Model string `json:"model"` // run.Model.Hash
 	run.Provenance
 	*diagnose.Report
@@ -142,7 +142,7 @@ type kept struct {
 // readDiagnosis returns the diagnosis that a run directory keeps of a model, nil if
 // it has none.
 func readDiagnosis(dir string, model *run.Model) (*diagnose.Report, error) {
-	k, err := readJSON[kept](dir, diagnosisFile, maxSummary)
+	k, err := readJSON[keptDiagnosis](dir, diagnosisFile, maxSummary)
 	if k == nil || k.Model != model.Hash() { // or of another training in the same place
 		return nil, err
 	}

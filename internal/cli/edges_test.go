@@ -165,12 +165,12 @@ func TestOutcomesAreWritten(t *testing.T) {
 	}{{false, "results: " + reproduce.Document("d") + "\n"}, {true, ""}} {
 		talk.Reset()
 		p.json = c.json
-		require.NoError(t, p.concludeReproduction(&reproduce.Results{Outcomes: []reproduce.Outcome{o}}, "d"))
+		require.NoError(t, p.printResults(&reproduce.Results{Outcomes: []reproduce.Outcome{o}}, "d"))
 		require.Equal(t, c.want, talk.String())
 	}
 	talk.Reset()
 	p.json, o.Metrics[0].AtFloor = false, true
-	require.NoError(t, p.concludeReproduction(&reproduce.Results{Outcomes: []reproduce.Outcome{{}, o}}, "d"))
+	require.NoError(t, p.printResults(&reproduce.Results{Outcomes: []reproduce.Outcome{{}, o}}, "d"))
 	require.Equal(t, reproduce.Legend+"\nresults: "+reproduce.Document("d")+"\n", talk.String())
 }
 
@@ -203,7 +203,7 @@ func TestDoubts(t *testing.T) {
 	dir := trained(t)
 	model := readModel(t, dir)
 	keep := func(hash string, r diagnose.Report) {
-		require.NoError(t, disk.WriteJSON(filepath.Join(dir, diagnosisFile), kept{Model: hash, Report: &r}))
+		require.NoError(t, disk.WriteJSON(filepath.Join(dir, diagnosisFile), keptDiagnosis{Model: hash, Report: &r}))
 	}
 	said := func(s *sampleOptions, world *room) string {
 		var b bytes.Buffer
@@ -212,7 +212,7 @@ func TestDoubts(t *testing.T) {
 			p.world = world
 		}
 		s.model = dir
-		p.doubt(s, model)
+		p.warnUntrusted(s, model)
 		return b.String()
 	}
 	require.Empty(t, said(&sampleOptions{}, nil), "of which nothing is known")
@@ -280,7 +280,7 @@ func TestFirstSamples(t *testing.T) {
 	} {
 		c.s.model = dir
 		said := ""
-		first, err := c.s.begin(cfg, func(format string, args ...any) { said += fmt.Sprintf(format, args...) })
+		first, err := c.s.firstSample(cfg, func(format string, args ...any) { said += fmt.Sprintf(format, args...) })
 		require.NoError(t, err)
 		require.Equal(t, c.first, first)
 		require.Equal(t, c.said, said)
@@ -288,7 +288,7 @@ func TestFirstSamples(t *testing.T) {
 	require.NoError(t, os.WriteFile(recordPath(filepath.Join(dir, "samples.npy")), []byte("{"), 0o600))
 	for placed, want := range map[bool]string{false: "is no longer what was written beside the samples", true: ""} {
 		s := sampleOptions{trainedSeed: 1, model: dir, firstGiven: placed, first: 9999}
-		_, err := s.begin(cfg, func(string, ...any) {})
+		_, err := s.firstSample(cfg, func(string, ...any) {})
 		if want == "" {
 			require.NoError(t, err)
 		} else {
@@ -351,7 +351,7 @@ func TestDescribedRuns(t *testing.T) {
 	}
 	require.Equal(t, &want, described())
 	s.Evaluations = &engine.Evaluations{Training: 5}
-	want.Facts = [][2]string{{"steps", "60"}, {"training time", "0 s on 2 threads"}, {"evaluations of ln π", spentText(s.Evaluations)}, {"kernel path", "avx2"}}
+	want.Facts = [][2]string{{"steps", "60"}, {"training time", "0 s on 2 threads"}, {"evaluations of ln π", evaluationsText(s.Evaluations)}, {"kernel path", "avx2"}}
 	s.Seconds = 0
 	require.Equal(t, &want, described())
 	s.Seconds, s.Steps = 1, 0
@@ -500,7 +500,7 @@ func TestConfigurationsAreExplained(t *testing.T) {
 // of its configuration.
 func TestNamesOfRuns(t *testing.T) {
 	named := func(s source) string {
-		given, err := s.given(systems)
+		given, err := s.loadWithoutLook(systems)
 		require.NoError(t, err)
 		dir, err := defaultDir(given)
 		require.NoError(t, err)

@@ -157,7 +157,7 @@ func TestRecordsOfJobs(t *testing.T) {
 	whole := trained(t)
 	dir := filepath.Dir(whole)
 	doubt := diagnose.Report{Verdict: diagnose.Wrong, Sentence: "who knows"}
-	require.NoError(t, disk.WriteJSON(filepath.Join(whole, diagnosisFile), kept{Model: readModel(t, whole).Hash(), Report: &doubt}))
+	require.NoError(t, disk.WriteJSON(filepath.Join(whole, diagnosisFile), keptDiagnosis{Model: readModel(t, whole).Hash(), Report: &doubt}))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "states.ndjson"), []byte("[1,1,1,1,1,1,1,1,1]\n"), 0o600))
 	list(t, dir, `{"sample":"run","number":5,"first":0,"id":"a"}`, `{"verify":"toy","id":"b"}`, `{"sample":"none","number":5,"id":"c"}`,
 		`{"score":["ising","states.ndjson"],"id":"d","threads":3}`, `{"sample":"run","number":5,"refine":-1,"id":"e"}`, `{"sample":"run","number":0,"id":"f"}`)

@@ -129,7 +129,7 @@ func readStatus(dir string) (*run.Status, error) {
 }
 
 // described is what info says about a run or a model.
-type described struct {
+type runInfo struct {
 	Status     *run.Status         `json:"status,omitempty"`
 	System     string              `json:"system"`
 	Step       int                 `json:"step"`
@@ -141,7 +141,7 @@ type described struct {
 }
 
 func (p *program) describe(path string) error {
-	var d described
+	var d runInfo
 	info, err := os.Stat(path)
 	if err != nil {
 		return usageError{err}
@@ -179,7 +179,7 @@ func (p *program) describe(path string) error {
 	return p.writeDescription(path, &d)
 }
 
-func (p *program) writeDescription(path string, d *described) error {
+func (p *program) writeDescription(path string, d *runInfo) error {
 	var lines [][2]string
 	if s := d.Status; s != nil {
 		checkpoint := "no checkpoint yet"

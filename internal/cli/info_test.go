@@ -57,7 +57,7 @@ func TestInfoDescribes(t *testing.T) {
 	require.Contains(t, o.stdout, "total variation")
 
 	o = ok(t, "", "info", filepath.Join(run, "model.rvg"), "--json")
-	var d described
+	var d runInfo
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &d))
 	require.Equal(t, "ising", d.System)
 	require.Equal(t, 60, d.Step)

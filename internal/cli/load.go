@@ -16,7 +16,7 @@ import (
 	"github.com/revgen/revgen/internal/disk"
 )
 
-// Sizes of files that no file of their kind reaches.
+// Upper bounds of files, in bytes, that no file of its kind reaches.
 const (
 	maxConfig  = 1 << 24
 	maxTarget  = 1 << 29
@@ -24,25 +24,25 @@ const (
 	maxReport  = 1 << 28
 )
 
-// A source is where a configuration comes from: a preset, or a file whose
-// keys override one, and then assignments.
+// A source is what a configuration is made of: a preset, or a file whose keys override one, and
+// then assignments.
 type source struct {
 	name        string // system or file; empty for the default system
 	preset      string
 	assignments []string
 }
 
-// A resolved configuration is validated.
-type resolved struct {
+// A resolvedConfig is a valid configuration, and where it came from.
+type resolvedConfig struct {
 	engine.Config
-	from  catalogue.Source
-	why   string // what the recipe chose for the target
-	looks bool   // the recipe has not looked at the target yet, so that this is what is given
+	from      catalogue.Source
+	reason    string // why the recipe chose as it did for the target
+	needsLook bool   // the recipe has not looked at the target yet, so that its choices are missing
 }
 
-// load returns the configuration. ctx ends a recipe's look at the target.
-func (s source) load(ctx context.Context, systems catalogue.Systems) (*resolved, error) {
-	from, err := s.from(systems)
+// load returns the configuration, for which the recipe may look at the target until ctx ends.
+func (s source) load(ctx context.Context, systems catalogue.Systems) (*resolvedConfig, error) {
+	from, err := s.catalogueSource(systems)
 	if err != nil {
 		return nil, err
 	}
@@ -50,31 +50,31 @@ func (s source) load(ctx context.Context, systems catalogue.Systems) (*resolved,
 }
 
 // look returns the configuration of a source.
-func look(ctx context.Context, systems catalogue.Systems, from catalogue.Source) (*resolved, error) {
+func look(ctx context.Context, systems catalogue.Systems, from catalogue.Source) (*resolvedConfig, error) {
 	cfg, why, err := systems.Resolve(ctx, from)
 	if err != nil {
-		return nil, refused(err)
+		return nil, configError(err)
 	}
-	return &resolved{Config: cfg, from: from, why: why}, nil
+	return &resolvedConfig{Config: cfg, from: from, reason: why}, nil
 }
 
-// given returns the configuration without a look at the target.
-func (s source) given(systems catalogue.Systems) (*resolved, error) {
-	from, err := s.from(systems)
+// loadWithoutLook returns the configuration before any look at the target.
+func (s source) loadWithoutLook(systems catalogue.Systems) (*resolvedConfig, error) {
+	from, err := s.catalogueSource(systems)
 	if err != nil {
 		return nil, err
 	}
 	cfg, why, looks, err := systems.Given(from)
 	if err != nil {
-		return nil, refused(err)
+		return nil, configError(err)
 	}
-	return &resolved{cfg, from, why, looks}, nil
+	return &resolvedConfig{cfg, from, why, looks}, nil
 }
 
-// refused says what is wrong with a configuration.
-func refused(err error) error {
-	if wrong, ok := errors.AsType[*catalogue.AssignmentError](err); ok {
-		err = fmt.Errorf("--set %q: %w", wrong.Assignment, err)
+// configError makes a usage error of what is wrong with a configuration.
+func configError(err error) error {
+	if bad, ok := errors.AsType[*catalogue.AssignmentError](err); ok {
+		err = fmt.Errorf("--set %q: %w", bad.Assignment, err)
 	}
 	if engine.Cancelled(err) {
 		return err
@@ -82,14 +82,14 @@ func refused(err error) error {
 	return usageError{err}
 }
 
-// pristine reports whether the configuration is a preset's as it stands.
-func (r *resolved) pristine() bool {
+// isPreset reports whether the configuration is a preset's, unchanged.
+func (r *resolvedConfig) isPreset() bool {
 	return r.from.File == "" && len(r.from.Set)+len(r.from.Target) == 0
 }
 
-// from returns what the configuration is made of. A name that is no system's is that of a file:
-// of a configuration, or of a target.
-func (s source) from(systems catalogue.Systems) (catalogue.Source, error) {
+// catalogueSource returns the source for package catalogue. A name that is no system's names a file,
+// which holds a configuration or a target.
+func (s source) catalogueSource(systems catalogue.Systems) (catalogue.Source, error) {
 	from := catalogue.Source{System: s.name}
 	if _, err := systems.Find(s.name); err != nil && s.name != "" {
 		data, err := disk.Read(s.name, maxTarget)
@@ -99,9 +99,9 @@ func (s source) from(systems catalogue.Systems) (catalogue.Source, error) {
 		case err != nil:
 			return from, usageError{err}
 		}
-		recognised := false
-		if from, recognised = systems.Recognise(data, s.name); !recognised {
-			if from, err = s.configuration(systems, data); err != nil {
+		isTarget := false
+		if from, isTarget = systems.Recognise(data, s.name); !isTarget {
+			if from, err = s.configSource(systems, data); err != nil {
 				return from, err
 			}
 		}
@@ -110,12 +110,12 @@ func (s source) from(systems catalogue.Systems) (catalogue.Source, error) {
 	return from, nil
 }
 
-// configuration is the source of a configuration file's content.
-func (s source) configuration(systems catalogue.Systems, data []byte) (catalogue.Source, error) {
+// configSource returns the source of a configuration file with the given content.
+func (s source) configSource(systems catalogue.Systems, data []byte) (catalogue.Source, error) {
 	switch start := bytes.TrimLeft(data, " \t\r\n\ufeff"); {
 	case len(start) > 0 && start[0] != '{' && start[0] != '[':
-		return catalogue.Source{}, s.unknown(systems, start)
-	case s.preset != "" && json.Valid(data): // what is wrong with other files comes first
+		return catalogue.Source{}, s.unknownFileError(systems, start)
+	case s.preset != "" && json.Valid(data): // errors in the file come first
 		return catalogue.Source{}, usagef("--preset needs a system; %s names its own preset", s.name)
 	case len(data) > maxConfig:
 		return catalogue.Source{}, usagef("%s: longer than %d bytes, too long for a configuration", s.name, maxConfig)
@@ -123,24 +123,24 @@ func (s source) configuration(systems catalogue.Systems, data []byte) (catalogue
 	return catalogue.Source{Text: data, File: s.name}, nil
 }
 
-// unknown is the error of a file that is neither a configuration nor a target of its own.
-func (s source) unknown(systems catalogue.Systems, start []byte) error {
-	const most = 40 // bytes that are quoted
-	line, _, _ := bytes.Cut(start[:min(len(start), most)], []byte("\n"))
-	known := []string{"a configuration, which is a JSON object in braces"}
+// unknownFileError is the error of a file that holds neither a configuration nor a target.
+func (s source) unknownFileError(systems catalogue.Systems, start []byte) error {
+	const maxQuoted = 40 // bytes
+	line, _, _ := bytes.Cut(start[:min(len(start), maxQuoted)], []byte("\n"))
+	kinds := []string{"a configuration, which is a JSON object in braces"}
 	for _, d := range systems {
 		if d.Recognise != nil {
-			known = append(known, d.Files)
+			kinds = append(kinds, d.Files)
 		}
 	}
 	return usagef("%s: unknown kind of file (it begins with %q); known are %s; to use a program that computes a density, name it in a configuration as target.command",
-		s.name, strings.ToValidUTF8(string(bytes.TrimRight(line, "\r")), "…"), strings.Join(known, ", or "))
+		s.name, strings.ToValidUTF8(string(bytes.TrimRight(line, "\r")), "…"), strings.Join(kinds, ", or "))
 }
 
-// readJSON reads a file of a directory, nil if there is none.
-func readJSON[T any](dir, name string, most int64) (*T, error) {
+// readJSON reads a file of a directory. It returns nil if there is none.
+func readJSON[T any](dir, name string, maxBytes int64) (*T, error) {
 	path := filepath.Join(dir, name)
-	data, err := disk.Read(path, most)
+	data, err := disk.Read(path, maxBytes)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
@@ -154,8 +154,8 @@ func readJSON[T any](dir, name string, most int64) (*T, error) {
 	return v, nil
 }
 
-// describeTarget says what the target is that was read from a file.
-func (p *program) describeTarget(cfg *resolved) {
+// describeTarget says what a target is that was read from a file.
+func (p *program) describeTarget(cfg *resolvedConfig) {
 	d, ok := cfg.Config.(engine.Explainer)
 	if _, loads := cfg.Config.(engine.Loader); ok && loads {
 		p.say("target: %s", d.Describe())

@@ -157,7 +157,7 @@ func (p *program) mcmc(w *mcmcOptions) error {
 			if p.world != nil {
 				return usagef("%s -: %d ranks write parts of one file, which stdout is not; name a file", flag, p.world.Size())
 			}
-			if err := p.noTerminal(flag); err != nil {
+			if err := p.refuseTerminal(flag); err != nil {
 				return err
 			}
 		default:
@@ -175,11 +175,11 @@ func (p *program) mcmc(w *mcmcOptions) error {
 	if _, err := p.systems.Find(w.name); err != nil && isDir(w.name) {
 		w.name = filepath.Join(w.name, "config.json")
 	}
-	if err := p.apart([]string{p.fileOf(w.name)}, w.output, w.states); err != nil {
+	if err := p.checkApart([]string{p.targetFile(w.name)}, w.output, w.states); err != nil {
 		return err
 	}
 	if p.world != nil {
-		given, err := w.given(p.systems)
+		given, err := w.loadWithoutLook(p.systems)
 		if err == nil {
 			err = p.checkSameStart("mcmc", map[string]any{"": given.Config, "-o": w.output, "states": w.states, "format": w.format, "flags": o})
 		}
@@ -198,7 +198,7 @@ func (p *program) mcmc(w *mcmcOptions) error {
 }
 
 // A walked is what mcmc prints with --json.
-type walked struct {
+type mcmcResult struct {
 	System        string              `json:"system"`
 	Target        string              `json:"target,omitempty"`
 	Seed          uint64              `json:"seed"`
@@ -213,19 +213,19 @@ type walked struct {
 	States        string              `json:"states,omitempty"` // file of them
 	Format        string              `json:"format,omitempty"` // of the states
 	Observables   []chains.Observable `json:"observables,omitempty"`
-	Ladder        []walkedLevel       `json:"ladder,omitempty"` // in place of Observables
+	Ladder        []mcmcLevel         `json:"ladder,omitempty"` // in place of Observables
 	Warnings      []string            `json:"warnings,omitempty"`
 	run.Provenance
 }
 
 // A walkedLevel is one inverse temperature of a ladder.
-type walkedLevel struct {
+type mcmcLevel struct {
 	Beta        float64             `json:"beta"`
 	Observables []chains.Observable `json:"observables"`
 	Swaps       *float64            `json:"swaps,omitempty"` // with the next level, the part that succeeded
 }
 
-func (p *program) runChains(ctx context.Context, w *mcmcOptions, cfg *resolved, o chains.Options, workers *pool.Pool) error {
+func (p *program) runChains(ctx context.Context, w *mcmcOptions, cfg *resolvedConfig, o chains.Options, workers *pool.Pool) error {
 	if p.world != nil {
 		workers.Join(p.world)
 		o.Ranks = workers
@@ -272,7 +272,7 @@ func (p *program) runChains(ctx context.Context, w *mcmcOptions, cfg *resolved, 
 		for i := range l.Observables {
 			if x := &l.Observables[i]; x.Doubtful() {
 				warn("%s is not reliable yet: R̂ is %.3f (at most %g is needed), effective size %.0f (at least %d is needed); take more draws, a larger --spacing or a larger --burn-in",
-					x.Name+at(o.Ladder, k), x.RHat, chains.MaxRHat, x.EffectiveSize, chains.MinEffectiveSize)
+					x.Name+levelText(o.Ladder, k), x.RHat, chains.MaxRHat, x.EffectiveSize, chains.MinEffectiveSize)
 			}
 		}
 	}
@@ -292,14 +292,14 @@ func (p *program) runChains(ctx context.Context, w *mcmcOptions, cfg *resolved, 
 	if !p.json {
 		return writeChains(p.stdout, r, o)
 	}
-	v := walked{System: shared.System, Seed: shared.Training.Seed, Chains: o.Chains, Draws: o.Draws, BurnIn: r.BurnedIn, Spacing: r.Spacing,
+	v := mcmcResult{System: shared.System, Seed: shared.Training.Seed, Chains: o.Chains, Draws: o.Draws, BurnIn: r.BurnedIn, Spacing: r.Spacing,
 		AutoSpacing: o.Spacing == chains.AutoSpacing, BurnInSeconds: r.BurnIn, Seconds: r.Seconds, File: w.output, States: w.states, Format: o.States,
 		Warnings: warnings, Provenance: run.Here(programName())}
 	if o.Ladder == nil {
 		v.Observables = r.Levels[0].Observables
 	}
 	for k, beta := range o.Ladder {
-		v.Ladder = append(v.Ladder, walkedLevel{beta, r.Levels[k].Observables, r.Levels[k].Swaps()})
+		v.Ladder = append(v.Ladder, mcmcLevel{beta, r.Levels[k].Observables, r.Levels[k].Swaps()})
 	}
 	if d, ok := cfg.Config.(engine.Explainer); ok {
 		v.Target = d.Describe()
@@ -308,7 +308,7 @@ func (p *program) runChains(ctx context.Context, w *mcmcOptions, cfg *resolved, 
 }
 
 // at says which level of a ladder is meant, if there is one.
-func at(ladder []float64, level int) string {
+func levelText(ladder []float64, level int) string {
 	if len(ladder) == 0 {
 		return ""
 	}
@@ -334,9 +334,9 @@ func writeChains(out io.Writer, r *chains.Result, o chains.Options) error {
 	}
 	var b bytes.Buffer
 	_ = t.WriteText(&b) // the buffer takes all
-	of := ""
+	levels := ""
 	if o.Ladder != nil {
-		of = fmt.Sprintf(" at each of %d temperatures", len(o.Ladder))
+		levels = fmt.Sprintf(" at each of %d temperatures", len(o.Ladder))
 		t := report.Table{Header: []string{"β", "β′", "swaps"}, Left: 0}
 		for k := range o.Ladder[1:] {
 			t.Rows = append(t.Rows, []string{strconv.FormatFloat(o.Ladder[k], 'g', -1, 64), strconv.FormatFloat(o.Ladder[k+1], 'g', -1, 64),
@@ -345,7 +345,7 @@ func writeChains(out io.Writer, r *chains.Result, o chains.Options) error {
 		fmt.Fprintln(&b)
 		_ = t.WriteText(&b)
 	}
-	fmt.Fprintf(&b, "\n%s of %s%s, %s apart, after %s of burn-in: drawing took %.2f s, burn-in %.2f s\n", number.Count(o.Chains, "chain"), number.Count(o.Draws, "draw"), of,
+	fmt.Fprintf(&b, "\n%s of %s%s, %s apart, after %s of burn-in: drawing took %.2f s, burn-in %.2f s\n", number.Count(o.Chains, "chain"), number.Count(o.Draws, "draw"), levels,
 		number.Count(r.Spacing, "step"), number.Count(r.BurnedIn, "step"), r.Seconds, r.BurnIn)
 	_, err := b.WriteTo(out)
 	return err
@@ -360,13 +360,13 @@ func (p *program) writeDraws(ctx context.Context, path string, r *chains.Result,
 		return fmt.Errorf("-o: observable %w", err)
 	}
 	width := len(names)
-	return p.writeByChain(ctx, path, descr, nil, r, o, func(chain []byte, level, c int) []byte {
+	return p.writeByChain(ctx, path, descr, nil, r, o, func(dst []byte, level, c int) []byte {
 		for t := range o.Draws {
 			for _, v := range r.Levels[level].Values[(t*o.Chains+c)*width:][:width] {
-				chain = binary.LittleEndian.AppendUint64(chain, math.Float64bits(v))
+				dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
 			}
 		}
-		return chain
+		return dst
 	})
 }
 
@@ -374,14 +374,14 @@ func (p *program) writeDraws(ctx context.Context, path string, r *chains.Result,
 // is one.
 func (p *program) writeStates(ctx context.Context, path string, r *chains.Result, o chains.Options) error {
 	size := o.Draws * r.Format.RowBytes
-	return p.writeByChain(ctx, path, r.Format.Descr, r.Format.Shape, r, o, func(chain []byte, level, c int) []byte {
-		return append(chain, r.Levels[level].States[(c-r.Lo)*size:][:size]...)
+	return p.writeByChain(ctx, path, r.Format.Descr, r.Format.Shape, r, o, func(dst []byte, level, c int) []byte {
+		return append(dst, r.Levels[level].States[(c-r.Lo)*size:][:size]...)
 	})
 }
 
 // writeByChain writes an array of shape (chain, draw, shape…), with an axis of the
 // ladder before if there is one, of which chain appends what belongs to one.
-func (p *program) writeByChain(ctx context.Context, path, descr string, shape []int, r *chains.Result, o chains.Options, chain func(dst []byte, level, c int) []byte) error {
+func (p *program) writeByChain(ctx context.Context, path, descr string, shape []int, r *chains.Result, o chains.Options, appendChain func(dst []byte, level, c int) []byte) error {
 	h := npy.Header{Descr: descr, Shape: append([]int{o.Chains, o.Draws}, shape...)}
 	levels := 1
 	if o.Ladder != nil {
@@ -392,7 +392,7 @@ func (p *program) writeByChain(ctx context.Context, path, descr string, shape []
 		var buffer []byte
 		for level := range levels {
 			for c := r.Lo; c < r.Hi; c++ {
-				buffer = chain(buffer[:0], level, c)
+				buffer = appendChain(buffer[:0], level, c)
 				part(int64(level*o.Chains+c)*int64(len(buffer)), int64(len(buffer)))
 				if _, err := w.Write(buffer); err != nil {
 					return err

@@ -30,7 +30,7 @@ func TestMCMC(t *testing.T) {
 	require.Equal(t, string(file), ok(t, dir, append(args, "-t", "3", "-o", "-")...).stdout, "threads, and stdout")
 
 	// The table is about those numbers.
-	var v walked
+	var v mcmcResult
 	require.NoError(t, json.Unmarshal([]byte(ok(t, dir, append(args, "--json")...).stdout), &v))
 	var sum float64
 	for i := range 16 * 200 {
@@ -45,7 +45,7 @@ func TestMCMC(t *testing.T) {
 	// As a job it is the same.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "jobs.ndjson"),
 		[]byte(`{"mcmc": "ising", "set": {"target.l": 3, "target.beta": 0.3}, "chains": 16, "draws": 200, "out": "job.npy"}`), 0o600))
-	var record struct{ Result walked }
+	var record struct{ Result mcmcResult }
 	require.NoError(t, json.Unmarshal([]byte(ok(t, dir, "run", "jobs.ndjson", "--allow-outside").stdout), &record))
 	require.Equal(t, v.Observables[0].Mean, record.Result.Observables[0].Mean)
 	_, job := readArray(t, filepath.Join(dir, "job.npy"))
@@ -55,7 +55,7 @@ func TestMCMC(t *testing.T) {
 	run := trained(t)
 	o = ok(t, dir, "mcmc", run, "--chains", "2", "--draws", "20", "--json")
 	require.Contains(t, o.stderr, "warning: energy is not reliable yet: R̂ is ")
-	v = walked{}
+	v = mcmcResult{}
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &v))
 	require.Equal(t, "Ising model on the periodic 3×3 lattice, J = 1, β = 0.2", v.Target)
 	require.NotEmpty(t, v.Warnings)
@@ -113,7 +113,7 @@ func TestLadder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(file), ok(t, dir, append(args, "--states", "-", "-t", "3")...).stdout)
 
-	var v walked
+	var v mcmcResult
 	require.NoError(t, json.Unmarshal([]byte(ok(t, dir, append(args, "--json", "--states", "bits.npy", "-f", "bits", "-q")...).stdout), &v))
 	require.Empty(t, v.Observables)
 	require.Equal(t, []any{"bits.npy", "bits", 50}, []any{v.States, v.Format, v.BurnIn})
@@ -133,7 +133,7 @@ func TestLadder(t *testing.T) {
 	// As a job it is the same.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "jobs.ndjson"),
 		[]byte(`{"mcmc": "ising", "set": {"target.l": 3}, "chains": 8, "draws": 100, "ladder": "0.1:0.4:0.15", "out": "job.npy"}`), 0o600))
-	var record struct{ Result walked }
+	var record struct{ Result mcmcResult }
 	require.NoError(t, json.Unmarshal([]byte(ok(t, dir, "run", "jobs.ndjson", "--allow-outside").stdout), &record))
 	require.Equal(t, v.Ladder[0].Observables[0].Mean, record.Result.Ladder[0].Observables[0].Mean)
 	_, job := readArray(t, filepath.Join(dir, "job.npy"))
@@ -143,7 +143,7 @@ func TestLadder(t *testing.T) {
 func TestAutoSpacing(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"mcmc", "ising", "--set", "target.l=4", "--set", "target.beta=0.4", "--set", "target.h=0.1", "--chains", "16", "--draws", "100"}
-	var v walked
+	var v mcmcResult
 	require.NoError(t, json.Unmarshal([]byte(ok(t, dir, append(args, "--spacing", "auto", "--json")...).stdout), &v))
 	require.True(t, v.AutoSpacing)
 	require.Greater(t, v.Spacing, 2)
@@ -173,7 +173,7 @@ func TestSnippetForArviZ(t *testing.T) {
 	snippet := found[1]
 
 	dir := t.TempDir()
-	var v walked
+	var v mcmcResult
 	o := ok(t, dir, "mcmc", "ising", "--set", "target.l=3", "--chains", "4", "--draws", "50", "-o", "draws.npy", "--states", "states.npy", "--json", "-q")
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &v))
 	means, told := make(map[string]float64), make(map[string][2]float64)

@@ -18,17 +18,16 @@ import (
 	"github.com/revgen/revgen/internal/npy"
 )
 
-// errReaderGone ends a command whose stdout nobody reads any longer, such as
-// the left side of "| head -1". There is nothing to say and nobody to say it
-// to; the exit code is that of a program which SIGPIPE ends.
+// errReaderGone ends a command whose stdout nobody reads any more, such as the left side of
+// "| head -1". It is not reported; the exit code is that of a program that SIGPIPE ends.
 var errReaderGone = errors.New("stdout is closed")
 
 const exitPipe = 128 + int(syscall.SIGPIPE)
 
-// data is stdout.
-type data struct{ io.Writer }
+// A stdoutWriter returns errReaderGone when the reader of stdout has gone.
+type stdoutWriter struct{ io.Writer }
 
-func (d data) Write(b []byte) (int, error) {
+func (d stdoutWriter) Write(b []byte) (int, error) {
 	n, err := d.Writer.Write(b)
 	if errors.Is(err, syscall.EPIPE) {
 		err = errReaderGone
@@ -36,20 +35,20 @@ func (d data) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// talk is stderr. Work does not end because nobody listens.
-type talk struct{ io.Writer }
+// A stderrWriter hides the errors of stderr, so that work goes on when nobody reads it.
+type stderrWriter struct{ io.Writer }
 
-func (t talk) Write(b []byte) (int, error) {
+func (t stderrWriter) Write(b []byte) (int, error) {
 	_, _ = t.Writer.Write(b)
 	return len(b), nil
 }
 
-// terminal returns the terminal that stdout or stderr is, nil if it is none.
+// terminal returns the terminal that w writes to, nil if it is none.
 func terminal(w io.Writer) *os.File {
 	switch o := w.(type) {
-	case data:
+	case stdoutWriter:
 		w = o.Writer
-	case talk:
+	case stderrWriter:
 		w = o.Writer
 	}
 	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
@@ -65,9 +64,9 @@ func outputName(path string) string {
 	return path
 }
 
-// sayWhere names the file of an error, in place of the temporary file's name, unless that is
-// nil or the end of a context.
-func sayWhere(path string, err error) error {
+// writeError puts path into an error, in place of the temporary file's name. It keeps nil and the
+// end of a context.
+func writeError(path string, err error) error {
 	if err == nil || engine.Cancelled(err) {
 		return err
 	}
@@ -77,57 +76,57 @@ func sayWhere(path string, err error) error {
 	return fmt.Errorf("writing %s: %w", outputName(path), err)
 }
 
-// noTerminal refuses to write an array to a terminal, as a flag asks for by -.
-func (p *program) noTerminal(flag string) error {
+// refuseTerminal is the error of a flag with - if stdout is a terminal, which takes no array.
+func (p *program) refuseTerminal(flag string) error {
 	if terminal(p.stdout) != nil {
 		return usagef("%s -: stdout is a terminal; redirect it or name a file", flag)
 	}
 	return nil
 }
 
-// A stream is an output that is seen as it is written.
-type stream struct{ io.Writer }
+// A directOutput is read as it is written, so that it cannot be discarded.
+type directOutput struct{ io.Writer }
 
-func (stream) Commit() error  { return nil }
-func (stream) Cleanup() error { return nil }
+func (directOutput) Commit() error  { return nil }
+func (directOutput) Cleanup() error { return nil }
 
-// create begins what -o names, a file of size bytes, 0 if that is not known.
+// create opens the output that -o names, of size bytes, 0 if that is not known.
 func (p *program) create(ctx context.Context, path string, size int64) (disk.Output, error) {
 	if path == "-" {
-		return stream{p.stdout}, nil
+		return directOutput{p.stdout}, nil
 	}
 	out, err := disk.CreateOutput(ctx, path, size)
-	return out, sayWhere(path, err)
+	return out, writeError(path, err)
 }
 
-// fill lets write write an output, which is there when that is done, and given up if it
-// fails. remains says what there is of one that was seen before.
-func (p *program) fill(path string, out disk.Output, write func() error, remains func() string) error {
+// writeOutput calls write, and commits the output if it succeeds, or else discards it. describeRest
+// says what is left of an output that readers have seen already.
+func (p *program) writeOutput(path string, out disk.Output, write func() error, describeRest func() string) error {
 	p.output.begin(func() (string, bool) {
 		_ = out.Cleanup()
-		if _, unseen := out.(*disk.Pending); unseen {
+		if _, isPending := out.(*disk.Pending); isPending {
 			return "nothing was written to " + path, false
 		}
-		return remains(), true
+		return describeRest(), true
 	})
 	err := write()
 	if err == nil {
-		err = sayWhere(path, p.output.finish(out.Commit))
+		err = writeError(path, p.output.finish(out.Commit))
 	}
-	if !engine.Cancelled(err) { // or ended discards it, and says so
+	if !engine.Cancelled(err) { // else commandError discards it, and says so
 		p.output.discard()
 	}
 	return err
 }
 
-// writeArray writes an array, of which write writes the data.
+// writeArray writes an array, whose data write writes.
 func (p *program) writeArray(ctx context.Context, path string, h npy.Header, write func(w io.Writer) error) error {
 	size, err := h.Size()
 	if err != nil {
-		return sayWhere(path, err)
+		return writeError(path, err)
 	}
 	if path == "-" {
-		if err := p.noTerminal("-o"); err != nil {
+		if err := p.refuseTerminal("-o"); err != nil {
 			return err
 		}
 	}
@@ -138,40 +137,40 @@ func (p *program) writeArray(ctx context.Context, path string, h npy.Header, wri
 	w, err := npy.NewWriter(out, h)
 	if err != nil {
 		if err = errors.Join(err, out.Cleanup()); path != "-" {
-			err = sayWhere(path, err)
+			err = writeError(path, err)
 		}
 		return err
 	}
-	return p.fill(path, out, func() error {
+	return p.writeOutput(path, out, func() error {
 		err := write(w)
 		if err == nil {
 			err = w.Close()
 		}
-		return sayWhere(path, err)
+		return writeError(path, err)
 	}, func() string {
 		n, size := w.Written()
 		return fmt.Sprintf("the array on %s is not complete: it has some %d of %d bytes", outputName(path), n, size)
 	})
 }
 
-// runFiles are those of a run's directory by which it is continued, measured or reported.
+// runFiles are the files of a run directory by which a run is continued, measured or reported.
 var runFiles = []string{"model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "metrics.jsonl", "status.json", "summary.json", "diagnosis.json"}
 
-// inside are names in a directory.
-func inside(dir string, names []string) []string {
+// joinAll returns the paths of names in a directory.
+func joinAll(dir string, names []string) []string {
 	return lists.Map(names, func(name string) string { return filepath.Join(dir, name) })
 }
 
-// apart refuses to write what is read, by whatever name it goes. Reading a directory is
-// reading what a run or a batch has there; - is stdin and stdout.
-func (p *program) apart(reads []string, writes ...string) error {
+// checkApart refuses to write a file that is read, also under another name. A directory that is
+// read stands for the files of a run and of a batch in it; - is stdin or stdout.
+func (p *program) checkApart(reads []string, writes ...string) error {
 	var in, out []string
 	for _, path := range reads {
 		switch {
 		case path == "-" && !p.inBatch:
 			in = append(in, "/dev/stdin")
 		case isDir(path):
-			in = append(in, inside(path, slices.Concat(runFiles, batchFiles))...)
+			in = append(in, joinAll(path, slices.Concat(runFiles, batchFiles))...)
 		case path != "":
 			in = append(in, path)
 		}
@@ -190,27 +189,27 @@ func (p *program) apart(reads []string, writes ...string) error {
 	return nil
 }
 
-// ownRun refuses a run's directory where the run would write over what it reads, or through
-// links. A run goes on with the configuration that it has left there.
-func (p *program) ownRun(t *trainOptions) error {
+// checkRunDir refuses a run directory in which the run would write over what it reads, or through
+// links. A run that continues may read the config.json that it has left there.
+func (p *program) checkRunDir(t *trainOptions) error {
 	names := append(runFiles[:len(runFiles):len(runFiles)], "samples.npy", "samples.npy.json", "report.html")
 	if err := disk.Unlinked(t.dir, names...); err != nil {
 		return usagef("-o: %w", err)
 	}
-	writes := inside(t.dir, names)
+	writes := joinAll(t.dir, names)
 	if s, _ := readStatus(t.dir); s != nil {
 		writes = slices.DeleteFunc(writes, func(path string) bool { return filepath.Base(path) == "config.json" })
 	}
 	// A run that was killed between two checkpoints has the last one under both names.
-	last, before := filepath.Join(t.dir, "checkpoint.rvg"), filepath.Join(t.dir, "checkpoint.prev.rvg")
-	if disk.Same(last, before) {
-		writes = slices.DeleteFunc(writes, func(path string) bool { return path == before })
+	last, previous := filepath.Join(t.dir, "checkpoint.rvg"), filepath.Join(t.dir, "checkpoint.prev.rvg")
+	if disk.Same(last, previous) {
+		writes = slices.DeleteFunc(writes, func(path string) bool { return path == previous })
 	}
-	return p.apart([]string{p.fileOf(t.name), t.init}, writes...)
+	return p.checkApart([]string{p.targetFile(t.name), t.init}, writes...)
 }
 
-// fileOf is the name of a target if it is that of a file, and empty if it is a system's.
-func (p *program) fileOf(name string) string {
+// targetFile returns name if it names a file, "" if it names a system.
+func (p *program) targetFile(name string) string {
 	if _, err := p.systems.Find(name); err == nil {
 		return ""
 	}

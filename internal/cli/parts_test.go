@@ -80,9 +80,9 @@ func TestWholeRecords(t *testing.T) {
 	cfg, _, err := systems.Resolve(t.Context(), catalogue.Source{System: "ising", Preset: "paper", Set: []string{"target.l=3", "target.beta=0.25", "training.seed=9"}})
 	require.NoError(t, err)
 	model := &run.Model{Config: json.RawMessage("{}"), Params: []float32{1, 2}}
-	r := request{path: path, first: 3, n: 5, refine: 7, format: engine.Format{Name: "bits"}}
+	r := sampleFile{path: path, first: 3, n: 5, refine: 7, format: engine.Format{Name: "bits"}}
 	require.Nil(t, r.exactness())
-	require.NoError(t, leaveRecord(r, cfg, model))
+	require.NoError(t, writeRecord(r, cfg, model))
 	data, err := os.ReadFile(path + ".json")
 	require.NoError(t, err)
 	var got map[string]any
@@ -98,9 +98,9 @@ func TestWholeRecords(t *testing.T) {
 		"seed": 9., "first": 3., "samples": 5., "refine": 7., "format": "bits", "path": kernels.String(),
 		"program": programName(), "machine": host + ", " + asm.CPUName(), "platform": runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()}, got)
 	r.path = os.DevNull
-	require.NoError(t, leaveRecord(r, cfg, model), "no record of a device")
+	require.NoError(t, writeRecord(r, cfg, model), "no record of a device")
 	require.NoFileExists(t, os.DevNull+".json")
-	require.Nil(t, (&request{exact: new(engine.Exact)}).exactness(), "of no draws")
+	require.Nil(t, (&sampleFile{exact: new(engine.Exact)}).exactness(), "of no draws")
 }
 
 // held counts what becomes of an output.
@@ -127,7 +127,7 @@ func TestFilledOutputs(t *testing.T) {
 		{nil, context.Canceled, "context canceled", 1, 0, ""}, {context.Canceled, nil, "context canceled", 0, 0, "half of it"},
 	} {
 		p, out := new(program), &held{commit: c.commit}
-		err := p.fill("a.npy", out, func() error { return c.write }, func() string { return "half of it" })
+		err := p.writeOutput("a.npy", out, func() error { return c.write }, func() string { return "half of it" })
 		if c.want == "" {
 			require.NoError(t, err)
 		} else {
@@ -140,7 +140,7 @@ func TestFilledOutputs(t *testing.T) {
 		require.Equal(t, c.later != "", out.cleaned > c.cleaned)
 	}
 	p, out := new(program), new(held)
-	require.Equal(t, context.Canceled, p.fill("a.npy", out, func() error {
+	require.Equal(t, context.Canceled, p.writeOutput("a.npy", out, func() error {
 		remark, lost := p.output.discard() // meanwhile
 		require.Equal(t, "half of it", remark)
 		require.True(t, lost)

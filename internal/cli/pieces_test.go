@@ -181,7 +181,7 @@ func TestMeterSays(t *testing.T) {
 	say := func(now run.Progress) string {
 		b.Reset()
 		m := p.newMeter(10, "steps")
-		m.training(now)
+		m.updateTraining(now)
 		require.EqualValues(t, now.Steps, m.total)
 		return b.String()
 	}
@@ -199,18 +199,18 @@ func TestMeterSays(t *testing.T) {
 		m := p.newMeter(2000, "steps")
 		now := run.Progress{Steps: 2000, StepsPerSecond: 1, Elapsed: c.elapsed, Predecessors: c.more}
 		now.Step = 2000 - c.left
-		m.foretell(now)
+		m.forecast(now)
 		want := ""
 		if c.says {
 			want = fmt.Sprintf("the training takes about %s more: %d steps at 1.00 steps/s, as measured in its first %.0f s\n", timeLeft(float64(c.left)), c.left, c.elapsed.Seconds())
 		}
 		require.Equal(t, want, b.String())
-		require.Equal(t, c.settle, m.told)
-		m.foretell(now)
+		require.Equal(t, c.settle, m.forecastDone)
+		m.forecast(now)
 		require.Equal(t, want, b.String(), "once")
 	}
-	require.Equal(t, "10k (first look 9999, training 1, table 0, diagnosis 0)", spentText(&engine.Evaluations{Look: 9999, Training: 1}))
-	require.Equal(t, "23 (first look 1, training 3, table 7, diagnosis 12)", spentText(&engine.Evaluations{Look: 1, Training: 3, Table: 7, Diagnosis: 12}))
+	require.Equal(t, "10k (first look 9999, training 1, table 0, diagnosis 0)", evaluationsText(&engine.Evaluations{Look: 9999, Training: 1}))
+	require.Equal(t, "23 (first look 1, training 3, table 7, diagnosis 12)", evaluationsText(&engine.Evaluations{Look: 1, Training: 3, Table: 7, Diagnosis: 12}))
 	for x, want := range map[float64]string{9999: "9999", 1e4: "10k", 999499: "999k", 999500: "1M", 1e6: "1M", 999.4e6: "999M", 999.5e6: "1G", 1e9: "1G", -1e6: "-1M", 10: "10.0", 99.94: "99.9", 100: "100", -25.5: "-25.5"} {
 		require.Equal(t, want, quantity(x), "%v", x)
 	}
@@ -367,19 +367,19 @@ func TestFilesOfConfigurations(t *testing.T) {
 	_, err = readJSON[object](dir, "a.json", 9)
 	require.EqualError(t, err, path+": unexpected end of JSON input")
 	s := source{name: "f"}
-	from, err := s.configuration(systems, bytes.Repeat([]byte(" "), maxConfig))
+	from, err := s.configSource(systems, bytes.Repeat([]byte(" "), maxConfig))
 	require.NoError(t, err)
 	require.Equal(t, "f", from.File)
-	_, err = s.configuration(systems, bytes.Repeat([]byte(" "), maxConfig+1))
+	_, err = s.configSource(systems, bytes.Repeat([]byte(" "), maxConfig+1))
 	require.EqualError(t, err, fmt.Sprintf("f: longer than %d bytes, too long for a configuration", maxConfig))
 	s.preset = "quick"
-	_, err = s.configuration(systems, []byte("{}"))
+	_, err = s.configSource(systems, []byte("{}"))
 	require.EqualError(t, err, "--preset needs a system; f names its own preset")
-	_, err = s.configuration(systems, []byte("{"))
+	_, err = s.configSource(systems, []byte("{"))
 	require.NoError(t, err, "which is said later")
-	_, err = s.configuration(systems, []byte("\ufeff \t"+strings.Repeat("x", 50)+"\ny"))
+	_, err = s.configSource(systems, []byte("\ufeff \t"+strings.Repeat("x", 50)+"\ny"))
 	require.ErrorContains(t, err, fmt.Sprintf("f: unknown kind of file (it begins with %q); known are a configuration, which is a JSON object in braces, or ", strings.Repeat("x", 40)))
-	_, err = s.configuration(systems, []byte("ab\r\ny"))
+	_, err = s.configSource(systems, []byte("ab\r\ny"))
 	require.ErrorContains(t, err, `(it begins with "ab")`)
 	require.NoError(t, checkFiles(0))
 	require.NoError(t, checkFiles(4))

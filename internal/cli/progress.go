@@ -13,16 +13,16 @@ import (
 	"github.com/revgen/revgen/engine/run"
 )
 
-// A meter shows how far a piece of work has come: a bar on a terminal, and
-// elsewhere, where a log grows, one line every ten seconds and one at the end.
+// A meter shows the progress of work: a bar on a terminal; elsewhere, in a log, one line every ten
+// seconds and one at the end.
 type meter struct {
-	p     *program
-	total int64
-	noun  string
-	bar   *progressbar.ProgressBar // nil where stderr is no terminal, or a dumb one
-	last  time.Time
-	shown int64
-	told  bool // how long it takes
+	p            *program
+	total        int64
+	noun         string                   // what is counted, in the plural
+	bar          *progressbar.ProgressBar // nil where stderr is no terminal, or a dumb one
+	lastShown    time.Time
+	shownCount   int64 // what was shown then, -1 before
+	forecastDone bool
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 
 // newMeter returns a meter for a total number of steps or samples.
 func (p *program) newMeter(total int64, noun string) *meter {
-	m := &meter{p: p, total: total, noun: noun, last: time.Now(), shown: -1}
+	m := &meter{p: p, total: total, noun: noun, lastShown: time.Now(), shownCount: -1}
 	if file := terminal(p.stderr); file != nil && !p.quiet && os.Getenv("TERM") != "dumb" {
 		m.bar = progressbar.NewOptions64(total,
 			progressbar.OptionSetWriter(file),
@@ -47,9 +47,9 @@ func (p *program) newMeter(total int64, noun string) *meter {
 	return m
 }
 
-func (m *meter) training(now run.Progress) {
+func (m *meter) updateTraining(now run.Progress) {
 	text, spent := fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance), quantity(float64(now.Evaluations))
-	switch counted := now.Evaluations > 0; { // a bar takes what 80 columns have left
+	switch counted := now.Evaluations > 0; { // beside a bar, 80 columns have less room
 	case m.bar != nil && counted:
 		text = fmt.Sprintf("loss %.2e  %s evals", now.Loss, spent)
 	case m.bar != nil:
@@ -60,37 +60,37 @@ func (m *meter) training(now run.Progress) {
 	if now.Predecessors > 0 {
 		text += fmt.Sprintf("  (then %d more runs)", now.Predecessors)
 	}
-	if total := int64(now.Steps); total != m.total { // a run may have to train others that it starts from
+	if total := int64(now.Steps); total != m.total { // the run may first train others that it starts from
 		if m.total = total; m.bar != nil {
 			m.bar.ChangeMax64(total)
 		}
 	}
-	m.foretell(now)
+	m.forecast(now)
 	m.update(int64(now.Step), now.StepsPerSecond, text)
 }
 
-// A run is foretold by so many seconds of it, if it takes so many more.
+// After forecastAfter seconds of a run, its time is forecast if at least minForecast seconds are left.
 const (
-	seenSeconds = 1
-	longSeconds = 10
+	forecastAfter = 1
+	minForecast   = 10
 )
 
-// foretell says once what a long run takes.
-func (m *meter) foretell(now run.Progress) {
-	left := float64(now.Steps-now.Step) / now.StepsPerSecond
-	if m.told || now.Elapsed.Seconds() < seenSeconds {
+// forecast says once how long a long run takes.
+func (m *meter) forecast(now run.Progress) {
+	seconds := float64(now.Steps-now.Step) / now.StepsPerSecond
+	if m.forecastDone || now.Elapsed.Seconds() < forecastAfter {
 		return
 	}
-	if m.told = true; left < longSeconds || now.Predecessors > 0 {
+	if m.forecastDone = true; seconds < minForecast || now.Predecessors > 0 {
 		return
 	}
 	if m.bar != nil && !m.p.quiet {
-		_ = m.bar.Clear() // on a terminal, which takes it
+		_ = m.bar.Clear() // a terminal returns no error
 	}
-	m.p.say("the training takes about %s more: %d steps at %s steps/s, as measured in its first %.0f s", timeLeft(left), now.Steps-now.Step, quantity(now.StepsPerSecond), now.Elapsed.Seconds())
+	m.p.say("the training takes about %s more: %d steps at %s steps/s, as measured in its first %.0f s", timeLeft(seconds), now.Steps-now.Step, quantity(now.StepsPerSecond), now.Elapsed.Seconds())
 }
 
-// update shows that done of the total is done, at a rate per second.
+// update shows that done of the total is done, at rate per second.
 func (m *meter) update(done int64, rate float64, detail string) {
 	if m.p.quiet {
 		return
@@ -100,36 +100,36 @@ func (m *meter) update(done int64, rate float64, detail string) {
 	}
 	left := timeLeft(float64(m.total-done) / rate)
 	if m.bar != nil {
-		if done < m.total && m.shown >= 0 && time.Since(m.last) < barEvery {
+		if done < m.total && m.shownCount >= 0 && time.Since(m.lastShown) < barEvery {
 			return
 		}
-		// The figures first: the line that stays has those of its step.
+		// Describe comes before Set64, so that the line that stays on the screen describes its own step.
 		m.bar.Describe(fmt.Sprintf("%s%s/s  %s left", detail, quantity(rate), left))
 		_ = m.bar.Set64(done) // fails only beyond the total
-		m.last, m.shown = time.Now(), done
+		m.lastShown, m.shownCount = time.Now(), done
 		return
 	}
-	if done == m.total || time.Since(m.last) >= lineEvery {
-		m.last, m.shown = time.Now(), done
+	if done == m.total || time.Since(m.lastShown) >= lineEvery {
+		m.lastShown, m.shownCount = time.Now(), done
 		m.p.say("%s %d/%d  %s%s %s/s  %s left", m.noun, done, m.total, detail, quantity(rate), m.noun, left)
 	}
 }
 
 func (m *meter) end() {
-	if m.bar != nil && m.shown >= 0 {
+	if m.bar != nil && m.shownCount >= 0 {
 		fmt.Fprintln(m.p.stderr)
 	}
 }
 
-// spentText writes evaluations by their stages.
-func spentText(e *engine.Evaluations) string {
-	of := func(n int64) string {
+// evaluationsText writes the number of evaluations, in all and by stage.
+func evaluationsText(e *engine.Evaluations) string {
+	format := func(n int64) string {
 		if n < 1e4 {
 			return strconv.FormatInt(n, 10)
 		}
 		return quantity(float64(n))
 	}
-	return fmt.Sprintf("%s (first look %s, training %s, table %s, diagnosis %s)", of(e.Total()), of(e.Look), of(e.Training), of(e.Table), of(e.Diagnosis))
+	return fmt.Sprintf("%s (first look %s, training %s, table %s, diagnosis %s)", format(e.Total()), format(e.Look), format(e.Training), format(e.Table), format(e.Diagnosis))
 }
 
 // quantity writes a number of any size with three digits.

@@ -41,11 +41,11 @@ func TestBar(t *testing.T) {
 	show := func() string {
 		screen, terminal := terminalOf(t)
 		m := (&program{stderr: terminal}).newMeter(1200, "steps")
-		m.training(run.Progress{Steps: 1200, Record: engine.Record{Step: 300, Loss: 0.5, Acceptance: 0.25}, StepsPerSecond: 1})
-		m.last = m.last.Add(-time.Hour)
-		m.training(run.Progress{Steps: 1200, Record: engine.Record{Step: 600, Loss: 1.234e-5, Acceptance: 0.123}, StepsPerSecond: 999})
-		m.last = m.last.Add(time.Hour)
-		m.training(run.Progress{Steps: 1200, Record: engine.Record{Step: 900}, StepsPerSecond: 999}) // too soon
+		m.updateTraining(run.Progress{Steps: 1200, Record: engine.Record{Step: 300, Loss: 0.5, Acceptance: 0.25}, StepsPerSecond: 1})
+		m.lastShown = m.lastShown.Add(-time.Hour)
+		m.updateTraining(run.Progress{Steps: 1200, Record: engine.Record{Step: 600, Loss: 1.234e-5, Acceptance: 0.123}, StepsPerSecond: 999})
+		m.lastShown = m.lastShown.Add(time.Hour)
+		m.updateTraining(run.Progress{Steps: 1200, Record: engine.Record{Step: 900}, StepsPerSecond: 999}) // too soon
 		m.end()
 		require.NoError(t, terminal.Close())
 		text, err := io.ReadAll(screen)
@@ -67,11 +67,11 @@ func TestForetold(t *testing.T) {
 	var said strings.Builder
 	m := (&program{stderr: &said}).newMeter(1000, "steps")
 	now := run.Progress{Steps: 1000, Record: engine.Record{Step: 10}, StepsPerSecond: 11, Elapsed: 900 * time.Millisecond}
-	m.training(now)
+	m.updateTraining(now)
 	require.Empty(t, said.String())
 	for range 2 {
 		now.Step, now.Elapsed = 12, 1100*time.Millisecond
-		m.training(now)
+		m.updateTraining(now)
 	}
 	require.Equal(t, "the training takes about 1:30 more: 988 steps at 11.0 steps/s, as measured in its first 1 s\n", said.String())
 	for _, short := range []run.Progress{
@@ -79,7 +79,7 @@ func TestForetold(t *testing.T) {
 		{Steps: 1000, Record: engine.Record{Step: 10}, StepsPerSecond: 11, Elapsed: 2 * time.Second, Predecessors: 1},
 	} {
 		said.Reset()
-		(&program{stderr: &said}).newMeter(1000, "steps").training(short)
+		(&program{stderr: &said}).newMeter(1000, "steps").updateTraining(short)
 		require.Empty(t, said.String())
 	}
 }

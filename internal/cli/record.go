@@ -17,8 +17,8 @@ import (
 	"github.com/revgen/revgen/internal/version"
 )
 
-// A sampleRecord is what stands beside a file of samples: what made it, so that the
-// same bytes can be had again.
+// A sampleRecord stands beside a file of samples, and says all that is needed to make the same bytes
+// again.
 type sampleRecord struct {
 	Schema  int    `json:"schema"`
 	Kind    string `json:"kind"` // recordKind
@@ -41,8 +41,8 @@ type sampleRecord struct {
 
 const recordKind = "samples"
 
-// recordSum returns the hash of what a record says, sha256 left out: of its keys in
-// alphabetical order, without blanks.
+// recordSum returns the hash of a record without its key sha256: of the keys in alphabetical order,
+// without blanks.
 func recordSum(data []byte) string {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(data, &keys) != nil {
@@ -53,8 +53,8 @@ func recordSum(data []byte) string {
 	return fmt.Sprintf("%x", sha256.Sum256(rest))
 }
 
-// readRecord reads a record that says which samples are no fresh ones any more: one wrong
-// digit in it would have them drawn again. Records of former programs have no hash.
+// readRecord reads a record, and checks its hash: with a wrong digit in it, sample would draw used
+// samples again. Records of former versions have no hash.
 func readRecord(path string) (r sampleRecord, err error) {
 	data, err := disk.Read(path, maxConfig)
 	if err != nil {
@@ -66,13 +66,13 @@ func readRecord(path string) (r sampleRecord, err error) {
 	return r, nil
 }
 
-// program names the program and its version.
+// programName returns the name and version of the program.
 func programName() string { return "revgen " + version.Read().String() }
 
 func recordPath(array string) string { return array + ".json" }
 
-// checkSuffix refuses a name that promises something else than a NumPy array. Devices
-// and pipes may have any.
+// checkSuffix refuses a name whose suffix is not that of a NumPy array. Devices and pipes may have
+// any.
 func checkSuffix(array string) error {
 	suffix := filepath.Ext(array)
 	if info, err := os.Stat(array); suffix == "" || suffix == ".npy" || err == nil && !info.Mode().IsRegular() {
@@ -81,7 +81,7 @@ func checkSuffix(array string) error {
 	return usagef("-o: %s: what is written is a NumPy array, and no %s file; let the name end in .npy", array, suffix)
 }
 
-// checkRecord refuses to write over a file that is no record of samples.
+// checkRecord refuses an array whose record would overwrite a file that is no record.
 func checkRecord(array string) error {
 	data, err := disk.Read(recordPath(array), maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,8 +94,8 @@ func checkRecord(array string) error {
 	return nil
 }
 
-// leaveRecord writes the record of an array that is a file.
-func leaveRecord(r request, cfg engine.Config, model *run.Model) error {
+// writeRecord writes the record of an array, if the array is a regular file.
+func writeRecord(r sampleFile, cfg engine.Config, model *run.Model) error {
 	if info, err := os.Stat(r.path); err != nil || !info.Mode().IsRegular() {
 		return nil // a device or a pipe
 	}
@@ -118,16 +118,16 @@ func leaveRecord(r request, cfg engine.Config, model *run.Model) error {
 	return disk.WriteJSON(recordPath(r.path), record)
 }
 
-// measured returns how many samples of the training seed's stream have been measured
-// or left with the run: those before it are no fresh ones.
-func measured(path string, cfg engine.Config) (uint64, error) {
+// usedSamples returns how many samples, from the first of the training seed's stream on, the run has
+// measured or left in samples.npy.
+func usedSamples(path string, cfg engine.Config) (uint64, error) {
 	n := uint64(cfg.Shared().Evaluation.Samples)
 	r, err := readRecord(recordPath(filepath.Join(path, "samples.npy")))
 	if errors.Is(err, fs.ErrNotExist) {
 		r, err = readRecord(filepath.Join(path, "samples.json")) // as programs before 0.2 left it
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // of a run that left none, or a model alone
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // the run left none, or path is a model
 		return n, nil
 	case err == nil && r.Seed == cfg.Shared().Training.Seed:
 		n = max(n, r.First+r.Samples)

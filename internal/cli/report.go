@@ -103,7 +103,7 @@ func (p *program) reportPage(dirs []string, output string) error {
 	if output != "-" && filepath.Ext(output) != ".html" && filepath.Ext(output) != ".htm" {
 		return usagef("-o: %s: a page is HTML; write NAME.html, or add --csv", output)
 	}
-	if err := p.apart(dirs, output); err != nil {
+	if err := p.checkApart(dirs, output); err != nil {
 		return err
 	}
 	if err := p.writePage(dirs, output); err != nil {
@@ -187,7 +187,7 @@ func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 		run.Facts = append(run.Facts, [2]string{"throughput", quantity(float64(s.Steps)/s.Seconds) + " steps/s"})
 	}
 	if s.Evaluations != nil {
-		run.Facts = append(run.Facts, [2]string{"evaluations of ln π", spentText(s.Evaluations)})
+		run.Facts = append(run.Facts, [2]string{"evaluations of ln π", evaluationsText(s.Evaluations)})
 	}
 	run.Facts = append(run.Facts, [2]string{"kernel path", s.Path})
 	run.Pictures, err = readPictures(filepath.Join(dir, "figures"))
@@ -347,7 +347,7 @@ func (p *program) reportCSV(dirs []string, output string) error {
 	if output = cmp.Or(output, "-"); output != "-" && filepath.Ext(output) != ".csv" {
 		return usagef("-o: %s: --csv writes NAME.csv", output)
 	}
-	if err := p.apart(dirs, output); err != nil {
+	if err := p.checkApart(dirs, output); err != nil {
 		return err
 	}
 	// The rows of each run, and what its job sets that others set otherwise.

@@ -71,15 +71,15 @@ that of 64 rows for one.`, strings.Join(reproduce.Names(), ", ")),
 }
 
 // presets lists those that a system has, the default first.
-func (p *program) presets() (all []string) {
+func (p *program) presets() (names []string) {
 	for _, d := range p.systems {
 		for _, name := range d.Presets {
-			if !slices.Contains(all, name) {
-				all = append(all, name)
+			if !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}
-	return all
+	return names
 }
 
 func (p *program) reproduce(r *reproduceOptions) error {
@@ -105,7 +105,7 @@ func (p *program) reproduceAll(ctx context.Context, r *reproduceOptions) error {
 			p.say("run %d of %d: %s, %s preset, seed %d: %s", run.Index+1, run.Count, run.Setting.Title, run.Preset, run.Seed, run.Dir)
 			m = p.newMeter(int64(run.Steps), "steps")
 		},
-		Progress: func(now run.Progress) { m.training(now) },
+		Progress: func(now run.Progress) { m.updateTraining(now) },
 		End:      func(reproduce.Run) { m.end() },
 		Warning:  p.warn,
 		Outcome: func(o *reproduce.Outcome) error {
@@ -118,7 +118,7 @@ func (p *program) reproduceAll(ctx context.Context, r *reproduceOptions) error {
 	if err != nil {
 		return err
 	}
-	return p.concludeReproduction(results, r.Dir)
+	return p.printResults(results, r.Dir)
 }
 
 func (p *program) writeOutcome(o *reproduce.Outcome) error {
@@ -136,7 +136,7 @@ func (p *program) writeOutcome(o *reproduce.Outcome) error {
 	return err
 }
 
-func (p *program) concludeReproduction(results *reproduce.Results, dir string) error {
+func (p *program) printResults(results *reproduce.Results, dir string) error {
 	if p.json {
 		return json.NewEncoder(p.stdout).Encode(results)
 	}

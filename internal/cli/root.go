@@ -87,7 +87,7 @@ func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) 
 			return exitError
 		}
 	}
-	p := &program{systems: systems, stdout: data{stdout}, stderr: talk{stderr}, args: args, startTime: time.Now()}
+	p := &program{systems: systems, stdout: stdoutWriter{stdout}, stderr: stderrWriter{stderr}, args: args, startTime: time.Now()}
 	defer p.catchSignals()()
 	// Without this, a write to a closed stdout or stderr would end the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -166,7 +166,7 @@ var batchFiles = []string{"journal.ndjson", "results.ndjson", "status.json", "lo
 
 // place returns where the jobs may write.
 func (b *batchOptions) place() batch.Place {
-	place := batch.Place{Dir: b.dir, Own: append(inside(b.dir, batchFiles), b.dir), Outside: b.allowOutside}
+	place := batch.Place{Dir: b.dir, Own: append(joinAll(b.dir, batchFiles), b.dir), Outside: b.allowOutside}
 	if b.listPath != "" {
 		place.Own = append(place.Own, b.listPath)
 	}
@@ -211,7 +211,7 @@ func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batchOpt
 func (p *program) runJobs(source string, jobs []*batch.Job, b *batchOptions) error {
 	err := disk.Unlinked(b.dir, batchFiles...)
 	if err == nil && b.listPath != "" {
-		err = disk.Apart([]string{b.listPath}, inside(b.dir, batchFiles))
+		err = disk.Apart([]string{b.listPath}, joinAll(b.dir, batchFiles))
 	}
 	if err != nil {
 		return usagef("-o: %w", err)
@@ -436,7 +436,7 @@ func (p *program) estimate(j *batch.Job) {
 	}
 	s.preset, _ = cmd.Flags().GetString("preset")
 	s.assignments, _ = cmd.Flags().GetStringArray("set")
-	cfg, err := s.given(p.systems) // a recipe that looks at its target does so when it is the job's turn
+	cfg, err := s.loadWithoutLook(p.systems) // a recipe that looks at its target does so when it is the job's turn
 	if err != nil {
 		return // the job will say so
 	}

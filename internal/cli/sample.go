@@ -157,7 +157,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampleOptions, model *run.
 		if err := checkRecord(s.output); err != nil {
 			return err
 		}
-		if err := p.apart([]string{s.model}, s.output, recordPath(s.output)); err != nil {
+		if err := p.checkApart([]string{s.model}, s.output, recordPath(s.output)); err != nil {
 			return err
 		}
 	}
@@ -168,7 +168,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampleOptions, model *run.
 		}
 	}
 	first, n := s.shard.slice(uint64(s.n))
-	from, err := fromRankZero(p, func() (uint64, error) { return s.begin(cfg, p.say) })
+	from, err := fromRankZero(p, func() (uint64, error) { return s.firstSample(cfg, p.say) })
 	if err != nil {
 		return err
 	}
@@ -184,9 +184,9 @@ func (p *program) sampleModel(ctx context.Context, s *sampleOptions, model *run.
 	if format.Unrefined && s.refine.n > 0 {
 		return usagef("--refine: the density of refined samples is not known, and neither are their weights; leave out one of --refine and --weights")
 	}
-	p.doubt(s, model)
+	p.warnUntrusted(s, model)
 	start := time.Now()
-	r := request{path: s.output, format: format, first: first, n: n, refine: s.refine.n, exact: exact}
+	r := sampleFile{path: s.output, format: format, first: first, n: n, refine: s.refine.n, exact: exact}
 	if exact != nil {
 		err = exact.Reach(first, n)
 	} else {
@@ -206,7 +206,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampleOptions, model *run.
 	if err != nil || s.output == "-" || p.isOtherRank() {
 		return err
 	}
-	if err := leaveRecord(r, cfg, model); err != nil || !p.json {
+	if err := writeRecord(r, cfg, model); err != nil || !p.json {
 		return err
 	}
 	return json.NewEncoder(p.stdout).Encode(struct {
@@ -222,8 +222,8 @@ func (p *program) sampleModel(ctx context.Context, s *sampleOptions, model *run.
 	}{s.output, format.Name, cfg.Shared().Training.Seed, first, n, s.refine.n, r.exactness(), time.Since(start).Seconds()})
 }
 
-// doubt warns of samples that a diagnosis of the run has not found trustworthy.
-func (p *program) doubt(s *sampleOptions, model *run.Model) {
+// warnUntrusted warns of samples that the run's diagnosis has not found trustworthy.
+func (p *program) warnUntrusted(s *sampleOptions, model *run.Model) {
 	if s.exact || p.isOtherRank() {
 		return
 	}
@@ -250,34 +250,34 @@ func (p *program) sayExact(x engine.Exactness) {
 	}
 }
 
-// begin returns the number of the first sample of the whole, and says if that is not
-// 0, or if samples that were measured are among them after all.
-func (s *sampleOptions) begin(cfg engine.Config, say func(string, ...any)) (uint64, error) {
-	seed, trained := cfg.Shared().Training.Seed, s.trainedSeed
-	if seed != trained {
+// firstSample returns the number of the first sample, over all shards. By default it lies after the
+// samples that the training run has used. It says so, and warns if --first repeats used ones.
+func (s *sampleOptions) firstSample(cfg engine.Config, say func(string, ...any)) (uint64, error) {
+	seed := cfg.Shared().Training.Seed
+	if seed != s.trainedSeed {
 		return uint64(s.first), nil
 	}
-	known, err := measured(s.model, cfg)
+	used, err := usedSamples(s.model, cfg)
 	if err != nil && !s.firstGiven {
 		return 0, err
 	}
-	used := known
+	next := used
 	if s.exact {
-		// The chain that has draw known may begin with samples that were measured.
-		known = (known + engine.ExactDraws - 1) / engine.ExactDraws * engine.ExactDraws
+		// The chain that makes draw number next may begin with used samples.
+		next = (next + engine.ExactDraws - 1) / engine.ExactDraws * engine.ExactDraws
 	}
 	switch {
 	case !s.firstGiven:
-		say("the training run has used the first %d samples of seed %d; these start at number %d (--first 0 starts at the first)", used, seed, known)
-		return known, nil
-	case uint64(s.first) < known:
+		say("the training run has used the first %d samples of seed %d; these start at number %d (--first 0 starts at the first)", used, seed, next)
+		return next, nil
+	case uint64(s.first) < next:
 		say("the training run has used the first %d samples of seed %d; these start at number %d and may repeat some of them", used, seed, s.first)
 	}
 	return uint64(s.first), nil
 }
 
-// autoRefine returns the refinement that a diagnosis found to be needed: one that
-// diagnose has left in the run directory, or one made now.
+// autoRefine returns the number of refining steps that a diagnosis finds necessary: the one that
+// diagnose has left in the run directory, or else a new one.
 func (p *program) autoRefine(ctx context.Context, s *sampleOptions, model *run.Model, cfg engine.Config, workers *pool.Pool) (int, error) {
 	r, err := readDiagnosis(s.model, model)
 	if err == nil && r == nil {
@@ -307,8 +307,8 @@ func (p *program) listFormats(all []engine.Format) error {
 	return nil
 }
 
-// A request is one file of samples.
-type request struct {
+// A sampleFile is one file of samples.
+type sampleFile struct {
 	path   string
 	format engine.Format
 	first  uint64
@@ -317,8 +317,8 @@ type request struct {
 	exact  *engine.Exact // nil for samples of the generator
 }
 
-// exactness is nil for samples of the generator.
-func (r *request) exactness() *engine.Exactness {
+// exactness returns what exact draws are worth, nil for samples of the generator.
+func (r *sampleFile) exactness() *engine.Exactness {
 	if r.exact == nil || r.n == 0 {
 		return nil
 	}
@@ -327,11 +327,11 @@ func (r *request) exactness() *engine.Exactness {
 }
 
 // writeSamples writes a file, shows its progress and prints the rate.
-func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r request) error {
+func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r sampleFile) error {
 	var start time.Time
 	err := p.writeArray(ctx, r.path, r.header(), func(w io.Writer) error {
 		start = time.Now()
-		return p.stream(ctx, stream, w, r)
+		return p.drawSamples(ctx, stream, w, r)
 	})
 	if err == nil {
 		p.sayRate(r, start)
@@ -339,7 +339,7 @@ func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r req
 	return err
 }
 
-func (p *program) stream(ctx context.Context, stream *engine.Stream, w io.Writer, r request) error {
+func (p *program) drawSamples(ctx context.Context, stream *engine.Stream, w io.Writer, r sampleFile) error {
 	start := time.Now()
 	m := p.newMeter(int64(r.n), "samples")
 	defer m.end()
@@ -354,12 +354,12 @@ func (p *program) stream(ctx context.Context, stream *engine.Stream, w io.Writer
 	return stream.Write(ctx, w, r.format, r.first, r.n, r.refine, progress)
 }
 
-func (p *program) sayRate(r request, start time.Time) {
+func (p *program) sayRate(r sampleFile, start time.Time) {
 	seconds := time.Since(start).Seconds()
 	p.say("%d samples in %.2f s: %s samples/s, %sB/s", r.n, seconds, quantity(float64(r.n)/seconds),
 		quantity(float64(r.n)*float64(r.format.RowBytes)/seconds))
 }
 
-func (r *request) header() npy.Header {
+func (r *sampleFile) header() npy.Header {
 	return npy.Header{Descr: r.format.Descr, Shape: append([]int{int(r.n)}, r.format.Shape...)}
 }

@@ -151,7 +151,7 @@ func TestRecordsNameModels(t *testing.T) {
 		ok(t, dir, "train", "ising", "-o", name, "-q", "--preset", "quick", "--set", "target.l=2", "--set", "target.beta="+beta,
 			"--set", "training.steps=0", "--set", "evaluation.samples=500", "--figures", "none")
 		ok(t, dir, "sample", name, "-n", "3", "-o", "x.npy", "--seed", "7", "-q")
-		var d described
+		var d runInfo
 		require.NoError(t, json.Unmarshal([]byte(ok(t, dir, "info", name, "--json").stdout), &d))
 		require.Zero(t, d.Parameters)
 		require.Contains(t, ok(t, dir, "info", name).stdout, "0 parameters after 0 steps")

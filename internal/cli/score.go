@@ -78,23 +78,23 @@ then gone to stdout; a file named by -o is not written.`,
 }
 
 // layout settles what is written.
-func (s *scoreOptions) layout() error {
+func (s *scoreOptions) setLayout() error {
 	suffixes := map[string]string{".ndjson": "ndjson", ".jsonl": "ndjson", ".csv": "csv", ".npy": "npy"}
-	by := suffixes[filepath.Ext(s.output)]
+	suffixLayout := suffixes[filepath.Ext(s.output)]
 	switch {
-	case s.to != "" && by != "" && s.to != by:
+	case s.to != "" && suffixLayout != "" && s.to != suffixLayout:
 		return usagef("-o: %s: --to %s writes another kind of file; let its name end otherwise", s.output, s.to)
-	case s.to == "" && by == "" && s.output != "-" && filepath.Ext(s.output) != "":
+	case s.to == "" && suffixLayout == "" && s.output != "-" && filepath.Ext(s.output) != "":
 		if info, err := os.Stat(s.output); err != nil || info.Mode().IsRegular() {
 			return usagef("-o: %s: a name that ends in .ndjson, .csv or .npy says what to write; another needs --to", s.output)
 		}
 	}
-	s.to = cmp.Or(s.to, by, "ndjson")
+	s.to = cmp.Or(s.to, suffixLayout, "ndjson")
 	return nil
 }
 
 func (p *program) score(s *scoreOptions) error {
-	if err := s.layout(); err != nil {
+	if err := s.setLayout(); err != nil {
 		return err
 	}
 	if p.inBatch && s.file == "-" {
@@ -106,7 +106,7 @@ func (p *program) score(s *scoreOptions) error {
 			s.name = config
 		}
 	}
-	if err := p.apart([]string{p.fileOf(s.name), s.file, s.model}, s.output); err != nil {
+	if err := p.checkApart([]string{p.targetFile(s.name), s.file, s.model}, s.output); err != nil {
 		return err
 	}
 	return p.runOnThreads(s.threads, func(ctx context.Context, workers *pool.Pool) error {
@@ -120,7 +120,7 @@ func (p *program) score(s *scoreOptions) error {
 }
 
 // A scored system is one that states are scored by.
-type scored struct {
+type scoredSystem struct {
 	engine.System
 	engine.Scorer
 	params  []float32
@@ -128,7 +128,7 @@ type scored struct {
 }
 
 // newScored builds a system for its target, and its generator if there are params.
-func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scored, error) {
+func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scoredSystem, error) {
 	system, err := cfg.New(workers)
 	if err != nil {
 		return nil, err
@@ -142,23 +142,23 @@ func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scored
 		engine.Release(system)
 		return nil, fmt.Errorf("its configuration needs %d parameters and it has %d", n, len(params))
 	}
-	var whole []engine.Format
+	var formats []engine.Format
 	scorer, ok := system.(engine.Scorer)
 	for _, f := range s.Formats() {
 		if ok && !f.Unrefined {
 			if _, err := scorer.Energies(nil, f.Name, nil); err == nil {
-				whole = append(whole, f)
+				formats = append(formats, f)
 			}
 		}
 	}
-	if len(whole) == 0 {
+	if len(formats) == 0 {
 		engine.Release(system)
 		return nil, usagef("%s: the system does not give the energies of states", cfg.Shared().System)
 	}
-	return &scored{system, scorer, params, whole}, nil
+	return &scoredSystem{system, scorer, params, formats}, nil
 }
 
-func (p *program) scoreStates(ctx context.Context, s *scoreOptions, cfg *resolved, workers *pool.Pool) error {
+func (p *program) scoreStates(ctx context.Context, s *scoreOptions, cfg *resolvedConfig, workers *pool.Pool) error {
 	target, err := newScored(cfg.Config, nil, workers)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (p *program) scoreStates(ctx context.Context, s *scoreOptions, cfg *resolve
 }
 
 // scoredModel reads a model whose states are those of the target.
-func (p *program) scoredModel(path string, target *scored, workers *pool.Pool) (*scored, error) {
+func (p *program) scoredModel(path string, target *scoredSystem, workers *pool.Pool) (*scoredSystem, error) {
 	file, cfg, err := run.Read(p.systems, path)
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (p *program) scoredModel(path string, target *scored, workers *pool.Pool) (
 func (p *program) writeScores(ctx context.Context, s *scoreOptions, judge *score.Judge, in *score.Input, workers *pool.Pool) error {
 	start := time.Now()
 	if s.output == "-" && s.to == "npy" {
-		if err := p.noTerminal("-o"); err != nil {
+		if err := p.refuseTerminal("-o"); err != nil {
 			return err
 		}
 	}
@@ -232,13 +232,13 @@ func (p *program) writeScores(ctx context.Context, s *scoreOptions, judge *score
 	}
 	out, err := score.NewOutput(file, s.to, judge.Columns, in.Rows, workers)
 	if err != nil {
-		return sayWhere(s.output, errors.Join(err, file.Cleanup()))
+		return writeError(s.output, errors.Join(err, file.Cleanup()))
 	}
 	var rows int64
-	err = p.fill(s.output, file, func() (err error) {
-		write := func(values []float64) error { return sayWhere(s.output, out.WriteRows(values)) }
+	err = p.writeOutput(s.output, file, func() (err error) {
+		write := func(values []float64) error { return writeError(s.output, out.WriteRows(values)) }
 		if rows, err = score.Run(ctx, judge, in, write); err == nil {
-			err = sayWhere(s.output, out.Close())
+			err = writeError(s.output, out.Close())
 		}
 		return err
 	}, func() string { return "the table on " + outputName(s.output) + " is not complete" })

@@ -12,7 +12,7 @@ import (
 )
 
 // writeSharedSamples is writeSamples on several ranks, each of which writes its part of the file.
-func (p *program) writeSharedSamples(ctx context.Context, stream *engine.Stream, r request) error {
+func (p *program) writeSharedSamples(ctx context.Context, stream *engine.Stream, r sampleFile) error {
 	start := time.Now()
 	rank := shard{index: uint64(p.world.Rank()), count: uint64(p.world.Size())}
 	part := r
@@ -20,7 +20,7 @@ func (p *program) writeSharedSamples(ctx context.Context, stream *engine.Stream,
 	err := p.writeShared(r.path, r.header(), func(file *npy.Shared) error {
 		file.Part(int64(part.first)*int64(r.format.RowBytes), int64(part.n)*int64(r.format.RowBytes))
 		part.first += r.first
-		return p.stream(ctx, stream, file, part)
+		return p.drawSamples(ctx, stream, file, part)
 	})
 	if err == nil {
 		p.sayRate(r, start)
@@ -49,7 +49,7 @@ func (p *program) writeShared(path string, h npy.Header, write func(file *npy.Sh
 	if errors.Is(err, npy.ErrDiscarded) {
 		err = engine.ErrElsewhere
 	} else {
-		err = sayWhere(path, err)
+		err = writeError(path, err)
 	}
 	if err := p.agreeOnError(err); err != nil {
 		p.output.discard()
@@ -59,14 +59,14 @@ func (p *program) writeShared(path string, h npy.Header, write func(file *npy.Sh
 	if p.isOtherRank() {
 		publish = func() error { return nil }
 	}
-	return p.agreeOnError(sayWhere(path, p.output.finish(publish)))
+	return p.agreeOnError(writeError(path, p.output.finish(publish)))
 }
 
 // openShared creates the temporary file on rank 0, and opens it on the others.
 func (p *program) openShared(path string, h npy.Header) (file *npy.Shared, err error) {
 	name, err := fromRankZero(p, func() (string, error) {
 		if file, err = npy.CreateShared(path, h); err != nil {
-			return "", sayWhere(path, err)
+			return "", writeError(path, err)
 		}
 		return file.Name(), nil
 	})

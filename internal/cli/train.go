@@ -33,6 +33,7 @@ type trainOptions struct {
 	seed           count
 	threads        int
 	samples        count
+	samplesGiven   bool
 	init           string // path of the model to start from
 	extend         bool
 	start          *run.Start // the model at init
@@ -42,7 +43,7 @@ type trainOptions struct {
 	grid           []string // key=values, which make the command a batch of runs
 }
 
-// defaultSampleBytes bounds the samples that train leaves unasked.
+// defaultSampleBytes bounds samples.npy unless --samples is given.
 const defaultSampleBytes = 64 << 20
 
 func (p *program) trainCommand() *cobra.Command {
@@ -83,7 +84,8 @@ result depends neither on interruptions nor on the number of threads.`, p.system
 			if len(t.grid) > 0 {
 				return p.trainGrid(cmd, args, t.grid, &batchOptions{dir: t.dir, resume: t.resume, shard: shard{count: 1}, threads: t.threads, maxTime: t.maxTime})
 			}
-			return p.train(&t, cmd.Flags().Changed("samples"))
+			t.samplesGiven = cmd.Flags().Changed("samples")
+			return p.train(&t)
 		},
 	}
 	flags := cmd.Flags()
@@ -114,7 +116,7 @@ result depends neither on interruptions nor on the number of threads.`, p.system
 	return cmd
 }
 
-// completedSystem is the system of a command line that is being typed.
+// completedSystem returns the system of a command line that is being typed.
 func (p *program) completedSystem(args []string) *engine.Definition {
 	if len(args) > 0 {
 		if def, err := p.systems.Find(args[0]); err == nil {
@@ -124,7 +126,7 @@ func (p *program) completedSystem(args []string) *engine.Definition {
 	return &p.systems[0]
 }
 
-// usageArgs marks the errors of an argument check as the user's.
+// usageArgs makes the errors of an argument check usage errors.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -134,7 +136,7 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-func (p *program) train(t *trainOptions, wantSamples bool) error {
+func (p *program) train(t *trainOptions) error {
 	if t.diagnose == "none" && t.strict {
 		return usagef("--strict judges by the diagnosis that --diagnose none leaves out; omit one of them")
 	}
@@ -158,7 +160,7 @@ func (p *program) train(t *trainOptions, wantSamples bool) error {
 		start = &run.Start{Config: from, Params: model.Params}
 		t.assignments = append(t.assignments, "training.start="+start.Hash())
 	}
-	given, err := t.given(p.systems)
+	given, err := t.loadWithoutLook(p.systems)
 	if err != nil {
 		return err
 	}
@@ -173,25 +175,25 @@ func (p *program) train(t *trainOptions, wantSamples bool) error {
 			return err
 		}
 	}
-	if err := p.ownRun(t); err != nil {
+	if err := p.checkRunDir(t); err != nil {
 		return err
 	}
 	return p.runResumable(t.maxTime, t.maxEvaluations, func(ctx context.Context) error {
-		if !given.looks {
-			return p.trainAndMeasure(ctx, given, t, wantSamples, nil)
+		if !given.needsLook {
+			return p.trainAndMeasure(ctx, given, t, nil)
 		}
-		return p.lookAndTrain(ctx, given, t, wantSamples)
+		return p.lookAndTrain(ctx, given, t)
 	})
 }
 
-// lookAndTrain is trainAndMeasure of a target that the preset's recipe has to look at first,
-// which rank 0 does for all.
-func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *trainOptions, wantSamples bool) error {
+// lookAndTrain is trainAndMeasure for a preset whose recipe first looks at the target. Rank 0 looks
+// for all ranks.
+func (p *program) lookAndTrain(ctx context.Context, given *resolvedConfig, t *trainOptions) error {
 	p.say("%s preset, taking a first look at the target: %s", given.Shared().Preset, t.dir)
 	var setup *run.Setup
-	var cfg *resolved
+	var cfg *resolvedConfig
 	from := given.from
-	saw, err := fromRankZero(p, func() (_ *catalogue.Look, err error) {
+	firstLook, err := fromRankZero(p, func() (_ *catalogue.Look, err error) {
 		if setup, err = run.SetUp(t.dir, t.resume, given.Config, p.warn); err == nil {
 			from.Look = run.ReadLook(t.dir)
 			if cfg, err = look(setup.Noting(ctx), p.systems, from); err == nil {
@@ -201,11 +203,11 @@ func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *trainOpt
 		return from.Look, err
 	})
 	if err == nil && p.isOtherRank() {
-		from.Look = saw
+		from.Look = firstLook
 		cfg, err = look(context.WithoutCancel(ctx), p.systems, from)
 	}
 	if err == nil {
-		err = p.trainAndMeasure(ctx, cfg, t, wantSamples, setup)
+		err = p.trainAndMeasure(ctx, cfg, t, setup)
 	}
 	switch {
 	case setup != nil:
@@ -216,16 +218,16 @@ func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *trainOpt
 	return err
 }
 
-// trainAndMeasure trains and leaves what the run directory is to hold, of which setup, if
-// there is one, has taken possession.
-func (p *program) trainAndMeasure(ctx context.Context, from *resolved, t *trainOptions, wantSamples bool, setup *run.Setup) error {
+// trainAndMeasure trains, measures, and fills the run directory. setup, if not nil, already owns
+// the directory.
+func (p *program) trainAndMeasure(ctx context.Context, from *resolvedConfig, t *trainOptions, setup *run.Setup) error {
 	cfg := from.Config
 	p.describeTarget(from)
 	if e, ok := cfg.(engine.Explainer); ok {
 		p.say("%s", e.Explain())
 	}
-	if from.why != "" {
-		p.say("%s preset for this target: %s", cfg.Shared().Preset, from.why)
+	if from.reason != "" {
+		p.say("%s preset for this target: %s", cfg.Shared().Preset, from.reason)
 	}
 	workers, err := p.newPool(t.threads)
 	if err != nil {
@@ -239,32 +241,31 @@ func (p *program) trainAndMeasure(ctx context.Context, from *resolved, t *trainO
 		workers.Join(p.world)
 	}
 	samples := ""
-	leave := func(ctx context.Context, trained engine.System, r *run.Result) (err error) {
-		if samples, err = p.leaveSamples(ctx, trained, cfg, r.Params, workers, t, wantSamples); err != nil || t.figures == "none" {
+	writeResults := func(ctx context.Context, trained engine.System, r *run.Result) (err error) {
+		if samples, err = p.writeRunSamples(ctx, trained, cfg, r.Params, workers, t); err != nil || t.figures == "none" {
 			return err
 		}
-		if err := p.leaveFigures(ctx, trained, cfg, r, t); err != nil {
+		if err := p.writeFigures(ctx, trained, cfg, r, t); err != nil {
 			return err
 		}
 		return p.writePage([]string{t.dir}, filepath.Join(t.dir, "report.html"))
 	}
-	result, err := p.runTraining(ctx, cfg, workers, t, setup, leave)
+	result, err := p.runTraining(ctx, cfg, workers, t, setup, writeResults)
 	if err != nil || workers.Rank() > 0 {
 		return err
 	}
-	if err := p.conclude(t.dir, samples, shared.Preset, result); err != nil {
+	if err := p.printResult(t.dir, samples, shared.Preset, result); err != nil {
 		return err
 	}
 	r, diagnosed := result.Diagnosis.(*diagnose.Report)
 	if t.strict && (!diagnosed || r.Verdict != diagnose.Trustworthy) {
-		return p.distrust(r)
+		return p.refuseSamples(r)
 	}
 	return nil
 }
 
-// distrust is why --strict refuses samples, which nothing has said yet where all else is
-// quiet.
-func (p *program) distrust(r *diagnose.Report) error {
+// refuseSamples returns the error of --strict. With --quiet nothing else has said why, so it does.
+func (p *program) refuseSamples(r *diagnose.Report) error {
 	if p.quiet && !p.json {
 		if r == nil {
 			fmt.Fprintln(p.stderr, "revgen: --strict: there is no diagnosis")
@@ -275,31 +276,31 @@ func (p *program) distrust(r *diagnose.Report) error {
 	return errCheckFailed
 }
 
-// briefly diagnoses a generator that has just been trained.
-func briefly(shared *engine.Common) func(context.Context, engine.System, *run.Result) (any, error) {
+// briefDiagnosis returns what diagnoses a generator that has just been trained.
+func briefDiagnosis(shared *engine.Common) func(context.Context, engine.System, *run.Result) (any, error) {
 	return func(ctx context.Context, trained engine.System, r *run.Result) (any, error) {
 		if _, ok := trained.(chains.Observer); !ok {
 			return nil, nil
 		}
 		brief := diagnose.Brief(diagnose.Share(trained, shared.Training.Steps*shared.Training.Batch))
 		brief.Evaluation = r.Evaluation
-		said, err := diagnose.Run(ctx, trained, r.Params, brief)
+		report, err := diagnose.Run(ctx, trained, r.Params, brief)
 		if err == nil {
-			said.Revise(r.Evaluation)
+			report.Revise(r.Evaluation)
 		}
-		return said, err
+		return report, err
 	}
 }
 
-// defaultDir names a run by what determines it, so that repeating a command
-// continues its run and changing it starts another.
-func defaultDir(given *resolved) (string, error) {
+// defaultDir names a run's directory by what determines the run, so that a repeated command
+// continues its run and a changed one starts another.
+func defaultDir(given *resolvedConfig) (string, error) {
 	shared := given.Shared()
 	name := fmt.Sprintf("%s-%s-seed%d", shared.System, shared.Preset, shared.Training.Seed)
-	if !given.pristine() {
+	if !given.isPreset() {
 		encode := conf.Encode
-		if given.looks {
-			encode = conf.Image // with what is given of kinds that the recipe is to choose
+		if given.needsLook {
+			encode = conf.Image // keeps the settings of kinds that the recipe has not chosen yet
 		}
 		text, err := encode(given.Config)
 		if err != nil {
@@ -310,7 +311,7 @@ func defaultDir(given *resolved) (string, error) {
 	return filepath.Join("runs", strings.ReplaceAll(name, string(filepath.Separator), "_")), nil
 }
 
-func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *trainOptions, setup *run.Setup, leave func(context.Context, engine.System, *run.Result) error) (*run.Result, error) {
+func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *trainOptions, setup *run.Setup, writeResults func(context.Context, engine.System, *run.Result) error) (*run.Result, error) {
 	if s, _ := readStatus(t.dir); s != nil && s.Checkpoint >= 0 {
 		if more := t.extend && s.Checkpoint < cfg.Shared().Training.Steps; s.Checkpoint == s.Steps && !more {
 			p.say("this run is complete: measuring it again")
@@ -322,12 +323,12 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	defer m.end()
 	opt := run.Options{
 		Start: t.start, Extend: t.extend,
-		Dir: t.dir, Resume: t.resume, Setup: setup, Program: programName(), Asked: p.startTime, Leave: leave,
+		Dir: t.dir, Resume: t.resume, Setup: setup, Program: programName(), Asked: p.startTime, Leave: writeResults,
 		Warning:  p.warn,
-		Progress: m.training,
+		Progress: m.updateTraining,
 	}
 	if t.diagnose == "brief" {
-		opt.Diagnose = briefly(cfg.Shared())
+		opt.Diagnose = briefDiagnosis(cfg.Shared())
 	}
 	result, err := run.Train(ctx, cfg, workers, opt)
 	if err == nil {
@@ -336,31 +337,31 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	return result, err
 }
 
-// leaveSamples writes samples.npy and returns its path, "" if it wrote none.
-func (p *program) leaveSamples(ctx context.Context, trained engine.System, cfg engine.Config, params []float32, workers *pool.Pool, t *trainOptions, asked bool) (string, error) {
-	if asked && t.samples == 0 {
+// writeRunSamples writes samples.npy and returns its path, "" if it wrote none.
+func (p *program) writeRunSamples(ctx context.Context, trained engine.System, cfg engine.Config, params []float32, workers *pool.Pool, t *trainOptions) (string, error) {
+	if t.samplesGiven && t.samples == 0 {
 		return "", nil
 	}
 	stream, err := engine.StreamOf(trained, cfg, params, workers)
 	if err != nil {
-		if asked {
+		if t.samplesGiven {
 			return "", err
 		}
-		return "", nil // a system need not be able to
+		return "", nil // not every system can sample
 	}
 	format, err := stream.Format("")
 	if err != nil {
 		return "", err
 	}
 	n := uint64(t.samples)
-	if !asked {
+	if !t.samplesGiven {
 		n = min(uint64(cfg.Shared().Evaluation.Samples), defaultSampleBytes/uint64(max(1, format.RowBytes)))
 	}
 	if n == 0 {
 		return "", nil
 	}
 	path := filepath.Join(t.dir, "samples.npy")
-	r := request{path: path, format: format, n: n}
+	r := sampleFile{path: path, format: format, n: n}
 	if err := p.writeSamples(ctx, stream, r); err != nil {
 		return "", err
 	}
@@ -368,10 +369,10 @@ func (p *program) leaveSamples(ctx context.Context, trained engine.System, cfg e
 	if err != nil {
 		return "", err
 	}
-	return path, leaveRecord(r, cfg, model)
+	return path, writeRecord(r, cfg, model)
 }
 
-func (p *program) leaveFigures(ctx context.Context, trained engine.System, cfg engine.Config, result *run.Result, t *trainOptions) error {
+func (p *program) writeFigures(ctx context.Context, trained engine.System, cfg engine.Config, result *run.Result, t *trainOptions) error {
 	figures, err := run.Illustrate(ctx, trained, cfg, result.Params, t.dir)
 	if err != nil {
 		return err
@@ -386,11 +387,11 @@ func (p *program) leaveFigures(ctx context.Context, trained engine.System, cfg e
 	return draw.Write(filepath.Join(t.dir, "figures"), figures, formats...)
 }
 
-// conclude prints the table, or the summary as one JSON object.
-func (p *program) conclude(dir, samples, preset string, result *run.Result) error {
+// printResult prints the table, or with --json the summary as one object.
+func (p *program) printResult(dir, samples, preset string, result *run.Result) error {
 	if p.json {
 		summary := result.Summary
-		if r, ok := summary.Diagnosis.(*diagnose.Report); ok && p.inBatch { // whose records are many
+		if r, ok := summary.Diagnosis.(*diagnose.Report); ok && p.inBatch { // a batch has many records
 			summary.Diagnosis = map[string]any{"verdict": r.Verdict, "sentence": r.Sentence, "refine": r.Refine}
 		}
 		return json.NewEncoder(p.stdout).Encode(struct {
@@ -408,7 +409,7 @@ func (p *program) conclude(dir, samples, preset string, result *run.Result) erro
 		}
 		p.say("trained for %s in %.1f s, then measured with %s", number.Count(result.Steps, "step"), result.Seconds, number.Count(e.Samples, "sample"))
 		if spent := result.Evaluations; spent != nil {
-			p.say("evaluations of ln π: %s", spentText(spent))
+			p.say("evaluations of ln π: %s", evaluationsText(spent))
 		}
 	}
 	if r, ok := result.Diagnosis.(*diagnose.Report); ok {

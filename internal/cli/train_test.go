@@ -168,7 +168,7 @@ func TestTrainDefaultDirectory(t *testing.T) {
 
 	cfg, err := source{preset: "paper"}.load(t.Context(), systems)
 	require.NoError(t, err)
-	require.True(t, cfg.pristine())
+	require.True(t, cfg.isPreset())
 	name, err := defaultDir(cfg)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join("runs", "ising-paper-seed1"), name)

@@ -115,7 +115,7 @@ func TestLinesInsteadOfABar(t *testing.T) {
 	m := p.newMeter(100, "steps")
 	m.update(50, 10, "loss 1")
 	require.Empty(t, stderr.String(), "nothing before ten seconds have passed")
-	m.last = m.last.Add(-lineEvery)
+	m.lastShown = m.lastShown.Add(-lineEvery)
 	m.update(60, 10, "loss 1")
 	m.update(70, 10, "loss 1")
 	m.update(100, 10, "loss 1")
@@ -191,7 +191,7 @@ func TestFullWriters(t *testing.T) {
 			require.NoError(t, err)
 			config, err := conf.Encode(cfg)
 			require.NoError(t, err)
-			return (&program{stdout: w, systems: systems}).writeDescription("", &described{
+			return (&program{stdout: w, systems: systems}).writeDescription("", &runInfo{
 				Status: &run.Status{Updated: time.Now()}, Hash: "x", Config: config, Evaluation: &measure.Evaluation{Metrics: make([]measure.Metric, 1)}})
 		},
 		"train": func(w io.Writer) error {
@@ -303,14 +303,14 @@ func TestRemarks(t *testing.T) {
 		{Summary: run.Summary{Steps: 12, Seconds: 3.46, Evaluations: spent, Evaluation: &measure.Evaluation{Samples: 99, Warnings: []string{"thin"}}, Diagnosis: &diagnose.Report{Verdict: diagnose.Unknown, Sentence: "Who knows."}}},
 		{Summary: run.Summary{Diagnosis: &diagnose.Report{Verdict: diagnose.Wrong, Sentence: "No."}}},
 	} {
-		require.NoError(t, p.conclude("dir", "dir/samples.npy", "paper", r))
+		require.NoError(t, p.printResult("dir", "dir/samples.npy", "paper", r))
 	}
-	require.NoError(t, p.conclude("dir", "", "paper", &run.Result{}))
+	require.NoError(t, p.printResult("dir", "", "paper", &run.Result{}))
 	for _, quiet := range []bool{true, false} {
 		for _, asJSON := range []bool{true, false} {
 			for _, r := range []*diagnose.Report{nil, {Sentence: "No."}} {
 				q := &program{stderr: &b, quiet: quiet, json: asJSON}
-				require.Equal(t, errCheckFailed, q.distrust(r))
+				require.Equal(t, errCheckFailed, q.refuseSamples(r))
 				q.say("said %d", 1)
 			}
 		}

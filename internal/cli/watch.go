@@ -179,7 +179,7 @@ func (w *watch) path() string { return filepath.Join(w.dir, "results.ndjson") }
 
 // lost reports an error of results.ndjson, if there is one.
 func (w *watch) lost(err error) {
-	w.fail(sayWhere(w.path(), err))
+	w.fail(writeError(w.path(), err))
 }
 
 // conclude writes what is left to write, and says how the batch ended.
