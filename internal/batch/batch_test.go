@@ -64,10 +64,10 @@ func read(t *testing.T, lines ...string) []*Job {
 
 func TestLinkAndShard(t *testing.T) {
 	jobs := read(t, `{"make":"x","out":"a"}`, `{"make":"y","out":"b"}`, `{"look":"a/model"}`, `{"make":"z","init":"b","out":"c"}`, `{"look":"c"}`, `{"look":"nowhere"}`)
-	require.NoError(t, Link(jobs, Place{Outside: true}))
+	require.NoError(t, Link(jobs, Place{AllowOutside: true}))
 	var after []int
 	for _, j := range jobs {
-		after = append(after, j.after)
+		after = append(after, j.dependsOn)
 	}
 	require.Equal(t, []int{-1, -1, 0, 1, 3, -1}, after)
 	whole := make(map[int]bool)
@@ -77,11 +77,11 @@ func TestLinkAndShard(t *testing.T) {
 		for _, j := range part {
 			require.False(t, whole[j.Index])
 			whole[j.Index], mine[j.Index] = true, true
-			require.True(t, j.after < 0 || mine[j.after], "what it reads is in its part")
+			require.True(t, j.dependsOn < 0 || mine[j.dependsOn], "what it reads is in its part")
 		}
 	}
 	require.Len(t, whole, len(jobs))
-	require.ErrorContains(t, Link(read(t, `{"make":"","out":"a"}`, `{"make":"","out":"b"}`, `{"look":["a","b"]}`), Place{Outside: true}), "line 3: reads what two others write, line 1 and line 2")
+	require.ErrorContains(t, Link(read(t, `{"make":"","out":"a"}`, `{"make":"","out":"b"}`, `{"look":["a","b"]}`), Place{AllowOutside: true}), "line 3: reads what two others write, line 1 and line 2")
 }
 
 // A digest is of all that decides what a job does, and of nothing else.
@@ -111,9 +111,9 @@ func TestSize(t *testing.T) {
 	require.Equal(t, "1,seed=50000", jobs[49_999].ID)
 	require.Equal(t, "50000", jobs[49_999].Flags()[1].Value.String())
 
-	require.EqualValues(t, 1<<27, mostBytes)
-	defer func(n int64) { mostBytes = n }(mostBytes)
-	mostBytes = 1000
+	require.EqualValues(t, 1<<27, maxListBytes)
+	defer func(n int64) { maxListBytes = n }(maxListBytes)
+	maxListBytes = 1000
 	_, err = Read(strings.NewReader(strings.Repeat(`{"make":"x"}`+"\n", 100)), testVerbs, "runs/jobs")
 	require.ErrorContains(t, err, "longer than 1000 bytes")
 }
@@ -170,7 +170,7 @@ func simulate(jobs []*Job, plan Plan, exits map[int]int) (order []string, beside
 
 func TestSchedule(t *testing.T) {
 	jobs := read(t, `{"make":"","out":"a"}`, `{"make":"","out":"b"}`, `{"make":"","out":"c"}`, `{"look":"c"}`, `{"make":"","out":"d"}`)
-	require.NoError(t, Link(jobs, Place{Outside: true}))
+	require.NoError(t, Link(jobs, Place{AllowOutside: true}))
 	for i, cost := range []float64{1, 2, 4, 3, 100} {
 		jobs[i].Cost = cost
 	}
@@ -208,7 +208,7 @@ func indexOf(all []string, s string) int {
 
 func TestScheduleStops(t *testing.T) {
 	jobs := read(t, `{"look":"a"}`, `{"look":"b"}`, `{"look":"c"}`)
-	require.NoError(t, Link(jobs, Place{Outside: true}))
+	require.NoError(t, Link(jobs, Place{AllowOutside: true}))
 	ctx, cancel := context.WithCancel(context.Background())
 	begun := 0
 	plan := Plan{Cores: 1, Bytes: 1,

@@ -8,14 +8,14 @@ import (
 	"github.com/revgen/revgen/internal/ndjson"
 )
 
-// A Column has what the jobs of some records say of one key.
+// A Column has the values of one key in some records.
 type Column struct {
 	Key   string
-	Texts []string // by record; empty where the job does not say it
+	Texts []string // by record; empty where the job does not set the key
 }
 
-// Varied returns the columns that are not the same in all records, in the order in which
-// jobs name them; verbs and arguments, where these differ, come first.
+// Varied returns the columns whose values differ between records: verbs and arguments first, then
+// keys in the order in which the records name them.
 func Varied(all []Record) ([]Column, error) {
 	columns := []Column{{"verb", make([]string, len(all))}, {"argument", make([]string, len(all))}}
 	for i, r := range all {

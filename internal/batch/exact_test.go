@@ -48,18 +48,18 @@ func TestMistakesOfLists(t *testing.T) {
 	require.Equal(t, "runs/"+id+".npy", jobs[0].Out)
 	_, err = Read(strings.NewReader("{\"make\":\"a\"}\nx\n{}"), richVerbs, "runs")
 	require.EqualError(t, err, "line 2: byte 1: invalid character 'x' looking for beginning of value\nline 3: no verb; a job has one of make, look, tell as a key")
-	many := make([]*Job, mostJobs)
-	all, err := Multiply(many[:mostJobs-1], &Origin{Verb: "make", Args: []string{"a"}, id: "z"}, nil, richVerbs, "runs")
+	many := make([]*Job, maxJobs)
+	all, err := Multiply(many[:maxJobs-1], &Origin{Verb: "make", Args: []string{"a"}, id: "z"}, nil, richVerbs, "runs")
 	require.NoError(t, err)
-	require.Len(t, all, mostJobs)
+	require.Len(t, all, maxJobs)
 	_, err = Multiply(many, &Origin{Verb: "make", Args: []string{"a"}, id: "z"}, nil, richVerbs, "runs")
 	require.EqualError(t, err, "more than 1048576 jobs")
-	defer func(n int64) { mostBytes = n }(mostBytes)
+	defer func(n int64) { maxListBytes = n }(maxListBytes)
 	list := "{\"make\":\"a\"}\n"
-	mostBytes = int64(len(list))
+	maxListBytes = int64(len(list))
 	_, err = Read(strings.NewReader(list), richVerbs, "runs")
 	require.NoError(t, err)
-	mostBytes--
+	maxListBytes--
 	_, err = Read(strings.NewReader(list), richVerbs, "runs")
 	require.EqualError(t, err, "longer than 12 bytes; let grids stand for their jobs, or divide the list")
 }
@@ -97,7 +97,7 @@ func TestJobsOfLists(t *testing.T) {
 	require.Len(t, jobs[3].Flags(), 3)
 	require.Len(t, jobs[3].Set(), 2)
 	jobs[0].Line, jobs[0].ID = 0, "alone"
-	require.Equal(t, "alone", jobs[0].where())
+	require.Equal(t, "alone", jobs[0].location())
 	for text, want := range map[string]string{"a=1:3:1": `a "1:3:1"`, " a = 1, b,true,\"x\"": `a [1,"b",true,"x"]`, "a=1,2,[3]": `a [1,2,[3]]`, "a=1\n,x": `a [1,"x"]`, "a=b:c": `a ["b:c"]`, "a=": "", "=1": "", "a": "", "a=1:0:1": "", "a=]": `a ["]"]`, "a=1 2": `a ["1 2"]`} {
 		m, err := ParseGrid(text)
 		if want == "" {
@@ -116,7 +116,7 @@ func TestJobsOfLists(t *testing.T) {
 	require.Error(t, err)
 	most, err := Axis(ndjson.Value{Kind: ndjson.String, Text: "1:1048576:1"})
 	require.NoError(t, err)
-	require.Len(t, most, mostJobs)
+	require.Len(t, most, maxJobs)
 }
 
 // TestJobsShareNothingThatChanges: what a job of a grid is told is not that of the next one, which
@@ -162,7 +162,7 @@ func TestLinks(t *testing.T) {
 	} {
 		jobs, err := Read(strings.NewReader(list), []Verb{{Name: "make", Writes: true, Files: []string{"log"}}, {Name: "look"}}, dir)
 		require.NoError(t, err, list)
-		err = Link(jobs, Place{Dir: dir, Own: []string{own}})
+		err = Link(jobs, Place{Dir: dir, Reserved: []string{own}})
 		if want == "" {
 			require.NoError(t, err, list)
 		} else {
@@ -171,33 +171,33 @@ func TestLinks(t *testing.T) {
 	}
 	outside, err := Read(strings.NewReader(`{"make":"","out":"/elsewhere/x"}`), richVerbs, dir)
 	require.NoError(t, err)
-	require.NoError(t, Link(outside, Place{Dir: dir, Outside: true}))
+	require.NoError(t, Link(outside, Place{Dir: dir, AllowOutside: true}))
 }
 
 // TestPick: which job begins next beside others, and on how many threads.
 func TestPick(t *testing.T) {
 	job := func(index int, cost, bytes float64, after int) *Job {
-		return &Job{Origin: &Origin{}, Index: index, Cost: cost, Bytes: bytes, after: after}
+		return &Job{Origin: &Origin{}, Index: index, Cost: cost, Bytes: bytes, dependsOn: after}
 	}
 	for name, c := range map[string]struct {
 		s       *schedule
 		job     int // −1 for none
 		threads int
 	}{
-		"one of many": {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, -1), job(1, 1, 1, -1)}, free: 3, running: 1, share: 1}, 0, 1},
-		"two of five": {&schedule{Plan: &Plan{Cores: 5, Bytes: 10}, waiting: []*Job{job(0, 1, 1, -1), job(1, 1, 1, -1)}, free: 5, share: 1}, 0, 2},
-		"all":         {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 2, 1, -1), job(1, 1, 1, -1)}, free: 4, share: 1}, 0, 4},
-		"alone":       {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 2, 1, -1), job(1, 1, 1, -1)}, free: 3, running: 1, share: 1}, -1, 0},
-		"one core":    {&schedule{Plan: &Plan{Cores: 1, Bytes: 10}, waiting: []*Job{job(0, 2, 1, -1), job(1, 1, 1, -1)}, free: 1, share: 1}, 0, 1},
-		"no core":     {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, -1)}, free: 0, running: 1, share: 1}, -1, 0},
-		"full":        {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 3, -1)}, free: 3, running: 1, bytes: 7.5, share: 1}, -1, 0},
-		"just full":   {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 3, -1)}, free: 3, running: 1, bytes: 7, share: 1}, 0, 3},
-		"too large":   {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 30, -1)}, free: 4, share: 1}, 0, 4},
-		"waits":       {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, 7), job(1, 1, 1, 0)}, free: 4, share: 1, outcome: map[int]outcome{0: {ended: true}}}, 1, 2},
-		"all wait":    {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, 7)}, free: 4, share: 1}, -1, 0},
+		"one of many": {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, -1), job(1, 1, 1, -1)}, freeCores: 3, running: 1, costShare: 1}, 0, 1},
+		"two of five": {&schedule{Plan: &Plan{Cores: 5, Bytes: 10}, waiting: []*Job{job(0, 1, 1, -1), job(1, 1, 1, -1)}, freeCores: 5, costShare: 1}, 0, 2},
+		"all":         {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 2, 1, -1), job(1, 1, 1, -1)}, freeCores: 4, costShare: 1}, 0, 4},
+		"alone":       {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 2, 1, -1), job(1, 1, 1, -1)}, freeCores: 3, running: 1, costShare: 1}, -1, 0},
+		"one core":    {&schedule{Plan: &Plan{Cores: 1, Bytes: 10}, waiting: []*Job{job(0, 2, 1, -1), job(1, 1, 1, -1)}, freeCores: 1, costShare: 1}, 0, 1},
+		"no core":     {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, -1)}, freeCores: 0, running: 1, costShare: 1}, -1, 0},
+		"full":        {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 3, -1)}, freeCores: 3, running: 1, usedBytes: 7.5, costShare: 1}, -1, 0},
+		"just full":   {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 3, -1)}, freeCores: 3, running: 1, usedBytes: 7, costShare: 1}, 0, 3},
+		"too large":   {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 30, -1)}, freeCores: 4, costShare: 1}, 0, 4},
+		"waits":       {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, 7), job(1, 1, 1, 0)}, freeCores: 4, costShare: 1, outcome: map[int]outcome{0: {ended: true}}}, 1, 2},
+		"all wait":    {&schedule{Plan: &Plan{Cores: 4, Bytes: 10}, waiting: []*Job{job(0, 1, 1, 7)}, freeCores: 4, costShare: 1}, -1, 0},
 	} {
 		n := len(c.s.waiting)
-		got, threads := c.s.pick()
+		got, threads := c.s.next()
 		require.Equal(t, c.threads, threads, name)
 		if c.job < 0 {
 			require.Nil(t, got, name)
@@ -209,18 +209,18 @@ func TestPick(t *testing.T) {
 		require.NotContains(t, c.s.waiting, got, name)
 	}
 	s := &schedule{outcome: map[int]outcome{1: {"ok", 0, true}, 2: {"late", Stopped, true}, 3: {"bad", 1, true}}}
-	require.Nil(t, s.lacks(job(0, 0, 0, -1)))
-	require.Nil(t, s.lacks(job(0, 0, 0, 1)))
+	require.Nil(t, s.blocked(job(0, 0, 0, -1)))
+	require.Nil(t, s.blocked(job(0, 0, 0, 1)))
 	s.outcome[0] = outcome{"first", 1, true}
-	require.Equal(t, &Record{Exit: 1, Error: "it reads what first was to write, which did not"}, s.lacks(job(1, 0, 0, 0)))
-	require.Equal(t, &Record{Exit: 75, Error: "it reads what late is to write, which was stopped"}, s.lacks(job(0, 0, 0, 2)))
-	require.Equal(t, &Record{Exit: 1, Error: "it reads what bad was to write, which did not"}, s.lacks(job(0, 0, 0, 3)))
+	require.Equal(t, &Record{Exit: 1, Error: "it reads what first was to write, which did not"}, s.blocked(job(1, 0, 0, 0)))
+	require.Equal(t, &Record{Exit: 75, Error: "it reads what late is to write, which was stopped"}, s.blocked(job(0, 0, 0, 2)))
+	require.Equal(t, &Record{Exit: 1, Error: "it reads what bad was to write, which did not"}, s.blocked(job(0, 0, 0, 3)))
 }
 
 // TestFinishedJobs are not carried out again, and others may read what they wrote.
 func TestFinishedJobs(t *testing.T) {
 	jobs := read(t, `{"make":"","out":"a"}`, `{"make":"","out":"b"}`, `{"look":"a"}`, `{"look":"b"}`)
-	require.NoError(t, Link(jobs, Place{Outside: true}))
+	require.NoError(t, Link(jobs, Place{AllowOutside: true}))
 	for _, j := range jobs {
 		j.Cost = 1
 	}
@@ -228,7 +228,7 @@ func TestFinishedJobs(t *testing.T) {
 	said := map[int]string{}
 	plan := Plan{Cores: 1, Bytes: 1, Do: nil, Started: func(j *Job) { begun = append(begun, j.Index) }, Ended: func(j *Job, r *Record) { said[j.Index] = r.Error }}
 	plan.Do = func(_ context.Context, j *Job, threads int) *Record { return &Record{Threads: threads} }
-	plan.Run(t.Context(), jobs, map[int]Kept{0: {Exit: 0}, 1: {Exit: 1}})
+	plan.Run(t.Context(), jobs, map[int]Entry{0: {Exit: 0}, 1: {Exit: 1}})
 	require.Equal(t, []int{2}, begun)
 	require.Equal(t, map[int]string{2: "", 3: "it reads what 2 was to write, which did not"}, said)
 }
@@ -238,7 +238,7 @@ func TestFinishedJobs(t *testing.T) {
 func TestShares(t *testing.T) {
 	for last, threads := range map[float64][]int{3: {1, 1}, 3.5: {2, 2}} {
 		jobs := read(t, `{"look":"a"}`, `{"look":"b"}`, `{"look":"c"}`)
-		require.NoError(t, Link(jobs, Place{Outside: true}))
+		require.NoError(t, Link(jobs, Place{AllowOutside: true}))
 		for i, cost := range []float64{100, 3, last} {
 			jobs[i].Cost = cost
 		}
@@ -251,7 +251,7 @@ func TestShares(t *testing.T) {
 			got[j.Index-1] = threads
 			return new(Record)
 		}
-		plan.Run(t.Context(), jobs, map[int]Kept{0: {}})
+		plan.Run(t.Context(), jobs, map[int]Entry{0: {}})
 		require.Equal(t, threads, got, last)
 	}
 }
@@ -260,13 +260,13 @@ func TestShares(t *testing.T) {
 func TestJournalsOfTries(t *testing.T) {
 	jobs := read(t, `{"look":"a","id":"a"}`, `{"look":"b","id":"b"}`)
 	path := filepath.Join(t.TempDir(), "journal")
-	open := func() (*Journal, map[int]Kept) {
+	open := func() (*Journal, map[int]Entry) {
 		journal, have, err := OpenJournal(path, jobs, func(r *Record) bool { return r.Exit != 1 })
 		require.NoError(t, err)
 		return journal, have
 	}
 	journal, _ := open()
-	var kept Kept
+	var kept Entry
 	for _, try := range [][2]int{{0, 0}, {1, 1}, {0, 1}, {1, 3}} {
 		r := &Record{Exit: try[1]}
 		r.Describe(jobs[try[0]])
@@ -276,17 +276,17 @@ func TestJournalsOfTries(t *testing.T) {
 	}
 	require.NoError(t, journal.Close())
 	journal, have := open()
-	require.Equal(t, map[int]Kept{1: kept}, have)
-	_, err := journal.Record(jobs[1], Kept{0, kept.first, kept.n + 1})
+	require.Equal(t, map[int]Entry{1: kept}, have)
+	_, err := journal.Record(jobs[1], Entry{0, kept.offset, kept.size + 1})
 	require.EqualError(t, err, "reading "+path+": EOF")
-	_, err = journal.Record(jobs[1], Kept{0, kept.first, kept.n - 2})
+	_, err = journal.Record(jobs[1], Entry{0, kept.offset, kept.size - 2})
 	require.EqualError(t, err, "reading "+path+": unexpected end of JSON input")
 	// What is added later comes after what there is.
 	r := &Record{Exit: 2}
 	r.Describe(jobs[0])
 	later, err := journal.Add(r)
 	require.NoError(t, err)
-	require.Equal(t, kept.first+int64(kept.n), later.first)
+	require.Equal(t, kept.offset+int64(kept.size), later.offset)
 	again, err := journal.Record(jobs[0], later)
 	require.NoError(t, err)
 	require.Equal(t, r, again)
@@ -304,7 +304,7 @@ func TestNamesOfPoints(t *testing.T) {
 	require.NoError(t, err)
 	for i, j := range jobs {
 		id := fmt.Sprintf("seed=%d,s=a b_c_d_e", i+1)
-		require.Equal(t, []string{id, "runs/" + id + ".npy", id}, []string{j.ID, j.Out, j.where()})
+		require.Equal(t, []string{id, "runs/" + id + ".npy", id}, []string{j.ID, j.Out, j.location()})
 	}
 	require.Len(t, jobs, 2)
 }

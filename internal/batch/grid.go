@@ -9,7 +9,7 @@ import (
 	"github.com/revgen/revgen/internal/ndjson"
 )
 
-// Axis returns the values of a grid's key: those of a list, or of a range.
+// Axis returns the values of a grid's key, which are a list or a range.
 func Axis(v ndjson.Value) ([]ndjson.Value, error) {
 	switch v.Kind {
 	case ndjson.List:
@@ -18,7 +18,7 @@ func Axis(v ndjson.Value) ([]ndjson.Value, error) {
 		}
 		return v.Items, nil
 	case ndjson.String:
-		return span(v.Text)
+		return rangeValues(v.Text)
 	}
 	return nil, fmt.Errorf("%s where a list or a range first:last:step is needed", v.Kind)
 }
@@ -37,13 +37,13 @@ func ParseGrid(text string) (ndjson.Member, error) {
 	}
 	m.Value.Kind = ndjson.List
 	for item := range strings.SplitSeq(values, ",") {
-		m.Value.Items = append(m.Value.Items, word(strings.TrimSpace(item)))
+		m.Value.Items = append(m.Value.Items, parseWord(strings.TrimSpace(item)))
 	}
 	return m, nil
 }
 
-// word is the JSON value that a text is, or a string.
-func word(text string) ndjson.Value {
+// parseWord returns the JSON value that text is, or else text as a string.
+func parseWord(text string) ndjson.Value {
 	v, err := ndjson.Parse([]byte("["+text+"]"), lineLimits.Depth)
 	if err != nil || len(v.Items) != 1 {
 		return ndjson.Value{Kind: ndjson.String, Text: text}
@@ -51,11 +51,11 @@ func word(text string) ndjson.Value {
 	return v.Items[0]
 }
 
-// span returns the values of a range first:last:step, in decimal arithmetic: the last is among
-// them if it is a whole number of steps away.
-func span(text string) ([]ndjson.Value, error) {
+// rangeValues returns the values of a range first:last:step, computed in decimal arithmetic. last
+// is among them if it is a whole number of steps away.
+func rangeValues(text string) ([]ndjson.Value, error) {
 	parts := strings.Split(text, ":")
-	var x [3]*big.Rat
+	var bounds [3]*big.Rat
 	digits := 0
 	for i, part := range parts {
 		part = strings.TrimSpace(part)
@@ -63,22 +63,22 @@ func span(text string) ([]ndjson.Value, error) {
 			return nil, notRange(text)
 		}
 		var ok bool
-		if x[i], ok = new(big.Rat).SetString(part); !ok {
+		if bounds[i], ok = new(big.Rat).SetString(part); !ok {
 			return nil, notRange(text)
 		}
 		if _, decimals, found := strings.Cut(part, "."); found {
 			digits = max(digits, len(decimals))
 		}
 	}
-	value, last, step := x[0], x[1], x[2]
+	value, last, step := bounds[0], bounds[1], bounds[2]
 	length := new(big.Rat).Sub(last, value)
 	if step.Sign() == 0 || length.Sign()*step.Sign() < 0 {
 		return nil, fmt.Errorf("%q never gets from %s to %s", text, parts[0], parts[1])
 	}
 	steps := new(big.Rat).Quo(length, step)
 	n := new(big.Int).Quo(steps.Num(), steps.Denom())
-	if !n.IsInt64() || n.Int64() >= mostJobs {
-		return nil, fmt.Errorf("%q has more than %d values", text, mostJobs)
+	if !n.IsInt64() || n.Int64() >= maxJobs {
+		return nil, fmt.Errorf("%q has more than %d values", text, maxJobs)
 	}
 	all := make([]ndjson.Value, n.Int64()+1)
 	for i := range all {

@@ -1,7 +1,6 @@
-// Package batch runs lists of jobs: it reads them from lines of JSON, multiplies
-// grids out, spreads them over the processors, and keeps a journal of what is
-// finished, from which a batch that was interrupted goes on. What a job does is
-// the caller's.
+// Package batch runs lists of jobs: it reads them from lines of JSON, multiplies grids out, spreads
+// them over the processors, and keeps a journal of finished jobs, with which an interrupted batch
+// continues. The caller runs a single job.
 package batch
 
 import (
@@ -21,15 +20,11 @@ import (
 
 // A Verb is what a job can do.
 type Verb struct {
-	Name string
-	// Writes says that the job has an output, whose name ends in Suffix if it is
-	// not given.
-	Writes bool
-	Suffix string
-	// Files are the keys that name files which it writes besides.
-	Files []string
-	// Shares lists the verbs whose names are keys of this one's jobs as well.
-	Shares []string
+	Name   string
+	Writes bool     // the job has an output
+	Suffix string   // of the output's name, unless that is given
+	Files  []string // keys that name further files that the job writes
+	Shares []string // verbs whose names are also keys of this one's jobs
 }
 
 // An Origin is what the jobs of one line of a list have in common.
@@ -38,28 +33,28 @@ type Origin struct {
 	Verb     string
 	Args     []string
 	Given    []ndjson.Member // flags of the verb, by their long names
-	Settings []ndjson.Member // what is set of a configuration, by its path
-	id, out  string
+	Settings []ndjson.Member // values of the configuration, by their paths
+	id, out  string          // as the line gives them; empty if it does not
 	files    []string        // keys of Verb.Files
-	grid     []ndjson.Member // lists, whose last varies fastest
+	grid     []ndjson.Member // lists of values; the last list varies fastest
 }
 
-// A Job is one entry of a batch. There may be a million of them, which have of their own
-// only what tells them from each other.
+// A Job is one entry of a batch. A batch may have a million jobs, so that a Job has only what
+// tells it from the others of its Origin.
 type Job struct {
 	*Origin
 	Index int     // in the batch, grids multiplied out
 	ID    string  // unique in the batch, and fit to be a file's name
-	Out   string  // what it writes; empty if it writes nothing
-	Cost  float64 // what it takes, relative to the others
-	Bytes float64 // of memory
+	Out   string  // path of the output; empty if the verb writes none
+	Cost  float64 // expected time, in any unit
+	Bytes float64 // expected memory
 
-	digest [16]byte
-	after  int // index of the job whose output it reads, -1 for none
-	point  int // of the grid
+	digest    [16]byte // of all that decides what the job does
+	dependsOn int      // index of the job whose output it reads, -1 for none
+	point     int      // number of its point in the grid
 }
 
-// Point returns the values of the grid, which are among the others too.
+// Point returns the values of the job's point in the grid. Flags and Set have them too.
 func (j *Job) Point() []ndjson.Member {
 	point, rest := make([]ndjson.Member, len(j.grid)), j.point
 	for i := len(point) - 1; i >= 0; i-- {
@@ -71,20 +66,19 @@ func (j *Job) Point() []ndjson.Member {
 }
 
 // Flags returns the verb's flags, by their long names.
-func (j *Job) Flags() []ndjson.Member { return j.with(j.Given, false) }
+func (j *Job) Flags() []ndjson.Member { return j.addPoint(j.Given, false) }
 
-// Set returns what is set of a configuration, by its path.
-func (j *Job) Set() []ndjson.Member { return j.with(j.Settings, true) }
+// Set returns the values of the configuration, by their paths.
+func (j *Job) Set() []ndjson.Member { return j.addPoint(j.Settings, true) }
 
-// Values returns what the job sets, by flags or paths, none twice: of what is said again the
-// last.
+// Values returns what the job sets, by flags and paths. If a key is set twice, the last one counts.
 func (j *Job) Values() (all []ndjson.Member) {
 	add := func(m ndjson.Member) {
 		all = append(slices.DeleteFunc(all, func(o ndjson.Member) bool { return o.Key == m.Key }), m)
 	}
 	for _, m := range j.Flags() {
-		if path, value, ok := strings.Cut(m.Value.Text, "="); ok && m.Key == "set" { // of train --grid
-			m = ndjson.Member{Key: path, Value: word(value)}
+		if path, value, ok := strings.Cut(m.Value.Text, "="); ok && m.Key == "set" { // train --grid passes --set as text
+			m = ndjson.Member{Key: path, Value: parseWord(value)}
 		}
 		add(m)
 	}
@@ -96,39 +90,39 @@ func (j *Job) Values() (all []ndjson.Member) {
 	return all
 }
 
-// with appends those values of the grid that are set, or that are flags.
-func (j *Job) with(all []ndjson.Member, set bool) []ndjson.Member {
+// addPoint appends the values of the job's point whose keys are paths of the configuration, which
+// have dots, or else those whose keys are flags.
+func (j *Job) addPoint(all []ndjson.Member, paths bool) []ndjson.Member {
 	all = all[:len(all):len(all)]
 	for _, m := range j.Point() {
-		if strings.Contains(m.Key, ".") == set {
+		if strings.Contains(m.Key, ".") == paths {
 			all = append(all, m)
 		}
 	}
 	return all
 }
 
-// mostBytes bounds a list, which takes some ten times as many in memory. Tests replace it.
-var mostBytes int64 = 1 << 27
+// maxListBytes bounds the text of a list, which takes some ten times as much memory. Tests replace
+// it.
+var maxListBytes int64 = 1 << 27
 
-// Limits of lists.
 var lineLimits = ndjson.Limits{Bytes: 1 << 20, Depth: 32}
 
 const (
-	mostJobs  = 1 << 20
-	mostNamed = 10  // errors that are listed
-	longestID = 200 // bytes: file systems have 255
+	maxJobs     = 1 << 20
+	maxProblems = 10  // that are listed
+	maxID       = 200 // bytes; names of files may have 255, with their suffix
 )
 
-// Read reads a list of jobs, one JSON object a line. Those without an output of
-// their own get one in dir. Every line that is wrong is reported, the first ten
-// with their reasons.
+// Read reads a list of jobs, one JSON object a line. Jobs that name no output get one in dir. The
+// error lists the first ten wrong lines, and counts the others.
 func Read(r io.Reader, verbs []Verb, dir string) ([]*Job, error) {
-	limited := &io.LimitedReader{R: r, N: mostBytes + 1}
+	limited := &io.LimitedReader{R: r, N: maxListBytes + 1}
 	var all []*Job
-	var wrong problems
+	var problems problemList
 	err := ndjson.Each(limited, lineLimits, func(line int, v *ndjson.Value, reason string) {
 		if reason != "" {
-			wrong.add(&ndjson.Error{Line: line, Reason: reason})
+			problems.add(&ndjson.Error{Line: line, Reason: reason})
 			return
 		}
 		origin, grid, err := parse(v, verbs)
@@ -140,37 +134,37 @@ func Read(r io.Reader, verbs []Verb, dir string) ([]*Job, error) {
 			all, err = Multiply(all, origin, grid, verbs, dir)
 		}
 		if err != nil {
-			wrong.add(fmt.Errorf("line %d: %w", line, err))
+			problems.add(fmt.Errorf("line %d: %w", line, err))
 		}
 	})
 	switch {
 	case limited.N == 0:
-		return nil, fmt.Errorf("longer than %d bytes; let grids stand for their jobs, or divide the list", mostBytes)
+		return nil, fmt.Errorf("longer than %d bytes; let grids stand for their jobs, or divide the list", maxListBytes)
 	case err != nil:
 		return nil, err
 	}
-	return all, wrong.end()
+	return all, problems.end()
 }
 
-// problems are what is wrong with a list.
-type problems struct {
-	first []error
-	more  int
+// A problemList collects the errors of a list of jobs.
+type problemList struct {
+	listed  []error
+	omitted int
 }
 
-func (p *problems) add(err error) {
-	if len(p.first) == mostNamed {
-		p.more++
+func (p *problemList) add(err error) {
+	if len(p.listed) == maxProblems {
+		p.omitted++
 		return
 	}
-	p.first = append(p.first, err)
+	p.listed = append(p.listed, err)
 }
 
-func (p *problems) end() error {
-	if p.more > 0 {
-		return errors.Join(append(p.first, fmt.Errorf("and %d more", p.more))...)
+func (p *problemList) end() error {
+	if p.omitted > 0 {
+		return errors.Join(append(p.listed, fmt.Errorf("and %d more", p.omitted))...)
 	}
-	return errors.Join(p.first...)
+	return errors.Join(p.listed...)
 }
 
 func parse(v *ndjson.Value, verbs []Verb) (job *Origin, grid []ndjson.Member, err error) {
@@ -212,7 +206,7 @@ func parse(v *ndjson.Value, verbs []Verb) (job *Origin, grid []ndjson.Member, er
 	return job, grid, nil
 }
 
-// shared reports whether the name of a verb is a key of another verb of the job.
+// shared reports whether name, that of a verb, is a key of the job's own verb, as Verb.Shares says.
 func shared(v *ndjson.Value, verbs []Verb, name string) bool {
 	return slices.ContainsFunc(v.Members, func(m ndjson.Member) bool {
 		verb := find(verbs, m.Key)
@@ -234,7 +228,7 @@ func text(m ndjson.Member) (string, error) {
 	return m.Value.Text, nil
 }
 
-// arguments are those of a verb: a string or a list of strings.
+// arguments returns the arguments of a verb, whose value is a string or a list of strings.
 func arguments(m ndjson.Member) (all []string, err error) {
 	if m.Value.Kind == ndjson.String {
 		return []string{m.Value.Text}, nil
@@ -251,8 +245,8 @@ func arguments(m ndjson.Member) (all []string, err error) {
 	return all, nil
 }
 
-// settings are what is set of a configuration, none of it twice, as {"a.b": 1, "a": {"b": 2}}
-// would.
+// settings returns the values of the configuration. It refuses values that set a path twice, such
+// as {"a.b": 1, "a": {"b": 2}}.
 func settings(m ndjson.Member) ([]ndjson.Member, error) {
 	if m.Value.Kind != ndjson.Object {
 		return nil, fmt.Errorf("%s: %s where an object is needed, such as {\"target.beta\": 0.3}", m.Key, m.Value.Kind)
@@ -269,7 +263,7 @@ func settings(m ndjson.Member) ([]ndjson.Member, error) {
 	return m.Value.Members, nil
 }
 
-// leaves are the paths of the values below one, or its own, with the values.
+// leaves yields the paths and the values below an object, or path and v themselves if v is none.
 func leaves(path string, v *ndjson.Value) iter.Seq2[string, *ndjson.Value] {
 	return func(yield func(string, *ndjson.Value) bool) {
 		if v.Kind != ndjson.Object {
@@ -286,43 +280,43 @@ func leaves(path string, v *ndjson.Value) iter.Seq2[string, *ndjson.Value] {
 	}
 }
 
-// Multiply appends the jobs that a line and its grid come to.
-func Multiply(all []*Job, of *Origin, grid []ndjson.Member, verbs []Verb, dir string) ([]*Job, error) {
-	verb := find(verbs, of.Verb)
-	if of.out != "" && !verb.Writes {
+// Multiply appends the jobs of a line, one for each point of its grid.
+func Multiply(all []*Job, origin *Origin, grid []ndjson.Member, verbs []Verb, dir string) ([]*Job, error) {
+	verb := find(verbs, origin.Verb)
+	if origin.out != "" && !verb.Writes {
 		return all, fmt.Errorf("out: %s writes nothing", verb.Name)
 	}
-	of.files = verb.Files
+	origin.files = verb.Files
 	total := 1
 	for _, m := range grid {
-		if said(of.Settings, m.Key) || said(of.Given, m.Key) {
+		if sets(origin.Settings, m.Key) || sets(origin.Given, m.Key) {
 			return all, fmt.Errorf("grid: %s: the job says it already", m.Key)
 		}
 		values, err := Axis(m.Value)
 		if err != nil {
 			return all, fmt.Errorf("grid: %s: %w", m.Key, err)
 		}
-		of.grid = append(of.grid, ndjson.Member{Key: m.Key, Value: ndjson.Value{Kind: ndjson.List, Items: values}})
-		if total *= len(values); total > mostJobs {
-			return all, fmt.Errorf("grid: more than %d jobs", mostJobs)
+		origin.grid = append(origin.grid, ndjson.Member{Key: m.Key, Value: ndjson.Value{Kind: ndjson.List, Items: values}})
+		if total *= len(values); total > maxJobs {
+			return all, fmt.Errorf("grid: more than %d jobs", maxJobs)
 		}
 	}
 	for n := range total {
-		job := &Job{Origin: of, Index: len(all), point: n}
-		if job.Index == mostJobs {
-			return all, fmt.Errorf("more than %d jobs", mostJobs)
+		job := &Job{Origin: origin, Index: len(all), point: n}
+		if job.Index == maxJobs {
+			return all, fmt.Errorf("more than %d jobs", maxJobs)
 		}
 		if err := job.name(verb, dir); err != nil {
 			return all, err
 		}
-		job.digest = job.sum()
+		job.digest = job.computeDigest()
 		all = append(all, job)
 	}
 	return all, nil
 }
 
-// said reports whether one of the members is a path, or has it below.
-func said(all []ndjson.Member, path string) bool {
+// sets reports whether one of the members sets a path.
+func sets(all []ndjson.Member, path string) bool {
 	return slices.ContainsFunc(all, func(m ndjson.Member) bool {
 		for p := range leaves(m.Key, &m.Value) {
 			if p == path {
@@ -333,8 +327,8 @@ func said(all []ndjson.Member, path string) bool {
 	})
 }
 
-// name gives a job its name and its output. Those of a grid are in out, each
-// under its values.
+// name sets a job's ID and Out. If the line names an output, the jobs of a grid write into it as a
+// directory, each under its values.
 func (j *Job) name(verb *Verb, dir string) error {
 	point := j.pointName()
 	switch j.ID = j.id; {
@@ -343,8 +337,8 @@ func (j *Job) name(verb *Verb, dir string) error {
 	case point != "":
 		j.ID += "," + point
 	}
-	if strings.ContainsAny(j.ID, "/\x00") || strings.HasPrefix(j.ID, ".") || len(j.ID) > longestID {
-		return fmt.Errorf("id: %.40q is no name of a file: at most %d bytes without /, the first no point", j.ID, longestID)
+	if strings.ContainsAny(j.ID, "/\x00") || strings.HasPrefix(j.ID, ".") || len(j.ID) > maxID {
+		return fmt.Errorf("id: %.40q is no name of a file: at most %d bytes without /, the first no point", j.ID, maxID)
 	}
 	switch {
 	case !verb.Writes:
@@ -358,7 +352,7 @@ func (j *Job) name(verb *Verb, dir string) error {
 	return nil
 }
 
-// pointName writes a grid's values as part of a file's name.
+// pointName writes the values of the job's point as a part of a file's name.
 func (j *Job) pointName() string {
 	var parts []string
 	for _, m := range j.Point() {
@@ -376,8 +370,8 @@ func (j *Job) pointName() string {
 	}, strings.Join(parts, ","))
 }
 
-// sum is a digest of all that decides what a job does.
-func (j *Job) sum() (digest [16]byte) {
+// computeDigest returns the digest of all that decides what a job does.
+func (j *Job) computeDigest() (digest [16]byte) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q", j.Verb, j.Args, j.Out)
 	for _, m := range append(j.Flags(), j.Set()...) {
@@ -387,26 +381,27 @@ func (j *Job) sum() (digest [16]byte) {
 	return digest
 }
 
-// A Place is where a batch is at home.
+// A Place says where the jobs of a batch may write.
 type Place struct {
-	Dir     string
-	Own     []string // files that no job may write: the batch's, and what it reads
-	Outside bool     // jobs may write outside Dir
+	Dir          string   // of the batch
+	Reserved     []string // files that the batch writes or reads, and no job may write
+	AllowOutside bool     // jobs may write outside Dir
 }
 
-// Link finds the jobs that read what others write, and reports names and outputs
-// that two jobs have, or a job and the batch, and outputs outside the batch's directory.
-func Link(jobs []*Job, at Place) error {
-	var wrong problems
+// Link makes jobs that read an output depend on the job that writes it. It refuses ids and outputs
+// of two jobs, outputs that the batch has reserved, and outputs outside its directory unless they
+// are allowed.
+func Link(jobs []*Job, place Place) error {
+	var problems problemList
 	ids, outs, taken := make(map[string]*Job), make(map[string]*Job), make(map[string]bool)
-	for _, path := range at.Own {
+	for _, path := range place.Reserved {
 		taken[disk.Real(path)] = true
 	}
-	home := disk.Real(at.Dir)
+	home := disk.Real(place.Dir)
 	for _, j := range jobs {
-		j.after = -1
+		j.dependsOn = -1
 		if before := ids[j.ID]; before != nil {
-			wrong.add(fmt.Errorf("%s: id: %q is that of %s too", j.where(), j.ID, before.where()))
+			problems.add(fmt.Errorf("%s: id: %q is that of %s too", j.location(), j.ID, before.location()))
 		}
 		ids[j.ID] = j
 		for _, out := range j.outputs() {
@@ -414,14 +409,14 @@ func Link(jobs []*Job, at Place) error {
 			own := func(path string) bool { return disk.Same(path, out) }
 			within, err := filepath.Rel(home, path)
 			switch before := outs[path]; {
-			case taken[path] || slices.ContainsFunc(at.Own, own):
-				wrong.add(fmt.Errorf("%s: out: %s is the batch's own; give the job another id, or another out", j.where(), out))
+			case taken[path] || slices.ContainsFunc(place.Reserved, own):
+				problems.add(fmt.Errorf("%s: out: %s is the batch's own; give the job another id, or another out", j.location(), out))
 			case before == j:
-				wrong.add(fmt.Errorf("%s: writes %s twice", j.where(), out))
+				problems.add(fmt.Errorf("%s: writes %s twice", j.location(), out))
 			case before != nil:
-				wrong.add(fmt.Errorf("%s: out: %s is where %s writes too", j.where(), out, before.where()))
-			case !at.Outside && (err != nil || !filepath.IsLocal(within)):
-				wrong.add(fmt.Errorf("%s: out: %s is outside %s, the batch's directory; write %s, or allow it by --allow-outside", j.where(), out, at.Dir, filepath.Join(at.Dir, filepath.Base(out))))
+				problems.add(fmt.Errorf("%s: out: %s is where %s writes too", j.location(), out, before.location()))
+			case !place.AllowOutside && (err != nil || !filepath.IsLocal(within)):
+				problems.add(fmt.Errorf("%s: out: %s is outside %s, the batch's directory; write %s, or allow it by --allow-outside", j.location(), out, place.Dir, filepath.Join(place.Dir, filepath.Base(out))))
 			}
 			outs[path] = j
 		}
@@ -432,24 +427,25 @@ func Link(jobs []*Job, at Place) error {
 			switch {
 			case from == nil || from == j:
 			case from.Index > j.Index:
-				wrong.add(fmt.Errorf("%s: reads %s, which %s writes: put that before it", j.where(), path, from.where()))
-			case j.after >= 0 && j.after != from.Index:
-				wrong.add(fmt.Errorf("%s: reads what two others write, %s and %s", j.where(), jobs[j.after].where(), from.where()))
+				problems.add(fmt.Errorf("%s: reads %s, which %s writes: put that before it", j.location(), path, from.location()))
+			case j.dependsOn >= 0 && j.dependsOn != from.Index:
+				problems.add(fmt.Errorf("%s: reads what two others write, %s and %s", j.location(), jobs[j.dependsOn].location(), from.location()))
 			default:
-				j.after = from.Index
+				j.dependsOn = from.Index
 			}
 		}
 	}
-	return wrong.end()
+	return problems.end()
 }
 
-func (j *Job) where() string {
+func (j *Job) location() string {
 	if j.Line == 0 {
 		return j.ID
 	}
 	return fmt.Sprintf("line %d", j.Line)
 }
 
+// outputs returns the paths that the job writes.
 func (j *Job) outputs() (all []string) {
 	for _, m := range j.Flags() {
 		if m.Value.Kind == ndjson.String && slices.Contains(j.files, m.Key) {
@@ -462,7 +458,8 @@ func (j *Job) outputs() (all []string) {
 	return all
 }
 
-// inputs are the arguments and the texts among the flags that may be paths.
+// inputs returns the arguments, and the flags whose values are strings, since any of them may be a
+// path that the job reads.
 func (j *Job) inputs() []string {
 	all := j.Args[:len(j.Args):len(j.Args)]
 	for _, m := range j.Flags() {
@@ -473,7 +470,7 @@ func (j *Job) inputs() []string {
 	return all
 }
 
-// writer returns the job that writes a path or a folder above it.
+// writer returns the job that writes a path or a directory above it, nil if none does.
 func writer(outs map[string]*Job, path string) *Job {
 	for {
 		if j := outs[path]; j != nil {
@@ -487,13 +484,12 @@ func writer(outs map[string]*Job, path string) *Job {
 	}
 }
 
-// Shard returns the jobs of part i of n, with those that read what another writes
-// in the other's part.
+// Shard returns the jobs of part i of n. A job is in the part of the job that it depends on.
 func Shard(jobs []*Job, i, n uint64) (part []*Job) {
 	for _, j := range jobs {
 		root := j
-		for root.after >= 0 {
-			root = jobs[root.after]
+		for root.dependsOn >= 0 {
+			root = jobs[root.dependsOn]
 		}
 		if uint64(root.Index)%n == i {
 			part = append(part, j)

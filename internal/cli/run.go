@@ -166,15 +166,15 @@ var batchFiles = []string{"journal.ndjson", "results.ndjson", "status.json", "lo
 
 // place returns where the jobs may write.
 func (b *batchOptions) place() batch.Place {
-	place := batch.Place{Dir: b.dir, Own: append(joinAll(b.dir, batchFiles), b.dir), Outside: b.allowOutside}
+	place := batch.Place{Dir: b.dir, Reserved: append(joinAll(b.dir, batchFiles), b.dir), AllowOutside: b.allowOutside}
 	if b.listPath != "" {
-		place.Own = append(place.Own, b.listPath)
+		place.Reserved = append(place.Reserved, b.listPath)
 	}
 	return place
 }
 
-// trainGrid runs the jobs that a train command with --grid stands for: one for
-// each point, with the command's other flags.
+// trainGrid runs one job for each point of a train command's --grid, with the command's other
+// flags.
 func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batchOptions) error {
 	template := &batch.Origin{Verb: "train", Args: args}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -207,7 +207,7 @@ func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batchOpt
 	return p.runJobs("--grid", jobs, b)
 }
 
-// runJobs runs the shard's part of jobs, if nothing is wrong with any of them.
+// runJobs runs the shard's part of jobs, unless any of them is wrong.
 func (p *program) runJobs(source string, jobs []*batch.Job, b *batchOptions) error {
 	err := disk.Unlinked(b.dir, batchFiles...)
 	if err == nil && b.listPath != "" {
@@ -219,21 +219,21 @@ func (p *program) runJobs(source string, jobs []*batch.Job, b *batchOptions) err
 	if err := batch.Link(jobs, b.place()); err != nil {
 		return usagef("%s: %w", source, err)
 	}
-	var wrong []error
+	var problems []error
 	for _, j := range jobs {
-		if _, _, err := p.prepare(j, 1); err != nil && len(wrong) < 10 {
+		if _, _, err := p.jobCommand(j, 1); err != nil && len(problems) < 10 {
 			if j.Line > 0 && errors.As(err, new(*valueError)) {
-				continue // which is that job's failure
+				continue // that job alone fails
 			}
-			if j.Line == 0 { // of --grid, whose jobs are mostly wrong alike
-				wrong = append(wrong, fmt.Errorf("%s: %w", j.ID, err))
+			if j.Line == 0 { // the jobs of --grid are mostly wrong alike
+				problems = append(problems, fmt.Errorf("%s: %w", j.ID, err))
 				break
 			}
-			wrong = append(wrong, fmt.Errorf("line %d: %w", j.Line, err))
+			problems = append(problems, fmt.Errorf("line %d: %w", j.Line, err))
 		}
 	}
-	if len(wrong) > 0 {
-		return usagef("%s: %w", source, errors.Join(wrong...))
+	if len(problems) > 0 {
+		return usagef("%s: %w", source, errors.Join(problems...))
 	}
 	jobs = batch.Shard(jobs, b.shard.index, b.shard.count)
 	return p.runResumable(b.maxTime, 0, func(ctx context.Context) error { return p.runBatch(ctx, jobs, b) })
@@ -249,13 +249,11 @@ func (e *batchStop) Error() string {
 	return fmt.Sprintf("stopped with %d of %d jobs finished; the same command continues from %s", e.done, e.total, e.dir)
 }
 
-// finished reports whether a job need not be carried out again: it did what it
-// was to do, and a check that fails is an answer too.
-func finished(r *batch.Record) bool { return answered(r.Exit) }
+// isFinished reports whether a job with this exit code need not run again. A failed check is a
+// result too.
+func isFinished(exit int) bool { return exit == exitOK || exit == exitCheck }
 
-func answered(exit int) bool { return exit == exitOK || exit == exitCheck }
-
-// runBatch carries jobs out that the directory's journal does not have.
+// runBatch runs the jobs that the directory's journal does not have as finished.
 func (p *program) runBatch(ctx context.Context, jobs []*batch.Job, b *batchOptions) (err error) {
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return fmt.Errorf("directory %s: %w", b.dir, disk.Cause(err))
@@ -267,7 +265,7 @@ func (p *program) runBatch(ctx context.Context, jobs []*batch.Job, b *batchOptio
 	case err != nil:
 		return err
 	}
-	defer closing(lock.Release, &err)
+	defer keepError(lock.Release, &err)
 	path := filepath.Join(b.dir, "journal.ndjson")
 	_, missing := os.Stat(path)
 	switch {
@@ -276,39 +274,38 @@ func (p *program) runBatch(ctx context.Context, jobs []*batch.Job, b *batchOptio
 	case missing != nil && b.resume == "must":
 		return fmt.Errorf("%s: holds no batch to resume", b.dir)
 	}
-	journal, have, err := batch.OpenJournal(path, jobs, finished)
+	journal, finished, err := batch.OpenJournal(path, jobs, func(r *batch.Record) bool { return isFinished(r.Exit) })
 	switch {
 	case errors.Is(err, batch.ErrChanged):
 		return usageError{err}
 	case err != nil:
 		return err
 	}
-	defer closing(journal.Close, &err)
+	defer keepError(journal.Close, &err)
 	threads := cmp.Or(b.threads, defaultThreads())
-	p.say("%d jobs (%d finished earlier), %d threads: %s", len(jobs), len(have), threads, b.dir)
+	p.say("%d jobs (%d finished earlier), %d threads: %s", len(jobs), len(finished), threads, b.dir)
 	for _, j := range jobs {
-		if _, ok := have[j.Index]; !ok {
+		if _, ok := finished[j.Index]; !ok {
 			p.estimate(j)
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := p.newWatch(jobs, have, b.dir, journal, cancel)
-	plan := batch.Plan{Cores: threads, Bytes: 0.8 * memory.Limit(), Do: p.do, Started: w.started, Ended: w.finished}
-	plan.Run(ctx, jobs, have)
+	w := p.newRecorder(jobs, finished, b.dir, journal, cancel)
+	plan := batch.Plan{Cores: threads, Bytes: 0.8 * memory.Limit(), Do: p.runJob, Started: w.jobStarted, Ended: w.jobEnded}
+	plan.Run(ctx, jobs, finished)
 	return w.conclude()
 }
 
-// closing gives something up at the end of work whose error it may become.
-func closing(what func() error, err *error) {
-	if e := what(); *err == nil {
+// keepError calls f, a deferred Close or Release, and sets *err to its error unless it has one.
+func keepError(f func() error, err *error) {
+	if e := f(); *err == nil {
 		*err = e
 	}
 }
 
-// prepare returns the command of a job, for so many threads, and the program
-// that it belongs to.
-func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, error) {
+// jobCommand returns the command of a job with its flags set, and the program that it belongs to.
+func (p *program) jobCommand(j *batch.Job, threads int) (*program, *cobra.Command, error) {
 	verb := verbOf(j)
 	q := &program{systems: p.systems, stdout: io.Discard, stderr: io.Discard, json: true, quiet: true, parsed: true, inBatch: true}
 	cmd := verb.command(q)
@@ -318,7 +315,7 @@ func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, 
 		if f == nil || slices.Contains(reservedFlags, m.Key) {
 			return nil, nil, fmt.Errorf("%s: unknown key; %s has %s", m.Key, j.Verb, strings.Join(keysOf(flags), ", "))
 		}
-		if _, many := f.Value.(pflag.SliceValue); f.Changed && !many {
+		if _, repeatable := f.Value.(pflag.SliceValue); f.Changed && !repeatable {
 			return nil, nil, fmt.Errorf("%s: stands twice in one job", m.Key)
 		}
 		if err := assignFlag(flags, f, &m.Value); err != nil {
@@ -347,7 +344,7 @@ func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, 
 	return q, cmd, cmp.Or(err, cmd.Args(cmd, j.Args))
 }
 
-// A valueError reports a value that a key of a job cannot have.
+// A valueError says that a key of a job cannot have its value.
 type valueError struct {
 	key string
 	err error
@@ -356,7 +353,7 @@ type valueError struct {
 func (e *valueError) Error() string { return e.key + ": " + e.err.Error() }
 func (e *valueError) Unwrap() error { return e.err }
 
-// keysOf lists the flags that a job can have.
+// keysOf lists the keys that a job can have besides its verb.
 func keysOf(flags *pflag.FlagSet) (names []string) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !slices.Contains(reservedFlags, f.Name) && f.Name != "help" {
@@ -366,7 +363,7 @@ func keysOf(flags *pflag.FlagSet) (names []string) {
 	return append(names, "id", "out", "grid")
 }
 
-// assignFlag gives a flag the value of a key.
+// assignFlag sets a flag to the value of a key.
 func assignFlag(flags *pflag.FlagSet, f *pflag.Flag, v *ndjson.Value) error {
 	if list, ok := f.Value.(pflag.SliceValue); ok && v.Kind == ndjson.List {
 		for _, item := range v.Items {
@@ -388,11 +385,12 @@ func assignFlag(flags *pflag.FlagSet, f *pflag.Flag, v *ndjson.Value) error {
 	return fmt.Errorf("%s where a plain value is needed", v.Kind)
 }
 
-func (p *program) do(ctx context.Context, j *batch.Job, threads int) *batch.Record {
+// runJob runs a job and returns its record.
+func (p *program) runJob(ctx context.Context, j *batch.Job, threads int) *batch.Record {
 	start := time.Now()
 	r := &batch.Record{Threads: threads}
 	var out bytes.Buffer
-	q, cmd, err := p.prepare(j, threads)
+	q, cmd, err := p.jobCommand(j, threads)
 	if err == nil {
 		q.ctx, q.stdout, q.startTime = ctx, &out, start
 		q.onWarning = func(text string) { r.Warnings = append(r.Warnings, text) }
@@ -419,14 +417,13 @@ func (p *program) do(ctx context.Context, j *batch.Job, threads int) *batch.Reco
 	return r
 }
 
-// estimate says what a job takes, by its configuration: what its steps and its
-// evaluation touch of memory. It decides the order alone, and what is carried out
-// by itself; a job of which nothing is known counts as short.
+// estimate sets the cost and the memory of a training from its configuration. They decide the
+// order of jobs, and which ones run alone, but no results. Other jobs keep 0, and count as short.
 func (p *program) estimate(j *batch.Job) {
 	if j.Verb != "train" {
 		return
 	}
-	_, cmd, err := p.prepare(j, 1)
+	_, cmd, err := p.jobCommand(j, 1)
 	if err != nil {
 		return // the job will say so
 	}
@@ -436,13 +433,13 @@ func (p *program) estimate(j *batch.Job) {
 	}
 	s.preset, _ = cmd.Flags().GetString("preset")
 	s.assignments, _ = cmd.Flags().GetStringArray("set")
-	cfg, err := s.loadWithoutLook(p.systems) // a recipe that looks at its target does so when it is the job's turn
+	cfg, err := s.loadWithoutLook(p.systems)
 	if err != nil {
 		return // the job will say so
 	}
 	training := &cfg.Shared().Training
 	batch := float64(training.Batch)
-	bytes := 1024 * batch
+	bytes := 1024 * batch // a guess, for systems that do not explain their demands
 	if d, ok := cfg.Config.(engine.Explainer); ok {
 		for _, demand := range d.Demands() {
 			j.Bytes += demand.Bytes

@@ -264,7 +264,7 @@ func TestJobsHaveVerbsAsKeys(t *testing.T) {
 // ends.
 func TestJobsOfferNoCompletions(t *testing.T) {
 	p := &program{systems: catalogue.Systems{ising.Definition}}
-	_, cmd, err := p.prepare(&batch.Job{Origin: &batch.Origin{Verb: "train"}}, 1)
+	_, cmd, err := p.jobCommand(&batch.Job{Origin: &batch.Origin{Verb: "train"}}, 1)
 	require.NoError(t, err)
 	_, has := cmd.GetFlagCompletionFunc("preset")
 	require.False(t, has)

@@ -17,13 +17,13 @@ import (
 )
 
 // watched begins a batch of so many jobs in dir, of which some are finished already.
-func watched(t *testing.T, dir string, n int, stdout io.Writer, before map[int]int) (w *watch, jobs []*batch.Job, journal *batch.Journal, cancelled *int) {
+func watched(t *testing.T, dir string, n int, stdout io.Writer, before map[int]int) (w *recorder, jobs []*batch.Job, journal *batch.Journal, cancelled *int) {
 	t.Helper()
 	jobs, err := batch.Read(strings.NewReader(strings.Repeat("{\"look\":\"x\"}\n", n)), []batch.Verb{{Name: "look"}}, dir)
 	require.NoError(t, err)
 	journal, _, err = batch.OpenJournal(filepath.Join(t.TempDir(), "journal"), jobs, func(*batch.Record) bool { return true })
 	require.NoError(t, err)
-	have := map[int]batch.Kept{}
+	have := map[int]batch.Entry{}
 	for i, exit := range before {
 		r := &batch.Record{Exit: exit}
 		r.Describe(jobs[i])
@@ -32,15 +32,15 @@ func watched(t *testing.T, dir string, n int, stdout io.Writer, before map[int]i
 	}
 	cancelled = new(int)
 	p := &program{stdout: stdout, stderr: io.Discard}
-	return p.newWatch(jobs, have, dir, journal, func() { *cancelled++ }), jobs, journal, cancelled
+	return p.newRecorder(jobs, have, dir, journal, func() { *cancelled++ }), jobs, journal, cancelled
 }
 
 // ends carries out a job for a watch.
-func ends(w *watch, j *batch.Job, exit int, text string) {
-	w.started(j)
+func ends(w *recorder, j *batch.Job, exit int, text string) {
+	w.jobStarted(j)
 	r := &batch.Record{Exit: exit, Error: text}
 	r.Describe(j)
-	w.finished(j, r)
+	w.jobEnded(j, r)
 }
 
 // ids are those of the records in a text, with their exit codes.
@@ -67,7 +67,7 @@ func TestWatch(t *testing.T) {
 	}
 	ends(w, jobs[2], exitOK, "")
 	require.Empty(t, out.String(), "the first is not there yet")
-	w.started(jobs[4])
+	w.jobStarted(jobs[4])
 	s := status()
 	for key, want := range map[string]any{"state": "running", "jobs": 6., "done": 3., "failed": 0., "running": 1., "left": 2., "process": float64(os.Getpid())} {
 		require.Equal(t, want, s[key], key)
@@ -75,7 +75,7 @@ func TestWatch(t *testing.T) {
 	ends(w, jobs[0], exitError, "no room")
 	require.Equal(t, []string{"1:1", "2:0", "3:0"}, ids(t, out.String()))
 	ends(w, jobs[3], exitStopped, "later")
-	w.finished(jobs[4], &batch.Record{Exit: exitError, Error: "it was not begun"})
+	w.jobEnded(jobs[4], &batch.Record{Exit: exitError, Error: "it was not begun"})
 	s = status()
 	for key, want := range map[string]any{"done": 3., "failed": 2., "running": 1., "left": 0.} {
 		require.Equal(t, want, s[key], key)
@@ -147,8 +147,8 @@ func TestWatchWithoutADisk(t *testing.T) {
 	ends(w, jobs[1], exitOK, "")
 	require.NoError(t, journal.Close())
 	w.mutex.Lock()
-	w.next = 1
-	w.write()
+	w.nextJob = 1
+	w.writeReady()
 	w.mutex.Unlock()
 	require.Equal(t, 1, *cancelled)
 	require.ErrorContains(t, w.conclude(), "journal: file already closed")
