@@ -337,10 +337,10 @@ func TestDescribedRuns(t *testing.T) {
 	_, err = p.recipe([]byte("{"), dir)
 	require.ErrorContains(t, err, filepath.Join(dir, "config.json")+": ")
 
-	_, err = p.describeRun(dir, new(summarised))
+	_, err = p.describeRun(dir, new(runSummary))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), plain, 0o600))
-	s := new(summarised)
+	s := new(runSummary)
 	s.Steps, s.Seconds, s.Threads, s.Path, s.Target, s.Summary.Warnings, s.Evaluation.Warnings = 60, 1.23456, 2, "avx2", "a target", []string{"one"}, []string{"two"}
 	want := page.Run{Name: dir, Target: "a target", Config: string(plain), Warnings: []string{"one", "two"}, Command: "revgen train " + filepath.Join(dir, "config.json") + " -o again", Recipe: settings,
 		Facts: [][2]string{{"steps", "60"}, {"training time", "1.23 s on 2 threads"}, {"throughput", "48.6 steps/s"}, {"kernel path", "avx2"}}}

@@ -97,7 +97,7 @@ func TestBounds(t *testing.T) {
 		"beyond": {[]measure.Metric{{Name: "a", Generated: 0.8}, {Name: "b", Generated: math.Inf(1)}}, false, 0.2}, "other": {[]measure.Metric{{Name: "c", Generated: 1}, {Name: "b", Generated: math.Inf(1)}}, false, 0},
 		"fewer": {first.Metrics[:1], false, 0}, "none": {nil, false, 0}, "NaN": {[]measure.Metric{{Name: "a", Generated: math.NaN()}, {Name: "b", Generated: math.Inf(1)}}, false, math.NaN()},
 	} {
-		got := repeated(first, &measure.Evaluation{Metrics: c.again})
+		got := summaryCheck(first, &measure.Evaluation{Metrics: c.again})
 		require.Equal(t, "model.summary", got.Name)
 		require.Equal(t, 0.1, got.Bound)
 		if name == "at the bound" {
@@ -117,7 +117,7 @@ func TestBounds(t *testing.T) {
 func TestRecordsOfChecks(t *testing.T) {
 	var out, talk bytes.Buffer
 	p := &program{stdout: &out, stderr: &talk}
-	r := &records{p: p, start: time.Now()}
+	r := &checkRecords{p: p, start: time.Now()}
 	r.add("ising", engine.Check{Name: "sums", OK: true, Value: 1e-16, Bound: 1e-15})
 	r.add("a long system", engine.Check{Name: "balance", Value: math.NaN(), Bound: 2, Detail: "state 3"})
 	require.Equal(t, "ok    ising    sums                                          1e-16  bound 1e-15\nFAIL  a long system balance                                         NaN  bound 2          state 3\n", out.String())
@@ -125,7 +125,7 @@ func TestRecordsOfChecks(t *testing.T) {
 	require.Regexp(t, `^2 checks, 1 failed, \d+\.\d s\n$`, talk.String())
 	out.Reset()
 	p.json = true
-	r = &records{p: p, start: time.Now()}
+	r = &checkRecords{p: p, start: time.Now()}
 	require.EqualError(t, r.end(), "nothing was checked")
 	r.add("ising", engine.Check{Name: "sums", OK: true, Value: math.Inf(1), Bound: 1})
 	require.Equal(t, `{"system":"ising","check":"sums","ok":true,"value":"Infinity","bound":1}`+"\n", out.String())
@@ -168,10 +168,10 @@ func TestTitles(t *testing.T) {
 	} {
 		e := &measure.Evaluation{Metrics: []measure.Metric{{Name: "other"}, c.m}, Weights: c.weights}
 		require.Equal(t, []string{c.reference, c.title}, []string{referenceTitle(e), reweightedTitle(e)})
-		require.Equal(t, strings.Fields(c.exact)[1:], strings.Fields(exact(c.m))[1:])
+		require.Equal(t, strings.Fields(c.exact)[1:], strings.Fields(referenceText(c.m))[1:])
 	}
-	require.Equal(t, []string{"", ""}, byWeights(measure.Metric{}))
-	require.Equal(t, "± 0.25", strings.Join(strings.Fields(byWeights(measure.Metric{Reweighted: by})[0])[1:], " "))
+	require.Equal(t, []string{"", ""}, weightedCells(measure.Metric{}))
+	require.Equal(t, "± 0.25", strings.Join(strings.Fields(weightedCells(measure.Metric{Reweighted: by})[0])[1:], " "))
 }
 
 // TestMeterSays: what a log has of a training, and when it foretells a long one.
@@ -281,16 +281,16 @@ func TestPlaces(t *testing.T) {
 	of := func(texts ...string) *batchReport {
 		b := &batchReport{columns: []batch.Column{{Key: "x", Texts: texts}}}
 		for range texts {
-			b.runs = append(b.runs, &summarised{Evaluation: measure.Evaluation{Metrics: []measure.Metric{{Name: "a"}}}})
+			b.runs = append(b.runs, &runSummary{Evaluation: measure.Evaluation{Metrics: []measure.Metric{{Name: "a"}}}})
 		}
 		return b
 	}
 	b := of("3", "1", "", "3.0", "2")
-	b.runs[4] = new(summarised)
-	require.Equal(t, []place{{1, []int{1}}, {3, []int{0, 3}}}, b.places(b.columns[0]))
+	b.runs[4] = new(runSummary)
+	require.Equal(t, []bin{{1, []int{1}}, {3, []int{0, 3}}}, b.bins(b.columns[0]))
 	for _, text := range []string{"x", "Inf", "NaN"} {
 		b = of("1", text)
-		require.Nil(t, b.places(b.columns[0]))
+		require.Nil(t, b.bins(b.columns[0]))
 	}
 	for n, want := range map[int]int{200: 200, 201: 201, 401: 201, 2001: 201} {
 		var texts []string
@@ -298,7 +298,7 @@ func TestPlaces(t *testing.T) {
 			texts = append(texts, fmt.Sprint(10*i+1000))
 		}
 		b = of(texts...)
-		got := b.places(b.columns[0])
+		got := b.bins(b.columns[0])
 		require.Len(t, got, want, n)
 		seen := 0
 		for i, p := range got {
@@ -318,10 +318,10 @@ func TestPlaces(t *testing.T) {
 func TestCurves(t *testing.T) {
 	var b batchReport
 	for _, m := range [][2]float64{{1, 0.5}, {4, math.NaN()}, {math.Inf(1), 7}, {2, 0}, {9, 8}, {5, 6}} {
-		b.runs = append(b.runs, &summarised{Evaluation: measure.Evaluation{Metrics: []measure.Metric{{Name: "a", Error: m[0], Floor: m[1]}}}})
+		b.runs = append(b.runs, &runSummary{Evaluation: measure.Evaluation{Metrics: []measure.Metric{{Name: "a", Error: m[0], Floor: m[1]}}}})
 	}
 	b.runs[4].Metrics[0].Name = "b"
-	all := []place{{1, []int{0, 1, 3}}, {2, []int{2}}, {3, []int{3}}, {4, []int{4}}, {5, []int{1}}}
+	all := []bin{{1, []int{0, 1, 3}}, {2, []int{2}}, {3, []int{3}}, {4, []int{4}}, {5, []int{1}}}
 	error := func(m measure.Metric) float64 { return m.Error }
 	floor := func(m measure.Metric) float64 { return m.Floor }
 	points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: "jobs: median, least to largest", X: []float64{1, 3, 5}, Y: []float64{2, 2, 4}, Low: []float64{1, 2, 4}, High: []float64{4, 2, 4}}
@@ -329,8 +329,8 @@ func TestCurves(t *testing.T) {
 	require.Equal(t, []figure.Layer{points, line}, b.curves(all, "a", error, floor))
 	require.Equal(t, []figure.Layer{points, {Mark: figure.Level, Role: figure.Reference, Label: "exact samples", Y: []float64{1}}}, b.curves(all, "a", error, nil))
 	require.Len(t, b.curves(all[2:], "a", error, floor), 1)
-	require.Equal(t, b.runs[5].metric("a"), (&batchReport{runs: b.runs[4:]}).find("a"))
-	require.Nil(t, b.find("c"))
+	require.Equal(t, b.runs[5].metric("a"), (&batchReport{runs: b.runs[4:]}).findMetric("a"))
+	require.Nil(t, b.findMetric("c"))
 }
 
 // TestKeysOfJobs: what is said of keys and values that a job cannot have.

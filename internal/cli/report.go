@@ -59,17 +59,17 @@ With --csv, write the measured values as a table instead, one row per metric and
 	return cmd
 }
 
-// A summarised run is what summary.json says.
-type summarised struct {
+// A runSummary is the content of summary.json.
+type runSummary struct {
 	run.Summary
 	measure.Evaluation
 	Diagnosis *diagnose.Report `json:"diagnosis"`
 }
 
-// readRun reads summary.json of a run directory, and diagnosis.json, which saw
-// more, if it is of the same model.
-func readRun(dir string) (*summarised, error) {
-	s, err := readJSON[summarised](dir, "summary.json", maxSummary)
+// readRun reads summary.json of a run directory. The diagnosis in diagnosis.json, which has more
+// samples, takes the place of the brief one if it is of the same model.
+func readRun(dir string) (*runSummary, error) {
+	s, err := readJSON[runSummary](dir, "summary.json", maxSummary)
 	if s == nil && err == nil {
 		if _, err := os.Stat(filepath.Join(dir, "results.ndjson")); err == nil {
 			if _, err := readBatch(dir); err != nil {
@@ -122,9 +122,9 @@ func (p *program) writePage(dirs []string, output string) error {
 		if err := describeBatch(&pg, results); err != nil {
 			return err
 		}
-		return p.putPage(&pg, output)
+		return p.renderPage(&pg, output)
 	}
-	var all []*summarised
+	var runs []*runSummary
 	for _, dir := range dirs {
 		s, err := readRun(dir)
 		if err != nil {
@@ -134,27 +134,27 @@ func (p *program) writePage(dirs []string, output string) error {
 		if err != nil {
 			return err
 		}
-		all, pg.Runs = append(all, s), append(pg.Runs, *run)
+		runs, pg.Runs = append(runs, s), append(pg.Runs, *run)
 	}
-	if len(all) == 1 {
-		s := all[0]
+	if len(runs) == 1 {
+		s := runs[0]
 		pg.Title = fmt.Sprintf("%s, %s preset, seed %d", s.System, s.Preset, s.Seed)
 		pg.Version = strings.Join([]string{s.Program, s.Machine, s.Platform, s.Date}, " · ")
 	} else {
-		pg.Table = comparison(dirs, all)
+		pg.Table = comparisonTable(dirs, runs)
 	}
-	return p.putPage(&pg, output)
+	return p.renderPage(&pg, output)
 }
 
-func (p *program) putPage(pg *page.Page, output string) error {
+func (p *program) renderPage(pg *page.Page, output string) error {
 	var b bytes.Buffer
 	if err := pg.Write(&b); err != nil {
 		return err
 	}
-	return p.put(b.Bytes(), output)
+	return p.writeBytes(b.Bytes(), output)
 }
 
-func (p *program) put(data []byte, output string) error {
+func (p *program) writeBytes(data []byte, output string) error {
 	if output == "-" {
 		_, err := p.stdout.Write(data)
 		return err
@@ -162,7 +162,7 @@ func (p *program) put(data []byte, output string) error {
 	return disk.Write(output, data)
 }
 
-func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
+func (p *program) describeRun(dir string, s *runSummary) (*page.Run, error) {
 	config, err := disk.Read(filepath.Join(dir, "config.json"), maxConfig)
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 	return run, err
 }
 
-// recipe is what the run's preset chooses for its target, and why.
+// recipe says in a sentence what the run's preset chose for its target, and why.
 func (p *program) recipe(config []byte, dir string) (string, error) {
 	cfg, err := run.Written(p.systems, config, filepath.Join(dir, "config.json"))
 	if err != nil {
@@ -218,46 +218,46 @@ func (p *program) recipe(config []byte, dir string) (string, error) {
 	return fmt.Sprintf("The %s preset chose for this target: %s.", shared.Preset, strings.TrimSuffix(why, ".")), nil
 }
 
-// readPictures reads the SVG files of a folder, the pictures of the system before
-// those of the training; none if there is no folder.
-func readPictures(dir string) (all []page.Picture, err error) {
+// readPictures reads the SVG files of a directory, the system's before that of the training. It
+// returns none if there is no directory.
+func readPictures(dir string) (pictures []page.Picture, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var last []page.Picture
+	var training []page.Picture
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".svg")
-		if !ok || strings.HasSuffix(name, ".narrow") { // as former programs left them for phones
+		if !ok || strings.HasSuffix(name, ".narrow") { // former versions wrote these for phones
 			continue
 		}
 		p := page.Picture{Name: name}
 		if p.SVG, err = disk.Read(filepath.Join(dir, e.Name()), maxReport); err != nil {
 			return nil, err
 		}
-		readText(&p)
+		readTitle(&p)
 		if name == "training" {
-			last = append(last, p)
+			training = append(training, p)
 			continue
 		}
-		all = append(all, p)
+		pictures = append(pictures, p)
 	}
-	return append(all, last...), nil
+	return append(pictures, training...), nil
 }
 
-// readText takes over what a picture's document says of it.
-func readText(p *page.Picture) {
-	var said struct {
+// readTitle takes a picture's name and description from its document.
+func readTitle(p *page.Picture) {
+	var svg struct {
 		Title string `xml:"title"`
 		Seen  string `xml:"desc"`
 	}
-	if xml.Unmarshal(p.SVG, &said) == nil && said.Title != "" {
-		p.Name, p.Seen = said.Title, said.Seen
+	if xml.Unmarshal(p.SVG, &svg) == nil && svg.Title != "" {
+		p.Name, p.Seen = svg.Title, svg.Seen
 	}
 }
 
-// metricTable is the table of train.
-func metricTable(s *summarised) *page.Table {
+// metricTable is the table of train, with a caption and marks.
+func metricTable(s *runSummary) *page.Table {
 	t := pageTable("Measured", evaluationTable(s.Preset, &measure.Evaluation{Metrics: s.Metrics, Weights: s.Weights}))
 	t.Caption = fmt.Sprintf("Measured with %s. The sampling floor is the average error of as many exact samples. A green error is below the 95 %% quantile of the errors of exact samples.", number.Count(s.Samples, "sample"))
 	if slices.ContainsFunc(s.Metrics, func(m measure.Metric) bool { return m.Paper != nil }) {
@@ -274,32 +274,32 @@ func metricTable(s *summarised) *page.Table {
 	return t
 }
 
-// pageTable is a table of the terminal on a page.
-func pageTable(title string, from *report.Table) *page.Table {
-	rows := lists.Map(from.Rows, func(row []string) []page.Cell { return page.Cells(row...) })
-	return &page.Table{Title: title, Header: from.Header, Left: from.Left, Rows: rows}
+// pageTable makes a page's table of a terminal's.
+func pageTable(title string, t *report.Table) *page.Table {
+	rows := lists.Map(t.Rows, func(row []string) []page.Cell { return page.Cells(row...) })
+	return &page.Table{Title: title, Header: t.Header, Left: t.Left, Rows: rows}
 }
 
-// comparison has a column for each run.
-func comparison(dirs []string, all []*summarised) *page.Table {
+// comparisonTable has a column for each run.
+func comparisonTable(dirs []string, runs []*runSummary) *page.Table {
 	t := &page.Table{Caption: "Errors, with the sampling floor in brackets. A green error is below the 95 % quantile of the errors of as many exact samples.", Header: []string{""}, Left: 1}
-	add := func(name string, value func(*summarised) page.Cell) {
-		t.Rows = append(t.Rows, append(page.Cells(name), lists.Map(all, value)...))
+	add := func(name string, value func(*runSummary) page.Cell) {
+		t.Rows = append(t.Rows, append(page.Cells(name), lists.Map(runs, value)...))
 	}
 	for _, dir := range dirs {
 		t.Header = append(t.Header, filepath.Base(filepath.Clean(dir)))
 	}
-	add("verdict", (*summarised).verdict)
-	for _, name := range metricNames(all) {
-		add(report.Label(name), func(s *summarised) page.Cell { return s.error(name, true) })
+	add("verdict", (*runSummary).verdictCell)
+	for _, name := range metricNames(runs) {
+		add(report.Label(name), func(s *runSummary) page.Cell { return s.errorCell(name, true) })
 	}
-	add("training time", func(s *summarised) page.Cell { return page.Cell{Text: fmt.Sprintf("%.3g s", s.Seconds)} })
+	add("training time", func(s *runSummary) page.Cell { return page.Cell{Text: fmt.Sprintf("%.3g s", s.Seconds)} })
 	return t
 }
 
 // metricNames lists the metrics that any of the runs has.
-func metricNames(all []*summarised) (names []string) {
-	for _, s := range all {
+func metricNames(runs []*runSummary) (names []string) {
+	for _, s := range runs {
 		for _, m := range s.Metrics {
 			if !slices.Contains(names, m.Name) {
 				names = append(names, m.Name)
@@ -309,7 +309,7 @@ func metricNames(all []*summarised) (names []string) {
 	return names
 }
 
-func (s *summarised) verdict() page.Cell {
+func (s *runSummary) verdictCell() page.Cell {
 	if s.Diagnosis == nil {
 		return page.Cell{Text: "–"}
 	}
@@ -317,15 +317,15 @@ func (s *summarised) verdict() page.Cell {
 	return page.Cell{Text: string(s.Diagnosis.Verdict), Mark: marks[s.Diagnosis.Verdict]}
 }
 
-// error is that of a metric, marked if exact samples have such, with its floor in
-// brackets if that is asked for.
-func (s *summarised) error(name string, floor bool) page.Cell {
+// errorCell has the error of a metric, marked if it is as small as those of exact samples, and the
+// sampling floor in brackets if withFloor.
+func (s *runSummary) errorCell(name string, withFloor bool) page.Cell {
 	m := s.metric(name)
 	if m == nil {
 		return page.Cell{Text: "–"}
 	}
 	c := page.Cell{Text: report.Deviation(m.Error, m.Relative)}
-	if floor && m.Floor > 0 {
+	if withFloor && m.Floor > 0 {
 		c.Text += " (" + report.Deviation(m.Floor, m.Relative) + ")"
 	}
 	if m.Quantile > 0 && m.Error <= m.Quantile {
@@ -334,8 +334,8 @@ func (s *summarised) error(name string, floor bool) page.Cell {
 	return c
 }
 
-// metric returns the row of that name, nil if there is none.
-func (s *summarised) metric(name string) *measure.Metric {
+// metric returns the metric of that name, nil if there is none.
+func (s *runSummary) metric(name string) *measure.Metric {
 	if i := slices.IndexFunc(s.Metrics, func(m measure.Metric) bool { return m.Name == name }); i >= 0 {
 		return &s.Metrics[i]
 	}
@@ -350,13 +350,12 @@ func (p *program) reportCSV(dirs []string, output string) error {
 	if err := p.checkApart(dirs, output); err != nil {
 		return err
 	}
-	// The rows of each run, and what its job sets that others set otherwise.
-	type of struct {
+	type row struct {
 		name   string
-		run    *summarised
-		values map[string]string
+		run    *runSummary
+		values map[string]string // by key, what the run's job sets; empty outside batches
 	}
-	var all []of
+	var rows []row
 	var keys []string
 	for _, dir := range dirs {
 		results, err := readBatch(dir)
@@ -365,7 +364,7 @@ func (p *program) reportCSV(dirs []string, output string) error {
 			if err != nil {
 				return err
 			}
-			all = append(all, of{dir, s, nil})
+			rows = append(rows, row{dir, s, nil})
 			continue
 		}
 		columns, err := batch.Varied(results)
@@ -373,7 +372,7 @@ func (p *program) reportCSV(dirs []string, output string) error {
 			return err
 		}
 		for i, r := range results {
-			var s summarised
+			var s runSummary
 			if r.Verb != "train" || r.Exit != exitOK || json.Unmarshal(r.Result, &s) != nil {
 				continue
 			}
@@ -381,41 +380,41 @@ func (p *program) reportCSV(dirs []string, output string) error {
 			for _, c := range columns {
 				values[c.Key] = c.Texts[i]
 			}
-			all = append(all, of{r.Out, &s, values})
+			rows = append(rows, row{r.Out, &s, values})
 		}
 		for _, c := range columns {
-			there := []string{"verb", "seed", "preset"} // rows are of train, and have columns for these
-			if !slices.Contains(there, c.Key) && !slices.Contains(keys, c.Key) {
+			fixed := []string{"verb", "seed", "preset"} // all rows are of train, and have columns for seed and preset
+			if !slices.Contains(fixed, c.Key) && !slices.Contains(keys, c.Key) {
 				keys = append(keys, c.Key)
 			}
 		}
 	}
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	row := func(first []string, cells ...string) {
-		_ = w.Write(append(slices.Concat(first), cells...)) // the buffer takes all
+	write := func(first []string, cells ...string) {
+		_ = w.Write(append(slices.Concat(first), cells...)) // a buffer returns no error
 	}
-	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	row(append([]string{"run", "system", "preset", "seed"}, keys...), "verdict", "metric", "exact", "generated", "error", "relative", "low", "high", "floor", "seconds")
-	for _, o := range all {
-		s, verdict := o.run, ""
-		first := []string{report.Plain(o.name), report.Plain(s.System), report.Plain(s.Preset), strconv.FormatUint(s.Seed, 10)}
+	format := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	write(append([]string{"run", "system", "preset", "seed"}, keys...), "verdict", "metric", "exact", "generated", "error", "relative", "low", "high", "floor", "seconds")
+	for _, r := range rows {
+		s, verdict := r.run, ""
+		first := []string{report.Plain(r.name), report.Plain(s.System), report.Plain(s.Preset), strconv.FormatUint(s.Seed, 10)}
 		for _, key := range keys {
-			first = append(first, csvValue(o.values[key]))
+			first = append(first, csvValue(r.values[key]))
 		}
 		if s.Diagnosis != nil {
 			verdict = string(s.Diagnosis.Verdict)
 		}
 		for _, m := range s.Metrics {
-			row(first, report.Plain(verdict), report.Plain(m.Name), number(m.Exact), number(m.Generated), number(m.Error),
-				strconv.FormatBool(m.Relative), number(m.Interval[0]), number(m.Interval[1]), number(m.Floor), number(s.Seconds))
+			write(first, report.Plain(verdict), report.Plain(m.Name), format(m.Exact), format(m.Generated), format(m.Error),
+				strconv.FormatBool(m.Relative), format(m.Interval[0]), format(m.Interval[1]), format(m.Floor), format(s.Seconds))
 		}
 	}
 	w.Flush()
-	return p.put(b.Bytes(), output)
+	return p.writeBytes(b.Bytes(), output)
 }
 
-// csvValue writes a value that is no formula: numbers may begin with a sign.
+// csvValue writes a value so that no spreadsheet takes it for a formula. Numbers keep their sign.
 func csvValue(text string) string {
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
 		return text
@@ -423,7 +422,7 @@ func csvValue(text string) string {
 	return report.Plain(text)
 }
 
-// quoteShell writes a path as a shell's word.
+// quoteShell quotes a path for a shell.
 func quoteShell(path string) string {
 	if path != "" && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-=,+") == "" {
 		return path

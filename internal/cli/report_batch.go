@@ -43,33 +43,32 @@ func readBatch(dir string) (all []batch.Record, err error) {
 	}
 }
 
-// mostBatchMetrics are columns that a page has room for beside what jobs are; --csv
-// has all.
-const mostBatchMetrics = 6
+// maxBatchMetrics is how many metrics a page has room for beside a job's values; --csv has all.
+const maxBatchMetrics = 6
 
-// A batchReport is what a page says of a batch.
+// A batchReport has what a page shows of a batch.
 type batchReport struct {
 	records []batch.Record
-	runs    []*summarised // by record; empty where a job did not train
-	columns []batch.Column
-	metrics []string
+	runs    []*runSummary  // by record; empty where a job did not train
+	columns []batch.Column // values by which jobs differ
+	metrics []string       // names
 }
 
-// describeBatch makes the page of a batch: how its jobs ended, those that failed, what was
-// measured against each value that differs between them, and all of them.
+// describeBatch fills the page of a batch: how its jobs ended, tables of the jobs that failed, that
+// were warned and that are done, and figures of the metrics against each value that differs.
 func describeBatch(pg *page.Page, records []batch.Record) (err error) {
-	b := &batchReport{records: records, runs: make([]*summarised, len(records))}
+	b := &batchReport{records: records, runs: make([]*runSummary, len(records))}
 	if b.columns, err = batch.Varied(records); err != nil {
 		return err
 	}
 	for i, r := range records {
-		b.runs[i] = new(summarised)
+		b.runs[i] = new(runSummary)
 		if r.Verb == "train" && r.Exit == exitOK && json.Unmarshal(r.Result, b.runs[i]) != nil {
-			b.runs[i] = new(summarised)
+			b.runs[i] = new(runSummary)
 		}
 	}
 	b.metrics = metricNames(b.runs)
-	if at := slices.Index(b.metrics, essName); at > 0 { // which tells most, in one figure
+	if at := slices.Index(b.metrics, essName); at > 0 { // first, since it says most in one number
 		b.metrics = slices.Insert(slices.Delete(b.metrics, at, at+1), 0, essName)
 	}
 	pg.Lead, pg.Facts = b.summary()
@@ -82,13 +81,13 @@ func describeBatch(pg *page.Page, records []batch.Record) (err error) {
 		}
 	}
 	if len(failed) > 0 {
-		pg.Failures = b.reasons("Failed", "bad", failed, b.failure)
+		pg.Failures = b.reasonTable("Failed", "bad", failed, b.failure)
 	}
-	if warned := slices.DeleteFunc(slices.Clone(done), func(i int) bool { return !b.warned(i) }); len(warned) > 0 {
-		pg.Warned = b.reasons("Warned", "words", warned, b.warning)
+	if warned := slices.DeleteFunc(slices.Clone(done), func(i int) bool { return !b.hasWarnings(i) }); len(warned) > 0 {
+		pg.Warned = b.reasonTable("Warned", "words", warned, b.warning)
 	}
 	if len(done) > 0 {
-		pg.Table = b.jobs(done)
+		pg.Table = b.doneTable(done)
 	}
 	for _, f := range b.figures() {
 		p := page.Picture{}
@@ -97,19 +96,19 @@ func describeBatch(pg *page.Page, records []batch.Record) (err error) {
 			return err
 		}
 		p.SVG = svg.Bytes()
-		readText(&p)
+		readTitle(&p)
 		pg.Pictures = append(pg.Pictures, p)
 	}
 	return nil
 }
 
-// warned reports whether a job ended well, but not without a word of caution.
-func (b *batchReport) warned(i int) bool {
+// hasWarnings reports whether a job, or the run that it made, has warnings.
+func (b *batchReport) hasWarnings(i int) bool {
 	s := b.runs[i]
 	return len(b.records[i].Warnings)+len(s.Summary.Warnings)+len(s.Evaluation.Warnings) > 0
 }
 
-// summary says in a sentence how jobs ended, and what they took.
+// summary says in a sentence how the jobs ended, and lists their diagnoses and times.
 func (b *batchReport) summary() (counts string, facts [][2]string) {
 	var failed, refused, warned int
 	var seconds []float64
@@ -121,7 +120,7 @@ func (b *batchReport) summary() (counts string, facts [][2]string) {
 			refused++
 		case r.Exit != exitOK:
 			failed++
-		case b.warned(i):
+		case b.hasWarnings(i):
 			warned++
 		}
 		if d := b.runs[i].Diagnosis; d != nil {
@@ -152,7 +151,7 @@ func (b *batchReport) summary() (counts string, facts [][2]string) {
 	return counts, facts
 }
 
-// values are those by which jobs differ.
+// values returns a job's values of the columns.
 func (b *batchReport) values(i int) []page.Cell {
 	return lists.Map(b.columns, func(c batch.Column) page.Cell { return page.Cell{Text: c.Texts[i]} })
 }
@@ -161,11 +160,11 @@ func (b *batchReport) keys() []string {
 	return lists.Map(b.columns, func(c batch.Column) string { return c.Key })
 }
 
-// reasons lists jobs with what is to be said against them.
-func (b *batchReport) reasons(title, mark string, which []int, reason func(int) string) *page.Table {
+// reasonTable lists jobs with a reason, of which mark is the page's mark, and their values.
+func (b *batchReport) reasonTable(title, mark string, jobs []int, reason func(int) string) *page.Table {
 	t := &page.Table{Title: title, Header: append([]string{"job", "reason"}, b.keys()...)}
 	t.Left = len(t.Header)
-	for _, i := range which {
+	for _, i := range jobs {
 		t.Rows = append(t.Rows, append([]page.Cell{{Text: b.records[i].ID}, {Text: reason(i), Mark: mark}}, b.values(i)...))
 	}
 	return t
@@ -179,21 +178,21 @@ func (b *batchReport) failure(i int) string {
 	return fmt.Sprintf("exit code %d: %s", r.Exit, r.Error)
 }
 
-// warning is the first of a job's warnings, and how many more there are.
+// warning returns the first of a job's warnings, and how many more there are.
 func (b *batchReport) warning(i int) string {
-	all := slices.Concat(b.records[i].Warnings, b.runs[i].Summary.Warnings, b.runs[i].Evaluation.Warnings)
-	slices.Sort(all)
-	if all = slices.Compact(all); len(all) > 1 {
-		return fmt.Sprintf("%s (and %d more)", all[0], len(all)-1)
+	warnings := slices.Concat(b.records[i].Warnings, b.runs[i].Summary.Warnings, b.runs[i].Evaluation.Warnings)
+	slices.Sort(warnings)
+	if warnings = slices.Compact(warnings); len(warnings) > 1 {
+		return fmt.Sprintf("%s (and %d more)", warnings[0], len(warnings)-1)
 	}
-	return all[0]
+	return warnings[0]
 }
 
-// jobs lists jobs that ended well, those first that their diagnosis refuses.
-func (b *batchReport) jobs(which []int) *page.Table {
-	names := b.metrics[:min(len(b.metrics), mostBatchMetrics)]
+// doneTable lists jobs that succeeded, in descending order of severity.
+func (b *batchReport) doneTable(jobs []int) *page.Table {
+	names := b.metrics[:min(len(b.metrics), maxBatchMetrics)]
 	t := &page.Table{Title: "Done", Header: append([]string{"job"}, b.keys()...)}
-	trained := slices.ContainsFunc(b.runs, func(s *summarised) bool { return s.System != "" })
+	trained := slices.ContainsFunc(b.runs, func(s *runSummary) bool { return s.System != "" })
 	if trained {
 		t.Header = append(t.Header, "verdict")
 	}
@@ -206,16 +205,16 @@ func (b *batchReport) jobs(which []int) *page.Table {
 		}
 	}
 	t.Header = append(t.Header, lists.Map(names, report.Label)...)
-	slices.SortStableFunc(which, func(i, j int) int { return cmp.Compare(b.concern(j), b.concern(i)) })
-	for _, i := range which {
+	slices.SortStableFunc(jobs, func(i, j int) int { return cmp.Compare(b.severity(j), b.severity(i)) })
+	for _, i := range jobs {
 		s := b.runs[i]
 		row := append(page.Cells(b.records[i].ID), b.values(i)...)
 		if trained {
-			row = append(row, s.verdict())
+			row = append(row, s.verdictCell())
 		}
 		row = append(row, page.Cell{Text: report.Seconds(b.records[i].Seconds)})
 		for _, name := range names {
-			cell := s.error(name, false)
+			cell := s.errorCell(name, false)
 			if m := s.metric(name); m != nil && name == essName {
 				cell.Text = report.Value(m.Generated, m.Interval)
 			}
@@ -226,8 +225,8 @@ func (b *batchReport) jobs(which []int) *page.Table {
 	return t
 }
 
-// concern orders jobs by their verdicts.
-func (b *batchReport) concern(i int) int {
+// severity orders jobs by their verdicts: the worst has the largest.
+func (b *batchReport) severity(i int) int {
 	if d := b.runs[i].Diagnosis; d != nil {
 		return map[diagnose.Verdict]int{diagnose.Wrong: 3, diagnose.Unknown: 2, diagnose.Refine: 1}[d.Verdict]
 	}
@@ -235,60 +234,60 @@ func (b *batchReport) concern(i int) int {
 }
 
 const (
-	mostSwept  = 4   // values that pictures show
-	mostErrors = 5   // panels beside that of the effective size
-	mostPlaces = 200 // along an axis
+	maxFigures     = 4   // one for each value that differs
+	maxErrorPanels = 5   // of a figure, beside that of the effective size
+	maxBins        = 200 // along an axis
 )
 
-// essName is the metric that is shown by itself, and not by its error.
+// essName is the metric of which the value is shown, and not the error.
 const essName = "effective_sample_size"
 
-// figures show the effective size and errors against each value that differs between jobs
-// and is a number, with the sampling floor.
-func (b *batchReport) figures() (all []figure.Figure) {
+// figures returns, for each numerical value that differs between jobs, a figure of the effective
+// size, the errors and the sampling floors against it.
+func (b *batchReport) figures() (figures []figure.Figure) {
 	names := slices.DeleteFunc(slices.Clone(b.metrics), func(name string) bool { return name == essName })
-	names = names[:min(len(names), mostErrors)]
+	names = names[:min(len(names), maxErrorPanels)]
 	for _, c := range b.columns {
-		places := b.places(c)
-		if len(places) < 2 || len(all) == mostSwept {
+		bins := b.bins(c)
+		if len(bins) < 2 || len(figures) == maxFigures {
 			continue
 		}
 		f := figure.Figure{Name: "by " + c.Key, Title: "By " + c.Key}
 		x := figure.Axis{Label: c.Key}
-		if first, last := places[0].x, places[len(places)-1].x; first > 0 && last > 30*first {
+		if first, last := bins[0].x, bins[len(bins)-1].x; first > 0 && last > 30*first {
 			x.Scale = figure.Log
 		}
 		var panels []figure.Panel
 		if slices.Contains(b.metrics, essName) {
-			panels = append(panels, figure.Panel{X: x, Y: figure.Axis{Label: "effective sample size", Max: 1.05}, Layers: b.curves(places, essName, func(m measure.Metric) float64 { return m.Generated }, nil)})
+			panels = append(panels, figure.Panel{X: x, Y: figure.Axis{Label: "effective sample size", Max: 1.05}, Layers: b.curves(bins, essName, func(m measure.Metric) float64 { return m.Generated }, nil)})
 		}
 		for _, name := range names {
 			label := report.Label(name)
-			if m := b.find(name); m != nil && m.Relative {
+			if m := b.findMetric(name); m != nil && m.Relative {
 				label += ", relative"
 			}
 			panels = append(panels, figure.Panel{X: x, Y: figure.Axis{Label: "error of " + label, Scale: figure.Log},
-				Layers: b.curves(places, name, func(m measure.Metric) float64 { return m.Error }, func(m measure.Metric) float64 { return m.Floor })})
+				Layers: b.curves(bins, name, func(m measure.Metric) float64 { return m.Error }, func(m measure.Metric) float64 { return m.Floor })})
 		}
 		for pair := range slices.Chunk(panels, 2) {
 			f.Rows = append(f.Rows, figure.Row{Panels: pair})
 		}
 		if len(panels) > 0 {
-			all = append(all, f)
+			figures = append(figures, f)
 		}
 	}
-	return all
+	return figures
 }
 
-// A place on an axis has the jobs of one value, or of neighbouring ones where values are many.
-type place struct {
+// A bin has the jobs of one value on an axis, or of neighbouring values where there are many.
+type bin struct {
 	x    float64
 	jobs []int
 }
 
-// places orders the jobs that measured, and say so, by a column's value; none if not all are
-// numbers.
-func (b *batchReport) places(c batch.Column) (all []place) {
+// bins orders the jobs that have metrics and a value in a column by that value. It returns none if
+// a value is not a number.
+func (b *batchReport) bins(c batch.Column) (bins []bin) {
 	for i, text := range c.Texts {
 		if len(b.runs[i].Metrics) == 0 || text == "" {
 			continue
@@ -297,33 +296,34 @@ func (b *batchReport) places(c batch.Column) (all []place) {
 		if err != nil || !number.Finite(x) {
 			return nil
 		}
-		all = append(all, place{x, []int{i}})
+		bins = append(bins, bin{x, []int{i}})
 	}
-	slices.SortStableFunc(all, func(p, q place) int { return cmp.Compare(p.x, q.x) })
-	merge := func(same func(p, q place) bool) {
-		merged := all[:0]
-		for _, p := range all {
+	slices.SortStableFunc(bins, func(p, q bin) int { return cmp.Compare(p.x, q.x) })
+	merge := func(same func(p, q bin) bool) {
+		merged := bins[:0]
+		for _, p := range bins {
 			if n := len(merged); n > 0 && same(merged[n-1], p) {
 				merged[n-1].jobs = append(merged[n-1].jobs, p.jobs...)
 				continue
 			}
 			merged = append(merged, p)
 		}
-		all = merged
+		bins = merged
 	}
-	merge(func(p, q place) bool { return p.x == q.x })
-	if n := len(all); n > mostPlaces {
-		width := (all[n-1].x - all[0].x) / mostPlaces
-		merge(func(p, q place) bool { return q.x-p.x < width })
+	merge(func(p, q bin) bool { return p.x == q.x })
+	if n := len(bins); n > maxBins {
+		width := (bins[n-1].x - bins[0].x) / maxBins
+		merge(func(p, q bin) bool { return q.x-p.x < width })
 	}
-	return all
+	return bins
 }
 
-// curves are a metric's median at each place, from the least to the largest, and the floor's.
-func (b *batchReport) curves(places []place, name string, value, floor func(measure.Metric) float64) []figure.Layer {
+// curves returns the layers of a metric: the median of each bin with the range of its jobs, and the
+// median of the floors.
+func (b *batchReport) curves(bins []bin, name string, value, floor func(measure.Metric) float64) []figure.Layer {
 	points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: "jobs: median, least to largest"}
 	line := figure.Layer{Mark: figure.Line, Role: figure.Reference, Label: "sampling floor"}
-	for _, p := range places {
+	for _, p := range bins {
 		var values, floors []float64
 		for _, i := range p.jobs {
 			if m := b.runs[i].metric(name); m != nil && number.Finite(value(*m)) {
@@ -352,8 +352,8 @@ func (b *batchReport) curves(places []place, name string, value, floor func(meas
 	return layers
 }
 
-// find is a metric of the first run that has it.
-func (b *batchReport) find(name string) *measure.Metric {
+// findMetric returns a metric of the first run that has it, nil if none does.
+func (b *batchReport) findMetric(name string) *measure.Metric {
 	for _, s := range b.runs {
 		if m := s.metric(name); m != nil {
 			return m

@@ -104,9 +104,9 @@ func TestReport(t *testing.T) {
 // What pages say of jobs and of runs is what their records and summaries have.
 func TestPages(t *testing.T) {
 	paper, infinite := 0.01, math.Inf(1)
-	run := func(i int, verdict diagnose.Verdict) *summarised {
+	run := func(i int, verdict diagnose.Verdict) *runSummary {
 		x := float64(i)
-		s := &summarised{Evaluation: measure.Evaluation{Samples: 1000, Metrics: []measure.Metric{
+		s := &runSummary{Evaluation: measure.Evaluation{Samples: 1000, Metrics: []measure.Metric{
 			{Name: "energy", Exact: -4, Generated: -4.01 - x/100, Error: 0.001 * (x + 1), Relative: true, Interval: [2]float64{-4.1, -3.9}, Floor: 0.002, Quantile: 0.003, Paper: &paper},
 			{Name: "l1_distance", Generated: x, Error: x, Interval: [2]float64{x - 1, x + 1}, Floor: 0.5, Quantile: 1},
 			{Name: essName, Exact: 1, Generated: 0.9 - x/10, Interval: [2]float64{0.8, 0.95}, Error: 0.1},
@@ -138,7 +138,7 @@ func TestPages(t *testing.T) {
 		}
 	}
 	verdicts := []diagnose.Verdict{diagnose.Trustworthy, diagnose.Refine, diagnose.Wrong, diagnose.Unknown, ""}
-	var runs []*summarised
+	var runs []*runSummary
 	var records []batch.Record
 	for i, v := range verdicts {
 		runs = append(runs, run(i, v))
@@ -176,9 +176,9 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	dump("runs", comparison([]string{"x/a/", "b", "c", "d", "e"}, runs))
+	dump("runs", comparisonTable([]string{"x/a/", "b", "c", "d", "e"}, runs))
 	dump("run", metricTable(runs[1]))
-	dump("run without", metricTable(&summarised{Evaluation: measure.Evaluation{Samples: 1, Metrics: []measure.Metric{{Name: "a", Error: 1, Quantile: 0.5}}}}))
+	dump("run without", metricTable(&runSummary{Evaluation: measure.Evaluation{Samples: 1, Metrics: []measure.Metric{{Name: "a", Error: 1, Quantile: 0.5}}}}))
 	dump("diagnosis", pageTable("Diagnosis", diagnosisTable(runs[0].Diagnosis)))
 	golden(t, "pages.txt", b.String())
 }

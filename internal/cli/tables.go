@@ -10,8 +10,8 @@ import (
 	"github.com/revgen/revgen/internal/report"
 )
 
-// evaluationTable is that of a run by a preset, on the terminal and on its page. Errors of the
-// paper's are of its own method; where another trained, the column's head says so.
+// evaluationTable is the table of a run's metrics, on the terminal and on its page. If another
+// preset than the paper's made the run, the header of the paper's errors names the paper's method.
 func evaluationTable(preset string, e *measure.Evaluation) *report.Table {
 	t := &report.Table{Header: []string{"metric", referenceTitle(e), "generated", "error", "95 % interval", "sampling floor"}, Left: 1}
 	published := slices.ContainsFunc(e.Metrics, func(m measure.Metric) bool { return m.Paper != nil })
@@ -28,7 +28,7 @@ func evaluationTable(preset string, e *measure.Evaluation) *report.Table {
 	for _, m := range e.Metrics {
 		t.Rows = append(t.Rows, []string{
 			report.Label(m.Name),
-			exact(m), report.Value(m.Generated, m.Interval),
+			referenceText(m), report.Value(m.Generated, m.Interval),
 			report.Deviation(m.Error, m.Relative),
 			"[" + report.Value(m.Interval[0], m.Interval) + ", " + report.Value(m.Interval[1], m.Interval) + "]",
 			report.Deviation(m.Floor, m.Relative),
@@ -41,13 +41,13 @@ func evaluationTable(preset string, e *measure.Evaluation) *report.Table {
 			*last = append(*last, "–")
 		}
 		if reweighted != "" {
-			*last = append(*last, byWeights(m)...)
+			*last = append(*last, weightedCells(m)...)
 		}
 	}
 	return t
 }
 
-// referenceTitle heads the column of what samples are compared with.
+// referenceTitle is the header of the column of references.
 func referenceTitle(e *measure.Evaluation) string {
 	switch {
 	case slices.ContainsFunc(e.Metrics, func(m measure.Metric) bool { return m.Unsettled }):
@@ -59,7 +59,7 @@ func referenceTitle(e *measure.Evaluation) string {
 	}
 }
 
-// reweightedTitle heads the column of means by weights, "" if there are none.
+// reweightedTitle is the header of the column of weighted means, "" if there are none.
 func reweightedTitle(e *measure.Evaluation) string {
 	switch {
 	case !slices.ContainsFunc(e.Metrics, func(m measure.Metric) bool { return m.Reweighted != nil }):
@@ -71,8 +71,8 @@ func reweightedTitle(e *measure.Evaluation) string {
 	}
 }
 
-// byWeights writes a figure by weights, half its 95 % interval, and its error.
-func byWeights(m measure.Metric) []string {
+// weightedCells returns the cells of a weighted mean with half its 95 % interval, and of its error.
+func weightedCells(m measure.Metric) []string {
 	r := m.Reweighted
 	if r == nil {
 		return []string{"", ""}
@@ -84,9 +84,8 @@ func byWeights(m measure.Metric) []string {
 	return []string{report.Value(r.Value, r.Interval) + " ± " + half, report.Deviation(r.Error, m.Relative)}
 }
 
-// exact writes what a metric is compared with, with its standard error if it is
-// not exact after all.
-func exact(m measure.Metric) string {
+// referenceText writes the reference of a metric, with its standard error unless it is exact.
+func referenceText(m measure.Metric) string {
 	value := report.Value(m.Exact, m.Interval)
 	if m.Uncertainty == 0 {
 		return value
@@ -98,11 +97,10 @@ func exact(m measure.Metric) string {
 	return fmt.Sprintf("%s ± %.1g", value, uncertainty)
 }
 
-// diagnosisLegend says what the columns of diagnosisTable are.
+// diagnosisLegend explains the columns of diagnosisTable.
 const diagnosisLegend = "drift: change of the mean after all steps; ends after: number of steps after which the mean stays put; memory: correlation between the first and the last state, 1 if nothing moves; off by: difference from the mean of the samples, in standard errors (se)"
 
-// diagnosisTable has what a diagnosis saw of each observable, on the terminal and on a run's
-// page.
+// diagnosisTable is the table of a diagnosis by observables, on the terminal and on a run's page.
 func diagnosisTable(r *diagnose.Report) *report.Table {
 	t := &report.Table{Header: []string{"observable", "as drawn", "deviation", "drift", "± 95 %", "ends after", "memory"}, Left: 1}
 	if r.Chains != nil {

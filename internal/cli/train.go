@@ -220,14 +220,14 @@ func (p *program) lookAndTrain(ctx context.Context, given *resolvedConfig, t *tr
 
 // trainAndMeasure trains, measures, and fills the run directory. setup, if not nil, already owns
 // the directory.
-func (p *program) trainAndMeasure(ctx context.Context, from *resolvedConfig, t *trainOptions, setup *run.Setup) error {
-	cfg := from.Config
-	p.describeTarget(from)
+func (p *program) trainAndMeasure(ctx context.Context, resolved *resolvedConfig, t *trainOptions, setup *run.Setup) error {
+	cfg := resolved.Config
+	p.describeTarget(resolved)
 	if e, ok := cfg.(engine.Explainer); ok {
 		p.say("%s", e.Explain())
 	}
-	if from.reason != "" {
-		p.say("%s preset for this target: %s", cfg.Shared().Preset, from.reason)
+	if resolved.reason != "" {
+		p.say("%s preset for this target: %s", cfg.Shared().Preset, resolved.reason)
 	}
 	workers, err := p.newPool(t.threads)
 	if err != nil {

@@ -198,7 +198,7 @@ func TestFullWriters(t *testing.T) {
 			return evaluationTable("", &measure.Evaluation{Metrics: make([]measure.Metric, 1)}).WriteText(w)
 		},
 		"verify": func(w io.Writer) error {
-			r := &records{p: &program{stdout: w, stderr: io.Discard}}
+			r := &checkRecords{p: &program{stdout: w, stderr: io.Discard}}
 			r.add("x", engine.Check{OK: true})
 			r.add("y", engine.Check{OK: true})
 			return r.end()

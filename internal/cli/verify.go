@@ -61,7 +61,7 @@ func (p *program) verify(args []string, b bounds, threads int) error {
 	if err := b.parse(); err != nil {
 		return err
 	}
-	chosen, path := p.systems, ""
+	systems, path := p.systems, ""
 	switch {
 	case len(args) == 0:
 	case args[0] == "all":
@@ -70,13 +70,13 @@ func (p *program) verify(args []string, b bounds, threads int) error {
 		def, err := p.systems.Find(args[0])
 		switch {
 		case err == nil:
-			chosen, args = []engine.Definition{*def}, args[1:]
+			systems, args = []engine.Definition{*def}, args[1:]
 		case len(args) > 1:
 			return usageError{err}
 		case !exists(args[0]):
 			return usagef("%q is neither a system (%s), all, nor a run directory or model", args[0], strings.Join(p.systems.Names(), ", "))
 		default:
-			chosen = nil
+			systems = nil
 		}
 	}
 	if len(args) > 0 {
@@ -88,13 +88,13 @@ func (p *program) verify(args []string, b bounds, threads int) error {
 	if path == "" && (b.floor > 0 || len(b.max) > 0) {
 		return usagef("--max and --max-floor need a trained model; name its run directory or file")
 	}
-	return p.runOnThreads(threads, func(ctx context.Context, workers *pool.Pool) error { return p.check(ctx, chosen, path, b, workers) })
+	return p.runOnThreads(threads, func(ctx context.Context, workers *pool.Pool) error { return p.check(ctx, systems, path, b, workers) })
 }
 
 // check checks systems and, if path is not empty, a model.
-func (p *program) check(ctx context.Context, chosen []engine.Definition, path string, b bounds, workers *pool.Pool) error {
-	r := &records{p: p, start: time.Now()}
-	for _, def := range chosen {
+func (p *program) check(ctx context.Context, systems []engine.Definition, path string, b bounds, workers *pool.Pool) error {
+	r := &checkRecords{p: p, start: time.Now()}
+	for _, def := range systems {
 		if def.Verify == nil {
 			continue
 		}
@@ -115,15 +115,15 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// records writes the outcomes of checks as they come.
-type records struct {
+// checkRecords writes the outcomes of checks as they come, and counts them.
+type checkRecords struct {
 	p             *program
 	start         time.Time
 	count, failed int
-	err           error // of writing
+	err           error // of the first write that failed
 }
 
-func (r *records) add(system string, c engine.Check) {
+func (r *checkRecords) add(system string, c engine.Check) {
 	r.count++
 	if !c.OK {
 		r.failed++
@@ -144,7 +144,7 @@ func (r *records) add(system string, c engine.Check) {
 	_, r.err = fmt.Fprintln(r.p.stdout, strings.TrimRight(line, " "))
 }
 
-func (r *records) end() error {
+func (r *checkRecords) end() error {
 	r.p.say("%d checks, %d failed, %.1f s", r.count, r.failed, time.Since(r.start).Seconds())
 	switch {
 	case r.failed > 0:
@@ -160,9 +160,8 @@ func (r *records) end() error {
 	return nil
 }
 
-// verifyModel checks a trained model. A file that cannot be read is an error
-// like any other; what it says is checked.
-func (r *records) verifyModel(ctx context.Context, path string, b bounds, workers *pool.Pool) error {
+// verifyModel checks a trained model. A file that cannot be read is an error, and no failed check.
+func (r *checkRecords) verifyModel(ctx context.Context, path string, b bounds, workers *pool.Pool) error {
 	model, cfg, err := run.Read(r.p.systems, path)
 	if err != nil {
 		return err
@@ -204,22 +203,22 @@ func (r *records) verifyModel(ctx context.Context, path string, b bounds, worker
 	if summary != nil {
 		samples = summary.Samples
 	}
-	again, err := evaluator.Evaluate(ctx, model.Params, samples)
+	second, err := evaluator.Evaluate(ctx, model.Params, samples)
 	if err != nil {
 		return err
 	}
 	if summary != nil {
-		r.add(model.System, repeated(summary, again))
+		r.add(model.System, summaryCheck(summary, second))
 	}
 	detail := "number of modes, sectors or wells of the target that are missing from the samples"
-	if len(again.Lost) > 0 {
-		detail += ": " + strings.Join(again.Lost, "; ")
+	if len(second.Lost) > 0 {
+		detail += ": " + strings.Join(second.Lost, "; ")
 	}
-	r.add(model.System, engine.Check{Name: "model.modes", OK: len(again.Lost) == 0, Value: float64(len(again.Lost)), Detail: detail})
-	return b.check(again, func(c engine.Check) { r.add(model.System, c) })
+	r.add(model.System, engine.Check{Name: "model.modes", OK: len(second.Lost) == 0, Value: float64(len(second.Lost)), Detail: detail})
+	return b.check(second, func(c engine.Check) { r.add(model.System, c) })
 }
 
-// bounds are what errors of a trained model may be at most.
+// bounds are upper bounds of the errors of a trained model.
 type bounds struct {
 	max   []string // METRIC=VALUE
 	floor float64  // in units of the sampling floors; 0 for none
@@ -246,18 +245,18 @@ func (b *bounds) parse() error {
 func (b *bounds) check(e *measure.Evaluation, emit func(engine.Check)) error {
 	names := lists.Map(e.Metrics, func(m measure.Metric) string { return m.Name })
 	for i, name := range b.metrics {
-		at := slices.Index(names, name)
-		if at < 0 {
+		row := slices.Index(names, name)
+		if row < 0 {
 			return usagef("--max: there is no metric %q; there are %s", name, strings.Join(names, ", "))
 		}
-		emit(engine.AtMost("max/"+name, e.Metrics[at].Error, b.values[i], "error of %d samples", e.Samples))
+		emit(engine.AtMost("max/"+name, e.Metrics[row].Error, b.values[i], "error of %d samples", e.Samples))
 	}
 	if b.floor == 0 {
 		return nil
 	}
 	judged := 0
 	for _, m := range e.Metrics {
-		// A row that nothing is known to compare with is not judged.
+		// A metric without a reference is not judged.
 		if !math.IsNaN(m.Exact) && (m.Floor > 0 || math.IsNaN(m.Error)) {
 			judged++
 			emit(engine.AtMost("floor/"+m.Name, m.Floors(), b.floor, "error of %d samples, in sampling floors", e.Samples))
@@ -269,20 +268,20 @@ func (b *bounds) check(e *measure.Evaluation, emit func(engine.Check)) error {
 	return nil
 }
 
-// readSummary returns the evaluation in a run directory's summary, nil if path
-// is no directory or holds none.
+// readSummary returns the evaluation in summary.json of a run directory, nil if path is no
+// directory or has no such file.
 func readSummary(path string) (*measure.Evaluation, error) {
 	return readJSON[measure.Evaluation](path, "summary.json", maxSummary)
 }
 
-// repeated checks that a second evaluation gives the figures of the first. The
-// kernel path may differ, so a few of the samples may too: the bound is a tenth
-// of the confidence intervals' half width.
-func repeated(first, again *measure.Evaluation) engine.Check {
-	c := engine.Check{Name: "model.summary", OK: len(first.Metrics) == len(again.Metrics), Bound: 0.1,
+// summaryCheck checks that a second evaluation gives the numbers of the first. On another kernel
+// path a few samples may differ, so that the bound is a tenth of the half width of the confidence
+// interval.
+func summaryCheck(first, second *measure.Evaluation) engine.Check {
+	c := engine.Check{Name: "model.summary", OK: len(first.Metrics) == len(second.Metrics), Bound: 0.1,
 		Detail: "largest change of a metric when measured again, in half widths of its confidence interval"}
-	for i := range min(len(first.Metrics), len(again.Metrics)) {
-		a, b := first.Metrics[i], again.Metrics[i]
+	for i := range min(len(first.Metrics), len(second.Metrics)) {
+		a, b := first.Metrics[i], second.Metrics[i]
 		half := (a.Interval[1] - a.Interval[0]) / 2
 		change := 0.0
 		if a.Generated != b.Generated { // infinite ones have no difference

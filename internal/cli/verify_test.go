@@ -214,17 +214,17 @@ func TestRepeated(t *testing.T) {
 	table := func(generated float64) *measure.Evaluation {
 		return &measure.Evaluation{Metrics: []measure.Metric{{Name: "energy", Generated: generated, Interval: [2]float64{-1, 1}}}}
 	}
-	require.True(t, repeated(table(0.5), table(0.5)).OK)
-	require.True(t, repeated(table(0.5), table(0.55)).OK)
-	require.False(t, repeated(table(0.5), table(0.65)).OK)
-	require.False(t, repeated(table(0.5), table(math.NaN())).OK)
-	require.False(t, repeated(table(0.5), &measure.Evaluation{}).OK)
+	require.True(t, summaryCheck(table(0.5), table(0.5)).OK)
+	require.True(t, summaryCheck(table(0.5), table(0.55)).OK)
+	require.False(t, summaryCheck(table(0.5), table(0.65)).OK)
+	require.False(t, summaryCheck(table(0.5), table(math.NaN())).OK)
+	require.False(t, summaryCheck(table(0.5), &measure.Evaluation{}).OK)
 	other := table(0.5)
 	other.Metrics[0].Name = "entropy"
-	require.False(t, repeated(table(0.5), other).OK)
+	require.False(t, summaryCheck(table(0.5), other).OK)
 	point := table(0)
 	point.Metrics[0].Interval = [2]float64{0, 0}
-	require.True(t, repeated(point, point).OK, "an exact value repeats itself")
-	require.True(t, repeated(table(math.Inf(1)), table(math.Inf(1))).OK, "and so does an infinite one")
-	require.False(t, repeated(table(math.Inf(1)), table(0.5)).OK)
+	require.True(t, summaryCheck(point, point).OK, "an exact value repeats itself")
+	require.True(t, summaryCheck(table(math.Inf(1)), table(math.Inf(1))).OK, "and so does an infinite one")
+	require.False(t, summaryCheck(table(math.Inf(1)), table(0.5)).OK)
 }
