@@ -113,14 +113,14 @@ func (p *program) bench(b *benchOptions, suites []string) error {
 		// What was measured before an error or an interruption is still written.
 		werr := p.writeReport(report, former, b)
 		if err != nil && errors.Is(werr, errCheckFailed) {
-			return err // of a measurement that was not run to its end
+			return err // the measurement did not run to its end
 		}
 		return errors.Join(err, werr)
 	})
 }
 
-// writeReport writes a report, compared with a former one if there is one, and
-// fails if it was asked to over a row that is slower.
+// writeReport writes a report, compared with a former one if there is one. With --fail-on it fails
+// if a row is slower.
 func (p *program) writeReport(report, former *bench.Report, b *benchOptions) error {
 	if former != nil {
 		report.Compare(former)
@@ -135,7 +135,7 @@ func (p *program) writeReport(report, former *bench.Report, b *benchOptions) err
 	return nil
 }
 
-// readReport reads the report that a flag names, nil if it names none.
+// readReport reads the report at path, which is the value of a flag, nil if path is empty.
 func readReport(flag, path string) (*bench.Report, error) {
 	if path == "" {
 		return nil, nil

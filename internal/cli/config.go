@@ -10,11 +10,11 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 )
 
-// configCommand shows what a run would take, without taking it.
+// configCommand shows configurations and their schema.
 func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Show the configuration of a run without running it"}
 	var s source
-	var looks bool
+	var look bool
 	show := &cobra.Command{
 		Use:   "show [SYSTEM|FILE.json]",
 		Short: "Print the configuration that train would take",
@@ -30,13 +30,13 @@ prints the settings before the look.`,
 			if len(args) > 0 {
 				s.name = args[0]
 			}
-			if looks {
+			if look {
 				return p.runInterruptible(func(ctx context.Context) error { return p.showConfig(s.load(ctx, p.systems)) })
 			}
 			return p.showConfig(s.loadWithoutLook(p.systems))
 		},
 	}
-	show.Flags().BoolVar(&looks, "look", false, "let the preset's recipe take its first look at the target")
+	show.Flags().BoolVar(&look, "look", false, "let the preset's recipe take its first look at the target")
 	show.Flags().StringVarP(&s.preset, "preset", "p", "", "preset of the system (default the first)")
 	show.Flags().StringArrayVarP(&s.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
 	schema := &cobra.Command{
@@ -80,16 +80,17 @@ func (p *program) showConfig(cfg *resolvedConfig, err error) error {
 	return err
 }
 
-// fieldDocs are the comments of the fields of configurations, by
-// PACKAGE.Type.Field. TestConfigurationDocs writes them.
+// fieldDocs are the comments of the fields of configurations as JSON, by PACKAGE.Type.Field.
+// TestConfigurationDocs writes them.
 //
 //go:embed configdoc.json
 var fieldDocs []byte
 
+// fieldDoc returns what looks a field up in fieldDocs.
 func fieldDoc() func(field string) string {
-	var all map[string]string
-	if err := json.Unmarshal(fieldDocs, &all); err != nil {
+	var docs map[string]string
+	if err := json.Unmarshal(fieldDocs, &docs); err != nil {
 		panic(err)
 	}
-	return func(field string) string { return all[field] }
+	return func(field string) string { return docs[field] }
 }

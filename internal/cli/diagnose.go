@@ -121,7 +121,7 @@ func diagnosis(ctx context.Context, path string, model *run.Model, cfg engine.Co
 		return nil, fmt.Errorf("%s: its configuration needs %d parameters and it has %d", path, n, len(model.Params))
 	}
 	o.Moves = diagnose.Work(system)
-	// What was measured when training ended is evidence here as it was there.
+	// The evaluation after training is evidence too, as in the brief diagnosis.
 	if o.Evaluation, err = readSummary(path); err != nil {
 		return nil, err
 	}
@@ -132,25 +132,24 @@ func diagnosis(ctx context.Context, path string, model *run.Model, cfg engine.Co
 	return r, nil
 }
 
-// A kept diagnosis says of which model it is.
+// A keptDiagnosis is the content of diagnosis.json.
 type keptDiagnosis struct {
-	Model string `json:"model"` // run.Model.Hash
+	Model string `json:"model"` // run.Model.Hash of the diagnosed model
 	run.Provenance
 	*diagnose.Report
 }
 
-// readDiagnosis returns the diagnosis that a run directory keeps of a model, nil if
-// it has none.
+// readDiagnosis returns the diagnosis of a model in diagnosis.json, nil if there is none.
 func readDiagnosis(dir string, model *run.Model) (*diagnose.Report, error) {
 	k, err := readJSON[keptDiagnosis](dir, diagnosisFile, maxSummary)
-	if k == nil || k.Model != model.Hash() { // or of another training in the same place
+	if k == nil || k.Model != model.Hash() { // else it is of an earlier training in the directory
 		return nil, err
 	}
 	return k.Report, nil
 }
 
-// lastDiagnosis returns what is known of the samples of a run directory: the diagnosis that
-// it keeps, or the brief one of its training; nil if there is none.
+// lastDiagnosis returns the diagnosis of a model in diagnosis.json, or else the brief one of its
+// training in summary.json; nil if there is neither.
 func lastDiagnosis(dir string, model *run.Model) (*diagnose.Report, error) {
 	if r, err := readDiagnosis(dir, model); r != nil || err != nil {
 		return r, err

@@ -24,7 +24,7 @@ import (
 	"github.com/revgen/revgen/internal/version"
 )
 
-// machine is what info says about the program and where it runs.
+// machine is what info prints about the program and the machine.
 type machine struct {
 	Version  version.Version `json:"version"`
 	Go       string          `json:"go"`
@@ -35,7 +35,7 @@ type machine struct {
 	Threads  int             `json:"threads"`  // default of --threads
 	Path     string          `json:"path"`
 	Reason   string          `json:"reason"`
-	Paths    []string        `json:"paths"` // that this machine and build can run
+	Paths    []string        `json:"paths"` // kernel paths that this machine and build can run
 	Features []string        `json:"features"`
 	Missing  []string        `json:"missing"` // features without which better paths cannot run
 	Problem  string          `json:"problem,omitempty"`
@@ -123,19 +123,19 @@ func (p *program) writeLines(lines [][2]string) error {
 	return err
 }
 
-// readStatus returns what a run was doing, nil if the directory is none of a run.
+// readStatus reads status.json, nil if dir is no run directory.
 func readStatus(dir string) (*run.Status, error) {
 	return readJSON[run.Status](dir, "status.json", maxConfig)
 }
 
-// described is what info says about a run or a model.
+// runInfo is what info prints about a run or a model.
 type runInfo struct {
 	Status     *run.Status         `json:"status,omitempty"`
 	System     string              `json:"system"`
 	Step       int                 `json:"step"`
 	Parameters int                 `json:"parameters,omitempty"`
 	Path       string              `json:"path,omitempty"` // kernel path that computed the model
-	Hash       string              `json:"hash,omitempty"` // of the model, as records of samples have it
+	Hash       string              `json:"hash,omitempty"` // of the model, the same as in records of samples
 	Config     json.RawMessage     `json:"config"`
 	Evaluation *measure.Evaluation `json:"evaluation,omitempty"`
 }
@@ -187,7 +187,7 @@ func (p *program) writeDescription(path string, d *runInfo) error {
 			checkpoint = fmt.Sprintf("checkpoint of step %d", s.Checkpoint)
 		}
 		lines = append(lines, [2]string{"state", fmt.Sprintf("%s, step %d of %d, %s", s.State, s.Step, s.Steps, checkpoint)})
-		if !s.Updated.IsZero() { // as programs before 0.1 left it
+		if !s.Updated.IsZero() { // versions before 0.1 did not write it
 			progress := fmt.Sprintf("%s steps/s", quantity(s.StepsPerSecond))
 			if s.Loss != nil && s.Acceptance != nil {
 				progress += fmt.Sprintf(", loss %.4g, acceptance %.3f", *s.Loss, *s.Acceptance)

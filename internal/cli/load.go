@@ -64,11 +64,11 @@ func (s source) loadWithoutLook(systems catalogue.Systems) (*resolvedConfig, err
 	if err != nil {
 		return nil, err
 	}
-	cfg, why, looks, err := systems.Given(from)
+	cfg, why, needsLook, err := systems.Given(from)
 	if err != nil {
 		return nil, configError(err)
 	}
-	return &resolvedConfig{cfg, from, why, looks}, nil
+	return &resolvedConfig{cfg, from, why, needsLook}, nil
 }
 
 // configError makes a usage error of what is wrong with a configuration.

@@ -108,7 +108,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// ladder is a flag for inverse temperatures.
+// ladder is a flag for inverse temperatures, in ascending order.
 type ladder []float64
 
 func (l *ladder) String() string {
@@ -197,7 +197,7 @@ func (p *program) mcmc(w *mcmcOptions) error {
 	})
 }
 
-// A walked is what mcmc prints with --json.
+// An mcmcResult is what mcmc prints with --json.
 type mcmcResult struct {
 	System        string              `json:"system"`
 	Target        string              `json:"target,omitempty"`
@@ -210,7 +210,7 @@ type mcmcResult struct {
 	BurnInSeconds float64             `json:"burn_in_seconds"`
 	Seconds       float64             `json:"seconds"`
 	File          string              `json:"file,omitempty"`
-	States        string              `json:"states,omitempty"` // file of them
+	States        string              `json:"states,omitempty"` // file of the states
 	Format        string              `json:"format,omitempty"` // of the states
 	Observables   []chains.Observable `json:"observables,omitempty"`
 	Ladder        []mcmcLevel         `json:"ladder,omitempty"` // in place of Observables
@@ -218,11 +218,11 @@ type mcmcResult struct {
 	run.Provenance
 }
 
-// A walkedLevel is one inverse temperature of a ladder.
+// An mcmcLevel is one inverse temperature of a ladder.
 type mcmcLevel struct {
 	Beta        float64             `json:"beta"`
 	Observables []chains.Observable `json:"observables"`
-	Swaps       *float64            `json:"swaps,omitempty"` // with the next level, the part that succeeded
+	Swaps       *float64            `json:"swaps,omitempty"` // fraction of swaps with the next level that were accepted
 }
 
 func (p *program) runChains(ctx context.Context, w *mcmcOptions, cfg *resolvedConfig, o chains.Options, workers *pool.Pool) error {
@@ -250,7 +250,7 @@ func (p *program) runChains(ctx context.Context, w *mcmcOptions, cfg *resolvedCo
 	m.end()
 	shared := cfg.Shared()
 	if err != nil && p.world != nil {
-		err = p.agreeOnError(err) // which all ranks come to
+		err = p.agreeOnError(err) // all ranks reach this line
 	}
 	switch {
 	case errors.Is(err, chains.ErrNone):
@@ -307,7 +307,7 @@ func (p *program) runChains(ctx context.Context, w *mcmcOptions, cfg *resolvedCo
 	return json.NewEncoder(p.stdout).Encode(v)
 }
 
-// at says which level of a ladder is meant, if there is one.
+// levelText says which level of a ladder is meant, "" if there is no ladder.
 func levelText(ladder []float64, level int) string {
 	if len(ladder) == 0 {
 		return ""
@@ -333,7 +333,7 @@ func writeChains(out io.Writer, r *chains.Result, o chains.Options) error {
 		}
 	}
 	var b bytes.Buffer
-	_ = t.WriteText(&b) // the buffer takes all
+	_ = t.WriteText(&b) // a buffer returns no error
 	levels := ""
 	if o.Ladder != nil {
 		levels = fmt.Sprintf(" at each of %d temperatures", len(o.Ladder))
@@ -351,8 +351,8 @@ func writeChains(out io.Writer, r *chains.Result, o chains.Options) error {
 	return err
 }
 
-// writeDraws writes a structured array of shape (chain, draw), a field for each
-// observable, after an axis of the ladder if there is one.
+// writeDraws writes a structured array of shape (chain, draw), with a field for each observable and
+// the ladder, if there is one, as first axis.
 func (p *program) writeDraws(ctx context.Context, path string, r *chains.Result, o chains.Options) error {
 	names := lists.Map(r.Levels[0].Observables, func(x chains.Observable) string { return x.Name })
 	descr, err := npy.Columns(names)
@@ -370,8 +370,8 @@ func (p *program) writeDraws(ctx context.Context, path string, r *chains.Result,
 	})
 }
 
-// writeStates writes the states, (chain, draw, …), after an axis of the ladder if there
-// is one.
+// writeStates writes the states, of shape (chain, draw, …), with the ladder, if there is one, as
+// first axis.
 func (p *program) writeStates(ctx context.Context, path string, r *chains.Result, o chains.Options) error {
 	size := o.Draws * r.Format.RowBytes
 	return p.writeByChain(ctx, path, r.Format.Descr, r.Format.Shape, r, o, func(dst []byte, level, c int) []byte {
@@ -379,8 +379,8 @@ func (p *program) writeStates(ctx context.Context, path string, r *chains.Result
 	})
 }
 
-// writeByChain writes an array of shape (chain, draw, shape…), with an axis of the
-// ladder before if there is one, of which chain appends what belongs to one.
+// writeByChain writes an array of shape (chain, draw, shape…), with the ladder, if there is one, as
+// first axis. appendChain appends the data of chain c at a level.
 func (p *program) writeByChain(ctx context.Context, path, descr string, shape []int, r *chains.Result, o chains.Options, appendChain func(dst []byte, level, c int) []byte) error {
 	h := npy.Header{Descr: descr, Shape: append([]int{o.Chains, o.Draws}, shape...)}
 	levels := 1

@@ -70,7 +70,7 @@ that of 64 rows for one.`, strings.Join(reproduce.Names(), ", ")),
 	return cmd
 }
 
-// presets lists those that a system has, the default first.
+// presets lists the presets that any system has, the default first.
 func (p *program) presets() (names []string) {
 	for _, d := range p.systems {
 		for _, name := range d.Presets {
@@ -124,7 +124,7 @@ func (p *program) reproduceAll(ctx context.Context, r *reproduceOptions) error {
 func (p *program) writeOutcome(o *reproduce.Outcome) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n%s\n\n", o.Title, o.Summary())
-	_ = o.Table().WriteText(&b) // the buffer takes all
+	_ = o.Table().WriteText(&b) // a buffer returns no error
 	for _, line := range o.Others() {
 		fmt.Fprintln(&b, line)
 	}

@@ -77,7 +77,7 @@ then gone to stdout; a file named by -o is not written.`,
 	return cmd
 }
 
-// layout settles what is written.
+// setLayout settles the layout of the output, and checks that its name agrees.
 func (s *scoreOptions) setLayout() error {
 	suffixes := map[string]string{".ndjson": "ndjson", ".jsonl": "ndjson", ".csv": "csv", ".npy": "npy"}
 	suffixLayout := suffixes[filepath.Ext(s.output)]
@@ -102,7 +102,7 @@ func (p *program) score(s *scoreOptions) error {
 	}
 	if config := filepath.Join(s.name, "config.json"); isDir(s.name) {
 		_, system := p.systems.Find(s.name)
-		if _, run := os.Stat(config); run == nil || system != nil { // a directory that has a system's name may be none of ours
+		if _, run := os.Stat(config); run == nil || system != nil { // a directory with a system's name may be no run
 			s.name = config
 		}
 	}
@@ -119,15 +119,15 @@ func (p *program) score(s *scoreOptions) error {
 	})
 }
 
-// A scored system is one that states are scored by.
+// A scoredSystem scores states.
 type scoredSystem struct {
 	engine.System
 	engine.Scorer
-	params  []float32
-	formats []engine.Format // of all of a state
+	params  []float32       // of the generator, nil if only the target is needed
+	formats []engine.Format // that hold a whole state, so that its energy can be computed
 }
 
-// newScored builds a system for its target, and its generator if there are params.
+// newScored builds the system of a configuration, with the params of its generator or nil.
 func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scoredSystem, error) {
 	system, err := cfg.New(workers)
 	if err != nil {
@@ -197,7 +197,7 @@ func (p *program) scoreStates(ctx context.Context, s *scoreOptions, cfg *resolve
 	return p.writeScores(ctx, s, judge, in, workers)
 }
 
-// scoredModel reads a model whose states are those of the target.
+// scoredModel reads a model, and checks that its states have the format of the target's.
 func (p *program) scoredModel(path string, target *scoredSystem, workers *pool.Pool) (*scoredSystem, error) {
 	file, cfg, err := run.Read(p.systems, path)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// defaultThreads is the number of processors that the process may run on: those of its
-// affinity mask, which batch systems set and Go counts, less what a container's CPU limit
-// or GOMAXPROCS takes away.
+// defaultThreads returns the number of processors in the affinity mask, which batch systems set and
+// runtime.NumCPU counts, or GOMAXPROCS if that is less, which a container's CPU limit sets.
 func defaultThreads() int { return min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
 
 func addThreads(cmd *cobra.Command, threads *int) {
@@ -32,7 +31,7 @@ func (p *program) newPool(threads int) (*pool.Pool, error) {
 	return pool.New(threads), nil
 }
 
-// checkThreads is for those who do something before they make a pool.
+// checkThreads checks --threads. newPool does too; commands that do something first call it before.
 func checkThreads(threads int) error {
 	const maxThreads = 1 << 12
 	if threads < 0 || threads > maxThreads {
