@@ -32,8 +32,8 @@ import (
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/htmlpage"
 	"github.com/revgen/revgen/internal/npy"
-	"github.com/revgen/revgen/internal/page"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -134,7 +134,7 @@ func TestDamagedBatches(t *testing.T) {
 	all, err := readBatch(dir)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
-	var pg page.Page
+	var pg htmlpage.Page
 	require.NoError(t, describeBatch(&pg, all))
 	require.Equal(t, "1 job: 1 done, 0 failed, 0 with warnings", pg.Lead)
 	require.Nil(t, pg.Failures)
@@ -342,9 +342,9 @@ func TestDescribedRuns(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), plain, 0o600))
 	s := new(runSummary)
 	s.Steps, s.Seconds, s.Threads, s.Path, s.Target, s.Summary.Warnings, s.Evaluation.Warnings = 60, 1.23456, 2, "avx2", "a target", []string{"one"}, []string{"two"}
-	want := page.Run{Name: dir, Target: "a target", Config: string(plain), Warnings: []string{"one", "two"}, Command: "revgen train " + filepath.Join(dir, "config.json") + " -o again", Recipe: settings,
+	want := htmlpage.Run{Name: dir, Target: "a target", Config: string(plain), Warnings: []string{"one", "two"}, Command: "revgen train " + filepath.Join(dir, "config.json") + " -o again", Recipe: settings,
 		Facts: [][2]string{{"steps", "60"}, {"training time", "1.23 s on 2 threads"}, {"throughput", "48.6 steps/s"}, {"kernel path", "avx2"}}}
-	described := func() *page.Run {
+	described := func() *htmlpage.Run {
 		r, err := p.describeRun(dir+"/", s)
 		require.NoError(t, err)
 		return r

@@ -24,9 +24,9 @@ import (
 	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/htmlpage"
 	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
-	"github.com/revgen/revgen/internal/page"
 	"github.com/revgen/revgen/internal/report"
 )
 
@@ -116,7 +116,7 @@ func (p *program) reportPage(dirs []string, output string) error {
 }
 
 func (p *program) writePage(dirs []string, output string) error {
-	pg := page.Page{Title: "Comparison", Version: programName()}
+	pg := htmlpage.Page{Title: "Comparison", Version: programName()}
 	if results, err := readBatch(dirs[0]); len(dirs) == 1 && err == nil {
 		pg.Title = "Batch " + filepath.Base(dirs[0])
 		if err := describeBatch(&pg, results); err != nil {
@@ -146,7 +146,7 @@ func (p *program) writePage(dirs []string, output string) error {
 	return p.renderPage(&pg, output)
 }
 
-func (p *program) renderPage(pg *page.Page, output string) error {
+func (p *program) renderPage(pg *htmlpage.Page, output string) error {
 	var b bytes.Buffer
 	if err := pg.Write(&b); err != nil {
 		return err
@@ -162,12 +162,12 @@ func (p *program) writeBytes(data []byte, output string) error {
 	return disk.Write(output, data)
 }
 
-func (p *program) describeRun(dir string, s *runSummary) (*page.Run, error) {
+func (p *program) describeRun(dir string, s *runSummary) (*htmlpage.Run, error) {
 	config, err := disk.Read(filepath.Join(dir, "config.json"), maxConfig)
 	if err != nil {
 		return nil, err
 	}
-	run := &page.Run{Name: filepath.Clean(dir), Target: s.Target, Config: string(config), Warnings: append(s.Summary.Warnings, s.Evaluation.Warnings...),
+	run := &htmlpage.Run{Name: filepath.Clean(dir), Target: s.Target, Config: string(config), Warnings: append(s.Summary.Warnings, s.Evaluation.Warnings...),
 		Command: fmt.Sprintf("revgen train %s -o again", quoteShell(filepath.Join(dir, "config.json")))}
 	if d := s.Diagnosis; d != nil {
 		run.Verdict, run.Sentence, run.Seen = string(d.Verdict), d.Sentence, pageTable("Diagnosis", diagnosisTable(d))
@@ -220,18 +220,18 @@ func (p *program) recipe(config []byte, dir string) (string, error) {
 
 // readPictures reads the SVG files of a directory, the system's before that of the training. It
 // returns none if there is no directory.
-func readPictures(dir string) (pictures []page.Picture, err error) {
+func readPictures(dir string) (pictures []htmlpage.Picture, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var training []page.Picture
+	var training []htmlpage.Picture
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".svg")
 		if !ok || strings.HasSuffix(name, ".narrow") { // former versions wrote these for phones
 			continue
 		}
-		p := page.Picture{Name: name}
+		p := htmlpage.Picture{Name: name}
 		if p.SVG, err = disk.Read(filepath.Join(dir, e.Name()), maxReport); err != nil {
 			return nil, err
 		}
@@ -246,7 +246,7 @@ func readPictures(dir string) (pictures []page.Picture, err error) {
 }
 
 // readTitle takes a picture's name and description from its document.
-func readTitle(p *page.Picture) {
+func readTitle(p *htmlpage.Picture) {
 	var svg struct {
 		Title string `xml:"title"`
 		Seen  string `xml:"desc"`
@@ -257,7 +257,7 @@ func readTitle(p *page.Picture) {
 }
 
 // metricTable is the table of train, with a caption and marks.
-func metricTable(s *runSummary) *page.Table {
+func metricTable(s *runSummary) *htmlpage.Table {
 	t := pageTable("Measured", evaluationTable(s.Preset, &measure.Evaluation{Metrics: s.Metrics, Weights: s.Weights}))
 	t.Caption = fmt.Sprintf("Measured with %s. The sampling floor is the average error of as many exact samples. A green error is below the 95 %% quantile of the errors of exact samples.", number.Count(s.Samples, "sample"))
 	if slices.ContainsFunc(s.Metrics, func(m measure.Metric) bool { return m.Paper != nil }) {
@@ -275,25 +275,25 @@ func metricTable(s *runSummary) *page.Table {
 }
 
 // pageTable makes a page's table of a terminal's.
-func pageTable(title string, t *report.Table) *page.Table {
-	rows := lists.Map(t.Rows, func(row []string) []page.Cell { return page.Cells(row...) })
-	return &page.Table{Title: title, Header: t.Header, Left: t.Left, Rows: rows}
+func pageTable(title string, t *report.Table) *htmlpage.Table {
+	rows := lists.Map(t.Rows, func(row []string) []htmlpage.Cell { return htmlpage.Cells(row...) })
+	return &htmlpage.Table{Title: title, Header: t.Header, Left: t.Left, Rows: rows}
 }
 
 // comparisonTable has a column for each run.
-func comparisonTable(dirs []string, runs []*runSummary) *page.Table {
-	t := &page.Table{Caption: "Errors, with the sampling floor in brackets. A green error is below the 95 % quantile of the errors of as many exact samples.", Header: []string{""}, Left: 1}
-	add := func(name string, value func(*runSummary) page.Cell) {
-		t.Rows = append(t.Rows, append(page.Cells(name), lists.Map(runs, value)...))
+func comparisonTable(dirs []string, runs []*runSummary) *htmlpage.Table {
+	t := &htmlpage.Table{Caption: "Errors, with the sampling floor in brackets. A green error is below the 95 % quantile of the errors of as many exact samples.", Header: []string{""}, Left: 1}
+	add := func(name string, value func(*runSummary) htmlpage.Cell) {
+		t.Rows = append(t.Rows, append(htmlpage.Cells(name), lists.Map(runs, value)...))
 	}
 	for _, dir := range dirs {
 		t.Header = append(t.Header, filepath.Base(filepath.Clean(dir)))
 	}
 	add("verdict", (*runSummary).verdictCell)
 	for _, name := range metricNames(runs) {
-		add(report.Label(name), func(s *runSummary) page.Cell { return s.errorCell(name, true) })
+		add(report.Label(name), func(s *runSummary) htmlpage.Cell { return s.errorCell(name, true) })
 	}
-	add("training time", func(s *runSummary) page.Cell { return page.Cell{Text: fmt.Sprintf("%.3g s", s.Seconds)} })
+	add("training time", func(s *runSummary) htmlpage.Cell { return htmlpage.Cell{Text: fmt.Sprintf("%.3g s", s.Seconds)} })
 	return t
 }
 
@@ -309,22 +309,22 @@ func metricNames(runs []*runSummary) (names []string) {
 	return names
 }
 
-func (s *runSummary) verdictCell() page.Cell {
+func (s *runSummary) verdictCell() htmlpage.Cell {
 	if s.Diagnosis == nil {
-		return page.Cell{Text: "–"}
+		return htmlpage.Cell{Text: "–"}
 	}
 	marks := map[diagnose.Verdict]string{diagnose.Trustworthy: "good", diagnose.Refine: "amber", diagnose.Wrong: "bad"}
-	return page.Cell{Text: string(s.Diagnosis.Verdict), Mark: marks[s.Diagnosis.Verdict]}
+	return htmlpage.Cell{Text: string(s.Diagnosis.Verdict), Mark: marks[s.Diagnosis.Verdict]}
 }
 
 // errorCell has the error of a metric, marked if it is as small as those of exact samples, and the
 // sampling floor in brackets if withFloor.
-func (s *runSummary) errorCell(name string, withFloor bool) page.Cell {
+func (s *runSummary) errorCell(name string, withFloor bool) htmlpage.Cell {
 	m := s.metric(name)
 	if m == nil {
-		return page.Cell{Text: "–"}
+		return htmlpage.Cell{Text: "–"}
 	}
-	c := page.Cell{Text: report.Deviation(m.Error, m.Relative)}
+	c := htmlpage.Cell{Text: report.Deviation(m.Error, m.Relative)}
 	if withFloor && m.Floor > 0 {
 		c.Text += " (" + report.Deviation(m.Floor, m.Relative) + ")"
 	}

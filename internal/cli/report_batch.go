@@ -20,9 +20,9 @@ import (
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/figure/draw"
+	"github.com/revgen/revgen/internal/htmlpage"
 	"github.com/revgen/revgen/internal/lists"
 	"github.com/revgen/revgen/internal/number"
-	"github.com/revgen/revgen/internal/page"
 	"github.com/revgen/revgen/internal/report"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -56,7 +56,7 @@ type batchReport struct {
 
 // describeBatch fills the page of a batch: how its jobs ended, tables of the jobs that failed, that
 // were warned and that are done, and figures of the metrics against each value that differs.
-func describeBatch(pg *page.Page, records []batch.Record) (err error) {
+func describeBatch(pg *htmlpage.Page, records []batch.Record) (err error) {
 	b := &batchReport{records: records, runs: make([]*runSummary, len(records))}
 	if b.columns, err = batch.Varied(records); err != nil {
 		return err
@@ -90,7 +90,7 @@ func describeBatch(pg *page.Page, records []batch.Record) (err error) {
 		pg.Table = b.doneTable(done)
 	}
 	for _, f := range b.figures() {
-		p := page.Picture{}
+		p := htmlpage.Picture{}
 		var svg bytes.Buffer
 		if err := draw.SVG(&svg, &f); err != nil {
 			return err
@@ -152,8 +152,8 @@ func (b *batchReport) summary() (counts string, facts [][2]string) {
 }
 
 // values returns a job's values of the columns.
-func (b *batchReport) values(i int) []page.Cell {
-	return lists.Map(b.columns, func(c batch.Column) page.Cell { return page.Cell{Text: c.Texts[i]} })
+func (b *batchReport) values(i int) []htmlpage.Cell {
+	return lists.Map(b.columns, func(c batch.Column) htmlpage.Cell { return htmlpage.Cell{Text: c.Texts[i]} })
 }
 
 func (b *batchReport) keys() []string {
@@ -161,11 +161,11 @@ func (b *batchReport) keys() []string {
 }
 
 // reasonTable lists jobs with a reason, of which mark is the page's mark, and their values.
-func (b *batchReport) reasonTable(title, mark string, jobs []int, reason func(int) string) *page.Table {
-	t := &page.Table{Title: title, Header: append([]string{"job", "reason"}, b.keys()...)}
+func (b *batchReport) reasonTable(title, mark string, jobs []int, reason func(int) string) *htmlpage.Table {
+	t := &htmlpage.Table{Title: title, Header: append([]string{"job", "reason"}, b.keys()...)}
 	t.Left = len(t.Header)
 	for _, i := range jobs {
-		t.Rows = append(t.Rows, append([]page.Cell{{Text: b.records[i].ID}, {Text: reason(i), Mark: mark}}, b.values(i)...))
+		t.Rows = append(t.Rows, append([]htmlpage.Cell{{Text: b.records[i].ID}, {Text: reason(i), Mark: mark}}, b.values(i)...))
 	}
 	return t
 }
@@ -189,9 +189,9 @@ func (b *batchReport) warning(i int) string {
 }
 
 // doneTable lists jobs that succeeded, in descending order of severity.
-func (b *batchReport) doneTable(jobs []int) *page.Table {
+func (b *batchReport) doneTable(jobs []int) *htmlpage.Table {
 	names := b.metrics[:min(len(b.metrics), maxBatchMetrics)]
-	t := &page.Table{Title: "Done", Header: append([]string{"job"}, b.keys()...)}
+	t := &htmlpage.Table{Title: "Done", Header: append([]string{"job"}, b.keys()...)}
 	trained := slices.ContainsFunc(b.runs, func(s *runSummary) bool { return s.System != "" })
 	if trained {
 		t.Header = append(t.Header, "verdict")
@@ -208,11 +208,11 @@ func (b *batchReport) doneTable(jobs []int) *page.Table {
 	slices.SortStableFunc(jobs, func(i, j int) int { return cmp.Compare(b.severity(j), b.severity(i)) })
 	for _, i := range jobs {
 		s := b.runs[i]
-		row := append(page.Cells(b.records[i].ID), b.values(i)...)
+		row := append(htmlpage.Cells(b.records[i].ID), b.values(i)...)
 		if trained {
 			row = append(row, s.verdictCell())
 		}
-		row = append(row, page.Cell{Text: report.Seconds(b.records[i].Seconds)})
+		row = append(row, htmlpage.Cell{Text: report.Seconds(b.records[i].Seconds)})
 		for _, name := range names {
 			cell := s.errorCell(name, false)
 			if m := s.metric(name); m != nil && name == essName {

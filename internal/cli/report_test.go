@@ -18,7 +18,7 @@ import (
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/batch"
-	"github.com/revgen/revgen/internal/page"
+	"github.com/revgen/revgen/internal/htmlpage"
 )
 
 func TestReport(t *testing.T) {
@@ -125,7 +125,7 @@ func TestPages(t *testing.T) {
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false)
 		switch v := v.(type) {
-		case *page.Table:
+		case *htmlpage.Table:
 			fmt.Fprintf(&b, "%s, %d columns of words\n%s\n%s\n", v.Title, v.Left, v.Caption, strings.Join(v.Header, " | "))
 			for _, row := range v.Rows {
 				for _, c := range row {
@@ -153,10 +153,10 @@ func TestPages(t *testing.T) {
 	records = append(records, batch.Record{ID: "failed", Verb: "train", Exit: exitError, Error: "no room", Values: json.RawMessage(`{"target.beta":0.1}`)},
 		batch.Record{ID: "refused", Verb: "verify", Exit: exitCheck, Seconds: 3600}, batch.Record{ID: "stopped", Verb: "train", Exit: exitStopped, Error: "later"})
 	for _, all := range [][]batch.Record{records, records[:bare], records[bare : bare+1]} {
-		var pg page.Page
+		var pg htmlpage.Page
 		require.NoError(t, describeBatch(&pg, all))
 		dump(pg.Lead, pg.Facts)
-		for _, table := range []*page.Table{pg.Failures, pg.Warned, pg.Table} {
+		for _, table := range []*htmlpage.Table{pg.Failures, pg.Warned, pg.Table} {
 			if table != nil {
 				dump("table", table)
 			}

@@ -25,7 +25,7 @@ func TestHearsBeforeTheProgramIsInitialised(t *testing.T) {
 	require.NoError(t, err, string(out))
 	before, after, found := strings.Cut(string(out), "init github.com/revgen/revgen/cmd/internal/early @")
 	require.True(t, found, string(out))
-	for _, name := range []string{"encoding/gob", "gonum.org/v1/plot", "github.com/revgen/revgen/internal/page", "github.com/revgen/revgen/internal/cli"} {
+	for _, name := range []string{"encoding/gob", "gonum.org/v1/plot", "github.com/revgen/revgen/internal/htmlpage", "github.com/revgen/revgen/internal/cli"} {
 		require.NotContains(t, before, "init "+name+" @")
 		require.Contains(t, after, "init "+name+" @")
 	}

@@ -37,7 +37,7 @@ var onDark = map[color.NRGBA]color.NRGBA{
 	seriesLines[4]: {0xf2, 0xb8, 0x33, 0xff}, seriesLines[5]: {0x8f, 0xd0, 0xf7, 0xff},
 }
 
-// darkGround is that of cards of internal/page.
+// darkGround is that of the cards of internal/htmlpage.
 var darkGround = color.NRGBA{0x1d, 0x21, 0x27, 0xff}
 
 // inTheDark are the style rules of an SVG document for readers of a dark scheme. Grids are

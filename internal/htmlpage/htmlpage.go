@@ -1,7 +1,7 @@
-// Package page writes reports of runs as HTML pages that need nothing else:
+// Package htmlpage writes reports of runs as HTML pages that need nothing else:
 // neither a network nor other files, nor scripts. They follow the colour scheme
 // of the reader and the width of the screen.
-package page
+package htmlpage
 
 import (
 	_ "embed"
