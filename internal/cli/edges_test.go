@@ -137,7 +137,7 @@ func TestDamagedBatches(t *testing.T) {
 	var pg htmlpage.Page
 	require.NoError(t, describeBatch(&pg, all))
 	require.Equal(t, "1 job: 1 done, 0 failed, 0 with warnings", pg.Lead)
-	require.Nil(t, pg.Failures)
+	require.Nil(t, pg.FailedJobs)
 	require.NoError(t, os.WriteFile(path, []byte(`{"id":"a"}{"id":`), 0o600))
 	_, err = readBatch(dir)
 	require.EqualError(t, err, path+": unexpected EOF")
@@ -360,7 +360,7 @@ func TestDescribedRuns(t *testing.T) {
 	s.Diagnosis = &diagnose.Report{Verdict: diagnose.Refine, Sentence: "usable", Samples: 1, Steps: 8}
 	s.Metrics = []measure.Metric{{Name: "a"}}
 	r := described()
-	require.Equal(t, []string{"refine", "usable", "Averages of 1 sample, before and after 8 Metropolis steps; " + diagnosisLegend + "."}, []string{r.Verdict, r.Sentence, r.Seen.Caption})
+	require.Equal(t, []string{"refine", "usable", "Averages of 1 sample, before and after 8 Metropolis steps; " + diagnosisLegend + "."}, []string{r.Verdict, r.Sentence, r.Diagnosis.Caption})
 	require.Equal(t, metricTable(s), r.Metrics)
 
 	// Pictures: those of the system first, with what their documents say of them.
@@ -373,7 +373,7 @@ func TestDescribedRuns(t *testing.T) {
 	require.NoError(t, err)
 	var said []string
 	for _, one := range all {
-		said = append(said, one.Name+"|"+one.Seen+"|"+string(one.SVG))
+		said = append(said, one.Name+"|"+one.Description+"|"+string(one.SVG))
 	}
 	require.Equal(t, []string{"a||<svg><desc>no title</desc></svg>", "A title|what is seen|<svg><title>A title</title><desc>what is seen</desc></svg>", "training||<svg/>"}, said)
 	none, err := readPictures(filepath.Join(dir, "none"))

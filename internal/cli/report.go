@@ -170,8 +170,8 @@ func (p *program) describeRun(dir string, s *runSummary) (*htmlpage.Run, error) 
 	run := &htmlpage.Run{Name: filepath.Clean(dir), Target: s.Target, Config: string(config), Warnings: append(s.Summary.Warnings, s.Evaluation.Warnings...),
 		Command: fmt.Sprintf("revgen train %s -o again", quoteShell(filepath.Join(dir, "config.json")))}
 	if d := s.Diagnosis; d != nil {
-		run.Verdict, run.Sentence, run.Seen = string(d.Verdict), d.Sentence, pageTable("Diagnosis", diagnosisTable(d))
-		run.Seen.Caption = fmt.Sprintf("Averages of %s, before and after %s; %s.", number.Count(d.Samples, "sample"), number.Count(d.Steps, "Metropolis step"), diagnosisLegend)
+		run.Verdict, run.Sentence, run.Diagnosis = string(d.Verdict), d.Sentence, pageTable("Diagnosis", diagnosisTable(d))
+		run.Diagnosis.Caption = fmt.Sprintf("Averages of %s, before and after %s; %s.", number.Count(d.Samples, "sample"), number.Count(d.Steps, "Metropolis step"), diagnosisLegend)
 	}
 	if len(s.Metrics) > 0 {
 		run.Metrics = metricTable(s)
@@ -252,7 +252,7 @@ func readTitle(p *htmlpage.Picture) {
 		Seen  string `xml:"desc"`
 	}
 	if xml.Unmarshal(p.SVG, &svg) == nil && svg.Title != "" {
-		p.Name, p.Seen = svg.Title, svg.Seen
+		p.Name, p.Description = svg.Title, svg.Seen
 	}
 }
 

@@ -81,10 +81,10 @@ func describeBatch(pg *htmlpage.Page, records []batch.Record) (err error) {
 		}
 	}
 	if len(failed) > 0 {
-		pg.Failures = b.reasonTable("Failed", "bad", failed, b.failure)
+		pg.FailedJobs = b.reasonTable("Failed", "bad", failed, b.failure)
 	}
 	if warned := slices.DeleteFunc(slices.Clone(done), func(i int) bool { return !b.hasWarnings(i) }); len(warned) > 0 {
-		pg.Warned = b.reasonTable("Warned", "words", warned, b.warning)
+		pg.WarnedJobs = b.reasonTable("Warned", "words", warned, b.warning)
 	}
 	if len(done) > 0 {
 		pg.Table = b.doneTable(done)

@@ -156,7 +156,7 @@ func TestPages(t *testing.T) {
 		var pg htmlpage.Page
 		require.NoError(t, describeBatch(&pg, all))
 		dump(pg.Lead, pg.Facts)
-		for _, table := range []*htmlpage.Table{pg.Failures, pg.Warned, pg.Table} {
+		for _, table := range []*htmlpage.Table{pg.FailedJobs, pg.WarnedJobs, pg.Table} {
 			if table != nil {
 				dump("table", table)
 			}

@@ -28,7 +28,7 @@ func sample() *Page {
 		Runs: []Run{
 			{Name: "a", Target: evil, Verdict: "wrong", Sentence: "do not use " + evil, Warnings: []string{evil}, Config: `{"a": "` + evil + `"}`,
 				Metrics:  &Table{Header: []string{"metric", "error"}, Rows: [][]Cell{{{Text: evil}, {Text: "0.1", Mark: "good"}}}, Left: 1},
-				Pictures: []Picture{{Name: evil, Seen: evil, SVG: []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><script>alert(1)</script></svg>`)}},
+				Pictures: []Picture{{Name: evil, Description: evil, SVG: []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><script>alert(1)</script></svg>`)}},
 				Recipe:   "as it stands", Facts: [][2]string{{"steps", strings.Repeat("1", 200)}}, Command: "revgen train " + strings.Repeat("x", 200)},
 			{Name: strings.Repeat("long", 50)},
 		},
@@ -55,9 +55,9 @@ func TestPageOfHostileNames(t *testing.T) {
 	shape := func(name string) (all []string) {
 		word := func(hint string) string { return hint + name }
 		table := &Table{Title: word("t"), Caption: word("c"), Header: []string{word("h"), word("i")}, Rows: [][]Cell{{{Text: word("t"), Mark: word("m")}, {Text: word("u"), Mark: word("n")}}}, Left: 1}
-		run := Run{Name: word("r"), Target: word("t"), Verdict: word("v"), Sentence: word("s"), Warnings: []string{word("w")}, Metrics: table, Seen: table,
+		run := Run{Name: word("r"), Target: word("t"), Verdict: word("v"), Sentence: word("s"), Warnings: []string{word("w")}, Metrics: table, Diagnosis: table,
 			Pictures: []Picture{{word("p"), word("q"), []byte(word("<svg>"))}}, Recipe: word("r"), Facts: [][2]string{{word("f"), word("g")}}, Config: word("c"), Command: word("d")}
-		p := Page{Title: word("t"), Lead: word("l"), Facts: run.Facts, Failures: table, Warned: table, Pictures: run.Pictures, Runs: []Run{run, run}, Table: table, Version: word("v")}
+		p := Page{Title: word("t"), Lead: word("l"), Facts: run.Facts, FailedJobs: table, WarnedJobs: table, Pictures: run.Pictures, Runs: []Run{run, run}, Table: table, Version: word("v")}
 		var b bytes.Buffer
 		require.NoError(t, p.Write(&b))
 		root, err := html.Parse(&b)
@@ -133,5 +133,5 @@ document.title = [d.documentElement.scrollWidth <= d.documentElement.clientWidth
 
 func TestTextOfPictures(t *testing.T) {
 	require.Equal(t, "a", Picture{Name: "a"}.Text())
-	require.Equal(t, "a. b", Picture{Name: "a", Seen: "b"}.Text())
+	require.Equal(t, "a. b", Picture{Name: "a", Description: "b"}.Text())
 }
