@@ -1,9 +1,8 @@
-// Package figure describes pictures of a trained generator beside its target
-// as plain data: what is shown, and not how it is drawn. Systems make figures
-// (engine.Illustrator); package draw draws them.
+// Package figure describes pictures of a trained generator beside its target as plain data, not how
+// they are drawn. Systems make figures (engine.Illustrator); package draw draws them.
 //
-// Labels are text in which *…* sets italics, as for the symbols of variables,
-// and _{…} and ^{…} set subscripts and superscripts.
+// In labels, *…* sets italics for the symbols of variables, and _{…} and ^{…} set subscripts and
+// superscripts.
 package figure
 
 import (
@@ -14,7 +13,7 @@ import (
 
 // A Figure is one picture: rows of panels under a title and a legend.
 type Figure struct {
-	Name  string // of its files, without extension
+	Name  string // of its files, without suffix
 	Title string
 	Rows  []Row
 }
@@ -31,21 +30,18 @@ type Panel struct {
 	Width  float64 // relative to the other panels of its row; 0 stands for 1
 	X, Y   Axis
 	Layers []Layer
-	// Joined continues the panel on its left: the vertical axis is shared and
-	// drawn there only.
+	// Joined says that the panel shares the vertical axis of the panel on its left, and draws none.
 	Joined bool
-	// Square makes a unit of the horizontal axis as long as one of the
-	// vertical axis.
+	// Square makes a unit of X as long as a unit of Y.
 	Square bool
 }
 
-// An Axis is a direction of a panel.
+// An Axis is the horizontal or vertical axis of a panel.
 type Axis struct {
 	Label    string
 	Scale    Scale
-	Min, Max float64 // both 0: what the layers need
-	// Ticks, if not nil, are the only marked values.
-	Ticks []float64
+	Min, Max float64   // both 0: the extent of the layers
+	Ticks    []float64 // if not nil, the only marked values
 }
 
 // A Scale places values along an axis.
@@ -73,22 +69,22 @@ const (
 	Contour             // Grid as lines at the levels Y
 )
 
-// A Role is what a layer is about. It decides the colour.
+// A Role is what a layer shows. It decides the colour.
 type Role int
 
-// The roles; Series(i) numbers further ones.
+// The roles. Series(i) returns further ones.
 const (
 	Target Role = iota
 	Generated
 	Reference // a level to compare with
-	first
+	firstSeries
 )
 
 // Series returns the role of the i-th of several curves, counted from 0.
-func Series(i int) Role { return first + Role(i) }
+func Series(i int) Role { return firstSeries + Role(i) }
 
 // Index returns i of Series(i), and -1 for the other roles.
-func (r Role) Index() int { return max(-1, int(r-first)) }
+func (r Role) Index() int { return max(-1, int(r-firstSeries)) }
 
 // A Layer is a set of data and how it is shown.
 type Layer struct {
@@ -101,21 +97,21 @@ type Layer struct {
 	Grid      *Grid
 }
 
-// Samples returns the layer of a number of samples of the generator, as points.
+// Samples returns a layer, still empty, for points estimated from n samples of the generator.
 func Samples(n int) Layer {
 	return Layer{Mark: Points, Role: Generated, Label: fmt.Sprintf("generated (%s samples)", Count(n))}
 }
 
-// Add adds a value with its 95 % interval.
+// Add appends the point (x, y) with its 95 % interval.
 func (l *Layer) Add(x, y, standardError float64) {
 	half := 1.96 * standardError
 	l.X, l.Y, l.Low, l.High = append(l.X, x), append(l.Y, y), append(l.Low, y-half), append(l.High, y+half)
 }
 
-// AddFrequency adds the part p of a number of samples with its 95 % interval, which a
-// logarithmic axis can show.
-func (l *Layer) AddFrequency(x, p, samples float64) {
-	l.Add(x, p, math.Sqrt(p*(1-p)/samples))
+// AddFrequency appends the fraction p of n samples with its 95 % interval, whose lower end is at least
+// p/10 so that a logarithmic axis can show it.
+func (l *Layer) AddFrequency(x, p, n float64) {
+	l.Add(x, p, math.Sqrt(p*(1-p)/n))
 	low := &l.Low[len(l.Low)-1]
 	*low = max(*low, p/10)
 }
@@ -127,8 +123,8 @@ type Grid struct {
 	NX, NY         int
 	Z              []float64
 	Min, Max       float64 // values of the first and the last colour
-	// States is how many states the values number, 0, 1, …: each cell has the colour of its
-	// own. It is 0 for other functions, whose colours are interpolated.
+	// States is the number of states if Z holds numbers of states 0, 1, …, each of which has a colour
+	// of its own. It is 0 for other functions, whose colours are interpolated.
 	States int
 }
 
@@ -167,7 +163,7 @@ func ColourBar(g *Grid, label string) Panel {
 type Histogram struct {
 	Low, Width float64
 	Count      []float64
-	Total      float64 // of all values, those outside the bins included
+	Total      float64 // number of values, those outside the bins included
 }
 
 // NewHistogram returns an empty histogram of the given number of bins between
@@ -186,8 +182,7 @@ func (h *Histogram) Add(values ...float64) {
 	}
 }
 
-// Density returns the bins' centres, the estimated density there and its 95 %
-// interval of sampling.
+// Density returns the bins' centres, the estimated densities there and their 95 % intervals.
 func (h *Histogram) Density() (x, y, low, high []float64) {
 	for i, n := range h.Count {
 		p := n / h.Total
@@ -209,7 +204,7 @@ func Sample(a, b float64, n int, f func(float64) float64) (x, y []float64) {
 	return x, y
 }
 
-// Count writes a number of samples with its digits in groups.
+// Count writes a number of samples with its digits in groups of three.
 func Count(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && len(s) > 4; i -= 3 {

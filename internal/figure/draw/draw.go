@@ -24,12 +24,11 @@ import (
 	"github.com/revgen/revgen/internal/figure"
 )
 
-// resolution of PNG files in dots per inch, such that a figure is sharp at the
-// width of a page on a screen of high density.
+// resolution of PNG files in dots per inch: a figure as wide as a page is sharp on a screen of high
+// density.
 const resolution = 220
 
-// SVG writes a figure as a self-contained SVG document, which follows the colour scheme of
-// the reader.
+// SVG writes a figure as a self-contained SVG document that follows the reader's colour scheme.
 func SVG(w io.Writer, f *figure.Figure) error {
 	l := newLayout(f)
 	canvas := vgsvg.NewWith(vgsvg.UseWH(figureWidth, l.height))
@@ -38,24 +37,24 @@ func SVG(w io.Writer, f *figure.Figure) error {
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return err
 	}
-	// Images are PNG, and fill their rectangles whatever their pixels' shape.
+	// vgsvg calls its PNG images JPEG. They fill their rectangles, whatever the shape of a pixel.
 	data := bytes.ReplaceAll(b.Bytes(), []byte("data:image/jpg;"), []byte("data:image/png;"))
 	data = bytes.ReplaceAll(data, []byte("<image "), []byte(`<image preserveAspectRatio="none" `))
 	end := bytes.Index(data, []byte("<svg"))
 	end += bytes.IndexByte(data[end:], '>') + 1
 	_, err := fmt.Fprintf(w, "%s\n<title>%s</title>\n<desc>%s</desc>\n<style>%s</style>%s",
-		data[:end], html.EscapeString(plain(f.Title)), html.EscapeString(describe(f)), inTheDark, data[end:])
+		data[:end], html.EscapeString(plain(f.Title)), html.EscapeString(describeFigure(f)), darkStyle, data[end:])
 	return err
 }
 
-// describe says what is seen in a figure, for those who cannot see it and for searches,
-// because its text is drawn as outlines: of each panel the axes, and how far its data reach.
-func describe(f *figure.Figure) string {
+// describeFigure says in words what the panels of a figure show: the axes and the ranges of the data.
+// It is for readers who cannot see it and for searches, since the figure's text is outlines.
+func describeFigure(f *figure.Figure) string {
 	var sentences []string
 	for _, row := range f.Rows {
 		label := "values"
 		for i := range row.Panels {
-			if cmp.Or(row.Panels[i].Width, 1) < explains {
+			if cmp.Or(row.Panels[i].Width, 1) < colourBarWidth {
 				continue
 			}
 			label = cmp.Or(row.Panels[i].Y.Label, label)
@@ -67,47 +66,49 @@ func describe(f *figure.Figure) string {
 	return strings.Join(sentences, " ")
 }
 
-func describePanel(p *figure.Panel, axes string) string {
-	layers := finite(p.Layers)
-	var seen []string
-	x := extent{math.Inf(1), math.Inf(-1)}
+// describePanel describes a panel. text begins as the label of the vertical axis.
+func describePanel(p *figure.Panel, text string) string {
+	layers := finiteLayers(p.Layers)
+	var clauses []string
+	xExtent := extent{math.Inf(1), math.Inf(-1)}
 	for i := range layers {
-		l, y := &layers[i], extent{math.Inf(1), math.Inf(-1)}
+		l, yExtent := &layers[i], extent{math.Inf(1), math.Inf(-1)}
 		name := plain(cmp.Or(l.Label, [...]string{"target", "generated", "reference"}[min(l.Role, figure.Reference)]))
 		if l.Label == "" && l.Role > figure.Reference {
 			name = "the curve"
 		}
 		values := slices.DeleteFunc(slices.Clone(l.Y), func(v float64) bool { return v-v != 0 })
-		x.add(false, l.X...)
-		y.add(false, values...)
+		xExtent.extend(false, l.X...)
+		yExtent.extend(false, values...)
 		switch {
 		case l.Mark == figure.Heat:
-			seen = append(seen, fmt.Sprintf("%s as colours from %s to %s", name, short(l.Grid.Min), short(l.Grid.Max)))
+			clauses = append(clauses, fmt.Sprintf("%s as colours from %s to %s", name, shortNumber(l.Grid.Min), shortNumber(l.Grid.Max)))
 		case len(values) == 0 || l.Mark == figure.Contour:
 		case l.Mark == figure.Line && len(values) > 1:
-			seen = append(seen, fmt.Sprintf("%s begins at %s and ends at %s, between %s and %s", name, short(values[0]), short(values[len(values)-1]), short(y.low), short(y.high)))
-		case y.low < y.high:
-			seen = append(seen, fmt.Sprintf("%s from %s to %s", name, short(y.low), short(y.high)))
+			clauses = append(clauses, fmt.Sprintf("%s begins at %s and ends at %s, between %s and %s", name, shortNumber(values[0]), shortNumber(values[len(values)-1]), shortNumber(yExtent.low), shortNumber(yExtent.high)))
+		case yExtent.low < yExtent.high:
+			clauses = append(clauses, fmt.Sprintf("%s from %s to %s", name, shortNumber(yExtent.low), shortNumber(yExtent.high)))
 		default:
-			seen = append(seen, fmt.Sprintf("%s at %s", name, short(y.low)))
+			clauses = append(clauses, fmt.Sprintf("%s at %s", name, shortNumber(yExtent.low)))
 		}
 	}
-	if len(seen) == 0 {
+	if len(clauses) == 0 {
 		return ""
 	}
 	if p.X.Label != "" {
-		axes += " against " + plain(p.X.Label)
+		text += " against " + plain(p.X.Label)
 	}
 	if p.Title != "" {
-		axes = plain(p.Title) + ", " + axes
+		text = plain(p.Title) + ", " + text
 	}
-	if x.low < x.high {
-		axes += fmt.Sprintf(" from %s to %s", short(x.low), short(x.high))
+	if xExtent.low < xExtent.high {
+		text += fmt.Sprintf(" from %s to %s", shortNumber(xExtent.low), shortNumber(xExtent.high))
 	}
-	return axes + ": " + strings.Join(seen, "; ")
+	return text + ": " + strings.Join(clauses, "; ")
 }
 
-func short(x float64) string { return fmt.Sprintf("%.3g", x) }
+// shortNumber writes three digits.
+func shortNumber(x float64) string { return fmt.Sprintf("%.3g", x) }
 
 // PNG writes a figure as a PNG image.
 func PNG(w io.Writer, f *figure.Figure) error {
@@ -130,8 +131,8 @@ var (
 	Raster = Format{".png", PNG}
 )
 
-// Write writes the figures to dir, made if need be, in each format. A file appears whole or
-// not at all.
+// Write writes the figures to dir, which it makes if there is none, in each format. A file appears
+// whole or not at all.
 func Write(dir string, figures []figure.Figure, formats ...Format) error {
 	if len(figures) == 0 {
 		return nil

@@ -82,9 +82,9 @@ func TestSVG(t *testing.T) {
 
 	states := &figure.Grid{X1: 2, Y1: 1, NX: 2, NY: 1, Z: []float64{0, 1}, Max: 1}
 	for _, states.States = range []int{3, 16} {
-		first, other := colourOf(states, 0), colourOf(states, 1)
+		first, other := gridColour(states, 0), gridColour(states, 1)
 		require.NotEqual(t, first, other, "states have colours of their own")
-		require.NotContains(t, []color.NRGBA{first, other}, colourOf(states, float64(states.States-1)), "of %d states", states.States)
+		require.NotContains(t, []color.NRGBA{first, other}, gridColour(states, float64(states.States-1)), "of %d states", states.States)
 	}
 
 	for what, change := range map[string]func(*figure.Figure){
@@ -124,10 +124,10 @@ func TestLongTitles(t *testing.T) {
 			rows += rowHeight*map[float64]float64{0: 1}[r.Height] + rowHeight*r.Height + gap/2
 		}
 		require.InDelta(t, float64(l.header)+rows+margin/2, float64(l.height), 1e-9)
-		for _, line := range l.below(f.Title) {
+		for _, line := range l.xLabelLines(f.Title) {
 			require.LessOrEqual(t, float64(l.style(labelSize).Width(line)), room-40)
 		}
-		require.InDelta(t, float64(len(l.below(f.Title)))*float64(l.labelHeight("a", false)), float64(l.heightBelow(f.Title)), 1e-9)
+		require.InDelta(t, float64(len(l.xLabelLines(f.Title)))*float64(l.labelHeight("a", false)), float64(l.xLabelHeight(f.Title)), 1e-9)
 	}
 	require.NotRegexp(t, "NaN|Inf", svg(t, f))
 }
@@ -136,10 +136,10 @@ func TestLongTitles(t *testing.T) {
 func TestDark(t *testing.T) {
 	text := svg(t, example())
 	for _, c := range regexp.MustCompile("(fill|stroke):(#[0-9A-F]{6})").FindAllString(text[strings.Index(text, "</style>"):], -1) {
-		require.True(t, strings.Contains(inTheDark, `[style*="`+c+`"]`), c)
+		require.True(t, strings.Contains(darkStyle, `[style*="`+c+`"]`), c)
 	}
-	for c := range onDark {
-		require.Greater(t, luminance(onDark[c]), 0.3, "%v is seen on the ground", c)
+	for c := range darkLine {
+		require.Greater(t, luminance(darkLine[c]), 0.3, "%v is seen on the ground", c)
 	}
 }
 

@@ -245,20 +245,20 @@ func TestPalettes(t *testing.T) {
 			require.Equal(t, color.NRGBAModel.Convert(want), sequential[i], i)
 		}
 	}
-	require.Equal(t, colorWhite, sequential[0])
+	require.Equal(t, white, sequential[0])
 	// The colours of a grid meet those of the palette at equal distances, and their mean between.
 	g := &figure.Grid{Min: -3, Max: -3 + 2*float64(len(sequential)-1)}
 	for i, c := range sequential {
-		require.Equal(t, c, colourOf(g, g.Min+2*float64(i)))
+		require.Equal(t, c, gridColour(g, g.Min+2*float64(i)))
 		if i > 0 {
-			half := colourOf(g, g.Min+2*float64(i)-1)
+			half := gridColour(g, g.Min+2*float64(i)-1)
 			require.InDelta(t, (float64(c.R)+float64(sequential[i-1].R))/2, float64(half.R), 0.5)
 			require.InDelta(t, (float64(c.B)+float64(sequential[i-1].B))/2, float64(half.B), 0.5)
 		}
 	}
-	require.Equal(t, sequential[0], colourOf(g, g.Min-1))
-	require.Equal(t, sequential[len(sequential)-1], colourOf(g, g.Max+1))
-	require.Equal(t, sequential[0], colourOf(g, math.NaN()))
+	require.Equal(t, sequential[0], gridColour(g, g.Min-1))
+	require.Equal(t, sequential[len(sequential)-1], gridColour(g, g.Max+1))
+	require.Equal(t, sequential[0], gridColour(g, math.NaN()))
 }
 
 var update = flag.Bool("update", false, "rewrite the files of testdata")
@@ -337,9 +337,9 @@ func TestDrawing(t *testing.T) {
 		fmt.Fprintf(&b, "──── %s, %.2f by %.2f\n%s", f.Title, float64(figureWidth), l.height, c.text())
 	}
 	for i := range 9 {
-		fmt.Fprintln(&b, colourOf(&figure.Grid{States: 9}, float64(i)), colourOf(&figure.Grid{States: 7}, float64(i%7)))
+		fmt.Fprintln(&b, gridColour(&figure.Grid{States: 9}, float64(i)), gridColour(&figure.Grid{States: 7}, float64(i%7)))
 	}
-	fmt.Fprintf(&b, "──── in the dark\n%s\n──── %s\n", strings.ReplaceAll(inTheDark, "}", "}\n"), describe(crowded()))
+	fmt.Fprintf(&b, "──── in the dark\n%s\n──── %s\n", strings.ReplaceAll(darkStyle, "}", "}\n"), describeFigure(crowded()))
 	if *update {
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
 		require.NoError(t, os.WriteFile("testdata/drawing.txt", []byte(b.String()), 0o600))

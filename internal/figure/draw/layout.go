@@ -15,18 +15,19 @@ import (
 	"github.com/revgen/revgen/internal/figure"
 )
 
-// layout is a figure whose panels are plots that have not been placed.
+// A layout is a figure in which the sizes of titles and legends are known, and panels are plots
+// without a place.
 type layout struct {
 	figure *figure.Figure
 	height vg.Length
-	title  []string // in lines
-	header vg.Length
-	legend [][]entry
+	title  []string  // its lines
+	header vg.Length // height of title and legend
+	legend [][]entry // its lines
 	rows   [][]*plot.Plot
 	text   markup
 }
 
-// An entry of the legend.
+// An entry is one sample and label of the legend.
 type entry struct {
 	layer layer
 	width vg.Length
@@ -54,26 +55,26 @@ func newLayout(f *figure.Figure) *layout {
 }
 
 // lines breaks a text between words into lines of no more than a width.
-func (l *layout) lines(text string, size, width vg.Length) (all []string) {
+func (l *layout) lines(text string, size, width vg.Length) (lines []string) {
 	style := l.style(size)
 	for _, word := range strings.Fields(text) {
-		if n := len(all); n > 0 && style.Width(all[n-1]+" "+word) <= width {
-			all[n-1] += " " + word
+		if n := len(lines); n > 0 && style.Width(lines[n-1]+" "+word) <= width {
+			lines[n-1] += " " + word
 			continue
 		}
-		all = append(all, word)
+		lines = append(lines, word)
 	}
-	return all
+	return lines
 }
 
-// below are the lines of a horizontal axis' label, which has the figure's width less that of
-// the other axis.
-func (l *layout) below(label string) []string {
+// xLabelLines returns the lines of a horizontal axis' label. They are as wide as the figure, less 40
+// points for the vertical axis.
+func (l *layout) xLabelLines(label string) []string {
 	return l.lines(label, labelSize, figureWidth-2*margin-40)
 }
 
-// explains is the width below which a panel says what colours are.
-const explains = 0.3
+// colourBarWidth is the width below which a panel is a colour bar.
+const colourBarWidth = 0.3
 
 func (l *layout) style(size vg.Length) text.Style {
 	return text.Style{
@@ -81,26 +82,26 @@ func (l *layout) style(size vg.Length) text.Style {
 	}
 }
 
-// collectLegend puts every label once, in lines that fit the figure's width.
+// collectLegend sets the legend: every label once, in lines that fit the figure's width.
 func (l *layout) collectLegend() {
-	seen := map[string]bool{}
+	listed := map[string]bool{}
 	var line []entry
-	var used vg.Length
+	var lineWidth vg.Length
 	style := l.style(labelSize)
 	for _, row := range l.figure.Rows {
 		for _, p := range row.Panels {
 			for i := range p.Layers {
 				label := p.Layers[i].Label
-				if label == "" || seen[label] {
+				if label == "" || listed[label] {
 					continue
 				}
-				seen[label] = true
+				listed[label] = true
 				e := entry{layer{&p.Layers[i]}, thumbnail + 5 + style.Width(label) + 16}
-				if len(line) > 0 && used+e.width > figureWidth-2*margin {
+				if len(line) > 0 && lineWidth+e.width > figureWidth-2*margin {
 					l.legend = append(l.legend, line)
-					line, used = nil, 0
+					line, lineWidth = nil, 0
 				}
-				line, used = append(line, e), used+e.width
+				line, lineWidth = append(line, e), lineWidth+e.width
 			}
 		}
 	}
@@ -118,7 +119,7 @@ func (l *layout) newPlot(panel *figure.Panel) *plot.Plot {
 	p.Title.TextStyle = l.style(labelSize)
 	p.Title.TextStyle.XAlign, p.Title.TextStyle.YAlign = draw.XCenter, draw.YTop
 	p.Title.Padding = 4
-	layers := finite(panel.Layers)
+	layers := finiteLayers(panel.Layers)
 	x, y := extents(panel, layers)
 	l.axis(&p.X, &panel.X, x)
 	l.axis(&p.Y, &panel.Y, y)
@@ -135,44 +136,44 @@ func (l *layout) newPlot(panel *figure.Panel) *plot.Plot {
 	return p
 }
 
-func (l *layout) axis(a *plot.Axis, from *figure.Axis, need extent) {
+func (l *layout) axis(a *plot.Axis, axis *figure.Axis, data extent) {
 	a.Tick.Label = l.style(tickSize)
 	a.LineStyle = draw.LineStyle{Color: ink, Width: axisWidth}
 	a.Tick.LineStyle, a.Tick.Length = a.LineStyle, tickLength
-	a.Scale, a.Tick.Marker = normalizer{*from}, ticker{*from}
-	a.Min, a.Max = from.Min, from.Max
-	if from.Min == 0 && from.Max == 0 {
-		a.Min, a.Max = widen(from, need)
+	a.Scale, a.Tick.Marker = normalizer{*axis}, ticker{*axis}
+	a.Min, a.Max = axis.Min, axis.Max
+	if axis.Min == 0 && axis.Max == 0 {
+		a.Min, a.Max = widen(axis, data)
 	}
 }
 
-// widen returns the range of an axis with some air beyond what is shown, but
-// none below 0 if nothing is below.
-func widen(from *figure.Axis, need extent) (low, high float64) {
-	const air = 0.06
-	if !(need.low < need.high) {
-		if math.IsInf(need.low, 0) {
-			need.low, need.high = 1, 1
+// widen returns the range of an axis: the extent of the data and some padding, but none below data
+// that begin at 0.
+func widen(axis *figure.Axis, data extent) (low, high float64) {
+	const padding = 0.06
+	if !(data.low < data.high) {
+		if math.IsInf(data.low, 0) {
+			data.low, data.high = 1, 1
 		}
-		if from.Scale == figure.Log {
-			return need.low / 2, need.high * 2
+		if axis.Scale == figure.Log {
+			return data.low / 2, data.high * 2
 		}
-		return need.low - 1, need.high + 1
+		return data.low - 1, data.high + 1
 	}
-	if from.Scale == figure.Log {
-		factor := math.Pow(need.high/need.low, air)
-		return need.low / factor, need.high * factor
+	if axis.Scale == figure.Log {
+		factor := math.Pow(data.high/data.low, padding)
+		return data.low / factor, data.high * factor
 	}
-	extra := air * (need.high - need.low)
-	low, high = need.low-extra, need.high+extra
-	if need.low == 0 {
+	extra := padding * (data.high - data.low)
+	low, high = data.low-extra, data.high+extra
+	if data.low == 0 {
 		low = 0
 	}
 	return low, high
 }
 
 func (l *layout) draw(c draw.Canvas) {
-	c.SetColor(colorWhite)
+	c.SetColor(white)
 	c.Fill(c.Rectangle.Path())
 	top := c.Max.Y - margin
 	for _, line := range l.title {
@@ -187,9 +188,9 @@ func (l *layout) draw(c draw.Canvas) {
 		top -= legendLine
 	}
 	bottom := c.Max.Y - l.header
-	var left vg.Length // of the first column, so that its axes stand in line
+	var axesLeft vg.Length // the largest left inset of the first panels, whose axes stand in line
 	for i, row := range l.rows {
-		left = max(left, l.insetOf(row[0], &l.figure.Rows[i].Panels[0], c).left)
+		axesLeft = max(axesLeft, l.insetOf(row[0], &l.figure.Rows[i].Panels[0], c).left)
 	}
 	for i, row := range l.rows {
 		height := vg.Length(cmp.Or(l.figure.Rows[i].Height, 1)) * rowHeight
@@ -197,7 +198,7 @@ func (l *layout) draw(c draw.Canvas) {
 			Min: vg.Point{X: c.Min.X + margin, Y: bottom - height},
 			Max: vg.Point{X: c.Max.X - margin, Y: bottom},
 		}}
-		l.drawRow(area, left, row, l.figure.Rows[i].Panels)
+		l.drawRow(area, axesLeft, row, l.figure.Rows[i].Panels)
 		bottom -= height + gap/2
 	}
 }
@@ -217,19 +218,19 @@ func (l *layout) drawLegend(c draw.Canvas, line []entry, top vg.Length) {
 	}
 }
 
-// inset is what the axes and labels of a plot take from the sides of a canvas.
+// An inset is the space of a plot's axes and labels at the sides of its canvas.
 type inset struct{ left, right, bottom, top vg.Length }
 
 func (l *layout) insetOf(p *plot.Plot, panel *figure.Panel, c draw.Canvas) inset {
 	d := p.DataCanvas(c)
 	return inset{
 		d.Min.X - c.Min.X + l.labelHeight(panel.Y.Label, panel.Joined), c.Max.X - d.Max.X,
-		d.Min.Y - c.Min.Y + l.heightBelow(panel.X.Label), c.Max.Y - d.Max.Y,
+		d.Min.Y - c.Min.Y + l.xLabelHeight(panel.X.Label), c.Max.Y - d.Max.Y,
 	}
 }
 
-// labelHeight is what an axis' label takes. The plots have none of their own,
-// because plot puts those in the middle of a linear scale.
+// labelHeight returns the height of an axis' label, 0 if it is empty or hidden. The plots have no
+// labels of their own, because package plot puts those in the middle of a linear scale.
 func (l *layout) labelHeight(label string, hidden bool) vg.Length {
 	if label == "" || hidden {
 		return 0
@@ -238,20 +239,20 @@ func (l *layout) labelHeight(label string, hidden bool) vg.Length {
 	return l.style(labelSize).Height(label) + padding
 }
 
-func (l *layout) heightBelow(label string) (sum vg.Length) {
-	for _, line := range l.below(label) {
+func (l *layout) xLabelHeight(label string) (sum vg.Length) {
+	for _, line := range l.xLabelLines(label) {
 		sum += l.labelHeight(line, false)
 	}
 	return sum
 }
 
-// drawLabels writes the labels beside the data's rectangle at the edges of a
-// panel's canvas.
+// drawLabels writes the labels of the axes at the edges of a panel's canvas. data is the rectangle
+// between the axes.
 func (l *layout) drawLabels(c draw.Canvas, data vg.Rectangle, panel *figure.Panel) {
 	style := l.style(labelSize)
 	descent := style.FontExtents().Descent
 	style.XAlign, style.YAlign = draw.XCenter, draw.YBottom
-	lines := l.below(panel.X.Label)
+	lines := l.xLabelLines(panel.X.Label)
 	for i, line := range lines {
 		rise := vg.Length(len(lines)-1-i) * l.labelHeight(line, false)
 		c.FillText(style, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: c.Min.Y + descent + rise}, line)
@@ -263,51 +264,49 @@ func (l *layout) drawLabels(c draw.Canvas, data vg.Rectangle, panel *figure.Pane
 	}
 }
 
-// drawRow places the plots so that their axes stand on one line and have,
-// without labels, the relative widths of the panels; square ones have what
-// their height asks for. The first axes are at the given distance from the
-// left.
-func (l *layout) drawRow(c draw.Canvas, left vg.Length, row []*plot.Plot, panels []figure.Panel) {
+// drawRow draws the plots of a row side by side, with the horizontal axes on one line. The axes,
+// without labels, have the relative widths of the panels; those of square panels have the width
+// that their height asks for. The first ones begin at axesLeft.
+func (l *layout) drawRow(c draw.Canvas, axesLeft vg.Length, row []*plot.Plot, panels []figure.Panel) {
 	insets := make([]inset, len(row))
-	c.Min.X += left - l.insetOf(row[0], &panels[0], c).left
-	free, parts := c.Max.X-c.Min.X, 0.0
+	c.Min.X += axesLeft - l.insetOf(row[0], &panels[0], c).left
+	freeWidth, widths := c.Max.X-c.Min.X, 0.0
 	var bottom, top vg.Length
 	for i, p := range row {
 		insets[i] = l.insetOf(p, &panels[i], c)
-		free -= insets[i].left + insets[i].right + l.gapBefore(panels, i)
+		freeWidth -= insets[i].left + insets[i].right + l.gapBefore(panels, i)
 		bottom, top = max(bottom, insets[i].bottom), max(top, insets[i].top)
 	}
 	height := c.Max.Y - c.Min.Y - bottom - top // of the axes
-	ratio, squares := make([]float64, len(row)), 0.0
+	aspect, squares := make([]float64, len(row)), 0.0
 	for i, p := range row {
 		if panels[i].Square {
-			ratio[i] = (p.X.Max - p.X.Min) / (p.Y.Max - p.Y.Min)
-			squares += ratio[i]
+			aspect[i] = (p.X.Max - p.X.Min) / (p.Y.Max - p.Y.Min)
+			squares += aspect[i]
 		} else {
-			parts += cmp.Or(panels[i].Width, 1)
+			widths += cmp.Or(panels[i].Width, 1)
 		}
 	}
-	part := free / vg.Length(math.Max(parts, 1e-9))
+	unit := freeWidth / vg.Length(math.Max(widths, 1e-9))
 	if squares > 0 {
-		// A width of 1 beside square panels is the height; what does not fit
-		// makes the row lower.
-		height = min(height, free/vg.Length(squares+parts))
-		part = height
+		// A width of 1 beside square panels is the height. If they do not fit, the row is lower.
+		height = min(height, freeWidth/vg.Length(squares+widths))
+		unit = height
 		c.Min.Y = c.Max.Y - height - bottom - top
 	}
 	x := c.Min.X
 	for i, p := range row {
 		x += l.gapBefore(panels, i)
-		width := part * vg.Length(cmp.Or(panels[i].Width, 1))
+		width := unit * vg.Length(cmp.Or(panels[i].Width, 1))
 		if panels[i].Square {
-			width = height * vg.Length(ratio[i])
+			width = height * vg.Length(aspect[i])
 		}
 		width += insets[i].left + insets[i].right
 		area := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
 			Min: vg.Point{X: x, Y: c.Min.Y + bottom - insets[i].bottom},
 			Max: vg.Point{X: x + width, Y: c.Max.Y - top + insets[i].top},
 		}}
-		inner := draw.Crop(area, l.labelHeight(panels[i].Y.Label, panels[i].Joined), 0, l.heightBelow(panels[i].X.Label), 0)
+		inner := draw.Crop(area, l.labelHeight(panels[i].Y.Label, panels[i].Joined), 0, l.xLabelHeight(panels[i].X.Label), 0)
 		p.Draw(inner)
 		l.drawLabels(area, p.DataCanvas(inner).Rectangle, &panels[i])
 		x += width

@@ -13,17 +13,17 @@ import (
 	"github.com/revgen/revgen/internal/figure"
 )
 
-// finite returns the layers that have something to show, without the points at
-// which a value is undefined; lines keep those and are broken there.
-func finite(layers []figure.Layer) []figure.Layer {
-	var all []figure.Layer
+// finiteLayers returns the layers that have something to show, without points that are not finite.
+// Lines keep such points, and are broken there.
+func finiteLayers(layers []figure.Layer) []figure.Layer {
+	var kept []figure.Layer
 	for _, l := range layers {
 		if l.Mark == figure.Level || l.Grid != nil {
-			all = append(all, l)
+			kept = append(kept, l)
 			continue
 		}
 		columns := [4]*[]float64{&l.X, &l.Y, &l.Low, &l.High}
-		var kept [4][]float64
+		var values [4][]float64
 		for i := range l.X {
 			defined := true
 			for _, c := range columns {
@@ -31,18 +31,18 @@ func finite(layers []figure.Layer) []figure.Layer {
 			}
 			for j, c := range columns {
 				if len(*c) > 0 && (defined || l.Mark == figure.Line) {
-					kept[j] = append(kept[j], (*c)[i])
+					values[j] = append(values[j], (*c)[i])
 				}
 			}
 		}
 		for j, c := range columns {
-			*c = kept[j]
+			*c = values[j]
 		}
 		if len(l.X) > 0 {
-			all = append(all, l)
+			kept = append(kept, l)
 		}
 	}
-	return all
+	return kept
 }
 
 // layer is a plot.Plotter for one layer of a panel.
@@ -93,7 +93,7 @@ func (l layer) Plot(c draw.Canvas, p *plot.Plot) {
 	case figure.Heat:
 		l.heat(c, p)
 	case figure.Contour:
-		contour := plotter.NewContour(gridXYZ{l.Grid}, l.Y, nil)
+		contour := plotter.NewContour(plotterGrid{l.Grid}, l.Y, nil)
 		style := l.line()
 		style.Width *= 0.7
 		contour.LineStyles = []draw.LineStyle{style}
@@ -105,21 +105,21 @@ func levelStyle(r figure.Role) draw.LineStyle {
 	return draw.LineStyle{Color: lineColour(r), Width: 0.8 * curveWidth, Dashes: []vg.Length{4, 3}}
 }
 
-// runs returns the line in pieces, broken where a value is undefined.
+// runs returns the line in pieces, broken where a value is not finite.
 func (l layer) runs(at func(int) vg.Point) [][]vg.Point {
-	var all [][]vg.Point
+	var runs [][]vg.Point
 	var run []vg.Point
 	for i := range l.X {
 		if math.IsNaN(l.Y[i]) || math.IsInf(l.Y[i], 0) {
-			all, run = append(all, run), nil
+			runs, run = append(runs, run), nil
 			continue
 		}
 		run = append(run, at(i))
 	}
-	return append(all, run)
+	return append(runs, run)
 }
 
-// stairs returns steps whose edges are half-way between the points.
+// stairs returns steps of height v[i] around each X, which meet half-way between the points.
 func (l layer) stairs(x, y func(float64) vg.Length, v []float64) []vg.Point {
 	half := 0.5
 	if len(l.X) > 1 {
@@ -132,16 +132,16 @@ func (l layer) stairs(x, y func(float64) vg.Length, v []float64) []vg.Point {
 	return steps
 }
 
-// edge returns an edge of a band: stairs if the layer has a width.
+// edge returns the upper or lower edge of a band: stairs if the layer has a width.
 func (l layer) edge(x, y func(float64) vg.Length, v []float64) []vg.Point {
 	if l.Width > 0 {
 		return l.stairs(x, y, v)
 	}
-	var all []vg.Point
+	var points []vg.Point
 	for i := range l.X {
-		all = append(all, vg.Point{X: x(l.X[i]), Y: y(v[i])})
+		points = append(points, vg.Point{X: x(l.X[i]), Y: y(v[i])})
 	}
-	return all
+	return points
 }
 
 func (l layer) points(c draw.Canvas, x, y func(float64) vg.Length) {
@@ -164,12 +164,12 @@ func (l layer) dot() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: lineColour(l.Role), Radius: radius, Shape: draw.CircleGlyph{}}
 }
 
-// heat draws a grid as one image, interpolated between the cells' centres unless these are
-// of states.
+// heat draws a grid as one image. It interpolates between the centres of cells, unless they hold
+// states.
 func (l layer) heat(c draw.Canvas, p *plot.Plot) {
-	const pixels = 360 // at least, each way
+	const minPixels = 360 // at least, in each direction
 	g := l.Grid
-	width, height := g.NX*((pixels+g.NX-1)/g.NX), g.NY*((pixels+g.NY-1)/g.NY)
+	width, height := g.NX*((minPixels+g.NX-1)/g.NX), g.NY*((minPixels+g.NY-1)/g.NY)
 	if g.NX == 1 {
 		width = 1
 	}
@@ -181,7 +181,7 @@ func (l layer) heat(c draw.Canvas, p *plot.Plot) {
 			if g.States > 0 {
 				x, y = math.Round(x), math.Round(y)
 			}
-			img.SetNRGBA(i, height-1-j, colourOf(g, interpolate(g, x, y)))
+			img.SetNRGBA(i, height-1-j, gridColour(g, interpolate(g, x, y)))
 		}
 	}
 	plotter.NewImage(img, g.X0, g.Y0, g.X1, g.Y1).Plot(c, p)
@@ -196,25 +196,25 @@ func interpolate(g *figure.Grid, x, y float64) float64 {
 	return (1-v)*((1-u)*g.Z[j*g.NX+i]+u*g.Z[j*g.NX+right]) + v*((1-u)*g.Z[up*g.NX+i]+u*g.Z[up*g.NX+right])
 }
 
-// gridXYZ is a grid as package plotter takes it.
-type gridXYZ struct{ *figure.Grid }
+// A plotterGrid is a grid as plotter.GridXYZ.
+type plotterGrid struct{ *figure.Grid }
 
-func (g gridXYZ) Dims() (c, r int)   { return g.NX, g.NY }
-func (g gridXYZ) Z(c, r int) float64 { return g.Grid.Z[r*g.NX+c] }
+func (g plotterGrid) Dims() (c, r int)   { return g.NX, g.NY }
+func (g plotterGrid) Z(c, r int) float64 { return g.Grid.Z[r*g.NX+c] }
 
-// extent is the smallest range that holds all values shown.
+// An extent is the smallest range that holds all values.
 type extent struct{ low, high float64 }
 
-func (e *extent) add(positive bool, all ...float64) {
-	for _, v := range all {
-		if math.IsNaN(v) || math.IsInf(v, 0) || positive && v <= 0 {
+func (e *extent) extend(logScale bool, values ...float64) {
+	for _, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) || logScale && v <= 0 {
 			continue
 		}
 		e.low, e.high = math.Min(e.low, v), math.Max(e.high, v)
 	}
 }
 
-// extents returns the ranges that a panel's layers need.
+// extents returns the extents of a panel's layers.
 func extents(p *figure.Panel, layers []figure.Layer) (x, y extent) {
 	x, y = extent{math.Inf(1), math.Inf(-1)}, extent{math.Inf(1), math.Inf(-1)}
 	logX, logY := p.X.Scale == figure.Log, p.Y.Scale == figure.Log
@@ -222,19 +222,19 @@ func extents(p *figure.Panel, layers []figure.Layer) (x, y extent) {
 		l := &layers[i]
 		switch l.Mark {
 		case figure.Heat, figure.Contour:
-			x.add(logX, l.Grid.X0, l.Grid.X1)
-			y.add(logY, l.Grid.Y0, l.Grid.Y1)
+			x.extend(logX, l.Grid.X0, l.Grid.X1)
+			y.extend(logY, l.Grid.Y0, l.Grid.Y1)
 			continue
 		case figure.Area, figure.Bars:
-			y.add(logY, 0)
+			y.extend(logY, 0)
 		}
 		for _, v := range l.X {
-			x.add(logX, v-l.Width/2, v+l.Width/2)
+			x.extend(logX, v-l.Width/2, v+l.Width/2)
 		}
-		y.add(logY, l.Y...)
-		y.add(logY, l.High...)
-		if l.Mark == figure.Band || !logY { // where intervals can reach down to nothing
-			y.add(logY, l.Low...)
+		y.extend(logY, l.Y...)
+		y.extend(logY, l.High...)
+		if l.Mark == figure.Band || !logY { // on a logarithmic axis, an interval may reach down to nearly 0
+			y.extend(logY, l.Low...)
 		}
 	}
 	return x, y

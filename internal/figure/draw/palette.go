@@ -11,10 +11,10 @@ import (
 	"github.com/revgen/revgen/internal/figure"
 )
 
-// The colours tell apart for every kind of colour vision: those of Okabe and
-// Ito for lines, ColorBrewer's YlGnBu for grids.
+// The colours can be told apart with every kind of colour vision: lines have those of Okabe and Ito,
+// grids ColorBrewer's YlGnBu.
 var (
-	colorWhite  = color.NRGBA{0xff, 0xff, 0xff, 0xff}
+	white       = color.NRGBA{0xff, 0xff, 0xff, 0xff}
 	ink         = color.NRGBA{0x22, 0x22, 0x22, 0xff}
 	grey        = color.NRGBA{0x77, 0x77, 0x77, 0xff}
 	targetLine  = color.NRGBA{0x2b, 0x6c, 0xa3, 0xff}
@@ -30,20 +30,20 @@ var (
 	}
 )
 
-// onDark are the colours of lines where the ground is dark, of those that they stand for.
-var onDark = map[color.NRGBA]color.NRGBA{
+// darkLine maps a colour of lines to the one that takes its place on a dark background.
+var darkLine = map[color.NRGBA]color.NRGBA{
 	ink: {0xe4, 0xe7, 0xeb, 0xff}, grey: {0x9a, 0xa4, 0xb1, 0xff}, targetLine: {0x6f, 0xb1, 0xe6, 0xff}, generated: {0xff, 0x8a, 0x3d, 0xff},
 	seriesLines[0]: {0x3f, 0xa6, 0xe8, 0xff}, seriesLines[2]: {0x2f, 0xc7, 0x9b, 0xff}, seriesLines[3]: {0xe6, 0x9c, 0xc8, 0xff},
 	seriesLines[4]: {0xf2, 0xb8, 0x33, 0xff}, seriesLines[5]: {0x8f, 0xd0, 0xf7, 0xff},
 }
 
-// darkGround is that of the cards of internal/htmlpage.
+// darkGround is the background of the cards of internal/htmlpage.
 var darkGround = color.NRGBA{0x1d, 0x21, 0x27, 0xff}
 
-// inTheDark are the style rules of an SVG document for readers of a dark scheme. Grids are
-// shown from the ground on too, in their hues. What knows no such rules has the colours
-// that stand in the document.
-var inTheDark = func() string {
+// darkStyle holds the style rules of an SVG document for readers with a dark colour scheme. The
+// colours of grids are inverted, and keep their hues. Viewers without such rules show the colours
+// in the document.
+var darkStyle = func() string {
 	var rules strings.Builder
 	rules.WriteString("@media (prefers-color-scheme: dark){image{filter:invert(.88) hue-rotate(180deg)}")
 	hex := func(c color.Color) string { // as vgsvg writes them
@@ -55,17 +55,17 @@ var inTheDark = func() string {
 			fmt.Fprintf(&rules, `[style*="%[1]s:%[2]s"]{%[1]s:%[3]s!important}`, part, hex(light), hex(dark))
 		}
 	}
-	rule(colorWhite, darkGround)
+	rule(white, darkGround)
 	roles := []figure.Role{figure.Target, figure.Generated, figure.Reference}
 	for i := range seriesLines {
 		roles = append(roles, figure.Series(i))
 	}
-	rule(ink, onDark[ink])
+	rule(ink, darkLine[ink])
 	for _, r := range roles {
 		line := lineColour(r)
-		rule(line, onDark[line])
-		rule(bandColour(r), onDark[line])
-		rule(fillColour(r), mix(darkGround, onDark[line], 0.35))
+		rule(line, darkLine[line])
+		rule(bandColour(r), darkLine[line])
+		rule(fillColour(r), mix(darkGround, darkLine[line], 0.35))
 	}
 	return rules.String() + "}"
 }()
@@ -91,20 +91,21 @@ func fillColour(r figure.Role) color.NRGBA {
 	return mix(color.NRGBA{0xff, 0xff, 0xff, 0xff}, lineColour(r), 0.25)
 }
 
-// bandColour is fillColour of bands, which may lie over each other.
+// bandColour returns the colour of bands of a role, which is transparent since bands may overlap.
 func bandColour(r figure.Role) color.NRGBA {
 	c := lineColour(r)
 	c.A = 0x40
 	return c
 }
 
+// mix returns the opaque colour at t between a and b.
 func mix(a, b color.NRGBA, t float64) color.NRGBA {
 	c := func(x, y uint8) uint8 { return uint8(math.Round(float64(x) + t*(float64(y)-float64(x)))) }
 	return color.NRGBA{c(a.R, b.R), c(a.G, b.G), c(a.B, b.B), 0xff}
 }
 
-// colourOf returns the colour of a value of a grid.
-func colourOf(g *figure.Grid, z float64) color.NRGBA {
+// gridColour returns the colour of a value of a grid.
+func gridColour(g *figure.Grid, z float64) color.NRGBA {
 	switch {
 	case g.States > len(seriesLines):
 		return color.NRGBAModel.Convert(palette.Rainbow(g.States, 0, 1-palette.Hue(1/float64(g.States)), 0.7, 0.85, 1).Colors()[int(z)]).(color.NRGBA)

@@ -11,8 +11,7 @@ import (
 	"github.com/revgen/revgen/internal/lists"
 )
 
-// normalizer places values on an axis. A logarithmic scale takes what is not
-// positive as its lower end.
+// A normalizer places values on an axis. A logarithmic scale puts values below its lower end there.
 type normalizer struct{ figure.Axis }
 
 // Normalize implements plot.Normalizer.
@@ -23,7 +22,7 @@ func (n normalizer) Normalize(low, high, x float64) float64 {
 	return (x - low) / (high - low)
 }
 
-// ticker marks round values.
+// A ticker marks round values.
 type ticker struct{ figure.Axis }
 
 // Ticks implements plot.Ticker.
@@ -37,50 +36,49 @@ func (t ticker) Ticks(low, high float64) []plot.Tick {
 	return linearTicks(low, high)
 }
 
-// linearTicks marks at most five steps of 1, 2 or 5 times a power of ten, all with the
-// same number of decimals. Large numbers, and small ones of few digits, are written in
-// powers of ten.
+// linearTicks marks at most maxSteps steps of 1, 2 or 5 times a power of ten, all with the same number
+// of decimals. Large numbers, and small ones of few digits, are written in powers of ten.
 func linearTicks(low, high float64) []plot.Tick {
-	const most = 5
-	raw := (high - low) / most
-	if !(raw > 0) {
+	const maxSteps = 5
+	minStep := (high - low) / maxSteps
+	if !(minStep > 0) {
 		return nil
 	}
-	step := math.Pow(10, math.Ceil(math.Log10(raw)))
+	step := math.Pow(10, math.Ceil(math.Log10(minStep)))
 	for _, divisor := range []float64{5, 2} {
-		if step/divisor >= raw {
+		if step/divisor >= minStep {
 			step /= divisor
 			break
 		}
 	}
 	decimals := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
 	largest := math.Max(-low, high)
-	plain := largest < manyDigits && (decimals <= 3 || largest > 1000*step)
-	var all []plot.Tick
+	decimal := largest < maxDecimal && (decimals <= 3 || largest > 1000*step)
+	var ticks []plot.Tick
 	for i := math.Ceil(low/step - 1e-9); i*step <= high+1e-9*step; i++ {
 		label := scientific(i * step)
-		if i != 0 && plain {
+		if i != 0 && decimal {
 			label = strings.ReplaceAll(strconv.FormatFloat(i*step, 'f', decimals, 64), "-", "−")
 		}
-		all = append(all, plot.Tick{Value: i * step, Label: label})
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: label})
 	}
-	return all
+	return ticks
 }
 
-// logTicks marks the powers of ten, every second or third of them where there
-// are many; their multiples by 2 and 5 too where there are few, and round
-// values where there is none.
+// logTicks marks and labels the powers of ten. Below 6 decades it marks their multiples too, and up
+// to 1.7 decades it labels those by 2 and 5. From 6 decades on it labels only every second, third, …
+// power. A range of less than 0.7 decades has the ticks of a linear axis.
 func logTicks(low, high float64) []plot.Tick {
 	if !(low > 0 && high > low) {
 		return nil
 	}
-	var all []plot.Tick
+	var ticks []plot.Tick
 	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
 	decades := math.Log10(high / low)
 	if decades < 0.7 {
 		return linearTicks(low, high)
 	}
-	every := 1 + int(decades/6)
+	labelEvery := 1 + int(decades/6)
 	for e := first; e <= last; e++ {
 		power := math.Pow(10, float64(e))
 		for m := 1.0; m < 10; m++ {
@@ -92,15 +90,15 @@ func logTicks(low, high float64) []plot.Tick {
 			switch {
 			case decades <= 1.7 && (m == 1 || m == 2 || m == 5):
 				tick.Label = number(v)
-			case m == 1 && e%every == 0:
+			case m == 1 && e%labelEvery == 0:
 				tick.Label = power10(e)
-			case m > 1 && every > 1:
+			case m > 1 && labelEvery > 1:
 				continue
 			}
-			all = append(all, tick)
+			ticks = append(ticks, tick)
 		}
 	}
-	return all
+	return ticks
 }
 
 func power10(e int) string {
@@ -113,20 +111,20 @@ func power10(e int) string {
 	return "10^{" + strings.ReplaceAll(strconv.Itoa(e), "-", "−") + "}"
 }
 
-// manyDigits is where numbers are written as powers of ten.
-const manyDigits = 1e6
+// maxDecimal is the number from which on powers of ten are written.
+const maxDecimal = 1e6
 
-// number writes a tick's value, with a minus sign and a power of ten where
-// digits would be many.
+// number writes a tick's value with a minus sign, as a power of ten if it would have many digits.
 func number(x float64) string {
-	if a := math.Abs(x); a != 0 && (a < 1e-3 || a >= manyDigits) {
+	if a := math.Abs(x); a != 0 && (a < 1e-3 || a >= maxDecimal) {
 		return scientific(x)
 	}
-	return strings.ReplaceAll(strconv.FormatFloat(rounded(x), 'f', -1, 64), "-", "−")
+	return strings.ReplaceAll(strconv.FormatFloat(round10(x), 'f', -1, 64), "-", "−")
 }
 
+// scientific writes x as a multiple of a power of ten.
 func scientific(x float64) string {
-	x = rounded(x)
+	x = round10(x)
 	switch {
 	case x == 0:
 		return "0"
@@ -147,8 +145,8 @@ func scientific(x float64) string {
 	return mantissa + "·" + power10(int(e))
 }
 
-// rounded removes what sums of rounded steps leave in the last digits.
-func rounded(x float64) float64 {
+// round10 rounds to ten digits, which removes the rounding errors of sums of steps.
+func round10(x float64) float64 {
 	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 10, 64), 64)
 	return y + 0 // no negative zero
 }

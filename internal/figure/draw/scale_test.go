@@ -68,7 +68,7 @@ func TestEveryTick(t *testing.T) {
 	for x, want := range map[float64]string{0: "0", 1: "1", 10: "10", 100: "10^{2}", 25: "2.5·10", 9.9999e3: "10^{4}", 12345: "1.234·10^{4}", -0.2: "−2·10^{−1}", 3: "3", -1.5: "−1.5"} {
 		require.Equal(t, want, scientific(x))
 	}
-	require.False(t, math.Signbit(rounded(math.Copysign(0, -1))))
+	require.False(t, math.Signbit(round10(math.Copysign(0, -1))))
 }
 
 // TestScales: values stand where they or their logarithms do.
@@ -115,7 +115,7 @@ func TestFinite(t *testing.T) {
 		{figure.Layer{Mark: figure.Level, Y: []float64{nan}}, figure.Layer{Mark: figure.Level}},
 		{figure.Layer{Mark: figure.Heat, Grid: &figure.Grid{}}, figure.Layer{Mark: figure.Heat, Grid: &figure.Grid{}}},
 	} {
-		got := finite([]figure.Layer{{Mark: figure.Bars}, c.in, {Mark: figure.Points, X: []float64{1}, Y: []float64{nan}}})
+		got := finiteLayers([]figure.Layer{{Mark: figure.Bars}, c.in, {Mark: figure.Points, X: []float64{1}, Y: []float64{nan}}})
 		require.Len(t, got, 1, "%v", c.in)
 		if c.in.Mark != figure.Level {
 			require.Equal(t, c.want, got[0])

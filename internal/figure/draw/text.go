@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// markup is a text.Handler for the labels of package figure.
+// markup is the text.Handler of the labels of package figure.
 type markup struct{ text.Plain }
 
 // A fragment is a piece of a line in one font.
@@ -28,12 +28,12 @@ const (
 	scriptDown = -0.16
 )
 
-// parse splits a line at its marks. A mark without its end is ordinary text.
+// parse splits a line at its marks. A mark that is not closed is ordinary text.
 func parse(line string) []fragment {
-	var all []fragment
+	var fragments []fragment
 	add := func(s string, italic bool, shift int) {
 		if s != "" {
-			all = append(all, fragment{s, italic, shift})
+			fragments = append(fragments, fragment{s, italic, shift})
 		}
 	}
 	rest, italic := line, false
@@ -62,7 +62,7 @@ func parse(line string) []fragment {
 		}
 	}
 	add(rest, italic, 0)
-	return all
+	return fragments
 }
 
 // plain returns a label without its marks.
@@ -74,6 +74,7 @@ func plain(label string) string {
 	return b.String()
 }
 
+// face returns the font of a fragment in a line of font base, and how far it is raised.
 func (f fragment) face(h text.Handler, base font.Font) (face font.Face, rise vg.Length) {
 	if f.italic {
 		base.Style = stdfont.StyleItalic
