@@ -1,7 +1,7 @@
-// Package notes saves the progress of work that takes minutes, so that it goes on from there
-// after an interruption. A context carries notes to whoever does a part of the work. The part
-// is a function of what its page is called by. The page holds the state that its loop goes on
-// from, and at last the result.
+// Package notes saves the progress of work that takes minutes, so that after an interruption the
+// work continues from there. A context carries a Book of notes to the parts of the work. Each part
+// has a Page, which holds first the state from which its loop continues, and at last its result.
+// The arguments of PageOf determine the part's result, and identify the page.
 package notes
 
 import (
@@ -22,19 +22,19 @@ import (
 )
 
 const (
-	trifle   = 5 * time.Millisecond   // of work, which is not worth a note
-	stands   = 100 * time.Millisecond // that a page does at least while work goes on,
-	share    = 20                     // and so many times as long as it took to write
-	mostPage = 1 << 30                // bytes
+	minWork     = 5 * time.Millisecond   // less work is not worth a note
+	minInterval = 100 * time.Millisecond // between two notes of a page,
+	writeRatio  = 20                     // and at least so many times as long as writing it takes
+	maxPage     = 1 << 30                // bytes
 )
 
-// A Book is the notes in a directory, which is there while there are any.
+// A Book holds the notes in a directory, which exists only if there are any.
 type Book struct {
-	dir   string
-	pages map[string][]byte
+	dir   string            // empty for a book that keeps nothing new
+	pages map[string][]byte // by Page.name, as they were when the book was opened
 }
 
-// Open returns the notes that a directory holds. Pages that are damaged are none.
+// Open reads the notes in a directory. It leaves out damaged pages.
 func Open(dir string) *Book {
 	b := &Book{dir: dir, pages: make(map[string][]byte)}
 	entries, _ := os.ReadDir(dir)
@@ -42,7 +42,7 @@ func Open(dir string) *Book {
 		if len(e.Name()) != 2*sha256.Size || !e.Type().IsRegular() {
 			continue
 		}
-		text, err := disk.Read(filepath.Join(dir, e.Name()), mostPage)
+		text, err := disk.Read(filepath.Join(dir, e.Name()), maxPage)
 		if n := len(text) - sha256.Size; err == nil && n >= 0 {
 			if sum := sha256.Sum256(text[:n]); bytes.Equal(sum[:], text[n:]) {
 				b.pages[e.Name()] = text[:n]
@@ -52,7 +52,7 @@ func Open(dir string) *Book {
 	return b
 }
 
-// Remove removes the notes, which nobody needs any more.
+// Remove removes the notes and their directory.
 func (b *Book) Remove() {
 	if b != nil {
 		clear(b.pages)
@@ -60,81 +60,81 @@ func (b *Book) Remove() {
 	}
 }
 
-// Text returns all pages, for Read of another process.
+// Text encodes all pages for Read in another process.
 func (b *Book) Text() ([]byte, error) {
 	var text bytes.Buffer
 	err := gob.NewEncoder(&text).Encode(b.pages)
 	return text.Bytes(), err
 }
 
-// Read returns a book of the pages that a text has, which keeps no more.
+// Read returns a book of the pages in a text. It keeps nothing new.
 func Read(text []byte) (*Book, error) {
 	b := new(Book)
 	return b, gob.NewDecoder(bytes.NewReader(text)).Decode(&b.pages)
 }
 
-type key struct{}
+type contextKey struct{}
 
-// A desk is what a context carries.
-type desk struct {
-	book  *Book
-	scope string
-	sound []func() error
+// carried is what a context carries.
+type carried struct {
+	book     *Book
+	subject  string         // of the pages
+	failures []func() error // a page keeps nothing once one of them returns an error
 }
 
-func of(ctx context.Context) desk {
-	d, _ := ctx.Value(key{}).(desk)
-	return d
+func carriedBy(ctx context.Context) carried {
+	c, _ := ctx.Value(contextKey{}).(carried)
+	return c
 }
 
 // With returns a context that carries a book.
 func With(ctx context.Context, b *Book) context.Context {
-	return context.WithValue(ctx, key{}, desk{book: b})
+	return context.WithValue(ctx, contextKey{}, carried{book: b})
 }
 
-// About returns a context whose pages are about something: those about anything else are
-// others.
+// About returns a context whose pages have a further subject. Pages of different subjects are
+// different.
 func About(ctx context.Context, what ...any) context.Context {
-	d := of(ctx)
-	d.scope += fmt.Sprintf("%v\n", what)
-	return context.WithValue(ctx, key{}, d)
+	c := carriedBy(ctx)
+	c.subject += fmt.Sprintf("%v\n", what)
+	return context.WithValue(ctx, contextKey{}, c)
 }
 
-// AboutOnly is About of a context whose pages were about nothing: those about the same are found
-// again, whatever is done with it.
+// AboutOnly is About without the subjects that ctx has, so that any work on the same subject finds
+// the pages.
 func AboutOnly(ctx context.Context, what ...any) context.Context {
-	d := of(ctx)
-	d.scope = ""
-	return About(context.WithValue(ctx, key{}, d), what...)
+	c := carriedBy(ctx)
+	c.subject = ""
+	return About(context.WithValue(ctx, contextKey{}, c), what...)
 }
 
-// Unless returns a context in which nothing is kept once failed returns an error: what is
+// Unless returns a context whose pages keep nothing once failed returns an error, since what is
 // computed from then on is of no use.
 func Unless(ctx context.Context, failed func() error) context.Context {
-	d := of(ctx)
-	d.sound = append(slices.Clip(d.sound), failed)
-	return context.WithValue(ctx, key{}, d)
+	c := carriedBy(ctx)
+	c.failures = append(slices.Clip(c.failures), failed)
+	return context.WithValue(ctx, contextKey{}, c)
 }
 
-// A Page is one part of the work. A nil page keeps nothing.
+// A Page holds the state of one part of the work. A nil page keeps nothing.
 type Page struct {
-	ctx     context.Context
-	desk    desk
-	name    string
-	written time.Time // or begun
-	stand   time.Duration
+	ctx       context.Context
+	carried   carried
+	name      string        // of the file
+	lastWrite time.Time     // or when the page was made
+	interval  time.Duration // least time to the next write of Keep
 }
 
-// PageOf returns the page of a part of the work: of what it is called by, numbers, strings
-// and what consists of them, and of the program's revision, since another may go another way
-// to the same. Where the context carries no book it is nil.
+// PageOf returns the page of a part of the work, nil if the context carries no book. The page is
+// identified by the context's subject, by numbers, strings and values that consist of them, and
+// by the program's revision, since another revision may reach the same result another way.
 func PageOf(ctx context.Context, by ...any) *Page {
-	d := of(ctx)
-	if d.book == nil {
+	c := carriedBy(ctx)
+	if c.book == nil {
 		return nil
 	}
 	h, v := sha256.New(), version.Read()
-	fmt.Fprintln(h, d.scope, v.Module, v.Revision)
+	fmt.Fprintln(h, c.subject, v.Module, v.Revision)
 	for _, v := range by {
 		switch v := v.(type) {
 		case []float32, []float64: // may be many
@@ -143,33 +143,33 @@ func PageOf(ctx context.Context, by ...any) *Page {
 			fmt.Fprintf(h, "%#v\n", v)
 		}
 	}
-	return &Page{ctx: ctx, desk: d, name: hex.EncodeToString(h.Sum(nil)), written: time.Now(), stand: stands}
+	return &Page{ctx: ctx, carried: c, name: hex.EncodeToString(h.Sum(nil)), lastWrite: time.Now(), interval: minInterval}
 }
 
-// Recall sets what state points to, to what the page holds, and reports whether it does.
+// Recall decodes what the page holds into state, a pointer, and reports whether it could.
 func (p *Page) Recall(state any) bool {
 	if p == nil {
 		return false
 	}
-	text, ok := p.desk.book.pages[p.name]
+	text, ok := p.carried.book.pages[p.name]
 	return ok && gob.NewDecoder(bytes.NewReader(text)).Decode(state) == nil
 }
 
-// Keep keeps a state, from which Recall goes on, unless what the page holds is recent.
+// Keep saves a state from which the work can continue, unless the last write is recent.
 func (p *Page) Keep(state any) {
-	if p != nil && time.Since(p.written) >= p.stand {
+	if p != nil && time.Since(p.lastWrite) >= p.interval {
 		p.write(state)
 	}
 }
 
-// Done keeps the last state.
+// Done saves the last state, unless the work took less than minWork.
 func (p *Page) Done(state any) {
-	if p != nil && time.Since(p.written) >= trifle {
+	if p != nil && time.Since(p.lastWrite) >= minWork {
 		p.write(state)
 	}
 }
 
-// Leave keeps a result that is asked for again, however soon it was there.
+// Leave saves a result that is asked for again, however little time it took.
 func (p *Page) Leave(state any) {
 	if p != nil {
 		p.write(state)
@@ -177,24 +177,24 @@ func (p *Page) Leave(state any) {
 }
 
 func (p *Page) write(state any) {
-	if p.desk.book.dir == "" {
+	if p.carried.book.dir == "" {
 		return
 	}
-	begun := time.Now()
+	start := time.Now()
 	var text bytes.Buffer
 	if gob.NewEncoder(&text).Encode(state) != nil || p.ctx.Err() != nil {
 		return
 	}
-	for _, failed := range p.desk.sound {
+	for _, failed := range p.carried.failures {
 		if failed() != nil {
 			return
 		}
 	}
 	sum := sha256.Sum256(text.Bytes())
 	text.Write(sum[:])
-	if os.MkdirAll(p.desk.book.dir, 0o755) != nil || disk.Publish(filepath.Join(p.desk.book.dir, p.name), text.Bytes()) != nil {
-		return // and the work is done again
+	if os.MkdirAll(p.carried.book.dir, 0o755) != nil || disk.Publish(filepath.Join(p.carried.book.dir, p.name), text.Bytes()) != nil {
+		return // the work is done again after an interruption
 	}
-	p.written = time.Now()
-	p.stand = max(stands, share*p.written.Sub(begun))
+	p.lastWrite = time.Now()
+	p.interval = max(minInterval, writeRatio*p.lastWrite.Sub(start))
 }

@@ -23,7 +23,7 @@ func TestPages(t *testing.T) {
 	}
 	page := func(ctx context.Context, by ...any) *Page {
 		p := PageOf(ctx, by...)
-		p.written = time.Time{} // long ago
+		p.lastWrite = time.Time{} // long ago
 		return p
 	}
 	ctx := About(With(t.Context(), Open(dir)), "a target")
@@ -108,23 +108,23 @@ func TestWhenPagesAreWritten(t *testing.T) {
 		return n
 	}
 	p := PageOf(ctx, "a")
-	require.Equal(t, stands, p.stand)
-	p.stand = time.Hour
+	require.Equal(t, minInterval, p.interval)
+	p.interval = time.Hour
 	p.Keep(1)
 	require.Zero(t, holds("a"))
 	require.NoDirExists(t, dir)
-	p.written = time.Now().Add(-p.stand - time.Minute)
+	p.lastWrite = time.Now().Add(-p.interval - time.Minute)
 	p.Keep(2)
 	require.Equal(t, 2, holds("a"))
-	require.Less(t, time.Since(p.written), time.Minute)
-	require.GreaterOrEqual(t, p.stand, stands)
-	p.stand = time.Hour
+	require.Less(t, time.Since(p.lastWrite), time.Minute)
+	require.GreaterOrEqual(t, p.interval, minInterval)
+	p.interval = time.Hour
 	p.Keep(3)
 	require.Equal(t, 2, holds("a"), "what it holds is recent")
-	p.written = time.Now().Add(-trifle)
+	p.lastWrite = time.Now().Add(-minWork)
 	p.Done(4)
 	require.Equal(t, 4, holds("a"))
-	p.written = time.Now().Add(time.Hour)
+	p.lastWrite = time.Now().Add(time.Hour)
 	p.Done(5)
 	require.Equal(t, 4, holds("a"), "a trifle")
 	info, err := os.Stat(dir)
@@ -134,7 +134,7 @@ func TestWhenPagesAreWritten(t *testing.T) {
 	// Pages are those of what they are called by, and files of other names are none.
 	for i, by := range [][]any{{"a", 1}, {"a", "1"}, {1.0}, {[]float64{1}}, {[]float32{1}}, {[]float64{1, 2}}, {"a"}, {}} {
 		q := PageOf(ctx, by...)
-		q.written = time.Time{}
+		q.lastWrite = time.Time{}
 		q.Done(10 + i)
 	}
 	for i, by := range [][]any{{"a", 1}, {"a", "1"}, {1.0}, {[]float64{1}}, {[]float32{1}}, {[]float64{1, 2}}, {"a"}, {}} {
@@ -159,8 +159,8 @@ func TestWhenPagesAreWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	q := PageOf(With(t.Context(), Open(filepath.Join(file, "below"))), "a")
-	q.written, q.stand = time.Time{}, time.Hour
+	q.lastWrite, q.interval = time.Time{}, time.Hour
 	q.Keep(1)
-	require.Equal(t, time.Hour, q.stand)
-	require.True(t, q.written.IsZero())
+	require.Equal(t, time.Hour, q.interval)
+	require.True(t, q.lastWrite.IsZero())
 }
