@@ -1,5 +1,5 @@
-// Lint finds sums of floating-point numbers in the order of a map, which changes
-// from run to run, and with it their last bits:
+// Lint finds sums of floating-point numbers in the order of a map. The order changes from run to
+// run, and the last bits of the sums with it:
 //
 //	for _, w := range weights { // a map
 //		sum += w
@@ -28,8 +28,8 @@ var analyzer = &analysis.Analyzer{
 	Run: func(pass *analysis.Pass) (any, error) {
 		for _, f := range pass.Files {
 			ast.Inspect(f, func(n ast.Node) bool {
-				if loop, ok := n.(*ast.RangeStmt); ok && unordered(pass.TypesInfo, loop.X) {
-					for _, at := range sums(pass.TypesInfo, loop) {
+				if loop, ok := n.(*ast.RangeStmt); ok && isUnordered(pass.TypesInfo, loop.X) {
+					for _, at := range mapSums(pass.TypesInfo, loop) {
 						pass.Reportf(at, "a sum of floating-point numbers in the order of a map; take the keys in order")
 					}
 				}
@@ -40,22 +40,22 @@ var analyzer = &analysis.Analyzer{
 	},
 }
 
-// unordered reports whether ranging over x has no order: x is a map, or an
-// iterator of package maps.
-func unordered(info *types.Info, x ast.Expr) bool {
+// isUnordered reports whether a range over x has no fixed order: x is a map, or an iterator of
+// package maps.
+func isUnordered(info *types.Info, x ast.Expr) bool {
 	if t := info.TypeOf(x); t != nil {
 		if _, ok := t.Underlying().(*types.Map); ok {
 			return true
 		}
 	}
-	return iterator(info, x) != ""
+	return mapsFunction(info, x) != ""
 }
 
-// iterator returns the name of the function of package maps that x calls.
-func iterator(info *types.Info, x ast.Expr) string {
+// mapsFunction returns the name of the function of package maps that x calls, "" if it calls none.
+func mapsFunction(info *types.Info, x ast.Expr) string {
 	if call, ok := ast.Unparen(x).(*ast.CallExpr); ok {
 		if f, ok := call.Fun.(*ast.SelectorExpr); ok {
-			if of := info.Uses[f.Sel]; of != nil && of.Pkg() != nil && of.Pkg().Path() == "maps" {
+			if function := info.Uses[f.Sel]; function != nil && function.Pkg() != nil && function.Pkg().Path() == "maps" {
 				return f.Sel.Name
 			}
 		}
@@ -63,28 +63,28 @@ func iterator(info *types.Info, x ast.Expr) string {
 	return ""
 }
 
-// sums returns where a loop accumulates a number that outlives an iteration.
-// Elements at the loop's key are another for each iteration.
-func sums(info *types.Info, loop *ast.RangeStmt) (found []token.Pos) {
+// mapSums returns where a loop accumulates a floating-point number that outlives an iteration. An
+// element at the loop's key does not, since every iteration has another one.
+func mapSums(info *types.Info, loop *ast.RangeStmt) (found []token.Pos) {
 	ast.Inspect(loop.Body, func(n ast.Node) bool {
 		s, ok := n.(*ast.AssignStmt)
-		if !ok || len(s.Lhs) != 1 || !floating(info.TypeOf(s.Lhs[0])) {
+		if !ok || len(s.Lhs) != 1 || !isFloat(info.TypeOf(s.Lhs[0])) {
 			return true
 		}
-		to := ast.Unparen(s.Lhs[0])
-		if root := rootOf(to); root != nil {
+		target := ast.Unparen(s.Lhs[0])
+		if root := rootOf(target); root != nil {
 			if o := info.ObjectOf(root); o != nil && loop.Body.Pos() <= o.Pos() && o.Pos() < loop.Body.End() {
 				return true // declared in the loop
 			}
 		}
-		if element, ok := to.(*ast.IndexExpr); ok && loop.Key != nil && iterator(info, loop.X) != "Values" && types.ExprString(element.Index) == types.ExprString(loop.Key) {
+		if element, ok := target.(*ast.IndexExpr); ok && loop.Key != nil && mapsFunction(info, loop.X) != "Values" && types.ExprString(element.Index) == types.ExprString(loop.Key) {
 			return true
 		}
 		switch s.Tok {
 		case token.ADD_ASSIGN, token.SUB_ASSIGN, token.MUL_ASSIGN, token.QUO_ASSIGN:
 			found = append(found, s.Pos())
 		case token.ASSIGN:
-			if sum, ok := ast.Unparen(s.Rhs[0]).(*ast.BinaryExpr); ok && mentions(sum, types.ExprString(to)) {
+			if sum, ok := ast.Unparen(s.Rhs[0]).(*ast.BinaryExpr); ok && mentions(sum, types.ExprString(target)) {
 				found = append(found, s.Pos())
 			}
 		}
@@ -93,8 +93,7 @@ func sums(info *types.Info, loop *ast.RangeStmt) (found []token.Pos) {
 	return found
 }
 
-// mentions reports whether an arithmetic expression has a term or factor that is
-// written so.
+// mentions reports whether an arithmetic expression has a term or factor that reads as text.
 func mentions(x ast.Expr, text string) bool {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.BinaryExpr:
@@ -120,7 +119,7 @@ func rootOf(x ast.Expr) *ast.Ident {
 	}
 }
 
-func floating(t types.Type) bool {
+func isFloat(t types.Type) bool {
 	if t == nil {
 		return false
 	}
