@@ -1,5 +1,5 @@
-// Package report writes the metrics of an evaluation for people: in aligned
-// columns for a terminal and in Markdown, the same digits in both.
+// Package report writes metrics for people, in aligned columns for a terminal and in Markdown, with
+// the same digits in both.
 package report
 
 import (
@@ -12,13 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// A Table is rows of cells under a header.
+// A Table is rows of cells under a header. The first Left columns are words, and aligned left; the
+// others are numbers, and aligned right.
 type Table struct {
 	Header []string
 	Rows   [][]string
-	// Left is the number of columns, from the left, of words, which begin at
-	// their left edge; numbers end at their right one.
-	Left int
+	Left   int
 }
 
 // WriteText writes aligned columns, the header over a rule.
@@ -74,8 +73,8 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// Plain is a word of a CSV file that no spreadsheet takes for a formula: one that begins
-// as formulas do has an apostrophe before it.
+// Plain returns a word for a CSV file, with an apostrophe before it if a spreadsheet would take it
+// for a formula.
 func Plain(word string) string {
 	if word != "" && strings.IndexByte("=+-@\t\r", word[0]) >= 0 {
 		return "'" + word
@@ -83,8 +82,8 @@ func Plain(word string) string {
 	return word
 }
 
-// names are the parts of metrics' names that are not words.
-var names = map[string]string{
+// acronyms are the parts of metrics' names that people write otherwise.
+var acronyms = map[string]string{
 	"l1": "L1", "l2": "L2", "w1": "W1", "kl": "KL", "mmd": "MMD", "mmd2": "MMD²", "tv": "TV",
 }
 
@@ -92,19 +91,18 @@ var names = map[string]string{
 func Label(metric string) string {
 	parts := strings.Split(metric, "_")
 	for i, part := range parts {
-		if name, ok := names[part]; ok {
+		if name, ok := acronyms[part]; ok {
 			parts[i] = name
 		}
 	}
 	return strings.Join(parts, " ")
 }
 
-// unknown stands for a figure that is not a number: it could not be computed, and
-// a warning says why.
+// unknown stands for NaN: a number that could not be computed, as a warning explains.
 const unknown = "unknown"
 
-// Value writes a figure to one digit beyond the first that its interval leaves
-// open, and to at most six digits.
+// Value writes a number with at most six digits, and with one decimal more than the first digit of
+// half its interval needs.
 func Value(x float64, interval [2]float64) string {
 	if math.IsNaN(x) {
 		return unknown
@@ -152,7 +150,7 @@ func Seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
 }
 
-// Seeds names seeds in ascending order: 11–15, 18.
+// Seeds writes seeds, in ascending order, as ranges: 11–15, 18.
 func Seeds(seeds []uint64) string {
 	var parts []string
 	for i := 0; i < len(seeds); {
