@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -101,11 +100,6 @@ of the files.`,
 	flags.StringVarP(&w.format, "format", "f", "", "layout of the states, as for sample (default the system's)")
 	addThreads(cmd, &w.threads)
 	return cmd
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // ladder is a flag for inverse temperatures, in ascending order.

@@ -57,6 +57,16 @@ func terminal(w io.Writer) *os.File {
 	return nil
 }
 
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 func outputName(path string) string {
 	if path == "-" {
 		return "stdout"

@@ -80,22 +80,17 @@ func describeBatch(pg *htmlpage.Page, records []batch.Record) (err error) {
 			failed = append(failed, i)
 		}
 	}
-	if len(failed) > 0 {
-		pg.FailedJobs = b.reasonTable("Failed", "bad", failed, b.failure)
-	}
-	if warned := slices.DeleteFunc(slices.Clone(done), func(i int) bool { return !b.hasWarnings(i) }); len(warned) > 0 {
-		pg.WarnedJobs = b.reasonTable("Warned", "words", warned, b.warning)
-	}
+	pg.FailedJobs = b.reasonTable("Failed", "bad", failed, b.failure)
+	pg.WarnedJobs = b.reasonTable("Warned", "words", slices.DeleteFunc(slices.Clone(done), func(i int) bool { return !b.hasWarnings(i) }), b.warning)
 	if len(done) > 0 {
 		pg.Table = b.doneTable(done)
 	}
 	for _, f := range b.figures() {
-		p := htmlpage.Picture{}
 		var svg bytes.Buffer
 		if err := draw.SVG(&svg, &f); err != nil {
 			return err
 		}
-		p.SVG = svg.Bytes()
+		p := htmlpage.Picture{SVG: svg.Bytes()}
 		readTitle(&p)
 		pg.Pictures = append(pg.Pictures, p)
 	}
@@ -160,8 +155,11 @@ func (b *batchReport) keys() []string {
 	return lists.Map(b.columns, func(c batch.Column) string { return c.Key })
 }
 
-// reasonTable lists jobs with a reason, of which mark is the page's mark, and their values.
+// reasonTable lists jobs with a reason, marked, and their values. It returns nil for no jobs.
 func (b *batchReport) reasonTable(title, mark string, jobs []int, reason func(int) string) *htmlpage.Table {
+	if len(jobs) == 0 {
+		return nil
+	}
 	t := &htmlpage.Table{Title: title, Header: append([]string{"job", "reason"}, b.keys()...)}
 	t.Left = len(t.Header)
 	for _, i := range jobs {

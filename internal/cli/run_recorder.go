@@ -209,18 +209,14 @@ func (w *recorder) conclude() error {
 	case state == "stopped":
 		return &batchStop{w.dir, w.succeeded, len(w.jobs)}
 	case w.failed > 0:
-		return fmt.Errorf("%d of %d jobs failed; the same command tries them again; the first failure is %s", w.failed, len(w.jobs), w.firstFailed())
+		first := w.firstFailure
+		line := ""
+		if first.Line > 0 {
+			line = fmt.Sprintf(" in line %d", first.Line)
+		}
+		return fmt.Errorf("%d of %d jobs failed; the same command tries them again; the first failure is %s%s: %s", w.failed, len(w.jobs), first.ID, line, first.Error)
 	case w.checkFailed > 0:
 		return errCheckFailed
 	}
 	return w.stdoutErr
-}
-
-// firstFailed says which job of the list is the first that failed, and why.
-func (w *recorder) firstFailed() string {
-	where := ""
-	if w.firstFailure.Line > 0 {
-		where = fmt.Sprintf(" in line %d", w.firstFailure.Line)
-	}
-	return w.firstFailure.ID + where + ": " + w.firstFailure.Error
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,11 +107,6 @@ func (p *program) check(ctx context.Context, systems []engine.Definition, path s
 		}
 	}
 	return r.end()
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // checkRecords writes the outcomes of checks as they come, and counts them.
