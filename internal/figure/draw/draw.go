@@ -73,10 +73,7 @@ func describePanel(p *figure.Panel, text string) string {
 	xExtent := extent{math.Inf(1), math.Inf(-1)}
 	for i := range layers {
 		l, yExtent := &layers[i], extent{math.Inf(1), math.Inf(-1)}
-		name := plain(cmp.Or(l.Label, [...]string{"target", "generated", "reference"}[min(l.Role, figure.Reference)]))
-		if l.Label == "" && l.Role > figure.Reference {
-			name = "the curve"
-		}
+		name := plain(cmp.Or(l.Label, [...]string{"target", "generated", "reference", "the curve"}[min(l.Role, figure.Series(0))]))
 		values := slices.DeleteFunc(slices.Clone(l.Y), func(v float64) bool { return v-v != 0 })
 		xExtent.extend(false, l.X...)
 		yExtent.extend(false, values...)

@@ -88,7 +88,7 @@ func fillColour(r figure.Role) color.NRGBA {
 	if r == figure.Target {
 		return targetFill
 	}
-	return mix(color.NRGBA{0xff, 0xff, 0xff, 0xff}, lineColour(r), 0.25)
+	return mix(white, lineColour(r), 0.25)
 }
 
 // bandColour returns the colour of bands of a role, which is transparent since bands may overlap.
