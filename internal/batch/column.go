@@ -16,9 +16,9 @@ type Column struct {
 
 // Varied returns the columns whose values differ between records: verbs and arguments first, then
 // keys in the order in which the records name them.
-func Varied(all []Record) ([]Column, error) {
-	columns := []Column{{"verb", make([]string, len(all))}, {"argument", make([]string, len(all))}}
-	for i, r := range all {
+func Varied(records []Record) ([]Column, error) {
+	columns := []Column{{"verb", make([]string, len(records))}, {"argument", make([]string, len(records))}}
+	for i, r := range records {
 		columns[0].Texts[i], columns[1].Texts[i] = r.Verb, strings.Join(r.Args, " ")
 		if len(r.Values) == 0 {
 			continue
@@ -28,13 +28,13 @@ func Varied(all []Record) ([]Column, error) {
 			return nil, fmt.Errorf("%s: values: %w", r.ID, err)
 		}
 		for _, m := range v.Members {
-			at := slices.IndexFunc(columns, func(c Column) bool { return c.Key == m.Key })
-			if at < 0 {
-				at = len(columns)
-				columns = append(columns, Column{m.Key, make([]string, len(all))})
+			k := slices.IndexFunc(columns, func(c Column) bool { return c.Key == m.Key })
+			if k < 0 {
+				k = len(columns)
+				columns = append(columns, Column{m.Key, make([]string, len(records))})
 			}
-			if columns[at].Texts[i] = m.Value.Text; m.Value.Kind != ndjson.String {
-				columns[at].Texts[i] = m.Value.String()
+			if columns[k].Texts[i] = m.Value.Text; m.Value.Kind != ndjson.String {
+				columns[k].Texts[i] = m.Value.String()
 			}
 		}
 	}

@@ -80,15 +80,15 @@ func rangeValues(text string) ([]ndjson.Value, error) {
 	if !n.IsInt64() || n.Int64() >= maxJobs {
 		return nil, fmt.Errorf("%q has more than %d values", text, maxJobs)
 	}
-	all := make([]ndjson.Value, n.Int64()+1)
-	for i := range all {
+	values := make([]ndjson.Value, n.Int64()+1)
+	for i := range values {
 		var err error
-		if all[i], err = ndjson.Number(value.FloatString(digits)); err != nil {
+		if values[i], err = ndjson.Number(value.FloatString(digits)); err != nil {
 			return nil, fmt.Errorf("%q: %w", text, err)
 		}
 		value.Add(value, step)
 	}
-	return all, nil
+	return values, nil
 }
 
 func notRange(text string) error {

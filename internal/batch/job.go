@@ -118,7 +118,7 @@ const (
 // error lists the first ten wrong lines, and counts the others.
 func Read(r io.Reader, verbs []Verb, dir string) ([]*Job, error) {
 	limited := &io.LimitedReader{R: r, N: maxListBytes + 1}
-	var all []*Job
+	var jobs []*Job
 	var problems problemList
 	err := ndjson.Each(limited, lineLimits, func(line int, v *ndjson.Value, reason string) {
 		if reason != "" {
@@ -131,7 +131,7 @@ func Read(r io.Reader, verbs []Verb, dir string) ([]*Job, error) {
 			if origin.id == "" {
 				origin.id = fmt.Sprint(line)
 			}
-			all, err = Multiply(all, origin, grid, verbs, dir)
+			jobs, err = Multiply(jobs, origin, grid, verbs, dir)
 		}
 		if err != nil {
 			problems.add(fmt.Errorf("line %d: %w", line, err))
@@ -143,7 +143,7 @@ func Read(r io.Reader, verbs []Verb, dir string) ([]*Job, error) {
 	case err != nil:
 		return nil, err
 	}
-	return all, problems.end()
+	return jobs, problems.end()
 }
 
 // A problemList collects the errors of a list of jobs.
@@ -251,13 +251,13 @@ func settings(m ndjson.Member) ([]ndjson.Member, error) {
 	if m.Value.Kind != ndjson.Object {
 		return nil, fmt.Errorf("%s: %s where an object is needed, such as {\"target.beta\": 0.3}", m.Key, m.Value.Kind)
 	}
-	spelt := make(map[string]string)
+	keyOf := make(map[string]string)
 	for _, inner := range m.Value.Members {
 		for path := range leaves(inner.Key, &inner.Value) {
-			if other, twice := spelt[path]; twice {
+			if other, twice := keyOf[path]; twice {
 				return nil, fmt.Errorf("%s: %q and %q both say %s; remove one", m.Key, other, inner.Key, path)
 			}
-			spelt[path] = inner.Key
+			keyOf[path] = inner.Key
 		}
 	}
 	return m.Value.Members, nil
@@ -281,38 +281,38 @@ func leaves(path string, v *ndjson.Value) iter.Seq2[string, *ndjson.Value] {
 }
 
 // Multiply appends the jobs of a line, one for each point of its grid.
-func Multiply(all []*Job, origin *Origin, grid []ndjson.Member, verbs []Verb, dir string) ([]*Job, error) {
+func Multiply(jobs []*Job, origin *Origin, grid []ndjson.Member, verbs []Verb, dir string) ([]*Job, error) {
 	verb := find(verbs, origin.Verb)
 	if origin.out != "" && !verb.Writes {
-		return all, fmt.Errorf("out: %s writes nothing", verb.Name)
+		return jobs, fmt.Errorf("out: %s writes nothing", verb.Name)
 	}
 	origin.files = verb.Files
 	total := 1
 	for _, m := range grid {
 		if sets(origin.Settings, m.Key) || sets(origin.Given, m.Key) {
-			return all, fmt.Errorf("grid: %s: the job says it already", m.Key)
+			return jobs, fmt.Errorf("grid: %s: the job says it already", m.Key)
 		}
 		values, err := Axis(m.Value)
 		if err != nil {
-			return all, fmt.Errorf("grid: %s: %w", m.Key, err)
+			return jobs, fmt.Errorf("grid: %s: %w", m.Key, err)
 		}
 		origin.grid = append(origin.grid, ndjson.Member{Key: m.Key, Value: ndjson.Value{Kind: ndjson.List, Items: values}})
 		if total *= len(values); total > maxJobs {
-			return all, fmt.Errorf("grid: more than %d jobs", maxJobs)
+			return jobs, fmt.Errorf("grid: more than %d jobs", maxJobs)
 		}
 	}
 	for n := range total {
-		job := &Job{Origin: origin, Index: len(all), point: n}
+		job := &Job{Origin: origin, Index: len(jobs), point: n}
 		if job.Index == maxJobs {
-			return all, fmt.Errorf("more than %d jobs", maxJobs)
+			return jobs, fmt.Errorf("more than %d jobs", maxJobs)
 		}
 		if err := job.name(verb, dir); err != nil {
-			return all, err
+			return jobs, err
 		}
 		job.digest = job.computeDigest()
-		all = append(all, job)
+		jobs = append(jobs, job)
 	}
-	return all, nil
+	return jobs, nil
 }
 
 // sets reports whether one of the members sets a path.
@@ -393,29 +393,29 @@ type Place struct {
 // are allowed.
 func Link(jobs []*Job, place Place) error {
 	var problems problemList
-	ids, outs, taken := make(map[string]*Job), make(map[string]*Job), make(map[string]bool)
+	ids, outs, reserved := make(map[string]*Job), make(map[string]*Job), make(map[string]bool)
 	for _, path := range place.Reserved {
-		taken[disk.Real(path)] = true
+		reserved[disk.Real(path)] = true
 	}
 	home := disk.Real(place.Dir)
 	for _, j := range jobs {
 		j.dependsOn = -1
-		if before := ids[j.ID]; before != nil {
-			problems.add(fmt.Errorf("%s: id: %q is that of %s too", j.location(), j.ID, before.location()))
+		if other := ids[j.ID]; other != nil {
+			problems.add(fmt.Errorf("%s: id: %q is that of %s too", j.location(), j.ID, other.location()))
 		}
 		ids[j.ID] = j
 		for _, out := range j.outputs() {
 			path := disk.Real(out)
-			own := func(path string) bool { return disk.Same(path, out) }
-			within, err := filepath.Rel(home, path)
-			switch before := outs[path]; {
-			case taken[path] || slices.ContainsFunc(place.Reserved, own):
+			sameFile := func(path string) bool { return disk.Same(path, out) }
+			relative, err := filepath.Rel(home, path)
+			switch other := outs[path]; {
+			case reserved[path] || slices.ContainsFunc(place.Reserved, sameFile):
 				problems.add(fmt.Errorf("%s: out: %s is the batch's own; give the job another id, or another out", j.location(), out))
-			case before == j:
+			case other == j:
 				problems.add(fmt.Errorf("%s: writes %s twice", j.location(), out))
-			case before != nil:
-				problems.add(fmt.Errorf("%s: out: %s is where %s writes too", j.location(), out, before.location()))
-			case !place.AllowOutside && (err != nil || !filepath.IsLocal(within)):
+			case other != nil:
+				problems.add(fmt.Errorf("%s: out: %s is where %s writes too", j.location(), out, other.location()))
+			case !place.AllowOutside && (err != nil || !filepath.IsLocal(relative)):
 				problems.add(fmt.Errorf("%s: out: %s is outside %s, the batch's directory; write %s, or allow it by --allow-outside", j.location(), out, place.Dir, filepath.Join(place.Dir, filepath.Base(out))))
 			}
 			outs[path] = j
@@ -446,28 +446,28 @@ func (j *Job) location() string {
 }
 
 // outputs returns the paths that the job writes.
-func (j *Job) outputs() (all []string) {
+func (j *Job) outputs() (paths []string) {
 	for _, m := range j.Flags() {
 		if m.Value.Kind == ndjson.String && slices.Contains(j.files, m.Key) {
-			all = append(all, m.Value.Text)
+			paths = append(paths, m.Value.Text)
 		}
 	}
 	if j.Out != "" {
-		all = append(all, j.Out)
+		paths = append(paths, j.Out)
 	}
-	return all
+	return paths
 }
 
 // inputs returns the arguments, and the flags whose values are strings, since any of them may be a
 // path that the job reads.
 func (j *Job) inputs() []string {
-	all := j.Args[:len(j.Args):len(j.Args)]
+	paths := j.Args[:len(j.Args):len(j.Args)]
 	for _, m := range j.Flags() {
 		if m.Value.Kind == ndjson.String && m.Value.Text != "" && !slices.Contains(j.files, m.Key) {
-			all = append(all, m.Value.Text)
+			paths = append(paths, m.Value.Text)
 		}
 	}
-	return all
+	return paths
 }
 
 // writer returns the job that writes a path or a directory above it, nil if none does.

@@ -58,7 +58,7 @@ for the machine's own variation; on a busy machine all rows are inconclusive. Wi
 			return p.bench(&b, args)
 		},
 	}
-	cmd.AddCommand(p.answerCommand())
+	cmd.AddCommand(p.benchAnswerCommand())
 	flags := cmd.Flags()
 	p.addChoice(cmd, &b.format, "output", "o", "format: "+strings.Join(bench.Formats, ", "), bench.Formats...)
 	flags.StringSliceVar(&b.paths, "isa", nil, "kernel paths, separated by commas (default the best one)")

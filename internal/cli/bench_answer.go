@@ -16,7 +16,7 @@ import (
 	"github.com/revgen/revgen/internal/version"
 )
 
-func (p *program) answerCommand() *cobra.Command {
+func (p *program) benchAnswerCommand() *cobra.Command {
 	o, format, from, figures := answer.Options{Seconds: 5, Seed: 11, Peers: true}, "md", "", ""
 	cmd := &cobra.Command{
 		Use:   "answer",

@@ -49,9 +49,9 @@ func (p *program) infoCommand() *cobra.Command {
 		Args:  usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return p.describe(args[0])
+				return p.printInfo(args[0])
 			}
-			return p.machine()
+			return p.printMachine()
 		},
 	}
 }
@@ -72,7 +72,7 @@ func (p *program) versionCommand() *cobra.Command {
 	}
 }
 
-func (p *program) machine() error {
+func (p *program) printMachine() error {
 	m := machine{
 		Version: version.Read(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: asm.CPUName(),
 		Affinity: runtime.NumCPU(), Limit: runtime.GOMAXPROCS(0), Threads: defaultThreads(), Systems: p.systems.Names(),
@@ -140,7 +140,7 @@ type runInfo struct {
 	Evaluation *measure.Evaluation `json:"evaluation,omitempty"`
 }
 
-func (p *program) describe(path string) error {
+func (p *program) printInfo(path string) error {
 	var d runInfo
 	info, err := os.Stat(path)
 	if err != nil {
@@ -176,10 +176,10 @@ func (p *program) describe(path string) error {
 	if p.json {
 		return json.NewEncoder(p.stdout).Encode(d)
 	}
-	return p.writeDescription(path, &d)
+	return p.writeInfo(path, &d)
 }
 
-func (p *program) writeDescription(path string, d *runInfo) error {
+func (p *program) writeInfo(path string, d *runInfo) error {
 	var lines [][2]string
 	if s := d.Status; s != nil {
 		checkpoint := "no checkpoint yet"

@@ -111,11 +111,11 @@ func (l *ladder) String() string {
 func (l *ladder) Type() string { return "BETAS" }
 
 func (l *ladder) Set(text string) error {
-	m, err := batch.ParseGrid("beta=" + text)
+	axis, err := batch.ParseGrid("beta=" + text)
 	if err != nil {
 		return fmt.Errorf("%q is not first:last:step or a,b,c", text)
 	}
-	values, err := batch.Axis(m.Value)
+	values, err := batch.Axis(axis.Value)
 	if err != nil {
 		return err
 	}

@@ -167,7 +167,7 @@ func TestTitles(t *testing.T) {
 		{measure.Metric{Exact: 2, Interval: [2]float64{1, 3}, Reweighted: by}, &measure.Weights{Warning: "thin"}, "exact", "by weights (not to be trusted)", "2.00"},
 	} {
 		e := &measure.Evaluation{Metrics: []measure.Metric{{Name: "other"}, c.m}, Weights: c.weights}
-		require.Equal(t, []string{c.reference, c.title}, []string{referenceTitle(e), reweightedTitle(e)})
+		require.Equal(t, []string{c.reference, c.title}, []string{referenceTitle(e), weightedTitle(e)})
 		require.Equal(t, strings.Fields(c.exact)[1:], strings.Fields(referenceText(c.m))[1:])
 	}
 	require.Equal(t, []string{"", ""}, weightedCells(measure.Metric{}))

@@ -14,16 +14,16 @@ import (
 // preset than the paper's made the run, the header of the paper's errors names the paper's method.
 func evaluationTable(preset string, e *measure.Evaluation) *report.Table {
 	t := &report.Table{Header: []string{"metric", referenceTitle(e), "generated", "error", "95 % interval", "sampling floor"}, Left: 1}
-	published := slices.ContainsFunc(e.Metrics, func(m measure.Metric) bool { return m.Paper != nil })
+	hasPaper := slices.ContainsFunc(e.Metrics, func(m measure.Metric) bool { return m.Paper != nil })
 	switch {
-	case published && preset == "paper":
+	case hasPaper && preset == "paper":
 		t.Header = append(t.Header, "paper")
-	case published:
+	case hasPaper:
 		t.Header = append(t.Header, "paper (MMD of pairs)")
 	}
-	reweighted := reweightedTitle(e)
-	if reweighted != "" {
-		t.Header = append(t.Header, reweighted, "error")
+	title := weightedTitle(e)
+	if title != "" {
+		t.Header = append(t.Header, title, "error")
 	}
 	for _, m := range e.Metrics {
 		t.Rows = append(t.Rows, []string{
@@ -37,10 +37,10 @@ func evaluationTable(preset string, e *measure.Evaluation) *report.Table {
 		switch {
 		case m.Paper != nil:
 			*last = append(*last, report.Deviation(*m.Paper, m.Relative))
-		case published:
+		case hasPaper:
 			*last = append(*last, "–")
 		}
-		if reweighted != "" {
+		if title != "" {
 			*last = append(*last, weightedCells(m)...)
 		}
 	}
@@ -59,8 +59,8 @@ func referenceTitle(e *measure.Evaluation) string {
 	}
 }
 
-// reweightedTitle is the header of the column of weighted means, "" if there are none.
-func reweightedTitle(e *measure.Evaluation) string {
+// weightedTitle is the header of the column of weighted means, "" if there are none.
+func weightedTitle(e *measure.Evaluation) string {
 	switch {
 	case !slices.ContainsFunc(e.Metrics, func(m measure.Metric) bool { return m.Reweighted != nil }):
 		return ""
@@ -106,8 +106,8 @@ func diagnosisTable(r *diagnose.Report) *report.Table {
 	if r.Chains != nil {
 		t.Header = append(t.Header, "chains", "off by", "R̂")
 	}
-	weighted := r.Weights != nil && r.Weights.Trusted()
-	if weighted {
+	hasWeights := r.Weights != nil && r.Weights.Trusted()
+	if hasWeights {
 		t.Header = append(t.Header, "by weights", "off by")
 	}
 	for _, o := range r.Observables {
@@ -126,7 +126,7 @@ func diagnosisTable(r *diagnose.Report) *report.Table {
 			row = append(row, "–", "–", "–")
 		}
 		switch {
-		case !weighted:
+		case !hasWeights:
 		case o.Weighted != nil:
 			row = append(row, fmt.Sprintf("%s ± %.2g", digits(*o.Weighted), 1.96*o.WeightedError), fmt.Sprintf("%+.1f se", -o.WeightedZ))
 		default:

@@ -185,13 +185,13 @@ func TestFullWriters(t *testing.T) {
 		"reproduce": func(w io.Writer) error {
 			return (&program{stdout: w, stderr: io.Discard}).writeOutcome(&reproduce.Outcome{Seeds: []uint64{1}, Metrics: make([]reproduce.Metric, 2), Million: make([]reproduce.Metric, 1)})
 		},
-		"info": func(w io.Writer) error { return (&program{stdout: w, systems: systems}).machine() },
+		"info": func(w io.Writer) error { return (&program{stdout: w, systems: systems}).printMachine() },
 		"describe": func(w io.Writer) error {
 			cfg, err := systems[0].Preset("paper")
 			require.NoError(t, err)
 			config, err := conf.Encode(cfg)
 			require.NoError(t, err)
-			return (&program{stdout: w, systems: systems}).writeDescription("", &runInfo{
+			return (&program{stdout: w, systems: systems}).writeInfo("", &runInfo{
 				Status: &run.Status{Updated: time.Now()}, Hash: "x", Config: config, Evaluation: &measure.Evaluation{Metrics: make([]measure.Metric, 1)}})
 		},
 		"train": func(w io.Writer) error {
