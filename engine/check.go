@@ -43,15 +43,15 @@ type Differentiable interface {
 	// Surrogate returns the function of the parameters whose gradient Backward
 	// gives after the last Loss, computed anew in float64: the loss, or its
 	// first-order change, with the noise, s′, the draws of heads and what the
-	// loss holds fixed as they were. It is asked for before Backward.
+	// loss holds fixed as they were. It is called before Backward.
 	Surrogate() func(params []float64) float64
 }
 
-// GradientError takes one training step with the given parameters and returns by
-// how much its gradient by backward, which is s.Backward but in tests, is off
-// central differences of the surrogate along random directions of each tensor, at
-// most, relative to the largest of that tensor or, if that is more, a tenth of the
-// largest of all, and the number of tensors; infinity where the target fails.
+// GradientError takes one training step with the given parameters and compares the gradient
+// that backward gives, s.Backward outside of tests, with central differences of the surrogate
+// along random directions of each tensor. It returns the number of tensors, and the largest
+// deviation in units of the tensor's largest difference, or of a tenth of the largest of any
+// tensor if that is more. If the target fails, the deviation is infinite.
 func GradientError(s Differentiable, params []float32, backward func(params, grad []float32)) (worst float64, tensors int) {
 	const directions, step = 3, 1e-8 // short, so that few perceptrons' kinks are crossed
 	if _, err := s.Loss(params, 1); err != nil {
@@ -60,41 +60,41 @@ func GradientError(s Differentiable, params []float32, backward func(params, gra
 	surrogate, grad := s.Surrogate(), make([]float32, len(params))
 	backward(params, grad)
 
-	at := number.Widen(params)
+	point := number.Widen(params)
 	name := func(int) string { return "" }
 	if n, ok := s.(TensorNamer); ok {
 		name = n.TensorName
 	}
-	var offs, scales []float64
+	var deviations, scales []float64 // of each tensor
 	for first := 0; first < len(params); {
 		last := first + 1
 		for last < len(params) && name(last) == name(first) {
 			last++
 		}
 		signs := make([]uint32, (last-first+3)/4*4)
-		var off, scale float64
+		var deviation, scale float64
 		for d := range directions {
 			asm.PhiloxBlocks(signs, &asm.Counter{Seed: 9, Step: uint32(d)}, uint64(first))
-			along := func(by float64) float64 {
+			along := func(t float64) float64 {
 				for i := first; i < last; i++ {
-					at[i] = float64(params[i]) + by*(float64(signs[i-first]>>31)*2-1)
+					point[i] = float64(params[i]) + t*(float64(signs[i-first]>>31)*2-1)
 				}
-				return surrogate(at)
+				return surrogate(point)
 			}
 			central := (along(step) - along(-step)) / (2 * step)
-			along(0)
 			var product float64
 			for i := first; i < last; i++ {
+				point[i] = float64(params[i])
 				product += float64(grad[i]) * (float64(signs[i-first]>>31)*2 - 1)
 			}
-			off, scale = max(off, math.Abs(central-product)), max(scale, math.Abs(central))
+			deviation, scale = max(deviation, math.Abs(central-product)), max(scale, math.Abs(central))
 		}
-		offs, scales = append(offs, off), append(scales, scale)
+		deviations, scales = append(deviations, deviation), append(scales, scale)
 		first = last
 	}
 	largest := slices.Max(scales)
-	for i, off := range offs {
-		worst = max(worst, off/max(scales[i], largest/10, math.SmallestNonzeroFloat64))
+	for i, deviation := range deviations {
+		worst = max(worst, deviation/max(scales[i], largest/10, math.SmallestNonzeroFloat64))
 	}
-	return worst, len(offs)
+	return worst, len(deviations)
 }

@@ -26,10 +26,10 @@ type Fallible interface {
 // A Prober is a system whose target stands outside of the process, so that ranks may have
 // different ones.
 type Prober interface {
-	// Probe returns what the target answers to questions that are the same on all ranks;
-	// nil if it is within the process.
+	// Probe returns the target's answers to questions that are the same on all ranks;
+	// nil if the target is within the process after all.
 	Probe() (answers []float64, err error)
-	// Named says in an error what differs where the answers do.
+	// Named returns the key of the target, for an error about answers that differ.
 	Named() string
 }
 
@@ -45,8 +45,8 @@ func (e *TargetError) Error() string { return fmt.Sprintf("step %d: %v", e.Step,
 // Unwrap returns the failure.
 func (e *TargetError) Unwrap() error { return e.Err }
 
-// Agree returns err, and where another rank has an error, that the work ends here
-// too: either all ranks go on or none does.
+// Agree returns err, or ErrElsewhere or context.Canceled if another rank has an error: either
+// all ranks go on or none does.
 func Agree(workers *pool.Pool, err error) error {
 	const stopped, failed = 1, 2
 	state := byte(0)
@@ -66,8 +66,8 @@ func Agree(workers *pool.Pool, err error) error {
 	return err
 }
 
-// failed returns how a target's failure ends the step after the last.
-func (t *Trainer) failed(err error) error {
+// targetError returns the error of a step whose loss returned err.
+func (t *Trainer) targetError(err error) error {
 	if Cancelled(err) || errors.Is(err, ErrElsewhere) {
 		return err
 	}
@@ -84,19 +84,19 @@ func Interruptible(ctx context.Context, s System) (done func() bool) {
 	return context.AfterFunc(ctx, func() { f.Interrupt(ctx.Err()) })
 }
 
-// Release ends what a system has started, which must not be used afterwards.
+// Release ends what a system has started. The system must not be used afterwards.
 func Release(s System) {
 	if f, ok := s.(Fallible); ok {
-		_ = f.Close() // of processes that are done with
+		_ = f.Close() // of processes whose work is done
 	}
 }
 
-// ErrElsewhere ends a run on the ranks other than that on which something went
-// wrong, which says what.
+// ErrElsewhere ends a run on all ranks but the one on which something went wrong; that
+// one returns the error itself.
 var ErrElsewhere = errors.New("another rank failed, and says how")
 
-// Cancelled reports whether err is a context's and nothing else: errors that
-// something else is joined to are not.
+// Cancelled reports whether err is the error of a context that has ended, and is not joined
+// to any other error.
 func Cancelled(err error) bool {
 	for err != nil {
 		if err == context.Canceled || err == context.DeadlineExceeded {

@@ -17,9 +17,9 @@ func TestFailuresOfTargets(t *testing.T) {
 	broken := errors.New("broken")
 	trainer := &Trainer{step: 6}
 	for _, err := range []error{context.Canceled, fmt.Errorf("x: %w", context.DeadlineExceeded), ErrElsewhere} {
-		require.Equal(t, err, trainer.failed(err))
+		require.Equal(t, err, trainer.targetError(err))
 	}
-	err := trainer.failed(broken)
+	err := trainer.targetError(broken)
 	require.EqualError(t, err, "step 7: broken")
 	require.ErrorIs(t, err, broken)
 	var failure *TargetError

@@ -7,7 +7,7 @@ import "github.com/revgen/revgen/internal/state"
 // Densities, of generators that know theirs. S is a batch of states, packed spins or
 // vectors, and D is what a loss says of them, ∂L/∂s.
 
-// Pairs is the paper's form.
+// Pairs is the paper's form, in which the loss compares pairs of samples.
 type Pairs[S, D any] struct {
 	Generator interface {
 		Draw(s S, θ []float32, step uint32)
@@ -33,10 +33,10 @@ func (p *Pairs[S, D]) Backward(θ, grad []float32) {
 	p.Generator.Backward(grad, θ, p.DS) // ∂L/∂θ = ∂L/∂s ∂G_θ/∂θ
 }
 
-// Moves returns s of the last Loss, and s′.
+// Moves returns the pairs (s, s′) of the last Loss.
 func (p *Pairs[S, D]) Moves() (s, next S) { return p.S, p.Next }
 
-// Densities is ours.
+// Densities is our form, in which the loss is that of detailed balance.
 type Densities[S any] struct {
 	*Balance
 	Generator interface {
@@ -79,7 +79,8 @@ type Discrepancy[S, D any] interface {
 // Acceptance returns the fraction of the last Loss's proposals that were accepted.
 func (p *Pairs[S, D]) Acceptance() float64 { return p.Transition.Acceptance() }
 
-// Acceptance returns the same, those of independent samples included.
+// Acceptance returns the fraction of the last Loss's proposals that were accepted, where
+// independent samples are proposals too.
 func (d *Densities[S]) Acceptance() float64 { return d.Balance.Acceptance(d.Transition.Acceptance()) }
 
 // State lists what the loss carries from step to step.

@@ -10,8 +10,8 @@ type Sampler interface {
 	// Formats lists the layouts that samples can be written in, the default
 	// first.
 	Formats() []Format
-	// Reach reports why samples first … first+n−1 cannot be had after refine
-	// Metropolis steps each.
+	// Reach returns an error if the stream lacks some of the samples first …
+	// first+n−1, or random numbers to refine each by as many Metropolis steps.
 	Reach(first, n uint64, refine int) error
 	// Sample fills dst with samples first … first+n−1 of the stream that
 	// belongs to the seed, in the named format, after refine Metropolis steps
@@ -19,8 +19,8 @@ type Sampler interface {
 	Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error
 }
 
-// A Scorer is a Sampler that takes any states: it says their energies and observables,
-// moves them and writes them in other formats. Its target is π(s) ∝ e^{−βE(s)}.
+// A Scorer is a Sampler that computes energies and observables of any states, moves them and
+// writes them in other formats. Its target is π(s) ∝ e^{−βE(s)}.
 type Scorer interface {
 	// Energies sets dst[i] = E(s_i), +Inf where π vanishes, for len(dst) states in a
 	// Sampler's format that holds all of a state, and returns β.
@@ -35,17 +35,17 @@ type Scorer interface {
 	Score(values []float64, params []float32, format string, states []byte) error
 	// Refine takes the given number of Metropolis steps from states in a Sampler's
 	// format that holds all of a state, in place. State i draws the random numbers
-	// of sample first+i, so that those that Sample gives without refinement become
-	// those that it gives with it. Where neighbouring samples draw together, as in
-	// sweeps of a lattice, that holds for whole blocks of RefineBlock.
+	// of sample first+i: unrefined samples of Sample become the refined ones. Where
+	// neighbouring samples share random numbers, as in sweeps of a lattice, that holds
+	// for whole blocks of RefineBlock samples.
 	Refine(states []byte, format string, first uint64, steps int) error
-	// Convert sets dst to states of the default format in another, which holds a part of
-	// them or all, and is not that of samples with weights.
+	// Convert sets dst to states of the default format, written in another one, which may
+	// hold a part of each state. It cannot be Weighted.
 	Convert(dst []byte, format string, states []byte) error
 }
 
-// LogWeight is the observable ln π − ln q of a generator whose density q is known, π
-// as the target gives it: where q is right it is ln Z everywhere. It may be −Inf.
+// LogWeight is the observable ln π − ln q of a generator whose density q is known, with π
+// unnormalised as the target gives it: if q is the target's law it is ln Z everywhere. It may be −Inf.
 const LogWeight = "log_weight"
 
 // A Format is the layout of one sample in a NumPy file.
@@ -55,12 +55,12 @@ type Format struct {
 	Shape    []int  `json:"shape"`     // shape of one sample; empty for a scalar
 	RowBytes int    `json:"row_bytes"` // bytes of one sample
 	Doc      string `json:"doc"`       // what the numbers mean, bit order included
-	// Unrefined says that it holds what is known of samples only as the
-	// generator draws them.
+	// Unrefined marks a format of what is only known of samples as the generator
+	// draws them, their weights for one.
 	Unrefined bool `json:"-"`
 }
 
-// RefineBlock is a multiple of all numbers of samples that draw together.
+// RefineBlock is a multiple of the number of samples that share random numbers in any system.
 const RefineBlock = 1 << 9
 
 // SampleRange is Reach for a stream that ends after limit samples, each of which has

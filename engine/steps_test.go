@@ -103,7 +103,7 @@ func TestSearchesThatEnd(t *testing.T) {
 		cancel()
 		trainer = of(searched{linear: two})
 		require.Equal(t, context.Canceled, trainer.StepContext(ended))
-		require.Equal(t, context.Canceled, trainer.seek(ended), "before any loss")
+		require.Equal(t, context.Canceled, trainer.searchStep(ended), "before any loss")
 		require.Zero(t, trainer.Steps())
 	}
 

@@ -21,10 +21,10 @@ type Trainer struct {
 	workers   *pool.Pool
 
 	step       int
-	eased      float64   // what is left of the learning rate
+	eased      float64   // fraction of the learning rate that Ease has left
 	params     []float32 // θ
 	grad       []float32 // ∂L/∂θ or its estimate
-	loss, norm float64
+	loss, norm float64   // of the last step, and of its gradient
 }
 
 // NewTrainer builds the system that cfg describes and initialises its
@@ -37,7 +37,7 @@ func NewTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
 	return t, t.Initialize(context.Background())
 }
 
-// Prepare is NewTrainer whose generator is still to be initialised.
+// Prepare is NewTrainer without Initialize.
 func Prepare(cfg Config, workers *pool.Pool) (*Trainer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -86,19 +86,18 @@ func (e *MethodError) Error() string {
 // the trainer must not be used further.
 func (t *Trainer) Step() error { return t.StepContext(context.Background()) }
 
-// StepContext is Step that returns ctx's error once ctx has ended, before it begins or,
-// where many generators are tried, in between, and leaves what a checkpoint holds as it
-// was.
+// StepContext is Step that returns ctx's error if ctx has ended before it, or, in a search that
+// tries many generators, between two of them. What a checkpoint holds is then as it was.
 func (t *Trainer) StepContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if t.search != nil {
-		return t.seek(ctx)
+		return t.searchStep(ctx)
 	}
 	loss, err := t.system.Loss(t.params, uint32(t.step+1)) // s = G_θ(z), s′ ~ p^m(s, ·), L((s, s′), (s′, s))
 	if err != nil {
-		return t.failed(err)
+		return t.targetError(err)
 	}
 	t.step, t.loss = t.step+1, loss
 	t.system.Backward(t.params, t.grad) // ∂L/∂θ
@@ -112,11 +111,11 @@ func (t *Trainer) StepContext(ctx context.Context) error {
 	return nil
 }
 
-// seek is a step by losses alone.
-func (t *Trainer) seek(ctx context.Context) error {
+// searchStep is a step of a search, which compares losses of several generators.
+func (t *Trainer) searchStep(ctx context.Context) error {
 	loss, norm, err := t.search.Look(ctx, t.step+1)
 	if err != nil {
-		return t.failed(err)
+		return t.targetError(err)
 	}
 	t.step, t.loss, t.norm = t.step+1, loss, norm
 	if err := t.checkFinite(); err != nil {
@@ -131,7 +130,7 @@ func (t *Trainer) seek(ctx context.Context) error {
 	return nil
 }
 
-// Rate returns what schedule and Ease leave of the learning rate at the last step.
+// Rate returns the fraction of the learning rate that schedule and Ease leave at the last step.
 func (t *Trainer) Rate() float64 { return t.eased * t.training.Schedule.At(t.step, t.training.Steps) }
 
 // Params returns the parameters to sample with: the weight average if there is
@@ -156,11 +155,11 @@ func (t *Trainer) System() System { return t.system }
 // Steps returns the number of steps taken.
 func (t *Trainer) Steps() int { return t.step }
 
-// Loss returns that of the last step.
+// Loss returns the loss of the last step.
 func (t *Trainer) Loss() float64 { return t.loss }
 
-// Done reports whether no step is left to take: all have been, or the system has learned
-// enough.
+// Done reports whether training is over: all steps have been taken, or the system has
+// converged.
 func (t *Trainer) Done() bool {
 	if s, ok := t.system.(Converging); ok && t.step > 0 && s.Converged() {
 		return true
@@ -213,7 +212,7 @@ func (e *Error) UnmarshalJSON(text []byte) error { return number.Unmarshal(text,
 type NonFiniteError struct {
 	Step   int
 	Tensor string
-	Rate   float64 // that has been tried last, of the configured learning rate; 0 for none but that
+	Rate   float64 // lowest fraction of the configured learning rate that was tried; 0 if only that rate was
 }
 
 func (e *NonFiniteError) Error() string {
@@ -223,6 +222,7 @@ func (e *NonFiniteError) Error() string {
 	return fmt.Sprintf("step %d: the %s is not finite; try a smaller learning rate, gradient clipping or, for pairs of samples, a wider kernel", e.Step, e.Tensor)
 }
 
+// checkFinite returns a NonFiniteError if the gradient or the loss is not finite.
 func (t *Trainer) checkFinite() error {
 	if math.IsNaN(t.norm) || math.IsInf(t.norm, 0) {
 		if err := t.nonFinite("gradient", t.grad); err != nil {
@@ -239,15 +239,16 @@ func (t *Trainer) checkFinite() error {
 // A TensorNamer knows which tensor an element of the parameter vector is in.
 type TensorNamer interface{ TensorName(i int) string }
 
-func (t *Trainer) nonFinite(what string, v []float32) error {
+// nonFinite returns a NonFiniteError if v holds such a number; tensor says what v is.
+func (t *Trainer) nonFinite(tensor string, v []float32) error {
 	for i, x := range v {
 		if x-x == 0 {
 			continue
 		}
 		if s, ok := t.system.(TensorNamer); ok {
-			what += " of the generator's " + s.TensorName(i)
+			tensor += " of the generator's " + s.TensorName(i)
 		}
-		return &NonFiniteError{Step: t.step, Tensor: what}
+		return &NonFiniteError{Step: t.step, Tensor: tensor}
 	}
 	return nil
 }
