@@ -284,8 +284,8 @@ func TestExactPassesErrorsOn(t *testing.T) {
 	}{{"side", broken, nil, broken}, {"twice", broken, nil, broken}, {"side", nil, broken, nil}, {"twice", nil, broken, broken}} {
 		e := exactOf(t, die, c.format)
 		e.stream.sampler = lame{die, c.thrown, c.written}
-		if e.convert != nil {
-			e.convert = lame{die, nil, c.written}
+		if e.converter != nil {
+			e.converter = lame{die, nil, c.written}
 		}
 		require.Equal(t, c.want, e.Fill(context.Background(), make([]byte, 2), 0), "%+v", c)
 		var b bytes.Buffer

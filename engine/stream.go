@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func NewStream(cfg Config, params []float32, workers *pool.Pool) (*Stream, error
 	return s, err
 }
 
-// StreamOf is NewStream of a system of cfg that there is.
+// StreamOf is NewStream for a system that cfg.New has returned.
 func StreamOf(system System, cfg Config, params []float32, workers *pool.Pool) (*Stream, error) {
 	name := cfg.Shared().System
 	sampler, ok := system.(Sampler)
@@ -61,18 +62,18 @@ func (s *Stream) Close() {
 
 // Format returns the layout of the given name, the system's default for "".
 func (s *Stream) Format(name string) (Format, error) {
-	all := s.sampler.Formats()
+	formats := s.sampler.Formats()
 	if name == "" {
-		return all[0], nil
+		return formats[0], nil
 	}
-	i := slices.IndexFunc(all, func(f Format) bool { return f.Name == name })
+	i := slices.IndexFunc(formats, func(f Format) bool { return f.Name == name })
 	switch {
 	case i < 0 && name == Weighted:
 		return Format{}, errors.New("format: " + Weighted + ": " + noDensity)
 	case i < 0:
-		return Format{}, fmt.Errorf("format: %q is not one of %v", name, lists.Map(all, func(f Format) string { return f.Name }))
+		return Format{}, fmt.Errorf("format: %q is not one of %v", name, lists.Map(formats, func(f Format) string { return f.Name }))
 	}
-	return all[i], nil
+	return formats[i], nil
 }
 
 // Formats returns the layouts of samples, the default first.
@@ -96,7 +97,7 @@ func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint
 	})
 }
 
-// write writes n samples; draw sets those after the first done.
+// write writes n samples in parts, which draw sets: each begins with the sample after the first done.
 func (s *Stream) write(ctx context.Context, w io.Writer, f Format, n uint64, progress func(done uint64), draw func(part []byte, done uint64) error) error {
 	defer s.workers.Heed(ctx)()
 	rows := uint64(s.partRows(f))
@@ -112,11 +113,11 @@ func (s *Stream) write(ctx context.Context, w io.Writer, f Format, n uint64, pro
 			return err
 		case <-ctx.Done():
 		}
-		// Who reads a pipe may have stopped to read.
+		// The reader of a pipe may have stopped reading.
 		select {
 		case err := <-written:
 			return err
-		case <-time.After(stalled):
+		case <-time.After(stallLimit):
 			return ctx.Err()
 		}
 	}
@@ -125,12 +126,9 @@ func (s *Stream) write(ctx context.Context, w io.Writer, f Format, n uint64, pro
 		part := buffers[done/rows%2][:count*uint64(f.RowBytes)]
 		err := ctx.Err()
 		if err == nil {
-			err = heeded(ctx, draw(part, done))
+			err = contextErrOr(ctx, draw(part, done))
 		}
-		if before := wait(); before != nil || err != nil {
-			if before != nil {
-				return before
-			}
+		if err = cmp.Or(wait(), err); err != nil {
 			return err
 		}
 		done += count
@@ -155,7 +153,7 @@ func (s *Stream) Fill(ctx context.Context, dst []byte, f Format, first uint64, r
 	if err := s.Reach(first, uint64(n), refine); err != nil {
 		return err
 	}
-	return s.parts(ctx, dst, f, first, func(part []byte, done int) error {
+	return s.eachPart(ctx, dst, f, first, func(part []byte, done int) error {
 		return s.sampler.Sample(part, f.Name, s.params, first+uint64(done), len(part)/f.RowBytes, refine)
 	})
 }
@@ -170,7 +168,7 @@ func (s *Stream) Refine(ctx context.Context, states []byte, f Format, first uint
 	if err := s.Reach(first, uint64(len(states)/f.RowBytes), steps); err != nil {
 		return err
 	}
-	return s.parts(ctx, states, f, first, func(part []byte, done int) error {
+	return s.eachPart(ctx, states, f, first, func(part []byte, done int) error {
 		return r.Refine(part, f.Name, first+uint64(done), steps)
 	})
 }
@@ -185,10 +183,10 @@ func (s *Stream) Energies(dst []float64, f Format, states []byte) (beta float64,
 	return w.Energies(dst, f.Name, states)
 }
 
-// parts calls do for consecutive parts of states, whose numbers begin at first, with
-// the number of those before, until an error or ctx ends it. Samples that draw
-// together stay together.
-func (s *Stream) parts(ctx context.Context, states []byte, f Format, first uint64, do func(part []byte, done int) error) error {
+// eachPart calls do for consecutive parts of states first, first+1, …, with the number of
+// states before the part, until an error or ctx ends it. Samples that share random numbers
+// are in one part.
+func (s *Stream) eachPart(ctx context.Context, states []byte, f Format, first uint64, do func(part []byte, done int) error) error {
 	defer s.workers.Heed(ctx)()
 	rows := (s.partRows(f) + RefineBlock - 1) / RefineBlock * RefineBlock
 	for done, n := 0, rows-int(first%RefineBlock); len(states) > 0; done, n = done+n, rows {
@@ -196,7 +194,7 @@ func (s *Stream) parts(ctx context.Context, states []byte, f Format, first uint6
 			return err
 		}
 		part := states[:min(len(states), n*f.RowBytes)]
-		if err := heeded(ctx, do(part, done)); err != nil {
+		if err := contextErrOr(ctx, do(part, done)); err != nil {
 			return err
 		}
 		states = states[len(part):]
@@ -204,17 +202,12 @@ func (s *Stream) parts(ctx context.Context, states []byte, f Format, first uint6
 	return nil
 }
 
-// heeded returns the error of loops that heed ctx, which is ctx's where they may not have
-// come to their end.
-func heeded(ctx context.Context, err error) error {
-	if ended := ctx.Err(); ended != nil {
-		return ended
-	}
-	return err
-}
+// contextErrOr returns ctx's error if it has ended, since loops that heed ctx may then have
+// stopped halfway, and otherwise err.
+func contextErrOr(ctx context.Context, err error) error { return cmp.Or(ctx.Err(), err) }
 
-// stalled is how long a part may take to be written after a cancellation.
-const stalled = 500 * time.Millisecond
+// stallLimit is how long the writing of a part may take after a cancellation.
+const stallLimit = 500 * time.Millisecond
 
 // partRows is how many samples are generated at once: a few megabytes, and
 // enough rows for every thread.
