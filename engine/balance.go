@@ -9,9 +9,9 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 )
 
-// A Balancing says which reversible moves the loss of detailed balance compares states
-// by: a mixture of local moves, the configuration's transition, and of independence
-// Metropolis, whose proposals are other samples of the generator.
+// A Balancing says which pairs of states the loss of detailed balance compares: those of
+// local moves, which are the configuration's transition, or of independence Metropolis, whose
+// proposals are other samples of the generator.
 type Balancing struct {
 	// Partners is the fraction of the pairs whose s′ is an independent sample of the
 	// generator. Local moves reach where the generator draws too little; independent
@@ -43,21 +43,22 @@ func (b *Balancing) Validate() error { return conf.Fraction("partners", b.Partne
 // variance of R.
 type Balance struct {
 	R     []float64 // of each s
-	RNext []float64 // of each s′; of a sample that does not move it is not read
-	C     []float64 // the coefficient of ∇ln q(s)
-	CNext []float64 // that of ∇ln q(s′), 0 where there is none
-	// Apart is how far from its mean R of an independent sample may be before its slope stays,
-	// as Huber's does; 0 for no bound.
+	RNext []float64 // of each s′; not read if the sample does not move
+	C     []float64 // coefficient of ∇ln q(s)
+	CNext []float64 // coefficient of ∇ln q(s′), 0 if the sample does not move
+	// Apart bounds the slope of an independent sample's loss, as Huber's: the slope stays the
+	// same once R is further than Apart from the mean. 0 is no bound.
 	Apart float64
 
-	sorted        []float64
-	block, moving int // of so many samples, so many move
-	moved         int // in all
-	rate          float64
+	sorted            []float64
+	block             int     // samples of a block
+	moving            int     // how many of these move, the first ones
+	moved             int     // samples of the batch that move
+	partnerAcceptance float64 // of independence Metropolis between the samples
 }
 
-// NewBalance makes room for n samples in blocks of so many. The first of each block move, in
-// numbers that are multiples of unit, so that all do together what Partners leaves.
+// NewBalance makes room for n samples in blocks of the given length. In each block a multiple
+// of unit samples move, so that the fraction 1 − Partners does in all.
 func NewBalance(b Balancing, n, block, unit int) *Balance {
 	l := &Balance{
 		R: make([]float64, n), RNext: make([]float64, n), C: make([]float64, n), CNext: make([]float64, n),
@@ -72,7 +73,7 @@ func NewBalance(b Balancing, n, block, unit int) *Balance {
 	return l
 }
 
-// Moving returns the end of the samples that move, of the block of samples lo … hi−1.
+// Moving returns the end of the moving samples in the block of samples lo … hi−1.
 func (l *Balance) Moving(lo, hi int) int { return min(lo+l.moving, hi) }
 
 // Moved returns how many samples move.
@@ -80,46 +81,46 @@ func (l *Balance) Moved() int { return l.moved }
 
 // Limits of what one state counts.
 const (
-	// outside is by how much a state where π vanishes, and R has no end, counts more
-	// than the largest R of others.
-	outside = 10
-	// mostDifference bounds R(s) − R(s′) of a local move in the gradient, which beyond
-	// it is that of Huber's loss: a walker that leaves what the generator covers comes
-	// where ln q is as low as −10⁴, and would alone decide the step.
-	mostDifference = 10
-	// mostOff is how far R may be from the batch's median. A state beyond, or whose R is not
-	// known, has no part in the gradient: its weight vanishes against the others', or it is one
-	// that the generator no longer makes since its batch was drawn, and either would alone decide
-	// the step. In the loss it counts as one that is just so far, so that a generator that loses
-	// states is seen to.
-	mostOff = 1000
+	// vanishingExcess is by how much R of a state where π vanishes, which is +Inf, is taken
+	// to exceed the largest R of the other states.
+	vanishingExcess = 10
+	// maxDifference bounds R(s) − R(s′) of a local move in the gradient, as in Huber's loss:
+	// a walker that leaves what the generator covers comes where ln q is as low as −10⁴, and
+	// would alone decide the step.
+	maxDifference = 10
+	// maxDeviation is how far R may be from the batch's median. An outlier, which is further away
+	// or whose R is NaN, has no part in the gradient: its weight vanishes against the
+	// others', or the generator no longer makes such states since the batch was drawn, and
+	// either would alone decide the step. The loss takes its deviation for maxDeviation, so
+	// that a generator that loses states is seen to.
+	maxDeviation = 1000
 )
 
-// Measure returns L of the batch whose R and Next are set, and sets the coefficients.
+// Measure returns L of the batch whose R and RNext are set, and sets the coefficients.
 func (l *Balance) Measure() float64 {
 	n := float64(len(l.R))
-	l.bound()
+	l.boundVanishing()
 	median := l.median()
-	off := func(r float64) bool { return !(math.Abs(r-median) <= mostOff) }
-	pairs := n - float64(l.moved) // of independent samples
-	loss := l.level(pairs/n, off)
+	isOutlier := func(r float64) bool { return !(math.Abs(r-median) <= maxDeviation) }
+	independent := n - float64(l.moved)
+	loss := l.variance(independent/n, isOutlier)
 	clear(l.CNext)
 	for lo := 0; lo < len(l.R); lo += l.block {
 		for i := lo; i < l.Moving(lo, min(lo+l.block, len(l.R))); i++ {
 			difference := l.R[i] - l.RNext[i]
 			size := math.Abs(difference)
-			away := off(l.R[i]) || !(size <= mostOff)
-			if away {
-				size = mostOff
+			outlying := isOutlier(l.R[i]) || !(size <= maxDeviation)
+			if outlying {
+				size = maxDeviation
 			}
 			slope := difference
-			if size > mostDifference {
-				slope = math.Copysign(mostDifference, difference)
-				loss += mostDifference * (size - mostDifference/2) / n
+			if size > maxDifference {
+				slope = math.Copysign(maxDifference, difference)
+				loss += maxDifference * (size - maxDifference/2) / n
 			} else {
 				loss += difference * difference / (2 * n)
 			}
-			if away {
+			if outlying {
 				continue
 			}
 			l.C[i] += slope / n
@@ -129,17 +130,17 @@ func (l *Balance) Measure() float64 {
 	return loss
 }
 
-// Of returns the loss that a batch with these R and R of s′ would have.
-func (l *Balance) Of(r, next []float64) float64 {
+// Of returns the loss that a batch with these R and RNext would have.
+func (l *Balance) Of(r, rNext []float64) float64 {
 	copied := *l
-	copied.R, copied.RNext = r, next
+	copied.R, copied.RNext = r, rNext
 	copied.C, copied.CNext, copied.sorted = make([]float64, len(r)), make([]float64, len(r)), make([]float64, len(r))
 	return copied.Measure()
 }
 
-// median returns that of R where some R is far from others, and otherwise some R.
+// median returns the median of R, or any R if none can be an outlier.
 func (l *Balance) median() float64 {
-	if slices.Max(l.R)-slices.Min(l.R) <= mostOff {
+	if slices.Max(l.R)-slices.Min(l.R) <= maxDeviation {
 		return l.R[0]
 	}
 	copy(l.sorted, l.R)
@@ -147,60 +148,60 @@ func (l *Balance) median() float64 {
 	return l.sorted[len(l.sorted)/2]
 }
 
-// level returns a part of the variance of R, and sets the samples' coefficients to those of
-// its gradient, which sum to 0. States that are off have none.
-func (l *Balance) level(part float64, off func(r float64) bool) float64 {
-	n, mean, kept := float64(len(l.R)), 0.0, 0
+// variance returns part times the variance of R. It sets the coefficients C to those of its
+// gradient, which sum to 0 and are 0 for outliers.
+func (l *Balance) variance(part float64, isOutlier func(r float64) bool) float64 {
+	n, mean, inliers := float64(len(l.R)), 0.0, 0
 	for _, r := range l.R {
-		if !off(r) {
+		if !isOutlier(r) {
 			mean += r
-			kept++
+			inliers++
 		}
 	}
-	mean /= float64(kept)
-	var loss, lost float64             // what bounds take off the slopes
-	flat := float64(mostOff * mostOff) // of a state that is off
+	mean /= float64(inliers)
+	var loss, clipped float64 // clipped is the sum of what Apart takes off the slopes
+	outlierLoss := float64(maxDeviation * maxDeviation)
 	if l.Apart > 0 {
-		flat = l.Apart * (2*mostOff - l.Apart)
+		outlierLoss = l.Apart * (2*maxDeviation - l.Apart)
 	}
-	l.rate = 0
-	for i, r := range l.R { // of moves to the neighbour, an independent sample
+	l.partnerAcceptance = 0
+	for i, r := range l.R { // ln of the acceptance of the next sample as a proposal
 		l.C[i] = min(0, r-l.R[(i+1)%len(l.R)])
 	}
 	asm.Exp64(l.C, l.C)
 	for i, r := range l.R {
-		if rate := l.C[i]; !math.IsNaN(rate) {
-			l.rate += rate / n
+		if acceptance := l.C[i]; !math.IsNaN(acceptance) {
+			l.partnerAcceptance += acceptance / n
 		}
-		if off(r) {
+		if isOutlier(r) {
 			l.C[i] = 0
-			loss += flat
+			loss += outlierLoss
 			continue
 		}
 		slope := r - mean
 		if size := math.Abs(slope); l.Apart > 0 && size > l.Apart {
 			bounded := math.Copysign(l.Apart, slope)
 			loss += l.Apart * (2*size - l.Apart)
-			lost += slope - bounded
+			clipped += slope - bounded
 			slope = bounded
 		} else {
 			loss += slope * slope
 		}
 		l.C[i] = 2 * part * slope / (n - 1)
 	}
-	if lost != 0 { // so that the coefficients sum to 0 all the same
+	if clipped != 0 { // so that the coefficients sum to 0 all the same
 		for i, r := range l.R {
-			if !off(r) {
-				l.C[i] += 2 * part * lost / (n - 1) / float64(kept)
+			if !isOutlier(r) {
+				l.C[i] += 2 * part * clipped / (n - 1) / float64(inliers)
 			}
 		}
 	}
 	return part * loss / (n - 1)
 }
 
-// bound gives states where π vanishes an R: one that did not find the way in counts with
-// its partners alone.
-func (l *Balance) bound() {
+// boundVanishing sets R of states where π vanishes to a number. If π vanishes at s′ too, R(s′)
+// becomes the same: such a pair has no difference, and s counts with its partners alone.
+func (l *Balance) boundVanishing() {
 	highest := math.Inf(-1)
 	for _, r := range l.R {
 		if r > highest && !math.IsInf(r, 1) {
@@ -209,7 +210,7 @@ func (l *Balance) bound() {
 	}
 	for i, r := range l.R {
 		if math.IsInf(r, 1) {
-			l.R[i] = highest + outside
+			l.R[i] = highest + vanishingExcess
 			if math.IsInf(l.RNext[i], 1) {
 				l.RNext[i] = l.R[i]
 			}
@@ -217,14 +218,14 @@ func (l *Balance) bound() {
 	}
 }
 
-// Acceptance returns the fraction of the proposals of the last Measure's pairs that
-// Metropolis accepts, given that of the local moves.
+// Acceptance returns the fraction of proposals that Metropolis accepts over all pairs of the
+// last Measure; local is the fraction among local moves.
 func (l *Balance) Acceptance(local float64) float64 {
 	n := float64(len(l.R))
-	return (float64(l.moved)*local + (n-float64(l.moved))*l.rate) / n
+	return (float64(l.moved)*local + (n-float64(l.moved))*l.partnerAcceptance) / n
 }
 
-// Explain is the end of Explainer's sentence, given the local moves.
+// Explain returns the end of Explainer's sentence; moves describes the local moves.
 func (b *Balancing) Explain(moves string) string {
 	pairs := fmt.Sprintf("pairs (s, s′): %.0f %% are %s apart, %.0f %% are independent samples", 100*(1-b.Partners), moves, 100*b.Partners)
 	switch b.Partners {
@@ -236,15 +237,15 @@ func (b *Balancing) Explain(moves string) string {
 	return "trained by reversibility on its log density; loss ½ E (R(s) − R(s′))² with R = ln q − ln π; " + pairs
 }
 
-// ByPairs is the end of Explainer's sentence for losses of pairs of samples.
+// ByPairs returns the end of Explainer's sentence for a loss of pairs of samples.
 func ByPairs(loss, moves string) string {
 	return fmt.Sprintf("trained by reversibility on pairs of samples; loss: %s between the laws of (s, s′) and (s′, s); s and s′ are %s apart", loss, moves)
 }
 
-// Moves names a number of moves.
-func Moves(n int, what string) string {
+// Moves describes n moves of a kind, such as "one sweep" or "3 sweeps".
+func Moves(n int, kind string) string {
 	if n == 1 {
-		return "one " + what
+		return "one " + kind
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, kind)
 }

@@ -22,7 +22,7 @@ func naiveBalance(r, next []float64, moves []bool) (loss float64) {
 			continue
 		}
 		switch d := math.Abs(r[i] - next[i]); {
-		case d <= mostDifference:
+		case d <= maxDifference:
 			loss += d * d / 2 / n
 		default: // Huber's: a straight line where the square has the slope 10
 			loss += (50 + 10*(d-10)) / n
