@@ -130,8 +130,8 @@ func (l *Balance) Measure() float64 {
 	return loss
 }
 
-// Of returns the loss that a batch with these R and RNext would have.
-func (l *Balance) Of(r, rNext []float64) float64 {
+// LossOf returns the loss that a batch with these R and RNext would have.
+func (l *Balance) LossOf(r, rNext []float64) float64 {
 	copied := *l
 	copied.R, copied.RNext = r, rNext
 	copied.C, copied.CNext, copied.sorted = make([]float64, len(r)), make([]float64, len(r)), make([]float64, len(r))

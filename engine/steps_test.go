@@ -281,9 +281,9 @@ func TestAlgorithm1(t *testing.T) {
 	require.InDelta(t, -0.5+(-0.5*1+0.5*2+1.5*3)/3, grad[0], 1e-6, "(R − R′)/4 of those that moved, (R − mean)/3 of all")
 	require.InDelta(t, 0.5, grad[1], 1e-6)
 	require.InDelta(t, (2*0.25+2*(3*math.Exp(-1)+1)/4)/4, densities.Acceptance(), 1e-12)
-	require.InDelta(t, loss, densities.Of([]float64{1, 2, 3, 4}, []float64{2, 4, 6, 8}), 1e-12)
+	require.InDelta(t, loss, densities.LossOf([]float64{1, 2, 3, 4}, []float64{2, 4, 6, 8}), 1e-12)
 	before := slices.Clone(densities.C)
-	require.InDelta(t, 2., densities.Of([]float64{1, 1, 1, 1}, []float64{3, 5, 0, 0})-0.5, 1e-12)
+	require.InDelta(t, 2., densities.LossOf([]float64{1, 1, 1, 1}, []float64{3, 5, 0, 0})-0.5, 1e-12)
 	require.Equal(t, before, densities.C, "another batch's")
 	require.Equal(t, []float64{1, 2, 3, 4}, densities.R)
 }

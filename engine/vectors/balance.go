@@ -207,6 +207,6 @@ func (b *balance) surrogate(_ *LossConfig, l *learner) func(params []float64) fl
 			r[i] += initialR[i] - initialLogQ[i]
 			rNext[i] += initialRNext[i] - initialNext[i]
 		}
-		return b.Of(r, rNext)
+		return b.LossOf(r, rNext)
 	}
 }

@@ -89,6 +89,6 @@ func (s *Steps[W]) Fixed(logq func(params []float64, config []W) float64) func(p
 		for i, w := range exact {
 			all[i] = w + logq(params, configs[i*words:][:words])
 		}
-		return s.Of(all[:b.Samples*block], all[b.Samples*block:])
+		return s.LossOf(all[:b.Samples*block], all[b.Samples*block:])
 	}
 }
