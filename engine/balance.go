@@ -68,13 +68,13 @@ func NewBalance(b Balancing, n, block, unit int) *Balance {
 		l.moving = max(l.moving, unit)
 	}
 	for lo := 0; lo < n; lo += block {
-		l.moved += l.Moving(lo, min(lo+block, n)) - lo
+		l.moved += l.EndOfMoving(lo, min(lo+block, n)) - lo
 	}
 	return l
 }
 
-// Moving returns the end of the moving samples in the block of samples lo … hi−1.
-func (l *Balance) Moving(lo, hi int) int { return min(lo+l.moving, hi) }
+// EndOfMoving returns the end of the moving samples in the block of samples lo … hi−1.
+func (l *Balance) EndOfMoving(lo, hi int) int { return min(lo+l.moving, hi) }
 
 // Moved returns how many samples move.
 func (l *Balance) Moved() int { return l.moved }
@@ -106,7 +106,7 @@ func (l *Balance) Measure() float64 {
 	loss := l.variance(independent/n, isOutlier)
 	clear(l.CNext)
 	for lo := 0; lo < len(l.R); lo += l.block {
-		for i := lo; i < l.Moving(lo, min(lo+l.block, len(l.R))); i++ {
+		for i := lo; i < l.EndOfMoving(lo, min(lo+l.block, len(l.R))); i++ {
 			difference := l.R[i] - l.RNext[i]
 			size := math.Abs(difference)
 			outlying := isOutlier(l.R[i]) || !(size <= maxDeviation)

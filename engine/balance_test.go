@@ -66,8 +66,8 @@ func TestBalance(t *testing.T) {
 				moves := make([]bool, n)
 				for lo := 0; lo < n; lo += block {
 					hi := min(lo+block, n)
-					require.True(t, l.Moving(lo, hi) == hi || (l.Moving(lo, hi)-lo)%unit == 0)
-					for i := lo; i < l.Moving(lo, hi); i++ {
+					require.True(t, l.EndOfMoving(lo, hi) == hi || (l.EndOfMoving(lo, hi)-lo)%unit == 0)
+					for i := lo; i < l.EndOfMoving(lo, hi); i++ {
 						moves[i] = true
 					}
 				}

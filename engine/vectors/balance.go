@@ -63,9 +63,9 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, t *transition) form
 	n, rows := c.Training.Batch, l.lanes.BlockRows()
 	b, w := engine.NewBalance(c.Loss.Balancing, n, rows, 1), &weigher{learner: l}
 	b.Apart = maxApart
-	t.movingEnd = b.Moving
+	t.movingEnd = b.EndOfMoving
 	w.weighed = []pool.Span{nn.RowSpan(l.lanes, b.R, 1), nn.RowSpan(l.lanes, b.RNext, 1), nn.BlockSpan(l.lanes, t.counts)}
-	if moving := b.Moving(0, rows); moving > 0 {
+	if moving := b.EndOfMoving(0, rows); moving > 0 {
 		for range l.passes {
 			w.nextPasses = append(w.nextPasses, l.newPass(moving, true).(densePass))
 		}
@@ -77,7 +77,7 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, t *transition) form
 			p.logDensity(w.r[lo:hi])
 		}
 		floats.Sub(w.r[lo:hi], t.logPi[lo:hi])
-		if end := b.Moving(lo, hi); end > lo {
+		if end := b.EndOfMoving(lo, hi); end > lo {
 			finiteDensity(w.nextPasses[block], w.rNext[lo:end], w.next.Part(lo, end), l.weights)
 			floats.Sub(w.rNext[lo:end], t.logNext[lo:end])
 		}
@@ -88,7 +88,7 @@ func (balanceLoss) build(c *Config, e *Ensemble, l *learner, t *transition) form
 	w.scoreBlock = func(lane, lo, hi int, grad []float32) {
 		block := lo / rows
 		l.passes[block].(densePass).score(grad, w.c[lo:hi], l.weights, l.scratch[lane])
-		if end := b.Moving(lo, hi); end > lo {
+		if end := b.EndOfMoving(lo, hi); end > lo {
 			w.nextPasses[block].score(grad, w.cNext[lo:end], l.weights, l.scratch[lane])
 		}
 	}
@@ -192,7 +192,7 @@ func (b *balance) surrogate(_ *LossConfig, l *learner) func(params []float64) fl
 		logQ, nextLogQ = make([]float64, n), make([]float64, n)
 		for i := range logQ {
 			logQ[i] = row(b.S, i)
-			if lo := i / rows * rows; i < b.Moving(lo, min(lo+rows, n)) {
+			if lo := i / rows * rows; i < b.EndOfMoving(lo, min(lo+rows, n)) {
 				nextLogQ[i] = row(b.Next, i)
 			}
 		}
