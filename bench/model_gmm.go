@@ -96,7 +96,7 @@ func (m mixture) moves() (move, density work) {
 // their ln π, ln q and its gradient. Flows know ln q of what they draw.
 func (m mixture) balanced() need {
 	n := m.Training.Batch
-	all, moved := float64(n), float64(engine.NewBalance(m.Loss.Balancing, n, n, 1).Moved())
+	all, moved := float64(n), float64(engine.NewBalance(m.Loss.Balancing, n, n, 1).NumMoving())
 	move, density := m.moves()
 	transition := total(total(move, density).times(moved*float64(m.Transition.Steps)), density.times(all))
 	var draw, logQ, score work

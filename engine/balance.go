@@ -53,7 +53,7 @@ type Balance struct {
 	sorted            []float64
 	block             int     // samples of a block
 	moving            int     // how many of these move, the first ones
-	moved             int     // samples of the batch that move
+	numMoving         int     // samples of the batch that move
 	partnerAcceptance float64 // of independence Metropolis between the samples
 }
 
@@ -68,7 +68,7 @@ func NewBalance(b Balancing, n, block, unit int) *Balance {
 		l.moving = max(l.moving, unit)
 	}
 	for lo := 0; lo < n; lo += block {
-		l.moved += l.EndOfMoving(lo, min(lo+block, n)) - lo
+		l.numMoving += l.EndOfMoving(lo, min(lo+block, n)) - lo
 	}
 	return l
 }
@@ -76,8 +76,8 @@ func NewBalance(b Balancing, n, block, unit int) *Balance {
 // EndOfMoving returns the end of the moving samples in the block of samples lo … hi−1.
 func (l *Balance) EndOfMoving(lo, hi int) int { return min(lo+l.moving, hi) }
 
-// Moved returns how many samples move.
-func (l *Balance) Moved() int { return l.moved }
+// NumMoving returns how many samples move.
+func (l *Balance) NumMoving() int { return l.numMoving }
 
 // Limits of what one state counts.
 const (
@@ -102,7 +102,7 @@ func (l *Balance) Measure() float64 {
 	l.boundVanishing()
 	median := l.median()
 	isOutlier := func(r float64) bool { return !(math.Abs(r-median) <= maxDeviation) }
-	independent := n - float64(l.moved)
+	independent := n - float64(l.numMoving)
 	loss := l.variance(independent/n, isOutlier)
 	clear(l.CNext)
 	for lo := 0; lo < len(l.R); lo += l.block {
@@ -222,7 +222,7 @@ func (l *Balance) boundVanishing() {
 // last Measure; local is the fraction among local moves.
 func (l *Balance) Acceptance(local float64) float64 {
 	n := float64(len(l.R))
-	return (float64(l.moved)*local + (n-float64(l.moved))*l.partnerAcceptance) / n
+	return (float64(l.numMoving)*local + (n-float64(l.numMoving))*l.partnerAcceptance) / n
 }
 
 // Explain returns the end of Explainer's sentence; moves describes the local moves.

@@ -62,7 +62,7 @@ func TestBalance(t *testing.T) {
 				b := Balancing{Partners: partners}
 				l := NewBalance(b, n, block, unit)
 				l.Apart = 20
-				require.Equal(t, moved, l.Moved())
+				require.Equal(t, moved, l.NumMoving())
 				moves := make([]bool, n)
 				for lo := 0; lo < n; lo += block {
 					hi := min(lo+block, n)

@@ -51,7 +51,7 @@ func (balanceLoss) bytes(l *LossConfig, n, _, _ int, passes float64) float64 {
 
 func (balanceLoss) explain(c *Config, move string) (string, int) {
 	n := c.Training.Batch
-	return c.Loss.Explain(move), n + engine.NewBalance(c.Loss.Balancing, n, n, 1).Moved()*c.Transition.Steps
+	return c.Loss.Explain(move), n + engine.NewBalance(c.Loss.Balancing, n, n, 1).NumMoving()*c.Transition.Steps
 }
 
 // maxApart is how far from its mean R of an independent sample may be before its slope is

@@ -55,7 +55,7 @@ type Architecture[W uint64 | byte] interface {
 func NewSteps[W uint64 | byte](m Architecture[W], beta float64, t *engine.Training, loss engine.Balancing, c *spins.TransitionConfig,
 	kernels func(in sites.Room[W]) spins.Kernels[W], workers *pool.Pool) (s Steps[W], err error) {
 	balance := engine.NewBalance(loss, t.Batch, t.Batch, block)
-	moved, words := balance.Moved(), m.Words()
+	moved, words := balance.NumMoving(), m.Words()
 	batch, err := m.NewBatch(t.Batch, moved, t.Seed, workers)
 	if err != nil {
 		return s, fmt.Errorf("training.%w", err)
