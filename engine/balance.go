@@ -46,9 +46,9 @@ type Balance struct {
 	RNext []float64 // of each s′; not read if the sample does not move
 	C     []float64 // coefficient of ∇ln q(s)
 	CNext []float64 // coefficient of ∇ln q(s′), 0 if the sample does not move
-	// Apart bounds the slope of an independent sample's loss, as Huber's: the slope stays the
-	// same once R is further than Apart from the mean. 0 is no bound.
-	Apart float64
+	// SlopeBound bounds the slope of an independent sample's loss, as Huber's: the slope stays the
+	// same once R is further than SlopeBound from the mean. 0 is no bound.
+	SlopeBound float64
 
 	sorted            []float64
 	block             int     // samples of a block
@@ -159,10 +159,10 @@ func (l *Balance) variance(part float64, isOutlier func(r float64) bool) float64
 		}
 	}
 	mean /= float64(inliers)
-	var loss, clipped float64 // clipped is the sum of what Apart takes off the slopes
+	var loss, clipped float64 // clipped is the sum of what SlopeBound takes off the slopes
 	outlierLoss := float64(maxDeviation * maxDeviation)
-	if l.Apart > 0 {
-		outlierLoss = l.Apart * (2*maxDeviation - l.Apart)
+	if l.SlopeBound > 0 {
+		outlierLoss = l.SlopeBound * (2*maxDeviation - l.SlopeBound)
 	}
 	l.partnerAcceptance = 0
 	for i, r := range l.R { // ln of the acceptance of the next sample as a proposal
@@ -179,9 +179,9 @@ func (l *Balance) variance(part float64, isOutlier func(r float64) bool) float64
 			continue
 		}
 		slope := r - mean
-		if size := math.Abs(slope); l.Apart > 0 && size > l.Apart {
-			bounded := math.Copysign(l.Apart, slope)
-			loss += l.Apart * (2*size - l.Apart)
+		if size := math.Abs(slope); l.SlopeBound > 0 && size > l.SlopeBound {
+			bounded := math.Copysign(l.SlopeBound, slope)
+			loss += l.SlopeBound * (2*size - l.SlopeBound)
 			clipped += slope - bounded
 			slope = bounded
 		} else {

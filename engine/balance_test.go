@@ -61,7 +61,7 @@ func TestBalance(t *testing.T) {
 				random := rand.New(rand.NewPCG(1, 2))
 				b := Balancing{Partners: partners}
 				l := NewBalance(b, n, block, unit)
-				l.Apart = 20
+				l.SlopeBound = 20
 				require.Equal(t, moved, l.NumMoving())
 				moves := make([]bool, n)
 				for lo := 0; lo < n; lo += block {
@@ -138,7 +138,7 @@ func testOff(t *testing.T, apart, first float64) {
 	const n, block = 16, 8
 	random := rand.New(rand.NewPCG(3, 4))
 	l := NewBalance(Balancing{Partners: 0.5}, n, block, 1)
-	l.Apart = apart
+	l.SlopeBound = apart
 	for i := range n {
 		l.R[i], l.RNext[i] = random.NormFloat64(), random.NormFloat64()
 	}

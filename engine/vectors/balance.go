@@ -62,7 +62,7 @@ const maxApart = 20
 func (balanceLoss) build(c *Config, e *Ensemble, l *learner, t *transition) form {
 	n, rows := c.Training.Batch, l.lanes.BlockRows()
 	b, w := engine.NewBalance(c.Loss.Balancing, n, rows, 1), &weigher{learner: l}
-	b.Apart = maxApart
+	b.SlopeBound = maxApart
 	t.movingEnd = b.EndOfMoving
 	w.weighed = []pool.Span{nn.RowSpan(l.lanes, b.R, 1), nn.RowSpan(l.lanes, b.RNext, 1), nn.BlockSpan(l.lanes, t.counts)}
 	if moving := b.EndOfMoving(0, rows); moving > 0 {
