@@ -46,19 +46,19 @@ type Balance struct {
 	RNext []float64 // of each s′; not read if the sample does not move
 	C     []float64 // coefficient of ∇ln q(s)
 	CNext []float64 // coefficient of ∇ln q(s′), 0 if the sample does not move
-	// SlopeBound bounds the slope of an independent sample's loss, as Huber's: the slope stays the
-	// same once R is further than SlopeBound from the mean. 0 is no bound.
+	// SlopeBound is how far R of an independent sample may be from the mean before the slope of
+	// its loss stays the same, as Huber's does; 0 is no bound.
 	SlopeBound float64
 
 	sorted            []float64
 	block             int     // samples of a block
-	moving            int     // how many of these move, the first ones
+	moving            int     // samples of a block that move, its first ones
 	numMoving         int     // samples of the batch that move
 	partnerAcceptance float64 // of independence Metropolis between the samples
 }
 
-// NewBalance makes room for n samples in blocks of the given length. In each block a multiple
-// of unit samples move, so that the fraction 1 − Partners does in all.
+// NewBalance makes room for n samples in blocks of the given length. The fraction 1 − Partners
+// of each block moves, rounded to a multiple of unit, and at least one unit if it is not 0.
 func NewBalance(b Balancing, n, block, unit int) *Balance {
 	l := &Balance{
 		R: make([]float64, n), RNext: make([]float64, n), C: make([]float64, n), CNext: make([]float64, n),

@@ -79,7 +79,7 @@ func (c *Common) Validate() error {
 		conf.Under("training", t.Methods.Validate(t.ClipNorm)))
 }
 
-// Reseeded returns a configuration that differs by its seed alone.
+// Reseeded returns a copy of cfg with another seed.
 func Reseeded(cfg Config, seed uint64) (Config, error) {
 	v := reflect.ValueOf(cfg)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
@@ -87,12 +87,12 @@ func Reseeded(cfg Config, seed uint64) (Config, error) {
 	}
 	copied := reflect.New(v.Elem().Type())
 	copied.Elem().Set(v.Elem())
-	other := copied.Interface().(Config)
-	if other.Shared() == cfg.Shared() {
+	reseeded := copied.Interface().(Config)
+	if reseeded.Shared() == cfg.Shared() {
 		return nil, fmt.Errorf("%T: engine.Common is embedded as a pointer; embed it as a value", cfg)
 	}
-	other.Shared().Training.Seed = seed
-	return other, nil
+	reseeded.Shared().Training.Seed = seed
+	return reseeded, nil
 }
 
 // An Annealing raises the inverse temperature of a target while a generator is
@@ -116,7 +116,7 @@ func (a *Annealing) Validate() error {
 	return conf.Positive("anneal_from", a.AnnealFrom)
 }
 
-// At returns β of one of a number of steps.
+// At returns β at a step of a training of the given number of steps.
 func (a *Annealing) At(step, steps int) float64 {
 	end := a.Anneal * float64(steps)
 	if float64(step) >= end {
@@ -126,15 +126,15 @@ func (a *Annealing) At(step, steps int) float64 {
 }
 
 // A Demand is memory that a configuration asks for, and the key of the value
-// that decides how much it is.
+// on which its size depends most.
 type Demand struct {
 	Key   string
 	Bytes float64
 }
 
-// Afford reports that the demands of a configuration exceed the machine's memory
-// together, by the key of the largest. It is what keeps a run from being killed
-// after hours: every system's Validate ends with it.
+// Afford returns an error, with the key of the largest demand, if the sum of the demands exceeds
+// the machine's memory. Every system's Validate ends with it, so that no run is killed for
+// memory after hours.
 func Afford(demands ...Demand) error {
 	limit, sum := memory.Limit(), 0.0
 	var largest Demand
@@ -150,28 +150,27 @@ func Afford(demands ...Demand) error {
 	return fmt.Errorf("%s: the run needs about %.3g GiB, most of them for this, and the machine has %.3g GiB", largest.Key, sum/(1<<30), limit/(1<<30))
 }
 
-// Demands are those of every system with a generator of the given number of
-// parameters: the copies of these that method, optimiser, backward pass and
-// checkpoints keep, and what every system needs besides.
+// Demands returns the memory that a generator with the given number of parameters takes in any
+// system: the copies of the parameters that method, optimiser, backward pass and checkpoints keep.
 func (t *Training) Demands(params int) []Demand {
 	const (
-		float       = 4
+		floatBytes  = 4
 		copies      = 5   // θ, its gradient, AdamW's two moments, the average
 		packed      = 3   // for products forward and backward, with padding
 		checkpoints = 2.5 // of a section, while its file is made
 	)
-	kept := copies + packed + float64(nn.LanesOf(t.Batch)) + 4*checkpoints
-	all := []Demand{{"generator.hidden", float * kept * float64(params)}}
+	floats := copies + packed + float64(nn.LanesOf(t.Batch)) + 4*checkpoints // of each parameter
+	demands := []Demand{{"generator.hidden", floatBytes * floats * float64(params)}}
 	if t.Method == "consensus" {
-		all = append(all, Demand{"training.consensus.particles", float * (1 + checkpoints) * float64(t.Consensus.Particles) * float64(params)})
+		demands = append(demands, Demand{"training.consensus.particles", floatBytes * (1 + checkpoints) * float64(t.Consensus.Particles) * float64(params)})
 	}
-	return all
+	return demands
 }
 
 // Workers are the threads that a system computes with. They serve one call at a
 // time and live until they are closed.
 type Workers = pool.Pool
 
-// NewWorkers returns as many threads, the caller's included; 0 or less means one for
-// each processor.
+// NewWorkers returns the given number of threads, the caller's included; 0 or less means one
+// for each processor.
 func NewWorkers(threads int) *Workers { return pool.New(threads) }

@@ -9,15 +9,14 @@ import (
 // A Stage is a part of a run, by which evaluations of its target are counted.
 type Stage int32
 
-// The stages, in their order. What else a run draws of its generator for files and pictures
-// comes last.
+// The stages in the order of a run.
 const (
-	Looking Stage = iota // pilots, scouts and fits, the placing of the generator included
+	Looking Stage = iota // pilots, scouts, fits and the placing of the generator
 	Learning
 	Measuring
 	Diagnosing
-	Illustrating
-	stages
+	Illustrating // samples for files and pictures
+	numStages
 )
 
 // Evaluations says how often a target was evaluated, by stages.
@@ -29,13 +28,13 @@ type Evaluations struct {
 	Output    int64 `json:"output,omitempty"` // samples and pictures
 }
 
-func (e *Evaluations) each() [stages]*int64 {
-	return [stages]*int64{&e.Look, &e.Training, &e.Table, &e.Diagnosis, &e.Output}
+func (e *Evaluations) byStage() [numStages]*int64 {
+	return [numStages]*int64{&e.Look, &e.Training, &e.Table, &e.Diagnosis, &e.Output}
 }
 
 // Total returns their sum.
 func (e Evaluations) Total() (sum int64) {
-	for _, n := range e.each() {
+	for _, n := range e.byStage() {
 		sum += *n
 	}
 	return sum
@@ -43,36 +42,36 @@ func (e Evaluations) Total() (sum int64) {
 
 // Add adds d to e.
 func (e *Evaluations) Add(d Evaluations) {
-	for i, n := range d.each() {
-		*e.each()[i] += *n
+	for i, n := range d.byStage() {
+		*e.byStage()[i] += *n
 	}
 }
 
 // A Tally counts the evaluations of a target. A nil one counts nothing. It may be used
 // concurrently.
 type Tally struct {
-	stage  atomic.Int32
-	counts [stages]atomic.Int64
-	limit  atomic.Int64 // 0 is none
-	beside atomic.Int64 // those of other ranks
-	stop   func()
+	stage      atomic.Int32
+	counts     [numStages]atomic.Int64
+	limit      atomic.Int64 // 0 is none
+	otherRanks atomic.Int64 // their evaluations
+	stop       func()       // is called at the limit
 }
 
-// A Counted system counts the evaluations of its target, in a tally from when it is given
-// one.
+// A Counted system counts the evaluations of its target.
 type Counted interface {
+	// Count sets the tally in which evaluations are counted from now on.
 	Count(*Tally)
 	// Operations returns how many numbers an evaluation computes, 0 where that is not known.
 	Operations() int
 }
 
-// Within returns a context that ends, with the cause Spent, when there are at least n
-// evaluations. It comes before any is counted.
+// Within returns a context that ends, with the cause Spent, as soon as n evaluations have been
+// counted. It is called before any is.
 func (t *Tally) Within(ctx context.Context, n int64) context.Context {
-	within, stop := context.WithCancelCause(ctx)
+	limited, stop := context.WithCancelCause(ctx)
 	t.stop = func() { stop(Spent(n)) }
 	t.limit.Store(n)
-	return within
+	return limited
 }
 
 // Limited reports whether there is a limit.
@@ -91,37 +90,36 @@ func (t *Tally) Add(n int) {
 		return
 	}
 	t.counts[t.stage.Load()].Add(int64(n))
-	t.check()
+	t.checkLimit()
 }
 
-// check stops who has spent all.
-func (t *Tally) check() {
-	if limit := t.limit.Load(); limit > 0 && t.Evaluations().Total()+t.beside.Load() >= limit {
+func (t *Tally) checkLimit() {
+	if limit := t.limit.Load(); limit > 0 && t.Evaluations().Total()+t.otherRanks.Load() >= limit {
 		t.stop()
 	}
 }
 
-// Beside says how many evaluations others have made, which count for the limit.
+// Beside sets how many evaluations other ranks have made, which count towards the limit.
 func (t *Tally) Beside(n int64) {
-	t.beside.Store(n)
-	t.check()
+	t.otherRanks.Store(n)
+	t.checkLimit()
 }
 
-// Restore makes counts as large at least as those of an earlier process.
+// Restore raises each count to that of e, if it is less: an earlier process has counted e.
 func (t *Tally) Restore(e Evaluations) {
 	if t == nil {
 		return
 	}
-	for i, n := range e.each() {
+	for i, n := range e.byStage() {
 		t.counts[i].Store(max(t.counts[i].Load(), *n))
 	}
-	t.check()
+	t.checkLimit()
 }
 
 // Evaluations returns what has been counted.
 func (t *Tally) Evaluations() (e Evaluations) {
 	if t != nil {
-		for i, n := range e.each() {
+		for i, n := range e.byStage() {
 			*n = t.counts[i].Load()
 		}
 	}
@@ -130,7 +128,7 @@ func (t *Tally) Evaluations() (e Evaluations) {
 
 type tallyKey struct{}
 
-// WithTally returns a context in which whoever evaluates a target counts in t.
+// WithTally returns a context in which evaluations of a target are counted in t.
 func WithTally(ctx context.Context, t *Tally) context.Context {
 	return context.WithValue(ctx, tallyKey{}, t)
 }
@@ -141,7 +139,7 @@ func TallyOf(ctx context.Context) *Tally {
 	return t
 }
 
-// Spent is the cause of a context that a limit of so many evaluations has ended.
+// Spent is the cause of a context that ended at a limit of so many evaluations.
 type Spent int64
 
 func (n Spent) Error() string {

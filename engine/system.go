@@ -23,8 +23,8 @@ type System interface {
 	// Initialize fills θ with the starting values that belong to the seed.
 	Initialize(params []float32)
 	// Loss draws noise z_i ~ ρ0, s_i = G_θ(z_i) and s′_i ~ p^m(s_i, ·), returns the loss L of
-	// the pairs and keeps what its gradient with s′ fixed needs. An error is the target's,
-	// and that of all ranks if of any; the system has then learned nothing.
+	// the pairs and keeps what its gradient with s′ fixed needs. An error is the target's. If
+	// one rank returns it all do, and the system has then learned nothing.
 	Loss(params []float32, step uint32) (float64, error)
 	// Backward sets grad = ∂L/∂θ of the last Loss, at the same params.
 	Backward(params, grad []float32)
@@ -34,7 +34,7 @@ type System interface {
 	Acceptance() float64
 }
 
-// A Count says how many of a number of proposals were accepted.
+// A Count says how many proposals were made and how many of them accepted.
 type Count = bitspin.Count
 
 // A Stateful system carries state from step to step beyond θ and the
@@ -46,8 +46,7 @@ type Stateful interface {
 
 // A Converging system may have converged before its steps are over.
 type Converging interface {
-	// Converged reports whether more steps than the last would gain nothing. It is a function
-	// of State.
+	// Converged reports whether further steps would gain nothing. It is a function of State.
 	Converged() bool
 }
 
@@ -64,8 +63,7 @@ type Evaluator interface {
 // A SelfChecker checks a trained generator against what is known exactly of it.
 type SelfChecker interface {
 	// VerifyModel draws the given number of samples from the generator with
-	// parameters params, in several ways, and reports each check of them through
-	// emit.
+	// parameters params, in several ways, and reports each check through emit.
 	VerifyModel(ctx context.Context, params []float32, samples int, emit func(Check)) error
 }
 
@@ -88,16 +86,15 @@ type Config interface {
 	New(workers *Workers) (System, error)
 }
 
-// An Explainer is a configuration that says of itself what a user wants to know before a
-// run.
+// An Explainer is a configuration that tells a user before a run what it is about.
 type Explainer interface {
-	// Describe says in a sentence what the target is, and, if that was read from a file,
-	// by which conventions.
+	// Describe returns a sentence about the target, which names the file's conventions if it
+	// was read from one.
 	Describe() string
-	// Explain says in a sentence how it trains: which generator, by which form of the
-	// principle, and over which moves.
+	// Explain returns a sentence about the training: which generator learns, by which form of
+	// the principle, and over which moves.
 	Explain() string
-	// Demands says what memory a run needs.
+	// Demands returns the memory that a run needs.
 	Demands() []Demand
 }
 
@@ -105,9 +102,9 @@ type Explainer interface {
 type Adapter interface {
 	// Adapt gives everything but the target, the seed and the evaluation the
 	// values of the preset's recipe for this target. It returns what it chose and
-	// why, "" if the preset stands as it is. The error is ctx's: one that looks at its
-	// target, which takes up to minutes, ends soon after ctx does, and does not begin to
-	// look when that has ended.
+	// why, "" if the preset stands as it is. The error is ctx's: a recipe that looks at
+	// its target, which takes up to minutes, stops soon after ctx has ended, and does not
+	// begin after that.
 	Adapt(ctx context.Context) (why string, err error)
 }
 
@@ -121,9 +118,9 @@ type Initializer interface {
 
 // A Loader is a configuration that names files.
 type Loader interface {
-	// Load reads them, and keeps what they hold in the configuration, which then
-	// needs them no longer; the files that it has read are compared. Errors begin
-	// with the key's path.
+	// Load reads the files, and keeps in the configuration what they hold and their
+	// hashes. A file whose hash is kept need not be there any more, but must not have
+	// changed. Errors begin with the key's path.
 	Load() error
 }
 
@@ -133,21 +130,21 @@ type Definition struct {
 	Summary string
 	// Presets names the ready-made configurations, the default first.
 	Presets []string
-	// Preset returns a fresh configuration, or an error that lists the names: PresetOf a
-	// system's own.
+	// Preset returns a fresh configuration, or an error that lists the names. PresetOf
+	// makes it of a function that returns the system's own type.
 	Preset func(name string) (Config, error)
 	// Recognise, if not nil, reports whether the content of a file that is no
 	// configuration is a target of the system, and returns the assignments that make
 	// it the target: target.file=PATH, say.
 	Recognise func(data []byte, path string) (set []string, ok bool)
-	// Files says in words which files Recognise knows.
+	// Files describes the files that Recognise knows.
 	Files string
 	// Verify runs the exhaustive checks of the system's mathematics and
-	// reports each through emit; the error is of running them, not of a check.
+	// reports each through emit. An error says why they could not be run.
 	Verify func(ctx context.Context, workers *Workers, emit func(Check)) error
 }
 
-// PresetOf is a Definition's Preset, given one that returns a system's own type.
+// PresetOf returns a Definition's Preset that calls one of a system's own type.
 func PresetOf[C Config](preset func(name string) (C, error)) func(name string) (Config, error) {
 	return func(name string) (Config, error) {
 		c, err := preset(name)
@@ -159,7 +156,7 @@ func PresetOf[C Config](preset func(name string) (C, error)) func(name string) (
 }
 
 // A Check is the outcome of one verification. Value and Bound need not be
-// finite; package number says how JSON holds such.
+// finite: package number says how JSON holds infinities and NaN.
 type Check struct {
 	System string  `json:"system,omitempty"` // where checks of several are reported
 	Name   string  `json:"check"`
