@@ -99,8 +99,8 @@ func (t *Tally) checkLimit() {
 	}
 }
 
-// Beside sets how many evaluations other ranks have made, which count towards the limit.
-func (t *Tally) Beside(n int64) {
+// SetOtherRanks sets how many evaluations other ranks have made, which count towards the limit.
+func (t *Tally) SetOtherRanks(n int64) {
 	t.otherRanks.Store(n)
 	t.checkLimit()
 }

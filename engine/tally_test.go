@@ -31,7 +31,7 @@ func TestTally(t *testing.T) {
 	tally.Restore(Evaluations{Look: 9, Training: 1, Table: 3, Diagnosis: 4, Output: 6})
 	want = Evaluations{Look: 9, Training: 2, Table: 3, Diagnosis: 4, Output: 6}
 	require.Equal(t, want, tally.Evaluations())
-	tally.Beside(6)
+	tally.SetOtherRanks(6)
 	require.NoError(t, ctx.Err())
 	tally.Add(1)
 	require.Equal(t, Spent(31), context.Cause(ctx))
@@ -39,7 +39,7 @@ func TestTally(t *testing.T) {
 	want.Add(Evaluations{Look: 1, Training: 10, Table: 100, Diagnosis: 1000, Output: 10000})
 	require.Equal(t, Evaluations{Look: 10, Training: 12, Table: 103, Diagnosis: 1004, Output: 10006}, want)
 
-	for _, spend := range []func(t *Tally){func(t *Tally) { t.Add(5) }, func(t *Tally) { t.Beside(5) }, func(t *Tally) { t.Restore(Evaluations{Table: 5}) }} {
+	for _, spend := range []func(t *Tally){func(t *Tally) { t.Add(5) }, func(t *Tally) { t.SetOtherRanks(5) }, func(t *Tally) { t.Restore(Evaluations{Table: 5}) }} {
 		var other Tally
 		ctx := other.Within(context.Background(), 5)
 		other.Add(0)

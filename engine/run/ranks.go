@@ -98,7 +98,7 @@ func (r *run) gather() {
 			r.others.Add(e)
 		}
 	}
-	r.tally.Beside(r.others.Total())
+	r.tally.SetOtherRanks(r.others.Total())
 }
 
 // evaluations returns those of all ranks, of the others by the last step.
