@@ -65,9 +65,9 @@ type Counted interface {
 	Operations() int
 }
 
-// Within returns a context that ends, with the cause Spent, as soon as n evaluations have been
+// Limit returns a context that ends, with the cause Spent, as soon as n evaluations have been
 // counted. It is called before any is.
-func (t *Tally) Within(ctx context.Context, n int64) context.Context {
+func (t *Tally) Limit(ctx context.Context, n int64) context.Context {
 	limited, stop := context.WithCancelCause(ctx)
 	t.stop = func() { stop(Spent(n)) }
 	t.limit.Store(n)

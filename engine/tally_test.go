@@ -19,7 +19,7 @@ import (
 func TestTally(t *testing.T) {
 	var tally Tally
 	require.False(t, tally.Limited())
-	ctx := tally.Within(context.Background(), 31)
+	ctx := tally.Limit(context.Background(), 31)
 	require.True(t, tally.Limited())
 	for stage, n := range []int{1, 2, 3, 4, 5} {
 		tally.Enter(Stage(stage))
@@ -41,7 +41,7 @@ func TestTally(t *testing.T) {
 
 	for _, spend := range []func(t *Tally){func(t *Tally) { t.Add(5) }, func(t *Tally) { t.SetOtherRanks(5) }, func(t *Tally) { t.Restore(Evaluations{Table: 5}) }} {
 		var other Tally
-		ctx := other.Within(context.Background(), 5)
+		ctx := other.Limit(context.Background(), 5)
 		other.Add(0)
 		require.NoError(t, ctx.Err())
 		spend(&other)

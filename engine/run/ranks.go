@@ -77,7 +77,7 @@ func (r *run) count(ctx *context.Context) error {
 		r.tally = new(engine.Tally)
 	}
 	if r.MaxEvaluations > 0 {
-		*ctx = r.tally.Within(*ctx, r.MaxEvaluations)
+		*ctx = r.tally.Limit(*ctx, r.MaxEvaluations)
 	}
 	s.Count(r.tally)
 	return nil

@@ -229,7 +229,7 @@ func TestEvaluationsAreCounted(t *testing.T) {
 	_, err = train(t, context.Background(), newToy(), 1, run.Options{MaxEvaluations: 20})
 	require.EqualError(t, err, "max-evaluations: evaluations of toy are not counted; those of reals, mixed and targets in Go are")
 	limited := new(engine.Tally)
-	_, err = train(t, engine.WithTally(limited.Within(context.Background(), 5), limited), newToy(), 1, run.Options{})
+	_, err = train(t, engine.WithTally(limited.Limit(context.Background(), 5), limited), newToy(), 1, run.Options{})
 	require.ErrorContains(t, err, "max-evaluations: ")
 	_, err = train(t, engine.WithTally(context.Background(), new(engine.Tally)), newToy(), 1, run.Options{})
 	require.NoError(t, err)

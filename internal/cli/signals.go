@@ -166,7 +166,7 @@ func (p *program) runResumable(limit duration, maxEvaluations count, work func(c
 	tally := new(engine.Tally)
 	ctx := engine.WithTally(p.ctx, tally)
 	if maxEvaluations > 0 {
-		ctx = tally.Within(ctx, int64(maxEvaluations))
+		ctx = tally.Limit(ctx, int64(maxEvaluations))
 	}
 	if limit > 0 {
 		var cancel context.CancelFunc

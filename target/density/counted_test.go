@@ -41,7 +41,7 @@ func TestEvaluationsAreCounted(t *testing.T) {
 		tally := new(engine.Tally)
 		ctx := engine.WithTally(t.Context(), tally)
 		if most > 0 {
-			ctx = tally.Within(ctx, most)
+			ctx = tally.Limit(ctx, most)
 		}
 		from := catalogue.Source{System: "ring", Preset: "quick", Set: small}
 		given, _, _, err := systems.Given(from)
