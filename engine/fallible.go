@@ -29,8 +29,8 @@ type Prober interface {
 	// Probe returns the target's answers to questions that are the same on all ranks;
 	// nil if the target is within the process after all.
 	Probe() (answers []float64, err error)
-	// Named returns the key of the target, for an error about answers that differ.
-	Named() string
+	// Key returns the key of the target, for an error about answers that differ.
+	Key() string
 }
 
 // A TargetError ends a run whose target has failed. The run leaves a checkpoint with the

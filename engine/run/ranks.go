@@ -140,5 +140,5 @@ func (r *run) probe(ctx context.Context) error {
 	if len(others) > 1 {
 		which = "ranks"
 	}
-	return fmt.Errorf("%s: on %s %s it answers otherwise than on rank 0 to the same questions; all ranks need the same program with the same data", p.Named(), which, strings.Join(others, ", "))
+	return fmt.Errorf("%s: on %s %s it answers otherwise than on rank 0 to the same questions; all ranks need the same program with the same data", p.Key(), which, strings.Join(others, ", "))
 }

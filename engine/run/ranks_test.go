@@ -110,7 +110,7 @@ type askedSystem struct {
 }
 
 func (s *askedSystem) Probe() ([]float64, error) { return s.of.answers[s.rank], s.of.errs[s.rank] }
-func (s *askedSystem) Named() string             { return "target.command" }
+func (s *askedSystem) Key() string               { return "target.command" }
 
 // TestRanksAreAsked: the ranks whose target answers otherwise than that of rank 0 are named by
 // all, and who cannot ask ends the run of all.

@@ -46,8 +46,8 @@ func (p *problem) Probe() ([]float64, error) {
 	return answers, p.evaluate(answers, x, k)
 }
 
-// Named implements engine.Prober.
-func (p *problem) Named() string { return p.key }
+// Key implements engine.Prober.
+func (p *problem) Key() string { return p.key }
 
 // Volume implements vectors.Chart. It undoes two offsets of ln π: coordinates are learned in
 // units of their scales, and Level is subtracted.
