@@ -46,9 +46,9 @@ type Training struct {
 	LogEvery        int    `json:"log_every" is:"1.."`        // steps between records of metrics.jsonl
 }
 
-// MostEvaluated bounds the samples of an evaluation. So many determine a mean to
+// MaxEvaluationSamples bounds the samples of an evaluation. So many determine a mean to
 // 3·10⁻⁵ of its standard deviation.
-const MostEvaluated = 1 << 30
+const MaxEvaluationSamples = 1 << 30
 
 // Evaluating says how a trained generator is measured.
 type Evaluating struct {
@@ -74,7 +74,7 @@ func (c *Common) Validate() error {
 	return conf.First(
 		conf.Under("training", conf.Check(t)),
 		conf.Under("training.schedule", t.Schedule.Validate()),
-		conf.Between("evaluation.samples", c.Evaluation.Samples, 1, MostEvaluated),
+		conf.Between("evaluation.samples", c.Evaluation.Samples, 1, MaxEvaluationSamples),
 		conf.Under("evaluation", conf.Check(&c.Evaluation)),
 		conf.Under("training", t.Methods.Validate(t.ClipNorm)))
 }

@@ -246,13 +246,13 @@ func TestExactNeighbour(t *testing.T) {
 func TestMostMeasured(t *testing.T) {
 	p := &Plan{
 		Dir: t.TempDir(), Studies: []string{NeighboursStudy}, Seed: 6, Seeds: 1, Program: "test",
-		Assignments: []string{fmt.Sprintf("evaluation.samples=%d", engine.MostEvaluated)},
+		Assignments: []string{fmt.Sprintf("evaluation.samples=%d", engine.MaxEvaluationSamples)},
 	}
 	workers := pool.New(1)
 	defer workers.Close()
 	_, err := p.Execute(context.Background(), revgen.Systems(), workers, Observer{Observer: reproduce.Observer{Begin: func(reproduce.Run) { t.Fatal("it began") }}})
 	require.ErrorContains(t, err, "evaluation.samples: ")
-	require.ErrorContains(t, err, fmt.Sprintf("measured by %d samples", manyTimes*engine.MostEvaluated))
+	require.ErrorContains(t, err, fmt.Sprintf("measured by %d samples", manyTimes*engine.MaxEvaluationSamples))
 }
 
 // TestRecipesOnNeighbours trains quick presets on a mixture and on wells that no recipe

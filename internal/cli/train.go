@@ -143,8 +143,8 @@ func (p *program) train(t *trainOptions) error {
 	if err := checkThreads(t.threads); err != nil {
 		return err
 	}
-	if t.samples > engine.MostEvaluated {
-		return usagef("--samples: %d are more than %d; draw more with revgen sample", t.samples, engine.MostEvaluated)
+	if t.samples > engine.MaxEvaluationSamples {
+		return usagef("--samples: %d are more than %d; draw more with revgen sample", t.samples, engine.MaxEvaluationSamples)
 	}
 	task, err := p.joinTraining(t.dir)
 	if err != nil {
