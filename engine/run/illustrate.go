@@ -18,9 +18,9 @@ import (
 	"github.com/revgen/revgen/internal/report"
 )
 
-// Illustrate returns the pictures of a trained generator of cfg: those of its system,
+// Illustrate returns the figures of a trained generator of cfg: those of its system,
 // if it makes any, and the curves of its training from the run directory dir,
-// if it is not empty.
+// unless dir is "".
 func Illustrate(ctx context.Context, system engine.System, cfg engine.Config, params []float32, dir string) (all []figure.Figure, err error) {
 	if i, ok := system.(engine.Illustrator); ok {
 		if all, err = i.Figures(ctx, params, cfg.Shared().Evaluation.Samples); err != nil {
@@ -52,7 +52,7 @@ func ReadRecords(dir string) ([]engine.Record, error) {
 	for lines := bufio.NewReader(file); ; {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
-			return all, nil // the end; a line without its end is still being written
+			return all, nil // the end of the file; an unfinished line is still being written
 		}
 		var r engine.Record
 		if err := json.Unmarshal(line, &r); err != nil {
@@ -62,11 +62,11 @@ func ReadRecords(dir string) ([]engine.Record, error) {
 	}
 }
 
-// TrainingCurves shows what tells of a run, against steps and against the time of
-// training: its errors, where evaluation.every asks for them, in units of those of as
-// many exact samples where all are known; the acceptance; and a loss that is positive all
-// along. One that is not scatters about 0, and shows but the noise of its batches. Where the
-// target is annealed until some step, 0 if it is not, it says that the loss may rise.
+// TrainingCurves shows a run against steps and against the time of training: the errors, if
+// evaluation.every asks for them, in units of the errors of as many exact samples if all are
+// known; the acceptance; and the loss if it is always positive. Any other loss scatters about 0,
+// and shows only the noise of its batches. annealed is the step until which the target is annealed,
+// 0 if it is not: the figure says that the loss may rise until then.
 func TrainingCurves(records []engine.Record, annealed int) figure.Figure {
 	var steps, loss, acceptance []float64
 	seconds := map[float64]float64{} // at a step
@@ -77,14 +77,14 @@ func TrainingCurves(records []engine.Record, annealed int) figure.Figure {
 	}
 	f := figure.Figure{Name: "training", Title: "Training"}
 	row := func(y figure.Axis, bySteps ...figure.Layer) {
-		right, byTime := y, slices.Clone(bySteps)
-		right.Label = ""
+		yRight, byTime := y, slices.Clone(bySteps)
+		yRight.Label = ""
 		for i := range byTime {
 			byTime[i].X = lists.Map(bySteps[i].X, func(step float64) float64 { return seconds[step] })
 		}
 		f.Rows = append(f.Rows, figure.Row{Panels: []figure.Panel{
 			{X: figure.Axis{Label: "iterations"}, Y: y, Layers: bySteps},
-			{X: figure.Axis{Label: "time of training / s"}, Y: right, Layers: byTime},
+			{X: figure.Axis{Label: "time of training / s"}, Y: yRight, Layers: byTime},
 		}})
 	}
 	if names, axis, floors := errorAxis(records); len(names) > 0 {
@@ -120,7 +120,8 @@ func annealed(cfg engine.Config) int {
 // in the order of their importance.
 const shownErrors = 5
 
-// errorAxis returns the metrics of the records and how to show them.
+// errorAxis returns the names of the records' metrics, and the axis of their errors; floors
+// reports whether the errors are shown in units of their sampling floors.
 func errorAxis(records []engine.Record) (names []string, axis figure.Axis, floors bool) {
 	floors = true
 	largest := 0.0
@@ -143,6 +144,7 @@ func errorAxis(records []engine.Record) (names []string, axis figure.Axis, floor
 	return names, axis, floors
 }
 
+// errorCurve returns the curve of metric i of that name.
 func errorCurve(records []engine.Record, name string, i int, floors bool) figure.Layer {
 	l := figure.Layer{Mark: figure.Line, Role: figure.Series(i), Label: report.Label(name)}
 	for _, r := range records {
