@@ -10,12 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
-	"github.com/revgen/revgen/internal/number"
 )
 
 // The files of a run directory.
@@ -29,12 +27,12 @@ func summaryFile(dir string) string    { return filepath.Join(dir, "summary.json
 
 // A directory is where a run keeps its files.
 type directory struct {
-	dir     string // empty: nothing is written
-	lock    *disk.Lock
-	metrics *os.File
-	written int64 // bytes of metrics.jsonl
-	saved   int   // step of the last checkpoint, -1 for none
-	dirty   bool  // there is something that the last checkpoint does not hold
+	dir          string // "" if nothing is written
+	lock         *disk.Lock
+	metrics      *os.File // metrics.jsonl
+	metricsBytes int64    // its length
+	savedStep    int      // step of the last checkpoint, -1 for none
+	dirty        bool     // the last checkpoint does not hold the present state
 }
 
 // open takes possession of the run directory, if that has not been done, and restores a
@@ -52,12 +50,12 @@ func (r *run) open() error {
 		if setup, err = claim(r.dir, r.Resume, r.report); err != nil {
 			return err
 		}
-		if !setup.run {
-			_ = os.Remove(recipeFile(r.dir)) // of a run that never began
+		if !setup.hasCheckpoint {
+			_ = os.Remove(recipeFile(r.dir)) // which a run that never began has left
 		}
 	}
-	r.lock, setup.taken = setup.lock, true
-	if setup.run {
+	r.lock, setup.handedOver = setup.lock, true
+	if setup.hasCheckpoint {
 		if err := r.restore(checkpointFile(r.dir)); err != nil {
 			return err
 		}
@@ -72,9 +70,9 @@ func (r *run) open() error {
 	return r.status(nil)
 }
 
-// own makes a run directory if need be, and this process the only one that writes to it, and
-// removes what one that was killed left half-written. Where nobody can tell, warn hears of it.
-func own(dir string, warn func(string)) (*disk.Lock, error) {
+// lockDirectory makes a run directory if need be, locks it for this process, and removes files
+// that a killed process left half-written. If the file system has no locks, it calls warn.
+func lockDirectory(dir string, warn func(string)) (*disk.Lock, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("run directory %s: %w", dir, disk.Cause(err))
 	}
@@ -89,8 +87,8 @@ func own(dir string, warn func(string)) (*disk.Lock, error) {
 	return lock, nil
 }
 
-// writeConfig keeps config.json that of the run, whose keys that do not change
-// its numbers may change on resumption.
+// writeConfig writes config.json if it differs: on resumption, keys that do not change the
+// run's numbers may have new values.
 func (r *run) writeConfig() error {
 	if have, err := disk.Read(configFile(r.dir), int64(len(r.config))); err == nil && bytes.Equal(have, r.config) {
 		return nil
@@ -98,8 +96,8 @@ func (r *run) writeConfig() error {
 	return disk.Write(configFile(r.dir), r.config)
 }
 
-// openMetrics opens metrics.jsonl where the checkpoint was: what an interrupted
-// run logged after it is logged again.
+// openMetrics opens metrics.jsonl and cuts it to its length at the checkpoint: records that an
+// interrupted run logged after it are logged again.
 func (r *run) openMetrics() error {
 	path := metricsFile(r.dir)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -114,13 +112,13 @@ func (r *run) openMetrics() error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: not a regular file", path)
 	}
-	end, err := lineEnd(file, min(r.written, info.Size()))
+	end, err := lineEnd(file, min(r.metricsBytes, info.Size()))
 	if err != nil {
 		return err
 	}
-	if end < r.written {
-		r.report(fmt.Sprintf("%s holds %d bytes of the %d that the checkpoint counts: the records between are lost", path, end, r.written))
-		r.written = end
+	if end < r.metricsBytes {
+		r.report(fmt.Sprintf("%s holds %d bytes of the %d that the checkpoint counts: the records between are lost", path, end, r.metricsBytes))
+		r.metricsBytes = end
 	}
 	if err := file.Truncate(end); err != nil {
 		return err
@@ -142,7 +140,7 @@ func lineEnd(file io.ReaderAt, n int64) (int64, error) {
 func (r *run) restore(path string) error {
 	h, err := r.load(path)
 	if bad, ok := errors.AsType[*FileError](err); ok {
-		if step, ok := intact(previousFile(r.dir)); ok {
+		if step, ok := intactStep(previousFile(r.dir)); ok {
 			bad.Reason += fmt.Sprintf("; %s, of step %d, is intact: rename it to %s to continue from there",
 				previousFile(r.dir), step, filepath.Base(path))
 		}
@@ -156,10 +154,10 @@ func (r *run) restore(path string) error {
 	if h.Path != activePath() {
 		r.report(fmt.Sprintf("resumed on kernel path %s a run that began on %s: its numbers will differ in their last bits from those of an uninterrupted run", activePath(), h.Path))
 	}
-	if h.Counted != nil {
-		r.tally.Restore(*h.Counted)
+	if h.Evaluations != nil {
+		r.tally.Restore(*h.Evaluations)
 	}
-	r.saved, r.before, r.written, r.moved, r.pending = h.Step, h.Seconds, h.Metrics, h.Moved, h.Pending
+	r.savedStep, r.secondsBefore, r.metricsBytes, r.acceptanceSum, r.pending = h.Step, h.Seconds, h.MetricsBytes, h.AcceptanceSum, h.Pending
 	r.dirty = false
 	return nil
 }
@@ -183,7 +181,7 @@ func (r *run) load(path string) (*header, error) {
 	want := r.trainer.State()
 	if f := h.Refuge; f != nil {
 		if f.Step != h.Step {
-			f.sections = roomFor(want)
+			f.sections = refugeSections(want)
 			want = slices.Concat(want, f.sections)
 		}
 		r.refuge = *f
@@ -192,8 +190,8 @@ func (r *run) load(path string) (*header, error) {
 	return h, fill(path, h, data, want)
 }
 
-// intact returns the step of the checkpoint at path if a run can go on from it.
-func intact(path string) (step int, ok bool) {
+// intactStep returns the step of the checkpoint at path, ok if the file can be read.
+func intactStep(path string) (step int, ok bool) {
 	h, _, err := readFile(path, "checkpoint")
 	if err != nil {
 		return 0, false
@@ -211,28 +209,28 @@ func (r *run) checkpoint() error {
 		return fmt.Errorf("writing %s: %w", metricsFile(r.dir), disk.Cause(err))
 	}
 	path := checkpointFile(r.dir)
-	write := func(w io.Writer) error { return encode(w, r.checkpointHeader(), r.kept()) }
-	if err := disk.Replace(path, write, func() error { return keep(path, previousFile(r.dir)) }); err != nil {
+	write := func(w io.Writer) error { return encode(w, r.checkpointHeader(), r.checkpointSections()) }
+	if err := disk.Replace(path, write, func() error { return keepPrevious(path, previousFile(r.dir)) }); err != nil {
 		return err
 	}
-	r.saved, r.dirty = r.trainer.Steps(), false
+	r.savedStep, r.dirty = r.trainer.Steps(), false
 	r.notes.Remove()
 	r.notes = nil
 	return r.status(nil)
 }
 
-// kept are a checkpoint's sections.
-func (r *run) kept() []engine.Section {
-	all := r.trainer.State()
+// checkpointSections returns the present state, and the refuge's if that is another one.
+func (r *run) checkpointSections() []engine.Section {
+	sections := r.trainer.State()
 	if r.refuge.sections != nil && r.refuge.Step != r.trainer.Steps() {
-		all = slices.Concat(all, r.refuge.sections)
+		sections = slices.Concat(sections, r.refuge.sections)
 	}
-	return all
+	return sections
 }
 
-// keep gives the checkpoint at path a second name, so that it stays when path
-// gets another. At any time path names a whole checkpoint.
-func keep(path, previous string) error {
+// keepPrevious gives the checkpoint at path a second name, so that it stays when path
+// names a new one. At any time path names a whole checkpoint.
+func keepPrevious(path, previous string) error {
 	if err := os.Remove(previous); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -240,7 +238,7 @@ func keep(path, previous string) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	// Not every file system has links.
+	// The file system may have no links.
 	data, err := disk.Read(path, maxFile)
 	if err != nil {
 		return err
@@ -254,8 +252,8 @@ func (r *run) header(kind string) header {
 
 func (r *run) checkpointHeader() header {
 	h := r.header("checkpoint")
-	h.Counted = r.counted()
-	h.Seconds, h.Metrics, h.Moved, h.Pending, h.Warnings = r.before, r.written, r.moved, r.pending, r.warnings
+	h.Evaluations = r.countedEvaluations()
+	h.Seconds, h.MetricsBytes, h.AcceptanceSum, h.Pending, h.Warnings = r.secondsBefore, r.metricsBytes, r.acceptanceSum, r.pending, r.warnings
 	if r.canRetreat() {
 		h.Refuge = &r.refuge
 	}
@@ -265,27 +263,8 @@ func (r *run) checkpointHeader() header {
 	return h
 }
 
-// counted returns the evaluations so far, nil where they are not counted.
-func (r *run) counted() *engine.Evaluations {
-	if r.tally == nil {
-		return nil
-	}
-	all := r.evaluations()
-	return &all
-}
-
-// spentIn returns the evaluations that status.json of a run directory tells of, which may be
-// more than its checkpoint's.
-func spentIn(dir string) (e engine.Evaluations) {
-	const most = 1 << 20
-	var s Status
-	if text, err := disk.Read(statusFile(dir), most); err == nil && json.Unmarshal(text, &s) == nil && s.Evaluations != nil {
-		e = *s.Evaluations
-	}
-	return e
-}
-
-func (r *run) log(record engine.Record) error {
+// logRecord appends a record to metrics.jsonl.
+func (r *run) logRecord(record engine.Record) error {
 	if r.dir == "" {
 		return nil
 	}
@@ -294,94 +273,17 @@ func (r *run) log(record engine.Record) error {
 		return err
 	}
 	n, err := r.metrics.Write(append(line, '\n'))
-	r.written += int64(n)
+	r.metricsBytes += int64(n)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", metricsFile(r.dir), disk.Cause(err))
 	}
 	return nil
 }
 
-// close gives the directory up. What had to be written has been.
+// close gives the directory up, in which everything has been written.
 func (r *run) close() {
 	if r.metrics != nil {
 		_ = r.metrics.Close()
 	}
 	_ = r.lock.Release()
-}
-
-// A Status is status.json: what a run was doing when it was last heard of.
-type Status struct {
-	Schema         int                 `json:"schema"`
-	State          string              `json:"state"` // setting up, running, stopped, failed or done
-	Step           int                 `json:"step"`
-	Steps          int                 `json:"steps"`
-	Checkpoint     int                 `json:"checkpoint"`       // step of the last checkpoint, -1 for none
-	StepsPerSecond float64             `json:"steps_per_second"` // since the run was started or resumed
-	Loss           *float64            `json:"loss,omitempty"`   // of the last step of this process
-	Acceptance     *float64            `json:"acceptance,omitempty"`
-	Seconds        float64             `json:"seconds"`               // of training
-	Setup          float64             `json:"setup"`                 // seconds of this process from the run's being asked for to its first step
-	Evaluations    *engine.Evaluations `json:"evaluations,omitempty"` // of the target, where they are counted
-	Updated        time.Time           `json:"updated"`
-	Host           string              `json:"host"`
-	Process        int                 `json:"process"`
-	Path           string              `json:"path"`
-	Threads        int                 `json:"threads"`
-	Error          string              `json:"error,omitempty"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (s Status) MarshalJSON() ([]byte, error) { return number.Marshal(s) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *Status) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, s) }
-
-// statusEvery is how long a status stands at least while a run goes on. Tests replace it.
-var statusEvery = 2 * time.Second
-
-// status rewrites status.json; problem is what ended the run, if anything did.
-func (r *run) status(problem error) error {
-	if r.dir == "" {
-		return nil
-	}
-	state, message := "running", ""
-	switch {
-	case problem == nil && r.setting:
-		state = "setting up"
-	case errors.Is(problem, ErrStopped):
-		state = "stopped"
-	case problem != nil:
-		state, message = "failed", problem.Error()
-	case r.ended:
-		state = "done"
-	}
-	r.told = time.Now()
-	s := Status{State: state, Step: r.trainer.Steps(), Steps: r.steps(), Checkpoint: r.saved, Seconds: r.before, Threads: r.workers.Threads(), Error: message, Evaluations: r.counted()}
-	if !r.started.IsZero() {
-		s.Setup = r.setup
-		if elapsed := time.Since(r.started).Seconds(); elapsed > 0 {
-			s.StepsPerSecond = float64(r.trainer.Steps()-r.first) / elapsed
-		}
-		s.Seconds = r.seconds()
-	}
-	if r.trainer.Steps() > r.first {
-		last := r.trainer.Record()
-		s.Loss, s.Acceptance = &last.Loss, &last.Acceptance
-	}
-	write := disk.Publish
-	if problem != nil || r.ended {
-		write = disk.Write // nobody will write it again
-	}
-	return s.write(r.dir, write)
-}
-
-// write writes status.json of a run directory, with time and place.
-func (s *Status) write(dir string, write func(path string, text []byte) error) error {
-	s.Schema, s.Updated, s.Process, s.Path = engine.SchemaVersion, time.Now().UTC(), os.Getpid(), activePath()
-	s.Host, _ = os.Hostname()
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	return write(statusFile(dir), append(text, '\n'))
 }

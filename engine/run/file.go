@@ -9,7 +9,6 @@ import (
 	"io"
 	"iter"
 	"math"
-	"os"
 	"slices"
 
 	"github.com/revgen/revgen/engine"
@@ -30,20 +29,20 @@ import (
 const magic = "RevGen\x00\x01"
 
 type header struct {
-	Schema   int                 `json:"schema"`
-	Kind     string              `json:"kind"` // "model" or "checkpoint"
-	System   string              `json:"system"`
-	Step     int                 `json:"step"`
-	Seconds  float64             `json:"seconds,omitempty"`       // of training, in a checkpoint
-	Metrics  int64               `json:"metrics_bytes,omitempty"` // length of metrics.jsonl at that step
-	Counted  *engine.Evaluations `json:"evaluations,omitempty"`
-	Path     string              `json:"path"` // kernel path that computed it
-	Warnings []string            `json:"warnings,omitempty"`
-	Moved    float64             `json:"acceptance_sum,omitempty"` // over the first steps
-	Pending  *engine.Record      `json:"pending,omitempty"`        // of that step, where it is not in metrics.jsonl
-	Refuge   *refuge             `json:"good,omitempty"`           // state to go back to
-	Config   json.RawMessage     `json:"config"`
-	Sections []sectionHeader     `json:"sections"`
+	Schema        int                 `json:"schema"`
+	Kind          string              `json:"kind"` // "model" or "checkpoint"
+	System        string              `json:"system"`
+	Step          int                 `json:"step"`
+	Seconds       float64             `json:"seconds,omitempty"`       // of training, in a checkpoint
+	MetricsBytes  int64               `json:"metrics_bytes,omitempty"` // length of metrics.jsonl at that step
+	Evaluations   *engine.Evaluations `json:"evaluations,omitempty"`
+	Path          string              `json:"path"` // kernel path that computed it
+	Warnings      []string            `json:"warnings,omitempty"`
+	AcceptanceSum float64             `json:"acceptance_sum,omitempty"` // over the stretch that the step is in
+	Pending       *engine.Record      `json:"pending,omitempty"`        // of that step, while it is not in metrics.jsonl
+	Refuge        *refuge             `json:"good,omitempty"`           // state to go back to
+	Config        json.RawMessage     `json:"config"`
+	Sections      []sectionHeader     `json:"sections"`
 }
 
 type sectionHeader struct {
@@ -52,7 +51,7 @@ type sectionHeader struct {
 	Len  int    `json:"len"`
 }
 
-func describe(s engine.Section) sectionHeader {
+func headerOf(s engine.Section) sectionHeader {
 	if s.Float64 != nil {
 		return sectionHeader{s.Name, "float64", len(s.Float64)}
 	}
@@ -67,11 +66,11 @@ func (s sectionHeader) bytes() (int, error) {
 	return size * s.Len, nil
 }
 
-// encode writes a container to w, in pieces: checkpoints may be as large as
+// encode writes a container to w, in chunks: checkpoints may be as large as
 // memory.
 func encode(w io.Writer, h header, sections []engine.Section) error {
 	h.Schema = engine.SchemaVersion
-	h.Sections = lists.Map(sections, describe)
+	h.Sections = lists.Map(sections, headerOf)
 	head, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -81,9 +80,9 @@ func encode(w io.Writer, h header, sections []engine.Section) error {
 	if _, err := both.Write(append(binary.LittleEndian.AppendUint64([]byte(magic), uint64(len(head))), head...)); err != nil {
 		return err
 	}
-	piece := make([]byte, 0, pieceBytes)
-	for numbers := range pieces(sections) {
-		if _, err := both.Write(appendNumbers(piece, numbers)); err != nil {
+	buffer := make([]byte, 0, chunkBytes)
+	for numbers := range chunks(sections) {
+		if _, err := both.Write(appendNumbers(buffer, numbers)); err != nil {
 			return err
 		}
 	}
@@ -91,18 +90,18 @@ func encode(w io.Writer, h header, sections []engine.Section) error {
 	return err
 }
 
-const pieceBytes = 1 << 18
+const chunkBytes = 1 << 18
 
-// pieces are the numbers of sections in their order, slices of as many as pieceBytes hold at most.
-func pieces(sections []engine.Section) iter.Seq[any] {
+// chunks yields the numbers of sections in order, as []float32 or []float64 of at most chunkBytes.
+func chunks(sections []engine.Section) iter.Seq[any] {
 	return func(yield func(numbers any) bool) {
 		for _, s := range sections {
-			for x := range slices.Chunk(s.Float32, pieceBytes/4) {
+			for x := range slices.Chunk(s.Float32, chunkBytes/4) {
 				if !yield(x) {
 					return
 				}
 			}
-			for x := range slices.Chunk(s.Float64, pieceBytes/8) {
+			for x := range slices.Chunk(s.Float64, chunkBytes/8) {
 				if !yield(x) {
 					return
 				}
@@ -139,8 +138,8 @@ type FileError struct {
 
 func (e *FileError) Error() string { return e.Path + ": " + e.Reason }
 
-// maxFile and maxHeader bound what is read into memory before it is known to be
-// a container: neither is reached by one.
+// maxFile and maxHeader bound the bytes that are read into memory before they are known to be
+// a container's. No container is as large.
 const (
 	maxFile   = 1 << 36
 	maxHeader = 1 << 26
@@ -161,17 +160,17 @@ func readFile(path, kind string) (*header, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	rest := make([]byte, size-int64(len(start)))
+	data := make([]byte, size-int64(len(start)))
 	sum := sha256.New()
 	sum.Write(start)
-	content := rest[:len(rest)-sha256.Size]
-	for piece := range slices.Chunk(content, pieceBytes) {
-		if _, err := io.ReadFull(file, piece); err != nil {
+	content := data[:len(data)-sha256.Size]
+	for chunk := range slices.Chunk(content, chunkBytes) {
+		if _, err := io.ReadFull(file, chunk); err != nil {
 			return bad("%v", disk.Cause(err))
 		}
-		sum.Write(piece)
+		sum.Write(chunk)
 	}
-	checksum := rest[len(content):]
+	checksum := data[len(content):]
 	if _, err := io.ReadFull(file, checksum); err != nil {
 		return bad("%v", disk.Cause(err))
 	}
@@ -188,7 +187,7 @@ func readFile(path, kind string) (*header, []byte, error) {
 }
 
 // readHeader reads a container up to its sections. It returns the header and the
-// bytes that were read. What it says is not checked yet, but for its length.
+// bytes that were read. Of the header it has checked that the file has the length that it says.
 func readHeader(path string, file io.Reader, size int64, kind string) (*header, []byte, error) {
 	bad := func(format string, args ...any) (*header, []byte, error) {
 		return nil, nil, &FileError{path, fmt.Sprintf(format, args...)}
@@ -217,7 +216,6 @@ func readHeader(path string, file io.Reader, size int64, kind string) (*header, 
 	if _, err := io.ReadFull(file, head); err != nil {
 		return bad("%v", disk.Cause(err))
 	}
-	// The header says how long the file is, before the rest is read.
 	h := new(header)
 	if err := json.Unmarshal(head, h); err != nil {
 		return bad("damaged header: %v", err)
@@ -242,39 +240,14 @@ func fill(path string, h *header, data []byte, want []engine.Section) error {
 		return &FileError{path, fmt.Sprintf("holds %d sections where the configuration needs %d", len(h.Sections), len(want))}
 	}
 	for i := range want {
-		if got, need := h.Sections[i], describe(want[i]); got != need {
+		if got, need := h.Sections[i], headerOf(want[i]); got != need {
 			return &FileError{path, fmt.Sprintf("section %d is %s (%d × %s) where the configuration needs %s (%d × %s)",
 				i, got.Name, got.Len, got.Type, need.Name, need.Len, need.Type)}
 		}
 	}
-	for numbers := range pieces(want) {
+	for numbers := range chunks(want) {
 		n, _ := binary.Decode(data, binary.LittleEndian, numbers) // as long as the header says
 		data = data[n:]
 	}
 	return nil
-}
-
-// A Model is a trained generator as a file holds it.
-type Model struct {
-	System string          // name of its system
-	Config json.RawMessage // configuration of the run that trained it
-	Params []float32
-	Step   int    // steps of training behind it
-	Path   string // kernel path that computed it
-}
-
-// ReadModel reads a model file, or the model of a run directory.
-func ReadModel(path string) (*Model, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = modelFile(path)
-	}
-	h, data, err := readFile(path, "model")
-	if err != nil {
-		return nil, err
-	}
-	if len(h.Sections) != 1 {
-		return nil, &FileError{path, fmt.Sprintf("a model has one section, not %d", len(h.Sections))}
-	}
-	m := &Model{System: h.System, Config: h.Config, Step: h.Step, Path: h.Path, Params: make([]float32, h.Sections[0].Len)}
-	return m, fill(path, h, data, []engine.Section{{Name: "params", Float32: m.Params}})
 }

@@ -36,7 +36,7 @@ func TestContainer(t *testing.T) {
 	long.SkipShort(t)
 	var sections []engine.Section
 	var want bytes.Buffer
-	for i, n := range []int{1, pieceBytes / 8, pieceBytes/8 + 1, pieceBytes, 2*pieceBytes + 3} {
+	for i, n := range []int{1, chunkBytes / 8, chunkBytes/8 + 1, chunkBytes, 2*chunkBytes + 3} {
 		single, double := make([]float32, n), make([]float64, n)
 		for j := range n {
 			single[j], double[j] = float32(math.Sin(float64(i+j))), math.Cos(float64(i-j))

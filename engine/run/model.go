@@ -3,20 +3,58 @@ package run
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"os"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/catalogue"
 )
 
-// Hash names a model by what its samples are made of: the configuration, which has the
-// target, and the parameters, if there are any.
+// A Model is a trained generator as a file holds it.
+type Model struct {
+	System string          // name of its system
+	Config json.RawMessage // configuration of the run that trained it
+	Params []float32       // θ
+	Step   int             // steps that trained it
+	Path   string          // kernel path that computed it
+}
+
+// ReadModel reads a model file, or the model of a run directory.
+func ReadModel(path string) (*Model, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = modelFile(path)
+	}
+	h, data, err := readFile(path, "model")
+	if err != nil {
+		return nil, err
+	}
+	if len(h.Sections) != 1 {
+		return nil, &FileError{path, fmt.Sprintf("a model has one section, not %d", len(h.Sections))}
+	}
+	m := &Model{System: h.System, Config: h.Config, Step: h.Step, Path: h.Path, Params: make([]float32, h.Sections[0].Len)}
+	return m, fill(path, h, data, []engine.Section{{Name: "params", Float32: m.Params}})
+}
+
+// Read reads the model of a run directory or a model file with the configuration
+// that trained it, of one of the systems.
+func Read(s catalogue.Systems, path string) (*Model, engine.Config, error) {
+	model, err := ReadModel(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg, err := Written(s, model.Config, path)
+	return model, cfg, err
+}
+
+// Hash returns a hash of the configuration, which has the target, and of the parameters. They
+// determine the model's samples.
 func (m *Model) Hash() string {
 	text := []byte(m.Config)
 	var v any
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber() // a float64 would take seeds above 2⁵³ for their neighbours
 	if d.Decode(&v) == nil {
-		text, _ = json.Marshal(v) // the same from a file, which has other spaces and escapes
+		text, _ = json.Marshal(v) // so that spaces and escapes of a file do not count
 	}
 	return hashOf(append(bytes.Clone(text), 0), m.Params)
 }
@@ -27,7 +65,7 @@ func (m *Model) Write(path string) error {
 	return writeFile(path, h, []engine.Section{{Name: "params", Float32: m.Params}})
 }
 
-// NewModel returns the model that a result of training under a configuration is.
+// NewModel returns the model of a run's result; cfg is the run's configuration.
 func NewModel(cfg engine.Config, r *Result) (*Model, error) {
 	text, err := catalogue.EncodeConfig(cfg)
 	if err != nil {

@@ -111,7 +111,7 @@ func TestLeftoversGo(t *testing.T) {
 	for _, name := range append(names, "other.json") {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "."+name+"123"), nil, 0o600))
 	}
-	lock, err := own(dir, func(text string) { t.Error(text) })
+	lock, err := lockDirectory(dir, func(text string) { t.Error(text) })
 	require.NoError(t, err)
 	for _, name := range names {
 		require.NoFileExists(t, filepath.Join(dir, "."+name+"123"))

@@ -16,13 +16,15 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// If several ranks train, each goes through the same steps, with its part of the
-// work and all of the result. Rank 0 alone reads, writes, measures and talks.
+// If several ranks train, each goes through the same steps, does a part of the work
+// and has all of the result. Only rank 0 reads and writes files, measures and reports.
 
+// agree is engine.Agree among the run's ranks.
 func (r *run) agree(err error) error { return engine.Agree(r.workers, err) }
 
-// stepping is the context of a step, which all ranks take to its end.
-func (r *run) stepping(ctx context.Context) context.Context {
+// stepContext returns the context of a step. Ranks wait for each other in a step, and none can
+// leave it when ctx ends.
+func (r *run) stepContext(ctx context.Context) context.Context {
 	if r.workers.Size() == 1 {
 		return ctx
 	}
@@ -34,24 +36,24 @@ func (r *run) share() {
 	if r.workers.Size() == 1 {
 		return
 	}
-	at := struct {
-		Step, Saved   int
-		Before, Moved float64
-		Refuge        refuge
-		Good          bool // there is a state to go back to
-	}{r.trainer.Steps(), r.saved, r.before, r.moved, r.refuge, r.refuge.sections != nil}
-	text := r.workers.Text(crash.Must(json.Marshal(at))) // of finite numbers
-	crash.Must(&at, json.Unmarshal(text, &at))
-	r.trainer.Resume(at.Step)
-	r.saved, r.before, r.moved = at.Saved, at.Before, at.Moved
-	if r.saved < 0 {
+	restored := struct {
+		Step, SavedStep              int
+		SecondsBefore, AcceptanceSum float64
+		Refuge                       refuge
+		HasRefuge                    bool // Refuge has sections
+	}{r.trainer.Steps(), r.savedStep, r.secondsBefore, r.acceptanceSum, r.refuge, r.refuge.sections != nil}
+	text := r.workers.Text(crash.Must(json.Marshal(restored))) // of finite numbers
+	crash.Must(&restored, json.Unmarshal(text, &restored))
+	r.trainer.Resume(restored.Step)
+	r.savedStep, r.secondsBefore, r.acceptanceSum = restored.SavedStep, restored.SecondsBefore, restored.AcceptanceSum
+	if r.savedStep < 0 {
 		return
 	}
 	sections := r.trainer.State()
-	at.Refuge.sections = r.refuge.sections
-	if r.refuge = at.Refuge; at.Good {
+	restored.Refuge.sections = r.refuge.sections
+	if r.refuge = restored.Refuge; restored.HasRefuge {
 		if r.refuge.sections == nil {
-			r.refuge.sections = roomFor(sections)
+			r.refuge.sections = refugeSections(sections)
 		}
 		sections = slices.Concat(sections, r.refuge.sections)
 	}
@@ -62,53 +64,7 @@ func (r *run) share() {
 	}
 }
 
-// count gives the target the context's tally, or one of the run's own, with the limit of the
-// options. Evaluations during training count as such, those that measure it on the way
-// included.
-func (r *run) count(ctx *context.Context) error {
-	s, ok := r.trainer.System().(engine.Counted)
-	if !ok {
-		if r.MaxEvaluations > 0 || engine.TallyOf(*ctx).Limited() {
-			return fmt.Errorf("max-evaluations: evaluations of %s are not counted; those of reals, mixed and targets in Go are", r.common.System)
-		}
-		return nil
-	}
-	if r.tally = engine.TallyOf(*ctx); r.tally == nil {
-		r.tally = new(engine.Tally)
-	}
-	if r.MaxEvaluations > 0 {
-		*ctx = r.tally.Limit(*ctx, r.MaxEvaluations)
-	}
-	s.Count(r.tally)
-	return nil
-}
-
-// gather asks the other ranks how often they have evaluated the target.
-func (r *run) gather() {
-	n := r.workers.Size()
-	if n == 1 || r.tally == nil {
-		return
-	}
-	all := make([]engine.Evaluations, n)
-	all[r.workers.Rank()] = r.tally.Evaluations()
-	r.workers.Gather(n, pool.SpanOf(all, 1))
-	r.others = engine.Evaluations{}
-	for rank, e := range all {
-		if rank != r.workers.Rank() {
-			r.others.Add(e)
-		}
-	}
-	r.tally.SetOtherRanks(r.others.Total())
-}
-
-// evaluations returns those of all ranks, of the others by the last step.
-func (r *run) evaluations() engine.Evaluations {
-	all := r.tally.Evaluations()
-	all.Add(r.others)
-	return all
-}
-
-// probe compares what the targets of all ranks answer, before any of them is believed.
+// probe returns an error if the targets of the ranks answer the same questions differently.
 func (r *run) probe(ctx context.Context) error {
 	p, ok := r.trainer.System().(engine.Prober)
 	n := r.workers.Size()
@@ -127,18 +83,18 @@ func (r *run) probe(ctx context.Context) error {
 	digests := make([][sha256.Size]byte, n)
 	h.Sum(digests[r.workers.Rank()][:0])
 	r.workers.Gather(n, pool.SpanOf(digests, 1))
-	var others []string
+	var differing []string
 	for rank, d := range digests {
 		if d != digests[0] {
-			others = append(others, strconv.Itoa(rank))
+			differing = append(differing, strconv.Itoa(rank))
 		}
 	}
-	if len(others) == 0 {
+	if len(differing) == 0 {
 		return nil
 	}
-	which := "rank"
-	if len(others) > 1 {
-		which = "ranks"
+	noun := "rank"
+	if len(differing) > 1 {
+		noun = "ranks"
 	}
-	return fmt.Errorf("%s: on %s %s it answers otherwise than on rank 0 to the same questions; all ranks need the same program with the same data", p.Key(), which, strings.Join(others, ", "))
+	return fmt.Errorf("%s: on %s %s it answers otherwise than on rank 0 to the same questions; all ranks need the same program with the same data", p.Key(), noun, strings.Join(differing, ", "))
 }

@@ -10,47 +10,48 @@ import (
 	"github.com/revgen/revgen/engine"
 )
 
-// A run that comes upon a number that is not finite, or whose loss has grown out of all
-// proportion, goes back to the last state that was good, and on from there at a lower
-// learning rate. Neither depends on where checkpoints are, so that a run that is resumed
-// goes back as one that was never stopped.
+// A run with a number that is not finite, or whose loss has grown out of all proportion, goes
+// back to the last good state, and continues there at a lower learning rate. Good states do
+// not depend on where checkpoints are, so that a run that is resumed goes back to the same
+// state as one that was never stopped.
 const (
-	mostRefuges = 4    // times that it does
-	lowered     = 0.25 // what each leaves of the learning rate
+	maxRetreats = 4    // of a run
+	rateFactor  = 0.25 // by which each retreat multiplies the learning rate
 )
 
-// A refuge is the last state that was good.
+// A refuge is the last good state.
 type refuge struct {
-	Step    int     `json:"step"`
-	Metrics int64   `json:"metrics_bytes"`
-	Moved   float64 `json:"acceptance_sum"`
-	First   float64 `json:"first_loss"` // of the run
-	Lately  float64 `json:"late_loss"`  // least of the steps since the last multiple of watched
-	Least   float64 `json:"least_loss"` // of all steps before those; 0 for none yet
-	Taken   int     `json:"taken"`      // times that the run has gone back
+	Step          int     `json:"step"`
+	MetricsBytes  int64   `json:"metrics_bytes"`  // length of metrics.jsonl at that step
+	AcceptanceSum float64 `json:"acceptance_sum"` // over the stretch that the step is in
+	FirstLoss     float64 `json:"first_loss"`     // of the run
+	WindowLoss    float64 `json:"late_loss"`      // least of the present window of lossWindow steps
+	LeastLoss     float64 `json:"least_loss"`     // of all windows before; 0 for none yet
+	Retreats      int     `json:"taken"`          // of the run so far
 
 	sections []engine.Section
 }
 
 // keepRefuge keeps the present state.
 func (r *run) keepRefuge() {
-	f, now := &r.refuge, r.trainer.State()
-	f.Step, f.Metrics, f.Moved = r.trainer.Steps(), r.written, r.moved
+	f, state := &r.refuge, r.trainer.State()
+	f.Step, f.MetricsBytes, f.AcceptanceSum = r.trainer.Steps(), r.metricsBytes, r.acceptanceSum
 	if f.sections == nil {
-		f.sections = roomFor(now)
+		f.sections = refugeSections(state)
 	}
-	copySections(f.sections, now)
+	copySections(f.sections, state)
 }
 
-// roomFor returns sections of the same sizes.
-func roomFor(all []engine.Section) (room []engine.Section) {
-	for _, s := range all {
+// refugeSections returns copies of sections under the names of a refuge's.
+func refugeSections(sections []engine.Section) (copies []engine.Section) {
+	for _, s := range sections {
 		s.Name, s.Float32, s.Float64 = "good."+s.Name, slices.Clone(s.Float32), slices.Clone(s.Float64)
-		room = append(room, s)
+		copies = append(copies, s)
 	}
-	return room
+	return copies
 }
 
+// copySections copies src to dst, which has the same sections.
 func copySections(dst, src []engine.Section) {
 	for i := range dst {
 		copy(dst[i].Float32, src[i].Float32)
@@ -58,14 +59,14 @@ func copySections(dst, src []engine.Section) {
 	}
 }
 
-// retreat goes back after a step that left a number that is not finite. It returns the
-// step's error where that has been done too often.
+// retreat goes back after a step whose error is a number that is not finite. It returns the
+// error if that has been done maxRetreats times, and any other error.
 func (r *run) retreat(err error) error {
 	bad, ok := errors.AsType[*engine.NonFiniteError](err)
 	if !ok || !r.canRetreat() {
 		return err
 	}
-	if r.refuge.Taken == mostRefuges {
+	if r.refuge.Retreats == maxRetreats {
 		bad.Rate = r.trainer.Eased()
 		return err
 	}
@@ -75,28 +76,28 @@ func (r *run) retreat(err error) error {
 // goBack takes the run to its refuge, and says why.
 func (r *run) goBack(why string) error {
 	f, t := &r.refuge, r.trainer
-	f.Taken++
+	f.Retreats++
 	copySections(t.State(), f.sections)
 	t.Resume(f.Step)
-	r.moved, r.pending, r.dirty = f.Moved, nil, true
-	r.first = min(r.first, f.Step)
+	r.acceptanceSum, r.pending, r.dirty = f.AcceptanceSum, nil, true
+	r.firstStep = min(r.firstStep, f.Step)
 	r.ease()
 	r.report(fmt.Sprintf("%s; training goes back to step %d and continues with %g of the learning rate", why, f.Step, t.Eased()))
-	return r.rewind(f.Metrics)
+	return r.rewind(f.MetricsBytes)
 }
 
-// ease sets the learning rate to what going back has left of it.
-func (r *run) ease() { r.trainer.Ease(math.Pow(lowered, float64(r.refuge.Taken))) }
+// ease sets the learning rate to what the retreats so far have left of it.
+func (r *run) ease() { r.trainer.Ease(math.Pow(rateFactor, float64(r.refuge.Retreats))) }
 
-// rewind takes back what has been logged since metrics.jsonl had so many bytes.
-func (r *run) rewind(to int64) error {
-	if to >= r.written { // as without a directory, where nothing is
+// rewind cuts metrics.jsonl to the given number of bytes.
+func (r *run) rewind(size int64) error {
+	if size >= r.metricsBytes { // always so without a directory, where nothing is logged
 		return nil
 	}
-	r.written = to
-	if err := r.metrics.Truncate(to); err != nil {
+	r.metricsBytes = size
+	if err := r.metrics.Truncate(size); err != nil {
 		return err
 	}
-	_, err := r.metrics.Seek(to, io.SeekStart)
+	_, err := r.metrics.Seek(size, io.SeekStart)
 	return err
 }

@@ -33,21 +33,21 @@ type Options struct {
 	// MaxTime, if positive, stops the run with a checkpoint that long after it was asked for.
 	MaxTime time.Duration
 	// MaxEvaluations, if positive, stops the run with a checkpoint when its target has been
-	// evaluated so often, its look at it included. The tally of the context of Train, which
-	// may have a limit too, goes on counting.
+	// evaluated so often, by the recipe's look too. If the context of Train has a tally, which
+	// may have a limit of its own, it is the one that counts.
 	MaxEvaluations int64
 	// Progress, if not nil, is called at every logged step and at the last.
 	Progress func(Progress)
-	// Warning, if not nil, is called as soon as something is seen that the
-	// user should know of. Warnings are in the Result as well.
+	// Warning, if not nil, is called with each warning as soon as it arises. Warnings
+	// are in the Result as well.
 	Warning func(string)
 	// Start, if not nil, is the generator that the run begins with; its hash
 	// must be the configuration's training.start.
 	Start *Start
 
-	// Extend lets a run that is resumed have more steps than it began with. Its
-	// schedule goes on as that of the longer run, so that it does not end with the
-	// bits of one that was as long from the beginning.
+	// Extend allows a run that is resumed more steps than it began with. Its
+	// schedule continues as that of the longer run, so that it does not end with the
+	// bits of a run that was as long from the beginning.
 	Extend bool
 
 	// Program names what trains, and its version, for the summary.
@@ -55,16 +55,15 @@ type Options struct {
 	// Diagnose, if not nil, judges the trained generator after it has been measured;
 	// what it returns stands in the summary and in the Result.
 	Diagnose func(ctx context.Context, trained engine.System, r *Result) (any, error)
-	// Leave, if not nil, makes what else is wanted of the trained generator, when all of
-	// the run is on the disk: samples, say. The system knows those that it was measured
-	// by.
+	// Leave, if not nil, is called when all of the run is on the disk, to make samples of
+	// the trained generator, say. The system has kept the samples that it was measured by.
 	Leave func(ctx context.Context, trained engine.System, r *Result) error
 
-	// Asked is when the run was asked for: its setup counts from then. Zero stands for the
-	// call of Train.
+	// Asked is when the run was asked for, from which its setup and MaxTime count. Zero
+	// stands for the call of Train.
 	Asked time.Time
 
-	// Unmeasured leaves out the evaluation, as for a run that another starts from.
+	// Unmeasured leaves out the evaluation, as in a run whose generator another run starts from.
 	Unmeasured bool
 }
 
@@ -75,7 +74,7 @@ type Progress struct {
 	Elapsed        time.Duration // since the run was started or resumed
 	StepsPerSecond float64       // over that time
 	Evaluations    int64         // of the target so far, 0 where they are not counted
-	Predecessors   int           // runs still to follow, which start from this one
+	Predecessors   int           // runs still to follow: each starts from the one before
 }
 
 // A Result is what a completed run leaves.
@@ -88,10 +87,9 @@ type Result struct {
 // ErrStopped is what every *StopError is.
 var ErrStopped = errors.New("stopped before the end")
 
-// A StopError reports that a run stopped before its end, that nothing went
-// wrong, and that a checkpoint of Step is on the disk, if the run has a
-// directory, from which it continues. Where the run was being set up, Step is -1, and what
-// had been found by then is on the disk.
+// A StopError reports that a run stopped before its end and that nothing went wrong. If the
+// run has a directory, it continues from a checkpoint of Step there. If the run was still
+// being set up, Step is -1, and the directory holds what had been found by then.
 type StopError struct {
 	Dir         string
 	Step, Steps int
@@ -128,35 +126,34 @@ type run struct {
 	trainer  *engine.Trainer
 	workers  *pool.Pool
 	common   *engine.Common
-	before   float64 // seconds of training before this process
-	started  time.Time
-	first    int // step at which this process began
+	cfg      engine.Config
 	refuge   refuge
 	notes    *notes.Book // of the generator's placing
-	setup    float64     // seconds until then
 	warnings []string
-	tally    *engine.Tally      // nil where evaluations are not counted
-	others   engine.Evaluations // of the other ranks
-	moved    float64            // sum of the acceptance over the present stretch of steps
-	cfg      engine.Config
-	// pending is the record of the present step while it is not in
-	// metrics.jsonl, nil otherwise.
-	pending *engine.Record
-	told    time.Time // when status.json was written
-	setting bool      // the generator is being placed on its target
-	ended   bool      // with all that a run leaves
+
+	secondsBefore float64            // of training before this process
+	setupSeconds  float64            // of this process before started
+	started       time.Time          // when the steps of this process began; evaluations move it on
+	firstStep     int                // steps taken when this process began
+	tally         *engine.Tally      // nil where evaluations are not counted
+	otherRanks    engine.Evaluations // that the other ranks have counted
+	acceptanceSum float64            // over the present stretch of steps
+	pending       *engine.Record     // of the present step while it is not in metrics.jsonl; nil otherwise
+	statusTime    time.Time          // when status.json was written
+	placing       bool               // the generator is being placed on its target
+	complete      bool               // the run has ended, and left all that it should
 }
 
 // Train runs Algorithm 1 to the configured number of steps and evaluates the
 // generator. When ctx is cancelled or MaxTime has passed it leaves a checkpoint
 // and returns a *StopError; a run resumed from it ends with the same bits as one
-// that was never stopped. Whatever else goes wrong, while stopping too, is
-// returned as it is. Where a number is not finite the run goes back to a good state and on at
-// a lower learning rate; a *NonFiniteError ends it, with a checkpoint in place, when that has
-// been done too often. A *TargetError ends it with one of the step before.
+// that was never stopped. Any other error, in stopping too, is returned as it is. If a
+// number is not finite the run goes back to a good state and continues at a lower
+// learning rate; after too many retreats a *NonFiniteError ends it, with a checkpoint in
+// place. A *TargetError ends it with a checkpoint of the step before.
 //
-// The directory belongs to one process at a time, of several ranks to rank 0; the
-// others return the result without an evaluation, or ErrElsewhere.
+// The directory belongs to one process at a time, and if ranks train together to rank 0. The
+// other ranks return the result without an evaluation, or ErrElsewhere.
 func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Options) (*Result, error) {
 	if opt.Asked.IsZero() {
 		opt.Asked = time.Now()
@@ -166,10 +163,10 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 		ctx, cancel = context.WithDeadline(ctx, opt.Asked.Add(opt.MaxTime))
 		defer cancel()
 	}
-	if workers.Rank() > 0 { // these are rank 0's
+	if workers.Rank() > 0 { // only rank 0 has these
 		opt.Dir, opt.Resume, opt.Progress, opt.Warning = "", "", nil, nil
 	}
-	r := &run{directory: directory{dir: opt.Dir, saved: -1, dirty: true}, Options: opt, cfg: cfg, workers: workers, common: cfg.Shared()}
+	r := &run{directory: directory{dir: opt.Dir, savedStep: -1, dirty: true}, Options: opt, cfg: cfg, workers: workers, common: cfg.Shared()}
 	var err error
 	if r.trainer, err = engine.Prepare(cfg, workers); err == nil {
 		defer engine.Release(r.trainer.System())
@@ -181,10 +178,10 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 		return nil, err
 	}
 	defer r.close()
-	if err := r.count(&ctx); err != nil {
+	if err := r.startTally(&ctx); err != nil {
 		return nil, err
 	}
-	_, r.setting = r.trainer.System().(engine.Initializer)
+	_, r.placing = r.trainer.System().(engine.Initializer)
 	if err := r.agree(r.open()); err != nil {
 		return nil, err
 	}
@@ -195,10 +192,10 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 	}
 	if err == nil {
 		r.tally.Enter(engine.Learning)
-		defer engine.Interruptible(r.stepping(ctx), r.trainer.System())()
-		r.started, r.first = time.Now(), r.trainer.Steps()
-		r.setup = r.started.Sub(opt.Asked).Seconds()
-		result, err = r.toTheEnd(ctx)
+		defer engine.Interruptible(r.stepContext(ctx), r.trainer.System())()
+		r.started, r.firstStep = time.Now(), r.trainer.Steps()
+		r.setupSeconds = r.started.Sub(opt.Asked).Seconds()
+		result, err = r.train(ctx)
 	}
 	if engine.Cancelled(err) {
 		err = r.stop()
@@ -207,10 +204,10 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 			err = errors.Join(err, failed)
 		}
 	}
-	r.ended = err == nil
+	r.complete = err == nil
 	if failed := r.status(err); failed != nil {
 		if errors.Is(err, ErrStopped) {
-			err = nil // it is one only if nothing went wrong
+			err = nil // an ErrStopped says that nothing went wrong
 		}
 		err = errors.Join(err, failed)
 	}
@@ -220,13 +217,13 @@ func Train(ctx context.Context, cfg engine.Config, workers *pool.Pool, opt Optio
 	return result, nil
 }
 
-// toTheEnd takes the remaining steps and measures the generator.
-func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
+// train takes the remaining steps and measures the generator.
+func (r *run) train(ctx context.Context) (*Result, error) {
 	t, training := r.trainer, &r.common.Training
 	if err := r.agree(r.record(ctx)); err != nil {
 		return nil, err
 	}
-	stepping := r.stepping(ctx)
+	stepCtx := r.stepContext(ctx)
 	if r.refuge.sections == nil && r.canRetreat() {
 		r.keepRefuge()
 	}
@@ -234,18 +231,18 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 		if err := r.agree(ctx.Err()); err != nil {
 			return nil, err
 		}
-		if err := t.StepContext(stepping); err != nil {
+		if err := t.StepContext(stepCtx); err != nil {
 			if err = r.agree(r.retreat(err)); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		r.gather()
+		r.gatherEvaluations()
 		r.dirty = true
-		if time.Since(r.told) >= statusEvery {
-			_ = r.status(nil) // what cannot be written ends the run at the next record
+		if time.Since(r.statusTime) >= statusEvery {
+			_ = r.status(nil) // a disk that cannot be written ends the run at the next record
 		}
-		if why := r.astray(); why != "" {
+		if why := r.divergence(); why != "" {
 			if err := r.agree(r.goBack(why)); err != nil {
 				return nil, err
 			}
@@ -253,8 +250,8 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 		}
 		last := t.Done()
 		r.watchAcceptance()
-		r.haven()
-		evaluate := r.evaluates()
+		r.updateRefuge()
+		evaluate := r.evaluatesNow()
 		if last || evaluate || t.Steps()%training.LogEvery == 0 {
 			record := t.Record()
 			record.Seconds = r.seconds()
@@ -273,30 +270,30 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 	return result, r.agree(err)
 }
 
-// stop leaves a checkpoint. Only its *StopError says that there is one.
+// stop leaves a checkpoint and returns a *StopError, or the error of writing it.
 func (r *run) stop() error {
-	if r.started.IsZero() { // before its first step
+	if r.started.IsZero() { // before the first step
 		return &StopError{r.dir, -1, r.common.Training.Steps}
 	}
 	if err := r.agree(r.checkpoint()); err != nil {
 		return err
 	}
-	return &StopError{r.dir, r.trainer.Steps(), r.steps()}
+	return &StopError{r.dir, r.trainer.Steps(), r.totalSteps()}
 }
 
-// steps returns how many the run takes, as far as is known.
-func (r *run) steps() int {
+// totalSteps returns the steps of the whole run, which may end early.
+func (r *run) totalSteps() int {
 	if r.trainer.Done() {
 		return r.trainer.Steps()
 	}
 	return r.common.Training.Steps
 }
 
-// seconds is the time of training so far.
-func (r *run) seconds() float64 { return r.before + time.Since(r.started).Seconds() }
+// seconds returns the time of training so far.
+func (r *run) seconds() float64 { return r.secondsBefore + time.Since(r.started).Seconds() }
 
-// evaluates reports whether the generator is measured at the present step.
-func (r *run) evaluates() bool {
+// evaluatesNow reports whether the generator is measured at the present step.
+func (r *run) evaluatesNow() bool {
 	every := r.common.Evaluation.Every
 	return every > 0 && r.trainer.Steps()%every == 0
 }
@@ -307,30 +304,30 @@ func (r *run) record(ctx context.Context) error {
 		return nil
 	}
 	record := *r.pending
-	if r.evaluates() {
+	if r.evaluatesNow() {
 		var err error
-		if record.Errors, err = r.errors(ctx); err != nil {
+		if record.Errors, err = r.measureErrors(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.log(record); err != nil {
+	if err := r.logRecord(record); err != nil {
 		return err
 	}
 	r.pending, r.dirty = nil, true
 	if r.refuge.Step == record.Step {
-		r.refuge.Metrics = r.written // which now has its record
+		r.refuge.MetricsBytes = r.metricsBytes // the record of that step included
 	}
 	if r.Progress != nil {
 		elapsed := time.Since(r.started)
-		r.Progress(Progress{Record: record, Steps: r.steps(), Elapsed: elapsed, StepsPerSecond: float64(r.trainer.Steps()-r.first) / elapsed.Seconds(), Evaluations: r.evaluations().Total()})
+		r.Progress(Progress{Record: record, Steps: r.totalSteps(), Elapsed: elapsed, StepsPerSecond: float64(r.trainer.Steps()-r.firstStep) / elapsed.Seconds(), Evaluations: r.evaluations().Total()})
 	}
 	return nil
 }
 
-// errors evaluates the generator during training. Its time is not counted as
-// training. If it is interrupted, the record stays pending and the resumed run
-// logs what an uninterrupted one does.
-func (r *run) errors(ctx context.Context) ([]engine.Error, error) {
+// measureErrors evaluates the generator during training, whose time does not include it. If
+// it is interrupted, the record stays pending and the resumed run logs the same record as
+// an uninterrupted one.
+func (r *run) measureErrors(ctx context.Context) ([]engine.Error, error) {
 	e, ok := r.trainer.System().(engine.Evaluator)
 	if !ok || r.workers.Rank() > 0 {
 		return nil, nil
@@ -345,11 +342,12 @@ func (r *run) errors(ctx context.Context) ([]engine.Error, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := func(m measure.Metric) engine.Error { return engine.Error{Name: m.Name, Error: m.Error, Floor: m.Floor} }
-	return lists.Map(evaluation.Metrics, of), nil
+	return lists.Map(evaluation.Metrics, func(m measure.Metric) engine.Error {
+		return engine.Error{Name: m.Name, Error: m.Error, Floor: m.Floor}
+	}), nil
 }
 
-// report tells a warning, once.
+// report passes a warning on, the first time that it is given.
 func (r *run) report(warning string) {
 	if slices.Contains(r.warnings, warning) {
 		return
@@ -369,7 +367,7 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	if d, ok := r.cfg.(engine.Explainer); ok {
 		summary.Target = d.Describe()
 	}
-	result := &Result{summary, slices.Clone(r.trainer.Params()), r.setup}
+	result := &Result{summary, slices.Clone(r.trainer.Params()), r.setupSeconds}
 	if r.workers.Rank() > 0 {
 		return result, nil
 	}
@@ -394,14 +392,13 @@ type Summary struct {
 	Threads     int                 `json:"threads"`
 	Path        string              `json:"path"`
 	Provenance
-	Warnings []string `json:"training_warnings,omitempty"` // of the training
-	// Evaluation is nil if the system cannot be evaluated, and Diagnosis that of
-	// Options.Diagnose.
+	Warnings []string `json:"training_warnings,omitempty"`
+	// Evaluation is nil if the system cannot be evaluated.
 	*measure.Evaluation
-	Diagnosis any `json:"diagnosis,omitempty"`
+	Diagnosis any `json:"diagnosis,omitempty"` // that Options.Diagnose returned
 }
 
-// conclude writes the model, evaluates it, writes the summary and leaves the rest.
+// conclude writes the model, evaluates it, writes the summary and calls Options.Leave.
 func (r *run) conclude(ctx context.Context, result *Result) error {
 	t := r.trainer
 	if r.dir != "" {
@@ -424,7 +421,7 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 			return err
 		}
 	}
-	result.Evaluations = r.counted()
+	result.Evaluations = r.countedEvaluations()
 	r.tally.Enter(engine.Illustrating)
 	result.Provenance = Here(r.Program)
 	if r.dir != "" {
@@ -443,34 +440,34 @@ func activePath() string {
 	return p.String()
 }
 
-// freeToDiffer are the keys that do not change what a run computes. What a file
-// held is in the configuration (Loader).
-var freeToDiffer = map[string]bool{
+// mayDiffer are the keys that do not change what a run computes. The content of
+// target.file is in the configuration too (Loader).
+var mayDiffer = map[string]bool{
 	"preset": true, "target.file": true, "evaluation.samples": true, "evaluation.every": true, "training.checkpoint_every": true, "training.log_every": true,
 }
 
-// sameRun compares the configuration that wrote a checkpoint with the present
-// one.
+// sameRun returns a *MismatchError if the configuration written in a checkpoint is of another
+// run than the one that this process has.
 func sameRun(path string, written, have []byte, extend bool) error {
-	there, err := conf.Leaves(written)
+	writtenValues, err := conf.Leaves(written)
 	if err != nil {
 		return &FileError{path, fmt.Sprintf("damaged configuration: %v", err)}
 	}
-	here, err := conf.Leaves(have)
+	values, err := conf.Leaves(have)
 	if err != nil {
 		return err
 	}
-	all := maps.Clone(there)
-	maps.Copy(all, here)
-	for _, common := range []bool{true, false} { // a choice that differs comes before the keys that come with it
-		for _, key := range slices.Sorted(maps.Keys(all)) {
-			if freeToDiffer[key] || extend && key == "training.steps" {
+	union := maps.Clone(writtenValues)
+	maps.Copy(union, values)
+	for _, inBoth := range []bool{true, false} { // a choice that differs is reported before the keys that come with it
+		for _, key := range slices.Sorted(maps.Keys(union)) {
+			if mayDiffer[key] || extend && key == "training.steps" {
 				continue
 			}
-			w, isThere := there[key]
-			h, isHere := here[key]
+			w, isWritten := writtenValues[key]
+			h, isHad := values[key]
 			w, h = cmp.Or(w, "null"), cmp.Or(h, "null")
-			if w != h && (isThere && isHere) == common {
+			if w != h && (isWritten && isHad) == inBoth {
 				return &MismatchError{Path: path, Key: key, Have: shorten(h), Written: shorten(w)}
 			}
 		}
@@ -480,9 +477,9 @@ func sameRun(path string, written, have []byte, extend bool) error {
 
 // shorten cuts a value that an error quotes.
 func shorten(text string) string {
-	const most = 80
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
+	const maxRunes = 80
+	if r := []rune(text); len(r) > maxRunes {
+		return string(r[:maxRunes]) + "…"
 	}
 	return text
 }

@@ -17,35 +17,35 @@ import (
 	"github.com/revgen/revgen/internal/notes"
 )
 
-// A recipe may look at its target for minutes before a run has a configuration. The run
-// directory is there before it does, with the configuration as it is given, and keeps what
-// the recipe has made of it.
+// recipeFile is where a run directory keeps the Look of a recipe. A recipe may look at its target
+// for minutes before the run has a configuration; until then config.json is the given one.
 func recipeFile(dir string) string { return filepath.Join(dir, "recipe.json") }
 
-const maxRecipe = 1 << 29 // bytes
+// maxRecipe bounds the bytes of recipe.json that are read: no recipe is as large.
+const maxRecipe = 1 << 29
 
 // A Setup is a run directory whose run has no configuration yet.
 type Setup struct {
-	dir   string
-	given engine.Config
-	lock  *disk.Lock
-	fresh bool // the directory was not there, or held no run
-	run   bool // it holds a checkpoint
-	taken bool // Train has it
-	notes *notes.Book
-	tally *engine.Tally // of the context of Noting
-	spent engine.Evaluations
+	dir           string
+	given         engine.Config // before the recipe has chosen
+	lock          *disk.Lock
+	isNew         bool // the directory was not there, or held no run
+	hasCheckpoint bool
+	handedOver    bool // the directory is now a run's, which gives it up
+	notes         *notes.Book
+	tally         *engine.Tally      // of the context of Noting
+	spent         engine.Evaluations // of an interrupted look before
 }
 
-// notesDir holds how far a look at the target is, or the placing of a generator there, until
-// it is done.
+// notesDir holds the notes of a look at the target, or of the placing of a generator, until
+// that is done.
 func notesDir(dir string) string { return filepath.Join(dir, "notes") }
 
-// Noting returns the context in which a recipe looks at the target, so that it goes on from
-// what an interrupted look has left.
+// Noting returns the context in which a recipe looks at the target: with the notes of an
+// interrupted look, from which it goes on.
 func (s *Setup) Noting(ctx context.Context) context.Context {
-	if s.run {
-		return ctx // which has nothing to look at
+	if s.hasCheckpoint {
+		return ctx // the recipe has looked
 	}
 	s.tally = engine.TallyOf(ctx)
 	s.tally.Restore(s.spent)
@@ -53,12 +53,12 @@ func (s *Setup) Noting(ctx context.Context) context.Context {
 	return notes.With(ctx, s.notes)
 }
 
-// SetUp takes possession of the directory of a run that is asked for, and leaves there the
-// configuration as it is given, and that the run is being set up. Resume is that of
-// Options. Warn hears of what the user should know.
+// SetUp locks the directory of a run, and writes there the configuration as it is given and a
+// status that says that the run is being set up. resume is Options.Resume; warn is called with
+// warnings.
 func SetUp(dir, resume string, given engine.Config, warn func(string)) (*Setup, error) {
 	s, err := claim(dir, resume, warn)
-	if err != nil || s.run { // of which all this is known
+	if err != nil || s.hasCheckpoint { // a run with a checkpoint has its configuration
 		return s, err
 	}
 	s.given, s.spent = given, spentIn(dir)
@@ -67,7 +67,7 @@ func SetUp(dir, resume string, given engine.Config, warn func(string)) (*Setup, 
 		err = disk.Write(configFile(dir), text)
 	}
 	if err == nil {
-		err = s.tell("setting up", nil)
+		err = s.writeStatus("setting up", nil)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.lock.Release())
@@ -75,9 +75,9 @@ func SetUp(dir, resume string, given engine.Config, warn func(string)) (*Setup, 
 	return s, nil
 }
 
-// claim takes possession of a directory, unless what it holds is against what is asked for.
+// claim locks a directory, unless resume forbids to use what it holds.
 func claim(dir, resume string, warn func(string)) (*Setup, error) {
-	lock, err := own(dir, warn)
+	lock, err := lockDirectory(dir, warn)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func claim(dir, resume string, warn func(string)) (*Setup, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Release())
 	}
-	return &Setup{dir: dir, lock: lock, fresh: !begun, run: checkpoint}, nil
+	return &Setup{dir: dir, lock: lock, isNew: !begun, hasCheckpoint: checkpoint}, nil
 }
 
 // runIn reports whether a directory holds a checkpoint, and whether a run was begun there.
@@ -104,7 +104,7 @@ func runIn(dir string) (checkpoint, begun bool, err error) {
 	return false, false, nil
 }
 
-// mayResume holds what a directory has against what is asked for.
+// mayResume returns an error if resume forbids a directory in which a run was begun, or was not.
 func mayResume(dir, resume string, begun bool) error {
 	switch resume {
 	case "", "auto":
@@ -122,34 +122,34 @@ func mayResume(dir, resume string, begun bool) error {
 	return nil
 }
 
-// ReadLook returns what the recipe of a run directory has made of its target, for
-// Source.Look; nothing if it has not looked.
+// ReadLook returns the Look that a run directory keeps, for Source.Look; an empty one if there
+// is none.
 func ReadLook(dir string) *catalogue.Look {
 	look := new(catalogue.Look)
 	if text, err := disk.Read(recipeFile(dir), maxRecipe); err == nil && json.Unmarshal(text, look) != nil {
-		return new(catalogue.Look) // and it looks once more
+		return new(catalogue.Look) // the file is damaged, and the recipe looks once more
 	}
 	return look
 }
 
-// Keep keeps what the recipe has made of the target. What it has noted stays until the generator
-// is placed there.
+// Keep writes the recipe's Look to the directory. The notes stay until the generator is placed on
+// its target.
 func (s *Setup) Keep(look *catalogue.Look) error {
 	text, err := json.Marshal(look)
 	if err != nil {
 		return err
 	}
-	if before, err := disk.Read(recipeFile(s.dir), maxRecipe); err == nil && bytes.Equal(before, text) {
+	if kept, err := disk.Read(recipeFile(s.dir), maxRecipe); err == nil && bytes.Equal(kept, text) {
 		return nil
 	}
 	return disk.Write(recipeFile(s.dir), text)
 }
 
-// End gives the directory up where the run has not begun, for a reason, and returns that. If
-// it is the end of a context it is a *StopError: the same command goes on from what the
-// directory holds. What another reason leaves of a new run is removed.
+// End gives the directory up if the run has not begun, and returns the reason. If a context has
+// ended, it returns a *StopError: the same command goes on from what the directory holds. For
+// any other reason it removes what a new run has left there.
 func (s *Setup) End(reason error) error {
-	if s.taken {
+	if s.handedOver {
 		return reason
 	}
 	err := reason
@@ -159,33 +159,33 @@ func (s *Setup) End(reason error) error {
 	switch {
 	case engine.Cancelled(reason):
 		err = &StopError{Dir: s.dir, Step: -1}
-		if !s.run {
-			if failed := s.tell("stopped", nil); failed != nil {
+		if !s.hasCheckpoint {
+			if failed := s.writeStatus("stopped", nil); failed != nil {
 				err = errors.Join(reason, failed)
 			}
 		}
-	case s.fresh:
+	case s.isNew:
 		for _, path := range []string{statusFile(s.dir), configFile(s.dir)} {
 			_ = os.Remove(path)
 		}
-	case !s.run:
-		err = errors.Join(reason, s.tell("failed", reason))
+	case !s.hasCheckpoint:
+		err = errors.Join(reason, s.writeStatus("failed", reason))
 	}
 	if failed := s.lock.Release(); failed != nil {
 		err = errors.Join(reason, failed)
 	}
-	if s.fresh && !engine.Cancelled(reason) {
+	if s.isNew && !engine.Cancelled(reason) {
 		_ = os.Remove(s.dir) // if it is empty
 	}
 	return err
 }
 
-// tell writes status.json.
-func (s *Setup) tell(state string, problem error) error {
+// writeStatus writes status.json.
+func (s *Setup) writeStatus(state string, problem error) error {
 	status := Status{State: state, Steps: s.given.Shared().Training.Steps, Checkpoint: -1}
 	spent := s.spent
 	if s.tally != nil {
-		spent = s.tally.Evaluations() // those and more
+		spent = s.tally.Evaluations() // with s.spent, to which it was restored
 	}
 	if spent.Total() > 0 {
 		status.Evaluations = &spent
@@ -196,5 +196,5 @@ func (s *Setup) tell(state string, problem error) error {
 	if state == "setting up" {
 		return status.write(s.dir, disk.Publish)
 	}
-	return status.write(s.dir, disk.Write) // nobody will write it again
+	return status.write(s.dir, disk.Write) // durably: it is the last one
 }

@@ -11,50 +11,48 @@ import (
 	"github.com/revgen/revgen/internal/notes"
 )
 
-// A Start is a trained generator that a run begins with in place of numbers that
-// belong to the seed: at another temperature, say.
+// A Start is a trained generator whose parameters a run begins with, in place of those that
+// belong to its seed: that of another temperature, say.
 type Start struct {
 	Config engine.Config
 	Params []float32
 }
 
-// Hash names the parameters in a configuration, as training.start.
-func (s *Start) Hash() string {
-	return hashOf(nil, s.Params)
-}
+// Hash returns the hash of the parameters, which training.start of the configuration holds.
+func (s *Start) Hash() string { return hashOf(nil, s.Params) }
 
-// hashOf is that of a text and of parameters as files hold them.
+// hashOf returns the hash of a text and of parameters as files hold them.
 func hashOf(text []byte, params []float32) string {
 	h := sha256.New()
 	h.Write(text)
-	for numbers := range pieces([]engine.Section{{Float32: params}}) {
+	for numbers := range chunks([]engine.Section{{Float32: params}}) {
 		h.Write(appendNumbers(nil, numbers))
 	}
 	return fmt.Sprintf("sha256:%x", h.Sum(nil))
 }
 
-// A successor is a configuration whose generator starts from that of another,
-// which is trained first: from that of a smaller target, say.
+// A successor is a configuration whose generator starts from another generator, which is
+// trained first: that of a smaller target, say.
 type successor interface {
-	// Predecessor returns that configuration, nil if there is none.
+	// Predecessor returns the configuration of the other generator, nil if there is none.
 	Predecessor() engine.Config
 }
 
-// worthKeeping is how long the generator may have been placed on its target before it is
-// kept in a checkpoint of step 0. Tests replace it.
+// worthKeeping is the time that placing the generator on its target takes at least if the
+// result is kept in a checkpoint of step 0. Tests replace it.
 var worthKeeping = time.Second
 
-// setUp gives a run that no checkpoint continues what it begins with. Ranks do so alike.
+// setUp initialises the parameters of a run that has no checkpoint, on all ranks alike.
 func (r *run) setUp(ctx context.Context) error {
 	t := r.trainer
-	if r.saved >= 0 {
-		r.setting = false
+	if r.savedStep >= 0 {
+		r.placing = false
 		return nil
 	}
 	begun := time.Now()
-	noting, err := r.noting(ctx)
+	notingCtx, err := r.notingContext(ctx)
 	if err == nil {
-		err = t.Initialize(noting)
+		err = t.Initialize(notingCtx)
 	}
 	if err := r.agree(err); err != nil {
 		if !engine.Cancelled(err) {
@@ -62,29 +60,29 @@ func (r *run) setUp(ctx context.Context) error {
 		}
 		return err
 	}
-	if err := r.agree(r.begin(ctx)); err != nil {
+	if err := r.agree(r.inherit(ctx)); err != nil {
 		return err
 	}
-	placed := r.workers.Any(r.setting && time.Since(begun) >= worthKeeping)
-	if r.setting = false; placed {
+	keep := r.workers.Any(r.placing && time.Since(begun) >= worthKeeping)
+	if r.placing = false; keep {
 		return r.agree(r.checkpoint())
 	}
 	return nil
 }
 
-// noting returns the context in which a generator is placed on its target, so that this goes
-// on from what an interrupted run has left, on all ranks.
-func (r *run) noting(ctx context.Context) (context.Context, error) {
+// notingContext returns the context in which a generator is placed on its target: with the notes of
+// an interrupted run, from which the placing goes on, on all ranks.
+func (r *run) notingContext(ctx context.Context) (context.Context, error) {
 	if r.dir != "" {
 		r.notes = notes.Open(notesDir(r.dir))
 	}
-	if !r.setting {
+	if !r.placing {
 		return ctx, nil
 	}
 	if r.workers.Size() > 1 {
 		var text []byte
 		var err error
-		if r.notes != nil { // rank 0's
+		if r.notes != nil { // on rank 0
 			if text, err = r.notes.Text(); err != nil {
 				return nil, err
 			}
@@ -105,8 +103,8 @@ func (r *run) noting(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
-// begin gives a run that has taken no step the parameters that it starts with.
-func (r *run) begin(ctx context.Context) error {
+// inherit sets the parameters to those of Options.Start, or of the predecessor, which it trains.
+func (r *run) inherit(ctx context.Context) error {
 	start := r.Start
 	switch {
 	case start == nil && r.common.Training.Start != "":
@@ -115,11 +113,11 @@ func (r *run) begin(ctx context.Context) error {
 		return fmt.Errorf("training.start: %q is not the hash of the model that was given, %s", r.common.Training.Start, start.Hash())
 	}
 	if s, ok := r.cfg.(successor); ok && start == nil {
-		before := s.Predecessor()
-		if before == nil {
+		predecessor := s.Predecessor()
+		if predecessor == nil {
 			return nil
 		}
-		watch := func(p Progress) {
+		progress := func(p Progress) {
 			if p.Predecessors++; r.Progress != nil {
 				r.Progress(p)
 			}
@@ -128,12 +126,12 @@ func (r *run) begin(ctx context.Context) error {
 		if r.dir != "" {
 			dir = filepath.Join(r.dir, "predecessor")
 		}
-		result, err := Train(ctx, before, r.workers, Options{Dir: dir, Progress: watch, Warning: r.Warning, Unmeasured: true})
+		result, err := Train(ctx, predecessor, r.workers, Options{Dir: dir, Progress: progress, Warning: r.Warning, Unmeasured: true})
 		if err != nil {
 			return err
 		}
-		r.before += result.Seconds
-		start = &Start{before, result.Params}
+		r.secondsBefore += result.Seconds
+		start = &Start{predecessor, result.Params}
 	}
 	if start == nil {
 		return nil

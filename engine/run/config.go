@@ -10,22 +10,11 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 )
 
-// Read reads the model of a run directory or a model file with the configuration
-// that trained it, of one of the systems.
-func Read(s catalogue.Systems, path string) (*Model, engine.Config, error) {
-	model, err := ReadModel(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	cfg, err := Written(s, model.Config, path)
-	return model, cfg, err
-}
-
-// Written decodes and validates a configuration that a run has written. Its
-// errors are not mistakes of the user.
+// Written decodes and validates a configuration that a run has written. Errors begin with the
+// path of its file, and are not *ConfigError: the user has not made the mistake.
 func Written(s catalogue.Systems, data []byte, path string) (engine.Config, error) {
 	const file = "its configuration"
-	data = modern(data)
+	data = migrate(data)
 	cfg, err := s.Base(data, file)
 	if err == nil {
 		err = conf.Decode(data, file, cfg)
@@ -41,10 +30,9 @@ func Written(s catalogue.Systems, data []byte, path string) (engine.Config, erro
 	return cfg, nil
 }
 
-// modern returns the configuration that a run of a former version has written in today's
-// words, so that its generator can be used. What was said of a loss that is gone says
-// nothing of a generator.
-func modern(text []byte) []byte {
+// migrate translates the configuration of a run of a former version, so that its generator can
+// be used. Losses that no longer exist are replaced or left out, since they do not change it.
+func migrate(text []byte) []byte {
 	var c, loss, target map[string]json.RawMessage
 	if json.Unmarshal(text, &c) != nil || json.Unmarshal(c["loss"], &loss) != nil {
 		return text
@@ -61,12 +49,12 @@ func modern(text []byte) []byte {
 	case kind == `"stationarity"`, kind == `"kfd"`:
 		loss["kind"] = json.RawMessage(`"mmd"`)
 	}
-	for _, gone := range []string{"forward", "witness", "density_weight"} {
-		delete(loss, gone)
+	for _, key := range []string{"forward", "witness", "density_weight"} {
+		delete(loss, key)
 	}
 	c["loss"], _ = json.Marshal(loss)
-	_ = json.Unmarshal(c["target"], &target) // if there is one
-	if _, bounds := target["support"]; bounds && target["link"] == nil {
+	_ = json.Unmarshal(c["target"], &target) // nil if there is none
+	if _, bounded := target["support"]; bounded && target["link"] == nil {
 		target["link"] = json.RawMessage(`"logit"`)
 		c["target"], _ = json.Marshal(target)
 	}
