@@ -10,9 +10,9 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 )
 
-// Written decodes and validates a configuration that a run has written. Errors begin with the
+// DecodeConfig decodes and validates a configuration that a run has written. Errors begin with the
 // path of its file, and are not *ConfigError: the user has not made the mistake.
-func Written(s catalogue.Systems, data []byte, path string) (engine.Config, error) {
+func DecodeConfig(s catalogue.Systems, data []byte, path string) (engine.Config, error) {
 	const file = "its configuration"
 	data = migrate(data)
 	cfg, err := s.Base(data, file)

@@ -70,7 +70,7 @@ func TestFormerConfigurations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.True(t, json.Valid([]byte(c.text)), c.text)
-			cfg, err := run.Written(systems, []byte(c.text), "model.rvg")
+			cfg, err := run.DecodeConfig(systems, []byte(c.text), "model.rvg")
 			require.NoError(t, err)
 			require.Equal(t, c.preset, cfg.Shared().Preset)
 			text, err := catalogue.EncodeConfig(cfg)
@@ -81,7 +81,7 @@ func TestFormerConfigurations(t *testing.T) {
 			require.NoError(t, json.Unmarshal(text, &now))
 			require.Equal(t, c.kind, now.Loss["kind"])
 			require.Equal(t, c.partners, now.Loss["partners"])
-			again, err := run.Written(systems, text, "model.rvg")
+			again, err := run.DecodeConfig(systems, text, "model.rvg")
 			require.NoError(t, err)
 			require.Equal(t, cfg, again)
 
@@ -143,6 +143,6 @@ func TestModels(t *testing.T) {
 	cfg.Training.LogEvery = 0
 	invalid, err := catalogue.EncodeConfig(cfg)
 	require.NoError(t, err)
-	_, err = run.Written(systems, invalid, "f")
+	_, err = run.DecodeConfig(systems, invalid, "f")
 	require.ErrorContains(t, err, "f: its configuration: training.log_every: ")
 }

@@ -42,7 +42,7 @@ func Read(s catalogue.Systems, path string) (*Model, engine.Config, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg, err := Written(s, model.Config, path)
+	cfg, err := DecodeConfig(s, model.Config, path)
 	return model, cfg, err
 }
 

@@ -209,7 +209,7 @@ func (p *program) writeInfo(path string, d *runInfo) error {
 	if err := p.writeLines(lines); err != nil {
 		return err
 	}
-	cfg, err := run.Written(p.systems, d.Config, path)
+	cfg, err := run.DecodeConfig(p.systems, d.Config, path)
 	if err != nil {
 		return err
 	}

@@ -196,7 +196,7 @@ func (p *program) describeRun(dir string, s *runSummary) (*htmlpage.Run, error) 
 
 // recipe says in a sentence what the run's preset chose for its target, and why.
 func (p *program) recipe(config []byte, dir string) (string, error) {
-	cfg, err := run.Written(p.systems, config, filepath.Join(dir, "config.json"))
+	cfg, err := run.DecodeConfig(p.systems, config, filepath.Join(dir, "config.json"))
 	if err != nil {
 		return "", err
 	}

@@ -742,7 +742,7 @@ func TestFilesAreRecognised(t *testing.T) {
 		text, err := conf.Encode(c)
 		require.NoError(t, err)
 		require.NoError(t, os.Remove(path))
-		back, err := run.Written(systems, text, "model.rvg")
+		back, err := run.DecodeConfig(systems, text, "model.rvg")
 		require.NoError(t, err)
 		require.Equal(t, c, back)
 		again, _, err := systems.Resolve(t.Context(), catalogue.Source{Text: text, File: "config.json"})
@@ -813,10 +813,10 @@ func TestFormerRecipe(t *testing.T) {
 	const key = `"inputs": "reached",`
 	require.Contains(t, string(text), key)
 	former := strings.Replace(string(text), key, "", 1)
-	now, err := run.Written(systems, text, "now")
+	now, err := run.DecodeConfig(systems, text, "now")
 	require.NoError(t, err)
 	require.Equal(t, c.Generator.Inputs, now.(*Config).Generator.Inputs)
-	then, err := run.Written(systems, []byte(former), "then")
+	then, err := run.DecodeConfig(systems, []byte(former), "then")
 	require.NoError(t, err)
 	require.Equal(t, hierarchy.Nearest, then.(*Config).Generator.Inputs)
 }
