@@ -21,23 +21,22 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// small is what makes any preset quick to build and to train.
-var small = []string{
+// smallSettings make any preset quick to build and to train.
+var smallSettings = []string{
 	"training.batch=6", "training.steps=3", "generator.hidden=[5,4]", "evaluation.samples=20", "transition.steps=1",
 	"training.evolution.pairs=2", "training.consensus.particles=3", "loss.discriminator.hidden=[4]", "loss.discriminator.steps=2",
 }
 
-// numbers are values at which something may end: of integers, of single and of
-// double precision.
-var numbers = strings.Fields(`0 1 2 3 4 5 8 16 17 64 -1 0.5 0.999999999999 1.5 10 300 1000 4096 8193 65536 65537
+// edgeNumbers are values near limits of integers, of single and of double precision.
+var edgeNumbers = strings.Fields(`0 1 2 3 4 5 8 16 17 64 -1 0.5 0.999999999999 1.5 10 300 1000 4096 8193 65536 65537
 	1e-5 1e-20 1e-38 1e-40 1e-46 1e-150 1e-300 5e-324 1e9 1e15 1e19 1e30 3.4e38 3.5e38 1e150 1e300 1.7e308 -1e-300 -2.5 -1e150
 	16777216 16777217 2147483647 2147483648 4294967296 9007199254740993 1000000000000000000 9223372036854775807 18446744073709551615`)
 
 var kernels = []string{`[{"c":1e-20,"beta":1,"weight":1}]`, `[{"c":1,"beta":1e9,"weight":1}]`, `[{"nu":0.5,"length":1e-15,"weight":1}]`, `[{"nu":2.5,"length":1,"weight":1}]`}
 
-// Run changes some values of the presets at random, trials times. Lists of
-// objects and strings become one of the words. What is accepted is shortened where
-// that saves time alone, and then trained.
+// Run changes some values of the presets at random, trials times. Lists of objects and
+// strings become one of the words. A configuration that is accepted is trained, after shorten
+// has made it quicker.
 func Run(t *testing.T, def engine.Definition, trials int, words []string, shorten func(engine.Config)) {
 	limit := memory.Limit
 	memory.Limit = func() float64 { return 96 << 20 }
@@ -51,9 +50,9 @@ func Run(t *testing.T, def engine.Definition, trials int, words []string, shorte
 		require.NoError(t, err)
 		all, err := conf.Assignments(cfg)
 		require.NoError(t, err)
-		changes := thereOf(small, all)
+		changes := applicable(smallSettings, all)
 		if slices.Contains(all, `generator.kind="hierarchy"`) {
-			changes = append(changes, "training.batch=64") // draws no fewer at once
+			changes = append(changes, "training.batch=64") // a hierarchy draws 64 samples at once
 		}
 		for range 1 + r.IntN(4) {
 			key, value, _ := strings.Cut(all[r.IntN(len(all))], "=")
@@ -70,7 +69,7 @@ func Run(t *testing.T, def engine.Definition, trials int, words []string, shorte
 		accepted++
 		shorten(cfg)
 		require.NoError(t, cfg.Validate(), "shortened %v", changes)
-		if err := step(cfg, workers); err != nil {
+		if err := trainAndSample(cfg, workers); err != nil {
 			t.Fatalf("accepted and failed: %v\nwith %v", err, changes)
 		}
 	}
@@ -79,38 +78,37 @@ func Run(t *testing.T, def engine.Definition, trials int, words []string, shorte
 	require.Greater(t, len(refused), 10)
 }
 
-// thereOf returns the changes of keys that are among the assignments of a
-// configuration.
-func thereOf(changes, assignments []string) (there []string) {
+// applicable returns the changes whose keys are among a configuration's assignments.
+func applicable(changes, assignments []string) (kept []string) {
 	for _, change := range changes {
 		key, _, _ := strings.Cut(change, "=")
 		if slices.ContainsFunc(assignments, func(a string) bool { return strings.HasPrefix(a, key+"=") }) {
-			there = append(there, change)
+			kept = append(kept, change)
 		}
 	}
-	return there
+	return kept
 }
 
 // mutate returns another value of the same kind.
 func mutate(r *rand.Rand, value string, words []string) string {
-	any := func(of []string) string { return of[r.IntN(len(of))] }
+	pick := func(values []string) string { return values[r.IntN(len(values))] }
 	switch value[0] {
 	case '"':
-		return any(words)
+		return pick(words)
 	case 't', 'f':
-		return any([]string{"true", "false"})
+		return pick([]string{"true", "false"})
 	case '[', 'n':
 		words = append(words[:len(words):len(words)], kernels...)
 		if strings.HasPrefix(value, "[{") {
-			return any(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, "[{") }))
+			return pick(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, "[{") }))
 		}
 		list := make([]string, r.IntN(4))
 		for i := range list {
-			list[i] = any(numbers)
+			list[i] = pick(edgeNumbers)
 		}
 		return "[" + strings.Join(list, ",") + "]"
 	}
-	return any(numbers)
+	return pick(edgeNumbers)
 }
 
 // keyOf requires that an error begins with the path of a value, and returns it.
@@ -125,9 +123,9 @@ func keyOf(t *testing.T, cfg engine.Config, err error) string {
 	return plain
 }
 
-// step trains and draws samples. Numbers that become infinite are an error that
-// training reports.
-func step(cfg engine.Config, workers *pool.Pool) (err error) {
+// trainAndSample takes a step and draws samples. A number that becomes infinite in training is
+// no failure, since training reports it.
+func trainAndSample(cfg engine.Config, workers *pool.Pool) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			stack := make([]byte, 2048)
@@ -160,7 +158,7 @@ func Memory(t *testing.T, cfg engine.Config) {
 	require.NoError(t, cfg.Validate())
 	limit := memory.Limit
 	defer func() { memory.Limit = limit }()
-	low, high := 0.0, 1e15 // of the demands, found by halving
+	low, high := 0.0, 1e15 // bounds of the sum of the demands, found by bisection
 	for high-low > 1e4 {
 		memory.Limit = func() float64 { return (low + high) / 2 }
 		if cfg.Validate() == nil {
@@ -184,6 +182,6 @@ func Memory(t *testing.T, cfg engine.Config) {
 	runtime.KeepAlive(trainer)
 	t.Logf("%.4g MB held, %.4g MB demanded", held/1e6, high/1e6)
 	assert.Less(t, held, high+1<<20)
-	const slack = 64 << 20 // tables and checkpoints
+	const slack = 64 << 20 // for tables and checkpoints
 	assert.Less(t, high, 10*held+slack)
 }

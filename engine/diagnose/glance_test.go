@@ -65,7 +65,7 @@ func (s *glancing) Prospect(params []float32, n int, _ []float64) (chains.Walk, 
 }
 
 func (s *glancing) Probe() ([]float64, error) { return s.answers, s.err }
-func (s *glancing) Key() string             { return "" }
+func (s *glancing) Key() string               { return "" }
 
 func (w *glancingWalk) look() {
 	stride := len(w.s.Observables())

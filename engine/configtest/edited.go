@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Edited calls visit with a JSON document in which one value, each in turn, has
-// been removed, or replaced by others such as an editor or a mistake may leave.
+// Edited calls visit with versions of a JSON document in which one value has been removed, or
+// replaced by one such as an editor or a mistake may leave.
 func Edited(t *testing.T, document []byte, visit func(edited []byte)) {
 	t.Helper()
-	others := []any{nil, "", "Infinity", "NaN", 0, -1, 1e300, true, []any{}, []any{nil}, map[string]any{}}
+	replacements := []any{nil, "", "Infinity", "NaN", 0, -1, 1e300, true, []any{}, []any{nil}, map[string]any{}}
 	var root any
 	require.NoError(t, json.Unmarshal(document, &root))
 	emit := func() {
@@ -26,24 +26,24 @@ func Edited(t *testing.T, document []byte, visit func(edited []byte)) {
 		switch v := v.(type) {
 		case map[string]any:
 			for _, key := range slices.Sorted(maps.Keys(v)) {
-				was := v[key]
-				for _, other := range others {
-					v[key] = other
+				original := v[key]
+				for _, replacement := range replacements {
+					v[key] = replacement
 					emit()
 				}
 				delete(v, key)
 				emit()
-				v[key] = was
-				walk(was)
+				v[key] = original
+				walk(original)
 			}
 		case []any:
-			for i, was := range v {
-				for _, other := range others {
-					v[i] = other
+			for i, original := range v {
+				for _, replacement := range replacements {
+					v[i] = replacement
 					emit()
 				}
-				v[i] = was
-				walk(was)
+				v[i] = original
+				walk(original)
 			}
 		}
 	}
