@@ -15,7 +15,7 @@ import (
 	"github.com/revgen/revgen/internal/notes"
 )
 
-// ConfigError is an error of a configuration: where it is, if that is known, the
+// ConfigError is an error of a configuration: its place, if that is known, the
 // key's path, what is wrong and what would be right.
 type ConfigError = conf.Error
 
@@ -25,32 +25,27 @@ type AssignmentError = conf.AssignmentError
 // A Source says where a configuration comes from: a preset, or a text whose keys
 // override one, and then assignments.
 type Source struct {
-	System string   // of the preset; empty for the first one
-	Preset string   // empty for the system's first one
+	System string   // of the preset; "" for the first one
+	Preset string   // "" for the system's first one
 	Text   []byte   // JSON that names its own system and preset; nil for none
 	File   string   // name of the text in errors
+	Target []string // assignments of the target, if a file gives it (Recognise); before Set
 	Set    []string // assignments, key.path=value, in order
-	// Target are the assignments for which a file stands that is a target (Recognise).
-	// They come before Set.
-	Target []string
-	// Look, if not nil, is what a recipe made of its target before, so that it does not look
-	// again. If it is of another target, it becomes what the recipe makes now.
+	// Look, if not nil, is an earlier result of the recipe. If it is of the same target, the
+	// recipe does not look again; otherwise Look is set to the new result.
 	Look *Look
 }
 
-// A Look is what a preset's recipe made of a target, after looking at it for minutes, it may
-// be.
+// A Look is what a preset's recipe chose for a target, which it may have looked at for minutes.
 type Look struct {
-	Of     json.RawMessage `json:"of"`     // configuration before
-	Recipe json.RawMessage `json:"recipe"` // and after
-	Why    string          `json:"why"`
-	// Evaluations of the target so far.
-	Evaluations int64 `json:"evaluations,omitempty"`
+	Of          json.RawMessage `json:"of"`                    // configuration before the recipe
+	Recipe      json.RawMessage `json:"recipe"`                // configuration after it
+	Why         string          `json:"why"`                   // what it chose and why
+	Evaluations int64           `json:"evaluations,omitempty"` // of the target
 }
 
-// Recognise returns the source that stands for a file whose content is the target
-// of a system, by the first definition that knows it; ok is false if none does,
-// and for configurations.
+// Recognise returns the source for a file whose content is the target of a system: of the
+// first definition that recognises it. ok is false if none does, as for a configuration.
 func (s Systems) Recognise(data []byte, path string) (from Source, ok bool) {
 	for _, d := range s {
 		if d.Recognise == nil {
@@ -63,18 +58,17 @@ func (s Systems) Recognise(data []byte, path string) (from Source, ok bool) {
 	return Source{}, false
 }
 
-// Configure returns the configuration of a system's preset, "" for the first, whose
-// recipe is for the target that the assignments key.path=value describe, and in
-// which these have the last word. It is valid.
+// Configure returns the valid configuration of a system's preset, "" for the first. Its recipe
+// is for the target that the assignments key.path=value describe, and the assignments have
+// the last word.
 func (s Systems) Configure(system, preset string, set ...string) (engine.Config, error) {
 	cfg, _, err := s.Resolve(context.Background(), Source{System: system, Preset: preset, Set: set})
 	return cfg, err
 }
 
-// Resolve returns the configuration that a source describes, which is valid, and
-// what the preset's recipe chose for its target and why, "" if it stands as it is.
-// Errors are *ConfigError or *AssignmentError, or ctx's where a recipe looks at its
-// target.
+// Resolve returns the valid configuration that a source describes, and what the preset's
+// recipe chose for its target and why, "" if the preset stands as it is. Errors are
+// *ConfigError or *AssignmentError, or ctx's if it ends while a recipe looks at its target.
 func (s Systems) Resolve(ctx context.Context, from Source) (cfg engine.Config, why string, err error) {
 	if cfg, err = s.base(&from); err != nil {
 		return nil, "", err
@@ -82,7 +76,7 @@ func (s Systems) Resolve(ctx context.Context, from Source) (cfg engine.Config, w
 	if why, err = from.adapt(ctx, cfg); err != nil {
 		return nil, "", err
 	}
-	if err := from.set(cfg, conf.Decode, conf.Set); err != nil {
+	if err := from.setAll(cfg, conf.Decode, conf.Set); err != nil {
 		return nil, "", err
 	}
 	if err := cfg.Validate(); err != nil {
@@ -91,18 +85,18 @@ func (s Systems) Resolve(ctx context.Context, from Source) (cfg engine.Config, w
 	return cfg, why, nil
 }
 
-// Given is Resolve without a look at the target. Where the recipe would look, looks is
-// true, and the configuration is what is given of it: the recipe has not chosen yet, so that
-// it need not be valid, and keys of what is not chosen are set too.
+// Given is Resolve without a look at the target. If the recipe would look, looks is true, and
+// cfg is the configuration before the recipe has chosen: it need not be valid, and keys of
+// any choice may be set.
 func (s Systems) Given(from Source) (cfg engine.Config, why string, looks bool, err error) {
-	unseen, end := context.WithCancel(context.Background())
-	end()
-	if cfg, why, err = s.Resolve(unseen, from); !engine.Cancelled(err) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if cfg, why, err = s.Resolve(ended, from); !engine.Cancelled(err) {
 		return cfg, why, false, err
 	}
 	if cfg, err = s.base(&from); err == nil {
-		_, _ = from.adapt(unseen, cfg)
-		err = from.set(cfg, conf.Draft, conf.DraftSet)
+		_, _ = from.adapt(ended, cfg) // sets the target; the recipe sees the end and does not look
+		err = from.setAll(cfg, conf.Draft, conf.DraftSet)
 	}
 	if err != nil {
 		return nil, "", true, err
@@ -110,16 +104,16 @@ func (s Systems) Given(from Source) (cfg engine.Config, why string, looks bool, 
 	return cfg, "", true, nil
 }
 
-// base returns the preset that a source begins with. A text says which system's it is and, if
-// it likes, of which preset the missing keys are.
+// base returns the preset that a source begins with. A text names its system, and may name the
+// preset whose values the missing keys have.
 func (s Systems) base(from *Source) (cfg engine.Config, err error) {
 	system, preset := from.System, from.Preset
-	if from.written() {
-		var there bool
-		if system, there, err = conf.Text(from.Text, from.File, "system"); err != nil {
+	if from.hasText() {
+		var named bool
+		if system, named, err = conf.Text(from.Text, from.File, "system"); err != nil {
 			return nil, err
 		}
-		if !there {
+		if !named {
 			return nil, &conf.Error{File: from.File, Path: "system", Reason: "missing; it is one of " + strings.Join(s.Names(), ", ")}
 		}
 		if preset, _, err = conf.Text(from.Text, from.File, "preset"); err != nil {
@@ -138,46 +132,46 @@ func (s Systems) base(from *Source) (cfg engine.Config, err error) {
 	return cfg, nil
 }
 
-// Base returns the preset that the text of a configuration begins with. Errors name the file and
-// the place in it.
+// Base returns the preset that the text of a configuration names. Errors say where in the file
+// the mistake is.
 func (s Systems) Base(data []byte, file string) (engine.Config, error) {
 	return s.base(&Source{Text: data, File: file})
 }
 
-func (from *Source) written() bool { return from.Text != nil || from.File != "" }
+func (from *Source) hasText() bool { return from.Text != nil || from.File != "" }
 
 // adapt sets what the preset's recipe chooses for the source's target.
 func (from *Source) adapt(ctx context.Context, cfg engine.Config) (why string, err error) {
 	a, ok := cfg.(engine.Adapter)
-	if !ok || from.target(cfg) != nil || load(cfg) != nil {
-		return "", nil
+	if !ok || from.setTarget(cfg) != nil || load(cfg) != nil {
+		return "", nil // setAll returns the error, with its place
 	}
 	if from.Look == nil {
 		return a.Adapt(ctx)
 	}
-	of, err := conf.Image(cfg)
+	before, err := conf.Image(cfg)
 	if err != nil {
 		return "", err
 	}
 	tally := engine.TallyOf(ctx)
-	if bytes.Equal(of, from.Look.Of) {
+	if bytes.Equal(before, from.Look.Of) {
 		tally.Restore(engine.Evaluations{Look: from.Look.Evaluations})
 		return from.Look.Why, conf.Draft(from.Look.Recipe, "", cfg)
 	}
 	path, _, _ := asm.Active()
-	if why, err = a.Adapt(notes.About(ctx, path.String(), string(of))); err != nil {
+	if why, err = a.Adapt(notes.About(ctx, path.String(), string(before))); err != nil {
 		return "", err
 	}
-	look := Look{Of: of, Why: why, Evaluations: tally.Evaluations().Look}
+	look := Look{Of: before, Why: why, Evaluations: tally.Evaluations().Look}
 	if look.Recipe, err = conf.Image(cfg); err == nil {
 		*from.Look = look
 	}
 	return why, err
 }
 
-// set sets what the source says, and reads the files that it names.
-func (from *Source) set(cfg engine.Config, decode func(data []byte, file string, dst any) error, set func(dst any, assignments ...string) error) error {
-	if from.written() {
+// setAll sets the values that the source gives, and reads the files that these name.
+func (from *Source) setAll(cfg engine.Config, decode func(data []byte, file string, dst any) error, set func(dst any, assignments ...string) error) error {
+	if from.hasText() {
 		if err := decode(from.Text, from.File, cfg); err != nil {
 			return err
 		}
@@ -202,9 +196,9 @@ func load(cfg engine.Config) error {
 	return nil
 }
 
-// target sets what the source says of the target, of the kind of generator and of the seed, by which
-// a recipe is chosen. Errors come back, with their place, when all is set.
-func (from *Source) target(cfg engine.Config) error {
+// setTarget sets the values on which a recipe depends: the target, the kind of generator and
+// the seed.
+func (from *Source) setTarget(cfg engine.Config) error {
 	var text struct {
 		Target    json.RawMessage
 		Generator struct{ Kind json.RawMessage }
@@ -233,8 +227,8 @@ func (from *Source) target(cfg engine.Config) error {
 	return conf.Set(cfg, set...)
 }
 
-// locate says where the value that validation refuses came from. Validation
-// errors begin with the key's path.
+// locate returns an error of validation, which begins with the key's path, with the place of
+// the value that is refused: an assignment, or a line of the file.
 func (from *Source) locate(err error) error {
 	key, _, ok := strings.Cut(err.Error(), ": ")
 	if !ok {
@@ -246,8 +240,8 @@ func (from *Source) locate(err error) error {
 		assigned[strings.TrimSpace(path)] = a
 	}
 	reason := strings.TrimPrefix(err.Error(), key+": ")
-	for above, _, _ := strings.Cut(key, "["); above != ""; above = above[:max(0, strings.LastIndexByte(above, '.'))] {
-		if a, ok := assigned[above]; ok {
+	for path, _, _ := strings.Cut(key, "["); path != ""; path = path[:max(0, strings.LastIndexByte(path, '.'))] {
+		if a, ok := assigned[path]; ok {
 			return &AssignmentError{Assignment: a, Err: &ConfigError{Path: key, Reason: reason, Err: err}}
 		}
 	}
