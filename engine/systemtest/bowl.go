@@ -9,8 +9,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// Common returns the configuration of a short run of a system of which nothing else is
-// to be known.
+// Common returns the configuration of a short run, for a system made for a test.
 func Common() engine.Common {
 	var c engine.Common
 	c.Schema, c.System = engine.SchemaVersion, "toy"
@@ -25,10 +24,10 @@ func Common() engine.Common {
 type Bowl struct {
 	engine.Common
 	size int
-	Look func() `json:"-"` // called for each loss
+	Look func() `json:"-"` // if not nil, called by each Loss
 }
 
-// NewBowl returns one with so many parameters, trained by the named method.
+// NewBowl returns a Bowl with size parameters, trained by the named method.
 func NewBowl(size int, method string) *Bowl {
 	b := &Bowl{Common: Common(), size: size}
 	b.Training.Method = method

@@ -15,18 +15,17 @@ import (
 )
 
 // Golden checks that the configuration, which should be small, still gives the
-// bits that it gave when want was written: a line each for the starting values,
-// for the parameters after a few steps, and for the first samples in every format,
-// as drawn and refined, with the first bytes of their hash. Draws from the wrong
-// stream, which no other test can tell from right ones, change them. Whoever
-// changes bits on purpose says so in the commit and copies the lines that the
-// failure prints.
+// bits that it gave when want was written. A line of want has the first bytes of a hash: of
+// the starting values, of the parameters after a few steps, and of the first samples in each
+// format, unrefined and refined. Draws from the wrong stream of random numbers change them,
+// which no other test notices. Whoever changes bits on purpose says so in the commit and
+// copies the lines that the failure prints.
 //
-// It runs on the generic path, whose bits are those of any amd64 processor. Others
-// may fuse products and sums, and are left out.
+// It runs on the generic path, whose bits are the same on any amd64 processor. Other
+// architectures may fuse products and sums, and skip it.
 func Golden(t *testing.T, cfg engine.Config, want string) {
 	t.Helper()
-	defer generic(t)()
+	defer useGeneric(t)()
 	workers := pool.New(1)
 	defer workers.Close()
 	trainer, err := engine.NewTrainer(cfg, workers)
@@ -48,15 +47,15 @@ func Golden(t *testing.T, cfg engine.Config, want string) {
 				if refine > 0 && f.Unrefined {
 					continue
 				}
-				hash(fmt.Sprintf("%s, refined by %d", f.Name, refine), drawn(t, s, f, trainer.Params(), 0, n, refine))
+				hash(fmt.Sprintf("%s, refined by %d", f.Name, refine), samplesOf(t, s, f, trainer.Params(), span{n: n, refine: refine}))
 			}
 		}
 	}
 	require.Equal(t, strings.TrimSpace(want), strings.Join(lines, "\n"))
 }
 
-// generic chooses the generic path until restore is called.
-func generic(t *testing.T) (restore func()) {
+// useGeneric chooses the generic path until restore is called.
+func useGeneric(t *testing.T) (restore func()) {
 	t.Helper()
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the bits of generic arithmetic are those of amd64")

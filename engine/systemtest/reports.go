@@ -16,12 +16,12 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// Checks requires that all checks pass, under names of their own, and that their values,
-// bounds and words are those of testdata/checks.txt: what they look at has not become less.
+// Checks requires that all checks pass, under different names, and that their values, bounds
+// and words are those of testdata/checks.txt, so that none checks less than it did.
 // It runs on the generic path, as Golden does.
 func Checks(t *testing.T, run func(workers *pool.Pool, emit func(engine.Check)) error) (names []string) {
 	t.Helper()
-	defer generic(t)()
+	defer useGeneric(t)()
 	workers := pool.New(2)
 	defer workers.Close()
 	var b strings.Builder
@@ -40,13 +40,13 @@ func writeCheck(b *strings.Builder, c engine.Check) {
 	fmt.Fprintf(b, "%s: %.3g, bound %.3g: %s\n", c.Name, c.Value, c.Bound, c.Detail)
 }
 
-// Reports requires that what users read of a generator after a few steps, the table, its
-// warnings, the checks of the model and the figures, is what testdata holds in the file of
-// the name. So each number of a report, and each size of a figure, has a test: one that
-// computes it anew is better, and there are some for most. It runs as Checks does.
+// Reports requires that the reports on a generator after a few steps are those that testdata
+// holds in the file of the name: the table, its warnings, the checks of the model and the
+// figures. Each number of a report and each size of a figure thus has a test, if it has no better
+// one that computes it independently. It runs as Checks does.
 func Reports(t *testing.T, cfg engine.Config, samples int, name string) {
 	t.Helper()
-	defer generic(t)()
+	defer useGeneric(t)()
 	workers := pool.New(1)
 	defer workers.Close()
 	trainer, err := engine.NewTrainer(cfg, workers)
@@ -97,22 +97,22 @@ func axis(a figure.Axis) string {
 	return fmt.Sprintf("%q scale %d %.4g to %.4g ticks %.4g", a.Label, a.Scale, a.Min, a.Max, a.Ticks)
 }
 
-// digest says of numbers how many there are, and two sums, of which one depends on their order.
+// digest describes numbers by their count and two sums, one of which depends on their order.
 func digest(x []float64) string {
 	if len(x) == 0 {
 		return "–"
 	}
-	var size, turning float64
+	var sum, ordered float64
 	for i, v := range x {
 		if number.Finite(v) {
-			size += math.Abs(v)
-			turning += v * float64(i%7+1)
+			sum += math.Abs(v)
+			ordered += v * float64(i%7+1)
 		}
 	}
-	return fmt.Sprintf("(%d, %.4g, %.4g)", len(x), size, turning)
+	return fmt.Sprintf("(%d, %.4g, %.4g)", len(x), sum, ordered)
 }
 
-// rounded is v as JSON with four digits of each number.
+// rounded returns v as JSON with four digits of each number.
 func rounded(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -131,8 +131,8 @@ func rounded(t *testing.T, v any) string {
 	}
 }
 
-// compare holds a text against that of a file. Whoever changes it on purpose copies what the
-// failure logs.
+// compare requires that a text is that of a file in testdata. Whoever changes it on purpose
+// copies the text that the failure logs.
 func compare(t *testing.T, name, got string) {
 	t.Helper()
 	file := "testdata/" + name + ".txt"

@@ -40,15 +40,15 @@ const steps = 3
 //     one that never was;
 //   - any part of a stream of samples is a slice of the whole, in every format,
 //     refined or not, and what is out of range is refused;
-//   - samples that are given back have the same energies in every format and are
-//     refined to the samples that Sample refines;
+//   - samples have the same energies in every format, and Refine makes of them the samples
+//     that Sample refines;
 //   - evaluations of one generator agree to the last bit;
-//   - walks of its samples begin with these, and they and chains take any number of
-//     threads to the same finite observables.
+//   - walks begin with the generator's samples, and walks and chains have the same finite
+//     observables with any number of threads.
 //
 // It trains for a few steps, whatever training.steps says, and leaves cfg as it
-// was. With -short it leaves out ranks, resumption, evaluations and walks, which do with a
-// kernel's results what the others do.
+// was. With -short it leaves out ranks, resumption, evaluations and walks, which use no
+// kernels but those of the other parts.
 func Run(t *testing.T, cfg engine.Config) {
 	t.Helper()
 	shared := cfg.Shared()
@@ -58,31 +58,31 @@ func Run(t *testing.T, cfg engine.Config) {
 	shared.Evaluation.Every = 0
 	require.NoError(t, cfg.Validate())
 
-	params, record := sameForAnyThreads(t, cfg)
-	system := built(t, cfg, 3)
+	params, record := testThreads(t, cfg)
+	system := newSystem(t, cfg, 3)
 	if s, ok := system.(engine.Sampler); ok {
-		slicesOfOneStream(t, cfg, s, params)
-		exactDraws(t, cfg, s, params)
-		evaluatesAndRefines(t, cfg, s, params)
+		testStream(t, cfg, s, params)
+		testExact(t, cfg, s, params)
+		testScorer(t, cfg, s, params)
 	}
 	if testing.Short() {
 		return
 	}
-	sameForAnyRanks(t, cfg, params, record)
-	want := resumes(t, cfg)
+	testRanks(t, cfg, params, record)
+	want := testResumption(t, cfg)
 	if e, ok := system.(engine.Evaluator); ok { // after other work and on other threads, as at first
 		got, err := e.Evaluate(context.Background(), want.Params, shared.Evaluation.Samples)
 		require.NoError(t, err)
 		got.Warn()
-		require.Equal(t, written(t, want.Evaluation), written(t, got), "two evaluations of one generator")
+		require.Equal(t, evaluationJSON(t, want.Evaluation), evaluationJSON(t, got), "two evaluations of one generator")
 	}
 	if o, ok := system.(chains.Observer); ok {
-		walksAlike(t, cfg, o, params)
+		testWalks(t, cfg, o, params)
 	}
 }
 
-// built returns a system of the configuration with so many threads, for as long as the test runs.
-func built(t *testing.T, cfg engine.Config, threads int) engine.System {
+// newSystem returns a system of the configuration with so many threads, which the test's end closes.
+func newSystem(t *testing.T, cfg engine.Config, threads int) engine.System {
 	t.Helper()
 	workers := pool.New(threads)
 	t.Cleanup(func() { workers.Close() })
@@ -92,17 +92,23 @@ func built(t *testing.T, cfg engine.Config, threads int) engine.System {
 	return s
 }
 
-// drawn returns samples first … first+n−1 in a format.
-func drawn(t *testing.T, s engine.Sampler, f engine.Format, params []float32, first uint64, n, refine int) []byte {
+// A span is the samples first … first+n−1 of a stream, each after refine Metropolis steps.
+type span struct {
+	first     uint64
+	n, refine int
+}
+
+// samplesOf returns the samples of a span in a format.
+func samplesOf(t *testing.T, s engine.Sampler, f engine.Format, params []float32, x span) []byte {
 	t.Helper()
-	states := make([]byte, n*f.RowBytes)
-	require.NoError(t, s.Sample(states, f.Name, params, first, n, refine))
+	states := make([]byte, x.n*f.RowBytes)
+	require.NoError(t, s.Sample(states, f.Name, params, x.first, x.n, x.refine))
 	return states
 }
 
-// sameForAnyThreads returns the parameters that every number of threads led to, and
-// the record of the last step.
-func sameForAnyThreads(t *testing.T, cfg engine.Config) (params []float32, record engine.Record) {
+// testThreads requires that training gives the same with any number of threads and allocates
+// nothing in a step. It returns the parameters and the record of the last step.
+func testThreads(t *testing.T, cfg engine.Config) (params []float32, record engine.Record) {
 	t.Helper()
 	for _, threads := range []int{1, 3} { // ranks have 1 and 2
 		workers := pool.New(threads)
@@ -130,20 +136,20 @@ func sameForAnyThreads(t *testing.T, cfg engine.Config) (params []float32, recor
 	return params, record
 }
 
-// sameForAnyRanks trains on ranks that have no memory in common.
-func sameForAnyRanks(t *testing.T, cfg engine.Config, want []float32, record engine.Record) {
+// testRanks trains on ranks that share no memory.
+func testRanks(t *testing.T, cfg engine.Config, want []float32, record engine.Record) {
 	t.Helper()
 	const size = 3
 	var trainers [size]*engine.Trainer
 	var errs [size]error
-	var all sync.WaitGroup
+	var ranks sync.WaitGroup
 	for i, rank := range pool.Local(size) {
 		workers := pool.New(1 + i%2)
 		defer workers.Close()
 		workers.Join(rank)
-		all.Go(func() { trainers[i], errs[i] = train(cfg, workers) })
+		ranks.Go(func() { trainers[i], errs[i] = train(cfg, workers) })
 	}
-	all.Wait()
+	ranks.Wait()
 	for i, trainer := range trainers {
 		require.NoError(t, errs[i])
 		defer engine.Release(trainer.System())
@@ -160,35 +166,37 @@ func train(cfg engine.Config, workers *pool.Pool) (*engine.Trainer, error) {
 	return trainer, err
 }
 
-// resumes stops a run on other threads after every step, and returns what one that was never
-// stopped gives.
-func resumes(t *testing.T, cfg engine.Config) *run.Result {
+// testResumption stops a run after every step, and compares it with one on another number of
+// threads that is never stopped, whose result it returns.
+func testResumption(t *testing.T, cfg engine.Config) *run.Result {
 	t.Helper()
-	workers, others := pool.New(2), pool.New(3)
-	defer workers.Close()
-	defer others.Close()
-	want, err := run.Train(context.Background(), cfg, workers, run.Options{})
+	twoThreads, threeThreads := pool.New(2), pool.New(3)
+	defer twoThreads.Close()
+	defer threeThreads.Close()
+	want, err := run.Train(context.Background(), cfg, twoThreads, run.Options{})
 	require.NoError(t, err)
 	dir := t.TempDir()
 	for step := 1; step < steps; step++ {
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err := run.Train(ctx, cfg, others, run.Options{Dir: dir, Progress: func(run.Progress) { cancel() }})
+		_, err := run.Train(ctx, cfg, threeThreads, run.Options{Dir: dir, Progress: func(run.Progress) { cancel() }})
 		cancel()
 		require.ErrorIs(t, err, run.ErrStopped)
 	}
-	got, err := run.Train(context.Background(), cfg, others, run.Options{Dir: dir, Resume: "must"})
+	got, err := run.Train(context.Background(), cfg, threeThreads, run.Options{Dir: dir, Resume: "must"})
 	require.NoError(t, err)
 	require.Equal(t, want.Params, got.Params, "parameters of a run that was stopped after every step")
-	require.Equal(t, written(t, want.Evaluation), written(t, got.Evaluation), "evaluation of a run that was stopped after every step")
+	require.Equal(t, evaluationJSON(t, want.Evaluation), evaluationJSON(t, got.Evaluation), "evaluation of a run that was stopped after every step")
 	return want
 }
 
-func slicesOfOneStream(t *testing.T, cfg engine.Config, s engine.Sampler, params []float32) {
+// testStream requires that samples drawn in any parts, on any number of threads, are slices of
+// one stream.
+func testStream(t *testing.T, cfg engine.Config, s engine.Sampler, params []float32) {
 	t.Helper()
 	const n = 700
-	others := map[int]engine.Sampler{}
+	byThreads := map[int]engine.Sampler{}
 	for _, threads := range []int{1, 2} {
-		others[threads] = built(t, cfg, threads).(engine.Sampler)
+		byThreads[threads] = newSystem(t, cfg, threads).(engine.Sampler)
 	}
 	for _, f := range s.Formats() {
 		for _, refine := range []int{0, 3} {
@@ -196,10 +204,10 @@ func slicesOfOneStream(t *testing.T, cfg engine.Config, s engine.Sampler, params
 				require.ErrorContains(t, s.Sample(make([]byte, f.RowBytes), f.Name, params, 0, 1, refine), "refine")
 				continue
 			}
-			whole := drawn(t, s, f, params, 0, n, refine)
-			for threads, other := range others {
+			whole := samplesOf(t, s, f, params, span{n: n, refine: refine})
+			for threads, sampler := range byThreads {
 				for _, part := range [][2]int{{0, 1}, {1, 255}, {255, 258}, {300, 700}, {699, 700}} {
-					got := drawn(t, other, f, params, uint64(part[0]), part[1]-part[0], refine)
+					got := samplesOf(t, sampler, f, params, span{uint64(part[0]), part[1] - part[0], refine})
 					want := whole[part[0]*f.RowBytes : part[1]*f.RowBytes]
 					require.True(t, bytes.Equal(want, got), "samples %v as %s, refined by %d, with %d threads", part, f.Name, refine, threads)
 				}
@@ -208,19 +216,16 @@ func slicesOfOneStream(t *testing.T, cfg engine.Config, s engine.Sampler, params
 		buffer := make([]byte, f.RowBytes)
 		require.Error(t, s.Sample(buffer, f.Name, params, 0, 1, -1), "a negative refinement")
 		require.Error(t, s.Sample(buffer, f.Name+"?", params, 0, 1, 0), "an unknown format")
-		for _, r := range []struct {
-			first  uint64
-			refine int
-		}{{1 << 62, 0}, {math.MaxUint64, 0}, {0, math.MaxInt}} {
+		for _, r := range []span{{1 << 62, 1, 0}, {math.MaxUint64, 1, 0}, {0, 1, math.MaxInt}} {
 			require.Error(t, s.Reach(r.first, 1, r.refine), "out of the stream's reach: %+v", r)
 			require.Error(t, s.Sample(buffer, f.Name, params, r.first, 1, r.refine), "out of the stream's reach: %+v", r)
 		}
 	}
 }
 
-// exactDraws of a generator with a density are slices of one stream of samples that
-// its formats agree on.
-func exactDraws(t *testing.T, cfg engine.Config, s engine.Sampler, params []float32) {
+// testExact requires of a generator with a density that weighted samples are its samples, and
+// that exact draws are slices of one stream, on any number of threads.
+func testExact(t *testing.T, cfg engine.Config, s engine.Sampler, params []float32) {
 	t.Helper()
 	formats := s.Formats()
 	i := slices.IndexFunc(formats, func(f engine.Format) bool { return f.Name == engine.Weighted })
@@ -228,7 +233,7 @@ func exactDraws(t *testing.T, cfg engine.Config, s engine.Sampler, params []floa
 		return
 	}
 	const n = 600
-	plain, weighted := drawn(t, s, formats[0], params, 0, n, 0), drawn(t, s, formats[i], params, 0, n, 0)
+	plain, weighted := samplesOf(t, s, formats[0], params, span{n: n}), samplesOf(t, s, formats[i], params, span{n: n})
 	for k := range n {
 		row := plain[k*formats[0].RowBytes:][:formats[0].RowBytes]
 		require.True(t, bytes.Equal(row, weighted[k*formats[i].RowBytes:][:len(row)]), "sample %d and what is written with its weight", k)
@@ -260,15 +265,17 @@ func exactDraws(t *testing.T, cfg engine.Config, s engine.Sampler, params []floa
 	}
 }
 
-// written is an evaluation as a file holds it, where what is not known equals itself.
-func written(t *testing.T, e *measure.Evaluation) string {
+// evaluationJSON returns an evaluation as a file holds it, in which NaN equals NaN.
+func evaluationJSON(t *testing.T, e *measure.Evaluation) string {
 	t.Helper()
 	text, err := json.Marshal(e)
 	require.NoError(t, err)
 	return string(text)
 }
 
-func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []float32) {
+// testWalks requires that walks begin with the samples that they should, move, and have the same
+// finite observables with 2 and with 3 threads; and so do chains.
+func testWalks(t *testing.T, cfg engine.Config, o chains.Observer, params []float32) {
 	t.Helper()
 	const first, n, moves = 1 << 35, 600, 5
 	names := o.Observables()
@@ -278,22 +285,22 @@ func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []flo
 		distinct[name] = true
 	}
 	require.NotEmpty(t, names)
-	paths := func(o chains.Observer, own bool) (all [][]float64) {
+	paths := func(o chains.Observer, inChains bool) (path [][]float64) {
 		w, err := o.Walk(params, first, n)
-		if own {
+		if inChains {
 			w, err = o.Chains(params, n)
 		}
 		require.NoError(t, err)
 		for range 3 {
 			values := make([]float64, n*len(names))
 			w.Observe(values)
-			all = append(all, values)
-			const kept = -12345.5
-			unweighted := slices.Repeat([]float64{kept}, len(values))
+			path = append(path, values)
+			const unset = -12345.5
+			unweighted := slices.Repeat([]float64{unset}, len(values))
 			w.ObserveUnweighted(unweighted)
 			for i, v := range values {
 				if names[i%len(names)] == engine.LogWeight {
-					v = kept
+					v = unset
 				}
 				require.True(t, v == unweighted[i], "%s unweighted", names[i%len(names)])
 			}
@@ -302,17 +309,17 @@ func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []flo
 		stopped, cancel := context.WithCancel(context.Background())
 		cancel()
 		require.ErrorIs(t, w.Advance(stopped, moves), context.Canceled)
-		return all
+		return path
 	}
-	other := built(t, cfg, 2)
+	twoThreads := newSystem(t, cfg, 2).(chains.Observer)
 	var begin []float64
-	for _, own := range []bool{true, false} {
-		want := paths(o, own)
+	for _, inChains := range []bool{true, false} {
+		want := paths(o, inChains)
 		begin = want[0]
-		require.Equal(t, want, paths(other.(chains.Observer), own), "walks with 2 and with 3 threads; chains: %v", own)
-		require.NotEqual(t, want[0], want[1], "states that do not move; chains: %v", own)
+		require.Equal(t, want, paths(twoThreads, inChains), "walks with 2 and with 3 threads; chains: %v", inChains)
+		require.NotEqual(t, want[0], want[1], "states that do not move; chains: %v", inChains)
 		for i, v := range want[2] {
-			require.False(t, math.IsNaN(v) || math.IsInf(v, 1), "%s of state %d is %v; chains: %v", names[i%len(names)], i/len(names), v, own)
+			require.False(t, math.IsNaN(v) || math.IsInf(v, 1), "%s of state %d is %v; chains: %v", names[i%len(names)], i/len(names), v, inChains)
 		}
 	}
 	part, err := o.Walk(params, first+200, 100)
@@ -325,7 +332,7 @@ func walksAlike(t *testing.T, cfg engine.Config, o chains.Observer, params []flo
 		if f.Unrefined {
 			continue
 		}
-		want, got := drawn(t, s, f, params, first+200, 100, 0), make([]byte, 100*f.RowBytes)
+		want, got := samplesOf(t, s, f, params, span{first: first + 200, n: 100}), make([]byte, 100*f.RowBytes)
 		require.NoError(t, part.States(got, f.Name))
 		require.True(t, bytes.Equal(want, got), "a walk begins with the samples that it is asked for, as %s", f.Name)
 	}
