@@ -10,7 +10,7 @@ import (
 
 // TestWhole: runs are as they were.
 func TestWhole(t *testing.T) {
-	systemtest.Whole(t, catalogue.Systems{Definition}, "runs",
+	systemtest.GoldenRun(t, catalogue.Systems{Definition}, "runs",
 		`gmm quick`,
 		`gmm best generator.scout.population=128`,
 		`gmm paper generator.kind=residual loss.kind=discriminator loss.discriminator.hidden=[8] generator.hidden=[8] generator.depth=2 training.batch=64`,

@@ -9,7 +9,7 @@ import (
 
 // TestWhole: runs are as they were.
 func TestWhole(t *testing.T) {
-	systemtest.Whole(t, catalogue.Systems{Definition}, "runs",
+	systemtest.GoldenRun(t, catalogue.Systems{Definition}, "runs",
 		`hybrid quick generator.scout.population=128`,
 		`hybrid best generator.scout.population=128 target.mu=[0.5,30]`,
 		`hybrid paper generator.hidden=[8] evaluation.every=6`,

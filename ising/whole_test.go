@@ -9,7 +9,7 @@ import (
 
 // TestWhole: runs are as they were.
 func TestWhole(t *testing.T) {
-	systemtest.Whole(t, catalogue.Systems{Definition}, "runs",
+	systemtest.GoldenRun(t, catalogue.Systems{Definition}, "runs",
 		`ising quick target.l=8 generator.units=4`,
 		`ising best target.l=6 target.beta=0.7 transition.proposal=multi-spin`,
 		`ising quick target.l=4 target.h=0.2 target.j=-1 evaluation.every=6`,

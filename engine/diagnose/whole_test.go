@@ -9,7 +9,7 @@ import (
 
 // TestWhole: what generators are found to be is as it was, of good ones and of bad.
 func TestWhole(t *testing.T) {
-	systemtest.Whole(t, root.Systems(), "runs",
+	systemtest.GoldenRun(t, root.Systems(), "runs",
 		`ising quick target.l=4 training.steps=40`,
 		`ising paper target.l=3 target.beta=1 generator.hidden=[8]`,
 		`gmm quick training.steps=40 training.batch=256`,

@@ -25,7 +25,7 @@ import (
 	"github.com/revgen/revgen/internal/state"
 )
 
-// Whole checks that small runs give the bits that testdata holds in the file of the name, from
+// GoldenRun checks that small runs give the bits that testdata holds in the file of the name, from
 // the first look at the target to the diagnosis, and then figures, samples and chains of the
 // generator. The file has a line for each part, with the first bytes of a hash of each value.
 // A recipe is a system, a preset of it, and assignments, separated by spaces.
@@ -33,7 +33,7 @@ import (
 // It runs on the generic path, as Golden does, and skips processors on which math.Exp rounds
 // differently. A diagnosis is compared by its numbers, not by its sentences. With -short, and so
 // on all kernel paths and under the race detector, it is skipped: it would compute the same.
-func Whole(t *testing.T, systems catalogue.Systems, name string, recipes ...string) {
+func GoldenRun(t *testing.T, systems catalogue.Systems, name string, recipes ...string) {
 	t.Helper()
 	compareGolden(t, name, func(w *goldenWriter) {
 		for i, recipe := range recipes {
@@ -48,7 +48,7 @@ func Whole(t *testing.T, systems catalogue.Systems, name string, recipes ...stri
 	})
 }
 
-// Parts is Whole for values that a test computes: the file has a line for each value that compute
+// Parts is GoldenRun for values that a test computes: the file has a line for each value that compute
 // adds, with a hash of each of its fields.
 func Parts(t *testing.T, name string, compute func(workers *pool.Pool, add func(part string, value any))) {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 
 // TestWhole: runs by each loss and method are as they were.
 func TestWhole(t *testing.T) {
-	systemtest.Whole(t, root.Systems(), "runs",
+	systemtest.GoldenRun(t, root.Systems(), "runs",
 		`gmm paper generator.hidden=[8] generator.depth=2 training.batch=64`,
 		`gmm paper generator.hidden=[8] generator.depth=2 training.batch=64 training.method=evolution training.evolution.pairs=3`,
 		`gmm paper generator.hidden=[8] generator.depth=2 training.batch=64 training.method=consensus training.consensus.particles=4`,

@@ -9,7 +9,7 @@ import (
 
 // TestWhole: runs on targets of many shapes are as they were.
 func TestWhole(t *testing.T) {
-	systemtest.Whole(t, catalogue.Systems{RealsDefinition, MixedDefinition}, "runs",
+	systemtest.GoldenRun(t, catalogue.Systems{RealsDefinition, MixedDefinition}, "runs",
 		`reals quick`,
 		`reals paper generator.hidden=[8] evaluation.every=6`,
 		`reals quick generator.scout.population=128 generator.hidden=[8] target.parameters={} target.dim=1 target.expression=max(-(x[0]+3)^2/2,-(x[0]-4)^2*5000+1)`,
