@@ -15,7 +15,7 @@ import (
 // TestFound: scouts find what they found, by annealing and by settling, where they are told
 // where to look and where not.
 func TestFound(t *testing.T) {
-	systemtest.Parts(t, "found", func(workers *pool.Pool, add func(string, any)) {
+	systemtest.GoldenParts(t, "found", func(workers *pool.Pool, add func(string, any)) {
 		for _, target := range []struct {
 			dim   int
 			logPi func(x []float32) float64

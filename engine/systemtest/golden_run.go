@@ -48,9 +48,9 @@ func GoldenRun(t *testing.T, systems catalogue.Systems, name string, recipes ...
 	})
 }
 
-// Parts is GoldenRun for values that a test computes: the file has a line for each value that compute
+// GoldenParts is GoldenRun for values that a test computes: the file has a line for each value that compute
 // adds, with a hash of each of its fields.
-func Parts(t *testing.T, name string, compute func(workers *pool.Pool, add func(part string, value any))) {
+func GoldenParts(t *testing.T, name string, compute func(workers *pool.Pool, add func(part string, value any))) {
 	t.Helper()
 	compareGolden(t, name, func(w *goldenWriter) { compute(w.workers, w.writeFields) })
 }
