@@ -137,7 +137,7 @@ func TestSwarmSurvivesKills(t *testing.T) {
 	want := ends(t, b, "", run.Options{})
 	var copies []string
 	losses := 0
-	b.Look = func() {
+	b.OnLoss = func() {
 		if losses++; losses%13 == 0 {
 			copied := t.TempDir()
 			require.NoError(t, os.CopyFS(copied, os.DirFS(dir)))
@@ -145,7 +145,7 @@ func TestSwarmSurvivesKills(t *testing.T) {
 		}
 	}
 	ends(t, b, dir, run.Options{})
-	b.Look = nil
+	b.OnLoss = nil
 	require.Greater(t, len(copies), 2*swarmSteps-4)
 	for i, copied := range copies {
 		require.Equal(t, want, ends(t, b, copied, run.Options{}), "copy %d", i)

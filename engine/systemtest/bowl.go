@@ -24,7 +24,7 @@ func Common() engine.Common {
 type Bowl struct {
 	engine.Common
 	size int
-	Look func() `json:"-"` // if not nil, called by each Loss
+	OnLoss func() `json:"-"` // if not nil, called by each Loss
 }
 
 // NewBowl returns a Bowl with size parameters, trained by the named method.
@@ -48,8 +48,8 @@ func (b *Bowl) Acceptance() float64 { return 1 }
 
 // Loss implements engine.System.
 func (b *Bowl) Loss(params []float32, _ uint32) (loss float64, _ error) {
-	if b.Look != nil {
-		b.Look()
+	if b.OnLoss != nil {
+		b.OnLoss()
 	}
 	for i, p := range params {
 		loss += float64(i+1) / 2 * math.Pow(float64(p)-1, 2)
