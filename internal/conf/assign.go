@@ -106,11 +106,11 @@ func assignList(v reflect.Value, n *node, path string) *fault {
 		if n.kind == text {
 			inner = n.text
 		}
-		list, f := parse([]byte("[" + inner + "]"))
+		bracketed, f := parse([]byte("[" + inner + "]"))
 		if f != nil {
 			return mismatch(n, path, "a list, [a,b],")
 		}
-		n = list
+		n = bracketed
 	}
 	if n.kind != list {
 		return mismatch(n, path, "a list")
@@ -118,16 +118,16 @@ func assignList(v reflect.Value, n *node, path string) *fault {
 	if array && len(n.items) != v.Len() {
 		return &fault{offset: n.offset, path: path, reason: fmt.Sprintf("%d values, where %d are needed", len(n.items), v.Len())}
 	}
-	all := reflect.New(v.Type()).Elem()
+	items := reflect.New(v.Type()).Elem()
 	if !array {
-		all.Set(reflect.MakeSlice(v.Type(), len(n.items), len(n.items)))
+		items.Set(reflect.MakeSlice(v.Type(), len(n.items), len(n.items)))
 	}
 	for i, item := range n.items {
-		if f := assign(all.Index(i), item, fmt.Sprintf("%s[%d]", path, i)); f != nil {
+		if f := assign(items.Index(i), item, fmt.Sprintf("%s[%d]", path, i)); f != nil {
 			return f
 		}
 	}
-	v.Set(all)
+	v.Set(items)
 	return nil
 }
 
@@ -146,15 +146,15 @@ func assignMap(v reflect.Value, n *node, path string) *fault {
 	if f := duplicate(n, path); f != nil {
 		return f
 	}
-	all := reflect.MakeMapWithSize(v.Type(), len(n.members))
+	fresh := reflect.MakeMapWithSize(v.Type(), len(n.members))
 	for _, m := range n.members {
 		value := reflect.New(v.Type().Elem()).Elem()
 		if f := assign(value, m.value, join(path, m.key)); f != nil {
 			return f
 		}
-		all.SetMapIndex(reflect.ValueOf(m.key).Convert(v.Type().Key()), value)
+		fresh.SetMapIndex(reflect.ValueOf(m.key).Convert(v.Type().Key()), value)
 	}
-	v.Set(all)
+	v.Set(fresh)
 	return nil
 }
 
@@ -198,10 +198,10 @@ func assignInteger(v reflect.Value, n *node, path string) *fault {
 	if !whole {
 		return &fault{offset: n.offset, path: path, reason: n.text + " is not a whole number"}
 	}
-	spare := 64 - v.Type().Bits()
-	low, high := int64(0), uint64(math.MaxUint64)>>spare
+	unused := 64 - v.Type().Bits()
+	low, high := int64(0), uint64(math.MaxUint64)>>unused
 	if v.CanInt() {
-		low, high = math.MinInt64>>spare, high>>1
+		low, high = math.MinInt64>>unused, high>>1
 	}
 	if x == nil || x.Cmp(big.NewInt(low)) < 0 || x.Cmp(new(big.Int).SetUint64(high)) > 0 {
 		return &fault{offset: n.offset, path: path, reason: fmt.Sprintf("%s is not between %v and %v", n.text, low, high)}
@@ -219,7 +219,7 @@ func assignInteger(v reflect.Value, n *node, path string) *fault {
 func integer(literal string) (x *big.Int, whole bool) {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(literal), "e")
 	if exponent != "" {
-		// A literal of a few bytes may stand for a number of gigabytes.
+		// A literal of a few bytes may stand for a number that takes gigabytes.
 		e, err := strconv.Atoi(exponent)
 		if strings.Trim(mantissa, "-0.") == "" {
 			return new(big.Int), true

@@ -15,42 +15,11 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/lists"
 )
-
-// An Error says what is wrong with a configuration and where.
-type Error struct {
-	File   string // as given to Decode; empty for an assignment
-	Line   int    // counted from 1; 0 where there is no file
-	Column int    // in characters, counted from 1
-	Path   string // the key's path, training.batch for example; empty for the whole
-	Reason string
-	Err    error // the cause, where another error reported it
-}
-
-// Error returns "file:line:column: path: reason", less what is not known.
-func (e *Error) Error() string {
-	text := e.Reason
-	if e.Path != "" {
-		text = e.Path + ": " + text
-	}
-	switch {
-	case e.Line > 0 && e.File != "":
-		return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, text)
-	case e.Line > 0:
-		return fmt.Sprintf("line %d:%d: %s", e.Line, e.Column, text)
-	case e.File != "":
-		return e.File + ": " + text
-	}
-	return text
-}
-
-// Unwrap returns the cause, or nil.
-func (e *Error) Unwrap() error { return e.Err }
 
 // Decode stores the JSON object in data in the struct that dst points to. The
 // keys are the struct's json names, matched exactly; file names the source in
@@ -60,11 +29,12 @@ func (e *Error) Unwrap() error { return e.Err }
 // and maps replace what dst had, with nothing shared.
 func Decode(data []byte, file string, dst any) error { return decode(data, file, dst, false) }
 
+// decode is Decode, or Draft if draft is true.
 func decode(data []byte, file string, dst any, draft bool) error {
 	v := destination(dst)
 	root, fault := parse(data)
 	if fault == nil {
-		forget(root, dst)
+		removeSettled(root, dst)
 		fault = assign(v, root, "")
 	}
 	if fault == nil && !draft {
@@ -77,12 +47,12 @@ func decode(data []byte, file string, dst any, draft bool) error {
 	return fault.error(v.Type(), file, line, column)
 }
 
-// Image returns all values of v as JSON, those of kinds that are not chosen too, which
-// Encode leaves out.
+// Image returns all values of v as JSON, including those of choices that v does not make,
+// which Encode leaves out.
 func Image(v any) ([]byte, error) { return json.Marshal(v) }
 
-// Draft is Decode that takes keys of kinds that are not chosen as well: those of an Image,
-// or of a text whose kinds something else is still to choose.
+// Draft is Decode that accepts keys of choices that dst does not make: those of an Image, or
+// of a text before a recipe has made its choices.
 func Draft(data []byte, file string, dst any) error { return decode(data, file, dst, true) }
 
 // Set applies assignments such as
@@ -90,20 +60,21 @@ func Draft(data []byte, file string, dst any) error { return decode(data, file, 
 //	training.steps=5000
 //	kernel.bandwidths=[1,2,4]
 //
-// in turn to the struct that dst points to. The value is JSON; where it is not,
-// it is taken as a string, and for a list as the list's items without their
-// brackets. After the last one, every key that was assigned must be one that
-// there is. All errors are *AssignmentError.
+// in turn to the struct that dst points to. The value is JSON. A value that is not JSON
+// is taken as a string, or for a list as the list's items without their
+// brackets. After the last assignment no assigned key may be absent. All errors are
+// *AssignmentError.
 func Set(dst any, assignments ...string) error { return assignAll(dst, assignments, false) }
 
-// DraftSet is Set that takes keys of kinds that are not chosen as well.
+// DraftSet is Set that accepts keys of choices that dst does not make.
 func DraftSet(dst any, assignments ...string) error { return assignAll(dst, assignments, true) }
 
+// assignAll is Set, or DraftSet if draft is true.
 func assignAll(dst any, assignments []string, draft bool) error {
 	v := destination(dst)
 	roots := make([]*node, len(assignments))
 	for i, a := range assignments {
-		root, err := set(v, a)
+		root, err := setOne(v, a)
 		if err != nil {
 			return &AssignmentError{a, err}
 		}
@@ -120,18 +91,8 @@ func assignAll(dst any, assignments []string, draft bool) error {
 	return nil
 }
 
-// An AssignmentError says what is wrong with an assignment.
-type AssignmentError struct {
-	Assignment string
-	Err        *Error // without a position
-}
-
-func (e *AssignmentError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the *Error.
-func (e *AssignmentError) Unwrap() error { return e.Err }
-
-func set(v reflect.Value, assignment string) (*node, *Error) {
+// setOne applies an assignment and returns the tree of the object that it assigned.
+func setOne(v reflect.Value, assignment string) (*node, *Error) {
 	path, value, found := strings.Cut(assignment, "=")
 	path = strings.TrimSpace(path)
 	switch {
@@ -152,24 +113,9 @@ func set(v reflect.Value, assignment string) (*node, *Error) {
 	return nil, fault.error(v.Type(), "", 0, 0)
 }
 
-func (f *fault) error(root reflect.Type, file string, line, column int) *Error {
-	reason := f.reason
-	if f.parent != nil {
-		if now, ok := moved(f.path, root); ok {
-			reason = "no longer a key; write " + now
-			if why, gone := strings.CutPrefix(now, "none: "); gone {
-				reason = "no longer a key; remove it: " + why
-			}
-		} else {
-			reason += advise(f.path, f.parent, root)
-		}
-	}
-	return &Error{File: file, Line: line, Column: column, Path: f.path, Reason: reason, Err: f.err}
-}
-
 // assignmentTree builds the object {"a":{"b":value}} for the path a.b.
 func assignmentTree(path, value string) (*node, *fault) {
-	if fault := encoded([]byte(path + "=" + value)); fault != nil {
+	if fault := invalidUTF8([]byte(path + "=" + value)); fault != nil {
 		return nil, fault
 	}
 	if !json.Valid([]byte(value)) && (value == "" || strings.IndexByte(`[{"`, value[0]) < 0) {
@@ -180,26 +126,18 @@ func assignmentTree(path, value string) (*node, *fault) {
 		fault.path = path
 		return nil, fault
 	}
-	n.loosen()
+	n.setBare()
 	for _, key := range slices.Backward(strings.Split(path, ".")) {
 		n = &node{kind: object, raw: fmt.Appendf(nil, "{%s:%s}", quote(key), n.raw), members: []member{{key: key, value: n}}}
 	}
 	return n, nil
 }
 
-// loosen takes the value, and those of an object below it, as they are written by hand.
-func (n *node) loosen() {
-	n.bare = true
-	for _, m := range n.members {
-		m.value.loosen()
-	}
-}
-
 func quote(s string) string { return string(crash.Must(json.Marshal(s))) }
 
-// Encode returns v as JSON that people read and Decode reads back: two spaces
-// of indentation, lists of plain values on one line, keys in the order of the
-// struct and of chosen kinds alone, a newline at the end.
+// Encode returns v as JSON for people and for Decode: two spaces of indentation, lists of
+// plain values on one line, keys in the order of the struct without absent ones, and a
+// newline at the end.
 func Encode(v any) ([]byte, error) {
 	root, err := encode(v)
 	if err != nil {
@@ -208,6 +146,7 @@ func Encode(v any) ([]byte, error) {
 	return append(root.appendTo(nil, ""), '\n'), nil
 }
 
+// encode returns v as a tree without absent keys.
 func encode(v any) (*node, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -220,37 +159,7 @@ func encode(v any) (*node, error) {
 	return root, nil
 }
 
-// Position returns the line and column of the value at a path such as
-// training.batch or kernel.imq[0].c, for errors found after decoding. Where
-// data lacks the last keys of the path, as when the value comes from a preset,
-// ok is false.
-func Position(data []byte, path string) (line, column int, ok bool) {
-	n, fault := parse(data)
-	if fault != nil {
-		return 0, 0, false
-	}
-	for _, key := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
-		if n = n.child(key); n == nil {
-			return 0, 0, false
-		}
-	}
-	line, column = lineColumn(data, n.offset)
-	return line, column, true
-}
-
-// child returns the member or item of the given name or index, or nil.
-func (n *node) child(key string) *node {
-	if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(n.items) {
-		return n.items[i]
-	}
-	for _, m := range n.members {
-		if m.key == key {
-			return m.value
-		}
-	}
-	return nil
-}
-
+// destination returns the struct that dst points to.
 func destination(dst any) reflect.Value {
 	v := reflect.ValueOf(dst)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -300,18 +209,8 @@ func Assignments(v any) ([]string, error) {
 	return root.assignments(nil, ""), nil
 }
 
-func (n *node) assignments(all []string, path string) []string {
-	if n.kind != object {
-		return append(all, path+"="+string(n.raw))
-	}
-	for _, m := range n.members {
-		all = m.value.assignments(all, join(path, m.key))
-	}
-	return all
-}
-
-// Leaves returns the values of a JSON text by their paths, without blanks and with numbers as
-// they are written; those of objects by the paths below theirs.
+// Leaves returns the values of a JSON text that are no objects by their paths, without blanks
+// and with numbers as they are written.
 func Leaves(text []byte) (map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -319,23 +218,17 @@ func Leaves(text []byte) (map[string]string, error) {
 	if err := d.Decode(&root); err != nil {
 		return nil, err
 	}
-	all := make(map[string]string)
+	leaves := make(map[string]string)
 	var add func(path string, v any)
 	add = func(path string, v any) {
 		object, ok := v.(map[string]any)
 		if !ok {
-			all[path] = string(crash.Must(json.Marshal(v)))
+			leaves[path] = string(crash.Must(json.Marshal(v)))
 		}
 		for key, value := range object {
 			add(join(path, key), value)
 		}
 	}
 	add("", root)
-	return all, nil
-}
-
-// At places an error at a key of a file.
-func At(data []byte, file, key string, err error) error {
-	line, column, _ := Position(data, key)
-	return &Error{File: file, Line: line, Column: column, Path: key, Reason: strings.TrimPrefix(err.Error(), key+": "), Err: err}
+	return leaves, nil
 }

@@ -12,13 +12,12 @@ import (
 	"github.com/revgen/revgen/internal/crash"
 )
 
-// A rule is what a tag may say of a number, and of each of a list. It holds of a number by right, and
-// in single precision, in which training computes, by single; wrong and beyond are what an error says.
+// A rule is what a tag may require of a number, and of each number of a list.
 type rule struct {
-	wrong  string
-	right  func(x float64) bool
-	beyond string
-	single func(x float64) bool
+	violation       string // what an error says if holds is false
+	holds           func(x float64) bool
+	singleViolation string               // what an error says if holdsSingle is false
+	holdsSingle     func(x float64) bool // of x in single precision, in which training computes
 }
 
 const beyondSingle = "is beyond single precision, in which it is used and which holds 1.2e-38 to 3.4e38"
@@ -26,13 +25,13 @@ const beyondSingle = "is beyond single precision, in which it is used and which 
 // allDigits reports whether single precision holds x with all its digits.
 func allDigits(x float64) bool { return x == 0 || x >= 0x1p-126 && x <= math.MaxFloat32 }
 
-// always is of numbers that are used in double precision.
+// always holds of numbers that are used in double precision.
 func always(float64) bool { return true }
 
 var rules = map[string]rule{
 	"positive":     {"is not a positive finite number", func(x float64) bool { return x > 0 && x <= math.MaxFloat64 }, beyondSingle, allDigits},
 	"not negative": {"is not a finite number ≥ 0", func(x float64) bool { return x >= 0 && x <= math.MaxFloat64 }, beyondSingle, allDigits},
-	// It may be so small that it is taken as 0.
+	// A finite number may be so small that single precision holds 0.
 	"finite":      {"is not finite", func(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }, beyondSingle, func(x float64) bool { return math.Abs(x) <= math.MaxFloat32 }},
 	"decay":       {"is not in [0, 1)", func(x float64) bool { return x >= 0 && x < 1 }, "is 1 in single precision, in which it is used", func(x float64) bool { return float32(x) < 1 }},
 	"slope":       {"is not in (0, 1]", func(x float64) bool { return x > 0 && x <= 1 }, beyondSingle, allDigits},
@@ -42,18 +41,18 @@ var rules = map[string]rule{
 
 func (r rule) check(key string, x float64) error {
 	switch {
-	case !r.right(x):
-		return fmt.Errorf("%s: %v %s", key, x, r.wrong)
-	case !r.single(x):
-		return fmt.Errorf("%s: %v %s", key, x, r.beyond)
+	case !r.holds(x):
+		return fmt.Errorf("%s: %v %s", key, x, r.violation)
+	case !r.holdsSingle(x):
+		return fmt.Errorf("%s: %v %s", key, x, r.singleViolation)
 	}
 	return nil
 }
 
-// number reports a value of the field that is not what its tag says: of an integer low..high,
-// where high is by itself the largest of 32 bits, of the widths of a perceptron's layers "widths",
-// and else one of the rules.
-func (f *field) number(key string, v reflect.Value) error {
+// checkNumber returns an error if a number breaks the rule of its field's tag. The rule of an
+// integer is low..high, in which high may be left out and is then the largest of 32 bits. That of
+// the widths of a perceptron's layers is "widths", and any other one is in rules.
+func (f *field) checkNumber(key string, v reflect.Value) error {
 	switch x := v.Interface().(type) {
 	case int:
 		low, high, _ := strings.Cut(f.is, "..")
@@ -61,18 +60,18 @@ func (f *field) number(key string, v reflect.Value) error {
 	case []int:
 		return Widths(key, x)
 	case []float64:
-		return each(key, x, rules[f.is].check)
+		return checkEach(key, x, rules[f.is].check)
 	}
 	return rules[f.is].check(key, v.Float())
 }
 
-// Positive reports a value that is not a positive number of single precision.
+// Positive returns an error if x is not a positive number of single precision.
 func Positive(key string, x float64) error { return rules["positive"].check(key, x) }
 
-// Fraction reports a number that is not between 0 and 1.
+// Fraction returns an error if x is not between 0 and 1.
 func Fraction(key string, x float64) error { return rules["fraction"].check(key, x) }
 
-// Between reports a number that is not between two others.
+// Between returns an error if x is not between low and high.
 func Between(key string, x, low, high int) error {
 	if x < low || x > high {
 		return fmt.Errorf("%s: %d is not between %d and %d", key, x, low, high)
@@ -80,17 +79,17 @@ func Between(key string, x, low, high int) error {
 	return nil
 }
 
-// Widths reports the first width of a perceptron's layers that is not between 1
-// and 1024, or that there are more than 64.
+// Widths returns an error if a perceptron has more than 64 layers, or about the first width
+// of a layer that is not between 1 and 1024.
 func Widths(key string, widths []int) error {
-	const widest, most = 1024, 64
-	if len(widths) > most {
-		return fmt.Errorf("%s: %d layers are more than %d", key, len(widths), most)
+	const maxWidth, maxLayers = 1024, 64
+	if len(widths) > maxLayers {
+		return fmt.Errorf("%s: %d layers are more than %d", key, len(widths), maxLayers)
 	}
-	return each(key, widths, func(key string, w int) error { return Between(key, w, 1, widest) })
+	return checkEach(key, widths, func(key string, w int) error { return Between(key, w, 1, maxWidth) })
 }
 
-// Deviations reports a list of standard deviations of moves that is empty, or the first
+// Deviations returns an error if a list of standard deviations is empty, or about the first one
 // that is not positive.
 func Deviations(key string, sigma []float64) error {
 	if len(sigma) == 0 {
@@ -100,9 +99,9 @@ func Deviations(key string, sigma []float64) error {
 }
 
 // AllPositive is Positive of each number of a list.
-func AllPositive(key string, list []float64) error { return each(key, list, Positive) }
+func AllPositive(key string, list []float64) error { return checkEach(key, list, Positive) }
 
-func each[T any](key string, list []T, rule func(key string, x T) error) error {
+func checkEach[T any](key string, list []T, rule func(key string, x T) error) error {
 	for i, x := range list {
 		if err := rule(fmt.Sprintf("%s[%d]", key, i), x); err != nil {
 			return err
@@ -119,7 +118,7 @@ func OneOf(key, value string, allowed []string) error {
 	return fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
 }
 
-// Under puts the key of an object before that of the error about it, if there is one.
+// Under puts the key of an object before the key in an error, if there is one.
 func Under(object string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s.%w", object, err)
@@ -127,5 +126,5 @@ func Under(object string, err error) error {
 	return nil
 }
 
-// First returns the first of some errors that is one.
-func First(all ...error) error { return cmp.Or(all...) }
+// First returns the first error that is not nil.
+func First(errs ...error) error { return cmp.Or(errs...) }

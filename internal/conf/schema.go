@@ -13,14 +13,15 @@ type Key struct {
 	Field string   // PACKAGE.Type.Field, whose comment says what it means
 	Type  string   // as JSON Schema names it, with that of a list's items
 	Enum  []string // values of a string, nil for any
-	When  string   // the choices it comes with, kind=a,b, "" if it is always there
-	Only  string   // what some of its values go with, "a with kind=b; c with kind=d"
+	When  string   // the choices that it needs, "kind=a,b"; "" if it is always there
+	Only  string   // the choices that some of its values need, "a with kind=b; c with kind=d"
 }
 
-// Describe lists the keys of the struct that c points to, in order, those of
-// other choices included.
+// Describe lists the keys of the struct that c points to, in order, including the keys of
+// all choices.
 func Describe(c any) []Key { return describe(destination(c).Type(), "", "") }
 
+// describe lists the keys of a struct at a path, which is there if when holds.
 func describe(t reflect.Type, path, when string) (all []Key) {
 	for _, f := range listFields(t) {
 		here := when
@@ -34,7 +35,7 @@ func describe(t reflect.Type, path, when string) (all []Key) {
 		var only []string
 		for _, r := range f.only {
 			with := strings.Join(r.values, ", ") + " with"
-			for _, c := range r.on {
+			for _, c := range r.conditions {
 				with += " " + c.at(path) + "=" + c.text(",")
 			}
 			only = append(only, with)
@@ -53,15 +54,15 @@ func (f *field) owner(t reflect.Type) string {
 	return fmt.Sprintf("%s.%s.%s", t.PkgPath(), t.Name(), t.Field(f.index[len(f.index)-1]).Name)
 }
 
-// isOwn reports whether a type reads JSON of a form of its own, which only its
-// comment describes.
-func isOwn(t reflect.Type) bool {
+// readsItself reports whether a type reads JSON of a form of its own, which only its comment
+// describes.
+func readsItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
 func typeName(t reflect.Type) string {
 	switch {
-	case isOwn(t):
+	case readsItself(t):
 		return "value"
 	case t.Kind() == reflect.String:
 		return "string"
@@ -79,12 +80,12 @@ func typeName(t reflect.Type) string {
 	return "integer"
 }
 
-// Schema returns a JSON Schema (2020-12) of the struct that c points to: what
-// Decode takes, apart from ranges and from what depends on the target. doc returns
-// the meaning of a Key's Field.
+// Schema returns a JSON Schema (2020-12) of the struct that c points to. It describes what Decode
+// accepts, but for ranges and for what depends on the target. doc returns the meaning of a
+// Key's Field.
 func Schema(c any, title string, doc func(field string) string) map[string]any {
 	s := schema(destination(c).Type(), doc)
-	if only := excluding(destination(c).Type(), ""); len(only) > 0 {
+	if only := exclusions(destination(c).Type(), ""); len(only) > 0 {
 		all, _ := s["allOf"].([]any)
 		s["allOf"] = append(all, only...)
 	}
@@ -92,12 +93,13 @@ func Schema(c any, title string, doc func(field string) string) map[string]any {
 	return s
 }
 
-// excluding returns the schemas of what does not go together in an object at a path.
-func excluding(t reflect.Type, path string) (all []any) {
+// exclusions returns schemas that forbid the values that do not go together in an object of type
+// t at a path (tag only).
+func exclusions(t reflect.Type, path string) (all []any) {
 	for _, f := range listFields(t) {
 		at := join(path, f.key)
 		if f.typ.Kind() == reflect.Struct {
-			all = append(all, excluding(f.typ, at)...)
+			all = append(all, exclusions(f.typ, at)...)
 		}
 		for _, r := range f.only {
 			values := make([]any, len(r.values))
@@ -106,10 +108,10 @@ func excluding(t reflect.Type, path string) (all []any) {
 					values[i] = v == "true"
 				}
 			}
-			for _, c := range r.on {
+			for _, c := range r.conditions {
 				all = append(all, map[string]any{
-					"if":   within(c.at(path), map[string]any{"not": map[string]any{"enum": c.values}}),
-					"then": map[string]any{"not": within(at, map[string]any{"enum": values})},
+					"if":   schemaAt(c.at(path), map[string]any{"not": map[string]any{"enum": c.values}}),
+					"then": map[string]any{"not": schemaAt(at, map[string]any{"enum": values})},
 				})
 			}
 		}
@@ -117,9 +119,8 @@ func excluding(t reflect.Type, path string) (all []any) {
 	return all
 }
 
-// within returns the schema of an object in which there is a value at a path, with a
-// schema of its own.
-func within(path string, s map[string]any) map[string]any {
+// schemaAt returns the schema of an object in which the value at a path has the schema s.
+func schemaAt(path string, s map[string]any) map[string]any {
 	for keys := strings.Split(path, "."); len(keys) > 0; keys = keys[:len(keys)-1] {
 		key := keys[len(keys)-1]
 		s = map[string]any{"type": "object", "required": []string{key}, "properties": map[string]any{key: s}}
@@ -127,9 +128,10 @@ func within(path string, s map[string]any) map[string]any {
 	return s
 }
 
+// schema returns the schema of values of a type.
 func schema(t reflect.Type, doc func(string) string) map[string]any {
 	switch {
-	case isOwn(t):
+	case readsItself(t):
 		return map[string]any{}
 	case t.Kind() == reflect.Pointer:
 		return schema(t.Elem(), doc)

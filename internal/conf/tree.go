@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -46,26 +46,16 @@ type member struct {
 	value  *node
 }
 
-// A fault is an error before its offset becomes a line and a column.
-type fault struct {
-	offset int
-	path   string
-	reason string
-	err    error
-	parent reflect.Type // of an unknown key: the struct that lacks it
-}
-
 // parse reads data as exactly one JSON value.
 func parse(data []byte) (*node, *fault) {
 	if bytes.HasPrefix(data, []byte("\ufeff")) {
 		return nil, &fault{reason: "starts with a byte order mark; save it as UTF-8 without one"}
 	}
-	if f := encoded(data); f != nil {
+	if f := invalidUTF8(data); f != nil {
 		return nil, f
 	}
-	// One pass for syntax, whose errors carry offsets, then one for the tree.
-	var whole json.RawMessage
-	if err := json.Unmarshal(data, &whole); err != nil {
+	// One pass for syntax, whose errors have offsets, then one for the tree.
+	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
 		return nil, syntaxFault(data, err)
 	}
 	p := parser{data, json.NewDecoder(bytes.NewReader(data))}
@@ -73,8 +63,8 @@ func parse(data []byte) (*node, *fault) {
 	return p.value(), nil
 }
 
-// encoded reports the first byte that is not UTF-8.
-func encoded(data []byte) *fault {
+// invalidUTF8 returns a fault at the first byte that is not UTF-8.
+func invalidUTF8(data []byte) *fault {
 	for i, r := range string(data) {
 		if _, size := utf8.DecodeRune(data[i:]); r == utf8.RuneError && size == 1 {
 			return &fault{offset: i, reason: fmt.Sprintf("byte %#02x is not valid UTF-8", data[i])}
@@ -126,20 +116,21 @@ type parser struct {
 	*json.Decoder
 }
 
-// start skips what stands between tokens and returns where the next begins.
-func (p *parser) start() int {
-	at := int(p.InputOffset())
-	for strings.IndexByte(" \t\r\n,:", p.data[at]) >= 0 {
-		at++
+// tokenOffset returns the offset of the next token.
+func (p *parser) tokenOffset() int {
+	offset := int(p.InputOffset())
+	for strings.IndexByte(" \t\r\n,:", p.data[offset]) >= 0 {
+		offset++
 	}
-	return at
+	return offset
 }
 
-// token reads the next token, of data that encoding/json has called valid.
+// token reads the next token.
 func (p *parser) token() json.Token { return crash.Must(p.Token()) }
 
+// value reads the next value.
 func (p *parser) value() *node {
-	n := &node{offset: p.start()}
+	n := &node{offset: p.tokenOffset()}
 	switch t := p.token().(type) {
 	case json.Delim:
 		if n.kind = list; t == '{' {
@@ -150,7 +141,7 @@ func (p *parser) value() *node {
 				n.items = append(n.items, p.value())
 				continue
 			}
-			m := member{offset: p.start()}
+			m := member{offset: p.tokenOffset()}
 			m.key, _ = p.token().(string)
 			m.value = p.value()
 			n.members = append(n.members, m)
@@ -169,16 +160,7 @@ func (p *parser) value() *node {
 	return n
 }
 
-// lineColumn counts lines and, in characters, columns from 1.
-func lineColumn(data []byte, offset int) (line, column int) {
-	before := data[:min(offset, len(data))]
-	line = 1 + bytes.Count(before, []byte("\n"))
-	column = 1 + utf8.RuneCount(before[1+bytes.LastIndexByte(before, '\n'):])
-	return line, column
-}
-
-// appendTo appends the value with its members each on a line, at the given
-// indentation.
+// appendTo appends the value, with each member on a line of its own, indented by indent.
 func (n *node) appendTo(b []byte, indent string) []byte {
 	inner := indent + "  "
 	begin, next, end := "\n"+inner, ",\n"+inner, "\n"+indent
@@ -208,4 +190,37 @@ func (n *node) appendTo(b []byte, indent string) []byte {
 // nested reports whether a list holds anything but plain values.
 func (n *node) nested() bool {
 	return slices.ContainsFunc(n.items, func(item *node) bool { return item.kind >= list })
+}
+
+// child returns the member or item of the given name or index, or nil.
+func (n *node) child(key string) *node {
+	if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(n.items) {
+		return n.items[i]
+	}
+	for _, m := range n.members {
+		if m.key == key {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// setBare marks the value, and the values of an object below it, as written without JSON's quotes and
+// brackets.
+func (n *node) setBare() {
+	n.bare = true
+	for _, m := range n.members {
+		m.value.setBare()
+	}
+}
+
+// assignments appends the assignments key.path=value of all values below path.
+func (n *node) assignments(all []string, path string) []string {
+	if n.kind != object {
+		return append(all, path+"="+string(n.raw))
+	}
+	for _, m := range n.members {
+		all = m.value.assignments(all, join(path, m.key))
+	}
+	return all
 }
