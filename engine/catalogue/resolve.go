@@ -149,7 +149,7 @@ func (from *Source) adapt(ctx context.Context, cfg engine.Config) (why string, e
 	if from.Look == nil {
 		return a.Adapt(ctx)
 	}
-	before, err := conf.Image(cfg)
+	before, err := conf.EncodeAll(cfg)
 	if err != nil {
 		return "", err
 	}
@@ -163,7 +163,7 @@ func (from *Source) adapt(ctx context.Context, cfg engine.Config) (why string, e
 		return "", err
 	}
 	look := Look{Of: before, Why: why, Evaluations: tally.Evaluations().Look}
-	if look.Recipe, err = conf.Image(cfg); err == nil {
+	if look.Recipe, err = conf.EncodeAll(cfg); err == nil {
 		*from.Look = look
 	}
 	return why, err

@@ -300,7 +300,7 @@ func defaultDir(given *resolvedConfig) (string, error) {
 	if !given.isPreset() {
 		encode := conf.Encode
 		if given.needsLook {
-			encode = conf.Image // keeps the settings of kinds that the recipe has not chosen yet
+			encode = conf.EncodeAll // keeps the settings of kinds that the recipe has not chosen yet
 		}
 		text, err := encode(given.Config)
 		if err != nil {

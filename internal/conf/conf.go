@@ -47,11 +47,11 @@ func decode(data []byte, file string, dst any, draft bool) error {
 	return fault.error(v.Type(), file, line, column)
 }
 
-// Image returns all values of v as JSON, including those of choices that v does not make,
+// EncodeAll returns all values of v as JSON, including those of choices that v does not make,
 // which Encode leaves out.
-func Image(v any) ([]byte, error) { return json.Marshal(v) }
+func EncodeAll(v any) ([]byte, error) { return json.Marshal(v) }
 
-// Draft is Decode that accepts keys of choices that dst does not make: those of an Image, or
+// Draft is Decode that accepts keys of choices that dst does not make: those of EncodeAll, or
 // of a text before a recipe has made its choices.
 func Draft(data []byte, file string, dst any) error { return decode(data, file, dst, true) }
 

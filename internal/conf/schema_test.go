@@ -193,7 +193,7 @@ func TestChosen(t *testing.T) {
 // TestDrafts take keys of kinds that are not chosen, and images give them.
 func TestDrafts(t *testing.T) {
 	d := &drawing{Frame: figure{Kind: "box", Width: 3, Radius: 5}}
-	image, err := Image(d)
+	image, err := EncodeAll(d)
 	require.NoError(t, err)
 	require.Contains(t, string(image), `"radius":5`)
 	require.Error(t, Decode(image, "f", new(drawing)))
