@@ -96,7 +96,7 @@ func (s Systems) Given(from Source) (cfg engine.Config, why string, looks bool, 
 	}
 	if cfg, err = s.base(&from); err == nil {
 		_, _ = from.adapt(ended, cfg) // sets the target; the recipe sees the end and does not look
-		err = from.setAll(cfg, conf.Draft, conf.DraftSet)
+		err = from.setAll(cfg, conf.Draft, conf.SetAll)
 	}
 	if err != nil {
 		return nil, "", true, err

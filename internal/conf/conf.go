@@ -66,10 +66,10 @@ func Draft(data []byte, file string, dst any) error { return decode(data, file, 
 // *AssignmentError.
 func Set(dst any, assignments ...string) error { return assignAll(dst, assignments, false) }
 
-// DraftSet is Set that accepts keys of choices that dst does not make.
-func DraftSet(dst any, assignments ...string) error { return assignAll(dst, assignments, true) }
+// SetAll is Set that accepts keys of choices that dst does not make.
+func SetAll(dst any, assignments ...string) error { return assignAll(dst, assignments, true) }
 
-// assignAll is Set, or DraftSet if draft is true.
+// assignAll is Set, or SetAll if draft is true.
 func assignAll(dst any, assignments []string, draft bool) error {
 	v := destination(dst)
 	roots := make([]*node, len(assignments))

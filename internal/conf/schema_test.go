@@ -201,7 +201,7 @@ func TestDrafts(t *testing.T) {
 	require.NoError(t, Draft(image, "f", back))
 	require.Equal(t, d, back)
 	require.ErrorContains(t, Draft([]byte(`{"frame": {"radios": 2}}`), "f", back), "frame.radios: unknown key; did you mean frame.radius?")
-	require.NoError(t, DraftSet(back, "frame.radius=7"))
+	require.NoError(t, SetAll(back, "frame.radius=7"))
 	require.Equal(t, 7.0, back.Frame.Radius)
 	require.Error(t, Set(back, "frame.radius=7"))
 	require.EqualError(t, At([]byte("{\n \"frame\": {}}"), "f", "frame", fmt.Errorf("frame: too large")), "f:2:11: frame: too large")
