@@ -96,7 +96,7 @@ func (s Systems) Given(from Source) (cfg engine.Config, why string, looks bool, 
 	}
 	if cfg, err = s.base(&from); err == nil {
 		_, _ = from.adapt(ended, cfg) // sets the target; the recipe sees the end and does not look
-		err = from.setAll(cfg, conf.Draft, conf.SetAll)
+		err = from.setAll(cfg, conf.DecodeAll, conf.SetAll)
 	}
 	if err != nil {
 		return nil, "", true, err
@@ -156,7 +156,7 @@ func (from *Source) adapt(ctx context.Context, cfg engine.Config) (why string, e
 	tally := engine.TallyOf(ctx)
 	if bytes.Equal(before, from.Look.Of) {
 		tally.Restore(engine.Evaluations{Look: from.Look.Evaluations})
-		return from.Look.Why, conf.Draft(from.Look.Recipe, "", cfg)
+		return from.Look.Why, conf.DecodeAll(from.Look.Recipe, "", cfg)
 	}
 	path, _, _ := asm.Active()
 	if why, err = a.Adapt(notes.About(ctx, path.String(), string(before))); err != nil {

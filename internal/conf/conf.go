@@ -29,7 +29,7 @@ import (
 // and maps replace what dst had, with nothing shared.
 func Decode(data []byte, file string, dst any) error { return decode(data, file, dst, false) }
 
-// decode is Decode, or Draft if draft is true.
+// decode is Decode, or DecodeAll if draft is true.
 func decode(data []byte, file string, dst any, draft bool) error {
 	v := destination(dst)
 	root, fault := parse(data)
@@ -51,9 +51,9 @@ func decode(data []byte, file string, dst any, draft bool) error {
 // which Encode leaves out.
 func EncodeAll(v any) ([]byte, error) { return json.Marshal(v) }
 
-// Draft is Decode that accepts keys of choices that dst does not make: those of EncodeAll, or
+// DecodeAll is Decode that accepts keys of choices that dst does not make: those of EncodeAll, or
 // of a text before a recipe has made its choices.
-func Draft(data []byte, file string, dst any) error { return decode(data, file, dst, true) }
+func DecodeAll(data []byte, file string, dst any) error { return decode(data, file, dst, true) }
 
 // Set applies assignments such as
 //
