@@ -168,7 +168,7 @@ func (r *run) load(path string) (*header, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := sameRun(path, conf.Forget(h.Config, r.cfg), r.config, r.Extend); err != nil {
+	if err := sameRun(path, conf.WithoutSettled(h.Config, r.cfg), r.config, r.Extend); err != nil {
 		return nil, err
 	}
 	if h.Step > r.common.Training.Steps {

@@ -37,8 +37,8 @@ func removeSettled(root *node, c any) {
 	}
 }
 
-// Forget returns the text of a configuration of c's type without its settled keys.
-func Forget(text []byte, c any) []byte {
+// WithoutSettled returns the text of a configuration of c's type without its settled keys.
+func WithoutSettled(text []byte, c any) []byte {
 	root, fault := parse(text)
 	if fault != nil {
 		return text
