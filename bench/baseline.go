@@ -12,26 +12,24 @@ const (
 // A Change compares a row with the same row of a former report.
 type Change struct {
 	Verdict string `json:"verdict"`
-	// Ratio is the present median divided by the former one; below one is
-	// faster.
+	// Ratio is the present median divided by the former one.
 	Ratio    float64    `json:"ratio"`
 	Interval [2]float64 `json:"interval"` // 95 % confidence
-	Control  [2]float64 `json:"control"`  // the same of the control's times
+	Control  [2]float64 `json:"control"`  // of the ratio of the control's times
 	Detail   string     `json:"detail,omitempty"`
 }
 
-// drift is by how much the median of a row may differ between two runs of one
-// program on an idle machine: memory lies elsewhere, clocks run at another rate.
+// drift bounds the relative difference of a row's median between two runs of one program
+// on an idle machine, where memory lies elsewhere and clocks run at another rate.
 const drift = 0.05
 
 // Compare sets the Change of every row that also stands in the former report.
 //
-// The 95 % confidence interval of the ratio of times knows the scatter within
-// the two runs, not what differs between them. So the verdict is faster or
-// slower only where the interval leaves out all ratios that the machine may
-// account for: those that the control, the same work before each repetition of
-// both runs, leaves possible with 95 % confidence, and a drift of 5 % beyond
-// them. If others kept the machine busy in either run it is inconclusive.
+// The confidence interval of the ratio of times covers the scatter within the two runs,
+// but not a change of the machine between them. The control, the same work before each
+// repetition of both runs, measures that change, with an interval of its own. The verdict
+// is faster or slower only where the row's interval lies beyond both the control's and 1 by
+// more than drift. It is inconclusive if others kept the machine busy in either run.
 func (r *Report) Compare(former *Report) {
 	rows := map[string]*Row{}
 	for i := range former.Rows {
@@ -46,13 +44,13 @@ func (r *Report) Compare(former *Report) {
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		before, ok := rows[row.ID()]
+		formerRow, ok := rows[row.ID()]
 		if !ok {
 			continue
 		}
-		c := change(before, row)
+		c := compareRows(formerRow, row)
 		switch {
-		case before.Amount != row.Amount:
+		case formerRow.Amount != row.Amount:
 			c.Verdict, c.Detail = Inconclusive, "the former row did another amount of work"
 		case former.Machine.CPU != r.Machine.CPU:
 			c.Verdict, c.Detail = Inconclusive, "measured on another CPU: "+former.Machine.CPU
@@ -73,18 +71,19 @@ func (r *Report) Slower() (names []string) {
 	return names
 }
 
-func change(before, after *Row) Change {
+// compareRows compares the times of two rows and of their controls.
+func compareRows(before, after *Row) Change {
 	c := Change{Verdict: Inconclusive, Ratio: stat.Median(after.Nanoseconds) / stat.Median(before.Nanoseconds)}
-	var enough, controlled bool
-	c.Interval, enough = ratioInterval(before.Nanoseconds, after.Nanoseconds)
-	c.Control, controlled = ratioInterval(before.Control, after.Control)
+	var confident, controlConfident bool
+	c.Interval, confident = ratioInterval(before.Nanoseconds, after.Nanoseconds)
+	c.Control, controlConfident = ratioInterval(before.Control, after.Control)
 	if len(before.Control) == 0 || len(after.Control) == 0 {
-		c.Control = [2]float64{1, 1} // there is no number to write
+		c.Control = [2]float64{1, 1} // in place of NaN, which JSON lacks
 	}
 	switch {
-	case !enough:
+	case !confident:
 		c.Detail = "too few repetitions for a verdict of 95 % confidence"
-	case !controlled:
+	case !controlConfident:
 		c.Detail = "there is no control to tell the machine's part"
 	case c.Interval[1]*(1+drift) < min(1, c.Control[0]):
 		c.Verdict = Faster

@@ -91,20 +91,20 @@ func TestSystemsThatFail(t *testing.T) {
 	require.NoError(t, err)
 	defer r.close()
 	for _, op := range operations {
-		require.NoError(t, r.within(func() error { op.call(); return nil }))
-		require.ErrorIs(t, r.within(func() error { op.call(); return nil }), errFaulty)
+		require.NoError(t, r.interruptible(func() error { op.call(); return nil }))
+		require.ErrorIs(t, r.interruptible(func() error { op.call(); return nil }), errFaulty)
 		require.Empty(t, op.rivals)
 	}
 
 	// The error of an operation or of its path is that of its suite, and leaves no row.
 	broken := Suite{Name: "broken", Sizes: []string{"1"}, rows: func(*environment, string) ([]*operation, error) {
-		return []*operation{{name: "x", amount: 1, unit: "B", call: func() { panic(failure{io.ErrUnexpectedEOF}) }}}, nil
+		return []*operation{{name: "x", amount: 1, unit: "B", call: func() { panic(callError{io.ErrUnexpectedEOF}) }}}, nil
 	}}
 	path, _, _ := asm.Active()
-	require.ErrorIs(t, r.suite(&broken, path, 1), io.ErrUnexpectedEOF)
-	require.ErrorContains(t, r.suite(&broken, asm.AVX512+1, 1), "is not supported here")
+	require.ErrorIs(t, r.runSuite(&broken, path, 1), io.ErrUnexpectedEOF)
+	require.ErrorContains(t, r.runSuite(&broken, asm.AVX512+1, 1), "is not supported here")
 	broken.rows = func(*environment, string) ([]*operation, error) { return nil, errFaulty }
-	require.EqualError(t, r.suite(&broken, path, 1), "broken: out of order")
+	require.EqualError(t, r.runSuite(&broken, path, 1), "broken: out of order")
 	require.Empty(t, r.report.Rows)
 }
 

@@ -28,9 +28,9 @@ import (
 func knownPeaks() *peaks {
 	p := &peaks{}
 	for r, rate := range map[Resource]float64{FMA: 100, Float: 200, Integer: 400, Multiply: 50} {
-		p.seen = append(p.seen, Peak{Resource: r, Rate: rate})
+		p.rates = append(p.rates, Peak{Resource: r, Rate: rate})
 	}
-	p.seen = append(p.seen, Peak{Resource: Write, Bytes: 4096, Rate: 10})
+	p.rates = append(p.rates, Peak{Resource: Write, Bytes: 4096, Rate: 10})
 	return p
 }
 
@@ -116,14 +116,14 @@ func TestKinksHaveNoProducts(t *testing.T) {
 	// Two layers have no kinks to gain from.
 	forward, _ = perceptron(true, 1, 64, 1)
 	require.Equal(t, work{FMA: 128}, forward)
-	require.Empty(t, pieces(1, 64, 1))
+	require.Empty(t, kinkTables(1, 64, 1))
 }
 
 // TestPieces holds the count against the loops of prefixRows and piecewiseGradient.
 func TestPieces(t *testing.T) {
 	// Two multiply-adds; two sums below, two products, and two multiply-adds each for those, for
 	// the first layer's unit and for the weight.
-	require.Equal(t, work{FMA: 30 * (2 + 8), Float: 30 * (2 + 2 + 8), Read: 30 * (4 + 8 + 4 + 4), Write: 30 * (8 + 4)}, pieces(1, 6, 5, 1))
+	require.Equal(t, work{FMA: 30 * (2 + 8), Float: 30 * (2 + 2 + 8), Read: 30 * (4 + 8 + 4 + 4), Write: 30 * (8 + 4)}, kinkTables(1, 6, 5, 1))
 	c, err := gmm.Preset("paper")
 	require.NoError(t, err)
 	phases := mixture{c}.model().step(nil, 2)
@@ -149,7 +149,7 @@ func TestBesides(t *testing.T) {
 			c.words, c.moves = c.words+4*(steps-1), c.moves*steps
 		}
 		require.Equal(t, c.moves*philox[Multiply], moves, name)
-		phases := besides(m, 10, 7)
+		phases := noiseAndOptimizer(m, 10, 7)
 		require.Equal(t, 10*(c.words-c.moves)*philox[Multiply], phases[0].counts[Multiply], name)
 		require.Equal(t, work{FMA: 35, Float: 91, Read: 112, Write: 84}, phases[1].counts)
 	}
@@ -170,7 +170,7 @@ func TestBalancedFloor(t *testing.T) {
 	move, density := m.moves()
 	moves := 2*5*(move[FMA]+density[FMA]) + 8*density[FMA]
 	forward, backward := m.generator()
-	phases := m.balanced()
+	phases := m.balanceStep()
 	require.Len(t, phases, 4)
 	require.Equal(t, 8*forward[FMA], phases[0].counts[FMA])
 	require.Equal(t, moves, phases[1].counts[FMA])
@@ -178,7 +178,7 @@ func TestBalancedFloor(t *testing.T) {
 	require.Equal(t, 10*backward[FMA], phases[3].counts[FMA])
 
 	c.Generator.Kind, c.Generator.Components = "mixture", 7
-	phases = m.balanced()
+	phases = m.balanceStep()
 	// A triangle of three numbers of float64 in the plane, and with the mean five.
 	require.Equal(t, 8*3*2., phases[0].counts[FMA])
 	require.Equal(t, moves, phases[1].counts[FMA])
@@ -189,26 +189,26 @@ func TestBalancedFloor(t *testing.T) {
 }
 
 func TestKernelCounts(t *testing.T) {
-	one := kernelCounts(mmd.Kernel{Bandwidths: []float64{2}})
+	one := kernelWork(mmd.Kernel{Bandwidths: []float64{2}})
 	require.Equal(t, work{FMA: 5, Float: 10}, one) // 4 for the exponential, 1 for k′; 4 and 1 more
 	// Exponents 50, 2, ½, ⅛ and 1/50: ½ and 2 are fourth powers of ⅛ and ½.
-	ladder := kernelCounts(mmd.Kernel{Bandwidths: []float64{0.1, 0.5, 1, 2, 5}})
+	ladder := kernelWork(mmd.Kernel{Bandwidths: []float64{0.1, 0.5, 1, 2, 5}})
 	require.Equal(t, 3*4+2*2+5., ladder[FMA])
 	require.Equal(t, ladder[FMA]+3*4+5, ladder[Float])
 	// Exponents 1/2 and 1/32: the first is a sixteenth power.
-	two := kernelCounts(mmd.Kernel{Bandwidths: []float64{1, 4}})
+	two := kernelWork(mmd.Kernel{Bandwidths: []float64{1, 4}})
 	require.Equal(t, work{FMA: 4 + 4 + 2, Float: 4 + 4 + 2 + 4 + 2}, two)
 	for wider, fma := range map[float64]float64{math.Sqrt2: 4 + 1, 4 * math.Sqrt2: 4 + 4, 1: 4 + 4, 3: 4 + 4} { // a square; a 32nd power; the same; none
-		require.Equal(t, fma+2, kernelCounts(mmd.Kernel{Bandwidths: []float64{1, wider}})[FMA], "%v", wider)
+		require.Equal(t, fma+2, kernelWork(mmd.Kernel{Bandwidths: []float64{1, wider}})[FMA], "%v", wider)
 	}
-	steep := kernelCounts(mmd.Kernel{IMQ: []mmd.IMQ{{C: 1, Beta: 1, Weight: 2}}})
+	steep := kernelWork(mmd.Kernel{IMQ: []mmd.IMQ{{C: 1, Beta: 1, Weight: 2}}})
 	require.Equal(t, work{FMA: 6, Float: 9}, steep)
-	multiquadric := kernelCounts(mmd.Kernel{IMQ: []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}}})
+	multiquadric := kernelWork(mmd.Kernel{IMQ: []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}}})
 	require.Equal(t, work{FMA: 5, Float: 8}, multiquadric)
 }
 
 func TestPairwiseCounts(t *testing.T) {
-	p := pairwise("", 4, mmd.Kernel{Bandwidths: []float64{2}}, 2) // 6 pairs, 2 kernels each
+	p := pairwisePhase("", 4, mmd.Kernel{Bandwidths: []float64{2}}, 2) // 6 pairs, 2 kernels each
 	require.Equal(t, 6*(2*5+2*7.), p.counts[FMA])
 	require.Equal(t, 6*(2*10+2*11+2.), p.counts[Float])
 }
@@ -218,9 +218,9 @@ func TestHammingShape(t *testing.T) {
 	s := []uint64{1, 1, 2, 3, 4}
 	u := []uint64{2, 2, 1, 3, 5}
 	// 1→2 outweighs 2→1, so both orders remain, and 4→5 both ways.
-	require.Equal(t, hammingShape{rows: 4, columns: 4, firsts: 4}, shapeOf(s, u, 5))
+	require.Equal(t, hammingShape{rows: 4, columns: 4, firstStates: 4}, shapeOf(s, u, 5))
 	require.Equal(t, hammingShape{rows: 2}, shapeOf([]uint64{1, 2}, []uint64{2, 1}, 2), "a move and its reverse balance")
-	require.Equal(t, 3, shapeOf([]uint64{1, 1}, []uint64{2, 3}, 2).firsts)
+	require.Equal(t, 3, shapeOf([]uint64{1, 1}, []uint64{2, 3}, 2).firstStates)
 }
 
 // TestTrainingMovesAreDistinct compares them with those near equilibrium: what
@@ -248,7 +248,7 @@ func TestTrainingMovesAreDistinct(t *testing.T) {
 }
 
 func TestHammingCounts(t *testing.T) {
-	shape := hammingShape{rows: 10, columns: 20, firsts: 5}
+	shape := hammingShape{rows: 10, columns: 20, firstStates: 5}
 	p := hammingPhase("", asm.AVX512, shape, 9) // 18 bits of a pair fit into one word of 32
 	require.Equal(t, work{Integer: 200 * 2, Lookup: 200 * 2, FMA: 200 * 2, Float: 200*2 + 50*2}, p.counts)
 	require.Equal(t, 200*2*3., hammingPhase("", asm.AVX2, shape, 9).counts[Lookup], "19 entries in registers of 8")
@@ -276,16 +276,16 @@ func TestHammingCountsZeros(t *testing.T) {
 	require.Equal(t, 2, wordsBeyond(s[:2], u[:2], s[2:4], u[2:4], 43))
 	require.Zero(t, wordsBeyond(s[:2], u[:2], s[:2], u[:2], 43))
 	require.Equal(t, 6, wordsBeyond(s[:2], u[:2], s[4:], u[4:], 43), "nothing differs in the first four words")
-	shape := hammingShape{rows: 3, columns: 2, firsts: 2}
-	shape.apart(s, u, 3, spins, 43)
+	shape := hammingShape{rows: 3, columns: 2, firstStates: 2}
+	shape.measureFar(s, u, 3, spins, 43)
 	// Each of three rows has four signed columns, two moves and their reverses. Two of
 	// the first two rows' are the row itself.
-	require.Equal(t, 8./12, shape.far)
+	require.Equal(t, 8./12, shape.farShare)
 	require.Equal(t, (4*2.+2*6+2*2)/8, shape.farWords)
 
-	all, far := hammingPhase("", asm.AVX512, hammingShape{rows: 3, columns: 2, firsts: 2}, spins), hammingPhase("", asm.AVX512, shape, spins)
+	all, far := hammingPhase("", asm.AVX512, hammingShape{rows: 3, columns: 2, firstStates: 2}, spins), hammingPhase("", asm.AVX512, shape, spins)
 	require.InEpsilon(t, all.counts[FMA]/3, far.counts[FMA], 1e-12)
-	require.InEpsilon(t, all.counts[Integer]/3+2*6*shape.far*shape.farWords, far.counts[Integer], 1e-12)
+	require.InEpsilon(t, all.counts[Integer]/3+2*6*shape.farShare*shape.farWords, far.counts[Integer], 1e-12)
 }
 
 // TestFarMoves holds the share of far moves among every third of 130 rows against a count of
@@ -338,16 +338,16 @@ func TestFarMoves(t *testing.T) {
 	require.Positive(t, far)
 	require.Less(t, far, pairs)
 	var shape hammingShape
-	shape.apart(s, u, n, spins, reach)
-	require.Equal(t, far/pairs, shape.far)
+	shape.measureFar(s, u, n, spins, reach)
+	require.Equal(t, far/pairs, shape.farShare)
 	require.Equal(t, farWords/far, shape.farWords)
 	for _, c := range [][2]int{{64, reach}, {spins, 2 * spins}} {
 		var none hammingShape
-		none.apart(s, u, n, c[0], c[1])
+		none.measureFar(s, u, n, c[0], c[1])
 		require.Zero(t, none)
 	}
 	shape = hammingShape{}
-	shape.apart(s, u, n, spins, 2*spins-1)
+	shape.measureFar(s, u, n, spins, 2*spins-1)
 	require.Zero(t, shape, "nothing is as far")
 	require.Zero(t, reachOf(&mmd.Kernel{Bandwidths: []float64{0.1}}, 3), "exp(−200)")
 	require.Equal(t, 1, reachOf(&mmd.Kernel{Bandwidths: []float64{0.16}}, 3))
@@ -439,13 +439,13 @@ func TestPeaksAreMeasured(t *testing.T) {
 		require.Equal(t, rate, p.rate(r, 1<<16), "remembered")
 		p.sample(r, 1<<16)
 		p.sample(r, 1<<16)
-		s := p.of(r, 1<<16)
+		s := p.peak(r, 1<<16)
 		require.Len(t, s.Rates, 3)
 		require.Equal(t, stat.Median(s.Rates), p.rate(r, 1<<16))
 	}
-	require.Len(t, p.seen, len(Resources()))
+	require.Len(t, p.rates, len(Resources()))
 	p.sample(Read, 1<<17)
-	require.Len(t, p.seen, len(Resources())+1)
+	require.Len(t, p.rates, len(Resources())+1)
 }
 
 func TestEnergyPerSite(t *testing.T) {
@@ -508,8 +508,8 @@ func TestFormats(t *testing.T) {
 	for want, x := range map[string]float64{"0": 0, "NaN": math.NaN(), "100": 100, "99.9": 99.9, "1.25": 1.25, "0.0125": 0.0125, "0.000000000012": 1.23e-11} {
 		require.Equal(t, want, formatRate(x))
 	}
-	require.Equal(t, "2 threads, 3 of BLAS", threadsOf(2, 3))
-	require.Equal(t, "2 threads", threadsOf(2, 0))
+	require.Equal(t, "2 threads, 3 of BLAS", describeThreads(2, 3))
+	require.Equal(t, "2 threads", describeThreads(2, 0))
 }
 
 var update = flag.Bool("update", false, "rewrite the files of testdata")
@@ -561,7 +561,7 @@ func TestOperations(t *testing.T) {
 							}
 						}
 						for _, v := range o.rivals {
-							fmt.Fprintf(&b, "; against %s %q %g %t %t", v.name, v.unlike, v.amount, v.each, v.blas)
+							fmt.Fprintf(&b, "; against %s %q %g %t %t", v.name, v.caveat, v.amount, v.perThread, v.blas)
 						}
 						fmt.Fprintf(&b, "; %s\n", o.note)
 					}
@@ -571,7 +571,7 @@ func TestOperations(t *testing.T) {
 		}
 	}
 	for _, bar := range bars() {
-		fmt.Fprintf(&b, "bar %s %s %s %d %s %s %g %s\n", bar.suite, bar.operation, bar.path, bar.threads, bar.measure, bar.program, bar.least, bar.history)
+		fmt.Fprintf(&b, "bar %s %s %s %d %s %s %g %s\n", bar.suite, bar.operation, bar.path, bar.threads, bar.measure, bar.program, bar.minimum, bar.history)
 	}
 	golden(t, "operations.txt", b.String())
 }
@@ -589,10 +589,10 @@ func TestAgreement(t *testing.T) {
 		{[]float32{0, 1}, []float32{-0x1p-100, 1}, 0x1p-100, 1},
 		{[]float32{nan}, []float32{1}, math.Inf(1), math.Inf(1)},
 	} {
-		require.Equal(t, c.worst, worst(c.a, c.b), c)
-		require.Equal(t, c.relative, worstRelative(c.a, c.b), c)
+		require.Equal(t, c.worst, normError(c.a, c.b), c)
+		require.Equal(t, c.relative, elementError(c.a, c.b), c)
 	}
-	require.Equal(t, math.Inf(1), worst([]float32{inf}, []float32{inf}))
+	require.Equal(t, math.Inf(1), normError([]float32{inf}, []float32{inf}))
 	require.Equal(t, agreement{0.25, 1e-3, "losses 2 and 2.001; largest difference of gradients relative to the largest element"},
 		lossAgreement(2, 2.001, []float32{1, 2.5}, []float32{1.5, 2}))
 	require.InDelta(t, 10*0.1, lossAgreement(2, 2.1, []float32{1}, []float32{1}).difference, 1e-12)

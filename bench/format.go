@@ -93,8 +93,8 @@ func (r *Row) writeLines(b *strings.Builder, compared bool) {
 	}
 	fmt.Fprintf(b, "| %s | %s | %d | %s | %s | %s | %s |", r.Name, r.Path, r.Threads,
 		formatSpread(&r.Times), formatThroughput(r.Rate, r.Unit), scaling, fraction)
-	change := r.Change // which stands in the first line alone
-	end := func() {
+	change := r.Change
+	end := func() { // of a line; only the first has the change
 		if compared {
 			change.write(b)
 		}
@@ -116,15 +116,15 @@ func (r *Row) writeLines(b *strings.Builder, compared bool) {
 		} else {
 			fmt.Fprintf(b, " %s | %s | |", best.setting(), best.failure())
 		}
-		var others []string
+		var slower []string
 		for _, v := range rivals[1:] {
 			if v.Status == Measured {
-				others = append(others, v.setting()+" "+formatTime(v.Median))
+				slower = append(slower, v.setting()+" "+formatTime(v.Median))
 			} else {
-				others = append(others, v.setting()+" "+v.failure())
+				slower = append(slower, v.setting()+" "+v.failure())
 			}
 		}
-		fmt.Fprintf(b, " %s |", strings.Join(others, ", "))
+		fmt.Fprintf(b, " %s |", strings.Join(slower, ", "))
 		end()
 	}
 }
@@ -146,8 +146,8 @@ func (r *Row) programs() (programs [][]*Rival) {
 	return programs
 }
 
-// setting names a rival with its number of threads, and after a plus that of
-// matrix products if it is another.
+// setting names a rival with its number of threads, and after a plus OpenBLAS's if that
+// is another.
 func (v *Rival) setting() string {
 	text := fmt.Sprintf("%s, %d", v.Name, v.Threads)
 	if v.BLAS != 0 {
@@ -156,8 +156,7 @@ func (v *Rival) setting() string {
 	return text
 }
 
-// failure says why a rival has no time. What is missing is explained above the
-// tables.
+// failure says why a rival has no time. A list above the tables says why one is missing.
 func (v *Rival) failure() string {
 	if v.Status == Missing {
 		return v.Status
@@ -186,9 +185,9 @@ func (r *Report) writeCSV(w io.Writer) error {
 		row := &r.Rows[i]
 		line := func(program string, threads, blas int, status string, repetition int, t *Times, amount float64, detail string) {
 			fields := []string{r.Machine.CPU, row.Suite, row.Name, row.Path, strconv.Itoa(row.Threads), program, strconv.Itoa(threads), strconv.Itoa(cmp.Or(blas, threads)), status, "", "", "",
-				number(amount), row.Unit, number(row.Floor.Nanoseconds), detail, warning}
+				formatNumber(amount), row.Unit, formatNumber(row.Floor.Nanoseconds), detail, warning}
 			if t != nil {
-				fields[9], fields[10], fields[11] = strconv.Itoa(repetition+1), strconv.Itoa(t.Calls), number(t.Nanoseconds[repetition])
+				fields[9], fields[10], fields[11] = strconv.Itoa(repetition+1), strconv.Itoa(t.Calls), formatNumber(t.Nanoseconds[repetition])
 			}
 			out.Write(fields)
 		}
@@ -209,12 +208,11 @@ func (r *Report) writeCSV(w io.Writer) error {
 	return out.Error()
 }
 
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// writeGo writes the form of "go test -bench", one line per repetition. The
-// peers' lines differ from ours in the key program, in the number of threads
-// where another one was tried, and in the key blas where that of matrix products
-// is yet another.
+// writeGo writes the form of "go test -bench", one line per repetition. A peer's lines
+// differ from ours in the key program, in the number of threads if the peer has another,
+// and in the key blas if OpenBLAS has yet another.
 func (r *Report) writeGo(w io.Writer) error {
 	b := &strings.Builder{}
 	goos, goarch, _ := strings.Cut(r.Machine.Platform, "/")
@@ -227,10 +225,10 @@ func (r *Report) writeGo(w io.Writer) error {
 		name := "Benchmark" + strings.ToUpper(row.Suite[:1]) + row.Suite[1:] + "/" + benchmarkName(row.Name) + "/path=" + row.Path + "/program="
 		line := func(program string, threads int, t *Times, amount float64, floor bool) {
 			for _, ns := range t.Nanoseconds {
-				fmt.Fprintf(b, "%s%s-%d\t%d\t%s ns/op\t%s %s/s", name, benchmarkName(program), threads, t.Calls, number(ns),
-					number(amount/ns*1e9), benchmarkName(row.Unit))
+				fmt.Fprintf(b, "%s%s-%d\t%d\t%s ns/op\t%s %s/s", name, benchmarkName(program), threads, t.Calls, formatNumber(ns),
+					formatNumber(amount/ns*1e9), benchmarkName(row.Unit))
 				if floor {
-					fmt.Fprintf(b, "\t%s floor-ns/op", number(row.Floor.Nanoseconds))
+					fmt.Fprintf(b, "\t%s floor-ns/op", formatNumber(row.Floor.Nanoseconds))
 				}
 				b.WriteString("\n")
 			}
@@ -250,7 +248,7 @@ func (r *Report) writeGo(w io.Writer) error {
 	return err
 }
 
-// benchmarkName makes a name that cannot be taken for several fields.
+// benchmarkName replaces white space, which separates fields.
 var benchmarkName = strings.NewReplacer(" ", "_", "\t", "_").Replace
 
 func formatTime(ns float64) string {
@@ -281,7 +279,7 @@ func formatRate(x float64) string {
 	return strconv.FormatFloat(x, 'f', min(digits, 12), 64)
 }
 
-// formatThroughput writes a rate in amounts per nanosecond by the second.
+// formatThroughput writes a rate, given in units per nanosecond, per second.
 func formatThroughput(x float64, unit string) string {
 	switch unit {
 	case "flop":
@@ -290,14 +288,14 @@ func formatThroughput(x float64, unit string) string {
 		return formatRate(x) + " GB/s"
 	}
 	x *= 1e9
-	size := ""
+	prefix := ""
 	for _, larger := range []string{"k", "M", "G"} {
 		if x < 1000 {
 			break
 		}
-		x, size = x/1000, larger
+		x, prefix = x/1000, larger
 	}
-	return formatRate(x) + size + " " + unit + "s/s"
+	return formatRate(x) + prefix + " " + unit + "s/s"
 }
 
 func formatBytes(n int) string {

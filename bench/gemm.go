@@ -1,8 +1,6 @@
 package bench
 
 import (
-	"fmt"
-
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
 )
@@ -36,42 +34,21 @@ func gemmRows(e *environment, size string, v []int) ([]*operation, error) {
 			asm.DenseForward(y[lo*out:hi*out], x[lo*in:hi*in], packed, bias, hi-lo, in, out, slope)
 		}),
 		rivals: []rival{{
-			name: blas, unlike: "plain product, without our epilogue", // which is added after the clock has stopped
+			name: blas, caveat: "plain product, without our epilogue",
 			prepare: func(p *peers.Process) (agreement, error) {
 				theirs := make([]float32, len(y))
-				if err := once(p, []any{"forward", rows, in, out}, map[string][]float32{"x": x, "w": w}, map[string]any{"y": theirs}); err != nil {
+				if err := runPeerOnce(p, []any{"forward", rows, in, out}, map[string][]float32{"x": x, "w": w}, map[string]any{"y": theirs}); err != nil {
 					return agreement{}, err
 				}
-				for i, v := range theirs {
+				for i, v := range theirs { // the epilogue: bias and LeakyReLU
 					if v += bias[i%out]; v < 0 {
 						v *= slope
 					}
 					theirs[i] = v
 				}
-				// Sums of products of standard normal numbers.
-				return agreement{worst(y, theirs), 1e-4, "largest difference relative to the largest element"}, nil
+
+				return agreement{normError(y, theirs), 1e-4, "largest difference relative to the largest element"}, nil
 			},
 		}},
 	}}, nil
-}
-
-// once loads arrays into a peer, selects an operation, runs it once, and fetches arrays.
-func once(p *peers.Process, words []any, inputs map[string][]float32, results map[string]any) error {
-	for name, numbers := range inputs {
-		if err := p.Load(name, numbers); err != nil {
-			return err
-		}
-	}
-	if err := p.Select(words...); err != nil {
-		return err
-	}
-	if _, err := p.Run(1); err != nil {
-		return err
-	}
-	for name, slice := range results {
-		if err := p.Store(name, slice); err != nil {
-			return fmt.Errorf("result %s: %w", name, err)
-		}
-	}
-	return nil
 }

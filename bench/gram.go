@@ -28,16 +28,16 @@ func gramRows(e *environment, size string, v []int) ([]*operation, error) {
 	for i := range t {
 		t[i] = s[i] + 0.1*t[i]
 	}
-	ours := movesOf(s, t)
+	ours := newReference(s, t)
 	op := &operation{
 		name: "loss-gradient/" + size, amount: float64(n) * float64(n-1) / 2, unit: "pair",
-		need: need{pairwise("", n, kernel, dim)},
+		need: need{pairwisePhase("", n, kernel, dim)},
 		call: func() { ours.loss = g.LossGradient(s, t, ours.grad) },
 		note: "unordered pairs of samples",
 	}
 	if dim == 2 {
 		op.rivals = append(op.rivals, rival{
-			name: "c-gram", unlike: "all ordered pairs of the two distinct sums",
+			name: "c-gram", caveat: "all ordered pairs of the two distinct sums",
 			prepare: func(p *peers.Process) (agreement, error) {
 				words := []any{"gram", n}
 				for _, b := range kernel.Bandwidths {
@@ -53,18 +53,18 @@ func gramRows(e *environment, size string, v []int) ([]*operation, error) {
 	return []*operation{op}, nil
 }
 
-// movesOf is of moves from s to t.
-func movesOf(s, t []float32) *reference {
+// newReference returns a reference without results, for moves from s to t.
+func newReference(s, t []float32) *reference {
 	return &reference{inputs: map[string][]float32{"s": s, "t": t}, grad: make([]float32, len(s))}
 }
 
-// pyTorchGram is PyTorch's loss for a kernel.
+// pyTorchGram returns rivals that compute the loss with PyTorch.
 func (e *environment) pyTorchGram(ours *reference, n, dim int, k mmd.Kernel) []rival {
 	return e.pyTorch(rival{
 		blas:   true,
-		unlike: "three dense Gram matrices, automatic differentiation",
+		caveat: "three dense Gram matrices, automatic differentiation",
 		prepare: func(p *peers.Process) (agreement, error) {
-			path, err := fileOf(p, "kernel.json", k)
+			path, err := writeJSON(p, "kernel.json", k)
 			if err != nil {
 				return agreement{}, err
 			}
@@ -73,35 +73,35 @@ func (e *environment) pyTorchGram(ours *reference, n, dim int, k mmd.Kernel) []r
 	})
 }
 
-// lossAgreement compares losses and gradients. The loss is a difference of sums
-// of order one whose rounding a float32 implementation cannot avoid, so its
-// error counts in absolute terms; distances by matrix products lose digits too.
+// lossAgreement compares losses and gradients. The loss is a difference of sums of order
+// one, which a float32 implementation rounds, so its error is absolute. Distances by matrix
+// products lose digits, too.
 func lossAgreement(ours, theirs float64, grad, theirGrad []float32) agreement {
-	return agreement{max(worst(grad, theirGrad), 10*math.Abs(ours-theirs)), 1e-3,
+	return agreement{max(normError(grad, theirGrad), 10*math.Abs(ours-theirs)), 1e-3,
 		fmt.Sprintf("losses %.6g and %.6g; largest difference of gradients relative to the largest element", ours, theirs)}
 }
 
-// pairwise counts the reversibility loss and gradient over the unordered pairs
-// of n samples of dim numbers, on the reduced form: for each pair the squared
-// distances d²_xx and d²_xy, which share |Δu|², the kernel and its derivative
-// at both, and two terms of the gradient for each side.
-func pairwise(name string, n int, k mmd.Kernel, dim int) phase {
-	kernel := kernelCounts(k)
+// pairwisePhase counts the reversibility loss and gradient over the unordered pairs of n
+// samples of dim numbers, in the form of asm.GramTile. Each pair takes the squared distances
+// d²_xx and d²_xy, which share |Δu|², the kernel and its derivative at both, and two terms
+// of the gradient for each of its samples.
+func pairwisePhase(name string, n int, k mmd.Kernel, dim int) phase {
+	kernel := kernelWork(k)
 	d := float64(dim)
 	pairs := float64(n) * float64(n-1) / 2
-	// Per coordinate: three differences or sums and their squares; wᵢ−wⱼ and
-	// four multiply-adds of the gradient. Per pair: p−q and the loss; the sums of
+	// Each coordinate takes three differences or sums and their squares; wᵢ−wⱼ and four
+	// multiply-adds of the gradient. Each pair takes p−q and a term of the loss. The sums of
 	// both distances start from |Δu|².
 	fma := 2*kernel[FMA] + d*(3+4)
-	all := 2*kernel[Float] + d*(6+5) + 2
-	return phase{name: name, counts: work{FMA: pairs * fma, Float: pairs * all}}
+	float := 2*kernel[Float] + d*(6+5) + 2
+	return phase{name: name, counts: work{FMA: pairs * fma, Float: pairs * float}}
 }
 
-// kernelCounts counts one evaluation of a kernel and its derivative. Gaussians
-// whose exponents differ by a factor of 2, 4, 8 or 16 are powers of each other;
-// an exponential by table is the exponent twice, rounded and shifted, the
-// reduction, the lookup, a square, a product and the scaling.
-func kernelCounts(k mmd.Kernel) work {
+// kernelWork counts one evaluation of a kernel and its derivative. Gaussians whose
+// exponents differ by a factor of 2, 4, 8 or 16 are powers of each other. An exponential by
+// table takes the exponent twice, rounded and shifted, the reduction, the lookup, a square,
+// a product and the scaling.
+func kernelWork(k mmd.Kernel) work {
 	var fma, other float64
 	sigmas := slices.Sorted(slices.Values(k.Bandwidths))
 	slices.Reverse(sigmas)

@@ -22,7 +22,7 @@ var hammingSuite = Suite{
 	sized:   hammingRows,
 }
 
-// isingKernel is for lattices of the paper's size, and no larger ones.
+// isingKernel is wide enough for lattices of the paper's size, but not for larger ones.
 var isingKernel = mmd.Kernel{Bandwidths: []float64{2}}
 
 func hammingRows(e *environment, size string, v []int) (operations []*operation, err error) {
@@ -37,22 +37,21 @@ func hammingRows(e *environment, size string, v []int) (operations []*operation,
 		}
 		return err
 	}
-	// On large lattices hardly any move is accepted near equilibrium.
-	if side <= 8 {
+	if side <= 8 { // on larger lattices hardly any move is accepted near equilibrium
 		err = add("loss-gradient", isingKernel, isingMoves)
 	}
 	if side >= 8 && err == nil {
 		err = add("training", isingKernel, e.trainingMoves)
 	}
-	// This kernel does not reach from one configuration of a large lattice to another; a
-	// bandwidth of the side reaches all.
+	// On a large lattice isingKernel vanishes between almost all configurations. A bandwidth of
+	// the side reaches all of them.
 	if side > 8 && err == nil {
 		err = add("wide", mmd.Kernel{Bandwidths: []float64{float64(side)}}, e.trainingMoves)
 	}
 	return operations, err
 }
 
-// hamming is the operation of n moves from s to t of a lattice.
+// hamming returns the operation of n moves of a lattice from s to t.
 func (e *environment) hamming(name string, kernel mmd.Kernel, s, t []uint64, n, side int) *operation {
 	spins := side * side
 	h := mmd.NewHamming(n, spins, kernel, mmd.Surrogate, mmd.V, e.workers)
@@ -60,16 +59,16 @@ func (e *environment) hamming(name string, kernel mmd.Kernel, s, t []uint64, n, 
 	floatS, floatT := make([]float32, n*spins), make([]float32, n*spins)
 	asm.Unpack(floatS, s, n, spins)
 	asm.Unpack(floatT, t, n, spins)
-	ours := movesOf(floatS, floatT)
+	ours := newReference(floatS, floatT)
 	var floatLoss float64
 	floatGrad := make([]float32, n*spins)
 	shape := shapeOf(s, t, n)
-	shape.apart(s, t, n, spins, reachOf(&kernel, spins))
+	shape.measureFar(s, t, n, spins, reachOf(&kernel, spins))
 	op := &operation{
 		name: name, amount: float64(n) * float64(n-1) / 2, unit: "pair",
 		need: need{hammingPhase("", e.path, shape, spins)},
 		call: func() { ours.loss = h.LossGradient(s, t, ours.grad) },
-		note: fmt.Sprintf("unordered pairs of samples; %d distinct moves, %d signed columns of %d first configurations, %.3g %% of the kernel's terms zero", shape.rows, shape.columns, shape.firsts, 100*shape.far),
+		note: fmt.Sprintf("unordered pairs of samples; %d distinct moves, %d signed columns of %d first configurations, %.3g %% of the kernel's terms zero", shape.rows, shape.columns, shape.firstStates, 100*shape.farShare),
 	}
 	if spins <= 1<<8 {
 		op.rivals = []rival{{
@@ -106,10 +105,10 @@ func isingMoves(n, side int) (s, t []uint64, err error) {
 	return s, t, nil
 }
 
-// trainingMoves returns the samples of an untrained generator of the paper's preset at
-// the given side, and where a proposal of several spins takes them. They are
-// what training starts from: nearly all distinct, and most of the moves far ones,
-// so that few of the kernel's terms coincide.
+// trainingMoves returns n samples of an untrained generator of the paper's preset at the
+// given side, and where a proposal of several spins takes them. Training starts from such
+// moves: nearly all are distinct and most are long, so that few of the kernel's terms
+// coincide.
 func (e *environment) trainingMoves(n, side int) (s, t []uint64, err error) {
 	config := crash.Must(ising.Preset("paper"))
 	config.Target.L, config.Training.Batch = side, n
@@ -125,14 +124,15 @@ func (e *environment) trainingMoves(n, side int) (s, t []uint64, err error) {
 	return s, t, nil
 }
 
-// A hammingShape is what the loss of a batch of moves reduces to: its distinct
-// moves, each a row; the columns, moves and reverse moves of distinct
-// configurations that do not balance each other; the configurations that columns
-// begin with; and the share of rows and columns so far apart that the kernel is zero
-// in single precision, with the words of 32 bits, on average, that tell so.
+// A hammingShape has the numbers that the work of a batch's loss depends on.
 type hammingShape struct {
-	rows, columns, firsts int
-	far, farWords         float64
+	rows        int // distinct moves
+	columns     int // distinct moves and reverse moves that do not cancel each other
+	firstStates int // distinct configurations that columns begin with
+	// farShare is the fraction of pairs of a row and a column that are so far apart that the
+	// kernel is zero in single precision; farWords is how many words of 32 bits, on average,
+	// have to be compared to see it.
+	farShare, farWords float64
 }
 
 // reachOf returns the largest Hamming distance of two moves at which the kernel or its
@@ -147,20 +147,20 @@ func reachOf(k *mmd.Kernel, spins int) int {
 	return 0
 }
 
-// apart finds far and farWords from the columns of some of the rows, where it matters:
-// distances of up to 64 spins are not worth telling apart.
-func (shape *hammingShape) apart(s, t []uint64, n, spins, reach int) {
-	const sample = 64 // rows
+// measureFar sets farShare and farWords, from the columns of some of the rows. They stay 0 for
+// up to 64 spins, whose few words are always compared to the end.
+func (shape *hammingShape) measureFar(s, t []uint64, n, spins, reach int) {
+	const sampleRows = 64
 	if spins <= 64 || reach >= 2*spins {
 		return
 	}
 	words := len(s) / n
 	var pairs, far, farWords int
-	for i := 0; i < n; i += (n + sample - 1) / sample {
+	for i := 0; i < n; i += (n + sampleRows - 1) / sampleRows {
 		for j := range n {
 			a, b, c, d := s[i*words:][:words], t[i*words:][:words], s[j*words:][:words], t[j*words:][:words]
 			if slices.Equal(c, d) {
-				continue // no column
+				continue // it cancels its reverse
 			}
 			for range 2 {
 				pairs++
@@ -173,12 +173,12 @@ func (shape *hammingShape) apart(s, t []uint64, n, spins, reach int) {
 		}
 	}
 	if far > 0 {
-		shape.far, shape.farWords = float64(far)/float64(pairs), float64(farWords)/float64(far)
+		shape.farShare, shape.farWords = float64(far)/float64(pairs), float64(farWords)/float64(far)
 	}
 }
 
-// wordsBeyond returns how many words of 32 bits of the moves from a to b and from c to
-// d differ in more than reach bits, 0 if they never do.
+// wordsBeyond returns how many words of 32 bits have to be compared until the moves from a
+// to b and from c to d differ in more than reach bits, 0 if they do not.
 func wordsBeyond(a, b, c, d []uint64, reach int) (n int) {
 	h := 0
 	for _, pair := range [][2][]uint64{{a, c}, {b, d}} {
@@ -195,6 +195,7 @@ func wordsBeyond(a, b, c, d []uint64, reach int) (n int) {
 	return 0
 }
 
+// shapeOf counts the rows and columns of n moves from s to t.
 func shapeOf(s, t []uint64, n int) hammingShape {
 	words := len(s) / n
 	type move struct{ from, to string }
@@ -205,7 +206,7 @@ func shapeOf(s, t []uint64, n int) hammingShape {
 		a, b := text(s, i), text(t, i)
 		seen[move{a, b}] = true
 		net[move{a, b}]++
-		net[move{b, a}]-- // cancels where a = b
+		net[move{b, a}]-- // a move with a = b cancels itself
 	}
 	shape := hammingShape{rows: len(seen)}
 	for m, count := range net {
@@ -214,40 +215,39 @@ func shapeOf(s, t []uint64, n int) hammingShape {
 			firsts[m.from] = true
 		}
 	}
-	shape.firsts = len(firsts)
+	shape.firstStates = len(firsts)
 	return shape
 }
 
-// patternBits is the number of spins that share an addition: sums over columns
-// are collected by the pattern of so many spins before they are signed.
+// patternBits is the number of spins that share an addition: columns are added up by the
+// pattern of so many spins, and the sums are signed afterwards.
 const patternBits = 6
 
-// hammingPhase counts the loss and gradient. Per row and column: an exclusive or
-// and a population count of every 32 bits, a look-up for the loss and one for the
-// gradient, and a weighted sum of each. Per row and first configuration: an
-// addition for every few spins. Where the kernel is zero only the words count that
-// tell so.
+// hammingPhase counts the loss and gradient. A row and a column take an exclusive or and a
+// population count of every 32 bits, a look-up for the loss and one for the gradient, and a
+// weighted sum of each. A row and a first configuration take an addition for every few
+// spins. Where the kernel is zero, only farWords are compared.
 func hammingPhase(name string, path asm.Path, shape hammingShape, spins int) phase {
-	near := 1 - shape.far
-	all, words := float64(shape.rows)*float64(shape.columns), float64((2*spins+31)/32)
-	pairs := near * all
+	nearShare := 1 - shape.farShare
+	pairs, words := float64(shape.rows)*float64(shape.columns), float64((2*spins+31)/32)
+	nearPairs := nearShare * pairs
 	p := phase{name: name, counts: work{
-		Integer: 2*words*pairs + 2*shape.farWords*shape.far*all,
-		FMA:     2 * pairs,
-		Float:   2*pairs + near*float64(shape.rows)*float64(shape.firsts)*float64((spins+patternBits-1)/patternBits),
+		Integer: 2*words*nearPairs + 2*shape.farWords*shape.farShare*pairs,
+		FMA:     2 * nearPairs,
+		Float:   2*nearPairs + nearShare*float64(shape.rows)*float64(shape.firstStates)*float64((spins+patternBits-1)/patternBits),
 	}}
 	if steps := lookupSteps(path, 2*spins+1); steps > 0 {
-		p.counts[Lookup] = 2 * float64(steps) * pairs
+		p.counts[Lookup] = 2 * float64(steps) * nearPairs
 	} else {
-		p.counts[Read] = 2 * 4 * pairs
+		p.counts[Read] = 2 * 4 * nearPairs
 		p.bytes = 2 * 4 * (2*spins + 1)
 	}
 	return p
 }
 
-// lookupSteps returns how many steps of asm.ProbeLookup find an entry of a
-// table, or 0 where loading the entry is less work. A single entry more is chosen
-// without another step.
+// lookupSteps returns how many steps of asm.ProbeLookup find an entry of a table, or 0
+// where loading the entry is less work. With AVX-512 the last entry takes no step of its own
+// if it is the only one of a step.
 func lookupSteps(path asm.Path, entries int) int {
 	switch {
 	case path == asm.AVX512 && entries <= 129:

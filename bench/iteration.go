@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"os"
 	"strconv"
 	"strings"
@@ -21,28 +20,26 @@ var iterationSuite = Suite{
 	rows:    iterationRows,
 }
 
-// warmUp is the number of training steps before the clock runs.
-const warmUp = 50
+// warmUpSteps is the number of training steps before the clock runs.
+const warmUpSteps = 50
 
-// parseSystem finds the configuration that a size names, and the number that
-// ends it, 0 without.
-func (e *environment) parseSystem(size string) (engine.Config, int, error) {
+// configOf returns the configuration that a size names, and its batch size, 0 if it gives
+// none.
+func (e *environment) configOf(size string) (config engine.Config, batch int, err error) {
 	if strings.HasSuffix(size, ".json") {
 		text, err := os.ReadFile(size)
 		if err != nil {
 			return nil, 0, optionf("size %q: %v", size, err)
 		}
-		config, _, err := e.systems.Resolve(context.Background(), catalogue.Source{Text: text, File: size})
+		config, _, err = e.systems.Resolve(context.Background(), catalogue.Source{Text: text, File: size})
 		if err != nil {
 			return nil, 0, optionf("size %q: %v", size, err)
 		}
 		return config, 0, nil
 	}
 	parts := strings.Split(size, "/")
-	n := 0
 	if len(parts) == 3 {
-		var err error
-		if n, err = strconv.Atoi(parts[2]); err != nil || n < 2 || n > 1<<24 {
+		if batch, err = strconv.Atoi(parts[2]); err != nil || batch < 2 || batch > 1<<24 {
 			return nil, 0, optionf("size %q: %q is not a number of samples", size, parts[2])
 		}
 	} else if len(parts) != 2 {
@@ -52,27 +49,26 @@ func (e *environment) parseSystem(size string) (engine.Config, int, error) {
 	if err != nil {
 		return nil, 0, optionf("size %q: the systems are %s", size, strings.Join(e.systems.Names(), ", "))
 	}
-	config, err := system.Preset(parts[1])
-	if err != nil {
+	if config, err = system.Preset(parts[1]); err != nil {
 		return nil, 0, optionf("size %q: %v", size, err)
 	}
-	return config, n, nil
+	return config, batch, nil
 }
 
 func iterationRows(e *environment, size string) ([]*operation, error) {
-	config, n, err := e.parseSystem(size)
+	config, batch, err := e.configOf(size)
 	if err != nil {
 		return nil, err
 	}
 	training := &config.Shared().Training
-	training.Batch = cmp.Or(n, training.Batch)
-	// The clock may run for more steps than the preset has.
+	training.Batch = cmp.Or(batch, training.Batch)
+	// The clock may run for more steps than the preset's schedule has.
 	training.Schedule = optim.Schedule{Kind: "constant"}
 	trainer, err := engine.NewTrainer(config, e.workers)
 	if err != nil {
 		return nil, err
 	}
-	for range warmUp {
+	for range warmUpSteps {
 		if err := trainer.Step(); err != nil {
 			return nil, err
 		}
@@ -81,7 +77,7 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 		name: "train/" + size, amount: float64(training.Batch), unit: "sample",
 		call: func() {
 			if err := trainer.Step(); err != nil {
-				panic(failure{err}) // a run that diverges is not worth timing
+				panic(callError{err}) // a run that diverges is not worth timing
 			}
 		},
 	}
@@ -89,24 +85,23 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 	if m == nil {
 		return []*operation{op}, nil
 	}
-	op.need = append(m.step(trainer.System(), training.Batch), besides(m, float64(training.Batch), len(trainer.Params()))...)
+	op.need = append(m.step(trainer.System(), training.Batch), noiseAndOptimizer(m, float64(training.Batch), len(trainer.Params()))...)
 	if r, err := referenceOf(m, config, trainer.System()); err != nil {
 		op.note = err.Error()
 	} else {
 		op.rivals = e.pyTorch(rival{
 			blas:    true,
-			unlike:  "the paper's loop, automatic differentiation",
+			caveat:  "the paper's loop, automatic differentiation",
 			prepare: func(p *peers.Process) (agreement, error) { return agreeOnIteration(p, config, r) },
 		})
 	}
 	return []*operation{op}, nil
 }
 
-// agreeOnIteration compares the loss and the gradient with respect to the parameters that
-// the peer computes from given parameters, noise and transitions, and selects
-// its training loop.
+// agreeOnIteration compares the loss and its gradient, which the peer computes from our
+// parameters, noise and transitions, and selects the peer's training loop.
 func agreeOnIteration(p *peers.Process, config engine.Config, r *reference) (agreement, error) {
-	path, err := fileOf(p, "config.json", config)
+	path, err := writeJSON(p, "config.json", config)
 	if err != nil {
 		return agreement{}, err
 	}
@@ -118,13 +113,4 @@ func agreeOnIteration(p *peers.Process, config engine.Config, r *reference) (agr
 		return agreement{}, err
 	}
 	return a, p.Select("iteration", path)
-}
-
-// fileOf leaves a value in JSON where the peer reads it.
-func fileOf(p *peers.Process, name string, v any) (string, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return "", err
-	}
-	return p.File(name, text)
 }

@@ -22,17 +22,17 @@ func mathRows(e *environment, size string, v []int) ([]*operation, error) {
 		x[i] = -8 * max(normal, -normal)
 	}
 	return []*operation{{
-		// A product, a rounding, a reduction in two parts, a polynomial of degree six
-		// that reaches the accuracy, and a scaling.
+		// An exponential takes a product, a rounding, a reduction in two parts, a polynomial of
+		// degree six, which the accuracy needs, and a scaling.
 		name: fmt.Sprintf("exp-negative/%d", n), amount: float64(n), unit: "number",
 		need: need{{counts: work{FMA: 9, Float: 11, Read: 4, Write: 4}.times(float64(n)), bytes: 8 * n}},
 		call: e.split(n, elementBlock, func(lo, hi int) { asm.Exp(y[lo:hi], x[lo:hi]) }),
 		rivals: e.pyTorch(rival{prepare: func(p *peers.Process) (agreement, error) {
 			theirs := make([]float32, n)
-			if err := once(p, []any{"exp", n}, map[string][]float32{"x": x}, map[string]any{"y": theirs}); err != nil {
+			if err := runPeerOnce(p, []any{"exp", n}, map[string][]float32{"x": x}, map[string]any{"y": theirs}); err != nil {
 				return agreement{}, err
 			}
-			return agreement{worstRelative(y, theirs), 2e-6, "largest relative difference"}, nil
+			return agreement{elementError(y, theirs), 2e-6, "largest relative difference"}, nil
 		}}),
 	}}, nil
 }

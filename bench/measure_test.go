@@ -48,7 +48,7 @@ func TestMeasure(t *testing.T) {
 	op := &operation{
 		name: "name", amount: 12, unit: "thing", note: "a note", call: call("o"), need: need{{counts: work{FMA: 1 << 20}}},
 		rivals: []rival{
-			{name: "a", call: call("a"), amount: 3, each: true, prepare: agreed(agreement{0.5, 0.5, "distance"}, nil), unlike: "half"},
+			{name: "a", call: call("a"), amount: 3, perThread: true, prepare: agreed(agreement{0.5, 0.5, "distance"}, nil), caveat: "half"},
 			{name: "b", call: call("b"), prepare: agreed(agreement{0.1, 0.5, "distance"}, nil)},
 			{name: "c", call: call("c"), prepare: agreed(agreement{0.6, 0.5, "distance"}, nil)},
 			{name: "d", call: call("d"), prepare: agreed(agreement{math.NaN(), 0.5, "distance"}, nil)},
@@ -56,7 +56,7 @@ func TestMeasure(t *testing.T) {
 			{name: "f", prepare: agreed(agreement{}, nil)}, // a peer
 			{name: "g", prepare: agreed(agreement{}, nil), call: func() {
 				if failing++; failing == 2 {
-					panic(failure{broken})
+					panic(callError{broken})
 				}
 			}},
 		},
@@ -71,9 +71,9 @@ func TestMeasure(t *testing.T) {
 	require.Len(t, row.Nanoseconds, 3)
 	require.Equal(t, stat.Median(row.Nanoseconds), row.Median)
 	require.Equal(t, 12/row.Median, row.Rate)
-	require.Len(t, limits.seen[0].Rates, 2, "sampled before and after")
+	require.Len(t, limits.rates[0].Rates, 2, "sampled before and after")
 	require.Equal(t, row.Floor.Nanoseconds/row.Median, row.Fraction)
-	require.Equal(t, (1<<20)/limits.seen[0].Rate, row.Floor.Nanoseconds)
+	require.Equal(t, (1<<20)/limits.rates[0].Rate, row.Floor.Nanoseconds)
 	require.Len(t, row.Rivals, 6, "no peers were asked for")
 	for i, want := range []struct {
 		name, status, detail string
@@ -114,7 +114,7 @@ func TestMeasure(t *testing.T) {
 		calls := 0
 		op.call = func() {
 			if calls++; calls == fails {
-				panic(failure{broken})
+				panic(callError{broken})
 			}
 		}
 		_, err = r.measure(op, limits, 1)
@@ -163,7 +163,7 @@ func TestSuiteOfRows(t *testing.T) {
 		require.InEpsilon(t, row.Floor.Nanoseconds/row.Median, row.Fraction, 1e-12)
 	}
 	row := Row{Times: Times{Median: 1 << 13, Fastest: []float64{1 << 11, 1 << 12, 1 << 10}}}
-	row.limit(knownPeaks(), need{{counts: work{FMA: 51200}}})
+	row.setFloor(knownPeaks(), need{{counts: work{FMA: 51200}}})
 	require.Equal(t, []float64{512, 1. / 16, 1. / 4}, []float64{row.Floor.Nanoseconds, row.Fraction, row.Undisturbed})
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		var x float64
@@ -317,15 +317,15 @@ func TestRepetitionsThatFail(t *testing.T) {
 			}
 			return 10, nil
 		}
-		r.repetition(s)
+		r.repeat(s)
 		require.Equal(t, want, calls)
 		require.Empty(t, s.times.Fastest)
 		if fails == 0 {
 			require.Equal(t, []float64{2}, s.times.Nanoseconds)
-			require.NoError(t, s.failed)
+			require.NoError(t, s.err)
 			continue
 		}
-		require.ErrorIs(t, s.failed, io.ErrUnexpectedEOF)
+		require.ErrorIs(t, s.err, io.ErrUnexpectedEOF)
 		require.Empty(t, s.times.Nanoseconds)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -346,23 +346,23 @@ func TestMemoryOfPeaks(t *testing.T) {
 		require.Equal(t, []int{c.words, c.words}, []int{len(p.memory[0]), len(p.memory[1])})
 	}
 	for i, bytes := range []int{1, 1 << 16, 1 << 15, 1 << 17} {
-		require.Equal(t, Peak{Path: path.String(), Threads: 2, Resource: Write, Bytes: bytes, Rate: p.seen[i].Rate, Rates: p.seen[i].Rates}, p.seen[i])
+		require.Equal(t, Peak{Path: path.String(), Threads: 2, Resource: Write, Bytes: bytes, Rate: p.rates[i].Rate, Rates: p.rates[i].Rates}, p.rates[i])
 	}
 	most := 0
 	for range 100 { // a burst may be disturbed
 		bursts := 0
-		p.fastest(func() { bursts++ })
+		p.shortestBurst(func() { bursts++ })
 		require.LessOrEqual(t, bursts, 40)
 		most = max(most, bursts)
 	}
 	require.Equal(t, 40, most)
 	bursts := 0
-	require.GreaterOrEqual(t, p.fastest(func() { bursts++; time.Sleep(4 * time.Millisecond) }), 4e6)
+	require.GreaterOrEqual(t, p.shortestBurst(func() { bursts++; time.Sleep(4 * time.Millisecond) }), 4e6)
 	require.Equal(t, 5, bursts)
-	memory := memoryOf(3, 1<<17)
+	memory := threadMemory(3, 1<<17)
 	require.Len(t, memory, 3)
 	require.Len(t, memory[2], 1<<17)
-	require.Positive(t, control(workers, memory[:2], 0))
+	require.Positive(t, timeControl(workers, memory[:2], 0))
 }
 
 // TestSplit: pieces are no larger than asked for, nor than a thread's share, and follow each
@@ -408,7 +408,7 @@ func TestPathThatIsLeft(t *testing.T) {
 		r, _, err := newRunner(t.Context(), quick("rng"))
 		require.NoError(t, err)
 		require.NoError(t, asm.Use(asm.Generic))
-		r.left = left
+		r.abandoned = left
 		r.close()
 		now, _, _ := asm.Active()
 		require.Equal(t, map[bool]asm.Path{true: asm.Generic, false: before}[left], now)

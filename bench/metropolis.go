@@ -23,18 +23,18 @@ var metropolisSuite = Suite{
 // within tens of sweeps.
 const metropolisBeta = 0.3
 
-// What 32 replicas of a site take at least: the count of unsatisfied bonds from
-// five words and the choice between three acceptances, in functions of three
-// bits, or of two without AVX-512; and, for independent draws, eight planes of
-// random bits, each an output of xoshiro256++ and its comparison.
-func metropolisOperations(path asm.Path) (shared, independent float64) {
+// flipOperations returns the least number of operations for 32 replicas of a site. Shared
+// draws take the count of unsatisfied bonds from five words and the choice between three
+// acceptances, in functions of three bits, or of two without AVX-512. Independent draws also
+// take eight planes of random bits, each an output of xoshiro256++ and its comparison.
+func flipOperations(path asm.Path) (shared, independent float64) {
 	if path == asm.AVX512 {
 		return 8, 8 + 8*(10+3)
 	}
 	return 17, 17 + 8*(14+5)
 }
 
-// sharedSweeps is how many sweeps with shared draws a call of ours performs: on large
+// sharedSweeps is the number of sweeps in one of our calls with shared draws. On large
 // lattices some of them pass through the caches together.
 const sharedSweeps = 8
 
@@ -43,10 +43,10 @@ func metropolisRows(e *environment, size string, v []int) ([]*operation, error) 
 	if side > 1024 || side%2 == 1 {
 		return nil, optionf("size %q: L must be even and at most 1024", size)
 	}
-	shared, independent := metropolisOperations(e.path)
+	shared, independent := flipOperations(e.path)
 	sweep := asm.NewSweep(side, math.Exp(-4*metropolisBeta), math.Exp(-8*metropolisBeta), false)
 
-	// Every thread has a block of replicas of its own.
+	// Every thread has a block of replicas.
 	blocks := make([][]uint64, e.threads())
 	generators := make([]asm.Xoshiro, e.threads())
 	counters := make([]asm.Counter, e.threads())
@@ -61,19 +61,19 @@ func metropolisRows(e *environment, size string, v []int) ([]*operation, error) 
 		}
 	}
 	replicas := float64(asm.ReplicaBits * len(blocks))
-	rowOf := func(name string, operations float64, sweeps int, body func(i int)) *operation {
+	newOperation := func(name string, operations float64, sweeps int, body func(i int)) *operation {
 		flips := float64(sweeps*side*side) * replicas
 		call := func() { e.workers.Run(len(blocks), body) }
 		ours := func() ([]uint64, error) { call(); return blocks[0], nil }
 		op := &operation{
 			name: name + "/" + size, amount: flips, unit: "flip", call: call,
 			need: need{{
-				// All sites pass through the processor once a call.
+				// A call reads and writes all sites once.
 				counts: work{Integer: flips / 32 * operations, Read: float64(side*side) * replicas / 8, Write: float64(side*side) * replicas / 8},
 				bytes:  8 * len(blocks) * len(blocks[0]),
 			}},
 			rivals: []rival{{
-				name: "c++-metropolis", amount: float64(side*side) * 64, unlike: "one draw for 64 replicas, ours for 512",
+				name: "c++-metropolis", amount: float64(side*side) * 64, caveat: "one draw for 64 replicas, ours for 512",
 				prepare: func(p *peers.Process) (agreement, error) {
 					return agreeOnEnergy(p, "metropolis", side, ours, 1)
 				},
@@ -81,7 +81,7 @@ func metropolisRows(e *environment, size string, v []int) ([]*operation, error) 
 		}
 		if e.path == asm.AVX512 && side >= 4 {
 			op.rivals = append(op.rivals, rival{
-				name: "c-metropolis-avx512", amount: float64(side*side) * asm.ReplicaBits, each: true,
+				name: "c-metropolis-avx512", amount: float64(side*side) * asm.ReplicaBits, perThread: true,
 				prepare: func(p *peers.Process) (agreement, error) {
 					return agreeOnEnergy(p, name, side, ours, asm.ReplicaWords)
 				},
@@ -90,19 +90,18 @@ func metropolisRows(e *environment, size string, v []int) ([]*operation, error) 
 		return op
 	}
 	operations := []*operation{
-		rowOf("shared", shared, sharedSweeps, func(i int) {
+		newOperation("shared", shared, sharedSweeps, func(i int) {
 			sweep.SharedSweeps(blocks[i], &counters[i], sharedSweeps)
 			counters[i].Step += sharedSweeps
 		}),
-		rowOf("independent", independent, 1, func(i int) { sweep.Independent(blocks[i], &generators[i]) }),
+		newOperation("independent", independent, 1, func(i int) { sweep.Independent(blocks[i], &generators[i]) }),
 	}
-	operations[1].rivals[0].unlike = "one draw for 64 replicas, ours for one"
+	operations[1].rivals[0].caveat = "one draw for 64 replicas, ours for one"
 	return operations, nil
 }
 
-// agreeOnEnergy selects the peer's sweeps and compares the mean energy of both
-// sides with the exact one, in standard errors. The peer's replicas are the bits of
-// theirWords words a site.
+// agreeOnEnergy selects the peer's sweeps and compares both mean energies with the exact
+// one, in standard errors. The peer's replicas are the bits of theirWords words of each site.
 func agreeOnEnergy(p *peers.Process, operation string, side int, ours func() ([]uint64, error), theirWords int) (agreement, error) {
 	if err := p.Select(operation, side, metropolisBeta, 1); err != nil {
 		return agreement{}, err
@@ -112,25 +111,25 @@ func agreeOnEnergy(p *peers.Process, operation string, side int, ours func() ([]
 		_, err := p.Run(1)
 		return theirSpins, err
 	}
-	a, err := energyError(side, asm.ReplicaWords, ours, func([]uint64) error { return nil })
+	ourError, err := energyError(side, asm.ReplicaWords, ours, func([]uint64) error { return nil })
 	if err != nil {
 		return agreement{}, err
 	}
-	b, err := energyError(side, theirWords, theirs, func(spins []uint64) error { return p.Store("spins", spins) })
-	return agreement{max(a, b), 6, "other random numbers; energies' deviation from the exact one in standard errors"}, err
+	theirError, err := energyError(side, theirWords, theirs, func(spins []uint64) error { return p.Store("spins", spins) })
+	return agreement{max(ourError, theirError), 6, "other random numbers; energies' deviation from the exact one in standard errors"}, err
 }
 
-// energyError sweeps and returns how many standard errors the mean energy is
-// from Kaufman's.
+// energyError runs a chain of sweeps and returns the distance of its mean energy from
+// Kaufman's exact one, in standard errors.
 func energyError(side, words int, sweep func() ([]uint64, error), fetch func([]uint64) error) (float64, error) {
-	const equilibration, measurements, between = 60, 40, 4
+	const equilibration, measurements, interval = 60, 40, 4 // interval is in sweeps
 	var energy stat.Mean
-	for i := range equilibration + measurements*between {
+	for i := range equilibration + measurements*interval {
 		spins, err := sweep()
 		if err != nil {
 			return 0, err
 		}
-		if k := i - equilibration + 1; k > 0 && k%between == 0 {
+		if k := i - equilibration + 1; k > 0 && k%interval == 0 {
 			if err := fetch(spins); err != nil {
 				return 0, err
 			}

@@ -14,31 +14,31 @@ type mixture struct{ *gmm.Config }
 
 func (m mixture) model() *model {
 	w := &model{
-		latent: m.dim(), once: work{},
-		known: m.Generator.Kind == "realnvp" && m.Generator.Partition == "parity" &&
+		latent: m.dim(), perStep: work{},
+		hasPeer: m.Generator.Kind == "realnvp" && m.Generator.Partition == "parity" &&
 			m.dim() == 2 && m.Loss.Kind == "mmd" && len(m.Transition.Sigma) <= 1,
 		discrepancy: func(engine.System) phase {
-			return pairwise("discrepancy", m.Training.Batch, m.Loss.Kernel, m.dim())
+			return pairwisePhase("discrepancy", m.Training.Batch, m.Loss.Kernel, m.dim())
 		},
-		moved: func(s engine.System) []float32 {
+		movedStates: func(s engine.System) []float32 {
 			_, to := lastMoves[vectors.States](s)
 			return slices.Clone(to.X)
 		},
 	}
 	w.forward, w.backward = m.generator()
-	// The moves, with the density where each leads and where the first begins.
+	// Each move needs the density at its end, and the first also at its start.
 	move, density := m.moves()
-	w.transition = total(total(move, density).times(float64(m.Transition.Steps)), density)
-	networks, each := m.networks()
+	w.transition = sumOf(sumOf(move, density).times(float64(m.Transition.Steps)), density)
+	networks, count := m.networks()
 	for _, sizes := range networks {
-		w.once.add(each, pieces(sizes...))
+		w.perStep.addTimes(count, kinkTables(sizes...))
 	}
 	if m.Generator.Kind == "mixture" {
-		w.latent++ // one chooses the component
+		w.latent++ // a number that chooses the component
 	}
 	switch m.Loss.Kind {
 	case "balance":
-		w.balanced = m.balanced()
+		w.balanceStep = m.balanceStep()
 	case "discriminator":
 		w.discrepancy = nil
 	}
@@ -47,7 +47,7 @@ func (m mixture) model() *model {
 
 func (m mixture) dim() int { return len(m.Target.Components[0].Mean) }
 
-// width returns the number of coordinates of one of the two parts of a flow.
+// width returns the number of coordinates of a flow's even or odd parts.
 func (m mixture) width(part int) int {
 	half := (m.dim() + 1) / 2
 	if part%2 == 0 {
@@ -56,8 +56,9 @@ func (m mixture) width(part int) int {
 	return m.dim() - half
 }
 
-// networks returns the widths of the perceptrons of each coupling or layer, and how many it has.
-func (m mixture) networks() (sizes [][]int, each float64) {
+// networks returns the widths of the perceptrons of each coupling or layer, and how many
+// perceptrons of these widths each has.
+func (m mixture) networks() (sizes [][]int, count float64) {
 	g := &m.Generator
 	for l := range g.Depth {
 		in, out := m.width(l+1), m.width(l)
@@ -75,32 +76,34 @@ func (m mixture) networks() (sizes [][]int, each float64) {
 
 func (m mixture) generator() (forward, backward work) {
 	forward, backward = work{}, work{}
-	networks, each := m.networks()
+	networks, count := m.networks()
 	for l, sizes := range networks {
-		f, b := perceptron(l == 0, sizes...) // only the first sees noise, whose gradient nobody needs
-		forward.add(each, f)
-		backward.add(each, b)
+		f, b := perceptron(l == 0, sizes...)
+		forward.addTimes(count, f)
+		backward.addTimes(count, b)
 	}
 	return forward, backward
 }
 
-// moves counts a proposal, a normal number a coordinate, and its acceptance; and a density.
+// moves counts a move, which takes a normal number for each coordinate and the acceptance, and
+// an evaluation of the target's density.
 func (m mixture) moves() (move, density work) {
 	d, components := float64(m.dim()), float64(len(m.Target.Components))
-	move = total(total(philox, normal, work{FMA: 1, Float: 1}).times(d), philox, exponential)
-	density = total(total(work{FMA: d*d + d, Float: d*d + d}, exponential).times(components), logarithm)
+	move = sumOf(sumOf(philox, normal, work{FMA: 1, Float: 1}).times(d), philox, exponential)
+	density = sumOf(sumOf(work{FMA: d*d + d, Float: d*d + d}, exponential).times(components), logarithm)
 	return move, density
 }
 
-// balanced counts a step by log densities: states are drawn, a part of them moves, and all have
-// their ln π, ln q and its gradient. Flows know ln q of what they draw.
-func (m mixture) balanced() need {
+// balanceStep counts a step by log densities. States are drawn, some of them move, and all
+// states before and after moves need ln π, ln q and its gradient. Flows know ln q of the states
+// that they draw.
+func (m mixture) balanceStep() need {
 	n := m.Training.Batch
-	all, moved := float64(n), float64(engine.NewBalance(m.Loss.Balancing, n, n, 1).NumMoving())
+	drawn, moved := float64(n), float64(engine.NewBalance(m.Loss.Balancing, n, n, 1).NumMoving())
 	move, density := m.moves()
-	transition := total(total(move, density).times(moved*float64(m.Transition.Steps)), density.times(all))
+	transition := sumOf(sumOf(move, density).times(moved*float64(m.Transition.Steps)), density.times(drawn))
 	var draw, logQ, score work
-	weighed := all + moved
+	weighed := drawn + moved
 	if m.Generator.Kind == "mixture" {
 		draw, logQ, score = m.gaussians()
 	} else {
@@ -108,22 +111,23 @@ func (m mixture) balanced() need {
 		logQ, weighed = draw, moved
 	}
 	return need{
-		{name: "draw", counts: draw.times(all)},
+		{name: "draw", counts: draw.times(drawn)},
 		{name: "transition", counts: transition},
 		{name: "density", counts: logQ.times(weighed)},
-		{name: "score", counts: score.times(all + moved)},
+		{name: "score", counts: score.times(drawn + moved)},
 	}
 }
 
-// gaussians counts a state that a mixture of Gaussians draws, ln q of one and its gradient, in
-// float64, of which a vector holds half as many numbers: a product with a triangle for each; of
-// all components an exponential, a sum and a quotient, and a logarithm; and moments of all.
+// gaussians counts a mixture of Gaussians: a state that it draws, ln q of a state, and the
+// gradient of ln q. All are in float64, of which an operation counts twice. A draw takes a
+// product with a triangle. ln q takes such a product, an exponential, a sum and a quotient
+// for each component, and a logarithm. The gradient takes moments of all components.
 func (m mixture) gaussians() (draw, logQ, score work) {
 	d, components := float64(m.dim()), float64(m.Generator.Components)
 	triangle := d * (d + 1) / 2
 	product, comparison := work{FMA: 2, Float: 2}, work{Float: 2}
 	shares := work{Float: 2 * 4} // the largest, what is taken from it, the sum, the share
-	draw = total(product.times(triangle), comparison.times(components))
-	logQ = total(total(product.times(triangle+d), exponential64, shares).times(components), logarithm64)
+	draw = sumOf(product.times(triangle), comparison.times(components))
+	logQ = sumOf(sumOf(product.times(triangle+d), exponential64, shares).times(components), logarithm64)
 	return draw, logQ, product.times(components * (2*d + triangle))
 }

@@ -10,31 +10,31 @@ import (
 
 func hybridModel(c *hybrid.Config) *model {
 	modes := len(c.Target.Mu)
-	// For each step a normal number, and for the move within a mode and that between modes three
-	// words, the density where it leads and the acceptance.
-	step := total(philox.times(1+2*3), normal, work{FMA: 2, Float: 4}.times(2), exponential.times(2))
+	// A step takes a normal number and, for each of its two moves, within a mode and between
+	// modes, three words, the density at the move's end and the acceptance.
+	step := sumOf(philox.times(1+2*3), normal, work{FMA: 2, Float: 4}.times(2), exponential.times(2))
 	m := &model{
-		latent: c.Generator.Latent, decided: true,
-		known:      c.Transition.Order == "paper-order",
+		latent: c.Generator.Latent, discrete: true,
+		hasPeer:    c.Transition.Order == "paper-order",
 		transition: step.times(float64(c.Transition.Steps)),
-		// The kernels that are not zero because of the modes. With the fractions p_c of the modes,
-		// which a transition changes little, each of the two sums has Σ p_c² of all pairs whose s′
-		// agree, or s and s′, in mode; as kernels are symmetric, half of them need to be evaluated.
+		// Kernels are zero between different modes. Transitions change the modes' fractions p_c
+		// little, so in each of the two sums the fraction Σ p_c² of all pairs has equal modes. As
+		// kernels are symmetric, half of these need to be evaluated.
 		discrepancy: func(s engine.System) phase {
 			from, _ := lastMoves[vectors.States](s)
-			count := make([]float64, modes)
+			counts := make([]float64, modes)
 			for _, k := range from.K {
-				count[k]++
+				counts[k]++
 			}
 			var evaluations float64
-			for _, n := range count {
+			for _, n := range counts {
 				evaluations += n * n
 			}
 			// Two differences and their squares, and the sums of the gradient.
-			one := total(kernelCounts(c.Loss.Kernel), work{FMA: 2 + 2, Float: 4 + 2})
-			return phase{name: "discrepancy", counts: one.times(evaluations)}
+			evaluation := sumOf(kernelWork(c.Loss.Kernel), work{FMA: 2 + 2, Float: 4 + 2})
+			return phase{name: "discrepancy", counts: evaluation.times(evaluations)}
 		},
-		moved: func(s engine.System) []float32 {
+		movedStates: func(s engine.System) []float32 {
 			_, to := lastMoves[vectors.States](s)
 			width := 1 + modes
 			t := make([]float32, to.Len()*width)

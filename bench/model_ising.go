@@ -13,19 +13,19 @@ import (
 func isingModel(c *ising.Config) *model {
 	n, spins := c.Training.Batch, c.Target.L*c.Target.L
 	m := &model{
-		latent: c.Generator.Latent,
-		known:  c.Generator.Head == "sign" && c.Loss.Kind == "mmd" && c.Loss.Gradient == string(mmd.Surrogate),
-		// For each Metropolis step a block of random words, the choice of a site and what becomes
-		// of its spin: a mask, two levels of small lattices, a threshold of 64 bits.
-		transition: total(work{Multiply: 1, Integer: 8}, philox.times(4)).times(float64(c.Transition.Steps)),
-		discrepancy: func(s engine.System) phase { // of distinct moves
+		latent:  c.Generator.Latent,
+		hasPeer: c.Generator.Head == "sign" && c.Loss.Kind == "mmd" && c.Loss.Gradient == string(mmd.Surrogate),
+		// A Metropolis step takes a block of random words, the choice of a site, and its spin's
+		// update: a mask, two levels of small lattices, a threshold of 64 bits.
+		transition: sumOf(work{Multiply: 1, Integer: 8}, philox.times(4)).times(float64(c.Transition.Steps)),
+		discrepancy: func(s engine.System) phase {
 			from, to := lastMoves[[]uint64](s)
 			path, _, _ := asm.Active()
 			shape := shapeOf(from, to, n)
-			shape.apart(from, to, n, spins, reachOf(&c.Loss.Kernel, spins))
+			shape.measureFar(from, to, n, spins, reachOf(&c.Loss.Kernel, spins))
 			return hammingPhase("discrepancy", path, shape, spins)
 		},
-		moved: func(s engine.System) []float32 {
+		movedStates: func(s engine.System) []float32 {
 			_, to := lastMoves[[]uint64](s)
 			t := make([]float32, n*spins)
 			bitspin.Unpack(t, to, spins)

@@ -142,7 +142,7 @@ func TestReferences(t *testing.T) {
 		for _, c := range counts {
 			pairs += float64(c * c)
 		}
-		one := kernelCounts(config.(*hybrid.Config).Loss.Kernel)
+		one := kernelWork(config.(*hybrid.Config).Loss.Kernel)
 		require.Equal(t, work{FMA: pairs * (one[FMA] + 4), Float: pairs * (one[Float] + 6)}, loss.counts)
 	}
 }
@@ -155,7 +155,7 @@ func TestOwnRecipes(t *testing.T) {
 		m := modelOf(config)
 		require.NotNil(t, m)
 		_, err := referenceOf(m, config, nil)
-		require.ErrorIs(t, err, errOwnRecipe)
+		require.ErrorIs(t, err, errNoPeer)
 	}
 	for _, change := range []func(c *gmm.Config){
 		func(c *gmm.Config) { c.Generator.Kind = "residual" },
@@ -287,7 +287,7 @@ func TestSizesOfSystems(t *testing.T) {
 		"ising/paper/1": `"1" is not a number of samples`, "ising/paper/16777217": "not a number of samples", "ising/paper/x": "not a number of samples",
 		"ising": "not of the form SYSTEM/PRESET/N", "ising/paper/2/3": "not of the form SYSTEM/PRESET/N",
 	} {
-		if _, n, err := e.parseSystem(size); want == "" {
+		if _, n, err := e.configOf(size); want == "" {
 			require.NoError(t, err)
 			require.Equal(t, map[string]int{"ising/paper/2": 2, "ising/paper/16777216": 1 << 24}[size], n)
 		} else {
@@ -306,8 +306,8 @@ func TestSizesOfSystems(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 30., operations[0].amount)
 	require.NoError(t, os.WriteFile(file, []byte(`{"system": "ising", "training": {"batch": 0}}`), 0o600))
-	_, _, err = e.parseSystem(file)
+	_, _, err = e.configOf(file)
 	require.ErrorContains(t, err, "batch")
-	_, _, err = e.parseSystem(filepath.Join(t.TempDir(), "none.json"))
+	_, _, err = e.configOf(filepath.Join(t.TempDir(), "none.json"))
 	require.ErrorContains(t, err, "none.json")
 }

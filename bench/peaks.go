@@ -26,7 +26,7 @@ const (
 	Write    Resource = "write"    // bytes
 )
 
-// Resources lists them, with what they are measured by.
+// Resources returns all resources, in the order of a floor's terms.
 func Resources() []Resource { return []Resource{FMA, Float, Integer, Multiply, Lookup, Read, Write} }
 
 // peaks measures and remembers the peak rates of one path and number of
@@ -34,38 +34,38 @@ func Resources() []Resource { return []Resource{FMA, Float, Integer, Multiply, L
 type peaks struct {
 	path    asm.Path
 	workers *pool.Pool
-	seen    []Peak
-	memory  [][]uint64 // of every thread, as much as was needed so far
+	rates   []Peak
+	memory  [][]uint64 // a slice for every thread, of the largest size so far
 }
 
-// rate returns the peak rate of a resource, in operations or bytes per
-// nanosecond of all threads together. bytes is the size of the memory that all
-// threads together read or write over and over, and decides which cache or
-// memory is meant. A rate that was never sampled is sampled once.
+// rate returns the peak rate of a resource, in operations or bytes per nanosecond of all
+// threads together. bytes is the size of the memory that all threads together read or write
+// over and over, and so decides which cache they use. A rate without samples is sampled
+// once.
 func (p *peaks) rate(r Resource, bytes int) float64 {
-	s := p.of(r, bytes)
+	s := p.peak(r, bytes)
 	if s.Rate == 0 {
 		p.sample(r, bytes)
 	}
 	return s.Rate
 }
 
-// of returns what is known of a resource, nothing at first.
-func (p *peaks) of(r Resource, bytes int) *Peak {
+// peak returns the rate of a resource and its samples, of which there are none at first.
+func (p *peaks) peak(r Resource, bytes int) *Peak {
 	if r != Read && r != Write {
 		bytes = 0
 	}
-	k := slices.IndexFunc(p.seen, func(s Peak) bool { return s.Resource == r && s.Bytes == bytes })
+	k := slices.IndexFunc(p.rates, func(s Peak) bool { return s.Resource == r && s.Bytes == bytes })
 	if k < 0 {
-		k = len(p.seen)
-		p.seen = append(p.seen, Peak{Path: p.path.String(), Threads: p.workers.Threads(), Resource: r, Bytes: bytes})
+		k = len(p.rates)
+		p.rates = append(p.rates, Peak{Path: p.path.String(), Threads: p.workers.Threads(), Resource: r, Bytes: bytes})
 	}
-	return &p.seen[k]
+	return &p.rates[k]
 }
 
 // sample measures a rate once more.
 func (p *peaks) sample(r Resource, bytes int) {
-	s := p.of(r, bytes)
+	s := p.peak(r, bytes)
 	s.Rates = append(s.Rates, p.measure(r, bytes))
 	s.Rate = stat.Median(s.Rates)
 }
@@ -90,11 +90,11 @@ func (p *peaks) measure(r Resource, bytes int) float64 {
 		probe := map[Resource]asm.Probe{FMA: asm.ProbeFMA, Float: asm.ProbeFloat, Integer: asm.ProbeInteger, Multiply: asm.ProbeMultiply, Lookup: asm.ProbeLookup}[r]
 		const rounds = 1 << 13
 		operations := probe.Run(1) * rounds
-		return operations / p.fastest(func() { probe.Run(rounds) }) * float64(min(threads, runtime.GOMAXPROCS(0)))
+		return operations / p.shortestBurst(func() { probe.Run(rounds) }) * float64(min(threads, runtime.GOMAXPROCS(0)))
 	}
 	words := max(bytes/threads/8, 1024)
 	if len(p.memory) == 0 || len(p.memory[0]) < words {
-		p.memory = memoryOf(threads, words)
+		p.memory = threadMemory(threads, words)
 	}
 	passes := max(1, (1<<17)/words)
 	body := func(i int) {
@@ -107,14 +107,14 @@ func (p *peaks) measure(r Resource, bytes int) float64 {
 			}
 		}
 	}
-	return float64(8*words*passes*threads) / p.fastest(func() { p.workers.Run(threads, body) })
+	return float64(8*words*passes*threads) / p.shortestBurst(func() { p.workers.Run(threads, body) })
 }
 
-// fastest returns the shortest time of a burst, in nanoseconds.
-func (p *peaks) fastest(burst func()) float64 {
-	const least, most, enough = 5, 40, 4 * time.Millisecond
+// shortestBurst returns the shortest time of a burst, in nanoseconds.
+func (p *peaks) shortestBurst(burst func()) float64 {
+	const minBursts, maxBursts, maxTime = 5, 40, 4 * time.Millisecond
 	best := math.Inf(1)
-	for start, i := time.Now(), 0; i < least || i < most && time.Since(start) < enough; i++ {
+	for start, i := time.Now(), 0; i < minBursts || i < maxBursts && time.Since(start) < maxTime; i++ {
 		t := time.Now()
 		burst()
 		best = min(best, float64(max(time.Since(t).Nanoseconds(), 1)))
@@ -125,18 +125,8 @@ func (p *peaks) fastest(burst func()) float64 {
 //go:noinline
 func sink(x uint64) { runtime.KeepAlive(x) }
 
-// need is what one call of an operation uses at least: one after the other, a
-// number of phases.
-type need []phase
-
-type phase struct {
-	name   string // empty if it is the only one
-	counts work
-	bytes  int // of memory that Read and Write go to
-}
-
-// floor returns the least time of a call that needs n: in each phase that of
-// the scarcest resource.
+// floor returns the least time of a call that needs n. The scarcest resource of each phase
+// decides how long it takes.
 func (p *peaks) floor(n need) Floor {
 	var f Floor
 	for _, phase := range n {

@@ -24,12 +24,12 @@ type Machine struct {
 	Processors int       `json:"processors"`
 	Platform   string    `json:"platform"`
 	Go         string    `json:"go"`
-	Version    string    `json:"version"`          // of the source
-	Peaks      []Peak    `json:"peaks"`            // of the paths and threads in the rows
-	Peers      []About   `json:"peers,omitempty"`  // that took part or were missing
+	Version    string    `json:"version"`          // the source's revision
+	Peaks      []Peak    `json:"peaks"`            // for the paths and threads of the rows
+	Peers      []About   `json:"peers,omitempty"`  // those that ran or were missing
 	Load       float64   `json:"load,omitempty"`   // processes ready to run when the measurement began, where known
-	Seconds    float64   `json:"seconds"`          // that every repetition was to take at least
-	Others     *float64  `json:"others,omitempty"` // processors that others took meanwhile, where known
+	Seconds    float64   `json:"seconds"`          // least duration of a repetition
+	Others     *float64  `json:"others,omitempty"` // processors that others took during the run, where known
 	Warnings   []string  `json:"warnings,omitempty"`
 }
 
@@ -48,8 +48,8 @@ type Peak struct {
 	Threads  int      `json:"threads"`
 	Resource Resource `json:"resource"`
 	Bytes    int      `json:"bytes,omitempty"` // of memory that is read or written over and over
-	// Rate is the median of Rates, samples from all along the run, each the best
-	// of some short bursts.
+	// Rate is the median of Rates. Each of these is the best of some short bursts, at one
+	// time of the run.
 	Rate  float64   `json:"rate"`
 	Rates []float64 `json:"rates"`
 }
@@ -58,8 +58,9 @@ type Peak struct {
 type Times struct {
 	// Nanoseconds holds the time of one call in each repetition, in order.
 	Nanoseconds []float64 `json:"ns"`
-	// Fastest holds the shortest time of one call in each repetition, as peak rates are
-	// those of the fastest bursts. Calls of less than timedAlone are not timed one by one.
+	// Fastest holds the shortest time of one call in each repetition, to be compared with
+	// peak rates, which are those of the fastest bursts. It is empty for calls shorter than
+	// minTimedCall.
 	Fastest []float64 `json:"fastest_ns,omitempty"`
 	Calls   int       `json:"calls"` // per repetition
 	Median  float64   `json:"median_ns"`
@@ -83,7 +84,7 @@ type Row struct {
 	Rate     float64   `json:"rate"` // Amount per nanosecond, from the median
 	Floor    Floor     `json:"floor"`
 	Fraction float64   `json:"fraction"` // floor / median
-	// Undisturbed is the floor by the median of the fastest calls, 0 if none were timed.
+	// Undisturbed is the floor divided by the median of Fastest, 0 if that is empty.
 	Undisturbed float64 `json:"undisturbed,omitempty"`
 	// Scaling is the throughput divided by that of the same row on one thread,
 	// where the report has it.
@@ -125,12 +126,12 @@ const (
 // A Rival is another way to do what the row does.
 type Rival struct {
 	Name string `json:"name"`
-	// Program is what Name is a setting of, Name itself in most cases.
+	// Program is the program that Name is a setting of; in most cases Name itself.
 	Program string `json:"program"`
 	Threads int    `json:"threads"`
 	BLAS    int    `json:"blas_threads,omitempty"` // of matrix products, if another number
-	// Best marks the fastest of a program's settings and numbers of threads,
-	// the one that the row is to be held against.
+	// Best marks the fastest of a program's settings and numbers of threads, which the row is
+	// compared with.
 	Best   bool   `json:"best,omitempty"`
 	Status string `json:"status"`
 	Detail string `json:"detail,omitempty"`
@@ -139,7 +140,7 @@ type Rival struct {
 	Difference float64 `json:"difference"`
 	*Times
 	Amount        float64    `json:"amount"`          // in one call, of the row's unit
-	Ratio         float64    `json:"ratio,omitempty"` // its median / ours, for the same amount: how many times faster we are
+	Ratio         float64    `json:"ratio,omitempty"` // its median divided by ours, for the same amount of work
 	RatioInterval [2]float64 `json:"ratio_interval"`  // 95 % confidence
 }
 
@@ -168,7 +169,7 @@ func ReadJSON(r io.Reader) (*Report, error) {
 	return &report, nil
 }
 
-// check reports what a row lacks that everything made of it takes for granted.
+// check returns an error if a row lacks what comparisons and tables rely on.
 func (r *Row) check() error {
 	switch {
 	case r.Suite == "" || r.Name == "":

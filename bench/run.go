@@ -31,14 +31,14 @@ type Options struct {
 	Paths       []asm.Path    // empty means the one in use
 	Threads     []int         // empty means 1 and all processors
 	Repetitions int           // of every measurement
-	Time        time.Duration // that a repetition lasts at least
-	Peers       bool          // whether to run them
+	Time        time.Duration // least duration of a repetition
+	Peers       bool          // run the peers, too
 	Systems     []engine.Definition
 	Log         func(format string, args ...any) // progress; nil means none
 }
 
-// Defaults with which all suites on two paths and one and two threads, peers
-// included, take ten to twenty minutes.
+// With these defaults all suites, on two paths and on one and two threads, take ten to
+// twenty minutes, peers included.
 const (
 	DefaultRepetitions = 7
 	DefaultTime        = 60 * time.Millisecond
@@ -55,17 +55,17 @@ func optionf(format string, args ...any) error {
 
 type runner struct {
 	Options
-	ctx       context.Context
-	stopped   atomic.Bool // set when ctx is done
-	left      bool        // a function that within has not waited for is still running
-	before    asm.Path    // in use before
-	report    *Report
-	began     usage
-	workshop  *peers.Workshop // of the peers, once one is asked for
-	processes map[peerKey]*peers.Process
-	missing   map[peerKey]error
-	needs     []need            // of the report's rows
-	limits    map[string]*peaks // by path and threads
+	ctx          context.Context
+	stopped      atomic.Bool // set when ctx is done
+	abandoned    bool        // a function that interruptible did not wait for is still running
+	initialPath  asm.Path    // the path in use before Run
+	initialUsage usage       // when Run began
+	report       *Report
+	needs        []need            // of the report's rows
+	peaks        map[string]*peaks // by path and threads
+	workshop     *peers.Workshop   // nil until a peer is asked for
+	processes    map[peerKey]*peers.Process
+	peerErrors   map[peerKey]error // why a peer does not run
 }
 
 // A peerKey names a peer that runs.
@@ -74,10 +74,9 @@ type peerKey struct {
 	setting peers.Setting
 }
 
-// Run measures. It restores the kernel path in use. When ctx is cancelled it
-// ends the peers and returns the rows measured so far, and the context's error;
-// a call of a kernel that takes more than a second to end is left behind, and
-// the path as it is.
+// Run measures, and restores the kernel path at the end. When ctx is cancelled, it
+// ends the peers and returns the rows measured so far and the context's error. It does
+// not wait more than a second for a kernel to return; the path then stays as it is.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	r, suites, err := newRunner(ctx, o)
 	if err != nil {
@@ -88,7 +87,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	for _, suite := range suites {
 		for _, path := range r.Paths {
 			for _, threads := range r.Threads {
-				if err := r.suite(&suite, path, threads); err != nil {
+				if err := r.runSuite(&suite, path, threads); err != nil {
 					return r.report, err
 				}
 			}
@@ -102,12 +101,12 @@ func newRunner(ctx context.Context, o Options) (*runner, []Suite, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &runner{Options: o, ctx: ctx, processes: map[peerKey]*peers.Process{}, missing: map[peerKey]error{}, limits: map[string]*peaks{}}
+	r := &runner{Options: o, ctx: ctx, processes: map[peerKey]*peers.Process{}, peerErrors: map[peerKey]error{}, peaks: map[string]*peaks{}}
 	context.AfterFunc(ctx, func() { r.stopped.Store(true) })
-	r.before, _, _ = asm.Active()
+	r.initialPath, _, _ = asm.Active()
 	r.report = &Report{Schema: SchemaVersion, Machine: describeMachine(), Rows: []Row{}}
 	r.report.Machine.Seconds = o.Time.Seconds()
-	r.began = processorUsage(nil)
+	r.initialUsage = processorUsage(nil)
 	return r, suites, nil
 }
 
@@ -117,24 +116,23 @@ func (r *runner) close() {
 			r.Log("%v", err)
 		}
 	}
-	if r.left {
-		return // who runs on it
+	if r.abandoned {
+		return // kernels that still run use the present path
 	}
-	if err := asm.Use(r.before); err != nil {
-		panic(err) // it was in use
+	if err := asm.Use(r.initialPath); err != nil {
+		panic(err) // impossible: it was in use
 	}
 }
 
-// A failure is what a call that cannot go on panics with.
-type failure struct{ err error }
+// A callError is the panic of an operation's call that fails, as call returns no error.
+type callError struct{ err error }
 
-// patience is how long within waits for what it runs after the end was asked for.
-const patience = time.Second
+// abandonAfter is how long interruptible waits for a function after the context is done.
+const abandonAfter = time.Second
 
-// within runs f, which may be at work for long without asking whether it should
-// go on. It returns the error of f, or that of the context if f has not ended
-// soon after it is done.
-func (r *runner) within(f func() error) error {
+// interruptible runs f, which may take long and does not look at the context. It returns
+// the error of f, or the context's if f has not returned abandonAfter the context is done.
+func (r *runner) interruptible(f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- crash.Catch(f) }()
 	var err error
@@ -143,13 +141,13 @@ func (r *runner) within(f func() error) error {
 	case <-r.ctx.Done():
 		select {
 		case err = <-done:
-		case <-time.After(patience):
-			r.left = true
+		case <-time.After(abandonAfter):
+			r.abandoned = true
 			return r.ctx.Err()
 		}
 	}
 	if p, ok := errors.AsType[*crash.Panic](err); ok {
-		if f, ok := p.Value.(failure); ok {
+		if f, ok := p.Value.(callError); ok {
 			return f.err
 		}
 		panic(p)
@@ -172,7 +170,7 @@ func (o *Options) resolve() ([]Suite, error) {
 	for i := range suites {
 		if len(suites[i].Sizes) == 0 {
 			for _, d := range o.Systems {
-				if whole(d) {
+				if hasPaperTarget(d) {
 					suites[i].Sizes = append(suites[i].Sizes, d.Name+"/paper")
 				}
 			}
@@ -216,8 +214,8 @@ func describeMachine() Machine {
 	}
 }
 
-// loadAverage returns the number of processes that have been ready to run in the last
-// minute, where the system tells.
+// loadAverage returns the number of processes that were ready to run, on average over the
+// last minute, or 0 where the system does not tell.
 func loadAverage() (x float64) {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err == nil {
@@ -226,23 +224,23 @@ func loadAverage() (x float64) {
 	return x
 }
 
-// suite measures one suite on the path in use.
-func (r *runner) suite(s *Suite, path asm.Path, threads int) error {
+// runSuite measures one suite on one path.
+func (r *runner) runSuite(s *Suite, path asm.Path, threads int) error {
 	if err := asm.Use(path); err != nil {
 		return err
 	}
 	workers := pool.New(threads)
 	defer func() {
-		if !r.left {
+		if !r.abandoned {
 			workers.Close()
 		}
 	}()
 	e := &environment{path: path, workers: workers, systems: r.Systems}
-	limits := r.limitsOf(path.String(), threads)
+	limits := r.peaksOf(path.String(), threads)
 	limits.path, limits.workers = path, workers
 	for _, size := range s.Sizes {
 		var operations []*operation
-		err := r.within(func() (err error) {
+		err := r.interruptible(func() (err error) {
 			operations, err = s.operations(e, size)
 			return err
 		})
@@ -272,20 +270,20 @@ func (r *runner) suite(s *Suite, path asm.Path, threads int) error {
 	return nil
 }
 
-// whole reports whether the paper's preset of a system has a target, which for some a
-// user has to name.
-func whole(d engine.Definition) bool {
+// hasPaperTarget reports whether the paper's preset of a system names a target. Of some
+// systems a user has to name it.
+func hasPaperTarget(d engine.Definition) bool {
 	cfg, err := d.Preset("paper")
 	return err == nil && cfg.Validate() == nil
 }
 
-// limitsOf returns the peaks of a path and number of threads.
-func (r *runner) limitsOf(path string, threads int) *peaks {
+// peaksOf returns the peaks of a path and number of threads.
+func (r *runner) peaksOf(path string, threads int) *peaks {
 	key := fmt.Sprintf("%s/%d", path, threads)
-	if r.limits[key] == nil {
-		r.limits[key] = &peaks{}
+	if r.peaks[key] == nil {
+		r.peaks[key] = &peaks{}
 	}
-	return r.limits[key]
+	return r.peaks[key]
 }
 
 // finish computes the floors of all rows from the peaks of the whole run, and
@@ -295,20 +293,21 @@ func (r *runner) finish() {
 	if r.workshop != nil {
 		children = r.workshop.Running()
 	}
-	r.report.Machine.watch(r.began, processorUsage(children))
+	r.report.Machine.noteLoad(r.initialUsage, processorUsage(children))
 	for _, w := range r.report.Machine.Warnings {
 		r.Log("warning: %s", w)
 	}
 	for i := range r.report.Rows {
 		row := &r.report.Rows[i]
-		row.limit(r.limitsOf(row.Path, row.Threads), r.needs[i])
+		row.setFloor(r.peaksOf(row.Path, row.Threads), r.needs[i])
 	}
-	for _, key := range slices.Sorted(maps.Keys(r.limits)) {
-		r.report.Machine.Peaks = append(r.report.Machine.Peaks, r.limits[key].seen...)
+	for _, key := range slices.Sorted(maps.Keys(r.peaks)) {
+		r.report.Machine.Peaks = append(r.report.Machine.Peaks, r.peaks[key].rates...)
 	}
 }
 
-func (r *Row) limit(p *peaks, n need) {
+// setFloor sets the floor and the fractions of its rate that the row reaches.
+func (r *Row) setFloor(p *peaks, n need) {
 	r.Floor = p.floor(n)
 	r.Fraction = r.Floor.Nanoseconds / r.Median
 	if len(r.Fastest) > 0 {
@@ -318,32 +317,32 @@ func (r *Row) limit(p *peaks, n need) {
 
 // A side is one of the programs that take turns.
 type side struct {
-	run    func(calls int) (time.Duration, error)
-	times  *Times
-	rival  *Rival // nil for ours
-	failed error
-	// fastest is the shortest call of the last run, math.MaxInt64 if they are not timed
-	// one by one.
+	run   func(calls int) (time.Duration, error)
+	times *Times
+	rival *Rival // nil for ours
+	err   error
+	// fastest is the shortest call of the last run, math.MaxInt64 if its calls were too short
+	// to be timed one by one.
 	fastest time.Duration
 }
 
-// timedAlone is how long a call lasts that is timed by itself: looking at the clock costs
-// a hundredth of a percent of it.
-const timedAlone = 500 * time.Microsecond
+// minTimedCall is the least duration of a call that is timed by itself: reading the clock
+// takes a hundredth of a percent of it.
+const minTimedCall = 500 * time.Microsecond
 
-// ours times calls of a function of this program, fewer if told to stop, and the fastest
-// of those that last.
-func (r *runner) ours(call func(), of *side) func(int) (time.Duration, error) {
+// timeCalls returns a side's run for a function of this program. It makes fewer calls if
+// the context is done, and sets the side's fastest call.
+func (r *runner) timeCalls(call func(), s *side) func(int) (time.Duration, error) {
 	return func(calls int) (elapsed time.Duration, err error) {
-		err = r.within(func() error {
-			of.fastest = math.MaxInt64
+		err = r.interruptible(func() error {
+			s.fastest = math.MaxInt64
 			start := time.Now()
 			last := start
 			for i := 0; i < calls && !r.stopped.Load(); i++ {
 				call()
-				if r.Time >= time.Duration(calls)*timedAlone {
+				if r.Time >= time.Duration(calls)*minTimedCall {
 					now := time.Now()
-					of.fastest, last = min(of.fastest, now.Sub(last)), now
+					s.fastest, last = min(s.fastest, now.Sub(last)), now
 				}
 			}
 			elapsed = time.Since(start)
@@ -362,7 +361,7 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 			v.threads = threads
 			rivals = append(rivals, v)
 		} else if r.Peers {
-			for _, s := range settings(threads, v.blas) {
+			for _, s := range peerSettings(threads, v.blas) {
 				v.threads, v.blasThreads = s.Threads, s.BLAS
 				rivals = append(rivals, v)
 			}
@@ -370,32 +369,32 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 	}
 	limits.sampleAll(op.need)
 	ours := &side{times: &row.Times}
-	ours.run = r.ours(op.call, ours)
+	ours.run = r.timeCalls(op.call, ours)
 	sides := []*side{ours}
-	if _, err := sides[0].run(1); err != nil { // for its results, which rivals are compared with
+	if _, err := ours.run(1); err != nil { // gives the results that rivals are compared with
 		return nil, err
 	}
 	row.Rivals = make([]Rival, len(rivals))
 	for i := range rivals {
 		amount := rivals[i].amount
-		if rivals[i].each {
+		if rivals[i].perThread {
 			amount *= float64(rivals[i].threads)
 		}
 		row.Rivals[i].Amount = cmp.Or(amount, op.amount)
-		if s := r.challenge(&rivals[i], &row.Rivals[i]); s != nil {
+		if s := r.prepareRival(&rivals[i], &row.Rivals[i]); s != nil {
 			sides = append(sides, s)
 		}
 	}
-	memory := memoryOf(threads, 1<<17)
-	runtime.GC() // so that none is due while the clock runs
+	memory := threadMemory(threads, 1<<17)
+	runtime.GC() // before the clock runs
 	for _, s := range sides {
-		if s.times.Calls, s.failed = r.calibrate(s.run); s.failed != nil && s == sides[0] {
-			return nil, s.failed
+		if s.times.Calls, s.err = r.calibrate(s.run); s.err != nil && s == sides[0] {
+			return nil, s.err
 		}
 	}
 	for range r.Repetitions {
-		if err := r.within(func() error {
-			row.Control = append(row.Control, control(limits.workers, memory, min(r.Time, time.Second)/10))
+		if err := r.interruptible(func() error {
+			row.Control = append(row.Control, timeControl(limits.workers, memory, min(r.Time, time.Second)/10))
 			return nil
 		}); err != nil {
 			return nil, err
@@ -404,22 +403,22 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 			if err := r.ctx.Err(); err != nil {
 				return nil, err
 			}
-			if s.failed != nil {
+			if s.err != nil {
 				continue
 			}
-			if r.repetition(s); s == sides[0] && s.failed != nil {
-				return nil, s.failed
+			if r.repeat(s); s == sides[0] && s.err != nil {
+				return nil, s.err
 			}
 		}
 	}
 	row.Times.summarize()
 	row.Rate = row.Amount / row.Median
 	limits.sampleAll(op.need)
-	row.limit(limits, op.need)
+	row.setFloor(limits, op.need)
 	for _, s := range sides[1:] {
 		rival := s.rival
-		if s.failed != nil {
-			rival.Status, rival.Detail, rival.Times = Failed, s.failed.Error(), nil
+		if s.err != nil {
+			rival.Status, rival.Detail, rival.Times = Failed, s.err.Error(), nil
 			continue
 		}
 		rival.Times.summarize()
@@ -433,27 +432,27 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 	return row, nil
 }
 
-// upTo returns the powers of two below n, and n.
-func upTo(n int) (numbers []int) {
+// threadCounts returns the powers of two below n, and n.
+func threadCounts(n int) (numbers []int) {
 	for k := 1; k < n; k *= 2 {
 		numbers = append(numbers, k)
 	}
 	return append(numbers, n)
 }
 
-// settings returns what a peer is tried with beside a row of the given number of
-// threads, for more are not always faster: every number of OpenMP's and, if its
-// time is in matrix products as well, as many of OpenBLAS's, one, or all.
-func settings(threads int, blas bool) (all []peers.Setting) {
-	for _, n := range upTo(threads) {
-		all = append(all, peers.Setting{Threads: n})
+// peerSettings returns the settings that a peer is tried with beside a row of the given
+// number of threads, as more threads are not always faster. OpenMP has each of threadCounts.
+// If matrix products take part of the time, OpenBLAS has as many threads, one, or all.
+func peerSettings(threads int, blas bool) (settings []peers.Setting) {
+	for _, n := range threadCounts(threads) {
+		settings = append(settings, peers.Setting{Threads: n})
 		for _, k := range slices.Compact([]int{1, threads}) {
 			if blas && k != n {
-				all = append(all, peers.Setting{Threads: n, BLAS: k})
+				settings = append(settings, peers.Setting{Threads: n, BLAS: k})
 			}
 		}
 	}
-	return all
+	return settings
 }
 
 // markBest marks each program's fastest rival.
@@ -469,17 +468,16 @@ func (r *Row) markBest() {
 	}
 }
 
-// repetition warms a side up and times it. A call that lasts long needs no
-// warming up.
-func (r *runner) repetition(s *side) {
+// repeat warms a side up and times it once more. A long call needs no warming up.
+func (r *runner) repeat(s *side) {
 	if s.times.Calls > 1 {
-		if _, s.failed = s.run(max(1, s.times.Calls/10)); s.failed != nil {
+		if _, s.err = s.run(max(1, s.times.Calls/10)); s.err != nil {
 			return
 		}
 	}
 	elapsed, err := s.run(s.times.Calls)
 	if err != nil {
-		s.failed = err
+		s.err = err
 		return
 	}
 	s.times.Nanoseconds = append(s.times.Nanoseconds, float64(elapsed.Nanoseconds())/float64(s.times.Calls))
@@ -498,16 +496,16 @@ func (r *runner) calibrate(run func(int) (time.Duration, error)) (calls int, err
 		if err != nil || elapsed >= r.Time {
 			return calls, err
 		}
-		// Aim a little higher, and at no more than a hundred times what is known.
+		// Aim 10 % higher, and at no more than a hundred times as many calls.
 		factor := 1.1 * float64(r.Time) / float64(max(elapsed, 1))
 		calls = max(calls+1, int(float64(calls)*min(factor, 100)))
 	}
 }
 
-// challenge makes a rival ready and checks it. It returns nil if the rival
+// prepareRival makes a rival ready and checks its results. It returns nil if the rival
 // cannot be timed, and says why in result.
-func (r *runner) challenge(rv *rival, result *Rival) *side {
-	result.Name, result.Program, result.Threads, result.BLAS, result.Detail = rv.name, rv.name, rv.threads, rv.blasThreads, rv.unlike
+func (r *runner) prepareRival(rv *rival, result *Rival) *side {
+	result.Name, result.Program, result.Threads, result.BLAS, result.Detail = rv.name, rv.name, rv.threads, rv.blasThreads, rv.caveat
 	result.Times = &Times{}
 	reject := func(status string, err error) *side {
 		result.Status, result.Detail, result.Times = status, err.Error(), nil
@@ -527,10 +525,10 @@ func (r *runner) challenge(rv *rival, result *Rival) *side {
 		}
 		s.run = process.Run
 	} else {
-		s.run = r.ours(rv.call, s)
+		s.run = r.timeCalls(rv.call, s)
 	}
 	var agreed agreement
-	err := r.within(func() (err error) {
+	err := r.interruptible(func() (err error) {
 		agreed, err = rv.prepare(process)
 		return err
 	})
@@ -548,7 +546,7 @@ func (r *runner) challenge(rv *rival, result *Rival) *side {
 
 // peer returns the running process of a peer, which it starts on first use.
 func (r *runner) peer(key peerKey) (*peers.Process, error) {
-	if err, ok := r.missing[key]; ok {
+	if err, ok := r.peerErrors[key]; ok {
 		return nil, err
 	}
 	if p, ok := r.processes[key]; ok {
@@ -563,7 +561,7 @@ func (r *runner) peer(key peerKey) (*peers.Process, error) {
 			return nil, err
 		}
 	}
-	r.Log("starting %s with %s", definition.Summary, threadsOf(key.setting.Threads, key.setting.BLAS))
+	r.Log("starting %s with %s", definition.Summary, describeThreads(key.setting.Threads, key.setting.BLAS))
 	p, err := r.workshop.Start(definition, key.setting)
 	about := ""
 	if err == nil {
@@ -572,7 +570,7 @@ func (r *runner) peer(key peerKey) (*peers.Process, error) {
 		}
 	}
 	if err != nil {
-		r.missing[key] = err
+		r.peerErrors[key] = err
 		r.Log("%v", err)
 		about = err.Error()
 	} else {
@@ -582,8 +580,8 @@ func (r *runner) peer(key peerKey) (*peers.Process, error) {
 	return p, err
 }
 
-// threadsOf writes a peer's setting.
-func threadsOf(threads, blas int) string {
+// describeThreads writes a peer's setting.
+func describeThreads(threads, blas int) string {
 	text := fmt.Sprintf("%d threads", threads)
 	if blas != 0 {
 		text += fmt.Sprintf(", %d of BLAS", blas)
@@ -598,7 +596,7 @@ func (t *Times) summarize() {
 // summary is one line of progress.
 func (r *Row) summary() string {
 	text := fmt.Sprintf("%s: %s, %s", r.ID(), formatTime(r.Median), formatThroughput(r.Rate, r.Unit))
-	if r.Fraction > 0 { // of systems that are not known here nothing is counted
+	if r.Fraction > 0 { // 0 for systems whose work nobody has counted
 		text += fmt.Sprintf(", %.0f %% of the floor's rate", 100*r.Fraction)
 	}
 	for _, rival := range r.Rivals {

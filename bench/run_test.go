@@ -106,7 +106,7 @@ func TestPeersAgree(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			s.Sizes = small[s.Name]
 			before := len(r.report.Rows)
-			require.NoError(t, r.suite(&s, o.Paths[0], 1))
+			require.NoError(t, r.runSuite(&s, o.Paths[0], 1))
 			measured := 0
 			for _, row := range r.report.Rows[before:] {
 				for _, v := range row.Rivals {
@@ -207,7 +207,7 @@ func TestRunStopsWithinARepetition(t *testing.T) {
 			r, _, err := newRunner(ctx, o)
 			require.NoError(t, err)
 			defer r.close()
-			run := r.ours(func() { time.Sleep(time.Millisecond) }, &side{})
+			run := r.timeCalls(func() { time.Sleep(time.Millisecond) }, &side{})
 			if name != "ours" {
 				p, err := r.peer(peerKey{name, peers.Setting{Threads: 1}})
 				var missing *peers.MissingError
@@ -236,19 +236,19 @@ func TestACallThatTakesNoNoticeIsLeft(t *testing.T) {
 	cancel()
 	forever := make(chan bool)
 	defer close(forever)
-	require.ErrorIs(t, r.within(func() error { <-forever; return nil }), context.Canceled)
-	require.True(t, r.left)
+	require.ErrorIs(t, r.interruptible(func() error { <-forever; return nil }), context.Canceled)
+	require.True(t, r.abandoned)
 
 	// A panic is the caller's, whatever goroutine it happened in.
 	r, _, err = newRunner(t.Context(), quick("rng"))
 	require.NoError(t, err)
 	_, _, line, _ := runtime.Caller(0)
 	require.PanicsWithError(t, fmt.Sprintf("wrong (bench/run_test.go:%d)", line+3), func() {
-		_ = r.within(func() error {
+		_ = r.interruptible(func() error {
 			panic("wrong")
 		})
 	})
-	require.ErrorIs(t, r.within(func() error { panic(failure{io.ErrUnexpectedEOF}) }), io.ErrUnexpectedEOF)
+	require.ErrorIs(t, r.interruptible(func() error { panic(callError{io.ErrUnexpectedEOF}) }), io.ErrUnexpectedEOF)
 }
 
 // TestFastestCall times calls one by one if they last, and finds the one that nothing
@@ -261,14 +261,14 @@ func TestFastestCall(t *testing.T) {
 	defer r.close()
 	calls := 0
 	var s side
-	_, err = r.ours(func() {
+	_, err = r.timeCalls(func() {
 		if calls++; calls != 3 {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}, &s)(5)
 	require.NoError(t, err)
 	require.Less(t, s.fastest, 10*time.Millisecond)
-	_, err = r.ours(func() {}, &s)(1000)
+	_, err = r.timeCalls(func() {}, &s)(1000)
 	require.NoError(t, err)
 	require.Equal(t, time.Duration(math.MaxInt64), s.fastest, "too short")
 }
@@ -357,12 +357,12 @@ func TestCalibrate(t *testing.T) {
 		require.Equal(t, want[len(want)-1], n)
 		s := &side{run: run, times: &Times{Calls: 40}, fastest: 3}
 		if calls = nil; each > 0 {
-			r.repetition(s)
+			r.repeat(s)
 			require.Equal(t, []int{4, 40}, calls)
 			require.Equal(t, []float64{float64(each)}, s.times.Nanoseconds)
 			require.Equal(t, []float64{3}, s.times.Fastest)
 			s.times.Calls, calls = 1, nil
-			r.repetition(s)
+			r.repeat(s)
 			require.Equal(t, []int{1}, calls, "it needs no warming up")
 		}
 	}
@@ -413,12 +413,12 @@ func TestBestSetting(t *testing.T) {
 	require.Len(t, programs, 2)
 	require.Equal(t, "a-other, 1", programs[0][0].setting())
 	require.Len(t, programs[0], 3)
-	require.Equal(t, []int{1}, upTo(1))
-	require.Equal(t, []int{1, 2, 4, 6}, upTo(6))
-	require.Equal(t, []peers.Setting{{Threads: 1}}, settings(1, true))
-	require.Equal(t, []peers.Setting{{Threads: 1}, {Threads: 2}}, settings(2, false))
-	require.Equal(t, []peers.Setting{{Threads: 1}, {Threads: 1, BLAS: 2}, {Threads: 2}, {Threads: 2, BLAS: 1}}, settings(2, true))
-	require.Len(t, settings(4, true), 3+1+2+1)
+	require.Equal(t, []int{1}, threadCounts(1))
+	require.Equal(t, []int{1, 2, 4, 6}, threadCounts(6))
+	require.Equal(t, []peers.Setting{{Threads: 1}}, peerSettings(1, true))
+	require.Equal(t, []peers.Setting{{Threads: 1}, {Threads: 2}}, peerSettings(2, false))
+	require.Equal(t, []peers.Setting{{Threads: 1}, {Threads: 1, BLAS: 2}, {Threads: 2}, {Threads: 2, BLAS: 1}}, peerSettings(2, true))
+	require.Len(t, peerSettings(4, true), 3+1+2+1)
 }
 
 func TestBars(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 // confidence is the coverage of every interval in a report.
 const confidence = 0.95
 
-// medianInterval returns the confidence interval of the median that order
-// statistics give whatever the distribution. With fewer than six values there
-// is none of 95 %, and the extremes are returned.
+// medianInterval returns the confidence interval of the median by order statistics, which
+// holds for any distribution. With fewer than six values there is none of 95 %, and the
+// extremes are returned.
 func medianInterval(x []float64) [2]float64 {
 	s := slices.Sorted(slices.Values(x))
 	n := len(s)
@@ -27,11 +27,10 @@ func medianInterval(x []float64) [2]float64 {
 	return [2]float64{s[k], s[n-1-k]}
 }
 
-// ratioInterval returns a confidence interval for the factor between the
-// distributions of b and of a, if both have the same shape on a logarithmic
-// scale: the Hodges–Lehmann interval, which the exact distribution of the
-// Mann–Whitney statistic gives. ok reports whether there are enough values for
-// the confidence; otherwise the interval is the widest that they allow.
+// ratioInterval returns a confidence interval for the factor by which b is larger than a,
+// whose distributions have the same shape on a logarithmic scale. It is the Hodges–Lehmann
+// interval, by the exact distribution of the Mann–Whitney statistic. ok is false if there
+// are too few values for the confidence; the interval is then the widest that they allow.
 func ratioInterval(a, b []float64) (interval [2]float64, ok bool) {
 	n, m := len(a), len(b)
 	if n == 0 || m == 0 {
@@ -44,7 +43,7 @@ func ratioInterval(a, b []float64) (interval [2]float64, ok bool) {
 		}
 	}
 	slices.Sort(ratios)
-	// P(U ≤ k) on either side stays within half of what may be missed.
+	// k is the largest with P(U ≤ k) of at most half of 1 − confidence.
 	probabilities := mannWhitney(n, m)
 	k, tail := -1, 0.0
 	for u, p := range probabilities {
@@ -62,26 +61,26 @@ func ratioInterval(a, b []float64) (interval [2]float64, ok bool) {
 // mannWhitney returns the probabilities of the statistic U = 0 … n·m for two
 // samples from the same continuous distribution.
 func mannWhitney(n, m int) []float64 {
-	// count[j][u] is the probability for i values of the one and j of the
-	// other sample: the largest of all i+j belongs to either.
-	count := make([][]float64, m+1)
-	for j := range count {
-		count[j] = []float64{1}
+	// p[j][u] is the probability of U = u for i values of the one and j of the other sample.
+	// The recursion is over the sample that the largest of all i+j values belongs to.
+	p := make([][]float64, m+1)
+	for j := range p {
+		p[j] = []float64{1}
 	}
 	for i := 1; i <= n; i++ {
 		next := make([][]float64, m+1)
 		next[0] = []float64{1}
 		for j := 1; j <= m; j++ {
-			p := make([]float64, i*j+1)
-			for u, x := range count[j] { // largest of the one: beats all j
-				p[u+j] += x * float64(i) / float64(i+j)
+			q := make([]float64, i*j+1)
+			for u, x := range p[j] { // the one has the largest, which exceeds all j
+				q[u+j] += x * float64(i) / float64(i+j)
 			}
 			for u, x := range next[j-1] {
-				p[u] += x * float64(j) / float64(i+j)
+				q[u] += x * float64(j) / float64(i+j)
 			}
-			next[j] = p
+			next[j] = q
 		}
-		count = next
+		p = next
 	}
-	return count[m]
+	return p[m]
 }

@@ -95,15 +95,15 @@ func TestDrift(t *testing.T) {
 		{0.857, 0.9, Faster}, {0.858, 0.9, Inconclusive}, {1.0501, 0.9, Slower},
 		{1.154, 1.1, Inconclusive}, {1.156, 1.1, Slower}, {0.952, 1.1, Faster},
 	} {
-		change := change(row(100, 7), row(100*c.ratio, 7*c.control))
+		change := compareRows(row(100, 7), row(100*c.ratio, 7*c.control))
 		require.Equal(t, c.want, change.Verdict, c)
 		require.InDelta(t, c.ratio, change.Ratio, 1e-12)
 		require.InDeltaSlice(t, []float64{c.ratio, c.ratio, c.control, c.control}, append(change.Interval[:], change.Control[:]...), 1e-12)
 	}
 	without := row(100, 1)
 	without.Control = nil
-	require.Equal(t, [2]float64{1, 1}, change(without, row(100, 1)).Control)
-	require.Equal(t, [2]float64{1, 1}, change(row(100, 1), without).Control)
+	require.Equal(t, [2]float64{1, 1}, compareRows(without, row(100, 1)).Control)
+	require.Equal(t, [2]float64{1, 1}, compareRows(row(100, 1), without).Control)
 }
 
 func TestRatioIntervalCoversTheRatio(t *testing.T) {
@@ -140,24 +140,24 @@ func TestVerdicts(t *testing.T) {
 		return r
 	}
 	before := row(1, 1)
-	require.Equal(t, Faster, change(before, row(0.85, 1)).Verdict)
-	require.Equal(t, Slower, change(before, row(1.15, 1)).Verdict)
-	require.Equal(t, Inconclusive, change(before, row(1.002, 1)).Verdict)
-	require.Equal(t, Inconclusive, change(before, row(1.05, 1)).Verdict, "two runs of one program differ by so much")
-	require.InDelta(t, 0.85, change(before, row(0.85, 1)).Ratio, 1e-12)
+	require.Equal(t, Faster, compareRows(before, row(0.85, 1)).Verdict)
+	require.Equal(t, Slower, compareRows(before, row(1.15, 1)).Verdict)
+	require.Equal(t, Inconclusive, compareRows(before, row(1.002, 1)).Verdict)
+	require.Equal(t, Inconclusive, compareRows(before, row(1.05, 1)).Verdict, "two runs of one program differ by so much")
+	require.InDelta(t, 0.85, compareRows(before, row(0.85, 1)).Ratio, 1e-12)
 	// A machine that is slower as a whole says nothing about the program.
-	require.Equal(t, Inconclusive, change(before, row(1.5, 1.5)).Verdict)
-	require.Equal(t, Inconclusive, change(before, row(0.5, 0.5)).Verdict)
-	require.Equal(t, Slower, change(before, row(2, 1.5)).Verdict)
-	require.Equal(t, Faster, change(before, row(0.8, 1.2)).Verdict, "though the machine was slower")
+	require.Equal(t, Inconclusive, compareRows(before, row(1.5, 1.5)).Verdict)
+	require.Equal(t, Inconclusive, compareRows(before, row(0.5, 0.5)).Verdict)
+	require.Equal(t, Slower, compareRows(before, row(2, 1.5)).Verdict)
+	require.Equal(t, Faster, compareRows(before, row(0.8, 1.2)).Verdict, "though the machine was slower")
 
-	few := change(&Row{Times: Times{Nanoseconds: times[:2]}}, &Row{Times: Times{Nanoseconds: times[:2]}})
+	few := compareRows(&Row{Times: Times{Nanoseconds: times[:2]}}, &Row{Times: Times{Nanoseconds: times[:2]}})
 	require.Equal(t, Inconclusive, few.Verdict)
 	require.Contains(t, few.Detail, "too few")
 	without := row(0.5, 1)
 	without.Control = nil
-	require.Equal(t, Inconclusive, change(before, without).Verdict)
-	require.Contains(t, change(before, without).Detail, "no control")
+	require.Equal(t, Inconclusive, compareRows(before, without).Verdict)
+	require.Contains(t, compareRows(before, without).Detail, "no control")
 }
 
 // TestAProgramIsNotFasterThanItself simulates runs of one program, each on a
@@ -179,11 +179,11 @@ func TestAProgramIsNotFasterThanItself(t *testing.T) {
 	wrong, without := 0, 0
 	for range trials {
 		a, b := run(), run()
-		if change(a, b).Verdict != Inconclusive {
+		if compareRows(a, b).Verdict != Inconclusive {
 			wrong++
 		}
 		a.Control, b.Control = []float64{1, 1, 1, 1, 1, 1, 1}, []float64{1, 1, 1, 1, 1, 1, 1}
-		if change(a, b).Verdict != Inconclusive {
+		if compareRows(a, b).Verdict != Inconclusive {
 			without++
 		}
 	}
@@ -232,12 +232,12 @@ func TestABusyMachineIsWarnedOf(t *testing.T) {
 		return usage{start.Add(elapsed), time.Hour + all, time.Minute + ours}
 	}
 	var m Machine
-	m.watch(at(0, 0, 0), at(10*time.Second, 19*time.Second, 10*time.Second))
+	m.noteLoad(at(0, 0, 0), at(10*time.Second, 19*time.Second, 10*time.Second))
 	require.InDelta(t, 0.9, *m.Others, 1e-12)
 	require.Len(t, m.Warnings, 1)
 
 	var idle Machine
-	idle.watch(at(0, 0, 0), at(10*time.Second, 10500*time.Millisecond, 10*time.Second))
+	idle.noteLoad(at(0, 0, 0), at(10*time.Second, 10500*time.Millisecond, 10*time.Second))
 	require.InDelta(t, 0.05, *idle.Others, 1e-12)
 	require.Empty(t, idle.Warnings)
 	for _, c := range []struct {
@@ -245,14 +245,14 @@ func TestABusyMachineIsWarnedOf(t *testing.T) {
 		warnings        int
 	}{{time.Second / 2, time.Second / 20, 0}, {time.Second / 2, time.Second/20 + time.Millisecond, 1}, {time.Second/2 - 1, time.Second, 0}, {time.Second, -1, 0}} {
 		var m Machine
-		m.watch(at(0, 0, 0), at(c.elapsed, time.Second+c.theirs, time.Second))
+		m.noteLoad(at(0, 0, 0), at(c.elapsed, time.Second+c.theirs, time.Second))
 		require.Len(t, m.Warnings, c.warnings, c)
 		require.Equal(t, c.elapsed >= time.Second/2, m.Others != nil)
 		require.True(t, m.Others == nil || *m.Others >= 0)
 	}
 	var unknown Machine
-	unknown.watch(at(0, 0, 0), at(time.Second/4, time.Second, 0)) // ticks count for too much
-	unknown.watch(usage{at: start}, usage{at: start.Add(time.Hour)})
+	unknown.noteLoad(at(0, 0, 0), at(time.Second/4, time.Second, 0)) // ticks count for too much
+	unknown.noteLoad(usage{at: start}, usage{at: start.Add(time.Hour)})
 	require.Nil(t, unknown.Others)
 
 	for _, format := range Formats {
@@ -273,7 +273,7 @@ func TestOthersAreSeen(t *testing.T) {
 		t.Skip("waits for a processor")
 	}
 	before := processorUsage(nil)
-	if before.all == 0 {
+	if before.busy == 0 {
 		t.Skip("this system does not say")
 	}
 	// Half a second of processor time, whatever else the machine does.
@@ -284,18 +284,18 @@ func TestOthersAreSeen(t *testing.T) {
 		_ = shell.Wait()
 	}()
 	pid := []int{shell.Process.Pid}
-	used := func() time.Duration { return processorUsage(pid).ours - processorUsage(nil).ours }
+	used := func() time.Duration { return processorUsage(pid).own - processorUsage(nil).own }
 	const enough = time.Second / 2
 	for used() < enough {
 		time.Sleep(10 * time.Millisecond)
 	}
 	now, theirs := processorUsage(nil), used()
-	others, ok := before.others(now)
+	others, ok := before.loadOfOthers(now)
 	require.True(t, ok)
 	// What the system counts for one process and for a processor may differ by
 	// some ticks.
 	require.Greater(t, others*float64(now.at.Sub(before.at)), 0.8*float64(enough))
 	require.GreaterOrEqual(t, theirs, enough)
-	counted, _ := before.others(processorUsage(pid))
+	counted, _ := before.loadOfOthers(processorUsage(pid))
 	require.Less(t, counted, others+0.01, "a peer is none of the others")
 }

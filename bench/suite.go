@@ -16,14 +16,15 @@ import (
 type Suite struct {
 	Name    string
 	Summary string
-	Size    string   // what an element of Sizes means
+	Size    string   // the form of a size, such as NxL
 	Sizes   []string // empty for the paper's settings of all systems
-	// One of these returns the rows of a size: of one of the form Size with its numbers.
+	// A suite has one of these functions, which return the operations of a size: sized where
+	// a size is numbers in the form Size, rows where it is anything else.
 	rows  func(e *environment, size string) ([]*operation, error)
 	sized func(e *environment, size string, numbers []int) ([]*operation, error)
 }
 
-// operations returns the rows of a size.
+// operations returns the operations of a size.
 func (s *Suite) operations(e *environment, size string) ([]*operation, error) {
 	if s.sized == nil {
 		return s.rows(e, size)
@@ -43,7 +44,7 @@ func Suites() []Suite {
 // Names returns the names of all suites.
 func Names() []string { return lists.Map(Suites(), func(s Suite) string { return s.Name }) }
 
-// environment is what the rows of one path and number of threads share.
+// environment is what the operations of one path and number of threads share.
 type environment struct {
 	path    asm.Path
 	workers *pool.Pool
@@ -55,7 +56,7 @@ func (e *environment) threads() int { return e.workers.Threads() }
 // An operation is a row before it is measured.
 type operation struct {
 	name   string
-	amount float64 // of unit, in one call
+	amount float64 // units of work in one call
 	unit   string
 	need   need
 	call   func()
@@ -66,29 +67,28 @@ type operation struct {
 // A rival is something to compare an operation with: a peer, or another way
 // within the program.
 type rival struct {
-	name string // of the peer, or of what is done
+	name string // of the peer, or of the other way
 	// prepare sends the inputs to the peer, selects its operation, and returns
 	// how far its results are from ours. Without a peer, p is nil.
-	prepare func(p *peers.Process) (agreement, error)
-	call    func()  // in place of a peer
-	amount  float64 // of the operation's unit in one call, if it is another
-	each    bool    // amount is that of each of its threads
-	blas    bool    // whether matrix products take part of its time
-	// Set when the operation is measured.
+	prepare   func(p *peers.Process) (agreement, error)
+	call      func()  // the other way; nil for a peer
+	amount    float64 // units of work in one call; 0 means as many as the operation's
+	perThread bool    // each of the rival's threads does amount units
+	blas      bool    // OpenBLAS, whose number of threads is chosen apart, takes part of its time
+	caveat    string  // how the rival's work differs from ours; empty if it does not
+	// The numbers of threads are set when the operation is measured.
 	threads, blasThreads int
-	// unlike says how the rival's work differs, if it does.
-	unlike string
 }
 
 // An agreement is the outcome of comparing results.
 type agreement struct {
 	difference float64
 	tolerance  float64
-	measure    string // what difference is
+	measure    string // the definition of difference, in words
 }
 
-// worst returns the largest |a−b| relative to the largest |b|.
-func worst(a, b []float32) float64 {
+// normError returns the largest |a−b| divided by the largest |b|.
+func normError(a, b []float32) float64 {
 	var difference, size float64
 	for i := range b {
 		d := math.Abs(float64(a[i]) - float64(b[i]))
@@ -104,9 +104,9 @@ func worst(a, b []float32) float64 {
 	return difference / size
 }
 
-// worstRelative returns the largest |a−b|/|b|. Results too small for a normal
-// float32 count as zero.
-func worstRelative(a, b []float32) float64 {
+// elementError returns the largest |a−b|/|b|. A difference too small for a
+// normal float32 counts as zero.
+func elementError(a, b []float32) float64 {
 	const smallest = 0x1p-126
 	difference := 0.0
 	for i := range b {
@@ -121,20 +121,19 @@ func worstRelative(a, b []float32) float64 {
 	return difference
 }
 
-// split returns a function that calls body for ranges of at most piece of n
-// things, on all threads.
+// split returns a function that calls body for all of [0, n), in ranges of at most
+// piece elements, on all threads.
 func (e *environment) split(n, piece int, body func(lo, hi int)) func() {
 	if e.threads() == 1 {
 		return func() { body(0, n) }
 	}
-	// A share of everything at most, so that no thread is left without work.
+	// With smaller ranges for small n, no thread is without work.
 	piece = min(piece, (n+e.threads()-1)/e.threads())
 	run := func(i int) { body(i*piece, min((i+1)*piece, n)) }
 	return func() { e.workers.Run((n+piece-1)/piece, run) }
 }
 
-// parseSize splits a size such as 2048x64x64 into its numbers, of which there are as many as
-// names in form.
+// parseSize splits a size such as 2048x64x64 into its numbers, one for each name in form.
 func parseSize(size, form string) ([]int, error) {
 	parts := strings.Split(size, "x")
 	values := make([]int, len(parts))

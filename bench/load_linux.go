@@ -15,18 +15,18 @@ import (
 // tick is the unit of times in /proc.
 const tick = time.Second / 100
 
-// processorUsage returns the usage up to now. children are processes that have
-// not been waited for.
+// processorUsage returns the usage up to now. children are the process IDs of peers that
+// still run.
 func processorUsage(children []int) usage {
-	u := usage{at: time.Now(), all: allProcessors(), ours: peers.Processor(0)}
+	u := usage{at: time.Now(), busy: allProcessors(), own: peers.Processor(0)}
 	for _, pid := range children {
-		u.ours += peers.Processor(pid)
+		u.own += peers.Processor(pid)
 	}
 	return u
 }
 
-// allProcessors returns how long the processors that this process may use have
-// been at work, or taken away by the host of a virtual machine; 0 if unknown.
+// allProcessors returns how long the processors that this process may use have worked or
+// were taken away by the host of a virtual machine; 0 if unknown.
 func allProcessors() (sum time.Duration) {
 	var allowed unix.CPUSet
 	file, err := os.Open("/proc/stat")

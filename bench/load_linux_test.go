@@ -36,7 +36,7 @@ func TestAllProcessors(t *testing.T) {
 	require.LessOrEqual(t, all, after+slack)
 	u := processorUsage(nil)
 	require.WithinDuration(t, time.Now(), u.at, time.Minute)
-	require.GreaterOrEqual(t, u.all, all-slack)
-	require.Positive(t, u.ours)
-	require.Less(t, u.ours, u.all)
+	require.GreaterOrEqual(t, u.busy, all-slack)
+	require.Positive(t, u.own)
+	require.Less(t, u.own, u.busy)
 }
