@@ -2,11 +2,10 @@
 // included, and compares it with what people would run instead: cluster moves and replica
 // exchange in C, Stan's NUTS and emcee.
 //
-// A contender gives a Series: what it spent before its first row, and rows of functions of
-// states. All series are judged alike. With the rows' integrated autocorrelation time by
-// one estimator, a series tells the error of each average after any processor time. Its
-// averages are held against exact ones or, where there are none, against those of the other
-// contenders.
+// A contender gives a Series: the processor time before its first row, and rows of functions
+// of states. All series are judged alike. The integrated autocorrelation time of the rows, by
+// one estimator, gives the error of each average after any processor time. The averages are
+// compared with exact ones or, where there are none, with those of the other contenders.
 package answer
 
 import (
@@ -26,34 +25,34 @@ import (
 // An observable is a function of means over the target.
 type observable struct {
 	name  string
-	value func(mean []float64) float64
-	unit  func(mean []float64) float64 // a hundredth of which is the error that is asked for
-	exact float64                      // NaN if unknown
+	value func(means []float64) float64
+	unit  func(means []float64) float64 // contenders are asked for an error of a hundredth of it
+	exact float64                       // NaN if unknown
 }
 
-// mean is the observable that is the i-th mean, in units of its absolute value.
-func mean(name string, i int, exact float64) observable {
+// meanObservable returns mean i as an observable, in units of its absolute value.
+func meanObservable(name string, i int, exact float64) observable {
 	value := func(m []float64) float64 { return m[i] }
 	return observable{name, value, func(m []float64) float64 { return math.Abs(m[i]) }, exact}
 }
 
-// variance is the observable that is scale times that of what the i-th mean is of, with the
-// next mean that of its square.
-func variance(name string, scale float64, i int, exact float64) observable {
+// varianceObservable returns scale times the variance of the quantity whose mean is mean i and
+// whose square has mean i+1.
+func varianceObservable(name string, scale float64, i int, exact float64) observable {
 	value := func(m []float64) float64 { return scale * (m[i+1] - m[i]*m[i]) }
 	return observable{name, value, value, exact}
 }
 
-// A Series is what a contender gave.
+// A Series is the rows of a contender, and their cost.
 type Series struct {
 	Setup            float64 // seconds of processor before the first row
-	Sampling         float64 // and of all rows
-	SetupEvaluations float64 // of ln π or its gradient; 0 where they are not counted
-	Evaluations      float64 // of all rows
+	Sampling         float64 // seconds of processor for all rows
+	SetupEvaluations float64 // of ln π or its gradient, before the first row; 0 where not counted
+	Evaluations      float64 // of ln π or its gradient, for all rows
 
 	rows    []float64 // [n][width], row-major
 	width   int
-	weights []float64 // of rows; nil for equal ones
+	weights []float64 // of rows; nil if all are equal
 }
 
 func (s *Series) n() int { return len(s.rows) / s.width }
@@ -81,8 +80,8 @@ func (s *Series) means(n int) []float64 {
 	return m
 }
 
-// influence returns w_r (f_r − ⟨f⟩)·∇value/⟨w⟩ of each row, whose mean's error is that of
-// the observable, and its variance over the target.
+// influence returns u_r = w_r (f_r − ⟨f⟩)·∇value/⟨w⟩ of each row r, and the variance of
+// (f − ⟨f⟩)·∇value over the target. The error of the mean of u is that of the observable.
 func (s *Series) influence(o observable) (u []float64, variance float64) {
 	m := s.means(s.n())
 	slope := make([]float64, s.width)
@@ -110,18 +109,18 @@ func (s *Series) influence(o observable) (u []float64, variance float64) {
 	return u, variance
 }
 
-// An Average is one observable of a contender.
+// An Average is an observable's value by a contender.
 type Average struct {
 	Observable string  `json:"observable"`
 	Value      float64 `json:"value"`
 	Error      float64 `json:"standard_error"` // after all rows
-	Reference  float64 `json:"reference"`
-	Unit       float64 `json:"unit"` // a hundredth of it is the error that is asked for
+	Reference  float64 `json:"reference"`      // the exact value, or the other contenders'
+	Unit       float64 `json:"unit"`           // contenders are asked for an error of a hundredth of it
 	// Off is the distance to the reference in standard errors of the difference.
 	Off float64 `json:"off"`
-	// Independent is how many independent samples a second the rows are worth.
+	// Independent is how many independent samples a second of processor gives.
 	Independent float64 `json:"independent_per_second"`
-	// Seconds of processor until the standard error is a hundredth of the unit.
+	// Seconds is the processor time until the standard error is a hundredth of the unit.
 	Seconds float64 `json:"seconds_to_one_percent"`
 }
 
@@ -144,59 +143,59 @@ func (p Point) MarshalJSON() ([]byte, error) { return number.Marshal(p) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (p *Point) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, p) }
 
-// An Outcome is what one contender gave for one problem.
+// An Outcome is the result of one contender for one problem.
 type Outcome struct {
 	Contender string `json:"contender"`
-	Preset    string `json:"preset,omitempty"` // of ours
-	About     string `json:"about,omitempty"`
+	Preset    string `json:"preset,omitempty"`  // of RevGen; empty for a peer
+	About     string `json:"about,omitempty"`   // the contender's version
 	Missing   string `json:"missing,omitempty"` // why it did not run
 	Series    `json:"series"`
 	Averages  []Average `json:"averages"`
-	// Slowest is the observable whose hundredth takes longest.
+	// Slowest is the index of the average with the largest Seconds.
 	Slowest int     `json:"slowest"`
-	Curve   []Point `json:"curve"`
+	Curve   []Point `json:"curve"` // in order of time
 
-	estimators []float64 // error² times rows, of each average
-	variances  []float64 // over the target
+	chainVariances  []float64 // of each average: error² times the number of rows
+	targetVariances []float64 // of each average: the variance over the target
 }
 
 func (o *Outcome) slowest() *Average { return &o.Averages[o.Slowest] }
 
-// refuted is how many standard errors an average may be off by: with a few dozen averages
-// and τ that are themselves estimates, chance does not reach it.
-const refuted = 5
+// maxDeviation bounds the distance of an average from its reference in standard errors. A few
+// dozen averages do not reach it by chance, although their τ are themselves estimates.
+const maxDeviation = 5
 
 // Right reports whether no average contradicts its reference.
 func (o *Outcome) Right() bool {
-	return o.Missing == "" && !slices.ContainsFunc(o.Averages, func(a Average) bool { return !(a.Off < refuted) })
+	return o.Missing == "" && !slices.ContainsFunc(o.Averages, func(a Average) bool { return !(a.Off < maxDeviation) })
 }
 
-// An Answer is all of a problem.
+// An Answer is the outcomes of all contenders for a problem.
 type Answer struct {
 	Problem  string    `json:"problem"`
 	About    string    `json:"about"`
-	Outcomes []Outcome `json:"outcomes"` // ours first, by each of the presets
+	Outcomes []Outcome `json:"outcomes"` // RevGen's presets first
 }
 
 // A contender draws rows for a problem.
 type contender interface {
 	name() string
-	// run gives rows for about so many seconds of processor after what comes before the
-	// first, and says what program it was.
+	// run draws rows for about so many seconds of processor, set-up excluded, and returns them
+	// with the contender's version.
 	run(ctx context.Context, w *peers.Workshop, seconds float64, seed uint64) (series *Series, about string, err error)
 }
 
-// A problem is a target with what is asked of it.
+// A problem is a target, its observables and its contenders.
 type problem struct {
 	name, about string
 	observables []observable
-	solve       func() []float64 // their exact values where these take a while, or nil
-	ours        ours
+	solve       func() []float64 // computes the observables' exact values; nil if those stand there
+	ours        revgen           // without a preset
 	peers       []contender
 }
 
-// know sets the exact values that solve finds.
-func (p *problem) know() {
+// setExact sets the exact values that take a while to compute.
+func (p *problem) setExact() {
 	if p.solve != nil {
 		for i, v := range p.solve() {
 			p.observables[i].exact = v
@@ -204,10 +203,10 @@ func (p *problem) know() {
 	}
 }
 
-// Options are what Run is asked for.
+// Options are the arguments of Run.
 type Options struct {
-	Only    []string // names of problems; all if empty
-	Seconds float64  // of processor that each contender draws for
+	Only    []string // names of problems; empty means all
+	Seconds float64  // of processor that each contender draws samples for
 	Seed    uint64
 	Peers   bool
 	Log     func(format string, args ...any)
@@ -229,7 +228,7 @@ func Run(ctx context.Context, o Options) ([]Answer, error) {
 	}
 	var answers []Answer
 	for _, p := range chosen {
-		p.know()
+		p.setExact()
 		a := Answer{Problem: p.name, About: p.about}
 		var contenders []contender
 		for _, preset := range presets {
@@ -243,7 +242,7 @@ func Run(ctx context.Context, o Options) ([]Answer, error) {
 		for _, c := range contenders {
 			o.Log("%s: %s", p.name, c.name())
 			outcome := Outcome{Contender: c.name()}
-			if c, ok := c.(*ours); ok {
+			if c, ok := c.(*revgen); ok {
 				outcome.Preset = c.preset
 			}
 			series, about, err := c.run(ctx, workshop, o.Seconds, o.Seed)
@@ -252,7 +251,7 @@ func Run(ctx context.Context, o Options) ([]Answer, error) {
 			case errors.As(err, &missing):
 				outcome.Missing = missing.Reason + "; " + missing.Install
 			case err != nil:
-				if len(a.Outcomes) > 0 { // what has been measured is not lost
+				if len(a.Outcomes) > 0 { // with the error, return the outcomes so far
 					p.judge(a.Outcomes)
 					answers = append(answers, a)
 				}
@@ -268,7 +267,7 @@ func Run(ctx context.Context, o Options) ([]Answer, error) {
 	return answers, ctx.Err()
 }
 
-// judge fills in what series tell.
+// judge fills in the averages and curves of outcomes from their series.
 func (p *problem) judge(outcomes []Outcome) {
 	for k := range outcomes {
 		o := &outcomes[k]
@@ -284,7 +283,7 @@ func (p *problem) judge(outcomes []Outcome) {
 				Observable: f.name, Value: f.value(m), Unit: f.unit(m), Reference: f.exact,
 				Error: math.Sqrt(estimator / float64(o.n())),
 			})
-			o.estimators, o.variances = append(o.estimators, estimator), append(o.variances, variance)
+			o.chainVariances, o.targetVariances = append(o.chainVariances, estimator), append(o.targetVariances, variance)
 		}
 	}
 	for k := range outcomes {
@@ -292,7 +291,7 @@ func (p *problem) judge(outcomes []Outcome) {
 		if o.Missing != "" {
 			continue
 		}
-		each := o.Sampling / float64(o.n())
+		rowSeconds := o.Sampling / float64(o.n())
 		for i := range o.Averages {
 			a := &o.Averages[i]
 			referenceError := 0.0
@@ -301,26 +300,27 @@ func (p *problem) judge(outcomes []Outcome) {
 			}
 			a.Off = math.Abs(a.Value-a.Reference) / math.Hypot(a.Error, referenceError)
 			if math.IsNaN(a.Off) {
-				a.Off = 0 // nobody else says anything
+				a.Off = 0 // there is no other outcome
 			}
-			// The variance over the target is that of our samples: rows of others may be means.
-			a.Independent = outcomes[0].variances[i] / (o.estimators[i] * each)
-			a.Seconds = o.Setup + each*o.estimators[i]/math.Pow(a.Unit/100, 2)
+			// The variance over the target is taken from our samples, as peers' rows may be means.
+			a.Independent = outcomes[0].targetVariances[i] / (o.chainVariances[i] * rowSeconds)
+			a.Seconds = o.Setup + rowSeconds*o.chainVariances[i]/math.Pow(a.Unit/100, 2)
 			if a.Seconds > o.slowest().Seconds {
 				o.Slowest = i
 			}
 		}
-		p.draw(o)
+		p.addCurve(o)
 	}
 }
 
-// consensus is the mean of what the other outcomes say of an observable, by the inverse of
-// their variances, with its error. Ours are not held against each other.
-func consensus(outcomes []Outcome, but, i int) (value, standardError float64) {
+// consensus returns the mean of average i of the outcomes other than number self, weighted by
+// their inverse variances, and its standard error. RevGen's presets are not compared with
+// each other.
+func consensus(outcomes []Outcome, self, i int) (value, standardError float64) {
 	var sum, weight float64
 	for k := range outcomes {
-		ours := outcomes[k].Preset != "" && outcomes[but].Preset != ""
-		if k != but && !ours && outcomes[k].Missing == "" {
+		bothOurs := outcomes[k].Preset != "" && outcomes[self].Preset != ""
+		if k != self && !bothOurs && outcomes[k].Missing == "" {
 			a := outcomes[k].Averages[i]
 			w := 1 / (a.Error * a.Error)
 			sum, weight = sum+w*a.Value, weight+w
@@ -329,23 +329,23 @@ func consensus(outcomes []Outcome, but, i int) (value, standardError float64) {
 	return sum / weight, 1 / math.Sqrt(weight)
 }
 
-// draw fills in the curve: errors after 2ᵏ-th parts of the rows.
-func (p *problem) draw(o *Outcome) {
+// addCurve fills in the curve, whose points are after 1, ½, ¼, … of the rows.
+func (p *problem) addCurve(o *Outcome) {
 	for n := o.n(); n >= 64; n /= 2 {
-		at := Point{Seconds: o.Setup + o.Sampling*float64(n)/float64(o.n())}
+		point := Point{Seconds: o.Setup + o.Sampling*float64(n)/float64(o.n())}
 		m := o.means(n)
 		for i := range o.Averages {
 			a := &o.Averages[i]
-			at.Error = max(at.Error, math.Abs(p.observables[i].value(m)-a.Reference)/a.Unit)
-			at.Standard = max(at.Standard, math.Sqrt(o.estimators[i]/float64(n))/a.Unit)
+			point.Error = max(point.Error, math.Abs(p.observables[i].value(m)-a.Reference)/a.Unit)
+			point.Standard = max(point.Standard, math.Sqrt(o.chainVariances[i]/float64(n))/a.Unit)
 		}
-		o.Curve = append(o.Curve, at)
+		o.Curve = append(o.Curve, point)
 	}
 	slices.SortFunc(o.Curve, func(a, b Point) int { return cmp.Compare(a.Seconds, b.Seconds) })
 }
 
-// Paid returns how many independent samples of another outcome take as long as the set-up
-// of o and as many of its own, +Inf if o never pays.
+// Paid returns the number of independent samples for which o and other take equally long,
+// set-up included, +Inf if o is never faster.
 func (o *Outcome) Paid(other *Outcome) float64 {
 	saved := 1/other.slowest().Independent - 1/o.slowest().Independent
 	if saved <= 0 {

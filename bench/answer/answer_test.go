@@ -69,7 +69,7 @@ func TestJudge(t *testing.T) {
 		{Contender: "elsewhere", Series: *autoregressive(n, 1.5, 0, 3)},
 		{Contender: "missing", Missing: "not installed"},
 	}
-	o := mean("x", 0, 1)
+	o := meanObservable("x", 0, 1)
 	o.unit = func(m []float64) float64 { return math.Sqrt(m[1] - m[0]*m[0]) }
 	p := problem{observables: []observable{o}}
 	p.judge(outcomes)
@@ -99,7 +99,7 @@ func TestConsensus(t *testing.T) {
 	outcomes := []Outcome{
 		{Series: *autoregressive(1000, 0, 0, 1)}, {Series: *autoregressive(1000, 0, 0, 2)}, {Series: *autoregressive(1000, 1, 0, 3)},
 	}
-	p := problem{observables: []observable{mean("x", 0, math.NaN())}}
+	p := problem{observables: []observable{meanObservable("x", 0, math.NaN())}}
 	p.judge(outcomes[:2])
 	require.True(t, outcomes[0].Right() && outcomes[1].Right())
 	require.Equal(t, outcomes[1].Averages[0].Value, outcomes[0].Averages[0].Reference)

@@ -6,36 +6,41 @@ import (
 	"strings"
 )
 
-// A bar is what the project asks of itself beside a contender, on one thread of a processor with
-// AVX-512. A bar is not moved.
+// A bar bounds a performance of RevGen relative to a contender, on one thread of a processor
+// with AVX-512. A bar is not moved.
 type bar struct {
-	problem, contender, what string
-	bound                    float64
-	most                     bool // at most the bound, not at least
-	of                       func(ours, other *Outcome) float64
+	problem, contender string
+	measure            string // the value in words, before the contender's name
+	bound              float64
+	atMost             bool // the value is to be at most the bound; else at least
+	value              func(ours, other *Outcome) float64
 }
 
-// bars lists them in the order of the problems.
-func bars() (all []bar) {
-	drawn := func(ours, other *Outcome) float64 { return ours.slowest().Independent / other.slowest().Independent }
-	answered := func(ours, other *Outcome) float64 { return ours.slowest().Seconds / other.slowest().Seconds }
+// bars returns all bars in the order of the problems.
+func bars() (list []bar) {
+	sampleRatio := func(ours, other *Outcome) float64 { return ours.slowest().Independent / other.slowest().Independent }
+	timeRatio := func(ours, other *Outcome) float64 { return ours.slowest().Seconds / other.slowest().Seconds }
+	atLeast := func(problem, contender, measure string, bound float64, value func(ours, other *Outcome) float64) {
+		list = append(list, bar{problem, contender, measure, bound, false, value})
+	}
+	atMost := func(problem, contender, measure string, bound float64, value func(ours, other *Outcome) float64) {
+		list = append(list, bar{problem, contender, measure, bound, true, value})
+	}
 	for i, lattice := range []string{"ising-16", "ising-32", "ising-64"} {
-		all = append(all,
-			bar{lattice, "Wolff", "samples/s, times those of", 12, false, drawn},
-			bar{lattice, "Wolff", "paid after samples of", []float64{5e5, 3e5, 3e5}[i], true, (*Outcome).Paid})
+		atLeast(lattice, "Wolff", "samples/s, times those of", 12, sampleRatio)
+		atMost(lattice, "Wolff", "paid after samples of", []float64{5e5, 3e5, 3e5}[i], (*Outcome).Paid)
 	}
 	for _, glass := range []string{"glass-8", "glass-16"} {
-		all = append(all, bar{glass, "replica exchange", "time to 1 %, times that of", 1, true, answered})
+		atMost(glass, "replica exchange", "time to 1 %, times that of", 1, timeRatio)
 	}
 	for _, posterior := range []string{"logistic", "schools", "funnel"} {
-		all = append(all,
-			bar{posterior, "Stan's NUTS", "time to 1 %, times that of", 3, true, answered},
-			bar{posterior, "Stan's NUTS", "samples/s, times those of", 100, false, drawn})
+		atMost(posterior, "Stan's NUTS", "time to 1 %, times that of", 3, timeRatio)
+		atLeast(posterior, "Stan's NUTS", "samples/s, times those of", 100, sampleRatio)
 	}
-	return all
+	return list
 }
 
-// writeBars writes a table of the bars whose contender has run.
+// writeBars writes a table of the bars whose contender has run, each with RevGen's best preset.
 func (r *Report) writeBars(b *strings.Builder) {
 	heading := "\n| target | bar | | measured | |\n|---|---|--:|--:|---|\n"
 	for _, bar := range bars() {
@@ -51,7 +56,7 @@ func (r *Report) writeBars(b *strings.Builder) {
 		var values []float64
 		for j := range outcomes {
 			if o := &outcomes[j]; o.Missing == "" && o.Preset != "" && o.Right() {
-				values = append(values, bar.of(o, &outcomes[other]))
+				values = append(values, bar.value(o, &outcomes[other]))
 			}
 		}
 		if len(values) == 0 {
@@ -59,14 +64,14 @@ func (r *Report) writeBars(b *strings.Builder) {
 		}
 		value, bound, verdict := slices.Max(values), "at least ", "missed"
 		met := value >= bar.bound
-		if bar.most {
+		if bar.atMost {
 			value, bound = slices.Min(values), "at most "
 			met = value <= bar.bound
 		}
 		if met {
 			verdict = "met"
 		}
-		fmt.Fprintf(b, "%s| %s | %s %s | %s | %s | %s |\n", heading, bar.problem, bar.what, bar.contender, bound+quantity(bar.bound), quantity(value), verdict)
+		fmt.Fprintf(b, "%s| %s | %s %s | %s | %s | %s |\n", heading, bar.problem, bar.measure, bar.contender, bound+quantity(bar.bound), quantity(value), verdict)
 		heading = ""
 	}
 }

@@ -12,23 +12,23 @@ import (
 	"github.com/revgen/revgen/target/graph"
 )
 
-// burn is the fraction of a chain's time that counts as coming before its first row.
-const burn = 0.1
+// burnIn is the fraction of a chain's steps that are left out, and count as its set-up.
+const burnIn = 0.1
 
-// fewest steps are taken whatever time they take, so that there are rows enough for an
-// autocorrelation time.
-const fewest = 4
+// minSteps is the least number of steps, however long they take, as an autocorrelation time
+// needs some rows.
+const minSteps = 4
 
-// chain is a peer that moves Markov chains.
+// chain is a peer that runs a Markov chain, or walkers that take their steps together.
 type chain struct {
-	peer   string
-	title  string
-	load   map[string]any                       // arrays
-	choose func(seed uint64) []any              // arguments of select
-	width  int                                  // numbers in a row of the peer's series
-	expand func(row []float64, state []float64) // functions of these; nil for themselves
-	means  int                                  // functions of a row
-	lanes  int                                  // rows that are averaged: walkers that take a step together
+	peer       string // its name in package peers
+	title      string
+	arrays     map[string]any             // loaded by their names
+	selection  func(seed uint64) []any    // arguments of peers.Process.Select
+	stateWidth int                        // numbers in a walker's state
+	width      int                        // functions in a row
+	observe    func(row, state []float64) // sets functions of a state; nil if they are its numbers
+	walkers    int                        // over which a row averages
 }
 
 func (c *chain) name() string { return c.title }
@@ -43,18 +43,18 @@ func (c *chain) start(w *peers.Workshop, seed uint64) (*peers.Process, string, e
 		return nil, "", err
 	}
 	about, err := p.About()
-	for name, numbers := range c.load {
+	for name, numbers := range c.arrays {
 		if err == nil {
 			err = p.Load(name, numbers)
 		}
 	}
 	if err == nil {
-		err = p.Select(c.choose(seed)...)
+		err = p.Select(c.selection(seed)...)
 	}
 	return p, about, err
 }
 
-// run has a peer take steps until they have taken as long as is asked for.
+// run has the peer take steps until they have taken the given processor time.
 func (c *chain) run(ctx context.Context, w *peers.Workshop, seconds float64, seed uint64) (*Series, string, error) {
 	p, about, err := c.start(w, seed)
 	if err != nil {
@@ -63,51 +63,51 @@ func (c *chain) run(ctx context.Context, w *peers.Workshop, seconds float64, see
 	defer p.Close()
 	began := p.Processor()
 	steps, spent := 0, 0.0
-	for calls := 1; (spent < seconds || steps < fewest) && (steps+calls)*c.lanes <= most; calls = min(2*calls, 1+int(float64(steps)*max(0.1, seconds/max(spent, 1e-3)-1))) {
+	for calls := 1; (spent < seconds || steps < minSteps) && (steps+calls)*c.walkers <= maxRows; calls = min(2*calls, 1+int(float64(steps)*max(0.1, seconds/max(spent, 1e-3)-1))) {
 		if _, err := p.Run(calls); err != nil {
 			return nil, "", err
 		}
 		steps += calls
 		spent = (p.Processor() - began).Seconds()
 	}
-	series := make([]float64, steps*c.lanes*c.width)
+	series := make([]float64, steps*c.walkers*c.stateWidth)
 	if err := p.Store("series", series); err != nil {
 		return nil, "", err
 	}
-	first := int(burn * float64(steps))
-	s := &Series{width: c.means, Setup: spent * float64(first) / float64(steps)}
+	first := int(burnIn * float64(steps))
+	s := &Series{width: c.width, Setup: spent * float64(first) / float64(steps)}
 	s.Sampling = spent - s.Setup
-	s.rows = c.rows(series[first*c.lanes*c.width:])
-	if c.lanes > 1 {
-		asked := make([]float64, 1)
-		if err := p.Store("evaluations", asked); err != nil {
+	s.rows = c.rows(series[first*c.walkers*c.stateWidth:])
+	if c.walkers > 1 {
+		evaluations := make([]float64, 1)
+		if err := p.Store("evaluations", evaluations); err != nil {
 			return nil, "", err
 		}
-		s.SetupEvaluations = asked[0] * float64(first) / float64(steps)
-		s.Evaluations = asked[0] - s.SetupEvaluations
+		s.SetupEvaluations = evaluations[0] * float64(first) / float64(steps)
+		s.Evaluations = evaluations[0] - s.SetupEvaluations
 	}
 	return s, about, ctx.Err()
 }
 
-// rows returns the means over lanes of functions of states.
+// rows returns the means over walkers of the functions of states.
 func (c *chain) rows(series []float64) []float64 {
-	n := len(series) / (c.width * c.lanes)
-	rows, one := make([]float64, n*c.means), make([]float64, c.means)
-	for i := range n * c.lanes {
-		state, row := series[i*c.width:(i+1)*c.width], rows[i/c.lanes*c.means:][:c.means]
-		copy(one, state)
-		if c.expand != nil {
-			c.expand(one, state)
+	n := len(series) / (c.stateWidth * c.walkers)
+	rows, values := make([]float64, n*c.width), make([]float64, c.width)
+	for i := range n * c.walkers {
+		state, row := series[i*c.stateWidth:(i+1)*c.stateWidth], rows[i/c.walkers*c.width:][:c.width]
+		copy(values, state)
+		if c.observe != nil {
+			c.observe(values, state)
 		}
-		for j, f := range one {
-			row[j] += f / float64(c.lanes)
+		for j, f := range values {
+			row[j] += f / float64(c.walkers)
 		}
 	}
 	return rows
 }
 
-// nuts is Stan's sampler, which is started anew for every series: a short run tells how
-// many draws the time suffices for.
+// nuts is Stan's sampler. Each of its runs draws a new series, so that a short run first has
+// to tell how many draws the time is enough for.
 type nuts struct{ chain }
 
 func (c *nuts) run(ctx context.Context, w *peers.Workshop, seconds float64, seed uint64) (*Series, string, error) {
@@ -116,44 +116,45 @@ func (c *nuts) run(ctx context.Context, w *peers.Workshop, seconds float64, seed
 		return nil, "", err
 	}
 	defer p.Close()
-	draws, times, asked := 1000, make([]float64, 2), make([]float64, 2)
-	for try := range 2 {
+	// Both hold what preceded the first draw, and then the draws'.
+	draws, times, evaluations := 1000, make([]float64, 2), make([]float64, 2)
+	for attempt := range 2 {
 		if _, err := p.Run(draws); err != nil {
 			return nil, "", err
 		}
 		if err := p.Store("times", times); err != nil {
 			return nil, "", err
 		}
-		if enough := int(float64(draws) * seconds / max(times[1], 1e-3)); try == 0 && enough > draws {
-			draws = min(enough, most)
-			continue
+		affordable := int(float64(draws) * seconds / max(times[1], 1e-3))
+		if attempt > 0 || affordable <= draws {
+			break
 		}
-		break
+		draws = min(affordable, maxRows)
 	}
-	series := make([]float64, draws*c.width)
+	series := make([]float64, draws*c.stateWidth)
 	if err := p.Store("series", series); err != nil {
 		return nil, "", err
 	}
-	if err := p.Store("evaluations", asked); err != nil {
+	if err := p.Store("evaluations", evaluations); err != nil {
 		return nil, "", err
 	}
 	return &Series{
-		width: c.means, rows: c.rows(series), Setup: times[0], Sampling: times[1],
-		SetupEvaluations: asked[0], Evaluations: asked[1],
+		width: c.width, rows: c.rows(series), Setup: times[0], Sampling: times[1],
+		SetupEvaluations: evaluations[0], Evaluations: evaluations[1],
 	}, about, ctx.Err()
 }
 
-// lattice is the critical Ising model.
+// lattice is the Ising model on a periodic square lattice.
 func lattice(side int, beta float64) problem {
 	n := float64(side * side)
-	expand := func(row []float64, energy, m float64) {
+	observe := func(row []float64, energy, m float64) {
 		row[0], row[1], row[2], row[3] = energy, energy*energy, m, m*m
 	}
 	cluster := func(move, title string) contender {
 		return &chain{
-			peer: "c-chains", title: title, width: 2, means: 4, lanes: 1,
-			choose: func(seed uint64) []any { return []any{move, side, beta, seed} },
-			expand: func(row, state []float64) { expand(row, state[0], state[1]) },
+			peer: "c-chains", title: title, stateWidth: 2, width: 4, walkers: 1,
+			selection: func(seed uint64) []any { return []any{move, side, beta, seed} },
+			observe:   func(row, state []float64) { observe(row, state[0], state[1]) },
 		}
 	}
 	exact := crash.Must(ising.Kaufman(side, 1, beta))
@@ -161,14 +162,14 @@ func lattice(side int, beta float64) problem {
 		name:  fmt.Sprint("ising-", side),
 		about: fmt.Sprintf("the critical %d×%d Ising model", side, side),
 		observables: []observable{
-			mean("energy", 0, exact.Energy),
-			mean("abs magnetisation", 2, math.NaN()),
-			variance("specific heat", beta*beta, 0, exact.SpecificHeat),
-			variance("susceptibility", beta*n, 2, math.NaN()),
+			meanObservable("energy", 0, exact.Energy),
+			meanObservable("abs magnetisation", 2, math.NaN()),
+			varianceObservable("specific heat", beta*beta, 0, exact.SpecificHeat),
+			varianceObservable("susceptibility", beta*n, 2, math.NaN()),
 		},
-		ours: ours{
-			system: ising.Definition, set: []string{fmt.Sprint("target.l=", side), fmt.Sprint("target.beta=", beta)}, width: 4,
-			expand: func(row []float64, state []byte) { energy, m := latticeSums(state, side); expand(row, energy, m) },
+		ours: revgen{
+			system: ising.Definition, assignments: []string{fmt.Sprint("target.l=", side), fmt.Sprint("target.beta=", beta)}, width: 4,
+			observe: func(row []float64, state []byte) { energy, m := latticeSums(state, side); observe(row, energy, m) },
 		},
 		peers: []contender{cluster("wolff", "Wolff"), cluster("swendsen-wang", "Swendsen–Wang")},
 	}
@@ -179,12 +180,12 @@ func latticeSums(state []byte, side int) (energy, m float64) {
 	var sum, bonds int32
 	for y := range side {
 		row, below := state[y*side:(y+1)*side], state[(y+1)%side*side:]
-		last := int8(row[side-1])
+		left := int8(row[side-1])
 		for x, s := range row {
 			s := int8(s)
 			sum += int32(s)
-			bonds += int32(s*last) + int32(s*int8(below[x]))
-			last = s
+			bonds += int32(s*left) + int32(s*int8(below[x]))
+			left = s
 		}
 	}
 	return -float64(bonds), math.Abs(float64(sum)) / float64(side*side)
@@ -202,12 +203,14 @@ func cubic(side int, beta float64) problem {
 	return graphProblem(fmt.Sprint("cubic-", side), fmt.Sprintf("the %d×%d×%d Ising model at β = %g", side, side, side, beta), side*side*side, edges, pairs, ladder(beta, side))
 }
 
-// graphProblem has the first of some inverse temperatures, the others for replica exchange.
-func graphProblem(name, about string, spins int, edges [][3]int32, pairs [][2]int32, levels []float64) problem {
+// graphProblem is a model of spins on a graph at the first of the inverse temperatures. The
+// others are for replica exchange. Its observables are those of the energy and the
+// correlations of pairs of spins.
+func graphProblem(name, about string, spins int, edges []edge, pairs [][2]int32, levels []float64) problem {
 	width, beta := 2+len(pairs), levels[0]
 	observables := []observable{
-		mean("energy", 0, math.NaN()),
-		variance("specific heat", beta*beta, 0, math.NaN()),
+		meanObservable("energy", 0, math.NaN()),
+		varianceObservable("specific heat", beta*beta, 0, math.NaN()),
 	}
 	for i, p := range pairs {
 		observables = append(observables, observable{
@@ -218,10 +221,10 @@ func graphProblem(name, about string, spins int, edges [][3]int32, pairs [][2]in
 	return problem{
 		name: name, about: about,
 		observables: observables,
-		ours: ours{
+		ours: revgen{
 			system: graph.Definition, width: width,
-			set: []string{fmt.Sprint("target.spins=", spins), fmt.Sprintf("target.edges=%s", crash.Must(json.Marshal(edges))), fmt.Sprint("target.beta=", beta)},
-			expand: func(row []float64, state []byte) {
+			assignments: []string{fmt.Sprint("target.spins=", spins), fmt.Sprintf("target.edges=%s", crash.Must(json.Marshal(edges))), fmt.Sprint("target.beta=", beta)},
+			observe: func(row []float64, state []byte) {
 				for _, e := range edges {
 					row[0] -= float64(e[2] * int32(int8(state[e[0]])*int8(state[e[1]])))
 				}
@@ -233,16 +236,16 @@ func graphProblem(name, about string, spins int, edges [][3]int32, pairs [][2]in
 		},
 		peers: []contender{
 			&chain{
-				peer: "c-chains", title: "replica exchange", width: width, means: width, lanes: 1,
-				load:   map[string]any{"edges": edges, "pairs": pairs, "levels": levels},
-				choose: func(seed uint64) []any { return []any{"tempering", spins, seed, len(levels)} },
+				peer: "c-chains", title: "replica exchange", stateWidth: width, width: width, walkers: 1,
+				arrays:    map[string]any{"edges": edges, "pairs": pairs, "levels": levels},
+				selection: func(seed uint64) []any { return []any{"tempering", spins, seed, len(levels)} },
 			},
 		},
 	}
 }
 
-// ladder returns inverse temperatures from beta down to where a glass moves freely, so
-// close that neighbours exchange about every third time.
+// ladder returns inverse temperatures from beta down to beta/5, where a glass moves freely.
+// They are so close that neighbours exchange about every third time.
 func ladder(beta float64, side int) []float64 {
 	n := 6 + side/2
 	levels := make([]float64, n)

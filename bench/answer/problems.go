@@ -4,7 +4,7 @@ import "math/rand/v2"
 
 const critical = 0.44068679350977
 
-// problems returns all of them, with fresh counters.
+// problems returns all problems.
 func problems() []problem {
 	return append([]problem{
 		lattice(16, critical), lattice(32, critical), lattice(64, critical),
@@ -12,7 +12,7 @@ func problems() []problem {
 	}, vectorProblems()...)
 }
 
-// Bonds returns the bonds of a periodic lattice, those of each site to the next along every axis.
+// Bonds returns the bonds of a periodic lattice, from each site to the next along every axis.
 func Bonds(dimensions, side int) (bonds [][2]int32) {
 	sites := 1
 	for range dimensions {
@@ -30,20 +30,25 @@ func Bonds(dimensions, side int) (bonds [][2]int32) {
 	return bonds
 }
 
-// cubicGraph is a periodic cubic lattice of couplings 1, and two pairs of spins.
-func cubicGraph(side int) (edges [][3]int32, pairs [][2]int32) {
+// An edge is two sites and their coupling.
+type edge = [3]int32
+
+// cubicGraph returns a periodic cubic lattice of couplings 1, and two pairs of spins that are
+// far from each other.
+func cubicGraph(side int) (edges []edge, pairs [][2]int32) {
 	for _, b := range Bonds(3, side) {
-		edges = append(edges, [3]int32{b[0], b[1], 1})
+		edges = append(edges, edge{b[0], b[1], 1})
 	}
 	half := int32(side / 2)
 	return edges, [][2]int32{{0, half}, {0, half * int32(side*side+side+1)}}
 }
 
-// glassGraph draws couplings, and four pairs of spins that are far from each other.
-func glassGraph(side int, seed uint64) (edges [][3]int32, pairs [][2]int32) {
-	r := rand.New(rand.NewPCG(seed, 0x676c617373))
+// glassGraph returns a periodic square lattice with random couplings of ±1, and four random
+// pairs of spins that are far from each other.
+func glassGraph(side int, seed uint64) (edges []edge, pairs [][2]int32) {
+	r := rand.New(rand.NewPCG(seed, 0x676c617373)) // "glass" in ASCII
 	for _, b := range Bonds(2, side) {
-		edges = append(edges, [3]int32{b[0], b[1], int32(2*r.IntN(2) - 1)})
+		edges = append(edges, edge{b[0], b[1], int32(2*r.IntN(2) - 1)})
 	}
 	at := func(y, x int) int32 { return int32(y%side*side + x%side) }
 	for range 4 {

@@ -115,8 +115,8 @@ func TestSeriesOfPeers(t *testing.T) {
 	w := pretenders(t)
 	expand := func(row, x []float64) { row[0], row[1], row[2] = x[0], x[1]*x[1], 5 }
 	load := map[string]any{"x": []float64{1}, "y": []float64{2}}
-	walk := &chain{peer: "emcee", title: "walkers", load: load, width: 2, means: 3, lanes: 4, expand: expand,
-		choose: func(seed uint64) []any { return []any{"name", 4, 2, seed} }}
+	walk := &chain{peer: "emcee", title: "walkers", arrays: load, stateWidth: 2, width: 3, walkers: 4, observe: expand,
+		selection: func(seed uint64) []any { return []any{"name", 4, 2, seed} }}
 	s, about, err := walk.run(t.Context(), w, 0.3, 1)
 	require.NoError(t, err)
 	require.Equal(t, "about", about)
@@ -137,7 +137,7 @@ func TestSeriesOfPeers(t *testing.T) {
 		require.InDeltaSlice(t, want[:], s.rows[3*r:3*r+3], 1e-9)
 	}
 
-	stan := &nuts{chain{peer: "stan", title: "draws", load: load, width: 2, means: 2, lanes: 1, choose: func(seed uint64) []any { return []any{"name", 2, seed} }}}
+	stan := &nuts{chain{peer: "stan", title: "draws", arrays: load, stateWidth: 2, width: 2, walkers: 1, selection: func(seed uint64) []any { return []any{"name", 2, seed} }}}
 	for seconds, draws := range map[float64]int{0.5: 1000, 1: 1000, 1.5: 1500} {
 		s, _, err = stan.run(t.Context(), w, seconds, 1)
 		require.NoError(t, err)
@@ -305,7 +305,7 @@ func TestInfluence(t *testing.T) {
 	require.InDelta(t, square, variance, 1e-7)
 
 	// Points of a curve are after all rows, half of them, … and at least 64.
-	p := problem{observables: []observable{mean("x", 0, 1)}}
+	p := problem{observables: []observable{meanObservable("x", 0, 1)}}
 	for n, points := range map[int]int{63: 0, 64: 1, 127: 1, 128: 2, 1000: 4} {
 		outcomes := []Outcome{{Series: *autoregressive(n, 1, 0, 1)}}
 		p.judge(outcomes)
@@ -337,7 +337,7 @@ func TestEveryAverage(t *testing.T) {
 		{Preset: "best", Series: *autoregressive(n, 1, 0.3, 1)}, {Preset: "quick", Series: *autoregressive(n, 1, 0, 2)},
 		{Missing: "gone"}, {Series: *autoregressive(n, 1, 0.5, 3)}, {Series: *autoregressive(n, 1.1, 0.8, 4)},
 	}
-	asked := []observable{mean("x", 0, 1), mean("x²", 1, math.NaN()), mean("again", 0, math.NaN())}
+	asked := []observable{meanObservable("x", 0, 1), meanObservable("x²", 1, math.NaN()), meanObservable("again", 0, math.NaN())}
 	asked[1].unit = func([]float64) float64 { return 0.01 }
 	asked[2].unit = func([]float64) float64 { return 2 }
 	p := problem{observables: asked}
@@ -421,8 +421,8 @@ func TestProblems(t *testing.T) {
 		return sum
 	}
 	for _, p := range problems() {
-		p.know()
-		set := strings.Join(p.ours.set, " ")
+		p.setExact()
+		set := strings.Join(p.ours.assignments, " ")
 		if len(set) > 60 {
 			set = fmt.Sprint(set[:60], " ", sum([]byte(set)))
 		}
@@ -439,26 +439,26 @@ func TestProblems(t *testing.T) {
 			n *= n * n
 		}
 		if c, ok := p.peers[0].(*nuts); ok {
-			n, signs = c.width, false
+			n, signs = c.stateWidth, false
 		}
 		floats, data := state(n, signs)
 		row := make([]float64, p.ours.width)
-		p.ours.expand(row, data)
+		p.ours.observe(row, data)
 		fmt.Fprintf(&b, "\n%.6g\n", row)
 		for _, c := range p.peers {
 			chain, ok := c.(*chain)
 			if !ok {
 				chain = &c.(*nuts).chain
 			}
-			fmt.Fprintf(&b, "%s by %s, %v: %d to %d of %d", c.name(), chain.peer, chain.choose(7), chain.width, chain.means, chain.lanes)
+			fmt.Fprintf(&b, "%s by %s, %v: %d to %d of %d", c.name(), chain.peer, chain.selection(7), chain.stateWidth, chain.width, chain.walkers)
 			for _, name := range []string{"x", "y", "edges", "pairs", "levels"} {
-				if numbers, ok := chain.load[name]; ok {
+				if numbers, ok := chain.arrays[name]; ok {
 					fmt.Fprintf(&b, " %s %.8g", name, sum(numbers))
 				}
 			}
-			if chain.expand != nil {
-				row := make([]float64, chain.means)
-				chain.expand(row, floats[:chain.width])
+			if chain.observe != nil {
+				row := make([]float64, chain.width)
+				chain.observe(row, floats[:chain.stateWidth])
 				fmt.Fprintf(&b, "\n%.6g", row)
 			}
 			b.WriteString("\n")

@@ -42,8 +42,8 @@ func (r *Report) Read(data []byte) error {
 	return err
 }
 
-// Write writes the report: md a summary, a table, a sentence for each target where we are
-// not first, and the bars; csv the curves, json everything.
+// Write writes the report. md has a summary, a table, a sentence for each target where RevGen
+// is not first, and the bars; csv has the curves; json has everything.
 func (r *Report) Write(w io.Writer, format string) error {
 	switch format {
 	case "md":
@@ -64,9 +64,9 @@ func (r *Report) markdown() string {
 	fmt.Fprintf(b, "%s, one thread, %s, seed %d. Times are those of the processor.\n", r.CPU, r.Version, r.Seed)
 	b.WriteString("\n| target | 1 % after, RevGen | | then samples/s | first of the others | | then samples/s | paid after samples |\n|---|--:|---|--:|--:|---|--:|--:|\n")
 	for _, a := range r.Answers {
-		if ours, other := a.first(true), a.first(false); ours != nil && other != nil {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", a.Problem, ours.answered(), ours.Preset, quantity(ours.slowest().Independent),
-				other.answered(), other.Contender, quantity(other.slowest().Independent), quantity(ours.Paid(other)))
+		if ours, other := a.fastest(true), a.fastest(false); ours != nil && other != nil {
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", a.Problem, ours.timeText(), ours.Preset, quantity(ours.slowest().Independent),
+				other.timeText(), other.Contender, quantity(other.slowest().Independent), quantity(ours.Paid(other)))
 		}
 	}
 	b.WriteString("\n| target | by | before the first sample | evaluations | 1 % of the slowest average after | which | independent samples/s after that | training has paid after | |\n|---|---|--:|--:|--:|---|--:|--:|---|\n")
@@ -79,22 +79,22 @@ func (r *Report) markdown() string {
 			}
 			s := o.slowest()
 			paid := ""
-			if first := a.first(true); o.Preset == "" && first != nil {
+			if ours := a.fastest(true); o.Preset == "" && ours != nil {
 				paid = "never"
-				if n := first.Paid(o); !math.IsInf(n, 1) {
+				if n := ours.Paid(o); !math.IsInf(n, 1) {
 					paid = quantity(n) + " samples"
 				}
 			}
-			asked := "–"
+			evaluations := "–"
 			if o.SetupEvaluations+o.Evaluations > 0 {
-				asked = fmt.Sprintf("%s + %s a sample", quantity(o.SetupEvaluations), quantity(o.Evaluations/o.Sampling/s.Independent))
+				evaluations = fmt.Sprintf("%s + %s a sample", quantity(o.SetupEvaluations), quantity(o.Evaluations/o.Sampling/s.Independent))
 			}
-			fmt.Fprintf(b, "| %s | %s | %s s | %s | %s s | %s | %s | %s | %s |\n", a.Problem, o.Contender, quantity(o.Setup), asked,
+			fmt.Fprintf(b, "| %s | %s | %s s | %s | %s s | %s | %s | %s | %s |\n", a.Problem, o.Contender, quantity(o.Setup), evaluations,
 				quantity(s.Seconds), s.Observable, quantity(s.Independent), paid, o.remark())
 		}
 	}
 	for _, a := range r.Answers {
-		if text := a.lost(); text != "" {
+		if text := a.slowerText(); text != "" {
 			fmt.Fprintf(b, "\n%s: %s", a.Problem, text)
 		}
 	}
@@ -102,7 +102,7 @@ func (r *Report) markdown() string {
 	return b.String()
 }
 
-// remark says what contradicts an outcome.
+// remark names the average that contradicts its reference most, "" if none does.
 func (o *Outcome) remark() string {
 	if o.Right() {
 		return ""
@@ -111,9 +111,9 @@ func (o *Outcome) remark() string {
 	return fmt.Sprintf("wrong: %s is %s, not %s, %.0f standard errors off", worst.Observable, quantity(worst.Value), quantity(worst.Reference), worst.Off)
 }
 
-// first returns the outcome, of ours or of the others, that has its answer first, a right one
-// if there is any, and nil if there is none.
-func (a *Answer) first(ours bool) (first *Outcome) {
+// fastest returns the outcome that has its slowest average first, of RevGen's if ours is set
+// and else of the peers'. Right outcomes come before wrong ones. It is nil if there is none.
+func (a *Answer) fastest(ours bool) (first *Outcome) {
 	for i := range a.Outcomes {
 		o := &a.Outcomes[i]
 		if o.Missing != "" || ours != (o.Preset != "") {
@@ -126,25 +126,25 @@ func (a *Answer) first(ours bool) (first *Outcome) {
 	return first
 }
 
-// answered says when an outcome has its answer, and whether that is wrong.
-func (o *Outcome) answered() string {
+// timeText writes the time of an outcome's slowest average, and whether the outcome is wrong.
+func (o *Outcome) timeText() string {
 	return quantity(o.slowest().Seconds) + " s" + map[bool]string{false: " (wrong)"}[o.Right()]
 }
 
-// lost says why a contender has its answer before us, "" if none has.
-func (a *Answer) lost() string {
-	ours, first := a.first(true), a.first(false)
+// slowerText says why a peer has its answer before RevGen, "" if none has.
+func (a *Answer) slowerText() string {
+	ours, peer := a.fastest(true), a.fastest(false)
 	switch {
-	case ours == nil || first == nil || !first.Right() || ours.slowest().Seconds <= first.slowest().Seconds:
+	case ours == nil || peer == nil || !peer.Right() || ours.slowest().Seconds <= peer.slowest().Seconds:
 		return ""
-	case ours.slowest().Independent > first.slowest().Independent:
+	case ours.slowest().Independent > peer.slowest().Independent:
 		return fmt.Sprintf("%s answers first, since training takes %s of our %s s; from then on a sample of ours costs %s times less.\n",
-			first.Contender, quantity(ours.Setup), quantity(ours.slowest().Seconds), quantity(ours.slowest().Independent/first.slowest().Independent))
+			peer.Contender, quantity(ours.Setup), quantity(ours.slowest().Seconds), quantity(ours.slowest().Independent/peer.slowest().Independent))
 	}
-	return fmt.Sprintf("%s answers first, and its samples cost %s times less than ours.\n", first.Contender, quantity(first.slowest().Independent/ours.slowest().Independent))
+	return fmt.Sprintf("%s answers first, and its samples cost %s times less than ours.\n", peer.Contender, quantity(peer.slowest().Independent/ours.slowest().Independent))
 }
 
-// quantity writes a number for people: three digits, and thousands as such.
+// quantity writes a number with three digits, thousands with a comma, and millions in words.
 func quantity(x float64) string {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return "–"
@@ -173,14 +173,14 @@ func (r *Report) csv(w io.Writer) error {
 	return c.WriteAll(rows)
 }
 
-// Figure shows the curves, three problems a row: measured errors as points, what the
-// autocorrelation time makes expected as lines.
+// Figure shows the curves, three problems a row. Points are measured errors; lines are the
+// errors expected from autocorrelation times.
 func (r *Report) Figure() figure.Figure {
 	f := figure.Figure{Name: "answer", Title: "largest error of an average after so much time of a processor, training included"}
-	const across = 3
+	const panelsPerRow = 3
 	roles := map[string]figure.Role{} // one for each contender
 	for i, a := range r.Answers {
-		if i%across == 0 {
+		if i%panelsPerRow == 0 {
 			f.Rows = append(f.Rows, figure.Row{})
 		}
 		row := &f.Rows[len(f.Rows)-1]

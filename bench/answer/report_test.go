@@ -167,16 +167,16 @@ func TestFirst(t *testing.T) {
 		return o
 	}
 	a := Answer{Outcomes: []Outcome{outcome("best", "best", 5, 100, 0), outcome("quick", "quick", 5, 100, 0), outcome("x", "", 5, 100, 0), outcome("y", "", 5, 100, 0)}}
-	require.Same(t, &a.Outcomes[0], a.first(true))
-	require.Same(t, &a.Outcomes[2], a.first(false))
-	require.Nil(t, (&Answer{}).first(true))
-	require.Empty(t, a.lost(), "as fast as we are")
+	require.Same(t, &a.Outcomes[0], a.fastest(true))
+	require.Same(t, &a.Outcomes[2], a.fastest(false))
+	require.Nil(t, (&Answer{}).fastest(true))
+	require.Empty(t, a.slowerText(), "as fast as we are")
 	a.Outcomes[2].Averages[0].Seconds = 2.5
-	require.Equal(t, "x answers first, and its samples cost 1 times less than ours.\n", a.lost())
+	require.Equal(t, "x answers first, and its samples cost 1 times less than ours.\n", a.slowerText())
 	a.Outcomes[0].Averages[0].Independent = 250
-	require.Equal(t, "x answers first, since training takes 4 of our 5 s; from then on a sample of ours costs 2.5 times less.\n", a.lost())
+	require.Equal(t, "x answers first, since training takes 4 of our 5 s; from then on a sample of ours costs 2.5 times less.\n", a.slowerText())
 	a.Outcomes[2].Averages[0].Off = 5
-	require.Empty(t, a.lost(), "which is wrong")
+	require.Empty(t, a.slowerText(), "which is wrong")
 	for off, right := range map[float64]bool{4.999: true, 5: false, math.NaN(): false, math.Inf(1): false} {
 		o := outcome("x", "", 1, 1, 0, off)
 		require.Equal(t, right, o.Right(), off)
@@ -198,7 +198,7 @@ func TestFirst(t *testing.T) {
 func TestCurves(t *testing.T) {
 	for n, want := range map[int][]float64{63: nil, 64: {5}, 127: {5}, 128: {3, 5}, 256: {2, 3, 5}} {
 		o := []Outcome{{Series: *autoregressive(n, 0, 0, 1)}}
-		p := problem{observables: []observable{mean("x", 0, 0)}}
+		p := problem{observables: []observable{meanObservable("x", 0, 0)}}
 		p.judge(o)
 		var seconds []float64
 		for _, at := range o[0].Curve {
@@ -211,7 +211,7 @@ func TestCurves(t *testing.T) {
 	require.InDelta(t, (1/0.01+2/0.04)/(1/0.01+1/0.04), value, 1e-12)
 	require.InDelta(t, 1/math.Sqrt(1/0.01+1/0.04), standardError, 1e-12)
 	alone := []Outcome{{Series: *autoregressive(100, 0, 0, 1)}}
-	p := problem{observables: []observable{mean("x", 0, math.NaN())}}
+	p := problem{observables: []observable{meanObservable("x", 0, math.NaN())}}
 	p.judge(alone)
 	require.Zero(t, alone[0].Averages[0].Off, "nobody else says anything")
 	require.True(t, alone[0].Right())

@@ -41,7 +41,7 @@ func TestVectorDensities(t *testing.T) {
 			return sum
 		}
 	}
-	design, outcomes := regression(10, 200)
+	design, outcomes := simulateLogistic(10, 200)
 	for name, want := range map[string]func(x []float64) float64{
 		"logistic": func(x []float64) (sum float64) {
 			for _, v := range x {
@@ -119,7 +119,7 @@ func TestFieldMeans(t *testing.T) {
 				for i, v := range phi {
 					binary.LittleEndian.PutUint32(state[4*i:], math.Float32bits(float32(v)))
 				}
-				p.ours.expand(row, state)
+				p.ours.observe(row, state)
 				floats.AddScaled(block, 1.0/sweeps, row)
 			}
 			for i := range means {
@@ -166,7 +166,7 @@ func TestVectorMeans(t *testing.T) {
 // TestRegression: outcomes follow the logistic law of the coefficients that are drawn first.
 func TestRegression(t *testing.T) {
 	const d, n = 3, 5000
-	design, outcomes := regression(d, n)
+	design, outcomes := simulateLogistic(d, n)
 	random := rand.New(rand.NewPCG(1, 2))
 	truth := []float64{random.NormFloat64(), random.NormFloat64(), random.NormFloat64()}
 	require.Len(t, outcomes, n)

@@ -14,31 +14,31 @@ import (
 	"github.com/revgen/revgen/internal/version"
 )
 
-// most rows are kept of a series.
-const most = 1 << 20
+// maxRows bounds the rows of a series.
+const maxRows = 1 << 20
 
-// presets are ours, in the order of outcomes.
+// presets are RevGen's, in the order of outcomes.
 var presets = []string{"best", "quick"}
 
-// ours trains a generator by a preset and draws samples with their weights.
-type ours struct {
-	preset string
-	system engine.Definition
-	set    []string
-	expand func(row []float64, state []byte) // functions of a state of the weighted format
-	width  int
+// revgen trains a generator by a preset and draws samples with their weights.
+type revgen struct {
+	preset      string
+	system      engine.Definition
+	assignments []string                          // key.path=value, after the preset's values
+	observe     func(row []float64, state []byte) // adds functions of a state of the weighted format to zeros
+	width       int                               // functions in a row
 }
 
-func (o *ours) name() string { return "revgen, " + o.preset }
+func (o *revgen) name() string { return "revgen, " + o.preset }
 
-func (o *ours) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed uint64) (*Series, string, error) {
+func (o *revgen) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed uint64) (*Series, string, error) {
 	began := peers.Processor(0)
 	spent := func() float64 { return (peers.Processor(0) - began).Seconds() }
 	tally := new(engine.Tally)
 	ctx = engine.WithTally(ctx, tally)
 	count := func() float64 { return float64(tally.Evaluations().Total()) }
 	cfg, _, err := catalogue.Systems{o.system}.Resolve(ctx, catalogue.Source{
-		System: o.system.Name, Preset: o.preset, Set: append(o.set, fmt.Sprint("training.seed=", seed)),
+		System: o.system.Name, Preset: o.preset, Set: append(o.assignments, fmt.Sprint("training.seed=", seed)),
 	})
 	if err != nil {
 		return nil, "", err
@@ -69,7 +69,7 @@ func (o *ours) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed
 	const rows = 8192
 	buffer := make([]byte, rows*format.RowBytes)
 	largest := math.Inf(-1)
-	for first := uint64(0); s.Sampling < seconds && s.n() < most; first += rows {
+	for first := uint64(0); s.Sampling < seconds && s.n() < maxRows; first += rows {
 		before := spent()
 		if err := stream.Fill(ctx, buffer, format, first, 0); err != nil {
 			return nil, "", err
@@ -77,10 +77,10 @@ func (o *ours) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed
 		s.Sampling += spent() - before
 		for r := range rows {
 			state := buffer[r*format.RowBytes : (r+1)*format.RowBytes]
-			at := len(s.rows)
+			begin := len(s.rows)
 			s.rows = append(s.rows, make([]float64, o.width)...)
-			end := len(state) - 8
-			o.expand(s.rows[at:], state[:end])
+			end := len(state) - 8 // where the logarithm of the weight is
+			o.observe(s.rows[begin:], state[:end])
 			w := math.Float64frombits(binary.LittleEndian.Uint64(state[end:]))
 			s.weights = append(s.weights, w)
 			largest = max(largest, w)
