@@ -18,9 +18,9 @@ const tick = time.Second / 100
 // processorUsage returns the usage up to now. children are the process IDs of peers that
 // still run.
 func processorUsage(children []int) usage {
-	u := usage{at: time.Now(), busy: allProcessors(), own: peers.Processor(0)}
+	u := usage{at: time.Now(), busy: allProcessors(), own: peers.ProcessorTime(0)}
 	for _, pid := range children {
-		u.own += peers.Processor(pid)
+		u.own += peers.ProcessorTime(pid)
 	}
 	return u
 }

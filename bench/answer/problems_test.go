@@ -58,7 +58,7 @@ func pretend(failing int) {
 			n, _ := strconv.Atoi(words[1])
 			if n < 1000 { // of emcee
 				calls += n
-				for began := peers.Processor(0); peers.Processor(0)-began < time.Duration(n)*20*time.Millisecond; {
+				for began := peers.ProcessorTime(0); peers.ProcessorTime(0)-began < time.Duration(n)*20*time.Millisecond; {
 				}
 			} else {
 				calls = n

@@ -32,8 +32,8 @@ type revgen struct {
 func (o *revgen) name() string { return "revgen, " + o.preset }
 
 func (o *revgen) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed uint64) (*Series, string, error) {
-	began := peers.Processor(0)
-	spent := func() float64 { return (peers.Processor(0) - began).Seconds() }
+	began := peers.ProcessorTime(0)
+	spent := func() float64 { return (peers.ProcessorTime(0) - began).Seconds() }
 	tally := new(engine.Tally)
 	ctx = engine.WithTally(ctx, tally)
 	count := func() float64 { return float64(tally.Evaluations().Total()) }

@@ -27,17 +27,17 @@ type Peer struct {
 	Name    string
 	Summary string
 	Install string // the command that installs what it needs on Debian
-	Program string // of which the peer is another setting, or empty
+	Program string // the peer that this one is another setting of; empty if it is none
 
 	compiler []string // command line without files; nil for Python or R
 	source   string
-	with     []string // further sources of a script
+	scripts  []string // further sources that a script needs
 	libs     []string
 	imports  string   // module that Python must find, or package that R must
-	env      []string // beside the numbers of threads
+	env      []string // further environment variables, beside the numbers of threads
 }
 
-// The compilers' packages are part of every installation hint.
+// The commands that install peers include the compilers' packages.
 const (
 	installC       = "apt install gcc libc6-dev"
 	installBLAS    = "apt install gcc libc6-dev libopenblas-dev"
@@ -47,7 +47,7 @@ const (
 	installStan    = "apt install r-cran-rstan r-cran-bh g++"
 )
 
-var all = []Peer{
+var allPeers = []Peer{
 	{
 		Name: "openblas", Summary: "OpenBLAS's sgemm", Install: installBLAS,
 		compiler: []string{"gcc", "-O3", "-march=native"}, source: "openblas.c", libs: []string{"-lopenblas"},
@@ -71,11 +71,11 @@ var all = []Peer{
 	},
 	{
 		Name: "pytorch", Summary: "PyTorch as installed", Install: installPyTorch,
-		source: "pytorch.py", with: pytorch, imports: "torch", env: allocator,
+		source: "pytorch.py", scripts: pytorch, imports: "torch", env: allocator,
 	},
 	{
 		Name: "pytorch-avx512", Program: "pytorch", Summary: "PyTorch with its AVX-512 kernels switched on", Install: installPyTorch,
-		source: "pytorch.py", with: pytorch, imports: "torch", env: append([]string{"ATEN_CPU_CAPABILITY=avx512"}, allocator...),
+		source: "pytorch.py", scripts: pytorch, imports: "torch", env: append([]string{"ATEN_CPU_CAPABILITY=avx512"}, allocator...),
 	},
 	{
 		Name: "c-chains", Summary: "Wolff, Swendsen–Wang and replica exchange of bit-coded spins in C", Install: installC,
@@ -87,7 +87,7 @@ var all = []Peer{
 	},
 	{
 		Name: "stan", Summary: "Stan's NUTS by rstan", Install: installStan,
-		source: "stan.R", with: []string{"targets.stan"}, imports: "rstan",
+		source: "stan.R", scripts: []string{"targets.stan"}, imports: "rstan",
 	},
 }
 
@@ -95,7 +95,7 @@ var pytorch = []string{"pytorch_systems.py"}
 
 // Find returns the peer of the given name.
 func Find(name string) (*Peer, error) {
-	found, err := lists.Choose(all, []string{name}, func(p Peer) string { return p.Name }, "unknown peer %q; the peers are %s")
+	found, err := lists.Choose(allPeers, []string{name}, func(p Peer) string { return p.Name }, "unknown peer %q; the peers are %s")
 	if err != nil {
 		return nil, err
 	}
@@ -109,15 +109,15 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is missing: %s; install it with: %s", e.Peer, e.Reason, e.Install)
 }
 
-// allocator has glibc keep the memory that a program frees. PyTorch's matrices of
-// 16 MiB come from fresh pages otherwise, and it spends 10 to 60 % of its time in
-// the kernel, which clears them.
+// allocator has glibc keep the memory that a program frees. Otherwise PyTorch's matrices of
+// 16 MiB are fresh pages, and it spends 10 to 60 % of its time in the kernel, which clears
+// them.
 var allocator = []string{
 	"MALLOC_MMAP_THRESHOLD_=33554432", "MALLOC_TRIM_THRESHOLD_=4000000000", "MALLOC_TOP_PAD_=268435456",
 }
 
-// environment returns env with the settings of a peer in place of whatever env
-// says about them.
+// environment returns env with the variables of a peer and a setting, and without other
+// variables that would change the peer's speed.
 func (p *Peer) environment(env []string, s Setting) []string {
 	n, blas := strconv.Itoa(s.Threads), strconv.Itoa(s.Threads)
 	if s.BLAS != 0 {
@@ -128,13 +128,13 @@ func (p *Peer) environment(env []string, s Setting) []string {
 		"OMP_DYNAMIC=false", "PYTHONDONTWRITEBYTECODE=1",
 		"LC_ALL=C",
 	}, p.env...)
-	controlled := append([]string{
+	removed := append([]string{
 		"OMP_THREAD_LIMIT=", "GOMP_SPINCOUNT=", "OMP_WAIT_POLICY=", "OPENBLAS_CORETYPE=", "ATEN_CPU_CAPABILITY=",
 		"MALLOC_ARENA_MAX=", "MALLOC_PERTURB_=", "GLIBC_TUNABLES=",
 	}, set...)
 	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.ContainsFunc(controlled, func(c string) bool { return strings.HasPrefix(c, name+"=") })
+		return slices.ContainsFunc(removed, func(c string) bool { return strings.HasPrefix(c, name+"=") })
 	})
 	return append(env, set...)
 }

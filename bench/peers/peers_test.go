@@ -64,7 +64,7 @@ func start(t *testing.T, name string, s Setting) *Process {
 
 func TestEveryPeerDescribesItself(t *testing.T) {
 	long.Only(t)
-	for _, p := range all {
+	for _, p := range allPeers {
 		t.Run(p.Name, func(t *testing.T) {
 			r := start(t, p.Name, Setting{Threads: 2})
 			about, err := r.About()

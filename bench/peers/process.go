@@ -14,21 +14,21 @@ import (
 	"time"
 )
 
-// A Setting is how many threads a peer has.
+// A Setting is the numbers of threads of a peer.
 type Setting struct {
-	Threads int // of OpenMP, or all that it has
-	BLAS    int // of OpenBLAS; 0 means as many
+	Threads int // of OpenMP, or of the whole peer
+	BLAS    int // of OpenBLAS; 0 means Threads
 }
 
-// A Process is a running peer, at rest but for when it is asked something. It is
-// used from one goroutine at a time.
+// A Process is a running peer, which is stopped while it has no command to answer. It is used
+// from one goroutine at a time.
 type Process struct {
 	Peer *Peer
 
 	command *exec.Cmd
 	stdin   io.WriteCloser
 	stdout  *bufio.Reader
-	dir     string // of the files that arrays travel in, and of what it says on stderr
+	dir     string // of its files: arrays in transit, and its standard error
 	closed  bool
 }
 
@@ -48,10 +48,10 @@ func (w *Workshop) Start(p *Peer, s Setting) (*Process, error) {
 	r.command.Dir = dir
 	r.command.Env = p.environment(os.Environ(), s)
 	prepare(r.command)
-	said, err := os.Create(r.said())
+	stderr, err := os.Create(r.stderrPath())
 	if err == nil {
-		defer said.Close() // the process has it by then
-		r.command.Stderr = said
+		defer stderr.Close() // the process has inherited it by then
+		r.command.Stderr = stderr
 		r.stdin, err = r.command.StdinPipe()
 	}
 	if err == nil {
@@ -72,13 +72,13 @@ func (w *Workshop) Start(p *Peer, s Setting) (*Process, error) {
 func (r *Process) Close() error {
 	r.closed = true
 	r.stdin.Close()
-	err := errors.Join(r.wake(), r.command.Wait())
+	err := errors.Join(r.resume(), r.command.Wait())
 	return errors.Join(err, os.RemoveAll(r.dir))
 }
 
 // ask sends one line and returns the text of the answer.
 func (r *Process) ask(words ...any) (string, error) {
-	if err := r.wake(); err != nil {
+	if err := r.resume(); err != nil {
 		return "", r.failure(err)
 	}
 	line := fmt.Sprintln(words...)
@@ -89,7 +89,7 @@ func (r *Process) ask(words ...any) (string, error) {
 	if err != nil {
 		return "", r.failure(err)
 	}
-	if err := r.rest(); err != nil {
+	if err := r.pause(); err != nil {
 		return "", r.failure(err)
 	}
 	status, text, _ := strings.Cut(strings.TrimSpace(answer), " ")
@@ -100,12 +100,10 @@ func (r *Process) ask(words ...any) (string, error) {
 }
 
 func (r *Process) failure(err error) error {
-	said, _ := os.ReadFile(r.said())
-	return fmt.Errorf("%s ended unexpectedly: %s", r.Peer.Name, lastLine(said, err))
+	stderr, _ := os.ReadFile(r.stderrPath())
+	return fmt.Errorf("%s ended unexpectedly: %s", r.Peer.Name, lastLine(stderr, err))
 }
-
-// said is the file of what the process says on standard error.
-func (r *Process) said() string { return filepath.Join(r.dir, "stderr") }
+func (r *Process) stderrPath() string { return filepath.Join(r.dir, "stderr") }
 
 // About describes the peer: versions, settings, threads.
 func (r *Process) About() (string, error) { return r.ask("about") }
@@ -172,6 +170,6 @@ func (r *Process) Run(calls int) (time.Duration, error) {
 	return time.Duration(ns), nil
 }
 
-// Processor returns the processor time that the process and its children have taken, those
+// ProcessorTime returns the processor time of the process, including its children that it has
 // waited for.
-func (r *Process) Processor() time.Duration { return Processor(r.command.Process.Pid) }
+func (r *Process) ProcessorTime() time.Duration { return ProcessorTime(r.command.Process.Pid) }

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// prepare puts a process into a group of its own, which is killed as a whole
-// when its context is done, and has the kernel end it with this process, which
-// one at rest would not notice.
+// prepare puts a process into a group of its own, which is killed as a whole when its context
+// is done. The kernel kills the process when this one ends, which it would not notice while
+// it is stopped.
 func prepare(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.WaitDelay = patience
 }
 
-// rest stops the process, so that threads which wait for work by spinning take
-// no time from others.
-func (r *Process) rest() error { return r.command.Process.Signal(syscall.SIGSTOP) }
+// pause stops the process, so that its threads, which spin while they wait for work, take no
+// time from others.
+func (r *Process) pause() error { return r.command.Process.Signal(syscall.SIGSTOP) }
 
-// wake continues it.
-func (r *Process) wake() error { return r.command.Process.Signal(syscall.SIGCONT) }
+// resume continues the process.
+func (r *Process) resume() error { return r.command.Process.Signal(syscall.SIGCONT) }
 
 // trusted reports whether a file is owned by this user or by root.
 func trusted(info fs.FileInfo) bool {
@@ -36,9 +36,9 @@ func trusted(info fs.FileInfo) bool {
 // tick is the unit of times in /proc.
 const tick = time.Second / 100
 
-// Processor returns the processor time that a running process has taken, 0 for this one,
-// and those of its children that have been waited for.
-func Processor(pid int) (sum time.Duration) {
+// ProcessorTime returns the processor time of a running process, or of this one if pid is 0,
+// including its children that have been waited for.
+func ProcessorTime(pid int) (sum time.Duration) {
 	if pid == 0 {
 		for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 			var r syscall.Rusage

@@ -10,17 +10,17 @@ import (
 
 func prepare(c *exec.Cmd) { c.WaitDelay = patience }
 
-// rest waits for longer than the threads of OpenMP and OpenBLAS spin.
-func (r *Process) rest() error {
+// pause waits for longer than the threads of OpenMP and OpenBLAS spin.
+func (r *Process) pause() error {
 	time.Sleep(40 * time.Millisecond)
 	return nil
 }
 
-func (r *Process) wake() error { return nil }
+func (r *Process) resume() error { return nil }
 
 func trusted(fs.FileInfo) bool { return true }
 
 var began = time.Now()
 
-// Processor returns the time on the wall, the best that is known here.
-func Processor(int) time.Duration { return time.Since(began) }
+// ProcessorTime returns the time on the wall, as there is no processor time here.
+func ProcessorTime(int) time.Duration { return time.Since(began) }

@@ -116,7 +116,7 @@ func TestProtocol(t *testing.T) {
 // TestWhatIsMissing: why a peer cannot run, and that nothing is left of it.
 func TestWhatIsMissing(t *testing.T) {
 	c := Peer{Name: "of-c", Install: "get it", compiler: []string{"gcc", "-flag"}, source: "gram.c", libs: []string{"-lone", "-ltwo"}}
-	r := Peer{Name: "of-r", Install: "get it", source: "stan.R", with: []string{"targets.stan"}, imports: "rstan"}
+	r := Peer{Name: "of-r", Install: "get it", source: "stan.R", scripts: []string{"targets.stan"}, imports: "rstan"}
 	for _, run := range []struct {
 		peer   *Peer
 		script string // of a tool
@@ -177,7 +177,7 @@ func TestWhatIsMissing(t *testing.T) {
 	require.Equal(t, "only", lastLine([]byte("only"), nil))
 	require.Equal(t, "EOF", lastLine([]byte(" \n"), io.EOF))
 	dead := Process{Peer: &c, dir: t.TempDir()}
-	require.NoError(t, os.WriteFile(dead.said(), []byte("first\nlast words\n"), 0o600))
+	require.NoError(t, os.WriteFile(dead.stderrPath(), []byte("first\nlast words\n"), 0o600))
 	require.EqualError(t, dead.failure(io.EOF), "of-c ended unexpectedly: last words")
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))

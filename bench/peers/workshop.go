@@ -14,14 +14,13 @@ import (
 	"github.com/revgen/revgen/internal/crash"
 )
 
-// A Workshop is a private directory of one run, in which peers are compiled
-// and from which they run. It is new, and nobody else can write to it or put
-// another in its place, so that nothing runs from it but what was embedded in
-// this program. It is used from one goroutine at a time.
+// A Workshop is a private directory of one run, in which peers are compiled and from which
+// they run. It is new, and nobody else can write to it or replace it, so that only sources
+// embedded in this program run from it. It is used from one goroutine at a time.
 type Workshop struct {
 	ctx      context.Context
 	dir      string
-	commands map[string][]string // by what they are made of
+	commands map[string][]string // command lines, by compiler, source, libraries and imports
 	started  []*Process
 }
 
@@ -42,7 +41,7 @@ func NewWorkshop(ctx context.Context) (*Workshop, error) {
 	return &Workshop{ctx: ctx, dir: dir, commands: map[string][]string{}}, nil
 }
 
-// Running returns the numbers of the peers' processes.
+// Running returns the process IDs of the peers that run.
 func (w *Workshop) Running() (pids []int) {
 	for _, r := range w.started {
 		if !r.closed {
@@ -52,34 +51,33 @@ func (w *Workshop) Running() (pids []int) {
 	return pids
 }
 
-// Close ends the peers that are still running and removes the directory. It
-// does not report how they ended.
+// Close ends the peers that are still running and removes the directory.
 func (w *Workshop) Close() error {
 	for _, r := range w.started {
 		if !r.closed {
-			_ = r.Close() // it has nothing left to say
+			_ = r.Close() // how it ends does not matter
 		}
 	}
 	return os.RemoveAll(w.dir)
 }
 
-// checkPrivate returns an error if somebody else may replace a directory on the
-// way to dir, which has no symbolic links: it must be owned by this user or by
-// root, and be writable by nobody else unless only owners may move what is in it.
+// checkPrivate returns an error if another user could replace dir, whose path has no symbolic
+// links. Each directory of the path must belong to this user or to root, and be writable by
+// nobody else unless its sticky bit keeps others from moving entries.
 func checkPrivate(dir string) error {
 	for ; ; dir = filepath.Dir(dir) {
 		info, err := os.Lstat(dir)
 		if err != nil {
 			return err
 		}
-		const others = 0o022
+		const writableByOthers = 0o022
 		why := ""
 		switch mode := info.Mode(); {
 		case !mode.IsDir():
 			why = "is not a directory"
 		case !trusted(info):
 			why = "belongs to another user"
-		case mode&others != 0 && mode&fs.ModeSticky == 0:
+		case mode&writableByOthers != 0 && mode&fs.ModeSticky == 0:
 			why = "can be written to by other users"
 		}
 		if why != "" {
@@ -130,10 +128,10 @@ func (w *Workshop) compile(p *Peer, dir string) ([]string, error) {
 	return []string{program}, nil
 }
 
-// script unpacks a peer in Python or R and finds an interpreter that has the modules
-// it needs: of Python the first of python3 on the search path and the distribution's.
+// script unpacks a peer in Python or R and finds an interpreter that has the module it needs.
+// For Python it tries python3 on the search path first, and then the distribution's.
 func (w *Workshop) script(p *Peer, dir string) ([]string, error) {
-	if err := unpack(dir, append(p.with, p.source)...); err != nil {
+	if err := unpack(dir, append(p.scripts, p.source)...); err != nil {
 		return nil, err
 	}
 	words := []string{filepath.Join(dir, p.source)}
@@ -157,8 +155,8 @@ func (w *Workshop) script(p *Peer, dir string) ([]string, error) {
 	return nil, p.missing("%s", reason)
 }
 
-// output runs a program in a directory of the workshop, where Python looks for
-// modules first, and returns what it wrote.
+// output runs a program in a directory of the workshop, where Python first looks for modules,
+// and returns its output.
 func (w *Workshop) output(dir, name string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(w.ctx, name, args...)
 	c.Dir = dir
@@ -171,8 +169,7 @@ func (w *Workshop) output(dir, name string, args ...string) ([]byte, error) {
 	return output, err
 }
 
-// patience is how long a killed process is waited for whose children hold on to
-// its output.
+// patience is how long a killed process is waited for if its children keep its output open.
 const patience = 500 * time.Millisecond
 
 func (p *Peer) missing(format string, args ...any) error {

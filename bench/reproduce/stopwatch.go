@@ -14,10 +14,10 @@ type Stopwatch struct {
 }
 
 // NewStopwatch returns one that has begun.
-func NewStopwatch() Stopwatch { return Stopwatch{time.Now(), peers.Processor(0)} }
+func NewStopwatch() Stopwatch { return Stopwatch{time.Now(), peers.ProcessorTime(0)} }
 
 // Wall returns the seconds on the wall.
 func (w Stopwatch) Wall() float64 { return time.Since(w.begun).Seconds() }
 
 // Seconds returns those of processors.
-func (w Stopwatch) Seconds() float64 { return (peers.Processor(0) - w.cpu).Seconds() }
+func (w Stopwatch) Seconds() float64 { return (peers.ProcessorTime(0) - w.cpu).Seconds() }

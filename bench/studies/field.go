@@ -469,15 +469,15 @@ func (e *execution) clusters(ctx context.Context, cfg engine.Config) (all []Fiel
 		for _, name := range []string{"Wolff", "Swendsen-Wang"} {
 			peer, err := cheapest(name, func(spacing int) (float64, []stat.ChainSummary, error) {
 				const draws, burnIn = fieldChains * fieldDraws, fieldDraws
-				series, took := make([]float64, 2*(burnIn+draws)), process.Processor()
+				series, took := make([]float64, 2*(burnIn+draws)), process.ProcessorTime()
 				err := process.Select(strings.ToLower(name), c.Target.L, c.Target.Beta*c.Target.J, e.Configs[0].Shared().Training.Seed, spacing)
 				for _, rows := range []int{burnIn, draws} {
 					if err == nil {
-						took = process.Processor()
+						took = process.ProcessorTime()
 						_, err = process.Run(rows)
 					}
 				}
-				took = process.Processor() - took
+				took = process.ProcessorTime() - took
 				if err == nil {
 					err = process.Store("series", series)
 				}
