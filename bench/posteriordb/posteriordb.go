@@ -1,6 +1,6 @@
-// Package posteriordb has twenty posteriors of posteriordb
-// (https://github.com/stan-dev/posteriordb): their data, and what ten thousand draws of Stan
-// say of them.
+// Package posteriordb has the data of twenty posteriors of posteriordb
+// (https://github.com/stan-dev/posteriordb), and statistics of ten thousand draws of each by
+// Stan.
 package posteriordb
 
 import (
@@ -16,42 +16,42 @@ import (
 //go:embed posteriors.json
 var file []byte
 
-// Data is that of a model; which keys, the model says.
+// Data is the data of a model. Each model has some of the keys.
 type Data struct {
 	Y      []float64 `json:"y"`
 	X      []float64 `json:"x"`
 	Sigma  []float64 `json:"sigma"`
 	Sigma1 float64   `json:"sigma1"`
-	// For a regression of so many rows: Q times the design is Factor, upper triangular, Q
-	// times the responses Target and, in the other rows, of squares that sum to Rest.
-	Rows   float64     `json:"rows"`
-	Factor [][]float64 `json:"factor"`
+	// The design of a regression is a QR decomposition: the sum of squared residuals is
+	// |Factor·coefficients − Target|² + Rest.
+	Rows   float64     `json:"rows"`   // observations
+	Factor [][]float64 `json:"factor"` // upper triangular, each row from its diagonal on
 	Target []float64   `json:"target"`
 	Rest   float64     `json:"rest"`
-	// Priors: normal ones of the coefficients, none if empty; of σ half-Cauchy or
-	// half-normal of a scale, flat if both are 0.
+	// The priors of a regression are normal for the coefficients, flat if Means is empty; and
+	// half-Cauchy or half-normal for σ, flat if both scales are 0.
 	Means      []float64 `json:"means"`
 	Deviations []float64 `json:"deviations"`
-	Cauchy     float64   `json:"cauchy"`
-	Normal     float64   `json:"normal"`
+	Cauchy     float64   `json:"cauchy"` // scale
+	Normal     float64   `json:"normal"` // scale
 }
 
-// A Figure is what is known of a coordinate that is shown.
+// A Figure is the mean and standard deviation of a coordinate.
 type Figure struct {
 	Name            string
 	Mean, Deviation float64
-	OfSquare        float64 `json:"of_square"` // deviation of the squared distance from the mean
+	OfSquare        float64 `json:"of_square"` // standard deviation of the squared distance from the mean
 }
 
-// A Posterior is one of them.
+// A Posterior is a model with its data, and Stan's statistics.
 type Posterior struct {
 	Name, Model string
 	Data        Data
-	Draws       float64
+	Draws       float64 // by Stan
 	Figures     []Figure
 }
 
-// All returns fresh copies.
+// All returns copies of all posteriors, which the caller may change.
 func All() []Posterior {
 	var all struct{ Posteriors []Posterior }
 	if err := json.Unmarshal(file, &all); err != nil {
@@ -66,8 +66,8 @@ func (d *Data) Regression() func(x []float64) float64 {
 	return func(x []float64) float64 {
 		sigma, squares, l := math.Exp(x[p]), d.Rest, 0.0
 		for i, row := range d.Factor {
-			off := floats.Dot(row, x[i:p]) - d.Target[i]
-			squares += off * off
+			residual := floats.Dot(row, x[i:p]) - d.Target[i]
+			squares += residual * residual
 		}
 		for i, s := range d.Deviations {
 			l += NormalLog(x[i], d.Means[i], s)
@@ -76,14 +76,16 @@ func (d *Data) Regression() func(x []float64) float64 {
 	}
 }
 
-// Exact sets figures of a regression, those of the coefficients and of ln σ, to their exact values, and
-// returns ln Z: given ln σ coefficients are Gaussian, and over ln σ a sum is exact.
+// Exact sets figures of a regression, those of the coefficients and of ln σ, to their exact
+// values, and returns ln Z. Given ln σ the coefficients are Gaussian. The integral over ln σ,
+// within reach of the mode, is a sum in steps so fine that it is exact.
 func (d *Data) Exact(figures []Figure) (logZ float64) {
 	const coarse, fine, reach = 0.05, 0.001, 1.5
 	p := len(d.Target)
 	var chol mat.Cholesky
-	// given returns ln of the weight of u = ln σ, and the coefficients' law given it.
-	given := func(u float64) (log float64, mean *mat.VecDense, covariance *mat.SymDense) {
+	// conditional returns ln of the weight of u = ln σ, and the mean and covariance of the
+	// coefficients given u.
+	conditional := func(u float64) (log float64, mean *mat.VecDense, covariance *mat.SymDense) {
 		precision, slope := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil)
 		squares := d.Rest * math.Exp(-2*u)
 		for r, row := range d.Factor {
@@ -111,34 +113,35 @@ func (d *Data) Exact(figures []Figure) (logZ float64) {
 		log += PriorOfScale(math.Exp(u), d.Cauchy, d.Normal) - d.Rows*u - squares/2
 		return log + mat.Dot(mean, slope)/2 + float64(p)/2*math.Log(2*math.Pi) - chol.LogDet()/2, mean, covariance
 	}
-	most, middle := math.Inf(-1), 0.0
+	maxLog, mode := math.Inf(-1), 0.0
 	for u := -20.0; u < 20; u += coarse {
-		if log, _, _ := given(u); log > most {
-			most, middle = log, u
+		if log, _, _ := conditional(u); log > maxLog {
+			maxLog, mode = log, u
 		}
 	}
 	var sum float64
 	moments := make([][5]float64, p+1) // about Stan's means
-	for u := middle - reach; u < middle+reach; u += fine {
-		log, mean, covariance := given(u)
-		w := math.Exp(log-most) * fine
+	for u := mode - reach; u < mode+reach; u += fine {
+		log, mean, covariance := conditional(u)
+		w := math.Exp(log-maxLog) * fine
 		sum += w
 		for i := range moments {
-			at, v := u, 0.0
+			x, v := u, 0.0 // mean and variance given u
 			if i < p {
-				at, v = mean.AtVec(i), covariance.At(i, i)
+				x, v = mean.AtVec(i), covariance.At(i, i)
 			}
-			at -= figures[i].Mean
-			for n, m := range [...]float64{1, at, at*at + v, at*at*at + 3*at*v, at*at*at*at + 6*at*at*v + 3*v*v} {
+			x -= figures[i].Mean
+			for n, m := range [...]float64{1, x, x*x + v, x*x*x + 3*x*v, x*x*x*x + 6*x*x*v + 3*v*v} {
 				moments[i][n] += w * m
 			}
 		}
 	}
 	SetFigures(figures, moments, sum)
-	return most + math.Log(sum)
+	return maxLog + math.Log(sum)
 }
 
-// SetFigures sets figures by the sums of the powers of what they are off their means.
+// SetFigures sets figures by weighted sums of the powers 0 to 4 of the distances from their
+// present means; sum is the sum of the weights.
 func SetFigures(figures []Figure, moments [][5]float64, sum float64) {
 	for i, m := range moments {
 		a, b, c, e := m[1]/sum, m[2]/sum, m[3]/sum, m[4]/sum
@@ -148,14 +151,14 @@ func SetFigures(figures []Figure, moments [][5]float64, sum float64) {
 	}
 }
 
-// NormalLog is ln of a normal density, but for a constant.
+// NormalLog is ln of a normal density, up to a constant.
 func NormalLog(x, mean, deviation float64) float64 {
 	u := (x - mean) / deviation
 	return -u*u/2 - math.Log(deviation)
 }
 
-// PriorOfScale is ln of the half-Cauchy or half-normal law of σ, or of a flat one, with the Jacobian
-// of ln σ. A σ beyond float64 has no weight, as in no posterior by then.
+// PriorOfScale is ln of the half-Cauchy, half-normal or flat prior of σ, up to a constant, as
+// a density of ln σ. An infinite σ, by overflow, has no weight, as in every posterior.
 func PriorOfScale(sigma, cauchy, normal float64) (l float64) {
 	if math.IsInf(sigma, 1) {
 		return math.Inf(-1)
