@@ -142,8 +142,8 @@ func TestObservers(t *testing.T) {
 	require.Error(t, (&Results{}).Write(p.Dir))
 	require.Error(t, Store(filepath.Join(t.TempDir(), "x"), math.Inf(1), "", ""))
 
-	w, before := NewStopwatch(), peers.Processor(0)
-	for peers.Processor(0)-before < 20*time.Millisecond {
+	w, before := NewStopwatch(), peers.ProcessorTime(0)
+	for peers.ProcessorTime(0)-before < 20*time.Millisecond {
 	}
 	require.GreaterOrEqual(t, w.Seconds(), 0.02)
 	require.Positive(t, w.Wall())
@@ -182,7 +182,7 @@ func TestUnusualResults(t *testing.T) {
 	var b strings.Builder
 	for i := range r.Outcomes {
 		require.NoError(t, r.Outcomes[i].Table().WriteText(&b))
-		fmt.Fprintf(&b, "%q %q\n", r.Outcomes[i].Others(), r.Outcomes[i].warned())
+		fmt.Fprintf(&b, "%q %q\n", r.Outcomes[i].Others(), r.Outcomes[i].warningTexts())
 	}
 	golden(t, "unusual.txt", text+"────\n"+b.String())
 }

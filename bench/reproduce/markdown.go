@@ -11,8 +11,8 @@ import (
 	"github.com/revgen/revgen/internal/report"
 )
 
-// Table returns an outcome's table: the paper's columns, and then how good an
-// error could be, how good the paper's is, and which is better; at the end a million
+// Table returns an outcome's table. After the paper's columns come the sampling floor, the
+// paper's error and which error is smaller; at the end the floor and error of a million
 // samples of the same generators, if they were measured.
 func (o *Outcome) Table() *report.Table {
 	t := &report.Table{Header: []string{"metric", "ground truth", "ours", "error", "sampling floor", "paper's error", "better"}, Left: 1}
@@ -36,7 +36,7 @@ func (o *Outcome) Table() *report.Table {
 	return t
 }
 
-// millionText returns a metric's sampling floor and error of a million samples.
+// millionText returns the sampling floor and the error of a metric by a million samples.
 func (o *Outcome) millionText(name string) []string {
 	m := Find(o.Million, func(m Metric) bool { return m.Name == name })
 	if m == nil {
@@ -62,7 +62,7 @@ func (m *Metric) PaperText() string {
 	return report.Deviation(*m.Paper, m.Relative)
 }
 
-// verdict says whether an error is smaller than the paper's, and what marks has.
+// verdict says whether an error is smaller than the paper's, with marks.
 func verdict(m *Metric) string {
 	text := "–"
 	if m.Better != nil {
@@ -74,8 +74,8 @@ func verdict(m *Metric) string {
 	return text + marks(m)
 }
 
-// marks are an asterisk for an error at the sampling floor, two where the paper's is
-// there too.
+// marks returns an asterisk for an error at the sampling floor, two if the paper's error is at
+// its floor, too.
 func marks(m *Metric) string {
 	switch {
 	case m.bothAtFloor():
@@ -89,8 +89,8 @@ func marks(m *Metric) string {
 // Legend explains the marks of a table.
 const Legend = "An asterisk marks an error that exact samples of this size do not exceed in 95 % of cases; a median of several seeds is held against medians of as many exact samples. Two mark it where the paper's, that of one sample, is not beyond 95 % of exact ones either, so that which is smaller is chance."
 
-// Basis says what the figures rest on that the paper's method does not have, and
-// how settings were chosen.
+// Basis says how the figures were obtained beyond the paper's method, and how settings were
+// chosen.
 const Basis = `What the figures rest on:
 
 - All presets train by reversibility. The preset paper is the paper's method: any
@@ -153,8 +153,8 @@ func (m *Machine) String() string {
 	return fmt.Sprintf("%s (%s), %s, kernel path %s, revgen %s", m.CPU, m.Platform, number.Count(m.Threads, "thread"), m.Path, m.Program)
 }
 
-// Markdown returns the outcomes of settings as a document: one line for each setting,
-// and then each with its presets beside each other, and its pictures. The same results
+// Markdown returns the results as a document. A table has one line for each setting; a section
+// for each setting has a table with a column for each preset, and pictures. The same results
 // give the same bytes.
 func (r *Results) Markdown() string {
 	var b strings.Builder
@@ -178,7 +178,7 @@ func (r *Results) Markdown() string {
 			if len(computers) > 1 {
 				fmt.Fprintf(&b, " On %s.", o.Machine.String())
 			}
-			for _, w := range o.warned() {
+			for _, w := range o.warningTexts() {
 				fmt.Fprintf(&b, " Warning: %s.", w)
 			}
 			b.WriteString("\n")
@@ -205,37 +205,37 @@ const resultsIntroduction = "Errors of trained generators, beside the paper's an
 const shownPresets = 2
 
 // Machines returns machines in words, each once.
-func Machines(machines []Machine) (all []string) {
+func Machines(machines []Machine) (texts []string) {
 	for i := range machines {
-		if text := machines[i].String(); !slices.Contains(all, text) {
-			all = append(all, text)
+		if text := machines[i].String(); !slices.Contains(texts, text) {
+			texts = append(texts, text)
 		}
 	}
-	return all
+	return texts
 }
 
-// presets are the outcomes of one setting.
-type presets []*Outcome
+// presetOutcomes are the outcomes of one setting, one for each preset.
+type presetOutcomes []*Outcome
 
-// settings returns the outcomes by setting, in their order.
-func (r *Results) settings() (all []presets) {
+// settings returns the outcomes grouped by setting.
+func (r *Results) settings() (groups []presetOutcomes) {
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
-		if n := len(all); n > 0 && all[n-1][0].Setting == o.Setting {
-			all[n-1] = append(all[n-1], o)
+		if n := len(groups); n > 0 && groups[n-1][0].Setting == o.Setting {
+			groups[n-1] = append(groups[n-1], o)
 		} else {
-			all = append(all, presets{o})
+			groups = append(groups, presetOutcomes{o})
 		}
 	}
-	return all
+	return groups
 }
 
-// table has a row for each metric and a column for each preset. Floors that the presets
-// do not share stand beside each other.
-func (s presets) table() *report.Table {
+// table has a row for each metric and a column for each preset. If the presets have different
+// floors, their cell lists these.
+func (s presetOutcomes) table() *report.Table {
 	t := &report.Table{Header: []string{"metric", "exact", "paper's error", "sampling floor"}, Left: 1}
 	var names []string
-	var larger *Outcome
+	var measuredByMillion *Outcome
 	for _, o := range s {
 		t.Header = append(t.Header, o.Preset)
 		for i := range o.Metrics {
@@ -244,11 +244,11 @@ func (s presets) table() *report.Table {
 			}
 		}
 		if o.Million != nil {
-			larger = o
+			measuredByMillion = o
 		}
 	}
-	if larger != nil {
-		t.Header = append(t.Header, "floor of a million", larger.Preset+", a million")
+	if measuredByMillion != nil {
+		t.Header = append(t.Header, "floor of a million", measuredByMillion.Preset+", a million")
 	}
 	for _, name := range names {
 		row := []string{report.Label(name), "", "", ""}
@@ -268,8 +268,8 @@ func (s presets) table() *report.Table {
 			row = append(row, markdownMarks(m.ErrorText(len(o.Seeds))+marks(m)))
 		}
 		row[3] = strings.Join(floors, ", ")
-		if larger != nil {
-			row = append(row, lists.Map(larger.millionText(name), markdownMarks)...)
+		if measuredByMillion != nil {
+			row = append(row, lists.Map(measuredByMillion.millionText(name), markdownMarks)...)
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -284,41 +284,40 @@ func (m *Metric) FloorText() string {
 	return report.Deviation(m.Floor, m.Relative)
 }
 
-// warned returns the warnings of an outcome, each once, with the seeds that have it where
-// others do not.
-func (o *Outcome) warned() (all []string) {
-	var order []string
+// warningTexts returns the warnings of an outcome, each once. Those that not all seeds have
+// begin with the seeds that have them.
+func (o *Outcome) warningTexts() (texts []string) {
 	seeds := map[string][]uint64{}
 	for _, w := range o.Warnings {
 		text, seed := w, o.Seeds[0]
 		for _, s := range o.Seeds {
-			if rest, cut := strings.CutPrefix(w, fmt.Sprintf("seed %d: ", s)); cut {
-				text, seed = rest, s
+			if t, ok := strings.CutPrefix(w, fmt.Sprintf("seed %d: ", s)); ok {
+				text, seed = t, s
 			}
 		}
-		if _, known := seeds[text]; !known {
-			order = append(order, text)
+		if seeds[text] == nil {
+			texts = append(texts, text)
 		}
 		seeds[text] = append(seeds[text], seed)
 	}
-	for _, text := range order {
-		if of := seeds[text]; len(of) < len(o.Seeds) {
-			text = fmt.Sprintf("seed %s: %s", report.Seeds(of), text)
+	for i, text := range texts {
+		if warned := seeds[text]; len(warned) < len(o.Seeds) {
+			texts[i] = fmt.Sprintf("seed %s: %s", report.Seeds(warned), text)
 		}
-		all = append(all, text)
 	}
-	return all
+	return texts
 }
 
-// Metric returns that of a name, nil if there is none.
+// Metric returns the metric of a name, nil if there is none.
 func (o *Outcome) Metric(name string) *Metric {
 	return Find(o.Metrics, func(m Metric) bool { return m.Name == name })
 }
 
+// markdownMarks escapes asterisks.
 func markdownMarks(s string) string { return strings.ReplaceAll(s, "*", `\*`) }
 
-// overview has a line for each setting, of its headline, and a column for each preset.
-func (r *Results) overview(settings []presets) *report.Table {
+// overview has a line for each setting, with its headline metric, and a column for each preset.
+func (r *Results) overview(settings []presetOutcomes) *report.Table {
 	var columns []string
 	for i := range r.Outcomes {
 		if p := r.Outcomes[i].Preset; !slices.Contains(columns, p) {
@@ -334,17 +333,17 @@ func (r *Results) overview(settings []presets) *report.Table {
 		for range columns {
 			row = append(row, "–")
 		}
-		floor, size, off, took := "–", "–", "–", "–"
+		floor, effectiveSize, logZError, trained := "–", "–", "–", "–"
 		for _, o := range s {
 			if o.Preset == "best" {
 				if m := o.Metric("effective_sample_size"); m != nil {
-					size = report.Value(m.Generated, m.Interval)
+					effectiveSize = report.Value(m.Generated, m.Interval)
 				}
 				if m := o.Metric("log_z"); m != nil {
-					off = report.Deviation(m.Error, m.Relative)
+					logZError = report.Deviation(m.Error, m.Relative)
 				}
 				if o.Processors > 0 {
-					took = report.Seconds(o.Processors)
+					trained = report.Seconds(o.Processors)
 				}
 			}
 			if m := o.Metric(name); m != nil {
@@ -352,14 +351,14 @@ func (r *Results) overview(settings []presets) *report.Table {
 				row[3+slices.Index(columns, o.Preset)] = report.Deviation(m.Error, m.Relative) + markdownMarks(marks(m))
 			}
 		}
-		t.Rows = append(t.Rows, append(row, floor, size, off, took))
+		t.Rows = append(t.Rows, append(row, floor, effectiveSize, logZError, trained))
 	}
 	return t
 }
 
-// headline names the metric that stands for a setting, the first for one that is not
-// known any longer.
-func (s presets) headline() string {
+// headline names the metric that stands for a setting; the first metric if Settings does not
+// have the setting any longer.
+func (s presetOutcomes) headline() string {
 	if i := settingRank(s[0].Setting); i >= 0 && s[0].Metric(Settings[i].Headline) != nil {
 		return Settings[i].Headline
 	}

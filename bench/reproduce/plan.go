@@ -22,21 +22,21 @@ type Plan struct {
 	Dir         string   // where runs, figures and results go
 	Presets     []string // one after another
 	Only        []string // names of settings; empty for all
-	Seed        uint64   // the first
-	Seeds       int      // how many, Seed, Seed+1, …
+	Seed        uint64   // the first seed
+	Seeds       int      // number of seeds: Seed, Seed+1, …
 	Assignments []string // key.path=value, for every setting
 	Program     string   // version of the program, for the record
 }
 
-// mostSeeds bounds the seeds of a setting.
-const mostSeeds = 1000
+// maxSeeds bounds the seeds of a setting.
+const maxSeeds = 1000
 
-// evaluations is how many points the curves of errors have.
-const evaluations = 25
+// curvePoints is the number of points of a curve of errors.
+const curvePoints = 25
 
-// trials checks a plan and returns what it comes to, so that mistakes are
-// reported before anything runs. Settings of systems that are not among the
-// definitions, or not of the preset, are left out, unless they are asked for.
+// trials returns the trials of a plan, so that mistakes are reported before anything runs.
+// It leaves out settings of other systems or other presets; those asked for by their names
+// are an error.
 func (p *Plan) trials(ctx context.Context, systems []engine.Definition) ([]Trial, error) {
 	if err := CheckSeeds(p.Seed, p.Seeds); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (p *Plan) trials(ctx context.Context, systems []engine.Definition) ([]Trial
 	if err != nil {
 		return nil, err
 	}
-	var all []Trial
+	var trials []Trial
 	for _, preset := range p.Presets {
 		has := func(d engine.Definition) bool { return slices.Contains(d.Presets, preset) }
 		for _, s := range settings {
@@ -57,21 +57,21 @@ func (p *Plan) trials(ctx context.Context, systems []engine.Definition) ([]Trial
 			if err := p.configure(ctx, &t, &systems[i]); err != nil {
 				return nil, fmt.Errorf("%s: %w", s.Name, err)
 			}
-			all = append(all, t)
+			trials = append(trials, t)
 		}
 	}
 	for _, name := range p.Only {
-		if !slices.ContainsFunc(all, func(t Trial) bool { return t.Setting.Name == name }) {
+		if !slices.ContainsFunc(trials, func(t Trial) bool { return t.Setting.Name == name }) {
 			return nil, fmt.Errorf("%s: not a setting of the preset %s", name, strings.Join(p.Presets, ", "))
 		}
 	}
-	return all, nil
+	return trials, nil
 }
 
-// CheckSeeds reports that there are not so many seeds, or too many.
+// CheckSeeds returns an error if the number of seeds is out of range, or some do not exist.
 func CheckSeeds(first uint64, n int) error {
-	if n < 1 || n > mostSeeds {
-		return fmt.Errorf("seeds: %d is not between 1 and %d", n, mostSeeds)
+	if n < 1 || n > maxSeeds {
+		return fmt.Errorf("seeds: %d is not between 1 and %d", n, maxSeeds)
 	}
 	if first > math.MaxUint64-uint64(n) {
 		return fmt.Errorf("seed: there are no %d seeds from %d on", n, first)
@@ -79,14 +79,14 @@ func CheckSeeds(first uint64, n int) error {
 	return nil
 }
 
-// configure sets a trial's configurations. The first of one with pictures has curves of its
-// errors.
+// configure sets a trial's configurations. Its first seed evaluates along the training if it
+// has figures, for curves of errors.
 func (p *Plan) configure(ctx context.Context, t *Trial, def *engine.Definition) error {
 	seeds := p.Seeds
-	if most := t.Setting.Seeds; most > 0 && len(p.Only) == 0 {
-		seeds = min(seeds, most)
+	if t.Setting.Seeds > 0 && len(p.Only) == 0 {
+		seeds = min(seeds, t.Setting.Seeds)
 	}
-	if t.Setting.Presets == nil { // it is the paper's
+	if t.Setting.Presets == nil { // a setting of the paper
 		t.Figures = filepath.Join(p.Dir, "figures")
 	}
 	for n := range seeds {
@@ -95,7 +95,7 @@ func (p *Plan) configure(ctx context.Context, t *Trial, def *engine.Definition) 
 			return err
 		}
 		if e := &cfg.Shared().Evaluation; n == 0 && t.Figures != "" && e.Every == 0 {
-			e.Every = max(1, cfg.Shared().Training.Steps/evaluations)
+			e.Every = max(1, cfg.Shared().Training.Steps/curvePoints)
 		}
 		if err := cfg.Validate(); err != nil {
 			return err
@@ -105,7 +105,7 @@ func (p *Plan) configure(ctx context.Context, t *Trial, def *engine.Definition) 
 	return nil
 }
 
-// Check reports what is wrong with a plan.
+// Check returns an error if the plan cannot be executed.
 func (p *Plan) Check(systems []engine.Definition) error {
 	_, err := p.trials(context.Background(), systems)
 	return err
@@ -115,8 +115,8 @@ func (p *Plan) Check(systems []engine.Definition) error {
 // after the setting's own. It has not been validated.
 func (s *Setting) Config(ctx context.Context, def *engine.Definition, preset string, seed uint64, assignments []string) (engine.Config, error) {
 	cfg, _, err := catalogue.Systems{*def}.Resolve(ctx, catalogue.Source{System: def.Name, Preset: preset, Set: slices.Concat(s.Assignments, assignments)})
-	if wrong, ok := errors.AsType[*catalogue.AssignmentError](err); ok {
-		err = fmt.Errorf("%q: %w", wrong.Assignment, err)
+	if e, ok := errors.AsType[*catalogue.AssignmentError](err); ok {
+		err = fmt.Errorf("%q: %w", e.Assignment, err)
 	}
 	if err != nil {
 		return nil, err
@@ -125,10 +125,10 @@ func (s *Setting) Config(ctx context.Context, def *engine.Definition, preset str
 	return cfg, nil
 }
 
-// Execute runs a plan. After each setting it writes results.json and results.md, in which
-// the outcomes of earlier reproductions in the same directory stay, and the figures. When
-// ctx is cancelled it returns the *run.StopError of the run that stopped; executing the
-// plan again continues.
+// Execute runs a plan. After each setting it writes the figures, results.json and results.md.
+// Outcomes of earlier reproductions in the same directory stay in these files. When ctx is
+// cancelled it returns the *run.StopError of the run that stopped; executing the plan again
+// continues it.
 func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers *pool.Pool, watch Observer) (*Results, error) {
 	trials, err := p.trials(ctx, systems)
 	if err != nil {
@@ -151,7 +151,7 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 		if err != nil {
 			return results, err
 		}
-		results.put(*o)
+		results.insert(*o)
 		if err := results.Write(p.Dir); err != nil {
 			return results, err
 		}
@@ -164,8 +164,8 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 	return results, nil
 }
 
-// Open takes possession of the directory of results, which it makes if there is none, and
-// reads them: each process writes what it has read with its own.
+// Open makes the directory of results, if there is none, locks it, and reads the results. The
+// lock is needed as a process writes its outcomes together with those that it has read.
 func Open[R any](dir string, warn func(string), read func(dir string) (*R, error)) (*R, *disk.Lock, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, nil, err

@@ -23,14 +23,14 @@ const SchemaVersion = 1
 // maxResults bounds a file of results that is read: far beyond every setting and preset.
 const maxResults = 1 << 28
 
-// Results are what the settings gave, in the order of Settings, for one preset
-// after another.
+// Results are the outcomes of settings with presets, in the order of Settings and, within one
+// setting, of presetRank.
 type Results struct {
 	Schema   int       `json:"schema"`
 	Outcomes []Outcome `json:"outcomes"`
 }
 
-// An Outcome is what one setting gave with one preset.
+// An Outcome is the result of one setting with one preset.
 type Outcome struct {
 	Setting string   `json:"setting"`
 	Title   string   `json:"title"`
@@ -49,10 +49,10 @@ type Outcome struct {
 	Metrics    []Metric `json:"metrics"`
 	Million    []Metric `json:"million,omitempty"` // of a million samples of the same generators
 	Warnings   []string `json:"warnings,omitempty"`
-	Warned     int      `json:"warned,omitempty"`  // seeds with a warning
-	Figures    []string `json:"figures,omitempty"` // names of the first seed's, without extension
-	// Published are the literature's errors, of the setting or of one that
-	// differs as they say.
+	Warned     int      `json:"warned,omitempty"`  // number of seeds with a warning
+	Figures    []string `json:"figures,omitempty"` // of the first seed: names without extension
+	// Published are the literature's errors, for the setting's target or for one that differs
+	// as their Target says.
 	Published []Published `json:"published,omitempty"`
 }
 
@@ -76,19 +76,17 @@ type Metric struct {
 	Interval  [2]float64 `json:"interval"` // 95 % confidence interval of Generated
 	Floor     float64    `json:"floor"`    // expected error of as many exact samples
 	Paper     *float64   `json:"paper"`    // the paper's error, null where it gives none
-	// Uncertainty is the standard error that Exact gives to Error, the same for all
-	// seeds; 0 where it is exact.
+	// Uncertainty is the standard error of Error due to Exact's own, the same for all seeds; 0
+	// where Exact is exact.
 	Uncertainty float64 `json:"uncertainty,omitempty"`
-	// Better says whether Error is less than the paper's; null where one of them
-	// is not known.
+	// Better says whether Error is less than the paper's; null where one of them is unknown.
 	Better *bool `json:"better"`
-	// Quantile is the error that 95 % of single exact samples of this size do not
-	// exceed, and Bound what the median of as many of them as there are seeds does
-	// not exceed in 95 % of cases, where Exact is off by its own standard error.
-	// AtFloor says that Error is within Bound.
+	// Quantile is the error that 95 % of exact samples of this size do not exceed. Bound is the
+	// same for the median of as many samples as there are seeds, if Exact is off by its own
+	// standard error.
 	Quantile float64 `json:"floor_quantile"`
 	Bound    float64 `json:"bound"`
-	AtFloor  bool    `json:"at_floor"`
+	AtFloor  bool    `json:"at_floor"` // Error is at most Bound
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -97,13 +95,13 @@ func (m Metric) MarshalJSON() ([]byte, error) { return number.Marshal(m) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *Metric) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, m) }
 
-// combine makes a table of medians from those of several seeds.
-func combine(all []*measure.Evaluation) ([]Metric, error) {
+// combine returns the medians of the metrics of several seeds.
+func combine(seeds []*measure.Evaluation) ([]Metric, error) {
 	var combined []Metric
-	for i, first := range all[0].Metrics {
+	for i, first := range seeds[0].Metrics {
 		var generated, errs, low, high []float64
-		for _, e := range all {
-			if len(e.Metrics) != len(all[0].Metrics) || e.Metrics[i].Name != first.Name {
+		for _, e := range seeds {
+			if len(e.Metrics) != len(seeds[0].Metrics) || e.Metrics[i].Name != first.Name {
 				return nil, fmt.Errorf("the tables of two seeds differ in their metrics")
 			}
 			m := &e.Metrics[i]
@@ -115,14 +113,14 @@ func combine(all []*measure.Evaluation) ([]Metric, error) {
 			Generated: stat.Median(generated), Error: stat.Median(errs), Range: [2]float64{slices.Min(errs), slices.Max(errs)},
 			Interval: [2]float64{stat.Median(low), stat.Median(high)},
 		}
-		m.judge(first.Law, len(all))
+		m.judge(first.Law, len(seeds))
 		combined = append(combined, m)
 	}
 	return combined, nil
 }
 
-// judge compares the error with the paper's and, a median of several samples, with
-// the errors that exact samples have, whose law is given.
+// judge compares the error, a median over samples, with the paper's and with the errors of
+// exact samples, whose law is given.
 func (m *Metric) judge(law stat.Null, samples int) {
 	const level = 0.95
 	m.Quantile = law.Quantile(level, m.Floor)
@@ -134,25 +132,25 @@ func (m *Metric) judge(law stat.Null, samples int) {
 	}
 }
 
-// bothAtFloor reports that the paper's error, of one sample, is what an exact one
-// has, too: which is the smaller is chance.
+// bothAtFloor reports whether the paper's error, that of one sample, is at the floor as well,
+// so that it is chance which error is smaller.
 func (m *Metric) bothAtFloor() bool {
 	return m.AtFloor && m.Paper != nil && *m.Paper <= m.Quantile
 }
 
-// Document returns the path of that which Write writes.
+// Document returns the path of results.md.
 func Document(dir string) string { return filepath.Join(dir, "results.md") }
 
 func resultsFile(dir string) string { return filepath.Join(dir, "results.json") }
 
-// Read returns the results in dir, none if it has none.
+// Read returns the results in dir, empty ones if there is no file.
 func Read(dir string) (*Results, error) {
 	r := &Results{Schema: SchemaVersion}
 	return Load(resultsFile(dir), r, r.check)
 }
 
-// Load reads a file into results, if there is one, and checks it. What is not known is an
-// error: it would be lost when the file is written again.
+// Load reads a file into results, if there is one, and checks them. A key that is not known
+// is an error, as it would be lost when the file is written again.
 func Load[R any](path string, results *R, check func() error) (*R, error) {
 	data, err := disk.Read(path, maxResults)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +169,7 @@ func Load[R any](path string, results *R, check func() error) (*R, error) {
 	return results, nil
 }
 
-// Store writes a file of results, and the document that they make.
+// Store writes results as JSON to path, and their document.
 func Store(path string, results any, document, text string) error {
 	data, err := json.MarshalIndent(results, "", "  ")
 	if err != nil {
@@ -186,15 +184,15 @@ func Store(path string, results any, document, text string) error {
 	return nil
 }
 
-// CheckSchema reports a version that is not the one that is read.
-func CheckSchema(version, read int) error {
-	if version != read {
-		return fmt.Errorf("schema version %d; this program reads version %d", version, read)
+// CheckSchema returns an error if a file's version is not the supported one.
+func CheckSchema(version, supported int) error {
+	if version != supported {
+		return fmt.Errorf("schema version %d; this program reads version %d", version, supported)
 	}
 	return nil
 }
 
-// check reports what results lack that tables take for granted.
+// check returns an error if results lack what tables rely on.
 func (r *Results) check() error {
 	if err := CheckSchema(r.Schema, SchemaVersion); err != nil {
 		return err
@@ -207,7 +205,7 @@ func (r *Results) check() error {
 	return nil
 }
 
-// Check reports what an outcome lacks that tables take for granted.
+// Check returns an error if an outcome lacks what tables rely on.
 func (o *Outcome) Check() error {
 	switch {
 	case o.Preset == "":
@@ -238,16 +236,16 @@ func (r *Results) find(setting, preset string) *Outcome {
 	return Find(r.Outcomes, func(o Outcome) bool { return o.Setting == setting && o.Preset == preset })
 }
 
-// Find returns the first of rows that is the one, nil if none is.
-func Find[T any](rows []T, is func(T) bool) *T {
-	if i := slices.IndexFunc(rows, is); i >= 0 {
+// Find returns the first row that matches, nil if none does.
+func Find[T any](rows []T, match func(T) bool) *T {
+	if i := slices.IndexFunc(rows, match); i >= 0 {
 		return &rows[i]
 	}
 	return nil
 }
 
-// put replaces an outcome or adds it in its place.
-func (r *Results) put(o Outcome) {
+// insert adds an outcome in its place, or replaces that of the same setting and preset.
+func (r *Results) insert(o Outcome) {
 	if old := r.find(o.Setting, o.Preset); old != nil {
 		*old = o
 		return
@@ -262,11 +260,11 @@ func settingRank(name string) int { return slices.Index(Names(), name) }
 
 // presetRank puts the paper's own settings first.
 func presetRank(name string) int {
-	known := []string{"paper", "best", "quick"}
-	if i := slices.Index(known, name); i >= 0 {
+	order := []string{"paper", "best", "quick"}
+	if i := slices.Index(order, name); i >= 0 {
 		return i
 	}
-	return len(known)
+	return len(order)
 }
 
 // Write writes results.json and results.md.

@@ -72,7 +72,7 @@ func fixed(t *testing.T) *Results {
 			require.NoError(t, err)
 			o.Metrics = append(o.Metrics, o.Million[3:]...)
 		}
-		r.put(o)
+		r.insert(o)
 	}
 	return r
 }
@@ -130,7 +130,7 @@ func TestPut(t *testing.T) {
 	r := &Results{}
 	for _, name := range []string{"ising-0.5/best", "gmm/paper", "ising-0.2/best", "gmm/best", "ising-0.5/best"} {
 		setting, preset, _ := strings.Cut(name, "/")
-		r.put(Outcome{Setting: setting, Preset: preset, Steps: len(r.Outcomes)})
+		r.insert(Outcome{Setting: setting, Preset: preset, Steps: len(r.Outcomes)})
 	}
 	var order []string
 	for _, o := range r.Outcomes {

@@ -14,37 +14,35 @@ import (
 	"github.com/revgen/revgen/internal/lists"
 )
 
-// A Setting is one experiment: a system, and what makes its presets that
-// experiment's.
+// A Setting is one experiment: a system, and assignments to its presets.
 type Setting struct {
 	Name        string // as --only takes it
 	Title       string
 	System      string
 	Assignments []string // key.path=value, after the preset's values
-	// Presets are those that the setting belongs to; nil means all. A setting
-	// of our own has figures of the paper only where it repeats a target of
-	// the paper's.
+	// Presets are the presets that the setting is trained with; nil, as for the paper's own
+	// settings, means all.
 	Presets []string
 	// Headline is the metric that stands for the setting in the first table.
 	Headline string
-	// Seeds is how many at most are trained where no setting is asked for by its name,
-	// 0 for any: the largest lattices take long.
+	// Seeds bounds the seeds that are trained if no setting is asked for by its name, as the
+	// largest lattices take long; 0 is no bound.
 	Seeds int
-	// Million has the preset best measured by a million samples as well, whose sampling
-	// floor hides less of the generator's own error.
+	// Million has the preset best measured by a million samples, too. Their lower sampling floor
+	// hides less of the generator's own error.
 	Million bool
 	// Published are errors of other methods than the paper's, from the
 	// literature.
 	Published []Published
 }
 
-// million is how many samples those are.
+// million is the number of samples that Setting.Million adds.
 const million = 1_000_000
 
-// Published is another method's error.
+// Published is the error of a method other than the paper's.
 type Published struct {
 	Method string  `json:"method"`
-	Target string  `json:"target"` // what of the target is not as here, or that nothing is
+	Target string  `json:"target"` // how the target differs from the setting's, in words
 	Metric string  `json:"metric"`
 	Error  float64 `json:"error"`
 }
@@ -67,10 +65,10 @@ var Settings = []Setting{
 	lattice(64, "0.4407", "0"),
 }
 
-// lattice is a larger target at a temperature above, at or below the critical
-// one, without a field or in the literature's. The preset knows what to do with
-// it. Where all configurations can be counted, their total variation needs more
-// samples than the paper draws. Up to 32 rows the energy's law is known beyond that.
+// lattice is a setting with a lattice larger than the paper's, without a field or in the
+// literature's. On 4×4 spins, whose configurations can be counted, the headline is the total
+// variation, which needs more samples than the paper draws. Up to 32 rows the energy's exact
+// law is known.
 func lattice(l int, beta, h string) Setting {
 	s := Setting{
 		Name: fmt.Sprintf("ising-l%d-%s", l, beta), Title: fmt.Sprintf("Ising model, L = %d, β = %s", l, beta), System: "ising",
@@ -86,7 +84,7 @@ func lattice(l int, beta, h string) Setting {
 	switch {
 	case l == 4:
 		s.Assignments = append(s.Assignments, fmt.Sprintf("evaluation.samples=%d", million))
-		s.Headline, s.Published = "total_variation", elsewhere(beta)
+		s.Headline, s.Published = "total_variation", publishedVariation(beta)
 	case l == 32:
 		s.Seeds = 3
 	case l > 32:
@@ -95,9 +93,9 @@ func lattice(l int, beta, h string) Setting {
 	return s
 }
 
-// elsewhere returns the total variation that other methods reach on the 4×4
-// lattice in the field 0.1: masked diffusion (MDNS, arXiv 2508.10684) and IEDG.
-func elsewhere(beta string) []Published {
+// publishedVariation returns the total variations of masked diffusion (MDNS, arXiv 2508.10684)
+// and of IEDG on the 4×4 lattice in the field 0.1.
+func publishedVariation(beta string) []Published {
 	tv := map[string][2]float64{"0.28": {0.0799, 0.0860}, "0.4407": {0.0789, 0.0630}, "0.6": {0.0418, 0.0314}}[beta]
 	return []Published{
 		{Method: "MDNS", Target: "the same target", Metric: "total_variation", Error: tv[0]},
