@@ -165,8 +165,8 @@ func (o *Outcome) slowest() *Average { return &o.Averages[o.Slowest] }
 // dozen averages do not reach it by chance, although their τ are themselves estimates.
 const maxDeviation = 5
 
-// Right reports whether no average contradicts its reference.
-func (o *Outcome) Right() bool {
+// Consistent reports whether no average contradicts its reference.
+func (o *Outcome) Consistent() bool {
 	return o.Missing == "" && !slices.ContainsFunc(o.Averages, func(a Average) bool { return !(a.Off < maxDeviation) })
 }
 

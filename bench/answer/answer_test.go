@@ -80,10 +80,10 @@ func TestJudge(t *testing.T) {
 	require.InEpsilon(t, math.Sqrt(9.0/n), of(1).Error, 0.1)
 	require.InEpsilon(t, 1/(9*each), of(1).Independent, 0.2)
 	require.InEpsilon(t, 1+9*each*1e4, of(1).Seconds, 0.2, "setup, and until √(9/n) is a hundredth")
-	require.True(t, outcomes[0].Right())
-	require.True(t, outcomes[1].Right())
-	require.False(t, outcomes[2].Right(), "half a deviation off")
-	require.False(t, outcomes[3].Right())
+	require.True(t, outcomes[0].Consistent())
+	require.True(t, outcomes[1].Consistent())
+	require.False(t, outcomes[2].Consistent(), "half a deviation off")
+	require.False(t, outcomes[3].Consistent())
 	last := outcomes[1].Curve[len(outcomes[1].Curve)-1]
 	require.InDelta(t, 5, last.Seconds, 1e-12)
 	require.InDelta(t, math.Abs(of(1).Value-1)/of(1).Unit, last.Error, 1e-12)
@@ -101,14 +101,14 @@ func TestConsensus(t *testing.T) {
 	}
 	p := problem{observables: []observable{meanObservable("x", 0, math.NaN())}}
 	p.judge(outcomes[:2])
-	require.True(t, outcomes[0].Right() && outcomes[1].Right())
+	require.True(t, outcomes[0].Consistent() && outcomes[1].Consistent())
 	require.Equal(t, outcomes[1].Averages[0].Value, outcomes[0].Averages[0].Reference)
 	outcomes = []Outcome{{Preset: "best", Series: outcomes[0].Series}, {Preset: "quick", Series: outcomes[0].Series}, {Series: outcomes[1].Series}}
 	p.judge(outcomes)
 	require.Equal(t, outcomes[2].Averages[0].Value, outcomes[0].Averages[0].Reference, "ours are not held against each other")
 	outcomes = []Outcome{{Series: outcomes[0].Series}, {Series: outcomes[2].Series}, {Series: *autoregressive(1000, 1, 0, 3)}}
 	p.judge(outcomes)
-	require.False(t, outcomes[2].Right())
+	require.False(t, outcomes[2].Consistent())
 }
 
 // TestChainsAgree holds the peers in C against enumeration, at a level of 10⁻⁶ an average.
@@ -212,7 +212,7 @@ func TestVectorTargets(t *testing.T) {
 		if p.name == "banana" {
 			o := []Outcome{{Series: *s}}
 			p.judge(o)
-			require.True(t, o[0].Right(), o[0].Averages)
+			require.True(t, o[0].Consistent(), o[0].Averages)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (r *Report) writeBars(b *strings.Builder) {
 		}
 		var values []float64
 		for j := range outcomes {
-			if o := &outcomes[j]; o.Missing == "" && o.Preset != "" && o.Right() {
+			if o := &outcomes[j]; o.Missing == "" && o.Preset != "" && o.Consistent() {
 				values = append(values, bar.value(o, &outcomes[other]))
 			}
 		}

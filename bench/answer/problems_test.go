@@ -230,7 +230,7 @@ func TestOurSeries(t *testing.T) {
 		require.Len(t, s.weights, s.n())
 		outcomes := []Outcome{{Series: *s, Preset: preset}}
 		p.judge(outcomes)
-		require.True(t, outcomes[0].Right(), outcomes[0].Averages)
+		require.True(t, outcomes[0].Consistent(), outcomes[0].Averages)
 		for r := range 100 {
 			row := s.rows[4*r : 4*r+4]
 			require.Equal(t, []float64{row[0] * row[0], row[2] * row[2]}, []float64{row[1], row[3]})
@@ -320,7 +320,7 @@ func TestInfluence(t *testing.T) {
 		}
 	}
 	for off, right := range map[float64]bool{4.999: true, 5: false, math.NaN(): false} {
-		require.Equal(t, right, (&Outcome{Averages: []Average{{Off: 0}, {Off: off}}}).Right())
+		require.Equal(t, right, (&Outcome{Averages: []Average{{Off: 0}, {Off: off}}}).Consistent())
 	}
 	one := func(setup, independent float64) *Outcome {
 		return &Outcome{Series: Series{Setup: setup}, Averages: []Average{{Independent: independent}}}

@@ -104,7 +104,7 @@ func (r *Report) markdown() string {
 
 // remark names the average that contradicts its reference most, "" if none does.
 func (o *Outcome) remark() string {
-	if o.Right() {
+	if o.Consistent() {
 		return ""
 	}
 	worst := slices.MaxFunc(o.Averages, func(a, b Average) int { return int(math.Copysign(1, a.Off-b.Off)) })
@@ -112,14 +112,14 @@ func (o *Outcome) remark() string {
 }
 
 // fastest returns the outcome that has its slowest average first, of RevGen's if ours is set
-// and else of the peers'. Right outcomes come before wrong ones. It is nil if there is none.
+// and else of the peers'. Consistent outcomes come before others. It is nil if there is none.
 func (a *Answer) fastest(ours bool) (first *Outcome) {
 	for i := range a.Outcomes {
 		o := &a.Outcomes[i]
 		if o.Missing != "" || ours != (o.Preset != "") {
 			continue
 		}
-		if first == nil || o.Right() && !first.Right() || o.Right() == first.Right() && o.slowest().Seconds < first.slowest().Seconds {
+		if first == nil || o.Consistent() && !first.Consistent() || o.Consistent() == first.Consistent() && o.slowest().Seconds < first.slowest().Seconds {
 			first = o
 		}
 	}
@@ -128,14 +128,14 @@ func (a *Answer) fastest(ours bool) (first *Outcome) {
 
 // timeText writes the time of an outcome's slowest average, and whether the outcome is wrong.
 func (o *Outcome) timeText() string {
-	return quantity(o.slowest().Seconds) + " s" + map[bool]string{false: " (wrong)"}[o.Right()]
+	return quantity(o.slowest().Seconds) + " s" + map[bool]string{false: " (wrong)"}[o.Consistent()]
 }
 
 // slowerText says why a peer has its answer before RevGen, "" if none has.
 func (a *Answer) slowerText() string {
 	ours, peer := a.fastest(true), a.fastest(false)
 	switch {
-	case ours == nil || peer == nil || !peer.Right() || ours.slowest().Seconds <= peer.slowest().Seconds:
+	case ours == nil || peer == nil || !peer.Consistent() || ours.slowest().Seconds <= peer.slowest().Seconds:
 		return ""
 	case ours.slowest().Independent > peer.slowest().Independent:
 		return fmt.Sprintf("%s answers first, since training takes %s of our %s s; from then on a sample of ours costs %s times less.\n",

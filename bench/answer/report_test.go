@@ -179,7 +179,7 @@ func TestFirst(t *testing.T) {
 	require.Empty(t, a.slowerText(), "which is wrong")
 	for off, right := range map[float64]bool{4.999: true, 5: false, math.NaN(): false, math.Inf(1): false} {
 		o := outcome("x", "", 1, 1, 0, off)
-		require.Equal(t, right, o.Right(), off)
+		require.Equal(t, right, o.Consistent(), off)
 	}
 	for _, off := range [][]float64{{1, 7, 9, 2}, {9, 1, 9.1, 7}} {
 		o := outcome("x", "", 1, 1, off...)
@@ -214,5 +214,5 @@ func TestCurves(t *testing.T) {
 	p := problem{observables: []observable{meanObservable("x", 0, math.NaN())}}
 	p.judge(alone)
 	require.Zero(t, alone[0].Averages[0].Off, "nobody else says anything")
-	require.True(t, alone[0].Right())
+	require.True(t, alone[0].Consistent())
 }
