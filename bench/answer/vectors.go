@@ -226,7 +226,7 @@ func posteriordbRegressions() (problems []problem) {
 		r := vectorProblem("regression-"+name, fmt.Sprintf("posteriordb's %s, of %d coefficients and ln σ", p.Name, dim-1),
 			density64{dim, d.Regression()}, append(a, d.Target...), slices.Concat(d.Means, d.Deviations), functions)
 		r.solve = func() []float64 {
-			d.Exact(p.Figures)
+			d.SetExact(p.Figures)
 			return lists.Map(p.Figures, func(f posteriordb.Figure) float64 { return f.Mean })
 		}
 		problems = append(problems, r)

@@ -76,10 +76,10 @@ func (d *Data) Regression() func(x []float64) float64 {
 	}
 }
 
-// Exact sets figures of a regression, those of the coefficients and of ln σ, to their exact
+// SetExact sets figures of a regression, those of the coefficients and of ln σ, to their exact
 // values, and returns ln Z. Given ln σ the coefficients are Gaussian. The integral over ln σ,
 // within reach of the mode, is a sum in steps so fine that it is exact.
-func (d *Data) Exact(figures []Figure) (logZ float64) {
+func (d *Data) SetExact(figures []Figure) (logZ float64) {
 	const coarse, fine, reach = 0.05, 0.001, 1.5
 	p := len(d.Target)
 	var chol mat.Cholesky

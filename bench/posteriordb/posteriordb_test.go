@@ -31,7 +31,7 @@ func TestRegressions(t *testing.T) {
 			continue
 		}
 		stan := slices.Clone(p.Figures)
-		require.False(t, math.IsNaN(p.Data.Exact(p.Figures)))
+		require.False(t, math.IsNaN(p.Data.SetExact(p.Figures)))
 		for i, f := range p.Figures {
 			for _, z := range []float64{
 				(stan[i].Mean - f.Mean) / (f.Deviation / 100),
@@ -58,7 +58,7 @@ func TestRegressions(t *testing.T) {
 			sum, first, third = sum+w, first+w*x, third+w*u
 		}
 	}
-	require.InDelta(t, math.Log(sum), d.Exact(known), 1e-2)
+	require.InDelta(t, math.Log(sum), d.SetExact(known), 1e-2)
 	require.InDelta(t, first/sum, known[0].Mean, 1e-3)
 	require.InDelta(t, third/sum, known[1].Mean, 1e-2)
 }

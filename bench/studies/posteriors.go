@@ -42,7 +42,7 @@ func Posteriors() (all []*Known) {
 		root := math.Sqrt(p.Draws)
 		switch {
 		case p.Model == "regression":
-			k.LogZ, root = p.Data.Exact(p.Figures), math.Inf(1)
+			k.LogZ, root = p.Data.SetExact(p.Figures), math.Inf(1)
 		case m.dim == 3:
 			k.LogZ, root = m.quadrature(p.Figures), math.Inf(1)
 		}
